@@ -8,14 +8,16 @@ import (
 	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/gate"
+	"github.com/runteam/runteam/internal/graph"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
 )
 
-// An attempt is one try at one task of the graph. The run's owner fills it in
-// and takes it back; its buffers serve one attempt after another.
+// An attempt is one try at one task of the graph.
 type attempt struct {
 	exchange
+	graph    *graph.Graph
+	planned  bool // a coordinator wrote the description of the task
 	index    int
 	member   int
 	known    doneSet       // the tasks whose results a task of scope all may find in memory; nil for any other
@@ -26,16 +28,19 @@ type attempt struct {
 }
 
 // attempt gathers what a ready task is granted.
-func (r *run) attempt(i int) *attempt {
-	a := r.acquire()
+func (r *results) attempt(i int) *attempt {
 	p := r.plan
+	a := &attempt{exchange: exchange{run: r.runScope}, graph: p.Graph, planned: r.plannedText(i) != nil}
 	t := p.Graph.Task(i)
 	a.start = time.Now()
 	a.began = a.start
+	if n := len(t.Uses) + len(t.DependsOn) + 1; a.planned || n > 1 {
+		a.offers, a.grants = make([]gate.Offer, 0, n), make([]gate.Grant, 0, n)
+	}
 	a.index, a.number, a.member, a.task = i, r.past.counted(t.ID).number+r.tries(i)+1, int(p.Members[i]), t
 	a.does, a.caps, a.schema, a.bound = r.team.Config.Agents[a.member].Agent, &r.team.Capabilities[a.member], p.Schemas[i], p.Labels[i]
 	a.declassified, a.limits = p.Declassified(i), r.team.MemberLimits(a.member)
-	if r.plannedText(i) != nil {
+	if a.planned {
 		a.offers = append(a.offers, r.instruction(i))
 		a.grants = append(a.grants, r.instructionGrant(i))
 	}
@@ -68,10 +73,10 @@ func (r *run) attempt(i int) *attempt {
 }
 
 // takeOut takes the task of an attempt out of the queue.
-func (r *run) takeOut(a *attempt) {
+func (r *results) takeOut(a *attempt) {
 	t, out := a.task, &r.tasks[a.index]
 	a.began, a.existed = time.Now(), r.made
-	r.must(r.queue.Start(a.index, a.began))
+	must(r.queue.Start(a.index, a.began))
 	if out.Metrics.Attempts++; r.tries(a.index) > 1 {
 		return
 	}
@@ -86,13 +91,13 @@ func (r *run) takeOut(a *attempt) {
 
 // instruction offers the description of a planned task: what the coordinator
 // wrote reaches an agent as any other context does.
-func (r *run) instruction(i int) gate.Offer {
+func (r *results) instruction(i int) gate.Offer {
 	t := r.plan.Graph.Task(i)
 	return gate.Offer{Source: handoff.Source{Kind: handoff.Plan, Name: string(t.ID)}, Title: t.Title, Envelope: r.planned[i]}
 }
 
 // instructionGrant grants a planned task its own description.
-func (r *run) instructionGrant(i int) gate.Grant {
+func (r *results) instructionGrant(i int) gate.Grant {
 	t := r.plan.Graph.Task(i)
 	g := gate.WholeOf(handoff.Source{Kind: handoff.Plan, Name: string(t.ID)}, r.plan.Line(i))
 	g.Terms = r.team.Terms(r.planned[i].Producer(), t.Assignee)
@@ -127,7 +132,7 @@ func (a *attempt) brief(sealed []gate.Sealed) prompt.Brief {
 		System:   m.SystemPrompt, SystemParams: m.SystemParams, SystemOrigin: m.Origin.String(),
 	}
 	rest := sealed
-	if a.run.plannedText(a.index) != nil {
+	if a.planned {
 		b.Instruction, rest = &rest[0], rest[1:]
 	}
 	b.Inputs, rest = rest[:len(t.Uses)], rest[len(t.Uses):]
@@ -145,36 +150,19 @@ func (a *attempt) over(ctx context.Context) {
 	a.unnoted = a.note(ctx)
 }
 
-// acquire returns an attempt with empty buffers.
-func (r *run) acquire() *attempt {
-	if n := len(r.free); n > 0 {
-		a := r.free[n-1]
-		r.free = r.free[:n-1]
-		return a
-	}
-	return &attempt{exchange: exchange{run: r}}
-}
-
-// release keeps the buffers of an attempt for the next one, and its receipt for the result.
-func (r *run) release(a *attempt) {
-	out := &r.tasks[a.index]
-	keep := func(receipt *prompt.Receipt) {
+// addReceipts adds the receipts of an attempt to the result of its task.
+func (t *TaskResult) addReceipts(a *attempt) {
+	add := func(receipt *prompt.Receipt) {
 		if receipt != nil {
-			out.Receipts = append(out.Receipts, receipt)
+			t.Receipts = append(t.Receipts, receipt)
 		}
 	}
 	before := len(a.spent) - a.later
 	for _, s := range a.spent[:before] {
-		keep(s.receipt)
+		add(s.receipt)
 	}
-	keep(a.receipt)
+	add(a.receipt)
 	for _, s := range a.spent[before:] {
-		keep(s.receipt)
+		add(s.receipt)
 	}
-	clear(a.offers)
-	clear(a.sealed)
-	clear(a.grants)
-	clear(a.rulings)
-	*a = attempt{exchange: exchange{run: r, offers: a.offers[:0], parts: a.parts[:0], grants: a.grants[:0], sealed: a.sealed[:0], rulings: a.rulings[:0]}}
-	r.free = append(r.free, a)
 }

@@ -11,11 +11,11 @@ import (
 )
 
 // callInfo returns a call info as the caller may see it.
-func (x *exchange) callInfo(of llm.CallInfo) llm.CallInfo {
+func (v callView) callInfo(of llm.CallInfo) llm.CallInfo {
 	if of == (llm.CallInfo{}) {
 		return of
 	}
-	if of = callinfo.Clean(of); x.hidden || x.hidesReply() {
+	if of = callinfo.Clean(of); v.hidden || v.hidesReply() {
 		of = callinfo.Outline(of)
 	}
 	for _, word := range []*string{&of.Model, &of.Endpoint, &of.RequestID, &of.FinishReason} {
@@ -37,10 +37,10 @@ func masked(word string) string {
 // answeredBy returns the model call that gave the answer of the exchange, as the caller may
 // see it. If the answer was corrected, it is the corrective call. It is nil if the model
 // does not report its calls.
-func (x *exchange) answeredBy() *llm.CallInfo {
-	of := x.callInfo(x.correctedBy)
+func (v callView) answeredBy() *llm.CallInfo {
+	of := v.callInfo(v.correctedBy)
 	if of == (llm.CallInfo{}) {
-		of = x.callInfo(x.reply.Call)
+		of = v.callInfo(v.reply.Call)
 	}
 	if of == (llm.CallInfo{}) {
 		return nil
@@ -63,15 +63,15 @@ const maxWarnings = 20
 // modelWarnings returns the warnings of the exchange's own model calls, as the
 // caller may see them. Warnings quote neither prompt nor reply, but a model that read both
 // could choose which ones to give.
-func (x *exchange) modelWarnings() []string {
-	if len(x.reply.Warnings) == 0 {
+func (v callView) modelWarnings() []string {
+	if len(v.reply.Warnings) == 0 {
 		return nil
 	}
-	if x.hidden || x.hidesReply() {
+	if v.hidden || v.hidesReply() {
 		return []string{"a model call has a warning that is above the clearance of the caller"}
 	}
 	var out []string
-	for _, w := range x.reply.Warnings[:min(len(x.reply.Warnings), maxWarnings+1)] {
+	for _, w := range v.reply.Warnings[:min(len(v.reply.Warnings), maxWarnings+1)] {
 		if w = masked(oneline.Of(w)); w != "" {
 			out = append(out, w)
 		}
@@ -81,8 +81,8 @@ func (x *exchange) modelWarnings() []string {
 
 // addModelWarnings adds the warnings of the model calls of an exchange to those of the
 // run, each once per agent.
-func (r *run) addModelWarnings(x *exchange) {
-	all := x.modelWarnings()
+func (r *recorder) addModelWarnings(x *exchange) {
+	all := x.view().modelWarnings()
 	for i := range x.spent {
 		all = append(all, x.spent[i].warnings...)
 	}

@@ -11,10 +11,10 @@ type Context = event.Context
 // measured counts an exchange, with the calls that translated context for it, in
 // the form for the caller: of a value that the caller may not see it counts the
 // size class, and nothing that was found in it.
-func (x *exchange) measured() (c Context) {
+func (v callView) measured() (c Context) {
 	delivered := 0
-	for i := range x.rulings {
-		d := x.run.decided(&x.rulings[i])
+	for i := range v.rulings {
+		d := v.run.decided(&v.rulings[i])
 		c.Redacted += d.Redacted.Total()
 		c.Revealed += d.Revealed.Total()
 		c.Withheld += len(d.Dropped)
@@ -23,9 +23,9 @@ func (x *exchange) measured() (c Context) {
 		}
 		delivered += d.BytesAfter
 	}
-	for _, s := range x.spent {
+	for _, s := range v.spent {
 		for i := range s.rulings {
-			d := x.run.decided(&s.rulings[i])
+			d := v.run.decided(&s.rulings[i])
 			c.Redacted += d.Redacted.Total()
 			c.Revealed += d.Revealed.Total()
 		}
@@ -36,12 +36,12 @@ func (x *exchange) measured() (c Context) {
 		c.Sent += s.sent
 		c.Shared += s.sent
 	}
-	if !x.asked {
+	if !v.asked {
 		return c
 	}
 	c.Prompts++
-	c.Truncated = len(x.truncated())
-	c.Sent += x.sent
-	c.Shared += max(x.sent-delivered, 0) + max(x.existed, delivered)
+	c.Truncated = len(v.truncated())
+	c.Sent += v.sent
+	c.Shared += max(v.sent-delivered, 0) + max(v.existed, delivered)
 	return c
 }

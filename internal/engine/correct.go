@@ -43,8 +43,8 @@ func (a *attempt) correct(ctx context.Context, rejected *agent.RejectedError) er
 		return err
 	}
 	if a.run.ledger != nil && !a.run.past.again() {
-		e := a.call()
-		e.Part, e.End, e.Context = a.apart+rejectedPart, time.Now(), event.Context{}
+		e := a.view().call()
+		e.Part, e.End, e.Context = a.part+rejectedPart, time.Now(), event.Context{}
 		e.Code, e.Error, e.Result = codes.Schema, rejected.Problem, gate.Keep(draft)
 		a.run.ledger.note(record.Entry{Rejected: e}) // durable with the prompt that corrects it, or before
 	}
@@ -85,7 +85,7 @@ func (a *attempt) corrected(ctx context.Context, draft *envelope.Envelope, probl
 	c := &correction{of: a}
 	c.run, c.task, c.number, c.does, c.caps, c.schema = a.run, a.task, a.number, a.does, a.caps, a.schema
 	c.bound, c.limits = a.bound, a.limits
-	c.apart, c.declassified, c.turn = a.apart+correctionPart, a.declassified, 2
+	c.part, c.declassified, c.turn = a.part+correctionPart, a.declassified, 2
 	c.start, c.began, c.worked = now, now, a.worked
 	c.offers = slices.Clone(a.offers)
 	c.grants = slices.Clone(a.grants)
@@ -97,16 +97,16 @@ func (a *attempt) corrected(ctx context.Context, draft *envelope.Envelope, probl
 		g.Terms, g.MaxBytes = gate.CorrectionTerms(o.Envelope.Producer(), a.caps.Agent), a.limits.On(o.Source, 0)
 		c.offers, c.grants = append(c.offers, o), append(c.grants, g)
 	}
-	a.letGo() // the correction waits for its own record
+	a.releaseBatch() // the correction waits for its own record
 	if err := a.permitted(ctx); err != nil {
 		return err
 	}
 	a.showCost()
 	perform(ctx, &c.exchange, c)
-	if c.tells() {
-		a.run.ledger.note(c.entry())
+	if c.view().tells() {
+		a.run.ledger.note(c.view().entry())
 	}
-	a.spent = append(append(a.spent, c.spent...), retelling{c.receipt, c.usageOf(c.reply.Usage, c.reply.Turns), c.sent, c.rulings, c.rounds(), c.modelWarnings(), c.ownCost()})
+	a.spent = append(append(a.spent, c.spent...), sideCall{c.receipt, c.view().usageOf(c.reply.Usage, c.reply.Turns), c.sent, c.rulings, c.view().rounds(), c.view().modelWarnings(), c.view().ownCost()})
 	a.later, a.rejectedAgain = len(c.spent)+1, c.rejected
 	a.worked = c.worked
 	a.broke, a.gone = cmp.Or(a.broke, c.broke), a.gone || c.gone

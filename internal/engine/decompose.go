@@ -21,50 +21,50 @@ import (
 )
 
 // planRules returns the rules for a plan of this run.
-func (r *run) planRules() planning.Rules {
-	inputs := make([]string, len(r.options.Inputs))
-	for i, in := range r.options.Inputs {
+func (c *coordinator) planRules() planning.Rules {
+	inputs := make([]string, len(c.options.Inputs))
+	for i, in := range c.options.Inputs {
 		inputs[i] = in.Name
 	}
-	return planning.Rules{Agents: r.team.Names(), Inputs: inputs, MayGrant: r.council.of.MayGrant}
+	return planning.Rules{Agents: c.team.Names(), Inputs: inputs, MayGrant: c.config.MayGrant}
 }
 
 // planFormat returns the JSON Schema of a plan for the endpoint. It contains no names that
 // the prompt does not contain.
-func (r *run) planFormat() string { return planning.PlanSchema(r.planRules()) }
+func (c *coordinator) planFormat() string { return planning.PlanSchema(c.planRules()) }
 
-// planning is the first step of a goal.
-func (r *run) planning() *step {
-	return r.step(StepPlan, prompt.Planning, planning.PlanText(r.team.Names()), nil, func(b *prompt.Brief, _ []gate.Sealed) { b.FormatSchema = r.planFormat() })
+// planStep is the first step of a goal.
+func (c *coordinator) planStep() *step {
+	return c.step(StepPlan, prompt.Planning, planning.PlanText(c.team.Names()), nil, func(b *prompt.Brief, _ []gate.Sealed) { b.FormatSchema = c.planFormat() })
 }
 
-// decompose asks the coordinator for a plan and takes it over, after one
-// correction at most. Without a valid plan nothing will run.
-func (r *run) decompose(ctx context.Context) *TaskError {
-	s := r.planning()
-	r.consult(ctx, s)
+// decompose has the coordinator plan the tasks, with one correction at most, and passes
+// the plan to adopt. Without a valid plan nothing will run.
+func (c *coordinator) decompose(ctx context.Context, adopt func(*plan.Plan) error) *TaskError {
+	s := c.planStep()
+	c.consult(ctx, s)
 	if s.err != nil {
-		return r.stepError(s, codes.Decomposition)
+		return c.stepError(s, codes.Decomposition)
 	}
-	p, found, told := r.read(s)
+	p, found, told := c.read(s)
 	said := "the plan"
 	if len(told) > 0 {
-		first, _ := r.explain(&s.exchange, codes.PlanInvalid, planning.Faults(told))
-		r.warn("the first plan could not be run, and was given back: " + strings.ReplaceAll(strings.TrimPrefix(first, "- "), "\n- ", "; "))
-		s = r.repair(s, told)
-		r.consult(ctx, s)
+		first, _ := c.explain(&s.exchange, codes.PlanInvalid, planning.Faults(told))
+		c.warn("the first plan could not be run, and was given back: " + strings.ReplaceAll(strings.TrimPrefix(first, "- "), "\n- ", "; "))
+		s = c.repair(s, told)
+		c.consult(ctx, s)
 		if s.err != nil {
-			return r.stepError(s, codes.Decomposition)
+			return c.stepError(s, codes.Decomposition)
 		}
 		said = "also the second plan"
-		p, found, _ = r.read(s)
+		p, found, _ = c.read(s)
 	}
 	if len(found) > 0 {
-		return r.invalid(s, said, found)
+		return c.invalid(s, said, found)
 	}
-	if err := r.adopt(p); err != nil {
+	if err := adopt(p); err != nil {
 		s.judge(ctx, err)
-		return r.stepError(s, codes.Decomposition)
+		return c.stepError(s, codes.Decomposition)
 	}
 	return nil
 }
@@ -73,16 +73,16 @@ func (r *run) decompose(ctx context.Context) *TaskError {
 // wrong with it, and told, the part of that which the coordinator may know. A problem that depends on the text of an input is not in told, since by
 // the flow table inputs do not derive into the coordinator. The text of each
 // task is as sensitive as what the coordinator had read.
-func (r *run) read(s *step) (p *plan.Plan, found, told task.Problems) {
-	specs, err := planning.ParsePlan(s.reply.Text, r.planRules())
+func (c *coordinator) read(s *step) (p *plan.Plan, found, told task.Problems) {
+	specs, err := planning.ParsePlan(s.reply.Text, c.planRules())
 	if err == nil {
 		for i := range specs {
 			specs[i].Classification = s.envelope.Classification()
 			specs[i].Provenance = provenanceOf(s.envelope)
 		}
-		o := r.options.Options
+		o := c.options.Options
 		o.Planned = true
-		if p, err = r.team.Check(specs, o, time.Now()); err == nil {
+		if p, err = c.team.Check(specs, o, time.Now()); err == nil {
 			return p, p.Broken(), p.BrokenWithoutInputs()
 		}
 	}
@@ -99,48 +99,29 @@ func (r *run) read(s *step) (p *plan.Plan, found, told task.Problems) {
 }
 
 // repair gives the coordinator its plan back, with everything that is wrong with it.
-func (r *run) repair(s *step, found task.Problems) *step {
+func (c *coordinator) repair(s *step, found task.Problems) *step {
 	h := s.envelope.Header()
 	faults, err := envelope.New(envelope.Header{
-		ID: "plan/faults", Producer: gate.Runtime, Run: r.id, Classification: h.Classification, Trust: h.Trust,
+		ID: "plan/faults", Producer: gate.Runtime, Run: c.id, Classification: h.Classification, Trust: h.Trust,
 		CreatedAt: time.Now(), DerivedFrom: []envelope.ID{h.ID},
 	}, envelope.Text(planning.Faults(found)))
-	r.must(err)
-	return r.step(StepRepair, prompt.Planning, planning.RepairText(r.team.Names()), []gate.Offer{
+	must(err)
+	return c.step(StepRepair, prompt.Planning, planning.RepairText(c.team.Names()), []gate.Offer{
 		{Source: handoff.Source{Kind: handoff.Plan, Name: "draft"}, Title: "Your previous plan", Envelope: s.envelope},
 		{Source: handoff.Source{Kind: handoff.Fault, Name: "plan"}, Title: "What is wrong with it", Envelope: faults},
-	}, func(b *prompt.Brief, sealed []gate.Sealed) { b.Drafts, b.FormatSchema = sealed, r.planFormat() })
+	}, func(b *prompt.Brief, sealed []gate.Sealed) { b.Drafts, b.FormatSchema = sealed, c.planFormat() })
 }
 
 // invalid says what is wrong with the last plan. The words quote the plan, so
 // they take the same road to the caller.
-func (r *run) invalid(s *step, what string, found task.Problems) *TaskError {
+func (c *coordinator) invalid(s *step, what string, found task.Problems) *TaskError {
 	s.err = fmt.Errorf("%w: %w", ErrPlan, found)
-	s.message, _ = r.explain(&s.exchange, codes.PlanInvalid, fmt.Sprintf("%s cannot be run:\n%s", what, planning.Faults(found)))
-	return r.stepError(s, codes.PlanInvalid)
-}
-
-// adopt makes a plan of the coordinator's the run's.
-func (r *run) adopt(p *plan.Plan) error {
-	if err := r.follow(p); err != nil {
-		return err
-	}
-	if r.bus.live() {
-		r.bus.emit(r.announced())
-	}
-	r.advise()
-	r.prepare()
-	return nil
-}
-
-// announced is the event that says what was planned.
-func (r *run) announced() event.Event {
-	list := r.outline()
-	return event.Event{Type: event.PlanReady, Tasks: len(list), Plan: list}
+	s.message, _ = c.explain(&s.exchange, codes.PlanInvalid, fmt.Sprintf("%s cannot be run:\n%s", what, planning.Faults(found)))
+	return c.stepError(s, codes.PlanInvalid)
 }
 
 // outline lists the tasks of the plan.
-func (r *run) outline() []event.Planned {
+func (r *results) outline() []event.Planned {
 	list := make([]event.Planned, r.plan.Graph.Len())
 	for i := range list {
 		t := r.plan.Graph.Task(i)
@@ -152,30 +133,27 @@ func (r *run) outline() []event.Planned {
 	return list
 }
 
-// shortcut gives a goal of one simple step to the agent that fits it best, if
-// the caller allows that and there is such an agent.
-func (r *run) shortcut() (taken bool) {
-	if r.options.Mode != plan.ModeAuto || !planning.Simple(r.goal.Text) {
-		return false
+// shortcut returns a plan that gives a goal of one simple step to the agent that fits
+// it best; nil if the caller does not allow that or there is no such agent.
+func (c *coordinator) shortcut() *plan.Plan {
+	if c.options.Mode != plan.ModeAuto || !planning.Simple(c.goal.Text) {
+		return nil
 	}
-	best, ok := assign.Best(r.goal.Text, r.team.Candidates(), r.goal.Classification)
+	best, ok := assign.Best(c.goal.Text, c.team.Candidates(), c.goal.Classification)
 	if !ok {
-		return false
+		return nil
 	}
-	spec := task.Spec{Title: titleOf(r.goal.Text), Description: r.goal.Text, Classification: r.goal.Classification, Assignee: r.team.Config.Agents[best].Name, Origin: r.goal.Origin, Provenance: provenanceOf(r.council.goal)}
-	if r.council.of.MayGrant.Inputs {
-		spec.Uses = UsesOf(r.options.Inputs)
+	spec := task.Spec{Title: titleOf(c.goal.Text), Description: c.goal.Text, Classification: c.goal.Classification, Assignee: c.team.Config.Agents[best].Name, Origin: c.goal.Origin, Provenance: provenanceOf(c.goalText)}
+	if c.config.MayGrant.Inputs {
+		spec.Uses = UsesOf(c.options.Inputs)
 	}
-	o := r.options.Options
+	o := c.options.Options
 	o.Answer = nil // its answer is the result
-	p, err := r.team.Check([]task.Spec{spec}, o, r.start)
+	p, err := c.team.Check([]task.Spec{spec}, o, c.start)
 	if err != nil || len(p.Broken()) > 0 {
-		return false
+		return nil
 	}
-	if r.answers = r.adopt(p) != nil; r.answers {
-		return false
-	}
-	return true
+	return p
 }
 
 // titleOf makes a title of a goal: its words on one line, as many as fit. A

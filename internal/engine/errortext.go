@@ -14,7 +14,7 @@ const maxErrorText = 64 << 10
 // errorText returns an error text as valid UTF-8, cut to maxErrorText bytes with
 // a mark. Redaction comes later and for each reader, so the cut is never inside
 // a span that redaction would replace.
-func (r *run) errorText(said string) string {
+func (r viewer) errorText(said string) string {
 	if len(said) <= maxErrorText {
 		return strings.ToValidUTF8(said, "\uFFFD")
 	}

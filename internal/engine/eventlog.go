@@ -10,7 +10,7 @@ import (
 
 // subscribers returns those of the options, and one that writes the log if the
 // team's logger takes debug records.
-func (r *run) subscribers() []func(event.Event) {
+func (r *runScope) subscribers() []func(event.Event) {
 	subs := r.options.Subscribers
 	if r.team.Log.Enabled(context.Background(), slog.LevelDebug) {
 		subs = append(subs[:len(subs):len(subs)], r.logEvent)
@@ -21,7 +21,7 @@ func (r *run) subscribers() []func(event.Event) {
 // logEvent logs calls of agents, retries and gate decisions. Events are in the
 // caller's form already. The message of an error may quote what agents and endpoints
 // wrote, so the log has the code instead.
-func (r *run) logEvent(e event.Event) {
+func (r *runScope) logEvent(e event.Event) {
 	t := r.team
 	about := []slog.Attr{slog.String("task", cmp.Or(e.Title, string(e.Task))), slog.String("agent", e.Agent), slog.Int("attempt", e.Attempt)}
 	log := func(message string, attrs ...slog.Attr) {

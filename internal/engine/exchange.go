@@ -27,84 +27,110 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// An exchange is one prompt to one agent and its reply, the only road between
+// An exchange is one prompt to one agent and its reply, the only path between
 // the two: a handshake fixes a contract, the gate seals what the contract
 // grants, a prompt is built from what was sealed, the agent answers, and the
 // gate makes an envelope of the answer. An attempt at a task is one, and so is
-// a step of the coordinator. Its owner fills it in and takes it back; in
-// between one goroutine works on it.
+// a step of the coordinator. One goroutine at a time works on it.
 type exchange struct {
-	run    *run
-	task   *task.Task // what is asked for
-	number int        // the attempt, from 1
-	does   agent.Agent
-	caps   *gate.Capabilities
-	schema *schema.Schema
-	bound  label.Classification // of the prompt and the result, as the static check has it
-	limits plan.Limits          // on the sizes of its context
-	turn   int                  // which model call of the attempt it is; zero means the first
-	apart  string               // what tells its session from that of the attempt that it serves; empty for the attempt's own
-
-	declassified bool      // whatever leaves the task is lowered by the policy
-	began        time.Time // when it was dispatched
-	start        time.Time // what was sent or stored by then is part of it
-	offers       []gate.Offer
-
-	grants    []gate.Grant // parallel to offers, as far as they say more than that the whole may cross
-	parts     []gate.Part
-	sealed    []gate.Sealed   // parallel to offers, once all were sealed
-	rulings   []gate.Decision // about them, also if something was held
-	contract  gate.Contract
-	cost      llm.Money     // of its model calls, by counted tokens and known prices
-	paid      llm.Money     // what its model calls were charged, including estimates
-	costShown llm.Money     // the part of the cost that showCost added already
-	spent     []retelling   // prompts that retold context before this one, and those that corrected its answer
-	later     int           // how many of spent came after it
-	worked    time.Duration // how long its agent worked so far, also on these
-	unretold  *translator   // the retelling that the exchange fails with; nil if it does not
-	sent      int           // bytes of the prompt that the agent was given, as the caller may see it
-	existed   int           // bytes of all inputs and results that there were when it was dispatched, likewise
-	reply     agent.Reply
-
-	rejected      *record.SideText // an answer that was not accepted; nil if there is none
-	rejectedAgain *record.SideText // the corrected answer, if that was not accepted either
-	reasoning     *record.SideText // what the model wrote before its answer; nil if nothing
-
-	correctedBy llm.CallInfo // the call that corrected the answer; zero if none did
+	run *runScope
+	request
+	gatedContext
+	builtPrompt
+	answer
+	cacheHit
+	expenses
+	failure
+	prefetch
 
 	outbox *Outbox // nil if the agent may send no messages, or was not called
+	batch  *batch  // what becomes durable together with the gate decisions; nil once it was released
 
-	permit    chan struct{} // closed when an attempt that was prepared may begin, or must not; nil for any other
-	forbidden bool          // it must not; set before permit is closed
+	asked   bool // the agent was given the prompt
+	inAgent bool // the agent has the goroutine
+	gone    bool // the agent ended the goroutine that worked on it
+	end     time.Time
+}
 
-	batch    *batch            // what becomes durable together with the rulings; nil once it was let go
-	key      record.Key        // of the prompt; zero if nobody needs it
-	core     record.Key        // of the same without messages and memory
-	recalled *record.AgentCall // the answer, if it was given before
-	repeated bool              // of a replay: the prompt is one that the run had
-	own      bool              // by this run, so that what it took counts
+// A request says what is asked of which agent, and under which limits.
+type request struct {
+	task         *task.Task
+	number       int // of the attempt, from 1
+	does         agent.Agent
+	caps         *gate.Capabilities
+	schema       *schema.Schema
+	bound        label.Classification // of the prompt and the result, as the static check has it
+	limits       plan.Limits          // on the sizes of its context
+	turn         int                  // which model call of the attempt it is; zero means the first
+	part         string               // tells its session from that of the attempt that it serves; empty for the attempt's own
+	declassified bool                 // the policy lowers whatever leaves the task
+	began        time.Time            // when it was dispatched
+	start        time.Time            // what was sent or stored by then is part of it
+	existed      int                  // bytes of all inputs and results when it was dispatched, as the caller may see them
+}
 
-	end        time.Time
+// A gatedContext is the context that is offered to an agent, and what the gate made of it.
+type gatedContext struct {
+	offers   []gate.Offer
+	grants   []gate.Grant // parallel to offers
+	parts    []gate.Part
+	sealed   []gate.Sealed   // parallel to offers, once all were sealed
+	rulings  []gate.Decision // parallel to offers, also if something was withheld
+	contract gate.Contract
+}
+
+// A builtPrompt is what is known of a prompt beside its text.
+type builtPrompt struct {
+	receipt   *prompt.Receipt // as the caller may see it
+	shownSize int             // bytes of the prompt as the caller may see it
+	hidden    bool            // the caller may not see all of the prompt
+	sent      int             // shownSize once the agent was given the prompt
+	key       record.Key      // of the prompt; zero if nothing is cached
+	core      record.Key      // of the same without messages and memory
+}
+
+// An answer is what an agent replied and what the gate made of it.
+type answer struct {
+	reply         agent.Reply
+	rejected      *record.SideText // a reply that was not accepted; nil if there is none
+	rejectedAgain *record.SideText // the corrected reply, if that was not accepted either
+	reasoning     *record.SideText // what the model wrote before its answer; nil if nothing
+	correctedBy   llm.CallInfo     // the call that corrected the answer; zero if none did
+
 	envelope   *envelope.Envelope
 	text       string // the result as the caller may see it
 	structured string
-	partly     bool            // the caller may not see all of the result
-	receipt    *prompt.Receipt // as the caller may see it
-	shownSize  int             // bytes of the prompt as the caller may see it
-	hidden     bool            // the caller may not see all of the prompt
-	asked      bool            // the agent was given the prompt
-	inAgent    bool            // the agent has the goroutine
-	gone       bool            // the agent ended the goroutine that worked on it
+	partly     bool // the caller may not see all of the result
+}
 
-	// How it failed; err is nil if it did not. The rest is what is told of err.
-	err      error
-	code     string
-	message  string // in the form that the caller is cleared for
-	fault    *envelope.Envelope
-	terminal bool      // another attempt would end the same way
-	aborted  bool      // the run's context ended it
-	reached  reach     // what it says about the endpoint
-	broke    exhausted // which budget of the run had not enough left for a call
+// A cacheHit is an answer that the agent gave earlier.
+type cacheHit struct {
+	recalled *record.AgentCall // nil if the agent was called
+	repeated bool              // of a replay: the prompt is one that the run had
+	own      bool              // of this run, so that what it took counts
+}
+
+// expenses are what an exchange and the calls that serve it took.
+type expenses struct {
+	cost      llm.Money     // of its model calls, by counted tokens and known prices
+	paid      llm.Money     // what its model calls were charged, including estimates
+	costShown llm.Money     // the part of the cost that showCost added already
+	spent     []sideCall    // translations before this prompt, and corrections of its answer
+	later     int           // how many of spent came after it
+	worked    time.Duration // how long its agent worked so far, including side calls
+	broke     exhausted     // which budget of the run had not enough left for a call
+}
+
+// A failure says how an exchange failed; err is nil if it did not.
+type failure struct {
+	err          error
+	code         string
+	message      string // in the form that the caller is cleared for
+	fault        *envelope.Envelope
+	terminal     bool        // another attempt would end the same way
+	aborted      bool        // the run's context ended it
+	reached      reach       // what it says about the endpoint
+	untranslated *translator // the translation that the exchange fails with; nil if it does not
 }
 
 // A purpose is what an exchange is made for.
@@ -131,8 +157,8 @@ func perform(ctx context.Context, x *exchange, o purpose) {
 			x.judge(ctx, fmt.Errorf("%w: it ended its goroutine", ErrPanic))
 		}
 		x.end = time.Now()
-		x.letGo()
-		x.report()
+		x.releaseBatch()
+		x.run.reportEnd(x)
 		o.over(ctx)
 	}()
 	err := x.try(ctx, o)
@@ -149,7 +175,7 @@ func (x *exchange) try(ctx context.Context, o purpose) error {
 			return err
 		}
 	}
-	if err := x.keep(ctx, text, err); err != nil {
+	if err := x.run.recordPrompt(ctx, x, text, err); err != nil {
 		return err
 	}
 	if err := x.permitted(ctx); err != nil {
@@ -281,8 +307,8 @@ func (x *exchange) build(b *prompt.Brief) (prompt.Prompt, error) {
 	return text, err
 }
 
-// letGo lets go of what becomes durable together with the rulings.
-func (x *exchange) letGo() {
+// releaseBatch lets what becomes durable together with the gate decisions go to the journal.
+func (x *exchange) releaseBatch() {
 	x.run.ledger.release(x.batch)
 	x.batch = nil
 }
@@ -303,7 +329,7 @@ func (x *exchange) ask(ctx context.Context, p prompt.Prompt) (agent.Reply, error
 		over = true
 		mu.Unlock()
 	}()
-	about := exchange{run: x.run, task: x.task, number: x.number, contract: x.contract, caps: x.caps, sealed: x.sealed}
+	about := exchange{run: x.run, request: x.request, gatedContext: gatedContext{contract: x.contract, sealed: x.sealed}}
 	return x.does.Run(callwait.Observe(ctx, func(w callwait.Wait) {
 		mu.Lock()
 		defer mu.Unlock()
@@ -346,7 +372,7 @@ func (x *exchange) judge(ctx context.Context, err error) {
 	if isHeld { // the caller unwraps it
 		held.Decision = x.run.decided(&held.Decision)
 	}
-	switch s := x.unretold; {
+	switch s := x.untranslated; {
 	case s != nil && s.fault != nil && errors.Is(err, s.err): // it ends with what was to be retold
 		x.message, x.fault = s.message, s.fault
 	case errors.Is(err, ErrRecord), errors.Is(err, ErrJournal): // the caller's own code says why, to the caller alone
@@ -359,7 +385,7 @@ func (x *exchange) judge(ctx context.Context, err error) {
 		x.message = x.run.errorText(err.Error())
 	default:
 		x.message, x.fault = x.run.explain(x, x.code, err.Error())
-		x.message += x.largestParts(err)
+		x.message += x.view().largestParts(err)
 	}
 }
 
@@ -388,7 +414,7 @@ func (x *exchange) admit(reply gate.Reply, now time.Time) (*envelope.Envelope, e
 
 // accept makes an envelope the exchange's result, and takes it to the caller.
 func (x *exchange) accept(ctx context.Context, e *envelope.Envelope, now time.Time) error {
-	if x.envelope = e; x.apart != "" {
+	if x.envelope = e; x.part != "" {
 		return nil // the caller reads what is made from it
 	}
 	ctx, done := x.finishing(ctx)
@@ -406,7 +432,7 @@ func (x *exchange) accept(ctx context.Context, e *envelope.Envelope, now time.Ti
 
 // session tells an exchange from all others of any run.
 func (x *exchange) session() string {
-	return x.run.id + "/" + string(x.task.ID) + "/" + strconv.Itoa(x.number) + x.apart
+	return x.run.id + "/" + string(x.task.ID) + "/" + strconv.Itoa(x.number) + x.part
 }
 
 // identity tells an exchange, which has a contract, from all others of its run.
@@ -420,25 +446,24 @@ func messageBytes(r *prompt.Receipt) int {
 	return 0
 }
 
-// report tells subscribers how the agent's work ended, if it began.
-func (x *exchange) report() {
-	bus := x.run.bus
-	if !bus.live() || !x.asked {
+// reportEnd emits an event that says how the agent's work ended, if it began.
+func (r *recorder) reportEnd(x *exchange) {
+	if !r.bus.live() || !x.asked {
 		return
 	}
-	bytes, took := len(x.reply.Text), x.usageOf(x.reply.Usage, x.reply.Turns)
-	if x.hidesReply() {
+	bytes, took := len(x.reply.Text), x.view().usageOf(x.reply.Usage, x.reply.Turns)
+	if x.view().hidesReply() {
 		bytes = label.SizeClass(bytes)
 	}
 	ev := event.Event{Type: event.AgentComplete, Task: x.task.ID, Title: x.task.Title, Agent: x.caps.Agent, Attempt: x.number,
-		Status: task.Completed, Duration: x.end.Sub(x.began), Rounded: x.rounds(), Bytes: bytes}
+		Status: task.Completed, Duration: x.end.Sub(x.began), Rounded: x.view().rounds(), Bytes: bytes}
 	ev.SetUsage(took)
 	ev.Truncated = x.envelope != nil && x.envelope.Truncated()
-	if call := x.callInfo(x.reply.Call); call != (llm.CallInfo{}) {
+	if call := x.view().callInfo(x.reply.Call); call != (llm.CallInfo{}) {
 		ev.Call = &call
 	}
 	if x.err != nil {
 		ev.Status, ev.Code, ev.Message = task.Failed, x.code, x.message
 	}
-	bus.emit(ev)
+	r.bus.emit(ev)
 }

@@ -6,8 +6,8 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// refresh finds the tasks that are to be run anew.
-func (r *run) refresh() {
+// markFresh finds the tasks whose cached answers are not used.
+func (r *results) markFresh() {
 	for _, name := range r.options.Fresh {
 		known := false
 		for i := range r.plan.Written {

@@ -39,8 +39,8 @@ func PlanGoal(ctx context.Context, t *plan.Roster, goal plan.Goal, o Options) (*
 	}
 	defer r.releaseClaims()
 	res := r.run(ctx)
-	if r.unplanned != nil {
-		return nil, r.unplanned
+	if failed := r.coordinator.unplanned; failed != nil {
+		return nil, failed
 	}
 	p := r.plan
 	p.Describe()
@@ -52,7 +52,7 @@ func PlanGoal(ctx context.Context, t *plan.Roster, goal plan.Goal, o Options) (*
 			}
 		}
 	}
-	p.Goal, p.Usage, p.Coordinator = len(r.steps) > 0, res.Usage, plan.PlannedCoordinator(r.council.of, &r.council.caps)
+	p.Goal, p.Usage, p.Coordinator = len(r.coordinator.steps) > 0, res.Usage, plan.PlannedCoordinator(r.coordinator.config, &r.coordinator.caps)
 	return p, nil
 }
 
@@ -66,7 +66,7 @@ func CheckAnswer(ctx context.Context, t *plan.Roster, o Options) (*plan.PlannedA
 	if err := r.answer(ctx, *o.Answer); err != nil {
 		return nil, err
 	}
-	return plan.PlannedCoordinator(r.council.of, &r.council.caps), nil
+	return plan.PlannedCoordinator(r.coordinator.config, &r.coordinator.caps), nil
 }
 
 // newGoalRun prepares a run for a goal, or says why it cannot start.
@@ -84,38 +84,43 @@ func newGoalRun(ctx context.Context, t *plan.Roster, goal plan.Goal, options Opt
 	if err := r.answer(ctx, goal); err != nil {
 		return nil, err
 	}
-	if err := r.readable(); err != nil {
+	if err := r.coordinator.readable(); err != nil {
 		return nil, err
 	}
 	return r, nil
 }
 
-// answer makes a goal the run's, or says what is wrong with it. It builds the
-// prompts that begin with the goal as they will be built, so that what would be
-// refused then is known before anything is spent. If ctx ends first, nothing is
-// known and nothing is refused: the run makes no call.
+// answer makes a goal the run's, or says what is wrong with it.
 func (r *run) answer(ctx context.Context, goal plan.Goal) error {
-	k, found := convene(r.team, &goal, &r.options.Options, r.id, r.start)
+	c, found := newCoordinator(r.runScope, &goal)
 	if len(found) > 0 {
 		return found
 	}
-	r.goal, r.council, r.answers, r.asked = &goal, k, true, map[StepKind]int{}
-	rehearsed := r.planning()
-	err := rehearsed.rehearse(ctx, r.start)
-	clear(r.asked)
+	r.coordinator, r.answers = c, true
+	return c.rehearse(ctx)
+}
+
+// rehearse builds the prompt of the first step as it will be built, so that what would
+// be refused then is known before anything is spent. If ctx ends first, nothing is
+// known and nothing is refused: the run makes no call.
+func (c *coordinator) rehearse(ctx context.Context) error {
+	s := c.planStep()
+	clear(c.asked)
+	s.start = c.start
+	_, err := s.open(ctx)
 	switch {
 	case err == nil:
-		r.council.label = rehearsed.contract.MaxInput
+		c.label = s.contract.MaxInput
 	case ctx.Err() != nil:
-		r.council.label = goal.Classification
+		c.label = c.goal.Classification
 	default:
-		return task.Problems{r.refusedGoal(err)}
+		return task.Problems{c.refusedGoal(err)}
 	}
 	return nil
 }
 
 // refusedGoal words why the coordinator cannot be given the goal.
-func (r *run) refusedGoal(err error) task.Problem {
+func (c *coordinator) refusedGoal(err error) task.Problem {
 	p := task.Problem{Pointer: "/goal", Message: "the coordinator cannot be given the goal: " + err.Error(), Err: err}
 	if refusal, ok := errors.AsType[*handoff.Refusal](err); ok {
 		p.Message, p.Hint = "the coordinator cannot be given the goal: "+refusal.Reason, refusal.Hint
@@ -124,10 +129,10 @@ func (r *run) refusedGoal(err error) task.Problem {
 }
 
 // readable refuses a goal whose planned tasks no agent could be given.
-func (r *run) readable() error {
-	level, highest := r.council.label, label.Public
-	for i := range r.team.Capabilities {
-		highest = max(highest, min(r.team.Capabilities[i].Clearance(), r.team.Capabilities[i].Produces))
+func (c *coordinator) readable() error {
+	level, highest := c.label, label.Public
+	for i := range c.team.Capabilities {
+		highest = max(highest, min(c.team.Capabilities[i].Clearance(), c.team.Capabilities[i].Produces))
 	}
 	if highest >= level {
 		return nil
@@ -139,13 +144,13 @@ func (r *run) readable() error {
 }
 
 // goalFor returns the goal as the caller may see it.
-func (r *run) goalFor() string {
-	if r.council == nil {
+func (c *coordinator) goalFor() string {
+	if c.goal == nil {
 		return ""
 	}
-	text, err := r.shortForUser(r.council.goal, handoff.Source{Kind: handoff.Dependency, Name: "goal"}, r.start)
+	text, err := c.shortForUser(c.goalText, handoff.Source{Kind: handoff.Dependency, Name: "goal"}, c.start)
 	if err != nil {
-		return withheld(r.goal.Classification)
+		return withheld(c.goal.Classification)
 	}
 	return text
 }

@@ -53,7 +53,7 @@ func (r *run) runStart() *record.RunStart {
 	for i := range r.options.Inputs {
 		in := &r.options.Inputs[i]
 		given := record.Input{
-			Name: in.Name, Classification: in.Classification, Bytes: plan.InputSize(in, r.options.RecordClearance()), Key: sha256.Sum256([]byte(in.Text)), Line: in.Origin.String(),
+			Name: in.Name, Classification: in.Classification, Bytes: plan.InputSize(in, r.accepts), Key: sha256.Sum256([]byte(in.Text)), Line: in.Origin.String(),
 		}
 		if in.Envelope != nil {
 			given.FromRun, given.FromTask = in.Envelope.Header().Run, in.Envelope.Task()

@@ -45,7 +45,7 @@ func (x *exchange) reuseKey() record.Key {
 }
 
 // keyed reports whether prompts need keys: somebody keeps answers, or has some.
-func (r *run) keyed() bool { return r.ledger != nil || r.past != nil }
+func (r *runScope) keyed() bool { return r.ledger != nil || r.past != nil }
 
 // identify gives a prompt its keys.
 func (x *exchange) identify(b *prompt.Brief, p prompt.Prompt) error {

@@ -39,7 +39,7 @@ func (l *limitLog) isNews(endpoint string, w callwait.Wait, now time.Time) bool 
 }
 
 // reportLimit emits an event about a call of an exchange that waits for its endpoint.
-func (r *run) reportLimit(x *exchange, w callwait.Wait) {
+func (r *recorder) reportLimit(x *exchange, w callwait.Wait) {
 	name, why := w.Endpoint, "its rate limit is reached; calls wait"
 	if !w.Refused { // a call that takes less than its estimate makes room earlier
 		why = "the limits that are set for it are reached; calls may wait"
@@ -52,7 +52,7 @@ func (r *run) reportLimit(x *exchange, w callwait.Wait) {
 		name = "an endpoint of " + x.caps.Agent
 	}
 	now := time.Now()
-	if !r.limitLog.isNews(name, w, now) {
+	if !r.limits.isNews(name, w, now) {
 		return
 	}
 	r.bus.emit(event.Event{Type: event.Limited, Task: x.task.ID, Title: x.task.Title, Agent: x.caps.Agent, Attempt: x.number,

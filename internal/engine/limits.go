@@ -2,32 +2,33 @@ package engine
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/gate"
+	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/prompt"
-	"github.com/runteam/runteam/task"
 )
 
 // truncated lists what a size limit cut in the prompts of an exchange. The caller
 // asked for the cut of an input with Cut, which is not listed.
-func (x *exchange) truncated() (list []*gate.Decision) {
+func (v callView) truncated() (list []*gate.Decision) {
 	add := func(receipt *prompt.Receipt) {
 		if receipt == nil {
 			return
 		}
 		for i := range receipt.Sources {
-			if d := receipt.Sources[i].Decision; d != nil && d.Truncated && !(d.Source.Kind == handoff.Input && x.run.mayCut(d.Source.Name)) {
+			if d := receipt.Sources[i].Decision; d != nil && d.Truncated && !(d.Source.Kind == handoff.Input && v.run.mayCut(d.Source.Name)) {
 				list = append(list, d)
 			}
 		}
 	}
-	for i := range x.spent {
-		add(x.spent[i].receipt)
+	for i := range v.spent {
+		add(v.spent[i].receipt)
 	}
-	add(x.receipt)
+	add(v.receipt)
 	return list
 }
 
@@ -35,8 +36,8 @@ func (x *exchange) truncated() (list []*gate.Decision) {
 const maxTruncations = 100
 
 // warnTruncated warns of what a size limit cut in the prompts of an exchange.
-func (r *run) warnTruncated(of string, x *exchange) {
-	for _, d := range x.truncated() {
+func (r *recorder) warnTruncated(of string, x *exchange) {
+	for _, d := range x.view().truncated() {
 		if r.truncations++; r.truncations > maxTruncations {
 			return
 		}
@@ -48,16 +49,18 @@ func (r *run) warnTruncated(of string, x *exchange) {
 		if d.Coarse {
 			upTo = "up to "
 		}
-		r.warn(fmt.Sprintf("%s: %s was cut from %s%s to %s%s; raise maxContextBytes or maxPromptBytes, or grant parts with need", of, r.named(d), upTo, label.SizeText(d.CutFrom), upTo, label.SizeText(d.BytesAfter)))
+		r.warn(fmt.Sprintf("%s: %s was cut from %s%s to %s%s; raise maxContextBytes or maxPromptBytes, or grant parts with need", of, subjectOf(x, d), upTo, label.SizeText(d.CutFrom), upTo, label.SizeText(d.BytesAfter)))
 	}
 }
 
-// named says what a decision is about.
-func (r *run) named(d *gate.Decision) string {
+// subjectOf says what a decision about the context of an exchange is about.
+func subjectOf(x *exchange, d *gate.Decision) string {
 	switch d.Source.Kind {
 	case handoff.Dependency:
-		if i, ok := r.queue.Index(task.ID(d.Source.Name)); ok {
-			return fmt.Sprintf("the result of %q", r.tasks[i].Title)
+		for i := range x.offers {
+			if x.offers[i].Source == d.Source {
+				return fmt.Sprintf("the result of %q", x.offers[i].Title)
+			}
 		}
 	case handoff.Input:
 		return fmt.Sprintf("input %q", d.Source.Name)
@@ -66,10 +69,6 @@ func (r *run) named(d *gate.Decision) string {
 }
 
 // mayCut reports whether the caller lets an input be cut.
-func (r *run) mayCut(name string) bool {
-	if r.plan == nil {
-		return false
-	}
-	k, known := r.plan.InputIndex[strings.ToLower(name)]
-	return known && r.options.Inputs[k].Cut
+func (r *runScope) mayCut(name string) bool {
+	return slices.ContainsFunc(r.options.Inputs, func(in plan.Input) bool { return in.Cut && strings.EqualFold(in.Name, name) })
 }

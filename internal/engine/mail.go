@@ -20,7 +20,7 @@ import (
 // and the name of each in the journal. Only the goroutine that owns the run uses
 // it, except for what mu guards, since a program may send at any time.
 type mail struct {
-	run   *run
+	run   *runScope
 	bus   *messagebus.Bus
 	post  *messagebus.Post
 	given map[int][]messagebus.Message     // by task, in all of its attempts
@@ -71,7 +71,7 @@ func (r *run) releaseClaims() {
 	}
 }
 
-func (r *run) newMail(b *messagebus.Bus) *mail {
+func (r *runScope) newMail(b *messagebus.Bus) *mail {
 	return &mail{
 		run: r, bus: b, given: map[int][]messagebus.Message{}, again: map[int][]messagebus.Message{}, read: map[int]bool{},
 		held: map[string][]*record.SentMessage{}, names: map[messagebus.ID]string{},
@@ -87,10 +87,10 @@ func (r *run) openMail() {
 	}
 	if r.mail == nil {
 		b, err := messagebus.New(r.team.Names(), messagebus.Options{Run: r.id, MaxUnread: max(messagebus.DefaultMaxUnread, len(o.Messages)), Logger: r.team.Log})
-		r.must(err)
+		must(err)
 		m := r.newMail(b)
 		m.post, err = b.Attach(r.id, nil)
-		r.must(err)
+		must(err)
 		r.mu.Lock()
 		r.mail = m
 		r.mu.Unlock()
@@ -121,7 +121,7 @@ func (m *mail) begin() {
 	m.mu.Unlock()
 	for _, name := range m.bus.Agents() {
 		waiting, err := m.bus.Unread(name)
-		m.run.must(err)
+		must(err)
 		for _, w := range waiting {
 			m.record(w, record.SentMessage{})
 		}
@@ -231,7 +231,7 @@ func (m *mail) putBack(s *record.SentMessage) {
 
 // post sends what an attempt sent that has succeeded: anew, or as the journal
 // has it if its answer was taken from there.
-func (r *run) post(a *attempt) {
+func (r *results) post(a *attempt) {
 	m := r.mail
 	if m == nil {
 		return
@@ -260,7 +260,7 @@ func (m *mail) notifyOnceDurable(notify func()) {
 	if m.run.ledger != nil {
 		b = m.run.ledger.tail()
 	}
-	m.run.asides.Go(func() {
+	m.run.pending.Go(func() {
 		if b != nil {
 			<-b.done
 		}
@@ -270,7 +270,7 @@ func (m *mail) notifyOnceDurable(notify func()) {
 
 // redeliver reserves messages that a task got in an earlier process for the same
 // task. A task whose answer may be reused gets exactly these.
-func (r *run) redeliver() {
+func (r *results) redeliver() {
 	if r.past == nil || r.mail == nil || r.plan == nil {
 		return
 	}
@@ -283,7 +283,7 @@ func (r *run) redeliver() {
 		if len(b.messages) > 0 {
 			var err error
 			given, err = r.mail.bus.Take(r.plan.Graph.Task(i).Assignee, func(msg messagebus.Message) bool { return slices.Contains(b.messages, r.mail.name(msg)) })
-			r.must(err) // the bus is one of this roster
+			must(err) // the bus is one of this roster
 		}
 		if b.completed || r.past.whole {
 			r.mail.given[i] = given

@@ -10,6 +10,7 @@ import (
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/graph"
+	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/sharedmem"
 	"github.com/runteam/runteam/task"
 )
@@ -19,33 +20,33 @@ import (
 // other piece of context may be.
 const digestEntries = 250
 
-// recall is the right to read the shared memory. It lies apart from the handle
-// that results are written with: the synthesis and the tasks of scope all are
-// given it, and nobody else.
-type recall struct {
+// memoryAccess is the shared memory of a run. Each task writes its result; only
+// the synthesis and the tasks of scope all read.
+type memoryAccess struct {
 	run    string
+	writer sharedmem.Writer
 	reader sharedmem.Reader
 	seats  map[string]int // place of an agent in the roster
 }
 
-// remembering opens the shared memory, if anybody may ever read what this run
-// writes there: a task of scope all, or whoever brought the store.
-func (r *run) remembering() {
-	if r.options.Memory == nil && !r.plan.ReadsMemory() {
-		return
+// openMemory opens the shared memory if something may ever read what this run
+// writes there: a task of scope all, or a later run with the same store.
+func openMemory(store sharedmem.Store, p *plan.Plan, v viewer) *memoryAccess {
+	if store == nil && !p.ReadsMemory() {
+		return nil
 	}
-	m := sharedmem.New(r.options.Memory)
-	r.memory = m.Writer()
-	r.recall = &recall{run: r.id, reader: m.Reader(), seats: make(map[string]int, len(r.team.Config.Agents))}
-	for i := range r.team.Config.Agents {
-		r.recall.seats[r.team.Config.Agents[i].Name] = i
+	m := sharedmem.New(store)
+	access := &memoryAccess{run: v.id, writer: m.Writer(), reader: m.Reader(), seats: make(map[string]int, len(v.team.Config.Agents))}
+	for i := range v.team.Config.Agents {
+		access.seats[v.team.Config.Agents[i].Name] = i
 	}
+	return access
 }
 
 // note writes the result of an attempt to the shared memory. A store is code of
 // the caller's: that it panics is an error of its own.
 func (a *attempt) note(ctx context.Context) (err error) {
-	if a.run.recall == nil {
+	if a.run.memory == nil {
 		return nil
 	}
 	defer func() {
@@ -53,7 +54,7 @@ func (a *attempt) note(ctx context.Context) (err error) {
 			err = fmt.Errorf("the store panicked: %v", p)
 		}
 	}()
-	return a.run.memory.WriteResult(ctx, a.task.Assignee, a.envelope, 0)
+	return a.run.memory.writer.WriteResult(ctx, a.task.Assignee, a.envelope, 0)
 }
 
 // A doneSet is which tasks had completed at one moment.
@@ -63,7 +64,7 @@ func (d doneSet) has(i int) bool { return d[i/64]&(1<<(i%64)) != 0 }
 
 // completed returns the tasks whose results a task may find in memory: all that
 // have completed by now, but not its own dependencies, which it is given whole.
-func (r *run) completed(reader int) doneSet {
+func (r *results) completed(reader int) doneSet {
 	d := make(doneSet, (len(r.tasks)+63)/64)
 	for i := range r.tasks {
 		if r.tasks[i].Status == task.Completed && r.past.remembered(r.tasks[reader].ID, r.tasks[i].ID) {
@@ -79,23 +80,23 @@ func (r *run) completed(reader int) doneSet {
 // remember offers the shared memory to an attempt: what had completed when it
 // was dispatched, and what is no result of this run.
 func (a *attempt) remember(ctx context.Context) ([]gate.Offer, error) {
-	return a.run.recall.offers(ctx, a.run.plan.Graph, func(i int) bool { return a.known.has(i) })
+	return a.run.memory.offers(ctx, a.graph, func(i int) bool { return a.known.has(i) })
 }
 
 // recollect offers the shared memory to the synthesis, which has the results
 // of this run already.
-func (r *run) recollect(ctx context.Context) ([]gate.Offer, error) {
-	if r.recall == nil {
+func (r *results) recollect(ctx context.Context) ([]gate.Offer, error) {
+	if r.memory == nil {
 		return nil, nil
 	}
-	return r.recall.offers(ctx, r.plan.Graph, func(int) bool { return false })
+	return r.memory.offers(ctx, r.plan.Graph, func(int) bool { return false })
 }
 
 // offers lists entries in the order of the roster, an agent's results in the
 // order of the spec and then its notes in the order in which they were written.
 // Of more entries than a digest holds the newest are taken.
-func (c *recall) offers(ctx context.Context, g *graph.Graph, shown func(int) bool) ([]gate.Offer, error) {
-	entries, err := c.read(ctx, sharedmem.Where(func(id task.ID) bool {
+func (m *memoryAccess) offers(ctx context.Context, g *graph.Graph, shown func(int) bool) ([]gate.Offer, error) {
+	entries, err := m.read(ctx, sharedmem.Where(func(id task.ID) bool {
 		i, ours := g.Index(id)
 		return !ours || shown(i)
 	}).AndNotes())
@@ -104,14 +105,14 @@ func (c *recall) offers(ctx context.Context, g *graph.Graph, shown func(int) boo
 	}
 	entries = slices.DeleteFunc(entries, func(e sharedmem.Entry) bool {
 		_, ours := g.Index(e.Task) // the result that an earlier run had of a task of this one is out of date
-		return e.Task != "" && ours && e.Envelope.Header().Run != c.run
+		return e.Task != "" && ours && e.Envelope.Header().Run != m.run
 	})
 	if n := len(entries); n > digestEntries {
 		slices.SortFunc(entries, func(a, b sharedmem.Entry) int { return cmp.Or(cmp.Compare(a.Turn, b.Turn), cmp.Compare(a.Seq, b.Seq)) })
 		entries = entries[n-digestEntries:]
 	}
 	slices.SortStableFunc(entries, func(a, b sharedmem.Entry) int {
-		return cmp.Or(cmp.Compare(c.seat(a.Agent), c.seat(b.Agent)), cmp.Compare(a.Agent, b.Agent), cmp.Compare(rank(g, &a), rank(g, &b)), cmp.Compare(a.Seq, b.Seq))
+		return cmp.Or(cmp.Compare(m.seat(a.Agent), m.seat(b.Agent)), cmp.Compare(a.Agent, b.Agent), cmp.Compare(rank(g, &a), rank(g, &b)), cmp.Compare(a.Seq, b.Seq))
 	})
 	list := make([]gate.Offer, 0, len(entries))
 	for _, e := range entries {
@@ -141,7 +142,7 @@ func (e *memoryError) Unwrap() []error { return []error{ErrMemory, e.cause} }
 
 // read asks the store. A store is code of the caller's: that it panics, or ends
 // its goroutine, is an error of its own.
-func (c *recall) read(ctx context.Context, f sharedmem.Filter) (entries []sharedmem.Entry, err error) {
+func (m *memoryAccess) read(ctx context.Context, f sharedmem.Filter) (entries []sharedmem.Entry, err error) {
 	err = errStoreGone
 	done := make(chan struct{})
 	go func() {
@@ -151,7 +152,7 @@ func (c *recall) read(ctx context.Context, f sharedmem.Filter) (entries []shared
 				err = fmt.Errorf("the store panicked: %v", p)
 			}
 		}()
-		entries, err = c.reader.Entries(ctx, f)
+		entries, err = m.reader.Entries(ctx, f)
 	}()
 	<-done
 	return entries, err
@@ -160,11 +161,11 @@ func (c *recall) read(ctx context.Context, f sharedmem.Filter) (entries []shared
 var errStoreGone = errors.New("the store ended its goroutine")
 
 // seat is the place of an agent in the roster; whoever is not on it comes last.
-func (c *recall) seat(agent string) int {
-	if i, ok := c.seats[agent]; ok {
+func (m *memoryAccess) seat(agent string) int {
+	if i, ok := m.seats[agent]; ok {
 		return i
 	}
-	return len(c.seats)
+	return len(m.seats)
 }
 
 // rank is the place of a result in the spec; what is none comes after.

@@ -34,7 +34,7 @@ func (a *attempt) deliver() {
 			x := r.team.MessageCrossing(m.Envelope.Producer(), m.Envelope.Classification(), a.caps)
 			return !x.Held() && x.After <= a.bound && !errors.Is(m.Envelope.Fresh(now), envelope.ErrExpired)
 		})
-		r.must(err) // the bus is one of this roster
+		must(err) // the bus is one of this roster
 		r.mail.given[a.index] = append(r.mail.again[a.index], waiting...)
 		a.start = time.Now() // not before the last of them was sent
 	}
@@ -59,7 +59,7 @@ func (a *attempt) begun() *Outbox {
 
 // returnMail puts back the messages of a task whose agent was never asked, for
 // the agent's next task.
-func (r *run) returnMail(i int) {
+func (r *results) returnMail(i int) {
 	if r.mail == nil || r.mail.read[i] || len(r.mail.given[i]) == 0 {
 		return
 	}
@@ -67,18 +67,18 @@ func (r *run) returnMail(i int) {
 	for _, m := range r.mail.given[i] {
 		ids = append(ids, m.ID)
 	}
-	r.must(r.mail.bus.MarkUnread(r.tasks[i].Assignee, ids...))
+	must(r.mail.bus.MarkUnread(r.tasks[i].Assignee, ids...))
 	delete(r.mail.given, i)
 }
 
 // undelivered warns of the messages that no task got.
-func (r *run) undelivered() {
+func (r *results) undelivered() {
 	if r.mail == nil || r.plan == nil {
 		return
 	}
 	for _, name := range r.team.Names() {
 		waiting, err := r.mail.bus.Unread(name)
-		r.must(err)
+		must(err)
 		for _, m := range waiting {
 			why := fmt.Sprintf("no task of %q began after it was sent", name)
 			if m.Envelope.Fresh(time.Now()) != nil {
@@ -94,7 +94,7 @@ func (r *run) undelivered() {
 }
 
 // highest returns the highest label that a task of an agent has, if it has any.
-func (r *run) highest(agent string) (level label.Classification, any bool) {
+func (r *results) highest(agent string) (level label.Classification, any bool) {
 	level = label.Public
 	for i := range r.tasks {
 		if r.tasks[i].Assignee == agent {

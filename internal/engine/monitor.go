@@ -128,8 +128,8 @@ func (w *watch) end(r *run) {
 // snapshot returns the run as data.
 func (r *run) snapshot() Snapshot {
 	s := Snapshot{Version: SnapshotVersion, RunID: r.id, Name: r.team.Config.Name, Phase: r.phase}
-	for i := range r.steps {
-		s.Usage = s.Usage.Add(r.steps[i].Metrics.Usage)
+	for i := range r.coordinator.steps {
+		s.Usage = s.Usage.Add(r.coordinator.steps[i].Metrics.Usage)
 	}
 	for i := range r.tasks {
 		s.Usage = s.Usage.Add(r.tasks[i].Metrics.Usage)

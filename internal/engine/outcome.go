@@ -15,16 +15,16 @@ import (
 // result sums the run up.
 func (r *run) result(ctx context.Context) *Result {
 	res := &Result{
-		RunID: r.id, Name: r.team.Config.Name, Goal: r.goalFor(), Tasks: r.tasks, Steps: r.steps, Status: StatusOK,
-		StartedAt: r.past.began(r.start), EndedAt: r.past.ended(time.Now()), Unkept: r.unkept,
+		RunID: r.id, Name: r.team.Config.Name, Goal: r.coordinator.goalFor(), Tasks: r.tasks, Steps: r.coordinator.steps, Status: StatusOK,
+		StartedAt: r.past.began(r.start), EndedAt: r.past.ended(time.Now()), Unkept: r.journalErr,
 		Context:  r.context,
 		Answered: r.answered || r.agentGo || !r.called || r.recalled,
 	}
 	now := time.Now()
 	res.Usage = r.elsewhere()
-	for i := range r.steps {
-		r.steps[i].Error.expire(now)
-		res.Usage = res.Usage.Add(r.steps[i].Metrics.Usage)
+	for i := range r.coordinator.steps {
+		r.coordinator.steps[i].Error.expire(now)
+		res.Usage = res.Usage.Add(r.coordinator.steps[i].Metrics.Usage)
 	}
 	for i := range r.tasks {
 		t := &r.tasks[i]
@@ -37,18 +37,18 @@ func (r *run) result(ctx context.Context) *Result {
 			res.Status = StatusError
 		}
 	}
-	for _, failed := range []*TaskError{r.unplanned, r.unanswered} {
+	for _, failed := range []*TaskError{r.coordinator.unplanned, r.coordinator.unanswered} {
 		if failed.expire(now); failed != nil {
 			res.Errors, res.Status = append(res.Errors, *failed), StatusError
 		}
 	}
-	if r.answers && r.output == "" && !r.plansOnly && res.Status == StatusOK {
+	if r.answers && r.coordinator.output == "" && !r.plansOnly && res.Status == StatusOK {
 		res.Status = StatusError // it ended before the coordinator answered
 	}
 	if r.overdrawn != notExhausted {
 		res.Status = StatusBudget
 	}
-	if r.unkept != nil {
+	if r.journalErr != nil {
 		res.Status = StatusError
 	}
 	if end := r.past.recorded(); end != nil && !slices.ContainsFunc(res.Errors, func(e TaskError) bool { return e.Code == codes.Replay }) {
@@ -68,7 +68,7 @@ func (r *run) result(ctx context.Context) *Result {
 	}
 	r.undelivered()
 	res.Warnings = append(res.Warnings, r.warnings...)
-	if res.Output = r.output; !r.answers && r.plan != nil {
+	if res.Output = r.coordinator.output; !r.answers && r.plan != nil {
 		res.Output = r.joined()
 	}
 	return res
@@ -81,9 +81,9 @@ func (r *run) elsewhere() llm.Usage {
 	for i := range r.tasks {
 		left = less(left, r.past.counted(r.tasks[i].ID).usage)
 	}
-	for i := range r.steps {
-		if r.steps[i].before {
-			left = less(left, r.steps[i].Metrics.Usage)
+	for i := range r.coordinator.steps {
+		if r.coordinator.steps[i].before {
+			left = less(left, r.coordinator.steps[i].Metrics.Usage)
 		}
 	}
 	return left
@@ -109,7 +109,7 @@ func (t *TaskResult) expire(now time.Time) {
 
 // joined joins the results that make the answer: one as it is, several each
 // under its title.
-func (r *run) joined() string {
+func (r *results) joined() string {
 	var shown []*TaskResult
 	for _, i := range r.plan.Outputs {
 		if t := &r.tasks[i]; t.Status == task.Completed && t.Result != "" {

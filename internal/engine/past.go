@@ -132,7 +132,7 @@ func (p *past) take(x *record.AgentCall) {
 	}
 	b.attempts++
 	if b.end = x.End; b.start.IsZero() || b.first == x.Session || strings.HasPrefix(b.first, x.Session+"/") {
-		b.start = x.Start // not when its first prompt was written: that may have been earlier, or a retelling's
+		b.start = x.Start // not when its first prompt was written: that may have been earlier, or a sideCall's
 	}
 	b.messages, b.completed = x.Messages, b.completed || x.Completed()
 	p.deliver(x.Messages)

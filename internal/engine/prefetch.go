@@ -17,6 +17,12 @@ import (
 // and so how many prompts wait in memory.
 const maxPrefetched = 64
 
+// A prefetch makes an attempt wait for its turn before it calls the agent.
+type prefetch struct {
+	permit    chan struct{} // closed when a prefetched attempt may begin, or must not; nil for any other
+	forbidden bool          // it must not; set before permit is closed
+}
+
 // errUnbegun ends an attempt whose turn never came.
 var errUnbegun = errors.New("its turn did not come")
 
@@ -43,7 +49,7 @@ func (s *scheduler) prefetch() {
 
 // mayWait reports whether the prompt of a task stays as it is while it waits:
 // nothing in it expires, and it does not depend on what happens meanwhile.
-func (r *run) mayWait(i int) bool {
+func (r *results) mayWait(i int) bool {
 	t := r.plan.Graph.Task(i)
 	if t.MemoryScope == task.ScopeAll {
 		return false
@@ -85,7 +91,7 @@ func (x *exchange) permitted(ctx context.Context) error {
 	if x.permit == nil {
 		return nil
 	}
-	x.letGo()
+	x.releaseBatch()
 	select {
 	case <-x.permit:
 	case <-ctx.Done():

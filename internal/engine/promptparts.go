@@ -26,12 +26,12 @@ type promptPart struct {
 // largestParts returns the end of an error message that names the largest parts of a
 // prompt that was too long. It is empty for any other error. Sizes are those of the
 // receipt that the caller may see.
-func (x *exchange) largestParts(err error) string {
+func (v callView) largestParts(err error) string {
 	failed, ok := errors.AsType[*llm.Error](err)
-	if !ok || failed.Kind != llm.PromptTooLong || x.receipt == nil {
+	if !ok || failed.Kind != llm.PromptTooLong || v.receipt == nil {
 		return ""
 	}
-	parts := x.promptParts()
+	parts := v.promptParts()
 	slices.SortStableFunc(parts, func(a, b promptPart) int { return cmp.Compare(b.bytes, a.bytes) })
 	total := 0
 	for _, p := range parts {
@@ -55,9 +55,9 @@ func (x *exchange) largestParts(err error) string {
 }
 
 // promptParts returns the parts of the prompt in order.
-func (x *exchange) promptParts() (parts []promptPart) {
-	for _, r := range slices.Concat(x.receipt.System, x.receipt.Text) {
-		name, coarse := x.partName(&r)
+func (v callView) promptParts() (parts []promptPart) {
+	for _, r := range slices.Concat(v.receipt.System, v.receipt.Text) {
+		name, coarse := v.partName(&r)
 		if name == "" {
 			continue
 		}
@@ -73,11 +73,11 @@ func (x *exchange) promptParts() (parts []promptPart) {
 
 // partName names the part that a range of the prompt belongs to, and reports whether its
 // size is a class. Headings, fences and lines in place of context have no name.
-func (x *exchange) partName(r *prompt.Range) (name string, coarse bool) {
+func (v callView) partName(r *prompt.Range) (name string, coarse bool) {
 	var source *prompt.Source
-	if r.Source >= 0 && int(r.Source) < len(x.receipt.Sources) {
-		source = &x.receipt.Sources[r.Source]
-		coarse = source.Classification > x.run.options.RecordClearance()
+	if r.Source >= 0 && int(r.Source) < len(v.receipt.Sources) {
+		source = &v.receipt.Sources[r.Source]
+		coarse = source.Classification > v.run.accepts
 	}
 	switch r.Part {
 	case prompt.PartSystem:
@@ -92,17 +92,17 @@ func (x *exchange) partName(r *prompt.Range) (name string, coarse bool) {
 		if source == nil || source.Decision == nil {
 			return "", false
 		}
-		return x.contextName(source.Decision.Source), source.Decision.Coarse
+		return v.contextName(source.Decision.Source), source.Decision.Coarse
 	}
 	return "", false
 }
 
 // contextName names a piece of context. It may contain task titles, since events have
 // them too.
-func (x *exchange) contextName(s handoff.Source) string {
+func (v callView) contextName(s handoff.Source) string {
 	title := s.Name
-	for i := range x.offers {
-		if o := &x.offers[i]; o.Source == s {
+	for i := range v.offers {
+		if o := &v.offers[i]; o.Source == s {
 			title = cmp.Or(o.Title, title)
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/runteam/runteam/envelope"
-	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/task"
 )
 
@@ -20,8 +19,9 @@ func provenanceOf(e *envelope.Envelope) *task.Provenance {
 
 // plannedTexts returns the descriptions of a plan that are context, by task; nil
 // for the others, and if there are none.
-func (r *run) plannedTexts(p *plan.Plan) ([]*envelope.Envelope, error) {
+func (r *results) plannedTexts() ([]*envelope.Envelope, error) {
 	var list []*envelope.Envelope
+	p := r.plan
 	for i := range p.Graph.Len() {
 		t := p.Graph.Task(i)
 		if t.Provenance == nil {
@@ -51,7 +51,7 @@ func (r *run) plannedTexts(p *plan.Plan) ([]*envelope.Envelope, error) {
 
 // plannedText returns the description of a task as context, or nil if it is the
 // caller's own.
-func (r *run) plannedText(i int) *envelope.Envelope {
+func (r *results) plannedText(i int) *envelope.Envelope {
 	if r.planned == nil {
 		return nil
 	}

@@ -26,7 +26,7 @@ const shortTime = 5 * time.Second
 
 // shortForUser is toUser for a short text. It does not end with the run, so that
 // the caller can read why the run ended.
-func (r *run) shortForUser(e *envelope.Envelope, source handoff.Source, now time.Time) (string, error) {
+func (r *runScope) shortForUser(e *envelope.Envelope, source handoff.Source, now time.Time) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), shortTime)
 	defer cancel()
 	seen, err := r.toUser(ctx, e, source, now)
@@ -35,12 +35,12 @@ func (r *run) shortForUser(e *envelope.Envelope, source handoff.Source, now time
 
 // toUser takes a value through the gate to the caller, who reads results,
 // events and errors. Above the caller's clearance there is a line instead.
-func (r *run) toUser(ctx context.Context, e *envelope.Envelope, source handoff.Source, now time.Time) (reading, error) {
-	return r.toClearance(ctx, e, source, r.options.RecordClearance(), now)
+func (r *runScope) toUser(ctx context.Context, e *envelope.Envelope, source handoff.Source, now time.Time) (reading, error) {
+	return r.toClearance(ctx, e, source, r.accepts, now)
 }
 
 // toClearance does so for a caller who accepts this label.
-func (r *run) toClearance(ctx context.Context, e *envelope.Envelope, source handoff.Source, accepts label.Classification, now time.Time) (reading, error) {
+func (r *runScope) toClearance(ctx context.Context, e *envelope.Envelope, source handoff.Source, accepts label.Classification, now time.Time) (reading, error) {
 	if e.Empty() {
 		return reading{}, nil
 	}
@@ -90,7 +90,7 @@ func withheld(level label.Classification) string { return "[withheld: " + level.
 // endpoint said may quote the prompt, so the text is as sensitive as the prompt
 // was, expires with it, and takes the same road as a result does. If that road
 // fails, only the code is told, and there is no envelope.
-func (r *run) explain(x *exchange, code, said string) (string, *envelope.Envelope) {
+func (r *runScope) explain(x *exchange, code, said string) (string, *envelope.Envelope) {
 	now := time.Now()
 	k := x.contract
 	said = r.errorText(said)
@@ -114,7 +114,7 @@ func (r *run) explain(x *exchange, code, said string) (string, *envelope.Envelop
 // size or which rule looked at its parts. If it was held because of what is in it, the
 // failure itself depends on the value: then it goes to readers as the agent's
 // own words do, with the label of the value, by the rules for the agent.
-func (r *run) whyHeld(x *exchange, d *gate.Decision, now time.Time) *envelope.Envelope {
+func (r *runScope) whyHeld(x *exchange, d *gate.Decision, now time.Time) *envelope.Envelope {
 	said := fmt.Sprintf("%v from %q was withheld: %s", d.Source.Kind, d.From, d.Reason)
 	if !d.ByValue() {
 		_, e := r.ours(x, x.code, said, now)
@@ -130,7 +130,7 @@ func (r *run) whyHeld(x *exchange, d *gate.Decision, now time.Time) *envelope.En
 }
 
 // ours returns an error in the words of the runtime, which quote nobody.
-func (r *run) ours(x *exchange, code, said string, now time.Time) (string, *envelope.Envelope) {
+func (r *runScope) ours(x *exchange, code, said string, now time.Time) (string, *envelope.Envelope) {
 	said = r.errorText(said)
 	e, err := envelope.New(envelope.Header{
 		ID: envelope.ID("end/" + x.task.ID), Producer: gate.Runtime, Task: x.task.ID, Run: r.id, Classification: x.task.Classification, CreatedAt: now,

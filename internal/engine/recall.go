@@ -61,7 +61,7 @@ func (x *exchange) recall(ctx context.Context, p prompt.Prompt) (done bool, err 
 		}
 		taken, err := x.reissue(ctx, answer, false)
 		if taken && err == nil {
-			err = x.credit(ctx, p)
+			err = r.credit(ctx, x, p)
 		}
 		if taken || err != nil {
 			return true, err
@@ -72,16 +72,16 @@ func (x *exchange) recall(ctx context.Context, p prompt.Prompt) (done bool, err 
 
 // credit records what an answer of another run rests on here, as if its prompt
 // had been sent.
-func (x *exchange) credit(ctx context.Context, p prompt.Prompt) error {
-	shown, handed := x.run.shown(p), x.handoffs(time.Now())
+func (r *recorder) credit(ctx context.Context, x *exchange, p prompt.Prompt) error {
+	shown, handed := r.shown(p), r.handoffs(x, time.Now())
 	rec := record.Prompt{Handoffs: handed, Prompt: &shown}
-	if keeper := x.run.options.Recorder; keeper != nil {
-		if err := callRecorder(ctx, keeper, rec); err != nil {
+	if r.sink != nil {
+		if err := callRecorder(ctx, r.sink, rec); err != nil {
 			return fmt.Errorf("%w: %w", ErrRecord, err)
 		}
 	}
-	x.run.ledger.add(x.batch, record.Entry{Record: &rec})
-	x.tell(handed)
+	r.ledger.add(x.batch, record.Entry{Record: &rec})
+	r.emitHandoffs(x, handed)
 	return nil
 }
 
@@ -123,24 +123,24 @@ func sameBut(a, b envelope.Header) bool {
 }
 
 // repeats reports whether the run repeats another one.
-func (r *run) repeats() bool { return r.options.Replay != nil }
+func (r *runScope) repeats() bool { return r.options.Replay != nil }
 
 // saved returns the usage of a cached answer that another run paid for, as the
 // caller may see it, and the id of that run.
-func (x *exchange) saved() (from string, took llm.Usage) {
-	e := x.recalled
-	if e == nil || x.own && e.From == "" {
+func (v callView) saved() (from string, took llm.Usage) {
+	e := v.recalled
+	if e == nil || v.own && e.From == "" {
 		return "", llm.Usage{}
 	}
 	if e.From != "" { // it was not made there either
-		return e.From, x.usageOf(e.Saved(), e.Turns)
+		return e.From, v.usageOf(e.Saved(), e.Turns)
 	}
-	return x.recalledRun(), x.usageOf(e.Usage(), e.Turns)
+	return v.recalledRun(), v.usageOf(e.Usage(), e.Turns)
 }
 
 // recalledRun is the run whose answer it is: its session says so.
-func (x *exchange) recalledRun() string {
-	run, _, _ := strings.Cut(x.recalled.Session, "/"+string(x.recalled.Task)+"/")
+func (v callView) recalledRun() string {
+	run, _, _ := strings.Cut(v.recalled.Session, "/"+string(v.recalled.Task)+"/")
 	return run
 }
 
@@ -154,12 +154,12 @@ func (e *repeatedError) Error() string { return e.message }
 // tells reports whether a journal is to be told of an exchange that has ended:
 // not of one that was answered before, which it has, nor of one that was cut
 // off, of which nothing is known but that it was asked.
-func (x *exchange) tells() bool {
-	return x.run.ledger != nil && !x.own && !x.run.past.again() && !(x.aborted && x.usage() == (llm.Usage{}))
+func (v callView) tells() bool {
+	return v.run.ledger != nil && !v.own && !v.run.past.again() && !(v.aborted && v.usage() == (llm.Usage{}))
 }
 
 // messageIDs returns the ids of the messages that the exchange is offered.
-func (x *exchange) messageIDs() (ids []string) {
+func (x *gatedContext) messageIDs() (ids []string) {
 	for i := range x.offers {
 		if s := &x.offers[i].Source; s.Kind == handoff.Message {
 			ids = append(ids, s.Name)
@@ -169,18 +169,18 @@ func (x *exchange) messageIDs() (ids []string) {
 }
 
 // entry returns what a journal keeps of an exchange that has ended.
-func (x *exchange) entry() record.Entry {
-	e := x.call()
-	if x.err != nil {
-		e.Code, e.Error = x.code, x.message
+func (v callView) entry() record.Entry {
+	e := v.call()
+	if v.err != nil {
+		e.Code, e.Error = v.code, v.message
 		return record.Entry{Exchange: e}
 	}
-	e.Result = gate.Keep(x.envelope)
-	if e.Reusable = x.reusable() && len(x.outbox.end()) == 0; e.Reusable { // another run would lack the messages
-		e.Reuse = x.reuseKey()
+	e.Result = gate.Keep(v.envelope)
+	if e.Reusable = v.reusable() && len(v.outbox.end()) == 0; e.Reusable { // another run would lack the messages
+		e.Reuse = v.reuseKey()
 	}
-	if x.apart == "" && !gate.Shows(e.Result, x.text, x.structured) {
-		e.Shown = &record.ShownResult{Text: x.text, Structured: x.structured, KeptBack: x.keptBack()}
+	if v.part == "" && !gate.Shows(e.Result, v.text, v.structured) {
+		e.Shown = &record.ShownResult{Text: v.text, Structured: v.structured, KeptBack: v.keptBack()}
 	}
 	return record.Entry{Exchange: e}
 }
@@ -188,43 +188,43 @@ func (x *exchange) entry() record.Entry {
 // keptBack reports whether the result is above the caller's clearance and the policy
 // would keep some of it from a caller with every clearance. The run that takes it as
 // an input has another policy.
-func (x *exchange) keptBack() bool {
-	r, level := x.run, x.envelope.Classification()
-	if level <= r.options.RecordClearance() || r.team.Rules == nil {
+func (v callView) keptBack() bool {
+	r, level := v.run, v.envelope.Classification()
+	if level <= r.accepts || r.team.Rules == nil {
 		return false
 	}
-	d := gate.Decision{From: x.caps.Agent, Before: level, Source: handoff.Source{Kind: handoff.Dependency}}
-	return !crossesWhole(r.team.Terms(x.caps.Agent, handoff.User), &d, label.Secret)
+	d := gate.Decision{From: v.caps.Agent, Before: level, Source: handoff.Source{Kind: handoff.Dependency}}
+	return !crossesWhole(r.team.Terms(v.caps.Agent, handoff.User), &d, label.Secret)
 }
 
 // call returns what a journal keeps of an exchange beside its result.
-func (x *exchange) call() *record.AgentCall {
-	told := x.usageOf(x.reply.Usage, x.reply.Turns)
+func (v callView) call() *record.AgentCall {
+	told := v.usageOf(v.reply.Usage, v.reply.Turns)
 	e := &record.AgentCall{
-		Session: x.contract.Session, Task: x.task.ID, Title: x.task.Title, Agent: x.caps.Agent, Model: x.run.team.Find(x.caps.Agent).FirstModel(),
-		Attempt: x.number, Part: x.apart, Key: x.key, Core: x.core, Start: x.began, End: x.end,
+		Session: v.contract.Session, Task: v.task.ID, Title: v.task.Title, Agent: v.caps.Agent, Model: v.run.team.Find(v.caps.Agent).FirstModel(),
+		Attempt: v.number, Part: v.part, Key: v.key, Core: v.core, Start: v.began, End: v.end,
 		Input: told.InputTokens, Output: told.OutputTokens, CachedTokens: told.CachedTokens, ReasoningTokens: told.ReasoningTokens,
-		Rounded: told != (llm.Usage{}) && told != x.reply.Usage, Turns: x.reply.Turns,
+		Rounded: told != (llm.Usage{}) && told != v.reply.Usage, Turns: v.reply.Turns,
 	}
-	if !x.coarse() {
-		e.Cost = x.cost
+	if !v.coarse() {
+		e.Cost = v.cost
 	}
-	e.Call, e.Warnings = x.callInfo(x.reply.Call), x.modelWarnings()
-	if by := x.callInfo(x.correctedBy); by != (llm.CallInfo{}) {
+	e.Call, e.Warnings = v.callInfo(v.reply.Call), v.modelWarnings()
+	if by := v.callInfo(v.correctedBy); by != (llm.CallInfo{}) {
 		e.Corrected = &by
 	}
-	e.Refused, e.Reasoning = x.rejected, x.reasoning
+	e.Refused, e.Reasoning = v.rejected, v.reasoning
 	if e.Session == "" {
-		e.Session = x.session() // it was refused before there was a contract
+		e.Session = v.session() // it was refused before there was a contract
 	}
-	if x.apart == "" {
-		e.Context = x.measured()
+	if v.part == "" {
+		e.Context = v.measured()
 	}
-	from, took := x.saved()
+	from, took := v.saved()
 	e.From, e.SavedInput, e.SavedOutput, e.SavedCached, e.SavedReasoning = from, took.InputTokens, took.OutputTokens, took.CachedTokens, took.ReasoningTokens
-	e.Messages = x.messageIDs()
-	for i := range x.offers {
-		o := &x.offers[i]
+	e.Messages = v.messageIDs()
+	for i := range v.offers {
+		o := &v.offers[i]
 		if o.Source.Kind == handoff.Memory && o.Envelope != nil && o.Envelope.Task() != "" {
 			e.Memory = append(e.Memory, o.Envelope.Task())
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/runteam/runteam/event"
@@ -33,65 +34,80 @@ func (f RecorderFunc) Record(ctx context.Context, r record.Prompt) error {
 	return f(ctx, r)
 }
 
-// keep records the rulings of an exchange and its prompt, if there is one, and
-// tells subscribers. The error is the one that keeps the prompt from being sent.
-func (x *exchange) keep(ctx context.Context, p prompt.Prompt, failed error) error {
-	rec, bus, l := x.run.options.Recorder, x.run.bus, x.run.ledger
-	if rec == nil && !bus.live() {
+// A recorder decides what is recorded of a run: it hands entries to the journal,
+// records to the caller's [Recorder] and events to subscribers, in the form that the
+// caller may see.
+type recorder struct {
+	viewer
+	sink    Recorder       // nil if the caller has none
+	bus     *bus           // nil until the run is open
+	ledger  *ledger        // nil without a journal
+	log     record.Log     // the run in the journal; nil without one
+	pending sync.WaitGroup // notices that wait until what they tell of is durable
+
+	limits      limitLog
+	warnings    []string
+	warned      map[string]bool // the warnings of model calls among them
+	truncations int             // pieces of context that a limit cut
+}
+
+// recordPrompt records the gate decisions of an exchange and its prompt, if there is
+// one, and emits events. The error is the one that keeps the prompt from being sent.
+func (r *recorder) recordPrompt(ctx context.Context, x *exchange, p prompt.Prompt, failed error) error {
+	if r.sink == nil && !r.bus.live() {
 		return failed
 	}
-	handed := x.handoffs(time.Now())
-	r := record.Prompt{Handoffs: handed}
-	if failed == nil && (rec != nil || l != nil) {
-		shown := x.run.shown(p)
-		r.Prompt = &shown
+	handed := r.handoffs(x, time.Now())
+	rec := record.Prompt{Handoffs: handed}
+	if failed == nil && (r.sink != nil || r.ledger != nil) {
+		shown := r.shown(p)
+		rec.Prompt = &shown
 	}
-	if rec != nil && (len(handed) > 0 || failed == nil) {
-		if err := callRecorder(ctx, rec, r); err != nil && failed == nil {
+	if r.sink != nil && (len(handed) > 0 || failed == nil) {
+		if err := callRecorder(ctx, r.sink, rec); err != nil && failed == nil {
 			failed = fmt.Errorf("%w: %w", ErrRecord, err)
 		}
 	}
-	if l != nil && (len(handed) > 0 || failed == nil) {
-		if err := x.enter(ctx, r, failed == nil); failed == nil {
+	if r.ledger != nil && (len(handed) > 0 || failed == nil) {
+		if err := r.enterPrompt(ctx, x, rec, failed == nil); failed == nil {
 			failed = err
 		}
 	}
-	if failed == nil && (rec != nil || l != nil) {
-		failed = x.timely(time.Now())
+	if failed == nil && (r.sink != nil || r.ledger != nil) {
+		failed = x.checkFresh(time.Now())
 	}
-	if bus.live() {
-		x.tell(handed)
+	if r.bus.live() {
+		r.emitHandoffs(x, handed)
 	}
 	return failed
 }
 
-// enter brings a record to the journal. If the prompt is to be sent it says so,
+// enterPrompt brings a record to the journal. If the prompt is to be sent it says so,
 // and returns when that is durable.
-func (x *exchange) enter(ctx context.Context, r record.Prompt, sent bool) error {
-	entries := []record.Entry{{Record: &r}}
+func (r *recorder) enterPrompt(ctx context.Context, x *exchange, rec record.Prompt, sent bool) error {
+	entries := []record.Entry{{Record: &rec}}
 	if sent {
 		entries = append(entries, record.Entry{Asked: &record.CallStart{
-			Session: x.contract.Session, Task: x.task.ID, Agent: x.caps.Agent, Model: x.run.team.Find(x.caps.Agent).FirstModel(),
+			Session: x.contract.Session, Task: x.task.ID, Agent: x.caps.Agent, Model: r.team.Find(x.caps.Agent).FirstModel(),
 			Attempt: x.number, Time: x.start, Bytes: x.shownSize, Ahead: x.permit != nil, Messages: x.messageIDs(),
 		}})
 	}
-	b := x.run.ledger.add(x.batch, entries...)
-	x.letGo()
+	b := r.ledger.add(x.batch, entries...)
+	x.releaseBatch()
 	if !sent {
 		return nil
 	}
-	return x.run.ledger.wait(ctx, b)
+	return r.ledger.wait(ctx, b)
 }
 
 // delivered records what the gate ruled for the caller.
-func (r *run) delivered(d *gate.Decision, session string, now time.Time) error {
-	rec := r.options.Recorder
-	if rec == nil && !r.bus.live() {
+func (r *recorder) delivered(d *gate.Decision, session string, now time.Time) error {
+	if r.sink == nil && !r.bus.live() {
 		return nil
 	}
 	h := r.handed(d, session, now)
-	if rec != nil {
-		if err := callRecorder(context.Background(), rec, record.Prompt{Handoffs: []event.Handoff{h}}); err != nil {
+	if r.sink != nil {
+		if err := callRecorder(context.Background(), r.sink, record.Prompt{Handoffs: []event.Handoff{h}}); err != nil {
 			return fmt.Errorf("%w: %w", ErrRecord, err)
 		}
 	}
@@ -105,8 +121,7 @@ func (r *run) delivered(d *gate.Decision, session string, now time.Time) error {
 	return nil
 }
 
-// record asks the recorder. It is code of the caller's: that it panics, or ends
-// its goroutine, is an error of its own.
+// callRecorder calls a recorder. If it panics or ends its goroutine, that is an error.
 func callRecorder(ctx context.Context, rec Recorder, r record.Prompt) (err error) {
 	err = errRecorderGone
 	done := make(chan struct{})
@@ -125,9 +140,9 @@ func callRecorder(ctx context.Context, rec Recorder, r record.Prompt) (err error
 
 var errRecorderGone = errors.New("the recorder ended its goroutine")
 
-// timely reports what was sealed in time and has expired since: keeping the
-// record may take a while.
-func (x *exchange) timely(now time.Time) error {
+// checkFresh returns an error if context has expired since it was sealed: recording
+// it may take a while.
+func (x *gatedContext) checkFresh(now time.Time) error {
 	for i := range x.sealed {
 		if err := x.sealed[i].Fresh(now); err != nil {
 			return err
@@ -136,20 +151,20 @@ func (x *exchange) timely(now time.Time) error {
 	return nil
 }
 
-// handoffs returns the rulings as records have them.
-func (x *exchange) handoffs(now time.Time) []event.Handoff {
+// handoffs returns the gate decisions of an exchange as records have them.
+func (r *recorder) handoffs(x *exchange, now time.Time) []event.Handoff {
 	if len(x.rulings) == 0 {
 		return nil
 	}
 	list := make([]event.Handoff, len(x.rulings))
 	for i := range x.rulings {
-		list[i] = x.run.handed(&x.rulings[i], x.contract.Session, now)
+		list[i] = r.handed(&x.rulings[i], x.contract.Session, now)
 	}
 	return list
 }
 
 // handed returns a decision as records have it, in the form for the caller.
-func (r *run) handed(d *gate.Decision, session string, now time.Time) event.Handoff {
+func (r *recorder) handed(d *gate.Decision, session string, now time.Time) event.Handoff {
 	told := r.decided(d)
 	return event.NewHandoff(&told, session, r.team.Rules.Digest(), now)
 }
@@ -159,17 +174,17 @@ var uses = map[gate.EntryUse]event.Type{
 	gate.EntryLowered: event.Lowered, gate.EntryEndorsed: event.Endorsed, gate.EntryRenewed: event.Renewed,
 }
 
-// tell tells subscribers what the gate ruled, and which entries of the policy it used.
-func (x *exchange) tell(list []event.Handoff) {
+// emitHandoffs emits an event for each gate decision of an exchange, and for the entries of the policy that it used.
+func (r *recorder) emitHandoffs(x *exchange, list []event.Handoff) {
 	about := event.Event{Task: x.task.ID, Title: x.task.Title, Agent: x.caps.Agent, Attempt: x.number}
 	for i := range list {
 		ev := about
 		ev.Type, ev.Handoff = event.Handed, &list[i]
-		x.run.bus.emit(ev)
+		r.bus.emit(ev)
 		for _, e := range x.rulings[i].Entries {
 			ev := about
 			ev.Type, ev.Code, ev.From = uses[e.Use], e.Name, x.rulings[i].From
-			x.run.bus.emit(ev)
+			r.bus.emit(ev)
 		}
 	}
 }

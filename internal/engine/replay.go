@@ -8,7 +8,7 @@ import (
 
 // skipUnrepeated skips what the run that is replayed never began, for the
 // reason that it had.
-func (r *run) skipUnrepeated() {
+func (r *results) skipUnrepeated() {
 	if r.past == nil || !r.past.strict || r.queue.IsComplete() {
 		return
 	}

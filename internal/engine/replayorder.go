@@ -18,7 +18,7 @@ type replayOrder struct {
 
 // newReplayOrder returns the order of a run that replays another one; nil if the
 // order does not matter.
-func newReplayOrder(r *run) *replayOrder {
+func newReplayOrder(r *results) *replayOrder {
 	if !r.repeats() || r.past == nil || !r.past.strict && !r.timely() {
 		return nil
 	}
@@ -34,7 +34,7 @@ func newReplayOrder(r *run) *replayOrder {
 }
 
 // timely reports whether what a task is given depends on when it begins.
-func (r *run) timely() bool { return r.plan.ReadsMemory() || len(r.options.Messages) > 0 }
+func (r *results) timely() bool { return r.plan.ReadsMemory() || len(r.options.Messages) > 0 }
 
 // next returns the task to begin next, while this many run.
 func (o *replayOrder) next(q *readyqueue.Queue, running int) (i int, ok bool) {

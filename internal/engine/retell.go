@@ -15,8 +15,9 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// A retelling is a prompt that had context retold before it crossed.
-type retelling struct {
+// A sideCall is a prompt that served another one: it translated context before it, or
+// corrected its answer.
+type sideCall struct {
 	receipt *prompt.Receipt // nil if no prompt could be built
 	usage   llm.Usage       // as the caller may see it
 	sent    int             // bytes, as the caller may see them; zero if its agent was not called
@@ -72,7 +73,7 @@ func (s *translator) vital(o *gate.Offer) bool {
 func (x *exchange) retell(ctx context.Context, o *gate.Offer, w *wish) *translator {
 	s := &translator{}
 	s.run, s.number, s.does, s.caps, s.bound, s.limits = x.run, x.number, x.does, x.caps, x.bound, x.limits
-	s.apart, s.start = x.apart+"/retell/"+strconv.Itoa(w.offer+1), time.Now()
+	s.part, s.start = x.part+"/retell/"+strconv.Itoa(w.offer+1), time.Now()
 	s.began = s.start
 	s.declassified = true // what it makes leaves it for nobody but itself
 	s.task = &task.Task{
@@ -84,8 +85,8 @@ func (x *exchange) retell(ctx context.Context, o *gate.Offer, w *wish) *translat
 	if m, ok := x.run.team.Index(x.caps.Agent); ok {
 		member := &x.run.team.Config.Agents[m]
 		s.system, s.systemParams, s.systemOrigin = member.SystemPrompt, member.SystemParams, member.Origin.String()
-	} else if k := x.run.council; k != nil {
-		s.system, s.systemParams, s.systemOrigin = k.of.SystemPrompt, k.of.SystemParams, k.of.Origin.String()
+	} else if c := x.run.team.Config.Coordinator; c != nil {
+		s.system, s.systemParams, s.systemOrigin = c.SystemPrompt, c.SystemParams, c.Origin.String()
 	}
 	offer, grant, err := (&gate.Compartment{Contract: x.contract}).Retelling(o, &w.ruling, x.start)
 	if err != nil {
@@ -94,10 +95,10 @@ func (x *exchange) retell(ctx context.Context, o *gate.Offer, w *wish) *translat
 	}
 	s.offers, s.grants = []gate.Offer{offer}, []gate.Grant{grant}
 	perform(ctx, &s.exchange, s)
-	if s.tells() {
-		x.run.ledger.note(s.entry())
+	if s.view().tells() {
+		x.run.ledger.note(s.view().entry())
 	}
-	x.spent = append(append(x.spent, s.spent...), retelling{s.receipt, s.usageOf(s.reply.Usage, s.reply.Turns), s.sent, s.rulings, s.rounds(), s.modelWarnings(), s.ownCost()})
+	x.spent = append(append(x.spent, s.spent...), sideCall{s.receipt, s.view().usageOf(s.reply.Usage, s.reply.Turns), s.sent, s.rulings, s.view().rounds(), s.view().modelWarnings(), s.view().ownCost()})
 	x.showCost()
 	x.worked += s.worked
 	x.broke, x.gone = cmp.Or(x.broke, s.broke), x.gone || s.gone
@@ -124,9 +125,9 @@ func (s *translator) over(context.Context) {}
 
 // usage returns the usage of an exchange, with the calls that translated context
 // for it, as the caller may see it.
-func (x *exchange) usage() llm.Usage {
-	u := x.usageOf(x.reply.Usage, x.reply.Turns)
-	for _, s := range x.spent {
+func (v callView) usage() llm.Usage {
+	u := v.usageOf(v.reply.Usage, v.reply.Turns)
+	for _, s := range v.spent {
 		u = u.Add(s.usage)
 	}
 	return u

@@ -43,14 +43,14 @@ func (r *run) reveal(res *Result) {
 		r.revealError(&e)
 		res.Errors[i] = *e
 	}
-	if r.council != nil {
-		r.revealText(&res.Goal, r.council.goal, handoff.Source{Kind: handoff.Dependency, Name: "goal"})
+	if c := r.coordinator; c.goal != nil {
+		r.revealText(&res.Goal, c.goalText, handoff.Source{Kind: handoff.Dependency, Name: "goal"})
 	}
 	switch {
 	case !r.answers && r.plan != nil:
 		res.Output = r.joined()
-	case r.synthesis != nil && res.Output != "":
-		r.revealText(&res.Output, r.synthesis, handoff.Source{Kind: handoff.Dependency, Name: string(r.synthesis.Task())})
+	case r.coordinator.synthesis != nil && res.Output != "":
+		r.revealText(&res.Output, r.coordinator.synthesis, handoff.Source{Kind: handoff.Dependency, Name: string(r.coordinator.synthesis.Task())})
 	}
 }
 

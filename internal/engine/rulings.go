@@ -37,7 +37,7 @@ func (x *exchange) seal(ctx context.Context) error {
 	if err != nil || len(wanted) == 0 {
 		return err
 	}
-	x.letGo() // retelling takes its time, and calls
+	x.releaseBatch() // retelling takes its time, and calls
 	if err := x.permitted(ctx); err != nil {
 		return err
 	}
@@ -108,7 +108,7 @@ func (x *exchange) rule(ctx context.Context, now time.Time, failed map[int]*tran
 				x.rulings, x.sealed = append(x.rulings, d.Decision), append(x.sealed, gate.Sealed{})
 				continue
 			} else if d.Verdict, d.Reason, d.Detail = handoff.Held, handoff.ReasonRule, "it could not be retold"; s.vital(o) {
-				x.unretold, err = s, s.err
+				x.untranslated, err = s, s.err
 			}
 		}
 		x.rulings = append(x.rulings, d.Decision)

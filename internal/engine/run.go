@@ -3,20 +3,13 @@ package engine
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
-	"sync"
 	"time"
 
-	"github.com/google/uuid"
-
-	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/internal/readyqueue"
-	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/prompt"
-	"github.com/runteam/runteam/sharedmem"
 	"github.com/runteam/runteam/task"
 )
 
@@ -70,112 +63,32 @@ func UsesOf(inputs []plan.Input) []task.Use {
 
 // A run is one execution of a plan, or of a goal that becomes one.
 type run struct {
-	// mu guards what workers and monitors share: phase, queue, tasks, steps, mail
-	// and all that [run.settle] changes. No code of the caller runs under it.
-	mu sync.Mutex
-
-	team     *plan.Roster
-	options  Options
-	id       string
-	start    time.Time
-	log      record.Log       // the run in the journal; nil without one
-	ledger   *ledger          // what becomes durable; nil without a journal
-	past     *past            // what there was before; nil if nothing was
-	fresh    map[task.ID]bool // the tasks that are run anew whatever there was
-	batch    *batch           // what becomes durable with what just ended
-	asides   sync.WaitGroup   // those who wait for the journal to tell somebody
-	unkept   error            // why the journal failed
-	bus      *bus
-	budgets  *budgets
-	limitLog limitLog
-	inputs   []*envelope.Envelope // parallel to options.Inputs
-	mail     *mail                // nil without messages
-	memory   sharedmem.Writer
-	recall   *recall // who may read what was written; nil if nobody may
-	watch    *watch  // who looks at the run from outside; nil if nobody does
-
-	// Of a plan; nil until there is one.
-	plan   *plan.Plan
-	queue  *readyqueue.Queue
-	tasks  []TaskResult
-	faults []*envelope.Envelope // of each task, why it failed by itself
-	free   []*attempt           // whose buffers may be used again
-
-	// Of a goal; nil without one.
-	goal       *plan.Goal
-	council    *council
-	planned    []*envelope.Envelope // of each task, its description if that is context, see provenance.go
-	asked      map[StepKind]int     // how many steps of each kind were taken
-	steps      []Step
-	answers    bool               // the coordinator answers the goal
-	output     string             // the answer
-	synthesis  *envelope.Envelope // the same; nil without a coordinator that answered
-	plansOnly  bool               // nothing runs
-	unplanned  *TaskError         // why there is no plan
-	unanswered *TaskError         // why there is no answer
-
-	phase       Phase
-	answered    bool      // a model call was answered
-	called      bool      // a model call was made
-	recalled    bool      // an answer was there from before
-	agentGo     bool      // an agent answered without a model call
-	overdrawn   exhausted // which budget had not enough left for a call
-	warnings    []string
-	warned      map[string]bool // the warnings of model calls among them
-	truncations int             // pieces of context that a limit cut
-	context     Context         // what was sent, for the receipt at the end
-	made        int             // bytes of all results so far
+	*runScope
+	*results                 // without a plan until there is one
+	coordinator *coordinator // without a goal if there is none
+	answers     bool         // the coordinator answers the goal
+	plansOnly   bool         // nothing runs
+	phase       Phase        // guarded by the lock of the scope
+	watch       *watch       // who looks at the run from outside; nil if nobody does
 }
 
 func newRun(t *plan.Roster, o Options, start time.Time) (*run, error) {
-	r := &run{team: t, options: o, id: o.RunID, start: start, past: pastOf(&o.Options)}
-	if r.id == "" {
-		r.id = uuid.NewString()
+	scope, err := newRunScope(t, o, start)
+	if err != nil {
+		return nil, err
 	}
-	if r.options.Random == nil {
-		r.options.Random = rand.Float64
-	}
-	r.inputs = make([]*envelope.Envelope, len(o.Inputs))
-	for i, in := range o.Inputs {
-		h := envelope.Header{ID: plan.InputID(in.Name), Producer: envelope.User, Run: r.id, Classification: in.Classification, CreatedAt: start}
-		if in.TTL > 0 {
-			h.ExpiresAt = start.Add(in.TTL)
-		}
-		if in.Envelope != nil {
-			h.DerivedFrom, h.Truncated = []envelope.ID{in.Source()}, in.Envelope.Truncated()
-			if o.Replay == nil { // a replay reads what its run read
-				h.ExpiresAt = envelope.Earliest(h.ExpiresAt, in.Envelope.ExpiresAt())
-			}
-		}
-		e, err := envelope.New(h, envelope.Text(in.Text))
-		if err != nil {
-			return nil, fmt.Errorf("input %q: %w", in.Name, err)
-		}
-		r.inputs[i] = e
-		r.made += r.sizeOf(e)
-	}
-	return r, nil
+	return &run{runScope: scope, results: &results{runScope: scope}, coordinator: &coordinator{runScope: scope}}, nil
 }
 
 // follow makes a plan the run's.
-func (r *run) follow(p *plan.Plan) (err error) {
-	if r.planned, err = r.plannedTexts(p); err != nil {
+func (r *run) follow(p *plan.Plan) error {
+	results, err := newResults(r.runScope, p)
+	if err != nil {
 		return err
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.plan = p
-	r.queue = readyqueue.New(p.Graph)
-	r.tasks = make([]TaskResult, p.Graph.Len())
-	r.faults = make([]*envelope.Envelope, p.Graph.Len())
-	for i := range r.team.Config.Agents {
-		if n := r.team.Config.Agents[i].MaxParallel; n > 0 {
-			r.queue.Limit(r.team.Config.Agents[i].Name, n)
-		}
-	}
-	r.remembering()
-	r.refresh()
-	r.redeliver()
+	r.results = results
 	return nil
 }
 
@@ -192,20 +105,52 @@ func (r *run) run(ctx context.Context) *Result {
 	if !r.plansOnly {
 		r.openMail()
 	}
-	if r.goal != nil && r.plan == nil && !r.shortcut() {
-		r.enter(PhasePlanning)
-		r.unplanned = r.decompose(ctx)
+	if c := r.coordinator; c.goal != nil && r.plan == nil {
+		r.planGoal(ctx, c)
 	}
 	if r.plan != nil && !r.plansOnly {
 		r.enter(PhaseRunning)
 		r.work(ctx)
 	}
-	if r.answers && !r.plansOnly && r.unplanned == nil && ctx.Err() == nil && r.overdrawn == notExhausted && r.unkept == nil {
+	if r.answers && !r.plansOnly && r.plan != nil && ctx.Err() == nil && !r.stopped() {
 		r.enter(PhaseSynthesis)
-		r.synthesize(ctx)
+		r.answerGoal(ctx, r.coordinator)
 	}
 	r.enter(PhaseEnded)
 	return r.close(ctx)
+}
+
+// planGoal turns the goal into a plan.
+func (r *run) planGoal(ctx context.Context, c *coordinator) {
+	if p := c.shortcut(); p != nil && r.adopt(p) == nil {
+		r.answers = false // the result of the task is the answer
+		return
+	}
+	r.enter(PhasePlanning)
+	c.unplanned = c.decompose(ctx, r.adopt)
+}
+
+// adopt makes a plan for the goal the run's.
+func (r *run) adopt(p *plan.Plan) error {
+	if err := r.follow(p); err != nil {
+		return err
+	}
+	if r.bus.live() {
+		list := r.outline()
+		r.bus.emit(event.Event{Type: event.PlanReady, Tasks: len(list), Plan: list})
+	}
+	r.advise()
+	r.prepare()
+	return nil
+}
+
+// answerGoal has the coordinator answer the goal from what the tasks came to.
+func (r *run) answerGoal(ctx context.Context, c *coordinator) {
+	memory, err := r.recollect(ctx)
+	if err != nil {
+		r.warn(err.Error() + ", so the answer was made without it")
+	}
+	c.synthesize(ctx, r.completedOffers(), r.endedOffers(), memory)
 }
 
 // enter notes how far the run is.
@@ -229,7 +174,7 @@ func (r *run) open() {
 // close sums the run up, and waits until all of it is durable and told.
 func (r *run) close(ctx context.Context) *Result {
 	if err := r.ledger.flush(); err != nil {
-		r.unkept = err
+		r.journalErr = err
 	}
 	res := r.result(ctx)
 	r.ledger.note(r.ending(res))
@@ -246,7 +191,7 @@ func (r *run) close(ctx context.Context) *Result {
 	if res.Audit = head; err != nil && res.Unkept == nil {
 		res.Unkept = err
 	}
-	r.asides.Wait()
+	r.pending.Wait()
 	r.bus.close() // subscribers may look at the run until here
 	r.watch.end(r)
 	return res
@@ -267,7 +212,7 @@ func (r *run) opened() {
 }
 
 // advise tells what is worth a look in the plan.
-func (r *run) advise() {
+func (r *results) advise() {
 	for _, w := range r.plan.Warnings {
 		r.bus.emit(event.Event{Type: event.Warning, Message: w.Error()})
 	}
@@ -275,7 +220,7 @@ func (r *run) advise() {
 
 // work runs the plan.
 func (r *run) work(ctx context.Context) {
-	newScheduler(r).work(ctx)
+	newScheduler(r.results).work(ctx)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
@@ -283,7 +228,7 @@ func (r *run) work(ctx context.Context) {
 		r.queue.SkipRemaining(skippedByAbort, time.Now())
 	case r.overdrawn != notExhausted:
 		r.queue.SkipRemaining(r.overdrawn.skipReason(), time.Now())
-	case r.unkept != nil:
+	case r.journalErr != nil:
 		r.queue.SkipRemaining(skippedByJournal, time.Now())
 	default:
 		r.skipUnrepeated()
@@ -295,7 +240,7 @@ func (r *run) work(ctx context.Context) {
 }
 
 // warn notes what the caller should know of a run that goes on.
-func (r *run) warn(text string) {
+func (r *recorder) warn(text string) {
 	r.warnings = append(r.warnings, text)
 	r.bus.emit(event.Event{Type: event.Warning, Message: text})
 }
@@ -308,7 +253,7 @@ const (
 
 // prepare fills in what is known of each task before it runs, and follows the
 // queue's cascades.
-func (r *run) prepare() {
+func (r *results) prepare() {
 	g := r.plan.Graph
 	links := 0
 	for i := range r.tasks {
@@ -345,17 +290,17 @@ func (r *run) prepare() {
 }
 
 // ready tells that a task waits for nothing but a slot.
-func (r *run) ready(t task.Task) {
+func (r *results) ready(t task.Task) {
 	r.bus.emit(event.Event{Type: event.TaskReady, Task: t.ID, Title: t.Title, Agent: t.Assignee})
 }
 
 // described returns the description of a task, unless the task's own text is
 // above the caller's clearance. What the coordinator wrote takes the road of a
 // result.
-func (r *run) described(i int) string {
+func (r *results) described(i int) string {
 	t := r.plan.Graph.Task(i)
 	switch {
-	case t.Classification > r.options.RecordClearance():
+	case t.Classification > r.accepts:
 		return withheld(t.Classification)
 	case r.plannedText(i) != nil:
 		text, err := r.shortForUser(r.planned[i], handoff.Source{Kind: handoff.Dependency, Name: string(t.ID)}, time.Now())
@@ -369,8 +314,8 @@ func (r *run) described(i int) string {
 
 // remarks returns the metadata of a task, unless the task's own text is above
 // the caller's clearance.
-func (r *run) remarks(t *task.Task) map[string]any {
-	if t.Classification > r.options.RecordClearance() {
+func (r *results) remarks(t *task.Task) map[string]any {
+	if t.Classification > r.accepts {
 		return nil
 	}
 	return t.Metadata

@@ -15,7 +15,7 @@ import (
 // the lock of the run and takes the next ready task itself. The goroutine that
 // called [scheduler.work] waits for timers, a failed journal and the end of the context.
 type scheduler struct {
-	run        *run
+	run        *results
 	limit      int              // attempts at the same time
 	timers     timers           // tasks that wait for a retry
 	prefetched map[int]*attempt // by task: attempts whose prompt is prepared before a slot is free
@@ -32,7 +32,7 @@ type scheduler struct {
 	crash   any           // the panic that ended a worker; nil if none did
 }
 
-func newScheduler(r *run) *scheduler {
+func newScheduler(r *results) *scheduler {
 	slots := min(r.options.MaxConcurrency, r.plan.Graph.Len())
 	return &scheduler{
 		run: r, limit: slots, order: newReplayOrder(r), timers: newTimers(),
@@ -79,8 +79,8 @@ func (s *scheduler) noticeFailure() {
 	r := s.run
 	select {
 	case <-r.ledger.failed():
-		if r.unkept == nil {
-			r.unkept = ErrJournal // which error it was is told at the end
+		if r.journalErr == nil {
+			r.journalErr = ErrJournal // which error it was is told at the end
 			r.warn("the journal failed: nothing more is begun, and what ended since is told with the result alone")
 		}
 	default:
@@ -99,7 +99,7 @@ func (s *scheduler) advance(ctx context.Context, ended *attempt) (next *attempt)
 		s.settle(ctx, ended)
 	}
 	for _, i := range s.timers.due(time.Now()) {
-		r.must(r.queue.Requeue(i, time.Now()))
+		must(r.queue.Requeue(i, time.Now()))
 	}
 	if ctx.Err() == nil && !r.stopped() { // nothing starts after a cancel
 		s.fill(ctx)
@@ -170,16 +170,15 @@ func (s *scheduler) settle(ctx context.Context, a *attempt) {
 		delete(s.prefetched, a.index)
 		if a.unbegun() {
 			if errors.Is(a.err, ErrJournal) {
-				r.unkept = cmp.Or(r.unkept, a.err)
+				r.journalErr = cmp.Or(r.journalErr, a.err)
 			}
-			r.release(a)
+			r.tasks[a.index].addReceipts(a)
 			return
 		}
 		r.takeOut(a) // it was answered, or refused, before its turn came
 	}
-	i := a.index // of an attempt whose buffers serve another one from here on
 	if retry := r.settle(ctx, a); !retry.IsZero() {
-		s.timers.add(i, retry)
+		s.timers.add(a.index, retry)
 	}
 }
 
@@ -231,4 +230,4 @@ func (s *scheduler) takeNext(ctx context.Context, ended *attempt) *attempt {
 }
 
 // stopped reports whether nothing more is to be begun.
-func (r *run) stopped() bool { return r.overdrawn != notExhausted || r.unkept != nil }
+func (r *tally) stopped() bool { return r.overdrawn != notExhausted || r.journalErr != nil }

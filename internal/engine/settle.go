@@ -14,7 +14,7 @@ import (
 
 // settle takes an attempt's outcome into the queue. It returns when the task is
 // to be tried again; zero if it is not.
-func (r *run) settle(ctx context.Context, a *attempt) (retry time.Time) {
+func (r *results) settle(ctx context.Context, a *attempt) (retry time.Time) {
 	t := &r.tasks[a.index]
 	r.account(t, a)
 	if r.mail != nil && (a.asked || a.recalled != nil) {
@@ -25,14 +25,14 @@ func (r *run) settle(ctx context.Context, a *attempt) (retry time.Time) {
 	}
 	if a.err != nil {
 		retry = r.failed(ctx, a)
-		r.release(a)
+		t.addReceipts(a)
 		return retry
 	}
 	r.warnTruncated(fmt.Sprintf("task %q", t.Title), &a.exchange)
 	if t.Truncated = a.envelope.Truncated(); t.Truncated {
 		r.warn(fmt.Sprintf("task %q: the answer was truncated by a limit on tokens, and acceptTruncated takes it", t.Title))
 	}
-	call := a.answeredBy()
+	call := a.view().answeredBy()
 	t.Envelope, t.Result, t.Structured, t.Label, t.Status = a.envelope, a.text, a.structured, a.envelope.Classification(), task.Completed
 	t.Call = orZero(call)
 	if r.bus.live() { // before the queue tells of what becomes ready by it
@@ -42,15 +42,15 @@ func (r *run) settle(ctx context.Context, a *attempt) (retry time.Time) {
 		r.bus.emit(ev)
 	}
 	r.made += r.sizeOf(a.envelope)
-	r.must(r.queue.Complete(a.index, a.envelope, a.end))
+	must(r.queue.Complete(a.index, a.envelope, a.end))
 	r.post(a)
-	r.release(a)
+	t.addReceipts(a)
 	return time.Time{}
 }
 
 // tookFrom is from when on a task took its time: the process before this one
 // may have ended long ago.
-func (r *run) tookFrom(a *attempt) time.Time {
+func (r *results) tookFrom(a *attempt) time.Time {
 	if start := r.tasks[a.index].Metrics.Start; start.After(r.start) {
 		return start
 	}
@@ -58,12 +58,12 @@ func (r *run) tookFrom(a *attempt) time.Time {
 }
 
 // account adds what an attempt took, and brings it to the journal.
-func (r *run) account(t *TaskResult, a *attempt) {
-	t.Reused, t.Saved = a.saved()
+func (r *results) account(t *TaskResult, a *attempt) {
+	t.Reused, t.Saved = a.view().saved()
 	t.Repeated = a.repeated
 	r.count(&a.exchange)
 	r.addModelWarnings(&a.exchange)
-	t.Rejected = append(t.Rejected, a.rejectedAnswers()...)
+	t.Rejected = append(t.Rejected, a.view().rejectedAnswers()...)
 	r.overdrawn = cmp.Or(r.overdrawn, a.broke)
 	if a.own || r.past.again() { // it was counted when it was made
 		t.Metrics.Attempts--
@@ -73,11 +73,11 @@ func (r *run) account(t *TaskResult, a *attempt) {
 		return
 	}
 	a.showCost()
-	t.Metrics.Usage, t.Metrics.End = t.Metrics.Usage.Add(a.usage()), a.end
-	t.Metrics.Rounded = t.Metrics.Rounded || a.rounds()
-	r.context = r.context.Add(a.measured())
-	if a.tells() {
-		r.ledger.add(r.batch, a.entry())
+	t.Metrics.Usage, t.Metrics.End = t.Metrics.Usage.Add(a.view().usage()), a.end
+	t.Metrics.Rounded = t.Metrics.Rounded || a.view().rounds()
+	r.context = r.context.Add(a.view().measured())
+	if a.view().tells() {
+		r.ledger.add(r.batch, a.view().entry())
 	}
 }
 
@@ -87,16 +87,16 @@ func (a *attempt) reusedFrom() string {
 	if a.own {
 		return a.run.id
 	}
-	from, _ := a.saved()
+	from, _ := a.view().saved()
 	return from
 }
 
 // failed decides what a failed attempt means: abort, another attempt at the time
 // that it returns, or the end of its task.
-func (r *run) failed(ctx context.Context, a *attempt) (retry time.Time) {
+func (r *results) failed(ctx context.Context, a *attempt) (retry time.Time) {
 	t := r.plan.Graph.Task(a.index)
-	if errors.Is(a.err, ErrJournal) && r.unkept == nil {
-		r.unkept = a.err
+	if errors.Is(a.err, ErrJournal) && r.journalErr == nil {
+		r.journalErr = a.err
 	}
 	if a.aborted {
 		return time.Time{} // still in progress: it is skipped with the rest once everything is drained
@@ -109,7 +109,7 @@ func (r *run) failed(ctx context.Context, a *attempt) (retry time.Time) {
 		return time.Time{} // there will be no other attempt: skipped as well
 	}
 	wait := task.Backoff(t.RetryDelay, t.RetryBackoff, r.tries(a.index), r.options.Random())
-	r.must(r.queue.Retry(a.index, a.end))
+	must(r.queue.Retry(a.index, a.end))
 	if r.bus.live() {
 		r.bus.emit(event.Event{Type: event.TaskRetry, Task: t.ID, Title: t.Title, Agent: t.Assignee, Attempt: a.number, Code: a.code, Message: a.message, Wait: wait})
 	}
@@ -117,22 +117,22 @@ func (r *run) failed(ctx context.Context, a *attempt) (retry time.Time) {
 }
 
 // tries is how many attempts this process made at a task.
-func (r *run) tries(i int) int {
+func (r *results) tries(i int) int {
 	return r.tasks[i].Metrics.Attempts - r.past.counted(r.tasks[i].ID).attempts
 }
 
 // fail ends a task, and through the queue's cascade what depends on it.
-func (r *run) fail(a *attempt) {
+func (r *results) fail(a *attempt) {
 	t, err := &r.tasks[a.index], a.err
-	r.faults[a.index], t.Call = a.fault, orZero(a.answeredBy())
+	r.faults[a.index], t.Call = a.fault, orZero(a.view().answeredBy())
 	r.warnTruncated(fmt.Sprintf("task %q", t.Title), &a.exchange)
 	r.returnMail(a.index)
 	t.Error = &TaskError{Code: a.code, Message: a.message, Task: t.ID, Title: t.Title, cause: func() error { return err }, said: a.fault}
-	r.must(r.queue.Fail(a.index, a.message, time.Now()))
+	must(r.queue.Fail(a.index, a.message, time.Now()))
 }
 
 // cascaded notes that a task ended without a result, by itself or by what it depended on.
-func (r *run) cascaded(t task.Task, kind event.Type) {
+func (r *results) cascaded(t task.Task, kind event.Type) {
 	i, _ := r.queue.Index(t.ID)
 	out := &r.tasks[i]
 	out.Status, out.Result = t.Status, r.queue.Reason(i)
@@ -152,7 +152,7 @@ func (r *run) cascaded(t task.Task, kind event.Type) {
 }
 
 // count notes whether the endpoints of the run answer at all.
-func (r *run) count(a *exchange) {
+func (r *tally) count(a *exchange) {
 	r.recalled = r.recalled || a.recalled != nil
 	if a.reply.Turns > 0 {
 		r.answered = true
@@ -176,7 +176,7 @@ func (r *run) count(a *exchange) {
 
 // must stops the program on a step that the queue does not allow: the run's
 // own bookkeeping would be wrong, and nothing that it says could be trusted.
-func (r *run) must(err error) {
+func must(err error) {
 	if err != nil {
 		panic(fmt.Sprintf("runteam: %v", err))
 	}

@@ -12,20 +12,27 @@ import (
 	"github.com/runteam/runteam/prompt"
 )
 
+// A viewer is the caller of a run as a reader of its results, errors, events and records.
+type viewer struct {
+	team    *plan.Roster
+	id      string               // of the run
+	accepts label.Classification // the highest label of what records of the run hold
+}
+
 // shown returns a prompt as the caller may see it.
-func (r *run) shown(p prompt.Prompt) prompt.Shown {
-	return p.Show(r.options.RecordClearance(), r.hides())
+func (r viewer) shown(p prompt.Prompt) prompt.Shown {
+	return p.Show(r.accepts, r.hides())
 }
 
 // receiptOf returns the receipt of a prompt as the caller may see it, and how many
 // bytes the prompt has in that form.
-func (r *run) receiptOf(p prompt.Prompt) (*prompt.Receipt, int) {
-	return p.ShownReceipt(r.options.RecordClearance(), r.hides())
+func (r viewer) receiptOf(p prompt.Prompt) (*prompt.Receipt, int) {
+	return p.ShownReceipt(r.accepts, r.hides())
 }
 
 // hides returns the sources of prompts that the policy hides from the caller,
 // whatever their label; nil without a policy.
-func (r *run) hides() func(*prompt.Source) bool {
+func (r viewer) hides() func(*prompt.Source) bool {
 	if r.team.Rules == nil {
 		return nil
 	}
@@ -35,8 +42,8 @@ func (r *run) hides() func(*prompt.Source) bool {
 // sees reports whether the caller may see the whole value that a decision is
 // about: its label is within the caller's clearance, and the policy lets the
 // caller have all that its producer makes.
-func (r *run) sees(d *gate.Decision) bool {
-	accepts := r.options.RecordClearance()
+func (r viewer) sees(d *gate.Decision) bool {
+	accepts := r.accepts
 	if d.Before > accepts {
 		return false
 	}
@@ -44,7 +51,7 @@ func (r *run) sees(d *gate.Decision) bool {
 }
 
 // decided returns a decision as the caller may see it.
-func (r *run) decided(d *gate.Decision) gate.Decision {
+func (r viewer) decided(d *gate.Decision) gate.Decision {
 	switch {
 	case r.sees(d):
 		return *d
@@ -56,25 +63,30 @@ func (r *run) decided(d *gate.Decision) gate.Decision {
 
 // sizeOf returns the size of an envelope as the caller may see it: its class
 // unless the caller may see the whole value.
-func (r *run) sizeOf(e *envelope.Envelope) int {
+func (r viewer) sizeOf(e *envelope.Envelope) int {
 	if r.sees(&gate.Decision{From: e.Producer(), Before: e.Classification(), Source: handoff.Source{Kind: handoff.Dependency}}) {
 		return e.Size()
 	}
 	return label.SizeClass(max(e.Size(), 1))
 }
 
+// A callView is an exchange as the caller and the journal get to see it.
+type callView struct{ *exchange }
+
+func (x *exchange) view() callView { return callView{x} }
+
 // usageOf returns the usage of a model call with the exchange's prompt as the
 // caller may see it. If the caller may not see the whole prompt, its
 // tokens are estimated from the prompt as shown; those of a reply that the
 // caller may not see are a class.
-func (x *exchange) usageOf(u llm.Usage, turns int) llm.Usage {
-	if x.hidden {
+func (v callView) usageOf(u llm.Usage, turns int) llm.Usage {
+	if v.hidden {
 		u.CachedTokens = 0
 		if u.InputTokens > 0 {
-			u.InputTokens = gate.Tokens(x.shownSize) * max(turns, 1)
+			u.InputTokens = gate.Tokens(v.shownSize) * max(turns, 1)
 		}
 	}
-	if x.hidesReply() {
+	if v.hidesReply() {
 		u.OutputTokens, u.ReasoningTokens = gate.TokenClass(u.OutputTokens), 0
 	}
 	return u
@@ -82,22 +94,22 @@ func (x *exchange) usageOf(u llm.Usage, turns int) llm.Usage {
 
 // coarse reports whether the caller sees the usage of the exchange's own calls only
 // rounded.
-func (x *exchange) coarse() bool { return x.hidden || x.hidesReply() }
+func (v callView) coarse() bool { return v.hidden || v.hidesReply() }
 
 // ownCost returns the cost of the exchange's own model calls as the caller may see it: the
 // cost of the rounded usage if the caller sees only that.
-func (x *exchange) ownCost() llm.Money {
-	if !x.coarse() {
-		return x.paid
+func (v callView) ownCost() llm.Money {
+	if !v.coarse() {
+		return v.paid
 	}
-	price, _ := x.run.budgets.price(x.caps.Agent, "")
-	return price.Cost(x.usageOf(x.reply.Usage, x.reply.Turns))
+	price, _ := v.run.budgets.price(v.caps.Agent, "")
+	return price.Cost(v.usageOf(v.reply.Usage, v.reply.Turns))
 }
 
 // showCost adds the cost of the exchange, and of the calls that served it, to what errors
 // show to the caller.
 func (x *exchange) showCost() {
-	cost := x.ownCost()
+	cost := x.view().ownCost()
 	for _, s := range x.spent {
 		cost = cost.Add(s.cost)
 	}
@@ -106,17 +118,17 @@ func (x *exchange) showCost() {
 }
 
 // rounds reports whether usageOf is not exact.
-func (x *exchange) rounds() bool {
-	return x.usage() != (llm.Usage{}) && (x.coarse() || slices.ContainsFunc(x.spent, func(s retelling) bool { return s.rounded }))
+func (v callView) rounds() bool {
+	return v.usage() != (llm.Usage{}) && (v.coarse() || slices.ContainsFunc(v.spent, func(s sideCall) bool { return s.rounded }))
 }
 
 // hidesReply reports whether the caller may not see all that the agent replied.
-func (x *exchange) hidesReply() bool {
-	reply := gate.Decision{From: x.caps.Agent, Before: x.contract.MaxInput, Source: handoff.Source{Kind: handoff.Dependency}}
-	if x.envelope != nil {
-		reply.Before = x.envelope.Classification()
+func (v callView) hidesReply() bool {
+	reply := gate.Decision{From: v.caps.Agent, Before: v.contract.MaxInput, Source: handoff.Source{Kind: handoff.Dependency}}
+	if v.envelope != nil {
+		reply.Before = v.envelope.Classification()
 	}
-	return x.partly || !x.run.sees(&reply)
+	return v.partly || !v.run.sees(&reply)
 }
 
 // crossesWhole reports whether what a decision is about crosses as a whole, and

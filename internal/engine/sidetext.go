@@ -84,7 +84,7 @@ func cutSideText(text string) string {
 
 // reject records an answer that was not accepted, for the caller.
 func (x *exchange) reject(text, problem string, attempt int) {
-	x.rejected = x.sideText(handoff.Fault, record.SideText{Text: text, Problem: problem, Attempt: attempt, Call: x.callInfo(x.reply.Call)})
+	x.rejected = x.sideText(handoff.Fault, record.SideText{Text: text, Problem: problem, Attempt: attempt, Call: x.view().callInfo(x.reply.Call)})
 }
 
 // keepSideTexts records what the agent wrote in addition to its result: its reasoning and,
@@ -114,8 +114,8 @@ func (x *exchange) keepSideTexts(err error) {
 }
 
 // rejectedAnswers returns the answers of an attempt that were not accepted.
-func (x *exchange) rejectedAnswers() (list []RejectedAnswer) {
-	for _, a := range []*record.SideText{x.rejected, x.rejectedAgain} {
+func (v callView) rejectedAnswers() (list []RejectedAnswer) {
+	for _, a := range []*record.SideText{v.rejected, v.rejectedAgain} {
 		if a != nil {
 			list = append(list, RejectedAnswer{Attempt: a.Attempt, Text: a.Text, Problem: a.Problem, Call: a.Call})
 		}

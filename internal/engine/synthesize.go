@@ -20,30 +20,25 @@ import (
 // coordinator's clearance enter by title and status; what does not fit into
 // one prompt is told to the coordinator in parts, and its digests take the
 // place of the results.
-func (r *run) synthesize(ctx context.Context) {
-	results, ended := r.results(), r.ended()
-	memory, err := r.recollect(ctx)
-	if err != nil {
-		r.warn(err.Error() + ", so the answer was made without it")
-	}
+func (c *coordinator) synthesize(ctx context.Context, results, ended, memory []gate.Offer) {
 	for level := 0; ; level++ {
-		s := r.answering(results, ended, memory)
+		s := c.answering(results, ended, memory)
 		s.whole = level < maxLevels && len(results) > 1
-		r.consult(ctx, s)
+		c.consult(ctx, s)
 		if s.split() {
-			if results, r.unanswered = r.digests(ctx, s, results, level); r.unanswered != nil {
+			if results, c.unanswered = c.digests(ctx, s, results, level); c.unanswered != nil {
 				return
 			}
 			continue
 		}
 		if s.err != nil {
-			r.unanswered = r.stepError(s, codes.Synthesis)
+			c.unanswered = c.stepError(s, codes.Synthesis)
 			return
 		}
 		if s.text == "" {
-			r.unanswered = &TaskError{Code: codes.Synthesis, Message: ErrNoAnswer.Error(), Title: string(s.kind), cause: func() error { return ErrNoAnswer }}
+			c.unanswered = &TaskError{Code: codes.Synthesis, Message: ErrNoAnswer.Error(), Title: string(s.kind), cause: func() error { return ErrNoAnswer }}
 		}
-		r.output, r.synthesis = s.text, s.envelope
+		c.output, c.synthesis = s.text, s.envelope
 		return
 	}
 }
@@ -51,8 +46,8 @@ func (r *run) synthesize(ctx context.Context) {
 // maxLevels bounds how often digests are digested again; then they are cut.
 const maxLevels = 3
 
-// results offers what completed, in the order written.
-func (r *run) results() []gate.Offer {
+// completedOffers offers what completed, in the order written.
+func (r *results) completedOffers() []gate.Offer {
 	var list []gate.Offer
 	for i := range r.tasks {
 		t := &r.tasks[i]
@@ -69,10 +64,10 @@ func (r *run) results() []gate.Offer {
 // mostEnded is how many tasks of a kind without a result are told one by one.
 const mostEnded = 100
 
-// ended offers why the other tasks have no result: first those that failed,
+// endedOffers offers why the other tasks have no result: first those that failed,
 // by themselves before those that followed from them, then those that were
 // skipped. Beyond some of each only their number is told.
-func (r *run) ended() []gate.Offer {
+func (r *results) endedOffers() []gate.Offer {
 	var own, followed, skipped []gate.Offer
 	for i := range r.tasks {
 		t := &r.tasks[i]
@@ -94,7 +89,7 @@ func (r *run) ended() []gate.Offer {
 
 // few completes the first offers, and puts one that counts them in the place
 // of the others.
-func (r *run) few(ended []gate.Offer) []gate.Offer {
+func (r *results) few(ended []gate.Offer) []gate.Offer {
 	rest := len(ended) - mostEnded
 	if rest > 0 {
 		ended = append(ended[:mostEnded:mostEnded], gate.Offer{
@@ -113,16 +108,16 @@ func (r *run) few(ended []gate.Offer) []gate.Offer {
 
 // told is the envelope of why a task ended for no reason of its own. The words
 // are the runtime's.
-func (r *run) told(what, words string) *envelope.Envelope {
+func (r *results) told(what, words string) *envelope.Envelope {
 	e, err := envelope.New(envelope.Header{
 		ID: envelope.ID("end/" + what), Producer: gate.Runtime, Run: r.id, CreatedAt: time.Now(),
 	}, envelope.Text(words))
-	r.must(err)
+	must(err)
 	return e
 }
 
 // answering is the step that answers the goal.
-func (r *run) answering(results, ended, memory []gate.Offer) *step {
+func (c *coordinator) answering(results, ended, memory []gate.Offer) *step {
 	failed := 0
 	for _, o := range ended {
 		if o.Status == task.Failed {
@@ -130,14 +125,14 @@ func (r *run) answering(results, ended, memory []gate.Offer) *step {
 		}
 	}
 	n, m := len(results), len(ended)
-	return r.step(StepSynthesis, prompt.Synthesis, planning.SynthesisText(), slices.Concat(results, ended, memory), func(b *prompt.Brief, sealed []gate.Sealed) {
+	return c.step(StepSynthesis, prompt.Synthesis, planning.SynthesisText(), slices.Concat(results, ended, memory), func(b *prompt.Brief, sealed []gate.Sealed) {
 		b.Dependencies, b.Failed, b.Skipped, b.Memory = sealed[:n], sealed[n:n+failed], sealed[n+failed:n+m], digest(sealed[n+m:])
 	})
 }
 
 // digests has the coordinator make a digest of each part of the results. What
 // the gate held is in no part: it still is what it was, a line.
-func (r *run) digests(ctx context.Context, whole *step, results []gate.Offer, level int) ([]gate.Offer, *TaskError) {
+func (c *coordinator) digests(ctx context.Context, whole *step, results []gate.Offer, level int) ([]gate.Offer, *TaskError) {
 	var parts, held []gate.Offer
 	var sizes []int
 	for i, o := range results {
@@ -151,14 +146,14 @@ func (r *run) digests(ctx context.Context, whole *step, results []gate.Offer, le
 	cuts := planning.Parts(sizes, limit)
 	steps := make([]*step, len(cuts))
 	for i, cut := range cuts {
-		steps[i] = r.step(StepDigest, prompt.Synthesis, planning.PartText(), parts[cut[0]:cut[1]], func(b *prompt.Brief, sealed []gate.Sealed) { b.Dependencies = sealed })
-		steps[i].part, steps[i].parts = i+1, len(cuts)
+		steps[i] = c.step(StepDigest, prompt.Synthesis, planning.PartText(), parts[cut[0]:cut[1]], func(b *prompt.Brief, sealed []gate.Sealed) { b.Dependencies = sealed })
+		steps[i].chunk, steps[i].chunks = i+1, len(cuts)
 	}
-	r.consult(ctx, steps...)
+	c.consult(ctx, steps...)
 	out := make([]gate.Offer, 0, len(steps)+len(held))
 	for i, s := range steps {
 		if s.err != nil {
-			return nil, r.stepError(s, codes.Synthesis)
+			return nil, c.stepError(s, codes.Synthesis)
 		}
 		out = append(out, gate.Offer{
 			Source: handoff.Source{Kind: handoff.Digest, Name: fmt.Sprintf("%d/%d", level+1, i+1)}, Title: fmt.Sprintf("Part %d of %d", i+1, len(steps)),

@@ -1,0 +1,40 @@
+package engine
+
+import (
+	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/internal/plan"
+	"github.com/runteam/runteam/internal/readyqueue"
+)
+
+// results holds what is known of each task while a run goes on: what the task is
+// given, and what became of it.
+type results struct {
+	*runScope
+	plan    *plan.Plan
+	queue   *readyqueue.Queue
+	tasks   []TaskResult
+	faults  []*envelope.Envelope // of each task, why it failed by itself
+	planned []*envelope.Envelope // of each task, its description if a coordinator wrote it; nil if none did
+	batch   *batch               // what becomes durable together with the result that is being settled
+}
+
+// newResults prepares the run of a plan.
+func newResults(scope *runScope, p *plan.Plan) (*results, error) {
+	r := &results{
+		runScope: scope, plan: p, queue: readyqueue.New(p.Graph),
+		tasks: make([]TaskResult, p.Graph.Len()), faults: make([]*envelope.Envelope, p.Graph.Len()),
+	}
+	var err error
+	if r.planned, err = r.plannedTexts(); err != nil {
+		return nil, err
+	}
+	for i := range r.team.Config.Agents {
+		if n := r.team.Config.Agents[i].MaxParallel; n > 0 {
+			r.queue.Limit(r.team.Config.Agents[i].Name, n)
+		}
+	}
+	r.memory = openMemory(r.options.Memory, p, r.viewer)
+	r.markFresh()
+	r.redeliver()
+	return r, nil
+}

@@ -1,0 +1,78 @@
+package engine
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/internal/plan"
+	"github.com/runteam/runteam/task"
+)
+
+// A runScope is what all model calls of a run share. But for what its parts guard
+// themselves, it does not change while calls are made.
+type runScope struct {
+	viewer
+	*recorder
+	tally
+
+	// mu guards what workers and monitors share: the phase, the results of tasks
+	// and steps, the queue and the mail. No code of the caller runs under it.
+	mu sync.Mutex
+
+	options Options
+	start   time.Time
+	past    *past                // what earlier processes recorded; nil if there is nothing
+	fresh   map[task.ID]bool     // tasks whose agents are called although there is a cached answer
+	inputs  []*envelope.Envelope // parallel to options.Inputs
+	budgets *budgets
+	mail    *mail         // nil without messages
+	memory  *memoryAccess // nil if no task and no later run may read what is written
+}
+
+func newRunScope(t *plan.Roster, o Options, start time.Time) (*runScope, error) {
+	if o.RunID == "" {
+		o.RunID = uuid.NewString()
+	}
+	if o.Random == nil {
+		o.Random = rand.Float64
+	}
+	v := viewer{team: t, id: o.RunID, accepts: o.RecordClearance()}
+	r := &runScope{viewer: v, recorder: &recorder{viewer: v, sink: o.Recorder}, options: o, start: start, past: pastOf(&o.Options)}
+	r.inputs = make([]*envelope.Envelope, len(o.Inputs))
+	for i, in := range o.Inputs {
+		h := envelope.Header{ID: plan.InputID(in.Name), Producer: envelope.User, Run: r.id, Classification: in.Classification, CreatedAt: start}
+		if in.TTL > 0 {
+			h.ExpiresAt = start.Add(in.TTL)
+		}
+		if in.Envelope != nil {
+			h.DerivedFrom, h.Truncated = []envelope.ID{in.Source()}, in.Envelope.Truncated()
+			if o.Replay == nil { // a replay reads what its run read
+				h.ExpiresAt = envelope.Earliest(h.ExpiresAt, in.Envelope.ExpiresAt())
+			}
+		}
+		e, err := envelope.New(h, envelope.Text(in.Text))
+		if err != nil {
+			return nil, fmt.Errorf("input %q: %w", in.Name, err)
+		}
+		r.inputs[i] = e
+		r.made += r.sizeOf(e)
+	}
+	return r, nil
+}
+
+// A tally sums up what the calls of a run came to.
+type tally struct {
+	answered   bool      // a model call was answered
+	called     bool      // a model call was made
+	recalled   bool      // a cached answer was used
+	agentGo    bool      // an agent answered without a model call
+	overdrawn  exhausted // which budget had not enough left for a call
+	journalErr error     // why the journal failed
+	context    Context   // what was sent
+	made       int       // bytes of all inputs and results so far
+}
