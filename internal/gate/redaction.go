@@ -61,8 +61,11 @@ var fence = regexp.MustCompile("^\\s*(?:```[A-Za-z0-9_+-]{0,10})?\\s*$")
 // not, is redacted by its structure: names say what stands beside them, and
 // paths reveal. What is not redacted keeps its bytes.
 func worded(ctx context.Context, r *redact.Redactor, text string, reveal func(kind redact.Kind, path []string) bool) (string, redact.Counts, redact.Counts, error) {
+	if strings.IndexAny(text, "{[") < 0 {
+		return r.TextRevealing(ctx, text, reveal)
+	}
 	before, body, after := jsonvalue.Unfence(text)
-	if !fence.MatchString(before) || !fence.MatchString(after) || !strings.HasPrefix(body, "{") && !strings.HasPrefix(body, "[") {
+	if !strings.HasPrefix(body, "{") && !strings.HasPrefix(body, "[") || !fence.MatchString(before) || !fence.MatchString(after) {
 		return r.TextRevealing(ctx, text, reveal)
 	}
 	if _, err := jsonvalue.Decode(body); err != nil {
