@@ -22,7 +22,7 @@ func TestRunThatBeginsWhileItsJournalIsClosed(t *testing.T) {
 			if !closing { // with the lease in sight
 				closing = true
 				go func() { closed <- j.Close() }()
-				<-j.pen.end
+				<-j.writer.end
 			}
 			return time.Now()
 		}

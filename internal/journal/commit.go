@@ -1,84 +1,95 @@
 package journal
 
 import (
+	"cmp"
+	"context"
 	"errors"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/runteam/runteam/internal/audit"
 )
 
-// maxLines is how many bytes of lines, those of decisions too, a row is cut at.
+// maxLines is how many bytes of lines, those of decisions too, one row has at most.
 const maxLines = 1 << 20
 
-// A commit is what becomes durable at once. All orders of one run make one row,
-// or several if they are long.
+// A commit is what becomes durable at once. The requests of one run make one row, or
+// several if they are long. The assembler builds it and hands it to the committer.
 type commit struct {
-	now     time.Time
-	runs    map[*Run][]*order // that were added
-	open    []*draft          // in the order in which the runs came
-	batches []*batch
-	heads   []audit.Head // after each batch
-	of      []*Run       // of each batch
+	now      time.Time // of the first request
+	requests []*request
+	runs     map[*Run][]*request // those that were added
+	open     []*rowDraft         // one for each run, in the order in which the runs came
+	full     []*rowDraft
 }
 
-// A draft is what the next row of a run will have.
-type draft struct {
+// A rowDraft is a row that takes more lines.
+type rowDraft struct {
 	run     *Run
+	lines   packer
+	head    audit.Head // behind the lines
+	state   []byte
 	answers [][32]byte
 	turns   []turn
 	marks   []mark
 	close   bool
 }
 
-// add adds an order to the lines of its run.
-func (c *commit) add(o *order) {
-	r := o.run
-	if errors.Is(o.err, ErrShared) {
+// add adds a request to the row of its run.
+func (c *commit) add(q *request) {
+	if len(c.requests) == 0 {
+		c.now = q.run.j.o.Now()
+	}
+	c.requests = append(c.requests, q)
+	r := q.run
+	if errors.Is(q.err, ErrShared) {
 		return // what was taken before stays, and can be closed
 	}
-	if r.err != nil || o.err != nil {
-		if r.err == nil {
-			r.err = o.err
-		}
-		o.err = r.err
+	if err := cmp.Or(r.err, r.failure(), q.err); err != nil {
+		r.err, q.err = err, err
 		return
 	}
+	c.runs[r] = append(c.runs[r], q)
 	d := c.draft(r)
-	c.runs[r] = append(c.runs[r], o)
-	if err := d.add(o, c.now); err != nil { // the lines are gone with it
+	if err := d.add(q, c.now); err != nil { // the lines are gone with it
+		r.err = err
 		c.refuse(r, err)
 		return
 	}
-	if r.lines.Len() > maxLines {
-		c.finish(d)
+	if d.lines.size > maxLines {
+		c.snapshot(d)
+		c.full = append(c.full, d)
+		c.open = slices.DeleteFunc(c.open, func(o *rowDraft) bool { return o == d })
 	}
 }
 
-// refuse answers all orders of a run in this commit with an error.
+// refuse answers all requests of a run in this commit with an error.
 func (c *commit) refuse(r *Run, err error) {
-	r.err = err
-	for _, o := range c.runs[r] {
-		o.err = err
+	for _, q := range c.runs[r] {
+		q.err = cmp.Or(q.err, err)
 	}
+	ofRun := func(d *rowDraft) bool { return d.run == r }
+	c.open, c.full = slices.DeleteFunc(c.open, ofRun), slices.DeleteFunc(c.full, ofRun)
 }
 
-// draft returns the draft of a run, which it makes if there is none.
-func (c *commit) draft(r *Run) *draft {
+// draft returns the open draft of a run, which it makes if there is none.
+func (c *commit) draft(r *Run) *rowDraft {
 	for _, d := range c.open {
 		if d.run == r {
 			return d
 		}
 	}
-	d := &draft{run: r}
+	d := &rowDraft{run: r}
 	c.open = append(c.open, d)
 	return d
 }
 
-// add adds an order to a draft.
-func (d *draft) add(o *order, now time.Time) error {
+// add adds a request to a draft.
+func (d *rowDraft) add(q *request, now time.Time) error {
 	lines := d.run.lines
-	for i := range o.parts {
-		p := &o.parts[i]
+	for i := range q.parts {
+		p := &q.parts[i]
 		err := lines.Decisions(p.decisions)
 		if p.line != nil {
 			err = lines.AddEncoded(p.line)
@@ -87,58 +98,174 @@ func (d *draft) add(o *order, now time.Time) error {
 			return err
 		}
 	}
-	d.answers, d.turns, d.marks = append(d.answers, o.answers...), append(d.turns, o.turns...), append(d.marks, o.marks...)
-	if d.close = o.close; !o.close {
-		return nil
+	d.answers, d.turns, d.marks = append(d.answers, q.answers...), append(d.turns, q.turns...), append(d.marks, q.marks...)
+	if d.close = q.close; q.close {
+		if _, err := lines.Close(now); err != nil {
+			return err
+		}
 	}
-	_, err := lines.Close(now)
-	return err
+	d.lines.add(lines.Take())
+	return nil
 }
 
-// cut makes batches of what is left.
-func (c *commit) cut() {
-	for _, d := range c.open {
-		c.finish(d)
+// ready brings the commit to a state in which the committer may take it.
+func (c *commit) ready() {
+	for _, d := range slices.Clone(c.open) {
+		c.snapshot(d)
 	}
 }
 
-// finish makes a batch of a draft, and empties it.
-func (c *commit) finish(d *draft) {
+// snapshot notes where the chain of a draft has come to.
+func (c *commit) snapshot(d *rowDraft) {
+	s := d.run.lines.State()
+	var err error
+	if d.state, err = s.MarshalBinary(); err != nil {
+		d.run.err = err
+		c.refuse(d.run, err)
+	}
+	d.head = s.Head()
+	d.lines.compressFull()
+}
+
+// batches are the rows that the store is given, without those of runs that have failed.
+func (c *commit) batches() (list []*batch, drafts []*rowDraft) {
+	for r := range c.runs {
+		if err := r.failure(); err != nil {
+			c.refuse(r, err)
+		}
+	}
+	for _, d := range slices.Concat(c.full, c.open) {
+		b := &batch{run: d.run.row.n, lease: d.run.lease, at: c.now, state: d.state, empty: d.lines.size == 0, answers: d.answers, turns: d.turns, marks: packMarks(d.marks), release: d.close}
+		if b.lines = d.lines.finish(); !b.empty || len(b.turns) > 0 || b.release {
+			list, drafts = append(list, b), append(drafts, d)
+		}
+	}
+	return list, drafts
+}
+
+// write commits what the assembler hands over, renews leases, and gives up the runs that
+// were not closed in the end. If a commit fails, nothing more is written of its runs,
+// since it would follow a gap; other runs are not affected.
+func (w *writer) write() {
+	defer close(w.end)
+	beat := time.NewTicker(beatEvery)
+	defer beat.Stop()
+	for {
+		select {
+		case c, more := <-w.commits:
+			if !more {
+				w.leave()
+				return
+			}
+			w.commit(c)
+		case <-beat.C:
+			w.renew(w.opened()...)
+		}
+	}
+}
+
+// commit writes the rows of a commit and answers its requests.
+func (w *writer) commit(c *commit) {
+	if list, drafts := c.batches(); len(list) > 0 {
+		if w.err = w.j.fail("write", w.j.store.commit(context.Background(), list)); w.err != nil {
+			for r := range c.runs {
+				w.refuseRun(c, r, w.err)
+			}
+		} else {
+			for i, b := range list {
+				w.settle(c, drafts[i], b)
+			}
+		}
+	}
+	for _, q := range c.requests {
+		if q.close && q.err != nil { // the lease did not end with the commit
+			q.run.over = true
+			w.renew(q.run)
+		}
+		q.answer(w.j.fail("write", q.err))
+	}
+}
+
+// refuseRun ends a run of which something could not be written.
+func (w *writer) refuseRun(c *commit, r *Run, err error) {
+	r.fail(err)
+	c.refuse(r, r.failure())
+}
+
+// settle notes what became of a batch.
+func (w *writer) settle(c *commit, d *rowDraft, b *batch) {
 	r := d.run
-	if r.err != nil {
+	if b.lost {
+		w.refuseRun(c, r, ErrLost)
+		w.dismiss(r)
 		return
 	}
-	b := &batch{run: r.row.n, lease: r.lease, at: c.now, answers: d.answers, turns: d.turns, marks: packMarks(d.marks), release: d.close}
-	if err := r.fill(b); err != nil {
-		c.refuse(r, err)
-		return
-	}
-	if *d = (draft{run: r}); !b.empty || len(b.turns) > 0 || b.release {
-		c.batches, c.of, c.heads = append(c.batches, b), append(c.of, r), append(c.heads, r.lines.State().Head())
+	r.mu.Lock()
+	r.head = d.head
+	r.mu.Unlock()
+	if b.release {
+		w.dismiss(r)
 	}
 }
 
-// fail ends the runs of which the commit had something.
-func (c *commit) fail(err error) {
-	for _, r := range c.of {
-		c.refuse(r, err)
+// answer calls done.
+func (q *request) answer(err error) {
+	if q.done != nil {
+		q.done(err)
 	}
 }
 
-// settle takes in what became of the batches.
-func (c *commit) settle(p *pen) {
-	for i, b := range c.batches {
-		r := c.of[i]
-		if b.lost {
-			c.refuse(r, ErrLost)
-			p.dismiss(r)
+// ErrLost reports that a run was taken over by another process, so that this
+// one writes nothing of it any more.
+var ErrLost = errors.New("another process has taken the run over")
+
+// renewalWait limits how long a renewal of leases waits for a locked file, since
+// nothing else is written meanwhile. The next beat tries again.
+const renewalWait = time.Second
+
+// renew renews the leases of runs. The lease of a run that was closed, but could
+// not be written to its end, is released.
+func (w *writer) renew(runs ...*Run) {
+	ctx, cancel := context.WithTimeout(context.Background(), renewalWait)
+	defer cancel()
+	for _, r := range runs {
+		if errors.Is(r.failure(), ErrLost) {
 			continue
 		}
-		r.mu.Lock()
-		r.head = c.heads[i]
-		r.mu.Unlock()
-		if b.release {
-			p.dismiss(r)
+		next := new(r.lease.next(w.j.me, w.j.o.Now()))
+		if r.over {
+			next = nil
+		}
+		ok, err := w.j.store.lend(ctx, r.row.n, &r.lease, next)
+		if err == nil {
+			w.err = nil // the journal can be written again
+		}
+		switch {
+		case err != nil: // the next commit finds whether the lease is still held
+			w.j.o.Logger.Warn("the lease of a run could not be written", "run", r.row.id, "error", err)
+		case !ok:
+			r.fail(ErrLost)
+			w.dismiss(r)
+		case r.over:
+			w.dismiss(r)
+		default:
+			r.lease = *next
 		}
 	}
+}
+
+// leave gives up the runs that were not closed.
+func (w *writer) leave() {
+	for _, r := range w.opened() {
+		if _, err := w.j.store.lend(context.Background(), r.row.n, &r.lease, nil); err != nil {
+			w.j.o.Logger.Warn("a run of the journal could not be given up", "run", r.row.id, "error", err)
+		}
+	}
+}
+
+// opened returns the open runs, in the order in which they began.
+func (w *writer) opened() []*Run {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.SortedFunc(maps.Values(w.open), func(a, b *Run) int { return cmp.Compare(a.row.n, b.row.n) })
 }

@@ -32,12 +32,12 @@ var ErrReadOnly = errors.New("the journal was opened to be read only")
 // make one; whoever made it closes it. Methods of a Journal and of a [Run] panic if
 // their context is nil.
 type Journal struct {
-	path  string // empty in memory
-	o     Options
-	me    Holder
-	vault *vault
-	store store
-	pen   *pen // nil if it is read only
+	path   string // empty in memory
+	o      Options
+	me     Holder
+	vault  *vault
+	store  store
+	writer *writer // nil if it is read only
 
 	closing sync.Once
 	closed  error // of Close
@@ -54,7 +54,7 @@ func InMemory(o Options) *Journal {
 	o = o.withDefaults()
 	j := &Journal{o: o, me: *o.Holder, vault: memoryVault(o.Key), store: newMemory()}
 	if !o.ReadOnly {
-		j.pen = newPen(j)
+		j.writer = newWriter(j)
 	}
 	return j
 }
@@ -64,9 +64,9 @@ func InMemory(o Options) *Journal {
 func (j *Journal) Close() error {
 	j.closing.Do(func() {
 		var lost error
-		if j.pen != nil {
-			lost = j.pen.stop()
-			j.pen.opening.Wait()
+		if j.writer != nil {
+			lost = j.writer.stop()
+			j.writer.opening.Wait()
 		}
 		j.closed = errors.Join(lost, j.fail("close", j.store.close()))
 		j.over.Store(true)
@@ -96,7 +96,7 @@ func (j *Journal) fail(op string, err error) error {
 
 // writable returns the error of whoever would write to a journal that cannot be.
 func (j *Journal) writable() error {
-	if j.pen == nil {
+	if j.writer == nil {
 		return ErrReadOnly
 	}
 	return nil

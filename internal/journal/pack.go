@@ -50,23 +50,75 @@ func isKept(line []byte) bool {
 }
 
 // pack returns lines as a row has them.
-func pack(text []byte) (b bundle) {
-	var sides [2][]byte // the rest, and what is kept
-	side, count := 0, uint64(0)
+func pack(text []byte) bundle {
+	var p packer
+	p.add(text)
+	return p.finish()
+}
+
+// chunkBytes is how many bytes of lines are compressed at a time while a row takes more
+// of them. The chunks of a row stand one behind the other.
+const chunkBytes = 32 << 10
+
+// A packer makes the bundle of a row of lines that come one after another.
+type packer struct {
+	bundle
+	size  int       // bytes of all lines
+	sides [2][]byte // lines that are not compressed yet: the rest, and those of the history
+	side  int       // of the last line
+	count uint64    // lines of this side since the other
+}
+
+// add adds lines.
+func (p *packer) add(text []byte) {
+	p.size += len(text)
 	for line := range bytes.Lines(text) {
 		of := 0
 		if isKept(line) {
 			of = 1
 		}
-		if of != side {
-			b.parts = binary.AppendUvarint(b.parts, count)
-			side, count = of, 0
+		if of != p.side {
+			p.parts = binary.AppendUvarint(p.parts, p.count)
+			p.side, p.count = of, 0
 		}
-		sides[of] = append(sides[of], line...)
-		count++
+		p.sides[of] = append(p.sides[of], line...)
+		p.count++
 	}
-	b.parts = binary.AppendUvarint(b.parts, count)
-	b.rest, b.kept = compress(sides[0]), compress(sides[1])
+}
+
+// compressFull compresses the lines of a side if they make a chunk.
+func (p *packer) compressFull() {
+	for side := range p.sides {
+		if len(p.sides[side]) >= chunkBytes {
+			p.compress(side)
+		}
+	}
+}
+
+func (p *packer) compress(side int) {
+	if len(p.sides[side]) == 0 {
+		return
+	}
+	into := &p.rest
+	if side == 1 {
+		into = &p.kept
+	}
+	*into = compressor().EncodeAll(p.sides[side], *into)
+	p.sides[side] = p.sides[side][:0]
+}
+
+// finish returns the bundle of all lines.
+func (p *packer) finish() bundle {
+	p.compress(0)
+	p.compress(1)
+	b := p.bundle
+	b.parts = binary.AppendUvarint(b.parts, p.count)
+	if b.rest == nil {
+		b.rest = []byte{}
+	}
+	if b.kept == nil {
+		b.kept = []byte{}
+	}
 	return b
 }
 

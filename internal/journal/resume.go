@@ -33,7 +33,7 @@ func (j *Journal) Resume(ctx context.Context, run string) (*Run, *Stored, error)
 	if err != nil {
 		return nil, nil, err
 	}
-	leave, err := j.pen.enter()
+	leave, err := j.writer.enter()
 	if err != nil {
 		return nil, nil, errors.Join(err, j.giveBack(ctx, row.n, &l))
 	}
@@ -74,7 +74,7 @@ func (j *Journal) takeUp(ctx context.Context, row runRow, l lease) (*Run, *Store
 	if b.lost {
 		return nil, nil, j.fail("write", ErrLost)
 	}
-	return r, s, j.pen.admit(r)
+	return r, s, j.writer.admit(r)
 }
 
 // goOn returns the lines of a run where they came to.

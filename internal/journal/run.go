@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,17 +27,20 @@ type Run struct {
 	mu     sync.Mutex // guards the next ones
 	info   Info
 	head   audit.Head // of what is durable
+	failed error      // why something could not be committed: nothing is written after it
 	closed bool
 	begun  bool // a team has begun to write it
 	shared bool // a second one has, so nothing more is taken
 
 	history *record.History // of a run that was resumed; nil of a new one
 
-	// These belong to the pen.
+	// These belong to the assembler of the writer.
 	lines *trace.Lines
+	err   error // the first: nothing is added after it
+
+	// These belong to the committer.
 	lease lease
-	err   error // the first: nothing is written after it
-	over  bool  // it was closed after an error; only its lease is left to release
+	over  bool // it was closed after an error; only its lease is left to release
 }
 
 // Begin begins a run, which is this process's until it is closed. The chain of
@@ -52,7 +56,7 @@ func (j *Journal) Begin(ctx context.Context, info Info) (*Run, error) {
 		info.Time = j.o.Now()
 	}
 	info.Fingerprint = j.Masked(info.Fingerprint)
-	leave, err := j.pen.enter()
+	leave, err := j.writer.enter()
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +81,7 @@ func (j *Journal) Begin(ctx context.Context, info Info) (*Run, error) {
 		return nil, j.fail("write", err)
 	}
 	r.head = r.lines.State().Head()
-	if err := j.pen.admit(r); err != nil { // the journal is being closed
+	if err := j.writer.admit(r); err != nil { // the journal is being closed
 		return nil, errors.Join(err, j.giveBack(ctx, r.row.n, &r.lease))
 	}
 	return r, nil
@@ -114,22 +118,28 @@ func (r *Run) open(b *batch) error {
 	if err := r.lines.Add(kindInfo, x); err != nil {
 		return err
 	}
-	return r.fill(b)
-}
-
-// fill moves the lines that were added to a batch.
-func (r *Run) fill(b *batch) (err error) {
-	text := r.lines.Take()
-	if b.empty = len(text) == 0; !b.empty {
-		b.lines = pack(text)
-	}
+	b.lines = pack(r.lines.Take())
 	b.state, err = r.lines.State().MarshalBinary()
 	return err
 }
 
+// failure returns why the run could not be written any more; nil if it can.
+func (r *Run) failure() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.failed
+}
+
+// fail notes the first failure.
+func (r *Run) fail(err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.failed = cmp.Or(r.failed, err)
+}
+
 // Append takes entries, which become durable together; see team.Journal.
 func (r *Run) Append(entries []record.Entry, done func(error)) {
-	o := &order{run: r, done: done}
+	o := &request{run: r, done: done}
 	for i := range entries {
 		r.encoder.above.learn(&entries[i])
 		if o.err = o.add(&entries[i]); o.err != nil {
@@ -150,7 +160,7 @@ func (r *Run) Append(entries []record.Entry, done func(error)) {
 	case r.shared:
 		o.err = ErrShared
 	}
-	r.j.pen.put(o)
+	r.j.writer.put(o)
 }
 
 // Update keeps another Info for the run from now on, as when the spec changed
@@ -161,7 +171,7 @@ func (r *Run) Update(ctx context.Context, info Info) error {
 	if err != nil {
 		return r.j.fail("write", err)
 	}
-	o := &order{run: r, marks: []mark{wholeRun}}
+	o := &request{run: r, marks: []mark{wholeRun}}
 	if o.parts, err = r.encoder.one(kindInfo, x); err != nil {
 		return r.j.fail("write", err)
 	}
@@ -191,7 +201,7 @@ func (r *Run) Close(ctx context.Context) (string, error) {
 // the run all the same, so that it can be resumed: at once, or as soon as the
 // journal can be written again.
 func (r *Run) End(ctx context.Context) (audit.Head, error) {
-	o := &order{run: r, close: true}
+	o := &request{run: r, close: true}
 	if err := r.await(ctx, o); err != nil {
 		return audit.Head{}, err
 	}
@@ -199,7 +209,7 @@ func (r *Run) End(ctx context.Context) (audit.Head, error) {
 }
 
 // await puts an order and waits for it.
-func (r *Run) await(ctx context.Context, o *order) error {
+func (r *Run) await(ctx context.Context, o *request) error {
 	done := make(chan error, 1)
 	o.done = func(err error) { done <- err }
 	r.mu.Lock()
@@ -208,7 +218,7 @@ func (r *Run) await(ctx context.Context, o *order) error {
 		return r.j.fail("write", ErrClosed)
 	}
 	r.closed = o.close
-	r.j.pen.put(o)
+	r.j.writer.put(o)
 	r.mu.Unlock()
 	select {
 	case err := <-done:

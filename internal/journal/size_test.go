@@ -106,7 +106,7 @@ func BenchmarkLoad(b *testing.B) {
 	}
 }
 
-func steps(before, after []record.Entry) completion { return completion{before, after} }
+func steps(before, after []record.Entry) [2][]record.Entry { return [2][]record.Entry{before, after} }
 
 // BenchmarkRecall asks for 1,000 answers of another run.
 func BenchmarkRecall(b *testing.B) {

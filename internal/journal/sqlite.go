@@ -53,7 +53,7 @@ func (j *Journal) open() error {
 	}
 	j.store, j.vault = f, &vault{sealer: s, digests: d, pads: f.pads}
 	if !j.o.ReadOnly {
-		j.pen = newPen(j)
+		j.writer = newWriter(j)
 	}
 	return nil
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// An order is what is to become durable at once.
-type order struct {
+// A request is what one call of Append brings: it becomes durable at once.
+type request struct {
 	run     *Run
 	parts   []part
 	answers [][32]byte
@@ -21,20 +21,20 @@ type order struct {
 }
 
 // add encodes an entry.
-func (o *order) add(e *record.Entry) error {
-	parts, err := o.run.encoder.entry(e)
+func (q *request) add(e *record.Entry) error {
+	parts, err := q.run.encoder.entry(e)
 	if err != nil {
 		return err
 	}
-	o.parts, o.marks = append(o.parts, parts...), append(o.marks, marksOf(e)...)
+	q.parts, q.marks = append(q.parts, parts...), append(q.marks, marksOf(e)...)
 	if x := e.Exchange; x != nil && x.Reusable && x.Completed() && x.Result != nil && x.Reuse != (record.Key{}) {
-		o.answers = append(o.answers, o.run.j.vault.mask(x.Reuse))
+		q.answers = append(q.answers, q.run.j.vault.mask(x.Reuse))
 	}
 	switch {
 	case e.Begin != nil:
-		o.turns = append(o.turns, turn{at: e.Begin.Time})
+		q.turns = append(q.turns, turn{at: e.Begin.Time})
 	case e.End != nil:
-		o.turns = append(o.turns, turn{at: e.End.Time, status: e.End.Status, tasks: tally(e.End)})
+		q.turns = append(q.turns, turn{at: e.End.Time, status: e.End.Status, tasks: tally(e.End)})
 	}
 	return nil
 }

@@ -1,0 +1,156 @@
+package journal
+
+import (
+	"cmp"
+	"sync"
+)
+
+// A writer makes write requests durable, in the order in which they came. One
+// goroutine assembles the rows of the next commit while another, the committer,
+// commits the ones before: the requests that arrive during a commit share the next.
+type writer struct {
+	j       *Journal
+	opening sync.WaitGroup // runs that are being opened: the store is open until they are through
+	wake    chan struct{}  // holds one; requests wait
+	commits chan *commit   // to the committer; unbuffered, so that a commit grows until it can be taken
+	end     chan struct{}  // closed when both goroutines have ended
+
+	mu      sync.Mutex // guards the next ones
+	queue   []*request
+	stopped bool           // what waits is written, and then nothing more
+	over    bool           // nothing is written any more
+	refuses bool           // a goroutine answers requests that came too late
+	open    map[int64]*Run // whose leases are to be renewed
+
+	err error // why the last write failed; nil if it succeeded. Only the committer uses it
+}
+
+func newWriter(j *Journal) *writer {
+	w := &writer{j: j, wake: make(chan struct{}, 1), commits: make(chan *commit), end: make(chan struct{}), open: map[int64]*Run{}}
+	go w.assemble()
+	go w.write()
+	return w
+}
+
+// put takes a request. It does not wait, and calls no done itself.
+func (w *writer) put(r *request) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.queue = append(w.queue, r)
+	switch {
+	case !w.over:
+		w.rouse()
+	case !w.refuses:
+		w.refuses = true
+		go w.refuse()
+	}
+}
+
+// refuse answers requests that came after the end, in their order, and ends when there
+// are none left.
+func (w *writer) refuse() {
+	<-w.end
+	for {
+		w.mu.Lock()
+		list := w.queue
+		w.queue = nil
+		w.refuses = len(list) > 0
+		w.mu.Unlock()
+		if len(list) == 0 {
+			return
+		}
+		for _, r := range list {
+			r.answer(cmp.Or(w.err, w.j.fail("write", ErrClosed)))
+		}
+	}
+}
+
+func (w *writer) rouse() {
+	select {
+	case w.wake <- struct{}{}:
+	default: // it will look anyway
+	}
+}
+
+// enter keeps the store open until leave is called, if it is not being closed.
+func (w *writer) enter() (leave func(), err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.stopped {
+		return nil, w.j.fail("write", ErrClosed)
+	}
+	w.opening.Add(1)
+	return w.opening.Done, nil
+}
+
+// admit has the writer renew the lease of a run.
+func (w *writer) admit(r *Run) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.stopped {
+		return w.j.fail("write", ErrClosed)
+	}
+	w.open[r.row.n] = r
+	return nil
+}
+
+// dismiss stops renewing the lease of a run.
+func (w *writer) dismiss(r *Run) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.open, r.row.n)
+}
+
+// stop ends the goroutines once all requests are written, and returns the error of the
+// last write.
+func (w *writer) stop() error {
+	w.mu.Lock()
+	w.stopped = true
+	w.mu.Unlock()
+	w.rouse()
+	<-w.end
+	return w.err
+}
+
+// assemble makes commits of the requests. A commit takes what comes until the committer
+// is free to take it.
+func (w *writer) assemble() {
+	defer close(w.commits)
+	next := newCommit()
+	for {
+		list, over := w.take()
+		for _, r := range list {
+			next.add(r)
+		}
+		if over {
+			break
+		}
+		if len(next.requests) == 0 {
+			<-w.wake
+			continue
+		}
+		next.ready()
+		select {
+		case <-w.wake:
+		case w.commits <- next:
+			next = newCommit()
+		}
+	}
+	if len(next.requests) > 0 {
+		next.ready()
+		w.commits <- next
+	}
+}
+
+func newCommit() *commit {
+	return &commit{runs: map[*Run][]*request{}}
+}
+
+// take returns the requests that wait, and whether there are none and will be none.
+func (w *writer) take() (list []*request, over bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	list, w.queue = w.queue, nil
+	w.over = w.stopped && len(list) == 0
+	return list, w.over
+}
