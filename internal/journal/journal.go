@@ -19,6 +19,7 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // ErrClosed reports that a journal, or a run of it, takes nothing any more.
@@ -28,20 +29,46 @@ var ErrClosed = errors.New("the journal is closed")
 // opened to be read.
 var ErrReadOnly = errors.New("the journal was opened to be read only")
 
-// A Journal keeps runs. It is safe for concurrent use. [Open] and [InMemory]
-// make one; whoever made it closes it. Methods of a Journal and of a [Run] panic if
-// their context is nil.
+// A Journal stores runs. It is safe for concurrent use. [Open] and [InMemory] make one;
+// whoever made it closes it. Methods of a Journal and of a [Run] panic if their context
+// is nil.
 type Journal struct {
-	path   string // empty in memory
+	*archive
 	o      Options
-	me     Holder
-	vault  *vault
-	store  store
 	writer *writer // nil if it is read only
 
-	closing sync.Once
-	closed  error // of Close
-	over    atomic.Bool
+	closing  sync.Once
+	closeErr error
+}
+
+// An archive reads what is stored of runs.
+type archive struct {
+	*catalog
+	vault *vault
+}
+
+// A catalog lists runs and finds them by their IDs.
+type catalog struct {
+	place
+	store store
+	me    Holder
+	now   func() time.Time
+}
+
+// A place says in errors which journal they are about.
+type place struct {
+	path   string // empty in memory
+	closed atomic.Bool
+}
+
+// newJournal returns a journal in a store.
+func newJournal(path string, o Options, s store, v *vault) *Journal {
+	c := &catalog{place: place{path: path}, store: s, me: *o.Holder, now: o.Now}
+	j := &Journal{archive: &archive{catalog: c, vault: v}, o: o}
+	if !o.ReadOnly {
+		j.writer = newWriter(j)
+	}
+	return j
 }
 
 // InMemory returns an empty journal that is gone when the process is. It keeps
@@ -51,12 +78,7 @@ func InMemory(o Options) *Journal {
 	if err := o.Check(); err != nil {
 		panic(fmt.Errorf("journal: %w", err))
 	}
-	o = o.withDefaults()
-	j := &Journal{o: o, me: *o.Holder, vault: memoryVault(o.Key), store: newMemory()}
-	if !o.ReadOnly {
-		j.writer = newWriter(j)
-	}
-	return j
+	return newJournal("", o.withDefaults(), newMemory(), memoryVault(o.Key))
 }
 
 // Close waits for what was appended, gives up the runs that were not closed, and
@@ -68,30 +90,30 @@ func (j *Journal) Close() error {
 			lost = j.writer.stop()
 			j.writer.opening.Wait()
 		}
-		j.closed = errors.Join(lost, j.fail("close", j.store.close()))
-		j.over.Store(true)
+		j.closeErr = errors.Join(lost, j.fail("close", j.store.close()))
+		j.closed.Store(true)
 	})
-	return j.closed
+	return j.closeErr
 }
 
 // Masked returns the form in which the journal keeps a fingerprint: a digest of
 // it under the digest key of the journal, so that nobody else can tell by it what
 // a spec says. [Info] has it in this form wherever the journal gives it back. A
 // fingerprint in this form is returned as it is, and of an empty one nothing.
-func (j *Journal) Masked(fingerprint string) string { return j.vault.masked(fingerprint) }
+func (a *archive) Masked(fingerprint string) string { return a.vault.masked(fingerprint) }
 
 // fail returns an error with what was being done and where; nil stays nil.
-func (j *Journal) fail(op string, err error) error {
+func (p *place) fail(op string, err error) error {
 	if err == nil {
 		return nil
 	}
-	if ours, ok := errors.AsType[*Error](err); ok && ours.Path == j.path {
+	if ours, ok := errors.AsType[*Error](err); ok && ours.Path == p.path {
 		return err
 	}
-	if j.over.Load() { // whatever the store calls that
+	if p.closed.Load() { // whatever the store calls that
 		err = ErrClosed
 	}
-	return &Error{Op: op, Path: j.path, Err: err}
+	return &Error{Op: op, Path: p.path, Err: err}
 }
 
 // writable returns the error of whoever would write to a journal that cannot be.

@@ -8,18 +8,18 @@ import (
 
 // Lines returns the lines of a run as they became durable, in the form of a
 // trace with more kinds of lines. They can be verified with package audit.
-func (j *Journal) Lines(ctx context.Context, run string) (io.ReadCloser, error) {
-	r, err := j.find(ctx, run)
+func (a *archive) Lines(ctx context.Context, run string) (io.ReadCloser, error) {
+	r, err := a.find(ctx, run)
 	if err != nil {
 		return nil, err
 	}
-	return &lineReader{ctx: ctx, j: j, run: r.n}, nil //nolint:containedctx // of a reader, for as long as it reads
+	return &lineReader{ctx: ctx, a: a, run: r.n}, nil //nolint:containedctx // of a reader, for as long as it reads
 }
 
 // A lineReader reads the rows of a run as it goes on.
 type lineReader struct {
 	ctx    context.Context
-	j      *Journal
+	a      *archive
 	run    int64
 	until  int64 // the last row to read; zero means that there is no bound
 	after  int64
@@ -34,7 +34,7 @@ type lineReader struct {
 func (r *lineReader) Read(p []byte) (int, error) {
 	for len(r.text) == 0 {
 		if r.closed {
-			return 0, r.j.fail("read", ErrClosed)
+			return 0, r.a.fail("read", ErrClosed)
 		}
 		if err := r.next(); err != nil {
 			return 0, err
@@ -51,8 +51,8 @@ func (r *lineReader) next() (err error) {
 		if r.end {
 			return io.EOF
 		}
-		if r.leaves, err = r.j.store.page(r.ctx, r.run, r.after, true); err != nil {
-			return r.j.fail("read", err)
+		if r.leaves, err = r.a.store.page(r.ctx, r.run, r.after, true); err != nil {
+			return r.a.fail("read", err)
 		}
 		if r.end = len(r.leaves) < pageSize; len(r.leaves) == 0 {
 			return io.EOF
@@ -67,7 +67,7 @@ func (r *lineReader) next() (err error) {
 		r.took(&r.leaves[0], r.text)
 	}
 	r.after, r.leaves = r.leaves[0].n, r.leaves[1:]
-	return r.j.fail("read", err)
+	return r.a.fail("read", err)
 }
 
 // Close ends the reading.
@@ -78,10 +78,10 @@ func (r *lineReader) Close() error {
 
 // each calls f with the lines of each row of a run, in order: all of them, or
 // those of its history.
-func (j *Journal) each(ctx context.Context, number int64, whole bool, f func(lines []byte) error) error {
+func (c *catalog) each(ctx context.Context, number int64, whole bool, f func(lines []byte) error) error {
 	var after int64
 	for {
-		leaves, err := j.store.page(ctx, number, after, whole)
+		leaves, err := c.store.page(ctx, number, after, whole)
 		if err != nil {
 			return err
 		}

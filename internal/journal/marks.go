@@ -134,8 +134,8 @@ func (r *markedRow) about(tasks ...mark) (found bool) {
 // that of all; run is named as for [Journal.Find], and name is a title, a key or
 // an id. If the task was known when the run began, only rows about it are read,
 // see [trace.ReadOptions].Task.
-func (j *Journal) TraceTask(ctx context.Context, run, name string) (*trace.Trace, error) {
-	t, _, err := j.readTask(ctx, run, name, false)
+func (a *archive) TraceTask(ctx context.Context, run, name string) (*trace.Trace, error) {
+	t, _, err := a.readTask(ctx, run, name, false)
 	return t, err
 }
 
@@ -143,19 +143,19 @@ func (j *Journal) TraceTask(ctx context.Context, run, name string) (*trace.Trace
 // and what [Journal.Load] returns. If the task was known when the run began, the
 // log of the history is only about this task, and the payloads of no other were
 // looked at.
-func (j *Journal) LoadTask(ctx context.Context, run, name string) (*trace.Trace, *Stored, error) {
-	return j.readTask(ctx, run, name, true)
+func (a *archive) LoadTask(ctx context.Context, run, name string) (*trace.Trace, *Stored, error) {
+	return a.readTask(ctx, run, name, true)
 }
 
 // readTask reads one task of a run, with its history or without.
-func (j *Journal) readTask(ctx context.Context, run, name string, history bool) (*trace.Trace, *Stored, error) {
-	r, err := j.find(ctx, run)
+func (a *archive) readTask(ctx context.Context, run, name string, history bool) (*trace.Trace, *Stored, error) {
+	r, err := a.find(ctx, run)
 	if err != nil {
 		return nil, nil, err
 	}
-	rows, err := j.store.marked(ctx, r.n)
+	rows, err := a.store.marked(ctx, r.n)
 	if err != nil {
-		return nil, nil, j.fail("read", err)
+		return nil, nil, a.fail("read", err)
 	}
 	var d decoder
 	var about mark             // the task
@@ -173,13 +173,13 @@ func (j *Journal) readTask(ctx context.Context, run, name string, history bool) 
 			d.only = []task.ID{only.ID}
 		}
 	}
-	t, err := j.trace(r, &d, trace.ReadOptions{Task: name, Head: head}, func(in *trace.Reader) error {
+	t, err := a.trace(r, &d, trace.ReadOptions{Task: name, Head: head}, func(in *trace.Reader) error {
 		for i := range rows {
 			if tasks != nil && !rows[i].about(about) {
 				rows[i].completed(tasks, in)
 				continue
 			}
-			lines, err := j.row(ctx, rows[i].n, true)
+			lines, err := a.row(ctx, rows[i].n, true)
 			if err == nil {
 				err = takeLines(in, lines)
 			}
@@ -202,8 +202,8 @@ func (r *markedRow) completed(tasks map[mark]task.ID, in *trace.Reader) {
 }
 
 // row returns the lines of a row.
-func (j *Journal) row(ctx context.Context, n int64, whole bool) ([]byte, error) {
-	l, err := j.store.leaf(ctx, n)
+func (a *archive) row(ctx context.Context, n int64, whole bool) ([]byte, error) {
+	l, err := a.store.leaf(ctx, n)
 	if err != nil {
 		return nil, err
 	}
@@ -212,26 +212,26 @@ func (j *Journal) row(ctx context.Context, n int64, whole bool) ([]byte, error) 
 
 // loadTasks returns what the journal has of some tasks of a run:
 // the log of the history is only about these, and the payloads of no other were looked at.
-func (j *Journal) loadTasks(ctx context.Context, r row, ids ...task.ID) (*Stored, error) {
-	rows, err := j.store.marked(ctx, r.n)
+func (a *archive) loadTasks(ctx context.Context, r row, ids ...task.ID) (*Stored, error) {
+	rows, err := a.store.marked(ctx, r.n)
 	if err != nil {
-		return nil, j.fail("read", err)
+		return nil, a.fail("read", err)
 	}
 	marks := make([]mark, len(ids))
 	for i, id := range ids {
 		marks[i] = markOf(id, false)
 	}
-	d := &decoder{vault: j.vault, run: r.id, stored: &Stored{History: record.History{Mask: j.vault.mask}}, only: ids}
+	d := &decoder{vault: a.vault, run: r.id, stored: &Stored{History: record.History{Mask: a.vault.mask}}, only: ids}
 	for i := range rows {
 		if !rows[i].about(marks...) {
 			continue
 		}
-		lines, err := j.row(ctx, rows[i].n, false)
+		lines, err := a.row(ctx, rows[i].n, false)
 		if err == nil {
 			err = d.rows(lines)
 		}
 		if err != nil {
-			return nil, j.fail("read", err)
+			return nil, a.fail("read", err)
 		}
 	}
 	return d.stored, nil

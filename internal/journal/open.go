@@ -33,8 +33,8 @@ func (j *Journal) OpenRun(ctx context.Context, o record.Opening) (record.Log, er
 }
 
 // LoadRun returns what the journal has of a run; see [record.Store].
-func (j *Journal) LoadRun(ctx context.Context, run string) (*record.History, error) {
-	s, err := j.Load(ctx, run)
+func (a *archive) LoadRun(ctx context.Context, run string) (*record.History, error) {
+	s, err := a.Load(ctx, run)
 	if err != nil {
 		return nil, err
 	}

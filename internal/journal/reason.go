@@ -40,9 +40,9 @@ func code(err error) int {
 }
 
 // explain says what an error of SQLite, or of the file system, means.
-func (f *file) explain(err error) error {
+func (d *database) explain(err error) error {
 	why, ok := reasons[code(err)&0xff]
-	if !ok && writing(code(err)) && roomless(filepath.Dir(f.path)) {
+	if !ok && writing(code(err)) && roomless(filepath.Dir(d.path)) {
 		why, ok = ErrFull, true
 	}
 	switch {

@@ -44,12 +44,12 @@ func (r *Run) CachedAnswers(ctx context.Context, key record.Key) iter.Seq2[*reco
 }
 
 // answersIn returns what a row has that was answered to a prompt.
-func (j *Journal) answersIn(l leaf, masked record.Key) (list []*record.AgentCall, err error) {
+func (a *archive) answersIn(l leaf, masked record.Key) (list []*record.AgentCall, err error) {
 	lines, err := l.read(false)
 	if err != nil {
 		return nil, err
 	}
-	d := &decoder{vault: j.vault, run: l.id}
+	d := &decoder{vault: a.vault, run: l.id}
 	key := hex.AppendEncode(nil, masked[:])
 	for line := range bytes.Lines(lines) {
 		kind, value := split(line)

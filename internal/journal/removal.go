@@ -327,14 +327,14 @@ func (m *removal) cut(ctx context.Context) error {
 
 // checkpoint copies the write-ahead log to the file and empties it. What other
 // processes are reading is left for the next checkpoint.
-func (f *file) checkpoint(ctx context.Context) {
-	if _, err := f.write.ExecContext(ctx, "pragma wal_checkpoint(truncate)"); err != nil {
-		f.o.Logger.Debug("the journal could not be brought up to date", "path", f.path, "error", err)
+func (d *database) checkpoint(ctx context.Context) {
+	if _, err := d.write.ExecContext(ctx, "pragma wal_checkpoint(truncate)"); err != nil {
+		d.o.Logger.Debug("the journal could not be brought up to date", "path", d.path, "error", err)
 	}
 }
 
 // size returns how many bytes the rows take.
-func (f *file) size(ctx context.Context) (n int64, err error) {
-	err = f.write.QueryRowContext(ctx, "select page_count * page_size from pragma_page_count, pragma_page_size").Scan(&n)
+func (d *database) size(ctx context.Context) (n int64, err error) {
+	err = d.write.QueryRowContext(ctx, "select page_count * page_size from pragma_page_count, pragma_page_size").Scan(&n)
 	return n, err
 }

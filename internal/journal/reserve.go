@@ -12,12 +12,12 @@ import (
 // pages, and their index, to its log.
 const reserveBytes = 256 << 10
 
-func (f *file) reserve() string { return f.path + ".reserve" }
+func (d *database) reserve() string { return d.path + ".reserve" }
 
 // keepReserve creates the reserve file if it does not exist and the disk has room.
 // Its bytes are random, so that no file system can store less.
-func (f *file) keepReserve() {
-	out, err := os.OpenFile(f.reserve(), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+func (d *database) keepReserve() {
+	out, err := os.OpenFile(d.reserve(), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
 		return // it exists, or the next process that opens the journal creates it
 	}
@@ -25,12 +25,12 @@ func (f *file) keepReserve() {
 	rand.Read(noise) //nolint:errcheck // it never returns an error
 	_, err = out.Write(noise)
 	if err = errors.Join(err, out.Close()); err != nil {
-		_ = os.Remove(f.reserve())
+		_ = os.Remove(d.reserve())
 	}
 }
 
 // useReserve gives the reserve back to the disk, and reports whether there was one.
-func (f *file) useReserve() bool {
-	at, err := os.Lstat(f.reserve())
-	return err == nil && at.Mode().IsRegular() && !errors.Is(os.Remove(f.reserve()), fs.ErrNotExist)
+func (d *database) useReserve() bool {
+	at, err := os.Lstat(d.reserve())
+	return err == nil && at.Mode().IsRegular() && !errors.Is(os.Remove(d.reserve()), fs.ErrNotExist)
 }

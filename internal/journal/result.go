@@ -21,19 +21,19 @@ import (
 // is whole, since its label goes with it. It is an error if the task is unknown or
 // did not complete, if its result is not stored or is encrypted under another key,
 // or if the policy delivers nothing of it to the caller.
-func (j *Journal) Result(ctx context.Context, run, name string) (*envelope.Envelope, error) {
-	r, err := j.find(ctx, run)
+func (a *archive) Result(ctx context.Context, run, name string) (*envelope.Envelope, error) {
+	r, err := a.find(ctx, run)
 	if err != nil {
 		return nil, err
 	}
 	ids := []task.ID{task.ID(name), task.NewID(name)}
-	s, err := j.loadTasks(ctx, r, ids...)
+	s, err := a.loadTasks(ctx, r, ids...)
 	if err != nil {
 		return nil, err
 	}
 	if keyed := s.keyed(name); len(keyed) > 0 {
 		ids = append(ids, keyed...)
-		if s, err = j.loadTasks(ctx, r, ids...); err != nil {
+		if s, err = a.loadTasks(ctx, r, ids...); err != nil {
 			return nil, err
 		}
 	}

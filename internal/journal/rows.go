@@ -18,12 +18,12 @@ func moment(n int64) time.Time { return time.Unix(0, n).UTC() }
 
 // update makes one transaction. While other processes keep the file locked it
 // tries again, so do may be called several times.
-func (f *file) update(ctx context.Context, do func(tx *sql.Tx) error) error {
-	if f.write == nil {
+func (d *database) update(ctx context.Context, do func(tx *sql.Tx) error) error {
+	if d.write == nil {
 		return ErrReadOnly
 	}
-	return f.explain(f.patiently(ctx, func() error {
-		tx, err := f.write.BeginTx(ctx, nil)
+	return d.explain(d.patiently(ctx, func() error {
+		tx, err := d.write.BeginTx(ctx, nil)
 		if err != nil {
 			return err
 		}

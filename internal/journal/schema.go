@@ -94,14 +94,14 @@ func (e *VersionError) Error() string {
 // migrate brings a file to the newest version, in one transaction. If the disk
 // has no room for that, the file stays at its version, which works without the
 // index, the marks and the padding, so that runs can be removed to make room.
-func (f *file) migrate(ctx context.Context) error {
-	is, err := identity(ctx, f.write)
+func (d *database) migrate(ctx context.Context) error {
+	is, err := identity(ctx, d.write)
 	if err != nil || is.version == version {
 		return err
 	}
-	err = migrate(ctx, f.write)
-	if is.version >= 1 && errors.Is(f.explain(err), ErrFull) {
-		f.o.Logger.Warn("the disk has no room to bring the journal to its newest form", "path", f.path, "error", err)
+	err = migrate(ctx, d.write)
+	if is.version >= 1 && errors.Is(d.explain(err), ErrFull) {
+		d.o.Logger.Warn("the disk has no room to bring the journal to its newest form", "path", d.path, "error", err)
 		return nil
 	}
 	return err

@@ -24,38 +24,35 @@ import (
 // digests; the folder must exist. A file that is no journal, or one of a newer
 // form, is refused and stays as it is.
 func Open(path string, o Options) (*Journal, error) {
-	j := &Journal{path: path, o: o.withDefaults()}
-	j.me = *j.o.Holder
-	if err := j.open(); err != nil {
-		return nil, j.fail("open", err)
+	o = o.withDefaults()
+	f, v, err := openFile(path, o)
+	if err != nil {
+		return nil, (&place{path: path}).fail("open", err)
 	}
-	return j, nil
+	return newJournal(path, o, f, v), nil
 }
 
-func (j *Journal) open() error {
-	if err := j.o.Check(); err != nil {
-		return err
+// openFile opens the file of a journal and that of its digest key.
+func openFile(path string, o Options) (*file, *vault, error) {
+	if err := o.Check(); err != nil {
+		return nil, nil, err
 	}
-	s, err := newSealer(j.o.Key, rand.Reader)
+	s, err := newSealer(o.Key, rand.Reader)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
-	f := &file{o: j.o}
-	if f.path, err = filepath.Abs(j.path); err != nil {
-		return err
+	f := &file{database: &database{o: o}}
+	if f.path, err = filepath.Abs(path); err != nil {
+		return nil, nil, err
 	}
-	d, err := f.openAll(context.Background(), j.path+".key")
-	if errors.Is(err, ErrFull) && j.o.UseReserve && f.useReserve() {
-		d, err = f.openAll(context.Background(), j.path+".key")
+	d, err := f.openAll(context.Background(), path+".key")
+	if errors.Is(err, ErrFull) && o.UseReserve && f.useReserve() {
+		d, err = f.openAll(context.Background(), path+".key")
 	}
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
-	j.store, j.vault = f, &vault{sealer: s, digests: d, pads: f.pads}
-	if !j.o.ReadOnly {
-		j.writer = newWriter(j)
-	}
-	return nil
+	return f, &vault{sealer: s, digests: d, pads: f.pads}, nil
 }
 
 // openAll opens the file, and key, that of its key. Unless it succeeds, nothing is left open.
@@ -78,21 +75,34 @@ func (f *file) openAll(ctx context.Context, key string) (d *digester, err error)
 
 // A file is a store in a file of SQLite.
 type file struct {
-	path  string
-	o     Options
-	write *sql.DB // one connection; nil if it is read only
-	read  *sql.DB
-	still bool // nobody can change the file
+	*database
 	marks bool // rows are written with marks
 	pads  bool // texts are padded before they are encrypted
 
 	add, lent *sql.Stmt // of write
 }
 
+// A database is a file of SQLite that holds a journal.
+type database struct {
+	path  string
+	o     Options
+	write *sql.DB // one connection; nil if it is read only
+	read  *sql.DB
+	still bool // nobody can change the file
+}
+
 // open opens the file.
 func (f *file) open(ctx context.Context) (err error) {
 	if !f.o.ReadOnly {
-		if err := f.prepare(ctx); err != nil {
+		is, err := f.prepare(ctx)
+		if err != nil {
+			return err
+		}
+		f.marks, f.pads = is.version >= withMarks, is.version >= withPadding
+		if f.add, err = f.write.PrepareContext(ctx, addLines); err != nil {
+			return err
+		}
+		if f.lent, err = f.write.PrepareContext(ctx, lentTo); err != nil {
 			return err
 		}
 	}
@@ -112,13 +122,13 @@ func (f *file) open(ctx context.Context) (err error) {
 
 // look refuses a file before anything opens it that could change it, and
 // reports whether there are runs in it.
-func (f *file) look(ctx context.Context) (used bool, err error) {
-	if err := checkFiles(f.path); err != nil {
+func (d *database) look(ctx context.Context) (used bool, err error) {
+	if err := checkFiles(d.path); err != nil {
 		return false, err
 	}
-	head, err := readHead(f.path)
+	head, err := readHead(d.path)
 	switch {
-	case errors.Is(err, fs.ErrNotExist) && f.o.ReadOnly:
+	case errors.Is(err, fs.ErrNotExist) && d.o.ReadOnly:
 		return false, fmt.Errorf("%w: %w", errNoJournal, fs.ErrNotExist)
 	case errors.Is(err, fs.ErrNotExist):
 		return false, nil
@@ -135,20 +145,20 @@ func (f *file) look(ctx context.Context) (used bool, err error) {
 			return false, err
 		}
 	}
-	return f.probe(ctx)
+	return d.probe(ctx)
 }
 
 // probe reports whether there are runs in a file. It opens the file to be read
 // only, except to roll back a transaction in which another process was killed.
-func (f *file) probe(ctx context.Context) (used bool, err error) {
-	used, err = f.hasRuns(ctx, f.reading())
+func (d *database) probe(ctx context.Context) (used bool, err error) {
+	used, err = d.hasRuns(ctx, d.reading())
 	switch {
-	case f.alone(err):
-		f.still = true
-		return f.hasRuns(ctx, f.reading())
-	case !f.o.ReadOnly && code(err) == sqlite3.SQLITE_READONLY_ROLLBACK:
-		err = f.patiently(ctx, func() error {
-			used, err = f.hasRuns(ctx, url.Values{"mode": {"rw"}})
+	case d.alone(err):
+		d.still = true
+		return d.hasRuns(ctx, d.reading())
+	case !d.o.ReadOnly && code(err) == sqlite3.SQLITE_READONLY_ROLLBACK:
+		err = d.patiently(ctx, func() error {
+			used, err = d.hasRuns(ctx, url.Values{"mode": {"rw"}})
 			return err
 		})
 	}
@@ -156,8 +166,8 @@ func (f *file) probe(ctx context.Context) (used bool, err error) {
 }
 
 // hasRuns reports whether there are runs in a file, which it opens with these settings.
-func (f *file) hasRuns(ctx context.Context, settings url.Values) (used bool, err error) {
-	db, err := f.connect(settings)
+func (d *database) hasRuns(ctx context.Context, settings url.Values) (used bool, err error) {
+	db, err := d.connect(settings)
 	if err != nil {
 		return false, err
 	}
@@ -191,50 +201,44 @@ func readHead(path string) ([]byte, error) {
 }
 
 // prepare opens the file to be written, and makes or migrates it if need be.
-func (f *file) prepare(ctx context.Context) (err error) {
-	made, err := os.OpenFile(f.path, os.O_CREATE|os.O_RDWR, 0o600)
+func (d *database) prepare(ctx context.Context) (is ident, err error) {
+	made, err := os.OpenFile(d.path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
-		return err
+		return is, err
 	}
 	if err := errors.Join(made.Chmod(0o600), made.Close()); err != nil {
-		return err
+		return is, err
 	}
 	settings := url.Values{"_txlock": {"immediate"}, "_pragma": {"busy_timeout(0)"}} // see patiently
-	if f.o.pages > 0 {
-		settings.Add("_pragma", fmt.Sprintf("max_page_count(%d)", f.o.pages))
+	if d.o.pages > 0 {
+		settings.Add("_pragma", fmt.Sprintf("max_page_count(%d)", d.o.pages))
 	}
 	settings.Add("_pragma", "auto_vacuum(incremental)") // of a new file
 	settings.Add("_pragma", "wal_autocheckpoint(4000)") // pages: a file is brought up to date less often
-	if f.write, err = f.connect(settings); err != nil {
-		return err
+	if d.write, err = d.connect(settings); err != nil {
+		return is, err
 	}
-	f.write.SetMaxOpenConns(1)
-	if err := f.patiently(ctx, func() error { return f.migrate(ctx) }); err != nil {
-		return err
+	d.write.SetMaxOpenConns(1)
+	if err := d.patiently(ctx, func() error { return d.migrate(ctx) }); err != nil {
+		return is, err
 	}
-	if err := f.patiently(ctx, func() error { return f.ahead(ctx) }); err != nil {
-		return err
+	if err := d.patiently(ctx, func() error { return d.ahead(ctx) }); err != nil {
+		return is, err
 	}
-	var is ident
-	if err := f.patiently(ctx, func() (err error) { // others may set up the log of a file that was just made
-		is, err = identity(ctx, f.write)
+	if err := d.patiently(ctx, func() (err error) { // others may set up the log of a file that was just made
+		is, err = identity(ctx, d.write)
 		return err
 	}); err != nil {
-		return err
+		return is, err
 	}
-	f.marks, f.pads = is.version >= withMarks, is.version >= withPadding
-	f.keepReserve()
-	if f.add, err = f.write.PrepareContext(ctx, addLines); err != nil {
-		return err
-	}
-	f.lent, err = f.write.PrepareContext(ctx, lentTo)
-	return err
+	d.keepReserve()
+	return is, nil
 }
 
 // ahead makes SQLite write ahead of the file.
-func (f *file) ahead(ctx context.Context) error {
+func (d *database) ahead(ctx context.Context) error {
 	var mode string
-	if err := f.write.QueryRowContext(ctx, "pragma journal_mode = wal").Scan(&mode); err != nil {
+	if err := d.write.QueryRowContext(ctx, "pragma journal_mode = wal").Scan(&mode); err != nil {
 		return err
 	}
 	if mode != "wal" {
@@ -250,15 +254,15 @@ const hurriedWait = time.Second
 // is over, or the context ends. It waits in place of SQLite, which cannot be
 // interrupted and polls at fixed times, up to 100 ms apart: a process that writes
 // often would hold the lock at nearly every poll.
-func (f *file) patiently(ctx context.Context, do func() error) error {
+func (d *database) patiently(ctx context.Context, do func() error) error {
 	began := time.Now()
 	_, err := backoff.Retry(ctx, func() (struct{}, error) {
 		err := do()
-		if err != nil && (code(err)&0xff != sqlite3.SQLITE_BUSY || time.Since(began) > hurriedWait && isClosed(f.o.Hurry)) {
+		if err != nil && (code(err)&0xff != sqlite3.SQLITE_BUSY || time.Since(began) > hurriedWait && isClosed(d.o.Hurry)) {
 			err = backoff.Permanent(err)
 		}
 		return struct{}{}, err
-	}, backoff.WithMaxElapsedTime(f.o.busy), backoff.WithBackOff(&backoff.ExponentialBackOff{
+	}, backoff.WithMaxElapsedTime(d.o.busy), backoff.WithBackOff(&backoff.ExponentialBackOff{
 		InitialInterval: time.Millisecond, Multiplier: 1.5, MaxInterval: 20 * time.Millisecond, RandomizationFactor: 0.5,
 	}))
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) { // the driver does not know the cause
@@ -277,20 +281,20 @@ func isClosed(c <-chan struct{}) bool {
 }
 
 // connect returns handles with these settings.
-func (f *file) connect(settings url.Values) (*sql.DB, error) {
+func (d *database) connect(settings url.Values) (*sql.DB, error) {
 	for _, p := range []string{"synchronous(full)", "temp_store(memory)", "cell_size_check(true)"} {
 		settings.Add("_pragma", p)
 	}
-	name := url.URL{Scheme: "file", Path: filepath.ToSlash(f.path), OmitHost: true, RawQuery: settings.Encode()}
+	name := url.URL{Scheme: "file", Path: filepath.ToSlash(d.path), OmitHost: true, RawQuery: settings.Encode()}
 	return sql.Open("sqlite", name.String())
 }
 
 // reading returns the settings of a handle that only reads.
-func (f *file) reading() url.Values {
-	if f.still {
+func (d *database) reading() url.Values {
+	if d.still {
 		return url.Values{"mode": {"ro"}, "immutable": {"1"}}
 	}
-	busy := fmt.Sprintf("busy_timeout(%d)", min(f.o.busy, 5*time.Second).Milliseconds()) // only while another process recovers the file
+	busy := fmt.Sprintf("busy_timeout(%d)", min(d.o.busy, 5*time.Second).Milliseconds()) // only while another process recovers the file
 	return url.Values{"mode": {"ro"}, "_pragma": {busy, "query_only(true)"}}
 }
 
@@ -298,14 +302,14 @@ func (f *file) reading() url.Values {
 // the files that it needs beside it, and nothing stands there that belongs to the
 // file. Then nobody can write there as long as it is so, and it can be read as
 // one that nobody changes.
-func (f *file) alone(err error) bool {
-	if !f.o.ReadOnly || f.still {
+func (d *database) alone(err error) bool {
+	if !d.o.ReadOnly || d.still {
 		return false
 	}
-	if c := code(err) & 0xff; c != sqlite3.SQLITE_CANTOPEN && c != sqlite3.SQLITE_READONLY && !errors.Is(f.explain(err), ErrFull) {
+	if c := code(err) & 0xff; c != sqlite3.SQLITE_CANTOPEN && c != sqlite3.SQLITE_READONLY && !errors.Is(d.explain(err), ErrFull) {
 		return false
 	}
-	ahead, err := os.Stat(f.path + "-wal")
+	ahead, err := os.Stat(d.path + "-wal")
 	return errors.Is(err, fs.ErrNotExist) || err == nil && ahead.Size() == 0 // which SQLite made before it failed
 }
 

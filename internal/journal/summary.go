@@ -92,22 +92,22 @@ func (e *AmbiguousRunError) Unwrap() error { return ErrAmbiguousRun }
 // Find returns the run with this id, or the one whose id begins with it; of an
 // empty prefix the newest. Its error is an [*UnknownRunError] or an
 // [*AmbiguousRunError] if there is no such run, or there are several.
-func (j *Journal) Find(ctx context.Context, prefix string) (Summary, error) {
-	r, err := j.find(ctx, prefix)
+func (c *catalog) Find(ctx context.Context, prefix string) (Summary, error) {
+	r, err := c.find(ctx, prefix)
 	if err != nil {
 		return Summary{}, err
 	}
-	return j.summary(ctx, r)
+	return c.summary(ctx, r)
 }
 
-func (j *Journal) find(ctx context.Context, prefix string) (row, error) {
-	list, err := j.store.runs(ctx, prefix, all)
+func (c *catalog) find(ctx context.Context, prefix string) (row, error) {
+	list, err := c.store.runs(ctx, prefix, all)
 	if err != nil {
-		return row{}, j.fail("read", err)
+		return row{}, c.fail("read", err)
 	}
 	switch {
 	case len(list) == 0:
-		return row{}, j.unknown(ctx, prefix)
+		return row{}, c.unknown(ctx, prefix)
 	case len(list) == 1 || prefix == "":
 		return list[0], nil
 	}
@@ -121,10 +121,10 @@ func (j *Journal) find(ctx context.Context, prefix string) (row, error) {
 	return row{}, ambiguous
 }
 
-func (j *Journal) unknown(ctx context.Context, prefix string) error {
-	newest, err := j.store.runs(ctx, "", 1)
+func (c *catalog) unknown(ctx context.Context, prefix string) error {
+	newest, err := c.store.runs(ctx, "", 1)
 	if err != nil {
-		return j.fail("read", err)
+		return c.fail("read", err)
 	}
 	if len(newest) == 0 {
 		return &UnknownRunError{Prefix: prefix}
@@ -133,14 +133,14 @@ func (j *Journal) unknown(ctx context.Context, prefix string) error {
 }
 
 // Runs returns all runs, the newest first.
-func (j *Journal) Runs(ctx context.Context) ([]Summary, error) {
-	list, err := j.store.runs(ctx, "", all)
+func (c *catalog) Runs(ctx context.Context) ([]Summary, error) {
+	list, err := c.store.runs(ctx, "", all)
 	if err != nil {
-		return nil, j.fail("read", err)
+		return nil, c.fail("read", err)
 	}
 	out := make([]Summary, 0, len(list))
 	for _, r := range list {
-		s, err := j.summary(ctx, r)
+		s, err := c.summary(ctx, r)
 		if err != nil {
 			return nil, err
 		}
@@ -154,16 +154,16 @@ const all = -1
 
 // Newest returns the newest runs whose IDs begin with prefix, at most so many. It
 // reads one row of each: the tasks of a run that did not end are not counted.
-func (j *Journal) Newest(ctx context.Context, prefix string, most int) ([]Summary, error) {
-	list, err := j.store.runs(ctx, prefix, max(most, 0))
+func (c *catalog) Newest(ctx context.Context, prefix string, most int) ([]Summary, error) {
+	list, err := c.store.runs(ctx, prefix, max(most, 0))
 	if err != nil {
-		return nil, j.fail("read", err)
+		return nil, c.fail("read", err)
 	}
 	out := make([]Summary, 0, len(list))
 	for _, r := range list {
-		s, err := j.head(r)
+		s, err := c.head(r)
 		if err != nil {
-			return nil, j.fail("read", err)
+			return nil, c.fail("read", err)
 		}
 		out = append(out, s)
 	}
@@ -171,9 +171,9 @@ func (j *Journal) Newest(ctx context.Context, prefix string, most int) ([]Summar
 }
 
 // head returns what the row of a run says of it.
-func (j *Journal) head(r row) (s Summary, err error) {
+func (c *catalog) head(r row) (s Summary, err error) {
 	s = Summary{Run: r.id, Name: r.name, Command: r.command, Started: r.started, Status: r.turn.status}
-	if j.live(r.held) {
+	if c.live(r.held) {
 		s.Holder = &r.held.Holder
 	}
 	if r.turn.status != "" {
@@ -189,12 +189,12 @@ func (j *Journal) head(r row) (s Summary, err error) {
 
 // summary completes what is known of a run. The tasks of one that did not come
 // to its end are counted in what it kept.
-func (j *Journal) summary(ctx context.Context, r row) (Summary, error) {
-	s, err := j.head(r)
+func (c *catalog) summary(ctx context.Context, r row) (Summary, error) {
+	s, err := c.head(r)
 	if r.turn.status != "" || err != nil {
-		return s, j.fail("read", err)
+		return s, c.fail("read", err)
 	}
-	tasks, err := j.progress(ctx, r.n)
+	tasks, err := c.progress(ctx, r.n)
 	s.Tasks = Counts{}
 	for _, t := range tasks {
 		s.Tasks[t.status]++
@@ -202,14 +202,14 @@ func (j *Journal) summary(ctx context.Context, r row) (Summary, error) {
 			s.Outcomes.Add(t.status, t.root, t.begun)
 		}
 	}
-	return s, j.fail("read", err)
+	return s, c.fail("read", err)
 }
 
 // live reports whether somebody works on a run with this lease.
-func (j *Journal) live(l *lease) bool { return l != nil && j.liveAt(l, j.o.Now()) }
+func (c *catalog) live(l *lease) bool { return l != nil && c.liveAt(l, c.now()) }
 
-func (j *Journal) liveAt(l *lease, now time.Time) bool {
-	return l != nil && l.live(now, j.me.life(l.Holder, findProcess))
+func (c *catalog) liveAt(l *lease, now time.Time) bool {
+	return l != nil && l.live(now, c.me.life(l.Holder, findProcess))
 }
 
 // progressOf is how far a task of a run without an end has come.
@@ -220,9 +220,9 @@ type progressOf struct {
 }
 
 // progress returns the tasks of a run that has no end, as its events tell them.
-func (j *Journal) progress(ctx context.Context, number int64) (map[task.ID]progressOf, error) {
+func (c *catalog) progress(ctx context.Context, number int64) (map[task.ID]progressOf, error) {
 	tasks := map[task.ID]progressOf{}
-	err := j.each(ctx, number, true, func(lines []byte) error {
+	err := c.each(ctx, number, true, func(lines []byte) error {
 		for line := range bytes.Lines(lines) {
 			if err := learnProgress(tasks, line); err != nil {
 				return err

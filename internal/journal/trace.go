@@ -17,18 +17,18 @@ import (
 // trace of it would be read. Its result is made of what the journal has; there
 // is none if the run did not come to its end. Words of prompts above
 // confidential are there if the key of the journal opens them.
-func (j *Journal) Trace(ctx context.Context, run string) (*trace.Trace, error) {
-	r, err := j.find(ctx, run)
+func (a *archive) Trace(ctx context.Context, run string) (*trace.Trace, error) {
+	r, err := a.find(ctx, run)
 	if err != nil {
 		return nil, err
 	}
-	return j.trace(r, &decoder{}, trace.ReadOptions{}, j.everyLine(ctx, r))
+	return a.trace(r, &decoder{}, trace.ReadOptions{}, a.everyLine(ctx, r))
 }
 
 // everyLine returns a function that reads every line of a run.
-func (j *Journal) everyLine(ctx context.Context, r row) func(*trace.Reader) error {
+func (a *archive) everyLine(ctx context.Context, r row) func(*trace.Reader) error {
 	return func(in *trace.Reader) error {
-		rows := &lineReader{ctx: ctx, j: j, run: r.n}
+		rows := &lineReader{ctx: ctx, a: a, run: r.n}
 		for {
 			if err := rows.next(); err == io.EOF {
 				return nil
@@ -55,8 +55,8 @@ func takeLines(in *trace.Reader, lines []byte) error {
 // trace returns the record of a run that read reads. The decoder takes the lines
 // of the history; of a run of which one task is read alone, only if its field only
 // is set by then.
-func (j *Journal) trace(r row, d *decoder, o trace.ReadOptions, read func(*trace.Reader) error) (*trace.Trace, error) {
-	d.vault, d.run, d.stored = j.vault, r.id, &Stored{History: record.History{Mask: j.vault.mask}}
+func (a *archive) trace(r row, d *decoder, o trace.ReadOptions, read func(*trace.Reader) error) (*trace.Trace, error) {
+	d.vault, d.run, d.stored = a.vault, r.id, &Stored{History: record.History{Mask: a.vault.mask}}
 	skip, alone, whole := false, false, false // the history is not wanted; one task is read; the run ended
 	head := o.Head
 	o.Head = func(t *trace.Trace, only *trace.Task) {
@@ -94,11 +94,11 @@ func (j *Journal) trace(r row, d *decoder, o trace.ReadOptions, read func(*trace
 	}
 	in := trace.NewReader(o)
 	if err := read(in); err != nil {
-		return nil, j.fail("read", err)
+		return nil, a.fail("read", err)
 	}
 	t, err := in.Trace()
 	if err != nil {
-		return nil, j.fail("read", err)
+		return nil, a.fail("read", err)
 	}
 	switch end := d.stored.History.End; {
 	case alone && whole:
@@ -115,13 +115,13 @@ func (j *Journal) trace(r row, d *decoder, o trace.ReadOptions, read func(*trace
 // Search looks for a text in the prompts and results of a run, which is named as
 // for [Journal.Find], and returns what it found and the trace without its words.
 // It holds the words of one prompt or result at a time.
-func (j *Journal) Search(ctx context.Context, run, text string) (*trace.Trace, trace.Search, error) {
-	r, err := j.find(ctx, run)
+func (a *archive) Search(ctx context.Context, run, text string) (*trace.Trace, trace.Search, error) {
+	r, err := a.find(ctx, run)
 	if err != nil {
 		return nil, trace.Search{}, err
 	}
 	f := trace.NewFinder(text)
-	t, err := j.trace(r, &decoder{}, trace.ReadOptions{Finder: f}, j.everyLine(ctx, r))
+	t, err := a.trace(r, &decoder{}, trace.ReadOptions{Finder: f}, a.everyLine(ctx, r))
 	if err != nil {
 		return nil, trace.Search{}, err
 	}

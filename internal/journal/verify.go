@@ -23,21 +23,21 @@ import (
 // the end of an open record, or the whole file put back to an older state: only
 // a head that was kept elsewhere shows that. Names, times and counts in lists of
 // runs are not part of the record.
-func (j *Journal) Verify(ctx context.Context, run string, o audit.VerifyOptions) (audit.Report, error) {
-	r, err := j.find(ctx, run)
+func (a *archive) Verify(ctx context.Context, run string, o audit.VerifyOptions) (audit.Report, error) {
+	r, err := a.find(ctx, run)
 	if err != nil {
 		return audit.Report{}, err
 	}
-	last, _, state, err := j.store.last(ctx, r.n) // rows that come later are not read
+	last, _, state, err := a.store.last(ctx, r.n) // rows that come later are not read
 	if err != nil {
-		return audit.Report{}, j.fail("read", err)
+		return audit.Report{}, a.fail("read", err)
 	}
 	if o.State.UnmarshalBinary(state) != nil || o.State.IsZero() {
 		return audit.Report{Status: audit.Broken, Why: "the state of its chain cannot be read: it was altered"}, nil
 	}
 	o.Run = r.id
 	line, altered := 1, 0 // of the row that is read, and of the first with wrong marks
-	rows := &lineReader{ctx: ctx, j: j, run: r.n, until: last, took: func(l *leaf, lines []byte) {
+	rows := &lineReader{ctx: ctx, a: a, run: r.n, until: last, took: func(l *leaf, lines []byte) {
 		if altered == 0 && !marksAgree(l, lines) {
 			altered = line
 		}
@@ -59,7 +59,7 @@ func (j *Journal) Verify(ctx context.Context, run string, o audit.VerifyOptions)
 		report.Why = "the marks of the row that begins here were altered: where one task is read alone, lines about it would be missing"
 	}
 	if report.Status == audit.Broken {
-		_, err = j.find(ctx, r.id) // it may have been removed meanwhile
+		_, err = a.find(ctx, r.id) // it may have been removed meanwhile
 	}
 	return report, err
 }
