@@ -236,7 +236,7 @@ func (w *writer) renew(runs ...*Run) {
 		if r.over {
 			next = nil
 		}
-		ok, err := w.j.store.lend(ctx, r.row.n, &r.lease, next)
+		ok, err := w.j.store.swapLease(ctx, r.row.n, &r.lease, next)
 		if err == nil {
 			w.err = nil // the journal can be written again
 		}
@@ -257,7 +257,7 @@ func (w *writer) renew(runs ...*Run) {
 // leave gives up the runs that were not closed.
 func (w *writer) leave() {
 	for _, r := range w.opened() {
-		if _, err := w.j.store.lend(context.Background(), r.row.n, &r.lease, nil); err != nil {
+		if _, err := w.j.store.swapLease(context.Background(), r.row.n, &r.lease, nil); err != nil {
 			w.j.o.Logger.Warn("a run of the journal could not be given up", "run", r.row.id, "error", err)
 		}
 	}

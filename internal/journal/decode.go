@@ -124,7 +124,7 @@ func (d *decoder) message(value []byte) (*record.SentMessage, error) {
 			return m, nil
 		}
 	}
-	m.Message = d.genuine(&x.Message, "message", func(of envelope.Digest) []byte { return x.standing(d.run, of) })
+	m.Message = d.genuine(&x.Message, "message", func(of envelope.Digest) []byte { return x.digestInput(d.run, of) })
 	return m, nil
 }
 
@@ -134,7 +134,7 @@ func (d *decoder) info(value []byte) error {
 		return err
 	}
 	for _, f := range x.Files {
-		if d.vault.digests != nil && d.vault.digest("file", f.standing(d.run)) != f.Digest {
+		if d.vault.digests != nil && d.vault.digest("file", f.digestInput(d.run)) != f.Digest {
 			f.Text, f.Hidden, f.Missing = "", nil, ErrAltered.Error()
 		}
 		if f.Hidden != nil {
@@ -223,12 +223,12 @@ func (d *decoder) reveal(x *exchangeLine) bool {
 
 // record returns the envelope of a result.
 func (d *decoder) record(x *exchangeLine) *envelope.Record {
-	return d.genuine(x.Result, "envelope", func(of envelope.Digest) []byte { return x.standing(d.run, of) })
+	return d.genuine(x.Result, "envelope", func(of envelope.Digest) []byte { return x.digestInput(d.run, of) })
 }
 
 // genuine returns the envelope that a line keeps. If header and payload are not
 // what the digest says, it has another digest than they have.
-func (d *decoder) genuine(l *resultLine, kind string, standing func(envelope.Digest) []byte) *envelope.Record {
+func (d *decoder) genuine(l *resultLine, kind string, digestInput func(envelope.Digest) []byte) *envelope.Record {
 	r := &envelope.Record{Header: l.Header, Text: cmp.Or(l.Text, string(l.Raw)), JSON: l.JSON}
 	made, err := r.Envelope()
 	if err != nil {
@@ -238,7 +238,7 @@ func (d *decoder) genuine(l *resultLine, kind string, standing func(envelope.Dig
 	if err != nil {
 		return r
 	}
-	if of := e.Digest(); d.vault.digest(kind, standing(of)) == l.Digest {
+	if of := e.Digest(); d.vault.digest(kind, digestInput(of)) == l.Digest {
 		r.Digest = of
 	}
 	return r

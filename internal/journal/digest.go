@@ -18,7 +18,7 @@ func newDigester(key []byte) *digester { return &digester{bytes.Clone(key)} }
 // kind, so that digests of different things are never taken for one another.
 func (d *digester) mac(kind string, data []byte) [32]byte {
 	h := hmac.New(sha256.New, d.key)
-	io.WriteString(h, bound("runteam/journal/1 digest", kind)) // a hash returns no error
+	io.WriteString(h, joinLengths("runteam/journal/1 digest", kind)) // a hash returns no error
 	h.Write(data)
 	return [32]byte(h.Sum(nil))
 }

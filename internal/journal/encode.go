@@ -32,7 +32,7 @@ type encoder struct {
 	run   string
 	lines *trace.Encoder
 	vault *vault
-	above *aboves
+	above *sensitiveTasks
 }
 
 // entry returns what an entry adds.
@@ -92,7 +92,7 @@ func (e *encoder) one(kind string, value any) ([]part, error) {
 }
 
 // begin returns a Begin with its keys masked, and without exact sizes of what is
-// above the ceiling. One of another run is a mistake
+// above the plaintext limit. One of another run is a mistake
 // of whoever runs it.
 func (e *encoder) begin(b *record.RunStart) (*beginLine, error) {
 	if b.Run != e.run {
@@ -108,7 +108,7 @@ func (e *encoder) begin(b *record.RunStart) (*beginLine, error) {
 
 // sizeAt returns what is kept of the size of a value with this label.
 func sizeAt(level label.Classification, bytes int) int {
-	if level > ceiling {
+	if level > plainLimit {
 		return label.SizeClass(bytes)
 	}
 	return bytes
@@ -122,7 +122,7 @@ func (e *encoder) key(k record.Key) *envelope.Digest {
 	return new(envelope.Digest(e.vault.mask(k)))
 }
 
-// event returns an event without a message that is above the ceiling, whose
+// event returns an event without a message that is above the plaintext limit, whose
 // words stand with the exchange or, for a warning of the run, with its end, and
 // without exact sizes of what is above it.
 func (e *encoder) event(ev event.Event) event.Event {
@@ -140,13 +140,13 @@ func (e *encoder) event(ev event.Event) event.Event {
 }
 
 // record returns the decisions and the prompt, and apart from it what of its
-// words is above the ceiling.
+// words is above the plaintext limit.
 func (e *encoder) record(r *record.Prompt) ([]part, error) {
 	var parts []part
 	if len(r.Handoffs) > 0 {
 		low := make([]event.Handoff, len(r.Handoffs))
 		for i := range r.Handoffs {
-			low[i] = r.Handoffs[i].Lower(ceiling)
+			low[i] = r.Handoffs[i].Lower(plainLimit)
 		}
 		list, err := e.lines.Decisions(low...)
 		if err != nil {
@@ -157,7 +157,7 @@ func (e *encoder) record(r *record.Prompt) ([]part, error) {
 	if r.Prompt == nil {
 		return parts, nil
 	}
-	shown, cut := r.Prompt.Lower(ceiling)
+	shown, cut := r.Prompt.Lower(plainLimit)
 	line, err := e.lines.Prompt(shown)
 	if err != nil {
 		return nil, err
@@ -188,9 +188,9 @@ func (e *encoder) exchange(x *record.AgentCall) (*exchangeLine, error) {
 	}
 	if x.Result != nil {
 		s.words = wordsOf(x.Result)
-		out.Result = &resultLine{Header: x.Result.Header, Digest: e.vault.digest("envelope", out.standing(e.run, x.Result.Digest))}
+		out.Result = &resultLine{Header: x.Result.Header, Digest: e.vault.digest("envelope", out.digestInput(e.run, x.Result.Digest))}
 	}
-	if s.Sizes == nil && !e.above.has(x.Task) && (x.Result == nil || x.Result.Classification <= ceiling) && !aboveCeiling(x.Refused, x.Reasoning) {
+	if s.Sizes == nil && !e.above.has(x.Task) && (x.Result == nil || x.Result.Classification <= plainLimit) && !aboveCeiling(x.Refused, x.Reasoning) {
 		if out.Result != nil {
 			out.Result.words = s.words
 		}
@@ -213,20 +213,20 @@ func (e *encoder) exchange(x *record.AgentCall) (*exchangeLine, error) {
 	return out, err
 }
 
-// aboveCeiling reports whether a side text is above the ceiling. Nil is not.
+// aboveCeiling reports whether a side text is above the plaintext limit. Nil is not.
 func aboveCeiling(list ...*record.SideText) bool {
-	return slices.ContainsFunc(list, func(a *record.SideText) bool { return a != nil && a.Label > ceiling })
+	return slices.ContainsFunc(list, func(a *record.SideText) bool { return a != nil && a.Label > plainLimit })
 }
 
-// message returns a message as it is kept. Above the ceiling its words are hidden.
+// message returns a message as it is kept. Above the plaintext limit its words are hidden.
 func (e *encoder) message(m *record.SentMessage) (*messageLine, error) {
 	r := m.Message
 	if r == nil {
 		return nil, fmt.Errorf("message %q has no envelope and cannot be kept", m.ID)
 	}
 	out := &messageLine{SentMessage: *m, Message: resultLine{Header: r.Header}}
-	out.Message.Digest = e.vault.digest("message", out.standing(e.run, r.Digest))
-	if out.Bytes = sizeAt(r.Classification, m.Bytes); r.Classification <= ceiling {
+	out.Message.Digest = e.vault.digest("message", out.digestInput(e.run, r.Digest))
+	if out.Bytes = sizeAt(r.Classification, m.Bytes); r.Classification <= plainLimit {
 		out.Message.words = wordsOf(r)
 		return out, nil
 	}
@@ -239,7 +239,7 @@ func (e *encoder) message(m *record.SentMessage) (*messageLine, error) {
 
 // standing is what the digest of a result covers: the envelope, and as the
 // answer to which prompt of which run it stands here.
-func (l *exchangeLine) standing(run string, d envelope.Digest) []byte {
+func (l *exchangeLine) digestInput(run string, d envelope.Digest) []byte {
 	hex := func(k *envelope.Digest) string {
 		if k == nil {
 			return ""
@@ -250,7 +250,7 @@ func (l *exchangeLine) standing(run string, d envelope.Digest) []byte {
 	if l.Reuse != nil { // lines of earlier versions have none
 		parts = append(parts, hex(l.Reuse))
 	}
-	return []byte(bound(parts...))
+	return []byte(joinLengths(parts...))
 }
 
 // exactly returns a value as JSON in which the JSON in it stands as it is.
@@ -271,7 +271,7 @@ func wordsOf(r *envelope.Record) words {
 	return w
 }
 
-// end returns an End without the words that may be above the ceiling, and these
+// end returns an End without the words that may be above the plaintext limit, and these
 // apart.
 func (e *encoder) end(of *record.RunEnd) (*endLine, error) {
 	low := *of
@@ -311,18 +311,20 @@ func (e *encoder) info(of *Info) (*infoLine, error) {
 	x := &infoLine{Info: *of}
 	for _, f := range of.Files {
 		line := fileLine{File: f}
-		if f.Label > ceiling {
+		if f.Label > plainLimit {
 			h, err := e.vault.hide([]byte(f.Text), kindInfo, e.run, f.Path)
 			if err != nil {
 				return nil, err
 			}
 			line.Text, line.Hidden = "", h
 		}
-		line.Digest = e.vault.digest("file", line.standing(e.run))
+		line.Digest = e.vault.digest("file", line.digestInput(e.run))
 		x.Files = append(x.Files, line)
 	}
 	return x, nil
 }
 
 // isStep reports whether a task is a step of the coordinator.
-func isStep(id task.ID) bool { return strings.HasPrefix(string(id), handoff.Coordinator+"/") }
+func isCoordinatorStep(id task.ID) bool {
+	return strings.HasPrefix(string(id), handoff.Coordinator+"/")
+}

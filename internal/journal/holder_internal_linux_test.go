@@ -64,7 +64,7 @@ func TestTheLeaseOfAKilledProcessIsFreeAtOnce(t *testing.T) {
 	require.NotEmpty(t, h.Started)
 	l := (*lease)(nil).next(h, now)
 	w := watch{me: me, first: &l, at: now}
-	rules := func() ruling {
+	rules := func() leaseVerdict {
 		r, _ := w.rule(&l, me.life(h, findProcess), 0)
 		return r
 	}

@@ -96,13 +96,13 @@ func (l *lease) live(now time.Time, of life) bool {
 	return l != nil && of != dead && (of == alive || !l.stale(now))
 }
 
-// A ruling is whether a lease can be had.
-type ruling int
+// A leaseVerdict is whether a lease can be had.
+type leaseVerdict int
 
 const (
-	taken   ruling = iota
-	free           // for whoever replaces it before anybody else does
-	watched        // look again
+	taken   leaseVerdict = iota
+	free                 // for whoever replaces it before anybody else does
+	watched              // look again
 )
 
 // A watch is what somebody who wants a run has seen of its lease.
@@ -120,7 +120,7 @@ type watch struct {
 // loses it, whatever the clocks say. Of others the beat decides: a new one
 // within the time of a lease means that somebody works there. The holder's
 // clock is believed in one thing only, that it wrote long ago.
-func (w watch) rule(l *lease, of life, since time.Duration) (ruling, time.Duration) {
+func (w watch) rule(l *lease, of life, since time.Duration) (leaseVerdict, time.Duration) {
 	switch {
 	case l == nil || of == dead:
 		return free, 0

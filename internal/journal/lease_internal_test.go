@@ -24,7 +24,7 @@ func TestRulingAtTheFirstLook(t *testing.T) {
 		holder  Holder
 		renewed time.Duration // from our now
 		of      life
-		want    ruling
+		want    leaseVerdict
 	}{
 		{"it runs", self, -3 * time.Second, alive, taken},
 		{"it runs and has not renewed for a day", with(func(*Holder) {}), -24 * time.Hour, alive, taken},
@@ -70,7 +70,7 @@ func TestRulingAtALaterLook(t *testing.T) {
 		now   *lease
 		of    life
 		since time.Duration
-		want  ruling
+		want  leaseVerdict
 		wait  time.Duration
 	}{
 		{"nothing yet", first, unknown, 4 * time.Second, watched, time.Second},

@@ -22,7 +22,7 @@ const (
 	kindRejected = "rejected" // an exchange whose answer must be corrected
 	kindEnd      = "end"
 	kindMessage  = "message"
-	kindSealed   = "sealed" // the words of the prompt before it that are above the ceiling
+	kindSealed   = "sealed" // the words of the prompt before it that are above the plainLimit
 )
 
 // infoLine is an Info as it is kept.
@@ -33,13 +33,13 @@ type infoLine struct {
 
 type fileLine struct {
 	File
-	Hidden *hidden         `json:"hidden,omitempty"` // the text, if it is above the ceiling
+	Hidden *hidden         `json:"hidden,omitempty"` // the text, if it is above the plainLimit
 	Digest envelope.Digest `json:"digest"`
 }
 
 // standing is what the digest of a file covers.
-func (l *fileLine) standing(run string) []byte {
-	return []byte(bound(run, l.Path, l.Label.String(), l.Text))
+func (l *fileLine) digestInput(run string) []byte {
+	return []byte(joinLengths(run, l.Path, l.Label.String(), l.Text))
 }
 
 // beginLine is an record.RunStart as it is kept.
@@ -60,7 +60,7 @@ type exchangeLine struct {
 	Core   *envelope.Digest `json:"core,omitempty"`
 	Reuse  *envelope.Digest `json:"reuse,omitempty"`
 	Result *resultLine      `json:"result,omitempty"`
-	Hidden *hidden          `json:"hidden,omitempty"` // the words, if they are above the ceiling
+	Hidden *hidden          `json:"hidden,omitempty"` // the words, if they are above the plainLimit
 }
 
 // resultLine is an envelope as it is kept, with its words or without them.
@@ -81,16 +81,16 @@ type words struct {
 type messageLine struct {
 	record.SentMessage
 	Message resultLine `json:"message"`
-	Hidden  *hidden    `json:"hidden,omitempty"` // the words, if they are above the ceiling
+	Hidden  *hidden    `json:"hidden,omitempty"` // the words, if they are above the plainLimit
 }
 
 // standing is what the digest of a message covers: the envelope, and who sent it
 // to whom in which run.
-func (l *messageLine) standing(run string, d envelope.Digest) []byte {
-	return []byte(bound(run, l.ID, l.From, l.To, l.Session, fmt.Sprint(l.Given), string(d[:])))
+func (l *messageLine) digestInput(run string, d envelope.Digest) []byte {
+	return []byte(joinLengths(run, l.ID, l.From, l.To, l.Session, fmt.Sprint(l.Given), string(d[:])))
 }
 
-// secrets are the words of an exchange above the ceiling.
+// secrets are the words of an exchange above the plaintext limit.
 type secrets struct {
 	words
 	Shown *record.ShownResult `json:"shown,omitempty"`
@@ -143,10 +143,10 @@ func (s sizes) classes() sizes {
 // endLine is an record.RunEnd as it is kept.
 type endLine struct {
 	record.RunEnd
-	Hidden *hidden `json:"hidden,omitempty"` // the End as it was, if words of it are above the ceiling
+	Hidden *hidden `json:"hidden,omitempty"` // the End as it was, if words of it are above the plainLimit
 }
 
-// sealedLine is a prompt of which the line before it has no words above the ceiling.
+// sealedLine is a prompt of which the line before it has no words above the plaintext limit.
 type sealedLine struct {
 	Session string `json:"session"`
 	Hidden  hidden `json:"hidden"`

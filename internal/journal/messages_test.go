@@ -18,7 +18,7 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// talking is a team in which maker sends reader a message above the ceiling, or
+// talking is a team in which maker sends reader a message above the plaintext limit, or
 // below it, and reader fails until it may answer.
 func talking(t *testing.T, answers bool, read *[]string) (*engine.Team, []task.Spec) {
 	maker := ver{func(ctx context.Context, p prompt.Prompt) (agent.Reply, error) {
@@ -42,7 +42,7 @@ func talking(t *testing.T, answers bool, read *[]string) (*engine.Team, []task.S
 	}
 }
 
-// A message above the ceiling stands in no file in clear, and with the key of the
+// A message above the plaintext limit stands in no file in clear, and with the key of the
 // journal the run goes on with it; one that was altered is not delivered.
 //
 // Requirement: G42.

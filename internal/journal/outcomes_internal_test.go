@@ -19,12 +19,12 @@ func TestTasksColumnKeepsOutcomes(t *testing.T) {
 		{Status: task.Skipped, Attempts: 1}, {Status: task.Skipped}, {Status: task.Skipped, Root: "d"},
 	}}
 	statuses := Counts{task.Completed: 1, task.Failed: 2, task.Skipped: 3}
-	n, o, err := untally(tally(end))
+	n, o, err := parseTaskCounts(taskCounts(end))
 	require.NoError(t, err)
 	require.Equal(t, statuses, n)
 	require.Equal(t, event.Outcomes{Completed: 1, Failed: 1, Cancelled: 1, NotRun: 3}, o)
 
-	n, o, err = untally(`{"completed":1,"failed":2,"skipped":3}`)
+	n, o, err = parseTaskCounts(`{"completed":1,"failed":2,"skipped":3}`)
 	require.NoError(t, err)
 	require.Equal(t, statuses, n)
 	require.Equal(t, event.Outcomes{Completed: 1, Failed: 2, NotRun: 3}, o)

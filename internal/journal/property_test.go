@@ -92,7 +92,7 @@ func TestWhateverIsAppendedComesBack(t *testing.T) {
 		return record.Entry{Sent: &record.SentMessage{
 			ID: rapid.String().Draw(t, "id"), From: rapid.String().Draw(t, "from"), To: rapid.String().Draw(t, "to"), Session: rapid.String().Draw(t, "session"),
 			Given: counts.Draw(t, "given"), Time: moment.Draw(t, "time"), Message: result(t),
-			Bytes: label.SizeClass(counts.Draw(t, "bytes")), // as it is kept of a message above the ceiling
+			Bytes: label.SizeClass(counts.Draw(t, "bytes")), // as it is kept of a message above the plaintext limit
 		}}
 	})
 	end := rapid.Custom(func(t *rapid.T) record.Entry {

@@ -34,7 +34,7 @@ func (q *request) add(e *record.Entry) error {
 	case e.Begin != nil:
 		q.turns = append(q.turns, turn{at: e.Begin.Time})
 	case e.End != nil:
-		q.turns = append(q.turns, turn{at: e.End.Time, status: e.End.Status, tasks: tally(e.End)})
+		q.turns = append(q.turns, turn{at: e.End.Time, status: e.End.Status, tasks: taskCounts(e.End)})
 	}
 	return nil
 }
@@ -46,9 +46,9 @@ const (
 	countNotRun    task.Status = "notRun"
 )
 
-// tally returns the tasks column: how many tasks have which status, and of the
+// taskCounts returns the tasks column: how many tasks have which status, and of the
 // outcomes what the statuses do not tell.
-func tally(e *record.RunEnd) string {
+func taskCounts(e *record.RunEnd) string {
 	n, o := Counts{}, e.Outcomes()
 	for i := range e.Tasks {
 		n[e.Tasks[i].Status]++
@@ -58,8 +58,8 @@ func tally(e *record.RunEnd) string {
 	return string(text)
 }
 
-// untally reads what tally wrote.
-func untally(text string) (n Counts, o event.Outcomes, err error) {
+// parseTaskCounts reads what taskCounts wrote.
+func parseTaskCounts(text string) (n Counts, o event.Outcomes, err error) {
 	if err := json.Unmarshal([]byte(text), &n); err != nil {
 		return nil, o, err
 	}

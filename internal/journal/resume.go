@@ -29,29 +29,29 @@ func (j *Journal) Resume(ctx context.Context, run string) (*Run, *Stored, error)
 	if err != nil {
 		return nil, nil, err
 	}
-	l, err := j.lend(ctx, row.runRow)
+	l, err := j.swapLease(ctx, row.runRow)
 	if err != nil {
 		return nil, nil, err
 	}
 	leave, err := j.writer.enter()
 	if err != nil {
-		return nil, nil, errors.Join(err, j.giveBack(ctx, row.n, &l))
+		return nil, nil, errors.Join(err, j.releaseLease(ctx, row.n, &l))
 	}
 	defer leave()
-	r, s, err := j.takeUp(ctx, row.runRow, l)
+	r, s, err := j.resumeRow(ctx, row.runRow, l)
 	if err != nil {
-		return nil, nil, errors.Join(err, j.giveBack(ctx, row.n, &l))
+		return nil, nil, errors.Join(err, j.releaseLease(ctx, row.n, &l))
 	}
 	return r, s, nil
 }
 
 // takeUp makes a run of one that is this process's already.
-func (j *Journal) takeUp(ctx context.Context, row runRow, l lease) (*Run, *Stored, error) {
+func (j *Journal) resumeRow(ctx context.Context, row runRow, l lease) (*Run, *Stored, error) {
 	s, err := j.load(ctx, row.n, row.id)
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := j.catchUp(ctx, s.Newest); err != nil {
+	if err := j.awaitClock(ctx, s.Newest); err != nil {
 		return nil, nil, fmt.Errorf("resume run %s: %w", row.id, err)
 	}
 	r := j.run(s.Info, row)
@@ -62,7 +62,7 @@ func (j *Journal) takeUp(ctx context.Context, row runRow, l lease) (*Run, *Store
 			r.encoder.above.add(x.Task)
 		}
 	}
-	if r.lines, err = j.goOn(ctx, r); err != nil {
+	if r.lines, err = j.continueLines(ctx, r); err != nil {
 		return nil, nil, j.fail("read", fmt.Errorf("run %s: %w", row.id, err))
 	}
 	r.encoder.lines, r.head = r.lines.Encoder(), r.lines.State().Head()
@@ -78,7 +78,7 @@ func (j *Journal) takeUp(ctx context.Context, row runRow, l lease) (*Run, *Store
 }
 
 // goOn returns the lines of a run where they came to.
-func (j *Journal) goOn(ctx context.Context, r *Run) (*trace.Lines, error) {
+func (j *Journal) continueLines(ctx context.Context, r *Run) (*trace.Lines, error) {
 	_, _, form, err := j.store.last(ctx, r.row.n)
 	if err != nil {
 		return nil, err
@@ -91,7 +91,7 @@ func (j *Journal) goOn(ctx context.Context, r *Run) (*trace.Lines, error) {
 }
 
 // catchUp waits until the clock stands behind what a run has.
-func (j *Journal) catchUp(ctx context.Context, newest time.Time) error {
+func (j *Journal) awaitClock(ctx context.Context, newest time.Time) error {
 	for {
 		behind := newest.Sub(j.o.Now())
 		switch {
@@ -107,7 +107,7 @@ func (j *Journal) catchUp(ctx context.Context, newest time.Time) error {
 }
 
 // lend takes the lease of a run, or says who has it.
-func (j *Journal) lend(ctx context.Context, row runRow) (lease, error) {
+func (j *Journal) swapLease(ctx context.Context, row runRow) (lease, error) {
 	began := time.Now() // it measures, whatever the clock does
 	w := watch{me: j.me, at: j.o.Now()}
 	for looks := 0; ; looks++ {
@@ -126,7 +126,7 @@ func (j *Journal) lend(ctx context.Context, row runRow) (lease, error) {
 		switch verdict {
 		case free:
 			next := l.next(j.me, j.o.Now())
-			if ok, err := j.store.lend(ctx, row.n, l, &next); err != nil || ok {
+			if ok, err := j.store.swapLease(ctx, row.n, l, &next); err != nil || ok {
 				return next, j.fail("write", err)
 			}
 		case taken:

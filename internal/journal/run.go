@@ -82,20 +82,20 @@ func (j *Journal) Begin(ctx context.Context, info Info) (*Run, error) {
 	}
 	r.head = r.lines.State().Head()
 	if err := j.writer.admit(r); err != nil { // the journal is being closed
-		return nil, errors.Join(err, j.giveBack(ctx, r.row.n, &r.lease))
+		return nil, errors.Join(err, j.releaseLease(ctx, r.row.n, &r.lease))
 	}
 	return r, nil
 }
 
 // giveBack ends the lease of a run that did not come to be written.
-func (j *Journal) giveBack(ctx context.Context, run int64, l *lease) error {
-	_, err := j.store.lend(context.WithoutCancel(ctx), run, l, nil)
+func (j *Journal) releaseLease(ctx context.Context, run int64, l *lease) error {
+	_, err := j.store.swapLease(context.WithoutCancel(ctx), run, l, nil)
 	return j.fail("write", err)
 }
 
 // run returns a run that is not open yet.
 func (j *Journal) run(info Info, row runRow) *Run {
-	return &Run{j: j, row: row, info: info, encoder: &encoder{run: row.id, vault: j.vault, above: &aboves{}}}
+	return &Run{j: j, row: row, info: info, encoder: &encoder{run: row.id, vault: j.vault, above: &sensitiveTasks{}}}
 }
 
 // newest returns the head of the run that began last.

@@ -123,14 +123,14 @@ func newSealer(key []byte, random io.Reader) (*sealer, error) {
 
 // keyID is what stands beside a ciphertext to find its key by.
 func keyID(key []byte) string {
-	sum := sha256.Sum256(append([]byte(bound("runteam/journal/1 id of a key")), key...))
+	sum := sha256.Sum256(append([]byte(joinLengths("runteam/journal/1 id of a key")), key...))
 	return hex.EncodeToString(sum[:8])
 }
 
 // bound writes parts one behind the other so that no other parts give the same
 // text. Its result is what a ciphertext is bound to: the run, the session and
 // the kind of what is encrypted.
-func bound(parts ...string) string {
+func joinLengths(parts ...string) string {
 	var b []byte
 	for _, part := range parts {
 		b = binary.AppendUvarint(b, uint64(len(part)))
@@ -179,7 +179,7 @@ func (s *sealer) open(t sealedText, aad string) ([]byte, error) {
 // additional is what the tag covers beside the ciphertext.
 func additional(aad string, padded bool) []byte {
 	if padded {
-		return []byte(bound("runteam/journal/2 sealed and padded", aad))
+		return []byte(joinLengths("runteam/journal/2 sealed and padded", aad))
 	}
-	return []byte(bound("runteam/journal/1 sealed", aad))
+	return []byte(joinLengths("runteam/journal/1 sealed", aad))
 }

@@ -16,7 +16,7 @@ import (
 )
 
 // The caller may see secrets, and whoever reads the file may not: it holds size
-// classes of inputs and messages above the ceiling, with a key and without one.
+// classes of inputs and messages above the plaintext limit, with a key and without one.
 //
 // Requirement: G42.
 func TestSizesAboveTheCeilingAreClasses(t *testing.T) {

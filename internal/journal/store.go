@@ -13,13 +13,13 @@ type store interface {
 	begin(ctx context.Context, r *runRow, b *batch) error                                                // adds a run with its lease and sets its number; errTaken if there is one with this id
 	commit(ctx context.Context, list []*batch) error                                                     // adds, at once, all whose leases stand
 	runs(ctx context.Context, prefix string, most int) ([]row, error)                                    // whose IDs begin with prefix, newest first; at most so many, or all if most is negative
-	page(ctx context.Context, run, after int64, whole bool) ([]leaf, error)                              // of a run, behind one; without the rest of their lines unless they are to be whole
+	page(ctx context.Context, run, after int64, whole bool) ([]batchRow, error)                          // of a run, behind one; without the rest of their lines unless they are to be whole
 	marked(ctx context.Context, run int64) ([]markedRow, error)                                          // all rows of a run, in order
-	leaf(ctx context.Context, n int64) (leaf, error)                                                     // one row
+	batchRow(ctx context.Context, n int64) (batchRow, error)                                             // one row
 	last(ctx context.Context, run int64) (n int64, at time.Time, state []byte, err error)                // the number of the last batch, the newest time of one, and the state after the last
-	answers(ctx context.Context, key [32]byte, before int64) ([]leaf, error)                             // newest first, of batches with a lower number; without the rest of their lines
+	answers(ctx context.Context, key [32]byte, before int64) ([]batchRow, error)                         // newest first, of batches with a lower number; without the rest of their lines
 	lease(ctx context.Context, run int64) (*lease, error)                                                // nil if nobody has it
-	lend(ctx context.Context, run int64, old, now *lease) (ok bool, err error)                           // false if it is not the old one any more; nil is none
+	swapLease(ctx context.Context, run int64, old, now *lease) (ok bool, err error)                      // false if it is not the old one any more; nil is none
 	remove(ctx context.Context, runs []row, idle func(*lease) bool) (gone []row, bytes int64, err error) // those whose leases, nil if nobody has one, are idle when they go; gone also with an error
 	close() error
 }
@@ -66,8 +66,8 @@ type batch struct {
 	lost bool // set by the store: the lease is somebody else's, and nothing was added
 }
 
-// A leaf is a batch as it is read.
-type leaf struct {
+// A batchRow is a batch as it is read.
+type batchRow struct {
 	n     int64 // higher than those of all batches before it
 	run   int64
 	id    string // of the run; only of an answer
@@ -75,5 +75,5 @@ type leaf struct {
 	text  []byte // the lines, once they are unpacked
 }
 
-// pageSize is how many leaves are read at a time.
+// pageSize is how many rows are read at a time.
 const pageSize = 64

@@ -178,7 +178,7 @@ func (c *catalog) head(r row) (s Summary, err error) {
 	}
 	if r.turn.status != "" {
 		s.Ended = r.turn.at
-		s.Tasks, s.Outcomes, err = untally(r.turn.tasks)
+		s.Tasks, s.Outcomes, err = parseTaskCounts(r.turn.tasks)
 		return s, err
 	}
 	if s.Status = Interrupted; s.Holder != nil {
@@ -252,7 +252,7 @@ func learnProgress(tasks map[task.ID]progressOf, line []byte) error {
 			Root task.ID
 		}
 		err := json.Unmarshal(value, &e)
-		if status := e.Type.Status(); status != "" && e.Task != "" && !isStep(e.Task) {
+		if status := e.Type.Status(); status != "" && e.Task != "" && !isCoordinatorStep(e.Task) {
 			tasks[e.Task] = progressOf{status, e.Root, status == task.InProgress || tasks[e.Task].begun}
 		}
 		return err

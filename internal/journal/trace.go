@@ -169,7 +169,7 @@ func result(run string, s *Stored) *trace.Result {
 		if x == nil || x.Part != "" {
 			continue
 		}
-		if isStep(x.Task) && !steps[x.Task] {
+		if isCoordinatorStep(x.Task) && !steps[x.Task] {
 			steps[x.Task] = true
 			r.Steps = append(r.Steps, trace.Step{Kind: x.Title})
 		}
@@ -195,7 +195,7 @@ func tell(t *trace.TaskResult, x *record.AgentCall) {
 		t.Label, t.Text, t.Structured = x.Result.Classification, cmp.Or(x.Result.Text, string(x.Result.JSON)), x.Result.JSON
 	}
 	if x.Missing != "" {
-		t.Label = ceiling + 1
+		t.Label = plainLimit + 1
 	}
 	if x.Shown != nil {
 		t.Text, t.Structured = x.Shown.Text, json.RawMessage(x.Shown.Structured)

@@ -37,7 +37,7 @@ func (a *archive) Verify(ctx context.Context, run string, o audit.VerifyOptions)
 	}
 	o.Run = r.id
 	line, altered := 1, 0 // of the row that is read, and of the first with wrong marks
-	rows := &lineReader{ctx: ctx, a: a, run: r.n, until: last, took: func(l *leaf, lines []byte) {
+	rows := &lineReader{ctx: ctx, a: a, run: r.n, until: last, took: func(l *batchRow, lines []byte) {
 		if altered == 0 && !marksAgree(l, lines) {
 			altered = line
 		}
@@ -70,7 +70,7 @@ var traceOpener = opener("trace")
 // marksAgree reports whether the marks of a row, if it has any, name every task that
 // its lines are about, and as completed those that completed in it. The chain does
 // not cover marks, and a row that lacks one is left out where its task is read alone.
-func marksAgree(l *leaf, lines []byte) bool {
+func marksAgree(l *batchRow, lines []byte) bool {
 	var row markedRow
 	var err error
 	if row.marks, _, row.marked, err = splitMarks(l.lines.parts); err != nil || !row.marked {

@@ -18,16 +18,16 @@ func (a *archive) Lines(ctx context.Context, run string) (io.ReadCloser, error) 
 
 // A lineReader reads the rows of a run as it goes on.
 type lineReader struct {
-	ctx    context.Context
-	a      *archive
-	run    int64
-	until  int64 // the last row to read; zero means that there is no bound
-	after  int64
-	leaves []leaf
-	text   []byte
-	end    bool
-	closed bool
-	took   func(l *leaf, lines []byte) // called with each row that is read; may be nil
+	ctx       context.Context
+	a         *archive
+	run       int64
+	until     int64 // the last row to read; zero means that there is no bound
+	after     int64
+	batchRows []batchRow
+	text      []byte
+	end       bool
+	closed    bool
+	took      func(l *batchRow, lines []byte) // called with each row that is read; may be nil
 }
 
 // Read reads lines.
@@ -47,32 +47,32 @@ func (r *lineReader) Read(p []byte) (int, error) {
 
 // next unpacks the next row.
 func (r *lineReader) next() (err error) {
-	if len(r.leaves) == 0 {
+	if len(r.batchRows) == 0 {
 		if r.end {
 			return io.EOF
 		}
-		if r.leaves, err = r.a.store.page(r.ctx, r.run, r.after, true); err != nil {
+		if r.batchRows, err = r.a.store.page(r.ctx, r.run, r.after, true); err != nil {
 			return r.a.fail("read", err)
 		}
-		if r.end = len(r.leaves) < pageSize; len(r.leaves) == 0 {
+		if r.end = len(r.batchRows) < pageSize; len(r.batchRows) == 0 {
 			return io.EOF
 		}
 	}
-	if r.until > 0 && r.leaves[0].n > r.until {
-		r.leaves, r.end = nil, true
+	if r.until > 0 && r.batchRows[0].n > r.until {
+		r.batchRows, r.end = nil, true
 		return io.EOF
 	}
-	r.text, err = r.leaves[0].read(true)
+	r.text, err = r.batchRows[0].read(true)
 	if err == nil && r.took != nil {
-		r.took(&r.leaves[0], r.text)
+		r.took(&r.batchRows[0], r.text)
 	}
-	r.after, r.leaves = r.leaves[0].n, r.leaves[1:]
+	r.after, r.batchRows = r.batchRows[0].n, r.batchRows[1:]
 	return r.a.fail("read", err)
 }
 
 // Close ends the reading.
 func (r *lineReader) Close() error {
-	r.closed, r.text, r.leaves = true, nil, nil
+	r.closed, r.text, r.batchRows = true, nil, nil
 	return nil
 }
 
@@ -81,20 +81,20 @@ func (r *lineReader) Close() error {
 func (c *catalog) each(ctx context.Context, number int64, whole bool, f func(lines []byte) error) error {
 	var after int64
 	for {
-		leaves, err := c.store.page(ctx, number, after, whole)
+		batchRows, err := c.store.page(ctx, number, after, whole)
 		if err != nil {
 			return err
 		}
-		for i, err := range unpacked(leaves, whole) {
+		for i, err := range unpacked(batchRows, whole) {
 			if err == nil {
-				err = f(leaves[i].text)
+				err = f(batchRows[i].text)
 			}
 			if err != nil {
 				return err
 			}
-			after = leaves[i].n
+			after = batchRows[i].n
 		}
-		if len(leaves) < pageSize {
+		if len(batchRows) < pageSize {
 			return nil
 		}
 	}
@@ -102,18 +102,18 @@ func (c *catalog) each(ctx context.Context, number int64, whole bool, f func(lin
 
 // unpacked unpacks the rows of a page, at the same time, and returns how each
 // of them came out.
-func unpacked(leaves []leaf, whole bool) []error {
-	errs := make([]error, len(leaves))
+func unpacked(batchRows []batchRow, whole bool) []error {
+	errs := make([]error, len(batchRows))
 	var all sync.WaitGroup
-	for i := range leaves {
-		all.Go(func() { leaves[i].text, errs[i] = leaves[i].read(whole) })
+	for i := range batchRows {
+		all.Go(func() { batchRows[i].text, errs[i] = batchRows[i].read(whole) })
 	}
 	all.Wait()
 	return errs
 }
 
 // read returns the lines of a row, or those of its history.
-func (l *leaf) read(whole bool) ([]byte, error) {
+func (l *batchRow) read(whole bool) ([]byte, error) {
 	if whole {
 		return l.lines.unpack()
 	}

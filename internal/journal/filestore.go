@@ -162,7 +162,7 @@ func (f *file) lease(ctx context.Context, run int64) (*lease, error) {
 	return l, f.explain(err)
 }
 
-func (f *file) lend(ctx context.Context, run int64, old, now *lease) (ok bool, err error) {
+func (f *file) swapLease(ctx context.Context, run int64, old, now *lease) (ok bool, err error) {
 	err = f.update(ctx, func(tx *sql.Tx) error {
 		is, err := leaseOf(ctx, tx, run)
 		if err != nil {
@@ -208,12 +208,12 @@ where substr(r.id, 1, length(?1)) = ?1 and coalesce(t.status, '') <> ?2 order by
 	return list, f.explain(rows.Err())
 }
 
-func (f *file) page(ctx context.Context, run, after int64, whole bool) ([]leaf, error) {
+func (f *file) page(ctx context.Context, run, after int64, whole bool) ([]batchRow, error) {
 	rest := "x''"
 	if whole {
 		rest = "b.rest"
 	}
-	return f.leaves(ctx, "select b.n, b.run, '', b.parts, b.kept, "+rest+" from batches b where b.run = ? and b.n > ? order by b.n limit ?", run, after, pageSize)
+	return f.batchRows(ctx, "select b.n, b.run, '', b.parts, b.kept, "+rest+" from batches b where b.run = ? and b.n > ? order by b.n limit ?", run, after, pageSize)
 }
 
 func (f *file) marked(ctx context.Context, run int64) (list []markedRow, err error) {
@@ -236,30 +236,30 @@ func (f *file) marked(ctx context.Context, run int64) (list []markedRow, err err
 	return list, f.explain(rows.Err())
 }
 
-func (f *file) leaf(ctx context.Context, n int64) (leaf, error) {
-	list, err := f.leaves(ctx, "select b.n, b.run, '', b.parts, b.kept, b.rest from batches b where b.n = ?", n)
+func (f *file) batchRow(ctx context.Context, n int64) (batchRow, error) {
+	list, err := f.batchRows(ctx, "select b.n, b.run, '', b.parts, b.kept, b.rest from batches b where b.n = ?", n)
 	if err == nil && len(list) == 0 {
 		err = errRow // it was removed meanwhile
 	}
 	if err != nil {
-		return leaf{}, err
+		return batchRow{}, err
 	}
 	return list[0], nil
 }
 
-func (f *file) answers(ctx context.Context, key [32]byte, before int64) ([]leaf, error) {
-	return f.leaves(ctx, `select b.n, b.run, r.id, b.parts, b.kept, x'' from answers a join batches b on b.n = a.batch join runs r on r.n = a.run
+func (f *file) answers(ctx context.Context, key [32]byte, before int64) ([]batchRow, error) {
+	return f.batchRows(ctx, `select b.n, b.run, r.id, b.parts, b.kept, x'' from answers a join batches b on b.n = a.batch join runs r on r.n = a.run
 where a.key = ? and a.batch < ? order by a.batch desc limit ?`, key[:], before, pageSize)
 }
 
-func (f *file) leaves(ctx context.Context, query string, args ...any) (list []leaf, err error) {
+func (f *file) batchRows(ctx context.Context, query string, args ...any) (list []batchRow, err error) {
 	rows, err := f.read.QueryContext(ctx, query, args...)
 	if err != nil {
 		return nil, f.explain(err)
 	}
 	defer rows.Close() //nolint:errcheck // it was read to its end, or there is another error
 	for rows.Next() {
-		var l leaf
+		var l batchRow
 		if err := rows.Scan(&l.n, &l.run, &l.id, &l.lines.parts, &l.lines.kept, &l.lines.rest); err != nil {
 			return nil, f.explain(err)
 		}

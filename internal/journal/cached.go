@@ -18,12 +18,12 @@ func (r *Run) CachedAnswers(ctx context.Context, key record.Key) iter.Seq2[*reco
 	return func(yield func(*record.AgentCall, error) bool) {
 		masked, before, now := r.j.vault.mask(key), int64(1)<<62, r.j.o.Now()
 		for more := true; more; {
-			leaves, err := r.j.store.answers(ctx, masked, before)
+			batchRows, err := r.j.store.answers(ctx, masked, before)
 			if err != nil {
 				yield(nil, r.j.fail("read", err))
 				return
 			}
-			for _, l := range leaves {
+			for _, l := range batchRows {
 				if before = l.n; l.run == r.row.n {
 					continue
 				}
@@ -38,13 +38,13 @@ func (r *Run) CachedAnswers(ctx context.Context, key record.Key) iter.Seq2[*reco
 					}
 				}
 			}
-			more = len(leaves) == pageSize
+			more = len(batchRows) == pageSize
 		}
 	}
 }
 
 // answersIn returns what a row has that was answered to a prompt.
-func (a *archive) answersIn(l leaf, masked record.Key) (list []*record.AgentCall, err error) {
+func (a *archive) answersIn(l batchRow, masked record.Key) (list []*record.AgentCall, err error) {
 	lines, err := l.read(false)
 	if err != nil {
 		return nil, err

@@ -11,14 +11,14 @@ import (
 
 // memory is a store that is gone with its process.
 type memory struct {
-	mu     sync.Mutex // guards all below
-	list   []*runRow  // in the order in which they began
-	leaves map[int64][]kept
-	turns  map[int64]turn // the last of each run
-	leases map[int64]lease
-	n      int64 // of the last batch
-	number int64 // of the last run
-	gone   bool
+	mu        sync.Mutex // guards all below
+	list      []*runRow  // in the order in which they began
+	batchRows map[int64][]kept
+	turns     map[int64]turn // the last of each run
+	leases    map[int64]lease
+	n         int64 // of the last batch
+	number    int64 // of the last run
+	gone      bool
 }
 
 // kept is a batch with its number.
@@ -28,7 +28,7 @@ type kept struct {
 }
 
 func newMemory() *memory {
-	return &memory{leaves: map[int64][]kept{}, turns: map[int64]turn{}, leases: map[int64]lease{}}
+	return &memory{batchRows: map[int64][]kept{}, turns: map[int64]turn{}, leases: map[int64]lease{}}
 }
 
 // enter locks the memory, unless it is closed or the context has ended.
@@ -50,8 +50,8 @@ func (m *memory) head(ctx context.Context) ([]byte, error) {
 	if len(m.list) == 0 {
 		return nil, nil
 	}
-	leaves := m.leaves[m.list[len(m.list)-1].n]
-	return leaves[len(leaves)-1].state, nil
+	batchRows := m.batchRows[m.list[len(m.list)-1].n]
+	return batchRows[len(batchRows)-1].state, nil
 }
 
 func (m *memory) begin(ctx context.Context, r *runRow, b *batch) error {
@@ -89,7 +89,7 @@ func (m *memory) commit(ctx context.Context, list []*batch) error {
 func (m *memory) add(b *batch) {
 	if !b.empty {
 		m.n++
-		m.leaves[b.run] = append(m.leaves[b.run], kept{m.n, b})
+		m.batchRows[b.run] = append(m.batchRows[b.run], kept{m.n, b})
 	}
 	if n := len(b.turns); n > 0 {
 		m.turns[b.run] = b.turns[n-1]
@@ -121,16 +121,16 @@ func (m *memory) held(run int64) *lease {
 	return nil
 }
 
-func (m *memory) page(ctx context.Context, run, after int64, _ bool) (list []leaf, err error) {
+func (m *memory) page(ctx context.Context, run, after int64, _ bool) (list []batchRow, err error) {
 	leave, err := m.enter(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
-	leaves := m.leaves[run]
-	first, _ := slices.BinarySearchFunc(leaves, after+1, func(k kept, n int64) int { return cmp.Compare(k.n, n) })
-	for _, k := range leaves[first:min(first+pageSize, len(leaves))] {
-		list = append(list, leaf{n: k.n, run: run, lines: k.lines})
+	batchRows := m.batchRows[run]
+	first, _ := slices.BinarySearchFunc(batchRows, after+1, func(k kept, n int64) int { return cmp.Compare(k.n, n) })
+	for _, k := range batchRows[first:min(first+pageSize, len(batchRows))] {
+		list = append(list, batchRow{n: k.n, run: run, lines: k.lines})
 	}
 	return list, nil
 }
@@ -141,21 +141,21 @@ func (m *memory) marked(ctx context.Context, run int64) (list []markedRow, err e
 		return nil, err
 	}
 	defer leave()
-	for _, k := range m.leaves[run] {
+	for _, k := range m.batchRows[run] {
 		list = append(list, markedRow{n: k.n, marks: k.marks, marked: true})
 	}
 	return list, nil
 }
 
-func (m *memory) leaf(ctx context.Context, n int64) (l leaf, err error) {
+func (m *memory) batchRow(ctx context.Context, n int64) (l batchRow, err error) {
 	leave, err := m.enter(ctx)
 	if err != nil {
 		return l, err
 	}
 	defer leave()
-	for run, leaves := range m.leaves {
-		if i, found := slices.BinarySearchFunc(leaves, n, func(k kept, n int64) int { return cmp.Compare(k.n, n) }); found {
-			return leaf{n: n, run: run, lines: leaves[i].lines}, nil
+	for run, batchRows := range m.batchRows {
+		if i, found := slices.BinarySearchFunc(batchRows, n, func(k kept, n int64) int { return cmp.Compare(k.n, n) }); found {
+			return batchRow{n: n, run: run, lines: batchRows[i].lines}, nil
 		}
 	}
 	return l, errRow
@@ -167,7 +167,7 @@ func (m *memory) last(ctx context.Context, run int64) (n int64, at time.Time, st
 		return 0, at, nil, err
 	}
 	defer leave()
-	for _, k := range m.leaves[run] {
+	for _, k := range m.batchRows[run] {
 		if k.at.After(at) {
 			at = k.at
 		}
@@ -176,20 +176,20 @@ func (m *memory) last(ctx context.Context, run int64) (n int64, at time.Time, st
 	return n, at, state, nil
 }
 
-func (m *memory) answers(ctx context.Context, key [32]byte, before int64) (list []leaf, err error) {
+func (m *memory) answers(ctx context.Context, key [32]byte, before int64) (list []batchRow, err error) {
 	leave, err := m.enter(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
 	for _, r := range m.list {
-		for _, k := range m.leaves[r.n] {
+		for _, k := range m.batchRows[r.n] {
 			if k.n < before && slices.Contains(k.answers, key) {
-				list = append(list, leaf{n: k.n, run: r.n, id: r.id, lines: k.lines})
+				list = append(list, batchRow{n: k.n, run: r.n, id: r.id, lines: k.lines})
 			}
 		}
 	}
-	slices.SortFunc(list, func(a, b leaf) int { return cmp.Compare(b.n, a.n) })
+	slices.SortFunc(list, func(a, b batchRow) int { return cmp.Compare(b.n, a.n) })
 	return list[:min(len(list), pageSize)], nil
 }
 
@@ -202,7 +202,7 @@ func (m *memory) lease(ctx context.Context, run int64) (*lease, error) {
 	return m.held(run), nil
 }
 
-func (m *memory) lend(ctx context.Context, run int64, old, now *lease) (bool, error) {
+func (m *memory) swapLease(ctx context.Context, run int64, old, now *lease) (bool, error) {
 	leave, err := m.enter(ctx)
 	if err != nil {
 		return false, err
@@ -234,10 +234,10 @@ func (m *memory) remove(ctx context.Context, runs []row, idle func(*lease) bool)
 		if m.list = slices.DeleteFunc(m.list, func(o *runRow) bool { return o.n == r.n }); len(m.list) < before {
 			gone = append(gone, r)
 		}
-		for _, k := range m.leaves[r.n] {
+		for _, k := range m.batchRows[r.n] {
 			bytes += int64(len(k.lines.kept) + len(k.lines.rest))
 		}
-		delete(m.leaves, r.n)
+		delete(m.batchRows, r.n)
 		delete(m.turns, r.n)
 		delete(m.leases, r.n)
 	}

@@ -10,10 +10,10 @@ import (
 	"github.com/runteam/runteam/label"
 )
 
-// ceiling is the highest label that is kept as it is.
-const ceiling = label.Confidential
+// plainLimit is the highest label that is kept as it is.
+const plainLimit = label.Confidential
 
-// withheld stands for words above the ceiling.
+// withheld stands for words above the plaintext limit.
 const withheld = "[withheld: secret]"
 
 // noKey says why something of which there is only a digest cannot be had.
@@ -39,7 +39,7 @@ func memoryVault(key []byte) *vault {
 	return &vault{sealer: s, digests: newDigester(secret), pads: true}
 }
 
-// hidden is what is kept of words above the ceiling: one of both.
+// hidden is what is kept of words above the plaintext limit: one of both.
 type hidden struct {
 	Sealed *sealedText      `json:"sealed,omitempty"`
 	Digest *envelope.Digest `json:"digest,omitempty"`
@@ -51,7 +51,7 @@ func (v *vault) hide(plain []byte, place ...string) (*hidden, error) {
 	if v.sealer == nil {
 		return &hidden{Digest: new(v.digest("hidden", plain))}, nil
 	}
-	s, err := v.sealer.seal(plain, bound(place...), v.pads)
+	s, err := v.sealer.seal(plain, joinLengths(place...), v.pads)
 	return &hidden{Sealed: &s}, err
 }
 
@@ -60,7 +60,7 @@ func (v *vault) show(h *hidden, place ...string) (plain []byte, missing string) 
 	if h.Sealed == nil {
 		return nil, noKey
 	}
-	plain, err := v.sealer.open(*h.Sealed, bound(place...))
+	plain, err := v.sealer.open(*h.Sealed, joinLengths(place...))
 	if err != nil {
 		return nil, err.Error()
 	}

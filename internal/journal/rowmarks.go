@@ -203,7 +203,7 @@ func (r *markedRow) completed(tasks map[mark]task.ID, in *trace.Reader) {
 
 // row returns the lines of a row.
 func (a *archive) row(ctx context.Context, n int64, whole bool) ([]byte, error) {
-	l, err := a.store.leaf(ctx, n)
+	l, err := a.store.batchRow(ctx, n)
 	if err != nil {
 		return nil, err
 	}

@@ -42,7 +42,7 @@ func code(err error) int {
 // explain says what an error of SQLite, or of the file system, means.
 func (d *database) explain(err error) error {
 	why, ok := reasons[code(err)&0xff]
-	if !ok && writing(code(err)) && roomless(filepath.Dir(d.path)) {
+	if !ok && writing(code(err)) && isDiskFull(filepath.Dir(d.path)) {
 		why, ok = ErrFull, true
 	}
 	switch {
