@@ -8,7 +8,6 @@ import (
 	"sync"
 
 	"github.com/runteam/runteam/agent"
-	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/scripted"
 	"github.com/runteam/runteam/internal/specfile"
 	"github.com/runteam/runteam/prompt"
@@ -67,11 +66,11 @@ func newCast(f *Flow, base string) (*cast, error) {
 type member struct {
 	cast      *cast
 	name      string
-	endpoints []string     // its own, then those of its fallback
-	own       engine.Agent // the one that the test brought, or nil
+	endpoints []string    // its own, then those of its fallback
+	own       agent.Agent // the one that the test brought, or nil
 }
 
-func (c *cast) connect(a specfile.Agent) (engine.Agent, error) {
+func (c *cast) connect(a specfile.Agent) (agent.Agent, error) {
 	name := a.Member.Name
 	m := &member{cast: c, name: name, own: c.f.agents[name]}
 	for _, one := range append([]specfile.Connection{a.Connection}, a.Fallback...) {

@@ -27,7 +27,7 @@ import (
 	"os"
 	"testing"
 
-	"github.com/runteam/runteam/internal/engine"
+	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/internal/specfile"
 	"github.com/runteam/runteam/spec"
 )
@@ -39,7 +39,7 @@ type Flow struct {
 	dir      string // for files of agents under test
 	logs     *buffer
 	logger   *slog.Logger
-	agents   map[string]engine.Agent // that a test brought
+	agents   map[string]agent.Agent // that a test brought
 	careless bool
 
 	everywhere bool // plant in the results of all tasks, too
@@ -73,7 +73,7 @@ func LoadOptions(t testing.TB, o spec.Options) *Flow {
 	}
 	logs := new(buffer)
 	return &Flow{
-		file: file, dir: t.TempDir(), logs: logs, agents: map[string]engine.Agent{},
+		file: file, dir: t.TempDir(), logs: logs, agents: map[string]agent.Agent{},
 		logger: slog.New(slog.NewJSONHandler(logs, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	}
 }
@@ -82,7 +82,7 @@ func LoadOptions(t testing.TB, o spec.Options) *Flow {
 // agent of this name, or for the coordinator. Its prompts are watched like all
 // others, and its endpoint stays that of the spec. What is planted in the
 // results of its tasks is for it to write.
-func (f *Flow) Agent(name string, a engine.Agent) {
+func (f *Flow) Agent(name string, a agent.Agent) {
 	if !f.has(name) {
 		f.fault("no agent is called %q", name)
 		return

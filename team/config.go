@@ -10,9 +10,9 @@ import (
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/plan"
+	"github.com/runteam/runteam/internal/planning"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
-	"github.com/runteam/runteam/synth"
 	"github.com/runteam/runteam/task"
 )
 
@@ -157,9 +157,11 @@ type Coordinator struct {
 	Backend
 }
 
-// Grants are what a coordinator's plan may grant besides dependencies: the shared memory,
-// and named inputs, of which the coordinator then reads names and labels only.
-type Grants = synth.Grants
+// Grants are what a coordinator's plan may grant besides dependencies.
+type Grants struct {
+	Memory bool // memoryScope all
+	Inputs bool // named inputs, of which the coordinator then reads names and labels only
+}
 
 // A Goal is what the coordinator plans tasks for and answers from their results.
 type Goal struct {
@@ -244,7 +246,7 @@ func (c *Config) internal() plan.Config {
 	}
 	if k := c.Coordinator; k != nil {
 		out.Coordinator = &plan.Coordinator{
-			Agent: k.Agent, SystemPrompt: k.SystemPrompt, Instructions: k.Instructions, Accepts: k.Accepts, MayGrant: k.MayGrant,
+			Agent: k.Agent, SystemPrompt: k.SystemPrompt, Instructions: k.Instructions, Accepts: k.Accepts, MayGrant: planning.Grants(k.MayGrant),
 			MaxContextBytes: k.MaxContextBytes, MaxPromptBytes: k.MaxPromptBytes, MaxTokenBudget: k.MaxTokenBudget, MaxCostBudget: k.MaxCostBudget,
 			Model: k.Model, Endpoint: k.Endpoint, EndpointName: k.EndpointName, FallbackNames: k.FallbackNames, Version: k.Version, Reuse: k.Reuse,
 		}

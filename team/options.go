@@ -9,6 +9,7 @@ import (
 	"github.com/runteam/runteam/internal/flow"
 	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/internal/plan"
+	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/messagebus"
 	"github.com/runteam/runteam/sharedmem"
@@ -96,7 +97,7 @@ type Replay struct {
 // types are internal to this module.
 //
 // [journal.Journal]: https://pkg.go.dev/github.com/runteam/runteam/journal#Journal
-type Journal interface{ engine.Journal }
+type Journal interface{ record.Store }
 
 // internal returns the options as the engine takes them.
 func (o *RunOptions) internal() (*engine.RunOptions, error) {

@@ -283,7 +283,7 @@ func runSpec(con *console.Console, ctx context.Context, j *Job, t *engine.Team, 
 		if file.Goal != nil {
 			return t.RunTeam(ctx, *file.Goal, &o)
 		}
-		return t.RunTasks(ctx, file.Tasks, &o)
+		return t.RunPlan(ctx, plan, &o)
 	}
 	if file.Goal == nil {
 		if plan, err = t.Plan(file.Tasks, &o); err != nil {
