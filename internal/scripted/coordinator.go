@@ -52,16 +52,6 @@ func (r *received) goalAt() (at int, plan bool) {
 	return at, at >= 0 && called("Goal")(r.headings[at].title)
 }
 
-// next returns the first section heading behind the heading i whose title fits, or -1.
-func (r *received) next(i int, fits func(title string) bool) int {
-	for i++; i < len(r.headings); i++ {
-		if r.headings[i].level == 2 && fits(r.headings[i].title) {
-			return i
-		}
-	}
-	return -1
-}
-
 // endsPlanGoal reports whether a section follows the goal in a prompt that asks for a plan.
 func endsPlanGoal(title string) bool {
 	return called("Your previous plan")(title) || called("What is wrong with it")(title)

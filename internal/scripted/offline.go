@@ -125,26 +125,6 @@ func (r *received) offlineAnswer() string {
 	return b.String()
 }
 
-// entries lists the headings of the entries in a section, and which of them are withheld.
-func (r *received) entries(section func(string) bool) []string {
-	in, ok := r.under(r.all(), 2, section)
-	if !ok {
-		return nil
-	}
-	var all []string
-	for _, h := range r.headings {
-		if h.level != 3 || h.line < in.from || h.line >= in.to {
-			continue
-		}
-		title := h.title
-		if next := h.line + 1; next < in.to && strings.HasPrefix(r.lines[next], "[withheld") {
-			title += ", withheld"
-		}
-		all = append(all, title)
-	}
-	return all
-}
-
 // schema returns the schema in the system prompt, if it has one.
 func (r *received) schema() (any, bool) {
 	at := strings.LastIndex("\n"+r.System, "\n"+schemaHeading+"\n")

@@ -3,7 +3,6 @@ package scripted
 import (
 	"errors"
 	"regexp"
-	"slices"
 	"strings"
 )
 
@@ -69,13 +68,4 @@ func (r *received) message(agent string) string {
 		return missing
 	}
 	return strings.Join(all, "\n")
-}
-
-// fenceAt returns the fence that opens at a line.
-func (r *received) fenceAt(line int) (fence, bool) {
-	i, ok := slices.BinarySearchFunc(r.fences, line, func(f fence, line int) int { return f.open - line })
-	if !ok {
-		return fence{}, false
-	}
-	return r.fences[i], true
 }
