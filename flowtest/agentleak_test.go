@@ -21,6 +21,7 @@ import (
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/jsonvalue"
 	"github.com/runteam/runteam/internal/naming"
+	"github.com/runteam/runteam/internal/slowtest"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/redact"
 	"github.com/runteam/runteam/spec"
@@ -70,7 +71,10 @@ func (s *scenario) allows(field string) bool { return slices.Contains(s.Allowed.
 // Requirement: G42.
 func TestAgentLeak(t *testing.T) {
 	t.Parallel()
-	scenarios := corpus(t)
+	scenarios, every := corpus(t), 8
+	if slowtest.Enabled() && !withRace { // the race detector needs no more than a part
+		every = 1
+	}
 	var sum tally
 	t.Run("scenarios", func(t *testing.T) {
 		const shards = 8
