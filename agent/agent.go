@@ -29,6 +29,9 @@ import (
 	"github.com/runteam/runteam/prompt"
 )
 
+// defaultCallTimeout bounds one call, from the connection to the last byte.
+const defaultCallTimeout = 5 * time.Minute
+
 // defaultMaxTurns bounds the turns of an agent that sets no bound.
 const defaultMaxTurns = 10
 
@@ -74,8 +77,13 @@ type Reply struct {
 
 // Options tune an [LLM]. The zero value is a good default.
 type Options struct {
-	llm.Settings     // of each model call
-	MaxTurns     int // bound on the model calls for one prompt; zero means 10
+	llm.Settings // of each model call
+
+	// MaxTurns bounds the model calls of one attempt at a task; zero means 10. An attempt
+	// has at most two today: the answer and, if that does not match the output schema, one
+	// correction. So MaxTurns 1 turns corrections off, and higher values change nothing.
+	// Retries of a failed call are not counted.
+	MaxTurns int
 
 	Timeout     time.Duration // bound on the whole work for one prompt; zero means none
 	CallTimeout time.Duration // bound on one model call; zero means 5 minutes
@@ -111,7 +119,7 @@ type LLM struct {
 // the model, [LLM.Check] and every Run fail with [llm.ErrNoModel].
 func New(m llm.Model, o Options) *LLM {
 	o.MaxTurns = cmp.Or(max(o.MaxTurns, 0), defaultMaxTurns)
-	o.CallTimeout = cmp.Or(max(o.CallTimeout, 0), llm.DefaultTimeout)
+	o.CallTimeout = cmp.Or(max(o.CallTimeout, 0), defaultCallTimeout)
 	o.Stop = slices.Clone(o.Stop)
 	a := &LLM{models: append([]llm.Model{m}, o.Fallback...), options: o}
 	if a.Check() != nil {

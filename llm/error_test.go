@@ -49,12 +49,12 @@ func TestErrorSaysWhatToSet(t *testing.T) {
 		{
 			"unknown model",
 			llm.Error{Kind: llm.UnknownModel, Status: 404, Model: "gtp-4o", Models: []string{"gpt-4o", "o3"}},
-			`model "gtp-4o": the endpoint does not offer this model (404); set another with --model; the endpoint offers gpt-4o, o3`,
+			`model "gtp-4o": the endpoint does not offer this model (404); set another; the endpoint offers gpt-4o, o3`,
 		},
 		{
 			"no model",
 			llm.Error{Kind: llm.UnknownModel, Endpoint: "http://h/v1", Err: llm.ErrNoModel},
-			"http://h/v1: no model is set; set one with --model",
+			"http://h/v1: no model is set; set one",
 		},
 		{
 			"no version in the base URL",

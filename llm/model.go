@@ -12,15 +12,6 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
-	"time"
-)
-
-// Limits of one call, for every implementation that is not told otherwise.
-const (
-	// DefaultTimeout bounds one call, from the connection to the last byte.
-	DefaultTimeout = 5 * time.Minute
-	// DefaultMaxReply bounds the text and the reasoning of one reply, in bytes.
-	DefaultMaxReply = 4 << 20
 )
 
 // Model is one language model behind one endpoint.

@@ -59,7 +59,7 @@ func (p Price) MaxCost(u Usage) Money {
 
 // tokenCost returns what so many tokens cost at a price per million.
 func tokenCost(price float64, tokens int) Money {
-	each := Money(math.Round(price * float64(Dollar/1_000_000)))
+	each := Money(math.Round(price * float64(dollar/1_000_000)))
 	if price > 0 {
 		each = max(each, 1)
 	}
@@ -77,13 +77,13 @@ func tokenCost(price float64, tokens int) Money {
 // more than nine million dollars.
 type Money int64
 
-// Dollar is one US dollar.
-const Dollar Money = 1_000_000_000_000
+// dollar is one US dollar.
+const dollar Money = 1_000_000_000_000
 
 // Dollars returns an amount of dollars, rounded to the nearest Money. A positive amount
 // is never rounded to zero. NaN is the lowest Money, which no budget accepts.
 func Dollars(amount float64) Money {
-	switch exact := math.Round(amount * float64(Dollar)); {
+	switch exact := math.Round(amount * float64(dollar)); {
 	case math.IsNaN(amount):
 		return math.MinInt64
 	case exact >= math.MaxInt64:
@@ -98,7 +98,7 @@ func Dollars(amount float64) Money {
 }
 
 // Dollars returns the float64 nearest to m in dollars.
-func (m Money) Dollars() float64 { return float64(m) / float64(Dollar) }
+func (m Money) Dollars() float64 { return float64(m) / float64(dollar) }
 
 // Add returns the sum of m and n. Negative amounts count as zero.
 func (m Money) Add(n Money) Money {
@@ -111,7 +111,7 @@ func (m Money) Add(n Money) Money {
 
 // String returns the exact amount with at least two decimals, such as $0.0175.
 func (m Money) String() string {
-	sign, whole, rest := "$", m/Dollar, m%Dollar
+	sign, whole, rest := "$", m/dollar, m%dollar
 	if m < 0 {
 		sign, whole, rest = "-$", -whole, -rest
 	}

@@ -75,8 +75,8 @@ func TestCostsAreExact(t *testing.T) {
 func TestMoneyIsWritten(t *testing.T) {
 	t.Parallel()
 	for amount, want := range map[llm.Money]string{
-		0: "$0.00", llm.Dollar: "$1.00", 12*llm.Dollar + llm.Dollar/2: "$12.50", llm.Dollar / 8: "$0.125", 1: "$0.000000000001",
-		-llm.Dollar / 4: "-$0.25", math.MinInt64: "-$9223372.036854775808",
+		0: "$0.00", llm.Dollars(1): "$1.00", 12*llm.Dollars(1) + llm.Dollars(1)/2: "$12.50", llm.Dollars(1) / 8: "$0.125", 1: "$0.000000000001",
+		-llm.Dollars(1) / 4: "-$0.25", math.MinInt64: "-$9223372.036854775808",
 	} {
 		require.Equal(t, want, amount.String())
 	}
@@ -84,19 +84,19 @@ func TestMoneyIsWritten(t *testing.T) {
 		m := llm.Money(rapid.Int64Min(0).Draw(rt, "amount"))
 		r, ok := new(big.Rat).SetString(strings.TrimPrefix(m.String(), "$"))
 		require.True(t, ok)
-		require.Zero(t, r.Cmp(big.NewRat(int64(m), int64(llm.Dollar))), "%s", m)
+		require.Zero(t, r.Cmp(big.NewRat(int64(m), int64(llm.Dollars(1)))), "%s", m)
 	})
 }
 
 func TestDollars(t *testing.T) {
 	t.Parallel()
-	require.Equal(t, 150*llm.Dollar/1000, llm.Dollars(0.15))
+	require.Equal(t, 150*llm.Dollars(1)/1000, llm.Dollars(0.15))
 	require.Equal(t, llm.Money(math.MaxInt64), llm.Dollars(math.Inf(1)))
 	require.Equal(t, llm.Money(math.MinInt64), llm.Dollars(math.Inf(-1)))
 	require.Equal(t, llm.Money(1), llm.Dollars(1e-20), "a budget that is rounded to zero would be none")
 	require.Negative(t, llm.Dollars(math.NaN()))
 	require.Equal(t, llm.Money(math.MaxInt64), llm.Money(math.MaxInt64).Add(1))
-	require.Equal(t, llm.Dollar, llm.Dollar.Add(-5))
+	require.Equal(t, llm.Dollars(1), llm.Dollars(1).Add(-5))
 	for _, bad := range []llm.Price{{Input: -1}, {Output: math.NaN()}, {CachedInput: new(math.Inf(1))}, {Reasoning: new(2e6)}} {
 		require.False(t, bad.Valid(), "%+v", bad)
 	}

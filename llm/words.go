@@ -116,9 +116,9 @@ func (e *Error) hint() string {
 		return "check that it is running, and its base URL (baseURL or OPENAI_BASE_URL)"
 	case UnknownModel:
 		if e.Model == "" {
-			return "set one with --model"
+			return "set one"
 		}
-		return "set another with --model" + offers(e.Models)
+		return "set another" + offers(e.Models)
 	case NotFound, BadResponse:
 		return e.addressHint()
 	case PromptTooLong:

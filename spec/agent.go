@@ -28,7 +28,7 @@ func (f *File) agent(a specfile.Agent) Agent {
 	}}
 	for _, c := range append([]specfile.Connection{a.Connection}, a.Fallback...) {
 		out.Models = append(out.Models, openai.Config{
-			Model: c.Model, BaseURL: c.BaseURL, APIKey: openai.NewKey(c.APIKey.Reveal()), Headers: c.Headers, Timeout: c.CallTimeout,
+			Model: c.Model, BaseURL: c.BaseURL, APIKey: openai.NewKey(c.APIKey.Reveal()), Headers: c.Headers,
 			MaxTokensKey: c.MaxTokensKey, SystemRole: c.SystemRole, ExtraBody: c.ExtraBody,
 			StructuredOutput: string(c.StructuredOutput),
 		})

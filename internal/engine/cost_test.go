@@ -129,7 +129,7 @@ func TestUnpricedModelIsAnErrorUnderACostBudget(t *testing.T) {
 		return m
 	}
 	own := named("a", "other")
-	own.MaxCostBudget = llm.Dollar
+	own.MaxCostBudget = llm.Dollars(1)
 	lead := &engine.Coordinator{Agent: agent.New(takes(1, 1), agent.Options{}), Model: "planner"}
 	for _, tt := range []struct {
 		name string
@@ -498,7 +498,7 @@ func TestCostBudgetGoesOn(t *testing.T) {
 		x := *before.Log[len(before.Log)-1].Exchange
 		x.Model, x.Cost = "old", 0
 		before.Log = append(before.Log[:len(before.Log)-1:len(before.Log)-1], record.Entry{Exchange: &x})
-		_, err := start(t.Context(), worker("m"), []task.Spec{first, second, third}, &engine.RunOptions{RunID: "r", MaxCostBudget: llm.Dollar, Journal: after(&before)})
+		_, err := start(t.Context(), worker("m"), []task.Spec{first, second, third}, &engine.RunOptions{RunID: "r", MaxCostBudget: llm.Dollars(1), Journal: after(&before)})
 		requireFaults(t, err, fault{"/prices", `the run already called the model "old", which has no price`, plan.ErrNoPrice})
 	})
 	t.Run("a replay costs nothing", func(t *testing.T) {
@@ -565,7 +565,7 @@ func TestBudgetsAreNotOverdrawn(t *testing.T) {
 		at, most := rapid.IntRange(1, 6).Draw(rt, "at once"), 100
 		agents := rapid.IntRange(1, 3).Draw(rt, "agents")
 		o := &engine.RunOptions{
-			MaxConcurrency: at, MaxTokenBudget: rapid.IntRange(0, 3000).Draw(rt, "tokens"), MaxCostBudget: llm.Money(rapid.IntRange(0, 8).Draw(rt, "cost")) * llm.Dollar,
+			MaxConcurrency: at, MaxTokenBudget: rapid.IntRange(0, 3000).Draw(rt, "tokens"), MaxCostBudget: llm.Money(rapid.IntRange(0, 8).Draw(rt, "cost")) * llm.Dollars(1),
 		}
 		own := rapid.SampledFrom([]int{0, 400, 1500}).Draw(rt, "own")
 		var mu sync.Mutex // guards the rest

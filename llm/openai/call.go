@@ -11,6 +11,8 @@ import (
 // Call sends one request and reads the whole reply, as [llm.Model] says. It
 // asks for a stream if emit is not nil; a server that answers in one piece
 // nevertheless gives one delta. A stream that was not asked for is read to its end.
+//
+// The call takes as long as ctx allows. An agent sets a limit; other callers should.
 func (m *Model) Call(ctx context.Context, req llm.Request, emit func(llm.Delta) error) (llm.Response, error) {
 	if m == nil || m.client == nil {
 		return llm.Response{}, &llm.Error{Kind: llm.UnknownModel, Err: llm.ErrNoModel}
@@ -18,14 +20,12 @@ func (m *Model) Call(ctx context.Context, req llm.Request, emit func(llm.Delta) 
 	if ctx == nil {
 		return llm.Response{}, errors.New("openai: the context is nil; use context.Background")
 	}
-	within, cancel := context.WithTimeoutCause(ctx, m.timeout, m.slow())
-	defer cancel()
-	res, err := m.callAdapted(within, req, emit)
+	res, err := m.callAdapted(ctx, req, emit)
 	if err == nil {
 		m.answered.Store(true)
 		return res, nil
 	}
-	err = m.explain(ctx, within, req, err)
+	err = m.explain(ctx, req, err)
 	// An endpoint that answered before is at this address, so it is out of order
 	// for now. Not errors.AsType: the cause of a context belongs to the caller.
 	if e, ok := err.(*llm.Error); ok && e.Kind == llm.NotFound && m.answered.Load() {
@@ -34,28 +34,18 @@ func (m *Model) Call(ctx context.Context, req llm.Request, emit func(llm.Delta) 
 	return llm.Response{}, err
 }
 
-// slow is the cause with which the limit of a call ends it.
-func (m *Model) slow() *llm.Error {
-	e := m.fault(llm.Timeout, fmt.Sprintf("the limit is %s", m.timeout))
-	e.Err = context.DeadlineExceeded
-	return e
-}
-
 // fault returns an error of this model.
 func (m *Model) fault(kind llm.Kind, message string) *llm.Error {
 	return &llm.Error{Kind: kind, Endpoint: m.base, Model: m.name, Message: message}
 }
 
 // explain says which of several ends of a call is the one to report.
-func (m *Model) explain(ctx, within context.Context, req llm.Request, err error) error {
+func (m *Model) explain(ctx context.Context, req llm.Request, err error) error {
 	if refused, ok := errors.AsType[*emitError](err); ok {
 		return fmt.Errorf("stream of model %q: %w", m.name, refused.err)
 	}
 	if ctx.Err() != nil {
 		return fmt.Errorf("call of model %q: %w", m.name, context.Cause(ctx))
-	}
-	if within.Err() != nil {
-		return context.Cause(within)
 	}
 	if e, ok := errors.AsType[*llm.Error](err); ok {
 		return e

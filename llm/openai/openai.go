@@ -40,8 +40,7 @@ type Config struct {
 	APIKey     Key               // required for api.openai.com only
 	Headers    map[string]string // sent with each request; an Authorization here takes the place of APIKey
 	HTTPClient *http.Client      // copied; nil means one of the model's own; redirects stay within the endpoint in any case
-	Timeout    time.Duration     // bound on one call; zero means llm.DefaultTimeout
-	MaxReply   int               // bound on text and reasoning, and on an unstreamed body, in bytes; zero means llm.DefaultMaxReply
+	MaxReply   int               // bound on text and reasoning, and on an unstreamed body, in bytes; zero means 4 MiB
 
 	// MaxTokensKey is the name under which Request.MaxTokens is sent:
 	// max_tokens or max_completion_tokens. Empty means the second for
@@ -79,6 +78,9 @@ type Config struct {
 	ExtraBody json.RawMessage
 }
 
+// defaultMaxReply bounds a reply whose configuration sets no bound, in bytes.
+const defaultMaxReply = 4 << 20
+
 // Model is one model behind one endpoint. It implements [llm.Model] and is
 // safe for concurrent use.
 type Model struct {
@@ -91,7 +93,6 @@ type Model struct {
 	secrets   []string // what no text of an endpoint may repeat
 	client    *http.Client
 	own       *http.Transport // nil if the client was given
-	timeout   time.Duration
 	maxReply  int
 	maxTokens string
 	output    string
@@ -139,16 +140,13 @@ func New(cfg Config) (*Model, error) {
 	}
 	m := &Model{
 		name: cfg.Model, base: base.String(), query: base.Query, azure: base.IsAzure(), key: cfg.APIKey, headers: headers, secrets: secretsOf(cfg.APIKey, headers),
-		timeout: llm.DefaultTimeout, maxReply: llm.DefaultMaxReply, maxTokens: cfg.MaxTokensKey, output: cfg.StructuredOutput,
+		maxReply: defaultMaxReply, maxTokens: cfg.MaxTokensKey, output: cfg.StructuredOutput,
 		lists: !base.IsOpenAI() && !base.IsAzure(), // platform.openai.com/docs/guides/structured-outputs
 	}
 	switch m.output {
 	case "", autoOutput, schemaOutput, objectOutput, promptOutput:
 	default:
 		return nil, fmt.Errorf("StructuredOutput %q: write auto, schema, object or prompt", oneline.Of(m.output))
-	}
-	if cfg.Timeout > 0 {
-		m.timeout = cfg.Timeout
 	}
 	if cfg.MaxReply > 0 {
 		m.maxReply = cfg.MaxReply
@@ -218,8 +216,8 @@ func (m *Model) Format(s fmt.State, _ rune) { fmt.Fprintf(s, "%s at %s", m.name,
 // Format prints the settings with the key redacted and the headers by name, whatever the
 // verb.
 func (c Config) Format(s fmt.State, _ rune) {
-	fmt.Fprintf(s, "{model %q, base URL %q, key %q, headers %q, timeout %s, max reply %d}",
-		c.Model, connection.Redact(c.BaseURL), c.APIKey.mask(), slices.Sorted(maps.Keys(c.Headers)), c.Timeout, c.MaxReply)
+	fmt.Fprintf(s, "{model %q, base URL %q, key %q, headers %q, max reply %d}",
+		c.Model, connection.Redact(c.BaseURL), c.APIKey.mask(), slices.Sorted(maps.Keys(c.Headers)), c.MaxReply)
 }
 
 // MarshalText returns what Format prints, for JSON, YAML and structured logs.

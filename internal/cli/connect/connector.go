@@ -157,7 +157,7 @@ func (c *Connector) model(ag specfile.Agent) (llm.Model, string, error) {
 		return nil, "", resolveError(ag, c.Lookup, err)
 	}
 	m, err := c.newModel(openai.Config{
-		Model: ag.Model, BaseURL: base, APIKey: openai.NewKey(key), Headers: ag.Headers, Timeout: ag.CallTimeout,
+		Model: ag.Model, BaseURL: base, APIKey: openai.NewKey(key), Headers: ag.Headers,
 		MaxTokensKey: ag.MaxTokensKey, SystemRole: ag.SystemRole, ExtraBody: ag.ExtraBody,
 		StructuredOutput: string(ag.StructuredOutput),
 	})
@@ -238,7 +238,7 @@ func (c *Connector) standIn(ag specfile.Agent) (llm.Model, string, error) {
 	if err != nil {
 		return nil, "", resolveError(ag, c.Lookup, err)
 	}
-	m, err := c.newModel(openai.Config{Model: cmp.Or(ag.Model, "scripted"), BaseURL: c.Server.URL(), Timeout: ag.CallTimeout})
+	m, err := c.newModel(openai.Config{Model: cmp.Or(ag.Model, "scripted"), BaseURL: c.Server.URL()})
 	if err != nil {
 		return nil, "", connectionError(err)
 	}
@@ -368,6 +368,9 @@ func BuildTeam(file *specfile.File, connect func(specfile.Agent) (engine.Agent, 
 func connectionError(err error) error {
 	if errors.Is(err, llm.ErrNoKey) {
 		err = fmt.Errorf("%w; or add --offline, which needs no key and no network", err)
+	}
+	if errors.Is(err, llm.ErrNoModel) {
+		err = fmt.Errorf("%w with model in the spec, or with --model", err)
 	}
 	if _, ok := errors.AsType[*llm.Error](err); ok {
 		return &exit.Error{Kind: exit.KindRuntime, Err: err}
