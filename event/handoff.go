@@ -59,9 +59,9 @@ func NewHandoff(d *gate.Decision, session, policy string, at time.Time) Handoff 
 func (h *Handoff) measure(d *gate.Decision) {
 	h.Coarse, h.Redacted, h.Revealed = d.Coarse, d.Redacted, d.Revealed
 	h.Before = extent(d.BytesBefore, d.Envelope != "")
-	h.After = extent(d.BytesAfter, d.Crosses())
+	h.After = extent(d.BytesAfter, d.IsDelivered())
 	h.After.Included, h.After.Excluded = d.Kept, d.Dropped
-	if d.Crosses() && !d.Narrowed && !d.Coarse {
+	if d.IsDelivered() && !d.Narrowed && !d.Coarse {
 		h.After.Included = []task.Path{task.Whole}
 	}
 }

@@ -146,12 +146,12 @@ func (p Prompt) Structured(title string) (canonical string, ok bool) {
 
 // Receipt returns a copy of the account of both texts in the form for the agent:
 // all about what it was given, and nothing about what was withheld from it (see
-// [gate.Decision.Delivered]).
+// [gate.Decision.ForReader]).
 func (p Prompt) Receipt() *Receipt {
 	r := p.get().receipt.clone()
 	for i := range r.Sources {
 		if d := r.Sources[i].Decision; d != nil {
-			*d = d.Delivered()
+			*d = d.ForReader()
 		}
 	}
 	return r

@@ -23,7 +23,7 @@ func TestAlteredResultsAreNoInputs(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			record := gate.Keep(earlierResult(t, 0))
+			record := gate.RecordOf(earlierResult(t, 0))
 			change(record)
 			altered, err := record.Envelope()
 			require.NoError(t, err)

@@ -45,7 +45,7 @@ func (a *attempt) correct(ctx context.Context, rejected *agent.RejectedError) er
 	if a.run.ledger != nil && !a.run.past.again() {
 		e := a.view().call()
 		e.Part, e.End, e.Context = a.part+rejectedPart, time.Now(), event.Context{}
-		e.Code, e.Error, e.Result = codes.Schema, rejected.Problem, gate.Keep(draft)
+		e.Code, e.Error, e.Result = codes.Schema, rejected.Problem, gate.RecordOf(draft)
 		a.run.ledger.note(record.Entry{Rejected: e}) // durable with the prompt that corrects it, or before
 	}
 	return a.corrected(ctx, draft, rejected.Problem, a.number)
@@ -61,7 +61,7 @@ func (a *attempt) correctAgain(ctx context.Context, e *record.AgentCall) (taken 
 	if a.run.past.again() {
 		fresh = time.Time{} // what had not expired then has not expired in the replay
 	}
-	reply, draft, err := gate.Again(e.Result, fresh)
+	reply, draft, err := gate.Reissue(e.Result, fresh)
 	if err != nil || draft.Producer() != a.caps.Agent || draft.Classification() > a.contract.MaxInput {
 		return false, nil
 	}

@@ -170,7 +170,7 @@ func titleOf(goal string) string {
 		}
 		title += " " + w
 	}
-	if gate.Harmless(strings.Join(words, " ")) != nil || naming.CheckTitle(title) != nil {
+	if gate.CheckUnfenced(strings.Join(words, " ")) != nil || naming.CheckTitle(title) != nil {
 		return "Goal"
 	}
 	return title

@@ -423,7 +423,7 @@ func (x *exchange) accept(ctx context.Context, e *envelope.Envelope, now time.Ti
 	if err != nil {
 		return fmt.Errorf("%w: %w", errUnreadable, err)
 	}
-	if !gate.Showable(seen.text, seen.structured) {
+	if !gate.FitsRecord(seen.text, seen.structured) {
 		return fmt.Errorf("%w: it is too large once its secrets are replaced; return less", errUnreadable)
 	}
 	x.text, x.structured, x.partly = seen.text, seen.structured, seen.partly

@@ -148,7 +148,7 @@ func (m *mail) record(msg messagebus.Message, s record.SentMessage) {
 	if m.run.ledger == nil {
 		return
 	}
-	s.From, s.To, s.Time, s.Bytes, s.Message = msg.From, msg.To, msg.At, m.run.sizeOf(msg.Envelope), gate.Keep(msg.Envelope)
+	s.From, s.To, s.Time, s.Bytes, s.Message = msg.From, msg.To, msg.At, m.run.sizeOf(msg.Envelope), gate.RecordOf(msg.Envelope)
 	m.run.ledger.note(record.Entry{Sent: &s})
 }
 

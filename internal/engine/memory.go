@@ -121,7 +121,7 @@ func (m *memoryAccess) offers(ctx context.Context, g *graph.Graph, shown func(in
 			// Somebody chose the key. It stands outside of the gate's words, in the
 			// prompt and, whatever becomes of the note, not in a record of it.
 			o.Source.Name = fmt.Sprintf("%s/note %d", e.Agent, e.Seq)
-			if gate.Harmless(e.Key) != nil {
+			if gate.CheckUnfenced(e.Key) != nil {
 				o.Title = fmt.Sprintf("note %d", e.Seq)
 			}
 		}

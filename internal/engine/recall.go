@@ -98,7 +98,7 @@ func (x *exchange) reissue(ctx context.Context, e *record.AgentCall, own bool) (
 	if x.run.past.again() {
 		fresh = time.Time{} // nobody is asked: what had not expired then has not in the replay
 	}
-	reply, old, err := gate.Again(e.Result, fresh)
+	reply, old, err := gate.Reissue(e.Result, fresh)
 	if err != nil || reply.Truncated && !x.task.AcceptTruncated || old.Producer() != x.caps.Agent || x.contract.MaxInput.Join(old.Classification()) > x.bound {
 		return false, nil
 	}
@@ -175,11 +175,11 @@ func (v callView) entry() record.Entry {
 		e.Code, e.Error = v.code, v.message
 		return record.Entry{Exchange: e}
 	}
-	e.Result = gate.Keep(v.envelope)
+	e.Result = gate.RecordOf(v.envelope)
 	if e.Reusable = v.reusable() && len(v.outbox.end()) == 0; e.Reusable { // another run would lack the messages
 		e.Reuse = v.reuseKey()
 	}
-	if v.part == "" && !gate.Shows(e.Result, v.text, v.structured) {
+	if v.part == "" && !gate.IsShownWhole(e.Result, v.text, v.structured) {
 		e.Shown = &record.ShownResult{Text: v.text, Structured: v.structured, KeptBack: v.keptBack()}
 	}
 	return record.Entry{Exchange: e}

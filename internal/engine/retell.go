@@ -88,7 +88,7 @@ func (x *exchange) retell(ctx context.Context, o *gate.Offer, w *wish) *translat
 	} else if c := x.run.team.Config.Coordinator; c != nil {
 		s.system, s.systemParams, s.systemOrigin = c.SystemPrompt, c.SystemParams, c.Origin.String()
 	}
-	offer, grant, err := (&gate.Compartment{Contract: x.contract}).Retelling(o, &w.ruling, x.start)
+	offer, grant, err := (&gate.Compartment{Contract: x.contract}).TranslationOffer(o, &w.ruling, x.start)
 	if err != nil {
 		s.judge(ctx, err)
 		return s

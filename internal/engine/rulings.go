@@ -87,7 +87,7 @@ func (x *exchange) addGrant(i int) {
 		return
 	}
 	terms := x.grants[i].Terms
-	c := terms.Crossing(o.Envelope.Classification(), x.caps.Clearance(), x.caps.Agent)
+	c := terms.Admit(o.Envelope.Classification(), x.caps.Clearance(), x.caps.Agent)
 	held := c.Held() || c.After > x.bound || terms.Mode() == handoff.Minimal && !gate.Instructs(o.Source, o.Envelope.Producer())
 	if !held || !o.Optional && terms.Mode() != handoff.Minimal {
 		x.parts = append(x.parts, gate.Part{Classification: c.After, Held: held, Optional: o.Optional})

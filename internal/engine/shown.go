@@ -56,7 +56,7 @@ func (r viewer) decided(d *gate.Decision) gate.Decision {
 	case r.sees(d):
 		return *d
 	case d.To == handoff.User:
-		return d.Delivered()
+		return d.ForReader()
 	}
 	return d.Outline()
 }
@@ -134,7 +134,7 @@ func (v callView) hidesReply() bool {
 // crossesWhole reports whether what a decision is about crosses as a whole, and
 // with its own label, under the terms of its producer and the caller.
 func crossesWhole(t *gate.Terms, d *gate.Decision, accepts label.Classification) bool {
-	x := t.Crossing(d.Before, accepts, handoff.User)
+	x := t.Admit(d.Before, accepts, handoff.User)
 	if x.Held() || x.Lowers != nil || t.AddsRedaction() {
 		return false
 	}

@@ -75,7 +75,7 @@ func TestTruncatedMarkSurvivesATranslation(t *testing.T) {
 func TestTruncatedResultIsATruncatedInput(t *testing.T) {
 	t.Parallel()
 	first := run(t, newTeam(t, engine.Member{Name: "maker", Agent: agent.New(cut("half a draft"), agent.Options{})}), nil, accepting("maker"))
-	kept := gate.Keep(of(t, first, "maker").Envelope) // as a journal stores it
+	kept := gate.RecordOf(of(t, first, "maker").Envelope) // as a journal stores it
 	e, err := kept.Envelope()
 	require.NoError(t, err)
 	require.NoError(t, e.Genuine())

@@ -120,7 +120,7 @@ func Negotiate(r Request, c *Capabilities) (Contract, error) {
 	if c.MaxSession > 0 && r.Duration > c.MaxSession {
 		return Contract{}, &handoff.Refusal{Rule: RuleSession, Reason: fmt.Sprintf("the task asks for a session of %v, and %q keeps one for %v", r.Duration, c.Agent, c.MaxSession), Hint: "lower timeoutMs, or raise maxSessionMs"}
 	}
-	grants, err := agreed(r.Grants)
+	grants, err := checkGrants(r.Grants)
 	if err != nil {
 		return Contract{}, err
 	}

@@ -23,7 +23,7 @@ const (
 // A Decision is what the gate ruled about one piece of context and one
 // reader. It holds counts and names, never a value. Paths and counts tell
 // something of the value all the same: [Decision.Outline] is the form for a
-// viewer who may not see it, [Decision.Delivered] that for the reader.
+// viewer who may not see it, [Decision.ForReader] that for the reader.
 type Decision struct {
 	Verdict  handoff.Verdict `json:"verdict"`
 	Mode     handoff.Mode    `json:"mode,omitempty"`
@@ -90,15 +90,15 @@ type Ruling struct {
 	Decision
 	Translate *handoff.Translation // with NeedsTranslation: what is asked for
 
-	session  string             // of the contract that it was made under
-	about    *envelope.Envelope // what it was made about
-	replaced *envelope.Envelope // the translation that crosses in its place, if any
-	left     envelope.Payload   // with NeedsTranslation: what grant and block have left
-	crossing envelope.Payload   // what may be sealed; empty unless passed
-	trust    label.Trust        // that it crosses with
-	expires  time.Time          // at which the copy does; zero means never
-	recast   handoff.Recast
-	lowers   *handoff.Declassifier // the entry that lowers it; nil if none does
+	session   string             // of the contract that it was made under
+	about     *envelope.Envelope // what it was made about
+	replaced  *envelope.Envelope // the translation that crosses in its place, if any
+	left      envelope.Payload   // with NeedsTranslation: what grant and block have left
+	delivered envelope.Payload   // what may be sealed; empty unless passed
+	trust     label.Trust        // that it crosses with
+	expires   time.Time          // at which the copy does; zero means never
+	recast    handoff.Recast
+	lowers    *handoff.Declassifier // the entry that lowers it; nil if none does
 }
 
 // String returns the decision in one line, without what crosses.
@@ -159,19 +159,19 @@ func (d *Decision) Outline() Decision {
 	if d.Envelope != "" { // an empty value has the size of any short one
 		o.BytesBefore = label.SizeClass(max(d.BytesBefore, 1))
 	}
-	if d.Crosses() {
+	if d.IsDelivered() {
 		o.BytesAfter = label.SizeClass(max(d.BytesAfter, 1))
 	}
 	return o
 }
 
-// Delivered returns what the reader of a decision learns of it: what was
+// ForReader returns what the reader of a decision learns of it: what was
 // found in the delivered part, and its size, and nothing about the rest of the
 // value. Paths tell of the rest too: a container is named whole where nothing of
 // it stayed behind. What was not
 // delivered at all has its [Decision.Outline].
-func (d *Decision) Delivered() Decision {
-	if !d.Crosses() {
+func (d *Decision) ForReader() Decision {
+	if !d.IsDelivered() {
 		return d.Outline()
 	}
 	o := *d
@@ -183,8 +183,8 @@ func (d *Decision) Delivered() Decision {
 	return o
 }
 
-// Crosses reports whether anything of the value may be sealed.
-func (d *Decision) Crosses() bool { return d.Verdict == handoff.Passed }
+// IsDelivered reports whether anything of the value may be sealed.
+func (d *Decision) IsDelivered() bool { return d.Verdict == handoff.Passed }
 
 // Err returns nil for a decision that passed or was minimized, and a
 // [*HeldError] for any other.

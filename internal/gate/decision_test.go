@@ -60,7 +60,7 @@ func TestADecisionNamesWhatWasWrittenDownAndNothingElse(t *testing.T) {
 			raw, err := json.Marshal(r.Decision)
 			require.NoError(t, err)
 			require.NotContains(t, string(raw), "CANARY")
-			if !r.Crosses() {
+			if !r.IsDelivered() {
 				require.NotContains(t, r.Err().Error(), "CANARY")
 			}
 		}

@@ -128,10 +128,10 @@ func ExampleCompartment_Decide() {
 	// held confidential confidential [] [/*] [] dependency from "fraud" is held by score-to-letters: none of the granted parts is in it: /fraud_score (team.yaml:31 dependsOn)
 }
 
-func ExampleHarmless() {
-	fmt.Println(gate.Harmless("Compare the two offers"))
-	fmt.Println(gate.Harmless("Compare the offers\n## Inputs"))
-	fmt.Println(gate.Harmless("<|im_start|>system"))
+func ExampleCheckUnfenced() {
+	fmt.Println(gate.CheckUnfenced("Compare the two offers"))
+	fmt.Println(gate.CheckUnfenced("Compare the offers\n## Inputs"))
+	fmt.Println(gate.CheckUnfenced("<|im_start|>system"))
 	// Output:
 	// <nil>
 	// may not stand unfenced: not one clean line: it has a line break (U+000A) at byte 18

@@ -106,15 +106,15 @@ func (c *Compartment) Decide(ctx context.Context, o *Offer, now time.Time) (Ruli
 		d.BytesBefore = o.Envelope.Open().Size()
 	}
 	if k := c.Contract; !k.ExpiresAt.IsZero() && !now.Before(k.ExpiresAt) {
-		d.hold(RuleContract, handoff.ReasonExpired, "its contract ended at "+k.ExpiresAt.Format(time.RFC3339))
+		d.withhold(RuleContract, handoff.ReasonExpired, "its contract ended at "+k.ExpiresAt.Format(time.RFC3339))
 		return d, nil
 	}
 	if o.Envelope == nil {
-		d.absent(o.Status)
+		d.withholdAbsent(o.Status)
 		return d, nil
 	}
 	if o.Envelope.Genuine() != nil {
-		d.hold(RuleDigest, handoff.ReasonTampered, "it was altered after it was made")
+		d.withhold(RuleDigest, handoff.ReasonTampered, "it was altered after it was made")
 		return d, nil
 	}
 	g := c.grant(o.Source)
@@ -126,11 +126,11 @@ func (c *Compartment) Decide(ctx context.Context, o *Offer, now time.Time) (Ruli
 	}
 	if g == nil || len(g.Paths) == 0 {
 		d.Dropped = topLevel(o.Envelope.Open())
-		d.hold(RuleGrant, handoff.ReasonRule, "nothing grants it")
+		d.withhold(RuleGrant, handoff.ReasonRule, "nothing grants it")
 		return d, nil
 	}
 	if g.Terms != nil && (g.Terms.from != d.From || g.Terms.to != d.To) {
-		d.hold(RuleGrant, handoff.ReasonRule, "it is granted under the terms of another pair")
+		d.withhold(RuleGrant, handoff.ReasonRule, "it is granted under the terms of another pair")
 		return d, nil
 	}
 	err := c.rule(ctx, o, g, &d, now)
@@ -148,7 +148,7 @@ func (d *Ruling) fresh(e *envelope.Envelope, g *Grant, now time.Time) bool {
 		}
 	}
 	if err != nil {
-		d.hold(RuleExpiry, handoff.ReasonExpired, err.Error())
+		d.withhold(RuleExpiry, handoff.ReasonExpired, err.Error())
 	}
 	return err == nil
 }
@@ -184,7 +184,7 @@ func (c *Compartment) rule(ctx context.Context, o *Offer, g *Grant, d *Ruling, n
 		}
 	}
 	if t != nil && t.translation.recast == handoff.RecastSystem && d.trust != label.Endorsed && !Instructs(g.Source, d.From) {
-		d.hold(cmp.Or(d.Rule, RuleGrant), handoff.ReasonRule, "it is to be recast into the system prompt, and nobody endorsed it")
+		d.withhold(cmp.Or(d.Rule, RuleGrant), handoff.ReasonRule, "it is to be recast into the system prompt, and nobody endorsed it")
 		return nil
 	}
 	return c.finish(ctx, g, d, p, o.As)
@@ -204,14 +204,14 @@ func (d *Ruling) minimized(g *Grant) bool {
 
 // admit rules on the label of a value, under the terms of the pair and the
 // contract. It reports false if the value is held.
-func (c *Compartment) admit(o *Offer, g *Grant, d *Ruling) (Crossing, bool) {
-	x := g.Terms.Crossing(d.Before, c.Contract.Clearance, c.Contract.Callee)
+func (c *Compartment) admit(o *Offer, g *Grant, d *Ruling) (Admission, bool) {
+	x := g.Terms.Admit(d.Before, c.Contract.Clearance, c.Contract.Callee)
 	d.After, d.trust = x.After, o.Envelope.Trust()
 	switch {
 	case x.Held():
 		d.refuse(&x)
 	case x.After > c.Contract.MaxInput:
-		d.hold(RuleClearance, handoff.ReasonClearance, fmt.Sprintf("it is %v, and the contract lets %v through", x.After, c.Contract.MaxInput))
+		d.withhold(RuleClearance, handoff.ReasonClearance, fmt.Sprintf("it is %v, and the contract lets %v through", x.After, c.Contract.MaxInput))
 	default:
 		return x, true
 	}
@@ -239,7 +239,7 @@ func (d *Ruling) apply(g *Grant) {
 // result unless it allows unsafe text. It reports false if the value is held.
 func (d *Ruling) lower(o *Offer, by *handoff.Declassifier) bool {
 	if o.Source.Kind == handoff.Reasoning || !by.UnsafeText && (o.Source.Kind != handoff.Dependency || !o.Envelope.Structured()) {
-		d.hold(handoff.Rule(by.Name), handoff.ReasonRule, fmt.Sprintf("it is %v, and only the validated parts of a result are lowered", d.Before))
+		d.withhold(handoff.Rule(by.Name), handoff.ReasonRule, fmt.Sprintf("it is %v, and only the validated parts of a result are lowered", d.Before))
 		return false
 	}
 	d.Entries, d.lowers = append(d.Entries, Entry{EntryLowered, by.Name}), by
@@ -248,8 +248,8 @@ func (d *Ruling) lower(o *Offer, by *handoff.Declassifier) bool {
 
 // refuse holds a value whose label does not cross. Where the label alone
 // decides, the rule is that of the lattice.
-func (d *Ruling) refuse(x *Crossing) {
-	d.hold(x.Rule, x.Reason, x.Detail)
+func (d *Ruling) refuse(x *Admission) {
+	d.withhold(x.Rule, x.Reason, x.Detail)
 	d.Line = cmp.Or(x.Line, d.Line)
 }
 
@@ -278,7 +278,7 @@ func (c *Compartment) parts(o *Offer, g *Grant, s pick.Selection, d *Ruling) (en
 	_, structured := p.JSON()
 	asked := o.As == task.Structured || o.As == task.Both
 	if asked && !structured {
-		d.hold(RulePayload, handoff.ReasonRule, "it has no validated structured result")
+		d.withhold(RulePayload, handoff.ReasonRule, "it has no validated structured result")
 		return envelope.Payload{}, handoff.Held
 	}
 	if s.Whole() {
@@ -304,20 +304,20 @@ func (c *Compartment) translated(o *Offer, g *Grant, d *Ruling, left envelope.Pa
 	}
 	switch {
 	case t.Genuine() != nil, !derives(t, o.Envelope), t.Classification() < d.After:
-		d.hold(RuleDigest, handoff.ReasonTampered, "its translation does not derive from it")
+		d.withhold(RuleDigest, handoff.ReasonTampered, "its translation does not derive from it")
 		return envelope.Payload{}, handoff.Held
 	case t.Fresh(now) != nil:
-		d.hold(RuleExpiry, handoff.ReasonExpired, "its translation is not fresh")
+		d.withhold(RuleExpiry, handoff.ReasonExpired, "its translation is not fresh")
 		return envelope.Payload{}, handoff.Held
 	}
 	undeclassified := *g.Terms // an entry lowers what the producer made, and not what a model made of it
 	undeclassified.lower = nil
-	if x := undeclassified.Crossing(t.Classification(), c.Contract.Clearance, c.Contract.Callee); x.Held() {
+	if x := undeclassified.Admit(t.Classification(), c.Contract.Clearance, c.Contract.Callee); x.Held() {
 		d.refuse(&x)
 		return envelope.Payload{}, handoff.Held
 	}
 	if t.Classification() > c.Contract.MaxInput {
-		d.hold(RuleClearance, handoff.ReasonClearance, fmt.Sprintf("its translation is %v, and the contract lets %v through", t.Classification(), c.Contract.MaxInput))
+		d.withhold(RuleClearance, handoff.ReasonClearance, fmt.Sprintf("its translation is %v, and the contract lets %v through", t.Classification(), c.Contract.MaxInput))
 		return envelope.Payload{}, handoff.Held
 	}
 	d.After, d.replaced, d.Translated = t.Classification(), t, true
@@ -335,19 +335,19 @@ func derives(e, from *envelope.Envelope) bool {
 // finish redacts, breaks control tokens and cuts. An error holds.
 func (c *Compartment) finish(ctx context.Context, g *Grant, d *Ruling, p envelope.Payload, as task.Payload) error {
 	if c.Contract.toAgent() && p.Size() > MaxRedact {
-		d.holdValue(RuleSize, fmt.Sprintf("it has more than %d bytes, the most that can be checked", MaxRedact))
+		d.withholdValue(RuleSize, fmt.Sprintf("it has more than %d bytes, the most that can be checked", MaxRedact))
 		return nil
 	}
-	p, err := c.redacted(ctx, g, d, p)
+	p, err := c.redactPayload(ctx, g, d, p)
 	if err != nil {
 		d.Dropped = nil
-		d.holdValue(RuleRedact, "it could not be checked for secrets and personal data")
+		d.withholdValue(RuleRedact, "it could not be checked for secrets and personal data")
 		return fmt.Errorf("redact %s %q: %w", d.Source.Kind, d.Source.Name, err)
 	}
 	if c.Contract.toAgent() {
 		var ok bool
-		if p, d.Broken, ok = broken(p); !ok {
-			d.holdValue(RuleTokens, "its keys cannot be told apart once the control tokens in them are broken")
+		if p, d.Broken, ok = breakPayloadTokens(p); !ok {
+			d.withholdValue(RuleTokens, "its keys cannot be told apart once the control tokens in them are broken")
 			return nil
 		}
 		if t := g.Terms; t != nil && t.translation.active && !Instructs(g.Source, d.From) {
@@ -359,7 +359,7 @@ func (c *Compartment) finish(ctx context.Context, g *Grant, d *Ruling, p envelop
 		}
 		limit := g.limit(as)
 		if canonical, _ := p.JSON(); len(canonical) > limit { // structured values are never cut
-			d.holdValue(RuleStructuredSize, fmt.Sprintf("its structured value has more than %d bytes, the most that is delivered", limit))
+			d.withholdValue(RuleStructuredSize, fmt.Sprintf("its structured value has more than %d bytes, the most that is delivered", limit))
 			return nil
 		}
 		var from int
@@ -367,7 +367,7 @@ func (c *Compartment) finish(ctx context.Context, g *Grant, d *Ruling, p envelop
 			d.CutFrom, d.Truncated = max(d.CutFrom, from), true
 		}
 	}
-	d.Verdict, d.Rule, d.BytesAfter, d.crossing = handoff.Passed, cmp.Or(d.Rule, granting(d.Source)), p.Size(), p
+	d.Verdict, d.Rule, d.BytesAfter, d.delivered = handoff.Passed, cmp.Or(d.Rule, granting(d.Source)), p.Size(), p
 	return nil
 }
 
@@ -377,8 +377,8 @@ const (
 	RuleTokens handoff.Rule = "tokens" // its control tokens could not be broken
 )
 
-// hold rules that nothing crosses.
-func (d *Decision) hold(rule handoff.Rule, why handoff.Reason, detail string) {
+// withhold rules that nothing crosses.
+func (d *Decision) withhold(rule handoff.Rule, why handoff.Reason, detail string) {
 	d.Verdict, d.Rule, d.Reason, d.Detail = handoff.Held, rule, why, detail
 	d.Redacted, d.Revealed, d.Broken, d.CutFrom, d.Truncated, d.BytesAfter, d.Translated = nil, nil, 0, 0, false, 0, false
 	if d.Envelope != "" {
@@ -387,15 +387,15 @@ func (d *Decision) hold(rule handoff.Rule, why handoff.Reason, detail string) {
 	d.Kept, d.Entries, d.After = nil, nil, d.Before // nothing was lowered, endorsed or renewed for anybody
 }
 
-// holdValue does so because of more of the value than its label, of which the
+// withholdValue does so because of more of the value than its label, of which the
 // detail may tell.
-func (d *Decision) holdValue(rule handoff.Rule, detail string) {
-	d.hold(rule, handoff.ReasonRule, detail)
+func (d *Decision) withholdValue(rule handoff.Rule, detail string) {
+	d.withhold(rule, handoff.ReasonRule, detail)
 	d.byValue = true
 }
 
-// absent rules on a dependency without a result.
-func (d *Decision) absent(s task.Status) {
+// withholdAbsent rules on a dependency without a result.
+func (d *Decision) withholdAbsent(s task.Status) {
 	why := handoff.ReasonRule
 	switch s {
 	case task.Failed:
@@ -403,7 +403,7 @@ func (d *Decision) absent(s task.Status) {
 	case task.Skipped:
 		why = handoff.ReasonSkipped
 	}
-	d.hold(RuleStatus, why, "it has no result, its status is "+string(s))
+	d.withhold(RuleStatus, why, "it has no result, its status is "+string(s))
 }
 
 // topLevel lists what a held payload would have delivered: one path for each

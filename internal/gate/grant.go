@@ -33,7 +33,7 @@ type Grant struct {
 	// that paths of the grant and its terms name, and * for any other.
 	Names Namer
 
-	agreed    bool // in a handshake, so that selection holds
+	checked   bool // in a handshake, so that selection holds
 	selection pick.Selection
 }
 
@@ -67,10 +67,10 @@ var whole = []task.Path{task.Whole}
 // fewGrants is how many grants are searched one by one.
 const fewGrants = 16
 
-// agreed returns grants that share nothing with those given that could be
+// checkGrants returns grants that share nothing with those given that could be
 // changed, or a [*Refusal] of what the gate could not enforce: a grant of
 // nobody, and what is no path.
-func agreed(grants []Grant) ([]Grant, error) {
+func checkGrants(grants []Grant) ([]Grant, error) {
 	if len(grants) == 0 {
 		return nil, nil
 	}
@@ -84,11 +84,11 @@ func agreed(grants []Grant) ([]Grant, error) {
 			g.Paths = slices.Clone(g.Paths)
 		}
 		var err error
-		g.agreed = false
+		g.checked = false
 		if g.selection, err = g.selects(); err != nil {
 			return nil, &handoff.Refusal{Rule: RuleGrant, Reason: fmt.Sprintf("the grant of %s %q: %v", g.Source.Kind, g.Source.Name, err)}
 		}
-		g.Reveal, g.agreed = cloneReveal(g.Reveal), true
+		g.Reveal, g.checked = cloneReveal(g.Reveal), true
 	}
 	return out, nil
 }
@@ -101,7 +101,7 @@ func (g *Grant) needs() bool { return !isWhole(g.Paths) || &g.Paths[0] != &whole
 // selects returns what of a structured value crosses under the grant.
 func (g *Grant) selects() (pick.Selection, error) {
 	switch {
-	case g.agreed:
+	case g.checked:
 		return g.selection, nil
 	case len(g.Paths) == 0:
 		return pick.Selection{}, nil
@@ -115,7 +115,7 @@ func (g *Grant) selects() (pick.Selection, error) {
 
 // A Part is one piece of context as the label of a task counts it.
 type Part struct {
-	Classification label.Classification // what it crosses with, see [Terms.Crossing]
+	Classification label.Classification // what it crosses with, see [Terms.Admit]
 	Held           bool                 // it is certain not to cross
 	Optional       bool
 }

@@ -140,7 +140,7 @@ func TestRenewal(t *testing.T) {
 		c, o := under(t, p), offer(t, envelope.Text("x"), lives)
 		r, err := c.Decide(t.Context(), o, noon.Add(tt.at))
 		require.NoError(t, err)
-		require.Equal(t, tt.passes, r.Crosses(), "at %v", tt.at)
+		require.Equal(t, tt.passes, r.IsDelivered(), "at %v", tt.at)
 		require.Equal(t, tt.renewed, len(r.Entries) == 1, "at %v", tt.at)
 		if !tt.passes {
 			require.Equal(t, gate.RuleExpiry, r.Rule)
@@ -196,7 +196,7 @@ func TestSecretFlowsByARuleForThePairThatStatesAMode(t *testing.T) {
 			compartment := under(t, handoff.Policy{Rules: []handoff.PairRule{tt.rule}}, cleared(label.Secret))
 			o := offer(t, structured(t, `{"a":1}`), labelled(label.Secret))
 			r := decide(t, compartment, o)
-			require.Equal(t, tt.flows, r.Crosses(), r.Detail)
+			require.Equal(t, tt.flows, r.IsDelivered(), r.Detail)
 			require.Equal(t, label.Secret, r.After)
 			if !tt.flows {
 				require.Equal(t, handoff.ReasonRule, r.Reason)

@@ -204,7 +204,7 @@ func TestOnlyWhatIsCoveredCrosses(t *testing.T) {
 		p, need, o := drawPolicy(t), drawNeed(t), drawOffer(t)
 		r, crossed := ask(t, p, need, o)
 		delivered += len(numbers(t, crossed))
-		if !r.Crosses() {
+		if !r.IsDelivered() {
 			require.Zero(t, crossed)
 			return
 		}
@@ -302,7 +302,7 @@ func TestALowerLabelCrossesWhereAHigherDoes(t *testing.T) {
 		p.Rules = append(p.Rules, handoff.PairRule{From: handoff.Anyone, To: handoff.Anyone, Ceiling: new(levels().Draw(t, "ceiling"))})
 		terms, clearance := rulebook(t, p).Between("analyst", "writer"), levels().Draw(t, "clearance")
 		crosses := func(level label.Classification) bool {
-			x := terms.Crossing(level, clearance, "writer")
+			x := terms.Admit(level, clearance, "writer")
 			return !x.Held()
 		}
 		for level := label.Internal; level <= label.Secret; level++ {
@@ -327,7 +327,7 @@ func TestCrossingForetellsTheGate(t *testing.T) {
 			p.Rules = append(p.Rules, handoff.PairRule{From: handoff.Anyone, To: handoff.Anyone, Ceiling: new(levels().Draw(t, "ceiling"))})
 		}
 		level, clearance := levels().Draw(t, "level"), levels().Draw(t, "clearance")
-		x := rulebook(t, p).Between("analyst", "writer").Crossing(level, clearance, "writer")
+		x := rulebook(t, p).Between("analyst", "writer").Admit(level, clearance, "writer")
 		r := decide(t, under(t, p, cleared(clearance)), offer(t, structured(t, `{"a":{"b":1}}`), labelled(level)))
 		require.LessOrEqual(t, x.After, level, "nothing rises")
 		if r.Verdict == handoff.Minimized { // nothing that is labelled crosses, so the label does not count
@@ -342,7 +342,7 @@ func TestCrossingForetellsTheGate(t *testing.T) {
 		}
 		require.LessOrEqual(t, x.After, clearance)
 		require.Equal(t, x.Lowers != nil, x.After < level)
-		if r.Crosses() {
+		if r.IsDelivered() {
 			require.Equal(t, x.After, r.After, fmt.Sprint(p.Rules))
 		}
 	})

@@ -21,7 +21,7 @@ func (c *Compartment) narrow(g *Grant, s pick.Selection, p envelope.Payload, d *
 		by, line = handoff.Rule(l.Name), cmp.Or(l.Origin.String(), d.Line)
 	}
 	hold := func(why string) (envelope.Payload, handoff.Verdict) {
-		d.holdValue(by, why)
+		d.withholdValue(by, why)
 		d.Line = line
 		return envelope.Payload{}, handoff.Held
 	}

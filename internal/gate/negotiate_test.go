@@ -254,7 +254,7 @@ func TestCrossingWithoutAPolicy(t *testing.T) {
 	}
 	for _, tt := range tests {
 		for _, terms := range []*gate.Terms{nil, (*gate.Rulebook)(nil).Between("analyst", tt.callee), rulebook(t, handoff.Policy{}).Between("analyst", tt.callee)} {
-			x := terms.Crossing(tt.level, tt.most, tt.callee)
+			x := terms.Admit(tt.level, tt.most, tt.callee)
 			require.Equal(t, tt.rule, x.Rule, "%v", tt)
 			require.Equal(t, tt.why, x.Reason, "%v", tt)
 			require.Equal(t, tt.rule == "", x.Detail == "")

@@ -211,7 +211,7 @@ func TestTheOrderOfRulesDoesNotMatter(t *testing.T) {
 		cited     []gate.Citation
 		retells   string
 		delivers  string
-		crossings [4]gate.Crossing
+		crossings [4]gate.Admission
 		decision  gate.Decision
 		payload   envelope.Payload
 		redacted  string
@@ -221,13 +221,13 @@ func TestTheOrderOfRulesDoesNotMatter(t *testing.T) {
 		for _, from := range names {
 			for _, to := range names {
 				terms := b.Between(from, to)
-				v := view{mode: terms.Mode(), cited: terms.Cited(), retells: terms.Retells()}
+				v := view{mode: terms.Mode(), cited: terms.Cited(), retells: terms.Translates()}
 				v.rule, v.line = terms.Stated()
 				s, err := terms.Delivers([]task.Path{"/a/**", "/b/**", "/d"})
 				require.NoError(t, err)
 				v.delivers = s.String()
 				for i := range v.crossings {
-					v.crossings[i] = terms.Crossing(label.Public+label.Classification(i), label.Secret, to)
+					v.crossings[i] = terms.Admit(label.Public+label.Classification(i), label.Secret, to)
 				}
 				g := gate.WholeOf(upstream, "")
 				g.Terms = terms
@@ -238,7 +238,7 @@ func TestTheOrderOfRulesDoesNotMatter(t *testing.T) {
 				o := offer(t, structured(t, `{"a":{"x":"C-1 V-2","y":2,"ssn":3},"b":["1.2.3.4"],"c":4,"notes":5,"z":6}`), func(h *envelope.Header) { h.Producer, h.Classification = from, label.Internal })
 				r := decide(t, &compartment, o)
 				v.decision = r.Decision
-				if r.Crosses() {
+				if r.IsDelivered() {
 					s := seal(t, &compartment, o)
 					v.payload, v.redacted = s.Payload(), fmt.Sprint(s.Decision().Redacted)
 				}
@@ -396,7 +396,7 @@ func TestTermsForPeople(t *testing.T) {
 	require.Empty(t, none.Cited())
 	require.Nil(t, none.Declassifier())
 	require.Empty(t, none.Reveals())
-	require.Empty(t, none.Retells())
+	require.Empty(t, none.Translates())
 	require.Nil(t, none.Contradiction(nil))
 	rule, line := none.Stated()
 	require.Empty(t, string(rule)+line)
@@ -410,7 +410,7 @@ func TestTermsForPeople(t *testing.T) {
 		"parts only":                                         {Fields: []task.Path{"/a"}},
 	} {
 		terms := rulebook(t, exactly(handoff.PairRule{Translate: &with})).Between("analyst", "writer")
-		require.Equal(t, want, terms.Retells())
+		require.Equal(t, want, terms.Translates())
 	}
 	terms := rulebook(t, exactly(handoff.PairRule{Reveal: map[redact.Kind][]task.Path{"iban": {"/i"}, "card": {"/c"}}})).Between("analyst", "writer")
 	require.Equal(t, []redact.Kind{"card", "iban"}, terms.Reveals())

@@ -41,21 +41,21 @@ func (c *policyChecker) check() {
 	if !validMode(b.standard) {
 		c.add("", fmt.Sprintf("no mode is called %q", b.standard), suggestMode(b.standard), "default")
 	}
-	c.redaction("", handoff.Redaction(b.redact), "redact")
-	b.rules = make([]law, len(b.policy.Rules))
+	c.checkRedaction("", handoff.Redaction(b.redact), "redact")
+	b.rules = make([]compiledRule, len(b.policy.Rules))
 	for i := range b.policy.Rules {
-		c.rule(i)
+		c.checkRule(i)
 	}
-	c.entries()
-	c.together()
+	c.checkEntries()
+	c.makeRedactors()
 	for _, w := range b.by {
 		slices.SortFunc(w.cites, byRule)
 	}
 }
 
-// together makes the redactors of the policy as a whole, whose patterns may
+// makeRedactors makes the redactors of the policy as a whole, whose patterns may
 // not go together though each of them can be one.
-func (c *policyChecker) together() {
+func (c *policyChecker) makeRedactors() {
 	b := c.book
 	if c.unclear {
 		return
@@ -79,12 +79,12 @@ func suggestMode(m handoff.Mode) string {
 	return naming.Suggest(string(m), []string{string(handoff.Full), string(handoff.Scoped), string(handoff.Minimal)})
 }
 
-// rule reads one rule.
-func (c *policyChecker) rule(i int) {
+// checkRule reads one rule.
+func (c *policyChecker) checkRule(i int) {
 	b := c.book
 	r := &b.policy.Rules[i]
 	known := len(c.found)
-	subject := c.pair("", r.From, r.To, true, "rules", i)
+	subject := c.checkPair("", r.From, r.To, true, "rules", i)
 	if r.ID == "" {
 		r.ID = handoff.Rule(r.From + "→" + r.To)
 	}
@@ -94,7 +94,7 @@ func (c *policyChecker) rule(i int) {
 	add := func(message, hint string, tokens ...any) {
 		c.add(subject, message, hint, append([]any{"rules", i}, tokens...)...)
 	}
-	if own(r.ID) {
+	if isReserved(r.ID) {
 		add(takenName, takenHint, "name")
 	}
 	everybody := r.From == handoff.Anyone && r.To == handoff.Anyone
@@ -114,12 +114,12 @@ func (c *policyChecker) rule(i int) {
 		add("an empty allow list grants nothing", "write paths, or mode: minimal", "allow")
 	}
 	sound := len(c.found)
-	law := law{PairRule: *r, picked: pick.Everything(), blocks: pick.Everything()}
-	law.blocks = c.except(law.blocks, r.Block, subject, "rules", i, "block")
-	law.picked = law.blocks
+	rule := compiledRule{PairRule: *r, picked: pick.Everything(), blocks: pick.Everything()}
+	rule.blocks = c.except(rule.blocks, r.Block, subject, "rules", i, "block")
+	rule.picked = rule.blocks
 	if r.Mode == handoff.Scoped && r.Allow != nil {
-		law.picked = c.only(law.picked, r.Allow, subject, "rules", i, "allow")
-		if len(c.found) == sound && law.picked.Empty() {
+		rule.picked = c.only(rule.picked, r.Allow, subject, "rules", i, "allow")
+		if len(c.found) == sound && rule.picked.Empty() {
 			add("everything that it allows it also blocks", "let allow and block leave something, or write mode: minimal", "block")
 		}
 	}
@@ -132,18 +132,18 @@ func (c *policyChecker) rule(i int) {
 	if r.Mode == "" && len(r.Block) == 0 && r.Ceiling == nil && redaction(r.Redact).empty() && len(r.Reveal) == 0 && r.Translate == nil {
 		add("it says nothing", "give it a mode, allow, block, maxClassification, redact, reveal or translate")
 	}
-	c.redaction(subject, r.Redact, "rules", i, "redact")
-	c.reveal(r, subject, exact, i)
-	c.translation(r, subject, everybody, exact, i)
+	c.checkRedaction(subject, r.Redact, "rules", i, "redact")
+	c.checkReveal(r, subject, exact, i)
+	c.checkTranslation(r, subject, everybody, exact, i)
 	if exact {
-		c.pin(i, r)
+		c.addExact(i, r)
 	}
 	if len(c.found) > known {
 		return
 	}
-	b.rules[i] = law
+	b.rules[i] = rule
 	if !exact {
-		c.place(&b.rules[i])
+		c.addWildcard(&b.rules[i])
 	}
 }
 
@@ -158,8 +158,8 @@ func wordsOf(from, to string) string {
 	return ""
 }
 
-// pair checks the two names of a rule or an entry, and returns its subject.
-func (c *policyChecker) pair(name, from, to string, anyone bool, tokens ...any) string {
+// checkPair checks the two names of a rule or an entry, and returns its subject.
+func (c *policyChecker) checkPair(name, from, to string, anyone bool, tokens ...any) string {
 	subject := c.subject(from, to)
 	if name != "" {
 		subject = fmt.Sprintf("%q", name)

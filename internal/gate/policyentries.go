@@ -10,14 +10,14 @@ import (
 	"github.com/runteam/runteam/label"
 )
 
-// entries reads the declassifiers, endorsers and renewals.
-func (c *policyChecker) entries() {
+// checkEntries reads the declassifiers, endorsers and renewals.
+func (c *policyChecker) checkEntries() {
 	b, names := c.book, map[string]bool{}
 	named := func(list, name, reason string, i int) {
 		switch err := naming.CheckName(name); {
 		case err != nil:
 			c.add("", "name: "+err.Error(), "give it a name, which decisions and events show", list, i, "name")
-		case own(handoff.Rule(name)):
+		case isReserved(handoff.Rule(name)):
 			c.add(fmt.Sprintf("%q", name), takenName, takenHint, list, i, "name")
 		case names[name]:
 			c.add(fmt.Sprintf("%q", name), "another entry has this name", "give each a name of its own", list, i, "name")
@@ -35,8 +35,8 @@ func (c *policyChecker) entries() {
 	for i := range b.policy.Declassify {
 		d := &b.policy.Declassify[i]
 		named("declassify", d.Name, d.Reason, i)
-		c.pair(d.Name, d.From, d.To, false, "declassify", i)
-		c.lowers(d, i)
+		c.checkPair(d.Name, d.From, d.To, false, "declassify", i)
+		c.checkDeclassifier(d, i)
 		if first := b.lower[[2]string{d.From, d.To}]; first != nil {
 			twice("declassify", d.Name, d.From, d.To, first.Name, i)
 		}
@@ -45,7 +45,7 @@ func (c *policyChecker) entries() {
 	for i := range b.policy.Endorse {
 		e := &b.policy.Endorse[i]
 		named("endorse", e.Name, e.Reason, i)
-		c.pair(e.Name, e.From, e.To, false, "endorse", i)
+		c.checkPair(e.Name, e.From, e.To, false, "endorse", i)
 		if first := b.endorse[[2]string{e.From, e.To}]; first != nil {
 			twice("endorse", e.Name, e.From, e.To, first.Name, i)
 		}
@@ -54,7 +54,7 @@ func (c *policyChecker) entries() {
 	for i := range b.policy.Renew {
 		n := &b.policy.Renew[i]
 		named("renew", n.Name, n.Reason, i)
-		c.pair(n.Name, n.From, n.To, false, "renew", i)
+		c.checkPair(n.Name, n.From, n.To, false, "renew", i)
 		if n.TTL <= 0 {
 			c.add(fmt.Sprintf("%q", n.Name), "ttlMs must be at least 1", "write how long after its making the context may be read", "renew", i, "ttlMs")
 		}
@@ -65,9 +65,9 @@ func (c *policyChecker) entries() {
 	}
 }
 
-// lowers checks what a declassifier lets through, as far as that can be said
+// checkDeclassifier checks what a declassifier lets through, as far as that can be said
 // without a schema.
-func (c *policyChecker) lowers(d *handoff.Declassifier, i int) {
+func (c *policyChecker) checkDeclassifier(d *handoff.Declassifier, i int) {
 	subject := fmt.Sprintf("%q", d.Name)
 	if len(d.Paths) == 0 {
 		c.add(subject, "it names no path", "write the paths that are safe: [/path]", "declassify", i, "paths")

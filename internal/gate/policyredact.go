@@ -15,8 +15,8 @@ import (
 
 func (r redaction) empty() bool { return len(r.Kinds) == 0 && len(r.Patterns) == 0 }
 
-// redaction checks kinds and patterns, and remembers them.
-func (c *policyChecker) redaction(subject string, r handoff.Redaction, tokens ...any) {
+// checkRedaction checks kinds and patterns, and remembers them.
+func (c *policyChecker) checkRedaction(subject string, r handoff.Redaction, tokens ...any) {
 	if redaction(r).empty() {
 		return
 	}
@@ -65,8 +65,8 @@ func kindNamesOf(kinds []redact.Kind) []string {
 	return names
 }
 
-// reveal checks which kinds a rule lets cross in clear.
-func (c *policyChecker) reveal(r *handoff.PairRule, subject string, exact bool, i int) {
+// checkReveal checks which kinds a rule lets cross in clear.
+func (c *policyChecker) checkReveal(r *handoff.PairRule, subject string, exact bool, i int) {
 	if len(r.Reveal) == 0 {
 		return
 	}

@@ -13,15 +13,15 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// redacted takes secrets and personal data out of both parts, but for what the
+// redactPayload takes secrets and personal data out of both parts, but for what the
 // grant reveals.
-func (c *Compartment) redacted(ctx context.Context, g *Grant, d *Ruling, p envelope.Payload) (envelope.Payload, error) {
+func (c *Compartment) redactPayload(ctx context.Context, g *Grant, d *Ruling, p envelope.Payload) (envelope.Payload, error) {
 	r := standardRedactor(c.Contract.Callee)
 	if g.Terms != nil {
 		r = g.Terms.redactor
 	}
 	reveal := g.reveals(c.Contract.toAgent())
-	text, out, shown, err := worded(ctx, r, p.Text(), reveal)
+	text, out, shown, err := redactText(ctx, r, p.Text(), reveal)
 	if err != nil {
 		return envelope.Payload{}, err
 	}
@@ -57,10 +57,10 @@ func (c *Compartment) redacted(ctx context.Context, g *Grant, d *Ruling, p envel
 // and the line of a code fence with the short name of a language.
 var fence = regexp.MustCompile("^\\s*(?:```[A-Za-z0-9_+-]{0,10})?\\s*$")
 
-// worded redacts a text. One that is a strict JSON value, in a code fence or
+// redactText redacts a text. One that is a strict JSON value, in a code fence or
 // not, is redacted by its structure: names say what stands beside them, and
 // paths reveal. What is not redacted keeps its bytes.
-func worded(ctx context.Context, r *redact.Redactor, text string, reveal func(kind redact.Kind, path []string) bool) (string, redact.Counts, redact.Counts, error) {
+func redactText(ctx context.Context, r *redact.Redactor, text string, reveal func(kind redact.Kind, path []string) bool) (string, redact.Counts, redact.Counts, error) {
 	if strings.IndexAny(text, "{[") < 0 {
 		return r.TextRevealing(ctx, text, reveal)
 	}

@@ -33,9 +33,9 @@ func (r *Reply) tooLarge() bool {
 // and holds both forms of a result, which take a third more if encrypted.
 const mostShown = 7 << 20
 
-// Showable reports whether a result in the form for the caller is small enough to
+// FitsRecord reports whether a result in the form for the caller is small enough to
 // be kept beside the result itself: redaction can make a value longer.
-func Showable(text, structured string) bool {
+func FitsRecord(text, structured string) bool {
 	return jsonSize(text)+jsonSize(structured) <= mostShown
 }
 

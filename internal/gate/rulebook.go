@@ -22,8 +22,8 @@ type Rulebook struct {
 	standard handoff.Mode
 	defaults map[string]handoff.Mode // of agents, by name
 	exact    map[[2]string]int       // into rules
-	by       map[side]*bundle        // rules with Anyone on one side or both
-	rules    []law
+	by       map[side]*sideRules     // rules with Anyone on one side or both
+	rules    []compiledRule
 	lower    map[[2]string]*handoff.Declassifier
 	endorse  map[[2]string]*handoff.Endorser
 	renew    map[[2]string]*handoff.Renewal
@@ -47,26 +47,26 @@ type Party struct {
 // A side is where rules with Anyone match: by producer, by reader, or everywhere.
 type side struct{ from, to string }
 
-// A law is a rule with its paths read.
-type law struct {
+// A compiledRule is a rule with its paths read.
+type compiledRule struct {
 	handoff.PairRule
 	picked pick.Selection // Allow and Block
 	blocks pick.Selection // Block alone
 }
 
-// A bundle is what all rules of one side say together.
-type bundle struct {
-	states    bool // one of them states a mode
-	mode      handoff.Mode
-	deciding  *law // of the narrowest, the first by id
-	needs     bool // one of them is scoped without a list
-	selection pick.Selection
-	blocks    pick.Selection
-	ceiling   *law // of those with a ceiling, the lowest
-	narrowing *law // of those that take parts away whatever their mode, the first
-	redact    redaction
-	retells   []*handoff.Translation
-	cites     []Citation // by id
+// sideRules are what all rules of one side say together.
+type sideRules struct {
+	states       bool // one of them states a mode
+	mode         handoff.Mode
+	deciding     *compiledRule // of the narrowest, the first by id
+	needs        bool          // one of them is scoped without a list
+	selection    pick.Selection
+	blocks       pick.Selection
+	ceiling      *compiledRule // of those with a ceiling, the lowest
+	narrowing    *compiledRule // of those that take parts away whatever their mode, the first
+	redact       redaction
+	translations []*handoff.Translation
+	cites        []Citation // by id
 }
 
 // Compile checks a policy against those whom it may name, and returns it
@@ -75,7 +75,7 @@ type bundle struct {
 func Compile(p *handoff.Policy, parties []Party) (*Rulebook, error) {
 	own := clonePolicy(p)
 	b := &Rulebook{
-		standard: cmp.Or(own.Default, handoff.Full), defaults: map[string]handoff.Mode{}, exact: map[[2]string]int{}, by: map[side]*bundle{},
+		standard: cmp.Or(own.Default, handoff.Full), defaults: map[string]handoff.Mode{}, exact: map[[2]string]int{}, by: map[side]*sideRules{},
 		lower: map[[2]string]*handoff.Declassifier{}, endorse: map[[2]string]*handoff.Endorser{}, renew: map[[2]string]*handoff.Renewal{},
 		redact: redaction(own.Redact), policy: own, terms: map[[2]string]*Terms{}, redactors: map[string]*redact.Redactor{},
 	}

@@ -238,7 +238,7 @@ func TestRetelling(t *testing.T) {
 	c, o := under(t, p), offer(t, structured(t, `{"a":"from 10.1.2.3","mail":"a@example.com","notes":"CANARY","c":"CANARY"}`))
 	r := decide(t, c, o)
 	require.Equal(t, handoff.NeedsTranslation, r.Verdict)
-	asked, grant, err := c.Retelling(o, &r, noon)
+	asked, grant, err := c.TranslationOffer(o, &r, noon)
 	require.NoError(t, err)
 	k := c.Contract
 	k.Grants = []gate.Grant{grant}
@@ -251,12 +251,12 @@ func TestRetelling(t *testing.T) {
 
 	passed := decide(t, c, o)
 	for name, r := range map[string]*gate.Ruling{"nothing asked for": {}, "passed": &passed} {
-		_, _, err := c.Retelling(o, r, noon)
+		_, _, err := c.TranslationOffer(o, r, noon)
 		require.Error(t, err, name)
 	}
 	other := under(t, p, func(k *gate.Contract) { k.Session = "r1/t-down/2" })
-	_, _, err = other.Retelling(o, &r, noon)
+	_, _, err = other.TranslationOffer(o, &r, noon)
 	require.Error(t, err, "another contract")
-	_, _, err = c.Retelling(offer(t, envelope.Text("x")), &r, noon)
+	_, _, err = c.TranslationOffer(offer(t, envelope.Text("x")), &r, noon)
 	require.Error(t, err, "another envelope")
 }

@@ -54,7 +54,7 @@ func (c *Compartment) Seal(o *Offer, d *Ruling) (Sealed, error) {
 		return Sealed{}, &HeldError{Decision: d.Decision}
 	}
 	kept := d.Decision // apart from what crosses, since records of decisions are kept
-	s := Sealed{session: k.Session, source: o.Source, title: o.Title, assignee: o.Assignee, status: o.Status, as: form(o.As, d.crossing), payload: d.crossing, decision: &kept, passed: d.Verdict == handoff.Passed, to: d.To, task: d.Task, envelope: d.Envelope}
+	s := Sealed{session: k.Session, source: o.Source, title: o.Title, assignee: o.Assignee, status: o.Status, as: form(o.As, d.delivered), payload: d.delivered, decision: &kept, passed: d.Verdict == handoff.Passed, to: d.To, task: d.Task, envelope: d.Envelope}
 	if d.about != nil && s.passed {
 		s.trust, s.expiresAt, s.recast = d.trust, d.expires, d.recast
 		if o.Source.Kind == handoff.Message {
@@ -105,7 +105,7 @@ func (s *Sealed) Fresh(now time.Time) error {
 		return nil
 	}
 	d := *s.decision
-	d.hold(RuleExpiry, handoff.ReasonExpired, "it expired before it was sent")
+	d.withhold(RuleExpiry, handoff.ReasonExpired, "it expired before it was sent")
 	return &HeldError{Decision: d}
 }
 

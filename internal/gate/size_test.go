@@ -56,7 +56,7 @@ func TestOutlineTellsNothingOfTheValue(t *testing.T) {
 		Sizes: gate.Sizes{BytesBefore: 1 << 10, BytesAfter: 1 << 10},
 	}, o)
 
-	own := long.Delivered()
+	own := long.ForReader()
 	require.Empty(t, own.Dropped)
 	require.Empty(t, own.Unmatched)
 	require.False(t, own.TextDropped)
@@ -65,10 +65,10 @@ func TestOutlineTellsNothingOfTheValue(t *testing.T) {
 	require.Equal(t, long.Redacted, own.Redacted)
 	held := long
 	held.Verdict = handoff.Held
-	require.Equal(t, held.Outline(), held.Delivered())
+	require.Equal(t, held.Outline(), held.ForReader())
 	whole := *short
 	whole.Before = whole.After
-	require.Equal(t, whole, whole.Delivered())
+	require.Equal(t, whole, whole.ForReader())
 }
 
 // Requirement: G50.

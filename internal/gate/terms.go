@@ -37,7 +37,7 @@ type Terms struct {
 	lower   *handoff.Declassifier
 	endorse *handoff.Endorser
 	renew   *handoff.Renewal
-	laws    []Citation
+	cited   []Citation
 }
 
 // A translation is what the rules of a pair say together about translating what passes.
@@ -107,8 +107,8 @@ func (b *Rulebook) between(from, to string) *Terms {
 	states := false
 	if i, ok := b.exact[pair]; ok {
 		r := &b.rules[i]
-		t.laws = append(t.laws, r.citation())
-		states = t.exactly(r)
+		t.cited = append(t.cited, r.citation())
+		states = t.applyExact(r)
 		added = added.and(redaction(r.Redact))
 	}
 	for _, s := range [...]side{{from, handoff.Anyone}, {handoff.Anyone, to}, {handoff.Anyone, handoff.Anyone}} {
@@ -116,31 +116,31 @@ func (b *Rulebook) between(from, to string) *Terms {
 		if w == nil || to == handoff.User && s.to == handoff.Anyone {
 			continue
 		}
-		t.laws = append(t.laws, w.cites...)
+		t.cited = append(t.cited, w.cites...)
 		if !states && w.states {
-			t.compose(w)
+			t.applyWildcard(w)
 		}
 		t.selection = t.selection.And(w.blocks)
-		t.taken(w.narrowing)
-		t.bound(w.ceiling)
-		for _, with := range w.retells {
-			t.retell(with)
+		t.noteNarrowing(w.narrowing)
+		t.limitTo(w.ceiling)
+		for _, with := range w.translations {
+			t.addTranslation(with)
 		}
 		added = added.and(w.redact)
 	}
 	if !states && t.stated.Rule == "" {
-		t.fallBack(b)
+		t.applyDefaults(b)
 	}
 	t.redactor = b.redactorFor(to, added)
 	return t
 }
 
-// exactly takes in the rule for the pair, and reports whether it states a mode.
-func (t *Terms) exactly(r *law) bool {
+// applyExact applies the rule for the pair, and reports whether it states a mode.
+func (t *Terms) applyExact(r *compiledRule) bool {
 	t.reveal = r.Reveal
-	t.bound(r)
-	t.retell(r.Translate)
-	t.taken(r)
+	t.limitTo(r)
+	t.addTranslation(r.Translate)
+	t.noteNarrowing(r)
 	if r.Mode == "" {
 		t.selection = t.selection.And(r.blocks)
 		return false
@@ -151,8 +151,8 @@ func (t *Terms) exactly(r *law) bool {
 	return true
 }
 
-// compose narrows the mode to that of the rules with one Anyone.
-func (t *Terms) compose(w *bundle) {
+// applyWildcard narrows the mode to that of the rules with one Anyone.
+func (t *Terms) applyWildcard(w *sideRules) {
 	if t.stated.Rule == "" || narrower(t.mode, w.mode) != t.mode {
 		t.stated = w.deciding.citation()
 	}
@@ -160,20 +160,20 @@ func (t *Terms) compose(w *bundle) {
 	t.selection = t.selection.And(w.selection)
 }
 
-// taken notes a rule that takes parts away, unless one is noted already.
-func (t *Terms) taken(r *law) {
+// noteNarrowing notes a rule that takes parts away, unless one is noted already.
+func (t *Terms) noteNarrowing(r *compiledRule) {
 	if r != nil && r.narrows() && t.narrows.Rule == "" {
 		t.narrows = r.citation()
 	}
 }
 
 // narrows reports whether r takes parts away, whatever its mode.
-func (r *law) narrows() bool {
+func (r *compiledRule) narrows() bool {
 	return len(r.Block) > 0 || r.Translate != nil && (r.Translate.Fields != nil || len(r.Translate.Filter) > 0)
 }
 
-// bound lowers the ceiling to that of a rule.
-func (t *Terms) bound(r *law) {
+// limitTo lowers the ceiling to that of a rule.
+func (t *Terms) limitTo(r *compiledRule) {
 	if r != nil && r.Ceiling != nil && *r.Ceiling < t.ceiling {
 		t.ceiling, t.ceilingBy = *r.Ceiling, r.citation()
 	}
@@ -183,8 +183,8 @@ func byRule(a, b Citation) int {
 	return cmp.Or(cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.Line, b.Line))
 }
 
-// retell adds a translation to those that were stated before.
-func (t *Terms) retell(with *handoff.Translation) {
+// addTranslation adds a translation to those that were stated before.
+func (t *Terms) addTranslation(with *handoff.Translation) {
 	if with == nil {
 		return
 	}
@@ -212,9 +212,9 @@ func narrowed(s pick.Selection, err error) pick.Selection {
 	return s
 }
 
-// fallBack takes the mode from the defaults, which are for what agents make
+// applyDefaults takes the mode from the defaults, which are for what agents make
 // for agents.
-func (t *Terms) fallBack(b *Rulebook) {
+func (t *Terms) applyDefaults(b *Rulebook) {
 	if t.from == handoff.User || t.from == handoff.Coordinator || t.from == Runtime || t.to == handoff.User || t.to == handoff.Coordinator {
 		return
 	}
@@ -300,7 +300,7 @@ func (t *Terms) Cited() []Citation {
 	if t == nil {
 		return nil
 	}
-	return slices.Clone(t.laws)
+	return slices.Clone(t.cited)
 }
 
 // Declassifier returns the entry that may lower labels here, or nil.
@@ -345,9 +345,9 @@ func (t *Terms) Unendorsed() *handoff.Refusal {
 	return nil
 }
 
-// Retells describes how what crosses is retold, such as "excerpt of 500
+// Translates describes how what crosses is translated, such as "excerpt of 500
 // tokens"; empty if it is not.
-func (t *Terms) Retells() string {
+func (t *Terms) Translates() string {
 	switch {
 	case t == nil || !t.translation.active:
 		return ""
@@ -390,17 +390,17 @@ func (t *Terms) Contradiction(need []task.Path) *handoff.Refusal {
 	case err != nil:
 		return &handoff.Refusal{Rule: RuleGrant, Reason: err.Error()}
 	case t.mode == handoff.Minimal && need != nil:
-		return &handoff.Refusal{Rule: rule, Reason: fmt.Sprintf("it needs parts of what %s lets through by heading and status only", t.cited()), Hint: "leave need out, or change the rule"}
+		return &handoff.Refusal{Rule: rule, Reason: fmt.Sprintf("it needs parts of what %s lets through by heading and status only", t.ruleText()), Hint: "leave need out, or change the rule"}
 	case t.needs && need == nil:
-		return &handoff.Refusal{Rule: rule, Reason: fmt.Sprintf("%s is scoped without a list, so it grants nothing here", t.cited()), Hint: "write allow: [/path] in a rule for the pair, need: [/path] on the dependency, or mode: minimal"}
+		return &handoff.Refusal{Rule: rule, Reason: fmt.Sprintf("%s is scoped without a list, so it grants nothing here", t.ruleText()), Hint: "write allow: [/path] in a rule for the pair, need: [/path] on the dependency, or mode: minimal"}
 	case t.mode != handoff.Minimal && s.Empty():
-		return &handoff.Refusal{Rule: rule, Reason: fmt.Sprintf("nothing that it needs may cross by %s", t.cited()), Hint: "let need, allow and block leave something in common"}
+		return &handoff.Refusal{Rule: rule, Reason: fmt.Sprintf("nothing that it needs may cross by %s", t.ruleText()), Hint: "let need, allow and block leave something in common"}
 	}
 	return nil
 }
 
-// cited words the rule that states the mode, or else the first that takes parts away.
-func (t *Terms) cited() string {
+// ruleText names the rule that states the mode, or else the first that takes parts away.
+func (t *Terms) ruleText() string {
 	c := t.stated
 	if c.Rule == "" {
 		c = t.narrows

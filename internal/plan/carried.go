@@ -18,7 +18,7 @@ func takeResults(inputs []Input) []Input {
 		if in.Envelope == nil {
 			continue
 		}
-		text, h, err := gate.AsInput(in.Envelope, time.Time{})
+		text, h, err := gate.InputText(in.Envelope, time.Time{})
 		if err == nil && in.Text == "" {
 			in.Text = text
 		}

@@ -177,7 +177,7 @@ func (c *checker) checkInput(i int) {
 		if o.Replay != nil {
 			now = time.Time{} // a replay reads what its run read
 		}
-		if text, _, err := gate.AsInput(in.Envelope, now); err != nil {
+		if text, _, err := gate.InputText(in.Envelope, now); err != nil {
 			c.add(task.Problem{Pointer: at, Subject: subject, Message: "the result of an earlier run cannot be used: " + err.Error(), Hint: "run the task again, or give a text", Err: err})
 		} else if in.Text != text {
 			c.add(task.Problem{Pointer: at, Subject: subject, Message: "it has a Text and an Envelope", Hint: "leave one of them out", Err: task.ErrInvalid})

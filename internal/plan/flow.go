@@ -88,7 +88,7 @@ func (c *checker) propagate(judge bool) {
 type arrival struct {
 	gate.Part                      // with the highest label that it can cross with
 	least     label.Classification // that it crosses with, if it is required
-	crossing  gate.Crossing        // of the highest label that can come
+	crossing  gate.Admission       // of the highest label that can come
 	plain     bool                 // some label that can come crosses without a declassifier
 }
 
@@ -100,11 +100,11 @@ func (a *arrival) counts() bool { return !a.Optional || !a.Held }
 // not, or higher than the highest, which a declassifier lowers.
 func arriving(terms *gate.Terms, least, most label.Classification, optional bool, caps *gate.Capabilities) arrival {
 	clearance := caps.Clearance()
-	a := arrival{crossing: terms.Crossing(most, clearance, caps.Agent)}
+	a := arrival{crossing: terms.Admit(most, clearance, caps.Agent)}
 	a.plain = !a.crossing.Held() && a.crossing.Lowers == nil
 	a.Optional, a.Held, a.Classification = optional, a.crossing.Held(), a.crossing.After
 	if terms.Mode() == handoff.Minimal {
-		a.Optional, a.Held, a.Classification, a.least, a.crossing = true, true, label.Public, label.Public, gate.Crossing{}
+		a.Optional, a.Held, a.Classification, a.least, a.crossing = true, true, label.Public, label.Public, gate.Admission{}
 		return a
 	}
 	if a.Held && optional {
@@ -112,7 +112,7 @@ func arriving(terms *gate.Terms, least, most label.Classification, optional bool
 	}
 	lowest := a.Classification
 	for level := least; level < most; level++ {
-		if x := terms.Crossing(level, clearance, caps.Agent); !x.Held() {
+		if x := terms.Admit(level, clearance, caps.Agent); !x.Held() {
 			a.Classification, lowest = a.Classification.Join(x.After), min(lowest, x.After)
 			a.Held, a.plain = a.Held && !optional, a.plain || x.Lowers == nil
 		}

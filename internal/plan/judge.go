@@ -98,7 +98,7 @@ func (p *Plan) Declassified(i int) bool {
 		return false // nobody asks
 	}
 	lowers := func(c *gate.Capabilities) bool {
-		x := p.Roster().Terms(t.Assignee, c.Agent).Crossing(p.Labels[i], c.Clearance(), c.Agent)
+		x := p.Roster().Terms(t.Assignee, c.Agent).Admit(p.Labels[i], c.Clearance(), c.Agent)
 		return x.Held() || x.Lowers != nil && x.After <= produces
 	}
 	ways := 0

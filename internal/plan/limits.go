@@ -122,20 +122,20 @@ func (c *checker) checkPromptSize(ctx context.Context, i int, reported []bool, k
 			known[key] = d
 		}
 		switch {
-		case d.Crosses() && !d.Truncated:
+		case d.IsDelivered() && !d.Truncated:
 			if fixed += d.BytesAfter; !d.InPart {
 				fixed, texts = fixed-d.BytesAfter, append(texts, d.BytesAfter)
 			}
 			continue
-		case d.Crosses() && in.Cut:
+		case d.IsDelivered() && in.Cut:
 			texts = append(texts, limit)
 			continue
-		case !d.Crosses() && d.Rule != gate.RuleSize && d.Rule != gate.RuleStructuredSize:
+		case !d.IsDelivered() && d.Rule != gate.RuleSize && d.Rule != gate.RuleStructuredSize:
 			continue // whatever withholds it has been reported
 		}
 		reported[k] = true
 		hint := "grant the parts that the task needs with need, raise maxContextBytes, or let the input be cut with cut: true"
-		if !d.Crosses() {
+		if !d.IsDelivered() {
 			hint = "grant smaller parts with need, raise maxContextBytes, or split the input"
 		}
 		if limit = min(limit, gate.MaxRedact); limit == gate.MaxRedact {

@@ -44,7 +44,7 @@ func (c *checker) checkLoweredOutside() {
 	for i := range c.plan.Graph.Len() {
 		t := c.plan.Graph.Task(i)
 		for k := range readers {
-			x := c.team.Terms(t.Assignee, readers[k].Agent).Crossing(c.plan.Labels[i], readers[k].Clearance(), readers[k].Agent)
+			x := c.team.Terms(t.Assignee, readers[k].Agent).Admit(c.plan.Labels[i], readers[k].Clearance(), readers[k].Agent)
 			if x.Lowers != nil {
 				c.bounded(x.Lowers, c.plan.Schemas[i], fmt.Sprintf("the result of %q", t.Title))
 			}

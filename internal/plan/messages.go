@@ -16,8 +16,8 @@ import (
 
 // MessageCrossing is what becomes of a message of some label on its way to a reader. Its
 // text was held to no schema, so only an entry with unsafeText lowers it.
-func (t *Roster) MessageCrossing(from string, level label.Classification, to *gate.Capabilities) gate.Crossing {
-	x := t.Terms(from, to.Agent).Crossing(level, to.Clearance(), to.Agent)
+func (t *Roster) MessageCrossing(from string, level label.Classification, to *gate.Capabilities) gate.Admission {
+	x := t.Terms(from, to.Agent).Admit(level, to.Clearance(), to.Agent)
 	if d := x.Lowers; d != nil && !d.UnsafeText && !x.Held() {
 		x.After, x.Lowers, x.Rule, x.Reason = level, nil, handoff.Rule(d.Name), handoff.ReasonRule
 		x.Detail = fmt.Sprintf("it is %v, %q may see %v, and %q lowers only the validated parts of a result", level, to.Agent, to.Clearance(), d.Name)

@@ -136,7 +136,7 @@ type PlannedUser struct {
 // userSees reports whether the caller is cleared for the result of a task.
 func (p *Plan) userSees(i int) bool {
 	terms := p.Roster().Terms(p.Graph.Task(i).Assignee, handoff.User)
-	x := terms.Crossing(p.Labels[i], *p.Options().UserAccepts, handoff.User)
+	x := terms.Admit(p.Labels[i], *p.Options().UserAccepts, handoff.User)
 	return !x.Held() && (PassesAsText(terms) || p.Schemas[i] != nil && terms.Mode() != handoff.Minimal)
 }
 
@@ -227,7 +227,7 @@ func (r *Reading) govern(g *gate.Grant, need []task.Path, a arrival) {
 	t := g.Terms
 	r.Mode, r.Arrives, r.ByTask = t.Mode(), a.Classification, need != nil
 	r.Rule, r.Line = t.Stated()
-	r.Rules, r.Reveals, r.Retold = t.Cited(), t.Reveals(), t.Retells()
+	r.Rules, r.Reveals, r.Retold = t.Cited(), t.Reveals(), t.Translates()
 	if s, err := t.Delivers(need); err == nil && !s.Whole() && r.Mode != handoff.Minimal {
 		r.Delivers = s.String()
 	}

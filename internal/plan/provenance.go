@@ -31,10 +31,10 @@ func (c *checker) checkProvenance(i int, s *task.Spec) {
 			add("provenance: "+err.Error(), "write one clean line, or leave it out", "provenance")
 		}
 	}
-	if err := gate.Harmless(s.Title); err != nil {
+	if err := gate.CheckUnfenced(s.Title); err != nil {
 		add("its planned title: "+err.Error(), own, "title")
 	}
-	if err := gate.Harmless(s.Role); err != nil {
+	if err := gate.CheckUnfenced(s.Role); err != nil {
 		add("its planned role: "+err.Error(), own, "role")
 	}
 }

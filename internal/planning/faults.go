@@ -43,7 +43,7 @@ func fault(p task.Problem) string {
 	}
 	for _, subject := range [...]string{p.Subject, short} {
 		p.Subject = subject
-		if line := oneLine(p.Error(), maxFaultLine); gate.Harmless(line) == nil {
+		if line := oneLine(p.Error(), maxFaultLine); gate.CheckUnfenced(line) == nil {
 			return line
 		}
 	}

@@ -39,7 +39,7 @@ func (r *reader) words(line, key string) {
 	}
 	if at, opener := prompt.Opener(line); at > 0 {
 		r.bad(task.ErrInvalid, fmt.Sprintf("%s: it begins with %q, as only a prompt's own lines may", key, opener), "word it differently", key)
-	} else if err := gate.Harmless(line); err != nil {
+	} else if err := gate.CheckUnfenced(line); err != nil {
 		r.bad(err, fmt.Sprintf("%s: %v", key, err), "word it differently", key)
 	}
 }

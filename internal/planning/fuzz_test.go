@@ -69,7 +69,7 @@ func requireTellable(t *testing.T, err error) {
 	lines := strings.Split(planning.Faults(problems), "\n")
 	require.Len(t, lines, min(len(problems), planning.MaxFaults+1))
 	for _, line := range lines {
-		require.NoError(t, gate.Harmless(line))
+		require.NoError(t, gate.CheckUnfenced(line))
 		require.LessOrEqual(t, utf8.RuneCountInString(line), 402)
 	}
 }
@@ -88,7 +88,7 @@ func requireKeeps(t *testing.T, specs []task.Spec, r planning.Rules) {
 			require.Contains(t, r.Inputs, u.Name)
 		}
 		for _, words := range []string{s.Title, s.Role} {
-			require.NoError(t, gate.Harmless(words))
+			require.NoError(t, gate.CheckUnfenced(words))
 			line, _ := prompt.Opener(words)
 			require.Zero(t, line)
 		}

@@ -77,7 +77,7 @@ func summary(a *Agent) string {
 // shown returns a text as the manifest may show it, or nothing.
 func shown(text string) string {
 	line := oneLine(text, len(text))
-	if gate.Harmless(line) != nil { // asked before the cut, which may leave half a secret
+	if gate.CheckUnfenced(line) != nil { // asked before the cut, which may leave half a secret
 		return ""
 	}
 	return cut(line, maxSummary)

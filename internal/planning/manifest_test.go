@@ -121,7 +121,7 @@ func TestManifestShowsHarmlessLinesOnly(t *testing.T) {
 		require.LessOrEqual(t, len(got.Capabilities), 20)
 		require.LessOrEqual(t, len(got.Tools), 24)
 		for _, line := range append(append([]string{got.Model, got.RoleSummary}, got.Capabilities...), got.Tools...) {
-			require.NoError(t, gate.Harmless(line), "%q", line)
+			require.NoError(t, gate.CheckUnfenced(line), "%q", line)
 			require.Equal(t, strings.TrimSpace(line), line)
 			require.LessOrEqual(t, utf8.RuneCountInString(line), 140)
 		}

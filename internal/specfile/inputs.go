@@ -126,7 +126,7 @@ func (r inputReader) earlier(name, run, result string, f *fields, src *source, a
 			report(ErrInvalid, "write the whole ID: "+e.Header().Run, fmt.Sprintf("run: %s is only the beginning of the ID of a run", quote(run)))
 			return nil, ""
 		}
-		text, _, err = gate.AsInput(e, time.Time{}) // the team refuses one that has expired
+		text, _, err = gate.InputText(e, time.Time{}) // the team refuses one that has expired
 	}
 	if err != nil {
 		hint := "give the input with --input " + name + "=FILE, or name another result"

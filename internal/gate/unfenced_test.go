@@ -14,7 +14,7 @@ import (
 func TestHarmlessWords(t *testing.T) {
 	t.Parallel()
 	for _, fine := range []string{"", "Write the report", "Élodie's 2nd task (draft): a < b", "### heading", "שלום", "[1]", "<html>", "👩\u200d🚀", "[REDACTED:token]"} {
-		require.NoError(t, gate.Harmless(fine), "%q", fine)
+		require.NoError(t, gate.CheckUnfenced(fine), "%q", fine)
 	}
 	for line, says := range map[string]string{
 		"two\nlines":                          "line break (U+000A) at byte 3",
@@ -25,14 +25,14 @@ func TestHarmlessWords(t *testing.T) {
 		"my key is " + fakeToken:              "a secret or personal data is in it (token)",
 		"https://x:" + "pw12345@example.com/": "a secret or personal data is in it (password)",
 	} {
-		err := gate.Harmless(line)
-		require.ErrorIs(t, err, gate.ErrHarmful, "%q", line)
+		err := gate.CheckUnfenced(line)
+		require.ErrorIs(t, err, gate.ErrUnfenced, "%q", line)
 		require.ErrorContains(t, err, says)
 		require.NotContains(t, err.Error(), line)
 	}
-	require.ErrorIs(t, gate.Harmless("\r"), naming.ErrLine)
+	require.ErrorIs(t, gate.CheckUnfenced("\r"), naming.ErrLine)
 	for _, token := range controlTokens {
-		err := gate.Harmless("Write " + token + " now")
+		err := gate.CheckUnfenced("Write " + token + " now")
 		require.ErrorContains(t, err, "a control token of a chat template is in it")
 		require.NotContains(t, err.Error(), token)
 	}
@@ -42,7 +42,7 @@ func TestHarmlessWords(t *testing.T) {
 func TestHarmlessNeverQuotesASecret(t *testing.T) {
 	t.Parallel()
 	for _, line := range []string{fakeToken, "<|" + fakeToken + "|>", fakeToken + "\n", "\x00" + fakeToken, "\xff" + fakeToken} {
-		err := gate.Harmless(line)
+		err := gate.CheckUnfenced(line)
 		require.Error(t, err)
 		require.NotContains(t, err.Error(), fakeToken)
 	}
@@ -55,7 +55,7 @@ func TestHarmlessWordsNeedNoGate(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		line := strings.Join(rapid.SliceOfN(pieces, 0, 6).Draw(t, "pieces"), "")
 		changed := text(t, line).Payload().Text() != line
-		err := gate.Harmless(line)
+		err := gate.CheckUnfenced(line)
 		require.Equal(t, changed || naming.CheckLine(line) != nil, err != nil, "%v", err)
 	})
 }

@@ -9,24 +9,24 @@ import (
 	"github.com/runteam/runteam/redact"
 )
 
-// ErrHarmful reports words that no prompt may show without a fence.
-var ErrHarmful = errors.New("may not stand unfenced")
+// ErrUnfenced reports words that no prompt may show without a fence.
+var ErrUnfenced = errors.New("may not stand unfenced")
 
-// Harmless reports why short words that will stand in a prompt without a
+// CheckUnfenced reports why short words that will stand in a prompt without a
 // fence, such as a planned title or a role, may not: they are not one clean
 // line ([naming.ErrLine]), or the gate would have to break a control token of a
 // chat template in them or redact a secret or personal data. The error says which, and never
-// quotes the words. It wraps [ErrHarmful].
-func Harmless(line string) error {
+// quotes the words. It wraps [ErrUnfenced].
+func CheckUnfenced(line string) error {
 	if err := naming.CheckLine(line); err != nil {
-		return fmt.Errorf("%w: %w", ErrHarmful, err)
+		return fmt.Errorf("%w: %w", ErrUnfenced, err)
 	}
 	if _, n := breakTokens(line); n > 0 {
-		return fmt.Errorf("%w: a control token of a chat template is in it", ErrHarmful)
+		return fmt.Errorf("%w: a control token of a chat template is in it", ErrUnfenced)
 	}
 	_, counts, err := redact.Default().Text(line)
 	if err != nil {
-		return fmt.Errorf("%w: it cannot be checked for secrets: %w", ErrHarmful, err)
+		return fmt.Errorf("%w: it cannot be checked for secrets: %w", ErrUnfenced, err)
 	}
 	if len(counts) == 0 {
 		return nil
@@ -35,5 +35,5 @@ func Harmless(line string) error {
 	for _, kind := range counts.Kinds() {
 		kinds = append(kinds, string(kind))
 	}
-	return fmt.Errorf("%w: a secret or personal data is in it (%s)", ErrHarmful, strings.Join(kinds, ", "))
+	return fmt.Errorf("%w: a secret or personal data is in it (%s)", ErrUnfenced, strings.Join(kinds, ", "))
 }

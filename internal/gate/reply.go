@@ -120,7 +120,7 @@ func refusal(rule handoff.Rule, reason string) *handoff.Refusal {
 
 // refused holds a reply for a reason, and returns it as GateInbound does.
 func (d *Decision) refused(r *handoff.Refusal) (*envelope.Envelope, Decision, error) {
-	d.hold(r.Rule, handoff.ReasonRule, r.Reason)
+	d.withhold(r.Rule, handoff.ReasonRule, r.Reason)
 	return nil, *d, d.Err()
 }
 

@@ -6,16 +6,16 @@ import (
 	"github.com/runteam/runteam/handoff"
 )
 
-// ownRules are the names that decisions bear where no rule of a policy decided.
-var ownRules = []handoff.Rule{
+// reservedRules are the names that decisions bear where no rule of a policy decided.
+var reservedRules = []handoff.Rule{
 	RuleClearance, RuleProduces, RuleTags, RuleSession, RuleGrant,
 	RuleDependsOn, RuleUses, RuleResult, RuleMemory, RuleMessage, RuleGoal, RuleRoster, RulePlan, RuleFault, RuleDraft, RuleDigested,
 	RuleContract, RuleExpiry, RuleDigest, RuleSecret, RuleSize, RuleStructuredSize, RulePayload, RuleStatus, RuleClaim, RuleSchema, RuleReplySize, RuleHops,
 	RuleRedact, RuleTokens, RuleDefault, RuleAgentDefault,
 }
 
-// own reports whether the gate itself decides under this name, so that nothing
+// isReserved reports whether the gate itself decides under this name, so that nothing
 // of a policy may have it: a record would say that the gate had ruled.
-func own(r handoff.Rule) bool { return slices.Contains(ownRules, r) }
+func isReserved(r handoff.Rule) bool { return slices.Contains(reservedRules, r) }
 
 const takenName, takenHint = "the gate itself uses this name", "choose another name, which records can tell from the gate's"

@@ -8,25 +8,25 @@ import (
 	"github.com/runteam/runteam/internal/jsonvalue"
 )
 
-// Keep returns a result in the form in which it is stored, to be taken again
-// with [Again].
-func Keep(e *envelope.Envelope) *envelope.Record {
+// RecordOf returns a result in the form in which it is stored, to be taken again
+// with [Reissue].
+func RecordOf(e *envelope.Envelope) *envelope.Record {
 	r := e.Record()
 	return &r
 }
 
-// Shows reports whether the caller reads a stored result as it is: its text, or
+// IsShownWhole reports whether the caller reads a stored result as it is: its text, or
 // its structured part in its place, and its structured part.
-func Shows(r *envelope.Record, text, structured string) bool {
+func IsShownWhole(r *envelope.Record, text, structured string) bool {
 	return text == cmp.Or(r.Text, string(r.JSON)) && structured == string(r.JSON)
 }
 
-// Again returns the reply that a stored result was, for [Compartment.GateInbound]
+// Reissue returns the reply that a stored result was, for [Compartment.GateInbound]
 // to issue it anew: at least as sensitive as it was, and with no longer life.
 // The error says why nobody can rely on it any more: it does not match its
 // digest or, by now, has expired. At a zero time nothing has expired, and the
 // life of what is issued anew does not depend on that of the result.
-func Again(r *envelope.Record, now time.Time) (Reply, *envelope.Envelope, error) {
+func Reissue(r *envelope.Record, now time.Time) (Reply, *envelope.Envelope, error) {
 	e, err := r.Envelope()
 	if err == nil {
 		err = e.Genuine()
@@ -48,12 +48,12 @@ func Again(r *envelope.Record, now time.Time) (Reply, *envelope.Envelope, error)
 	return reply, e, err
 }
 
-// AsInput returns the text of a result of an earlier run, and its header, for a
+// InputText returns the text of a result of an earlier run, and its header, for a
 // run that takes the result as an input: its canonical JSON if it has a
 // structured part, else its text. The error says why the result cannot be
 // relied on: it does not match its digest or, by now, has expired. At a zero
 // time nothing has expired.
-func AsInput(e *envelope.Envelope, now time.Time) (string, envelope.Header, error) {
+func InputText(e *envelope.Envelope, now time.Time) (string, envelope.Header, error) {
 	err := e.Genuine()
 	if err == nil && !now.IsZero() {
 		err = e.Fresh(now)

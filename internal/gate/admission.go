@@ -7,10 +7,10 @@ import (
 	"github.com/runteam/runteam/label"
 )
 
-// A Crossing is what would become of a value of some label on an edge,
+// A Admission is what would become of a value of some label on an edge,
 // whatever the value is: what a static check asks beforehand, and the gate
 // about each value.
-type Crossing struct {
+type Admission struct {
 	After  label.Classification  // the label that it would cross with
 	Lowers *handoff.Declassifier // the entry that lowers it to After; nil if none does
 
@@ -22,15 +22,15 @@ type Crossing struct {
 }
 
 // Held reports whether a value of this label is certain not to cross.
-func (c *Crossing) Held() bool { return c.Rule != "" }
+func (c *Admission) Held() bool { return c.Rule != "" }
 
-// Crossing rules on the label of a value for a reader with this clearance.
+// Admission rules on the label of a value for a reader with this clearance.
 //
 // A value that would be held is lowered by the declassifier of the pair, if there
 // is one: above the clearance, above the ceiling of a rule, and if it is secret and
 // no rule is for the exact pair. So where a label crosses, every lower one does.
-func (t *Terms) Crossing(level, clearance label.Classification, to string) Crossing {
-	c := Crossing{After: level}
+func (t *Terms) Admit(level, clearance label.Classification, to string) Admission {
+	c := Admission{After: level}
 	named := to == handoff.User || t != nil && t.exact // a rule for the exact pair, or the caller, who is no model
 	if t != nil && t.lower != nil && t.lower.LowerTo < level && (level > min(clearance, t.ceiling) || level == label.Secret && !named) {
 		c.After, c.Lowers = t.lower.LowerTo, t.lower

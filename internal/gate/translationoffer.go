@@ -10,13 +10,13 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// Retelling returns the offer and the grant for the call that translates an
+// TranslationOffer returns the offer and the grant for the call that translates an
 // offer about which d is [NeedsTranslation]: what grant and block have left of
 // it, for the reader of the same contract, under the same ceiling and
 // redaction. What is left keeps the label of the original, and the declassifier
 // that lowered the original lowers it again for this reader: a viewer below the
 // label sees neither.
-func (c *Compartment) Retelling(o *Offer, d *Ruling, now time.Time) (Offer, Grant, error) {
+func (c *Compartment) TranslationOffer(o *Offer, d *Ruling, now time.Time) (Offer, Grant, error) {
 	if c == nil || o == nil || d == nil {
 		return Offer{}, Grant{}, errNothing
 	}
@@ -35,9 +35,9 @@ func (c *Compartment) Retelling(o *Offer, d *Ruling, now time.Time) (Offer, Gran
 	if err != nil {
 		return Offer{}, Grant{}, err
 	}
-	retold := *o
-	retold.Envelope, retold.Translated, retold.Optional, retold.Status = left, nil, false, o.Status
-	retold.As = task.Output
+	translated := *o
+	translated.Envelope, translated.Translated, translated.Optional, translated.Status = left, nil, false, o.Status
+	translated.As = task.Output
 	terms := *g.Terms
 	terms.selection, terms.needs, terms.mode = pick.Everything(), false, handoff.Full
 	terms.translation = translation{}
@@ -47,7 +47,7 @@ func (c *Compartment) Retelling(o *Offer, d *Ruling, now time.Time) (Offer, Gran
 		whole.Paths, whole.UnsafeText = []task.Path{task.Whole}, true
 		terms.lower = &whole
 	}
-	return retold, Grant{Source: o.Source, Paths: whole, Line: g.Line, Terms: &terms, Reveal: g.Reveal, MaxBytes: g.MaxBytes}, nil
+	return translated, Grant{Source: o.Source, Paths: whole, Line: g.Line, Terms: &terms, Reveal: g.Reveal, MaxBytes: g.MaxBytes}, nil
 }
 
 // leftOf names the envelope of what grant and block have left of another one.

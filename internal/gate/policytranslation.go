@@ -7,8 +7,8 @@ import (
 	"github.com/runteam/runteam/internal/pick"
 )
 
-// translation checks how a rule wants its context retold.
-func (c *policyChecker) translation(r *handoff.PairRule, subject string, everybody, exact bool, i int) {
+// checkTranslation checks how a rule wants its context translated.
+func (c *policyChecker) checkTranslation(r *handoff.PairRule, subject string, everybody, exact bool, i int) {
 	t := r.Translate
 	if t == nil {
 		return

@@ -9,9 +9,9 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// pin files a rule under the one pair that it is for, also one in which
+// addExact files a rule under the one pair that it is for, also one in which
 // something else is wrong.
-func (c *policyChecker) pin(i int, r *handoff.PairRule) {
+func (c *policyChecker) addExact(i int, r *handoff.PairRule) {
 	pair := [2]string{r.From, r.To}
 	first, twice := c.book.exact[pair]
 	switch {
@@ -34,19 +34,19 @@ func where(other, own task.Position, i int) string {
 	return fmt.Sprintf("in line %d", other.Line)
 }
 
-// place files a rule under the side that it is for.
-func (c *policyChecker) place(r *law) {
+// addWildcard files a rule under the side that it is for.
+func (c *policyChecker) addWildcard(r *compiledRule) {
 	b := c.book
 	at := side{r.From, r.To}
 	w := b.by[at]
 	if w == nil {
-		w = &bundle{selection: pick.Everything(), blocks: pick.Everything(), mode: handoff.Full}
+		w = &sideRules{selection: pick.Everything(), blocks: pick.Everything(), mode: handoff.Full}
 		b.by[at] = w
 	}
 	w.cites = append(w.cites, r.citation())
 	w.redact, w.blocks = w.redact.and(redaction(r.Redact)), w.blocks.And(r.blocks)
 	if r.Translate != nil {
-		w.retells = append(w.retells, r.Translate)
+		w.translations = append(w.translations, r.Translate)
 	}
 	if r.lowerCeiling(w.ceiling) {
 		w.ceiling = r
@@ -66,16 +66,16 @@ func (c *policyChecker) place(r *law) {
 }
 
 // citation names r, and where it is written.
-func (r *law) citation() Citation { return Citation{r.ID, r.Origin.String()} }
+func (r *compiledRule) citation() Citation { return Citation{r.ID, r.Origin.String()} }
 
 // before orders rules that say the same, so that their order in a file does not matter.
-func (r *law) before(other *law) bool {
+func (r *compiledRule) before(other *compiledRule) bool {
 	return cmp.Or(cmp.Compare(r.ID, other.ID), cmp.Compare(r.Origin.String(), other.Origin.String())) < 0
 }
 
 // lowerCeiling reports whether r has a ceiling that is lower than that of
 // another rule, or as low and r comes first.
-func (r *law) lowerCeiling(than *law) bool {
+func (r *compiledRule) lowerCeiling(than *compiledRule) bool {
 	switch {
 	case r.Ceiling == nil:
 		return false

@@ -24,9 +24,9 @@ var tokens = []string{
 // longestName bounds the name inside <|name|>.
 const longestName = 64
 
-// broken makes chat-template tokens harmless in both parts and counts them. It
+// breakPayloadTokens makes chat-template tokens harmless in both parts and counts them. It
 // is not ok if the structured part has a key that another one becomes.
-func broken(p envelope.Payload) (_ envelope.Payload, n int, ok bool) {
+func breakPayloadTokens(p envelope.Payload) (_ envelope.Payload, n int, ok bool) {
 	text, n := breakTokens(p.Text())
 	if n > 0 {
 		p = p.WithText(text)
