@@ -63,16 +63,18 @@ var arrows = []struct {
 	{"internal/journaltest", "label task envelope handoff prompt event internal/audit internal/trace internal/journal llm internal/record internal/gate"},
 	{"journal", "envelope internal/record internal/journal"},
 	{"internal/flow", "internal/naming label task internal/pick handoff"},
-	{"messagebus", "internal/naming label task envelope"},
-	{"sharedmem", "internal/naming task envelope"},
-	{"sharedmem/storetest", "label envelope sharedmem"},
+	{"internal/mailbox", "internal/naming label task envelope"},
+	{"messagebus", "envelope internal/mailbox"},
+	{"internal/teammemory", "internal/naming task envelope"},
+	{"sharedmem", "task envelope internal/teammemory"},
+	{"sharedmem/storetest", "label task envelope sharedmem"},
 	{"internal/schema", "internal/naming internal/oneline internal/pick task internal/jsonvalue"},
 	{"agent", "internal/supervise internal/tokencount internal/callinfo internal/endpoint internal/oneline label envelope prompt llm llm/limit internal/schema internal/jsonvalue"},
 	{"internal/planning", "internal/naming label task prompt internal/gate internal/jsonvalue"},
 	{"synth", "task internal/planning"},
 	{"internal/codes", ""},
-	{"internal/plan", "internal/naming internal/endpoint label redact task internal/pick envelope handoff prompt internal/record internal/assign messagebus sharedmem agent internal/planning internal/flow llm internal/gate internal/graph internal/schema internal/jsonvalue"},
-	{"internal/engine", "label internal/oneline internal/callwait llm internal/callinfo internal/supervise redact internal/naming task internal/graph internal/jsonvalue envelope internal/readyqueue queue handoff internal/gate prompt event internal/assign internal/record internal/flow messagebus sharedmem internal/schema agent internal/planning internal/codes internal/plan"},
+	{"internal/plan", "internal/naming internal/endpoint label redact task internal/pick envelope handoff prompt internal/record internal/assign internal/mailbox internal/teammemory agent internal/planning internal/flow llm internal/gate internal/graph internal/schema internal/jsonvalue"},
+	{"internal/engine", "label internal/oneline internal/callwait llm internal/callinfo internal/supervise redact internal/naming task internal/graph internal/jsonvalue envelope internal/readyqueue queue handoff internal/gate prompt event internal/assign internal/record internal/flow internal/mailbox internal/teammemory internal/schema agent internal/planning internal/codes internal/plan"},
 	{"team", "label llm internal/naming task envelope handoff prompt event internal/assign internal/flow messagebus sharedmem agent internal/planning internal/record internal/plan internal/engine"},
 	{"internal/specfile", "internal/connection internal/plan internal/naming label llm llm/limit redact task internal/pick envelope handoff internal/assign internal/flow internal/gate internal/engine"},
 	{"spec", "llm llm/limit llm/openai task agent team internal/specfile internal/engine internal/plan"},
@@ -146,7 +148,7 @@ func TestPureCoreHasNoEffects(t *testing.T) {
 }
 
 // storing packages keep envelopes in their stored form.
-var storing = []string{"internal/readyqueue", "sharedmem", "messagebus"}
+var storing = []string{"internal/readyqueue", "internal/teammemory", "internal/mailbox"}
 
 // TestOnlyTheGateOpensAnEnvelope holds that no package but the gate reads a
 // raw payload, and that prompts are built from what the gate sealed.

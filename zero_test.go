@@ -20,7 +20,9 @@ import (
 	"github.com/runteam/runteam/internal/flow"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/jsonvalue"
+	"github.com/runteam/runteam/internal/mailbox"
 	"github.com/runteam/runteam/internal/record"
+	"github.com/runteam/runteam/internal/teammemory"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/messagebus"
 	"github.com/runteam/runteam/prompt"
@@ -41,10 +43,12 @@ var zeros = map[string][]any{
 	"gate":       {new(gate.Compartment), new(gate.Contract), new(gate.Rulebook), new(gate.Terms), new(gate.Sealed), new(gate.Capabilities), new(gate.Decision), new(gate.HeldError), new(gate.Admission), new(gate.Ruling), new(gate.RevealProblem)},
 	"handoff":    {new(handoff.HeldError), new(handoff.Refusal), new(handoff.SourceKind), new(handoff.Verdict)},
 	"label":      {new(label.Classification), new(label.Trust)},
-	"messagebus": {new(messagebus.Bus), new(messagebus.Post), new(messagebus.Snapshot), new(messagebus.Draft), new(messagebus.Message), new(messagebus.Stored)},
+	"messagebus": {new(messagebus.Bus), new(messagebus.Message)},
+	"mailbox":    {new(mailbox.Bus), new(mailbox.Post), new(mailbox.Snapshot), new(mailbox.Draft), new(mailbox.Message), new(mailbox.Stored)},
 	"prompt":     {new(prompt.Prompt), new(prompt.Receipt), new(prompt.Shown), new(prompt.Layout), new(prompt.Part)},
-	"queue":      {new(queue.Queue), new(queue.Snapshot)},
-	"sharedmem":  {new(sharedmem.MapStore), new(sharedmem.Memory), new(sharedmem.Reader), new(sharedmem.Writer), new(sharedmem.Filter), new(sharedmem.Entry), new(sharedmem.Record)},
+	"queue":      {new(queue.Queue)},
+	"sharedmem":  {new(sharedmem.Memory), new(sharedmem.Filter), new(sharedmem.Entry)},
+	"teammemory": {new(teammemory.MapStore), new(teammemory.Memory), new(teammemory.Reader), new(teammemory.Writer)},
 	"synth":      {new(synth.Rules)},
 	"task":       {new(task.CycleError), new(task.Spec), new(task.Task), new(task.Requires), new(task.Problem), new(task.Problems), new(task.Position), new(task.MemoryScope), new(task.Payload), new(task.Priority), new(task.Reuse), new(task.Status)},
 	"engine":     {new(engine.BudgetError), new(engine.CostBudgetError), new(engine.Monitor), new(engine.Result), new(engine.TaskError), new(engine.Team), new(engine.AgentFunc), new(engine.RecorderFunc), new(engine.Outbox), new(engine.Snapshot), new(engine.Goal), new(engine.Input), new(engine.Message)},

@@ -2,8 +2,8 @@ package messagebus_test
 
 import (
 	"fmt"
-	"time"
 
+	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/messagebus"
 )
@@ -14,28 +14,24 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	_, _ = bus.Send(messagebus.Draft{
-		From: "analyst", To: "writer", Content: "The claim is for 1,200 euros.",
-		Classification: label.Confidential, TTL: time.Hour,
-	})
-	_, _ = bus.Broadcast(messagebus.Draft{From: "user", Content: "Be brief."})
-	_, err = bus.Send(messagebus.Draft{From: "analyst", To: "scoer", Content: "?"})
+	secret := envelope.Header{Classification: label.Confidential}
+	first, _ := bus.Send("analyst", "writer", "The claim is for 1,200 euros.", secret)
+	_, _ = bus.Broadcast("user", "Be brief.", envelope.Header{})
+	_, err = bus.Send("analyst", "scoer", "?", envelope.Header{})
 	fmt.Println(err)
 
-	// The gate will say who may read what; here only what is internal passes.
-	cleared := func(m messagebus.Message) bool { return m.Envelope.Classification() <= label.Internal }
-	taken, _ := bus.Take("writer", cleared)
-	for _, m := range taken {
-		fmt.Println("taken:", m)
-	}
-	waiting, _ := bus.Unread("writer")
-	for _, m := range waiting {
-		fmt.Println("waits:", m)
+	_ = bus.MarkRead("writer", first)
+	unread, _ := bus.Unread("writer")
+	all, _ := bus.All("writer")
+	fmt.Println(len(unread), len(all))
+	talk, _ := bus.Conversation("analyst", "writer")
+	for _, m := range talk {
+		fmt.Println(m.From, "to", m.To+":", m.Envelope)
 	}
 	// Output:
 	// send: unknown agent "scoer": did you mean "scorer"?
-	// taken: message "message/2" from "user" to "*", internal, up to 1 KiB
-	// waits: message "message/1" from "analyst" to "writer", confidential, up to 1 KiB
+	// 1 2
+	// analyst to writer: envelope "message/1" from "analyst", confidential, up to 1 KiB
 }
 
 func ExampleBus_Subscribe() {
@@ -44,36 +40,35 @@ func ExampleBus_Subscribe() {
 		fmt.Println(err)
 		return
 	}
-	cancel, err := bus.Subscribe("writer", func(m messagebus.Message) { fmt.Println("sent:", m) })
+	cancel, err := bus.Subscribe("writer", func(m messagebus.Message) { fmt.Println("from", m.From) })
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	_, _ = bus.Send(messagebus.Draft{From: "analyst", To: "writer", Content: "Done."})
+	_, _ = bus.Send("analyst", "writer", "Done.", envelope.Header{})
 	cancel()
-	_, _ = bus.Send(messagebus.Draft{From: "analyst", To: "writer", Content: "Not heard."})
-	// Output:
-	// sent: message "message/1" from "analyst" to "writer", internal, up to 1 KiB
+	_, _ = bus.Send("analyst", "writer", "Not received.", envelope.Header{})
+	// Output: from analyst
 }
 
 func ExampleFromSnapshot() {
 	team := []string{"analyst", "writer"}
-	bus, err := messagebus.New(team, messagebus.Options{Run: "run-1"})
+	bus, err := messagebus.New(team, messagebus.Options{})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	first, _ := bus.Send(messagebus.Draft{From: "analyst", To: "writer", Content: "One."})
-	_, _ = bus.Send(messagebus.Draft{From: "analyst", To: "writer", Content: "Two."})
+	first, _ := bus.Send("analyst", "writer", "One.", envelope.Header{})
+	_, _ = bus.Send("analyst", "writer", "Two.", envelope.Header{})
 	_ = bus.MarkRead("writer", first)
 
-	again, err := messagebus.FromSnapshot(bus.Snapshot(), team, messagebus.Options{Run: "run-1"})
+	snapshot, _ := bus.Snapshot()
+	again, err := messagebus.FromSnapshot(snapshot, team, messagebus.Options{})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	waiting, _ := again.Unread("writer")
-	fmt.Println(waiting)
-	// Output:
-	// [message "message/2" from "analyst" to "writer", internal, up to 1 KiB]
+	unread, _ := again.Unread("writer")
+	fmt.Println(len(unread), unread[0].Envelope.ID())
+	// Output: 1 message/2
 }

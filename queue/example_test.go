@@ -1,7 +1,6 @@
 package queue_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"time"
 
@@ -55,15 +54,13 @@ func ExampleQueue_Snapshot() {
 	q, _ := queue.New(tasks(now)...)
 	first, _ := q.Next("")
 	_ = q.Start(first.ID, now)
-	data, err := json.Marshal(q.Snapshot())
+	snapshot, err := q.Snapshot()
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 
-	var s queue.Snapshot
-	_ = json.Unmarshal(data, &s)
-	restored, err := queue.FromSnapshot(s, envelope.Header{})
+	restored, err := queue.FromSnapshot(snapshot, envelope.Header{})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -14,6 +14,7 @@
 package queue
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
@@ -41,16 +42,16 @@ func New(tasks ...task.Task) (*Queue, error) {
 	return &Queue{*readyqueue.New(g)}, nil
 }
 
-// A Snapshot is a queue as data. Its JSON has the keys of open-multi-agent, and holds
-// what agents wrote.
-type Snapshot = readyqueue.Snapshot
-
 // FromSnapshot returns the queue of which a snapshot was taken, or of a snapshot of
 // open-multi-agent, version 1 or 2. A task that was in progress is pending again.
 //
 // A result of open-multi-agent is a text without a label. It takes the caller's header,
 // above all its classification; an empty ID, Producer, Task and CreatedAt are filled in.
-func FromSnapshot(s Snapshot, unlabelled envelope.Header) (*Queue, error) {
+func FromSnapshot(snapshot []byte, unlabelled envelope.Header) (*Queue, error) {
+	var s readyqueue.Snapshot
+	if err := json.Unmarshal(snapshot, &s); err != nil {
+		return nil, err
+	}
 	q, err := readyqueue.Restore(s, unlabelled)
 	if err != nil {
 		return nil, err
@@ -58,8 +59,14 @@ func FromSnapshot(s Snapshot, unlabelled envelope.Header) (*Queue, error) {
 	return &Queue{*q}, nil
 }
 
-// Snapshot returns the queue as data, from which [FromSnapshot] makes an equal one.
-func (q *Queue) Snapshot() Snapshot { return q.q.Snapshot() }
+// Snapshot returns the queue as JSON with the keys of open-multi-agent, from which
+// [FromSnapshot] makes an equal queue. It holds what agents wrote.
+func (q *Queue) Snapshot() ([]byte, error) {
+	if q == nil {
+		return nil, fmt.Errorf("snapshot: %w: the queue is nil", task.ErrInvalid)
+	}
+	return json.Marshal(q.q.Snapshot())
+}
 
 // Add appends a task. It is pending if its dependencies are done, and blocked while
 // one is unfinished or is not there yet. If one has failed or was skipped already, the

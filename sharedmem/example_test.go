@@ -10,41 +10,45 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// The executor holds the writer; whoever may see all of the memory a reader.
 func Example() {
 	ctx, now := context.Background(), time.Now()
 	memory := sharedmem.New(nil)
-	writer, reader := memory.Writer(), memory.Reader()
 
 	score := task.ID("t1")
 	result, _ := envelope.New(envelope.Header{ID: "e1", Producer: "fraud", Task: score, CreatedAt: now}, envelope.Text("low"))
-	_ = writer.WriteResult(ctx, "fraud", result, 0)
+	_ = memory.WriteResult(ctx, "fraud", result, 0)
 	note, _ := envelope.New(envelope.Header{ID: "e2", Producer: "intake", CreatedAt: now}, envelope.Text("two claims are alike"))
-	_ = writer.Write(ctx, "intake", "seen", note, 3)
-	fmt.Println(writer.Write(ctx, "fraud", "seen", note, 3))
+	_ = memory.Write(ctx, "intake", "seen", note, 3)
+	fmt.Println(memory.Write(ctx, "fraud", "seen", note, 3))
 
-	entries, _ := reader.Entries(ctx, sharedmem.Only(score))
-	for _, e := range entries {
-		fmt.Println(e.FullKey(), "at turn", e.Turn)
+	for _, f := range []sharedmem.Filter{sharedmem.Everything(), sharedmem.Only(score), sharedmem.Only()} {
+		entries, _ := memory.Entries(ctx, f)
+		for _, e := range entries {
+			fmt.Println(e.FullKey(), "at turn", e.Turn)
+		}
+		fmt.Println(len(entries))
 	}
 	// Output:
 	// write memory "fraud/seen": invalid entry: written in another's name: the envelope is from "intake"
 	// fraud/task:t1:result at turn 1
+	// intake/seen at turn 1
+	// 2
+	// fraud/task:t1:result at turn 1
+	// 1
+	// 0
 }
 
-func ExampleReader_Summary() {
+func ExampleMemory_Summary() {
 	ctx, now := context.Background(), time.Now()
 	memory := sharedmem.New(nil)
 	for i, said := range []struct{ agent, key, text string }{
 		{"intake", "claim", "a broken window"}, {"fraud", "score", "low"}, {"intake", "iban", "DE00 …"},
 	} {
 		e, _ := envelope.New(envelope.Header{ID: envelope.ID(fmt.Sprint(i)), Producer: said.agent, CreatedAt: now}, envelope.Text(said.text))
-		_ = memory.Writer().Write(ctx, said.agent, said.key, e, 0)
+		_ = memory.Write(ctx, said.agent, said.key, e, 0)
 	}
-	gate := func(e sharedmem.Entry) (string, bool, error) { // stands for the real one
-		return fmt.Sprint(e.Envelope), e.Key != "iban", nil
-	}
-	text, err := memory.Reader().Summary(ctx, sharedmem.Everything(), gate)
+	show := func(e sharedmem.Entry) (string, bool, error) { return fmt.Sprint(e.Envelope), e.Key != "iban", nil }
+	text, err := memory.Summary(ctx, sharedmem.Everything(), show)
 	fmt.Println(text, err)
 	// Output:
 	// ## Shared Team Memory
@@ -56,14 +60,34 @@ func ExampleReader_Summary() {
 	// - score: envelope "1" from "fraud", internal, up to 1 KiB <nil>
 }
 
-func ExampleFilter() {
-	var wanted []task.ID // nothing was asked for: that is not everything
+func ExampleStore() {
+	ctx, store := context.Background(), sharedmem.NewMapStore()
+	note, _ := envelope.New(envelope.Header{ID: "e1", Producer: "intake", CreatedAt: time.Now()}, envelope.Text("x"))
+	_ = sharedmem.New(store).Write(ctx, "intake", "seen", note, 0)
+
+	next := sharedmem.New(store) // of a later run
+	entries, err := next.Entries(ctx, sharedmem.Everything())
+	fmt.Println(len(entries), err)
+
+	record, _ := entries[0].Record() // what a store on disk keeps
+	again, err := sharedmem.ReadRecord(record)
+	fmt.Println(again.FullKey(), err)
+	// Output:
+	// 1 <nil>
+	// intake/seen <nil>
+}
+
+func ExampleFromSnapshot() {
 	ctx, memory := context.Background(), sharedmem.New(nil)
-	e, _ := envelope.New(envelope.Header{ID: "e1", Producer: "ana", Task: "t1", CreatedAt: time.Now()}, envelope.Text("x"))
-	_ = memory.Writer().WriteResult(ctx, "ana", e, 0)
-	for _, f := range []sharedmem.Filter{{}, sharedmem.Only(wanted...), sharedmem.Only("t1"), sharedmem.Everything()} {
-		entries, _ := memory.Reader().Entries(ctx, f)
-		fmt.Print(len(entries), " ")
+	note, _ := envelope.New(envelope.Header{ID: "e1", Producer: "intake", CreatedAt: time.Now()}, envelope.Text("x"))
+	_ = memory.Write(ctx, "intake", "seen", note, 0)
+	snapshot, _ := memory.Snapshot(ctx)
+	again, err := sharedmem.FromSnapshot(ctx, snapshot, nil)
+	if err != nil {
+		fmt.Println(err)
+		return
 	}
-	// Output: 0 0 1 1
+	entries, _ := again.Entries(ctx, sharedmem.Everything())
+	fmt.Println(len(entries))
+	// Output: 1
 }

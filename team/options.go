@@ -107,7 +107,7 @@ func (o *RunOptions) internal() (*engine.RunOptions, error) {
 	out := &engine.RunOptions{
 		RunID: o.RunID, Output: o.Output, MaxConcurrency: o.MaxConcurrency, Timeout: o.Timeout, Strategy: assign.Strategy(o.Strategy),
 		MaxTokenBudget: o.MaxTokenBudget, MaxCostBudget: o.MaxCostBudget, Answer: (*plan.Goal)(o.Answer), Mode: plan.Mode(o.Mode),
-		Bus: o.Bus, Memory: o.Memory, Monitor: o.Monitor.inner(), UserAccepts: o.UserAccepts, Reveal: o.Reveal,
+		Bus: o.Bus.Internal(), Memory: o.Memory, Monitor: o.Monitor.inner(), UserAccepts: o.UserAccepts, Reveal: o.Reveal,
 		Subscribers: o.Subscribers, Journal: o.Journal, Reuse: o.Reuse, Fresh: o.Fresh,
 		Tasks: o.Tasks, Replay: (*plan.Replay)(o.Replay),
 	}

@@ -15,6 +15,7 @@ package team
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/messagebus"
@@ -49,7 +50,17 @@ func (t *Team) inner() *engine.Team {
 // NewBus returns a message bus for the agents of the team, for [RunOptions].Bus. It is
 // safe for concurrent use, and for one run at a time. NewBus panics for a team that [New]
 // did not make.
-func (t *Team) NewBus() *messagebus.Bus { return t.inner().NewBus() }
+func (t *Team) NewBus() *messagebus.Bus {
+	agents, o, err := t.inner().BusConfig()
+	if err != nil {
+		panic(fmt.Sprintf("runteam: %v", err))
+	}
+	b, err := messagebus.New(agents, o)
+	if err != nil { // New has checked the names
+		panic(fmt.Sprintf("runteam: %v", err))
+	}
+	return b
+}
 
 // Plan checks tasks against the team and returns what a run of them would do. The error
 // is [task.Problems]: everything that is wrong, with pointers into the tasks as written.

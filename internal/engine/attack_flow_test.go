@@ -11,8 +11,8 @@ import (
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/flow"
 	"github.com/runteam/runteam/internal/gate"
+	"github.com/runteam/runteam/internal/teammemory"
 	"github.com/runteam/runteam/label"
-	"github.com/runteam/runteam/sharedmem"
 	"github.com/runteam/runteam/task"
 )
 
@@ -89,10 +89,10 @@ func TestABusStandsInTheTable(t *testing.T) {
 // Requirement: G54.
 func TestAMemoryOfTheCallersStandsInTheTable(t *testing.T) {
 	t.Parallel()
-	store := sharedmem.NewMapStore()
+	store := teammemory.NewMapStore()
 	e, err := envelope.New(envelope.Header{ID: "note", Producer: "intake", Classification: label.Internal, CreatedAt: time.Now()}, envelope.Text(`{"internal_notes":"`+canary+`"}`))
 	require.NoError(t, err)
-	require.NoError(t, sharedmem.New(store).Writer().Write(t.Context(), "intake", "k", e, 0))
+	require.NoError(t, teammemory.New(store).Writer().Write(t.Context(), "intake", "k", e, 0))
 	d := newDesk()
 	tm := newTeam(t, member("intake", says("i")), member("reader", d.keeps(says("r"))), member("apart", says(`{"score":1}`)))
 	intake := claimed("intake", "reader") // after its reader, whose memory cannot hold its result

@@ -15,10 +15,10 @@ import (
 	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/internal/codes"
 	"github.com/runteam/runteam/internal/engine"
+	"github.com/runteam/runteam/internal/mailbox"
+	"github.com/runteam/runteam/internal/teammemory"
 	"github.com/runteam/runteam/label"
-	"github.com/runteam/runteam/messagebus"
 	"github.com/runteam/runteam/prompt"
-	"github.com/runteam/runteam/sharedmem"
 	"github.com/runteam/runteam/task"
 )
 
@@ -53,7 +53,7 @@ func newScene(t *testing.T, seed uint64) *scene {
 		members = append(members, m)
 	}
 	s.team = newTeam(t, members...)
-	s.options = &engine.RunOptions{MaxConcurrency: 1 + s.r.IntN(3), Bus: s.team.NewBus(), Memory: sharedmem.NewMapStore(), UserAccepts: new(label.Secret)}
+	s.options = &engine.RunOptions{MaxConcurrency: 1 + s.r.IntN(3), Bus: s.team.NewBus(), Memory: teammemory.NewMapStore(), UserAccepts: new(label.Secret)}
 	for i := range 2 {
 		in, sent, waits := s.level(), s.level(), s.level()
 		s.options.Inputs = append(s.options.Inputs, engine.Input{Name: fmt.Sprint("in", i), Text: marked(in), Classification: in})
@@ -63,7 +63,7 @@ func newScene(t *testing.T, seed uint64) *scene {
 		if s.one(2) {
 			note(t, s.options.Memory, fmt.Sprintf("before %s (%d)", marked(waits), i), waits)
 		}
-		_, _ = s.options.Bus.Send(messagebus.Draft{From: "user", To: s.agent(), Content: marked(waits), Classification: waits}) // not what is secret
+		_, _ = s.options.Bus.Send(mailbox.Draft{From: "user", To: s.agent(), Content: marked(waits), Classification: waits}) // not what is secret
 	}
 	for i := range 2 + s.r.IntN(6) {
 		s.specs = append(s.specs, s.spec(i))
@@ -177,9 +177,9 @@ func TestARunThatEverybodyTouches(t *testing.T) {
 	for k := range 3 {
 		t.Run(fmt.Sprint(k), func(t *testing.T) {
 			t.Parallel()
-			var bus *messagebus.Bus
+			var bus *mailbox.Bus
 			work := func(ctx context.Context, p prompt.Prompt) (agent.Reply, error) {
-				_, _ = bus.Send(messagebus.Draft{From: "user", To: "bob", Content: "m"})
+				_, _ = bus.Send(mailbox.Draft{From: "user", To: "bob", Content: "m"})
 				_ = engine.OutboxFrom(ctx).Broadcast("m")
 				switch rand.IntN(10) {
 				case 0:
@@ -195,9 +195,9 @@ func TestARunThatEverybodyTouches(t *testing.T) {
 			})
 			require.NoError(t, err)
 			bus = tm.NewBus()
-			cancel, err := bus.Subscribe("bob", func(messagebus.Message) {
+			cancel, err := bus.Subscribe("bob", func(mailbox.Message) {
 				_, _ = bus.Unread("bob")
-				_, _ = bus.Send(messagebus.Draft{From: "user", To: "ada", Content: "re"})
+				_, _ = bus.Send(mailbox.Draft{From: "user", To: "ada", Content: "re"})
 			})
 			require.NoError(t, err)
 			defer cancel()

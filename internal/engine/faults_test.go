@@ -18,9 +18,9 @@ import (
 	"github.com/runteam/runteam/internal/codes"
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/gate"
+	"github.com/runteam/runteam/internal/teammemory"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/redact"
-	"github.com/runteam/runteam/sharedmem"
 	"github.com/runteam/runteam/task"
 )
 
@@ -112,10 +112,10 @@ func TestClockSetBack(t *testing.T) {
 	for _, ahead := range []time.Duration{0, time.Hour} {
 		synctest.Test(t, func(t *testing.T) {
 			d := newDesk()
-			store := sharedmem.NewMapStore()
+			store := teammemory.NewMapStore()
 			e, err := envelope.New(envelope.Header{ID: "note", Producer: "maker", Run: "earlier", CreatedAt: time.Now().Add(ahead)}, envelope.Text(canary))
 			require.NoError(t, err)
-			require.NoError(t, store.Put(t.Context(), sharedmem.Entry{Agent: "maker", Key: "note", Envelope: e}))
+			require.NoError(t, store.Put(t.Context(), teammemory.Entry{Agent: "maker", Key: "note", Envelope: e}))
 			reader := spec("reader")
 			reader.MemoryScope = task.ScopeAll
 			var a audience

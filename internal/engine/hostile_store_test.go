@@ -13,37 +13,37 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/runteam/runteam/internal/engine"
+	"github.com/runteam/runteam/internal/teammemory"
 	"github.com/runteam/runteam/label"
-	"github.com/runteam/runteam/sharedmem"
 	"github.com/runteam/runteam/task"
 )
 
 // A faulty store does something of its own before it keeps or reads.
 type faulty struct {
-	sharedmem.Store
-	put func(sharedmem.Entry) error
+	teammemory.Store
+	put func(teammemory.Entry) error
 	all func() error
 }
 
 // newFaulty returns a store with hooks; a nil one does nothing.
-func newFaulty(put func(sharedmem.Entry) error, all func() error) sharedmem.Store {
+func newFaulty(put func(teammemory.Entry) error, all func() error) teammemory.Store {
 	if put == nil {
-		put = func(sharedmem.Entry) error { return nil }
+		put = func(teammemory.Entry) error { return nil }
 	}
 	if all == nil {
 		all = func() error { return nil }
 	}
-	return faulty{sharedmem.NewMapStore(), put, all}
+	return faulty{teammemory.NewMapStore(), put, all}
 }
 
-func (s faulty) Put(ctx context.Context, e sharedmem.Entry) error {
+func (s faulty) Put(ctx context.Context, e teammemory.Entry) error {
 	if err := s.put(e); err != nil {
 		return err
 	}
 	return s.Store.Put(ctx, e)
 }
 
-func (s faulty) All(ctx context.Context) ([]sharedmem.Entry, error) {
+func (s faulty) All(ctx context.Context) ([]teammemory.Entry, error) {
 	if err := s.all(); err != nil {
 		return nil, err
 	}
@@ -56,7 +56,7 @@ func TestAMemoryThatFails(t *testing.T) {
 	t.Parallel()
 	t.Run("on write", func(t *testing.T) {
 		t.Parallel()
-		res := run(t, newTeam(t, member("ada", says("x"))), &engine.RunOptions{Memory: newFaulty(func(sharedmem.Entry) error { return errStore }, nil)}, spec("ada"))
+		res := run(t, newTeam(t, member("ada", says("x"))), &engine.RunOptions{Memory: newFaulty(func(teammemory.Entry) error { return errStore }, nil)}, spec("ada"))
 		require.True(t, res.Success())
 		require.Len(t, res.Warnings, 1)
 		require.Equal(t, `the result of "ada" is not in the shared memory: the store failed`, res.Warnings[0], "the words of a store may quote what it holds")
@@ -91,7 +91,7 @@ func TestAStoreThatBreaksEndsNoRun(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) { // a run that hangs fails the test instead of stopping it
 				res := run(t, newTeam(t, member("ada", says("x")), member("bob", says("y"))),
-					&engine.RunOptions{MaxConcurrency: 1, Memory: newFaulty(func(sharedmem.Entry) error { return breaks() }, nil)}, spec("ada"), spec("bob", "ada"))
+					&engine.RunOptions{MaxConcurrency: 1, Memory: newFaulty(func(teammemory.Entry) error { return breaks() }, nil)}, spec("ada"), spec("bob", "ada"))
 				require.True(t, res.Success(), "%v", res.Err())
 				require.Len(t, res.Warnings, 2, "neither result is in the memory")
 			})
@@ -116,9 +116,9 @@ func TestTheWordsOfAStoreAreNotTold(t *testing.T) {
 	dial := errors.New("dial postgres://app:hunter2Xk9vQ2mR7w@db.example/x: refused")
 	for _, tt := range []struct {
 		name  string
-		store sharedmem.Store
+		store teammemory.Store
 	}{
-		{"on write", newFaulty(func(e sharedmem.Entry) error { return fmt.Errorf("insert %q: too long", e.Record().Envelope.Text) }, nil)},
+		{"on write", newFaulty(func(e teammemory.Entry) error { r, _ := e.Record(); return fmt.Errorf("insert %q: too long", r) }, nil)},
 		{"on read", newFaulty(nil, func() error { return dial })},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

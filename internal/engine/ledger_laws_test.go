@@ -233,7 +233,7 @@ func ledgerLaws(t *testing.T, rt *rapid.T) {
 			if !ok || breaks {
 				continue
 			}
-			q, err := queue.FromSnapshot(*s.Queue, envelope.Header{})
+			q, err := queue.FromSnapshot(s.Queue, envelope.Header{})
 			if err != nil {
 				t.Error(err)
 				continue

@@ -10,9 +10,9 @@ import (
 
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/internal/gate"
+	"github.com/runteam/runteam/internal/mailbox"
 	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/internal/record"
-	"github.com/runteam/runteam/messagebus"
 	"github.com/runteam/runteam/task"
 )
 
@@ -21,17 +21,17 @@ import (
 // it, except for what mu guards, since a program may send at any time.
 type mail struct {
 	run   *runScope
-	bus   *messagebus.Bus
-	post  *messagebus.Post
-	given map[int][]messagebus.Message     // by task, in all of its attempts
-	again map[int][]messagebus.Message     // by task: delivered by an earlier process; the task may get more
+	bus   *mailbox.Bus
+	post  *mailbox.Post
+	given map[int][]mailbox.Message        // by task, in all of its attempts
+	again map[int][]mailbox.Message        // by task: delivered by an earlier process; the task may get more
 	read  map[int]bool                     // by task: an agent was given them
 	held  map[string][]*record.SentMessage // by session: sent by an attempt whose answer is not taken again yet
 
 	mu    sync.Mutex // guards the rest; taken before the lock of the ledger
 	open  bool       // what the program sends is recorded from now on
 	count int        // the highest number in an id
-	names map[messagebus.ID]string
+	names map[mailbox.ID]string
 }
 
 // carryBus gives a message bus to a run that resumes or replays one with a bus, so
@@ -41,7 +41,7 @@ func carryBus(t *plan.Roster, o *plan.Options) {
 		return
 	}
 	if slices.ContainsFunc(o.Past.Log, func(e record.Entry) bool { return e.Sent != nil && e.Sent.Given == 0 }) {
-		o.Bus = NewMessageBus(t)
+		o.Bus = newMessageBus(t)
 	}
 }
 
@@ -71,10 +71,10 @@ func (r *run) releaseClaims() {
 	}
 }
 
-func (r *runScope) newMail(b *messagebus.Bus) *mail {
+func (r *runScope) newMail(b *mailbox.Bus) *mail {
 	return &mail{
-		run: r, bus: b, given: map[int][]messagebus.Message{}, again: map[int][]messagebus.Message{}, read: map[int]bool{},
-		held: map[string][]*record.SentMessage{}, names: map[messagebus.ID]string{},
+		run: r, bus: b, given: map[int][]mailbox.Message{}, again: map[int][]mailbox.Message{}, read: map[int]bool{},
+		held: map[string][]*record.SentMessage{}, names: map[mailbox.ID]string{},
 	}
 }
 
@@ -86,7 +86,7 @@ func (r *run) openMail() {
 		return
 	}
 	if r.mail == nil {
-		b, err := messagebus.New(r.team.Names(), messagebus.Options{Run: r.id, MaxUnread: max(messagebus.DefaultMaxUnread, len(o.Messages)), Logger: r.team.Log})
+		b, err := mailbox.New(r.team.Names(), mailbox.Options{Run: r.id, MaxUnread: max(mailbox.DefaultMaxUnread, len(o.Messages)), Logger: r.team.Log})
 		must(err)
 		m := r.newMail(b)
 		m.post, err = b.Attach(r.id, nil)
@@ -129,12 +129,12 @@ func (m *mail) begin() {
 }
 
 // sent records a message of the program.
-func (m *mail) sent(msg messagebus.Message) { m.record(msg, record.SentMessage{}) }
+func (m *mail) sent(msg mailbox.Message) { m.record(msg, record.SentMessage{}) }
 
 // record gives a message a name and brings it to the journal, unless it has one.
 // s has what is known of it beside the message: its ID, if it has one already,
 // and where it comes from.
-func (m *mail) record(msg messagebus.Message, s record.SentMessage) {
+func (m *mail) record(msg mailbox.Message, s record.SentMessage) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if _, known := m.names[msg.ID]; known || !m.open {
@@ -153,14 +153,14 @@ func (m *mail) record(msg messagebus.Message, s record.SentMessage) {
 }
 
 // name returns what the run calls a message.
-func (m *mail) name(msg messagebus.Message) string {
+func (m *mail) name(msg mailbox.Message) string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.names[msg.ID]
 }
 
 // setName sets the name that the journal has for a message.
-func (m *mail) setName(msg messagebus.Message, name string) {
+func (m *mail) setName(msg mailbox.Message, name string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.names[msg.ID] = name
@@ -170,7 +170,7 @@ func (m *mail) setName(msg messagebus.Message, name string) {
 // before, it keeps its name and, unless it was changed, its times.
 func (m *mail) sendGiven(number int, of *plan.Message, before *record.SentMessage) error {
 	h := envelope.Header{Classification: of.Classification, Hops: 1}
-	d := messagebus.Draft{From: of.From, To: of.To, Content: of.Text, Classification: of.Classification, TTL: of.TTL}
+	d := mailbox.Draft{From: of.From, To: of.To, Content: of.Text, Classification: of.Classification, TTL: of.TTL}
 	if isUnchanged(of, before) {
 		h.CreatedAt, h.ExpiresAt, d.TTL = before.Message.CreatedAt, before.Message.ExpiresAt, 0
 		msg, err := m.post.Restore(d, h)
@@ -220,8 +220,8 @@ func (m *mail) putBack(s *record.SentMessage) {
 	} else if e, invalid := s.Message.Envelope(); invalid != nil {
 		err = invalid
 	} else if err = e.Genuine(); err == nil {
-		var msg messagebus.Message
-		if msg, err = m.post.Restore(messagebus.Draft{From: s.From, To: s.To, Content: s.Message.Text}, s.Message.Header); err == nil {
+		var msg mailbox.Message
+		if msg, err = m.post.Restore(mailbox.Draft{From: s.From, To: s.To, Content: s.Message.Text}, s.Message.Header); err == nil {
 			m.setName(msg, s.ID)
 			return
 		}
@@ -279,10 +279,10 @@ func (r *results) redeliver() {
 		if b == nil {
 			continue
 		}
-		var given []messagebus.Message
+		var given []mailbox.Message
 		if len(b.messages) > 0 {
 			var err error
-			given, err = r.mail.bus.Take(r.plan.Graph.Task(i).Assignee, func(msg messagebus.Message) bool { return slices.Contains(b.messages, r.mail.name(msg)) })
+			given, err = r.mail.bus.Take(r.plan.Graph.Task(i).Assignee, func(msg mailbox.Message) bool { return slices.Contains(b.messages, r.mail.name(msg)) })
 			must(err) // the bus is one of this roster
 		}
 		if b.completed || r.past.whole {

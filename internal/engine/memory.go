@@ -11,7 +11,7 @@ import (
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/graph"
 	"github.com/runteam/runteam/internal/plan"
-	"github.com/runteam/runteam/sharedmem"
+	"github.com/runteam/runteam/internal/teammemory"
 	"github.com/runteam/runteam/task"
 )
 
@@ -24,18 +24,18 @@ const digestEntries = 250
 // the synthesis and the tasks of scope all read.
 type memoryAccess struct {
 	run    string
-	writer sharedmem.Writer
-	reader sharedmem.Reader
+	writer teammemory.Writer
+	reader teammemory.Reader
 	seats  map[string]int // place of an agent in the roster
 }
 
 // openMemory opens the shared memory if something may ever read what this run
 // writes there: a task of scope all, or a later run with the same store.
-func openMemory(store sharedmem.Store, p *plan.Plan, v viewer) *memoryAccess {
+func openMemory(store teammemory.Store, p *plan.Plan, v viewer) *memoryAccess {
 	if store == nil && !p.ReadsMemory() {
 		return nil
 	}
-	m := sharedmem.New(store)
+	m := teammemory.New(store)
 	access := &memoryAccess{run: v.id, writer: m.Writer(), reader: m.Reader(), seats: make(map[string]int, len(v.team.Config.Agents))}
 	for i := range v.team.Config.Agents {
 		access.seats[v.team.Config.Agents[i].Name] = i
@@ -96,22 +96,22 @@ func (r *results) recollect(ctx context.Context) ([]gate.Offer, error) {
 // order of the spec and then its notes in the order in which they were written.
 // Of more entries than a digest holds the newest are taken.
 func (m *memoryAccess) offers(ctx context.Context, g *graph.Graph, shown func(int) bool) ([]gate.Offer, error) {
-	entries, err := m.read(ctx, sharedmem.Where(func(id task.ID) bool {
+	entries, err := m.read(ctx, teammemory.Where(func(id task.ID) bool {
 		i, ours := g.Index(id)
 		return !ours || shown(i)
 	}).AndNotes())
 	if err != nil {
 		return nil, &memoryError{err}
 	}
-	entries = slices.DeleteFunc(entries, func(e sharedmem.Entry) bool {
+	entries = slices.DeleteFunc(entries, func(e teammemory.Entry) bool {
 		_, ours := g.Index(e.Task) // the result that an earlier run had of a task of this one is out of date
 		return e.Task != "" && ours && e.Envelope.Header().Run != m.run
 	})
 	if n := len(entries); n > digestEntries {
-		slices.SortFunc(entries, func(a, b sharedmem.Entry) int { return cmp.Or(cmp.Compare(a.Turn, b.Turn), cmp.Compare(a.Seq, b.Seq)) })
+		slices.SortFunc(entries, func(a, b teammemory.Entry) int { return cmp.Or(cmp.Compare(a.Turn, b.Turn), cmp.Compare(a.Seq, b.Seq)) })
 		entries = entries[n-digestEntries:]
 	}
-	slices.SortStableFunc(entries, func(a, b sharedmem.Entry) int {
+	slices.SortStableFunc(entries, func(a, b teammemory.Entry) int {
 		return cmp.Or(cmp.Compare(m.seat(a.Agent), m.seat(b.Agent)), cmp.Compare(a.Agent, b.Agent), cmp.Compare(rank(g, &a), rank(g, &b)), cmp.Compare(a.Seq, b.Seq))
 	})
 	list := make([]gate.Offer, 0, len(entries))
@@ -142,7 +142,7 @@ func (e *memoryError) Unwrap() []error { return []error{ErrMemory, e.cause} }
 
 // read asks the store. A store is code of the caller's: that it panics, or ends
 // its goroutine, is an error of its own.
-func (m *memoryAccess) read(ctx context.Context, f sharedmem.Filter) (entries []sharedmem.Entry, err error) {
+func (m *memoryAccess) read(ctx context.Context, f teammemory.Filter) (entries []teammemory.Entry, err error) {
 	err = errStoreGone
 	done := make(chan struct{})
 	go func() {
@@ -169,7 +169,7 @@ func (m *memoryAccess) seat(agent string) int {
 }
 
 // rank is the place of a result in the spec; what is none comes after.
-func rank(g *graph.Graph, e *sharedmem.Entry) int {
+func rank(g *graph.Graph, e *teammemory.Entry) int {
 	if i, ok := g.Index(e.Task); ok && e.Task != "" {
 		return i
 	}
@@ -179,7 +179,7 @@ func rank(g *graph.Graph, e *sharedmem.Entry) int {
 // digest shortens sealed entries to what a line of a digest shows.
 func digest(sealed []gate.Sealed) []gate.Sealed {
 	for i := range sealed {
-		sealed[i] = sealed[i].Excerpt(sharedmem.ExcerptLimit)
+		sealed[i] = sealed[i].Excerpt(teammemory.ExcerptLimit)
 	}
 	return sealed
 }

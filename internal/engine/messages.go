@@ -9,14 +9,14 @@ import (
 	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/gate"
+	"github.com/runteam/runteam/internal/mailbox"
 	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/label"
-	"github.com/runteam/runteam/messagebus"
 )
 
-// NewMessageBus returns a message bus for the members of a roster.
-func NewMessageBus(t *plan.Roster) *messagebus.Bus {
-	b, err := messagebus.New(t.Names(), messagebus.Options{Logger: t.Log})
+// newMessageBus returns a message bus for the members of a roster.
+func newMessageBus(t *plan.Roster) *mailbox.Bus {
+	b, err := mailbox.New(t.Names(), mailbox.Options{Logger: t.Log})
 	if err != nil {
 		panic(fmt.Sprintf("runteam: %v", err)) // the names were checked
 	}
@@ -30,7 +30,7 @@ func (a *attempt) deliver() {
 	r := a.run
 	if _, given := r.mail.given[a.index]; !given {
 		now := time.Now()
-		waiting, err := r.mail.bus.Take(a.task.Assignee, func(m messagebus.Message) bool {
+		waiting, err := r.mail.bus.Take(a.task.Assignee, func(m mailbox.Message) bool {
 			x := r.team.MessageCrossing(m.Envelope.Producer(), m.Envelope.Classification(), a.caps)
 			return !x.Held() && x.After <= a.bound && !errors.Is(m.Envelope.Fresh(now), envelope.ErrExpired)
 		})
@@ -63,7 +63,7 @@ func (r *results) returnMail(i int) {
 	if r.mail == nil || r.mail.read[i] || len(r.mail.given[i]) == 0 {
 		return
 	}
-	var ids []messagebus.ID
+	var ids []mailbox.ID
 	for _, m := range r.mail.given[i] {
 		ids = append(ids, m.ID)
 	}

@@ -12,9 +12,9 @@ import (
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/internal/engine"
+	"github.com/runteam/runteam/internal/mailbox"
 	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/label"
-	"github.com/runteam/runteam/messagebus"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
 )
@@ -63,10 +63,10 @@ func TestMessagesReachAllAttemptsOfATask(t *testing.T) {
 func TestMessagesSentWhileTheRunGoesOn(t *testing.T) {
 	t.Parallel()
 	var bob listens
-	var bus *messagebus.Bus
+	var bus *mailbox.Bus
 	tm := newTeam(t, member("ada", func(ctx context.Context, _ prompt.Prompt) (agent.Reply, error) {
 		require.NoError(t, engine.OutboxFrom(ctx).Send("bob", "look at pump 2"))
-		_, err := bus.Send(messagebus.Draft{From: "user", To: "bob", Content: "canary", Classification: label.Confidential})
+		_, err := bus.Send(mailbox.Draft{From: "user", To: "bob", Content: "canary", Classification: label.Confidential})
 		require.NoError(t, err)
 		return agent.Reply{Text: "x"}, nil
 	}), engine.Member{Name: "bob", Agent: &bob, Accepts: label.Confidential})
@@ -178,8 +178,8 @@ func TestAnInboxWithoutRoomIsAWarning(t *testing.T) {
 	var bob listens
 	tm := newTeam(t, engine.Member{Name: "bob", Agent: &bob})
 	bus := tm.NewBus()
-	for range messagebus.DefaultMaxUnread - 1 {
-		_, err := bus.Send(messagebus.Draft{From: "user", To: "bob", Content: "m"})
+	for range mailbox.DefaultMaxUnread - 1 {
+		_, err := bus.Send(mailbox.Draft{From: "user", To: "bob", Content: "m"})
 		require.NoError(t, err)
 	}
 	res := run(t, tm, &engine.RunOptions{Bus: bus, Messages: []engine.Message{{From: "user", To: "bob", Text: "first"}, {From: "user", To: "bob", Text: "second"}}}, spec("bob"))

@@ -2,14 +2,13 @@ package engine
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
 
 	"github.com/runteam/runteam/llm"
-	"github.com/runteam/runteam/messagebus"
-	"github.com/runteam/runteam/queue"
 )
 
 // ErrNoRun reports a monitor that no run has been given.
@@ -32,13 +31,13 @@ const SnapshotVersion = 1
 // A Snapshot is a run as data, as it stood at one moment. It holds payloads as
 // their producers made them, so it is data to keep, not a log.
 type Snapshot struct {
-	Version  int                  `json:"version"`
-	RunID    string               `json:"runId"`
-	Name     string               `json:"name,omitempty"`
-	Phase    Phase                `json:"phase"`
-	Usage    llm.Usage            `json:"tokenUsage"`
-	Queue    *queue.Snapshot      `json:"queue,omitempty"`    // nil while there is no plan
-	Messages *messagebus.Snapshot `json:"messages,omitempty"` // nil without messages
+	Version  int             `json:"version"`
+	RunID    string          `json:"runId"`
+	Name     string          `json:"name,omitempty"`
+	Phase    Phase           `json:"phase"`
+	Usage    llm.Usage       `json:"tokenUsage"`
+	Queue    json.RawMessage `json:"queue,omitempty"`    // for queue.FromSnapshot; nil while there is no plan
+	Messages json.RawMessage `json:"messages,omitempty"` // for mailbox.FromSnapshot; nil without messages
 }
 
 // Format writes which run it is, so that no verb prints a payload.
@@ -125,6 +124,13 @@ func (w *watch) end(r *run) {
 	w.run, w.last = nil, r.snapshot()
 }
 
+// stored returns the JSON of a snapshot.
+func stored(snapshot any) json.RawMessage {
+	data, err := json.Marshal(snapshot)
+	must(err) // what a queue and a bus hold was checked when it came
+	return data
+}
+
 // snapshot returns the run as data.
 func (r *run) snapshot() Snapshot {
 	s := Snapshot{Version: SnapshotVersion, RunID: r.id, Name: r.team.Config.Name, Phase: r.phase}
@@ -135,12 +141,10 @@ func (r *run) snapshot() Snapshot {
 		s.Usage = s.Usage.Add(r.tasks[i].Metrics.Usage)
 	}
 	if r.queue != nil {
-		q := r.queue.Snapshot()
-		s.Queue = &q
+		s.Queue = stored(r.queue.Snapshot())
 	}
 	if r.mail != nil {
-		m := r.mail.bus.Snapshot()
-		s.Messages = &m
+		s.Messages = stored(r.mail.bus.Snapshot())
 	}
 	return s
 }

@@ -62,7 +62,7 @@ func TestMonitorShowsARunFromOutside(t *testing.T) {
 	var back engine.Snapshot
 	require.NoError(t, json.Unmarshal(data, &back))
 	require.Equal(t, 1, back.Version)
-	q, err := queue.FromSnapshot(*back.Queue, envelope.Header{})
+	q, err := queue.FromSnapshot(back.Queue, envelope.Header{})
 	require.NoError(t, err)
 	require.Equal(t, 2, q.Progress()[task.Completed])
 

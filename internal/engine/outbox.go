@@ -9,7 +9,7 @@ import (
 
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/internal/gate"
-	"github.com/runteam/runteam/messagebus"
+	"github.com/runteam/runteam/internal/mailbox"
 )
 
 // ErrOutbox reports a message that an agent may not send: the run has no message
@@ -25,14 +25,14 @@ var ErrOutbox = errors.New("cannot send a message")
 // An attempt that fails sends nothing, so a retry repeats nothing. The methods
 // are safe for concurrent use; those of a nil *Outbox return an [ErrOutbox].
 type Outbox struct {
-	post   *messagebus.Post
+	post   *mailbox.Post
 	from   string
 	header envelope.Header
 	err    error // why nothing may be sent
 
 	mu     sync.Mutex // guards the rest
 	ended  bool       // the attempt has ended
-	drafts []messagebus.Draft
+	drafts []mailbox.Draft
 	waits  map[string]int // drafts by reader
 	bytes  int
 }
@@ -51,19 +51,19 @@ func OutboxFrom(ctx context.Context) *Outbox {
 // is empty, too large or not valid UTF-8, a full inbox, and an attempt that has
 // ended are errors, and then nothing is sent.
 func (o *Outbox) Send(to, text string) error {
-	if to == "" || to == messagebus.Everyone {
+	if to == "" || to == mailbox.Everyone {
 		return fmt.Errorf("%w: the reader %q is no agent; name one, or use Broadcast", ErrOutbox, to)
 	}
-	return o.add(messagebus.Draft{To: to, Content: text})
+	return o.add(mailbox.Draft{To: to, Content: text})
 }
 
 // Broadcast sends a text to every other agent of the team. Its errors are those
 // of [Outbox.Send].
 func (o *Outbox) Broadcast(text string) error {
-	return o.add(messagebus.Draft{To: messagebus.Everyone, Content: text})
+	return o.add(mailbox.Draft{To: mailbox.Everyone, Content: text})
 }
 
-func (o *Outbox) add(d messagebus.Draft) error {
+func (o *Outbox) add(d mailbox.Draft) error {
 	if o == nil || o.post == nil {
 		return fmt.Errorf("%w: the run has no message bus, or ctx belongs to no attempt; set RunOptions.Bus", ErrOutbox)
 	}
@@ -76,8 +76,8 @@ func (o *Outbox) add(d messagebus.Draft) error {
 	if o.ended {
 		return fmt.Errorf("%w: the attempt of %q has ended; send before Run returns", ErrOutbox, o.from)
 	}
-	before := o.waits[d.To] + o.waits[messagebus.Everyone]
-	if d.To == messagebus.Everyone {
+	before := o.waits[d.To] + o.waits[mailbox.Everyone]
+	if d.To == mailbox.Everyone {
 		before = len(o.drafts)
 	}
 	if err := o.post.Check(d, before); err != nil {
@@ -93,7 +93,7 @@ func (o *Outbox) add(d messagebus.Draft) error {
 }
 
 // end closes the outbox and returns what was sent. Later sends are errors.
-func (o *Outbox) end() []messagebus.Draft {
+func (o *Outbox) end() []mailbox.Draft {
 	if o == nil {
 		return nil
 	}

@@ -15,9 +15,9 @@ import (
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/gate"
+	"github.com/runteam/runteam/internal/mailbox"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/label"
-	"github.com/runteam/runteam/messagebus"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
 )
@@ -41,14 +41,14 @@ func sends(text string, to ...string) agentFunc {
 func TestAnAgentCannotForgeTheSender(t *testing.T) {
 	t.Parallel()
 	var reader listens
-	var bus *messagebus.Bus
+	var bus *mailbox.Bus
 	tm := newTeam(t, cleared("ada", label.Confidential, func(ctx context.Context, _ prompt.Prompt) (agent.Reply, error) {
-		_, err := bus.Send(messagebus.Draft{From: "chief", To: "bob", Content: "forged"})
-		require.ErrorIs(t, err, messagebus.ErrInvalid)
-		_, err = bus.Broadcast(messagebus.Draft{From: "chief", Content: "forged"})
-		require.ErrorIs(t, err, messagebus.ErrInvalid)
+		_, err := bus.Send(mailbox.Draft{From: "chief", To: "bob", Content: "forged"})
+		require.ErrorIs(t, err, mailbox.ErrInvalid)
+		_, err = bus.Broadcast(mailbox.Draft{From: "chief", Content: "forged"})
+		require.ErrorIs(t, err, mailbox.ErrInvalid)
 		_, err = bus.Attach("another", nil)
-		require.ErrorIs(t, err, messagebus.ErrBusy)
+		require.ErrorIs(t, err, mailbox.ErrBusy)
 		return agent.Reply{Text: "x"}, engine.OutboxFrom(ctx).Send("bob", "from me")
 	}), engine.Member{Name: "bob", Agent: &reader, Accepts: label.Confidential}, member("chief", never(t)))
 	bus = tm.NewBus()
@@ -67,7 +67,7 @@ func TestAnAgentCannotForgeTheSender(t *testing.T) {
 	require.Equal(t, label.Confidential, h.Classification)
 	require.Equal(t, 1, h.Hops)
 
-	_, err = bus.Send(messagebus.Draft{From: "chief", To: "bob", Content: "the program's word"})
+	_, err = bus.Send(mailbox.Draft{From: "chief", To: "bob", Content: "the program's word"})
 	require.NoError(t, err, "between runs the program speaks for anyone")
 }
 
@@ -143,19 +143,19 @@ func TestAnOutboxIsNotThatOfTheRunAround(t *testing.T) {
 
 func TestWhatAnOutboxRefuses(t *testing.T) {
 	t.Parallel()
-	big := strings.Repeat("x", messagebus.MaxContent)
+	big := strings.Repeat("x", mailbox.MaxContent)
 	for name, tt := range map[string]struct {
 		send func(*engine.Outbox) error
 		want error
 	}{
 		"to nobody":        {func(o *engine.Outbox) error { return o.Send("", "x") }, engine.ErrOutbox},
 		"to all by name":   {func(o *engine.Outbox) error { return o.Send("*", "x") }, engine.ErrOutbox},
-		"to a stranger":    {func(o *engine.Outbox) error { return o.Send("eve", "x") }, messagebus.ErrUnknown},
-		"to the user":      {func(o *engine.Outbox) error { return o.Send("user", "x") }, messagebus.ErrUnknown},
-		"to itself":        {func(o *engine.Outbox) error { return o.Send("ada", "x") }, messagebus.ErrInvalid},
-		"nothing":          {func(o *engine.Outbox) error { return o.Broadcast("") }, messagebus.ErrInvalid},
-		"no text":          {func(o *engine.Outbox) error { return o.Send("bob", "\xff") }, messagebus.ErrInvalid},
-		"a text too large": {func(o *engine.Outbox) error { return o.Send("bob", big+"x") }, messagebus.ErrInvalid},
+		"to a stranger":    {func(o *engine.Outbox) error { return o.Send("eve", "x") }, mailbox.ErrUnknown},
+		"to the user":      {func(o *engine.Outbox) error { return o.Send("user", "x") }, mailbox.ErrUnknown},
+		"to itself":        {func(o *engine.Outbox) error { return o.Send("ada", "x") }, mailbox.ErrInvalid},
+		"nothing":          {func(o *engine.Outbox) error { return o.Broadcast("") }, mailbox.ErrInvalid},
+		"no text":          {func(o *engine.Outbox) error { return o.Send("bob", "\xff") }, mailbox.ErrInvalid},
+		"a text too large": {func(o *engine.Outbox) error { return o.Send("bob", big+"x") }, mailbox.ErrInvalid},
 		"too much": {func(o *engine.Outbox) error {
 			for range gate.MaxReply / len(big) {
 				if err := o.Send("bob", big); err != nil {
@@ -165,13 +165,13 @@ func TestWhatAnOutboxRefuses(t *testing.T) {
 			return o.Send("bob", "x")
 		}, engine.ErrOutbox},
 		"too many": {func(o *engine.Outbox) error {
-			for range messagebus.DefaultMaxUnread {
+			for range mailbox.DefaultMaxUnread {
 				if err := o.Broadcast("x"); err != nil {
 					return err
 				}
 			}
 			return o.Send("bob", "x")
-		}, messagebus.ErrFull},
+		}, mailbox.ErrFull},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

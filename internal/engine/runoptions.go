@@ -7,12 +7,12 @@ import (
 	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/internal/assign"
 	"github.com/runteam/runteam/internal/flow"
+	"github.com/runteam/runteam/internal/mailbox"
 	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/internal/record"
+	"github.com/runteam/runteam/internal/teammemory"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
-	"github.com/runteam/runteam/messagebus"
-	"github.com/runteam/runteam/sharedmem"
 	"github.com/runteam/runteam/task"
 )
 
@@ -60,9 +60,9 @@ type RunOptions struct {
 	// through [OutboxFrom]. Nil means that there are none but Messages, unless the
 	// run resumes or replays one that had more.
 	Messages []Message
-	Bus      *messagebus.Bus
-	Memory   sharedmem.Store // what the team knows, also from earlier runs; nil means a store of this run alone
-	Monitor  *Monitor        // shows the run from outside while it goes on; nil means that nobody looks
+	Bus      *mailbox.Bus
+	Memory   teammemory.Store // what the team knows, also from earlier runs; nil means a store of this run alone
+	Monitor  *Monitor         // shows the run from outside while it goes on; nil means that nobody looks
 
 	// UserAccepts is the clearance of the caller, who reads results, events and
 	// errors. Nil means confidential. Reveal says that it was raised on request

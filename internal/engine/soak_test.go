@@ -26,10 +26,10 @@ import (
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/internal/record"
+	"github.com/runteam/runteam/internal/teammemory"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/prompt"
-	"github.com/runteam/runteam/sharedmem"
 	"github.com/runteam/runteam/task"
 )
 
@@ -326,7 +326,7 @@ func newBasin(seed uint64) *basin {
 		b.bus = true
 	}
 	if chance(3) {
-		b.o.Memory = sharedmem.NewMapStore()
+		b.o.Memory = teammemory.NewMapStore()
 	}
 	if chance(4) {
 		b.o.MaxTokenBudget = 500 + r.IntN(3000)

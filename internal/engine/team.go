@@ -10,10 +10,10 @@ import (
 	"time"
 
 	"github.com/runteam/runteam/agent"
+	"github.com/runteam/runteam/internal/mailbox"
 	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/internal/planning"
 	"github.com/runteam/runteam/label"
-	"github.com/runteam/runteam/messagebus"
 	"github.com/runteam/runteam/task"
 )
 
@@ -83,14 +83,21 @@ func (t *Team) made(ctx context.Context) error {
 	return nil
 }
 
-// NewBus returns a message bus for the agents of the team, for
-// [RunOptions].Bus. It is safe for concurrent use, and for one run at a time. A
-// team that [New] did not make panics.
-func (t *Team) NewBus() *messagebus.Bus {
+// NewBus returns a message bus for the agents of the team, for [RunOptions].Bus. It
+// panics for a team that [New] did not make.
+func (t *Team) NewBus() *mailbox.Bus {
 	if err := t.made(context.Background()); err != nil {
 		panic(fmt.Sprintf("runteam: %v", err))
 	}
-	return NewMessageBus(t.roster)
+	return newMessageBus(t.roster)
+}
+
+// BusConfig returns what a message bus for the team is made from.
+func (t *Team) BusConfig() (agents []string, o mailbox.Options, err error) {
+	if err := t.made(context.Background()); err != nil {
+		return nil, o, err
+	}
+	return t.roster.Names(), mailbox.Options{Logger: t.roster.Log}, nil
 }
 
 // Plan checks tasks against the team and says what a run of them would do. The

@@ -8,9 +8,9 @@ import (
 
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/gate"
+	"github.com/runteam/runteam/internal/mailbox"
 	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/label"
-	"github.com/runteam/runteam/messagebus"
 	"github.com/runteam/runteam/task"
 )
 
@@ -40,7 +40,7 @@ func (c *checker) checkMessages() {
 		if m.From != handoff.User && !slices.Contains(names, m.From) {
 			add("from", fmt.Sprintf("no agent is called %q", m.From), naming.Suggest(m.From, append([]string{handoff.User}, names...)), ErrUnknownAgent)
 		}
-		if m.To != messagebus.Everyone && !slices.Contains(names, m.To) {
+		if m.To != mailbox.Everyone && !slices.Contains(names, m.To) {
 			add("to", fmt.Sprintf("no agent is called %q", m.To), naming.Suggest(m.To, names), ErrUnknownAgent)
 		}
 		if m.To == m.From && m.From != "" {
@@ -49,8 +49,8 @@ func (c *checker) checkMessages() {
 		switch {
 		case m.Text == "":
 			add("text", "the message is empty", "write what it says", task.ErrInvalid)
-		case len(m.Text) > messagebus.MaxContent:
-			add("text", fmt.Sprintf("the message has %d bytes, at most %d are sent", len(m.Text), messagebus.MaxContent), "give long texts as inputs", task.ErrInvalid)
+		case len(m.Text) > mailbox.MaxContent:
+			add("text", fmt.Sprintf("the message has %d bytes, at most %d are sent", len(m.Text), mailbox.MaxContent), "give long texts as inputs", task.ErrInvalid)
 		case !utf8.ValidString(m.Text):
 			add("text", "the message is not valid UTF-8", "give a text, or clean it first", task.ErrInvalid)
 		}
@@ -65,5 +65,5 @@ func (c *checker) checkMessages() {
 
 // Reads reports whether a message is for this agent.
 func (m *Message) Reads(agent string) bool {
-	return m.To == agent || m.To == messagebus.Everyone && m.From != agent
+	return m.To == agent || m.To == mailbox.Everyone && m.From != agent
 }

@@ -6,11 +6,11 @@ import (
 
 	"github.com/runteam/runteam/internal/assign"
 	"github.com/runteam/runteam/internal/flow"
+	"github.com/runteam/runteam/internal/mailbox"
 	"github.com/runteam/runteam/internal/record"
+	"github.com/runteam/runteam/internal/teammemory"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
-	"github.com/runteam/runteam/messagebus"
-	"github.com/runteam/runteam/sharedmem"
 )
 
 // DefaultConcurrency is how many attempts run at the same time by default.
@@ -33,8 +33,8 @@ type Options struct {
 
 	Assert   []flow.Assertion
 	Messages []Message
-	Bus      *messagebus.Bus
-	Memory   sharedmem.Store
+	Bus      *mailbox.Bus
+	Memory   teammemory.Store
 
 	UserAccepts *label.Classification // never nil after [Options.WithDefaults]
 	Reveal      bool                  // UserAccepts was raised for the result of this run alone

@@ -13,6 +13,7 @@ import (
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/sharedmem"
+	"github.com/runteam/runteam/task"
 )
 
 // Run holds a store to the contract of [sharedmem.Store], a subtest for each
@@ -88,7 +89,7 @@ func empty(t *testing.T, s sharedmem.Store) { requireHolds(t, s) }
 func whole(t *testing.T, s sharedmem.Store) {
 	e, err := envelope.New(envelope.Header{ID: "e1", Producer: "ana", Task: "t1", CreatedAt: made}, envelope.Text("done"))
 	require.NoError(t, err)
-	result := sharedmem.Entry{Agent: "ana", Key: sharedmem.ResultKey("t1"), Task: "t1", Envelope: e, Turn: 7, TTLTurns: 3, Seq: 12}
+	result := sharedmem.Entry{Agent: "ana", Key: resultKey("t1"), Task: "t1", Envelope: e, Turn: 7, TTLTurns: 3, Seq: 12}
 	user := note(t, envelope.User, "wish", "soon")
 	user.Turn, user.TTLTurns, user.Seq = 1<<40, 1<<41, 1<<42
 	put(t, s, result, user)
@@ -219,3 +220,6 @@ func many(t *testing.T, s sharedmem.Store) {
 	}
 	requireHolds(t, s, want...)
 }
+
+// resultKey returns the key of a task's result.
+func resultKey(id task.ID) string { return "task:" + string(id) + ":result" }

@@ -1,0 +1,111 @@
+// Package mailbox decides which messages wait for whom.
+//
+// A [Bus] knows who sent what to whom, and who has read it. Agents write to
+// each other and the caller writes to agents, one to one ([Bus.Send]) or one
+// to all ([Bus.Broadcast]). What a message says lies in an envelope that the
+// bus makes and never opens; whether a reader may see it is the gate's to
+// decide, when the message is delivered.
+package mailbox
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/runteam/runteam/internal/naming"
+)
+
+// The conditions that this package reports. Its errors wrap these.
+var (
+	ErrUnknown  = errors.New("unknown") // no such agent, or no such message to it
+	ErrInvalid  = errors.New("invalid") // a message, a roster or an option that cannot be
+	ErrFull     = errors.New("inbox full")
+	ErrSnapshot = errors.New("unreadable snapshot")
+)
+
+// DefaultMaxUnread is how many unread messages one agent may have unless told otherwise.
+const DefaultMaxUnread = 1000
+
+// Options tune a bus. The zero value means the defaults.
+type Options struct {
+	Run       string           // id of the run that the messages belong to; empty means none in particular
+	MaxUnread int              // unread messages that one agent may have; zero means [DefaultMaxUnread]
+	Now       func() time.Time // when a message is sent; nil means [time.Now]; it must not call the bus
+	Logger    *slog.Logger     // is told of subscribers that panic; nil discards
+}
+
+// A Bus keeps the messages of a team for as long as it lives: reading one marks
+// it, and removes nothing. All methods may be called by any number of
+// goroutines at once.
+type Bus struct {
+	agents  roster
+	options Options // with the defaults filled in
+
+	mu       sync.Mutex // guards what follows
+	messages []Message  // in the order of sending; the id of messages[i] is message/<i+1>
+	inboxes  []inbox    // one for each agent, in roster order
+	post     *Post      // of the run that uses the bus; nil if none does
+}
+
+// New returns a bus without messages for a team. Agents are names as
+// [naming.CheckName] wants them, and letter case does not tell them apart. What
+// is wrong with the roster or the options is reported all at once and wraps
+// [ErrInvalid].
+func New(agents []string, o Options) (*Bus, error) {
+	names, err := newRoster(agents)
+	if err = errors.Join(err, o.check()); err != nil {
+		return nil, err
+	}
+	o.MaxUnread = cmp.Or(o.MaxUnread, DefaultMaxUnread)
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return &Bus{agents: names, options: o, inboxes: make([]inbox, len(names.names))}, nil
+}
+
+func (o *Options) check() (err error) {
+	if o.MaxUnread < 0 {
+		err = fmt.Errorf("%w MaxUnread %d: it must not be negative; leave it out for %d", ErrInvalid, o.MaxUnread, DefaultMaxUnread)
+	}
+	if fault := naming.CheckLine(o.Run); fault != nil {
+		err = errors.Join(err, fmt.Errorf("%w run id %.60q: %w", ErrInvalid, o.Run, fault))
+	}
+	return err
+}
+
+// Agents returns the names of the roster, in its order.
+func (b *Bus) Agents() []string {
+	if b == nil {
+		return nil
+	}
+	return slices.Clone(b.agents.names)
+}
+
+// usable returns an error for a bus that [New] did not make.
+func (b *Bus) usable() error {
+	if b == nil || b.agents.index == nil {
+		return fmt.Errorf("%w bus: it is nil or zero; make one with New", ErrInvalid)
+	}
+	return nil
+}
+
+// nextID returns the id of the message that is sent next. The caller holds the lock.
+func (b *Bus) nextID() ID { return idOf(len(b.messages)) }
+
+// idOf returns the id of messages[i].
+func idOf(i int) ID { return ID("message/" + strconv.Itoa(i+1)) }
+
+// find returns the index of the message with this id. The caller holds the lock.
+func (b *Bus) find(id ID) (int, bool) {
+	digits, _ := strings.CutPrefix(string(id), "message/")
+	n, err := strconv.Atoi(digits)
+	ok := err == nil && 1 <= n && n <= len(b.messages) && idOf(n-1) == id
+	return n - 1, ok
+}

@@ -1,0 +1,97 @@
+package mailbox
+
+import (
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/label"
+)
+
+// An ID names a message within its bus, such as message/3, and is the id of
+// its envelope. Ids count up in the order of sending.
+type ID = envelope.ID
+
+// Everyone is the reader of a broadcast: the whole roster but its sender.
+const Everyone = "*"
+
+// MaxContent is the most that a message may say, in bytes. The gate holds what is larger.
+const MaxContent = 1 << 20
+
+// A Draft is a message as its sender writes it. It prints without its content.
+type Draft struct {
+	From           string               // an agent, or [envelope.User]
+	To             string               // an agent; empty for a broadcast
+	Content        string               // text of 1 to [MaxContent] bytes, valid UTF-8
+	Classification label.Classification // how sensitive it is; zero means internal
+	TTL            time.Duration        // how long it may be read; zero means without end
+	ExpiresAt      time.Time            // when it ends, if that is earlier; zero means never
+}
+
+// A Message is what was sent. It is a value whose envelope cannot change. Only
+// the gate opens the envelope; the message prints without its content.
+type Message struct {
+	ID       ID
+	From     string             // an agent, or [envelope.User]
+	To       string             // an agent, or [Everyone]
+	At       time.Time          // when it was sent, in UTC
+	Bytes    int                // length of its content
+	Envelope *envelope.Envelope // its content, label and expiry
+}
+
+// classification is that of the envelope; a Message that nobody sent has none.
+func (m Message) classification() label.Classification {
+	if m.Envelope == nil {
+		return label.Internal
+	}
+	return m.Envelope.Classification()
+}
+
+// String returns who wrote to whom, the label and the size class, without the content.
+func (m Message) String() string {
+	return fmt.Sprintf("message %q from %q to %q, %v, %s", m.ID, m.From, m.To, m.classification(), label.ClassText(m.Bytes))
+}
+
+// Format writes [Message.String] for every verb, so that no verb prints the content.
+func (m Message) Format(f fmt.State, _ rune) { fmt.Fprint(f, m.String()) }
+
+// LogValue returns for a structured log what [Message.String] says.
+func (m Message) LogValue() slog.Value {
+	return slog.GroupValue(slog.String("id", string(m.ID)), slog.String("from", m.From), slog.String("to", m.To),
+		slog.String("classification", m.classification().String()), slog.Int("bytes", label.SizeClass(max(m.Bytes, 1))))
+}
+
+// outline is the JSON form of what may be shown of a message.
+type outline struct {
+	ID             ID                   `json:"id,omitempty"`
+	From           string               `json:"from"`
+	To             string               `json:"to,omitempty"`
+	Classification label.Classification `json:"classification"`
+	Bytes          int                  `json:"bytes"`
+}
+
+// MarshalJSON writes what [Message.String] says. To keep messages, take a [Bus.Snapshot].
+func (m Message) MarshalJSON() ([]byte, error) {
+	return json.Marshal(outline{m.ID, m.From, m.To, m.classification(), label.SizeClass(max(m.Bytes, 1))})
+}
+
+// String returns who writes to whom, the label and the size class, without the content.
+func (d Draft) String() string {
+	return fmt.Sprintf("draft from %.60q to %.60q, %v, %s", d.From, d.To, d.Classification, label.ClassText(len(d.Content)))
+}
+
+// Format writes [Draft.String] for every verb, so that no verb prints the content.
+func (d Draft) Format(f fmt.State, _ rune) { fmt.Fprint(f, d.String()) }
+
+// LogValue returns for a structured log what [Draft.String] says.
+func (d Draft) LogValue() slog.Value {
+	return slog.GroupValue(slog.String("from", d.From), slog.String("to", d.To),
+		slog.String("classification", d.Classification.String()), slog.Int("bytes", label.SizeClass(max(len(d.Content), 1))))
+}
+
+// MarshalJSON writes what [Draft.String] says.
+func (d Draft) MarshalJSON() ([]byte, error) {
+	return json.Marshal(outline{From: d.From, To: d.To, Classification: d.Classification, Bytes: label.SizeClass(max(len(d.Content), 1))})
+}

@@ -1,0 +1,113 @@
+package mailbox
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/runteam/runteam/envelope"
+)
+
+// ErrBusy reports a bus that another run uses.
+var ErrBusy = errors.New("bus in use")
+
+// A Post sends messages in the name of agents. The runtime holds it while a run
+// uses the bus, so that no agent can name another one as the sender.
+type Post struct {
+	bus  *Bus
+	run  string
+	sent func(Message)
+}
+
+// Attach lets a run use the bus, one at a time: another Attach is an [ErrBusy]
+// until [Post.Detach]. Meanwhile [Bus.Send] and [Bus.Broadcast] take only what
+// [envelope.User] sends. If sent is not nil, it is called with each of these
+// messages before anyone can read it, in the order of sending; it must not call
+// the bus.
+func (b *Bus) Attach(run string, sent func(Message)) (*Post, error) {
+	if err := b.usable(); err != nil {
+		return nil, fmt.Errorf("attach: %w", err)
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.post != nil {
+		return nil, fmt.Errorf("attach: %w: run %q has it; wait for its end, or make another bus", ErrBusy, b.post.run)
+	}
+	b.post = &Post{bus: b, run: run, sent: sent}
+	return b.post, nil
+}
+
+// usable returns an error for a post that [Bus.Attach] did not make.
+func (p *Post) usable() error {
+	if p == nil || p.bus == nil {
+		return fmt.Errorf("%w post: it is nil or zero; make one with Attach", ErrInvalid)
+	}
+	return nil
+}
+
+// Detach ends the use of the bus. It may be called more than once.
+func (p *Post) Detach() {
+	if p.usable() != nil {
+		return
+	}
+	p.bus.mu.Lock()
+	defer p.bus.mu.Unlock()
+	if p.bus.post == p {
+		p.bus.post = nil
+	}
+}
+
+// Check returns the error that [Post.Send] would return for a draft, as if so
+// many messages to the same reader were waiting to be sent before it.
+func (p *Post) Check(d Draft, before int) error {
+	if err := p.usable(); err != nil {
+		return err
+	}
+	readers, err := p.bus.address(&d)
+	if err != nil {
+		return err
+	}
+	p.bus.mu.Lock()
+	defer p.bus.mu.Unlock()
+	return p.bus.room(readers, before)
+}
+
+// Send sends a draft, a broadcast if To is empty or [Everyone]. The header says
+// what the runtime knows of the message: label, run, expiry, hops, sources and,
+// unless it is zero, the time of creation. Its id and producer are set by the
+// bus, and the draft's label is not used.
+//
+// Subscribers learn of the message when notify is called.
+func (p *Post) Send(d Draft, h envelope.Header) (m Message, notify func(), err error) {
+	if err := p.usable(); err != nil {
+		return Message{}, nil, err
+	}
+	readers, err := p.bus.address(&d)
+	if err != nil {
+		return Message{}, nil, err
+	}
+	m, subscribers, err := p.bus.store(&d, h, readers, "")
+	return m, func() {
+		for _, s := range subscribers {
+			s.deliver()
+		}
+	}, err
+}
+
+// Restore puts a message of an earlier process into the inboxes again, also
+// beyond their limit. Subscribers do not learn of it.
+func (p *Post) Restore(d Draft, h envelope.Header) (Message, error) {
+	if err := p.usable(); err != nil {
+		return Message{}, err
+	}
+	readers, err := p.bus.address(&d)
+	if err != nil {
+		return Message{}, err
+	}
+	p.bus.mu.Lock()
+	defer p.bus.mu.Unlock()
+	e, err := p.bus.seal(&d, h)
+	if err != nil {
+		return Message{}, err
+	}
+	return p.bus.deposit(&d, e, readers), nil
+}

@@ -1,0 +1,193 @@
+package mailbox
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/label"
+)
+
+// Send puts a message into the inbox of one agent and returns its id. The bus
+// makes the envelope: the sender is its producer, it is untrusted, and it has
+// been handed on once. Subscribers of the reader are called before Send
+// returns; see [Bus.Subscribe].
+//
+// Names that are not in the roster are refused with [ErrUnknown], an agent that
+// writes to itself, an impossible content, label or TTL with [ErrInvalid], and
+// a message too many with [ErrFull]. Then nothing is sent.
+//
+// Send is for the program that owns the bus and vouches for the sender and the
+// label. While a run uses the bus, the only sender is [envelope.User]: agents send
+// through the run.
+func (b *Bus) Send(d Draft) (ID, error) {
+	if err := b.usable(); err != nil {
+		return "", fmt.Errorf("send: %w", err)
+	}
+	to, err := b.direct(&d)
+	if err != nil {
+		return "", fmt.Errorf("send: %w", err)
+	}
+	return b.publish("send", &d, []int{to})
+}
+
+// direct checks a message to one agent and returns the index of its reader.
+func (b *Bus) direct(d *Draft) (int, error) {
+	to, err := b.agents.reader(d.To)
+	if err = errors.Join(b.agents.party(d.From), err, d.check()); err == nil && d.From == d.To {
+		err = fmt.Errorf("%w message: %q writes to itself: write to another agent", ErrInvalid, d.From)
+	}
+	return to, err
+}
+
+// Broadcast puts one message into the inbox of every agent but its sender; the
+// draft's To is empty or [Everyone]. It has one id and one envelope, and each
+// reader has to read it. Its errors are those of [Bus.Send]; it is also refused
+// when nobody else is there, and sent to nobody when one inbox is full.
+func (b *Bus) Broadcast(d Draft) (ID, error) {
+	if err := b.usable(); err != nil {
+		return "", fmt.Errorf("broadcast: %w", err)
+	}
+	readers, err := b.toAll(&d)
+	if err != nil {
+		return "", fmt.Errorf("broadcast: %w", err)
+	}
+	return b.publish("broadcast", &d, readers)
+}
+
+// toAll checks a broadcast and returns the indexes of its readers.
+func (b *Bus) toAll(d *Draft) ([]int, error) {
+	err := errors.Join(b.agents.party(d.From), d.check())
+	if d.To != "" && d.To != Everyone {
+		err = errors.Join(err, fmt.Errorf("%w message: a broadcast to %.60q: send it, or leave the reader out", ErrInvalid, d.To))
+	}
+	readers := b.agents.others(d.From)
+	if len(readers) == 0 {
+		err = errors.Join(err, fmt.Errorf("%w message: nobody but %.60q is in the roster", ErrInvalid, d.From))
+	}
+	d.To = Everyone
+	return readers, err
+}
+
+// address checks a draft to one agent or to all and returns the indexes of its readers.
+func (b *Bus) address(d *Draft) ([]int, error) {
+	if d.To == "" || d.To == Everyone {
+		return b.toAll(d)
+	}
+	to, err := b.direct(d)
+	return []int{to}, err
+}
+
+// check reports everything that is wrong with what a draft says; the names are
+// the roster's to check. No error quotes the content.
+func (d *Draft) check() error {
+	var errs []error
+	bad := func(format string, args ...any) {
+		errs = append(errs, fmt.Errorf("%w message: "+format, append([]any{ErrInvalid}, args...)...))
+	}
+	switch {
+	case d.Content == "":
+		bad("it is empty: write what it says")
+	case len(d.Content) > MaxContent:
+		bad("%d bytes, at most %d: send less", len(d.Content), MaxContent)
+	case !utf8.ValidString(d.Content):
+		bad("it is not valid UTF-8: send text")
+	}
+	if !d.Classification.Valid() {
+		bad("%w %v: write one of %s", label.ErrUnknown, d.Classification, strings.Join(label.Classifications(), ", "))
+	}
+	if d.TTL < 0 {
+		bad("a TTL of %v: leave it out for a message without end", d.TTL)
+	}
+	return errors.Join(errs...)
+}
+
+// publish stores a checked message of the program and calls the subscribers of
+// its readers.
+func (b *Bus) publish(verb string, d *Draft, readers []int) (ID, error) {
+	h := envelope.Header{Classification: d.Classification, ExpiresAt: d.ExpiresAt, Hops: 1}
+	m, subscribers, err := b.store(d, h, readers, envelope.User)
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", verb, err)
+	}
+	for _, s := range subscribers {
+		s.deliver()
+	}
+	return m.ID, nil
+}
+
+// store puts a message into the inboxes of its readers, or into none, and into
+// the queues of their subscribers, which it returns. The envelope is made under
+// the lock, so that ids have no gap and times follow them. While a run uses the bus, only the given
+// sender may write; empty means anyone.
+func (b *Bus) store(d *Draft, h envelope.Header, readers []int, only string) (m Message, subscribers []*subscription, err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.post != nil && only != "" && d.From != only {
+		return Message{}, nil, fmt.Errorf("%w sender %q: run %q uses the bus; an agent sends through its outbox, the program as %q", ErrInvalid, d.From, b.post.run, only)
+	}
+	if err := b.room(readers, 0); err != nil {
+		return Message{}, nil, err
+	}
+	e, err := b.seal(d, h)
+	if err != nil {
+		return Message{}, nil, err
+	}
+	m = b.deposit(d, e, readers)
+	for _, r := range readers {
+		for _, s := range b.inboxes[r].subscriptions {
+			s.push(m)
+			subscribers = append(subscribers, s)
+		}
+	}
+	if only != "" && b.post != nil && b.post.sent != nil {
+		b.post.sent(m)
+	}
+	return m, subscribers, nil
+}
+
+// deposit appends a message to the inboxes of its readers. The caller holds the lock.
+func (b *Bus) deposit(d *Draft, e *envelope.Envelope, readers []int) Message {
+	m := Message{ID: e.ID(), From: d.From, To: d.To, At: e.Header().CreatedAt, Bytes: len(d.Content), Envelope: e}
+	at := len(b.messages)
+	b.messages = append(b.messages, m)
+	for _, r := range readers {
+		box := &b.inboxes[r]
+		box.all, box.unread = append(box.all, at), append(box.unread, at)
+	}
+	return m
+}
+
+// room names the readers that may not get another message, after so many before
+// it. The caller holds the lock.
+func (b *Bus) room(readers []int, before int) error {
+	var full []string
+	for _, r := range readers {
+		if len(b.inboxes[r].unread)+before >= b.options.MaxUnread {
+			full = append(full, fmt.Sprintf("%q", b.agents.names[r]))
+		}
+	}
+	if len(full) > 0 {
+		return fmt.Errorf("%w: %s: %d messages are unread: send when some are read", ErrFull, strings.Join(full, ", "), b.options.MaxUnread)
+	}
+	return nil
+}
+
+// seal makes the envelope of the next message. The caller holds the lock.
+func (b *Bus) seal(d *Draft, h envelope.Header) (*envelope.Envelope, error) {
+	h.ID, h.Producer, h.Run = b.nextID(), d.From, cmp.Or(h.Run, b.options.Run)
+	if h.CreatedAt.IsZero() {
+		h.CreatedAt = b.options.Now().UTC()
+	}
+	if d.TTL > 0 {
+		h.ExpiresAt = envelope.Earliest(h.ExpiresAt, h.CreatedAt.Add(d.TTL))
+	}
+	e, err := envelope.New(h, envelope.Text(d.Content))
+	if err != nil { // as when the clock knows no time
+		return nil, fmt.Errorf("%w message: %w", ErrInvalid, err)
+	}
+	return e, nil
+}
