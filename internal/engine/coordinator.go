@@ -162,7 +162,7 @@ func (c *coordinator) record(s *step) {
 	c.mu.Lock()
 	c.steps = append(c.steps, out)
 	c.mu.Unlock()
-	c.warnTruncated("coordinator, "+string(s.kind), &s.exchange)
+	c.warnTruncated(&s.exchange, "coordinator,", string(s.kind))
 	if !s.own {
 		s.showCost()
 		c.context = c.context.Add(s.view().measured())

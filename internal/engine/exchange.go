@@ -417,9 +417,7 @@ func (x *exchange) accept(ctx context.Context, e *envelope.Envelope, now time.Ti
 	if x.envelope = e; x.part != "" {
 		return nil // the caller reads what is made from it
 	}
-	ctx, done := x.finishing(ctx)
-	defer done()
-	seen, err := x.run.toUser(ctx, e, handoff.Source{Kind: handoff.Dependency, Name: string(x.task.ID)}, now)
+	seen, err := x.run.toUser(x.finishing(ctx), e, handoff.Source{Kind: handoff.Dependency, Name: string(x.task.ID)}, now)
 	if err != nil {
 		return fmt.Errorf("%w: %w", errUnreadable, err)
 	}

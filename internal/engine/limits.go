@@ -36,7 +36,7 @@ func (v callView) truncated() (list []*gate.Decision) {
 const maxTruncations = 100
 
 // warnTruncated warns of what a size limit cut in the prompts of an exchange.
-func (r *recorder) warnTruncated(of string, x *exchange) {
+func (r *recorder) warnTruncated(x *exchange, what, title string) {
 	for _, d := range x.view().truncated() {
 		if r.truncations++; r.truncations > maxTruncations {
 			return
@@ -44,6 +44,10 @@ func (r *recorder) warnTruncated(of string, x *exchange) {
 		if r.truncations == maxTruncations {
 			r.warn("more context was cut, and is not listed here; the receipts of the tasks list it")
 			return
+		}
+		of := what + " " + title
+		if what == "task" {
+			of = fmt.Sprintf("task %q", title)
 		}
 		upTo := ""
 		if d.Coarse {

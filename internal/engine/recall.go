@@ -55,6 +55,12 @@ func (x *exchange) recall(ctx context.Context, p prompt.Prompt) (done bool, err 
 	if !r.options.Reuse || r.log == nil || fresh || !x.reusable() {
 		return false, nil
 	}
+	return x.reuse(ctx, p)
+}
+
+// reuse looks for an answer of another run to the same prompt.
+func (x *exchange) reuse(ctx context.Context, p prompt.Prompt) (done bool, err error) {
+	r := x.run
 	for answer, err := range r.log.CachedAnswers(ctx, x.reuseKey()) {
 		if err != nil {
 			return false, fmt.Errorf("%w: %w", ErrJournal, err)

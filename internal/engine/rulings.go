@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/runteam/runteam/handoff"
@@ -18,6 +19,7 @@ import (
 // what the check had: such a piece does not count, and the gate holds it.
 func (x *exchange) seal(ctx context.Context) error {
 	r, t := x.run, x.task
+	x.parts = slices.Grow(x.parts, len(x.offers))
 	for i := range x.offers {
 		x.addGrant(i)
 	}
@@ -31,9 +33,7 @@ func (x *exchange) seal(ctx context.Context) error {
 		return err
 	}
 	x.contract = contract
-	checking, done := x.checking(ctx)
-	wanted, err := x.rule(checking, x.start, nil)
-	done()
+	wanted, err := x.rule(x.checking(ctx), x.start, nil)
 	if err != nil || len(wanted) == 0 {
 		return err
 	}
@@ -42,9 +42,7 @@ func (x *exchange) seal(ctx context.Context) error {
 		return err
 	}
 	failed := x.retellAll(ctx, wanted)
-	checking, done = x.checking(ctx)
-	defer done()
-	_, err = x.rule(checking, time.Now(), failed) // all of it anew: retelling takes time, and what has expired by now is not delivered
+	_, err = x.rule(x.checking(ctx), time.Now(), failed) // all of it anew: retelling takes time, and what has expired by now is not delivered
 	return err
 }
 
@@ -54,9 +52,9 @@ const gateTime = 30 * time.Second
 
 // checking returns the context in which the gate checks what is offered. It may
 // take as long as the attempt itself.
-func (x *exchange) checking(ctx context.Context) (context.Context, context.CancelFunc) {
+func (x *exchange) checking(ctx context.Context) *gateContext {
 	limit := cmp.Or(x.contract.Duration, gateTime)
-	return context.WithTimeoutCause(ctx, limit, fmt.Errorf("%w: more than %v to check its context", ErrAttemptTimeout, limit))
+	return &gateContext{Context: ctx, limit: limit, deadline: time.Now().Add(limit)}
 }
 
 // finishTime is how long a result that came in time may still be checked once
@@ -65,10 +63,53 @@ const finishTime = time.Second
 
 // finishing returns the context in which a result is checked for the caller. It
 // outlives ctx by finishTime.
-func (x *exchange) finishing(ctx context.Context) (context.Context, context.CancelFunc) {
-	longer, cancel := x.checking(context.WithoutCancel(ctx))
-	stop := context.AfterFunc(ctx, func() { time.AfterFunc(finishTime, cancel) })
-	return longer, func() { stop(); cancel() }
+func (x *exchange) finishing(ctx context.Context) *gateContext {
+	c := x.checking(ctx)
+	c.grace = finishTime
+	return c
+}
+
+// A gateContext bounds a check of the gate. The gate polls Err, so the bound needs no
+// timer: there is one for each prompt and result.
+type gateContext struct {
+	context.Context
+	limit    time.Duration
+	deadline time.Time
+	grace    time.Duration // for this long the end of the parent context does not count
+	ended    atomic.Int64  // when the parent context was first seen to have ended; zero if it was not
+}
+
+// Deadline returns the time at which the check ends.
+func (c *gateContext) Deadline() (time.Time, bool) { return c.deadline, true }
+
+// Err returns an error once the time for the check is over.
+func (c *gateContext) Err() error {
+	now := time.Now()
+	if err := c.Context.Err(); err != nil {
+		if c.grace == 0 {
+			return err
+		}
+		c.ended.CompareAndSwap(0, now.UnixNano())
+		if now.UnixNano() > c.ended.Load()+int64(c.grace) {
+			return err
+		}
+	}
+	if now.After(c.deadline) {
+		return &slowCheckError{c.limit}
+	}
+	return nil
+}
+
+// A slowCheckError is the error of a check that took too long.
+type slowCheckError struct{ limit time.Duration }
+
+func (e *slowCheckError) Error() string {
+	return fmt.Sprintf("%v: more than %v to check its context", ErrAttemptTimeout, e.limit)
+}
+
+// Unwrap returns [ErrAttemptTimeout] and the error of a context whose deadline has passed.
+func (e *slowCheckError) Unwrap() []error {
+	return []error{ErrAttemptTimeout, context.DeadlineExceeded}
 }
 
 // addGrant grants an offer whole, unless it has a grant, and counts the offer
@@ -98,7 +139,7 @@ func (x *exchange) addGrant(i int) {
 // returns what must be retold first; failed says what could not be.
 func (x *exchange) rule(ctx context.Context, now time.Time, failed map[int]*translator) (wanted []wish, first error) {
 	compartment := gate.Compartment{Contract: x.contract}
-	x.rulings, x.sealed = x.rulings[:0], x.sealed[:0]
+	x.rulings, x.sealed = slices.Grow(x.rulings[:0], len(x.offers)), slices.Grow(x.sealed[:0], len(x.offers))
 	for i := range x.offers { // also after an error, for the record
 		o := &x.offers[i]
 		d, err := compartment.Decide(ctx, o, now)

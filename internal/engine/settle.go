@@ -28,7 +28,7 @@ func (r *results) settle(ctx context.Context, a *attempt) (retry time.Time) {
 		t.addReceipts(a)
 		return retry
 	}
-	r.warnTruncated(fmt.Sprintf("task %q", t.Title), &a.exchange)
+	r.warnTruncated(&a.exchange, "task", t.Title)
 	if t.Truncated = a.envelope.Truncated(); t.Truncated {
 		r.warn(fmt.Sprintf("task %q: the answer was truncated by a limit on tokens, and acceptTruncated takes it", t.Title))
 	}
@@ -125,7 +125,7 @@ func (r *results) tries(i int) int {
 func (r *results) fail(a *attempt) {
 	t, err := &r.tasks[a.index], a.err
 	r.faults[a.index], t.Call = a.fault, orZero(a.view().answeredBy())
-	r.warnTruncated(fmt.Sprintf("task %q", t.Title), &a.exchange)
+	r.warnTruncated(&a.exchange, "task", t.Title)
 	r.returnMail(a.index)
 	t.Error = &TaskError{Code: a.code, Message: a.message, Task: t.ID, Title: t.Title, cause: func() error { return err }, said: a.fault}
 	must(r.queue.Fail(a.index, a.message, time.Now()))

@@ -27,8 +27,7 @@ func (x *exchange) sideText(source handoff.SourceKind, given record.SideText) *r
 	if strings.TrimSpace(given.Text) == "" || x.contract.Session == "" {
 		return nil
 	}
-	ctx, cancel := x.checking(context.Background())
-	defer cancel()
+	ctx := x.checking(context.Background())
 	now := time.Now()
 	out := given
 	out.Text, out.Problem = uncheckable, ""
