@@ -45,8 +45,8 @@ func (r *runScope) toClearance(ctx context.Context, e *envelope.Envelope, source
 		return reading{}, nil
 	}
 	contract, err := gate.Negotiate(gate.Request{
-		Session: r.id + "/" + handoff.User, Caller: handoff.User, Run: r.id, Task: task.ID(source.Name),
-		Classification: accepts, Grants: []gate.Grant{{Source: source, Paths: []task.Path{task.Whole}, Terms: r.team.Terms(e.Producer(), handoff.User)}},
+		Session: r.session, Caller: handoff.User, Run: r.id, Task: task.ID(source.Name),
+		Classification: accepts, Grants: []gate.Grant{{Source: source, Paths: whole, Terms: r.team.Terms(e.Producer(), handoff.User)}},
 	}, &gate.Capabilities{Agent: handoff.User, Accepts: accepts, Produces: accepts})
 	if err != nil {
 		return reading{}, err
@@ -81,6 +81,9 @@ func form(e *envelope.Envelope) task.Payload {
 	}
 	return task.Output
 }
+
+// whole are the paths of a grant of a whole value.
+var whole = []task.Path{task.Whole}
 
 // withheld is what the caller reads in place of a value above the caller's clearance.
 func withheld(level label.Classification) string { return "[withheld: " + level.String() + "]" }

@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/task"
 )
@@ -41,7 +42,7 @@ func newRunScope(t *plan.Roster, o Options, start time.Time) (*runScope, error) 
 	if o.Random == nil {
 		o.Random = rand.Float64
 	}
-	v := viewer{team: t, id: o.RunID, accepts: o.RecordClearance()}
+	v := viewer{team: t, id: o.RunID, session: o.RunID + "/" + handoff.User, accepts: o.RecordClearance()}
 	r := &runScope{viewer: v, recorder: &recorder{viewer: v, sink: o.Recorder}, options: o, start: start, past: pastOf(&o.Options)}
 	r.inputs = make([]*envelope.Envelope, len(o.Inputs))
 	for i, in := range o.Inputs {

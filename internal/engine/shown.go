@@ -16,6 +16,7 @@ import (
 type viewer struct {
 	team    *plan.Roster
 	id      string               // of the run
+	session string               // of the contracts under which the caller reads
 	accepts label.Classification // the highest label of what records of the run hold
 }
 

@@ -213,6 +213,9 @@ func (c *checker) checkSpec(i int, s *task.Spec) {
 		c.used[k] = true
 	}
 	for j := range s.DependsOn {
+		if s.DependsOn[j].MaxContextBytes == 0 {
+			continue
+		}
 		c.found = append(c.found, checkLimits(naming.Pointer("tasks", i, "dependsOn", j), subjectOf(s), s.DependsOn[j].MaxContextBytes, 0)...)
 	}
 	if s.OutputSchema != nil {

@@ -26,14 +26,16 @@ func (c *checker) checkGrants(i int) {
 	g, p := c.plan.Graph, c.plan
 	t := g.Task(i)
 	for j := range t.DependsOn {
-		d := &t.DependsOn[j]
+		d, up := &t.DependsOn[j], int(g.Upstream(i)[j])
+		grant := p.DependencyGrant(i, j, up)
+		if d.Need == nil && grant.Terms == nil {
+			continue // the whole result is delivered, and no rule says otherwise
+		}
 		at := func() place { return c.problem(i, "dependsOn", j) } // most say nothing
 		if d.Need != nil && len(d.Need) == 0 {
 			at().say("an empty need grants nothing", "write paths, or leave need out for the whole", task.ErrInvalid)
 			continue
 		}
-		up := int(g.Upstream(i)[j])
-		grant := p.DependencyGrant(i, j, up)
 		if r := grant.Terms.Contradiction(d.Need); r != nil {
 			at().say(fmt.Sprintf("%q to %q: %s", g.Task(up).Assignee, t.Assignee, r.Reason), r.Hint, r)
 		} else if _, err := grant.Terms.Delivers(d.Need); err != nil {
