@@ -86,6 +86,7 @@ type outcome struct {
 func (c call) command(t *testing.T) *exec.Cmd {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), binary, c.args...)
+	cmd.Args[0] = commandName // as if typed
 	cmd.Dir = c.dir
 	if cmd.Dir == "" {
 		cmd.Dir = t.TempDir()

@@ -52,7 +52,7 @@ tasks: [{title: Edit, assignee: editor, description: Edit it., uses: [draft]}]
 
 	resumed := call{bare: true, dir: dir, args: []string{"resume", "--offline"}}.run(t)
 	require.Equal(t, exit.StatusOK, resumed.status, "%+v", resumed)
-	require.Contains(t, resumed.stderr, "all of it was done before, and nobody was asked again")
+	require.Contains(t, resumed.stderr, "every task was completed before, and no agent was called")
 	require.NotContains(t, resumed.stderr, "has changed since")
 	below := filepath.Join(dir, "below")
 	require.NoError(t, os.Mkdir(below, 0o700))

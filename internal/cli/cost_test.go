@@ -122,7 +122,7 @@ func TestCostBudgetOfARun(t *testing.T) {
 	require.Contains(t, got.stderr, "failed    Two (bob): the cost budget is spent\n")
 	require.Regexp(t, `failed: +Two \(bob\): cost budget exceeded: \$0\.0188 of \$0\.05 spent, and a call of "bob" may cost up to \$0\.\d+; raise maxCostBudget of the run`, got.stderr)
 	require.Contains(t, got.stderr, "raise --max-cost-budget, or maxCostBudget of the spec or the agent")
-	require.Contains(t, got.stderr, "1 of 2 tasks done, 1 failed")
+	require.Contains(t, got.stderr, "1 of 2 tasks completed, 1 failed")
 	require.Contains(t, call{dir: dir, args: []string{"runs"}}.run(t).stdout, "budget_exhausted")
 	require.EqualValues(t, 1, server.calls.Load())
 

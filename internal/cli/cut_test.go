@@ -43,7 +43,7 @@ tasks:
 	const warning = `task "Write": the result of "Scan" was cut from 300 KiB to 256 KiB`
 	got = call{args: []string{"run", dir, "--offline", "--journal", journal, "-o", "json"}}.run(t)
 	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
-	require.Contains(t, got.stderr, " · 1 text cut to fit")
+	require.Contains(t, got.stderr, "\n1 text cut to fit.\n")
 	result := object(t, got.stdout)
 	require.Contains(t, result["warnings"].([]any)[0], warning)
 	require.EqualValues(t, 1, result["context"].(map[string]any)["truncated"])

@@ -37,7 +37,7 @@ func TestExperimentIsNoNewestRun(t *testing.T) {
 	r := shownOf(t, dir, other)
 	require.Equal(t, []any{other, id}, []any{r.Run, r.Of})
 	require.Contains(t, call("explain").stdout, id)
-	require.Contains(t, call("resume").stderr, "run:     "+id[:8])
+	require.Contains(t, call("resume").stderr, "Run "+id[:8])
 	require.Equal(t, id, object(t, call("replay", "-o", "json").stdout)["runId"])
 	require.Equal(t, id, object(t, call("audit", "verify", "-o", "json").stdout)["run"])
 

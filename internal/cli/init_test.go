@@ -19,7 +19,7 @@ func TestStarterChecksPlansAndRuns(t *testing.T) {
 	got := call{args: []string{"init", dir}}.run(t)
 	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 	require.Equal(t, strings.Join([]string{filepath.Join(dir, "notes.md"), filepath.Join(dir, "script.yaml"), filepath.Join(dir, "team.yaml"), ""}, "\n"), got.stdout)
-	require.Contains(t, got.stderr, "runteam run '"+dir+"' --offline", "as a shell takes it")
+	require.Contains(t, got.stderr, "runteam run \""+dir+"\" --offline", "as a shell takes it")
 
 	got = call{args: []string{"check", dir}}.run(t)
 	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
@@ -125,7 +125,7 @@ func TestInitForPrograms(t *testing.T) {
 
 func TestShellWord(t *testing.T) {
 	t.Parallel()
-	for give, want := range map[string]string{"a/b-c.yaml": "a/b-c.yaml", "a b": "'a b'", "it's": `'it'\''s'`, "": "''", "$(x)": "'$(x)'", "-x": "./-x", "a\x1b[2J": `$'a\033[2J'`} {
+	for give, want := range map[string]string{"a/b-c.yaml": "a/b-c.yaml", "a b": `"a b"`, "it's": `'it'\''s'`, "": "''", "$(x)": "'$(x)'", "-x": "./-x", "a\x1b[2J": `$'a\033[2J'`} {
 		require.Equal(t, want, format.ShellPath(give))
 	}
 }

@@ -4,10 +4,13 @@ package cli
 import (
 	"os"
 	"os/signal"
+	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 
 	"github.com/runteam/runteam/internal/cli/console"
+	"github.com/runteam/runteam/internal/cli/format"
 	"golang.org/x/term"
 )
 
@@ -18,6 +21,7 @@ func Main() int {
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	return runCommandLine(console.New(console.Console{
 		Args:      os.Args[1:],
+		Program:   invokedAs(os.Args[0]),
 		Stdin:     os.Stdin,
 		Stdout:    os.Stdout,
 		Stderr:    os.Stderr,
@@ -36,4 +40,15 @@ func Main() int {
 		Signals: signals,
 		Exit:    os.Exit,
 	}))
+}
+
+// invokedAs returns the command as a person typed it: its name, its path, or go run and the package.
+func invokedAs(name string) string {
+	if !strings.Contains(filepath.ToSlash(name), "/go-build") { // where go run puts what it builds
+		return format.ShellPath(name)
+	}
+	if at, err := os.Stat("cmd/runteam"); err == nil && at.IsDir() {
+		return "go run ./cmd/runteam"
+	}
+	return "go run github.com/runteam/runteam/cmd/runteam"
 }

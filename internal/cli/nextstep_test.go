@@ -50,8 +50,8 @@ func TestPrintedCommandsWork(t *testing.T) {
 	got := run(append([]string{"run", "--offline", "--script", "script.yaml"}, flags...)...)
 	require.Equal(t, exit.StatusFailed, got.status, "%+v", got)
 	commands := map[string]string{
-		"run":           printed(`to go on with it: (runteam .*)\n`, got.stderr),
-		"run, to look":  printed(`to look at it: (runteam .*?); `, got.stderr),
+		"run":           printed(`  (runteam resume .*)\n`, got.stderr),
+		"run, to look":  printed(`  (runteam show .*)\n`, got.stderr),
 		"show":          printed(`to go on: (runteam .*)\n`, run(append([]string{"show"}, flags...)...).stdout),
 		"runs":          printed(`(runteam resume .*)\n`, run(append([]string{"runs"}, flags...)...).stdout),
 		"runs, keyless": printed(`(runteam resume .*)\n`, run("runs", flags[0], flags[1]).stdout),

@@ -30,20 +30,20 @@ func TestOutcomesAreCountedAlike(t *testing.T) {
 	want := map[string]any{"completed": 1.0, "failed": 1.0, "cancelled": 1.0, "notRun": 2.0}
 	got := call{dir: dir, args: []string{"run", "--offline", "--timeout", "1s", "-o", "json"}}.run(t)
 	require.Equal(t, exit.StatusFailed, got.status, "%+v", got)
-	require.Contains(t, got.stderr, "runteam: 1 of 5 tasks done, 1 failed, 1 cancelled, 2 not run in ")
+	require.Contains(t, got.stderr, "1 of 5 tasks completed, 1 failed, 1 cancelled, 2 not run in ")
 	require.Equal(t, want, object(t, got.stdout)["outcomes"])
-	for title, outcome := range map[string]string{"Good": "done", "Bad": "failed", "Hit": "not run", "Slow": "cancelled", "After": "not run"} {
+	for title, outcome := range map[string]string{"Good": "completed", "Bad": "failed", "Hit": "not run", "Slow": "cancelled", "After": "not run"} {
 		require.Regexp(t, `(?m)^ +\d\.\ds  `+outcome+` +`+title+` \(solo\)`, got.stderr)
 	}
 	require.NotContains(t, got.stderr, "skipped")
 
-	require.Regexp(t, ` 1 of 5 done, 1 failed, 1 cancelled, 2 not run  `, call{dir: dir, args: []string{"runs"}}.run(t).stdout)
+	require.Regexp(t, ` 1 of 5 completed, 1 failed, 1 cancelled, 2 not run  `, call{dir: dir, args: []string{"runs"}}.run(t).stdout)
 	list := listRuns(t, call{dir: dir})
 	require.Equal(t, [4]int{1, 1, 1, 2}, [4]int{list[0].Outcomes.Completed, list[0].Outcomes.Failed, list[0].Outcomes.Cancelled, list[0].Outcomes.NotRun})
 	require.Len(t, list[0].Tasks, 3, "the statuses stay as they were")
 
 	shown := call{dir: dir, args: []string{"show"}}.run(t).stdout
-	require.Contains(t, shown, "\ntasks 1 of 5 done, 1 failed, 1 cancelled, 2 not run\n")
+	require.Contains(t, shown, "\ntasks 1 of 5 completed, 1 failed, 1 cancelled, 2 not run\n")
 	for title, outcome := range map[string]string{"Good": "completed", "Bad": "failed", "Hit": "not run", "Slow": "cancelled", "After": "not run"} {
 		require.Regexp(t, regexp.MustCompile(`(?m)^`+outcome+` +`+title+` +solo`), shown)
 	}
@@ -73,8 +73,8 @@ offline: script.yaml
 tasks: [{title: Hidden, description: Do., assignee: solo, classification: secret}, {title: Seen, description: Do., assignee: solo}]
 `, "script.yaml": "replies: [{text: good}]"})
 	got := call{dir: dir, args: []string{"run", "--offline"}}.run(t)
-	require.Regexp(t, `done      Hidden \(solo\) in \d\.\ds, ~\d+ tokens in, \d+ out\n`, got.stderr)
-	require.Regexp(t, `runteam: 2 of 2 tasks done in \d\.\ds; ~\d+ tokens in, \d+ out\n`, got.stderr)
-	require.Regexp(t, `context: ~\S+ \w+ sent · ~\S+ \w+ if everything were shared`, got.stderr)
+	require.Regexp(t, `completed Hidden \(solo\) in \d\.\ds, ~\d+ tokens in, \d+ out\n`, got.stderr)
+	require.Regexp(t, `2 of 2 tasks completed in \d\.\ds; ~\d+ tokens in, \d+ out \(scripted\)\n`, got.stderr)
+	require.Regexp(t, `Sent ~\S+ KB of context; sharing everything would have sent ~\S+ KB`, got.stderr)
 	require.Regexp(t, `took \d\.\ds, ~\d+ tokens in`, call{dir: dir, args: []string{"show"}}.run(t).stdout)
 }

@@ -130,9 +130,9 @@ func TestLiveTable(t *testing.T) {
 			status, lines, raw := p.end(t)
 			require.Equal(t, exit.StatusOK, status, "%q", raw)
 			text := strings.Join(lines, "\n")
-			require.Equal(t, 12, countPrefix(lines, "done"), "each task once, nothing of an earlier frame is left:\n%s", text)
+			require.Equal(t, 12, countPrefix(lines, "com"), "each task once, nothing of an earlier frame is left:\n%s", text)
 			for i := range 12 {
-				want := fmt.Sprintf("done      Task %d", i+1)
+				want := fmt.Sprintf("completed Task %d", i+1)
 				require.True(t, strings.HasPrefix(lines[i]+" ", want+" ") || len(want) >= size.width, "%d: %s", i, text)
 			}
 			require.Contains(t, strings.ReplaceAll(text, "\n", ""), "an answer")
@@ -173,7 +173,7 @@ func TestLiveTableWhileItRuns(t *testing.T) {
 	<-started
 	require.Eventually(t, func() bool {
 		text := p.text()
-		return strings.Count(text, "running   Task") == 2 && strings.Contains(text, "1 of 9 tasks done") && strings.Contains(text, "rows not shown")
+		return strings.Count(text, "running   Task") == 2 && strings.Contains(text, "1 of 9 tasks completed") && strings.Contains(text, "rows not shown")
 	}, 10*time.Second, 10*time.Millisecond)
 	_, err := p.master.Write([]byte{3}) // Ctrl-C, as the terminal's driver turns it into a signal
 	require.NoError(t, err)
@@ -230,7 +230,7 @@ func shrinkAndGrow(t *testing.T) (clean bool) {
 	status, lines, raw := p.end(t)
 	require.Equal(t, exit.StatusOK, status, "%q", raw)
 	if clean {
-		require.Equal(t, 9, countPrefix(lines, "done      Task"), "%q", lines)
+		require.Equal(t, 9, countPrefix(lines, "completed Task"), "%q", lines)
 		require.Zero(t, countPrefix(lines, "running")+countPrefix(lines, "waiting"), "%q", lines)
 	}
 	return clean
@@ -242,7 +242,7 @@ func TestResultStandsApartFromTheTable(t *testing.T) {
 	dir := clitest.Folder(t, map[string]string{"team.yaml": one, "script.yaml": "replies: [{text: an answer}]"})
 	for form, first := range map[string]string{"text": "an answer", "json": "{"} {
 		_, lines, _ := atTerminal(t, 100, 24, call{dir: dir, args: []string{"run", "--offline", "--script", "script.yaml", "-o", form}, env: map[string]string{"TERM": "xterm"}}).end(t)
-		require.Contains(t, lines[1], "1 of 1 task done, ")
+		require.Contains(t, lines[1], "1 of 1 task completed, ")
 		require.Empty(t, lines[2])
 		require.True(t, strings.HasPrefix(lines[3], first), "%q", lines)
 	}
@@ -281,7 +281,7 @@ func TestLiveTableOfAGoal(t *testing.T) {
 		env := server.env()
 		env["TERM"] = "xterm"
 		p := atTerminal(t, size.width, size.height, call{dir: duo(t, ""), args: []string{"run", "--goal", "Say."}, env: env})
-		for _, pieces := range [][]string{{"running   plan ", "planning, "}, {"running   synthesis ", "2 of 2 tasks done, "}} {
+		for _, pieces := range [][]string{{"running   plan ", "planning, "}, {"running   synthesis ", "2 of 2 tasks completed, "}} {
 			require.Eventually(t, func() bool {
 				return strings.Contains(p.text(), pieces[0]) && strings.Contains(p.text(), pieces[1])
 			}, 10*time.Second, 10*time.Millisecond, pieces)
@@ -290,9 +290,9 @@ func TestLiveTableOfAGoal(t *testing.T) {
 		status, lines, raw := p.end(t)
 		require.Equal(t, exit.StatusOK, status, "%q", raw)
 		for i, title := range []string{"plan", "Find", "Write", "synthesis"} {
-			require.True(t, strings.HasPrefix(lines[i], "done      "+title+" "), "%q", lines)
+			require.True(t, strings.HasPrefix(lines[i], "completed "+title+" "), "%q", lines)
 		}
-		require.Equal(t, 4, countPrefix(lines, "done"), "each once, nothing of an earlier frame is left: %q", lines)
+		require.Equal(t, 4, countPrefix(lines, "com"), "each once, nothing of an earlier frame is left: %q", lines)
 		require.Contains(t, lines, "a fact")
 	}
 }

@@ -213,7 +213,7 @@ func TestResumeOfAGoal(t *testing.T) {
 	id := idIn(t, first.stderr)
 	again := call{dir: dir, args: []string{"resume", id}}.run(t)
 	require.Equal(t, exit.StatusFailed, again.status, "%+v", again)
-	require.Contains(t, again.stderr, "resumed: 1 task done before")
+	require.Contains(t, again.stderr, "resumed: 1 task completed before")
 	require.NotContains(t, again.stderr, "start     plan")
 	require.Contains(t, again.stderr, "start     Write")
 
@@ -221,7 +221,7 @@ func TestResumeOfAGoal(t *testing.T) {
 	require.Equal(t, exit.StatusUsage, again.status, "%+v", again)
 	require.Contains(t, again.stderr, `did you mean "Find"?`)
 	again = call{dir: dir, args: []string{"resume", "--fresh", "Find"}}.run(t)
-	require.Contains(t, again.stderr, "done      Find (finder) in")
+	require.Contains(t, again.stderr, "completed Find (finder) in")
 
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "script.yaml"), []byte(played), 0o600))
 	again = call{dir: dir, args: []string{"resume", id}}.run(t)
@@ -281,7 +281,7 @@ func TestRunsThatCannotBeResumed(t *testing.T) {
 	}
 	got := call{dir: dir, args: []string{"resume", ids[3][:12]}}.run(t)
 	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
-	require.Contains(t, got.stderr, "run:     "+ids[3][:8])
+	require.Contains(t, got.stderr, "Run "+ids[3][:8])
 
 	edit(t, filepath.Join(dir, "team.yaml"), "assignee: solo", "assignee: nobody")
 	got = call{dir: dir, args: []string{"resume", "-o", "json"}}.run(t)
@@ -376,7 +376,7 @@ func TestSecretsInAJournal(t *testing.T) {
 		require.Less(t, strings.Index(got.stderr, "give --journal-key FILE or"), strings.Index(got.stderr, "start "), "before anything is run: %s", got.stderr)
 		got = call{dir: dir, args: []string{"resume"}, stdin: "a secret note"}.run(t)
 		require.Equal(t, exit.StatusOK, got.status, "%+v", got)
-		require.Contains(t, got.stderr, "resumed: 1 task done before")
+		require.Contains(t, got.stderr, "resumed: 1 task completed before")
 		require.NotContains(t, got.stderr, "changed since")
 		got = call{dir: dir, args: []string{"resume"}}.run(t)
 		require.Equal(t, exit.StatusUsage, got.status, "%+v", got)

@@ -37,7 +37,7 @@ func TestReuseAsksOnlyForWhatChanged(t *testing.T) {
 	require.Empty(t, server.asked())
 	require.Equal(t, saidBy(t, first.stdout), saidBy(t, got.stdout))
 	require.Contains(t, got.stderr, "reused:  4 tasks reused, 40 tokens saved\n")
-	require.Regexp(t, `done      First \(solo\), reused from [0-9a-f]{8}\n`, got.stderr)
+	require.Regexp(t, `completed First \(solo\), reused from [0-9a-f]{8}\n`, got.stderr)
 	require.NotContains(t, got.stderr, object(t, got.stdout)["runId"].(string)[:8]+"\ndone")
 
 	edit(t, filepath.Join(dir, "team.yaml"), "Say two.", "Say 2.")
@@ -92,7 +92,7 @@ func TestReuseInAnotherJournal(t *testing.T) {
 		got := call{bare: true, dir: dir, args: []string{"run", "--reuse", "--journal", "kept here.db"}, env: server.env()}.run(t)
 		require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 		require.Len(t, server.asked(), want, i)
-		require.Contains(t, got.stderr, " --journal 'kept here.db'\n")
+		require.Contains(t, got.stderr, " --journal \"kept here.db\"\n")
 	}
 	require.NoDirExists(t, filepath.Join(dir, ".runteam"))
 	got := call{bare: true, dir: dir, args: []string{"resume", "--journal", "kept here.db"}, env: server.env()}.run(t)

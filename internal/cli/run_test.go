@@ -36,7 +36,7 @@ func TestRunOffline(t *testing.T) {
 	got := call{args: []string{"run", spec, "--offline"}}.run(t)
 	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 	require.Equal(t, "Dear owner, A good year: 41 is more than 40 tonnes, with 12 days of rain.\n", got.stdout)
-	for _, want := range []string{"start     Read the yield (reader)\n", "done      Write the letter (writer) in ", "runteam: 4 of 4 tasks done in ", " if everything were shared · 0 values redacted · 0 paths withheld"} {
+	for _, want := range []string{"start     Read the yield (reader)\n", "completed Write the letter (writer) in ", "4 of 4 tasks completed in ", "\nNothing was withheld from the agents.\n"} {
 		require.Contains(t, got.stderr, want)
 	}
 	quiet := call{args: []string{"run", spec, "--offline", "--progress", "none"}}.run(t)
@@ -201,7 +201,7 @@ func TestSignals(t *testing.T) {
 			require.NoError(t, cmd.Process.Signal(tt.signal))
 			require.Equal(t, tt.status, statusAfter(t, cmd.Wait()), "%s", stderr.String())
 			require.Equal(t, "# Left\n\nthe first is done\n", stdout.String())
-			require.Contains(t, stderr.String(), "1 of 5 tasks done, 1 cancelled, 3 not run")
+			require.Contains(t, stderr.String(), "1 of 5 tasks completed, 1 cancelled, 3 not run")
 			require.Contains(t, stderr.String(), "ending what runs")
 			require.Regexp(t, `not run   Further left \(solo\): (interrupted|terminated)\n`, stderr.String())
 		})

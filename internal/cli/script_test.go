@@ -32,7 +32,7 @@ func TestChangedScriptIsSaid(t *testing.T) {
 	put("replies: [{text: another}]")
 	text := run("resume")
 	require.Contains(t, text, "resume:  s.yaml has changed since: earlier answers are not used; asked again: Answer\n")
-	require.Contains(t, text, "resumed: 0 tasks done before; 1 earlier answer not used, because s.yaml has changed since\n")
+	require.Contains(t, text, "resumed: 0 tasks completed before; 1 earlier answer not used, because s.yaml has changed since\n")
 	require.NotContains(t, run("resume"), "has changed")
 	put("replies: [{text: a third}]")
 	got := run("run --reuse --offline --script s.yaml")

@@ -20,10 +20,11 @@ import (
 // Console is one invocation of the command and everything of the outside that it
 // touches, so that a test can put its own in the place of each.
 type Console struct {
-	Args   []string
-	Stdin  io.Reader
-	Stdout io.Writer
-	Stderr io.Writer
+	Args    []string
+	Program string // the command as it was invoked, for commands to type; empty means runteam
+	Stdin   io.Reader
+	Stdout  io.Writer
+	Stderr  io.Writer
 
 	ConfigDir    string                           // the folder of the user's configuration; empty means that of the system
 	WorkDir      string                           // from which a journal is looked for; empty means the working directory

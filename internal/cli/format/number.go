@@ -27,10 +27,25 @@ func Number(n int) string {
 	return s
 }
 
-// OutcomeCounts is "3 of 7 tasks done, 1 failed, 1 cancelled, 2 not run".
+// Bytes writes a size as people read it: 512 bytes, 71.7 KB, 266 KB, 1.2 MB.
+func Bytes(n int) string {
+	if n < 1000 {
+		return Plural(n, "byte")
+	}
+	size, unit := float64(n)/1000, 0
+	for ; size >= 999.5 && unit < 3; unit++ {
+		size /= 1000
+	}
+	if size < 99.95 {
+		return fmt.Sprintf("%.1f %s", size, [...]string{"KB", "MB", "GB", "TB"}[unit])
+	}
+	return fmt.Sprintf("%.0f %s", size, [...]string{"KB", "MB", "GB", "TB"}[unit])
+}
+
+// OutcomeCounts is "3 of 7 tasks completed, 1 failed, 1 cancelled, 2 not run".
 func OutcomeCounts(o event.Outcomes, of string) string {
 	var text strings.Builder
-	text.WriteString(fmt.Sprintf("%s of %s done", Number(o.Completed), of))
+	text.WriteString(fmt.Sprintf("%s of %s completed", Number(o.Completed), of))
 	for _, part := range []struct {
 		n    int
 		word string
@@ -94,7 +109,7 @@ func Status(s task.Status) string { return strings.ReplaceAll(string(s), "_", " 
 
 // The words for how a task ended, of progress, counts, show and runs alike.
 const (
-	Done      = "done"
+	Completed = "completed"
 	Failed    = "failed"
 	Cancelled = "cancelled" // in progress when the run ended
 	NotRun    = "not run"

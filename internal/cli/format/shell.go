@@ -25,6 +25,8 @@ func ShellWord(text string) string {
 	switch {
 	case text != "" && strings.IndexFunc(text, func(r rune) bool { return !plain(r) }) < 0:
 		return text
+	case strings.Trim(text, " ") != "" && strings.IndexFunc(text, func(r rune) bool { return r != ' ' && !plain(r) }) < 0:
+		return `"` + text + `"`
 	case terminal.CleanLine(text) == text:
 		return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 	}

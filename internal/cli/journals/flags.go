@@ -16,6 +16,7 @@ type Flags struct {
 	None     bool
 	KeyFile  string
 	AuditKey string // the file of --audit-key; empty means the key of the environment
+	Program  string // as [console.Console.Program]
 	Quiet    bool   // a folder that is made is not said
 }
 

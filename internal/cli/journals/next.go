@@ -1,6 +1,7 @@
 package journals
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/runteam/runteam/internal/cli/format"
@@ -22,7 +23,7 @@ func (g *Flags) Command(verb string, words ...string) string {
 		end = end || strings.HasPrefix(word, "-")
 		words[i] = format.ShellWord(word)
 	}
-	text := []string{"runteam", verb}
+	text := []string{cmp.Or(g.Program, "runteam"), verb}
 	if end {
 		return strings.Join(append(append(append(text, flags...), "--"), words...), " ")
 	}

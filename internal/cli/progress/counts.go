@@ -60,7 +60,7 @@ func (t *counts) outcome(e event.Event) string {
 	var o event.Outcomes
 	switch o.Add(e.Status, e.Root, t.begun[e.Task]); {
 	case o.Completed == 1:
-		return format.Done
+		return format.Completed
 	case o.Failed == 1:
 		return format.Failed
 	case o.Cancelled == 1:

@@ -157,12 +157,12 @@ func sentence(e event.Event, outcome string) string {
 		return "start     " + who
 	case !ends(e):
 		return ""
-	case outcome != format.Done:
+	case outcome != format.Completed:
 		return fmt.Sprintf("%-9s %s: %s", outcome, who, message)
 	case e.Reused != "":
-		return "done      " + who + ", " + reusedFrom(e)
+		return "completed " + who + ", " + reusedFrom(e)
 	}
-	return fmt.Sprintf("done      %s in %s%s", who, format.Elapsed(e.Duration), format.Tokens(e.Usage(), ", "+format.ApproximationMark(e.Rounded)))
+	return fmt.Sprintf("completed %s in %s%s", who, format.Elapsed(e.Duration), format.Tokens(e.Usage(), ", "+format.ApproximationMark(e.Rounded)))
 }
 
 // who names what an event is about, and who works on it.

@@ -45,12 +45,12 @@ func TestPlainIsALineForEachEvent(t *testing.T) {
    0.0s  reveal    the caller reads up to secret
    0.1s  start     Task 0 (a)
    1.3s  retry     Task 0 (a): attempt 1: server error (500)\nand more; again in 1.5s
-  1m02s  done      Task 0 (a) in 1m01s, 1,000 tokens in, 2 out
+  1m02s  completed Task 0 (a) in 1m01s, 1,000 tokens in, 2 out
   1m02s  failed    Task 1 (b): \u202eno
   1m02s  not run   Task 3 (b): because "Task 1" failed
   1m02s  again     Market (librarian): server error (500); again in 1.2s
-  1m02s  done      Task 5 (a), from before
-  1m02s  done      Task 6 (a), reused from 0195c3a1
+  1m02s  completed Task 5 (a), from before
+  1m02s  completed Task 6 (a), reused from 0195c3a1
   1m02s  not run   Task 2 (b): interrupted
 `, "\n"), out.String())
 }
@@ -86,9 +86,9 @@ func TestPlainShowsThatItLives(t *testing.T) {
 		stop()
 		require.Equal(t, strings.TrimPrefix(`
    0.0s  start     Slow (a)
-  30.0s  working   0 of 2 tasks done; running: Slow
-  1m00s  working   0 of 2 tasks done; running: Slow
-  1m30s  working   0 of 2 tasks done; running: Slow
+  30.0s  working   0 of 2 tasks completed; running: Slow
+  1m00s  working   0 of 2 tasks completed; running: Slow
+  1m30s  working   0 of 2 tasks completed; running: Slow
 `, "\n"), out.String())
 	})
 }
@@ -134,22 +134,22 @@ func TestPlainOfAGoal(t *testing.T) {
 	require.Equal(t, strings.TrimPrefix(`
    0.0s  start     plan (coordinator)
   1m00s  working   planning; running: plan
-   1.0s  done      plan (coordinator) in 1.0s, 10 tokens in, 1 out
+   1.0s  completed plan (coordinator) in 1.0s, 10 tokens in, 1 out
    1.0s  start     repair (coordinator)
    1.0s  again     repair (coordinator): server error (500); again in 1.0s
-   2.0s  done      repair (coordinator) in 1.0s, 10 tokens in, 1 out
+   2.0s  completed repair (coordinator) in 1.0s, 10 tokens in, 1 out
    2.0s  planned   2 tasks
                    Find\u202e (finder)
                    Write (writer) after Find\u202e
    2.0s  start     Find\u202e (finder)
    2.0s  message   Find\u202e (finder): from user
-   4.0s  done      Find\u202e (finder) in 2.0s
+   4.0s  completed Find\u202e (finder) in 2.0s
    4.0s  start     Write (writer)
    5.0s  budget    Write (writer): token budget exceeded
    5.0s  failed    Write (writer): token budget exceeded
    5.0s  start     digest 1 (coordinator)
    5.0s  start     digest 2 (coordinator)
-   6.0s  done      digest 1 (coordinator) in 1.0s, 10 tokens in, 1 out
+   6.0s  completed digest 1 (coordinator) in 1.0s, 10 tokens in, 1 out
    9.0s  failed    digest 2 (coordinator): cut\x1b[2J
 `, "\n"), out.String())
 	require.Empty(t, p.running)

@@ -68,7 +68,7 @@ var states = [...]struct{ word, color string }{
 	waiting:   {"waiting", "2"},
 	running:   {"running", "36"},
 	retrying:  {"retry", "33"},
-	done:      {format.Done, "32"},
+	done:      {format.Completed, "32"},
 	failed:    {format.Failed, "31"},
 	notRun:    {format.NotRun, "31"},
 	cancelled: {format.Cancelled, "2"},
@@ -161,7 +161,7 @@ func (t *table) end(r *row, e event.Event) {
 	t.ended++
 	t.usage, t.rounded = t.usage.Add(e.Usage()), t.rounded || e.Rounded
 	r.ended, r.took, r.reason = t.ended, e.Duration, ""
-	r.state = map[string]state{format.Failed: failed, format.NotRun: notRun, format.Cancelled: cancelled, format.Done: done}[t.tally.outcome(e)]
+	r.state = map[string]state{format.Failed: failed, format.NotRun: notRun, format.Cancelled: cancelled, format.Completed: done}[t.tally.outcome(e)]
 	if r.state == done {
 		r.reused = reusedFrom(e)
 	} else {

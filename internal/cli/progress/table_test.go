@@ -53,17 +53,17 @@ func TestTableShowsEachState(t *testing.T) {
 		tb.take(e)
 	}
 	require.Equal(t, []string{
-		"done      Task 0  agent 0  2.0s",
+		"completed Task 0  agent 0  2.0s",
 		`failed    Task 1  agent 1  model "m":\x1b[2J gone`,
 		"retry     Task 2  agent 2  in 2s: server error (500)",
 		"running   Task 3  agent 3  1s  attempt 2  again in 1.2s: server error (500)",
 		"not run   Task 4  agent 4  interrupted",
 		"waiting   Task 5  agent 5",
 		`not run   Task 6  agent 6  because "Task 1" failed`,
-		"1 of 7 tasks done, 1 failed, 2 not run, 5s, 1,200 tokens in, 30 out",
+		"1 of 7 tasks completed, 1 failed, 2 not run, 5s, 1,200 tokens in, 30 out",
 	}, texts(tb.lines(100, 0, at(5), false)))
 	require.Equal(t, "failed    Task 1  model …", texts(tb.lines(26, 0, at(5), false))[1])
-	require.Equal(t, terminal.Line{Text: "done      Task 0  2.0s", Color: "32", Colored: 4}, tb.lines(30, 0, at(5), true)[0])
+	require.Equal(t, terminal.Line{Text: "completed Task 0  2.0s", Color: "32", Colored: 9}, tb.lines(30, 0, at(5), true)[0])
 }
 
 // TestTableSaysHowLongAnEndpointIsLimited checks the last line while calls wait.
@@ -74,8 +74,8 @@ func TestTableSaysHowLongAnEndpointIsLimited(t *testing.T) {
 	for _, wait := range []time.Duration{8 * time.Second, 3 * time.Second} {
 		tb.take(event.Event{Type: event.Limited, Task: "0", Time: clitest.Noon, Wait: wait, Message: "http://a/v1: its rate limit is reached; calls wait"})
 	}
-	require.Equal(t, []string{"running   Task 0  agent 0  2s", "0 of 1 task done, 2s, rate limited for 6s"}, texts(tb.lines(80, 0, clitest.Noon.Add(2*time.Second), false)))
-	require.Equal(t, "0 of 1 task done, 8s", texts(tb.lines(80, 0, clitest.Noon.Add(8*time.Second), false))[1])
+	require.Equal(t, []string{"running   Task 0  agent 0  2s", "0 of 1 task completed, 2s, rate limited for 6s"}, texts(tb.lines(80, 0, clitest.Noon.Add(2*time.Second), false)))
+	require.Equal(t, "0 of 1 task completed, 8s", texts(tb.lines(80, 0, clitest.Noon.Add(8*time.Second), false))[1])
 }
 
 func TestTableSaysWhatNobodyWasAskedFor(t *testing.T) {
@@ -83,7 +83,7 @@ func TestTableSaysWhatNobodyWasAskedFor(t *testing.T) {
 	tb := newTable(planOf(2), clitest.Noon)
 	tb.take(event.Event{Type: event.TaskComplete, Run: "r1", Reused: "r1", Task: "0", Time: clitest.Noon, Status: task.Completed, Duration: time.Hour})
 	tb.take(event.Event{Type: event.TaskComplete, Run: "r1", Reused: "0195c3a1-7777", Task: "1", Time: clitest.Noon, Status: task.Completed})
-	require.Equal(t, []string{"done      Task 0  agent 0  from before", "done      Task 1  agent 1  reused from 0195c3a1"}, texts(tb.lines(100, 0, clitest.Noon, false))[:2])
+	require.Equal(t, []string{"completed Task 0  agent 0  from before", "completed Task 1  agent 1  reused from 0195c3a1"}, texts(tb.lines(100, 0, clitest.Noon, false))[:2])
 }
 
 // All attempts at a task are told the same messages, which count once.
@@ -140,7 +140,7 @@ func TestTableSaysHowManyRowsItLeavesOut(t *testing.T) {
 	t.Parallel()
 	lines := texts(newTable(planOf(10), clitest.Noon).lines(80, 6, clitest.Noon, false))
 	require.Len(t, lines, 5)
-	require.Equal(t, "0 of 10 tasks done, 0s, 6 rows not shown", lines[4])
+	require.Equal(t, "0 of 10 tasks completed, 0s, 6 rows not shown", lines[4])
 }
 
 func TestTableOfAGoalGrowsDownwards(t *testing.T) {
@@ -168,13 +168,13 @@ func TestTableOfAGoalGrowsDownwards(t *testing.T) {
 		}
 	}
 	require.Equal(t, []string{
-		"done      plan        coordinator  1.0s",
-		"done      repair      coordinator  1.0s",
-		`done      Find\u202e  finder       2.0s  1 message`,
+		"completed plan        coordinator  1.0s",
+		"completed repair      coordinator  1.0s",
+		`completed Find\u202e  finder       2.0s  1 message`,
 		"failed    Write       writer       token budget exceeded",
-		"done      digest 1    coordinator  1.0s",
+		"completed digest 1    coordinator  1.0s",
 		`failed    digest 2    coordinator  cut\x1b[2J`,
-		"1 of 2 tasks done, 1 failed, no answer, token budget spent, 9s, 40 tokens in, 4 out",
+		"1 of 2 tasks completed, 1 failed, no answer, token budget spent, 9s, 40 tokens in, 4 out",
 	}, texts(tb.lines(90, 0, at(9), false)))
 
 	tb = newTable(nil, clitest.Noon)
@@ -189,5 +189,5 @@ func TestTableMarksRoundedNumbers(t *testing.T) {
 	t.Parallel()
 	tb := newTable(planOf(1), clitest.Noon)
 	tb.take(event.Event{Type: event.TaskComplete, Task: "0", Time: clitest.Noon, Status: task.Completed, Input: 256, Output: 256, Rounded: true})
-	require.Equal(t, "1 of 1 task done, 0s, ~256 tokens in, 256 out", texts(tb.lines(100, 0, clitest.Noon, false))[1])
+	require.Equal(t, "1 of 1 task completed, 0s, ~256 tokens in, 256 out", texts(tb.lines(100, 0, clitest.Noon, false))[1])
 }

@@ -54,7 +54,8 @@ func reportWithout(con *console.Console, t *variant, res *engine.Result) error {
 			err = con.Separated(func() error { return con.PrintText(b.String()) })
 		}
 	}
-	report.Summarize(con, res, progress.Mode(con, t.job.Progress))
+	ending := report.Ending{Result: res, Mode: progress.Mode(con, t.job.Progress), Scripted: t.job.Offline}
+	ending.Print(con)
 	if res.Unkept != nil {
 		con.Say("runteam: the run is not kept whole: %s", terminal.Clean(res.Unkept.Error()))
 	}

@@ -73,8 +73,8 @@ func TestSummaryGroupsFailuresOfOneCause(t *testing.T) {
 		res.Tasks = append(res.Tasks, engine.TaskResult{ID: task.ID(id), Title: "T" + id, Assignee: "solo", Status: task.Failed, Error: &engine.TaskError{Code: "TIMEOUT", Message: "too slow\nreally\x1b[2J", Task: task.ID(id)}})
 	}
 	res.Tasks = append(res.Tasks, engine.TaskResult{ID: "5", Title: "T5", Status: task.Failed, Error: &engine.TaskError{Code: codes.Dependency, Task: "5", Root: "2"}})
-	Summarize(con, res, "plain")
-	require.Equal(t, `runteam: 0 of 5 tasks done, 4 failed, 1 not run in 0.0s
+	(&Ending{Result: res, Mode: "plain"}).Print(con)
+	require.Equal(t, `0 of 5 tasks completed, 4 failed, 1 not run in 0.0s
 failed:  T1 (solo), T2 (solo), T3 (solo) and 1 more: too slow
          really\x1b[2J
          raise timeoutMs of the task or the agent, or use a faster model
@@ -92,8 +92,8 @@ func TestSummaryIsOnePiece(t *testing.T) {
 		return len(p), nil
 	})
 	res := &engine.Result{Status: engine.StatusError, Tasks: []engine.TaskResult{{ID: "1", Title: "T", Assignee: "solo", Status: task.Failed, Error: &engine.TaskError{Code: "MODEL_UNREACHABLE", Message: "gone", Task: "1"}}}}
-	Summarize(con, res, "plain")
-	Summarize(con, res, "live")
+	(&Ending{Result: res, Mode: "plain"}).Print(con)
+	(&Ending{Result: res, Mode: "live"}).Print(con)
 	const rest = "failed:  T (solo): gone\nrunteam: could not run: every model call failed before a model answered\n"
-	require.Equal(t, []string{"runteam: 0 of 1 task done, 1 failed in 0.0s\n" + rest, rest}, pieces, "the table of live progress ends in the counts")
+	require.Equal(t, []string{"0 of 1 task completed, 1 failed in 0.0s\n" + rest, rest}, pieces, "the table of live progress ends in the counts")
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/runteam/runteam/internal/cli/exit"
 	"github.com/runteam/runteam/internal/cli/format"
 	"github.com/runteam/runteam/internal/engine"
-	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/task"
 )
@@ -85,26 +84,27 @@ func keyless(res *engine.Result) bool {
 // MaxFailures bounds how many different failures are explained one by one.
 const MaxFailures = 10
 
-// Summarize says on stderr what became of a run: counts, what the prompts
-// held, and for each failure its cause and what to do next. It leaves out what
-// the table of live progress ends in; after none, it says nothing but failures.
-// It goes out in one piece, so that nothing lands between its lines.
-func Summarize(con *console.Console, res *engine.Result, mode string) {
-	if mode == "none" && res.Success() {
+// An Ending is a run that ended, as stderr reports it.
+type Ending struct {
+	Result   *engine.Result
+	Mode     string           // of the progress: "none" reports nothing but failures, "live" has shown the counts
+	Scripted bool             // a script answered
+	Spec     string           // the path of the spec
+	Withheld *Withheld        // nil if nothing was collected
+	Findings []engine.Finding // of the plan
+}
+
+// Print reports the run on stderr in one piece: counts, what its agents did not see, and for each
+// failure its cause and what to do next.
+func (e *Ending) Print(con *console.Console) {
+	res := e.Result
+	if e.Mode == "none" && res.Success() {
 		return
 	}
 	var b strings.Builder
 	say := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
-	defer func() {
-		if b.Len() > 0 {
-			con.Say("%s", b.String())
-		}
-	}()
-	if mode != "live" {
-		say("runteam: %s", totals(res))
-	}
-	if text := receipt(res); text != "" && mode != "none" {
-		say("context: %s", text)
+	if e.Mode != "live" {
+		say("%s", e.totals())
 	}
 	causes := causesOf(res)
 	for i, c := range causes {
@@ -128,10 +128,17 @@ func Summarize(con *console.Console, res *engine.Result, mode string) {
 			say("runteam: could not run: every model call failed before a model answered")
 		}
 	}
+	if e.Mode != "none" {
+		e.writeContext(&b)
+	}
+	if b.Len() > 0 {
+		con.Say("%s", b.String())
+	}
 }
 
 // totals counts tasks, time and tokens, and says whether a goal has no answer.
-func totals(res *engine.Result) string {
+func (e *Ending) totals() string {
+	res := e.Result
 	text := format.OutcomeCounts(res.Outcomes(), format.Plural(len(res.Tasks), "task"))
 	switch {
 	case len(res.Tasks) == 0:
@@ -139,7 +146,11 @@ func totals(res *engine.Result) string {
 	case res.Goal != "" && res.Output == "":
 		text += ", no answer"
 	}
-	return text + " in " + format.Elapsed(res.EndedAt.Sub(res.StartedAt)) + format.Tokens(res.Usage, approximately(res, "; "))
+	text += " in " + format.Elapsed(res.EndedAt.Sub(res.StartedAt)) + format.Tokens(res.Usage, approximately(res, "; "))
+	if e.Scripted {
+		text += " (scripted)"
+	}
+	return text
 }
 
 // approximately returns the words before token or byte counts of a run, with a mark if some
@@ -158,24 +169,35 @@ func approximately(res *engine.Result, before string) string {
 	return before
 }
 
-// receipt says what of all context was sent.
-func receipt(res *engine.Result) string {
-	c := &res.Context
+// writeContext writes what the agents did not see, and how much of all context was sent.
+func (e *Ending) writeContext(b *strings.Builder) {
+	c := &e.Result.Context
 	if c.Prompts == 0 {
-		return ""
+		return
 	}
-	done := "sent"
-	if !res.Answered {
-		done = "offered to endpoints that did not answer"
-	}
-	text := fmt.Sprintf("%s %s · %s if everything were shared · %s redacted · %s withheld", approximately(res, "")+label.SizeText(c.Sent), done, approximately(res, "")+label.SizeText(c.Shared), format.Plural(c.Redacted, "value"), format.Plural(c.Withheld, "path"))
-	if c.Revealed > 0 {
-		text += fmt.Sprintf(" · %s revealed", format.Plural(c.Revealed, "value"))
+	if w := e.Withheld; w != nil {
+		w.addProven(e.Findings)
+		titles := map[task.ID]string{}
+		for i := range e.Result.Tasks {
+			titles[e.Result.Tasks[i].ID] = e.Result.Tasks[i].Title
+		}
+		w.write(b, e.Spec, titles)
+		if len(w.rows) == 0 {
+			b.WriteString("\nNothing was withheld from the agents.\n")
+		}
+		if text := w.masked(c); text != "" {
+			b.WriteString(text + "\n")
+		}
 	}
 	if c.Truncated > 0 {
-		text += fmt.Sprintf(" · %s cut to fit", format.Plural(c.Truncated, "text"))
+		fmt.Fprintf(b, "%s cut to fit.\n", format.Plural(c.Truncated, "text"))
 	}
-	return text
+	verb := "Sent"
+	if !e.Result.Answered {
+		verb = "No endpoint answered; offered"
+	}
+	mark := approximately(e.Result, "")
+	fmt.Fprintf(b, "%s %s of context; sharing everything would have sent %s.\n", verb, mark+format.Bytes(c.Sent), mark+format.Bytes(c.Shared))
 }
 
 // A cause is one reason for which tasks failed by themselves, or the

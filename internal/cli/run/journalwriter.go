@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -24,7 +25,8 @@ import (
 // stores nothing.
 type JournalWriter struct {
 	journal *journal.Journal
-	keyed   bool // what is above confidential is kept too
+	folder  string // that the journal is in, as people know it
+	keyed   bool   // what is above confidential is kept too
 	Info    journal.Info
 	again   *resumed // nil for a new run
 
@@ -47,18 +49,18 @@ func NewJournalWriter(con *console.Console, j *Job, file *specfile.File) (*Journ
 	}
 	if j.resumed != nil {
 		info.Time, info.Command = j.resumed.stored.Info.Time, j.resumed.stored.Info.Command
-		return &JournalWriter{journal: j.resumed.journal, keyed: j.resumed.keyed, Info: info, again: j.resumed}, nil
+		return &JournalWriter{journal: j.resumed.journal, folder: j.resumed.folder, keyed: j.resumed.keyed, Info: info, again: j.resumed}, nil
 	}
 	j.Journal.Quiet = j.Progress == "none"
 	key, err := journals.JournalKey(con, j.Journal.KeyFile)
 	if err != nil {
 		return nil, err
 	}
-	opened, _, err := journals.Open(con, &j.Journal, journals.ToKeep)
+	opened, path, err := journals.Open(con, &j.Journal, journals.ToKeep)
 	if err != nil {
 		return nil, err
 	}
-	return &JournalWriter{journal: opened, keyed: key != nil, Info: info}, nil
+	return &JournalWriter{journal: opened, folder: filepath.Dir(path), keyed: key != nil, Info: info}, nil
 }
 
 // Apply has a run kept, and taken up where it is if it is resumed.

@@ -1,9 +1,11 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 
 	"github.com/runteam/runteam/internal/cli/console"
@@ -12,6 +14,7 @@ import (
 	"github.com/runteam/runteam/internal/cli/report"
 	"github.com/runteam/runteam/internal/cli/terminal"
 	"github.com/runteam/runteam/internal/engine"
+	"github.com/runteam/runteam/task"
 )
 
 // printJournalNotes says of a run that is in a journal what it did not ask for again,
@@ -48,12 +51,73 @@ func journalNotes(j *Job, res *outcome) (lines []string) {
 		lines = append(lines, "reused:  "+saved)
 	}
 	run := res.journal.shortID(res.RunID)
-	text := fmt.Sprintf("run:     %s; to look at it: %s", run, j.Journal.Command("show", run))
-	if !res.Success() || res.Unkept != nil {
-		text += "; to go on with it: " + j.Journal.Command("resume", run)
+	lines = append(lines, "", fmt.Sprintf("Run %s is saved in %s. Next:", run, terminal.CleanLine(res.journal.folder)))
+	for _, next := range nextCommands(j, res, run) {
+		lines = append(lines, "  # "+next.question, "  "+next.command)
 	}
-	return append(lines, text)
+	return lines
 }
+
+// A nextCommand is a command to type after a run, and what it is for.
+type nextCommand struct{ question, command string }
+
+// nextCommands returns what to do after a run: resume it if it did not succeed, else explain one
+// of its prompts and repeat it without one of its results.
+func nextCommands(j *Job, res *outcome, run string) []nextCommand {
+	command := func(verb string, words ...string) string { return j.Journal.Command(verb, words...) }
+	show := nextCommand{"See each task and its result:", command("show", run)}
+	if !res.Success() || res.Unkept != nil {
+		return []nextCommand{{"Resume it; completed tasks are not repeated:", command("resume", run)}, show}
+	}
+	last, joined := cmp.Or(res.withheld.NarrowedTask(res.Result), lastPrompt(res.Result)), joinedTask(res.Result)
+	if last == nil {
+		return []nextCommand{show}
+	}
+	all := []nextCommand{{"What was in this prompt, and where did each byte come from?", command("explain", taskName(last))}}
+	if joined == nil {
+		return append(all, show)
+	}
+	replay := command("replay") + " --without " + format.ShellWord(taskName(joined))
+	if j.Offline {
+		replay += " --offline"
+	}
+	question := fmt.Sprintf("Did the result of %q matter? Run again without it:", terminal.Clip(terminal.CleanLine(joined.Title), 24))
+	return append(all, nextCommand{question, replay})
+}
+
+// lastPrompt returns the last completed task whose agent was called; nil if there is none.
+func lastPrompt(res *engine.Result) *engine.TaskResult {
+	for i := range slices.Backward(res.Tasks) {
+		if t := &res.Tasks[i]; t.Status == task.Completed && t.Reused == "" {
+			return t
+		}
+	}
+	return nil
+}
+
+// joinedTask returns the last dependency of the first task that has the most of them, up to
+// three: a result that others stand beside. It is nil if no task has two.
+func joinedTask(res *engine.Result) (found *engine.TaskResult) {
+	most := 1
+	for i := range res.Tasks {
+		if n := len(res.Tasks[i].DependsOn); min(n, 3) > most {
+			most = min(n, 3)
+			found, _ = res.Task(string(res.Tasks[i].DependsOn[n-1]))
+		}
+	}
+	return found
+}
+
+// taskName returns the title of a task, or its ID if the title is too long for a command.
+func taskName(t *engine.TaskResult) string {
+	if title := t.Title; terminal.CleanLine(title) == title && terminal.Width(title) <= maxTypedTitle {
+		return title
+	}
+	return string(t.ID)
+}
+
+// maxTypedTitle is how long a title in a command may be, in cells.
+const maxTypedTitle = 36
 
 // shortID returns the beginning of the ID of the run if no other run of the
 // journal begins so, else the whole ID.
@@ -69,9 +133,9 @@ func (c *JournalWriter) describeResume(res *engine.Result) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if res.Success() && c.calls == 0 {
-		return "all of it was done before, and nobody was asked again"
+		return "every task was completed before, and no agent was called"
 	}
-	text := fmt.Sprintf("%s done before", format.Plural(c.earlier, "task"))
+	text := fmt.Sprintf("%s completed before", format.Plural(c.earlier, "task"))
 	cut := 0
 	for i := range res.Tasks {
 		cut += res.Tasks[i].Metrics.Interrupted

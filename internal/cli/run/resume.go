@@ -3,6 +3,7 @@ package run
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -24,6 +25,7 @@ import (
 // A resumed is a run that is taken up where it is.
 type resumed struct {
 	journal *journal.Journal
+	folder  string // that the journal is in, as people know it
 	keyed   bool
 	stored  *journal.Stored
 	memory  *StoredInvocation
@@ -93,9 +95,10 @@ func resumption(con *console.Console, ctx context.Context, j *Job, run string) (
 		return nil, err
 	}
 	again := &resumed{keyed: key != nil}
-	if again.journal, _, err = journals.Open(con, &j.Journal, journals.ToChange); err != nil {
+	if again.journal, again.folder, err = journals.Open(con, &j.Journal, journals.ToChange); err != nil {
 		return nil, err
 	}
+	again.folder = filepath.Dir(again.folder)
 	if err := again.load(ctx, j, run); err != nil {
 		_ = again.journal.Close() // nothing was written
 		return nil, err

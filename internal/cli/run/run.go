@@ -194,7 +194,7 @@ func runJob(con *console.Console, cmd *cobra.Command, j *Job) error {
 			return err
 		}
 	}
-	j.NoCalls = j.Offline
+	j.NoCalls, j.Journal.Program = j.Offline, con.Program
 	if j.Results == nil {
 		j.Results = j.Journal.Results(con)
 	}
@@ -256,6 +256,9 @@ func runJob(con *console.Console, cmd *cobra.Command, j *Job) error {
 
 // outcome is a run that ended.
 type outcome struct {
+	spec     string           // its path
+	withheld *report.Withheld // from the agents
+	findings []engine.Finding // about the assertions of the plan
 	*engine.Result
 	output     []task.ID // whose results make the answer; none if the coordinator makes it
 	recordErr  error     // why nothing was recorded that should have been
@@ -267,6 +270,7 @@ type outcome struct {
 // runSpec carries a spec to its end: its goal, or its tasks.
 func runSpec(con *console.Console, ctx context.Context, j *Job, t *engine.Team, file *specfile.File, c *connect.Connector, observers []func(event.Event), rec records.Recorder) (out outcome, err error) {
 	o := j.Options(file)
+	out.spec, out.withheld = file.Path, &report.Withheld{}
 	if j.includeMessages {
 		j.conversation = &records.Conversation{}
 	}
@@ -276,6 +280,9 @@ func runSpec(con *console.Console, ctx context.Context, j *Job, t *engine.Team, 
 	var plan *engine.Plan
 	start := func(ctx context.Context, watch []func(event.Event)) (*engine.Result, error) {
 		o.Subscribers = out.journal.Subscribers(append(watch, observers...))
+		if j.Progress != "none" {
+			o.Subscribers = append(o.Subscribers, out.withheld.Observe)
+		}
 		if j.resumed != nil {
 			SetTasks(&o, file)
 			return t.Resume(ctx, file.Run.RunID, &o)
@@ -292,6 +299,7 @@ func runSpec(con *console.Console, ctx context.Context, j *Job, t *engine.Team, 
 		if file.Run.Answer == nil {
 			out.output = plan.Output
 		}
+		out.findings = plan.Findings
 	}
 	con.Warn(append(source.Warnings(file, plan), c.UnusedReplies...))
 	if out.journal, err = NewJournalWriter(con, j, file); err != nil {
@@ -345,7 +353,8 @@ func printOutcome(con *console.Console, j *Job, res outcome, rec *connect.Record
 	if j.resumed != nil {
 		shown.StartedAt = res.began // how long this command took
 	}
-	report.Summarize(con, &shown, progress.Mode(con, j.Progress))
+	ending := report.Ending{Result: &shown, Mode: progress.Mode(con, j.Progress), Scripted: j.Offline, Spec: res.spec, Withheld: res.withheld, Findings: res.findings}
+	ending.Print(con)
 	printJournalNotes(con, j, res)
 	status := report.ExitStatus(res.Result)
 	for _, err := range []error{err, res.recordErr} {

@@ -1,0 +1,103 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/runteam/runteam/internal/cli/clitest"
+	"github.com/runteam/runteam/internal/cli/exit"
+	"github.com/runteam/runteam/internal/cli/terminal"
+)
+
+// endOf returns what stderr says after the progress of a run, without times and IDs.
+func endOf(t *testing.T, stderr string) string {
+	t.Helper()
+	at := regexp.MustCompile(`(?m)^\d+ of \d+ tasks? completed`).FindStringIndex(stderr)
+	require.NotNil(t, at, "%s", stderr)
+	text := regexp.MustCompile(` in \d+\.\ds`).ReplaceAllString(stderr[at[0]:], " in 1.1s")
+	text = strings.ReplaceAll(text, "265 KB", "266 KB") // which results there were depends on what ended first
+	return regexp.MustCompile(`\b[0-9a-f]{8}\b`).ReplaceAllString(text, "d9a62d24")
+}
+
+// requireScreen checks that a text fits on a terminal of 24 lines and 80 columns.
+func requireScreen(t *testing.T, text string) {
+	t.Helper()
+	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
+	require.LessOrEqual(t, len(lines), 24, "%s", text)
+	for _, line := range lines {
+		require.LessOrEqual(t, terminal.Width(line), 80, "%s", line)
+	}
+}
+
+func TestEndOfARunShowsWhatTheAgentsDidNotSee(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "claims")
+	require.NoError(t, os.CopyFS(dir, os.DirFS("../../examples/claims")))
+	got := call{dir: dir, args: []string{"run", "team.yaml", "--offline"}}.run(t)
+	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
+	text := endOf(t, got.stderr)
+	requireScreen(t, text)
+	clitest.RequireGolden(t, "testdata/claims-end.golden", text)
+
+	for _, printed := range regexp.MustCompile(`(?m)^  (runteam .*)$`).FindAllStringSubmatch(got.stderr, -1) {
+		require.Equal(t, exit.StatusOK, call{dir: dir, args: typed(t, printed[1])}.run(t).status, "%s", printed[1])
+	}
+
+	none := call{dir: dir, args: []string{"run", "team.yaml", "--offline", "--no-journal"}}.run(t)
+	require.NotContains(t, none.stderr, "is saved in")
+	require.NotContains(t, none.stderr, "Next:")
+	require.Contains(t, none.stderr, "What the agents did not see")
+
+	quiet := call{dir: dir, args: []string{"run", "team.yaml", "--offline", "--progress", "none"}}.run(t)
+	require.Empty(t, quiet.stderr)
+	require.Equal(t, got.stdout, quiet.stdout, "the whole answer")
+}
+
+func TestEndOfARunThatFailed(t *testing.T) {
+	t.Parallel()
+	dir := clitest.Folder(t, map[string]string{"team.yaml": one, "script.yaml": "replies: [{status: 400, body: no}]"})
+	got := call{dir: dir, args: []string{"run", "--offline", "--script", "script.yaml"}}.run(t)
+	require.Equal(t, exit.StatusFailed, got.status, "%+v", got)
+	require.Regexp(t, `^0 of 1 task completed, 1 failed in 1.1s \(scripted\)
+failed:  Answer \(solo\): .*
+
+Nothing was withheld from the agents.
+Sent 41 bytes of context; sharing everything would have sent 41 bytes.
+
+Run d9a62d24 is saved in .runteam. Next:
+  # Resume it; completed tasks are not repeated:
+  runteam resume d9a62d24
+  # See each task and its result:
+  runteam show d9a62d24
+$`, endOf(t, got.stderr))
+}
+
+// Names that are longer than their columns are cut, and a long title is not typed.
+func TestEndOfARunWithLongNames(t *testing.T) {
+	t.Parallel()
+	title := strings.Repeat("very long title ", 9) + "end"
+	agent := "reader " + strings.Repeat("of many names ", 4)
+	spec := "name: long\nmodel: m\nagents: [{name: maker, outputSchema: {type: object, properties: {" + strings.Repeat("a", 60) + ": {type: string}, b: {type: string}}}}, {name: " + strings.TrimSpace(agent) + "}]\n" +
+		"tasks:\n  - {title: " + title + ", assignee: maker, description: Make.}\n  - {title: Read, assignee: " + strings.TrimSpace(agent) + ", description: Read., dependsOn: [{task: " + title + ", need: [/b]}]}\n" +
+		"  - {title: " + title + " again, assignee: " + strings.TrimSpace(agent) + ", description: Read., dependsOn: [{task: " + title + ", need: [/b]}, Read]}\n"
+	script := `replies: [{task: "` + title + `", text: '{"` + strings.Repeat("a", 60) + `": "x", "b": "y"}'}, {text: fine}]`
+	dir := clitest.Folder(t, map[string]string{"team.yaml": spec, "script.yaml": script})
+	got := call{dir: dir, args: []string{"run", "--offline", "--script", "script.yaml"}}.run(t)
+	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
+	text := endOf(t, got.stderr)
+	requireScreen(t, text)
+	require.Regexp(t, `\n  reader of many …  /a+…  very long title very long…     6\n`, text)
+	require.Contains(t, text, "\n  runteam replay --without Read --offline\n")
+}
+
+func TestCommandsAreThoseThatWereTyped(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, "runteam", invokedAs("runteam"))
+	require.Equal(t, "./bin/runteam", invokedAs("./bin/runteam"))
+	require.Equal(t, "go run github.com/runteam/runteam/cmd/runteam", invokedAs("/tmp/go-build17/b001/exe/runteam"))
+}

@@ -1,0 +1,256 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/cli/format"
+	"github.com/runteam/runteam/internal/cli/terminal"
+	"github.com/runteam/runteam/internal/engine"
+	"github.com/runteam/runteam/internal/flow"
+	"github.com/runteam/runteam/redact"
+	"github.com/runteam/runteam/task"
+)
+
+// The layout of the end of a run: 80 columns, and few enough rows for a terminal of 24 lines.
+const (
+	lineWidth   = 80
+	maxWithheld = 6
+	maxAgent    = 16
+	maxFrom     = 26
+)
+
+// A Withheld collects from the events of a run what its agents did not see. The zero value is
+// ready for use, and safe for concurrent use.
+type Withheld struct {
+	mu       sync.Mutex // guards what follows
+	rows     []withheldRow
+	redacted redact.Counts
+}
+
+// A withheldRow is what one agent did not see of one piece of context.
+type withheldRow struct {
+	agent  string
+	task   task.ID        // of the agent; empty if a plan proved it
+	source handoff.Source // its name is a task's ID if it is a result
+	from   string         // the name for people, if it is not that of source
+	what   string         // if it is not paths
+	paths  []task.Path
+	line   string // where the rule is written, as file:line
+}
+
+// Observe notes a decision of the gate; other events say nothing. What is delivered to the user
+// is no matter of the agents.
+func (w *Withheld) Observe(e event.Event) {
+	h := e.Handoff
+	if e.Type != event.Handed || h.To == handoff.User {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for kind, n := range h.Redacted {
+		if w.redacted == nil {
+			w.redacted = redact.Counts{}
+		}
+		w.redacted[kind] += n
+	}
+	row := withheldRow{agent: h.To, task: h.Task, source: h.Source, line: h.Line}
+	switch {
+	case h.Verdict != handoff.Passed:
+		row.what = "all of it"
+	case len(h.After.Excluded) > 0:
+		row.paths = h.After.Excluded
+	default:
+		return
+	}
+	w.add(row)
+}
+
+// add adds a row, unless another attempt or task of the agent has had the same one.
+func (w *Withheld) add(row withheldRow) {
+	same := func(o withheldRow) bool {
+		return o.agent == row.agent && o.source == row.source && o.from == row.from && o.what == row.what && slices.Equal(o.paths, row.paths)
+	}
+	if !slices.ContainsFunc(w.rows, same) {
+		w.rows = append(w.rows, row)
+	}
+}
+
+// addProven adds what a plan proved before the run started: whole inputs and results that a reader
+// never gets.
+func (w *Withheld) addProven(found []engine.Finding) {
+	for i := range found {
+		a := &found[i].Assertion
+		if !found[i].Holds || a.Subject.Path != "" || a.Subject.Kind == flow.Property {
+			continue
+		}
+		from := a.Subject.Name
+		if a.Subject.Kind == flow.OfInput {
+			from = "input " + from
+		}
+		w.add(withheldRow{agent: a.Reader, from: from, what: "all of it, checked before start", line: a.Line})
+	}
+}
+
+// choose returns the rows to show, in the order of their lines: one for each agent, then others as
+// long as there is room.
+func (w *Withheld) choose() []withheldRow {
+	all := slices.Clone(w.rows)
+	slices.SortStableFunc(all, func(a, b withheldRow) int {
+		return cmp.Or(cmp.Compare(a.lineNumber(), b.lineNumber()), cmp.Compare(a.line, b.line), cmp.Compare(a.agent, b.agent))
+	})
+	var first, other []withheldRow
+	agents := map[string]bool{}
+	for _, r := range all {
+		if agents[r.agent] {
+			other = append(other, r)
+		} else {
+			first = append(first, r)
+		}
+		agents[r.agent] = true
+	}
+	if len(first)+len(other) <= maxWithheld {
+		return all
+	}
+	chosen := append(first, other...)[:maxWithheld]
+	slices.SortStableFunc(chosen, func(a, b withheldRow) int { return cmp.Compare(a.lineNumber(), b.lineNumber()) })
+	return chosen
+}
+
+// lineNumber returns the number of the line that a row's rule is written in; 0 if it is unknown.
+func (r *withheldRow) lineNumber() int {
+	_, number, _ := cutLast(r.line, ":")
+	n, _ := strconv.Atoi(number)
+	return n
+}
+
+// NarrowedTask returns the last completed task whose agent saw only part of something; nil if
+// there is none.
+func (w *Withheld) NarrowedTask(res *engine.Result) *engine.TaskResult {
+	for i := range slices.Backward(res.Tasks) {
+		t := &res.Tasks[i]
+		if t.Status == task.Completed && slices.ContainsFunc(w.rows, func(r withheldRow) bool { return r.task == t.ID }) {
+			return t
+		}
+	}
+	return nil
+}
+
+// write writes the table: who did not get what, from whom, and which line of the spec says so.
+func (w *Withheld) write(out io.Writer, spec string, titles map[task.ID]string) {
+	shown := w.choose()
+	if len(shown) == 0 {
+		return
+	}
+	cells := make([][3]string, len(shown))
+	agents, froms, lines := len("AGENT"), len("FROM"), len("LINE")
+	for i, r := range shown {
+		cells[i] = [3]string{terminal.Clip(terminal.CleanLine(r.agent), maxAgent), terminal.Clip(terminal.CleanLine(r.sourceName(titles)), maxFrom), r.lineIn(spec)}
+		agents, froms, lines = max(agents, terminal.Width(cells[i][0])), max(froms, terminal.Width(cells[i][1])), max(lines, terminal.Width(cells[i][2]))
+	}
+	room := lineWidth - 1 - 2 - agents - 2 - 2 - froms - 2 - lines
+	widest := len("WITHHELD")
+	whats := make([]string, len(shown))
+	for i, r := range shown {
+		whats[i] = r.text(room)
+		widest = max(widest, terminal.Width(whats[i]))
+	}
+	row := func(agent, what, from, line string) {
+		fmt.Fprintf(out, "  %s  %s  %s  %*s\n", terminal.Pad(agent, agents), terminal.Pad(what, widest), terminal.Pad(from, froms), lines, line)
+	}
+	fmt.Fprintf(out, "\n%s\n", terminal.Clip("What the agents did not see (rules: "+terminal.CleanLine(spec)+")", lineWidth))
+	row("AGENT", "WITHHELD", "FROM", "LINE")
+	for i, c := range cells {
+		row(c[0], whats[i], c[1], c[2])
+	}
+	if more := len(w.rows) - len(shown); more > 0 {
+		fmt.Fprintf(out, "  … and %d more\n", more)
+	}
+}
+
+// sourceName names where a row's context comes from.
+func (r *withheldRow) sourceName(titles map[task.ID]string) string {
+	switch r.source.Kind {
+	case handoff.Dependency:
+		return cmp.Or(titles[task.ID(r.source.Name)], r.source.Name)
+	case handoff.Goal, handoff.Roster:
+		return "the " + r.source.Kind.String()
+	}
+	if r.from != "" {
+		return r.from
+	}
+	return r.source.Kind.String() + " " + r.source.Name
+}
+
+// text says what is withheld, in at most room cells.
+func (r *withheldRow) text(room int) string {
+	if r.what != "" {
+		return terminal.Clip(r.what, room)
+	}
+	text, more := "", ""
+	for i, p := range r.paths {
+		if more = ""; i < len(r.paths)-1 {
+			more = fmt.Sprintf(" +%d", len(r.paths)-1-i)
+		}
+		next := strings.TrimSpace(text + " " + terminal.CleanLine(string(p)))
+		if terminal.Width(next+more) > room {
+			if text == "" {
+				return terminal.Clip(next, room)
+			}
+			return text + fmt.Sprintf(" +%d", len(r.paths)-i)
+		}
+		text = next
+	}
+	return text
+}
+
+// lineIn returns the number of the line that a rule is written in, and its file unless that is
+// the spec.
+func (r *withheldRow) lineIn(spec string) string {
+	file, number, ok := cutLast(r.line, ":")
+	switch {
+	case !ok:
+		return terminal.Clip(terminal.CleanLine(r.line), maxAgent)
+	case file == spec:
+		return number
+	}
+	if _, base, ok := cutLast(file, "/"); ok {
+		file = base
+	}
+	return terminal.Clip(terminal.CleanLine(file), maxAgent-len(number)) + ":" + number
+}
+
+// cutLast cuts a text around the last separator.
+func cutLast(text, separator string) (before, after string, ok bool) {
+	i := strings.LastIndex(text, separator)
+	if i < 0 {
+		return text, "", false
+	}
+	return text[:i], text[i+len(separator):], true
+}
+
+// masked says how many values a placeholder took the place of, and of which kinds.
+func (w *Withheld) masked(c *event.Context) string {
+	if c.Redacted+c.Revealed == 0 {
+		return ""
+	}
+	text := format.Plural(c.Redacted, "value") + " redacted"
+	if kinds := w.redacted.Kinds(); len(kinds) > 0 {
+		names := make([]string, len(kinds))
+		for i, k := range kinds {
+			names[i] = string(k)
+		}
+		text += " (" + format.List(names, 4) + ")"
+	}
+	if c.Revealed > 0 {
+		text += "; " + format.Number(c.Revealed) + " revealed, each by a rule"
+	}
+	return text + "."
+}
