@@ -252,12 +252,12 @@ func importsOf(f *ast.File) []string {
 	return list
 }
 
-// TestEachRequirementHasItsTest holds docs/gate.md to the tests: each row of its
+// TestEachRequirementHasItsTest holds docs/reference/gate-requirements.md to the tests: each row of its
 // table names tests that exist in the packages of that row, and each of them has a
 // comment that names the requirement.
 func TestEachRequirementHasItsTest(t *testing.T) {
 	t.Parallel()
-	rows := regexp.MustCompile(`(?m)^\| G(\d+) \|[^|]*\| ([^|]+) \| ([^|]+) \|$`).FindAllStringSubmatch(read(t, "docs/gate.md"), -1)
+	rows := regexp.MustCompile(`(?m)^\| G(\d+) \|[^|]*\| ([^|]+) \| ([^|]+) \|$`).FindAllStringSubmatch(read(t, "docs/reference/gate-requirements.md"), -1)
 	require.Greater(t, len(rows), 40)
 	for _, row := range rows {
 		var tests strings.Builder

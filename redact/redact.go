@@ -13,7 +13,7 @@
 // elements of a JSON array is found in their join.
 //
 // All detectors share one pass over the bytes. The work is linear in the text, and a text in which nothing is found
-// costs no allocation. docs/redaction.md says what each kind means, what is not found, and what was measured.
+// costs no allocation. docs/reference/redaction.md says what each kind means, what is not found, and what was measured.
 package redact
 
 import (

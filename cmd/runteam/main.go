@@ -1,4 +1,4 @@
-// Command runteam runs a team of agents over a graph of tasks. docs/command.md describes it.
+// Command runteam runs a team of agents over a graph of tasks. docs/reference/command.md describes it.
 package main
 
 import (

@@ -30,7 +30,7 @@ func main() {
 		{Title: "Tell", Assignee: "writer", Description: "Tell it in two sentences.", DependsOn: task.On("Find")},
 	}, &team.RunOptions{Inputs: []team.Input{{Name: "log", Text: "09:12 pump stopped. 09:40 pump replaced."}}})
 	if err != nil {
-		log.Fatal(err)
+		log.Fatal(err) // also if a task failed: err is then a *team.RunError
 	}
 	fmt.Println(res.Output) // the writer saw the analyst's result, and never the log
 }

@@ -9,10 +9,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestGuardOfTheReference runs the guard of docs/spec-file.md with both verdicts.
+// TestGuardOfTheReference runs the guard of docs/reference/spec-file.md with both verdicts.
 func TestGuardOfTheReference(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("../../docs/spec-file.md")
+	text, err := os.ReadFile("../../docs/reference/spec-file.md")
 	require.NoError(t, err)
 	block := regexp.MustCompile("(?s)\n### Guards\n.*?```yaml\ntasks:\n(.*?)```").FindSubmatch(text)
 	require.NotNil(t, block)

@@ -21,7 +21,7 @@ func mockCommand(con *console.Console) *cobra.Command {
 		Example: "  runteam mock script.yaml",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return exit.Usagef("%s takes one SCRIPT, not %d; docs/scripts.md describes it", cmd.CommandPath(), len(args))
+				return exit.Usagef("%s takes one SCRIPT, not %d; docs/reference/scripts.md describes it", cmd.CommandPath(), len(args))
 			}
 			return nil
 		},

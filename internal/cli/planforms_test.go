@@ -49,7 +49,7 @@ func TestDocumentedTableIsReal(t *testing.T) {
 	got := call{dir: harvestPath(t), args: []string{"plan"}}.run(t)
 	_, table, ok := strings.Cut(got.stdout, "\nwho can see what\n")
 	require.True(t, ok)
-	docs, err := os.ReadFile("../../docs/command.md")
+	docs, err := os.ReadFile("../../docs/reference/command.md")
 	require.NoError(t, err)
 	require.Contains(t, string(docs), "```\nwho can see what\n"+table+"```\n")
 }

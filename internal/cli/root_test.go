@@ -37,7 +37,7 @@ func TestEveryCommandSaysWhatItDoes(t *testing.T) {
 
 func TestEveryCommandAndFlagIsDocumented(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("../../docs/command.md")
+	text, err := os.ReadFile("../../docs/reference/command.md")
 	require.NoError(t, err)
 	docs := strings.ReplaceAll(string(text), "-o json", "--output json")
 	con, _, _ := clitest.Console(t)

@@ -17,29 +17,29 @@ var example = regexp.MustCompile("(?s)```yaml\n(.*?)```")
 
 func TestDocumentedScriptsLoad(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("../../docs/scripts.md")
+	text, err := os.ReadFile("../../docs/reference/scripts.md")
 	require.NoError(t, err)
 	all := example.FindAllSubmatch(text, -1)
 	require.Len(t, all, 6)
 	for _, m := range all {
-		_, err := scripted.Parse("docs/scripts.md", m[1])
+		_, err := scripted.Parse("docs/reference/scripts.md", m[1])
 		require.NoError(t, err)
 	}
-	s, err := scripted.Parse("docs/scripts.md", all[0][1])
+	s, err := scripted.Parse("docs/reference/scripts.md", all[0][1])
 	require.NoError(t, err)
 	require.Equal(t, `{"iban": "DE89 3704"}`+"\n", answerOf(t, s, "", "# Task: Extract facts\n\n## Inputs\n\n### claim\nIBAN: DE89 3704\n"))
-	s, err = scripted.Parse("docs/scripts.md", all[4][1])
+	s, err = scripted.Parse("docs/reference/scripts.md", all[4][1])
 	require.NoError(t, err)
 	require.Equal(t, "The excess is 150.\n- 12 EUR\n",
 		answerOf(t, s, "", "# Task: Compare\n\n## Inputs\n\n### claim\nhi\n12 EUR\n\n## Context from prerequisite tasks\n\n### Read policy (by x)\nexcess: 150"))
-	s, err = scripted.Parse("docs/scripts.md", all[2][1])
+	s, err = scripted.Parse("docs/reference/scripts.md", all[2][1])
 	require.NoError(t, err)
 	require.JSONEq(t, `[{"title": "Find causes", "description": "Why?", "assignee": "analyst"},
 		{"title": "Check causes", "description": "Check them.", "assignee": "critic", "dependsOn": ["Find causes"]}]`,
 		answerOf(t, s, coordinatorSystem, "## Goal\n\nWhy?"))
 	require.Equal(t, "Why? Because costs rose.\nNot checked: no time.", answerOf(t, s, "",
 		"## Original Goal\n\nWhy?\n\n## Task Results\n\n### Find causes (completed by analyst)\ncosts rose\n\n## Failed Tasks\n\n### Check causes (FAILED)\nError: no time"))
-	s, err = scripted.Parse("docs/scripts.md", all[5][1])
+	s, err = scripted.Parse("docs/reference/scripts.md", all[5][1])
 	require.NoError(t, err)
 	s.Replies = s.Replies[1:]
 	require.Equal(t, `{"iban": "DE89 3704", "template": "{{ name }}"}`, answerOf(t, s, "", "# Task: extract facts"))
@@ -52,7 +52,7 @@ var word = regexp.MustCompile("(?m)^\\| `([a-zA-Z]+)")
 // what is known, so that nothing is missing in them.
 func TestDocumentedWordsAreAllThereAre(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("../../docs/scripts.md")
+	text, err := os.ReadFile("../../docs/reference/scripts.md")
 	require.NoError(t, err)
 	_, err = scripted.Parse("s.yaml", []byte("replies:\n- {nope: 1}"))
 	require.Error(t, err)

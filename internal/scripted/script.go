@@ -6,7 +6,7 @@
 // model is not. [Start] runs it on a loopback port, [New] gives it as an
 // http.Handler. Answers are templates that can quote from the prompt they
 // received, so an answer is wrong where context did not arrive.
-// docs/scripts.md describes the file for its users.
+// docs/reference/scripts.md describes the file for its users.
 package scripted
 
 import (
@@ -33,7 +33,7 @@ type Reply struct {
 	Part        int    // with Digest: the part of the results, counted from 1; zero matches any
 	System      string // a piece of the system prompt, whatever its case; empty matches any
 
-	Text       string        // a template, see docs/scripts.md
+	Text       string        // a template, see docs/reference/scripts.md
 	Delay      time.Duration // before the first byte
 	Status     int           // 200 to 599; zero means 200
 	RetryAfter time.Duration // a Retry-After header in whole seconds, with a status from 400

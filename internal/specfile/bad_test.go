@@ -19,7 +19,7 @@ import (
 	"github.com/runteam/runteam/redact"
 )
 
-var update = flag.Bool("update", false, "rewrite golden files and the tables of docs/spec-file.md")
+var update = flag.Bool("update", false, "rewrite golden files and the tables of docs/reference/spec-file.md")
 
 // idle is an agent that is never asked.
 func idle(specfile.Agent) (engine.Agent, error) {

@@ -292,10 +292,10 @@ func TestOriginsAreThoseOfTheClient(t *testing.T) {
 	})
 }
 
-// TestProvidersOfTheReference: each row of the table in docs/spec-file.md is true.
+// TestProvidersOfTheReference: each row of the table in docs/reference/spec-file.md is true.
 func TestProvidersOfTheReference(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("../../docs/spec-file.md")
+	text, err := os.ReadFile("../../docs/reference/spec-file.md")
 	require.NoError(t, err)
 	_, table, _ := strings.Cut(string(text), "<!-- providers -->")
 	table, _, _ = strings.Cut(table, "<!-- end -->")

@@ -394,9 +394,9 @@ func TestWrongTypesOfEveryKey(t *testing.T) {
 	}
 }
 
-// TestReferenceNamesEveryKey holds docs/spec-file.md to the table.
+// TestReferenceNamesEveryKey holds docs/reference/spec-file.md to the table.
 func TestReferenceNamesEveryKey(t *testing.T) {
-	const file = "../../docs/spec-file.md"
+	const file = "../../docs/reference/spec-file.md"
 	data, err := os.ReadFile(file)
 	require.NoError(t, err)
 	doc := string(data)
@@ -413,7 +413,7 @@ func TestReferenceNamesEveryKey(t *testing.T) {
 		return "<!-- keys: " + place + " -->\n" + render(places[place]) + "<!-- end -->"
 	})
 	for place := range places {
-		require.True(t, seen[place], "docs/spec-file.md has no table of %s", place)
+		require.True(t, seen[place], "docs/reference/spec-file.md has no table of %s", place)
 	}
 	if *update {
 		require.NoError(t, os.WriteFile(file, []byte(fresh), 0o644))

@@ -14,7 +14,7 @@
 // The first reply whose conditions a call meets answers it. Replies are templates that can
 // quote the prompt, so an answer is wrong if context did not arrive. A reply can also fail,
 // with an HTTP status or a broken connection. A call that no reply matches gets a small
-// answer of the form that its schema demands, marked OFFLINE. docs/scripts.md describes
+// answer of the form that its schema demands, marked OFFLINE. docs/reference/scripts.md describes
 // the file.
 package scripted
 

@@ -1,0 +1,60 @@
+package runteam_test
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestLinksInDocuments checks that every relative link of a document leads to a file, and to a
+// heading if it names one.
+func TestLinksInDocuments(t *testing.T) {
+	t.Parallel()
+	link := regexp.MustCompile(`\]\(([^)#\s]*)(?:#([^)\s]*))?\)`)
+	heading := regexp.MustCompile(`(?m)^#+ (.*)$`)
+	code := regexp.MustCompile("(?s)```.*?```|`[^`\n]*`")
+	punctuation := regexp.MustCompile(`[^\p{L}\p{N}\- _]`)
+	documents := 0
+	require.NoError(t, filepath.WalkDir(".", func(name string, d fs.DirEntry, err error) error {
+		if err == nil && d.Name() == "testdata" {
+			return filepath.SkipDir
+		}
+		if err != nil || filepath.Ext(name) != ".md" {
+			return err
+		}
+		documents++
+		for _, m := range link.FindAllStringSubmatch(code.ReplaceAllString(read(t, name), ""), -1) {
+			if strings.Contains(m[1], "://") {
+				continue
+			}
+			target := name
+			if m[1] != "" {
+				target = filepath.Join(filepath.Dir(name), m[1])
+				_, err := os.Stat(target)
+				require.NoError(t, err, "%s links to %s", name, m[1])
+			}
+			if m[2] == "" {
+				continue
+			}
+			var slugs []string
+			for _, h := range heading.FindAllStringSubmatch(read(t, target), -1) {
+				slugs = append(slugs, strings.ReplaceAll(punctuation.ReplaceAllString(strings.ToLower(h[1]), ""), " ", "-"))
+			}
+			require.Contains(t, slugs, m[2], "%s links to a heading of %s", name, target)
+		}
+		return nil
+	}))
+	require.Greater(t, documents, 20)
+}
+
+func read(t *testing.T, name string) string {
+	t.Helper()
+	b, err := os.ReadFile(name)
+	require.NoError(t, err)
+	return string(b)
+}
