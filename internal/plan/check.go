@@ -60,15 +60,16 @@ func (t *Roster) Check(specs []task.Spec, o Options, at time.Time) (*Plan, error
 	c.plan = &Plan{Name: t.Config.Name, Graph: g, Roster: func() *Roster { return t }, Options: func() *Options { return &o }, User: PlannedUser{Accepts: *o.UserAccepts}}
 	c.plan.writeLines()
 	if c.assign(); len(c.found) == 0 {
-		c.checkFlow()
-		c.checkSizes()
-		c.checkOutput()
+		lowering := c.checkFlow()
+		(&sizeCheck{checker: &c, reported: make([]bool, len(o.Inputs)), known: map[knownSize]gate.Decision{}}).checkSizes()
+		if c.checkOutput(); len(c.found) == 0 {
+			c.plan.Written = c.specs
+			lowering.checkDisclosures()
+		}
 	}
 	if len(c.found) > 0 {
 		return nil, c.sorted()
 	}
-	c.plan.Written = c.specs
-	c.checkDisclosures()
 	if c.checkAssertions(); len(c.found) > 0 {
 		return nil, c.sorted()
 	}
@@ -89,7 +90,7 @@ func (t *Roster) CheckGoalRun(o Options) task.Problems {
 	c.checkMessages()
 	c.checkAnswer()
 	c.checkReaders()
-	c.checkPolicyPaths()
+	(&pathCheck{checker: &c}).checkPolicyPaths()
 	return c.found
 }
 
@@ -102,17 +103,8 @@ type checker struct {
 	used    []bool         // of each input
 	plan    *Plan
 	found   task.Problems
-	raised  []int32 // of each task, the part that gave it its label; see raiser
 	parsed  map[string]parsed
-	memory  []label.Classification // of each task of scope all, what it may find in memory
-	walked  int                    // edges, for that
-	walk    int                    // the number of the walk
-	seen    []int                  // of each task, the last walk that met it
-	advice  []task.Problem         // what is worth a look and no error
-	cones   []cone
-
-	unseen     map[string]bool // inputs above the caller, of which the caller is told that paths are not compared with them
-	impossible map[string]bool // paths of the policy that can name nothing, and the pointers to them
+	advice  []task.Problem // what is worth a look and no error
 }
 
 func (c *checker) add(p task.Problem) { c.found = append(c.found, p) }

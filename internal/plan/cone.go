@@ -27,7 +27,7 @@ type root struct {
 // checkCones reports the tasks that their labels shut out, in one problem for
 // each label and what raised it: everything that one edit may mend stands in
 // one place.
-func (c *checker) checkCones() {
+func (c *labelCheck) checkCones() {
 	type key struct {
 		root  root
 		level label.Classification
@@ -58,7 +58,7 @@ func (c *checker) checkCones() {
 const mostNamed = 20
 
 // shutOut names the agents of a cone, each with what it takes and its tasks.
-func (c *checker) shutOut(list []cone) string {
+func (c *labelCheck) shutOut(list []cone) string {
 	var b strings.Builder
 	named := 0
 	done := map[int32]bool{}
@@ -82,7 +82,7 @@ func (c *checker) shutOut(list []cone) string {
 }
 
 // tasksOf names the tasks of one agent in a cone.
-func (c *checker) tasksOf(list []cone, member int32) string {
+func (c *labelCheck) tasksOf(list []cone, member int32) string {
 	const most = 3
 	var titles []string
 	more := 0
@@ -104,7 +104,7 @@ func (c *checker) tasksOf(list []cone, member int32) string {
 }
 
 // edits lists what would mend a cone.
-func (c *checker) edits(list []cone, level label.Classification) string {
+func (c *labelCheck) edits(list []cone, level label.Classification) string {
 	var hints []string
 	for _, one := range list {
 		_, hint, _ := strings.Cut(one.why.Hint, ", or ") // what only this agent needs
@@ -116,7 +116,7 @@ func (c *checker) edits(list []cone, level label.Classification) string {
 }
 
 // root finds what raised the label of a task.
-func (c *checker) root(i int) root {
+func (c *labelCheck) root(i int) root {
 	for {
 		t, j := c.plan.Graph.Task(i), int(c.raised[i])
 		switch uses := len(t.Uses); {

@@ -47,7 +47,7 @@ type PlannedDisclosure struct {
 func (t *Roster) lowers() bool { return t.Config.Policy != nil && len(t.Config.Policy.Declassify) > 0 }
 
 // checkDisclosures bounds what declassifiers can carry together.
-func (c *checker) checkDisclosures() {
+func (c *loweringCheck) checkDisclosures() {
 	if !c.team.lowers() || len(c.found) > 0 {
 		return
 	}
@@ -73,7 +73,7 @@ func (c *checker) checkDisclosures() {
 }
 
 // carrier returns the index of the declassifier that carries most of a disclosure.
-func (c *checker) carrier(g *flow.Graph, d *flow.Disclosure) int {
+func (c *loweringCheck) carrier(g *flow.Graph, d *flow.Disclosure) int {
 	name, most := "", -2
 	look := func(source int, l *flow.Lowering) {
 		if l != nil && slices.Contains(d.Results, source) && !l.Unsafe && l.Bytes() > most || l != nil && name == "" {

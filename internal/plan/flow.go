@@ -10,10 +10,10 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// checkFlow propagates labels through the graph in dependency order and asks
-// the handshake and the gate about each task what they will be asked at
-// dispatch, with the highest labels that can come.
-func (c *checker) checkFlow() {
+// checkFlow propagates labels through the graph in dependency order, and checks about
+// each task what the gate will be asked at dispatch, with the highest labels that can
+// occur.
+func (c *checker) checkFlow() *loweringCheck {
 	g, p := c.plan.Graph, c.plan
 	n := g.Len()
 	p.Members = make([]int32, n)
@@ -21,32 +21,56 @@ func (c *checker) checkFlow() {
 	p.Labels = make([]label.Classification, n)
 	p.least = make([]label.Classification, n)
 	p.InputIndex = c.inputs
-	c.raised = make([]int32, n)
 	for i := range n {
 		t := g.Task(i)
 		m, _ := c.team.Index(t.Assignee)
 		p.Members[i], p.Schemas[i] = int32(m), c.schema(t, m)
 	}
-	if !c.options.Planned { // newGoalRun has looked at the policy before the coordinator was asked
-		c.checkPolicyPaths()
+	paths := &pathCheck{checker: c}
+	if !c.options.Planned { // CheckGoalRun has checked them before the coordinator was called
+		paths.checkPolicyPaths()
 	}
-	if p.ReadsMemory() {
-		c.memory = slices.Repeat([]label.Classification{label.Public}, n)
-		for c.propagate(false); c.remember(); { // what a task finds in memory raises what others find there
-			c.propagate(false)
-		}
-	}
-	c.propagate(true)
-	c.checkCones()
-	c.checkLoweredOutside()
-	c.checkIdle()
-	p.memory = c.memory
+	labels, lowering := &labelCheck{checker: c, raised: make([]int32, n)}, &loweringCheck{checker: c, impossible: paths.impossible}
+	labels.propagateAll(func(i int, parts []arrival) {
+		c.checkPayloads(i)
+		paths.checkGrants(i)
+		lowering.checkLowered(i, parts)
+		labels.judge(i, parts)
+	})
+	labels.checkCones()
+	lowering.checkLoweredOutside()
+	(&idleCheck{c}).checkIdle()
 	c.checkReaders()
+	return lowering
 }
 
-// propagate computes the labels of all tasks. With judge it also reports what
-// is certain to be refused.
-func (c *checker) propagate(judge bool) {
+// A labelCheck computes the labels of all tasks, and reports the tasks that are blocked
+// by theirs.
+type labelCheck struct {
+	*checker
+	raised []int32                // of each task, the part that gave it its label; see raiser
+	memory []label.Classification // of each task of scope all, what it may find in memory
+	walked int                    // edges, for that
+	walk   int                    // the number of the walk
+	seen   []int                  // of each task, the last walk that met it
+	cones  []cone
+}
+
+// propagateAll computes the labels, and calls visit for each task with what may reach it.
+func (c *labelCheck) propagateAll(visit func(i int, parts []arrival)) {
+	p := c.plan
+	if p.ReadsMemory() {
+		c.memory = slices.Repeat([]label.Classification{label.Public}, p.Graph.Len())
+		for c.propagate(nil); c.remember(); { // what a task finds in memory raises what others find there
+			c.propagate(nil)
+		}
+	}
+	c.propagate(visit)
+	p.memory = c.memory
+}
+
+// propagate computes the labels once, with what is known so far of the shared memory.
+func (c *labelCheck) propagate(visit func(i int, parts []arrival)) {
 	g, p := c.plan.Graph, c.plan
 	var parts []arrival
 	for _, at := range g.Order() {
@@ -78,8 +102,8 @@ func (c *checker) propagate(judge bool) {
 		}
 		p.Labels[i] = level
 		c.raised[i] = raiser(level, tk.Classification, parts)
-		if judge {
-			c.judge(i, parts)
+		if visit != nil {
+			visit(i, parts)
 		}
 	}
 }
@@ -123,7 +147,7 @@ func arriving(terms *gate.Terms, least, most label.Classification, optional bool
 
 // around adds what may reach a task beside what it names: messages to its
 // agent, and the shared memory. Neither must.
-func (c *checker) around(i int, parts []arrival) []arrival {
+func (c *labelCheck) around(i int, parts []arrival) []arrival {
 	t := c.plan.Graph.Task(i)
 	for k := range c.options.Messages {
 		if m := &c.options.Messages[k]; m.Reads(t.Assignee) {
@@ -141,7 +165,7 @@ func (c *checker) around(i int, parts []arrival) []arrival {
 // the highest label, below secret, of a task that can have completed before
 // it, which is any but those that follow from it. It reports whether anything
 // has risen since the last time; labels are few, so soon nothing does.
-func (c *checker) remember() (risen bool) {
+func (c *labelCheck) remember() (risen bool) {
 	g, p := c.plan.Graph, c.plan
 	place := make([]int, g.Len()) // in the topological order
 	for at, i := range g.Order() {
@@ -172,7 +196,7 @@ const mostWalked = 10_000_000
 
 // besides reports whether one of the count tasks with this label is neither i
 // nor follows from it.
-func (c *checker) besides(i int, level label.Classification, count int) bool {
+func (c *labelCheck) besides(i int, level label.Classification, count int) bool {
 	g := c.plan.Graph
 	if c.walked > mostWalked {
 		return true

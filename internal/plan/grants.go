@@ -21,8 +21,17 @@ import (
 // What tasks need and rules allow is held to what is known of the values
 // before a run.
 
+// A pathCheck compares the paths of tasks and of the policy with what is known of values
+// before a run.
+type pathCheck struct {
+	*checker
+	unseen     map[string]bool          // inputs above the caller that the caller was told about
+	impossible map[string]bool          // paths of the policy that can name nothing, and the pointers to them
+	cache      map[[2]string][]governed // by the pair of a rule
+}
+
 // checkGrants reports needs and reveals that cannot be meant.
-func (c *checker) checkGrants(i int) {
+func (c *pathCheck) checkGrants(i int) {
 	g, p := c.plan.Graph, c.plan
 	t := g.Task(i)
 	for j := range t.DependsOn {
@@ -89,7 +98,7 @@ func (c *checker) checkGrants(i int) {
 
 // checkOpaque reports a result that is certain to be a text where only parts
 // of a value may cross: it would be held.
-func (c *checker) checkOpaque(i, j, up int, grant *gate.Grant) {
+func (c *pathCheck) checkOpaque(i, j, up int, grant *gate.Grant) {
 	// A text may be one strict JSON value, so this is only a warning.
 	s, _ := grant.Terms.Delivers(c.plan.Graph.Task(i).DependsOn[j].Need)
 	if s.Whole() || grant.Terms.Mode() == handoff.Minimal || c.plan.Schemas[up] != nil {
@@ -106,7 +115,7 @@ func (c *checker) checkOpaque(i, j, up int, grant *gate.Grant) {
 // checkNeed reports the parts that a task needs of a result and that no such
 // result can have. It returns false if it reported any. A needToKnow is for
 // every dependency, so one of them that can have a part is enough.
-func (c *checker) checkNeed(i, j int, need []task.Path, in *stands) bool {
+func (c *pathCheck) checkNeed(i, j int, need []task.Path, in *stands) bool {
 	ok := true
 	for k, p := range need {
 		if in.excludes(p) == "" || in.schema.Has(pick.Tokens(p)) != schema.No {
@@ -131,7 +140,7 @@ func (c *checker) checkNeed(i, j int, need []task.Path, in *stands) bool {
 }
 
 // inherits reports whether a dependency has its need from the task's needToKnow.
-func (c *checker) inherits(i, j int) bool {
+func (c *pathCheck) inherits(i, j int) bool {
 	deps := c.specs[i].DependsOn
 	return j < len(deps) && deps[j].Need == nil
 }
@@ -167,10 +176,10 @@ func standsIn(in *Input) stands {
 
 // hides reports whether an input is above the caller. What the check says is read by
 // the caller, in the plan, events and results, and must not tell what is in such an input.
-func (c *checker) hides(in *Input) bool { return in.Classification > *c.options.UserAccepts }
+func (c *pathCheck) hides(in *Input) bool { return in.Classification > *c.options.UserAccepts }
 
 // adviseUnseen says once that paths are not compared with an input above the caller.
-func (c *checker) adviseUnseen(in *Input) {
+func (c *pathCheck) adviseUnseen(in *Input) {
 	if c.unseen[in.Name] {
 		return
 	}
@@ -210,7 +219,7 @@ func (s *stands) excludes(p task.Path) string {
 
 // checkPaths reports grants of which nothing can stand in the value, and warns
 // of single paths that the task needs or reveals in vain.
-func (c *checker) checkPaths(at func() place, g *gate.Grant, need []task.Path, what func() stands) {
+func (c *pathCheck) checkPaths(at func() place, g *gate.Grant, need []task.Path, what func() stands) {
 	s, _ := g.Terms.Delivers(need)
 	if g.Terms.Mode() == handoff.Minimal || s.Whole() && len(g.Reveal) == 0 {
 		return

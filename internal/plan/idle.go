@@ -9,9 +9,12 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
+// An idleCheck finds rules without effect.
+type idleCheck struct{ *checker }
+
 // checkIdle warns of rules and entries for a pair of which nothing ever
 // crosses: they look like protection, or like a permission, and are neither.
-func (c *checker) checkIdle() {
+func (c *idleCheck) checkIdle() {
 	policy := c.team.Config.Policy
 	if policy == nil {
 		return
@@ -52,7 +55,7 @@ func (c *checker) checkIdle() {
 // lowersNothing says why a declassifier lowers nothing of what its pair may
 // exchange in a run of the plan, as far as that is certain; "" if it may. What
 // a bus or a memory of the caller's brings has any label.
-func (c *checker) lowersNothing(d *handoff.Declassifier) string {
+func (c *idleCheck) lowersNothing(d *handoff.Declassifier) string {
 	reader := *c.options.UserAccepts
 	if i, ok := c.team.Index(d.To); ok {
 		reader = c.team.Capabilities[i].Clearance()
@@ -72,7 +75,7 @@ func (c *checker) lowersNothing(d *handoff.Declassifier) string {
 
 // highest returns the highest label that what somebody makes for a reader may
 // have in a run of the plan.
-func (c *checker) highest(from, to string) label.Classification {
+func (c *idleCheck) highest(from, to string) label.Classification {
 	level := label.Public
 	if from == handoff.User && c.options.Answer != nil {
 		level = c.options.Answer.Classification
@@ -95,7 +98,7 @@ func (c *checker) highest(from, to string) label.Classification {
 }
 
 // pairs returns of whom what may cross to whom in a run of the plan.
-func (c *checker) pairs() map[[2]string]bool {
+func (c *idleCheck) pairs() map[[2]string]bool {
 	g, used := c.plan.Graph, map[[2]string]bool{}
 	remembering := map[string]bool{}
 	for i := range g.Len() {

@@ -12,25 +12,29 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// judge reports what is certain to be refused of a task.
-func (c *checker) judge(i int, parts []arrival) {
+// checkPayloads reports dependencies that are delivered in a form that their results do
+// not have.
+func (c *checker) checkPayloads(i int) {
 	g, p := c.plan.Graph, c.plan
-	tk := g.Task(i)
-	for j, d := range tk.DependsOn {
+	for j, d := range g.Task(i).DependsOn {
 		from := int(g.Upstream(i)[j])
 		if (d.As == task.Structured || d.As == task.Both) && p.Schemas[from] == nil && !d.Optional {
 			c.problem(i, "dependsOn", j).say(fmt.Sprintf("%q has no outputSchema, so it has no structured result to deliver", g.Task(from).Title),
 				"give it an outputSchema, or leave dependencyPayload out", task.ErrInvalid)
 		}
 	}
-	c.checkGrants(i)
-	c.checkLowered(i, parts)
+}
+
+// judge reports what the gate is certain to refuse of a task.
+func (c *labelCheck) judge(i int, parts []arrival) {
+	p := c.plan
 	if c.ruledOut(i, parts) {
 		return
 	}
+	tk := p.Graph.Task(i)
 	_, err := gate.Negotiate(gate.Request{
 		Session: "plan", Caller: handoff.User, Task: tk.ID,
-		Classification: p.Labels[i], RequiredTags: tk.RequiredTags, Duration: tk.Timeout, Declassified: c.plan.Declassified(i),
+		Classification: p.Labels[i], RequiredTags: tk.RequiredTags, Duration: tk.Timeout, Declassified: p.Declassified(i),
 	}, &c.team.Capabilities[p.Members[i]])
 	if err != nil {
 		c.refused(i, err)
@@ -64,7 +68,7 @@ func (c *checker) checkReaders() {
 // ruledOut reports the required context that a rule holds whatever the
 // reader's clearance: what is secret without a rule for the pair, and what is
 // above a ceiling.
-func (c *checker) ruledOut(i int, parts []arrival) (found bool) {
+func (c *labelCheck) ruledOut(i int, parts []arrival) (found bool) {
 	for j := range parts {
 		x := &parts[j].crossing
 		if parts[j].Optional || !x.Held() || x.Reason == handoff.ReasonClearance {
@@ -126,7 +130,7 @@ func (p *Plan) Declassified(i int) bool {
 }
 
 // refused words a handshake's refusal and points at what it is about.
-func (c *checker) refused(i int, err error) {
+func (c *labelCheck) refused(i int, err error) {
 	r, ok := errors.AsType[*handoff.Refusal](err)
 	if !ok {
 		c.problem(i).say(err.Error(), "", err)
@@ -159,7 +163,7 @@ func raiser(level, classification label.Classification, parts []arrival) int32 {
 
 // part is the place of a task's input or dependency, counted as checkFlow
 // lists them; own is the place of its classification.
-func (c *checker) part(i, j int) place {
+func (c *labelCheck) part(i, j int) place {
 	t := c.plan.Graph.Task(i)
 	uses := len(t.Uses)
 	switch {
@@ -177,7 +181,7 @@ func (c *checker) part(i, j int) place {
 
 // message returns the message that is part j of a task, or nil: messages stand
 // behind the dependencies.
-func (c *checker) message(i, j int) *Message {
+func (c *labelCheck) message(i, j int) *Message {
 	t := c.plan.Graph.Task(i)
 	j -= len(t.Uses) + len(t.DependsOn)
 	for k := range c.options.Messages {
@@ -195,7 +199,7 @@ func (c *checker) message(i, j int) *Message {
 const longestPath = 8
 
 // path says what made a task's label as high as it is, back to where it began.
-func (c *checker) path(i int) string {
+func (c *labelCheck) path(i int) string {
 	var b strings.Builder
 	for n := 0; ; n++ {
 		t, j := c.plan.Graph.Task(i), int(c.raised[i])

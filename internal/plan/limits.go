@@ -65,16 +65,21 @@ func checkLimits(at, subject string, context, promptBytes int) (found task.Probl
 // inputs. Only patterns of the policy take as long.
 const sizeTime = time.Second
 
+// A sizeCheck finds what does not fit into prompts.
+type sizeCheck struct {
+	*checker
+	reported []bool                      // of each input: one problem is enough
+	known    map[knownSize]gate.Decision // what the gate decides about sizes
+}
+
 // checkSizes reports descriptions and inputs that are known not to fit into the
 // prompts that they are for. Results are not known yet, and nor is what patterns
 // would take out of an input after sizeTime: the gate rules on it in the run.
-func (c *checker) checkSizes() {
+func (c *sizeCheck) checkSizes() {
 	ctx, cancel := context.WithTimeout(context.Background(), sizeTime)
 	defer cancel()
-	reported := make([]bool, len(c.options.Inputs)) // one problem for each input is enough
-	known := map[knownSize]gate.Decision{}
 	for i := range c.plan.Graph.Len() {
-		c.checkPromptSize(ctx, i, reported, known)
+		c.checkPromptSize(ctx, i)
 	}
 }
 
@@ -86,7 +91,7 @@ type knownSize struct {
 }
 
 // checkPromptSize checks what is known of the prompt of task i.
-func (c *checker) checkPromptSize(ctx context.Context, i int, reported []bool, known map[knownSize]gate.Decision) {
+func (c *sizeCheck) checkPromptSize(ctx context.Context, i int) {
 	t, agent := c.plan.Graph.Task(i), c.plan.Graph.Task(i).Assignee
 	limits := c.team.MemberLimits(int(c.plan.Members[i]))
 	most := prompt.Limit(limits.Prompt)
@@ -112,14 +117,14 @@ func (c *checker) checkPromptSize(ctx context.Context, i int, reported []bool, k
 		case s.Whole() && in.Cut && len(in.Text) <= gate.MaxRedact:
 			texts = append(texts, limit)
 			continue
-		case reported[k]:
+		case c.reported[k]:
 			continue
 		}
 		key := knownSize{k, limit, g.Terms, gate.PathsString(u.Need)}
-		d, done := known[key]
+		d, done := c.known[key]
 		if !done {
 			d = c.decideInput(ctx, i, j, g)
-			known[key] = d
+			c.known[key] = d
 		}
 		switch {
 		case d.IsDelivered() && !d.Truncated:
@@ -133,7 +138,7 @@ func (c *checker) checkPromptSize(ctx context.Context, i int, reported []bool, k
 		case !d.IsDelivered() && d.Rule != gate.RuleSize && d.Rule != gate.RuleStructuredSize:
 			continue // whatever withholds it has been reported
 		}
-		reported[k] = true
+		c.reported[k] = true
 		hint := "grant the parts that the task needs with need, raise maxContextBytes, or let the input be cut with cut: true"
 		if !d.IsDelivered() {
 			hint = "grant smaller parts with need, raise maxContextBytes, or split the input"
@@ -144,11 +149,11 @@ func (c *checker) checkPromptSize(ctx context.Context, i int, reported []bool, k
 		at := c.problem(i, "uses", j)
 		at.say(fmt.Sprintf("input %q has %s, and at most %s of it reach %q", in.Name, c.inputSize(in, limit), label.SizeText(limit), agent), hint, errors.Join(prompt.ErrTooLarge, ErrInputValue))
 	}
-	c.checkSum(i, most-fixed, texts, reported)
+	c.checkSum(i, most-fixed, texts)
 }
 
 // checkSum reports inputs that fit into a prompt one by one, and not together.
-func (c *checker) checkSum(i, room int, texts []int, reported []bool) {
+func (c *sizeCheck) checkSum(i, room int, texts []int) {
 	total := 0
 	for _, n := range texts {
 		total += n
@@ -160,7 +165,7 @@ func (c *checker) checkSum(i, room int, texts []int, reported []bool) {
 	length := max(prompt.CommonLength(texts, max(room, 0)), 0)
 	for j, u := range t.Uses {
 		k := c.inputs[strings.ToLower(u.Name)]
-		if in := &c.options.Inputs[k]; in.Cut || reported[k] || len(in.Text) <= length {
+		if in := &c.options.Inputs[k]; in.Cut || c.reported[k] || len(in.Text) <= length {
 			continue
 		}
 		at := c.problem(i, "uses", j)
@@ -175,7 +180,7 @@ func (c *checker) checkSum(i, room int, texts []int, reported []bool) {
 
 // decideInput asks the gate what it will decide about an input at dispatch. If ctx
 // ends first, that is not known, and the zero Decision.
-func (c *checker) decideInput(ctx context.Context, i, j int, g gate.Grant) gate.Decision {
+func (c *sizeCheck) decideInput(ctx context.Context, i, j int, g gate.Grant) gate.Decision {
 	t, in := c.plan.Graph.Task(i), c.input(c.plan.Graph.Task(i).Uses[j])
 	at := time.Unix(0, 0) // any time: nothing here expires
 	e, err := envelope.New(envelope.Header{ID: InputID(in.Name), Producer: envelope.User, Classification: in.Classification, CreatedAt: at}, envelope.Text(in.Text))
@@ -198,7 +203,7 @@ func (c *checker) decideInput(ctx context.Context, i, j int, g gate.Grant) gate.
 
 // inputSize names the size of an input above a limit: its class, if the caller may
 // not read it.
-func (c *checker) inputSize(in *Input, limit int) string {
+func (c *sizeCheck) inputSize(in *Input, limit int) string {
 	if in.Classification > *c.options.UserAccepts {
 		return label.ClassText(len(in.Text))
 	}

@@ -14,9 +14,15 @@ import (
 // producer can put little into: the schema of the producer's results has to
 // bound it.
 
+// A loweringCheck bounds what declassifiers can carry below its label.
+type loweringCheck struct {
+	*checker
+	impossible map[string]bool // pointers to paths that can name nothing, which are reported already
+}
+
 // checkLowered holds the declassifiers on the way to a task to the schemas of
 // what they lower.
-func (c *checker) checkLowered(i int, parts []arrival) {
+func (c *loweringCheck) checkLowered(i int, parts []arrival) {
 	t := c.plan.Graph.Task(i)
 	for j := range parts {
 		lower := parts[j].crossing.Lowers
@@ -33,7 +39,7 @@ func (c *checker) checkLowered(i int, parts []arrival) {
 }
 
 // checkLoweredOutside does the same for what the user and the coordinator read.
-func (c *checker) checkLoweredOutside() {
+func (c *loweringCheck) checkLoweredOutside() {
 	if c.team.Rules == nil {
 		return
 	}
@@ -54,7 +60,7 @@ func (c *checker) checkLoweredOutside() {
 
 // bounded reports the paths of a declassifier that a schema does not bound,
 // and warns where that is allowed.
-func (c *checker) bounded(d *handoff.Declassifier, schema *schema.Schema, what string) {
+func (c *loweringCheck) bounded(d *handoff.Declassifier, schema *schema.Schema, what string) {
 	at := -1
 	for i := range c.team.Config.Policy.Declassify {
 		if c.team.Config.Policy.Declassify[i].Name == d.Name {

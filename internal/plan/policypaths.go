@@ -68,53 +68,46 @@ func (g *governed) names() []string {
 
 // checkPolicyPaths reports the paths of the policy at which no value that they
 // govern can have anything, and warns of those that no schema names.
-func (c *checker) checkPolicyPaths() {
+func (c *pathCheck) checkPolicyPaths() {
 	policy := c.team.Config.Policy
 	if policy == nil || c.options.Replay != nil { // a replay may leave out the tasks that a rule is about
 		return
 	}
-	w := pathChecker{checker: c, cache: map[[2]string][]governed{}}
 	for i := range policy.Rules {
 		r := &policy.Rules[i]
 		at := pathPlace{subject: fmt.Sprintf("rule %s→%s", r.From, r.To), from: r.From, to: r.To}
-		w.all(at, r.Block, (*governed).blocks, "rules", i, "block")
-		w.all(at, r.Allow, (*governed).grants, "rules", i, "allow")
+		c.all(at, r.Block, (*governed).blocks, "rules", i, "block")
+		c.all(at, r.Allow, (*governed).grants, "rules", i, "allow")
 		if t := r.Translate; t != nil {
-			w.all(at, t.Filter, (*governed).blocks, "rules", i, "translate", "filter")
-			w.all(at, t.Fields, (*governed).grants, "rules", i, "translate", "fields")
+			c.all(at, t.Filter, (*governed).blocks, "rules", i, "translate", "filter")
+			c.all(at, t.Fields, (*governed).grants, "rules", i, "translate", "fields")
 		}
 		for _, kind := range slices.Sorted(maps.Keys(r.Reveal)) {
-			w.all(at, r.Reveal[kind], (*governed).grants, "rules", i, "reveal", string(kind))
+			c.all(at, r.Reveal[kind], (*governed).grants, "rules", i, "reveal", string(kind))
 		}
 	}
 	for i := range policy.Declassify {
 		d := &policy.Declassify[i]
 		at := pathPlace{subject: fmt.Sprintf("%q", d.Name), from: d.From, to: d.To}
-		w.all(at, d.Paths, (*governed).grants, "declassify", i, "paths")
+		c.all(at, d.Paths, (*governed).grants, "declassify", i, "paths")
 	}
-}
-
-// A pathChecker looks at the paths of a policy.
-type pathChecker struct {
-	*checker
-	cache map[[2]string][]governed
 }
 
 // A pathPlace is the rule that has a path.
 type pathPlace struct{ subject, from, to string }
 
 // all checks a list of paths at a pointer below the policy.
-func (w *pathChecker) all(at pathPlace, paths []task.Path, answer func(*governed, task.Path) schema.Answer, tokens ...any) {
+func (c *pathCheck) all(at pathPlace, paths []task.Path, answer func(*governed, task.Path) schema.Answer, tokens ...any) {
 	for k, p := range paths {
 		if p == task.Whole {
 			continue
 		}
-		w.one(at, p, answer, naming.Pointer(slices.Concat([]any{"policy"}, tokens, []any{k})...))
+		c.one(at, p, answer, naming.Pointer(slices.Concat([]any{"policy"}, tokens, []any{k})...))
 	}
 }
 
-func (w *pathChecker) one(at pathPlace, p task.Path, answer func(*governed, task.Path) schema.Answer, pointer string) {
-	list := w.governs(at.from, at.to)
+func (c *pathCheck) one(at pathPlace, p task.Path, answer func(*governed, task.Path) schema.Answer, pointer string) {
+	list := c.governs(at.from, at.to)
 	if len(list) == 0 {
 		return
 	}
@@ -133,20 +126,20 @@ func (w *pathChecker) one(at pathPlace, p task.Path, answer func(*governed, task
 		if problem.Hint == "" {
 			problem.Hint = "write a path that the outputSchema of the producer allows"
 		}
-		if w.impossible == nil {
-			w.impossible = map[string]bool{}
+		if c.impossible == nil {
+			c.impossible = map[string]bool{}
 		}
-		w.impossible[pointer], w.impossible[string(p)] = true, true
-		w.add(problem)
+		c.impossible[pointer], c.impossible[string(p)] = true, true
+		c.add(problem)
 	case best == schema.No: // an input is one value of many: another one may have it
 		problem.Message = fmt.Sprintf("nothing that it is about has anything at %q", string(p))
-		w.advice = append(w.advice, problem)
+		c.advice = append(c.advice, problem)
 	case best == schema.Maybe:
 		problem.Message = fmt.Sprintf("no outputSchema of what %s makes names %q", produced(at.from), string(p))
 		if problem.Hint == "" {
 			problem.Hint = `name it under "properties", or close the schema with "additionalProperties": false`
 		}
-		w.advice = append(w.advice, problem)
+		c.advice = append(c.advice, problem)
 	}
 }
 
@@ -160,9 +153,9 @@ func produced(from string) string {
 
 // governs returns what a rule for a pair is about: what its producers make in
 // this plan, or, of a goal that is not planned yet, what their agents make.
-func (w *pathChecker) governs(from, to string) []governed {
+func (c *pathCheck) governs(from, to string) []governed {
 	pair := [2]string{from, to}
-	list, made := w.cache[pair]
+	list, made := c.cache[pair]
 	if made {
 		return list
 	}
@@ -175,56 +168,59 @@ func (w *pathChecker) governs(from, to string) []governed {
 	}
 	matches := func(name, word string) bool { return word == handoff.Anyone || word == name }
 	busy := map[int32]bool{}
-	if w.plan != nil {
-		for i, m := range w.plan.Members {
-			if matches(w.team.Capabilities[m].Agent, from) {
+	if c.plan != nil {
+		for i, m := range c.plan.Members {
+			if matches(c.team.Capabilities[m].Agent, from) {
 				busy[m] = true
-				add(w.plan.Schemas[i])
+				add(c.plan.Schemas[i])
 			}
 		}
 	}
-	for m := range w.team.Capabilities {
-		if name := w.team.Capabilities[m].Agent; matches(name, from) && !busy[int32(m)] && (w.plan == nil || name == from) {
-			add(w.team.Schemas[m])
+	for m := range c.team.Capabilities {
+		if name := c.team.Capabilities[m].Agent; matches(name, from) && !busy[int32(m)] && (c.plan == nil || name == from) {
+			add(c.team.Schemas[m])
 		}
 	}
-	if len(list) > 0 && (w.options.Bus != nil || w.options.Memory != nil) {
+	if len(list) > 0 && (c.options.Bus != nil || c.options.Memory != nil) {
 		add(nil) // what comes over these has no schema
 	}
 	text := func(text string, level label.Classification) {
-		if v, ok := known(text); ok && level <= *w.options.UserAccepts {
+		if v, ok := known(text); ok && level <= *c.options.UserAccepts {
 			list = append(list, governed{value: &v})
 		} else {
 			add(nil)
 		}
 	}
-	for k := range w.options.Messages {
-		if m := &w.options.Messages[k]; matches(m.From, from) {
+	for k := range c.options.Messages {
+		if m := &c.options.Messages[k]; matches(m.From, from) {
 			text(m.Text, m.Classification)
 		}
 	}
 	if matches(handoff.User, from) {
-		for i := range w.options.Inputs {
-			if in := &w.options.Inputs[i]; w.reads(in.Name, to) {
-				if w.hides(in) {
-					w.adviseUnseen(in)
+		for i := range c.options.Inputs {
+			if in := &c.options.Inputs[i]; c.reads(in.Name, to) {
+				if c.hides(in) {
+					c.adviseUnseen(in)
 				}
 				text(in.Text, in.Classification)
 			}
 		}
 	}
-	w.cache[pair] = list
+	if c.cache == nil {
+		c.cache = map[[2]string][]governed{}
+	}
+	c.cache[pair] = list
 	return list
 }
 
 // Reads reports whether a task of a reader uses an input; of a goal that is not
 // planned yet, any may.
-func (w *pathChecker) reads(input, to string) bool {
-	if w.plan == nil {
+func (c *pathCheck) reads(input, to string) bool {
+	if c.plan == nil {
 		return true
 	}
-	for i := range w.plan.Graph.Len() {
-		t := w.plan.Graph.Task(i)
+	for i := range c.plan.Graph.Len() {
+		t := c.plan.Graph.Task(i)
 		if to != handoff.Anyone && to != t.Assignee {
 			continue
 		}
