@@ -26,7 +26,7 @@ func (t *Roster) Candidates() []assign.Agent {
 // so that the flow check sees the whole graph. It also holds the others to what
 // their tasks require.
 //
-// An agent must be cleared for the most that may reach the task. If nobody is,
+// An agent must be cleared for the most that may reach the task. If none is,
 // one who is cleared for all that the task must have will do: the gate
 // withholds the rest.
 func (c *checker) assign() {

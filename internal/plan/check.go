@@ -42,15 +42,15 @@ func (t *Roster) Check(specs []task.Spec, o Options, at time.Time) (*Plan, error
 		}
 		c.found = append(c.found, problems...)
 	}
-	told := make(map[string]bool, len(c.found)) // one problem in one place is enough
+	reported := make(map[string]bool, len(c.found)) // one problem in one place is enough
 	for _, p := range c.found {
-		told[p.Pointer] = true
+		reported[p.Pointer] = true
 	}
 	known := len(c.found)
 	for i := range specs {
 		c.checkSpec(i, &specs[i])
 	}
-	c.found = slices.Concat(c.found[:known], slices.DeleteFunc(c.found[known:], func(p task.Problem) bool { return told[p.Pointer] }))
+	c.found = slices.Concat(c.found[:known], slices.DeleteFunc(c.found[known:], func(p task.Problem) bool { return reported[p.Pointer] }))
 	if len(specs) == 0 {
 		c.add(task.Problem{Pointer: "/tasks", Message: "there are no tasks", Hint: "add a task with a title and a description", Err: ErrNoTasks})
 	}
@@ -94,7 +94,8 @@ func (t *Roster) CheckGoalRun(o Options) task.Problems {
 	return c.found
 }
 
-// A checker collects everything wrong with one set of tasks.
+// A checker collects everything that is wrong with one set of tasks, for the checks of
+// each subject.
 type checker struct {
 	team    *Roster
 	options Options
@@ -334,19 +335,19 @@ func (c *checker) input(u task.Use) *Input {
 	return &c.options.Inputs[c.inputs[strings.ToLower(u.Name)]]
 }
 
-// A place is where a problem will be reported.
-type place struct {
+// A location is where a problem will be reported.
+type location struct {
 	c       *checker
 	pointer string
 	subject string
 }
 
-func (c *checker) problem(i int, tokens ...any) place {
+func (c *checker) problem(i int, tokens ...any) location {
 	t := c.plan.Graph.Task(i)
-	return place{c, naming.Pointer(append([]any{"tasks", i}, tokens...)...), fmt.Sprintf("task %q", t.Title)}
+	return location{c, naming.Pointer(append([]any{"tasks", i}, tokens...)...), fmt.Sprintf("task %q", t.Title)}
 }
 
-func (p place) say(message, hint string, err error) {
+func (p location) report(message, hint string, err error) {
 	p.c.add(task.Problem{Pointer: p.pointer, Subject: p.subject, Message: message, Hint: hint, Err: err})
 }
 

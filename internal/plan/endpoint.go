@@ -156,8 +156,8 @@ func DefaultAccepts(baseURL string) label.Classification {
 	return label.Confidential
 }
 
-// checkEndpoints checks the clearances of endpoints, which protect nothing
-// where nobody's prompts go.
+// checkEndpoints checks the clearances of endpoints, and warns of those that no prompt
+// goes to.
 func (t *Roster) checkEndpoints() (found task.Problems) {
 	used := map[string]bool{}
 	use := func(m *Member) {

@@ -31,13 +31,13 @@ func (c *checker) checkFlow() *loweringCheck {
 		paths.checkPolicyPaths()
 	}
 	labels, lowering := &labelCheck{checker: c, raised: make([]int32, n)}, &loweringCheck{checker: c, impossible: paths.impossible}
-	labels.propagateAll(func(i int, parts []arrival) {
+	labels.propagateAll(func(i int, parts []delivery) {
 		c.checkPayloads(i)
 		paths.checkGrants(i)
 		lowering.checkLowered(i, parts)
-		labels.judge(i, parts)
+		labels.checkRefusals(i, parts)
 	})
-	labels.checkCones()
+	labels.reportBlocked()
 	lowering.checkLoweredOutside()
 	(&idleCheck{c}).checkIdle()
 	c.checkReaders()
@@ -48,20 +48,20 @@ func (c *checker) checkFlow() *loweringCheck {
 // by theirs.
 type labelCheck struct {
 	*checker
-	raised []int32                // of each task, the part that gave it its label; see raiser
-	memory []label.Classification // of each task of scope all, what it may find in memory
-	walked int                    // edges, for that
-	walk   int                    // the number of the walk
-	seen   []int                  // of each task, the last walk that met it
-	cones  []cone
+	raised  []int32                // of each task, the part that gave it its label; see raiser
+	memory  []label.Classification // of each task of scope all, what it may find in memory
+	walked  int                    // edges, for that
+	walk    int                    // the number of the walk
+	seen    []int                  // of each task, the last walk that met it
+	blocked []blockedTask
 }
 
 // propagateAll computes the labels, and calls visit for each task with what may reach it.
-func (c *labelCheck) propagateAll(visit func(i int, parts []arrival)) {
+func (c *labelCheck) propagateAll(visit func(i int, parts []delivery)) {
 	p := c.plan
 	if p.ReadsMemory() {
 		c.memory = slices.Repeat([]label.Classification{label.Public}, p.Graph.Len())
-		for c.propagate(nil); c.remember(); { // what a task finds in memory raises what others find there
+		for c.propagate(nil); c.raiseMemory(); { // what a task finds in memory raises what others find there
 			c.propagate(nil)
 		}
 	}
@@ -70,9 +70,9 @@ func (c *labelCheck) propagateAll(visit func(i int, parts []arrival)) {
 }
 
 // propagate computes the labels once, with what is known so far of the shared memory.
-func (c *labelCheck) propagate(visit func(i int, parts []arrival)) {
+func (c *labelCheck) propagate(visit func(i int, parts []delivery)) {
 	g, p := c.plan.Graph, c.plan
-	var parts []arrival
+	var parts []delivery
 	for _, at := range g.Order() {
 		i := int(at)
 		tk, caps := g.Task(i), &c.team.Capabilities[p.Members[i]]
@@ -80,20 +80,20 @@ func (c *labelCheck) propagate(visit func(i int, parts []arrival)) {
 		p.least[i] = tk.Classification
 		for _, u := range tk.Uses {
 			level := c.input(u).Classification
-			in := arriving(c.team.Terms(handoff.User, tk.Assignee), level, level, false, caps)
+			in := deliveryOf(c.team.Terms(handoff.User, tk.Assignee), level, level, false, caps)
 			parts = append(parts, in)
 			p.least[i] = p.least[i].Join(in.least)
 		}
 		up := g.Upstream(i)
 		for j, d := range tk.DependsOn {
 			from := int(up[j])
-			in := arriving(c.team.Terms(g.Task(from).Assignee, tk.Assignee), p.least[from], p.Labels[from], d.Optional, caps)
+			in := deliveryOf(c.team.Terms(g.Task(from).Assignee, tk.Assignee), p.least[from], p.Labels[from], d.Optional, caps)
 			parts = append(parts, in)
 			if !d.Optional {
 				p.least[i] = p.least[i].Join(in.least)
 			}
 		}
-		parts = c.around(i, parts)
+		parts = c.addOptional(i, parts)
 		level := tk.Classification
 		for k := range parts {
 			if parts[k].counts() {
@@ -108,23 +108,23 @@ func (c *labelCheck) propagate(visit func(i int, parts []arrival)) {
 	}
 }
 
-// An arrival is one piece of context as the check beforehand counts it.
-type arrival struct {
+// An delivery is one piece of context as the check beforehand counts it.
+type delivery struct {
 	gate.Part                      // with the highest label that it can cross with
 	least     label.Classification // that it crosses with, if it is required
 	crossing  gate.Admission       // of the highest label that can come
 	plain     bool                 // some label that can come crosses without a declassifier
 }
 
-// counts reports whether the arrival raises the label of its reader.
-func (a *arrival) counts() bool { return !a.Optional || !a.Held }
+// counts reports whether the delivery raises the label of its reader.
+func (a *delivery) counts() bool { return !a.Optional || !a.Held }
 
-// arriving returns what a value whose label lies between two bounds can at most
+// deliveryOf returns what a value whose label lies between two bounds can at most
 // add to the label of a reader. A lower label may cross where the highest does
 // not, or higher than the highest, which a declassifier lowers.
-func arriving(terms *gate.Terms, least, most label.Classification, optional bool, caps *gate.Capabilities) arrival {
+func deliveryOf(terms *gate.Terms, least, most label.Classification, optional bool, caps *gate.Capabilities) delivery {
 	clearance := caps.Clearance()
-	a := arrival{crossing: terms.Admit(most, clearance, caps.Agent)}
+	a := delivery{crossing: terms.Admit(most, clearance, caps.Agent)}
 	a.plain = !a.crossing.Held() && a.crossing.Lowers == nil
 	a.Optional, a.Held, a.Classification = optional, a.crossing.Held(), a.crossing.After
 	if terms.Mode() == handoff.Minimal {
@@ -145,27 +145,27 @@ func arriving(terms *gate.Terms, least, most label.Classification, optional bool
 	return a
 }
 
-// around adds what may reach a task beside what it names: messages to its
-// agent, and the shared memory. Neither must.
-func (c *labelCheck) around(i int, parts []arrival) []arrival {
+// addOptional adds what may reach a task besides what it names: messages to its agent,
+// and the shared memory.
+func (c *labelCheck) addOptional(i int, parts []delivery) []delivery {
 	t := c.plan.Graph.Task(i)
 	for k := range c.options.Messages {
 		if m := &c.options.Messages[k]; m.Reads(t.Assignee) {
-			parts = append(parts, arriving(c.team.Terms(m.From, t.Assignee), m.Classification, m.Classification, true, &c.team.Capabilities[c.plan.Members[i]]))
+			parts = append(parts, deliveryOf(c.team.Terms(m.From, t.Assignee), m.Classification, m.Classification, true, &c.team.Capabilities[c.plan.Members[i]]))
 		}
 	}
 	if t.MemoryScope == task.ScopeAll {
 		most := min(c.memory[i], c.team.Capabilities[c.plan.Members[i]].Clearance()) // what is above it stays behind, and what is not may come
-		parts = append(parts, arrival{Part: gate.Part{Classification: most, Optional: true}})
+		parts = append(parts, delivery{Part: gate.Part{Classification: most, Optional: true}})
 	}
 	return parts
 }
 
-// remember computes what each task of scope all may find in the shared memory:
+// raiseMemory computes what each task of scope all may find in the shared memory:
 // the highest label, below secret, of a task that can have completed before
 // it, which is any but those that follow from it. It reports whether anything
 // has risen since the last time; labels are few, so soon nothing does.
-func (c *labelCheck) remember() (risen bool) {
+func (c *labelCheck) raiseMemory() (risen bool) {
 	g, p := c.plan.Graph, c.plan
 	place := make([]int, g.Len()) // in the topological order
 	for at, i := range g.Order() {
@@ -182,7 +182,7 @@ func (c *labelCheck) remember() (risen bool) {
 			if count == 0 || c.memory[i] >= level || g.Task(i).MemoryScope != task.ScopeAll {
 				continue
 			}
-			if place[i] > first || c.besides(i, level, count) {
+			if place[i] > first || c.othersHave(i, level, count) {
 				c.memory[i], risen = level, true
 			}
 		}
@@ -194,9 +194,9 @@ func (c *labelCheck) remember() (risen bool) {
 // which; beyond it every task is taken to come before every other.
 const mostWalked = 10_000_000
 
-// besides reports whether one of the count tasks with this label is neither i
+// othersHave reports whether one of the count tasks with this label is neither i
 // nor follows from it.
-func (c *labelCheck) besides(i int, level label.Classification, count int) bool {
+func (c *labelCheck) othersHave(i int, level label.Classification, count int) bool {
 	g := c.plan.Graph
 	if c.walked > mostWalked {
 		return true

@@ -48,11 +48,11 @@ func (b *flowBuilder) build() *flow.Graph {
 	b.readers()
 	b.sources()
 	b.tasks()
-	b.remembered()
-	b.told()
-	b.described()
-	b.council()
-	b.shown()
+	b.addMemory()
+	b.addUnknown()
+	b.addDescriptions()
+	b.addAnswer()
+	b.addUserReads()
 	return &b.graph
 }
 
@@ -62,7 +62,7 @@ func (b *flowBuilder) readers() {
 		g.Readers = append(g.Readers, flow.Reader{Kind: flow.Agent, Name: t.Capabilities[i].Agent, Clearance: t.Capabilities[i].Clearance()})
 	}
 	b.coordinator = -1
-	if caps := b.asked(); caps != nil {
+	if caps := b.coordinatorCaps(); caps != nil {
 		b.coordinator = len(g.Readers)
 		g.Readers = append(g.Readers, flow.Reader{Kind: flow.Coordinator, Name: handoff.Coordinator, Clearance: caps.Clearance()})
 	}
@@ -70,8 +70,8 @@ func (b *flowBuilder) readers() {
 	g.Readers = append(g.Readers, flow.Reader{Kind: flow.User, Name: handoff.User, Clearance: *b.options.UserAccepts})
 }
 
-// asked returns the coordinator as a reader, or nil if there is no goal.
-func (b *flowBuilder) asked() *gate.Capabilities {
+// coordinatorCaps returns the coordinator as a reader, or nil if there is no goal.
+func (b *flowBuilder) coordinatorCaps() *gate.Capabilities {
 	c := b.team.Config.Coordinator
 	if b.options.Answer == nil || c == nil || c.Agent == nil {
 		return nil
@@ -80,8 +80,8 @@ func (b *flowBuilder) asked() *gate.Capabilities {
 	return &caps
 }
 
-// leaves returns the readers behind an agent, adding those that are new.
-func (b *flowBuilder) leaves(caps *gate.Capabilities) []int {
+// endpointReaders returns the readers behind an agent, adding those that are new.
+func (b *flowBuilder) endpointReaders(caps *gate.Capabilities) []int {
 	var list []int
 	for _, e := range caps.Endpoints {
 		where := endpoint.Normalize(e.URL) // two spellings of one address are one reader
@@ -171,7 +171,7 @@ func (b *flowBuilder) tasks() {
 	g, p := &b.graph, b.plan
 	leaves := make([][]int, len(b.team.Capabilities))
 	for m := range b.team.Capabilities {
-		leaves[m] = b.leaves(&b.team.Capabilities[m])
+		leaves[m] = b.endpointReaders(&b.team.Capabilities[m])
 	}
 	for i := range p.Graph.Len() {
 		t, m := p.Graph.Task(i), p.Members[i]
@@ -179,23 +179,23 @@ func (b *flowBuilder) tasks() {
 		g.Tasks = append(g.Tasks, flow.Task{ID: t.ID, Key: t.Key, Title: t.Title, Agent: int(m), Endpoints: leaves[m]})
 		for j, u := range t.Uses {
 			grant, level := p.InputGrant(i, j), p.Input(u).Classification
-			b.edge(p.InputIndex[strings.ToLower(u.Name)], i, &grant, u.Need, arriving(grant.Terms, level, level, false, caps), false)
+			b.edge(p.InputIndex[strings.ToLower(u.Name)], i, &grant, u.Need, deliveryOf(grant.Terms, level, level, false, caps), false)
 		}
 		for j, up := range p.Graph.Upstream(i) {
 			d, grant := &t.DependsOn[j], p.DependencyGrant(i, j, int(up))
-			b.edge(b.results+int(up), i, &grant, d.Need, arriving(grant.Terms, p.least[up], p.Labels[up], d.Optional, caps), d.As == task.Structured)
+			b.edge(b.results+int(up), i, &grant, d.Need, deliveryOf(grant.Terms, p.least[up], p.Labels[up], d.Optional, caps), d.As == task.Structured)
 		}
 		for k := range b.options.Messages {
 			if msg := &b.options.Messages[k]; msg.Reads(t.Assignee) {
 				grant := gate.Grant{Terms: b.team.Terms(msg.From, t.Assignee)}
-				b.edge(b.messages+k, i, &grant, nil, arriving(grant.Terms, msg.Classification, msg.Classification, true, caps), false)
+				b.edge(b.messages+k, i, &grant, nil, deliveryOf(grant.Terms, msg.Classification, msg.Classification, true, caps), false)
 			}
 		}
 	}
 }
 
 // edge adds what a grant delivers of a source to a task.
-func (b *flowBuilder) edge(source, to int, g *gate.Grant, need []task.Path, a arrival, structured bool) {
+func (b *flowBuilder) edge(source, to int, g *gate.Grant, need []task.Path, a delivery, structured bool) {
 	rule, line := g.Terms.Stated()
 	e := flow.Edge{Source: source, Task: to, Rule: rule, Line: line, Minimal: g.Terms.Mode() == handoff.Minimal, Held: a.Held && !a.plain}
 	if line == "" {
@@ -265,12 +265,12 @@ func only(s pick.Selection, paths []task.Path) pick.Selection {
 }
 
 // mostRemembered is how many pairs of a task and a reader of the memory are
-// told apart; beyond it every task counts as having completed before all.
+// distinguished; beyond it every task counts as having completed before all.
 const mostRemembered = 200_000
 
-// remembered adds what tasks of scope all may find in the shared memory: the
+// addMemory adds what tasks of scope all may find in the shared memory: the
 // results of all tasks but those that follow from them.
-func (b *flowBuilder) remembered() {
+func (b *flowBuilder) addMemory() {
 	p := b.plan
 	var readers []int
 	for i := range p.Graph.Len() {
@@ -284,7 +284,7 @@ func (b *flowBuilder) remembered() {
 			follows := p.followers(i)
 			for from := range n {
 				if from != i && !follows[from] {
-					b.recalled(from, i, int(p.Members[i]))
+					b.addMemoryEntry(from, i, int(p.Members[i]))
 				}
 			}
 		}
@@ -297,9 +297,9 @@ func (b *flowBuilder) remembered() {
 		source, made := digests[m]
 		if !made {
 			at := len(b.graph.Tasks)
-			b.graph.Tasks = append(b.graph.Tasks, flow.Task{Title: "shared memory", Agent: int(m), Endpoints: b.leaves(&b.team.Capabilities[m])})
+			b.graph.Tasks = append(b.graph.Tasks, flow.Task{Title: "shared memory", Agent: int(m), Endpoints: b.endpointReaders(&b.team.Capabilities[m])})
 			for from := range n {
-				b.recalled(from, at, int(m))
+				b.addMemoryEntry(from, at, int(m))
 			}
 			source = len(b.graph.Sources)
 			b.graph.Sources = append(b.graph.Sources, flow.Source{Kind: handoff.Memory, Name: "shared memory", From: handoff.Anyone, Task: at, Label: p.memory[i]})
@@ -309,12 +309,12 @@ func (b *flowBuilder) remembered() {
 	}
 }
 
-// recalled adds the result of a task as an entry of the memory that another may read.
-func (b *flowBuilder) recalled(from, to, member int) {
+// addMemoryEntry adds the result of a task as an entry of the memory that another may read.
+func (b *flowBuilder) addMemoryEntry(from, to, member int) {
 	p := b.plan
 	caps := &b.team.Capabilities[member]
 	grant := gate.Grant{Terms: b.team.Terms(p.Graph.Task(from).Assignee, caps.Agent)}
-	a := arriving(grant.Terms, p.least[from], p.Labels[from], true, caps)
+	a := deliveryOf(grant.Terms, p.least[from], p.Labels[from], true, caps)
 	if lower := a.crossing.Lowers; lower != nil && !lower.UnsafeText && !a.plain { // of an entry nothing is lowered
 		a.Held = true
 	}
@@ -324,15 +324,15 @@ func (b *flowBuilder) recalled(from, to, member int) {
 	}
 }
 
-// told adds what nobody knows before a run: the messages that agents written in
+// addUnknown adds what is not known before a run: the messages that agents written in
 // Go send while it goes on, and what a memory of the caller's brings.
-func (b *flowBuilder) told() {
+func (b *flowBuilder) addUnknown() {
 	g, p, o := &b.graph, b.plan, b.options
 	n := p.Graph.Len()
 	if o.Bus != nil {
 		for m := range b.team.Capabilities {
 			at := len(g.Tasks)
-			g.Tasks = append(g.Tasks, flow.Task{Title: "messages", Agent: m, Endpoints: b.leaves(&b.team.Capabilities[m])})
+			g.Tasks = append(g.Tasks, flow.Task{Title: "messages", Agent: m, Endpoints: b.endpointReaders(&b.team.Capabilities[m])})
 			for from := range n {
 				if int(p.Members[from]) != m {
 					g.Edges = append(g.Edges, flow.Edge{Source: b.results + from, Task: at, Delivers: pick.Everything(), Rule: gate.RuleMessage})
@@ -372,19 +372,19 @@ func (p *Plan) followers(i int) []bool {
 	return seen
 }
 
-// turn adds a turn of the coordinator, which reads the goal.
-func (b *flowBuilder) turn(title string) int {
+// addTurn adds a turn of the coordinator, which reads the goal.
+func (b *flowBuilder) addTurn(title string) int {
 	g := &b.graph
-	g.Tasks = append(g.Tasks, flow.Task{Title: title, Agent: b.coordinator, Endpoints: b.leaves(b.asked())})
+	g.Tasks = append(g.Tasks, flow.Task{Title: title, Agent: b.coordinator, Endpoints: b.endpointReaders(b.coordinatorCaps())})
 	at := len(g.Tasks) - 1
 	g.Edges = append(g.Edges, flow.Edge{Source: b.goal, Task: at, Delivers: pick.Everything(), Rule: gate.RuleGoal})
 	return at
 }
 
-// described adds the descriptions that are context: those of a plan, which the
+// addDescriptions adds the descriptions that are context: those of a plan, which the
 // Coordinator made from the goal, also if that was in another run, and a goal
 // that became a task.
-func (b *flowBuilder) described() {
+func (b *flowBuilder) addDescriptions() {
 	g, plan := &b.graph, -1
 	for i := range b.plan.Graph.Len() {
 		t := b.plan.Graph.Task(i)
@@ -396,7 +396,7 @@ func (b *flowBuilder) described() {
 			if plan < 0 {
 				made := -1
 				if b.coordinator >= 0 {
-					made = b.turn("the plan")
+					made = b.addTurn("the plan")
 				}
 				plan = len(g.Sources)
 				g.Sources = append(g.Sources, flow.Source{Kind: handoff.Plan, Name: "the plan", From: handoff.Coordinator, Task: made, Label: label.Public})
@@ -407,17 +407,17 @@ func (b *flowBuilder) described() {
 	}
 }
 
-// council adds the answer of the coordinator, which it makes from the goal and all results.
-func (b *flowBuilder) council() {
+// addAnswer adds the answer of the coordinator, which it makes from the goal and all results.
+func (b *flowBuilder) addAnswer() {
 	if b.coordinator < 0 {
 		return
 	}
-	g, p, caps := &b.graph, b.plan, b.asked()
-	at := b.turn("the answer")
+	g, p, caps := &b.graph, b.plan, b.coordinatorCaps()
+	at := b.addTurn("the answer")
 	highest := label.Public
 	for i := range p.Graph.Len() {
 		grant := gate.Grant{Terms: b.team.Terms(p.Graph.Task(i).Assignee, handoff.Coordinator)}
-		a := arriving(grant.Terms, p.least[i], p.Labels[i], true, caps)
+		a := deliveryOf(grant.Terms, p.least[i], p.Labels[i], true, caps)
 		b.edge(b.results+i, at, &grant, nil, a, false)
 		if a.counts() {
 			highest = highest.Join(a.Classification)
@@ -428,13 +428,13 @@ func (b *flowBuilder) council() {
 	g.Sights = append(g.Sights, flow.Sight{Source: source, Reader: b.user, Delivers: pick.Everything(), Rule: gate.RuleResult})
 }
 
-// shown adds what the user sees of the results.
-func (b *flowBuilder) shown() {
+// addUserReads adds what the user sees of the results.
+func (b *flowBuilder) addUserReads() {
 	p := b.plan
 	caps := gate.Capabilities{Agent: handoff.User, Accepts: *b.options.UserAccepts}
 	for i := range p.Graph.Len() {
 		terms := b.team.Terms(p.Graph.Task(i).Assignee, handoff.User)
-		a := arriving(terms, p.least[i], p.Labels[i], true, &caps)
+		a := deliveryOf(terms, p.least[i], p.Labels[i], true, &caps)
 		rule, line := terms.Stated()
 		s := flow.Sight{Source: b.results + i, Reader: b.user, Held: a.Held && !a.plain || terms.Mode() == handoff.Minimal, Rule: rule, Line: line}
 		s.Delivers, _ = terms.Delivers(nil)

@@ -40,15 +40,15 @@ func (c *pathCheck) checkGrants(i int) {
 		if d.Need == nil && grant.Terms == nil {
 			continue // the whole result is delivered, and no rule says otherwise
 		}
-		at := func() place { return c.problem(i, "dependsOn", j) } // most say nothing
+		at := func() location { return c.problem(i, "dependsOn", j) } // most say nothing
 		if d.Need != nil && len(d.Need) == 0 {
-			at().say("an empty need grants nothing", "write paths, or leave need out for the whole", task.ErrInvalid)
+			at().report("an empty need grants nothing", "write paths, or leave need out for the whole", task.ErrInvalid)
 			continue
 		}
 		if r := grant.Terms.Contradiction(d.Need); r != nil {
-			at().say(fmt.Sprintf("%q to %q: %s", g.Task(up).Assignee, t.Assignee, r.Reason), r.Hint, r)
+			at().report(fmt.Sprintf("%q to %q: %s", g.Task(up).Assignee, t.Assignee, r.Reason), r.Hint, r)
 		} else if _, err := grant.Terms.Delivers(d.Need); err != nil {
-			at().say(err.Error(), "", err)
+			at().report(err.Error(), "", err)
 		} else {
 			c.checkOpaque(i, j, up, &grant)
 			if r := grant.Terms.Unendorsed(); r != nil {
@@ -56,28 +56,28 @@ func (c *pathCheck) checkGrants(i int) {
 					Pointer: at().pointer, Subject: at().subject, Hint: r.Hint, Message: fmt.Sprintf("the result of %q will be held: %s", g.Task(up).Title, r.Reason),
 				})
 			}
-			in := stands{schema: p.Schemas[up], what: fmt.Sprintf("the result of %q", g.Task(up).Title), shared: c.inherits(i, j)}
+			in := content{schema: p.Schemas[up], what: fmt.Sprintf("the result of %q", g.Task(up).Title), shared: c.inherits(i, j)}
 			if c.checkNeed(i, j, d.Need, &in) {
-				c.checkPaths(at, &grant, d.Need, func() stands { return in })
+				c.checkPaths(at, &grant, d.Need, func() content { return in })
 			}
 		}
 	}
 	for j := range t.Uses {
 		u := &t.Uses[j]
-		at := func() place { return c.problem(i, "uses", j) }
+		at := func() location { return c.problem(i, "uses", j) }
 		grant := p.InputGrant(i, j)
 		switch r := grant.Terms.Contradiction(u.Need); {
 		case u.Need != nil && len(u.Need) == 0:
-			at().say("an empty need grants nothing", "write paths, or leave need out for the whole", task.ErrInvalid)
+			at().report("an empty need grants nothing", "write paths, or leave need out for the whole", task.ErrInvalid)
 		case r != nil:
-			at().say(fmt.Sprintf("%q to %q: %s", handoff.User, t.Assignee, r.Reason), r.Hint, r)
+			at().report(fmt.Sprintf("%q to %q: %s", handoff.User, t.Assignee, r.Reason), r.Hint, r)
 		default:
 			if _, err := grant.Terms.Delivers(u.Need); err != nil {
-				at().say(err.Error(), "", err)
+				at().report(err.Error(), "", err)
 			} else {
 				in := p.Input(*u)
-				c.checkPaths(at, &grant, u.Need, func() stands {
-					known := standsIn(in)
+				c.checkPaths(at, &grant, u.Need, func() content {
+					known := contentOf(in)
 					if known.hidden = c.hides(in); known.hidden {
 						c.adviseUnseen(in)
 					}
@@ -85,13 +85,13 @@ func (c *pathCheck) checkGrants(i int) {
 				})
 			}
 			if r := grant.Terms.Unendorsed(); r != nil {
-				at().say(r.Reason, r.Hint, task.ErrInvalid)
+				at().report(r.Reason, r.Hint, task.ErrInvalid)
 			}
 		}
 		for _, r := range gate.CheckReveal(grant.Reveal) {
 			where := c.problem(i, "uses", j, "reveal")
 			where.pointer += strings.TrimSuffix(r.Pointer(), "/")
-			where.say(r.Message, r.Hint, task.ErrInvalid)
+			where.report(r.Message, r.Hint, task.ErrInvalid)
 		}
 	}
 }
@@ -115,7 +115,7 @@ func (c *pathCheck) checkOpaque(i, j, up int, grant *gate.Grant) {
 // checkNeed reports the parts that a task needs of a result and that no such
 // result can have. It returns false if it reported any. A needToKnow is for
 // every dependency, so one of them that can have a part is enough.
-func (c *pathCheck) checkNeed(i, j int, need []task.Path, in *stands) bool {
+func (c *pathCheck) checkNeed(i, j int, need []task.Path, in *content) bool {
 	ok := true
 	for k, p := range need {
 		if in.excludes(p) == "" || in.schema.Has(pick.Tokens(p)) != schema.No {
@@ -133,7 +133,7 @@ func (c *pathCheck) checkNeed(i, j int, need []task.Path, in *stands) bool {
 			}
 			at, message = c.problem(i, "needToKnow", k), fmt.Sprintf("no result that it depends on can have anything at %q", string(p))
 		}
-		at.say(message, cmp.Or(nearestPath(about, p, (*governed).grants), "name members that it has"), task.ErrUnknown)
+		at.report(message, cmp.Or(nearestPath(about, p, (*governed).grants), "name members that it has"), task.ErrUnknown)
 		ok = false
 	}
 	return ok
@@ -149,8 +149,8 @@ func (c *pathCheck) inherits(i, j int) bool {
 // Coordinator must not see such a problem: by the flow table it reads no input.
 var ErrInputValue = errors.New("it depends on the text of an input")
 
-// stands says what can stand in a value, as far as that is known before a run.
-type stands struct {
+// content says what can stand in a value, as far as that is known before a run.
+type content struct {
 	what   string
 	schema *schema.Schema // of a result; nil for free text
 	value  *knownValue    // of an input; nil for a text
@@ -160,9 +160,9 @@ type stands struct {
 	shared bool           // what is needed of it is needed of other results too
 }
 
-// standsIn is what is known of an input.
-func standsIn(in *Input) stands {
-	s := stands{what: fmt.Sprintf("input %q", in.Name)}
+// contentOf is what is known of an input.
+func contentOf(in *Input) content {
+	s := content{what: fmt.Sprintf("input %q", in.Name)}
 	v, ok := known(in.Text)
 	if s.text = !ok && in.Text != ""; ok {
 		s.value = &v
@@ -196,7 +196,7 @@ func (c *pathCheck) adviseUnseen(in *Input) {
 // excludes says why an allow path grants nothing of the value, or "": nothing
 // can stand there, or what does is an object or a list, which takes a path of
 // its own.
-func (s *stands) excludes(p task.Path) string {
+func (s *content) excludes(p task.Path) string {
 	tokens := pick.Tokens(p)
 	has := func(path []string) bool { return true }
 	inside := func() bool { return false }
@@ -219,7 +219,7 @@ func (s *stands) excludes(p task.Path) string {
 
 // checkPaths reports grants of which nothing can stand in the value, and warns
 // of single paths that the task needs or reveals in vain.
-func (c *pathCheck) checkPaths(at func() place, g *gate.Grant, need []task.Path, what func() stands) {
+func (c *pathCheck) checkPaths(at func() location, g *gate.Grant, need []task.Path, what func() content) {
 	s, _ := g.Terms.Delivers(need)
 	if g.Terms.Mode() == handoff.Minimal || s.Whole() && len(g.Reveal) == 0 {
 		return
@@ -237,12 +237,12 @@ func (c *pathCheck) checkPaths(at func() place, g *gate.Grant, need []task.Path,
 			return len(list) > 0 && !slices.ContainsFunc(list, func(p task.Path) bool { return in.excludes(p) == "" })
 		}
 		if in.text || slices.ContainsFunc(lists, nothing) {
-			at().say(fmt.Sprintf("nothing of %s can cross by %s", in.what, s.String()), "name members that it has, or grant it whole if it is a text", marked(task.ErrUnknown))
+			at().report(fmt.Sprintf("nothing of %s can cross by %s", in.what, s.String()), "name members that it has, or grant it whole if it is a text", marked(task.ErrUnknown))
 		}
 		return
 	}
 	if in.text && !s.Whole() {
-		at().say(fmt.Sprintf("%s is a text, which crosses whole or not at all, and only parts may cross: %s%s", in.what, s.String(), in.why), "take need or the rule back, or give it as one JSON object or list", marked(task.ErrInvalid))
+		at().report(fmt.Sprintf("%s is a text, which crosses whole or not at all, and only parts may cross: %s%s", in.what, s.String(), in.why), "take need or the rule back, or give it as one JSON object or list", marked(task.ErrInvalid))
 		return
 	}
 	for _, list := range lists {
@@ -251,7 +251,7 @@ func (c *pathCheck) checkPaths(at func() place, g *gate.Grant, need []task.Path,
 			if line != "" {
 				line = ", by the rule at " + line
 			}
-			at().say(fmt.Sprintf("nothing of %s can cross by %s%s: %s", in.what, gate.PathsString(list), line, in.excludes(list[0])), cmp.Or(in.nearest(list[0]), "name members that it has"), marked(task.ErrUnknown))
+			at().report(fmt.Sprintf("nothing of %s can cross by %s%s: %s", in.what, gate.PathsString(list), line, in.excludes(list[0])), cmp.Or(in.nearest(list[0]), "name members that it has"), marked(task.ErrUnknown))
 			return
 		}
 	}
@@ -285,7 +285,7 @@ func (c *pathCheck) checkPaths(at func() place, g *gate.Grant, need []task.Path,
 }
 
 // nearest is a hint that writes a path with the name that was most likely meant, or "".
-func (s *stands) nearest(p task.Path) string {
+func (s *content) nearest(p task.Path) string {
 	if s.schema == nil && s.value == nil {
 		return ""
 	}

@@ -27,28 +27,28 @@ func known(text string) (knownValue, bool) {
 
 // has says whether there is a value at a path.
 func (k knownValue) has(path []string) flow.Answer {
-	if standsAt(k.value, path) {
+	if hasAt(k.value, path) {
 		return flow.Yes
 	}
 	return flow.No
 }
 
-func standsAt(v any, path []string) bool {
+func hasAt(v any, path []string) bool {
 	if len(path) == 0 {
 		return true
 	}
 	switch v := v.(type) {
 	case map[string]any:
 		for key, member := range v {
-			if (path[0] == "*" || pick.Exact(key) == pick.Exact(path[0])) && standsAt(member, path[1:]) {
+			if (path[0] == "*" || pick.Exact(key) == pick.Exact(path[0])) && hasAt(member, path[1:]) {
 				return true
 			}
 		}
 	case []any:
 		if i, err := strconv.Atoi(path[0]); err == nil && strconv.Itoa(i) == path[0] {
-			return i >= 0 && i < len(v) && standsAt(v[i], path[1:])
+			return i >= 0 && i < len(v) && hasAt(v[i], path[1:])
 		}
-		return path[0] == "*" && slices.ContainsFunc(v, func(item any) bool { return standsAt(item, path[1:]) })
+		return path[0] == "*" && slices.ContainsFunc(v, func(item any) bool { return hasAt(item, path[1:]) })
 	}
 	return false
 }

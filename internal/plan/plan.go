@@ -201,7 +201,7 @@ func (p *Plan) describeTask(t *Roster, i int) PlannedTask {
 		level := p.Input(u).Classification
 		r := Reading{Kind: handoff.Input, Name: u.Name, From: handoff.User, As: task.Output, Label: level}
 		grant := p.InputGrant(i, j)
-		r.govern(&grant, u.Need, arriving(grant.Terms, level, level, false, caps))
+		r.govern(&grant, u.Need, deliveryOf(grant.Terms, level, level, false, caps))
 		for _, kind := range slices.Sorted(maps.Keys(grant.Reveal)) {
 			if !slices.Contains(r.Reveals, kind) {
 				r.Reveals = append(r.Reveals, kind)
@@ -216,14 +216,14 @@ func (p *Plan) describeTask(t *Roster, i int) PlannedTask {
 		d, from := tk.DependsOn[j], p.Graph.Task(int(up))
 		r := Reading{Kind: handoff.Dependency, Task: from.ID, Name: from.Title, From: from.Assignee, As: cmp.Or(d.As, task.Output), Optional: d.Optional, Label: p.Labels[up]}
 		grant := p.DependencyGrant(i, j, int(up))
-		r.govern(&grant, d.Need, arriving(grant.Terms, p.least[up], p.Labels[up], d.Optional, caps))
+		r.govern(&grant, d.Need, deliveryOf(grant.Terms, p.least[up], p.Labels[up], d.Optional, caps))
 		out.Reads = append(out.Reads, r)
 	}
-	return p.describeAround(t, out, i)
+	return p.describeOptional(t, out, i)
 }
 
 // govern fills in what the policy makes of a reading.
-func (r *Reading) govern(g *gate.Grant, need []task.Path, a arrival) {
+func (r *Reading) govern(g *gate.Grant, need []task.Path, a delivery) {
 	t := g.Terms
 	r.Mode, r.Arrives, r.ByTask = t.Mode(), a.Classification, need != nil
 	r.Rule, r.Line = t.Stated()
@@ -247,14 +247,14 @@ func (r *Reading) govern(g *gate.Grant, need []task.Path, a arrival) {
 	}
 }
 
-// describeAround adds what may reach a task beside what it names.
-func (p *Plan) describeAround(t *Roster, out PlannedTask, i int) PlannedTask {
+// describeOptional adds what may reach a task besides what it names.
+func (p *Plan) describeOptional(t *Roster, out PlannedTask, i int) PlannedTask {
 	o := p.Options()
 	for k := range o.Messages {
 		if m := &o.Messages[k]; m.Reads(out.Assignee) {
 			r := Reading{Kind: handoff.Message, Name: fmt.Sprintf("message %d", k+1), From: m.From, As: task.Output, Optional: true, Label: m.Classification}
 			g := gate.Grant{Terms: t.Terms(m.From, out.Assignee)}
-			r.govern(&g, nil, arriving(g.Terms, m.Classification, m.Classification, true, &t.Capabilities[p.Members[i]]))
+			r.govern(&g, nil, deliveryOf(g.Terms, m.Classification, m.Classification, true, &t.Capabilities[p.Members[i]]))
 			out.Reads = append(out.Reads, r)
 		}
 	}

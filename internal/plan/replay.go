@@ -14,12 +14,12 @@ import (
 // answers.
 type Replay struct {
 	// Ask has agents asked where the run has no answer to the very same prompt.
-	// Otherwise nobody is asked, and a task whose prompt is another one fails with
+	// Otherwise no agent is called, and a task whose prompt differs fails with
 	// [codes.Replay].
 	Ask bool
 
 	// Without are tasks, by title, key or id, and WithoutInputs inputs, that are
-	// left out, as if nobody had named them. With Ask, what then changes is what
+	// left out. With Ask, the difference shows what
 	// they mattered for.
 	Without       []string
 	WithoutInputs []string

@@ -19,16 +19,16 @@ func (c *checker) checkPayloads(i int) {
 	for j, d := range g.Task(i).DependsOn {
 		from := int(g.Upstream(i)[j])
 		if (d.As == task.Structured || d.As == task.Both) && p.Schemas[from] == nil && !d.Optional {
-			c.problem(i, "dependsOn", j).say(fmt.Sprintf("%q has no outputSchema, so it has no structured result to deliver", g.Task(from).Title),
+			c.problem(i, "dependsOn", j).report(fmt.Sprintf("%q has no outputSchema, so it has no structured result to deliver", g.Task(from).Title),
 				"give it an outputSchema, or leave dependencyPayload out", task.ErrInvalid)
 		}
 	}
 }
 
-// judge reports what the gate is certain to refuse of a task.
-func (c *labelCheck) judge(i int, parts []arrival) {
+// checkRefusals reports what the gate is certain to refuse of a task.
+func (c *labelCheck) checkRefusals(i int, parts []delivery) {
 	p := c.plan
-	if c.ruledOut(i, parts) {
+	if c.reportRuledOut(i, parts) {
 		return
 	}
 	tk := p.Graph.Task(i)
@@ -37,7 +37,7 @@ func (c *labelCheck) judge(i int, parts []arrival) {
 		Classification: p.Labels[i], RequiredTags: tk.RequiredTags, Duration: tk.Timeout, Declassified: p.Declassified(i),
 	}, &c.team.Capabilities[p.Members[i]])
 	if err != nil {
-		c.refused(i, err)
+		c.reportRefusal(i, err)
 	}
 }
 
@@ -65,10 +65,10 @@ func (c *checker) checkReaders() {
 	}
 }
 
-// ruledOut reports the required context that a rule holds whatever the
+// reportRuledOut reports the required context that a rule holds whatever the
 // reader's clearance: what is secret without a rule for the pair, and what is
 // above a ceiling.
-func (c *labelCheck) ruledOut(i int, parts []arrival) (found bool) {
+func (c *labelCheck) reportRuledOut(i int, parts []delivery) (found bool) {
 	for j := range parts {
 		x := &parts[j].crossing
 		if parts[j].Optional || !x.Held() || x.Reason == handoff.ReasonClearance {
@@ -81,7 +81,7 @@ func (c *labelCheck) ruledOut(i int, parts []arrival) (found bool) {
 				detail = fmt.Sprintf("%s (%s): %s", x.Rule, x.Line, x.Detail)
 			}
 		}
-		c.part(i, j).say(detail, hint, &handoff.Refusal{Rule: x.Rule, Reason: x.Detail})
+		c.part(i, j).report(detail, hint, &handoff.Refusal{Rule: x.Rule, Reason: x.Detail})
 		found = true
 	}
 	return found
@@ -90,7 +90,7 @@ func (c *labelCheck) ruledOut(i int, parts []arrival) (found bool) {
 // Declassified reports whether the policy lowers everything that leaves a task
 // to what its agent produces, or below: on each edge to another task, for
 // whoever may find the result in the shared memory, and for the coordinator.
-// The caller, who sees all results, counts where nobody else reads this one.
+// The caller, who sees all results, counts where there is no other reader.
 func (p *Plan) Declassified(i int) bool {
 	if p.Roster().Rules == nil {
 		return false
@@ -99,7 +99,7 @@ func (p *Plan) Declassified(i int) bool {
 	caps := p.Roster().Capabilities
 	produces := caps[p.Members[i]].Produces
 	if produces >= p.Labels[i] {
-		return false // nobody asks
+		return false // there is nothing to lower
 	}
 	lowers := func(c *gate.Capabilities) bool {
 		x := p.Roster().Terms(t.Assignee, c.Agent).Admit(p.Labels[i], c.Clearance(), c.Agent)
@@ -129,20 +129,20 @@ func (p *Plan) Declassified(i int) bool {
 	return ways > 0 || lowers(&gate.Capabilities{Agent: handoff.User, Accepts: *o.UserAccepts})
 }
 
-// refused words a handshake's refusal and points at what it is about.
-func (c *labelCheck) refused(i int, err error) {
+// reportRefusal words a handshake's refusal and points at what it is about.
+func (c *labelCheck) reportRefusal(i int, err error) {
 	r, ok := errors.AsType[*handoff.Refusal](err)
 	if !ok {
-		c.problem(i).say(err.Error(), "", err)
+		c.problem(i).report(err.Error(), "", err)
 		return
 	}
 	switch r.Rule {
 	case gate.RuleTags:
-		c.problem(i, "requiredTags").say(r.Reason, r.Hint, r)
+		c.problem(i, "requiredTags").report(r.Reason, r.Hint, r)
 	case gate.RuleSession:
-		c.problem(i, "timeoutMs").say(r.Reason, r.Hint, r)
+		c.problem(i, "timeoutMs").report(r.Reason, r.Hint, r)
 	default:
-		c.cones = append(c.cones, cone{i, r})
+		c.blocked = append(c.blocked, blockedTask{i, r})
 	}
 }
 
@@ -150,7 +150,7 @@ func (c *labelCheck) refused(i int, err error) {
 const own int32 = -1
 
 // raiser returns the part that makes a task's label as high as it is.
-func raiser(level, classification label.Classification, parts []arrival) int32 {
+func raiser(level, classification label.Classification, parts []delivery) int32 {
 	if classification != level {
 		for j := range parts {
 			if parts[j].counts() && parts[j].Classification == level {
@@ -163,7 +163,7 @@ func raiser(level, classification label.Classification, parts []arrival) int32 {
 
 // part is the place of a task's input or dependency, counted as checkFlow
 // lists them; own is the place of its classification.
-func (c *labelCheck) part(i, j int) place {
+func (c *labelCheck) part(i, j int) location {
 	t := c.plan.Graph.Task(i)
 	uses := len(t.Uses)
 	switch {

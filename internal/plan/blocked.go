@@ -9,9 +9,8 @@ import (
 	"github.com/runteam/runteam/label"
 )
 
-// A cone is a task that its label shuts out, on its way down from where the
-// label was raised.
-type cone struct {
+// A blockedTask is a task that its agent cannot run because of its label.
+type blockedTask struct {
 	task int
 	why  *handoff.Refusal
 }
@@ -24,17 +23,16 @@ type root struct {
 	from  string // of a message
 }
 
-// checkCones reports the tasks that their labels shut out, in one problem for
-// each label and what raised it: everything that one edit may mend stands in
-// one place.
-func (c *labelCheck) checkCones() {
+// reportBlocked reports the blocked tasks, in one problem for each label and what raised
+// it: one edit may fix all of them.
+func (c *labelCheck) reportBlocked() {
 	type key struct {
 		root  root
 		level label.Classification
 	}
 	var order []key
-	groups := map[key][]cone{}
-	for _, one := range c.cones {
+	groups := map[key][]blockedTask{}
+	for _, one := range c.blocked {
 		k := key{c.root(one.task), c.plan.Labels[one.task]}
 		if groups[k] == nil {
 			order = append(order, k)
@@ -43,22 +41,22 @@ func (c *labelCheck) checkCones() {
 	}
 	for _, k := range order {
 		list := groups[k]
-		slices.SortFunc(list, func(a, b cone) int { return a.task - b.task })
+		slices.SortFunc(list, func(a, b blockedTask) int { return a.task - b.task })
 		first := list[0]
 		at := c.part(first.task, int(c.raised[first.task]))
 		if len(list) == 1 {
-			at.say(first.why.Reason+" ("+c.path(first.task)+")", first.why.Hint, first.why)
+			at.report(first.why.Reason+" ("+c.path(first.task)+")", first.why.Hint, first.why)
 			continue
 		}
-		at.say(fmt.Sprintf("%s, and so is what is made from it, which %d tasks cannot take: %s", c.path(first.task), len(list), c.shutOut(list)), c.edits(list, k.level), first.why)
+		at.report(fmt.Sprintf("%s, and so is what is made from it, which %d tasks cannot take: %s", c.path(first.task), len(list), c.blockedAgents(list)), c.edits(list, k.level), first.why)
 	}
 }
 
-// mostNamed is how many tasks and edits of a cone a message names.
+// mostNamed is how many blocked tasks, and edits, one message names.
 const mostNamed = 20
 
-// shutOut names the agents of a cone, each with what it takes and its tasks.
-func (c *labelCheck) shutOut(list []cone) string {
+// blockedAgents names the agents of blocked tasks, each with what it takes and its tasks.
+func (c *labelCheck) blockedAgents(list []blockedTask) string {
 	var b strings.Builder
 	named := 0
 	done := map[int32]bool{}
@@ -81,8 +79,8 @@ func (c *labelCheck) shutOut(list []cone) string {
 	return b.String()
 }
 
-// tasksOf names the tasks of one agent in a cone.
-func (c *labelCheck) tasksOf(list []cone, member int32) string {
+// tasksOf names the blocked tasks of one agent.
+func (c *labelCheck) tasksOf(list []blockedTask, member int32) string {
 	const most = 3
 	var titles []string
 	more := 0
@@ -103,8 +101,8 @@ func (c *labelCheck) tasksOf(list []cone, member int32) string {
 	return text
 }
 
-// edits lists what would mend a cone.
-func (c *labelCheck) edits(list []cone, level label.Classification) string {
+// edits lists what would unblock tasks.
+func (c *labelCheck) edits(list []blockedTask, level label.Classification) string {
 	var hints []string
 	for _, one := range list {
 		_, hint, _ := strings.Cut(one.why.Hint, ", or ") // what only this agent needs

@@ -73,7 +73,7 @@ func (c *idleCheck) lowersNothing(d *handoff.Declassifier) string {
 	return ""
 }
 
-// highest returns the highest label that what somebody makes for a reader may
+// highest returns the highest label that what a producer makes for a reader may
 // have in a run of the plan.
 func (c *idleCheck) highest(from, to string) label.Classification {
 	level := label.Public
@@ -100,7 +100,7 @@ func (c *idleCheck) highest(from, to string) label.Classification {
 // pairs returns of whom what may cross to whom in a run of the plan.
 func (c *idleCheck) pairs() map[[2]string]bool {
 	g, used := c.plan.Graph, map[[2]string]bool{}
-	remembering := map[string]bool{}
+	readsMemory := map[string]bool{}
 	for i := range g.Len() {
 		t := g.Task(i)
 		used[[2]string{t.Assignee, handoff.User}] = true
@@ -116,7 +116,7 @@ func (c *idleCheck) pairs() map[[2]string]bool {
 		for _, up := range g.Upstream(i) {
 			used[[2]string{g.Task(int(up)).Assignee, t.Assignee}] = true
 		}
-		remembering[t.Assignee] = remembering[t.Assignee] || t.MemoryScope == task.ScopeAll
+		readsMemory[t.Assignee] = readsMemory[t.Assignee] || t.MemoryScope == task.ScopeAll
 	}
 	if c.options.Answer != nil {
 		used[[2]string{handoff.User, handoff.Coordinator}] = true
@@ -126,7 +126,7 @@ func (c *idleCheck) pairs() map[[2]string]bool {
 	for i := range c.team.Capabilities {
 		for k := range c.team.Capabilities {
 			from, to := c.team.Capabilities[i].Agent, c.team.Capabilities[k].Agent
-			if remembering[to] || c.options.Bus != nil {
+			if readsMemory[to] || c.options.Bus != nil {
 				used[[2]string{from, to}] = true
 			}
 		}

@@ -22,7 +22,7 @@ type loweringCheck struct {
 
 // checkLowered holds the declassifiers on the way to a task to the schemas of
 // what they lower.
-func (c *loweringCheck) checkLowered(i int, parts []arrival) {
+func (c *loweringCheck) checkLowered(i int, parts []delivery) {
 	t := c.plan.Graph.Task(i)
 	for j := range parts {
 		lower := parts[j].crossing.Lowers
