@@ -38,7 +38,7 @@ import (
 var zeros = map[string][]any{
 	"assign":     {new(assign.Strategy)},
 	"envelope":   {new(envelope.Envelope), new(envelope.Payload), new(jsonvalue.Value), new(envelope.Record), new(envelope.Digest)},
-	"event":      {new(record.RunEnd), new(record.AgentCall), new(event.Handoff), new(event.Event), new(event.Context), new(event.Outcomes), new(event.Type)},
+	"event":      {new(record.RunEnd), new(record.AgentCall), new(event.Handoff), new(event.Event), new(event.Context), new(record.Outcomes), new(event.Type)},
 	"flow":       {new(flow.Graph), new(flow.Table), new(flow.Edge), new(flow.Sight), new(flow.Lowering), new(flow.Source), new(flow.Assertion), new(flow.Path), new(flow.Step), new(flow.Subject), new(flow.Reach), new(flow.ReaderKind)},
 	"gate":       {new(gate.Compartment), new(gate.Contract), new(gate.Rulebook), new(gate.Terms), new(gate.Sealed), new(gate.Capabilities), new(gate.Decision), new(gate.HeldError), new(gate.Admission), new(gate.Ruling), new(gate.RevealProblem)},
 	"handoff":    {new(handoff.HeldError), new(handoff.Refusal), new(handoff.SourceKind), new(handoff.Verdict)},

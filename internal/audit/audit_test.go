@@ -33,12 +33,17 @@ var (
 // decided is a decision; every third one is held.
 func decided(i int) event.Handoff {
 	h := event.Handoff{
-		Session: "run-1/write/1", From: "reader", To: "writer", Task: "write",
-		Source:  handoff.Source{Kind: handoff.Dependency, Name: fmt.Sprintf("read <%d> & \u2028 ü", i)},
-		Verdict: handoff.Passed, Mode: "full", Rule: "POLICY-DEFAULT", Line: "team.yaml:7",
-		Label: label.Confidential, Before: event.Extent{Outputs: 1, Tokens: 2, Bytes: 8},
+		Session:  "run-1/write/1",
+		From:     "reader",
+		To:       "writer",
+		Task:     "write",
+		Source:   handoff.Source{Kind: handoff.Dependency, Name: fmt.Sprintf("read <%d> & \u2028 ü", i)},
+		Label:    label.Confidential,
+		Before:   event.Extent{Outputs: 1, Tokens: 2, Bytes: 8},
 		After:    event.Extent{Outputs: 1, Tokens: 2, Bytes: 8, Included: []task.Path{"/score", "*"}},
-		Redacted: redact.Counts{"email": 2, "Email": i}, Time: start.Add(time.Duration(i) * time.Millisecond),
+		Redacted: redact.Counts{"email": 2, "Email": i},
+		Time:     start.Add(time.Duration(i) * time.Millisecond),
+		Ruling:   event.Ruling{Verdict: handoff.Passed, Mode: "full", Rule: "POLICY-DEFAULT", Line: "team.yaml:7"},
 	}
 	if i%3 == 2 {
 		h.Verdict, h.Rule, h.Reason = handoff.Held, "CLEARANCE", "above the reader"
@@ -166,7 +171,7 @@ func TestAnyDecisionsAreVerified(t *testing.T) {
 		require.NoError(t, err)
 		held := 0
 		for range rapid.IntRange(0, 5).Draw(t, "n") {
-			h := event.Handoff{From: name.Draw(t, "from"), Rule: handoff.Rule(name.Draw(t, "rule")), Verdict: handoff.Verdict(rapid.IntRange(0, 3).Draw(t, "verdict")), Redacted: redact.Counts{redact.Kind(name.Draw(t, "kind")): 1}}
+			h := event.Handoff{From: name.Draw(t, "from"), Redacted: redact.Counts{redact.Kind(name.Draw(t, "kind")): 1}, Ruling: event.Ruling{Rule: handoff.Rule(name.Draw(t, "rule")), Verdict: handoff.Verdict(rapid.IntRange(0, 3).Draw(t, "verdict"))}}
 			if h.Verdict != handoff.Passed {
 				held++
 			}
@@ -331,7 +336,7 @@ func TestAFailedSyncBreaksTheChain(t *testing.T) {
 func TestADecisionThatCannotBeWrittenBreaksTheChain(t *testing.T) {
 	t.Parallel()
 	for name, bad := range map[string]event.Handoff{
-		"a line too long":         {Rule: handoff.Rule(strings.Repeat("x", audit.MaxLine))},
+		"a line too long":         {Ruling: event.Ruling{Rule: handoff.Rule(strings.Repeat("x", audit.MaxLine))}},
 		"names that become equal": {Redacted: redact.Counts{"\xff": 1, "\xfe": 1}},
 		"no such time":            {Time: time.Date(10_000, 1, 1, 0, 0, 0, 0, time.UTC)},
 	} {

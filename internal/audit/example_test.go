@@ -18,8 +18,8 @@ func Example() {
 		panic(err)
 	}
 	err = chain.Append(
-		event.Handoff{From: "reader", To: "writer", Verdict: handoff.Passed, Rule: "POLICY-DEFAULT"},
-		event.Handoff{From: "payroll", To: "writer", Verdict: handoff.Held, Rule: "CLEARANCE"},
+		event.Handoff{From: "reader", To: "writer", Ruling: event.Ruling{Verdict: handoff.Passed, Rule: "POLICY-DEFAULT"}},
+		event.Handoff{From: "payroll", To: "writer", Ruling: event.Ruling{Verdict: handoff.Held, Rule: "CLEARANCE"}},
 	)
 	if err != nil {
 		panic(err)

@@ -29,8 +29,8 @@ func recorded(t *testing.T, o audit.Options) (string, audit.Head) {
 	const beside = "{\"event\":{\"type\":\"task_start\"}}\n"
 	b.WriteString(beside)
 	require.NoError(t, c.Beside([]byte(beside)))
-	ok := event.Handoff{From: "a", To: "b", Verdict: handoff.Passed, Rule: "POLICY-DEFAULT"}
-	require.NoError(t, c.Append(ok, event.Handoff{From: "a", To: "c", Verdict: handoff.Held, Rule: "CLEARANCE"}, ok))
+	ok := event.Handoff{From: "a", To: "b", Ruling: event.Ruling{Verdict: handoff.Passed, Rule: "POLICY-DEFAULT"}}
+	require.NoError(t, c.Append(ok, event.Handoff{From: "a", To: "c", Ruling: event.Ruling{Verdict: handoff.Held, Rule: "CLEARANCE"}}, ok))
 	head, err := c.Close(time.Unix(0, 0))
 	require.NoError(t, err)
 	return b.String(), head

@@ -84,8 +84,11 @@ func (w *writtenRun) asked(title, model string, attempt, bytes int) {
 // exchange is what came of a prompt.
 func (w *writtenRun) exchange(title, model string, attempt int, edit func(*record.AgentCall)) {
 	x := &record.AgentCall{
-		Session: fmt.Sprintf("%s/%s/%d", w.info.Run, task.NewID(title), attempt), Task: task.NewID(title), Title: title, Agent: "solo", Model: model, Attempt: attempt,
-		Key: record.Key{1, byte(len(title))}, Start: clitest.Noon.Add(time.Second), End: clitest.Noon.Add(3 * time.Second), Turns: 1, Input: 1000, Output: 100,
+		Start:  clitest.Noon.Add(time.Second),
+		End:    clitest.Noon.Add(3 * time.Second),
+		CallID: record.CallID{Session: fmt.Sprintf("%s/%s/%d", w.info.Run, task.NewID(title), attempt), Task: task.NewID(title), Title: title, Agent: "solo", Model: model, Attempt: attempt},
+		Keys:   record.Keys{Key: record.Key{1, byte(len(title))}},
+		Spent:  record.Spent{Turns: 1, Input: 1000, Output: 100},
 	}
 	edit(x)
 	w.add(record.Entry{Exchange: x}, record.Entry{Event: &event.Event{Seq: 2, Type: event.TaskComplete, Run: w.info.Run, Task: x.Task, Title: title, Agent: "solo", Time: clitest.Noon}})

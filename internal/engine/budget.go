@@ -418,7 +418,12 @@ func (m *meter) end() exhausted {
 // refuse records a call that was not made because of err, and emits an event.
 func (m *meter) refuse(err error) {
 	ev := event.Event{
-		Type: event.Budget, Task: m.who.task, Title: m.who.title, Agent: m.who.agent, Attempt: m.who.number, Message: err.Error(),
+		Type:    event.Budget,
+		Task:    m.who.task,
+		Title:   m.who.title,
+		Agent:   m.who.agent,
+		Attempt: m.who.number,
+		Problem: event.Problem{Message: err.Error()},
 	}
 	which := notExhausted
 	if short, ok := err.(*BudgetError); ok { //nolint:errorlint // only an error of this meter counts

@@ -342,8 +342,14 @@ func (x *exchange) ask(ctx context.Context, p prompt.Prompt) (agent.Reply, error
 		}
 		c := code(w.Err)
 		said, _ := about.run.explain(&about, c, w.Err.Error())
-		bus.emit(event.Event{Type: event.Warning, Task: about.task.ID, Title: about.task.Title, Agent: about.caps.Agent, Attempt: about.number,
-			Code: c, Message: said, Wait: w.For})
+		bus.emit(event.Event{
+			Type:    event.Warning,
+			Task:    about.task.ID,
+			Title:   about.task.Title,
+			Agent:   about.caps.Agent,
+			Attempt: about.number,
+			Problem: event.Problem{Code: c, Message: said, Wait: w.For},
+		})
 	}), p)
 }
 
@@ -453,8 +459,16 @@ func (r *recorder) reportEnd(x *exchange) {
 	if x.view().hidesReply() {
 		bytes = label.SizeClass(bytes)
 	}
-	ev := event.Event{Type: event.AgentComplete, Task: x.task.ID, Title: x.task.Title, Agent: x.caps.Agent, Attempt: x.number,
-		Status: task.Completed, Duration: x.end.Sub(x.began), Rounded: x.view().rounds(), Bytes: bytes}
+	ev := event.Event{
+		Type:    event.AgentComplete,
+		Task:    x.task.ID,
+		Title:   x.task.Title,
+		Agent:   x.caps.Agent,
+		Attempt: x.number,
+		Status:  task.Completed,
+		Bytes:   bytes,
+		Work:    event.Work{Duration: x.end.Sub(x.began), Rounded: x.view().rounds()},
+	}
 	ev.SetUsage(took)
 	ev.Truncated = x.envelope != nil && x.envelope.Truncated()
 	if call := x.view().callInfo(x.reply.Call); call != (llm.CallInfo{}) {

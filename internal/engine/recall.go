@@ -207,10 +207,11 @@ func (v callView) keptBack() bool {
 func (v callView) call() *record.AgentCall {
 	told := v.usageOf(v.reply.Usage, v.reply.Turns)
 	e := &record.AgentCall{
-		Session: v.contract.Session, Task: v.task.ID, Title: v.task.Title, Agent: v.caps.Agent, Model: v.run.team.Find(v.caps.Agent).FirstModel(),
-		Attempt: v.number, Part: v.part, Key: v.key, Core: v.core, Start: v.began, End: v.end,
-		Input: told.InputTokens, Output: told.OutputTokens, CachedTokens: told.CachedTokens, ReasoningTokens: told.ReasoningTokens,
-		Rounded: told != (llm.Usage{}) && told != v.reply.Usage, Turns: v.reply.Turns,
+		Start:  v.began,
+		End:    v.end,
+		CallID: record.CallID{Session: v.contract.Session, Task: v.task.ID, Title: v.task.Title, Agent: v.caps.Agent, Model: v.run.team.Find(v.caps.Agent).FirstModel(), Attempt: v.number, Part: v.part},
+		Keys:   record.Keys{Key: v.key, Core: v.core},
+		Spent:  record.Spent{Input: told.InputTokens, Output: told.OutputTokens, CachedTokens: told.CachedTokens, ReasoningTokens: told.ReasoningTokens, Rounded: told != (llm.Usage{}) && told != v.reply.Usage, Turns: v.reply.Turns},
 	}
 	if !v.coarse() {
 		e.Cost = v.cost

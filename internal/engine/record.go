@@ -115,7 +115,7 @@ func (r *recorder) delivered(d *gate.Decision, session string, now time.Time) er
 	if r.bus.live() {
 		r.bus.emit(event.Event{Type: event.Handed, Task: d.Task, Agent: handoff.User, Handoff: &h})
 		for _, e := range d.Entries {
-			r.bus.emit(event.Event{Type: uses[e.Use], Task: d.Task, Agent: handoff.User, Code: e.Name, From: d.From})
+			r.bus.emit(event.Event{Type: uses[e.Use], Task: d.Task, Agent: handoff.User, From: d.From, Problem: event.Problem{Code: e.Name}})
 		}
 	}
 	return nil
@@ -166,7 +166,7 @@ func (r *recorder) handoffs(x *exchange, now time.Time) []event.Handoff {
 // handed returns a decision as records have it, in the form for the caller.
 func (r *recorder) handed(d *gate.Decision, session string, now time.Time) event.Handoff {
 	told := r.decided(d)
-	return event.NewHandoff(&told, session, r.team.Rules.Digest(), now)
+	return record.NewHandoff(&told, session, r.team.Rules.Digest(), now)
 }
 
 // uses are the events that tell of entries of the policy.

@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/runteam/runteam/envelope"
-	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/internal/plan"
+	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/prompt"
@@ -217,7 +217,7 @@ func (r *Result) rounded() bool {
 }
 
 // Outcomes counts the tasks by how they ended.
-func (r *Result) Outcomes() (o event.Outcomes) {
+func (r *Result) Outcomes() (o record.Outcomes) {
 	if r == nil {
 		return o
 	}

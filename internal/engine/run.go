@@ -181,7 +181,7 @@ func (r *run) close(ctx context.Context) *Result {
 	if r.options.Reveal {
 		r.reveal(res)
 	}
-	ev := event.Event{Type: event.RunComplete, Code: string(res.Status), Duration: res.EndedAt.Sub(res.StartedAt), Rounded: res.rounded()}
+	ev := event.Event{Type: event.RunComplete, Problem: event.Problem{Code: string(res.Status)}, Work: event.Work{Duration: res.EndedAt.Sub(res.StartedAt), Rounded: res.rounded()}}
 	ev.SetUsage(res.Usage)
 	r.bus.emit(ev)
 	if err := r.ledger.flush(); err != nil && res.Unkept == nil {
@@ -204,7 +204,7 @@ func (r *run) opened() {
 		r.advise()
 	}
 	if r.options.Reveal {
-		r.bus.emit(event.Event{Type: event.Reveal, Message: "the caller reads up to " + r.options.UserAccepts.String()})
+		r.bus.emit(event.Event{Type: event.Reveal, Problem: event.Problem{Message: "the caller reads up to " + r.options.UserAccepts.String()}})
 	}
 	if r.plan != nil {
 		r.prepare()
@@ -214,7 +214,7 @@ func (r *run) opened() {
 // advise tells what is worth a look in the plan.
 func (r *results) advise() {
 	for _, w := range r.plan.Warnings {
-		r.bus.emit(event.Event{Type: event.Warning, Message: w.Error()})
+		r.bus.emit(event.Event{Type: event.Warning, Problem: event.Problem{Message: w.Error()}})
 	}
 }
 
@@ -242,7 +242,7 @@ func (r *run) work(ctx context.Context) {
 // warn notes what the caller should know of a run that goes on.
 func (r *recorder) warn(text string) {
 	r.warnings = append(r.warnings, text)
-	r.bus.emit(event.Event{Type: event.Warning, Message: text})
+	r.bus.emit(event.Event{Type: event.Warning, Problem: event.Problem{Message: text}})
 }
 
 // Why what had not ended did not run.

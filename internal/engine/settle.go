@@ -36,8 +36,16 @@ func (r *results) settle(ctx context.Context, a *attempt) (retry time.Time) {
 	t.Envelope, t.Result, t.Structured, t.Label, t.Status = a.envelope, a.text, a.structured, a.envelope.Classification(), task.Completed
 	t.Call = orZero(call)
 	if r.bus.live() { // before the queue tells of what becomes ready by it
-		ev := event.Event{Type: event.TaskComplete, Task: t.ID, Title: t.Title, Agent: t.Assignee, Attempt: a.number, Status: task.Completed,
-			Duration: a.end.Sub(r.tookFrom(a)), Rounded: t.Metrics.Rounded, Bytes: len(a.text), Truncated: t.Truncated, Reused: a.reusedFrom(), Call: call}
+		ev := event.Event{
+			Type:    event.TaskComplete,
+			Task:    t.ID,
+			Title:   t.Title,
+			Agent:   t.Assignee,
+			Attempt: a.number,
+			Status:  task.Completed,
+			Bytes:   len(a.text),
+			Work:    event.Work{Duration: a.end.Sub(r.tookFrom(a)), Rounded: t.Metrics.Rounded, Truncated: t.Truncated, Reused: a.reusedFrom(), Call: call},
+		}
 		ev.SetUsage(t.Metrics.Usage)
 		r.bus.emit(ev)
 	}
@@ -111,7 +119,7 @@ func (r *results) failed(ctx context.Context, a *attempt) (retry time.Time) {
 	wait := task.Backoff(t.RetryDelay, t.RetryBackoff, r.tries(a.index), r.options.Random())
 	must(r.queue.Retry(a.index, a.end))
 	if r.bus.live() {
-		r.bus.emit(event.Event{Type: event.TaskRetry, Task: t.ID, Title: t.Title, Agent: t.Assignee, Attempt: a.number, Code: a.code, Message: a.message, Wait: wait})
+		r.bus.emit(event.Event{Type: event.TaskRetry, Task: t.ID, Title: t.Title, Agent: t.Assignee, Attempt: a.number, Problem: event.Problem{Code: a.code, Message: a.message, Wait: wait}})
 	}
 	return a.end.Add(wait)
 }
@@ -136,7 +144,7 @@ func (r *results) cascaded(t task.Task, kind event.Type) {
 	i, _ := r.queue.Index(t.ID)
 	out := &r.tasks[i]
 	out.Status, out.Result = t.Status, r.queue.Reason(i)
-	ev := event.Event{Type: kind, Task: t.ID, Title: t.Title, Agent: t.Assignee, Status: t.Status, Message: out.Result, Attempt: out.Metrics.Attempts}
+	ev := event.Event{Type: kind, Task: t.ID, Title: t.Title, Agent: t.Assignee, Status: t.Status, Attempt: out.Metrics.Attempts, Problem: event.Problem{Message: out.Result}}
 	if root, ok := r.queue.Root(i); ok && root != i {
 		ev.Root, ev.Because = r.tasks[root].ID, r.tasks[root].Title
 		if t.Status == task.Failed {

@@ -146,7 +146,7 @@ func (e *encoder) record(r *record.Prompt) ([]part, error) {
 	if len(r.Handoffs) > 0 {
 		low := make([]event.Handoff, len(r.Handoffs))
 		for i := range r.Handoffs {
-			low[i] = r.Handoffs[i].Lower(plainLimit)
+			low[i] = record.LowerHandoff(&r.Handoffs[i], plainLimit)
 		}
 		list, err := e.lines.Decisions(low...)
 		if err != nil {

@@ -5,7 +5,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/task"
 )
@@ -22,10 +21,10 @@ func TestTasksColumnKeepsOutcomes(t *testing.T) {
 	n, o, err := parseTaskCounts(taskCounts(end))
 	require.NoError(t, err)
 	require.Equal(t, statuses, n)
-	require.Equal(t, event.Outcomes{Completed: 1, Failed: 1, Cancelled: 1, NotRun: 3}, o)
+	require.Equal(t, record.Outcomes{Completed: 1, Failed: 1, Cancelled: 1, NotRun: 3}, o)
 
 	n, o, err = parseTaskCounts(`{"completed":1,"failed":2,"skipped":3}`)
 	require.NoError(t, err)
 	require.Equal(t, statuses, n)
-	require.Equal(t, event.Outcomes{Completed: 1, Failed: 2, NotRun: 3}, o)
+	require.Equal(t, record.Outcomes{Completed: 1, Failed: 2, NotRun: 3}, o)
 }

@@ -31,10 +31,13 @@ var (
 // An exchange that was answered, with a text of any bytes, or failed.
 var exchange = rapid.Custom(func(t *rapid.T) record.Entry {
 	x := &record.AgentCall{
-		Session: rapid.String().Draw(t, "session"), Task: task.ID(rapid.String().Draw(t, "task")), Title: rapid.String().Draw(t, "title"), Agent: rapid.String().Draw(t, "agent"),
-		Model: rapid.String().Draw(t, "model"), Attempt: counts.Draw(t, "attempt"), Part: rapid.String().Draw(t, "part"), Key: key.Draw(t, "key"), Core: key.Draw(t, "core"),
-		Reusable: rapid.Bool().Draw(t, "reusable"), Start: moment.Draw(t, "start"), End: moment.Draw(t, "end"), Input: counts.Draw(t, "input"), Output: counts.Draw(t, "output"),
-		Turns: counts.Draw(t, "turns"), From: rapid.String().Draw(t, "from"), Context: event.Context{Prompts: counts.Draw(t, "prompts")},
+		Start:   moment.Draw(t, "start"),
+		End:     moment.Draw(t, "end"),
+		From:    rapid.String().Draw(t, "from"),
+		Context: event.Context{Prompts: counts.Draw(t, "prompts")},
+		CallID:  record.CallID{Session: rapid.String().Draw(t, "session"), Task: task.ID(rapid.String().Draw(t, "task")), Title: rapid.String().Draw(t, "title"), Agent: rapid.String().Draw(t, "agent"), Model: rapid.String().Draw(t, "model"), Attempt: counts.Draw(t, "attempt"), Part: rapid.String().Draw(t, "part")},
+		Keys:    record.Keys{Key: key.Draw(t, "key"), Core: key.Draw(t, "core"), Reusable: rapid.Bool().Draw(t, "reusable")},
+		Spent:   record.Spent{Input: counts.Draw(t, "input"), Output: counts.Draw(t, "output"), Turns: counts.Draw(t, "turns")},
 	}
 	for range rapid.IntRange(0, 2).Draw(t, "messages") {
 		x.Messages = append(x.Messages, rapid.String().Draw(t, "message"))

@@ -3,7 +3,6 @@ package journal
 import (
 	"encoding/json"
 
-	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/task"
 )
@@ -59,11 +58,11 @@ func taskCounts(e *record.RunEnd) string {
 }
 
 // parseTaskCounts reads what taskCounts wrote.
-func parseTaskCounts(text string) (n Counts, o event.Outcomes, err error) {
+func parseTaskCounts(text string) (n Counts, o record.Outcomes, err error) {
 	if err := json.Unmarshal([]byte(text), &n); err != nil {
 		return nil, o, err
 	}
-	o = event.Outcomes{Completed: n[task.Completed], Cancelled: n[countCancelled], NotRun: n[task.Skipped]}
+	o = record.Outcomes{Completed: n[task.Completed], Cancelled: n[countCancelled], NotRun: n[task.Skipped]}
 	if notRun, known := n[countNotRun]; known {
 		o.NotRun = notRun
 	}

@@ -42,7 +42,7 @@ type Summary struct {
 
 	// Outcomes tell apart what the statuses do not: tasks that failed by themselves,
 	// were cancelled, or never ran. An interrupted run cancelled what was in progress.
-	Outcomes event.Outcomes `json:"outcomes"`
+	Outcomes record.Outcomes `json:"outcomes"`
 
 	Holder *Holder `json:"holder,omitempty"` // who works on it
 }
@@ -252,7 +252,7 @@ func learnProgress(tasks map[task.ID]progressOf, line []byte) error {
 			Root task.ID
 		}
 		err := json.Unmarshal(value, &e)
-		if status := e.Type.Status(); status != "" && e.Task != "" && !isCoordinatorStep(e.Task) {
+		if status := record.StatusAfter(e.Type); status != "" && e.Task != "" && !isCoordinatorStep(e.Task) {
 			tasks[e.Task] = progressOf{status, e.Root, status == task.InProgress || tasks[e.Task].begun}
 		}
 		return err

@@ -52,7 +52,7 @@ func Secrets(run string) []record.Entry {
 	answer.Reasoning = &record.SideText{Text: "first " + Canary, Label: label.Secret}
 	told := t.Events(failed, event.Error)
 	told[0].Event.Message = "not a number: " + Canary
-	warned := event.Event{Seq: told[0].Event.Seq + 1, Type: event.Warning, Time: t.now(), Run: run, Message: "answered by " + Canary}
+	warned := event.Event{Seq: told[0].Event.Seq + 1, Type: event.Warning, Time: t.now(), Run: run, Problem: event.Problem{Message: "answered by " + Canary}}
 	told = append(told, record.Entry{Event: &warned})
 	step := *done
 	step.ID, step.Title, step.Assignee = "coordinator/synthesis", "synthesis", "coordinator"

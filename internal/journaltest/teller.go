@@ -118,9 +118,18 @@ func (t *Teller) record(of *task.Task, offers []gate.Offer, clearance label.Clas
 
 func decided(session string, d *gate.Decision) event.Handoff {
 	return event.Handoff{
-		Session: session, From: d.From, To: d.To, Task: d.Task, Source: d.Source, Verdict: d.Verdict, Reason: d.Reason, Mode: handoff.Full, Rule: d.Rule, Line: d.Line,
-		Label: d.Before, Delivered: d.After, Redacted: d.Redacted, Time: Noon,
-		Before: event.Extent{Outputs: 1, Tokens: d.BytesBefore / 4, Bytes: d.BytesBefore}, After: event.Extent{Outputs: 1, Tokens: d.BytesAfter / 4, Bytes: d.BytesAfter},
+		Session:   session,
+		From:      d.From,
+		To:        d.To,
+		Task:      d.Task,
+		Source:    d.Source,
+		Label:     d.Before,
+		Delivered: d.After,
+		Redacted:  d.Redacted,
+		Time:      Noon,
+		Before:    event.Extent{Outputs: 1, Tokens: d.BytesBefore / 4, Bytes: d.BytesBefore},
+		After:     event.Extent{Outputs: 1, Tokens: d.BytesAfter / 4, Bytes: d.BytesAfter},
+		Ruling:    event.Ruling{Verdict: d.Verdict, Reason: d.Reason, Mode: handoff.Full, Rule: d.Rule, Line: d.Line},
 	}
 }
 
@@ -134,9 +143,13 @@ func (t *Teller) Answer(of *task.Task, text string, key record.Key) *record.Agen
 	h := envelope.Header{ID: envelope.ID(t.Session(of)), Producer: of.Assignee, Task: of.ID, Run: t.Run, Classification: t.Label, CreatedAt: t.now(), DerivedFrom: []envelope.ID{"a", "b"}}
 	e := must(envelope.New(h, envelope.Text(text)))
 	return &record.AgentCall{
-		Session: t.Session(of), Task: of.ID, Title: of.Title, Agent: of.Assignee, Model: "gpt-4o-mini", Attempt: 1, Key: key, Core: key, Reuse: key, Reusable: true,
-		Start: Noon, End: t.now(), Input: 350, Output: 250, Turns: 1, Context: event.Context{Prompts: 1, Sent: 1400, Shared: 9000},
-		Result: new(stored(e, text)),
+		Start:   Noon,
+		End:     t.now(),
+		Context: event.Context{Prompts: 1, Sent: 1400, Shared: 9000},
+		Result:  new(stored(e, text)),
+		CallID:  record.CallID{Session: t.Session(of), Task: of.ID, Title: of.Title, Agent: of.Assignee, Model: "gpt-4o-mini", Attempt: 1},
+		Keys:    record.Keys{Key: key, Core: key, Reuse: key, Reusable: true},
+		Spent:   record.Spent{Input: 350, Output: 250, Turns: 1},
 	}
 }
 

@@ -98,38 +98,16 @@ type PrefetchStart struct {
 // An Exchange is one prompt to an agent and what came of it: of a task, of a
 // step of the coordinator, or of a retelling for one of them.
 type AgentCall struct {
-	Session string  `json:"session"` // unique in its run
-	Task    task.ID `json:"task"`
-	Title   string  `json:"title"`
-	Agent   string  `json:"agent"`
-	Model   string  `json:"model,omitempty"`
-	Attempt int     `json:"attempt"`
-	Part    string  `json:"part,omitempty"` // of a retelling or a part of the synthesis, what tells it from the other exchanges of its task
-
-	Key      Key  `json:"-"`                  // zero if no prompt could be built
-	Core     Key  `json:"-"`                  // the same without what the prompt had of the shared memory and of messages
-	Reusable bool `json:"reusable,omitempty"` // another run may take the answer
-	Reuse    Key  `json:"-"`                  // by which it finds the answer: Key and the origin of the endpoint
-
-	Start           time.Time     `json:"start"`
-	End             time.Time     `json:"end"`
-	Input           int           `json:"inputTokens,omitempty"` // that were paid for it
-	Output          int           `json:"outputTokens,omitempty"`
-	CachedTokens    int           `json:"cachedTokens,omitempty"`    // of Input, those that the endpoint read from its cache
-	ReasoningTokens int           `json:"reasoningTokens,omitempty"` // of Output, those of the reasoning
-	Cost            llm.Money     `json:"cost,omitempty"`            // of its model calls; zero if it is unknown or the tokens are rounded
-	Rounded         bool          `json:"rounded,omitempty"`         // the tokens are an estimate or a class, since the caller may not see the prompt or the reply
-	Turns           int           `json:"turns,omitempty"`           // model calls that answered
-	Context         event.Context `json:"context,omitzero"`
-	Messages        []string      `json:"messages,omitempty"` // ids of the messages that it was given
-	Memory          []task.ID     `json:"memory,omitempty"`   // the tasks of which it found results in the shared memory
-	From            string        `json:"from,omitempty"`     // the run that the answer was taken from; empty for one of its own
-
-	SavedInput  int `json:"savedInputTokens,omitempty"` // what the answer had taken when it was made, if that was in another run
-	SavedOutput int `json:"savedOutputTokens,omitempty"`
-
-	SavedCached    int `json:"savedCachedTokens,omitempty"`    // of SavedInput
-	SavedReasoning int `json:"savedReasoningTokens,omitempty"` // of SavedOutput
+	CallID
+	Keys
+	Start time.Time `json:"start"`
+	End   time.Time `json:"end"`
+	Spent
+	Context  event.Context `json:"context,omitzero"`
+	Messages []string      `json:"messages,omitempty"` // ids of the messages that it was given
+	Memory   []task.ID     `json:"memory,omitempty"`   // the tasks of which it found results in the shared memory
+	From     string        `json:"from,omitempty"`     // the run that the answer was taken from; empty for one of its own
+	SavedTokens
 
 	Call      llm.CallInfo  `json:"call,omitzero"`       // of the last model call that answered, as the caller may see it
 	Corrected *llm.CallInfo `json:"corrected,omitempty"` // of the call that corrected the answer; nil if none did
@@ -147,6 +125,44 @@ type AgentCall struct {
 	// Missing says why a result that there was cannot be had any more, such as
 	// that it is encrypted under a key that was not given; empty if it can.
 	Missing string `json:"-"`
+}
+
+// A CallID says which call of a run it is.
+type CallID struct {
+	Session string  `json:"session"` // unique in its run
+	Task    task.ID `json:"task"`
+	Title   string  `json:"title"`
+	Agent   string  `json:"agent"`
+	Model   string  `json:"model,omitempty"`
+	Attempt int     `json:"attempt"`
+	Part    string  `json:"part,omitempty"` // of a translation or a part of the synthesis, what tells it from the other calls of its task
+}
+
+// Keys find a cached answer.
+type Keys struct {
+	Key      Key  `json:"-"`                  // zero if no prompt could be built
+	Core     Key  `json:"-"`                  // the same without what the prompt had of the shared memory and of messages
+	Reusable bool `json:"reusable,omitempty"` // another run may take the answer
+	Reuse    Key  `json:"-"`                  // by which it finds the answer: Key and the origin of the endpoint
+}
+
+// Spent is what was paid for a call.
+type Spent struct {
+	Input           int       `json:"inputTokens,omitempty"`
+	Output          int       `json:"outputTokens,omitempty"`
+	CachedTokens    int       `json:"cachedTokens,omitempty"`    // of Input, those that the endpoint read from its cache
+	ReasoningTokens int       `json:"reasoningTokens,omitempty"` // of Output, those of the reasoning
+	Cost            llm.Money `json:"cost,omitempty"`            // of its model calls; zero if it is unknown or the tokens are rounded
+	Rounded         bool      `json:"rounded,omitempty"`         // the tokens are an estimate or a class, since the caller may not see the prompt or the reply
+	Turns           int       `json:"turns,omitempty"`           // model calls that answered
+}
+
+// SavedTokens are what a cached answer took when another run made it.
+type SavedTokens struct {
+	SavedInput     int `json:"savedInputTokens,omitempty"`
+	SavedOutput    int `json:"savedOutputTokens,omitempty"`
+	SavedCached    int `json:"savedCachedTokens,omitempty"`    // of SavedInput
+	SavedReasoning int `json:"savedReasoningTokens,omitempty"` // of SavedOutput
 }
 
 // Usage returns the tokens that were paid for the exchange.

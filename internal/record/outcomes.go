@@ -1,9 +1,33 @@
 package record
 
-import "github.com/runteam/runteam/event"
+import "github.com/runteam/runteam/task"
+
+// Outcomes counts the tasks of a run by how they ended. While the run goes on,
+// tasks that have not ended count in none.
+type Outcomes struct {
+	Completed int `json:"completed"`
+	Failed    int `json:"failed"`    // by themselves
+	Cancelled int `json:"cancelled"` // in progress when the run ended
+	NotRun    int `json:"notRun"`    // never begun: skipped, or a task that they depend on did not complete
+}
+
+// Add counts a task that ended, or that had not when its run did. Root is the
+// task whose end caused this one's, and begun whether an attempt of it began.
+func (o *Outcomes) Add(s task.Status, root task.ID, begun bool) {
+	switch {
+	case s == task.Completed:
+		o.Completed++
+	case s == task.Failed && root == "":
+		o.Failed++
+	case begun && root == "":
+		o.Cancelled++
+	default:
+		o.NotRun++
+	}
+}
 
 // Outcomes counts the tasks of a run that ended.
-func (e *RunEnd) Outcomes() (o event.Outcomes) {
+func (e *RunEnd) Outcomes() (o Outcomes) {
 	for i := range e.Tasks {
 		t := &e.Tasks[i]
 		o.Add(t.Status, t.Root, t.Attempts > 0)

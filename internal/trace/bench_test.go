@@ -23,7 +23,7 @@ func aTask(tb testing.TB) (events []event.Event, r record.Prompt, others []any) 
 	words := strings.Repeat("A word or two. ", 20)
 	r = recordOf(tb, &score, "You look for fraud.", result(tb, &facts, label.Internal, words, "team.yaml:23"), input(tb, "claim", label.Internal, words, "team.yaml:24"))
 	asked := record.CallStart{Session: "r1/" + string(score.ID) + "/1", Task: score.ID, Agent: "fraud", Attempt: 1, Time: noon, Bytes: 900}
-	exchange := map[string]any{"exchange": record.AgentCall{Session: asked.Session, Task: score.ID, Title: score.Title, Agent: "fraud", Attempt: 1, Start: noon, End: noon, Input: 300, Output: 90}, "result": words + words}
+	exchange := map[string]any{"exchange": record.AgentCall{Start: noon, End: noon, CallID: record.CallID{Session: asked.Session, Task: score.ID, Title: score.Title, Agent: "fraud", Attempt: 1}, Spent: record.Spent{Input: 300, Output: 90}}, "result": words + words}
 	return events, r, []any{asked, exchange}
 }
 

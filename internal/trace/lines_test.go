@@ -41,7 +41,7 @@ func steps(t testing.TB) []step {
 		}
 	}
 	r := recordOf(t, &facts, "You list facts.", input(t, "claim", label.Internal, claim, "team.yaml:15"))
-	held := record.Prompt{Handoffs: []event.Handoff{{Session: "r1/" + string(letter.ID) + "/1", From: "fraud", To: "letters", Task: letter.ID, Verdict: handoff.Held, Rule: gate.RuleClearance, Time: noon}}}
+	held := record.Prompt{Handoffs: []event.Handoff{{Session: "r1/" + string(letter.ID) + "/1", From: "fraud", To: "letters", Task: letter.ID, Time: noon, Ruling: event.Ruling{Verdict: handoff.Held, Rule: gate.RuleClearance}}}}
 	return []step{
 		func(l *trace.Lines) error { return l.Add("begin", map[string]string{"run": "r1"}) },
 		tell(1, event.RunStart), tell(2, event.TaskReady),

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
 )
@@ -196,7 +197,7 @@ func (r *Reader) event(text json.RawMessage) error {
 
 // ended returns the status with which a task ended by an event.
 func ended(t event.Type) task.Status {
-	if s := t.Status(); s.Terminal() {
+	if s := record.StatusAfter(t); s.Terminal() {
 		return s
 	}
 	return ""

@@ -96,8 +96,18 @@ func recordOf(t testing.TB, of *task.Task, system string, offers ...offer) recor
 		require.NoError(t, err)
 		d := s.Decision()
 		r.Handoffs = append(r.Handoffs, event.Handoff{
-			Session: k.Session, From: d.From, To: d.To, Task: d.Task, Source: d.Source, Verdict: d.Verdict, Reason: d.Reason, Mode: handoff.Full, Rule: d.Rule, Line: d.Line,
-			Label: d.Before, Delivered: d.After, Before: event.Extent{Outputs: 1, Tokens: d.BytesBefore / 4, Bytes: d.BytesBefore}, After: event.Extent{Outputs: 1, Tokens: d.BytesAfter / 4, Bytes: d.BytesAfter}, Redacted: d.Redacted, Time: noon,
+			Session:   k.Session,
+			From:      d.From,
+			To:        d.To,
+			Task:      d.Task,
+			Source:    d.Source,
+			Label:     d.Before,
+			Delivered: d.After,
+			Before:    event.Extent{Outputs: 1, Tokens: d.BytesBefore / 4, Bytes: d.BytesBefore},
+			After:     event.Extent{Outputs: 1, Tokens: d.BytesAfter / 4, Bytes: d.BytesAfter},
+			Redacted:  d.Redacted,
+			Time:      noon,
+			Ruling:    event.Ruling{Verdict: d.Verdict, Reason: d.Reason, Mode: handoff.Full, Rule: d.Rule, Line: d.Line},
 		})
 		if o.Source.Kind == handoff.Input {
 			b.Inputs = append(b.Inputs, s)
@@ -150,9 +160,16 @@ func (s *story) happen() {
 	s.send(&score, recordOf(t, &score, "You look for fraud.", result(t, &facts, label.Internal, findings, "team.yaml:23"), hidden))
 	s.event(event.TaskReady, &letter)
 	require.NoError(t, s.w.Record(t.Context(), record.Prompt{Handoffs: []event.Handoff{{
-		Session: "r1/" + string(letter.ID) + "/1", From: "fraud", To: "letters", Task: letter.ID, Source: handoff.Source{Kind: handoff.Dependency, Name: string(score.ID)},
-		Verdict: handoff.Held, Reason: handoff.ReasonClearance, Mode: handoff.Full, Rule: gate.RuleClearance, Line: "team.yaml:28", Label: label.Confidential, Delivered: label.Confidential,
-		Before: event.Extent{Outputs: 1, Tokens: 12, Bytes: 50}, Time: noon,
+		Session:   "r1/" + string(letter.ID) + "/1",
+		From:      "fraud",
+		To:        "letters",
+		Task:      letter.ID,
+		Source:    handoff.Source{Kind: handoff.Dependency, Name: string(score.ID)},
+		Label:     label.Confidential,
+		Delivered: label.Confidential,
+		Before:    event.Extent{Outputs: 1, Tokens: 12, Bytes: 50},
+		Time:      noon,
+		Ruling:    event.Ruling{Verdict: handoff.Held, Reason: handoff.ReasonClearance, Mode: handoff.Full, Rule: gate.RuleClearance, Line: "team.yaml:28"},
 	}}}))
 	s.event(event.Error, &letter)
 	s.event(event.RunComplete, nil)

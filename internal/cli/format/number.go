@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/internal/cli/terminal"
+	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/task"
 )
@@ -43,7 +43,7 @@ func Bytes(n int) string {
 }
 
 // OutcomeCounts is "3 of 7 tasks completed, 1 failed, 1 cancelled, 2 not run".
-func OutcomeCounts(o event.Outcomes, of string) string {
+func OutcomeCounts(o record.Outcomes, of string) string {
 	var text strings.Builder
 	text.WriteString(fmt.Sprintf("%s of %s completed", Number(o.Completed), of))
 	for _, part := range []struct {

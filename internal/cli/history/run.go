@@ -36,7 +36,7 @@ type RunDocument struct {
 
 	Inputs   []record.Input   `json:"inputs"`
 	Tasks    []TaskDocument   `json:"tasks"`
-	Outcomes event.Outcomes   `json:"outcomes"`
+	Outcomes record.Outcomes  `json:"outcomes"`
 	Steps    []TaskDocument   `json:"coordinator,omitempty"`
 	Output   string           `json:"output,omitempty"` // the answer: of the coordinator, or the results that make it
 	Usage    llm.Usage        `json:"totalTokenUsage"`

@@ -5,13 +5,13 @@ import (
 	"strings"
 	"time"
 
-	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/internal/cli/console"
 	"github.com/runteam/runteam/internal/cli/exit"
 	"github.com/runteam/runteam/internal/cli/format"
 	"github.com/runteam/runteam/internal/cli/journals"
 	"github.com/runteam/runteam/internal/cli/terminal"
 	"github.com/runteam/runteam/internal/journal"
+	"github.com/runteam/runteam/internal/record"
 	"github.com/spf13/cobra"
 )
 
@@ -40,13 +40,13 @@ commands without RUN ignore it.`,
 
 // ListedRun is a run in the list, in JSON.
 type ListedRun struct {
-	Run      string         `json:"runId"`
-	Name     string         `json:"name"`
-	Status   string         `json:"status"`
-	Started  time.Time      `json:"startedAt"`
-	Ended    time.Time      `json:"endedAt,omitzero"`
-	Tasks    journal.Counts `json:"tasks"`
-	Outcomes event.Outcomes `json:"outcomes"`
+	Run      string          `json:"runId"`
+	Name     string          `json:"name"`
+	Status   string          `json:"status"`
+	Started  time.Time       `json:"startedAt"`
+	Ended    time.Time       `json:"endedAt,omitzero"`
+	Tasks    journal.Counts  `json:"tasks"`
+	Outcomes record.Outcomes `json:"outcomes"`
 
 	Experiment *journals.Experiment `json:"experiment,omitempty"`
 }

@@ -8,12 +8,13 @@ import (
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/cli/format"
 	"github.com/runteam/runteam/internal/engine"
+	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/task"
 )
 
 // counts is how far a run is.
 type counts struct {
-	outcomes event.Outcomes
+	outcomes record.Outcomes
 	begun    map[task.ID]bool
 	total    int
 	planned  bool   // it is known which tasks there are
@@ -57,7 +58,7 @@ func (t *counts) take(e event.Event) {
 
 // outcome returns how the task or step of an event ended, in the words of the counts.
 func (t *counts) outcome(e event.Event) string {
-	var o event.Outcomes
+	var o record.Outcomes
 	switch o.Add(e.Status, e.Root, t.begun[e.Task]); {
 	case o.Completed == 1:
 		return format.Completed

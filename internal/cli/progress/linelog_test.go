@@ -24,19 +24,19 @@ func TestPlainIsALineForEachEvent(t *testing.T) {
 	at := func(ms int) time.Time { return clitest.Noon.Add(time.Duration(ms) * time.Millisecond) }
 	for _, e := range []event.Event{
 		{Type: event.RunStart, Time: clitest.Noon, Tasks: 3},
-		{Type: event.Warning, Time: clitest.Noon, Message: "was said before the run, at its place"},
-		{Type: event.Warning, Time: clitest.Noon, Message: "a message was not delivered"},
-		{Type: event.Reveal, Time: clitest.Noon, Message: "the caller reads up to secret"},
+		{Type: event.Warning, Time: clitest.Noon, Problem: event.Problem{Message: "was said before the run, at its place"}},
+		{Type: event.Warning, Time: clitest.Noon, Problem: event.Problem{Message: "a message was not delivered"}},
+		{Type: event.Reveal, Time: clitest.Noon, Problem: event.Problem{Message: "the caller reads up to secret"}},
 		{Type: event.TaskStart, Task: "0", Title: "Task 0", Agent: "a", Time: at(100), Attempt: 1},
 		{Type: event.AgentStart, Task: "0", Title: "Task 0", Agent: "a", Time: at(100), Attempt: 1},
-		{Type: event.TaskRetry, Task: "0", Title: "Task 0", Agent: "a", Time: at(1300), Attempt: 1, Message: "server error (500)\nand more", Wait: 1500 * time.Millisecond},
-		{Type: event.TaskComplete, Task: "0", Title: "Task 0", Agent: "a", Time: at(62_000), Status: task.Completed, Duration: 61_900 * time.Millisecond, Input: 1000, Output: 2},
-		{Type: event.Error, Task: "1", Title: "Task 1", Agent: "b", Time: at(62_000), Status: task.Failed, Message: "\u202eno"},
-		{Type: event.Error, Task: "3", Title: "Task 3", Agent: "b", Time: at(62_000), Status: task.Failed, Root: "1", Because: "Task 1", Message: "x"},
-		{Type: event.Warning, Task: "4", Title: "Market", Agent: "librarian", Time: at(62_000), Attempt: 1, Message: "server error (500)", Wait: 1200 * time.Millisecond},
-		{Type: event.TaskComplete, Run: "r1", Reused: "r1", Task: "5", Title: "Task 5", Agent: "a", Time: at(62_000), Status: task.Completed, Duration: time.Hour, Input: 7},
-		{Type: event.TaskComplete, Run: "r1", Reused: "0195c3a1-7777", Task: "6", Title: "Task 6", Agent: "a", Time: at(62_000), Status: task.Completed},
-		{Type: event.TaskSkipped, Task: "2", Title: "Task 2", Agent: "b", Time: at(62_100), Status: task.Skipped, Message: "interrupted"},
+		{Type: event.TaskRetry, Task: "0", Title: "Task 0", Agent: "a", Time: at(1300), Attempt: 1, Problem: event.Problem{Message: "server error (500)\nand more", Wait: 1500 * time.Millisecond}},
+		{Type: event.TaskComplete, Task: "0", Title: "Task 0", Agent: "a", Time: at(62_000), Status: task.Completed, Work: event.Work{Duration: 61_900 * time.Millisecond, Input: 1000, Output: 2}},
+		{Type: event.Error, Task: "1", Title: "Task 1", Agent: "b", Time: at(62_000), Status: task.Failed, Problem: event.Problem{Message: "\u202eno"}},
+		{Type: event.Error, Task: "3", Title: "Task 3", Agent: "b", Time: at(62_000), Status: task.Failed, Problem: event.Problem{Root: "1", Because: "Task 1", Message: "x"}},
+		{Type: event.Warning, Task: "4", Title: "Market", Agent: "librarian", Time: at(62_000), Attempt: 1, Problem: event.Problem{Message: "server error (500)", Wait: 1200 * time.Millisecond}},
+		{Type: event.TaskComplete, Run: "r1", Task: "5", Title: "Task 5", Agent: "a", Time: at(62_000), Status: task.Completed, Work: event.Work{Reused: "r1", Duration: time.Hour, Input: 7}},
+		{Type: event.TaskComplete, Run: "r1", Task: "6", Title: "Task 6", Agent: "a", Time: at(62_000), Status: task.Completed, Work: event.Work{Reused: "0195c3a1-7777"}},
+		{Type: event.TaskSkipped, Task: "2", Title: "Task 2", Agent: "b", Time: at(62_100), Status: task.Skipped, Problem: event.Problem{Message: "interrupted"}},
 	} {
 		p.take(e)
 	}
@@ -63,8 +63,11 @@ func TestPlainSaysSeldomThatAnEndpointIsLimited(t *testing.T) {
 	p := newLineLog(planOf(1), &out, clitest.Noon)
 	for _, e := range []struct{ at, wait int }{{1, 2}, {3, 4}, {7, 8}, {15, 16}, {31, 2}, {40, 2}, {45, 2}, {46, 60}, {75, 2}} {
 		p.take(event.Event{
-			Type: event.Limited, Task: "0", Title: "Task 0", Time: clitest.Noon.Add(time.Duration(e.at) * time.Second),
-			Wait: time.Duration(e.wait) * time.Second, Message: "http://a/v1: its rate limit is reached; calls wait",
+			Type:    event.Limited,
+			Task:    "0",
+			Title:   "Task 0",
+			Time:    clitest.Noon.Add(time.Duration(e.at) * time.Second),
+			Problem: event.Problem{Wait: time.Duration(e.wait) * time.Second, Message: "http://a/v1: its rate limit is reached; calls wait"},
 		})
 	}
 	require.Equal(t, strings.TrimPrefix(`
@@ -97,7 +100,7 @@ func TestPlainShowsThatItLives(t *testing.T) {
 func goalEvents() []event.Event {
 	at := func(s int) time.Time { return clitest.Noon.Add(time.Duration(s) * time.Second) }
 	step := func(kind event.Type, title string, n, s int) event.Event {
-		return event.Event{Type: kind, Task: task.ID("coordinator/" + title), Title: title, Agent: "coordinator", Attempt: n, Time: at(s), Status: task.Completed, Duration: time.Second, Input: 10, Output: 1}
+		return event.Event{Type: kind, Task: task.ID("coordinator/" + title), Title: title, Agent: "coordinator", Attempt: n, Time: at(s), Status: task.Completed, Work: event.Work{Duration: time.Second, Input: 10, Output: 1}}
 	}
 	failed := step(event.AgentComplete, "digest", 2, 9)
 	failed.Status, failed.Message = task.Failed, "cut\x1b[2J"
@@ -105,16 +108,16 @@ func goalEvents() []event.Event {
 		{Type: event.RunStart, Time: clitest.Noon},
 		step(event.AgentStart, "plan", 1, 0), step(event.AgentComplete, "plan", 1, 1),
 		step(event.AgentStart, "repair", 1, 1),
-		{Type: event.Warning, Task: "coordinator/repair", Title: "repair", Agent: "coordinator", Attempt: 1, Time: at(1), Message: "server error (500)", Wait: time.Second},
+		{Type: event.Warning, Task: "coordinator/repair", Title: "repair", Agent: "coordinator", Attempt: 1, Time: at(1), Problem: event.Problem{Message: "server error (500)", Wait: time.Second}},
 		step(event.AgentComplete, "repair", 1, 2),
 		{Type: event.PlanReady, Time: at(2), Tasks: 2, Plan: []event.Planned{{Task: "0", Title: "Find\u202e", Agent: "finder"}, {Task: "1", Title: "Write", Agent: "writer", DependsOn: []task.ID{"0"}}}},
 		{Type: event.TaskReady, Time: at(2), Task: "0", Title: "Find\u202e", Agent: "finder"},
 		{Type: event.TaskStart, Time: at(2), Task: "0", Title: "Find\u202e", Agent: "finder", Attempt: 1},
 		{Type: event.Message, Time: at(2), Task: "0", Title: "Find\u202e", Agent: "finder", Attempt: 1, From: "user"},
-		{Type: event.TaskComplete, Time: at(4), Task: "0", Title: "Find\u202e", Agent: "finder", Status: task.Completed, Duration: 2 * time.Second},
+		{Type: event.TaskComplete, Time: at(4), Task: "0", Title: "Find\u202e", Agent: "finder", Status: task.Completed, Work: event.Work{Duration: 2 * time.Second}},
 		{Type: event.TaskStart, Time: at(4), Task: "1", Title: "Write", Agent: "writer", Attempt: 1},
-		{Type: event.Budget, Time: at(5), Task: "1", Title: "Write", Agent: "writer", Attempt: 1, Code: codes.Budget, Message: "token budget exceeded"},
-		{Type: event.Error, Time: at(5), Task: "1", Title: "Write", Agent: "writer", Attempt: 1, Status: task.Failed, Message: "token budget exceeded"},
+		{Type: event.Budget, Time: at(5), Task: "1", Title: "Write", Agent: "writer", Attempt: 1, Problem: event.Problem{Code: codes.Budget, Message: "token budget exceeded"}},
+		{Type: event.Error, Time: at(5), Task: "1", Title: "Write", Agent: "writer", Attempt: 1, Status: task.Failed, Problem: event.Problem{Message: "token budget exceeded"}},
 		{Type: event.AllComplete, Time: at(5)},
 		step(event.AgentStart, "digest", 1, 5), step(event.AgentStart, "digest", 2, 5), step(event.AgentComplete, "digest", 1, 6), failed,
 		{Type: event.RunComplete, Time: at(9)},

@@ -38,17 +38,17 @@ func TestTableShowsEachState(t *testing.T) {
 	for _, e := range []event.Event{
 		{Type: event.RunStart, Time: clitest.Noon, Tasks: 7},
 		{Type: event.TaskStart, Task: "0", Time: at(0), Attempt: 1},
-		{Type: event.TaskComplete, Task: "0", Time: at(2), Status: task.Completed, Duration: 2 * time.Second, Input: 1200, Output: 30},
+		{Type: event.TaskComplete, Task: "0", Time: at(2), Status: task.Completed, Work: event.Work{Duration: 2 * time.Second, Input: 1200, Output: 30}},
 		{Type: event.TaskStart, Task: "1", Time: at(2), Attempt: 1},
-		{Type: event.Error, Task: "1", Time: at(3), Status: task.Failed, Message: "model \"m\":\x1b[2J gone"},
+		{Type: event.Error, Task: "1", Time: at(3), Status: task.Failed, Problem: event.Problem{Message: "model \"m\":\x1b[2J gone"}},
 		{Type: event.TaskStart, Task: "2", Time: at(2), Attempt: 1},
-		{Type: event.TaskRetry, Task: "2", Time: at(3), Wait: 4 * time.Second, Message: "server error (500)"},
+		{Type: event.TaskRetry, Task: "2", Time: at(3), Problem: event.Problem{Wait: 4 * time.Second, Message: "server error (500)"}},
 		{Type: event.TaskStart, Task: "3", Time: at(2), Attempt: 1},
-		{Type: event.TaskRetry, Task: "3", Time: at(3), Wait: time.Second},
+		{Type: event.TaskRetry, Task: "3", Time: at(3), Problem: event.Problem{Wait: time.Second}},
 		{Type: event.AgentStart, Task: "3", Time: at(4), Attempt: 2},
-		{Type: event.Warning, Task: "3", Time: at(4), Wait: 1200 * time.Millisecond, Message: "server error (500)"},
-		{Type: event.TaskSkipped, Task: "4", Time: at(4), Status: task.Skipped, Message: "interrupted"},
-		{Type: event.Error, Task: "6", Time: at(4), Status: task.Failed, Root: "1", Because: "Task 1"},
+		{Type: event.Warning, Task: "3", Time: at(4), Problem: event.Problem{Wait: 1200 * time.Millisecond, Message: "server error (500)"}},
+		{Type: event.TaskSkipped, Task: "4", Time: at(4), Status: task.Skipped, Problem: event.Problem{Message: "interrupted"}},
+		{Type: event.Error, Task: "6", Time: at(4), Status: task.Failed, Problem: event.Problem{Root: "1", Because: "Task 1"}},
 	} {
 		tb.take(e)
 	}
@@ -72,7 +72,7 @@ func TestTableSaysHowLongAnEndpointIsLimited(t *testing.T) {
 	tb := newTable(planOf(1), clitest.Noon)
 	tb.take(event.Event{Type: event.TaskStart, Task: "0", Time: clitest.Noon, Attempt: 1})
 	for _, wait := range []time.Duration{8 * time.Second, 3 * time.Second} {
-		tb.take(event.Event{Type: event.Limited, Task: "0", Time: clitest.Noon, Wait: wait, Message: "http://a/v1: its rate limit is reached; calls wait"})
+		tb.take(event.Event{Type: event.Limited, Task: "0", Time: clitest.Noon, Problem: event.Problem{Wait: wait, Message: "http://a/v1: its rate limit is reached; calls wait"}})
 	}
 	require.Equal(t, []string{"running   Task 0  agent 0  2s", "0 of 1 task completed, 2s, rate limited for 6s"}, texts(tb.lines(80, 0, clitest.Noon.Add(2*time.Second), false)))
 	require.Equal(t, "0 of 1 task completed, 8s", texts(tb.lines(80, 0, clitest.Noon.Add(8*time.Second), false))[1])
@@ -81,8 +81,8 @@ func TestTableSaysHowLongAnEndpointIsLimited(t *testing.T) {
 func TestTableSaysWhatNobodyWasAskedFor(t *testing.T) {
 	t.Parallel()
 	tb := newTable(planOf(2), clitest.Noon)
-	tb.take(event.Event{Type: event.TaskComplete, Run: "r1", Reused: "r1", Task: "0", Time: clitest.Noon, Status: task.Completed, Duration: time.Hour})
-	tb.take(event.Event{Type: event.TaskComplete, Run: "r1", Reused: "0195c3a1-7777", Task: "1", Time: clitest.Noon, Status: task.Completed})
+	tb.take(event.Event{Type: event.TaskComplete, Run: "r1", Task: "0", Time: clitest.Noon, Status: task.Completed, Work: event.Work{Reused: "r1", Duration: time.Hour}})
+	tb.take(event.Event{Type: event.TaskComplete, Run: "r1", Task: "1", Time: clitest.Noon, Status: task.Completed, Work: event.Work{Reused: "0195c3a1-7777"}})
 	require.Equal(t, []string{"completed Task 0  agent 0  from before", "completed Task 1  agent 1  reused from 0195c3a1"}, texts(tb.lines(100, 0, clitest.Noon, false))[:2])
 }
 
@@ -115,7 +115,7 @@ func TestTableFitsEveryTerminal(t *testing.T) {
 			case 2:
 				tb.take(event.Event{Type: event.TaskComplete, Task: id, Time: clitest.Noon, Status: task.Completed})
 			case 3:
-				tb.take(event.Event{Type: event.Error, Task: id, Time: clitest.Noon, Status: task.Failed, Message: strings.Repeat("世 long ", 20)})
+				tb.take(event.Event{Type: event.Error, Task: id, Time: clitest.Noon, Status: task.Failed, Problem: event.Problem{Message: strings.Repeat("世 long ", 20)}})
 				failures++
 			}
 		}
@@ -188,6 +188,6 @@ func TestTableOfAGoalGrowsDownwards(t *testing.T) {
 func TestTableMarksRoundedNumbers(t *testing.T) {
 	t.Parallel()
 	tb := newTable(planOf(1), clitest.Noon)
-	tb.take(event.Event{Type: event.TaskComplete, Task: "0", Time: clitest.Noon, Status: task.Completed, Input: 256, Output: 256, Rounded: true})
+	tb.take(event.Event{Type: event.TaskComplete, Task: "0", Time: clitest.Noon, Status: task.Completed, Work: event.Work{Input: 256, Output: 256, Rounded: true}})
 	require.Equal(t, "1 of 1 task completed, 0s, ~256 tokens in, 256 out", texts(tb.lines(100, 0, clitest.Noon, false))[1])
 }

@@ -38,7 +38,7 @@ func TestEventsEscapeHiddenCharacters(t *testing.T) {
 	con, _, _ := clitest.Console(t)
 	var out bytes.Buffer
 	e := &EventWriter{app: con, path: "x", out: &out, patience: time.Minute}
-	e.take(event.Event{Seq: 1, Type: event.Warning, Message: "\x1b[2J\u202e\u0085é"})
+	e.take(event.Event{Seq: 1, Type: event.Warning, Problem: event.Problem{Message: "\x1b[2J\u202e\u0085é"}})
 	require.NoError(t, e.Close())
 	require.Contains(t, out.String(), `"\u001b[2J\u202e\u0085é"`)
 	require.Equal(t, 1, strings.Count(out.String(), "\n"))

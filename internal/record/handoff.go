@@ -1,0 +1,68 @@
+package record
+
+import (
+	"time"
+
+	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/gate"
+	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/task"
+)
+
+// NewHandoff returns a decision as records have it, in the form that it is
+// given in.
+func NewHandoff(d *gate.Decision, session, policy string, at time.Time) event.Handoff {
+	h := event.Handoff{
+		Session:    session,
+		From:       d.From,
+		To:         d.To,
+		Task:       d.Task,
+		Source:     d.Source,
+		Label:      d.Before,
+		Delivered:  d.After,
+		Translated: d.Translated,
+		Time:       at,
+		Ruling:     event.Ruling{Verdict: d.Verdict, Reason: d.Reason, Detail: d.Detail, Mode: d.Mode, Rule: d.Rule, Line: d.Line, Policy: policy},
+	}
+	for _, e := range d.Entries {
+		h.Entries = append(h.Entries, handoff.Rule(e.Name))
+	}
+	measure(&h, d)
+	return h
+}
+
+// measure sets everything that depends on more of the value than its labels.
+func measure(h *event.Handoff, d *gate.Decision) {
+	h.Coarse, h.Redacted, h.Revealed = d.Coarse, d.Redacted, d.Revealed
+	h.Before = extent(d.BytesBefore, d.Envelope != "")
+	h.After = extent(d.BytesAfter, d.IsDelivered())
+	h.After.Included, h.After.Excluded = d.Kept, d.Dropped
+	if d.IsDelivered() && !d.Narrowed && !d.Coarse {
+		h.After.Included = []task.Path{task.Whole}
+	}
+}
+
+// LowerHandoff returns h for a viewer with this clearance.
+func LowerHandoff(h *event.Handoff, clearance label.Classification) event.Handoff {
+	if h.Coarse || h.Label <= clearance {
+		return *h
+	}
+	d := gate.Decision{Verdict: h.Verdict, Sizes: gate.Sizes{BytesBefore: h.Before.Bytes, BytesAfter: h.After.Bytes}}
+	if h.Before.Outputs > 0 {
+		d.Envelope = "there is one"
+	}
+	outline := d.Outline()
+	low := *h
+	measure(&low, &outline)
+	return low
+}
+
+// extent measures one side of a decision.
+func extent(bytes int, there bool) event.Extent {
+	e := event.Extent{Bytes: bytes, Tokens: gate.Tokens(bytes)}
+	if there {
+		e.Outputs = 1
+	}
+	return e
+}

@@ -1,0 +1,22 @@
+package record
+
+import (
+	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/task"
+)
+
+// StatusAfter returns the status that a task has after an event of this type; empty
+// if that says nothing of it.
+func StatusAfter(t event.Type) task.Status {
+	switch t {
+	case event.TaskStart:
+		return task.InProgress
+	case event.TaskComplete:
+		return task.Completed
+	case event.TaskSkipped:
+		return task.Skipped
+	case event.Error:
+		return task.Failed
+	}
+	return ""
+}
