@@ -51,14 +51,14 @@ type Header struct {
 	Truncated      bool                 `json:"truncated,omitempty"` // a limit on tokens ended the answer, and the task accepted it
 }
 
-// An Envelope is a payload with its header and a digest over both. It is
+// An Envelope is a payload with its header. Its digest covers both. It is
 // immutable and safe for concurrent use; only [New] and [Record.Envelope]
 // make one. Fresh and Genuine of a nil *Envelope return errors; its other methods
 // must not be called, since there is no header to tell of.
 type Envelope struct {
 	header           Header
 	text, structured *string // of the payload; no verb of fmt follows a pointer to a string
-	digest           Digest
+	stored           *Digest // that it was stored with; nil if it was made in this process
 }
 
 // New seals a payload under a header. The header's slices are copied. A header
@@ -80,7 +80,6 @@ func New(h Header, p Payload) (*Envelope, error) {
 	}{Envelope{header: h}, p}
 	e := &made.envelope
 	e.text, e.structured = &made.payload.text, &made.payload.structured
-	e.digest = e.sum()
 	return e, nil
 }
 
@@ -144,8 +143,14 @@ func (e *Envelope) Size() int { return len(*e.text) + len(*e.structured) }
 // Structured reports whether the payload has a structured part.
 func (e *Envelope) Structured() bool { return *e.structured != "" }
 
-// Digest returns the digest that the envelope was made or stored with.
-func (e *Envelope) Digest() Digest { return e.digest }
+// Digest returns the digest that the envelope was stored with, or computes that of
+// an envelope made in this process.
+func (e *Envelope) Digest() Digest {
+	if e.stored != nil {
+		return *e.stored
+	}
+	return e.sum()
+}
 
 // Fresh returns nil if the payload may be read at the given time: not before
 // it was made ([ErrFuture]), and before, not at, its expiry ([ErrExpired]).
@@ -163,13 +168,14 @@ func (e *Envelope) Fresh(now time.Time) error {
 	return nil
 }
 
-// Genuine returns nil if header and payload still are what the digest was
-// taken over, and [ErrTampered] otherwise.
+// Genuine returns nil if header and payload match the digest that the envelope was
+// stored with, and [ErrTampered] otherwise. An envelope made in this process is
+// genuine, because it cannot change.
 func (e *Envelope) Genuine() error {
 	if e == nil || e.text == nil {
 		return fmt.Errorf("%w: it is nil or zero", ErrInvalid)
 	}
-	if e.sum() != e.digest {
+	if e.stored != nil && e.sum() != *e.stored {
 		return fmt.Errorf("%w: %q", ErrTampered, e.header.ID)
 	}
 	return nil

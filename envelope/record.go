@@ -19,7 +19,7 @@ type Record struct {
 
 // Record returns the stored form of e.
 func (e *Envelope) Record() Record {
-	r := Record{Header: e.Header(), Text: *e.text, Digest: e.digest}
+	r := Record{Header: e.Header(), Text: *e.text, Digest: e.Digest()}
 	if *e.structured != "" {
 		r.JSON = json.RawMessage(*e.structured)
 	}
@@ -42,7 +42,7 @@ func (r Record) Envelope() (*Envelope, error) {
 	if err != nil {
 		return nil, err
 	}
-	e.digest = r.Digest
+	e.stored = &r.Digest
 	return e, nil
 }
 

@@ -33,7 +33,7 @@ func fences(title, description string, inlined []string, blocks []block) {
 		return
 	}
 	s := scratches.Get().(*scratch)
-	defer scratches.Put(s)
+	defer s.release()
 	all := payloadDigest(s, inlined, blocks)
 	for n := uint64(0); ; n++ {
 		hexed := make([]byte, 0, 2*fenceBytes*len(blocks))
@@ -63,50 +63,73 @@ func fences(title, description string, inlined []string, blocks []block) {
 
 // payloadDigest hashes all payloads, each with its length before it.
 func payloadDigest(s *scratch, inlined []string, blocks []block) [sha256.Size]byte {
-	if len(blocks) == 1 && len(inlined) == 0 {
-		s.text = appendString(s.text[:0], blocks[0].payload)
-		return sha256.Sum256(s.text)
-	}
-	h := sha256.New()
+	b := s.text[:0]
 	for i := range blocks {
-		s.text = appendString(s.text[:0], blocks[i].payload)
-		h.Write(s.text)
+		b = appendString(b, blocks[i].payload)
 	}
 	for _, text := range inlined {
-		s.text = appendString(s.text[:0], text)
-		h.Write(s.text)
+		b = appendString(b, text)
 	}
-	var sum [sha256.Size]byte
-	h.Sum(sum[:0])
-	return sum
+	s.text = b
+	return sha256.Sum256(b)
 }
 
 // distinct reports whether all fences differ and none stands in a text.
 func distinct(description string, inlined []string, blocks []block) bool {
-	known := make(map[string]bool, len(blocks))
-	for i := range blocks {
-		known[blocks[i].fence] = true
-	}
-	if len(known) < len(blocks) || quotes(description, known) {
+	known := fenceSet{blocks: blocks}
+	if !known.differ() || quotes(description, &known) {
 		return false
 	}
 	for _, text := range inlined {
-		if quotes(text, known) {
+		if quotes(text, &known) {
 			return false
 		}
 	}
 	for i := range blocks {
-		if quotes(blocks[i].payload, known) {
+		if quotes(blocks[i].payload, &known) {
 			return false
 		}
 	}
 	return true
 }
 
+// A fenceSet looks fences up. Most prompts have few, and no text with one.
+type fenceSet struct {
+	blocks []block
+	index  map[string]bool // nil until it is needed
+}
+
+// differ reports whether no two blocks have the same fence.
+func (f *fenceSet) differ() bool {
+	const few = 8
+	if len(f.blocks) > few {
+		f.has("")
+		return len(f.index) == len(f.blocks)
+	}
+	for i := range f.blocks {
+		for j := range i {
+			if f.blocks[i].fence == f.blocks[j].fence {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func (f *fenceSet) has(fence string) bool {
+	if f.index == nil {
+		f.index = make(map[string]bool, len(f.blocks))
+		for i := range f.blocks {
+			f.index[f.blocks[i].fence] = true
+		}
+	}
+	return f.index[fence]
+}
+
 // quotes reports whether one of the fences stands in text. Where there is no
 // run of hex digits it looks at every 32nd byte only, and many fences cost no
 // more than one.
-func quotes(text string, fences map[string]bool) bool {
+func quotes(text string, fences *fenceSet) bool {
 	const length = 2 * fenceBytes
 	hexed := 0 // between start and here are hex digits only
 	for start := 0; start+length <= len(text); start++ {
@@ -120,7 +143,7 @@ func quotes(text string, fences map[string]bool) bool {
 			continue
 		}
 		hexed = start + length
-		if fences[text[start:hexed]] {
+		if fences.has(text[start:hexed]) {
 			return true
 		}
 	}

@@ -25,13 +25,15 @@ type renderer struct {
 type scratch struct {
 	text   []byte
 	ranges []Range
+	pieces []piece
+	blocks []block
 }
 
-var scratches = sync.Pool{New: func() any { return &scratch{make([]byte, 0, 8192), make([]Range, 0, 64)} }}
+var scratches = sync.Pool{New: func() any { return &scratch{text: make([]byte, 0, 8192), ranges: make([]Range, 0, 64)} }}
 
 func render(b *Brief) *built {
 	s := scratches.Get().(*scratch)
-	r := renderer{brief: *b, fencing: fencing{layout: b.Layout}, writer: writer{text: s.text[:0], ranges: s.ranges[:0]}}
+	r := renderer{brief: *b, pieces: s.pieces[:0], fencing: fencing{layout: b.Layout, blocks: s.blocks[:0]}, writer: writer{text: s.text[:0], ranges: s.ranges[:0]}}
 	r.collect()
 	fences(b.Task.Title, b.Task.Description, r.inlined, r.blocks)
 
@@ -53,11 +55,19 @@ func render(b *Brief) *built {
 	ranges := slices.Clone(r.ranges)
 	k := &b.Contract
 	out.receipt = &Receipt{Session: k.Session, Run: k.Run, Task: k.Task, Agent: k.Callee, Classification: k.MaxInput, System: ranges[:system:system], Text: ranges[system:], Sources: r.sources}
-	if cap(r.text) <= 1<<20 { // what one giant prompt needed is not kept for ever
-		s.text, s.ranges = r.text, r.ranges
+	s.text, s.ranges, s.pieces, s.blocks = r.text, r.ranges, r.pieces, r.blocks
+	s.release()
+	return out
+}
+
+// release returns the scratch to the pool, without what it refers to. What one
+// giant prompt needed is not kept.
+func (s *scratch) release() {
+	clear(s.pieces)
+	clear(s.blocks)
+	if cap(s.text) <= 1<<20 {
 		scratches.Put(s)
 	}
-	return out
 }
 
 // collect lists the sources, the pieces and the blocks.
@@ -80,8 +90,8 @@ func (r *renderer) collect() {
 	if n == 0 {
 		return
 	}
-	r.pieces = make([]piece, 0, n)
-	r.blocks = make([]block, 0, n)
+	r.pieces = slices.Grow(r.pieces, n) // so that pointers to pieces stay valid
+	r.blocks = slices.Grow(r.blocks, n)
 	for i, s := range b.ones() {
 		if s != nil {
 			r.one[i] = r.add(s)

@@ -29,9 +29,9 @@ const (
 )
 
 // findAssignment rules on the = or : at i.
-func findAssignment(s *scan, i int) int {
-	t := s.text
-	if i < s.valueEnd || i+1 == len(t) || t[i] == ':' && (t[i+1] == '/' || t[i+1] == ':' || t[i+1] == '=') || i > 0 && t[i-1] == t[i] {
+func findAssignment(p *pass, i int) int {
+	t := p.text
+	if i < p.values.end || i+1 == len(t) || t[i] == ':' && (t[i+1] == '/' || t[i+1] == ':' || t[i+1] == '=') || i > 0 && t[i-1] == t[i] {
 		return i
 	}
 	if t[i] == ':' && is(t[i+1], digitChar) && at(t, i-1, digitChar) && !at(t, i-2, letterChar) { // a time, a port
@@ -49,31 +49,31 @@ func findAssignment(s *scan, i int) int {
 	if t[i] == '=' && after == i+1 && at(t, i-1, nameChar) && after < len(t) && !is(t[after], spaceChar|quoteChar) {
 		how = tight
 	}
-	s.rule(name, after, how)
+	ruleValue(p, name, after, how)
 	return i
 }
 
-func findFullWidth(s *scan, i int) int {
-	if i >= s.valueEnd {
-		s.rule(i, i+3, assigned)
+func findFullWidth(p *pass, i int) int {
+	if i >= p.values.end {
+		ruleValue(p, i, i+3, assigned)
 	}
 	return i
 }
 
-// rule rules on the value behind an operator: its name ends before op, it begins at after or behind blanks.
-func (s *scan) rule(op, after int, how manner) {
-	if !s.hinted(op) {
+// ruleValue rules on the value behind an operator: its name ends before op, it begins at after or behind blanks.
+func ruleValue(p *pass, op, after int, how manner) {
+	if !hinted(p, op) {
 		return
 	}
-	v, ok := s.opening(after)
+	v, ok := openValue(p, after)
 	if !ok {
 		return
 	}
 	v.query = how == tight
-	if !v.quoted() && !s.worth(v, how) { // most of what stands behind a colon is prose: look at the value first
+	if !v.quoted() && !worthReading(p, v, how) { // most of what stands behind a colon is prose: look at the value first
 		return
 	}
-	n := s.nameBefore(op)
+	n := nameBefore(p, op)
 	if n.class == noName {
 		return
 	}
@@ -83,30 +83,30 @@ func (s *scan) rule(op, after int, how manner) {
 	if how == tight && !n.constant {
 		how = assigned
 	}
-	if v.nextLine && !s.alone(v, after) {
+	if v.nextLine && !ownLine(p, v, after) {
 		return
 	}
 	if n.distant || v.nextLine {
 		how = spoken
 	}
-	s.settleValue(v, n.class, how)
+	settleValue(p, v, n.class, how)
 }
 
-// alone reports a value that has the line below a colon to itself.
-func (s *scan) alone(v value, after int) bool {
-	end := s.extent(v).to
+// ownLine reports a value that has the line below a colon to itself.
+func ownLine(p *pass, v value, after int) bool {
+	end := extendValue(p, v).to
 	if v.quoted() {
-		end = s.runEnd(end, quoteChar, end+3)
+		end = p.runEnd(end, quoteChar, end+3)
 	}
-	end = s.runEnd(end, blankChar, end+16)
-	return s.text[after-1] != '=' && (end >= len(s.text) || s.text[end] == '\n' || s.text[end] == '\r')
+	end = p.runEnd(end, blankChar, end+16)
+	return p.text[after-1] != '=' && (end >= len(p.text) || p.text[end] == '\n' || p.text[end] == '\r')
 }
 
-// worth reports whether an unquoted value could be a secret beside some name, by its first bytes.
-func (s *scan) worth(v value, how manner) bool {
+// worthReading reports whether an unquoted value could be a secret beside some name, by its first bytes.
+func worthReading(p *pass, v value, how manner) bool {
 	const enough = 16
-	end := s.closes(v, v.from, min(v.from+enough, len(s.text)))
-	t := s.text[v.from:end]
+	end := valueCloses(p, v, v.from, min(v.from+enough, len(p.text)))
+	t := p.text[v.from:end]
 	if t == "" || strings.IndexByte(",;)", t[0]) >= 0 {
 		return false
 	}
@@ -125,77 +125,77 @@ func (s *scan) worth(v value, how manner) bool {
 }
 
 // settleValue records v if it is a secret beside a name of class c.
-func (s *scan) settleValue(v value, c nameClass, how manner) {
-	v = s.extent(v)
-	if s.listed(v, c, how) {
+func settleValue(p *pass, v value, c nameClass, how manner) {
+	v = extendValue(p, v)
+	if ruleList(p, v, c, how) {
 		return
 	}
-	v = s.behindScheme(v)
-	if v.to <= v.from || !s.secret(v, c, how) {
+	v = behindScheme(p, v)
+	if v.to <= v.from || !isSecret(p, v, c, how) {
 		return
 	}
-	end := s.rest(v)
-	s.hit(kindPassword, v.from, end)
-	s.valueEnd = end
+	end := valueEnd(p, v)
+	p.hit(kindPassword, v.from, end)
+	p.values.end = end
 }
 
-// listed rules on each quoted value of a list in brackets, and reports whether v is one.
-func (s *scan) listed(v value, c nameClass, how manner) bool {
-	if v.quoted() || s.text[v.from] != '[' || !at(s.text, v.from+1, quoteChar) {
+// ruleList rules on each quoted value of a list in brackets, and reports whether v is one.
+func ruleList(p *pass, v value, c nameClass, how manner) bool {
+	if v.quoted() || p.text[v.from] != '[' || !at(p.text, v.from+1, quoteChar) {
 		return false
 	}
 	const maxItems = 256
 	k := v.from + 1
 	for range maxItems {
-		item, ok := s.opening(k)
+		item, ok := openValue(p, k)
 		if !ok || !item.quoted() {
 			break
 		}
-		item = s.extent(item)
-		end := s.rest(item)
-		if item.to > item.from && s.secret(item, c, how) {
-			s.hit(kindPassword, item.from, end)
+		item = extendValue(p, item)
+		end := valueEnd(p, item)
+		if item.to > item.from && isSecret(p, item, c, how) {
+			p.hit(kindPassword, item.from, end)
 		}
-		k = s.runEnd(end, quoteChar, end+1)
-		if !has(s.text, k, ",") {
+		k = p.runEnd(end, quoteChar, end+1)
+		if !has(p.text, k, ",") {
 			break
 		}
 		k++
 	}
-	s.valueEnd = k
+	p.values.end = k
 	return true
 }
 
 // behindScheme returns the credentials, if v begins with the scheme of an Authorization header.
-func (s *scan) behindScheme(v value) value {
-	t := s.text[v.from:v.to]
+func behindScheme(p *pass, v value) value {
+	t := p.text[v.from:v.to]
 	const maxScheme = len("negotiate")
 	scheme, _, spaced := strings.Cut(t[:min(len(t), maxScheme+1)], " ")
 	if len(scheme) > maxScheme || !oneOf(scheme, "bearer", "basic", "token", "digest", "apikey", "negotiate", "jwt", "oauth", "ssws") {
 		return v
 	}
 	next := v.from + len(scheme)
-	if !spaced && !at(s.text, next, blankChar) {
+	if !spaced && !at(p.text, next, blankChar) {
 		return v
 	}
-	v.from = s.runEnd(next, blankChar, next+8)
-	if !v.quoted() && v.from < len(s.text) {
-		return s.extent(v)
+	v.from = p.runEnd(next, blankChar, next+8)
+	if !v.quoted() && v.from < len(p.text) {
+		return extendValue(p, v)
 	}
 	return v
 }
 
-// secret reports whether v is a secret beside a name of class c. The counts decide on most values, so they come first.
-func (s *scan) secret(v value, c nameClass, how manner) bool {
-	t := s.text[v.from:v.to]
-	h := s.shape(t)
+// isSecret reports whether v is a secret beside a name of class c. The counts decide on most values, so they come first.
+func isSecret(p *pass, v value, c nameClass, how manner) bool {
+	t := p.text[v.from:v.to]
+	h := p.shape(t)
 	if len(t) < 4 || h.letters+h.digits == 0 || !h.plausible(v, c, how) || filler(h) || h.placed() {
 		return false
 	}
 	if h.blanks > 0 {
 		return phrase(t, h)
 	}
-	if !v.quoted() && s.coded(v, h, c) || v.quoted() && joined(h) {
+	if !v.quoted() && isCode(p, v, h, c) || v.quoted() && joined(h) {
 		return false
 	}
 	switch {

@@ -75,31 +75,31 @@ var cardLengths = sync.OnceValue(func() *[10000]lengthSet {
 })
 
 // findCard finds a number that begins at i: in one run, or in groups with one sort of separator.
-func findCard(s *scan, i int) int {
-	if at(s.text, i-1, digitChar) || !at(s.text, i+3, digitChar) {
+func findCard(p *pass, i int) int {
+	if at(p.text, i-1, digitChar) || !at(p.text, i+3, digitChar) {
 		return i
 	}
-	lengths := cardLengths()[number(s.text[i:i+4])]
-	if lengths == (lengthSet{}) || !startsNumber(s.text, i) {
+	lengths := cardLengths()[number(p.text[i:i+4])]
+	if lengths == (lengthSet{}) || !startsNumber(p.text, i) {
 		return i
 	}
-	groups := s.numberGroups(i)
+	groups := p.numberGroups(i)
 	var all [maxCard]byte
 	n, end := 0, i
 	for k, g := range groups {
 		if n+g.size() > maxCard || !cardGroup(groups, k) {
 			break
 		}
-		n += copy(all[n:], s.text[g.from:g.to])
-		issued := lengths.usual&(1<<n) != 0 || lengths.spare&(1<<n) != 0 && (k > 0 && n > minCard || s.cardWord(i))
-		if issued && endsCard(s.text, groups, k) && luhn(all[:n]) {
+		n += copy(all[n:], p.text[g.from:g.to])
+		issued := lengths.usual&(1<<n) != 0 || lengths.spare&(1<<n) != 0 && (k > 0 && n > minCard || cardWord(p, i))
+		if issued && endsCard(p.text, groups, k) && luhn(all[:n]) {
 			end = g.to
 		}
 	}
-	if end == i || inTable(s.text, i, end) {
+	if end == i || inTable(p.text, i, end) {
 		return i
 	}
-	s.hit(Card, i, end)
+	p.hit(Card, i, end)
 	return end
 }
 
@@ -131,12 +131,12 @@ func endsCard(text string, groups []group, k int) bool {
 }
 
 // cardWord reports a word for cards before i, on the same line.
-func (s *scan) cardWord(i int) bool {
-	if s.says(promisesCard) {
+func cardWord(p *pass, i int) bool {
+	if p.says(promisesCard) {
 		return true
 	}
 	for at, floor := i, max(i-48, 0); ; {
-		word, start := s.wordBefore(at, floor)
+		word, start := p.wordBefore(at, floor)
 		if word == "" {
 			return false
 		}

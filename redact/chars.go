@@ -49,7 +49,7 @@ const (
 	runChar      // runs of base64, base64url and hexadecimal
 	plusChar
 	controlChar // control characters but for tabs and line ends
-	stopChar    // what may end a value, quoted or not; see [scan.stops]
+	stopChar    // what may end a value, quoted or not; see [valueStops]
 	letterChar  = lowerChar | upperChar
 	alnumChar   = letterChar | digitChar
 	baseChar    = upperChar | digitChar
@@ -84,24 +84,24 @@ func is(b byte, c class) bool { return classes[b]&c != 0 }
 func at(text string, i int, c class) bool { return i >= 0 && i < len(text) && is(text[i], c) }
 
 // runEnd returns the end of the run of class c that begins at i, or limit if it is longer.
-func (s *scan) runEnd(i int, c class, limit int) int {
-	limit = min(limit, len(s.text))
+func (p *pass) runEnd(i int, c class, limit int) int {
+	limit = min(limit, len(p.text))
 	start := i
-	for i < limit && is(s.text[i], c) {
+	for i < limit && is(p.text[i], c) {
 		i++
 	}
-	s.work += i - start + 1
+	p.work += i - start + 1
 	return i
 }
 
 // runStart returns the start of the run of class c that ends before i, going back to floor at most.
-func (s *scan) runStart(i int, c class, floor int) int {
+func (p *pass) runStart(i int, c class, floor int) int {
 	floor = max(floor, 0)
 	end := i
-	for i > floor && is(s.text[i-1], c) {
+	for i > floor && is(p.text[i-1], c) {
 		i--
 	}
-	s.work += end - i + 1
+	p.work += end - i + 1
 	return i
 }
 

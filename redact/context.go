@@ -52,20 +52,20 @@ type hintMark struct{ to, last, barrier int }
 
 // hinted reports whether the name before op may mean something. It costs a fraction of nameBefore, and most names end
 // here. Operators come in the order of the text, so each byte is read once.
-func (s *scan) hinted(op int) bool {
-	t, floor, m := s.text, max(op-2*maxName, 0), &s.hints
+func hinted(p *pass, op int) bool {
+	t, floor, m := p.text, max(op-2*maxName, 0), &p.values.hints
 	k := op - 1
 	for k > floor && is(t[k], blankChar|closerChar) {
 		k--
 	}
-	s.work += op - k
+	p.work += op - k
 	if k >= 0 && t[k] >= utf8.RuneSelf && closingQuote(t[:k+1]) || foreignName(t[:max(k+1, 0)]) != noName {
 		return true
 	}
 	if op < m.to || m.to < floor { // nothing that was read is of use
 		*m = hintMark{floor, -1, -1}
 	}
-	s.work += op - m.to
+	p.work += op - m.to
 	b, c := byte(noLetter), byte(noLetter)
 	if m.to > floor {
 		c = hintLetters[t[m.to-1]]
@@ -100,13 +100,50 @@ func closingQuote(t string) bool {
 }
 
 // nameBefore returns the name that ends before op, past blanks, quotes and brackets, in up to six words on the line.
-func (s *scan) nameBefore(op int) neighbour {
-	t := s.text
-	k := s.runStart(op, blankChar, op-40)
+func nameBefore(p *pass, op int) neighbour {
+	t := p.text
+	from, k := lastWord(p, op)
+	if from == k {
+		return neighbour{}
+	}
+	last := t[from:k]
+	p.work += 2 * len(last)
+	if k == op && at(t, op+1, quoteChar) && from > 0 && t[from-1] == t[op+1] { // "password=" + x: the quote closes
+		return neighbour{}
+	}
+	if c := classify(last); c != noName {
+		if len(last) >= 20 && p.shape(last).random(20) { // a digest or a key, not a name
+			return neighbour{}
+		}
+		return neighbour{class: c, constant: isConstant(p, from, last), bare: c == firmName && strings.EqualFold(strings.Trim(last, "$_-."), "pass")}
+	}
+	if sibling(last) {
+		return neighbour{class: siblingName(p, from)}
+	}
+	if c := signature(t, from, last); c != noName {
+		return neighbour{class: c}
+	}
+	if annotates(p, op, from) {
+		return nameBefore(p, p.runStart(from, blankChar, from-8)-1)
+	}
+	first := firstWord(p, from, k)
+	if first == from {
+		return neighbour{}
+	}
+	p.work += 2 * (k - first)
+	c := classify(t[first:k])
+	return neighbour{class: c, distant: c != noName && !hasFold(last, len(last)-len("key"), "key") && !strings.EqualFold(last, "phrase")}
+}
+
+// lastWord returns where the word before op begins and ends, past blanks, quotes and brackets; it is empty if no name ends
+// there.
+func lastWord(p *pass, op int) (from, to int) {
+	t := p.text
+	k := p.runStart(op, blankChar, op-40)
 	for n := 0; n < 8 && k > 0; n++ {
 		if b := t[k-1]; is(b, closerChar) {
-			if b == ']' && s.placeholderBefore(k) {
-				return neighbour{}
+			if b == ']' && placeholderBefore(p, k) {
+				return k, k
 			}
 			k--
 			continue
@@ -117,70 +154,46 @@ func (s *scan) nameBefore(op int) neighbour {
 		_, size := utf8.DecodeLastRuneInString(t[:k])
 		k -= size
 	}
-	from := s.runStart(k, nameChar, k-maxName)
-	if from == k {
-		return neighbour{}
+	from = p.runStart(k, nameChar, k-maxName)
+	if from < k && strings.IndexByte(".$-", t[k-1]) >= 0 {
+		return k, k
 	}
-	last := t[from:k]
-	if b := t[k-1]; b == '.' || b == '$' || b == '-' {
-		return neighbour{}
-	}
-	s.work += 2 * len(last)
-	if k == op && at(t, op+1, quoteChar) && from > 0 && t[from-1] == t[op+1] { // "password=" + x: the quote closes
-		return neighbour{}
-	}
-	if c := classify(last); c != noName {
-		if len(last) >= 20 && s.shape(last).random(20) { // a digest or a key, not a name
-			return neighbour{}
-		}
-		return neighbour{class: c, constant: s.constant(from, last), bare: c == firmName && strings.EqualFold(strings.Trim(last, "$_-."), "pass")}
-	}
-	if sibling(last) {
-		return neighbour{class: s.siblingName(from)}
-	}
-	if c := signature(t, from, last); c != noName {
-		return neighbour{class: c}
-	}
-	if s.annotates(op, from) {
-		return s.nameBefore(s.runStart(from, blankChar, from-8) - 1)
-	}
-	first := from
+	return from, k
+}
+
+// firstWord returns where the first of up to five words begins that stand before the word from from to to.
+func firstWord(p *pass, from, to int) int {
+	t, first := p.text, from
 	for words := 0; words < 5 && first > 0; words++ {
 		gap := first
 		for gap > 0 && first-gap < 2 && (t[gap-1] == ' ' || t[gap-1] == '(') {
 			gap--
 		}
-		start := s.runStart(gap, nameChar, k-maxName)
+		start := p.runStart(gap, nameChar, to-maxName)
 		if gap == first || start == gap {
 			break
 		}
 		first = start
 	}
-	if first == from {
-		return neighbour{}
-	}
-	s.work += 2 * (k - first)
-	phrase := t[first:k]
-	c := classify(phrase)
-	return neighbour{class: c, distant: c != noName && !hasFold(last, len(last)-len("key"), "key") && !strings.EqualFold(last, "phrase")}
+	return first
 }
 
 // annotates reports a type between a name and the operator at op: name: Type = value.
-func (s *scan) annotates(op, from int) bool {
-	colon := s.runStart(from, blankChar, from-8)
-	return has(s.text, op, "=") && colon > 1 && s.text[colon-1] == ':' && at(s.text, colon-2, nameChar|closerChar)
+func annotates(p *pass, op, from int) bool {
+	colon := p.runStart(from, blankChar, from-8)
+	return has(p.text, op, "=") && colon > 1 && p.text[colon-1] == ':' && at(p.text, colon-2, nameChar|closerChar)
 }
 
 // placeholderBefore reports a placeholder that ends at k: the kind in it is no name.
-func (s *scan) placeholderBefore(k int) bool {
-	open := strings.LastIndexByte(s.text[max(k-64, 0):k], '[')
-	s.work += 64
-	return open >= 0 && placeholderEnd(s.text, max(k-64, 0)+open) == k
+func placeholderBefore(p *pass, k int) bool {
+	open := strings.LastIndexByte(p.text[max(k-64, 0):k], '[')
+	p.work += 64
+	return open >= 0 && placeholderEnd(p.text, max(k-64, 0)+open) == k
 }
 
-// constant reports a name that is assigned to outside of programs: DB_PASSWORD=…, ?password=…, ;Password=….
-func (s *scan) constant(from int, name string) bool {
-	if from > 0 && strings.IndexByte("?&;", s.text[from-1]) >= 0 {
+// isConstant reports a name that is assigned to outside of programs: DB_PASSWORD=…, ?password=…, ;Password=….
+func isConstant(p *pass, from int, name string) bool {
+	if from > 0 && strings.IndexByte("?&;", p.text[from-1]) >= 0 {
 		return true
 	}
 	return capital(name)
@@ -203,48 +216,48 @@ func sibling(name string) bool {
 }
 
 // siblingName returns the class of the name in the pair before from: key="ClearTextPassword" value=.
-func (s *scan) siblingName(from int) nameClass {
+func siblingName(p *pass, from int) nameClass {
 	const between = " \t\r\n\"'`,-\\"
-	t, floor := s.text, max(from-64, 0)
+	t, floor := p.text, max(from-64, 0)
 	back := func(k int, set string) int {
 		for k > floor && strings.IndexByte(set, t[k-1]) >= 0 {
 			k--
 		}
 		return k
 	}
-	s.work += 2 * maxName
+	p.work += 2 * maxName
 	end := back(from, between)
-	start := s.runStart(end, nameChar, end-maxName)
+	start := p.runStart(end, nameChar, end-maxName)
 	key := back(start, " \t\"'`\\")
 	if start == end || end == from || key == 0 || t[key-1] != '=' && t[key-1] != ':' {
 		return noName
 	}
 	key = back(key-1, " \t\"'`\\")
-	if oneOf(t[s.runStart(key, wordChar, key-16):key], "name", "key", "variable", "header", "field", "setting", "property") {
+	if oneOf(t[p.runStart(key, wordChar, key-16):key], "name", "key", "variable", "header", "field", "setting", "property") {
 		return classify(t[start:end])
 	}
 	return noName
 }
 
 // findElement rules on the text of an element whose tag is a secret-like name.
-func findElement(s *scan, i int) int {
-	if i < s.valueEnd || !at(s.text, i-1, nameChar) {
+func findElement(p *pass, i int) int {
+	if i < p.values.end || !at(p.text, i-1, nameChar) {
 		return i
 	}
-	from := s.runStart(i, nameChar, i-maxName)
-	if from == 0 || s.text[from-1] != '<' && s.text[from-1] != ':' {
+	from := p.runStart(i, nameChar, i-maxName)
+	if from == 0 || p.text[from-1] != '<' && p.text[from-1] != ':' {
 		return i
 	}
 	after := i + 1
-	if has(s.text, after, "<![CDATA[") {
+	if has(p.text, after, "<![CDATA[") {
 		after += len("<![CDATA[")
 	}
-	if v, ok := s.opening(after); ok && !v.nextLine {
-		if v = s.extent(v); v.to > v.from && (has(s.text, v.to, "<") || has(s.text, v.to, "]]>")) {
+	if v, ok := openValue(p, after); ok && !v.nextLine {
+		if v = extendValue(p, v); v.to > v.from && (has(p.text, v.to, "<") || has(p.text, v.to, "]]>")) {
 			v.closing = "<" // the tags are quotes enough
-			if c := classify(s.text[from:i]); c != noName && s.secret(v, c, assigned) {
-				s.hit(kindPassword, v.from, v.to)
-				s.valueEnd = v.to
+			if c := classify(p.text[from:i]); c != noName && isSecret(p, v, c, assigned) {
+				p.hit(kindPassword, v.from, v.to)
+				p.values.end = v.to
 			}
 		}
 	}
@@ -252,138 +265,138 @@ func findElement(s *scan, i int) int {
 }
 
 // findArgument rules on a quoted value in a call: put("password", "…") and setPassword("…").
-func findArgument(s *scan, i int) int {
-	if i < s.valueEnd {
+func findArgument(p *pass, i int) int {
+	if i < p.values.end {
 		return i
 	}
-	after := s.runEnd(i+1, blankChar, i+4)
-	if !at(s.text, after, quoteChar) {
+	after := p.runEnd(i+1, blankChar, i+4)
+	if !at(p.text, after, quoteChar) {
 		return i
 	}
 	end := i
-	if s.text[i] == ',' {
-		if !at(s.text, i-1, quoteChar) {
+	if p.text[i] == ',' {
+		if !at(p.text, i-1, quoteChar) {
 			return i
 		}
 		end--
 	}
-	from := s.runStart(end, nameChar, end-maxName)
-	if from == end || !is(s.text[end-1], wordChar) || s.text[i] == ',' && !at(s.text, from-1, quoteChar) {
+	from := p.runStart(end, nameChar, end-maxName)
+	if from == end || !is(p.text[end-1], wordChar) || p.text[i] == ',' && !at(p.text, from-1, quoteChar) {
 		return i
 	}
-	s.work += 2 * (end - from)
-	if c := classify(s.text[from:end]); c != noName {
-		if v, ok := s.opening(after); ok {
-			s.settleValue(v, c, spoken)
+	p.work += 2 * (end - from)
+	if c := classify(p.text[from:end]); c != noName {
+		if v, ok := openValue(p, after); ok {
+			settleValue(p, v, c, spoken)
 		}
 	}
 	return i
 }
 
 // findFlag rules on the argument behind --name.
-func findFlag(s *scan, i int) int {
-	if i < s.valueEnd || at(s.text, i-1, nameChar) {
+func findFlag(p *pass, i int) int {
+	if i < p.values.end || at(p.text, i-1, nameChar) {
 		return i
 	}
-	end := s.runEnd(i+2, nameChar, i+2+maxName)
-	if !at(s.text, end, blankChar) {
+	end := p.runEnd(i+2, nameChar, i+2+maxName)
+	if !at(p.text, end, blankChar) {
 		return i
 	}
-	s.work += 2 * (end - i)
-	if c := classify(s.text[i+2 : end]); c != noName {
-		if v, ok := s.opening(end); ok && !v.nextLine && s.text[v.from] != '-' {
-			s.settleValue(v, c, assigned)
+	p.work += 2 * (end - i)
+	if c := classify(p.text[i+2 : end]); c != noName {
+		if v, ok := openValue(p, end); ok && !v.nextLine && p.text[v.from] != '-' {
+			settleValue(p, v, c, assigned)
 		}
 	}
 	return i
 }
 
 // findKeyword rules on a quoted value behind a word: WITH PASSWORD '…', IDENTIFIED BY '…'.
-func findKeyword(s *scan, i int) int {
-	if i < s.valueEnd || !at(s.text, i-1, letterChar) {
+func findKeyword(p *pass, i int) int {
+	if i < p.values.end || !at(p.text, i-1, letterChar) {
 		return i
 	}
-	from := s.runStart(i, nameChar, i-maxName)
-	c := classify(s.text[from:i])
-	if c == noName && hasFold(s.text, from-11, "identified by") {
+	from := p.runStart(i, nameChar, i-maxName)
+	c := classify(p.text[from:i])
+	if c == noName && hasFold(p.text, from-11, "identified by") {
 		c = wordName
 	}
 	if c != noName {
-		if v, ok := s.opening(i); ok {
-			s.settleValue(v, c, spoken)
+		if v, ok := openValue(p, i); ok {
+			settleValue(p, v, c, spoken)
 		}
 	}
 	return i
 }
 
 // findSentence rules on what follows is, was, ist, est, es and lautet.
-func findSentence(s *scan, i int) int {
-	if i < s.valueEnd {
+func findSentence(p *pass, i int) int {
+	if i < p.values.end {
 		return i
 	}
 	for _, verb := range [...]string{" is", " was", " ist", " est", " es", " lautet"} {
 		after := i + len(verb)
-		if !hasFold(s.text, i, verb) {
+		if !hasFold(p.text, i, verb) {
 			continue
 		}
-		if has(s.text, after, ":") {
+		if has(p.text, after, ":") {
 			after++
 		}
-		if at(s.text, after, blankChar) {
-			s.rule(i, after, spoken)
+		if at(p.text, after, blankChar) {
+			ruleValue(p, i, after, spoken)
 		}
 	}
 	return i
 }
 
 // findJuxtaposed rules on what follows a name with nothing but a space between: user anna, password Xk9#mP2q.
-func findJuxtaposed(s *scan, i int) int {
+func findJuxtaposed(p *pass, i int) int {
 	op := i + 2
-	if op < s.valueEnd || !s.hinted(op) {
+	if op < p.values.end || !hinted(p, op) {
 		return i
 	}
-	v, ok := s.opening(op)
-	if !ok || v.quoted() || v.nextLine || !s.worth(v, spoken) {
+	v, ok := openValue(p, op)
+	if !ok || v.quoted() || v.nextLine || !worthReading(p, v, spoken) {
 		return i
 	}
-	n := s.nameBefore(op)
-	from := s.runStart(op, alnumChar, op-maxName)
-	if n.class == noName || n.distant || from > 0 && strings.IndexByte("/\\._-$", s.text[from-1]) >= 0 || strings.ContainsAny(s.text[from:op], digits) {
+	n := nameBefore(p, op)
+	from := p.runStart(op, alnumChar, op-maxName)
+	if n.class == noName || n.distant || from > 0 && strings.IndexByte("/\\._-$", p.text[from-1]) >= 0 || strings.ContainsAny(p.text[from:op], digits) {
 		return i
 	}
-	v = s.extent(v)
-	h := s.shape(s.text[v.from:v.to])
+	v = extendValue(p, v)
+	h := p.shape(p.text[v.from:v.to])
 	if h.digits == 0 || n.class != wordName && !h.random(12) {
 		return i
 	}
-	s.settleValue(v, n.class, spoken)
+	settleValue(p, v, n.class, spoken)
 	return i
 }
 
 // findTopic rules on what follows a name and the particle of its sentence.
-func findTopic(s *scan, i int) int {
-	if i < s.valueEnd {
+func findTopic(p *pass, i int) int {
+	if i < p.values.end {
 		return i
 	}
 	for _, name := range [...]string{"パスワード", "密码", "密碼", "口令"} {
-		if strings.HasSuffix(s.text[max(i-len(name), 0):i], name) {
-			s.rule(i, i+3, spoken)
+		if strings.HasSuffix(p.text[max(i-len(name), 0):i], name) {
+			ruleValue(p, i, i+3, spoken)
 		}
 	}
 	return i
 }
 
 // findCell rules on a cell of a table whose left neighbour is a secret-like name.
-func findCell(s *scan, i int) int {
-	if i < s.valueEnd {
+func findCell(p *pass, i int) int {
+	if i < p.values.end {
 		return i
 	}
-	end := s.runStart(i, blankChar, i-40)
-	from := s.runStart(end, nameChar, end-maxName)
-	bar := s.runStart(from, blankChar, from-8)
-	if from == end || bar == 0 || s.text[bar-1] != '|' {
+	end := p.runStart(i, blankChar, i-40)
+	from := p.runStart(end, nameChar, end-maxName)
+	bar := p.runStart(from, blankChar, from-8)
+	if from == end || bar == 0 || p.text[bar-1] != '|' {
 		return i
 	}
-	s.rule(end, i+1, spoken)
+	ruleValue(p, end, i+1, spoken)
 	return i
 }

@@ -18,8 +18,8 @@ const (
 var escapeDetector = detector{
 	name:    "escape",
 	anchors: []anchor{{"%", hexes, hexes}, {"\\", "uUx", hexes + "{"}, {"\\", "0123", "01234567"}, {"&", "#", digits + "xX"}},
-	find: func(s *scan, i int) int {
-		s.escapes = true
+	find: func(p *pass, i int) int {
+		p.escapes = true
 		return i
 	},
 }
@@ -29,8 +29,8 @@ var escapeDetector = detector{
 var controlDetector = detector{
 	name:    "control",
 	anchors: []anchor{{controls, "", ""}},
-	find: func(s *scan, i int) int {
-		s.controls = true
+	find: func(p *pass, i int) int {
+		p.controls = true
 		return i
 	},
 }

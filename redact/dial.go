@@ -2,21 +2,21 @@ package redact
 
 import "strings"
 
-// national returns the end of a number without a country's code, in a grouping that is not used for much else; or where
+// nationalEnd returns the end of a number without a country's code, in a grouping that is not used for much else; or where
 // it begins.
-func (s *scan) national(groups []group) int {
+func nationalEnd(p *pass, groups []group) int {
 	i := groups[0].from
-	if len(groups) < 2 || datedGroups(s.text, groups) {
+	if len(groups) < 2 || datedGroups(p.text, groups) {
 		return i
 	}
 	end := groups[len(groups)-1].to
-	if !endsPhone(s.text, end) || groups[1].sep == ' ' && !alone(s.text, i, end) {
+	if !endsPhone(p.text, end) || groups[1].sep == ' ' && !alone(p.text, i, end) {
 		return i
 	}
-	if groups[0].size() == 2 && groups[1].sep == ' ' && inDump(s.text, i, end) {
+	if groups[0].size() == 2 && groups[1].sep == ' ' && inDump(p.text, i, end) {
 		return i
 	}
-	if s.text[i] == '0' && trunk(s.text, groups) || s.text[i] != '0' && (nanp(s.text, groups) || paired(s.text, groups)) {
+	if p.text[i] == '0' && trunk(p.text, groups) || p.text[i] != '0' && (nanp(p.text, groups) || paired(p.text, groups)) {
 		return end
 	}
 	return i
@@ -124,26 +124,26 @@ func paired(text string, groups []group) bool {
 	return false
 }
 
-// said returns the end of a number of seven to fifteen digits, in a run or in groups, that stands beside a word for
+// namedPhoneEnd returns the end of a number of seven to fifteen digits, in a run or in groups, that stands beside a word for
 // telephones; or where it begins.
-func (s *scan) said(groups []group) int {
+func namedPhoneEnd(p *pass, groups []group) int {
 	n := digitsOf(groups)
 	for ; n > 15 && len(groups) > 1; groups = groups[:len(groups)-1] {
 		n -= groups[len(groups)-1].size()
 	}
 	i, end, run := groups[0].from, groups[len(groups)-1].to, len(groups) == 1
 	switch {
-	case n < minPhone || n > 15 || !endsPhone(s.text, end):
+	case n < minPhone || n > 15 || !endsPhone(p.text, end):
 		return i
-	case len(groups) == 4 && groups[3].sep == '.' && groups[3].size() < 4, datedGroups(s.text, groups): // an IP address, a date
+	case len(groups) == 4 && groups[3].sep == '.' && groups[3].size() < 4, datedGroups(p.text, groups): // an IP address, a date
 		return i
-	case s.says(promisesPhone | promisesMobile):
+	case p.says(promisesPhone | promisesMobile):
 		return end
-	case run && (n == 8 || n == 14) && has(s.text, i, "20"): // a date, with a time
+	case run && (n == 8 || n == 14) && has(p.text, i, "20"): // a date, with a time
 		return i
-	case run && (n == 10 || n == 13) && s.text[i] == '1': // seconds or milliseconds since 1970
+	case run && (n == 10 || n == 13) && p.text[i] == '1': // seconds or milliseconds since 1970
 		return i
-	case s.phoneWord(i, n), s.phoneWordBehind(end):
+	case phoneWord(p, i, n), phoneWordBehind(p, end):
 		return end
 	}
 	return i
@@ -151,28 +151,28 @@ func (s *scan) said(groups []group) int {
 
 // phoneWord reports a word for telephones before i, with nothing but small words and punctuation between. A verb is
 // believed for numbers of ten digits and more.
-func (s *scan) phoneWord(i, digits int) bool {
+func phoneWord(p *pass, i, digits int) bool {
 	const reach, words = 56, 6
 	floor := max(i-reach, 0)
 	at := i
 	for range words {
-		word, start := s.wordBefore(at, floor)
+		word, start := p.wordBefore(at, floor)
 		switch sayingOf(word) {
 		case saysPhone:
 			return true
 		case saysCall:
 			return digits >= 10
 		case saysNothing:
-			return s.compound(word)
+			return compoundPhone(p, word)
 		}
 		at = start
 	}
 	return false
 }
 
-// compound reports a name in several words that says telephone: customerPhone.
-func (s *scan) compound(word string) bool {
-	s.work += len(word)
+// compoundPhone reports a name in several words that says telephone: customerPhone.
+func compoundPhone(p *pass, word string) bool {
+	p.work += len(word)
 	k := 1
 	for k < len(word) && !(is(word[k], upperChar) && is(word[k-1], lowerChar)) {
 		k++
@@ -185,13 +185,13 @@ func (s *scan) compound(word string) bool {
 }
 
 // phoneWordBehind reports (mobile), (fax) and the like behind a number.
-func (s *scan) phoneWordBehind(i int) bool {
-	k := s.runEnd(i, blankChar, i+2)
-	if !has(s.text, k, "(") {
+func phoneWordBehind(p *pass, i int) bool {
+	k := p.runEnd(i, blankChar, i+2)
+	if !has(p.text, k, "(") {
 		return false
 	}
-	end := s.runEnd(k+1, letterChar, k+17)
-	return sayingOf(s.text[k+1:end]) == saysPhone
+	end := p.runEnd(k+1, letterChar, k+17)
+	return sayingOf(p.text[k+1:end]) == saysPhone
 }
 
 // countries has the shortest and the longest national number of countries whose numbers are of known lengths; others

@@ -12,16 +12,16 @@ var emailDetector = detector{name: "email", anchors: []anchor{{"@", "", ""}}, fi
 const maxDomain, maxMailLabel = 253, 63 // bytes, RFC 1035 2.3.4
 
 // findEmail finds the address around the @ at i. What stands before it is read without a limit: the @ before ends it.
-func findEmail(s *scan, i int) int {
-	end := s.domainEnd(i + 1)
+func findEmail(p *pass, i int) int {
+	end := domainEnd(p, i+1)
 	if end == i+1 {
 		return i
 	}
-	start := s.localStart(i, end)
-	if start == i || hostAccount(s.text[start:i], s.text[end:]) {
+	start := localStart(p, i, end)
+	if start == i || hostAccount(p.text[start:i], p.text[end:]) {
 		return i
 	}
-	s.hit(Email, start, end)
+	p.hit(Email, start, end)
 	return end
 }
 
@@ -31,16 +31,16 @@ func hostAccount(local, behind string) bool {
 }
 
 // localStart returns where the local part that ends before i begins, or i if there is none. The domain ends before end.
-func (s *scan) localStart(i, end int) int {
-	if at(s.text, i-1, quoteChar) {
-		return s.quotedStart(i)
+func localStart(p *pass, i, end int) int {
+	if at(p.text, i-1, quoteChar) {
+		return quotedStart(p, i)
 	}
-	last, _ := utf8.DecodeLastRuneInString(s.text[:i])
+	last, _ := utf8.DecodeLastRuneInString(p.text[:i])
 	dense := last >= utf8.RuneSelf && ends(last) // a script without blanks between words: all that precedes may belong to it
-	quoted := has(s.text, end, "'")              // then an apostrophe before is the other quote, not O'Brien's
+	quoted := has(p.text, end, "'")              // then an apostrophe before is the other quote, not O'Brien's
 	k := i
 	for k > 0 {
-		b := s.text[k-1]
+		b := p.text[k-1]
 		if b < utf8.RuneSelf {
 			if !mailByte(b) || b == '\'' && quoted {
 				break
@@ -48,20 +48,20 @@ func (s *scan) localStart(i, end int) int {
 			k--
 			continue
 		}
-		r, n := utf8.DecodeLastRuneInString(s.text[:k])
+		r, n := utf8.DecodeLastRuneInString(p.text[:k])
 		if !mailRune(r) || ends(r) && !dense {
 			break
 		}
 		k -= n
 	}
-	s.work += i - k + 1
-	if at(s.text, i-1, dotChar) {
+	p.work += i - k + 1
+	if at(p.text, i-1, dotChar) {
 		return i
 	}
-	for k < i && s.text[k] < utf8.RuneSelf && !is(s.text[k], wordChar) { // dots, emphasis, bullets
+	for k < i && p.text[k] < utf8.RuneSelf && !is(p.text[k], wordChar) { // dots, emphasis, bullets
 		k++
 	}
-	if has(s.text, k-1, `\`) && k+1 < i && escape(s.text[k]) { // \njane@… of text quoted by JSON
+	if has(p.text, k-1, `\`) && k+1 < i && escape(p.text[k]) { // \njane@… of text quoted by JSON
 		k++
 	}
 	return k
@@ -71,16 +71,16 @@ func (s *scan) localStart(i, end int) int {
 func escape(b byte) bool { return b == 'n' || b == 'r' || b == 't' }
 
 // quotedStart returns where the quoted local part that ends before i begins, or i if it is no local part.
-func (s *scan) quotedStart(i int) int {
+func quotedStart(p *pass, i int) int {
 	const reach = 66
-	if s.text[i-1] != '"' {
+	if p.text[i-1] != '"' {
 		return i
 	}
 	for k := i - 2; k >= 0 && i-k <= reach; k-- {
-		s.work++
-		switch b := s.text[k]; {
+		p.work++
+		switch b := p.text[k]; {
 		case b == '"':
-			if k == i-2 || at(s.text, k-1, nameChar) || at(s.text, k-1, quoteChar) || has(s.text, k-1, `\`) || is(s.text[k+1], spaceChar) || is(s.text[i-2], spaceChar) {
+			if k == i-2 || at(p.text, k-1, nameChar) || at(p.text, k-1, quoteChar) || has(p.text, k-1, `\`) || is(p.text[k+1], spaceChar) || is(p.text[i-2], spaceChar) {
 				return i
 			}
 			return k
@@ -99,12 +99,12 @@ func mailByte(b byte) bool { return is(b, alnumChar) || strings.IndexByte(".-_+%
 func mailRune(r rune) bool { return unicode.In(r, unicode.L, unicode.M, unicode.Nd) }
 
 // domainEnd returns the end of the domain that begins at i, or i if it has no top-level domain.
-func (s *scan) domainEnd(i int) int {
+func domainEnd(p *pass, i int) int {
 	end, labels := i, 0
 	numeric := 0 // labels so far that are a version's
 	for k := i; k-i < maxDomain; labels++ {
-		to := s.labelEnd(k)
-		label := s.text[k:to]
+		to := labelEnd(p, k)
+		label := p.text[k:to]
 		if label == "" || label[0] == '-' {
 			break
 		}
@@ -116,13 +116,13 @@ func (s *scan) domainEnd(i int) int {
 		if labels == numeric && versionLabel(label) {
 			numeric++
 		}
-		if !at(s.text, to, dotChar) {
+		if !at(p.text, to, dotChar) {
 			break
 		}
 		k = to + 1
 	}
-	s.work += end - i + 1
-	if numeric > 1 || end > i && fileName(s.text[i:end]) {
+	p.work += end - i + 1
+	if numeric > 1 || end > i && fileName(p.text[i:end]) {
 		return i
 	}
 	return end
@@ -130,10 +130,10 @@ func (s *scan) domainEnd(i int) int {
 
 // labelEnd returns the end of the label of a domain that begins at i. Labels are in one script: a word of another that
 // is written against it does not belong to it.
-func (s *scan) labelEnd(i int) int {
+func labelEnd(p *pass, i int) int {
 	k, dense := i, false
-	for k < len(s.text) && k-i < maxMailLabel {
-		b := s.text[k]
+	for k < len(p.text) && k-i < maxMailLabel {
+		b := p.text[k]
 		if b < utf8.RuneSelf {
 			if !is(b, alnumChar|dashChar) || dense {
 				break
@@ -141,14 +141,14 @@ func (s *scan) labelEnd(i int) int {
 			k++
 			continue
 		}
-		r, n := utf8.DecodeRuneInString(s.text[k:])
+		r, n := utf8.DecodeRuneInString(p.text[k:])
 		if !mailRune(r) || k > i && ends(r) != dense {
 			break
 		}
 		dense = ends(r)
 		k += n
 	}
-	s.work += k - i + 1
+	p.work += k - i + 1
 	return k
 }
 

@@ -110,8 +110,8 @@ func named(h shape) bool {
 
 // specimen reports the body of a token that was written to show a format: masks, or words such as EXAMPLE in a place
 // where a generator has none.
-func (s *scan) specimen(body string) bool {
-	h := s.shape(body)
+func (p *pass) specimen(body string) bool {
+	h := p.shape(body)
 	if h.masked() || h.distinct < 5 {
 		return true
 	}

@@ -48,42 +48,42 @@ var ibanShapes = sync.OnceValue(func() map[[2]byte][]class {
 })
 
 // findIBAN finds a number that begins at i, in one run or in groups with one sort of gap, in letters of one case.
-func findIBAN(s *scan, i int) int {
-	if !at(s.text, i+3, digitChar) || is(s.text[i], lowerChar) != is(s.text[i+1], lowerChar) || !startsIBAN(s.text, i) {
+func findIBAN(p *pass, i int) int {
+	if !at(p.text, i+3, digitChar) || is(p.text[i], lowerChar) != is(p.text[i+1], lowerChar) || !startsIBAN(p.text, i) {
 		return i
 	}
-	country := [2]byte{toUpper(s.text[i]), toUpper(s.text[i+1])}
+	country := [2]byte{toUpper(p.text[i]), toUpper(p.text[i+1])}
 	shape := ibanShapes()[country]
 	if shape == nil {
 		return i
 	}
 	var all [maxIBAN]byte
-	copy(all[:], s.text[i+2:i+4]) // the check digits, moved to the end below
+	copy(all[:], p.text[i+2:i+4]) // the check digits, moved to the end below
 	n := copy(all[:], country[:]) + 2
-	all[2], all[3] = s.text[i+2], s.text[i+3]
+	all[2], all[3] = p.text[i+2], p.text[i+3]
 	other := upperChar
-	if is(s.text[i], upperChar) {
+	if is(p.text[i], upperChar) {
 		other = lowerChar
 	}
 	k, sep := i+4, byte(0)
 	for _, want := range shape {
-		if !at(s.text, k, alnumChar) {
-			g := gapAt(s.text, k)
+		if !at(p.text, k, alnumChar) {
+			g := gapAt(p.text, k)
 			if g.width == 0 || sep != 0 && sep != g.sort {
 				return i
 			}
 			sep, k = g.sort, k+g.width
 		}
-		if !at(s.text, k, want) || at(s.text, k, other) {
+		if !at(p.text, k, want) || at(p.text, k, other) {
 			return i
 		}
-		all[n], n, k = toUpper(s.text[k]), n+1, k+1
+		all[n], n, k = toUpper(p.text[k]), n+1, k+1
 	}
-	s.work += k - i
-	if at(s.text, k, wordChar) || !mod97(all[:n]) {
+	p.work += k - i
+	if at(p.text, k, wordChar) || !mod97(all[:n]) {
 		return i
 	}
-	s.hit(IBAN, i, k)
+	p.hit(IBAN, i, k)
 	return k
 }
 

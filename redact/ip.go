@@ -8,35 +8,35 @@ import (
 // ipDetector finds addresses at the first separator in them.
 var ipDetector = detector{name: "ip", anchors: []anchor{{":.", digits + "abcdefABCDEF:", ""}}, find: findIP}
 
-func findIP(s *scan, i int) int {
-	if s.text[i] == '.' {
-		return findIPv4(s, i)
+func findIP(p *pass, i int) int {
+	if p.text[i] == '.' {
+		return findIPv4(p, i)
 	}
-	return findIPv6(s, i)
+	return findIPv6(p, i)
 }
 
 // findIPv4 finds four octets, the first of which ends before i.
-func findIPv4(s *scan, i int) int {
-	start := s.runStart(i, digitChar, i-4)
+func findIPv4(p *pass, i int) int {
+	start := p.runStart(i, digitChar, i-4)
 	end := start
 	for octet := range 4 {
 		if octet > 0 {
-			if !at(s.text, end, dotChar) {
+			if !at(p.text, end, dotChar) {
 				return i
 			}
 			end++
 		}
-		to := s.runEnd(end, digitChar, end+4)
-		if to == end || to-end > 3 || number(s.text[end:to]) > 255 {
+		to := p.runEnd(end, digitChar, end+4)
+		if to == end || to-end > 3 || number(p.text[end:to]) > 255 {
 			return i
 		}
 		end = to
 	}
-	if !endsIPv4(s.text, end) || !startsIPv4(s.text, start) || s.version(start, end) {
+	if !endsIPv4(p.text, end) || !startsIPv4(p.text, start) || isVersion(p, start, end) {
 		return i
 	}
-	end = prefixEnd(s.text, end, 32)
-	s.hit(IP, start, end)
+	end = prefixEnd(p.text, end, 32)
+	p.hit(IP, start, end)
 	return end
 }
 
@@ -63,16 +63,16 @@ func endsIPv4(text string, i int) bool {
 	return !at(text, i, wordChar)
 }
 
-// version reports four numbers that are a version, the number of a section, or an object identifier by the word before
+// isVersion reports four numbers that are a version, the number of a section, or an object identifier by the word before
 // them, or the frozen version of a browser.
-func (s *scan) version(start, end int) bool {
-	if has(s.text, start-1, "/") && at(s.text, start-2, letterChar) && strings.HasSuffix(s.text[start:end], ".0.0") {
+func isVersion(p *pass, start, end int) bool {
+	if has(p.text, start-1, "/") && at(p.text, start-2, letterChar) && strings.HasSuffix(p.text[start:end], ".0.0") {
 		return true
 	}
-	if start > 0 && !is(s.text[start-1], blankChar) && s.text[start-1] != ':' && s.text[start-1] != '=' {
+	if start > 0 && !is(p.text[start-1], blankChar) && p.text[start-1] != ':' && p.text[start-1] != '=' {
 		return false
 	}
-	word, _ := s.wordBefore(start, max(start-16, 0))
+	word, _ := p.wordBefore(start, max(start-16, 0))
 	return oneOf(word, "v", "ver", "version", "versions", "release", "build", "section", "sec", "rfc", "chapter", "clause", "table", "figure", "fig",
 		"appendix", "step", "oid", "upgrade", "firmware", "fileversion", "productversion", "assemblyversion")
 }
@@ -95,20 +95,20 @@ func prefixEnd(text string, i, bits int) int {
 const maxIPv6 = 45 // 39 in full, 45 with an IPv4 address in it
 
 // findIPv6 finds an address whose first colon is at i.
-func findIPv6(s *scan, i int) int {
-	if has(s.text, i-1, ":") {
+func findIPv6(p *pass, i int) int {
+	if has(p.text, i-1, ":") {
 		return i
 	}
-	start := s.runStart(i, hexChar, i-5)
-	if i-start > 4 || i == start && !has(s.text, i, "::") || !startsIPv6(s.text, start) {
+	start := p.runStart(i, hexChar, i-5)
+	if i-start > 4 || i == start && !has(p.text, i, "::") || !startsIPv6(p.text, start) {
 		return i
 	}
-	end := s.ipv6End(start)
-	if end == start || !s.plausible(start, end) {
+	end := ipv6End(p, start)
+	if end == start || !plausibleIPv6(p, start, end) {
 		return i
 	}
-	end = prefixEnd(s.text, s.zoneEnd(end), 128)
-	s.hit(IP, start, end)
+	end = prefixEnd(p.text, zoneEnd(p, end), 128)
+	p.hit(IP, start, end)
 	return end
 }
 
@@ -133,46 +133,46 @@ func insideWord(text string, i int) bool {
 }
 
 // ipv6End returns the end of the address that begins at start, or start.
-func (s *scan) ipv6End(start int) int {
+func ipv6End(p *pass, start int) int {
 	end, colons := start, 0
-	for end < len(s.text) && end-start <= maxIPv6 && (is(s.text[end], hexChar|dotChar) || s.text[end] == ':') {
-		if s.text[end] == ':' {
+	for end < len(p.text) && end-start <= maxIPv6 && (is(p.text[end], hexChar|dotChar) || p.text[end] == ':') {
+		if p.text[end] == ':' {
 			colons++
 		}
 		end++
 	}
-	s.work += 2 * (end - start)
-	if colons < 2 || end-start > maxIPv6 || at(s.text, end, wordChar) {
+	p.work += 2 * (end - start)
+	if colons < 2 || end-start > maxIPv6 || at(p.text, end, wordChar) {
 		return start
 	}
-	for s.text[end-1] == '.' { // of a sentence
+	for p.text[end-1] == '.' { // of a sentence
 		end--
 	}
-	if s.text[end-1] == ':' && s.text[end-2] != ':' {
+	if p.text[end-1] == ':' && p.text[end-2] != ':' {
 		end--
 	}
-	if address, err := netip.ParseAddr(s.text[start:end]); err != nil || !address.Is6() {
+	if address, err := netip.ParseAddr(p.text[start:end]); err != nil || !address.Is6() {
 		return start
 	}
 	return end
 }
 
-// plausible reports whether what reads as an IPv6 address is meant as one. Names of code (a::b) have no digit, slices
+// plausibleIPv6 reports whether what reads as an IPv6 address is meant as one. Names of code (a::b) have no digit, slices
 // (x[1::2]) stand in brackets, addresses of eight bytes are no IP, and two colons alone are mostly an operator.
-func (s *scan) plausible(start, end int) bool {
-	address := s.text[start:end]
+func plausibleIPv6(p *pass, start, end int) bool {
+	address := p.text[start:end]
 	switch {
-	case s.says(promisesIP):
+	case p.says(promisesIP):
 		return true
 	case address == "::":
-		return s.unspecified(start, end)
-	case strings.HasSuffix(address, "::") && has(s.text, end, "/") && at(s.text, end+1, letterChar): // of a control group: 0::/user
+		return unspecified(p, start, end)
+	case strings.HasSuffix(address, "::") && has(p.text, end, "/") && at(p.text, end+1, letterChar): // of a control group: 0::/user
 		return false
 	case !strings.ContainsAny(address, digits):
 		return strings.Count(address, ":") > 3
 	case len(address) == 8*2+7 && pairs(address):
 		return false
-	case has(s.text, start-1, "[") && at(s.text, start-2, wordChar) && has(s.text, end, "]") && address != "::1":
+	case has(p.text, start-1, "[") && at(p.text, start-2, wordChar) && has(p.text, end, "]") && address != "::1":
 		return strings.ContainsAny(address, "abcdefABCDEF")
 	}
 	return true
@@ -190,28 +190,28 @@ func pairs(address string) bool {
 
 // unspecified reports whether :: is an address: it has a prefix length, stands in brackets before a port, or behind a
 // word that says so.
-func (s *scan) unspecified(start, end int) bool {
-	if has(s.text, end, "/") {
-		return prefixEnd(s.text, end, 128) > end
+func unspecified(p *pass, start, end int) bool {
+	if has(p.text, end, "/") {
+		return prefixEnd(p.text, end, 128) > end
 	}
-	if has(s.text, start-1, "[") && has(s.text, end, "]:") && at(s.text, end+2, digitChar) {
+	if has(p.text, start-1, "[") && has(p.text, end, "]:") && at(p.text, end+2, digitChar) {
 		return true
 	}
 	k := start
-	for k > 0 && start-k < 4 && strings.IndexByte(" \t=:([\"'", s.text[k-1]) >= 0 {
+	for k > 0 && start-k < 4 && strings.IndexByte(" \t=:([\"'", p.text[k-1]) >= 0 {
 		k--
 	}
-	word := s.text[s.runStart(k, alnumChar, k-16):k]
+	word := p.text[p.runStart(k, alnumChar, k-16):k]
 	return oneOf(word, "ip", "ips", "ip6", "ipv6", "inet6", "addr", "address", "src", "dst", "host", "listen", "listening", "bind", "gateway", "route", "any")
 }
 
 // zoneEnd returns the end of the zone behind the address that ends before i, or i.
-func (s *scan) zoneEnd(i int) int {
-	if !has(s.text, i, "%") {
+func zoneEnd(p *pass, i int) int {
+	if !has(p.text, i, "%") {
 		return i
 	}
-	end := s.runEnd(i+1, urlChar|dotChar, i+33)
-	for end > i+1 && s.text[end-1] == '.' {
+	end := p.runEnd(i+1, urlChar|dotChar, i+33)
+	for end > i+1 && p.text[end-1] == '.' {
 		end--
 	}
 	if end == i+1 {

@@ -68,7 +68,10 @@ func (w *walk) free() {
 	if w.reveal != nil {
 		clear(w.frames[:cap(w.frames)])
 	}
-	*w = walk{frames: w.frames[:0], edits: w.edits[:0], keys: w.keys[:0], renames: w.renames[:0], row: row{text: w.row.text[:0], parts: w.row.parts[:0], joins: w.row.joins[:0], cells: w.row.cells[:0], tail: w.row.tail[:0]}}
+	if cap(w.buf) > maxKept {
+		w.buf = nil
+	}
+	*w = walk{jsonReader: jsonReader{buf: w.buf}, frames: w.frames[:0], edits: w.edits[:0], keys: w.keys[:0], renames: w.renames[:0], row: row{text: w.row.text[:0], parts: w.row.parts[:0], joins: w.row.joins[:0], cells: w.row.cells[:0], tail: w.row.tail[:0]}}
 	walks.Put(w)
 }
 
@@ -77,10 +80,9 @@ const maxDepth = 10_000
 
 // A walk goes through one JSON value.
 type walk struct {
-	r      *Redactor
-	s      *scan
-	in     string
-	at     int
+	r *Redactor
+	s *scan
+	jsonReader
 	keep   bool // record edits; otherwise stop at the first need for one
 	dirty  bool // an edit is needed
 	frames []frame

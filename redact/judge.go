@@ -23,12 +23,12 @@ type shape struct {
 }
 
 // shape is shapeOf, counted as work. It keeps the last result: a text that repeats a name has the same value behind each.
-func (s *scan) shape(v string) shape {
-	if v == "" || v != s.judged.text {
-		s.work += len(v)
-		s.judged = shapeOf(v)
+func (p *pass) shape(v string) shape {
+	if v == "" || v != p.judged.text {
+		p.work += len(v)
+		p.judged = shapeOf(v)
 	}
-	return s.judged
+	return p.judged
 }
 
 func shapeOf(v string) shape {
@@ -67,18 +67,7 @@ func shapeOf(v string) shape {
 		}
 		switch {
 		case c&letterChar != 0:
-			h.letters++
-			if c&upperChar != 0 {
-				h.uppers++
-			} else {
-				h.lowers++
-			}
-			if is(prev, letterChar) {
-				h.pairs++
-				if frequent(prev, b) {
-					h.common++
-				}
-			}
+			h.letter(prev, b)
 		case c&digitChar != 0:
 			h.digits++
 			if !is(prev, digitChar) {
@@ -98,6 +87,22 @@ func shapeOf(v string) shape {
 		prev = b
 	}
 	return h
+}
+
+// letter counts the letter b, which follows prev.
+func (h *shape) letter(prev, b byte) {
+	h.letters++
+	if is(b, upperChar) {
+		h.uppers++
+	} else {
+		h.lowers++
+	}
+	if is(prev, letterChar) {
+		h.pairs++
+		if frequent(prev, b) {
+			h.common++
+		}
+	}
 }
 
 // masked reports a value that is for a quarter or more runs of a masking character, for half or more one run of any

@@ -15,31 +15,31 @@ const (
 
 // findJWT finds a JSON Web Token (RFC 7519): parts of base64url joined by dots, of which the first is a JOSE header.
 // Unsigned tokens (two parts, or an empty third) and encrypted ones (five) count too.
-func findJWT(s *scan, i int) int {
-	end := s.runEnd(max(i, s.headers), urlChar, i+maxJOSE+1)
-	s.headers = end
-	if end-i > maxJOSE || !at(s.text, end, dotChar) || !s.jose(s.text[i:end]) {
+func findJWT(p *pass, i int) int {
+	end := p.runEnd(max(i, p.tokens.headers), urlChar, i+maxJOSE+1)
+	p.tokens.headers = end
+	if end-i > maxJOSE || !at(p.text, end, dotChar) || !isJOSE(p, p.text[i:end]) {
 		return i
 	}
-	if s.runEnd(end+1, urlChar, end+1+minClaims)-end-1 < minClaims {
+	if p.runEnd(end+1, urlChar, end+1+minClaims)-end-1 < minClaims {
 		return i
 	}
-	for part := 2; part <= 5 && at(s.text, end, dotChar); part++ {
-		next := s.runEnd(end+1, urlChar, len(s.text))
+	for part := 2; part <= 5 && at(p.text, end, dotChar); part++ {
+		next := p.runEnd(end+1, urlChar, len(p.text))
 		if next == end+1 && part > 3 {
 			break
 		}
 		end = next
 	}
-	if s.text[end-1] == '.' { // of a sentence; an unsigned token is complete without it
+	if p.text[end-1] == '.' { // of a sentence; an unsigned token is complete without it
 		end--
 	}
-	s.hit(kindJWT, i, end)
+	p.hit(kindJWT, i, end)
 	return end
 }
 
-// jose reports a header that decodes to a JSON object with one of the members that every JOSE header has.
-func (s *scan) jose(encoded string) bool {
+// isJOSE reports a header that decodes to a JSON object with one of the members that every JOSE header has.
+func isJOSE(p *pass, encoded string) bool {
 	var text, raw [maxJOSE]byte
 	tail := encoded[len(encoded)/4*4:]
 	if tail == "" {
@@ -48,7 +48,7 @@ func (s *scan) jose(encoded string) bool {
 	if n, err := base64.RawURLEncoding.Decode(raw[:], text[:copy(text[:], tail)]); err != nil || n == 0 || raw[n-1] != '}' && raw[n-1] > ' ' {
 		return false // most of what is none ends otherwise
 	}
-	s.work += len(encoded)
+	p.work += len(encoded)
 	n, err := base64.RawURLEncoding.Decode(raw[:], text[:copy(text[:], encoded)])
 	if err != nil {
 		return false

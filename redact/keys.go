@@ -23,15 +23,15 @@ type endMark struct {
 	from, at int // the first at or behind from is at; -1 for none
 }
 
-func (s *scan) nextEnd(i int) int {
-	m := &s.armorEnd
+func nextArmorEnd(p *pass, i int) int {
+	m := &p.tokens.armorEnd
 	if m.known && i >= m.from && (m.at < 0 || i <= m.at) {
 		return m.at
 	}
-	s.work += len(s.text) - i
-	at := strings.Index(s.text[i:], armorEnd)
+	p.work += len(p.text) - i
+	at := strings.Index(p.text[i:], armorEnd)
 	if at >= 0 {
-		s.work -= len(s.text) - i - at
+		p.work -= len(p.text) - i - at
 		at += i
 	}
 	*m = endMark{true, i, at}
@@ -40,56 +40,56 @@ func (s *scan) nextEnd(i int) int {
 
 // findArmor finds -----BEGIN … PRIVATE KEY----- with what follows, to the END line if there is one (RFC 7468, RFC 4880
 // 6.2; "---- BEGIN" as SSH2 writes it). Line breaks may be real, written as \n, or lost; lines may be quoted or indented.
-func findArmor(s *scan, i int) int {
-	if at(s.text, i-1, dashChar) { // in the middle of a rule of dashes
+func findArmor(p *pass, i int) int {
+	if at(p.text, i-1, dashChar) { // in the middle of a rule of dashes
 		return i
 	}
-	k := s.runEnd(i, dashChar, i+maxLabel)
-	if has(s.text, k, " ") {
+	k := p.runEnd(i, dashChar, i+maxLabel)
+	if has(p.text, k, " ") {
 		k++
 	}
-	if !has(s.text, k, armorBegin) {
+	if !has(p.text, k, armorBegin) {
 		return i
 	}
 	k += len(armorBegin)
-	label := s.text[k:min(k+maxLabel, len(s.text))]
-	s.work += len(label)
+	label := p.text[k:min(k+maxLabel, len(p.text))]
+	p.work += len(label)
 	dashes := strings.Index(label, "----")
 	if dashes < 0 || !strings.Contains(label[:dashes], "PRIVATE KEY") {
 		return i
 	}
-	body := s.runEnd(k+dashes, dashChar, len(s.text))
-	end, ok := s.armored(body)
+	body := p.runEnd(k+dashes, dashChar, len(p.text))
+	end, ok := armored(p, body)
 	if !ok {
 		return i
 	}
-	s.hit(kindKey, i, end)
+	p.hit(kindKey, i, end)
 	return end
 }
 
 // armored returns the end of the key material that begins at body, and whether there is any.
-func (s *scan) armored(body int) (end int, ok bool) {
-	stop := s.nextEnd(body)
+func armored(p *pass, body int) (end int, ok bool) {
+	stop := nextArmorEnd(p, body)
 	if stop >= 0 {
-		again := strings.Index(s.text[body:stop], "-----"+armorBegin)
-		if again < 0 && (s.material(body, stop) || s.block(body, stop)) {
+		again := strings.Index(p.text[body:stop], "-----"+armorBegin)
+		if again < 0 && (hasMaterial(p, body, stop) || isBlock(p, body, stop)) {
 			line := stop + len(armorEnd)
-			label := s.text[line:min(line+maxLabel, len(s.text))]
+			label := p.text[line:min(line+maxLabel, len(p.text))]
 			if dashes := strings.Index(label, "-----"); dashes >= 0 && !strings.ContainsAny(label[:dashes], "\r\n") {
 				return line + dashes + len("-----"), true
 			}
 			return line, true
 		}
-		s.work += max(again, 0)
+		p.work += max(again, 0)
 	}
-	return s.lines(body)
+	return linesEnd(p, body)
 }
 
-// material reports a solid run of base64 in text[from:to].
-func (s *scan) material(from, to int) bool {
+// hasMaterial reports a solid run of base64 in text[from:to].
+func hasMaterial(p *pass, from, to int) bool {
 	for k := from; k < to; k++ {
-		end := s.runEnd(k, base64Char, to)
-		if end-k >= solid && keyLike(s.text[k:min(end, k+64)]) {
+		end := p.runEnd(k, base64Char, to)
+		if end-k >= solid && keyLike(p.text[k:min(end, k+64)]) {
 			return true
 		}
 		k = end
@@ -97,19 +97,19 @@ func (s *scan) material(from, to int) bool {
 	return false
 }
 
-// block reports a short body in lines of its own, each one run of base64: too short for a key, but in the place of one.
-func (s *scan) block(from, to int) bool {
-	if to-from > 16*solid || !has(s.text, from, "\n") && !has(s.text, from, "\r") && !has(s.text, from, `\n`) {
+// isBlock reports a short body in lines of its own, each one run of base64: too short for a key, but in the place of one.
+func isBlock(p *pass, from, to int) bool {
+	if to-from > 16*solid || !has(p.text, from, "\n") && !has(p.text, from, "\r") && !has(p.text, from, `\n`) {
 		return false
 	}
 	found := false
 	for k := from; k < to; {
-		start, end, next := s.line(k)
+		start, end, next := armorLine(p, k)
 		start, end = min(start, to), min(end, to)
-		if start < end && s.runEnd(start, base64Char, end) != end {
+		if start < end && p.runEnd(start, base64Char, end) != end {
 			return false
 		}
-		if h := s.shape(s.text[start:end]); start < end && h.uppers+h.digits > 0 && !filler(h) {
+		if h := p.shape(p.text[start:end]); start < end && h.uppers+h.digits > 0 && !filler(h) {
 			found = true
 		}
 		k = next
@@ -123,14 +123,14 @@ func keyLike(run string) bool {
 	return h.distinct >= 6 && !h.wordy() && !h.masked()
 }
 
-// lines returns the end of the lines of base64 that begin at body: an armor that lost its end.
-func (s *scan) lines(body int) (end int, ok bool) {
+// linesEnd returns the end of the lines of base64 that begin at body: an armor that lost its end.
+func linesEnd(p *pass, body int) (end int, ok bool) {
 	end = body
-	for k := body; k < len(s.text); {
-		from, to, next := s.line(k)
-		content := s.text[from:to]
-		s.work += next - k
-		switch run := s.runEnd(from, base64Char, to); {
+	for k := body; k < len(p.text); {
+		from, to, next := armorLine(p, k)
+		content := p.text[from:to]
+		p.work += next - k
+		switch run := p.runEnd(from, base64Char, to); {
 		case run == to && to-from >= solid:
 			ok = ok || keyLike(content[:min(len(content), 64)])
 			end = to
@@ -140,8 +140,8 @@ func (s *scan) lines(body int) (end int, ok bool) {
 			}
 			return end, true
 		case !ok && to-from < solid*8 && (content == "" || strings.Contains(content, ": ")): // blank line or header before the body
-		case !ok && run-from >= solid && keyLike(s.text[from:min(run, from+64)]): // the whole body on one line, more behind it
-			return s.runEnd(run, base64Char, len(s.text)), true
+		case !ok && run-from >= solid && keyLike(p.text[from:min(run, from+64)]): // the whole body on one line, more behind it
+			return p.runEnd(run, base64Char, len(p.text)), true
 		default:
 			return end, ok
 		}
@@ -153,55 +153,55 @@ func (s *scan) lines(body int) (end int, ok bool) {
 	return end, ok
 }
 
-// line returns the content of the line at k without its indentation, quotes and comment marks, and where the next
-// line begins. A longer line comes in pieces.
-func (s *scan) line(k int) (from, to, next int) {
-	limit := min(k+maxLine, len(s.text))
+// armorLine returns the content of the line at k without its indentation, quotes and comment marks, and where the next
+// armorLine begins. A longer line comes in pieces.
+func armorLine(p *pass, k int) (from, to, next int) {
+	limit := min(k+maxLine, len(p.text))
 	to, next = limit, limit
 	for i := k; i < limit; i++ {
-		if s.text[i] == '\n' {
+		if p.text[i] == '\n' {
 			to, next = i, i+1
 			break
 		}
-		if s.text[i] == '\\' && i+1 < limit && (s.text[i+1] == 'n' || s.text[i+1] == 'r') {
+		if p.text[i] == '\\' && i+1 < limit && (p.text[i+1] == 'n' || p.text[i+1] == 'r') {
 			to, next = i, i+2
 			break
 		}
 	}
 	const margin = " \t\r\"'`>#*+,;\\"
-	for from = k; from < to && strings.IndexByte(margin, s.text[from]) >= 0; from++ {
+	for from = k; from < to && strings.IndexByte(margin, p.text[from]) >= 0; from++ {
 	}
-	for to > from && strings.IndexByte(" \t\r\"'`,;\\", s.text[to-1]) >= 0 {
+	for to > from && strings.IndexByte(" \t\r\"'`,;\\", p.text[to-1]) >= 0 {
 		to--
 	}
 	return from, to, next
 }
 
 // findPuTTY finds the private lines of a PuTTY key file.
-func findPuTTY(s *scan, i int) int {
+func findPuTTY(p *pass, i int) int {
 	const mark = "Private-Lines:"
-	if !has(s.text, i, mark) {
+	if !has(p.text, i, mark) {
 		return i
 	}
-	k := s.runEnd(i+len(mark), blankChar, i+len(mark)+8)
-	k = s.runEnd(k, digitChar, k+8)
-	end, ok := s.lines(k)
+	k := p.runEnd(i+len(mark), blankChar, i+len(mark)+8)
+	k = p.runEnd(k, digitChar, k+8)
+	end, ok := linesEnd(p, k)
 	if !ok {
 		return i
 	}
-	s.hit(kindKey, k, end)
+	p.hit(kindKey, k, end)
 	return end
 }
 
 // findOpenSSHBody finds the base64 of "openssh-key-v1\0", the body of an OpenSSH key that lost its BEGIN line.
-func findOpenSSHBody(s *scan, i int) int {
-	if !has(s.text, i, "b3BlbnNzaC1rZXktdjE") {
+func findOpenSSHBody(p *pass, i int) int {
+	if !has(p.text, i, "b3BlbnNzaC1rZXktdjE") {
 		return i
 	}
-	end, ok := s.lines(i)
+	end, ok := linesEnd(p, i)
 	if !ok {
 		return i
 	}
-	s.hit(kindKey, i, end)
+	p.hit(kindKey, i, end)
 	return end
 }

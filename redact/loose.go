@@ -87,9 +87,9 @@ func looseDetector(numbers []detector) detector {
 			{digits, breaks + "\t", ""}, {digits, " ", blanks + breaks + "|-\\"}, {digits, "/_,|:;", digits + breaks + " \\"}, {digits, "-", blanks + breaks + "\\"},
 			{digits, "\\", "nrt"}, {digits, "\xc2\xe2", "\x85\x80"},
 		},
-		find: func(s *scan, i int) int {
-			if i >= s.loose {
-				s.findLoose(i, numbers)
+		find: func(p *pass, i int) int {
+			if i >= p.numbers.loose {
+				findLoose(p, i, numbers)
 			}
 			return i
 		},
@@ -100,36 +100,36 @@ const maxLoose = 20 // digits of a number in loose groups
 
 // findLoose rules on the number of which a group ends with the digit at i. It must have the gaps of its sort to itself:
 // what is one of many in a row is a column or a list.
-func (s *scan) findLoose(i int, numbers []detector) {
-	first := gapAt(s.text, i+1)
-	if first.width == 0 || !at(s.text, i+1+first.width, digitChar) {
+func findLoose(p *pass, i int, numbers []detector) {
+	first := gapAt(p.text, i+1)
+	if first.width == 0 || !at(p.text, i+1+first.width, digitChar) {
 		return
 	}
-	start, groups := s.looseStart(i, first.sort), 0
+	start, groups := looseStart(p, i, first.sort), 0
 	var room [maxLoose + maxGroups]byte
 	written, glued := room[:0], false
 	var glue [maxLoose]byte
 	joined := glue[:0] // the same with line breaks in the middle of groups
 	total, end, apart := 0, start, 0
 	for k := start; ; groups++ {
-		to := s.runEnd(k, digitChar, len(s.text))
+		to := p.runEnd(k, digitChar, len(p.text))
 		if total += to - k; total <= maxLoose && groups < maxGroups {
-			written = append(written, s.text[k:to]...)
+			written = append(written, p.text[k:to]...)
 			if len(joined)+to-k <= len(glue) {
-				joined = append(joined, s.text[k:to]...)
+				joined = append(joined, p.text[k:to]...)
 			}
 		}
 		end = to
-		g := gapAt(s.text, to)
-		if g.width == 0 || !at(s.text, to+g.width, digitChar) {
-			s.loose = end
+		g := gapAt(p.text, to)
+		if g.width == 0 || !at(p.text, to+g.width, digitChar) {
+			p.numbers.loose = end
 			break
 		}
 		if g.sort != first.sort {
-			s.loose = k // a number with the other sort may begin with this group
+			p.numbers.loose = k // a number with the other sort may begin with this group
 			break
 		}
-		if g.width > 1 || strings.IndexByte("/_,|:;\t\n\v\f\r", s.text[to]) >= 0 {
+		if g.width > 1 || strings.IndexByte("/_,|:;\t\n\v\f\r", p.text[to]) >= 0 {
 			apart++
 		}
 		glued = glued || g.wraps
@@ -145,68 +145,68 @@ func (s *scan) findLoose(i int, numbers []detector) {
 		}
 		k = to + g.width
 	}
-	s.work += end - start
+	p.work += end - start
 	if apart == 0 || total < 9 || total > maxLoose || groups >= maxGroups {
 		return
 	}
-	listed := strings.IndexByte(",|:;", first.sort) >= 0 || apart > 1 && s.text[start] == '0'
-	if at(s.text, start-1, plusChar) {
+	listed := strings.IndexByte(",|:;", first.sort) >= 0 || apart > 1 && p.text[start] == '0'
+	if at(p.text, start-1, plusChar) {
 		start, listed = start-1, false
 	}
-	if !s.rewritten(start, end, text(written), numbers, listed) && glued {
-		s.rewritten(start, end, text(joined), numbers, listed)
+	if !findRewritten(p, start, end, text(written), numbers, listed) && glued {
+		findRewritten(p, start, end, text(joined), numbers, listed)
 	}
 }
 
 // looseStart returns where the first of the groups begins that stand before the digit at i, with single separators of
 // one sort between: with others it would have been looked at from there.
-func (s *scan) looseStart(i int, sort byte) int {
-	start := s.runStart(i, digitChar, i-maxLoose)
-	for floor := i - 64; start > max(floor, 1) && s.text[start-1] == sort && is(s.text[start-2], digitChar); {
-		start = s.runStart(start-1, digitChar, floor)
+func looseStart(p *pass, i int, sort byte) int {
+	start := p.runStart(i, digitChar, i-maxLoose)
+	for floor := i - 64; start > max(floor, 1) && p.text[start-1] == sort && is(p.text[start-2], digitChar); {
+		start = p.runStart(start-1, digitChar, floor)
 	}
 	return start
 }
 
-// rewritten looks at the number from start to end in another form, with some bytes before and behind it, and reports
+// findRewritten looks at the number from start to end in another form, with some bytes before and behind it, and reports
 // whether it is one as a whole. What may be a list of numbers is a telephone number only beside a word that says so.
-func (s *scan) rewritten(start, end int, number string, numbers []detector, listed bool) bool {
+func findRewritten(p *pass, start, end int, number string, numbers []detector, listed bool) bool {
 	const before, behind = 48, 12
 	from := max(start-before, 0)
-	if n := strings.LastIndexByte(s.text[from:start], '\n'); n >= 0 {
+	if n := strings.LastIndexByte(p.text[from:start], '\n'); n >= 0 {
 		from += n + 1
 	}
-	s.near = append(s.near[:0], s.text[from:start]...)
-	at := len(s.near)
-	if s.text[start] == '+' {
-		s.near = append(s.near, '+')
+	p.numbers.near = append(p.numbers.near[:0], p.text[from:start]...)
+	at := len(p.numbers.near)
+	if p.text[start] == '+' {
+		p.numbers.near = append(p.numbers.near, '+')
 	}
-	s.near = append(s.near, number...)
-	to := len(s.near)
-	s.near = append(s.near, s.text[end:min(end+behind, len(s.text))]...)
-	if s.deeper == nil {
-		s.deeper = newScan(s.ctx)
+	p.numbers.near = append(p.numbers.near, number...)
+	to := len(p.numbers.near)
+	p.numbers.near = append(p.numbers.near, p.text[end:min(end+behind, len(p.text))]...)
+	if p.numbers.rewritten == nil {
+		p.numbers.rewritten = new(pass)
 	}
-	d := s.deeper
-	d.ctx, d.place = s.ctx, s.place
-	d.reset(text(s.near))
-	if len(s.text) > maxLook {
+	d := p.numbers.rewritten
+	d.place = p.place
+	d.reset(text(p.numbers.near))
+	if len(p.text) > maxLook {
 		d.place.says = 0 // long texts are prose, whatever their key
 	}
 	for _, n := range numbers {
 		switch {
 		case !n.admits(d.text[at:]):
 		case n.kind == Phone && listed:
-			d.phone(at, d.said(d.numberGroups(at)))
+			hitPhone(d, at, namedPhoneEnd(d, d.numberGroups(at)))
 		default:
 			n.find(d, at)
 		}
 	}
-	s.work += d.work + len(s.near)
+	p.work += d.work + len(p.numbers.near)
 	found := false
 	for _, h := range d.hits {
 		if h.Start == at && h.End >= to {
-			s.hit(h.Kind, start, end)
+			p.hit(h.Kind, start, end)
 			found = true
 		}
 	}

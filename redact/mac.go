@@ -6,23 +6,23 @@ var macDetector = detector{name: "mac", anchors: []anchor{{hexes, ":-.", hexes}}
 
 // findMAC finds an EUI-48 or EUI-64 whose first group ends at i: groups of two with colons or dashes, or of four with
 // dots. Addresses of no device (all zeros, all ones) stay.
-func findMAC(s *scan, i int) int {
-	sep, size := s.text[i+1], 2
+func findMAC(p *pass, i int) int {
+	sep, size := p.text[i+1], 2
 	if sep == '.' {
 		size = 4
 	}
 	start := i + 1 - size
-	if start < 0 || !startsHex(s.text, start) {
+	if start < 0 || !startsHex(p.text, start) {
 		return i
 	}
 	end, groups := start, 0
 	for {
-		to := s.runEnd(end, hexChar, end+size+1)
+		to := p.runEnd(end, hexChar, end+size+1)
 		if to-end != size {
 			return i
 		}
 		end, groups = to, groups+1
-		if !at(s.text, end+1, hexChar) || s.text[end] != sep {
+		if !at(p.text, end+1, hexChar) || p.text[end] != sep {
 			break
 		}
 		if groups == 8 {
@@ -30,39 +30,39 @@ func findMAC(s *scan, i int) int {
 		}
 		end++
 	}
-	if digits := groups * size; digits != 12 && digits != 16 || !endsHex(s.text, end) || uniform(s.text[start:end]) || size == 4 && digits == 16 && !strings.ContainsAny(s.text[start:end], "abcdefABCDEF") {
+	if digits := groups * size; digits != 12 && digits != 16 || !endsHex(p.text, end) || uniform(p.text[start:end]) || size == 4 && digits == 16 && !strings.ContainsAny(p.text[start:end], "abcdefABCDEF") {
 		return i
 	}
-	s.hit(MAC, start, end)
+	p.hit(MAC, start, end)
 	return end
 }
 
 // macWordDetector finds an EUI-48 without separators behind the word that says what it is.
 var macWordDetector = detector{name: "mac behind its word", anchors: []anchor{{"Mm", "Aa", "Cc"}}, find: findMACWord}
 
-func findMACWord(s *scan, i int) int {
-	if at(s.text, i-1, lowerChar) || at(s.text, i-1, upperChar) && is(s.text[i], upperChar) {
+func findMACWord(p *pass, i int) int {
+	if at(p.text, i-1, lowerChar) || at(p.text, i-1, upperChar) && is(p.text[i], upperChar) {
 		return i
 	}
 	k := i + len("mac")
-	if has(s.text, k, " ") || has(s.text, k, "_") || has(s.text, k, "-") {
+	if has(p.text, k, " ") || has(p.text, k, "_") || has(p.text, k, "-") {
 		k++
 	}
 	for _, word := range [...]string{"address", "addr"} {
-		if hasFold(s.text, k, word) {
+		if hasFold(p.text, k, word) {
 			k += len(word)
 			break
 		}
 	}
 	from := k
-	for from < len(s.text) && from < k+4 && strings.IndexByte(" \t:=\"'", s.text[from]) >= 0 {
+	for from < len(p.text) && from < k+4 && strings.IndexByte(" \t:=\"'", p.text[from]) >= 0 {
 		from++
 	}
-	end := s.runEnd(from, hexChar, from+13)
-	if end-from != 12 || from == i+len("mac") || at(s.text, end, wordChar) || uniform(s.text[from:end]) {
+	end := p.runEnd(from, hexChar, from+13)
+	if end-from != 12 || from == i+len("mac") || at(p.text, end, wordChar) || uniform(p.text[from:end]) {
 		return i
 	}
-	s.hit(MAC, from, end)
+	p.hit(MAC, from, end)
 	return end
 }
 

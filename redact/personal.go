@@ -58,29 +58,29 @@ const (
 // numberGroups returns the groups of digits that begin at i, one separator between each two. The result is valid until
 // the next call, which does not read again what both share: several detectors look at one number, and in a column each
 // group begins a number.
-func (s *scan) numberGroups(i int) []group {
-	shared := s.groups[:s.grouped]
+func (p *pass) numberGroups(i int) []group {
+	shared := p.numbers.groups[:p.numbers.grouped]
 	for len(shared) > 0 && shared[0].from != i {
 		shared = shared[1:]
 	}
-	n := copy(s.groups[:], shared)
-	for more := n == 0 || s.grouped == maxGroups; more && n < maxGroups; n++ {
+	n := copy(p.numbers.groups[:], shared)
+	for more := n == 0 || p.numbers.grouped == maxGroups; more && n < maxGroups; n++ {
 		from, sep, width := i, byte(0), 0
 		if n > 0 {
-			from = s.groups[n-1].to
-			if sep, width = separator(s.text, from); width == 0 {
+			from = p.numbers.groups[n-1].to
+			if sep, width = separator(p.text, from); width == 0 {
 				break
 			}
 			from += width
 		}
-		to := s.runEnd(from, digitChar, from+maxDigits+1)
+		to := p.runEnd(from, digitChar, from+maxDigits+1)
 		if to == from {
 			break
 		}
-		s.groups[n] = group{from, to, sep}
+		p.numbers.groups[n] = group{from, to, sep}
 	}
-	s.groups[0].sep, s.grouped = 0, n
-	return s.groups[:n]
+	p.numbers.groups[0].sep, p.numbers.grouped = 0, n
+	return p.numbers.groups[:n]
 }
 
 // numberBytes are what numbers in groups are made of: digits, separators, parentheses, and all beyond ASCII.
@@ -175,20 +175,20 @@ func alone(text string, from, to int) bool {
 
 // wordBefore returns the word that ends last before i on its line, looking back to floor, and where it begins. No digit
 // and no placeholder may stand between. The word is empty if there is none.
-func (s *scan) wordBefore(i, floor int) (word string, start int) {
+func (p *pass) wordBefore(i, floor int) (word string, start int) {
 	end := i
-	for end > floor && !nameLetter(s.text[end-1]) {
-		if b := s.text[end-1]; b == '\n' || b == ';' || b == ']' || is(b, digitChar) { // a placeholder ends in ]
+	for end > floor && !nameLetter(p.text[end-1]) {
+		if b := p.text[end-1]; b == '\n' || b == ';' || b == ']' || is(b, digitChar) { // a placeholder ends in ]
 			return "", end
 		}
 		end--
 	}
 	start = end
-	for start > floor && nameLetter(s.text[start-1]) {
+	for start > floor && nameLetter(p.text[start-1]) {
 		start--
 	}
-	s.work += i - start
-	return s.text[start:end], start
+	p.work += i - start
+	return p.text[start:end], start
 }
 
 func nameLetter(b byte) bool { return is(b, letterChar) || b >= utf8.RuneSelf }

@@ -9,35 +9,35 @@ var phoneDetector = detector{name: "phone", anchors: []anchor{{"+(" + digits, "+
 
 // findPhone finds a number that begins at i: with its country's code, in a grouping that telephone numbers have, or
 // behind a word that says what it is.
-func findPhone(s *scan, i int) int {
-	switch s.text[i] {
+func findPhone(p *pass, i int) int {
+	switch p.text[i] {
 	case '+':
-		return s.phone(i, s.international(i, i+1))
+		return hitPhone(p, i, internationalEnd(p, i, i+1))
 	case '(':
-		if end := s.parenthesised(i); end > i {
-			return s.phone(trunkStart(s.text, i), end)
+		if end := parenthesizedEnd(p, i); end > i {
+			return hitPhone(p, trunkStart(p.text, i), end)
 		}
 		return i
 	}
-	if at(s.text, i-1, digitChar) || !spansNumber(s.text, i, minPhone) || !at(s.text, i+1, digitChar) && s.text[i] != '0' && s.text[i] != '1' || !startsPhone(s.text, i) {
+	if at(p.text, i-1, digitChar) || !spansNumber(p.text, i, minPhone) || !at(p.text, i+1, digitChar) && p.text[i] != '0' && p.text[i] != '1' || !startsPhone(p.text, i) {
 		return i
 	}
-	if has(s.text, i+1, "(") { // 0(532) 123 45 67
-		if end := s.parenthesised(i + 1); end > i+1 {
-			return s.phone(i, end)
+	if has(p.text, i+1, "(") { // 0(532) 123 45 67
+		if end := parenthesizedEnd(p, i+1); end > i+1 {
+			return hitPhone(p, i, end)
 		}
 	}
-	groups := s.numberGroups(i)
+	groups := p.numberGroups(i)
 	if digitsOf(groups) < minPhone {
 		return i
 	}
-	if has(s.text, i, "00") && !has(s.text, i, "000") && len(groups) > 1 { // in groups: a run may be any number
-		if end := s.international(i, i+2); end > groups[0].to {
-			return s.phone(i, end)
+	if has(p.text, i, "00") && !has(p.text, i, "000") && len(groups) > 1 { // in groups: a run may be any number
+		if end := internationalEnd(p, i, i+2); end > groups[0].to {
+			return hitPhone(p, i, end)
 		}
 	}
 	groups = bound(groups)
-	return s.phone(i, max(s.national(groups), s.said(groups), bareMobile(s.text)))
+	return hitPhone(p, i, max(nationalEnd(p, groups), namedPhoneEnd(p, groups), bareMobile(p.text)))
 }
 
 // minPhone is the number of digits of a subscriber's number without its area.
@@ -73,13 +73,13 @@ func trunkStart(text string, i int) int {
 	return i - 2
 }
 
-// phone records the number from i to end, with its extension; an end of i means none.
-func (s *scan) phone(i, end int) int {
+// hitPhone records the number from i to end, with its extension; an end of i means none.
+func hitPhone(p *pass, i, end int) int {
 	if end <= i {
 		return i
 	}
-	end = s.extensionEnd(end)
-	s.hit(Phone, i, end)
+	end = extensionEnd(p, end)
+	p.hit(Phone, i, end)
 	return end
 }
 
@@ -124,14 +124,14 @@ func endsPhone(text string, i int) bool {
 }
 
 // extensionEnd returns the end of the extension behind the number that ends before i, or i.
-func (s *scan) extensionEnd(i int) int {
-	k := s.runEnd(i, blankChar, i+2)
-	if has(s.text, k, ",") {
-		k = s.runEnd(k+1, blankChar, k+3)
+func extensionEnd(p *pass, i int) int {
+	k := p.runEnd(i, blankChar, i+2)
+	if has(p.text, k, ",") {
+		k = p.runEnd(k+1, blankChar, k+3)
 	}
 	word := 0
 	for _, w := range [...]string{"extension", "ext.", "ext", "x", "#", "durchwahl", "poste"} {
-		if hasFold(s.text, k, w) {
+		if hasFold(p.text, k, w) {
 			word = len(w)
 			break
 		}
@@ -140,53 +140,53 @@ func (s *scan) extensionEnd(i int) int {
 		return i
 	}
 	k += word
-	from := s.runEnd(k, blankChar, k+2)
-	end := s.runEnd(from, digitChar, from+7)
-	if n := end - from; n == 0 || n > 6 || at(s.text, end, wordChar) {
+	from := p.runEnd(k, blankChar, k+2)
+	end := p.runEnd(from, digitChar, from+7)
+	if n := end - from; n == 0 || n > 6 || at(p.text, end, wordChar) {
 		return i
 	}
 	return end
 }
 
-// international returns the end of the number whose country's code begins at code, or i. Groups are taken as long as the
+// internationalEnd returns the end of the number whose country's code begins at code, or i. Groups are taken as long as the
 // country has numbers of that length.
-func (s *scan) international(i, code int) int {
-	if i > 0 && (insideWord(s.text, i) || has(s.text, i-1, "+") || has(s.text, i-1, ".")) {
+func internationalEnd(p *pass, i, code int) int {
+	if i > 0 && (insideWord(p.text, i) || has(p.text, i-1, "+") || has(p.text, i-1, ".")) {
 		return i
 	}
-	if has(s.text, code, "(") { // (+44) is another way round: this is +(44)
+	if has(p.text, code, "(") { // (+44) is another way round: this is +(44)
 		code++
 	}
 	n, least, most, width := 0, 0, 0, 0
 	end := i
-	for k := code; k < len(s.text) && n <= 15; {
-		to := s.runEnd(k, digitChar, k+16)
+	for k := code; k < len(p.text) && n <= 15; {
+		to := p.runEnd(k, digitChar, k+16)
 		if to == k {
 			break
 		}
 		size := to - k
-		if s.text[code] == '0' || n > 0 && end == i && s.text[i] == '0' && n <= width && s.text[k] == '0' && !has(s.text, k-1, "(") {
+		if p.text[code] == '0' || n > 0 && end == i && p.text[i] == '0' && n <= width && p.text[k] == '0' && !has(p.text, k-1, "(") {
 			return i // no country's code and, behind 00, no area begins with a zero
 		}
-		if k == code && size >= 10 && size <= 15 && endsPhone(s.text, to) {
+		if k == code && size >= 10 && size <= 15 && endsPhone(p.text, to) {
 			end = to // whatever its country: a plus sign before so many digits says enough
 		}
 		if n == 0 {
-			if least, most, width = country(s.text[k:to]); width == 0 {
+			if least, most, width = country(p.text[k:to]); width == 0 {
 				return end
 			}
 		}
-		trunk := size == 1 && s.text[k] == '0' && has(s.text, k-1, "(") && has(s.text, to, ")") // +44 (0)20 …
+		trunk := size == 1 && p.text[k] == '0' && has(p.text, k-1, "(") && has(p.text, to, ")") // +44 (0)20 …
 		if !trunk {
 			n += size
 		}
 		if n > most+width {
 			break
 		}
-		if n >= least+width && endsPhone(s.text, to) {
+		if n >= least+width && endsPhone(p.text, to) {
 			end = to
 		}
-		k = s.nextGroup(to, n >= least+width)
+		k = nextGroup(p, to, n >= least+width)
 		if k == to {
 			break
 		}
@@ -196,55 +196,55 @@ func (s *scan) international(i, code int) int {
 
 // nextGroup returns where the group of digits behind to begins, or to. enough says that the number could end here: then a
 // date or a time behind a blank is none of its groups.
-func (s *scan) nextGroup(to int, enough bool) int {
+func nextGroup(p *pass, to int, enough bool) int {
 	k := to
-	if has(s.text, k, ")") {
+	if has(p.text, k, ")") {
 		k++
 	}
-	kind, width := separator(s.text, k)
+	kind, width := separator(p.text, k)
 	k += width
-	if width > 0 && kind == '-' && has(s.text, k, " ") || kind == ' ' && has(s.text, k, "- ") {
+	if width > 0 && kind == '-' && has(p.text, k, " ") || kind == ' ' && has(p.text, k, "- ") {
 		k++
 	}
-	if has(s.text, k, "(") {
+	if has(p.text, k, "(") {
 		k++
 	}
-	if !at(s.text, k, digitChar) {
+	if !at(p.text, k, digitChar) {
 		return to
 	}
 	if enough && kind == ' ' {
-		end := s.runEnd(k, digitChar, k+5)
-		if end-k > 4 || end < len(s.text)-1 && strings.IndexByte("-./:,", s.text[end]) >= 0 && is(s.text[end+1], digitChar) {
+		end := p.runEnd(k, digitChar, k+5)
+		if end-k > 4 || end < len(p.text)-1 && strings.IndexByte("-./:,", p.text[end]) >= 0 && is(p.text[end+1], digitChar) {
 			return to
 		}
 	}
 	return k
 }
 
-// parenthesised returns the end of a number that begins with its area, or its country, in parentheses at i; or i.
-func (s *scan) parenthesised(i int) int {
-	if i > 0 && is(s.text[i-1], wordChar) {
+// parenthesizedEnd returns the end of a number that begins with its area, or its country, in parentheses at i; or i.
+func parenthesizedEnd(p *pass, i int) int {
+	if i > 0 && is(p.text[i-1], wordChar) {
 		return i
 	}
-	if has(s.text, i+1, "+") { // (+98) 914 492 1058; where more stands in the parentheses, they are of the sentence
-		if to := s.runEnd(i+2, digitChar, i+6); has(s.text, to, ")") {
-			return s.international(i, i+2)
+	if has(p.text, i+1, "+") { // (+98) 914 492 1058; where more stands in the parentheses, they are of the sentence
+		if to := p.runEnd(i+2, digitChar, i+6); has(p.text, to, ")") {
+			return internationalEnd(p, i, i+2)
 		}
 		return i
 	}
-	to := s.runEnd(i+1, digitChar, i+7)
-	area := s.text[i+1 : to]
-	if len(area) < 1 || len(area) > 5 || !has(s.text, to, ")") || year(area) {
+	to := p.runEnd(i+1, digitChar, i+7)
+	area := p.text[i+1 : to]
+	if len(area) < 1 || len(area) > 5 || !has(p.text, to, ")") || year(area) {
 		return i
 	}
 	k := to + 1
-	if kind, width := separator(s.text, k); kind == ' ' || kind == '-' || kind == '.' || kind == '/' {
+	if kind, width := separator(p.text, k); kind == ' ' || kind == '-' || kind == '.' || kind == '/' {
 		k += width
 	}
-	if !at(s.text, k, digitChar) {
+	if !at(p.text, k, digitChar) {
 		return i
 	}
-	return max(i, parenthesisedEnd(s.text, area, s.numberGroups(k)))
+	return max(i, parenthesisedEnd(p.text, area, p.numberGroups(k)))
 }
 
 // parenthesisedEnd returns the end of the groups that may follow an area in parentheses, or 0.

@@ -117,8 +117,8 @@ var additions = sync.OnceValue(func() map[string]bool {
 })
 
 // says reports whether the key of the leaf names one of kinds. Long texts are prose, whatever their key.
-func (s *scan) says(kinds promise) bool {
-	return s.place.says&kinds != 0 && len(s.text) <= maxLook
+func (p *pass) says(kinds promise) bool {
+	return p.place.says&kinds != 0 && len(p.text) <= maxLook
 }
 
 // kept looks at a leaf whose key promises something by the rules for whole leaves.

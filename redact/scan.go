@@ -16,9 +16,9 @@ import (
 type detector struct {
 	name    string
 	anchors []anchor
-	// find rules on the anchor at i, records hits with s.hit, and returns where this detector is next of interest:
+	// find rules on the anchor at i, records hits with p.hit, and returns where this detector is next of interest:
 	// i or less for the next byte. The pass resumes at the furthest that a detector asks for.
-	find func(s *scan, i int) int
+	find func(p *pass, i int) int
 
 	// What keys can say of the values that this detector finds, and the rule for a leaf with such a key; nil for none.
 	kind  Kind
@@ -84,45 +84,24 @@ func mark(table *[256]uint64, set string, bit int) {
 	}
 }
 
-// A scan is the state of one pass. Its slices are reused by later passes.
+// A scan is the search of one text in all its forms. Its buffers are reused by later searches.
 type scan struct {
-	ctx  context.Context // the pass stops when it ends
-	text string          // what this pass reads
-	hits []span          // what this pass has found, in any order, overlapping
+	ctx  context.Context // the search stops when it ends
+	pass                 // of the detectors, over the text in one form
 
-	found   []span // the spans of all passes over one text, see settle
+	found   []span // the spans of all rounds over one text, see settle
+	stood   []span // spans that stand in settled, see settle
 	settled string // the text with found replaced
 
-	valueEnd int // assignments before this offset have been ruled on
-	hints    hintMark
-	headers  int // bytes before this offset belong to the run of base64url in which headers of a JWT were looked for
-	armorEnd endMark
-	beside   int // AWS secrets before this offset have been looked for
-	manifest int // the Kubernetes document that ends here has been ruled on
-	loose    int // numbers in groups before this offset have been ruled on
-	work     int // bytes looked at beyond the pass itself; tests hold it to a multiple of the text
-
-	place    place  // where the text stands
 	standing []span // hits of the last look that may stand
-	stood    []span // spans that stand in settled, see settle
 	spare    int    // bytes that may still be decoded
+	deeper   *scan  // searches what is decoded from the text
 
-	escapes  bool  // the text has percent-encoding, backslash escapes or character references
-	controls bool  // the text has control characters
-	deeper   *scan // scans what is decoded from the text
-	view     view  // another form of the text
-	norm     norm.Iter
-	raw      []byte // decoded run
-	near     []byte // a number in another form, with what stands beside it
-	lines64  []byte // a run of several lines
-
-	runes runes  // reads text for own patterns
-	buf   []byte // unescaped JSON string
-
-	open    openRun
-	judged  shape            // the last result of [scan.shape]
-	groups  [maxGroups]group // the first grouped are the last result of [scan.numberGroups]
-	grouped int
+	view    view // another form of the text
+	norm    norm.Iter
+	raw     []byte // decoded run
+	lines64 []byte // a run of several lines
+	runes   runes  // reads text for own patterns
 }
 
 var scans = sync.Pool{New: func() any { return new(scan) }}
@@ -140,27 +119,15 @@ const maxKept = 1 << 20
 func (s *scan) free() {
 	size := 0
 	for d := s; d != nil; d = d.deeper {
-		d.text, d.settled, d.judged.text, d.place, d.ctx = "", "", "", place{}, nil
-		size += cap(d.hits)*int(unsafe.Sizeof(span{})) + cap(d.view.pieces)*int(unsafe.Sizeof(piece{})) + cap(d.view.text) + cap(d.raw) + cap(d.buf)
+		d.settled, d.ctx = "", nil
+		for p := &d.pass; p != nil; p = p.numbers.rewritten {
+			p.text, p.judged.text, p.place = "", "", place{}
+		}
+		size += cap(d.hits)*int(unsafe.Sizeof(span{})) + cap(d.view.pieces)*int(unsafe.Sizeof(piece{})) + cap(d.view.text) + cap(d.raw)
 	}
 	if size <= maxKept {
 		scans.Put(s)
 	}
-}
-
-func (s *scan) reset(text string) {
-	s.text, s.hits = text, s.hits[:0]
-	s.valueEnd, s.beside, s.manifest, s.work, s.loose, s.escapes, s.controls = 0, 0, 0, 0, 0, false, false
-	s.armorEnd, s.hints, s.headers = endMark{}, hintMark{last: -1, barrier: -1}, 0
-	s.open, s.judged.text, s.grouped = openRun{}, "", 0
-}
-
-// hit records a span. Empty and inverted ones are bugs of a detector and must not pass in silence.
-func (s *scan) hit(kind Kind, start, end int) {
-	if start < 0 || end <= start || end > len(s.text) {
-		panic("redact: span out of bounds")
-	}
-	s.hits = append(s.hits, span{start, end, kind})
 }
 
 // passBlock is how many bytes of a text a pass reads before it looks whether its context has ended.
@@ -177,7 +144,7 @@ func (r *Redactor) pass(s *scan, text string) {
 		}
 		for block := min(i+passBlock, len(text)-2); i < block; i++ {
 			if m := p.first[text[i]] & p.second[text[i+1]] & p.third[text[i+2]]; m != 0 {
-				i = r.visit(s, i, m) - 1
+				i = r.visit(&s.pass, i, m) - 1
 			}
 		}
 	}
@@ -187,15 +154,15 @@ func (r *Redactor) pass(s *scan, text string) {
 			m &= p.second[text[i+1]]
 		}
 		if m != 0 {
-			i = r.visit(s, i, m) - 1
+			i = r.visit(&s.pass, i, m) - 1
 		}
 	}
 }
 
 // visit lets the detectors in m rule on the anchor at i, and returns where the pass goes on.
-func (r *Redactor) visit(s *scan, i int, m uint64) (next int) {
+func (r *Redactor) visit(p *pass, i int, m uint64) (next int) {
 	for next = i + 1; m != 0; m &= m - 1 {
-		next = max(next, r.detectors[bits.TrailingZeros64(m)].find(s, i))
+		next = max(next, r.detectors[bits.TrailingZeros64(m)].find(p, i))
 	}
 	return next
 }

@@ -6,44 +6,44 @@ var ssnDetector = detector{name: "ssn", anchors: []anchor{{digits, digits, digit
 
 // findSSN finds area, group and serial number, with dashes, blanks or dots between. With fewer separators, what stands
 // beside has to say what it is.
-func findSSN(s *scan, i int) int {
-	if at(s.text, i-1, digitChar) || !spansNumber(s.text, i, 9) {
+func findSSN(p *pass, i int) int {
+	if at(p.text, i-1, digitChar) || !spansNumber(p.text, i, 9) {
 		return i
 	}
-	if n := s.runEnd(i, digitChar, i+10) - i; n != 3 && n != 5 && n != 9 || !startsNumber(s.text, i) {
+	if n := p.runEnd(i, digitChar, i+10) - i; n != 3 && n != 5 && n != 9 || !startsNumber(p.text, i) {
 		return i
 	}
-	groups := s.numberGroups(i)
+	groups := p.numberGroups(i)
 	sizes := [3]int{}
 	for k := range min(len(groups), 3) {
 		sizes[k] = groups[k].size()
 	}
 	switch {
 	case sizes == [3]int{3, 2, 4} && groups[1].sep == groups[2].sep && groups[1].sep != '/':
-		return s.ssn(i, groups[:3], false)
+		return hitSSN(p, i, groups[:3], false)
 	case sizes[0] == 3 && sizes[1] == 6 || sizes[0] == 5 && sizes[1] == 4:
-		return s.ssn(i, groups[:2], true)
+		return hitSSN(p, i, groups[:2], true)
 	case sizes[0] == 9:
-		return s.ssn(i, groups[:1], true)
+		return hitSSN(p, i, groups[:1], true)
 	}
 	return i
 }
 
-// ssn rules on nine digits in groups; word says that a word beside them is needed.
-func (s *scan) ssn(i int, groups []group, word bool) int {
+// hitSSN rules on nine digits in groups; word says that a word beside them is needed.
+func hitSSN(p *pass, i int, groups []group, word bool) int {
 	var all [9]byte
 	n := 0
 	for _, g := range groups {
-		n += copy(all[n:], s.text[g.from:g.to])
+		n += copy(all[n:], p.text[g.from:g.to])
 	}
 	end := groups[len(groups)-1].to
-	if !validSSN(string(all[:])) || !endsNumber(s.text, end) {
+	if !validSSN(string(all[:])) || !endsNumber(p.text, end) {
 		return i
 	}
-	if word && !s.says(promisesSSN) && !s.ssnWord(i, end) && !bareSSN(s.text) || !word && !alone(s.text, i, end) {
+	if word && !p.says(promisesSSN) && !ssnWord(p, i, end) && !bareSSN(p.text) || !word && !alone(p.text, i, end) {
 		return i
 	}
-	s.hit(SSN, i, end)
+	p.hit(SSN, i, end)
 	return end
 }
 
@@ -69,14 +69,14 @@ func bareSSN(text string) bool {
 }
 
 // ssnWord reports a word beside [from, to) that says Social Security.
-func (s *scan) ssnWord(from, to int) bool {
+func ssnWord(p *pass, from, to int) bool {
 	const before, behind = 48, 12
-	near := s.text[max(from-before, 0):from]
+	near := p.text[max(from-before, 0):from]
 	if stop := strings.LastIndexAny(near, "\n]"); stop >= 0 { // a placeholder ends in ]
 		near = near[stop:]
 	}
-	s.work += before + behind
-	return saysSSN(near) || !has(s.text, to, "[") && !has(s.text, to, " [") && saysSSN(s.text[to:min(to+behind, len(s.text))])
+	p.work += before + behind
+	return saysSSN(near) || !has(p.text, to, "[") && !has(p.text, to, " [") && saysSSN(p.text[to:min(to+behind, len(p.text))])
 }
 
 func saysSSN(text string) bool {

@@ -8,55 +8,62 @@ import (
 	"unsafe"
 )
 
+// A jsonReader reads the tokens of one JSON value.
+type jsonReader struct {
+	in  string
+	at  int
+	buf []byte // unescaped string
+}
+
 // str reads a string and returns its text, which is valid until the next call.
-func (w *walk) str() (string, error) {
-	if !w.take('"') {
-		return "", w.wrong("a string")
+func (r *jsonReader) str() (string, error) {
+	if !r.take('"') {
+		return "", r.wrong("a string")
 	}
-	for from, k := w.at, w.at; k < len(w.in); k++ {
-		switch b := w.in[k]; {
+	for from, k := r.at, r.at; k < len(r.in); k++ {
+		switch b := r.in[k]; {
 		case b == '"':
-			w.at = k + 1
-			return w.in[from:k], nil
+			r.at = k + 1
+			return r.in[from:k], nil
 		case b == '\\':
-			return w.unescape(from, k)
+			return r.unescape(from, k)
 		case b < ' ':
-			w.at = k
-			return "", w.wrong("no control character in a string")
+			r.at = k
+			return "", r.wrong("no control character in a string")
 		}
 	}
-	w.at = len(w.in)
-	return "", w.wrong("the end of a string")
+	r.at = len(r.in)
+	return "", r.wrong("the end of a string")
 }
 
 // unescape reads the rest of the string that begins at from and has its first escape at k.
-func (w *walk) unescape(from, k int) (string, error) {
-	buf := append(w.s.buf[:0], w.in[from:k]...)
-	for k < len(w.in) {
-		b := w.in[k]
+func (r *jsonReader) unescape(from, k int) (string, error) {
+	buf := append(r.buf[:0], r.in[from:k]...)
+	for k < len(r.in) {
+		b := r.in[k]
 		switch {
 		case b == '"':
-			w.at, w.s.buf = k+1, buf
+			r.at, r.buf = k+1, buf
 			// buf is not written to before the text is done with: the next str comes after that.
 			return unsafe.String(unsafe.SliceData(buf), len(buf)), nil
 		case b < ' ':
-			w.at = k
-			return "", w.wrong("no control character in a string")
+			r.at = k
+			return "", r.wrong("no control character in a string")
 		case b != '\\':
 			buf = append(buf, b)
 			k++
 			continue
 		}
-		r, n := escaped(w.in[k:])
+		c, n := escaped(r.in[k:])
 		if n == 0 {
-			w.at = k
-			return "", w.wrong("a known escape")
+			r.at = k
+			return "", r.wrong("a known escape")
 		}
-		buf = utf8.AppendRune(buf, r)
+		buf = utf8.AppendRune(buf, c)
 		k += n
 	}
-	w.at = len(w.in)
-	return "", w.wrong("the end of a string")
+	r.at = len(r.in)
+	return "", r.wrong("the end of a string")
 }
 
 // escaped decodes the escape at the beginning of in, and returns how long it is: 0 for none.
@@ -91,53 +98,53 @@ func unit(in string) (rune, bool) {
 }
 
 // digits reads a number.
-func (w *walk) digits() error {
+func (r *jsonReader) digits() error {
 	run := func() bool {
-		from := w.at
-		for at(w.in, w.at, digitChar) {
-			w.at++
+		from := r.at
+		for at(r.in, r.at, digitChar) {
+			r.at++
 		}
-		return w.at > from
+		return r.at > from
 	}
-	w.take('-')
-	if !w.take('0') && !run() {
-		return w.wrong("a digit")
+	r.take('-')
+	if !r.take('0') && !run() {
+		return r.wrong("a digit")
 	}
-	if w.take('.') && !run() {
-		return w.wrong("a digit behind the point")
+	if r.take('.') && !run() {
+		return r.wrong("a digit behind the point")
 	}
-	if w.take('e') || w.take('E') {
-		if !w.take('+') {
-			w.take('-')
+	if r.take('e') || r.take('E') {
+		if !r.take('+') {
+			r.take('-')
 		}
 		if !run() {
-			return w.wrong("a digit in the exponent")
+			return r.wrong("a digit in the exponent")
 		}
 	}
 	return nil
 }
 
-func (w *walk) has(b byte) bool { return w.at < len(w.in) && w.in[w.at] == b }
+func (r *jsonReader) has(b byte) bool { return r.at < len(r.in) && r.in[r.at] == b }
 
-func (w *walk) take(b byte) bool {
-	if w.has(b) {
-		w.at++
+func (r *jsonReader) take(b byte) bool {
+	if r.has(b) {
+		r.at++
 		return true
 	}
 	return false
 }
 
-func (w *walk) blanks() {
-	for w.at < len(w.in) {
-		switch w.in[w.at] {
+func (r *jsonReader) blanks() {
+	for r.at < len(r.in) {
+		switch r.in[r.at] {
 		case ' ', '\t', '\n', '\r':
-			w.at++
+			r.at++
 		default:
 			return
 		}
 	}
 }
 
-func (w *walk) wrong(want string) error {
-	return fmt.Errorf("%w: want %s at byte %d", errSyntax, want, w.at)
+func (r *jsonReader) wrong(want string) error {
+	return fmt.Errorf("%w: want %s at byte %d", errSyntax, want, r.at)
 }

@@ -109,7 +109,7 @@ func formatDetectors() []detector {
 	}
 	out := make([]detector, len(buckets))
 	for i, fs := range buckets {
-		out[i] = detector{name: "format " + fs[0].prefix, anchors: formatAnchors(fs), find: func(s *scan, i int) int { return findFormat(s, i, fs) }}
+		out[i] = detector{name: "format " + fs[0].prefix, anchors: formatAnchors(fs), find: func(p *pass, i int) int { return findFormat(p, i, fs) }}
 	}
 	return out
 }
@@ -142,21 +142,21 @@ func startHash(t string) uint32 {
 }
 
 // findFormat finds a token of one of fs at i.
-func findFormat(s *scan, i int, fs []format) int {
-	if h := startHash(s.text[i:]); starts[h>>6]&(1<<(h&63)) == 0 {
+func findFormat(p *pass, i int, fs []format) int {
+	if h := startHash(p.text[i:]); starts[h>>6]&(1<<(h&63)) == 0 {
 		return i
 	}
 	for k := range fs {
 		f := &fs[k]
-		if f.prefix[0] != s.text[i] || f.prefix[1] != s.text[i+1] || !strings.HasPrefix(s.text[i:], f.prefix) || f.flags&anywhere == 0 && at(s.text, i-1, wordChar) {
+		if f.prefix[0] != p.text[i] || f.prefix[1] != p.text[i+1] || !strings.HasPrefix(p.text[i:], f.prefix) || f.flags&anywhere == 0 && at(p.text, i-1, wordChar) {
 			continue
 		}
 		from := i + len(f.prefix)
-		limit := s.runEnd(from, f.body, from+f.min+1)
-		if limit-from < f.min || !f.accepts(s, s.text[from:from+f.min]) {
+		limit := p.runEnd(from, f.body, from+f.min+1)
+		if limit-from < f.min || !f.accepts(p, p.text[from:from+f.min]) {
 			continue
 		}
-		if f.flags&exact != 0 && (limit-from > f.min || f.body == hexChar && at(s.text, limit, wordChar)) {
+		if f.flags&exact != 0 && (limit-from > f.min || f.body == hexChar && at(p.text, limit, wordChar)) {
 			continue
 		}
 		kind := kindToken
@@ -165,11 +165,11 @@ func findFormat(s *scan, i int, fs []format) int {
 		}
 		end := limit
 		if f.flags&exact == 0 {
-			end = s.tokenEnd(limit, f.body)
+			end = tokenEnd(p, limit, f.body)
 		}
-		s.hit(kind, i, end)
+		p.hit(kind, i, end)
 		if f.flags&awsID != 0 {
-			s.secretBeside(i, end)
+			secretBeside(p, i, end)
 		}
 		return end
 	}
@@ -177,11 +177,11 @@ func findFormat(s *scan, i int, fs []format) int {
 }
 
 // accepts rules on the first bytes of a body. What follows them has no say: text glued to a token does not hide it.
-func (f *format) accepts(s *scan, body string) bool {
-	if s.specimen(body) {
+func (f *format) accepts(p *pass, body string) bool {
+	if p.specimen(body) {
 		return false
 	}
-	switch h := s.shape(body); {
+	switch h := p.shape(body); {
 	case f.flags&awsID != 0:
 		return h.digits > 0 || !h.wordy()
 	case f.flags&numbered != 0:
@@ -194,14 +194,14 @@ func (f *format) accepts(s *scan, body string) bool {
 
 // tokenEnd returns the end of the token whose body is known to reach to i: the rest of the run, and further runs that
 // hang on it by single dots (tokens of several parts; a part of two digits tells the length of another).
-func (s *scan) tokenEnd(i int, body class) int {
-	end := s.runEnd(i, body|alnumChar, len(s.text))
-	for k := end; at(s.text, k, dotChar) && at(s.text, k+1, alnumChar); {
-		part := s.runEnd(k+1, body|wordChar, len(s.text))
+func tokenEnd(p *pass, i int, body class) int {
+	end := p.runEnd(i, body|alnumChar, len(p.text))
+	for k := end; at(p.text, k, dotChar) && at(p.text, k+1, alnumChar); {
+		part := p.runEnd(k+1, body|wordChar, len(p.text))
 		switch {
-		case part-k > 8 && !s.shape(s.text[k+1:min(part, k+65)]).wordy():
+		case part-k > 8 && !p.shape(p.text[k+1:min(part, k+65)]).wordy():
 			end = part
-		case part-k != 3 || !is(s.text[k+1], digitChar):
+		case part-k != 3 || !is(p.text[k+1], digitChar):
 			return end
 		}
 		k = part
@@ -210,19 +210,19 @@ func (s *scan) tokenEnd(i int, body class) int {
 }
 
 // secretBeside finds the 40 characters of an AWS secret access key near its key id, whatever stands between.
-func (s *scan) secretBeside(from, to int) {
+func secretBeside(p *pass, from, to int) {
 	const length, reach = 40, 240
-	lo, hi := max(from-reach, s.beside), min(to+reach, len(s.text))
-	s.work += max(hi-lo, 0)
-	s.beside = hi
+	lo, hi := max(from-reach, p.tokens.beside), min(to+reach, len(p.text))
+	p.work += max(hi-lo, 0)
+	p.tokens.beside = hi
 	for k := lo; k < hi; k++ {
-		if !is(s.text[k], awsChar) || at(s.text, k-1, awsChar) {
+		if !is(p.text[k], awsChar) || at(p.text, k-1, awsChar) {
 			continue
 		}
-		end := s.runEnd(k, awsChar, k+length+1)
-		if end-k == length && !s.specimen(s.text[k:end]) {
-			if h := s.shape(s.text[k:end]); h.random(length) && h.uppers > 2 && h.lowers > 2 && h.digits > 0 {
-				s.hit(kindToken, k, end)
+		end := p.runEnd(k, awsChar, k+length+1)
+		if end-k == length && !p.specimen(p.text[k:end]) {
+			if h := p.shape(p.text[k:end]); h.random(length) && h.uppers > 2 && h.lowers > 2 && h.digits > 0 {
+				p.hit(kindToken, k, end)
 			}
 		}
 		k = end

@@ -13,26 +13,26 @@ var urlDetectors = []detector{
 const maxAuthority = 512
 
 // findUserinfo finds user:password@ behind the :// at i, which JSON may write :\/\/. A user alone is a name, unless it looks like a key.
-func findUserinfo(s *scan, i int) int {
-	if !at(s.text, i-1, alnumChar) {
+func findUserinfo(p *pass, i int) int {
+	if !at(p.text, i-1, alnumChar) {
 		return i
 	}
 	from, at := i+3, -1
-	if s.text[i+1] == '\\' {
-		if !has(s.text, i, `:\/\/`) {
+	if p.text[i+1] == '\\' {
+		if !has(p.text, i, `:\/\/`) {
 			return i
 		}
 		from = i + 5
 	}
-	limit := min(from+maxAuthority, len(s.text))
+	limit := min(from+maxAuthority, len(p.text))
 	k := from
 	for ; k < limit; k++ {
-		b := s.text[k]
+		b := p.text[k]
 		if b == '@' {
 			at = k
 		}
 		if b == '[' { // of a placeholder; of an address in IPv6, behind userinfo; or of a synopsis
-			if end := placeholderEnd(s.text, k); end > k {
+			if end := placeholderEnd(p.text, k); end > k {
 				k = min(end, limit) - 1
 				continue
 			}
@@ -42,15 +42,15 @@ func findUserinfo(s *scan, i int) int {
 			break
 		}
 	}
-	s.work += k - from
+	p.work += k - from
 	if at <= from {
 		return i
 	}
-	user, password, ok := cutUserinfo(s.text[from:at])
-	if ok && !s.openPassword(password) {
-		s.hit(kindPassword, from, at)
-	} else if h := s.shape(user); !ok && h.random(20) && !filler(h) {
-		s.hit(kindPassword, from, at)
+	user, password, ok := cutUserinfo(p.text[from:at])
+	if ok && !openPassword(p, password) {
+		p.hit(kindPassword, from, at)
+	} else if h := p.shape(user); !ok && h.random(20) && !filler(h) {
+		p.hit(kindPassword, from, at)
 	}
 	return i
 }
@@ -69,60 +69,60 @@ func cutUserinfo(info string) (user, password string, ok bool) {
 
 // openPassword reports a password that hides nothing: none, a reference, or a mask. The word "password" is one that
 // people use, and scanners do not agree to pass it.
-func (s *scan) openPassword(p string) bool {
-	for end := placeholderEnd(p, 0); end > 0; end = placeholderEnd(p, 0) {
-		p = p[end:]
+func openPassword(p *pass, password string) bool {
+	for end := placeholderEnd(password, 0); end > 0; end = placeholderEnd(password, 0) {
+		password = password[end:]
 	}
-	if p == "" {
+	if password == "" {
 		return true
 	}
-	h := s.shape(p)
-	return h.masked() && (len(p) > 3 || is(p[0], maskChar)) || h.elided || reference(p)
+	h := p.shape(password)
+	return h.masked() && (len(password) > 3 || is(password[0], maskChar)) || h.elided || reference(password)
 }
 
 // findDSN finds user:password@tcp(host) and @unix(path), the data source names of Go's MySQL driver.
-func findDSN(s *scan, i int) int {
-	if !has(s.text, i, "@tcp(") && !has(s.text, i, "@unix(") {
+func findDSN(p *pass, i int) int {
+	if !has(p.text, i, "@tcp(") && !has(p.text, i, "@unix(") {
 		return i
 	}
 	from := i
-	for from > 0 && i-from < 128 && !is(s.text[from-1], spaceChar|quoteChar) && s.text[from-1] != '=' && s.text[from-1] != '/' {
+	for from > 0 && i-from < 128 && !is(p.text[from-1], spaceChar|quoteChar) && p.text[from-1] != '=' && p.text[from-1] != '/' {
 		from--
 	}
-	s.work += i - from
-	if _, password, ok := cutUserinfo(s.text[from:i]); ok && !s.openPassword(password) {
-		s.hit(kindPassword, from, i)
+	p.work += i - from
+	if _, password, ok := cutUserinfo(p.text[from:i]); ok && !openPassword(p, password) {
+		p.hit(kindPassword, from, i)
 	}
 	return i
 }
 
 // findCurlUser finds the argument of -u or --user on a command line of curl.
-func findCurlUser(s *scan, i int) int {
+func findCurlUser(p *pass, i int) int {
 	k := i + 1
 	switch {
-	case has(s.text, k, "--user"):
+	case has(p.text, k, "--user"):
 		k += len("--user")
-	case has(s.text, k, "-u"):
+	case has(p.text, k, "-u"):
 		k += len("-u")
 	default:
 		return i
 	}
-	if at(s.text, k, nameChar) {
+	if at(p.text, k, nameChar) {
 		return i
 	}
-	if has(s.text, k, "=") {
+	if has(p.text, k, "=") {
 		k++
 	}
-	k = s.runEnd(k, blankChar, k+8)
+	k = p.runEnd(k, blankChar, k+8)
 	from := k
 	var closing byte
-	if at(s.text, k, quoteChar) {
-		closing = s.text[k]
+	if at(p.text, k, quoteChar) {
+		closing = p.text[k]
 		from++
 	}
 	colon, end := -1, from
-	for ; end < len(s.text) && end < from+256; end++ {
-		b := s.text[end]
+	for ; end < len(p.text) && end < from+256; end++ {
+		b := p.text[end]
 		if b == '\n' || b == closing || closing == 0 && is(b, spaceChar) {
 			break
 		}
@@ -130,50 +130,50 @@ func findCurlUser(s *scan, i int) int {
 			colon = end
 		}
 	}
-	s.work += end - from
-	if colon < 0 || end-colon < 4 || end == from+256 || !s.commandBefore(i, "curl") {
+	p.work += end - from
+	if colon < 0 || end-colon < 4 || end == from+256 || !commandBefore(p, i, "curl") {
 		return i
 	}
-	user, password := s.text[from:colon], strings.Trim(s.text[colon+1:end], "\"'`")
-	if h := s.shape(password); s.openPassword(password) || idle(h) || password == user || h.numeric(1) {
+	user, password := p.text[from:colon], strings.Trim(p.text[colon+1:end], "\"'`")
+	if h := p.shape(password); openPassword(p, password) || idle(h) || password == user || h.numeric(1) {
 		return i
 	}
-	s.hit(kindPassword, from, end)
+	p.hit(kindPassword, from, end)
 	return end
 }
 
 // findDashP finds the password in sshpass -p … and mysql -p….
-func findDashP(s *scan, i int) int {
+func findDashP(p *pass, i int) int {
 	from := i + len(" -p")
-	apart := at(s.text, from, blankChar)
+	apart := at(p.text, from, blankChar)
 	if apart {
-		from = s.runEnd(from, blankChar, from+4)
+		from = p.runEnd(from, blankChar, from+4)
 	}
-	if at(s.text, from, quoteChar) {
+	if at(p.text, from, quoteChar) {
 		from++
 	}
 	end := from
-	for end < len(s.text) && end < from+128 && !is(s.text[end], spaceChar|quoteChar) {
+	for end < len(p.text) && end < from+128 && !is(p.text[end], spaceChar|quoteChar) {
 		end++
 	}
-	h := s.shape(s.text[from:end])
+	h := p.shape(p.text[from:end])
 	if len(h.text) < 4 || h.letters == 0 || end == from+128 || filler(h) {
 		return i
 	}
-	if apart && s.commandBefore(i, "sshpass") || !apart && (s.commandBefore(i, "mysql") || s.commandBefore(i, "mariadb")) {
-		s.hit(kindPassword, from, end)
+	if apart && commandBefore(p, i, "sshpass") || !apart && (commandBefore(p, i, "mysql") || commandBefore(p, i, "mariadb")) {
+		p.hit(kindPassword, from, end)
 		return end
 	}
 	return i
 }
 
 // commandBefore reports a program in the command before i.
-func (s *scan) commandBefore(i int, program string) bool {
+func commandBefore(p *pass, i int, program string) bool {
 	const reach = 512
-	before := s.text[max(i-reach, 0):i]
+	before := p.text[max(i-reach, 0):i]
 	if line := strings.LastIndexByte(before, '\n'); line > 0 && before[line-1] != '\\' && program != "curl" {
 		before = before[line:]
 	}
-	s.work += len(before)
+	p.work += len(before)
 	return strings.Contains(before, program)
 }

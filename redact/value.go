@@ -20,15 +20,15 @@ func (v value) quoted() bool { return v.closing != "" }
 // maxLook bounds how much of a value is judged. What follows has no say, and is taken with it.
 const maxLook = 128
 
-// opening returns where the value behind an operator at k begins, and how it is quoted. It looks past emphasis,
+// openValue returns where the value behind an operator at k begins, and how it is quoted. It looks past emphasis,
 // placeholders, the marks of a YAML block, one line break, the letter before a quote, and the scheme of a header.
-func (s *scan) opening(k int) (v value, ok bool) {
-	t := s.text
-	k = s.runEnd(k, blankChar, k+64)
+func openValue(p *pass, k int) (v value, ok bool) {
+	t := p.text
+	k = p.runEnd(k, blankChar, k+64)
 	for n := 0; n < 3 && has(t, k, "*"); n++ {
 		k++
 	}
-	k = s.runEnd(k, blankChar, k+8)
+	k = p.runEnd(k, blankChar, k+8)
 	if k+1 < len(t) && (t[k] == '|' || t[k] == '>') && strings.IndexByte("\n\r+-", t[k+1]) >= 0 {
 		k++
 		if !is(t[k], spaceChar) {
@@ -39,7 +39,7 @@ func (s *scan) opening(k int) (v value, ok bool) {
 		k++
 	}
 	if has(t, k, "\n") {
-		k = s.runEnd(k+1, blankChar, k+64)
+		k = p.runEnd(k+1, blankChar, k+64)
 		v.nextLine = true
 	}
 	for {
@@ -47,8 +47,8 @@ func (s *scan) opening(k int) (v value, ok bool) {
 		if end == k {
 			break
 		}
-		s.work += end - k
-		k = s.runEnd(end, blankChar, end+8)
+		p.work += end - k
+		k = p.runEnd(end, blankChar, end+8)
 	}
 	if k+1 < len(t) && strings.IndexByte("bBrRuUfF@L", t[k]) >= 0 && is(t[k+1], quoteChar) {
 		k++
@@ -83,68 +83,68 @@ func (s *scan) opening(k int) (v value, ok bool) {
 	return v, true
 }
 
-// extent sets v.to: where the value ends, or maxLook bytes behind its beginning.
-func (s *scan) extent(v value) value {
-	limit := min(v.from+maxLook, len(s.text))
-	v.to = s.closes(v, v.from, limit)
-	v.long = v.to == limit && limit < len(s.text) && !s.stops(v, limit)
-	for v.long && v.to > v.from && !utf8.RuneStart(s.text[v.to]) {
+// extendValue sets v.to: where the value ends, or maxLook bytes behind its beginning.
+func extendValue(p *pass, v value) value {
+	limit := min(v.from+maxLook, len(p.text))
+	v.to = valueCloses(p, v, v.from, limit)
+	v.long = v.to == limit && limit < len(p.text) && !valueStops(p, v, limit)
+	for v.long && v.to > v.from && !utf8.RuneStart(p.text[v.to]) {
 		v.to--
 	}
 	if !v.quoted() && !v.long {
-		v.to = v.from + len(trimEnd(s.text[v.from:v.to]))
+		v.to = v.from + len(trimEnd(p.text[v.from:v.to]))
 	}
 	return v
 }
 
-// rest returns the end of a value that is known to be a secret.
-func (s *scan) rest(v value) int {
+// valueEnd returns the end of a value that is known to be a secret.
+func valueEnd(p *pass, v value) int {
 	if !v.long {
 		return v.to
 	}
-	end := s.closes(v, v.to, len(s.text))
+	end := valueCloses(p, v, v.to, len(p.text))
 	if v.quoted() {
 		return end
 	}
-	return v.to + len(trimEnd(s.text[v.to:end]))
+	return v.to + len(trimEnd(p.text[v.to:end]))
 }
 
-// An openRun is the last stretch of the text in which [scan.closes] found no end of an unquoted value. Only a value that
+// An openRun is the last stretch of the text in which [valueCloses] found no end of an unquoted value. Only a value that
 // begins with > in it ends there, at its own first byte.
 type openRun struct {
 	from, to int
 	query    bool // for values that & and ? may end
 }
 
-// closes returns the first offset from k to limit at which v ends. Behind names that repeat, unquoted values overlap: what
+// valueCloses returns the first offset from k to limit at which v ends. Behind names that repeat, unquoted values overlap: what
 // is known to be open is not read again.
-func (s *scan) closes(v value, k, limit int) int {
+func valueCloses(p *pass, v value, k, limit int) int {
 	if v.quoted() {
 		from := k
-		for k < limit && (!is(s.text[k], stopChar) || !s.stops(v, k)) {
-			if v.escapes == 0 && s.text[k] == '\\' && k+1 < limit && s.text[k+1] != '\n' {
+		for k < limit && (!is(p.text[k], stopChar) || !valueStops(p, v, k)) {
+			if v.escapes == 0 && p.text[k] == '\\' && k+1 < limit && p.text[k+1] != '\n' {
 				k++
 			}
 			k++
 		}
-		s.work += k - from
+		p.work += k - from
 		return min(k, limit)
 	}
-	o := &s.open
+	o := &p.values.open
 	if o.query != v.query || k < o.from || k > o.to {
 		*o = openRun{k, k, v.query}
 	}
-	for k < limit && (!is(s.text[k], stopChar) || !s.stops(v, k)) {
+	for k < limit && (!is(p.text[k], stopChar) || !valueStops(p, v, k)) {
 		k = min(max(k+1, o.to), limit)
 	}
-	s.work += max(k-o.to, 0) + 1
+	p.work += max(k-o.to, 0) + 1
 	o.to = max(o.to, k)
 	return k
 }
 
-// stops reports whether v ends before the byte at k.
-func (s *scan) stops(v value, k int) bool {
-	t, b := s.text, s.text[k]
+// valueStops reports whether v ends before the byte at k.
+func valueStops(p *pass, v value, k int) bool {
+	t, b := p.text, p.text[k]
 	if v.quoted() {
 		switch {
 		case b == '\n' || b == '\r':
@@ -174,9 +174,9 @@ func (s *scan) stops(v value, k int) bool {
 	case b == '&' && entity(t[k:]):
 		return true
 	case b == '&' || b == '?':
-		return v.query && (b == '&' && (k+1 == len(t) || is(t[k+1], spaceChar|quoteChar)) || s.assigns(k+1))
+		return v.query && (b == '&' && (k+1 == len(t) || is(t[k+1], spaceChar|quoteChar)) || assigns(p, k+1))
 	case b == ',', b == ';':
-		return k+1 == len(t) || is(t[k+1], spaceChar|quoteChar) || s.assigns(k+1)
+		return k+1 == len(t) || is(t[k+1], spaceChar|quoteChar) || assigns(p, k+1)
 	case b == ')':
 		return k+1 == len(t) || is(t[k+1], spaceChar|quoteChar) || strings.IndexByte(".;,){", t[k+1]) >= 0
 	case b == '[':
@@ -201,12 +201,12 @@ func entity(t string) bool {
 }
 
 // assigns reports a name with an operator behind it at k: the next pair of a list.
-func (s *scan) assigns(k int) bool {
+func assigns(p *pass, k int) bool {
 	end := k
-	for end < len(s.text) && end < k+40 && is(s.text[end], nameChar|blankChar) {
+	for end < len(p.text) && end < k+40 && is(p.text[end], nameChar|blankChar) {
 		end++
 	}
-	return end > k && end < len(s.text) && (s.text[end] == '=' || s.text[end] == ':' || s.text[end] == ';')
+	return end > k && end < len(p.text) && (p.text[end] == '=' || p.text[end] == ':' || p.text[end] == ';')
 }
 
 // trimEnd cuts what belongs to the sentence or the line of code around a value.
@@ -225,9 +225,9 @@ func trimEnd(v string) string {
 	return v
 }
 
-// coded reports an unquoted value that is an expression of a program: a call, an index, a path of names.
-func (s *scan) coded(v value, h shape, c nameClass) bool {
-	t := s.text[v.from:v.to]
+// isCode reports an unquoted value that is an expression of a program: a call, an index, a path of names.
+func isCode(p *pass, v value, h shape, c nameClass) bool {
+	t := p.text[v.from:v.to]
 	if !h.restless() {
 		for _, operator := range [...]string{"this.", "=>", "->", "+=", "&&", "||", "){"} {
 			if strings.Contains(t, operator) {
@@ -254,7 +254,7 @@ func (s *scan) coded(v value, h shape, c nameClass) bool {
 	if k < len(t) {
 		return t[k] == '(' || t[k] == '[' || t[k] == '{'
 	}
-	if has(s.text, v.to, "(") || has(s.text, v.to, "[") {
+	if has(p.text, v.to, "(") || has(p.text, v.to, "[") {
 		return true
 	}
 	if !is(t[0], wordChar) && h.digits == 0 && h.symbols == 1 { // &key, *key, !key

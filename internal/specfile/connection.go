@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/runteam/runteam/internal/connection"
 	"github.com/runteam/runteam/llm"
 )
 
@@ -102,19 +103,9 @@ func (c Connection) ModelAsWritten() string { return cmp.Or(c.shownModel, c.Mode
 func (c Connection) String() string {
 	base := c.shownURL
 	if base == "" {
-		base = safeURL(c.BaseURL)
+		base = connection.Redact(c.BaseURL)
 	}
 	return fmt.Sprintf("model %q at %q, key %q, headers %q", c.ModelAsWritten(), base, c.APIKey, slices.Sorted(maps.Keys(c.Headers)))
-}
-
-// safeURL returns a URL without what may be a credential: user, password, query.
-func safeURL(s string) string {
-	u, err := url.Parse(s)
-	if err != nil {
-		return "[unreadable]"
-	}
-	u.User, u.RawQuery, u.Fragment = nil, "", ""
-	return u.String()
 }
 
 // Format prints String, whatever the verb.

@@ -122,13 +122,13 @@ func (r checker) checkMemory() {
 		if r.subject = nil; scope == f.own("memoryScope") {
 			r.subject = func() string { return taskName(i, r.file.Tasks[i].Title) + ": " }
 		}
-		r.bad(scope, ErrInvalid, "write sharedMemory: true, or name in dependsOn what the task needs", "memoryScope: all needs the shared memory, and sharedMemory is false")
+		r.bad(scope, "write sharedMemory: true, or name in dependsOn what the task needs", "memoryScope: all needs the shared memory, and sharedMemory is false")
 	}
 	grants := r.places.coordinator.own("mayGrant")
 	for i := range grants.len() {
 		if n := &grants.kids.nodes[i]; n.text == "memory" {
 			r.subject = nil
-			r.bad(n, ErrInvalid, "write sharedMemory: true, or remove the word", "coordinator: mayGrant: memory needs the shared memory, and sharedMemory is false")
+			r.bad(n, "write sharedMemory: true, or remove the word", "coordinator: mayGrant: memory needs the shared memory, and sharedMemory is false")
 		}
 	}
 }

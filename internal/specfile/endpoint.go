@@ -110,14 +110,14 @@ func (r *resolver) baseURL(n *node, x expansion) string {
 	u, err := url.Parse(value)
 	switch {
 	case err != nil, u.Scheme != "http" && u.Scheme != "https", u.Host == "":
-		r.bad(n, ErrInvalid, "write scheme, host and path, such as http://localhost:11434/v1", "baseURL: it is no address of an endpoint")
+		r.bad(n, "write scheme, host and path, such as http://localhost:11434/v1", "baseURL: it is no address of an endpoint")
 	case u.User != nil:
-		r.bad(n, ErrInvalid, "give the key apart, as apiKey", "baseURL: it holds a user or a password")
+		r.bad(n, "give the key apart, as apiKey", "baseURL: it holds a user or a password")
 	case strings.Contains(value, "#") || u.ForceQuery || u.RawQuery != "" && !connection.APIVersion.MatchString(u.RawQuery):
-		r.bad(n, ErrInvalid, "leave out what follows the path; only ?api-version=… of Azure is accepted", "baseURL: it has a query or a fragment")
+		r.bad(n, "leave out what follows the path; only ?api-version=… of Azure is accepted", "baseURL: it has a query or a fragment")
 	default:
 		if _, err := originOf(value); err != nil {
-			r.bad(n, ErrInvalid, "write the host in ASCII: letters, digits, dots and hyphens; xn--… for other scripts", "baseURL: the host is not valid")
+			r.bad(n, "write the host in ASCII: letters, digits, dots and hyphens; xn--… for other scripts", "baseURL: the host is not valid")
 		}
 	}
 	return value

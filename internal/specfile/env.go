@@ -136,19 +136,19 @@ func (e *environment) expand(key string, n *node) (x expansion, ok bool) {
 		}
 		body, after, closed := strings.Cut(after, "}")
 		if !closed {
-			e.bad(n, ErrInvalid, "write ${NAME} or ${NAME:-else}", "%s: ${ without its }", key)
+			e.bad(n, "write ${NAME} or ${NAME:-else}", "%s: ${ without its }", key)
 			return expansion{}, false
 		}
 		name, instead, has := strings.Cut(body, ":-")
 		switch {
 		case strings.HasPrefix(name, "params."):
-			e.bad(n, ErrInvalid, "write the value itself, or a variable of the environment", "%s: parameters stand in the goal, descriptions and prompts only", key)
+			e.bad(n, "write the value itself, or a variable of the environment", "%s: parameters stand in the goal, descriptions and prompts only", key)
 			ok = false
 		case !envName.MatchString(name):
-			e.bad(n, ErrInvalid, "write ${NAME} or ${NAME:-else}", "%s: what stands in ${…} is no name of a variable", key)
+			e.bad(n, "write ${NAME} or ${NAME:-else}", "%s: what stands in ${…} is no name of a variable", key)
 			ok = false
 		case isOwnName(name):
-			e.bad(n, errors.Join(ErrRefused, errOwnName), "use a variable of another name", "%s: %s: %v", key, name, errOwnName)
+			e.badAs(n, errors.Join(ErrRefused, errOwnName), "use a variable of another name", "%s: %s: %v", key, name, errOwnName)
 			ok = false
 		default:
 			x.names = append(x.names, name)
@@ -169,7 +169,7 @@ func (e *environment) expand(key string, n *node) (x expansion, ok bool) {
 				if key != "apiKey" { // a key does not belong in the file
 					hint += ", or write ${" + name + ":-else}"
 				}
-				e.bad(n, ErrInvalid, hint, "%s: the environment has no %s", key, name)
+				e.bad(n, hint, "%s: the environment has no %s", key, name)
 				ok = false
 			}
 		}
@@ -258,7 +258,7 @@ func (r checker) checkEnv() {
 		}
 		err := &EnvError{s.EnvUse}
 		r.subject = func() string { return s.subject }
-		r.bad(s.at, err, "allow it, or write another value", "%s: %v", s.key, err)
+		r.badAs(s.at, err, "allow it, or write another value", "%s: %v", s.key, err)
 	}
 	r.subject = nil
 }

@@ -19,9 +19,9 @@ var fallbackList = kind{
 func checkFallback(r *report, key string, n *node) bool {
 	switch {
 	case n.len() == 0:
-		r.bad(n, ErrInvalid, "write at least one entry, or leave the key out", "%s: it is empty", key)
+		r.bad(n, "write at least one entry, or leave the key out", "%s: it is empty", key)
 	case n.len() > maxFallback:
-		r.bad(n, ErrInvalid, fmt.Sprintf("write at most %d entries", maxFallback), "%s: it has %d entries", key, n.len())
+		r.bad(n, fmt.Sprintf("write at most %d entries", maxFallback), "%s: it has %d entries", key, n.len())
 	default:
 		return true
 	}
@@ -77,10 +77,10 @@ func (r *resolver) fallback(f *fields, c *Connection, first destination) (all []
 		case known && twice == 0 && shared: // an agent's own model may be the fallback of the others
 			continue
 		case known && twice == 0:
-			r.bad(entry.node, ErrInvalid, "write another model or baseURL, or remove it", "it is the same as the connection that it follows")
+			r.bad(entry.node, "write another model or baseURL, or remove it", "it is the same as the connection that it follows")
 			continue
 		case known:
-			r.bad(entry.node, ErrInvalid, "write another model or baseURL, or remove it", "it is the same as entry %d", twice)
+			r.bad(entry.node, "write another model or baseURL, or remove it", "it is the same as entry %d", twice)
 			continue
 		default:
 			seen[next.target()] = i + 1
@@ -107,7 +107,7 @@ func (r *resolver) chainEntries(n *node) []*fields {
 		before := len(r.found)
 		entry := r.fields(item, fallbackPlace, nil)
 		if entry != nil && item.len() == 0 {
-			r.bad(item, ErrInvalid, "write "+sample(fallbackPlace), "it says nothing")
+			r.bad(item, "write "+sample(fallbackPlace), "it says nothing")
 		}
 		if len(r.found) == before {
 			all[i] = entry

@@ -42,7 +42,7 @@ func (f *fields) own(name string) *node {
 // reported, and nil returned; a nil *fields has no values.
 func (r *report) fields(n *node, p *place, defaults *fields) *fields {
 	if n.is != isObject {
-		r.bad(n, ErrInvalid, "write "+sample(p), "%s where %s belongs", n.describe(), p.a)
+		r.bad(n, "write "+sample(p), "%s where %s belongs", n.describe(), p.a)
 		return nil
 	}
 	f := &fields{place: p, node: n, vals: make([]*node, len(p.keys)), defaults: defaults}
@@ -74,12 +74,12 @@ func (r *report) takes(n *node, i int, k *key) bool {
 	switch k.status {
 	case NotBuilt:
 		if k.asks.of(value) {
-			r.badAt(n.src, at, ErrNotBuilt, k.instead(), "%s: not built yet", k.name)
+			r.badAtAs(n.src, at, ErrNotBuilt, k.instead(), "%s: not built yet", k.name)
 		}
 		return false
 	case Refused:
 		if k.asks.of(value) {
-			r.badAt(n.src, at, ErrRefused, k.instead(), "%s: not taken: %s", k.name, k.reason())
+			r.badAtAs(n.src, at, ErrRefused, k.instead(), "%s: not taken: %s", k.name, k.reason())
 		}
 		return false
 	case Idle:
@@ -87,7 +87,7 @@ func (r *report) takes(n *node, i int, k *key) bool {
 		return false
 	}
 	if !k.kind.fits(value) {
-		r.bad(value, ErrInvalid, k.kind.instead(value), "%s: %s where %s belongs", k.name, r.describe(value, k.name), k.kind.want)
+		r.bad(value, k.kind.instead(value), "%s: %s where %s belongs", k.name, r.describe(value, k.name), k.kind.want)
 		return false
 	}
 	return k.kind.parts == nil || k.kind.parts(r, k.name, value)
@@ -107,7 +107,7 @@ func (r *report) unknown(n *node, i int, p *place) {
 		return
 	}
 	name := n.kids.keys[i]
-	r.badAt(n.src, n.kids.keyAt[i], ErrUnknown, meant(name, p), "unknown key %s in %s", quote(name), p.a)
+	r.badAtAs(n.src, n.kids.keyAt[i], ErrUnknown, meant(name, p), "unknown key %s in %s", quote(name), p.a)
 }
 
 // meant says what to write in the place of an unknown key: what its word
@@ -158,7 +158,7 @@ func (r *report) needs(n *node, p *place, before string) {
 			if before != "" {
 				hint = "write {" + name + ": …}"
 			}
-			r.bad(n, ErrInvalid, hint, "%s%s: it is missing", before, name)
+			r.bad(n, hint, "%s%s: it is missing", before, name)
 		}
 	}
 }
@@ -193,13 +193,23 @@ type report struct {
 	mine    func() string // subject of the agent or task that is being read
 }
 
-// bad reports a problem of a value.
-func (r *report) bad(n *node, err error, hint, format string, args ...any) {
-	r.badAt(n.src, n.at, err, hint, format, args...)
+// bad reports an invalid value.
+func (r *report) bad(n *node, hint, format string, args ...any) {
+	r.badAtAs(n.src, n.at, ErrInvalid, hint, format, args...)
 }
 
-// badAt reports a problem at a byte of a source.
-func (r *report) badAt(src *source, at int, err error, hint, format string, args ...any) {
+// badAs reports a problem of a value.
+func (r *report) badAs(n *node, err error, hint, format string, args ...any) {
+	r.badAtAs(n.src, n.at, err, hint, format, args...)
+}
+
+// badAt reports what is invalid at a byte of a source.
+func (r *report) badAt(src *source, at int, hint, format string, args ...any) {
+	r.badAtAs(src, at, ErrInvalid, hint, format, args...)
+}
+
+// badAtAs reports a problem at a byte of a source.
+func (r *report) badAtAs(src *source, at int, err error, hint, format string, args ...any) {
 	if len(r.found) < tooMany {
 		r.found = append(r.found, finding{src, at, Problem{Message: r.about() + fmt.Sprintf(format, args...), Hint: hint, Err: err}})
 	}

@@ -44,13 +44,13 @@ func (r goalReader) goal(n *node) *engine.Goal {
 	switch inline, file := f.own("text"), f.own("file"); {
 	case inline != nil:
 		if file != nil {
-			r.bad(inline, ErrInvalid, "keep one of them", "text: file says it too")
+			r.bad(inline, "keep one of them", "text: file says it too")
 		}
 		g.Text, g.Params = r.fill("text", inline)
 	case file != nil:
 		g.Text, g.Params = r.fill("file", n)
 	case n.get("text") == nil && n.get("file") == nil:
-		r.bad(n, ErrInvalid, "write {text: …} or {file: PATH}", "it has no text")
+		r.bad(n, "write {text: …} or {file: PATH}", "it has no text")
 	}
 	r.holds(n, g.Classification)
 	return g

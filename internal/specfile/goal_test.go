@@ -229,7 +229,7 @@ func TestModelsOfTheCoordinator(t *testing.T) {
 	require.Equal(t, []string{"all", "all", "all"}, models("all"))
 	_, err := load(t, "agents: [{name: a}]\ntasks: [{title: T, description: d}]", specfile.Options{Models: []string{"coordinator=x"}})
 	require.Equal(t, []string{`--model "coordinator=x": no agent "coordinator"`}, messages(t, err))
-	require.ErrorContains(t, err, "no coordinator is asked")
+	require.ErrorContains(t, err, "the coordinator is not called")
 }
 
 func TestMessages(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -30,24 +31,10 @@ func (r inputReader) readInputs() {
 	}
 	r.subject = nil
 	for _, name := range sortedKeys(r.o.Inputs) {
-		if _, known := r.inputFlag(name, names); !known {
-			hint := "declare it under inputs"
-			if best := nearestOf(name, names...); best != "" {
-				hint = "did you mean " + best + "?"
-			}
-			r.badFlag(ErrUnknown, hint, "--input %s: the spec has no such input", quote(name))
+		if !slices.Contains(names, name) {
+			r.badFlag(ErrUnknown, nearHint(name, "declare it under inputs", names...), "--input %s: the spec has no such input", quote(name))
 		}
 	}
-}
-
-// inputFlag returns the input that a name of --input means.
-func (r inputReader) inputFlag(flag string, names []string) (string, bool) {
-	for _, name := range names {
-		if name == flag {
-			return name, true
-		}
-	}
-	return "", false
 }
 
 // input reads one input. Nothing at all (null) means that --input brings it.
@@ -58,7 +45,7 @@ func (r inputReader) input(name string, parent *node, i int) {
 	case isNull:
 		f = &fields{place: inputPlace, node: n, vals: make([]*node, len(inputPlace.keys))}
 	case isText:
-		r.bad(n, ErrInvalid, "write {text: …} or {file: "+cut(veiled(firstLine(n.text)), 40)+"}", "a text where a mapping belongs")
+		r.bad(n, "write {text: …} or {file: "+cut(veiled(firstLine(n.text)), 40)+"}", "a text where a mapping belongs")
 		return
 	default:
 		if f = r.fields(n, inputPlace, nil); f == nil {
@@ -98,7 +85,7 @@ func (r inputReader) resultOf(name string, f *fields) (run, result string, ok bo
 	}
 	for _, key := range []string{"file", "text"} {
 		if other := f.own(key); other != nil {
-			r.bad(other, ErrInvalid, "keep one of them", "%s: from says it too", key)
+			r.bad(other, "keep one of them", "%s: from says it too", key)
 		}
 	}
 	from := r.fields(n, fromPlace, nil)
@@ -120,7 +107,7 @@ func (r inputReader) earlier(name, run, result string, f *fields, src *source, a
 		if n := f.own("from"); n != nil {
 			src, at = n.src, n.at
 		}
-		r.badAt(src, at, err, hint, "from: %s", message)
+		r.badAtAs(src, at, err, hint, "from: %s", message)
 	}
 	switch {
 	case run == "" || result == "":
@@ -165,7 +152,7 @@ func (r inputReader) inputText(name string, f *fields, src *source, at int) stri
 	}
 	switch {
 	case file != nil && inline != nil:
-		r.bad(inline, ErrInvalid, "keep one of them", "text: file says it too")
+		r.bad(inline, "keep one of them", "text: file says it too")
 	case file != nil:
 		if from := r.readFile(file, maxInput); from != nil {
 			from.kept.label = from.kept.label.Join(level(f.own("classification")))
@@ -173,15 +160,15 @@ func (r inputReader) inputText(name string, f *fields, src *source, at int) stri
 		}
 	case inline != nil:
 		if strings.TrimSpace(inline.text) == "" {
-			r.bad(inline, ErrInvalid, "write one, or leave the key out and give it with --input "+name+"=FILE", "text: it is empty")
+			r.bad(inline, "write one, or leave the key out and give it with --input "+name+"=FILE", "text: it is empty")
 		}
 		if len(inline.text) > maxInput {
-			r.bad(inline, ErrInvalid, "", "text: it is larger than %s", label.SizeText(int(maxInput)))
+			r.bad(inline, "", "text: it is larger than %s", label.SizeText(int(maxInput)))
 		}
 		r.holds(inline, level(f.own("classification")))
 		return inline.text
 	case f.node.get("file") == nil && f.node.get("text") == nil:
-		r.badAt(src, at, ErrInvalid, "give it with --input "+name+"=FILE, or write {file: PATH}, {text: …} or {from: {run: …, task: …}}", "it has no text")
+		r.badAt(src, at, "give it with --input "+name+"=FILE, or write {file: PATH}, {text: …} or {from: {run: …, task: …}}", "it has no text")
 	}
 	return ""
 }

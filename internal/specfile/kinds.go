@@ -60,12 +60,12 @@ func is(shapes ...shape) func(*node) bool {
 var (
 	anything  = kind{name: "any", fits: func(*node) bool { return true }}
 	anyText   = kind{name: "text", want: "a text", hint: inQuotes, json: typed("string"), fits: is(isText)}
-	inputText = kind{name: anyText.name, want: anyText.want, hint: anyText.hint, json: filled, fits: anyText.fits} // filled unless --input brings another
+	inputText = anyText.as(filled) // filled unless --input brings another
 	oneLine   = kind{name: "text", want: "a text", hint: inQuotes, json: filled, fits: is(isText), parts: checkNotBlank}
 	envText   = kind{name: "text, `${ENV}`", want: "a text", hint: inQuotes, json: typed("string"), fits: is(isText)}
 	secret    = kind{name: "text, `${ENV}`", want: "a text", hint: "write ${NAME}, where NAME is a variable of the environment", json: typed("string"), fits: is(isText)}
 	path      = kind{name: "path, `${ENV}`", want: "the path of a file", hint: inQuotes, many: "write one path", json: filled, fits: is(isText), parts: checkNotBlank}
-	inputFile = kind{name: path.name, want: path.want, hint: path.hint, many: "write one path; one input for each file", json: filled, fits: path.fits, parts: path.parts}
+	inputFile = path.ofOne("write one path; one input for each file")
 	boolean   = kind{name: "true or false", want: "true or false", hint: "write true or false, without quotes", json: typed("boolean"), fits: is(isBool)}
 	mapping   = kind{name: "mapping", want: "a mapping", hint: "write key: value lines below it, or {key: value}", json: typed("object"), fits: is(isObject)}
 	list      = kind{name: "list", want: "a list", hint: "write a line that begins with - for each, or [a, b]", json: typed("array"), fits: is(isList)}
@@ -85,9 +85,9 @@ var (
 		_, err := time.Parse(time.RFC3339Nano, n.text)
 		return n.is == isText && err == nil && instantForm.MatchString(n.text)
 	}}
-	provenance = kind{name: mapping.name, want: mapping.want, hint: "write {from: coordinator}, or remove it if the task is your own", json: ref("provenance"), fits: mapping.fits}
+	provenance = mapping.hinted("write {from: coordinator}, or remove it if the task is your own").as(ref("provenance"))
 
-	requirement = kind{name: mapping.name, want: mapping.want, hint: "write {requiredCapabilities: [a, b]}", many: "write {requiredCapabilities: [a, b]}; tasks that it waits for stand in dependsOn", json: ref("requires"), fits: mapping.fits}
+	requirement = mapping.hinted("write {requiredCapabilities: [a, b]}").ofOne("write {requiredCapabilities: [a, b]}; tasks that it waits for stand in dependsOn").as(ref("requires"))
 
 	classification = words(label.Classifications()...)
 	strategy       = words(strategies()...)
@@ -110,35 +110,46 @@ func strategies() []string {
 	return words
 }
 
+// as is a kind with another JSON Schema.
+func (k kind) as(json object) kind {
+	k.json = json
+	return k
+}
+
+// hinted is a kind with another hint.
+func (k kind) hinted(hint string) kind {
+	k.hint = hint
+	return k
+}
+
+// checked is a kind whose parts are checked.
+func (k kind) checked(parts func(r *report, key string, n *node) bool) kind {
+	k.parts = parts
+	return k
+}
+
 // of is the kind of a mapping whose keys are those of a place.
 func (k kind) of(place string) kind {
 	switch {
 	case k.name != list.name:
-		k.json = ref(place)
+		return k.as(ref(place))
 	case k.parts != nil:
-		k.json = filledListOf(ref(place))
-	default:
-		k.json = listOf(ref(place))
+		return k.as(filledListOf(ref(place)))
 	}
-	return k
+	return k.as(listOf(ref(place)))
 }
 
 // orText is the kind of a list whose entries are texts, or mappings with the keys of a place.
-func (k kind) orText(place string) kind {
-	k.json = listOf(anyOf(typed("string"), ref(place)))
-	return k
-}
+func (k kind) orText(place string) kind { return k.as(listOf(anyOf(typed("string"), ref(place)))) }
 
 // each is the kind of a mapping with a value of a schema under any name.
 func (k kind) each(value object) kind {
-	k.json = object{{"type", "object"}, {"additionalProperties", value}}
-	return k
+	return k.as(object{{"type", "object"}, {"additionalProperties", value}})
 }
 
 // named is each with names of a pattern.
 func (k kind) named(pattern string, value object) kind {
-	k.json = object{{"type", "object"}, {"propertyNames", object{{"pattern", pattern}}}, {"additionalProperties", value}}
-	return k
+	return k.as(object{{"type", "object"}, {"propertyNames", object{{"pattern", pattern}}}, {"additionalProperties", value}})
 }
 
 // words is the kind of one of several words.
@@ -156,7 +167,7 @@ func words(known ...string) kind {
 			if best := nearestOf(n.text, known...); best != "" {
 				hint = fmt.Sprintf("did you mean %s? known are %s", best, choice)
 			}
-			r.bad(n, ErrInvalid, hint, "%s: unknown word %s", key, quote(n.text))
+			r.bad(n, hint, "%s: unknown word %s", key, quote(n.text))
 			return false
 		},
 	}
@@ -272,7 +283,7 @@ func checkNotBlank(r *report, key string, n *node) bool {
 	if strings.TrimSpace(n.text) != "" {
 		return true
 	}
-	r.bad(n, ErrInvalid, "write one, or leave the key out", "%s: it is empty", key)
+	r.bad(n, "write one, or leave the key out", "%s: it is empty", key)
 	return false
 }
 
@@ -280,7 +291,7 @@ func checkTexts(r *report, key string, n *node) bool {
 	ok := true
 	for i := range n.kids.nodes {
 		if item := &n.kids.nodes[i]; item.is != isText {
-			r.bad(item, ErrInvalid, "put it in quotes", "%s[%d]: %s where a text belongs", key, i, item.describe())
+			r.bad(item, "put it in quotes", "%s[%d]: %s where a text belongs", key, i, item.describe())
 			ok = false
 		}
 	}
@@ -292,7 +303,7 @@ func checkTextValues(r *report, key string, n *node) bool {
 	ok := true
 	for i := range n.kids.nodes {
 		if n.kids.nodes[i].is != isText {
-			r.bad(&n.kids.nodes[i], ErrInvalid, "put it in quotes", "%s: %s is no text", key, quote(n.kids.keys[i]))
+			r.bad(&n.kids.nodes[i], "put it in quotes", "%s: %s is no text", key, quote(n.kids.keys[i]))
 			ok = false
 		}
 	}
@@ -308,6 +319,6 @@ func checkProvider(r *report, key string, n *node) bool {
 	if n.text == openAI {
 		return true
 	}
-	r.bad(n, ErrRefused, providerHint(key, n.text), "%s: %s is not built in", key, quote(n.text))
+	r.badAs(n, ErrRefused, providerHint(key, n.text), "%s: %s is not built in", key, quote(n.text))
 	return false
 }

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/runteam/runteam/internal/naming"
 )
 
 // Where the lines and letters of a text stand in the file that it is written in.
@@ -15,12 +17,7 @@ func lineOffset(text string, line int) int {
 		if line <= 1 {
 			return i
 		}
-		switch r {
-		case '\r':
-			if !strings.HasPrefix(text[i+1:], "\n") {
-				line--
-			}
-		case '\n', '\v', '\f', 0x1c, 0x1d, 0x1e, 0x85, 0x2028, 0x2029:
+		if naming.EndsLine(r) && !strings.HasPrefix(text[i:], "\r\n") {
 			line--
 		}
 	}

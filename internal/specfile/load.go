@@ -108,7 +108,7 @@ func (l *loader) layer(path, flag string) *layer {
 		return y
 	}
 	if y.node.is != isObject {
-		l.bad(y.node, ErrInvalid, wholeFile(y.node.src, flag), "%s where keys such as %s belong", y.node.describe(), strings.Join(outermost(flag), " and "))
+		l.bad(y.node, wholeFile(y.node.src, flag), "%s where keys such as %s belong", y.node.describe(), strings.Join(outermost(flag), " and "))
 		return y
 	}
 	if y.spec = l.fields(y.node, specPlace, nil); y.spec == nil {
@@ -117,14 +117,14 @@ func (l *loader) layer(path, flag string) *layer {
 	if n := y.spec.own("team"); n != nil {
 		y.team = l.fields(n, teamPlace, nil)
 		if agents := y.spec.own("agents"); agents != nil {
-			l.bad(agents, ErrInvalid, "keep one of them", "agents: team has the agents of this file")
+			l.bad(agents, "keep one of them", "agents: team has the agents of this file")
 		}
 	}
 	if n := y.spec.own("orchestrator"); n != nil {
 		y.orch = l.fields(n, orchestratorPlace, nil)
 		for _, pair := range settings {
 			if own, other := y.spec.own(pair.spec), y.orch.own(pair.orch); own != nil && other != nil {
-				l.bad(other, ErrInvalid, "keep one of them", "%s: %s of the file says it too", pair.orch, pair.spec)
+				l.bad(other, "keep one of them", "%s: %s of the file says it too", pair.orch, pair.spec)
 			}
 		}
 	}
@@ -163,7 +163,7 @@ var settings = []struct{ spec, orch string }{
 func (l *loader) onlyRoster(y *layer) {
 	for _, name := range [...]string{"goal", "mode", "tasks", "taskDefaults", "inputs", "policy", "assert", "messages", "output", "offline", "timeoutMs", "reuse"} {
 		if n := y.spec.own(name); n != nil {
-			l.bad(n, ErrInvalid, "move it to the file that --team stands beside", "%s: a file of --team brings a team only", name)
+			l.bad(n, "move it to the file that --team stands beside", "%s: a file of --team brings a team only", name)
 		}
 	}
 }

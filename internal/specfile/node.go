@@ -103,6 +103,14 @@ func cut(word string, most int) string {
 	return word
 }
 
+// nearHint asks whether the known word nearest to a word is meant; without one it says otherwise.
+func nearHint(word, otherwise string, known ...string) string {
+	if best := nearestOf(word, known...); best != "" {
+		return "did you mean " + best + "?"
+	}
+	return otherwise
+}
+
 // nearestOf returns the known word that was probably meant, or "".
 func nearestOf(word string, known ...string) string {
 	best, _ := naming.Nearest(word, known)

@@ -32,11 +32,11 @@ func (f *filler) readParams(layers []*layer) {
 		for i, name := range n.kids.keys {
 			value, at := &n.kids.nodes[i], n.kids.keyAt[i]
 			if !isParamName(name) {
-				f.badAt(n.src, at, ErrInvalid, "use letters, digits, _ and -", "params: %s is no name", quote(name))
+				f.badAt(n.src, at, "use letters, digits, _ and -", "params: %s is no name", quote(name))
 				continue
 			}
 			if _, twice := f.known[name]; twice {
-				f.badAt(n.src, at, ErrInvalid, "keep one of them", "params: another file declares %s too", quote(name))
+				f.badAt(n.src, at, "keep one of them", "params: another file declares %s too", quote(name))
 				continue
 			}
 			f.known[name] = f.param(name, value, at)
@@ -44,11 +44,7 @@ func (f *filler) readParams(layers []*layer) {
 	}
 	for _, name := range sortedKeys(f.o.Params) {
 		if _, known := f.known[name]; !known {
-			hint := "declare it under params"
-			if best := nearestOf(name, sortedKeys(f.known)...); best != "" {
-				hint = "did you mean " + best + "?"
-			}
-			f.badFlag(ErrUnknown, hint, "--param %s: no such parameter", quote(name))
+			f.badFlag(ErrUnknown, nearHint(name, "declare it under params", sortedKeys(f.known)...), "--param %s: no such parameter", quote(name))
 		}
 	}
 }
@@ -62,17 +58,17 @@ func (f *filler) param(name string, n *node, at int) *param {
 	}
 	switch {
 	case n.is == isList || n.is == isObject:
-		f.bad(n, ErrInvalid, "write one line of text, a number, true or false, or nothing", "params: %s: %s where a value belongs", name, n.describe())
+		f.bad(n, "write one line of text, a number, true or false, or nothing", "params: %s: %s where a value belongs", name, n.describe())
 		p.bad = true
 	case !fromFlag && n.is == isNull:
-		f.bad(n, ErrInvalid, "give it with --param "+name+"=VALUE, or write a default", "params: %s has no value", name)
+		f.bad(n, "give it with --param "+name+"=VALUE, or write a default", "params: %s has no value", name)
 		p.bad = true
 	default:
 		if err := naming.CheckLine(p.value); err != nil && fromFlag {
 			f.badFlag(err, "give one line", "--param %s: %v", name, err)
 			p.bad = true
 		} else if err != nil {
-			f.bad(n, err, "write one line; longer texts are inputs", "params: %s: %v", name, err)
+			f.badAs(n, err, "write one line; longer texts are inputs", "params: %s: %v", name, err)
 			p.bad = true
 		}
 	}
@@ -137,7 +133,7 @@ func (f *filler) fillText(key, text string, place func(offset int) (*source, int
 			continue
 		}
 		if !closed || !isParamName(name) {
-			f.badAt(src, at, ErrInvalid, "write ${params.NAME}", "%s: ${params. without a name and its }", key)
+			f.badAt(src, at, "write ${params.NAME}", "%s: ${params. without a name and its }", key)
 			b.WriteString(paramOpen)
 			offset += len(paramOpen)
 			continue
@@ -149,7 +145,7 @@ func (f *filler) fillText(key, text string, place func(offset int) (*source, int
 			if best := nearestOf(name, sortedKeys(f.known)...); best != "" {
 				hint = "did you mean ${params." + best + "}?"
 			}
-			f.badAt(src, at, ErrUnknown, hint, "%s: no parameter %s", key, quote(name))
+			f.badAtAs(src, at, ErrUnknown, hint, "%s: no parameter %s", key, quote(name))
 			b.WriteString(name)
 			continue
 		}

@@ -19,25 +19,31 @@ import (
 
 var (
 	modeWord = words(string(handoff.Full), string(handoff.Scoped), string(handoff.Minimal))
-	nameText = kind{name: oneLine.name, want: oneLine.want, hint: oneLine.hint, json: filled, fits: oneLine.fits, parts: checkRuleName}
+	nameText = oneLine.checked(checkRuleName)
 
-	neededText = kind{name: oneLine.name, want: oneLine.want, hint: oneLine.hint, none: "write one", json: filled, fits: oneLine.fits, parts: checkGiven}
+	neededText = oneLine.checked(checkGiven).orElse("write one")
 	ruleSide   = neededText.ofOne(`write one rule for each pair, or "*" for all`)
 	entrySide  = neededText.ofOne("write one entry for each pair")
-	summary    = kind{name: mapping.name, want: mapping.want, hint: "write {maxTokens: 200}", json: ref("summarize"), fits: mapping.fits}
+	summary    = mapping.hinted("write {maxTokens: 200}").as(ref("summarize"))
 
 	allowPaths = kind{name: "list of paths", want: "a list of paths", hint: "write a list such as [/score, /facts/**]", json: filledListOf(typed("string")), fits: is(isList), parts: checkAllow}
 	blockPaths = kind{name: "list of paths and names", want: "a list of paths and names", hint: "write a list such as [/facts/notes, internal_notes]", json: filledListOf(typed("string")), fits: is(isList), parts: checkBlock}
 
 	revealed      = kind{name: "mapping of lists of paths, by kind", want: "a mapping of kinds", hint: "write {iban: [/iban]}", json: object{{"type", "object"}, {"propertyNames", oneOf(kindNames())}, {"additionalProperties", filledListOf(typed("string"))}}, fits: is(isObject), parts: checkReveals}
 	personalKinds = kind{name: "list of `" + strings.Join(kindNames(), "`, `") + "`", want: "a list of kinds", hint: "write a list such as [ip, mac]", json: filledListOf(oneOf(kindNames())), fits: is(isList), parts: checkKinds}
-	filledList    = kind{name: list.name, want: list.want, hint: list.hint, fits: is(isList), parts: checkNotEmpty}
+	filledList    = list.checked(checkNotEmpty)
 	assertions    = kind{name: "list of assertions", want: "a list of assertions", hint: "write a line such as - internal_notes never reaches letters", json: listOf(filled), fits: is(isList), parts: checkAssertions}
 )
 
 // ofOne is a kind with what to write instead of a list.
 func (k kind) ofOne(many string) kind {
 	k.many = many
+	return k
+}
+
+// orElse is a kind with what to write instead of nothing.
+func (k kind) orElse(none string) kind {
+	k.none = none
 	return k
 }
 
@@ -70,7 +76,7 @@ func checkNotEmpty(r *report, key string, n *node) bool {
 	if strings.HasPrefix(key, "reveal") {
 		hint = whereItStands
 	}
-	r.bad(n, ErrInvalid, hint, "%s: the list is empty", key)
+	r.bad(n, hint, "%s: the list is empty", key)
 	return false
 }
 
@@ -95,7 +101,7 @@ func checkPaths(r *report, key string, n *node, check func(task.Path) error) boo
 			if strings.HasPrefix(key, "reveal") && strings.HasPrefix(item.text, "*") {
 				hint = `name the member: [/iban]; [""] is the whole value` // and nothing that would reveal more
 			}
-			r.bad(item, fmt.Errorf("%w: %w", ErrInvalid, err), hint, "%s: %s", key, says)
+			r.badAs(item, fmt.Errorf("%w: %w", ErrInvalid, err), hint, "%s: %s", key, says)
 			ok = false
 		}
 	}
@@ -121,15 +127,15 @@ func checkKind(r *report, key string, src *source, at int, word string) bool {
 	hint := "write one of " + strings.Join(known, ", ")
 	switch best := nearestOf(word, known...); {
 	case redact.Kind(word).Secret() && key == "reveal":
-		r.badAt(src, at, ErrInvalid, "leave it out", "%s: %s is a secret: no edge reveals it", key, word)
+		r.badAt(src, at, "leave it out", "%s: %s is a secret: no edge reveals it", key, word)
 		return false
 	case redact.Kind(word).Secret():
-		r.badAt(src, at, ErrInvalid, "leave it out", "%s: %s is always redacted", key, word)
+		r.badAt(src, at, "leave it out", "%s: %s is always redacted", key, word)
 		return false
 	case best != "":
 		hint = fmt.Sprintf("did you mean %s? known are %s", best, strings.Join(known, ", "))
 	}
-	r.badAt(src, at, ErrInvalid, hint, "%s: no kind is called %s", key, quote(word))
+	r.badAt(src, at, hint, "%s: no kind is called %s", key, quote(word))
 	return false
 }
 
@@ -154,7 +160,7 @@ func checkReveals(r *report, key string, n *node) bool {
 		case !checkKind(r, key, n.src, n.kids.keyAt[i], word):
 			ok = false
 		case item.is != isList:
-			r.bad(item, ErrInvalid, whereItStands, "%s: %s: %s where a list of paths belongs", key, word, item.describe())
+			r.bad(item, whereItStands, "%s: %s: %s where a list of paths belongs", key, word, item.describe())
 			ok = false
 		default:
 			ok = checkAllow(r, key+": "+word, item) && ok
@@ -168,7 +174,7 @@ func checkGiven(r *report, key string, n *node) bool {
 	if strings.TrimSpace(n.text) != "" {
 		return true
 	}
-	r.bad(n, ErrInvalid, "write "+key+": …", "%s: it is empty", key)
+	r.bad(n, "write "+key+": …", "%s: it is empty", key)
 	return false
 }
 
@@ -179,7 +185,7 @@ func checkRuleName(r *report, key string, n *node) bool {
 	}
 	err := naming.CheckName(n.text)
 	if err != nil {
-		r.bad(n, fmt.Errorf("%w: %w", ErrInvalid, err), "write another name, or leave the key out", "%s: %v", key, err)
+		r.badAs(n, fmt.Errorf("%w: %w", ErrInvalid, err), "write another name, or leave the key out", "%s: %v", key, err)
 	}
 	return err == nil
 }
@@ -198,7 +204,7 @@ func checkAssertions(r *report, key string, n *node) bool {
 		}
 		if _, err := flow.ParseAssertion(item.text); err != nil {
 			p, _ := errors.AsType[task.Problem](err)
-			r.bad(item, fmt.Errorf("%w: %w", ErrInvalid, err), p.Hint, "%s: %s: %s", key, quote(item.text), cmp.Or(p.Message, err.Error()))
+			r.badAs(item, fmt.Errorf("%w: %w", ErrInvalid, err), p.Hint, "%s: %s: %s", key, quote(item.text), cmp.Or(p.Message, err.Error()))
 			ok = false
 		}
 	}

@@ -65,7 +65,7 @@ func (s *saver) check(who string, n *node) {
 		}
 	}
 	if text(n.get("memoryScope")) == string(task.ScopeAll) && text(s.p.sharedMemory()) == "false" {
-		l.bad(n, ErrInvalid, "", "memoryScope: all needs the shared memory, and sharedMemory is false")
+		l.bad(n, "", "memoryScope: all needs the shared memory, and sharedMemory is false")
 	}
 	for _, f := range l.found {
 		s.found = append(s.found, finding{Problem: f.Problem})

@@ -124,7 +124,7 @@ func (r policyReader) uniqueRules(p *handoff.Policy) {
 		if k, twice := first[name]; twice {
 			n, _, _ := r.places.resolve([]string{"policy", "rules", fmt.Sprint(i), "name"})
 			r.subject = nil
-			r.bad(n, ErrInvalid, "give each rule a name of its own, or none", "policy: rule %s: the rule in line %d has this name too", quote(string(name)), p.Rules[k].Origin.Line)
+			r.bad(n, "give each rule a name of its own, or none", "policy: rule %s: the rule in line %d has this name too", quote(string(name)), p.Rules[k].Origin.Line)
 			continue
 		}
 		first[name] = i
@@ -144,10 +144,10 @@ func (r policyReader) uniquePatterns(p *handoff.Policy, f *fields) (clash bool) 
 			switch {
 			case pattern.Name == "" || n == nil:
 			case own[pattern.Name]:
-				r.bad(n, ErrInvalid, "join the two by |", "policy: pattern %s: named twice", quote(pattern.Name))
+				r.bad(n, "join the two by |", "policy: pattern %s: named twice", quote(pattern.Name))
 				clash = true
 			case twice && regexp != pattern.Regexp:
-				r.bad(n, ErrInvalid, "give each pattern a name of its own", "policy: pattern %s: another one has this name and another regexp", quote(pattern.Name))
+				r.bad(n, "give each pattern a name of its own", "policy: pattern %s: another one has this name and another regexp", quote(pattern.Name))
 				clash = true
 			}
 			known[pattern.Name], own[pattern.Name] = pattern.Regexp, true

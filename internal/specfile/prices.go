@@ -96,10 +96,7 @@ func (r checker) checkPrices() {
 			if asked[model] && model != "" {
 				continue
 			}
-			hint := "remove it, or write the name of a model that an agent has"
-			if best := nearestOf(model, known...); best != "" {
-				hint = "did you mean " + best + "?"
-			}
+			hint := nearHint(model, "remove it, or write the name of a model that an agent has", known...)
 			r.warnAt(n.src, n.kids.keyAt[i], hint, "prices: no agent has the model %s", quote(model))
 		}
 	}

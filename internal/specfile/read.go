@@ -73,13 +73,13 @@ func (l *loader) open(given, flag string) *node {
 		if n != nil && !f.refused {
 			err = ErrInvalid
 		}
-		l.badAt(src, f.at, err, f.hint, "%s", f.message)
+		l.badAtAs(src, f.at, err, f.hint, "%s", f.message)
 	}
 	if n == nil {
 		return nil
 	}
 	if n.is == isNull {
-		l.badAt(src, 0, ErrInvalid, wholeFile(src, flag), "the file says nothing")
+		l.badAt(src, 0, wholeFile(src, flag), "the file says nothing")
 		return nil
 	}
 	return n
@@ -307,7 +307,7 @@ func (l *loader) readFile(at *node, limit int) *source {
 	}
 	if err != nil {
 		// The path as written: what the environment put into it is not shown.
-		l.bad(at, err, fileHint(err), "file: %s: %v", quote(at.text), err)
+		l.badAs(at, err, fileHint(err), "file: %s: %v", quote(at.text), err)
 		l.texts[id] = nil
 		return nil
 	}

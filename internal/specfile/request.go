@@ -45,7 +45,7 @@ func checkStops(r *report, key string, n *node) bool {
 		return checkStop(r, key, n)
 	}
 	if n.len() == 0 || n.len() > maxStops {
-		r.bad(n, ErrInvalid, fmt.Sprintf("write from 1 to %d texts, or leave the key out", maxStops), "%s: %d texts", key, n.len())
+		r.bad(n, fmt.Sprintf("write from 1 to %d texts, or leave the key out", maxStops), "%s: %d texts", key, n.len())
 		return false
 	}
 	ok := checkTexts(r, key, n)
@@ -60,7 +60,7 @@ func checkStops(r *report, key string, n *node) bool {
 // stop checks one stop text.
 func checkStop(r *report, key string, n *node) bool {
 	if size := len([]rune(n.text)); size == 0 || size > maxStop {
-		r.bad(n, ErrInvalid, fmt.Sprintf("write from 1 to %d characters", maxStop), "%s: a text of %d characters", key, size)
+		r.bad(n, fmt.Sprintf("write from 1 to %d characters", maxStop), "%s: a text of %d characters", key, size)
 		return false
 	}
 	return true
@@ -85,9 +85,9 @@ func checkExtraBody(r *report, key string, n *node) bool {
 	for i, name := range n.kids.keys {
 		switch hint, reserved := connection.IsReserved(name); {
 		case reserved:
-			r.badAt(n.src, n.kids.keyAt[i], ErrInvalid, hint, "%s: %s cannot be set here", key, quote(name))
+			r.badAt(n.src, n.kids.keyAt[i], hint, "%s: %s cannot be set here", key, quote(name))
 		case !connection.IsExtraName(name):
-			r.badAt(n.src, n.kids.keyAt[i], ErrInvalid, "write letters, digits, _, - and ., at most 64", "%s: %s is not a valid name", key, quote(name))
+			r.badAt(n.src, n.kids.keyAt[i], "write letters, digits, _, - and ., at most 64", "%s: %s is not a valid name", key, quote(name))
 		default:
 			continue
 		}
@@ -99,10 +99,10 @@ func checkExtraBody(r *report, key string, n *node) bool {
 	text, err := n.appendJSON(nil)
 	switch {
 	case err != nil:
-		r.bad(n, ErrInvalid, "write finite numbers", "%s: %v", key, err)
+		r.bad(n, "write finite numbers", "%s: %v", key, err)
 		return false
 	case len(text) > connection.MaxExtraBody:
-		r.bad(n, ErrInvalid, fmt.Sprintf("write at most %d KiB", connection.MaxExtraBody>>10), "%s: %d bytes", key, len(text))
+		r.bad(n, fmt.Sprintf("write at most %d KiB", connection.MaxExtraBody>>10), "%s: %d bytes", key, len(text))
 		return false
 	}
 	return ok
@@ -112,7 +112,7 @@ func checkExtraBody(r *report, key string, n *node) bool {
 // would be sent unchanged.
 func checkNoVariables(r *report, key string, n *node) bool {
 	if n.is == isText && strings.Contains(n.text, opening) {
-		r.bad(n, ErrInvalid, "write the value itself; credentials belong in apiKey or headers", "%s: ${…} is not replaced here", key)
+		r.bad(n, "write the value itself; credentials belong in apiKey or headers", "%s: ${…} is not replaced here", key)
 		return false
 	}
 	ok := true

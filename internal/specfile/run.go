@@ -128,7 +128,7 @@ func (r runReader) readOffline(n *node) {
 		return
 	}
 	if err != nil {
-		r.bad(n, err, fileHint(err), "offline: %s: %v", quote(n.text), err)
+		r.badAs(n, err, fileHint(err), "offline: %s: %v", quote(n.text), err)
 		return
 	}
 	script.Close()
@@ -148,11 +148,9 @@ func (r runReader) readModels() {
 		}
 		known, hit := r.setModel(agent, model, one)
 		if one && !hit {
-			hint := "write --model AGENT=MODEL, with the name of an agent"
+			hint := nearHint(agent, "write --model AGENT=MODEL, with the name of an agent", known...)
 			if strings.EqualFold(agent, handoff.Coordinator) {
-				hint = "there are tasks and no goal, so no coordinator is asked"
-			} else if best := nearestOf(agent, known...); best != "" {
-				hint = "did you mean " + best + "?"
+				hint = "there are tasks and no goal, so the coordinator is not called"
 			}
 			r.badFlag(ErrUnknown, hint, "--model %s: no agent %s", quote(flag), quote(agent))
 		}
@@ -197,7 +195,7 @@ func (r checker) checkIdle() {
 		if f.Run.Output = ""; r.places.goalFlag {
 			warn("output", "", "the coordinator answers --goal, from all results")
 		} else {
-			r.bad(n, ErrInvalid, "leave it out, or the goal", "output: the coordinator answers the goal, from all results")
+			r.bad(n, "leave it out, or the goal", "output: the coordinator answers the goal, from all results")
 		}
 	}
 	if f.Goal != nil {

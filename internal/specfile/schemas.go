@@ -18,11 +18,11 @@ func (s *schemas) readSchemas(layers []*layer) {
 		for i, name := range n.kids.keys {
 			value := &n.kids.nodes[i]
 			if _, twice := s.known[name]; twice {
-				s.badAt(n.src, n.kids.keyAt[i], ErrInvalid, "keep one of them", "schemas: another file has %s too", quote(name))
+				s.badAt(n.src, n.kids.keyAt[i], "keep one of them", "schemas: another file has %s too", quote(name))
 				continue
 			}
 			if value.is != isObject && value.is != isBool {
-				s.bad(value, ErrInvalid, schema.hint, "schemas: %s: %s where a JSON Schema or {file: PATH} belongs", quote(name), value.describe())
+				s.bad(value, schema.hint, "schemas: %s: %s where a JSON Schema or {file: PATH} belongs", quote(name), value.describe())
 				s.known[name] = nil
 				continue
 			}
@@ -39,11 +39,8 @@ func (s *schemas) schema(n *node) json.RawMessage {
 	case n.is == isText:
 		raw, known := s.known[n.text]
 		if !known {
-			hint := "declare it under schemas, or write the schema itself"
-			if best := nearestOf(n.text, sortedKeys(s.known)...); best != "" {
-				hint = "did you mean " + best + "?"
-			}
-			s.bad(n, ErrUnknown, hint, "outputSchema: no schema %s", quote(n.text))
+			hint := nearHint(n.text, "declare it under schemas, or write the schema itself", sortedKeys(s.known)...)
+			s.badAs(n, ErrUnknown, hint, "outputSchema: no schema %s", quote(n.text))
 			return nil
 		}
 		return raw
@@ -65,7 +62,7 @@ func (s *schemas) inlineSchema(n *node) json.RawMessage {
 	}
 	raw, err := n.appendJSON(nil)
 	if err != nil {
-		s.bad(n, ErrInvalid, "", "outputSchema: %v", err)
+		s.bad(n, "", "outputSchema: %v", err)
 		return nil
 	}
 	return raw
@@ -79,10 +76,10 @@ func (l *loader) parsed(src *source) *node {
 	src.prose = false
 	n, bad := parse(src)
 	for _, f := range bad {
-		l.badAt(src, f.at, ErrSyntax, f.hint, "%s", f.message)
+		l.badAtAs(src, f.at, ErrSyntax, f.hint, "%s", f.message)
 	}
 	if n != nil && n.is != isObject && n.is != isBool {
-		l.bad(n, ErrInvalid, schema.hint, "%s where a JSON Schema belongs", n.describe())
+		l.bad(n, schema.hint, "%s where a JSON Schema belongs", n.describe())
 		n = nil
 	}
 	l.trees[src] = n

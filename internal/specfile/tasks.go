@@ -115,7 +115,7 @@ func (r taskReader) dependencies(f *fields) []task.Ref {
 			continue
 		}
 		if item.is != isObject {
-			r.bad(item, ErrInvalid, "write a title in quotes, or {task: …}", "dependsOn[%d]: %s where the title of a task belongs", i, item.describe())
+			r.bad(item, "write a title in quotes, or {task: …}", "dependsOn[%d]: %s where the title of a task belongs", i, item.describe())
 			continue
 		}
 		d := r.fields(item, dependencyPlace, nil)
@@ -140,7 +140,7 @@ func (r taskReader) uses(n *node) []task.Use {
 			continue
 		}
 		if item.is != isObject {
-			r.bad(item, ErrInvalid, "write a name in quotes, or {name: …}", "uses[%d]: %s where the name of an input belongs", i, item.describe())
+			r.bad(item, "write a name in quotes, or {name: …}", "uses[%d]: %s where the name of an input belongs", i, item.describe())
 			continue
 		}
 		u := r.fields(item, usePlace, nil)
@@ -207,7 +207,7 @@ func (r taskReader) metadata(n *node) map[string]any {
 				out[name] = list
 			}
 		default:
-			r.bad(v, ErrInvalid, "write a text, a number, true, false, or a list of them", "metadata: %s: %s where a value belongs", quote(name), v.describe())
+			r.bad(v, "write a text, a number, true, false, or a list of them", "metadata: %s: %s where a value belongs", quote(name), v.describe())
 		}
 	}
 	return out
@@ -226,7 +226,7 @@ func (r taskReader) metadataList(name string, n *node) ([]any, bool) {
 		case isNumber:
 			out[i] = numberOf(v)
 		default:
-			r.bad(v, ErrInvalid, "write texts, numbers, or true and false", "metadata: %s[%d]: %s where a value belongs", quote(name), i, v.describe())
+			r.bad(v, "write texts, numbers, or true and false", "metadata: %s[%d]: %s where a value belongs", quote(name), i, v.describe())
 			ok = false
 		}
 	}

@@ -1,0 +1,56 @@
+package redact
+
+// A pass is one reading of a text by all detectors: what they read, what they remember on the way, and what they find.
+// Work that detectors share over the length of the text is remembered here, so that the whole stays linear.
+type pass struct {
+	text  string
+	place place  // where the text stands
+	hits  []span // what was found, in any order, overlapping
+	work  int    // bytes looked at beyond the pass itself; tests hold it to a multiple of the text
+
+	escapes  bool  // the text has percent-encoding, backslash escapes or character references
+	controls bool  // the text has control characters
+	judged   shape // the last result of [pass.shape]
+
+	values  valueMemory
+	tokens  tokenMemory
+	numbers numberMemory
+}
+
+// A valueMemory is what detectors of values beside names have read.
+type valueMemory struct {
+	end   int // assignments before this offset have been ruled on
+	hints hintMark
+	open  openRun
+}
+
+// A tokenMemory is what detectors of keys and tokens have read.
+type tokenMemory struct {
+	headers  int // bytes before this offset belong to the run of base64url in which headers of a JWT were looked for
+	armorEnd endMark
+	beside   int // AWS secrets before this offset have been looked for
+	manifest int // the Kubernetes document that ends here has been ruled on
+}
+
+// A numberMemory is what detectors of numbers have read.
+type numberMemory struct {
+	loose     int              // numbers in groups before this offset have been ruled on
+	groups    [maxGroups]group // the first grouped are the last result of [pass.numberGroups]
+	grouped   int
+	near      []byte // a number in another form, with what stands beside it
+	rewritten *pass  // reads near
+}
+
+func (p *pass) reset(text string) {
+	p.text, p.hits, p.work, p.escapes, p.controls = text, p.hits[:0], 0, false, false
+	p.values, p.tokens = valueMemory{hints: hintMark{last: -1, barrier: -1}}, tokenMemory{}
+	p.judged.text, p.numbers.loose, p.numbers.grouped = "", 0, 0
+}
+
+// hit records a span. Empty and inverted ones are bugs of a detector and must not pass in silence.
+func (p *pass) hit(kind Kind, start, end int) {
+	if start < 0 || end <= start || end > len(p.text) {
+		panic("redact: span out of bounds")
+	}
+	p.hits = append(p.hits, span{start, end, kind})
+}
