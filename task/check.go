@@ -13,10 +13,16 @@ import (
 	"github.com/runteam/runteam/internal/naming"
 )
 
+// The delays before retries of a spec that names none.
+const (
+	defaultRetryDelay   = time.Second
+	defaultRetryBackoff = 2.0
+)
+
 // Limits of a task's metadata.
 const (
-	MaxMetadata      = 16   // entries
-	MaxMetadataValue = 1024 // characters of a string
+	maxMetadata      = 16   // entries
+	maxMetadataValue = 1024 // characters of a string
 	maxMetadataList  = 16   // values of a list
 )
 
@@ -125,15 +131,15 @@ func (c *checker) words() {
 	t := c.t
 	if t.MemoryScope == "" {
 		t.MemoryScope = ScopeDependencies
-	} else if !t.MemoryScope.Valid() {
+	} else if !t.MemoryScope.valid() {
 		c.word("memoryScope", string(t.MemoryScope), string(ScopeDependencies), string(ScopeAll))
 	}
 	if t.Priority == "" {
 		t.Priority = Normal
-	} else if !t.Priority.Valid() {
+	} else if !t.Priority.valid() {
 		c.word("priority", string(t.Priority), string(Low), string(Normal), string(High), string(Critical))
 	}
-	if !t.Reuse.Valid() {
+	if !t.Reuse.valid() {
 		c.word("reuse", string(t.Reuse), string(ReuseNever))
 	}
 	if !t.Classification.Valid() {
@@ -168,12 +174,12 @@ func (c *checker) numbers() {
 	case t.RetryDelay == NoDelay:
 		t.RetryDelay = 0
 	case t.RetryDelay == 0:
-		t.RetryDelay = DefaultRetryDelay
+		t.RetryDelay = defaultRetryDelay
 	case t.RetryDelay < 0:
 		c.bad(nil, fmt.Sprintf("retryDelayMs: %v is negative", t.RetryDelay), "write 0 or more", "retryDelayMs")
 	}
 	if t.RetryBackoff == 0 {
-		t.RetryBackoff = DefaultRetryBackoff
+		t.RetryBackoff = defaultRetryBackoff
 	} else if !(t.RetryBackoff >= 1) || math.IsInf(t.RetryBackoff, 0) {
 		c.bad(nil, fmt.Sprintf("retryBackoff: %v is no factor", t.RetryBackoff), "write 1 or more", "retryBackoff")
 	}
@@ -222,8 +228,8 @@ func (c *checker) lists() {
 }
 
 func (c *checker) metadata() {
-	if n := len(c.t.Metadata); n > MaxMetadata {
-		c.bad(nil, fmt.Sprintf("metadata: %d entries, more than %d", n, MaxMetadata), "", "metadata")
+	if n := len(c.t.Metadata); n > maxMetadata {
+		c.bad(nil, fmt.Sprintf("metadata: %d entries, more than %d", n, maxMetadata), "", "metadata")
 		return
 	}
 	for _, key := range slices.Sorted(maps.Keys(c.t.Metadata)) {
@@ -295,8 +301,8 @@ func metadataValueFault(value any) (fault, hint string) {
 		if !utf8.ValidString(v) {
 			return "it is not valid UTF-8", ""
 		}
-		if n := utf8.RuneCountInString(v); n > MaxMetadataValue {
-			return fmt.Sprintf("%d characters, more than %d", n, MaxMetadataValue), ""
+		if n := utf8.RuneCountInString(v); n > maxMetadataValue {
+			return fmt.Sprintf("%d characters, more than %d", n, maxMetadataValue), ""
 		}
 	case float64:
 		if math.IsNaN(v) || math.IsInf(v, 0) {

@@ -15,13 +15,7 @@ type CycleError struct {
 
 // Error reads like `dependency cycle: a -> b -> a`, with titles. The middle of
 // a long cycle is left out.
-func (e *CycleError) Error() string { return fmt.Sprintf("%v: %s", ErrCycle, e.String()) }
-
-// Unwrap returns [ErrCycle].
-func (e *CycleError) Unwrap() error { return ErrCycle }
-
-// String returns the cycle alone: `a -> b -> a`.
-func (e *CycleError) String() string {
+func (e *CycleError) Error() string {
 	const head, tail = 5, 3
 	names := e.Titles
 	if len(names) != len(e.Path) {
@@ -31,12 +25,15 @@ func (e *CycleError) String() string {
 		}
 	}
 	if len(names) == 0 {
-		return ""
+		return ErrCycle.Error()
 	}
 	shown := slices.Clone(names)
 	if len(names) > head+tail+1 {
 		gap := fmt.Sprintf("(%d more)", len(names)-head-tail)
 		shown = slices.Concat(names[:head], []string{gap}, names[len(names)-tail:])
 	}
-	return strings.Join(append(shown, names[0]), " -> ")
+	return fmt.Sprintf("%v: %s", ErrCycle, strings.Join(append(shown, names[0]), " -> "))
 }
+
+// Unwrap returns [ErrCycle].
+func (e *CycleError) Unwrap() error { return ErrCycle }

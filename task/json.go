@@ -34,6 +34,11 @@ type wire struct {
 	CreatedAt         time.Time        `json:"createdAt,omitzero"`
 	UpdatedAt         time.Time        `json:"updatedAt,omitzero"`
 
+	wireOwn
+}
+
+// wireOwn are the keys that only this module knows.
+type wireOwn struct {
 	Key            string               `json:"key,omitempty"`
 	Params         []wireParam          `json:"params,omitempty"`
 	Uses           []wireUse            `json:"uses,omitempty"`
@@ -160,8 +165,10 @@ func (t Task) MarshalJSON() ([]byte, error) {
 		ID: t.ID, Title: t.Title, Description: t.Description, Status: t.Status, Assignee: t.Assignee,
 		MaxRetries: t.MaxRetries, Role: t.Role, Metadata: t.Metadata,
 		CreatedAt: t.CreatedAt.UTC(), UpdatedAt: t.UpdatedAt.UTC(),
-		Key: t.Key, Classification: t.Classification, RequiredTags: t.RequiredTags,
-		OutputSchema: t.OutputSchema, TTL: millis(t.TTL), Timeout: millis(t.Timeout), Reuse: t.Reuse, AcceptTruncated: t.AcceptTruncated,
+		wireOwn: wireOwn{
+			Key: t.Key, Classification: t.Classification, RequiredTags: t.RequiredTags, OutputSchema: t.OutputSchema,
+			TTL: millis(t.TTL), Timeout: millis(t.Timeout), Reuse: t.Reuse, AcceptTruncated: t.AcceptTruncated,
+		},
 	}
 	if !t.Requires.Empty() {
 		w.Requires = t.Requires
@@ -185,10 +192,10 @@ func (t Task) MarshalJSON() ([]byte, error) {
 	if t.Priority != Normal {
 		w.Priority = t.Priority
 	}
-	if t.RetryDelay != DefaultRetryDelay {
+	if t.RetryDelay != defaultRetryDelay {
 		w.RetryDelay = new(millis(max(t.RetryDelay, 0)))
 	}
-	if t.RetryBackoff != DefaultRetryBackoff {
+	if t.RetryBackoff != defaultRetryBackoff {
 		w.RetryBackoff = new(max(t.RetryBackoff, 1))
 	}
 	w.Provenance = t.Provenance
@@ -224,7 +231,7 @@ func (t *Task) UnmarshalJSON(data []byte) error {
 		Key: w.Key, Title: w.Title, Description: w.Description, Assignee: w.Assignee,
 		MemoryScope: w.MemoryScope, Classification: w.Classification, RequiredTags: w.RequiredTags,
 		OutputSchema: w.OutputSchema, TTL: time.Duration(w.TTL),
-		MaxRetries: max(w.MaxRetries, 0), RetryDelay: DefaultRetryDelay, RetryBackoff: DefaultRetryBackoff,
+		MaxRetries: max(w.MaxRetries, 0), RetryDelay: defaultRetryDelay, RetryBackoff: defaultRetryBackoff,
 		Timeout: time.Duration(w.Timeout), AcceptTruncated: w.AcceptTruncated, Reuse: w.Reuse,
 		Role: w.Role, Priority: w.Priority, Metadata: w.Metadata, Provenance: w.Provenance,
 	}}
@@ -268,7 +275,7 @@ func (t *Task) settle() error {
 	c := checker{t: t, found: found}
 	c.words()
 	for k, d := range t.DependsOn {
-		if !d.As.Valid() {
+		if !d.As.valid() {
 			found.add(0, badPayload(t, 0, k, d.As))
 		}
 	}

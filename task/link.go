@@ -17,7 +17,6 @@ var (
 	ErrSelf      = errors.New("task depends on itself")
 	ErrCycle     = errors.New("dependency cycle") // a [*CycleError] wraps it
 	ErrInvalid   = errors.New("invalid value")
-	ErrTooMany   = errors.New("too many tasks")
 )
 
 // A linker builds the graph of tasks, and finds what their dependencies get wrong.
@@ -30,7 +29,7 @@ type linker struct {
 // newLinker returns a linker of tasks with at most that many dependencies.
 func newLinker(tasks []Task, links int, found *findings) (*linker, error) {
 	if n := max(len(tasks), links); n >= math.MaxInt32 { // indexes are int32
-		return nil, Problems{{Err: ErrTooMany, Message: fmt.Sprintf("%v: %d tasks or dependencies", ErrTooMany, n)}}
+		return nil, Problems{{Err: ErrInvalid, Message: fmt.Sprintf("too many tasks: %d tasks or dependencies", n)}}
 	}
 	return &linker{tasks, dag.NewBuilder(len(tasks), links), found}, nil
 }

@@ -127,5 +127,5 @@ func TestPositionsAndPointersAreWritten(t *testing.T) {
 func TestACycleWithoutTitlesIsToldByIDs(t *testing.T) {
 	t.Parallel()
 	require.EqualError(t, &task.CycleError{Path: []task.ID{"a", "b"}}, "dependency cycle: a -> b -> a")
-	require.EqualError(t, &task.CycleError{}, "dependency cycle: ")
+	require.EqualError(t, &task.CycleError{}, "dependency cycle")
 }

@@ -2,7 +2,6 @@ package task
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 )
 
@@ -38,17 +37,6 @@ func (p Problem) Error() string {
 
 // Unwrap returns the condition.
 func (p Problem) Unwrap() error { return p.Err }
-
-// Task returns the index of the task that Pointer leads into, or -1 if it leads
-// into none: so problems sort in the order of the text.
-func (p Problem) Task() int {
-	rest, ok := strings.CutPrefix(p.Pointer, "/tasks/")
-	number, _, _ := strings.Cut(rest, "/")
-	if i, err := strconv.ParseUint(number, 10, 31); ok && err == nil {
-		return int(i)
-	}
-	return -1
-}
 
 // Problems is an error that lists everything wrong at once, in the order of the text.
 type Problems []Problem

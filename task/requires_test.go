@@ -37,7 +37,6 @@ func TestRequiresIsTrimmedAndCopied(t *testing.T) {
 func TestRequiresOfNothingIsNil(t *testing.T) {
 	t.Parallel()
 	for _, none := range []*task.Requires{nil, {}, {Tools: []string{}, Capabilities: []string{}}} {
-		require.True(t, none.Empty())
 		tasks, err := task.Resolve(requiring(none), at)
 		require.NoError(t, err)
 		require.Nil(t, tasks[0].Requires)
@@ -46,7 +45,9 @@ func TestRequiresOfNothingIsNil(t *testing.T) {
 		require.NotContains(t, string(written), "requires")
 	}
 	for _, some := range []task.Requires{{Tools: []string{"a"}}, {Capabilities: []string{"a"}}, {Backend: "a"}, {Provider: "a"}} {
-		require.False(t, some.Empty())
+		tasks, err := task.Resolve(requiring(&some), at)
+		require.NoError(t, err)
+		require.Equal(t, &some, tasks[0].Requires)
 	}
 }
 

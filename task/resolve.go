@@ -147,7 +147,7 @@ func (r *resolver) link(l *linker, links int) {
 			if !l.link(i, int(j), k, ref.Optional) {
 				continue
 			}
-			if !ref.As.Valid() {
+			if !ref.As.valid() {
 				r.found.add(i, badPayload(&r.tasks[i], i, k, ref.As))
 			}
 			slab = append(slab, resolved(ref, r.tasks[j].ID, r.specs[i].NeedToKnow))
@@ -259,7 +259,7 @@ func directRef(t *Task, k int, ref Ref, seen map[ID]bool) (id ID, p Problem, bad
 		p.Message, p.Err = "it depends on itself", ErrSelf
 	case seen[id]:
 		p.Message, p.Err = naming.Quote(ref.Task)+" is named before", ErrDuplicate
-	case !ref.As.Valid():
+	case !ref.As.valid():
 		return id, badPayload(t, 0, k, ref.As), true
 	default:
 		return id, p, false

@@ -231,8 +231,8 @@ func TestResolveSurvivesHugeCycles(t *testing.T) {
 		cycle, ok := errors.AsType[*task.CycleError](err)
 		require.True(t, ok)
 		require.Len(t, cycle.Path, n)
-		require.Equal(t, fmt.Sprintf("Task number 0 -> Task number %d -> Task number %d -> Task number %d -> Task number %d -> (%d more) -> "+
-			"Task number 3 -> Task number 2 -> Task number 1 -> Task number 0", n-1, n-2, n-3, n-4, n-8), cycle.String())
+		require.EqualError(t, cycle, fmt.Sprintf("dependency cycle: Task number 0 -> Task number %d -> Task number %d -> Task number %d -> Task number %d -> (%d more) -> "+
+			"Task number 3 -> Task number 2 -> Task number 1 -> Task number 0", n-1, n-2, n-3, n-4, n-8))
 	}
 }
 

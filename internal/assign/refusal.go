@@ -38,7 +38,7 @@ func (r *roster) nobody(i int, t *task.Task) task.Problem {
 	who, lacks := r.comesNearest()
 	p.Message = fmt.Sprintf("no agent has all that the task needs: %q comes nearest, but %s", who, lacks)
 	p.Hint = "let one agent have it all, or ask for less"
-	if !t.Requires.Empty() {
+	if t.Requires != nil {
 		p.Pointer = naming.Pointer("tasks", i, "requires")
 	}
 	return p

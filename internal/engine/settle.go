@@ -116,7 +116,7 @@ func (r *results) failed(ctx context.Context, a *attempt) (retry time.Time) {
 	if ctx.Err() != nil || r.stopped() {
 		return time.Time{} // there will be no other attempt: skipped as well
 	}
-	wait := task.Backoff(t.RetryDelay, t.RetryBackoff, r.tries(a.index), r.options.Random())
+	wait := Backoff(t.RetryDelay, t.RetryBackoff, r.tries(a.index), r.options.Random())
 	must(r.queue.Retry(a.index, a.end))
 	if r.bus.live() {
 		r.bus.emit(event.Event{Type: event.TaskRetry, Task: t.ID, Title: t.Title, Agent: t.Assignee, Attempt: a.number, Problem: event.Problem{Code: a.code, Message: a.message, Wait: wait}})

@@ -48,9 +48,9 @@ type Bus struct {
 	options Options // with the defaults filled in
 
 	mu       sync.Mutex // guards what follows
-	messages []Message  // in the order of sending; the id of messages[i] is message/<i+1>
-	inboxes  []inbox    // one for each agent, in roster order
-	post     *Post      // of the run that uses the bus; nil if none does
+	messages log
+	inboxes  []inbox // one for each agent, in roster order
+	post     *Post   // of the run that uses the bus; nil if none does
 }
 
 // New returns a bus without messages for a team. Agents are names as
@@ -96,16 +96,29 @@ func (b *Bus) usable() error {
 	return nil
 }
 
-// nextID returns the id of the message that is sent next. The caller holds the lock.
-func (b *Bus) nextID() ID { return idOf(len(b.messages)) }
+// A log is the messages of a bus in the order of sending. The ID of message i is
+// message/<i+1>.
+type log []Message
 
-// idOf returns the id of messages[i].
-func idOf(i int) ID { return ID("message/" + strconv.Itoa(i+1)) }
+// nextID returns the ID of the message that is sent next.
+func (l log) nextID() ID { return idOf(len(l)) }
 
-// find returns the index of the message with this id. The caller holds the lock.
-func (b *Bus) find(id ID) (int, bool) {
+// find returns the index of the message with this ID.
+func (l log) find(id ID) (int, bool) {
 	digits, _ := strings.CutPrefix(string(id), "message/")
 	n, err := strconv.Atoi(digits)
-	ok := err == nil && 1 <= n && n <= len(b.messages) && idOf(n-1) == id
+	ok := err == nil && 1 <= n && n <= len(l) && idOf(n-1) == id
 	return n - 1, ok
 }
+
+// choose returns copies of some messages.
+func (l log) choose(indexes []int) []Message {
+	list := make([]Message, len(indexes))
+	for k, i := range indexes {
+		list[k] = l[i]
+	}
+	return list
+}
+
+// idOf returns the ID of message i.
+func idOf(i int) ID { return ID("message/" + strconv.Itoa(i+1)) }

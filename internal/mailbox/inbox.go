@@ -21,7 +21,7 @@ func (b *Bus) Unread(agent string) ([]Message, error) {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.choose(box.unread), nil
+	return b.messages.choose(box.unread), nil
 }
 
 // All returns every message to an agent, read and unread, broadcasts among
@@ -33,7 +33,7 @@ func (b *Bus) All(agent string) ([]Message, error) {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.choose(box.all), nil
+	return b.messages.choose(box.all), nil
 }
 
 // Conversation returns what two parties have written to each other, both ways,
@@ -84,7 +84,7 @@ func (b *Bus) Take(agent string, accept func(Message) bool) ([]Message, error) {
 		return !still
 	})
 	box.read(taken)
-	return b.choose(taken), nil
+	return b.messages.choose(taken), nil
 }
 
 // MarkRead marks messages to an agent as read; marking one twice is fine. An
@@ -111,7 +111,7 @@ func (b *Bus) mark(verb, agent string, ids []ID, how func(*inbox, []int)) error 
 	defer b.mu.Unlock()
 	indexes := make([]int, len(ids))
 	for k, id := range ids {
-		i, ok := b.find(id)
+		i, ok := b.messages.find(id)
 		if ok {
 			_, ok = slices.BinarySearch(box.all, i)
 		}
@@ -150,15 +150,6 @@ func (b *Bus) box(verb, agent string) (*inbox, error) {
 		return nil, fmt.Errorf("%s: %w", verb, err)
 	}
 	return &b.inboxes[i], nil
-}
-
-// choose returns copies of some messages. The caller holds the lock.
-func (b *Bus) choose(indexes []int) []Message {
-	list := make([]Message, len(indexes))
-	for k, i := range indexes {
-		list[k] = b.messages[i]
-	}
-	return list
 }
 
 // unread returns which messages are unread now.

@@ -62,7 +62,7 @@ func (p *Post) Check(d Draft, before int) error {
 	if err := p.usable(); err != nil {
 		return err
 	}
-	readers, err := p.bus.address(&d)
+	readers, err := p.bus.agents.address(&d)
 	if err != nil {
 		return err
 	}
@@ -81,7 +81,7 @@ func (p *Post) Send(d Draft, h envelope.Header) (m Message, notify func(), err e
 	if err := p.usable(); err != nil {
 		return Message{}, nil, err
 	}
-	readers, err := p.bus.address(&d)
+	readers, err := p.bus.agents.address(&d)
 	if err != nil {
 		return Message{}, nil, err
 	}
@@ -99,7 +99,7 @@ func (p *Post) Restore(d Draft, h envelope.Header) (Message, error) {
 	if err := p.usable(); err != nil {
 		return Message{}, err
 	}
-	readers, err := p.bus.address(&d)
+	readers, err := p.bus.agents.address(&d)
 	if err != nil {
 		return Message{}, err
 	}

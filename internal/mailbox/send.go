@@ -27,7 +27,7 @@ func (b *Bus) Send(d Draft) (ID, error) {
 	if err := b.usable(); err != nil {
 		return "", fmt.Errorf("send: %w", err)
 	}
-	to, err := b.direct(&d)
+	to, err := b.agents.direct(&d)
 	if err != nil {
 		return "", fmt.Errorf("send: %w", err)
 	}
@@ -35,9 +35,9 @@ func (b *Bus) Send(d Draft) (ID, error) {
 }
 
 // direct checks a message to one agent and returns the index of its reader.
-func (b *Bus) direct(d *Draft) (int, error) {
-	to, err := b.agents.reader(d.To)
-	if err = errors.Join(b.agents.party(d.From), err, d.check()); err == nil && d.From == d.To {
+func (r *roster) direct(d *Draft) (int, error) {
+	to, err := r.reader(d.To)
+	if err = errors.Join(r.party(d.From), err, d.check()); err == nil && d.From == d.To {
 		err = fmt.Errorf("%w message: %q writes to itself: write to another agent", ErrInvalid, d.From)
 	}
 	return to, err
@@ -51,7 +51,7 @@ func (b *Bus) Broadcast(d Draft) (ID, error) {
 	if err := b.usable(); err != nil {
 		return "", fmt.Errorf("broadcast: %w", err)
 	}
-	readers, err := b.toAll(&d)
+	readers, err := b.agents.toAll(&d)
 	if err != nil {
 		return "", fmt.Errorf("broadcast: %w", err)
 	}
@@ -59,12 +59,12 @@ func (b *Bus) Broadcast(d Draft) (ID, error) {
 }
 
 // toAll checks a broadcast and returns the indexes of its readers.
-func (b *Bus) toAll(d *Draft) ([]int, error) {
-	err := errors.Join(b.agents.party(d.From), d.check())
+func (r *roster) toAll(d *Draft) ([]int, error) {
+	err := errors.Join(r.party(d.From), d.check())
 	if d.To != "" && d.To != Everyone {
 		err = errors.Join(err, fmt.Errorf("%w message: a broadcast to %.60q: send it, or leave the reader out", ErrInvalid, d.To))
 	}
-	readers := b.agents.others(d.From)
+	readers := r.others(d.From)
 	if len(readers) == 0 {
 		err = errors.Join(err, fmt.Errorf("%w message: nobody but %.60q is in the roster", ErrInvalid, d.From))
 	}
@@ -73,11 +73,11 @@ func (b *Bus) toAll(d *Draft) ([]int, error) {
 }
 
 // address checks a draft to one agent or to all and returns the indexes of its readers.
-func (b *Bus) address(d *Draft) ([]int, error) {
+func (r *roster) address(d *Draft) ([]int, error) {
 	if d.To == "" || d.To == Everyone {
-		return b.toAll(d)
+		return r.toAll(d)
 	}
-	to, err := b.direct(d)
+	to, err := r.direct(d)
 	return []int{to}, err
 }
 
@@ -178,7 +178,7 @@ func (b *Bus) room(readers []int, before int) error {
 
 // seal makes the envelope of the next message. The caller holds the lock.
 func (b *Bus) seal(d *Draft, h envelope.Header) (*envelope.Envelope, error) {
-	h.ID, h.Producer, h.Run = b.nextID(), d.From, cmp.Or(h.Run, b.options.Run)
+	h.ID, h.Producer, h.Run = b.messages.nextID(), d.From, cmp.Or(h.Run, b.options.Run)
 	if h.CreatedAt.IsZero() {
 		h.CreatedAt = b.options.Now().UTC()
 	}

@@ -135,7 +135,7 @@ func FromSnapshot(s Snapshot, agents []string, o Options) (*Bus, error) {
 
 // restore appends a stored message. Nobody else knows the bus yet.
 func (b *Bus) restore(s *Stored) error {
-	if err := errors.Join(b.checkHeader(s), b.checkReaders(s)); err != nil {
+	if err := errors.Join(b.checkHeader(s), b.agents.checkReaders(s)); err != nil {
 		return err
 	}
 	e, err := s.Envelope.Envelope()
@@ -163,12 +163,12 @@ func (b *Bus) restore(s *Stored) error {
 // checkHeader holds an envelope's header to what the bus would have written.
 func (b *Bus) checkHeader(s *Stored) error {
 	h := &s.Envelope.Header
-	if _, twice := b.find(h.ID); twice {
+	if _, twice := b.messages.find(h.ID); twice {
 		return fmt.Errorf("%w id %q", task.ErrDuplicate, h.ID)
 	}
 	switch {
-	case h.ID != b.nextID():
-		return fmt.Errorf("%w id %.60q: ids count up, and this one is %q", ErrInvalid, h.ID, b.nextID())
+	case h.ID != b.messages.nextID():
+		return fmt.Errorf("%w id %.60q: ids count up, and this one is %q", ErrInvalid, h.ID, b.messages.nextID())
 	case h.Producer != s.From:
 		return fmt.Errorf("%w producer %.60q: the sender is %.60q", ErrInvalid, h.Producer, s.From)
 	case b.options.Run != "" && h.Run != b.options.Run:
@@ -181,12 +181,12 @@ func (b *Bus) checkHeader(s *Stored) error {
 
 // checkReaders requires that each reader is an agent that can have been sent
 // the message, and stands in one list once.
-func (b *Bus) checkReaders(s *Stored) error {
-	if err := b.agents.party(s.From); err != nil {
+func (r *roster) checkReaders(s *Stored) error {
+	if err := r.party(s.From); err != nil {
 		return err
 	}
 	if s.To != Everyone {
-		if _, err := b.agents.reader(s.To); err != nil {
+		if _, err := r.reader(s.To); err != nil {
 			return err
 		}
 	}
@@ -196,7 +196,7 @@ func (b *Bus) checkReaders(s *Stored) error {
 	}
 	seen := make(map[string]bool, len(readers))
 	for _, name := range readers {
-		if _, err := b.agents.reader(name); err != nil {
+		if _, err := r.reader(name); err != nil {
 			return err
 		}
 		switch {

@@ -46,15 +46,11 @@ func (b *Bus) Subscribe(agent string, fn func(Message)) (cancel func(), err erro
 	defer b.mu.Unlock()
 	box.subscriptions = append(box.subscriptions, s)
 	return func() {
-		b.unsubscribe(box, s)
+		b.mu.Lock()
+		box.subscriptions = slices.DeleteFunc(box.subscriptions, func(other *subscription) bool { return other == s })
+		b.mu.Unlock()
 		s.end()
 	}, nil
-}
-
-func (b *Bus) unsubscribe(box *inbox, s *subscription) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	box.subscriptions = slices.DeleteFunc(box.subscriptions, func(other *subscription) bool { return other == s })
 }
 
 // A subscription is one function with the messages that it is still to get.

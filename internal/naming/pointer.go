@@ -2,6 +2,7 @@ package naming
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 )
 
@@ -15,4 +16,15 @@ func Pointer(tokens ...any) string {
 		escapes.WriteString(&b, fmt.Sprint(t))
 	}
 	return b.String()
+}
+
+// TaskIndex returns the index of the task that a pointer leads into, or -1 if it leads
+// into none. Problems sort by it in the order of the text.
+func TaskIndex(pointer string) int {
+	rest, ok := strings.CutPrefix(pointer, "/tasks/")
+	number, _, _ := strings.Cut(rest, "/")
+	if i, err := strconv.ParseUint(number, 10, 31); ok && err == nil {
+		return int(i)
+	}
+	return -1
 }

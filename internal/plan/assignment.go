@@ -32,7 +32,7 @@ func (t *Roster) Candidates() []assign.Agent {
 func (c *checker) assign() {
 	g := c.plan.Graph
 	if !slices.ContainsFunc(g.Tasks(), func(t task.Task) bool { return t.Assignee == "" }) {
-		if slices.ContainsFunc(g.Tasks(), func(t task.Task) bool { return !t.Requires.Empty() }) {
+		if slices.ContainsFunc(g.Tasks(), func(t task.Task) bool { return t.Requires != nil }) {
 			c.refuse(assign.Check(g, c.team.Candidates()))
 		}
 		return

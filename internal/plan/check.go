@@ -112,7 +112,7 @@ func (c *checker) add(p task.Problem) { c.found = append(c.found, p) }
 
 // sorted returns the problems in the order of the tasks, and within a task as found.
 func (c *checker) sorted() error {
-	slices.SortStableFunc(c.found, func(a, b task.Problem) int { return a.Task() - b.Task() })
+	slices.SortStableFunc(c.found, func(a, b task.Problem) int { return naming.TaskIndex(a.Pointer) - naming.TaskIndex(b.Pointer) })
 	return c.found
 }
 

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/runteam/runteam/internal/gate"
+	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/task"
 )
 
@@ -35,7 +36,7 @@ func Faults(problems task.Problems) string {
 // harmless: all of them, or without the title, or none.
 func fault(p task.Problem) string {
 	short := "the plan"
-	if n := p.Task(); n >= 0 {
+	if n := naming.TaskIndex(p.Pointer); n >= 0 {
 		short = fmt.Sprintf("task %d", n+1)
 		if title, ok := strings.CutPrefix(p.Subject, `task "`); ok {
 			p.Subject = short + ` "` + title

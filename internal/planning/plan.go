@@ -35,7 +35,7 @@ func ParsePlan(text string, r Rules) ([]task.Spec, error) {
 	for i, item := range items {
 		p.task(i, item)
 	}
-	if n := p.dependencies(); n > MaxDependencies {
+	if n := dependencies(p.specs); n > MaxDependencies {
 		return nil, task.Problems{*whole(fmt.Sprintf("%d dependencies, at most %d", n, MaxDependencies), "use the fewest dependencies")}
 	}
 	p.resolve()

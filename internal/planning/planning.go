@@ -22,7 +22,7 @@ const (
 	MaxDependencies = 20_000         // of all tasks of a plan together
 	MaxDescription  = 16 << 10       // bytes of a task's description
 	MaxTaskRetries  = 10             // attempts after the first that a plan may ask for
-	MaxRetryDelay   = 24 * time.Hour // before the first retry; no wait is longer than task.MaxBackoff
+	MaxRetryDelay   = 24 * time.Hour // before the first retry; no wait is longer than 30 seconds
 	MaxRetryBackoff = 1_000          // factor between two waits
 )
 

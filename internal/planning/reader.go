@@ -117,16 +117,12 @@ func (r *reader) strange(name string, v any) {
 	case elsewhere:
 		r.bad(ErrUnknownKey, name+": a plan does not set it", hint, name)
 	default:
-		r.bad(ErrUnknownKey, "unknown key "+quote(name), r.instead(name), oneLine(name, maxWord))
+		hint = r.nearest(name, r.known)
+		if key := meant[plain(cut(name, maxWord))]; slices.Contains(r.known, key) {
+			hint = "write " + key
+		}
+		r.bad(ErrUnknownKey, "unknown key "+quote(name), hint, oneLine(name, maxWord))
 	}
-}
-
-// instead names the key that a word stands for, or all there are.
-func (r *reader) instead(word string) string {
-	if name := meant[plain(cut(word, maxWord))]; slices.Contains(r.known, name) {
-		return "write " + name
-	}
-	return r.nearest(word, r.known)
 }
 
 // nearest is a hint for a word of the plan, which may have any length. The time
@@ -141,9 +137,9 @@ func (r *reader) nearest(word string, known []string) string {
 
 // dependencies counts those of all tasks. Their number is bounded so that a
 // plan in which all of them are wrong stays a short list of problems.
-func (r *reader) dependencies() (n int) {
-	for i := range r.specs {
-		n += len(r.specs[i].DependsOn)
+func dependencies(specs []task.Spec) (n int) {
+	for i := range specs {
+		n += len(specs[i].DependsOn)
 	}
 	return n
 }
@@ -159,7 +155,7 @@ func (r *reader) resolve() {
 		problems = task.Problems{*whole(err.Error(), "")}
 	}
 	for _, p := range problems {
-		if i := p.Task(); r.told[p.Pointer] || r.told[naming.Pointer("tasks", i)] {
+		if i := naming.TaskIndex(p.Pointer); r.told[p.Pointer] || r.told[naming.Pointer("tasks", i)] {
 			continue
 		}
 		if p.Err == task.ErrUnknown && !strings.HasPrefix(p.Hint, "did you mean") {
@@ -167,5 +163,5 @@ func (r *reader) resolve() {
 		}
 		r.found = append(r.found, p)
 	}
-	slices.SortStableFunc(r.found, func(a, b task.Problem) int { return a.Task() - b.Task() })
+	slices.SortStableFunc(r.found, func(a, b task.Problem) int { return naming.TaskIndex(a.Pointer) - naming.TaskIndex(b.Pointer) })
 }

@@ -31,17 +31,6 @@ func (q *Queue) Add(t task.Task) error {
 	return nil
 }
 
-// unfinished counts the dependencies that a task must wait for.
-func (q *Queue) unfinished(t *task.Task) (n int32) {
-	for _, d := range t.DependsOn {
-		j, ok := q.Index(task.ID(d.Task))
-		if !ok || !q.states[j].status.terminal() || q.states[j].status != completed && !d.Optional {
-			n++
-		}
-	}
-	return n
-}
-
 // open gives a blocked task whose edges are known its first status: it is
 // ready, or stays blocked, or ends with a dependency that has ended.
 func (q *Queue) open(i int) {

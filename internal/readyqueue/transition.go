@@ -10,13 +10,6 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// legal are all steps from one status to another. Any other step is an error of the caller.
-var legal = [len(statuses)]uint8{
-	pending: 1<<blocked | 1<<running | 1<<failed | 1<<skipped,
-	blocked: 1<<pending | 1<<failed | 1<<skipped,
-	running: 1<<pending | 1<<completed | 1<<failed | 1<<skipped, // pending: a retry, or an interrupted run
-}
-
 // Start marks a pending task as running.
 func (q *Queue) Start(i int, at time.Time) error {
 	if err := q.check(i, running); err != nil {
@@ -103,40 +96,6 @@ func (q *Queue) Requeue(i int, at time.Time) error {
 	q.ready(i)
 	q.events.deliver()
 	return nil
-}
-
-// check reports whether a task may take the next status.
-func (q *Queue) check(i int, next status) error {
-	if err := q.has(i); err != nil {
-		return err
-	}
-	if legal[q.states[i].status]&(1<<next) == 0 {
-		return q.illegal(i, statuses[next])
-	}
-	return nil
-}
-
-// has returns an error for an index of no task, and for a nil queue.
-func (q *Queue) has(i int) error {
-	if q == nil || i < 0 || i >= len(q.states) {
-		return fmt.Errorf("task %d: %w: the queue has no such index", i, task.ErrUnknown)
-	}
-	return nil
-}
-
-func (q *Queue) illegal(i int, to task.Status) error {
-	return fmt.Errorf("task %q: %w from %s to %s", q.tasks.at(i).Title, ErrTransition, q.Status(i), to)
-}
-
-// set changes a status that check has allowed.
-func (q *Queue) set(i int, next status, at time.Time) {
-	s := &q.states[i]
-	q.counts[s.status]--
-	q.counts[next]++
-	s.status, s.updated, s.waiting = next, at, false
-	if next == pending {
-		q.low = min(q.low, i)
-	}
 }
 
 // ready puts a pending task into the schedule.

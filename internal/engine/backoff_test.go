@@ -1,4 +1,4 @@
-package task_test
+package engine_test
 
 import (
 	"math"
@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/runteam/runteam/task"
+	"github.com/runteam/runteam/internal/engine"
 )
 
 func TestBackoff(t *testing.T) {
@@ -27,7 +27,7 @@ func TestBackoff(t *testing.T) {
 		{"capped", time.Second, 2, 10, 1, 30 * time.Second},
 		{"capped, lower end", time.Minute, 1, 1, 0, 15 * time.Second},
 		{"no delay", 0, 2, 5, 1, 0},
-		{"negative delay", task.NoDelay, 2, 5, 1, 0},
+		{"negative delay", -1, 2, 5, 1, 0},
 		{"factor below one", time.Second, 0.1, 5, 1, time.Second},
 		{"factor NaN", time.Second, math.NaN(), 5, 1, time.Second},
 		{"overflow", math.MaxInt64, math.MaxFloat64, math.MaxInt, 1, 30 * time.Second},
@@ -38,7 +38,7 @@ func TestBackoff(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			require.Equal(t, tt.want, task.Backoff(tt.delay, tt.factor, tt.n, tt.random))
+			require.Equal(t, tt.want, engine.Backoff(tt.delay, tt.factor, tt.n, tt.random))
 		})
 	}
 }
@@ -47,8 +47,8 @@ func TestBackoffStaysWithinItsBounds(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		delay := time.Duration(rapid.Int64().Draw(t, "delay"))
-		got := task.Backoff(delay, rapid.Float64().Draw(t, "factor"), rapid.Int().Draw(t, "n"), rapid.Float64Range(0, 1).Draw(t, "random"))
-		require.GreaterOrEqual(t, got, min(max(delay, 0), task.MaxBackoff)/2)
-		require.LessOrEqual(t, got, task.MaxBackoff)
+		got := engine.Backoff(delay, rapid.Float64().Draw(t, "factor"), rapid.Int().Draw(t, "n"), rapid.Float64Range(0, 1).Draw(t, "random"))
+		require.GreaterOrEqual(t, got, min(max(delay, 0), 30*time.Second)/2)
+		require.LessOrEqual(t, got, 30*time.Second)
 	})
 }
