@@ -53,14 +53,15 @@ var arrows = []struct {
 	{"queue", "task internal/graph envelope internal/readyqueue"},
 	{"handoff", "label task envelope redact"},
 	{"internal/gate", "internal/naming label task internal/pick envelope redact handoff internal/jsonvalue"},
-	{"prompt", "internal/naming label task envelope handoff redact internal/gate"},
+	{"internal/brief", "internal/gate internal/naming task"},
+	{"prompt", "internal/naming label task envelope handoff redact internal/gate internal/brief"},
 	{"event", "handoff label llm prompt redact task"},
 	{"internal/assign", "internal/naming label task internal/graph"},
 	{"internal/record", "envelope event handoff internal/gate label llm prompt task"},
 	{"internal/audit", "event"},
 	{"internal/trace", "internal/naming label task handoff prompt event internal/audit internal/record internal/gate"},
 	{"internal/journal", "internal/callinfo internal/naming label task envelope handoff prompt event internal/audit internal/trace llm internal/record internal/gate internal/jsonvalue"},
-	{"internal/journaltest", "label task envelope handoff prompt event internal/audit internal/trace internal/journal llm internal/record internal/gate"},
+	{"internal/journaltest", "label task envelope handoff prompt event internal/audit internal/trace internal/journal llm internal/record internal/gate internal/brief"},
 	{"journal", "envelope internal/record internal/journal"},
 	{"internal/flow", "internal/naming label task internal/pick handoff"},
 	{"internal/mailbox", "internal/naming label task envelope"},
@@ -70,11 +71,11 @@ var arrows = []struct {
 	{"sharedmem/storetest", "label task envelope sharedmem"},
 	{"internal/schema", "internal/naming internal/oneline internal/pick task internal/jsonvalue"},
 	{"agent", "internal/supervise internal/tokencount internal/callinfo internal/endpoint internal/oneline label envelope prompt llm llm/limit internal/schema internal/jsonvalue"},
-	{"internal/planning", "internal/naming label task prompt internal/gate internal/jsonvalue"},
+	{"internal/planning", "internal/naming label task internal/gate internal/jsonvalue internal/brief"},
 	{"synth", "task internal/planning"},
 	{"internal/codes", ""},
-	{"internal/plan", "internal/naming internal/endpoint label redact task internal/pick envelope handoff prompt internal/record internal/assign internal/mailbox internal/teammemory agent internal/planning internal/flow llm internal/gate internal/graph internal/schema internal/jsonvalue"},
-	{"internal/engine", "label internal/oneline internal/callwait llm internal/callinfo internal/supervise redact internal/naming task internal/graph internal/jsonvalue envelope internal/readyqueue queue handoff internal/gate prompt event internal/assign internal/record internal/flow internal/mailbox internal/teammemory internal/schema agent internal/planning internal/codes internal/plan"},
+	{"internal/plan", "internal/naming internal/endpoint label redact task internal/pick envelope handoff prompt internal/record internal/assign internal/mailbox internal/teammemory agent internal/planning internal/flow llm internal/gate internal/graph internal/schema internal/jsonvalue internal/brief"},
+	{"internal/engine", "label internal/oneline internal/callwait llm internal/callinfo internal/supervise redact internal/naming task internal/graph internal/jsonvalue envelope internal/readyqueue handoff internal/gate prompt event internal/assign internal/record internal/flow internal/mailbox internal/teammemory internal/schema agent internal/planning internal/codes internal/plan internal/brief"},
 	{"team", "label llm internal/naming task envelope handoff prompt event internal/assign internal/flow messagebus sharedmem agent internal/planning internal/record internal/plan internal/engine"},
 	{"internal/specfile", "internal/connection internal/plan internal/naming label llm llm/limit redact task internal/pick envelope handoff internal/assign internal/flow internal/gate internal/engine"},
 	{"spec", "llm llm/limit llm/openai task agent team internal/specfile internal/engine internal/plan"},
@@ -82,7 +83,7 @@ var arrows = []struct {
 }
 
 // pure packages compute and do nothing else.
-var pure = []string{"label", "internal/naming", "task", "internal/pick", "internal/flow", "internal/jsonvalue", "envelope", "internal/readyqueue", "queue", "handoff", "internal/gate", "prompt", "internal/assign", "internal/planning", "synth"}
+var pure = []string{"label", "internal/naming", "task", "internal/pick", "internal/flow", "internal/jsonvalue", "envelope", "internal/readyqueue", "queue", "handoff", "internal/gate", "internal/brief", "prompt", "internal/assign", "internal/planning", "synth"}
 
 // impure is what a pure package does not import: clocks, randomness, I/O.
 // Packages time and context are allowed for their types, so that a caller can stop

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/runteam/runteam/agent"
+	"github.com/runteam/runteam/internal/brief"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/prompt"
@@ -27,7 +28,7 @@ const scoreSchema = `{"type":"object","properties":{"score":{"type":"integer","m
 func promptOf(t testing.TB, system, schema string) prompt.Prompt {
 	k, err := gate.Negotiate(gate.Request{Session: "s", Task: "t"}, &gate.Capabilities{Agent: "writer"})
 	require.NoError(t, err)
-	p, _, err := prompt.Build(prompt.Brief{Contract: k, Task: &task.Task{ID: "t", Spec: task.Spec{Title: "Score it", Description: "From 0 to 10."}}, System: system, Schema: schema})
+	p, _, err := prompt.Build(brief.Brief{Contract: k, Task: &task.Task{ID: "t", Spec: task.Spec{Title: "Score it", Description: "From 0 to 10."}}, System: system, Schema: schema})
 	require.NoError(t, err)
 	return p
 }

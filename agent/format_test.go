@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/runteam/runteam/agent"
+	"github.com/runteam/runteam/internal/brief"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/schema"
 	"github.com/runteam/runteam/prompt"
@@ -39,7 +40,7 @@ func TestASchemaForTheEndpointAloneIsNotValidated(t *testing.T) {
 	t.Parallel()
 	k, err := gate.Negotiate(gate.Request{Session: "s", Task: "t"}, &gate.Capabilities{Agent: "writer"})
 	require.NoError(t, err)
-	p, _, err := prompt.Build(prompt.Brief{Contract: k, Task: &task.Task{ID: "t", Spec: task.Spec{Title: "Score it", Description: "From 0 to 10."}}, FormatSchema: scoreSchema})
+	p, _, err := prompt.Build(brief.Brief{Contract: k, Task: &task.Task{ID: "t", Spec: task.Spec{Title: "Score it", Description: "From 0 to 10."}}, FormatSchema: scoreSchema})
 	require.NoError(t, err)
 	require.Empty(t, p.Schema())
 	require.NotContains(t, p.System()+p.Text(), "score", "the texts do not hold it")

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/brief"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
@@ -25,16 +26,16 @@ func TestContextComesAsSealedOnly(t *testing.T) {
 		"System": reflect.TypeFor[string](), "SystemParams": reflect.TypeFor[[]task.Param](), "SystemOrigin": reflect.TypeFor[string](), "Schema": reflect.TypeFor[string](), "FormatSchema": reflect.TypeFor[string](),
 		"Layout": reflect.TypeFor[prompt.Layout](), "Guidance": reflect.TypeFor[string](), "MaxBytes": reflect.TypeFor[int](), "Whole": reflect.TypeFor[bool](),
 		"Part": reflect.TypeFor[int](), "Parts": reflect.TypeFor[int](), "GoalParams": reflect.TypeFor[[]task.Param](),
-		"Context": reflect.TypeFor[prompt.Context](),
+		"Context": reflect.TypeFor[brief.Context](),
 	}
-	brief := reflect.TypeFor[prompt.Brief]()
-	for f := range brief.Fields() {
+	made := reflect.TypeFor[brief.Brief]()
+	for f := range made.Fields() {
 		require.Equal(t, spec[f.Name], f.Type, f.Name)
 	}
-	for f := range reflect.TypeFor[prompt.Context]().Fields() {
+	for f := range reflect.TypeFor[brief.Context]().Fields() {
 		require.Contains(t, []reflect.Type{reflect.TypeFor[[]gate.Sealed](), reflect.TypeFor[*gate.Sealed]()}, f.Type, f.Name)
 	}
-	made := reflect.TypeFor[prompt.Prompt]()
+	made = reflect.TypeFor[prompt.Prompt]()
 	for f := range made.Fields() {
 		require.False(t, f.IsExported(), "a prompt has one constructor")
 	}
@@ -43,21 +44,21 @@ func TestContextComesAsSealedOnly(t *testing.T) {
 // Requirement: G4.
 func TestBuildRefusesWhatWasNotSealedForIt(t *testing.T) {
 	t.Parallel()
-	for name, change := range map[string]func(*desk, *prompt.Brief){
-		"the zero value":  func(_ *desk, b *prompt.Brief) { b.Dependencies = append(b.Dependencies, gate.Sealed{}) },
-		"another session": func(_ *desk, b *prompt.Brief) { b.Contract.Session = "r1/t-down/2" },
-		"another reader":  func(_ *desk, b *prompt.Brief) { b.Contract.Callee = "critic" },
-		"another task": func(_ *desk, b *prompt.Brief) {
+	for name, change := range map[string]func(*desk, *brief.Brief){
+		"the zero value":  func(_ *desk, b *brief.Brief) { b.Dependencies = append(b.Dependencies, gate.Sealed{}) },
+		"another session": func(_ *desk, b *brief.Brief) { b.Contract.Session = "r1/t-down/2" },
+		"another reader":  func(_ *desk, b *brief.Brief) { b.Contract.Callee = "critic" },
+		"another task": func(_ *desk, b *brief.Brief) {
 			b.Contract.Task, b.Task = "t-x", &task.Task{ID: "t-x", Spec: task.Spec{Title: "x"}}
 		},
-		"no contract": func(_ *desk, b *prompt.Brief) {
+		"no contract": func(_ *desk, b *brief.Brief) {
 			b.Contract, b.Task = gate.Contract{}, &task.Task{Spec: task.Spec{Title: "x"}}
 		},
-		"a task of another":        func(_ *desk, b *prompt.Brief) { b.Task = &task.Task{ID: "t-x", Spec: task.Spec{Title: "x"}} },
-		"no task":                  func(_ *desk, b *prompt.Brief) { b.Task = nil },
-		"the zero value, an input": func(_ *desk, b *prompt.Brief) { b.Inputs = make([]gate.Sealed, 1) },
-		"the zero value, memory":   func(_ *desk, b *prompt.Brief) { b.Memory = make([]gate.Sealed, 1) },
-		"the zero value, messages": func(_ *desk, b *prompt.Brief) { b.Messages = make([]gate.Sealed, 1) },
+		"a task of another":        func(_ *desk, b *brief.Brief) { b.Task = &task.Task{ID: "t-x", Spec: task.Spec{Title: "x"}} },
+		"no task":                  func(_ *desk, b *brief.Brief) { b.Task = nil },
+		"the zero value, an input": func(_ *desk, b *brief.Brief) { b.Inputs = make([]gate.Sealed, 1) },
+		"the zero value, memory":   func(_ *desk, b *brief.Brief) { b.Memory = make([]gate.Sealed, 1) },
+		"the zero value, messages": func(_ *desk, b *brief.Brief) { b.Messages = make([]gate.Sealed, 1) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -7,15 +7,16 @@ import (
 	"strings"
 
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/brief"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/naming"
 )
 
-func check(b *Brief) error {
+func check(b *brief.Brief) error {
 	if b.Task == nil || b.Task.ID != b.Contract.Task {
 		return fmt.Errorf("the contract is for another task: %w", gate.ErrUnsealed)
 	}
-	if b.Layout >= layouts {
+	if b.Layout >= brief.Layouts {
 		return fmt.Errorf("there is no %v", b.Layout)
 	}
 	if err := naming.CheckLine(b.Task.Title); err != nil {
@@ -24,14 +25,14 @@ func check(b *Brief) error {
 	if b.MaxBytes < 0 {
 		return fmt.Errorf("MaxBytes is %d", b.MaxBytes)
 	}
-	for i, list := range b.lists() {
+	for i, list := range listsOf(b) {
 		for j := range *list {
 			if err := checkSealed(&(*list)[j], &ofList[i], b); err != nil {
 				return err
 			}
 		}
 	}
-	for i, s := range b.ones() {
+	for i, s := range onesOf(b) {
 		if s == nil {
 			continue
 		}
@@ -44,14 +45,14 @@ func check(b *Brief) error {
 
 // checkSealed lets through what was sealed for this prompt, belongs into this
 // place, and has no structure in the words that the builder writes unfenced.
-func checkSealed(s *gate.Sealed, in *place, b *Brief) error {
+func checkSealed(s *gate.Sealed, in *place, b *brief.Brief) error {
 	if err := fault(s, in, b); err != nil {
 		return fmt.Errorf("%s %q: %w", s.Source().Kind, s.Source().Name, err)
 	}
 	return nil
 }
 
-func fault(s *gate.Sealed, in *place, b *Brief) error {
+func fault(s *gate.Sealed, in *place, b *brief.Brief) error {
 	if err := s.For(&b.Contract); err != nil {
 		return err
 	}
@@ -78,7 +79,7 @@ func fault(s *gate.Sealed, in *place, b *Brief) error {
 }
 
 // checkLayout holds a brief to what its layout alone asks for.
-func checkLayout(b *Brief) error {
+func checkLayout(b *brief.Brief) error {
 	switch {
 	case b.Layout == Work && b.Guidance != "":
 		return errors.New("a brief for work has no Guidance: write it into System")
@@ -103,7 +104,7 @@ func checkLayout(b *Brief) error {
 }
 
 // checkInstructions holds what stands unfenced to what it must be.
-func checkInstructions(b *Brief) error {
+func checkInstructions(b *brief.Brief) error {
 	if b.Instruction == nil {
 		if err := checkWords("the description", b.Task.Description, b.Layout); err != nil {
 			return err
@@ -135,7 +136,7 @@ func checkInstruction(what string, s *gate.Sealed, l Layout) error {
 }
 
 func checkWords(what, text string, l Layout) error {
-	if line, opener := find(text, l.reserved()); line > 0 {
+	if line, opener := brief.Find(text, l.Reserved()); line > 0 {
 		return fmt.Errorf("line %d of %s begins with %q, which only the builder may write", line, what, opener)
 	}
 	return nil
@@ -143,7 +144,7 @@ func checkWords(what, text string, l Layout) error {
 
 // uncut returns an error if the gate had to cut what nobody may: half an
 // instruction is another one.
-func uncut(b *Brief) error {
+func uncut(b *brief.Brief) error {
 	for _, s := range [...]*gate.Sealed{b.Goal, b.Instruction} {
 		if s != nil && s.Decision().CutFrom > 0 {
 			return fmt.Errorf("%w: the text of the %s has %d bytes, at most %d can be delivered; shorten it, or raise maxContextBytes", ErrTooLarge, s.Source().Kind, s.Decision().CutFrom, s.Decision().BytesAfter)

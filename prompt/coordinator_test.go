@@ -5,6 +5,7 @@ import (
 
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/brief"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
@@ -12,7 +13,7 @@ import (
 )
 
 // planning turns the desk into the coordinator's, with a goal to plan for.
-func (d *desk) planning(goal string) prompt.Brief {
+func (d *desk) planning(goal string) brief.Brief {
 	d.gate.Contract.Callee = handoff.Coordinator
 	d.task = &task.Task{ID: "t-down", Spec: task.Spec{Title: "plan", Description: "Plan tasks for these agents: analyst, critic."}}
 	b := d.brief()
@@ -21,7 +22,7 @@ func (d *desk) planning(goal string) prompt.Brief {
 }
 
 // synthesis turns the desk into the coordinator's, with a goal to answer.
-func (d *desk) synthesis(goal string) prompt.Brief {
+func (d *desk) synthesis(goal string) brief.Brief {
 	b := d.planning(goal)
 	d.task = &task.Task{ID: "t-down", Spec: task.Spec{Title: "synthesis", Description: "Answer the goal from what stands above."}}
 	b.Layout, b.Task = prompt.Synthesis, d.task
@@ -70,44 +71,44 @@ const team = `[{"name": "analyst", "model": "m", "roleSummary": "Reads reports."
 
 // coordinatorLayouts holds a brief for each way in which a prompt for the
 // coordinator can look.
-var coordinatorLayouts = map[string]func(d *desk) prompt.Brief{
-	"planning": func(d *desk) prompt.Brief {
+var coordinatorLayouts = map[string]func(d *desk) brief.Brief{
+	"planning": func(d *desk) brief.Brief {
 		b := d.planning("Find out why margins fell.\n\n### Background\n- **2025**: 12 %\n- 2026: 3 %")
 		b.System, b.SystemOrigin, b.Guidance, b.Roster = "You are the coordinator.", "team.yaml:4", "## Output Format\nA JSON array.", new(d.roster(team))
 		return b
 	},
-	"planning-alone": func(d *desk) prompt.Brief {
+	"planning-alone": func(d *desk) brief.Brief {
 		b := d.planning("Find out why margins fell.")
 		b.Task.Description = ""
 		return b
 	},
-	"planning-roster-alone": func(d *desk) prompt.Brief {
+	"planning-roster-alone": func(d *desk) brief.Brief {
 		b := d.planning("Find out why margins fell.")
 		b.Roster, b.Schema = new(d.roster(`{"x":"one\u2028line\u0085only\u2029here\n"}`)), `{"type":"array"}`
 		return b
 	},
-	"repair": func(d *desk) prompt.Brief {
+	"repair": func(d *desk) brief.Brief {
 		b := d.planning("Find out why margins fell.")
 		b.Drafts = []gate.Sealed{d.plan("[{\"title\": \"Analyse\"}]"), d.faults("/0: description is missing\n/0: unknown assignee \"x\"")}
 		return b
 	},
-	"repair-silent": func(d *desk) prompt.Brief {
+	"repair-silent": func(d *desk) brief.Brief {
 		b := d.planning("Find out why margins fell.")
 		b.Drafts = []gate.Sealed{d.plan(""), d.faults("there is no JSON")}
 		return b
 	},
-	"repair-withheld": func(d *desk) prompt.Brief {
+	"repair-withheld": func(d *desk) brief.Brief {
 		b := d.planning("Find out why margins fell.")
 		b.Drafts = []gate.Sealed{d.refused(d.offer(handoff.Plan, "", handoff.Coordinator, envelope.Text("[]"))), d.faults("there is no task")}
 		return b
 	},
-	"synthesis": func(d *desk) prompt.Brief {
+	"synthesis": func(d *desk) brief.Brief {
 		b := d.synthesis("Find out why margins fell.")
 		b.System, b.Roster, b.Guidance = "You are the coordinator.", new(d.roster(team)), "## When synthesising results\nAnswer."
 		b.Dependencies = []gate.Sealed{d.dep("Analyse", "analyst", "Costs rose."), d.dep("Check", "critic", "They did.\n\n## Failed Tasks\n\n### Check (FAILED)")}
 		return b
 	},
-	"synthesis-everything": func(d *desk) prompt.Brief {
+	"synthesis-everything": func(d *desk) brief.Brief {
 		b := d.synthesis("Find out why margins fell.")
 		silent := d.dep("Say nothing", "mute", "")
 		b.Dependencies = []gate.Sealed{
@@ -131,22 +132,22 @@ var coordinatorLayouts = map[string]func(d *desk) prompt.Brief{
 		b.Memory = []gate.Sealed{d.memory("analyst", "note", "short"), d.memory("critic", "note", "two\nlines")}
 		return b
 	},
-	"synthesis-nothing": func(d *desk) prompt.Brief {
+	"synthesis-nothing": func(d *desk) brief.Brief {
 		return d.synthesis("Find out why margins fell.")
 	},
-	"synthesis-without-a-goal": func(d *desk) prompt.Brief {
+	"synthesis-without-a-goal": func(d *desk) brief.Brief {
 		b := d.synthesis("x")
 		b.Goal, b.Task.Description = nil, ""
 		b.Dependencies = []gate.Sealed{d.dep("Analyse", "analyst", "Costs rose.")}
 		return b
 	},
-	"synthesis-part": func(d *desk) prompt.Brief {
+	"synthesis-part": func(d *desk) brief.Brief {
 		b := d.synthesis("Find out why margins fell.")
 		b.Part, b.Parts = 2, 3
 		b.Dependencies = []gate.Sealed{d.dep("Analyse", "analyst", "Costs rose.")}
 		return b
 	},
-	"synthesis-digests": func(d *desk) prompt.Brief {
+	"synthesis-digests": func(d *desk) brief.Brief {
 		b := d.synthesis("Find out why margins fell.")
 		held := d.offer(handoff.Digest, "Part 2 of 3", handoff.Coordinator, envelope.Text("held"))
 		b.Dependencies = []gate.Sealed{d.digest("Part 1 of 3", "Costs rose."), d.refused(held), d.digest("Part 3 of 3", "Sales fell."), d.refused(d.offerOf(task.Completed, "Read the books", "analyst"))}

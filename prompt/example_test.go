@@ -7,6 +7,7 @@ import (
 
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/brief"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/prompt"
@@ -38,10 +39,10 @@ func ExampleBuild() {
 		return s
 	}
 	asked := seal(gate.Offer{Source: goal}, handoff.User, "Find out why margins fell.")
-	p, receipt, err := prompt.Build(prompt.Brief{
+	p, receipt, err := prompt.Build(brief.Brief{
 		Layout: prompt.Synthesis, Contract: contract,
 		Task:    &task.Task{ID: "synthesis", Spec: task.Spec{Title: "synthesis", Description: "Answer the goal."}},
-		Context: prompt.Context{Goal: &asked, Dependencies: []gate.Sealed{seal(gate.Offer{Source: result, Title: "Analyse", Assignee: "analyst", Status: task.Completed}, "analyst", "Costs rose.")}},
+		Context: brief.Context{Goal: &asked, Dependencies: []gate.Sealed{seal(gate.Offer{Source: result, Title: "Analyse", Assignee: "analyst", Status: task.Completed}, "analyst", "Costs rose.")}},
 	})
 	if err != nil {
 		panic(err)

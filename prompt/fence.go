@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 
+	"github.com/runteam/runteam/internal/brief"
 	"github.com/runteam/runteam/label"
 )
 
@@ -199,7 +200,7 @@ func (r *renderer) fenced(source int32, payload string) {
 func (r *renderer) openFence() (fence string) {
 	b := &r.blocks[r.next]
 	r.next++
-	r.frame("\n" + fenceOpen)
+	r.frame("\n" + brief.FenceOpen)
 	r.frame(b.fence)
 	r.frame(" from \"")
 	r.frame(b.producer)
@@ -211,7 +212,7 @@ func (r *renderer) openFence() (fence string) {
 }
 
 func (r *renderer) closeFence(fence string) {
-	r.frame("\n" + fenceClose)
+	r.frame("\n" + brief.FenceClose)
 	r.frame(fence)
 	r.frame("]")
 }

@@ -1,42 +1,11 @@
 package prompt
 
 import (
-	"strconv"
-
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/brief"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/task"
 )
-
-// A Layout is the shape of a prompt: which sections it has, and which context
-// may stand in them.
-type Layout uint8
-
-// The layouts. The zero value is Work.
-const (
-	Work      Layout = iota // a task of the graph, with what it was granted
-	Planning                // the coordinator divides a goal into tasks
-	Synthesis               // the coordinator answers a goal from results
-	layouts
-)
-
-var layoutNames = [layouts]string{"work", "planning", "synthesis"}
-
-// String returns the layout's name.
-func (l Layout) String() string {
-	if l < layouts {
-		return layoutNames[l]
-	}
-	return "layout " + strconv.Itoa(int(l))
-}
-
-// reserved returns how no line of an instruction may begin in this layout.
-func (l Layout) reserved() []string {
-	if l == Work {
-		return openers
-	}
-	return goalOpeners
-}
 
 // The lists of a brief, in the order of the texts.
 const (
@@ -50,7 +19,7 @@ const (
 	lists
 )
 
-func (b *Brief) lists() [lists]*[]gate.Sealed {
+func listsOf(b *brief.Brief) [lists]*[]gate.Sealed {
 	return [lists]*[]gate.Sealed{&b.Inputs, &b.Dependencies, &b.Failed, &b.Skipped, &b.Memory, &b.Messages, &b.Drafts}
 }
 
@@ -62,7 +31,7 @@ const (
 	ones
 )
 
-func (b *Brief) ones() [ones]*gate.Sealed {
+func onesOf(b *brief.Brief) [ones]*gate.Sealed {
 	return [ones]*gate.Sealed{b.Roster, b.Goal, b.Instruction}
 }
 
@@ -75,7 +44,7 @@ type place struct {
 	status task.Status
 }
 
-type kinds [layouts][]handoff.SourceKind
+type kinds [brief.Layouts][]handoff.SourceKind
 
 var ofList = [lists]place{
 	listInputs:   {name: "Inputs", kinds: kinds{Work: {handoff.Input}}},

@@ -7,6 +7,7 @@ import (
 
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/brief"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/prompt"
@@ -16,7 +17,7 @@ import (
 
 func TestLayoutsHaveNames(t *testing.T) {
 	t.Parallel()
-	require.Equal(t, prompt.Work, prompt.Brief{}.Layout)
+	require.Equal(t, prompt.Work, brief.Brief{}.Layout)
 	require.Equal(t, "work planning synthesis layout 3", strings.Join([]string{prompt.Work.String(), prompt.Planning.String(), prompt.Synthesis.String(), prompt.Layout(3).String()}, " "))
 	d := newDesk(t)
 	b := d.planning("Find out why.")
@@ -27,7 +28,7 @@ func TestLayoutsHaveNames(t *testing.T) {
 }
 
 // of returns a brief of a layout with nothing in it but the goal.
-func (d *desk) of(l prompt.Layout) prompt.Brief {
+func (d *desk) of(l prompt.Layout) brief.Brief {
 	switch l {
 	case prompt.Planning:
 		return d.planning("Find out why.")
@@ -40,32 +41,32 @@ func (d *desk) of(l prompt.Layout) prompt.Brief {
 // A field of a brief, by what puts context into it.
 type field struct {
 	name   string
-	put    func(*prompt.Brief, gate.Sealed)
+	put    func(*brief.Brief, gate.Sealed)
 	status task.Status
 	as     task.Payload
 	takes  map[prompt.Layout][]handoff.SourceKind
 }
 
 var fields = []field{
-	{name: "Inputs", put: func(b *prompt.Brief, s gate.Sealed) { b.Inputs = append(b.Inputs, s) },
+	{name: "Inputs", put: func(b *brief.Brief, s gate.Sealed) { b.Inputs = append(b.Inputs, s) },
 		takes: map[prompt.Layout][]handoff.SourceKind{prompt.Work: {handoff.Input}}},
-	{name: "Dependencies", put: func(b *prompt.Brief, s gate.Sealed) { b.Dependencies = append(b.Dependencies, s) }, status: task.Completed,
+	{name: "Dependencies", put: func(b *brief.Brief, s gate.Sealed) { b.Dependencies = append(b.Dependencies, s) }, status: task.Completed,
 		takes: map[prompt.Layout][]handoff.SourceKind{prompt.Work: {handoff.Dependency}, prompt.Synthesis: {handoff.Dependency, handoff.Digest}}},
-	{name: "Memory", put: func(b *prompt.Brief, s gate.Sealed) { b.Memory = append(b.Memory, s) },
+	{name: "Memory", put: func(b *brief.Brief, s gate.Sealed) { b.Memory = append(b.Memory, s) },
 		takes: map[prompt.Layout][]handoff.SourceKind{prompt.Work: {handoff.Memory}, prompt.Synthesis: {handoff.Memory}}},
-	{name: "Messages", put: func(b *prompt.Brief, s gate.Sealed) { b.Messages = append(b.Messages, s) },
+	{name: "Messages", put: func(b *brief.Brief, s gate.Sealed) { b.Messages = append(b.Messages, s) },
 		takes: map[prompt.Layout][]handoff.SourceKind{prompt.Work: {handoff.Message}}},
-	{name: "Drafts", put: func(b *prompt.Brief, s gate.Sealed) { b.Drafts = append(b.Drafts, s) },
+	{name: "Drafts", put: func(b *brief.Brief, s gate.Sealed) { b.Drafts = append(b.Drafts, s) },
 		takes: map[prompt.Layout][]handoff.SourceKind{prompt.Work: {handoff.Draft, handoff.Fault}, prompt.Planning: {handoff.Plan, handoff.Fault}}},
-	{name: "Failed", put: func(b *prompt.Brief, s gate.Sealed) { b.Failed = append(b.Failed, s) }, status: task.Failed,
+	{name: "Failed", put: func(b *brief.Brief, s gate.Sealed) { b.Failed = append(b.Failed, s) }, status: task.Failed,
 		takes: map[prompt.Layout][]handoff.SourceKind{prompt.Synthesis: {handoff.Fault}}},
-	{name: "Skipped", put: func(b *prompt.Brief, s gate.Sealed) { b.Skipped = append(b.Skipped, s) }, status: task.Skipped,
+	{name: "Skipped", put: func(b *brief.Brief, s gate.Sealed) { b.Skipped = append(b.Skipped, s) }, status: task.Skipped,
 		takes: map[prompt.Layout][]handoff.SourceKind{prompt.Synthesis: {handoff.Fault}}},
-	{name: "Goal", put: func(b *prompt.Brief, s gate.Sealed) { b.Goal = &s },
+	{name: "Goal", put: func(b *brief.Brief, s gate.Sealed) { b.Goal = &s },
 		takes: map[prompt.Layout][]handoff.SourceKind{prompt.Planning: {handoff.Goal}, prompt.Synthesis: {handoff.Goal}}},
-	{name: "Roster", put: func(b *prompt.Brief, s gate.Sealed) { b.Roster = &s }, as: task.Structured,
+	{name: "Roster", put: func(b *brief.Brief, s gate.Sealed) { b.Roster = &s }, as: task.Structured,
 		takes: map[prompt.Layout][]handoff.SourceKind{prompt.Planning: {handoff.Roster}, prompt.Synthesis: {handoff.Roster}}},
-	{name: "Instruction", put: func(b *prompt.Brief, s gate.Sealed) { b.Instruction = &s },
+	{name: "Instruction", put: func(b *brief.Brief, s gate.Sealed) { b.Instruction = &s },
 		takes: map[prompt.Layout][]handoff.SourceKind{prompt.Work: {handoff.Plan}}},
 }
 
@@ -120,21 +121,21 @@ func TestBriefsAskForNothingWithoutEffect(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		layout prompt.Layout
-		change func(*prompt.Brief)
+		change func(*brief.Brief)
 		says   string
 	}{
-		"guidance for work":      {prompt.Work, func(b *prompt.Brief) { b.Guidance = "x" }, "write it into System"},
-		"a part of work":         {prompt.Work, func(b *prompt.Brief) { b.Part, b.Parts = 1, 2 }, "a brief for work has no parts"},
-		"a part of a plan":       {prompt.Planning, func(b *prompt.Brief) { b.Part, b.Parts = 1, 2 }, "a brief for planning has no parts"},
-		"no goal to plan for":    {prompt.Planning, func(b *prompt.Brief) { b.Goal = nil }, "there is no goal"},
-		"part 0 of 2":            {prompt.Synthesis, func(b *prompt.Brief) { b.Parts = 2 }, "there is no part 0 of 2"},
-		"part 3 of 2":            {prompt.Synthesis, func(b *prompt.Brief) { b.Part, b.Parts = 3, 2 }, "there is no part 3 of 2"},
-		"part 1 of none":         {prompt.Synthesis, func(b *prompt.Brief) { b.Part = 1 }, "there is no part 1 of 0"},
-		"part -1 of -1":          {prompt.Synthesis, func(b *prompt.Brief) { b.Part, b.Parts = -1, -1 }, "there is no part -1 of -1"},
-		"part -1 of 2":           {prompt.Synthesis, func(b *prompt.Brief) { b.Part, b.Parts = -1, 2 }, "there is no part -1 of 2"},
-		"less than no bytes":     {prompt.Work, func(b *prompt.Brief) { b.MaxBytes = -1 }, "MaxBytes is -1"},
-		"an opener in the duty":  {prompt.Synthesis, func(b *prompt.Brief) { b.Task.Description = "x\n## Your task" }, `line 2 of the description begins with "## your task"`},
-		"an opener in the words": {prompt.Planning, func(b *prompt.Brief) { b.Task.Description = "## Goal" }, `line 1 of the description begins with "## goal"`},
+		"guidance for work":      {prompt.Work, func(b *brief.Brief) { b.Guidance = "x" }, "write it into System"},
+		"a part of work":         {prompt.Work, func(b *brief.Brief) { b.Part, b.Parts = 1, 2 }, "a brief for work has no parts"},
+		"a part of a plan":       {prompt.Planning, func(b *brief.Brief) { b.Part, b.Parts = 1, 2 }, "a brief for planning has no parts"},
+		"no goal to plan for":    {prompt.Planning, func(b *brief.Brief) { b.Goal = nil }, "there is no goal"},
+		"part 0 of 2":            {prompt.Synthesis, func(b *brief.Brief) { b.Parts = 2 }, "there is no part 0 of 2"},
+		"part 3 of 2":            {prompt.Synthesis, func(b *brief.Brief) { b.Part, b.Parts = 3, 2 }, "there is no part 3 of 2"},
+		"part 1 of none":         {prompt.Synthesis, func(b *brief.Brief) { b.Part = 1 }, "there is no part 1 of 0"},
+		"part -1 of -1":          {prompt.Synthesis, func(b *brief.Brief) { b.Part, b.Parts = -1, -1 }, "there is no part -1 of -1"},
+		"part -1 of 2":           {prompt.Synthesis, func(b *brief.Brief) { b.Part, b.Parts = -1, 2 }, "there is no part -1 of 2"},
+		"less than no bytes":     {prompt.Work, func(b *brief.Brief) { b.MaxBytes = -1 }, "MaxBytes is -1"},
+		"an opener in the duty":  {prompt.Synthesis, func(b *brief.Brief) { b.Task.Description = "x\n## Your task" }, `line 2 of the description begins with "## your task"`},
+		"an opener in the words": {prompt.Planning, func(b *brief.Brief) { b.Task.Description = "## Goal" }, `line 1 of the description begins with "## goal"`},
 	} {
 		d := newDesk(t)
 		b := d.of(tt.layout)
@@ -146,12 +147,12 @@ func TestBriefsAskForNothingWithoutEffect(t *testing.T) {
 }
 
 // instructions are the fields that stand unfenced, with how errors call them.
-var instructions = map[string]func(*desk) (prompt.Brief, *gate.Offer, func(*prompt.Brief, gate.Sealed)){
-	"the goal": func(d *desk) (prompt.Brief, *gate.Offer, func(*prompt.Brief, gate.Sealed)) {
-		return d.planning("x"), d.offer(handoff.Goal, "", handoff.User, envelope.Text("x")), func(b *prompt.Brief, s gate.Sealed) { b.Goal = &s }
+var instructions = map[string]func(*desk) (brief.Brief, *gate.Offer, func(*brief.Brief, gate.Sealed)){
+	"the goal": func(d *desk) (brief.Brief, *gate.Offer, func(*brief.Brief, gate.Sealed)) {
+		return d.planning("x"), d.offer(handoff.Goal, "", handoff.User, envelope.Text("x")), func(b *brief.Brief, s gate.Sealed) { b.Goal = &s }
 	},
-	"the description": func(d *desk) (prompt.Brief, *gate.Offer, func(*prompt.Brief, gate.Sealed)) {
-		return d.brief(), d.offer(handoff.Plan, "", handoff.Coordinator, envelope.Text("x")), func(b *prompt.Brief, s gate.Sealed) { b.Instruction = &s }
+	"the description": func(d *desk) (brief.Brief, *gate.Offer, func(*brief.Brief, gate.Sealed)) {
+		return d.brief(), d.offer(handoff.Plan, "", handoff.Coordinator, envelope.Text("x")), func(b *brief.Brief, s gate.Sealed) { b.Instruction = &s }
 	},
 }
 

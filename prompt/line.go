@@ -4,6 +4,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/runteam/runteam/internal/brief"
 	"github.com/runteam/runteam/internal/naming"
 )
 
@@ -26,7 +27,7 @@ func (f *fencing) lines(pieces []piece) {
 }
 
 // inline reports whether a text may stand in a line of the builder's: one
-// line, without control or invisible characters, and no structure of the
+// line, without control or brief.Invisible characters, and no structure of the
 // builder's; and nothing to say about it, for which only a fence has room.
 func (p *piece) inline(l Layout) bool {
 	return marks(p.Decision(), 0) == "" && clean(p.text, l)
@@ -34,11 +35,11 @@ func (p *piece) inline(l Layout) bool {
 
 func clean(text string, l Layout) bool {
 	if strings.ContainsFunc(text, func(r rune) bool {
-		return naming.EndsLine(r) || invisible(r) || r == unicode.ReplacementChar
+		return naming.EndsLine(r) || brief.Invisible(r) || r == unicode.ReplacementChar
 	}) {
 		return false
 	}
-	line, _ := find(text, l.reserved())
+	line, _ := brief.Find(text, l.Reserved())
 	return line == 0
 }
 

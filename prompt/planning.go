@@ -4,13 +4,14 @@ import (
 	"errors"
 
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/brief"
 	"github.com/runteam/runteam/task"
 )
 
 // The coordinator divides a goal into tasks. In a corrective turn it sees the
 // plan that it gave, and what is wrong with it.
 
-func checkPlanning(b *Brief) error {
+func checkPlanning(b *brief.Brief) error {
 	if b.Goal == nil {
 		return errors.New("there is no goal to plan for")
 	}
@@ -19,9 +20,9 @@ func checkPlanning(b *Brief) error {
 
 func (r *renderer) planning() {
 	r.description()
-	r.goal(headGoal)
-	r.drafted(headDraft, handoff.Plan)
-	r.drafted(headWrong, handoff.Fault)
+	r.goal(brief.HeadGoal)
+	r.drafted(brief.HeadDraft, handoff.Plan)
+	r.drafted(brief.HeadWrong, handoff.Fault)
 }
 
 // goal writes what the caller asks, which is no data but what all is about.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/brief"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/prompt"
@@ -44,8 +45,8 @@ func newDesk(t require.TestingT) *desk {
 	return &desk{t: t, gate: &gate.Compartment{Contract: k}, task: &task.Task{ID: "t-down", Spec: task.Spec{Title: "Write it up", Description: "Write one page.\n\nUse the numbers."}}}
 }
 
-func (d *desk) brief() prompt.Brief {
-	return prompt.Brief{Contract: d.gate.Contract, Task: d.task, MaxBytes: promptBytes}
+func (d *desk) brief() brief.Brief {
+	return brief.Brief{Contract: d.gate.Contract, Task: d.task, MaxBytes: promptBytes}
 }
 
 // offer returns an offer of the given kind that the desk's contract grants.
@@ -117,7 +118,7 @@ func structured(t require.TestingT, raw string) envelope.Payload {
 	return p
 }
 
-func build(t require.TestingT, b prompt.Brief) prompt.Prompt {
+func build(t require.TestingT, b brief.Brief) prompt.Prompt {
 	p, _, err := prompt.Build(b)
 	require.NoError(t, err)
 	return p

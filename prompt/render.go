@@ -6,13 +6,14 @@ import (
 
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/brief"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/task"
 )
 
 // A renderer writes the two texts and their ranges at once.
 type renderer struct {
-	brief  Brief          // a copy: the caller's need not leave its stack
+	brief  brief.Brief    // a copy: the caller's need not leave its stack
 	pieces []piece        // all context, in the order of the texts
 	one    [ones]*piece   // of them; nil where there is none
 	list   [lists][]piece // of them
@@ -31,7 +32,7 @@ type scratch struct {
 
 var scratches = sync.Pool{New: func() any { return &scratch{text: make([]byte, 0, 8192), ranges: make([]Range, 0, 64)} }}
 
-func render(b *Brief) *built {
+func render(b *brief.Brief) *built {
 	s := scratches.Get().(*scratch)
 	r := renderer{brief: *b, pieces: s.pieces[:0], fencing: fencing{layout: b.Layout, blocks: s.blocks[:0]}, writer: writer{text: s.text[:0], ranges: s.ranges[:0]}}
 	r.collect()
@@ -74,10 +75,10 @@ func (s *scratch) release() {
 func (r *renderer) collect() {
 	b := &r.brief
 	n := 0
-	for _, list := range b.lists() {
+	for _, list := range listsOf(b) {
 		n += len(*list)
 	}
-	for _, s := range b.ones() {
+	for _, s := range onesOf(b) {
 		if s != nil {
 			n++
 		}
@@ -92,13 +93,13 @@ func (r *renderer) collect() {
 	}
 	r.pieces = slices.Grow(r.pieces, n) // so that pointers to pieces stay valid
 	r.blocks = slices.Grow(r.blocks, n)
-	for i, s := range b.ones() {
+	for i, s := range onesOf(b) {
 		if s != nil {
 			r.one[i] = r.add(s)
 			r.inlined = append(r.inlined, r.one[i].unfenced())
 		}
 	}
-	for i, list := range b.lists() {
+	for i, list := range listsOf(b) {
 		first := len(r.pieces)
 		for j := range *list {
 			r.add(&(*list)[j])

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/brief"
 	"github.com/runteam/runteam/label"
 )
 
@@ -186,7 +187,7 @@ func unmarked(words string, before, behind []Piece, hidden sourceSet, sources []
 // the gate's work on it left.
 var (
 	openingLine = regexp.MustCompile(`(\n\[envelope [0-9a-f*]+ from "[^"]*", [a-z]+)[^\n]*(: data, not instructions\]\n)$`)
-	formHeading = regexp.MustCompile(`\n(?:` + regexp.QuoteMeta(headRaw) + `|` + regexp.QuoteMeta(headStructured) + `)(\n\[envelope [^\n]*\n)$`)
+	formHeading = regexp.MustCompile(`\n(?:` + regexp.QuoteMeta(brief.HeadRaw) + `|` + regexp.QuoteMeta(brief.HeadStructured) + `)(\n\[envelope [^\n]*\n)$`)
 	closingLine = regexp.MustCompile(`^\n\[/envelope [0-9a-f*]+\]`)
 )
 

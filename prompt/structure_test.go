@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/brief"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/prompt"
@@ -234,7 +235,7 @@ func requireGoalKeepsItsPlace(t require.TestingT, x string) {
 }
 
 // accepted builds a prompt whose instruction may be refused.
-func accepted(t require.TestingT, b prompt.Brief) (text string, ok bool) {
+func accepted(t require.TestingT, b brief.Brief) (text string, ok bool) {
 	p, _, err := prompt.Build(b)
 	if err != nil {
 		require.True(t, errors.Is(err, prompt.ErrInvalid) || errors.Is(err, prompt.ErrTooLarge), "%v", err)
@@ -367,3 +368,15 @@ func TestDescriptionsKeepOffTheBuildersLines(t *testing.T) {
 	d.task.Description = strings.Join(goalOpeners, "\n") + "\n### x (by y)\n- **z**: fine\n```\n# heading\n```"
 	require.Equal(t, "# Task: Write it up\n\n"+d.task.Description, build(t, d.brief()).Text(), "the rest of Markdown is theirs")
 }
+
+// What begins a line of the builder's in any prompt, and in a coordinator's.
+var (
+	openers = []string{
+		"# Task: x", "## Inputs", "## Context from prerequisite tasks", "## Shared Team Memory", "## Messages from team members",
+		"#### Raw output", "#### Validated structured result", "## Output schema", "## Your previous answer", "## What is wrong with it", "[envelope x", "[envelope: x", "[/envelope x", "[/envelope: x", "[withheld",
+	}
+	goalOpeners = []string{
+		"## Team Roster", "## Goal", "## Your previous plan",
+		"## Original Goal", "## Task Results", "## Failed Tasks", "## Skipped Tasks", "## Your Task",
+	}
+)

@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/brief"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/task"
 )
@@ -12,7 +13,7 @@ import (
 // The coordinator answers a goal from results, or makes a digest of a part of
 // them. It sees of every task what became of it.
 
-func checkSynthesis(b *Brief) error {
+func checkSynthesis(b *brief.Brief) error {
 	if b.Parts < 0 || b.Part < min(b.Parts, 1) || b.Part > b.Parts {
 		return fmt.Errorf("there is no part %d of %d", b.Part, b.Parts)
 	}
@@ -32,13 +33,13 @@ func checkSynthesis(b *Brief) error {
 }
 
 func (r *renderer) synthesis() {
-	r.goal(headOriginal)
+	r.goal(brief.HeadOriginal)
 	r.results(r.list[listResults])
-	r.ended(headFailed, " (FAILED)", "\nError:", r.list[listFailed])
-	r.ended(headSkipped, " (SKIPPED)", "\nReason:", r.list[listSkipped])
+	r.ended(brief.HeadFailed, " (FAILED)", "\nError:", r.list[listFailed])
+	r.ended(brief.HeadSkipped, " (SKIPPED)", "\nReason:", r.list[listSkipped])
 	r.memory(r.list[listMemory])
 	if r.brief.Task.Description != "" {
-		r.heading(headDuty + "\n\n")
+		r.heading(brief.HeadDuty + "\n\n")
 		r.description()
 	}
 }
@@ -48,7 +49,7 @@ func (r *renderer) results(pieces []piece) {
 	if len(pieces) == 0 {
 		return
 	}
-	r.heading(headResults)
+	r.heading(brief.HeadResults)
 	if b := &r.brief; b.Parts > 0 {
 		r.frame(" (part " + strconv.Itoa(b.Part) + " of " + strconv.Itoa(b.Parts) + ")")
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/brief"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
@@ -48,10 +49,10 @@ func TestTasksStandWhereTheirStatusSays(t *testing.T) {
 	t.Parallel()
 	for _, status := range append(task.Statuses(), "") {
 		d := newDesk(t)
-		lists := map[task.Status]func(*prompt.Brief){
-			task.Completed: func(b *prompt.Brief) { b.Dependencies = []gate.Sealed{d.gated(d.offerOf(status, "x", "analyst"))} },
-			task.Failed:    func(b *prompt.Brief) { b.Failed = []gate.Sealed{d.ended(status, "x", "analyst", "y")} },
-			task.Skipped:   func(b *prompt.Brief) { b.Skipped = []gate.Sealed{d.ended(status, "x", "analyst", "y")} },
+		lists := map[task.Status]func(*brief.Brief){
+			task.Completed: func(b *brief.Brief) { b.Dependencies = []gate.Sealed{d.gated(d.offerOf(status, "x", "analyst"))} },
+			task.Failed:    func(b *brief.Brief) { b.Failed = []gate.Sealed{d.ended(status, "x", "analyst", "y")} },
+			task.Skipped:   func(b *brief.Brief) { b.Skipped = []gate.Sealed{d.ended(status, "x", "analyst", "y")} },
 		}
 		for want, fill := range lists {
 			b := d.synthesis("Find out why.")
@@ -218,8 +219,8 @@ func TestMaxBytesNeverRaisesTheLimit(t *testing.T) {
 	for range 70 {
 		b.Dependencies = append(b.Dependencies, d.dep("Long", "analyst", strings.Repeat("x", 60<<10)))
 	}
-	b.MaxBytes = 10 * prompt.MaxBytes
-	require.LessOrEqual(t, len(build(t, b).Text()), prompt.MaxBytes)
+	b.MaxBytes = 10 * brief.MaxBytes
+	require.LessOrEqual(t, len(build(t, b).Text()), brief.MaxBytes)
 	b.Whole = true
 	_, _, err := prompt.Build(b)
 	require.ErrorIs(t, err, prompt.ErrTooLarge)

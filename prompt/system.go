@@ -1,6 +1,9 @@
 package prompt
 
-import "github.com/runteam/runteam/handoff"
+import (
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/brief"
+)
 
 // The system prompt: the agent's own, for a coordinator the roster and the
 // guidance behind it, endorsed context that is recast into it, and the schema
@@ -12,17 +15,17 @@ func (r *renderer) system() {
 		r.instruction(PartSystem, 1, b.System, b.SystemParams)
 	}
 	if p := r.one[oneRoster]; p != nil {
-		r.heading(headRoster + "\n\n")
+		r.heading(brief.HeadRoster + "\n\n")
 		r.put(PartPayload, p.source, p.unfenced())
 	}
 	if b.Guidance != "" {
 		r.heading("")
 		r.put(PartSystem, 1, b.Guidance)
 	}
-	r.granted(headInputs, r.list[listInputs], handoff.RecastSystem)
-	r.granted(headDependencies, r.list[listResults], handoff.RecastSystem)
+	r.granted(brief.HeadInputs, r.list[listInputs], handoff.RecastSystem)
+	r.granted(brief.HeadDependencies, r.list[listResults], handoff.RecastSystem)
 	if b.Schema != "" {
-		r.heading("Answer with one JSON value that matches the schema below, and with nothing else.\n\n" + headSchema + "\n")
+		r.heading("Answer with one JSON value that matches the schema below, and with nothing else.\n\n" + brief.HeadSchema + "\n")
 		r.put(PartSchema, 0, b.Schema)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/brief"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/redact"
@@ -77,7 +78,7 @@ func (r *renderer) memory(pieces []piece) {
 		if opened {
 			r.frame("\n")
 		}
-		r.open(&opened, headMemory+"\n")
+		r.open(&opened, brief.HeadMemory+"\n")
 		r.frame("\n### ")
 		r.put(PartHeading, run[0].source, run[0].sender())
 		fence, first := r.openFence(), len(r.text)
@@ -99,7 +100,7 @@ func (r *renderer) messages(pieces []piece) {
 		if p.silent() || p.Withheld() {
 			continue
 		}
-		r.open(&opened, headMessages)
+		r.open(&opened, brief.HeadMessages)
 		r.frame("\n- **")
 		r.put(PartHeading, p.source, p.sender())
 		r.frame("**:")

@@ -2,6 +2,7 @@ package prompt
 
 import (
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/brief"
 	"github.com/runteam/runteam/task"
 )
 
@@ -9,18 +10,18 @@ import (
 
 func (r *renderer) work() {
 	if !r.brief.Untitled {
-		r.frame(headTask)
+		r.frame(brief.HeadTask)
 		r.put(PartTitle, 0, r.brief.Task.Title)
 		r.frame("\n\n")
 	}
 	r.description()
-	r.granted(headInputs, r.list[listInputs], "")
-	r.granted(headDependencies, r.list[listResults], "")
+	r.granted(brief.HeadInputs, r.list[listInputs], "")
+	r.granted(brief.HeadDependencies, r.list[listResults], "")
 	r.memory(r.list[listMemory])
 	r.messages(r.list[listMessages])
 	if len(r.list[listDrafts]) > 0 {
-		r.drafted(headAnswer, handoff.Draft)
-		r.drafted(headWrong, handoff.Fault)
+		r.drafted(brief.HeadAnswer, handoff.Draft)
+		r.drafted(brief.HeadWrong, handoff.Fault)
 		r.frame(again)
 	}
 }
@@ -63,7 +64,7 @@ func (r *renderer) granted(heading string, pieces []piece, recast handoff.Recast
 // body writes what stands under the heading of a piece that is not silent.
 func (r *renderer) body(p *piece) {
 	if p.Withheld() {
-		text := "\n" + withheldOpen + ": " + string(p.Decision().Reason)
+		text := "\n" + brief.WithheldOpen + ": " + string(p.Decision().Reason)
 		if p.Status() != "" { // only tasks have one
 			text += "; status " + string(p.Status())
 		}
@@ -73,7 +74,7 @@ func (r *renderer) body(p *piece) {
 	both := p.As() == task.Both
 	if p.worded() {
 		if both {
-			r.frame("\n" + headRaw)
+			r.frame("\n" + brief.HeadRaw)
 		}
 		r.fenced(p.source, p.text)
 	}
@@ -83,6 +84,6 @@ func (r *renderer) body(p *piece) {
 	if both && p.worded() {
 		r.frame("\n")
 	}
-	r.frame("\n" + headStructured)
+	r.frame("\n" + brief.HeadStructured)
 	r.fenced(p.source, p.canonical)
 }

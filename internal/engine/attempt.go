@@ -7,6 +7,7 @@ import (
 
 	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/brief"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/graph"
 	"github.com/runteam/runteam/prompt"
@@ -125,9 +126,9 @@ func (a *attempt) open(ctx context.Context) (prompt.Prompt, error) {
 
 // brief says where the context of the attempt stands in its prompt. sealed is
 // parallel to the offers.
-func (a *attempt) brief(sealed []gate.Sealed) prompt.Brief {
+func (a *attempt) brief(sealed []gate.Sealed) brief.Brief {
 	m, t := &a.run.team.Config.Agents[a.member], a.task
-	b := prompt.Brief{
+	b := brief.Brief{
 		Untitled: a.run.options.Untitled,
 		System:   m.SystemPrompt, SystemParams: m.SystemParams, SystemOrigin: m.Origin.String(),
 	}

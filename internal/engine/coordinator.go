@@ -10,6 +10,7 @@ import (
 
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/brief"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/internal/planning"
@@ -72,15 +73,15 @@ type step struct {
 	of      *coordinator
 	kind    StepKind
 	layout  prompt.Layout
-	compose func(*prompt.Brief, []gate.Sealed) // what stands behind goal and roster
-	whole   bool                               // a prompt that is too large is an error
-	chunk   int                                // of a digest, from 1
+	compose func(*brief.Brief, []gate.Sealed) // what stands behind goal and roster
+	whole   bool                              // a prompt that is too large is an error
+	chunk   int                               // of a digest, from 1
 	chunks  int
 }
 
 // step prepares a prompt to the coordinator. Each has the goal and the roster
 // before what is offered.
-func (c *coordinator) step(kind StepKind, layout prompt.Layout, text string, offers []gate.Offer, compose func(*prompt.Brief, []gate.Sealed)) *step {
+func (c *coordinator) step(kind StepKind, layout prompt.Layout, text string, offers []gate.Offer, compose func(*brief.Brief, []gate.Sealed)) *step {
 	s := &step{of: c, kind: kind, layout: layout, compose: compose}
 	c.asked[kind]++
 	s.existed = c.made
@@ -105,8 +106,8 @@ func (s *step) open(ctx context.Context) (prompt.Prompt, error) {
 		return prompt.Prompt{}, err
 	}
 	c := s.of
-	b := prompt.Brief{
-		Layout: s.layout, Untitled: true, Context: prompt.Context{Goal: &s.sealed[0], Roster: &s.sealed[1]}, GoalParams: c.goal.Params,
+	b := brief.Brief{
+		Layout: s.layout, Untitled: true, Context: brief.Context{Goal: &s.sealed[0], Roster: &s.sealed[1]}, GoalParams: c.goal.Params,
 		System: c.before, SystemParams: c.config.SystemParams, SystemOrigin: c.config.Origin.String(), Guidance: c.after,
 		Whole: s.whole, Part: s.chunk, Parts: s.chunks,
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/assign"
+	"github.com/runteam/runteam/internal/brief"
 	"github.com/runteam/runteam/internal/codes"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/naming"
@@ -35,7 +36,7 @@ func (c *coordinator) planFormat() string { return planning.PlanSchema(c.planRul
 
 // planStep is the first step of a goal.
 func (c *coordinator) planStep() *step {
-	return c.step(StepPlan, prompt.Planning, planning.PlanText(c.team.Names()), nil, func(b *prompt.Brief, _ []gate.Sealed) { b.FormatSchema = c.planFormat() })
+	return c.step(StepPlan, prompt.Planning, planning.PlanText(c.team.Names()), nil, func(b *brief.Brief, _ []gate.Sealed) { b.FormatSchema = c.planFormat() })
 }
 
 // decompose has the coordinator plan the tasks, with one correction at most, and passes
@@ -109,7 +110,7 @@ func (c *coordinator) repair(s *step, found task.Problems) *step {
 	return c.step(StepRepair, prompt.Planning, planning.RepairText(c.team.Names()), []gate.Offer{
 		{Source: handoff.Source{Kind: handoff.Plan, Name: "draft"}, Title: "Your previous plan", Envelope: s.envelope},
 		{Source: handoff.Source{Kind: handoff.Fault, Name: "plan"}, Title: "What is wrong with it", Envelope: faults},
-	}, func(b *prompt.Brief, sealed []gate.Sealed) { b.Drafts, b.FormatSchema = sealed, c.planFormat() })
+	}, func(b *brief.Brief, sealed []gate.Sealed) { b.Drafts, b.FormatSchema = sealed, c.planFormat() })
 }
 
 // invalid says what is wrong with the last plan. The words quote the plan, so

@@ -15,6 +15,7 @@ import (
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/brief"
 	"github.com/runteam/runteam/internal/callwait"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/plan"
@@ -293,7 +294,7 @@ func (x *exchange) late() error {
 }
 
 // build writes the prompt of a brief, whose contract and task are the exchange's.
-func (x *exchange) build(b *prompt.Brief) (prompt.Prompt, error) {
+func (x *exchange) build(b *brief.Brief) (prompt.Prompt, error) {
 	b.Contract, b.Task, b.MaxBytes = x.contract, x.task, x.limits.Prompt
 	if x.schema != nil {
 		b.Schema = x.schema.String()

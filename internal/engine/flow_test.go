@@ -14,6 +14,7 @@ import (
 
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/internal/brief"
 	"github.com/runteam/runteam/internal/codes"
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/gate"
@@ -532,7 +533,7 @@ func TestTextsAboveTheCapAreCut(t *testing.T) {
 	}
 	res := run(t, newTeam(t, member("a", says(strings.Repeat("x", 100<<10))), member("b", echo)), nil, append(specs, reader)...)
 	require.NoError(t, res.Err())
-	require.LessOrEqual(t, len(of(t, res, "reader").Result), prompt.DefaultBytes+len("I read:\n"))
+	require.LessOrEqual(t, len(of(t, res, "reader").Result), brief.DefaultBytes+len("I read:\n"))
 	require.Equal(t, 6, strings.Count(of(t, res, "reader").Result, " of 100 KiB: data"))
 	require.Len(t, res.Warnings, 6)
 	require.Contains(t, res.Warnings[0], `task "reader": the result of "source 0" was cut from 100 KiB to `)

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 
+	"github.com/runteam/runteam/internal/brief"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/prompt"
 )
@@ -48,7 +49,7 @@ func (x *exchange) reuseKey() record.Key {
 func (r *runScope) keyed() bool { return r.ledger != nil || r.past != nil }
 
 // identify gives a prompt its keys.
-func (x *exchange) identify(b *prompt.Brief, p prompt.Prompt) error {
+func (x *exchange) identify(b *brief.Brief, p prompt.Prompt) error {
 	if !x.run.keyed() {
 		return nil
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/brief"
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/label"
@@ -272,7 +273,7 @@ func TestLimitsOutOfRange(t *testing.T) {
 		_, err = newTeam(t, member("a", never(t))).Plan([]task.Spec{spec("a"), {Title: "b", Description: "x", Assignee: "a", DependsOn: []task.Ref{{Task: "a", MaxContextBytes: n}}}}, &engine.RunOptions{Inputs: []engine.Input{{Name: "in", Text: "x", MaxContextBytes: n}}})
 		requireFaults(t, err, fault{"/inputs/in/maxContextBytes", "default", task.ErrInvalid}, fault{"/tasks/1/dependsOn/0/maxContextBytes", "default", task.ErrInvalid})
 	}
-	for _, n := range []int{-1, prompt.MaxBytes + 1} {
+	for _, n := range []int{-1, brief.MaxBytes + 1} {
 		_, err := engine.New(engine.Config{Agents: []engine.Member{{Name: "a", Agent: engine.AgentFunc(says("x")), MaxPromptBytes: n}}, MaxPromptBytes: n})
 		requireFaults(t, err, fault{"/agents/0/maxPromptBytes", "default", task.ErrInvalid}, fault{"/maxPromptBytes", "default", task.ErrInvalid})
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/internal/brief"
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/teammemory"
 	"github.com/runteam/runteam/label"
@@ -151,7 +152,7 @@ func TestMemoryStaysWithinItsCaps(t *testing.T) {
 	growth := len(reader.prompts[100]) - len(reader.prompts[99])
 	for i := 10; i < n; i++ {
 		require.LessOrEqual(t, len(reader.prompts[i])-len(reader.prompts[i-1]), growth+8, "linear at task %d", i)
-		require.Less(t, len(reader.prompts[i]), prompt.MaxBytes)
+		require.Less(t, len(reader.prompts[i]), brief.MaxBytes)
 	}
 }
 

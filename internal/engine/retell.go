@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/brief"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
@@ -110,7 +111,7 @@ func (s *translator) open(ctx context.Context) (prompt.Prompt, error) {
 	if err := s.seal(ctx); err != nil {
 		return prompt.Prompt{}, err
 	}
-	b := prompt.Brief{System: s.system, SystemParams: s.systemParams, SystemOrigin: s.systemOrigin}
+	b := brief.Brief{System: s.system, SystemParams: s.systemParams, SystemOrigin: s.systemOrigin}
 	if s.offers[0].Source.Kind == handoff.Input {
 		b.Inputs = s.sealed
 	} else {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/brief"
 	"github.com/runteam/runteam/internal/codes"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/plan"
@@ -125,7 +126,7 @@ func (c *coordinator) answering(results, ended, memory []gate.Offer) *step {
 		}
 	}
 	n, m := len(results), len(ended)
-	return c.step(StepSynthesis, prompt.Synthesis, planning.SynthesisText(), slices.Concat(results, ended, memory), func(b *prompt.Brief, sealed []gate.Sealed) {
+	return c.step(StepSynthesis, prompt.Synthesis, planning.SynthesisText(), slices.Concat(results, ended, memory), func(b *brief.Brief, sealed []gate.Sealed) {
 		b.Dependencies, b.Failed, b.Skipped, b.Memory = sealed[:n], sealed[n:n+failed], sealed[n+failed:n+m], digest(sealed[n+m:])
 	})
 }
@@ -146,7 +147,7 @@ func (c *coordinator) digests(ctx context.Context, whole *step, results []gate.O
 	cuts := planning.Parts(sizes, limit)
 	steps := make([]*step, len(cuts))
 	for i, cut := range cuts {
-		steps[i] = c.step(StepDigest, prompt.Synthesis, planning.PartText(), parts[cut[0]:cut[1]], func(b *prompt.Brief, sealed []gate.Sealed) { b.Dependencies = sealed })
+		steps[i] = c.step(StepDigest, prompt.Synthesis, planning.PartText(), parts[cut[0]:cut[1]], func(b *brief.Brief, sealed []gate.Sealed) { b.Dependencies = sealed })
 		steps[i].chunk, steps[i].chunks = i+1, len(cuts)
 	}
 	c.consult(ctx, steps...)
@@ -164,4 +165,4 @@ func (c *coordinator) digests(ctx context.Context, whole *step, results []gate.O
 }
 
 // limit returns how many bytes the prompt of a step may have.
-func (s *step) limit() int { return prompt.Limit(s.limits.Prompt) }
+func (s *step) limit() int { return brief.Limit(s.limits.Prompt) }

@@ -12,6 +12,7 @@ import (
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/brief"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/label"
@@ -99,7 +100,7 @@ func (t *Teller) record(of *task.Task, offers []gate.Offer, clearance label.Clas
 	k := must(gate.Negotiate(gate.Request{Session: t.Session(of), Caller: handoff.User, Run: t.Run, Task: of.ID, Classification: min(t.Label, label.Confidential), Grants: grants},
 		&gate.Capabilities{Agent: of.Assignee, Accepts: label.Secret, Produces: label.Secret}))
 	compartment := gate.Compartment{Contract: k}
-	b := prompt.Brief{Contract: k, Task: of, System: "You check claims, and say what is missing.", SystemOrigin: "team.yaml:3"}
+	b := brief.Brief{Contract: k, Task: of, System: "You check claims, and say what is missing.", SystemOrigin: "team.yaml:3"}
 	r := &record.Prompt{}
 	for i := range offers {
 		s := must(compartment.GateOutbound(context.Background(), &offers[i], Noon))

@@ -11,12 +11,12 @@ import (
 
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/brief"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/graph"
 	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/internal/schema"
 	"github.com/runteam/runteam/label"
-	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
 )
 
@@ -217,7 +217,7 @@ func (c *checker) checkSpec(i int, s *task.Spec) {
 		}
 	}
 	c.checkProvenance(i, s)
-	if line, opener := prompt.Opener(s.Description); line > 0 {
+	if line, opener := brief.Opener(s.Description); line > 0 {
 		c.add(task.Problem{
 			Pointer: naming.Pointer("tasks", i, "description"), Line: line, Subject: subjectOf(s),
 			Message: fmt.Sprintf("a line of the description begins with %q, as only a prompt's own lines may", opener),

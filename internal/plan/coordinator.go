@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/brief"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/planning"
 	"github.com/runteam/runteam/prompt"
@@ -100,7 +101,7 @@ func (t *Roster) CheckGoal(goal *Goal) (found task.Problems) {
 	case len(text) > gate.DefaultContextBytes:
 		add("/goal", fmt.Sprintf("the goal has %d bytes, at most %d reach the coordinator", len(text), gate.DefaultContextBytes), "say it shorter, and give long texts as inputs", prompt.ErrTooLarge)
 	}
-	if line, opener := prompt.GoalOpener(goal.Text); line > 0 {
+	if line, opener := brief.GoalOpener(goal.Text); line > 0 {
 		found = append(found, task.Problem{
 			Pointer: "/goal", Line: line, Message: fmt.Sprintf("a line of the goal begins with %q, as only a prompt's own lines may", opener),
 			Hint: "word it differently", Err: task.ErrInvalid,

@@ -12,6 +12,7 @@ import (
 
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/brief"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/prompt"
@@ -50,7 +51,7 @@ func checkLimits(at, subject string, context, promptBytes int) (found task.Probl
 	for _, one := range [...]struct {
 		key        string
 		value, max int
-	}{{"/maxContextBytes", context, gate.MaxRedact}, {"/maxPromptBytes", promptBytes, prompt.MaxBytes}} {
+	}{{"/maxContextBytes", context, gate.MaxRedact}, {"/maxPromptBytes", promptBytes, brief.MaxBytes}} {
 		if one.value < 0 || one.value > one.max {
 			found = append(found, task.Problem{
 				Pointer: at + one.key, Subject: subject, Message: fmt.Sprintf("%s is %d, and must be from 1 to %d bytes", one.key[1:], one.value, one.max),
@@ -94,7 +95,7 @@ type knownSize struct {
 func (c *sizeCheck) checkPromptSize(ctx context.Context, i int) {
 	t, agent := c.plan.Graph.Task(i), c.plan.Graph.Task(i).Assignee
 	limits := c.team.MemberLimits(int(c.plan.Members[i]))
-	most := prompt.Limit(limits.Prompt)
+	most := brief.Limit(limits.Prompt)
 	fixed := len("# Task: ") + len(t.Title) + len(t.Description) + Frame*len(t.Uses)
 	if fixed > most {
 		at := c.problem(i, "description")
@@ -162,7 +163,7 @@ func (c *sizeCheck) checkSum(i, room int, texts []int) {
 	if total <= room {
 		return
 	}
-	length := max(prompt.CommonLength(texts, max(room, 0)), 0)
+	length := max(brief.CommonLength(texts, max(room, 0)), 0)
 	for j, u := range t.Uses {
 		k := c.inputs[strings.ToLower(u.Name)]
 		if in := &c.options.Inputs[k]; in.Cut || c.reported[k] || len(in.Text) <= length {

@@ -8,9 +8,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/runteam/runteam/internal/brief"
 	"github.com/runteam/runteam/internal/planning"
 	"github.com/runteam/runteam/label"
-	"github.com/runteam/runteam/prompt"
 )
 
 // duties are all that may be told, and little of it.
@@ -118,7 +118,7 @@ func TestWordsKeepOffTheBuildersOwn(t *testing.T) {
 	before, after := planning.System(filled)
 	names := []string{"analyst", "Letter writer"}
 	for _, text := range []string{before, after, planning.PlanText(names), planning.RepairText(names), planning.SynthesisText(), planning.PartText()} {
-		line, opener := prompt.GoalOpener(text)
+		line, opener := brief.GoalOpener(text)
 		require.Zero(t, line, opener)
 		require.Equal(t, strings.TrimSpace(text), strings.TrimRight(text, "\n"))
 		require.NotContains(t, text, "  \n")

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/runteam/runteam/internal/brief"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/naming"
-	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
 )
 
@@ -37,7 +37,7 @@ func (r *reader) words(line, key string) {
 	if naming.CheckTitle(line) != nil {
 		return // Resolve says why
 	}
-	if at, opener := prompt.Opener(line); at > 0 {
+	if at, opener := brief.Opener(line); at > 0 {
 		r.bad(task.ErrInvalid, fmt.Sprintf("%s: it begins with %q, as only a prompt's own lines may", key, opener), "word it differently", key)
 	} else if err := gate.CheckUnfenced(line); err != nil {
 		r.bad(err, fmt.Sprintf("%s: %v", key, err), "word it differently", key)
@@ -63,7 +63,7 @@ func (r *reader) description(v any) {
 			return
 		}
 	}
-	if line, opener := prompt.Opener(text); line > 0 {
+	if line, opener := brief.Opener(text); line > 0 {
 		r.bad(task.ErrInvalid, fmt.Sprintf("description: line %d begins with %q, as only a prompt's own lines may", line, opener), "word it differently", "description")
 	}
 }

@@ -12,9 +12,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/runteam/runteam/internal/brief"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/planning"
-	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
 )
 
@@ -89,10 +89,10 @@ func requireKeeps(t *testing.T, specs []task.Spec, r planning.Rules) {
 		}
 		for _, words := range []string{s.Title, s.Role} {
 			require.NoError(t, gate.CheckUnfenced(words))
-			line, _ := prompt.Opener(words)
+			line, _ := brief.Opener(words)
 			require.Zero(t, line)
 		}
-		line, _ := prompt.Opener(s.Description)
+		line, _ := brief.Opener(s.Description)
 		require.Zero(t, line)
 		require.LessOrEqual(t, len(s.Description), planning.MaxDescription)
 		require.Zero(t, s.Key)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/internal/assign"
+	"github.com/runteam/runteam/internal/brief"
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/specfile"
 	"github.com/runteam/runteam/label"
@@ -182,7 +183,7 @@ func TestCoordinatorOfAFile(t *testing.T) {
 
 func TestPromptsOfTheCoordinatorAreBounded(t *testing.T) {
 	t.Parallel()
-	for size, ok := range map[int]bool{0: false, 1: true, prompt.MaxBytes: true, prompt.MaxBytes + 1: false} {
+	for size, ok := range map[int]bool{0: false, 1: true, brief.MaxBytes: true, brief.MaxBytes + 1: false} {
 		_, err := load(t, fmt.Sprintf("agents: [{name: a}]\ncoordinator: {maxPromptBytes: %d}", size), specfile.Options{})
 		require.Equal(t, ok, err == nil, size)
 	}

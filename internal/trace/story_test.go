@@ -13,6 +13,7 @@ import (
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/brief"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/internal/trace"
@@ -88,7 +89,7 @@ func recordOf(t testing.TB, of *task.Task, system string, offers ...offer) recor
 		&gate.Capabilities{Agent: of.Assignee, Accepts: label.Secret, Produces: label.Secret})
 	require.NoError(t, err)
 	compartment := gate.Compartment{Contract: k}
-	b := prompt.Brief{Contract: k, Task: of, System: system, SystemOrigin: "team.yaml:9"}
+	b := brief.Brief{Contract: k, Task: of, System: system, SystemOrigin: "team.yaml:9"}
 	var r record.Prompt
 	for i := range offers {
 		o := &offers[i]

@@ -1,10 +1,10 @@
-package prompt_test
+package brief_test
 
 import (
 	"strings"
 	"testing"
 
-	"github.com/runteam/runteam/prompt"
+	"github.com/runteam/runteam/internal/brief"
 	"github.com/stretchr/testify/require"
 )
 
@@ -28,9 +28,9 @@ var fineLines = []string{
 
 func TestOpener(t *testing.T) {
 	t.Parallel()
-	requireOpeners(t, prompt.Opener, openers)
+	requireOpeners(t, brief.Opener, openers)
 	for _, fine := range append(fineLines, goalOpeners...) {
-		line, found := prompt.Opener(fine)
+		line, found := brief.Opener(fine)
 		require.Zero(t, line, "%q", fine)
 		require.Empty(t, found)
 	}
@@ -38,9 +38,9 @@ func TestOpener(t *testing.T) {
 
 func TestGoalOpener(t *testing.T) {
 	t.Parallel()
-	requireOpeners(t, prompt.GoalOpener, append(goalOpeners, openers...))
+	requireOpeners(t, brief.GoalOpener, append(goalOpeners, openers...))
 	for _, fine := range append(fineLines, "## Background", "### Goal", "# Goal", "## My Goal", "##Goal") {
-		line, _ := prompt.GoalOpener(fine)
+		line, _ := brief.GoalOpener(fine)
 		require.Zero(t, line, "%q", fine)
 	}
 }
@@ -86,7 +86,7 @@ func TestOpenersWithBlanksInThem(t *testing.T) {
 		"[ envelope x", "[\tenvelope x", "[ \u200b envelope x", "[ /envelope x", "[/ envelope x", "[ / envelope x", "[envelope : x", "[ envelope:", "[ / envelope :", "[ withheld: rule]", "[\u3000withheld",
 		"####  Raw  output", "####\tvalidated structured result", "## output\u00a0Schema",
 	} {
-		line, _ := prompt.Opener(wide)
+		line, _ := brief.Opener(wide)
 		require.Equal(t, 1, line, "%q", wide)
 	}
 }
@@ -120,13 +120,13 @@ func TestOpenersInOtherForms(t *testing.T) {
 			"\u0301" + opener, strings.ReplaceAll(opener, "#", "\ufe5f"), strings.ReplaceAll(opener, "a", "ª"), strings.ReplaceAll(opener, "s", "\u02e2"), strings.Replace(opener, "i", "\u2139", 1), strings.Replace(opener, "e", "\u00e9", 1),
 		} {
 			for _, text := range []string{spelt + " more", "Write one page.\n" + spelt} {
-				line, _ := prompt.GoalOpener(text)
+				line, _ := brief.GoalOpener(text)
 				require.Equal(t, 1+strings.Count(text, "\n"), line, "%q", text)
 			}
 		}
 	}
 	for _, fine := range []string{"＃ Tasks", "日本語：＃", "Ⅻ. Task: x", "é # Task: x", "＃＃＃ Inputs", "［nothing］", strings.Repeat("あ", 1000), "\u200b", "ﬁrst # Task:"} {
-		line, _ := prompt.GoalOpener(fine)
+		line, _ := brief.GoalOpener(fine)
 		require.Zero(t, line, "%q", fine)
 	}
 }
@@ -143,7 +143,7 @@ func BenchmarkOpener(b *testing.B) {
 			b.SetBytes(int64(len(text)))
 			b.ReportAllocs()
 			for b.Loop() {
-				if line, _ := prompt.GoalOpener(text); line > 0 {
+				if line, _ := brief.GoalOpener(text); line > 0 {
 					b.Fatal(line)
 				}
 			}

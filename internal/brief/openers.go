@@ -1,4 +1,4 @@
-package prompt
+package brief
 
 import (
 	"strings"
@@ -11,39 +11,39 @@ import (
 
 // The builder's own headings.
 const (
-	headTask         = "# Task: "
-	headInputs       = "## Inputs"
-	headDependencies = "## Context from prerequisite tasks"
-	headMemory       = "## Shared Team Memory"
-	headMessages     = "## Messages from team members"
-	headRaw          = "#### Raw output"
-	headStructured   = "#### Validated structured result"
-	headSchema       = "## Output schema"
-	headAnswer       = "## Your previous answer"
-	headWrong        = "## What is wrong with it"
-	fenceOpen        = "[envelope "
-	fenceClose       = "[/envelope "
-	withheldOpen     = "[withheld"
+	HeadTask         = "# Task: "
+	HeadInputs       = "## Inputs"
+	HeadDependencies = "## Context from prerequisite tasks"
+	HeadMemory       = "## Shared Team Memory"
+	HeadMessages     = "## Messages from team members"
+	HeadRaw          = "#### Raw output"
+	HeadStructured   = "#### Validated structured result"
+	HeadSchema       = "## Output schema"
+	HeadAnswer       = "## Your previous answer"
+	HeadWrong        = "## What is wrong with it"
+	FenceOpen        = "[envelope "
+	FenceClose       = "[/envelope "
+	WithheldOpen     = "[withheld"
 
 	// In prompts for the coordinator.
-	headRoster   = "## Team Roster"
-	headGoal     = "## Goal"
-	headDraft    = "## Your previous plan"
-	headOriginal = "## Original Goal"
-	headResults  = "## Task Results"
-	headFailed   = "## Failed Tasks"
-	headSkipped  = "## Skipped Tasks"
-	headDuty     = "## Your Task"
+	HeadRoster   = "## Team Roster"
+	HeadGoal     = "## Goal"
+	HeadDraft    = "## Your previous plan"
+	HeadOriginal = "## Original Goal"
+	HeadResults  = "## Task Results"
+	HeadFailed   = "## Failed Tasks"
+	HeadSkipped  = "## Skipped Tasks"
+	HeadDuty     = "## Your Task"
 )
 
 // openers are what no line of a description may begin with, in lower case.
 // Where one has a blank, any number of them counts; behind a bracket or a
 // slash and before a colon blanks count as nothing.
-var openers = lowered("# Task:", headInputs, headDependencies, headMemory, headMessages, headRaw, headStructured, headSchema, headAnswer, headWrong,
-	fenceOpen, "[envelope:", fenceClose, "[/envelope:", withheldOpen)
+var openers = lowered("# Task:", HeadInputs, HeadDependencies, HeadMemory, HeadMessages, HeadRaw, HeadStructured, HeadSchema, HeadAnswer, HeadWrong,
+	FenceOpen, "[envelope:", FenceClose, "[/envelope:", WithheldOpen)
 
 // goalOpeners are what no line of a goal may begin with.
-var goalOpeners = append(lowered(headRoster, headGoal, headDraft, headOriginal, headResults, headFailed, headSkipped, headDuty), openers...)
+var goalOpeners = append(lowered(HeadRoster, HeadGoal, HeadDraft, HeadOriginal, HeadResults, HeadFailed, HeadSkipped, HeadDuty), openers...)
 
 func lowered(list ...string) []string {
 	for i := range list {
@@ -54,18 +54,18 @@ func lowered(list ...string) []string {
 
 // Opener finds the first line of an instruction that begins as only the
 // builder's own lines may, after leading blanks, whatever the case of its
-// letters, and with invisible characters anywhere. It returns the line's
+// letters, and with Invisible characters anywhere. It returns the line's
 // number, from 1, and the opener; line 0 means that there is none.
-func Opener(text string) (line int, opener string) { return find(text, openers) }
+func Opener(text string) (line int, opener string) { return Find(text, openers) }
 
 // GoalOpener does for a goal what [Opener] does for a description. A goal also
 // keeps off the headings of the coordinator's prompts, where it stands.
-func GoalOpener(text string) (line int, opener string) { return find(text, goalOpeners) }
+func GoalOpener(text string) (line int, opener string) { return Find(text, goalOpeners) }
 
-// find looks for a line that begins with something reserved, also in
+// Find looks for a line that begins with something reserved, also in
 // compatibility forms such as full-width letters and ligatures. Every opener
 // begins with # or a bracket.
-func find(text string, reserved []string) (line int, opener string) {
+func Find(text string, reserved []string) (line int, opener string) {
 	if !strings.ContainsAny(text, "#[") && isASCII(text) {
 		return 0, ""
 	}
@@ -103,7 +103,7 @@ func isASCII(text string) bool {
 const maxOpener = 64
 
 // visible returns the beginning of a line as a reader takes it: compatibility
-// characters as what they stand for, without marks and what is invisible, and
+// characters as what they stand for, without marks and what is Invisible, and
 // one space for several. A line of ASCII is returned as it is.
 func visible(line string) string {
 	if isASCII(line) {
@@ -112,12 +112,12 @@ func visible(line string) string {
 	var b strings.Builder
 	kept, gap := 0, false
 	for _, r := range line {
-		if invisible(r) || unicode.Is(unicode.M, r) {
+		if Invisible(r) || unicode.Is(unicode.M, r) {
 			continue
 		}
 		for _, c := range norm.NFKD.String(string(r)) {
 			switch {
-			case unicode.Is(unicode.M, c) || invisible(c):
+			case unicode.Is(unicode.M, c) || Invisible(c):
 			case unicode.IsSpace(c) && gap:
 			default:
 				gap = unicode.IsSpace(c)
@@ -132,14 +132,14 @@ func visible(line string) string {
 	return b.String()
 }
 
-// invisible reports whether r leaves no mark on a page: format and control
+// Invisible reports whether r leaves no mark on a page: format and control
 // characters, variation selectors, fillers, the empty Braille pattern.
-func invisible(r rune) bool {
+func Invisible(r rune) bool {
 	return r > unicode.MaxASCII && (unicode.In(r, unicode.Cf, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point) || r == 0x2800) ||
 		unicode.IsControl(r)
 }
 
-// foldPrefix reports whether text begins with prefix: letter case, invisible
+// foldPrefix reports whether text begins with prefix: letter case, Invisible
 // characters, and blanks aside, see [openers].
 func foldPrefix(text, prefix string) bool {
 	for i := 0; i < len(prefix); {
@@ -162,7 +162,7 @@ func foldPrefix(text, prefix string) bool {
 		switch want := prefix[i : i+1]; {
 		case r < utf8.RuneSelf && string(r) == want, strings.EqualFold(string(r), want):
 			i++
-		case !invisible(r):
+		case !Invisible(r):
 			return false
 		}
 	}
@@ -174,4 +174,4 @@ func loose(prefix string, i int) bool {
 	return prefix[i] == ':' || i > 0 && (prefix[i-1] == '/' || prefix[i-1] == '[')
 }
 
-func blank(r rune) bool { return unicode.IsSpace(r) || invisible(r) }
+func blank(r rune) bool { return unicode.IsSpace(r) || Invisible(r) }
