@@ -7,53 +7,42 @@ import (
 
 var cardDetector = detector{name: "card", anchors: []anchor{{digits, digits, digits}}, find: findCard, kind: Card, named: promisesCard, leaf: cardLeaf}
 
-// An issuer has numbers of some lengths whose first six digits lie in a range. Rare lengths are believed in groups or
-// beside a word for cards: bare runs of that many digits are more often something else.
-type issuer struct {
-	first, last  int
-	usual, spare []int
-}
-
 const minCard, maxCard = 12, 19
 
-var (
-	long    = []int{17, 18, 19}
-	maestro = []int{16, 18, 19}
-	spread  = []int{12, 13, 14, 15, 17, 18, 19}
-)
-
-// issuers is by first digits, as the networks publish them (ISO/IEC 7812).
-var issuers = []issuer{
-	{60400, 60499, nil, []int{12}},          // 0604, Maestro
-	{100000, 199999, []int{15}, nil},        // UATP, JCB
-	{213100, 213199, []int{15}, nil},        // JCB
-	{220000, 220599, []int{16}, long},       // Mir, Borica
-	{222100, 272099, []int{16}, nil},        // Mastercard
-	{300000, 305999, []int{14, 16}, long},   // Diners Club
-	{309500, 309599, []int{14, 16}, long},   // Diners Club
-	{340000, 349999, []int{15}, nil},        // American Express
-	{352800, 358999, []int{16}, long},       // JCB
-	{360000, 369999, []int{14, 16}, spread}, // Diners Club
-	{370000, 379999, []int{15}, nil},        // American Express
-	{380000, 399999, []int{14, 16}, long},   // Diners Club
-	{400000, 499999, []int{13, 16}, long},   // Visa
-	{500000, 509999, []int{16}, spread},     // Maestro, Dankort, Elo, RuPay, Verve
-	{510000, 559999, []int{16}, nil},        // Mastercard
-	{560000, 589999, []int{16}, spread},     // Maestro
-	{600000, 600999, []int{16}, nil},        // RuPay
-	{601100, 601199, []int{16}, long},       // Discover
-	{601300, 609999, []int{16}, nil},        // RuPay, Hipercard
-	{620000, 629999, []int{16, 19}, long},   // UnionPay
-	{630400, 630499, maestro, spread},       // Maestro
-	{633100, 633499, []int{16}, long},       // Switch, Solo
-	{636000, 639999, []int{16}, spread},     // InterPayment, InstaPayment, Elo, Maestro
-	{644000, 659999, []int{16}, long},       // Discover, Troy, Elo
-	{670000, 679999, maestro, spread},       // Maestro
-	{810000, 829999, []int{16}, long},       // UnionPay, RuPay
-	{860000, 860099, []int{16}, nil},        // Uzcard
-	{979200, 979299, []int{16}, nil},        // Troy
-	{986000, 986099, []int{16}, nil},        // Humo
-}
+// issuers have ranges of the first six digits of numbers, as the networks publish them (ISO/IEC 7812), and the lengths of
+// such numbers. Rare lengths stand behind a slash and are believed in groups or beside a word for cards: bare runs of that
+// many digits are more often something else.
+const issuers = `
+060400-060499  / 12  # Maestro
+100000-199999 15  # UATP, JCB
+213100-213199 15  # JCB
+220000-220599 16 / 17 18 19  # Mir, Borica
+222100-272099 16  # Mastercard
+300000-305999 14 16 / 17 18 19  # Diners Club
+309500-309599 14 16 / 17 18 19  # Diners Club
+340000-349999 15  # American Express
+352800-358999 16 / 17 18 19  # JCB
+360000-369999 14 16 / 12 13 14 15 17 18 19  # Diners Club
+370000-379999 15  # American Express
+380000-399999 14 16 / 17 18 19  # Diners Club
+400000-499999 13 16 / 17 18 19  # Visa
+500000-509999 16 / 12 13 14 15 17 18 19  # Maestro, Dankort, Elo, RuPay, Verve
+510000-559999 16  # Mastercard
+560000-589999 16 / 12 13 14 15 17 18 19  # Maestro
+600000-600999 16  # RuPay
+601100-601199 16 / 17 18 19  # Discover
+601300-609999 16  # RuPay, Hipercard
+620000-629999 16 19 / 17 18 19  # UnionPay
+630400-630499 16 18 19 / 12 13 14 15 17 18 19  # Maestro
+633100-633499 16 / 17 18 19  # Switch, Solo
+636000-639999 16 / 12 13 14 15 17 18 19  # InterPayment, InstaPayment, Elo, Maestro
+644000-659999 16 / 17 18 19  # Discover, Troy, Elo
+670000-679999 16 18 19 / 12 13 14 15 17 18 19  # Maestro
+810000-829999 16 / 17 18 19  # UnionPay, RuPay
+860000-860099 16  # Uzcard
+979200-979299 16  # Troy
+986000-986099 16  # Humo
+`
 
 // A lengthSet has a bit for each length of a number.
 type lengthSet struct{ usual, spare uint32 }
@@ -61,18 +50,25 @@ type lengthSet struct{ usual, spare uint32 }
 // cardLengths is by the first four digits, which tell all issuers apart.
 var cardLengths = sync.OnceValue(func() *[10000]lengthSet {
 	t := new([10000]lengthSet)
-	for _, of := range issuers {
-		for four := of.first / 100; four <= of.last/100; four++ {
-			for _, n := range of.usual {
-				t[four].usual |= 1 << n
-			}
-			for _, n := range of.spare {
-				t[four].spare |= 1 << n
-			}
+	for line := range strings.Lines(strings.TrimSpace(issuers)) {
+		row, _, _ := strings.Cut(line, "#")
+		usual, spare, _ := strings.Cut(row[len("000000-000000"):], "/")
+		lengths := lengthSet{lengthBits(usual), lengthBits(spare)}
+		for four := number(row[:4]); four <= number(row[7:11]); four++ {
+			t[four].usual |= lengths.usual
+			t[four].spare |= lengths.spare
 		}
 	}
 	return t
 })
+
+// lengthBits returns the bits of the lengths in a text.
+func lengthBits(text string) (bits uint32) {
+	for length := range strings.FieldsSeq(text) {
+		bits |= 1 << number(length)
+	}
+	return bits
+}
 
 // findCard finds a number that begins at i: in one run, or in groups with one sort of separator.
 func findCard(p *pass, i int) int {

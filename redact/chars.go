@@ -112,6 +112,15 @@ func toLower(b byte) byte {
 	return b
 }
 
+// wordSet returns the words of a text as a set.
+func wordSet(text string) map[string]bool {
+	t := make(map[string]bool)
+	for word := range strings.FieldsSeq(text) {
+		t[word] = true
+	}
+	return t
+}
+
 // oneOf reports whether v is one of words, in any case.
 func oneOf(v string, words ...string) bool {
 	for _, word := range words {

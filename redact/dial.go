@@ -1,6 +1,9 @@
 package redact
 
-import "strings"
+import (
+	"strings"
+	"sync"
+)
 
 // nationalEnd returns the end of a number without a country's code, in a grouping that is not used for much else; or where
 // it begins.
@@ -194,22 +197,28 @@ func phoneWordBehind(p *pass, i int) bool {
 	return sayingOf(p.text[k+1:end]) == saysPhone
 }
 
-// countries has the shortest and the longest national number of countries whose numbers are of known lengths; others
-// have 7 to 11 digits, and 15 with the country's code at most (E.164).
-var countries = map[string][2]int{
-	"1": {10, 10}, "7": {10, 10}, "20": {8, 10}, "27": {9, 9}, "30": {10, 10}, "31": {9, 11}, "32": {8, 9}, "33": {9, 9}, "34": {9, 9}, "36": {8, 9}, "39": {6, 11},
-	"40": {9, 9}, "41": {9, 9}, "43": {6, 13}, "44": {9, 10}, "45": {8, 8}, "46": {7, 10}, "47": {8, 8}, "48": {9, 9}, "49": {6, 12}, "51": {8, 9},
-	"52": {10, 11}, "53": {6, 8}, "54": {10, 11}, "55": {10, 11}, "56": {9, 9}, "57": {8, 10}, "58": {10, 10}, "60": {8, 10}, "61": {9, 9}, "62": {8, 12}, "63": {8, 10},
-	"64": {8, 10}, "65": {8, 8}, "66": {8, 9}, "81": {9, 10}, "82": {8, 10}, "84": {9, 10}, "86": {10, 11}, "90": {10, 10}, "91": {10, 10}, "92": {9, 10},
-	"93": {9, 9}, "94": {9, 9}, "95": {7, 10}, "98": {10, 10}, "351": {9, 9}, "352": {6, 11}, "353": {7, 9}, "358": {6, 11}, "380": {9, 9}, "420": {9, 9}, "421": {9, 9},
-	"852": {8, 8}, "853": {8, 8}, "880": {8, 10}, "886": {8, 9}, "966": {9, 9}, "971": {8, 9}, "972": {8, 9},
-}
+// countries has the codes of countries whose numbers are of known lengths, each with the shortest and the longest national
+// number; others have 7 to 11 digits, and 15 with the country's code at most (E.164).
+var countries = sync.OnceValue(func() map[string][2]int {
+	t := map[string][2]int{}
+	for row := range strings.SplitSeq(`
+1 10 10; 7 10 10; 20 8 10; 27 9 9; 30 10 10; 31 9 11; 32 8 9; 33 9 9; 34 9 9; 36 8 9; 39 6 11; 40 9 9; 41 9 9;
+43 6 13; 44 9 10; 45 8 8; 46 7 10; 47 8 8; 48 9 9; 49 6 12; 51 8 9; 52 10 11; 53 6 8; 54 10 11; 55 10 11; 56 9 9;
+57 8 10; 58 10 10; 60 8 10; 61 9 9; 62 8 12; 63 8 10; 64 8 10; 65 8 8; 66 8 9; 81 9 10; 82 8 10; 84 9 10; 86 10 11;
+90 10 10; 91 10 10; 92 9 10; 93 9 9; 94 9 9; 95 7 10; 98 10 10; 351 9 9; 352 6 11; 353 7 9; 358 6 11; 380 9 9;
+420 9 9; 421 9 9; 852 8 8; 853 8 8; 880 8 10; 886 8 9; 966 9 9; 971 8 9; 972 8 9
+`, ";") {
+		fields := strings.Fields(row)
+		t[fields[0]] = [2]int{number(fields[1]), number(fields[2])}
+	}
+	return t
+})
 
 // country returns the bounds of the national number behind the code that digits begin with, and the width of the code; a
 // width of 0 says that there is no such code.
 func country(digits string) (least, most, width int) {
 	for width = 1; width <= min(3, len(digits)); width++ {
-		if bounds, ok := countries[digits[:width]]; ok {
+		if bounds, ok := countries()[digits[:width]]; ok {
 			return bounds[0], bounds[1], width
 		}
 	}

@@ -64,6 +64,13 @@ func variable(v string) bool {
 	return h.lowers == 0 || h.digits <= 1 && !h.random(12)
 }
 
+// idleWords are values that stand for none.
+var idleWords = wordSet("none null nil undefined true false yes no na tbd todo any empty unset unknown default required mandatory " +
+	"optional hidden redacted masked withheld secretstr string str text varchar char bytes byte bool boolean int " +
+	"integer number object array password passwort passwd passphrase pass pwd token apikey key credential credentials " +
+	"changeme changeit changethis replaceme placeholder example sample dummy auto prompt file env stdin bearer basic " +
+	"oauth2 jwt http https username usernamepassword userpass")
+
 // idle reports a value that says of itself that it is none.
 func idle(h shape) bool {
 	v := h.text
@@ -76,13 +83,7 @@ func idle(h shape) bool {
 		}
 	}
 	flat := buf[:n]
-	switch string(flat) {
-	case "", "none", "null", "nil", "undefined", "true", "false", "yes", "no", "na", "tbd", "todo", "any", "empty", "unset", "unknown",
-		"default", "required", "mandatory", "optional", "hidden", "redacted", "masked", "withheld", "secretstr", "string", "str", "text",
-		"varchar", "char", "bytes", "byte", "bool", "boolean", "int", "integer", "number", "object", "array", "password", "passwort", "passwd",
-		"passphrase", "pass", "pwd", "token", "apikey", "key", "credential", "credentials", "changeme", "changeit", "changethis",
-		"replaceme", "placeholder", "example", "sample", "dummy", "auto", "prompt", "file", "env",
-		"stdin", "bearer", "basic", "oauth2", "jwt", "http", "https", "username", "usernamepassword", "userpass":
+	if n == 0 || idleWords[string(flat)] {
 		return true
 	}
 	for _, word := range [...]string{"your", "insert", "replace", "enteryour", "placeholder", "changeme", "example"} {

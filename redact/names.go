@@ -165,6 +165,11 @@ func classifyWord(w []byte) nameClass {
 
 func suffix(w []byte, s string) bool { return len(w) >= len(s) && string(w[len(w)-len(s):]) == s }
 
+// keyWords are the words before "key" that make it the name of a secret.
+var keyWords = wordSet("api access secret private encryption signing master account shared subscription auth admin root security crypto " +
+	"aes hmac jwt recovery encrypt decryption signature symmetric license client consumer service storage app " +
+	"application integration webhook session cookie authentication authorization")
+
 // keyClass returns the class of the word "key" by the word before it: a key alone is a place in a map.
 func keyClass(flat []byte, ends []int, constant bool) nameClass {
 	k := len(ends) - 1
@@ -175,10 +180,7 @@ func keyClass(flat []byte, ends []int, constant bool) nameClass {
 	if k > 1 {
 		start = ends[k-2]
 	}
-	switch string(flat[start:ends[k-1]]) {
-	case "api", "access", "secret", "private", "encryption", "signing", "master", "account", "shared", "subscription", "auth", "admin", "root",
-		"security", "crypto", "aes", "hmac", "jwt", "recovery", "encrypt", "decryption", "signature", "symmetric", "license", "client", "consumer",
-		"service", "storage", "app", "application", "integration", "webhook", "session", "cookie", "authentication", "authorization":
+	if keyWords[string(flat[start:ends[k-1]])] {
 		return firmName
 	}
 	if constant {
@@ -187,35 +189,37 @@ func keyClass(flat []byte, ends []int, constant bool) nameClass {
 	return noName
 }
 
+// beforeSecret are the words right before a secret-like one that take its meaning away.
+var beforeSecret = wordSet("page continuation sync delta cursor cancel cancellation pagination resume max min num total completion eos bos " +
+	"pad unk mask sep cls stop primary foreign partition sort cache idempotency object row hash map lookup index " +
+	"group unique composite routing dedup dedupe site host forgot forgotten invalid wrong missing no has is show hide " +
+	"toggle requires require needs use uses validate without get fetch load read find delete remove getenv " +
+	"translation message i18n next")
+
 // disarmsBefore reports a word before a secret-like one that takes its meaning away; next says that nothing stands between.
 func disarmsBefore(w []byte, next bool) bool {
 	switch string(w) {
 	case "public", "publishable", "pubkey":
 		return true
-	case "page", "continuation", "sync", "delta", "cursor", "cancel", "cancellation", "pagination", "resume", "max", "min", "num", "total",
-		"completion", "eos", "bos", "pad", "unk", "mask", "sep", "cls", "stop", "primary", "foreign", "partition", "sort", "cache", "idempotency",
-		"object", "row", "hash", "map", "lookup", "index", "group", "unique", "composite", "routing", "dedup", "dedupe", "site", "host", "forgot",
-		"forgotten", "invalid", "wrong", "missing", "no", "has", "is", "show", "hide", "toggle", "requires", "require", "needs", "use", "uses",
-		"validate", "without", "get", "fetch", "load", "read", "find", "delete", "remove", "getenv", "translation", "message", "i18n", "next":
-		return next
 	}
-	return false
+	return next && beforeSecret[string(w)]
 }
+
+// behindSecret are the words behind a secret-like one that name something else about it.
+var behindSecret = wordSet("hint hints policy policies length len size min max count counts file files filename path paths dir directory url " +
+	"urls uri endpoint href link type types kind name names id ids identifier expiry expires expire expiration " +
+	"expired exp ttl age lifetime timeout field fields label title header prefix reset strength error errors required " +
+	"require requirements validity valid invalid enabled disabled version algorithm alg rotation manager provider " +
+	"store source ref reference arn vault limit limits usage used cost price budget rate index position pos offset " +
+	"start end stream parser generator class function func callback handler method validator encoder decoder " +
+	"placeholder description desc help prompt question input button form page column table scope scopes status state " +
+	"created updated at date time changed attempts retry retries mismatch matches match contract address symbol " +
+	"supply bucket buckets spec schema properties options option settings mode style format model username user login " +
+	"email domain host port region realm owner issuer audience on in of by is was or and to be")
 
 // disarmsBehind reports a word behind a secret-like one that names something else about it: token_count, password-hint.
 func disarmsBehind(w []byte) bool {
-	switch string(w) {
-	case "hint", "hints", "policy", "policies", "length", "len", "size", "min", "max", "count", "counts", "file", "files", "filename", "path", "paths",
-		"dir", "directory", "url", "urls", "uri", "endpoint", "href", "link", "type", "types", "kind", "name", "names", "id", "ids", "identifier",
-		"expiry", "expires", "expire", "expiration", "expired", "exp", "ttl", "age", "lifetime", "timeout", "field", "fields", "label", "title",
-		"header", "prefix", "reset", "strength", "error", "errors", "required", "require", "requirements", "validity", "valid", "invalid",
-		"enabled", "disabled", "version", "algorithm", "alg", "rotation", "manager", "provider", "store", "source", "ref", "reference", "arn", "vault",
-		"limit", "limits", "usage", "used", "cost", "price", "budget", "rate", "index", "position", "pos", "offset", "start", "end", "stream",
-		"parser", "generator", "class", "function", "func", "callback", "handler", "method", "validator", "encoder", "decoder", "placeholder",
-		"description", "desc", "help", "prompt", "question", "input", "button", "form", "page", "column", "table", "scope", "scopes", "status",
-		"state", "created", "updated", "at", "date", "time", "changed", "attempts", "retry", "retries", "mismatch", "matches", "match", "contract",
-		"address", "symbol", "supply", "bucket", "buckets", "spec", "schema", "properties", "options", "option", "settings", "mode", "style",
-		"format", "model", "username", "user", "login", "email", "domain", "host", "port", "region", "realm", "owner", "issuer", "audience", "on", "in", "of", "by", "is", "was", "or", "and", "to", "be":
+	if behindSecret[string(w)] {
 		return true
 	}
 	return false

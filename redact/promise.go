@@ -71,7 +71,7 @@ func promiseOf(key string) (says promise, addition bool) {
 			}
 			return says, false
 		}
-		if !additions()[string(flat[from:ends[k]])] {
+		if !additions[string(flat[from:ends[k]])] {
 			return foreignPromise(key), false
 		}
 	}
@@ -106,15 +106,10 @@ func counted(flat []byte, ends []int) bool {
 }
 
 // additions are the words that may stand behind a word that promises, or alone in an object below it.
-var additions = sync.OnceValue(func() map[string]bool {
-	t := map[string]bool{}
-	for word := range strings.FieldsSeq("number numbers num nr no nos value values val raw text string plain full formatted normalized canonical e national international " +
-		"primary secondary main alternate alternative alt other old new current previous default first second home work office private personal business " +
-		"contact direct emergency day night evening us uk local remote public") {
-		t[word] = true
-	}
-	return t
-})
+var additions = wordSet("number numbers num nr no nos value values val raw text string plain full formatted normalized canonical e " +
+	"national international primary secondary main alternate alternative alt other old new current previous default " +
+	"first second home work office private personal business contact direct emergency day night evening us uk local " +
+	"remote public")
 
 // says reports whether the key of the leaf names one of kinds. Long texts are prose, whatever their key.
 func (p *pass) says(kinds promise) bool {

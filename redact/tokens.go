@@ -22,65 +22,80 @@ const (
 	numbered                         // the body begins with ids in digits
 )
 
-// formats is grouped by issuer. Prefixes of publishable keys (pk_live_, sitekeys) are left out on purpose.
-var formats = []format{
-	// Code hosts and package registries.
-	{"ghp_", wordChar, 30, anywhere}, {"gho_", wordChar, 30, anywhere}, {"ghu_", wordChar, 30, anywhere}, {"ghs_", wordChar, 30, anywhere},
-	{"ghr_", wordChar, 30, anywhere}, {"github_pat_", wordChar, 22, anywhere},
-	{"glpat-", urlChar, 20, anywhere}, {"gldt-", urlChar, 20, anywhere}, {"glrt-", urlChar, 20, anywhere}, {"glrtr-", urlChar, 20, anywhere},
-	{"glptt-", urlChar, 20, anywhere}, {"glcbt-", urlChar, 20, anywhere}, {"glft-", urlChar, 20, anywhere}, {"glffct-", urlChar, 20, anywhere},
-	{"glimt-", urlChar, 20, anywhere}, {"glagent-", urlChar, 40, anywhere}, {"gloas-", urlChar, 40, anywhere}, {"glsoat-", urlChar, 20, anywhere},
-	{"GR1348941", urlChar, 20, 0}, {"_gitlab_session=", hexChar, 32, anywhere}, {"ATBB", alnumChar, 24, strict}, {"ATCTT3", urlChar, 40, 0},
-	{"ATATT3", urlChar, 60, 0}, {"npm_", alnumChar, 36, 0}, {"pypi-", urlChar, 50, 0}, {"rubygems_", hexChar, 48, 0}, {"oy2", alnumChar, 43, strict},
-	{"dckr_pat_", urlChar, 20, anywhere}, {"dckr_oat_", urlChar, 20, anywhere}, {"CLOJARS_", alnumChar, 60, 0}, {"cio", alnumChar, 32, strict | exact},
-	{"sgp_", wordChar, 40, 0}, {"AKCp", alnumChar, 60, 0}, {"cmVmd", alnumChar, 59, strict},
-	// Clouds.
-	{"AKIA", baseChar, 16, awsID | exact}, {"ASIA", baseChar, 16, awsID | exact}, {"ABIA", baseChar, 16, awsID | exact}, {"ACCA", baseChar, 16, awsID | exact},
-	{"A3T", baseChar, 17, awsID | exact}, {"ABSK", base64Char, 100, 0}, {"bedrock-api-key-", base64Char, 40, 0},
-	{"IQoJb3JpZ2lu", base64Char, 100, 0}, {"FwoGZXIvYXdz", base64Char, 100, 0},
-	{"AIza", urlChar, 35, 0}, {"ya29.", urlChar, 30, 0}, {"GOCSPX-", urlChar, 24, 0}, {"1//0", urlChar, 36, strict},
-	{"LTAI", alnumChar, 20, strict}, {"AQVN", urlChar, 35, strict}, {"dop_v1_", hexChar, 64, anywhere}, {"doo_v1_", hexChar, 64, anywhere},
-	{"dor_v1_", hexChar, 64, anywhere}, {"v1.0-", urlChar, 171, strict}, {"fo1_", urlChar, 43, 0}, {"fm1a_", base64Char, 100, 0},
-	{"fm1r_", base64Char, 100, 0}, {"fm2_", base64Char, 100, 0}, {"HRKU-", urlChar, 36, 0}, {"pscale_tkn_", urlChar, 32, 0},
-	{"pscale_oauth_", urlChar, 32, 0}, {"pscale_pw_", urlChar, 32, 0}, {"sbp_", hexChar, 40, 0}, {"sb_secret_", urlChar, 20, 0},
-	{"nfp_", alnumChar, 36, strict}, {"tk-us-", urlChar, 48, 0}, {"sha256~", urlChar, 43, 0}, {"dapi", hexChar, 32, strict},
-	{"pul-", hexChar, 40, 0}, {"tskey-", urlChar, 24, 0}, {"hvs.", urlChar, 24, 0}, {"hvb.", urlChar, 60, 0}, {"hvr.", urlChar, 24, 0},
-	{"sntrys_", base64Char, 60, 0}, {"sntryu_", hexChar, 64, 0}, {"glsa_", wordChar, 32, 0}, {"glc_", base64Char, 32, strict},
-	{"eyJrIjoi", base64Char, 60, 0}, {"ops_eyJ", base64Char, 100, 0}, {"NRAK-", alnumChar, 27, 0}, {"NRII-", urlChar, 32, 0},
-	{"NRJS-", hexChar, 19, 0}, {"dt0c01.", alnumChar, 24, 0}, {"dp.pt.", alnumChar, 40, 0}, {"dp.st.", urlChar, 40, 0}, {"dp.ct.", alnumChar, 40, 0},
-	{"pnu_", alnumChar, 36, 0}, {"ico-", alnumChar, 32, strict}, {"CFPAT-", urlChar, 40, 0}, {"4b1d", alnumChar, 38, strict | exact},
-	// Models.
-	{"sk-proj-", urlChar, 20, anywhere}, {"sk-svcacct-", urlChar, 20, anywhere}, {"sk-admin-", urlChar, 20, anywhere}, {"sk-None-", urlChar, 20, anywhere},
-	{"sk-ant-", urlChar, 20, anywhere}, {"sk-or-v1-", urlChar, 32, anywhere}, {"sk-lf-", urlChar, 32, 0}, {"sk-", urlChar, 32, strict},
-	{"sk_", alnumChar, 48, strict}, {"gsk_", alnumChar, 40, 0}, {"xai-", alnumChar, 60, 0}, {"pplx-", alnumChar, 40, 0}, {"hf_", alnumChar, 34, 0},
-	{"api_org_", alnumChar, 34, 0}, {"r8_", alnumChar, 37, 0}, {"lsv2_pt_", wordChar, 32, 0}, {"lsv2_sk_", wordChar, 32, 0}, {"pcsk_", wordChar, 40, 0},
-	{"nvapi-", urlChar, 40, 0}, {"fw_", alnumChar, 22, strict}, {"tvly-", urlChar, 24, strict},
-	// Chat, mail, telephony.
-	{"xoxb-", urlChar, 20, numbered}, {"xoxp-", urlChar, 20, numbered}, {"xoxa-", urlChar, 20, numbered}, {"xoxo-", urlChar, 20, numbered},
-	{"xoxr-", urlChar, 20, numbered}, {"xoxs-", urlChar, 20, numbered}, {"xoxc-", urlChar, 20, numbered}, {"xoxd-", base64Char, 20, numbered},
-	{"xoxe-", urlChar, 20, numbered}, {"xoxe.xoxb-", urlChar, 20, numbered}, {"xoxe.xoxp-", urlChar, 20, numbered}, {"xapp-", urlChar, 20, numbered},
-	{"hooks.slack.com/services/", slashChar, 20, anywhere}, {"hooks.slack.com/workflows/", slashChar, 20, anywhere},
-	{"hooks.slack.com/triggers/", slashChar, 20, anywhere},
-	{"discord.com/api/webhooks/", slashChar, 40, anywhere}, {"discordapp.com/api/webhooks/", slashChar, 40, anywhere},
-	{"SK", hexChar, 32, exact | strict}, {"key-", hexChar, 32, exact | strict}, {"xkeysib-", urlChar, 64, 0}, {"xsmtpsib-", urlChar, 64, 0},
-	{"re_", wordChar, 30, strict}, {"EAAM", alnumChar, 100, 0}, {"EAAC", alnumChar, 100, 0}, {"EAAB", alnumChar, 100, 0}, {"EAAG", alnumChar, 100, 0},
-	// Payments and shops.
-	{"sk_live_", alnumChar, 10, anywhere}, {"sk_test_", alnumChar, 10, anywhere}, {"sk_prod_", alnumChar, 10, anywhere},
-	{"rk_live_", alnumChar, 10, anywhere}, {"rk_test_", alnumChar, 10, anywhere}, {"rk_prod_", alnumChar, 10, anywhere},
-	{"whsec_", base64Char, 24, 0}, {"shpat_", hexChar, 32, anywhere}, {"shpca_", hexChar, 32, anywhere}, {"shppa_", hexChar, 32, anywhere},
-	{"shpss_", hexChar, 32, anywhere}, {"sq0atp-", urlChar, 22, 0}, {"sq0csp-", urlChar, 40, 0},
-	{"EZAK", alnumChar, 54, exact}, {"EZTK", alnumChar, 54, exact}, {"shippo_live_", hexChar, 40, 0}, {"shippo_test_", hexChar, 40, 0},
-	{"duffel_live_", urlChar, 40, 0}, {"duffel_test_", urlChar, 40, 0}, {"FLWSECK", urlChar, 12, strict}, {"access-production-", urlChar, 36, 0},
-	{"access-sandbox-", urlChar, 36, 0},
-	// Tools of teams.
-	{"lin_api_", alnumChar, 32, 0}, {"lin_oauth_", alnumChar, 32, 0}, {"ntn_", alnumChar, 40, 0}, {"secret_", alnumChar, 43, strict | exact},
-	{"PMAK-", urlChar, 50, 0}, {"figd_", urlChar, 36, 0}, {"rdme_", alnumChar, 60, 0}, {"tfp_", urlChar, 40, 0}, {"API-", alnumChar, 26, strict | exact},
-	{"squ_", hexChar, 40, 0}, {"sqp_", hexChar, 40, 0}, {"sqa_", hexChar, 40, 0}, {"sm_aat_", alnumChar, 16, 0}, {"sm_pat_", alnumChar, 16, 0},
-	{"sm_sat_", alnumChar, 16, 0}, {"s-s4t2ud-", hexChar, 64, 0}, {"s-s4t2af-", hexChar, 64, 0}, {"fio-u-", urlChar, 60, 0}, {"p8e-", alnumChar, 32, strict},
-	{"CCIPAT_", wordChar, 40, 0}, {"bkua_", hexChar, 40, 0}, {"aio_", alnumChar, 28, strict}, {"dnkey-", urlChar, 60, 0}, {"zpka_", wordChar, 40, 0},
-	// Private keys on one line.
-	{"AGE-SECRET-KEY-1", alnumChar, 50, anywhere | isKey},
-}
+// formatTable has a format between two semicolons or line ends: its prefix, the class of its body, the least bytes of the
+// body, and flags. It is grouped by issuer. Prefixes of publishable keys (pk_live_, sitekeys) are left out on purpose.
+const formatTable = `
+# Code hosts and package registries.
+ghp_ word 30 anywhere; gho_ word 30 anywhere; ghu_ word 30 anywhere; ghs_ word 30 anywhere; ghr_ word 30 anywhere;
+github_pat_ word 22 anywhere; glpat- url 20 anywhere; gldt- url 20 anywhere; glrt- url 20 anywhere;
+glrtr- url 20 anywhere; glptt- url 20 anywhere; glcbt- url 20 anywhere; glft- url 20 anywhere; glffct- url 20 anywhere;
+glimt- url 20 anywhere; glagent- url 40 anywhere; gloas- url 40 anywhere; glsoat- url 20 anywhere; GR1348941 url 20;
+_gitlab_session= hex 32 anywhere; ATBB alnum 24 strict; ATCTT3 url 40; ATATT3 url 60; npm_ alnum 36; pypi- url 50;
+rubygems_ hex 48; oy2 alnum 43 strict; dckr_pat_ url 20 anywhere; dckr_oat_ url 20 anywhere; CLOJARS_ alnum 60;
+cio alnum 32 strict exact; sgp_ word 40; AKCp alnum 60; cmVmd alnum 59 strict
+# Clouds.
+AKIA upper 16 aws exact; ASIA upper 16 aws exact; ABIA upper 16 aws exact; ACCA upper 16 aws exact;
+A3T upper 17 aws exact; ABSK base64 100; bedrock-api-key- base64 40; IQoJb3JpZ2lu base64 100; FwoGZXIvYXdz base64 100;
+AIza url 35; ya29. url 30; GOCSPX- url 24; 1//0 url 36 strict; LTAI alnum 20 strict; AQVN url 35 strict;
+dop_v1_ hex 64 anywhere; doo_v1_ hex 64 anywhere; dor_v1_ hex 64 anywhere; v1.0- url 171 strict; fo1_ url 43;
+fm1a_ base64 100; fm1r_ base64 100; fm2_ base64 100; HRKU- url 36; pscale_tkn_ url 32; pscale_oauth_ url 32;
+pscale_pw_ url 32; sbp_ hex 40; sb_secret_ url 20; nfp_ alnum 36 strict; tk-us- url 48; sha256~ url 43;
+dapi hex 32 strict; pul- hex 40; tskey- url 24; hvs. url 24; hvb. url 60; hvr. url 24; sntrys_ base64 60;
+sntryu_ hex 64; glsa_ word 32; glc_ base64 32 strict; eyJrIjoi base64 60; ops_eyJ base64 100; NRAK- alnum 27;
+NRII- url 32; NRJS- hex 19; dt0c01. alnum 24; dp.pt. alnum 40; dp.st. url 40; dp.ct. alnum 40; pnu_ alnum 36;
+ico- alnum 32 strict; CFPAT- url 40; 4b1d alnum 38 strict exact
+# Models.
+sk-proj- url 20 anywhere; sk-svcacct- url 20 anywhere; sk-admin- url 20 anywhere; sk-None- url 20 anywhere;
+sk-ant- url 20 anywhere; sk-or-v1- url 32 anywhere; sk-lf- url 32; sk- url 32 strict; sk_ alnum 48 strict;
+gsk_ alnum 40; xai- alnum 60; pplx- alnum 40; hf_ alnum 34; api_org_ alnum 34; r8_ alnum 37; lsv2_pt_ word 32;
+lsv2_sk_ word 32; pcsk_ word 40; nvapi- url 40; fw_ alnum 22 strict; tvly- url 24 strict
+# Chat, mail, telephony.
+xoxb- url 20 numbered; xoxp- url 20 numbered; xoxa- url 20 numbered; xoxo- url 20 numbered; xoxr- url 20 numbered;
+xoxs- url 20 numbered; xoxc- url 20 numbered; xoxd- base64 20 numbered; xoxe- url 20 numbered;
+xoxe.xoxb- url 20 numbered; xoxe.xoxp- url 20 numbered; xapp- url 20 numbered;
+hooks.slack.com/services/ path 20 anywhere; hooks.slack.com/workflows/ path 20 anywhere;
+hooks.slack.com/triggers/ path 20 anywhere; discord.com/api/webhooks/ path 40 anywhere;
+discordapp.com/api/webhooks/ path 40 anywhere; SK hex 32 exact strict; key- hex 32 exact strict; xkeysib- url 64;
+xsmtpsib- url 64; re_ word 30 strict; EAAM alnum 100; EAAC alnum 100; EAAB alnum 100; EAAG alnum 100
+# Payments and shops.
+sk_live_ alnum 10 anywhere; sk_test_ alnum 10 anywhere; sk_prod_ alnum 10 anywhere; rk_live_ alnum 10 anywhere;
+rk_test_ alnum 10 anywhere; rk_prod_ alnum 10 anywhere; whsec_ base64 24; shpat_ hex 32 anywhere;
+shpca_ hex 32 anywhere; shppa_ hex 32 anywhere; shpss_ hex 32 anywhere; sq0atp- url 22; sq0csp- url 40;
+EZAK alnum 54 exact; EZTK alnum 54 exact; shippo_live_ hex 40; shippo_test_ hex 40; duffel_live_ url 40;
+duffel_test_ url 40; FLWSECK url 12 strict; access-production- url 36; access-sandbox- url 36
+# Tools of teams.
+lin_api_ alnum 32; lin_oauth_ alnum 32; ntn_ alnum 40; secret_ alnum 43 strict exact; PMAK- url 50; figd_ url 36;
+rdme_ alnum 60; tfp_ url 40; API- alnum 26 strict exact; squ_ hex 40; sqp_ hex 40; sqa_ hex 40; sm_aat_ alnum 16;
+sm_pat_ alnum 16; sm_sat_ alnum 16; s-s4t2ud- hex 64; s-s4t2af- hex 64; fio-u- url 60; p8e- alnum 32 strict;
+CCIPAT_ word 40; bkua_ hex 40; aio_ alnum 28 strict; dnkey- url 60; zpka_ word 40
+# Private keys on one line.
+AGE-SECRET-KEY-1 alnum 50 anywhere key
+`
+
+// formats are those of the table.
+var formats = func() (all []format) {
+	bodies := map[string]class{
+		"word": wordChar, "url": urlChar, "hex": hexChar, "alnum": alnumChar, "base64": base64Char, "upper": baseChar, "path": slashChar,
+	}
+	flags := map[string]formatFlags{"anywhere": anywhere, "exact": exact, "strict": strict, "key": isKey, "aws": awsID, "numbered": numbered}
+	for line := range strings.Lines(formatTable) {
+		for row := range strings.SplitSeq(line, ";") {
+			fields := strings.Fields(row)
+			if len(fields) == 0 || fields[0] == "#" {
+				continue
+			}
+			f := format{prefix: fields[0], body: bodies[fields[1]], min: number(fields[2])}
+			for _, word := range fields[3:] {
+				f.flags |= flags[word]
+			}
+			if f.body == 0 || f.min == 0 || len(fields) > 3 && f.flags == 0 {
+				panic("redact: no format: " + row)
+			}
+			all = append(all, f)
+		}
+	}
+	return all
+}()
 
 // formatDetectors groups formats by their first byte, one bit of the prefilter for each group.
 func formatDetectors() []detector {

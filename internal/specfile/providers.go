@@ -4,38 +4,48 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // providerOrigins are the variables that hold the keys of well-known providers,
 // with the origins of the providers' own OpenAI-compatible endpoints. A key may
 // go there without consent.
-var providerOrigins = map[string][]string{
-	"ANTHROPIC_API_KEY":         {"https://api.anthropic.com"},
-	"ARK_API_KEY":               {"https://ark.cn-beijing.volces.com"},
-	"CEREBRAS_API_KEY":          {"https://api.cerebras.ai"},
-	"CHEAPER_INFERENCE_API_KEY": {"https://api.cheaperinference.com"},
-	"DASHSCOPE_API_KEY":         {"https://dashscope.aliyuncs.com", "https://dashscope-intl.aliyuncs.com"},
-	"DEEPSEEK_API_KEY":          {"https://api.deepseek.com"},
-	"FIREWORKS_API_KEY":         {"https://api.fireworks.ai"},
-	"GEMINI_API_KEY":            {"https://generativelanguage.googleapis.com"},
-	"GITHUB_TOKEN":              {"https://models.github.ai"},
-	"GOOGLE_API_KEY":            {"https://generativelanguage.googleapis.com"},
-	"GROQ_API_KEY":              {"https://api.groq.com"},
-	"HF_TOKEN":                  {"https://router.huggingface.co"},
-	"HUNYUAN_API_KEY":           {"https://tokenhub.tencentmaas.com", "https://api.hunyuan.cloud.tencent.com"},
-	"MIMO_API_KEY":              {"https://api.xiaomimimo.com"},
-	"MINIMAX_API_KEY":           {"https://api.minimax.io", "https://api.minimaxi.com"},
-	"MISTRAL_API_KEY":           {"https://api.mistral.ai"},
-	"MOONSHOT_API_KEY":          {"https://api.moonshot.ai", "https://api.moonshot.cn"},
-	"NVIDIA_API_KEY":            {"https://integrate.api.nvidia.com"},
-	openAIKey:                   {openAIOrigin},
-	"OPENROUTER_API_KEY":        {"https://openrouter.ai"},
-	"PERPLEXITY_API_KEY":        {"https://api.perplexity.ai"},
-	"QINIU_API_KEY":             {"https://api.qnaigc.com"},
-	"SAMBANOVA_API_KEY":         {"https://api.sambanova.ai"},
-	"TOGETHER_API_KEY":          {"https://api.together.xyz", "https://api.together.ai"},
-	"XAI_API_KEY":               {"https://api.x.ai"},
-}
+var providerOrigins = sync.OnceValue(func() map[string][]string {
+	all := make(map[string][]string)
+	for line := range strings.Lines(strings.TrimSpace(providerTable)) {
+		fields := strings.Fields(line)
+		all[fields[0]] = fields[1:]
+	}
+	return all
+})
+
+const providerTable = `
+ANTHROPIC_API_KEY https://api.anthropic.com
+ARK_API_KEY https://ark.cn-beijing.volces.com
+CEREBRAS_API_KEY https://api.cerebras.ai
+CHEAPER_INFERENCE_API_KEY https://api.cheaperinference.com
+DASHSCOPE_API_KEY https://dashscope.aliyuncs.com https://dashscope-intl.aliyuncs.com
+DEEPSEEK_API_KEY https://api.deepseek.com
+FIREWORKS_API_KEY https://api.fireworks.ai
+GEMINI_API_KEY https://generativelanguage.googleapis.com
+GITHUB_TOKEN https://models.github.ai
+GOOGLE_API_KEY https://generativelanguage.googleapis.com
+GROQ_API_KEY https://api.groq.com
+HF_TOKEN https://router.huggingface.co
+HUNYUAN_API_KEY https://tokenhub.tencentmaas.com https://api.hunyuan.cloud.tencent.com
+MIMO_API_KEY https://api.xiaomimimo.com
+MINIMAX_API_KEY https://api.minimax.io https://api.minimaxi.com
+MISTRAL_API_KEY https://api.mistral.ai
+MOONSHOT_API_KEY https://api.moonshot.ai https://api.moonshot.cn
+NVIDIA_API_KEY https://integrate.api.nvidia.com
+OPENAI_API_KEY https://api.openai.com
+OPENROUTER_API_KEY https://openrouter.ai
+PERPLEXITY_API_KEY https://api.perplexity.ai
+QINIU_API_KEY https://api.qnaigc.com
+SAMBANOVA_API_KEY https://api.sambanova.ai
+TOGETHER_API_KEY https://api.together.xyz https://api.together.ai
+XAI_API_KEY https://api.x.ai
+`
 
 const (
 	openAIKey    = "OPENAI_API_KEY"
@@ -50,7 +60,7 @@ func (e *environment) isKnown(name, origin string) bool {
 	if origin == "" {
 		return false
 	}
-	if slices.Contains(providerOrigins[name], origin) {
+	if slices.Contains(providerOrigins()[name], origin) {
 		return true
 	}
 	if name != openAIKey && name != openAIBase {

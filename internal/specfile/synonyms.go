@@ -3,111 +3,118 @@ package specfile
 import (
 	"slices"
 	"strings"
+	"sync"
 )
 
 // synonyms are words that people write for a key, by the key: those of other
 // tools, and the short forms. Where two keys of a place share a word, the first
 // one in the table of the place is meant. Letter case, "_" and "-" do not count.
-var synonyms = map[string][]string{
-	"agents":          {"members", "roster", "crew", "workers"},
-	"tasks":           {"steps", "jobs", "nodes", "graph", "workflow"},
-	"prices":          {"pricing", "costs", "cost", "rates"},
-	"inputs":          {"files", "documents", "data", "context", "sources"},
-	"params":          {"parameters", "vars", "variables", "args", "env"},
-	"agentDefaults":   {"defaults"},
-	"schemas":         {"definitions", "types"},
-	"output":          {"result", "answer", "final", "completion"},
-	"input":           {"prompt"},
-	"reuse":           {"cache", "caching", "memoize"},
-	"offline":         {"script", "mock"},
-	"goal":            {"objective", "mission", "query", "question", "request"},
-	"coordinator":     {"planner", "manager", "supervisor", "leader", "lead", "managerAgent", "conductor"},
-	"messages":        {"mail", "inbox", "chat"},
-	"mode":            {"routing", "executionMode"},
-	"maxTokenBudget":  {"tokenBudget", "budget", "tokenLimit", "maxTotalTokens"},
-	"maxCostBudget":   {"costBudget", "maxCost", "costLimit", "maxBudgetUsd", "maxBudget", "maxUsd"},
-	"cachedInput":     {"cached", "cacheRead", "inputCached", "cachedInputTokens"},
-	"reasoning":       {"thinking", "reasoningOutput"},
-	"strictAssignees": {"strict"},
-	"instructions":    {"instruction", "guidance", "guidelines", "rules"},
-	"mayGrant":        {"grants", "grant", "allow", "permissions"},
-	"maxPromptBytes":  {"maxPrompt", "contextWindow"},
-	"maxContextBytes": {"maxContext", "maxPayloadBytes", "maxInputBytes"},
-	"cut":             {"truncate", "allowTruncation"},
-	"capabilities":    {"skills", "abilities", "expertise", "tags"},
-	"memoryScope":     {"memory", "scope", "sharedMemory"},
-	"requires":        {"requirements", "require"},
+var synonyms = sync.OnceValue(func() map[string][]string {
+	all := make(map[string][]string)
+	for line := range strings.Lines(strings.TrimSpace(synonymTable)) {
+		key, words, _ := strings.Cut(line, ":")
+		all[key] = strings.Fields(strings.ToLower(words))
+	}
+	return all
+})
 
-	"schedulingStrategy":   {"strategy", "scheduling", "scheduler", "assignment", "assignmentStrategy"},
-	"requiredTools":        {"tools", "tool"},
-	"requiredCapabilities": {"capabilities", "skills", "abilities"},
-	"requiredBackend":      {"backend", "runtime"},
-	"requiredProvider":     {"provider"},
-
-	"name":              {"title", "id", "role", "input"},
-	"model":             {"llm", "engine"},
-	"baseURL":           {"url", "endpoint", "host", "base", "apiBase"},
-	"apiKey":            {"key", "token", "secret"},
-	"systemPrompt":      {"prompt", "system", "instructions", "instruction", "persona", "backstory"},
-	"title":             {"name", "task"},
-	"description":       {"prompt", "instructions", "instruction", "text", "goal", "ask", "do", "what"},
-	"assignee":          {"agent", "agents", "assignedTo", "assign", "worker", "owner", "who", "by"},
-	"dependsOn":         {"depends", "dependencies", "deps", "needs", "need", "after", "from", "upstream", "inputsFrom"},
-	"uses":              {"inputs", "input", "files", "documents", "context", "use", "with"},
-	"dependencyPayload": {"payload", "as"},
-	"maxRetries":        {"retries", "retry", "attempts", "maxAttempts"},
-	"retryDelayMs":      {"retryDelay", "delay", "delayMs", "wait"},
-	"retryBackoff":      {"backoff", "factor"},
-	"timeoutMs":         {"timeout", "deadline", "maxTime", "timeLimit"},
-	"ttlMs":             {"ttl", "expires"},
-	"outputSchema":      {"schema", "format", "responseFormat", "jsonSchema", "responseSchema"},
-	"classification":    {"label", "level", "sensitivity"},
-	"accepts":           {"clearance", "reads"},
-	"maxConcurrency":    {"concurrency", "parallel", "parallelism", "maxParallel", "workers"},
-	"maxParallel":       {"concurrency", "parallel", "parallelism", "maxConcurrency"},
-	"maxTurns":          {"turns", "maxIterations", "iterations", "maxSteps"},
-	"maxTokens":         {"tokens", "maxOutputTokens", "maxCompletionTokens"},
-	"defaultModel":      {"model"},
-	"defaultProvider":   {"provider"},
-	"defaultBaseURL":    {"baseURL"},
-	"defaultApiKey":     {"apiKey"},
-	"temperature":       {"temp"},
-	"maxTokensKey":      {"maxTokensField", "maxTokensParam", "tokensKey"},
-	"stop":              {"stopSequences", "stopWords", "stopSequence"},
-	"seed":              {"randomSeed"},
-	"reasoningEffort":   {"effort", "reasoning"},
-	"extraBody":         {"extra", "extraParams", "modelKwargs", "providerOptions"},
-	"task":              {"title", "name", "key", "id"},
-	"file":              {"path", "from", "source"},
-	"text":              {"value", "content", "contents", "inline", "body", "message"},
-	"policy":            {"policies", "governance"},
-	"rules":             {"rule", "edges", "pairs", "handoffs"},
-	"assert":            {"asserts", "assertions", "invariants"},
-	"declassify":        {"declassifiers", "declassifier", "lower"},
-	"endorse":           {"endorsers", "endorser", "endorsements"},
-	"renew":             {"renewals", "renewal"},
-	"handoff":           {"handoffMode", "handoffPolicy"},
-	"allow":             {"allowed", "only", "include", "permit", "whitelist", "allowlist"},
-	"block":             {"blocked", "deny", "exclude", "except", "forbid", "blacklist", "blocklist", "denylist"},
-	"maxClassification": {"ceiling", "maxLabel", "classification", "max"},
-	"lowerTo":           {"classification", "label", "level", "becomes"},
-	"reason":            {"why", "because", "justification", "comment"},
-	"regexp":            {"regex", "pattern", "expression", "re"},
-	"summarize":         {"summary", "summarise", "shorten"},
-	"unsafeText":        {"unsafe", "freeText"},
-	"needToKnow":        {"needsToKnow"},
-	"paths":             {"path", "fields", "parts"},
-	"need":              {"needs", "paths", "path", "fields", "parts"},
-
-	"from": {"sender", "source", "by", "producer"},
-	"to":   {"reader", "recipient", "receiver", "target", "recipients"},
-}
+const synonymTable = `
+agents: members roster crew workers
+tasks: steps jobs nodes graph workflow
+prices: pricing costs cost rates
+inputs: files documents data context sources
+params: parameters vars variables args env
+agentDefaults: defaults
+schemas: definitions types
+output: result answer final completion
+input: prompt
+reuse: cache caching memoize
+offline: script mock
+goal: objective mission query question request
+coordinator: planner manager supervisor leader lead managerAgent conductor
+messages: mail inbox chat
+mode: routing executionMode
+maxTokenBudget: tokenBudget budget tokenLimit maxTotalTokens
+maxCostBudget: costBudget maxCost costLimit maxBudgetUsd maxBudget maxUsd
+cachedInput: cached cacheRead inputCached cachedInputTokens
+reasoning: thinking reasoningOutput
+strictAssignees: strict
+instructions: instruction guidance guidelines rules
+mayGrant: grants grant allow permissions
+maxPromptBytes: maxPrompt contextWindow
+maxContextBytes: maxContext maxPayloadBytes maxInputBytes
+cut: truncate allowTruncation
+capabilities: skills abilities expertise tags
+memoryScope: memory scope sharedMemory
+requires: requirements require
+schedulingStrategy: strategy scheduling scheduler assignment assignmentStrategy
+requiredTools: tools tool
+requiredCapabilities: capabilities skills abilities
+requiredBackend: backend runtime
+requiredProvider: provider
+name: title id role input
+model: llm engine
+baseURL: url endpoint host base apiBase
+apiKey: key token secret
+systemPrompt: prompt system instructions instruction persona backstory
+title: name task
+description: prompt instructions instruction text goal ask do what
+assignee: agent agents assignedTo assign worker owner who by
+dependsOn: depends dependencies deps needs need after from upstream inputsFrom
+uses: inputs input files documents context use with
+dependencyPayload: payload as
+maxRetries: retries retry attempts maxAttempts
+retryDelayMs: retryDelay delay delayMs wait
+retryBackoff: backoff factor
+timeoutMs: timeout deadline maxTime timeLimit
+ttlMs: ttl expires
+outputSchema: schema format responseFormat jsonSchema responseSchema
+classification: label level sensitivity
+accepts: clearance reads
+maxConcurrency: concurrency parallel parallelism maxParallel workers
+maxParallel: concurrency parallel parallelism maxConcurrency
+maxTurns: turns maxIterations iterations maxSteps
+maxTokens: tokens maxOutputTokens maxCompletionTokens
+defaultModel: model
+defaultProvider: provider
+defaultBaseURL: baseURL
+defaultApiKey: apiKey
+temperature: temp
+maxTokensKey: maxTokensField maxTokensParam tokensKey
+stop: stopSequences stopWords stopSequence
+seed: randomSeed
+reasoningEffort: effort reasoning
+extraBody: extra extraParams modelKwargs providerOptions
+task: title name key id
+file: path from source
+text: value content contents inline body message
+policy: policies governance
+rules: rule edges pairs handoffs
+assert: asserts assertions invariants
+declassify: declassifiers declassifier lower
+endorse: endorsers endorser endorsements
+renew: renewals renewal
+handoff: handoffMode handoffPolicy
+allow: allowed only include permit whitelist allowlist
+block: blocked deny exclude except forbid blacklist blocklist denylist
+maxClassification: ceiling maxLabel classification max
+lowerTo: classification label level becomes
+reason: why because justification comment
+regexp: regex pattern expression re
+summarize: summary summarise shorten
+unsafeText: unsafe freeText
+needToKnow: needsToKnow
+paths: path fields parts
+need: needs paths path fields parts
+from: sender source by producer
+to: reader recipient receiver target recipients
+`
 
 // synonym returns the key of a place that people mean by a word, or "".
 func synonym(word string, p *place) string {
 	word = plainWord(word)
 	for _, k := range p.keys {
-		if k.status == Works && slices.ContainsFunc(synonyms[k.name], func(s string) bool { return plainWord(s) == word }) {
+		if k.status == Works && slices.Contains(synonyms()[k.name], word) {
 			return k.name
 		}
 	}
