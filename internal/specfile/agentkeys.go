@@ -23,14 +23,14 @@ var requestKeys = []row{
 }
 
 var agentPlace = newPlace("agent", "an agent", []row{
-	{"name", oneLine, "required; letters, digits, `.`, `_`, `-` and blanks, at most 64"},
+	{"name", oneLine, "required; letters, digits, `.`, `_`, `-` and spaces, at most 64"},
 	{"model", envText, "else the spec's"},
 	{"provider", provider, "`openai`, the default; what `requiredProvider` of a task is compared with"},
 	{"baseURL", envText, "else the spec's"},
 	{"apiKey", secret, "else the spec's, if that is for the same host"},
 	{"headers", headers, "headers of its model calls"},
 	{"systemPrompt", textOrFile, "who the agent is; `${params.NAME}` stands for a parameter"},
-	{"description", textOrFile, "what it is good at, in a sentence or two: the coordinator reads it, assignment compares its words with a task's, and plans show it"},
+	{"description", textOrFile, "what it is good at, in a sentence or two: the coordinator reads it, assignment compares its words with those of a task, and plans show it"},
 	{"capabilities", texts, "words for what it can do: a task's `requires` may ask for them, assignment and the coordinator go by them"},
 	{"accepts", classification, "the most sensitive label that it may read; `internal` unless set"},
 	{"produces", classification, "the most sensitive label that it may write; `accepts` unless set"},
@@ -47,7 +47,7 @@ var agentPlace = newPlace("agent", "an agent", []row{
 	{"callTimeoutMs", millis, "bound on one model call; 5 minutes unless set"},
 	{"fallback", fallbackList, "connections to use in this order if its own fails; each is a reader of its prompts; else the spec's: see fallback"},
 	{"outputSchema", schema, "JSON Schema of its results, for tasks without one: inline, `{file: PATH}`, or a name of `schemas`"},
-	{"reuse", never, "`never`: what it answers is always asked anew, also in a run that takes results of earlier ones"},
+	{"reuse", never, "`never`: its answers are never taken from an earlier run, even in a run that reuses results"},
 	{"disallowedTools", texts, "tools that it must not have; it has none"},
 }).notBuilt([]other{
 	{"tools", asksIfFilled, "tools that it may call; or write `tools: []`"},
@@ -101,6 +101,6 @@ var coordinatorPlace = newPlace("coordinator", "the coordinator", []row{
 	{"timeoutMs", millis, "bound on the work for one prompt; 0 means none"},
 	{"callTimeoutMs", millis, "bound on one model call; 5 minutes unless set"},
 	{"fallback", fallbackList, "connections to use in this order if its own fails; each is a reader of its prompts; else the spec's: see fallback"},
-	{"reuse", never, "`never`: its plans and answers are always made anew, also in a run that takes results of earlier ones"},
+	{"reuse", never, "`never`: its plans and answers are never taken from an earlier run, even in a run that reuses results"},
 	{"disallowedTools", texts, "tools that it must not have; it has none"},
 }).with(requestKeys, "timeoutMs").likewise(agentPlace).like("model", "instructions")

@@ -29,17 +29,17 @@ func (r policyReader) readAsserts(lists ...*node) {
 	}
 }
 
-// strangers finds the assertions that name a reader, an input or a task that
+// unknownNames finds the assertions that name a reader, an input or a task that
 // no run of this file can have. A team that is built says which endpoints there
 // are; nil means that it is not built yet, and what may be one is left alone.
-func (f *File) strangers(endpoints []string) (found task.Problems) {
+func (f *File) unknownNames(endpoints []string) (found task.Problems) {
 	if len(f.Run.Assert) == 0 {
 		return nil
 	}
 	readers, inputs, tasks := f.readers(endpoints), f.inputs(), f.titles()
 	for i := range f.Run.Assert {
 		a := &f.Run.Assert[i]
-		no := func(what, name, normal string, known roll) {
+		no := func(what, name, normal string, known nameList) {
 			if len(found) < tooMany && known.lacks(normal) {
 				found = append(found, task.Problem{
 					Pointer: naming.Pointer("assert", i), Subject: fmt.Sprintf("assertion %q", a.Text),
@@ -60,14 +60,14 @@ func (f *File) strangers(endpoints []string) (found task.Problems) {
 	return found
 }
 
-// A roll is a list of names, in the forms in which they are compared. The zero
+// A nameList is a list of names, in the forms in which they are compared. The zero
 // value is one that is not known.
-type roll struct {
+type nameList struct {
 	names map[string]bool
 	shown []string // the first of them, as they are written
 }
 
-func (r *roll) add(name string, normal ...string) {
+func (r *nameList) add(name string, normal ...string) {
 	if r.names == nil {
 		r.names = make(map[string]bool)
 	}
@@ -79,20 +79,20 @@ func (r *roll) add(name string, normal ...string) {
 	}
 }
 
-// lacks reports whether a name is not on a roll that is known.
-func (r *roll) lacks(normal string) bool { return r.names != nil && !r.names[normal] }
+// lacks reports whether a name is not on a nameList that is known.
+func (r *nameList) lacks(normal string) bool { return r.names != nil && !r.names[normal] }
 
 // readers are those who may read something of a run; not known if an agent has
 // no name, which may be the one that is meant.
-func (f *File) readers(endpoints []string) (known roll) {
+func (f *File) readers(endpoints []string) (known nameList) {
 	if f.nameless() {
-		return roll{}
+		return nameList{}
 	}
 	for i := range f.Agents {
 		name := f.Agents[i].Member.Name
 		known.add(name, name)
 	}
-	if f.asked() || len(f.Tasks) == 0 {
+	if f.hasGoal() || len(f.Tasks) == 0 {
 		known.add(handoff.Coordinator, handoff.Coordinator)
 	}
 	known.add(handoff.User, handoff.User)
@@ -103,9 +103,9 @@ func (f *File) readers(endpoints []string) (known roll) {
 }
 
 // inputs are those of the file; not known if one could not be read.
-func (f *File) inputs() (known roll) {
+func (f *File) inputs() (known nameList) {
 	if n := f.places.main.node.get("inputs"); n.len() != len(f.Run.Inputs) {
-		return roll{}
+		return nameList{}
 	}
 	known.names = map[string]bool{}
 	for i := range f.Run.Inputs {
@@ -117,11 +117,11 @@ func (f *File) inputs() (known roll) {
 
 // titles are those of the tasks, with their keys and ids; not known of tasks
 // that are still to be planned, or if one has no title.
-func (f *File) titles() (known roll) {
+func (f *File) titles() (known nameList) {
 	for i := range f.Tasks {
 		t := &f.Tasks[i]
 		if strings.TrimSpace(t.Title) == "" {
-			return roll{}
+			return nameList{}
 		}
 		known.add(t.Title, naming.Normalize(t.Title), string(task.NewID(t.Title)))
 		if t.Key != "" {

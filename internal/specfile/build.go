@@ -39,7 +39,7 @@ func (f *File) Build(connect func(Agent) (engine.Agent, error)) (*engine.Team, e
 		cfg.Agents[i] = a.Member
 		cfg.Agents[i].Agent = does
 	}
-	if f.asked() && f.Coordinator != nil {
+	if f.hasGoal() && f.Coordinator != nil {
 		c := f.Coordinator.Coordinator
 		does, err := connect(f.Coordinator.agent())
 		add(handoff.Coordinator, err)
@@ -50,7 +50,7 @@ func (f *File) Build(connect func(Agent) (engine.Agent, error)) (*engine.Team, e
 		return nil, errors.Join(errs...)
 	}
 	t, err := engine.New(cfg)
-	if found := f.strangers(endpoints(&cfg)); err == nil && len(found) > 0 {
+	if found := f.unknownNames(endpoints(&cfg)); err == nil && len(found) > 0 {
 		err = found
 	}
 	if err == nil {
@@ -94,13 +94,13 @@ func endpoints(cfg *engine.Config) []string {
 	return known
 }
 
-// standIn takes an agent's place in a team that only checks. It cannot run.
-type standIn struct{ engine.Agent }
+// An idleAgent takes an agent's place in a team that only checks. It cannot run.
+type idleAgent struct{ engine.Agent }
 
 // cleared returns a member that can do what m can and may read everything.
 func cleared(m engine.Member) engine.Member {
 	c := engine.Member{
-		Name: m.Name, Agent: standIn{}, Accepts: label.Secret, MaxSession: m.MaxSession,
+		Name: m.Name, Agent: idleAgent{}, Accepts: label.Secret, MaxSession: m.MaxSession,
 		Provider: m.Provider, Capabilities: m.Capabilities, Description: m.Description, SystemPrompt: m.SystemPrompt,
 	}
 	for _, tag := range m.OutputTags {
@@ -122,8 +122,8 @@ func (f *File) graph(tasks []task.Spec) task.Problems {
 		return nil
 	}
 	cfg := engine.Config{Name: f.Name}
-	if f.asked() {
-		cfg.Coordinator = &engine.Coordinator{Agent: standIn{}}
+	if f.hasGoal() {
+		cfg.Coordinator = &engine.Coordinator{Agent: idleAgent{}}
 	}
 	nameless := false
 	tasks = slices.Clone(tasks)
@@ -150,7 +150,7 @@ func (f *File) graph(tasks []task.Spec) task.Problems {
 		}
 	}
 	if len(cfg.Agents) == 0 {
-		cfg.Agents, nameless = []engine.Member{{Name: "x", Agent: standIn{}, Accepts: label.Secret}}, true
+		cfg.Agents, nameless = []engine.Member{{Name: "x", Agent: idleAgent{}, Accepts: label.Secret}}, true
 	}
 	t, err := engine.New(cfg)
 	if err != nil {
@@ -167,7 +167,7 @@ func (f *File) graph(tasks []task.Spec) task.Problems {
 func (f *File) names() task.Problems {
 	cfg := engine.Config{Name: f.Name}
 	for _, a := range f.Agents {
-		cfg.Agents = append(cfg.Agents, engine.Member{Name: a.Member.Name, Agent: standIn{}})
+		cfg.Agents = append(cfg.Agents, engine.Member{Name: a.Member.Name, Agent: idleAgent{}})
 	}
 	_, err := engine.New(cfg)
 	problems, _ := errors.AsType[task.Problems](err)
@@ -212,7 +212,7 @@ func (f *File) follow(found []finding) []finding {
 	unread := p.main.node.get("inputs").len() != len(run.Inputs)
 	plain := &File{Name: f.Name, Agents: f.Agents, Run: run, places: p}
 	var out []finding
-	for _, problem := range sound(append(plain.names(), plain.graph(tasks)...), tasks, run.Inputs) {
+	for _, problem := range withoutFollowUps(append(plain.names(), plain.graph(tasks)...), tasks, run.Inputs) {
 		switch {
 		case untitled && errors.Is(problem, task.ErrUnknown), unread && errors.Is(problem, plan.ErrUnknownInput):
 			continue
@@ -221,7 +221,7 @@ func (f *File) follow(found []finding) []finding {
 		}
 		out = append(out, p.find(problem))
 	}
-	for _, problem := range f.strangers(nil) {
+	for _, problem := range f.unknownNames(nil) {
 		out = append(out, p.find(problem))
 	}
 	return slices.DeleteFunc(out, func(one finding) bool {

@@ -41,8 +41,8 @@ func (c *Coordinator) agent() Agent {
 	return Agent{Member: m, Connection: c.Connection}
 }
 
-// asked reports whether a run of the file asks the coordinator for anything.
-func (f *File) asked() bool { return f.Goal != nil || f.Run.Answer != nil }
+// hasGoal reports whether a run of the file asks the coordinator for anything.
+func (f *File) hasGoal() bool { return f.Goal != nil || f.Run.Answer != nil }
 
 // readCoordinator reads who plans and answers goals. Where there is neither a
 // goal nor the key, a roster has one all the same: a goal may come later.
@@ -50,7 +50,7 @@ func (r goalReader) readCoordinator() {
 	defer func() { r.subject = nil }()
 	n := r.coordinatorNode()
 	root := cmp.Or(n, r.places.main.node)
-	if root == nil || n == nil && !r.file.asked() && len(r.file.Tasks) > 0 {
+	if root == nil || n == nil && !r.file.hasGoal() && len(r.file.Tasks) > 0 {
 		return
 	}
 	r.mine = func() string { return "coordinator: " }

@@ -50,7 +50,7 @@ func ParseEnvUse(text string) (EnvUse, error) {
 	name, to, found := strings.Cut(text, "=")
 	switch {
 	case !found || !envName.MatchString(name):
-		return EnvUse{}, fmt.Errorf("%s: write NAME=ORIGIN, such as ACME_API_KEY=https://llm.acme.example", quote(veiled(cut(text, 60))))
+		return EnvUse{}, fmt.Errorf("%s: write NAME=ORIGIN, such as ACME_API_KEY=https://llm.acme.example", quote(withoutSecrets(cut(text, 60))))
 	case isOwnName(name):
 		return EnvUse{}, fmt.Errorf("%s: variables that begin with RUNTEAM_ belong to runteam and are never sent", name)
 	case to == toFile:
@@ -231,7 +231,7 @@ func (r checker) checkEnv() {
 		if l := r.places.links[s.of]; l != nil && l.owner != nil {
 			owner = l.owner
 		}
-		unasked := owner == r.places.coordinator && !r.file.asked()
+		unasked := owner == r.places.coordinator && !r.file.hasGoal()
 		return s.of != nil && (unasked || replaced && s.key == "model") // a flag names the model
 	})
 	var consent []EnvUse

@@ -46,7 +46,7 @@ func (s *source) show(b *strings.Builder, sign rune, width, line, start, caret i
 		return
 	}
 	text, column = clip(text, column)
-	if veiled(text) != text {
+	if withoutSecrets(text) != text {
 		text, column = hidden, 0
 	}
 	fmt.Fprintf(b, "%c %*d | %s\n", sign, width, line, text)
@@ -112,10 +112,10 @@ func (s *source) concealBelow(n *node, all, reveal bool, sounds map[keyed]bool) 
 		if n.is == isObject {
 			inside = inside || n.kids.keys[i] == "reveal" && !all
 			hide = hide || secretAt(n.kids.keys[i], value.is == isNumber, sounds)
-			s.veil(n.kids.keys[i], n.kids.keyAt[i], max(value.at, n.kids.keyAt[i]))
+			s.hideSecrets(n.kids.keys[i], n.kids.keyAt[i], max(value.at, n.kids.keyAt[i]))
 		}
 		if value.is == isText {
-			s.veil(value.text, value.at, s.endOf(n, i))
+			s.hideSecrets(value.text, value.at, s.endOf(n, i))
 		}
 		if value.len() == 0 && hide && !(reveal && isPath(value)) {
 			s.hide(value, n, i)

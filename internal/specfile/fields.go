@@ -107,12 +107,12 @@ func (r *report) unknown(n *node, i int, p *place) {
 		return
 	}
 	name := n.kids.keys[i]
-	r.badAtAs(n.src, n.kids.keyAt[i], ErrUnknown, meant(name, p), "unknown key %s in %s", quote(name), p.a)
+	r.badAtAs(n.src, n.kids.keyAt[i], ErrUnknown, suggestKey(name, p), "unknown key %s in %s", quote(name), p.a)
 }
 
-// meant says what to write in the place of an unknown key: what its word
+// suggestKey says what to write in the place of an unknown key: what its word
 // stands for, what is spelled nearly so, or else what there is.
-func meant(name string, p *place) string {
+func suggestKey(name string, p *place) string {
 	if best := synonym(name, p); best != "" {
 		return "did you mean " + best + "?"
 	}
@@ -128,7 +128,7 @@ func meant(name string, p *place) string {
 		}
 		return "remove it; " + best + " has no effect here"
 	}
-	if home := homes(name); home != "" {
+	if home := placesWith(name); home != "" {
 		return name + " is a key of " + home
 	}
 	const most = 10
@@ -143,7 +143,7 @@ func meant(name string, p *place) string {
 func misspelled(n *node, key string, p *place) bool {
 	return slices.ContainsFunc(n.kids.keys, func(name string) bool {
 		_, known := p.index[name]
-		return !known && meant(name, p) == "did you mean "+key+"?"
+		return !known && suggestKey(name, p) == "did you mean "+key+"?"
 	})
 }
 
@@ -174,8 +174,8 @@ func names(p *place, only ...Status) []string {
 	return out
 }
 
-// homes returns the places that have a key of this name.
-func homes(name string) string {
+// placesWith returns the places that have a key of this name.
+func placesWith(name string) string {
 	var out []string
 	for _, p := range allPlaces {
 		if i, ok := p.index[name]; ok && p.keys[i].status == Works && p != agentDefaultsPlace && p != taskDefaultsPlace {
@@ -283,7 +283,7 @@ func locate(found []finding) []Problem {
 		out = append(out, f.place())
 	}
 	if left > 0 {
-		out = append(out, Problem{Message: fmt.Sprintf("and %d more", left), Hint: "mend these first", Err: errors.New("too many problems")})
+		out = append(out, Problem{Message: fmt.Sprintf("and %d more", left), Hint: "fix these first", Err: errors.New("too many problems")})
 	}
 	return out
 }
@@ -299,13 +299,13 @@ func order(s *source) int {
 // terminal. What messages of other packages quote may hold secrets too.
 func (f *finding) place() Problem {
 	p := f.Problem
-	p.File = veiled(p.File)
-	p.Message, p.Hint = veiled(strings.Map(printable, p.Message)), veiled(strings.Map(printable, p.Hint))
+	p.File = withoutSecrets(p.File)
+	p.Message, p.Hint = withoutSecrets(strings.Map(printable, p.Message)), withoutSecrets(strings.Map(printable, p.Hint))
 	if f.src == nil {
 		return p
 	}
 	f.src.conceal()
-	p.File = veiled(f.src.path)
+	p.File = withoutSecrets(f.src.path)
 	p.Line, p.Column = f.src.place(f.at)
 	p.Excerpt = f.src.excerpt(f.at)
 	return p

@@ -45,7 +45,7 @@ func (r inputReader) input(name string, parent *node, i int) {
 	case isNull:
 		f = &fields{place: inputPlace, node: n, vals: make([]*node, len(inputPlace.keys))}
 	case isText:
-		r.bad(n, "write {text: …} or {file: "+cut(veiled(firstLine(n.text)), 40)+"}", "a text where a mapping belongs")
+		r.bad(n, "write {text: …} or {file: "+cut(withoutSecrets(firstLine(n.text)), 40)+"}", "a text where a mapping belongs")
 		return
 	default:
 		if f = r.fields(n, inputPlace, nil); f == nil {
@@ -177,7 +177,7 @@ func (r inputReader) inputText(name string, f *fields, src *source, at int) stri
 // the process was given as /dev/fd/N, and "-" is standard input. Its
 // stored copy is taken if the file is gone, or is to be taken instead.
 func (l *loader) readInput(name, path string, level label.Classification) (string, error) {
-	copied := l.standIn(path)
+	copied := l.storedCopy(path)
 	if path == "" {
 		copied = nil // that of the working directory's spec
 	}

@@ -28,11 +28,11 @@ type places struct {
 	coordinator *fields // nil without one
 	connectionPlaces
 	readings
-	params  map[string]*param
-	given   map[string]string // of --input
-	files   map[*node]*source // what a {file: PATH} was read from
-	asserts []*node           // of the run's assertions
-	spoiled []string          // pointers to what of the policy could not be read
+	params     map[string]*param
+	given      map[string]string // of --input
+	files      map[*node]*source // what a {file: PATH} was read from
+	asserts    []*node           // of the run's assertions
+	unreadable []string          // pointers to what of the policy could not be read
 }
 
 // readings are the texts that a spec was made of. No printer follows the pointers to them.
@@ -75,7 +75,7 @@ func (f *File) Locate(err error) error {
 		return err
 	}
 	if f.places.main.spec != nil {
-		problems = f.joined(sound(problems, f.Tasks, f.Run.Inputs))
+		problems = f.joined(withoutFollowUps(problems, f.Tasks, f.Run.Inputs))
 	}
 	found := make([]finding, len(problems))
 	for i, p := range problems {

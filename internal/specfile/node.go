@@ -94,7 +94,7 @@ func (n *node) describe() string {
 
 // quote quotes a word of the user, with escapes for what a terminal must not
 // see, without secrets, and cuts it so that a message stays readable.
-func quote(word string) string { return strconv.Quote(cut(veiled(word), 60)) }
+func quote(word string) string { return strconv.Quote(cut(withoutSecrets(word), 60)) }
 
 func cut(word string, most int) string {
 	if utf8.RuneCountInString(word) > most {

@@ -82,7 +82,7 @@ func (r policyReader) entries(policy *fields, list string, p *place) []*fields {
 		if all[i] = r.fields(item, p, nil); all[i] != nil {
 			r.needs(item, p, "")
 		}
-		r.places.spoil(all[i], list, i)
+		r.places.markMissing(all[i], list, i)
 	}
 	return all
 }
@@ -95,7 +95,7 @@ func entryName(list string, i int, n *node) string {
 	case name != "":
 		return what + " " + quote(name)
 	case from != "" && to != "":
-		return fmt.Sprintf("%s %s→%s", what, cut(veiled(from), 60), cut(veiled(to), 60))
+		return fmt.Sprintf("%s %s→%s", what, cut(withoutSecrets(from), 60), cut(withoutSecrets(to), 60))
 	}
 	return fmt.Sprintf("%s %d", what, i+1)
 }
@@ -136,7 +136,7 @@ func (r policyReader) redaction(n *node, where ...any) handoff.Redaction {
 		return out
 	}
 	f := r.fields(n, redactPlace, nil)
-	r.places.spoil(f, where...)
+	r.places.markMissing(f, where...)
 	for _, word := range textList(f.own("kinds")) {
 		out.Kinds = append(out.Kinds, redact.Kind(word))
 	}
@@ -148,7 +148,7 @@ func (r policyReader) redaction(n *node, where ...any) handoff.Redaction {
 			r.needs(item, patternPlace, fmt.Sprintf("patterns[%d]: ", i))
 		}
 		if p.partly() {
-			r.places.spoilAll(append(slices.Clone(where), "patterns", i)...)
+			r.places.markUnread(append(slices.Clone(where), "patterns", i)...)
 		}
 		var pattern redact.Pattern
 		members{{"name", &pattern.Name}, {"regexp", &pattern.Regexp}}.read(p.own)
@@ -164,7 +164,7 @@ func (r policyReader) translation(n *node, where ...any) *handoff.Translation {
 	}
 	known := len(r.found)
 	f := r.fields(n, translatePlace, nil)
-	r.places.spoil(f, where...)
+	r.places.markMissing(f, where...)
 	t := &handoff.Translation{}
 	members{{"fields", &t.Fields}, {"filter", &t.Filter}, {"recast", &t.Recast}}.read(f.own)
 	if s := f.own("summarize"); s != nil {

@@ -14,23 +14,23 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// spoil notes which values of an object of the policy could not be read, or are
+// markMissing notes which values of an object of the policy could not be read, or are
 // missing: what the gate says of those only follows. Of an object that is none
 // it says nothing.
-func (p *places) spoil(f *fields, where ...any) {
+func (p *places) markMissing(f *fields, where ...any) {
 	if f == nil {
-		p.spoilAll(where...)
+		p.markUnread(where...)
 		return
 	}
 	for i := range f.place.keys {
 		if name := f.place.keys[i].name; f.lacks(name) && !(f.place == rulePlace && (name == "allow" || name == "reveal")) { // see rule
-			p.spoilAll(append(slices.Clone(where), name)...)
+			p.markUnread(append(slices.Clone(where), name)...)
 		}
 	}
 }
 
-func (p *places) spoilAll(where ...any) {
-	p.spoiled = append(p.spoiled, naming.Pointer(append([]any{"policy"}, where...)...))
+func (p *places) markUnread(where ...any) {
+	p.unreadable = append(p.unreadable, naming.Pointer(append([]any{"policy"}, where...)...))
 }
 
 // unread reports whether a key stands here whose value cannot be used.
@@ -50,9 +50,9 @@ func (f *fields) partly() bool {
 	return slices.ContainsFunc(f.node.kids.keys, unknown) || slices.ContainsFunc(names(f.place), f.lacks)
 }
 
-// soundEntry reports whether a pointer names nothing that is spoiled.
-func (p *places) soundEntry(pointer string) bool {
-	for _, s := range p.spoiled {
+// isReadable reports whether a pointer names nothing that is unreadable.
+func (p *places) isReadable(pointer string) bool {
+	for _, s := range p.unreadable {
 		if pointer == s || strings.HasPrefix(pointer, s+"/") {
 			return false
 		}
@@ -79,7 +79,7 @@ func (r policyReader) checkPolicy(p *handoff.Policy, f *fields) {
 		if len(r.found) >= tooMany {
 			return
 		}
-		if r.places.soundEntry(problem.Pointer) && !(clash && problem.Pointer == "/policy/redact") {
+		if r.places.isReadable(problem.Pointer) && !(clash && problem.Pointer == "/policy/redact") {
 			problem.Subject = r.policySubject(tokens(problem.Pointer))
 			r.found = append(r.found, r.places.find(problem))
 		}

@@ -1,28 +1,28 @@
 package specfile
 
-// The keys of what may cross between the members of a team.
+// The keys of what may be delivered between the members of a team.
 
 var policyPlace = newPlace("policy", "the policy", []row{
 	{"default", modeWord, "what a grant between two agents delivers where no rule states a mode; `full` unless set"},
 	{"rules", list.of("rule"), "rules for pairs; their order makes no difference: see rule"},
-	{"redact", mapping.of("redact"), "what is taken out on every edge to an agent, beside what always is: see redact"},
-	{"declassify", list.of("declassify"), "parts that may cross below their label: see declassify"},
-	{"endorse", list.of("endorse"), "results that are vouched for: see endorse"},
+	{"redact", mapping.of("redact"), "what is redacted on every edge to an agent, in addition to what always is: see redact"},
+	{"declassify", list.of("declassify"), "parts that may be delivered below their label: see declassify"},
+	{"endorse", list.of("endorse"), "results that are trusted: see endorse"},
 	{"renew", list.of("renew"), "results that may be read beyond their expiry: see renew"},
-	{"assert", assertions, "what must never come to whom, as the file's own `assert`; both lists count"},
+	{"assert", assertions, "what must never reach whom, as the file's own `assert`; both lists count"},
 }).like("default", "rules")
 
 var rulePlace = newPlace("rule", "a rule", []row{
 	{"name", nameText, "shown in plans and records; else `FROM→TO`"},
 	{"from", ruleSide, "required; who made it: name of an agent, `user` (for inputs), `coordinator`, or `\"*\"` for anyone"},
 	{"to", ruleSide, "required; who reads it: name of an agent, `user` (for results), `coordinator`, or `\"*\"` for every agent and the coordinator"},
-	{"mode", modeWord, "what crosses; `scoped` with `allow`, else the rule states none"},
-	{"allow", allowPaths, "what may cross, with `mode: scoped`"},
-	{"block", blockPaths, "what must not cross in any mode; a bare name counts at any depth"},
-	{"maxClassification", classification, "nothing above this label crosses; no bound unless set"},
-	{"redact", mapping.of("redact"), "what is taken out beside what always is: see redact"},
-	{"reveal", revealed, "personal data that crosses in clear, by kind, and where: `{iban: [/iban]}`; only in a rule with a name on both sides, for an agent to read"},
-	{"translate", mapping.of("translate"), "how what crosses is retold: see translate"},
+	{"mode", modeWord, "what is delivered; `scoped` with `allow`, else the rule states none"},
+	{"allow", allowPaths, "the parts that may be delivered, with `mode: scoped`"},
+	{"block", blockPaths, "the parts that must not be delivered in any mode; a bare name counts at any depth"},
+	{"maxClassification", classification, "nothing above this label is delivered; no bound unless set"},
+	{"redact", mapping.of("redact"), "what is redacted in addition to what always is: see redact"},
+	{"reveal", revealed, "personal data that is delivered unredacted, by kind and place: `{iban: [/iban]}`; only in a rule with a name on both sides, for an agent to read"},
+	{"translate", mapping.of("translate"), "how what is delivered is translated: see translate"},
 }).needing("from", "to").like("from", "to", "mode")
 
 var translatePlace = newPlace("translate", "translate", []row{
@@ -34,11 +34,11 @@ var translatePlace = newPlace("translate", "translate", []row{
 
 var summarizePlace = newPlace("summarize", "summarize", []row{
 	{"maxTokens", count, "required; the bound, at an estimate of four bytes a token"},
-	{"by", words("excerpt", "model"), "`excerpt`, the default, delivers head and tail; `model` has the reader's own agent retell it, in a session of its own"},
+	{"by", words("excerpt", "model"), "`excerpt`, the default, delivers head and tail; `model` has the reader's own agent summarize it, in a session of its own"},
 }).needing("maxTokens")
 
 var redactPlace = newPlace("redact", "redact", []row{
-	{"kinds", personalKinds, "built-in kinds beside those that are always taken out on the way to an agent"},
+	{"kinds", personalKinds, "built-in kinds in addition to those that are always redacted on the way to an agent"},
 	{"patterns", filledList.of("pattern"), "kinds of your own: see pattern"},
 })
 
@@ -51,8 +51,8 @@ var declassifyPlace = newPlace("declassify", "a declassifier", []row{
 	{"name", neededText, "required; shown in plans and records; no other entry of the policy may have it"},
 	{"from", entrySide, "required; who made it: an agent, `user` (for inputs) or `coordinator`"},
 	{"to", entrySide, "required; who reads it: an agent, `user` (for results) or `coordinator`"},
-	{"paths", allowPaths, "required; the parts that cross, each bounded by the `outputSchema` of what `from` makes; nothing else does then"},
-	{"lowerTo", words("public", "internal", "confidential"), "required; the label that they cross with"},
+	{"paths", allowPaths, "required; the parts that are delivered, each bounded by the `outputSchema` of what `from` makes; nothing else is delivered then"},
+	{"lowerTo", words("public", "internal", "confidential"), "required; the label that they are delivered with"},
 	{"reason", neededText, "required; why it is safe, for whoever reads the policy"},
 	{"unsafeText", boolean, "`true` allows parts that no schema bounds, which can carry anything that `from` has read: a warning"},
 }).needing("name", "from", "to", "paths", "lowerTo", "reason")

@@ -191,7 +191,7 @@ func (r checker) checkIdle() {
 			r.warnAt(n.src, n.at, hint, "%s: no effect: %s", name, why)
 		}
 	}
-	if n := main.own("output"); n != nil && f.asked() {
+	if n := main.own("output"); n != nil && f.hasGoal() {
 		if f.Run.Output = ""; r.places.goalFlag {
 			warn("output", "", "the coordinator answers --goal, from all results")
 		} else {
@@ -207,7 +207,7 @@ func (r checker) checkIdle() {
 	if f.Run.Mode == engine.ModeAuto {
 		warn("mode", "remove it, or the tasks", "the tasks are written")
 	}
-	if c := r.places.coordinator; c != nil && !f.asked() {
+	if c := r.places.coordinator; c != nil && !f.hasGoal() {
 		r.warnAt(c.node.src, c.node.at, "add goal: to have it answer from the results", "coordinator: not asked: there are tasks and no goal")
 	}
 }

@@ -25,9 +25,9 @@ import (
 // Conditions of a file. Problems wrap them where they apply.
 var (
 	ErrNotFound = errors.New("no spec file")  // the file, or team.yaml in the folder, does not exist
-	ErrNotBuilt = errors.New("not built yet") // a key that is known, whose machinery does not exist yet
-	ErrRefused  = errors.New("refused")       // a key of the original that runteam will not have, or has under another name
-	ErrUnknown  = errors.New("unknown key")   // a key that nobody knows
+	ErrNotBuilt = errors.New("not built yet") // a known key that has no effect yet
+	ErrRefused  = errors.New("refused")       // a key of the original that runteam does not support, or has under another name
+	ErrUnknown  = errors.New("unknown key")   // a key that does not exist
 	ErrInvalid  = errors.New("invalid")       // a value of the wrong kind or out of range
 	ErrSyntax   = errors.New("syntax")        // a file that is no YAML or JSON, or uses what is refused of it
 	ErrRead     = errors.New("cannot read")   // a file that a spec names and that cannot be taken

@@ -125,8 +125,8 @@ func (l *loader) holds(n *node, level label.Classification) {
 	}
 }
 
-// standIn returns the stored copy of a path, or nil.
-func (l *loader) standIn(path string) *StoredFile {
+// storedCopy returns the stored copy of a path, or nil.
+func (l *loader) storedCopy(path string) *StoredFile {
 	for i := range l.o.Stored {
 		if l.o.Stored[i].Path == path {
 			return &l.o.Stored[i]

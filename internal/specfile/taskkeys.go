@@ -10,7 +10,7 @@ var taskPlace = newPlace("task", "a task", []row{
 	{"dependsOn", list.orText("dependency"), "tasks whose results it is granted: titles, keys, ids, or see dependency"},
 	{"uses", list.orText("use"), "inputs that it is granted: names, or see use"},
 	{"dependencyPayload", words("output", "structured", "both"), "form of all its dependencies; `output` unless set"},
-	{"memoryScope", words("dependencies", "all"), "`dependencies`, the default; `all` adds a digest of what every other task has come to by then"},
+	{"memoryScope", words("dependencies", "all"), "`dependencies`, the default; `all` adds a digest of the results of all other tasks so far"},
 	{"classification", classification, "label of the task's own text; `internal` unless set"},
 	{"requiredTags", texts, "tags that the result must carry"},
 	{"ttlMs", millis, "life of the result; 0 means unlimited"},
@@ -21,11 +21,11 @@ var taskPlace = newPlace("task", "a task", []row{
 	{"acceptTruncated", boolean, "whether an answer that a limit on tokens ended completes the task, marked as `truncated`; `false` unless set: then it is the error `ANSWER_TRUNCATED`"},
 	{"outputSchema", schema, "JSON Schema of the result: inline, `{file: PATH}`, or a name of `schemas`"},
 	{"role", oneLine, "shown in plans and results"},
-	{"priority", words("low", "normal", "high", "critical"), "who goes first among tasks that are ready; `normal` unless set"},
+	{"priority", words("low", "normal", "high", "critical"), "which of several ready tasks starts first; `normal` unless set"},
 	{"needToKnow", allowPaths, "the parts that it is granted of each dependency without `need` of its own; the whole unless set"},
 	{"requires", requirement, "what its agent must have, whoever names or picks it: see requires"},
 	{"metadata", scalars, "at most 16 entries, shown in results; a list has at most 16 values of one type"},
-	{"reuse", never, "`never`: its result is always made anew, also in a run that takes results of earlier ones"},
+	{"reuse", never, "`never`: its result is never taken from an earlier run, even in a run that reuses results"},
 	{"provenance", provenance, "where a saved plan has the description from, which makes it context and no instruction of yours: see provenance"},
 }).notBuilt([]other{
 	{"verify", nil, "judges of the result; write a task that depends on it"},
@@ -52,7 +52,7 @@ var dependencyPlace = newPlace("dependency", "a dependency", []row{
 var usePlace = newPlace("use", "a used input", []row{
 	{"name", oneLine, "required; name of an input"},
 	{"need", allowPaths, "the parts of the input that are granted, if it is JSON; the whole unless set"},
-	{"reveal", revealed, "personal data that crosses in clear, by kind, and where: `{iban: [\"\"]}`"},
+	{"reveal", revealed, "personal data that is delivered unredacted, by kind and place: `{iban: [\"\"]}`"},
 }).needing("name")
 
 var provenancePlace = newPlace("provenance", "provenance", []row{

@@ -244,5 +244,5 @@ func taskName(i int, title string) string {
 // origin is where a value stands, for the types of other packages.
 func origin(src *source, at int) task.Position {
 	line, column := src.place(at)
-	return task.Position{File: veiled(src.path), Line: line, Column: column}
+	return task.Position{File: withoutSecrets(src.path), Line: line, Column: column}
 }

@@ -11,8 +11,8 @@ import (
 // What no problem may show: the secrets that a run takes out of the same text,
 // and the values of keys that sound like credentials.
 
-// veiled returns a text without secrets; one that cannot be judged is not shown.
-func veiled(text string) string {
+// withoutSecrets returns a text without secrets; one that cannot be judged is not shown.
+func withoutSecrets(text string) string {
 	clean, _, err := redact.Secrets().Text(strings.ToValidUTF8(text, "\uFFFD"))
 	if err != nil {
 		return hidden
@@ -34,10 +34,10 @@ func redactions(text string) (found []redaction) {
 	return found
 }
 
-// veil keeps the secrets of a text out of excerpts that the bytes from start to
+// hideSecrets keeps the secrets of a text out of excerpts that the bytes from start to
 // end mean: where they stand there letter by letter, else, behind escapes and
 // line breaks, all of these bytes.
-func (s *source) veil(text string, start, end int) {
+func (s *source) hideSecrets(text string, start, end int) {
 	for _, found := range redactions(text) {
 		at := strings.Index(s.text[start:end], text[found.start:found.end])
 		if at < 0 {

@@ -30,7 +30,7 @@ var fileNames = []string{"team.yaml", "team.yml", "team.json"}
 // "" for the spec itself.
 func (l *loader) open(given, flag string) *node {
 	text, path, dir, err := l.fetch(given, flag)
-	copied := l.standIn(given)
+	copied := l.storedCopy(given)
 	if copied != nil && (given == "-" || errors.Is(err, errNoCopy) || errors.Is(err, ErrNotFound)) {
 		path, dir = copied.Found, filepath.Dir(copied.Found)
 		text, err = copyText(copied, limitFor(path))
@@ -136,7 +136,7 @@ func (s *source) opens(with string) bool {
 // fetch reads a file that the user named: the text, the path to show, and the
 // folder that its paths start from. Only a spec and a team may be named by their folder.
 func (l *loader) fetch(given, flag string) (text, path, dir string, err error) {
-	if given == "-" && l.standIn(given) != nil {
+	if given == "-" && l.storedCopy(given) != nil {
 		return "", "-", ".", nil // nobody writes it again
 	}
 	if l.o.StoredOnly {
@@ -299,7 +299,7 @@ func (l *loader) readFile(at *node, limit int) *source {
 	}
 	text, err := l.inside(at.src.dir, path, limit)
 	whole := filepath.Join(at.src.dir, shown)
-	copied := l.standIn(whole)
+	copied := l.storedCopy(whole)
 	if copied != nil && (errors.Is(err, errMissing) || errors.Is(err, errNoCopy)) {
 		text, err = copyText(copied, limit)
 	} else {

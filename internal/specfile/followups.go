@@ -10,10 +10,10 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// sound takes out of what a team says what only follows from something else
+// withoutFollowUps takes out of what a team says what only follows from something else
 // that it says: a reference to a task or an input whose own name is refused.
 // A hint that would make a task depend on itself is worded anew.
-func sound(problems task.Problems, tasks []task.Spec, inputs []engine.Input) task.Problems {
+func withoutFollowUps(problems task.Problems, tasks []task.Spec, inputs []engine.Input) task.Problems {
 	bad := refused(tasks, inputs)
 	kept := make(task.Problems, 0, len(problems))
 	for _, p := range problems {
