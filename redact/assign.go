@@ -28,7 +28,7 @@ const (
 	tight                  // NAME=value of an environment or a query: a word is a value too
 )
 
-// findAssignment rules on the = or : at i.
+// findAssignment decides on the = or : at i.
 func findAssignment(p *pass, i int) int {
 	t := p.text
 	if i < p.values.end || i+1 == len(t) || t[i] == ':' && (t[i+1] == '/' || t[i+1] == ':' || t[i+1] == '=') || i > 0 && t[i-1] == t[i] {
@@ -60,7 +60,7 @@ func findFullWidth(p *pass, i int) int {
 	return i
 }
 
-// ruleValue rules on the value behind an operator: its name ends before op, it begins at after or behind blanks.
+// ruleValue decides on the value behind an operator: its name ends before op, it begins at after or behind blanks.
 func ruleValue(p *pass, op, after int, how manner) {
 	if !hinted(p, op) {
 		return
@@ -139,7 +139,7 @@ func settleValue(p *pass, v value, c nameClass, how manner) {
 	p.values.end = end
 }
 
-// ruleList rules on each quoted value of a list in brackets, and reports whether v is one.
+// ruleList decides on each quoted value of a list in brackets, and reports whether v is one.
 func ruleList(p *pass, v value, c nameClass, how manner) bool {
 	if v.quoted() || p.text[v.from] != '[' || !at(p.text, v.from+1, quoteChar) {
 		return false

@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-var cardDetector = detector{name: "card", anchors: []anchor{{digits, digits, digits}}, find: findCard, kind: Card, named: promisesCard, leaf: cardLeaf}
+var cardDetector = detector{name: "card", anchors: []anchor{{digits, digits, digits}}, find: findCard, kind: Card, named: namesCard, leaf: cardLeaf}
 
 const minCard, maxCard = 12, 19
 
@@ -128,7 +128,7 @@ func endsCard(text string, groups []group, k int) bool {
 
 // cardWord reports a word for cards before i, on the same line.
 func cardWord(p *pass, i int) bool {
-	if p.says(promisesCard) {
+	if p.says(namesCard) {
 		return true
 	}
 	for at, floor := i, max(i-48, 0); ; {

@@ -5,8 +5,8 @@ import (
 	"unicode/utf8"
 )
 
-// A neighbour is the name that stands before a value.
-type neighbour struct {
+// A neighbor is the name that stands before a value.
+type neighbor struct {
 	class    nameClass
 	constant bool // stands where NAME=value stands: an environment, a query, a connection string
 	distant  bool // words stand between the secret-like one and the value
@@ -100,39 +100,39 @@ func closingQuote(t string) bool {
 }
 
 // nameBefore returns the name that ends before op, past blanks, quotes and brackets, in up to six words on the line.
-func nameBefore(p *pass, op int) neighbour {
+func nameBefore(p *pass, op int) neighbor {
 	t := p.text
 	from, k := lastWord(p, op)
 	if from == k {
-		return neighbour{}
+		return neighbor{}
 	}
 	last := t[from:k]
 	p.work += 2 * len(last)
 	if k == op && at(t, op+1, quoteChar) && from > 0 && t[from-1] == t[op+1] { // "password=" + x: the quote closes
-		return neighbour{}
+		return neighbor{}
 	}
 	if c := classify(last); c != noName {
 		if len(last) >= 20 && p.shape(last).random(20) { // a digest or a key, not a name
-			return neighbour{}
+			return neighbor{}
 		}
-		return neighbour{class: c, constant: isConstant(p, from, last), bare: c == firmName && strings.EqualFold(strings.Trim(last, "$_-."), "pass")}
+		return neighbor{class: c, constant: isConstant(p, from, last), bare: c == firmName && strings.EqualFold(strings.Trim(last, "$_-."), "pass")}
 	}
 	if sibling(last) {
-		return neighbour{class: siblingName(p, from)}
+		return neighbor{class: siblingName(p, from)}
 	}
 	if c := signature(t, from, last); c != noName {
-		return neighbour{class: c}
+		return neighbor{class: c}
 	}
 	if annotates(p, op, from) {
 		return nameBefore(p, p.runStart(from, blankChar, from-8)-1)
 	}
 	first := firstWord(p, from, k)
 	if first == from {
-		return neighbour{}
+		return neighbor{}
 	}
 	p.work += 2 * (k - first)
 	c := classify(t[first:k])
-	return neighbour{class: c, distant: c != noName && !hasFold(last, len(last)-len("key"), "key") && !strings.EqualFold(last, "phrase")}
+	return neighbor{class: c, distant: c != noName && !hasFold(last, len(last)-len("key"), "key") && !strings.EqualFold(last, "phrase")}
 }
 
 // lastWord returns where the word before op begins and ends, past blanks, quotes and brackets; it is empty if no name ends
@@ -239,7 +239,7 @@ func siblingName(p *pass, from int) nameClass {
 	return noName
 }
 
-// findElement rules on the text of an element whose tag is a secret-like name.
+// findElement decides on the text of an element whose tag is a secret-like name.
 func findElement(p *pass, i int) int {
 	if i < p.values.end || !at(p.text, i-1, nameChar) {
 		return i
@@ -264,7 +264,7 @@ func findElement(p *pass, i int) int {
 	return i
 }
 
-// findArgument rules on a quoted value in a call: put("password", "…") and setPassword("…").
+// findArgument decides on a quoted value in a call: put("password", "…") and setPassword("…").
 func findArgument(p *pass, i int) int {
 	if i < p.values.end {
 		return i
@@ -293,7 +293,7 @@ func findArgument(p *pass, i int) int {
 	return i
 }
 
-// findFlag rules on the argument behind --name.
+// findFlag decides on the argument behind --name.
 func findFlag(p *pass, i int) int {
 	if i < p.values.end || at(p.text, i-1, nameChar) {
 		return i
@@ -311,7 +311,7 @@ func findFlag(p *pass, i int) int {
 	return i
 }
 
-// findKeyword rules on a quoted value behind a word: WITH PASSWORD '…', IDENTIFIED BY '…'.
+// findKeyword decides on a quoted value behind a word: WITH PASSWORD '…', IDENTIFIED BY '…'.
 func findKeyword(p *pass, i int) int {
 	if i < p.values.end || !at(p.text, i-1, letterChar) {
 		return i
@@ -329,7 +329,7 @@ func findKeyword(p *pass, i int) int {
 	return i
 }
 
-// findSentence rules on what follows is, was, ist, est, es and lautet.
+// findSentence decides on what follows is, was, ist, est, es and lautet.
 func findSentence(p *pass, i int) int {
 	if i < p.values.end {
 		return i
@@ -349,7 +349,7 @@ func findSentence(p *pass, i int) int {
 	return i
 }
 
-// findJuxtaposed rules on what follows a name with nothing but a space between: user anna, password Xk9#mP2q.
+// findJuxtaposed decides on what follows a name with nothing but a space between: user anna, password Xk9#mP2q.
 func findJuxtaposed(p *pass, i int) int {
 	op := i + 2
 	if op < p.values.end || !hinted(p, op) {
@@ -373,7 +373,7 @@ func findJuxtaposed(p *pass, i int) int {
 	return i
 }
 
-// findTopic rules on what follows a name and the particle of its sentence.
+// findTopic decides on what follows a name and the particle of its sentence.
 func findTopic(p *pass, i int) int {
 	if i < p.values.end {
 		return i
@@ -386,7 +386,7 @@ func findTopic(p *pass, i int) int {
 	return i
 }
 
-// findCell rules on a cell of a table whose left neighbour is a secret-like name.
+// findCell decides on a cell of a table whose left neighbor is a secret-like name.
 func findCell(p *pass, i int) int {
 	if i < p.values.end {
 		return i

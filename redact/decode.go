@@ -7,7 +7,7 @@ import (
 
 const (
 	maxLayers  = 3  // encodings that are taken off, one after the other
-	maxDecoded = 32 // bytes looked at in other forms for each byte of a text; more is held
+	maxDecoded = 32 // bytes looked at in other forms for each byte of a text; more is withheld
 	minRun     = 12 // characters of a run that are worth a look: nine bytes in base64
 	minHex     = 18 // digits: nine bytes
 	minIsland  = 6  // bytes of text in what a run decodes to
@@ -126,7 +126,7 @@ func (r *Redactor) runs(s *scan, layer int) {
 	}
 }
 
-// run rules on the run t[from:to] and returns where it ends, with further lines.
+// run decides on the run t[from:to] and returns where it ends, with further lines.
 func (r *Redactor) run(s *scan, from, to, layer int) int {
 	run := s.text[from:to]
 	if to-from >= minLine {

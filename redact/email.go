@@ -7,7 +7,7 @@ import (
 )
 
 // emailDetector finds addresses as RFC 5322 (3.4.1) and RFC 6531 write them, whose domain has a top-level domain.
-var emailDetector = detector{name: "email", anchors: []anchor{{"@", "", ""}}, find: findEmail, kind: Email, named: promisesEmail, leaf: emailLeaf}
+var emailDetector = detector{name: "email", anchors: []anchor{{"@", "", ""}}, find: findEmail, kind: Email, named: namesEmail, leaf: emailLeaf}
 
 const maxDomain, maxMailLabel = 253, 63 // bytes, RFC 1035 2.3.4
 

@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-var ibanDetector = detector{name: "iban", anchors: []anchor{{lowers + uppers, lowers + uppers, digits}}, find: findIBAN, kind: IBAN, named: promisesIBAN, leaf: ibanLeaf}
+var ibanDetector = detector{name: "iban", anchors: []anchor{{lowers + uppers, lowers + uppers, digits}}, find: findIBAN, kind: IBAN, named: namesIBAN, leaf: ibanLeaf}
 
 // ibans has countries, each with the structure of its account number behind the check digits, in the notation of the
 // registry (ISO 13616): n digits, a letters, c either. The last rows are countries that use the format without being

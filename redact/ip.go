@@ -162,7 +162,7 @@ func ipv6End(p *pass, start int) int {
 func plausibleIPv6(p *pass, start, end int) bool {
 	address := p.text[start:end]
 	switch {
-	case p.says(promisesIP):
+	case p.says(namesIP):
 		return true
 	case address == "::":
 		return unspecified(p, start, end)

@@ -89,8 +89,8 @@ type walk struct {
 	edits  []edit
 	sorted bool // the edits are in order
 	counts Counts
-	row    row // neighbouring leaves of the innermost array
-	known  keyRulings
+	row    row // neighboring leaves of the innermost array
+	known  keyMeanings
 
 	reveal reveal
 	stood  Counts // of this walk
@@ -101,18 +101,18 @@ type walk struct {
 
 // A frame is an open container.
 type frame struct {
-	object   bool
-	class    nameClass // promised by the names around the container
-	member   nameClass // promised to the next value
-	named    bool      // the next value is the name of a pair
-	pair     nameClass // promised to the value of a pair: {"name": "DB_PASSWORD", "value": …}
-	says     promise   // of the keys around the container, or of a pair: {"type": "phone", "number": …}
-	promised promise   // of the next value
-	titled   bool      // the next value is what says for a pair
-	keys     int       // where its keys begin in walk.keys
-	rename   int       // where its edited keys begin in walk.renames
-	token    string    // the key of the next value, for a reveal
-	index    int       // of the next value of an array
+	object bool
+	class  nameClass // by the names around the container
+	member nameClass // of the next value
+	named  bool      // the next value is the name of a pair
+	pair   nameClass // of the value of a pair: {"name": "DB_PASSWORD", "value": …}
+	says   kindSet   // of the keys around the container, or of a pair: {"type": "phone", "number": …}
+	kinds  kindSet   // of the next value
+	titled bool      // the next value is what says for a pair
+	keys   int       // where its keys begin in walk.keys
+	rename int       // where its edited keys begin in walk.renames
+	token  string    // the key of the next value, for a reveal
+	index  int       // of the next value of an array
 }
 
 // An edit replaces in[from:to], a string with its quotes or a number, by text as a string.
@@ -167,9 +167,9 @@ func (w *walk) stop() bool { return w.dirty && !w.keep }
 
 // value reads one value, or opens a container and reads up to its first value; opened says that a value must follow.
 func (w *walk) value() (opened bool, err error) {
-	class, says := noName, promise(0)
+	class, says := noName, kindSet(0)
 	if n := len(w.frames); n > 0 {
-		class, says = w.frames[n-1].member, w.frames[n-1].promised
+		class, says = w.frames[n-1].member, w.frames[n-1].kinds
 	}
 	if w.has('{') || w.has('[') {
 		if err := w.joined(); err != nil {
@@ -180,7 +180,7 @@ func (w *walk) value() (opened bool, err error) {
 	case w.take('{'):
 		return w.open(frame{object: true, class: class, says: says})
 	case w.take('['):
-		return w.open(frame{class: class, member: class, says: says, promised: says})
+		return w.open(frame{class: class, member: class, says: says, kinds: says})
 	case w.has('"'):
 		return false, w.text(class)
 	case w.has('-'), at(w.in, w.at, digitChar):
@@ -226,7 +226,7 @@ func (w *walk) close(f *frame) bool {
 	return true
 }
 
-// text rules on a string value.
+// text decides on a string value.
 func (w *walk) text(class nameClass) error {
 	from := w.at
 	text, err := w.str()
@@ -241,7 +241,7 @@ func (w *walk) text(class nameClass) error {
 		w.frames[n-1].pair = classify(withoutPlaceholders(w.s.plain(clean[:min(len(clean), 2*maxName)])))
 	}
 	if n := len(w.frames); n > 0 && w.frames[n-1].titled {
-		says, _ := promiseOf(withoutPlaceholders(w.s.plain(clean[:min(len(clean), 2*maxName)])))
+		says, _ := kindsNamedBy(withoutPlaceholders(w.s.plain(clean[:min(len(clean), 2*maxName)])))
 		w.frames[n-1].says |= says
 	}
 	whole := class != noName && (secretLeaf(text, class) || secretLeaf(clean, class))

@@ -2,7 +2,7 @@ package redact
 
 import "strings"
 
-// A nameClass says what the name beside a value promises.
+// A nameClass says how likely the name beside a value makes it a secret.
 type nameClass uint8
 
 const (

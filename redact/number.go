@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// number rules on a number: as a text, and by the name beside it.
+// number decides on a number: as a text, and by the name beside it.
 func (w *walk) number(class nameClass) error {
 	from := w.at
 	if err := w.digits(); err != nil {
@@ -48,7 +48,7 @@ func (w *walk) hereNumber(plain string, whole bool) place {
 	case !whole:
 		where.says = 0
 	case len(plain) < minMobile:
-		where.says &^= promisesMobile
+		where.says &^= namesMobile
 	}
 	return where
 }

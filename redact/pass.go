@@ -19,7 +19,7 @@ type pass struct {
 
 // A valueMemory is what detectors of values beside names have read.
 type valueMemory struct {
-	end   int // assignments before this offset have been ruled on
+	end   int // assignments before this offset have been decided
 	hints hintMark
 	open  openRun
 }
@@ -29,12 +29,12 @@ type tokenMemory struct {
 	headers  int // bytes before this offset belong to the run of base64url in which headers of a JWT were looked for
 	armorEnd endMark
 	beside   int // AWS secrets before this offset have been looked for
-	manifest int // the Kubernetes document that ends here has been ruled on
+	manifest int // the Kubernetes document that ends here has been decided
 }
 
 // A numberMemory is what detectors of numbers have read.
 type numberMemory struct {
-	loose     int              // numbers in groups before this offset have been ruled on
+	loose     int              // numbers in groups before this offset have been decided
 	groups    [maxGroups]group // the first grouped are the last result of [pass.numberGroups]
 	grouped   int
 	near      []byte // a number in another form, with what stands beside it

@@ -3,11 +3,11 @@ package redact
 // A reveal reports whether spans of kind may stay at path; see [Redactor.JSON]. The path of a text is nil.
 type reveal func(kind Kind, path []string) bool
 
-// A place is the leaf that is being ruled on.
+// A place is the leaf that is being decided on.
 type place struct {
 	reveal reveal
 	walk   *walk   // nil for a text
-	says   promise // what the key of the leaf says
+	says   kindSet // what the key of the leaf says
 	number bool    // the leaf is a JSON number
 }
 

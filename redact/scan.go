@@ -16,13 +16,13 @@ import (
 type detector struct {
 	name    string
 	anchors []anchor
-	// find rules on the anchor at i, records hits with p.hit, and returns where this detector is next of interest:
+	// find decides on the anchor at i, records hits with p.hit, and returns where this detector is next of interest:
 	// i or less for the next byte. The pass resumes at the furthest that a detector asks for.
 	find func(p *pass, i int) int
 
 	// What keys can say of the values that this detector finds, and the rule for a leaf with such a key; nil for none.
 	kind  Kind
-	named promise
+	named kindSet
 	leaf  leafRule
 }
 
@@ -159,7 +159,7 @@ func (r *Redactor) pass(s *scan, text string) {
 	}
 }
 
-// visit lets the detectors in m rule on the anchor at i, and returns where the pass goes on.
+// visit lets the detectors in m decide on the anchor at i, and returns where the pass goes on.
 func (r *Redactor) visit(p *pass, i int, m uint64) (next int) {
 	for next = i + 1; m != 0; m &= m - 1 {
 		next = max(next, r.detectors[bits.TrailingZeros64(m)].find(p, i))

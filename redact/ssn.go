@@ -2,7 +2,7 @@ package redact
 
 import "strings"
 
-var ssnDetector = detector{name: "ssn", anchors: []anchor{{digits, digits, digits}}, find: findSSN, kind: SSN, named: promisesSSN, leaf: ssnLeaf}
+var ssnDetector = detector{name: "ssn", anchors: []anchor{{digits, digits, digits}}, find: findSSN, kind: SSN, named: namesSSN, leaf: ssnLeaf}
 
 // findSSN finds area, group and serial number, with dashes, blanks or dots between. With fewer separators, what stands
 // beside has to say what it is.
@@ -29,7 +29,7 @@ func findSSN(p *pass, i int) int {
 	return i
 }
 
-// hitSSN rules on nine digits in groups; word says that a word beside them is needed.
+// hitSSN decides on nine digits in groups; word says that a word beside them is needed.
 func hitSSN(p *pass, i int, groups []group, word bool) int {
 	var all [9]byte
 	n := 0
@@ -40,7 +40,7 @@ func hitSSN(p *pass, i int, groups []group, word bool) int {
 	if !validSSN(string(all[:])) || !endsNumber(p.text, end) {
 		return i
 	}
-	if word && !p.says(promisesSSN) && !ssnWord(p, i, end) && !bareSSN(p.text) || !word && !alone(p.text, i, end) {
+	if word && !p.says(namesSSN) && !ssnWord(p, i, end) && !bareSSN(p.text) || !word && !alone(p.text, i, end) {
 		return i
 	}
 	p.hit(SSN, i, end)

@@ -11,7 +11,7 @@ import (
 // A title says what the value beside it is, also with invisible characters in it.
 //
 // Requirement: G22.
-func TestTitlesAreNormalised(t *testing.T) {
+func TestTitlesAreNormalized(t *testing.T) {
 	t.Parallel()
 	for _, title := range []string{"phone", "ph\u200bone", "ｐｈｏｎｅ", "ph\u00adone", `ph\u0001one`} {
 		for _, key := range []string{"type", "ty\u200bpe"} {

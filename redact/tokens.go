@@ -191,7 +191,7 @@ func findFormat(p *pass, i int, fs []format) int {
 	return i
 }
 
-// accepts rules on the first bytes of a body. What follows them has no say: text glued to a token does not hide it.
+// accepts decides on the first bytes of a body. What follows them has no say: text glued to a token does not hide it.
 func (f *format) accepts(p *pass, body string) bool {
 	if p.specimen(body) {
 		return false

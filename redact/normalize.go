@@ -9,7 +9,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// A form says how far a text is normalised.
+// A form says how far a text is normalized.
 type form uint8
 
 const (
@@ -18,7 +18,7 @@ const (
 	normal             // folded, and in NFKC
 )
 
-// look leaves in s.hits what text holds: as it stands, normalised, and with encodings taken off. layer counts the
+// look leaves in s.hits what text holds: as it stands, normalized, and with encodings taken off. layer counts the
 // encodings that were taken off already.
 //
 // Encodings are taken off the folded text: folding leaves ASCII alone, which all of them consist of, while NFKC may

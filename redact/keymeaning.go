@@ -2,22 +2,22 @@ package redact
 
 import "strings"
 
-// A keyRuling is what is known of a key that has been looked at and found clean: arrays of objects have the same ones
+// A keyMeaning is what is known of a key that has been looked at and found clean: arrays of objects have the same ones
 // again and again.
-type keyRuling struct {
+type keyMeaning struct {
 	key      string // a part of the value that is walked
-	name     string // what the pair is for, of those that [frame.promise] knows
+	name     string // what the pair is for, of those that [frame.expect] knows
 	class    nameClass
-	says     promise
+	says     kindSet
 	addition bool
 	disarmed bool
 }
 
-// keyRulings is a table by the hash of the key; a newer key takes the place of the older of two.
-type keyRulings [32]keyRuling
+// keyMeanings is a table by the hash of the key; a newer key takes the place of the older of two.
+type keyMeanings [32]keyMeaning
 
 // places returns the two places that a key may have, the one of the newer key first.
-func (t *keyRulings) places(key string) (newer, older *keyRuling) {
+func (t *keyMeanings) places(key string) (newer, older *keyMeaning) {
 	h := uint(len(key))
 	if len(key) > 0 {
 		h = h*31 + uint(key[0])
@@ -29,7 +29,7 @@ func (t *keyRulings) places(key string) (newer, older *keyRuling) {
 }
 
 // of returns what is known of a key, nil for nothing.
-func (t *keyRulings) of(key string) *keyRuling {
+func (t *keyMeanings) of(key string) *keyMeaning {
 	newer, older := t.places(key)
 	switch {
 	case key == "": // as in an empty place
@@ -43,20 +43,20 @@ func (t *keyRulings) of(key string) *keyRuling {
 }
 
 // put adds what is known of a key.
-func (t *keyRulings) put(ruling keyRuling) {
-	newer, older := t.places(ruling.key)
-	*older, *newer = *newer, ruling
+func (t *keyMeanings) put(meaning keyMeaning) {
+	newer, older := t.places(meaning.key)
+	*older, *newer = *newer, meaning
 }
 
-// ruleOn returns what key says, placeholders in it aside.
-func ruleOn(key string) keyRuling {
-	says, addition := promiseOf(withoutPlaceholders(key))
+// meaningOf returns what key says, placeholders in it aside.
+func meaningOf(key string) keyMeaning {
+	says, addition := kindsNamedBy(withoutPlaceholders(key))
 	name := key
 	if n := len(key); n > 0 && is(key[n-1], digitChar|spaceChar) {
 		name = strings.TrimRight(key, " "+digits) // what unique may have added
 	}
 	name = withoutPlaceholders(name[max(0, len(name)-2*maxName):])
-	return keyRuling{key, pairName(key), classify(name), says, addition, disarmed(name)}
+	return keyMeaning{key, pairName(key), classify(name), says, addition, disarmed(name)}
 }
 
 // pairName returns the key of a pair that names something, or holds its value; empty for any other key.
@@ -69,15 +69,15 @@ func pairName(key string) string {
 	return ""
 }
 
-// in returns what the key promises to its value in f: by itself, or by what stands around the object.
-func (k keyRuling) in(f *frame) nameClass {
+// in returns what the key says about its value in f: by itself, or by what stands around the object.
+func (k keyMeaning) in(f *frame) nameClass {
 	if k.class == noName && f.class != noName && !k.disarmed {
 		return f.class.lower()
 	}
 	return k.class
 }
 
-// key reads a key and its colon, and sets what it promises to the value.
+// key reads a key and its colon, and sets what it says about the value.
 func (w *walk) key(f *frame) error {
 	from := w.at
 	key, err := w.str()
@@ -101,7 +101,7 @@ func (w *walk) key(f *frame) error {
 // ruleKey looks at the key that begins at from, unless it is known to be clean.
 func (w *walk) ruleKey(f *frame, key string, from int) error {
 	if known := w.known.of(key); known != nil {
-		f.promise(*known, known.in(f))
+		f.expect(*known, known.in(f))
 		w.keepKey(key)
 		return nil
 	}
@@ -109,18 +109,18 @@ func (w *walk) ruleKey(f *frame, key string, from int) error {
 		return err
 	}
 	clean := w.s.settled
-	ruling := ruleOn(w.s.plain(clean))
+	meaning := meaningOf(w.s.plain(clean))
 	if len(w.s.found) == 0 {
 		if w.at-from == len(key)+2 { // no escapes: the key is a part of the value
-			kept := ruling
+			kept := meaning
 			kept.key = w.in[from+1 : w.at-1]
 			w.known.put(kept)
 		}
-		f.promise(ruling, ruling.in(f))
+		f.expect(meaning, meaning.in(f))
 		w.keepKey(key)
 		return nil
 	}
-	f.promise(ruling, max(ruleOn(w.s.plain(key)).in(f), ruling.in(f)))
+	f.expect(meaning, max(meaningOf(w.s.plain(key)).in(f), meaning.in(f)))
 	w.dirty = true
 	if w.keep {
 		w.counts = count(w.counts, w.s.found)
@@ -136,12 +136,12 @@ func (w *walk) keepKey(key string) {
 	}
 }
 
-// promise sets what the next value of f is by its key, which promises class.
-func (f *frame) promise(key keyRuling, class nameClass) {
+// expect sets what the next value of f is by its key, which says that it is of class.
+func (f *frame) expect(key keyMeaning, class nameClass) {
 	f.member, f.named, f.titled = class, false, false
-	f.promised = key.says
+	f.kinds = key.says
 	if key.addition {
-		f.promised = f.says
+		f.kinds = f.says
 	}
 	switch key.name {
 	case "name", "key", "variable", "header", "field":

@@ -98,7 +98,7 @@ func looseDetector(numbers []detector) detector {
 
 const maxLoose = 20 // digits of a number in loose groups
 
-// findLoose rules on the number of which a group ends with the digit at i. It must have the gaps of its sort to itself:
+// findLoose decides on the number of which a group ends with the digit at i. It must have the gaps of its sort to itself:
 // what is one of many in a row is a column or a list.
 func findLoose(p *pass, i int, numbers []detector) {
 	first := gapAt(p.text, i+1)

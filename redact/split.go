@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// A row is the texts of neighbouring leaves of one array. A string contributes its text without what was found in it,
+// A row is the texts of neighboring leaves of one array. A string contributes its text without what was found in it,
 // or the beginning and the end of a long one; a whole number its digits.
 type row struct {
 	text  []byte // the texts of the leaves, one after the other
@@ -42,7 +42,7 @@ type cell struct {
 
 const (
 	maxPart   = 256 // bytes that a leaf contributes to a join
-	maxWindow = 4   // leaves that are joined without their neighbours
+	maxWindow = 4   // leaves that are joined without their neighbors
 	maxPiece  = 64  // bytes of such a window
 )
 
@@ -54,7 +54,7 @@ func (r *row) reset() {
 }
 
 // add takes the leaf that was just read into the row, if it is one of an array; clean is its text. A leaf of spaces, or
-// an empty one, does not part its neighbours.
+// an empty one, does not part its neighbors.
 func (w *walk) add(from int, clean string, number bool) error {
 	if n := len(w.frames); n == 0 || w.frames[n-1].object || w.s.empty(clean) {
 		return nil
@@ -95,7 +95,7 @@ func (r *row) push(p part, clean string) {
 	r.parts = append(r.parts, p)
 }
 
-// joined rules on the row, if there is one, and begins the next.
+// joined decides on the row, if there is one, and begins the next.
 func (w *walk) joined() error {
 	r := &w.row
 	if len(r.parts) < 2 || w.stop() {
@@ -165,7 +165,7 @@ func (r *row) join(from, to int, spaced bool) {
 	r.joins = append(r.joins, "\n\n"...) // a line between: some detectors look at the one beside
 }
 
-// look rules on the joins.
+// look decides on the joins.
 func (w *walk) look() error {
 	s, r := w.s, &w.row
 	s.place, s.spare = place{}, maxDecoded*len(r.joins)+4096
@@ -278,9 +278,9 @@ func (w *walk) replace(p *part, kind Kind) {
 
 // here returns the leaf that the walk has come to.
 func (w *walk) here() place {
-	says := promise(0)
+	says := kindSet(0)
 	if n := len(w.frames); n > 0 {
-		says = w.frames[n-1].promised
+		says = w.frames[n-1].kinds
 	}
 	return place{reveal: w.reveal, walk: w, says: says}
 }

@@ -6,37 +6,37 @@ import (
 	"unicode/utf8"
 )
 
-// A promise is the set of personal kinds that the key of a member says its value is of: the detectors of a kind take
+// A kindSet is the set of personal kinds that the key of a member says its value is of: the detectors of a kind take
 // the key for the word that in a text would have to stand beside the value.
-type promise uint16
+type kindSet uint16
 
 const (
-	promisesCard promise = 1 << iota
-	promisesIBAN
-	promisesEmail
-	promisesPhone
-	promisesMobile // a phone by a word that counts of visitors bear too
-	promisesSSN
-	promisesIP
-	promisesMAC
+	namesCard kindSet = 1 << iota
+	namesIBAN
+	namesEmail
+	namesPhone
+	namesMobile // a phone by a word that counts of visitors bear too
+	namesSSN
+	namesIP
+	namesMAC
 )
 
-// promised has the words that name what a value is, in lower case, two words of a name as one.
-var promised = sync.OnceValue(func() map[string]promise {
-	t := map[string]promise{}
+// kindWords has the words that name what a value is, in lower case, two words of a name as one.
+var kindWords = sync.OnceValue(func() map[string]kindSet {
+	t := map[string]kindSet{}
 	for word, says := range sayings() {
 		if says == saysPhone && word != "cep" && word != "sms" { // postal codes of Brazil, counts of messages
-			t[word] = promisesPhone
+			t[word] = namesPhone
 		}
 	}
-	for says, words := range map[promise]string{
-		promisesCard:   "card cards cc pan creditcard creditcards debitcard cardnumber cardnumbers cardno cardnum ccnumber ccnum ccno kreditkarte kartennummer tarjeta carta maestro visa",
-		promisesIBAN:   "iban ibans account accounts accountnumber accountno accountnum acct bankaccount konto kontonummer kontonr cuenta compte conto rekening",
-		promisesEmail:  "email emails mail mails emailaddress emailaddresses mailaddress emailaddr mailto correo courriel",
-		promisesMobile: "mobile mobiles mobil mob cell cells cellular celular celulare gsm handy portable hotline pager",
-		promisesSSN:    "ssn ssns ssnum ssno ssnumber ssnnumber socialsecurity socialsecuritynumber socialsecurityno socsec",
-		promisesIP:     "ip ips ipaddress ipaddresses ipaddr ipv inet addr host listen bind gateway",
-		promisesMAC:    "mac macs macaddress macaddresses macaddr hwaddr hwaddress lladdr ethernetaddress bssid",
+	for says, words := range map[kindSet]string{
+		namesCard:   "card cards cc pan creditcard creditcards debitcard cardnumber cardnumbers cardno cardnum ccnumber ccnum ccno kreditkarte kartennummer tarjeta carta maestro visa",
+		namesIBAN:   "iban ibans account accounts accountnumber accountno accountnum acct bankaccount konto kontonummer kontonr cuenta compte conto rekening",
+		namesEmail:  "email emails mail mails emailaddress emailaddresses mailaddress emailaddr mailto correo courriel",
+		namesMobile: "mobile mobiles mobil mob cell cells cellular celular celulare gsm handy portable hotline pager",
+		namesSSN:    "ssn ssns ssnum ssno ssnumber ssnnumber socialsecurity socialsecuritynumber socialsecurityno socsec",
+		namesIP:     "ip ips ipaddress ipaddresses ipaddr ipv inet addr host listen bind gateway",
+		namesMAC:    "mac macs macaddress macaddresses macaddr hwaddr hwaddress lladdr ethernetaddress bssid",
 	} {
 		for word := range strings.FieldsSeq(words) {
 			t[word] = says
@@ -45,9 +45,9 @@ var promised = sync.OnceValue(func() map[string]promise {
 	return t
 })
 
-// promiseOf returns what a key promises: the last word that is no addition decides, with the word before it or alone.
+// kindsNamedBy returns the kinds that a key says its value is of: the last word that is no addition decides, with the word before it or alone.
 // Without one the key is only an addition (number, value, work), and what stands around the object counts.
-func promiseOf(key string) (says promise, addition bool) {
+func kindsNamedBy(key string) (says kindSet, addition bool) {
 	if len(key) > maxName {
 		return 0, false
 	}
@@ -61,9 +61,9 @@ func promiseOf(key string) (says promise, addition bool) {
 		if k > 1 {
 			before = ends[k-2]
 		}
-		says = promised()[string(flat[from:ends[k]])]
+		says = kindWords()[string(flat[from:ends[k]])]
 		if k > 0 && says == 0 {
-			says = promised()[string(flat[before:ends[k]])]
+			says = kindWords()[string(flat[before:ends[k]])]
 		}
 		if says != 0 {
 			if counted(flat, ends[:k]) {
@@ -72,19 +72,19 @@ func promiseOf(key string) (says promise, addition bool) {
 			return says, false
 		}
 		if !additions[string(flat[from:ends[k]])] {
-			return foreignPromise(key), false
+			return foreignKinds(key), false
 		}
 	}
-	says = foreignPromise(key)
+	says = foreignKinds(key)
 	return says, says == 0
 }
 
-// foreignPromise is promiseOf for words beyond ASCII.
-func foreignPromise(key string) promise {
+// foreignKinds is kindsNamedBy for words beyond ASCII.
+func foreignKinds(key string) kindSet {
 	for i := range len(key) {
 		if key[i] >= utf8.RuneSelf {
 			if sayingOf(strings.TrimRight(key, digits)) == saysPhone {
-				return promisesPhone
+				return namesPhone
 			}
 			return 0
 		}
@@ -92,7 +92,7 @@ func foreignPromise(key string) promise {
 	return 0
 }
 
-// counted reports a word before the one that promises which says that the value is another: isPhone, maxCards.
+// counted reports a word before the one that names a kind which says that the value is another: isPhone, maxCards.
 func counted(flat []byte, ends []int) bool {
 	from := 0
 	for _, end := range ends {
@@ -105,18 +105,18 @@ func counted(flat []byte, ends []int) bool {
 	return false
 }
 
-// additions are the words that may stand behind a word that promises, or alone in an object below it.
+// additions are the words that may stand behind a word that names a kind, or alone in an object below it.
 var additions = wordSet("number numbers num nr no nos value values val raw text string plain full formatted normalized canonical e " +
 	"national international primary secondary main alternate alternative alt other old new current previous default " +
 	"first second home work office private personal business contact direct emergency day night evening us uk local " +
 	"remote public")
 
 // says reports whether the key of the leaf names one of kinds. Long texts are prose, whatever their key.
-func (p *pass) says(kinds promise) bool {
+func (p *pass) says(kinds kindSet) bool {
 	return p.place.says&kinds != 0 && len(p.text) <= maxLook
 }
 
-// kept looks at a leaf whose key promises something by the rules for whole leaves.
+// kept looks at a leaf whose key names a kind by the rules for whole leaves.
 func (r *Redactor) kept(s *scan) {
 	from, to := 0, len(s.text)
 	for from < to && is(s.text[from], spaceChar) {

@@ -95,7 +95,7 @@ func TestListsOfNumbersStay(t *testing.T) {
 // A key is read as a text is: without invisible characters, and in NFKC.
 //
 // Requirement: G22.
-func TestKeysAreNormalised(t *testing.T) {
+func TestKeysAreNormalized(t *testing.T) {
 	t.Parallel()
 	for _, key := range []string{"pass\u200bword", "ｐａｓｓｗｏｒｄ", "pass\u00adword", "𝐩𝐚𝐬𝐬𝐰𝐨𝐫𝐝", `pass\u0001word`, "db＿password", "\u202epassword", "\ufeffpassword"} {
 		got, _, err := redact.Secrets().Value(`{"` + key + `":"swordfish","n":[{"` + key + `":12345}]}`)

@@ -12,7 +12,7 @@ type shape struct {
 	blanks         int
 	foreign        int  // bytes beyond ASCII
 	islands        int  // runs of digits
-	pairs, common  int  // neighbouring letters, and how many of them are frequent in prose
+	pairs, common  int  // neighboring letters, and how many of them are frequent in prose
 	flips          int  // changes between lower case, upper case and digits; the capital of a word is one change
 	number         int  // the longest run of digits
 	masks          int  // bytes in runs of four or more of one masking character

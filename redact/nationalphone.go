@@ -140,7 +140,7 @@ func namedPhoneEnd(p *pass, groups []group) int {
 		return i
 	case len(groups) == 4 && groups[3].sep == '.' && groups[3].size() < 4, datedGroups(p.text, groups): // an IP address, a date
 		return i
-	case p.says(promisesPhone | promisesMobile):
+	case p.says(namesPhone | namesMobile):
 		return end
 	case run && (n == 8 || n == 14) && has(p.text, i, "20"): // a date, with a time
 		return i
@@ -183,8 +183,8 @@ func compoundPhone(p *pass, word string) bool {
 	if k >= len(word) { // most words are one
 		return false
 	}
-	says, _ := promiseOf(word)
-	return says&promisesPhone != 0
+	says, _ := kindsNamedBy(word)
+	return says&namesPhone != 0
 }
 
 // phoneWordBehind reports (mobile), (fax) and the like behind a number.
