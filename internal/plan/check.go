@@ -262,7 +262,8 @@ func (c *checker) checkOutput() {
 		problem := task.Problem{
 			Pointer: pointer, Subject: fmt.Sprintf("task %q", first.Title),
 			Message: fmt.Sprintf("its result, the only answer of the run, will be %v, and you may see %v", p.Labels[p.Outputs[0]], *c.options.UserAccepts),
-			Hint:    "let another task make an answer that you may see, or run with --reveal on a terminal", Err: &handoff.Refusal{Rule: gate.RuleClearance, Reason: "the answer would be withheld"},
+			Hint:    "let another task make an answer that you may see, or raise your clearance",
+			Err:     errors.Join(ErrAnswerWithheld, &handoff.Refusal{Rule: gate.RuleClearance, Reason: "the answer would be withheld"}),
 		}
 		if terms := c.team.Terms(first.Assignee, handoff.User); p.Labels[p.Outputs[0]] <= *c.options.UserAccepts && len(terms.Cited()) > 0 {
 			cited := terms.Cited()[0]
@@ -270,7 +271,7 @@ func (c *checker) checkOutput() {
 			if cited.Line != "" {
 				problem.Message += " (" + cited.Line + ")"
 			}
-			problem.Hint = "let another task make an answer that you may see, or change the rule"
+			problem.Hint, problem.Err = "let another task make an answer that you may see, or change the rule", &handoff.Refusal{Rule: gate.RuleClearance, Reason: "the answer would be withheld"}
 		}
 		c.add(problem)
 	}

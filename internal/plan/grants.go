@@ -30,70 +30,79 @@ type pathCheck struct {
 	cache      map[[2]string][]governed // by the pair of a rule
 }
 
-// checkGrants reports needs and reveals that cannot be meant.
+// checkGrants reports needs and reveals of task i that cannot be meant.
 func (c *pathCheck) checkGrants(i int) {
-	g, p := c.plan.Graph, c.plan
-	t := g.Task(i)
+	t := c.plan.Graph.Task(i)
 	for j := range t.DependsOn {
-		d, up := &t.DependsOn[j], int(g.Upstream(i)[j])
-		grant := p.DependencyGrant(i, j, up)
-		if d.Need == nil && grant.Terms == nil {
-			continue // the whole result is delivered, and no rule says otherwise
-		}
-		at := func() location { return c.problem(i, "dependsOn", j) } // most say nothing
-		if d.Need != nil && len(d.Need) == 0 {
-			at().report("an empty need grants nothing", "write paths, or leave need out for the whole", task.ErrInvalid)
-			continue
-		}
-		if r := grant.Terms.Contradiction(d.Need); r != nil {
-			at().report(fmt.Sprintf("%q to %q: %s", g.Task(up).Assignee, t.Assignee, r.Reason), r.Hint, r)
-		} else if _, err := grant.Terms.Delivers(d.Need); err != nil {
-			at().report(err.Error(), "", err)
-		} else {
-			c.checkOpaque(i, j, up, &grant)
-			if r := grant.Terms.Unendorsed(); r != nil {
-				c.advice = append(c.advice, task.Problem{
-					Pointer: at().pointer, Subject: at().subject, Hint: r.Hint, Message: fmt.Sprintf("the result of %q will be held: %s", g.Task(up).Title, r.Reason),
-				})
-			}
-			in := content{schema: p.Schemas[up], what: fmt.Sprintf("the result of %q", g.Task(up).Title), shared: c.inherits(i, j)}
-			if c.checkNeed(i, j, d.Need, &in) {
-				c.checkPaths(at, &grant, d.Need, func() content { return in })
-			}
-		}
+		c.checkDependencyGrant(i, j)
 	}
 	for j := range t.Uses {
-		u := &t.Uses[j]
-		at := func() location { return c.problem(i, "uses", j) }
-		grant := p.InputGrant(i, j)
-		switch r := grant.Terms.Contradiction(u.Need); {
-		case u.Need != nil && len(u.Need) == 0:
-			at().report("an empty need grants nothing", "write paths, or leave need out for the whole", task.ErrInvalid)
-		case r != nil:
-			at().report(fmt.Sprintf("%q to %q: %s", handoff.User, t.Assignee, r.Reason), r.Hint, r)
-		default:
-			if _, err := grant.Terms.Delivers(u.Need); err != nil {
-				at().report(err.Error(), "", err)
-			} else {
-				in := p.Input(*u)
-				c.checkPaths(at, &grant, u.Need, func() content {
-					known := contentOf(in)
-					if known.hidden = c.hides(in); known.hidden {
-						c.adviseUnseen(in)
-					}
-					return known
-				})
+		c.checkInputGrant(i, j)
+	}
+}
+
+func (c *pathCheck) checkDependencyGrant(i, j int) {
+	g, p := c.plan.Graph, c.plan
+	d, up := &g.Task(i).DependsOn[j], int(g.Upstream(i)[j])
+	grant := p.DependencyGrant(i, j, up)
+	if d.Need == nil && grant.Terms == nil {
+		return // the whole result is delivered, and no rule says otherwise
+	}
+	at := func() location { return c.problem(i, "dependsOn", j) } // most have no problem
+	if c.contradicts(at, &grant, g.Task(up).Assignee, g.Task(i).Assignee, d.Need) {
+		return
+	}
+	c.checkOpaque(i, j, up, &grant)
+	if r := grant.Terms.Unendorsed(); r != nil {
+		c.advice = append(c.advice, task.Problem{
+			Pointer: at().pointer, Subject: at().subject, Hint: r.Hint, Message: fmt.Sprintf("the result of %q will be held: %s", g.Task(up).Title, r.Reason),
+		})
+	}
+	in := content{schema: p.Schemas[up], what: fmt.Sprintf("the result of %q", g.Task(up).Title), shared: c.inherits(i, j)}
+	if c.checkNeed(i, j, d.Need, &in) {
+		c.checkPaths(at, &grant, d.Need, func() content { return in })
+	}
+}
+
+func (c *pathCheck) checkInputGrant(i, j int) {
+	t := c.plan.Graph.Task(i)
+	u, grant := &t.Uses[j], c.plan.InputGrant(i, j)
+	at := func() location { return c.problem(i, "uses", j) }
+	if !c.contradicts(at, &grant, handoff.User, t.Assignee, u.Need) {
+		c.checkPaths(at, &grant, u.Need, func() content {
+			in := c.plan.Input(*u)
+			known := contentOf(in)
+			if known.hidden = c.hides(in); known.hidden {
+				c.adviseUnseen(in)
 			}
-			if r := grant.Terms.Unendorsed(); r != nil {
-				at().report(r.Reason, r.Hint, task.ErrInvalid)
-			}
-		}
-		for _, r := range gate.CheckReveal(grant.Reveal) {
-			where := c.problem(i, "uses", j, "reveal")
-			where.pointer += strings.TrimSuffix(r.Pointer(), "/")
-			where.report(r.Message, r.Hint, task.ErrInvalid)
+			return known
+		})
+		if r := grant.Terms.Unendorsed(); r != nil {
+			at().report(r.Reason, r.Hint, task.ErrInvalid)
 		}
 	}
+	for _, r := range gate.CheckReveal(grant.Reveal) {
+		where := c.problem(i, "uses", j, "reveal")
+		where.pointer += strings.TrimSuffix(r.Pointer(), "/")
+		where.report(r.Message, r.Hint, task.ErrInvalid)
+	}
+}
+
+// contradicts reports a need that the terms of the pair do not allow.
+func (c *pathCheck) contradicts(at func() location, g *gate.Grant, from, to string, need []task.Path) bool {
+	if need != nil && len(need) == 0 {
+		at().report("an empty need grants nothing", "write paths, or leave need out for the whole", task.ErrInvalid)
+		return true
+	}
+	if r := g.Terms.Contradiction(need); r != nil {
+		at().report(fmt.Sprintf("%q to %q: %s", from, to, r.Reason), r.Hint, r)
+		return true
+	}
+	_, err := g.Terms.Delivers(need)
+	if err != nil {
+		at().report(err.Error(), "", err)
+	}
+	return err != nil
 }
 
 // checkOpaque reports a result that is certain to be a text where only parts
@@ -255,12 +264,17 @@ func (c *pathCheck) checkPaths(at func() location, g *gate.Grant, need []task.Pa
 			return
 		}
 	}
-	if in.hidden {
-		return
+	if !in.hidden {
+		c.adviseVain(at(), g, need, lists, &in)
 	}
+}
+
+// adviseVain warns of single paths that a task needs, or a rule allows or reveals, and
+// that name nothing.
+func (c *pathCheck) adviseVain(at location, g *gate.Grant, need []task.Path, lists [][]task.Path, in *content) {
 	warn := func(p task.Path, why string) {
 		if no := in.excludes(p); no != "" {
-			c.advice = append(c.advice, task.Problem{Pointer: at().pointer, Subject: at().subject, Message: fmt.Sprintf("%s %s of %s: %s", why, p, in.what, no), Hint: in.nearest(p)})
+			c.advice = append(c.advice, task.Problem{Pointer: at.pointer, Subject: at.subject, Message: fmt.Sprintf("%s %s of %s: %s", why, p, in.what, no), Hint: in.nearest(p)})
 		}
 	}
 	for _, p := range need {

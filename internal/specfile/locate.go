@@ -103,6 +103,9 @@ func (p *places) find(t task.Problem) finding {
 	if errors.Is(t.Err, plan.ErrNoAgents) && p.lacksTeam() {
 		t.Hint = "write agents, with one that has a name, or bring a team with --team FILE"
 	}
+	if errors.Is(t.Err, plan.ErrAnswerWithheld) {
+		t.Hint = "let another task make an answer that you may see, or run with --reveal on a terminal"
+	}
 	parts := tokens(t.Pointer)
 	if p.goalFlag && len(parts) > 0 && parts[0] == "goal" {
 		return finding{Problem: Problem{Message: "--goal: " + message, Hint: t.Hint, Err: t}}
