@@ -57,7 +57,10 @@ func (t *Roster) Check(specs []task.Spec, o Options, at time.Time) (*Plan, error
 	if len(c.found) > 0 {
 		return nil, c.sorted()
 	}
-	c.plan = &Plan{Name: t.Config.Name, Graph: g, Roster: func() *Roster { return t }, Options: func() *Options { return &o }, User: PlannedUser{Accepts: *o.UserAccepts}}
+	c.plan = &Plan{
+		Description: Description{Name: t.Config.Name, User: PlannedUser{Accepts: *o.UserAccepts}},
+		Graph:       g, Roster: func() *Roster { return t }, Options: func() *Options { return &o },
+	}
 	c.plan.writeLines()
 	if c.assign(); len(c.found) == 0 {
 		lowering := c.checkFlow()
@@ -73,13 +76,18 @@ func (t *Roster) Check(specs []task.Spec, o Options, at time.Time) (*Plan, error
 	if c.checkAssertions(); len(c.found) > 0 {
 		return nil, c.sorted()
 	}
+	c.adviseUnused()
 	c.plan.Warnings = append(slices.Clone(t.Warnings), c.advice...)
-	for i, in := range o.Inputs {
+	return c.plan, nil
+}
+
+// adviseUnused warns of inputs that no task uses.
+func (c *checker) adviseUnused() {
+	for i, in := range c.options.Inputs {
 		if !c.used[i] {
-			c.plan.Warnings = append(c.plan.Warnings, task.Problem{Pointer: naming.Pointer("inputs", in.Name), Subject: fmt.Sprintf("input %q", in.Name), Message: "no task uses it"})
+			c.advice = append(c.advice, task.Problem{Pointer: naming.Pointer("inputs", in.Name), Subject: fmt.Sprintf("input %q", in.Name), Message: "no task uses it"})
 		}
 	}
-	return c.plan, nil
 }
 
 // CheckGoalRun checks what can be checked of a run for o.Answer before the coordinator has

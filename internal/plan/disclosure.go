@@ -44,11 +44,11 @@ type PlannedDisclosure struct {
 }
 
 // lowers reports whether the policy has a declassifier.
-func (t *Roster) lowers() bool { return t.Config.Policy != nil && len(t.Config.Policy.Declassify) > 0 }
+func lowers(p *handoff.Policy) bool { return p != nil && len(p.Declassify) > 0 }
 
 // checkDisclosures bounds what declassifiers can carry together.
 func (c *loweringCheck) checkDisclosures() {
-	if !c.team.lowers() || len(c.found) > 0 {
+	if !lowers(c.team.Config.Policy) || len(c.found) > 0 {
 		return
 	}
 	table := c.plan.Flow()
@@ -91,7 +91,7 @@ func (c *loweringCheck) carrier(g *flow.Graph, d *flow.Disclosure) int {
 
 // describeLowered fills in what declassifiers may let cross.
 func (p *Plan) describeLowered(t *Roster) {
-	if !t.lowers() {
+	if !lowers(t.Config.Policy) {
 		return
 	}
 	table := p.Flow()

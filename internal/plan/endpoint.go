@@ -104,15 +104,15 @@ func (m *Member) endpoints() (list []memberEndpoint) {
 // endpoints returns the endpoints of a member with their clearances.
 func (t *Roster) endpoints(m *Member) (list []gate.Endpoint) {
 	for _, e := range m.endpoints() {
-		list = append(list, gate.Endpoint{URL: e.name, Accepts: t.acceptedBy(e.base)})
+		list = append(list, gate.Endpoint{URL: e.name, Accepts: acceptedBy(t.Config.Endpoints, e.base)})
 	}
 	return list
 }
 
 // acceptedBy returns the clearance of an endpoint.
-func (t *Roster) acceptedBy(where string) label.Classification {
+func acceptedBy(clearances map[string]label.Classification, where string) label.Classification {
 	accepts, named := label.Secret, false
-	for base, level := range t.Config.Endpoints {
+	for base, level := range clearances {
 		if endpoint.Normalize(base) == endpoint.Normalize(where) { // of two spellings of one address the stricter counts
 			accepts, named = min(accepts, level), true
 		}

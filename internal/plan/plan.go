@@ -17,10 +17,9 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// A Plan says what a run would do, before it does anything: who works on what,
-// who reads what, at which label, and where it leaves to. Its JSON form is
-// what `runteam plan -o json` prints.
-type Plan struct {
+// A Description says what a run would do: who works on what, who reads what, at which
+// label, and where it leaves to. Its JSON form is what `runteam plan -o json` prints.
+type Description struct {
 	Name   string         `json:"name,omitempty"`
 	Agents []PlannedAgent `json:"agents"`
 	Inputs []PlannedInput `json:"inputs"`
@@ -42,11 +41,16 @@ type Plan struct {
 	Lowered   []PlannedLowering   `json:"lowered,omitempty"`
 	Disclosed []PlannedDisclosure `json:"disclosed,omitempty"`
 
-	Warnings []task.Problem `json:"-"` // nothing that keeps a run from starting
-
 	// Findings say of each assertion of the options whether it holds. A plan is
 	// made also if one does not; a run is not begun.
 	Findings []Finding `json:"assertions,omitempty"`
+}
+
+// A Plan is a description of a run and what the run follows. [Plan.Describe] fills in the
+// lists of the description.
+type Plan struct {
+	Description
+	Warnings []task.Problem `json:"-"` // nothing that keeps a run from starting
 
 	Options    func() *Options        `json:"-"` // behind a function, which no verb looks into: they hold the inputs
 	Written    []task.Spec            `json:"-"` // in the order written, each with its agent
@@ -154,7 +158,7 @@ func (p *Plan) Input(u task.Use) *Input {
 // Describe fills in the lists for people, from what the checks computed.
 func (p *Plan) Describe() {
 	t := p.Roster()
-	p.Redacted = t.redacted()
+	p.Redacted = redacted(t.Rules)
 	p.Agents = make([]PlannedAgent, len(t.Config.Agents))
 	for i := range p.Agents {
 		m, caps := &t.Config.Agents[i], &t.Capabilities[i]

@@ -44,17 +44,17 @@ func (t *Roster) govern() task.Problems {
 		if !ok {
 			return task.Problems{{Pointer: "/policy", Message: err.Error(), Err: err}}
 		}
-		return t.placeDefaults(found)
+		return placeDefaults(t.Config.Agents, found)
 	}
 	t.Rules = rules
 	return nil
 }
 
 // placeDefaults points what is wrong with an agent's default to the agent.
-func (t *Roster) placeDefaults(found task.Problems) task.Problems {
+func placeDefaults(members []Member, found task.Problems) task.Problems {
 	for i := range found {
-		for k := range t.Config.Agents {
-			if m := &t.Config.Agents[k]; found[i].Subject == fmt.Sprintf("agent %q", m.Name) && m.Handoff != "" {
+		for k := range members {
+			if m := &members[k]; found[i].Subject == fmt.Sprintf("agent %q", m.Name) && m.Handoff != "" {
 				found[i].Pointer = naming.Pointer("agents", k, "handoff")
 			}
 		}
@@ -64,8 +64,8 @@ func (t *Roster) placeDefaults(found task.Problems) task.Problems {
 
 // redacted returns the personal kinds, and the names of the policy's own patterns, that
 // are taken out on every edge to an agent.
-func (t *Roster) redacted() []redact.Kind {
-	kinds, policy := redact.DefaultKinds(), t.Rules.Policy()
+func redacted(rules *gate.Rulebook) []redact.Kind {
+	kinds, policy := redact.DefaultKinds(), rules.Policy()
 	for _, k := range policy.Redact.Kinds {
 		if !slices.Contains(kinds, k) {
 			kinds = append(kinds, k)

@@ -28,7 +28,8 @@ var hostile = []string{
 
 // planOfTitles is a plan in which each task reads the one before it, optionally, and an input.
 func planOfTitles(titles []string) *engine.Plan {
-	p := &engine.Plan{Name: `plan "of" \titles`}
+	p := &engine.Plan{}
+	p.Name = `plan "of" \titles`
 	for i, title := range titles {
 		t := engine.PlannedTask{ID: task.ID(fmt.Sprint(i)), Title: title, Assignee: "agent " + title, Label: label.Internal}
 		t.Reads = append(t.Reads, engine.Reading{Kind: handoff.Input, Name: "input " + title, From: "user", Delivers: "/" + title, Rule: handoff.Rule(title), Line: title})
