@@ -26,16 +26,16 @@ func (c Canary) String() string {
 
 // planted is a canary and where it was planted.
 type planted struct {
-	word  string
-	forms []string // the word and its encodings, in lower case
-	input string   // the input; empty for anything else
-	told  int      // which message it is, from 1; zero for anything else
-	task  string   // the task, as the test names it
-	path  task.Path
-	keys  []string // the path in tokens
-	steps []string // the same with * for elements of arrays; nil for a text
-	id    task.ID  // of the task, known when there is a plan
-	quiet bool     // it need not come to anybody
+	word    string
+	forms   []string // the word and its encodings, in lower case
+	input   string   // the input; empty for anything else
+	message int      // which message it is, from 1; zero for anything else
+	task    string   // the task, as the test names it
+	path    task.Path
+	keys    []string // the path in tokens
+	steps   []string // the same with * for elements of arrays; nil for a text
+	id      task.ID  // of the task, known when there is a plan
+	quiet   bool     // it need not reach a reader
 }
 
 // String says where the canary was planted.
@@ -49,18 +49,18 @@ func (p *planted) String() string {
 // where names what the canary was planted in.
 func (p *planted) where() string {
 	switch {
-	case p.told > 0:
-		return fmt.Sprintf("message %d of the spec", p.told)
+	case p.message > 0:
+		return fmt.Sprintf("message %d of the spec", p.message)
 	case p.input == "":
 		return fmt.Sprintf("the result of %q", p.task)
 	}
 	return fmt.Sprintf("input %q", p.input)
 }
 
-// made reports whether the canary stands in the result of a task.
-func (p *planted) made() bool { return p.input == "" && p.told == 0 }
+// made reports whether the canary is planted in the result of a task.
+func (p *planted) made() bool { return p.input == "" && p.message == 0 }
 
-// in reports whether the canary stands in a text, which is in lower case.
+// in reports whether a text, which is in lower case, has the canary.
 func (p *planted) in(lower string) (form string, found bool) {
 	for _, form := range p.forms {
 		if strings.Contains(lower, form) {
@@ -92,7 +92,7 @@ const shortest = 8
 
 // forms returns a text and what encodings make of it, all in lower case:
 // hex, percent, the escapes of JSON, and base64 at each of its three offsets
-// (less the digits that depend on what stands around it).
+// (without the digits that depend on its neighbors).
 func forms(text string) []string {
 	out := []string{strings.ToLower(text), hex.EncodeToString([]byte(text))}
 	quoted, _ := json.Marshal(text)

@@ -75,14 +75,14 @@ func TestEncodedCanariesAreFound(t *testing.T) {
 			t.Parallel()
 			for n := range 4 {
 				before, behind := strings.Repeat("~", n), strings.Repeat("?", 3-n)
-				got := told(t, chains, func(f *flowtest.Flow) {
+				got := failures(t, chains, func(f *flowtest.Flow) {
 					claim := f.PlantInput("claim")
 					f.Agent("clerk", engine.AgentFunc(func(_ context.Context, p prompt.Prompt) (agent.Reply, error) {
 						f.Logger().Debug(tt.encode(before + claim.String() + behind))
 						return agent.Reply{Text: "done"}, nil
 					}))
 				})
-				requireTold(t, got, "in the log: logs, events")
+				requireFailure(t, got, "in the log: logs, events")
 			}
 		})
 	}
@@ -110,7 +110,7 @@ func TestCanariesFitTheirSchema(t *testing.T) {
 		{`{type: object, properties: {a~1b: {type: string}}}`, "/a~01b", ""},
 		{`{type: object, properties: {a: {type: string}}}`, "", ""},
 		{`{type: object, additionalProperties: false, properties: {a: {type: string}}}`, "/b", `the schema has no property "b" there`},
-		{`{type: object, properties: {a: {type: number}}}`, "/a", "no text can stand there: the schema says number"},
+		{`{type: object, properties: {a: {type: number}}}`, "/a", "no text can be there: the schema says number"},
 		{`{type: object, properties: {a: {type: array, items: {type: string}}}}`, "/a", "the schema says array; the first element is at /0"},
 		{`{type: object, properties: {a: {enum: [x, y]}}}`, "/a", "no small result of its schema has the canaries where they are planted"},
 		{`{type: object, properties: {a: {type: string, maxLength: 21}}}`, "/a", "no small result of its schema"},
@@ -118,13 +118,13 @@ func TestCanariesFitTheirSchema(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.schema+" "+tt.path, func(t *testing.T) {
 			t.Parallel()
-			got := told(t, fmt.Sprintf(shaped, tt.schema), func(f *flowtest.Flow) {
+			got := failures(t, fmt.Sprintf(shaped, tt.schema), func(f *flowtest.Flow) {
 				f.Reaches(f.PlantResult("Read", task.Path(tt.path)), "writer", "user")
 			})
 			if tt.want == "" {
 				require.Empty(t, got)
 			} else {
-				requireTold(t, got, tt.want)
+				requireFailure(t, got, tt.want)
 			}
 		})
 	}

@@ -42,21 +42,21 @@ policy:
 // the canary came, and none that the rest of its source may go.
 func TestTheWayOfALeakIsTheCanarysOwn(t *testing.T) {
 	t.Parallel()
-	got := told(t, sickness, func(f *flowtest.Flow) {
+	got := failures(t, sickness, func(f *flowtest.Flow) {
 		iban := f.PlantInput("employee", "/iban")
 		f.Never(iban, "user", "letters")
 		f.Reaches(iban, "letters")
 	})
-	requireTold(t, got,
-		`never reaches user, and it stands in the result of "Order the payment" that the user is shown`,
+	requireFailure(t, got,
+		`never reaches user, and it is in the result of "Order the payment" that the user is shown`,
 		`the way it came (retold): input "employee" → task "Order the payment" [-:13] → user`,
 		`to keep it back, write a rule {from: payroll, to: user, mode: minimal}, or narrow or cut what -:13 grants, or block it`,
-		`reaches letters, and it stands in nothing that letters was given`+"\n  the flow table says: never",
+		`reaches letters, and it is in nothing that letters was given`+"\n  the flow table says: never",
 	)
 	require.NotContains(t, got, "Summarize the case")
 
-	got = told(t, sickness, func(f *flowtest.Flow) { f.Never(f.PlantInput("employee", "/salary"), "letters") })
-	requireTold(t, got, `input "employee" → task "Summarize the case" [-:12] → task "Write a letter" [-:14] → letters`, "narrow or cut what -:14 grants")
+	got = failures(t, sickness, func(f *flowtest.Flow) { f.Never(f.PlantInput("employee", "/salary"), "letters") })
+	requireFailure(t, got, `input "employee" → task "Summarize the case" [-:12] → task "Write a letter" [-:14] → letters`, "narrow or cut what -:14 grants")
 	require.NotContains(t, got, "mode: minimal")
 }
 
@@ -69,12 +69,12 @@ func TestTheWayOfALeakIsOneThatWasSeen(t *testing.T) {
 		"dependsOn: [Summarize the case]", "dependsOn: [Order the payment]",
 		"    - {from: user", "    - {from: payroll, to: user, mode: minimal}\n    - {from: user",
 	).Replace(sickness)
-	got := told(t, text, func(f *flowtest.Flow) {
+	got := failures(t, text, func(f *flowtest.Flow) {
 		f.Agent("summarizer", says("fine"))
 		f.Never(f.PlantInput("employee", "/salary"), "user")
 	})
-	requireTold(t, got,
-		`it stands in the result of "Write a letter" that the user is shown`,
+	requireFailure(t, got,
+		`it is in the result of "Write a letter" that the user is shown`,
 		`the way it came (retold): input "employee" → task "Order the payment" [-:13] → task "Write a letter" [-:14] → user`,
 		"{from: letters, to: user, mode: minimal}",
 	)
@@ -86,8 +86,8 @@ func TestTheWayOfALeakIsOneThatWasSeen(t *testing.T) {
 func TestTheWayOfALeakEndsWhereItWasSeen(t *testing.T) {
 	t.Parallel()
 	later := chains + "  - {title: Compare, assignee: writer, dependsOn: [Write about rules], uses: [rules], description: Compare.}\n"
-	requireTold(t, told(t, later, func(f *flowtest.Flow) { f.Never(f.PlantInput("rules"), "writer") }),
-		`it stands in the prompt of "Write about rules" (writer)`,
+	requireFailure(t, failures(t, later, func(f *flowtest.Flow) { f.Never(f.PlantInput("rules"), "writer") }),
+		`it is in the prompt of "Write about rules" (writer)`,
 		`the way it came (retold): input "rules" → task "Read the rules" [-:11] → task "Write about rules" [-:12] → writer`,
 	)
 }
@@ -108,8 +108,8 @@ inputs: {claim: {text: water in the kitchen}}
 agents: [{name: clerk, systemPrompt: You read.}]
 policy: {rules: [{from: clerk, to: user, mode: minimal}]}
 `), 0o600))
-	got := toldOf(t, spec.Options{Path: dir}, func(f *flowtest.Flow) { f.Never(f.PlantInput("claim"), "user") })
-	requireTold(t, got, `it stands in the answer that the user is shown`, `(retold): input "claim" → task "Read" → task "the answer" → user`, "to keep it back, block it by a rule")
+	got := failuresWith(t, spec.Options{Path: dir}, func(f *flowtest.Flow) { f.Never(f.PlantInput("claim"), "user") })
+	requireFailure(t, got, `it is in the answer that the user is shown`, `(retold): input "claim" → task "Read" → task "the answer" → user`, "to keep it back, block it by a rule")
 }
 
 // TestTheWayOfALeakPassesALongMemory has so many tasks that read the memory that
@@ -122,8 +122,8 @@ func TestTheWayOfALeakPassesALongMemory(t *testing.T) {
 		fmt.Fprintf(&b, "  - {title: Task %d, assignee: writer, memoryScope: all, description: Write.}\n", i)
 	}
 	b.WriteString("  - {title: Next, assignee: clerk, dependsOn: [First], description: Read.}\n  - {title: Last, assignee: writer, dependsOn: [Next], memoryScope: all, description: Write.}\n")
-	got := told(t, b.String(), func(f *flowtest.Flow) { f.Never(f.PlantResult("First", ""), "writer") })
-	requireTold(t, got, `result of "First" → task "shared memory" → writer`)
+	got := failures(t, b.String(), func(f *flowtest.Flow) { f.Never(f.PlantResult("First", ""), "writer") })
+	requireFailure(t, got, `result of "First" → task "shared memory" → writer`)
 }
 
 // says is an agent that answers with this text.
@@ -142,12 +142,12 @@ tasks:
   - {title: Read, assignee: clerk, description: Read., outputSchema: {type: object, properties: {a: {type: string}, b: {type: string}}}}
 policy: {rules: [{from: clerk, to: user, block: [b]}]}
 `
-	got := told(t, text, func(f *flowtest.Flow) {
+	got := failures(t, text, func(f *flowtest.Flow) {
 		f.Reaches(f.PlantResult("Read", "/a"), "user")
 		f.Reaches(f.PlantResult("Read", "/b"), "user")
 	})
 	require.NotContains(t, got, "/a of the result")
-	requireTold(t, got, `promised that /b of the result of "Read" (`, "the flow table says: never\n  user is shown everything except b")
+	requireFailure(t, got, `promised that /b of the result of "Read" (`, "the flow table says: never\n  user is shown everything except b")
 }
 
 func TestACanaryThatComesToNobody(t *testing.T) {
@@ -162,10 +162,10 @@ func TestACanaryThatComesToNobody(t *testing.T) {
 			f.Never(f.PlantInput("employee", "/medical"), "summarizer", "payroll", "letters", "http://127.0.0.1:9/v1")
 		}, nil},
 		{"blocked, and nothing is promised", func(f *flowtest.Flow) { f.PlantInput("employee", "/medical") }, []string{
-			`/medical of input "employee" (`, "came to nobody, and nothing is promised about it: promise with Never",
+			`/medical of input "employee" (`, "reached nobody, and nothing is promised about it: promise with Never",
 		}},
 		{"blocked, against a promise", func(f *flowtest.Flow) { f.Reaches(f.PlantInput("employee", "/medical"), "summarizer") }, []string{
-			"reaches summarizer, and it stands in nothing that summarizer was given", `"Summarize the case" is delivered`,
+			"reaches summarizer, and it is in nothing that summarizer was given", `"Summarize the case" is delivered`,
 		}},
 		{"granted to nobody", func(f *flowtest.Flow) { f.Never(f.PlantInput("unread"), "letters") }, []string{
 			`input "unread" (`, "was planted where nothing reads: no edge of the spec leads from there",
@@ -180,9 +180,9 @@ func TestACanaryThatComesToNobody(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			requireTold(t, told(t, sickness, tt.test), tt.want...)
+			requireFailure(t, failures(t, sickness, tt.test), tt.want...)
 		})
 	}
 	minimal := strings.Replace(sickness, "    - {from: user", "    - {from: payroll, to: user, mode: minimal}\n    - {from: user", 1)
-	require.Empty(t, told(t, minimal, func(f *flowtest.Flow) { f.Never(f.PlantResult("Order the payment", ""), "user") }))
+	require.Empty(t, failures(t, minimal, func(f *flowtest.Flow) { f.Never(f.PlantResult("Order the payment", ""), "user") }))
 }

@@ -20,7 +20,7 @@ const openAI = "https://api.openai.com/v1"
 // A cast is everybody who works in one run, and what they were asked.
 type cast struct {
 	f    *Flow
-	base string // endpoint of whoever has none of its own
+	base string // endpoint of agents without one of their own
 
 	script  *scripted.Handler // answers whatever nothing is planted in
 	planned *scripted.Handler // answers the coordinator's planning: the spec's own script, if it has one
@@ -53,7 +53,7 @@ func newCast(f *Flow, base string) (*cast, error) {
 		}
 		for _, r := range script.Replies {
 			if r.Coordinator == scripted.Plan || r.Coordinator == scripted.Repair {
-				r.Delay = 0 // nobody watches
+				r.Delay = 0 // the order of calls is all that counts
 				plans.Replies = append(plans.Replies, r)
 			}
 		}
@@ -102,7 +102,7 @@ func (c *cast) note(s sent) {
 	c.prompts = append(c.prompts, s)
 }
 
-// wrote notes which canaries of a task stand in an answer to it.
+// wrote records which canaries of a task its answer has.
 func (c *cast) wrote(id task.ID, reply agent.Reply) {
 	lower := strings.ToLower(reply.Text + "\n" + reply.JSON.Canonical())
 	c.mu.Lock()

@@ -12,10 +12,9 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// PlantEverywhere plants a canary in every input, in every message of the spec
-// and, when the tasks are known, in every result: in each text that its schema
-// leaves free, or in the text of a task without a schema. Tasks that a coordinator plans have theirs too. Nothing
-// is said about a canary of these that comes to nobody.
+// PlantEverywhere plants a canary in every input, in every message of the spec and in every
+// result, also of tasks that a coordinator plans: in each text that the schema leaves free,
+// or in the text of a task without a schema. These canaries need not reach a reader.
 func (f *Flow) PlantEverywhere() {
 	f.everywhere = true
 	for _, in := range f.file.Run.Inputs {
@@ -30,19 +29,18 @@ func (f *Flow) PlantEverywhere() {
 	f.quietly(f.plantMessages)
 }
 
-// plantMessages plants in front of what the members of the team are told before
-// the run.
+// plantMessages plants at the start of each message that the spec sends.
 func (f *Flow) plantMessages() {
 	messages := slices.Clone(f.file.Run.Messages)
 	for i := range messages {
-		p := &planted{told: i + 1}
+		p := &planted{message: i + 1}
 		f.plant(p)
 		messages[i].Text = p.word + " " + messages[i].Text
 	}
 	f.file.Run.Messages = messages
 }
 
-// quietly plants without asking that the canary comes to anybody.
+// quietly plants canaries that need not reach a reader.
 func (f *Flow) quietly(plant func()) {
 	before := len(f.canaries)
 	plant()
@@ -90,7 +88,7 @@ func (r *run) plantResults() error {
 	return nil
 }
 
-// taken reports whether a canary stands there already.
+// taken reports whether a canary is planted there already.
 func (r *run) taken(title string, p task.Path) bool {
 	id, _ := r.chart.find(title)
 	return slices.ContainsFunc(r.canaries, func(x *planted) bool {

@@ -18,7 +18,7 @@ func (c *chart) own(g *grant) *flow.Graph {
 }
 
 // went returns the part of a canary's flow that its sightings bear out: edges
-// into prompts that it stood in, and sights of results that it stood in.
+// into prompts that had it, and sights of results that had it.
 func (r *run) went(x *planted, seen []sighting) *flow.Graph {
 	read, shown, council := map[int]bool{}, map[int]bool{}, false
 	for _, s := range seen {
@@ -71,7 +71,7 @@ func (c *chart) cut(way flow.Path) string {
 }
 
 // teller returns who wrote what the reader at the end of a way is shown: the
-// agent of a task of the plan, or nobody where no rule could keep it back.
+// agent of a task of the plan, or "" if no rule could withhold it.
 func (c *chart) teller(way flow.Path) string {
 	by := way[len(way)-2]
 	t := by.Index
@@ -117,7 +117,7 @@ func (r *run) absence(x *planted, reader string) string {
 	return b.String()
 }
 
-// known says how far a canary can come to a reader, and on which way.
+// known says how much of a canary can reach a reader, and on which path.
 func (c *chart) known(g *grant, reader int) string {
 	table := c.own(g).Table()
 	text := table.Reach(g.source, reader).String()
@@ -127,7 +127,7 @@ func (c *chart) known(g *grant, reader int) string {
 	return text
 }
 
-// delivery says what crosses, and by which line of the spec.
+// delivery says what is delivered, and by which line of the spec.
 func delivery(held, minimal bool, parts *pick.Selection, line string) string {
 	text := parts.String()
 	switch {

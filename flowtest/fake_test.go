@@ -13,7 +13,7 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// A fake is a test that may fail: it keeps what it was told.
+// A fake is a test that may fail: it keeps its failures.
 type fake struct {
 	testing.TB
 	errors []string
@@ -29,14 +29,14 @@ func (f *fake) Fatalf(format string, args ...any) {
 	runtime.Goexit()
 }
 
-// told runs a test of a spec in its own goroutine and returns what it failed with.
-func told(t *testing.T, text string, test func(f *flowtest.Flow)) string {
+// failures runs a test of a spec in its own goroutine and returns what it failed with.
+func failures(t *testing.T, text string, test func(f *flowtest.Flow)) string {
 	t.Helper()
-	return toldOf(t, spec.Options{Path: "-", Stdin: strings.NewReader(text)}, test)
+	return failuresWith(t, spec.Options{Path: "-", Stdin: strings.NewReader(text)}, test)
 }
 
-// toldOf does as told does with a spec of a file.
-func toldOf(t *testing.T, o spec.Options, test func(f *flowtest.Flow)) string {
+// failuresWith does what failures does with a spec in a file.
+func failuresWith(t *testing.T, o spec.Options, test func(f *flowtest.Flow)) string {
 	t.Helper()
 	tb := &fake{TB: t}
 	done := make(chan struct{})
@@ -50,8 +50,8 @@ func toldOf(t *testing.T, o spec.Options, test func(f *flowtest.Flow)) string {
 	return strings.Join(tb.errors, "\n")
 }
 
-// requireTold holds what a test failed with to pieces of it.
-func requireTold(t *testing.T, got string, want ...string) {
+// requireFailure requires that a failure contains each piece, or is empty without any.
+func requireFailure(t *testing.T, got string, want ...string) {
 	t.Helper()
 	if len(want) == 0 {
 		require.Empty(t, got)

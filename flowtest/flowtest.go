@@ -1,9 +1,8 @@
-// Package flowtest decides whether a canary comes where it must not: it is for
-// tests of teams, next to the spec that they hold to account.
+// Package flowtest tests that values of a spec reach only the agents that should see them.
 //
 // A test loads a spec, plants canaries (words that occur nowhere else) in its
-// inputs and in the results of its tasks, says what it promises about them, and
-// runs the team without a model:
+// inputs and in the results of its tasks, promises who sees them, and runs the team
+// without a model:
 //
 //	func TestClaims(t *testing.T) {
 //		f := flowtest.Load(t, "team.yaml")
@@ -14,12 +13,11 @@
 //		f.Run(t)
 //	}
 //
-// Every agent is stood in for by one that is as careless as a model can be with
-// what it is not asked to keep apart: a result that is a free text repeats all
-// canaries that stood in its prompt. So what leaks through another agent's words
-// is found too. Run then looks for every canary, also encoded, in every prompt,
-// result, event, log line and file, and fails for one that stands where neither
-// the flow of the spec nor the reader's clearance lets it.
+// A stand-in replaces every agent. It is as careless as a model can be: a result that is
+// free text repeats all canaries of its prompt. So a leak through the words of another
+// agent is found too. [Flow.Run] then searches every prompt, result, event, log line and file
+// for every canary, also encoded. It fails if a canary is where neither the flow of the
+// spec nor the clearance of the reader allows it.
 package flowtest
 
 import (
@@ -42,23 +40,22 @@ type Flow struct {
 	agents   map[string]agent.Agent // that a test brought
 	careless bool
 
-	everywhere bool // plant in the results of all tasks, too
+	everywhere bool // plant in the results of all tasks too
 
 	canaries []*planted
 	promises []promise
-	faults   []string // what was asked for and makes no sense
+	faults   []string // wrong uses of this package
 }
 
-// Load reads the spec at a path, as package spec does: a file, or the folder of
-// a team.yaml. What is wrong with it ends the test.
+// Load reads the spec at a path: a file, or the folder of a team.yaml. If the spec is not
+// valid, the test ends.
 func Load(t testing.TB, path string) *Flow {
 	t.Helper()
 	return LoadOptions(t, spec.Options{Path: path})
 }
 
-// LoadOptions does as Load does with everything that a spec may be read with:
-// parameters, other inputs, another goal. A nil Lookup is the environment. No
-// model is called, so no variable needs to be set or allowed.
+// LoadOptions reads a spec with parameters, other inputs or another goal. A nil Lookup
+// means the environment. No model is called, so no variable needs to be set or allowed.
 func LoadOptions(t testing.TB, o spec.Options) *Flow {
 	t.Helper()
 	if o.Lookup == nil {
@@ -78,10 +75,9 @@ func LoadOptions(t testing.TB, o spec.Options) *Flow {
 	}
 }
 
-// Agent puts an agent of yours in the place of the one that stands in for the
-// agent of this name, or for the coordinator. Its prompts are watched like all
-// others, and its endpoint stays that of the spec. What is planted in the
-// results of its tasks is for it to write.
+// Agent replaces the stand-in of the agent of this name, or of the coordinator, by an
+// agent of yours. Its prompts are searched like all others, and its endpoint is that of
+// the spec. It must write the canaries that are planted in the results of its tasks.
 func (f *Flow) Agent(name string, a agent.Agent) {
 	if !f.has(name) {
 		f.fault("no agent is called %q", name)
@@ -90,17 +86,16 @@ func (f *Flow) Agent(name string, a agent.Agent) {
 	f.agents[name] = a
 }
 
-// Careless makes the agents repeat what they read also in every free text of a
-// structured result, beside what is planted there: then only what a schema
-// bounds keeps a canary from going on.
+// Careless makes the stand-ins repeat all canaries of their prompts in every free text of a
+// structured result too. Then only the bounds of a schema stop a canary.
 func (f *Flow) Careless() { f.careless = true }
 
-// Logger returns the logger of the run, for an agent of yours. What is written
-// to it, at any level, is looked through: no canary may ever stand there.
+// Logger returns the logger of the run, for an agent of yours. No canary may be in the log,
+// at any level.
 func (f *Flow) Logger() *slog.Logger { return f.logger }
 
-// Dir returns a folder for what agents of yours write. Every file in it is looked
-// through: a canary may stand there only if the caller of the run may see it.
+// Dir returns a folder for the files that agents of yours write. A canary may be in such a
+// file only if the caller of the run may see it.
 func (f *Flow) Dir() string { return f.dir }
 
 func (f *Flow) has(agent string) bool {

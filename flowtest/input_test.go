@@ -30,7 +30,7 @@ tasks:
 
 func TestPartsOfAnInput(t *testing.T) {
 	t.Parallel()
-	require.Empty(t, told(t, ticket, func(f *flowtest.Flow) {
+	require.Empty(t, failures(t, ticket, func(f *flowtest.Flow) {
 		name, note := f.PlantInput("ticket", "/customer/name"), f.PlantInput("ticket", "/lines/1/note")
 		f.Never(name, "sorter", "reply")
 		f.Reaches(name, "payer")
@@ -39,18 +39,18 @@ func TestPartsOfAnInput(t *testing.T) {
 	}))
 	for path, want := range map[string]string{
 		"":             "it is one JSON value: name the path of a text in it",
-		"/customer":    "no text stands there",
-		"/number":      "no text stands there",
+		"/customer":    "no text is there",
+		"/number":      "no text is there",
 		"/lines/2":     `there is nothing at "2"`,
 		"/nobody/name": `there is nothing at "nobody"`,
 	} {
-		requireTold(t, told(t, ticket, func(f *flowtest.Flow) { f.PlantInput("ticket", taskPath(path)...) }), want)
+		requireFailure(t, failures(t, ticket, func(f *flowtest.Flow) { f.PlantInput("ticket", taskPath(path)...) }), want)
 	}
 }
 
 func TestPathsBeginWithASlash(t *testing.T) {
 	t.Parallel()
-	requireTold(t, told(t, ticket, func(f *flowtest.Flow) {
+	requireFailure(t, failures(t, ticket, func(f *flowtest.Flow) {
 		f.PlantInput("ticket", "number")
 		f.PlantInput("ticket", "/lines/**")
 		f.PlantResult("Sort", "remark")
@@ -67,12 +67,12 @@ func TestPathsBeginWithASlash(t *testing.T) {
 // kept by the shape of results only, once agents repeat in them what they read.
 func TestCarelessAgentsRepeatWhatTheyRead(t *testing.T) {
 	t.Parallel()
-	got := told(t, ticket, func(f *flowtest.Flow) {
+	got := failures(t, ticket, func(f *flowtest.Flow) {
 		f.Careless()
 		f.Never(f.PlantInput("ticket", "/lines/1/note"), "reply")
 	})
-	requireTold(t, got, `promised that /lines/1/note of input "ticket"`, `task "Sort"`, `→ task "Reply" [-:16] → reply`, "narrow or cut what -:16 grants")
-	require.Empty(t, told(t, ticket, func(f *flowtest.Flow) {
+	requireFailure(t, got, `promised that /lines/1/note of input "ticket"`, `task "Sort"`, `→ task "Reply" [-:16] → reply`, "narrow or cut what -:16 grants")
+	require.Empty(t, failures(t, ticket, func(f *flowtest.Flow) {
 		f.Careless()
 		f.PlantEverywhere()
 	}))

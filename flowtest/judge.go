@@ -16,12 +16,12 @@ type sighting struct {
 	form   string
 }
 
-// String says what stands where.
+// String says where the canary was found.
 func (s *sighting) String() string {
 	if s.form != strings.ToLower(s.canary.word) {
-		return fmt.Sprintf("%v stands, encoded, in %s", s.canary, s.place.name)
+		return fmt.Sprintf("%v is, encoded, in %s", s.canary, s.place.name)
 	}
-	return fmt.Sprintf("%v stands in %s", s.canary, s.place.name)
+	return fmt.Sprintf("%v is in %s", s.canary, s.place.name)
 }
 
 // judge returns what is wrong with the run.
@@ -56,7 +56,7 @@ func (r *run) failed() (out []string) {
 		}
 	}
 	if len(out) == 0 {
-		out = append(out, fmt.Sprintf("the run did not come to its end: %s", r.result.Status))
+		out = append(out, fmt.Sprintf("the run did not complete: %s", r.result.Status))
 	}
 	return out
 }
@@ -73,7 +73,7 @@ func (r *run) sightings() (seen []sighting) {
 	return seen
 }
 
-// wrong says why a canary must not stand where it does, or nothing if it may.
+// wrong says why a canary must not be where it is, or nothing if it may.
 func (r *run) wrong(s *sighting) string {
 	g, p := r.grants[s.canary], s.place
 	switch p.kind {
@@ -108,8 +108,8 @@ func (r *run) writes(x *planted, t int) bool {
 	return t >= 0 && (r.grants[x].tasks[t] || r.chart.g.Sources[r.grants[x].source].Task == t)
 }
 
-// idle says why a canary shows nothing, or nothing if it does: somebody was
-// given it, or it is kept from those whom a promise names.
+// idle says why a canary proves nothing. It returns nothing if a reader saw the canary, or
+// if it is withheld from those that a promise names.
 func (r *run) idle(x *planted, seen []sighting) string {
 	about := slices.ContainsFunc(r.promises, func(p promise) bool { return p.canary == x })
 	switch {
@@ -120,15 +120,15 @@ func (r *run) idle(x *planted, seen []sighting) string {
 	case r.nowhere(x):
 		return ""
 	case !r.chart.leads(r.grants[x].source):
-		return "was planted where nothing reads: no edge of the spec leads from there; grant it to somebody, or promise Never(…, flowtest.Everybody)"
+		return "was planted where nothing reads: no edge of the spec leads from there; grant it to an agent, or promise Never(…, flowtest.Everybody)"
 	case !about:
-		return "came to nobody, and nothing is promised about it: promise with Never whom it is kept from, or with Reaches whom it comes to"
+		return "reached nobody, and nothing is promised about it: promise with Never who must not see it, or with Reaches who must"
 	}
 	return ""
 }
 
 // saw returns the first sighting at which a reader was given a canary, or -1:
-// whoever read a prompt or a result with it, but not whoever wrote it there.
+// it read a prompt or a result with it, and did not write it there.
 func (r *run) saw(x *planted, reader string, seen []sighting) int {
 	at := r.chart.reader(reader)
 	return slices.IndexFunc(seen, func(s sighting) bool {
@@ -152,15 +152,15 @@ func (r *run) kept(p promise, seen []sighting) (faults []string) {
 		at := r.saw(p.canary, reader, seen)
 		switch {
 		case p.never && at >= 0:
-			faults = append(faults, fmt.Sprintf("promised that %v never reaches %s, and it stands in %s%s", p.canary, reader, seen[at].place.name, r.remedy(p.canary, reader, seen[:at+1])))
+			faults = append(faults, fmt.Sprintf("promised that %v never reaches %s, and it is in %s%s", p.canary, reader, seen[at].place.name, r.remedy(p.canary, reader, seen[:at+1])))
 		case !p.never && at < 0:
-			faults = append(faults, fmt.Sprintf("promised that %v reaches %s, and it stands in nothing that %s was given%s", p.canary, reader, reader, r.absence(p.canary, reader)))
+			faults = append(faults, fmt.Sprintf("promised that %v reaches %s, and it is in nothing that %s was given%s", p.canary, reader, reader, r.absence(p.canary, reader)))
 		}
 	}
 	return faults
 }
 
-// nowhere reports whether a canary was promised to come to nobody: to no agent,
+// nowhere reports whether a canary was promised to reach no reader: no agent,
 // no coordinator and not to the user.
 func (r *run) nowhere(x *planted) bool {
 	return !slices.ContainsFunc(r.chart.g.Readers, func(reader flow.Reader) bool {

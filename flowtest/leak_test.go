@@ -35,7 +35,7 @@ tasks:
 
 func TestAFlowThatIsKept(t *testing.T) {
 	t.Parallel()
-	got := told(t, chains, func(f *flowtest.Flow) {
+	got := failures(t, chains, func(f *flowtest.Flow) {
 		claim, rules := f.PlantInput("claim"), f.PlantInput("rules")
 		f.Never(claim, "writer")
 		f.Reaches(claim, "clerk", "user")
@@ -49,11 +49,11 @@ func TestAFallbackIsAReader(t *testing.T) {
 	t.Parallel()
 	const spare = "https://spare.example/v1"
 	text := strings.Replace(chains, "{name: writer,", "{name: writer, fallback: [{baseURL: '"+spare+"'}],", 1)
-	require.Empty(t, told(t, text, func(f *flowtest.Flow) {
+	require.Empty(t, failures(t, text, func(f *flowtest.Flow) {
 		f.Never(f.PlantInput("claim"), spare)
 		f.Reaches(f.PlantInput("rules"), spare)
 	}))
-	requireTold(t, told(t, text, func(f *flowtest.Flow) { f.Never(f.PlantInput("rules"), spare) }), "never reaches "+spare)
+	requireFailure(t, failures(t, text, func(f *flowtest.Flow) { f.Never(f.PlantInput("rules"), spare) }), "never reaches "+spare)
 }
 
 // inTurn is the same, one task after the other: the claim is read before the rules.
@@ -77,7 +77,7 @@ func TestABrokenGateIsCaught(t *testing.T) {
 					return plain(p), nil
 				}
 			},
-			[]string{`input "claim" (`, "stands in the log", "logs, events and printed values never hold what was handed on"},
+			[]string{`input "claim" (`, "is in the log", "logs, events and printed values never hold what was handed on"},
 		},
 		{
 			"logs its prompt, encoded",
@@ -87,7 +87,7 @@ func TestABrokenGateIsCaught(t *testing.T) {
 					return plain(p), nil
 				}
 			},
-			[]string{`input "claim" (`, "stands, encoded, in the log"},
+			[]string{`input "claim" (`, "is, encoded, in the log"},
 		},
 		{
 			"remembers between tasks",
@@ -102,19 +102,19 @@ func TestABrokenGateIsCaught(t *testing.T) {
 				}
 			},
 			[]string{
-				`input "claim" (`, `stands in the prompt of "Write about rules" (writer): no edge of the spec brings it there; the flow table says of claim and writer: never`,
-				`stands in the result of "Read the rules" that the user is shown: its prompt may not have it, so neither may its result`,
+				`input "claim" (`, `is in the prompt of "Write about rules" (writer): no edge of the spec brings it there; the flow table says of claim and writer: never`,
+				`is in the result of "Read the rules" that the user is shown: its prompt may not have it, so neither may its result`,
 			},
 		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			got := told(t, inTurn, func(f *flowtest.Flow) {
+			got := failures(t, inTurn, func(f *flowtest.Flow) {
 				f.PlantInput("claim")
 				f.Agent("clerk", tt.leaky(f))
 			})
-			requireTold(t, got, tt.want...)
+			requireFailure(t, got, tt.want...)
 			t.Log(got)
 		})
 	}
@@ -128,7 +128,7 @@ func TestFilesAreForWhoeverTheRunIsFor(t *testing.T) {
 		if level == "secret" {
 			text += "policy: {rules: [{from: user, to: clerk, mode: full}]}\n"
 		}
-		got := told(t, text, func(f *flowtest.Flow) {
+		got := failures(t, text, func(f *flowtest.Flow) {
 			f.PlantInput("claim")
 			f.Agent("clerk", engine.AgentFunc(func(_ context.Context, p prompt.Prompt) (agent.Reply, error) {
 				err := os.WriteFile(filepath.Join(f.Dir(), p.Sections()[0].Title), []byte(p.Text()), 0o600)
@@ -138,7 +138,7 @@ func TestFilesAreForWhoeverTheRunIsFor(t *testing.T) {
 		if level == "confidential" {
 			require.Empty(t, got)
 		} else {
-			requireTold(t, got, "stands in the file claim: it is secret at least, and the user accepts confidential")
+			requireFailure(t, got, "is in the file claim: it is secret at least, and the user accepts confidential")
 		}
 	}
 }
@@ -154,7 +154,7 @@ func TestPromisesAreHeldToWhatHappened(t *testing.T) {
 			"a broken never",
 			func(f *flowtest.Flow) { f.Never(f.PlantInput("rules"), "writer") },
 			[]string{
-				`promised that input "rules" (`, `never reaches writer, and it stands in the prompt of "Write about rules" (writer)`,
+				`promised that input "rules" (`, `never reaches writer, and it is in the prompt of "Write about rules" (writer)`,
 				"the way it came (retold): input \"rules\" → task \"Read the rules\" [-:11] → task \"Write about rules\" [-:12] → writer",
 				"narrow or cut what -:12 grants",
 			},
@@ -162,7 +162,7 @@ func TestPromisesAreHeldToWhatHappened(t *testing.T) {
 		{
 			"a broken reaches",
 			func(f *flowtest.Flow) { f.Reaches(f.PlantInput("claim"), "writer") },
-			[]string{`reaches writer, and it stands in nothing that writer was given`, "the flow table says: never"},
+			[]string{`reaches writer, and it is in nothing that writer was given`, "the flow table says: never"},
 		},
 		{
 			"never anybody",
@@ -173,7 +173,7 @@ func TestPromisesAreHeldToWhatHappened(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			requireTold(t, told(t, chains, tt.test), tt.want...)
+			requireFailure(t, failures(t, chains, tt.test), tt.want...)
 		})
 	}
 }
@@ -187,7 +187,7 @@ func TestWhatMakesNoSenseIsSaid(t *testing.T) {
 	}{
 		{"no such input", func(f *flowtest.Flow) { f.PlantInput("clam") }, `no input is called "clam"`},
 		{"no such task", func(f *flowtest.Flow) { f.PlantResult("Read the clam", "") }, `no task is called "Read the clam": did you mean "Read the claim"?`},
-		{"no such reader", func(f *flowtest.Flow) { f.Never(f.PlantInput("claim"), "writers") }, `nobody is called "writers": did you mean "writer"?`},
+		{"no such reader", func(f *flowtest.Flow) { f.Never(f.PlantInput("claim"), "writers") }, `no reader is called "writers": did you mean "writer"?`},
 		{"no such agent", func(f *flowtest.Flow) { f.Agent("clerks", nil) }, `no agent is called "clerks"`},
 		{"twice", func(f *flowtest.Flow) { f.PlantInput("claim"); f.PlantInput("claim") }, `is planted twice`},
 		{"a path in a text", func(f *flowtest.Flow) { f.PlantInput("claim", "/a") }, "it is no JSON value and has no path /a"},
@@ -199,18 +199,18 @@ func TestWhatMakesNoSenseIsSaid(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			requireTold(t, told(t, chains, tt.test), tt.want)
+			requireFailure(t, failures(t, chains, tt.test), tt.want)
 		})
 	}
 }
 
 func TestARunThatFailsShowsNothing(t *testing.T) {
 	t.Parallel()
-	got := told(t, chains, func(f *flowtest.Flow) {
+	got := failures(t, chains, func(f *flowtest.Flow) {
 		f.PlantInput("claim")
 		f.Agent("clerk", engine.AgentFunc(func(context.Context, prompt.Prompt) (agent.Reply, error) {
 			return agent.Reply{}, errors.New("out of ink")
 		}))
 	})
-	requireTold(t, got, `what follows was not tested: task "Read the claim": out of ink`)
+	requireFailure(t, got, `what follows was not tested: task "Read the claim": out of ink`)
 }

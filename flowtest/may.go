@@ -13,7 +13,7 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// A chart is the flow of a plan: what canaries are held against.
+// A chart is the flow of a plan, which says where canaries may be.
 type chart struct {
 	plan  *engine.Plan
 	table *flow.Table
@@ -41,14 +41,14 @@ func newChart(p *engine.Plan) *chart {
 
 // source returns the source that a canary is planted in, or -1.
 func (c *chart) source(x *planted) int {
-	told := 0
+	message := 0
 	return slices.IndexFunc(c.g.Sources, func(s flow.Source) bool {
 		switch {
-		case x.told > 0: // messages are sources in their order
+		case x.message > 0: // messages are sources in their order
 			if s.Kind == handoff.Message {
-				told++
+				message++
 			}
-			return told == x.told
+			return message == x.message
 		case x.input != "":
 			return s.Kind == handoff.Input && strings.EqualFold(s.Name, x.input)
 		}
@@ -69,7 +69,7 @@ func (c *chart) taskOf(s sent) int {
 	})
 }
 
-// A grant is where a canary may stand, by what the plan says.
+// A grant is where a canary may be according to the plan.
 type grant struct {
 	canary *planted
 	source int
@@ -138,7 +138,7 @@ func (c *chart) arrives(e *flow.Edge) label.Classification {
 	return least
 }
 
-// leads reports whether anything of a source is granted to anybody, whatever
+// leads reports whether anything of a source is granted to a reader, whatever
 // a rule, a need or a label then withholds.
 func (c *chart) leads(source int) bool {
 	return len(c.delivered[source]) > 0 || slices.ContainsFunc(c.g.Sights, func(s flow.Sight) bool { return s.Source == source })

@@ -14,21 +14,21 @@ import (
 
 const coordinator = "coordinator"
 
-// PlantInput plants a canary in a named input and returns it. Without a path it
-// is a first line of the input's text. In an input that is one JSON value it
-// needs a path, an RFC 6901 pointer such as /lines/0/note, and takes the place of
-// the text there. A path begins with a slash, also one of a single name.
+// PlantInput plants a canary in a named input and returns it. Without a path, the canary
+// becomes the first line of the text. An input that is one JSON value needs a path, an
+// RFC 6901 pointer such as /lines/0/note, and the canary replaces the text there. Every
+// path begins with a slash.
 //
-// What cannot be planted is reported by Run. The canary must be granted to some
-// task by the spec; what a rule or a need withholds then is for [Flow.Never].
+// [Flow.Run] reports a canary that cannot be planted. The spec must grant the input to a
+// task; use [Flow.Never] for what a rule or a need then withholds.
 func (f *Flow) PlantInput(name string, path ...task.Path) Canary {
 	p := &planted{input: name}
 	switch len(path) {
 	case 0:
 	case 1:
-		f.stand(p, path[0])
+		f.setPath(p, path[0])
 	default:
-		f.fault("input %q: a canary stands at one path, not at %d: plant one at each", name, len(path))
+		f.fault("input %q: a canary has one path, not %d; plant one at each", name, len(path))
 	}
 	inputs := slices.Clone(f.file.Run.Inputs)
 	at := slices.IndexFunc(inputs, func(in engine.Input) bool { return strings.EqualFold(in.Name, name) })
@@ -47,25 +47,23 @@ func (f *Flow) PlantInput(name string, path ...task.Path) Canary {
 }
 
 // PlantResult plants a canary in the result of a task, named by title, key or
-// id, and returns it. The path is where it stands in the structured result, an
-// RFC 6901 pointer such as /facts/0/name, with a number or * for an element of an
-// array, and the schema of the task must let a text of 22 letters stand there; a
-// task without a schema answers with a JSON value in its text. A path begins with
-// a slash, also one of a single name; the path "" means the text itself.
+// id, and returns it. The path is its place in the structured result, an RFC 6901 pointer
+// such as /facts/0/name, with a number or * for an element of an array. The schema of the
+// task must allow a text of 22 letters there; a task without a schema answers with a JSON
+// value in its text. Every path begins with a slash; the path "" means the text itself.
 //
-// What cannot be planted is reported by Run.
+// [Flow.Run] reports a canary that cannot be planted.
 func (f *Flow) PlantResult(name string, path task.Path) Canary {
 	return f.plant(f.result(name, path))
 }
 
-// PlantText does as PlantResult does with a text of yours in the place of a
-// word: real data, which an agent of yours writes, or redaction looks at. It
-// should stand nowhere else, in no prompt of the spec and in no other value, or
-// it will be found there: a few digits stand in many a time and id. It is at least 6
-// bytes long.
+// PlantText does what PlantResult does with a text of yours instead of a made-up word: real
+// data that an agent of yours writes, or that redaction must find. It must be nowhere else
+// in the spec, or it is found there; a few digits occur in many times and ids. It has at
+// least 6 bytes.
 func (f *Flow) PlantText(name string, path task.Path, text string) Canary {
 	if len(text) < 6 {
-		f.fault("the result of %q: a text of %d bytes stands everywhere: plant one of 6 or more", name, len(text))
+		f.fault("the result of %q: a text of %d bytes is everywhere; plant one of 6 or more", name, len(text))
 	}
 	p := f.result(name, path)
 	p.word = text
@@ -74,16 +72,16 @@ func (f *Flow) PlantText(name string, path task.Path, text string) Canary {
 
 func (f *Flow) result(name string, path task.Path) *planted {
 	p := &planted{task: name}
-	f.stand(p, path)
+	f.setPath(p, path)
 	return p
 }
 
-// stand lets a canary stand at a path.
-func (f *Flow) stand(p *planted, path task.Path) {
+// setPath sets the path of a canary.
+func (f *Flow) setPath(p *planted, path task.Path) {
 	where := p.where()
 	p.path, p.keys = path, pick.Tokens(path)
 	var err error
-	if p.input == "" { // what stands in an input is looked up
+	if p.input == "" { // the value in an input is looked up
 		err = pick.CheckAllow(anyElement(path))
 	}
 	switch {
@@ -109,11 +107,11 @@ func anyElement(path task.Path) task.Path {
 
 func (f *Flow) plant(p *planted) Canary {
 	if p.word == "" {
-		p.word = word(fmt.Sprintf("%s\x00%d\x00%s\x00%s", p.input, p.told, p.task, p.path))
+		p.word = word(fmt.Sprintf("%s\x00%d\x00%s\x00%s", p.input, p.message, p.task, p.path))
 	}
 	p.forms = forms(p.word)
 	if !slices.ContainsFunc(f.canaries, func(q *planted) bool {
-		return q.input == p.input && q.told == p.told && q.task == p.task && q.path == p.path
+		return q.input == p.input && q.message == p.message && q.task == p.task && q.path == p.path
 	}) {
 		f.canaries = append(f.canaries, p)
 	} else {
@@ -152,7 +150,7 @@ func (p *planted) into(text string) (string, error) {
 func replaced(v any, path []string, text string, steps *[]string) (any, error) {
 	if len(path) == 0 {
 		if _, ok := v.(string); !ok {
-			return v, fmt.Errorf("no text stands there, whose place the canary could take")
+			return v, fmt.Errorf("no text is there that the canary could replace")
 		}
 		return text, nil
 	}

@@ -50,7 +50,7 @@ func TestPoliciesKeepWhatTheySay(t *testing.T) {
 		for _, careless := range []bool{false, true} {
 			t.Run(tt.policy, func(t *testing.T) {
 				t.Parallel()
-				require.Empty(t, told(t, strings.Replace(remembering, "POLICY", tt.policy, 1), func(f *flowtest.Flow) {
+				require.Empty(t, failures(t, strings.Replace(remembering, "POLICY", tt.policy, 1), func(f *flowtest.Flow) {
 					if careless {
 						f.Careless()
 					}
@@ -85,11 +85,11 @@ func TestWhatIsSecretIsShownToNobody(t *testing.T) {
 		"classification: confidential", "classification: secret",
 		"{name: clerk, accepts: confidential,", "{name: clerk, accepts: secret, baseURL: 'http://127.0.0.1:9/v1',",
 	).Replace(chains) + "policy: {rules: [{from: user, to: clerk, mode: full}]}\n"
-	require.Empty(t, told(t, text, func(f *flowtest.Flow) {
+	require.Empty(t, failures(t, text, func(f *flowtest.Flow) {
 		f.PlantEverywhere()
 		f.Never(f.PlantResult("Read the claim", ""), flowtest.Everybody)
 	}))
-	require.Empty(t, told(t, text, func(f *flowtest.Flow) {
+	require.Empty(t, failures(t, text, func(f *flowtest.Flow) {
 		claim := f.PlantInput("claim")
 		f.Reaches(claim, "clerk", "http://127.0.0.1:9/v1")
 		f.Never(claim, "user", "writer")
@@ -103,13 +103,13 @@ func TestWhatIsSecretIsShownToNobody(t *testing.T) {
 func TestMessagesAreCarriersToo(t *testing.T) {
 	t.Parallel()
 	text := chains + "messages: [{from: user, to: clerk, text: read slowly}, {from: clerk, to: writer, text: write slowly}]\n"
-	require.Empty(t, told(t, text, func(f *flowtest.Flow) { f.PlantEverywhere() }))
-	got := told(t, text, func(f *flowtest.Flow) {
+	require.Empty(t, failures(t, text, func(f *flowtest.Flow) { f.PlantEverywhere() }))
+	got := failures(t, text, func(f *flowtest.Flow) {
 		f.PlantEverywhere()
 		f.Agent("writer", engine.AgentFunc(func(_ context.Context, p prompt.Prompt) (agent.Reply, error) {
 			f.Logger().Info("told", "what", p.Text())
 			return agent.Reply{Text: "done"}, nil
 		}))
 	})
-	requireTold(t, got, "message 2 of the spec (", "stands in the log")
+	requireFailure(t, got, "message 2 of the spec (", "is in the log")
 }

@@ -2,29 +2,28 @@ package flowtest
 
 import "slices"
 
-// A promise is what a test says about a canary and a reader.
+// A promise says whether a reader sees a canary.
 type promise struct {
 	canary *planted
 	reader string
 	never  bool
 }
 
-// Everybody stands for all readers in [Flow.Never].
+// Everybody means all readers in [Flow.Never].
 const Everybody = "*"
 
-// Never promises that a canary comes to none of the readers: agents, the
-// coordinator, user, or the URL of an endpoint. [Everybody] means all of them. An
-// agent is a reader of its prompts, an endpoint of the prompts sent to it, and the
-// user of the results, their errors and the events of the run. What an agent
-// writes itself does not come to it by that.
+// Never promises that a canary reaches none of the readers: agents, "coordinator", "user",
+// or the URL of an endpoint. [Everybody] means all of them. An agent reads its prompts, an
+// endpoint the prompts sent to it, and the user the results, their errors and the events
+// of the run. An agent does not read what it writes.
 //
-// That the canary comes to nobody at all keeps the promise too, as long as its
-// source is granted to somebody and withheld by a rule, a need or a label. Where
-// nothing is granted, only [Everybody] says that this is meant: see [Flow.Run].
+// The promise holds too if the canary reaches no reader at all, provided that its source
+// is granted to one and withheld by a rule, a need or a label. If the source is granted to
+// no reader, promise [Everybody]; see [Flow.Run].
 func (f *Flow) Never(c Canary, readers ...string) { f.promise(c, readers, true) }
 
-// Reaches promises that a canary comes to each of the readers: so a test fails,
-// too, when too much is cut.
+// Reaches promises that a canary reaches each of the readers, so that a test also fails
+// when too much is withheld.
 func (f *Flow) Reaches(c Canary, readers ...string) { f.promise(c, readers, false) }
 
 func (f *Flow) promise(c Canary, readers []string, never bool) {

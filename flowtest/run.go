@@ -22,19 +22,17 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// Run runs the team and fails the test for every canary that stands where it
-// must not and for every promise that was not kept. Since a test that looks at
-// nothing shows nothing, it fails also for a canary planted where no edge of the
-// spec leads from, for one that came to nobody and has no promise, for one that no
-// agent wrote, and for a run in which a task failed. A canary that was granted to
-// somebody, and that a rule, a need or a label then withheld from everybody, needs
-// no more than one promise.
+// Run runs the team and fails the test for every canary that is where it must not be and
+// for every broken promise. A test that looks at nothing proves nothing. So it also fails
+// for a canary planted where no edge of the spec begins, for one that reached no reader and
+// has no promise, for one that no agent wrote, and for a run in which a task failed. A
+// canary that was granted to a reader, and that a rule, a need or a label then withheld
+// from all of them, needs only one promise.
 //
-// What a canary may do is decided by the flow of the plan (see
-// [github.com/runteam/runteam/flow]): a prompt may have it if an edge delivers
-// its path to that task, or if it was retold on a way of such edges; what the user
-// reads, and the record of the run, also only up to the user's clearance; logs,
-// events and the printed forms of values, never.
+// The flow of the plan decides where a canary may be. A prompt may have it if an edge
+// delivers its path to that task, or if agents repeated it along a path of such edges. What
+// the user reads and the record of the run may have it up to the user's clearance. Logs,
+// events and the printed forms of values never may.
 func (f *Flow) Run(t testing.TB) {
 	t.Helper()
 	if len(f.faults) > 0 {
@@ -51,7 +49,7 @@ func (f *Flow) Run(t testing.TB) {
 	t.Logf("flowtest: %d canaries in %d prompts of %d tasks", len(r.canaries), len(r.cast.prompts), len(r.result.Tasks))
 }
 
-// A run is one run of a flow, and what it left behind.
+// A run is one run of a flow, and its results.
 type run struct {
 	*Flow
 	context context.Context
@@ -162,7 +160,7 @@ func (r *run) place() error {
 	}
 	for _, p := range r.promises {
 		if p.reader != Everybody && r.chart.reader(p.reader) < 0 {
-			found = append(found, fmt.Errorf("a promise about %v: nobody is called %q: %s", p.canary, p.reader, naming.Suggest(p.reader, r.chart.names())))
+			found = append(found, fmt.Errorf("a promise about %v: no reader is called %q: %s", p.canary, p.reader, naming.Suggest(p.reader, r.chart.names())))
 		}
 	}
 	return errors.Join(found...)

@@ -37,7 +37,7 @@ func (d *demander) at(schema any, path []string) (any, error) {
 	s := d.resolved(schema, 0)
 	if len(path) == 0 {
 		if kind := s["type"]; kind != nil && kind != "string" && !isOneOf(kind, "string") {
-			return nil, fmt.Errorf("no text can stand there: the schema says %v%s", kind, within(kind))
+			return nil, fmt.Errorf("no text can be there: the schema says %v%s", kind, within(kind))
 		}
 		return map[string]any{"const": d.text}, nil
 	}
@@ -67,13 +67,13 @@ func (d *demander) at(schema any, path []string) (any, error) {
 	return s, nil
 }
 
-// within says how a path goes on in a value of a type.
+// within says how to continue a path in a value of a type.
 func within(kind any) string {
 	switch kind {
 	case "array":
 		return "; the first element is at /0"
 	case "object":
-		return "; go on with the name of a property"
+		return "; continue with the name of a property"
 	}
 	return ""
 }
@@ -92,7 +92,7 @@ func (d *demander) element(s map[string]any, path []string) (any, error) {
 	return s, nil
 }
 
-// isArray reports whether a path goes on in an array.
+// isArray reports whether a path continues in an array.
 func isArray(s map[string]any, token string) bool {
 	switch kind := s["type"].(type) {
 	case string:

@@ -15,13 +15,13 @@ import (
 	"github.com/runteam/runteam/prompt"
 )
 
-// answer stands in for an agent.
+// answer replaces the answer of an agent.
 func (c *cast) answer(ctx context.Context, p prompt.Prompt) (agent.Reply, error) {
 	if p.Layout() == prompt.Planning {
 		text, err := ask(ctx, c.planned, p.System(), p.Text())
 		return agent.Reply{Text: text, Turns: 1}, err
 	}
-	mine, echo := c.planted(p.Receipt().Task), c.heard(p)
+	mine, echo := c.planted(p.Receipt().Task), c.echoed(p)
 	structured := p.Schema() != ""
 	for _, x := range mine {
 		structured = structured || x.path != ""
@@ -33,7 +33,7 @@ func (c *cast) answer(ctx context.Context, p prompt.Prompt) (agent.Reply, error)
 	return agent.Reply{Text: lead(mine, echo) + text, Turns: 1}, err
 }
 
-// lead is what a text begins with: what is planted there, then what was heard.
+// lead is the start of a text: the canaries planted there, then those of the prompt.
 func lead(mine []*planted, echo []string) string {
 	var words []string
 	for _, x := range mine {
@@ -47,8 +47,8 @@ func lead(mine []*planted, echo []string) string {
 	return strings.Join(words, " ") + "\n"
 }
 
-// heard returns the canaries that stand in a prompt.
-func (c *cast) heard(p prompt.Prompt) (words []string) {
+// echoed returns the canaries of a prompt.
+func (c *cast) echoed(p prompt.Prompt) (words []string) {
 	lower := strings.ToLower(p.System() + "\n" + p.Text())
 	for _, x := range c.f.canaries {
 		if _, ok := x.in(lower); ok {
@@ -87,7 +87,7 @@ func (c *cast) structured(ctx context.Context, p prompt.Prompt, mine []*planted,
 	return reply, nil
 }
 
-// instance returns a value of the schema, with what was heard in its free texts.
+// instance returns a value of the schema, with the canaries of the prompt in its free texts.
 func (c *cast) instance(ctx context.Context, p prompt.Prompt, shape map[string]any, echo []string) (jsonvalue.Value, error) {
 	raw, err := json.Marshal(shape)
 	if err != nil {

@@ -75,8 +75,8 @@ func (e *Error) Retryable() bool {
 	return false
 }
 
-// Terminal reports whether the same call fails until somebody changes a
-// setting, so that trying the whole task again is of no use either.
+// Terminal reports whether the same call fails until a setting
+// is changed, so that another attempt at the task does not help either.
 func (e *Error) Terminal() bool {
 	switch e.Kind {
 	case Unauthorized, NoCredit, UnknownModel, NotFound, PromptTooLong, Moderated, BadRequest, TooLarge:

@@ -137,7 +137,7 @@ func (c *retries) streamTo() func(Delta) error {
 
 // failed returns the last error, with the usage of all attempts.
 func (c *retries) failed() error {
-	e, ok := c.last.(*Error) // not errors.AsType: one that somebody wrapped keeps the words around it, and its own usage
+	e, ok := c.last.(*Error) // not errors.AsType: a wrapped error keeps its text and its own usage
 	if !ok {
 		return c.last
 	}

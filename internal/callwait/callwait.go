@@ -1,4 +1,4 @@
-// Package callwait tells whoever supervises model calls that a call waits.
+// Package callwait reports to the supervisor of model calls that a call waits.
 //
 // [Observe] puts a function into a context. The wrappers of models call it with [Notify]
 // before a call waits for a rate limit, and before a failed call is made again.

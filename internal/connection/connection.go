@@ -145,7 +145,7 @@ func (b BaseURL) sameOrigin(other string) bool {
 	return err == nil && Origin(o.u) == Origin(b.u)
 }
 
-// Origin returns the scheme, host and port of a URL, by which endpoints are told apart.
+// Origin returns the scheme, host and port of a URL, by which endpoints differ.
 func Origin(u *url.URL) string {
 	return u.Scheme + "://" + strings.ToLower(strings.TrimSuffix(u.Hostname(), ".")) + ":" + port(u)
 }

@@ -9,10 +9,10 @@ import (
 )
 
 // A Step is a kind of call that the coordinator of a team makes. The headings
-// of a prompt that stand outside of its fences say which.
+// of a prompt outside of its fences say which.
 type Step string
 
-// The steps of a coordinator. The zero Step is a call of anybody else.
+// The steps of a coordinator. The zero Step is any other call.
 const (
 	Plan      Step = "plan"      // a goal is to become tasks
 	Repair    Step = "repair"    // once more, after what was wrong with the plan
@@ -70,10 +70,10 @@ var partly = regexp.MustCompile(`(?i)^Task Results \(part ([1-9][0-9]{0,5}) of (
 // results reports whether a section holds the results of tasks.
 func results(title string) bool { return called("Task Results")(title) || partly.MatchString(title) }
 
-// An ordinal stands in a prompt, from 1; zero says that it does not.
+// An ordinal is a number in a prompt, counted from 1; zero means that there is none.
 type ordinal int
 
-// String writes the number, or what stands for what is not in the prompt.
+// String returns the number, or the text for what is not in the prompt.
 func (n ordinal) String() string {
 	if n == 0 {
 		return missing
@@ -206,7 +206,7 @@ func namesIn(text string) names {
 		var team struct {
 			Agents []agent `json:"agents"`
 		}
-		_ = json.Unmarshal(raw, &team) // another form lists nobody
+		_ = json.Unmarshal(raw, &team) // another form lists no agent
 		list = team.Agents
 	}
 	var all names

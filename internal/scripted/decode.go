@@ -39,7 +39,7 @@ func (d *decoder) mapping(n ast.Node, what string, known fields) map[string]ast.
 		case read == nil:
 			d.fail(key, "%s: unknown key %q; known are %s", what, key.Value, strings.Join(slices.Sorted(maps.Keys(known)), ", "))
 		case seen[key.Value] != nil:
-			d.fail(key, "%s: key %q stands twice", what, key.Value)
+			d.fail(key, "%s: duplicate key %q", what, key.Value)
 		default:
 			seen[key.Value] = key
 			read(v.Value)
@@ -65,7 +65,7 @@ func (d *decoder) script(n ast.Node) *Script {
 	return s
 }
 
-// reply reads one entry and checks it where it stands.
+// reply reads one entry and checks it.
 func (d *decoder) reply(n ast.Node) Reply {
 	r := Reply{}
 	textAt, at, before := n, n, len(d.faults)

@@ -20,7 +20,7 @@ type heading struct {
 	line  int
 }
 
-// fence is what stands between an opening line and the closing line of the same mark.
+// fence is the lines from an opening line to the closing line of the same mark.
 type fence struct{ open, shut int }
 
 var (
@@ -129,7 +129,7 @@ func (d *document) fenced(s span) (fence, bool) {
 	return fence{}, false
 }
 
-// within returns what stands between the lines of a fence.
+// within returns the text between the lines of a fence.
 func (d *document) within(f fence) string { return strings.Join(d.lines[f.open+1:f.shut], "\n") }
 
 // text returns the lines of s without line breaks around them.

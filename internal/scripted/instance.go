@@ -24,7 +24,7 @@ func instance(schema any) any {
 // builder builds one instance.
 type builder struct {
 	root   any
-	marked bool // the mark stands in it
+	marked bool // it has the mark
 	left   int  // steps that may still be made
 }
 

@@ -7,9 +7,9 @@ import (
 )
 
 // literal returns a template that writes a text, whatever the text holds. Only
-// what a template or a file would not give back stands in {{"…"}}: pairs of
-// braces, control and invisible characters, blanks at the beginning and at the
-// ends of lines, line breaks at both ends but for one at the last.
+// what a template or a file would not reproduce is written as {{"…"}}: pairs of
+// braces, control and invisible characters, spaces at the beginning and at the
+// ends of lines, and line breaks at both ends except one at the end.
 func literal(text string) string {
 	runes := []rune(text)
 	odd := oddities(runes)
@@ -29,7 +29,7 @@ func literal(text string) string {
 	return b.String()
 }
 
-// oddities marks what cannot stand in a template as it is.
+// oddities marks the characters that cannot be written in a template as they are.
 func oddities(text []rune) []bool {
 	odd := make([]bool, len(text))
 	last := len(text) - 1
@@ -45,9 +45,9 @@ func oddities(text []rune) []bool {
 			odd[i] = true
 		}
 	}
-	trailing := true // from here to the end of the line are blanks only
+	trailing := true // from here to the end of the line are spaces only
 	for i := last; i >= 0; i-- {
-		trailing = text[i] == '\n' || trailing && blank(text[i])
+		trailing = text[i] == '\n' || trailing && isSpace(text[i])
 		odd[i] = odd[i] || trailing && text[i] != '\n'
 		if i < last && odd[i+1] && text[i] == '{' {
 			odd[i] = true // before what is marked it would read as a third brace

@@ -56,7 +56,7 @@ func ReadFile(path string) (*Script, error) {
 	return Parse(path, data)
 }
 
-// Parse reads a script in YAML or JSON; name stands in errors. Everything
+// Parse reads a script in YAML or JSON; errors name the file name. Everything
 // that is wrong is reported together: the error joins [*FileError] values.
 func Parse(name string, data []byte) (*Script, error) {
 	if message := unfit(data); message != "" {

@@ -75,7 +75,7 @@ func failed(err error) Reply {
 	return r
 }
 
-// statusOf returns the status that a failure has, or that stands for it.
+// statusOf returns the status that a failure has, or one that means the same.
 func statusOf(e *llm.Error) int {
 	of, own := http.StatusInternalServerError, false
 	switch e.Kind {
@@ -109,8 +109,8 @@ func statusOf(e *llm.Error) int {
 // otherwise are the statuses from 400 to 499 that mean more than a bad request.
 var otherwise = []int{401, 402, 403, 404, 405, 408, 413, 425, 429}
 
-// said returns what an error says of its cause; of a call that nobody answered
-// also that it was one.
+// said returns what an error says about its cause. For a call without an answer it adds
+// the kind of the failure.
 func said(e *llm.Error) string {
 	message := oneline.Of(e.Message)
 	if e.Status != 0 {

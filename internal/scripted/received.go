@@ -10,7 +10,7 @@ const missing = "(not in the prompt)"
 
 // received is a prompt as it arrived, and the data of a template.
 type received struct {
-	Prompt string // the texts of all user messages, with a blank line between
+	Prompt string // the texts of all user messages, separated by an empty line
 	System string // the texts of all system messages
 	Task   string // the title in the prompt's first line; empty without one
 	Last   string // the text of the last user message; in a prompt to correct an answer, what follows the task
@@ -44,7 +44,7 @@ func called(title string) func(string) bool {
 	return func(s string) bool { return strings.EqualFold(s, title) }
 }
 
-// noted is called for a title behind which stands a note in brackets that
+// noted is called for a title that is followed by a note in brackets that
 // begins so: "by " for who did the task, or "FAILED".
 func noted(title, note string) func(string) bool {
 	fits := called(title)

@@ -13,28 +13,25 @@ import (
 	"github.com/runteam/runteam/llm"
 )
 
-// A Recorder notes what models answer and makes a [Script] of it, from which a
-// run of the same prompts gets the same answers: byte for byte, failures in
-// their place, each task and each step of the coordinator in the order of its
-// own calls. The zero value is ready for use, by any number of goroutines.
+// A Recorder records the answers of models as a [Script], from which a run with the same
+// prompts gets the same answers: byte for byte, with its failures, each task and each step
+// of the coordinator in the order of its own calls. The zero value is ready for use. A
+// Recorder is safe for concurrent use.
 //
-// What it notes is what the models wrote, as they wrote it: a recording is as
-// sensitive as the run that it was made of. A secret in a reply stays in it,
-// since a reply with a gap would answer otherwise than the model did. Whoever
-// stores one gives the file a mode of 0600.
+// A recording is as sensitive as its run, since it has what the models wrote, secrets
+// included. Store it in a file of mode 0600.
 //
-// A replay does not take the time of the run: neither how long a model took
-// nor how long an endpoint asked to wait is recorded.
+// The times that models took and waits that endpoints asked for are not recorded.
 type Recorder struct {
 	mu    sync.Mutex // guards what follows, and the replies in it
 	calls []*recorded
 }
 
-// recorded is one call: what tells it from others, and what it was answered.
+// recorded is one call: how it differs from others, and its answer.
 type recorded struct {
 	asked  subject
 	system string
-	reply  *Reply // nil while nothing has answered
+	reply  *Reply // nil until it is answered
 }
 
 // A subject is what a script can match of a call beside its system prompt.
@@ -47,8 +44,8 @@ type subject struct {
 // none reports whether a call is neither of a task nor of a step of the coordinator.
 func (s subject) none() bool { return s == subject{} }
 
-// Model returns m, with its calls noted. It belongs closest to the endpoint,
-// inside [llm.Retry]: then the attempts that failed are noted too. It has the
+// Model returns m, with its calls recorded. Wrap it in [llm.Retry], not the reverse, so
+// that failed attempts are recorded too. It has the
 // Endpoint and Endpoints of m. A nil m makes every call fail with [llm.ErrNoModel].
 func (r *Recorder) Model(m llm.Model) llm.Model {
 	if m == nil {
@@ -57,21 +54,21 @@ func (r *Recorder) Model(m llm.Model) llm.Model {
 	return &recording{m, r}
 }
 
-// recording is a model whose calls are noted.
+// recording is a model whose calls are recorded.
 type recording struct {
 	model llm.Model
 	into  *Recorder
 }
 
-// Call makes a call and notes what came of it. A nil ctx is an error.
+// Call makes a call and records its outcome. A nil ctx is an error.
 func (m *recording) Call(ctx context.Context, req llm.Request, emit func(llm.Delta) error) (llm.Response, error) {
 	if ctx == nil {
 		return llm.Response{}, errors.New("scripted: the context is nil; use context.Background")
 	}
 	c, title := m.into.begin(req)
 	res, err := m.model.Call(ctx, req, emit)
-	if err != nil && givenUp(ctx) {
-		return res, err // nobody answered, and nobody waited: as one that has not ended, it is left out
+	if err != nil && isCanceled(ctx) {
+		return res, err // a call without an answer is left out, like one that has not ended
 	}
 	reply := answered(res)
 	if err != nil {
@@ -88,15 +85,14 @@ func (m *recording) Endpoint() string { return endpoint.Of(m.model) }
 // Endpoints returns the base URLs that the model calls.
 func (m *recording) Endpoints() []string { return endpoint.All(m.model) }
 
-// begin gives a call its place, which is where it began: in that order the
-// calls of a replay will come.
-// givenUp reports whether a call ended because whoever made it gave it up. A
-// call that took longer than calls may has an [llm.Error] for its cause.
-func givenUp(ctx context.Context) bool {
+// isCanceled reports whether the caller canceled a call. The cause of a call that took
+// longer than its limit is an [llm.Error].
+func isCanceled(ctx context.Context) bool {
 	_, slow := errors.AsType[*llm.Error](context.Cause(ctx))
 	return ctx.Err() != nil && !slow
 }
 
+// begin records that a call began. A replay gets the calls in this order.
 func (r *Recorder) begin(req llm.Request) (c *recorded, title string) {
 	got := receive(sent(req.System), userTexts(req.Messages))
 	title = strings.Clone(sent(got.Task)) // not the prompt with it
@@ -113,7 +109,7 @@ func (r *Recorder) end(c *recorded, reply Reply) {
 	c.reply = &reply
 }
 
-// Script returns what was noted so far as a script. Calls that have not ended
+// Script returns the recording so far as a script. Calls that have not ended
 // are left out. A reply that is the last for its task, or for its step of the
 // coordinator, answers also every further call.
 func (r *Recorder) Script() *Script {
@@ -131,7 +127,7 @@ func (r *Recorder) Script() *Script {
 // recordedHead opens the file of a recording.
 const recordedHead = "# Recorded by runteam: what the models answered, unabridged. As sensitive as the run.\n"
 
-// WriteTo writes the script of what was noted so far, as [Script.WriteTo] does.
+// WriteTo writes the script of the recording so far, as [Script.WriteTo] does.
 func (r *Recorder) WriteTo(w io.Writer) (int64, error) {
 	f, err := r.Script().file(recordedHead)
 	if err != nil {

@@ -1,8 +1,5 @@
-// Package scripted answers one question: what would an endpoint say, if its
-// answers were written down beforehand?
-//
-// It is an OpenAI-compatible endpoint that answers from a [Script], for work
-// without a network: the client, the wire and the failures are real, only the
+// Package scripted serves an OpenAI-compatible endpoint that answers from a [Script], for
+// work without a network: the client, the connection and the failures are real, only the
 // model is not. [Start] runs it on a loopback port, [New] gives it as an
 // http.Handler. Answers are templates that can quote from the prompt they
 // received, so an answer is wrong where context did not arrive.
@@ -28,7 +25,7 @@ type Script struct {
 // A Reply answers the calls that it matches: with a text, or with a status
 // and a body.
 type Reply struct {
-	Task        string // the title in the prompt's first line, "# Task: <title>"; blanks around it and case do not count; empty matches any
+	Task        string // the title in the prompt's first line, "# Task: <title>"; whitespace around it and case do not count; empty matches any
 	Coordinator Step   // what the coordinator of a team asks for; empty matches any call
 	Part        int    // with Digest: the part of the results, counted from 1; zero matches any
 	System      string // a piece of the system prompt, whatever its case; empty matches any

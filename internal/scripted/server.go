@@ -15,8 +15,8 @@ import (
 // Options tune [Start]. The zero value is a good default.
 type Options struct {
 	// Addr is where to listen, "host:port". Empty means a free port on
-	// loopback; an address without a host means loopback too, so that only a
-	// host which stands there opens the endpoint to others.
+	// loopback; an address without a host means loopback too, so that only an
+	// explicit host opens the endpoint to other machines.
 	Addr string
 	Keep bool // keep the requests in memory, for Requests
 }
@@ -53,7 +53,7 @@ func Start(s *Script, o Options) (*Server, error) {
 		Handler:           http.HandlerFunc(srv.serve),
 		BaseContext:       func(net.Listener) context.Context { return ctx },
 		ReadHeaderTimeout: 10 * time.Second,
-		ErrorLog:          log.New(io.Discard, "", 0), // clients that leave are no news
+		ErrorLog:          log.New(io.Discard, "", 0), // clients that disconnect are no errors
 	}
 	go func() { srv.served <- srv.server.Serve(l) }()
 	return srv, nil
@@ -66,7 +66,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	s.ServeHTTP(w, r)
 }
 
-// listenAt returns the address to listen at: loopback unless a host is told.
+// listenAt returns the address to listen at: loopback unless addr has a host.
 func listenAt(addr string) (string, error) {
 	if addr == "" {
 		addr = ":0"
@@ -91,7 +91,7 @@ func (s *Server) Close() error {
 		s.end()
 		grace, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 		defer cancel()
-		if s.server.Shutdown(grace) != nil { // an answer that nobody reads
+		if s.server.Shutdown(grace) != nil { // an answer is not read
 			s.err = s.server.Close()
 		}
 		s.calls.Wait()

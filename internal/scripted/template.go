@@ -69,7 +69,7 @@ func compile(text string) (*template.Template, error) {
 	return t, nil
 }
 
-// checkPatterns compiles the patterns that stand in a template as constants.
+// checkPatterns compiles the constant patterns of a template.
 func checkPatterns(n parse.Node) error {
 	switch n := n.(type) {
 	case *parse.ListNode:
@@ -188,7 +188,7 @@ func matches(pattern, text string) ([]string, error) {
 	return all, nil
 }
 
-// lines returns the lines of a text that are not blank, without blanks around them.
+// lines returns the lines of a text that are not empty, without whitespace around them.
 func lines(text string) []string {
 	var all []string
 	for line := range strings.Lines(text) {
@@ -208,7 +208,7 @@ func quote(v any) (string, error) {
 	return strings.TrimSuffix(b.String(), "\n"), err
 }
 
-// field returns the value at a dotted path of a JSON text, which may stand in
+// field returns the value at a dotted path of a JSON text, which may be in
 // a code fence: a text as it is, anything else as JSON.
 func field(path, text string) (string, error) {
 	d := json.NewDecoder(strings.NewReader(unfenced(text)))

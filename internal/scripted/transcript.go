@@ -19,14 +19,14 @@ func transcript(calls []*recorded) []Reply {
 	slices.SortStableFunc(order, func(a, b subject) int { return rank(a) - rank(b) })
 	var all []Reply
 	for _, s := range order {
-		for _, v := range voices(bySubject[s], s.none()) {
+		for _, v := range groups(bySubject[s], s.none()) {
 			all = append(all, v.replies()...)
 		}
 	}
 	return all
 }
 
-// rank puts last what also would answer the calls of others.
+// rank puts last the replies that would also answer other calls.
 func rank(s subject) int {
 	if s.none() {
 		return 1
@@ -34,24 +34,24 @@ func rank(s subject) int {
 	return 0
 }
 
-// A voice is the calls about one subject that have one system prompt.
-type voice struct {
+// A group is the calls about one subject with the same system prompt.
+type group struct {
 	system string // of the calls, in lower case
 	piece  string // what of it a script matches; empty if it need not
-	whole  bool   // the piece may stand in the system prompts of other voices too
+	whole  bool   // other system prompts may have the piece too
 	calls  []*recorded
 }
 
-// voices tells calls about one subject apart by their system prompts. One that
-// is contained in another comes after it, since it would match there too.
-func voices(calls []*recorded, always bool) []*voice {
-	var all []*voice
-	known := make(map[string]*voice)
+// groups splits calls about one subject by their system prompts. A prompt that is
+// contained in another comes after it, since it would match there too.
+func groups(calls []*recorded, always bool) []*group {
+	var all []*group
+	known := make(map[string]*group)
 	for _, c := range calls {
 		lower := strings.ToLower(c.system)
 		v := known[lower]
 		if v == nil {
-			v = &voice{system: lower}
+			v = &group{system: lower}
 			known[lower] = v
 			all = append(all, v)
 		}
@@ -59,27 +59,27 @@ func voices(calls []*recorded, always bool) []*voice {
 	}
 	if len(all) > 1 || always {
 		for _, v := range all {
-			v.tell(all)
+			v.findPiece(all)
 		}
 	}
-	slices.SortStableFunc(all, func(a, b *voice) int { return b.last() - a.last() })
+	slices.SortStableFunc(all, func(a, b *group) int { return b.last() - a.last() })
 	return all
 }
 
-// last orders voices: those that nothing else has in it first, then the longest.
-func (v *voice) last() int {
+// last orders groups: those with a piece of their own first, then the longest prompt.
+func (v *group) last() int {
 	if !v.whole {
 		return maxWhole
 	}
 	return len(v.system)
 }
 
-// maxPiece is about how much of a system prompt tells it from others, in bytes.
+// maxPiece is about how much of a system prompt a script matches, in bytes.
 const maxPiece = 100
 
-// tell finds a piece of the system prompt that no other voice has: the
-// beginning of a line, or a line, or else the whole of it.
-func (v *voice) tell(all []*voice) {
+// findPiece finds a piece of the system prompt that no other group has: the
+// beginning of a line, or a line, or else the whole prompt.
+func (v *group) findPiece(all []*group) {
 	system := v.calls[0].system
 	for line := range strings.Lines(system) {
 		line = strings.TrimSpace(line)
@@ -93,14 +93,14 @@ func (v *voice) tell(all []*voice) {
 	v.piece, v.whole = system, true
 }
 
-// only reports whether no other voice has a piece in its system prompt.
-func (v *voice) only(piece string, all []*voice) bool {
+// only reports whether no other group has a piece in its system prompt.
+func (v *group) only(piece string, all []*group) bool {
 	piece = strings.ToLower(piece)
-	return !slices.ContainsFunc(all, func(other *voice) bool { return other != v && strings.Contains(other.system, piece) })
+	return !slices.ContainsFunc(all, func(other *group) bool { return other != v && strings.Contains(other.system, piece) })
 }
 
-// replies returns the replies of a voice, each for one call but the last.
-func (v *voice) replies() []Reply {
+// replies returns the replies of a group. Each but the last answers one call.
+func (v *group) replies() []Reply {
 	all := make([]Reply, len(v.calls))
 	for i, c := range v.calls {
 		all[i] = *c.reply

@@ -138,7 +138,7 @@ func (f *file) text(key, text string) {
 }
 
 // fitsBlock reports whether a literal block gives a text back as it is,
-// whatever becomes of blanks that nobody sees: no blank begins it or ends one
+// even if an editor removes invisible spaces: no space begins it or ends one
 // of its lines, no line break begins or ends it.
 func fitsBlock(text string) bool {
 	if text == "" || !utf8.ValidString(text) {
@@ -147,7 +147,7 @@ func fitsBlock(text string) bool {
 	before := '\n'
 	for i, r := range text {
 		switch {
-		case !shown(r), i == 0 && unicode.IsSpace(r), r == '\n' && blank(before):
+		case !shown(r), i == 0 && unicode.IsSpace(r), r == '\n' && isSpace(before):
 			return false
 		}
 		before = r
@@ -155,8 +155,8 @@ func fitsBlock(text string) bool {
 	return !unicode.IsSpace(before)
 }
 
-// blank reports whether r is a space, but not the end of a line.
-func blank(r rune) bool { return r != '\n' && unicode.IsSpace(r) }
+// isSpace reports whether r is a space, but not the end of a line.
+func isSpace(r rune) bool { return r != '\n' && unicode.IsSpace(r) }
 
 // shown reports whether a file may hold r as it is: what can be seen, blanks,
 // tabs and line feeds.

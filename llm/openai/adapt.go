@@ -100,7 +100,7 @@ func (f *refusal) adaptation(r *request) int {
 
 // asRefusal returns an error as one that may refuse a part of the request, unless its kind
 // or status excludes that. Passages of the prompt that the error repeats do not count:
-// whoever wrote them must not decide what is left out of requests.
+// the author of a prompt must not decide what requests leave out.
 func asRefusal(e *llm.Error, status int, said *errorBody, clean *sanitizer) error {
 	switch e.Kind {
 	case llm.Unauthorized, llm.NoCredit, llm.RateLimited, llm.PromptTooLong, llm.Moderated:

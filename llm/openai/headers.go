@@ -43,7 +43,7 @@ func (*strayError) Error() string { return "a redirect that is not followed" }
 
 // stayAt returns a redirect policy that follows a redirect only within the
 // origin of the first request, with the same method: neither the key nor the
-// prompt goes to a host that nobody named.
+// prompt goes to a host that is not configured.
 func stayAt(next func(*http.Request, []*http.Request) error) func(*http.Request, []*http.Request) error {
 	return func(r *http.Request, via []*http.Request) error {
 		if connection.Origin(r.URL) != connection.Origin(via[0].URL) || r.Method != via[0].Method {
