@@ -8,14 +8,14 @@ import (
 // ErrPolicy reports a policy that cannot be enforced. Problems of a policy wrap it.
 var ErrPolicy = errors.New("invalid policy")
 
-// A Refusal is a handshake's "no": which rule refused, and why.
+// A Refusal reports that an agent may not do a task: which rule refused, and why.
 type Refusal struct {
 	Rule   Rule
 	Reason string
-	Hint   string // what to write instead
+	Hint   string // what to change
 }
 
-// Error says why, and what to write instead.
+// Error returns the reason and the hint.
 func (r *Refusal) Error() string {
 	if r.Hint == "" {
 		return r.Reason
@@ -24,14 +24,14 @@ func (r *Refusal) Error() string {
 }
 
 // A HeldError reports that the gate withheld a piece of context that its reader
-// needs, or that it refused a message or a reply. It names no value.
+// needs, or that it refused a message or a reply. It contains no part of a value.
 type HeldError struct {
 	Kind   SourceKind // of the context
 	From   string     // its producer
 	Rule   Rule       // the rule that decided
 	Reason Reason
-	Detail string // for people
-	Line   string // where the grant or the rule is written
+	Detail string // an explanation
+	Line   string // the line of the spec with the grant or the rule
 }
 
 // Error names the source, the rule and the line.

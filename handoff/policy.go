@@ -8,70 +8,68 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// A Policy governs what crosses between the members of a team, beside what
-// tasks are granted: it narrows grants and never makes one. The zero value
-// lets every grant through as it is, with the redaction that is always on.
-// [Policy.Compile] checks it and makes the form that rules.
+// A Policy limits what the members of a team receive from each other. It narrows
+// what tasks are granted and never grants anything. The zero value delivers every
+// grant, with the redaction that is always on. A team checks its policy when it is
+// made.
 type Policy struct {
-	// Default is what a grant between two agents delivers where no rule states a
-	// mode; empty means [Full].
+	// Default is the mode between two agents if no rule states one; empty means [Full].
 	Default Mode
 
 	Rules      []PairRule
 	Declassify []Declassifier
 	Endorse    []Endorser
 	Renew      []Renewal
-	Redact     Redaction // on every edge to an agent
+	Redact     Redaction // of everything that an agent receives
 }
 
-// A PairRule governs what one reader gets of what another one made. From and
-// To are names of agents, [User] (as From: inputs, as To: results),
-// [Coordinator], or [Anyone], who is every agent, the coordinator, and as From
-// the user.
+// A PairRule says what To receives of what From produced. Both are the name of an
+// agent, [User] (From for inputs, To for results), [Coordinator] or [Anyone].
+// Anyone stands for every agent and the coordinator, and as From for the user too.
 //
-// Blocks, ceilings and redaction of all rules that match a pair accumulate.
-// Its mode comes from the rule for exactly this pair, else from all rules with
-// one Anyone, composed to the narrowest, else from the defaults. The order of
-// the rules does not matter.
+// Block, Ceiling and Redact of all rules that match a pair apply together. The mode
+// comes from the rule for exactly this pair. Without one, it is the narrowest mode
+// of the matching rules with one Anyone, and without these the default. The order
+// of the rules does not matter.
 type PairRule struct {
-	ID       Rule // shown in decisions; empty means FROM→TO
+	ID       Rule // shown in decisions and events; empty means "From→To"
 	From, To string
-	Mode     Mode                  // empty means [Scoped] with Allow, and otherwise that the rule states no mode
-	Allow    []task.Path           // of Scoped: what may cross, as package pick reads it
-	Block    []task.Path           // what must not, in any mode
-	Ceiling  *label.Classification // nothing above it crosses; nil means no bound
+	Mode     Mode                  // empty means [Scoped] with Allow; without Allow the rule states no mode
+	Allow    []task.Path           // with Scoped: the paths that are delivered
+	Block    []task.Path           // the paths that are never delivered
+	Ceiling  *label.Classification // values above this label are withheld; nil means no limit
 	Redact   Redaction
 
-	// Reveal names personal kinds that may cross in clear, and where. Only a rule
-	// for an exact pair may, and never for secrets.
+	// Reveal lists the kinds of personal data that are not redacted, and where. Only
+	// a rule for an exact pair can reveal, and no rule reveals a secret.
 	Reveal map[redact.Kind][]task.Path
 
-	Translate *Translation // how what is left is retold; nil means as it is
+	Translate *Translation // how the delivered part is rewritten; nil means not at all
 	Origin    task.Position
 }
 
-// Redaction adds to what is always redacted.
+// A Redaction adds to what is always redacted.
 type Redaction struct {
-	Kinds    []redact.Kind    // personal kinds beside the default ones, such as ip
+	Kinds    []redact.Kind    // more kinds of personal data, such as ip
 	Patterns []redact.Pattern // own patterns
 }
 
-// A Declassifier lets named parts of what From makes reach To below their
-// label. It is for an exact pair, applies only where To is not cleared for the
-// value, and then narrows the edge to Paths.
+// A Declassifier delivers parts of what From produced to To with a lower label. It
+// is for one pair of names. It applies only if To is not cleared for the value, and
+// then only Paths are delivered.
 type Declassifier struct {
 	Name     string // unique; shown in decisions and events
 	From, To string
-	Paths    []task.Path          // which the producer's schema must bound, see [Declassifier].UnsafeText
-	LowerTo  label.Classification // the label that the parts cross with
-	Reason   string               // required: for whoever reads the policy
-	// UnsafeText allows paths that no schema bounds. Free text can carry anything
-	// that its producer has read: a plan warns of it.
+	Paths    []task.Path          // which the output schema of From must bound, unless UnsafeText is set
+	LowerTo  label.Classification // the label of the delivered parts
+	Reason   string               // required: why this is safe
+	// UnsafeText allows paths with free text, which can contain anything that From
+	// has read. A plan warns about it.
 	UnsafeText bool
 	Origin     task.Position
 }
 
-// An Endorser vouches for what From makes where To reads it.
+// An Endorser marks what From produced as trusted when To receives it.
 type Endorser struct {
 	Name     string
 	From, To string
@@ -79,7 +77,8 @@ type Endorser struct {
 	Origin   task.Position
 }
 
-// A Renewal lets To read what From made beyond its expiry: until TTL after it was made.
+// A Renewal delivers to To what From produced until TTL after its creation, even if
+// it has expired.
 type Renewal struct {
 	Name     string
 	From, To string
@@ -88,25 +87,24 @@ type Renewal struct {
 	Origin   task.Position
 }
 
-// A Translation says how what crosses is retold. It widens nothing: it is
-// applied to what grants and blocks have left.
+// A Translation says how the delivered part of a value is rewritten. It applies
+// after grants and blocks, so it never adds anything.
 type Translation struct {
 	Fields []task.Path // keep only these parts of a structured value; nil keeps all
 	Filter []task.Path // take these parts out
 
-	// MaxTokens bounds what is delivered, at an estimate of four bytes a token;
-	// zero means no bound. ByModel has the reader's own agent retell the value
-	// within the bound, in a session of its own and under the same gate;
-	// otherwise head and tail of the value are delivered.
+	// MaxTokens limits the size of what is delivered, with four bytes counted as one
+	// token; zero means no limit. With ByModel, the agent of the reader summarizes
+	// the value in a separate call; otherwise its beginning and end are delivered.
 	MaxTokens int
 	ByModel   bool
 
-	// Recast puts the value into the system prompt, which only endorsed context
-	// may reach, with [RecastSystem]; empty and [RecastUser] leave it where it is.
+	// Recast is the prompt in which the value stands; empty means [RecastUser]. Only
+	// endorsed context can stand in the system prompt.
 	Recast Recast
 }
 
-// A Recast is the role that context is presented in.
+// A Recast is the role of the message in which context stands.
 type Recast string
 
 // The roles.

@@ -5,20 +5,20 @@ import (
 	"slices"
 )
 
-// A Verdict is what the gate rules. The zero value holds.
+// A Verdict is the outcome of a decision. The zero value is [Held].
 type Verdict uint8
 
 // The verdicts.
 const (
-	Held             Verdict = iota // nothing crosses
-	NeedsTranslation                // retell it as Decision.Translate says, and ask again
-	Passed                          // the gated form may be sealed
-	Minimized                       // heading and status cross, and nothing of the value
+	Held             Verdict = iota // withheld
+	NeedsTranslation                // to be translated by a model before it can pass
+	Passed                          // delivered, in the form that the rules allow
+	Minimized                       // delivered by heading and status only
 )
 
 var verdictNames = [...]string{"held", "needs translation", "passed", "minimized"}
 
-// String returns the verdict's name; one that does not exist reads "held".
+// String returns the name of the verdict, or "held" for an undefined one.
 func (v Verdict) String() string {
 	if int(v) < len(verdictNames) {
 		return verdictNames[v]
@@ -26,10 +26,10 @@ func (v Verdict) String() string {
 	return verdictNames[Held]
 }
 
-// MarshalText writes the verdict's name.
+// MarshalText returns the name of the verdict.
 func (v Verdict) MarshalText() ([]byte, error) { return []byte(v.String()), nil }
 
-// UnmarshalText reads a verdict's name, strictly. After an error v is Held.
+// UnmarshalText reads the name of a verdict. Any other text is an error, and v is [Held].
 func (v *Verdict) UnmarshalText(text []byte) error {
 	at := slices.Index(verdictNames[:], string(text))
 	*v = Verdict(max(at, 0))
@@ -39,20 +39,21 @@ func (v *Verdict) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// A Mode says how much of a result an edge delivers.
+// A Mode says how much of a result is delivered.
 type Mode string
 
-// The modes. Full is what a declared dependency or input gets.
+// The modes. Without a policy, a dependency or an input is delivered in full.
 const (
-	Full    Mode = "full"    // the whole of that one result
+	Full    Mode = "full"    // the whole result
 	Scoped  Mode = "scoped"  // allowed paths only
 	Minimal Mode = "minimal" // heading and status
 )
 
-// A Rule is the id of the rule that decided.
+// A Rule is the ID of the rule that decided: that of a [PairRule], the name of an
+// entry, or a word of the runtime such as "clearance".
 type Rule string
 
-// What a gate can hold a piece of context for, as withheld lines name it.
+// The reasons, as the line in a prompt names them.
 const (
 	ReasonRule      Reason = "rule"
 	ReasonClearance Reason = "clearance"
@@ -63,5 +64,5 @@ const (
 	ReasonSkipped   Reason = "skipped"
 )
 
-// A Reason is the one word for why something was withheld.
+// A Reason says in one word why a piece of context was withheld.
 type Reason string

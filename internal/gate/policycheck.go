@@ -99,20 +99,7 @@ func (c *policyChecker) checkRule(i int) {
 	}
 	everybody := r.From == handoff.Anyone && r.To == handoff.Anyone
 	exact := r.From != handoff.Anyone && r.To != handoff.Anyone
-	if r.Allow != nil && r.Mode == "" {
-		r.Mode = handoff.Scoped
-	}
-	switch {
-	case r.Mode == "":
-	case !validMode(r.Mode):
-		add(fmt.Sprintf("no mode is called %q", r.Mode), suggestMode(r.Mode), "mode")
-	case everybody:
-		add("a rule of everybody for everybody may not state a mode", "leave mode and allow out; policy.default says what grants deliver", "mode")
-	case r.Mode != handoff.Scoped && r.Allow != nil:
-		add(fmt.Sprintf("allow has no effect with mode: %s", r.Mode), "write mode: scoped, or leave allow out", "allow")
-	case r.Allow != nil && len(r.Allow) == 0:
-		add("an empty allow list grants nothing", "write paths, or mode: minimal", "allow")
-	}
+	checkMode(r, everybody, add)
 	sound := len(c.found)
 	rule := compiledRule{PairRule: *r, picked: pick.Everything(), blocks: pick.Everything()}
 	rule.blocks = c.except(rule.blocks, r.Block, subject, "rules", i, "block")
@@ -144,6 +131,24 @@ func (c *policyChecker) checkRule(i int) {
 	b.rules[i] = rule
 	if !exact {
 		c.addWildcard(&b.rules[i])
+	}
+}
+
+// checkMode checks the mode of a rule and its allow list, which implies a mode.
+func checkMode(r *handoff.PairRule, everybody bool, add func(message, hint string, tokens ...any)) {
+	if r.Allow != nil && r.Mode == "" {
+		r.Mode = handoff.Scoped
+	}
+	switch {
+	case r.Mode == "":
+	case !validMode(r.Mode):
+		add(fmt.Sprintf("no mode is called %q", r.Mode), suggestMode(r.Mode), "mode")
+	case everybody:
+		add("a rule of everybody for everybody may not state a mode", "leave mode and allow out; policy.default says what grants deliver", "mode")
+	case r.Mode != handoff.Scoped && r.Allow != nil:
+		add(fmt.Sprintf("allow has no effect with mode: %s", r.Mode), "write mode: scoped, or leave allow out", "allow")
+	case r.Allow != nil && len(r.Allow) == 0:
+		add("an empty allow list grants nothing", "write paths, or mode: minimal", "allow")
 	}
 }
 
