@@ -18,21 +18,14 @@ import (
 
 // RunDocument is a stored run, in JSON.
 type RunDocument struct {
-	Run         string          `json:"runId"`
-	Name        string          `json:"name"`
-	Command     string          `json:"command,omitempty"`
-	Status      string          `json:"status"`
-	Started     time.Time       `json:"startedAt"`
-	Ended       time.Time       `json:"endedAt,omitzero"`
-	Processes   int             `json:"processes"` // that worked on it, one after another
-	Holder      *journal.Holder `json:"holder,omitempty"`
-	Spec        string          `json:"spec,omitempty"` // where it was
-	Fingerprint string          `json:"fingerprint,omitempty"`
-
-	// Without and WithoutInputs are what replay left out of the run Of that it made again.
-	Of            string   `json:"replayed,omitempty"`
-	Without       []string `json:"without,omitempty"`
-	WithoutInputs []string `json:"withoutInputs,omitempty"`
+	Run     string `json:"runId"`
+	Name    string `json:"name"`
+	Command string `json:"command,omitempty"`
+	Status  string `json:"status"`
+	runProcesses
+	Spec        string `json:"spec,omitempty"` // where it was
+	Fingerprint string `json:"fingerprint,omitempty"`
+	replayOrigin
 
 	Inputs   []record.Input   `json:"inputs"`
 	Tasks    []TaskDocument   `json:"tasks"`
@@ -44,6 +37,26 @@ type RunDocument struct {
 	Errors   []record.Failure `json:"errors"`
 	Warnings []string         `json:"warnings,omitempty"`
 
+	runView
+}
+
+// runProcesses is when a run was worked on, and by which processes.
+type runProcesses struct {
+	Started   time.Time       `json:"startedAt"`
+	Ended     time.Time       `json:"endedAt,omitzero"`
+	Processes int             `json:"processes"` // that worked on it, one after another
+	Holder    *journal.Holder `json:"holder,omitempty"`
+}
+
+// replayOrigin is the run that a replay repeated, and what it left out of it.
+type replayOrigin struct {
+	Of            string   `json:"replayed,omitempty"`
+	Without       []string `json:"without,omitempty"`
+	WithoutInputs []string `json:"withoutInputs,omitempty"`
+}
+
+// A runView is what the text of a run needs and its JSON does not have.
+type runView struct {
 	summary *journal.Summary
 	info    *journal.Info
 	journal *journals.Flags // the journal that it is in
@@ -78,30 +91,35 @@ func (r *RunDocument) nameInputs(ctx context.Context, j *journal.Journal) {
 
 // TaskDocument is a task of a stored run, in JSON.
 type TaskDocument struct {
-	ID          task.ID               `json:"id"`
-	Key         string                `json:"key,omitempty"`
-	Title       string                `json:"title"`
-	Agent       string                `json:"assignee"`
-	Status      task.Status           `json:"status"`
-	Label       *label.Classification `json:"label,omitempty"` // of the result
-	Attempts    int                   `json:"attempts"`
-	Interrupted int                   `json:"interrupted,omitempty"` // of the attempts
-	Running     int                   `json:"running,omitempty"`
-	Usage       llm.Usage             `json:"tokenUsage"`
-	Rounded     bool                  `json:"rounded,omitempty"` // the tokens are estimates or classes
-	Started     time.Time             `json:"startedAt,omitzero"`
-	Ended       time.Time             `json:"endedAt,omitzero"`
-	Reused      *reuseDocument        `json:"reused,omitempty"`
-	Result      string                `json:"result,omitempty"`
-	Structured  json.RawMessage       `json:"structured,omitempty"`
-	Truncated   bool                  `json:"truncated,omitempty"`
-	Call        llm.CallInfo          `json:"call,omitzero"` // of the answer
-	Error       *ErrorDocument        `json:"error,omitempty"`
-	Exchanges   []promptDocument      `json:"exchanges,omitempty"` // of one task that was asked for
+	ID     task.ID               `json:"id"`
+	Key    string                `json:"key,omitempty"`
+	Title  string                `json:"title"`
+	Agent  string                `json:"assignee"`
+	Status task.Status           `json:"status"`
+	Label  *label.Classification `json:"label,omitempty"` // of the result
+	attemptCounts
+	Usage      llm.Usage        `json:"tokenUsage"`
+	Rounded    bool             `json:"rounded,omitempty"` // the tokens are estimates or classes
+	Started    time.Time        `json:"startedAt,omitzero"`
+	Ended      time.Time        `json:"endedAt,omitzero"`
+	Reused     *reuseDocument   `json:"reused,omitempty"`
+	Result     string           `json:"result,omitempty"`
+	Structured json.RawMessage  `json:"structured,omitempty"`
+	Truncated  bool             `json:"truncated,omitempty"`
+	Call       llm.CallInfo     `json:"call,omitzero"` // of the answer
+	Error      *ErrorDocument   `json:"error,omitempty"`
+	Exchanges  []promptDocument `json:"exchanges,omitempty"` // of one task that was asked for
 
 	step      bool
 	reasoning bool   // show the reasoning
 	name      string // of the run
+}
+
+// attemptCounts counts the attempts of a task.
+type attemptCounts struct {
+	Attempts    int `json:"attempts"`
+	Interrupted int `json:"interrupted,omitempty"`
+	Running     int `json:"running,omitempty"`
 }
 
 // reuseDocument says where a result was taken from, and what it had taken there.
@@ -150,10 +168,11 @@ type rejectedDocument struct {
 func newRunDocument(k *journals.StoredRun) *RunDocument {
 	asked := k.Invocation()
 	r := &RunDocument{
-		Of: asked.Of, short: k.ShortID, Without: asked.Without, WithoutInputs: asked.WithoutInputs,
-		Run: k.Run, Name: k.Name, Command: k.Command, Status: k.Status, Started: k.Started, Ended: k.Ended, Processes: len(k.History.Begins), Holder: k.Holder,
-		Spec: asked.Found, Fingerprint: k.Info.Fingerprint, Inputs: []record.Input{}, Tasks: []TaskDocument{}, Errors: []record.Failure{}, took: durationText(&k.Summary, k.Now),
-		Outcomes: k.Outcomes, summary: &k.Summary, info: &k.Info,
+		Run: k.Run, Name: k.Name, Command: k.Command, Status: k.Status, Spec: asked.Found, Fingerprint: k.Info.Fingerprint,
+		Inputs: []record.Input{}, Tasks: []TaskDocument{}, Errors: []record.Failure{}, Outcomes: k.Outcomes,
+		runProcesses: runProcesses{Started: k.Started, Ended: k.Ended, Processes: len(k.History.Begins), Holder: k.Holder},
+		replayOrigin: replayOrigin{Of: asked.Of, Without: asked.Without, WithoutInputs: asked.WithoutInputs},
+		runView:      runView{summary: &k.Summary, info: &k.Info, short: k.ShortID, took: durationText(&k.Summary, k.Now)},
 	}
 	if n := len(k.History.Begins); n > 0 {
 		r.Inputs = append(r.Inputs, k.History.Begins[n-1].Inputs...)
@@ -197,8 +216,9 @@ func (r *RunDocument) answer(output []task.ID) {
 // newTaskDocument says what became of a task.
 func newTaskDocument(k *journals.StoredRun, s *journals.StoredTask) TaskDocument {
 	t := TaskDocument{
-		ID: s.Id, Key: s.Key, Title: s.Title, Agent: s.Agent, Status: s.Status, Attempts: s.Attempts(), Interrupted: len(s.Interrupted), Running: s.Running,
-		Usage: s.Usage(), step: s.Step, name: k.Heading(),
+		ID: s.Id, Key: s.Key, Title: s.Title, Agent: s.Agent, Status: s.Status,
+		attemptCounts: attemptCounts{Attempts: s.Attempts(), Interrupted: len(s.Interrupted), Running: s.Running},
+		Usage:         s.Usage(), step: s.Step, name: k.Heading(),
 	}
 	t.Started, t.Ended = s.Span()
 	t.Rounded = len(s.Interrupted) > 0 || slices.ContainsFunc(s.Exchanges, func(x *record.AgentCall) bool { return x.Rounded && x.From == "" })

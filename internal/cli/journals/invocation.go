@@ -6,16 +6,8 @@ package journals
 // said of the work itself, the goal and the parameters, is kept as files are,
 // since it may be as sensitive: see flagFiles.
 type Invocation struct {
-	Folder       string   `json:"folder"`         // the working directory
-	Spec         string   `json:"spec,omitempty"` // - is standard input
-	Found        string   `json:"found"`          // where the spec was, absolute; or -
-	Team         string   `json:"team,omitempty"`
-	Orchestrator string   `json:"orchestrator,omitempty"`
-	Coordinator  string   `json:"coordinator,omitempty"`
-	Goal         bool     `json:"goal,omitempty"`
-	Inputs       []string `json:"inputs,omitempty"` // NAME=FILE
-	Params       []string `json:"params,omitempty"` // names
-	Models       []string `json:"models,omitempty"`
+	Folder string `json:"folder"` // the working directory
+	SpecArguments
 
 	Offline bool   `json:"offline,omitempty"`
 	Script  string `json:"script,omitempty"`  // of --script
@@ -38,12 +30,29 @@ type Invocation struct {
 	// Fallback are likewise the base URLs of the fallback of each agent that has one.
 	Fallback map[string][]string `json:"fallback,omitempty"`
 
-	// Without and WithoutInputs are what a replay left out of the run Of that it repeats.
+	ReplayArguments
+
+	Copies []FileCopy `json:"copies,omitempty"` // of the files that are kept, what a journal has no place for
+}
+
+// SpecArguments name the spec of a run and what flags set in it.
+type SpecArguments struct {
+	Spec         string   `json:"spec,omitempty"` // - is standard input
+	Found        string   `json:"found"`          // where the spec was, absolute; or -
+	Team         string   `json:"team,omitempty"`
+	Orchestrator string   `json:"orchestrator,omitempty"`
+	Coordinator  string   `json:"coordinator,omitempty"`
+	Goal         bool     `json:"goal,omitempty"`
+	Inputs       []string `json:"inputs,omitempty"` // NAME=FILE
+	Params       []string `json:"params,omitempty"` // names
+	Models       []string `json:"models,omitempty"`
+}
+
+// ReplayArguments say which run a replay repeats, and what it leaves out of it.
+type ReplayArguments struct {
 	Of            string   `json:"of,omitempty"`
 	Without       []string `json:"without,omitempty"`
 	WithoutInputs []string `json:"withoutInputs,omitempty"`
-
-	Copies []FileCopy `json:"copies,omitempty"` // of the files that are kept, what a journal has no place for
 }
 
 // FileCopy is of a stored file where it was, and what was taken out of it.

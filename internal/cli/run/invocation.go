@@ -71,8 +71,11 @@ func (j *Job) invocation(file *specfile.File) (*journals.Invocation, error) {
 		folder = j.resumed.memory.Folder // also if it is gone
 	}
 	v := &journals.Invocation{
-		Folder: folder, Spec: j.Path, Found: file.Path, Team: j.Team, Orchestrator: j.Orchestrator, Coordinator: j.Coordinator,
-		Goal: j.Goal.Given, Inputs: j.Inputs, Models: j.Models, Offline: j.Offline, Script: j.Script, Answers: j.Digest,
+		Folder: folder,
+		SpecArguments: journals.SpecArguments{
+			Spec: j.Path, Found: file.Path, Team: j.Team, Orchestrator: j.Orchestrator, Coordinator: j.Coordinator, Goal: j.Goal.Given, Inputs: j.Inputs, Models: j.Models,
+		},
+		Offline: j.Offline, Script: j.Script, Answers: j.Digest,
 		MaxConcurrency: j.Concurrency, MaxTokenBudget: j.Budget, MaxCostBudget: j.Cost, Reuse: j.reuse.override(), Fresh: j.reuse.fresh,
 		Versions: map[string]string{},
 	}

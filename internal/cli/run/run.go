@@ -194,23 +194,9 @@ func runJob(con *console.Console, cmd *cobra.Command, j *Job) error {
 			return err
 		}
 	}
-	j.NoCalls, j.Journal.Program = j.Offline, con.Program
-	if j.Results == nil {
-		j.Results = j.Journal.Results(con)
-	}
-	file, err := j.Load(cmd.Context(), con)
+	file, err := j.loadSpec(con, cmd.Context())
 	if err != nil {
-		printMissingCopies(con, j.resumed)
 		return err
-	}
-	if file.Goal == nil && len(file.Tasks) == 0 {
-		return source.NothingToDo("run", &j.SpecFlags, file)
-	}
-	if err := j.reuse.settle(file, !j.Journal.None, j.resumed); err != nil {
-		return err
-	}
-	if file.Run.RunID = uuid.NewString(); j.resumed != nil {
-		file.Run.RunID = j.resumed.stored.Info.Run
 	}
 	if err := journals.CheckOutputs(con, &j.Journal, &j.record, &j.trace.File, &j.trace.Anchor, &j.events.File); err != nil {
 		return err
@@ -252,6 +238,29 @@ func runJob(con *console.Console, cmd *cobra.Command, j *Job) error {
 	j.conversation.Attach(r.Result) // the trace has the prompts already
 	r.Audit = cmp.Or(kept.Head(), r.Audit)
 	return printOutcome(con, j, r, rec, kept)
+}
+
+// loadSpec reads the spec, and refuses one that there is nothing to run in.
+func (j *Job) loadSpec(con *console.Console, ctx context.Context) (*specfile.File, error) {
+	j.NoCalls, j.Journal.Program = j.Offline, con.Program
+	if j.Results == nil {
+		j.Results = j.Journal.Results(con)
+	}
+	file, err := j.Load(ctx, con)
+	if err != nil {
+		printMissingCopies(con, j.resumed)
+		return nil, err
+	}
+	if file.Goal == nil && len(file.Tasks) == 0 {
+		return nil, source.NothingToDo("run", &j.SpecFlags, file)
+	}
+	if err := j.reuse.settle(file, !j.Journal.None, j.resumed); err != nil {
+		return nil, err
+	}
+	if file.Run.RunID = uuid.NewString(); j.resumed != nil {
+		file.Run.RunID = j.resumed.stored.Info.Run
+	}
+	return file, nil
 }
 
 // outcome is a run that ended.
