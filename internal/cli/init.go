@@ -156,7 +156,7 @@ func printInit(con *console.Console, dir string, names []string) error {
 		names[i] = filepath.Join(dir, name)
 	}
 	var err error
-	if con.Settings.Json() {
+	if con.Settings.JSON() {
 		err = con.PrintJSON(struct {
 			Files []string `json:"files"`
 		}{names})

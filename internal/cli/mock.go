@@ -25,14 +25,14 @@ func mockCommand(con *console.Console) *cobra.Command {
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, args []string) error { return mock(con, cmd.Context(), args[0], addr) },
+		RunE: func(cmd *cobra.Command, args []string) error { return mock(cmd.Context(), con, args[0], addr) },
 	}
 	cmd.Flags().StringVar(&addr, "addr", "", "listen at `HOST:PORT` (default: a free port on loopback; :8080 is loopback too)")
 	return cmd
 }
 
 // mock serves a script. A signal is how it ends, so that is a success.
-func mock(con *console.Console, ctx context.Context, path, addr string) error {
+func mock(ctx context.Context, con *console.Console, path, addr string) error {
 	script, _, err := connect.ReadScript(ctx, path, path)
 	if err != nil {
 		return err
@@ -52,7 +52,7 @@ func mock(con *console.Console, ctx context.Context, path, addr string) error {
 
 // printBase prints where the endpoint is, for people and for scripts.
 func printBase(con *console.Console, url string) error {
-	if con.Settings.Json() {
+	if con.Settings.JSON() {
 		return con.PrintJSON(struct {
 			BaseURL string `json:"baseURL"`
 		}{url})

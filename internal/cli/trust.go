@@ -45,7 +45,7 @@ OPENAI_API_KEY to go to OPENAI_BASE_URL.`,
 			if len(args) == 1 {
 				t.Path = args[0]
 			}
-			return trust(con, cmd.Context(), t)
+			return trust(cmd.Context(), con, t)
 		},
 	}
 	f := cmd.Flags()
@@ -58,7 +58,7 @@ OPENAI_API_KEY to go to OPENAI_BASE_URL.`,
 	return cmd
 }
 
-func trust(con *console.Console, ctx context.Context, t *trustOptions) error {
+func trust(ctx context.Context, con *console.Console, t *trustOptions) error {
 	switch {
 	case t.list && (t.revoke || t.yes || t.Path != ""):
 		return exit.Usagef("--list takes no SPEC and no other flag")
@@ -77,7 +77,7 @@ func trust(con *console.Console, ctx context.Context, t *trustOptions) error {
 	case t.revoke:
 		return revokeTrusted(con, store, t.Path)
 	}
-	return trustSpec(con, ctx, store, t)
+	return trustSpec(ctx, con, store, t)
 }
 
 // A trustedSpec is what trust says of a spec, in JSON.
@@ -87,7 +87,7 @@ type trustedSpec struct {
 	Trusted     bool              `json:"trusted"`
 }
 
-func trustSpec(con *console.Console, ctx context.Context, store *source.TrustStore, t *trustOptions) error {
+func trustSpec(ctx context.Context, con *console.Console, store *source.TrustStore, t *trustOptions) error {
 	t.NoCalls = true // nothing is sent, so nothing has to be set or allowed
 	file, err := t.Load(ctx, con)
 	if err != nil {
@@ -106,7 +106,7 @@ func trustSpec(con *console.Console, ctx context.Context, store *source.TrustSto
 		return sayTrusted(con, &said, "already allowed")
 	}
 	if !t.yes {
-		if err := confirm(con, ctx, &said); err != nil {
+		if err := confirm(ctx, con, &said); err != nil {
 			return err
 		}
 	}
@@ -119,7 +119,7 @@ func trustSpec(con *console.Console, ctx context.Context, store *source.TrustSto
 }
 
 // confirm shows what a spec sends where, and asks whether that is allowed.
-func confirm(con *console.Console, ctx context.Context, said *trustedSpec) error {
+func confirm(ctx context.Context, con *console.Console, said *trustedSpec) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s sends variables of your environment:\n", terminal.CleanLine(said.Spec))
 	source.WriteVariables(&b, said.Environment, "  ")
@@ -143,7 +143,7 @@ func confirm(con *console.Console, ctx context.Context, said *trustedSpec) error
 }
 
 func sayTrusted(con *console.Console, said *trustedSpec, verdict string) error {
-	if con.Settings.Json() {
+	if con.Settings.JSON() {
 		if said.Environment == nil {
 			said.Environment = []specfile.EnvUse{}
 		}
@@ -163,7 +163,7 @@ func listTrusted(con *console.Console, store *source.TrustStore) error {
 	if err != nil {
 		return &exit.Error{Kind: exit.KindIO, Err: fmt.Errorf("%s: %w", store.Folder, exit.WithoutPath(err))}
 	}
-	if con.Settings.Json() {
+	if con.Settings.JSON() {
 		if all == nil {
 			all = []source.Consent{}
 		}
@@ -204,7 +204,7 @@ func revokeTrusted(con *console.Console, store *source.TrustStore, path string) 
 	if n == 0 {
 		return exit.Usagef("%s: nothing is allowed for this spec; runteam trust --list shows for which it is", at)
 	}
-	if con.Settings.Json() {
+	if con.Settings.JSON() {
 		return con.PrintJSON(trustedSpec{Spec: at, Environment: []specfile.EnvUse{}})
 	}
 	return con.PrintText(terminal.CleanLine(at) + ": no longer allowed")

@@ -34,7 +34,7 @@ func versionCommand(con *console.Console) *cobra.Command {
 
 func printVersion(con *console.Console) error {
 	v := thisVersion()
-	if con.Settings.Json() {
+	if con.Settings.JSON() {
 		return con.PrintJSON(v)
 	}
 	return con.PrintText(v.String())

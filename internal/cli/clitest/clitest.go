@@ -70,6 +70,7 @@ type WriterFunc func([]byte) (int, error)
 // Write calls f.
 func (f WriterFunc) Write(p []byte) (int, error) { return f(p) }
 
+// Listing returns the names of the files in a folder.
 func Listing(t *testing.T, dir string) (all []string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
@@ -80,6 +81,7 @@ func Listing(t *testing.T, dir string) (all []string) {
 	return all
 }
 
+// Contents returns what a file contains.
 func Contents(t *testing.T, path string) string {
 	t.Helper()
 	text, err := os.ReadFile(path)
@@ -87,4 +89,5 @@ func Contents(t *testing.T, path string) string {
 	return string(text)
 }
 
+// Noon is a fixed time.
 var Noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)

@@ -28,12 +28,14 @@ type AnswerFlags struct {
 	Digest               string // once it is known: the digest of the script, none without one; empty if models answer
 }
 
+// AddTo adds the flags to a command.
 func (s *AnswerFlags) AddTo(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.BoolVar(&s.Offline, "offline", false, "answer from a script in this process: no key, no network")
 	f.StringVar(&s.Script, "script", "", "with --offline: answer from `FILE` (default: the spec's offline:)")
 }
 
+// Check returns an error if the flags contradict each other.
 func (s *AnswerFlags) Check(cmd *cobra.Command) error {
 	switch {
 	case s.Script != "" && !s.Offline && (!s.ScriptImpliesOffline || cmd.Flags().Changed("offline")):
@@ -126,7 +128,7 @@ func (s *AnswerFlags) sign(file *specfile.File) {
 }
 
 // NewConnector returns what connects the agents: to their endpoints, or to a script.
-func NewConnector(con *console.Console, ctx context.Context, s *AnswerFlags, file *specfile.File, rec *Recording) (*Connector, error) {
+func NewConnector(ctx context.Context, con *console.Console, s *AnswerFlags, file *specfile.File, rec *Recording) (*Connector, error) {
 	c := &Connector{Lookup: con.LookupEnv, log: con.Log, recording: rec, limits: con.Limits}
 	for base, l := range file.Limits {
 		con.Limits.Set(base, l)

@@ -41,8 +41,8 @@ type Settings struct {
 	Level    slog.Level
 }
 
-// Json reports whether stdout gets a JSON document.
-func (s *Settings) Json() bool { return s.Output == "json" }
+// JSON reports whether stdout gets a JSON document.
+func (s *Settings) JSON() bool { return s.Output == "json" }
 
 // Flags adds the flags of all commands.
 func (s *Settings) Flags(root *cobra.Command) {
@@ -84,7 +84,7 @@ func (s *Settings) Resolve(cmd *cobra.Command, lookup func(string) (string, bool
 			return exit.Usagef("%s prints JSON always: leave out --output", form)
 		}
 	}
-	if s.pretty && !s.Json() {
+	if s.pretty && !s.JSON() {
 		return exit.Usagef("--pretty indents JSON: add --output json")
 	}
 	if err := s.Level.UnmarshalText([]byte(s.logLevel)); err != nil || !slices.Contains(LogLevels, s.logLevel) {

@@ -18,7 +18,7 @@ func (c *Console) Report(err error) int {
 	}
 	k := exit.KindOf(err)
 	problems := exit.Problems(err)
-	if !c.Settings.Json() || c.PrintJSON(exit.NewDocument(k, err, problems)) != nil {
+	if !c.Settings.JSON() || c.PrintJSON(exit.NewDocument(k, err, problems)) != nil {
 		c.PrintError(err, problems)
 	}
 	if f, ok := errors.AsType[*exit.Error](err); ok && f.Status != 0 {

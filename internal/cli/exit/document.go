@@ -68,6 +68,7 @@ type Document struct {
 	} `json:"error"`
 }
 
+// NewDocument returns the JSON form of an error.
 func NewDocument(k Kind, err error, problems []specfile.Problem) Document {
 	var d Document
 	d.Error.Kind, d.Error.Message, d.Error.Details = k, err.Error(), problems

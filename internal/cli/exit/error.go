@@ -43,8 +43,10 @@ type Error struct {
 	Status  int  // the exit status, if it is not that of the kind
 }
 
+// Error returns the text of the wrapped error.
 func (f *Error) Error() string { return f.Err.Error() }
 
+// Unwrap returns the wrapped error.
 func (f *Error) Unwrap() error { return f.Err }
 
 // Usagef is a fault of how the command was called.

@@ -22,11 +22,13 @@ const (
 // Status is the exit status of a command that has said everything itself.
 type Status int
 
+// Error returns the status as shells report it.
 func (e Status) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
 
 // An Interrupted is the cause of a context that a signal ended.
 type Interrupted struct{ Signal os.Signal }
 
+// Error says how the process was ended.
 func (e *Interrupted) Error() string {
 	if e.Signal == syscall.SIGTERM {
 		return "terminated"

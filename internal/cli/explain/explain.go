@@ -30,6 +30,7 @@ type explainFlags struct {
 	search     trace.Search
 }
 
+// Command returns the command explain.
 func Command(con *console.Console) *cobra.Command {
 	e := &explainFlags{}
 	cmd := &cobra.Command{
@@ -90,7 +91,7 @@ func explain(con *console.Console, cmd *cobra.Command, e *explainFlags) error {
 	if err != nil {
 		return &exit.Error{Kind: exit.KindUsage, Err: err}
 	}
-	if con.Settings.Json() {
+	if con.Settings.JSON() {
 		return exit.IgnoreClosedPipe(con.PrintJSON(x))
 	}
 	var b strings.Builder

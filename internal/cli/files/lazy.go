@@ -13,6 +13,7 @@ type LazyOutput struct {
 	File   *os.File
 }
 
+// Write creates the file if it is the first call, and writes to it.
 func (f *LazyOutput) Write(p []byte) (int, error) {
 	if f.File == nil {
 		var err error
@@ -32,6 +33,7 @@ func (f *LazyOutput) Sync() error {
 	return exit.WithoutPath(f.File.Sync())
 }
 
+// Close closes the file if it was created.
 func (f *LazyOutput) Close() error {
 	if f.File == nil {
 		return nil

@@ -89,6 +89,7 @@ func ofWhich(n int, kind string) string {
 	return fmt.Sprintf(" (%s %s)", Number(n), kind)
 }
 
+// NamePrefix returns a name and a colon, to stand before a sentence; empty without a name.
 func NamePrefix(name string) string {
 	if name == "" {
 		return ""

@@ -16,6 +16,7 @@ type Table struct {
 	room   int // for titles; 0 for any length
 }
 
+// NewTable returns a table that writes to w, with each row indented.
 func NewTable(w io.Writer, indent string) Table {
 	return Table{w: tabwriter.NewWriter(w, 0, 0, 2, ' ', 0), indent: indent}
 }
@@ -34,6 +35,7 @@ func (r Table) Title(text string) string {
 	return text
 }
 
+// Row adds a row; empty cells at its end are left out.
 func (r Table) Row(cells ...string) {
 	for len(cells) > 0 && cells[len(cells)-1] == "" {
 		cells = cells[:len(cells)-1]
@@ -41,4 +43,5 @@ func (r Table) Row(cells ...string) {
 	fmt.Fprintln(r.w, r.indent+strings.Join(cells, "\t"))
 }
 
+// Flush writes the rows with their columns aligned.
 func (r Table) Flush() { _ = r.w.Flush() } // to memory

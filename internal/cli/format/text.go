@@ -8,6 +8,7 @@ import (
 	"github.com/runteam/runteam/redact"
 )
 
+// Unless returns text unless the condition holds.
 func Unless(not bool, text string) string {
 	if not {
 		return ""
@@ -15,6 +16,7 @@ func Unless(not bool, text string) string {
 	return text
 }
 
+// Kinds joins the names of kinds of personal data.
 func Kinds(kinds []redact.Kind) string {
 	words := make([]string, len(kinds))
 	for i, k := range kinds {

@@ -24,6 +24,7 @@ type gcFlags struct {
 	dryRun bool
 }
 
+// GCCommand returns the command gc.
 func GCCommand(con *console.Console) *cobra.Command {
 	c := &gcFlags{}
 	cmd := &cobra.Command{
@@ -96,7 +97,7 @@ func gc(con *console.Console, cmd *cobra.Command, c *gcFlags) error {
 			return err
 		}
 	}
-	if con.Settings.Json() {
+	if con.Settings.JSON() {
 		return exit.IgnoreClosedPipe(con.PrintJSON(out))
 	}
 	return exit.IgnoreClosedPipe(con.PrintText(out.text(old, journals.ShortIDs(list))))

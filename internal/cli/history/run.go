@@ -128,6 +128,7 @@ type reuseDocument struct {
 	Saved llm.Usage `json:"tokenUsage"`
 }
 
+// An ErrorDocument is why a task has no result, in JSON.
 type ErrorDocument struct {
 	Code    string  `json:"code,omitempty"`
 	Message string  `json:"message"`
@@ -216,7 +217,7 @@ func (r *RunDocument) answer(output []task.ID) {
 // newTaskDocument says what became of a task.
 func newTaskDocument(k *journals.StoredRun, s *journals.StoredTask) TaskDocument {
 	t := TaskDocument{
-		ID: s.Id, Key: s.Key, Title: s.Title, Agent: s.Agent, Status: s.Status,
+		ID: s.ID, Key: s.Key, Title: s.Title, Agent: s.Agent, Status: s.Status,
 		attemptCounts: attemptCounts{Attempts: s.Attempts(), Interrupted: len(s.Interrupted), Running: s.Running},
 		Usage:         s.Usage(), step: s.Step, name: k.Heading(),
 	}

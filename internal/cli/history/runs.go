@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
+// RunsCommand returns the command runs.
 func RunsCommand(con *console.Console) *cobra.Command {
 	l := &journals.ReadFlags{}
 	cmd := &cobra.Command{
@@ -56,7 +57,7 @@ func runs(con *console.Console, cmd *cobra.Command, l *journals.ReadFlags) error
 	if err != nil {
 		return err
 	}
-	if con.Settings.Json() {
+	if con.Settings.JSON() {
 		all := make([]ListedRun, len(list))
 		for i, s := range list {
 			all[i] = ListedRun{s.Run, s.Name, s.Status, s.Started, s.Ended, s.Tasks, s.Outcomes, s.experiment}

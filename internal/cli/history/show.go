@@ -21,6 +21,7 @@ type showFlags struct {
 	reasoning bool
 }
 
+// ShowCommand returns the command show.
 func ShowCommand(con *console.Console) *cobra.Command {
 	s := &showFlags{}
 	cmd := &cobra.Command{
@@ -77,12 +78,12 @@ func show(con *console.Console, cmd *cobra.Command, s *showFlags) error {
 	defer j.Close()
 	var k *journals.StoredRun
 	if s.task != "" {
-		k, err = journals.LoadTask(con, cmd.Context(), j, s.Run, s.task)
+		k, err = journals.LoadTask(cmd.Context(), con, j, s.Run, s.task)
 	} else {
-		k, err = journals.LoadRun(con, cmd.Context(), j, s.Run)
+		k, err = journals.LoadRun(cmd.Context(), con, j, s.Run)
 	}
 	if errors.Is(err, journal.ErrUnknownRun) && s.task == "" && !s.usage {
-		if newest := withTask(con, cmd.Context(), j, s.Run); newest != nil {
+		if newest := withTask(cmd.Context(), con, j, s.Run); newest != nil {
 			k, err, s.task = newest, nil, s.Run
 		}
 	}
@@ -115,15 +116,15 @@ func show(con *console.Console, cmd *cobra.Command, s *showFlags) error {
 		document, r.room, r.journal = r, con.TitleWidth(), &s.Flags
 		r.write(&b)
 	}
-	if con.Settings.Json() {
+	if con.Settings.JSON() {
 		return exit.IgnoreClosedPipe(con.PrintJSON(document))
 	}
 	return exit.IgnoreClosedPipe(con.PrintText(b.String()))
 }
 
 // withTask returns the newest run if it has a task of this name; nil if not.
-func withTask(con *console.Console, ctx context.Context, j *journal.Journal, name string) *journals.StoredRun {
-	k, err := journals.LoadTask(con, ctx, j, "", name)
+func withTask(ctx context.Context, con *console.Console, j *journal.Journal, name string) *journals.StoredRun {
+	k, err := journals.LoadTask(ctx, con, j, "", name)
 	if err != nil {
 		return nil
 	}

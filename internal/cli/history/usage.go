@@ -105,7 +105,7 @@ func (b *UsageDocument) add(t *journals.StoredTask, agent, model string, r Usage
 		b.without = append(b.without, cmp.Or(model, "no model"))
 	}
 	r.cost, r.saved = cmp.Or(r.cost, price.Cost(r.Usage)), price.Cost(r.Saved)
-	rowOf(&b.Rows, t.Id, t.Title, agent, model).take(&r)
+	rowOf(&b.Rows, t.ID, t.Title, agent, model).take(&r)
 	rowOf(&b.Agents, "", "", agent, "").take(&r)
 	rowOf(&b.Models, "", "", "", model).take(&r)
 	b.Total.take(&r)

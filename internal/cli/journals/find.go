@@ -51,10 +51,12 @@ type MissingRunError struct {
 	Err       error
 }
 
+// Error says which result is missing.
 func (e *MissingRunError) Error() string {
 	return fmt.Sprintf("it is the result of task %q in run %s, which is not in the journal: it may have been removed by gc", terminal.CleanLine(e.Task), terminal.CleanLine(e.Run))
 }
 
+// Unwrap returns the error of the journal.
 func (e *MissingRunError) Unwrap() error { return e.Err }
 
 // ShortRun is enough of the id of a run to name it.
@@ -152,7 +154,7 @@ func ShortIDs(runs []journal.Summary) map[string]string {
 }
 
 // LoadRun reads a run.
-func LoadRun(con *console.Console, ctx context.Context, j *journal.Journal, run string) (*StoredRun, error) {
+func LoadRun(ctx context.Context, con *console.Console, j *journal.Journal, run string) (*StoredRun, error) {
 	run, err := ResolveRun(ctx, j, run)
 	if err != nil {
 		return nil, err
@@ -179,7 +181,7 @@ func LoadRun(con *console.Console, ctx context.Context, j *journal.Journal, run 
 }
 
 // LoadTask reads what there is of one task of a run, and not of the others.
-func LoadTask(con *console.Console, ctx context.Context, j *journal.Journal, run, name string) (*StoredRun, error) {
+func LoadTask(ctx context.Context, con *console.Console, j *journal.Journal, run, name string) (*StoredRun, error) {
 	run, err := ResolveRun(ctx, j, run)
 	if err != nil {
 		return nil, err

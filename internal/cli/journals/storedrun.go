@@ -74,7 +74,7 @@ func (k *StoredRun) collect() {
 	slices.SortStableFunc(k.Tasks, func(a, b StoredTask) int { return cmp.Compare(a.rank(), b.rank()) })
 	clear(k.ByID)
 	for i := range k.Tasks {
-		k.ByID[k.Tasks[i].Id] = i
+		k.ByID[k.Tasks[i].ID] = i
 	}
 }
 
@@ -95,9 +95,9 @@ func (k *StoredRun) remove() {
 	if len(now) == 0 { // of a plan that there is not, nothing is known
 		return
 	}
-	k.Tasks = slices.DeleteFunc(k.Tasks, func(t StoredTask) bool { return !t.Step && !now[t.Id] && t.Attempts()+t.Running == 0 })
+	k.Tasks = slices.DeleteFunc(k.Tasks, func(t StoredTask) bool { return !t.Step && !now[t.ID] && t.Attempts()+t.Running == 0 })
 	for i := range k.Tasks {
-		if t := &k.Tasks[i]; !t.Step && !now[t.Id] {
+		if t := &k.Tasks[i]; !t.Step && !now[t.ID] {
 			t.Status, t.Ended = Removed, record.TaskEnd{}
 		}
 	}
@@ -120,7 +120,7 @@ func (k *StoredRun) TaskOf(id task.ID, title, agent string) *StoredTask {
 	if !ok {
 		i = len(k.Tasks)
 		k.ByID[id] = i
-		k.Tasks = append(k.Tasks, StoredTask{Id: id, Title: cmp.Or(title, string(id)), Agent: agent, Step: agent == handoff.Coordinator, Status: task.Pending})
+		k.Tasks = append(k.Tasks, StoredTask{ID: id, Title: cmp.Or(title, string(id)), Agent: agent, Step: agent == handoff.Coordinator, Status: task.Pending})
 	}
 	t := &k.Tasks[i]
 	t.Agent = cmp.Or(t.Agent, agent)
@@ -193,7 +193,7 @@ func (k *StoredRun) Invocation() (v Invocation) {
 
 // WhyNoResult says why a task has no result: of one that was taken down by another, which.
 func (k *StoredRun) WhyNoResult(t *StoredTask) string {
-	if root := t.Ended.Root; root != "" && root != t.Id {
+	if root := t.Ended.Root; root != "" && root != t.ID {
 		return fmt.Sprintf("because %q %s", k.Trace.Title(root), cmp.Or(k.statusOf(root), "failed"))
 	}
 	if why := abortReasons[k.Status]; why != "" && t.Status == task.Skipped && IsWithheld(t.Ended.Reason) {

@@ -35,7 +35,7 @@ func (t *StoredTask) StepStatus(answer *record.AgentCall) task.Status {
 
 // A StoredTask is what there is of one task, or of one step of the coordinator.
 type StoredTask struct {
-	Id          task.ID
+	ID          task.ID
 	Key         string
 	Title       string
 	Agent       string

@@ -35,6 +35,7 @@ type checkDocument struct {
 	Assertions []engine.Finding `json:"assertions,omitempty"` // of tasks; OK says whether all hold
 }
 
+// CheckCommand returns the command check.
 func CheckCommand(con *console.Console) *cobra.Command {
 	s := &source.SpecFlags{}
 	cmd := &cobra.Command{
@@ -48,7 +49,7 @@ the spec asserts that it does not, check shows the way, and the exit status is 1
 			if len(args) == 1 {
 				s.Path = args[0]
 			}
-			return check(con, cmd.Context(), s)
+			return check(cmd.Context(), con, s)
 		},
 	}
 	s.AddTo(cmd)
@@ -57,16 +58,16 @@ the spec asserts that it does not, check shows the way, and the exit status is 1
 	return cmd
 }
 
-func check(con *console.Console, ctx context.Context, s *source.SpecFlags) error {
+func check(ctx context.Context, con *console.Console, s *source.SpecFlags) error {
 	file, err := s.Load(ctx, con)
 	if err != nil {
 		return err
 	}
-	return checkFile(con, ctx, file)
+	return checkFile(ctx, con, file)
 }
 
-func checkFile(con *console.Console, ctx context.Context, file *specfile.File) error {
-	plan, err := checkedPlan(con, ctx, file)
+func checkFile(ctx context.Context, con *console.Console, file *specfile.File) error {
+	plan, err := checkedPlan(ctx, con, file)
 	if err != nil {
 		return err
 	}
@@ -76,7 +77,7 @@ func checkFile(con *console.Console, ctx context.Context, file *specfile.File) e
 	if plan != nil {
 		c.Assertions, c.OK = plan.Findings, len(brokenFindings(plan)) == 0
 	}
-	if con.Settings.Json() {
+	if con.Settings.JSON() {
 		err = con.PrintJSON(c)
 	} else {
 		con.Warn(c.Warnings)
@@ -85,7 +86,7 @@ func checkFile(con *console.Console, ctx context.Context, file *specfile.File) e
 	if err != nil {
 		return err
 	}
-	return reportBroken(con, plan, con.Settings.Json())
+	return reportBroken(con, plan, con.Settings.JSON())
 }
 
 // String is the line for people, with one more for each variable that is sent.
@@ -152,7 +153,7 @@ func noModel(at task.Position, message string) specfile.Problem {
 // checkedPlan makes the team of a spec and plans its tasks, without a key, a network or a
 // model, and checks what the spec asserts about them. The plan of a spec without tasks
 // is nil. Of a goal, everything is checked but the coordinator's answer.
-func checkedPlan(con *console.Console, ctx context.Context, file *specfile.File) (*engine.Plan, error) {
+func checkedPlan(ctx context.Context, con *console.Console, file *specfile.File) (*engine.Plan, error) {
 	t, err := connect.BuildTeam(file, connect.Unconnected(con.LookupEnv))
 	if err != nil {
 		return nil, err

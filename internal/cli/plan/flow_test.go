@@ -28,7 +28,7 @@ func governed(t *testing.T) (*specfile.File, *engine.Plan) {
 	s := &source.SpecFlags{Path: "testdata/governed"}
 	file, err := s.Load(t.Context(), con)
 	require.NoError(t, err)
-	plan, err := checkedPlan(con, t.Context(), file)
+	plan, err := checkedPlan(t.Context(), con, file)
 	require.NoError(t, err)
 	return file, plan
 }
@@ -38,7 +38,7 @@ func shown(t *testing.T, form string, q flowFlags, file *specfile.File, plan *en
 	t.Helper()
 	con, out, complaints := clitest.Console(t)
 	con.Settings.Output = form
-	require.NoError(t, printPlan(con, t.Context(), file, plan, q))
+	require.NoError(t, printPlan(t.Context(), con, file, plan, q))
 	status = con.Report(reportBroken(con, plan, Drawings[form] == nil))
 	return out.String(), complaints.String(), status
 }

@@ -18,8 +18,8 @@ import (
 )
 
 // planGoal asks the coordinator for a plan, and says so before it does.
-func planGoal(con *console.Console, ctx context.Context, j *planFlags, file *specfile.File) (*engine.Plan, error) {
-	c, err := connect.NewConnector(con, ctx, &j.AnswerFlags, file, nil)
+func planGoal(ctx context.Context, con *console.Console, j *planFlags, file *specfile.File) (*engine.Plan, error) {
+	c, err := connect.NewConnector(ctx, con, &j.AnswerFlags, file, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -38,6 +38,7 @@ type planFlags struct {
 	save files.Output
 }
 
+// Command returns the command plan.
 func Command(con *console.Console) *cobra.Command {
 	j := &planFlags{save: files.Output{Flag: "save", KeepMode: true}}
 	cmd := &cobra.Command{
@@ -118,12 +119,12 @@ func plan(con *console.Console, cmd *cobra.Command, j *planFlags) error {
 	if err := j.check(cmd, file); err != nil {
 		return err
 	}
-	plan, err := makePlan(con, cmd.Context(), j, file)
+	plan, err := makePlan(cmd.Context(), con, j, file)
 	if err != nil {
 		return err
 	}
 	left, unsaved := j.savePlan(file, plan)
-	if err := printPlan(con, cmd.Context(), file, plan, j.flowFlags); err != nil {
+	if err := printPlan(cmd.Context(), con, file, plan, j.flowFlags); err != nil {
 		return err
 	}
 	if err := printSaved(con, j, left, unsaved); err != nil {
@@ -133,23 +134,23 @@ func plan(con *console.Console, cmd *cobra.Command, j *planFlags) error {
 }
 
 // makePlan plans what a spec says, and holds the plan to what it and the flags assert.
-func makePlan(con *console.Console, ctx context.Context, j *planFlags, file *specfile.File) (plan *engine.Plan, err error) {
+func makePlan(ctx context.Context, con *console.Console, j *planFlags, file *specfile.File) (plan *engine.Plan, err error) {
 	if err := j.assertFlags.add(file); err != nil {
 		return nil, err
 	}
 	switch {
 	case file.Goal != nil:
-		plan, err = planGoal(con, ctx, j, file)
+		plan, err = planGoal(ctx, con, j, file)
 	case len(file.Tasks) == 0:
 		err = source.NothingToDo("plan", &j.SpecFlags, file)
 	default:
-		plan, err = checkedPlan(con, ctx, file)
+		plan, err = checkedPlan(ctx, con, file)
 	}
 	return plan, j.assertFlags.locate(err)
 }
 
 // printPlan prints a plan in the form that was asked for, or of its flow what was asked.
-func printPlan(con *console.Console, ctx context.Context, file *specfile.File, plan *engine.Plan, asked flowFlags) error {
+func printPlan(ctx context.Context, con *console.Console, file *specfile.File, plan *engine.Plan, asked flowFlags) error {
 	found := source.Warnings(file, plan)
 	if _, ok := Drawings[con.Settings.Output]; ok {
 		con.Warn(found)
@@ -160,7 +161,7 @@ func printPlan(con *console.Console, ctx context.Context, file *specfile.File, p
 		return err
 	}
 	goal := source.GatedGoal(ctx, file, plan.User.Accepts, con.Now())
-	if con.Settings.Json() {
+	if con.Settings.JSON() {
 		return con.PrintJSON(planDocument{plan, goal, view.document(), source.SentVariables(file, con.LookupEnv), found})
 	}
 	con.Warn(found)

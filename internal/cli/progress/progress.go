@@ -15,6 +15,7 @@ import (
 	"github.com/runteam/runteam/internal/engine"
 )
 
+// Modes are the ways in which progress is shown.
 var Modes = []string{"auto", "live", "plain", "none"}
 
 // heartbeat is how long plain progress is silent at most.
@@ -76,7 +77,7 @@ func withStopReason(ctx context.Context, take func(event.Event)) func(event.Even
 // Follow runs what start starts and shows its events while it goes on; the plan
 // is nil if it is part of the run. An interruption is said at once, since what
 // runs may take a moment to end.
-func Follow(con *console.Console, ctx context.Context, mode string, plan *engine.Plan, start func(context.Context, []func(event.Event)) (*engine.Result, error)) (*engine.Result, error) {
+func Follow(ctx context.Context, con *console.Console, mode string, plan *engine.Plan, start func(context.Context, []func(event.Event)) (*engine.Result, error)) (*engine.Result, error) {
 	var watch []func(event.Event)
 	stop := func() {}
 	switch Mode(con, mode) {

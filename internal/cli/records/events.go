@@ -28,6 +28,7 @@ const eventPatience = 5 * time.Second
 // EventFlags is the flag that names where the events of a run are written.
 type EventFlags struct{ File files.Output }
 
+// AddTo adds the flag to a command.
 func (e *EventFlags) AddTo(cmd *cobra.Command) {
 	e.File.Flag = "events"
 	cmd.Flags().StringVar(&e.File.Path, "events", "", "write the events of the run to `FILE` as they happen, one JSON object per line; - is stdout")

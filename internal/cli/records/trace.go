@@ -29,6 +29,7 @@ type TraceFlags struct {
 	KeyFile string
 }
 
+// AddTo adds the flags to a command.
 func (t *TraceFlags) AddTo(cmd *cobra.Command) {
 	f := cmd.Flags()
 	t.File.Flag, t.Anchor.Flag = "trace", "audit-anchor"

@@ -43,11 +43,11 @@ func replay(con *console.Console, cmd *cobra.Command, r *replayFlags) error {
 		return err
 	}
 	defer j.Close()
-	k, err := journals.LoadRun(con, cmd.Context(), j, r.Run)
+	k, err := journals.LoadRun(cmd.Context(), con, j, r.Run)
 	if err != nil {
 		return err
 	}
-	again, err := newRepetition(con, cmd.Context(), r, k)
+	again, err := newRepetition(cmd.Context(), con, r, k)
 	if err != nil {
 		return err
 	}
@@ -57,7 +57,7 @@ func replay(con *console.Console, cmd *cobra.Command, r *replayFlags) error {
 	}
 	res.Command = k.Command
 	again.complete(res)
-	if con.Settings.Json() {
+	if con.Settings.JSON() {
 		err = con.Separated(func() error { return con.PrintDocument(func(w io.Writer) error { return res.WriteJSON(w) }) })
 	} else if text := report.Answer(output, res); text != "" {
 		err = con.Separated(func() error { return con.PrintText(text) })
@@ -65,11 +65,11 @@ func replay(con *console.Console, cmd *cobra.Command, r *replayFlags) error {
 	if err != nil {
 		return err
 	}
-	return printVerdict(con, cmd.Context(), again, res)
+	return printVerdict(cmd.Context(), con, again, res)
 }
 
 // newRepetition prepares the team of a run, whose agents answer nothing.
-func newRepetition(con *console.Console, ctx context.Context, r *replayFlags, k *journals.StoredRun) (*repetition, error) {
+func newRepetition(ctx context.Context, con *console.Console, r *replayFlags, k *journals.StoredRun) (*repetition, error) {
 	m, file, err := r.specOf(ctx, con, k, false)
 	if err != nil {
 		return nil, err
@@ -153,7 +153,7 @@ func (r *repetition) complete(res *engine.Result) {
 }
 
 // printVerdict says on stderr whether the run came again, and if not, where it is another one.
-func printVerdict(con *console.Console, ctx context.Context, r *repetition, res *engine.Result) error {
+func printVerdict(ctx context.Context, con *console.Console, r *repetition, res *engine.Result) error {
 	if stop, ok := errors.AsType[*exit.Interrupted](context.Cause(ctx)); ok {
 		return exit.Status(stop.Status())
 	}
@@ -254,7 +254,7 @@ func (r *repetition) stepID(steps []engine.Step, i int) task.ID {
 	for n := range r.run.Tasks {
 		if t := &r.run.Tasks[n]; t.Step && t.Title == string(steps[i].Kind) {
 			if skip == 0 {
-				return t.Id
+				return t.ID
 			}
 			skip--
 		}

@@ -41,6 +41,7 @@ type replayFlags struct {
 	force         bool // replace a file of events that exists
 }
 
+// Command returns the command replay.
 func Command(con *console.Console) *cobra.Command {
 	r := &replayFlags{}
 	cmd := &cobra.Command{
@@ -134,7 +135,7 @@ func (r *replayFlags) checkFlags(cmd *cobra.Command, con *console.Console) error
 		return exit.Usagef("--reveal shows what is secret on a terminal only, and standard output is none")
 	case r.force && !changed("events"):
 		return exit.Usagef("--force needs --events")
-	case r.events.ToStdout() && con.Settings.Json():
+	case r.events.ToStdout() && con.Settings.JSON():
 		return exit.Usagef("--events %s and the JSON result both need standard output: write the events to a file or to /dev/stderr", r.events.File.Path)
 	case slices.Contains(r.without, "") || slices.Contains(r.withoutInputs, ""):
 		return exit.Usagef("--without is empty: name a task, or with --without-input an input")

@@ -38,17 +38,17 @@ func compareRuns(con *console.Console, cmd *cobra.Command, r *replayFlags) error
 		return err
 	}
 	defer j.Close()
-	before, err := journals.LoadRun(con, cmd.Context(), j, r.Run)
+	before, err := journals.LoadRun(cmd.Context(), con, j, r.Run)
 	if err != nil {
 		return err
 	}
-	after, err := journals.LoadRun(con, cmd.Context(), j, r.other)
+	after, err := journals.LoadRun(cmd.Context(), con, j, r.other)
 	if err != nil {
 		return err
 	}
 	d := compared(before, after)
 	d.room = con.TitleWidth()
-	if con.Settings.Json() {
+	if con.Settings.JSON() {
 		err = con.PrintJSON(d)
 	} else {
 		var b strings.Builder
@@ -69,17 +69,17 @@ func compared(before, after *journals.StoredRun) *ComparedRuns {
 	both := map[task.ID]bool{}
 	for i := range before.Tasks {
 		t := &before.Tasks[i]
-		c := ComparedTask{ID: t.Id, Title: t.Title, Step: t.Step, Prompt: none, Before: side(before, t)}
-		if at, ok := after.ByID[t.Id]; ok {
-			both[t.Id] = true
+		c := ComparedTask{ID: t.ID, Title: t.Title, Step: t.Step, Prompt: none, Before: side(before, t)}
+		if at, ok := after.ByID[t.ID]; ok {
+			both[t.ID] = true
 			other := &after.Tasks[at]
 			c.After, c.Prompt = side(after, other), promptsOf(t, other)
 		}
 		d.take(c)
 	}
 	for i := range after.Tasks {
-		if t := &after.Tasks[i]; !both[t.Id] {
-			d.take(ComparedTask{ID: t.Id, Title: t.Title, Step: t.Step, Prompt: none, After: side(after, t)})
+		if t := &after.Tasks[i]; !both[t.ID] {
+			d.take(ComparedTask{ID: t.ID, Title: t.Title, Step: t.Step, Prompt: none, After: side(after, t)})
 		}
 	}
 	return d

@@ -58,7 +58,7 @@ func replayWithout(con *console.Console, cmd *cobra.Command, r *replayFlags) err
 		return err
 	}
 	file.Run.RunID, file.Run.Assert = uuid.NewString(), nil
-	c, err := connect.NewConnector(con, cmd.Context(), &t.job.AnswerFlags, file, nil)
+	c, err := connect.NewConnector(cmd.Context(), con, &t.job.AnswerFlags, file, nil)
 	if err != nil {
 		return err
 	}
@@ -74,7 +74,7 @@ func replayWithout(con *console.Console, cmd *cobra.Command, r *replayFlags) err
 	if err := r.updateInfo(t.told, m, k); err != nil {
 		return err
 	}
-	res, err := runVariant(con, cmd.Context(), t)
+	res, err := runVariant(cmd.Context(), con, t)
 	unwritten := t.events.Close()
 	if err != nil {
 		return file.Locate(err)
@@ -95,7 +95,7 @@ func loadRun(con *console.Console, cmd *cobra.Command, r *replayFlags) (*journal
 		return nil, err
 	}
 	defer j.Close()
-	return journals.LoadRun(con, cmd.Context(), j, r.Run)
+	return journals.LoadRun(cmd.Context(), con, j, r.Run)
 }
 
 // job is the run that is made, as the stored one was but for flags.
@@ -187,7 +187,7 @@ func omittedTasks(k *journals.StoredRun, names []string) map[task.ID]bool {
 }
 
 // runVariant makes the run.
-func runVariant(con *console.Console, ctx context.Context, t *variant) (*engine.Result, error) {
+func runVariant(ctx context.Context, con *console.Console, t *variant) (*engine.Result, error) {
 	o := t.job.Options(t.file)
 	o.Reuse = false // what is the same is taken from the run itself
 	past := t.past.History
@@ -202,7 +202,7 @@ func runVariant(con *console.Console, ctx context.Context, t *variant) (*engine.
 	}
 	o.Journal = run.ReplayJournal{History: &past, Writer: t.told}
 	run.SetTasks(&o, t.file)
-	return progress.Follow(con, ctx, t.job.Progress, plan, func(ctx context.Context, watch []func(event.Event)) (*engine.Result, error) {
+	return progress.Follow(ctx, con, t.job.Progress, plan, func(ctx context.Context, watch []func(event.Event)) (*engine.Result, error) {
 		o.Subscribers = t.told.Subscribers(append(watch, t.events.Subscribers()...))
 		return t.team.Replay(ctx, t.past.Run, &o)
 	})

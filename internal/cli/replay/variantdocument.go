@@ -43,7 +43,7 @@ func reportWithout(con *console.Console, t *variant, res *engine.Result) error {
 	d.compare(k, res, omittedTasks(k, r.without), accepts)
 	d.Verdict = d.sentence()
 	var err error
-	if con.Settings.Json() {
+	if con.Settings.JSON() {
 		err = con.Separated(func() error { return con.PrintJSON(d) })
 	} else {
 		var b strings.Builder
@@ -76,8 +76,8 @@ func (d *VariantDocument) compare(k *journals.StoredRun, res *engine.Result, lef
 		if !s.IsTask() {
 			continue
 		}
-		c := ComparedTask{ID: s.Id, Title: s.Title, Prompt: none, Before: side(k, s), Left: left[s.Id]}
-		if t, ok := res.Task(string(s.Id)); ok {
+		c := ComparedTask{ID: s.ID, Title: s.Title, Prompt: none, Before: side(k, s), Left: left[s.ID]}
+		if t, ok := res.Task(string(s.ID)); ok {
 			done[t.ID] = true
 			c.After, c.Prompt = sideOf(res, t, accepts), promptOfTask(k, s, t)
 		}

@@ -28,11 +28,11 @@ import (
 //     comes from the same journal.
 //   - If the spec is gone, all is taken from the copies but the inputs that this
 //     command names. A copy of a spec is never used with other files.
-func confine(con *console.Console, ctx context.Context, m *StoredInvocation, was, own *source.SpecFlags) error {
+func confine(ctx context.Context, con *console.Console, m *StoredInvocation, was, own *source.SpecFlags) error {
 	root, there := was.Root()
 	if was.StoredOnly || !there {
 		was.StoredOnly = true
-		return readNamed(con, ctx, was, own)
+		return readNamed(ctx, con, was, own)
 	}
 	for _, f := range []struct{ flag, path, named string }{
 		{"team", was.Team, own.Team}, {"orchestrator", was.Orchestrator, own.Orchestrator}, {"coordinator", was.Coordinator, own.Coordinator},
@@ -107,7 +107,7 @@ const maxNamed = 64 << 20
 
 // readNamed reads the inputs that this command names, for a run that reads
 // nothing else but copies.
-func readNamed(con *console.Console, ctx context.Context, was, own *source.SpecFlags) error {
+func readNamed(ctx context.Context, con *console.Console, was, own *source.SpecFlags) error {
 	named, err := flags.Pairs("input", "NAME=FILE", own.Inputs)
 	if err != nil {
 		return err

@@ -31,7 +31,7 @@ func (j *Job) restore(cmd *cobra.Command, con *console.Console, again *resumed) 
 	was.StoredOnly, was.Environment = j.StoredOnly, own.Environment
 	was.Results = again.journal.Result
 	was.Team, was.Orchestrator, was.Coordinator = cmp.Or(own.Team, was.Team), cmp.Or(own.Orchestrator, was.Orchestrator), cmp.Or(own.Coordinator, was.Coordinator)
-	if err := confine(con, cmd.Context(), m, &was, &own); err != nil {
+	if err := confine(cmd.Context(), con, m, &was, &own); err != nil {
 		return err
 	}
 	was.Inputs, was.Params = replacePairs(was.Inputs, own.Inputs), replacePairs(was.Params, own.Params)

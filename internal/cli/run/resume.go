@@ -33,6 +33,7 @@ type resumed struct {
 	anew    bool             // flags ask for something else than the run did
 }
 
+// ResumeCommand returns the command resume.
 func ResumeCommand(con *console.Console) *cobra.Command {
 	j := &Job{AnswerFlags: connect.AnswerFlags{ScriptImpliesOffline: true}}
 	cmd := &cobra.Command{
@@ -77,7 +78,7 @@ func resume(con *console.Console, cmd *cobra.Command, j *Job, run string) error 
 	if err := j.check(cmd, con); err != nil {
 		return err
 	}
-	again, err := resumption(con, cmd.Context(), j, run)
+	again, err := resumption(cmd.Context(), con, j, run)
 	if err != nil {
 		return err
 	}
@@ -89,7 +90,7 @@ func resume(con *console.Console, cmd *cobra.Command, j *Job, run string) error 
 }
 
 // resumption finds the run and reads what the journal has of it.
-func resumption(con *console.Console, ctx context.Context, j *Job, run string) (*resumed, error) {
+func resumption(ctx context.Context, con *console.Console, j *Job, run string) (*resumed, error) {
 	key, err := journals.JournalKey(con, j.Journal.KeyFile)
 	if err != nil {
 		return nil, err

@@ -83,7 +83,7 @@ func (r *reuseFlags) resolve(file *specfile.File, names source.TaskNames) error 
 
 // printReuse says it if a script is not what it was in the last run of the same
 // spec: nothing that it answered is taken.
-func printReuse(con *console.Console, ctx context.Context, j *Job, file *specfile.File, told *JournalWriter) error {
+func printReuse(ctx context.Context, con *console.Console, j *Job, file *specfile.File, told *JournalWriter) error {
 	if told == nil || j.resumed != nil || !file.Run.Reuse || !j.Offline {
 		return nil
 	}

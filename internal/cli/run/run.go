@@ -63,6 +63,7 @@ type Job struct {
 	conversation    *records.Conversation // nil unless the result includes messages
 }
 
+// Command returns the command run.
 func Command(con *console.Console) *cobra.Command {
 	j := &Job{Command: "run"}
 	cmd := &cobra.Command{
@@ -92,6 +93,7 @@ func Command(con *console.Console) *cobra.Command {
 	return cmd
 }
 
+// TaskCommand returns the command task.
 func TaskCommand(con *console.Console) *cobra.Command {
 	j := &Job{Command: "task"}
 	cmd := &cobra.Command{
@@ -160,13 +162,13 @@ func (j *Job) check(cmd *cobra.Command, con *console.Console) error {
 		return exit.Usagef("--reveal shows what is secret on a terminal only, and standard output is none")
 	case changed("max-concurrency") && j.Concurrency < 1:
 		return exit.Usagef("--max-concurrency %d: write 1 or more", j.Concurrency)
-	case j.includeMessages && !con.Settings.Json():
+	case j.includeMessages && !con.Settings.JSON():
 		return exit.Usagef("--include-messages adds to the JSON of the result: add -o json")
 	case changed("audit-key") && j.Journal.None && !changed("trace"):
 		return exit.Usagef("--audit-key needs --trace or a journal")
 	case changed("audit-key") && j.trace.KeyFile == "":
 		return exit.Usagef("--audit-key is empty: name a file")
-	case j.events.ToStdout() && con.Settings.Json():
+	case j.events.ToStdout() && con.Settings.JSON():
 		return exit.Usagef("--events %s and the JSON result both need standard output: write the events to a file or to /dev/stderr", j.events.File.Path)
 	case j.record.Force && !changed("record") && !changed("trace") && !changed("events"):
 		needs := "--record, --trace or --events"
@@ -194,7 +196,7 @@ func runJob(con *console.Console, cmd *cobra.Command, j *Job) error {
 			return err
 		}
 	}
-	file, err := j.loadSpec(con, cmd.Context())
+	file, err := j.loadSpec(cmd.Context(), con)
 	if err != nil {
 		return err
 	}
@@ -214,7 +216,7 @@ func runJob(con *console.Console, cmd *cobra.Command, j *Job) error {
 	if err != nil {
 		return err
 	}
-	c, err := connect.NewConnector(con, cmd.Context(), &j.AnswerFlags, file, rec)
+	c, err := connect.NewConnector(cmd.Context(), con, &j.AnswerFlags, file, rec)
 	if err != nil {
 		return err
 	}
@@ -225,7 +227,7 @@ func runJob(con *console.Console, cmd *cobra.Command, j *Job) error {
 	if err != nil {
 		return err
 	}
-	r, err := runSpec(con, cmd.Context(), j, t, file, c, slices.Concat(kept.Subscribers(), events.Subscribers()), kept.Recorder())
+	r, err := runSpec(cmd.Context(), con, j, t, file, c, slices.Concat(kept.Subscribers(), events.Subscribers()), kept.Recorder())
 	unwritten := events.Close()
 	defer r.journal.Release()
 	if errors.Is(err, engine.ErrAssertion) {
@@ -241,7 +243,7 @@ func runJob(con *console.Console, cmd *cobra.Command, j *Job) error {
 }
 
 // loadSpec reads the spec, and refuses one that there is nothing to run in.
-func (j *Job) loadSpec(con *console.Console, ctx context.Context) (*specfile.File, error) {
+func (j *Job) loadSpec(ctx context.Context, con *console.Console) (*specfile.File, error) {
 	j.NoCalls, j.Journal.Program = j.Offline, con.Program
 	if j.Results == nil {
 		j.Results = j.Journal.Results(con)
@@ -277,7 +279,7 @@ type outcome struct {
 }
 
 // runSpec carries a spec to its end: its goal, or its tasks.
-func runSpec(con *console.Console, ctx context.Context, j *Job, t *engine.Team, file *specfile.File, c *connect.Connector, observers []func(event.Event), rec records.Recorder) (out outcome, err error) {
+func runSpec(ctx context.Context, con *console.Console, j *Job, t *engine.Team, file *specfile.File, c *connect.Connector, observers []func(event.Event), rec records.Recorder) (out outcome, err error) {
 	o := j.Options(file)
 	out.spec, out.withheld = file.Path, &report.Withheld{}
 	if j.includeMessages {
@@ -322,11 +324,11 @@ func runSpec(con *console.Console, ctx context.Context, j *Job, t *engine.Team, 
 		warnNoKey(con)
 	}
 	printChanges(con, j, file, out.journal)
-	if err := printReuse(con, ctx, j, file, out.journal); err != nil {
+	if err := printReuse(ctx, con, j, file, out.journal); err != nil {
 		return out, err
 	}
 	out.began = con.Now()
-	if out.Result, err = progress.Follow(con, ctx, j.Progress, plan, start); err != nil {
+	if out.Result, err = progress.Follow(ctx, con, j.Progress, plan, start); err != nil {
 		return out, err
 	}
 	out.Command, out.digestOnly = j.Command, !warned && out.journal.digestOnly(out.Result)
@@ -349,7 +351,7 @@ func (j *Job) Options(file *specfile.File) engine.RunOptions {
 // printOutcome prints the result on stdout, and on stderr what became of the run.
 func printOutcome(con *console.Console, j *Job, res outcome, rec *connect.Recording, kept *records.TraceWriter) error {
 	var err error
-	if con.Settings.Json() {
+	if con.Settings.JSON() {
 		err = con.Separated(func() error { return con.PrintDocument(func(w io.Writer) error { return res.WriteJSON(w) }) })
 	} else if text := report.Answer(res.output, res.Result); text != "" {
 		if j.events.ToStdout() {

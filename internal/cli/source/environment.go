@@ -32,6 +32,7 @@ type EnvironmentFlags struct {
 	File  string // of --env-file
 }
 
+// AddTo adds the flags to a command.
 func (e *EnvironmentFlags) AddTo(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringArrayVar(&e.allow, "allow-env", nil, "let the spec send a variable of the environment to an endpoint, as `NAME=ORIGIN` (repeatable; also $"+EnvAllow+")")
@@ -39,6 +40,7 @@ func (e *EnvironmentFlags) AddTo(cmd *cobra.Command) {
 	e.AddFileFlagTo(cmd)
 }
 
+// AddFileFlagTo adds --env-file to a command.
 func (e *EnvironmentFlags) AddFileFlagTo(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&e.File, "env-file", "", "take variables of the environment from `FILE`, in .env form")
 }

@@ -16,6 +16,7 @@ type GoalFlag struct {
 	Literal bool // the text is the goal itself, whatever it looks like
 }
 
+// String returns the goal.
 func (g *GoalFlag) String() string { return g.Text }
 
 // Set takes what stands behind the flag.

@@ -78,6 +78,7 @@ type JSONWriter struct {
 	buf  bytes.Buffer
 }
 
+// Write escapes p and passes it on.
 func (c *JSONWriter) Write(p []byte) (int, error) {
 	c.buf.Reset()
 	data := p

@@ -186,6 +186,7 @@ func Width(text string) (n int) {
 	return n
 }
 
+// RuneWidth returns how many cells of a terminal a character takes.
 func RuneWidth(r rune) int {
 	if r < 0x300 {
 		return 1

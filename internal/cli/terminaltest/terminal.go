@@ -23,6 +23,7 @@ func NewTerminal(width, height int, runeWidth func(rune) int) *Terminal {
 	return &Terminal{Width: width, Height: height, rows: make([][]rune, 1), runeWidth: runeWidth}
 }
 
+// Write interprets p as a terminal does.
 func (t *Terminal) Write(p []byte) (int, error) {
 	for s := string(p); s != ""; {
 		if seq, rest, ok := csi(s); ok {

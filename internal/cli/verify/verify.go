@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
+// Command returns the command audit.
 func Command(con *console.Console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "audit",
@@ -113,7 +114,7 @@ func verify(con *console.Console, cmd *cobra.Command, s *auditFlags, o audit.Ver
 	if report.Keyed && o.Key == nil {
 		return exit.Usagef("%s: the record was written with a key: give --key-file FILE or set %s", name, journals.EnvAuditKey)
 	}
-	if con.Settings.Json() {
+	if con.Settings.JSON() {
 		err = con.PrintJSON(report)
 	} else {
 		of := ""
