@@ -58,7 +58,7 @@ var arrows = []struct {
 	{"event", "handoff label llm prompt redact task"},
 	{"internal/assign", "internal/naming label task internal/graph"},
 	{"internal/record", "envelope event handoff internal/gate label llm prompt task"},
-	{"internal/audit", "event"},
+	{"internal/audit", "event internal/record"},
 	{"internal/trace", "internal/naming label task handoff prompt event internal/audit internal/record internal/gate"},
 	{"internal/journal", "internal/callinfo internal/naming label task envelope handoff prompt event internal/audit internal/trace llm internal/record internal/gate internal/jsonvalue"},
 	{"internal/journaltest", "label task envelope handoff prompt event internal/audit internal/trace internal/journal llm internal/record internal/gate internal/brief"},

@@ -26,9 +26,6 @@ import (
 // Version is the form of the record. It is part of each digest.
 const Version = "runteam/audit/1"
 
-// MaxLine is how many bytes a line may have, without its line feed.
-const MaxLine = 16 << 20
-
 // MinKey is how many bytes a key has at least: what is shorter can be guessed.
 const MinKey = 16
 

@@ -19,6 +19,7 @@ import (
 	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/audit"
+	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/redact"
 	"github.com/runteam/runteam/task"
@@ -60,7 +61,7 @@ func list(from, n int) (l []event.Handoff) {
 }
 
 // record writes a closed chain of n decisions.
-func record(t require.TestingT, o audit.Options, n int) (string, audit.Head) {
+func recordOf(t require.TestingT, o audit.Options, n int) (string, audit.Head) {
 	var b strings.Builder
 	if o.Time.IsZero() {
 		o.Time = start
@@ -86,7 +87,7 @@ func TestARecordThatNobodyTouchedIsVerified(t *testing.T) {
 	before := audit.Head{Digest: [32]byte{1}, Lines: 7}
 	for _, k := range [][]byte{nil, key} {
 		for _, n := range []int{0, 1, 7} {
-			text, head := record(t, audit.Options{Run: "run-1", Key: k, Previous: before}, n)
+			text, head := recordOf(t, audit.Options{Run: "run-1", Key: k, Previous: before}, n)
 			want := audit.Report{Status: audit.Verified, Run: "run-1", Runs: 1, Covered: n + 2, Decisions: n, Held: n / 3, Head: head, Previous: before, Keyed: k != nil}
 			require.Equal(t, want, verify(t, text, audit.VerifyOptions{Key: k, Head: head}))
 			want.Status = audit.Consistent
@@ -100,7 +101,7 @@ func TestARecordThatNobodyTouchedIsVerified(t *testing.T) {
 // Requirement: G45.
 func TestALineHoldsItsDecisionAndTheCloseCounts(t *testing.T) {
 	t.Parallel()
-	text, _ := record(t, audit.Options{Run: "run-1"}, 3)
+	text, _ := recordOf(t, audit.Options{Run: "run-1"}, 3)
 	lines := strings.Split(text, "\n")
 	var line struct {
 		Audit struct {
@@ -126,7 +127,7 @@ func TestALineHoldsItsDecisionAndTheCloseCounts(t *testing.T) {
 // Requirement: G45.
 func TestWithoutAWriterThereIsAHead(t *testing.T) {
 	t.Parallel()
-	_, want := record(t, audit.Options{Run: "r"}, 4)
+	_, want := recordOf(t, audit.Options{Run: "r"}, 4)
 	c, err := audit.New(nil, audit.Options{Run: "r", Time: start})
 	require.NoError(t, err)
 	require.NoError(t, c.Append(list(0, 4)...))
@@ -251,7 +252,7 @@ func TestEachAppendIsOneWriteMadeDurable(t *testing.T) {
 // Requirement: G45.
 func TestAfterAFailedWriteNothingIsWritten(t *testing.T) {
 	t.Parallel()
-	whole, _ := record(t, audit.Options{}, 2)
+	whole, _ := recordOf(t, audit.Options{}, 2)
 	for _, short := range []bool{false, true} {
 		want := errFull
 		if short {
@@ -336,7 +337,7 @@ func TestAFailedSyncBreaksTheChain(t *testing.T) {
 func TestADecisionThatCannotBeWrittenBreaksTheChain(t *testing.T) {
 	t.Parallel()
 	for name, bad := range map[string]event.Handoff{
-		"a line too long":         {Ruling: event.Ruling{Rule: handoff.Rule(strings.Repeat("x", audit.MaxLine))}},
+		"a line too long":         {Ruling: event.Ruling{Rule: handoff.Rule(strings.Repeat("x", record.MaxLine))}},
 		"names that become equal": {Redacted: redact.Counts{"\xff": 1, "\xfe": 1}},
 		"no such time":            {Time: time.Date(10_000, 1, 1, 0, 0, 0, 0, time.UTC)},
 	} {

@@ -11,6 +11,8 @@ import (
 	"maps"
 	"strconv"
 	"time"
+
+	"github.com/runteam/runteam/internal/record"
 )
 
 // The kinds of lines.
@@ -94,8 +96,8 @@ func (d *digester) decision(b []byte, previous, beside Head, handoff []byte) ([]
 // end adds the digest to a line that begins at from, and returns the head after it.
 func (d *digester) end(b []byte, from int, previous Head, seq int) ([]byte, Head, error) {
 	text := b[from+len(before):]
-	if n := len(text) + frame; n > MaxLine {
-		return nil, Head{}, fmt.Errorf("a decision takes %d bytes, more than the %d of a line", n, MaxLine)
+	if n := len(text) + frame; n > record.MaxLine {
+		return nil, Head{}, fmt.Errorf("a decision takes %d bytes, more than the %d of a line", n, record.MaxLine)
 	}
 	head := Head{Digest: d.of(previous, text), Lines: seq}
 	b = hex.AppendEncode(append(b, between...), head.Digest[:])

@@ -17,9 +17,9 @@ func TestTheRecordOfAnotherRunIsBroken(t *testing.T) {
 	for name, k := range map[string][]byte{"SHA-256": nil, "HMAC": key} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			one, head := record(t, audit.Options{Run: "one", Key: k}, 3)
-			again, last := record(t, audit.Options{Run: "one", Key: k, Previous: head}, 2)
-			other, otherHead := record(t, audit.Options{Run: "two", Key: k, Previous: head}, 2)
+			one, head := recordOf(t, audit.Options{Run: "one", Key: k}, 3)
+			again, last := recordOf(t, audit.Options{Run: "one", Key: k, Previous: head}, 2)
+			other, otherHead := recordOf(t, audit.Options{Run: "two", Key: k, Previous: head}, 2)
 			o := audit.VerifyOptions{Run: "one", Key: k}
 			require.Equal(t, audit.Consistent, verify(t, one, o).Status)
 			require.Equal(t, audit.Consistent, verify(t, one+again, o).Status, "a run may have several chains")
@@ -55,7 +55,7 @@ func TestAChainedLineInPlaceOfARealOneIsFound(t *testing.T) {
 		for at := 1; at <= 3; at++ { // the decisions; before them stands the opening line
 			t.Run(fmt.Sprint(name, " line ", at+1), func(t *testing.T) {
 				t.Parallel()
-				text, head := record(t, audit.Options{Run: "one", Key: k}, 3)
+				text, head := recordOf(t, audit.Options{Run: "one", Key: k}, 3)
 				lines := slices.Collect(strings.Lines(text))
 
 				var b strings.Builder

@@ -11,13 +11,12 @@ import (
 	"io"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/runteam/runteam/internal/record"
 )
 
-// What a line may be instead of a whole one.
-var (
-	errTorn = errors.New("the last line has no line feed")
-	errLong = fmt.Errorf("it is longer than %d bytes", MaxLine)
-)
+// errTorn is the error of a line that was cut off.
+var errTorn = errors.New("the last line has no line feed")
 
 // lines reads a file line by line, and holds one of them at a time.
 type lines struct {
@@ -29,23 +28,15 @@ type lines struct {
 func newLines(r io.Reader) *lines { return &lines{r: bufio.NewReaderSize(r, 64<<10)} }
 
 // next returns the next line without its line feed; it is valid until the next call.
-func (l *lines) next() ([]byte, error) {
-	l.buf = l.buf[:0]
+func (l *lines) next() (line []byte, err error) {
 	l.n++
-	for {
-		part, err := l.r.ReadSlice('\n')
-		l.buf = append(l.buf, part...)
-		switch {
-		case len(bytes.TrimSuffix(l.buf, []byte("\n"))) > MaxLine:
-			return nil, errLong
-		case err == nil:
-			return l.buf[:len(l.buf)-1], nil
-		case errors.Is(err, io.EOF) && len(l.buf) > 0:
-			return nil, errTorn
-		case !errors.Is(err, bufio.ErrBufferFull):
-			return nil, err
-		}
+	if l.buf, err = record.ReadLine(l.r, l.buf[:0]); err == nil {
+		return l.buf[:len(l.buf)-1], nil
 	}
+	if errors.Is(err, io.EOF) && len(l.buf) > 0 {
+		err = errTorn
+	}
+	return nil, err
 }
 
 // isOurs reports whether a line is one of a record, and what is wrong with a

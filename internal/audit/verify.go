@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+
+	"github.com/runteam/runteam/internal/record"
 )
 
 // VerifyOptions say what is known of a record from elsewhere.
@@ -65,7 +67,7 @@ func Verify(r io.Reader, o VerifyOptions) (Report, error) {
 		case errors.Is(err, errTorn):
 			v.leftOpen(lines.n, "the last line has no end: writing it was interrupted")
 			return v.end(), nil
-		case errors.Is(err, errLong):
+		case errors.Is(err, record.ErrLongLine):
 			return v.broken(lines.n, err.Error()), nil
 		case err != nil:
 			return Report{}, fmt.Errorf("read line %d: %w", lines.n, err)

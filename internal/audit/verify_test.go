@@ -19,6 +19,7 @@ import (
 
 	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/internal/audit"
+	"github.com/runteam/runteam/internal/record"
 )
 
 // broken holds that a text is broken at a line, with and without the head.
@@ -61,7 +62,7 @@ func TestEveryAlterationIsFound(t *testing.T) {
 	for name, k := range map[string][]byte{"SHA-256": nil, "HMAC": key} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			text, head := record(t, audit.Options{Run: "run-1", Key: k}, 3)
+			text, head := recordOf(t, audit.Options{Run: "run-1", Key: k}, 3)
 			o := audit.VerifyOptions{Key: k, Head: head}
 			lines := slices.Collect(strings.Lines(text))
 			t.Run("edit", func(t *testing.T) { everyEdit(t, lines, o) })
@@ -223,15 +224,15 @@ func own(text string) string {
 // Requirement: G45.
 func TestARewrittenRecordMissesTheHeadOrTheKey(t *testing.T) {
 	t.Parallel()
-	_, head := record(t, audit.Options{}, 3)
-	forged, other := record(t, audit.Options{}, 2)
+	_, head := recordOf(t, audit.Options{}, 3)
+	forged, other := recordOf(t, audit.Options{}, 2)
 	require.Equal(t, audit.Consistent, verify(t, forged, audit.VerifyOptions{}).Status)
 	require.Equal(t, audit.Verified, verify(t, forged, audit.VerifyOptions{Head: other}).Status)
 	got := verify(t, forged, audit.VerifyOptions{Head: head})
 	require.Equal(t, audit.Broken, got.Status)
 	require.Equal(t, 4, got.Line)
 	require.Contains(t, got.Why, "does not end with the head given")
-	keyed, _ := record(t, audit.Options{Key: key}, 2)
+	keyed, _ := recordOf(t, audit.Options{Key: key}, 2)
 	require.True(t, verify(t, keyed, audit.VerifyOptions{}).Keyed)
 	for _, tt := range []struct {
 		text string
@@ -255,8 +256,8 @@ func TestARewrittenRecordMissesTheHeadOrTheKey(t *testing.T) {
 func TestAFileMayHoldRunsThatContinueEachOther(t *testing.T) {
 	t.Parallel()
 	for _, k := range [][]byte{nil, key} {
-		first, head1 := record(t, audit.Options{Run: "one", Key: k}, 3)
-		second, head2 := record(t, audit.Options{Run: "two", Key: k, Previous: head1}, 4)
+		first, head1 := recordOf(t, audit.Options{Run: "one", Key: k}, 3)
+		second, head2 := recordOf(t, audit.Options{Run: "two", Key: k, Previous: head1}, 4)
 		got := verify(t, first+second, audit.VerifyOptions{Key: k, Head: head2})
 		require.Equal(t, audit.Report{Status: audit.Verified, Run: "two", Runs: 2, Covered: 11, Decisions: 7, Held: 2, Head: head2, Keyed: k != nil}, got)
 		require.Equal(t, audit.Consistent, verify(t, first+second, audit.VerifyOptions{Key: k}).Status)
@@ -269,7 +270,7 @@ func TestAFileMayHoldRunsThatContinueEachOther(t *testing.T) {
 		require.Equal(t, audit.Broken, got.Status)
 		require.Contains(t, got.Why, "the head given is that of line 5: lines were added after it")
 
-		stranger, _ := record(t, audit.Options{Run: "two", Key: k}, 4)
+		stranger, _ := recordOf(t, audit.Options{Run: "two", Key: k}, 4)
 		got = verify(t, first+stranger, audit.VerifyOptions{Key: k})
 		require.Equal(t, audit.Broken, got.Status)
 		require.Equal(t, 6, got.Line)
@@ -290,7 +291,7 @@ func TestARunWithoutAnEndStaysOpen(t *testing.T) {
 	require.Equal(t, audit.Open, got.Status)
 	require.Equal(t, 3, got.Line)
 	require.Contains(t, got.Why, "the closing line is missing")
-	second, head := record(t, audit.Options{Run: "two", Previous: c.Head()}, 2)
+	second, head := recordOf(t, audit.Options{Run: "two", Previous: c.Head()}, 2)
 	got = verify(t, b.String()+second, audit.VerifyOptions{Head: head})
 	require.Equal(t, audit.Open, got.Status)
 	require.Equal(t, 4, got.Line)
@@ -303,7 +304,7 @@ func TestARunWithoutAnEndStaysOpen(t *testing.T) {
 // Requirement: G45.
 func TestWithoutARecordNothingIsVerified(t *testing.T) {
 	t.Parallel()
-	_, head := record(t, audit.Options{}, 0)
+	_, head := recordOf(t, audit.Options{}, 0)
 	for _, text := range []string{"", "{}\n", `{"event":1}` + "\n"} {
 		got := verify(t, text, audit.VerifyOptions{})
 		require.Equal(t, audit.Report{Status: audit.Open, Why: "there is no record of decisions in it"}, got)
@@ -418,7 +419,7 @@ func TestNothingFollowsTheClosingLine(t *testing.T) {
 // Requirement: G45.
 func TestALineIsOursByItsMember(t *testing.T) {
 	t.Parallel()
-	text, head := record(t, audit.Options{}, 0)
+	text, head := recordOf(t, audit.Options{}, 0)
 	line, sum := sealed([32]byte{}, `{"seq":1,"kind":"open"}`)
 	tail := `,"digest":"` + hex.EncodeToString(sum[:]) + `"}`
 	for _, odd := range []string{
@@ -436,10 +437,10 @@ func TestALineIsOursByItsMember(t *testing.T) {
 func TestALineHasALongestSize(t *testing.T) {
 	t.Parallel()
 	long := func(n int) string { return `{"event":"` + strings.Repeat("x", n-len(`{"event":""}`)) + `"}` }
-	text, head := record(t, audit.Options{Before: []byte(long(audit.MaxLine) + "\n")}, 1)
-	require.Equal(t, audit.Verified, verify(t, long(audit.MaxLine)+"\n"+text, audit.VerifyOptions{Head: head}).Status)
+	text, head := recordOf(t, audit.Options{Before: []byte(long(record.MaxLine) + "\n")}, 1)
+	require.Equal(t, audit.Verified, verify(t, long(record.MaxLine)+"\n"+text, audit.VerifyOptions{Head: head}).Status)
 	for _, end := range []string{"\n", ""} {
-		got := verify(t, long(audit.MaxLine)+"\n"+text+long(audit.MaxLine+1)+end, audit.VerifyOptions{Head: head})
+		got := verify(t, long(record.MaxLine)+"\n"+text+long(record.MaxLine+1)+end, audit.VerifyOptions{Head: head})
 		require.Equal(t, audit.Broken, got.Status)
 		require.Equal(t, 5, got.Line)
 		require.Contains(t, got.Why, "longer than 16777216 bytes")
@@ -454,7 +455,7 @@ func TestTheLongestLineIsWrittenAndRead(t *testing.T) {
 	require.NoError(t, err)
 	opening := b.Len()
 	require.NoError(t, c.Append(event.Handoff{}))
-	pad := audit.MaxLine - (b.Len() - opening - 1)
+	pad := record.MaxLine - (b.Len() - opening - 1)
 	require.NoError(t, c.Append(event.Handoff{From: strings.Repeat("x", pad)}))
 	head, err := c.Close(end)
 	require.NoError(t, err)
@@ -467,7 +468,7 @@ func TestTheLongestLineIsWrittenAndRead(t *testing.T) {
 // Requirement: G45.
 func TestAFailureToReadIsAnError(t *testing.T) {
 	t.Parallel()
-	text, head := record(t, audit.Options{}, 3)
+	text, head := recordOf(t, audit.Options{}, 3)
 	bad := errors.New("bad disk")
 	got, err := audit.Verify(io.MultiReader(strings.NewReader(text[:100]), iotest.ErrReader(bad)), audit.VerifyOptions{Head: head})
 	require.ErrorIs(t, err, bad)
@@ -482,7 +483,7 @@ func TestAFailureToReadIsAnError(t *testing.T) {
 //
 // Requirement: G45.
 func FuzzVerify(f *testing.F) {
-	text, head := record(f, audit.Options{Run: "run-1"}, 1)
+	text, head := recordOf(f, audit.Options{Run: "run-1"}, 1)
 	open, sum := sealed([32]byte{}, `{"seq":1,"kind":"open"}`)
 	f.Add(text)
 	f.Add("{\"event\":1}\n" + text[:len(text)-3])
@@ -504,7 +505,7 @@ func FuzzVerify(f *testing.F) {
 }
 
 func BenchmarkVerify(b *testing.B) {
-	text, head := record(b, audit.Options{}, 1_000)
+	text, head := recordOf(b, audit.Options{}, 1_000)
 	b.SetBytes(int64(len(text)))
 	for b.Loop() {
 		if r, _ := audit.Verify(strings.NewReader(text), audit.VerifyOptions{Head: head}); r.Status != audit.Verified {

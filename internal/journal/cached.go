@@ -52,8 +52,8 @@ func (a *archive) answersIn(l batchRow, masked record.Key) (list []*record.Agent
 	d := &decoder{vault: a.vault, run: l.id}
 	key := hex.AppendEncode(nil, masked[:])
 	for line := range bytes.Lines(lines) {
-		kind, value := split(line)
-		if kind != kindExchange || !bytes.Contains(value, key) {
+		kind, value := record.SplitLine(line)
+		if kind != record.KindAgentCall || !bytes.Contains(value, key) {
 			continue
 		}
 		x, err := d.exchange(value)

@@ -25,7 +25,7 @@ type decoder struct {
 // rows takes the lines of a row.
 func (d *decoder) rows(lines []byte) error {
 	for line := range bytes.Lines(lines) {
-		kind, value := split(line)
+		kind, value := record.SplitLine(line)
 		if err := d.line(kind, value); err != nil {
 			return fmt.Errorf("its line of kind %q cannot be read: %w", kind, err)
 		}
@@ -34,7 +34,7 @@ func (d *decoder) rows(lines []byte) error {
 }
 
 // taskKinds are the kinds of lines that are about one task.
-var taskKinds = map[string]bool{kindAsked: true, kindBegun: true, kindExchange: true, kindRejected: true, kindMessage: true}
+var taskKinds = map[string]bool{record.KindCallStart: true, record.KindPrefetchStart: true, record.KindAgentCall: true, record.KindRejected: true, record.KindMessage: true}
 
 // containsID reports whether a line has one of these ids in it.
 func containsID(line []byte, ids []task.ID) bool {
@@ -54,20 +54,7 @@ func (d *decoder) infos(lines []byte) error {
 	return nil
 }
 
-var infoOpener = opener(kindInfo)
-
-// split returns the kind and the value of a line of one member, as an encoder
-// wrote it. Of another line the kind is empty.
-func split(line []byte) (kind string, value []byte) {
-	line = bytes.TrimRight(line, "\n")
-	rest, ok := bytes.CutPrefix(line, []byte(`{"`))
-	name, rest, found := bytes.Cut(rest, []byte(`":`))
-	value, whole := bytes.CutSuffix(rest, []byte("}"))
-	if !ok || !found || !whole {
-		return "", nil
-	}
-	return string(name), value
-}
+var infoOpener = record.LinePrefix(record.KindInfo)
 
 // line takes a line that tells of the history; others are not looked at.
 func (d *decoder) line(kind string, value []byte) error {
@@ -76,31 +63,31 @@ func (d *decoder) line(kind string, value []byte) error {
 	}
 	h := &d.stored.History
 	switch kind {
-	case kindInfo:
+	case record.KindInfo:
 		return d.info(value)
-	case kindBegin:
+	case record.KindRunStart:
 		return d.begin(value)
-	case kindAsked:
+	case record.KindCallStart:
 		a := new(record.CallStart)
 		h.Log = append(h.Log, record.Entry{Asked: a})
 		return json.Unmarshal(value, a)
-	case kindBegun:
+	case record.KindPrefetchStart:
 		b := new(record.PrefetchStart)
 		h.Log = append(h.Log, record.Entry{Begun: b})
 		return json.Unmarshal(value, b)
-	case kindExchange:
+	case record.KindAgentCall:
 		x, err := d.exchange(value)
 		h.Log = append(h.Log, record.Entry{Exchange: x})
 		return err
-	case kindMessage:
+	case record.KindMessage:
 		m, err := d.message(value)
 		h.Log = append(h.Log, record.Entry{Sent: m})
 		return err
-	case kindRejected:
+	case record.KindRejected:
 		x, err := d.exchange(value)
 		h.Log = append(h.Log, record.Entry{Rejected: x})
 		return err
-	case kindEnd:
+	case record.KindRunEnd:
 		return d.end(value)
 	}
 	return nil
@@ -114,7 +101,7 @@ func (d *decoder) message(value []byte) (*record.SentMessage, error) {
 	}
 	m := &x.SentMessage
 	if x.Hidden != nil {
-		text, missing := d.vault.show(x.Hidden, kindMessage, d.run, m.ID)
+		text, missing := d.vault.show(x.Hidden, record.KindMessage, d.run, m.ID)
 		if missing == "" {
 			if err := json.Unmarshal(text, &x.Message.words); err != nil {
 				missing = err.Error()
@@ -139,7 +126,7 @@ func (d *decoder) info(value []byte) error {
 		}
 		if f.Hidden != nil {
 			var text []byte
-			text, f.Missing = d.vault.show(f.Hidden, kindInfo, d.run, f.Path)
+			text, f.Missing = d.vault.show(f.Hidden, record.KindInfo, d.run, f.Path)
 			f.Text = string(text)
 		}
 		x.Info.Files = append(x.Info.Files, f.File)
@@ -190,7 +177,7 @@ func (d *decoder) exchange(value []byte) (*record.AgentCall, error) {
 // reveal puts back what was hidden of an exchange, or says why it cannot be had.
 func (d *decoder) reveal(x *exchangeLine) bool {
 	e := &x.AgentCall
-	text, missing := d.vault.show(x.Hidden, kindExchange, d.run, e.Session, e.Part)
+	text, missing := d.vault.show(x.Hidden, record.KindAgentCall, d.run, e.Session, e.Part)
 	var s secrets
 	if missing == "" {
 		if err := json.Unmarshal(text, &s); err != nil {
@@ -264,7 +251,7 @@ func (d *decoder) end(value []byte) error {
 	}
 	e := &x.RunEnd
 	if x.Hidden != nil {
-		text, missing := d.vault.show(x.Hidden, kindEnd, d.run)
+		text, missing := d.vault.show(x.Hidden, record.KindRunEnd, d.run)
 		if missing == "" {
 			e = new(record.RunEnd)
 			if err := json.Unmarshal(text, e); err != nil {

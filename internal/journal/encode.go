@@ -1,7 +1,6 @@
 package journal
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -43,7 +42,7 @@ func (e *encoder) entry(of *record.Entry) ([]part, error) {
 		if err != nil {
 			return nil, err
 		}
-		return e.one(kindBegin, x)
+		return e.one(record.KindRunStart, x)
 	case of.Event != nil:
 		line, err := e.lines.Event(e.event(*of.Event))
 		return []part{{line: line}}, err
@@ -54,33 +53,33 @@ func (e *encoder) entry(of *record.Entry) ([]part, error) {
 		if e.above.isExact(asked.Task) {
 			asked.Bytes = label.SizeClass(asked.Bytes)
 		}
-		return e.one(kindAsked, asked)
+		return e.one(record.KindCallStart, asked)
 	case of.Begun != nil:
-		return e.one(kindBegun, of.Begun)
+		return e.one(record.KindPrefetchStart, of.Begun)
 	case of.Exchange != nil:
 		x, err := e.exchange(of.Exchange)
 		if err != nil {
 			return nil, err
 		}
-		return e.one(kindExchange, x)
+		return e.one(record.KindAgentCall, x)
 	case of.Sent != nil:
 		x, err := e.message(of.Sent)
 		if err != nil {
 			return nil, err
 		}
-		return e.one(kindMessage, x)
+		return e.one(record.KindMessage, x)
 	case of.Rejected != nil:
 		x, err := e.exchange(of.Rejected)
 		if err != nil {
 			return nil, err
 		}
-		return e.one(kindRejected, x)
+		return e.one(record.KindRejected, x)
 	case of.End != nil:
 		x, err := e.end(of.End)
 		if err != nil {
 			return nil, err
 		}
-		return e.one(kindEnd, x)
+		return e.one(record.KindRunEnd, x)
 	}
 	return nil, fmt.Errorf("an entry of nothing cannot be kept: set one of its fields")
 }
@@ -170,11 +169,11 @@ func (e *encoder) record(r *record.Prompt) ([]part, error) {
 	if err != nil {
 		return nil, err
 	}
-	h, err := e.vault.hide(text, kindSealed, e.run, session)
+	h, err := e.vault.hide(text, record.KindSealed, e.run, session)
 	if err != nil {
 		return nil, err
 	}
-	more, err := e.one(kindSealed, sealedLine{session, *h})
+	more, err := e.one(record.KindSealed, sealedLine{session, *h})
 	return append(parts, more...), err
 }
 
@@ -206,9 +205,9 @@ func (e *encoder) exchange(x *record.AgentCall) (*exchangeLine, error) {
 	if out.Result != nil { // a tag may say which member a result has
 		s.Tags, out.Result.Tags = out.Result.Tags, nil
 	}
-	text, err := exactly(s)
+	text, err := record.EncodeText(s)
 	if err == nil {
-		out.Hidden, err = e.vault.hide(text, kindExchange, e.run, x.Session, x.Part)
+		out.Hidden, err = e.vault.hide(text, record.KindAgentCall, e.run, x.Session, x.Part)
 	}
 	return out, err
 }
@@ -230,9 +229,9 @@ func (e *encoder) message(m *record.SentMessage) (*messageLine, error) {
 		out.Message.words = wordsOf(r)
 		return out, nil
 	}
-	text, err := exactly(wordsOf(r))
+	text, err := record.EncodeText(wordsOf(r))
 	if err == nil {
-		out.Hidden, err = e.vault.hide(text, kindMessage, e.run, m.ID)
+		out.Hidden, err = e.vault.hide(text, record.KindMessage, e.run, m.ID)
 	}
 	return out, err
 }
@@ -251,15 +250,6 @@ func (l *exchangeLine) digestInput(run string, d envelope.Digest) []byte {
 		parts = append(parts, hex(l.Reuse))
 	}
 	return []byte(joinLengths(parts...))
-}
-
-// exactly returns a value as JSON in which the JSON in it stands as it is.
-func exactly(value any) ([]byte, error) {
-	var text bytes.Buffer
-	e := json.NewEncoder(&text)
-	e.SetEscapeHTML(false)
-	err := e.Encode(value)
-	return text.Bytes(), err
 }
 
 // wordsOf returns the payload of a record in a form that JSON can hold.
@@ -302,7 +292,7 @@ func (e *encoder) end(of *record.RunEnd) (*endLine, error) {
 	if err != nil {
 		return nil, err
 	}
-	h, err := e.vault.hide(text, kindEnd, e.run)
+	h, err := e.vault.hide(text, record.KindRunEnd, e.run)
 	return &endLine{RunEnd: low, Hidden: h}, err
 }
 
@@ -312,7 +302,7 @@ func (e *encoder) info(of *Info) (*infoLine, error) {
 	for _, f := range of.Files {
 		line := fileLine{File: f}
 		if f.Label > plainLimit {
-			h, err := e.vault.hide([]byte(f.Text), kindInfo, e.run, f.Path)
+			h, err := e.vault.hide([]byte(f.Text), record.KindInfo, e.run, f.Path)
 			if err != nil {
 				return nil, err
 			}

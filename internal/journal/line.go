@@ -12,19 +12,6 @@ import (
 	"github.com/runteam/runteam/llm"
 )
 
-// The kinds of lines that only a journal has.
-const (
-	kindInfo     = "info"
-	kindBegin    = "begin"
-	kindAsked    = "asked"
-	kindBegun    = "begun"
-	kindExchange = "exchange"
-	kindRejected = "rejected" // an exchange whose answer must be corrected
-	kindEnd      = "end"
-	kindMessage  = "message"
-	kindSealed   = "sealed" // the words of the prompt before it that are above the plainLimit
-)
-
 // infoLine is an Info as it is kept.
 type infoLine struct {
 	Info

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/klauspost/compress/zstd"
+	"github.com/runteam/runteam/internal/record"
 )
 
 // compressor compresses lines. It is safe for concurrent use, and made when it is
@@ -41,9 +42,7 @@ type bundle struct {
 }
 
 // keptKinds are how lines begin of which a History is made.
-var keptKinds = [][]byte{opener(kindExchange), opener(kindRejected), opener(kindAsked), opener(kindBegun), opener(kindBegin), opener(kindEnd), opener(kindInfo), opener(kindMessage)}
-
-func opener(kind string) []byte { return []byte(`{"` + kind + `":`) }
+var keptKinds = [][]byte{record.LinePrefix(record.KindAgentCall), record.LinePrefix(record.KindRejected), record.LinePrefix(record.KindCallStart), record.LinePrefix(record.KindPrefetchStart), record.LinePrefix(record.KindRunStart), record.LinePrefix(record.KindRunEnd), record.LinePrefix(record.KindInfo), record.LinePrefix(record.KindMessage)}
 
 func isKept(line []byte) bool {
 	return slices.ContainsFunc(keptKinds, func(kind []byte) bool { return bytes.HasPrefix(line, kind) })

@@ -4,7 +4,7 @@ import (
 	"encoding/binary"
 	"math/bits"
 
-	"github.com/runteam/runteam/internal/audit"
+	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/label"
 )
 
@@ -14,7 +14,7 @@ const (
 
 	// maxPadded is the longest text that is padded: in base64 it still fits into a line,
 	// beside 64 KiB of other members.
-	maxPadded = (audit.MaxLine - 64<<10) / 4 * 3
+	maxPadded = (record.MaxLine - 64<<10) / 4 * 3
 )
 
 // pad returns a text behind its length, and behind both as many zeros as make up a

@@ -115,7 +115,7 @@ func (r *Run) open(b *batch) error {
 	if err != nil {
 		return err
 	}
-	if err := r.lines.Add(kindInfo, x); err != nil {
+	if err := r.lines.Add(record.KindInfo, x); err != nil {
 		return err
 	}
 	b.lines = pack(r.lines.Take())
@@ -172,7 +172,7 @@ func (r *Run) Update(ctx context.Context, info Info) error {
 		return r.j.fail("write", err)
 	}
 	o := &request{run: r, marks: []mark{wholeRun}}
-	if o.parts, err = r.encoder.one(kindInfo, x); err != nil {
+	if o.parts, err = r.encoder.one(record.KindInfo, x); err != nil {
 		return r.j.fail("write", err)
 	}
 	if err := r.await(ctx, o); err != nil {

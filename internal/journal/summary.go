@@ -235,8 +235,8 @@ func (c *catalog) progress(ctx context.Context, number int64) (map[task.ID]progr
 
 // learnProgress takes in what a line tells of the progress of tasks.
 func learnProgress(tasks map[task.ID]progressOf, line []byte) error {
-	switch kind, value := split(line); kind {
-	case kindBegin:
+	switch kind, value := record.SplitLine(line); kind {
+	case record.KindRunStart:
 		var b record.RunStart
 		err := json.Unmarshal(value, &b)
 		for _, t := range b.Tasks {

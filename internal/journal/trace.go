@@ -69,11 +69,11 @@ func (a *archive) trace(r row, d *decoder, o trace.ReadOptions, read func(*trace
 	opened := map[string][2][]prompt.Piece{}
 	o.Other = func(kind string, value json.RawMessage) error {
 		switch kind {
-		case kindSealed:
+		case record.KindSealed:
 			return d.sealed(opened, value)
-		case kindBegin, kindEnd:
-			whole = kind == kindEnd
-		case kindInfo, kindAsked, kindBegun, kindExchange, kindRejected, kindMessage:
+		case record.KindRunStart, record.KindRunEnd:
+			whole = kind == record.KindRunEnd
+		case record.KindInfo, record.KindCallStart, record.KindPrefetchStart, record.KindAgentCall, record.KindRejected, record.KindMessage:
 		default:
 			return trace.ErrKind
 		}
@@ -81,7 +81,7 @@ func (a *archive) trace(r row, d *decoder, o trace.ReadOptions, read func(*trace
 			return nil
 		}
 		err := d.line(kind, value)
-		if err == nil && kind == kindExchange && o.Finder != nil {
+		if err == nil && kind == record.KindAgentCall && o.Finder != nil {
 			d.seen(o.Finder)
 		}
 		return err
@@ -145,7 +145,7 @@ func (d *decoder) sealed(into map[string][2][]prompt.Piece, value []byte) error 
 	if err := json.Unmarshal(value, &l); err != nil {
 		return err
 	}
-	text, missing := d.vault.show(&l.Hidden, kindSealed, d.run, l.Session)
+	text, missing := d.vault.show(&l.Hidden, record.KindSealed, d.run, l.Session)
 	if missing != "" {
 		return nil
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/internal/audit"
+	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/task"
 )
 
@@ -65,7 +66,7 @@ func (a *archive) Verify(ctx context.Context, run string, o audit.VerifyOptions)
 }
 
 // traceOpener is how the first line of a record begins.
-var traceOpener = opener("trace")
+var traceOpener = record.LinePrefix(record.KindTrace)
 
 // marksAgree reports whether the marks of a row, if it has any, name every task that
 // its lines are about, and as completed those that completed in it. The chain does
@@ -86,10 +87,10 @@ func marksAgree(l *batchRow, lines []byte) bool {
 	missing := func(id task.ID) bool { return id != "" && !about[markOf(id, false)] }
 	done := 0
 	for line := range bytes.Lines(lines) {
-		kind, value := split(line)
+		kind, value := record.SplitLine(line)
 		var of aboutLine
 		switch kind {
-		case "trace", kindInfo, kindBegin, kindEnd:
+		case record.KindTrace, record.KindInfo, record.KindRunStart, record.KindRunEnd:
 			if !about[wholeRun] {
 				return false
 			}
@@ -99,7 +100,7 @@ func marksAgree(l *batchRow, lines []byte) bool {
 				return false
 			}
 			of = chained.Audit
-		case "event", "prompt", kindAsked, kindExchange, kindRejected:
+		case "event", "prompt", record.KindCallStart, record.KindAgentCall, record.KindRejected:
 			if json.Unmarshal(value, &of) != nil {
 				return false
 			}

@@ -1,7 +1,6 @@
 package trace
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,6 +9,7 @@ import (
 
 	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/internal/audit"
+	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
 )
@@ -38,7 +38,7 @@ func NewEncoder(tasks []Task) *Encoder {
 func (e *Encoder) Event(ev event.Event) ([]byte, error) {
 	e.learn(ev.Plan)
 	ev.Receipt = nil
-	return encode(line{Event: &wireEvent{plainEvent: plainEvent(ev), WaitMs: ev.Wait.Milliseconds(), DurationMs: ev.Duration.Milliseconds()}})
+	return record.EncodeEvent(ev)
 }
 
 // Decisions returns decisions as the chain holds them, for [Lines.Decisions].
@@ -64,7 +64,7 @@ func (e *Encoder) Prompt(s *prompt.Shown) ([]byte, error) {
 	lean := *r // the pieces have the ranges
 	lean.System, lean.Text = nil, nil
 	p.Receipt = &lean
-	return encode(line{Prompt: p})
+	return record.EncodeLine(record.KindPrompt, p)
 }
 
 // Line returns a line of a kind of its own, which only a reader with
@@ -74,11 +74,11 @@ func (e *Encoder) Line(kind string, value any) ([]byte, error) {
 	if !ownKind(kind) {
 		return nil, fmt.Errorf("a line cannot be of the kind %q: it is a word of small letters, and none of %s", kind, strings.Join(kinds, ", "))
 	}
-	return encodeMember(kind, value)
+	return record.EncodeLine(kind, value)
 }
 
 // kinds are the kinds of lines of a trace.
-var kinds = []string{"trace", "audit", "event", "prompt", "part", "result"}
+var kinds = []string{record.KindTrace, record.KindDecision, record.KindEvent, record.KindPrompt, record.KindPart, record.KindResult}
 
 func ownKind(kind string) bool {
 	strange := func(r rune) bool { return r < 'a' || r > 'z' }
@@ -122,42 +122,4 @@ func titleIn(s *prompt.Shown) (title string) {
 		}
 	}
 	return title
-}
-
-// text collects what a [json.Encoder] writes.
-type text []byte
-
-func (t *text) Write(p []byte) (int, error) {
-	*t = append(*t, p...)
-	return len(p), nil
-}
-
-// encode returns a line.
-func encode(l any) ([]byte, error) {
-	var t text
-	return t.end(l)
-}
-
-// encodeMember returns a line of one member.
-func encodeMember(kind string, value any) ([]byte, error) {
-	t := append(text(nil), `{"`+kind+`":`...)
-	line, err := t.end(value)
-	if err != nil {
-		return nil, err
-	}
-	line[len(line)-1] = '}' // the line feed
-	return append(line, '\n'), nil
-}
-
-// end adds a value and a line feed.
-func (t *text) end(value any) ([]byte, error) {
-	e := json.NewEncoder(t)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(value); err != nil {
-		return nil, err
-	}
-	if n := len(*t); n > audit.MaxLine {
-		return nil, fmt.Errorf("a line of %d bytes would be longer than %d", n, audit.MaxLine)
-	}
-	return *t, nil
 }

@@ -6,20 +6,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/prompt"
 )
 
-// A line is one line of a trace, of one kind. Lines of a "part" and of the
-// "result" are written member by member. The lines of the chain of decisions are package audit's.
-type line struct {
-	Trace  *header    `json:"trace,omitempty"`
-	Event  *wireEvent `json:"event,omitempty"`
-	Prompt *Prompt    `json:"prompt,omitempty"`
-}
-
 // maxPart is how much of a result stands in one line, in bytes: it fits
-// [audit.MaxLine] however it is escaped.
+// [record.MaxLine] however it is escaped.
 const maxPart = 2 << 20
 
 // null is the result of which the parts stand before it.
@@ -33,22 +24,6 @@ type header struct {
 	Time    time.Time `json:"time,omitzero"`
 	Tasks   []Task    `json:"tasks,omitempty"`
 	Inputs  []Input   `json:"inputs,omitempty"`
-}
-
-// plainEvent is an event without its own way into JSON, which has none back.
-type plainEvent event.Event
-
-// wireEvent is an event as it is written.
-type wireEvent struct {
-	plainEvent
-	WaitMs     int64 `json:"waitMs,omitempty"`
-	DurationMs int64 `json:"durationMs,omitempty"`
-}
-
-func (e *wireEvent) event() event.Event {
-	out := event.Event(e.plainEvent)
-	out.Wait, out.Duration = time.Duration(e.WaitMs)*time.Millisecond, time.Duration(e.DurationMs)*time.Millisecond
-	return out
 }
 
 // A session's id has the run, the task and the attempt, each behind a slash, and

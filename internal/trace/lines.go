@@ -96,7 +96,7 @@ func (t *Lines) Add(kind string, value any) error {
 // AddEncoded adds a line as an [Encoder] made it, or several. The text is not kept.
 func (t *Lines) AddEncoded(line []byte) error {
 	var err error
-	if bytes.HasPrefix(line, []byte(`{"audit":`)) {
+	if bytes.HasPrefix(line, auditOpener) {
 		err = errors.New("a line of the chain is the chain's to write")
 	}
 	return t.add(t.o.Run, line, err)
@@ -189,7 +189,7 @@ func (t *Lines) begin(run string) error {
 	}
 	o := &t.o
 	if t.past.IsZero() {
-		text, err := encode(line{Trace: &header{Version: Version, Run: o.Run, Name: o.Name, Time: o.Time, Tasks: o.Tasks, Inputs: o.Inputs}})
+		text, err := record.EncodeLine(record.KindTrace, &header{Version: Version, Run: o.Run, Name: o.Name, Time: o.Time, Tasks: o.Tasks, Inputs: o.Inputs})
 		if t.keep(err) != nil {
 			return t.err
 		}
@@ -203,7 +203,7 @@ func (t *Lines) begin(run string) error {
 func (t *Lines) addMember(kind string, value any, err error) error {
 	var text []byte
 	if err == nil {
-		text, err = encodeMember(kind, value)
+		text, err = record.EncodeLine(kind, value)
 	}
 	return t.add(t.o.Run, text, err)
 }

@@ -166,11 +166,11 @@ func TestLinesAreOfTheirKind(t *testing.T) {
 	}
 	_, err = e.Line("info", json.RawMessage("{"))
 	require.Error(t, err)
-	_, err = e.Line("info", strings.Repeat("x", audit.MaxLine))
+	_, err = e.Line("info", strings.Repeat("x", record.MaxLine))
 	require.ErrorContains(t, err, "longer than 16777216")
-	text, err = e.Line("info", strings.Repeat("x", audit.MaxLine-len(`{"info":""}`)))
+	text, err = e.Line("info", strings.Repeat("x", record.MaxLine-len(`{"info":""}`)))
 	require.NoError(t, err)
-	require.Len(t, text, audit.MaxLine+1)
+	require.Len(t, text, record.MaxLine+1)
 }
 
 // After an error nothing can be taken, and there is no state to go on from.

@@ -9,7 +9,7 @@ import (
 	"io"
 
 	"github.com/runteam/runteam/event"
-	"github.com/runteam/runteam/internal/audit"
+	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/task"
 )
 
@@ -72,8 +72,8 @@ func Read(r io.Reader) (*Trace, error) { return ReadWith(r, ReadOptions{}) }
 func ReadWith(r io.Reader, o ReadOptions) (*Trace, error) {
 	in, lines := NewReader(o), bufio.NewReaderSize(r, 64<<10)
 	for {
-		text, err := readLine(lines)
-		if errors.Is(err, errLongLine) {
+		text, err := record.ReadLine(lines, nil)
+		if errors.Is(err, record.ErrLongLine) {
 			return nil, &FormatError{in.at + 1, err.Error()}
 		}
 		if err != nil && err != io.EOF {
@@ -146,22 +146,4 @@ func (r *Reader) Trace() (*Trace, error) {
 	}
 	r.complete()
 	return r.finish(), nil
-}
-
-// errLongLine reports a line that no [Writer] wrote.
-var errLongLine = fmt.Errorf("it is longer than %d bytes", audit.MaxLine)
-
-// readLine returns the next line with its line feed. It reads at most
-// [audit.MaxLine] bytes of it, so that an endless line does not fill the memory.
-func readLine(lines *bufio.Reader) (line []byte, err error) {
-	for {
-		part, err := lines.ReadSlice('\n')
-		line = append(line, part...)
-		switch {
-		case len(bytes.TrimSuffix(line, []byte("\n"))) > audit.MaxLine:
-			return nil, errLongLine
-		case !errors.Is(err, bufio.ErrBufferFull):
-			return line, err
-		}
-	}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/runteam/runteam/internal/audit"
+	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/internal/trace"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/prompt"
@@ -168,7 +168,7 @@ func TestReadSurvivesWhateverIsDoneToLines(t *testing.T) {
 type endless struct{ read int }
 
 func (e *endless) Read(p []byte) (int, error) {
-	if e.read += len(p); e.read > 4*audit.MaxLine {
+	if e.read += len(p); e.read > 4*record.MaxLine {
 		return 0, errors.New("it was read on and on")
 	}
 	clear(p)
@@ -183,5 +183,5 @@ func TestLineWithoutEndIsRefused(t *testing.T) {
 	_, err := trace.Read(in)
 	require.ErrorIs(t, err, trace.ErrFormat)
 	require.ErrorContains(t, err, "line 1: it is longer than 16777216 bytes")
-	require.Less(t, in.read, 2*audit.MaxLine)
+	require.Less(t, in.read, 2*record.MaxLine)
 }

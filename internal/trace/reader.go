@@ -53,7 +53,7 @@ func (r *Reader) head(text json.RawMessage, members int) error {
 		return fmt.Errorf("it was written by a newer runteam, in version %d of the form; this one reads version %d", v.Version, Version)
 	}
 	var h header
-	if err := strict(text, &h); err != nil {
+	if err := record.DecodeStrict(text, &h); err != nil {
 		return fmt.Errorf("its head cannot be read: %w", err)
 	}
 	if members != 1 {
@@ -96,11 +96,11 @@ func (r *Reader) unrelated(text []byte) bool {
 
 // How lines begin.
 var (
-	headOpener   = []byte(`{"trace":`)
-	eventOpener  = []byte(`{"event":`)
-	promptOpener = []byte(`{"prompt":`)
-	auditOpener  = []byte(`{"audit":`)
-	partOpener   = []byte(`{"part":`)
+	headOpener   = record.LinePrefix(record.KindTrace)
+	eventOpener  = record.LinePrefix(record.KindEvent)
+	promptOpener = record.LinePrefix(record.KindPrompt)
+	auditOpener  = record.LinePrefix(record.KindDecision)
+	partOpener   = record.LinePrefix(record.KindPart)
 )
 
 // known takes a head, an event or a prompt that stands alone in its line, as it
@@ -113,7 +113,7 @@ func (r *Reader) known(text []byte) (done bool, err error) {
 		value, ok := bytes.CutPrefix(text, headOpener)
 		value, closed := bytes.CutSuffix(value, []byte("}"))
 		var h header
-		if !ok || !closed || strict(value, &h) != nil || h.Version < 1 || h.Version > Version {
+		if !ok || !closed || record.DecodeStrict(value, &h) != nil || h.Version < 1 || h.Version > Version {
 			return false, nil
 		}
 		r.begin(&h)
@@ -176,12 +176,11 @@ type otherError struct{ err error }
 func (e *otherError) Error() string { return e.err.Error() }
 
 func (r *Reader) event(text json.RawMessage) error {
-	var w wireEvent
-	if err := strict(text, &w); err != nil {
+	e, err := record.DecodeEvent(text)
+	if err != nil {
 		return fmt.Errorf("its event cannot be read: %w", err)
 	}
 	r.complete()
-	e := w.event()
 	for _, p := range e.Plan {
 		r.trace.learn(Task{ID: p.Task, Title: p.Title, Assignee: p.Agent})
 	}
@@ -205,7 +204,7 @@ func ended(t event.Type) task.Status {
 
 func (r *Reader) prompt(text json.RawMessage) error {
 	var p Prompt
-	if err := strict(text, &p); err != nil {
+	if err := record.DecodeStrict(text, &p); err != nil {
 		return fmt.Errorf("its prompt cannot be read: %w", err)
 	}
 	complete(&p)
@@ -266,7 +265,7 @@ func (r *Reader) audited(text []byte) error {
 		return nil
 	}
 	var h event.Handoff
-	if err := strict(l.Audit.Handoff, &h); err != nil {
+	if err := record.DecodeStrict(l.Audit.Handoff, &h); err != nil {
 		return fmt.Errorf("its decision cannot be read: %w", err)
 	}
 	r.trace.Handoffs = append(r.trace.Handoffs, h)
@@ -291,19 +290,5 @@ func (r *Reader) result(text json.RawMessage) error {
 		res.Output = ""
 	}
 	r.trace.SetResult(res)
-	return nil
-}
-
-// strict decodes one JSON value, and refuses keys that it does not know and
-// anything behind the value.
-func strict(text json.RawMessage, into any) error {
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.DisallowUnknownFields()
-	if err := d.Decode(into); err != nil {
-		return err
-	}
-	if rest := text[d.InputOffset():]; len(bytes.TrimSpace(rest)) > 0 {
-		return errors.New("something follows it")
-	}
 	return nil
 }

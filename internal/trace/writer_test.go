@@ -13,6 +13,7 @@ import (
 	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/audit"
+	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/internal/trace"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/prompt"
@@ -186,7 +187,7 @@ func TestLargeResultStaysInLinesThatCanBeVerified(t *testing.T) {
 	head, err := w.Close(map[string]any{"runId": "r1", "output": long, "tasks": []any{}}, noon)
 	require.NoError(t, err)
 	for l := range strings.Lines(out.String()) {
-		require.LessOrEqual(t, len(l), audit.MaxLine)
+		require.LessOrEqual(t, len(l), record.MaxLine)
 	}
 	require.Equal(t, 2, strings.Count(out.String(), `{"part":`), "it is cut")
 	require.Equal(t, long, read(t, out.Bytes()).Result.Output)
