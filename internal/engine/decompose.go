@@ -121,12 +121,12 @@ func (c *coordinator) invalid(s *step, what string, found task.Problems) *TaskEr
 	return c.stepError(s, codes.PlanInvalid)
 }
 
-// outline lists the tasks of the plan.
-func (r *results) outline() []event.Planned {
-	list := make([]event.Planned, r.plan.Graph.Len())
+// outlineOf lists the tasks of a plan.
+func outlineOf(p *plan.Plan) []event.Planned {
+	list := make([]event.Planned, p.Graph.Len())
 	for i := range list {
-		t := r.plan.Graph.Task(i)
-		list[i] = event.Planned{Task: t.ID, Title: t.Title, Agent: t.Assignee, Assigned: r.plan.WasAssigned(i)}
+		t := p.Graph.Task(i)
+		list[i] = event.Planned{Task: t.ID, Title: t.Title, Agent: t.Assignee, Assigned: p.WasAssigned(i)}
 		for _, d := range t.DependsOn {
 			list[i].DependsOn = append(list[i].DependsOn, task.ID(d.Task))
 		}

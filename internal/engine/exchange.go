@@ -122,18 +122,6 @@ type expenses struct {
 	broke     exhausted     // which budget of the run had not enough left for a call
 }
 
-// A failure says how an exchange failed; err is nil if it did not.
-type failure struct {
-	err          error
-	code         string
-	message      string // in the form that the caller is cleared for
-	fault        *envelope.Envelope
-	terminal     bool        // another attempt would end the same way
-	aborted      bool        // the run's context ended it
-	reached      reach       // what it says about the endpoint
-	untranslated *translator // the translation that the exchange fails with; nil if it does not
-}
-
 // A purpose is what an exchange is made for.
 type purpose interface {
 	open(context.Context) (prompt.Prompt, error) // gathers the context and builds the prompt
@@ -189,13 +177,13 @@ func (x *exchange) try(ctx context.Context, o purpose) error {
 // rejected. It reports whether the exchange needs no other call.
 func (x *exchange) useCached(ctx context.Context, o purpose, text prompt.Prompt) (done bool, err error) {
 	if a, ok := o.(*attempt); ok {
-		if e := x.rejectedBefore(); e != nil {
+		if e := x.cache().rejected(); e != nil {
 			if done, err := a.correctAgain(ctx, e); done || err != nil {
 				return done, err
 			}
 		}
 	}
-	return x.recall(ctx, text)
+	return x.cache().find(ctx, text)
 }
 
 // callAgent gives the agent the prompt, within the budget and the time limit of the
@@ -239,9 +227,10 @@ func (x *exchange) callAgent(ctx context.Context, o purpose, text prompt.Prompt)
 		defer cancel()
 	}
 	x.reply, err = x.ask(supervise.WithTurn(ctx, max(x.turn, 1)), text)
-	err = x.settleUsage(meter, err)
+	err = meter.settleReply(&x.reply, err)
+	x.paid, x.cost = meter.addUsage(&x.reply)
 	if spend(); x.reply.Truncated {
-		err = x.acceptTruncated(err)
+		err = acceptTruncated(&x.reply, x.task, x.schema != nil, err)
 	}
 	if err != nil {
 		a, ok := o.(*attempt)
@@ -255,31 +244,15 @@ func (x *exchange) callAgent(ctx context.Context, o purpose, text prompt.Prompt)
 	return x.close(ctx, time.Now())
 }
 
-// settleUsage pays for the usage that a reply reports and completes it by the calls that
-// were metered. It returns err or, if that is nil, what is wrong with the usage.
-func (x *exchange) settleUsage(m *meter, err error) error {
-	if counted := (llm.Usage{}).Add(x.reply.Usage); counted != x.reply.Usage || x.reply.Turns < 0 { // below zero
-		x.reply.Usage, x.reply.Turns = counted, max(x.reply.Turns, 0)
-		if err == nil {
-			err = errUsage
-		}
-	}
-	if unpriced := m.settleReported(x.reply.Usage); err == nil {
-		err = unpriced
-	}
-	x.paid, x.cost = m.addUsage(&x.reply)
-	return err
-}
-
 // acceptTruncated returns the error of a truncated answer: nil if the task accepts
 // it. An answer that does not match the schema is not accepted.
-func (x *exchange) acceptTruncated(err error) error {
+func acceptTruncated(reply *agent.Reply, t *task.Task, hasSchema bool, err error) error {
 	if err != nil && !errors.Is(err, agent.ErrTruncated) {
 		return err
 	}
-	structured := x.reply.JSON.Canonical() != ""
-	usable := structured || strings.TrimSpace(x.reply.Text) != "" && (x.schema == nil || err == nil)
-	if x.task.AcceptTruncated && usable {
+	structured := reply.JSON.Canonical() != ""
+	usable := structured || strings.TrimSpace(reply.Text) != "" && (!hasSchema || err == nil)
+	if t.AcceptTruncated && usable {
 		return nil
 	}
 	if err == nil {
@@ -289,7 +262,7 @@ func (x *exchange) acceptTruncated(err error) error {
 }
 
 // late is the error of an attempt that took longer than it may.
-func (x *exchange) late() error {
+func (x *gatedContext) late() error {
 	return fmt.Errorf("%w: more than %v", ErrAttemptTimeout, x.contract.Duration)
 }
 
@@ -303,7 +276,7 @@ func (x *exchange) build(b *brief.Brief) (prompt.Prompt, error) {
 	if err == nil {
 		x.receipt, x.shownSize = x.run.receiptOf(text)
 		x.hidden = x.receipt != receipt
-		err = x.identify(b, text)
+		x.key, x.core, err = x.run.keysOf(x.caps.Agent, b, text)
 	}
 	return text, err
 }
@@ -364,36 +337,6 @@ func because(ctx context.Context, err error) error {
 		err = fmt.Errorf("%w: %w", ErrCanceled, err)
 	}
 	return err
-}
-
-// judge takes in how the exchange ended and what is told of it. An error of an
-// agent is code of the agent's: all that is asked of it is asked here, where a
-// panic is caught.
-func (x *exchange) judge(ctx context.Context, err error) {
-	if x.err = err; err == nil {
-		return
-	}
-	x.aborted = ctx.Err() != nil && (errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx))) || errors.Is(err, ErrJournal)
-	x.code, x.terminal, x.reached = code(err), terminal(err), reached(err)
-	held, isHeld := errors.AsType[*gate.HeldError](err)
-	if isHeld { // the caller unwraps it
-		held.Decision = x.run.decided(&held.Decision)
-	}
-	switch s := x.untranslated; {
-	case s != nil && s.fault != nil && errors.Is(err, s.err): // it ends with what was to be retold
-		x.message, x.fault = s.message, s.fault
-	case errors.Is(err, ErrRecord), errors.Is(err, ErrJournal): // the caller's own code says why, to the caller alone
-		_, x.fault = x.run.ours(x, x.code, "the record of the run could not be kept", time.Now())
-		x.message = x.run.errorText(err.Error())
-	case errors.Is(err, ErrReplay):
-		x.message, x.fault = x.run.ours(x, x.code, err.Error(), time.Now())
-	case isHeld && !x.asked && s == nil: // the detail may tell of the value, so only the caller gets it
-		x.fault = x.run.whyHeld(x, &held.Decision, time.Now())
-		x.message = x.run.errorText(err.Error())
-	default:
-		x.message, x.fault = x.run.explain(x, x.code, err.Error())
-		x.message += x.view().largestParts(err)
-	}
 }
 
 // close takes the reply through the gate: into the envelope of the result, and

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"time"
 
 	"github.com/runteam/runteam/agent"
+	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/codes"
 	"github.com/runteam/runteam/internal/gate"
@@ -121,6 +123,48 @@ func terminal(err error) bool {
 		}
 	}
 	return false
+}
+
+// A failure says how an exchange failed; err is nil if it did not.
+type failure struct {
+	err          error
+	code         string
+	message      string // in the form that the caller is cleared for
+	fault        *envelope.Envelope
+	terminal     bool        // another attempt would end the same way
+	aborted      bool        // the run's context ended it
+	reached      reach       // what it says about the endpoint
+	untranslated *translator // the translation that the exchange fails with; nil if it does not
+}
+
+// judge takes in how the exchange ended and what is told of it. An error of an
+// agent is code of the agent's: all that is asked of it is asked here, where a
+// panic is caught.
+func (x *exchange) judge(ctx context.Context, err error) {
+	if x.err = err; err == nil {
+		return
+	}
+	x.aborted = ctx.Err() != nil && (errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx))) || errors.Is(err, ErrJournal)
+	x.code, x.terminal, x.reached = code(err), terminal(err), reached(err)
+	held, isHeld := errors.AsType[*gate.HeldError](err)
+	if isHeld { // the caller unwraps it
+		held.Decision = x.run.decided(&held.Decision)
+	}
+	switch s := x.untranslated; {
+	case s != nil && s.fault != nil && errors.Is(err, s.err): // it ends with what was to be retold
+		x.message, x.fault = s.message, s.fault
+	case errors.Is(err, ErrRecord), errors.Is(err, ErrJournal): // the caller's own code says why, to the caller alone
+		_, x.fault = x.run.ours(x, x.code, "the record of the run could not be kept", time.Now())
+		x.message = x.run.errorText(err.Error())
+	case errors.Is(err, ErrReplay):
+		x.message, x.fault = x.run.ours(x, x.code, err.Error(), time.Now())
+	case isHeld && !x.asked && s == nil: // the detail may tell of the value, so only the caller gets it
+		x.fault = x.run.whyHeld(x, &held.Decision, time.Now())
+		x.message = x.run.errorText(err.Error())
+	default:
+		x.message, x.fault = x.run.explain(x, x.code, err.Error())
+		x.message += x.view().largestParts(err)
+	}
 }
 
 // What a failed attempt says about its endpoint.

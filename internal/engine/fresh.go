@@ -3,19 +3,20 @@ package engine
 import (
 	"strconv"
 
+	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/task"
 )
 
 // markFresh finds the tasks whose cached answers are not used.
-func (r *results) markFresh() {
+func (r *runScope) markFresh(p *plan.Plan) {
 	for _, name := range r.options.Fresh {
 		known := false
-		for i := range r.plan.Written {
-			if r.plan.Written[i].Named(name) {
+		for i := range p.Written {
+			if p.Written[i].Named(name) {
 				if known = true; r.fresh == nil {
 					r.fresh = map[task.ID]bool{}
 				}
-				r.fresh[r.plan.Graph.Task(i).ID] = true
+				r.fresh[p.Graph.Task(i).ID] = true
 			}
 		}
 		if !known { // of a goal, whose tasks nobody knew before

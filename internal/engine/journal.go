@@ -48,7 +48,7 @@ func (r *run) begin() {
 func (r *run) runStart() *record.RunStart {
 	b := &record.RunStart{Run: r.id, Name: r.team.Config.Name, Time: r.start, Goal: r.answers}
 	if r.plan != nil {
-		b.Tasks = r.outline()
+		b.Tasks = outlineOf(r.plan)
 	}
 	for i := range r.options.Inputs {
 		in := &r.options.Inputs[i]

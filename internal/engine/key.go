@@ -41,28 +41,29 @@ func reuseKeyOf(key record.Key, origins []string) record.Key {
 }
 
 // reuseKey returns the key by which another run finds the answer of the exchange.
-func (x *exchange) reuseKey() record.Key {
+func (x answerCache) reuseKey() record.Key {
 	return reuseKeyOf(x.key, x.run.team.Find(x.caps.Agent).Origins())
 }
 
 // keyed reports whether prompts need keys: somebody keeps answers, or has some.
 func (r *runScope) keyed() bool { return r.ledger != nil || r.past != nil }
 
-// identify gives a prompt its keys.
-func (x *exchange) identify(b *brief.Brief, p prompt.Prompt) error {
-	if !x.run.keyed() {
-		return nil
+// keysOf returns the key of a prompt to an agent, and that of the same prompt without
+// messages and memory. Both are zero if nothing is cached.
+func (r *runScope) keysOf(agent string, b *brief.Brief, p prompt.Prompt) (key, core record.Key, err error) {
+	if !r.keyed() {
+		return key, core, nil
 	}
-	version := x.run.team.Find(x.caps.Agent).AnswerVersion()
-	x.key = keyOf(x.caps.Agent, version, p)
-	if x.core = x.key; len(b.Memory)+len(b.Messages) == 0 {
-		return nil
+	version := r.team.Find(agent).AnswerVersion()
+	key = keyOf(agent, version, p)
+	if len(b.Memory)+len(b.Messages) == 0 {
+		return key, key, nil
 	}
 	lean := *b
 	lean.Memory, lean.Messages = nil, nil
 	q, _, err := prompt.Build(lean)
-	if err == nil {
-		x.core = keyOf(x.caps.Agent, version, q)
+	if err != nil {
+		return key, key, err
 	}
-	return err
+	return key, keyOf(agent, version, q), nil
 }

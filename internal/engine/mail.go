@@ -110,7 +110,7 @@ func (r *run) openMail() {
 		}
 	}
 	m.restore(before)
-	r.redeliver()
+	m.redeliver(r.plan)
 }
 
 // begin records the messages that already wait in the bus, and from then on all
@@ -229,10 +229,9 @@ func (m *mail) putBack(s *record.SentMessage) {
 	m.run.warn(fmt.Sprintf("a message from %q to %q, which was sent before, is lost: %v", s.From, s.To, err))
 }
 
-// post sends what an attempt sent that has succeeded: anew, or as the journal
+// send sends what an attempt sent that has succeeded: anew, or as the journal
 // has it if its answer was taken from there.
-func (r *results) post(a *attempt) {
-	m := r.mail
+func (m *mail) send(a *attempt) {
 	if m == nil {
 		return
 	}
@@ -245,7 +244,7 @@ func (r *results) post(a *attempt) {
 	for _, d := range a.outbox.end() {
 		msg, notify, err := m.post.Send(d, a.outbox.header)
 		if err != nil {
-			r.warn(fmt.Sprintf("a message from %q to %q was not sent: %v", d.From, d.To, err))
+			m.run.warn(fmt.Sprintf("a message from %q to %q was not sent: %v", d.From, d.To, err))
 			continue
 		}
 		m.record(msg, record.SentMessage{Session: a.contract.Session})
@@ -270,25 +269,25 @@ func (m *mail) notifyOnceDurable(notify func()) {
 
 // redeliver reserves messages that a task got in an earlier process for the same
 // task. A task whose answer may be reused gets exactly these.
-func (r *results) redeliver() {
-	if r.past == nil || r.mail == nil || r.plan == nil {
+func (m *mail) redeliver(p *plan.Plan) {
+	if m == nil || m.run.past == nil || p == nil {
 		return
 	}
-	for i := range r.tasks {
-		b := r.past.before(r.plan.Graph.Task(i).ID)
+	for i := range p.Graph.Len() {
+		b := m.run.past.before(p.Graph.Task(i).ID)
 		if b == nil {
 			continue
 		}
 		var given []mailbox.Message
 		if len(b.messages) > 0 {
 			var err error
-			given, err = r.mail.bus.Take(r.plan.Graph.Task(i).Assignee, func(msg mailbox.Message) bool { return slices.Contains(b.messages, r.mail.name(msg)) })
+			given, err = m.bus.Take(p.Graph.Task(i).Assignee, func(msg mailbox.Message) bool { return slices.Contains(b.messages, m.name(msg)) })
 			must(err) // the bus is one of this roster
 		}
-		if b.completed || r.past.whole {
-			r.mail.given[i] = given
+		if b.completed || m.run.past.whole {
+			m.given[i] = given
 		} else if len(given) > 0 {
-			r.mail.again[i] = given
+			m.again[i] = given
 		}
 	}
 }

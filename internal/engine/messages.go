@@ -57,48 +57,48 @@ func (a *attempt) begun() *Outbox {
 	return a.newOutbox()
 }
 
-// returnMail puts back the messages of a task whose agent was never asked, for
+// putBackUnread puts back the messages of a task whose agent was never called, for
 // the agent's next task.
-func (r *results) returnMail(i int) {
-	if r.mail == nil || r.mail.read[i] || len(r.mail.given[i]) == 0 {
+func (m *mail) putBackUnread(i int, agent string) {
+	if m == nil || m.read[i] || len(m.given[i]) == 0 {
 		return
 	}
 	var ids []mailbox.ID
-	for _, m := range r.mail.given[i] {
-		ids = append(ids, m.ID)
+	for _, msg := range m.given[i] {
+		ids = append(ids, msg.ID)
 	}
-	must(r.mail.bus.MarkUnread(r.tasks[i].Assignee, ids...))
-	delete(r.mail.given, i)
+	must(m.bus.MarkUnread(agent, ids...))
+	delete(m.given, i)
 }
 
-// undelivered warns of the messages that no task got.
-func (r *results) undelivered() {
-	if r.mail == nil || r.plan == nil {
+// warnUndelivered warns of the messages that no task of the plan got.
+func (m *mail) warnUndelivered(p *plan.Plan) {
+	if m == nil || p == nil {
 		return
 	}
-	for _, name := range r.team.Names() {
-		waiting, err := r.mail.bus.Unread(name)
+	for _, name := range m.run.team.Names() {
+		waiting, err := m.bus.Unread(name)
 		must(err)
-		for _, m := range waiting {
+		for _, msg := range waiting {
 			why := fmt.Sprintf("no task of %q began after it was sent", name)
-			if m.Envelope.Fresh(time.Now()) != nil {
+			if msg.Envelope.Fresh(time.Now()) != nil {
 				why = "it expired before"
-			} else if level, any := r.highest(name); !any {
+			} else if level, any := highestLabel(p, name); !any {
 				why = fmt.Sprintf("%q has no task", name)
-			} else if m.Envelope.Classification() > level {
-				why = fmt.Sprintf("it is %v, and its tasks are at most %v", m.Envelope.Classification(), level)
+			} else if msg.Envelope.Classification() > level {
+				why = fmt.Sprintf("it is %v, and its tasks are at most %v", msg.Envelope.Classification(), level)
 			}
-			r.warn(fmt.Sprintf("a message from %q to %q was not delivered: %s", m.From, name, why))
+			m.run.warn(fmt.Sprintf("a message from %q to %q was not delivered: %s", msg.From, name, why))
 		}
 	}
 }
 
-// highest returns the highest label that a task of an agent has, if it has any.
-func (r *results) highest(agent string) (level label.Classification, any bool) {
+// highestLabel returns the highest label that a task of an agent has, if it has any.
+func highestLabel(p *plan.Plan, agent string) (level label.Classification, any bool) {
 	level = label.Public
-	for i := range r.tasks {
-		if r.tasks[i].Assignee == agent {
-			level, any = max(level, r.plan.Labels[i]), true
+	for i := range p.Labels {
+		if p.Graph.Task(i).Assignee == agent {
+			level, any = max(level, p.Labels[i]), true
 		}
 	}
 	return level, any

@@ -66,7 +66,7 @@ func (r *run) result(ctx context.Context) *Result {
 			res.Warnings = append(res.Warnings, w.Error())
 		}
 	}
-	r.undelivered()
+	r.mail.warnUndelivered(r.plan)
 	res.Warnings = append(res.Warnings, r.warnings...)
 	if res.Output = r.coordinator.output; !r.answers && r.plan != nil {
 		res.Output = r.joined()

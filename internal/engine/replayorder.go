@@ -19,7 +19,7 @@ type replayOrder struct {
 // newReplayOrder returns the order of a run that replays another one; nil if the
 // order does not matter.
 func newReplayOrder(r *results) *replayOrder {
-	if !r.repeats() || r.past == nil || !r.past.strict && !r.timely() {
+	if !r.repeats() || r.past == nil || !r.past.strict && !r.plan.ReadsMemory() && len(r.options.Messages) == 0 {
 		return nil
 	}
 	o := &replayOrder{strict: r.past.strict}
@@ -32,9 +32,6 @@ func newReplayOrder(r *results) *replayOrder {
 	slices.SortFunc(o.left, func(i, k int) int { return cmp.Compare(place(i), place(k)) })
 	return o
 }
-
-// timely reports whether what a task is given depends on when it begins.
-func (r *results) timely() bool { return r.plan.ReadsMemory() || len(r.options.Messages) > 0 }
 
 // next returns the task to begin next, while this many run.
 func (o *replayOrder) next(q *readyqueue.Queue, running int) (i int, ok bool) {

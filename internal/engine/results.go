@@ -34,7 +34,7 @@ func newResults(scope *runScope, p *plan.Plan) (*results, error) {
 		}
 	}
 	r.memory = openMemory(r.options.Memory, p, r.viewer)
-	r.markFresh()
-	r.redeliver()
+	r.markFresh(p)
+	r.mail.redeliver(p)
 	return r, nil
 }

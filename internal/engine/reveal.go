@@ -55,7 +55,7 @@ func (r *run) reveal(res *Result) {
 }
 
 // revealTask opens the result and the text of a task.
-func (r *run) revealTask(i int, t *TaskResult) {
+func (r *results) revealTask(i int, t *TaskResult) {
 	source := handoff.Source{Kind: handoff.Dependency, Name: string(t.ID)}
 	if t.Status == task.Completed && t.Envelope != nil && t.Result != expired {
 		t.Structured = r.revealText(&t.Result, t.Envelope, source)
@@ -70,7 +70,7 @@ func (r *run) revealTask(i int, t *TaskResult) {
 
 // revealError opens the words of an error that were withheld, and reports
 // whether they are others now. The error that records hold stays as it is.
-func (r *run) revealError(e **TaskError) bool {
+func (r *runScope) revealError(e **TaskError) bool {
 	if *e == nil || (*e).said == nil || (*e).Message != withheld((*e).said.Classification()) {
 		return false
 	}
@@ -86,7 +86,7 @@ const revealTime = 30 * time.Second
 
 // revealText sets a text to what of an envelope crosses to the caller now, and
 // returns its structured part. It stays as it is where the gate cannot rule.
-func (r *run) revealText(text *string, e *envelope.Envelope, source handoff.Source) (structured string) {
+func (r *runScope) revealText(text *string, e *envelope.Envelope, source handoff.Source) (structured string) {
 	ctx, cancel := context.WithTimeout(context.Background(), revealTime)
 	defer cancel()
 	seen, err := r.toClearance(ctx, e, source, *r.options.UserAccepts, time.Now())

@@ -136,7 +136,7 @@ func (r *run) adopt(p *plan.Plan) error {
 		return err
 	}
 	if r.bus.live() {
-		list := r.outline()
+		list := outlineOf(r.plan)
 		r.bus.emit(event.Event{Type: event.PlanReady, Tasks: len(list), Plan: list})
 	}
 	r.advise()
@@ -212,7 +212,7 @@ func (r *run) opened() {
 }
 
 // advise tells what is worth a look in the plan.
-func (r *results) advise() {
+func (r *run) advise() {
 	for _, w := range r.plan.Warnings {
 		r.bus.emit(event.Event{Type: event.Warning, Problem: event.Problem{Message: w.Error()}})
 	}
@@ -234,7 +234,7 @@ func (r *run) work(ctx context.Context) {
 		r.skipUnrepeated()
 	}
 	for i := range r.tasks {
-		r.returnMail(i) // of what ended between two attempts
+		r.mail.putBackUnread(i, r.tasks[i].Assignee) // of what ended between two attempts
 	}
 	r.bus.emit(event.Event{Type: event.AllComplete})
 }
@@ -314,7 +314,7 @@ func (r *results) described(i int) string {
 
 // remarks returns the metadata of a task, unless the task's own text is above
 // the caller's clearance.
-func (r *results) remarks(t *task.Task) map[string]any {
+func (r viewer) remarks(t *task.Task) map[string]any {
 	if t.Classification > r.accepts {
 		return nil
 	}

@@ -51,7 +51,7 @@ func (r *results) settle(ctx context.Context, a *attempt) (retry time.Time) {
 	}
 	r.made += r.sizeOf(a.envelope)
 	must(r.queue.Complete(a.index, a.envelope, a.end))
-	r.post(a)
+	r.mail.send(a)
 	t.addReceipts(a)
 	return time.Time{}
 }
@@ -134,7 +134,7 @@ func (r *results) fail(a *attempt) {
 	t, err := &r.tasks[a.index], a.err
 	r.faults[a.index], t.Call = a.fault, orZero(a.view().answeredBy())
 	r.warnTruncated(&a.exchange, "task", t.Title)
-	r.returnMail(a.index)
+	r.mail.putBackUnread(a.index, t.Assignee)
 	t.Error = &TaskError{Code: a.code, Message: a.message, Task: t.ID, Title: t.Title, cause: func() error { return err }, said: a.fault}
 	must(r.queue.Fail(a.index, a.message, time.Now()))
 }

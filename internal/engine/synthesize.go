@@ -95,21 +95,21 @@ func (r *results) few(ended []gate.Offer) []gate.Offer {
 	if rest > 0 {
 		ended = append(ended[:mostEnded:mostEnded], gate.Offer{
 			Source: handoff.Source{Kind: handoff.Fault, Name: "others " + string(ended[0].Status)}, Title: fmt.Sprintf("%d others", rest), Status: ended[0].Status,
-			Envelope: r.told("others", "They are not listed here."), Optional: true,
+			Envelope: r.ownWords("others", "They are not listed here."), Optional: true,
 		})
 	}
 	for k := range ended {
 		if o := &ended[k]; o.Envelope == nil {
 			i, _ := r.queue.Index(task.ID(o.Source.Name))
-			o.Envelope = r.told(o.Source.Name, r.queue.Reason(i))
+			o.Envelope = r.ownWords(o.Source.Name, r.queue.Reason(i))
 		}
 	}
 	return ended
 }
 
-// told is the envelope of why a task ended for no reason of its own. The words
+// ownWords is the envelope of why a task ended for no reason of its own. The words
 // are the runtime's.
-func (r *results) told(what, words string) *envelope.Envelope {
+func (r *runScope) ownWords(what, words string) *envelope.Envelope {
 	e, err := envelope.New(envelope.Header{
 		ID: envelope.ID("end/" + what), Producer: gate.Runtime, Run: r.id, CreatedAt: time.Now(),
 	}, envelope.Text(words))

@@ -184,15 +184,15 @@ func (p *past) answer(x *exchange) *record.AgentCall {
 	return p.answers[p.key(x)]
 }
 
-// rejectedBefore returns an answer to the same prompt that had to be corrected, if
+// rejected returns an answer to the same prompt that had to be corrected, if
 // the run goes on from there: it was interrupted before the correction became the
 // result, or it is replayed with all its prompts.
-func (x *exchange) rejectedBefore() *record.AgentCall {
+func (x answerCache) rejected() *record.AgentCall {
 	p := x.run.past
 	if p == nil || x.run.fresh[x.task.ID] {
 		return nil
 	}
-	key := p.key(x)
+	key := p.key(x.exchange)
 	if p.answers[key] != nil && !p.whole {
 		return nil
 	}

@@ -22,23 +22,28 @@ import (
 // ErrReplay reports a prompt to which the run that is replayed has no answer.
 var ErrReplay = errors.New("the journal of the run has no answer to this prompt")
 
+// An answerCache looks for earlier answers to the prompt of an exchange.
+type answerCache struct{ *exchange }
+
+func (x *exchange) cache() answerCache { return answerCache{x} }
+
 // reusable reports whether answers of an agent about a task may serve other
 // runs, and those of others this one.
-func (x *exchange) reusable() bool {
+func (x answerCache) reusable() bool {
 	m := x.run.team.Find(x.caps.Agent)
 	return m.AnswerVersion() != "" && m.Reuse != task.ReuseNever && x.task.Reuse != task.ReuseNever
 }
 
-// recall looks for an answer to the same prompt that there is already: of this
+// find looks for an answer to the same prompt that there is already: of this
 // run before it was interrupted, of the run that it repeats, or of another one
 // if the options allow that. It reports whether the exchange has ended with it.
-func (x *exchange) recall(ctx context.Context, p prompt.Prompt) (done bool, err error) {
+func (x answerCache) find(ctx context.Context, p prompt.Prompt) (done bool, err error) {
 	r := x.run
 	if !r.keyed() {
 		return false, nil
 	}
 	fresh := r.fresh[x.task.ID]
-	if e := r.past.answer(x); e != nil && !fresh {
+	if e := r.past.answer(x.exchange); e != nil && !fresh {
 		x.repeated = r.repeats()
 		if !e.Completed() {
 			x.recalled, x.own = e, r.past.own
@@ -59,7 +64,7 @@ func (x *exchange) recall(ctx context.Context, p prompt.Prompt) (done bool, err 
 }
 
 // reuse looks for an answer of another run to the same prompt.
-func (x *exchange) reuse(ctx context.Context, p prompt.Prompt) (done bool, err error) {
+func (x answerCache) reuse(ctx context.Context, p prompt.Prompt) (done bool, err error) {
 	r := x.run
 	for answer, err := range r.log.CachedAnswers(ctx, x.reuseKey()) {
 		if err != nil {
@@ -67,7 +72,7 @@ func (x *exchange) reuse(ctx context.Context, p prompt.Prompt) (done bool, err e
 		}
 		taken, err := x.reissue(ctx, answer, false)
 		if taken && err == nil {
-			err = r.credit(ctx, x, p)
+			err = r.credit(ctx, x.exchange, p)
 		}
 		if taken || err != nil {
 			return true, err
@@ -95,7 +100,7 @@ func (r *recorder) credit(ctx context.Context, x *exchange, p prompt.Prompt) err
 // to this prompt. It is at least as sensitive as it was and lives no longer.
 // One that has expired, does not verify, cannot be had any more, or is more
 // sensitive than the task may be is not taken: then the agent is asked.
-func (x *exchange) reissue(ctx context.Context, e *record.AgentCall, own bool) (taken bool, err error) {
+func (x answerCache) reissue(ctx context.Context, e *record.AgentCall, own bool) (taken bool, err error) {
 	now := time.Now()
 	if e.Result == nil || e.Missing != "" {
 		return false, nil
@@ -182,8 +187,8 @@ func (v callView) entry() record.Entry {
 		return record.Entry{Exchange: e}
 	}
 	e.Result = gate.RecordOf(v.envelope)
-	if e.Reusable = v.reusable() && len(v.outbox.end()) == 0; e.Reusable { // another run would lack the messages
-		e.Reuse = v.reuseKey()
+	if e.Reusable = v.cache().reusable() && len(v.outbox.end()) == 0; e.Reusable { // another run would lack the messages
+		e.Reuse = v.cache().reuseKey()
 	}
 	if v.part == "" && !gate.IsShownWhole(e.Result, v.text, v.structured) {
 		e.Shown = &record.ShownResult{Text: v.text, Structured: v.structured, KeptBack: v.keptBack()}

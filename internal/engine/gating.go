@@ -52,7 +52,7 @@ const gateTime = 30 * time.Second
 
 // checking returns the context in which the gate checks what is offered. It may
 // take as long as the attempt itself.
-func (x *exchange) checking(ctx context.Context) *gateContext {
+func (x *gatedContext) checking(ctx context.Context) *gateContext {
 	limit := cmp.Or(x.contract.Duration, gateTime)
 	return &gateContext{Context: ctx, limit: limit, deadline: time.Now().Add(limit)}
 }
@@ -63,7 +63,7 @@ const finishTime = time.Second
 
 // finishing returns the context in which a result is checked for the caller. It
 // outlives ctx by finishTime.
-func (x *exchange) finishing(ctx context.Context) *gateContext {
+func (x *gatedContext) finishing(ctx context.Context) *gateContext {
 	c := x.checking(ctx)
 	c.grace = finishTime
 	return c

@@ -1,0 +1,209 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/runteam/runteam/agent"
+	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/internal/codes"
+	"github.com/runteam/runteam/internal/plan"
+	"github.com/runteam/runteam/internal/supervise"
+	"github.com/runteam/runteam/llm"
+	"github.com/runteam/runteam/task"
+)
+
+// A payer is the agent and the attempt that a call is made for.
+type payer struct {
+	agent  string
+	task   task.ID
+	title  string
+	number int
+}
+
+// A meter pays the model calls of one exchange from its budgets, and counts them.
+type meter struct {
+	budgets  *budgets
+	who      payer
+	accounts []*account
+
+	mu      sync.Mutex // guards the rest: an agent may make calls side by side
+	charged llm.Usage  // charged for all calls
+	counted llm.Usage  // counted by the endpoints
+	paid    llm.Money  // cost of charged, without models that have no price
+	cost    llm.Money  // cost of counted and of what the agent reports, likewise
+	partly  bool       // cost lacks that of a model without a price
+	turns   int        // calls that were answered
+	refused exhausted  // the budget of the run that refused a call
+	ended   bool       // the exchange has ended; calls of goroutines it left behind emit no events
+}
+
+// meter returns a meter for an exchange, and a context in which it pays the model calls.
+func (b *budgets) meter(ctx context.Context, who payer) (*meter, context.Context) {
+	m := &meter{budgets: b, who: who, accounts: b.of(who.agent)}
+	return m, supervise.WithBudget(ctx, m)
+}
+
+// checkLeft returns an error if an account has nothing left. An agent written in Go may
+// report what it took only afterwards.
+func (m *meter) checkLeft() error {
+	price, known := m.budgets.price(m.who.agent, "")
+	least := llm.Usage{InputTokens: 1}
+	m.budgets.mu.Lock()
+	var err error
+	for _, a := range m.accounts {
+		free := a.cost && known && price.MaxCost(llm.Usage{InputTokens: 1, OutputTokens: 1}) == 0
+		if a.limit <= a.spent && !free && err == nil {
+			err = a.short(m.who.agent, least, price)
+		}
+	}
+	m.budgets.mu.Unlock()
+	if err != nil {
+		m.refuse(err)
+	}
+	return err
+}
+
+// paysCost reports whether one of the accounts is a cost budget.
+func (m *meter) paysCost() bool {
+	for _, a := range m.accounts {
+		if a.cost {
+			return true
+		}
+	}
+	return false
+}
+
+// priceOf returns the price of a model, and whether it has one. If it has none, a cost
+// budget makes that an error.
+func (m *meter) priceOf(model string) (price llm.Price, priced bool, err error) {
+	if price, priced = m.budgets.price(m.who.agent, model); !priced && m.paysCost() {
+		err = noPrice(m.who.agent, cmp.Or(model, m.budgets.team.Find(m.who.agent).FirstModel()))
+	}
+	return price, priced, err
+}
+
+// noPrice is the error of a call without a price under a cost budget.
+func noPrice(agent, model string) error {
+	if model == "" {
+		return fmt.Errorf("%w: agent %q called a model without a name; set Model of the agent to one of prices", plan.ErrNoPrice, agent)
+	}
+	return fmt.Errorf("%w: agent %q called %q, which a cost budget cannot count; add it to prices", plan.ErrNoPrice, agent, model)
+}
+
+// Reserve admits a model call.
+func (m *meter) Reserve(ctx context.Context, model string, estimate llm.Usage) (settle func(supervise.CallUsage), err error) {
+	price, priced, err := m.priceOf(model)
+	if err == nil {
+		err = m.budgets.take(ctx, m.who.agent, m.accounts, estimate, price)
+	}
+	if err != nil {
+		m.refuse(err)
+		return nil, err
+	}
+	return func(s supervise.CallUsage) {
+		cost := price.Cost(s.Charged)
+		if s.Counted == (llm.Usage{}) { // how many tokens are cached or reasoning is unknown
+			cost = price.MaxCost(s.Charged)
+		}
+		m.mu.Lock()
+		m.charged, m.counted = m.charged.Add(s.Charged), m.counted.Add(s.Counted)
+		m.paid, m.cost = m.paid.Add(cost), m.cost.Add(price.Cost(s.Counted))
+		m.partly = m.partly || !priced && s.Counted != (llm.Usage{})
+		if s.Answered {
+			m.turns++
+		}
+		m.mu.Unlock()
+		m.budgets.settle(m.accounts, estimate, price.MaxCost(estimate), s.Charged, cost)
+	}, nil
+}
+
+// settleReported pays for what an agent reports beyond what its calls were charged. The
+// reported usage covers all calls of the agent, including those that were charged.
+func (m *meter) settleReported(reported llm.Usage) error {
+	m.mu.Lock()
+	extra := llm.Usage{}.Add(less(reported, m.charged)) // Add counts what is below zero as zero
+	if total(extra) == 0 {
+		m.mu.Unlock()
+		return nil
+	}
+	price, priced, err := m.priceOf("")
+	cost := price.Cost(extra)
+	m.partly = m.partly || !priced
+	m.charged, m.paid, m.cost = m.charged.Add(extra), m.paid.Add(cost), m.cost.Add(cost)
+	m.mu.Unlock()
+	m.budgets.settle(m.accounts, llm.Usage{}, 0, extra, cost)
+	return err
+}
+
+// settleReply pays for the usage that a reply reports. It returns err or, if that is
+// nil, what is wrong with the usage.
+func (m *meter) settleReply(r *agent.Reply, err error) error {
+	if counted := (llm.Usage{}).Add(r.Usage); counted != r.Usage || r.Turns < 0 { // below zero
+		r.Usage, r.Turns = counted, max(r.Turns, 0)
+		if err == nil {
+			err = errUsage
+		}
+	}
+	if unpriced := m.settleReported(r.Usage); err == nil {
+		err = unpriced
+	}
+	return err
+}
+
+// addUsage adds the model calls that the agent did not report to a reply. It returns what
+// the calls were charged and what they cost by the counted tokens, which is zero if a
+// price is unknown.
+func (m *meter) addUsage(r *agent.Reply) (paid, cost llm.Money) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	u, v := r.Usage, m.counted
+	r.Usage = llm.Usage{
+		InputTokens: max(u.InputTokens, v.InputTokens), OutputTokens: max(u.OutputTokens, v.OutputTokens),
+		CachedTokens: max(u.CachedTokens, v.CachedTokens), ReasoningTokens: max(u.ReasoningTokens, v.ReasoningTokens),
+	}
+	r.Turns = max(r.Turns, m.turns)
+	if m.partly {
+		return m.paid, 0
+	}
+	return m.paid, m.cost
+}
+
+// end ends the meter, and returns the kind of budget of the run that refused a call.
+func (m *meter) end() exhausted {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.ended = true
+	return m.refused
+}
+
+// refuse records a call that was not made because of err, and emits an event.
+func (m *meter) refuse(err error) {
+	ev := event.Event{
+		Type:    event.Budget,
+		Task:    m.who.task,
+		Title:   m.who.title,
+		Agent:   m.who.agent,
+		Attempt: m.who.number,
+		Problem: event.Problem{Message: err.Error()},
+	}
+	which := notExhausted
+	if short, ok := err.(*BudgetError); ok { //nolint:errorlint // only an error of this meter counts
+		which, ev.Code, ev.OwnBudget = tokensExhausted, codes.Budget, short.Own
+	} else if short, ok := err.(*CostBudgetError); ok { //nolint:errorlint // as above
+		which, ev.Code, ev.OwnBudget = costExhausted, codes.CostBudget, short.Own
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if which == notExhausted {
+		return
+	}
+	if !ev.OwnBudget {
+		m.refused = cmp.Or(m.refused, which)
+	}
+	if !m.ended {
+		m.budgets.bus.emit(ev)
+	}
+}
