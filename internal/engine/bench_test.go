@@ -89,6 +89,27 @@ func BenchmarkRun(b *testing.B) { benchmarkRun(b, "The answer is short.") }
 // BenchmarkRunEmpty carries nothing: what is left is the cost of scheduling.
 func BenchmarkRunEmpty(b *testing.B) { benchmarkRun(b, "") }
 
+// BenchmarkRunSlowAgent has agents that take a millisecond, which is still much less
+// than a model call takes: what a run does beside them should not show.
+func BenchmarkRunSlowAgent(b *testing.B) {
+	worker := engine.AgentFunc(func(context.Context, prompt.Prompt) (agent.Reply, error) {
+		time.Sleep(time.Millisecond)
+		return agent.Reply{Text: "The answer is short."}, nil
+	})
+	tm, err := engine.New(engine.Config{Agents: []engine.Member{{Name: "worker", Agent: worker}}})
+	if err != nil {
+		b.Fatal(err)
+	}
+	const n = 1_000
+	specs := specsOf(n, shapes[2].deps)
+	perTask(b, n, 0, func() {
+		res, err := tm.RunTasks(b.Context(), specs, nil)
+		if err != nil || !res.Success() {
+			b.Fatal(err, res.Err())
+		}
+	})
+}
+
 // BenchmarkRunGated carries a text of 1 KiB over every edge: envelope, gate,
 // redaction, fence and receipt.
 func BenchmarkRunGated(b *testing.B) { benchmarkRun(b, prose) }
