@@ -1,0 +1,130 @@
+package team_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/runteam/runteam/agent"
+	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/prompt"
+	"github.com/runteam/runteam/task"
+	"github.com/runteam/runteam/team"
+)
+
+var errBroken = errors.New("broken")
+
+// newTeam returns a team of an agent that answers and one that fails.
+func newTeam(t *testing.T) *team.Team {
+	t.Helper()
+	tm, err := team.New(team.Config{Agents: []team.Member{
+		{Name: "good", Agent: team.AgentFunc(func(context.Context, prompt.Prompt) (agent.Reply, error) { return agent.Reply{Text: `{"n": 1}`}, nil })},
+		{Name: "bad", Agent: team.AgentFunc(func(context.Context, prompt.Prompt) (agent.Reply, error) { return agent.Reply{}, errBroken })},
+	}})
+	require.NoError(t, err)
+	return tm
+}
+
+func TestRunThatFailsReturnsResultAndError(t *testing.T) {
+	t.Parallel()
+	res, err := newTeam(t).RunTasks(t.Context(), []task.Spec{
+		{Title: "One", Description: "x", Assignee: "bad"},
+		{Title: "Two", Description: "x", Assignee: "good", DependsOn: task.On("One")},
+		{Title: "Three", Description: "x", Assignee: "good"},
+	}, &team.RunOptions{RunID: "r"})
+	failed, ok := errors.AsType[*team.RunError](err)
+	require.True(t, ok, "%v", err)
+	require.Equal(t, []any{"r", team.StatusError}, []any{failed.RunID, failed.Status})
+	require.Equal(t, `run ended with status error: task "One": broken`, err.Error())
+	require.Equal(t, err.Error(), fmt.Sprintf("%+v", err), "no verb prints causes")
+	require.ErrorIs(t, err, errBroken)
+	one, ok := errors.AsType[*team.TaskError](err)
+	require.True(t, ok)
+	require.Equal(t, []string{"AGENT_ERROR", "One"}, []string{one.Code, one.Title})
+
+	require.NotNil(t, res)
+	require.Equal(t, err.Error(), res.Err().Error())
+	three, ok := res.Task("three")
+	require.True(t, ok)
+	require.Equal(t, task.Completed, three.Status)
+}
+
+func TestErrorsOfRunsThatDoNotStartAreNoRunErrors(t *testing.T) {
+	t.Parallel()
+	res, err := newTeam(t).RunTasks(t.Context(), []task.Spec{{Title: "One", Description: "x", Assignee: "nobody"}}, nil)
+	require.Nil(t, res)
+	_, ok := errors.AsType[*team.RunError](err)
+	require.False(t, ok)
+	problems, ok := errors.AsType[task.Problems](err)
+	require.True(t, ok)
+	require.Equal(t, "/tasks/0/assignee", problems[0].Pointer)
+
+	_, err = newTeam(t).Plan(nil, &team.RunOptions{Assert: []string{"no assertion"}})
+	problems, _ = errors.AsType[task.Problems](err)
+	require.Equal(t, "/assert/0", problems[0].Pointer)
+}
+
+func TestRunErrorSaysWhyARunEndedEarly(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	one := []task.Spec{{Title: "One", Description: "x", Assignee: "good"}}
+	_, err := newTeam(t).RunTasks(ctx, one, nil)
+	require.ErrorIs(t, err, team.ErrCanceled)
+
+	slow, err := team.New(team.Config{Agents: []team.Member{{Name: "good", Agent: team.AgentFunc(func(ctx context.Context, _ prompt.Prompt) (agent.Reply, error) {
+		<-ctx.Done()
+		return agent.Reply{}, ctx.Err()
+	})}}})
+	require.NoError(t, err)
+	_, err = slow.RunTasks(t.Context(), one, &team.RunOptions{Timeout: time.Nanosecond})
+	require.ErrorIs(t, err, team.ErrTimeout)
+}
+
+func TestPlanRunsMoreThanOnce(t *testing.T) {
+	t.Parallel()
+	specs := []task.Spec{{Title: "One", Description: "x", Assignee: "good", Uses: []task.Use{{Name: "in"}}}}
+	p, err := newTeam(t).Plan(specs, &team.RunOptions{Inputs: []team.Input{{Name: "in", Text: "CANARY", Classification: label.Public}}})
+	require.NoError(t, err)
+	require.NoError(t, p.Err())
+	require.Equal(t, []team.PlannedTask{{ID: p.Tasks[0].ID, Title: "One", Assignee: "good", Label: label.Internal}}, p.Tasks)
+	require.NotContains(t, fmt.Sprintf("%+v %#v", p, struct{ p *team.Plan }{p}), "CANARY")
+	for _, id := range []string{"a", "b"} {
+		res, err := p.Run(t.Context(), &team.RunOptions{RunID: id})
+		require.NoError(t, err)
+		require.Equal(t, []string{id, `{"n": 1}`}, []string{res.RunID, res.Output})
+	}
+	text, err := json.Marshal(p)
+	require.NoError(t, err)
+	require.Contains(t, string(text), `"reads":[{"kind":"input","name":"in"`)
+}
+
+func TestResultAsSaysWhyThereIsNoValue(t *testing.T) {
+	t.Parallel()
+	schema := json.RawMessage(`{"type": "object", "properties": {"n": {"type": "integer"}}}`)
+	res, err := newTeam(t).RunTasks(t.Context(), []task.Spec{
+		{Title: "Structured", Description: "x", Assignee: "good", OutputSchema: schema},
+		{Title: "Text", Description: "x", Assignee: "good"},
+		{Title: "Failed", Description: "x", Assignee: "bad"},
+	}, nil)
+	require.Error(t, err)
+	n, err := team.ResultAs[map[string]int](res, "structured")
+	require.NoError(t, err)
+	require.Equal(t, map[string]int{"n": 1}, n)
+
+	_, err = team.ResultAs[[]string](res, "structured")
+	require.ErrorContains(t, err, `task "Structured": decode the result`)
+	_, err = team.ResultAs[any](res, "Text")
+	require.ErrorContains(t, err, "no structured result")
+	_, err = team.ResultAs[any](res, "Failed")
+	require.ErrorIs(t, err, errBroken)
+	_, err = team.ResultAs[any](res, "Structure")
+	require.ErrorContains(t, err, `did you mean "Structured"?`)
+	_, err = team.ResultAs[any](nil, "x")
+	require.Error(t, err)
+}
