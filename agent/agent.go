@@ -1,8 +1,13 @@
-// Package agent decides how one agent turns a prompt into a reply.
+// Package agent turns prompts into replies.
 //
-// An [LLM] asks a model, holds the answer to the schema that the prompt
-// carries, and gives the model one turn to correct itself. Nothing but the
-// prompt reaches the model, besides its own answer and what was wrong with it.
+// An [LLM] asks a model, validates the answer against the schema of the prompt, and lets
+// the model correct itself once:
+//
+//	writer := agent.New(model, agent.Options{Settings: llm.Settings{MaxTokens: 500}})
+//	tm, err := team.New(team.Config{Agents: []team.Member{{Name: "writer", Agent: writer}}})
+//
+// The model reads nothing but the prompt, its own answer and what was wrong with it. An
+// agent can also be written in Go: see [Agent] and [Func].
 package agent
 
 import (

@@ -1,10 +1,21 @@
-// Package llm answers one question: what is a model call?
+// Package llm declares what a call of a language model is.
 //
-// A [Model] takes a [Request] of texts and gives back a [Response], or an
-// [*Error] that says what went wrong and what to set. [Retry] calls a model
-// again where that can help, and [Fallback] calls other models when one fails. Package
-// llm/openai implements Model for any OpenAI-compatible endpoint, and package
-// llm/scripted is such an endpoint for work without a network.
+// A [Model] takes a [Request] of texts and returns a [Response], or an [*Error] that says
+// what went wrong and what to set. Package llm/openai implements Model for
+// OpenAI-compatible endpoints, and llm/scripted runs such an endpoint for tests. [Retry]
+// repeats a failed call where that can help, and [Fallback] calls other models when one
+// fails:
+//
+//	model := llm.Fallback(llm.Retry(primary, llm.RetryOptions{}), secondary)
+//	res, err := model.Call(ctx, llm.Request{
+//		Messages: []llm.Message{{Role: llm.User, Text: "What is two and two?"}},
+//		Settings: llm.Settings{MaxTokens: 100},
+//	}, nil)
+//
+// A Model may say more about itself with optional methods. Endpoint() string returns the
+// base URL that its calls go to; with several, Endpoints() []string lists them. A model
+// without them counts as one whose endpoint is unknown. Name() string returns the name by
+// which prices are found, and Version() string the configuration that answers depend on.
 package llm
 
 import (

@@ -1,12 +1,14 @@
 // Package openai calls models behind OpenAI-compatible endpoints.
 //
-// A [Model] speaks the chat completions API through go-openai and guards
-// against what servers and that client do: streams that end early, errors
-// inside a stream or under status 200, HTML in the place of JSON, replies
-// without end, settings that the client drops or refuses. If the endpoint refuses an
-// optional part of a request, such as the temperature, the request is sent again without
-// it, and the response has a warning. Every failure is an [*llm.Error]. A model does not
-// repeat failed calls: wrap it in [llm.Retry], as agent.New does.
+//	model, err := openai.New(openai.Config{Model: "llama3.2", BaseURL: "http://localhost:11434/v1"})
+//
+// A [Model] uses the chat completions API, and guards against what servers do: streams that
+// end early, errors inside a stream or under status 200, HTML instead of JSON, replies
+// without end. If the endpoint refuses an optional part of a request, such as the
+// temperature, the request is sent again without it, and the response has a warning. Every
+// failure is an [*llm.Error]; it repeats neither the key nor the prompt. A Model does not
+// repeat failed calls and sets no time limit: wrap it in [llm.Retry] and give the call a
+// context with a deadline, as agent.New does.
 package openai
 
 import (
