@@ -22,7 +22,7 @@ func (r *Requires) Empty() bool {
 	return r == nil || len(r.Tools)+len(r.Capabilities)+len(r.Backend)+len(r.Provider) == 0
 }
 
-// trimmed returns a copy without surrounding blanks, or nil when r asks for nothing.
+// trimmed returns a copy without surrounding spaces, or nil when r asks for nothing.
 func (r *Requires) trimmed() *Requires {
 	if r.Empty() {
 		return nil
@@ -41,7 +41,7 @@ func trimAll(list []string) []string {
 	return list
 }
 
-// trimWord keeps a word of blanks as it is, so that it is refused and does not
+// trimWord keeps a word of spaces as it is, so that it is refused and does not
 // become one that asks for nothing.
 func trimWord(word string) string {
 	if trimmed := strings.TrimSpace(word); trimmed != "" {

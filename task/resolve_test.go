@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/runteam/runteam/internal/naming"
+	"github.com/runteam/runteam/internal/slowtest"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
 )
@@ -224,6 +225,7 @@ func TestResolveNamesEveryCycle(t *testing.T) {
 }
 
 func TestResolveSurvivesHugeCycles(t *testing.T) {
+	slowtest.Only(t)
 	for _, n := range []int{100_000, 130_000} { // below and above what the library is trusted with
 		specs := shape("chain", n)
 		specs[0].DependsOn = task.On(specs[n-1].Title)
@@ -237,6 +239,7 @@ func TestResolveSurvivesHugeCycles(t *testing.T) {
 }
 
 func TestResolveNamesSmallCyclesUnderneathManyTasks(t *testing.T) {
+	slowtest.Only(t)
 	t.Parallel()
 	specs := shape("chain", 130_000)
 	specs[0].DependsOn = task.On("a", "c")
@@ -248,6 +251,7 @@ func TestResolveNamesSmallCyclesUnderneathManyTasks(t *testing.T) {
 }
 
 func TestResolveRefusesManyWrongReferencesQuickly(t *testing.T) {
+	slowtest.Only(t)
 	t.Parallel()
 	specs := shape("chain", 50_000)
 	for i := range specs[1:] {

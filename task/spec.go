@@ -73,7 +73,7 @@ type Provenance struct {
 }
 
 // Named reports whether a name means this task: its title (letter case and
-// surrounding blanks do not matter), its key or its id.
+// surrounding spaces do not matter), its key or its id.
 func (s *Spec) Named(name string) bool {
 	folded := naming.Normalize(name)
 	return folded == naming.Normalize(s.Title) || s.Key != "" && folded == s.Key || name == string(NewID(s.Title))

@@ -33,10 +33,10 @@ type Agent struct {
 	// What it says of itself, in whose words a task may speak.
 	Description  string
 	SystemPrompt string
-	Capabilities []string // letter case and surrounding blanks do not count
+	Capabilities []string // letter case and surrounding spaces do not count
 
 	Tools    []string // exact names
-	Backend  string   // what runs it; letter case and surrounding blanks do not count
+	Backend  string   // what runs it; letter case and surrounding spaces do not count
 	Provider string   // whose models it calls; likewise
 
 	Clearance  label.Classification // the most sensitive level that may reach it, and the endpoint behind it

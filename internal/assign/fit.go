@@ -44,7 +44,7 @@ func newScorer(agents []Agent) *scorer {
 	s := &scorer{
 		names: make(map[word]bool), phraseOf: make(map[string]int32), points: make([]int64, len(agents)),
 	}
-	s.lexicon.grow()
+	s.lexicon.ids = map[word]int32{}
 	for i := range agents {
 		s.enterNames(&agents[i])
 	}

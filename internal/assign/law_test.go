@@ -32,7 +32,7 @@ type draw struct {
 	agents []assign.Agent
 }
 
-// drawn draws tasks and agents among whom somebody may do everything.
+// drawn draws tasks and agents among whom someone may do everything.
 func drawn(t *rapid.T) draw {
 	some := func(from []string, name string) []string {
 		return rapid.SliceOfNDistinct(rapid.SampledFrom(from), 0, 2, rapid.ID).Draw(t, name)

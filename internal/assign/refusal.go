@@ -9,7 +9,7 @@ import (
 )
 
 // nobody is the problem of a task, just narrowed, that nobody may do: each
-// demand that no agent meets; or, if every one has somebody, the agent that
+// demand that no agent meets; or, if every one has someone, the agent that
 // comes nearest to meeting all.
 func (r *roster) nobody(i int, t *task.Task) task.Problem {
 	p := task.Problem{Pointer: naming.Pointer("tasks", i, "assignee"), Subject: subject(i, t), Err: ErrNoAgent}

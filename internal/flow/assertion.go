@@ -19,9 +19,9 @@ import (
 //
 // and B is an agent, coordinator, user or the URL of an endpoint. A path is an
 // RFC 6901 pointer in which * stands for any element or member; it means what
-// is there with all that is in it. A name that has blanks, slashes or the word never
+// is there with all that is in it. A name that has spaces, slashes or the word never
 // stands in quotes, written as in JSON; a name of an input or a reader may have
-// blanks without them, and ends at the first slash or at never.
+// spaces without them, and ends at the first slash or at never.
 //
 // What the two claims mean is said at [Reaches] and [Derives].
 type Assertion struct {

@@ -49,7 +49,7 @@ func (f *fault) Error() string { return f.message + ": " + f.hint }
 
 // A parser reads an assertion from its beginning.
 type parser struct {
-	rest string // blanks in front are gone
+	rest string // spaces in front are gone
 }
 
 func (p *parser) subject() (Subject, error) {
@@ -203,7 +203,7 @@ func (p *parser) quote() (name string, err error) {
 	return name, nil
 }
 
-// skip goes on behind the next n bytes and the blanks that follow them.
+// skip goes on behind the next n bytes and the spaces that follow them.
 func (p *parser) skip(n int) { p.rest = strings.TrimLeftFunc(p.rest[n:], isBlank) }
 
 // untilNever returns what stands before the word never, or everything.

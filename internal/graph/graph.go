@@ -16,7 +16,7 @@ import (
 type Graph struct {
 	dag.Graph
 	tasks []task.Task
-	index table
+	index map[task.ID]int32
 }
 
 // Resolve returns the graph of the tasks that [task.Resolve] makes from specs.
@@ -35,17 +35,18 @@ func New(tasks []task.Task) (*Graph, error) {
 	for i := range tasks {
 		edges += len(tasks[i].DependsOn)
 	}
-	g := &Graph{tasks: tasks, index: newTable(len(tasks))}
+	g := &Graph{tasks: tasks, index: make(map[task.ID]int32, len(tasks))}
 	for i := range tasks {
-		if _, ok := g.index.put(string(tasks[i].ID), int32(i), g.id); !ok {
-			return nil, task.Validate(tasks)
-		}
+		g.index[tasks[i].ID] = int32(i)
+	}
+	if len(g.index) < len(tasks) {
+		return nil, task.Validate(tasks)
 	}
 	b := dag.NewBuilder(len(tasks), edges)
 	for i := range tasks {
 		for k := range tasks[i].DependsOn {
 			d := &tasks[i].DependsOn[k]
-			j, ok := g.index.get(d.Task, g.id)
+			j, ok := g.index[task.ID(d.Task)]
 			if !ok || int(j) == i || !b.Edge(int(j), d.Optional) {
 				return nil, task.Validate(tasks)
 			}
@@ -71,8 +72,6 @@ func (g *Graph) Assign(i int, agent string) { g.tasks[i].Assignee = agent }
 
 // Index returns the index of the task with this id.
 func (g *Graph) Index(id task.ID) (i int, ok bool) {
-	n, ok := g.index.get(string(id), g.id)
+	n, ok := g.index[id]
 	return int(n), ok
 }
-
-func (g *Graph) id(i int32) string { return string(g.tasks[i].ID) }

@@ -37,7 +37,7 @@ type Options struct {
 	Run       string           // id of the run that the messages belong to; empty means none in particular
 	MaxUnread int              // unread messages that one agent may have; zero means [DefaultMaxUnread]
 	Now       func() time.Time // when a message is sent; nil means [time.Now]; it must not call the bus
-	Logger    *slog.Logger     // is told of subscribers that panic; nil discards
+	Logger    *slog.Logger     // learns of subscribers that panic; nil discards
 }
 
 // A Bus keeps the messages of a team for as long as it lives: reading one marks

@@ -61,7 +61,7 @@ func (b *Bus) Conversation(one, other string) ([]Message, error) {
 // Take returns the unread messages of an agent that accept lets through, in the
 // order of sending, and marks exactly those as read; a nil accept lets all
 // through. Whatever else reads at the same time, one call only returns a
-// message, until somebody calls [Bus.MarkUnread]. A name that is no agent's is
+// message, until someone calls [Bus.MarkUnread]. A name that is no agent's is
 // an [ErrUnknown].
 //
 // Accept is called without the lock, in the order of sending, for what is
@@ -140,7 +140,7 @@ func (box *inbox) putBack(indexes []int) {
 	box.unread = slices.Compact(box.unread)
 }
 
-// box returns the inbox of an agent, or why somebody cannot do this to it.
+// box returns the inbox of an agent, or why someone cannot do this to it.
 func (b *Bus) box(verb, agent string) (*inbox, error) {
 	if err := b.usable(); err != nil {
 		return nil, fmt.Errorf("%s: %w", verb, err)

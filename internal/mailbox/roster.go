@@ -53,7 +53,7 @@ func (r *roster) reader(name string) (int, error) {
 	return 0, fmt.Errorf("%w agent %.60q: %s", ErrUnknown, name, hint(name, r.names))
 }
 
-// party checks the name of somebody who can write: an agent, or the caller.
+// party checks the name of someone who can write: an agent, or the caller.
 func (r *roster) party(name string) error {
 	if _, ok := r.index[name]; ok || name == envelope.User {
 		return nil
@@ -85,7 +85,7 @@ func (r *roster) others(name string) []int {
 }
 
 // hint says what to write instead of a name. It does not list the roster: who
-// is told of an error need not know everybody.
+// learns of an error need not know everybody.
 func hint(name string, known []string) string {
 	if near, ok := naming.Nearest(name, known); ok {
 		return fmt.Sprintf("did you mean %q?", near)

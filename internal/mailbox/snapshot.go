@@ -84,7 +84,7 @@ func checkVersion(version int) error {
 	return nil
 }
 
-// Snapshot returns all messages as data, from which [FromSnapshot] goes on.
+// Snapshot returns all messages as data, from which [FromSnapshot] makes an equal bus.
 // Subscribers are not part of it. A message that was taken counts as read, also
 // while the turn that took it goes on.
 func (b *Bus) Snapshot() Snapshot {
@@ -107,7 +107,7 @@ func (b *Bus) Snapshot() Snapshot {
 	return s
 }
 
-// FromSnapshot returns a bus that goes on where the snapshot was taken: with
+// FromSnapshot returns a bus that continues where the snapshot was taken: with
 // the same messages, unread by the same agents, even if they are more than the
 // limit. Agents that are new in the roster have empty inboxes.
 //
@@ -133,7 +133,7 @@ func FromSnapshot(s Snapshot, agents []string, o Options) (*Bus, error) {
 	return b, nil
 }
 
-// restore appends a stored message. Nobody else knows the bus yet.
+// restore appends a stored message. No other goroutine knows the bus yet.
 func (b *Bus) restore(s *Stored) error {
 	if err := errors.Join(b.checkHeader(s), b.agents.checkReaders(s)); err != nil {
 		return err

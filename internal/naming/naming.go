@@ -32,7 +32,7 @@ var (
 var reserved = []string{"user", "coordinator", "runteam", "*"}
 
 // CheckTitle reports why a title cannot be one: it must be a clean line (see
-// [CheckLine]) of 1 to [MaxTitle] characters, surrounding blanks not counted.
+// [CheckLine]) of 1 to [MaxTitle] characters, surrounding spaces not counted.
 // Errors wrap [ErrTitle].
 func CheckTitle(title string) error {
 	title = strings.TrimSpace(title)
@@ -100,7 +100,7 @@ func isHidden(r rune) bool {
 }
 
 // CheckName reports why a name of an agent or an input cannot be one. A name
-// is a letter or digit, then up to 63 letters, digits, `.`, `_`, `-` or blanks,
+// is a letter or digit, then up to 63 letters, digits, `.`, `_`, `-` or spaces,
 // the last not a blank. The names user, coordinator, runteam and * are reserved
 // in any letter case. Errors wrap [ErrName] or [ErrReserved].
 func CheckName(name string) error {

@@ -8,7 +8,7 @@ import (
 )
 
 // Normalize returns the form in which titles are compared: without surrounding
-// blanks, in lower case, and composed (NFC), so that an accented letter is the
+// spaces, in lower case, and composed (NFC), so that an accented letter is the
 // same however an editor wrote it. A title that is normal already is returned
 // as it is, without a copy.
 func Normalize(title string) string {

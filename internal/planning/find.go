@@ -93,5 +93,5 @@ func arraySpan(text string) (start, end int) {
 	return start, end
 }
 
-// jsonBlanks are the blanks of JSON.
+// jsonBlanks are the spaces of JSON.
 const jsonBlanks = " \t\r\n"

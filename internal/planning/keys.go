@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// A key is one of a planned task: what the coordinator is told of it, and how it is read.
+// A key is one of a planned task: what the coordinator learns of it, and how it is read.
 type key struct {
 	name  string
 	says  string
-	grant func(Grants) bool // whether a coordinator with these grants is told of it; nil means always
+	grant func(Grants) bool // whether a coordinator with these grants learns of it; nil means always
 	read  func(r *reader, v any)
 
 	schema func(r *Rules) any // JSON Schema of its value
@@ -39,7 +39,7 @@ func isKey(name string) bool {
 	return slices.ContainsFunc(keys, func(k key) bool { return k.name == name })
 }
 
-// known returns the keys that a coordinator with these grants is told of.
+// known returns the keys that a coordinator with these grants learns of.
 func known(g Grants) []string {
 	var names []string
 	for i := range keys {

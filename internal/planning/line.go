@@ -16,7 +16,7 @@ const (
 	joiner    = '\u200d'
 )
 
-// oneLine returns text as one clean line: runs of blanks and line breaks are
+// oneLine returns text as one clean line: runs of spaces and line breaks are
 // one blank, what is invisible or no UTF-8 is dropped, and more than most
 // characters are cut, if possible between words, with … at the end.
 func oneLine(text string, most int) string {

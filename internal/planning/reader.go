@@ -127,7 +127,7 @@ func (r *reader) strange(name string, v any) {
 
 // nearest is a hint for a word of the plan, which may have any length. The time
 // to compare words grows with both, so there are hints only for problems that
-// the coordinator is told of.
+// the coordinator learns of.
 func (r *reader) nearest(word string, known []string) string {
 	if len(r.found) >= MaxFaults {
 		return ""

@@ -15,7 +15,7 @@ const (
 	simpleWords   = 16  // and its words
 	questionChars = 60  // characters of a question in another language
 	questionWords = 8   // and its words
-	denseChars    = 16  // characters of one in a script without blanks
+	denseChars    = 16  // characters of one in a script without spaces
 )
 
 // Simple reports whether a goal is one plain step that needs no plan. It errs
@@ -23,7 +23,7 @@ const (
 // several steps that gets none is badly answered. All of this must hold:
 //
 //   - It is one clean line of one sentence, without commas, colons, semicolons,
-//     slashes, brackets, bullets, or dashes between blanks.
+//     slashes, brackets, bullets, or dashes between spaces.
 //   - No word of it joins steps or things (and, then, each, und, et, …), names
 //     work that takes steps (research, compare, report, …), or means something
 //     that only the caller has (our, code, files, …).
@@ -32,7 +32,7 @@ const (
 //   - Or it has none of the small English words (the, of, how, …), and so is
 //     taken for another language: then it must be a question, with a question
 //     mark, of 2 to 8 words and at most 60 characters, or 16 characters in a
-//     script without blanks, and none of its words may be one of the single
+//     script without spaces, and none of its words may be one of the single
 //     letters that mean "and" or "or" somewhere (y, e, i, и, …).
 func Simple(goal string) bool {
 	goal = strings.TrimSpace(goal)
@@ -100,7 +100,7 @@ func shortQuestion(words []string, chars int) bool {
 	return len(words) > 1 && len(words) <= questionWords && chars <= questionChars && !slices.ContainsFunc(words, joint)
 }
 
-// dense reports whether a word is of a script that puts no blanks between words.
+// dense reports whether a word is of a script that puts no spaces between words.
 func dense(word string) bool {
 	return strings.ContainsFunc(word, func(r rune) bool {
 		return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar)

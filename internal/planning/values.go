@@ -11,7 +11,7 @@ import (
 
 // Values of decoded JSON, read strictly. A path leads from the task to the value.
 
-// text reads a text that is not blank, without surrounding blanks.
+// text reads a text that is not empty, without surrounding spaces.
 func (r *reader) text(v any, path ...any) (string, bool) {
 	text, ok := v.(string)
 	text = strings.TrimSpace(text)

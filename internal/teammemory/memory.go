@@ -33,7 +33,7 @@ import (
 type Memory struct {
 	store Store // nil means none
 
-	busy chan struct{} // full while somebody writes, which may take the store a while; guards the next
+	busy chan struct{} // full while someone writes, which may take the store a while; guards the next
 	last int           // the highest Seq given away
 
 	mu    sync.RWMutex // guards what follows, which only the holder of busy changes

@@ -70,7 +70,7 @@ type Snapshot struct {
 	Entries []record `json:"entries"`
 }
 
-// Snapshot returns the memory as data, from which [FromSnapshot] goes on.
+// Snapshot returns the memory as data, from which [FromSnapshot] makes an equal one.
 func (m *Memory) Snapshot(ctx context.Context) (Snapshot, error) {
 	list, turn, err := m.live(ctx, Everything())
 	if err != nil {
@@ -83,7 +83,7 @@ func (m *Memory) Snapshot(ctx context.Context) (Snapshot, error) {
 	return s, nil
 }
 
-// FromSnapshot returns a memory that goes on where the snapshot was taken, over
+// FromSnapshot returns a memory that continues where the snapshot was taken, over
 // an empty store, or none, as of [New]. Its entries keep labels, digests, turns
 // and places.
 //

@@ -24,7 +24,7 @@ type Show func(e Entry) (text string, ok bool, err error)
 // Summary returns a digest of what a filter shows of what can be read at this
 // turn: under a heading, for each agent in the order of its first entry shown,
 // a line for every entry with its key and an [Excerpt] of what show made of it.
-// What show held back is left out and does not decide the order; where nothing
+// What show withheld is left out and does not decide the order; where nothing
 // is left, the text is empty.
 //
 //	## Shared Team Memory
