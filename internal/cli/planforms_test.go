@@ -113,7 +113,7 @@ func TestQuestionsThatNobodyCanAnswer(t *testing.T) {
 		want string
 	}{
 		{[]string{"--from", "repotr"}, `--from "repotr": no input and no task has this name; did you mean "report"?`},
-		{[]string{"--to", "wrtier"}, `--to "wrtier": nobody has this name; did you mean "writer"?`},
+		{[]string{"--to", "wrtier"}, `--to "wrtier": no reader has this name; did you mean "writer"?`},
 		{[]string{"--from", ""}, "--from is empty: name an input or a task"},
 		{[]string{"--to", ""}, "--to is empty: name a reader"},
 		{[]string{"--from", "report", "-o", "dot"}, "--from is for text and json: dot draws the whole plan"},

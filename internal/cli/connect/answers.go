@@ -115,7 +115,7 @@ func (s *AnswerFlags) ScriptChange(was *journals.Invocation, file *specfile.File
 	return terminal.CleanLine(path) + " has changed since"
 }
 
-// sign makes the script part of the version of whoever it answers for, so that
+// sign makes the script part of the version of each agent that it answers for, so that
 // its answers are never taken for those of a model or of another script.
 func (s *AnswerFlags) sign(file *specfile.File) {
 	suffix := " scripted/" + s.Digest

@@ -95,7 +95,7 @@ func (c *Console) TitleWidth() int {
 	return width / 2
 }
 
-// Separated sets the result off from what stands around it where a person sees both.
+// Separated puts blank lines around the result on a terminal that shows stderr too.
 func (c *Console) Separated(print func() error) error {
 	if c.IsTerminal(c.Stdout) && c.IsTerminal(c.Stderr) {
 		c.Say("")

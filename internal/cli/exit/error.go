@@ -55,7 +55,7 @@ func Usagef(format string, args ...any) error {
 }
 
 // WithoutPath leaves the operation and the path out of an error, which names
-// a file that nobody asked for.
+// a file that the user did not name.
 func WithoutPath(err error) error {
 	if at, ok := errors.AsType[*fs.PathError](err); ok {
 		return at.Err

@@ -19,7 +19,7 @@ const (
 	MaxProblemText = 100 // problems that are printed as text; JSON holds all
 )
 
-// Status is the exit status of a command that has said everything itself.
+// Status is the exit status of a command that has printed why it ended.
 type Status int
 
 // Error returns the status as shells report it.

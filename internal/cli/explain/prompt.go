@@ -37,7 +37,7 @@ type Piece struct {
 	From string `json:"from"`
 }
 
-// withheld is what was granted and yet did not cross: a source, or paths of one.
+// withheld is what was granted and not delivered: a source, or paths of one.
 type withheld struct {
 	What   string         `json:"what"`
 	Reason handoff.Reason `json:"reason,omitempty"`

@@ -107,7 +107,7 @@ func originText(o trace.Origin) string {
 	return o.Name + " of " + o.By
 }
 
-// places name what a text stands in.
+// places are the names of what a text occurs in.
 var places = map[trace.Where]string{
 	trace.InPrompt: "user message", trace.InSystem: "system prompt", trace.InResult: "result", trace.InStructured: "structured result", trace.InAnswer: "answer",
 }

@@ -38,7 +38,7 @@ func prefixedBy(mark, text string) string {
 	return mark + text
 }
 
-// status says what became of the one task that was asked for.
+// status returns the status of the one task that is explained.
 func (x *Document) status() string {
 	i := slices.IndexFunc(x.Trace.Tasks, func(tk trace.Task) bool { return tk.Title == x.task && tk.Status != "" })
 	if i < 0 {

@@ -56,7 +56,7 @@ func (f *Output) Check(read ...string) error {
 	return nil
 }
 
-// place looks at what stands at the path.
+// place checks what is at the path.
 func (f *Output) place() error {
 	at, err := os.Stat(f.Path)
 	switch {
@@ -147,7 +147,7 @@ func (f *Output) open() (*os.Root, error) {
 	return root, nil
 }
 
-// temporary makes a file in the folder, under a name that nobody has.
+// temporary makes a file in the folder, under an unused name.
 func (f *Output) temporary(root *os.Root) (*os.File, string, error) {
 	for {
 		name := fmt.Sprintf(".runteam-%016x", rand.Uint64())

@@ -97,7 +97,7 @@ func NamePrefix(name string) string {
 	return terminal.CleanLine(name) + ": "
 }
 
-// ApproximationMark stands before numbers of tokens that are estimates or classes.
+// ApproximationMark precedes numbers of tokens that are estimates or classes.
 func ApproximationMark(rounded bool) string {
 	if rounded {
 		return "~"

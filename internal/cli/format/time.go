@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Seconds writes a time that goes on, so that it changes once a second: 0s, 42s, 3m05s.
+// Seconds writes a running time, which changes once a second: 0s, 42s, 3m05s.
 func Seconds(d time.Duration) string {
 	if d < time.Minute {
 		return fmt.Sprintf("%ds", int(max(d, 0).Seconds()))

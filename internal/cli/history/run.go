@@ -165,7 +165,7 @@ type rejectedDocument struct {
 	Call    llm.CallInfo `json:"call,omitzero"`
 }
 
-// newRunDocument says what became of a run.
+// newRunDocument returns a stored run as show prints it.
 func newRunDocument(k *journals.StoredRun) *RunDocument {
 	asked := k.Invocation()
 	r := &RunDocument{
@@ -214,7 +214,7 @@ func (r *RunDocument) answer(output []task.ID) {
 	r.Output = strings.Join(parts, "\n\n")
 }
 
-// newTaskDocument says what became of a task.
+// newTaskDocument returns a task as the list of tasks has it.
 func newTaskDocument(k *journals.StoredRun, s *journals.StoredTask) TaskDocument {
 	t := TaskDocument{
 		ID: s.ID, Key: s.Key, Title: s.Title, Agent: s.Agent, Status: s.Status,

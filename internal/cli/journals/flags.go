@@ -27,7 +27,7 @@ func (g *Flags) AddTo(cmd *cobra.Command) {
 	f.StringVar(&g.KeyFile, "journal-key", "", "the `FILE` with the key of what is above confidential in the journal (default: $"+EnvJournalKey+")")
 }
 
-// AddNoJournalTo adds the flag of a command that keeps a run unless told otherwise.
+// AddNoJournalTo adds --no-journal to a command.
 func (g *Flags) AddNoJournalTo(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&g.None, "no-journal", false, "keep no journal of the run: it can then not be resumed")
 }

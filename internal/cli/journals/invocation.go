@@ -20,7 +20,7 @@ type Invocation struct {
 	Fresh          []string `json:"fresh,omitempty"`
 
 	// Versions are what the answers of each agent depended on beside its prompts;
-	// that of the coordinator stands under its name.
+	// that of the coordinator is listed under its name.
 	Versions map[string]string `json:"versions,omitempty"`
 
 	// Endpoints are the base URLs that agents were asked at, which the environment

@@ -200,7 +200,7 @@ func shorter(con *console.Console, here, path string) string {
 	return path
 }
 
-// MakeFolder makes the folder of a journal, which nobody else may look into and
+// MakeFolder makes the folder of a journal, which only its owner may read and
 // which git leaves out.
 func MakeFolder(folder string) error {
 	if err := os.Mkdir(folder, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {

@@ -22,7 +22,7 @@ func (t *StoredTask) LastPrompt() (last *record.AgentCall) {
 	return last
 }
 
-// StepStatus is how a step of the coordinator stands.
+// StepStatus returns the status of a step of the coordinator.
 func (t *StoredTask) StepStatus(answer *record.AgentCall) task.Status {
 	switch {
 	case answer != nil:
@@ -95,7 +95,7 @@ func (t *StoredTask) Usage() (u llm.Usage) {
 	return u
 }
 
-// EstimatedTokens is how many tokens a prompt has that nobody counted.
+// EstimatedTokens estimates the tokens of a prompt that no endpoint counted.
 func EstimatedTokens(asked *record.CallStart) int {
 	return gate.Tokens(asked.Bytes)
 }
@@ -118,7 +118,7 @@ func (t *StoredTask) Span() (start, end time.Time) {
 	return start, end
 }
 
-// A StoredResult is a result as whoever the run was for may read it now.
+// A StoredResult is a result as the user of the run may read it now.
 type StoredResult struct {
 	Text       string
 	Structured string // canonical JSON; empty without a schema

@@ -92,7 +92,7 @@ func findingWord(f *engine.Finding) string {
 	return "BROKEN"
 }
 
-// assertionText is an assertion, and where it stands.
+// assertionText returns an assertion and where it is written.
 func assertionText(f *engine.Finding) string {
 	text := terminal.CleanLine(f.Assertion.Text)
 	if f.Assertion.Line != "" {

@@ -15,8 +15,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// flowFlags is what flags ask about the flow: where one source comes to, and
-// who comes to one reader. Without either it is the whole table.
+// flowFlags limit the flow that plan shows to one source or one reader; without
+// them it shows all.
 type flowFlags struct {
 	from, to string
 }
@@ -151,7 +151,7 @@ func findReader(g *flow.Graph, name string) (int, error) {
 		}
 		known = append(known, r.Name)
 	}
-	return 0, exit.Usagef("--to %q: nobody has this name; %s", name, naming.Suggest(name, known))
+	return 0, exit.Usagef("--to %q: no reader has this name; %s", name, naming.Suggest(name, known))
 }
 
 // flowDocument is the flow in JSON.
@@ -160,7 +160,7 @@ type flowDocument struct {
 	Sources []flowRow     `json:"sources"`
 }
 
-// flowRow is a source and how far it comes to each of the readers, in their order.
+// flowRow is a source and how much of it reaches each reader, in their order.
 type flowRow struct {
 	flow.Source
 	Reach []flow.Reach `json:"reach"`

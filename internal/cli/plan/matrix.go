@@ -16,8 +16,8 @@ const mostColumns = 12
 // maxRowTitle is where a title in a matrix is cut, in cells.
 const maxRowTitle = 40
 
-// mostRetold is how many readers a list names of those whom a source reaches
-// only as retold.
+// mostRetold bounds how many readers are named that a source reaches only in
+// the words of others.
 const mostRetold = 8
 
 // write writes the flow for people, in the form that answers the question.
@@ -112,7 +112,7 @@ func (v *flowView) title(source int) string {
 func (v *flowView) writeReached(w io.Writer, source int) {
 	names := v.byReach(source)
 	if len(names[flow.Retold])+len(names[flow.Part])+len(names[flow.Whole]) == 0 {
-		fmt.Fprint(w, "   reaches nobody\n")
+		fmt.Fprint(w, "   reaches no reader\n")
 	}
 	for _, level := range reachLevels[:len(reachLevels)-1] {
 		most := len(v.readers)
@@ -140,7 +140,7 @@ func (v *flowView) byReach(source int) (names [len(reachSigns)][]string) {
 // reachLevels are from the most to the least.
 var reachLevels = [...]flow.Reach{flow.Whole, flow.Part, flow.Retold, flow.Never}
 
-// writeFrom writes for one source how far it comes to each reader, and a way.
+// writeFrom writes how much of one source reaches each reader, and by which path.
 func (v *flowView) writeFrom(w io.Writer, source int) {
 	fmt.Fprintf(w, "from %s\n\n", v.title(source))
 	rows, all := format.NewTable(w, ""), v.reaches(source)
@@ -154,7 +154,7 @@ func (v *flowView) writeFrom(w io.Writer, source int) {
 	rows.Flush()
 }
 
-// writeTo writes for one reader how far each source comes to it.
+// writeTo writes how much of each source reaches one reader.
 func (v *flowView) writeTo(w io.Writer, reader int) {
 	fmt.Fprintf(w, "to %s\n\n", describeReader(&v.Graph().Readers[reader]))
 	rows := format.NewTable(w, "")

@@ -9,7 +9,7 @@ import (
 	"github.com/runteam/runteam/handoff"
 )
 
-// mermaidShapes are what stands around a label, by kind; tasks are boxes.
+// mermaidShapes are the brackets around a label, by kind; tasks are boxes.
 var mermaidShapes = map[handoff.SourceKind][2]string{
 	handoff.Dependency: {"[", "]"}, handoff.Input: {"[/", "/]"}, handoff.Memory: {"[(", ")]"}, handoff.Goal: {"([", "])"},
 	outside: {"[[", "]]"},
@@ -50,7 +50,7 @@ func (e *edge) mermaidArrow() string {
 }
 
 // mermaidQuoted returns lines as one quoted label. All but letters, digits,
-// blanks, commas, and a hyphen or an apostrophe inside of a word is written as
+// spaces, commas, and a hyphen or an apostrophe inside of a word is written as
 // an entity: a label goes through the grammar of Mermaid, Markdown and HTML,
 // and comments, directives, lists and links are looked for in each.
 func mermaidQuoted(lines ...string) string {

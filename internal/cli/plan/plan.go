@@ -304,7 +304,7 @@ func writeCoordinator(w io.Writer, p *engine.Plan) {
 	}
 }
 
-// writeLowered writes what declassifiers may let cross, and how much it can carry.
+// writeLowered writes what declassifiers may deliver, and how much.
 func writeLowered(w io.Writer, p *engine.Plan) {
 	if len(p.Lowered) == 0 {
 		return
@@ -331,7 +331,7 @@ func writeLowered(w io.Writer, p *engine.Plan) {
 	}
 }
 
-// byteCount writes a number of bytes that a declassifier may let cross.
+// byteCount writes a number of bytes that a declassifier may deliver.
 func byteCount(bytes int) string {
 	if bytes == flow.Unbounded {
 		return "any number of bytes"

@@ -48,7 +48,7 @@ func readingNotes(r *engine.Reading) string {
 	return strings.Join(all, "; ")
 }
 
-// deliveryNotes says what is delivered, lowered, withheld, revealed and retold.
+// deliveryNotes returns what is delivered, lowered, withheld, revealed and translated.
 func deliveryNotes(r *engine.Reading) (all []string) {
 	add := func(word, text string) {
 		if text != "" {

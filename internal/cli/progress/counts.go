@@ -70,7 +70,7 @@ func (t *counts) outcome(e event.Event) string {
 	return format.NotRun
 }
 
-// String is "3 of 7 tasks done", or where a goal stands that has no tasks yet.
+// String is "3 of 7 tasks completed", or the state of a goal without tasks.
 func (t *counts) String() string {
 	text := format.OutcomeCounts(t.outcomes, format.Plural(t.total, "task"))
 	switch {

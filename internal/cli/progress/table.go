@@ -169,7 +169,7 @@ func (t *table) end(r *row, e event.Event) {
 	}
 }
 
-// reusedFrom says where the result of a task is from that nobody was asked for.
+// reusedFrom returns where a cached result is from; empty for any other.
 func reusedFrom(e event.Event) string {
 	switch e.Reused {
 	case "":
@@ -255,7 +255,7 @@ func (r *row) detail(now time.Time) string {
 	return r.reason
 }
 
-// read says how many messages a task was told.
+// read returns how many messages were delivered to a task.
 func (r *row) read() string {
 	if r.messages == 0 {
 		return ""

@@ -40,7 +40,7 @@ func (t *TraceFlags) AddTo(cmd *cobra.Command) {
 
 // Begin returns what keeps the trace of a run, or nil if no flag asks for it.
 // It refuses files that could not be written; read are files that the command
-// reads, or writes besides. Nothing is written before something is to be told.
+// reads, or writes besides. Nothing is written before there is something to record.
 func (t *TraceFlags) Begin(cmd *cobra.Command, con *console.Console, file *specfile.File, force bool, read ...string) (*TraceWriter, error) {
 	changed := cmd.Flags().Changed
 	if !changed("trace") {
@@ -110,7 +110,7 @@ func (k *TraceWriter) Subscribers() []func(event.Event) {
 	return []func(event.Event){k.writer.Event}
 }
 
-// Recorder is told of each prompt before it is sent.
+// A Recorder gets each prompt before it is sent.
 type Recorder interface {
 	Record(ctx context.Context, r record.Prompt) error
 }

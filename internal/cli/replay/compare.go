@@ -13,7 +13,7 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// How a prompt or a result of one run stands to that of another one.
+// How a prompt or a result of one run compares to that of another.
 const (
 	Same     = "same"
 	Changed  = "changed"
@@ -101,7 +101,7 @@ func side(k *journals.StoredRun, t *journals.StoredTask) *comparedSide {
 	return s
 }
 
-// write writes what became of a task, and what of its result differs.
+// write writes how the results of a task differ.
 func (c *ComparedTask) write(w io.Writer, verbose bool) {
 	if c.Result == Changed {
 		if verbose {

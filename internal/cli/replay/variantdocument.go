@@ -129,7 +129,7 @@ func synthesis(k *journals.StoredRun) (last *record.AgentCall) {
 	return last
 }
 
-// repeats reports whether somebody was given the prompt that the stored run has:
+// repeats reports whether an agent got the prompt that the stored run has:
 // the new run says so, or took the answer from it or from where that took it.
 func repeats(k *journals.StoredRun, repeated bool, reused string, before *record.AgentCall) bool {
 	return repeated || reused == k.Run || reused != "" && before != nil && reused == before.From
@@ -220,7 +220,7 @@ func (d *VariantDocument) write(w io.Writer, verbose bool) {
 	fmt.Fprintf(w, "\n%s\n", d.Verdict)
 }
 
-// outcome says what became of a task without what was left out.
+// outcome says how a task ended without the omitted context.
 func (c *ComparedTask) outcome() string {
 	switch {
 	case c.Left:

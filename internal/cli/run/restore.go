@@ -17,7 +17,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// restore asks for a run as it was asked for, but for what flags say anew.
+// restore sets the flags of the original run, except for those that are given again.
 func (j *Job) restore(cmd *cobra.Command, con *console.Console, again *resumed) error {
 	m := again.memory
 	if err := j.changeDir(m); err != nil {
@@ -37,7 +37,7 @@ func (j *Job) restore(cmd *cobra.Command, con *console.Console, again *resumed) 
 	was.Inputs, was.Params = replacePairs(was.Inputs, own.Inputs), replacePairs(was.Params, own.Params)
 	was.Models = append(slices.Clone(was.Models), own.Models...)
 	if slices.ContainsFunc(own.Inputs, func(given string) bool { return strings.HasSuffix(given, "=-") }) && was.Path != "-" && !was.StoredOnly {
-		was.Stored = slices.DeleteFunc(was.Stored, func(s specfile.StoredFile) bool { return s.Path == "-" }) // somebody writes it again
+		was.Stored = slices.DeleteFunc(was.Stored, func(s specfile.StoredFile) bool { return s.Path == "-" }) // standard input is given again
 	}
 	j.SpecFlags = was
 	changed := cmd.Flags().Changed

@@ -73,7 +73,7 @@ the copy is used otherwise. Flags are those of the run, unless given again.`,
 	return cmd
 }
 
-// resume goes on with a run.
+// resume resumes a run.
 func resume(con *console.Console, cmd *cobra.Command, j *Job, run string) error {
 	if err := j.check(cmd, con); err != nil {
 		return err

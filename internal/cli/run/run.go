@@ -348,7 +348,7 @@ func (j *Job) Options(file *specfile.File) engine.RunOptions {
 	return o
 }
 
-// printOutcome prints the result on stdout, and on stderr what became of the run.
+// printOutcome prints the result on stdout, and the end of the run on stderr.
 func printOutcome(con *console.Console, j *Job, res outcome, rec *connect.Recording, kept *records.TraceWriter) error {
 	var err error
 	if con.Settings.JSON() {

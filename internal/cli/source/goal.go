@@ -19,7 +19,7 @@ type GoalFlag struct {
 // String returns the goal.
 func (g *GoalFlag) String() string { return g.Text }
 
-// Set takes what stands behind the flag.
+// Set takes the value of the flag.
 func (g *GoalFlag) Set(text string) error {
 	g.Text, g.Given = text, true
 	return nil

@@ -55,7 +55,7 @@ func (s *SpecFlags) Root() (folder string, there bool) {
 	return path, there
 }
 
-// SpecFlags is the spec that a command works on: where it stands, and what flags
+// SpecFlags is the spec that a command works on: where it is, and what flags
 // set in it.
 type SpecFlags struct {
 	Path         string

@@ -10,7 +10,7 @@ import (
 )
 
 // TaskNames are the tasks that a name may mean: by title, by key or by id, for
-// none of which letter case and blanks around it matter.
+// none of which letter case and spaces around it matter.
 type TaskNames []trace.Task
 
 // NewTaskNames returns the tasks of a spec.

@@ -83,7 +83,7 @@ func (s *Screen) Refresh() {
 	}
 }
 
-// Finish draws the table a last time, as high as it is, and lets it stand.
+// Finish draws the table a last time, in full, and leaves it on the screen.
 func (s *Screen) Finish() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -118,7 +118,7 @@ func (t *Terminal) down() {
 	}
 }
 
-// Text is everything on the screen and above it, without blanks at the ends of lines.
+// Text is everything on the screen and above it, without trailing spaces.
 func (t *Terminal) Text() []string {
 	lines := []string{}
 	for _, row := range t.rows {
