@@ -3,6 +3,7 @@ package gate
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -47,7 +48,7 @@ func (c *Capabilities) bound(to label.Classification) (who, hint string) {
 			return "its endpoint " + e.URL, fmt.Sprintf("write endpoints: {%q: {accepts: %v}}", e.URL, to)
 		}
 	}
-	return quote(c.Agent), fmt.Sprintf("set accepts: %v on agent %q", to, c.Agent)
+	return strconv.Quote(c.Agent), fmt.Sprintf("set accepts: %v on agent %q", to, c.Agent)
 }
 
 // A Request is what the runtime asks of an agent before any context moves.

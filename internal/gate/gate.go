@@ -15,7 +15,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/runteam/runteam/envelope"
@@ -423,8 +422,6 @@ func topLevel(p envelope.Payload) []task.Path {
 	}
 	return slices.Repeat([]task.Path{"/*"}, len(members))
 }
-
-func quote(s string) string { return strconv.Quote(s) }
 
 // ErrUnsealed reports a [Sealed] that no gate made, or that was made for another reader.
 var ErrUnsealed = errors.New("not sealed for this reader")

@@ -3,6 +3,7 @@ package gate
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -105,7 +106,7 @@ func (k *Contract) accept(r *Reply, schema Validator, now time.Time) (envelope.P
 		return none, nil, refusal(RuleReplySize, tooLargeReply)
 	}
 	if undeclared := without(r.Tags, k.DeclaredTags); len(undeclared) > 0 {
-		return none, nil, refusal(RuleTags, fmt.Sprintf("the reply carries tags that %s does not declare", quote(k.Callee)))
+		return none, nil, refusal(RuleTags, fmt.Sprintf("the reply carries tags that %s does not declare", strconv.Quote(k.Callee)))
 	}
 	tags := carried(r.Tags, k.DeclaredTags, r.JSON)
 	if missing := without(k.RequiredTags, tags); len(missing) > 0 {

@@ -11,6 +11,7 @@ import (
 	"unicode/utf16"
 	"unicode/utf8"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/gowebpki/jcs"
 )
 
@@ -112,29 +113,8 @@ func appendQuoted(b []byte, s string) ([]byte, error) {
 	if !utf8.ValidString(s) {
 		return nil, fmt.Errorf("%w: not valid UTF-8", ErrInvalid)
 	}
-	b = append(b, '"')
-	done := 0
-	for i := range len(s) {
-		c := s[i]
-		if c >= ' ' && c != '"' && c != '\\' {
-			continue
-		}
-		b = append(b, s[done:i]...)
-		done = i + 1
-		if at := strings.IndexByte(escapable, c); at >= 0 {
-			b = append(b, '\\', escapes[at])
-		} else {
-			b = append(b, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&15])
-		}
-	}
-	return append(append(b, s[done:]...), '"'), nil
+	return jsontext.AppendQuote(b, s)
 }
-
-const (
-	escapable = "\"\\\b\t\n\f\r"
-	escapes   = `"\btnfr`
-	hexDigits = "0123456789abcdef"
-)
 
 // appendNumber appends a number as ECMAScript writes it, and as a string where
 // that would be digits that a double does not hold: for integers beyond ±2^53,
