@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/runteam/runteam/internal/slowtest"
 	"github.com/runteam/runteam/internal/specfile"
 	"github.com/runteam/runteam/task"
 )
@@ -92,7 +93,8 @@ func TestSchemaAndLoaderAgreeOnEveryKey(t *testing.T) {
 		t.Run(w.Place+"."+w.Key, func(t *testing.T) {
 			t.Parallel()
 			fits, values := 0, many
-			if w.Status != specfile.Works || strings.HasSuffix(w.Place, "Defaults") {
+			quick := i%6 > 0 && !slowtest.Enabled()
+			if w.Status != specfile.Works || strings.HasSuffix(w.Place, "Defaults") || quick {
 				values = few
 			}
 			for _, value := range values {
@@ -104,7 +106,7 @@ func TestSchemaAndLoaderAgreeOnEveryKey(t *testing.T) {
 			if sample != "" && !strings.Contains(sample, "prompt.md") {
 				require.True(t, requireSame(t, s, specWith(w.Place, w.Key, sample)), "%s fits", sample)
 			}
-			require.Positive(t, fits+len(sample), "nothing fits")
+			require.True(t, fits+len(sample) > 0 || quick, "nothing fits")
 			require.True(t, w.Status == specfile.Idle || fits < len(values), "anything fits")
 		})
 	}
