@@ -38,7 +38,7 @@ func (r *results) attempt(i int) *attempt {
 	if n := len(t.Uses) + len(t.DependsOn) + 1; a.planned || n > 1 {
 		a.offers, a.grants = make([]gate.Offer, 0, n), make([]gate.Grant, 0, n)
 	}
-	a.index, a.number, a.member, a.task = i, r.past.counted(t.ID).number+r.tries(i)+1, int(p.Members[i]), t
+	a.index, a.number, a.member, a.task = i, r.prior.counted(t.ID).number+r.tries(i)+1, int(p.Members[i]), t
 	a.does, a.caps, a.schema, a.bound = r.team.Config.Agents[a.member].Agent, &r.team.Capabilities[a.member], p.Schemas[i], p.Labels[i]
 	a.declassified, a.limits = p.Declassified(i), r.team.MemberLimits(a.member)
 	if a.planned {

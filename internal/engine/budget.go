@@ -163,7 +163,7 @@ func (b *budgets) price(agent, model string) (llm.Price, bool) {
 }
 
 // resume counts what earlier processes of the run spent.
-func (b *budgets) resume(p *past) {
+func (b *budgets) resume(p *priorRun) {
 	for _, s := range p.spending() {
 		cost := b.costOf(&s)
 		for _, a := range b.of(s.Agent) {

@@ -43,18 +43,18 @@ func (x answerCache) find(ctx context.Context, p prompt.Prompt) (done bool, err 
 		return false, nil
 	}
 	fresh := r.fresh[x.task.ID]
-	if e := r.past.answer(x.exchange); e != nil && !fresh {
+	if e := r.prior.answer(x.exchange); e != nil && !fresh {
 		x.repeated = r.repeats()
 		if !e.Completed() {
-			x.recalled, x.own = e, r.past.own
+			x.recalled, x.own = e, r.prior.own
 			x.reply.Call, x.reply.Warnings = e.Call, e.Warnings
 			return true, &repeatedError{e.Code, e.Error}
 		}
-		if taken, err := x.reissue(ctx, e, r.past.own); taken || err != nil {
+		if taken, err := x.reissue(ctx, e, r.prior.own); taken || err != nil {
 			return true, err
 		}
 	}
-	if r.past != nil && r.past.strict {
+	if r.prior != nil && r.prior.strict {
 		return true, fmt.Errorf("%w: it is not the one that was sent", ErrReplay)
 	}
 	if !r.options.Reuse || r.log == nil || fresh || !x.reusable() {
@@ -106,7 +106,7 @@ func (x answerCache) reissue(ctx context.Context, e *record.AgentCall, own bool)
 		return false, nil
 	}
 	fresh := now
-	if x.run.past.again() {
+	if x.run.prior.again() {
 		fresh = time.Time{} // nobody is asked: what had not expired then has not in the replay
 	}
 	reply, old, err := gate.Reissue(e.Result, fresh)
@@ -166,7 +166,7 @@ func (e *repeatedError) Error() string { return e.message }
 // not of one that was answered before, which it has, nor of one that was cut
 // off, of which nothing is known but that it was asked.
 func (v callView) tells() bool {
-	return v.run.ledger != nil && !v.own && !v.run.past.again() && !(v.aborted && v.usage() == (llm.Usage{}))
+	return v.run.ledger != nil && !v.own && !v.run.prior.again() && !(v.aborted && v.usage() == (llm.Usage{}))
 }
 
 // messageIDs returns the ids of the messages that the exchange is offered.

@@ -86,7 +86,7 @@ func (c *coordinator) step(kind StepKind, layout prompt.Layout, text string, off
 	c.asked[kind]++
 	s.existed = c.made
 	id := task.ID(handoff.Coordinator + "/" + string(kind))
-	s.run, s.number, s.does, s.caps, s.bound = c.runScope, c.past.counted(id).number+c.asked[kind], c.config.Agent, &c.caps, c.caps.Clearance()
+	s.run, s.number, s.does, s.caps, s.bound = c.runScope, c.prior.counted(id).number+c.asked[kind], c.config.Agent, &c.caps, c.caps.Clearance()
 	s.limits = c.team.Limits(c.config.MaxContextBytes, c.config.MaxPromptBytes)
 	s.task = &task.Task{ID: id, Spec: task.Spec{Title: string(kind), Description: text, Assignee: handoff.Coordinator, Origin: c.config.Origin}}
 	s.offers = append(make([]gate.Offer, 0, 2+len(offers)),

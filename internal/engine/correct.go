@@ -42,7 +42,7 @@ func (a *attempt) correct(ctx context.Context, rejected *agent.RejectedError) er
 	if err != nil {
 		return err
 	}
-	if a.run.ledger != nil && !a.run.past.again() {
+	if a.run.ledger != nil && !a.run.prior.again() {
 		e := a.view().call()
 		e.Part, e.End, e.Context = a.part+rejectedPart, time.Now(), event.Context{}
 		e.Code, e.Error, e.Result = codes.Schema, rejected.Problem, gate.RecordOf(draft)
@@ -58,7 +58,7 @@ func (a *attempt) correctAgain(ctx context.Context, e *record.AgentCall) (taken 
 		return false, nil
 	}
 	fresh := time.Now()
-	if a.run.past.again() {
+	if a.run.prior.again() {
 		fresh = time.Time{} // what had not expired then has not expired in the replay
 	}
 	reply, draft, err := gate.Reissue(e.Result, fresh)

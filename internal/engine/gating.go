@@ -41,7 +41,7 @@ func (x *exchange) seal(ctx context.Context) error {
 	if err := x.permitted(ctx); err != nil {
 		return err
 	}
-	failed := x.retellAll(ctx, wanted)
+	failed := x.translateAll(ctx, wanted)
 	_, err = x.rule(x.checking(ctx), time.Now(), failed) // all of it anew: retelling takes time, and what has expired by now is not delivered
 	return err
 }

@@ -46,7 +46,7 @@ func (x answerCache) reuseKey() record.Key {
 }
 
 // keyed reports whether prompts need keys: somebody keeps answers, or has some.
-func (r *runScope) keyed() bool { return r.ledger != nil || r.past != nil }
+func (r *runScope) keyed() bool { return r.ledger != nil || r.prior != nil }
 
 // keysOf returns the key of a prompt to an agent, and that of the same prompt without
 // messages and memory. Both are zero if nothing is cached.

@@ -15,15 +15,13 @@ import (
 // not told, and nothing more is begun.
 var ErrJournal = errors.New("the journal of the run failed")
 
-// A ledger brings a run to its journal, and tells subscribers only of what is
-// durable. All that happens has one order: that of the batches, and within one
-// that of its entries. A nil *ledger keeps nothing.
+// A ledger writes a run to its journal and emits events once they are durable.
+// Batches, and the entries within a batch, have one order. A nil *ledger writes nothing.
 //
-// What belongs together is one batch: whoever holds it adds to it until the
-// last holder lets go. So the decisions about the tasks that a result makes
-// ready become durable with that result, and their calls wait once. What
-// nobody waits for joins the next batch that somebody does, or goes a moment
-// later by itself.
+// A batch holds entries that become durable together. It is open until its last holder
+// releases it: the gate decisions about the tasks that a result makes ready become
+// durable with that result, and the calls of these tasks wait once. Entries that no call
+// waits for join the next batch that one waits for, or are written a moment later.
 type ledger struct {
 	log     record.Log
 	publish func(event.Event)
@@ -36,7 +34,7 @@ type ledger struct {
 	err     error       // the first
 }
 
-// aMoment is how long an entry that nobody waits for is kept back at most.
+// aMoment is the longest time that an entry waits for others if no call waits for it.
 const aMoment = 10 * time.Millisecond
 
 // A batch is what becomes durable at once.

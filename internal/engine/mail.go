@@ -81,7 +81,7 @@ func (r *runScope) newMail(b *mailbox.Bus) *mail {
 // openMail sends the messages of the options and restores those in the journal of
 // the run. A message for which an inbox has no room becomes a warning.
 func (r *run) openMail() {
-	o, before := &r.options, r.past.sentBefore()
+	o, before := &r.options, r.prior.sentBefore()
 	if o.Bus == nil && len(o.Messages)+len(before) == 0 {
 		return
 	}
@@ -204,7 +204,7 @@ func (m *mail) restore(before []*record.SentMessage) {
 	for _, s := range before {
 		switch {
 		case s.Given > 0: // the options have it
-		case s.Session == "", m.run.past.delivered[s.ID]:
+		case s.Session == "", m.run.prior.delivered[s.ID]:
 			m.putBack(s)
 		default:
 			m.held[s.Session] = append(m.held[s.Session], s)
@@ -270,11 +270,11 @@ func (m *mail) notifyOnceDurable(notify func()) {
 // redeliver reserves messages that a task got in an earlier process for the same
 // task. A task whose answer may be reused gets exactly these.
 func (m *mail) redeliver(p *plan.Plan) {
-	if m == nil || m.run.past == nil || p == nil {
+	if m == nil || m.run.prior == nil || p == nil {
 		return
 	}
 	for i := range p.Graph.Len() {
-		b := m.run.past.before(p.Graph.Task(i).ID)
+		b := m.run.prior.task(p.Graph.Task(i).ID)
 		if b == nil {
 			continue
 		}
@@ -284,7 +284,7 @@ func (m *mail) redeliver(p *plan.Plan) {
 			given, err = m.bus.Take(p.Graph.Task(i).Assignee, func(msg mailbox.Message) bool { return slices.Contains(b.messages, m.name(msg)) })
 			must(err) // the bus is one of this roster
 		}
-		if b.completed || m.run.past.whole {
+		if b.completed || m.run.prior.whole {
 			m.given[i] = given
 		} else if len(given) > 0 {
 			m.again[i] = given

@@ -21,7 +21,7 @@ type Options struct {
 
 // WithPriorCalls returns the options with the calls that earlier processes of the run made.
 func (o Options) WithPriorCalls() Options {
-	if past := pastOf(&o.Options); past != nil {
+	if past := priorOf(&o.Options); past != nil {
 		o.PriorCalls = past.spending()
 	}
 	return o

@@ -16,7 +16,7 @@ import (
 func (r *run) result(ctx context.Context) *Result {
 	res := &Result{
 		RunID: r.id, Name: r.team.Config.Name, Goal: r.coordinator.goalFor(), Tasks: r.tasks, Steps: r.coordinator.steps, Status: StatusOK,
-		StartedAt: r.past.began(r.start), EndedAt: r.past.ended(time.Now()), Unkept: r.journalErr,
+		StartedAt: r.prior.began(r.start), EndedAt: r.prior.ended(time.Now()), Unkept: r.journalErr,
 		Context:  r.context,
 		Answered: r.answered || r.agentGo || !r.called || r.recalled,
 	}
@@ -51,7 +51,7 @@ func (r *run) result(ctx context.Context) *Result {
 	if r.journalErr != nil {
 		res.Status = StatusError
 	}
-	if end := r.past.recorded(); end != nil && !slices.ContainsFunc(res.Errors, func(e TaskError) bool { return e.Code == codes.Replay }) {
+	if end := r.prior.recorded(); end != nil && !slices.ContainsFunc(res.Errors, func(e TaskError) bool { return e.Code == codes.Replay }) {
 		res.Status = Status(end.Status) // a replay ends as the run did, were it by somebody's hand
 	}
 	if res.Status != StatusOK && ctx.Err() != nil {
@@ -77,9 +77,9 @@ func (r *run) result(ctx context.Context) *Result {
 // elsewhere is what the run took before for what is no part of it any more:
 // tasks that were renamed or left out since, and steps that were taken anew.
 func (r *run) elsewhere() llm.Usage {
-	left, _ := r.past.spent()
+	left, _ := r.prior.spent()
 	for i := range r.tasks {
-		left = less(left, r.past.counted(r.tasks[i].ID).usage)
+		left = less(left, r.prior.counted(r.tasks[i].ID).usage)
 	}
 	for i := range r.coordinator.steps {
 		if r.coordinator.steps[i].before {

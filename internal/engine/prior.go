@@ -12,18 +12,17 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// A past is what a run knows of the answers that there were before: its own,
-// if it goes on after an interruption, or those of the run that it repeats. A
-// nil *past knows nothing.
-type past struct {
+// A priorRun is what the journal has of a run: of this one before it was interrupted, or
+// of the one that is replayed. A nil *priorRun is empty.
+type priorRun struct {
 	history *record.History
-	own     bool // the answers are this run's: they stand as they are, and what they took counts
+	own     bool // it is this run: its answers stay as they are, and what they took counts
 	whole   bool // a prompt is the same only with its messages and its memory
-	strict  bool // nobody is asked; what failed fails again
+	strict  bool // no agent is called; what failed fails again
 
 	answers   map[record.Key]*record.AgentCall // the newest for each prompt
-	rejected  map[record.Key]*record.AgentCall // likewise, of those that had to be corrected
-	tasks     map[task.ID]*before              // also the coordinator's steps
+	rejected  map[record.Key]*record.AgentCall // likewise, of answers that had to be corrected
+	tasks     map[task.ID]*priorTask           // also the coordinator's steps
 	sent      []*record.SentMessage
 	delivered map[string]bool  // ids of messages that stand in a prompt
 	usage     llm.Usage        // of all of it
@@ -31,8 +30,8 @@ type past struct {
 	context   Context
 }
 
-// before is what there was of one task, or of one step.
-type before struct {
+// A priorTask is what an earlier run recorded about one task, or one step of the coordinator.
+type priorTask struct {
 	usage       llm.Usage
 	rounded     bool // the usage is not exact
 	attempts    int
@@ -46,18 +45,18 @@ type before struct {
 	place       int // of the end of its last attempt in the log, from 1; zero if none ended
 }
 
-// pastOf returns what the options have of a past, or nil.
-func pastOf(o *plan.Options) *past {
-	var p *past
+// priorOf returns the prior run that the options name, or nil.
+func priorOf(o *plan.Options) *priorRun {
+	var p *priorRun
 	switch {
 	case o.Past == nil:
 		return nil
 	case o.Replay != nil:
-		p = &past{history: o.Past, own: !o.Replay.Ask, whole: true, strict: !o.Replay.Ask}
+		p = &priorRun{history: o.Past, own: !o.Replay.Ask, whole: true, strict: !o.Replay.Ask}
 	default:
-		p = &past{history: o.Past, own: true}
+		p = &priorRun{history: o.Past, own: true}
 	}
-	p.answers, p.tasks, p.delivered = map[record.Key]*record.AgentCall{}, map[task.ID]*before{}, map[string]bool{}
+	p.answers, p.tasks, p.delivered = map[record.Key]*record.AgentCall{}, map[task.ID]*priorTask{}, map[string]bool{}
 	asked := map[string]*record.CallStart{} // by session: those of which no exchange came yet
 	begun := map[string]bool{}              // of those that were prepared ahead
 	p.rejected = map[record.Key]*record.AgentCall{}
@@ -107,17 +106,17 @@ func pastOf(o *plan.Options) *past {
 }
 
 // of returns what there was of a task, which it makes if it is the first.
-func (p *past) of(id task.ID) *before {
+func (p *priorRun) of(id task.ID) *priorTask {
 	b := p.tasks[id]
 	if b == nil {
-		b = &before{}
+		b = &priorTask{}
 		p.tasks[id] = b
 	}
 	return b
 }
 
 // take takes an exchange in.
-func (p *past) take(x *record.AgentCall) {
+func (p *priorRun) take(x *record.AgentCall) {
 	key := p.keyOf(x)
 	if key != (record.Key{}) && (p.strict || x.Completed()) {
 		p.answers[key] = x
@@ -142,14 +141,14 @@ func (p *past) take(x *record.AgentCall) {
 }
 
 // deliver notes messages that stand in a prompt.
-func (p *past) deliver(ids []string) {
+func (p *priorRun) deliver(ids []string) {
 	for _, id := range ids {
 		p.delivered[id] = true
 	}
 }
 
 // sentBefore returns the messages that were sent, in their order.
-func (p *past) sentBefore() []*record.SentMessage {
+func (p *priorRun) sentBefore() []*record.SentMessage {
 	if p == nil {
 		return nil
 	}
@@ -157,7 +156,7 @@ func (p *past) sentBefore() []*record.SentMessage {
 }
 
 // keyOf returns the key of an exchange by which its answer is found.
-func (p *past) keyOf(x *record.AgentCall) record.Key {
+func (p *priorRun) keyOf(x *record.AgentCall) record.Key {
 	if p.whole {
 		return x.Key
 	}
@@ -165,7 +164,7 @@ func (p *past) keyOf(x *record.AgentCall) record.Key {
 }
 
 // key returns the key by which an earlier answer to the same prompt is found.
-func (p *past) key(x *exchange) record.Key {
+func (p *priorRun) key(x *exchange) record.Key {
 	key := x.core
 	if p.whole {
 		key = x.key
@@ -177,7 +176,7 @@ func (p *past) key(x *exchange) record.Key {
 }
 
 // answer returns what an agent answered to the same prompt before, or nil.
-func (p *past) answer(x *exchange) *record.AgentCall {
+func (p *priorRun) answer(x *exchange) *record.AgentCall {
 	if p == nil {
 		return nil
 	}
@@ -188,7 +187,7 @@ func (p *past) answer(x *exchange) *record.AgentCall {
 // the run goes on from there: it was interrupted before the correction became the
 // result, or it is replayed with all its prompts.
 func (x answerCache) rejected() *record.AgentCall {
-	p := x.run.past
+	p := x.run.prior
 	if p == nil || x.run.fresh[x.task.ID] {
 		return nil
 	}
@@ -200,7 +199,7 @@ func (x answerCache) rejected() *record.AgentCall {
 }
 
 // before returns what there was of a task; nil if there was nothing.
-func (p *past) before(id task.ID) *before {
+func (p *priorRun) task(id task.ID) *priorTask {
 	if p == nil {
 		return nil
 	}
@@ -208,7 +207,7 @@ func (p *past) before(id task.ID) *before {
 }
 
 // counted returns what there was of a task that counts as this run's work.
-func (p *past) counted(id task.ID) (b before) {
+func (p *priorRun) counted(id task.ID) (b priorTask) {
 	if p != nil && p.own && p.tasks[id] != nil {
 		b = *p.tasks[id]
 	}
@@ -216,13 +215,13 @@ func (p *past) counted(id task.ID) (b before) {
 }
 
 // spend adds what a call for a task took.
-func (p *past) spend(b *before, s plan.PriorCall) {
+func (p *priorRun) spend(b *priorTask, s plan.PriorCall) {
 	b.usage, p.usage = b.usage.Add(s.Usage), p.usage.Add(s.Usage)
 	p.payments = append(p.payments, s)
 }
 
 // spending returns what earlier processes of this run spent.
-func (p *past) spending() []plan.PriorCall {
+func (p *priorRun) spending() []plan.PriorCall {
 	if p == nil || !p.own {
 		return nil
 	}
@@ -230,7 +229,7 @@ func (p *past) spending() []plan.PriorCall {
 }
 
 // spent returns what the run had taken before.
-func (p *past) spent() (llm.Usage, Context) {
+func (p *priorRun) spent() (llm.Usage, Context) {
 	if p == nil || !p.own {
 		return llm.Usage{}, Context{}
 	}
@@ -238,10 +237,10 @@ func (p *past) spent() (llm.Usage, Context) {
 }
 
 // again reports whether all that happens has happened before.
-func (p *past) again() bool { return p != nil && p.strict }
+func (p *priorRun) again() bool { return p != nil && p.strict }
 
 // began returns when the run began, if that was before now.
-func (p *past) began(now time.Time) time.Time {
+func (p *priorRun) began(now time.Time) time.Time {
 	if p == nil || !p.own || len(p.history.Begins) == 0 {
 		return now
 	}
@@ -250,7 +249,7 @@ func (p *past) began(now time.Time) time.Time {
 
 // remembered reports whether a task of a run that is repeated found the result
 // of another one in the shared memory. In any other run it may.
-func (p *past) remembered(reader, id task.ID) bool {
+func (p *priorRun) remembered(reader, id task.ID) bool {
 	if p == nil || !p.whole {
 		return true
 	}
@@ -260,7 +259,7 @@ func (p *past) remembered(reader, id task.ID) bool {
 
 // recorded is how the run ended that is replayed; nil of any other, and of one
 // that did not come to its end.
-func (p *past) recorded() *record.RunEnd {
+func (p *priorRun) recorded() *record.RunEnd {
 	if !p.again() {
 		return nil
 	}
@@ -268,7 +267,7 @@ func (p *past) recorded() *record.RunEnd {
 }
 
 // ended returns when the run ended that is replayed, and now of any other.
-func (p *past) ended(now time.Time) time.Time {
+func (p *priorRun) ended(now time.Time) time.Time {
 	if end := p.recorded(); end != nil {
 		return end.Time
 	}
@@ -276,7 +275,7 @@ func (p *past) ended(now time.Time) time.Time {
 }
 
 // metrics are what the work on a task took so far.
-func (b before) metrics() Metrics {
+func (b priorTask) metrics() Metrics {
 	if b.end.IsZero() { // it was interrupted; nobody knows when
 		b.end = b.start
 	}

@@ -166,9 +166,9 @@ func (r *run) open() {
 	r.ledger = newLedger(r.log, r.bus.publish)
 	r.bus.ledger = r.ledger
 	r.begin()
-	_, r.context = r.past.spent()
+	_, r.context = r.prior.spent()
 	r.budgets = newBudgets(r.team, &r.options.Options, r.bus)
-	r.budgets.resume(r.past)
+	r.budgets.resume(r.prior)
 }
 
 // close sums the run up, and waits until all of it is durable and told.
@@ -271,7 +271,7 @@ func (r *results) prepare() {
 		tasks[i] = TaskResult{
 			ID: t.ID, Key: t.Key, Title: t.Title, Description: r.described(i), Assignee: t.Assignee, Role: t.Role,
 			Priority: t.Priority, Metadata: r.remarks(t), DependsOn: ids[from:len(ids):len(ids)], Label: r.plan.Labels[i], Receipts: receipts[i : i : i+1],
-			Metrics: r.past.counted(t.ID).metrics(),
+			Metrics: r.prior.counted(t.ID).metrics(),
 		}
 	}
 	r.mu.Lock()

@@ -27,7 +27,7 @@ type runScope struct {
 
 	options Options
 	start   time.Time
-	past    *past                // what earlier processes recorded; nil if there is nothing
+	prior   *priorRun            // what earlier processes recorded; nil if there is nothing
 	fresh   map[task.ID]bool     // tasks whose agents are called although there is a cached answer
 	inputs  []*envelope.Envelope // parallel to options.Inputs
 	budgets *budgets
@@ -43,7 +43,7 @@ func newRunScope(t *plan.Roster, o Options, start time.Time) (*runScope, error) 
 		o.Random = rand.Float64
 	}
 	v := viewer{team: t, id: o.RunID, session: o.RunID + "/" + handoff.User, accepts: o.RecordClearance()}
-	r := &runScope{viewer: v, recorder: &recorder{viewer: v, sink: o.Recorder}, options: o, start: start, past: pastOf(&o.Options)}
+	r := &runScope{viewer: v, recorder: &recorder{viewer: v, sink: o.Recorder}, options: o, start: start, prior: priorOf(&o.Options)}
 	r.inputs = make([]*envelope.Envelope, len(o.Inputs))
 	for i, in := range o.Inputs {
 		h := envelope.Header{ID: plan.InputID(in.Name), Producer: envelope.User, Run: r.id, Classification: in.Classification, CreatedAt: start}

@@ -73,7 +73,7 @@ func (r *results) account(t *TaskResult, a *attempt) {
 	r.addModelWarnings(&a.exchange)
 	t.Rejected = append(t.Rejected, a.view().rejectedAnswers()...)
 	r.overdrawn = cmp.Or(r.overdrawn, a.broke)
-	if a.own || r.past.again() { // it was counted when it was made
+	if a.own || r.prior.again() { // it was counted when it was made
 		t.Metrics.Attempts--
 		if t.Metrics.End.IsZero() {
 			t.Metrics.End = a.end
@@ -126,7 +126,7 @@ func (r *results) failed(ctx context.Context, a *attempt) (retry time.Time) {
 
 // tries is how many attempts this process made at a task.
 func (r *results) tries(i int) int {
-	return r.tasks[i].Metrics.Attempts - r.past.counted(r.tasks[i].ID).attempts
+	return r.tasks[i].Metrics.Attempts - r.prior.counted(r.tasks[i].ID).attempts
 }
 
 // fail ends a task, and through the queue's cascade what depends on it.

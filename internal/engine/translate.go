@@ -45,14 +45,14 @@ type translator struct {
 	systemOrigin string
 }
 
-// retellAll has offers retold, one after another, and returns those that could
+// translateAll has offers translated, one after another, and returns those that could
 // not be. After one without which the exchange fails no other is begun.
-func (x *exchange) retellAll(ctx context.Context, wanted []wish) map[int]*translator {
+func (x *exchange) translateAll(ctx context.Context, wanted []wish) map[int]*translator {
 	failed := map[int]*translator{}
 	for k := range wanted {
 		w := &wanted[k]
 		o := &x.offers[w.offer]
-		s := x.retell(ctx, o, w)
+		s := x.translate(ctx, o, w)
 		if o.Translated = s.envelope; s.err == nil {
 			continue
 		}
@@ -69,9 +69,9 @@ func (s *translator) vital(o *gate.Offer) bool {
 	return !o.Optional || s.aborted || s.broke != notExhausted
 }
 
-// retell has an offer retold as the gate asks for. The envelope of the answer
+// translate has an offer translated as the gate asks for. The envelope of the answer
 // derives from what was retold.
-func (x *exchange) retell(ctx context.Context, o *gate.Offer, w *wish) *translator {
+func (x *exchange) translate(ctx context.Context, o *gate.Offer, w *wish) *translator {
 	s := &translator{}
 	s.run, s.number, s.does, s.caps, s.bound, s.limits = x.run, x.number, x.does, x.caps, x.bound, x.limits
 	s.part, s.start = x.part+"/retell/"+strconv.Itoa(w.offer+1), time.Now()
