@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -18,12 +19,16 @@ import (
 	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/internal/journaltest"
+	"github.com/runteam/runteam/internal/slowtest"
 )
 
 // asChild says to the test binary that it is to write a run, and where.
 const asChild = "RUNTEAM_JOURNAL_TEST_CHILD"
 
 func TestMain(m *testing.M) {
+	if !slowtest.Enabled() {
+		_ = flag.Set("rapid.checks", "25") // the command line may set more
+	}
 	if place := os.Getenv(asChild); place != "" {
 		if err := child(place); err != nil {
 			fmt.Println("error:", err)
