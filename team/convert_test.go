@@ -31,8 +31,8 @@ func TestEverySettingIsConverted(t *testing.T) {
 
 // fill sets all fields that have simple values or lists of one element.
 func fill(v reflect.Value) {
-	for i := range v.NumField() {
-		set(v.Field(i))
+	for _, field := range v.Fields() {
+		set(field)
 	}
 }
 
