@@ -122,7 +122,7 @@ func (e *Envelope) Task() task.ID { return e.header.Task }
 // Classification returns how sensitive the payload is.
 func (e *Envelope) Classification() label.Classification { return e.header.Classification }
 
-// Trust returns whether somebody vouched for the payload.
+// Trust returns whether the payload is endorsed.
 func (e *Envelope) Trust() label.Trust { return e.header.Trust }
 
 // CreatedAt returns when the envelope was made.
@@ -200,7 +200,7 @@ func (e *Envelope) String() string {
 }
 
 // Format writes [Envelope.String] for every verb, so that no verb prints a
-// payload, not even that of an Envelope which somebody dereferenced.
+// payload, even of a dereferenced Envelope.
 func (e Envelope) Format(f fmt.State, _ rune) { fmt.Fprint(f, e.String()) }
 
 // LogValue returns the header for a structured log, without the payload.

@@ -32,7 +32,7 @@ func (p Payload) WithStructured(v jsonvalue.Value) Payload {
 	return p
 }
 
-// WithText returns the payload with another text beside its structured part.
+// WithText returns the payload with another text and the same structured part.
 func (p Payload) WithText(text string) Payload {
 	p.text = text
 	return p

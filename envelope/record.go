@@ -8,8 +8,7 @@ import (
 )
 
 // A Record is an envelope as it is stored: the only form that carries the
-// payload out of the process. It is data, not a log; whoever writes one is
-// answerable for where it lies.
+// payload out of the process. The caller decides where it may be stored.
 type Record struct {
 	Header
 	Text   string          `json:"text,omitempty"`

@@ -16,7 +16,7 @@ import (
 // A Classification says how sensitive a value is, and as a clearance how
 // sensitive a value a reader may see. The levels are ordered with < and >.
 //
-// The zero value is Internal: what nobody labelled is for the team alone.
+// The zero value is Internal: a value without a label is for the team only.
 type Classification int8
 
 // The four levels, least sensitive first.
@@ -76,7 +76,7 @@ func (c *Classification) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
-// Trust says whether somebody vouched for a value. The zero value is
+// Trust says whether a value is endorsed. The zero value is
 // Untrusted: text that a model or a file brought is never trusted by itself.
 type Trust uint8
 

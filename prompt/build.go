@@ -14,8 +14,8 @@ import (
 // ([ErrTooLarge]) or begin a line as only the builder may. Equal briefs give
 // equal bytes.
 //
-// The receipt is for whoever keeps the record: an agent that asks its prompt
-// for it gets a copy, and so cannot change what is said of it.
+// The receipt is for the record of the run. [Prompt.Receipt] returns a copy, so an
+// agent cannot change it.
 func Build(b brief.Brief) (Prompt, *Receipt, error) {
 	if err := check(&b); err != nil {
 		return Prompt{}, nil, fmt.Errorf("%w: %w", ErrInvalid, err)

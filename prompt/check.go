@@ -142,8 +142,8 @@ func checkWords(what, text string, l Layout) error {
 	return nil
 }
 
-// uncut returns an error if the gate had to cut what nobody may: half an
-// instruction is another one.
+// uncut returns an error if the gate cut an instruction: half an instruction is a
+// different one.
 func uncut(b *brief.Brief) error {
 	for _, s := range [...]*gate.Sealed{b.Goal, b.Instruction} {
 		if s != nil && s.Decision().CutFrom > 0 {

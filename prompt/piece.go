@@ -46,7 +46,7 @@ func (r *renderer) headed(p *piece) bool {
 // only to say that all of the text was cut.
 func (p *piece) worded() bool { return p.text != "" || p.canonical == "" }
 
-// sender returns who made the piece: its envelope says so, not whoever offered it.
+// sender returns the producer that the envelope of the piece names.
 func (p *piece) sender() string { return p.Decision().From }
 
 // unfenced returns what is written of a piece that the brief has one of: the

@@ -1,10 +1,16 @@
-// Package prompt decides what text an agent gets, and which bytes of it came
-// from where.
+// Package prompt is what an agent receives: two texts, and an account of where each
+// byte of them comes from.
 //
-// [Build] is the only way to a [Prompt], and it takes context only as
-// [gate.Sealed]: what no gate let through cannot be written into a prompt.
-// The layout is fixed to the byte, a payload cannot add to it, and the
-// [Receipt] is written together with the text.
+// An agent written in Go reads the texts, or the context piece by piece:
+//
+//	for _, s := range p.Sections() {
+//		fmt.Println(s.Kind, s.Title, s.From, s.Text)
+//	}
+//
+// [Build] is the only way to make a [Prompt]. It takes context only as a
+// [gate.Sealed], which only the gate makes, so a prompt cannot contain what the gate
+// withheld. The layout is fixed to the byte, a payload cannot add to it, and the
+// [Receipt] is written together with the texts.
 package prompt
 
 import (
@@ -87,8 +93,8 @@ func (p Prompt) FormatSchema() string { return cmp.Or(p.get().format, p.get().sc
 func (p Prompt) Layout() Layout { return p.get().layout }
 
 // Sections returns the granted context piece by piece, in the order of the
-// texts: what stands in the system prompt comes first. What is to be done is
-// none of it, whoever wrote it.
+// texts: what stands in the system prompt comes first. Instructions are
+// not part of it.
 func (p Prompt) Sections() []Section { return append([]Section(nil), p.get().sections...) }
 
 // Structured returns the structured part of the dependency with this title, as

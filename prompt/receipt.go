@@ -44,7 +44,7 @@ type Source struct {
 	Decision       *gate.Decision       `json:"decision,omitempty"` // nil for text of the spec
 }
 
-// Withheld returns the decisions about what was granted and yet did not cross.
+// Withheld returns the decisions about what was granted and not delivered.
 func (r *Receipt) Withheld() []*gate.Decision {
 	var held []*gate.Decision
 	for _, s := range r.Sources {

@@ -193,8 +193,8 @@ func (r *renderer) sections() []Section {
 	return list
 }
 
-// hidden reports whether the reader does not even learn that p exists: what is
-// withheld of the memory and of messages, of which nobody was promised any.
+// hidden reports whether the reader does not learn that p exists. This applies to
+// withheld memory and messages, since no task declares that it needs them.
 func (p *piece) hidden() bool {
 	kind := p.Source().Kind
 	return p.Withheld() && (kind == handoff.Memory || kind == handoff.Message)

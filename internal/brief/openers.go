@@ -37,8 +37,8 @@ const (
 )
 
 // openers are what no line of a description may begin with, in lower case.
-// Where one has a blank, any number of them counts; behind a bracket or a
-// slash and before a colon blanks count as nothing.
+// A space in an opener matches any amount of whitespace. Whitespace after a bracket
+// or a slash and before a colon is ignored.
 var openers = lowered("# Task:", HeadInputs, HeadDependencies, HeadMemory, HeadMessages, HeadRaw, HeadStructured, HeadSchema, HeadAnswer, HeadWrong,
 	FenceOpen, "[envelope:", FenceClose, "[/envelope:", WithheldOpen)
 
@@ -53,8 +53,7 @@ func lowered(list ...string) []string {
 }
 
 // Opener finds the first line of an instruction that begins as only the
-// builder's own lines may, after leading blanks, whatever the case of its
-// letters, and with Invisible characters anywhere. It returns the line's
+// builder's own lines may, after leading whitespace, in any case, and with Invisible characters anywhere. It returns the line's
 // number, from 1, and the opener; line 0 means that there is none.
 func Opener(text string) (line int, opener string) { return Find(text, openers) }
 
@@ -140,7 +139,7 @@ func Invisible(r rune) bool {
 }
 
 // foldPrefix reports whether text begins with prefix: letter case, Invisible
-// characters, and blanks aside, see [openers].
+// characters, and whitespace aside, see [openers].
 func foldPrefix(text, prefix string) bool {
 	for i := 0; i < len(prefix); {
 		if prefix[i] == ' ' {
@@ -169,7 +168,7 @@ func foldPrefix(text, prefix string) bool {
 	return true
 }
 
-// loose reports whether blanks before prefix[i] count as nothing.
+// loose reports whether whitespace before prefix[i] is ignored.
 func loose(prefix string, i int) bool {
 	return prefix[i] == ':' || i > 0 && (prefix[i-1] == '/' || prefix[i-1] == '[')
 }

@@ -5,7 +5,7 @@ import "strings"
 // Unfence splits a text into what stands before its body, the body and what
 // stands behind it, which together are the text. The body is what is inside of
 // one pair of code fence lines that encloses the whole text, or else all of the
-// text but the blanks around it.
+// text but the whitespace around it.
 func Unfence(text string) (before, body, after string) {
 	body = strings.TrimSpace(text)
 	if inner, ok := strings.CutPrefix(body, "```"); ok {

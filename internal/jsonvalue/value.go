@@ -17,7 +17,7 @@ type Value struct {
 	value     any
 }
 
-// Canonical returns the value as RFC 8785 writes it: no blanks, sorted keys.
+// Canonical returns the value as RFC 8785 writes it: without whitespace, with sorted keys.
 func (v Value) Canonical() string { return v.canonical }
 
 // Value returns the decoded value: map[string]any, []any, string, bool, nil,
@@ -49,7 +49,7 @@ func copied(v any) any {
 // [ErrInvalid]; it says where, and never quotes the text.
 //
 // The canonical form keeps numbers between ±2^53 and ±1e21, and all integers
-// beyond, as strings: RFC 8785 would write digits there that nobody wrote.
+// beyond, as strings: RFC 8785 would write other digits than the text has.
 // Reading a canonical form again gives the same canonical form.
 func Parse(raw string) (Value, error) {
 	value, err := Decode(raw)
