@@ -334,7 +334,7 @@ func (c *checker) parse(raw json.RawMessage) (*schema.Schema, error) {
 	return p.schema, p.err
 }
 
-// parsed is what a schema came to.
+// parsed is a schema that was read, or why it cannot be.
 type parsed struct {
 	schema *schema.Schema
 	err    error

@@ -18,14 +18,14 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// What tasks need and rules allow is held to what is known of the values
-// before a run.
+// What tasks need and rules allow is compared with what is known of the values before a
+// run.
 
 // A pathCheck compares the paths of tasks and of the policy with what is known of values
 // before a run.
 type pathCheck struct {
 	*checker
-	unseen     map[string]bool          // inputs above the caller that the caller was told about
+	unseen     map[string]bool          // inputs above the caller that the caller was warned of
 	impossible map[string]bool          // paths of the policy that can name nothing, and the pointers to them
 	cache      map[[2]string][]governed // by the pair of a rule
 }
@@ -106,7 +106,7 @@ func (c *pathCheck) contradicts(at func() location, g *gate.Grant, from, to stri
 }
 
 // checkOpaque reports a result that is certain to be a text where only parts
-// of a value may cross: it would be held.
+// of a value may pass: it would be withheld.
 func (c *pathCheck) checkOpaque(i, j, up int, grant *gate.Grant) {
 	// A text may be one strict JSON value, so this is only a warning.
 	s, _ := grant.Terms.Delivers(c.plan.Graph.Task(i).DependsOn[j].Need)

@@ -15,7 +15,7 @@ import (
 )
 
 // MessageCrossing is what becomes of a message of some label on its way to a reader. Its
-// text was held to no schema, so only an entry with unsafeText lowers it.
+// text was checked against no schema, so only an entry with unsafeText lowers it.
 func (t *Roster) MessageCrossing(from string, level label.Classification, to *gate.Capabilities) gate.Admission {
 	x := t.Terms(from, to.Agent).Admit(level, to.Clearance(), to.Agent)
 	if d := x.Lowers; d != nil && !d.UnsafeText && !x.Held() {

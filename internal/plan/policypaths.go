@@ -16,8 +16,8 @@ import (
 )
 
 // A rule whose path can name nothing has no effect, and a block without effect
-// lets through what it was written to stop. So each path of the policy is held
-// to the schemas of what its producer makes.
+// lets through what it was written to stop. So each path of the policy is compared
+// with the schemas of what its producer makes.
 
 // A governed value is one that a rule of the policy is about. If it has neither
 // a schema nor a value, it may contain anything.

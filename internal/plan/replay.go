@@ -13,14 +13,13 @@ import (
 // inputs and options, the prompts are built again, byte for byte, and get the recorded
 // answers.
 type Replay struct {
-	// Ask has agents asked where the run has no answer to the very same prompt.
+	// Ask calls agents where the run has no answer to the same prompt.
 	// Otherwise no agent is called, and a task whose prompt differs fails with
 	// [codes.Replay].
 	Ask bool
 
 	// Without are tasks, by title, key or id, and WithoutInputs inputs, that are
-	// left out. With Ask, the difference shows what
-	// they mattered for.
+	// left out. With Ask, the difference shows what they mattered for.
 	Without       []string
 	WithoutInputs []string
 }
