@@ -110,6 +110,11 @@ type TaskDocument struct {
 	Error      *ErrorDocument   `json:"error,omitempty"`
 	Exchanges  []promptDocument `json:"exchanges,omitempty"` // of one task that was asked for
 
+	taskView
+}
+
+// A taskView is what the text of a task needs and its JSON does not have.
+type taskView struct {
 	step      bool
 	reasoning bool   // show the reasoning
 	name      string // of the run
@@ -219,7 +224,7 @@ func newTaskDocument(k *journals.StoredRun, s *journals.StoredTask) TaskDocument
 	t := TaskDocument{
 		ID: s.ID, Key: s.Key, Title: s.Title, Agent: s.Agent, Status: s.Status,
 		attemptCounts: attemptCounts{Attempts: s.Attempts(), Interrupted: len(s.Interrupted), Running: s.Running},
-		Usage:         s.Usage(), step: s.Step, name: k.Heading(),
+		Usage:         s.Usage(), taskView: taskView{step: s.Step, name: k.Heading()},
 	}
 	t.Started, t.Ended = s.Span()
 	t.Rounded = len(s.Interrupted) > 0 || slices.ContainsFunc(s.Exchanges, func(x *record.AgentCall) bool { return x.Rounded && x.From == "" })
