@@ -3,7 +3,7 @@ GO ?= go
 FUZZTIME ?= 30s
 SOAK ?= 5m
 
-.PHONY: all build test slow lint race foreign bench bench-journal soak soak-journal corpora fuzz examples tidy
+.PHONY: all build test slow lint race mutants foreign bench bench-journal soak soak-journal corpora fuzz examples tidy
 
 all: build lint test
 
@@ -23,6 +23,10 @@ lint:
 	$(GO) vet ./...
 	$(GO) fix -diff ./...
 	$(GO) mod tidy -diff
+
+# Faults in the gate, one at a time, each with the test that must notice it (docs/mutants.md).
+mutants:
+	RUNTEAM_MUTANTS=1 $(GO) test ./internal/mutants -run TestMutantsAreNoticed -timeout 0 -v | grep -E "^ *---|^(ok|FAIL)|passes with"
 
 race:
 	$(GO) test -race ./...

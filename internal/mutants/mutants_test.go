@@ -1,0 +1,105 @@
+// Package mutants_test checks that the tests notice faults in the gate. docs/mutants.md lists
+// the faults: each is a change of a few lines and the test that must fail with it.
+package mutants_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// root is the folder of the module.
+const root = "../.."
+
+// TestMutantsFitTheSource checks that each change still fits its file.
+func TestMutantsFitTheSource(t *testing.T) {
+	t.Parallel()
+	for _, m := range mutants(t) {
+		source, err := m.changed()
+		require.NoError(t, err)
+		require.NotEmpty(t, source)
+	}
+}
+
+// TestMutantsAreNoticed applies one change at a time, through an overlay that leaves the source
+// files as they are, and runs the test that must fail.
+func TestMutantsAreNoticed(t *testing.T) {
+	if os.Getenv("RUNTEAM_MUTANTS") != "1" {
+		t.Skip("make mutants runs it")
+	}
+	for _, m := range mutants(t) {
+		t.Run(m.title, func(t *testing.T) {
+			source, err := m.changed()
+			require.NoError(t, err)
+			changed, overlay := filepath.Join(t.TempDir(), "changed.go"), filepath.Join(t.TempDir(), "overlay.json")
+			require.NoError(t, os.WriteFile(changed, []byte(source), 0o600))
+			original, err := filepath.Abs(filepath.Join(root, m.file))
+			require.NoError(t, err)
+			replace, err := json.Marshal(map[string]map[string]string{"Replace": {original: changed}})
+			require.NoError(t, err)
+			require.NoError(t, os.WriteFile(overlay, replace, 0o600))
+
+			pattern := "^" + strings.ReplaceAll(regexp.QuoteMeta(m.test), "/", "$/^") + "$"
+			cmd := exec.CommandContext(t.Context(), "go", "test", "-vet=off", "-overlay", overlay, "-count=1", "-run", pattern, m.pkg)
+			cmd.Dir = root
+			out, err := cmd.CombinedOutput()
+			require.NotContains(t, string(out), "[build failed]")
+			require.NotContains(t, string(out), "no tests to run")
+			require.Error(t, err, "%s passes with this change of %s", m.test, m.file)
+		})
+	}
+}
+
+// A mutant is one change of a source file and the test that must fail with it.
+type mutant struct {
+	title    string
+	pkg      string // such as ./internal/gate
+	test     string // such as TestSizes or TestModes/full
+	file     string // from the root of the module
+	old, new string // consecutive lines
+}
+
+// mutants reads docs/mutants.md: each section of level three is one.
+func mutants(t *testing.T) (list []mutant) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(root, "docs/mutants.md"))
+	require.NoError(t, err)
+	section := regexp.MustCompile("(?s)^(.*?)\n+`([^`]+)` `([^`]+)`\n+```diff\n--- (\\S+)\n(.*?)```")
+	_, sections, _ := strings.Cut(string(text), "\n### ")
+	for part := range strings.SplitSeq(sections, "\n### ") {
+		title, _, _ := strings.Cut(part, "\n")
+		fields := section.FindStringSubmatch(part)
+		require.NotNil(t, fields, "%s: want a line with `package` and `test`, and a diff block that begins with --- FILE", title)
+		m := mutant{title: title, pkg: fields[2], test: fields[3], file: fields[4]}
+		for line := range strings.Lines(fields[5]) {
+			if line[0] != '+' {
+				m.old += line[1:]
+			}
+			if line[0] != '-' {
+				m.new += line[1:]
+			}
+		}
+		list = append(list, m)
+	}
+	require.NotEmpty(t, list)
+	return list
+}
+
+// changed returns the source file with the change.
+func (m *mutant) changed() (string, error) {
+	source, err := os.ReadFile(filepath.Join(root, m.file))
+	if err != nil {
+		return "", err
+	}
+	if n := strings.Count(string(source), m.old); n != 1 {
+		return "", fmt.Errorf("%s: the lines to change occur %d times in %s, want once", m.title, n, m.file)
+	}
+	return strings.Replace(string(source), m.old, m.new, 1), nil
+}
