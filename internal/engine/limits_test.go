@@ -30,7 +30,7 @@ func readerOf(uses ...task.Use) task.Spec {
 func TestInputsThatDoNotFitAreErrors(t *testing.T) {
 	t.Parallel()
 	text := strings.Repeat("row,of,a,table\n", 694<<10/15)
-	object := `{"small":1,"large":"` + strings.Repeat("x", 700<<10) + `"}`
+	object := `{"small":1,"large":"` + strings.Repeat("x", 257<<10) + `"}`
 	in := func(change func(*engine.Input)) []engine.Input {
 		one := engine.Input{Name: "table", Text: text}
 		if change != nil {
