@@ -4,21 +4,31 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/runteam/runteam/llm"
 )
+
+// callTimeout bounds a call whose context has no deadline.
+const callTimeout = 5 * time.Minute
 
 // Call sends one request and reads the whole reply, as [llm.Model] says. It
 // asks for a stream if emit is not nil; a server that answers in one piece
 // nevertheless gives one delta. A stream that was not asked for is read to its end.
 //
-// The call takes as long as ctx allows. An agent sets a limit; other callers should.
+// The deadline of ctx bounds the call. Without one, the call fails after 5 minutes with an
+// [llm.Error] of kind [llm.Timeout].
 func (m *Model) Call(ctx context.Context, req llm.Request, emit func(llm.Delta) error) (llm.Response, error) {
 	if m == nil || m.client == nil {
 		return llm.Response{}, &llm.Error{Kind: llm.UnknownModel, Err: llm.ErrNoModel}
 	}
 	if ctx == nil {
 		return llm.Response{}, errors.New("openai: the context is nil; use context.Background")
+	}
+	if _, bounded := ctx.Deadline(); !bounded {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, callTimeout, m.fault(llm.Timeout, fmt.Sprintf("the call took longer than %v", callTimeout)))
+		defer cancel()
 	}
 	res, err := m.callAdapted(ctx, req, emit)
 	if err == nil {

@@ -262,6 +262,25 @@ func TestModelThatNeverAnswers(t *testing.T) {
 	})
 }
 
+// TestCallWithoutADeadlineIsBounded holds for callers that set no limit, such as an agent written in Go.
+func TestCallWithoutADeadlineIsBounded(t *testing.T) {
+	t.Parallel()
+	both(t, func(t *testing.T, stream bool) {
+		silent(t, openai.Config{}, func(t *testing.T, m *openai.Model) {
+			var emit func(llm.Delta) error
+			if stream {
+				emit = func(llm.Delta) error { return nil }
+			}
+			start := time.Now()
+			_, err := m.Call(t.Context(), hello, emit)
+			failed, ok := errors.AsType[*llm.Error](err)
+			require.True(t, ok, "%v", err)
+			require.Equal(t, llm.Timeout, failed.Kind)
+			require.Equal(t, 5*time.Minute, time.Since(start))
+		})
+	})
+}
+
 func TestCallEndsWithTheContext(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, stream bool) {
