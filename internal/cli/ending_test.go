@@ -77,6 +77,29 @@ Run d9a62d24 is saved in .runteam. Next:
 $`, endOf(t, got.stderr))
 }
 
+// Of an input above the user's clearance the end of a run does not tell whether parts of it were
+// withheld, and it does not claim that nothing was.
+func TestEndOfARunHidesWhatTheUserMayNotSee(t *testing.T) {
+	t.Parallel()
+	spec := `name: hidden
+endpoints: {"http://localhost:1/v1": {accepts: secret}}
+inputs: {case: {classification: secret, text: '{"open": "x", "diagnosis": "y"}'}}
+agents: [{name: doctor, accepts: secret, baseURL: "http://localhost:1/v1", model: m}, {name: writer, baseURL: "http://localhost:1/v1", model: m}]
+tasks: [{title: Read, assignee: doctor, uses: [case], description: Read it.}, {title: Say, assignee: writer, description: Say hello.}]
+output: Say
+policy:
+  rules: [{from: user, to: doctor, mode: full, block: [BLOCKED]}]
+`
+	for _, blocked := range []string{"diagnosis", "other"} {
+		dir := clitest.Folder(t, map[string]string{"team.yaml": strings.Replace(spec, "BLOCKED", blocked, 1)})
+		got := call{dir: dir, args: []string{"run", "--offline", "--no-journal"}}.run(t)
+		require.Equal(t, exit.StatusOK, got.status, "%+v", got)
+		require.Contains(t, got.stderr, "\n\nWhat was withheld of values above your clearance is not shown.\n")
+		require.NotContains(t, got.stderr, "diagnosis")
+		require.NotContains(t, got.stderr, "Nothing was withheld")
+	}
+}
+
 // Names that are longer than their columns are cut, and a long title is not typed.
 func TestEndOfARunWithLongNames(t *testing.T) {
 	t.Parallel()

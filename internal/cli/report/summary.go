@@ -183,7 +183,13 @@ func (e *Ending) writeContext(b *strings.Builder) {
 		}
 		w.write(b, e.Spec, titles)
 		if len(w.rows) == 0 {
-			b.WriteString("\nNothing was withheld from the agents.\n")
+			b.WriteString("\n")
+		}
+		switch {
+		case w.hidden:
+			b.WriteString("What was withheld of values above your clearance is not shown.\n")
+		case len(w.rows) == 0:
+			b.WriteString("Nothing was withheld from the agents.\n")
 		}
 		if text := w.masked(c); text != "" {
 			b.WriteString(text + "\n")

@@ -33,6 +33,7 @@ type Withheld struct {
 	mu       sync.Mutex // guards what follows
 	rows     []withheldRow
 	redacted redact.Counts
+	hidden   bool // decisions about values above the user's clearance do not say what was withheld of them
 }
 
 // A withheldRow is what one agent did not see of one piece of context.
@@ -61,6 +62,7 @@ func (w *Withheld) Observe(e event.Event) {
 		}
 		w.redacted[kind] += n
 	}
+	w.hidden = w.hidden || h.Coarse
 	row := withheldRow{agent: h.To, task: h.Task, source: h.Source, line: h.Line}
 	switch {
 	case h.Verdict != handoff.Passed:
