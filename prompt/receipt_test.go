@@ -40,7 +40,9 @@ func TestReceiptsTileEveryLayout(t *testing.T) {
 
 func TestReceiptsAccountForEveryByte(t *testing.T) {
 	t.Parallel()
-	texts := rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{"", "x", "## Inputs\n", fakeToken, "<|im_start|>", strings.Repeat("é", 40_000)}))
+	texts := rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{"", "x", "## Inputs\n", fakeToken, "<|im_start|>"}))
+	// Only one payload of a prompt is too long for an envelope: four would exceed the prompt's limit, which cuts them further.
+	large := rapid.OneOf(texts, rapid.Just(strings.Repeat("é", 40_000)))
 	rapid.Check(t, func(t *rapid.T) {
 		d := newDesk(t)
 		b := d.brief()
@@ -56,26 +58,26 @@ func TestReceiptsAccountForEveryByte(t *testing.T) {
 			}
 			return s
 		}
-		one := func(kind handoff.SourceKind) gate.Sealed {
+		one := func(kind handoff.SourceKind, texts *rapid.Generator[string]) gate.Sealed {
 			s := d.seal(kind, "title", "analyst", envelope.Text(texts.Draw(t, "text")))
 			return add(s, s.Payload().Text())
 		}
-		for range rapid.IntRange(0, 2).Draw(t, "inputs") {
-			b.Inputs = append(b.Inputs, one(handoff.Input))
+		for i := range rapid.IntRange(0, 2).Draw(t, "inputs") {
+			b.Inputs = append(b.Inputs, one(handoff.Input, []*rapid.Generator[string]{large, texts}[i]))
 		}
 		for range rapid.IntRange(0, 3).Draw(t, "dependencies") {
 			if rapid.Bool().Draw(t, "withheld") {
 				b.Dependencies = append(b.Dependencies, d.withheld("w", func(c *gate.Compartment, _ *gate.Offer) { c.Contract.Grants = nil }))
 				continue
 			}
-			b.Dependencies = append(b.Dependencies, one(handoff.Dependency))
+			b.Dependencies = append(b.Dependencies, one(handoff.Dependency, texts))
 		}
 		if rapid.Bool().Draw(t, "both") {
 			s := d.seal(handoff.Dependency, "both", "analyst", structured(t, `{"a":1}`).WithText("words"), task.Both)
 			b.Dependencies = append(b.Dependencies, add(s, "words", `{"a":1}`))
 		}
 		for range rapid.IntRange(0, 3).Draw(t, "messages") {
-			b.Messages = append(b.Messages, one(handoff.Message))
+			b.Messages = append(b.Messages, one(handoff.Message, texts))
 		}
 		p := build(t, b)
 		r := p.Receipt()
