@@ -101,6 +101,16 @@ func (w *walker) count(v any, at string) (int, error) {
 	return total, nil
 }
 
+// Target returns the schema that a "$ref" within the document names, or nil.
+func Target(root any, ref string) any {
+	pointer, local := strings.CutPrefix(ref, "#")
+	if !local || pointer != "" && pointer[0] != '/' {
+		return nil
+	}
+	target, _ := find(root, pointer)
+	return target
+}
+
 // find follows an RFC 6901 pointer.
 func find(v any, pointer string) (any, bool) {
 	if pointer == "" {
