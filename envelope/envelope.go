@@ -13,6 +13,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/runteam/runteam/internal/bytesize"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
 )
@@ -196,7 +197,7 @@ func Earliest(a, b time.Time) time.Time {
 
 // String returns the header in one line, without the payload.
 func (e *Envelope) String() string {
-	return fmt.Sprintf("envelope %q from %q, %v, %s", e.header.ID, e.header.Producer, e.header.Classification, label.ClassText(e.Open().Size()))
+	return fmt.Sprintf("envelope %q from %q, %v, %s", e.header.ID, e.header.Producer, e.header.Classification, bytesize.ClassText(e.Open().Size()))
 }
 
 // Format writes [Envelope.String] for every verb, so that no verb prints a
@@ -209,6 +210,6 @@ func (e *Envelope) LogValue() slog.Value {
 		slog.String("id", string(e.header.ID)),
 		slog.String("producer", e.header.Producer),
 		slog.String("classification", e.header.Classification.String()),
-		slog.Int("bytes", label.SizeClass(max(e.Open().Size(), 1))),
+		slog.Int("bytes", bytesize.Class(max(e.Open().Size(), 1))),
 	)
 }

@@ -3,8 +3,8 @@ package envelope
 import (
 	"fmt"
 
+	"github.com/runteam/runteam/internal/bytesize"
 	"github.com/runteam/runteam/internal/jsonvalue"
-	"github.com/runteam/runteam/label"
 )
 
 // A Payload is a text, a structured value, or a text with a structured part.
@@ -53,9 +53,9 @@ func (p Payload) Size() int { return len(p.text) + len(p.structured) }
 // String returns the size classes of the parts, never what they say.
 func (p Payload) String() string {
 	if p.structured == "" {
-		return "text of " + label.ClassText(len(p.text))
+		return "text of " + bytesize.ClassText(len(p.text))
 	}
-	return "text of " + label.ClassText(len(p.text)) + ", JSON of " + label.ClassText(len(p.structured))
+	return "text of " + bytesize.ClassText(len(p.text)) + ", JSON of " + bytesize.ClassText(len(p.structured))
 }
 
 // Format writes [Payload.String] for every verb, so that no verb prints the payload.

@@ -3,8 +3,8 @@ package envelope
 import (
 	"encoding/json"
 
+	"github.com/runteam/runteam/internal/bytesize"
 	"github.com/runteam/runteam/internal/jsonvalue"
-	"github.com/runteam/runteam/label"
 )
 
 // A Record is an envelope as it is stored: the only form that carries the
@@ -45,11 +45,11 @@ func (r Record) Envelope() (*Envelope, error) {
 	return e, nil
 }
 
-// MarshalJSON writes the header and the [label.SizeClass] of the payload, without
+// MarshalJSON writes the header and the [bytesize.Class] of the payload, without
 // the payload.
 func (e *Envelope) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
 		Header
 		Bytes int `json:"bytes"`
-	}{e.Header(), label.SizeClass(max(e.Open().Size(), 1))})
+	}{e.Header(), bytesize.Class(max(e.Open().Size(), 1))})
 }

@@ -7,12 +7,13 @@ import (
 
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/brief"
+	"github.com/runteam/runteam/internal/bytesize"
 	"github.com/runteam/runteam/label"
 )
 
 // Shown is a prompt as a viewer may see it: piece by piece, in the order of the
 // bytes. Pieces that are withheld from the viewer have no words, and the length
-// of their [label.SizeClass]; the decisions about their sources are outlines.
+// of their [bytesize.Class]; the decisions about their sources are outlines.
 // Positions count in the texts as shown, which are those of the prompt where
 // nothing is withheld.
 type Shown struct {
@@ -138,7 +139,7 @@ func withhold(from []Piece, hidden sourceSet, sources []Source) []Piece {
 		size := int32(len(p.Words))
 		if p.Withheld {
 			if size = p.End - p.Start; p.Part.sized() {
-				size = int32(label.SizeClass(int(size)))
+				size = int32(bytesize.Class(int(size)))
 			}
 		}
 		if size == 0 {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/bytesize"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/prompt"
@@ -72,7 +73,7 @@ func TestShowWithholdsWhatIsAboveTheReader(t *testing.T) {
 			require.Equal(t, label.Confidential, s.Receipt.Sources[piece.Source].Classification)
 		}
 	}
-	require.Equal(t, []int32{int32(label.SizeClass(len(canary)))}, lengths)
+	require.Equal(t, []int32{int32(bytesize.Class(len(canary)))}, lengths)
 }
 
 // G50: two prompts that differ in what is withheld from a viewer, within one
@@ -156,7 +157,7 @@ func TestShowIsTheReceiptWithWords(t *testing.T) {
 				require.Equal(t, above, piece.Withheld)
 				size := int(was.End - was.Start)
 				if above && piece.Part != prompt.PartHeading && piece.Part != prompt.PartTitle {
-					size = label.SizeClass(size)
+					size = bytesize.Class(size)
 				}
 				if above {
 					require.Empty(t, piece.Words)

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/runteam/runteam/agent"
+	"github.com/runteam/runteam/internal/bytesize"
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
@@ -121,10 +122,10 @@ func TestDebugLogHasSizeClasses(t *testing.T) {
 	for _, r := range records {
 		if r["msg"] == "gate decision" && r["label_before"] == label.Secret.String() {
 			decisions++
-			require.EqualValues(t, label.SizeClass(5), r["bytes_before"], "%v", r)
+			require.EqualValues(t, bytesize.Class(5), r["bytes_before"], "%v", r)
 		}
 		if r["msg"] == "agent finished" && r["task"] == "a" {
-			require.EqualValues(t, label.SizeClass(5), r["bytes"], "%v", r)
+			require.EqualValues(t, bytesize.Class(5), r["bytes"], "%v", r)
 		}
 	}
 	require.Positive(t, decisions)

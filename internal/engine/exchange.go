@@ -16,6 +16,7 @@ import (
 	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/brief"
+	"github.com/runteam/runteam/internal/bytesize"
 	"github.com/runteam/runteam/internal/callwait"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/plan"
@@ -401,7 +402,7 @@ func (r *recorder) reportEnd(x *exchange) {
 	}
 	bytes, took := len(x.reply.Text), x.view().usageOf(x.reply.Usage, x.reply.Turns)
 	if x.view().hidesReply() {
-		bytes = label.SizeClass(bytes)
+		bytes = bytesize.Class(bytes)
 	}
 	ev := event.Event{
 		Type:    event.AgentComplete,

@@ -6,9 +6,9 @@ import (
 	"strings"
 
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/bytesize"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/plan"
-	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/prompt"
 )
 
@@ -53,7 +53,7 @@ func (r *recorder) warnTruncated(x *exchange, what, title string) {
 		if d.Coarse {
 			upTo = "up to "
 		}
-		r.warn(fmt.Sprintf("%s: %s was cut from %s%s to %s%s; raise maxContextBytes or maxPromptBytes, or grant parts with need", of, subjectOf(x, d), upTo, label.SizeText(d.CutFrom), upTo, label.SizeText(d.BytesAfter)))
+		r.warn(fmt.Sprintf("%s: %s was cut from %s%s to %s%s; raise maxContextBytes or maxPromptBytes, or grant parts with need", of, subjectOf(x, d), upTo, bytesize.Text(d.CutFrom), upTo, bytesize.Text(d.BytesAfter)))
 	}
 }
 

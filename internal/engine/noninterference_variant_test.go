@@ -15,6 +15,7 @@ import (
 
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/internal/bytesize"
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/internal/journaltest"
@@ -173,7 +174,7 @@ func (w *variant) text(source string, f form) string {
 	if f == fenced {
 		text = "```json\n" + text + "\n```"
 	}
-	if label.SizeClass(len(text)) != label.SizeClass(1) {
+	if bytesize.Class(len(text)) != bytesize.Class(1) {
 		panic(fmt.Sprintf("a source of %d bytes is of another class than others", len(text)))
 	}
 	return text

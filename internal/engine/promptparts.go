@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/runteam/runteam/handoff"
-	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/internal/bytesize"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/prompt"
 )
@@ -42,7 +42,7 @@ func (v callView) largestParts(err error) string {
 		if p.bytes < total/20 {
 			break // shortening it would not help
 		}
-		size := label.SizeText(p.bytes)
+		size := bytesize.Text(p.bytes)
 		if p.coarse {
 			size = "up to " + size
 		}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/bytesize"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/label"
@@ -68,7 +69,7 @@ func (r viewer) sizeOf(e *envelope.Envelope) int {
 	if r.sees(&gate.Decision{From: e.Producer(), Before: e.Classification(), Source: handoff.Source{Kind: handoff.Dependency}}) {
 		return e.Size()
 	}
-	return label.SizeClass(max(e.Size(), 1))
+	return bytesize.Class(max(e.Size(), 1))
 }
 
 // A callView is an exchange as the caller and the journal get to see it.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/bytesize"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/redact"
 	"github.com/runteam/runteam/task"
@@ -71,7 +72,7 @@ type Redactions struct {
 
 // Sizes measure a value in bytes before and after the gate.
 type Sizes struct {
-	BytesBefore int `json:"bytesBefore"` // of what is held, its [label.SizeClass]
+	BytesBefore int `json:"bytesBefore"` // of what is held, its [bytesize.Class]
 	BytesAfter  int `json:"bytesAfter"`
 	CutFrom     int `json:"cutFrom,omitempty"` // bytes before cutting; zero means whole
 
@@ -129,18 +130,18 @@ const (
 	EntryRenewed  EntryUse = "renewed"  // a renewal let it be read beyond its expiry
 )
 
-// TokenClass rounds a number of tokens up to that of a [label.SizeClass]: 256, 1024,
+// TokenClass rounds a number of tokens up to that of a [bytesize.Class]: 256, 1024,
 // 4096 and so on. Zero stays zero.
 func TokenClass(tokens int) int {
 	if tokens > math.MaxInt/BytesPerToken {
 		return tokens
 	}
-	return label.SizeClass(tokens*BytesPerToken) / BytesPerToken
+	return bytesize.Class(tokens*BytesPerToken) / BytesPerToken
 }
 
 // Outline returns what a viewer may learn of a decision about a value that the
 // viewer may not see: producer, reader, verdict, rule, labels, the names of
-// policy entries, and sizes by their [label.SizeClass]. It has no path, no count and no
+// policy entries, and sizes by their [bytesize.Class]. It has no path, no count and no
 // exact size. The outline of an outline is itself.
 //
 // Every form of a decision that leaves a run, in an event, a record or a
@@ -153,14 +154,14 @@ func (d *Decision) Outline() Decision {
 	o.Narrowed, o.Kept, o.Dropped, o.TextDropped, o.Unmatched = false, nil, nil, false, nil
 	o.Redacted, o.Revealed, o.Broken, o.CutFrom = nil, nil, 0, 0
 	if d.Truncated { // that it was larger than the limit is no more than its class says
-		o.CutFrom = label.SizeClass(d.CutFrom)
+		o.CutFrom = bytesize.Class(d.CutFrom)
 	}
 	o.BytesBefore, o.BytesAfter = 0, 0
 	if d.Envelope != "" { // an empty value has the size of any short one
-		o.BytesBefore = label.SizeClass(max(d.BytesBefore, 1))
+		o.BytesBefore = bytesize.Class(max(d.BytesBefore, 1))
 	}
 	if d.IsDelivered() {
-		o.BytesAfter = label.SizeClass(max(d.BytesAfter, 1))
+		o.BytesAfter = bytesize.Class(max(d.BytesAfter, 1))
 	}
 	return o
 }

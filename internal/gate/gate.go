@@ -19,6 +19,7 @@ import (
 
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/bytesize"
 	"github.com/runteam/runteam/internal/jsonvalue"
 	"github.com/runteam/runteam/internal/pick"
 	"github.com/runteam/runteam/label"
@@ -381,7 +382,7 @@ func (d *Decision) withhold(rule handoff.Rule, why handoff.Reason, detail string
 	d.Verdict, d.Rule, d.Reason, d.Detail = handoff.Held, rule, why, detail
 	d.Redacted, d.Revealed, d.Broken, d.CutFrom, d.Truncated, d.BytesAfter, d.Translated = nil, nil, 0, 0, false, 0, false
 	if d.Envelope != "" {
-		d.BytesBefore = label.SizeClass(max(d.BytesBefore, 1))
+		d.BytesBefore = bytesize.Class(max(d.BytesBefore, 1))
 	}
 	d.Kept, d.Entries, d.After = nil, nil, d.Before // nothing was lowered, endorsed or renewed for anybody
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/audit"
+	"github.com/runteam/runteam/internal/bytesize"
 	"github.com/runteam/runteam/internal/callinfo"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/record"
@@ -51,7 +52,7 @@ func (e *encoder) entry(of *record.Entry) ([]part, error) {
 	case of.Asked != nil:
 		asked := *of.Asked
 		if e.above.isExact(asked.Task) {
-			asked.Bytes = label.SizeClass(asked.Bytes)
+			asked.Bytes = bytesize.Class(asked.Bytes)
 		}
 		return e.one(record.KindCallStart, asked)
 	case of.Begun != nil:
@@ -108,7 +109,7 @@ func (e *encoder) begin(b *record.RunStart) (*beginLine, error) {
 // sizeAt returns what is kept of the size of a value with this label.
 func sizeAt(level label.Classification, bytes int) int {
 	if level > plainLimit {
-		return label.SizeClass(bytes)
+		return bytesize.Class(bytes)
 	}
 	return bytes
 }
@@ -128,7 +129,7 @@ func (e *encoder) event(ev event.Event) event.Event {
 	if e.above.isExact(ev.Task) {
 		ev.Rounded = ev.Rounded || ev.Input+ev.Output > 0
 		ev.CachedTokens, ev.ReasoningTokens = 0, 0
-		ev.Input, ev.Output, ev.Bytes = gate.TokenClass(ev.Input), gate.TokenClass(ev.Output), label.SizeClass(ev.Bytes)
+		ev.Input, ev.Output, ev.Bytes = gate.TokenClass(ev.Input), gate.TokenClass(ev.Output), bytesize.Class(ev.Bytes)
 	}
 	ev.Call = nil                                      // the line of the exchange has it
 	ofRun := ev.Task == "" && ev.Type == event.Warning // it may quote what any of the tasks was given

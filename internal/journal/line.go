@@ -6,9 +6,9 @@ import (
 
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/internal/bytesize"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/record"
-	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
 )
 
@@ -120,7 +120,7 @@ func (s sizes) set(x *record.AgentCall) {
 // classes returns the sizes for a viewer who may not see what they are of. It leaves out
 // cached tokens, reasoning tokens and the cost, which would reveal more than the classes.
 func (s sizes) classes() sizes {
-	token, bytes := gate.TokenClass, label.SizeClass
+	token, bytes := gate.TokenClass, bytesize.Class
 	return sizes{
 		Input: token(s.Input), Output: token(s.Output), SavedInput: token(s.SavedInput), SavedOutput: token(s.SavedOutput),
 		Context: event.Context{Prompts: s.Context.Prompts, Sent: bytes(s.Context.Sent), Shared: bytes(s.Context.Shared)},

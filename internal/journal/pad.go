@@ -4,8 +4,8 @@ import (
 	"encoding/binary"
 	"math/bits"
 
+	"github.com/runteam/runteam/internal/bytesize"
 	"github.com/runteam/runteam/internal/record"
-	"github.com/runteam/runteam/label"
 )
 
 const (
@@ -41,7 +41,7 @@ func unpad(padded []byte) ([]byte, error) {
 // Encrypted Files and Communication with PURBs", PoPETs 2019(4), section 4).
 func paddedLength(bytes int) int {
 	if bytes <= coarsePadding {
-		return label.SizeClass(bytes)
+		return bytesize.Class(bytes)
 	}
 	exponent := bits.Len(uint(bytes)) - 1
 	zeros := exponent - bits.Len(uint(exponent)) // low bits of the length that are zero

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/runteam/runteam/internal/bytesize"
 	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/internal/journaltest"
 	"github.com/runteam/runteam/internal/record"
@@ -66,7 +67,7 @@ func TestJournalWithoutPaddingOpens(t *testing.T) {
 	want := journaltest.Secrets("r1")
 	for i := range want {
 		if a := want[i].Asked; a != nil {
-			a.Bytes = label.SizeClass(a.Bytes)
+			a.Bytes = bytesize.Class(a.Bytes)
 		}
 		if x := want[i].Exchange; x != nil { // later versions keep these too
 			x.Call, x.Corrected, x.Warnings, x.Refused, x.Reasoning = llm.CallInfo{}, nil, nil, nil, nil

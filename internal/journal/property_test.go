@@ -11,6 +11,7 @@ import (
 
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/internal/bytesize"
 	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/internal/journaltest"
 	"github.com/runteam/runteam/internal/jsonvalue"
@@ -95,7 +96,7 @@ func TestWhateverIsAppendedComesBack(t *testing.T) {
 		return record.Entry{Sent: &record.SentMessage{
 			ID: rapid.String().Draw(t, "id"), From: rapid.String().Draw(t, "from"), To: rapid.String().Draw(t, "to"), Session: rapid.String().Draw(t, "session"),
 			Given: counts.Draw(t, "given"), Time: moment.Draw(t, "time"), Message: result(t),
-			Bytes: label.SizeClass(counts.Draw(t, "bytes")), // as it is kept of a message above the plaintext limit
+			Bytes: bytesize.Class(counts.Draw(t, "bytes")), // as it is kept of a message above the plaintext limit
 		}}
 	})
 	end := rapid.Custom(func(t *rapid.T) record.Entry {

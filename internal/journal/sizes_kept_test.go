@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/runteam/runteam/internal/bytesize"
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/internal/journaltest"
@@ -61,11 +62,11 @@ func TestSizesAboveTheCeilingAreClasses(t *testing.T) {
 				require.NoError(t, json.Unmarshal([]byte(in.Text()), &line))
 				for _, given := range line.Begin.Inputs {
 					inputs++
-					require.Equal(t, map[string]int{"pin": label.SizeClass(1), "year": 4}[given.Name], given.Bytes, given.Name)
+					require.Equal(t, map[string]int{"pin": bytesize.Class(1), "year": 4}[given.Name], given.Bytes, given.Name)
 				}
 				if strings.HasPrefix(in.Text(), `{"message"`) {
 					messages++
-					require.Equal(t, label.SizeClass(1), line.Message.Bytes)
+					require.Equal(t, bytesize.Class(1), line.Message.Bytes)
 				}
 			}
 			require.Equal(t, 2, inputs)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/internal/bytesize"
 	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/internal/trace"
@@ -102,7 +103,7 @@ func secrets(t *testing.T, open Open) {
 		if k != nil {
 			for i := range list {
 				if a := list[i].Asked; a != nil {
-					a.Bytes = label.SizeClass(a.Bytes) // with or without the key
+					a.Bytes = bytesize.Class(a.Bytes) // with or without the key
 				}
 			}
 			RequireHistory(t, list, &s.History)

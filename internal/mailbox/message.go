@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/internal/bytesize"
 	"github.com/runteam/runteam/label"
 )
 
@@ -51,7 +52,7 @@ func (m Message) classification() label.Classification {
 
 // String returns who wrote to whom, the label and the size class, without the content.
 func (m Message) String() string {
-	return fmt.Sprintf("message %q from %q to %q, %v, %s", m.ID, m.From, m.To, m.classification(), label.ClassText(m.Bytes))
+	return fmt.Sprintf("message %q from %q to %q, %v, %s", m.ID, m.From, m.To, m.classification(), bytesize.ClassText(m.Bytes))
 }
 
 // Format writes [Message.String] for every verb, so that no verb prints the content.
@@ -60,7 +61,7 @@ func (m Message) Format(f fmt.State, _ rune) { fmt.Fprint(f, m.String()) }
 // LogValue returns for a structured log what [Message.String] says.
 func (m Message) LogValue() slog.Value {
 	return slog.GroupValue(slog.String("id", string(m.ID)), slog.String("from", m.From), slog.String("to", m.To),
-		slog.String("classification", m.classification().String()), slog.Int("bytes", label.SizeClass(max(m.Bytes, 1))))
+		slog.String("classification", m.classification().String()), slog.Int("bytes", bytesize.Class(max(m.Bytes, 1))))
 }
 
 // outline is the JSON form of what may be shown of a message.
@@ -74,12 +75,12 @@ type outline struct {
 
 // MarshalJSON writes what [Message.String] says. To keep messages, take a [Bus.Snapshot].
 func (m Message) MarshalJSON() ([]byte, error) {
-	return json.Marshal(outline{m.ID, m.From, m.To, m.classification(), label.SizeClass(max(m.Bytes, 1))})
+	return json.Marshal(outline{m.ID, m.From, m.To, m.classification(), bytesize.Class(max(m.Bytes, 1))})
 }
 
 // String returns who writes to whom, the label and the size class, without the content.
 func (d Draft) String() string {
-	return fmt.Sprintf("draft from %.60q to %.60q, %v, %s", d.From, d.To, d.Classification, label.ClassText(len(d.Content)))
+	return fmt.Sprintf("draft from %.60q to %.60q, %v, %s", d.From, d.To, d.Classification, bytesize.ClassText(len(d.Content)))
 }
 
 // Format writes [Draft.String] for every verb, so that no verb prints the content.
@@ -88,10 +89,10 @@ func (d Draft) Format(f fmt.State, _ rune) { fmt.Fprint(f, d.String()) }
 // LogValue returns for a structured log what [Draft.String] says.
 func (d Draft) LogValue() slog.Value {
 	return slog.GroupValue(slog.String("from", d.From), slog.String("to", d.To),
-		slog.String("classification", d.Classification.String()), slog.Int("bytes", label.SizeClass(max(len(d.Content), 1))))
+		slog.String("classification", d.Classification.String()), slog.Int("bytes", bytesize.Class(max(len(d.Content), 1))))
 }
 
 // MarshalJSON writes what [Draft.String] says.
 func (d Draft) MarshalJSON() ([]byte, error) {
-	return json.Marshal(outline{From: d.From, To: d.To, Classification: d.Classification, Bytes: label.SizeClass(max(len(d.Content), 1))})
+	return json.Marshal(outline{From: d.From, To: d.To, Classification: d.Classification, Bytes: bytesize.Class(max(len(d.Content), 1))})
 }

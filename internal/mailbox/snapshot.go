@@ -9,7 +9,7 @@ import (
 	"slices"
 
 	"github.com/runteam/runteam/envelope"
-	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/internal/bytesize"
 	"github.com/runteam/runteam/task"
 )
 
@@ -47,7 +47,7 @@ func (s Snapshot) LogValue() slog.Value { return slog.StringValue(s.String()) }
 
 // String returns who wrote to whom, the label and the size class, without the content.
 func (s Stored) String() string {
-	return fmt.Sprintf("stored message %q from %q to %q, %v, %s", s.Envelope.ID, s.From, s.To, s.Envelope.Classification, label.ClassText(len(s.Envelope.Text)))
+	return fmt.Sprintf("stored message %q from %q to %q, %v, %s", s.Envelope.ID, s.From, s.To, s.Envelope.Classification, bytesize.ClassText(len(s.Envelope.Text)))
 }
 
 // Format writes [Stored.String] for every verb, so that no verb prints the content.

@@ -9,6 +9,7 @@ import (
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/bytesize"
 	"github.com/runteam/runteam/internal/planning"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
@@ -26,7 +27,7 @@ type Goal struct {
 
 // Format writes the label and the size, so that no verb prints the text.
 func (g Goal) Format(f fmt.State, _ rune) {
-	fmt.Fprintf(f, "goal, %v, %s", g.Classification, label.ClassText(len(g.Text)))
+	fmt.Fprintf(f, "goal, %v, %s", g.Classification, bytesize.ClassText(len(g.Text)))
 }
 
 // A Coordinator plans the tasks for a goal and writes the answer from their results; see
@@ -86,7 +87,7 @@ type Message struct {
 
 // Format writes who tells whom and the size, so that no verb prints the text.
 func (m Message) Format(f fmt.State, _ rune) {
-	fmt.Fprintf(f, "message from %q to %q, %v, %s", m.From, m.To, m.Classification, label.ClassText(len(m.Text)))
+	fmt.Fprintf(f, "message from %q to %q, %v, %s", m.From, m.To, m.Classification, bytesize.ClassText(len(m.Text)))
 }
 
 // A Member is an agent and what the gate must know of it; team.Member documents its
@@ -168,7 +169,7 @@ type Input struct {
 
 // Format writes the name and the size, so that no verb prints the text.
 func (i Input) Format(f fmt.State, _ rune) {
-	fmt.Fprintf(f, "input %q, %v, %s", i.Name, i.Classification, label.ClassText(len(i.Text)))
+	fmt.Fprintf(f, "input %q, %v, %s", i.Name, i.Classification, bytesize.ClassText(len(i.Text)))
 }
 
 // MarshalJSON writes the name, the label and the size, without the text.

@@ -13,8 +13,8 @@ import (
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/brief"
+	"github.com/runteam/runteam/internal/bytesize"
 	"github.com/runteam/runteam/internal/gate"
-	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
 )
@@ -99,7 +99,7 @@ func (c *sizeCheck) checkPromptSize(ctx context.Context, i int) {
 	fixed := len("# Task: ") + len(t.Title) + len(t.Description) + Frame*len(t.Uses)
 	if fixed > most {
 		at := c.problem(i, "description")
-		at.report(fmt.Sprintf("the description has %s, and a prompt of %q at most %s", exceeding(len(t.Description), most), agent, label.SizeText(most)), "give long texts as inputs", prompt.ErrTooLarge)
+		at.report(fmt.Sprintf("the description has %s, and a prompt of %q at most %s", exceeding(len(t.Description), most), agent, bytesize.Text(most)), "give long texts as inputs", prompt.ErrTooLarge)
 		return
 	}
 	var texts []int // sizes of what can be cut
@@ -148,7 +148,7 @@ func (c *sizeCheck) checkPromptSize(ctx context.Context, i int) {
 			hint = "grant smaller parts with need, or split the input"
 		}
 		at := c.problem(i, "uses", j)
-		at.report(fmt.Sprintf("input %q has %s, and at most %s of it reach %q", in.Name, c.inputSize(in, limit), label.SizeText(limit), agent), hint, errors.Join(prompt.ErrTooLarge, ErrInputValue))
+		at.report(fmt.Sprintf("input %q has %s, and at most %s of it reach %q", in.Name, c.inputSize(in, limit), bytesize.Text(limit), agent), hint, errors.Join(prompt.ErrTooLarge, ErrInputValue))
 	}
 	c.checkSum(i, most-fixed, texts)
 }
@@ -170,7 +170,7 @@ func (c *sizeCheck) checkSum(i, room int, texts []int) {
 			continue
 		}
 		at := c.problem(i, "uses", j)
-		message := fmt.Sprintf("the inputs have %s together, and a prompt of %q has room for %s", exceeding(total, room), t.Assignee, label.SizeText(room))
+		message := fmt.Sprintf("the inputs have %s together, and a prompt of %q has room for %s", exceeding(total, room), t.Assignee, bytesize.Text(room))
 		if slices.ContainsFunc(t.Uses, func(u task.Use) bool { return c.input(u).Classification > *c.options.UserAccepts }) {
 			message = fmt.Sprintf("the inputs do not fit together into a prompt of %q", t.Assignee) // sum and room are exact sizes
 		}
@@ -206,7 +206,7 @@ func (c *sizeCheck) decideInput(ctx context.Context, i, j int, g gate.Grant) gat
 // not read it.
 func (c *sizeCheck) inputSize(in *Input, limit int) string {
 	if in.Classification > *c.options.UserAccepts {
-		return label.ClassText(len(in.Text))
+		return bytesize.ClassText(len(in.Text))
 	}
 	return exceeding(len(in.Text), limit)
 }
@@ -214,7 +214,7 @@ func (c *sizeCheck) inputSize(in *Input, limit int) string {
 // exceeding writes a size that is above a limit, in bytes if the rounded size would
 // read like the limit.
 func exceeding(bytes, limit int) string {
-	if text := label.SizeText(bytes); text != label.SizeText(limit) {
+	if text := bytesize.Text(bytes); text != bytesize.Text(limit) {
 		return text
 	}
 	return strconv.Itoa(bytes) + " bytes"

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/bytesize"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/graph"
 	"github.com/runteam/runteam/internal/schema"
@@ -86,7 +87,7 @@ type PlannedAgent struct {
 type PlannedInput struct {
 	Name           string               `json:"name"`
 	Classification label.Classification `json:"classification"`
-	Bytes          int                  `json:"bytes"` // a [label.SizeClass], if it is above the caller
+	Bytes          int                  `json:"bytes"` // a [bytesize.Class], if it is above the caller
 	Readers        []task.ID            `json:"readers"`
 }
 
@@ -305,7 +306,7 @@ func (p Plan) Format(f fmt.State, _ rune) {
 // it: its class if the input is above the clearance.
 func InputSize(in *Input, accepts label.Classification) int {
 	if in.Classification > accepts {
-		return label.SizeClass(max(len(in.Text), 1))
+		return bytesize.Class(max(len(in.Text), 1))
 	}
 	return len(in.Text)
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/internal/bytesize"
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/label"
@@ -163,7 +164,7 @@ func (r inputReader) inputText(name string, f *fields, src *source, at int) stri
 			r.bad(inline, "write one, or leave the key out and give it with --input "+name+"=FILE", "text: it is empty")
 		}
 		if len(inline.text) > maxInput {
-			r.bad(inline, "", "text: it is larger than %s", label.SizeText(int(maxInput)))
+			r.bad(inline, "", "text: it is larger than %s", bytesize.Text(int(maxInput)))
 		}
 		r.holds(inline, level(f.own("classification")))
 		return inline.text

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/internal/bytesize"
 )
 
 // Limits of the texts that a spec names, in bytes.
@@ -259,7 +259,7 @@ func readText(r io.Reader, limit int, hint int64) (string, error) {
 	}
 	text := b.String()
 	if len(text) > limit {
-		return "", fmt.Errorf("%w: %w %s", ErrRead, errLarge, label.SizeText(int(limit)))
+		return "", fmt.Errorf("%w: %w %s", ErrRead, errLarge, bytesize.Text(int(limit)))
 	}
 	if strings.HasPrefix(text, "\xff\xfe") || strings.HasPrefix(text, "\xfe\xff") {
 		return "", fmt.Errorf("%w: %w", ErrRead, errUTF16)

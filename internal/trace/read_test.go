@@ -11,9 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/runteam/runteam/internal/bytesize"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/internal/trace"
-	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/prompt"
 )
 
@@ -91,7 +91,7 @@ func TestWithheldPieceHasNoWordsInTheFile(t *testing.T) {
 	require.Equal(t, 1, p.Withheld(), "the payload")
 	for _, piece := range p.Text {
 		if piece.Withheld && piece.Part == prompt.PartPayload {
-			require.EqualValues(t, label.SizeClass(len(canary+" is on the list.")), piece.End-piece.Start)
+			require.EqualValues(t, bytesize.Class(len(canary+" is on the list.")), piece.End-piece.Start)
 			require.Equal(t, "security", p.Receipt.Sources[piece.Source].Producer)
 			require.EqualValues(t, "dependsOn", p.Receipt.Sources[piece.Source].Decision.Rule)
 		}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/bytesize"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/trace"
 	"github.com/runteam/runteam/label"
@@ -164,7 +165,7 @@ func (x *Document) describeDecision(d *gate.Decision) string {
 		parts = append(parts, "revealed "+kinds(d.Revealed))
 	}
 	if d.CutFrom > 0 {
-		parts = append(parts, "cut from "+label.SizeText(d.CutFrom))
+		parts = append(parts, "cut from "+bytesize.Text(d.CutFrom))
 	}
 	if d.AnswerTruncated {
 		parts = append(parts, "truncated answer")

@@ -6,10 +6,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/runteam/runteam/internal/bytesize"
 	"github.com/runteam/runteam/internal/cli/format"
 	"github.com/runteam/runteam/internal/cli/terminal"
 	"github.com/runteam/runteam/internal/trace"
-	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/prompt"
 )
 
@@ -116,9 +116,9 @@ func (p *PromptDocument) write(w io.Writer) {
 func (p *PromptDocument) extent() string {
 	hidden := func(at Piece) bool { return at.Withheld }
 	if slices.ContainsFunc(p.System, hidden) || slices.ContainsFunc(p.Text, hidden) {
-		return "up to " + label.SizeText(p.Bytes)
+		return "up to " + bytesize.Text(p.Bytes)
 	}
-	return label.SizeText(p.Bytes)
+	return bytesize.Text(p.Bytes)
 }
 
 // MaxAbsent is how many results that were not sent are named: in text, and in
@@ -169,7 +169,7 @@ func writeRange(w io.Writer, pieces []Piece) {
 		case p.Part == prompt.PartHeading:
 			text.WriteString("[not shown]")
 		default:
-			fmt.Fprintf(&text, "[not shown: up to %s]", label.SizeText(int(p.End-p.Start)))
+			fmt.Fprintf(&text, "[not shown: up to %s]", bytesize.Text(int(p.End-p.Start)))
 		}
 	}
 	body := text.String()

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/runteam/runteam/internal/bytesize"
 	"github.com/runteam/runteam/internal/cli/console"
 	"github.com/runteam/runteam/internal/cli/exit"
 	"github.com/runteam/runteam/internal/cli/flags"
@@ -13,7 +14,6 @@ import (
 	"github.com/runteam/runteam/internal/cli/journals"
 	"github.com/runteam/runteam/internal/cli/terminal"
 	"github.com/runteam/runteam/internal/journal"
-	"github.com/runteam/runteam/label"
 	"github.com/spf13/cobra"
 )
 
@@ -132,7 +132,7 @@ func (c *gcDocument) text(old []journal.Summary, short map[string]string) string
 		fmt.Fprintf(&b, "%s would be removed\n", format.Plural(len(c.Runs), "run"))
 		return b.String()
 	}
-	fmt.Fprintf(&b, "%s removed; the journal is %s smaller\n", format.Plural(len(c.Runs), "run"), label.SizeText(int(c.Bytes)))
+	fmt.Fprintf(&b, "%s removed; the journal is %s smaller\n", format.Plural(len(c.Runs), "run"), bytesize.Text(int(c.Bytes)))
 	return b.String()
 }
 

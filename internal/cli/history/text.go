@@ -7,11 +7,11 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/runteam/runteam/internal/bytesize"
 	"github.com/runteam/runteam/internal/cli/format"
 	"github.com/runteam/runteam/internal/cli/journals"
 	"github.com/runteam/runteam/internal/cli/terminal"
 	"github.com/runteam/runteam/internal/journal"
-	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
 )
 
@@ -99,7 +99,7 @@ func (r *RunDocument) writeAnswer(w io.Writer) (whole bool) {
 	for _, line := range lines[:min(len(lines), maxShownLines)] {
 		fmt.Fprintln(w, terminal.Clip(line, format.MaxLine))
 	}
-	fmt.Fprintf(w, "… %s in all: %s has it as output\n", label.SizeText(len(r.Output)), r.journal.Command("show -o json", r.short))
+	fmt.Fprintf(w, "… %s in all: %s has it as output\n", bytesize.Text(len(r.Output)), r.journal.Command("show -o json", r.short))
 	return whole
 }
 
@@ -189,7 +189,7 @@ func (t *TaskDocument) excerpt(w io.Writer, from *journals.Flags, run string) {
 		if terminal.CleanLine(name) != name {
 			name = string(t.ID)
 		}
-		fmt.Fprintf(w, "… %s in all: %s\n", label.SizeText(len(t.Result)), from.Command("show", run, name))
+		fmt.Fprintf(w, "… %s in all: %s\n", bytesize.Text(len(t.Result)), from.Command("show", run, name))
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/bytesize"
 	"github.com/runteam/runteam/internal/cli/format"
 	"github.com/runteam/runteam/internal/cli/terminal"
 	"github.com/runteam/runteam/internal/engine"
@@ -69,7 +70,7 @@ func deliveryNotes(r *engine.Reading) (all []string) {
 	add("reveals ", format.Kinds(r.Reveals))
 	add("retold: ", r.Retold)
 	if r.CutTo > 0 {
-		add("cut to ", label.SizeText(r.CutTo))
+		add("cut to ", bytesize.Text(r.CutTo))
 	}
 	return all
 }

@@ -10,12 +10,12 @@ import (
 	"sync"
 	"unicode/utf8"
 
+	"github.com/runteam/runteam/internal/bytesize"
 	"github.com/runteam/runteam/internal/cli/explain"
 	"github.com/runteam/runteam/internal/cli/run"
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/internal/trace"
-	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
 )
@@ -130,7 +130,7 @@ func firstPart(before, after []part) string {
 		case b.name != a.name:
 			return fmt.Sprintf("from byte %d on: it was %s, and is %s", b.Start, b.name, a.name)
 		case b.Withheld && a.Withheld && b.End-b.Start != a.End-a.Start:
-			return fmt.Sprintf("from byte %d on, in %s, which is withheld: it was %s and is %s", b.Start, b.name, label.SizeText(int(b.End-b.Start)), label.SizeText(int(a.End-a.Start)))
+			return fmt.Sprintf("from byte %d on, in %s, which is withheld: it was %s and is %s", b.Start, b.name, bytesize.Text(int(b.End-b.Start)), bytesize.Text(int(a.End-a.Start)))
 		case b.Words != a.Words:
 			at, old, anew := firstByte(b.Words, a.Words)
 			return fmt.Sprintf("from byte %d on, in %s: it was %s and is %s", int(b.Start)+at, b.name, old, anew)

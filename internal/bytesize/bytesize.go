@@ -1,15 +1,16 @@
-package label
+// Package bytesize rounds and writes numbers of bytes.
+package bytesize
 
 import (
 	"math"
 	"strconv"
 )
 
-// SizeClass rounds a number of bytes up to 1 KiB, 4 KiB, 16 KiB and so on: all
+// Class rounds a number of bytes up to 1 KiB, 4 KiB, 16 KiB and so on: all
 // that a viewer learns of the size of a value that the viewer may not see. The
 // classes are coarse, so that names, codes and short records are all alike. Zero
 // means that there is no value, and stays zero.
-func SizeClass(bytes int) int {
+func Class(bytes int) int {
 	if bytes <= 0 {
 		return 0
 	}
@@ -22,10 +23,10 @@ func SizeClass(bytes int) int {
 
 const smallestClass = 1 << 10
 
-// SizeText writes a number of bytes for people, in the units of the size limits:
+// Text writes a number of bytes for people, in the units of the size limits:
 // "1 byte", "1000 bytes", "1.5 KiB", "256 KiB", "4 MiB". It rounds to one decimal of a
 // KiB, and to two of a MiB.
-func SizeText(bytes int) string {
+func Text(bytes int) string {
 	switch n := math.Round(float64(bytes)/(1<<10)*10) / 10; {
 	case bytes == 1:
 		return "1 byte"
@@ -37,7 +38,6 @@ func SizeText(bytes int) string {
 	return strconv.FormatFloat(math.Round(float64(bytes)/(1<<20)*100)/100, 'f', -1, 64) + " MiB"
 }
 
-// ClassText writes the [SizeClass] of a number of bytes for people, as "up to 4 KiB",
-// and of none as that of a single byte. Logs, which may have any viewer, show sizes
-// in this form.
-func ClassText(bytes int) string { return "up to " + SizeText(SizeClass(max(bytes, 1))) }
+// ClassText writes the [Class] of a number of bytes for people, such as "up to 4 KiB".
+// No bytes count as one byte. Logs, which may have any viewer, show sizes in this form.
+func ClassText(bytes int) string { return "up to " + Text(Class(max(bytes, 1))) }
