@@ -32,9 +32,6 @@ import (
 	"github.com/runteam/runteam/team"
 )
 
-// ErrNotFound reports that the file, or the team.yaml of the folder, does not exist.
-var ErrNotFound = specfile.ErrNotFound
-
 // Options say what to load. The zero value loads team.yaml, team.yml or
 // team.json of the working directory.
 type Options struct {
@@ -77,14 +74,15 @@ type File struct {
 }
 
 // Load reads a team file and every file that it names. The error is of type
-// [Problems]. Names, references and labels are checked by [File.Build] and by
+// [Problems]; it wraps fs.ErrNotExist if the file, or the team.yaml of the folder, does
+// not exist. Names, references and labels are checked by [File.Build] and by
 // the team. A file without tasks and goal is a roster.
 func Load(o Options) (*File, error) {
 	allowed := make([]specfile.EnvUse, len(o.AllowEnv))
 	for i, text := range o.AllowEnv {
 		var err error
 		if allowed[i], err = specfile.ParseEnvUse(text); err != nil {
-			return nil, Problems{{Message: "AllowEnv: " + err.Error(), Err: err}}
+			return nil, Problems{{Message: "AllowEnv: " + err.Error(), err: err}}
 		}
 	}
 	f, err := specfile.Load(specfile.Options{
@@ -129,20 +127,21 @@ type Problem struct {
 	Message string        // what is wrong
 	Hint    string        // what to write instead; may be empty
 	Excerpt string        // the lines around the place, with a caret, without secrets; may be empty
-	Err     error         // the condition, for errors.Is; may be nil
+
+	err error // the condition; may be nil
 }
 
 // Error returns "file:line:column: message", and the excerpt and the hint on
 // lines of their own.
 func (p Problem) Error() string { return p.internal().Error() }
 
-// Unwrap returns Err.
-func (p Problem) Unwrap() error { return p.Err }
+// Unwrap returns the condition, for [errors.Is] and [errors.As]; it may be nil.
+func (p Problem) Unwrap() error { return p.err }
 
 func (p Problem) internal() specfile.Problem {
 	return specfile.Problem{
 		File: p.At.File, Line: p.At.Line, Column: p.At.Column,
-		Message: p.Message, Hint: p.Hint, Excerpt: p.Excerpt, Err: p.Err,
+		Message: p.Message, Hint: p.Hint, Excerpt: p.Excerpt, Err: p.err,
 	}
 }
 
@@ -183,7 +182,7 @@ func problems(all []specfile.Problem) []Problem {
 	var out []Problem
 	for _, p := range all {
 		at := task.Position{File: p.File, Line: p.Line, Column: p.Column}
-		out = append(out, Problem{At: at, Message: fields.Replace(p.Message), Hint: fields.Replace(p.Hint), Excerpt: p.Excerpt, Err: p.Err})
+		out = append(out, Problem{At: at, Message: fields.Replace(p.Message), Hint: fields.Replace(p.Hint), Excerpt: p.Excerpt, err: p.Err})
 	}
 	return out
 }

@@ -3,6 +3,7 @@ package spec_test
 import (
 	"context"
 	"encoding/json"
+	"io/fs"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -89,7 +90,7 @@ endpoints: {"https://api.openai.com/v1": {requestsPerMinute: 3}}
 func TestErrorsListProblemsWithPlaces(t *testing.T) {
 	t.Parallel()
 	_, err := spec.Load(spec.Options{Path: "no-such-file.yaml"})
-	require.ErrorIs(t, err, spec.ErrNotFound)
+	require.ErrorIs(t, err, fs.ErrNotExist)
 
 	_, err = load(t, "agents: [{name: worker}]\n", spec.Options{AllowEnv: []string{"KEY"}})
 	require.ErrorContains(t, err, "AllowEnv: \"KEY\": write NAME=ORIGIN")

@@ -7,13 +7,15 @@ import (
 	"regexp/syntax"
 	"slices"
 	"strings"
+
+	jsonschema "github.com/runteam/runteam/internal/schema"
 )
 
 // instance returns a small value that a JSON Schema accepts, with the mark in
 // its free strings. It follows the keywords that schemas of answers use; what
 // it does not know it ignores.
 func instance(schema any) any {
-	b := &builder{root: schema, left: maxSteps}
+	b := &builder{schemas: jsonschema.Merger{Root: schema, Choose: true, Steps: maxSteps}}
 	v := b.value(schema, 0)
 	if o, ok := v.(map[string]any); ok && !b.marked {
 		b.addMark(schema, o)
@@ -23,9 +25,8 @@ func instance(schema any) any {
 
 // builder builds one instance.
 type builder struct {
-	root   any
-	marked bool // it has the mark
-	left   int  // steps that may still be made
+	schemas jsonschema.Merger
+	marked  bool // it has the mark
 }
 
 // Bounds on schemas that refer to themselves, or multiply.
@@ -36,9 +37,9 @@ const (
 
 // addMark sets an optional free string of the root, if there is one.
 func (b *builder) addMark(schema any, o map[string]any) {
-	properties, _ := b.merged(schema, 0)["properties"].(map[string]any)
+	properties, _ := b.schemas.Merge(schema)["properties"].(map[string]any)
 	for _, name := range slices.Sorted(maps.Keys(properties)) {
-		p := b.merged(properties[name], 0)
+		p := b.schemas.Merge(properties[name])
 		if _, has := o[name]; !has && typeOf(p) == "string" && free(p) {
 			o[name] = mark
 			b.marked = true
@@ -47,77 +48,11 @@ func (b *builder) addMark(schema any, o map[string]any) {
 	}
 }
 
-// merged returns a schema with what it refers to, and the first of its choices, in it.
-func (b *builder) merged(schema any, level int) map[string]any {
-	s, ok := schema.(map[string]any)
-	if b.left--; !ok || level > maxLevel || b.left < 0 {
-		return map[string]any{}
-	}
-	out := maps.Clone(s)
-	var parts []any
-	if ref, ok := s["$ref"].(string); ok {
-		parts = append(parts, b.at(ref))
-	}
-	if all, ok := s["allOf"].([]any); ok {
-		parts = append(parts, all...)
-	}
-	for _, key := range []string{"anyOf", "oneOf"} {
-		if some, ok := s[key].([]any); ok && len(some) > 0 {
-			parts = append(parts, some[0])
-		}
-	}
-	for _, part := range parts {
-		join(out, b.merged(part, level+1))
-	}
-	return out
-}
-
-// join adds the keywords of from to into, which keeps its own; properties and required are united.
-func join(into, from map[string]any) {
-	for key, v := range from {
-		switch old := into[key].(type) {
-		case nil:
-			into[key] = v
-		case map[string]any:
-			if more, ok := v.(map[string]any); ok && key == "properties" {
-				both := maps.Clone(more)
-				maps.Copy(both, old)
-				into[key] = both
-			}
-		case []any:
-			if more, ok := v.([]any); ok && key == "required" {
-				into[key] = append(slices.Clone(old), more...)
-			}
-		}
-	}
-}
-
-// at follows a reference within the schema, "#/$defs/name"; one that leads nowhere allows anything.
-func (b *builder) at(ref string) any {
-	v := b.root
-	path, ok := strings.CutPrefix(ref, "#")
-	if !ok {
-		return nil
-	}
-	for key := range strings.SplitSeq(strings.TrimPrefix(path, "/"), "/") {
-		if key == "" {
-			continue
-		}
-		key = strings.NewReplacer("~1", "/", "~0", "~").Replace(key)
-		o, ok := v.(map[string]any)
-		if !ok {
-			return nil
-		}
-		v = o[key]
-	}
-	return v
-}
-
 func (b *builder) value(schema any, level int) any {
-	if level > maxLevel || b.left < 0 {
+	if level > maxLevel || b.schemas.Steps < 0 {
 		return nil
 	}
-	s := b.merged(schema, 0)
+	s := b.schemas.Merge(schema)
 	if c, ok := s["const"]; ok {
 		return c
 	}

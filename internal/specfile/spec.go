@@ -15,6 +15,7 @@ package specfile
 import (
 	"errors"
 	"io"
+	"io/fs"
 
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/internal/engine"
@@ -24,7 +25,7 @@ import (
 
 // Conditions of a file. Problems wrap them where they apply.
 var (
-	ErrNotFound = errors.New("no spec file")  // the file, or team.yaml in the folder, does not exist
+	ErrNotFound = error(notFound{})           // the file, or team.yaml in the folder, does not exist
 	ErrNotBuilt = errors.New("not built yet") // a known key that has no effect yet
 	ErrRefused  = errors.New("refused")       // a key of the original that runteam does not support, or has under another name
 	ErrUnknown  = errors.New("unknown key")   // a key that does not exist
@@ -32,6 +33,13 @@ var (
 	ErrSyntax   = errors.New("syntax")        // a file that is no YAML or JSON, or uses what is refused of it
 	ErrRead     = errors.New("cannot read")   // a file that a spec names and that cannot be taken
 )
+
+// notFound is the type of [ErrNotFound], which is an [fs.ErrNotExist] too.
+type notFound struct{}
+
+func (notFound) Error() string { return "no spec file" }
+
+func (notFound) Is(target error) bool { return target == fs.ErrNotExist }
 
 // Options say what to load. The zero value loads team.yaml (or .yml, .json) of
 // the working directory.
