@@ -31,10 +31,7 @@ func ExampleDefault() {
 
 // A reader may see one kind in one place.
 func ExampleRedactor_JSON() {
-	r, err := redact.New(redact.Options{
-		Personal: redact.DefaultKinds(),
-		Patterns: []redact.Pattern{{Name: "claim", Regexp: `\bC-\d{4}\b`}},
-	})
+	r, err := redact.New(redact.DefaultKinds(), []redact.Pattern{{Name: "claim", Regexp: `\bC-\d{4}\b`}})
 	if err != nil {
 		fmt.Println(err)
 		return

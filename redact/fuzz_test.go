@@ -14,9 +14,9 @@ import (
 // redactors are those that the fuzz targets hold to their promises.
 func redactors(t testing.TB) []*redact.Redactor {
 	t.Helper()
-	own, err := redact.New(redact.Options{Personal: redact.PersonalKinds(), Patterns: []redact.Pattern{
+	own, err := redact.New(redact.PersonalKinds(), []redact.Pattern{
 		{"claim", `C-\d{4}`}, {"line", `(?m)^note: .*$`}, {"wide", `[Kk]ey.{3,9}9`}, {"a1", `é+`},
-	}})
+	})
 	require.NoError(t, err)
 	return []*redact.Redactor{redact.Secrets(), redact.Default(), redact.All(), own}
 }

@@ -6,7 +6,7 @@ import (
 )
 
 // ipDetector finds addresses at the first separator in them.
-var ipDetector = detector{name: "ip", anchors: []anchor{{":.", digits + "abcdefABCDEF:", ""}}, find: findIP}
+var ipDetector = detector{name: "ip", anchors: []anchor{{":.", digits + "abcdefABCDEF:", ""}}, find: findIP, kind: IP}
 
 func findIP(p *pass, i int) int {
 	if p.text[i] == '.' {

@@ -38,7 +38,7 @@ func findMAC(p *pass, i int) int {
 }
 
 // macWordDetector finds an EUI-48 without separators behind the word that says what it is.
-var macWordDetector = detector{name: "mac behind its word", anchors: []anchor{{"Mm", "Aa", "Cc"}}, find: findMACWord}
+var macWordDetector = detector{name: "mac behind its word", anchors: []anchor{{"Mm", "Aa", "Cc"}}, find: findMACWord, kind: MAC}
 
 func findMACWord(p *pass, i int) int {
 	if at(p.text, i-1, lowerChar) || at(p.text, i-1, upperChar) && is(p.text[i], upperChar) {

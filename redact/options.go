@@ -7,22 +7,11 @@ import (
 	"sync"
 )
 
-// Options say what a redactor finds beside the secrets, which are always on. The zero value adds nothing.
-type Options struct {
-	Personal []Kind    // personal kinds, of those that [PersonalKinds] lists
-	Patterns []Pattern // own patterns
-}
-
-// New returns a redactor of the secrets and of what o names, or an error that lists everything wrong with o.
-func New(o Options) (*Redactor, error) {
+// New returns a redactor of the secrets, which are always on, of personal kinds of those that [PersonalKinds] lists,
+// and of own patterns. An error lists everything wrong with them.
+func New(personal []Kind, own []Pattern) (*Redactor, error) {
 	var problems []error
-	found := secretDetectors()
-	for _, kind := range PersonalKinds() {
-		if slices.Contains(o.Personal, kind) {
-			found = append(found, personalDetectors(kind)...)
-		}
-	}
-	for _, kind := range o.Personal {
+	for _, kind := range personal {
 		switch {
 		case kind.Secret():
 			problems = append(problems, fmt.Errorf("kind %q is a secret and always on: leave it out", kind))
@@ -30,11 +19,11 @@ func New(o Options) (*Redactor, error) {
 			problems = append(problems, fmt.Errorf("kind %q is unknown: the personal kinds are %v", kind, PersonalKinds()))
 		}
 	}
-	patterns, err := compile(o.Patterns)
+	patterns, err := compile(own)
 	if err = errors.Join(append(problems, err)...); err != nil {
 		return nil, err
 	}
-	r := build(found...)
+	r := built(personal)
 	r.patterns = patterns
 	for _, p := range patterns {
 		if out, _, err := r.Text(p.kind.Placeholder()); err != nil || out != p.kind.Placeholder() {
@@ -56,15 +45,18 @@ func All() *Redactor { return all() }
 
 // The shared redactors, built at the first use since a program may start without one. Their detectors only read after that.
 var (
-	secrets  = sync.OnceValue(func() *Redactor { return build(secretDetectors()...) })
+	secrets  = sync.OnceValue(func() *Redactor { return built(nil) })
 	standard = sync.OnceValue(func() *Redactor { return built(DefaultKinds()) })
 	all      = sync.OnceValue(func() *Redactor { return built(PersonalKinds()) })
 )
 
+// built returns a redactor of the secrets and of personal kinds.
 func built(kinds []Kind) *Redactor {
 	found := secretDetectors()
-	for _, kind := range kinds {
-		found = append(found, personalDetectors(kind)...)
+	for _, d := range personalDetectors() {
+		if slices.Contains(kinds, d.kind) {
+			found = append(found, d)
+		}
 	}
 	return build(found...)
 }
@@ -77,9 +69,7 @@ func PersonalKinds() []Kind { return []Kind{Card, IBAN, Email, Phone, SSN, IP, M
 func DefaultKinds() []Kind { return []Kind{Card, IBAN, Email, Phone, SSN} }
 
 // Secret reports a kind that is always on and is never revealed.
-func (k Kind) Secret() bool {
-	return k == kindKey || k == kindToken || k == kindJWT || k == kindPassword
-}
+func (k Kind) Secret() bool { return k.rank() >= kindPassword.rank() }
 
 // ranking orders the built-in kinds, the most specific last. Own patterns rank below all of them: an own pattern over a
 // secret must not turn it into something that can be revealed.
@@ -88,4 +78,12 @@ var ranking = [...]Kind{Phone, IP, MAC, SSN, Email, IBAN, Card, kindPassword, ki
 // rank orders kinds where spans overlap: the more specific one names the union.
 func (k Kind) rank() int { return slices.Index(ranking[:], k) }
 
-func builtIn(k Kind) bool { return k.rank() >= 0 }
+// placeholders are those of the kinds of ranking, so that the built-in kinds cost no concatenation.
+var placeholders = func() (all [len(ranking)]string) {
+	for i, kind := range ranking {
+		all[i] = placeholder(kind)
+	}
+	return all
+}()
+
+func placeholder(k Kind) string { return "[REDACTED:" + string(k) + "]" }

@@ -28,9 +28,9 @@ func TestKindsOfTheSharedRedactors(t *testing.T) {
 func TestNewFindsWhatItIsAskedFor(t *testing.T) {
 	t.Parallel()
 	const text = "anna@claims.example, claim C-1234-5678, password: Xk9#mP2q"
-	named, err := redact.New(redact.Options{Personal: []redact.Kind{redact.Email, redact.Email}, Patterns: []redact.Pattern{{"claim-id", `\bC-\d{4}-\d{4}\b`}}})
+	named, err := redact.New([]redact.Kind{redact.Email, redact.Email}, []redact.Pattern{{"claim-id", `\bC-\d{4}-\d{4}\b`}})
 	require.NoError(t, err)
-	plain, err := redact.New(redact.Options{})
+	plain, err := redact.New(nil, nil)
 	require.NoError(t, err)
 	for r, want := range map[*redact.Redactor]string{
 		named:            "[REDACTED:email], claim [REDACTED:claim-id], password: [REDACTED:password]",
@@ -47,16 +47,18 @@ func TestNewFindsWhatItIsAskedFor(t *testing.T) {
 
 func TestNewRefusesWhatCannotWork(t *testing.T) {
 	t.Parallel()
-	one := func(name, expr string) redact.Options {
-		return redact.Options{Patterns: []redact.Pattern{{name, expr}}}
+	type options struct {
+		kinds    []redact.Kind
+		patterns []redact.Pattern
 	}
+	one := func(name, expr string) options { return options{patterns: []redact.Pattern{{name, expr}}} }
 	tests := []struct {
 		name  string
-		give  redact.Options
+		give  options
 		wants []string
 	}{
-		{"unknown kind", redact.Options{Personal: []redact.Kind{"iris"}}, []string{`"iris"`, "unknown", "iban"}},
-		{"secret kind", redact.Options{Personal: []redact.Kind{redact.Token}}, []string{`"token"`, "always on"}},
+		{"unknown kind", options{kinds: []redact.Kind{"iris"}}, []string{`"iris"`, "unknown", "iban"}},
+		{"secret kind", options{kinds: []redact.Kind{redact.Token}}, []string{`"token"`, "always on"}},
 		{"no name", one("", "a"), []string{`""`, "name"}},
 		{"upper case", one("Claim", "a"), []string{`"Claim"`, "lower-case"}},
 		{"digit first", one("1claim", "a"), []string{"begins with a letter"}},
@@ -65,7 +67,7 @@ func TestNewRefusesWhatCannotWork(t *testing.T) {
 		{"line end", one("a\n", "b"), []string{"name"}},
 		{"built-in", one("card", "b"), []string{"built-in"}},
 		{"built-in secret", one("password", "b"), []string{"built-in"}},
-		{"twice", redact.Options{Patterns: []redact.Pattern{{"own", "b1"}, {"own", "b2"}}}, []string{"twice"}},
+		{"twice", options{patterns: []redact.Pattern{{"own", "b1"}, {"own", "b2"}}}, []string{"twice"}},
 		{"no regexp", one("own", "("), []string{`"own"`, "missing closing )"}},
 		{"look behind", one("own", "(?<=a)b"), []string{"invalid"}},
 		{"empty", one("own", ""), []string{"empty"}},
@@ -75,13 +77,13 @@ func TestNewRefusesWhatCannotWork(t *testing.T) {
 		{"word", one("own", `[A-Z]{8}`), []string{"[REDACTED:", "ask for more"}},
 		{"bracket of a placeholder", one("own", `\]`), []string{"ask for more"}},
 		{"own name", one("own", "own"), []string{"[REDACTED:own]"}},
-		{"name of another", redact.Options{Patterns: []redact.Pattern{{"own", "zebra"}, {"zebra", "b9"}}}, []string{`"own"`, "[REDACTED:zebra]"}},
-		{"several", redact.Options{Personal: []redact.Kind{"iris"}, Patterns: []redact.Pattern{{"X", "a"}, {"own", "("}}}, []string{`"iris"`, `"X"`, `"own"`}},
+		{"name of another", options{patterns: []redact.Pattern{{"own", "zebra"}, {"zebra", "b9"}}}, []string{`"own"`, "[REDACTED:zebra]"}},
+		{"several", options{kinds: []redact.Kind{"iris"}, patterns: []redact.Pattern{{"X", "a"}, {"own", "("}}}, []string{`"iris"`, `"X"`, `"own"`}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			r, err := redact.New(tt.give)
+			r, err := redact.New(tt.give.kinds, tt.give.patterns)
 			require.Error(t, err)
 			require.Nil(t, r)
 			for _, want := range tt.wants {
@@ -93,9 +95,9 @@ func TestNewRefusesWhatCannotWork(t *testing.T) {
 
 func TestPatternsRankBelowTheBuiltInKinds(t *testing.T) {
 	t.Parallel()
-	r, err := redact.New(redact.Options{Personal: redact.DefaultKinds(), Patterns: []redact.Pattern{
+	r, err := redact.New(redact.DefaultKinds(), []redact.Pattern{
 		{"first", `\w+@claims[.]example|number \d+`}, {"second", `\d{4,}|gh\w{8,} and`},
-	}})
+	})
 	require.NoError(t, err)
 	gh := "gh" + "p_" + fake(alnums, 36)
 	for text, want := range map[string]string{
@@ -121,7 +123,7 @@ func TestPatternsRankBelowTheBuiltInKinds(t *testing.T) {
 // Requirement: G28.
 func TestPatternsLookAtFractions(t *testing.T) {
 	t.Parallel()
-	r, err := redact.New(redact.Options{Patterns: []redact.Pattern{{"price", `\d+[.]\d\d`}}})
+	r, err := redact.New(nil, []redact.Pattern{{"price", `\d+[.]\d\d`}})
 	require.NoError(t, err)
 	got, _, err := r.Value(`[12.75,"12.75",12.5]`)
 	require.NoError(t, err)

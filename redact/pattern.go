@@ -54,7 +54,7 @@ func compile(patterns []Pattern) ([]compiled, error) {
 		switch {
 		case !patternName.MatchString(p.Name):
 			wrong(p, "write a name of lower-case letters, digits and dashes that begins with a letter and has 32 at most")
-		case builtIn(Kind(p.Name)):
+		case Kind(p.Name).rank() >= 0:
 			wrong(p, "this is a built-in kind: choose another name")
 		case names[p.Name]:
 			wrong(p, "named twice: join the two by |")

@@ -40,7 +40,7 @@ const slow = `(?:[a-z0-9]{1,10}x){1,40}9z`
 // Requirement: G29.
 func TestAnOwnPatternStopsWithItsContext(t *testing.T) {
 	t.Parallel()
-	r, err := redact.New(redact.Options{Patterns: []redact.Pattern{{"slow", slow}}})
+	r, err := redact.New(nil, []redact.Pattern{{"slow", slow}})
 	require.NoError(t, err)
 	text := strings.Repeat("0x1x2x", 1<<20/6)
 	for name, redacts := range map[string]func(context.Context) (string, error){
@@ -80,16 +80,16 @@ func TestRedactionStopsWithItsContext(t *testing.T) {
 
 func TestPatternsAreBounded(t *testing.T) {
 	t.Parallel()
-	_, err := redact.New(redact.Options{Patterns: []redact.Pattern{{"long", `(?:[a-z0-9]{1,25}x){1,40}`}}})
+	_, err := redact.New(nil, []redact.Pattern{{"long", `(?:[a-z0-9]{1,25}x){1,40}`}})
 	require.Error(t, err)
 	require.ErrorContains(t, err, `pattern "long": compiles to 2041 instructions, at most 1000 are allowed: shorten what it repeats`)
 	var many []redact.Pattern
 	for _, name := range []string{"a", "b", "c", "d", "e"} {
 		many = append(many, redact.Pattern{Name: name, Regexp: `(?:[a-z0-9]{1,10}x){1,40}` + name + "7"})
 	}
-	_, err = redact.New(redact.Options{Patterns: many[:4]})
+	_, err = redact.New(nil, many[:4])
 	require.NoError(t, err)
-	_, err = redact.New(redact.Options{Patterns: many})
+	_, err = redact.New(nil, many)
 	require.Error(t, err)
 	require.ErrorContains(t, err, "of all patterns together, at most 4000 are allowed: shorten")
 }
@@ -103,7 +103,7 @@ func TestPatternsFindWhatRegexpFinds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		expr := rapid.SampledFrom(exprs).Draw(t, "expr")
 		text := strings.Join(rapid.SliceOfN(rapid.SampledFrom([]string{"Q", "-", "1", "12", "q", "é", "日", " ", "\n", "x"}), 0, 30).Draw(t, "text"), "")
-		r, err := redact.New(redact.Options{Patterns: []redact.Pattern{{"own", expr}}})
+		r, err := redact.New(nil, []redact.Pattern{{"own", expr}})
 		require.NoError(t, err)
 		want := regexp.MustCompile(expr).ReplaceAllString(text, "[REDACTED:own]")
 		if again := regexp.MustCompile(expr).ReplaceAllString(want, "[REDACTED:own]"); again != want {

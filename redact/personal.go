@@ -13,25 +13,9 @@ const (
 	MAC   Kind = "mac"   // EUI-48 or EUI-64 of a network interface
 )
 
-// personalDetectors returns the detectors of one kind of personal data: nil for any other kind.
-func personalDetectors(kind Kind) []detector {
-	switch kind {
-	case Card:
-		return []detector{cardDetector}
-	case IBAN:
-		return []detector{ibanDetector}
-	case Email:
-		return []detector{emailDetector}
-	case Phone:
-		return []detector{phoneDetector}
-	case SSN:
-		return []detector{ssnDetector}
-	case IP:
-		return []detector{ipDetector}
-	case MAC:
-		return []detector{macDetector, macWordDetector}
-	}
-	return nil
+// personalDetectors returns the detectors of personal data.
+func personalDetectors() []detector {
+	return []detector{cardDetector, ibanDetector, emailDetector, phoneDetector, ssnDetector, ipDetector, macDetector, macWordDetector}
 }
 
 // A group is a run of digits in a number that is written in groups.

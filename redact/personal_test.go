@@ -13,7 +13,7 @@ import (
 // finder returns the redactor of the secrets and one personal kind.
 func finder(t testing.TB, kind redact.Kind) *redact.Redactor {
 	t.Helper()
-	r, err := redact.New(redact.Options{Personal: []redact.Kind{kind}})
+	r, err := redact.New([]redact.Kind{kind}, nil)
 	require.NoError(t, err)
 	return r
 }

@@ -4,7 +4,7 @@
 //
 // [Secrets] finds what no reader may have: private keys, tokens of clouds and APIs, JSON Web Tokens, and passwords in
 // URLs or beside secret-like names. [Default] adds payment cards, IBANs, e-mail addresses, phone and social security
-// numbers, [All] also addresses of machines, and [New] what [Options] name. [Redactor.TextRevealing] and [Redactor.JSON]
+// numbers, [All] also addresses of machines, and [New] the kinds and patterns that you name. [Redactor.TextRevealing] and [Redactor.JSON]
 // take a function that says which personal kinds may stay, and where; secrets never stay. No mark in a text switches
 // anything off.
 //
@@ -39,31 +39,10 @@ const (
 
 // Placeholder returns the text that takes the place of a span of this kind, such as "[REDACTED:token]".
 func (k Kind) Placeholder() string {
-	switch k { // the built-in kinds cost no concatenation
-	case kindKey:
-		return "[REDACTED:key]"
-	case kindToken:
-		return "[REDACTED:token]"
-	case kindJWT:
-		return "[REDACTED:jwt]"
-	case kindPassword:
-		return "[REDACTED:password]"
-	case Card:
-		return "[REDACTED:card]"
-	case IBAN:
-		return "[REDACTED:iban]"
-	case Email:
-		return "[REDACTED:email]"
-	case Phone:
-		return "[REDACTED:phone]"
-	case SSN:
-		return "[REDACTED:ssn]"
-	case IP:
-		return "[REDACTED:ip]"
-	case MAC:
-		return "[REDACTED:mac]"
+	if rank := k.rank(); rank >= 0 {
+		return placeholders[rank]
 	}
-	return "[REDACTED:" + string(k) + "]"
+	return placeholder(k)
 }
 
 // A span is the range of bytes from Start to before End of a text, and what it holds.

@@ -106,9 +106,9 @@ func TestRevealNeverLetsASecretStand(t *testing.T) {
 
 func TestRevealOfWhatOverlaps(t *testing.T) {
 	t.Parallel()
-	r, err := redact.New(redact.Options{Personal: []redact.Kind{redact.Email}, Patterns: []redact.Pattern{
+	r, err := redact.New([]redact.Kind{redact.Email}, []redact.Pattern{
 		{"within", "claims"}, {"across", "[.]example, then"}, {"other", "zebra"}, {"whole", "letter: .* end"},
-	}})
+	})
 	require.NoError(t, err)
 	for _, tt := range []struct{ kind, text, want string }{
 		{"email", "anna@claims.example now", "anna@claims.example now"},  // what lies within goes with it

@@ -65,7 +65,7 @@ func (c *policyChecker) makeRedactors() {
 		_, err = c.all.and(b.redact).redactor() // what any pair can come to is part of this
 	}
 	if err == nil && len(c.all.Patterns) > 0 {
-		b.words, err = redact.New(redact.Options{Personal: redact.PersonalKinds(), Patterns: c.all.Patterns})
+		b.words, err = redact.New(redact.PersonalKinds(), c.all.Patterns)
 	}
 	if err != nil {
 		says, hint := patternAdvice(err)

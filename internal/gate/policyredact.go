@@ -30,7 +30,7 @@ func (c *policyChecker) checkRedaction(subject string, r handoff.Redaction, toke
 		}
 	}
 	for k, p := range r.Patterns {
-		if _, err := redact.New(redact.Options{Patterns: []redact.Pattern{p}}); err != nil {
+		if _, err := redact.New(nil, []redact.Pattern{p}); err != nil {
 			says, hint := patternAdvice(err)
 			c.add(subject, says, hint, append(slices.Clone(tokens), "patterns", k)...)
 		}

@@ -234,5 +234,5 @@ func (r redaction) redactor() (*redact.Redactor, error) {
 			kinds = append(kinds, k)
 		}
 	}
-	return redact.New(redact.Options{Personal: kinds, Patterns: r.Patterns})
+	return redact.New(kinds, r.Patterns)
 }

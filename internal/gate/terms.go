@@ -259,7 +259,7 @@ func (b *Rulebook) redactorFor(to string, r redaction) *redact.Redactor {
 	}
 	var made *redact.Redactor
 	if to == handoff.User {
-		made, _ = redact.New(redact.Options{Personal: r.Kinds, Patterns: r.Patterns})
+		made, _ = redact.New(r.Kinds, r.Patterns)
 	} else {
 		made, _ = r.redactor()
 	}

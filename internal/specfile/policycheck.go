@@ -185,7 +185,7 @@ func inPolicy(policy *node, parts []string) (*node, *source, int) {
 // badPart returns the part of a pattern that is wrong: its name, else its regexp.
 func badPart(n *node) *node {
 	const never = `\x{10FFFF}`
-	if _, err := redact.New(redact.Options{Patterns: []redact.Pattern{{Name: text(n.get("name")), Regexp: never}}}); err != nil {
+	if _, err := redact.New(nil, []redact.Pattern{{Name: text(n.get("name")), Regexp: never}}); err != nil {
 		return n.get("name")
 	}
 	return n.get("regexp")
