@@ -77,7 +77,7 @@ var arrows = []struct {
 	{"internal/codes", ""},
 	{"internal/plan", "internal/bytesize internal/naming internal/endpoint label redact task internal/pick envelope handoff prompt internal/record internal/assign internal/mailbox internal/teammemory agent internal/planning internal/flow llm internal/gate internal/graph internal/schema internal/jsonvalue internal/brief"},
 	{"internal/engine", "internal/bytesize label internal/oneline internal/callwait llm internal/callinfo internal/supervise redact internal/naming task internal/graph internal/jsonvalue envelope internal/readyqueue handoff internal/gate prompt event internal/assign internal/record internal/flow internal/mailbox internal/teammemory internal/schema agent internal/planning internal/codes internal/plan internal/brief"},
-	{"team", "label llm internal/naming task envelope handoff prompt event internal/assign internal/flow messagebus sharedmem agent internal/planning internal/record internal/plan internal/engine"},
+	{"team", "label llm internal/naming task envelope handoff prompt event internal/assign internal/flow messagebus sharedmem agent synth internal/record internal/plan internal/engine"},
 	{"internal/specfile", "internal/bytesize internal/connection internal/plan internal/naming label llm llm/limit redact task internal/pick envelope handoff internal/assign internal/flow internal/gate internal/engine"},
 	{"spec", "llm llm/limit llm/openai task agent team internal/specfile internal/engine internal/plan"},
 	{"flowtest", "internal/codes internal/naming internal/specfile label task internal/pick handoff prompt event agent internal/trace internal/flow spec internal/scripted internal/schema internal/jsonvalue internal/engine"},

@@ -47,7 +47,7 @@ func Example() {
 	}
 
 	res, err := tm.RunTasks(ctx, tasks, &team.RunOptions{RunID: "meter", Journal: j})
-	fmt.Println(res.Status, errors.Is(err, team.ErrCanceled))
+	fmt.Println(res.Status, errors.Is(err, context.Canceled))
 	res, err = tm.Resume(context.Background(), "meter", &team.RunOptions{Tasks: tasks, Journal: j})
 	fmt.Println(res.Status, res.Output, err)
 	runs, err := j.Runs(context.Background())

@@ -69,7 +69,7 @@ func member(m *plan.Member) team.Member {
 // runOptions returns the options of a file in their public form.
 func runOptions(o *engine.RunOptions) team.RunOptions {
 	out := team.RunOptions{
-		Output: o.Output, MaxConcurrency: o.MaxConcurrency, Timeout: o.Timeout, Strategy: string(o.Strategy), Mode: team.Mode(o.Mode),
+		Output: o.Output, MaxConcurrency: o.MaxConcurrency, Timeout: o.Timeout, Strategy: string(o.Strategy), Auto: o.Auto,
 		Budget: team.Budget{MaxTokenBudget: o.MaxTokenBudget, MaxCostBudget: o.MaxCostBudget}, Answer: (*team.Goal)(o.Answer),
 		UserAccepts: o.UserAccepts, Reuse: o.Reuse,
 	}

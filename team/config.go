@@ -10,9 +10,9 @@ import (
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/plan"
-	"github.com/runteam/runteam/internal/planning"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
+	"github.com/runteam/runteam/synth"
 	"github.com/runteam/runteam/task"
 )
 
@@ -150,17 +150,11 @@ type Coordinator struct {
 	// never reads more than the caller: of a result above that, it gets title and status.
 	Accepts *label.Classification
 
-	MayGrant Grants // what its plans may grant besides dependencies; the zero value means nothing
+	MayGrant synth.Grants // what its plans may grant besides dependencies; the zero value means nothing
 
 	Limits // results that do not fit into one prompt are first digested in parts
 	Budget
 	Backend
-}
-
-// Grants are what a coordinator's plan may grant besides dependencies.
-type Grants struct {
-	Memory bool // memoryScope all
-	Inputs bool // named inputs, of which the coordinator then reads names and labels only
 }
 
 // A Goal is what the coordinator plans tasks for and answers from their results.
@@ -173,15 +167,6 @@ type Goal struct {
 
 // Format writes the label and the size, so that no verb prints the text.
 func (g Goal) Format(f fmt.State, c rune) { plan.Goal(g).Format(f, c) }
-
-// Mode says what a goal is turned into.
-type Mode string
-
-// The modes.
-const (
-	ModePlan Mode = ""     // a plan of the coordinator
-	ModeAuto Mode = "auto" // a goal of one simple step goes to the agent that fits it best; any other is planned
-)
 
 // An Input is a text of the caller, or a result of an earlier run, that tasks may be
 // granted by name.
@@ -246,7 +231,7 @@ func (c *Config) internal() plan.Config {
 	}
 	if k := c.Coordinator; k != nil {
 		out.Coordinator = &plan.Coordinator{
-			Agent: k.Agent, SystemPrompt: k.SystemPrompt, Instructions: k.Instructions, Accepts: k.Accepts, MayGrant: planning.Grants(k.MayGrant),
+			Agent: k.Agent, SystemPrompt: k.SystemPrompt, Instructions: k.Instructions, Accepts: k.Accepts, MayGrant: k.MayGrant,
 			MaxContextBytes: k.MaxContextBytes, MaxPromptBytes: k.MaxPromptBytes, MaxTokenBudget: k.MaxTokenBudget, MaxCostBudget: k.MaxCostBudget,
 			Model: k.Model, Endpoint: k.Endpoint, EndpointName: k.EndpointName, FallbackNames: k.FallbackNames, Version: k.Version, Reuse: k.Reuse,
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/prompt"
+	"github.com/runteam/runteam/synth"
 	"github.com/runteam/runteam/task"
 	"github.com/runteam/runteam/team"
 )
@@ -250,7 +251,7 @@ func ExampleTeam_Resume() {
 		{Title: "Report", Description: "Report it.", Assignee: "reader", DependsOn: task.On("Measure")},
 	}
 	_, err = tm.RunTasks(ctx, tasks, &team.RunOptions{RunID: "meter", Journal: j})
-	fmt.Println(errors.Is(err, team.ErrCanceled))
+	fmt.Println(errors.Is(err, context.Canceled))
 
 	interrupt = nil
 	res, err := tm.Resume(context.Background(), "meter", &team.RunOptions{Tasks: tasks, Journal: j})
@@ -291,7 +292,7 @@ func ExampleTeam_RunTeam() {
 	})
 	tm, err := team.New(team.Config{
 		Agents:      []team.Member{{Name: "reader", Agent: reader}, {Name: "writer", Agent: writer}},
-		Coordinator: &team.Coordinator{Agent: coordinator, MayGrant: team.Grants{Inputs: true}},
+		Coordinator: &team.Coordinator{Agent: coordinator, MayGrant: synth.Grants{Inputs: true}},
 	})
 	if err != nil {
 		fmt.Println(err)
@@ -336,11 +337,12 @@ func Example_meteredAgent() {
 	}
 	specs := []task.Spec{{Title: "Write", Description: "Write a poem.", Assignee: "writer"}}
 	res, err := t.RunTasks(context.Background(), specs, &team.RunOptions{Budget: team.Budget{MaxCostBudget: llm.Dollars(0.01)}})
-	fmt.Println(errors.Is(err, team.ErrCostBudget))
-	fmt.Println(res.Status, res.Errors[0].Code)
+	failed, _ := errors.AsType[*team.TaskError](err)
+	fmt.Println(failed.Code)
+	fmt.Println(res.Status)
 	fmt.Println(res.Usage.InputTokens, "tokens in,", res.Usage.OutputTokens, "out")
 	// Output:
-	// true
-	// budget_exhausted COST_BUDGET_EXCEEDED
+	// COST_BUDGET_EXCEEDED
+	// budget_exhausted
 	// 800 tokens in, 200 out
 }

@@ -37,7 +37,7 @@ type RunOptions struct {
 	// Answer, if not nil, is the goal that the coordinator answers from the results of
 	// [Team.RunTasks]. [Team.RunTeam] ignores it.
 	Answer *Goal
-	Mode   Mode // of RunTeam; the zero value always plans
+	Auto   bool // [Team.RunTeam] gives a goal of one simple step to the agent that fits it best, without a plan
 
 	// Assert are promises about the flow of the run, such as "input claim never reaches
 	// letters" or "task Research/sources never derives into user". A run does not start if
@@ -106,7 +106,7 @@ func (o *RunOptions) internal() (*engine.RunOptions, error) {
 	}
 	out := &engine.RunOptions{
 		RunID: o.RunID, Output: o.Output, MaxConcurrency: o.MaxConcurrency, Timeout: o.Timeout, Strategy: assign.Strategy(o.Strategy),
-		MaxTokenBudget: o.MaxTokenBudget, MaxCostBudget: o.MaxCostBudget, Answer: (*plan.Goal)(o.Answer), Mode: plan.Mode(o.Mode),
+		MaxTokenBudget: o.MaxTokenBudget, MaxCostBudget: o.MaxCostBudget, Answer: (*plan.Goal)(o.Answer), Auto: o.Auto,
 		Bus: o.Bus.Internal(), Memory: o.Memory, Monitor: o.Monitor.inner(), UserAccepts: o.UserAccepts, Reveal: o.Reveal,
 		Subscribers: o.Subscribers, Journal: o.Journal, Reuse: o.Reuse, Fresh: o.Fresh,
 		Tasks: o.Tasks, Replay: (*plan.Replay)(o.Replay),

@@ -13,7 +13,7 @@ import (
 //
 // Messages take effect when the attempt succeeds: they become durable together with the
 // answer, and reach the next tasks of their readers. An attempt that fails sends nothing.
-// The methods are safe for concurrent use; those of a nil *Outbox return an [ErrOutbox].
+// The methods are safe for concurrent use; those of a nil *Outbox return an error.
 type Outbox struct{ of *engine.Outbox }
 
 // OutboxFrom returns the outbox of the attempt that ctx belongs to: ctx is the one that

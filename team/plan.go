@@ -85,7 +85,7 @@ func (p *Plan) Specs() []task.Spec {
 }
 
 // Err returns the assertions of [RunOptions].Assert that do not hold, as [task.Problems]
-// that wrap [ErrAssertion]; nil if all hold. A run of the plan would return the same error.
+// nil if all hold. A run of the plan would return the same error.
 func (p *Plan) Err() error {
 	if p == nil || p.made == nil {
 		return errNoPlan

@@ -30,27 +30,9 @@ const (
 	StatusBudget   Status = "budget_exhausted" // the budget of the run was too small for a call
 )
 
-// Conditions that a run, a task or an attempt ends with.
-var (
-	ErrAssertion      = engine.ErrAssertion
-	ErrAttemptTimeout = engine.ErrAttemptTimeout
-	ErrBudget         = engine.ErrBudget
-	ErrCanceled       = engine.ErrCanceled
-	ErrCostBudget     = engine.ErrCostBudget
-	ErrDependency     = engine.ErrDependency
-	ErrJournal        = engine.ErrJournal
-	ErrMemory         = engine.ErrMemory
-	ErrNoAnswer       = engine.ErrNoAnswer
-	ErrOutbox         = engine.ErrOutbox
-	ErrPanic          = engine.ErrPanic
-	ErrPlan           = engine.ErrPlan
-	ErrReplay         = engine.ErrReplay
-	ErrTimeout        = engine.ErrTimeout
-)
-
 // A Result is what a run produced, in the form that the caller is cleared for: a value
 // above the caller's clearance reads [withheld: secret]. Its JSON form also has what the
-// caller wrote about each task.
+// caller wrote about each task, and the answers that tasks did not accept.
 type Result struct {
 	RunID      string
 	Name       string // of the team
@@ -82,36 +64,18 @@ type TaskResult struct {
 	Truncated  bool                 // a limit on tokens ended the answer, and the task accepted it
 	Error      *TaskError           // nil unless the task failed
 	Call       llm.CallInfo         // the last model call that answered; zero if models do not report their calls
-	Rejected   []RejectedAnswer     // in order, also those that were corrected
-	Metrics
+
+	Start    time.Time // zero, as End, for a task that never started
+	End      time.Time
+	Attempts int
+	Usage    llm.Usage // of all attempts
+	Rounded  bool      // Usage contains estimates, since the caller may not see all of the prompts or replies
+
 	Reused   string             // the run that the result was taken from; empty for a result of this run
 	Saved    llm.Usage          // what that run had spent on it
 	Repeated bool               // of a replay: the prompt is that of the run
 	Envelope *envelope.Envelope // nil unless the task completed
 	Receipts []*prompt.Receipt  // of each attempt, in order
-}
-
-// Metrics measure the work on one task. Times are zero for a task that never started.
-type Metrics struct {
-	Start    time.Time
-	End      time.Time
-	Usage    llm.Usage // of all attempts
-	Attempts int
-
-	Interrupted int // attempts that a crash ended; they count in the usage, and not as retries
-
-	// Rounded says that Usage contains estimates, since the caller may not see all of the
-	// prompts or replies. A caller who accepts every label gets exact numbers.
-	Rounded bool
-}
-
-// A RejectedAnswer is an answer that its task did not accept because it was truncated,
-// filtered or did not match the schema.
-type RejectedAnswer struct {
-	Attempt int
-	Text    string
-	Problem string // what is wrong with it, as the corrective call says it; empty if there was none
-	Call    llm.CallInfo
 }
 
 // A TaskError is why a task, or a step of the coordinator, failed, in the form that the
@@ -192,28 +156,6 @@ func ResultAs[T any](r *Result, name string) (value T, err error) {
 	return value, nil
 }
 
-// Err returns nil for a run that succeeded, and else a [*RunError].
-func (r *Result) Err() error {
-	if r != nil && r.Status == StatusOK && r.JournalErr == nil {
-		return nil
-	}
-	e := &RunError{}
-	if r == nil {
-		e.Status, e.causes = StatusError, []error{errors.New("the result is nil; the run did not start")}
-		return e
-	}
-	e.RunID, e.Status = r.RunID, r.Status
-	if r.of != nil {
-		e.causes = r.of.EarlyEnd()
-	}
-	for _, failed := range r.Errors {
-		if failed.Root == "" {
-			e.causes = append(e.causes, failed)
-		}
-	}
-	return e
-}
-
 // MarshalJSON writes the result with the names of the command's JSON output.
 func (r *Result) MarshalJSON() ([]byte, error) {
 	if r == nil || r.of == nil {
@@ -222,9 +164,9 @@ func (r *Result) MarshalJSON() ([]byte, error) {
 	return r.of.MarshalJSON()
 }
 
-// A RunError reports a run that started and did not succeed. It wraps why the run ended
-// early, which is [ErrCanceled], [ErrTimeout] or an error of the journal, and the
-// [*TaskError] of each task, and of the coordinator, that failed by itself.
+// A RunError reports a run that started and did not succeed; Status says how it ended. It
+// wraps why the run ended early, such as [context.Canceled], the error of the journal, and
+// the [*TaskError] of each task, and of the coordinator, that failed by itself.
 type RunError struct {
 	RunID  string
 	Status Status
@@ -282,19 +224,25 @@ func ended(r *engine.Result, err error) (*Result, error) {
 	for i := range r.Errors {
 		out.Errors = append(out.Errors, newTaskError(&r.Errors[i]))
 	}
-	return out, out.Err()
+	if out.Status == StatusOK && out.JournalErr == nil {
+		return out, nil
+	}
+	failed := &RunError{RunID: out.RunID, Status: out.Status, causes: r.EarlyEnd()}
+	for _, e := range out.Errors {
+		if e.Root == "" {
+			failed.causes = append(failed.causes, e)
+		}
+	}
+	return out, failed
 }
 
 func newTaskResult(t *engine.TaskResult) TaskResult {
-	out := TaskResult{
+	return TaskResult{
 		ID: t.ID, Title: t.Title, Assignee: t.Assignee, Status: t.Status, Label: t.Label, Result: t.Result, Structured: t.Structured,
-		Truncated: t.Truncated, Error: newTaskError(t.Error), Call: t.Call, Metrics: Metrics(t.Metrics),
+		Truncated: t.Truncated, Error: newTaskError(t.Error), Call: t.Call,
+		Start: t.Metrics.Start, End: t.Metrics.End, Attempts: t.Metrics.Attempts, Usage: t.Metrics.Usage, Rounded: t.Metrics.Rounded,
 		Reused: t.Reused, Saved: t.Saved, Repeated: t.Repeated, Envelope: t.Envelope, Receipts: t.Receipts,
 	}
-	for _, a := range t.Rejected {
-		out.Rejected = append(out.Rejected, RejectedAnswer(a))
-	}
-	return out
 }
 
 func newTaskError(e *engine.TaskError) *TaskError {

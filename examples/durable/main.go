@@ -52,7 +52,7 @@ func run(ctx context.Context, path string, out io.Writer) error {
 
 	dying, die := context.WithCancel(ctx)
 	res, err := reader(out, 2, die).RunTasks(dying, tasks, &team.RunOptions{RunID: "meter", Journal: j})
-	if !errors.Is(err, team.ErrCanceled) {
+	if !errors.Is(err, context.Canceled) {
 		return err
 	}
 	fmt.Fprintf(out, "the first process ends: %s\n", res.Status)

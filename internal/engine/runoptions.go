@@ -49,7 +49,7 @@ type RunOptions struct {
 	// results of [Team.RunTasks]: the answer is then the synthesis. Of
 	// [Team.RunTeam] it is not used, since the goal itself is what is answered.
 	Answer *Goal
-	Mode   Mode // of RunTeam; the zero value always plans
+	Auto   bool // of RunTeam: a goal of one simple step goes to the agent that fits it best, without a plan
 
 	// Assert are promises about the flow of the run, which is not begun if one
 	// does not hold. A goal's plan that breaks one is given back to the coordinator.
@@ -115,7 +115,7 @@ func (o *RunOptions) settings() Options {
 	return Options{
 		Options: plan.Options{
 			RunID: o.RunID, Inputs: o.Inputs, Output: o.Output, MaxConcurrency: o.MaxConcurrency, Timeout: o.Timeout, Strategy: o.Strategy,
-			MaxTokenBudget: o.MaxTokenBudget, MaxCostBudget: o.MaxCostBudget, Answer: o.Answer, Mode: o.Mode, Assert: o.Assert,
+			MaxTokenBudget: o.MaxTokenBudget, MaxCostBudget: o.MaxCostBudget, Answer: o.Answer, Auto: o.Auto, Assert: o.Assert,
 			Messages: o.Messages, Bus: o.Bus, Memory: o.Memory, UserAccepts: o.UserAccepts, Reveal: o.Reveal,
 			Past: o.prior, Replay: o.Replay, Reuse: o.Reuse, Fresh: o.Fresh,
 		}.WithDefaults(),

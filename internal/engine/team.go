@@ -31,7 +31,6 @@ type (
 	Goal        = plan.Goal
 	Input       = plan.Input
 	Message     = plan.Message
-	Mode        = plan.Mode
 	Replay      = plan.Replay
 
 	Plan              = plan.Plan
@@ -49,12 +48,6 @@ type (
 // shared memory, and named inputs, of which the coordinator then reads names
 // and labels, and never the texts or their sizes.
 type Grants = planning.Grants
-
-// The modes.
-const (
-	ModePlan = plan.ModePlan // a plan of the coordinator's
-	ModeAuto = plan.ModeAuto // a goal of one simple step goes to the agent that fits it best, without a plan; any other is planned
-)
 
 // DefaultAccepts returns the clearance of an endpoint that no setting names:
 // secret for one on this machine, confidential for any other.

@@ -136,9 +136,6 @@ func (c *checker) checkOptions() {
 		c.add(task.Problem{Pointer: "/maxCostBudget", Message: "maxCostBudget must not be negative", Hint: "leave it out for no bound", Err: task.ErrInvalid})
 	}
 	c.checkPriced()
-	if o.Mode != ModePlan && o.Mode != ModeAuto {
-		c.add(task.Problem{Pointer: "/mode", Message: fmt.Sprintf("no mode is called %q", o.Mode), Hint: "write auto, or leave it out", Err: task.ErrInvalid})
-	}
 	if o.MaxConcurrency < 0 {
 		c.add(task.Problem{Pointer: "/maxConcurrency", Message: "maxConcurrency must be at least 1", Err: task.ErrInvalid})
 	}

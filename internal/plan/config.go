@@ -65,15 +65,6 @@ type Coordinator struct {
 // and labels, and never the texts or their sizes.
 type Grants = planning.Grants
 
-// Mode says what a goal is turned into.
-type Mode string
-
-// The modes.
-const (
-	ModePlan Mode = ""     // a plan of the coordinator's
-	ModeAuto Mode = "auto" // a goal of one simple step goes to the agent that fits it best, without a plan; any other is planned
-)
-
 // A Message is what one member of the team sends another before the run
 // begins. It is itself the grant for that pair: labels and redaction apply as
 // to any context.

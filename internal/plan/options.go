@@ -29,7 +29,7 @@ type Options struct {
 	MaxCostBudget  llm.Money
 
 	Answer *Goal // the goal that the coordinator answers; nil without one
-	Mode   Mode
+	Auto   bool  // a goal of one simple step goes to the agent that fits it best, without a plan
 
 	Assert   []flow.Assertion
 	Messages []Message

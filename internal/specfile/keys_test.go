@@ -260,7 +260,7 @@ func fingerprint(t *testing.T, f *specfile.File) string {
 		in := f.Run.Inputs[i] // an input prints its size only
 		fmt.Fprintln(&b, in.Name, in.Text, in.Classification, in.TTL, in.MaxContextBytes, in.Cut, in.Envelope)
 	}
-	fmt.Fprintf(&b, "%v %+v %s %s %v %v %v", f.Run.Output, []any{f.Run.MaxConcurrency, f.Run.Timeout, f.Run.MaxTokenBudget, f.Run.MaxCostBudget, f.Run.Strategy, f.Run.Mode}, f.Name, filepath.Base(f.Offline), f.Config.Endpoints, f.Config.MaxContextBytes, f.Config.MaxPromptBytes)
+	fmt.Fprintf(&b, "%v %+v %s %s %v %v %v", f.Run.Output, []any{f.Run.MaxConcurrency, f.Run.Timeout, f.Run.MaxTokenBudget, f.Run.MaxCostBudget, f.Run.Strategy, f.Run.Auto}, f.Name, filepath.Base(f.Offline), f.Config.Endpoints, f.Config.MaxContextBytes, f.Config.MaxPromptBytes)
 	prices, err := json.Marshal(f.Config.Prices)
 	require.NoError(t, err)
 	fmt.Fprintln(&b, f.Run.Reuse, string(prices), f.Limits)

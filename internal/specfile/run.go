@@ -29,7 +29,7 @@ func (r runReader) readRun() {
 	settings.read(r.places.setting)
 	own.read(main.spec.own)
 	if text(main.spec.own("mode")) == "auto" {
-		f.Run.Mode = engine.ModeAuto
+		f.Run.Auto = true
 	}
 	if n := integer(r.places.roster.team.own("maxConcurrency")); n > 0 && (f.Run.MaxConcurrency == 0 || n < f.Run.MaxConcurrency) {
 		f.Run.MaxConcurrency = n
@@ -204,7 +204,7 @@ func (r checker) checkIdle() {
 	if len(f.Tasks) == 0 {
 		return
 	}
-	if f.Run.Mode == engine.ModeAuto {
+	if f.Run.Auto {
 		warn("mode", "remove it, or the tasks", "the tasks are written")
 	}
 	if c := r.places.coordinator; c != nil && !f.hasGoal() {
