@@ -13,10 +13,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/runteam/runteam/envelope"
-	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/assign"
 	"github.com/runteam/runteam/internal/engine"
+	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/flow"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/jsonvalue"
@@ -38,7 +38,8 @@ import (
 var zeros = map[string][]any{
 	"assign":     {new(assign.Strategy)},
 	"envelope":   {new(envelope.Envelope), new(envelope.Payload), new(jsonvalue.Value), new(envelope.Record), new(envelope.Digest)},
-	"event":      {new(record.RunEnd), new(record.AgentCall), new(event.Handoff), new(event.Event), new(event.Context), new(record.Outcomes), new(event.Type)},
+	"event":      {new(event.Handoff), new(event.Event), new(event.Context), new(event.Type)},
+	"record":     {new(record.RunEnd), new(record.AgentCall), new(record.Outcomes)},
 	"flow":       {new(flow.Graph), new(flow.Table), new(flow.Edge), new(flow.Sight), new(flow.Lowering), new(flow.Source), new(flow.Assertion), new(flow.Path), new(flow.Step), new(flow.Subject), new(flow.Reach), new(flow.ReaderKind)},
 	"gate":       {new(gate.Compartment), new(gate.Contract), new(gate.Rulebook), new(gate.Terms), new(gate.Sealed), new(gate.Capabilities), new(gate.Decision), new(gate.HeldError), new(gate.Admission), new(gate.Ruling), new(gate.RevealProblem)},
 	"handoff":    {new(handoff.HeldError), new(handoff.Refusal), new(handoff.SourceKind), new(handoff.Verdict)},

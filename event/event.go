@@ -1,121 +1,190 @@
-// Package event decides what can happen in a run, as data.
+// Package event declares what happens in a run, as data.
 //
-// An [Event] carries names, counts and the gated form of what agents wrote;
-// never a payload that its reader, the user, is not cleared for.
+// A run passes each [Event] to its subscribers. Data says what happened, in a type of its own:
+//
+//	show := func(e event.Event) {
+//		switch data := e.Data.(type) {
+//		case event.TaskComplete:
+//			fmt.Printf("%s took %v\n", e.Title, data.Duration)
+//		case event.TaskFailed:
+//			fmt.Printf("%s failed: %s\n", e.Title, data.Message)
+//		}
+//	}
+//	result, err := tm.RunTasks(ctx, tasks, &team.RunOptions{Subscribers: []func(event.Event){show}})
+//
+// An event has names, counts, and what agents wrote in the form that the caller may see. It
+// never has a value above the caller's clearance. Subscribers share events: do not change
+// what an event points to.
 package event
 
 import (
 	"encoding/json"
 	"time"
 
+	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
 )
 
-// Type says what happened.
-type Type string
-
-// The types of events, and what is set of each. A run opens with RunStart and closes
-// with RunComplete. "About a task" are Task, Title, Agent and Attempt.
-const (
-	RunStart      Type = "run_start"       // Tasks
-	RunComplete   Type = "run_complete"    // Code is the status of the run; Work
-	PlanReady     Type = "plan_ready"      // a goal is planned: Tasks, Plan
-	TaskReady     Type = "task_ready"      // a task waits for a free slot only: about a task
-	TaskStart     Type = "task_start"      // its first attempt begins: about a task
-	TaskComplete  Type = "task_complete"   // about a task, Status, Bytes, Work
-	TaskSkipped   Type = "task_skipped"    // a task will not run: about a task, Status, Problem
-	TaskRetry     Type = "task_retry"      // an attempt failed, and another follows after Wait: about a task, Problem
-	AgentStart    Type = "agent_start"     // an attempt begins: about a task, Bytes, Receipt
-	AgentComplete Type = "agent_complete"  // an attempt ended: about a task, Status, Bytes, Work, Problem
-	AllComplete   Type = "all_complete"    // every task has ended; the synthesis, if any, follows
-	Message       Type = "message"         // a message of From is delivered with this attempt: about a task, Bytes
-	Budget        Type = "budget_exceeded" // a model call was not made, since a budget has too little left: about a task, Problem
-	Handed        Type = "context_handoff" // the gate decided about a piece of context: Task, Agent, Handoff
-	Lowered       Type = "label_lowered"   // a declassifier of the policy, Code, let context pass below its label: Task, Agent, From
-	Endorsed      Type = "endorsed"        // an endorser of the policy, Code, vouched for context: Task, Agent, From
-	Renewed       Type = "renewed"         // a renewal of the policy, Code, let expired context be read: Task, Agent, From
-	Reveal        Type = "reveal"          // the user asked to see above the user's clearance: Message
-	Warning       Type = "warning"         // Message; about a task if a model call failed and is made again after Wait
-	Limited       Type = "rate_limited"    // no call to the endpoint in Message begins before Wait has passed: about a task that waits
-	Error         Type = "error"           // a task failed, by itself or because of Root: about a task, Status, Problem
-)
-
-// An Event is one thing that happened. Seq, Type, Time and Run are always set; which of
-// the other fields and groups are, the constants of [Type] say. Subscribers share
-// events: do not change one.
+// An Event is one thing that happened. A run begins with [RunStart] and ends with
+// [RunComplete].
 type Event struct {
-	Seq     int       `json:"seq"` // from 1, without a gap unless the journal of the run fails
-	Type    Type      `json:"type"`
-	Time    time.Time `json:"time"`
-	Run     string    `json:"runId"`
-	Task    task.ID   `json:"task,omitempty"` // of the coordinator's work, the step
-	Title   string    `json:"title,omitempty"`
-	Agent   string    `json:"agent,omitempty"`
-	Attempt int       `json:"attempt,omitempty"` // from 1; of TaskRetry, the one that failed
+	Seq  int    // from 1, without a gap unless the journal of the run fails
+	Type string // the name of the event in JSON, such as task_start
+	Time time.Time
+	Run  string
 
-	Status task.Status `json:"status,omitempty"` // TaskComplete, TaskSkipped, Error, AgentComplete
-	Problem
-	From string `json:"from,omitempty"` // Message: who sent it; Lowered, Endorsed, Renewed: whose context it is
-	Work
-	Bytes   int             `json:"bytes,omitempty"`   // AgentStart: of the prompt; AgentComplete, TaskComplete: of the reply
-	Tasks   int             `json:"tasks,omitempty"`   // RunStart, PlanReady: how many; a goal has none at the start
-	Plan    []Planned       `json:"plan,omitempty"`    // PlanReady
-	Receipt *prompt.Receipt `json:"receipt,omitempty"` // AgentStart
-	Handoff *Handoff        `json:"handoff,omitempty"` // Handed
+	// What the event is about; empty for an event of the whole run.
+	Task    task.ID // a task, or a step of the coordinator
+	Title   string
+	Agent   string
+	Attempt int // from 1; zero if the event is not about one attempt
+
+	Data any // what happened: a value of one of the types below, such as TaskStart
+
+	line *event.Event
 }
+
+// MarshalJSON returns the event as `runteam run --events` writes it: one object with the
+// type and all that is known, and with times in milliseconds.
+func (e Event) MarshalJSON() ([]byte, error) {
+	if e.line == nil {
+		return json.Marshal(event.Event{
+			Seq: e.Seq, Type: event.Type(e.Type), Time: e.Time, Run: e.Run,
+			Task: e.Task, Title: e.Title, Agent: e.Agent, Attempt: e.Attempt,
+		})
+	}
+	return json.Marshal(e.line)
+}
+
+// RunStart (run_start) begins a run.
+type RunStart struct{ Tasks int } // zero for a goal, which is not planned yet
+
+// RunComplete (run_complete) ends a run. It is the last event.
+type RunComplete struct {
+	Status string // as that of a team.Result
+	Work
+}
+
+// PlanReady (plan_ready) follows when the coordinator has planned a goal.
+type PlanReady struct{ Tasks []Planned }
+
+// Planned is a task of a plan.
+type Planned struct {
+	Task      task.ID
+	Title     string
+	Agent     string
+	Assigned  bool // the plan named no agent
+	DependsOn []task.ID
+}
+
+// TaskReady (task_ready) says that a task only waits for a free slot.
+type TaskReady struct{}
+
+// TaskStart (task_start) begins the first attempt at a task.
+type TaskStart struct{}
+
+// TaskRetry (task_retry) says that an attempt failed and that another follows after Wait.
+type TaskRetry struct{ Problem }
+
+// TaskComplete (task_complete) ends a task that has a result.
+type TaskComplete struct {
+	Bytes int // of the result
+	Work
+}
+
+// TaskSkipped (task_skipped) says that a task will not run.
+type TaskSkipped struct {
+	Problem
+	Cause
+}
+
+// TaskFailed (error) says that a task failed, by itself or because of another task.
+type TaskFailed struct {
+	Problem
+	Cause
+}
+
+// AllComplete (all_complete) says that every task has ended. The synthesis of a goal follows.
+type AllComplete struct{}
+
+// AgentStart (agent_start) begins one attempt: the agent gets a prompt.
+type AgentStart struct {
+	Bytes   int // of the prompt
+	Receipt *prompt.Receipt
+}
+
+// AgentComplete (agent_complete) ends one attempt.
+type AgentComplete struct {
+	Status task.Status // completed or failed
+	Bytes  int         // of the reply
+	Work
+	Problem // why it failed
+}
+
+// Message (message) says that a message is delivered with this attempt.
+type Message struct {
+	From  string
+	Bytes int
+}
+
+// BudgetExceeded (budget_exceeded) says that a model call was not made because a budget has
+// too little left.
+type BudgetExceeded struct {
+	Problem
+	Own bool // it is the agent's own budget, and the run continues
+}
+
+// EntryUsed reports that an entry of the policy let context pass. The type of the event
+// says how: a declassifier let it pass below its label (label_lowered), an endorser
+// vouched for it (endorsed), or a renewal let it be read after it expired (renewed).
+type EntryUsed struct {
+	From  string // the producer of the context
+	Entry string // the name of the entry
+}
+
+// Reveal (reveal) says that the caller asked to see above the caller's clearance.
+type Reveal struct{ Problem }
+
+// Warning (warning) is about a task if a model call failed and is made again after Wait.
+type Warning struct{ Problem }
+
+// RateLimited (rate_limited) says that no call to an endpoint begins before Wait has
+// passed. The event is about a task that waits.
+type RateLimited struct{ Problem }
 
 // A Problem says what went wrong and what follows.
 type Problem struct {
-	Root      task.ID       `json:"root,omitempty"`      // Error, TaskSkipped: the task whose end caused this one's
-	Because   string        `json:"because,omitempty"`   // the title of Root
-	Code      string        `json:"code,omitempty"`      // of the error; RunComplete: the status of the run; Lowered, Endorsed, Renewed: the name of the entry
-	Message   string        `json:"message,omitempty"`   // the error or warning, gated for the user
-	Wait      time.Duration `json:"-"`                   // TaskRetry, Warning, Limited: until the next attempt or call; waitMs in JSON
-	OwnBudget bool          `json:"ownBudget,omitempty"` // Budget: it is the agent's own budget, and the run continues
+	Code    string        // of the error; empty if it has none
+	Message string        // in the form for the caller
+	Wait    time.Duration // until the next attempt or call; zero if none follows
+}
+
+// A Cause is the task because of which another one did not complete. It is zero for a task
+// that failed by itself.
+type Cause struct {
+	Root    task.ID
+	Because string // the title of Root
 }
 
 // Work says what an attempt, a task or a run took.
 type Work struct {
-	Reused    string        `json:"reused,omitempty"` // TaskComplete: the run that the result was taken from; this run if it was resumed
-	Duration  time.Duration `json:"-"`                // durationMs in JSON
-	Input     int           `json:"input_tokens,omitempty"`
-	Output    int           `json:"output_tokens,omitempty"`
-	Rounded   bool          `json:"rounded,omitempty"`   // the tokens are estimates or size classes, since the user may not see what was counted
-	Truncated bool          `json:"truncated,omitempty"` // a limit on tokens ended the answer, and the task accepted it
-
-	CachedTokens    int `json:"cached_tokens,omitempty"`    // of Input, those that the endpoint read from its cache
-	ReasoningTokens int `json:"reasoning_tokens,omitempty"` // of Output, those of the reasoning
-
-	Call *llm.CallInfo `json:"call,omitempty"` // AgentComplete, TaskComplete: the model call that gave the answer; nil if the model does not report its calls
+	llm.Usage
+	Duration  time.Duration
+	Reused    string        // the run that the result was taken from; that is this run if it was resumed
+	Rounded   bool          // the tokens are estimates or size classes, because the caller may not see what was counted
+	Truncated bool          // a limit on tokens ended the answer, and the task accepted it
+	Call      *llm.CallInfo // the model call that gave the answer; nil if the model does not report its calls
 }
 
-// Usage returns the token counts.
-func (e *Event) Usage() llm.Usage {
-	return llm.Usage{InputTokens: e.Input, OutputTokens: e.Output, CachedTokens: e.CachedTokens, ReasoningTokens: e.ReasoningTokens}
-}
-
-// SetUsage sets the token counts.
-func (e *Event) SetUsage(u llm.Usage) {
-	e.Input, e.Output, e.CachedTokens, e.ReasoningTokens = u.InputTokens, u.OutputTokens, u.CachedTokens, u.ReasoningTokens
-}
-
-// Planned is a task of a plan.
-type Planned struct {
-	Task      task.ID   `json:"task"`
-	Title     string    `json:"title"`
-	Agent     string    `json:"agent"`
-	Assigned  bool      `json:"assigned,omitempty"` // the plan named no agent
-	DependsOn []task.ID `json:"dependsOn,omitempty"`
-}
-
-// MarshalJSON writes the event with its times in milliseconds, as results have them.
-func (e Event) MarshalJSON() ([]byte, error) {
-	type plain Event
-	return json.Marshal(struct {
-		plain
-		WaitMs     int64 `json:"waitMs,omitempty"`
-		DurationMs int64 `json:"durationMs,omitempty"`
-	}{plain(e), e.Wait.Milliseconds(), e.Duration.Milliseconds()})
+// Context measures how much of the context of a run was sent. Sizes are in bytes of UTF-8.
+type Context struct {
+	Prompts   int // that were sent
+	Sent      int // by all prompts
+	Shared    int // what they would have sent if each had all inputs and all results so far
+	Redacted  int // values that a placeholder replaced
+	Revealed  int // personal values that were delivered in clear by a rule
+	Withheld  int // values and parts of values that were granted or requested, and withheld
+	Truncated int // pieces of context that a size limit cut
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/runteam/runteam/team"
 )
 
-// A subscriber reads of each event the fields that its type has.
+// A subscriber switches on the type of the data.
 func Example() {
 	answers := team.AgentFunc(func(context.Context, prompt.Prompt) (agent.Reply, error) {
 		return agent.Reply{Text: "42"}, nil
@@ -20,22 +20,25 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	watch := func(e event.Event) {
-		switch e.Type {
+	show := func(e event.Event) {
+		switch data := e.Data.(type) {
 		case event.TaskStart:
 			fmt.Printf("%d: %s starts %q\n", e.Seq, e.Agent, e.Title)
+		case event.Handoff:
+			fmt.Printf("%d: %s from %s is %v\n", e.Seq, data.Source.Kind, data.From, data.Verdict)
 		case event.TaskComplete:
-			fmt.Printf("%d: %q is %s: %d bytes\n", e.Seq, e.Title, e.Status, e.Bytes)
+			fmt.Printf("%d: %q has a result of %d bytes\n", e.Seq, e.Title, data.Bytes)
 		case event.RunComplete:
-			fmt.Printf("%d: the run ends: %s\n", e.Seq, e.Code)
+			fmt.Printf("%d: the run ends: %s\n", e.Seq, data.Status)
 		}
 	}
 	tasks := []task.Spec{{Title: "Count", Assignee: "analyst", Description: "Count the rows."}}
-	_, err = tm.RunTasks(context.Background(), tasks, &team.RunOptions{Subscribers: []func(event.Event){watch}})
+	_, err = tm.RunTasks(context.Background(), tasks, &team.RunOptions{Subscribers: []func(event.Event){show}})
 	fmt.Println(err)
 	// Output:
 	// 3: analyst starts "Count"
-	// 7: "Count" is completed: 2 bytes
+	// 5: dependency from analyst is passed
+	// 7: "Count" has a result of 2 bytes
 	// 9: the run ends: ok
 	// <nil>
 }

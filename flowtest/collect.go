@@ -5,7 +5,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/internal/event"
 )
 
 // A buffer collects what several goroutines write.

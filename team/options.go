@@ -6,6 +6,7 @@ import (
 	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/internal/assign"
 	"github.com/runteam/runteam/internal/engine"
+	runevent "github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/flow"
 	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/internal/plan"
@@ -99,6 +100,15 @@ type Replay struct {
 // [journal.Journal]: https://pkg.go.dev/github.com/runteam/runteam/journal#Journal
 type Journal interface{ record.Store }
 
+// subscribers returns the subscribers as the engine takes them.
+func subscribers(list []func(event.Event)) []func(runevent.Event) {
+	out := make([]func(runevent.Event), len(list))
+	for i, notify := range list {
+		out[i] = func(e runevent.Event) { notify(event.New(e)) }
+	}
+	return out
+}
+
 // internal returns the options as the engine takes them.
 func (o *RunOptions) internal() (*engine.RunOptions, error) {
 	if o == nil {
@@ -108,7 +118,7 @@ func (o *RunOptions) internal() (*engine.RunOptions, error) {
 		RunID: o.RunID, Output: o.Output, MaxConcurrency: o.MaxConcurrency, Timeout: o.Timeout, Strategy: assign.Strategy(o.Strategy),
 		MaxTokenBudget: o.MaxTokenBudget, MaxCostBudget: o.MaxCostBudget, Answer: (*plan.Goal)(o.Answer), Auto: o.Auto,
 		Bus: o.Bus.Internal(), Memory: o.Memory, Monitor: o.Monitor.inner(), UserAccepts: o.UserAccepts, Reveal: o.Reveal,
-		Subscribers: o.Subscribers, Journal: o.Journal, Reuse: o.Reuse, Fresh: o.Fresh,
+		Subscribers: subscribers(o.Subscribers), Journal: o.Journal, Reuse: o.Reuse, Fresh: o.Fresh,
 		Tasks: o.Tasks, Replay: (*plan.Replay)(o.Replay),
 	}
 	for _, in := range o.Inputs {

@@ -68,7 +68,7 @@ func (p *Plan) Run(ctx context.Context, o *RunOptions) (*Result, error) {
 	options := *made.options
 	if o != nil {
 		options.RunID = cmp.Or(o.RunID, options.RunID)
-		options.Subscribers, options.Monitor, options.Journal = o.Subscribers, o.Monitor.inner(), o.Journal
+		options.Subscribers, options.Monitor, options.Journal = subscribers(o.Subscribers), o.Monitor.inner(), o.Journal
 		options.Reuse, options.Fresh = o.Reuse, o.Fresh
 	}
 	return ended(made.team.inner().RunPlan(ctx, made.checked, &options))

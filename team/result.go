@@ -200,7 +200,7 @@ func ended(r *engine.Result, err error) (*Result, error) {
 		return nil, publicError(err)
 	}
 	out := &Result{
-		RunID: r.RunID, Name: r.Name, Status: Status(r.Status), Goal: r.Goal, Output: r.Output, Usage: r.Usage, Context: r.Context,
+		RunID: r.RunID, Name: r.Name, Status: Status(r.Status), Goal: r.Goal, Output: r.Output, Usage: r.Usage, Context: event.Context(r.Context),
 		Warnings: r.Warnings, StartedAt: r.StartedAt, EndedAt: r.EndedAt, JournalErr: r.Unkept, of: r,
 	}
 	out.Tasks = make([]TaskResult, len(r.Tasks))

@@ -98,10 +98,12 @@ func run(ctx context.Context, out, log io.Writer) error {
 
 // show prints an event that a person wants to see.
 func show(w io.Writer, e event.Event) {
-	switch e.Type {
+	switch data := e.Data.(type) {
 	case event.TaskStart:
 		fmt.Fprintf(w, "%-6s started   %s\n", e.Agent, e.Title)
-	case event.TaskComplete, event.Error:
-		fmt.Fprintf(w, "%-6s %-9s %s\n", e.Agent, e.Status, e.Title)
+	case event.TaskComplete:
+		fmt.Fprintf(w, "%-6s completed %s\n", e.Agent, e.Title)
+	case event.TaskFailed:
+		fmt.Fprintf(w, "%-6s failed    %s: %s\n", e.Agent, e.Title, data.Message)
 	}
 }

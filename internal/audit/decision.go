@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/internal/event"
 )
 
 // Decisions are decisions in the form in which a chain holds them, for

@@ -6,9 +6,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/audit"
+	"github.com/runteam/runteam/internal/event"
 )
 
 func Example() {

@@ -13,9 +13,9 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/internal/cli/clitest"
 	"github.com/runteam/runteam/internal/cli/exit"
+	"github.com/runteam/runteam/internal/event"
 	"github.com/stretchr/testify/require"
 )
 

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/internal/event"
 )
 
 // drainTime is how long subscribers may take to catch up when a run has ended.

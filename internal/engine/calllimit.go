@@ -4,8 +4,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/internal/callwait"
+	"github.com/runteam/runteam/internal/event"
 )
 
 // limitEventInterval is the shortest time between events about the limits that were set

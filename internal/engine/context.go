@@ -1,8 +1,8 @@
 package engine
 
 import (
-	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/event"
 )
 
 // Context measures what of all the context of a run was sent.

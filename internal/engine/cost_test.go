@@ -13,9 +13,9 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/runteam/runteam/agent"
-	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/internal/codes"
 	"github.com/runteam/runteam/internal/engine"
+	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/label"

@@ -8,11 +8,11 @@ import (
 	"time"
 
 	"github.com/runteam/runteam/envelope"
-	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/assign"
 	"github.com/runteam/runteam/internal/brief"
 	"github.com/runteam/runteam/internal/codes"
+	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/internal/plan"

@@ -5,7 +5,7 @@ import (
 	"context"
 	"log/slog"
 
-	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/internal/event"
 )
 
 // subscribers returns those of the options, and one that writes the log if the

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/record"
 )
 

@@ -7,8 +7,8 @@ import (
 	"sync"
 
 	"github.com/runteam/runteam/agent"
-	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/internal/codes"
+	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/internal/supervise"
 	"github.com/runteam/runteam/llm"

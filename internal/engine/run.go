@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/internal/readyqueue"
 	"github.com/runteam/runteam/prompt"

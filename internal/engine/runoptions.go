@@ -4,8 +4,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/internal/assign"
+	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/flow"
 	"github.com/runteam/runteam/internal/mailbox"
 	"github.com/runteam/runteam/internal/plan"

@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/internal/codes"
+	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/task"
 )
 

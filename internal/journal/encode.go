@@ -8,11 +8,11 @@ import (
 	"unicode/utf8"
 
 	"github.com/runteam/runteam/envelope"
-	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/audit"
 	"github.com/runteam/runteam/internal/bytesize"
 	"github.com/runteam/runteam/internal/callinfo"
+	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/internal/trace"

@@ -5,8 +5,8 @@ import (
 	"fmt"
 
 	"github.com/runteam/runteam/envelope"
-	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/internal/bytesize"
+	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/llm"

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/internal/trace"
 	"github.com/runteam/runteam/task"

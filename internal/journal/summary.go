@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/task"
 )

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/runteam/runteam/envelope"
-	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/task"

@@ -3,7 +3,7 @@ package record
 import (
 	"time"
 
-	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/internal/event"
 )
 
 // plainEvent is an event without its own way into JSON, which has none back.

@@ -5,7 +5,7 @@ import (
 	"iter"
 	"time"
 
-	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/internal/event"
 )
 
 // A Store is where runs are recorded. The journal of a team is one.

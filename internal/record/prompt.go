@@ -1,7 +1,7 @@
 package record
 
 import (
-	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/prompt"
 )
 

@@ -6,8 +6,8 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/task"
 )
 

@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/task"
 )

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"

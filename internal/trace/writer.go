@@ -8,8 +8,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/internal/audit"
+	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/record"
 )
 

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/internal/cli/journals"
+	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/label"

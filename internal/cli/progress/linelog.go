@@ -8,11 +8,11 @@ import (
 	"sync"
 	"time"
 
-	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/internal/cli/format"
 	"github.com/runteam/runteam/internal/cli/terminal"
 	"github.com/runteam/runteam/internal/codes"
 	"github.com/runteam/runteam/internal/engine"
+	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/task"
 )
 

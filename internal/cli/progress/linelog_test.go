@@ -8,9 +8,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/internal/cli/clitest"
 	"github.com/runteam/runteam/internal/codes"
+	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/task"
 	"github.com/stretchr/testify/require"
 )

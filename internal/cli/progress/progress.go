@@ -8,11 +8,11 @@ import (
 	"sync"
 	"time"
 
-	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/internal/cli/console"
 	"github.com/runteam/runteam/internal/cli/exit"
 	"github.com/runteam/runteam/internal/cli/terminal"
 	"github.com/runteam/runteam/internal/engine"
+	"github.com/runteam/runteam/internal/event"
 )
 
 // Modes are the ways in which progress is shown.

@@ -6,10 +6,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/internal/cli/clitest"
 	"github.com/runteam/runteam/internal/cli/terminal"
 	"github.com/runteam/runteam/internal/engine"
+	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/task"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"

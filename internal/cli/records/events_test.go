@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/internal/cli/clitest"
+	"github.com/runteam/runteam/internal/event"
 	"github.com/stretchr/testify/require"
 )
 

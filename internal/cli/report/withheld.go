@@ -9,11 +9,11 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/cli/format"
 	"github.com/runteam/runteam/internal/cli/terminal"
 	"github.com/runteam/runteam/internal/engine"
+	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/flow"
 	"github.com/runteam/runteam/redact"
 	"github.com/runteam/runteam/task"

@@ -1,0 +1,84 @@
+package event
+
+import "github.com/runteam/runteam/internal/event"
+
+// New returns an event of the engine in its public form. Package team calls it.
+func New(e event.Event) Event {
+	return Event{
+		Seq: e.Seq, Type: string(e.Type), Time: e.Time, Run: e.Run,
+		Task: e.Task, Title: e.Title, Agent: e.Agent, Attempt: e.Attempt,
+		Data: dataOf(&e), line: &e,
+	}
+}
+
+// dataOf returns what happened, or nil for an event of an unknown type.
+func dataOf(e *event.Event) any {
+	problem := Problem{Code: e.Code, Message: e.Message, Wait: e.Wait}
+	cause := Cause{Root: e.Root, Because: e.Because}
+	switch e.Type {
+	case event.RunStart:
+		return RunStart{Tasks: e.Tasks}
+	case event.RunComplete:
+		return RunComplete{Status: e.Code, Work: workOf(e)}
+	case event.PlanReady:
+		return PlanReady{Tasks: planOf(e.Plan)}
+	case event.TaskReady:
+		return TaskReady{}
+	case event.TaskStart:
+		return TaskStart{}
+	case event.TaskRetry:
+		return TaskRetry{problem}
+	case event.TaskComplete:
+		return TaskComplete{Bytes: e.Bytes, Work: workOf(e)}
+	case event.TaskSkipped:
+		return TaskSkipped{problem, cause}
+	case event.Error:
+		return TaskFailed{problem, cause}
+	case event.AllComplete:
+		return AllComplete{}
+	case event.AgentStart:
+		return AgentStart{Bytes: e.Bytes, Receipt: e.Receipt}
+	case event.AgentComplete:
+		return AgentComplete{Status: e.Status, Bytes: e.Bytes, Work: workOf(e), Problem: problem}
+	case event.Message:
+		return Message{From: e.From, Bytes: e.Bytes}
+	case event.Budget:
+		return BudgetExceeded{Problem: problem, Own: e.OwnBudget}
+	case event.Handed:
+		return handoffOf(e.Handoff)
+	case event.Lowered, event.Endorsed, event.Renewed:
+		return EntryUsed{From: e.From, Entry: e.Code}
+	case event.Reveal:
+		return Reveal{problem}
+	case event.Warning:
+		return Warning{problem}
+	case event.Limited:
+		return RateLimited{problem}
+	}
+	return nil
+}
+
+func workOf(e *event.Event) Work {
+	return Work{Usage: e.Usage(), Duration: e.Duration, Reused: e.Reused, Rounded: e.Rounded, Truncated: e.Truncated, Call: e.Call}
+}
+
+func planOf(plan []event.Planned) []Planned {
+	tasks := make([]Planned, len(plan))
+	for i, p := range plan {
+		tasks[i] = Planned(p)
+	}
+	return tasks
+}
+
+func handoffOf(h *event.Handoff) Handoff {
+	if h == nil {
+		return Handoff{}
+	}
+	return Handoff{
+		From: h.From, Source: h.Source, Verdict: h.Verdict, Reason: h.Reason, Detail: h.Detail,
+		Mode: h.Mode, Rule: h.Rule, Line: h.Line, Entries: h.Entries,
+		Label: h.Label, Delivered: h.Delivered, Bytes: h.Before.Bytes, Sent: h.After.Bytes,
+		Included: h.After.Included, Excluded: h.After.Excluded, Redacted: h.Redacted, Revealed: h.Revealed,
+		Coarse: h.Coarse, Translated: h.Translated,
+	}
+}

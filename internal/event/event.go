@@ -1,0 +1,123 @@
+// Package event declares the events of a run in the form in which the engine emits them and
+// their JSON lines are written: one struct for all types. Subscribers of a public team get
+// the events of the public package event, which have a type for each kind of data.
+//
+// An [Event] has names, counts, and what agents wrote in the form that the caller may see. It
+// never has a value above the caller's clearance.
+package event
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/runteam/runteam/llm"
+	"github.com/runteam/runteam/prompt"
+	"github.com/runteam/runteam/task"
+)
+
+// Type says what happened.
+type Type string
+
+// The types of events, and what is set of each. A run opens with RunStart and closes
+// with RunComplete. "About a task" are Task, Title, Agent and Attempt.
+const (
+	RunStart      Type = "run_start"       // Tasks
+	RunComplete   Type = "run_complete"    // Code is the status of the run; Work
+	PlanReady     Type = "plan_ready"      // a goal is planned: Tasks, Plan
+	TaskReady     Type = "task_ready"      // a task waits for a free slot only: about a task
+	TaskStart     Type = "task_start"      // its first attempt begins: about a task
+	TaskComplete  Type = "task_complete"   // about a task, Status, Bytes, Work
+	TaskSkipped   Type = "task_skipped"    // a task will not run: about a task, Status, Problem
+	TaskRetry     Type = "task_retry"      // an attempt failed, and another follows after Wait: about a task, Problem
+	AgentStart    Type = "agent_start"     // an attempt begins: about a task, Bytes, Receipt
+	AgentComplete Type = "agent_complete"  // an attempt ended: about a task, Status, Bytes, Work, Problem
+	AllComplete   Type = "all_complete"    // every task has ended; the synthesis, if any, follows
+	Message       Type = "message"         // a message of From is delivered with this attempt: about a task, Bytes
+	Budget        Type = "budget_exceeded" // a model call was not made, since a budget has too little left: about a task, Problem
+	Handed        Type = "context_handoff" // the gate decided about a piece of context: Task, Agent, Handoff
+	Lowered       Type = "label_lowered"   // a declassifier of the policy, Code, let context pass below its label: Task, Agent, From
+	Endorsed      Type = "endorsed"        // an endorser of the policy, Code, vouched for context: Task, Agent, From
+	Renewed       Type = "renewed"         // a renewal of the policy, Code, let expired context be read: Task, Agent, From
+	Reveal        Type = "reveal"          // the user asked to see above the user's clearance: Message
+	Warning       Type = "warning"         // Message; about a task if a model call failed and is made again after Wait
+	Limited       Type = "rate_limited"    // no call to the endpoint in Message begins before Wait has passed: about a task that waits
+	Error         Type = "error"           // a task failed, by itself or because of Root: about a task, Status, Problem
+)
+
+// An Event is one thing that happened. Seq, Type, Time and Run are always set; which of
+// the other fields and groups are, the constants of [Type] say. Subscribers share
+// events: do not change one.
+type Event struct {
+	Seq     int       `json:"seq"` // from 1, without a gap unless the journal of the run fails
+	Type    Type      `json:"type"`
+	Time    time.Time `json:"time"`
+	Run     string    `json:"runId"`
+	Task    task.ID   `json:"task,omitempty"` // of the coordinator's work, the step
+	Title   string    `json:"title,omitempty"`
+	Agent   string    `json:"agent,omitempty"`
+	Attempt int       `json:"attempt,omitempty"` // from 1; of TaskRetry, the one that failed
+
+	Status task.Status `json:"status,omitempty"` // TaskComplete, TaskSkipped, Error, AgentComplete
+	Problem
+	From string `json:"from,omitempty"` // Message: who sent it; Lowered, Endorsed, Renewed: whose context it is
+	Work
+	Bytes   int             `json:"bytes,omitempty"`   // AgentStart: of the prompt; AgentComplete, TaskComplete: of the reply
+	Tasks   int             `json:"tasks,omitempty"`   // RunStart, PlanReady: how many; a goal has none at the start
+	Plan    []Planned       `json:"plan,omitempty"`    // PlanReady
+	Receipt *prompt.Receipt `json:"receipt,omitempty"` // AgentStart
+	Handoff *Handoff        `json:"handoff,omitempty"` // Handed
+}
+
+// A Problem says what went wrong and what follows.
+type Problem struct {
+	Root      task.ID       `json:"root,omitempty"`      // Error, TaskSkipped: the task whose end caused this one's
+	Because   string        `json:"because,omitempty"`   // the title of Root
+	Code      string        `json:"code,omitempty"`      // of the error; RunComplete: the status of the run; Lowered, Endorsed, Renewed: the name of the entry
+	Message   string        `json:"message,omitempty"`   // the error or warning, gated for the user
+	Wait      time.Duration `json:"-"`                   // TaskRetry, Warning, Limited: until the next attempt or call; waitMs in JSON
+	OwnBudget bool          `json:"ownBudget,omitempty"` // Budget: it is the agent's own budget, and the run continues
+}
+
+// Work says what an attempt, a task or a run took.
+type Work struct {
+	Reused    string        `json:"reused,omitempty"` // TaskComplete: the run that the result was taken from; this run if it was resumed
+	Duration  time.Duration `json:"-"`                // durationMs in JSON
+	Input     int           `json:"input_tokens,omitempty"`
+	Output    int           `json:"output_tokens,omitempty"`
+	Rounded   bool          `json:"rounded,omitempty"`   // the tokens are estimates or size classes, since the user may not see what was counted
+	Truncated bool          `json:"truncated,omitempty"` // a limit on tokens ended the answer, and the task accepted it
+
+	CachedTokens    int `json:"cached_tokens,omitempty"`    // of Input, those that the endpoint read from its cache
+	ReasoningTokens int `json:"reasoning_tokens,omitempty"` // of Output, those of the reasoning
+
+	Call *llm.CallInfo `json:"call,omitempty"` // AgentComplete, TaskComplete: the model call that gave the answer; nil if the model does not report its calls
+}
+
+// Usage returns the token counts.
+func (e *Event) Usage() llm.Usage {
+	return llm.Usage{InputTokens: e.Input, OutputTokens: e.Output, CachedTokens: e.CachedTokens, ReasoningTokens: e.ReasoningTokens}
+}
+
+// SetUsage sets the token counts.
+func (e *Event) SetUsage(u llm.Usage) {
+	e.Input, e.Output, e.CachedTokens, e.ReasoningTokens = u.InputTokens, u.OutputTokens, u.CachedTokens, u.ReasoningTokens
+}
+
+// Planned is a task of a plan.
+type Planned struct {
+	Task      task.ID   `json:"task"`
+	Title     string    `json:"title"`
+	Agent     string    `json:"agent"`
+	Assigned  bool      `json:"assigned,omitempty"` // the plan named no agent
+	DependsOn []task.ID `json:"dependsOn,omitempty"`
+}
+
+// MarshalJSON writes the event with its times in milliseconds, as results have them.
+func (e Event) MarshalJSON() ([]byte, error) {
+	type plain Event
+	return json.Marshal(struct {
+		plain
+		WaitMs     int64 `json:"waitMs,omitempty"`
+		DurationMs int64 `json:"durationMs,omitempty"`
+	}{plain(e), e.Wait.Milliseconds(), e.Duration.Milliseconds()})
+}

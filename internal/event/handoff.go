@@ -1,0 +1,55 @@
+package event
+
+import (
+	"time"
+
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/redact"
+	"github.com/runteam/runteam/task"
+)
+
+// A Handoff is one decision of the gate as the record of a run keeps it: who
+// wanted what of whom, by which rule it passed or was held, and what became
+// smaller on the way. It has names, counts and sizes, and never a value. A
+// coarse one is of a value that its viewer may not see, and has no paths, no
+// counts and no exact sizes (see [gate.Decision.Outline]).
+type Handoff struct {
+	Session string         `json:"sessionId"` // the run, the task and the attempt, and of a translation what tells it from that; to the caller, the run and user
+	From    string         `json:"fromAgentId"`
+	To      string         `json:"toAgentId"`
+	Task    task.ID        `json:"taskId,omitempty"` // the reader's
+	Source  handoff.Source `json:"source"`
+	Ruling
+	Label     label.Classification `json:"labelBefore"`
+	Delivered label.Classification `json:"labelAfter"`
+	Before    Extent               `json:"contextBeforeScoping"`
+	After     Extent               `json:"contextAfterScoping"`
+	Redacted  redact.Counts        `json:"redacted,omitempty"`
+	Revealed  redact.Counts        `json:"revealed,omitempty"`
+
+	Coarse     bool      `json:"coarse,omitempty"` // sizes are classes; paths and counts are left out
+	Translated bool      `json:"conversationTranslationApplied"`
+	Time       time.Time `json:"timestamp"`
+}
+
+// A Ruling says how the gate decided, and by which rule.
+type Ruling struct {
+	Verdict handoff.Verdict `json:"verdict"`
+	Reason  handoff.Reason  `json:"reason,omitempty"` // why it was withheld
+	Detail  string          `json:"detail,omitempty"` // the reason, for people
+	Mode    handoff.Mode    `json:"handoffMode"`
+	Rule    handoff.Rule    `json:"governanceRuleId"`
+	Line    string          `json:"line,omitempty"` // where that rule is written
+	Policy  string          `json:"policyDigest,omitempty"`
+	Entries []handoff.Rule  `json:"policyEntries,omitempty"` // the declassifiers, endorsers and renewals that were used
+}
+
+// An Extent measures context on one side of the gate.
+type Extent struct {
+	Outputs  int         `json:"priorOutputsCount"`
+	Tokens   int         `json:"totalTokens"` // estimated: a fourth of the bytes
+	Bytes    int         `json:"bytes"`
+	Included []task.Path `json:"fieldsIncluded,omitempty"`
+	Excluded []task.Path `json:"fieldsExcluded,omitempty"` // a key that neither spec nor schema names is written *
+}
