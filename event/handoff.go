@@ -14,8 +14,8 @@ type Handoff struct {
 	From    string // the producer
 	Source  handoff.Source
 	Verdict handoff.Verdict
-	Reason  handoff.Reason // why it was withheld
-	Detail  string         // the reason, for people
+	Reason  string // why it was withheld
+	Detail  string // the reason, for people
 	Mode    handoff.Mode
 	Rule    handoff.Rule
 	Line    string         // where the rule is written

@@ -18,10 +18,9 @@ func ExamplePolicy() {
 			{From: "fraud", To: "letters", Allow: []task.Path{"/risk_level"}},
 			{From: handoff.Anyone, To: handoff.Anyone, Block: []task.Path{"internal_notes"}},
 		},
-		Declassify: []handoff.Declassifier{{
-			Name: "score-to-letters", From: "fraud", To: "letters", Paths: []task.Path{"/risk_level"},
-			LowerTo: label.Internal, Reason: "one of three words",
-		}},
+		Declassify: []handoff.Declassifier{
+			{Entry: handoff.Entry{Name: "score-to-letters", From: "fraud", To: "letters", Reason: "one of three words"}, Paths: []task.Path{"/risk_level"}, LowerTo: label.Internal},
+		},
 	}
 	for _, rule := range policy.Rules {
 		fmt.Printf("%s to %s: allow %v, block %v\n", rule.From, rule.To, rule.Allow, rule.Block)
@@ -34,7 +33,7 @@ func ExamplePolicy() {
 // The error of a task whose context was withheld says which rule decided.
 func ExampleHeldError() {
 	err := fmt.Errorf("task %q: %w", "Write the letter", &handoff.HeldError{
-		Kind: handoff.Dependency, From: "fraud", Rule: "clearance", Reason: handoff.ReasonClearance,
+		Kind: handoff.Dependency, From: "fraud", Rule: "clearance", Reason: "clearance",
 		Detail: `it is confidential, and "letters" may see internal`, Line: "team.yaml:31 dependsOn",
 	})
 	if held, ok := errors.AsType[*handoff.HeldError](err); ok {

@@ -54,37 +54,33 @@ type Redaction struct {
 	Patterns []redact.Pattern // own patterns
 }
 
-// A Declassifier delivers parts of what From produced to To with a lower label. It
-// is for one pair of names. It applies only if To is not cleared for the value, and
-// then only Paths are delivered.
-type Declassifier struct {
+// An Entry is what the exceptions of a policy have in common. Each is for one pair of names.
+type Entry struct {
 	Name     string // unique; shown in decisions and events
 	From, To string
-	Paths    []task.Path          // which the output schema of From must bound, unless UnsafeText is set
-	LowerTo  label.Classification // the label of the delivered parts
-	Reason   string               // required: why this is safe
+	Reason   string // required: why this is safe
+	Origin   task.Position
+}
+
+// A Declassifier delivers parts of what From produced to To with a lower label. It
+// applies only if To is not cleared for the value, and then only Paths are delivered.
+type Declassifier struct {
+	Entry
+	Paths   []task.Path          // which the output schema of From must bound, unless UnsafeText is set
+	LowerTo label.Classification // the label of the delivered parts
 	// UnsafeText allows paths with free text, which can contain anything that From
 	// has read. A plan warns about it.
 	UnsafeText bool
-	Origin     task.Position
 }
 
 // An Endorser marks what From produced as trusted when To receives it.
-type Endorser struct {
-	Name     string
-	From, To string
-	Reason   string
-	Origin   task.Position
-}
+type Endorser struct{ Entry }
 
 // A Renewal delivers to To what From produced until TTL after its creation, even if
 // it has expired.
 type Renewal struct {
-	Name     string
-	From, To string
-	TTL      time.Duration
-	Reason   string
-	Origin   task.Position
+	Entry
+	TTL time.Duration
 }
 
 // A Translation says how the delivered part of a value is rewritten. It applies
@@ -99,16 +95,7 @@ type Translation struct {
 	MaxTokens int
 	ByModel   bool
 
-	// Recast is the prompt in which the value stands; empty means [RecastUser]. Only
-	// endorsed context can stand in the system prompt.
-	Recast Recast
+	// Recast is the prompt in which the value stands: "user", which an empty value means
+	// too, or "system". Only endorsed context can stand in the system prompt.
+	Recast string
 }
-
-// A Recast is the role of the message in which context stands.
-type Recast string
-
-// The roles.
-const (
-	RecastUser   Recast = "user"
-	RecastSystem Recast = "system"
-)

@@ -52,17 +52,3 @@ const (
 // A Rule is the ID of the rule that decided: that of a [PairRule], the name of an
 // entry, or a word of the runtime such as "clearance".
 type Rule string
-
-// The reasons, as the line in a prompt names them.
-const (
-	ReasonRule      Reason = "rule"
-	ReasonClearance Reason = "clearance"
-	ReasonExpired   Reason = "expired"
-	ReasonTampered  Reason = "tampered"
-	ReasonMinimal   Reason = "minimal"
-	ReasonFailed    Reason = "failed"
-	ReasonSkipped   Reason = "skipped"
-)
-
-// A Reason says in one word why a piece of context was withheld.
-type Reason string

@@ -109,7 +109,7 @@ func TestSections(t *testing.T) {
 	want := []prompt.Section{
 		{Kind: handoff.Input, Title: "report", From: "user", Text: "numbers"},
 		{Kind: handoff.Dependency, Title: "Score It", From: "analyst", JSON: `{"score":3}`},
-		{Kind: handoff.Dependency, Title: "Held", From: "analyst", Withheld: handoff.ReasonRule},
+		{Kind: handoff.Dependency, Title: "Held", From: "analyst", Withheld: gate.ReasonRule},
 	}
 	require.Equal(t, want, p.Sections())
 	p.Sections()[0].Text = "changed"

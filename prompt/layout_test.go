@@ -77,12 +77,18 @@ func (d *desk) context(f *field, kind handoff.SourceKind) *gate.Offer {
 	return o
 }
 
+// sourceKinds lists every kind of context.
+var sourceKinds = []handoff.SourceKind{
+	handoff.Dependency, handoff.Input, handoff.Memory, handoff.Message, handoff.Goal, handoff.Roster, handoff.Plan,
+	handoff.Fault, handoff.Digest, handoff.Draft, gate.Reasoning,
+}
+
 // Requirement: G30.
 func TestEachKindHasItsPlaces(t *testing.T) {
 	t.Parallel()
 	for _, f := range fields {
 		for layout := range prompt.Layout(3) {
-			for kind := handoff.Dependency; kind <= handoff.Reasoning; kind++ {
+			for _, kind := range sourceKinds {
 				d := newDesk(t)
 				b := d.of(layout)
 				f.put(&b, d.gated(d.context(&f, kind)))

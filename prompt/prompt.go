@@ -62,7 +62,7 @@ type Section struct {
 	From     string // who made it
 	Text     string // the gated text; empty if withheld or structured only
 	JSON     string // the gated structured part, canonical; empty if there is none
-	Withheld handoff.Reason
+	Withheld string
 }
 
 var none = built{receipt: &Receipt{}}

@@ -162,11 +162,11 @@ func TestReceiptListsWhatWasWithheld(t *testing.T) {
 	b.Messages = []gate.Sealed{held}
 	p := build(t, b)
 	require.NotContains(t, p.Text(), "critic", "a message that was held leaves no trace in the prompt")
-	var reasons []handoff.Reason
+	var reasons []string
 	for _, decision := range p.Receipt().Withheld() {
 		reasons = append(reasons, decision.Reason)
 	}
-	require.Equal(t, []handoff.Reason{handoff.ReasonRule, handoff.ReasonClearance}, reasons, "but one in the receipt")
+	require.Equal(t, []string{gate.ReasonRule, gate.ReasonClearance}, reasons, "but one in the receipt")
 }
 
 // Requirement: G42.

@@ -121,7 +121,7 @@ func (r *renderer) add(s *gate.Sealed) *piece {
 
 // fence adds the blocks, in the order of the text.
 func (r *renderer) fence() {
-	for _, recast := range [...]handoff.Recast{handoff.RecastSystem, ""} {
+	for _, recast := range [...]string{gate.RecastSystem, ""} {
 		for _, i := range [...]int{listInputs, listResults} {
 			for j := range r.list[i] {
 				if p := &r.list[i][j]; r.stands(p) == recast {
@@ -141,7 +141,7 @@ func (r *renderer) fence() {
 
 // stands says in which of the two texts a piece stands. Only work has context
 // in the system prompt.
-func (r *renderer) stands(p *piece) handoff.Recast {
+func (r *renderer) stands(p *piece) string {
 	if r.brief.Layout != Work {
 		return ""
 	}

@@ -35,7 +35,7 @@ func TestSectionsOfASynthesis(t *testing.T) {
 		{Kind: handoff.Digest, Title: "Part 1", From: "coordinator", Text: "Sales fell."},
 		{Kind: handoff.Dependency, Title: "Score", From: "analyst", JSON: `{"score":3}`},
 		{Kind: handoff.Fault, Title: "Ask", From: "analyst", Text: "500"},
-		{Kind: handoff.Fault, Title: "Ask again", From: "analyst", Withheld: handoff.ReasonRule},
+		{Kind: handoff.Fault, Title: "Ask again", From: "analyst", Withheld: gate.ReasonRule},
 		{Kind: handoff.Fault, Title: "Write", From: "runteam"},
 		{Kind: handoff.Memory, Title: "note", From: "critic", Text: "short"},
 	}, p.Sections())

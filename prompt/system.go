@@ -1,8 +1,8 @@
 package prompt
 
 import (
-	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/brief"
+	"github.com/runteam/runteam/internal/gate"
 )
 
 // The system prompt: the agent's own, for a coordinator the roster and the
@@ -22,8 +22,8 @@ func (r *renderer) system() {
 		r.heading("")
 		r.put(PartSystem, 1, b.Guidance)
 	}
-	r.granted(brief.HeadInputs, r.list[listInputs], handoff.RecastSystem)
-	r.granted(brief.HeadDependencies, r.list[listResults], handoff.RecastSystem)
+	r.granted(brief.HeadInputs, r.list[listInputs], gate.RecastSystem)
+	r.granted(brief.HeadDependencies, r.list[listResults], gate.RecastSystem)
 	if b.Schema != "" {
 		r.heading("Answer with one JSON value that matches the schema below, and with nothing else.\n\n" + brief.HeadSchema + "\n")
 		r.put(PartSchema, 0, b.Schema)

@@ -41,7 +41,7 @@ func (r *renderer) description() {
 
 // granted writes the section of the inputs or of the dependencies, of those
 // that stand in one of the two texts; only dependencies say who did the work.
-func (r *renderer) granted(heading string, pieces []piece, recast handoff.Recast) {
+func (r *renderer) granted(heading string, pieces []piece, recast string) {
 	opened := false
 	for i := range pieces {
 		p := &pieces[i]

@@ -13,6 +13,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/runteam/runteam/internal/gate"
+
 	"github.com/klauspost/compress/zstd"
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/handoff"
@@ -72,7 +74,7 @@ func (c crossing) String() string {
 var translations = map[string]*handoff.Translation{
 	"none": nil, "fields": {Fields: []task.Path{"/kind", "/code", "/note"}}, "filter": {Filter: []task.Path{"/cards"}},
 	"excerpt": {MaxTokens: 30}, "model": {MaxTokens: 40, ByModel: true}, "model and fields": {MaxTokens: 40, ByModel: true, Fields: []task.Path{"/kind", "/note"}},
-	"recast user": {Recast: handoff.RecastUser}, "recast system": {Recast: handoff.RecastSystem},
+	"recast user": {Recast: gate.RecastUser}, "recast system": {Recast: gate.RecastSystem},
 }
 
 var loweredPaths = map[string][]task.Path{"none": nil, "enum": {"/kind"}, "bounded": {"/code"}, "unsafe text": {task.Whole}}
@@ -81,10 +83,10 @@ var loweredPaths = map[string][]task.Path{"none": nil, "enum": {"/kind"}, "bound
 func (c crossing) policy() *handoff.Policy {
 	p := &handoff.Policy{Rules: []handoff.PairRule{{From: "maker", To: "reader", Mode: handoff.Full, Translate: translations[c.translation]}}}
 	if c.translation == "recast system" {
-		p.Endorse = []handoff.Endorser{{Name: "endorsed", From: "maker", To: "reader", Reason: "a test"}}
+		p.Endorse = []handoff.Endorser{{Entry: handoff.Entry{Name: "endorsed", From: "maker", To: "reader", Reason: "a test"}}}
 	}
 	if paths := loweredPaths[c.declassifier]; paths != nil {
-		p.Declassify = []handoff.Declassifier{{Name: "lowered", From: "maker", To: "reader", Paths: paths, LowerTo: label.Public, UnsafeText: c.declassifier == "unsafe text", Reason: "a test"}}
+		p.Declassify = []handoff.Declassifier{{Entry: handoff.Entry{Name: "lowered", From: "maker", To: "reader", Reason: "a test"}, Paths: paths, LowerTo: label.Public, UnsafeText: c.declassifier == "unsafe text"}}
 	}
 	return p
 }

@@ -209,7 +209,7 @@ func TestEntriesThatDoNothingAreWarnedOf(t *testing.T) {
 	t.Parallel()
 	lower := lowering("maker", "reader", label.Internal)
 	high := lowering("maker", "reader", label.Confidential)
-	endorse := handoff.Endorser{Name: "read", From: "maker", To: handoff.User, Reason: "r"}
+	endorse := handoff.Endorser{Entry: handoff.Entry{Name: "read", From: "maker", To: handoff.User, Reason: "r"}}
 	tests := []struct {
 		name   string
 		policy handoff.Policy

@@ -57,11 +57,11 @@ func TestTheLineOfACodeFence(t *testing.T) {
 // Requirement: G13.
 func TestTrustIsInheritedByNobody(t *testing.T) {
 	t.Parallel()
-	toSystem := &handoff.Translation{Recast: handoff.RecastSystem}
-	byModel := &handoff.Translation{Recast: handoff.RecastSystem, MaxTokens: 50, ByModel: true}
+	toSystem := &handoff.Translation{Recast: gate.RecastSystem}
+	byModel := &handoff.Translation{Recast: gate.RecastSystem, MaxTokens: 50, ByModel: true}
 	terms := &engine.RunOptions{Inputs: []engine.Input{{Name: "terms", Text: "our own terms"}}}
 	entry := func(name, from, to string) handoff.Endorser {
-		return handoff.Endorser{Name: name, From: from, To: to, Reason: "it was read"}
+		return handoff.Endorser{Entry: handoff.Entry{Name: name, From: from, To: to, Reason: "it was read"}}
 	}
 	tests := []struct {
 		name    string
@@ -152,7 +152,7 @@ func TestRecordedPromptsKeepWhatWasLoweredForOthers(t *testing.T) {
 	t.Parallel()
 	open := func(from string) *handoff.Policy {
 		return &handoff.Policy{Declassify: []handoff.Declassifier{
-			{Name: "open", From: from, To: "reader", Paths: []task.Path{""}, UnsafeText: true, LowerTo: label.Internal, Reason: "they know each other"},
+			{Entry: handoff.Entry{Name: "open", From: from, To: "reader", Reason: "they know each other"}, Paths: []task.Path{""}, UnsafeText: true, LowerTo: label.Internal},
 		}}
 	}
 	for _, accepts := range []label.Classification{label.Internal, label.Confidential, label.Secret} {
@@ -200,7 +200,7 @@ func TestARecorderChangesNothing(t *testing.T) {
 	}
 	policy := &handoff.Policy{
 		Rules:   []handoff.PairRule{{From: "maker", To: "reader", Allow: []task.Path{"/score", "/mail", "/absent"}}},
-		Endorse: []handoff.Endorser{{Name: "checked", From: "maker", To: "reader", Reason: "read"}},
+		Endorse: []handoff.Endorser{{Entry: handoff.Entry{Name: "checked", From: "maker", To: "reader", Reason: "read"}}},
 	}
 	scribbles := engine.RecorderFunc(func(_ context.Context, r record.Prompt) error {
 		if r.Prompt != nil {
@@ -244,7 +244,7 @@ func TestNoEntryRenewsAMessage(t *testing.T) {
 	for _, ttl := range []time.Duration{time.Second, time.Hour} {
 		synctest.Test(t, func(t *testing.T) {
 			d := newDesk()
-			p := &handoff.Policy{Renew: []handoff.Renewal{{Name: "keep", From: "maker", To: "reader", TTL: time.Hour, Reason: "it holds"}}}
+			p := &handoff.Policy{Renew: []handoff.Renewal{{Entry: handoff.Entry{Name: "keep", From: "maker", To: "reader", Reason: "it holds"}, TTL: time.Hour}}}
 			tm := governed(t, p, member("maker", sleeps(time.Minute)), member("reader", d.keeps(says("ok"))))
 			res := run(t, tm, &engine.RunOptions{Messages: []engine.Message{{From: "maker", To: "reader", Text: "hello", TTL: ttl}}}, spec("maker"), spec("reader", "maker"))
 			require.Equal(t, ttl == time.Hour, strings.Contains(d.of("reader"), "hello"))

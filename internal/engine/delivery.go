@@ -64,7 +64,7 @@ func (r *runScope) toClearance(ctx context.Context, e *envelope.Envelope, source
 	if err != nil {
 		return reading{}, err
 	}
-	if d := s.Decision(); s.Withheld() && d.Reason == handoff.ReasonClearance {
+	if d := s.Decision(); s.Withheld() && d.Reason == gate.ReasonClearance {
 		return reading{text: withheld(d.Before), partly: true}, nil
 	} else if s.Withheld() {
 		return reading{text: "[withheld: " + string(d.Reason) + "]", partly: true}, nil

@@ -23,7 +23,7 @@ func disclosing(t *testing.T, unsafe bool, paths ...task.Path) *engine.Team {
 	for _, from := range []string{"judge", "other"} {
 		policy.Rules = append(policy.Rules, handoff.PairRule{From: handoff.User, To: from, Mode: handoff.Full})
 		for _, to := range []string{"letters", "mail", handoff.User} {
-			policy.Declassify = append(policy.Declassify, handoff.Declassifier{Name: from + "-to-" + to, From: from, To: to, Paths: paths, LowerTo: label.Internal, Reason: "r", UnsafeText: unsafe})
+			policy.Declassify = append(policy.Declassify, handoff.Declassifier{Entry: handoff.Entry{Name: from + "-to-" + to, From: from, To: to, Reason: "r"}, Paths: paths, LowerTo: label.Internal, UnsafeText: unsafe})
 		}
 	}
 	tm, err := engine.New(engine.Config{Agents: []engine.Member{judge, other, member("letters", never(t)), member("mail", never(t))}, Policy: policy})

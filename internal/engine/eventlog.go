@@ -57,7 +57,7 @@ func (r *runScope) logEvent(e event.Event) {
 		}
 	case event.Handed:
 		h := e.Handoff
-		log("gate decision", slog.String("from", h.From), slog.String("to", h.To), slog.String("source", h.Source.Kind.String()+" "+h.Source.Name),
+		log("gate decision", slog.String("from", h.From), slog.String("to", h.To), slog.String("source", string(h.Source.Kind)+" "+h.Source.Name),
 			slog.Any("verdict", h.Verdict), slog.String("reason", string(h.Reason)), slog.String("rule", string(h.Rule)), slog.Any("mode", h.Mode),
 			slog.Any("label_before", h.Label), slog.Any("label_after", h.Delivered), slog.Int("bytes_before", h.Before.Bytes), slog.Int("bytes_after", h.After.Bytes))
 	}

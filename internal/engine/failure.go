@@ -8,7 +8,6 @@ import (
 
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/envelope"
-	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/codes"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/plan"
@@ -67,7 +66,7 @@ func code(err error) string {
 	if held, ok := errors.AsType[*gate.HeldError](err); ok {
 		return heldCode(held, err)
 	}
-	if _, ok := errors.AsType[*handoff.Refusal](err); ok {
+	if _, ok := errors.AsType[*gate.Refusal](err); ok {
 		return gate.CodeHeld
 	}
 	if again, ok := errors.AsType[*repeatedError](err); ok {
@@ -108,7 +107,7 @@ func terminal(err error) bool {
 	if held, ok := errors.AsType[*gate.HeldError](err); ok {
 		return held.Decision.Rule != gate.RuleContract // a late reply is a timeout, whether the agent minds its context or not
 	}
-	if _, ok := errors.AsType[*handoff.Refusal](err); ok {
+	if _, ok := errors.AsType[*gate.Refusal](err); ok {
 		return true
 	}
 	if _, ok := errors.AsType[*repeatedError](err); ok {

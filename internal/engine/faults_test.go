@@ -125,7 +125,7 @@ func TestClockSetBack(t *testing.T) {
 			h := a.handed("reader")[0]
 			require.Equal(t, ahead == 0, h.Verdict == handoff.Passed)
 			if ahead > 0 {
-				require.Equal(t, handoff.ReasonExpired, h.Reason)
+				require.Equal(t, gate.ReasonExpired, h.Reason)
 			}
 		})
 	}

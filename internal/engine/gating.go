@@ -148,7 +148,7 @@ func (x *exchange) rule(ctx context.Context, now time.Time, failed map[int]*tran
 				wanted = append(wanted, wish{i, d})
 				x.rulings, x.sealed = append(x.rulings, d.Decision), append(x.sealed, gate.Sealed{})
 				continue
-			} else if d.Verdict, d.Reason, d.Detail = handoff.Held, handoff.ReasonRule, "it could not be retold"; s.vital(o) {
+			} else if d.Verdict, d.Reason, d.Detail = handoff.Held, gate.ReasonRule, "it could not be retold"; s.vital(o) {
 				x.untranslated, err = s, s.err
 			}
 		}

@@ -122,7 +122,7 @@ func (c *coordinator) rehearse(ctx context.Context) error {
 // refusedGoal words why the coordinator cannot be given the goal.
 func (c *coordinator) refusedGoal(err error) task.Problem {
 	p := task.Problem{Pointer: "/goal", Message: "the coordinator cannot be given the goal: " + err.Error(), Err: err}
-	if refusal, ok := errors.AsType[*handoff.Refusal](err); ok {
+	if refusal, ok := errors.AsType[*gate.Refusal](err); ok {
 		p.Message, p.Hint = "the coordinator cannot be given the goal: "+refusal.Reason, refusal.Hint
 	}
 	return p
@@ -139,7 +139,7 @@ func (c *coordinator) readable() error {
 	}
 	return task.Problems{{
 		Pointer: "/goal", Message: fmt.Sprintf("tasks planned for this goal are %v, and no agent may read and write more than what is %v", level, highest),
-		Hint: fmt.Sprintf("set accepts: %v on the agents that may work on it", level), Err: &handoff.Refusal{Rule: gate.RuleClearance, Reason: "no agent is cleared for the goal"},
+		Hint: fmt.Sprintf("set accepts: %v on the agents that may work on it", level), Err: &gate.Refusal{Rule: gate.RuleClearance, Reason: "no agent is cleared for the goal"},
 	}}
 }
 

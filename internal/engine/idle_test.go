@@ -7,6 +7,7 @@ import (
 
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/engine"
+	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
 )
@@ -23,7 +24,7 @@ func TestRulesWithoutEffectAreWarnedOf(t *testing.T) {
 				{From: handoff.Anyone, To: "c", Ceiling: new(label.Internal)},
 				{From: "b", To: handoff.User, Mode: handoff.Minimal},
 			},
-			Declassify: []handoff.Declassifier{{Name: "n", From: "b", To: "c", Paths: []task.Path{"/n"}, LowerTo: label.Public, Reason: "r"}},
+			Declassify: []handoff.Declassifier{{Entry: handoff.Entry{Name: "n", From: "b", To: "c", Reason: "r"}, Paths: []task.Path{"/n"}, LowerTo: label.Public}},
 		},
 	})
 	require.NoError(t, err)
@@ -54,7 +55,7 @@ func TestRulesWithoutEffectAreWarnedOf(t *testing.T) {
 // Requirement: G14.
 func TestRecastWithoutAnEndorserIsToldBefore(t *testing.T) {
 	t.Parallel()
-	recast := &handoff.Translation{Recast: handoff.RecastSystem}
+	recast := &handoff.Translation{Recast: gate.RecastSystem}
 	made := func(endorse ...handoff.Endorser) *engine.Team {
 		tm, err := engine.New(engine.Config{
 			Agents: []engine.Member{member("a", says("x")), member("b", says("y"))},
@@ -68,7 +69,7 @@ func TestRecastWithoutAnEndorserIsToldBefore(t *testing.T) {
 	o := &engine.RunOptions{Inputs: []engine.Input{{Name: "in", Text: "x"}}}
 	_, err := made().Plan([]task.Spec{use}, o)
 	requireFaults(t, err, fault{"/tasks/0/uses/0", "it is to stand in the system prompt, and no entry endorses it: endorse it in the policy", task.ErrInvalid})
-	_, err = made(handoff.Endorser{Name: "e", From: handoff.User, To: "b", Reason: "read"}).Plan([]task.Spec{use}, o)
+	_, err = made(handoff.Endorser{Entry: handoff.Entry{Name: "e", From: handoff.User, To: "b", Reason: "read"}}).Plan([]task.Spec{use}, o)
 	require.NoError(t, err)
 	p, err := made().Plan([]task.Spec{by("a", spec("first")), by("b", spec("second", "first"))}, nil)
 	require.NoError(t, err)

@@ -22,7 +22,7 @@ func TestRecordedPromptsKeepWhatTheCallerIsNotGiven(t *testing.T) {
 	t.Parallel()
 	full := handoff.PairRule{To: "reader", Mode: handoff.Full}
 	lowers := func(to string, path task.Path) []handoff.Declassifier {
-		return []handoff.Declassifier{{Name: "lower " + to, From: "maker", To: to, Paths: []task.Path{path}, UnsafeText: true, LowerTo: label.Internal, Reason: "a test"}}
+		return []handoff.Declassifier{{Entry: handoff.Entry{Name: "lower " + to, From: "maker", To: to, Reason: "a test"}, Paths: []task.Path{path}, UnsafeText: true, LowerTo: label.Internal}}
 	}
 	tests := []struct {
 		name  string

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/runteam/runteam/internal/gate"
+
 	"pgregory.net/rapid"
 
 	"github.com/runteam/runteam/handoff"
@@ -313,7 +315,7 @@ func (d *drawing) admit(level, most label.Classification, from, to string, f for
 		switch {
 		case d.lowered[pair]:
 		case d.chance(40, "declassify") && f != plain && most >= label.Internal:
-			e := handoff.Declassifier{Name: "lower " + from + " " + to, From: from, To: to, LowerTo: label.Internal, Reason: "a test", Paths: some(d, bounded, 2, "bounded")}
+			e := handoff.Declassifier{Entry: handoff.Entry{Name: "lower " + from + " " + to, From: from, To: to, Reason: "a test"}, LowerTo: label.Internal, Paths: some(d, bounded, 2, "bounded")}
 			if f != closed {
 				e.UnsafeText, e.Paths = true, some(d, f.allows(), 2, "unsafe")
 			} else if d.chance(30, "unsafe") {
@@ -437,12 +439,12 @@ func (d *drawing) translation(f form, structured bool, pair [2]string) *handoff.
 	case k == 4:
 		tr.MaxTokens, tr.ByModel = 200, true
 	case k == 5:
-		tr.Recast = handoff.RecastSystem
+		tr.Recast = gate.RecastSystem
 		if d.chance(70, "endorsed") {
-			d.s.policy.Endorse = append(d.s.policy.Endorse, handoff.Endorser{Name: "endorse " + pair[0] + " " + pair[1], From: pair[0], To: pair[1], Reason: "a test"})
+			d.s.policy.Endorse = append(d.s.policy.Endorse, handoff.Endorser{Entry: handoff.Entry{Name: "endorse " + pair[0] + " " + pair[1], From: pair[0], To: pair[1], Reason: "a test"}})
 		}
 	default:
-		tr.Recast = handoff.RecastUser
+		tr.Recast = gate.RecastUser
 	}
 	return tr
 }

@@ -28,7 +28,7 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 // requireRule holds an error to be a refusal by one rule.
 func requireRule(t *testing.T, err error, rule handoff.Rule) {
 	t.Helper()
-	var refused *handoff.Refusal
+	var refused *gate.Refusal
 	require.ErrorAs(t, err, &refused)
 	require.Equal(t, rule, refused.Rule)
 }
@@ -251,7 +251,7 @@ func TestSecretIsHeld(t *testing.T) {
 	optional.DependsOn = []task.Ref{{Task: "a", Optional: true}}
 	p, err := tm.Plan([]task.Spec{from, optional}, user)
 	require.NoError(t, err)
-	require.Equal(t, handoff.ReasonRule, p.Tasks[1].Reads[0].Withheld)
+	require.Equal(t, gate.ReasonRule, p.Tasks[1].Reads[0].Withheld)
 	require.Equal(t, label.Internal, p.Tasks[1].Label, "what is withheld raises nothing")
 }
 

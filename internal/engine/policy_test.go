@@ -274,7 +274,7 @@ const scored = `{"type":"object","required":["score","story"],"properties":{"sco
 
 // lowering is a policy that lets a score out.
 func lowering(from, to string, lowerTo label.Classification) handoff.Declassifier {
-	return handoff.Declassifier{Name: "score of " + from + " to " + to, From: from, To: to, Paths: []task.Path{"/score"}, LowerTo: lowerTo, Reason: "a number"}
+	return handoff.Declassifier{Entry: handoff.Entry{Name: "score of " + from + " to " + to, From: from, To: to, Reason: "a number"}, Paths: []task.Path{"/score"}, LowerTo: lowerTo}
 }
 
 // G14: what is above a reader arrives by a declassifier's paths alone, with its
@@ -377,9 +377,9 @@ func TestEndorsedAndRenewed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDesk()
 		policy := &handoff.Policy{
-			Rules:   []handoff.PairRule{{From: "maker", To: "reader", Mode: handoff.Full, Translate: &handoff.Translation{Recast: handoff.RecastSystem}}},
-			Endorse: []handoff.Endorser{{Name: "trusted maker", From: "maker", To: "reader", Reason: "reviewed"}},
-			Renew:   []handoff.Renewal{{Name: "longer life", From: "maker", To: "reader", TTL: time.Hour, Reason: "it changes once a day"}},
+			Rules:   []handoff.PairRule{{From: "maker", To: "reader", Mode: handoff.Full, Translate: &handoff.Translation{Recast: gate.RecastSystem}}},
+			Endorse: []handoff.Endorser{{Entry: handoff.Entry{Name: "trusted maker", From: "maker", To: "reader", Reason: "reviewed"}}},
+			Renew:   []handoff.Renewal{{Entry: handoff.Entry{Name: "longer life", From: "maker", To: "reader", Reason: "it changes once a day"}, TTL: time.Hour}},
 		}
 		tm := governed(t, policy, member("maker", says("made")), member("wait", sleeps(time.Minute)), member("reader", d.keeps(says("r"))), member("other", d.keeps(says("o"))))
 		maker, other := spec("maker"), spec("other", "wait")

@@ -54,7 +54,7 @@ func drawPolicy(rt *rapid.T, agents []string) *handoff.Policy {
 	}
 	lowered := map[[2]string]bool{}
 	for k := range rapid.IntRange(0, 5).Draw(rt, "declassifiers") {
-		d := handoff.Declassifier{Name: fmt.Sprint("lowers ", k), Paths: []task.Path{task.Whole}, UnsafeText: true, Reason: "a test"}
+		d := handoff.Declassifier{Entry: handoff.Entry{Name: fmt.Sprint("lowers ", k), Reason: "a test"}, Paths: []task.Path{task.Whole}, UnsafeText: true}
 		d.From = rapid.SampledFrom(slices.Concat(agents, []string{handoff.User})).Draw(rt, "from")
 		d.To = rapid.SampledFrom(slices.Concat(agents, []string{handoff.User})).Draw(rt, "to")
 		d.LowerTo = rapid.SampledFrom(levels[:3]).Draw(rt, "lower to")
@@ -242,7 +242,7 @@ func mendGoverned(specs []task.Spec, o *engine.RunOptions, members []engine.Memb
 // Requirement: G48.
 func TestALowerLabelMayCrossHigher(t *testing.T) {
 	t.Parallel()
-	policy := &handoff.Policy{Declassify: []handoff.Declassifier{{Name: "all of it", From: "middle", To: "low", Paths: []task.Path{task.Whole}, UnsafeText: true, LowerTo: label.Public, Reason: "a test"}}}
+	policy := &handoff.Policy{Declassify: []handoff.Declassifier{{Entry: handoff.Entry{Name: "all of it", From: "middle", To: "low", Reason: "a test"}, Paths: []task.Path{task.Whole}, UnsafeText: true, LowerTo: label.Public}}}
 	tm := governed(t, policy, cleared("fails", label.Confidential, fails(errBroken)), cleared("middle", label.Confidential, says("m")), member("low", says("x")))
 	source, middle, low := spec("fails"), spec("middle"), spec("low", "middle")
 	source.Classification, low.Classification = label.Confidential, label.Public
@@ -262,7 +262,7 @@ func TestALowerLabelIsLoweredToTheCeiling(t *testing.T) {
 	t.Parallel()
 	policy := &handoff.Policy{
 		Rules:      []handoff.PairRule{{From: "middle", To: "low", Ceiling: new(label.Public)}},
-		Declassify: []handoff.Declassifier{{Name: "all of it", From: "middle", To: "low", Paths: []task.Path{task.Whole}, UnsafeText: true, LowerTo: label.Public, Reason: "a test"}},
+		Declassify: []handoff.Declassifier{{Entry: handoff.Entry{Name: "all of it", From: "middle", To: "low", Reason: "a test"}, Paths: []task.Path{task.Whole}, UnsafeText: true, LowerTo: label.Public}},
 	}
 	source, middle, low := spec("source"), spec("middle"), spec("low", "middle")
 	source.Classification, low.Classification = label.Confidential, label.Public

@@ -38,7 +38,7 @@ func TestPathsThatNoResultCanHaveAreErrors(t *testing.T) {
 		return &handoff.Policy{Rules: []handoff.PairRule{r}}
 	}
 	lower := func(paths ...task.Path) *handoff.Policy {
-		return &handoff.Policy{Declassify: []handoff.Declassifier{{Name: "lower", From: "a", To: "b", Paths: paths, LowerTo: label.Internal, Reason: "r", UnsafeText: true}}}
+		return &handoff.Policy{Declassify: []handoff.Declassifier{{Entry: handoff.Entry{Name: "lower", From: "a", To: "b", Reason: "r"}, Paths: paths, LowerTo: label.Internal, UnsafeText: true}}}
 	}
 	block := func(paths ...task.Path) *handoff.Policy { return rule(handoff.PairRule{Block: paths}) }
 	tests := []struct {

@@ -122,5 +122,5 @@ func (v callView) contextName(s handoff.Source) string {
 	case handoff.Fault:
 		return "errors"
 	}
-	return s.Kind.String()
+	return string(s.Kind)
 }

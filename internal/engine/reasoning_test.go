@@ -176,7 +176,7 @@ func TestReasoningIsAsSensitiveAsTheResult(t *testing.T) {
 	require.Equal(t, "[withheld: secret]", keep(engine.RunOptions{UserAccepts: new(label.Secret), Reveal: true}, nil).Text, "what is revealed is not recorded")
 	lower := &handoff.Policy{
 		Rules:      []handoff.PairRule{{ID: "user", From: "a", To: "user", Mode: handoff.Full}},
-		Declassify: []handoff.Declassifier{{Name: "lower", From: "a", To: "user", LowerTo: label.Internal, Paths: []task.Path{""}, UnsafeText: true, Reason: "r"}},
+		Declassify: []handoff.Declassifier{{Entry: handoff.Entry{Name: "lower", From: "a", To: "user", Reason: "r"}, LowerTo: label.Internal, Paths: []task.Path{""}, UnsafeText: true}},
 	}
 	got := keep(engine.RunOptions{}, lower).Text
 	require.True(t, strings.HasPrefix(got, "[withheld: "), got)

@@ -111,7 +111,7 @@ func TestEachDecisionOnce(t *testing.T) {
 
 	held := byReader["low"][0]
 	require.Equal(t, handoff.Held, held.Verdict)
-	require.Equal(t, handoff.ReasonRule, held.Reason)
+	require.Equal(t, gate.ReasonRule, held.Reason)
 	require.Zero(t, held.After.Bytes)
 
 	everything, err := json.Marshal([]any{heard, l.handoffs(), a.events})
@@ -217,7 +217,7 @@ func TestCoordinatorAndRetellingsAreRecorded(t *testing.T) {
 	require.Equal(t, sent, res.Context.Prompts)
 	require.Len(t, a.only(event.Handed), len(l.handoffs()))
 	for _, kind := range []handoff.SourceKind{handoff.Goal, handoff.Roster, handoff.Plan, handoff.Dependency} {
-		require.True(t, kinds[kind], kind.String())
+		require.True(t, kinds[kind], string(kind))
 	}
 }
 

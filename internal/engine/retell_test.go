@@ -313,9 +313,9 @@ func TestRecastNeedsAnEndorser(t *testing.T) {
 		t.Run(fmt.Sprint("endorsed: ", endorsed), func(t *testing.T) {
 			t.Parallel()
 			d := newDesk()
-			policy := &handoff.Policy{Rules: []handoff.PairRule{{From: "maker", To: "reader", Mode: handoff.Full, Translate: &handoff.Translation{Recast: handoff.RecastSystem}}}}
+			policy := &handoff.Policy{Rules: []handoff.PairRule{{From: "maker", To: "reader", Mode: handoff.Full, Translate: &handoff.Translation{Recast: gate.RecastSystem}}}}
 			if endorsed {
-				policy.Endorse = []handoff.Endorser{{Name: "house rules", From: "maker", To: "reader", Reason: "written by us"}}
+				policy.Endorse = []handoff.Endorser{{Entry: handoff.Entry{Name: "house rules", From: "maker", To: "reader", Reason: "written by us"}}}
 			}
 			reader := member("reader", d.keeps(says("done")))
 			reader.SystemPrompt = "You are the reader."

@@ -36,7 +36,7 @@ func (x *exchange) sideText(source handoff.SourceKind, given record.SideText) *r
 		say string
 	}{{&out.Text, given.Text}, {&out.Problem, x.run.errorText(given.Problem)}} {
 		say := strings.ToValidUTF8(part.say, "\uFFFD")
-		e, err := (&gate.Compartment{Contract: x.contract}).GateFault(envelope.ID(x.identity()+"/"+source.String()), say, x.sealed, now)
+		e, err := (&gate.Compartment{Contract: x.contract}).GateFault(envelope.ID(x.identity()+"/"+string(source)), say, x.sealed, now)
 		if err != nil {
 			continue
 		}
@@ -91,7 +91,7 @@ func (x *exchange) reject(text, problem string, attempt int) {
 func (x *exchange) keepSideTexts(err error) {
 	if e := x.recalled; e != nil {
 		if e.Reasoning != nil {
-			x.reasoning = x.sideText(handoff.Reasoning, *e.Reasoning)
+			x.reasoning = x.sideText(gate.Reasoning, *e.Reasoning)
 		}
 		if e.Refused != nil {
 			x.rejected = x.sideText(handoff.Fault, *e.Refused)
@@ -101,7 +101,7 @@ func (x *exchange) keepSideTexts(err error) {
 	if !x.asked {
 		return
 	}
-	x.reasoning = x.sideText(handoff.Reasoning, record.SideText{Text: x.reply.Reasoning})
+	x.reasoning = x.sideText(gate.Reasoning, record.SideText{Text: x.reply.Reasoning})
 	if err == nil || x.rejected != nil {
 		return
 	}

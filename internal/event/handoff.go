@@ -36,7 +36,7 @@ type Handoff struct {
 // A Ruling says how the gate decided, and by which rule.
 type Ruling struct {
 	Verdict handoff.Verdict `json:"verdict"`
-	Reason  handoff.Reason  `json:"reason,omitempty"` // why it was withheld
+	Reason  string          `json:"reason,omitempty"` // why it was withheld
 	Detail  string          `json:"detail,omitempty"` // the reason, for people
 	Mode    handoff.Mode    `json:"handoffMode"`
 	Rule    handoff.Rule    `json:"governanceRuleId"`

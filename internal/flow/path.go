@@ -26,9 +26,9 @@ func (s Step) String() string {
 	switch s.Kind {
 	case Agent.String(), Coordinator.String(), User.String(), Endpoint.String():
 		return s.Name
-	case handoff.Dependency.String():
+	case string(handoff.Dependency):
 		return `result of "` + s.Name + `"`
-	case handoff.Fault.String():
+	case string(handoff.Fault):
 		return `error of "` + s.Name + `"`
 	}
 	if s.Name == "" {
@@ -58,7 +58,7 @@ func (p Path) Tasks() []int {
 
 func (w *ways) sourceStep(i int) Step {
 	s := &w.g.Sources[i]
-	return Step{Kind: s.Kind.String(), Name: s.Name, Index: i}
+	return Step{Kind: string(s.Kind), Name: s.Name, Index: i}
 }
 
 func (w *ways) readerStep(i int) Step {

@@ -16,7 +16,7 @@ type Admission struct {
 
 	// Why it would not cross; empty if it would.
 	Rule   handoff.Rule
-	Reason handoff.Reason
+	Reason string
 	Detail string
 	Line   string
 }
@@ -37,12 +37,12 @@ func (t *Terms) Admit(level, clearance label.Classification, to string) Admissio
 	}
 	switch {
 	case c.After > clearance:
-		c.Rule, c.Reason, c.Detail = RuleClearance, handoff.ReasonClearance, fmt.Sprintf("it is %v, and %q may see %v", c.After, to, clearance)
+		c.Rule, c.Reason, c.Detail = RuleClearance, ReasonClearance, fmt.Sprintf("it is %v, and %q may see %v", c.After, to, clearance)
 	case c.After == label.Secret && !named:
-		c.Rule, c.Reason = RuleSecret, handoff.ReasonRule
+		c.Rule, c.Reason = RuleSecret, ReasonRule
 		c.Detail = "it is secret, and secret flows only by a rule for the exact pair of agents that states a mode"
 	case t != nil && c.After > t.ceiling:
-		c.Rule, c.Reason, c.Line = t.ceilingBy.Rule, handoff.ReasonRule, t.ceilingBy.Line
+		c.Rule, c.Reason, c.Line = t.ceilingBy.Rule, ReasonRule, t.ceilingBy.Line
 		c.Detail = fmt.Sprintf("it is %v, and the rule lets %v through at most", c.After, t.ceiling)
 	}
 	return c

@@ -32,13 +32,13 @@ func TestTermsOfAnotherPairGrantNothing(t *testing.T) {
 	} {
 		g := gate.WholeOf(upstream, "")
 		g.Terms = terms
-		r := requireHeld(t, granted(t, []gate.Grant{g}), offer(t, structured(t, `{"CANARY":1}`)), gate.RuleGrant, handoff.ReasonRule, gate.CodeHeld)
+		r := requireHeld(t, granted(t, []gate.Grant{g}), offer(t, structured(t, `{"CANARY":1}`)), gate.RuleGrant, gate.ReasonRule, gate.CodeHeld)
 		require.Contains(t, r.Detail, "another pair", name)
 	}
 	// Who offers it does not matter, only who made it.
 	o := offer(t, envelope.Text("x"), func(h *envelope.Header) { h.Producer = "critic" })
 	o.Assignee = "analyst"
-	requireHeld(t, under(t, handoff.Policy{}), o, gate.RuleGrant, handoff.ReasonRule, gate.CodeHeld)
+	requireHeld(t, under(t, handoff.Policy{}), o, gate.RuleGrant, gate.ReasonRule, gate.CodeHeld)
 }
 
 // Requirement: G8.
@@ -162,7 +162,7 @@ func TestTextsThatAreNearlyJSONAreHeld(t *testing.T) {
 		"a string of an object": `"{\"a\":1}"`,
 	} {
 		o := offer(t, envelope.Text(give))
-		r := requireHeld(t, under(t, exactly(handoff.PairRule{Allow: []task.Path{"/a/**"}})), o, "analyst→writer", handoff.ReasonRule, gate.CodeHeld)
+		r := requireHeld(t, under(t, exactly(handoff.PairRule{Allow: []task.Path{"/a/**"}})), o, "analyst→writer", gate.ReasonRule, gate.CodeHeld)
 		require.NotContains(t, r.Err().Error(), "CANARY", name)
 	}
 }
@@ -170,7 +170,7 @@ func TestTextsThatAreNearlyJSONAreHeld(t *testing.T) {
 func TestAnAllowListWithTheWholeStillNeedsEveryOther(t *testing.T) {
 	t.Parallel()
 	p := handoff.Policy{Rules: []handoff.PairRule{{From: "analyst", To: handoff.Anyone, Allow: []task.Path{"", "/a"}}, {From: handoff.Anyone, To: "writer", Allow: []task.Path{"/a", "/b"}}}}
-	requireHeld(t, under(t, p), offer(t, envelope.Text("words")), "analyst→*", handoff.ReasonRule, gate.CodeHeld)
+	requireHeld(t, under(t, p), offer(t, envelope.Text("words")), "analyst→*", gate.ReasonRule, gate.CodeHeld)
 	canonical, _ := sealed(t, under(t, p), offer(t, structured(t, `{"a":1,"b":2,"c":3}`))).Payload().JSON()
 	require.Equal(t, `{"a":1,"b":2}`, canonical)
 	canonical, _ = sealed(t, needing(t, p, "", "/b"), offer(t, structured(t, `{"a":1,"b":2,"c":3}`))).Payload().JSON()
@@ -184,7 +184,7 @@ func TestATranslationIsHeldToTheRulesOfItsEdge(t *testing.T) {
 	p := exactly(handoff.PairRule{Mode: handoff.Full, Translate: byModel, Ceiling: new(label.Internal)})
 	o := offer(t, envelope.Text("a long story"), labelled(label.Internal))
 	o.Translated = retell(t, o, "x", above(label.Confidential))
-	requireHeld(t, under(t, p), o, "analyst→writer", handoff.ReasonRule, gate.CodeHeld)
+	requireHeld(t, under(t, p), o, "analyst→writer", gate.ReasonRule, gate.CodeHeld)
 
 	// An entry lowers what was made, and not what a model made of it.
 	p = exactly(handoff.PairRule{Mode: handoff.Full, Translate: byModel})
@@ -194,18 +194,18 @@ func TestATranslationIsHeldToTheRulesOfItsEdge(t *testing.T) {
 	s := seal(t, under(t, p, cleared(label.Internal)), o)
 	require.Equal(t, label.Internal, s.Decision().After)
 	o.Translated = retell(t, o, "x", above(label.Confidential))
-	requireHeld(t, under(t, p, cleared(label.Internal)), o, gate.RuleClearance, handoff.ReasonClearance, gate.CodeHeld)
+	requireHeld(t, under(t, p, cleared(label.Internal)), o, gate.RuleClearance, gate.ReasonClearance, gate.CodeHeld)
 	for _, tt := range []struct {
 		level, translated label.Classification
 		change            func(*gate.Contract)
 		ceiling           label.Classification
 		rule              handoff.Rule
-		reason            handoff.Reason
+		reason            string
 	}{
-		{label.Secret, label.Secret, cleared(label.Secret), label.Secret, gate.RuleSecret, handoff.ReasonRule},                                                             // no rule for the pair, and what the entry lowers is not this
-		{label.Confidential, label.Confidential, cleared(label.Secret), label.Internal, "analyst→*", handoff.ReasonRule},                                                   // nor where only a ceiling is below it
-		{label.Internal, label.Confidential, func(k *gate.Contract) { k.MaxInput = label.Internal }, label.Secret, gate.RuleClearance, handoff.ReasonClearance},            // above the contract
-		{label.Internal, label.Secret, func(k *gate.Contract) { k.Clearance, k.MaxInput = label.Secret, label.Secret }, label.Secret, gate.RuleSecret, handoff.ReasonRule}, // secret by itself
+		{label.Secret, label.Secret, cleared(label.Secret), label.Secret, gate.RuleSecret, gate.ReasonRule},                                                             // no rule for the pair, and what the entry lowers is not this
+		{label.Confidential, label.Confidential, cleared(label.Secret), label.Internal, "analyst→*", gate.ReasonRule},                                                   // nor where only a ceiling is below it
+		{label.Internal, label.Confidential, func(k *gate.Contract) { k.MaxInput = label.Internal }, label.Secret, gate.RuleClearance, gate.ReasonClearance},            // above the contract
+		{label.Internal, label.Secret, func(k *gate.Contract) { k.Clearance, k.MaxInput = label.Secret, label.Secret }, label.Secret, gate.RuleSecret, gate.ReasonRule}, // secret by itself
 	} {
 		p := handoff.Policy{Rules: []handoff.PairRule{{From: "analyst", To: handoff.Anyone, Translate: byModel, Ceiling: &tt.ceiling}}, Declassify: lowering().Declassify}
 		o := offer(t, structured(t, `{"score":1}`), labelled(tt.level))
@@ -291,14 +291,14 @@ func TestOnlyValidatedPartsOfAResultAreLowered(t *testing.T) {
 				o.Source = s
 				compartment := granted(t, []gate.Grant{g}, cleared(label.Internal))
 				if !trusted && !(kind == handoff.Dependency && structured) {
-					r := requireHeld(t, compartment, o, "score-only", handoff.ReasonRule, gate.CodeHeld)
+					r := requireHeld(t, compartment, o, "score-only", gate.ReasonRule, gate.CodeHeld)
 					require.Contains(t, r.Detail, "only the validated parts of a result are lowered", kind)
 					require.Empty(t, r.Entries)
 					require.NotContains(t, r.Err().Error(), "CANARY")
 					continue
 				}
 				if kind == handoff.Fault { // what an agent said when it failed has no parts
-					requireHeld(t, compartment, o, "score-only", handoff.ReasonRule, gate.CodeHeld)
+					requireHeld(t, compartment, o, "score-only", gate.ReasonRule, gate.CodeHeld)
 					continue
 				}
 				require.Equal(t, label.Internal, sealed(t, compartment, o).Decision().After, kind)
@@ -321,8 +321,8 @@ func TestNoRuleHasANameOfTheGates(t *testing.T) {
 		lower := lowering(func(d *handoff.Declassifier) { d.Name = name })
 		for pointer, p := range map[string]handoff.Policy{
 			"/policy/rules/0/name": rule, "/policy/declassify/0/name": lower,
-			"/policy/endorse/0/name": {Endorse: []handoff.Endorser{{Name: name, From: "analyst", To: "writer", Reason: "r"}}},
-			"/policy/renew/0/name":   {Renew: []handoff.Renewal{{Name: name, From: "analyst", To: "writer", TTL: 1, Reason: "r"}}},
+			"/policy/endorse/0/name": {Endorse: []handoff.Endorser{{Entry: handoff.Entry{Name: name, From: "analyst", To: "writer", Reason: "r"}}}},
+			"/policy/renew/0/name":   {Renew: []handoff.Renewal{{Entry: handoff.Entry{Name: name, From: "analyst", To: "writer", Reason: "r"}, TTL: 1}}},
 		} {
 			_, err := gate.Compile(&p, parties)
 			problems, ok := errors.AsType[task.Problems](err)

@@ -29,7 +29,7 @@ type Decision struct {
 	Verdict  handoff.Verdict `json:"verdict"`
 	Mode     handoff.Mode    `json:"mode,omitempty"`
 	Rule     handoff.Rule    `json:"rule"`             // the rule that decided
-	Reason   handoff.Reason  `json:"reason,omitempty"` // why it was held
+	Reason   string          `json:"reason,omitempty"` // why it was held
 	Detail   string          `json:"detail,omitempty"` // for people
 	Line     string          `json:"line,omitempty"`   // where the grant is written
 	Source   handoff.Source  `json:"source"`
@@ -98,7 +98,7 @@ type Ruling struct {
 	delivered envelope.Payload   // what may be sealed; empty unless passed
 	trust     label.Trust        // that it crosses with
 	expires   time.Time          // at which the copy does; zero means never
-	recast    handoff.Recast
+	recast    string
 	lowers    *handoff.Declassifier // the entry that lowers it; nil if none does
 }
 

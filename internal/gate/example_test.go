@@ -106,9 +106,9 @@ func ExampleCompile() {
 // Decide says what would happen, and delivers nothing.
 func ExampleCompartment_Decide() {
 	now := time.Date(2026, 3, 14, 12, 0, 0, 0, time.UTC)
-	policy := handoff.Policy{Declassify: []handoff.Declassifier{{
-		Name: "score-to-letters", From: "fraud", To: "letters", Paths: []task.Path{"/fraud_score"}, LowerTo: label.Internal, Reason: "a number between 0 and 1",
-	}}}
+	policy := handoff.Policy{Declassify: []handoff.Declassifier{
+		{Entry: handoff.Entry{Name: "score-to-letters", From: "fraud", To: "letters", Reason: "a number between 0 and 1"}, Paths: []task.Path{"/fraud_score"}, LowerTo: label.Internal},
+	}}
 	book, _ := gate.Compile(&policy, []gate.Party{{Name: "fraud"}, {Name: "letters"}})
 	source := handoff.Source{Kind: handoff.Dependency, Name: "score-fraud"}
 	grant := gate.WholeOf(source, "team.yaml:31 dependsOn")

@@ -106,7 +106,7 @@ func (c *Compartment) Decide(ctx context.Context, o *Offer, now time.Time) (Ruli
 		d.BytesBefore = o.Envelope.Open().Size()
 	}
 	if k := c.Contract; !k.ExpiresAt.IsZero() && !now.Before(k.ExpiresAt) {
-		d.withhold(RuleContract, handoff.ReasonExpired, "its contract ended at "+k.ExpiresAt.Format(time.RFC3339))
+		d.withhold(RuleContract, ReasonExpired, "its contract ended at "+k.ExpiresAt.Format(time.RFC3339))
 		return d, nil
 	}
 	if o.Envelope == nil {
@@ -114,7 +114,7 @@ func (c *Compartment) Decide(ctx context.Context, o *Offer, now time.Time) (Ruli
 		return d, nil
 	}
 	if o.Envelope.Genuine() != nil {
-		d.withhold(RuleDigest, handoff.ReasonTampered, "it was altered after it was made")
+		d.withhold(RuleDigest, ReasonTampered, "it was altered after it was made")
 		return d, nil
 	}
 	g := c.grant(o.Source)
@@ -126,11 +126,11 @@ func (c *Compartment) Decide(ctx context.Context, o *Offer, now time.Time) (Ruli
 	}
 	if g == nil || len(g.Paths) == 0 {
 		d.Dropped = topLevel(o.Envelope.Open())
-		d.withhold(RuleGrant, handoff.ReasonRule, "nothing grants it")
+		d.withhold(RuleGrant, ReasonRule, "nothing grants it")
 		return d, nil
 	}
 	if g.Terms != nil && (g.Terms.from != d.From || g.Terms.to != d.To) {
-		d.withhold(RuleGrant, handoff.ReasonRule, "it is granted under the terms of another pair")
+		d.withhold(RuleGrant, ReasonRule, "it is granted under the terms of another pair")
 		return d, nil
 	}
 	err := c.rule(ctx, o, g, &d, now)
@@ -148,7 +148,7 @@ func (d *Ruling) fresh(e *envelope.Envelope, g *Grant, now time.Time) bool {
 		}
 	}
 	if err != nil {
-		d.withhold(RuleExpiry, handoff.ReasonExpired, err.Error())
+		d.withhold(RuleExpiry, ReasonExpired, err.Error())
 	}
 	return err == nil
 }
@@ -183,8 +183,8 @@ func (c *Compartment) rule(ctx context.Context, o *Offer, g *Grant, d *Ruling, n
 			return nil
 		}
 	}
-	if t != nil && t.translation.recast == handoff.RecastSystem && d.trust != label.Endorsed && !Instructs(g.Source, d.From) {
-		d.withhold(cmp.Or(d.Rule, RuleGrant), handoff.ReasonRule, "it is to be recast into the system prompt, and nobody endorsed it")
+	if t != nil && t.translation.recast == RecastSystem && d.trust != label.Endorsed && !Instructs(g.Source, d.From) {
+		d.withhold(cmp.Or(d.Rule, RuleGrant), ReasonRule, "it is to be recast into the system prompt, and nobody endorsed it")
 		return nil
 	}
 	return c.finish(ctx, g, d, p, o.As)
@@ -198,7 +198,7 @@ func (d *Ruling) minimized(g *Grant) bool {
 		return false
 	}
 	d.Mode, d.Rule, d.Line = handoff.Minimal, t.stated.Rule, cmp.Or(t.stated.Line, d.Line)
-	d.Verdict, d.Reason, d.Detail = handoff.Minimized, handoff.ReasonMinimal, "its heading and status cross"
+	d.Verdict, d.Reason, d.Detail = handoff.Minimized, ReasonMinimal, "its heading and status cross"
 	return true
 }
 
@@ -211,7 +211,7 @@ func (c *Compartment) admit(o *Offer, g *Grant, d *Ruling) (Admission, bool) {
 	case x.Held():
 		d.refuse(&x)
 	case x.After > c.Contract.MaxInput:
-		d.withhold(RuleClearance, handoff.ReasonClearance, fmt.Sprintf("it is %v, and the contract lets %v through", x.After, c.Contract.MaxInput))
+		d.withhold(RuleClearance, ReasonClearance, fmt.Sprintf("it is %v, and the contract lets %v through", x.After, c.Contract.MaxInput))
 	default:
 		return x, true
 	}
@@ -238,8 +238,8 @@ func (d *Ruling) apply(g *Grant) {
 // lower applies a declassifier, which lowers only the validated parts of a
 // result unless it allows unsafe text. It reports false if the value is held.
 func (d *Ruling) lower(o *Offer, by *handoff.Declassifier) bool {
-	if o.Source.Kind == handoff.Reasoning || !by.UnsafeText && (o.Source.Kind != handoff.Dependency || !o.Envelope.Structured()) {
-		d.withhold(handoff.Rule(by.Name), handoff.ReasonRule, fmt.Sprintf("it is %v, and only the validated parts of a result are lowered", d.Before))
+	if o.Source.Kind == Reasoning || !by.UnsafeText && (o.Source.Kind != handoff.Dependency || !o.Envelope.Structured()) {
+		d.withhold(handoff.Rule(by.Name), ReasonRule, fmt.Sprintf("it is %v, and only the validated parts of a result are lowered", d.Before))
 		return false
 	}
 	d.Entries, d.lowers = append(d.Entries, Entry{EntryLowered, by.Name}), by
@@ -255,7 +255,7 @@ func (d *Ruling) refuse(x *Admission) {
 
 // grant returns the contract's grant of a source, or nil.
 func (c *Compartment) grant(s handoff.Source) *Grant {
-	if s.Kind == 0 {
+	if s.Kind == "" {
 		return nil
 	}
 	if c.Contract.bySource != nil {
@@ -278,7 +278,7 @@ func (c *Compartment) parts(o *Offer, g *Grant, s pick.Selection, d *Ruling) (en
 	_, structured := p.JSON()
 	asked := o.As == task.Structured || o.As == task.Both
 	if asked && !structured {
-		d.withhold(RulePayload, handoff.ReasonRule, "it has no validated structured result")
+		d.withhold(RulePayload, ReasonRule, "it has no validated structured result")
 		return envelope.Payload{}, handoff.Held
 	}
 	if s.Whole() {
@@ -298,16 +298,16 @@ func (c *Compartment) parts(o *Offer, g *Grant, s pick.Selection, d *Ruling) (en
 func (c *Compartment) translated(o *Offer, g *Grant, d *Ruling, left envelope.Payload, now time.Time) (envelope.Payload, handoff.Verdict) {
 	t := o.Translated
 	if t == nil {
-		d.Verdict, d.Rule, d.left = handoff.NeedsTranslation, cmp.Or(d.Rule, granting(o.Source)), left
+		d.Verdict, d.Rule, d.left = handoff.NeedsTranslation, cmp.Or(d.Rule, granted[o.Source.Kind], RuleGrant), left
 		d.Translate = &handoff.Translation{MaxTokens: g.Terms.translation.maxTokens, ByModel: true}
 		return envelope.Payload{}, handoff.NeedsTranslation
 	}
 	switch {
 	case t.Genuine() != nil, !derives(t, o.Envelope), t.Classification() < d.After:
-		d.withhold(RuleDigest, handoff.ReasonTampered, "its translation does not derive from it")
+		d.withhold(RuleDigest, ReasonTampered, "its translation does not derive from it")
 		return envelope.Payload{}, handoff.Held
 	case t.Fresh(now) != nil:
-		d.withhold(RuleExpiry, handoff.ReasonExpired, "its translation is not fresh")
+		d.withhold(RuleExpiry, ReasonExpired, "its translation is not fresh")
 		return envelope.Payload{}, handoff.Held
 	}
 	undeclassified := *g.Terms // an entry lowers what the producer made, and not what a model made of it
@@ -317,7 +317,7 @@ func (c *Compartment) translated(o *Offer, g *Grant, d *Ruling, left envelope.Pa
 		return envelope.Payload{}, handoff.Held
 	}
 	if t.Classification() > c.Contract.MaxInput {
-		d.withhold(RuleClearance, handoff.ReasonClearance, fmt.Sprintf("its translation is %v, and the contract lets %v through", t.Classification(), c.Contract.MaxInput))
+		d.withhold(RuleClearance, ReasonClearance, fmt.Sprintf("its translation is %v, and the contract lets %v through", t.Classification(), c.Contract.MaxInput))
 		return envelope.Payload{}, handoff.Held
 	}
 	d.After, d.replaced, d.Translated = t.Classification(), t, true
@@ -367,7 +367,7 @@ func (c *Compartment) finish(ctx context.Context, g *Grant, d *Ruling, p envelop
 			d.CutFrom, d.Truncated = max(d.CutFrom, from), true
 		}
 	}
-	d.Verdict, d.Rule, d.BytesAfter, d.delivered = handoff.Passed, cmp.Or(d.Rule, granting(d.Source)), p.Size(), p
+	d.Verdict, d.Rule, d.BytesAfter, d.delivered = handoff.Passed, cmp.Or(d.Rule, granted[d.Source.Kind], RuleGrant), p.Size(), p
 	return nil
 }
 
@@ -378,7 +378,7 @@ const (
 )
 
 // withhold rules that nothing crosses.
-func (d *Decision) withhold(rule handoff.Rule, why handoff.Reason, detail string) {
+func (d *Decision) withhold(rule handoff.Rule, why string, detail string) {
 	d.Verdict, d.Rule, d.Reason, d.Detail = handoff.Held, rule, why, detail
 	d.Redacted, d.Revealed, d.Broken, d.CutFrom, d.Truncated, d.BytesAfter, d.Translated = nil, nil, 0, 0, false, 0, false
 	if d.Envelope != "" {
@@ -390,18 +390,18 @@ func (d *Decision) withhold(rule handoff.Rule, why handoff.Reason, detail string
 // withholdValue does so because of more of the value than its label, of which the
 // detail may tell.
 func (d *Decision) withholdValue(rule handoff.Rule, detail string) {
-	d.withhold(rule, handoff.ReasonRule, detail)
+	d.withhold(rule, ReasonRule, detail)
 	d.byValue = true
 }
 
 // withholdAbsent rules on a dependency without a result.
 func (d *Decision) withholdAbsent(s task.Status) {
-	why := handoff.ReasonRule
+	why := ReasonRule
 	switch s {
 	case task.Failed:
-		why = handoff.ReasonFailed
+		why = ReasonFailed
 	case task.Skipped:
-		why = handoff.ReasonSkipped
+		why = ReasonSkipped
 	}
 	d.withhold(RuleStatus, why, "it has no result, its status is "+string(s))
 }

@@ -20,7 +20,7 @@ type fault struct {
 	name   string
 	break_ func(*testing.T, *gate.Compartment, *gate.Offer)
 	rule   handoff.Rule
-	reason handoff.Reason
+	reason string
 	code   string
 }
 
@@ -28,33 +28,33 @@ type fault struct {
 var faults = []fault{
 	{"the contract is over", func(_ *testing.T, c *gate.Compartment, _ *gate.Offer) {
 		c.Contract.ExpiresAt = noon
-	}, gate.RuleContract, handoff.ReasonExpired, gate.CodeHeld},
+	}, gate.RuleContract, gate.ReasonExpired, gate.CodeHeld},
 	{"there is no result", func(_ *testing.T, _ *gate.Compartment, o *gate.Offer) {
 		o.Envelope, o.Status = nil, task.Failed
-	}, gate.RuleStatus, handoff.ReasonFailed, gate.CodeHeld},
+	}, gate.RuleStatus, gate.ReasonFailed, gate.CodeHeld},
 	{"it was altered", func(t *testing.T, _ *gate.Compartment, o *gate.Offer) {
 		if o.Envelope != nil {
 			o.Envelope = tampered(t, o.Envelope)
 		}
-	}, gate.RuleDigest, handoff.ReasonTampered, gate.CodeHeld},
+	}, gate.RuleDigest, gate.ReasonTampered, gate.CodeHeld},
 	{"it has expired", func(t *testing.T, _ *gate.Compartment, o *gate.Offer) {
 		remake(t, o, func(r *envelope.Record) { r.CreatedAt, r.ExpiresAt = noon.Add(-10*time.Second), noon })
-	}, gate.RuleExpiry, handoff.ReasonExpired, gate.CodeHeld},
+	}, gate.RuleExpiry, gate.ReasonExpired, gate.CodeHeld},
 	{"nothing grants it", func(_ *testing.T, c *gate.Compartment, _ *gate.Offer) {
 		c.Contract.Grants = nil
-	}, gate.RuleGrant, handoff.ReasonRule, gate.CodeHeld},
+	}, gate.RuleGrant, gate.ReasonRule, gate.CodeHeld},
 	{"it is above the reader", func(_ *testing.T, c *gate.Compartment, _ *gate.Offer) {
 		c.Contract.Clearance = label.Internal
-	}, gate.RuleClearance, handoff.ReasonClearance, gate.CodeHeld},
+	}, gate.RuleClearance, gate.ReasonClearance, gate.CodeHeld},
 	{"it is above the contract", func(_ *testing.T, c *gate.Compartment, _ *gate.Offer) {
 		c.Contract.MaxInput = label.Internal
-	}, gate.RuleClearance, handoff.ReasonClearance, gate.CodeHeld},
+	}, gate.RuleClearance, gate.ReasonClearance, gate.CodeHeld},
 	{"it has no structured result", func(_ *testing.T, _ *gate.Compartment, o *gate.Offer) {
 		o.As = task.Structured
-	}, gate.RulePayload, handoff.ReasonRule, gate.CodeStructuredMissing},
+	}, gate.RulePayload, gate.ReasonRule, gate.CodeStructuredMissing},
 	{"it is too large to redact", func(t *testing.T, _ *gate.Compartment, o *gate.Offer) {
 		remake(t, o, func(r *envelope.Record) { r.Text = strings.Repeat("x", gate.MaxRedact+1) })
-	}, gate.RuleSize, handoff.ReasonRule, gate.CodeHeld},
+	}, gate.RuleSize, gate.ReasonRule, gate.CodeHeld},
 }
 
 // remake changes the envelope of an offer and gives it a digest of its own
@@ -88,7 +88,7 @@ func TestEachCheckHoldsAlone(t *testing.T) {
 
 // requireHeld holds the gate to a rule: a required offer fails, an optional
 // one becomes a line, and no byte crosses.
-func requireHeld(t *testing.T, c *gate.Compartment, o *gate.Offer, rule handoff.Rule, why handoff.Reason, code string) gate.Ruling {
+func requireHeld(t *testing.T, c *gate.Compartment, o *gate.Offer, rule handoff.Rule, why string, code string) gate.Ruling {
 	t.Helper()
 	r := decide(t, c, o)
 	require.Equal(t, handoff.Held, r.Verdict)
@@ -153,10 +153,10 @@ func TestNothingGrantedNothingCrosses(t *testing.T) {
 			for _, as := range []task.Payload{task.Output, task.Structured, task.Both} {
 				o := offer(t, structured(t, five))
 				o.As = as
-				r := requireHeld(t, c, o, gate.RuleGrant, handoff.ReasonRule, gate.CodeHeld)
+				r := requireHeld(t, c, o, gate.RuleGrant, gate.ReasonRule, gate.CodeHeld)
 				require.Equal(t, []task.Path{"/*", "/*", "/*", "/*", "/*"}, r.Dropped, "five dropped, and no key is named")
 			}
-			r := requireHeld(t, c, offer(t, envelope.Text(five)), gate.RuleGrant, handoff.ReasonRule, gate.CodeHeld)
+			r := requireHeld(t, c, offer(t, envelope.Text(five)), gate.RuleGrant, gate.ReasonRule, gate.CodeHeld)
 			require.Equal(t, []task.Path{task.Whole}, r.Dropped, "a text is one value")
 		})
 	}
@@ -189,15 +189,15 @@ func TestSecretNeedsARuleForTheExactPair(t *testing.T) {
 		k.Clearance, k.MaxInput, k.MaxOutput = label.Secret, label.Secret, label.Secret
 	}
 	top := func(h *envelope.Header) { h.Classification = label.Secret }
-	requireHeld(t, newCompartment(t, secret), offer(t, envelope.Text("x"), top), gate.RuleSecret, handoff.ReasonRule, gate.CodeHeld)
+	requireHeld(t, newCompartment(t, secret), offer(t, envelope.Text("x"), top), gate.RuleSecret, gate.ReasonRule, gate.CodeHeld)
 
 	self := newCompartment(t, secret, func(k *gate.Contract) { k.Callee = "analyst" })
-	requireHeld(t, self, offer(t, envelope.Text("x"), top), gate.RuleSecret, handoff.ReasonRule, gate.CodeHeld)
+	requireHeld(t, self, offer(t, envelope.Text("x"), top), gate.RuleSecret, gate.ReasonRule, gate.CodeHeld)
 
 	input := granted(t, []gate.Grant{gate.WholeOf(handoff.Source{Kind: handoff.Input, Name: "in"}, "uses")}, secret)
 	o := offer(t, envelope.Text("x"), top, func(h *envelope.Header) { h.Producer = handoff.User })
 	o.Source = handoff.Source{Kind: handoff.Input, Name: "in"}
-	requireHeld(t, input, o, gate.RuleSecret, handoff.ReasonRule, gate.CodeHeld)
+	requireHeld(t, input, o, gate.RuleSecret, gate.ReasonRule, gate.CodeHeld)
 
 	seal(t, newCompartment(t, secret), offer(t, envelope.Text("x"))) // confidential still crosses
 }
@@ -207,7 +207,7 @@ func TestUnlabelledIsInternal(t *testing.T) {
 	t.Parallel()
 	unlabelled := func(h *envelope.Header) { h.Classification = 0 }
 	requireHeld(t, newCompartment(t, func(k *gate.Contract) { k.MaxInput = label.Public }), offer(t, envelope.Text("x"), unlabelled),
-		gate.RuleClearance, handoff.ReasonClearance, gate.CodeHeld)
+		gate.RuleClearance, gate.ReasonClearance, gate.CodeHeld)
 	s := seal(t, newCompartment(t, func(k *gate.Contract) { k.MaxInput = label.Internal }), offer(t, envelope.Text("x"), unlabelled))
 	require.Equal(t, label.Internal, s.Decision().After)
 }
@@ -225,7 +225,7 @@ func TestFreshAtTheGate(t *testing.T) {
 		require.Equal(t, tt.passes, r.Verdict == handoff.Passed, "at %v", tt.at)
 		if !tt.passes {
 			require.Equal(t, gate.RuleExpiry, r.Rule)
-			require.Equal(t, handoff.ReasonExpired, r.Reason)
+			require.Equal(t, gate.ReasonExpired, r.Reason)
 		}
 	}
 }
@@ -246,10 +246,10 @@ func TestWithheldSaysWhy(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		status task.Status
-		want   handoff.Reason
+		want   string
 	}{
-		{task.Failed, handoff.ReasonFailed}, {task.Skipped, handoff.ReasonSkipped},
-		{task.Completed, handoff.ReasonRule}, {task.Pending, handoff.ReasonRule}, {"", handoff.ReasonRule},
+		{task.Failed, gate.ReasonFailed}, {task.Skipped, gate.ReasonSkipped},
+		{task.Completed, gate.ReasonRule}, {task.Pending, gate.ReasonRule}, {"", gate.ReasonRule},
 	}
 	for _, tt := range tests {
 		o := offer(t, envelope.Text("x"))
@@ -286,7 +286,7 @@ func TestFormsOfAPayload(t *testing.T) {
 			o := offer(t, tt.give)
 			o.As = tt.as
 			if tt.rule != "" {
-				requireHeld(t, newCompartment(t), o, tt.rule, handoff.ReasonRule, gate.CodeStructuredMissing)
+				requireHeld(t, newCompartment(t), o, tt.rule, gate.ReasonRule, gate.CodeStructuredMissing)
 				return
 			}
 			s := seal(t, newCompartment(t), o)
@@ -327,7 +327,7 @@ func TestSizes(t *testing.T) {
 				}
 				o := offer(t, structured(t, `"`+x(n-2)+`"`))
 				if o.As = task.Structured; cut {
-					requireHeld(t, c, o, gate.RuleStructuredSize, handoff.ReasonRule, gate.CodeTooLarge)
+					requireHeld(t, c, o, gate.RuleStructuredSize, gate.ReasonRule, gate.CodeTooLarge)
 				} else {
 					s := seal(t, c, o)
 					require.Equal(t, limit, s.Payload().Size())
@@ -339,7 +339,7 @@ func TestSizes(t *testing.T) {
 		t.Parallel()
 		o := offer(t, structured(t, `"`+x(1000)+`"`).WithText(x(gate.MaxRedact-1001)))
 		o.As = task.Both
-		requireHeld(t, newCompartment(t), o, gate.RuleSize, handoff.ReasonRule, gate.CodeHeld)
+		requireHeld(t, newCompartment(t), o, gate.RuleSize, gate.ReasonRule, gate.CodeHeld)
 	})
 	t.Run("structured of 64 KiB is whole", func(t *testing.T) {
 		t.Parallel()
@@ -357,7 +357,7 @@ func TestSizes(t *testing.T) {
 			}
 			o := offer(t, structured(t, `"`+x(limit-1)+`"`))
 			o.As = as
-			requireHeld(t, newCompartment(t), o, gate.RuleStructuredSize, handoff.ReasonRule, gate.CodeTooLarge)
+			requireHeld(t, newCompartment(t), o, gate.RuleStructuredSize, gate.ReasonRule, gate.CodeTooLarge)
 		})
 	}
 	t.Run("structured that redaction makes too large is held", func(t *testing.T) {
@@ -369,7 +369,7 @@ func TestSizes(t *testing.T) {
 		o := offer(t, structured(t, "["+b.String()[1:]+"]"))
 		o.As = task.Structured
 		require.Less(t, o.Envelope.Open().Size(), gate.DefaultStructuredBytes)
-		requireHeld(t, newCompartment(t), o, gate.RuleStructuredSize, handoff.ReasonRule, gate.CodeTooLarge)
+		requireHeld(t, newCompartment(t), o, gate.RuleStructuredSize, gate.ReasonRule, gate.CodeTooLarge)
 	})
 	t.Run("beside a structured part the text gets the rest", func(t *testing.T) {
 		t.Parallel()
@@ -428,7 +428,7 @@ func TestWhatCannotBeRedactedIsHeld(t *testing.T) {
 func TestGrantLineIsNamed(t *testing.T) {
 	t.Parallel()
 	r := requireHeld(t, newCompartment(t, func(k *gate.Contract) { k.Clearance = label.Internal }), offer(t, envelope.Text("CANARY")),
-		gate.RuleClearance, handoff.ReasonClearance, gate.CodeHeld)
+		gate.RuleClearance, gate.ReasonClearance, gate.CodeHeld)
 	require.Equal(t, `dependency from "analyst" is held by clearance: it is confidential, and "writer" may see internal (team.yaml:12 dependsOn)`, r.Err().Error())
 	require.NotContains(t, r.Err().Error(), "CANARY")
 }

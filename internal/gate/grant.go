@@ -77,8 +77,8 @@ func checkGrants(grants []Grant) ([]Grant, error) {
 	out := slices.Clone(grants)
 	for i := range out {
 		g := &out[i]
-		if g.Source.Kind == 0 || g.Source.Name == "" {
-			return nil, &handoff.Refusal{Rule: RuleGrant, Reason: "a grant names no source", Hint: "name a dependency or an input"}
+		if g.Source.Kind == "" || g.Source.Name == "" {
+			return nil, &Refusal{Rule: RuleGrant, Reason: "a grant names no source", Hint: "name a dependency or an input"}
 		}
 		if g.needs() {
 			g.Paths = slices.Clone(g.Paths)
@@ -86,7 +86,7 @@ func checkGrants(grants []Grant) ([]Grant, error) {
 		var err error
 		g.checked = false
 		if g.selection, err = g.selects(); err != nil {
-			return nil, &handoff.Refusal{Rule: RuleGrant, Reason: fmt.Sprintf("the grant of %s %q: %v", g.Source.Kind, g.Source.Name, err)}
+			return nil, &Refusal{Rule: RuleGrant, Reason: fmt.Sprintf("the grant of %s %q: %v", g.Source.Kind, g.Source.Name, err)}
 		}
 		g.Reveal, g.checked = cloneReveal(g.Reveal), true
 	}

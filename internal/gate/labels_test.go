@@ -23,7 +23,7 @@ func cleared(level label.Classification) func(*gate.Contract) {
 
 // lowering lets the score of analyst reach writer as internal.
 func lowering(change ...func(*handoff.Declassifier)) handoff.Policy {
-	d := handoff.Declassifier{Name: "score-only", From: "analyst", To: "writer", Paths: []task.Path{"/score", "/marks/*"}, LowerTo: label.Internal, Reason: "a number"}
+	d := handoff.Declassifier{Entry: handoff.Entry{Name: "score-only", From: "analyst", To: "writer", Reason: "a number"}, Paths: []task.Path{"/score", "/marks/*"}, LowerTo: label.Internal}
 	for _, c := range change {
 		c(&d)
 	}
@@ -51,10 +51,10 @@ func TestDeclassifierNarrowsWhereTheReaderIsBelowTheLabel(t *testing.T) {
 	require.Equal(t, label.Confidential, cleared.Decision().After)
 	require.Empty(t, cleared.Decision().Entries)
 
-	r := requireHeld(t, below, offer(t, envelope.Text("score: 0.7")), "score-only", handoff.ReasonRule, gate.CodeHeld)
+	r := requireHeld(t, below, offer(t, envelope.Text("score: 0.7")), "score-only", gate.ReasonRule, gate.CodeHeld)
 	require.Empty(t, r.Entries, "what is held was lowered for nobody")
 	require.Equal(t, label.Confidential, r.After)
-	requireHeld(t, below, offer(t, structured(t, `{"notes":"CANARY"}`)), "score-only", handoff.ReasonRule, gate.CodeHeld)
+	requireHeld(t, below, offer(t, structured(t, `{"notes":"CANARY"}`)), "score-only", gate.ReasonRule, gate.CodeHeld)
 }
 
 // Requirement: G14.
@@ -63,13 +63,13 @@ func TestDeclassifierIsForItsPairAndItsLevels(t *testing.T) {
 	value := structured(t, `{"score":0.7}`)
 	// the label that it lowers to is above the reader
 	tooHigh := lowering(func(d *handoff.Declassifier) { d.LowerTo = label.Confidential })
-	requireHeld(t, under(t, tooHigh, cleared(label.Internal)), offer(t, value, labelled(label.Secret)), gate.RuleClearance, handoff.ReasonClearance, gate.CodeHeld)
+	requireHeld(t, under(t, tooHigh, cleared(label.Internal)), offer(t, value, labelled(label.Secret)), gate.RuleClearance, gate.ReasonClearance, gate.CodeHeld)
 	// another pair
 	for _, change := range []func(*handoff.Declassifier){
 		func(d *handoff.Declassifier) { d.From = "critic" }, func(d *handoff.Declassifier) { d.To = "critic" },
 		func(d *handoff.Declassifier) { d.From, d.To = "writer", "analyst" },
 	} {
-		requireHeld(t, under(t, lowering(change), cleared(label.Internal)), offer(t, value), gate.RuleClearance, handoff.ReasonClearance, gate.CodeHeld)
+		requireHeld(t, under(t, lowering(change), cleared(label.Internal)), offer(t, value), gate.RuleClearance, gate.ReasonClearance, gate.CodeHeld)
 	}
 	// it never raises
 	raise := lowering(func(d *handoff.Declassifier) { d.LowerTo = label.Confidential })
@@ -77,7 +77,7 @@ func TestDeclassifierIsForItsPairAndItsLevels(t *testing.T) {
 	// what a rule blocks stays blocked, what a task does not need stays behind
 	p := lowering()
 	p.Rules = []handoff.PairRule{{From: handoff.Anyone, To: handoff.Anyone, Block: []task.Path{"SCORE"}}}
-	requireHeld(t, under(t, p, cleared(label.Internal)), offer(t, value), "*→*", handoff.ReasonRule, gate.CodeHeld)
+	requireHeld(t, under(t, p, cleared(label.Internal)), offer(t, value), "*→*", gate.ReasonRule, gate.CodeHeld)
 	compartment := needing(t, lowering(), "/other", "/marks/*")
 	cleared(label.Internal)(&compartment.Contract)
 	canonical, _ := sealed(t, compartment, offer(t, structured(t, `{"score":0.7,"other":"CANARY","marks":[2]}`))).Payload().JSON()
@@ -85,7 +85,7 @@ func TestDeclassifierIsForItsPairAndItsLevels(t *testing.T) {
 	// a ceiling counts for the label that it crosses with
 	p = lowering()
 	p.Rules = []handoff.PairRule{{From: "analyst", To: handoff.Anyone, Ceiling: new(label.Public), Origin: at(4)}}
-	r := requireHeld(t, under(t, p, cleared(label.Internal)), offer(t, value), "analyst→*", handoff.ReasonRule, gate.CodeHeld)
+	r := requireHeld(t, under(t, p, cleared(label.Internal)), offer(t, value), "analyst→*", gate.ReasonRule, gate.CodeHeld)
 	require.Equal(t, "team.yaml:4", r.Line)
 }
 
@@ -98,14 +98,14 @@ func TestDeclassifierOfText(t *testing.T) {
 	require.Equal(t, label.Internal, s.Decision().After)
 	stars := lowering(func(d *handoff.Declassifier) { d.Paths = []task.Path{"/*", "/*/**"} })
 	compartment := under(t, stars, cleared(label.Internal))
-	requireHeld(t, compartment, offer(t, envelope.Text("words")), "score-only", handoff.ReasonRule, gate.CodeHeld)
-	requireHeld(t, compartment, offer(t, structured(t, `"words"`)), "score-only", handoff.ReasonRule, gate.CodeHeld)
+	requireHeld(t, compartment, offer(t, envelope.Text("words")), "score-only", gate.ReasonRule, gate.CodeHeld)
+	requireHeld(t, compartment, offer(t, structured(t, `"words"`)), "score-only", gate.ReasonRule, gate.CodeHeld)
 }
 
 // Requirement: G14.
 func TestEndorser(t *testing.T) {
 	t.Parallel()
-	p := handoff.Policy{Endorse: []handoff.Endorser{{Name: "checked", From: "analyst", To: "writer", Reason: "a person reads it"}}}
+	p := handoff.Policy{Endorse: []handoff.Endorser{{Entry: handoff.Entry{Name: "checked", From: "analyst", To: "writer", Reason: "a person reads it"}}}}
 	c := under(t, p)
 	s := seal(t, c, offer(t, envelope.Text("x")))
 	require.Equal(t, []gate.Entry{{Use: gate.EntryEndorsed, Name: "checked"}}, s.Decision().Entries)
@@ -115,11 +115,11 @@ func TestEndorser(t *testing.T) {
 
 	already := seal(t, under(t, p), offer(t, envelope.Text("x"), func(h *envelope.Header) { h.Trust = label.Endorsed }))
 	require.Empty(t, already.Decision().Entries, "there was nothing to do")
-	recast := exactly(handoff.PairRule{Mode: handoff.Full, Translate: &handoff.Translation{Recast: handoff.RecastSystem}})
+	recast := exactly(handoff.PairRule{Mode: handoff.Full, Translate: &handoff.Translation{Recast: gate.RecastSystem}})
 	require.Equal(t, handoff.Held, decide(t, under(t, recast), offer(t, envelope.Text("x"))).Verdict)
 	recast.Endorse = p.Endorse
 	require.Equal(t, handoff.Passed, decide(t, under(t, recast), offer(t, envelope.Text("x"))).Verdict)
-	for _, other := range []handoff.Endorser{{Name: "e", From: "analyst", To: "critic", Reason: "r"}, {Name: "e", From: "critic", To: "writer", Reason: "r"}} {
+	for _, other := range []handoff.Endorser{{Entry: handoff.Entry{Name: "e", From: "analyst", To: "critic", Reason: "r"}}, {Entry: handoff.Entry{Name: "e", From: "critic", To: "writer", Reason: "r"}}} {
 		c := under(t, handoff.Policy{Endorse: []handoff.Endorser{other}})
 		e, _, err := c.GateInbound(gate.Reply{ID: "e", Text: "x"}, []gate.Sealed{seal(t, c, offer(t, envelope.Text("x")))}, nil, noon)
 		require.NoError(t, err)
@@ -130,7 +130,7 @@ func TestEndorser(t *testing.T) {
 // Requirement: G14.
 func TestRenewal(t *testing.T) {
 	t.Parallel()
-	p := handoff.Policy{Renew: []handoff.Renewal{{Name: "a-day", From: "analyst", To: "writer", TTL: 10 * time.Second, Reason: "figures of the day"}}}
+	p := handoff.Policy{Renew: []handoff.Renewal{{Entry: handoff.Entry{Name: "a-day", From: "analyst", To: "writer", Reason: "figures of the day"}, TTL: 10 * time.Second}}}
 	lives := func(h *envelope.Header) { h.ExpiresAt = noon.Add(time.Second) }
 	for _, tt := range []struct {
 		at      time.Duration
@@ -158,15 +158,15 @@ func TestRenewal(t *testing.T) {
 		require.Equal(t, want, e.ExpiresAt(), "what is made of it lives no longer")
 	}
 	// It renews no other pair, and no envelope of the future or altered.
-	for _, n := range []handoff.Renewal{{From: "analyst", To: "critic"}, {From: "critic", To: "writer"}} {
+	for _, n := range []handoff.Renewal{{Entry: handoff.Entry{From: "analyst", To: "critic"}}, {Entry: handoff.Entry{From: "critic", To: "writer"}}} {
 		n.Name, n.TTL, n.Reason = "n", time.Hour, "r"
 		r, err := under(t, handoff.Policy{Renew: []handoff.Renewal{n}}).Decide(t.Context(), offer(t, envelope.Text("x"), lives), noon.Add(time.Second))
 		require.NoError(t, err)
 		require.Equal(t, gate.RuleExpiry, r.Rule)
 	}
 	future := offer(t, envelope.Text("x"), func(h *envelope.Header) { h.CreatedAt, h.ExpiresAt = noon.Add(1), noon.Add(2) })
-	requireHeld(t, under(t, p), future, gate.RuleExpiry, handoff.ReasonExpired, gate.CodeHeld)
-	short := handoff.Policy{Renew: []handoff.Renewal{{Name: "short", From: "analyst", To: "writer", TTL: 1, Reason: "r"}}}
+	requireHeld(t, under(t, p), future, gate.RuleExpiry, gate.ReasonExpired, gate.CodeHeld)
+	short := handoff.Policy{Renew: []handoff.Renewal{{Entry: handoff.Entry{Name: "short", From: "analyst", To: "writer", Reason: "r"}, TTL: 1}}}
 	s := seal(t, under(t, short), offer(t, envelope.Text("x"), lives))
 	require.Empty(t, s.Decision().Entries, "a renewal never shortens")
 }
@@ -199,14 +199,14 @@ func TestSecretFlowsByARuleForThePairThatStatesAMode(t *testing.T) {
 			require.Equal(t, tt.flows, r.IsDelivered(), r.Detail)
 			require.Equal(t, label.Secret, r.After)
 			if !tt.flows {
-				require.Equal(t, handoff.ReasonRule, r.Reason)
+				require.Equal(t, gate.ReasonRule, r.Reason)
 			}
 			require.Equal(t, handoff.Passed, decide(t, compartment, offer(t, structured(t, `{"a":1}`))).Verdict, "below secret it crosses")
 		})
 	}
 	// A rule does not raise a clearance.
 	compartment := under(t, exactly(handoff.PairRule{Mode: handoff.Full}))
-	requireHeld(t, compartment, offer(t, envelope.Text("x"), labelled(label.Secret)), gate.RuleClearance, handoff.ReasonClearance, gate.CodeHeld)
+	requireHeld(t, compartment, offer(t, envelope.Text("x"), labelled(label.Secret)), gate.RuleClearance, gate.ReasonClearance, gate.CodeHeld)
 	// A declassifier lets parts of a secret value flow without one.
 	s := seal(t, under(t, lowering(), cleared(label.Secret)), offer(t, structured(t, `{"score":1,"notes":"CANARY"}`), labelled(label.Secret)))
 	canonical, _ := s.Payload().JSON()
@@ -227,7 +227,7 @@ func TestCeilings(t *testing.T) {
 					require.Equal(t, handoff.Passed, decide(t, compartment, o).Verdict)
 					continue
 				}
-				r := requireHeld(t, compartment, o, handoff.Rule(rule.From+"→"+rule.To), handoff.ReasonRule, gate.CodeHeld)
+				r := requireHeld(t, compartment, o, handoff.Rule(rule.From+"→"+rule.To), gate.ReasonRule, gate.CodeHeld)
 				require.Equal(t, "team.yaml:9", r.Line)
 				require.Contains(t, r.Detail, ceiling.String()+" through at most")
 			}
@@ -236,14 +236,14 @@ func TestCeilings(t *testing.T) {
 	// Of several the lowest counts, whatever their order,
 	for _, two := range [][]label.Classification{{label.Internal, label.Confidential}, {label.Confidential, label.Internal}} {
 		p := handoff.Policy{Rules: []handoff.PairRule{{From: handoff.Anyone, To: "writer", Ceiling: &two[0]}, {From: handoff.Anyone, To: "writer", Ceiling: &two[1]}}}
-		requireHeld(t, under(t, p), offer(t, envelope.Text("x")), "*→writer", handoff.ReasonRule, gate.CodeHeld)
+		requireHeld(t, under(t, p), offer(t, envelope.Text("x")), "*→writer", gate.ReasonRule, gate.CodeHeld)
 	}
 	// and whatever the rank of their rules.
 	p := handoff.Policy{Rules: []handoff.PairRule{
 		{From: "analyst", To: "writer", Mode: handoff.Full, Ceiling: new(label.Secret)}, {From: "analyst", To: handoff.Anyone, Ceiling: new(label.Confidential)},
 		{From: handoff.Anyone, To: "writer", Ceiling: new(label.Confidential)}, {From: handoff.Anyone, To: handoff.Anyone, Ceiling: new(label.Internal)},
 	}}
-	requireHeld(t, under(t, p), offer(t, envelope.Text("x")), "*→*", handoff.ReasonRule, gate.CodeHeld)
+	requireHeld(t, under(t, p), offer(t, envelope.Text("x")), "*→*", gate.ReasonRule, gate.CodeHeld)
 }
 
 // The labels of words that instruct count, their parts do not.
@@ -264,7 +264,7 @@ func TestCeilingsCountForWhatHasNoParts(t *testing.T) {
 		require.Equal(t, handoff.Full, s.Decision().Mode)
 		o = offer(t, envelope.Text("it broke"), by)
 		o.Source = source
-		requireHeld(t, compartment, o, "ceiling", handoff.ReasonRule, gate.CodeHeld)
+		requireHeld(t, compartment, o, "ceiling", gate.ReasonRule, gate.CodeHeld)
 	}
 }
 

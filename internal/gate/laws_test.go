@@ -181,7 +181,7 @@ func TestWhateverIsAddedDeliversNoMore(t *testing.T) {
 			}
 			need = allows().Draw(t, "need")
 		case "a declassifier":
-			more.Declassify = []handoff.Declassifier{{Name: "d", From: "analyst", To: "writer", Paths: []task.Path{"/a"}, Reason: "r"}}
+			more.Declassify = []handoff.Declassifier{{Entry: handoff.Entry{Name: "d", From: "analyst", To: "writer", Reason: "r"}, Paths: []task.Path{"/a"}}}
 		case "a default":
 			more.Default = handoff.Minimal
 		}
@@ -298,7 +298,7 @@ func TestALowerLabelCrossesWhereAHigherDoes(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		p := drawPolicy(t)
-		p.Declassify = []handoff.Declassifier{{Name: "d", From: "analyst", To: "writer", Paths: []task.Path{"/*/**"}, LowerTo: rapid.SampledFrom([]label.Classification{label.Public, label.Internal, label.Confidential}).Draw(t, "to"), Reason: "r"}}
+		p.Declassify = []handoff.Declassifier{{Entry: handoff.Entry{Name: "d", From: "analyst", To: "writer", Reason: "r"}, Paths: []task.Path{"/*/**"}, LowerTo: rapid.SampledFrom([]label.Classification{label.Public, label.Internal, label.Confidential}).Draw(t, "to")}}
 		p.Rules = append(p.Rules, handoff.PairRule{From: handoff.Anyone, To: handoff.Anyone, Ceiling: new(levels().Draw(t, "ceiling"))})
 		terms, clearance := rulebook(t, p).Between("analyst", "writer"), levels().Draw(t, "clearance")
 		crosses := func(level label.Classification) bool {
@@ -321,7 +321,7 @@ func TestCrossingForetellsTheGate(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := drawPolicy(t)
 		if rapid.Bool().Draw(t, "lowers") {
-			p.Declassify = []handoff.Declassifier{{Name: "d", From: "analyst", To: "writer", Paths: []task.Path{"/*/**"}, LowerTo: rapid.SampledFrom([]label.Classification{label.Public, label.Internal, label.Confidential}).Draw(t, "to"), Reason: "r"}}
+			p.Declassify = []handoff.Declassifier{{Entry: handoff.Entry{Name: "d", From: "analyst", To: "writer", Reason: "r"}, Paths: []task.Path{"/*/**"}, LowerTo: rapid.SampledFrom([]label.Classification{label.Public, label.Internal, label.Confidential}).Draw(t, "to")}}
 		}
 		if rapid.Bool().Draw(t, "bounded") {
 			p.Rules = append(p.Rules, handoff.PairRule{From: handoff.Anyone, To: handoff.Anyone, Ceiling: new(levels().Draw(t, "ceiling"))})

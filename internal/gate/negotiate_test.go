@@ -60,7 +60,7 @@ func TestNegotiateRefusesByOneRuleAlone(t *testing.T) {
 			r, c := request(), writer()
 			tt.change(&r, &c)
 			k, err := gate.Negotiate(r, &c)
-			refusal, ok := errors.AsType[*handoff.Refusal](err)
+			refusal, ok := errors.AsType[*gate.Refusal](err)
 			require.True(t, ok, "%v", err)
 			require.Equal(t, tt.rule, refusal.Rule)
 			require.Contains(t, refusal.Error(), tt.says)
@@ -237,20 +237,20 @@ func TestCrossingWithoutAPolicy(t *testing.T) {
 		most   label.Classification
 		level  label.Classification
 		rule   handoff.Rule
-		why    handoff.Reason
+		why    string
 	}{
 		{"writer", label.Internal, label.Public, "", ""},
 		{"writer", label.Internal, label.Internal, "", ""},
-		{"writer", label.Internal, label.Confidential, gate.RuleClearance, handoff.ReasonClearance},
-		{"writer", label.Confidential, label.Secret, gate.RuleClearance, handoff.ReasonClearance},
+		{"writer", label.Internal, label.Confidential, gate.RuleClearance, gate.ReasonClearance},
+		{"writer", label.Confidential, label.Secret, gate.RuleClearance, gate.ReasonClearance},
 		{"writer", label.Secret, label.Confidential, "", ""},
-		{"writer", label.Secret, label.Secret, gate.RuleSecret, handoff.ReasonRule},
-		{"coordinator", label.Secret, label.Secret, gate.RuleSecret, handoff.ReasonRule},
-		{"", label.Secret, label.Secret, gate.RuleSecret, handoff.ReasonRule},
+		{"writer", label.Secret, label.Secret, gate.RuleSecret, gate.ReasonRule},
+		{"coordinator", label.Secret, label.Secret, gate.RuleSecret, gate.ReasonRule},
+		{"", label.Secret, label.Secret, gate.RuleSecret, gate.ReasonRule},
 		{handoff.User, label.Secret, label.Secret, "", ""},
-		{handoff.User, label.Confidential, label.Secret, gate.RuleClearance, handoff.ReasonClearance},
-		{"writer", label.Secret, label.Secret + 1, gate.RuleClearance, handoff.ReasonClearance},
-		{"writer", label.Public - 1, label.Public, gate.RuleClearance, handoff.ReasonClearance},
+		{handoff.User, label.Confidential, label.Secret, gate.RuleClearance, gate.ReasonClearance},
+		{"writer", label.Secret, label.Secret + 1, gate.RuleClearance, gate.ReasonClearance},
+		{"writer", label.Public - 1, label.Public, gate.RuleClearance, gate.ReasonClearance},
 	}
 	for _, tt := range tests {
 		for _, terms := range []*gate.Terms{nil, (*gate.Rulebook)(nil).Between("analyst", tt.callee), rulebook(t, handoff.Policy{}).Between("analyst", tt.callee)} {

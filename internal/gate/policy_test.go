@@ -72,35 +72,41 @@ func TestWhatIsWrongWithAPolicy(t *testing.T) {
 		{"a field that is no path", "/policy/rules/0/translate/fields/0", "write /a", rule(handoff.PairRule{From: "analyst", To: "writer", Translate: &handoff.Translation{Fields: []task.Path{"a"}}})},
 		{"a filter of everything", "/policy/rules/0/translate/filter/0", "block everything", rule(handoff.PairRule{From: "analyst", To: "writer", Translate: &handoff.Translation{Filter: []task.Path{""}}})},
 		{"fewer than no tokens", "/policy/rules/0/translate/summarize/maxTokens", "at least 1", rule(handoff.PairRule{From: "analyst", To: "writer", Translate: &handoff.Translation{MaxTokens: -1}})},
-		{"a model without a bound", "/policy/rules/0/translate/summarize/maxTokens", "at least 1", rule(handoff.PairRule{From: "analyst", To: "writer", Translate: &handoff.Translation{ByModel: true, Recast: handoff.RecastUser}})},
+		{"a model without a bound", "/policy/rules/0/translate/summarize/maxTokens", "at least 1", rule(handoff.PairRule{From: "analyst", To: "writer", Translate: &handoff.Translation{ByModel: true, Recast: gate.RecastUser}})},
 		{"an unknown role", "/policy/rules/0/translate/recast", "user or system", rule(handoff.PairRule{From: "analyst", To: "writer", Translate: &handoff.Translation{Recast: "tool"}})},
-		{"anyone into the system prompt", "/policy/rules/0/translate/recast", "both sides", rule(handoff.PairRule{From: handoff.Anyone, To: "writer", Translate: &handoff.Translation{Recast: handoff.RecastSystem}})},
+		{"anyone into the system prompt", "/policy/rules/0/translate/recast", "both sides", rule(handoff.PairRule{From: handoff.Anyone, To: "writer", Translate: &handoff.Translation{Recast: gate.RecastSystem}})},
 		{"two rules for a pair", "/policy/rules/1", "number 1", handoff.Policy{Rules: []handoff.PairRule{{From: "analyst", To: "writer", Mode: handoff.Full}, {From: "analyst", To: "writer", Block: scoped}}}},
 		{"two rules for a pair, of a file", "/policy/rules/1", "in line 3", handoff.Policy{Rules: []handoff.PairRule{{From: "analyst", To: "writer", Mode: handoff.Full, Origin: task.Position{File: "f", Line: 3, Column: 7}}, {From: "analyst", To: "writer", Block: scoped, Origin: task.Position{File: "f", Line: 4, Column: 7}}}}},
 		{"two rules for a pair, on one line", "/policy/rules/1", "in column 7 of this line", handoff.Policy{Rules: []handoff.PairRule{{From: "analyst", To: "writer", Mode: handoff.Full, Origin: task.Position{File: "f", Line: 3, Column: 7}}, {From: "analyst", To: "writer", Block: scoped, Origin: task.Position{File: "f", Line: 3, Column: 70}}}}},
-		{"two renewals for a pair", "/policy/renew/1", `"d" is for this pair too`, handoff.Policy{Renew: []handoff.Renewal{{Name: "d", From: "analyst", To: "writer", TTL: 1, Reason: "r"}, {Name: "e", From: "analyst", To: "writer", TTL: 1, Reason: "r"}}}},
-		{"a declassifier for everybody", "/policy/declassify/0/to", "an entry of its own", lower(handoff.Declassifier{Name: "d", From: "analyst", To: handoff.Anyone, Paths: scoped, Reason: "r"})},
-		{"a declassifier without a name", "/policy/declassify/0/name", "give it a name", lower(handoff.Declassifier{From: "analyst", To: "writer", Paths: scoped, Reason: "r"})},
-		{"a declassifier without a reason", "/policy/declassify/0/reason", "why it is safe", lower(handoff.Declassifier{Name: "d", From: "analyst", To: "writer", Paths: scoped, Reason: " "})},
-		{"a declassifier of nothing", "/policy/declassify/0/paths", "names no path", lower(handoff.Declassifier{Name: "d", From: "analyst", To: "writer", Reason: "r"})},
-		{"a declassifier of the whole", "/policy/declassify/0/paths", "unsafeText", lower(handoff.Declassifier{Name: "d", From: "analyst", To: "writer", Paths: []task.Path{"/a", ""}, Reason: "r"})},
-		{"a declassifier of the whole in other words", "/policy/declassify/0/paths", "unsafeText", lower(handoff.Declassifier{Name: "d", From: "analyst", To: "writer", Paths: []task.Path{"/**"}, Reason: "r"})},
-		{"a declassifier of no path", "/policy/declassify/0/paths/0", "write /a", lower(handoff.Declassifier{Name: "d", From: "analyst", To: "writer", Paths: []task.Path{"a"}, Reason: "r"})},
-		{"a declassifier to secret", "/policy/declassify/0/lowerTo", "below secret", lower(handoff.Declassifier{Name: "d", From: "analyst", To: "writer", Paths: scoped, LowerTo: label.Secret, Reason: "r"})},
-		{"a declassifier to no label", "/policy/declassify/0/lowerTo", "below secret", lower(handoff.Declassifier{Name: "d", From: "analyst", To: "writer", Paths: scoped, LowerTo: label.Public - 1, Reason: "r"})},
+		{"two renewals for a pair", "/policy/renew/1", `"d" is for this pair too`, handoff.Policy{Renew: []handoff.Renewal{{Entry: handoff.Entry{Name: "d", From: "analyst", To: "writer", Reason: "r"}, TTL: 1}, {Entry: handoff.Entry{Name: "e", From: "analyst", To: "writer", Reason: "r"}, TTL: 1}}}},
+		{"a declassifier for everybody", "/policy/declassify/0/to", "an entry of its own", lower(handoff.Declassifier{Entry: handoff.Entry{Name: "d", From: "analyst", To: handoff.Anyone, Reason: "r"}, Paths: scoped})},
+		{"a declassifier without a name", "/policy/declassify/0/name", "give it a name", lower(handoff.Declassifier{Entry: handoff.Entry{From: "analyst", To: "writer", Reason: "r"}, Paths: scoped})},
+		{"a declassifier without a reason", "/policy/declassify/0/reason", "why it is safe", lower(handoff.Declassifier{Entry: handoff.Entry{Name: "d", From: "analyst", To: "writer", Reason: " "}, Paths: scoped})},
+		{"a declassifier of nothing", "/policy/declassify/0/paths", "names no path", lower(handoff.Declassifier{Entry: handoff.Entry{Name: "d", From: "analyst", To: "writer", Reason: "r"}})},
+		{"a declassifier of the whole", "/policy/declassify/0/paths", "unsafeText", lower(handoff.Declassifier{Entry: handoff.Entry{Name: "d", From: "analyst", To: "writer", Reason: "r"}, Paths: []task.Path{"/a", ""}})},
+		{"a declassifier of the whole in other words", "/policy/declassify/0/paths", "unsafeText", lower(handoff.Declassifier{Entry: handoff.Entry{Name: "d", From: "analyst", To: "writer", Reason: "r"}, Paths: []task.Path{"/**"}})},
+		{"a declassifier of no path", "/policy/declassify/0/paths/0", "write /a", lower(handoff.Declassifier{Entry: handoff.Entry{Name: "d", From: "analyst", To: "writer", Reason: "r"}, Paths: []task.Path{"a"}})},
+		{"a declassifier to secret", "/policy/declassify/0/lowerTo", "below secret", lower(handoff.Declassifier{Entry: handoff.Entry{Name: "d", From: "analyst", To: "writer", Reason: "r"}, Paths: scoped, LowerTo: label.Secret})},
+		{"a declassifier to no label", "/policy/declassify/0/lowerTo", "below secret", lower(handoff.Declassifier{Entry: handoff.Entry{Name: "d", From: "analyst", To: "writer", Reason: "r"}, Paths: scoped, LowerTo: label.Public - 1})},
 		{"two declassifiers for a pair", "/policy/declassify/1", "one of the two", handoff.Policy{Declassify: []handoff.Declassifier{
-			{Name: "d", From: "analyst", To: "writer", Paths: scoped, Reason: "r"}, {Name: "e", From: "analyst", To: "writer", Paths: scoped, Reason: "r"}}}},
+			{Entry: handoff.Entry{Name: "d", From: "analyst", To: "writer", Reason: "r"}, Paths: scoped},
+			{Entry: handoff.Entry{Name: "e", From: "analyst", To: "writer", Reason: "r"}, Paths: scoped},
+		}}},
 		{"two entries of one name", "/policy/endorse/0/name", "a name of its own", handoff.Policy{
-			Declassify: []handoff.Declassifier{{Name: "d", From: "analyst", To: "writer", Paths: scoped, Reason: "r"}},
-			Endorse:    []handoff.Endorser{{Name: "d", From: "analyst", To: "writer", Reason: "r"}}}},
+			Declassify: []handoff.Declassifier{{Entry: handoff.Entry{Name: "d", From: "analyst", To: "writer", Reason: "r"}, Paths: scoped}},
+			Endorse:    []handoff.Endorser{{Entry: handoff.Entry{Name: "d", From: "analyst", To: "writer", Reason: "r"}}}}},
 		{"two endorsers for a pair", "/policy/endorse/1", "one of the two", handoff.Policy{Endorse: []handoff.Endorser{
-			{Name: "d", From: "analyst", To: "writer", Reason: "r"}, {Name: "e", From: "analyst", To: "writer", Reason: "r"}}}},
-		{"an endorser for everybody", "/policy/endorse/0/from", "an entry of its own", handoff.Policy{Endorse: []handoff.Endorser{{Name: "d", From: handoff.Anyone, To: "writer", Reason: "r"}}}},
-		{"a renewal of no time", "/policy/renew/0/ttlMs", "at least 1", renew(handoff.Renewal{Name: "d", From: "analyst", To: "writer", Reason: "r"})},
-		{"a renewal back in time", "/policy/renew/0/ttlMs", "at least 1", renew(handoff.Renewal{Name: "d", From: "analyst", To: "writer", Reason: "r", TTL: -time.Second})},
+			{Entry: handoff.Entry{Name: "d", From: "analyst", To: "writer", Reason: "r"}},
+			{Entry: handoff.Entry{Name: "e", From: "analyst", To: "writer", Reason: "r"}},
+		}}},
+		{"an endorser for everybody", "/policy/endorse/0/from", "an entry of its own", handoff.Policy{Endorse: []handoff.Endorser{{Entry: handoff.Entry{Name: "d", From: handoff.Anyone, To: "writer", Reason: "r"}}}}},
+		{"a renewal of no time", "/policy/renew/0/ttlMs", "at least 1", renew(handoff.Renewal{Entry: handoff.Entry{Name: "d", From: "analyst", To: "writer", Reason: "r"}})},
+		{"a renewal back in time", "/policy/renew/0/ttlMs", "at least 1", renew(handoff.Renewal{Entry: handoff.Entry{Name: "d", From: "analyst", To: "writer", Reason: "r"}, TTL: -time.Second})},
 		{"two renewals for a pair", "/policy/renew/1", "one of the two", handoff.Policy{Renew: []handoff.Renewal{
-			{Name: "d", From: "analyst", To: "writer", Reason: "r", TTL: 1}, {Name: "e", From: "analyst", To: "writer", Reason: "r", TTL: 1}}}},
-		{"a renewal for everybody", "/policy/renew/0/from", "an entry of its own", renew(handoff.Renewal{Name: "d", From: handoff.Anyone, To: "writer", Reason: "r", TTL: 1})},
+			{Entry: handoff.Entry{Name: "d", From: "analyst", To: "writer", Reason: "r"}, TTL: 1},
+			{Entry: handoff.Entry{Name: "e", From: "analyst", To: "writer", Reason: "r"}, TTL: 1},
+		}}},
+		{"a renewal for everybody", "/policy/renew/0/from", "an entry of its own", renew(handoff.Renewal{Entry: handoff.Entry{Name: "d", From: handoff.Anyone, To: "writer", Reason: "r"}, TTL: 1})},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -161,7 +167,7 @@ func TestAnAgentsDefaultIsAMode(t *testing.T) {
 // Requirement: G2.
 func TestAllProblemsAtOnce(t *testing.T) {
 	t.Parallel()
-	p := handoff.Policy{Default: "x", Rules: []handoff.PairRule{{From: "nobody", To: "writer", Mode: "y"}}, Renew: []handoff.Renewal{{From: "nobody"}}}
+	p := handoff.Policy{Default: "x", Rules: []handoff.PairRule{{From: "nobody", To: "writer", Mode: "y"}}, Renew: []handoff.Renewal{{Entry: handoff.Entry{From: "nobody"}}}}
 	_, err := gate.Compile(&p, parties)
 	problems, _ := errors.AsType[task.Problems](err)
 	require.Len(t, problems, 8, "%v", problems)
@@ -341,9 +347,9 @@ func TestPolicySharesNothing(t *testing.T) {
 		Rules: []handoff.PairRule{{From: "analyst", To: "writer", Allow: []task.Path{"/a"}, Block: []task.Path{"ssn"}, Ceiling: new(label.Internal),
 			Reveal: map[redact.Kind][]task.Path{"email": {"/a"}}, Redact: handoff.Redaction{Kinds: []redact.Kind{"ip"}},
 			Translate: &handoff.Translation{Fields: []task.Path{"/a"}, Filter: []task.Path{"b"}, MaxTokens: 3}}},
-		Declassify: []handoff.Declassifier{{Name: "d", From: "analyst", To: "writer", Paths: []task.Path{"/a"}, Reason: "r"}},
-		Endorse:    []handoff.Endorser{{Name: "e", From: "analyst", To: "writer", Reason: "r"}},
-		Renew:      []handoff.Renewal{{Name: "n", From: "analyst", To: "writer", TTL: 1, Reason: "r"}},
+		Declassify: []handoff.Declassifier{{Entry: handoff.Entry{Name: "d", From: "analyst", To: "writer", Reason: "r"}, Paths: []task.Path{"/a"}}},
+		Endorse:    []handoff.Endorser{{Entry: handoff.Entry{Name: "e", From: "analyst", To: "writer", Reason: "r"}}},
+		Renew:      []handoff.Renewal{{Entry: handoff.Entry{Name: "n", From: "analyst", To: "writer", Reason: "r"}, TTL: 1}},
 		Redact:     handoff.Redaction{Kinds: []redact.Kind{"mac"}, Patterns: []redact.Pattern{{Name: "case", Regexp: "x+"}}},
 	}
 	b := rulebook(t, p)
@@ -405,8 +411,8 @@ func TestTermsForPeople(t *testing.T) {
 	require.True(t, s.IsEverything())
 	for want, with := range map[string]handoff.Translation{
 		"summary of at most 5 tokens, by the reader's agent": {MaxTokens: 5, ByModel: true},
-		"excerpt of at most 5 tokens":                        {MaxTokens: 5, Recast: handoff.RecastSystem},
-		"into the system prompt":                             {Recast: handoff.RecastSystem},
+		"excerpt of at most 5 tokens":                        {MaxTokens: 5, Recast: gate.RecastSystem},
+		"into the system prompt":                             {Recast: gate.RecastSystem},
 		"parts only":                                         {Fields: []task.Path{"/a"}},
 	} {
 		terms := rulebook(t, exactly(handoff.PairRule{Translate: &with})).Between("analyst", "writer")

@@ -35,8 +35,8 @@ func (c *policyChecker) checkTranslation(r *handoff.PairRule, subject string, ev
 		add("maxTokens must be at least 1", "write the bound in tokens", "summarize", "maxTokens")
 	}
 	switch t.Recast {
-	case "", handoff.RecastUser:
-	case handoff.RecastSystem:
+	case "", RecastUser:
+	case RecastSystem:
 		if !exact {
 			add("only a rule for one pair puts context into a system prompt", "name both sides", "recast")
 		}

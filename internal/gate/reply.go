@@ -84,7 +84,7 @@ func (c *Compartment) GateInbound(r Reply, parts []Sealed, schema Validator, now
 }
 
 // accept returns the payload and the tags of a reply, or why it is refused.
-func (k *Contract) accept(r *Reply, schema Validator, now time.Time) (envelope.Payload, []string, *handoff.Refusal) {
+func (k *Contract) accept(r *Reply, schema Validator, now time.Time) (envelope.Payload, []string, *Refusal) {
 	var none envelope.Payload
 	switch {
 	case k.Session == "" || k.replied == nil:
@@ -115,13 +115,13 @@ func (k *Contract) accept(r *Reply, schema Validator, now time.Time) (envelope.P
 	return payload, tags, nil
 }
 
-func refusal(rule handoff.Rule, reason string) *handoff.Refusal {
-	return &handoff.Refusal{Rule: rule, Reason: reason}
+func refusal(rule handoff.Rule, reason string) *Refusal {
+	return &Refusal{Rule: rule, Reason: reason}
 }
 
 // refused holds a reply for a reason, and returns it as GateInbound does.
-func (d *Decision) refused(r *handoff.Refusal) (*envelope.Envelope, Decision, error) {
-	d.withhold(r.Rule, handoff.ReasonRule, r.Reason)
+func (d *Decision) refused(r *Refusal) (*envelope.Envelope, Decision, error) {
+	d.withhold(r.Rule, ReasonRule, r.Reason)
 	return nil, *d, d.Err()
 }
 

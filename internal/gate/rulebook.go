@@ -8,9 +8,11 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/pick"
+	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/redact"
 	"github.com/runteam/runteam/task"
 )
@@ -117,20 +119,42 @@ func (b *Rulebook) Policy() handoff.Policy {
 	return *clonePolicy(b.policy)
 }
 
-// policyDigest hashes the policy without the places where it is written.
+// policyDigest hashes the policy without the places where it is written. The structs fix
+// the order of the fields, which is that of the first version.
 func policyDigest(p *handoff.Policy) string {
-	plain := clonePolicy(p)
+	type declassifier struct {
+		Name, From, To string
+		Paths          []task.Path
+		LowerTo        label.Classification
+		Reason         string
+		UnsafeText     bool
+		Origin         task.Position
+	}
+	type renewal struct {
+		Name, From, To string
+		TTL            time.Duration
+		Reason         string
+		Origin         task.Position
+	}
+	plain := struct {
+		Default    handoff.Mode
+		Rules      []handoff.PairRule
+		Declassify []declassifier
+		Endorse    []handoff.Endorser
+		Renew      []renewal
+		Redact     handoff.Redaction
+	}{p.Default, slices.Clone(p.Rules), nil, slices.Clone(p.Endorse), nil, p.Redact}
 	for i := range plain.Rules {
 		plain.Rules[i].Origin = task.Position{}
 	}
-	for i := range plain.Declassify {
-		plain.Declassify[i].Origin = task.Position{}
+	for _, d := range p.Declassify {
+		plain.Declassify = append(plain.Declassify, declassifier{d.Name, d.From, d.To, d.Paths, d.LowerTo, d.Reason, d.UnsafeText, task.Position{}})
 	}
 	for i := range plain.Endorse {
 		plain.Endorse[i].Origin = task.Position{}
 	}
-	for i := range plain.Renew {
-		plain.Renew[i].Origin = task.Position{}
+	for _, r := range p.Renew {
+		plain.Renew = append(plain.Renew, renewal{r.Name, r.From, r.To, r.TTL, r.Reason, task.Position{}})
 	}
 	raw, err := json.Marshal(plain)
 	if err != nil {

@@ -144,15 +144,15 @@ func withheld(t require.TestingT, c *gate.Compartment) gate.Sealed {
 // Requirement: G33.
 func TestOptionalBecomesALineWithTheRightWord(t *testing.T) {
 	t.Parallel()
-	tests := map[handoff.Reason]func(*testing.T, *gate.Compartment, *gate.Offer){
-		handoff.ReasonRule:      func(_ *testing.T, c *gate.Compartment, _ *gate.Offer) { c.Contract.Grants = nil },
-		handoff.ReasonClearance: func(_ *testing.T, c *gate.Compartment, _ *gate.Offer) { c.Contract.MaxInput = label.Public },
-		handoff.ReasonExpired: func(t *testing.T, _ *gate.Compartment, o *gate.Offer) {
+	tests := map[string]func(*testing.T, *gate.Compartment, *gate.Offer){
+		gate.ReasonRule:      func(_ *testing.T, c *gate.Compartment, _ *gate.Offer) { c.Contract.Grants = nil },
+		gate.ReasonClearance: func(_ *testing.T, c *gate.Compartment, _ *gate.Offer) { c.Contract.MaxInput = label.Public },
+		gate.ReasonExpired: func(t *testing.T, _ *gate.Compartment, o *gate.Offer) {
 			remake(t, o, func(r *envelope.Record) { r.CreatedAt = noon.Add(1) })
 		},
-		handoff.ReasonTampered: func(t *testing.T, _ *gate.Compartment, o *gate.Offer) { o.Envelope = tampered(t, o.Envelope) },
-		handoff.ReasonFailed:   func(_ *testing.T, _ *gate.Compartment, o *gate.Offer) { o.Envelope, o.Status = nil, task.Failed },
-		handoff.ReasonSkipped:  func(_ *testing.T, _ *gate.Compartment, o *gate.Offer) { o.Envelope, o.Status = nil, task.Skipped },
+		gate.ReasonTampered: func(t *testing.T, _ *gate.Compartment, o *gate.Offer) { o.Envelope = tampered(t, o.Envelope) },
+		gate.ReasonFailed:   func(_ *testing.T, _ *gate.Compartment, o *gate.Offer) { o.Envelope, o.Status = nil, task.Failed },
+		gate.ReasonSkipped:  func(_ *testing.T, _ *gate.Compartment, o *gate.Offer) { o.Envelope, o.Status = nil, task.Skipped },
 	}
 	for word, change := range tests {
 		t.Run(string(word), func(t *testing.T) {
@@ -278,29 +278,29 @@ func TestTranslationIsRuledOn(t *testing.T) {
 		name   string
 		give   func(*testing.T, *gate.Offer) *envelope.Envelope
 		rule   handoff.Rule
-		reason handoff.Reason
+		reason string
 	}{
 		{"not derived from the original", func(t *testing.T, o *gate.Offer) *envelope.Envelope {
 			return retell(t, o, "x", func(h *envelope.Header) { h.DerivedFrom = []envelope.ID{"e-other"} })
-		}, gate.RuleDigest, handoff.ReasonTampered},
+		}, gate.RuleDigest, gate.ReasonTampered},
 		{"derived from nothing", func(t *testing.T, o *gate.Offer) *envelope.Envelope {
 			return retell(t, o, "x", func(h *envelope.Header) { h.DerivedFrom = nil })
-		}, gate.RuleDigest, handoff.ReasonTampered},
+		}, gate.RuleDigest, gate.ReasonTampered},
 		{"altered", func(t *testing.T, o *gate.Offer) *envelope.Envelope {
 			return tampered(t, retell(t, o, "x"))
-		}, gate.RuleDigest, handoff.ReasonTampered},
+		}, gate.RuleDigest, gate.ReasonTampered},
 		{"of a lower label", func(t *testing.T, o *gate.Offer) *envelope.Envelope {
 			return retell(t, o, "x", func(h *envelope.Header) { h.Classification = label.Internal })
-		}, gate.RuleDigest, handoff.ReasonTampered},
+		}, gate.RuleDigest, gate.ReasonTampered},
 		{"above the contract", func(t *testing.T, o *gate.Offer) *envelope.Envelope {
 			return retell(t, o, "x", func(h *envelope.Header) { h.Classification = label.Secret })
-		}, gate.RuleClearance, handoff.ReasonClearance},
+		}, gate.RuleClearance, gate.ReasonClearance},
 		{"expired", func(t *testing.T, o *gate.Offer) *envelope.Envelope {
 			return retell(t, o, "x", func(h *envelope.Header) { h.CreatedAt, h.ExpiresAt = noon.Add(-2), noon })
-		}, gate.RuleExpiry, handoff.ReasonExpired},
+		}, gate.RuleExpiry, gate.ReasonExpired},
 		{"from the future", func(t *testing.T, o *gate.Offer) *envelope.Envelope {
 			return retell(t, o, "x", func(h *envelope.Header) { h.CreatedAt = noon.Add(1) })
-		}, gate.RuleExpiry, handoff.ReasonExpired},
+		}, gate.RuleExpiry, gate.ReasonExpired},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -315,7 +315,7 @@ func TestTranslationIsRuledOn(t *testing.T) {
 		o := offer(t, envelope.Text("a long story"))
 		o.Translated = retell(t, o, "x", func(h *envelope.Header) { h.Classification = label.Secret })
 		c := translating(t, func(k *gate.Contract) { k.Clearance, k.MaxInput = label.Secret, label.Secret })
-		requireHeld(t, c, o, gate.RuleSecret, handoff.ReasonRule, gate.CodeHeld)
+		requireHeld(t, c, o, gate.RuleSecret, gate.ReasonRule, gate.CodeHeld)
 	})
 }
 

@@ -26,7 +26,7 @@ type Sealed struct {
 	as        task.Payload
 	trust     label.Trust
 	expiresAt time.Time // zero means never
-	recast    handoff.Recast
+	recast    string
 	hops      int // of a message
 	payload   envelope.Payload
 	decision  *Decision
@@ -105,7 +105,7 @@ func (s *Sealed) Fresh(now time.Time) error {
 		return nil
 	}
 	d := *s.decision
-	d.withhold(RuleExpiry, handoff.ReasonExpired, "it expired before it was sent")
+	d.withhold(RuleExpiry, ReasonExpired, "it expired before it was sent")
 	return &HeldError{Decision: d}
 }
 
@@ -136,7 +136,7 @@ func (s *Sealed) Status() task.Status { return s.status }
 func (s *Sealed) As() task.Payload { return s.as }
 
 // Recast returns where the payload is to stand; the zero value is the user message.
-func (s *Sealed) Recast() handoff.Recast { return s.recast }
+func (s *Sealed) Recast() string { return s.recast }
 
 // Payload returns the gated form. It is empty if s is withheld.
 func (s *Sealed) Payload() envelope.Payload { return s.payload }

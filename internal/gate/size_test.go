@@ -23,7 +23,7 @@ func TestHeldValuesOfAClassLookAlike(t *testing.T) {
 	t.Parallel()
 	low := newCompartment(t, func(k *gate.Contract) { k.Clearance, k.MaxInput = label.Internal, label.Internal })
 	of := func(text string) gate.Decision {
-		return requireHeld(t, low, offer(t, envelope.Text(text)), gate.RuleClearance, handoff.ReasonClearance, gate.CodeHeld).Decision
+		return requireHeld(t, low, offer(t, envelope.Text(text)), gate.RuleClearance, gate.ReasonClearance, gate.CodeHeld).Decision
 	}
 	require.Equal(t, of("true"), of("false"))
 	require.Equal(t, of("true"), of(strings.Repeat("x", 1000)))

@@ -6,6 +6,9 @@ import "github.com/runteam/runteam/handoff"
 // wrong with a plan. No agent may have this name.
 const Runtime = "runteam"
 
+// Reasoning is the kind of what a model wrote before its answer. Only the caller reads it.
+const Reasoning handoff.SourceKind = "reasoning"
+
 // Instructs reports whether a source tells its reader what to do, or what the
 // runtime has to say, instead of what somebody came to. Such words have no
 // parts: labels, ceilings and redaction count for them, modes and paths do not.
@@ -35,16 +38,9 @@ const (
 	RuleDigested  handoff.Rule = "digested"    // the reader joins digests; [RuleDigest] is the one that holds what was altered
 )
 
-var granted = [...]handoff.Rule{
+// granted names what lets each kind of context through. For a kind that is not in it,
+// that is [RuleGrant].
+var granted = map[handoff.SourceKind]handoff.Rule{
 	handoff.Dependency: RuleDependsOn, handoff.Input: RuleUses, handoff.Memory: RuleMemory, handoff.Message: RuleMessage,
-	handoff.Goal: RuleGoal, handoff.Roster: RuleRoster, handoff.Plan: RulePlan, handoff.Fault: RuleFault, handoff.Digest: RuleDigested, handoff.Draft: RuleDraft, handoff.Reasoning: RuleResult,
-}
-
-// granting names what lets a source through. There is none but [RuleGrant]
-// for a carrier that this package does not know.
-func granting(s handoff.Source) handoff.Rule {
-	if int(s.Kind) < len(granted) {
-		return granted[s.Kind]
-	}
-	return RuleGrant
+	handoff.Goal: RuleGoal, handoff.Roster: RuleRoster, handoff.Plan: RulePlan, handoff.Fault: RuleFault, handoff.Digest: RuleDigested, handoff.Draft: RuleDraft, Reasoning: RuleResult,
 }

@@ -45,7 +45,7 @@ type translation struct {
 	active    bool // what passes is not what was left, or not where it stood
 	maxTokens int
 	byModel   bool
-	recast    handoff.Recast
+	recast    string
 }
 
 // A Citation names a rule that has a say on an edge, and where it is written.
@@ -199,8 +199,8 @@ func (t *Terms) addTranslation(with *handoff.Translation) {
 		t.translation.maxTokens = with.MaxTokens
 	}
 	t.translation.byModel = t.translation.byModel || with.ByModel
-	if with.Recast == handoff.RecastSystem {
-		t.translation.recast = handoff.RecastSystem
+	if with.Recast == RecastSystem {
+		t.translation.recast = RecastSystem
 	}
 }
 
@@ -333,14 +333,14 @@ func (t *Terms) AddsRedaction() bool { return t != nil && t.redactor != standard
 // Unendorsed says why what crosses would be held where it is to stand in the
 // system prompt: nobody endorses it. It is nil if somebody does, and if it is to
 // stand elsewhere.
-func (t *Terms) Unendorsed() *handoff.Refusal {
+func (t *Terms) Unendorsed() *Refusal {
 	switch {
-	case t == nil || t.translation.recast != handoff.RecastSystem:
+	case t == nil || t.translation.recast != RecastSystem:
 		return nil
 	case t.endorse == nil:
-		return &handoff.Refusal{Rule: RuleGrant, Reason: "it is to stand in the system prompt, and no entry endorses it", Hint: "endorse it in the policy, or leave recast out"}
+		return &Refusal{Rule: RuleGrant, Reason: "it is to stand in the system prompt, and no entry endorses it", Hint: "endorse it in the policy, or leave recast out"}
 	case t.translation.byModel: // an endorser speaks for what it has seen
-		return &handoff.Refusal{Rule: RuleGrant, Reason: "it is to stand in the system prompt as a model retells it, which nobody endorses", Hint: "summarize it by: excerpt, or leave recast out"}
+		return &Refusal{Rule: RuleGrant, Reason: "it is to stand in the system prompt as a model retells it, which nobody endorses", Hint: "summarize it by: excerpt, or leave recast out"}
 	}
 	return nil
 }
@@ -355,7 +355,7 @@ func (t *Terms) Translates() string {
 		return fmt.Sprintf("summary of at most %d tokens, by the reader's agent", t.translation.maxTokens)
 	case t.translation.maxTokens > 0:
 		return fmt.Sprintf("excerpt of at most %d tokens", t.translation.maxTokens)
-	case t.translation.recast == handoff.RecastSystem:
+	case t.translation.recast == RecastSystem:
 		return "into the system prompt"
 	}
 	return "parts only"
@@ -380,7 +380,7 @@ func (t *Terms) Delivers(need []task.Path) (pick.Selection, error) {
 
 // Contradiction says what cannot be meant by these terms and a need together:
 // a need of what the rule withholds in any case, or a scope of nothing.
-func (t *Terms) Contradiction(need []task.Path) *handoff.Refusal {
+func (t *Terms) Contradiction(need []task.Path) *Refusal {
 	if t == nil {
 		return nil
 	}
@@ -388,13 +388,13 @@ func (t *Terms) Contradiction(need []task.Path) *handoff.Refusal {
 	s, err := t.Delivers(need)
 	switch {
 	case err != nil:
-		return &handoff.Refusal{Rule: RuleGrant, Reason: err.Error()}
+		return &Refusal{Rule: RuleGrant, Reason: err.Error()}
 	case t.mode == handoff.Minimal && need != nil:
-		return &handoff.Refusal{Rule: rule, Reason: fmt.Sprintf("it needs parts of what %s lets through by heading and status only", t.ruleText()), Hint: "leave need out, or change the rule"}
+		return &Refusal{Rule: rule, Reason: fmt.Sprintf("it needs parts of what %s lets through by heading and status only", t.ruleText()), Hint: "leave need out, or change the rule"}
 	case t.needs && need == nil:
-		return &handoff.Refusal{Rule: rule, Reason: fmt.Sprintf("%s is scoped without a list, so it grants nothing here", t.ruleText()), Hint: "write allow: [/path] in a rule for the pair, need: [/path] on the dependency, or mode: minimal"}
+		return &Refusal{Rule: rule, Reason: fmt.Sprintf("%s is scoped without a list, so it grants nothing here", t.ruleText()), Hint: "write allow: [/path] in a rule for the pair, need: [/path] on the dependency, or mode: minimal"}
 	case t.mode != handoff.Minimal && s.Empty():
-		return &handoff.Refusal{Rule: rule, Reason: fmt.Sprintf("nothing that it needs may cross by %s", t.ruleText()), Hint: "let need, allow and block leave something in common"}
+		return &Refusal{Rule: rule, Reason: fmt.Sprintf("nothing that it needs may cross by %s", t.ruleText()), Hint: "let need, allow and block leave something in common"}
 	}
 	return nil
 }

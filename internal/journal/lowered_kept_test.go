@@ -45,7 +45,7 @@ func TestLoweredWordsAreKeptByTheirOwnLabel(t *testing.T) {
 		},
 		Policy: &handoff.Policy{
 			Rules:      []handoff.PairRule{{From: "maker", To: "reader", Mode: handoff.Full}, {From: "maker", To: handoff.User, Mode: handoff.Full}},
-			Declassify: []handoff.Declassifier{{Name: "lowered", From: "maker", To: "reader", Paths: []task.Path{task.Whole}, LowerTo: label.Public, UnsafeText: true, Reason: "a test"}},
+			Declassify: []handoff.Declassifier{{Entry: handoff.Entry{Name: "lowered", From: "maker", To: "reader", Reason: "a test"}, Paths: []task.Path{task.Whole}, LowerTo: label.Public, UnsafeText: true}},
 		},
 	})
 	require.NoError(t, err)

@@ -5,14 +5,14 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/label"
 )
 
 // A blockedTask is a task that its agent cannot run because of its label.
 type blockedTask struct {
 	task int
-	why  *handoff.Refusal
+	why  *gate.Refusal
 }
 
 // A root is what raised a label: a task's own classification, an input, a

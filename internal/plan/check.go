@@ -268,7 +268,7 @@ func (c *checker) checkOutput() {
 			Pointer: pointer, Subject: fmt.Sprintf("task %q", first.Title),
 			Message: fmt.Sprintf("its result, the only answer of the run, will be %v, and you may see %v", p.Labels[p.Outputs[0]], *c.options.UserAccepts),
 			Hint:    "let another task make an answer that you may see, or raise your clearance",
-			Err:     errors.Join(ErrAnswerWithheld, &handoff.Refusal{Rule: gate.RuleClearance, Reason: "the answer would be withheld"}),
+			Err:     errors.Join(ErrAnswerWithheld, &gate.Refusal{Rule: gate.RuleClearance, Reason: "the answer would be withheld"}),
 		}
 		if terms := c.team.Terms(first.Assignee, handoff.User); p.Labels[p.Outputs[0]] <= *c.options.UserAccepts && len(terms.Cited()) > 0 {
 			cited := terms.Cited()[0]
@@ -276,7 +276,7 @@ func (c *checker) checkOutput() {
 			if cited.Line != "" {
 				problem.Message += " (" + cited.Line + ")"
 			}
-			problem.Hint, problem.Err = "let another task make an answer that you may see, or change the rule", &handoff.Refusal{Rule: gate.RuleClearance, Reason: "the answer would be withheld"}
+			problem.Hint, problem.Err = "let another task make an answer that you may see, or change the rule", &gate.Refusal{Rule: gate.RuleClearance, Reason: "the answer would be withheld"}
 		}
 		c.add(problem)
 	}
@@ -291,7 +291,7 @@ func (c *checker) checkAnswer() {
 	if !PassesAsText(c.team.Terms(handoff.Coordinator, handoff.User)) {
 		c.add(task.Problem{
 			Pointer: "/policy", Message: "a rule for user blocks parts of texts, or all of them, so the coordinator's answer would be withheld",
-			Hint: "write the rule for the agents that it is about, and not for everybody", Err: &handoff.Refusal{Rule: gate.RuleGrant, Reason: "the answer would be withheld"},
+			Hint: "write the rule for the agents that it is about, and not for everybody", Err: &gate.Refusal{Rule: gate.RuleGrant, Reason: "the answer would be withheld"},
 		})
 	}
 	if c.plan != nil {

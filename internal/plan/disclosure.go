@@ -125,7 +125,7 @@ func (p *Plan) describeLowered(t *Roster) {
 // sourceName names a source for people, such as input "claim".
 func sourceName(g *flow.Graph, source int) string {
 	s := &g.Sources[source]
-	return flow.Step{Kind: s.Kind.String(), Name: s.Name}.String()
+	return flow.Step{Kind: string(s.Kind), Name: s.Name}.String()
 }
 
 func plural(n int, word string) string {

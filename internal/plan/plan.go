@@ -117,7 +117,7 @@ type Reading struct {
 	As       task.Payload         `json:"as"`
 	Optional bool                 `json:"optional,omitempty"`
 	Label    label.Classification `json:"label"`              // of what there is, at most
-	Withheld handoff.Reason       `json:"withheld,omitempty"` // certain beforehand to be withheld
+	Withheld string               `json:"withheld,omitempty"` // certain beforehand to be withheld
 
 	// What the policy and the task make of it.
 	Arrives  label.Classification `json:"arrives"`             // the label that it crosses with, at most
@@ -246,7 +246,7 @@ func (r *Reading) govern(g *gate.Grant, need []task.Path, a delivery) {
 	}
 	switch {
 	case r.Mode == handoff.Minimal:
-		r.Withheld, r.Arrives = handoff.ReasonMinimal, label.Public
+		r.Withheld, r.Arrives = gate.ReasonMinimal, label.Public
 	case a.Held:
 		r.Withheld = a.crossing.Reason
 	}

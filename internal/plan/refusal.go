@@ -57,7 +57,7 @@ func (c *checker) checkReaders() {
 				}
 				c.add(task.Problem{
 					Pointer: naming.Pointer("messages", k, "classification"), Subject: fmt.Sprintf("message %d", k+1), Message: x.Detail,
-					Hint: hint, Err: &handoff.Refusal{Rule: x.Rule, Reason: x.Detail},
+					Hint: hint, Err: &gate.Refusal{Rule: x.Rule, Reason: x.Detail},
 				})
 				break
 			}
@@ -71,7 +71,7 @@ func (c *checker) checkReaders() {
 func (c *labelCheck) reportRuledOut(i int, parts []delivery) (found bool) {
 	for j := range parts {
 		x := &parts[j].crossing
-		if parts[j].Optional || !x.Held() || x.Reason == handoff.ReasonClearance {
+		if parts[j].Optional || !x.Held() || x.Reason == gate.ReasonClearance {
 			continue
 		}
 		detail, hint := x.Detail, "write confidential where it is classified secret, or a rule for the pair that states a mode"
@@ -81,7 +81,7 @@ func (c *labelCheck) reportRuledOut(i int, parts []delivery) (found bool) {
 				detail = fmt.Sprintf("%s (%s): %s", x.Rule, x.Line, x.Detail)
 			}
 		}
-		c.part(i, j).report(detail, hint, &handoff.Refusal{Rule: x.Rule, Reason: x.Detail})
+		c.part(i, j).report(detail, hint, &gate.Refusal{Rule: x.Rule, Reason: x.Detail})
 		found = true
 	}
 	return found
@@ -131,7 +131,7 @@ func (p *Plan) Declassified(i int) bool {
 
 // reportRefusal words a handshake's refusal and points at what it is about.
 func (c *labelCheck) reportRefusal(i int, err error) {
-	r, ok := errors.AsType[*handoff.Refusal](err)
+	r, ok := errors.AsType[*gate.Refusal](err)
 	if !ok {
 		c.problem(i).report(err.Error(), "", err)
 		return

@@ -6,7 +6,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/gate"
+
 	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/task"
 )
@@ -137,7 +138,7 @@ func (p *places) find(t task.Problem) finding {
 // unmet returns the need that a problem of a dependency or a used input is
 // about, where that is written.
 func (p *places) unmet(t task.Problem, parts []string) *node {
-	refusal, ok := errors.AsType[*handoff.Refusal](t)
+	refusal, ok := errors.AsType[*gate.Refusal](t)
 	if !ok || len(parts) != 4 || parts[0] != "tasks" || !strings.Contains(refusal.Hint, "need") {
 		return nil
 	}

@@ -34,12 +34,12 @@ func (r policyReader) readPolicy() {
 		p.Declassify = append(p.Declassify, r.declassifier(e))
 	}
 	for _, e := range r.entries(f, "endorse", endorsePlace) {
-		d := handoff.Endorser{Origin: e.origin()}
+		d := handoff.Endorser{Entry: handoff.Entry{Origin: e.origin()}}
 		members{{"name", &d.Name}, {"from", &d.From}, {"to", &d.To}, {"reason", &d.Reason}}.read(e.own)
 		p.Endorse = append(p.Endorse, d)
 	}
 	for _, e := range r.entries(f, "renew", renewPlace) {
-		d := handoff.Renewal{Origin: e.origin()}
+		d := handoff.Renewal{Entry: handoff.Entry{Origin: e.origin()}}
 		members{{"name", &d.Name}, {"from", &d.From}, {"to", &d.To}, {"reason", &d.Reason}, {"ttlMs", &d.TTL}}.read(e.own)
 		p.Renew = append(p.Renew, d)
 	}
@@ -195,7 +195,7 @@ func (r policyReader) declassifier(f *fields) handoff.Declassifier {
 	if f == nil {
 		return handoff.Declassifier{}
 	}
-	d := handoff.Declassifier{LowerTo: label.Internal, Origin: f.origin()}
+	d := handoff.Declassifier{Entry: handoff.Entry{Origin: f.origin()}, LowerTo: label.Internal}
 	members{
 		{"name", &d.Name}, {"from", &d.From}, {"to", &d.To}, {"paths", &d.Paths}, {"lowerTo", &d.LowerTo}, {"reason", &d.Reason}, {"unsafeText", &d.UnsafeText},
 	}.read(f.own)

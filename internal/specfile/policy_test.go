@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/runteam/runteam/internal/gate"
+
 	"github.com/goccy/go-yaml"
 	"github.com/stretchr/testify/require"
 
@@ -68,7 +70,7 @@ func TestAPolicyIsReadAsItIsWritten(t *testing.T) {
 				ID: "facts", From: "intake", To: "fraud", Mode: handoff.Scoped, Allow: []task.Path{"/facts/*", ""}, Block: []task.Path{"internal_notes", "/a/0"},
 				Ceiling: new(label.Confidential), Redact: handoff.Redaction{Kinds: []redact.Kind{redact.IP, redact.MAC}, Patterns: []redact.Pattern{{Name: "ticket", Regexp: "TCK-[0-9]{6}"}}},
 				Reveal:    map[redact.Kind][]task.Path{redact.IBAN: {"/iban"}},
-				Translate: &handoff.Translation{Fields: []task.Path{"/facts"}, Filter: []task.Path{"ssn"}, MaxTokens: 20, ByModel: true, Recast: handoff.RecastSystem},
+				Translate: &handoff.Translation{Fields: []task.Path{"/facts"}, Filter: []task.Path{"ssn"}, MaxTokens: 20, ByModel: true, Recast: gate.RecastSystem},
 				Origin:    at(16, 7),
 			},
 			{From: "*", To: "letters", Ceiling: new(label.Public), Origin: at(26, 7)},
@@ -76,9 +78,9 @@ func TestAPolicyIsReadAsItIsWritten(t *testing.T) {
 			{From: "fraud", To: "letters", Allow: []task.Path{"/score"}, Origin: at(28, 7)},
 		},
 		Redact:     handoff.Redaction{Kinds: []redact.Kind{redact.IP}, Patterns: []redact.Pattern{{Name: "case", Regexp: "C-[0-9]+"}}},
-		Declassify: []handoff.Declassifier{{Name: "score", From: "fraud", To: "letters", Paths: []task.Path{"/score"}, LowerTo: label.Public, Reason: "a number", UnsafeText: true, Origin: at(31, 7)}},
-		Endorse:    []handoff.Endorser{{Name: "checked", From: "fraud", To: "letters", Reason: "read", Origin: at(32, 13)}},
-		Renew:      []handoff.Renewal{{Name: "rates", From: "intake", To: "fraud", TTL: 1500 * time.Millisecond, Reason: "they hold", Origin: at(34, 7)}},
+		Declassify: []handoff.Declassifier{{Entry: handoff.Entry{Name: "score", From: "fraud", To: "letters", Reason: "a number", Origin: at(31, 7)}, Paths: []task.Path{"/score"}, LowerTo: label.Public, UnsafeText: true}},
+		Endorse:    []handoff.Endorser{{Entry: handoff.Entry{Name: "checked", From: "fraud", To: "letters", Reason: "read", Origin: at(32, 13)}}},
+		Renew:      []handoff.Renewal{{Entry: handoff.Entry{Name: "rates", From: "intake", To: "fraud", Reason: "they hold", Origin: at(34, 7)}, TTL: 1500 * time.Millisecond}},
 	}, f.Config.Policy)
 	require.Len(t, f.Run.Assert, 2, "those of the file, then those of its policy")
 	require.Equal(t, []string{"internal_notes never reaches letters", "input claim/notes never derives into letters"}, []string{f.Run.Assert[0].Text, f.Run.Assert[1].Text})

@@ -268,7 +268,7 @@ func TestAbsentKnowsTheMemoryAndTheTaskItself(t *testing.T) {
 func TestEachDecisionIsToldOnce(t *testing.T) {
 	t.Parallel()
 	one := event.Handoff{Session: "r1/" + string(score.ID) + "/1", From: "intake", To: "fraud", Task: score.ID, Time: noon}
-	user := event.Handoff{Session: "r1/user", From: "fraud", To: handoff.User, Task: score.ID, Time: noon, Ruling: event.Ruling{Reason: handoff.ReasonClearance}}
+	user := event.Handoff{Session: "r1/user", From: "fraud", To: handoff.User, Task: score.ID, Time: noon, Ruling: event.Ruling{Reason: gate.ReasonClearance}}
 	var out bytes.Buffer
 	w := trace.NewWriter(&out, given)
 	w.Event(event.Event{Seq: 1, Type: event.Handed, Run: "r1", Handoff: &one})

@@ -40,13 +40,13 @@ type Piece struct {
 
 // withheld is what was granted and not delivered: a source, or paths of one.
 type withheld struct {
-	What   string         `json:"what"`
-	Reason handoff.Reason `json:"reason,omitempty"`
-	Rule   handoff.Rule   `json:"rule"`
-	Line   string         `json:"line,omitempty"`
-	Detail string         `json:"detail,omitempty"`
-	Paths  []task.Path    `json:"paths,omitempty"`
-	Text   bool           `json:"text,omitempty"` // the text beside a structured part
+	What   string       `json:"what"`
+	Reason string       `json:"reason,omitempty"`
+	Rule   handoff.Rule `json:"rule"`
+	Line   string       `json:"line,omitempty"`
+	Detail string       `json:"detail,omitempty"`
+	Paths  []task.Path  `json:"paths,omitempty"`
+	Text   bool         `json:"text,omitempty"` // the text beside a structured part
 }
 
 // Absent is what had come to be by then and is no source of a prompt.
@@ -139,7 +139,7 @@ func (x *Document) named(s handoff.Source, by string) string {
 	case handoff.Memory:
 		return "memory entry " + s.Name
 	case handoff.Goal, handoff.Roster:
-		return "the " + s.Kind.String()
+		return "the " + string(s.Kind)
 	case handoff.Draft:
 		return "its previous answer"
 	case handoff.Plan:
@@ -147,7 +147,7 @@ func (x *Document) named(s handoff.Source, by string) string {
 	case handoff.Fault:
 		return "fault from " + by + ", " + title
 	}
-	return s.Kind.String() + " " + s.Name + " from " + by
+	return string(s.Kind) + " " + s.Name + " from " + by
 }
 
 // describeDecision says how a piece of context came in: whose it is, at which label,

@@ -33,7 +33,7 @@ type node struct {
 }
 
 // outside is the kind of the nodes of endpoints, which is none of a source.
-const outside handoff.SourceKind = 0
+const outside handoff.SourceKind = ""
 
 // edge is what one node reads of another, which are indices into the nodes.
 type edge struct {
@@ -134,7 +134,7 @@ func origin(r *engine.Reading) (key string, kind handoff.SourceKind, line string
 	case handoff.Memory:
 		return "memory", r.Kind, "shared team memory"
 	}
-	return r.Kind.String() + " " + r.From, r.Kind, fmt.Sprintf("%s from %s", r.Kind, terminal.CleanLine(r.From))
+	return string(r.Kind) + " " + r.From, r.Kind, fmt.Sprintf("%s from %s", r.Kind, terminal.CleanLine(r.From))
 }
 
 // letters begin the ids of nodes.

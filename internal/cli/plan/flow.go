@@ -132,7 +132,7 @@ func sourceKindWord(s *flow.Source) string {
 	if s.Kind == handoff.Dependency {
 		return "task"
 	}
-	return s.Kind.String()
+	return string(s.Kind)
 }
 
 func unquote(name string) string {

@@ -27,7 +27,7 @@ func producerName(r *engine.Reading) string {
 func kindOfReading(r *engine.Reading) string {
 	switch {
 	case r.Kind != handoff.Dependency:
-		return r.Kind.String()
+		return string(r.Kind)
 	case r.As == task.Structured:
 		return "structured result"
 	case r.As == task.Both:

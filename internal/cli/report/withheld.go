@@ -183,12 +183,12 @@ func (r *withheldRow) sourceName(titles map[task.ID]string) string {
 	case handoff.Dependency:
 		return cmp.Or(titles[task.ID(r.source.Name)], r.source.Name)
 	case handoff.Goal, handoff.Roster:
-		return "the " + r.source.Kind.String()
+		return "the " + string(r.source.Kind)
 	}
 	if r.from != "" {
 		return r.from
 	}
-	return r.source.Kind.String() + " " + r.source.Name
+	return string(r.source.Kind) + " " + r.source.Name
 }
 
 // text says what is withheld, in at most room cells.
