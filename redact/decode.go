@@ -59,49 +59,52 @@ func (r *Redactor) unescaped(s *scan, layer int) {
 	r.lookBehind(s, layer+1, given)
 }
 
+// An escapeForm is one way to write a byte or a character: its digits stand between an opening and a closing.
+type escapeForm struct {
+	open        string
+	least, most int // digits
+	base        int
+	closing     string
+	octet       bool // stands for a byte rather than for a character
+}
+
+// escapeForms are tried in this order.
+var escapeForms = [...]escapeForm{
+	{"%", 2, 2, 16, "", true},
+	{"&#x", 1, 6, 16, ";", false}, {"&#X", 1, 6, 16, ";", false}, {"&#", 1, 7, 10, ";", false},
+	{`\u{`, 1, 6, 16, "}", false}, {`\x{`, 1, 6, 16, "}", false}, {`\U`, 8, 8, 16, "", false},
+	{`\x`, 2, 2, 16, "", true}, {`\`, 3, 3, 8, "", true},
+}
+
 // unescape decodes the escape at the beginning of t, and returns how long it is, 0 for none, and whether it stands for a
-// byte rather than for a character: %41, \x41 and \101 do; \u0041, \u{41}, \U00000041, \x{41}, &#65; and &#x41; do not.
+// byte rather than for a character.
 func unescape(t string) (c rune, n int, octet bool) {
-	switch {
-	case t[0] == '%':
-		c, n = escapeValue(t, 1, 2, 2, 16, "")
-		return c, n, true
-	case t[0] == '&':
-		if has(t, 1, "#x") || has(t, 1, "#X") {
-			c, n = escapeValue(t, 3, 1, 6, 16, ";")
-		} else if has(t, 1, "#") {
-			c, n = escapeValue(t, 2, 1, 7, 10, ";")
+	for _, f := range escapeForms {
+		if c, n = f.decode(t); n > 0 {
+			return c, n, f.octet
 		}
-		return c, n, false
-	case has(t, 1, "u{"), has(t, 1, "x{"):
-		c, n = escapeValue(t, 3, 1, 6, 16, "}")
-		return c, n, false
-	case has(t, 1, "x"):
-		c, n = escapeValue(t, 2, 2, 2, 16, "")
-		return c, n, true
-	case has(t, 1, "U"):
-		c, n = escapeValue(t, 2, 8, 8, 16, "")
-		return c, n, false
-	case len(t) > 1 && t[1] >= '0' && t[1] <= '3':
-		c, n = escapeValue(t, 1, 3, 3, 8, "")
-		return c, n, true
 	}
-	c, n = escaped(t)
+	if t[0] == '\\' {
+		c, n = escaped(t)
+	}
 	return c, n, false
 }
 
-// escapeValue decodes least to most digits of a base that stand at from with closing behind them, and returns where that ends,
-// or 0.
-func escapeValue(t string, from, least, most, base int, closing string) (c rune, end int) {
-	i := from
-	for i < len(t) && i < from+most && is(t[i], hexChar) && int(nibbles[t[i]]) < base {
-		c = c*rune(base) + rune(nibbles[t[i]])
-		i++
-	}
-	if i-from < least || !has(t, i, closing) || c > utf8.MaxRune {
+// decode decodes an escape of this form at the beginning of t, and returns how long it is: 0 for none.
+func (f *escapeForm) decode(t string) (c rune, n int) {
+	if !strings.HasPrefix(t, f.open) {
 		return 0, 0
 	}
-	return c, i + len(closing)
+	from := len(f.open)
+	i := from
+	for i < min(len(t), from+f.most) && is(t[i], hexChar) && int(nibbles[t[i]]) < f.base {
+		c = c*rune(f.base) + rune(nibbles[t[i]])
+		i++
+	}
+	if i-from < f.least || !has(t, i, f.closing) || c > utf8.MaxRune || f.octet && c > 0xff {
+		return 0, 0
+	}
+	return c, i + len(f.closing)
 }
 
 // runs adds what runs of base64 and hexadecimal hold. A run of minRun has a byte in every minRun-th place.

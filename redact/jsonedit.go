@@ -1,9 +1,10 @@
 package redact
 
 import (
-	"fmt"
 	"slices"
 	"strconv"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // unique names the edited keys of f apart from one another and from the clean ones.
@@ -34,36 +35,8 @@ func (w *walk) apply() string {
 	at := 0
 	for _, e := range w.edits {
 		out = append(out, w.in[at:e.from]...)
-		out = appendString(out, e.text)
+		out, _ = jsontext.AppendQuote(out, e.text) // fails on invalid UTF-8 only
 		at = e.to
 	}
 	return string(append(out, w.in[at:]...))
-}
-
-// appendString appends text as a JSON string in the form of RFC 8785.
-func appendString(out []byte, text string) []byte {
-	out = append(out, '"')
-	for i := range len(text) {
-		switch b := text[i]; b {
-		case '"', '\\':
-			out = append(out, '\\', b)
-		case '\b':
-			out = append(out, `\b`...)
-		case '\f':
-			out = append(out, `\f`...)
-		case '\n':
-			out = append(out, `\n`...)
-		case '\r':
-			out = append(out, `\r`...)
-		case '\t':
-			out = append(out, `\t`...)
-		default:
-			if b < ' ' {
-				out = fmt.Appendf(out, `\u%04x`, b)
-				continue
-			}
-			out = append(out, b)
-		}
-	}
-	return append(out, '"')
 }

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"unicode/utf8"
-	"unsafe"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // A jsonReader reads the tokens of one JSON value.
@@ -17,53 +17,36 @@ type jsonReader struct {
 
 // str reads a string and returns its text, which is valid until the next call.
 func (r *jsonReader) str() (string, error) {
+	from, escapes := r.at, false
 	if !r.take('"') {
 		return "", r.wrong("a string")
 	}
-	for from, k := r.at, r.at; k < len(r.in); k++ {
-		switch b := r.in[k]; {
+	for ; r.at < len(r.in); r.at++ {
+		switch b := r.in[r.at]; {
 		case b == '"':
-			r.at = k + 1
-			return r.in[from:k], nil
+			r.at++
+			if !escapes {
+				return r.in[from+1 : r.at-1], nil
+			}
+			return r.unescape(from)
 		case b == '\\':
-			return r.unescape(from, k)
+			escapes = true
+			r.at++
 		case b < ' ':
-			r.at = k
 			return "", r.wrong("no control character in a string")
 		}
 	}
-	r.at = len(r.in)
 	return "", r.wrong("the end of a string")
 }
 
-// unescape reads the rest of the string that begins at from and has its first escape at k.
-func (r *jsonReader) unescape(from, k int) (string, error) {
-	buf := append(r.buf[:0], r.in[from:k]...)
-	for k < len(r.in) {
-		b := r.in[k]
-		switch {
-		case b == '"':
-			r.at, r.buf = k+1, buf
-			// buf is not written to before the text is done with: the next str comes after that.
-			return unsafe.String(unsafe.SliceData(buf), len(buf)), nil
-		case b < ' ':
-			r.at = k
-			return "", r.wrong("no control character in a string")
-		case b != '\\':
-			buf = append(buf, b)
-			k++
-			continue
-		}
-		c, n := escaped(r.in[k:])
-		if n == 0 {
-			r.at = k
-			return "", r.wrong("a known escape")
-		}
-		buf = utf8.AppendRune(buf, c)
-		k += n
+// unescape returns the text of the string that begins at from and ends before r.at.
+func (r *jsonReader) unescape(from int) (string, error) {
+	var err error
+	if r.buf, err = jsontext.AppendUnquote(r.buf[:0], r.in[from:r.at]); err != nil {
+		r.at = from
+		return "", r.wrong("known escapes in the string")
 	}
-	r.at = len(r.in)
-	return "", r.wrong("the end of a string")
+	return text(r.buf), nil // the buffer is not written to before the text is done with: the next str comes after that
 }
 
 // escaped decodes the escape at the beginning of in, and returns how long it is: 0 for none.
