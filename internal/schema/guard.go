@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/runteam/runteam/internal/jsonvalue"
 )
@@ -57,51 +55,17 @@ func fulfilled(value any, failed []failedGuard) any {
 			continue
 		}
 		end := len(m.path) - 1
-		switch in := valueAt(value, m.path[:end]).(type) {
+		in, _ := valueAt(value, m.path[:end])
+		switch in := in.(type) {
 		case map[string]any:
 			in[m.path[end]] = native(m.want)
 		case []any:
-			if at, err := strconv.Atoi(m.path[end]); err == nil && at < len(in) {
+			if at, ok := index(m.path[end]); ok && at < len(in) {
 				in[at] = native(m.want)
 			}
 		}
 	}
 	return value
-}
-
-// replaced returns a copy of a schema with the value at a path replaced.
-func replaced(v any, path []string, with any) any {
-	if len(path) == 0 {
-		return with
-	}
-	switch v := v.(type) {
-	case map[string]any:
-		out := maps.Clone(v)
-		out[path[0]] = replaced(v[path[0]], path[1:], with)
-		return out
-	case []any:
-		out, at := slices.Clone(v), 0
-		if at, _ = strconv.Atoi(path[0]); at < len(out) {
-			out[at] = replaced(v[at], path[1:], with)
-		}
-		return out
-	}
-	return v
-}
-
-// valueAt returns the part of v at a path that visit reported.
-func valueAt(v any, path []string) any {
-	for _, token := range path {
-		switch in := v.(type) {
-		case map[string]any:
-			v = in[token]
-		case []any:
-			if at, err := strconv.Atoi(token); err == nil && at < len(in) {
-				v = in[at]
-			}
-		}
-	}
-	return v
 }
 
 // equal reports whether two decoded values are the same JSON value. Numbers are compared
@@ -143,7 +107,11 @@ func sortedKeys(m map[string]any) []string { return slices.Sorted(maps.Keys(m)) 
 // that enforces a schema gets this form: with the const, the model could give no other
 // verdict.
 func (s *Schema) Unguarded() string {
-	seen, source := map[*node]bool{}, s.source
+	source, err := jsonvalue.Decode(s.canonical) // a copy
+	if err != nil {
+		return s.canonical
+	}
+	seen := map[*node]bool{}
 	var walk func(n *node)
 	walk = func(n *node) {
 		if n == nil || seen[n] {
@@ -151,7 +119,12 @@ func (s *Schema) Unguarded() string {
 		}
 		seen[n] = true
 		if n.guard && n.fixed[0] != nil {
-			source = withoutConst(source, n)
+			in, _ := find(source, n.at)
+			rule := in.(map[string]any)
+			delete(rule, "const")
+			if _, typed := rule["type"]; !typed {
+				rule["type"] = typeNames[kindOf(n.fixed[0])]
+			}
 		}
 		for _, list := range [][]*node{n.every, n.prefix, slices.Collect(maps.Values(n.props)), {n.items, n.rest}} {
 			for _, below := range list {
@@ -163,34 +136,9 @@ func (s *Schema) Unguarded() string {
 		}
 	}
 	walk(s.root)
-	if text, err := json.Marshal(source); err == nil {
-		if v, err := jsonvalue.Parse(string(text)); err == nil {
-			return v.Canonical()
-		}
+	v, err := jsonvalue.Encode(source)
+	if err != nil {
+		return s.canonical
 	}
-	return s.canonical
-}
-
-// withoutConst returns a schema in which the const of a node is replaced by its type.
-func withoutConst(source any, n *node) any {
-	in, _ := find(source, n.at)
-	rule, _ := in.(map[string]any)
-	rule = maps.Clone(rule)
-	delete(rule, "const")
-	if _, typed := rule["type"]; !typed {
-		rule["type"] = typeOfKind[kindOf(n.fixed[0])]
-	}
-	if n.at == "" {
-		return rule
-	}
-	tokens := strings.Split(n.at[1:], "/")
-	for i := range tokens {
-		tokens[i] = unescape(tokens[i])
-	}
-	return replaced(source, tokens, rule)
-}
-
-// typeOfKind are the names of the kinds in a schema.
-var typeOfKind = [kindCount]string{
-	aNull: "null", aBoolean: "boolean", aNumeric: "number", aString: "string", anObject: "object", anArray: "array",
+	return v.Canonical()
 }

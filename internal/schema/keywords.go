@@ -36,8 +36,6 @@ var shapes = map[shape]string{
 	dependencyMap: "schemas or lists of texts by name",
 }
 
-var typeNames = []string{"null", "boolean", "object", "array", "number", "integer", "string"}
-
 // keywords are those of JSON Schema 2020-12 and of draft 7, which the
 // validator knows: https://json-schema.org/draft/2020-12/schema. Anchors and
 // dynamic references are left out: paths do the same, and their recursion can

@@ -91,7 +91,8 @@ func Problem(err error) string {
 func (m *mismatch) explain() string {
 	if len(m.guards) > 0 {
 		g := m.guards[0]
-		return fmt.Sprintf("%s: found %s; expected const %s", g.name(), excerpt(valueAt(m.value, g.path)), excerpt(g.want))
+		found, _ := valueAt(m.value, g.path)
+		return fmt.Sprintf("%s: found %s; expected const %s", g.name(), excerpt(found), excerpt(g.want))
 	}
 	at, keyword := m.failed()
 	at = strings.TrimPrefix(at, "root")

@@ -3,7 +3,6 @@ package schema
 import (
 	"fmt"
 	"math"
-	"strconv"
 )
 
 // A question asks what can stand at a path below a schema. It answers with at
@@ -205,12 +204,6 @@ func (q *question) anyElement(n *node, i int) reach {
 		rest = freely(fmt.Sprintf(`%s leaves open how many items there are: write "maxItems" of at most %d`, place(n.at), maxBoundedItems))
 	}
 	return r.plus(rest)
-}
-
-// index returns the number that a token writes as RFC 6901 does.
-func index(token string) (int, bool) {
-	k, err := strconv.Atoi(token)
-	return k, err == nil && k >= 0 && strconv.Itoa(k) == token
 }
 
 // whole returns what can stand at the end of the path.

@@ -31,7 +31,7 @@ type Schema struct {
 	canonical string
 	source    any // the schema as a decoded value
 	root      *node
-	nodes     []*node // all that root can reach
+	nodes     []*node // of all schemas in it
 
 	relaxed func() *Schema // the schema without its guards; nil if it has none
 }
@@ -44,25 +44,23 @@ func Parse(raw string) (*Schema, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
-	if err := checkKeywords(v.Value(), ""); err != nil {
-		return nil, err
-	}
-	if err := checkRecursion(v.Value()); err != nil {
+	source := v.Value()
+	if err := checkKeywords(source, ""); err != nil {
 		return nil, err
 	}
 	var s jsonschema.Schema
 	if err := json.Unmarshal([]byte(v.Canonical()), &s); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
+	root, nodes, err := compile(&s)
+	if err != nil {
+		return nil, err
+	}
 	resolved, err := s.Resolve(nil)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
-	root, nodes, err := compile(v.Canonical())
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
-	}
-	made := &Schema{resolved: resolved, canonical: v.Canonical(), source: v.Value(), root: root, nodes: nodes}
+	made := &Schema{resolved: resolved, canonical: v.Canonical(), source: source, root: root, nodes: nodes}
 	made.relaxed = sync.OnceValue(func() *Schema {
 		text := made.Unguarded()
 		if text == made.canonical {
