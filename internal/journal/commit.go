@@ -27,7 +27,7 @@ type commit struct {
 // A rowDraft is a row that takes more lines.
 type rowDraft struct {
 	run     *Run
-	lines   packer
+	lines   *packer
 	head    audit.Head // behind the lines
 	state   []byte
 	answers [][32]byte
@@ -80,7 +80,7 @@ func (c *commit) draft(r *Run) *rowDraft {
 			return d
 		}
 	}
-	d := &rowDraft{run: r}
+	d := &rowDraft{run: r, lines: newPacker()}
 	c.open = append(c.open, d)
 	return d
 }
@@ -183,6 +183,9 @@ func (w *writer) commit(c *commit) {
 			w.renew(q.run)
 		}
 		q.answer(w.j.fail("write", q.err))
+	}
+	for _, d := range slices.Concat(c.full, c.open) {
+		d.lines.release()
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
 	"database/sql"
 	"encoding/binary"
 	"errors"
@@ -30,6 +31,36 @@ func Open(path string, o Options) (*Journal, error) {
 		return nil, (&place{path: path}).fail("open", err)
 	}
 	return newJournal(path, o, f, v), nil
+}
+
+// InMemory returns an empty journal that ends with the process. It stores what a file
+// would, in the same form, in a database of SQLite without a file. It panics with the
+// error of [Options.Check], so check keys that the program did not make itself.
+func InMemory(o Options) *Journal {
+	o = o.withDefaults()
+	f, v, err := openMemory(o)
+	if err != nil {
+		panic(fmt.Errorf("journal: %w", err))
+	}
+	return newJournal("", o, f, v)
+}
+
+// openMemory opens a database without a file, whose digests only this process can compute.
+func openMemory(o Options) (*file, *vault, error) {
+	if err := o.Check(); err != nil {
+		return nil, nil, err
+	}
+	s, err := newSealer(o.Key, rand.Reader)
+	if err != nil {
+		return nil, nil, err
+	}
+	key := make([]byte, sha256.Size)
+	rand.Read(key) //nolint:errcheck // it never returns an error
+	f := &file{database: &database{o: o}}
+	if err := f.open(context.Background()); err != nil {
+		return nil, nil, errors.Join(err, f.close())
+	}
+	return f, &vault{sealer: s, digests: newDigester(key), pads: f.pads}, nil
 }
 
 // openFile opens the file of a journal and that of its digest key.
@@ -79,32 +110,35 @@ type file struct {
 	marks bool // rows are written with marks
 	pads  bool // texts are padded before they are encrypted
 
-	add, lent *sql.Stmt // of write
+	add, answer, lent *sql.Stmt // of write
 }
 
 // A database is a file of SQLite that holds a journal.
 type database struct {
-	path  string
+	path  string // empty in memory
 	o     Options
 	write *sql.DB // one connection; nil if it is read only
-	read  *sql.DB
-	still bool // nobody can change the file
+	read  *sql.DB // the same as write in memory
+	still bool    // nobody can change the file
 }
 
 // open opens the file.
 func (f *file) open(ctx context.Context) (err error) {
-	if !f.o.ReadOnly {
+	if !f.o.ReadOnly || f.path == "" {
 		is, err := f.prepare(ctx)
 		if err != nil {
 			return err
 		}
 		f.marks, f.pads = is.version >= withMarks, is.version >= withPadding
-		if f.add, err = f.write.PrepareContext(ctx, addLines); err != nil {
-			return err
+		for into, query := range map[**sql.Stmt]string{&f.add: addLines, &f.answer: addAnswer, &f.lent: lentTo} {
+			if *into, err = f.write.PrepareContext(ctx, query); err != nil {
+				return err
+			}
 		}
-		if f.lent, err = f.write.PrepareContext(ctx, lentTo); err != nil {
-			return err
-		}
+	}
+	if f.path == "" {
+		f.read = f.write
+		return nil
 	}
 	if f.read, err = f.connect(f.reading()); err != nil {
 		return err
@@ -202,11 +236,7 @@ func readHead(path string) ([]byte, error) {
 
 // prepare opens the file to be written, and makes or migrates it if need be.
 func (d *database) prepare(ctx context.Context) (is ident, err error) {
-	made, err := os.OpenFile(d.path, os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
-		return is, err
-	}
-	if err := errors.Join(made.Chmod(0o600), made.Close()); err != nil {
+	if err := d.create(); err != nil {
 		return is, err
 	}
 	settings := url.Values{"_txlock": {"immediate"}, "_pragma": {"busy_timeout(0)"}} // see patiently
@@ -235,13 +265,25 @@ func (d *database) prepare(ctx context.Context) (is ident, err error) {
 	return is, nil
 }
 
+// create makes the file, with mode 0600, if it does not exist.
+func (d *database) create() error {
+	if d.path == "" {
+		return nil
+	}
+	made, err := os.OpenFile(d.path, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return err
+	}
+	return errors.Join(made.Chmod(0o600), made.Close())
+}
+
 // ahead makes SQLite write ahead of the file.
 func (d *database) ahead(ctx context.Context) error {
 	var mode string
 	if err := d.write.QueryRowContext(ctx, "pragma journal_mode = wal").Scan(&mode); err != nil {
 		return err
 	}
-	if mode != "wal" {
+	if mode != "wal" && d.path != "" {
 		return fmt.Errorf("the file system does not allow to write ahead (its mode is %q): give a path on a local disk", mode)
 	}
 	return nil
@@ -286,6 +328,9 @@ func (d *database) connect(settings url.Values) (*sql.DB, error) {
 		settings.Add("_pragma", p)
 	}
 	name := url.URL{Scheme: "file", Path: filepath.ToSlash(d.path), OmitHost: true, RawQuery: settings.Encode()}
+	if d.path == "" {
+		name.Opaque = ":memory:"
+	}
 	return sql.Open("sqlite", name.String())
 }
 
@@ -315,7 +360,7 @@ func (d *database) alone(err error) bool {
 
 // close closes the handles: the one that writes last, since it then tidies up.
 func (f *file) close() (err error) {
-	for _, s := range []*sql.Stmt{f.add, f.lent} {
+	for _, s := range []*sql.Stmt{f.add, f.answer, f.lent} {
 		if s != nil {
 			err = errors.Join(err, s.Close())
 		}

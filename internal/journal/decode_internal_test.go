@@ -2,6 +2,7 @@ package journal
 
 import (
 	"bytes"
+	"crypto/rand"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -20,9 +21,11 @@ func FuzzRows(f *testing.F) {
 	} {
 		f.Add([]byte(line + "\n"))
 	}
-	key := bytes.Repeat([]byte{1}, KeyBytes)
+	s, err := newSealer(bytes.Repeat([]byte{1}, KeyBytes), rand.Reader)
+	require.NoError(f, err)
+	v := &vault{sealer: s, digests: newDigester(make([]byte, 32)), pads: true}
 	f.Fuzz(func(t *testing.T, lines []byte) {
-		d := &decoder{vault: memoryVault(key), run: "r1", stored: new(Stored)}
+		d := &decoder{vault: v, run: "r1", stored: new(Stored)}
 		err := d.rows(lines)
 		for _, e := range d.stored.History.Log {
 			x := e.Exchange
@@ -46,7 +49,9 @@ func FuzzBundle(f *testing.F) {
 	f.Add([]byte("x\n"), []byte{0xff})
 	f.Fuzz(func(t *testing.T, text, order []byte) {
 		if len(text) > 0 && text[len(text)-1] == '\n' {
-			b := pack(text)
+			p := newPacker()
+			p.add(text)
+			b := p.finish()
 			got, err := b.unpack()
 			require.NoError(t, err)
 			require.Equal(t, string(text), string(got))
@@ -54,6 +59,8 @@ func FuzzBundle(f *testing.F) {
 			if got, err := b.unpack(); err == nil {
 				require.Len(t, got, len(text), "no line is lost or made up")
 			}
+			p.parts = nil // it is not the packer's
+			p.release()
 		}
 		b := bundle{kept: text, rest: order, parts: order}
 		_, err := b.unpack()

@@ -4,21 +4,27 @@ import (
 	"bytes"
 	"crypto/hmac"
 	"crypto/sha256"
-	"io"
+	"hash"
+	"sync"
 )
 
 // A digester makes digests that only who has its key can compute, so that a
 // short text cannot be guessed from its digest. It is safe for concurrent use.
-type digester struct{ key []byte }
+type digester struct{ hashes sync.Pool }
 
 // newDigester returns a digester under a key of 32 random bytes.
-func newDigester(key []byte) *digester { return &digester{bytes.Clone(key)} }
+func newDigester(key []byte) *digester {
+	key = bytes.Clone(key)
+	return &digester{hashes: sync.Pool{New: func() any { return hmac.New(sha256.New, key) }}}
+}
 
 // mac returns the digest of data. The same data has another digest for each
 // kind, so that digests of different things are never taken for one another.
 func (d *digester) mac(kind string, data []byte) [32]byte {
-	h := hmac.New(sha256.New, d.key)
-	io.WriteString(h, joinLengths("runteam/journal/1 digest", kind)) // a hash returns no error
+	h := d.hashes.Get().(hash.Hash)
+	defer d.hashes.Put(h)
+	h.Reset()
+	h.Write(joinLengths("runteam/journal/1 digest", kind)) // a hash returns no error
 	h.Write(data)
 	return [32]byte(h.Sum(nil))
 }

@@ -250,7 +250,7 @@ func (l *exchangeLine) digestInput(run string, d envelope.Digest) []byte {
 	if l.Reuse != nil { // lines of earlier versions have none
 		parts = append(parts, hex(l.Reuse))
 	}
-	return []byte(joinLengths(parts...))
+	return joinLengths(parts...)
 }
 
 // wordsOf returns the payload of a record in a form that JSON can hold.

@@ -60,7 +60,7 @@ func (f *file) begin(ctx context.Context, r *runRow, b *batch) error {
 		if err := putLease(ctx, tx, r.n, &b.lease); err != nil {
 			return err
 		}
-		return f.addBatch(ctx, tx, tx.StmtContext(ctx, f.add), b)
+		return f.addBatch(ctx, tx, b)
 	})
 }
 
@@ -78,7 +78,7 @@ func (f *file) commit(ctx context.Context, list []*batch) error {
 		return nil
 	}
 	return f.update(ctx, func(tx *sql.Tx) error {
-		lent, add := tx.StmtContext(ctx, f.lent), tx.StmtContext(ctx, f.add)
+		lent := tx.StmtContext(ctx, f.lent)
 		for _, b := range list {
 			is, err := scanLease(lent.QueryRowContext(ctx, b.run))
 			if err != nil {
@@ -87,7 +87,7 @@ func (f *file) commit(ctx context.Context, list []*batch) error {
 			if b.lost = is == nil || !is.same(&b.lease); b.lost {
 				continue
 			}
-			if err := f.addBatch(ctx, tx, add, b); err != nil {
+			if err := f.addBatch(ctx, tx, b); err != nil {
 				return err
 			}
 		}
@@ -97,18 +97,19 @@ func (f *file) commit(ctx context.Context, list []*batch) error {
 
 // The statements of each commit are prepared once.
 const (
-	addLines = "insert into batches (run, at, state, parts, kept, rest) values (?, ?, ?, ?, ?, ?)"
-	lentTo   = "select holder, beat, taken, renewed from leases where run = ?"
+	addLines  = "insert into batches (run, at, state, parts, kept, rest) values (?, ?, ?, ?, ?, ?)"
+	addAnswer = "insert or ignore into answers (key, batch, run) values (?, ?, ?)"
+	lentTo    = "select holder, beat, taken, renewed from leases where run = ?"
 )
 
 // addBatch adds what a commit brings for a run.
-func (f *file) addBatch(ctx context.Context, tx *sql.Tx, add *sql.Stmt, b *batch) error {
+func (f *file) addBatch(ctx context.Context, tx *sql.Tx, b *batch) error {
 	if !b.empty {
 		parts := b.lines.parts
 		if f.marks {
 			parts = markedParts(b.marks, parts)
 		}
-		done, err := add.ExecContext(ctx, b.run, stamp(b.at), b.state, parts, b.lines.kept, b.lines.rest)
+		done, err := tx.StmtContext(ctx, f.add).ExecContext(ctx, b.run, stamp(b.at), b.state, parts, b.lines.kept, b.lines.rest)
 		if err != nil {
 			return err
 		}
@@ -116,10 +117,8 @@ func (f *file) addBatch(ctx context.Context, tx *sql.Tx, add *sql.Stmt, b *batch
 		if err != nil {
 			return err
 		}
-		for _, key := range b.answers {
-			if _, err := tx.ExecContext(ctx, "insert or ignore into answers (key, batch, run) values (?, ?, ?)", key[:], n, b.run); err != nil {
-				return err
-			}
+		if err := f.addAnswers(ctx, tx, b, n); err != nil {
+			return err
 		}
 	}
 	for _, t := range b.turns {
@@ -132,6 +131,20 @@ func (f *file) addBatch(ctx context.Context, tx *sql.Tx, add *sql.Stmt, b *batch
 	}
 	_, err := tx.ExecContext(ctx, "delete from leases where run = ?", b.run)
 	return err
+}
+
+// addAnswers adds the keys of the answers in a row.
+func (f *file) addAnswers(ctx context.Context, tx *sql.Tx, b *batch, row int64) error {
+	if len(b.answers) == 0 {
+		return nil
+	}
+	add := tx.StmtContext(ctx, f.answer)
+	for _, key := range b.answers {
+		if _, err := add.ExecContext(ctx, key[:], row, b.run); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // leaseOf returns the lease of a run; nil if nobody has it.

@@ -1,7 +1,6 @@
 package journal
 
 import (
-	"crypto/rand"
 	"encoding/hex"
 	"strings"
 
@@ -25,18 +24,6 @@ type vault struct {
 	sealer  *sealer   // nil without a key
 	digests *digester // nil if the file of its key is not there
 	pads    bool      // texts are padded before they are encrypted
-}
-
-// memoryVault returns a vault whose digests nobody else can compute. The key was
-// checked.
-func memoryVault(key []byte) *vault {
-	secret := make([]byte, 32)
-	rand.Read(secret) //nolint:errcheck // it never returns an error
-	s, err := newSealer(key, rand.Reader)
-	if err != nil {
-		panic(err)
-	}
-	return &vault{sealer: s, digests: newDigester(secret), pads: true}
 }
 
 // hidden is what is kept of words above the plaintext limit: one of both.

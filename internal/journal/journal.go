@@ -50,7 +50,7 @@ type archive struct {
 // A catalog lists runs and finds them by their IDs.
 type catalog struct {
 	place
-	store store
+	store *file
 	me    Holder
 	now   func() time.Time
 }
@@ -62,23 +62,13 @@ type place struct {
 }
 
 // newJournal returns a journal in a store.
-func newJournal(path string, o Options, s store, v *vault) *Journal {
+func newJournal(path string, o Options, s *file, v *vault) *Journal {
 	c := &catalog{place: place{path: path}, store: s, me: *o.Holder, now: o.Now}
 	j := &Journal{archive: &archive{catalog: c, vault: v}, o: o}
 	if !o.ReadOnly {
 		j.writer = newWriter(j)
 	}
 	return j
-}
-
-// InMemory returns an empty journal that is gone when the process is. It keeps
-// what a file would keep, in the same form. It panics with the error of
-// [Options.Check], which [Open] returns: whoever does not make the keys asks first.
-func InMemory(o Options) *Journal {
-	if err := o.Check(); err != nil {
-		panic(fmt.Errorf("journal: %w", err))
-	}
-	return newJournal("", o.withDefaults(), newMemory(), memoryVault(o.Key))
 }
 
 // Close waits for what was appended, gives up the runs that were not closed, and

@@ -26,7 +26,7 @@ type fileLine struct {
 
 // standing is what the digest of a file covers.
 func (l *fileLine) digestInput(run string) []byte {
-	return []byte(joinLengths(run, l.Path, l.Label.String(), l.Text))
+	return joinLengths(run, l.Path, l.Label.String(), l.Text)
 }
 
 // beginLine is an record.RunStart as it is kept.
@@ -74,7 +74,7 @@ type messageLine struct {
 // standing is what the digest of a message covers: the envelope, and who sent it
 // to whom in which run.
 func (l *messageLine) digestInput(run string, d envelope.Digest) []byte {
-	return []byte(joinLengths(run, l.ID, l.From, l.To, l.Session, fmt.Sprint(l.Given), string(d[:])))
+	return joinLengths(run, l.ID, l.From, l.To, l.Session, fmt.Sprint(l.Given), string(d[:]))
 }
 
 // secrets are the words of an exchange above the plaintext limit.

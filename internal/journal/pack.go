@@ -48,18 +48,28 @@ func isKept(line []byte) bool {
 	return slices.ContainsFunc(keptKinds, func(kind []byte) bool { return bytes.HasPrefix(line, kind) })
 }
 
-// pack returns lines as a row has them.
-func pack(text []byte) bundle {
-	var p packer
-	p.add(text)
-	return p.finish()
+// packers keeps the memory of packers for later rows.
+var packers = sync.Pool{New: func() any { return &packer{bundle: bundle{kept: []byte{}, rest: []byte{}}} }} // a row has no nulls
+
+func newPacker() *packer { return packers.Get().(*packer) }
+
+// maxKept is how many bytes of lines a packer has at most whose memory is kept.
+const maxKept = 4 << 20
+
+// release gives the memory of a packer back. Its bundle must not be used any more.
+func (p *packer) release() {
+	if p.size <= maxKept {
+		*p = packer{bundle: bundle{p.kept[:0], p.rest[:0], p.parts[:0]}, sides: [2][]byte{p.sides[0][:0], p.sides[1][:0]}}
+		packers.Put(p)
+	}
 }
 
 // chunkBytes is how many bytes of lines are compressed at a time while a row takes more
 // of them. The chunks of a row stand one behind the other.
 const chunkBytes = 32 << 10
 
-// A packer makes the bundle of a row of lines that come one after another.
+// A packer makes the bundle of a row of lines that come one after another. The bundle is
+// valid until the packer is released.
 type packer struct {
 	bundle
 	size  int       // bytes of all lines
@@ -110,15 +120,8 @@ func (p *packer) compress(side int) {
 func (p *packer) finish() bundle {
 	p.compress(0)
 	p.compress(1)
-	b := p.bundle
-	b.parts = binary.AppendUvarint(b.parts, p.count)
-	if b.rest == nil {
-		b.rest = []byte{}
-	}
-	if b.kept == nil {
-		b.kept = []byte{}
-	}
-	return b
+	p.parts = binary.AppendUvarint(p.parts, p.count)
+	return p.bundle
 }
 
 // unpack returns all lines, in their order.

@@ -17,6 +17,9 @@ func (d *database) reserve() string { return d.path + ".reserve" }
 // keepReserve creates the reserve file if it does not exist and the disk has room.
 // Its bytes are random, so that no file system can store less.
 func (d *database) keepReserve() {
+	if d.path == "" {
+		return
+	}
 	out, err := os.OpenFile(d.reserve(), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
 		return // it exists, or the next process that opens the journal creates it
@@ -31,6 +34,9 @@ func (d *database) keepReserve() {
 
 // useReserve gives the reserve back to the disk, and reports whether there was one.
 func (d *database) useReserve() bool {
+	if d.path == "" {
+		return false
+	}
 	at, err := os.Lstat(d.reserve())
 	return err == nil && at.Mode().IsRegular() && !errors.Is(os.Remove(d.reserve()), fs.ErrNotExist)
 }

@@ -118,7 +118,9 @@ func (r *Run) open(b *batch) error {
 	if err := r.lines.Add(record.KindInfo, x); err != nil {
 		return err
 	}
-	b.lines = pack(r.lines.Take())
+	p := newPacker()
+	p.add(r.lines.Take())
+	b.lines = p.finish()
 	b.state, err = r.lines.State().MarshalBinary()
 	return err
 }

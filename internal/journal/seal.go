@@ -123,25 +123,28 @@ func newSealer(key []byte, random io.Reader) (*sealer, error) {
 
 // keyID is what stands beside a ciphertext to find its key by.
 func keyID(key []byte) string {
-	sum := sha256.Sum256(append([]byte(joinLengths("runteam/journal/1 id of a key")), key...))
+	sum := sha256.Sum256(append(joinLengths("runteam/journal/1 id of a key"), key...))
 	return hex.EncodeToString(sum[:8])
 }
 
-// bound writes parts one behind the other so that no other parts give the same
-// text. Its result is what a ciphertext is bound to: the run, the session and
-// the kind of what is encrypted.
-func joinLengths(parts ...string) string {
-	var b []byte
+// joinLengths joins parts, each behind its length, so that no other parts give the same
+// bytes. A ciphertext is bound to the run, the session and the kind of what is encrypted
+// by such bytes.
+func joinLengths(parts ...string) []byte {
+	size := 0
 	for _, part := range parts {
-		b = binary.AppendUvarint(b, uint64(len(part)))
-		b = append(b, part...)
+		size += binary.MaxVarintLen32 + len(part)
 	}
-	return string(b)
+	b := make([]byte, 0, size)
+	for _, part := range parts {
+		b = append(binary.AppendUvarint(b, uint64(len(part))), part...)
+	}
+	return b
 }
 
 // seal encrypts plain. Only who names the same aad opens it again. If it is padded,
 // the ciphertext tells the class of its length alone.
-func (s *sealer) seal(plain []byte, aad string, padded bool) (sealedText, error) {
+func (s *sealer) seal(plain, aad []byte, padded bool) (sealedText, error) {
 	if s == nil {
 		return sealedText{}, errors.New("encrypt: there is no journal key")
 	}
@@ -156,7 +159,7 @@ func (s *sealer) seal(plain []byte, aad string, padded bool) (sealedText, error)
 }
 
 // open returns what was sealed with the same aad, or a [*KeyError], or [ErrDamaged].
-func (s *sealer) open(t sealedText, aad string) ([]byte, error) {
+func (s *sealer) open(t sealedText, aad []byte) ([]byte, error) {
 	if s == nil {
 		return nil, &KeyError{Want: t.Key}
 	}
@@ -177,9 +180,9 @@ func (s *sealer) open(t sealedText, aad string) ([]byte, error) {
 }
 
 // additional is what the tag covers beside the ciphertext.
-func additional(aad string, padded bool) []byte {
+func additional(aad []byte, padded bool) []byte {
 	if padded {
-		return []byte(joinLengths("runteam/journal/2 sealed and padded", aad))
+		return joinLengths("runteam/journal/2 sealed and padded", string(aad))
 	}
-	return []byte(joinLengths("runteam/journal/1 sealed", aad))
+	return joinLengths("runteam/journal/1 sealed", string(aad))
 }

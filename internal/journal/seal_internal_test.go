@@ -54,9 +54,9 @@ func TestSealedTextOpensInItsPlaceOnly(t *testing.T) {
 func TestSealedTextSaysNothing(t *testing.T) {
 	t.Parallel()
 	s := newTestSealer(t, 1)
-	first, err := s.seal([]byte("CANARY-7f3a"), "place", false)
+	first, err := s.seal([]byte("CANARY-7f3a"), []byte("place"), false)
 	require.NoError(t, err)
-	again, err := s.seal([]byte("CANARY-7f3a"), "place", false)
+	again, err := s.seal([]byte("CANARY-7f3a"), []byte("place"), false)
 	require.NoError(t, err)
 	require.NotEqual(t, first.Nonce, again.Nonce)
 	require.NotEqual(t, first.Data, again.Data, "equal texts cannot be told to be equal")
@@ -72,11 +72,11 @@ func TestPaddingIsAuthenticated(t *testing.T) {
 	t.Parallel()
 	s := newTestSealer(t, 1)
 	for _, padded := range []bool{true, false} {
-		sealed, err := s.seal([]byte("\x01text"), "place", padded)
+		sealed, err := s.seal([]byte("\x01text"), []byte("place"), padded)
 		require.NoError(t, err)
 		require.Equal(t, padded, stored(t, sealed).Padded)
 		sealed.Padded = !padded
-		_, err = s.open(sealed, "place")
+		_, err = s.open(sealed, []byte("place"))
 		require.ErrorIs(t, err, ErrDamaged)
 	}
 	for _, wrong := range [][]byte{{}, {0x80}, {2, 'x'}, bytes.Repeat([]byte{0xff}, 11)} { // as another program could have encrypted them
@@ -114,7 +114,7 @@ func TestPaddedLengths(t *testing.T) {
 func TestEveryBitOfASealedTextCounts(t *testing.T) {
 	t.Parallel()
 	s := newTestSealer(t, 1)
-	sealed, err := s.seal([]byte("text"), "place", false)
+	sealed, err := s.seal([]byte("text"), []byte("place"), false)
 	require.NoError(t, err)
 	for _, field := range []func(*sealedText) *[]byte{
 		func(s *sealedText) *[]byte { return &s.Nonce },
@@ -124,13 +124,13 @@ func TestEveryBitOfASealedTextCounts(t *testing.T) {
 		for bit := range 8 * len(whole) {
 			changed := stored(t, sealed)
 			(*field(&changed))[bit/8] ^= 1 << (bit % 8)
-			_, err := s.open(changed, "place")
+			_, err := s.open(changed, []byte("place"))
 			require.ErrorIs(t, err, ErrDamaged)
 		}
 		for n := range len(whole) {
 			changed := stored(t, sealed)
 			*field(&changed) = whole[:n]
-			_, err := s.open(changed, "place")
+			_, err := s.open(changed, []byte("place"))
 			require.ErrorIs(t, err, ErrDamaged, "cut after %d bytes", n)
 		}
 	}
@@ -141,18 +141,18 @@ func TestTheWrongKeyIsNamed(t *testing.T) {
 	one, two := newTestSealer(t, 1), newTestSealer(t, 2)
 	require.NotEqual(t, one.id, two.id)
 	require.Equal(t, one.id, newTestSealer(t, 1).id, "the same key has the same id in every process")
-	sealed, err := one.seal([]byte("text"), "place", false)
+	sealed, err := one.seal([]byte("text"), []byte("place"), false)
 	require.NoError(t, err)
 
-	_, err = two.open(sealed, "place")
+	_, err = two.open(sealed, []byte("place"))
 	require.ErrorIs(t, err, ErrNoKey)
 	require.EqualError(t, err, "encrypted under the key "+one.id+", and the key given is "+two.id+": give that key with --journal-key FILE or RUNTEAM_JOURNAL_KEY")
 
-	_, err = (*sealer)(nil).open(sealed, "place")
+	_, err = (*sealer)(nil).open(sealed, []byte("place"))
 	require.EqualError(t, err, "encrypted under the key "+one.id+", and no key was given: give that key with --journal-key FILE or RUNTEAM_JOURNAL_KEY")
 
 	sealed.Key = two.id // whoever renames it does not make it another key's
-	_, err = two.open(sealed, "place")
+	_, err = two.open(sealed, []byte("place"))
 	require.ErrorIs(t, err, ErrDamaged)
 }
 
@@ -174,7 +174,7 @@ func TestNewSealer(t *testing.T) {
 	s, err := newSealer(nil, rand.Reader)
 	require.NoError(t, err)
 	require.Nil(t, s)
-	_, err = s.seal([]byte("text"), "place", false)
+	_, err = s.seal([]byte("text"), []byte("place"), false)
 	require.ErrorContains(t, err, "there is no journal key")
 	for _, n := range []int{0, 16, 31, 33} {
 		_, err := newSealer(make([]byte, n), rand.Reader)
@@ -189,7 +189,7 @@ func TestNothingIsSealedWithoutRandomness(t *testing.T) {
 	broken := errors.New("no entropy")
 	s, err := newSealer(someKey(1), io.MultiReader(strings.NewReader("short"), errReader{broken}))
 	require.NoError(t, err)
-	sealed, err := s.seal([]byte("text"), "place", false)
+	sealed, err := s.seal([]byte("text"), []byte("place"), false)
 	require.ErrorIs(t, err, broken)
 	require.Zero(t, sealed)
 }
@@ -202,7 +202,7 @@ func (r errReader) Read([]byte) (int, error) { return 0, r.err }
 func FuzzOpenSealed(f *testing.F) {
 	s, err := newSealer(someKey(1), strings.NewReader("twelve bytes")) // the same in each process that fuzzes
 	require.NoError(f, err)
-	sealed, err := s.seal([]byte("text"), "place", false)
+	sealed, err := s.seal([]byte("text"), []byte("place"), false)
 	require.NoError(f, err)
 	line, err := json.Marshal(sealed)
 	require.NoError(f, err)
@@ -216,7 +216,7 @@ func FuzzOpenSealed(f *testing.F) {
 		if json.Unmarshal([]byte(line), &read) != nil {
 			return
 		}
-		plain, err := s.open(read, place)
+		plain, err := s.open(read, []byte(place))
 		same := read.Key == sealed.Key && bytes.Equal(read.Nonce, sealed.Nonce) && bytes.Equal(read.Data, sealed.Data) && place == "place"
 		require.Equal(t, same, err == nil)
 		if same {

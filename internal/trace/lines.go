@@ -23,7 +23,6 @@ type Lines struct {
 	chain   *audit.Chain // nil until something is added
 	past    audit.State  // of a chain that is closed, which this one follows
 	buf     bytes.Buffer // what was added
-	last    int          // how many bytes were taken last
 	err     error
 	closed  bool
 }
@@ -138,24 +137,17 @@ func (t *Lines) Close(at time.Time) (head audit.Head, err error) {
 	return head, nil
 }
 
-// Take returns what was added since the last Take, as whole lines. It is the
-// caller's. After an error it is nothing.
+// Take returns what was added since the last Take, as whole lines, which are valid until
+// the next line is added. After an error it is nothing.
 func (t *Lines) Take() []byte {
-	text := t.pending()
-	t.last = len(text)
-	t.buf = bytes.Buffer{}
-	return text
-}
-
-// Len returns how many bytes [Lines.Take] will return.
-func (t *Lines) Len() int { return len(t.pending()) }
-
-// pending is what Take will return.
-func (t *Lines) pending() []byte {
 	if t.err != nil {
 		return nil
 	}
-	return t.buf.Bytes()
+	text := t.buf.Bytes()
+	if t.buf.Reset(); t.buf.Cap() > 1<<20 { // the memory of one giant prompt is not kept
+		t.buf = bytes.Buffer{}
+	}
+	return text
 }
 
 // State returns what [ContinueLines] goes on from, once all that was added is
@@ -178,8 +170,6 @@ func (t *Lines) begin(run string) error {
 		return t.err
 	case t.closed:
 		return ErrClosed
-	case t.buf.Cap() == 0:
-		t.buf.Grow(min(t.last, maxPart)) // as much as was needed last time
 	}
 	if t.chain != nil {
 		return nil

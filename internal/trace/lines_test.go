@@ -378,7 +378,7 @@ func ExampleLines() {
 	l := trace.NewLines(o)
 	_ = l.Add("begin", map[string]string{"host": "one"})
 	_ = l.Event(event.Event{Seq: 1, Type: event.RunStart, Time: noon, Run: "r1"})
-	kept, state := l.Take(), l.State() // in one transaction
+	kept, state := bytes.Clone(l.Take()), l.State() // in one transaction
 
 	// Another process.
 	l, err := trace.ContinueLines(o, state)

@@ -1,7 +1,6 @@
 package trace
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -95,12 +94,9 @@ func (t *Writer) Close(result any, at time.Time) (head audit.Head, err error) {
 
 // flush writes what was added, in one piece.
 func (t *Writer) flush(durably bool) error {
-	_, err := t.lines.buf.WriteTo(t.w)
+	_, err := t.w.Write(t.lines.Take())
 	if s, ok := t.w.(interface{ Sync() error }); ok && durably && err == nil {
 		err = s.Sync()
-	}
-	if t.lines.buf.Cap() > 1<<20 { // what one giant prompt needed is not kept for ever
-		t.lines.buf = bytes.Buffer{}
 	}
 	return t.lines.keep(err)
 }
