@@ -21,11 +21,10 @@ type attempt struct {
 	planned  bool // a coordinator wrote the description of the task
 	index    int
 	member   int
-	known    doneSet       // the tasks whose results a task of scope all may find in memory; nil for any other
-	granted  int           // how many offers there are before those of the memory
-	messages int           // among the offers, behind all that the task itself is granted
-	told     []gate.Sealed // of them, what the gate made of each
-	unnoted  error         // why the result is not in the shared memory
+	known    doneSet // the tasks whose results a task of scope all may find in memory; nil for any other
+	granted  int     // how many offers there are before those of the memory
+	messages int     // among the offers, behind all that the task itself is granted
+	unnoted  error   // why the result is not in the shared memory
 }
 
 // attempt gathers what a ready task is granted.
@@ -74,9 +73,9 @@ func (r *results) attempt(i int) *attempt {
 }
 
 // takeOut takes the task of an attempt out of the queue.
-func (r *results) takeOut(a *attempt) {
+func (r *results) takeOut(a *attempt, now time.Time) {
 	t, out := a.task, &r.tasks[a.index]
-	a.began, a.existed = time.Now(), r.made
+	a.began, a.existed = now, r.made
 	must(r.queue.Start(a.index, a.began))
 	if out.Metrics.Attempts++; r.tries(a.index) > 1 {
 		return
@@ -120,7 +119,6 @@ func (a *attempt) open(ctx context.Context) (prompt.Prompt, error) {
 		return prompt.Prompt{}, err
 	}
 	b := a.brief(a.sealed)
-	a.told = b.Messages
 	return a.build(&b)
 }
 
@@ -138,8 +136,13 @@ func (a *attempt) brief(sealed []gate.Sealed) brief.Brief {
 	}
 	b.Inputs, rest = rest[:len(t.Uses)], rest[len(t.Uses):]
 	b.Dependencies = rest[:len(t.DependsOn)]
-	b.Messages, b.Memory = sealed[a.granted-a.messages:a.granted], digest(sealed[a.granted:])
+	b.Messages, b.Memory = a.messagesIn(sealed), digest(sealed[a.granted:])
 	return b
+}
+
+// messagesIn returns the messages among what was sealed, which is parallel to the offers.
+func (a *attempt) messagesIn(sealed []gate.Sealed) []gate.Sealed {
+	return sealed[a.granted-a.messages : a.granted]
 }
 
 // over notes the result in the shared memory.

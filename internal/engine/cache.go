@@ -121,7 +121,7 @@ func (x answerCache) reissue(ctx context.Context, e *record.AgentCall, own bool)
 		made = old // it is this run's own, and is what it was
 	}
 	x.reply, x.recalled, x.own = agent.Reply{Text: reply.Text, JSON: reply.JSON, Tags: reply.Tags, Truncated: reply.Truncated, Call: e.Call, Warnings: e.Warnings}, e, own
-	x.correctedBy = orZero(e.Corrected)
+	x.correctedBy = e.Corrected
 	return true, x.accept(ctx, made, now)
 }
 
@@ -204,8 +204,7 @@ func (v callView) keptBack() bool {
 	if level <= r.accepts || r.team.Rules == nil {
 		return false
 	}
-	d := gate.Decision{From: v.caps.Agent, Before: level, Source: handoff.Source{Kind: handoff.Dependency}}
-	return !crossesWhole(r.team.Terms(v.caps.Agent, handoff.User), &d, label.Secret)
+	return !passesWhole(r.team.Terms(v.caps.Agent, handoff.User), v.caps.Agent, handoff.Source{Kind: handoff.Dependency}, level, label.Secret)
 }
 
 // call returns what a journal keeps of an exchange beside its result.
@@ -222,7 +221,7 @@ func (v callView) call() *record.AgentCall {
 		e.Cost = v.cost
 	}
 	e.Call, e.Warnings = v.callInfo(v.reply.Call), v.modelWarnings()
-	if by := v.callInfo(v.correctedBy); by != (llm.CallInfo{}) {
+	if by := v.callInfo(orZero(v.correctedBy)); by != (llm.CallInfo{}) {
 		e.Corrected = &by
 	}
 	e.Refused, e.Reasoning = v.rejected, v.reasoning

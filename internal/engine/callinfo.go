@@ -38,7 +38,7 @@ func masked(word string) string {
 // see it. If the answer was corrected, it is the corrective call. It is nil if the model
 // does not report its calls.
 func (v callView) answeredBy() *llm.CallInfo {
-	of := v.callInfo(v.correctedBy)
+	of := v.callInfo(orZero(v.correctedBy))
 	if of == (llm.CallInfo{}) {
 		of = v.callInfo(v.reply.Call)
 	}

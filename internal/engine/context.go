@@ -13,8 +13,8 @@ type Context = event.Context
 // size class, and nothing that was found in it.
 func (v callView) measured() (c Context) {
 	delivered := 0
-	for i := range v.rulings {
-		d := v.run.decided(&v.rulings[i])
+	for _, ruling := range v.rulings {
+		d := v.run.decided(ruling)
 		c.Redacted += d.Redacted.Total()
 		c.Revealed += d.Revealed.Total()
 		c.Withheld += len(d.Dropped)
@@ -24,8 +24,8 @@ func (v callView) measured() (c Context) {
 		delivered += d.BytesAfter
 	}
 	for _, s := range v.spent {
-		for i := range s.rulings {
-			d := v.run.decided(&s.rulings[i])
+		for _, ruling := range s.rulings {
+			d := v.run.decided(ruling)
 			c.Redacted += d.Redacted.Total()
 			c.Revealed += d.Revealed.Total()
 		}

@@ -120,7 +120,7 @@ func (a *attempt) corrected(ctx context.Context, draft *envelope.Envelope, probl
 		return c.err
 	}
 	own := a.reply
-	a.reply, a.correctedBy = c.reply, c.reply.Call
+	a.reply, a.correctedBy = c.reply, &c.reply.Call
 	a.reply.Usage, a.reply.Turns, a.reply.Call, a.reply.Warnings, a.reply.Reasoning = own.Usage, own.Turns, own.Call, own.Warnings, own.Reasoning // those of the correction are its own
 	return a.close(ctx, time.Now())
 }

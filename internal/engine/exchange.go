@@ -74,10 +74,9 @@ type request struct {
 // A gatedContext is the context that is offered to an agent, and what the gate made of it.
 type gatedContext struct {
 	offers   []gate.Offer
-	grants   []gate.Grant // parallel to offers
-	parts    []gate.Part
-	sealed   []gate.Sealed   // parallel to offers, once all were sealed
-	rulings  []gate.Decision // parallel to offers, also if something was withheld
+	grants   []gate.Grant     // parallel to offers
+	sealed   []gate.Sealed    // parallel to offers, once all were sealed
+	rulings  []*gate.Decision // parallel to offers, also if something was withheld
 	contract gate.Contract
 }
 
@@ -97,7 +96,7 @@ type answer struct {
 	rejected      *record.SideText // a reply that was not accepted; nil if there is none
 	rejectedAgain *record.SideText // the corrected reply, if that was not accepted either
 	reasoning     *record.SideText // what the model wrote before its answer; nil if nothing
-	correctedBy   llm.CallInfo     // the call that corrected the answer; zero if none did
+	correctedBy   *llm.CallInfo    // the call that corrected the answer; nil if none did
 
 	envelope   *envelope.Envelope
 	text       string // the result as the caller may see it
@@ -368,7 +367,7 @@ func (x *exchange) accept(ctx context.Context, e *envelope.Envelope, now time.Ti
 	if x.envelope = e; x.part != "" {
 		return nil // the caller reads what is made from it
 	}
-	seen, err := x.run.toUser(x.finishing(ctx), e, handoff.Source{Kind: handoff.Dependency, Name: string(x.task.ID)}, now)
+	seen, err := x.run.toUser(x.finishing(ctx, now), e, handoff.Source{Kind: handoff.Dependency, Name: string(x.task.ID)}, now)
 	if err != nil {
 		return fmt.Errorf("%w: %w", errUnreadable, err)
 	}

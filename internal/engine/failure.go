@@ -147,7 +147,7 @@ func (x *exchange) judge(ctx context.Context, err error) {
 	x.code, x.terminal, x.reached = code(err), terminal(err), reached(err)
 	held, isHeld := errors.AsType[*gate.HeldError](err)
 	if isHeld { // the caller unwraps it
-		held.Decision = x.run.decided(&held.Decision)
+		held.Decision = *x.run.decided(&held.Decision)
 	}
 	switch s := x.untranslated; {
 	case s != nil && s.fault != nil && errors.Is(err, s.err): // it ends with what was to be retold

@@ -19,21 +19,27 @@ import (
 // what the check had: such a piece does not count, and the gate holds it.
 func (x *exchange) seal(ctx context.Context) error {
 	r, t := x.run, x.task
-	x.parts = slices.Grow(x.parts, len(x.offers))
+	var few [8]gate.Part // most exchanges need no more, and these stay on the stack
+	parts := few[:0]
 	for i := range x.offers {
-		x.addGrant(i)
+		if part, counts := x.addGrant(i); counts {
+			parts = append(parts, part)
+		}
 	}
 	contract, err := gate.Negotiate(gate.Request{
 		Session: x.session(),
 		Caller:  handoff.User, Run: r.id, Task: t.ID,
-		Classification: gate.Label(t.Classification, x.parts),
+		Classification: gate.Label(t.Classification, parts),
 		RequiredTags:   t.RequiredTags, Grants: x.grants, Duration: t.Timeout, Declassified: x.declassified,
 	}, x.caps)
 	if err != nil {
 		return err
 	}
 	x.contract = contract
-	wanted, err := x.rule(x.checking(ctx), x.start, nil)
+	if len(x.offers) == 0 {
+		return nil
+	}
+	wanted, err := x.rule(x.checking(ctx, time.Now()), x.start, nil)
 	if err != nil || len(wanted) == 0 {
 		return err
 	}
@@ -42,7 +48,8 @@ func (x *exchange) seal(ctx context.Context) error {
 		return err
 	}
 	failed := x.translateAll(ctx, wanted)
-	_, err = x.rule(x.checking(ctx), time.Now(), failed) // all of it anew: retelling takes time, and what has expired by now is not delivered
+	now := time.Now()
+	_, err = x.rule(x.checking(ctx, now), now, failed) // all of it anew: retelling takes time, and what has expired by now is not delivered
 	return err
 }
 
@@ -52,9 +59,9 @@ const gateTime = 30 * time.Second
 
 // checking returns the context in which the gate checks what is offered. It may
 // take as long as the attempt itself.
-func (x *gatedContext) checking(ctx context.Context) *gateContext {
+func (x *gatedContext) checking(ctx context.Context, now time.Time) *gateContext {
 	limit := cmp.Or(x.contract.Duration, gateTime)
-	return &gateContext{Context: ctx, limit: limit, deadline: time.Now().Add(limit)}
+	return &gateContext{Context: ctx, limit: limit, deadline: now.Add(limit)}
 }
 
 // finishTime is how long a result that came in time may still be checked once
@@ -63,8 +70,8 @@ const finishTime = time.Second
 
 // finishing returns the context in which a result is checked for the caller. It
 // outlives ctx by finishTime.
-func (x *gatedContext) finishing(ctx context.Context) *gateContext {
-	c := x.checking(ctx)
+func (x *gatedContext) finishing(ctx context.Context, now time.Time) *gateContext {
+	c := x.checking(ctx, now)
 	c.grace = finishTime
 	return c
 }
@@ -112,9 +119,9 @@ func (e *slowCheckError) Unwrap() []error {
 	return []error{ErrAttemptTimeout, context.DeadlineExceeded}
 }
 
-// addGrant grants an offer whole, unless it has a grant, and counts the offer
-// for the label of the exchange.
-func (x *exchange) addGrant(i int) {
+// addGrant grants an offer whole, unless it has a grant. It returns the offer as the
+// label of the exchange counts it, and whether it counts.
+func (x *exchange) addGrant(i int) (part gate.Part, counts bool) {
 	o := &x.offers[i]
 	if i == len(x.grants) {
 		g := gate.WholeOf(o.Source, "")
@@ -125,14 +132,13 @@ func (x *exchange) addGrant(i int) {
 		x.grants = append(x.grants, g)
 	}
 	if o.Envelope == nil {
-		return
+		return part, false
 	}
 	terms := x.grants[i].Terms
 	c := terms.Admit(o.Envelope.Classification(), x.caps.Clearance(), x.caps.Agent)
 	held := c.Held() || c.After > x.bound || terms.Mode() == handoff.Minimal && !gate.Instructs(o.Source, o.Envelope.Producer())
-	if !held || !o.Optional && terms.Mode() != handoff.Minimal {
-		x.parts = append(x.parts, gate.Part{Classification: c.After, Held: held, Optional: o.Optional})
-	}
+	counts = !held || !o.Optional && terms.Mode() != handoff.Minimal
+	return gate.Part{Classification: c.After, Held: held, Optional: o.Optional}, counts
 }
 
 // rule takes everything that is offered through the gate at one moment. It
@@ -146,17 +152,21 @@ func (x *exchange) rule(ctx context.Context, now time.Time, failed map[int]*tran
 		if err == nil && d.Verdict == handoff.NeedsTranslation {
 			if s := failed[i]; s == nil {
 				wanted = append(wanted, wish{i, d})
-				x.rulings, x.sealed = append(x.rulings, d.Decision), append(x.sealed, gate.Sealed{})
+				x.rulings, x.sealed = append(x.rulings, new(d.Decision)), append(x.sealed, gate.Sealed{})
 				continue
 			} else if d.Verdict, d.Reason, d.Detail = handoff.Held, gate.ReasonRule, "it could not be retold"; s.vital(o) {
 				x.untranslated, err = s, s.err
 			}
 		}
-		x.rulings = append(x.rulings, d.Decision)
 		var sealed gate.Sealed
 		if err == nil {
 			sealed, err = compartment.Seal(o, &d)
 		}
+		ruling := sealed.Decision()
+		if ruling == nil { // nothing was sealed
+			ruling = new(d.Decision)
+		}
+		x.rulings = append(x.rulings, ruling)
 		if x.sealed = append(x.sealed, sealed); err != nil && first == nil {
 			first = err
 		}

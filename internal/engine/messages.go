@@ -48,8 +48,9 @@ func (a *attempt) deliver() {
 
 // begun emits an event for each message in the prompt.
 func (a *attempt) begun() *Outbox {
-	for i := range a.told {
-		if s := &a.told[i]; !s.Withheld() && a.run.bus.live() {
+	messages := a.messagesIn(a.sealed)
+	for i := range messages {
+		if s := &messages[i]; !s.Withheld() && a.run.bus.live() {
 			d := a.run.decided(s.Decision())
 			a.run.bus.emit(event.Event{Type: event.Message, Task: a.task.ID, Title: a.task.Title, Agent: a.task.Assignee, Attempt: a.number, From: s.Assignee(), Bytes: d.BytesAfter})
 		}

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/task"
@@ -71,7 +72,7 @@ func (r *results) mayWait(i int) bool {
 // permit lets a prefetched attempt begin.
 func (s *scheduler) permit(a *attempt) {
 	delete(s.prefetched, a.index)
-	s.run.takeOut(a)
+	s.run.takeOut(a, time.Now())
 	s.run.ledger.add(nil, record.Entry{Begun: &record.PrefetchStart{Session: a.session(), Time: a.began}})
 	close(a.permit)
 }

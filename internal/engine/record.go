@@ -158,15 +158,14 @@ func (r *recorder) handoffs(x *exchange, now time.Time) []event.Handoff {
 	}
 	list := make([]event.Handoff, len(x.rulings))
 	for i := range x.rulings {
-		list[i] = r.handed(&x.rulings[i], x.contract.Session, now)
+		list[i] = r.handed(x.rulings[i], x.contract.Session, now)
 	}
 	return list
 }
 
 // handed returns a decision as records have it, in the form for the caller.
 func (r *recorder) handed(d *gate.Decision, session string, now time.Time) event.Handoff {
-	told := r.decided(d)
-	return record.NewHandoff(&told, session, r.team.Rules.Digest(), now)
+	return record.NewHandoff(r.decided(d), session, r.team.Rules.Digest(), now)
 }
 
 // uses are the events that tell of entries of the policy.

@@ -12,7 +12,7 @@ type results struct {
 	*runScope
 	plan    *plan.Plan
 	queue   *readyqueue.Queue
-	tasks   []TaskResult
+	tasks   []TaskResult         // empty until [results.prepare]
 	faults  []*envelope.Envelope // of each task, why it failed by itself
 	planned []*envelope.Envelope // of each task, its description if a coordinator wrote it; nil if none did
 	batch   *batch               // what becomes durable together with the result that is being settled
@@ -22,7 +22,7 @@ type results struct {
 func newResults(scope *runScope, p *plan.Plan) (*results, error) {
 	r := &results{
 		runScope: scope, plan: p, queue: readyqueue.New(p.Graph),
-		tasks: make([]TaskResult, p.Graph.Len()), faults: make([]*envelope.Envelope, p.Graph.Len()),
+		faults: make([]*envelope.Envelope, p.Graph.Len()),
 	}
 	var err error
 	if r.planned, err = r.plannedTexts(); err != nil {

@@ -199,7 +199,11 @@ func (r *run) close(ctx context.Context) *Result {
 
 // opened tells that the run has begun, and what is worth a look before.
 func (r *run) opened() {
-	r.bus.emit(event.Event{Type: event.RunStart, Tasks: len(r.tasks)})
+	tasks := 0
+	if r.plan != nil {
+		tasks = r.plan.Graph.Len()
+	}
+	r.bus.emit(event.Event{Type: event.RunStart, Tasks: tasks})
 	if r.plan != nil {
 		r.advise()
 	}
@@ -256,12 +260,12 @@ const (
 func (r *results) prepare() {
 	g := r.plan.Graph
 	links := 0
-	for i := range r.tasks {
+	for i := range g.Len() {
 		links += len(g.Task(i).DependsOn)
 	}
 	ids := make([]task.ID, 0, links)
-	receipts := make([]*prompt.Receipt, len(r.tasks)) // room for one each: most tasks need no second attempt
-	tasks := make([]TaskResult, len(r.tasks))
+	receipts := make([]*prompt.Receipt, g.Len()) // room for one each: most tasks need no second attempt
+	tasks := make([]TaskResult, g.Len())
 	for i := range tasks {
 		t := g.Task(i)
 		from := len(ids)

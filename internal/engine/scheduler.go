@@ -98,7 +98,7 @@ func (s *scheduler) advance(ctx context.Context, ended *attempt) (next *attempt)
 	if ended != nil {
 		s.settle(ctx, ended)
 	}
-	for _, i := range s.timers.due(time.Now()) {
+	for _, i := range s.timers.due() {
 		must(r.queue.Requeue(i, time.Now()))
 	}
 	if ctx.Err() == nil && !r.stopped() { // nothing starts after a cancel
@@ -146,7 +146,7 @@ func (s *scheduler) fill(ctx context.Context) {
 			continue
 		}
 		a := r.attempt(i)
-		r.takeOut(a)
+		r.takeOut(a, a.start)
 		s.busy++
 		s.begun = append(s.begun, a)
 	}
@@ -175,7 +175,7 @@ func (s *scheduler) settle(ctx context.Context, a *attempt) {
 			r.tasks[a.index].addReceipts(a)
 			return
 		}
-		r.takeOut(a) // it was answered, or refused, before its turn came
+		r.takeOut(a, time.Now()) // it was answered, or refused, before its turn came
 	}
 	if retry := r.settle(ctx, a); !retry.IsZero() {
 		s.timers.add(a.index, retry)

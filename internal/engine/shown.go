@@ -38,35 +38,41 @@ func (r viewer) hides() func(*prompt.Source) bool {
 	if r.team.Rules == nil {
 		return nil
 	}
-	return func(s *prompt.Source) bool { return s.Decision != nil && !r.sees(s.Decision) }
+	return func(s *prompt.Source) bool {
+		return s.Decision != nil && !r.sees(s.Decision.From, s.Decision.Source, s.Decision.Before)
+	}
 }
 
-// sees reports whether the caller may see the whole value that a decision is
-// about: its label is within the caller's clearance, and the policy lets the
-// caller have all that its producer makes.
-func (r viewer) sees(d *gate.Decision) bool {
-	accepts := r.accepts
-	if d.Before > accepts {
+// sees reports whether the caller may see all of a value: its label is within the
+// caller's clearance, and the policy lets the caller have all that its producer makes.
+func (r viewer) sees(producer string, source handoff.Source, level label.Classification) bool {
+	if level > r.accepts {
 		return false
 	}
-	return r.team.Rules == nil || d.From == handoff.User || crossesWhole(r.team.Terms(d.From, handoff.User), d, accepts)
+	return r.team.Rules == nil || producer == handoff.User || passesWhole(r.team.Terms(producer, handoff.User), producer, source, level, r.accepts)
 }
 
-// decided returns a decision as the caller may see it.
-func (r viewer) decided(d *gate.Decision) gate.Decision {
-	switch {
-	case r.sees(d):
-		return *d
-	case d.To == handoff.User:
-		return d.ForReader()
+// seesResult is sees for a value that an agent made.
+func (r viewer) seesResult(producer string, level label.Classification) bool {
+	return r.sees(producer, handoff.Source{Kind: handoff.Dependency}, level)
+}
+
+// decided returns a decision as the caller may see it. It may be d itself and must not
+// be changed.
+func (r viewer) decided(d *gate.Decision) *gate.Decision {
+	if r.sees(d.From, d.Source, d.Before) {
+		return d
 	}
-	return d.Outline()
+	if d.To == handoff.User {
+		return new(d.ForReader())
+	}
+	return new(d.Outline())
 }
 
 // sizeOf returns the size of an envelope as the caller may see it: its class
 // unless the caller may see the whole value.
 func (r viewer) sizeOf(e *envelope.Envelope) int {
-	if r.sees(&gate.Decision{From: e.Producer(), Before: e.Classification(), Source: handoff.Source{Kind: handoff.Dependency}}) {
+	if r.seesResult(e.Producer(), e.Classification()) {
 		return e.Size()
 	}
 	return bytesize.Class(max(e.Size(), 1))
@@ -126,19 +132,19 @@ func (v callView) rounds() bool {
 
 // hidesReply reports whether the caller may not see all that the agent replied.
 func (v callView) hidesReply() bool {
-	reply := gate.Decision{From: v.caps.Agent, Before: v.contract.MaxInput, Source: handoff.Source{Kind: handoff.Dependency}}
+	level := v.contract.MaxInput
 	if v.envelope != nil {
-		reply.Before = v.envelope.Classification()
+		level = v.envelope.Classification()
 	}
-	return v.partly || !v.run.sees(&reply)
+	return v.partly || !v.run.seesResult(v.caps.Agent, level)
 }
 
-// crossesWhole reports whether what a decision is about crosses as a whole, and
-// with its own label, under the terms of its producer and the caller.
-func crossesWhole(t *gate.Terms, d *gate.Decision, accepts label.Classification) bool {
-	x := t.Admit(d.Before, accepts, handoff.User)
+// passesWhole reports whether a value passes whole and with its own label to a caller
+// with this clearance, under the terms of its producer and the caller.
+func passesWhole(t *gate.Terms, producer string, source handoff.Source, level, accepts label.Classification) bool {
+	x := t.Admit(level, accepts, handoff.User)
 	if x.Held() || x.Lowers != nil || t.AddsRedaction() {
 		return false
 	}
-	return gate.Instructs(d.Source, d.From) || plan.PassesAsText(t)
+	return gate.Instructs(source, producer) || plan.PassesAsText(t)
 }

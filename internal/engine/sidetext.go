@@ -27,8 +27,8 @@ func (x *exchange) sideText(source handoff.SourceKind, given record.SideText) *r
 	if strings.TrimSpace(given.Text) == "" || x.contract.Session == "" {
 		return nil
 	}
-	ctx := x.checking(context.Background())
 	now := time.Now()
+	ctx := x.checking(context.Background(), now)
 	out := given
 	out.Text, out.Problem = uncheckable, ""
 	for _, part := range []struct {

@@ -35,10 +35,11 @@ func (t *timers) add(index int, at time.Time) {
 func (t *timers) fired() <-chan time.Time { return t.timer.C }
 
 // due takes out the tasks whose wait is over, earliest first.
-func (t *timers) due(now time.Time) []int {
+func (t *timers) due() []int {
 	if t.empty() {
 		return nil
 	}
+	now := time.Now()
 	var due []int
 	for len(t.waits) > 0 && !t.waits[0].at.After(now) {
 		due = append(due, heap.Pop(&t.waits).(wait).index)

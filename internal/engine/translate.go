@@ -22,7 +22,7 @@ type sideCall struct {
 	receipt *prompt.Receipt // nil if no prompt could be built
 	usage   llm.Usage       // as the caller may see it
 	sent    int             // bytes, as the caller may see them; zero if its agent was not called
-	rulings []gate.Decision
+	rulings []*gate.Decision
 	rounded bool // the usage is not exact
 
 	warnings []string  // of its model calls, as the caller may see them
