@@ -62,7 +62,7 @@ func TestAFallbackModelAnswers(t *testing.T) {
 		var down, up int
 		a := agent.New(serves("down", "", &down), agent.Options{Fallback: []llm.Model{serves("up", "hello", &up)}})
 		paid := &tally{}
-		reply, err := a.Run(supervise.WithBudget(t.Context(), paid), promptOf(t, "You write.", ""))
+		reply, err := a.Run(supervise.With(t.Context(), paid, 0), promptOf(t, "You write.", ""))
 		require.NoError(t, err)
 		require.Equal(t, "hello", reply.Text)
 		require.Equal(t, []int{3, 1}, []int{down, up}, "after the retries of the first")
@@ -82,7 +82,7 @@ func TestABudgetEndsAFallback(t *testing.T) {
 		a := agent.New(serves("down", "", &down), agent.Options{
 			Retry: llm.RetryOptions{Extra: -1}, Fallback: []llm.Model{serves("up", "hello", &up)},
 		})
-		_, err := a.Run(supervise.WithBudget(t.Context(), &tally{refuse: 2}), promptOf(t, "You write.", ""))
+		_, err := a.Run(supervise.With(t.Context(), &tally{refuse: 2}, 0), promptOf(t, "You write.", ""))
 		require.ErrorIs(t, err, errSpent)
 		require.Zero(t, up, "what is not paid is not called")
 	})
@@ -120,7 +120,7 @@ func TestWhatAFallbackIsPartOf(t *testing.T) {
 	both := llm.Fallback(a, b)
 	wrapped := []llm.Model{
 		llm.Retry(both, llm.RetryOptions{}), new(limit.Group).Model(both, 0), new(scripted.Recorder).Model(both),
-		agent.Metered(supervise.WithBudget(t.Context(), &tally{}), both),
+		agent.Metered(supervise.With(t.Context(), &tally{}, 0), both),
 	}
 	for _, m := range wrapped {
 		require.Equal(t, []string{a.at, b.at}, agent.New(m, agent.Options{}).Endpoints(), "%T", m)

@@ -59,7 +59,7 @@ func TestGuardsDoNotBindTheEndpoint(t *testing.T) {
 		`{"patternProperties":{"^x":{"const":{"a":1}}},"additionalProperties":{"const":null}}`: `{"patternProperties":{"^x":{"type":"object"}},"additionalProperties":{"const":null}}`,
 	} {
 		model := says("7")
-		_, _ = agent.New(model, agent.Options{}).Run(supervise.WithTurn(t.Context(), 1), promptOf(t, "", give))
+		_, _ = agent.New(model, agent.Options{}).Run(supervise.With(t.Context(), nil, 1), promptOf(t, "", give))
 		require.JSONEq(t, want, string(model.asked[0].Schema))
 		require.Contains(t, model.asked[0].System, `"const"`)
 	}

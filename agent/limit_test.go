@@ -36,7 +36,7 @@ func TestARateLimitSpendsNoRetry(t *testing.T) {
 		var calls atomic.Int64
 		paid := &tally{}
 		a := agent.New(refuses("busy", 4, &calls), agent.Options{Limits: new(limit.Group), Retry: llm.RetryOptions{Extra: -1}})
-		reply, err := a.Run(supervise.WithBudget(t.Context(), paid), promptOf(t, "", ""))
+		reply, err := a.Run(supervise.With(t.Context(), paid, 0), promptOf(t, "", ""))
 		require.NoError(t, err)
 		require.Equal(t, "busy", reply.Text)
 		require.EqualValues(t, 5, calls.Load())

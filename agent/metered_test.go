@@ -30,7 +30,7 @@ func answering() placed {
 func TestMeteredModelPaysEachCall(t *testing.T) {
 	t.Parallel()
 	b := &till{}
-	ctx := supervise.WithBudget(t.Context(), b)
+	ctx := supervise.With(t.Context(), b, 0)
 	m := agent.Metered(ctx, answering())
 	for _, under := range []context.Context{ctx, context.Background()} { // whatever context a call gets
 		_, err := m.Call(under, llm.Request{System: "four", Messages: []llm.Message{{Text: "four"}}, Settings: llm.Settings{MaxTokens: 50}, Schema: []byte("fourfour")}, nil)
@@ -47,13 +47,13 @@ func TestMeteredModelPaysEachCall(t *testing.T) {
 func TestMeteredModelOfALLMIsPaidOnce(t *testing.T) {
 	t.Parallel()
 	outer, inner := &till{}, &till{}
-	ctx := supervise.WithBudget(t.Context(), outer)
+	ctx := supervise.With(t.Context(), outer, 0)
 	m := agent.Metered(ctx, answering())
 	_, err := agent.New(m, agent.Options{}).Run(ctx, promptOf(t, "", ""))
 	require.NoError(t, err)
 	require.Len(t, outer.took, 1)
 
-	_, err = agent.New(m, agent.Options{}).Run(supervise.WithBudget(ctx, inner), promptOf(t, "", ""))
+	_, err = agent.New(m, agent.Options{}).Run(supervise.With(ctx, inner, 0), promptOf(t, "", ""))
 	require.NoError(t, err)
 	require.Len(t, outer.took, 2, "it is paid from both")
 	require.Len(t, inner.took, 1)
@@ -73,7 +73,7 @@ func TestEveryBudgetOfAContextAdmitsACall(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			ctx := supervise.WithBudget(supervise.WithBudget(t.Context(), tt.outer), tt.inner)
+			ctx := supervise.With(supervise.With(t.Context(), tt.outer, 0), tt.inner, 0)
 			m := agent.Metered(ctx, llm.ModelFunc(func(context.Context, llm.Request, func(llm.Delta) error) (llm.Response, error) {
 				t.Error("it was called")
 				return llm.Response{}, nil
@@ -98,9 +98,9 @@ func TestMeteredWithoutABudgetIsTheModel(t *testing.T) {
 	require.IsType(t, m, agent.Metered(t.Context(), m))
 	_, err := agent.Metered(t.Context(), nil).Call(t.Context(), llm.Request{}, nil)
 	require.ErrorIs(t, err, llm.ErrNoModel)
-	_, err = agent.Metered(supervise.WithBudget(t.Context(), &till{}), nil).Call(t.Context(), llm.Request{}, nil)
+	_, err = agent.Metered(supervise.With(t.Context(), &till{}, 0), nil).Call(t.Context(), llm.Request{}, nil)
 	require.ErrorIs(t, err, llm.ErrNoModel)
-	_, err = agent.Metered(supervise.WithBudget(t.Context(), &till{}), llm.ModelFunc(nil)).Call(nil, llm.Request{}, nil) //nolint:staticcheck // on purpose
+	_, err = agent.Metered(supervise.With(t.Context(), &till{}, 0), llm.ModelFunc(nil)).Call(nil, llm.Request{}, nil) //nolint:staticcheck // on purpose
 	require.Error(t, err)
 }
 
@@ -108,7 +108,7 @@ func TestMeteredWithoutABudgetIsTheModel(t *testing.T) {
 func TestMeteredCallThatPanicsIsPaid(t *testing.T) {
 	t.Parallel()
 	b := &till{}
-	ctx := supervise.WithBudget(t.Context(), b)
+	ctx := supervise.With(t.Context(), b, 0)
 	m := agent.Metered(ctx, llm.ModelFunc(func(context.Context, llm.Request, func(llm.Delta) error) (llm.Response, error) { panic("no") }))
 	require.Panics(t, func() { _, _ = m.Call(ctx, llm.Request{Settings: llm.Settings{MaxTokens: 7}}, nil) })
 	require.Equal(t, []llm.Usage{{OutputTokens: 7}}, b.took)

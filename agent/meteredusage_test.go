@@ -94,7 +94,7 @@ func TestEachCallIsPaid(t *testing.T) {
 					return tt.replies[min(calls, len(tt.replies))-1]()
 				})
 				b := &till{}
-				_, err := agent.New(m, agent.Options{Settings: llm.Settings{MaxTokens: 50}}).Run(supervise.WithBudget(t.Context(), b), promptOf(t, "", "")) // 31 bytes
+				_, err := agent.New(m, agent.Options{Settings: llm.Settings{MaxTokens: 50}}).Run(supervise.With(t.Context(), b, 0), promptOf(t, "", "")) // 31 bytes
 				require.NoError(t, err)
 				require.Equal(t, tt.took, b.took)
 				require.Equal(t, tt.counted, b.counted)
@@ -113,7 +113,7 @@ func TestAnOversizedReplyIsPaid(t *testing.T) {
 		return llm.Response{}, &llm.Error{Kind: llm.TooLarge}
 	})
 	b := &till{}
-	_, err := agent.New(m, agent.Options{Settings: llm.Settings{MaxTokens: 50}}).Run(supervise.WithBudget(t.Context(), b), promptOf(t, "", "")) // 31 bytes
+	_, err := agent.New(m, agent.Options{Settings: llm.Settings{MaxTokens: 50}}).Run(supervise.With(t.Context(), b, 0), promptOf(t, "", "")) // 31 bytes
 	require.Error(t, err)
 	require.Equal(t, []llm.Usage{{InputTokens: 8, OutputTokens: 50}}, b.took)
 }
@@ -136,7 +136,7 @@ func TestARefusedCallIsNotMade(t *testing.T) {
 		return llm.Response{}, nil
 	})
 	broke := errors.New("no money")
-	_, err := agent.New(m, agent.Options{}).Run(supervise.WithBudget(t.Context(), &till{refuses: broke}), promptOf(t, "", ""))
+	_, err := agent.New(m, agent.Options{}).Run(supervise.With(t.Context(), &till{refuses: broke}, 0), promptOf(t, "", ""))
 	require.ErrorIs(t, err, broke)
 }
 
@@ -147,7 +147,7 @@ func TestEachCallIsEstimated(t *testing.T) {
 	})
 	for most, want := range map[int]int{0: tokencount.Reply, 7: 7} {
 		b := &till{}
-		_, err := agent.New(silent, agent.Options{Settings: llm.Settings{MaxTokens: most}}).Run(supervise.WithBudget(t.Context(), b), promptOf(t, "four", "")) // and 31 bytes
+		_, err := agent.New(silent, agent.Options{Settings: llm.Settings{MaxTokens: most}}).Run(supervise.With(t.Context(), b, 0), promptOf(t, "four", "")) // and 31 bytes
 		require.NoError(t, err)
 		require.Equal(t, []llm.Usage{{InputTokens: 9, OutputTokens: want}}, b.estimates, "rounded up")
 	}
@@ -165,7 +165,7 @@ func TestACallInsideACallIsPaidOnce(t *testing.T) {
 		return llm.Response{Text: inner.Text, Usage: llm.Usage{InputTokens: 12, OutputTokens: 3}}, err
 	})
 	b := &till{}
-	reply, err := agent.New(outer, agent.Options{Settings: llm.Settings{MaxTokens: 50}}).Run(supervise.WithBudget(t.Context(), b), promptOf(t, "", ""))
+	reply, err := agent.New(outer, agent.Options{Settings: llm.Settings{MaxTokens: 50}}).Run(supervise.With(t.Context(), b, 0), promptOf(t, "", ""))
 	require.NoError(t, err)
 	require.Equal(t, "fine", reply.Text)
 	require.Len(t, b.estimates, 1)

@@ -191,7 +191,7 @@ func (x *exchange) useCached(ctx context.Context, o purpose, text prompt.Prompt)
 // corrected once.
 func (x *exchange) callAgent(ctx context.Context, o purpose, text prompt.Prompt) (err error) {
 	outer := ctx // without the time limit and the budget of this call
-	meter, ctx := x.run.budgets.meter(ctx, payer{x.caps.Agent, x.task.ID, x.task.Title, x.number})
+	meter := x.run.budgets.meter(payer{x.caps.Agent, x.task.ID, x.task.Title, x.number})
 	defer func() {
 		x.paid, x.cost = meter.addUsage(&x.reply) // also of an agent that panics
 		x.broke = cmp.Or(x.broke, meter.end())
@@ -214,11 +214,10 @@ func (x *exchange) callAgent(ctx context.Context, o purpose, text prompt.Prompt)
 	x.inAgent = true
 	called := time.Now()
 	x.contract.Start(called.Add(-x.worked))
-	worked := x.worked
-	spend := func() { x.worked = worked + time.Since(called) }
+	before := x.worked
 	defer func() {
-		if x.inAgent {
-			spend()
+		if x.inAgent { // it panicked or ended its goroutine
+			x.worked = before + time.Since(called)
 		}
 	}()
 	if !x.contract.ExpiresAt.IsZero() {
@@ -226,10 +225,11 @@ func (x *exchange) callAgent(ctx context.Context, o purpose, text prompt.Prompt)
 		ctx, cancel = context.WithDeadlineCause(ctx, x.contract.ExpiresAt, x.late())
 		defer cancel()
 	}
-	x.reply, err = x.ask(supervise.WithTurn(ctx, max(x.turn, 1)), text)
+	x.reply, err = x.ask(supervise.With(ctx, meter, max(x.turn, 1)), text)
 	err = meter.settleReply(&x.reply, err)
 	x.paid, x.cost = meter.addUsage(&x.reply)
-	if spend(); x.reply.Truncated {
+	now := time.Now()
+	if x.worked = before + now.Sub(called); x.reply.Truncated {
 		err = acceptTruncated(&x.reply, x.task, x.schema != nil, err)
 	}
 	if err != nil {
@@ -241,7 +241,7 @@ func (x *exchange) callAgent(ctx context.Context, o purpose, text prompt.Prompt)
 		return because(ctx, err)
 	}
 	x.inAgent = false
-	return x.close(ctx, time.Now())
+	return x.close(ctx, now)
 }
 
 // acceptTruncated returns the error of a truncated answer: nil if the task accepts

@@ -40,15 +40,17 @@ type meter struct {
 	ended   bool       // the exchange has ended; calls of goroutines it left behind emit no events
 }
 
-// meter returns a meter for an exchange, and a context in which it pays the model calls.
-func (b *budgets) meter(ctx context.Context, who payer) (*meter, context.Context) {
-	m := &meter{budgets: b, who: who, accounts: b.of(who.agent)}
-	return m, supervise.WithBudget(ctx, m)
+// meter returns a meter for an exchange.
+func (b *budgets) meter(who payer) *meter {
+	return &meter{budgets: b, who: who, accounts: b.of(who.agent)}
 }
 
 // checkLeft returns an error if an account has nothing left. An agent written in Go may
 // report what it took only afterwards.
 func (m *meter) checkLeft() error {
+	if len(m.accounts) == 0 {
+		return nil
+	}
 	price, known := m.budgets.price(m.who.agent, "")
 	least := llm.Usage{InputTokens: 1}
 	m.budgets.mu.Lock()

@@ -27,6 +27,7 @@ type CallUsage struct {
 
 type (
 	budgetKey struct{} // the context value is a *Payer
+	turnKey   struct{} // the context value is an int
 	paidKey   struct{} // the context value is a *paidChain
 )
 
@@ -56,10 +57,37 @@ func (p *paidChain) has(b *Payer) bool {
 	return false
 }
 
-// WithBudget returns a context under which model calls are paid from b. If ctx already
-// has a budget, both must admit each call. WithBudget panics if ctx is nil.
-func WithBudget(ctx context.Context, b Budget) context.Context {
-	return context.WithValue(ctx, budgetKey{}, &Payer{b, PayerOf(ctx)})
+// With returns a context under which model calls are paid from b, if that is not nil. If
+// ctx already has a budget, both must admit each call. With panics if ctx is nil.
+//
+// A turn above zero says that the caller supervises each model call of the work. Under
+// it an agent makes one call, the n-th of the work, and returns an answer that does not
+// match the schema as an error, so that the caller can have it corrected by another
+// prompt: then the call that corrects passes the gate and the record like every other.
+func With(ctx context.Context, b Budget, turn int) context.Context {
+	return &supervised{ctx, Payer{b, PayerOf(ctx)}, turn}
+}
+
+// A supervised context has all values of a supervision, in one allocation.
+type supervised struct {
+	context.Context
+	payer Payer
+	turn  int
+}
+
+// Value returns the budgets or the turn, or a value of the parent context.
+func (s *supervised) Value(key any) any {
+	switch key.(type) {
+	case budgetKey:
+		if s.payer.budget != nil {
+			return &s.payer
+		}
+	case turnKey:
+		if s.turn > 0 {
+			return s.turn
+		}
+	}
+	return s.Context.Value(key)
 }
 
 // PayerOf returns the budgets of ctx, or nil.
@@ -92,17 +120,6 @@ func (p *Payer) Reserve(ctx context.Context, model string, estimate llm.Usage) (
 	}
 	inner = context.WithValue(ctx, paidKey{}, &paidChain{p, before})
 	return context.WithValue(inner, budgetKey{}, (*Payer)(nil)), pay, nil
-}
-
-type turnKey struct{}
-
-// WithTurn returns a context for work of which the caller supervises each model call.
-// Under it an agent makes one call, the n-th of the work, counted from 1, and returns an
-// answer that does not match the schema as an error, so that the caller can have it
-// corrected by another prompt: then the call that corrects passes the gate and the record
-// like every other. WithTurn panics if ctx is nil.
-func WithTurn(ctx context.Context, n int) context.Context {
-	return context.WithValue(ctx, turnKey{}, n)
 }
 
 // Turn returns the turn of ctx, and whether the caller supervises the calls.
