@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -27,15 +28,15 @@ type attempt struct {
 	unnoted  error   // why the result is not in the shared memory
 }
 
-// attempt gathers what a ready task is granted.
-func (r *results) attempt(i int) *attempt {
+// gather makes a the next attempt at a ready task, with what the task is granted.
+func (r *results) gather(a *attempt, i int) {
 	p := r.plan
-	a := &attempt{exchange: exchange{run: r.runScope}, graph: p.Graph, planned: r.plannedText(i) != nil}
+	*a = attempt{exchange: exchange{run: r.runScope, gatedContext: a.emptied()}, graph: p.Graph, planned: r.plannedText(i) != nil}
 	t := p.Graph.Task(i)
 	a.start = time.Now()
 	a.began = a.start
 	if n := len(t.Uses) + len(t.DependsOn) + 1; a.planned || n > 1 {
-		a.offers, a.grants = make([]gate.Offer, 0, n), make([]gate.Grant, 0, n)
+		a.offers, a.grants = slices.Grow(a.offers, n), slices.Grow(a.grants, n)
 	}
 	a.index, a.number, a.member, a.task = i, r.prior.counted(t.ID).number+r.tries(i)+1, int(p.Members[i]), t
 	a.does, a.caps, a.schema, a.bound = r.team.Config.Agents[a.member].Agent, &r.team.Capabilities[a.member], p.Schemas[i], p.Labels[i]
@@ -69,7 +70,16 @@ func (r *results) attempt(i int) *attempt {
 	if r.mail != nil {
 		a.deliver()
 	}
-	return a
+}
+
+// emptied returns the memory of context that nothing refers to any more, for that of
+// the next exchange.
+func (x *gatedContext) emptied() gatedContext {
+	clear(x.offers)
+	clear(x.grants)
+	clear(x.sealed)
+	clear(x.rulings)
+	return gatedContext{offers: x.offers[:0], grants: x.grants[:0], sealed: x.sealed[:0], rulings: x.rulings[:0]}
 }
 
 // takeOut takes the task of an attempt out of the queue.

@@ -37,7 +37,7 @@ func (s *scheduler) prefetch() {
 		if s.prefetched[i] != nil || len(s.prefetched) >= most || !r.mayWait(i) {
 			continue
 		}
-		a := r.attempt(i)
+		a := s.newAttempt(i)
 		a.permit = make(chan struct{})
 		if s.prefetched == nil {
 			s.prefetched = map[int]*attempt{}

@@ -24,6 +24,7 @@ type scheduler struct {
 	running int        // attempts that hold a slot
 	busy    int        // attempts that have not ended, including prefetched ones
 	begun   []*attempt // attempts that no worker has yet
+	settled []*attempt // attempts whose memory later ones use: nothing refers to them any more
 
 	workers sync.WaitGroup
 	idle    int           // workers that wait for an attempt
@@ -97,6 +98,9 @@ func (s *scheduler) advance(ctx context.Context, ended *attempt) (next *attempt)
 	r.batch = r.ledger.hold()
 	if ended != nil {
 		s.settle(ctx, ended)
+		if free {
+			s.settled = append(s.settled, ended)
+		}
 	}
 	for _, i := range s.timers.due() {
 		must(r.queue.Requeue(i, time.Now()))
@@ -145,11 +149,24 @@ func (s *scheduler) fill(ctx context.Context) {
 			s.permit(a)
 			continue
 		}
-		a := r.attempt(i)
+		a := s.newAttempt(i)
 		r.takeOut(a, a.start)
 		s.busy++
 		s.begun = append(s.begun, a)
 	}
+}
+
+// newAttempt returns the next attempt at a task, in the memory of one that was settled if
+// there is one.
+func (s *scheduler) newAttempt(i int) *attempt {
+	var a *attempt
+	if n := len(s.settled); n > 0 {
+		a, s.settled = s.settled[n-1], s.settled[:n-1]
+	} else {
+		a = new(attempt)
+	}
+	s.run.gather(a, i)
+	return a
 }
 
 // next returns the task to begin next.
