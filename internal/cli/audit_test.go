@@ -157,8 +157,8 @@ func TestAuditVerifyRefusesWhatItCannotUse(t *testing.T) {
 		{[]string{"audit", "verify", "keyed", "--head", "abc"}, "usage", `--head "abc" is no head: it has 64 hexadecimal digits`},
 		{[]string{"audit", "verify", "keyed", "--head", head.String()[:64]}, "usage", "a colon and a number of lines"},
 		{[]string{"audit", "verify", "keyed", "--key-file", ""}, "usage", "--key-file is empty"},
-		{[]string{"audit", "verify", "keyed", "--key-file", "short"}, "usage", "the key in short has 15 bytes: a key has 16 or more"},
-		{[]string{"audit", "verify", "keyed", "--key-file", "none"}, "usage", "the key in none has 0 bytes"},
+		{[]string{"audit", "verify", "keyed", "--key-file", "short"}, "usage", "--key-file short: the key has 15 bytes: a key has 16 or more"},
+		{[]string{"audit", "verify", "keyed", "--key-file", "none"}, "usage", "--key-file none: the key has 0 bytes"},
 		{[]string{"audit", "verify", "keyed", "--key-file", "missing"}, "io", "--key-file missing: no such file"},
 		{[]string{"audit", "verify", "missing"}, "io", "missing: there is no such file; as a run: there is no journal"},
 		{[]string{"audit", "verify", "."}, "io", ".: read line 1: "},
@@ -176,7 +176,7 @@ func TestAuditVerifyRefusesWhatItCannotUse(t *testing.T) {
 	}
 	got := call{dir: dir, args: []string{"audit", "verify", "keyed"}, env: map[string]string{journals.EnvAuditKey: "short"}}.run(t)
 	require.Equal(t, exit.StatusUsage, got.status)
-	require.Contains(t, got.stderr, "the key in RUNTEAM_AUDIT_KEY has 5 bytes")
+	require.Contains(t, got.stderr, "RUNTEAM_AUDIT_KEY: the key has 5 bytes")
 }
 
 func TestAuditHelpNamesVerify(t *testing.T) {

@@ -97,5 +97,5 @@ func TestRunsSayHowToGoOn(t *testing.T) {
 	text := call{dir: dir, args: []string{"runs"}}.run(t).stdout
 	require.Equal(t, 1, strings.Count(text, "runteam resume "), text)
 	require.Contains(t, text, "runteam resume "+list[1].Run[:8])
-	require.Contains(t, call{dir: dir, args: []string{"show", list[3].Run}}.run(t).stdout, "to go on: runteam resume "+list[3].Run[:8]+"\n")
+	require.Contains(t, call{dir: dir, args: []string{"show", list[3].Run}}.run(t).stdout, "to resume: runteam resume "+list[3].Run[:8]+"\n")
 }

@@ -148,8 +148,8 @@ func TestExplainRefuses(t *testing.T) {
 		args  []string
 		want  string
 	}{
-		{"too much", "", []string{"a", "b", "c"}, "takes a RUN or FILE and a TASK, not 3 arguments"},
-		{"a file that is not there", "", []string{filepath.Join(dir, "none")}, "none: there is no such file, and no run has such an id"},
+		{"too much", "", []string{"a", "b", "c"}, "takes a RUN or FILE and a TASK (quote a title of several words), not 3"},
+		{"a file that is not there", "", []string{filepath.Join(dir, "none")}, "none: there is no such file, and no run with this ID"},
 		{"no run either", "", []string{"0195c3a1", "--journal", filepath.Join(dir, "none.db")}, "0195c3a1: there is no such file; as a run: --journal"},
 		{"a folder", "", []string{dir}, "is a directory"},
 		{"another file", "agents: []\n", []string{"-"}, "-: line 1: it is not a JSON object"},

@@ -118,7 +118,7 @@ func TestGoalInTheFormOfTheOriginal(t *testing.T) {
 	require.Contains(t, fault["message"], "runteam task --file F --team F")
 	got = call{dir: dir, args: []string{"run", "--team", "team.json", "--goal", "x", "-o", "text"}}.run(t)
 	require.Equal(t, exit.StatusUsage, got.status, "%+v", got)
-	require.Contains(t, got.stdout, "runteam run --team prints JSON always")
+	require.Contains(t, got.stdout, "runteam run --team always prints JSON")
 }
 
 func TestGoalsThatCannotBeAskedFor(t *testing.T) {

@@ -3,7 +3,6 @@ package cli
 import (
 	"embed"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/runteam/runteam/internal/cli/console"
 	"github.com/runteam/runteam/internal/cli/exit"
+	"github.com/runteam/runteam/internal/cli/flags"
 	"github.com/runteam/runteam/internal/cli/format"
 	"github.com/spf13/cobra"
 )
@@ -31,12 +31,7 @@ func initCommand(con *console.Console) *cobra.Command {
 		Short: "Write a starter spec that runs offline; nothing is overwritten",
 		Example: `  runteam init                                 into this folder
   runteam init minutes && runteam run minutes --offline`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 1 {
-				return exit.Usagef("%s takes one DIR, not %d: %s", cmd.CommandPath(), len(args), strings.Join(args, " "))
-			}
-			return nil
-		},
+		Args: flags.AtMost(1, "one DIR"),
 		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 			if len(args) > 0 {
 				return nil, cobra.ShellCompDirectiveNoFileComp
@@ -79,7 +74,7 @@ func unwritable(dir string, err error) error {
 	if filepath.Clean(dir) == "." {
 		where = "this folder"
 	}
-	return &exit.Error{Kind: exit.KindIO, Err: fmt.Errorf("%s: nothing can be written there: %w; name another folder", where, exit.WithoutPath(err))}
+	return exit.Errorf(exit.KindIO, "%s: nothing can be written there: %w; name another folder", where, exit.WithoutPath(err))
 }
 
 // starterFiles returns the names of the starter files.
@@ -95,7 +90,7 @@ func starterFiles() ([]string, error) {
 // free returns an error that lists what is in the way of new files.
 func free(dir string, names []string) error {
 	if at, err := os.Stat(dir); err == nil && !at.IsDir() {
-		return &exit.Error{Kind: exit.KindIO, Err: fmt.Errorf("%s is a file, not a folder", dir)}
+		return exit.Errorf(exit.KindIO, "%s is a file, not a folder", dir)
 	}
 	var taken []string
 	for _, name := range names {
@@ -108,7 +103,7 @@ func free(dir string, names []string) error {
 		}
 	}
 	if len(taken) > 0 {
-		return &exit.Error{Kind: exit.KindIO, Err: fmt.Errorf("%s in the way; nothing was written: name another folder", are(taken))}
+		return exit.Errorf(exit.KindIO, "%s in the way; nothing was written: name another folder", are(taken))
 	}
 	return nil
 }

@@ -52,7 +52,7 @@ func TestPrintedCommandsWork(t *testing.T) {
 	commands := map[string]string{
 		"run":           printed(`  (runteam resume .*)\n`, got.stderr),
 		"run, to look":  printed(`  (runteam show .*)\n`, got.stderr),
-		"show":          printed(`to go on: (runteam .*)\n`, run(append([]string{"show"}, flags...)...).stdout),
+		"show":          printed(`to resume: (runteam .*)\n`, run(append([]string{"show"}, flags...)...).stdout),
 		"runs":          printed(`(runteam resume .*)\n`, run(append([]string{"runs"}, flags...)...).stdout),
 		"runs, keyless": printed(`(runteam resume .*)\n`, run("runs", flags[0], flags[1]).stdout),
 	}

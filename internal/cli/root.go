@@ -3,8 +3,6 @@ package cli
 import (
 	"context"
 	"errors"
-	"fmt"
-	"runtime/debug"
 	"strconv"
 	"strings"
 
@@ -25,7 +23,7 @@ import (
 func runCommandLine(con *console.Console) (status int) {
 	defer func() {
 		if p := recover(); p != nil {
-			status = con.Report(&exit.Error{Kind: exit.KindInternal, Err: fmt.Errorf("this is a bug, please report it: %v\n%s", p, debug.Stack())})
+			status = con.Report(exit.Bug(p))
 		}
 	}()
 	ctx, stop := con.Interruptible(context.Background())

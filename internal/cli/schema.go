@@ -5,6 +5,7 @@ import (
 
 	"github.com/runteam/runteam/internal/cli/console"
 	"github.com/runteam/runteam/internal/cli/exit"
+	"github.com/runteam/runteam/internal/cli/flags"
 	"github.com/runteam/runteam/internal/specfile"
 	"github.com/spf13/cobra"
 )
@@ -17,12 +18,7 @@ func schemaCommand(con *console.Console) *cobra.Command {
 and in the first line of a spec:
   # yaml-language-server: $schema=./runteam.schema.json`,
 		Annotations: map[string]string{console.OriginalAnnotation: "true"},
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return exit.Usagef("%s takes no argument", cmd.CommandPath())
-			}
-			return nil
-		},
+		Args:        flags.NoArguments,
 		RunE: func(*cobra.Command, []string) error {
 			return exit.IgnoreClosedPipe(con.Print(func(w io.Writer) error {
 				_, err := w.Write(specfile.JSONSchema())

@@ -174,7 +174,7 @@ func TestShowOfARunWithoutAnEnd(t *testing.T) {
 	got = call{dir: dir, args: []string{"show"}}.run(t)
 	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 	require.Contains(t, got.stdout, "n: run cut00000-1: interrupted\n")
-	require.Contains(t, got.stdout, "to go on: runteam resume cut00000\n")
+	require.Contains(t, got.stdout, "to resume: runteam resume cut00000\n")
 	require.Regexp(t, `\ncompleted +Done .*\nin progress +Open .* 1 interrupted\npending +Waits`, got.stdout)
 }
 

@@ -288,7 +288,7 @@ func TestGCRemovesWhatIsOld(t *testing.T) {
 	got := call{dir: dir, args: []string{"gc", "--older-than", "2d", "--dry-run"}}.run(t)
 	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 	require.Regexp(t, `(?s)^old00000 .*\n1 run would be removed\n$`, got.stdout)
-	require.Contains(t, got.stderr, "run live0000 stays")
+	require.Contains(t, got.stderr, "run live0000 is kept")
 	require.Len(t, listRuns(t, call{dir: dir}), 3)
 
 	got = call{dir: dir, args: []string{"gc", "--older-than", "48h", "-o", "json"}}.run(t)
@@ -296,7 +296,7 @@ func TestGCRemovesWhatIsOld(t *testing.T) {
 	out := object(t, got.stdout)
 	require.Equal(t, []any{"old00000"}, out["runs"])
 	require.Equal(t, []any{"live0000"}, out["kept"])
-	require.Contains(t, got.stderr, "run live0000 stays")
+	require.Contains(t, got.stderr, "run live0000 is kept")
 	list := listRuns(t, call{dir: dir})
 	require.Len(t, list, 2)
 	live.end("ok")

@@ -12,7 +12,6 @@ import (
 	"github.com/runteam/runteam/internal/cli/console"
 	"github.com/runteam/runteam/internal/cli/exit"
 	"github.com/runteam/runteam/internal/cli/files"
-	"github.com/runteam/runteam/internal/cli/flags"
 	"github.com/runteam/runteam/internal/cli/source"
 	"github.com/runteam/runteam/internal/cli/terminal"
 	"github.com/runteam/runteam/internal/specfile"
@@ -40,13 +39,8 @@ OPENAI_API_KEY to go to OPENAI_BASE_URL.`,
   runteam trust claims.yaml --yes              without asking, for scripts
   runteam trust --list
   runteam trust claims.yaml --revoke`,
-		Args: flags.AtMostOneSpec,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 1 {
-				t.Path = args[0]
-			}
-			return trust(cmd.Context(), con, t)
-		},
+		Args: t.Argument,
+		RunE: func(cmd *cobra.Command, _ []string) error { return trust(cmd.Context(), con, t) },
 	}
 	f := cmd.Flags()
 	f.BoolVar(&t.yes, "yes", false, "allow it without asking")
@@ -112,7 +106,7 @@ func trustSpec(ctx context.Context, con *console.Console, store *source.TrustSto
 	}
 	c := &source.Consent{Spec: path, Digest: specfile.EnvDigest(uses), Environment: uses, Time: con.Now().UTC()}
 	if err := store.Write(c); err != nil {
-		return &exit.Error{Kind: exit.KindIO, Err: fmt.Errorf("keep the consent in %s: %w", store.Folder, exit.WithoutPath(err))}
+		return exit.Errorf(exit.KindIO, "keep the consent in %s: %w", store.Folder, exit.WithoutPath(err))
 	}
 	said.Trusted = true
 	return sayTrusted(con, &said, "allowed, until this list changes")
@@ -161,7 +155,7 @@ func sayTrusted(con *console.Console, said *trustedSpec, verdict string) error {
 func listTrusted(con *console.Console, store *source.TrustStore) error {
 	all, err := store.List()
 	if err != nil {
-		return &exit.Error{Kind: exit.KindIO, Err: fmt.Errorf("%s: %w", store.Folder, exit.WithoutPath(err))}
+		return exit.FileError(store.Folder, err)
 	}
 	if con.Settings.JSON() {
 		if all == nil {
@@ -199,7 +193,7 @@ func revokeTrusted(con *console.Console, store *source.TrustStore, path string) 
 	}
 	n, err := store.Revoke(at)
 	if err != nil {
-		return &exit.Error{Kind: exit.KindIO, Err: fmt.Errorf("%s: %w", store.Folder, exit.WithoutPath(err))}
+		return exit.FileError(store.Folder, err)
 	}
 	if n == 0 {
 		return exit.Usagef("%s: nothing is allowed for this spec; runteam trust --list shows for which it is", at)

@@ -20,10 +20,10 @@ func TestUsageErrors(t *testing.T) {
 		want string // in the message
 	}{
 		{"chekc", "did you mean check?"},
-		{"explain a b c", "takes a RUN or FILE and a TASK, not 3 arguments"},
+		{"explain a b c", "takes a RUN or FILE and a TASK (quote a title of several words), not 3"},
 		{"runs 0195c3a1", "takes no argument: write runteam show 0195c3a1"},
-		{"show a b c", "takes a RUN and a TASK, not 3 arguments"},
-		{"show a b --usage", "--usage is of the whole run"},
+		{"show a b c", "takes a RUN and a TASK (quote a title of several words), not 3"},
+		{"show a b --usage", "--usage shows the whole run"},
 		{"show --journal=", "--journal is empty"},
 		{"show --no-journal", "unknown flag: --no-journal"},
 		{"gc", "--older-than is required"},
@@ -82,7 +82,7 @@ func TestUsageErrors(t *testing.T) {
 		{"run a.yaml b.yaml", "one SPEC, not 2"},
 		{"task", "--file is required"},
 		{"task tasks.json", "write --file tasks.json"},
-		{"task --file team.yaml -o text", "prints JSON always"},
+		{"task --file team.yaml -o text", "always prints JSON"},
 		{"run --pretty", "add --output json"},
 		{"run --output xml", "write text or json"},
 		{"run --log-level wran", "did you mean warn?"},
@@ -92,7 +92,7 @@ func TestUsageErrors(t *testing.T) {
 		{"run --offline --script=", "--script is empty"},
 		{"run --reveal --offline", "standard output is none"},
 		{"run --input report", "write NAME=FILE"},
-		{"run --input a=x --input a=y", "--input a stands twice"},
+		{"run --input a=x --input a=y", "--input a is given twice"},
 		{"run --param =x", "write K=V"},
 		{"run --model=", "--model is empty"},
 		{"run --timeout 0s", "write a time above zero"},
@@ -110,7 +110,7 @@ func TestUsageErrors(t *testing.T) {
 		{"mock script.yaml --addr nowhere", "write host:port"},
 		{"version please", "takes no argument"},
 		{"schema team.yaml", "takes no argument"},
-		{"schema -o text", "prints JSON always"},
+		{"schema -o text", "always prints JSON"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.args, func(t *testing.T) {

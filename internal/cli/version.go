@@ -6,7 +6,7 @@ import (
 	"runtime/debug"
 
 	"github.com/runteam/runteam/internal/cli/console"
-	"github.com/runteam/runteam/internal/cli/exit"
+	"github.com/runteam/runteam/internal/cli/flags"
 	"github.com/spf13/cobra"
 )
 
@@ -22,13 +22,8 @@ func versionCommand(con *console.Console) *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Print the version",
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return exit.Usagef("%s takes no argument", cmd.CommandPath())
-			}
-			return nil
-		},
-		RunE: func(*cobra.Command, []string) error { return printVersion(con) },
+		Args:  flags.NoArguments,
+		RunE:  func(*cobra.Command, []string) error { return printVersion(con) },
 	}
 }
 

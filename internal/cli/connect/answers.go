@@ -61,7 +61,7 @@ func (s *AnswerFlags) ScriptPath(file *specfile.File) string {
 // of name, which is how the user named it. The digest is of what it says.
 func ReadScript(ctx context.Context, name, path string) (script *scripted.Script, digest string, err error) {
 	if err := files.CheckReadable(path); err != nil {
-		return nil, "", &exit.Error{Kind: exit.KindIO, Err: fmt.Errorf("%s: %w", name, err)}
+		return nil, "", exit.FileError(name, err)
 	}
 	script, err = files.Await(ctx, func() (*scripted.Script, error) { return scripted.ReadFile(path) })
 	if err == nil {
@@ -79,7 +79,7 @@ func ReadScript(ctx context.Context, name, path string) (script *scripted.Script
 	default:
 		err = at.Err
 	}
-	return nil, "", &exit.Error{Kind: exit.KindIO, Err: fmt.Errorf("%s: %w", name, err)}
+	return nil, "", exit.FileError(name, err)
 }
 
 // digestOf returns the SHA-256 of what a script says, in hexadecimal digits. Where

@@ -1,5 +1,5 @@
-// Package console is the outside of the command: its streams, environment, clock, signals and
-// output form. Every command gets a [Console] as its first argument, and a test replaces any part of it.
+// Package console connects the command to the outside: streams, environment, clock, signals and the
+// form of the output. Every command gets a [Console], and tests replace any part of it.
 package console
 
 import (
@@ -17,32 +17,31 @@ import (
 	"github.com/runteam/runteam/llm/limit"
 )
 
-// Console is one invocation of the command and everything of the outside that it
-// touches, so that a test can put its own in the place of each.
+// A Console is one invocation of the command with everything outside that it uses.
 type Console struct {
 	Args    []string
-	Program string // the command as it was invoked, for commands to type; empty means runteam
+	Program string // the command as it was invoked, for suggested commands; empty means runteam
 	Stdin   io.Reader
 	Stdout  io.Writer
 	Stderr  io.Writer
 
-	ConfigDir    string                           // the folder of the user's configuration; empty means that of the system
-	WorkDir      string                           // from which a journal is looked for; empty means the working directory
+	ConfigDir    string                           // the folder of the user's configuration; empty means the system's default
+	WorkDir      string                           // where the search for a journal starts; empty means the working directory
 	LookupEnv    func(name string) (string, bool) // the environment
 	Now          func() time.Time
 	IsTerminal   func(stream any) bool
-	TerminalSize func(stream any) (width, height int) // of a terminal, in characters; 0, 0 if it does not say
+	TerminalSize func(stream any) (width, height int) // of a terminal, in characters; 0, 0 if it is unknown
 	Signals      <-chan os.Signal                     // SIGINT and SIGTERM
 	Exit         func(status int)                     // ends the process at once
 
 	Stopping <-chan struct{} // closed by the first signal
 	Settings Settings
-	Screen   *terminal.Screen // stderr; everything for people goes through it
+	Screen   *terminal.Screen // stderr, for all messages to the user
 	Log      *slog.Logger
-	Limits   *limit.Group // of the endpoints that all runs of the command call
+	Limits   *limit.Group // of the endpoints that the command calls
 }
 
-// New completes what main or a test filled in.
+// New returns a console with the fields that main or a test set, and the others initialized.
 func New(a Console) *Console {
 	a.Screen = &terminal.Screen{W: a.Stderr, Size: func() (int, int) { return a.TerminalSize(a.Stderr) }}
 	a.Log = slog.New(slog.DiscardHandler)
@@ -51,7 +50,7 @@ func New(a Console) *Console {
 	return &a
 }
 
-// PrintError prints an error for people.
+// PrintError prints an error on stderr.
 func (c *Console) PrintError(err error, problems []specfile.Problem) {
 	if len(problems) == 0 {
 		c.Say("runteam: %s", terminal.Clean(err.Error()))
@@ -70,10 +69,10 @@ func (c *Console) PrintError(err error, problems []specfile.Problem) {
 // Say prints a line on stderr.
 func (c *Console) Say(format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
-	_, _ = io.WriteString(c.Screen, strings.TrimRight(text, "\n")+"\n") // there is nowhere left to say that this failed
+	_, _ = io.WriteString(c.Screen, strings.TrimRight(text, "\n")+"\n") // a failure of stderr cannot be reported
 }
 
-// Warn prints what is worth a look in a spec, unless the log level hides it.
+// Warn prints warnings about a spec, unless the log level hides them.
 func (c *Console) Warn(warnings []specfile.Problem) {
 	if c.Settings.Level > slog.LevelWarn {
 		return

@@ -11,12 +11,23 @@ import (
 	"github.com/runteam/runteam/internal/cli/terminal"
 )
 
+// PrintResult prints the result of a command on stdout: as a JSON document, or as the text that
+// write writes. It ignores a closed pipe, since the command can be repeated.
+func (c *Console) PrintResult(document any, write func(io.Writer)) error {
+	if c.Settings.JSON() {
+		return exit.IgnoreClosedPipe(c.PrintJSON(document))
+	}
+	var b strings.Builder
+	write(&b)
+	return exit.IgnoreClosedPipe(c.PrintText(b.String()))
+}
+
 // PrintJSON prints one JSON document on stdout.
 func (c *Console) PrintJSON(v any) error {
 	return c.PrintDocument(func(w io.Writer) error { return json.NewEncoder(w).Encode(v) })
 }
 
-// Print writes to stdout what write gives, and reports any failure of stdout.
+// Print prints what write writes on stdout, and reports any failure of stdout.
 func (c *Console) Print(write func(io.Writer) error) error {
 	b := bufio.NewWriterSize(c.Stdout, 64<<10)
 	err := write(b)
@@ -26,10 +37,9 @@ func (c *Console) Print(write func(io.Writer) error) error {
 	return exit.WriteError(err)
 }
 
-// PrintText writes a text to stdout, without what could play tricks on a
-// terminal, and with a line feed at its end. It is the same whether stdout is
-// a terminal or not: a file or a log is read in a terminal later. An empty
-// text prints nothing.
+// PrintText prints a text on stdout, with a line feed at its end. Characters that could deceive the
+// reader of a terminal are escaped even if stdout is a file, which may be read in a terminal later.
+// An empty text prints nothing.
 func (c *Console) PrintText(text string) error {
 	if text == "" {
 		return nil
@@ -40,7 +50,7 @@ func (c *Console) PrintText(text string) error {
 	})
 }
 
-// PrintDocument writes one JSON document to stdout, with a line feed at its end.
+// PrintDocument prints the JSON document that write writes on stdout, with a line feed at its end.
 func (c *Console) PrintDocument(write func(io.Writer) error) error {
 	return c.Print(func(w io.Writer) error {
 		out := &lastLine{w: &terminal.JSONWriter{W: w}}
@@ -64,7 +74,7 @@ func (c *Console) PrintDocument(write func(io.Writer) error) error {
 	})
 }
 
-// lastLine passes a text on and sees to it that it ends in one line feed.
+// lastLine writes a text to w and ends it with a line feed unless it has one.
 type lastLine struct {
 	w     io.Writer
 	ended bool
@@ -85,8 +95,8 @@ func (l *lastLine) end() error {
 	return err
 }
 
-// TitleWidth is how long a title may be where a person reads tables: half of
-// the terminal; 0 for any length.
+// TitleWidth returns how wide a title may be in a table, in cells: half of the terminal, or 0 for
+// any width.
 func (c *Console) TitleWidth() int {
 	if !c.IsTerminal(c.Stdout) {
 		return 0
@@ -95,7 +105,7 @@ func (c *Console) TitleWidth() int {
 	return width / 2
 }
 
-// Separated puts blank lines around the result on a terminal that shows stderr too.
+// Separated prints with empty lines around the result if a terminal shows both stdout and stderr.
 func (c *Console) Separated(print func() error) error {
 	if c.IsTerminal(c.Stdout) && c.IsTerminal(c.Stderr) {
 		c.Say("")

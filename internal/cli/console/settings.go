@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// FirstWord returns the first argument that is neither a flag nor the value of one of all commands.
+// FirstWord returns the first argument that is neither a flag nor the value of a global flag.
 func FirstWord(args []string) (string, bool) {
 	for i := 0; i < len(args); i++ {
 		switch word := args[i]; {
@@ -25,7 +25,7 @@ func FirstWord(args []string) (string, bool) {
 	return "", false
 }
 
-// EnvOutput names the environment variable that --output goes before.
+// EnvOutput names the environment variable for the form of the output. --output takes precedence.
 const EnvOutput = "RUNTEAM_OUTPUT"
 
 var (
@@ -33,37 +33,37 @@ var (
 	LogLevels = []string{"debug", "info", "warn", "error"}
 )
 
-// Settings hold for every command: the form of what it prints.
+// Settings are the global flags: the form of the output and the log level.
 type Settings struct {
-	Output   string // one of the forms of the command, once settled
+	Output   string // one of the forms of the command, once resolved
 	pretty   bool
 	logLevel string
 	Level    slog.Level
 }
 
-// JSON reports whether stdout gets a JSON document.
+// JSON reports whether the command prints JSON on stdout.
 func (s *Settings) JSON() bool { return s.Output == "json" }
 
-// Flags adds the flags of all commands.
+// Flags adds the global flags.
 func (s *Settings) Flags(root *cobra.Command) {
 	f := root.PersistentFlags()
 	f.StringVarP(&s.Output, "output", "o", s.Output, "`FORM` of the result on stdout: text or json, of a plan also dot or mermaid (default text, or $"+EnvOutput+")")
 	f.Lookup("output").DefValue = ""
 	f.BoolVar(&s.pretty, "pretty", false, "indent JSON")
-	f.StringVar(&s.logLevel, "log-level", "warn", "log from this `LEVEL` on to stderr: debug, info, warn or error")
+	f.StringVar(&s.logLevel, "log-level", "warn", "log messages of this `LEVEL` and above on stderr: debug, info, warn or error")
 	flags.CompleteWith(root, "output", formsOf)
 	flags.Complete(root, "log-level", LogLevels)
 }
 
-// FormsAnnotation names the annotation of a command that prints more forms than others.
+// FormsAnnotation names the annotation that lists further forms of a command's output.
 const FormsAnnotation = "runteam_forms"
 
-// formsOf returns the forms that a command prints.
+// formsOf returns the forms in which a command prints its result.
 func formsOf(cmd *cobra.Command) []string {
 	return append(slices.Clone(formats), strings.Fields(cmd.Annotations[FormsAnnotation])...)
 }
 
-// Resolve checks the flags and fills in the environment and the defaults.
+// Resolve checks the flags and applies the environment and the defaults.
 func (s *Settings) Resolve(cmd *cobra.Command, lookup func(string) (string, bool)) error {
 	given := cmd.Flags().Changed("output")
 	original, form := cmd.Annotations[OriginalAnnotation] != "", cmd.CommandPath()
@@ -81,7 +81,7 @@ func (s *Settings) Resolve(cmd *cobra.Command, lookup func(string) (string, bool
 	if original && s.Output != "json" {
 		s.Output = "json"
 		if given {
-			return exit.Usagef("%s prints JSON always: leave out --output", form)
+			return exit.Usagef("%s always prints JSON: leave out --output", form)
 		}
 	}
 	if s.pretty && !s.JSON() {
@@ -93,7 +93,7 @@ func (s *Settings) Resolve(cmd *cobra.Command, lookup func(string) (string, bool
 	return nil
 }
 
-// wrongForm refuses a form that a command does not print.
+// wrongForm returns the error for a form that the command does not have.
 func wrongForm(cmd *cobra.Command, name, form string) error {
 	if slices.Contains(GraphForms, form) {
 		return exit.Usagef("%s %s: only plan draws a graph; %s prints text or json", name, form, cmd.CommandPath())
@@ -104,11 +104,12 @@ func wrongForm(cmd *cobra.Command, name, form string) error {
 // GraphForms are the forms in which plan draws a graph.
 var GraphForms = []string{"dot", "mermaid"}
 
-// OriginalAnnotation marks commands and flags with which JSON is printed always, as the original does.
+// OriginalAnnotation marks commands and flags of the TypeScript original, with which the command
+// always prints JSON.
 const OriginalAnnotation = "runteam_original"
 
-// guess reads the form of the output ahead of all parsing, so that an error
-// of the arguments themselves has it too. What it leaves is the default of the flag.
+// guess reads the form of the output before the flags are parsed, so that errors about the
+// arguments have that form too. Its result is the default of the flag.
 func (s *Settings) guess(args []string, lookup func(string) (string, bool)) {
 	s.Output = "text"
 	if fromEnv, _ := lookup(EnvOutput); slices.Contains(formats, fromEnv) {
@@ -138,7 +139,8 @@ func (s *Settings) guess(args []string, lookup func(string) (string, bool)) {
 	}
 }
 
-// NewLogger writes to stderr from the settled level on. It gets names and counts, never payloads.
+// NewLogger returns a logger for stderr with the level of the flags. It gets names and counts,
+// never payloads.
 func (c *Console) NewLogger() *slog.Logger {
 	return slog.New(tint.NewTextHandler(c.Screen, &tint.Options{
 		Level: c.Settings.Level, TimeFormat: time.TimeOnly, NoColor: !c.Colors(),

@@ -7,8 +7,8 @@ import (
 	"github.com/runteam/runteam/internal/cli/exit"
 )
 
-// Report prints what ended the command, where the output expects it, and
-// returns the exit status. A nil error is success.
+// Report prints the error that ended the command, in the form of the output, and returns the
+// exit status. A nil error is success.
 func (c *Console) Report(err error) int {
 	if err == nil {
 		return exit.StatusOK
@@ -16,19 +16,15 @@ func (c *Console) Report(err error) int {
 	if status, ok := errors.AsType[exit.Status](err); ok {
 		return int(status)
 	}
-	k := exit.KindOf(err)
-	problems := exit.Problems(err)
-	if !c.Settings.JSON() || c.PrintJSON(exit.NewDocument(k, err, problems)) != nil {
+	kind, problems := exit.KindOf(err), exit.Problems(err)
+	if !c.Settings.JSON() || c.PrintJSON(exit.NewDocument(kind, err, problems)) != nil {
 		c.PrintError(err, problems)
 	}
-	if f, ok := errors.AsType[*exit.Error](err); ok && f.Status != 0 {
-		return f.Status
-	}
-	return k.Status()
+	return exit.StatusOf(err, kind)
 }
 
-// Interruptible returns a context that the first signal ends. The second one
-// ends the process at once. The stop function waits for the goroutine that listens.
+// Interruptible returns a context that the first signal cancels. A second signal ends the
+// process at once. The stop function waits for the goroutine that receives signals.
 func (c *Console) Interruptible(parent context.Context) (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	quit, done := make(chan struct{}), make(chan struct{})

@@ -11,12 +11,15 @@ import (
 	"github.com/runteam/runteam/llm"
 )
 
-// KindOf says what sort of fault an error is.
+// KindOf returns the kind of an error.
 func KindOf(err error) Kind {
-	if f, ok := errors.AsType[*Error](err); ok {
-		return f.Kind
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e.Kind
 	}
 	if _, ok := errors.AsType[*llm.Error](err); ok {
+		return KindRuntime
+	}
+	if _, ok := errors.AsType[*Interrupted](err); ok {
 		return KindRuntime
 	}
 	if found, ok := errors.AsType[*specfile.Error](err); ok {
@@ -36,7 +39,7 @@ func KindOf(err error) Kind {
 	return KindInternal
 }
 
-// Problems returns the places in files that an error is about.
+// Problems returns the problems in files that an error lists.
 func Problems(err error) []specfile.Problem {
 	if found, ok := errors.AsType[*specfile.Error](err); ok {
 		return found.Problems
@@ -44,9 +47,9 @@ func Problems(err error) []specfile.Problem {
 	return scriptProblems(err, nil)
 }
 
-// scriptProblems collects the problems of a script, which are joined.
+// scriptProblems appends the problems of a script, which are joined errors.
 func scriptProblems(err error, found []specfile.Problem) []specfile.Problem {
-	switch e := err.(type) { //nolint:errorlint // the tree is walked here
+	switch e := err.(type) { //nolint:errorlint // this walks the tree of errors
 	case *scripted.FileError:
 		return append(found, specfile.Problem{File: e.File, Line: e.Line, Column: e.Column, Message: e.Message, Excerpt: e.Excerpt})
 	case interface{ Unwrap() []error }:
@@ -59,7 +62,7 @@ func scriptProblems(err error, found []specfile.Problem) []specfile.Problem {
 	return found
 }
 
-// Document is how JSON says that a command did not do what it was asked.
+// A Document is the JSON that a command prints when it fails.
 type Document struct {
 	Error struct {
 		Kind    Kind               `json:"kind"`
@@ -78,7 +81,7 @@ func NewDocument(k Kind, err error, problems []specfile.Problem) Document {
 	return d
 }
 
-// headline says in one line what is wrong with files.
+// headline summarizes problems in one line.
 func headline(problems []specfile.Problem) string {
 	first := problems[0]
 	text := first.Message

@@ -1,21 +1,21 @@
 package exit
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
+	"runtime/debug"
 	"strings"
 	"syscall"
 
 	"github.com/runteam/runteam/internal/naming"
 )
 
-// A Kind says what sort of fault ended the command, in JSON.
+// A Kind classifies the error that ended the command, in JSON.
 type Kind string
 
-// The kinds.
+// The kinds of errors.
 const (
 	KindUsage      Kind = "usage"
 	KindValidation Kind = "validation"
@@ -24,7 +24,7 @@ const (
 	KindInternal   Kind = "internal"
 )
 
-// Status returns the exit status of a kind.
+// Status returns the exit status for errors of this kind.
 func (k Kind) Status() int {
 	switch k {
 	case KindUsage, KindValidation, KindIO:
@@ -35,27 +35,41 @@ func (k Kind) Status() int {
 	return StatusFailed
 }
 
-// A Error is an error that knows its kind.
+// An Error is an error with a kind.
 type Error struct {
 	Kind    Kind
 	Err     error
-	Ambient bool // about the environment, whichever agent met it first
-	Status  int  // the exit status, if it is not that of the kind
+	Ambient bool // the environment caused it, not the agent that met it first
+	Status  int  // the exit status, if it differs from that of the kind
 }
 
 // Error returns the text of the wrapped error.
-func (f *Error) Error() string { return f.Err.Error() }
+func (e *Error) Error() string { return e.Err.Error() }
 
 // Unwrap returns the wrapped error.
-func (f *Error) Unwrap() error { return f.Err }
+func (e *Error) Unwrap() error { return e.Err }
 
-// Usagef is a fault of how the command was called.
-func Usagef(format string, args ...any) error {
-	return &Error{Kind: KindUsage, Err: fmt.Errorf(format, args...)}
+// Errorf returns an error of a kind, with a text as [fmt.Errorf] formats it.
+func Errorf(kind Kind, format string, args ...any) error {
+	return &Error{Kind: kind, Err: fmt.Errorf(format, args...)}
 }
 
-// WithoutPath leaves the operation and the path out of an error, which names
-// a file that the user did not name.
+// Bug returns the error that reports a panic.
+func Bug(recovered any) error {
+	return Errorf(KindInternal, "this is a bug, please report it: %v\n%s", recovered, debug.Stack())
+}
+
+// Usagef returns an error about how the command was called.
+func Usagef(format string, args ...any) error { return Errorf(KindUsage, format, args...) }
+
+// FileError returns the error of an operation on a file, under the name by which the user
+// knows the file.
+func FileError(name string, err error) error {
+	return Errorf(KindIO, "%s: %w", name, WithoutPath(err))
+}
+
+// WithoutPath removes the operation and the path from the error of a file operation, since the
+// message names the file in the user's words.
 func WithoutPath(err error) error {
 	if at, ok := errors.AsType[*fs.PathError](err); ok {
 		return at.Err
@@ -66,16 +80,16 @@ func WithoutPath(err error) error {
 	return err
 }
 
-// WriteError words a failure of stdout, if there is one.
+// WriteError describes a failure of stdout. It returns nil for nil.
 func WriteError(err error) error {
 	if err == nil {
 		return nil
 	}
-	return &Error{Kind: KindInternal, Err: fmt.Errorf("writing the result to standard output: %w", err)}
+	return Errorf(KindInternal, "writing the result to standard output: %w", err)
 }
 
-// IgnoreClosedPipe is what becomes of printing something that can be printed again: a
-// reader that went away, as head does, has read enough.
+// IgnoreClosedPipe returns nil if the reader of stdout went away, as head does. It is for
+// output that the user can print again.
 func IgnoreClosedPipe(err error) error {
 	if errors.Is(err, syscall.EPIPE) {
 		return nil
@@ -83,19 +97,11 @@ func IgnoreClosedPipe(err error) error {
 	return err
 }
 
-// UnknownWord refuses a value that is none of the known words.
+// UnknownWord returns the error for a value that is not among the known words.
 func UnknownWord(name, word string, known []string) error {
 	hint := "write " + strings.Join(known[:len(known)-1], ", ") + " or " + known[len(known)-1]
 	if near, ok := naming.Nearest(word, known); ok {
 		hint = fmt.Sprintf("did you mean %s?", near)
 	}
 	return Usagef("%s %q: %s", name, word, hint)
-}
-
-// Cause makes of an error that came with the end of a context why it ended.
-func Cause(ctx context.Context, err error) error {
-	if err == nil || ctx.Err() == nil {
-		return err
-	}
-	return context.Cause(ctx)
 }

@@ -3,6 +3,7 @@
 package exit
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"syscall"
@@ -19,16 +20,16 @@ const (
 	MaxProblemText = 100 // problems that are printed as text; JSON holds all
 )
 
-// Status is the exit status of a command that has printed why it ended.
+// A Status is the exit status of a command that has already printed why it ended.
 type Status int
 
-// Error returns the status as shells report it.
+// Error returns the status in words.
 func (e Status) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
 
-// An Interrupted is the cause of a context that a signal ended.
+// An Interrupted is the cause of a context that a signal canceled.
 type Interrupted struct{ Signal os.Signal }
 
-// Error says how the process was ended.
+// Error names the effect of the signal.
 func (e *Interrupted) Error() string {
 	if e.Signal == syscall.SIGTERM {
 		return "terminated"
@@ -42,4 +43,15 @@ func (e *Interrupted) Status() int {
 		return StatusSIGTERM
 	}
 	return StatusSIGINT
+}
+
+// StatusOf returns the exit status for an error of a kind.
+func StatusOf(err error, kind Kind) int {
+	if e, ok := errors.AsType[*Error](err); ok && e.Status != 0 {
+		return e.Status
+	}
+	if stop, ok := errors.AsType[*Interrupted](err); ok {
+		return stop.Status()
+	}
+	return kind.Status()
 }

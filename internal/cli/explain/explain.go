@@ -3,10 +3,7 @@
 package explain
 
 import (
-	"context"
 	"errors"
-	"fmt"
-	"io"
 	"strings"
 	"time"
 
@@ -16,221 +13,152 @@ import (
 	"github.com/runteam/runteam/internal/cli/flags"
 	"github.com/runteam/runteam/internal/cli/journals"
 	"github.com/runteam/runteam/internal/event"
-	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/internal/trace"
 	"github.com/spf13/cobra"
 )
 
-// explainFlags is one look at a run or a trace, as the arguments ask for it.
+// explainFlags are the arguments and flags of explain.
 type explainFlags struct {
 	journals.ReadFlags
-	path, task string // an empty path is the run of looking
-	contains   string
-	follow     bool // --contains was given
-	search     trace.Search
+	path        string // of a trace; empty to read the run from the journal
+	contains    string
+	hasContains bool // --contains is given
+	search      trace.Search
 }
 
 // Command returns the command explain.
 func Command(con *console.Console) *cobra.Command {
 	e := &explainFlags{}
+	e.MayBeFile = true
 	cmd := &cobra.Command{
 		Use:   "explain [RUN|FILE] [TASK]",
 		Short: "Show what each prompt of a run contained, where it came from, and what was withheld",
-		Long: `explain reads a run of the journal: the newest, or the one whose id begins with
-RUN. If there is a file of that name it reads that, as a trace, which "runteam run
---trace FILE" writes; - is standard input. For each prompt it shows every range of
-bytes with its source, what was withheld by which rule, and what was there and not
-sent. With --contains it says where a text occurs, and who brought it in. TASK is
-a title, a key, an id, or a step of the coordinator; TASK alone is one of the
+		Long: `explain reads a run of the journal: the newest, or the one whose ID begins with
+RUN. If a file of that name exists it reads that file, a trace that "runteam run
+--trace FILE" wrote; - is standard input. For each prompt it shows every range of
+bytes with its source, what was withheld and by which rule, and what existed but was
+not granted. With --contains it shows where a text occurs and who introduced it. TASK
+is a title, a key, an ID, or a step of the coordinator; TASK alone is a task of the
 newest run. What is above the clearance of the user of the run is not shown; its
-source, label and size class (up to 1, 4, 16 KiB and so on) are, and positions
-count the size class.`,
+source, label and size class (up to 1, 4, 16 KiB and so on) are, and positions count
+the size class.`,
 		Example: `  runteam explain                              the newest run
   runteam explain 0195c3a1 "Score fraud"
   runteam explain --contains "policy 4417"
   runteam run claims.yaml --offline --trace claims.jsonl
   runteam explain claims.jsonl`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 2 {
-				return exit.Usagef("%s takes a RUN or FILE and a TASK, not %d arguments: quote a title of several words", cmd.CommandPath(), len(args))
-			}
-			return nil
-		},
-		RunE: func(cmd *cobra.Command, args []string) error {
-			e.follow = cmd.Flags().Changed("contains")
-			if err := e.ParseRun(args); err != nil {
-				return err
-			}
-			if e.Run != "" && files.IsFile(e.Run) {
-				e.path = e.Run
-			}
-			if len(args) == 2 {
-				if e.task = args[1]; e.task == "" {
-					return exit.Usagef("TASK is empty: write a title, a key or an id, or leave it out")
-				}
-			}
+		Args: e.Arguments(2, "a RUN or FILE and a TASK (quote a title of several words)"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			e.hasContains = cmd.Flags().Changed("contains")
 			return explain(con, cmd, e)
 		},
 	}
 	e.AddTo(cmd)
-	cmd.Flags().StringVar(&e.contains, "contains", "", "say where `TEXT` occurs, and who brought it in")
+	cmd.Flags().StringVar(&e.contains, "contains", "", "show where `TEXT` occurs, and who introduced it")
 	flags.Complete(cmd, "contains", nil)
 	journals.NewCompleter(con, &e.Flags).Arguments(cmd, true, true)
 	return cmd
 }
 
 func explain(con *console.Console, cmd *cobra.Command, e *explainFlags) error {
-	if e.follow && strings.TrimSpace(e.contains) == "" {
+	if e.hasContains && strings.TrimSpace(e.contains) == "" {
 		return exit.Usagef("--contains is empty: write the text to look for")
 	}
-	t, err := e.trace(cmd, con)
+	read := e.readRun
+	if e.Run != "" && files.IsFile(e.Run) {
+		e.path, read = e.Run, e.readFile
+	}
+	t, err := read(cmd, con)
 	if err != nil {
 		return err
 	}
-	x, err := e.of(t)
+	x, err := e.document(t)
 	if err != nil {
 		return &exit.Error{Kind: exit.KindUsage, Err: err}
 	}
-	if con.Settings.JSON() {
-		return exit.IgnoreClosedPipe(con.PrintJSON(x))
-	}
-	var b strings.Builder
 	if x.Search != nil {
-		x.writeSearch(&b)
-	} else {
-		x.write(&b)
+		return con.PrintResult(x, x.writeSearch)
 	}
-	return exit.IgnoreClosedPipe(con.PrintText(b.String()))
+	return con.PrintResult(x, x.write)
 }
 
-// trace returns the record, of a file or of a run of the journal, as far as it is needed.
-func (e *explainFlags) trace(cmd *cobra.Command, con *console.Console) (*trace.Trace, error) {
-	if e.path != "" {
-		return e.read(cmd.Context(), con.Stdin)
-	}
-	j, err := e.Open(cmd, con)
-	if err != nil {
-		return nil, journals.NeitherFileNorRun(e.Run, err)
-	}
-	defer j.Close()
-	run, err := journals.ResolveRun(cmd.Context(), j, e.Run)
+// readRun reads what it needs of a run in the journal.
+func (e *explainFlags) readRun(cmd *cobra.Command, con *console.Console) (t *trace.Trace, err error) {
+	j, found, err := e.OpenRun(cmd, con)
 	if err != nil {
 		return nil, err
 	}
-	t, err := e.stored(cmd.Context(), j, run)
-	if e.task == "" && errors.Is(err, journal.ErrUnknownRun) && e.Run != "" { // perhaps a task of the newest run
-		if newest := e.ofNewest(cmd.Context(), j); newest != nil {
-			return newest, nil
-		}
-	}
-	if err != nil {
-		err = journals.ReadError(exit.Cause(cmd.Context(), err))
-		if e.task == "" {
-			err = journals.SuggestTask(cmd.Context(), j, e.Run, err)
-		}
-		return nil, journals.NeitherFileNorRun(e.Run, err)
-	}
-	return t, nil
-}
-
-// stored reads what is needed of a run of the journal.
-func (e *explainFlags) stored(ctx context.Context, j *journal.Journal, run string) (t *trace.Trace, err error) {
+	defer j.Close()
 	switch {
-	case e.follow:
-		t, e.search, err = j.Search(ctx, run, e.contains)
-		return t, err
-	case e.task != "":
-		return j.TraceTask(ctx, run, e.task)
+	case e.hasContains:
+		t, e.search, err = j.Search(cmd.Context(), found.Run, e.contains)
+	case e.Task != "":
+		t, err = j.TraceTask(cmd.Context(), found.Run, e.Task)
+	default:
+		t, err = j.Trace(cmd.Context(), found.Run)
 	}
-	return j.Trace(ctx, run)
+	return t, journals.ReadError(cmd.Context(), err)
 }
 
-// ofNewest takes what no run is called for a task of the newest run; nil if that
-// has none of this name.
-func (e *explainFlags) ofNewest(ctx context.Context, j *journal.Journal) *trace.Trace {
-	run, err := journals.ResolveRun(ctx, j, "")
+// readFile reads a trace.
+func (e *explainFlags) readFile(cmd *cobra.Command, con *console.Console) (*trace.Trace, error) {
+	in, err := files.OpenInput(cmd.Context(), con.Stdin, e.path)
 	if err != nil {
-		return nil
+		return nil, journals.RecordError(cmd.Context(), e.path, err)
 	}
-	with := *e
-	with.task = e.Run
-	t, err := with.stored(ctx, j, run)
-	if err != nil {
-		return nil
-	}
-	if _, err := t.Find(with.task); err != nil {
-		return nil
-	}
-	*e = with
-	return t
-}
-
-// read reads the trace of a file.
-func (e *explainFlags) read(ctx context.Context, stdin io.Reader) (*trace.Trace, error) {
-	in := stdin
-	if e.path != "-" {
-		file, err := files.OpenInput(ctx, e.path)
-		if err != nil {
-			return nil, journals.FileError(e.path, exit.WithoutPath(err))
-		}
-		defer file.Close()
-		in = file
-	}
-	o := trace.ReadOptions{Task: e.task}
-	if e.follow {
+	defer in.Close()
+	o := trace.ReadOptions{Task: e.Task}
+	if e.hasContains {
 		o = trace.ReadOptions{Finder: trace.NewFinder(e.contains)}
 	}
-	t, err := trace.ReadWith(files.NewContextReader(ctx, in), o)
-	switch {
-	case errors.Is(err, trace.ErrFormat):
-		return nil, &exit.Error{Kind: exit.KindValidation, Err: fmt.Errorf("%s: %w", e.path, err)}
-	case err != nil:
-		return nil, journals.FileError(e.path, exit.WithoutPath(err))
+	t, err := trace.ReadWith(in, o)
+	if errors.Is(err, trace.ErrFormat) {
+		return nil, exit.Errorf(exit.KindValidation, "%s: %w", e.path, err)
 	}
-	if e.follow {
+	if err == nil && e.hasContains {
 		e.search = o.Finder.Search(t)
 	}
-	return t, nil
+	return t, journals.RecordError(cmd.Context(), e.path, err)
 }
 
-// Document is what explain says, in JSON.
+// A Document is what explain prints, in JSON.
 type Document struct {
 	File    string           `json:"file,omitempty"` // none for a run of the journal
 	Run     string           `json:"runId,omitempty"`
 	Name    string           `json:"name,omitempty"`
 	Time    time.Time        `json:"time,omitzero"`
-	Whole   bool             `json:"whole"` // the run came to its end, and the trace with it
+	Whole   bool             `json:"whole"` // the run ended, and the trace has its end
 	Torn    bool             `json:"torn,omitempty"`
-	Partial bool             `json:"partial,omitempty"` // only what is about one task was read
+	Partial bool             `json:"partial,omitempty"` // only one task was read
 	Prompts []PromptDocument `json:"prompts"`
 	Unsent  []unsent         `json:"unsent,omitempty"`
 	Text    string           `json:"contains,omitempty"`
 	Search  *found           `json:"found,omitempty"`
 
 	Trace *trace.Trace `json:"-"`
-	task  string       // the title of the one task that was asked for
+	task  string       // the title of the only task to explain; empty for all
 }
 
-// unsent is a task that had no prompt, at least not in one attempt, since what
-// it needs was held.
+// unsent is a task with an attempt that had no prompt, since context that the task needs was
+// withheld.
 type unsent struct {
 	trace.Task
 	Held []event.Handoff `json:"held"`
 }
 
-// of says what was asked of a trace.
-func (e *explainFlags) of(t *trace.Trace) (*Document, error) {
+// document returns the part of a trace to print.
+func (e *explainFlags) document(t *trace.Trace) (*Document, error) {
 	x := &Document{File: e.path, Run: t.Run, Name: t.Name, Time: t.Time, Whole: t.Result != nil && !t.Torn, Torn: t.Torn, Partial: t.Partial, Prompts: []PromptDocument{}, Trace: t}
 	only := func(string) bool { return true }
-	if e.task != "" {
-		tk, err := t.Find(e.task)
+	if e.Task != "" {
+		tk, err := t.Find(e.Task)
 		if err != nil {
 			return nil, err
 		}
 		x.task = tk.Title
 		only = func(id string) bool { return id == string(tk.ID) }
 	}
-	if e.follow {
+	if e.hasContains {
 		x.Text, x.Search = e.contains, x.found(e.search, only)
 		return x, nil
 	}

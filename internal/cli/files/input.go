@@ -13,7 +13,7 @@ import (
 	"github.com/runteam/runteam/internal/specfile"
 )
 
-// CheckReadable adds to the error of [specfile.CheckReadable] what to do.
+// CheckReadable is [specfile.CheckReadable] with advice in its error.
 func CheckReadable(path string) error {
 	if err := specfile.CheckReadable(path); err != nil {
 		return fmt.Errorf("%w: name a file, or use <(command) of your shell", err)
@@ -21,42 +21,42 @@ func CheckReadable(path string) error {
 	return nil
 }
 
-// OpenInput opens a file that an argument names, which may be a pipe. A wait for
-// the other end of the pipe ends with the context.
-func OpenInput(ctx context.Context, path string) (*os.File, error) {
-	return waitOrAbandon(ctx, func() (*os.File, error) { return os.Open(path) })
+// OpenInput opens a file that an argument names; - is standard input. The file may be a pipe, so
+// opening and reading end when the context does. A read in progress is then abandoned.
+func OpenInput(ctx context.Context, stdin io.Reader, path string) (io.ReadCloser, error) {
+	if path == "-" {
+		return contextReader{ctx, io.NopCloser(stdin)}, nil
+	}
+	file, err := Await(ctx, func() (*os.File, error) { return os.Open(path) })
+	return contextReader{ctx, file}, exit.WithoutPath(err)
 }
 
-// contextReader reads until its context ends. A read of a pipe or a terminal may never
-// end; one that is under way then is abandoned.
+// contextReader reads until its context ends.
 type contextReader struct {
 	ctx context.Context //nolint:containedctx // the reader lives for one call
-	r   io.Reader
+	io.ReadCloser
 }
 
-// NewContextReader returns a reader of r that ends with ctx.
-func NewContextReader(ctx context.Context, r io.Reader) io.Reader { return contextReader{ctx, r} }
-
-func (u contextReader) Read(p []byte) (int, error) {
-	if u.ctx.Err() != nil {
-		return 0, context.Cause(u.ctx)
+func (r contextReader) Read(p []byte) (int, error) {
+	if r.ctx.Err() != nil {
+		return 0, context.Cause(r.ctx)
 	}
-	text, err := waitOrAbandon(u.ctx, func() ([]byte, error) {
+	text, err := Await(r.ctx, func() ([]byte, error) {
 		text := make([]byte, len(p)) // not p, which belongs to the caller again once the context has ended
-		n, err := u.r.Read(text)
-		return text[:n], err
+		n, err := r.ReadCloser.Read(text)
+		return text[:n], exit.WithoutPath(err)
 	})
 	return copy(p, text), err
 }
 
-// maxKeyFile is how many bytes a file with a key may have.
+// maxKeyFile is the largest size of a file with a key, in bytes.
 const maxKeyFile = 4 << 10
 
-// ReadKey reads the file with a key that a flag names: a regular file, or a
-// link to one, that only its owner can read.
+// ReadKey reads the file with a key that a flag names. It must be a regular file, or a link to
+// one, that only its owner can read.
 func ReadKey(flag, path string) (string, error) {
 	bad := func(err error) error {
-		return &exit.Error{Kind: exit.KindIO, Err: fmt.Errorf("--%s %s: %w", flag, path, exit.WithoutPath(err))}
+		return exit.FileError("--"+flag+" "+path, err)
 	}
 	at, err := os.Stat(path) // opening a pipe would wait for its other end
 	if err != nil {
@@ -65,7 +65,7 @@ func ReadKey(flag, path string) (string, error) {
 	if !at.Mode().IsRegular() {
 		return "", bad(errors.New("it is not a regular file: write the key to a file of its own"))
 	}
-	if mode := at.Mode().Perm(); mode&0o077 != 0 && runtime.GOOS != "windows" { // which has no modes
+	if mode := at.Mode().Perm(); mode&0o077 != 0 && runtime.GOOS != "windows" { // Windows has no modes
 		return "", bad(fmt.Errorf("its mode %04o lets other users read or change it: `chmod 600` it", mode))
 	}
 	file, err := os.Open(path)

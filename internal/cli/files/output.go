@@ -13,24 +13,25 @@ import (
 	"github.com/runteam/runteam/internal/cli/exit"
 )
 
-// Output is a file that a command writes when it is done. Whether it can be
-// written is looked at before the command begins, so that nothing is spent on
-// what cannot be kept; it appears whole or not at all, and nobody else may read
-// it: it holds what agents said, or were to be told. No link is followed: what
-// it leads to would be replaced with the rights of whoever runs the command.
-// What may be replaced is settled at the beginning: what stands there in the
-// end and is anything else is left alone.
+// An Output is a file that a command writes when it is done. Check runs before the command
+// starts, so that nothing is spent on a result that could not be written. The file appears whole
+// or not at all, and only its owner may read it, since it holds prompts and answers. Links are not
+// followed: their target would be replaced with the rights of the user. Only the file that Check
+// found may be replaced.
 type Output struct {
-	Flag     string // that names it, for messages
+	Flag     string // the name of the flag, for messages
 	Path     string
-	Force    bool // take the place of a file that exists
-	KeepMode bool // and keep the mode of that file; any other gets 0600
+	Force    bool // replace an existing file
+	KeepMode bool // keep the mode of a replaced file instead of setting 0600
 
-	folder fs.FileInfo // as check found it
-	old    fs.FileInfo // what is replaced, as check found it; nil for nothing
+	folder fs.FileInfo // as Check found it
+	old    fs.FileInfo // the file to replace, as Check found it; nil if there is none
 }
 
-// Check refuses a file that could not be written, and one that is read too.
+// fail returns an error about the file.
+func (f *Output) fail(err error) error { return exit.FileError("--"+f.Flag+" "+f.Path, err) }
+
+// Check refuses a file that could not be written, or that the command reads.
 func (f *Output) Check(read ...string) error {
 	switch {
 	case f.Path == "":
@@ -38,12 +39,12 @@ func (f *Output) Check(read ...string) error {
 	case f.Path == "-" || os.IsPathSeparator(f.Path[len(f.Path)-1]):
 		return exit.Usagef("--%s %s: name a file", f.Flag, f.Path)
 	}
-	err := f.place()
+	err := f.checkPath()
 	if err == nil {
-		err = f.settle()
+		err = f.probe()
 	}
 	if err != nil {
-		return &exit.Error{Kind: exit.KindIO, Err: fmt.Errorf("--%s %s: %w", f.Flag, f.Path, err)}
+		return f.fail(err)
 	}
 	if f.old == nil {
 		return nil
@@ -56,8 +57,20 @@ func (f *Output) Check(read ...string) error {
 	return nil
 }
 
-// place checks what is at the path.
-func (f *Output) place() error {
+// CheckWritable is Check, and also refuses a path that the command uses for something else, even
+// if no file exists there yet.
+func (f *Output) CheckWritable(used []string) error {
+	own, err := filepath.Abs(f.Path)
+	for _, path := range used {
+		if other, bad := filepath.Abs(path); f.Path != "" && path != "" && err == nil && bad == nil && own == other {
+			return exit.Usagef("--%s %s: the command uses this file for something else: name another one", f.Flag, f.Path)
+		}
+	}
+	return f.Check(used...)
+}
+
+// checkPath checks what exists at the path.
+func (f *Output) checkPath() error {
 	at, err := os.Stat(f.Path)
 	switch {
 	case err == nil && at.IsDir():
@@ -76,9 +89,9 @@ func (f *Output) place() error {
 	case err == nil && !f.Force:
 		return errors.New("it exists: add --force to replace it, or name another file")
 	case err == nil:
-		return f.stays()
+		return f.checkInside()
 	case !errors.Is(err, fs.ErrNotExist):
-		return exit.WithoutPath(err)
+		return err
 	}
 	if folder, err := os.Stat(filepath.Dir(f.Path)); err != nil || !folder.IsDir() {
 		return fmt.Errorf("there is no folder %s: make it first", filepath.Dir(f.Path))
@@ -86,15 +99,15 @@ func (f *Output) place() error {
 	return nil
 }
 
-// stays refuses to replace a file behind a folder that is a link out of the
-// working directory, from which the path starts.
-func (f *Output) stays() error {
+// checkInside refuses to replace a file that a relative path reaches through a link out of the
+// working directory.
+func (f *Output) checkInside() error {
 	if !filepath.IsLocal(f.Path) {
-		return nil // it says itself where it leads
+		return nil // the path itself says where it leads
 	}
 	here, err := os.OpenRoot(".")
 	if err != nil {
-		return exit.WithoutPath(err)
+		return err
 	}
 	defer here.Close()
 	if _, err := here.Stat(f.Path); err == nil {
@@ -102,27 +115,26 @@ func (f *Output) stays() error {
 	}
 	to, err := filepath.EvalSymlinks(f.Path)
 	if err != nil {
-		return exit.WithoutPath(err)
+		return err
 	}
 	return fmt.Errorf("a link on its way leads to %s: name that file", to)
 }
 
-// settle remembers the folder and what is to be replaced in it, and tries
-// whether the folder takes a file.
-func (f *Output) settle() error {
+// probe remembers the folder and the file to replace, and tries to create a file in the folder.
+func (f *Output) probe() error {
 	root, err := f.open()
 	if err != nil {
 		return fmt.Errorf("nothing can be written there: %w", exit.WithoutPath(err))
 	}
 	defer root.Close()
 	if f.folder, err = root.Stat("."); err != nil {
-		return exit.WithoutPath(err)
+		return err
 	}
 	f.old, err = root.Lstat(filepath.Base(f.Path))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return exit.WithoutPath(err)
+		return err
 	}
-	probe, name, err := f.temporary(root)
+	probe, name, err := f.createTemp(root)
 	if err != nil {
 		return fmt.Errorf("nothing can be written there: %w", exit.WithoutPath(err))
 	}
@@ -130,7 +142,7 @@ func (f *Output) settle() error {
 	return root.Remove(name)
 }
 
-// open opens the folder of the file, if it is still the one that check found.
+// open opens the folder of the file, if it is still the one that Check found.
 func (f *Output) open() (*os.Root, error) {
 	root, err := os.OpenRoot(filepath.Dir(f.Path))
 	if err != nil || f.folder == nil {
@@ -147,8 +159,8 @@ func (f *Output) open() (*os.Root, error) {
 	return root, nil
 }
 
-// temporary makes a file in the folder, under an unused name.
-func (f *Output) temporary(root *os.Root) (*os.File, string, error) {
+// createTemp creates a file in the folder under an unused name.
+func (f *Output) createTemp(root *os.Root) (*os.File, string, error) {
 	for {
 		name := fmt.Sprintf(".runteam-%016x", rand.Uint64())
 		file, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
@@ -158,12 +170,11 @@ func (f *Output) temporary(root *os.Root) (*os.File, string, error) {
 	}
 }
 
-// Write writes the file, whole or not at all. What cannot get its name is kept
-// under another one, which the error says.
+// Write writes the file, whole or not at all. If the file cannot get its name, the data is saved
+// under another one, which the error names.
 func (f *Output) Write(data []byte) error {
-	err := f.replace(data)
-	if err != nil {
-		return &exit.Error{Kind: exit.KindIO, Err: fmt.Errorf("--%s %s: not written: %w", f.Flag, f.Path, err)}
+	if err := f.replace(data); err != nil {
+		return f.fail(fmt.Errorf("not written: %w", exit.WithoutPath(err)))
 	}
 	return nil
 }
@@ -171,37 +182,37 @@ func (f *Output) Write(data []byte) error {
 func (f *Output) replace(data []byte) error {
 	root, err := f.open()
 	if err != nil {
-		return f.elsewhere(data, exit.WithoutPath(err))
+		return f.saveElsewhere(data, err)
 	}
 	defer root.Close()
-	temp, name, err := f.temporary(root)
+	temp, name, err := f.createTemp(root)
 	if err != nil {
-		return f.elsewhere(data, exit.WithoutPath(err))
+		return f.saveElsewhere(data, err)
 	}
 	if err := WriteSynced(temp, data); err != nil {
 		_ = root.Remove(name)
-		return exit.WithoutPath(err)
+		return err
 	}
 	if err := f.moveIn(root, name); err != nil {
-		return fmt.Errorf("%w; what was to be written is in %s", exit.WithoutPath(err), f.aside(root, name))
+		return fmt.Errorf("%w; what was to be written is in %s", exit.WithoutPath(err), f.moveAside(root, name))
 	}
 	return nil
 }
 
-// moveIn gives a file that was written its name. It replaces nothing but the
-// file that check found, as it was then.
+// moveIn gives a written file its name. It replaces nothing but the unchanged file that Check
+// found.
 func (f *Output) moveIn(root *os.Root, temp string) error {
 	base := filepath.Base(f.Path)
 	at, err := root.Lstat(base)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return name(root, temp, base)
+		return renameNew(root, temp, base)
 	case err != nil:
 		return err
 	case f.old == nil || !f.Force:
 		return errTaken
 	case !os.SameFile(at, f.old) || at.Size() != f.old.Size() || !at.ModTime().Equal(f.old.ModTime()):
-		return errors.New("the file that stands there was changed or replaced while the command ran, and is left as it is")
+		return errors.New("the file was changed or replaced while the command ran, and is left as it is")
 	}
 	if f.KeepMode {
 		if err := root.Chmod(temp, at.Mode().Perm()); err != nil {
@@ -211,32 +222,34 @@ func (f *Output) moveIn(root *os.Root, temp string) error {
 	return root.Rename(temp, base)
 }
 
-// aside gives a file that cannot have its name one like it, and returns its path.
-func (f *Output) aside(root *os.Root, temp string) string {
+// moveAside gives a file that cannot have its name a similar one, and returns its path.
+func (f *Output) moveAside(root *os.Root, temp string) string {
 	base := filepath.Base(f.Path)
 	ext := filepath.Ext(base)
 	other := fmt.Sprintf("%s.new-%08x%s", strings.TrimSuffix(base, ext), rand.Uint32(), ext)
-	if name(root, temp, other) != nil {
+	if renameNew(root, temp, other) != nil {
 		other = temp
 	}
 	return filepath.Join(filepath.Dir(f.Path), other)
 }
 
-// elsewhere keeps what the folder does not take any more in the system's
-// folder for temporary files, and returns why, with its path.
-func (f *Output) elsewhere(data []byte, why error) error {
+// saveElsewhere writes data that the folder no longer accepts to the system's folder for temporary
+// files, and adds that path to the reason.
+func (f *Output) saveElsewhere(data []byte, reason error) error {
+	reason = exit.WithoutPath(reason)
 	file, err := os.CreateTemp("", "runteam-*"+filepath.Ext(f.Path)) // with the mode 0600
+	if err == nil {
+		if err = WriteSynced(file, data); err != nil {
+			_ = os.Remove(file.Name())
+		}
+	}
 	if err != nil {
-		return fmt.Errorf("%w, and it cannot be kept elsewhere: %w", why, exit.WithoutPath(err))
+		return fmt.Errorf("%w, and it cannot be saved elsewhere: %w", reason, exit.WithoutPath(err))
 	}
-	if err := WriteSynced(file, data); err != nil {
-		_ = os.Remove(file.Name())
-		return fmt.Errorf("%w, and it cannot be kept elsewhere: %w", why, exit.WithoutPath(err))
-	}
-	return fmt.Errorf("%w; what was to be written is in %s", why, file.Name())
+	return fmt.Errorf("%w; what was to be written is in %s", reason, file.Name())
 }
 
-// WriteSynced writes a file to the disk and closes it.
+// WriteSynced writes data to a file, syncs it to the disk and closes it.
 func WriteSynced(file *os.File, data []byte) error {
 	_, err := file.Write(data)
 	if err == nil {
@@ -248,11 +261,10 @@ func WriteSynced(file *os.File, data []byte) error {
 	return err
 }
 
-var errTaken = errors.New("a file came to be there while the command ran, and is left as it is")
+var errTaken = errors.New("another file was created there while the command ran, and is left as it is")
 
-// name gives a file of a folder its name, unless something has that name: also
-// if it came to be in the meantime.
-func name(root *os.Root, from, to string) error {
+// renameNew renames a file in a folder without replacing another one, even one created meanwhile.
+func renameNew(root *os.Root, from, to string) error {
 	err := root.Link(from, to)
 	if err == nil {
 		return root.Remove(from)
@@ -263,34 +275,56 @@ func name(root *os.Root, from, to string) error {
 	return root.Rename(from, to) // a file system without links
 }
 
-// CheckWritable refuses a file that could not be written, or that the command uses
-// for something else, whether it exists by now or not.
-func (f *Output) CheckWritable(read []string) error {
-	own, err := filepath.Abs(f.Path)
-	for _, path := range read {
-		if other, bad := filepath.Abs(path); f.Path != "" && path != "" && err == nil && bad == nil && own == other {
-			return exit.Usagef("--%s %s: the command uses this file for something else: name another one", f.Flag, f.Path)
-		}
-	}
-	return f.Check(read...)
+// A LazyOutput is an output that is created by the first write, so that a run that never starts
+// replaces nothing.
+type LazyOutput struct {
+	*Output
+	File *os.File
 }
 
-// create makes the file at once, empty and under its name, for what cannot
-// wait until all is known. It replaces what write would.
+// Write creates the file if it is the first call, and writes to it.
+func (f *LazyOutput) Write(p []byte) (int, error) {
+	if f.File == nil {
+		var err error
+		if f.File, err = f.create(); err != nil {
+			return 0, exit.WithoutPath(err)
+		}
+	}
+	n, err := f.File.Write(p)
+	return n, exit.WithoutPath(err) // the file knows only its first name
+}
+
+// create creates the empty file under its name. It replaces the file that Write would replace.
 func (f *Output) create() (*os.File, error) {
 	root, err := f.open()
 	if err != nil {
-		return nil, exit.WithoutPath(err)
+		return nil, err
 	}
 	defer root.Close()
-	file, temp, err := f.temporary(root)
+	file, temp, err := f.createTemp(root)
 	if err != nil {
-		return nil, exit.WithoutPath(err)
+		return nil, err
 	}
 	if err := f.moveIn(root, temp); err != nil {
 		_ = file.Close()
 		_ = root.Remove(temp)
-		return nil, exit.WithoutPath(err)
+		return nil, err
 	}
 	return file, nil
+}
+
+// Sync writes the file to the disk.
+func (f *LazyOutput) Sync() error {
+	if f.File == nil {
+		return nil
+	}
+	return exit.WithoutPath(f.File.Sync())
+}
+
+// Close closes the file if it was created.
+func (f *LazyOutput) Close() error {
+	if f.File == nil {
+		return nil
+	}
+	return exit.WithoutPath(f.File.Close())
 }

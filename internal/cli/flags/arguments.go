@@ -1,4 +1,4 @@
-// Package flags holds what the flags and arguments of several commands have in common.
+// Package flags holds the flags, arguments and completions that several commands share.
 package flags
 
 import (
@@ -8,23 +8,23 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// AtMostOneSpec accepts one argument or none.
-func AtMostOneSpec(cmd *cobra.Command, args []string) error {
-	if len(args) > 1 {
-		return exit.Usagef("%s takes one SPEC, not %d: %s", cmd.CommandPath(), len(args), strings.Join(args, " "))
+// NoArguments refuses arguments.
+func NoArguments(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return exit.Usagef("%s takes no argument", cmd.CommandPath())
 	}
 	return nil
 }
 
-// AtMostOneRun accepts one RUN or none.
-func AtMostOneRun(cmd *cobra.Command, args []string) error {
-	switch {
-	case len(args) > 1:
-		return exit.Usagef("%s takes one RUN, not %d: %s", cmd.CommandPath(), len(args), strings.Join(args, " "))
-	case len(args) == 1 && args[0] == "":
-		return exit.Usagef("RUN is empty: write the id of a run, or leave it out for the last one")
+// AtMost returns a check that refuses more than so many arguments; what names those that the
+// command takes.
+func AtMost(most int, what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) > most {
+			return exit.Usagef("%s takes %s, not %d: %s", cmd.CommandPath(), what, len(args), strings.Join(args, " "))
+		}
+		return nil
 	}
-	return nil
 }
 
 // Pairs reads the values of a flag that sets names.
@@ -36,7 +36,7 @@ func Pairs(flag, form string, given []string) (map[string]string, error) {
 			return nil, exit.Usagef("--%s %q: write %s", flag, one, form)
 		}
 		if _, twice := all[name]; twice {
-			return nil, exit.Usagef("--%s %s stands twice", flag, name)
+			return nil, exit.Usagef("--%s %s is given twice", flag, name)
 		}
 		all[name] = value
 	}

@@ -9,11 +9,11 @@ import (
 	"github.com/runteam/runteam/internal/cli/terminal"
 )
 
-// Table writes lines whose cells stand below each other.
+// A Table writes rows with aligned columns.
 type Table struct {
 	w      *tabwriter.Writer
 	indent string
-	room   int // for titles; 0 for any length
+	width  int // of a title at most, in cells; 0 for any width
 }
 
 // NewTable returns a table that writes to w, with each row indented.
@@ -21,27 +21,32 @@ func NewTable(w io.Writer, indent string) Table {
 	return Table{w: tabwriter.NewWriter(w, 0, 0, 2, ' ', 0), indent: indent}
 }
 
-// WithTitleWidth returns rows whose titles have so much room.
-func (r Table) WithTitleWidth(room int) Table {
-	r.room = room
-	return r
+// WithTitleWidth returns the table with a limit on the width of titles.
+func (t Table) WithTitleWidth(width int) Table {
+	t.width = width
+	return t
 }
 
-// Title is a title as a cell.
-func (r Table) Title(text string) string {
-	if text = terminal.CleanLine(text); r.room > 0 {
-		text = terminal.Clip(text, r.room)
+// Title returns a title as a cell.
+func (t Table) Title(text string) string {
+	if t.width == 0 {
+		return text
 	}
-	return text
+	return terminal.Clip(terminal.CleanLine(text), t.width)
 }
 
-// Row adds a row; empty cells at its end are left out.
-func (r Table) Row(cells ...string) {
+// Row adds a row. Each cell stays on its line: characters that could deceive the reader of a
+// terminal are escaped. Empty cells at the end are omitted.
+func (t Table) Row(cells ...string) {
 	for len(cells) > 0 && cells[len(cells)-1] == "" {
 		cells = cells[:len(cells)-1]
 	}
-	fmt.Fprintln(r.w, r.indent+strings.Join(cells, "\t"))
+	clean := make([]string, len(cells))
+	for i, cell := range cells {
+		clean[i] = terminal.CleanLine(cell)
+	}
+	fmt.Fprintln(t.w, t.indent+strings.Join(clean, "\t"))
 }
 
 // Flush writes the rows with their columns aligned.
-func (r Table) Flush() { _ = r.w.Flush() } // to memory
+func (t Table) Flush() { _ = t.w.Flush() } // a write to memory does not fail

@@ -2,6 +2,7 @@ package history
 
 import (
 	"fmt"
+	"io"
 	"strconv"
 	"strings"
 	"time"
@@ -17,7 +18,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// gcFlags is what is to be removed, as flags ask for it.
+// gcFlags are the flags of gc.
 type gcFlags struct {
 	journals.Flags
 	age    string
@@ -30,32 +31,27 @@ func GCCommand(con *console.Console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "gc --older-than TIME",
 		Short: "Remove old runs from the journal",
-		Long: `gc removes the runs that began longer ago than TIME from the journal, however they
-ended, and shrinks the file. A run that a process works on stays. Other runs can
-write meanwhile, and gc works on a full disk too.`,
+		Long: `gc removes all runs that began longer ago than TIME from the journal, and shrinks
+the file. A run that a process is working on is kept. Other processes can write
+meanwhile, and gc works on a full disk too.`,
 		Example: `  runteam gc --older-than 30d --dry-run        only list them
   runteam gc --older-than 720h`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return exit.Usagef("%s takes no argument", cmd.CommandPath())
-			}
-			return nil
-		},
+		Args: flags.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return gc(con, cmd, c) },
 	}
 	c.AddTo(cmd)
-	cmd.Flags().StringVar(&c.age, "older-than", "", "remove what began longer ago than `TIME`: 30d, 720h (required)")
-	cmd.Flags().BoolVar(&c.dryRun, "dry-run", false, "list the runs, and remove none")
+	cmd.Flags().StringVar(&c.age, "older-than", "", "remove runs that began longer ago than `TIME`: 30d, 720h (required)")
+	cmd.Flags().BoolVar(&c.dryRun, "dry-run", false, "list the runs without removing them")
 	flags.Complete(cmd, "older-than", nil)
 	return cmd
 }
 
 // gcDocument is what gc did, in JSON.
 type gcDocument struct {
-	Runs   []string  `json:"runs"` // ids, the newest first
-	Kept   []string  `json:"kept"` // old enough, and being worked on
+	Runs   []string  `json:"runs"` // IDs, the newest first
+	Kept   []string  `json:"kept"` // old enough, but a process works on them
 	Before time.Time `json:"before"`
-	Bytes  int64     `json:"bytes"` // that the journal is smaller by
+	Bytes  int64     `json:"bytes"` // by which the journal became smaller
 	DryRun bool      `json:"dryRun,omitempty"`
 }
 
@@ -78,7 +74,7 @@ func gc(con *console.Console, cmd *cobra.Command, c *gcFlags) error {
 	defer j.Close()
 	list, err := j.Runs(cmd.Context())
 	if err != nil {
-		return journals.ReadError(exit.Cause(cmd.Context(), err))
+		return journals.ReadError(cmd.Context(), err)
 	}
 	out := gcDocument{Runs: []string{}, Kept: []string{}, Before: con.Now().Add(-age), DryRun: c.dryRun}
 	var old []journal.Summary
@@ -87,7 +83,7 @@ func gc(con *console.Console, cmd *cobra.Command, c *gcFlags) error {
 		case !s.Started.Before(out.Before):
 		case s.Holder != nil:
 			out.Kept = append(out.Kept, s.Run)
-			con.Say("runteam: run %s stays: %s works on it", terminal.CleanLine(s.Run), terminal.CleanLine(s.Holder.String()))
+			con.Say("runteam: run %s is kept: %s works on it", terminal.CleanLine(s.Run), terminal.CleanLine(s.Holder.String()))
 		default:
 			out.Runs, old = append(out.Runs, s.Run), append(old, s)
 		}
@@ -97,21 +93,18 @@ func gc(con *console.Console, cmd *cobra.Command, c *gcFlags) error {
 			return err
 		}
 	}
-	if con.Settings.JSON() {
-		return exit.IgnoreClosedPipe(con.PrintJSON(out))
-	}
-	return exit.IgnoreClosedPipe(con.PrintText(out.text(old, journals.ShortIDs(list))))
+	return con.PrintResult(out, func(w io.Writer) { out.write(w, old, journals.ShortIDs(list)) })
 }
 
-// remove removes what is listed, and says if it was not what was listed that went.
+// remove removes the listed runs, and reports on stderr if other runs were removed instead.
 func remove(con *console.Console, cmd *cobra.Command, j *journal.Journal, out *gcDocument) (err error) {
 	listed := len(out.Runs)
 	gone, bytes, err := j.Remove(cmd.Context(), out.Before)
 	if err != nil {
 		if len(gone) > 0 {
-			con.Say("runteam: %s removed before it came to that: %s", format.Plural(len(gone), "run"), terminal.CleanLine(strings.Join(gone, ", ")))
+			con.Say("runteam: %s removed before this error: %s", format.Plural(len(gone), "run"), terminal.CleanLine(strings.Join(gone, ", ")))
 		}
-		return journals.ReadError(exit.Cause(cmd.Context(), err))
+		return journals.ReadError(cmd.Context(), err)
 	}
 	if len(gone) != listed {
 		con.Say("runteam: %s removed, where %s were listed: another process changed the journal meanwhile", format.Plural(len(gone), "run"), format.Number(listed))
@@ -120,34 +113,31 @@ func remove(con *console.Console, cmd *cobra.Command, j *journal.Journal, out *g
 	return nil
 }
 
-func (c *gcDocument) text(old []journal.Summary, short map[string]string) string {
-	var b strings.Builder
-	if c.DryRun {
-		table := format.NewTable(&b, "")
-		for i := range old {
-			s := &old[i]
-			table.Row(terminal.CleanLine(short[s.Run]), terminal.CleanLine(s.Name), terminal.CleanLine(s.Status), format.Time(s.Started), tasksOf(s))
-		}
-		table.Flush()
-		fmt.Fprintf(&b, "%s would be removed\n", format.Plural(len(c.Runs), "run"))
-		return b.String()
+func (d *gcDocument) write(w io.Writer, old []journal.Summary, short map[string]string) {
+	runs := format.Plural(len(d.Runs), "run")
+	if !d.DryRun {
+		fmt.Fprintf(w, "%s removed; the journal is %s smaller\n", runs, bytesize.Text(int(d.Bytes)))
+		return
 	}
-	fmt.Fprintf(&b, "%s removed; the journal is %s smaller\n", format.Plural(len(c.Runs), "run"), bytesize.Text(int(c.Bytes)))
-	return b.String()
+	table := format.NewTable(w, "")
+	for i := range old {
+		s := &old[i]
+		table.Row(short[s.Run], s.Name, s.Status, format.Time(s.Started), tasksOf(s))
+	}
+	table.Flush()
+	fmt.Fprintf(w, "%s would be removed\n", runs)
 }
 
-// parseAge reads a time as Go writes it, or a number of days such as 30d.
+// parseAge parses a duration of Go, or a number of days such as 30d.
 func parseAge(text string) (time.Duration, error) {
 	if text == "" {
 		return 0, exit.Usagef("--older-than is required: write a time such as 30d or 720h")
 	}
-	const day = 24 * time.Hour
 	age, err := time.ParseDuration(text)
 	if days, ok := strings.CutSuffix(text, "d"); ok {
-		var n int
-		if n, err = strconv.Atoi(days); err == nil && int64(n) > int64(1<<63-1)/int64(day) {
-			err = strconv.ErrRange
-		}
+		const day = 24 * time.Hour
+		var n uint64
+		n, err = strconv.ParseUint(days, 10, 16)
 		age = time.Duration(n) * day
 	}
 	if err != nil || age < 0 {

@@ -16,14 +16,14 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// RunDocument is a stored run, in JSON.
+// A RunDocument is a stored run, in JSON.
 type RunDocument struct {
 	Run     string `json:"runId"`
 	Name    string `json:"name"`
 	Command string `json:"command,omitempty"`
 	Status  string `json:"status"`
 	runProcesses
-	Spec        string `json:"spec,omitempty"` // where it was
+	Spec        string `json:"spec,omitempty"` // its path
 	Fingerprint string `json:"fingerprint,omitempty"`
 	replayOrigin
 
@@ -31,45 +31,45 @@ type RunDocument struct {
 	Tasks    []TaskDocument   `json:"tasks"`
 	Outcomes record.Outcomes  `json:"outcomes"`
 	Steps    []TaskDocument   `json:"coordinator,omitempty"`
-	Output   string           `json:"output,omitempty"` // the answer: of the coordinator, or the results that make it
+	Output   string           `json:"output,omitempty"` // the answer: of the coordinator, or the results that form it
 	Usage    llm.Usage        `json:"totalTokenUsage"`
-	Rounded  bool             `json:"rounded,omitempty"` // the tokens of a task are
+	Rounded  bool             `json:"rounded,omitempty"` // whether the tokens of any task are
 	Errors   []record.Failure `json:"errors"`
 	Warnings []string         `json:"warnings,omitempty"`
 
 	runView
 }
 
-// runProcesses is when a run was worked on, and by which processes.
+// runProcesses says when processes worked on a run, and which.
 type runProcesses struct {
 	Started   time.Time       `json:"startedAt"`
 	Ended     time.Time       `json:"endedAt,omitzero"`
-	Processes int             `json:"processes"` // that worked on it, one after another
+	Processes int             `json:"processes"` // how many worked on it, one after another
 	Holder    *journal.Holder `json:"holder,omitempty"`
 }
 
-// replayOrigin is the run that a replay repeated, and what it left out of it.
+// replayOrigin says which run a replay repeated, and what it omitted.
 type replayOrigin struct {
 	Of            string   `json:"replayed,omitempty"`
 	Without       []string `json:"without,omitempty"`
 	WithoutInputs []string `json:"withoutInputs,omitempty"`
 }
 
-// A runView is what the text of a run needs and its JSON does not have.
+// A runView holds what the text of a run needs in addition to its JSON.
 type runView struct {
 	summary *journal.Summary
 	info    *journal.Info
-	journal *journals.Flags // the journal that it is in
+	journal *journals.Flags // the journal that has the run
 
-	took    string
-	room    int                // for titles; 0 for any length
-	short   string             // of Run, what tells it apart
-	answers []task.ID          // whose results make the answer
-	titles  map[task.ID]string // of tasks of earlier runs whose results are inputs
+	took       string
+	titleWidth int
+	short      string             // the shortest unique beginning of the ID
+	answers    []task.ID          // the tasks whose results form the answer
+	titles     map[task.ID]string // of tasks of earlier runs whose results are inputs
 }
 
-// nameInputs looks up the titles of the tasks whose results are inputs. A run that was
-// removed gives none.
+// nameInputs looks up the titles of the tasks whose results are inputs. It finds none for a run
+// that was removed.
 func (r *RunDocument) nameInputs(ctx context.Context, j *journal.Journal) {
 	r.titles = map[task.ID]string{}
 	for i := range r.Inputs {
@@ -89,7 +89,7 @@ func (r *RunDocument) nameInputs(ctx context.Context, j *journal.Journal) {
 	}
 }
 
-// TaskDocument is a task of a stored run, in JSON.
+// A TaskDocument is a task of a stored run, in JSON.
 type TaskDocument struct {
 	ID     task.ID               `json:"id"`
 	Key    string                `json:"key,omitempty"`
@@ -108,14 +108,14 @@ type TaskDocument struct {
 	Truncated  bool             `json:"truncated,omitempty"`
 	Call       llm.CallInfo     `json:"call,omitzero"` // of the answer
 	Error      *ErrorDocument   `json:"error,omitempty"`
-	Exchanges  []promptDocument `json:"exchanges,omitempty"` // of one task that was asked for
+	Exchanges  []promptDocument `json:"exchanges,omitempty"` // only if one task is shown
 
 	taskView
 }
 
-// A taskView is what the text of a task needs and its JSON does not have.
+// A taskView holds what the text of a task needs in addition to its JSON.
 type taskView struct {
-	step      bool
+	isStep    bool
 	reasoning bool   // show the reasoning
 	name      string // of the run
 }
@@ -127,20 +127,20 @@ type attemptCounts struct {
 	Running     int `json:"running,omitempty"`
 }
 
-// reuseDocument says where a result was taken from, and what it had taken there.
+// reuseDocument says which run a cached answer is from, and what it used there.
 type reuseDocument struct {
 	Run   string    `json:"runId"`
 	Saved llm.Usage `json:"tokenUsage"`
 }
 
-// An ErrorDocument is why a task has no result, in JSON.
+// An ErrorDocument says why a task has no result, in JSON.
 type ErrorDocument struct {
 	Code    string  `json:"code,omitempty"`
 	Message string  `json:"message"`
 	Root    task.ID `json:"root,omitempty"`
 }
 
-// promptDocument is one prompt and what came of it.
+// promptDocument is one prompt and its answer or error, in JSON.
 type promptDocument struct {
 	Session  string         `json:"sessionId"`
 	Agent    string         `json:"agent"`
@@ -151,7 +151,7 @@ type promptDocument struct {
 	Started  time.Time      `json:"startedAt,omitzero"`
 	Ended    time.Time      `json:"endedAt,omitzero"`
 	Usage    llm.Usage      `json:"tokenUsage"`
-	Estimate bool           `json:"estimated,omitempty"` // the tokens were not counted, or are rounded
+	Estimate bool           `json:"estimated,omitempty"` // whether the tokens are an estimate or rounded
 	Turns    int            `json:"turns,omitempty"`
 	Context  *event.Context `json:"context,omitempty"`
 	Reused   string         `json:"reused,omitempty"`
@@ -160,17 +160,17 @@ type promptDocument struct {
 	Error    *ErrorDocument `json:"error,omitempty"`
 
 	Rejected  *rejectedDocument `json:"rejected,omitempty"`
-	Reasoning string            `json:"reasoning,omitempty"` // if it was asked for
+	Reasoning string            `json:"reasoning,omitempty"` // only with --reasoning
 }
 
-// rejectedDocument is an answer that was not accepted, in JSON.
+// rejectedDocument is a rejected answer, in JSON.
 type rejectedDocument struct {
 	Text    string       `json:"text"`
-	Problem string       `json:"problem,omitempty"` // what is wrong with it, as the corrective call says it
+	Problem string       `json:"problem,omitempty"` // the error, as the corrective call describes it
 	Call    llm.CallInfo `json:"call,omitzero"`
 }
 
-// newRunDocument returns a stored run as show prints it.
+// newRunDocument returns the document of a stored run.
 func newRunDocument(k *journals.StoredRun) *RunDocument {
 	asked := k.Invocation()
 	r := &RunDocument{
@@ -190,7 +190,7 @@ func newRunDocument(k *journals.StoredRun) *RunDocument {
 	for i := range k.Tasks {
 		t := newTaskDocument(k, &k.Tasks[i])
 		r.Usage, r.Rounded = r.Usage.Add(t.Usage), r.Rounded || t.Rounded
-		if t.step {
+		if t.isStep {
 			r.Steps = append(r.Steps, t)
 		} else {
 			r.Tasks = append(r.Tasks, t)
@@ -202,8 +202,7 @@ func newRunDocument(k *journals.StoredRun) *RunDocument {
 	return r
 }
 
-// answer makes the answer of the results that are it, each under its title if
-// there are several.
+// answer joins the results that form the answer, each under its title if there are several.
 func (r *RunDocument) answer(output []task.ID) {
 	var parts, titled []string
 	for i := range r.Tasks {
@@ -219,12 +218,12 @@ func (r *RunDocument) answer(output []task.ID) {
 	r.Output = strings.Join(parts, "\n\n")
 }
 
-// newTaskDocument returns a task as the list of tasks has it.
+// newTaskDocument returns the document of a task without its exchanges.
 func newTaskDocument(k *journals.StoredRun, s *journals.StoredTask) TaskDocument {
 	t := TaskDocument{
 		ID: s.ID, Key: s.Key, Title: s.Title, Agent: s.Agent, Status: s.Status,
 		attemptCounts: attemptCounts{Attempts: s.Attempts(), Interrupted: len(s.Interrupted), Running: s.Running},
-		Usage:         s.Usage(), taskView: taskView{step: s.Step, name: k.Heading()},
+		Usage:         s.Usage(), taskView: taskView{isStep: s.Step, name: k.Heading()},
 	}
 	t.Started, t.Ended = s.Span()
 	t.Rounded = len(s.Interrupted) > 0 || slices.ContainsFunc(s.Exchanges, func(x *record.AgentCall) bool { return x.Rounded && x.From == "" })
@@ -254,14 +253,13 @@ func newTaskDocument(k *journals.StoredRun, s *journals.StoredTask) TaskDocument
 	return t
 }
 
-// newFullTaskDocument returns all of one task, with or without the reasoning of its models.
-func newFullTaskDocument(k *journals.StoredRun, id task.ID, reasoning bool) *TaskDocument {
-	i, ok := k.ByID[id]
-	if !ok {
-		i = len(k.Tasks)
-		k.TaskOf(id, k.Trace.Title(id), "")
+// newFullTaskDocument returns the document of the task that a name means, with its exchanges.
+func newFullTaskDocument(k *journals.StoredRun, name string, reasoning bool) (*TaskDocument, error) {
+	id, err := k.FindTask(name)
+	if err != nil {
+		return nil, err
 	}
-	s := &k.Tasks[i]
+	s := k.TaskOf(id, k.Trace.Title(id), "")
 	t := newTaskDocument(k, s)
 	for _, x := range s.Exchanges {
 		e := promptDocument{
@@ -290,7 +288,7 @@ func newFullTaskDocument(k *journals.StoredRun, id task.ID, reasoning bool) *Tas
 	}
 	t.reasoning = reasoning
 	slices.SortStableFunc(t.Exchanges, func(a, b promptDocument) int { return a.Started.Compare(b.Started) })
-	return &t
+	return &t, nil
 }
 
 func stateOf(x *record.AgentCall) string {
@@ -303,7 +301,7 @@ func stateOf(x *record.AgentCall) string {
 	return string(task.Completed)
 }
 
-// lastCall returns the last model call that answered in an exchange.
+// lastCall returns the last model call of an exchange that answered.
 func lastCall(x *record.AgentCall) llm.CallInfo {
 	if x.Corrected != nil {
 		return *x.Corrected
@@ -311,7 +309,7 @@ func lastCall(x *record.AgentCall) llm.CallInfo {
 	return x.Call
 }
 
-// currentText returns a side text as it may be read now: without the text if it has expired.
+// currentText returns a side text, without its text if that has expired.
 func currentText(k *journals.StoredRun, a *record.SideText) *record.SideText {
 	if a == nil || a.ExpiresAt.IsZero() || k.Now.Before(a.ExpiresAt) {
 		return a

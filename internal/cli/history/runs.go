@@ -2,7 +2,7 @@ package history
 
 import (
 	"cmp"
-	"strings"
+	"io"
 	"time"
 
 	"github.com/runteam/runteam/internal/cli/console"
@@ -21,12 +21,12 @@ func RunsCommand(con *console.Console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "runs",
 		Short: "List the runs of the journal, the newest first",
-		Long: `runs lists the runs of the journal, the newest first: the shortest unique beginning
-of the id, status, start, duration and how many tasks are done. A run that a
-process works on is running; a run without a process and without an end is
-interrupted. "runteam resume" resumes it, and also one that failed, was cancelled or
-ran out of time or budget. What "replay --without" made is marked as an experiment;
-commands without RUN ignore it.`,
+		Long: `runs lists the runs of the journal, the newest first, with the shortest unique
+beginning of the ID, the status, start, duration and number of completed tasks. A run
+is running while a process works on it; a run that did not end and has no process is
+interrupted. "runteam resume" resumes runs that were interrupted, failed, were
+cancelled or ran out of time or budget. Runs made by "replay --without" are marked as
+experiments; commands without RUN ignore them.`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return exit.Usagef("%s takes no argument: write runteam show %s", cmd.CommandPath(), format.ShellPath(args[0]))
@@ -39,7 +39,7 @@ commands without RUN ignore it.`,
 	return cmd
 }
 
-// ListedRun is a run in the list, in JSON.
+// A ListedRun is a run in the list, in JSON.
 type ListedRun struct {
 	Run      string          `json:"runId"`
 	Name     string          `json:"name"`
@@ -49,7 +49,10 @@ type ListedRun struct {
 	Tasks    journal.Counts  `json:"tasks"`
 	Outcomes record.Outcomes `json:"outcomes"`
 
-	Experiment *journals.Experiment `json:"experiment,omitempty"`
+	Experiment *journals.Experiment `json:"experiment,omitempty"` // nil if it is none
+
+	summary journal.Summary
+	next    string // see [journals.Flags.NextStep]; of runs that failed, only the newest has one
 }
 
 func runs(con *console.Console, cmd *cobra.Command, l *journals.ReadFlags) error {
@@ -57,54 +60,40 @@ func runs(con *console.Console, cmd *cobra.Command, l *journals.ReadFlags) error
 	if err != nil {
 		return err
 	}
-	if con.Settings.JSON() {
-		all := make([]ListedRun, len(list))
-		for i, s := range list {
-			all[i] = ListedRun{s.Run, s.Name, s.Status, s.Started, s.Ended, s.Tasks, s.Outcomes, s.experiment}
-			if all[i].Tasks == nil {
-				all[i].Tasks = journal.Counts{}
-			}
+	return con.PrintResult(list, func(w io.Writer) {
+		if len(list) > 0 {
+			writeRuns(w, list, con.Now())
 		}
-		return exit.IgnoreClosedPipe(con.PrintJSON(all))
-	}
-	if len(list) == 0 {
-		return nil
-	}
-	var b strings.Builder
-	short, table := map[string]string{}, format.NewTable(&b, "")
+	})
+}
+
+func writeRuns(w io.Writer, list []ListedRun, now time.Time) {
+	summaries := make([]journal.Summary, len(list))
 	for i := range list {
-		short[list[i].Run] = list[i].short
+		summaries[i] = list[i].summary
 	}
+	short, table := journals.ShortIDs(summaries), format.NewTable(w, "")
 	table.Row("run", "name", "status", "started", "took", "tasks", "")
 	for i := range list {
-		s := &list[i]
-		next := s.next
-		if e := s.experiment; e != nil {
+		r := &list[i]
+		next := r.next
+		if e := r.Experiment; e != nil {
 			next = e.Text(cmp.Or(short[e.Of], journals.ShortRun(e.Of)))
 		}
-		table.Row(terminal.CleanLine(short[s.Run]), cmp.Or(terminal.CleanLine(s.Name), "-"), terminal.CleanLine(s.Status), format.Time(s.Started), durationText(&s.Summary, con.Now()), tasksOf(&s.Summary), next)
+		table.Row(short[r.Run], cmp.Or(r.Name, "-"), r.Status, format.Time(r.Started), durationText(&r.summary, now), tasksOf(&r.summary), next)
 	}
 	table.Flush()
-	return exit.IgnoreClosedPipe(con.PrintText(b.String()))
 }
 
-// foundRun is a run in the list.
-type foundRun struct {
-	journal.Summary
-	experiment *journals.Experiment // nil if it is none
-	short      string               // how its ID begins, as no other does
-	next       string               // see [journaling.nextStep]; of runs that failed, only the newest has one
-}
-
-// listRuns returns the runs of the journal, the newest first. A journal without
-// runs, or none at all, is reported on stderr and is no error.
-func listRuns(con *console.Console, cmd *cobra.Command, l *journals.ReadFlags) ([]foundRun, error) {
+// listRuns returns the runs of the journal, the newest first. A missing or empty journal is
+// reported on stderr and is no error.
+func listRuns(con *console.Console, cmd *cobra.Command, l *journals.ReadFlags) ([]ListedRun, error) {
 	if err := l.Check(cmd); err != nil {
 		return nil, err
 	}
 	if where, none := journals.Missing(con, &l.Flags); none {
-		con.Say(`runteam: there is no journal yet: "runteam run" keeps its runs in %s`, terminal.CleanLine(where))
-		return nil, nil
+		con.Say(`runteam: there is no journal yet: "runteam run" stores its runs in %s`, terminal.CleanLine(where))
+		return []ListedRun{}, nil
 	}
 	j, err := l.Open(cmd, con)
 	if err != nil {
@@ -115,22 +104,26 @@ func listRuns(con *console.Console, cmd *cobra.Command, l *journals.ReadFlags) (
 	if err == nil && len(list) == 0 {
 		con.Say("runteam: the journal has no runs")
 	}
-	found := make([]foundRun, len(list))
+	found := make([]ListedRun, len(list))
 	short, failed := journals.ShortIDs(list), false
 	for i, s := range list {
-		found[i] = foundRun{Summary: s, short: short[s.Run], experiment: journals.ReadExperiment(cmd.Context(), j, &s)}
-		if found[i].experiment != nil || s.Status != journal.Interrupted && failed {
+		r := &found[i]
+		*r = ListedRun{s.Run, s.Name, s.Status, s.Started, s.Ended, s.Tasks, s.Outcomes, journals.ReadExperiment(cmd.Context(), j, &s), s, ""}
+		if r.Tasks == nil {
+			r.Tasks = journal.Counts{}
+		}
+		if r.Experiment != nil || s.Status != journal.Interrupted && failed {
 			continue
 		}
 		info := func() (*journal.Info, error) { return j.LoadInfo(cmd.Context(), s.Run) }
-		if found[i].next = l.NextStep(&s, short[s.Run], info); s.Status != journal.Interrupted {
-			failed = failed || found[i].next != "" && found[i].next != journals.StartedByProgram
+		if r.next = l.NextStep(&s, short[s.Run], info); s.Status != journal.Interrupted {
+			failed = failed || r.next != "" && r.next != journals.StartedByProgram
 		}
 	}
-	return found, journals.ReadError(exit.Cause(cmd.Context(), err))
+	return found, journals.ReadError(cmd.Context(), err)
 }
 
-// durationText says how long a run took, or takes by now.
+// durationText returns how long a run took, or has been running.
 func durationText(s *journal.Summary, now time.Time) string {
 	switch {
 	case !s.Ended.IsZero():

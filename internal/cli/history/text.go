@@ -15,7 +15,7 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// tasksOf counts the tasks of a run by how they ended.
+// tasksOf counts the tasks of a run by outcome.
 func tasksOf(s *journal.Summary) string {
 	total := 0
 	for _, n := range s.Tasks {
@@ -24,16 +24,14 @@ func tasksOf(s *journal.Summary) string {
 	return format.OutcomeCounts(s.Outcomes, format.Number(total))
 }
 
-// Limits on the excerpt of a result in the list of all tasks. A task alone is shown whole.
-const maxShownLines = 12
-
-// A longer answer is shown in part.
+// Limits on what show prints. A task alone is shown whole.
 const (
-	MaxAnswerLines = 200
-	maxAnswerBytes = 16 << 10
+	maxExcerptLines = 12
+	MaxAnswerLines  = 200
+	maxAnswerBytes  = 16 << 10
 )
 
-// write writes a run for people.
+// write writes a run as text.
 func (r *RunDocument) write(w io.Writer) {
 	fmt.Fprintf(w, "%srun %s: %s\n", format.NamePrefix(r.Name), terminal.CleanLine(r.Run), terminal.CleanLine(r.Status))
 	fmt.Fprintf(w, "started %s, %s", format.Time(r.Started), spanText(r))
@@ -60,13 +58,13 @@ func (r *RunDocument) write(w io.Writer) {
 		fmt.Fprintln(w, e.Text(r.Of))
 	} else if next := r.journal.NextStep(r.summary, r.short, func() (*journal.Info, error) { return r.info, nil }); next != "" {
 		if next != journals.StartedByProgram {
-			next = "to go on: " + next
+			next = "to resume: " + next
 		}
 		fmt.Fprintln(w, next)
 	}
 	whole := r.writeAnswer(w)
 	fmt.Fprintln(w)
-	table := format.NewTable(w, "").WithTitleWidth(r.room)
+	table := format.NewTable(w, "").WithTitleWidth(r.titleWidth)
 	for _, list := range [][]TaskDocument{r.Tasks, r.Steps} {
 		for i := range list {
 			list[i].row(table)
@@ -83,8 +81,8 @@ func (r *RunDocument) write(w io.Writer) {
 	}
 }
 
-// writeAnswer writes the answer of the run, or the beginning of a long one, and
-// reports whether it wrote all of it.
+// writeAnswer writes the answer of the run, or the beginning of a long one, and reports whether it
+// wrote all of it.
 func (r *RunDocument) writeAnswer(w io.Writer) (whole bool) {
 	text := strings.TrimRight(terminal.Clean(r.Output), "\n")
 	if text == "" {
@@ -96,10 +94,8 @@ func (r *RunDocument) writeAnswer(w io.Writer) (whole bool) {
 		fmt.Fprintln(w, text)
 		return whole
 	}
-	for _, line := range lines[:min(len(lines), maxShownLines)] {
-		fmt.Fprintln(w, terminal.Clip(line, format.MaxLine))
-	}
-	fmt.Fprintf(w, "… %s in all: %s has it as output\n", bytesize.Text(len(r.Output)), r.journal.Command("show -o json", r.short))
+	head, _ := excerptOf(text)
+	fmt.Fprintf(w, "%s\n… %s in all: %s has it as output\n", head, bytesize.Text(len(r.Output)), r.journal.Command("show -o json", r.short))
 	return whole
 }
 
@@ -110,11 +106,11 @@ func spanText(r *RunDocument) string {
 	return "took " + r.took + format.Tokens(r.Usage, ", "+format.ApproximationMark(r.Rounded))
 }
 
-// outcome is the status for people, in the words of the counts: a task that
-// failed or was skipped without an attempt did not run.
+// outcome returns the status in the words of the counts: a task that failed because of another
+// one, or was skipped without an attempt, did not run.
 func (t *TaskDocument) outcome() string {
 	switch ended := t.Status == task.Failed || t.Status == task.Skipped; {
-	case t.step || !ended || t.Error == nil:
+	case t.isStep || !ended || t.Error == nil:
 	case t.Error.Root != "" || t.Status == task.Skipped && t.Attempts == 0:
 		return format.NotRun
 	case t.Status == task.Skipped:
@@ -123,7 +119,7 @@ func (t *TaskDocument) outcome() string {
 	return format.Status(t.Status)
 }
 
-// row writes a task as a line of a table.
+// row writes a task as a row of a table.
 func (t *TaskDocument) row(table format.Table) {
 	level := ""
 	if t.Label != nil {
@@ -133,10 +129,10 @@ func (t *TaskDocument) row(table format.Table) {
 	if !t.Ended.IsZero() {
 		taken = format.Elapsed(t.Ended.Sub(t.Started))
 	}
-	table.Row(t.outcome(), table.Title(t.Title), terminal.CleanLine(t.Agent), level, taken, format.Tokens(t.Usage, format.ApproximationMark(t.Rounded)), t.remarks())
+	table.Row(t.outcome(), table.Title(t.Title), t.Agent, level, taken, format.Tokens(t.Usage, format.ApproximationMark(t.Rounded)), t.remarks())
 }
 
-// remarks say what else is worth knowing of a task.
+// remarks lists what else is unusual about a task.
 func (t *TaskDocument) remarks() string {
 	var all []string
 	if t.Attempts > 1 {
@@ -152,21 +148,13 @@ func (t *TaskDocument) remarks() string {
 		all = append(all, "truncated")
 	}
 	if t.Reused != nil {
-		all = append(all, "reused from "+terminal.CleanLine(t.Reused.Run)+t.Reused.text())
+		all = append(all, "reused from "+terminal.CleanLine(t.Reused.Run)+format.Tokens(t.Reused.Saved, ", saved "))
 	}
 	if t.Error != nil {
-		all = append(all, terminal.Clip(terminal.CleanLine(t.Error.text()), format.MaxLine))
+		first, _, _ := strings.Cut(strings.TrimSpace(t.Error.Message), "\n")
+		all = append(all, terminal.Clip(terminal.CleanLine(cmp.Or(first, t.Error.Code)), format.MaxLine))
 	}
 	return strings.Join(all, "; ")
-}
-
-func (r *reuseDocument) text() string {
-	return format.Tokens(r.Saved, ", saved ")
-}
-
-func (e *ErrorDocument) text() string {
-	first, _, _ := strings.Cut(strings.TrimSpace(e.Message), "\n")
-	return cmp.Or(first, e.Code)
 }
 
 // excerpt writes the beginning of a result.
@@ -174,17 +162,9 @@ func (t *TaskDocument) excerpt(w io.Writer, from *journals.Flags, run string) {
 	if t.Status != task.Completed {
 		return
 	}
-	lines := strings.Split(strings.TrimRight(terminal.Clean(t.Result), "\n"), "\n")
-	cut := len(lines) > maxShownLines
-	if cut {
-		lines = lines[:maxShownLines]
-	}
-	for i, line := range lines {
-		lines[i] = terminal.Clip(line, format.MaxLine)
-		cut = cut || lines[i] != line
-	}
-	fmt.Fprintf(w, "\n# %s\n\n%s\n", terminal.CleanLine(t.Title), strings.Join(lines, "\n"))
-	if cut {
+	head, isCut := excerptOf(strings.TrimRight(terminal.Clean(t.Result), "\n"))
+	fmt.Fprintf(w, "\n# %s\n\n%s\n", terminal.CleanLine(t.Title), head)
+	if isCut {
 		name := t.Title
 		if terminal.CleanLine(name) != name {
 			name = string(t.ID)
@@ -193,7 +173,18 @@ func (t *TaskDocument) excerpt(w io.Writer, from *journals.Flags, run string) {
 	}
 }
 
-// write writes all of one task for people.
+// excerptOf returns the first lines of a text, each cut to a limit.
+func excerptOf(text string) (head string, isCut bool) {
+	lines := strings.Split(text, "\n")
+	lines = lines[:min(len(lines), maxExcerptLines)]
+	for i, line := range lines {
+		lines[i] = terminal.Clip(line, format.MaxLine)
+	}
+	head = strings.Join(lines, "\n")
+	return head, head != text
+}
+
+// write writes one task with its exchanges as text.
 func (t *TaskDocument) write(w io.Writer) {
 	fmt.Fprintf(w, "%s\n\n", t.name)
 	table := format.NewTable(w, "")
@@ -257,14 +248,14 @@ func (e *promptDocument) write(w io.Writer) {
 	}
 }
 
-// callText identifies the call that gave the answer, in one line; empty if it is unknown.
+// callText identifies the call that answered, in one line; it is empty if the call is unknown.
 func (e *promptDocument) callText() string {
 	var parts []string
-	for _, p := range []struct{ name, word string }{
+	for _, p := range []struct{ name, value string }{
 		{"answered by", e.Call.Model}, {"at", e.Call.Endpoint}, {"request", e.Call.RequestID}, {"finish reason", e.Call.FinishReason},
 	} {
-		if p.word != "" {
-			parts = append(parts, p.name+" "+terminal.CleanLine(p.word))
+		if p.value != "" {
+			parts = append(parts, p.name+" "+terminal.CleanLine(p.value))
 		}
 	}
 	return strings.Join(parts, " · ")

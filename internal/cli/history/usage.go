@@ -16,23 +16,22 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// A UsageDocument is what a run took, in JSON.
+// A UsageDocument is the tokens and the cost of a run, in JSON.
 type UsageDocument struct {
-	Run     string      `json:"runId"`
-	Name    string      `json:"name"`
-	Status  string      `json:"status"`
-	Rows    []*UsageRow `json:"rows"` // by task, agent and model
-	Agents  []*UsageRow `json:"agents"`
-	Models  []*UsageRow `json:"models"`
-	Total   *UsageRow   `json:"total"`
-	Prices  priceList   `json:"prices,omitempty"` // US dollars for a million tokens
-	room    int         // for titles; 0 for any length
-	without []string    // models that were called and have no price
+	Run      string      `json:"runId"`
+	Name     string      `json:"name"`
+	Status   string      `json:"status"`
+	Rows     []*UsageRow `json:"rows"` // by task, agent and model
+	Agents   []*UsageRow `json:"agents"`
+	Models   []*UsageRow `json:"models"`
+	Total    *UsageRow   `json:"total"`
+	Prices   priceList   `json:"prices,omitempty"` // US dollars for a million tokens
+	unpriced []string    // models that were called and have no price
 }
 
 type priceList map[string]llm.Price
 
-// UsageRow is what a task took with an agent and its model, or a sum of such.
+// A UsageRow is what a task used with an agent and its model, or a sum of such rows.
 type UsageRow struct {
 	Task        task.ID   `json:"task,omitempty"`
 	Title       string    `json:"title,omitempty"`
@@ -40,52 +39,50 @@ type UsageRow struct {
 	Model       string    `json:"model,omitempty"`
 	Calls       int       `json:"calls"` // prompts that were answered or failed
 	Failed      int       `json:"failed,omitempty"`
-	Interrupted int       `json:"interrupted,omitempty"` // of which the tokens are estimated
-	Rounded     int       `json:"rounded,omitempty"`     // of which the tokens are rounded, since the viewer may not see prompt or reply
-	Uncounted   int       `json:"uncounted,omitempty"`   // of which the endpoint did not count the tokens
-	Reused      int       `json:"reused,omitempty"`      // that were not sent
+	Interrupted int       `json:"interrupted,omitempty"` // calls whose tokens are estimated
+	Rounded     int       `json:"rounded,omitempty"`     // calls whose tokens are rounded, since the viewer may not see prompt or reply
+	Uncounted   int       `json:"uncounted,omitempty"`   // calls whose tokens the endpoint did not count
+	Reused      int       `json:"reused,omitempty"`      // prompts with a cached answer
 	Usage       llm.Usage `json:"tokenUsage"`
 	Saved       llm.Usage `json:"saved,omitzero"`
-	Cost        *float64  `json:"cost"` // nil if a model of it has no price
+	Cost        *float64  `json:"cost"` // nil if one of its models has no price
 	SavedCost   float64   `json:"savedCost,omitempty"`
 	unpriced    bool
 	cost, saved llm.Money
 }
 
-// newUsageDocument sums up what was paid for the run.
+// newUsageDocument sums up the calls of a run.
 func newUsageDocument(k *journals.StoredRun) *UsageDocument {
-	b := &UsageDocument{Run: k.Run, Name: k.Name, Status: k.Status, Total: &UsageRow{}}
-	_ = json.Unmarshal(k.Info.Prices, &b.Prices) // without prices nothing has a cost
+	d := &UsageDocument{Run: k.Run, Name: k.Name, Status: k.Status, Total: &UsageRow{}}
+	_ = json.Unmarshal(k.Info.Prices, &d.Prices) // without prices nothing has a cost
 	for i := range k.Tasks {
 		t := &k.Tasks[i]
 		for _, x := range t.Exchanges {
-			b.exchange(t, x)
+			d.addExchange(t, x)
 		}
 		for _, asked := range t.Interrupted {
-			b.add(t, asked.Agent, asked.Model, UsageRow{Interrupted: 1, Usage: llm.Usage{InputTokens: journals.EstimatedTokens(asked)}})
+			d.add(t, asked.Agent, asked.Model, UsageRow{Interrupted: 1, Usage: llm.Usage{InputTokens: journals.EstimatedTokens(asked)}})
 		}
 	}
-	for _, list := range [][]*UsageRow{b.Rows, b.Agents, b.Models, {b.Total}} {
-		for _, r := range list {
-			if !r.unpriced {
-				r.Cost = new(r.cost.Dollars())
-			}
-			r.SavedCost = r.saved.Dollars()
+	for _, r := range slices.Concat(d.Rows, d.Agents, d.Models, []*UsageRow{d.Total}) {
+		if !r.unpriced {
+			r.Cost = new(r.cost.Dollars())
 		}
+		r.SavedCost = r.saved.Dollars()
 	}
-	slices.Sort(b.without)
-	b.without = slices.Compact(b.without)
-	return b
+	slices.Sort(d.unpriced)
+	d.unpriced = slices.Compact(d.unpriced)
+	return d
 }
 
-// exchange adds one prompt. One whose answer was taken from elsewhere took nothing.
-func (b *UsageDocument) exchange(t *journals.StoredTask, x *record.AgentCall) {
+// addExchange adds one prompt. A cached answer used nothing.
+func (d *UsageDocument) addExchange(t *journals.StoredTask, x *record.AgentCall) {
 	r := UsageRow{Calls: 1, Usage: x.Usage(), cost: x.Cost}
 	switch {
 	case x.From != "":
 		r = UsageRow{Reused: 1, Saved: x.Saved()}
 	case !x.Completed() && x.Turns == 0 && x.Input+x.Output == 0:
-		r = UsageRow{Failed: 1} // perhaps nobody was asked
+		r = UsageRow{Failed: 1} // perhaps no model was called
 	case !x.Completed():
 		r.Failed = 1
 	case x.Turns > 0 && x.Input+x.Output == 0:
@@ -94,24 +91,24 @@ func (b *UsageDocument) exchange(t *journals.StoredTask, x *record.AgentCall) {
 	if x.Rounded && x.From == "" {
 		r.Rounded = 1
 	}
-	b.add(t, x.Agent, x.Model, r)
+	d.add(t, x.Agent, x.Model, r)
 }
 
-// add adds what was taken to its row and to the sums.
-func (b *UsageDocument) add(t *journals.StoredTask, agent, model string, r UsageRow) {
-	price, known := b.Prices[model]
+// add adds a call to its row and to the sums.
+func (d *UsageDocument) add(t *journals.StoredTask, agent, model string, r UsageRow) {
+	price, known := d.Prices[model]
 	if !known && r.cost == 0 && r.Usage != (llm.Usage{}) {
 		r.unpriced = true
-		b.without = append(b.without, cmp.Or(model, "no model"))
+		d.unpriced = append(d.unpriced, cmp.Or(model, "no model"))
 	}
 	r.cost, r.saved = cmp.Or(r.cost, price.Cost(r.Usage)), price.Cost(r.Saved)
-	rowOf(&b.Rows, t.ID, t.Title, agent, model).take(&r)
-	rowOf(&b.Agents, "", "", agent, "").take(&r)
-	rowOf(&b.Models, "", "", "", model).take(&r)
-	b.Total.take(&r)
+	rowOf(&d.Rows, t.ID, t.Title, agent, model).add(&r)
+	rowOf(&d.Agents, "", "", agent, "").add(&r)
+	rowOf(&d.Models, "", "", "", model).add(&r)
+	d.Total.add(&r)
 }
 
-// rowOf returns a row, which it makes if it is new.
+// rowOf returns the row of a task, agent and model, which it appends if it is new.
 func rowOf(list *[]*UsageRow, id task.ID, title, agent, model string) *UsageRow {
 	for _, r := range slices.Backward(*list) {
 		if r.Task == id && r.Agent == agent && r.Model == model {
@@ -123,53 +120,52 @@ func rowOf(list *[]*UsageRow, id task.ID, title, agent, model string) *UsageRow 
 	return r
 }
 
-// take adds another row to this one.
-func (r *UsageRow) take(o *UsageRow) {
-	r.Calls, r.Failed, r.Interrupted, r.Reused = r.Calls+o.Calls, r.Failed+o.Failed, r.Interrupted+o.Interrupted, r.Reused+o.Reused
-	r.Rounded, r.Uncounted = r.Rounded+o.Rounded, r.Uncounted+o.Uncounted
+// add adds the counts of another row.
+func (r *UsageRow) add(o *UsageRow) {
+	r.Calls += o.Calls
+	r.Failed += o.Failed
+	r.Interrupted += o.Interrupted
+	r.Rounded += o.Rounded
+	r.Uncounted += o.Uncounted
+	r.Reused += o.Reused
 	r.Usage, r.Saved = r.Usage.Add(o.Usage), r.Saved.Add(o.Saved)
-	r.cost, r.saved, r.unpriced = r.cost.Add(o.cost), r.saved.Add(o.saved), r.unpriced || o.unpriced
+	r.cost, r.saved = r.cost.Add(o.cost), r.saved.Add(o.saved)
+	r.unpriced = r.unpriced || o.unpriced
 }
 
-// write writes a bill for people.
-func (b *UsageDocument) write(w io.Writer) {
-	fmt.Fprintf(w, "%srun %s: %s\n\n", format.NamePrefix(b.Name), terminal.CleanLine(b.Run), terminal.CleanLine(b.Status))
-	table := format.NewTable(w, "").WithTitleWidth(b.room)
-	table.Row("task", "agent", "model", "calls", "tokens in", "out", "cost", "")
-	for _, r := range b.Rows {
-		table.Row(table.Title(r.Title), terminal.CleanLine(r.Agent), cmp.Or(terminal.CleanLine(r.Model), "-"), format.Number(r.Calls), r.input(), r.output(), r.price(), r.remarks())
-	}
-	table.Flush()
-	sums := func(what string, list []*UsageRow, name func(*UsageRow) string) {
-		fmt.Fprintln(w)
-		table := format.NewTable(w, "")
-		table.Row(what, "calls", "tokens in", "out", "cost", "")
-		for _, r := range list {
-			table.Row(cmp.Or(terminal.CleanLine(name(r)), "-"), format.Number(r.Calls), r.input(), r.output(), r.price(), r.remarks())
+// write writes the usage as text.
+func (d *UsageDocument) write(w io.Writer, titleWidth int) {
+	fmt.Fprintf(w, "%srun %s: %s\n\n", format.NamePrefix(d.Name), terminal.CleanLine(d.Run), terminal.CleanLine(d.Status))
+	sums := func(table format.Table, rows []*UsageRow, heads []string, names func(*UsageRow) []string) {
+		table.Row(append(heads, "calls", "tokens in", "out", "cost", "")...)
+		for _, r := range rows {
+			table.Row(append(names(r), r.counts()...)...)
 		}
 		table.Flush()
 	}
-	sums("agent", b.Agents, func(r *UsageRow) string { return r.Agent })
-	sums("model", b.Models, func(r *UsageRow) string { return r.Model })
-	fmt.Fprintf(w, "\n%s\n", b.sum())
+	table := format.NewTable(w, "").WithTitleWidth(titleWidth)
+	sums(table, d.Rows, []string{"task", "agent", "model"}, func(r *UsageRow) []string {
+		return []string{table.Title(r.Title), r.Agent, cmp.Or(r.Model, "-")}
+	})
+	fmt.Fprintln(w)
+	sums(format.NewTable(w, ""), d.Agents, []string{"agent"}, func(r *UsageRow) []string { return []string{cmp.Or(r.Agent, "-")} })
+	fmt.Fprintln(w)
+	sums(format.NewTable(w, ""), d.Models, []string{"model"}, func(r *UsageRow) []string { return []string{cmp.Or(r.Model, "-")} })
+	fmt.Fprintf(w, "\n%s\n", d.sum())
 }
 
-// sum is the last line: all of it, and what it is without.
-func (b *UsageDocument) sum() string {
-	t := b.Total
+// sum returns the last line: the total, and what it does not include.
+func (d *UsageDocument) sum() string {
+	t := d.Total
 	text := "sum: " + format.Plural(t.Calls, "call")
-	before := ", "
-	if t.Interrupted+t.Rounded > 0 {
-		before = ", ~"
-	}
-	text += cmp.Or(format.Tokens(t.Usage, before), ", no tokens counted")
+	text += cmp.Or(format.Tokens(t.Usage, ", "+format.ApproximationMark(t.Interrupted+t.Rounded > 0)), ", no tokens counted")
 	switch {
-	case len(b.without) == 0:
+	case len(d.unpriced) == 0:
 		text += ", " + dollars(t.cost)
 	case t.cost > 0:
-		text += fmt.Sprintf(", %s without %s, for which there is no price", dollars(t.cost), format.List(b.without, 5))
+		text += fmt.Sprintf(", %s without %s, for which there is no price", dollars(t.cost), format.List(d.unpriced, 5))
 	default:
-		text += fmt.Sprintf("; without a price of %s no cost: write prices: in the spec", format.List(b.without, 5))
+		text += fmt.Sprintf("; without a price of %s no cost: write prices: in the spec", format.List(d.unpriced, 5))
 	}
 	if t.Interrupted > 0 {
 		text += fmt.Sprintf("; the tokens of %s are an estimate", format.Plural(t.Interrupted, "interrupted call"))
@@ -186,50 +182,33 @@ func (b *UsageDocument) sum() string {
 	return text
 }
 
-// input is the number of tokens of the prompts, marked if it is not exact.
-func (r *UsageRow) input() string {
-	if r.Interrupted+r.Rounded > 0 {
-		return "~" + format.Number(r.Usage.InputTokens)
-	}
-	return format.Number(r.Usage.InputTokens)
-}
-
-// output is the number of tokens of the replies, marked if it is not exact.
-func (r *UsageRow) output() string {
-	if r.Rounded > 0 {
-		return "~" + format.Number(r.Usage.OutputTokens)
-	}
-	return format.Number(r.Usage.OutputTokens)
-}
-
-func (r *UsageRow) price() string {
+// counts returns the cells with the counts of a row. Numbers that are not exact are marked.
+func (r *UsageRow) counts() []string {
+	cost := dollars(r.cost)
 	if r.unpriced {
-		return "-"
+		cost = "-"
 	}
-	return dollars(r.cost)
+	return []string{
+		format.Number(r.Calls),
+		format.ApproximationMark(r.Interrupted+r.Rounded > 0) + format.Number(r.Usage.InputTokens),
+		format.ApproximationMark(r.Rounded > 0) + format.Number(r.Usage.OutputTokens),
+		cost, r.remarks(),
+	}
 }
 
-// remarks lists how many tokens were cached or reasoning, how many calls failed and what
-// was reused.
+// remarks counts the tokens and calls that differ from the usual.
 func (r *UsageRow) remarks() string {
 	var all []string
-	if n := r.Usage.CachedTokens; n > 0 {
-		all = append(all, format.Number(n)+" in cached")
-	}
-	if n := r.Usage.ReasoningTokens; n > 0 {
-		all = append(all, format.Number(n)+" out reasoning")
-	}
-	if r.Failed > 0 {
-		all = append(all, format.Number(r.Failed)+" failed")
-	}
-	if r.Interrupted > 0 {
-		all = append(all, format.Number(r.Interrupted)+" interrupted, estimated")
-	}
-	if r.Uncounted > 0 {
-		all = append(all, format.Number(r.Uncounted)+" not counted")
-	}
-	if r.Reused > 0 {
-		all = append(all, format.Number(r.Reused)+" reused"+r.savings())
+	for _, count := range []struct {
+		n    int
+		what string
+	}{
+		{r.Usage.CachedTokens, "in cached"}, {r.Usage.ReasoningTokens, "out reasoning"}, {r.Failed, "failed"},
+		{r.Interrupted, "interrupted, estimated"}, {r.Uncounted, "not counted"}, {r.Reused, "reused" + r.savings()},
+	} {
+		if count.n > 0 {
+			all = append(all, format.Number(count.n)+" "+count.what)
+		}
 	}
 	return strings.Join(all, "; ")
 }
@@ -242,7 +221,7 @@ func (r *UsageRow) savings() string {
 	return text
 }
 
-// dollars writes an amount of money, of which models take little at a time.
+// dollars writes an amount of money, with more digits if it is small.
 func dollars(m llm.Money) string {
 	switch amount := m.Dollars(); {
 	case amount == 0:

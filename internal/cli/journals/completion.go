@@ -4,35 +4,32 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
-	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/cli/console"
 	"github.com/runteam/runteam/internal/cli/files"
 	"github.com/runteam/runteam/internal/cli/flags"
 	"github.com/runteam/runteam/internal/cli/terminal"
 	"github.com/runteam/runteam/internal/journal"
-	"github.com/runteam/runteam/internal/trace"
 	"github.com/spf13/cobra"
 )
 
-// A shell waits for completions with every key, so they take at most so long and
-// offer at most so many runs.
+// A shell waits for completions at every key, so they take at most this long and offer at most
+// this many runs.
 const (
 	completionTime = time.Second
 	completionRuns = 50
 )
 
-// A Completer offers the runs of a journal and their tasks. Whatever keeps it from
-// reading the journal, it offers nothing and prints nothing.
+// A Completer completes runs of a journal and their tasks. If it cannot read the journal, it
+// offers nothing and prints nothing.
 type Completer struct {
-	app     *console.Console
+	con     *console.Console
 	journal *Flags
 }
 
-// NewCompleter returns what offers the runs of the journal that flags name.
+// NewCompleter returns a completer for the journal that flags name.
 func NewCompleter(con *console.Console, flags *Flags) Completer { return Completer{con, flags} }
 
 // Runs offers the newest runs whose IDs begin with the word.
@@ -47,7 +44,7 @@ func (c Completer) Runs(cmd *cobra.Command, word string) []cobra.Completion {
 			if len(id) < len(word) {
 				id = s.Run
 			}
-			about := fmt.Sprintf("%s, %s, %s", cmp.Or(terminal.CleanLine(s.Name), "no name"), s.Status, age(c.app.Now().Sub(s.Started)))
+			about := fmt.Sprintf("%s, %s, %s", cmp.Or(terminal.CleanLine(s.Name), "no name"), s.Status, age(c.con.Now().Sub(s.Started)))
 			out = append(out, cobra.CompletionWithDesc(id, about))
 		}
 		return out, err
@@ -57,27 +54,23 @@ func (c Completer) Runs(cmd *cobra.Command, word string) []cobra.Completion {
 // tasks offers the tasks of a run, or of the newest if run is empty.
 func (c Completer) tasks(cmd *cobra.Command, run, before, word string) []cobra.Completion {
 	return c.offer(cmd, func(ctx context.Context, j *journal.Journal) ([]cobra.Completion, error) {
-		run, err := resolveCompletedRun(ctx, j, run)
+		found, err := Find(ctx, j, run)
 		if err != nil {
 			return nil, err
 		}
-		info, err := j.LoadInfo(ctx, run)
+		info, err := j.LoadInfo(ctx, found.Run)
 		if err != nil {
 			return nil, err
 		}
-		tasks := info.Tasks
-		if len(tasks) == 0 { // the coordinator planned them
-			t, err := j.Trace(ctx, run)
-			if err != nil {
-				return nil, err
-			}
-			tasks = slices.DeleteFunc(t.Tasks, func(t trace.Task) bool { return t.Assignee == handoff.Coordinator })
+		tasks, err := Tasks(ctx, j, info)
+		if err != nil {
+			return nil, err
 		}
 		var out []cobra.Completion
 		for i := range tasks {
 			t := &tasks[i]
 			name := t.Title
-			if terminal.CleanLine(name) != name { // not a word that a terminal may be sent
+			if terminal.CleanLine(name) != name { // a terminal must not receive this word
 				name = string(t.ID)
 			}
 			if strings.HasPrefix(name, word) {
@@ -88,27 +81,16 @@ func (c Completer) tasks(cmd *cobra.Command, run, before, word string) []cobra.C
 	})
 }
 
-// resolveCompletedRun returns the run that a name means, as meant does, among the newest.
-func resolveCompletedRun(ctx context.Context, j *journal.Journal, run string) (string, error) {
-	list, err := j.Newest(ctx, run, completionRuns)
-	for i := range list {
-		if run != "" || list[i].Command != ExperimentCommand {
-			return list[i].Run, err
-		}
-	}
-	return run, err
-}
-
-// offer returns what find finds in the journal.
+// offer returns what find finds in the journal, within the time limit.
 func (c Completer) offer(cmd *cobra.Command, find func(context.Context, *journal.Journal) ([]cobra.Completion, error)) []cobra.Completion {
 	ctx, cancel := context.WithTimeout(cmp.Or(cmd.Context(), context.Background()), completionTime)
 	defer cancel()
 	out, err := files.Await(ctx, func() ([]cobra.Completion, error) {
-		path, err := findPath(c.app, c.journal, ToRead)
+		path, err := findPath(c.con, c.journal, ToRead)
 		if err != nil {
 			return nil, err
 		}
-		j, err := journal.Open(path, journal.Options{ReadOnly: true, Now: c.app.Now})
+		j, err := journal.Open(path, journal.Options{ReadOnly: true, Now: c.con.Now})
 		if err != nil {
 			return nil, err
 		}
@@ -121,8 +103,8 @@ func (c Completer) offer(cmd *cobra.Command, find func(context.Context, *journal
 	return out
 }
 
-// Arguments completes RUN, and TASK if the command takes one. Where a file may
-// stand in the place of RUN, shells offer files if no run begins so.
+// Arguments completes RUN, and TASK if the command takes one. If RUN may be a file, shells offer
+// files when no run matches.
 func (c Completer) Arguments(cmd *cobra.Command, takesTask, takesFile bool) {
 	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		files := cobra.ShellCompDirectiveNoFileComp
@@ -132,7 +114,7 @@ func (c Completer) Arguments(cmd *cobra.Command, takesTask, takesFile bool) {
 				files = cobra.ShellCompDirectiveDefault
 			}
 			out := c.Runs(cmd, word)
-			if takesTask { // a task of the newest run may stand alone
+			if takesTask { // TASK alone is a task of the newest run
 				out = append(out, c.tasks(cmd, "", "", word)...)
 			}
 			return out, files
@@ -143,8 +125,8 @@ func (c Completer) Arguments(cmd *cobra.Command, takesTask, takesFile bool) {
 	}
 }
 
-// TaskFlag completes the value of a flag that is a task: of the run that is the
-// first argument if there is one, else of the newest run.
+// TaskFlag completes the value of a flag that names a task: of the run in the first argument if
+// the command takes one, else of the newest run.
 func (c Completer) TaskFlag(cmd *cobra.Command, flag string, takesRun bool) {
 	flags.CompleteBy(cmd, flag, func(cmd *cobra.Command, args []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		run := ""

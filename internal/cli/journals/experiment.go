@@ -9,19 +9,18 @@ import (
 	"github.com/runteam/runteam/internal/journal"
 )
 
-// ExperimentCommand is the command of a run that was made to see what some context
-// of another one was good for.
+// ExperimentCommand is the command of a run that repeats another one without some of its context.
 const ExperimentCommand = "replay"
 
-// An Experiment is what such a run is of, in JSON.
+// An Experiment says which run an experiment repeats and what it omits, in JSON.
 type Experiment struct {
-	Of            string   `json:"runId"` // of the run that was made again
+	Of            string   `json:"runId"` // of the repeated run
 	Without       []string `json:"without,omitempty"`
 	WithoutInputs []string `json:"withoutInputs,omitempty"`
 }
 
-// ReadExperiment reads what a run is an experiment of; nil if it is none. What
-// cannot be read is left out.
+// ReadExperiment describes a run that is an experiment; for any other run it returns nil. What
+// cannot be read stays empty.
 func ReadExperiment(ctx context.Context, j *journal.Journal, s *journal.Summary) *Experiment {
 	if s.Command != ExperimentCommand {
 		return nil
@@ -29,13 +28,13 @@ func ReadExperiment(ctx context.Context, j *journal.Journal, s *journal.Summary)
 	e := &Experiment{}
 	if info, err := j.LoadInfo(ctx, s.Run); err == nil {
 		var v Invocation
-		_ = json.Unmarshal(info.Invocation, &v) // another program made the run
+		_ = json.Unmarshal(info.Invocation, &v) // another program may have begun the run
 		e.Of, e.Without, e.WithoutInputs = v.Of, v.Without, v.WithoutInputs
 	}
 	return e
 }
 
-// Text names an experiment, of a run that is called so.
+// Text describes an experiment; of names the repeated run.
 func (e *Experiment) Text(of string) string {
 	text := "experiment"
 	if of != "" {
@@ -47,7 +46,7 @@ func (e *Experiment) Text(of string) string {
 	return text
 }
 
-// OmittedText names what was left out of a run.
+// OmittedText names the tasks and inputs that a run omits.
 func OmittedText(tasks, inputs []string) string {
 	var all []string
 	for _, name := range tasks {

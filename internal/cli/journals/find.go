@@ -9,49 +9,171 @@ import (
 
 	"github.com/runteam/runteam/internal/cli/console"
 	"github.com/runteam/runteam/internal/cli/exit"
+	"github.com/runteam/runteam/internal/cli/flags"
 	"github.com/runteam/runteam/internal/cli/terminal"
 	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/internal/naming"
-	"github.com/runteam/runteam/task"
+	"github.com/runteam/runteam/internal/trace"
+	"github.com/spf13/cobra"
 )
 
-// FileError words a failure to read a record, or what a signal made of it.
-func FileError(path string, err error) error {
-	if cause, ok := errors.AsType[*exit.Interrupted](err); ok {
-		return &exit.Error{Kind: exit.KindRuntime, Err: fmt.Errorf("%s: %w", path, err), Status: cause.Status()}
-	}
-	k := exit.KindIO
-	if _, ok := errors.AsType[*journal.Error](err); ok {
-		k = exit.KindRuntime
-	}
-	return &exit.Error{Kind: k, Err: fmt.Errorf("%s: %w", path, err)}
+// ReadFlags name a stored run and, for some commands, one of its tasks.
+type ReadFlags struct {
+	Flags
+	Run  string // an ID or its beginning; empty means the newest run
+	Task string // a title, a key or an ID; empty means the whole run
+
+	mayBeTask bool // RUN may be a task of the newest run
+	MayBeFile bool // RUN may be the path of a file
 }
 
-// ResolveRun returns the run that a command means: the named one, or without a name
-// the newest that is no experiment. Empty means the newest of all.
-func ResolveRun(ctx context.Context, j *journal.Journal, run string) (string, error) {
-	if run != "" {
-		return run, nil
+// Arguments returns a check that takes RUN, and TASK if the command accepts two arguments. What
+// names the arguments for the message about too many.
+func (l *ReadFlags) Arguments(most int, what string) cobra.PositionalArgs {
+	l.mayBeTask = most > 1
+	return func(cmd *cobra.Command, args []string) error {
+		if err := flags.AtMost(most, what)(cmd, args); err != nil {
+			return err
+		}
+		for i, into := range []*string{&l.Run, &l.Task}[:len(args)] {
+			if *into = args[i]; args[i] == "" {
+				return exit.Usagef("%s is empty: write a value, or leave the argument out", [...]string{"RUN", "TASK"}[i])
+			}
+		}
+		return nil
 	}
-	list, err := j.Newest(ctx, "", math.MaxInt)
+}
+
+// Open opens the journal to read it. The caller closes it.
+func (l *ReadFlags) Open(cmd *cobra.Command, con *console.Console) (*journal.Journal, error) {
+	if err := l.Check(cmd); err != nil {
+		return nil, err
+	}
+	j, _, err := Open(con, &l.Flags, ToRead)
+	return j, err
+}
+
+// OpenRun opens the journal and finds the run. The caller closes the journal.
+func (l *ReadFlags) OpenRun(cmd *cobra.Command, con *console.Console) (*journal.Journal, journal.Summary, error) {
+	j, err := l.Open(cmd, con)
 	if err != nil {
-		return "", ReadError(exit.Cause(ctx, err))
+		return nil, journal.Summary{}, l.orFile(err)
 	}
-	for i := range list {
-		if list[i].Command != ExperimentCommand {
-			return list[i].Run, nil
+	found, err := l.find(cmd.Context(), j)
+	if err != nil {
+		_ = j.Close() // nothing was written
+		return nil, found, l.orFile(err)
+	}
+	return j, found, nil
+}
+
+// find finds the run. An unknown RUN may name a task of the newest run instead.
+func (l *ReadFlags) find(ctx context.Context, j *journal.Journal) (journal.Summary, error) {
+	found, err := Find(ctx, j, l.Run)
+	if !errors.Is(err, journal.ErrUnknownRun) || !l.mayBeTask || l.Run == "" || l.Task != "" {
+		return found, err
+	}
+	newest, unread := Find(ctx, j, "")
+	if unread != nil {
+		return found, err
+	}
+	t, unread := j.TraceTask(ctx, newest.Run, l.Run)
+	if unread != nil {
+		return found, err
+	}
+	if _, unknown := t.Find(l.Run); unknown != nil {
+		return found, suggestTask(t, l.Run, err)
+	}
+	l.Run, l.Task = newest.Run, l.Run
+	return newest, nil
+}
+
+// suggestTask adds the task with the nearest title to the error about an unknown run.
+func suggestTask(t *trace.Trace, name string, err error) error {
+	var titles []string
+	for i := range t.Tasks {
+		titles = append(titles, t.Tasks[i].Title)
+	}
+	if near, ok := naming.Nearest(name, titles); ok {
+		return exit.Usagef("%w; did you mean the task %q of the newest run?", err, near)
+	}
+	return err
+}
+
+// orFile extends the error about an argument that is neither a run nor an existing file.
+func (l *ReadFlags) orFile(err error) error {
+	switch {
+	case !l.MayBeFile || l.Run == "":
+		return err
+	case filepath.Base(l.Run) != l.Run:
+		return exit.Errorf(exit.KindIO, "%s: there is no such file, and no run with this ID", l.Run)
+	}
+	return exit.Errorf(exit.KindOf(err), "%s: there is no such file; as a run: %w", l.Run, err)
+}
+
+// Find returns the run whose ID begins with a prefix. Without one it returns the newest run that
+// is not an experiment, or the newest of all. The tasks of a run that did not end are not counted.
+func Find(ctx context.Context, j *journal.Journal, prefix string) (journal.Summary, error) {
+	most := 2 // a second run makes the prefix ambiguous
+	if prefix == "" {
+		most = math.MaxInt
+	}
+	list, err := j.Newest(ctx, prefix, most)
+	if prefix == "" {
+		for i := range list {
+			if list[i].Command != ExperimentCommand {
+				return list[i], nil
+			}
 		}
 	}
-	return "", nil
+	if err == nil && len(list) != 1 {
+		var found journal.Summary
+		found, err = j.Find(ctx, prefix)
+		list = []journal.Summary{found}
+	}
+	if err != nil {
+		return journal.Summary{}, ReadError(ctx, err)
+	}
+	return list[0], nil
 }
 
-// A MissingRunError says that the run whose result is an input is not in the journal.
+// ReadError returns the error of a command that could not read a run. The name of a run is an
+// argument, so an unknown one is a usage error. It returns nil for nil.
+func ReadError(ctx context.Context, err error) error {
+	_, classified := errors.AsType[*exit.Error](err)
+	switch {
+	case err == nil || classified:
+		return err
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case errors.Is(err, journal.ErrUnknownRun) || errors.Is(err, journal.ErrAmbiguousRun):
+		return &exit.Error{Kind: exit.KindUsage, Err: err}
+	}
+	return &exit.Error{Kind: exit.KindRuntime, Err: err}
+}
+
+// RecordError returns the error of a command that could not read the record with this name.
+func RecordError(ctx context.Context, name string, err error) error {
+	kind := exit.KindIO
+	if _, ok := errors.AsType[*journal.Error](err); ok {
+		kind = exit.KindRuntime
+	}
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		kind, err = exit.KindRuntime, context.Cause(ctx)
+	}
+	return exit.Errorf(kind, "%s: %w", name, err)
+}
+
+// A MissingRunError reports an input that is the result of a run which the journal does not have.
 type MissingRunError struct {
 	Run, Task string
 	Err       error
 }
 
-// Error says which result is missing.
+// Error names the missing result.
 func (e *MissingRunError) Error() string {
 	return fmt.Sprintf("it is the result of task %q in run %s, which is not in the journal: it may have been removed by gc", terminal.CleanLine(e.Task), terminal.CleanLine(e.Run))
 }
@@ -59,159 +181,30 @@ func (e *MissingRunError) Error() string {
 // Unwrap returns the error of the journal.
 func (e *MissingRunError) Unwrap() error { return e.Err }
 
-// ShortRun is enough of the id of a run to name it.
-func ShortRun(id string) string {
-	const enough = 8
-	return id[:min(len(id), enough)]
-}
-
-// ReadError words that a run cannot be read: a wrong name is a fault of the call.
-func ReadError(err error) error {
-	if err == nil {
-		return nil
-	}
-	if cause, ok := errors.AsType[*exit.Interrupted](err); ok {
-		return &exit.Error{Kind: exit.KindRuntime, Err: err, Status: cause.Status()}
-	}
-	if errors.Is(err, journal.ErrUnknownRun) || errors.Is(err, journal.ErrAmbiguousRun) {
-		return &exit.Error{Kind: exit.KindUsage, Err: err}
-	}
-	return &exit.Error{Kind: exit.KindRuntime, Err: err}
-}
-
-// NeitherFileNorRun completes the error of an argument that is neither a file nor a run.
-func NeitherFileNorRun(arg string, err error) error {
-	f, ok := errors.AsType[*exit.Error](err)
-	if !ok || arg == "" {
-		return err
-	}
-	said := *f
-	if said.Err = fmt.Errorf("%s: there is no such file; as a run: %w", arg, f.Err); filepath.Base(arg) != arg {
-		said.Kind, said.Err = exit.KindIO, fmt.Errorf("%s: there is no such file, and no run has such an id", arg)
-	}
-	return &said
-}
-
-// SuggestTask adds to the error of a name that is no run the task of the newest run that
-// was probably meant.
-func SuggestTask(ctx context.Context, j *journal.Journal, name string, err error) error {
-	f, ok := errors.AsType[*exit.Error](err)
-	if !ok || !errors.Is(err, journal.ErrUnknownRun) {
-		return err
-	}
-	run, unread := ResolveRun(ctx, j, "")
-	if unread != nil {
-		return err
-	}
-	info, unread := j.LoadInfo(ctx, run)
-	if unread != nil {
-		return err
-	}
-	var titles []string
-	for i := range info.Tasks {
-		titles = append(titles, info.Tasks[i].Title)
-	}
-	near, ok := naming.Nearest(name, titles)
-	if !ok {
-		return err
-	}
-	said := *f
-	said.Err = fmt.Errorf("%w; did you mean the task %q of the newest run?", f.Err, near)
-	return &said
-}
-
-// minShortID is how many characters of an id are shown at least.
+// minShortID is the least number of characters shown of an ID.
 const minShortID = 8
 
-// ShortIDs returns for each run the beginning of its id that no other has.
+// ShortRun returns the beginning of a run's ID. Another run may begin with it too.
+func ShortRun(id string) string { return id[:min(len(id), minShortID)] }
+
+// ShortIDs returns the shortest unique beginning of the ID of each run.
 func ShortIDs(runs []journal.Summary) map[string]string {
 	out := make(map[string]string, len(runs))
-	for _, r := range runs {
-		out[r.Run] = ""
-	}
-	for n := minShortID; len(out) > 0; n++ {
-		seen, left := map[string]int{}, 0
-		for id, short := range out {
-			if short == "" {
-				seen[id[:min(n, len(id))]]++
-			}
+	for left, n := runs, minShortID; len(left) > 0; n++ {
+		count := map[string]int{}
+		for i := range left {
+			count[left[i].Run[:min(n, len(left[i].Run))]]++
 		}
-		for id, short := range out {
-			if short != "" {
-				continue
-			}
-			if begin := id[:min(n, len(id))]; seen[begin] == 1 || n >= len(id) {
-				out[id] = begin
+		var ambiguous []journal.Summary
+		for i := range left {
+			id := left[i].Run
+			if short := id[:min(n, len(id))]; count[short] == 1 || n >= len(id) {
+				out[id] = short
 			} else {
-				left++
+				ambiguous = append(ambiguous, left[i])
 			}
 		}
-		if left == 0 {
-			break
-		}
+		left = ambiguous
 	}
 	return out
-}
-
-// LoadRun reads a run.
-func LoadRun(ctx context.Context, con *console.Console, j *journal.Journal, run string) (*StoredRun, error) {
-	run, err := ResolveRun(ctx, j, run)
-	if err != nil {
-		return nil, err
-	}
-	found, err := j.Find(ctx, run)
-	if err != nil {
-		return nil, ReadError(exit.Cause(ctx, err))
-	}
-	loaded, err := j.Load(ctx, found.Run)
-	if err != nil {
-		return nil, ReadError(exit.Cause(ctx, err))
-	}
-	t, err := j.Trace(ctx, found.Run)
-	if err != nil {
-		return nil, ReadError(exit.Cause(ctx, err))
-	}
-	all, err := j.Newest(ctx, "", math.MaxInt)
-	if err != nil {
-		return nil, ReadError(exit.Cause(ctx, err))
-	}
-	k := &StoredRun{Summary: found, ShortID: ShortIDs(all)[found.Run], Info: loaded.Info, History: loaded.History, Trace: t, Now: con.Now(), ByID: map[task.ID]int{}}
-	k.collect()
-	return k, nil
-}
-
-// LoadTask reads what there is of one task of a run, and not of the others.
-func LoadTask(ctx context.Context, con *console.Console, j *journal.Journal, run, name string) (*StoredRun, error) {
-	run, err := ResolveRun(ctx, j, run)
-	if err != nil {
-		return nil, err
-	}
-	found, err := findUncounted(ctx, j, run)
-	if err != nil {
-		return nil, ReadError(exit.Cause(ctx, err))
-	}
-	t, loaded, err := j.LoadTask(ctx, found.Run, name)
-	if err != nil {
-		return nil, ReadError(exit.Cause(ctx, err))
-	}
-	if _, err := t.Find(name); err != nil {
-		return nil, &exit.Error{Kind: exit.KindUsage, Err: err}
-	}
-	k := &StoredRun{Summary: found, Info: loaded.Info, History: loaded.History, Trace: t, Now: con.Now(), ByID: map[task.ID]int{}}
-	k.collect()
-	return k, nil
-}
-
-// findUncounted finds a run as [journal.Journal.Find] does, but does not read the
-// run to count the tasks of one that did not end.
-func findUncounted(ctx context.Context, j *journal.Journal, run string) (journal.Summary, error) {
-	most := 2 // a second one makes the prefix ambiguous
-	if run == "" {
-		most = 1
-	}
-	list, err := j.Newest(ctx, run, most)
-	if err != nil || len(list) != 1 {
-		return j.Find(ctx, run)
-	}
-	return list[0], nil
 }

@@ -11,47 +11,46 @@ import (
 	"github.com/runteam/runteam/internal/journal"
 )
 
-// EnvAuditKey names the environment variable that --key-file and --audit-key go before.
-const EnvAuditKey = "RUNTEAM_AUDIT_KEY"
+// The environment variables that hold keys. The flags that name a file take precedence.
+const (
+	EnvJournalKey = "RUNTEAM_JOURNAL_KEY"
+	EnvAuditKey   = "RUNTEAM_AUDIT_KEY"
+)
 
-// AuditKey returns the key of a record, from the file that a flag names, or
-// without one from the environment. A line feed at its end is left out. Without a key it returns nil.
+// AuditKey returns the key that signs a record, from the file that a flag names or else from the
+// environment. A final line feed is removed. Without a key it returns nil.
 func AuditKey(con *console.Console, flag, file string) ([]byte, error) {
-	from := EnvAuditKey
-	text, _ := con.LookupEnv(EnvAuditKey)
-	if file != "" {
-		read, err := files.ReadKey(flag, file)
-		if err != nil {
-			return nil, err
-		}
-		from, text = file, read
-	} else if text == "" {
-		return nil, nil
+	text, from, err := keyText(con, flag, file, EnvAuditKey)
+	if err != nil || text == "" && file == "" {
+		return nil, err
 	}
 	text = strings.TrimSuffix(strings.TrimSuffix(text, "\n"), "\r")
 	if len(text) < audit.MinKey {
-		return nil, exit.Usagef("the key in %s has %s: a key has %d or more", from, format.Plural(len(text), "byte"), audit.MinKey)
+		return nil, exit.Usagef("%s: the key has %s: a key has %d or more", from, format.Plural(len(text), "byte"), audit.MinKey)
 	}
 	return []byte(text), nil
 }
 
-// JournalKey returns the key of what is above confidential, from a file, or
-// without one from the environment. No key is nil.
+// JournalKey returns the key that encrypts what is above confidential, from a file or else from
+// the environment. Without a key it returns nil.
 func JournalKey(con *console.Console, file string) ([]byte, error) {
-	from := EnvJournalKey
-	text, _ := con.LookupEnv(EnvJournalKey)
-	if file != "" {
-		read, err := files.ReadKey("journal-key", file)
-		if err != nil {
-			return nil, err
-		}
-		from, text = "--journal-key "+file, read
-	} else if text == "" {
-		return nil, nil
+	text, from, err := keyText(con, "journal-key", file, EnvJournalKey)
+	if err != nil || text == "" && file == "" {
+		return nil, err
 	}
 	key, err := journal.ParseKey([]byte(text))
 	if err != nil {
 		return nil, exit.Usagef("%s: %w", from, err)
 	}
 	return key, nil
+}
+
+// keyText reads a key, and names where it is from.
+func keyText(con *console.Console, flag, file, env string) (text, from string, err error) {
+	if file == "" {
+		text, _ = con.LookupEnv(env)
+		return text, env, nil
+	}
+	text, err = files.ReadKey(flag, file)
+	return text, "--" + flag + " " + file, err
 }

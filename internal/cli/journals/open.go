@@ -22,20 +22,19 @@ const (
 	FileName   = "runs.db"
 )
 
-// A Purpose is what a journal is opened for.
+// A Purpose says what a journal is opened for.
 type Purpose int
 
 const (
-	ToRead   Purpose = iota // changes nothing, and makes nothing
-	ToChange                // a journal that there is
-	ToRemove                // the same, and on a full disk too
-	ToKeep                  // makes one if there is none
+	ToRead   Purpose = iota // changes nothing and creates nothing
+	ToChange                // needs an existing journal
+	ToRemove                // the same, even on a full disk
+	ToKeep                  // creates the journal if there is none
 )
 
-// Open opens the journal of the flags, and returns its path as people
-// know it. The caller closes it. To keep a run, the folder and the file are
-// made if they are not there; for anything else it is an error, which says how a
-// journal comes about.
+// Open opens the journal that the flags name, and returns its path as people know it. The caller
+// closes it. To keep a run, Open creates a missing folder and file; for other purposes a missing
+// journal is an error, which says how to create one.
 func Open(con *console.Console, g *Flags, why Purpose) (*journal.Journal, string, error) {
 	o := journal.Options{ReadOnly: why == ToRead, UseReserve: why == ToRemove, Hurry: con.Stopping, Now: con.Now, Logger: con.Log}
 	var err error
@@ -56,8 +55,7 @@ func Open(con *console.Console, g *Flags, why Purpose) (*journal.Journal, string
 	return j, path, nil
 }
 
-// Results returns what gives the result of a task of an earlier run, from the
-// journal of the flags.
+// Results returns a function that reads the result of a task of an earlier run from the journal.
 func (g *Flags) Results(con *console.Console) func(ctx context.Context, run, task string) (*envelope.Envelope, error) {
 	return func(ctx context.Context, run, task string) (*envelope.Envelope, error) {
 		j, _, err := Open(con, g, ToRead)
@@ -69,17 +67,16 @@ func (g *Flags) Results(con *console.Console) func(ctx context.Context, run, tas
 	}
 }
 
-// OpenError words that a journal cannot be used, and how to go on.
+// OpenError adds to the error about an unusable journal what to do.
 func OpenError(err error, why Purpose) error {
 	advice := "--journal FILE names another one"
 	if why == ToKeep {
 		advice = "nothing was run: --journal FILE keeps the run elsewhere, and --no-journal keeps none"
 	}
-	return &exit.Error{Kind: exit.KindRuntime, Err: fmt.Errorf("%w; %s", err, advice)}
+	return exit.Errorf(exit.KindRuntime, "%w; %s", err, advice)
 }
 
-// findPath returns the path of the journal, and sees to it that one can be
-// opened there.
+// findPath returns the path of the journal, after checking that one can be opened there.
 func findPath(con *console.Console, g *Flags, why Purpose) (string, error) {
 	if g.Path != "" {
 		return g.Path, namedJournal(g.Path, why)
@@ -91,7 +88,7 @@ func findPath(con *console.Console, g *Flags, why Purpose) (string, error) {
 	path := filepath.Join(folder, FileName)
 	if why != ToKeep {
 		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-			return "", &exit.Error{Kind: exit.KindIO, Err: fmt.Errorf(`there is no journal, neither here nor in a folder above: "runteam run" makes one, and --journal FILE names one`)}
+			return "", exit.Errorf(exit.KindIO, `there is no journal, neither here nor in a folder above: "runteam run" makes one, and --journal FILE names one`)
 		}
 		return path, nil
 	}
@@ -106,8 +103,8 @@ func findPath(con *console.Console, g *Flags, why Purpose) (string, error) {
 	return path, nil
 }
 
-// CheckOutputs returns an error if an output is a file of a journal: the journal that
-// flags name, the one that is found without them, or one in another journal folder.
+// CheckOutputs returns an error if an output is a file of a journal: of the journal that the flags
+// name, of the one found without flags, or of one in another journal folder.
 func CheckOutputs(con *console.Console, g *Flags, outputs ...*files.Output) error {
 	var known []string
 	if g.Path != "" {
@@ -130,10 +127,10 @@ func CheckOutputs(con *console.Console, g *Flags, outputs ...*files.Output) erro
 	return nil
 }
 
-// namedJournal refuses a path at which no journal can be.
+// namedJournal refuses a path that cannot hold a journal.
 func namedJournal(path string, why Purpose) error {
 	bad := func(text string) error {
-		return &exit.Error{Kind: exit.KindIO, Err: fmt.Errorf("--journal %s: %s", path, text)}
+		return exit.Errorf(exit.KindIO, "--journal %s: %s", path, text)
 	}
 	if folder := filepath.Dir(path); filepath.Base(folder) == FolderName {
 		if err := journal.CheckFolder(folder); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -145,7 +142,7 @@ func namedJournal(path string, why Purpose) error {
 	case err == nil && at.IsDir():
 		return bad("it is a folder: name a file in it")
 	case err == nil || !errors.Is(err, fs.ErrNotExist):
-		return nil // what is wrong with it, the journal says
+		return nil // the journal reports what is wrong with it
 	case why != ToKeep:
 		return bad(`there is no such file; "runteam run --journal FILE" makes a journal`)
 	}
@@ -155,9 +152,9 @@ func namedJournal(path string, why Purpose) error {
 	return nil
 }
 
-// findFolder returns the folder of the journal: the nearest one from the
-// working directory up to that of .git, or the one to make here. Outside a
-// repository nothing above is looked at: it may be anybody's.
+// findFolder returns the folder of the journal: the nearest one from the working directory up to
+// the root of the repository, or the one to create here. Outside a repository it does not look in
+// the folders above, which may belong to others.
 func findFolder(con *console.Console) (folder string, found bool, err error) {
 	here := con.WorkDir
 	if here == "" {
@@ -189,7 +186,7 @@ func repository(dir string) string {
 	}
 }
 
-// shorter writes a path as it is from the working directory.
+// shorter returns a path relative to the working directory.
 func shorter(con *console.Console, here, path string) string {
 	if con.WorkDir != "" {
 		return path
@@ -200,8 +197,7 @@ func shorter(con *console.Console, here, path string) string {
 	return path
 }
 
-// MakeFolder makes the folder of a journal, which only its owner may read and
-// which git leaves out.
+// MakeFolder creates the folder of a journal, which only its owner may read and git ignores.
 func MakeFolder(folder string) error {
 	if err := os.Mkdir(folder, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
@@ -220,15 +216,15 @@ func MakeFolder(folder string) error {
 	return errors.Join(err, f.Close())
 }
 
-// Missing reports whether no flag names a journal and none was made yet, and
-// where it would be.
+// Missing reports whether the journal does not exist yet, unless a flag names it, and where it
+// would be.
 func Missing(con *console.Console, g *Flags) (where string, none bool) {
 	if g.Path != "" {
 		return g.Path, false
 	}
 	folder, _, err := findFolder(con)
 	if err != nil {
-		return "", false // opening says why
+		return "", false // opening reports the error
 	}
 	where = filepath.Join(folder, FileName)
 	_, err = os.Stat(where)

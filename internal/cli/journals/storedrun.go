@@ -2,12 +2,16 @@ package journals
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/cli/console"
+	"github.com/runteam/runteam/internal/cli/exit"
 	"github.com/runteam/runteam/internal/cli/format"
 	"github.com/runteam/runteam/internal/cli/terminal"
 	"github.com/runteam/runteam/internal/engine"
@@ -19,21 +23,64 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// A StoredRun is all that the journal has of one run.
+// A StoredRun is all that the journal has about one run.
 type StoredRun struct {
 	journal.Summary
 	Info    journal.Info
 	History record.History
 	Trace   *trace.Trace
-	ShortID string // how its id begins, as no other does
+	ShortID string // the shortest unique beginning of its ID; empty if only one task was loaded
 	Now     time.Time
 
-	Tasks []StoredTask // in the order written, then the coordinator's steps
+	Tasks []StoredTask // in the order of the spec, then the steps of the coordinator
 	ByID  map[task.ID]int
 }
 
-// Removed is how a task stands that the spec had when the run began and has no
-// more, or that the coordinator planned and then planned otherwise.
+// Load reads a run that was found, or only one task of it.
+func Load(ctx context.Context, con *console.Console, j *journal.Journal, run journal.Summary, name string) (*StoredRun, error) {
+	k := &StoredRun{Summary: run, Now: con.Now(), ByID: map[task.ID]int{}}
+	read := k.readRun
+	if name != "" {
+		read = func(ctx context.Context, j *journal.Journal) error { return k.readTask(ctx, j, name) }
+	}
+	if err := read(ctx, j); err != nil {
+		return nil, ReadError(ctx, err)
+	}
+	k.collect()
+	return k, nil
+}
+
+// readRun reads the whole run, and counts its tasks.
+func (k *StoredRun) readRun(ctx context.Context, j *journal.Journal) error {
+	loaded, err := j.Load(ctx, k.Run)
+	if err != nil {
+		return err
+	}
+	k.Info, k.History = loaded.Info, loaded.History
+	if k.Trace, err = j.Trace(ctx, k.Run); err != nil {
+		return err
+	}
+	if k.Summary, err = j.Find(ctx, k.Run); err != nil {
+		return err
+	}
+	all, err := j.Newest(ctx, "", math.MaxInt)
+	k.ShortID = ShortIDs(all)[k.Run]
+	return err
+}
+
+// readTask reads one task of the run.
+func (k *StoredRun) readTask(ctx context.Context, j *journal.Journal, name string) error {
+	t, loaded, err := j.LoadTask(ctx, k.Run, name)
+	if err != nil {
+		return err
+	}
+	k.Info, k.History, k.Trace = loaded.Info, loaded.History, t
+	_, err = k.FindTask(name)
+	return err
+}
+
+// Removed is the status of a task that the spec no longer has, or that a later plan of the
+// coordinator replaced.
 const Removed task.Status = "removed"
 
 // collect sorts what there is by tasks.
@@ -157,9 +204,25 @@ func (k *StoredRun) statuses() {
 	}
 }
 
-// FindTask returns the task that a name means, or the step of the coordinator.
+// Tasks returns the tasks that a run began with. For a goal they are the tasks that the
+// coordinator planned, which only the record lists.
+func Tasks(ctx context.Context, j *journal.Journal, info *journal.Info) ([]trace.Task, error) {
+	if len(info.Tasks) > 0 {
+		return info.Tasks, nil
+	}
+	t, err := j.Trace(ctx, info.Run)
+	if err != nil {
+		return nil, ReadError(ctx, err)
+	}
+	return slices.DeleteFunc(t.Tasks, func(t trace.Task) bool { return t.Assignee == handoff.Coordinator }), nil
+}
+
+// FindTask returns the task, or the step of the coordinator, that a name means.
 func (k *StoredRun) FindTask(name string) (task.ID, error) {
 	t, err := k.Trace.Find(name)
+	if err != nil {
+		err = &exit.Error{Kind: exit.KindUsage, Err: err}
+	}
 	return t.ID, err
 }
 

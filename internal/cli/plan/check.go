@@ -9,7 +9,6 @@ import (
 	"github.com/runteam/runteam/internal/cli/connect"
 	"github.com/runteam/runteam/internal/cli/console"
 	"github.com/runteam/runteam/internal/cli/files"
-	"github.com/runteam/runteam/internal/cli/flags"
 	"github.com/runteam/runteam/internal/cli/format"
 	"github.com/runteam/runteam/internal/cli/source"
 	"github.com/runteam/runteam/internal/engine"
@@ -44,13 +43,8 @@ func CheckCommand(con *console.Console) *cobra.Command {
 		Long: `check reports every mistake in a spec, each with its line, and which variables of
 your environment the spec sends where. It runs nothing. If context can flow where
 the spec asserts that it does not, check shows the way, and the exit status is 1.`,
-		Args: flags.AtMostOneSpec,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 1 {
-				s.Path = args[0]
-			}
-			return check(cmd.Context(), con, s)
-		},
+		Args: s.Argument,
+		RunE: func(cmd *cobra.Command, _ []string) error { return check(cmd.Context(), con, s) },
 	}
 	s.AddTo(cmd)
 	s.AddMergeFlagsTo(cmd)

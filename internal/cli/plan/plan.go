@@ -59,13 +59,8 @@ spec does; the exit status is 1 if it is broken.`,
   runteam plan claims --assert "input claim never derives into service-desk"
   runteam plan --goal "Compare the two offers." --save offers.yaml`,
 		Annotations: map[string]string{console.FormsAnnotation: strings.Join(console.GraphForms, " ")},
-		Args:        flags.AtMostOneSpec,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 1 {
-				j.Path = args[0]
-			}
-			return plan(con, cmd, j)
-		},
+		Args:        j.Argument,
+		RunE:        func(cmd *cobra.Command, _ []string) error { return plan(con, cmd, j) },
 	}
 	j.SpecFlags.AddTo(cmd)
 	j.AddMergeFlagsTo(cmd)
@@ -227,7 +222,7 @@ func writeTasks(w io.Writer, p *engine.Plan, s assign.Strategy) {
 		rows := format.NewTable(w, "   ")
 		for i := range t.Reads {
 			r := &t.Reads[i]
-			rows.Row("reads", kindOfReading(r), terminal.CleanLine(r.Name), "from "+producerName(r), r.Label.String(), readingNotes(r))
+			rows.Row("reads", kindOfReading(r), r.Name, "from "+producerName(r), r.Label.String(), readingNotes(r))
 		}
 		rows.Flush()
 	}
@@ -255,7 +250,7 @@ func writeAgents(w io.Writer, p *engine.Plan) {
 	rows := format.NewTable(w, "")
 	rows.Row("agent", "tasks", "accepts", "produces", "clearance", "model", "leaves to")
 	for _, a := range p.Agents {
-		rows.Row(terminal.CleanLine(a.Name), format.Number(a.Tasks), a.Accepts.String(), a.Produces.String(), a.Clearance.String(), cmp.Or(terminal.CleanLine(a.Model), "-"), cmp.Or(endpointList(a.LeavesTo, a.Fallback), "-"))
+		rows.Row(a.Name, format.Number(a.Tasks), a.Accepts.String(), a.Produces.String(), a.Clearance.String(), cmp.Or(a.Model, "-"), cmp.Or(endpointList(a.LeavesTo, a.Fallback), "-"))
 	}
 	rows.Flush()
 }
@@ -268,7 +263,7 @@ func writeInputs(w io.Writer, p *engine.Plan, title map[task.ID]string) {
 	rows := format.NewTable(w, "")
 	rows.Row("input", "label", "bytes", "read by")
 	for _, in := range p.Inputs {
-		rows.Row(terminal.CleanLine(in.Name), in.Classification.String(), format.Number(in.Bytes), cmp.Or(titles(in.Readers, title), "nobody"))
+		rows.Row(in.Name, in.Classification.String(), format.Number(in.Bytes), cmp.Or(titles(in.Readers, title), "nobody"))
 	}
 	rows.Flush()
 }
@@ -322,7 +317,7 @@ func writeLowered(w io.Writer, p *engine.Plan) {
 		if l.Task != "" {
 			to += " in " + terminal.CleanLine(l.Task)
 		}
-		rows.Row(terminal.CleanLine(l.By), terminal.CleanLine(l.Result), to, l.LowerTo.String()+" (was "+l.Label.String()+")", byteCount(l.Bytes), terminal.CleanLine(gate.PathsString(paths)))
+		rows.Row(l.By, l.Result, to, l.LowerTo.String()+" (was "+l.Label.String()+")", byteCount(l.Bytes), gate.PathsString(paths))
 	}
 	rows.Flush()
 	for i := range p.Disclosed {

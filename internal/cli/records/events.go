@@ -218,7 +218,7 @@ func (w *EventWriter) drain() (missing int) {
 }
 
 func (w *EventWriter) fault(err error) error {
-	return &exit.Error{Kind: exit.KindIO, Err: fmt.Errorf("--events %s: %w", w.path, err)}
+	return exit.FileError("--events "+w.path, err)
 }
 
 func (w *EventWriter) warn(text string) {

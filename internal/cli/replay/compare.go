@@ -17,11 +17,11 @@ import (
 const (
 	Same     = "same"
 	Changed  = "changed"
-	none     = "none"     // one of both has none
-	withheld = "withheld" // it is not shown, so nothing is said of it
+	none     = "none"     // one of the runs has none
+	withheld = "withheld" // the viewer may not see it, so it is not compared
 )
 
-// A ComparedTask is one task of two runs, in JSON.
+// A ComparedTask is a task in two runs, in JSON.
 type ComparedTask struct {
 	ID     task.ID       `json:"id"`
 	Title  string        `json:"title"`
@@ -29,26 +29,26 @@ type ComparedTask struct {
 	Result string        `json:"result"` // same, changed, withheld or none
 	Before *comparedSide `json:"before,omitempty"`
 	After  *comparedSide `json:"after,omitempty"`
-	Left   bool          `json:"leftOut,omitempty"` // on request
+	Left   bool          `json:"leftOut,omitempty"` // as the flags ask
 	Step   bool          `json:"step,omitempty"`    // of the coordinator
 }
 
-// A comparedSide is the task in one of both runs.
+// A comparedSide is a task in one of the runs.
 type comparedSide struct {
 	Status task.Status           `json:"status"`
 	Agent  string                `json:"assignee,omitempty"`
 	Label  *label.Classification `json:"label,omitempty"` // of a result
 	Usage  llm.Usage             `json:"tokenUsage"`
 	Reused string                `json:"reused,omitempty"`
-	Text   string                `json:"text,omitempty"`  // of a result that is not the same
+	Text   string                `json:"text,omitempty"`  // the result, if it differs
 	Error  string                `json:"error,omitempty"` // why there is none
 
 	text   string
 	hidden bool
 }
 
-// settle compares the results of both sides, and keeps their texts where they differ.
-func (c *ComparedTask) settle() {
+// compare compares the results of both sides, and shows their texts if they differ.
+func (c *ComparedTask) compare() {
 	b, a := c.Before, c.After
 	switch {
 	case b == nil || a == nil || b.Status != task.Completed || a.Status != task.Completed:
@@ -69,13 +69,13 @@ func (c *ComparedTask) settle() {
 	}
 }
 
-// equal reports whether nothing of a task is known to differ.
+// equal reports whether no difference is known.
 func (c *ComparedTask) equal() bool {
 	return c.Before != nil && c.After != nil && c.Before.Status == c.After.Status && c.Before.level() == c.After.level() &&
 		c.Before.Agent == c.After.Agent && c.Prompt != Changed && c.Result != Changed
 }
 
-// level names the label of the result; it is empty without one.
+// level returns the label of the result; it is empty without a result.
 func (s *comparedSide) level() string {
 	if s.Label == nil {
 		return ""
@@ -83,8 +83,8 @@ func (s *comparedSide) level() string {
 	return s.Label.String()
 }
 
-// side is a task of a stored run.
-func side(k *journals.StoredRun, t *journals.StoredTask) *comparedSide {
+// storedSide returns a task of a stored run.
+func storedSide(k *journals.StoredRun, t *journals.StoredTask) *comparedSide {
 	s := &comparedSide{Status: t.Status, Agent: t.Agent, Usage: t.Usage()}
 	x := t.Accepted()
 	if t.Step {
@@ -103,36 +103,36 @@ func side(k *journals.StoredRun, t *journals.StoredTask) *comparedSide {
 
 // write writes how the results of a task differ.
 func (c *ComparedTask) write(w io.Writer, verbose bool) {
-	if c.Result == Changed {
-		if verbose {
-			fmt.Fprintf(w, "\n# %s: before\n\n%s\n\n# %s: after\n\n%s\n", terminal.CleanLine(c.Title), terminal.Clean(c.Before.text), terminal.CleanLine(c.Title), terminal.Clean(c.After.text))
-			return
-		}
-		fmt.Fprintf(w, "\n%s\n", terminal.CleanLine(c.Title))
-		lines, more := format.LineDiff(c.Before.text, c.After.text)
-		for _, line := range lines {
-			fmt.Fprintf(w, "  %s\n", terminal.CleanLine(line))
-		}
-		if more > 0 {
-			fmt.Fprintf(w, "  … %s more; --verbose shows both texts\n", format.Plural(more, "line"))
-		}
+	if c.Result != Changed {
+		return
+	}
+	title := terminal.CleanLine(c.Title)
+	if verbose {
+		fmt.Fprintf(w, "\n# %[1]s: before\n\n%[2]s\n\n# %[1]s: after\n\n%[3]s\n", title, terminal.Clean(c.Before.text), terminal.Clean(c.After.text))
+		return
+	}
+	fmt.Fprintf(w, "\n%s\n", title)
+	lines, more := format.LineDiff(c.Before.text, c.After.text)
+	for _, line := range lines {
+		fmt.Fprintf(w, "  %s\n", terminal.CleanLine(line))
+	}
+	if more > 0 {
+		fmt.Fprintf(w, "  … %s more; --verbose shows both texts\n", format.Plural(more, "line"))
 	}
 }
 
-// statusOfBoth is how a task ended in both runs.
-func (c *ComparedTask) statusOfBoth() string {
+// statuses returns how a task ended in both runs.
+func (c *ComparedTask) statuses() string {
 	switch {
 	case c.Before == nil:
 		return "only after: " + format.Status(c.After.Status)
 	case c.After == nil:
 		return "only before: " + format.Status(c.Before.Status)
-	case c.Before.Status != c.After.Status:
-		return format.Status(c.Before.Status) + " → " + format.Status(c.After.Status)
 	}
-	return format.Status(c.After.Status)
+	return change(format.Status(c.Before.Status), format.Status(c.After.Status))
 }
 
-// labels is the label of a result in both runs.
+// labels returns the label of a result in both runs.
 func (c *ComparedTask) labels() string {
 	var all []string
 	for _, s := range []*comparedSide{c.Before, c.After} {
@@ -143,16 +143,22 @@ func (c *ComparedTask) labels() string {
 	return strings.Join(all, " → ")
 }
 
-// usages is what a task took in both runs.
+// usages returns the tokens of a task in both runs.
 func (c *ComparedTask) usages() string {
-	of := func(s *comparedSide) string {
-		if s == nil {
-			return "-"
-		}
-		return format.Number(s.Usage.InputTokens) + "+" + format.Number(s.Usage.OutputTokens)
+	return change(c.Before.tokens(), c.After.tokens())
+}
+
+func (s *comparedSide) tokens() string {
+	if s == nil {
+		return "-"
 	}
-	if before, after := of(c.Before), of(c.After); before != after {
-		return before + " → " + after
+	return format.Number(s.Usage.InputTokens) + "+" + format.Number(s.Usage.OutputTokens)
+}
+
+// change returns a value, or how it changed.
+func change(before, after string) string {
+	if before == after {
+		return after
 	}
-	return of(c.After)
+	return before + " → " + after
 }

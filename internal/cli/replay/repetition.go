@@ -38,12 +38,7 @@ type repetition struct {
 
 // replay repeats a run without asking anybody.
 func replay(con *console.Console, cmd *cobra.Command, r *replayFlags) error {
-	j, err := r.Open(cmd, con)
-	if err != nil {
-		return err
-	}
-	defer j.Close()
-	k, err := journals.LoadRun(cmd.Context(), con, j, r.Run)
+	k, err := loadRun(con, cmd, &r.ReadFlags)
 	if err != nil {
 		return err
 	}

@@ -4,7 +4,6 @@ package replay
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -65,8 +64,8 @@ With --without 0, or 1 if a task failed.`,
   runteam replay 0195c3a1 --without "Check the blacklist"
   runteam replay 0195c3a1 --without-input policy
   runteam replay 0195c3a1 --diff 0195d00f`,
-		Args: flags.AtMostOneRun,
-		RunE: func(cmd *cobra.Command, args []string) error { return runReplay(con, cmd, r, args) },
+		Args: r.Arguments(1, "one RUN"),
+		RunE: func(cmd *cobra.Command, _ []string) error { return runReplay(con, cmd, r) },
 	}
 	r.flags(cmd, con)
 	return cmd
@@ -100,10 +99,7 @@ func (r *replayFlags) flags(cmd *cobra.Command, con *console.Console) {
 }
 
 // runReplay repeats a run, repeats it with something left out, or compares it with another.
-func runReplay(con *console.Console, cmd *cobra.Command, r *replayFlags, args []string) error {
-	if err := r.ParseRun(args); err != nil {
-		return err
-	}
+func runReplay(con *console.Console, cmd *cobra.Command, r *replayFlags) error {
 	if err := r.checkFlags(cmd, con); err != nil {
 		return err
 	}
@@ -163,7 +159,7 @@ func (r *replayFlags) specOf(ctx context.Context, con *console.Console, k *journ
 		return nil, nil, err
 	}
 	for _, path := range slices.Sorted(maps.Keys(m.Missing)) {
-		return nil, nil, &exit.Error{Kind: exit.KindRuntime, Err: fmt.Errorf("run %s cannot be replayed: %s: %s", k.Run, path, m.Missing[path])}
+		return nil, nil, exit.Errorf(exit.KindRuntime, "run %s cannot be replayed: %s: %s", k.Run, path, m.Missing[path])
 	}
 	src, err := m.Source()
 	if err != nil {

@@ -3,7 +3,6 @@ package replay
 import (
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/runteam/runteam/internal/cli/console"
 	"github.com/runteam/runteam/internal/cli/exit"
@@ -15,14 +14,12 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// ComparedRuns are two stored runs, in JSON.
+// ComparedRuns is the comparison of two stored runs, in JSON.
 type ComparedRuns struct {
 	Equal  bool           `json:"equal"`
 	Before comparedRun    `json:"before"`
 	After  comparedRun    `json:"after"`
-	Tasks  []ComparedTask `json:"tasks"` // with the steps of the coordinator behind them
-
-	room int // for titles; 0 for any length
+	Tasks  []ComparedTask `json:"tasks"` // then the steps of the coordinator
 }
 
 type comparedRun struct {
@@ -33,29 +30,19 @@ type comparedRun struct {
 
 // compareRuns compares two stored runs task by task.
 func compareRuns(con *console.Console, cmd *cobra.Command, r *replayFlags) error {
-	j, err := r.Open(cmd, con)
+	before, err := loadRun(con, cmd, &r.ReadFlags)
 	if err != nil {
 		return err
 	}
-	defer j.Close()
-	before, err := journals.LoadRun(cmd.Context(), con, j, r.Run)
-	if err != nil {
-		return err
-	}
-	after, err := journals.LoadRun(cmd.Context(), con, j, r.other)
+	other := r.ReadFlags
+	other.Run = r.other
+	after, err := loadRun(con, cmd, &other)
 	if err != nil {
 		return err
 	}
 	d := compared(before, after)
-	d.room = con.TitleWidth()
-	if con.Settings.JSON() {
-		err = con.PrintJSON(d)
-	} else {
-		var b strings.Builder
-		d.write(&b, r.verbose)
-		err = con.PrintText(b.String())
-	}
-	if err = exit.IgnoreClosedPipe(err); err == nil && !d.Equal {
+	err = con.PrintResult(d, func(w io.Writer) { d.write(w, con.TitleWidth(), r.verbose) })
+	if err == nil && !d.Equal {
 		err = exit.Status(exit.StatusFailed)
 	}
 	return err
@@ -69,29 +56,29 @@ func compared(before, after *journals.StoredRun) *ComparedRuns {
 	both := map[task.ID]bool{}
 	for i := range before.Tasks {
 		t := &before.Tasks[i]
-		c := ComparedTask{ID: t.ID, Title: t.Title, Step: t.Step, Prompt: none, Before: side(before, t)}
+		c := ComparedTask{ID: t.ID, Title: t.Title, Step: t.Step, Prompt: none, Before: storedSide(before, t)}
 		if at, ok := after.ByID[t.ID]; ok {
 			both[t.ID] = true
 			other := &after.Tasks[at]
-			c.After, c.Prompt = side(after, other), promptsOf(t, other)
+			c.After, c.Prompt = storedSide(after, other), promptsOf(t, other)
 		}
-		d.take(c)
+		d.add(c)
 	}
 	for i := range after.Tasks {
 		if t := &after.Tasks[i]; !both[t.ID] {
-			d.take(ComparedTask{ID: t.ID, Title: t.Title, Step: t.Step, Prompt: none, After: side(after, t)})
+			d.add(ComparedTask{ID: t.ID, Title: t.Title, Step: t.Step, Prompt: none, After: storedSide(after, t)})
 		}
 	}
 	return d
 }
 
-func (d *ComparedRuns) take(c ComparedTask) {
-	c.settle()
+func (d *ComparedRuns) add(c ComparedTask) {
+	c.compare()
 	d.Tasks, d.Equal = append(d.Tasks, c), d.Equal && c.equal()
 }
 
-// promptsOf compares the last prompts of a task by their keys: that is all that
-// its agent saw, and who it was.
+// promptsOf compares the last prompts of a task by their keys, which stand for everything that the
+// agent saw and for the agent itself.
 func promptsOf(a, b *journals.StoredTask) string {
 	x, y := a.LastPrompt(), b.LastPrompt()
 	switch {
@@ -103,7 +90,7 @@ func promptsOf(a, b *journals.StoredTask) string {
 	return Changed
 }
 
-func (d *ComparedRuns) write(w io.Writer, verbose bool) {
+func (d *ComparedRuns) write(w io.Writer, titleWidth int, verbose bool) {
 	for _, r := range []struct {
 		what string
 		of   comparedRun
@@ -111,11 +98,11 @@ func (d *ComparedRuns) write(w io.Writer, verbose bool) {
 		fmt.Fprintf(w, "%-7s %srun %s: %s\n", r.what, format.NamePrefix(r.of.Name), terminal.CleanLine(r.of.Run), terminal.CleanLine(r.of.Status))
 	}
 	fmt.Fprintln(w)
-	table := format.NewTable(w, "").WithTitleWidth(d.room)
+	table := format.NewTable(w, "").WithTitleWidth(titleWidth)
 	table.Row("task", "status", "label", "prompt", "result", "tokens")
 	for i := range d.Tasks {
 		c := &d.Tasks[i]
-		table.Row(table.Title(c.Title), c.statusOfBoth(), c.labels(), c.Prompt, c.Result, c.usages())
+		table.Row(table.Title(c.Title), c.statuses(), c.labels(), c.Prompt, c.Result, c.usages())
 	}
 	table.Flush()
 	for i := range d.Tasks {

@@ -39,7 +39,7 @@ type variant struct {
 
 // replayWithout makes a run again without some of its context.
 func replayWithout(con *console.Console, cmd *cobra.Command, r *replayFlags) error {
-	k, err := loadRun(con, cmd, r)
+	k, err := loadRun(con, cmd, &r.ReadFlags)
 	if err != nil {
 		return err
 	}
@@ -88,14 +88,14 @@ func replayWithout(con *console.Console, cmd *cobra.Command, r *replayFlags) err
 	return unwritten
 }
 
-// loadRun reads the run and closes the journal, in which a run is kept afterwards.
-func loadRun(con *console.Console, cmd *cobra.Command, r *replayFlags) (*journals.StoredRun, error) {
-	j, err := r.Open(cmd, con)
+// loadRun reads a run, and closes the journal.
+func loadRun(con *console.Console, cmd *cobra.Command, l *journals.ReadFlags) (*journals.StoredRun, error) {
+	j, found, err := l.OpenRun(cmd, con)
 	if err != nil {
 		return nil, err
 	}
 	defer j.Close()
-	return journals.LoadRun(cmd.Context(), con, j, r.Run)
+	return journals.Load(cmd.Context(), con, j, found, "")
 }
 
 // job is the run that is made, as the stored one was but for flags.

@@ -76,18 +76,18 @@ func (d *VariantDocument) compare(k *journals.StoredRun, res *engine.Result, lef
 		if !s.IsTask() {
 			continue
 		}
-		c := ComparedTask{ID: s.ID, Title: s.Title, Prompt: none, Before: side(k, s), Left: left[s.ID]}
+		c := ComparedTask{ID: s.ID, Title: s.Title, Prompt: none, Before: storedSide(k, s), Left: left[s.ID]}
 		if t, ok := res.Task(string(s.ID)); ok {
 			done[t.ID] = true
 			c.After, c.Prompt = sideOf(res, t, accepts), promptOfTask(k, s, t)
 		}
-		c.settle()
+		c.compare()
 		d.Tasks = append(d.Tasks, c)
 	}
 	for i := range res.Tasks {
 		if t := &res.Tasks[i]; !done[t.ID] {
 			c := ComparedTask{ID: t.ID, Title: t.Title, Prompt: none, After: sideOf(res, t, accepts)}
-			c.settle()
+			c.compare()
 			d.Tasks = append(d.Tasks, c)
 		}
 	}
@@ -115,7 +115,7 @@ func (d *VariantDocument) answer(k *journals.StoredRun, res *engine.Result) {
 	if step.Error != nil {
 		c.After.Status, c.After.Error = task.Failed, step.Error.Message
 	}
-	c.settle()
+	c.compare()
 	d.Tasks = append(d.Tasks, c)
 }
 
@@ -211,7 +211,7 @@ func (d *VariantDocument) write(w io.Writer, verbose bool) {
 	table := format.NewTable(w, "")
 	for i := range d.Tasks {
 		c := &d.Tasks[i]
-		table.Row(terminal.CleanLine(c.Title), c.outcome())
+		table.Row(c.Title, c.outcome())
 	}
 	table.Flush()
 	for i := range d.Tasks {

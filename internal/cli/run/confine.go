@@ -2,7 +2,6 @@ package run
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -119,18 +118,9 @@ func readNamed(ctx context.Context, con *console.Console, was, own *source.SpecF
 		if source.IsResult(path) {
 			continue
 		}
-		in := con.Stdin
-		if path != "-" {
-			file, err := files.OpenInput(ctx, path)
-			if err != nil {
-				return &exit.Error{Kind: exit.KindIO, Err: fmt.Errorf("--input %s: %s: %w", name, path, exit.WithoutPath(err))}
-			}
-			defer file.Close()
-			in = file
-		}
-		text, err := io.ReadAll(io.LimitReader(files.NewContextReader(ctx, in), maxNamed))
+		text, err := readInput(ctx, con.Stdin, path)
 		if err != nil {
-			return &exit.Error{Kind: exit.KindIO, Err: fmt.Errorf("--input %s: %s: %w", name, path, exit.WithoutPath(err))}
+			return exit.FileError("--input "+name+": "+path, err)
 		}
 		kept := was.Stored[:0:0]
 		for _, s := range was.Stored {
@@ -141,4 +131,14 @@ func readNamed(ctx context.Context, con *console.Console, was, own *source.SpecF
 		was.Stored = append(kept, specfile.StoredFile{Path: path, Found: path, Text: strings.TrimPrefix(string(text), "\xef\xbb\xbf"), Label: label.Internal, Instead: true})
 	}
 	return nil
+}
+
+// readInput reads a file that may be a pipe, up to a limit.
+func readInput(ctx context.Context, stdin io.Reader, path string) ([]byte, error) {
+	in, err := files.OpenInput(ctx, stdin, path)
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	return io.ReadAll(io.LimitReader(in, maxNamed))
 }

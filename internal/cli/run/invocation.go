@@ -3,7 +3,6 @@ package run
 import (
 	"cmp"
 	"encoding/json"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -142,10 +141,10 @@ type StoredInvocation struct {
 func ReadInvocation(info *journal.Info) (*StoredInvocation, error) {
 	m := &StoredInvocation{Missing: map[string]string{}}
 	if len(info.Invocation) == 0 {
-		return nil, &exit.Error{Kind: exit.KindUsage, Err: fmt.Errorf("run %s was not made by this command, which cannot know how it was asked for", info.Run)}
+		return nil, exit.Usagef("run %s was not made by this command, which cannot know how it was asked for", info.Run)
 	}
 	if err := json.Unmarshal(info.Invocation, &m.Invocation); err != nil {
-		return nil, &exit.Error{Kind: exit.KindRuntime, Err: fmt.Errorf("run %s: how it was asked for cannot be read: %w", info.Run, err)}
+		return nil, exit.Errorf(exit.KindRuntime, "run %s: how it was asked for cannot be read: %w", info.Run, err)
 	}
 	about := map[string]journals.FileCopy{}
 	for _, c := range m.Copies {
@@ -178,12 +177,12 @@ func (m *StoredInvocation) Source() (source.SpecFlags, error) {
 	}
 	if m.Goal {
 		if why := m.Missing[goalFile]; why != "" {
-			return s, &exit.Error{Kind: exit.KindRuntime, Err: fmt.Errorf("the goal of the run cannot be read: %s", why)}
+			return s, exit.Errorf(exit.KindRuntime, "the goal of the run cannot be read: %s", why)
 		}
 		s.Goal = source.GoalFlag{Text: m.goal, Given: true, Literal: true}
 	}
 	if names := m.missingParams(); len(names) > 0 {
-		return s, &exit.Error{Kind: exit.KindRuntime, Err: fmt.Errorf("what --param said of %s cannot be read: %s", strings.Join(names, ", "), m.Missing[ParamFile+names[0]])}
+		return s, exit.Errorf(exit.KindRuntime, "what --param said of %s cannot be read: %s", strings.Join(names, ", "), m.Missing[ParamFile+names[0]])
 	}
 	return s, nil
 }

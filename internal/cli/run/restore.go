@@ -2,7 +2,6 @@ package run
 
 import (
 	"cmp"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -101,7 +100,7 @@ func (j *Job) changeDir(m *StoredInvocation) error {
 		return nil
 	}
 	if err := os.Chdir(m.Folder); err != nil {
-		return &exit.Error{Kind: exit.KindIO, Err: fmt.Errorf("the working directory of the run, %s: %w", m.Folder, exit.WithoutPath(err))}
+		return exit.Errorf(exit.KindIO, "the working directory of the run, %s: %w", m.Folder, exit.WithoutPath(err))
 	}
 	return nil
 }

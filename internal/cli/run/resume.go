@@ -2,22 +2,18 @@ package run
 
 import (
 	"context"
-	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
 
-	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/cli/connect"
 	"github.com/runteam/runteam/internal/cli/console"
 	"github.com/runteam/runteam/internal/cli/exit"
-	"github.com/runteam/runteam/internal/cli/flags"
 	"github.com/runteam/runteam/internal/cli/format"
 	"github.com/runteam/runteam/internal/cli/journals"
 	"github.com/runteam/runteam/internal/cli/source"
 	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/internal/record"
-	"github.com/runteam/runteam/internal/trace"
 	"github.com/runteam/runteam/task"
 	"github.com/spf13/cobra"
 )
@@ -36,6 +32,7 @@ type resumed struct {
 // ResumeCommand returns the command resume.
 func ResumeCommand(con *console.Console) *cobra.Command {
 	j := &Job{AnswerFlags: connect.AnswerFlags{ScriptImpliesOffline: true}}
+	asked := &journals.ReadFlags{}
 	cmd := &cobra.Command{
 		Use:   "resume [RUN]",
 		Short: "Resume a run that was interrupted or failed, without repeating completed tasks",
@@ -50,10 +47,8 @@ the copy is used otherwise. Flags are those of the run, unless given again.`,
   runteam resume 1f3c                          the one whose id begins so
   runteam resume 1f3c --model gpt-4o           with another model: calls that it affects are repeated
   runteam resume --fresh "Score fraud"         and this task again in any case`,
-		Args: flags.AtMostOneRun,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return resume(con, cmd, j, strings.Join(args, ""))
-		},
+		Args: asked.Arguments(1, "one RUN"),
+		RunE: func(cmd *cobra.Command, _ []string) error { return resume(con, cmd, j, asked.Run) },
 	}
 	j.SpecFlags.AddTo(cmd)
 	j.AddMergeFlagsTo(cmd)
@@ -107,37 +102,25 @@ func resumption(ctx context.Context, con *console.Console, j *Job, run string) (
 	return again, nil
 }
 
-// load reads what the journal has of a run, and refuses one that cannot go on.
-func (r *resumed) load(ctx context.Context, j *Job, run string) (err error) {
-	if run, err = journals.ResolveRun(ctx, r.journal, run); err != nil {
+// load reads the run, and refuses one that cannot be resumed.
+func (r *resumed) load(ctx context.Context, j *Job, run string) error {
+	found, err := journals.Find(ctx, r.journal, run)
+	if err != nil {
 		return err
 	}
-	if r.stored, err = r.journal.Load(ctx, run); err != nil {
-		return journals.ReadError(exit.Cause(ctx, err))
+	if r.stored, err = r.journal.Load(ctx, found.Run); err != nil {
+		return journals.ReadError(ctx, err)
 	}
 	if r.memory, err = ReadInvocation(&r.stored.Info); err != nil {
 		return err
 	}
 	if r.memory.OmitsContext() {
-		return exit.Usagef("run %s is another run without some of its context, and is not resumed: runteam replay makes it again", journals.ShortRun(r.stored.Info.Run))
+		return exit.Usagef("run %s is another run without some of its context, and is not resumed: runteam replay makes it again", journals.ShortRun(found.Run))
 	}
-	if r.names, err = r.named(ctx); err != nil {
+	if r.names, err = journals.Tasks(ctx, r.journal, &r.stored.Info); err != nil {
 		return err
 	}
 	return j.checkReadable(r)
-}
-
-// named returns the tasks of the run. What the coordinator planned stands in the
-// record alone.
-func (r *resumed) named(ctx context.Context) (source.TaskNames, error) {
-	if len(r.stored.Info.Tasks) > 0 {
-		return r.stored.Info.Tasks, nil
-	}
-	t, err := r.journal.Trace(ctx, r.stored.Info.Run)
-	if err != nil {
-		return nil, journals.ReadError(exit.Cause(ctx, err))
-	}
-	return slices.DeleteFunc(source.TaskNames(t.Tasks), func(t trace.Task) bool { return t.Assignee == handoff.Coordinator }), nil
 }
 
 // encryptedPrefix begins why a result cannot be read that another key would open.
@@ -156,7 +139,7 @@ func (j *Job) checkReadable(again *resumed) error {
 	if len(titles) == 0 {
 		return nil
 	}
-	return &exit.Error{Kind: exit.KindRuntime, Err: fmt.Errorf("run %s: the results of %s are %s; --fresh TASK runs one again instead", journals.ShortRun(again.stored.Info.Run), format.List(titles, 3), why)}
+	return exit.Errorf(exit.KindRuntime, "run %s: the results of %s are %s; --fresh TASK runs one again instead", journals.ShortRun(again.stored.Info.Run), format.List(titles, 3), why)
 }
 
 // LastCompleted returns the last exchange of each task that completed.

@@ -90,11 +90,11 @@ func printReuse(ctx context.Context, con *console.Console, j *Job, file *specfil
 	list, err := told.journal.Runs(ctx)
 	i := slices.IndexFunc(list, func(s journal.Summary) bool { return s.Name == file.Name })
 	if err != nil || i < 0 {
-		return journals.ReadError(exit.Cause(ctx, err))
+		return journals.ReadError(ctx, err)
 	}
 	last, err := told.journal.Load(ctx, list[i].Run)
 	if err != nil {
-		return journals.ReadError(exit.Cause(ctx, err))
+		return journals.ReadError(ctx, err)
 	}
 	if was, err := ReadInvocation(&last.Info); err == nil { // else another program made it
 		if why := j.ScriptChange(&was.Invocation, file); why != "" && was.Offline {

@@ -77,13 +77,8 @@ func Command(con *console.Console) *cobra.Command {
   runteam run claims.yaml --reuse              asks only for what changed since an earlier run
   runteam run claims.yaml --record script.yaml && runteam run claims.yaml --offline --script script.yaml
   runteam run --team team.json --goal "Compare the two offers." --pretty`,
-		Args: flags.AtMostOneSpec,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 1 {
-				j.Path = args[0]
-			}
-			return runJob(con, cmd, j)
-		},
+		Args: j.Argument,
+		RunE: func(cmd *cobra.Command, _ []string) error { return runJob(con, cmd, j) },
 	}
 	j.flags(cmd, con)
 	j.AddGoalFlagsTo(cmd)

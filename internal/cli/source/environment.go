@@ -94,7 +94,7 @@ func (e *EnvironmentFlags) lookup(process func(string) (string, bool)) (func(str
 // readEnvFile reads a file of variables. No error repeats what is in it.
 func readEnvFile(path string) (map[string]string, error) {
 	bad := func(err error) error {
-		return &exit.Error{Kind: exit.KindIO, Err: fmt.Errorf("--env-file %s: %w", path, err)}
+		return exit.FileError("--env-file "+path, err)
 	}
 	if err := files.CheckReadable(path); err != nil {
 		return nil, bad(err)
@@ -113,11 +113,11 @@ func readEnvFile(path string) (map[string]string, error) {
 	}
 	vars, err := godotenv.UnmarshalBytes(text)
 	if err != nil {
-		return nil, &exit.Error{Kind: exit.KindValidation, Err: fmt.Errorf("--env-file %s: it is not in .env form: write one NAME=VALUE on each line", path)}
+		return nil, exit.Errorf(exit.KindValidation, "--env-file %s: it is not in .env form: write one NAME=VALUE on each line", path)
 	}
 	for _, name := range slices.Sorted(maps.Keys(vars)) {
 		if strings.HasPrefix(strings.ToUpper(name), "RUNTEAM_") {
-			return nil, &exit.Error{Kind: exit.KindValidation, Err: fmt.Errorf("--env-file %s: %s configures runteam itself: set it in the environment of the process", path, name)}
+			return nil, exit.Errorf(exit.KindValidation, "--env-file %s: %s configures runteam itself: set it in the environment of the process", path, name)
 		}
 	}
 	return vars, nil

@@ -1,7 +1,6 @@
 package source
 
 import (
-	"fmt"
 	"io"
 	"strings"
 
@@ -42,7 +41,7 @@ func (g *GoalFlag) read(stdin io.Reader) (string, error) {
 	if text == "-" && !g.Literal {
 		data, err := io.ReadAll(io.LimitReader(stdin, maxGoalInput+1))
 		if err != nil {
-			return "", &exit.Error{Kind: exit.KindIO, Err: fmt.Errorf("--goal -: %w", err)}
+			return "", exit.Errorf(exit.KindIO, "--goal -: %w", err)
 		}
 		if len(data) > maxGoalInput {
 			return "", exit.Usagef("--goal -: more than %d MiB: give long texts as inputs", maxGoalInput>>20)

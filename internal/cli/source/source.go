@@ -77,6 +77,14 @@ type SpecFlags struct {
 	Results func(ctx context.Context, run, task string) (*envelope.Envelope, error)
 }
 
+// Argument takes SPEC from the arguments of a command.
+func (s *SpecFlags) Argument(cmd *cobra.Command, args []string) error {
+	if len(args) == 1 {
+		s.Path = args[0]
+	}
+	return flags.AtMost(1, "one SPEC")(cmd, args)
+}
+
 // AddTo adds the flags that set something in a spec.
 func (s *SpecFlags) AddTo(cmd *cobra.Command) {
 	f := cmd.Flags()

@@ -3,6 +3,7 @@ package verify
 
 import (
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/runteam/runteam/internal/audit"
@@ -32,28 +33,27 @@ func Command(con *console.Console) *cobra.Command {
 	return cmd
 }
 
-// auditFlags is what is known of a record from elsewhere.
+// auditFlags are the arguments and flags of audit verify.
 type auditFlags struct {
 	journals.ReadFlags
-	head    string
-	keyFile string
+	head string
 }
 
 func auditVerifyCommand(con *console.Console) *cobra.Command {
 	s := &auditFlags{}
+	s.MayBeFile = true
 	cmd := &cobra.Command{
 		Use:   "verify [RUN|FILE]",
 		Short: "Check whether the record of a run, or a trace file, was altered",
 		Long: `verify reads the record of a run in the journal: of the newest, or of the one
-whose id begins with RUN. If there is a file of that name it reads that, as the
-record which "runteam run --trace FILE" writes; - is standard input. It says
-whether the record was altered: in its decisions, its prompts, its events, its
-result, any line of it; and whether a record in the journal is that of RUN. The
-answer names the run and is
+whose ID begins with RUN. If a file of that name exists it reads that file, a record
+that "runteam run --trace FILE" wrote; - is standard input. It reports whether any
+line of the record was altered (decisions, prompts, events, result), and whether a
+record in the journal belongs to RUN. The answer names the run and is
 
   verified                    closed, unaltered, and it ends with the head of --head
-  consistent, not anchored    closed and unaltered in itself; no head was given
-  open                        unaltered as far as it says; a closing line is missing
+  consistent, not anchored    closed and consistent; no head was given
+  open                        unaltered up to the given line; a closing line is missing
   broken at line N            altered, or the record of another run
 
 Exit status: 0 for the first two; 1 for the others; 2 usage, or FILE cannot be read; 3 the
@@ -61,32 +61,24 @@ journal cannot be read.`,
 		Example: `  runteam audit verify                         the newest run
   runteam audit verify 0195c3a1 --head a06a…b9be:9
   runteam audit verify trace.jsonl --head "$(cat trace.head)"`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 1 {
-				return exit.Usagef("%s takes one RUN or FILE, not %d", cmd.CommandPath(), len(args))
-			}
-			return nil
-		},
-		RunE: func(cmd *cobra.Command, args []string) error {
+		Args: s.Arguments(1, "one RUN or FILE"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
 			o, err := s.options(con, cmd.Flags().Changed("head"), cmd.Flags().Changed("key-file"))
 			if err != nil {
-				return err
-			}
-			if err := s.ParseRun(args); err != nil {
 				return err
 			}
 			return verify(con, cmd, s, o)
 		},
 	}
 	s.AddTo(cmd)
-	cmd.Flags().StringVar(&s.head, "head", "", "the `HEAD` that the record must end with, as the run said it")
-	cmd.Flags().StringVar(&s.keyFile, "key-file", "", "the `FILE` with the key of the record, without one line feed at its end (default $"+journals.EnvAuditKey+")")
+	cmd.Flags().StringVar(&s.head, "head", "", "the `HEAD` that the record must end with, as the run printed it")
+	cmd.Flags().StringVar(&s.AuditKey, "key-file", "", "the `FILE` with the key of the record, without one line feed at its end (default $"+journals.EnvAuditKey+")")
 	journals.NewCompleter(con, &s.Flags).Arguments(cmd, false, true)
 	return cmd
 }
 
-// options reads the flags. An empty head that was given is a mistake of a
-// script, and must not turn into an answer that looks well.
+// options reads the flags. An empty --head is a mistake in a script, and must not produce an answer
+// that looks good.
 func (s *auditFlags) options(con *console.Console, headGiven, fileGiven bool) (o audit.VerifyOptions, err error) {
 	if headGiven && s.head == "" {
 		return o, exit.Usagef("--head is empty")
@@ -94,10 +86,10 @@ func (s *auditFlags) options(con *console.Console, headGiven, fileGiven bool) (o
 	if err := o.Head.UnmarshalText([]byte(s.head)); err != nil {
 		return o, exit.Usagef("--head %v", err)
 	}
-	if fileGiven && s.keyFile == "" {
+	if fileGiven && s.AuditKey == "" {
 		return o, exit.Usagef("--key-file is empty")
 	}
-	o.Key, err = journals.AuditKey(con, "key-file", s.keyFile)
+	o.Key, err = journals.AuditKey(con, "key-file", s.AuditKey)
 	return o, err
 }
 
@@ -114,16 +106,12 @@ func verify(con *console.Console, cmd *cobra.Command, s *auditFlags, o audit.Ver
 	if report.Keyed && o.Key == nil {
 		return exit.Usagef("%s: the record was written with a key: give --key-file FILE or set %s", name, journals.EnvAuditKey)
 	}
-	if con.Settings.JSON() {
-		err = con.PrintJSON(report)
-	} else {
-		of := ""
-		if strings.HasPrefix(name, runName) {
-			of = " of the record of " + terminal.CleanLine(name)
-		}
-		err = con.PrintText(sentence(report, of))
+	of := ""
+	if strings.HasPrefix(name, runName) {
+		of = " of the record of " + terminal.CleanLine(name)
 	}
-	if err = exit.IgnoreClosedPipe(err); err == nil && report.Status != audit.Verified && report.Status != audit.Consistent {
+	err = con.PrintResult(report, func(w io.Writer) { fmt.Fprintln(w, sentence(report, of)) })
+	if err == nil && report.Status != audit.Verified && report.Status != audit.Consistent {
 		err = exit.Status(exit.StatusFailed)
 	}
 	return err
@@ -134,46 +122,28 @@ const runName = "run "
 
 // verifyFile verifies the record in a file.
 func (s *auditFlags) verifyFile(cmd *cobra.Command, con *console.Console, o audit.VerifyOptions) (r audit.Report, name string, err error) {
-	in := con.Stdin
-	if s.Run != "-" {
-		file, err := files.OpenInput(cmd.Context(), s.Run)
-		if err != nil {
-			return r, "", journals.FileError(s.Run, exit.WithoutPath(err))
-		}
-		defer file.Close()
-		in = file
+	in, err := files.OpenInput(cmd.Context(), con.Stdin, s.Run)
+	if err == nil {
+		defer in.Close()
+		r, err = audit.Verify(in, o)
 	}
-	if r, err = audit.Verify(files.NewContextReader(cmd.Context(), in), o); err != nil {
-		err = journals.FileError(s.Run, err)
-	}
-	return r, s.Run, err
+	return r, s.Run, journals.RecordError(cmd.Context(), s.Run, err)
 }
 
 // verifyRun verifies the record of a run in the journal.
 func (s *auditFlags) verifyRun(cmd *cobra.Command, con *console.Console, o audit.VerifyOptions) (r audit.Report, name string, err error) {
-	s.AuditKey = s.keyFile
-	j, err := s.Open(cmd, con)
-	if err != nil {
-		return r, "", journals.NeitherFileNorRun(s.Run, err)
-	}
-	defer j.Close()
-	run, err := journals.ResolveRun(cmd.Context(), j, s.Run)
+	j, found, err := s.OpenRun(cmd, con)
 	if err != nil {
 		return r, "", err
 	}
-	found, err := j.Find(cmd.Context(), run)
-	if err != nil {
-		return r, "", journals.NeitherFileNorRun(s.Run, journals.ReadError(exit.Cause(cmd.Context(), err)))
-	}
+	defer j.Close()
 	name = runName + found.Run
-	if r, err = j.Verify(cmd.Context(), found.Run, o); err != nil {
-		err = journals.FileError(name, exit.Cause(cmd.Context(), err))
-	}
-	return r, name, err
+	r, err = j.Verify(cmd.Context(), found.Run, o)
+	return r, name, journals.RecordError(cmd.Context(), name, err)
 }
 
-// sentence is the answer for people: what it is worth, for which lines.
-// Of is what those are lines of, unless that is a file.
+// sentence returns the answer as text; of names the record that the lines belong to, unless it is
+// a file.
 func sentence(r audit.Report, of string) string {
 	switch {
 	case r.Status == audit.Broken && r.Line > 0:
