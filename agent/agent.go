@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/internal/callfault"
 	"github.com/runteam/runteam/internal/callinfo"
 	"github.com/runteam/runteam/internal/endpoint"
 	"github.com/runteam/runteam/internal/jsonvalue"
@@ -42,7 +43,7 @@ const defaultMaxTurns = 10
 
 // Conditions that end an agent's work. Asking again would not help.
 var (
-	ErrSchema    = errors.New("the answer does not match the output schema")
+	ErrSchema    = schema.ErrMismatch
 	ErrGuard     = schema.ErrGuard
 	ErrBadSchema = schema.ErrInvalid
 	ErrMaxTurns  = errors.New("no turn is left")
@@ -228,7 +229,7 @@ func (a *LLM) Run(ctx context.Context, p prompt.Prompt) (Reply, error) {
 			// The answer may be whole; without JSON it is not accepted. A guard that it
 			// fails decides, or another attempt would ask until the answer pleases.
 			if problem := c.read(ctx, output); errors.Is(problem, ErrGuard) {
-				return c.reply, reject(problem)
+				return c.reply, schema.Reject(problem)
 			}
 		}
 		return c.reply, err
@@ -240,11 +241,11 @@ func (a *LLM) Run(ctx context.Context, p prompt.Prompt) (Reply, error) {
 	case ctx.Err() != nil:
 		return c.reply, context.Cause(ctx)
 	case errors.Is(problem, ErrGuard):
-		return c.reply, reject(problem)
+		return c.reply, schema.Reject(problem)
 	case supervised && turn == a.options.MaxTurns:
 		return c.reply, a.noTurn()
 	case supervised:
-		return c.reply, reject(problem)
+		return c.reply, schema.Reject(problem)
 	}
 	c.say(llm.Assistant, c.reply.Text)
 	c.say(llm.User, "That answer cannot be used: "+schema.Problem(problem)+". Answer again with one JSON value that matches the schema, and with nothing else.")
@@ -256,7 +257,7 @@ func (a *LLM) Run(ctx context.Context, p prompt.Prompt) (Reply, error) {
 	case ctx.Err() != nil:
 		return c.reply, context.Cause(ctx)
 	case errors.Is(problem, ErrGuard):
-		return c.reply, reject(problem)
+		return c.reply, schema.Reject(problem)
 	default:
 		return c.reply, fmt.Errorf("%w, also after a second try: %w", ErrSchema, problem)
 	}
@@ -277,7 +278,7 @@ type conversation struct {
 	reply    Reply
 }
 
-func (c *conversation) say(r llm.Role, text string) {
+func (c *conversation) say(r string, text string) {
 	c.messages = append(c.messages, llm.Message{Role: r, Text: text})
 }
 
@@ -342,7 +343,7 @@ func (b *bounded) Endpoint() string { return endpoint.Of(b.model) }
 
 // Call makes one call.
 func (b *bounded) Call(ctx context.Context, req llm.Request, emit func(llm.Delta) error) (llm.Response, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, b.limit, &llm.Error{Kind: llm.Timeout, Message: fmt.Sprintf("the call took longer than %v", b.limit)})
+	ctx, cancel := context.WithTimeoutCause(ctx, b.limit, &llm.Error{Kind: callfault.Timeout, Message: fmt.Sprintf("the call took longer than %v", b.limit)})
 	defer cancel()
 	res, err := b.model.Call(ctx, req, emit)
 	res.Endpoint = cmp.Or(res.Endpoint, b.Endpoint())
@@ -350,7 +351,7 @@ func (b *bounded) Call(ctx context.Context, req llm.Request, emit func(llm.Delta
 	case err != nil:
 		return res, err
 	case u.InputTokens < 0 || u.OutputTokens < 0:
-		return llm.Response{}, &llm.Error{Kind: llm.BadResponse, Message: "the model reports a negative number of tokens", Usage: llm.Usage{}.Add(u)}
+		return llm.Response{}, &llm.Error{Kind: callfault.BadResponse, Message: "the model reports a negative number of tokens", Usage: llm.Usage{}.Add(u)}
 	case callinfo.FinishOf(&res) == callinfo.Failed:
 		return llm.Response{}, failedReply(b.model, &res)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/internal/brief"
+	"github.com/runteam/runteam/internal/callfault"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/prompt"
@@ -247,7 +248,7 @@ func TestReasoningIsNotTheAnswer(t *testing.T) {
 		_, err = agent.New(says(text), agent.Options{Retry: llm.RetryOptions{Extra: -1}}).Run(t.Context(), promptOf(t, "", ""))
 		failed, ok := errors.AsType[*llm.Error](err)
 		require.True(t, ok)
-		require.Equal(t, llm.Empty, failed.Kind)
+		require.Equal(t, callfault.Empty, failed.Kind)
 	}
 	model := says("<think>CANARY</think>prose", `<thinking>CANARY</thinking>{"score":7}`)
 	_, err := agent.New(model, agent.Options{}).Run(t.Context(), promptOf(t, "", scoreSchema))
@@ -272,7 +273,7 @@ func TestUsageCountsEveryCall(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		spent := func(n int) error {
-			return &llm.Error{Kind: llm.ServerError, Status: 503, Usage: llm.Usage{InputTokens: n, OutputTokens: n}}
+			return &llm.Error{Kind: callfault.ServerError, Status: 503, Usage: llm.Usage{InputTokens: n, OutputTokens: n}}
 		}
 		model := says("prose")
 		model.answers = append([]answer{{err: spent(100)}, {err: spent(200)}}, model.answers...)
@@ -280,7 +281,7 @@ func TestUsageCountsEveryCall(t *testing.T) {
 		reply, err := agent.New(model, agent.Options{}).Run(t.Context(), promptOf(t, "", scoreSchema))
 		failed, ok := errors.AsType[*llm.Error](err)
 		require.True(t, ok)
-		require.Equal(t, llm.ServerError, failed.Kind)
+		require.Equal(t, callfault.ServerError, failed.Kind)
 		require.Len(t, model.asked, 6, "two more for each call")
 		require.Equal(t, llm.Usage{InputTokens: 100 + 200 + 10 + 1000 + 2000 + 4000, OutputTokens: 100 + 200 + 1 + 1000 + 2000 + 4000}, reply.Usage)
 		require.Equal(t, 1, reply.Turns, "calls that answered")
@@ -292,7 +293,7 @@ func TestRetries(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		model := says("done")
-		model.answers = append([]answer{{err: &llm.Error{Kind: llm.RateLimited, Status: 429, RetryAfter: time.Minute}}}, model.answers...)
+		model.answers = append([]answer{{err: &llm.Error{Kind: callfault.RateLimited, Status: 429, RetryAfter: time.Minute}}}, model.answers...)
 		start := time.Now()
 		reply, err := agent.New(model, agent.Options{}).Run(t.Context(), promptOf(t, "", ""))
 		require.NoError(t, err)
@@ -303,12 +304,12 @@ func TestRetries(t *testing.T) {
 		_, err = agent.New(model, agent.Options{CallTimeout: 7 * time.Second}).Run(t.Context(), promptOf(t, "", ""))
 		require.NoError(t, err, "the wait between two calls is no part of either")
 
-		never := &fake{answers: []answer{{err: &llm.Error{Kind: llm.BadRequest, Status: 400}}}}
+		never := &fake{answers: []answer{{err: &llm.Error{Kind: callfault.BadRequest, Status: 400}}}}
 		_, err = agent.New(never, agent.Options{}).Run(t.Context(), promptOf(t, "", ""))
 		require.Error(t, err)
 		require.Len(t, never.asked, 1)
 
-		once := &fake{answers: []answer{{err: &llm.Error{Kind: llm.ServerError, Status: 500}}}}
+		once := &fake{answers: []answer{{err: &llm.Error{Kind: callfault.ServerError, Status: 500}}}}
 		_, err = agent.New(once, agent.Options{Retry: llm.RetryOptions{Extra: -1}}).Run(t.Context(), promptOf(t, "", ""))
 		require.Error(t, err)
 		require.Len(t, once.asked, 1)
@@ -330,7 +331,7 @@ func TestTimeouts(t *testing.T) {
 		{"below zero means the default", agent.Options{CallTimeout: -1, Timeout: -1}, hangs, 5 * time.Minute, isTimeout},
 		{"the call before the work", agent.Options{Timeout: time.Minute, CallTimeout: time.Second}, hangs, time.Second, isTimeout},
 		{"the work while a retry waits", agent.Options{Timeout: 10 * time.Second},
-			&fake{answers: []answer{{err: &llm.Error{Kind: llm.RateLimited, Status: 429, RetryAfter: time.Minute}}}}, 10 * time.Second, func(err error) bool { return errors.Is(err, agent.ErrTimeout) }},
+			&fake{answers: []answer{{err: &llm.Error{Kind: callfault.RateLimited, Status: 429, RetryAfter: time.Minute}}}}, 10 * time.Second, func(err error) bool { return errors.Is(err, agent.ErrTimeout) }},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -347,7 +348,7 @@ func TestTimeouts(t *testing.T) {
 
 func isTimeout(err error) bool {
 	failed, ok := errors.AsType[*llm.Error](err)
-	return ok && failed.Kind == llm.Timeout
+	return ok && failed.Kind == callfault.Timeout
 }
 
 func TestEachCallHasItsOwnTime(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/runteam/runteam/agent"
+	"github.com/runteam/runteam/internal/callfault"
 	"github.com/runteam/runteam/internal/scripted"
 	"github.com/runteam/runteam/internal/supervise"
 	"github.com/runteam/runteam/llm"
@@ -32,7 +33,7 @@ func serves(name, text string, calls *int) *server {
 	return &server{name: name, at: at, ModelFunc: func(context.Context, llm.Request, func(llm.Delta) error) (llm.Response, error) {
 		*calls++
 		if text == "" {
-			return llm.Response{}, &llm.Error{Kind: llm.ServerError, Status: 503, Model: name, Endpoint: at, Usage: llm.Usage{InputTokens: 2}}
+			return llm.Response{}, &llm.Error{Kind: callfault.ServerError, Status: 503, Model: name, Endpoint: at, Usage: llm.Usage{InputTokens: 2}}
 		}
 		return llm.Response{Text: text, CallInfo: llm.CallInfo{FinishReason: "stop", Model: name}, Usage: llm.Usage{InputTokens: 5, OutputTokens: 1}}, nil
 	}}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/runteam/runteam/internal/callfault"
 	"github.com/runteam/runteam/internal/callinfo"
 	"github.com/runteam/runteam/internal/endpoint"
 	"github.com/runteam/runteam/internal/jsonvalue"
@@ -68,7 +69,7 @@ func wrapReason(condition error, reason, words, hint string) error {
 // failedReply is the error of a call whose reply ended because the endpoint failed.
 func failedReply(m llm.Model, res *llm.Response) error {
 	return &llm.Error{
-		Kind: llm.ServerError, Status: 200, Endpoint: endpoint.Of(m), Model: res.Model,
+		Kind: callfault.ServerError, Status: 200, Endpoint: endpoint.Of(m), Model: res.Model,
 		Message: fmt.Sprintf("the reply ended with finish reason %q", oneline.Of(res.FinishReason)), Usage: res.Usage,
 	}
 }
@@ -90,5 +91,5 @@ func cutReasoning(m llm.Model, res *llm.Response) error {
 	if !whole {
 		message = "the model did not end its reasoning"
 	}
-	return &llm.Error{Kind: llm.Empty, Status: 200, Endpoint: endpoint.Of(m), Model: res.Model, Message: message, Usage: res.Usage}
+	return &llm.Error{Kind: callfault.Empty, Status: 200, Endpoint: endpoint.Of(m), Model: res.Model, Message: message, Usage: res.Usage}
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/runteam/runteam/agent"
+	"github.com/runteam/runteam/internal/schema"
 	"github.com/runteam/runteam/internal/supervise"
 	"github.com/runteam/runteam/llm"
 )
@@ -15,7 +16,7 @@ import (
 // fails a guard. Another fault is corrected, and the explanation leaves the guard out.
 func TestGuardsAreNotCorrected(t *testing.T) {
 	t.Parallel()
-	const schema = `{"type":"object","properties":{"verdict":{"const":"approve"},"note":{"type":"string"}},"required":["verdict","note"]}`
+	const verdict = `{"type":"object","properties":{"verdict":{"const":"approve"},"note":{"type":"string"}},"required":["verdict","note"]}`
 	for name, tt := range map[string]struct {
 		give  []string
 		calls int
@@ -27,7 +28,7 @@ func TestGuardsAreNotCorrected(t *testing.T) {
 		"passed, after a fault": {[]string{`{"verdict":"approve"}`, `{"verdict":"approve","note":"yes"}`}, 2, false},
 	} {
 		model := says(tt.give...)
-		reply, err := agent.New(model, agent.Options{}).Run(t.Context(), promptOf(t, "", schema))
+		reply, err := agent.New(model, agent.Options{}).Run(t.Context(), promptOf(t, "", verdict))
 		require.Len(t, model.asked, tt.calls, name)
 		require.Equal(t, tt.give[len(tt.give)-1], reply.Text, name)
 		if tt.calls == 2 && tt.guard {
@@ -40,7 +41,7 @@ func TestGuardsAreNotCorrected(t *testing.T) {
 		require.ErrorIs(t, err, agent.ErrGuard, name)
 		require.ErrorIs(t, err, agent.ErrSchema, name)
 		require.EqualError(t, err, `the answer fails a guard of the output schema: the schema at /properties/verdict demands const "approve"`)
-		rejected := new(agent.RejectedError)
+		rejected := new(schema.RejectedError)
 		require.ErrorAs(t, err, &rejected)
 		require.Equal(t, `/verdict: found "reject"; expected const "approve"`, rejected.Problem, name)
 	}

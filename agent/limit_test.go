@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/runteam/runteam/agent"
+	"github.com/runteam/runteam/internal/callfault"
 	"github.com/runteam/runteam/internal/callwait"
 	"github.com/runteam/runteam/internal/supervise"
 	"github.com/runteam/runteam/llm"
@@ -22,7 +23,7 @@ func refuses(name string, n int64, calls *atomic.Int64) *server {
 	at := "http://" + name + ".example/v1"
 	return &server{name: name, at: at, ModelFunc: func(context.Context, llm.Request, func(llm.Delta) error) (llm.Response, error) {
 		if calls.Add(1) <= n {
-			return llm.Response{}, &llm.Error{Kind: llm.RateLimited, Status: 429, Model: name, Endpoint: at}
+			return llm.Response{}, &llm.Error{Kind: callfault.RateLimited, Status: 429, Model: name, Endpoint: at}
 		}
 		return llm.Response{Text: name, CallInfo: llm.CallInfo{FinishReason: "stop"}, Usage: llm.Usage{InputTokens: 5, OutputTokens: 1}}, nil
 	}}

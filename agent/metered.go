@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/runteam/runteam/internal/callfault"
 	"github.com/runteam/runteam/internal/endpoint"
 	"github.com/runteam/runteam/internal/supervise"
 	"github.com/runteam/runteam/internal/tokencount"
@@ -112,14 +113,14 @@ func usageOf(expected llm.Usage, res llm.Response, err error) supervise.CallUsag
 		return supervise.CallUsage{Charged: least}
 	}
 	switch failed.Kind {
-	case llm.BadResponse, llm.TooLarge:
+	case callfault.BadResponse, callfault.TooLarge:
 		least = expected
-	case llm.ServerError:
+	case callfault.ServerError:
 		least = llm.Usage{}
 		if failed.Status == 200 { // the finish reason of a reply reports the failure
 			least = expected
 		}
-	case llm.Cut, llm.Timeout, llm.Empty:
+	case callfault.Cut, callfault.Timeout, callfault.Empty:
 	default:
 		least = llm.Usage{}
 	}

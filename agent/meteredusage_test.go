@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/runteam/runteam/agent"
+	"github.com/runteam/runteam/internal/callfault"
 	"github.com/runteam/runteam/internal/supervise"
 	"github.com/runteam/runteam/internal/tokencount"
 	"github.com/runteam/runteam/llm"
@@ -48,24 +49,26 @@ func TestEachCallIsPaid(t *testing.T) {
 			func() (llm.Response, error) { return llm.Response{Text: "nine byte"}, nil },
 		}, []llm.Usage{{InputTokens: 8, OutputTokens: 3}}, []bool{false}},
 		{"a refusal costs nothing, and the next call is paid anew", []func() (llm.Response, error){
-			func() (llm.Response, error) { return llm.Response{}, &llm.Error{Kind: llm.ServerError, Status: 503} },
+			func() (llm.Response, error) {
+				return llm.Response{}, &llm.Error{Kind: callfault.ServerError, Status: 503}
+			},
 			func() (llm.Response, error) { return llm.Response{Text: "fine", Usage: answered}, nil },
 		}, []llm.Usage{{}, answered}, []bool{false, true}},
 		{"a call that broke off was read", []func() (llm.Response, error){
-			func() (llm.Response, error) { return llm.Response{}, &llm.Error{Kind: llm.Cut} },
+			func() (llm.Response, error) { return llm.Response{}, &llm.Error{Kind: callfault.Cut} },
 			func() (llm.Response, error) { return llm.Response{Text: "fine", Usage: answered}, nil },
 		}, []llm.Usage{{InputTokens: 8}, answered}, []bool{false, true}},
 		{"a call that failed and was counted", []func() (llm.Response, error){
-			func() (llm.Response, error) { return llm.Response{}, &llm.Error{Kind: llm.Cut, Usage: answered} },
+			func() (llm.Response, error) { return llm.Response{}, &llm.Error{Kind: callfault.Cut, Usage: answered} },
 			func() (llm.Response, error) { return llm.Response{Text: "fine", Usage: answered}, nil },
 		}, []llm.Usage{answered, answered}, []bool{true, true}},
 		{"an unusable reply costs what was reserved", []func() (llm.Response, error){
-			func() (llm.Response, error) { return llm.Response{}, &llm.Error{Kind: llm.BadResponse} },
+			func() (llm.Response, error) { return llm.Response{}, &llm.Error{Kind: callfault.BadResponse} },
 			func() (llm.Response, error) { return llm.Response{Text: "fine", Usage: answered}, nil },
 		}, []llm.Usage{{InputTokens: 8, OutputTokens: 50}, answered}, []bool{false, true}},
 		{"an unusable reply costs what was counted if that is more", []func() (llm.Response, error){
 			func() (llm.Response, error) {
-				return llm.Response{}, &llm.Error{Kind: llm.BadResponse, Usage: llm.Usage{InputTokens: 1, OutputTokens: 900}}
+				return llm.Response{}, &llm.Error{Kind: callfault.BadResponse, Usage: llm.Usage{InputTokens: 1, OutputTokens: 900}}
 			},
 			func() (llm.Response, error) { return llm.Response{Text: "fine", Usage: answered}, nil },
 		}, []llm.Usage{{InputTokens: 8, OutputTokens: 900}, answered}, []bool{true, true}},
@@ -77,12 +80,12 @@ func TestEachCallIsPaid(t *testing.T) {
 		}, []llm.Usage{{InputTokens: 8, OutputTokens: 50}, answered}, []bool{true, true}},
 		{"a count below zero beside an error is none", []func() (llm.Response, error){
 			func() (llm.Response, error) {
-				return llm.Response{}, &llm.Error{Kind: llm.Cut, Usage: llm.Usage{InputTokens: -9, OutputTokens: 1}}
+				return llm.Response{}, &llm.Error{Kind: callfault.Cut, Usage: llm.Usage{InputTokens: -9, OutputTokens: 1}}
 			},
 			func() (llm.Response, error) { return llm.Response{Text: "fine", Usage: answered}, nil },
 		}, []llm.Usage{{InputTokens: 8, OutputTokens: 1}, answered}, []bool{true, true}},
 		{"an empty reply was read", []func() (llm.Response, error){
-			func() (llm.Response, error) { return llm.Response{}, &llm.Error{Kind: llm.Empty} },
+			func() (llm.Response, error) { return llm.Response{}, &llm.Error{Kind: callfault.Empty} },
 			func() (llm.Response, error) { return llm.Response{Text: "fine", Usage: answered}, nil },
 		}, []llm.Usage{{InputTokens: 8}, answered}, []bool{false, true}},
 	} {
@@ -110,7 +113,7 @@ func TestEachCallIsPaid(t *testing.T) {
 func TestAnOversizedReplyIsPaid(t *testing.T) {
 	t.Parallel()
 	m := llm.ModelFunc(func(context.Context, llm.Request, func(llm.Delta) error) (llm.Response, error) {
-		return llm.Response{}, &llm.Error{Kind: llm.TooLarge}
+		return llm.Response{}, &llm.Error{Kind: callfault.TooLarge}
 	})
 	b := &till{}
 	_, err := agent.New(m, agent.Options{Settings: llm.Settings{MaxTokens: 50}}).Run(supervise.With(t.Context(), b, 0), promptOf(t, "", "")) // 31 bytes
@@ -122,7 +125,7 @@ func TestAnOversizedReplyIsPaid(t *testing.T) {
 func TestUsageOfFailedCallsIsNotNegative(t *testing.T) {
 	t.Parallel()
 	m := llm.ModelFunc(func(context.Context, llm.Request, func(llm.Delta) error) (llm.Response, error) {
-		return llm.Response{}, &llm.Error{Kind: llm.TooLarge, Usage: llm.Usage{InputTokens: -9, OutputTokens: 4}}
+		return llm.Response{}, &llm.Error{Kind: callfault.TooLarge, Usage: llm.Usage{InputTokens: -9, OutputTokens: 4}}
 	})
 	reply, err := agent.New(m, agent.Options{}).Run(t.Context(), promptOf(t, "", ""))
 	require.Error(t, err)

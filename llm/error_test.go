@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/runteam/runteam/internal/callfault"
 	"github.com/runteam/runteam/llm"
 )
 
@@ -21,83 +22,83 @@ func TestErrorSaysWhatToSet(t *testing.T) {
 	}{
 		{
 			"no key",
-			llm.Error{Kind: llm.Unauthorized, Endpoint: "https://api.openai.com/v1", Err: llm.ErrNoKey},
+			llm.Error{Kind: callfault.Unauthorized, Endpoint: "https://api.openai.com/v1", Err: llm.ErrNoKey},
 			"https://api.openai.com/v1: no API key; set OPENAI_API_KEY, or set OPENAI_BASE_URL to an endpoint that needs none",
 		},
 		{
 			"wrong key",
-			llm.Error{Kind: llm.Unauthorized, Status: 401, Endpoint: "https://h/v1", Model: "m", Message: "no such user"},
+			llm.Error{Kind: callfault.Unauthorized, Status: 401, Endpoint: "https://h/v1", Model: "m", Message: "no such user"},
 			`model "m" at https://h/v1: the endpoint refused the key (401): no such user; check the apiKey beside its baseURL, or OPENAI_API_KEY, ` +
 				"which is sent only to api.openai.com and the host of OPENAI_BASE_URL",
 		},
 		{
 			"a key that was not sent",
-			llm.Error{Kind: llm.Unauthorized, Status: 401, Endpoint: "https://h/v1", Err: llm.ErrNoKey, Message: "Say who you are."},
+			llm.Error{Kind: callfault.Unauthorized, Status: 401, Endpoint: "https://h/v1", Err: llm.ErrNoKey, Message: "Say who you are."},
 			"https://h/v1: the endpoint requires a key, and none was sent (401): Say who you are; set the apiKey beside its baseURL, or OPENAI_API_KEY, " +
 				"which is sent only to api.openai.com and the host of OPENAI_BASE_URL",
 		},
 		{
 			"rate limit",
-			llm.Error{Kind: llm.RateLimited, Status: 429, RetryAfter: 20 * time.Second},
+			llm.Error{Kind: callfault.RateLimited, Status: 429, RetryAfter: 20 * time.Second},
 			"rate limited (429) (retry after 20s)",
 		},
 		{
 			"down",
-			llm.Error{Kind: llm.Unreachable, Endpoint: "http://localhost:1/v1", Message: "connection refused"},
+			llm.Error{Kind: callfault.Unreachable, Endpoint: "http://localhost:1/v1", Message: "connection refused"},
 			"http://localhost:1/v1: cannot be reached: connection refused; check that it is running, and its base URL (baseURL or OPENAI_BASE_URL)",
 		},
 		{
 			"unknown model",
-			llm.Error{Kind: llm.UnknownModel, Status: 404, Model: "gtp-4o", Models: []string{"gpt-4o", "o3"}},
+			llm.Error{Kind: callfault.UnknownModel, Status: 404, Model: "gtp-4o", Err: &callfault.OfferError{Models: []string{"gpt-4o", "o3"}}},
 			`model "gtp-4o": the endpoint does not offer this model (404); set another; the endpoint offers gpt-4o, o3`,
 		},
 		{
 			"no model",
-			llm.Error{Kind: llm.UnknownModel, Endpoint: "http://h/v1", Err: llm.ErrNoModel},
+			llm.Error{Kind: callfault.UnknownModel, Endpoint: "http://h/v1", Err: llm.ErrNoModel},
 			"http://h/v1: no model is set; set one",
 		},
 		{
 			"no version in the base URL",
-			llm.Error{Kind: llm.NotFound, Status: 404, Endpoint: "http://localhost:11434/"},
+			llm.Error{Kind: callfault.NotFound, Status: 404, Endpoint: "http://localhost:11434/"},
 			"http://localhost:11434/: no chat completions at this address (404); /v1 is missing in the base URL: set baseURL or OPENAI_BASE_URL to http://localhost:11434/v1",
 		},
 		{
 			"Azure without its path",
-			llm.Error{Kind: llm.NotFound, Status: 404, Endpoint: "https://acme.openai.azure.com"},
+			llm.Error{Kind: callfault.NotFound, Status: 404, Endpoint: "https://acme.openai.azure.com"},
 			"https://acme.openai.azure.com: no chat completions at this address (404); for Azure, write https://NAME.openai.azure.com/openai/v1, or " +
 				"https://NAME.openai.azure.com/openai/deployments/DEPLOYMENT?api-version=VERSION",
 		},
 		{
 			"another address",
-			llm.Error{Kind: llm.NotFound, Status: 404, Endpoint: "http://localhost/api/v3"},
+			llm.Error{Kind: callfault.NotFound, Status: 404, Endpoint: "http://localhost/api/v3"},
 			"http://localhost/api/v3: no chat completions at this address (404); check its base URL (baseURL or OPENAI_BASE_URL)",
 		},
 		{
 			"a page instead of an answer",
-			llm.Error{Kind: llm.BadResponse, Status: 200, Endpoint: "http://h", Message: "HTML instead of JSON"},
+			llm.Error{Kind: callfault.BadResponse, Status: 200, Endpoint: "http://h", Message: "HTML instead of JSON"},
 			"http://h: bad response: HTML instead of JSON; /v1 may be missing in the base URL: try http://h/v1 as baseURL or OPENAI_BASE_URL",
 		},
 		{
 			"a prompt that is too long",
-			llm.Error{Kind: llm.PromptTooLong, Status: 413, Message: "limit 6000"},
+			llm.Error{Kind: callfault.PromptTooLong, Status: 413, Message: "limit 6000"},
 			"the prompt is too long (413): limit 6000; shorten the task or what it reads, lower maxTokens, or use a model with a larger context window",
 		},
 		{
 			"a moderated prompt",
-			llm.Error{Kind: llm.Moderated, Status: 403, Message: "flagged"},
+			llm.Error{Kind: callfault.Moderated, Status: 403, Message: "flagged"},
 			"a filter of the provider refused the prompt (403): flagged; change the prompt, or the filter settings at the provider",
 		},
 		{
 			"timeout",
-			llm.Error{Kind: llm.Timeout, Message: "the limit is 5m0s"},
+			llm.Error{Kind: callfault.Timeout, Message: "the limit is 5m0s"},
 			"no complete reply in time: the limit is 5m0s; raise the limit of the call, or use a faster model",
 		},
 		{
 			"too large",
-			llm.Error{Kind: llm.TooLarge, Status: 200, Message: "the limit is 4194304 bytes"},
+			llm.Error{Kind: callfault.TooLarge, Status: 200, Message: "the limit is 4194304 bytes"},
 			"the reply is too large: the limit is 4194304 bytes; ask for less, or raise the limit",
 		},
-		{"a server that forges lines", llm.Error{Kind: llm.ServerError, Status: 502, Message: "a\n\x1b[2Jb\u202ec"}, `server error (502): a \u001b[2Jb\u202ec`},
+		{"a server that forges lines", llm.Error{Kind: callfault.ServerError, Status: 502, Message: "a\n\x1b[2Jb\u202ec"}, `server error (502): a \u001b[2Jb\u202ec`},
 		{"nothing known", llm.Error{}, "the call failed"},
 	}
 	for _, tt := range tests {
@@ -111,9 +112,10 @@ func TestErrorSaysWhatToSet(t *testing.T) {
 
 func TestErrorNamesAFewOfManyModels(t *testing.T) {
 	t.Parallel()
-	e := llm.Error{Kind: llm.UnknownModel, Model: "m"}
+	offer := &callfault.OfferError{}
+	e := llm.Error{Kind: callfault.UnknownModel, Model: "m", Err: offer}
 	for i := range 80 {
-		e.Models = append(e.Models, fmt.Sprintf("m%02d", i))
+		offer.Models = append(offer.Models, fmt.Sprintf("m%02d", i))
 	}
 	require.Contains(t, e.Error(), "m00, m01, ")
 	require.Contains(t, e.Error(), "m11 and 68 more")
@@ -122,34 +124,11 @@ func TestErrorNamesAFewOfManyModels(t *testing.T) {
 
 func TestErrorWrapsItsCause(t *testing.T) {
 	t.Parallel()
-	err := fmt.Errorf("task: %w", &llm.Error{Kind: llm.Unauthorized, Err: llm.ErrNoKey})
+	err := fmt.Errorf("task: %w", &llm.Error{Kind: callfault.Unauthorized, Err: llm.ErrNoKey})
 	require.ErrorIs(t, err, llm.ErrNoKey)
 	e, ok := errors.AsType[*llm.Error](err)
 	require.True(t, ok)
-	require.Equal(t, llm.Unauthorized, e.Kind)
-}
-
-func TestAnsweredAndTerminal(t *testing.T) {
-	t.Parallel()
-	tests := []struct {
-		give               llm.Error
-		answered, terminal bool
-	}{
-		{llm.Error{Kind: llm.Unauthorized}, false, true},
-		{llm.Error{Kind: llm.Unauthorized, Status: 401}, true, true},
-		{llm.Error{Kind: llm.Unreachable}, false, false},
-		{llm.Error{Kind: llm.Timeout}, false, false},
-		{llm.Error{Kind: llm.NotFound, Status: 404}, false, true},
-		{llm.Error{Kind: llm.UnknownModel, Status: 404}, true, true},
-		{llm.Error{Kind: llm.ServerError, Status: 500}, true, false},
-		{llm.Error{Kind: llm.Cut, Status: 200}, true, false},
-		{llm.Error{Kind: llm.TooLarge, Status: 200}, true, true},
-	}
-	for _, tt := range tests {
-		require.Equal(t, tt.answered, tt.give.Answered(), tt.give)
-		require.Equal(t, tt.terminal, tt.give.Terminal(), tt.give)
-		require.False(t, tt.give.Terminal() && tt.give.Retryable(), tt.give)
-	}
+	require.Equal(t, callfault.Unauthorized, e.Kind)
 }
 
 func TestUsage(t *testing.T) {

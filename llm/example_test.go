@@ -31,7 +31,7 @@ func ExampleRetry() {
 	attempts := 0
 	flaky := llm.ModelFunc(func(ctx context.Context, req llm.Request, emit func(llm.Delta) error) (llm.Response, error) {
 		if attempts++; attempts < 3 {
-			return llm.Response{}, &llm.Error{Kind: llm.ServerError, Status: 503}
+			return llm.Response{}, &llm.Error{Kind: "server error", Status: 503}
 		}
 		return say("Four.").Call(ctx, req, emit)
 	})
@@ -43,7 +43,7 @@ func ExampleRetry() {
 // Fallback calls the next model when an endpoint fails.
 func ExampleFallback() {
 	down := llm.ModelFunc(func(context.Context, llm.Request, func(llm.Delta) error) (llm.Response, error) {
-		return llm.Response{}, &llm.Error{Kind: llm.Unreachable, Endpoint: "http://a.example/v1"}
+		return llm.Response{}, &llm.Error{Kind: "unreachable", Endpoint: "http://a.example/v1"}
 	})
 	res, err := llm.Fallback(down, say("Four.")).Call(context.Background(), llm.Request{}, nil)
 	fmt.Println(res.Text, err)
@@ -55,7 +55,7 @@ func ExampleFallback() {
 
 // The kind of an error tells what to do.
 func ExampleError() {
-	err := fmt.Errorf("task %q: %w", "Write", &llm.Error{Kind: llm.PromptTooLong, Status: 413, Model: "m"})
+	err := fmt.Errorf("task %q: %w", "Write", &llm.Error{Kind: "prompt too long", Status: 413, Model: "m"})
 	if failed, ok := errors.AsType[*llm.Error](err); ok {
 		fmt.Println(failed.Kind, failed.Retryable())
 	}

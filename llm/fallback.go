@@ -8,13 +8,14 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/runteam/runteam/internal/callfault"
 	"github.com/runteam/runteam/internal/endpoint"
 	"github.com/runteam/runteam/internal/oneline"
 )
 
 // Fallback returns a model that calls the first of models, and the next one when the
 // call fails because of the endpoint: with an [*Error] that is retryable, or one of kind
-// [Timeout] or [NoCredit]. Any other error ends the call, because it means that the
+// "timeout" or "no credit". Any other error ends the call, because it means that the
 // request or a setting is wrong, which the answer of another model would hide.
 //
 // To retry at one endpoint before the next one is called, wrap each model in [Retry].
@@ -91,7 +92,7 @@ func (c *chain) Call(ctx context.Context, req Request, emit func(Delta) error) (
 
 // fallsBack reports whether another endpoint may answer the same request.
 func (e *Error) fallsBack() bool {
-	return e.Retryable() || e.Kind == Timeout || e.Kind == NoCredit
+	return e.Retryable() || e.Kind == callfault.Timeout || e.Kind == callfault.NoCredit
 }
 
 // restarts numbers the attempts at several models in one sequence.
@@ -139,7 +140,7 @@ func (c *chainError) result(spent Usage) error {
 	// last failure that is not terminal decides.
 	var decides *Error
 	for _, err := range c.errs {
-		if e, _ := errors.AsType[*Error](err); decides == nil || decides.Terminal() || !e.Terminal() {
+		if e, _ := errors.AsType[*Error](err); decides == nil || callfault.IsTerminal(decides.Kind) || !callfault.IsTerminal(e.Kind) {
 			decides = e
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/runteam/runteam/internal/callfault"
 	"github.com/runteam/runteam/internal/endpoint"
 	"github.com/runteam/runteam/llm"
 )
@@ -38,7 +39,7 @@ func (h *host) Call(_ context.Context, _ llm.Request, emit func(llm.Delta) error
 }
 
 // fails returns a host whose calls fail, after three tokens.
-func fails(name string, kind llm.Kind) *host {
+func fails(name string, kind string) *host {
 	h := &host{name: name}
 	h.err = &llm.Error{Kind: kind, Model: name, Endpoint: h.Endpoint(), Message: "words of the server", Usage: llm.Usage{InputTokens: 3}}
 	return h
@@ -46,10 +47,10 @@ func fails(name string, kind llm.Kind) *host {
 
 func TestFallbackTakesTheNextModelWhereTheEndpointFails(t *testing.T) {
 	t.Parallel()
-	tests := map[llm.Kind]bool{
-		llm.RateLimited: true, llm.ServerError: true, llm.Unreachable: true, llm.BadResponse: true, llm.Cut: true,
-		llm.Empty: true, llm.Timeout: true, llm.NoCredit: true,
-		llm.Unauthorized: false, llm.UnknownModel: false, llm.NotFound: false, llm.BadRequest: false, llm.TooLarge: false, "": false,
+	tests := map[string]bool{
+		callfault.RateLimited: true, callfault.ServerError: true, callfault.Unreachable: true, callfault.BadResponse: true, callfault.Cut: true,
+		callfault.Empty: true, callfault.Timeout: true, callfault.NoCredit: true,
+		callfault.Unauthorized: false, callfault.UnknownModel: false, callfault.NotFound: false, callfault.BadRequest: false, callfault.TooLarge: false, "": false,
 	}
 	for kind, next := range tests {
 		t.Run(string(kind), func(t *testing.T) {
@@ -81,7 +82,7 @@ func TestFallbackDoesNotHideOtherErrors(t *testing.T) {
 	require.Equal(t, wrong, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err = llm.Fallback(fails("first", llm.Timeout), second).Call(ctx, llm.Request{}, nil)
+	_, err = llm.Fallback(fails("first", callfault.Timeout), second).Call(ctx, llm.Request{}, nil)
 	require.Error(t, err)
 	require.Zero(t, second.calls, "when the caller gives up, no other endpoint is called")
 }
@@ -89,7 +90,7 @@ func TestFallbackDoesNotHideOtherErrors(t *testing.T) {
 func TestFallbackComesAfterTheRetriesOfAnEndpoint(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		first, second := fails("first", llm.ServerError), fails("second", llm.RateLimited)
+		first, second := fails("first", callfault.ServerError), fails("second", callfault.RateLimited)
 		third := &host{name: "third"}
 		m := llm.Fallback(llm.Retry(first, llm.RetryOptions{}), llm.Retry(second, llm.RetryOptions{Extra: 1}), third)
 		res, err := m.Call(t.Context(), llm.Request{}, nil)
@@ -107,12 +108,12 @@ func TestFallbackWhenAllFail(t *testing.T) {
 	tests := []struct {
 		name   string
 		models []llm.Model
-		kind   llm.Kind
+		kind   string
 	}{
-		{"the last one", []llm.Model{fails("a", llm.ServerError), fails("b", llm.RateLimited)}, llm.RateLimited},
-		{"one that may pass", []llm.Model{fails("a", llm.Unreachable), fails("b", llm.NoCredit)}, llm.Unreachable},
-		{"a wrong key in the end", []llm.Model{fails("a", llm.ServerError), fails("b", llm.Unauthorized)}, llm.ServerError},
-		{"nothing that passes", []llm.Model{fails("a", llm.NoCredit), fails("b", llm.UnknownModel)}, llm.UnknownModel},
+		{"the last one", []llm.Model{fails("a", callfault.ServerError), fails("b", callfault.RateLimited)}, callfault.RateLimited},
+		{"one that may pass", []llm.Model{fails("a", callfault.Unreachable), fails("b", callfault.NoCredit)}, callfault.Unreachable},
+		{"a wrong key in the end", []llm.Model{fails("a", callfault.ServerError), fails("b", callfault.Unauthorized)}, callfault.ServerError},
+		{"nothing that passes", []llm.Model{fails("a", callfault.NoCredit), fails("b", callfault.UnknownModel)}, callfault.UnknownModel},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -135,7 +136,7 @@ func TestFallbackWhenAllFail(t *testing.T) {
 func TestFallbackNumbersTheAttemptsOfAStream(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		first, second := fails("first", llm.Cut), &host{name: "second", says: []string{"the ", "end"}}
+		first, second := fails("first", callfault.Cut), &host{name: "second", says: []string{"the ", "end"}}
 		first.says = []string{"the beg"}
 		var texts []string // of each attempt
 		m := llm.Fallback(llm.Retry(first, llm.RetryOptions{Extra: 1}), llm.Retry(second, llm.RetryOptions{}))
@@ -152,7 +153,7 @@ func TestFallbackNumbersTheAttemptsOfAStream(t *testing.T) {
 	})
 	stop := errors.New("enough")
 	second := &host{name: "second"}
-	first := fails("first", llm.Cut)
+	first := fails("first", callfault.Cut)
 	first.says = []string{"x"}
 	_, err := llm.Fallback(first, second).Call(t.Context(), llm.Request{}, func(llm.Delta) error { return stop })
 	require.ErrorIs(t, err, stop)

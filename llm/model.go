@@ -83,17 +83,14 @@ type Settings struct {
 
 // A Message is one turn of a conversation.
 type Message struct {
-	Role Role   `json:"role"`
+	Role string `json:"role"` // [User] or [Assistant]
 	Text string `json:"text"`
 }
 
-// Role says whose turn a [Message] is.
-type Role string
-
 // The roles of messages. The system prompt is a field of [Request].
 const (
-	User      Role = "user"
-	Assistant Role = "assistant"
+	User      = "user"
+	Assistant = "assistant"
 )
 
 // A Delta is a piece of a reply while it arrives.

@@ -16,20 +16,6 @@ type Price struct {
 	Reasoning   *float64 `json:"reasoning,omitempty"`   // for the reasoning among the output tokens; nil means Output
 }
 
-// MaxPrice is the highest amount that [Price.Valid] accepts. It is far above what any
-// model costs.
-const MaxPrice = 1_000_000
-
-// Valid reports whether all amounts are numbers from zero to [MaxPrice].
-func (p Price) Valid() bool {
-	for _, amount := range [...]float64{p.Input, p.Output, p.cachedInput(), p.reasoning()} {
-		if !(amount >= 0 && amount <= MaxPrice) { // also true of NaN
-			return false
-		}
-	}
-	return true
-}
-
 func (p Price) cachedInput() float64 { return orElse(p.CachedInput, p.Input) }
 func (p Price) reasoning() float64   { return orElse(p.Reasoning, p.Output) }
 
@@ -48,13 +34,6 @@ func (p Price) Cost(u Usage) Money {
 	cached, reasoning := min(max(u.CachedTokens, 0), in), min(max(u.ReasoningTokens, 0), out)
 	return tokenCost(p.Input, in-cached).Add(tokenCost(p.cachedInput(), cached)).
 		Add(tokenCost(p.Output, out-reasoning)).Add(tokenCost(p.reasoning(), reasoning))
-}
-
-// MaxCost returns the most that u can cost, however many of its input tokens are cached
-// and of its output tokens are reasoning.
-func (p Price) MaxCost(u Usage) Money {
-	in := tokenCost(max(p.Input, p.cachedInput()), max(u.InputTokens, 0))
-	return in.Add(tokenCost(max(p.Output, p.reasoning()), max(u.OutputTokens, 0)))
 }
 
 // tokenCost returns what so many tokens cost at a price per million.

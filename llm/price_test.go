@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/runteam/runteam/internal/pricing"
 	"github.com/runteam/runteam/llm"
 )
 
@@ -39,10 +40,10 @@ func TestCostOfUsage(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			require.Equal(t, tt.want, tt.price.Cost(tt.usage).String())
-			require.GreaterOrEqual(t, tt.price.MaxCost(tt.usage), tt.price.Cost(tt.usage))
+			require.GreaterOrEqual(t, pricing.MaxCost(tt.price, tt.usage), tt.price.Cost(tt.usage))
 		})
 	}
-	require.Equal(t, "$0.0032", apart.MaxCost(llm.Usage{InputTokens: 1000, OutputTokens: 100}).String(), "input is not taken for cached, output is taken for reasoning")
+	require.Equal(t, "$0.0032", pricing.MaxCost(apart, llm.Usage{InputTokens: 1000, OutputTokens: 100}).String(), "input is not taken for cached, output is taken for reasoning")
 }
 
 // Costs are exact: the sum of the costs of many calls is the cost of their sum,
@@ -55,7 +56,7 @@ func TestCostsAreExact(t *testing.T) {
 		cached, reasoning := micros.Draw(rt, "cached"), micros.Draw(rt, "reasoning")
 		dollars := func(m int64) float64 { return float64(m) / 1e6 }
 		p := llm.Price{Input: dollars(in), Output: dollars(out), CachedInput: new(dollars(cached)), Reasoning: new(dollars(reasoning))}
-		require.True(t, p.Valid())
+		require.True(t, pricing.IsValid(p))
 		sum, want := llm.Money(0), new(big.Int)
 		for range rapid.IntRange(1, 20).Draw(rt, "calls") {
 			tokens := rapid.IntRange(0, 100_000)
@@ -66,7 +67,7 @@ func TestCostsAreExact(t *testing.T) {
 			for _, part := range [][2]int64{{in, int64(u.InputTokens - u.CachedTokens)}, {cached, int64(u.CachedTokens)}, {out, int64(u.OutputTokens - u.ReasoningTokens)}, {reasoning, int64(u.ReasoningTokens)}} {
 				want.Add(want, new(big.Int).Mul(big.NewInt(part[0]), big.NewInt(part[1])))
 			}
-			require.LessOrEqual(t, p.Cost(u), p.MaxCost(u))
+			require.LessOrEqual(t, p.Cost(u), pricing.MaxCost(p, u))
 		}
 		require.Equal(t, want.Int64(), int64(sum))
 	})
@@ -98,6 +99,6 @@ func TestDollars(t *testing.T) {
 	require.Equal(t, llm.Money(math.MaxInt64), llm.Money(math.MaxInt64).Add(1))
 	require.Equal(t, llm.Dollars(1), llm.Dollars(1).Add(-5))
 	for _, bad := range []llm.Price{{Input: -1}, {Output: math.NaN()}, {CachedInput: new(math.Inf(1))}, {Reasoning: new(2e6)}} {
-		require.False(t, bad.Valid(), "%+v", bad)
+		require.False(t, pricing.IsValid(bad), "%+v", bad)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
+	"github.com/runteam/runteam/internal/callfault"
 	"github.com/runteam/runteam/internal/callwait"
 	"github.com/runteam/runteam/internal/endpoint"
 )
@@ -114,12 +115,18 @@ func (c *retries) try(ctx context.Context) (Response, error) {
 		c.spent = c.spent.Add(e.Usage)
 	}
 	switch {
-	case !ok || !e.Retryable() || c.refused != nil || e.RefusedFor > 0 || e.RetryAfter > c.options.MaxRetryAfter:
+	case !ok || !e.Retryable() || c.refused != nil || waited(e) || e.RetryAfter > c.options.MaxRetryAfter:
 		return Response{}, backoff.Permanent(err)
 	case e.RetryAfter > 0:
 		return Response{}, &backoff.RetryAfterError{Duration: e.RetryAfter}
 	}
 	return Response{}, err
+}
+
+// waited reports whether a call already waited until it gave up.
+func waited(e *Error) bool {
+	_, refused := errors.AsType[*callfault.RefusedError](e.Err)
+	return refused
 }
 
 // streamTo returns emit with the number of the attempt, or nil.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/runteam/runteam/internal/callfault"
 	"github.com/runteam/runteam/internal/callwait"
 	"github.com/runteam/runteam/llm"
 )
@@ -37,7 +38,7 @@ func (a *answers) Call(ctx context.Context, _ llm.Request, emit func(llm.Delta) 
 	return llm.Response{Text: "done", Usage: llm.Usage{InputTokens: 10, OutputTokens: 1}}, nil
 }
 
-func failures(kind llm.Kind, n int) []error {
+func failures(kind string, n int) []error {
 	var all []error
 	for range n {
 		all = append(all, &llm.Error{Kind: kind, Usage: llm.Usage{InputTokens: 3}})
@@ -48,22 +49,22 @@ func failures(kind llm.Kind, n int) []error {
 func TestRetryCallsAgainWhereItHelps(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
-		kind  llm.Kind
+		kind  string
 		calls int
 	}{
-		{llm.RateLimited, 3},
-		{llm.ServerError, 3},
-		{llm.Unreachable, 3},
-		{llm.BadResponse, 3},
-		{llm.Cut, 3},
-		{llm.Empty, 3},
-		{llm.Unauthorized, 1},
-		{llm.NoCredit, 1},
-		{llm.UnknownModel, 1},
-		{llm.NotFound, 1},
-		{llm.BadRequest, 1},
-		{llm.TooLarge, 1},
-		{llm.Timeout, 1},
+		{callfault.RateLimited, 3},
+		{callfault.ServerError, 3},
+		{callfault.Unreachable, 3},
+		{callfault.BadResponse, 3},
+		{callfault.Cut, 3},
+		{callfault.Empty, 3},
+		{callfault.Unauthorized, 1},
+		{callfault.NoCredit, 1},
+		{callfault.UnknownModel, 1},
+		{callfault.NotFound, 1},
+		{callfault.BadRequest, 1},
+		{callfault.TooLarge, 1},
+		{callfault.Timeout, 1},
 		{"", 1},
 	}
 	for _, tt := range tests {
@@ -85,7 +86,7 @@ func TestRetryCallsAgainWhereItHelps(t *testing.T) {
 func TestRetrySucceedsAtTheThirdAttempt(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		m := &answers{errs: failures(llm.ServerError, 2)}
+		m := &answers{errs: failures(callfault.ServerError, 2)}
 		var seen []callwait.Wait
 		ctx := callwait.Observe(t.Context(), func(w callwait.Wait) {
 			require.ErrorAs(t, w.Err, new(*llm.Error))
@@ -107,7 +108,7 @@ func TestRetryExtra(t *testing.T) {
 	t.Parallel()
 	for extra, calls := range map[int]int{-1: 1, 0: 3, 1: 2, 4: 5} {
 		synctest.Test(t, func(t *testing.T) {
-			m := &answers{errs: failures(llm.Cut, 9)}
+			m := &answers{errs: failures(callfault.Cut, 9)}
 			_, err := llm.Retry(m, llm.RetryOptions{Extra: extra}).Call(t.Context(), llm.Request{}, nil)
 			require.Error(t, err)
 			require.Len(t, m.calls, calls)
@@ -130,7 +131,7 @@ func TestRetryHonoursRetryAfter(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				start := time.Now()
-				m := &answers{errs: []error{&llm.Error{Kind: llm.RateLimited, RetryAfter: tt.after}}}
+				m := &answers{errs: []error{&llm.Error{Kind: callfault.RateLimited, RetryAfter: tt.after}}}
 				_, err := llm.Retry(m, llm.RetryOptions{}).Call(t.Context(), llm.Request{}, nil)
 				require.Len(t, m.calls, tt.calls)
 				if tt.calls == 1 {
@@ -152,7 +153,7 @@ func TestRetryEndsWithTheContext(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		start := time.Now()
 		time.AfterFunc(time.Minute, func() { cancel(stop) })
-		m := &answers{errs: []error{&llm.Error{Kind: llm.RateLimited, Status: 429, RetryAfter: 90 * time.Second}}}
+		m := &answers{errs: []error{&llm.Error{Kind: callfault.RateLimited, Status: 429, RetryAfter: 90 * time.Second}}}
 		_, err := llm.Retry(m, llm.RetryOptions{}).Call(ctx, llm.Request{}, nil)
 		require.ErrorIs(t, err, stop)
 		require.ErrorContains(t, err, "rate limited (429)", "it says what it waited for")
@@ -164,7 +165,7 @@ func TestRetryEndsWithTheContext(t *testing.T) {
 func TestRetryNumbersTheAttemptsOfAStream(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		m := &answers{errs: failures(llm.Cut, 1), each: func(emit func(llm.Delta) error) error {
+		m := &answers{errs: failures(callfault.Cut, 1), each: func(emit func(llm.Delta) error) error {
 			return errors.Join(emit(llm.Delta{Text: "a", Attempt: 1}), emit(llm.Delta{Text: "b", Attempt: 1}))
 		}}
 		var got []llm.Delta
@@ -182,7 +183,7 @@ func TestRetryStopsWhenTheReaderOfAStreamDoes(t *testing.T) {
 	full := errors.New("disk full")
 	m := &answers{each: func(emit func(llm.Delta) error) error {
 		if emit(llm.Delta{Text: "a"}) != nil {
-			return &llm.Error{Kind: llm.Cut} // a model that takes it for its own failure
+			return &llm.Error{Kind: callfault.Cut} // a model that takes it for its own failure
 		}
 		return nil
 	}}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/runteam/runteam/internal/callfault"
 	"github.com/runteam/runteam/internal/oneline"
 )
 
@@ -49,9 +50,9 @@ func (e *Error) place() string {
 
 // what names the failure.
 func (e *Error) what() string {
-	what := string(e.Kind)
+	what := e.Kind
 	switch e.Kind {
-	case Unauthorized:
+	case callfault.Unauthorized:
 		switch {
 		case e.Status == 0:
 			what = "no API key"
@@ -60,30 +61,30 @@ func (e *Error) what() string {
 		default:
 			what = "the endpoint refused the key"
 		}
-	case NoCredit:
+	case callfault.NoCredit:
 		what = "the account has no credit left"
-	case Unreachable:
+	case callfault.Unreachable:
 		what = "cannot be reached"
-	case UnknownModel:
+	case callfault.UnknownModel:
 		what = "the endpoint does not offer this model"
 		if e.Model == "" {
 			what = "no model is set"
 		}
-	case NotFound:
+	case callfault.NotFound:
 		what = "no chat completions at this address"
-	case PromptTooLong:
+	case callfault.PromptTooLong:
 		what = "the prompt is too long"
-	case Moderated:
+	case callfault.Moderated:
 		what = "a filter of the provider refused the prompt"
-	case BadRequest:
+	case callfault.BadRequest:
 		what = "the endpoint refused the request"
-	case Cut:
+	case callfault.Cut:
 		what = "the reply was cut before its end"
-	case Empty:
+	case callfault.Empty:
 		what = "the reply is empty"
-	case TooLarge:
+	case callfault.TooLarge:
 		what = "the reply is too large"
-	case Timeout:
+	case callfault.Timeout:
 		what = "no complete reply in time"
 	case "":
 		what = "the call failed"
@@ -91,8 +92,8 @@ func (e *Error) what() string {
 	if e.Status != 0 && e.Status != 200 {
 		what += fmt.Sprintf(" (%d)", e.Status)
 	}
-	if e.RefusedFor >= time.Second {
-		what += fmt.Sprintf(" for %s", e.RefusedFor.Round(time.Second))
+	if refused, ok := errors.AsType[*callfault.RefusedError](e.Err); ok && refused.For >= time.Second {
+		what += fmt.Sprintf(" for %s", refused.For.Round(time.Second))
 	}
 	if e.RetryAfter > 0 {
 		what += fmt.Sprintf(" (retry after %s)", e.RetryAfter)
@@ -103,7 +104,7 @@ func (e *Error) what() string {
 // hint says what to set.
 func (e *Error) hint() string {
 	switch e.Kind {
-	case Unauthorized:
+	case callfault.Unauthorized:
 		if e.Status == 0 {
 			return "set OPENAI_API_KEY, or set OPENAI_BASE_URL to an endpoint that needs none"
 		}
@@ -112,22 +113,25 @@ func (e *Error) hint() string {
 			verb = "set"
 		}
 		return verb + " the apiKey beside its baseURL, or OPENAI_API_KEY, which is sent only to api.openai.com and the host of OPENAI_BASE_URL"
-	case Unreachable:
+	case callfault.Unreachable:
 		return "check that it is running, and its base URL (baseURL or OPENAI_BASE_URL)"
-	case UnknownModel:
+	case callfault.UnknownModel:
 		if e.Model == "" {
 			return "set one"
 		}
-		return "set another" + offers(e.Models)
-	case NotFound, BadResponse:
+		if offer, ok := errors.AsType[*callfault.OfferError](e.Err); ok {
+			return "set another; the endpoint offers " + list(offer.Models)
+		}
+		return "set another"
+	case callfault.NotFound, callfault.BadResponse:
 		return e.addressHint()
-	case PromptTooLong:
+	case callfault.PromptTooLong:
 		return "shorten the task or what it reads, lower maxTokens, or use a model with a larger context window"
-	case Moderated:
+	case callfault.Moderated:
 		return "change the prompt, or the filter settings at the provider"
-	case TooLarge:
+	case callfault.TooLarge:
 		return "ask for less, or raise the limit"
-	case Timeout:
+	case callfault.Timeout:
 		return "raise the limit of the call, or use a faster model"
 	}
 	return ""
@@ -140,11 +144,11 @@ func (e *Error) addressHint() string {
 	with := oneline.Of(strings.TrimRight(e.Endpoint, "/")) + "/v1"
 	azure := err == nil && strings.HasSuffix(u.Hostname(), ".azure.com")
 	switch {
-	case e.Kind == NotFound && azure:
+	case e.Kind == callfault.NotFound && azure:
 		return "for Azure, write https://NAME.openai.azure.com/openai/v1, or https://NAME.openai.azure.com/openai/deployments/DEPLOYMENT?api-version=VERSION"
-	case e.Kind == NotFound && !versioned:
+	case e.Kind == callfault.NotFound && !versioned:
 		return "/v1 is missing in the base URL: set baseURL or OPENAI_BASE_URL to " + with
-	case e.Kind == NotFound:
+	case e.Kind == callfault.NotFound:
 		return "check its base URL (baseURL or OPENAI_BASE_URL)"
 	case !versioned:
 		return "/v1 may be missing in the base URL: try " + with + " as baseURL or OPENAI_BASE_URL"
@@ -155,21 +159,18 @@ func (e *Error) addressHint() string {
 // version matches the path of a base URL that has its version, such as /v1 or /api/v3/openai.
 var version = regexp.MustCompile(`/v[0-9]`)
 
-// maxOffers is how many models an error names.
-const maxOffers = 12
+// maxNames is how many models an error names.
+const maxNames = 12
 
-// offers lists models, for the end of a hint.
-func offers(models []string) string {
-	if len(models) == 0 {
-		return ""
-	}
+// list returns the names of models, for the end of a hint.
+func list(models []string) string {
 	more := ""
-	if n := len(models) - maxOffers; n > 0 {
-		models, more = models[:maxOffers], fmt.Sprintf(" and %d more", n)
+	if n := len(models) - maxNames; n > 0 {
+		models, more = models[:maxNames], fmt.Sprintf(" and %d more", n)
 	}
 	names := make([]string, len(models))
 	for i, m := range models {
 		names[i] = oneline.Of(m)
 	}
-	return "; the endpoint offers " + strings.Join(names, ", ") + more
+	return strings.Join(names, ", ") + more
 }

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/runteam/runteam/internal/callfault"
 	"github.com/runteam/runteam/internal/oneline"
 	"github.com/runteam/runteam/llm"
 )
@@ -63,7 +64,7 @@ func CheckKey(key string) error {
 
 // NoKey returns the error of an endpoint that requires a key if none is set.
 func (b BaseURL) NoKey() error {
-	return &llm.Error{Kind: llm.Unauthorized, Endpoint: b.String(), Err: llm.ErrNoKey}
+	return &llm.Error{Kind: callfault.Unauthorized, Endpoint: b.String(), Err: llm.ErrNoKey}
 }
 
 // A BaseURL is a base URL that was checked: scheme, host and path, and for Azure possibly the

@@ -13,6 +13,7 @@ import (
 
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/callfault"
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/label"
@@ -108,7 +109,7 @@ func TestEachEndpointOfTheCoordinatorsFallback(t *testing.T) {
 // A listener is a model that fails or answers, and keeps what it was sent.
 type listener struct {
 	at    string
-	fails llm.Kind // empty if it answers
+	fails string // empty if it answers
 	heard []string
 }
 
@@ -137,7 +138,7 @@ func TestNoFallbackReadsAboveItsClearance(t *testing.T) {
 		var models []llm.Model
 		for i, level := range levels {
 			l := &listener{at: fmt.Sprintf("https://host%d.example/v1", i)}
-			l.fails = rapid.SampledFrom([]llm.Kind{llm.ServerError, llm.Unreachable, llm.NoCredit, llm.Timeout, llm.Unauthorized, ""}).Draw(rt, "fails")
+			l.fails = rapid.SampledFrom([]string{callfault.ServerError, callfault.Unreachable, callfault.NoCredit, callfault.Timeout, callfault.Unauthorized, ""}).Draw(rt, "fails")
 			endpoints[l.at], listeners[i] = level, l
 			models = append(models, l)
 		}
@@ -173,7 +174,7 @@ func TestNoFallbackReadsAboveItsClearance(t *testing.T) {
 					rt.Fatalf("endpoint %d of %v, which accepts %v, is sent what is %v", i, levels, levels[i], input)
 				}
 			}
-			failsOver := slices.Contains([]llm.Kind{llm.ServerError, llm.Unreachable, llm.NoCredit, llm.Timeout}, l.fails)
+			failsOver := slices.Contains([]string{callfault.ServerError, callfault.Unreachable, callfault.NoCredit, callfault.Timeout}, l.fails)
 			if i+1 < len(listeners) && (len(listeners[i+1].heard) > 0) != (len(l.heard) > 0 && failsOver) {
 				rt.Fatalf("endpoint %d fails with %q; the next one is called %d times", i, l.fails, len(listeners[i+1].heard))
 			}

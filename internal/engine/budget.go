@@ -11,6 +11,7 @@ import (
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/plan"
+	"github.com/runteam/runteam/internal/pricing"
 	"github.com/runteam/runteam/llm"
 )
 
@@ -189,7 +190,7 @@ func (b *budgets) take(ctx context.Context, who string, from []*account, estimat
 	if len(from) == 0 {
 		return nil
 	}
-	most := price.MaxCost(estimate)
+	most := pricing.MaxCost(price, estimate)
 	for {
 		b.mu.Lock()
 		wait := false
@@ -228,7 +229,7 @@ func (a *account) short(who string, estimate llm.Usage, price llm.Price) error {
 	rounded := llm.Usage{InputTokens: gate.TokenClass(estimate.InputTokens), OutputTokens: estimate.OutputTokens}
 	if a.cost {
 		return &CostBudgetError{
-			Agent: who, Own: a.agent != "", Needed: price.MaxCost(rounded), Spent: llm.Money(a.shown), Limit: llm.Money(a.limit),
+			Agent: who, Own: a.agent != "", Needed: pricing.MaxCost(price, rounded), Spent: llm.Money(a.shown), Limit: llm.Money(a.limit),
 		}
 	}
 	return &BudgetError{Agent: who, Own: a.agent != "", Needed: gate.TokenClass(total(estimate)), Limit: int(a.limit)}

@@ -15,6 +15,7 @@ import (
 	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/record"
+	"github.com/runteam/runteam/internal/schema"
 	"github.com/runteam/runteam/prompt"
 )
 
@@ -36,7 +37,7 @@ const (
 )
 
 // correct asks the agent to correct the answer in a.reply.
-func (a *attempt) correct(ctx context.Context, rejected *agent.RejectedError) error {
+func (a *attempt) correct(ctx context.Context, rejected *schema.RejectedError) error {
 	compartment := gate.Compartment{Contract: a.contract}
 	draft, err := compartment.GateFault(envelope.ID(a.identity()+rejectedPart), a.reply.Text, a.sealed, time.Now())
 	if err != nil {
@@ -110,7 +111,7 @@ func (a *attempt) corrected(ctx context.Context, draft *envelope.Envelope, probl
 	a.later, a.rejectedAgain = len(c.spent)+1, c.rejected
 	a.worked = c.worked
 	a.broke, a.gone = cmp.Or(a.broke, c.broke), a.gone || c.gone
-	if rejected, ok := errors.AsType[*agent.RejectedError](c.err); ok {
+	if rejected, ok := errors.AsType[*schema.RejectedError](c.err); ok {
 		if errors.Is(rejected, agent.ErrGuard) {
 			return rejected
 		}

@@ -13,10 +13,12 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/runteam/runteam/agent"
+	"github.com/runteam/runteam/internal/callfault"
 	"github.com/runteam/runteam/internal/codes"
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/plan"
+	"github.com/runteam/runteam/internal/pricing"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
@@ -422,7 +424,7 @@ func TestCostBudgetPaysEveryKindOfCall(t *testing.T) {
 			calls := 0
 			m := llm.ModelFunc(func(context.Context, llm.Request, func(llm.Delta) error) (llm.Response, error) {
 				calls++
-				return llm.Response{}, &llm.Error{Kind: llm.BadResponse}
+				return llm.Response{}, &llm.Error{Kind: callfault.BadResponse}
 			})
 			one := engine.Member{Name: "a", Agent: agent.New(m, agent.Options{Settings: llm.Settings{MaxTokens: 100}})}
 			res := run(t, pricedTeam(t, one), &engine.RunOptions{MaxCostBudget: llm.Dollars(0.3)}, spec("a"))
@@ -583,7 +585,7 @@ func TestBudgetsAreNotOverdrawn(t *testing.T) {
 				in := (len(r.System) + len(r.Messages[0].Text) + 3) / 4
 				u := llm.Usage{InputTokens: in, OutputTokens: n + 1, CachedTokens: in * (n % 3) / 2, ReasoningTokens: n / 2}
 				tokens, cost, ofAgent[name] = tokens+in+n+1, cost.Add(price.Cost(u)), ofAgent[name]+in+n+1
-				over = max(over, price.Cost(u)-price.MaxCost(llm.Usage{InputTokens: in, OutputTokens: most}))
+				over = max(over, price.Cost(u)-pricing.MaxCost(price, llm.Usage{InputTokens: in, OutputTokens: most}))
 				return llm.Response{Text: "ok", CallInfo: llm.CallInfo{FinishReason: "stop"}, Usage: u}, nil
 			})
 			does := engine.Agent(agent.New(m, agent.Options{Settings: llm.Settings{MaxTokens: most}}))

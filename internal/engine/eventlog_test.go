@@ -13,6 +13,7 @@ import (
 
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/internal/bytesize"
+	"github.com/runteam/runteam/internal/callfault"
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
@@ -42,7 +43,7 @@ func TestDebugLogOfCallsAndRetries(t *testing.T) {
 		calls := 0
 		model := llm.ModelFunc(func(context.Context, llm.Request, func(llm.Delta) error) (llm.Response, error) {
 			if calls++; calls == 1 {
-				return llm.Response{}, &llm.Error{Kind: llm.ServerError, Status: 503, Message: "WORDS"}
+				return llm.Response{}, &llm.Error{Kind: callfault.ServerError, Status: 503, Message: "WORDS"}
 			}
 			return llm.Response{Text: "WORDS", CallInfo: llm.CallInfo{FinishReason: "stop"}, Usage: llm.Usage{InputTokens: 7, OutputTokens: 3}}, nil
 		})
@@ -91,7 +92,7 @@ func TestDebugLogOfAFallback(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		down := llm.ModelFunc(func(context.Context, llm.Request, func(llm.Delta) error) (llm.Response, error) {
-			return llm.Response{}, &llm.Error{Kind: llm.ServerError, Status: 503}
+			return llm.Response{}, &llm.Error{Kind: callfault.ServerError, Status: 503}
 		})
 		failing := agent.New(down, agent.Options{Fallback: []llm.Model{down}})
 		_, records := logged(t, slog.LevelDebug, nil, []task.Spec{spec("a")}, engine.Member{Name: "a", Model: "m-1", Agent: failing})

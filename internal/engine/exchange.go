@@ -234,7 +234,7 @@ func (x *exchange) callAgent(ctx context.Context, o purpose, text prompt.Prompt)
 	}
 	if err != nil {
 		a, ok := o.(*attempt)
-		if rejected, faulty := errors.AsType[*agent.RejectedError](err); faulty && ok && x.schema != nil && ctx.Err() == nil && !errors.Is(err, agent.ErrGuard) {
+		if rejected, faulty := errors.AsType[*schema.RejectedError](err); faulty && ok && x.schema != nil && ctx.Err() == nil && !errors.Is(err, agent.ErrGuard) {
 			x.inAgent = false
 			return a.correct(outer, rejected)
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/internal/callfault"
 	"github.com/runteam/runteam/internal/codes"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/plan"
@@ -78,10 +79,10 @@ func code(err error) string {
 		}
 	}
 	if failed, ok := errors.AsType[*llm.Error](err); ok {
-		if !failed.Kind.Known() { // a word that somebody else chose
+		if !callfault.IsKnown(failed.Kind) { // a word that somebody else chose
 			return codes.Model
 		}
-		return "MODEL_" + upperSnake(string(failed.Kind))
+		return "MODEL_" + upperSnake(failed.Kind)
 	}
 	return codes.Agent
 }
@@ -114,7 +115,7 @@ func terminal(err error) bool {
 		return true
 	}
 	if failed, ok := errors.AsType[*llm.Error](err); ok {
-		return failed.Terminal()
+		return callfault.IsTerminal(failed.Kind)
 	}
 	for _, condition := range [...]error{ErrBudget, ErrCostBudget, plan.ErrNoPrice, ErrRecord, ErrJournal, ErrReplay, agent.ErrSchema, agent.ErrMaxTurns, agent.ErrToolCall, agent.ErrFiltered, agent.ErrRefused, agent.ErrBadSchema, prompt.ErrTooLarge, prompt.ErrInvalid, llm.ErrNoModel, errUsage, errInternal} {
 		if errors.Is(err, condition) {
@@ -181,7 +182,7 @@ func reached(err error) reach {
 	switch {
 	case !ok:
 		return noModel
-	case failed.Kind == llm.UnknownModel || !failed.Answered():
+	case failed.Kind == callfault.UnknownModel || !callfault.IsAnswered(failed.Kind, failed.Status):
 		return modelMissing
 	}
 	return modelAnswered

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/runteam/runteam/agent"
+	"github.com/runteam/runteam/internal/callfault"
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/plan"
@@ -266,7 +267,7 @@ func TestACoordinatorThatFails(t *testing.T) {
 		{"an error", fails(errBroken), engine.StatusError, "out of order"},
 		{"a panic", func(context.Context, prompt.Prompt) (agent.Reply, error) { panic("oh") }, engine.StatusError, "panicked"},
 		{"its goroutine ended", func(context.Context, prompt.Prompt) (agent.Reply, error) { runtime.Goexit(); return agent.Reply{}, nil }, engine.StatusError, "goroutine"},
-		{"a model that is down", fails(&llm.Error{Kind: llm.Unreachable, Message: "connection refused"}), engine.StatusError, "refused"},
+		{"a model that is down", fails(&llm.Error{Kind: callfault.Unreachable, Message: "connection refused"}), engine.StatusError, "refused"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

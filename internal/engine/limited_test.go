@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/runteam/runteam/agent"
+	"github.com/runteam/runteam/internal/callfault"
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/llm"
@@ -35,7 +36,7 @@ func (q *quota) Call(context.Context, llm.Request, func(llm.Delta) error) (llm.R
 	}
 	if q.calls++; q.calls > 10 {
 		q.refused++
-		return llm.Response{}, &llm.Error{Kind: llm.RateLimited, Status: 429, Endpoint: q.Endpoint()}
+		return llm.Response{}, &llm.Error{Kind: callfault.RateLimited, Status: 429, Endpoint: q.Endpoint()}
 	}
 	return llm.Response{Text: "done", CallInfo: llm.CallInfo{FinishReason: "stop"}}, nil
 }

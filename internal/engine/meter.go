@@ -10,6 +10,7 @@ import (
 	"github.com/runteam/runteam/internal/codes"
 	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/plan"
+	"github.com/runteam/runteam/internal/pricing"
 	"github.com/runteam/runteam/internal/supervise"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/task"
@@ -56,7 +57,7 @@ func (m *meter) checkLeft() error {
 	m.budgets.mu.Lock()
 	var err error
 	for _, a := range m.accounts {
-		free := a.cost && known && price.MaxCost(llm.Usage{InputTokens: 1, OutputTokens: 1}) == 0
+		free := a.cost && known && pricing.MaxCost(price, llm.Usage{InputTokens: 1, OutputTokens: 1}) == 0
 		if a.limit <= a.spent && !free && err == nil {
 			err = a.short(m.who.agent, least, price)
 		}
@@ -108,7 +109,7 @@ func (m *meter) Reserve(ctx context.Context, model string, estimate llm.Usage) (
 	return func(s supervise.CallUsage) {
 		cost := price.Cost(s.Charged)
 		if s.Counted == (llm.Usage{}) { // how many tokens are cached or reasoning is unknown
-			cost = price.MaxCost(s.Charged)
+			cost = pricing.MaxCost(price, s.Charged)
 		}
 		m.mu.Lock()
 		m.charged, m.counted = m.charged.Add(s.Charged), m.counted.Add(s.Counted)
@@ -118,7 +119,7 @@ func (m *meter) Reserve(ctx context.Context, model string, estimate llm.Usage) (
 			m.turns++
 		}
 		m.mu.Unlock()
-		m.budgets.settle(m.accounts, estimate, price.MaxCost(estimate), s.Charged, cost)
+		m.budgets.settle(m.accounts, estimate, pricing.MaxCost(price, estimate), s.Charged, cost)
 	}, nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/runteam/runteam/agent"
+	"github.com/runteam/runteam/internal/callfault"
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/label"
@@ -23,7 +24,7 @@ func TestModelCallsThatAreMadeAgainAreTold(t *testing.T) {
 		calls := 0
 		flaky := llm.ModelFunc(func(context.Context, llm.Request, func(llm.Delta) error) (llm.Response, error) {
 			if calls++; calls == 1 {
-				return llm.Response{}, &llm.Error{Kind: llm.ServerError, Status: 503, Message: "busy"}
+				return llm.Response{}, &llm.Error{Kind: callfault.ServerError, Status: 503, Message: "busy"}
 			}
 			return llm.Response{Text: "done", CallInfo: llm.CallInfo{FinishReason: "stop"}}, nil
 		})
@@ -54,7 +55,7 @@ func TestNoticesEndWithTheirAttempt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		failing := llm.ModelFunc(func(context.Context, llm.Request, func(llm.Delta) error) (llm.Response, error) {
 			time.Sleep(time.Second)
-			return llm.Response{}, &llm.Error{Kind: llm.ServerError, Status: 503, Message: "CANARY"}
+			return llm.Response{}, &llm.Error{Kind: callfault.ServerError, Status: 503, Message: "CANARY"}
 		})
 		hedges := func(ctx context.Context, p prompt.Prompt) (agent.Reply, error) {
 			go func() { _, _ = agent.New(failing, agent.Options{}).Run(ctx, p) }()

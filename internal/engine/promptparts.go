@@ -9,6 +9,7 @@ import (
 
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/bytesize"
+	"github.com/runteam/runteam/internal/callfault"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/prompt"
 )
@@ -28,7 +29,7 @@ type promptPart struct {
 // receipt that the caller may see.
 func (v callView) largestParts(err error) string {
 	failed, ok := errors.AsType[*llm.Error](err)
-	if !ok || failed.Kind != llm.PromptTooLong || v.receipt == nil {
+	if !ok || failed.Kind != callfault.PromptTooLong || v.receipt == nil {
 		return ""
 	}
 	parts := v.promptParts()

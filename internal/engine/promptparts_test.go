@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/callfault"
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/label"
@@ -17,7 +18,7 @@ import (
 )
 
 // tooLong is what a model says of a prompt that exceeds its context window.
-var tooLong = &llm.Error{Kind: llm.PromptTooLong, Status: 400, Model: "m", Message: "maximum context length is 4096 tokens"}
+var tooLong = &llm.Error{Kind: callfault.PromptTooLong, Status: 400, Model: "m", Message: "maximum context length is 4096 tokens"}
 
 // TestAPromptThatIsTooLongNamesItsLargestParts checks that a task whose prompt exceeds
 // the context window says what fills the prompt, and is not tried again.
@@ -44,7 +45,7 @@ func TestAPromptThatIsTooLongNamesItsLargestParts(t *testing.T) {
 	require.Equal(t, failed.Error.Message, ended[0].Message)
 	var e *llm.Error
 	require.True(t, errors.As(failed.Error, &e), "the cause stays")
-	require.NotContains(t, run(t, newTeam(t, member("a", fails(&llm.Error{Kind: llm.BadRequest, Status: 400}))), nil, spec("a")).Tasks[0].Error.Message, "largest parts")
+	require.NotContains(t, run(t, newTeam(t, member("a", fails(&llm.Error{Kind: callfault.BadRequest, Status: 400}))), nil, spec("a")).Tasks[0].Error.Message, "largest parts")
 }
 
 // TestPartsOfAPromptThatIsTooLong checks that the error names the parts that the

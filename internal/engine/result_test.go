@@ -18,6 +18,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/runteam/runteam/agent"
+	"github.com/runteam/runteam/internal/callfault"
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/label"
@@ -281,13 +282,13 @@ func TestAnswered(t *testing.T) {
 		want bool
 	}{
 		{"an answer", []engine.Member{model(llm.Response{Text: "x"}, nil)}, []task.Spec{spec("a")}, true},
-		{"refused for its content", []engine.Member{model(llm.Response{}, &llm.Error{Kind: llm.BadRequest, Status: 400})}, []task.Spec{spec("a")}, true},
-		{"no endpoint", []engine.Member{model(llm.Response{}, &llm.Error{Kind: llm.Unreachable})}, []task.Spec{spec("a")}, false},
-		{"no key", []engine.Member{model(llm.Response{}, &llm.Error{Kind: llm.Unauthorized, Err: llm.ErrNoKey})}, []task.Spec{spec("a")}, false},
-		{"unknown model", []engine.Member{model(llm.Response{}, &llm.Error{Kind: llm.UnknownModel, Status: 404})}, []task.Spec{spec("a")}, false},
+		{"refused for its content", []engine.Member{model(llm.Response{}, &llm.Error{Kind: callfault.BadRequest, Status: 400})}, []task.Spec{spec("a")}, true},
+		{"no endpoint", []engine.Member{model(llm.Response{}, &llm.Error{Kind: callfault.Unreachable})}, []task.Spec{spec("a")}, false},
+		{"no key", []engine.Member{model(llm.Response{}, &llm.Error{Kind: callfault.Unauthorized, Err: llm.ErrNoKey})}, []task.Spec{spec("a")}, false},
+		{"unknown model", []engine.Member{model(llm.Response{}, &llm.Error{Kind: callfault.UnknownModel, Status: 404})}, []task.Spec{spec("a")}, false},
 		{"no answer in time", []engine.Member{stuck}, []task.Spec{limited}, false},
 		{"an agent in Go", []engine.Member{member("a", fails(errBroken))}, []task.Spec{spec("a")}, true},
-		{"a Go agent beside an endpoint that is down", []engine.Member{model(llm.Response{}, &llm.Error{Kind: llm.Unreachable}), member("b", says("x"))}, []task.Spec{spec("a"), spec("b")}, true},
+		{"a Go agent beside an endpoint that is down", []engine.Member{model(llm.Response{}, &llm.Error{Kind: callfault.Unreachable}), member("b", says("x"))}, []task.Spec{spec("a"), spec("b")}, true},
 		{"a Go agent that was not asked", []engine.Member{stuck, member("late", never(t))}, []task.Spec{limited, late}, false},
 	}
 	for _, tt := range tests {

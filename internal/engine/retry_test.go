@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/runteam/runteam/agent"
+	"github.com/runteam/runteam/internal/callfault"
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/llm"
@@ -138,13 +139,13 @@ func TestTerminalErrorsAreNotRetried(t *testing.T) {
 		{"the agent says that it cannot match the schema", fails(agent.ErrSchema), spec("a"), "OUTPUT_SCHEMA_INVALID"},
 		{"no turn left", fails(agent.ErrMaxTurns), spec("a"), "MAX_TURNS"},
 		{"a tool that was not given", fails(agent.ErrToolCall), spec("a"), "TOOL_NOT_GRANTED"},
-		{"401", fails(&llm.Error{Kind: llm.Unauthorized, Status: 401}), spec("a"), "MODEL_UNAUTHORIZED"},
-		{"402", fails(&llm.Error{Kind: llm.NoCredit, Status: 402}), spec("a"), "MODEL_NO_CREDIT"},
-		{"404", fails(&llm.Error{Kind: llm.NotFound, Status: 404}), spec("a"), "MODEL_NOT_FOUND"},
-		{"unknown model", fails(&llm.Error{Kind: llm.UnknownModel, Status: 404}), spec("a"), "MODEL_UNKNOWN_MODEL"},
-		{"400", fails(&llm.Error{Kind: llm.BadRequest, Status: 400}), spec("a"), "MODEL_BAD_REQUEST"},
-		{"a reply above the limit", fails(&llm.Error{Kind: llm.TooLarge, Status: 200}), spec("a"), "MODEL_TOO_LARGE"},
-		{"wrapped", fails(fmt.Errorf("ask: %w", &llm.Error{Kind: llm.BadRequest, Status: 422})), spec("a"), "MODEL_BAD_REQUEST"},
+		{"401", fails(&llm.Error{Kind: callfault.Unauthorized, Status: 401}), spec("a"), "MODEL_UNAUTHORIZED"},
+		{"402", fails(&llm.Error{Kind: callfault.NoCredit, Status: 402}), spec("a"), "MODEL_NO_CREDIT"},
+		{"404", fails(&llm.Error{Kind: callfault.NotFound, Status: 404}), spec("a"), "MODEL_NOT_FOUND"},
+		{"unknown model", fails(&llm.Error{Kind: callfault.UnknownModel, Status: 404}), spec("a"), "MODEL_UNKNOWN_MODEL"},
+		{"400", fails(&llm.Error{Kind: callfault.BadRequest, Status: 400}), spec("a"), "MODEL_BAD_REQUEST"},
+		{"a reply above the limit", fails(&llm.Error{Kind: callfault.TooLarge, Status: 200}), spec("a"), "MODEL_TOO_LARGE"},
+		{"wrapped", fails(fmt.Errorf("ask: %w", &llm.Error{Kind: callfault.BadRequest, Status: 422})), spec("a"), "MODEL_BAD_REQUEST"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -163,13 +164,13 @@ func TestPassingErrorsAreRetried(t *testing.T) {
 		err  error
 		code string
 	}{
-		{&llm.Error{Kind: llm.RateLimited, Status: 429}, "MODEL_RATE_LIMITED"},
-		{&llm.Error{Kind: llm.ServerError, Status: 500}, "MODEL_SERVER_ERROR"},
-		{&llm.Error{Kind: llm.Unreachable}, "MODEL_UNREACHABLE"},
-		{&llm.Error{Kind: llm.BadResponse, Status: 200}, "MODEL_BAD_RESPONSE"},
-		{&llm.Error{Kind: llm.Cut, Status: 200}, "MODEL_CUT"},
-		{&llm.Error{Kind: llm.Empty, Status: 200}, "MODEL_EMPTY"},
-		{&llm.Error{Kind: llm.Timeout}, "MODEL_TIMEOUT"},
+		{&llm.Error{Kind: callfault.RateLimited, Status: 429}, "MODEL_RATE_LIMITED"},
+		{&llm.Error{Kind: callfault.ServerError, Status: 500}, "MODEL_SERVER_ERROR"},
+		{&llm.Error{Kind: callfault.Unreachable}, "MODEL_UNREACHABLE"},
+		{&llm.Error{Kind: callfault.BadResponse, Status: 200}, "MODEL_BAD_RESPONSE"},
+		{&llm.Error{Kind: callfault.Cut, Status: 200}, "MODEL_CUT"},
+		{&llm.Error{Kind: callfault.Empty, Status: 200}, "MODEL_EMPTY"},
+		{&llm.Error{Kind: callfault.Timeout}, "MODEL_TIMEOUT"},
 		{&llm.Error{}, "MODEL_ERROR"},
 		{agent.ErrTimeout, "TIMEOUT"},
 		{errors.New(""), "AGENT_ERROR"},

@@ -106,7 +106,7 @@ func (x *exchange) keepSideTexts(err error) {
 		return
 	}
 	problem := ""
-	if rejected, ok := errors.AsType[*agent.RejectedError](err); ok {
+	if rejected, ok := errors.AsType[*schema.RejectedError](err); ok {
 		problem = rejected.Problem
 	}
 	x.reject(cmp.Or(x.reply.Text, x.reply.JSON.Canonical()), problem, x.number)
@@ -126,7 +126,7 @@ func (v callView) rejectedAnswers() (list []RejectedAnswer) {
 // the schema.
 type mismatchError struct {
 	held     *gate.HeldError
-	rejected *agent.RejectedError
+	rejected *schema.RejectedError
 }
 
 // Error says what is wrong without quoting the reply.
@@ -157,5 +157,5 @@ func (x *exchange) explainRefusal(ctx context.Context, err error) error {
 	if problem == nil || ctx.Err() != nil {
 		return err
 	}
-	return &mismatchError{held, &agent.RejectedError{Problem: schema.Problem(problem), Err: problem}}
+	return &mismatchError{held, schema.Reject(problem)}
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/audit"
+	"github.com/runteam/runteam/internal/callfault"
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/gate"
@@ -390,11 +391,11 @@ func (b *basin) call(ctx context.Context, seed uint64, name string, req llm.Requ
 	}
 	switch b.fault(seed, title, number, calm) {
 	case 1:
-		return llm.Response{}, &llm.Error{Kind: llm.RateLimited, Status: 429, Message: "slow down"}
+		return llm.Response{}, &llm.Error{Kind: callfault.RateLimited, Status: 429, Message: "slow down"}
 	case 2:
-		return llm.Response{}, &llm.Error{Kind: llm.ServerError, Status: 500, Message: "oops"}
+		return llm.Response{}, &llm.Error{Kind: callfault.ServerError, Status: 500, Message: "oops"}
 	case 3:
-		return llm.Response{}, &llm.Error{Kind: llm.Cut, Message: "cut", Usage: usage}
+		return llm.Response{}, &llm.Error{Kind: callfault.Cut, Message: "cut", Usage: usage}
 	case 4:
 		return llm.Response{Text: `{"said":`, CallInfo: llm.CallInfo{FinishReason: "stop"}, Usage: usage}, nil
 	case 5:

@@ -18,6 +18,7 @@ import (
 	"github.com/runteam/runteam/internal/journaltest"
 	"github.com/runteam/runteam/internal/jsonvalue"
 	"github.com/runteam/runteam/internal/record"
+	"github.com/runteam/runteam/internal/schema"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
@@ -120,7 +121,7 @@ func TestAHugeReasoningIsCut(t *testing.T) {
 			huge := strings.Repeat(of, (1<<20)/len(of))
 			tm, err := engine.New(engine.Config{Agents: []engine.Member{{Name: "a", Accepts: label.Secret, Produces: &produces, Agent: engine.AgentFunc(func(_ context.Context, p prompt.Prompt) (agent.Reply, error) {
 				if !strings.Contains(p.Text(), "## Your previous answer") {
-					return agent.Reply{Text: huge, Reasoning: huge}, &agent.RejectedError{Problem: "no text", Err: errors.New("no text")}
+					return agent.Reply{Text: huge, Reasoning: huge}, &schema.RejectedError{Problem: "no text", Err: errors.New("no text")}
 				}
 				return agent.Reply{Text: `"` + strings.Repeat("password: Xk9#mP2q ", (2<<20-1000)/19) + `"`, Reasoning: huge}, nil
 			})}}})

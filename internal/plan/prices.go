@@ -9,6 +9,7 @@ import (
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/naming"
+	"github.com/runteam/runteam/internal/pricing"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/task"
 )
@@ -26,7 +27,7 @@ func modelsOf(a agent.Agent) []string {
 // cost budget have one.
 func (t *Roster) checkPrices() (found task.Problems) {
 	for _, model := range slices.Sorted(maps.Keys(t.Config.Prices)) {
-		if !t.Config.Prices[model].Valid() {
+		if !pricing.IsValid(t.Config.Prices[model]) {
 			found = append(found, task.Problem{
 				Pointer: naming.Pointer("prices", model), Subject: fmt.Sprintf("prices: %q", model), Message: "a price is not between 0 and 1000000",
 				Hint: "write US dollars per million tokens", Err: task.ErrInvalid,

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/runteam/runteam/internal/callfault"
 	"github.com/runteam/runteam/internal/scripted"
 	"github.com/runteam/runteam/llm"
 )
@@ -16,7 +17,7 @@ func TestANilContextIsAnErrorOfEveryModel(t *testing.T) {
 	t.Parallel()
 	called := llm.ModelFunc(func(context.Context, llm.Request, func(llm.Delta) error) (llm.Response, error) {
 		t.Error("the function was called")
-		return llm.Response{}, &llm.Error{Kind: llm.ServerError}
+		return llm.Response{}, &llm.Error{Kind: callfault.ServerError}
 	})
 	var none context.Context
 	for name, m := range map[string]llm.Model{

@@ -252,7 +252,7 @@ func readCall(w http.ResponseWriter, r *http.Request) (Request, call, error) {
 		case "system", "developer":
 			system = append(system, text)
 		case "user", "assistant", "tool":
-			req.Messages = append(req.Messages, llm.Message{Role: llm.Role(m.Role), Text: text})
+			req.Messages = append(req.Messages, llm.Message{Role: m.Role, Text: text})
 		default:
 			return Request{}, c, fmt.Errorf("messages[%d]: unknown role %q", i, oneline.Of(m.Role))
 		}

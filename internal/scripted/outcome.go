@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/runteam/runteam/internal/callfault"
 	"github.com/runteam/runteam/internal/callinfo"
 	"github.com/runteam/runteam/internal/oneline"
 	"github.com/runteam/runteam/llm"
@@ -59,13 +60,13 @@ func failed(err error) Reply {
 		e = &llm.Error{Message: err.Error()}
 	}
 	switch e.Kind {
-	case llm.Cut:
+	case callfault.Cut:
 		return Reply{Cut: true, Usage: counted(e.Usage)}
-	case llm.Empty:
+	case callfault.Empty:
 		return Reply{Usage: counted(e.Usage)}
-	case llm.BadResponse:
+	case callfault.BadResponse:
 		return Reply{Body: refusal(said(e), "")}
-	case llm.UnknownModel:
+	case callfault.UnknownModel:
 		return Reply{Status: http.StatusNotFound, Body: refusal(said(e), "model_not_found")}
 	}
 	r := Reply{Status: statusOf(e)}
@@ -79,25 +80,25 @@ func failed(err error) Reply {
 func statusOf(e *llm.Error) int {
 	of, own := http.StatusInternalServerError, false
 	switch e.Kind {
-	case llm.Unauthorized:
+	case callfault.Unauthorized:
 		of, own = http.StatusUnauthorized, e.Status == http.StatusForbidden
-	case llm.RateLimited:
+	case callfault.RateLimited:
 		of = http.StatusTooManyRequests
-	case llm.NoCredit:
+	case callfault.NoCredit:
 		of = http.StatusPaymentRequired
-	case llm.ServerError:
+	case callfault.ServerError:
 		own = e.Status >= 500 || e.Status == http.StatusRequestTimeout || e.Status == http.StatusTooEarly
-	case llm.NotFound:
+	case callfault.NotFound:
 		of = http.StatusNotFound
-	case llm.BadRequest, llm.Moderated:
+	case callfault.BadRequest, callfault.Moderated:
 		of, own = http.StatusBadRequest, e.Status > 400 && e.Status < 500 && !slices.Contains(otherwise, e.Status)
-	case llm.PromptTooLong:
+	case callfault.PromptTooLong:
 		of = http.StatusRequestEntityTooLarge
-	case llm.TooLarge:
+	case callfault.TooLarge:
 		of = http.StatusBadRequest
-	case llm.Unreachable:
+	case callfault.Unreachable:
 		of = http.StatusServiceUnavailable
-	case llm.Timeout:
+	case callfault.Timeout:
 		of = http.StatusGatewayTimeout
 	}
 	if own && e.Status <= 599 {
@@ -116,7 +117,7 @@ func said(e *llm.Error) string {
 	if e.Status != 0 {
 		return message
 	}
-	words := []string{"when this was recorded", string(e.Kind), message}
+	words := []string{"when this was recorded", e.Kind, message}
 	return strings.Join(slices.DeleteFunc(words, func(w string) bool { return w == "" }), ": ")
 }
 

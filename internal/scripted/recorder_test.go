@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/runteam/runteam/internal/callfault"
 	"github.com/runteam/runteam/internal/callinfo"
 	"github.com/runteam/runteam/internal/endpoint"
 	"github.com/runteam/runteam/internal/scripted"
@@ -38,7 +39,7 @@ func TestRecordingReplaysFailuresInOrder(t *testing.T) {
 					answers = append(answers, res.Text)
 					break
 				}
-				answers = append(answers, string(e.Kind))
+				answers = append(answers, e.Kind)
 				if !e.Retryable() {
 					break
 				}
@@ -59,28 +60,28 @@ func TestRecordedFailures(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		give   error
-		want   llm.Kind
+		want   string
 		status int
 		says   string
 	}{
-		{&llm.Error{Kind: llm.Unauthorized, Status: 403, Message: "not for you"}, llm.Unauthorized, 403, "not for you"},
-		{&llm.Error{Kind: llm.Unauthorized, Err: llm.ErrNoKey}, llm.Unauthorized, 401, "when this was recorded: unauthorized"},
-		{&llm.Error{Kind: llm.RateLimited, Status: 429, RetryAfter: time.Hour}, llm.RateLimited, 429, "the script says 429"},
-		{&llm.Error{Kind: llm.NoCredit, Status: 429, Message: "spent"}, llm.NoCredit, 402, "spent"},
-		{&llm.Error{Kind: llm.ServerError, Status: 408}, llm.ServerError, 408, ""},
-		{&llm.Error{Kind: llm.ServerError, Status: 599, Message: "oh"}, llm.ServerError, 599, "oh"},
-		{&llm.Error{Kind: llm.UnknownModel, Status: 404, Message: "no gtp"}, llm.UnknownModel, 404, "no gtp"},
-		{&llm.Error{Kind: llm.NotFound, Status: 302, Message: "it redirects"}, llm.UnknownModel, 404, "it redirects"}, // the scripted endpoint lists its models
-		{&llm.Error{Kind: llm.BadRequest, Status: 422, Message: "temperature"}, llm.BadRequest, 422, "temperature"},
-		{&llm.Error{Kind: llm.BadRequest, Message: "a setting is not a number"}, llm.BadRequest, 400, "a setting"},
-		{&llm.Error{Kind: llm.BadResponse, Status: 200, Message: "HTML instead of JSON"}, llm.BadResponse, 200, "HTML instead of JSON"},
-		{&llm.Error{Kind: llm.Cut, Status: 200}, llm.Cut, 200, ""},
-		{&llm.Error{Kind: llm.Empty, Status: 200, Usage: llm.Usage{InputTokens: 3, OutputTokens: 4}}, llm.Empty, 200, ""},
-		{&llm.Error{Kind: llm.TooLarge, Status: 200, Message: "the limit"}, llm.BadRequest, 400, "the limit"},
-		{&llm.Error{Kind: llm.PromptTooLong, Status: 400, Message: "context of 8192"}, llm.PromptTooLong, 413, "context of 8192"},
-		{&llm.Error{Kind: llm.Unreachable, Message: "connection refused"}, llm.ServerError, 503, "when this was recorded: unreachable: connection refused"},
-		{&llm.Error{Kind: llm.Timeout, Message: "the limit is 5m0s"}, llm.ServerError, 504, "when this was recorded: timeout: the limit is 5m0s"},
-		{fmt.Errorf("task: %w", context.Canceled), llm.ServerError, 500, "when this was recorded: task: context canceled"},
+		{&llm.Error{Kind: callfault.Unauthorized, Status: 403, Message: "not for you"}, callfault.Unauthorized, 403, "not for you"},
+		{&llm.Error{Kind: callfault.Unauthorized, Err: llm.ErrNoKey}, callfault.Unauthorized, 401, "when this was recorded: unauthorized"},
+		{&llm.Error{Kind: callfault.RateLimited, Status: 429, RetryAfter: time.Hour}, callfault.RateLimited, 429, "the script says 429"},
+		{&llm.Error{Kind: callfault.NoCredit, Status: 429, Message: "spent"}, callfault.NoCredit, 402, "spent"},
+		{&llm.Error{Kind: callfault.ServerError, Status: 408}, callfault.ServerError, 408, ""},
+		{&llm.Error{Kind: callfault.ServerError, Status: 599, Message: "oh"}, callfault.ServerError, 599, "oh"},
+		{&llm.Error{Kind: callfault.UnknownModel, Status: 404, Message: "no gtp"}, callfault.UnknownModel, 404, "no gtp"},
+		{&llm.Error{Kind: callfault.NotFound, Status: 302, Message: "it redirects"}, callfault.UnknownModel, 404, "it redirects"}, // the scripted endpoint lists its models
+		{&llm.Error{Kind: callfault.BadRequest, Status: 422, Message: "temperature"}, callfault.BadRequest, 422, "temperature"},
+		{&llm.Error{Kind: callfault.BadRequest, Message: "a setting is not a number"}, callfault.BadRequest, 400, "a setting"},
+		{&llm.Error{Kind: callfault.BadResponse, Status: 200, Message: "HTML instead of JSON"}, callfault.BadResponse, 200, "HTML instead of JSON"},
+		{&llm.Error{Kind: callfault.Cut, Status: 200}, callfault.Cut, 200, ""},
+		{&llm.Error{Kind: callfault.Empty, Status: 200, Usage: llm.Usage{InputTokens: 3, OutputTokens: 4}}, callfault.Empty, 200, ""},
+		{&llm.Error{Kind: callfault.TooLarge, Status: 200, Message: "the limit"}, callfault.BadRequest, 400, "the limit"},
+		{&llm.Error{Kind: callfault.PromptTooLong, Status: 400, Message: "context of 8192"}, callfault.PromptTooLong, 413, "context of 8192"},
+		{&llm.Error{Kind: callfault.Unreachable, Message: "connection refused"}, callfault.ServerError, 503, "when this was recorded: unreachable: connection refused"},
+		{&llm.Error{Kind: callfault.Timeout, Message: "the limit is 5m0s"}, callfault.ServerError, 504, "when this was recorded: timeout: the limit is 5m0s"},
+		{fmt.Errorf("task: %w", context.Canceled), callfault.ServerError, 500, "when this was recorded: task: context canceled"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.give.Error(), func(t *testing.T) {
@@ -96,7 +97,7 @@ func TestRecordedFailures(t *testing.T) {
 				require.Equal(t, tt.want, e.Kind)
 				require.Equal(t, tt.status, e.Status)
 				require.Contains(t, e.Message, tt.says)
-				if tt.want == llm.Empty {
+				if tt.want == callfault.Empty {
 					require.Equal(t, llm.Usage{InputTokens: 3, OutputTokens: 4}, e.Usage)
 				}
 			}

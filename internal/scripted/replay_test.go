@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/runteam/runteam/internal/callfault"
 	"github.com/runteam/runteam/internal/scripted"
 	"github.com/runteam/runteam/llm"
 )
@@ -89,7 +90,7 @@ func TestRecordingReadsLikeAScript(t *testing.T) {
 	t.Parallel()
 	got := record(t, []asked{
 		{system: "You plan.", user: planningPrompt, text: "[\n  {}\n]", usage: llm.Usage{InputTokens: 7, OutputTokens: 1}},
-		{system: "You read.", user: "# Task: Extract facts\n\nRead.", err: &llm.Error{Kind: llm.ServerError, Status: 503, Message: "over \"capacity\""}},
+		{system: "You read.", user: "# Task: Extract facts\n\nRead.", err: &llm.Error{Kind: callfault.ServerError, Status: 503, Message: "over \"capacity\""}},
 		{system: "You read.", user: "# Task: Extract facts\n\nRead.", text: "two\nlines \n\twith {{ this }}\r\n\n", usage: llm.Usage{InputTokens: 10, OutputTokens: 5}},
 		{system: "You write.\nWell.", user: "Hello", text: "hi"},
 		{system: "You write.", user: "# Task: Write", text: "a letter\n"},
@@ -135,7 +136,7 @@ func TestRecordingsAnswerByteForByte(t *testing.T) {
 	call := rapid.Custom(func(t *rapid.T) asked {
 		c := asked{user: users.Draw(t, "user"), system: systems.Draw(t, "system")}
 		if rapid.IntRange(0, 4).Draw(t, "fails") == 0 {
-			c.err = &llm.Error{Kind: llm.ServerError, Status: rapid.IntRange(500, 599).Draw(t, "status"), Message: rapid.String().Draw(t, "message")}
+			c.err = &llm.Error{Kind: callfault.ServerError, Status: rapid.IntRange(500, 599).Draw(t, "status"), Message: rapid.String().Draw(t, "message")}
 			return c
 		}
 		c.text = texts().Draw(t, "text")

@@ -15,6 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/runteam/runteam/internal/callfault"
 	"github.com/runteam/runteam/internal/scripted"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/llm/openai"
@@ -90,7 +91,7 @@ func TestServerCuts(t *testing.T) {
 		_, n, err := call(t, m, "x", stream)
 		var e *llm.Error
 		require.ErrorAs(t, err, &e)
-		require.Equal(t, llm.Cut, e.Kind)
+		require.Equal(t, callfault.Cut, e.Kind)
 		if stream {
 			require.Positive(t, n, "half of it came")
 		}
@@ -132,7 +133,7 @@ func TestCloseEndsDelays(t *testing.T) {
 	wg.Wait()
 	var e *llm.Error
 	require.ErrorAs(t, err, &e)
-	require.Equal(t, llm.Unreachable, e.Kind)
+	require.Equal(t, callfault.Unreachable, e.Kind)
 }
 
 func TestClientThatLeavesEndsADelay(t *testing.T) {

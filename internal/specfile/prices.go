@@ -1,6 +1,9 @@
 package specfile
 
-import "github.com/runteam/runteam/llm"
+import (
+	"github.com/runteam/runteam/internal/pricing"
+	"github.com/runteam/runteam/llm"
+)
 
 // readPrices reads the prices of models. If two files have one for a model, the first
 // file counts.
@@ -49,9 +52,9 @@ func amount(n *node) float64 {
 // price is the kind of an amount of money for a million tokens.
 var price = kind{
 	name: "US dollars", want: "a number of US dollars", hint: "write a number such as 0.15, without quotes and currency",
-	json: object{{"type", "number"}, {"minimum", 0}, {"maximum", llm.MaxPrice}}, fits: func(n *node) bool {
+	json: object{{"type", "number"}, {"minimum", 0}, {"maximum", pricing.Max}}, fits: func(n *node) bool {
 		f, ok := n.float()
-		return ok && f >= 0 && f <= llm.MaxPrice
+		return ok && f >= 0 && f <= pricing.Max
 	},
 }
 

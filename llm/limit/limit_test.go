@@ -14,6 +14,7 @@ import (
 	"go.uber.org/goleak"
 	"pgregory.net/rapid"
 
+	"github.com/runteam/runteam/internal/callfault"
 	"github.com/runteam/runteam/internal/callwait"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/llm/limit"
@@ -51,7 +52,7 @@ func (s *server) Endpoint() string { return s.url }
 
 func (s *server) Call(ctx context.Context, req llm.Request, _ func(llm.Delta) error) (llm.Response, error) {
 	if !s.take(req) {
-		return llm.Response{}, &llm.Error{Kind: llm.RateLimited, Status: 429, Endpoint: s.url, RetryAfter: s.after}
+		return llm.Response{}, &llm.Error{Kind: callfault.RateLimited, Status: 429, Endpoint: s.url, RetryAfter: s.after}
 	}
 	defer func() {
 		s.mu.Lock()
@@ -422,7 +423,7 @@ func TestRetryAfterHoldsForAll(t *testing.T) {
 func refusing(calls *atomic.Int64, after time.Duration) llm.Model {
 	return located(func(context.Context, llm.Request, func(llm.Delta) error) (llm.Response, error) {
 		calls.Add(1)
-		return llm.Response{}, &llm.Error{Kind: llm.RateLimited, Status: 429, RetryAfter: after, Endpoint: "http://a/v1", Model: "m", Message: "slow down"}
+		return llm.Response{}, &llm.Error{Kind: callfault.RateLimited, Status: 429, RetryAfter: after, Endpoint: "http://a/v1", Model: "m", Message: "slow down"}
 	})
 }
 
@@ -456,8 +457,8 @@ func TestEndlessRefusalsEnd(t *testing.T) {
 				for _, err := range failed {
 					var e *llm.Error
 					require.ErrorAs(t, err, &e)
-					require.Equal(t, llm.RateLimited, e.Kind)
-					require.NotZero(t, e.RefusedFor)
+					require.Equal(t, callfault.RateLimited, e.Kind)
+					require.ErrorAs(t, err, new(*callfault.RefusedError))
 					require.Contains(t, err.Error(), "rate limited (429)")
 				}
 				if tt.after == time.Hour {
@@ -495,7 +496,7 @@ func TestACallThatIsAlwaysRefusedEnds(t *testing.T) {
 		m := g.Model(llm.ModelFunc(func(_ context.Context, req llm.Request, _ func(llm.Delta) error) (llm.Response, error) {
 			if req.System == "too large" {
 				refused.Add(1)
-				return llm.Response{}, &llm.Error{Kind: llm.RateLimited, Status: 429}
+				return llm.Response{}, &llm.Error{Kind: callfault.RateLimited, Status: 429}
 			}
 			return llm.Response{Text: "done"}, nil
 		}), 0)
@@ -516,7 +517,7 @@ func TestOtherErrorsPass(t *testing.T) {
 		var g limit.Group
 		begun := time.Now()
 		for _, want := range []error{
-			&llm.Error{Kind: llm.NoCredit, Status: 429}, &llm.Error{Kind: llm.ServerError, Status: 503, RetryAfter: time.Minute}, errors.New("broken"),
+			&llm.Error{Kind: callfault.NoCredit, Status: 429}, &llm.Error{Kind: callfault.ServerError, Status: 503, RetryAfter: time.Minute}, errors.New("broken"),
 		} {
 			m := g.Model(located(func(context.Context, llm.Request, func(llm.Delta) error) (llm.Response, error) {
 				return llm.Response{}, want
@@ -543,7 +544,7 @@ func TestAStreamThatBeganIsNotRepeated(t *testing.T) {
 				require.NoError(t, emit(llm.Delta{Text: "half", Attempt: 1}))
 			}
 			if calls < 4 {
-				return llm.Response{}, &llm.Error{Kind: llm.RateLimited}
+				return llm.Response{}, &llm.Error{Kind: callfault.RateLimited}
 			}
 			return llm.Response{Text: "done"}, emit(llm.Delta{Text: "done", Attempt: 1})
 		}), 0)

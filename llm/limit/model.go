@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/runteam/runteam/internal/callfault"
 	"github.com/runteam/runteam/internal/callwait"
 	"github.com/runteam/runteam/internal/endpoint"
 	"github.com/runteam/runteam/internal/tokencount"
@@ -29,7 +30,7 @@ const maxRefusedAlone = 8
 //
 // maxWait bounds how long calls wait for an endpoint that refuses all of them, counted
 // from the first refusal; zero means 2 minutes. If no call may begin before that time, all
-// waiting calls end with an error of kind [llm.RateLimited].
+// waiting calls end with an error of kind "rate limited".
 func (g *Group) Model(m llm.Model, maxWait time.Duration) llm.Model {
 	if m == nil {
 		m = llm.ModelFunc(nil)
@@ -104,7 +105,7 @@ func (l *limited) try(ctx context.Context, e *endpointState, a *admission, c *ca
 	case err == nil:
 		o = accepted
 	case !ok:
-	case refusal.Kind == llm.RateLimited:
+	case refusal.Kind == callfault.RateLimited:
 		o, tokens, c.last = refused, 0, refusal
 		c.retry = !emitted && refusal.Usage == (llm.Usage{})
 	default:

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/runteam/runteam/internal/callfault"
 	"github.com/runteam/runteam/internal/callwait"
 	"github.com/runteam/runteam/llm"
 )
@@ -198,10 +199,10 @@ func (e *endpointState) giveUp(now time.Time, c *call) error {
 	if c.refusedAlone < maxRefusedAlone && (left == 0 || refusing+left <= c.maxWait) {
 		return nil
 	}
-	err := &llm.Error{Kind: llm.RateLimited, Status: e.refusal.Status, Endpoint: e.refusal.Endpoint}
+	err := &llm.Error{Kind: callfault.RateLimited, Status: e.refusal.Status, Endpoint: e.refusal.Endpoint}
 	if c.last != nil {
 		err = new(*c.last) // the endpoint's words about other calls may quote their prompts
 	}
-	err.RetryAfter, err.RefusedFor = left.Round(time.Second), max(refusing, time.Nanosecond)
+	err.RetryAfter, err.Err = left.Round(time.Second), &callfault.RefusedError{For: refusing, Err: err.Err}
 	return err
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/runteam/runteam/internal/callfault"
 	"github.com/runteam/runteam/llm"
 )
 
@@ -103,7 +104,7 @@ func (f *refusal) adaptation(r *request) int {
 // the author of a prompt must not decide what requests leave out.
 func asRefusal(e *llm.Error, status int, said *errorBody, clean *sanitizer) error {
 	switch e.Kind {
-	case llm.Unauthorized, llm.NoCredit, llm.RateLimited, llm.PromptTooLong, llm.Moderated:
+	case callfault.Unauthorized, callfault.NoCredit, callfault.RateLimited, callfault.PromptTooLong, callfault.Moderated:
 		return e
 	}
 	switch status {

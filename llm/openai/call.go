@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/runteam/runteam/internal/callfault"
 	"github.com/runteam/runteam/llm"
 )
 
@@ -17,17 +18,17 @@ const callTimeout = 5 * time.Minute
 // nevertheless gives one delta. A stream that was not asked for is read to its end.
 //
 // The deadline of ctx bounds the call. Without one, the call fails after 5 minutes with an
-// [llm.Error] of kind [llm.Timeout].
+// [llm.Error] of kind "timeout".
 func (m *Model) Call(ctx context.Context, req llm.Request, emit func(llm.Delta) error) (llm.Response, error) {
 	if m == nil || m.client == nil {
-		return llm.Response{}, &llm.Error{Kind: llm.UnknownModel, Err: llm.ErrNoModel}
+		return llm.Response{}, &llm.Error{Kind: callfault.UnknownModel, Err: llm.ErrNoModel}
 	}
 	if ctx == nil {
 		return llm.Response{}, errors.New("openai: the context is nil; use context.Background")
 	}
 	if _, bounded := ctx.Deadline(); !bounded {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, callTimeout, m.fault(llm.Timeout, fmt.Sprintf("the call took longer than %v", callTimeout)))
+		ctx, cancel = context.WithTimeoutCause(ctx, callTimeout, m.fault(callfault.Timeout, fmt.Sprintf("the call took longer than %v", callTimeout)))
 		defer cancel()
 	}
 	res, err := m.callAdapted(ctx, req, emit)
@@ -38,14 +39,14 @@ func (m *Model) Call(ctx context.Context, req llm.Request, emit func(llm.Delta) 
 	err = m.explain(ctx, req, err)
 	// An endpoint that answered before is at this address, so it is out of order
 	// for now. Not errors.AsType: the cause of a context belongs to the caller.
-	if e, ok := err.(*llm.Error); ok && e.Kind == llm.NotFound && m.answered.Load() {
-		e.Kind = llm.ServerError
+	if e, ok := err.(*llm.Error); ok && e.Kind == callfault.NotFound && m.answered.Load() {
+		e.Kind = callfault.ServerError
 	}
 	return llm.Response{}, err
 }
 
 // fault returns an error of this model.
-func (m *Model) fault(kind llm.Kind, message string) *llm.Error {
+func (m *Model) fault(kind string, message string) *llm.Error {
 	return &llm.Error{Kind: kind, Endpoint: m.base, Model: m.name, Message: message}
 }
 

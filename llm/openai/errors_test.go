@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/runteam/runteam/internal/callfault"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/llm/openai"
 )
@@ -23,49 +24,49 @@ func TestErrorsOfProviders(t *testing.T) {
 		provider string
 		status   int
 		body     string
-		kind     llm.Kind
+		kind     string
 		retry    bool
 		want     string // the whole message
 	}{
-		{"Gemini: list of one error", 400, `[{"error":{"code":400,"message":"API key not valid.","status":"INVALID_ARGUMENT"}}]`, llm.BadRequest, false, "API key not valid."},
-		{"Gemini: list with an empty item first", 503, `[{},{"error":{"code":503,"message":"The model is overloaded.","status":"UNAVAILABLE"}}]`, llm.ServerError, true, "The model is overloaded."},
-		{"Gemini: code within a list", 429, `[{"error":{"code":"insufficient_quota","message":"spent"}}]`, llm.NoCredit, false, "spent"},
+		{"Gemini: list of one error", 400, `[{"error":{"code":400,"message":"API key not valid.","status":"INVALID_ARGUMENT"}}]`, callfault.BadRequest, false, "API key not valid."},
+		{"Gemini: list with an empty item first", 503, `[{},{"error":{"code":503,"message":"The model is overloaded.","status":"UNAVAILABLE"}}]`, callfault.ServerError, true, "The model is overloaded."},
+		{"Gemini: code within a list", 429, `[{"error":{"code":"insufficient_quota","message":"spent"}}]`, callfault.NoCredit, false, "spent"},
 		{"Mistral: message as an object", 422, `{"object":"error","message":{"detail":[{"type":"extra_forbidden","loc":["body","foo"],"msg":"Extra inputs are not permitted","input":1}]},"type":"invalid_request_error","param":null,"code":null}`,
-			llm.BadRequest, false, "body.foo: Extra inputs are not permitted"},
-		{"Mistral: detail as a string", 401, `{"detail":"Unauthorized"}`, llm.Unauthorized, false, "Unauthorized"},
+			callfault.BadRequest, false, "body.foo: Extra inputs are not permitted"},
+		{"Mistral: detail as a string", 401, `{"detail":"Unauthorized"}`, callfault.Unauthorized, false, "Unauthorized"},
 		{"FastAPI: detail as a list", 422, `{"detail":[{"type":"missing","loc":["body","messages",0,"role"],"msg":"Field required","input":{"content":"x"}},{"loc":["body","n"],"msg":"Input should be 1"}]}`,
-			llm.BadRequest, false, "body.messages.0.role: Field required; body.n: Input should be 1"},
-		{"FastAPI: type last, loc missing", 422, `{"detail":[{"msg":"Field required","type":"missing"}]}`, llm.BadRequest, false, "Field required"},
+			callfault.BadRequest, false, "body.messages.0.role: Field required; body.n: Input should be 1"},
+		{"FastAPI: type last, loc missing", 422, `{"detail":[{"msg":"Field required","type":"missing"}]}`, callfault.BadRequest, false, "Field required"},
 		{"FastAPI: input of a megabyte", 422, `{"detail":[{"type":"missing","loc":["body","n"],"msg":"Field required","input":"` + strings.Repeat("x", 1<<20) + `"}]}`,
-			llm.BadRequest, false, "body.n: Field required"},
-		{"FastAPI: detail as an object", 400, `{"detail":{"error":{"message":"no such adapter"}}}`, llm.BadRequest, false, "no such adapter"},
-		{"message as an object", 400, `{"error":{"message":{"text":"temperature is too high","limit":2}}}`, llm.BadRequest, false, "text: temperature is too high; limit: 2"},
-		{"message as lists by field", 400, `{"error":{"message":{"temperature":["is too high","is no number"]}}}`, llm.BadRequest, false, "temperature: is too high; is no number"},
-		{"message as a list", 500, `{"error":{"message":["two","messages"]}}`, llm.ServerError, true, "two; messages"},
-		{"error as a list", 400, `{"error":[{"message":"too long","code":1}]}`, llm.BadRequest, false, "too long"},
-		{"Cloudflare: errors", 400, `{"success":false,"errors":[{"code":5007,"message":"No such task"}]}`, llm.BadRequest, false, "No such task"},
-		{"OpenRouter: the error of a provider as JSON", 429, `{"error":{"message":"Provider returned error","code":429,"metadata":{"raw":"{\"error\":{\"message\":\"Quota exceeded for gemini\",\"code\":429}}","provider_name":"Google"}},"user_id":"u"}`, llm.RateLimited, true, "Provider returned error: Google: Quota exceeded for gemini"},
-		{"OpenRouter: the error of a provider as text", 502, `{"error":{"metadata":{"provider_name":"Acme","raw":"upstream connect error"},"message":"Provider returned error","code":502}}`, llm.ServerError, true, "Provider returned error: Acme: upstream connect error"},
-		{"OpenRouter: the error of a provider as an object", 400, `{"error":{"message":"Provider returned error","code":400,"metadata":{"raw":{"object":"error","message":"stop is too long"}}}}`, llm.BadRequest, false, "Provider returned error: stop is too long"},
-		{"OpenRouter: metadata without words", 400, `{"error":{"message":"too long","code":400,"metadata":{"reasons":["x"],"raw":null,"headers":{"a":{}}}}}`, llm.BadRequest, false, "too long"},
-		{"OpenRouter: a moderated prompt", 403, `{"error":{"message":"Input was flagged","code":403,"metadata":{"reasons":["violence"],"flagged_input":"...","provider_name":"OpenAI"}}}`, llm.Moderated, false, "Input was flagged"},
-		{"a forbidden key", 403, `{"error":{"message":"No access","metadata":{}}}`, llm.Unauthorized, false, "No access"},
-		{"Azure: a filtered prompt", 400, `{"error":{"message":"The response was filtered due to the prompt triggering a content management policy.","type":null,"param":"prompt","code":"content_filter","status":400,"innererror":{"code":"ResponsibleAIPolicyViolation"}}}`, llm.Moderated, false, "The response was filtered due to the prompt triggering a content management policy."},
-		{"DeepSeek: a filtered prompt", 400, `{"error":{"message":"Content Exists Risk","type":"invalid_request_error","param":null,"code":"invalid_request_error"}}`, llm.Moderated, false, "Content Exists Risk"},
-		{"byte order mark", 400, "\ufeff" + `{"error":{"message":"too long"}}`, llm.BadRequest, false, "too long"},
-		{"code as a string of digits", 400, `{"error":{"message":"too long","code":"400"}}`, llm.BadRequest, false, "too long"},
-		{"details of another form", 400, `{"error":{"details":"x","message":"too long"}}`, llm.BadRequest, false, "too long"},
-		{"details that are no objects", 400, `{"error":{"details":[1,[2]],"message":"too long"}}`, llm.BadRequest, false, "too long"},
-		{"Groq: request too large", 413, `{"error":{"message":"Request too large: Limit 6000, Requested 9000","type":"tokens","code":"rate_limit_exceeded"}}`, llm.PromptTooLong, false, "Request too large: Limit 6000, Requested 9000"},
-		{"nginx: request too large", 413, `<html>413 Request Entity Too Large</html>`, llm.PromptTooLong, false, "HTML instead of JSON"},
-		{"Groq: the model wrote no JSON", 400, `{"error":{"message":"Failed to generate JSON. Please adjust your prompt.","code":"json_validate_failed","failed_generation":"hi"}}`, llm.BadResponse, true, "Failed to generate JSON. Please adjust your prompt."},
-		{"Groq: flex tier is full", 498, `{"error":{"message":"capacity exceeded","code":"capacity_exceeded"}}`, llm.ServerError, true, "capacity exceeded"},
-		{"Anthropic: overloaded", 529, `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`, llm.ServerError, true, "Overloaded"},
-		{"Anthropic: unknown model", 404, `{"type":"error","error":{"type":"not_found_error","message":"model: ` + model35 + `"}}`, llm.UnknownModel, false, "model: " + model35},
-		{"Gemini: unknown model", 404, `[{"error":{"code":404,"message":"models/` + model35 + ` is not found for API version v1main","status":"NOT_FOUND"}}]`, llm.UnknownModel, false, "models/" + model35 + " is not found for API version v1main"},
-		{"Azure: unknown deployment", 404, `{"error":{"code":"DeploymentNotFound","message":"The API deployment for this resource does not exist."}}`, llm.UnknownModel, false, "The API deployment for this resource does not exist."},
-		{"name within another name", 404, `{"error":{"message":"no route ` + model35 + `-turbo"}}`, llm.NotFound, false, "no route " + model35 + "-turbo"},
-		{"FastAPI: no such path", 404, `{"detail":"Not Found"}`, llm.NotFound, false, "Not Found"},
+			callfault.BadRequest, false, "body.n: Field required"},
+		{"FastAPI: detail as an object", 400, `{"detail":{"error":{"message":"no such adapter"}}}`, callfault.BadRequest, false, "no such adapter"},
+		{"message as an object", 400, `{"error":{"message":{"text":"temperature is too high","limit":2}}}`, callfault.BadRequest, false, "text: temperature is too high; limit: 2"},
+		{"message as lists by field", 400, `{"error":{"message":{"temperature":["is too high","is no number"]}}}`, callfault.BadRequest, false, "temperature: is too high; is no number"},
+		{"message as a list", 500, `{"error":{"message":["two","messages"]}}`, callfault.ServerError, true, "two; messages"},
+		{"error as a list", 400, `{"error":[{"message":"too long","code":1}]}`, callfault.BadRequest, false, "too long"},
+		{"Cloudflare: errors", 400, `{"success":false,"errors":[{"code":5007,"message":"No such task"}]}`, callfault.BadRequest, false, "No such task"},
+		{"OpenRouter: the error of a provider as JSON", 429, `{"error":{"message":"Provider returned error","code":429,"metadata":{"raw":"{\"error\":{\"message\":\"Quota exceeded for gemini\",\"code\":429}}","provider_name":"Google"}},"user_id":"u"}`, callfault.RateLimited, true, "Provider returned error: Google: Quota exceeded for gemini"},
+		{"OpenRouter: the error of a provider as text", 502, `{"error":{"metadata":{"provider_name":"Acme","raw":"upstream connect error"},"message":"Provider returned error","code":502}}`, callfault.ServerError, true, "Provider returned error: Acme: upstream connect error"},
+		{"OpenRouter: the error of a provider as an object", 400, `{"error":{"message":"Provider returned error","code":400,"metadata":{"raw":{"object":"error","message":"stop is too long"}}}}`, callfault.BadRequest, false, "Provider returned error: stop is too long"},
+		{"OpenRouter: metadata without words", 400, `{"error":{"message":"too long","code":400,"metadata":{"reasons":["x"],"raw":null,"headers":{"a":{}}}}}`, callfault.BadRequest, false, "too long"},
+		{"OpenRouter: a moderated prompt", 403, `{"error":{"message":"Input was flagged","code":403,"metadata":{"reasons":["violence"],"flagged_input":"...","provider_name":"OpenAI"}}}`, callfault.Moderated, false, "Input was flagged"},
+		{"a forbidden key", 403, `{"error":{"message":"No access","metadata":{}}}`, callfault.Unauthorized, false, "No access"},
+		{"Azure: a filtered prompt", 400, `{"error":{"message":"The response was filtered due to the prompt triggering a content management policy.","type":null,"param":"prompt","code":"content_filter","status":400,"innererror":{"code":"ResponsibleAIPolicyViolation"}}}`, callfault.Moderated, false, "The response was filtered due to the prompt triggering a content management policy."},
+		{"DeepSeek: a filtered prompt", 400, `{"error":{"message":"Content Exists Risk","type":"invalid_request_error","param":null,"code":"invalid_request_error"}}`, callfault.Moderated, false, "Content Exists Risk"},
+		{"byte order mark", 400, "\ufeff" + `{"error":{"message":"too long"}}`, callfault.BadRequest, false, "too long"},
+		{"code as a string of digits", 400, `{"error":{"message":"too long","code":"400"}}`, callfault.BadRequest, false, "too long"},
+		{"details of another form", 400, `{"error":{"details":"x","message":"too long"}}`, callfault.BadRequest, false, "too long"},
+		{"details that are no objects", 400, `{"error":{"details":[1,[2]],"message":"too long"}}`, callfault.BadRequest, false, "too long"},
+		{"Groq: request too large", 413, `{"error":{"message":"Request too large: Limit 6000, Requested 9000","type":"tokens","code":"rate_limit_exceeded"}}`, callfault.PromptTooLong, false, "Request too large: Limit 6000, Requested 9000"},
+		{"nginx: request too large", 413, `<html>413 Request Entity Too Large</html>`, callfault.PromptTooLong, false, "HTML instead of JSON"},
+		{"Groq: the model wrote no JSON", 400, `{"error":{"message":"Failed to generate JSON. Please adjust your prompt.","code":"json_validate_failed","failed_generation":"hi"}}`, callfault.BadResponse, true, "Failed to generate JSON. Please adjust your prompt."},
+		{"Groq: flex tier is full", 498, `{"error":{"message":"capacity exceeded","code":"capacity_exceeded"}}`, callfault.ServerError, true, "capacity exceeded"},
+		{"Anthropic: overloaded", 529, `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`, callfault.ServerError, true, "Overloaded"},
+		{"Anthropic: unknown model", 404, `{"type":"error","error":{"type":"not_found_error","message":"model: ` + model35 + `"}}`, callfault.UnknownModel, false, "model: " + model35},
+		{"Gemini: unknown model", 404, `[{"error":{"code":404,"message":"models/` + model35 + ` is not found for API version v1main","status":"NOT_FOUND"}}]`, callfault.UnknownModel, false, "models/" + model35 + " is not found for API version v1main"},
+		{"Azure: unknown deployment", 404, `{"error":{"code":"DeploymentNotFound","message":"The API deployment for this resource does not exist."}}`, callfault.UnknownModel, false, "The API deployment for this resource does not exist."},
+		{"name within another name", 404, `{"error":{"message":"no route ` + model35 + `-turbo"}}`, callfault.NotFound, false, "no route " + model35 + "-turbo"},
+		{"FastAPI: no such path", 404, `{"detail":"Not Found"}`, callfault.NotFound, false, "Not Found"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.provider, func(t *testing.T) {
@@ -75,7 +76,7 @@ func TestErrorsOfProviders(t *testing.T) {
 				require.Equal(t, tt.want, e.Message)
 				require.Equal(t, tt.kind, e.Kind)
 				require.Equal(t, tt.retry, e.Retryable())
-				require.Equal(t, !tt.retry, e.Terminal())
+				require.Equal(t, !tt.retry, callfault.IsTerminal(e.Kind))
 			})
 		})
 	}
@@ -93,39 +94,39 @@ func TestPromptsThatAreTooLong(t *testing.T) {
 		provider string
 		status   int
 		body     string
-		want     llm.Kind
+		want     string
 	}{
-		{"OpenAI", 400, coded("This model's maximum context length is 8192 tokens. However, your messages resulted in 9000 tokens.", "context_length_exceeded"), llm.PromptTooLong},
-		{"OpenAI: one message", 400, coded("Invalid 'messages[0].content': string too long. Expected a string with maximum length 1048576", "string_above_max_length"), llm.PromptTooLong},
-		{"Azure", 400, coded("Your input exceeds the context window of this model. Please adjust your input and try again.", "context_length_exceeded"), llm.PromptTooLong},
-		{"Anthropic", 400, `{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 208310 tokens > 199999 maximum"}}`, llm.PromptTooLong},
-		{"Anthropic: with max_tokens", 400, plain("input length and `max_tokens` exceed context limit: 188240 + 21333 > 200000"), llm.PromptTooLong},
-		{"Gemini", 400, `[{"error":{"code":400,"message":"The input token count (1234567) exceeds the maximum number of tokens allowed (1048576).","status":"INVALID_ARGUMENT"}}]`, llm.PromptTooLong},
-		{"Mistral", 400, `{"object":"error","message":"Prompt contains 40000 tokens and 0 draft tokens, too large for model with 32768 maximum context length","type":"invalid_request_error","code":"3051"}`, llm.PromptTooLong},
-		{"Groq", 400, coded("Please reduce the length of the messages or completion.", "context_length_exceeded"), llm.PromptTooLong},
-		{"DeepSeek", 400, plain("This model's maximum context length is 65536 tokens. However, you requested 70000 tokens"), llm.PromptTooLong},
-		{"xAI", 400, `{"code":"Client specified an invalid argument","error":"This model's maximum prompt length is 131072 but the request contains 537812 tokens."}`, llm.PromptTooLong},
-		{"Ollama", 400, plain("prompt too long; exceeded max context length by 512 tokens"), llm.PromptTooLong},
-		{"Ollama: embedded runner", 500, `{"error":"the input length exceeds the context length"}`, llm.PromptTooLong},
-		{"llama.cpp", 400, `{"error":{"code":400,"message":"request (9000 tokens) exceeds the available context size (4096 tokens), try increasing it","type":"exceed_context_size_error","n_prompt_tokens":9000,"n_ctx":4096}}`, llm.PromptTooLong},
-		{"llama.cpp: older", 500, `{"error":{"code":500,"message":"the request exceeds the available context size. try increasing the context size or enable context shift","type":"server_error"}}`, llm.PromptTooLong},
-		{"LM Studio", 400, `{"error":"Trying to keep the first 5000 tokens when context the overflows. However, the model is loaded with context length of only 4096 tokens, which is not enough."}`, llm.PromptTooLong},
-		{"vLLM", 400, `{"object":"error","message":"This model's maximum context length is 4096 tokens. However, you requested 5000 tokens in the messages.","type":"BadRequestError","param":null,"code":400}`, llm.PromptTooLong},
-		{"vLLM: newer", 400, plain("The decoder prompt (length 9000) is longer than the maximum model length of 4096."), llm.PromptTooLong},
-		{"SGLang", 400, plain("The input (9000 tokens) is longer than the model's context length (4096 tokens)."), llm.PromptTooLong},
-		{"Hugging Face", 422, "{\"error\":\"Input validation error: `inputs` tokens + `max_new_tokens` must be <= 4097. Given: 9000\",\"error_type\":\"validation\"}", llm.PromptTooLong},
-		{"Cohere", 400, `{"message":"too many tokens: total number of tokens in the prompt cannot exceed 4081 - received 9000."}`, llm.PromptTooLong},
-		{"Amazon Bedrock", 400, `{"message":"Input is too long for requested model."}`, llm.PromptTooLong},
-		{"Moonshot", 400, plain("Invalid request: Your request exceeded model token limit: 8192"), llm.PromptTooLong},
-		{"Zhipu", 400, plain("Prompt exceeds max length"), llm.PromptTooLong},
-		{"Qwen", 400, plain("Range of input length should be [1, 30720]"), llm.PromptTooLong},
-		{"OpenRouter", 400, `{"error":{"message":"Provider returned error","code":400,"metadata":{"provider_name":"Acme","raw":"{\"error\":{\"message\":\"maximum context length is 4096 tokens\"}}"}}}`, llm.PromptTooLong},
-		{"under status 200", 200, plain("This model's maximum context length is 4096 tokens."), llm.PromptTooLong},
-		{"OpenAI: more than the tokens for a minute", 429, coded("Request too large for gpt-4o in organization org-x on tokens per min (TPM): Limit 30000, Requested 33451. The input or output tokens must be reduced in order to run successfully.", "rate_limit_exceeded"), llm.PromptTooLong},
-		{"OpenAI: rate limit", 429, coded("Rate limit reached for gpt-4o in organization org-x on tokens per min (TPM): Limit 30000, Used 29000, Requested 3000. Please try again in 4s.", "rate_limit_exceeded"), llm.RateLimited},
-		{"a rate limit", 429, plain("Too many tokens: reduce your prompt"), llm.RateLimited},
-		{"a limit on the reply", 400, plain("max_tokens is too large: 100000. This model supports at most 16384 completion tokens"), llm.BadRequest},
-		{"no room for the context of a request", 503, plain("exceeds the available context size"), llm.ServerError},
+		{"OpenAI", 400, coded("This model's maximum context length is 8192 tokens. However, your messages resulted in 9000 tokens.", "context_length_exceeded"), callfault.PromptTooLong},
+		{"OpenAI: one message", 400, coded("Invalid 'messages[0].content': string too long. Expected a string with maximum length 1048576", "string_above_max_length"), callfault.PromptTooLong},
+		{"Azure", 400, coded("Your input exceeds the context window of this model. Please adjust your input and try again.", "context_length_exceeded"), callfault.PromptTooLong},
+		{"Anthropic", 400, `{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 208310 tokens > 199999 maximum"}}`, callfault.PromptTooLong},
+		{"Anthropic: with max_tokens", 400, plain("input length and `max_tokens` exceed context limit: 188240 + 21333 > 200000"), callfault.PromptTooLong},
+		{"Gemini", 400, `[{"error":{"code":400,"message":"The input token count (1234567) exceeds the maximum number of tokens allowed (1048576).","status":"INVALID_ARGUMENT"}}]`, callfault.PromptTooLong},
+		{"Mistral", 400, `{"object":"error","message":"Prompt contains 40000 tokens and 0 draft tokens, too large for model with 32768 maximum context length","type":"invalid_request_error","code":"3051"}`, callfault.PromptTooLong},
+		{"Groq", 400, coded("Please reduce the length of the messages or completion.", "context_length_exceeded"), callfault.PromptTooLong},
+		{"DeepSeek", 400, plain("This model's maximum context length is 65536 tokens. However, you requested 70000 tokens"), callfault.PromptTooLong},
+		{"xAI", 400, `{"code":"Client specified an invalid argument","error":"This model's maximum prompt length is 131072 but the request contains 537812 tokens."}`, callfault.PromptTooLong},
+		{"Ollama", 400, plain("prompt too long; exceeded max context length by 512 tokens"), callfault.PromptTooLong},
+		{"Ollama: embedded runner", 500, `{"error":"the input length exceeds the context length"}`, callfault.PromptTooLong},
+		{"llama.cpp", 400, `{"error":{"code":400,"message":"request (9000 tokens) exceeds the available context size (4096 tokens), try increasing it","type":"exceed_context_size_error","n_prompt_tokens":9000,"n_ctx":4096}}`, callfault.PromptTooLong},
+		{"llama.cpp: older", 500, `{"error":{"code":500,"message":"the request exceeds the available context size. try increasing the context size or enable context shift","type":"server_error"}}`, callfault.PromptTooLong},
+		{"LM Studio", 400, `{"error":"Trying to keep the first 5000 tokens when context the overflows. However, the model is loaded with context length of only 4096 tokens, which is not enough."}`, callfault.PromptTooLong},
+		{"vLLM", 400, `{"object":"error","message":"This model's maximum context length is 4096 tokens. However, you requested 5000 tokens in the messages.","type":"BadRequestError","param":null,"code":400}`, callfault.PromptTooLong},
+		{"vLLM: newer", 400, plain("The decoder prompt (length 9000) is longer than the maximum model length of 4096."), callfault.PromptTooLong},
+		{"SGLang", 400, plain("The input (9000 tokens) is longer than the model's context length (4096 tokens)."), callfault.PromptTooLong},
+		{"Hugging Face", 422, "{\"error\":\"Input validation error: `inputs` tokens + `max_new_tokens` must be <= 4097. Given: 9000\",\"error_type\":\"validation\"}", callfault.PromptTooLong},
+		{"Cohere", 400, `{"message":"too many tokens: total number of tokens in the prompt cannot exceed 4081 - received 9000."}`, callfault.PromptTooLong},
+		{"Amazon Bedrock", 400, `{"message":"Input is too long for requested model."}`, callfault.PromptTooLong},
+		{"Moonshot", 400, plain("Invalid request: Your request exceeded model token limit: 8192"), callfault.PromptTooLong},
+		{"Zhipu", 400, plain("Prompt exceeds max length"), callfault.PromptTooLong},
+		{"Qwen", 400, plain("Range of input length should be [1, 30720]"), callfault.PromptTooLong},
+		{"OpenRouter", 400, `{"error":{"message":"Provider returned error","code":400,"metadata":{"provider_name":"Acme","raw":"{\"error\":{\"message\":\"maximum context length is 4096 tokens\"}}"}}}`, callfault.PromptTooLong},
+		{"under status 200", 200, plain("This model's maximum context length is 4096 tokens."), callfault.PromptTooLong},
+		{"OpenAI: more than the tokens for a minute", 429, coded("Request too large for gpt-4o in organization org-x on tokens per min (TPM): Limit 30000, Requested 33451. The input or output tokens must be reduced in order to run successfully.", "rate_limit_exceeded"), callfault.PromptTooLong},
+		{"OpenAI: rate limit", 429, coded("Rate limit reached for gpt-4o in organization org-x on tokens per min (TPM): Limit 30000, Used 29000, Requested 3000. Please try again in 4s.", "rate_limit_exceeded"), callfault.RateLimited},
+		{"a rate limit", 429, plain("Too many tokens: reduce your prompt"), callfault.RateLimited},
+		{"a limit on the reply", 400, plain("max_tokens is too large: 100000. This model supports at most 16384 completion tokens"), callfault.BadRequest},
+		{"no room for the context of a request", 503, plain("exceeds the available context size"), callfault.ServerError},
 	}
 	for _, tt := range tests {
 		t.Run(tt.provider, func(t *testing.T) {
@@ -148,7 +149,7 @@ func TestListOfErrorsUnderStatus200(t *testing.T) {
 		"by event":     events(chunkHi, "", "event: error", "data: "+body),
 	} {
 		e := failure(t, model(t, h), true)
-		require.Equal(t, llm.RateLimited, e.Kind, name)
+		require.Equal(t, callfault.RateLimited, e.Kind, name)
 		require.Equal(t, "an error under status 200: slow down", e.Message, name)
 		require.Equal(t, 3*time.Second, e.RetryAfter, name)
 	}
@@ -228,7 +229,7 @@ func TestAddressIsNotBlamedAfterAnAnswer(t *testing.T) {
 
 		set(gone)
 		e := failure(t, m, stream)
-		require.Equal(t, llm.NotFound, e.Kind)
+		require.Equal(t, callfault.NotFound, e.Kind)
 		require.ErrorContains(t, e, "no chat completions at this address (404): no healthy upstream")
 
 		set(answer)
@@ -242,11 +243,11 @@ func TestAddressIsNotBlamedAfterAnAnswer(t *testing.T) {
 		} {
 			set(h)
 			e = failure(t, m, stream)
-			require.Equal(t, llm.ServerError, e.Kind, name)
+			require.Equal(t, callfault.ServerError, e.Kind, name)
 			require.NotContains(t, e.Error(), "no chat completions", name)
 			require.NotContains(t, e.Error(), "OPENAI_BASE_URL", name)
 			require.True(t, e.Retryable(), name)
-			require.Equal(t, name == "404", e.Answered(), name)
+			require.Equal(t, name == "404", callfault.IsAnswered(e.Kind, e.Status), name)
 		}
 	})
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/runteam/runteam/internal/callfault"
 	"github.com/runteam/runteam/internal/callwait"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/llm/openai"
@@ -27,24 +28,24 @@ func TestStatuses(t *testing.T) {
 		name   string
 		status int
 		body   string
-		kind   llm.Kind
+		kind   string
 		want   string
 	}{
-		{"401", 401, `{"error":{"message":"bad key","type":"invalid_request_error"}}`, llm.Unauthorized, "none was sent (401): bad key; set the apiKey"},
-		{"403", 403, `{"error":"forbidden"}`, llm.Unauthorized, "forbidden"},
-		{"402", 402, `{"error":{"message":"Insufficient Balance"}}`, llm.NoCredit, "no credit left (402): Insufficient Balance"},
-		{"quota", 429, `{"error":{"message":"You exceeded","code":"insufficient_quota"}}`, llm.NoCredit, "no credit left"},
-		{"429", 429, `{"error":{"message":"slow down"}}`, llm.RateLimited, "rate limited (429): slow down"},
-		{"400", 400, `{"error":{"message":"temperature is out of range","param":"temperature"}}`, llm.BadRequest, "refused the request (400): temperature is out of range"},
-		{"422 of FastAPI", 422, `{"detail":[{"loc":["body"],"msg":"no"}]}`, llm.BadRequest, "refused the request (422)"},
-		{"400 unknown model", 400, `{"error":{"message":"no/such is not a valid model ID","code":400}}`, llm.UnknownModel, "does not offer"},
-		{"403 unknown model", 403, `{"error":{"message":"no access","code":"model_not_found"}}`, llm.UnknownModel, "does not offer"},
-		{"408", 408, ``, llm.ServerError, "server error (408)"},
-		{"500", 500, `{"error":{"message":["two","messages"]}}`, llm.ServerError, "server error (500)"},
-		{"502 HTML", 502, `<html><body><h1>502 Bad Gateway</h1></body></html>`, llm.ServerError, "server error (502): HTML instead of JSON"},
-		{"503 text", 503, "overloaded\nplease wait\x1b[31m", llm.ServerError, `server error (503): overloaded please wait\u001b[31m`},
-		{"503 of Envoy", 503, "no healthy upstream", llm.ServerError, "server error (503): no healthy upstream"},
-		{"504 nothing", 504, "", llm.ServerError, "server error (504)"},
+		{"401", 401, `{"error":{"message":"bad key","type":"invalid_request_error"}}`, callfault.Unauthorized, "none was sent (401): bad key; set the apiKey"},
+		{"403", 403, `{"error":"forbidden"}`, callfault.Unauthorized, "forbidden"},
+		{"402", 402, `{"error":{"message":"Insufficient Balance"}}`, callfault.NoCredit, "no credit left (402): Insufficient Balance"},
+		{"quota", 429, `{"error":{"message":"You exceeded","code":"insufficient_quota"}}`, callfault.NoCredit, "no credit left"},
+		{"429", 429, `{"error":{"message":"slow down"}}`, callfault.RateLimited, "rate limited (429): slow down"},
+		{"400", 400, `{"error":{"message":"temperature is out of range","param":"temperature"}}`, callfault.BadRequest, "refused the request (400): temperature is out of range"},
+		{"422 of FastAPI", 422, `{"detail":[{"loc":["body"],"msg":"no"}]}`, callfault.BadRequest, "refused the request (422)"},
+		{"400 unknown model", 400, `{"error":{"message":"no/such is not a valid model ID","code":400}}`, callfault.UnknownModel, "does not offer"},
+		{"403 unknown model", 403, `{"error":{"message":"no access","code":"model_not_found"}}`, callfault.UnknownModel, "does not offer"},
+		{"408", 408, ``, callfault.ServerError, "server error (408)"},
+		{"500", 500, `{"error":{"message":["two","messages"]}}`, callfault.ServerError, "server error (500)"},
+		{"502 HTML", 502, `<html><body><h1>502 Bad Gateway</h1></body></html>`, callfault.ServerError, "server error (502): HTML instead of JSON"},
+		{"503 text", 503, "overloaded\nplease wait\x1b[31m", callfault.ServerError, `server error (503): overloaded please wait\u001b[31m`},
+		{"503 of Envoy", 503, "no healthy upstream", callfault.ServerError, "server error (503): no healthy upstream"},
+		{"504 nothing", 504, "", callfault.ServerError, "server error (504)"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -94,7 +95,7 @@ func TestRetryAfter(t *testing.T) {
 				}
 				sayJSON(429, `{"error":{"message":"slow down"}}`)(w, r)
 			}), true)
-			require.Equal(t, llm.RateLimited, e.Kind)
+			require.Equal(t, callfault.RateLimited, e.Kind)
 			require.Equal(t, tt.want, e.RetryAfter)
 		})
 	}
@@ -123,24 +124,32 @@ func TestUnknownModelNamesWhatThereIs(t *testing.T) {
 	}
 	for _, tt := range tests {
 		e := failure(t, model(t, h(sayJSON(404, tt.body))), false)
-		require.Equal(t, llm.UnknownModel, e.Kind, tt.name)
-		require.Equal(t, []string{"mistral", "alpha", "zeta"}, e.Models, "the likeliest first")
+		require.Equal(t, callfault.UnknownModel, e.Kind, tt.name)
+		require.Equal(t, []string{"mistral", "alpha", "zeta"}, offered(e), "the likeliest first")
 		require.ErrorContains(t, e, "the endpoint offers mistral, alpha, zeta")
 	}
 	require.EqualValues(t, len(tests), lists.Load())
 
 	listed := modelOf(t, openai.Config{Model: "alpha", BaseURL: serve(t, h(sayJSON(404, tests[0].body)))})
 	e := failure(t, listed, false)
-	require.Equal(t, llm.UnknownModel, e.Kind, "what the endpoint says counts more than its list")
-	require.Len(t, e.Models, 3)
+	require.Equal(t, callfault.UnknownModel, e.Kind, "what the endpoint says counts more than its list")
+	require.Len(t, offered(e), 3)
 	listed = modelOf(t, openai.Config{Model: "alpha", BaseURL: serve(t, h(sayJSON(404, "")))})
-	require.Equal(t, llm.NotFound, failure(t, listed, false).Kind)
+	require.Equal(t, callfault.NotFound, failure(t, listed, false).Kind)
 	lists.Add(-2)
 
 	for _, status := range []int{200, 400, 401, 429, 500} { // only a 404 is worth the question
 		_, _ = call(t, model(t, h(sayJSON(status, whole))), false)
 	}
 	require.EqualValues(t, len(tests), lists.Load())
+}
+
+// offered returns the models that an error says that the endpoint offers.
+func offered(e *llm.Error) []string {
+	if offer, ok := errors.AsType[*callfault.OfferError](e.Err); ok {
+		return offer.Models
+	}
+	return nil
 }
 
 func TestMissingVersionInTheBaseURL(t *testing.T) {
@@ -151,9 +160,9 @@ func TestMissingVersionInTheBaseURL(t *testing.T) {
 		s := httptest.NewServer(mux)
 		defer s.Close()
 		e := failure(t, modelOf(t, openai.Config{Model: "m", BaseURL: s.URL}), stream)
-		require.Equal(t, llm.NotFound, e.Kind)
+		require.Equal(t, callfault.NotFound, e.Kind)
 		require.ErrorContains(t, e, "/v1 is missing in the base URL: set baseURL or OPENAI_BASE_URL to "+s.URL+"/v1")
-		require.False(t, e.Answered())
+		require.False(t, callfault.IsAnswered(e.Kind, e.Status))
 	})
 }
 
@@ -172,8 +181,8 @@ func TestListsThatMisbehave(t *testing.T) {
 			}
 			sayJSON(404, `{"error":{"message":"the model does not exist"}}`)(w, r)
 		}), false)
-		require.Equal(t, llm.UnknownModel, e.Kind, name)
-		require.Empty(t, e.Models, name)
+		require.Equal(t, callfault.UnknownModel, e.Kind, name)
+		require.Empty(t, offered(e), name)
 	}
 }
 
@@ -185,24 +194,24 @@ func TestUnreachable(t *testing.T) {
 		refused := "http://" + l.Addr().String() + "/v1"
 		require.NoError(t, l.Close())
 		e := failure(t, modelOf(t, openai.Config{Model: "m", BaseURL: refused, APIKey: openai.NewKey(fakeKey)}), stream)
-		require.Equal(t, llm.Unreachable, e.Kind)
+		require.Equal(t, callfault.Unreachable, e.Kind)
 		require.ErrorContains(t, e, refused+": cannot be reached: connection refused")
 		require.True(t, e.Retryable())
 
 		e = failure(t, model(t, func(w http.ResponseWriter, _ *http.Request) { reset(t, w) }), stream)
-		require.Equal(t, llm.Unreachable, e.Kind)
+		require.Equal(t, callfault.Unreachable, e.Kind)
 		require.Regexp(t, "connection reset|closed the connection", e.Message)
 
 		e = failure(t, modelOf(t, openai.Config{Model: "m", BaseURL: "http://h/v1", HTTPClient: &http.Client{Transport: roundTrip(func(*http.Request) (*http.Response, error) {
 			return nil, &net.DNSError{Name: "h", Err: "no such host", IsNotFound: true}
 		})}}), stream)
-		require.Equal(t, llm.Unreachable, e.Kind)
+		require.Equal(t, callfault.Unreachable, e.Kind)
 		require.ErrorContains(t, e, `no such host "h"`)
 
 		e = failure(t, modelOf(t, openai.Config{Model: "m", BaseURL: "http://h/v1", HTTPClient: &http.Client{Transport: roundTrip(func(*http.Request) (*http.Response, error) {
 			return nil, &net.DNSError{Name: "h", Err: "i/o timeout", IsTimeout: true}
 		})}}), stream)
-		require.Equal(t, llm.Unreachable, e.Kind)
+		require.Equal(t, callfault.Unreachable, e.Kind)
 		require.ErrorContains(t, e, "connecting timed out")
 
 		e = failure(t, modelOf(t, openai.Config{Model: "m", BaseURL: "http://h/v1", HTTPClient: &http.Client{Transport: roundTrip(func(*http.Request) (*http.Response, error) {
@@ -275,7 +284,7 @@ func TestCallWithoutADeadlineIsBounded(t *testing.T) {
 			_, err := m.Call(t.Context(), hello, emit)
 			failed, ok := errors.AsType[*llm.Error](err)
 			require.True(t, ok, "%v", err)
-			require.Equal(t, llm.Timeout, failed.Kind)
+			require.Equal(t, callfault.Timeout, failed.Kind)
 			require.Equal(t, 5*time.Minute, time.Since(start))
 		})
 	})

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/runteam/runteam/internal/callfault"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/llm/openai"
 )
@@ -206,15 +207,15 @@ func TestErrorsThatAreNotAboutTheFormat(t *testing.T) {
 		name   string
 		status int
 		body   string
-		kind   llm.Kind
+		kind   string
 	}{
-		{"a setting", 400, `{"error":{"message":"Unsupported value: 'temperature' does not support 0.2 with this model.","param":"temperature","code":"unsupported_value"}}`, llm.BadRequest},
-		{"the prompt is too long", 400, `{"error":{"message":"This model's maximum context length is 128000 tokens. However, your messages resulted in 130000 tokens (129000 in the messages, 1000 in the response_format)","code":"context_length_exceeded"}}`, llm.PromptTooLong},
-		{"the prompt is refused", 400, `{"error":{"message":"Your input was flagged by the content filter"}}`, llm.BadRequest},
-		{"no key", 401, `{"error":{"message":"response_format needs a key"}}`, llm.Unauthorized},
-		{"too often", 429, `{"error":{"message":"too many requests with response_format"}}`, llm.RateLimited},
-		{"no reason, out of order", 500, `{"error":{"message":""}}`, llm.ServerError},
-		{"no such path", 404, ``, llm.NotFound},
+		{"a setting", 400, `{"error":{"message":"Unsupported value: 'temperature' does not support 0.2 with this model.","param":"temperature","code":"unsupported_value"}}`, callfault.BadRequest},
+		{"the prompt is too long", 400, `{"error":{"message":"This model's maximum context length is 128000 tokens. However, your messages resulted in 130000 tokens (129000 in the messages, 1000 in the response_format)","code":"context_length_exceeded"}}`, callfault.PromptTooLong},
+		{"the prompt is refused", 400, `{"error":{"message":"Your input was flagged by the content filter"}}`, callfault.BadRequest},
+		{"no key", 401, `{"error":{"message":"response_format needs a key"}}`, callfault.Unauthorized},
+		{"too often", 429, `{"error":{"message":"too many requests with response_format"}}`, callfault.RateLimited},
+		{"no reason, out of order", 500, `{"error":{"message":""}}`, callfault.ServerError},
+		{"no such path", 404, ``, callfault.NotFound},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/runteam/runteam/internal/callfault"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/llm/openai"
 )
@@ -30,7 +31,7 @@ func TestKeyGoesToItsEndpointOnly(t *testing.T) {
 			}),
 		})
 		e := failure(t, m, false)
-		require.Equal(t, llm.NotFound, e.Kind, status)
+		require.Equal(t, callfault.NotFound, e.Kind, status)
 		require.ErrorContains(t, e, "redirects to "+other)
 		require.NotContains(t, e.Error(), "hunter2")
 		require.Nil(t, elsewhere, "neither key nor prompt leaves")
@@ -61,7 +62,7 @@ func TestRedirectsWithinTheEndpointAreFollowed(t *testing.T) {
 		}
 		http.Redirect(w, r, "/v1/login", http.StatusFound)
 	}), false)
-	require.Equal(t, llm.NotFound, e.Kind)
+	require.Equal(t, callfault.NotFound, e.Kind)
 	require.ErrorContains(t, e, "/v1/login, which is not followed")
 }
 
@@ -96,7 +97,7 @@ func TestServersThatRepeatTheKey(t *testing.T) {
 		BaseURL: serve(t, sayJSON(401, `{"error":{"message":"Incorrect API key provided: `+fakeKey+` or sk-f****cdef or `+fakeKey[8:]+` or fake-header-key.","code":"invalid_api_key"}}`)),
 	})
 	e := failure(t, m, false)
-	require.Equal(t, llm.Unauthorized, e.Kind)
+	require.Equal(t, callfault.Unauthorized, e.Kind)
 	require.Equal(t, "Incorrect API key provided: [key] or [key] or [key] or [key].", e.Message)
 	require.NotContains(t, fmt.Sprintf("%+v %#v", e, e), fakeKey[8:])
 }

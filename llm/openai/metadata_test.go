@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/runteam/runteam/internal/callfault"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/llm/openai"
 )
@@ -75,7 +76,7 @@ func TestReasoningIsNoAnswer(t *testing.T) {
 	const thought = `"content":"","reasoning":"let me see"`
 	for _, body := range []string{replyOf(thought), streamOf(thought)} {
 		e := failure(t, model(t, sayJSON(200, body)), false)
-		require.Equal(t, llm.Empty, e.Kind)
+		require.Equal(t, callfault.Empty, e.Kind)
 		require.ErrorContains(t, e, `reasoning without an answer, finish reason "stop"`)
 		require.NotContains(t, e.Error(), "let me see")
 
@@ -90,7 +91,7 @@ func TestReasoningIsNoAnswer(t *testing.T) {
 		_, err := call(t, modelOf(t, small), false)
 		require.NoError(t, err)
 		small.MaxReply--
-		require.Equal(t, llm.TooLarge, failure(t, modelOf(t, small), false).Kind)
+		require.Equal(t, callfault.TooLarge, failure(t, modelOf(t, small), false).Kind)
 	}
 }
 

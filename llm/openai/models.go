@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/runteam/runteam/internal/callfault"
 	"github.com/runteam/runteam/llm"
 )
 
@@ -24,8 +25,8 @@ func (p *reporter) lookInto(ctx context.Context, e *llm.Error) {
 	ctx, cancel := context.WithTimeout(ctx, listLimit)
 	defer cancel()
 	models, offered := p.list(ctx)
-	if len(models) > 0 && (e.Kind == llm.UnknownModel || !offered) {
-		e.Kind, e.Models = llm.UnknownModel, models
+	if len(models) > 0 && (e.Kind == callfault.UnknownModel || !offered) {
+		e.Kind, e.Err = callfault.UnknownModel, &callfault.OfferError{Models: models}
 	}
 }
 

@@ -25,6 +25,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/runteam/runteam/internal/callfault"
 	"github.com/runteam/runteam/internal/connection"
 	"github.com/runteam/runteam/internal/oneline"
 	"github.com/runteam/runteam/llm"
@@ -128,7 +129,7 @@ func New(cfg Config) (*Model, error) {
 		return nil, err
 	}
 	if strings.TrimSpace(cfg.Model) == "" {
-		return nil, &llm.Error{Kind: llm.UnknownModel, Endpoint: base.String(), Err: llm.ErrNoModel}
+		return nil, &llm.Error{Kind: callfault.UnknownModel, Endpoint: base.String(), Err: llm.ErrNoModel}
 	}
 	headers, err := headersOf(cfg.Headers)
 	if err != nil {

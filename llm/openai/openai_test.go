@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/runteam/runteam/internal/callfault"
 	"github.com/runteam/runteam/internal/endpoint"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/llm/openai"
@@ -190,7 +191,7 @@ func TestToolCalls(t *testing.T) {
 		require.Equal(t, want, res.ToolCalls)
 	}
 	e := failure(t, model(t, events(piece(`{"index":4000000000,"id":"x"}`), done)), true)
-	require.Equal(t, llm.BadResponse, e.Kind, "an index is no way to make memory grow")
+	require.Equal(t, callfault.BadResponse, e.Kind, "an index is no way to make memory grow")
 }
 
 func TestEmitEndsTheCall(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/runteam/runteam/internal/callfault"
 	"github.com/runteam/runteam/llm"
 )
 
@@ -135,9 +136,9 @@ func TestStreamsOfProviders(t *testing.T) {
 		})
 	}
 	e := failure(t, model(t, events(chunkHi, "", chunkYou)), false)
-	require.Equal(t, llm.Cut, e.Kind, "a stream that was not asked for is not complete without a finish reason either")
+	require.Equal(t, callfault.Cut, e.Kind, "a stream that was not asked for is not complete without a finish reason either")
 	e = failure(t, model(t, sayJSON(200, strings.Repeat(" ", 1<<20))), false)
-	require.Equal(t, llm.BadResponse, e.Kind, "a body of spaces is empty")
+	require.Equal(t, callfault.BadResponse, e.Kind, "a body of spaces is empty")
 }
 
 // TestToolCallsInMessagesOfAStream reads tool calls of a stream whose events have
@@ -165,7 +166,7 @@ func TestNegativeCountsAreRefused(t *testing.T) {
 	t.Parallel()
 	for _, count := range []string{`-7`, `"-7"`, `-7.0`, `-0.5`, `-1e99`, `-` + strings.Repeat("9", 100)} {
 		e := failure(t, model(t, sayJSON(200, usageOf(`{"prompt_tokens":`+count+`}`))), false)
-		require.Equal(t, llm.BadResponse, e.Kind, count)
+		require.Equal(t, callfault.BadResponse, e.Kind, count)
 		require.ErrorContains(t, e, "token counts are negative")
 	}
 }

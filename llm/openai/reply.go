@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/runteam/runteam/internal/callfault"
 	"github.com/runteam/runteam/internal/callinfo"
 	"github.com/runteam/runteam/llm"
 )
@@ -212,7 +213,7 @@ func (p *replyReader) empty(res llm.Response, what string) error {
 	if p.request.format.form < noForm { // some servers accept a response_format and then answer with nothing
 		what += "; if all structured answers are empty, set structuredOutput to prompt"
 	}
-	e := p.report.error(llm.Empty, what)
+	e := p.report.error(callfault.Empty, what)
 	e.Usage = res.Usage
 	return e
 }

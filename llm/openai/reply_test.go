@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/runteam/runteam/internal/callfault"
 	"github.com/runteam/runteam/internal/callinfo"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/llm/openai"
@@ -36,7 +37,7 @@ func TestStreamThatEndsEarly(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			e := failure(t, model(t, tt.give), true)
-			require.Equal(t, llm.Cut, e.Kind)
+			require.Equal(t, callfault.Cut, e.Kind)
 			require.True(t, e.Retryable())
 		})
 	}
@@ -79,18 +80,18 @@ func TestErrorInsideAStream(t *testing.T) {
 	tests := []struct {
 		name  string
 		lines []string
-		kind  llm.Kind
+		kind  string
 		want  string
 	}{
-		{"as data", []string{chunkHi, "", `data: {"error":{"message":"GPU on fire"}}`, "", done}, llm.BadResponse, "GPU on fire"},
-		{"with a blank", []string{chunkHi, "", `data: { "error": {"message":"GPU on fire"}}`, "", done}, llm.BadResponse, "GPU on fire"},
-		{"after comments", []string{": a", chunkHi, ": b", `data: {"error":{"message":"GPU on fire"}}`}, llm.BadResponse, "GPU on fire"},
-		{"by event", []string{chunkHi, "", "event: error", `data: {"message":"GPU on fire"}`, "", done}, llm.BadResponse, "GPU on fire"},
-		{"by event, as text", []string{chunkHi, "", "event: error", `data: GPU on fire`, "", done}, llm.BadResponse, "GPU on fire"},
-		{"with a status", []string{`data: {"error":{"message":"slow down","code":429}}`}, llm.RateLimited, "slow down"},
-		{"with a code", []string{`data: {"error":{"message":"slow down","code":"rate_limit_exceeded"}}`}, llm.RateLimited, "slow down"},
-		{"after the finish reason", []string{chunkHi, chunkEnd, `data: {"error":{"message":"GPU on fire"}}`}, llm.BadResponse, "GPU on fire"},
-		{"not JSON", []string{chunkHi, "", `data: hi`, "", done}, llm.BadResponse, "not JSON"},
+		{"as data", []string{chunkHi, "", `data: {"error":{"message":"GPU on fire"}}`, "", done}, callfault.BadResponse, "GPU on fire"},
+		{"with a blank", []string{chunkHi, "", `data: { "error": {"message":"GPU on fire"}}`, "", done}, callfault.BadResponse, "GPU on fire"},
+		{"after comments", []string{": a", chunkHi, ": b", `data: {"error":{"message":"GPU on fire"}}`}, callfault.BadResponse, "GPU on fire"},
+		{"by event", []string{chunkHi, "", "event: error", `data: {"message":"GPU on fire"}`, "", done}, callfault.BadResponse, "GPU on fire"},
+		{"by event, as text", []string{chunkHi, "", "event: error", `data: GPU on fire`, "", done}, callfault.BadResponse, "GPU on fire"},
+		{"with a status", []string{`data: {"error":{"message":"slow down","code":429}}`}, callfault.RateLimited, "slow down"},
+		{"with a code", []string{`data: {"error":{"message":"slow down","code":"rate_limit_exceeded"}}`}, callfault.RateLimited, "slow down"},
+		{"after the finish reason", []string{chunkHi, chunkEnd, `data: {"error":{"message":"GPU on fire"}}`}, callfault.BadResponse, "GPU on fire"},
+		{"not JSON", []string{chunkHi, "", `data: hi`, "", done}, callfault.BadResponse, "not JSON"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -126,24 +127,24 @@ func TestBadReplies(t *testing.T) {
 	tests := []struct {
 		name string
 		body string
-		kind llm.Kind
+		kind string
 		want string
 	}{
-		{"error under 200", `{"error":{"message":"no GPU","type":"x"}}`, llm.BadResponse, "an error under status 200: no GPU"},
-		{"error as text", `{"error":"no GPU"}`, llm.BadResponse, "no GPU"},
-		{"error with a status", `{"error":{"message":"no GPU","code":503}}`, llm.ServerError, "no GPU"},
-		{"HTML", "<!DOCTYPE html><title>Login</title>", llm.BadResponse, "HTML instead of JSON"},
-		{"nothing", "", llm.BadResponse, "the body is empty"},
-		{"a list", "[]", llm.BadResponse, "not a JSON object"},
-		{"half of it", whole[:60], llm.Cut, "ends half-way"},
-		{"garbage", `{"choices": nope}`, llm.BadResponse, "not JSON"},
-		{"two values", whole + whole, llm.BadResponse, "not JSON"},
-		{"another form", `{"choices":"none"}`, llm.BadResponse, "another form"},
-		{"negative usage", strings.Replace(whole, `:7`, `:-7`, 1), llm.BadResponse, "token counts are negative"},
-		{"128 tool calls and one", `{"choices":[{"message":{"tool_calls":[` + strings.Repeat("{},", 128) + `{}]}}]}`, llm.BadResponse, "more than 128 tool calls"},
-		{"no choices", `{"choices":[],"usage":{"prompt_tokens":7}}`, llm.Empty, "no choices"},
-		{"no choices at all", `{}`, llm.Empty, "no choices"},
-		{"no text", `{"choices":[{"message":{"content":" \n"},"finish_reason":"stop"}]}`, llm.Empty, `neither text nor tool calls, finish reason "stop"`},
+		{"error under 200", `{"error":{"message":"no GPU","type":"x"}}`, callfault.BadResponse, "an error under status 200: no GPU"},
+		{"error as text", `{"error":"no GPU"}`, callfault.BadResponse, "no GPU"},
+		{"error with a status", `{"error":{"message":"no GPU","code":503}}`, callfault.ServerError, "no GPU"},
+		{"HTML", "<!DOCTYPE html><title>Login</title>", callfault.BadResponse, "HTML instead of JSON"},
+		{"nothing", "", callfault.BadResponse, "the body is empty"},
+		{"a list", "[]", callfault.BadResponse, "not a JSON object"},
+		{"half of it", whole[:60], callfault.Cut, "ends half-way"},
+		{"garbage", `{"choices": nope}`, callfault.BadResponse, "not JSON"},
+		{"two values", whole + whole, callfault.BadResponse, "not JSON"},
+		{"another form", `{"choices":"none"}`, callfault.BadResponse, "another form"},
+		{"negative usage", strings.Replace(whole, `:7`, `:-7`, 1), callfault.BadResponse, "token counts are negative"},
+		{"128 tool calls and one", `{"choices":[{"message":{"tool_calls":[` + strings.Repeat("{},", 128) + `{}]}}]}`, callfault.BadResponse, "more than 128 tool calls"},
+		{"no choices", `{"choices":[],"usage":{"prompt_tokens":7}}`, callfault.Empty, "no choices"},
+		{"no choices at all", `{}`, callfault.Empty, "no choices"},
+		{"no text", `{"choices":[{"message":{"content":" \n"},"finish_reason":"stop"}]}`, callfault.Empty, `neither text nor tool calls, finish reason "stop"`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -165,7 +166,7 @@ func TestEmptyStreams(t *testing.T) {
 		"no text":    {chunkEnd, chunkUse, done},
 	} {
 		e := failure(t, model(t, events(lines...)), true)
-		require.Equal(t, llm.Empty, e.Kind, name)
+		require.Equal(t, callfault.Empty, e.Kind, name)
 		require.Equal(t, good.Usage, e.Usage, "it was paid for")
 	}
 }
@@ -189,7 +190,7 @@ func TestBodyThatBreaks(t *testing.T) {
 			_ = http.NewResponseController(w).Flush()
 			panic(http.ErrAbortHandler)
 		}), stream)
-		require.Equal(t, llm.Cut, e.Kind)
+		require.Equal(t, callfault.Cut, e.Kind)
 		require.ErrorContains(t, e, "the connection broke")
 	})
 }
@@ -233,7 +234,7 @@ func TestReplyOfTenMegabytes(t *testing.T) { // not parallel: it measures memory
 		runtime.ReadMemStats(&after)
 		var e *llm.Error
 		require.ErrorAs(t, err, &e)
-		require.Equal(t, llm.TooLarge, e.Kind)
+		require.Equal(t, callfault.TooLarge, e.Kind)
 		require.ErrorContains(t, e, "the limit is 4194304 bytes")
 		require.False(t, e.Retryable())
 		require.Less(t, after.HeapAlloc, before.HeapAlloc+64<<20)
@@ -246,7 +247,7 @@ func TestEndlessReplies(t *testing.T) {
 		var sent atomic.Int64
 		base := serve(t, flood(1<<40, &sent)) // ends only if the client leaves
 		e := failure(t, modelOf(t, openai.Config{Model: "m", BaseURL: base, MaxReply: 1000}), stream)
-		require.Equal(t, llm.TooLarge, e.Kind)
+		require.Equal(t, callfault.TooLarge, e.Kind)
 		require.Less(t, sent.Load(), int64(64<<20), "the rest is not read")
 	})
 	endless := func(w http.ResponseWriter, _ *http.Request) {
@@ -258,7 +259,7 @@ func TestEndlessReplies(t *testing.T) {
 		}
 	}
 	e := failure(t, modelOf(t, openai.Config{Model: "m", BaseURL: serve(t, endless), MaxReply: 1000}), true)
-	require.Equal(t, llm.TooLarge, e.Kind, "a line without end")
+	require.Equal(t, callfault.TooLarge, e.Kind, "a line without end")
 
 	keepAlive := func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
@@ -269,7 +270,7 @@ func TestEndlessReplies(t *testing.T) {
 		}
 	}
 	e = failure(t, modelOf(t, openai.Config{Model: "m", BaseURL: serve(t, keepAlive), MaxReply: 1000}), true)
-	require.Equal(t, llm.TooLarge, e.Kind, "comments without end")
+	require.Equal(t, callfault.TooLarge, e.Kind, "comments without end")
 
 	headers := func(w http.ResponseWriter, _ *http.Request) {
 		for i := range 5000 {
@@ -277,7 +278,7 @@ func TestEndlessReplies(t *testing.T) {
 		}
 	}
 	e = failure(t, model(t, headers), false)
-	require.Equal(t, llm.Unreachable, e.Kind, "headers without end")
+	require.Equal(t, callfault.Unreachable, e.Kind, "headers without end")
 }
 
 func TestMaxReplyIsExact(t *testing.T) {
@@ -287,13 +288,13 @@ func TestMaxReplyIsExact(t *testing.T) {
 		_, err := call(t, modelOf(t, openai.Config{Model: "m", BaseURL: base, MaxReply: len("hi there")}), stream)
 		require.NoError(t, err)
 		e := failure(t, modelOf(t, openai.Config{Model: "m", BaseURL: base, MaxReply: len("hi there") - 1}), stream)
-		require.Equal(t, llm.TooLarge, e.Kind)
+		require.Equal(t, callfault.TooLarge, e.Kind)
 	})
 	e := failure(t, modelOf(t, openai.Config{Model: "m", MaxReply: 1000, BaseURL: serve(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Length", "100000000")
 		w.WriteHeader(200)
 	})}), false)
-	require.Equal(t, llm.TooLarge, e.Kind, "what announces itself is not read")
+	require.Equal(t, callfault.TooLarge, e.Kind, "what announces itself is not read")
 }
 
 func FuzzReply(f *testing.F) {

@@ -13,6 +13,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/runteam/runteam/internal/callfault"
 	"github.com/runteam/runteam/internal/connection"
 	"github.com/runteam/runteam/llm"
 )
@@ -25,25 +26,25 @@ type reporter struct {
 }
 
 // error returns the error of a reply with status 200.
-func (p *reporter) error(kind llm.Kind, message string) *llm.Error {
+func (p *reporter) error(kind string, message string) *llm.Error {
 	e := p.model.fault(kind, message)
 	e.Status = http.StatusOK
 	return e
 }
 
 // bad returns the error of a reply that cannot be used.
-func (p *reporter) bad(message string) *llm.Error { return p.error(llm.BadResponse, message) }
+func (p *reporter) bad(message string) *llm.Error { return p.error(callfault.BadResponse, message) }
 
 // cut returns the error of a reply that ended too early.
 func (p *reporter) cut(message string, err error) *llm.Error {
-	e := p.error(llm.Cut, message)
+	e := p.error(callfault.Cut, message)
 	e.Err = cause(err)
 	return e
 }
 
 // tooLarge returns the error of a reply above the limit.
 func (p *reporter) tooLarge() *llm.Error {
-	return p.error(llm.TooLarge, fmt.Sprintf("the limit is %d bytes", p.model.maxReply))
+	return p.error(callfault.TooLarge, fmt.Sprintf("the limit is %d bytes", p.model.maxReply))
 }
 
 // ofStatus returns the error of a reply whose status is not a success. For a 404 that
@@ -62,7 +63,7 @@ func (p *reporter) ofStatus(ctx context.Context, r *request, res *http.Response)
 	switch {
 	case res.StatusCode < 400:
 		e.Message = "it redirects to " + p.clean.sanitize(connection.Redact(res.Header.Get("Location")))
-	case e.Kind == llm.Unauthorized && p.model.key == (Key{}) && p.model.headers.Get("Authorization") == "" && p.model.headers.Get("Api-Key") == "":
+	case e.Kind == callfault.Unauthorized && p.model.key == (Key{}) && p.model.headers.Get("Authorization") == "" && p.model.headers.Get("Api-Key") == "":
 		e.Err = llm.ErrNoKey
 	case e.Status == http.StatusNotFound || e.Status == http.StatusMethodNotAllowed:
 		if f, ok := refused.(*refusedError); !ok || f.adaptation(r) < 0 {
@@ -74,7 +75,7 @@ func (p *reporter) ofStatus(ctx context.Context, r *request, res *http.Response)
 
 // ofBody returns the error in a reply that has status 200, and the status that it means.
 func (p *reporter) ofBody(said *errorBody, u llm.Usage) (e *llm.Error, status int) {
-	kind := llm.BadResponse
+	kind := callfault.BadResponse
 	if said.status >= 400 && said.status < 600 {
 		kind = p.kindOf(said.status, *said)
 	} else if k := p.kindOf(0, *said); k != "" {
@@ -87,58 +88,58 @@ func (p *reporter) ofBody(said *errorBody, u llm.Usage) (e *llm.Error, status in
 	e = p.error(kind, message)
 	now := time.Now()
 	e.Usage, e.RetryAfter = u, said.wait(now)
-	if e.RetryAfter == 0 && kind == llm.RateLimited {
+	if e.RetryAfter == 0 && kind == callfault.RateLimited {
 		e.RetryAfter = untilReset(said.headers, now)
 	}
 	return e, cmp.Or(said.status, http.StatusBadRequest)
 }
 
 // kindOf says which kind a status is, or what the codes say of one. Status 0 without such a code has none.
-func (p *reporter) kindOf(status int, said errorBody) llm.Kind {
+func (p *reporter) kindOf(status int, said errorBody) string {
 	if status == http.StatusRequestEntityTooLarge || status == http.StatusTooManyRequests && overLimit.MatchString(said.message) {
-		return llm.PromptTooLong // Groq gives it the code of a rate limit, but the same request never succeeds
+		return callfault.PromptTooLong // Groq gives it the code of a rate limit, but the same request never succeeds
 	}
 	for _, code := range said.codes {
 		switch code {
 		case "model_not_found", "DeploymentNotFound": // the second is Azure's
-			return llm.UnknownModel
+			return callfault.UnknownModel
 		case "insufficient_quota":
-			return llm.NoCredit
+			return callfault.NoCredit
 		case "context_length_exceeded", "string_above_max_length", "exceed_context_size_error": // the third is llama.cpp's
-			return llm.PromptTooLong
+			return callfault.PromptTooLong
 		case "content_filter", "content_policy_violation", "moderation_blocked", "data_inspection_failed": // Azure, OpenAI, Alibaba
-			return llm.Moderated
+			return callfault.Moderated
 		case invalidJSON:
-			return llm.BadResponse
+			return callfault.BadResponse
 		case "invalid_api_key":
-			return llm.Unauthorized
+			return callfault.Unauthorized
 		case "rate_limit_exceeded":
-			return llm.RateLimited
+			return callfault.RateLimited
 		}
 	}
 	switch {
 	case (status == 0 || status == http.StatusInternalServerError || status >= 400 && status < 500 && status != http.StatusTooManyRequests) && p.tooLong(said.message):
-		return llm.PromptTooLong
+		return callfault.PromptTooLong
 	case status == 0:
 		return ""
 	case status == http.StatusForbidden && said.flagged, status == http.StatusBadRequest && said.message == "Content Exists Risk": // OpenRouter, DeepSeek
-		return llm.Moderated
+		return callfault.Moderated
 	case status < 400:
-		return llm.NotFound
+		return callfault.NotFound
 	case status == http.StatusUnauthorized, status == http.StatusForbidden:
-		return llm.Unauthorized
+		return callfault.Unauthorized
 	case status == http.StatusPaymentRequired:
-		return llm.NoCredit
+		return callfault.NoCredit
 	case status == http.StatusTooManyRequests:
-		return llm.RateLimited
+		return callfault.RateLimited
 	case status >= 500, status == http.StatusRequestTimeout, status == http.StatusTooEarly, status == statusFlexFull:
-		return llm.ServerError
+		return callfault.ServerError
 	case aboutModel().MatchString(said.message), status == http.StatusNotFound && names(said.message, p.model.name):
-		return llm.UnknownModel
+		return callfault.UnknownModel
 	case status == http.StatusNotFound, status == http.StatusMethodNotAllowed:
-		return llm.NotFound
+		return callfault.NotFound
 	}
-	return llm.BadRequest
+	return callfault.BadRequest
 }
 
 // tooLong reports whether an endpoint says that the prompt exceeds the context

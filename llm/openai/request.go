@@ -11,6 +11,7 @@ import (
 
 	openai "github.com/sashabaranov/go-openai"
 
+	"github.com/runteam/runteam/internal/callfault"
 	"github.com/runteam/runteam/llm"
 )
 
@@ -71,7 +72,7 @@ func (r *request) encode() ([]byte, error) {
 	}
 	raw, err := json.Marshal(body)
 	if err != nil {
-		return nil, r.model.fault(llm.BadRequest, "the request cannot be written as JSON; check that every setting is a finite number")
+		return nil, r.model.fault(callfault.BadRequest, "the request cannot be written as JSON; check that every setting is a finite number")
 	}
 	if len(r.model.extra) > 0 {
 		raw = append(append(raw[:len(raw)-1], ','), joinMembers(r.model.extra)[1:]...)
@@ -142,13 +143,13 @@ func (r *request) messages() []message {
 		text := m.Text
 		if system != "" {
 			if m.Role != llm.User {
-				all = append(all, message{string(llm.User), system})
+				all = append(all, message{llm.User, system})
 			} else {
 				text = system + "\n\n" + text
 			}
 			system = ""
 		}
-		all = append(all, message{string(m.Role), text})
+		all = append(all, message{m.Role, text})
 	}
 	if r.System != "" && r.changes.role == mergedRole {
 		r.warn("system prompt: the endpoint takes none for this model; it is sent at the start of the first message")

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/runteam/runteam/internal/callfault"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/llm/openai"
 )
@@ -88,7 +89,7 @@ func TestNumbersThatAreNone(t *testing.T) {
 	_, err := m.Call(t.Context(), llm.Request{Messages: hello.Messages, Settings: llm.Settings{Temperature: new(math.NaN())}}, nil)
 	var e *llm.Error
 	require.ErrorAs(t, err, &e)
-	require.Equal(t, llm.BadRequest, e.Kind)
+	require.Equal(t, callfault.BadRequest, e.Kind)
 }
 
 func TestEndpointsThatDoNotKnowStreamOptions(t *testing.T) {

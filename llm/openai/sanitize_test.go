@@ -257,7 +257,7 @@ func requireSilent(t *testing.T, res llm.Response, err error) {
 		texts = append(texts, e.Error(), fmt.Sprintf("%+v", e), fmt.Sprintf("%#v", e))
 		if of, ok := e.(*llm.Error); ok {
 			texts = append(texts, of.Message)
-			texts = append(texts, of.Models...)
+			texts = append(texts, offered(of)...)
 			require.LessOrEqual(t, len(of.Message), 700)
 		}
 	}

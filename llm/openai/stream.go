@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 
+	"github.com/runteam/runteam/internal/callfault"
 	"github.com/runteam/runteam/llm"
 )
 
@@ -43,7 +44,7 @@ func (p *replyReader) stream(in *bufio.Reader) (llm.Response, error) {
 // deliberate reports whether an endpoint itself said that the reply failed.
 func deliberate(err error) bool {
 	e, ok := errors.AsType[*llm.Error](err)
-	return ok && e.Kind != llm.Cut
+	return ok && e.Kind != callfault.Cut
 }
 
 // spent adds to an error what was counted so far.

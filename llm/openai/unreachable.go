@@ -10,6 +10,7 @@ import (
 	"os"
 	"syscall"
 
+	"github.com/runteam/runteam/internal/callfault"
 	"github.com/runteam/runteam/llm"
 )
 
@@ -17,12 +18,12 @@ import (
 // write parts of it.
 func (m *Model) unreachable(req llm.Request, err error) error {
 	if stray, ok := errors.AsType[*strayError](err); ok {
-		return m.fault(llm.NotFound, "it redirects to "+newSanitizer(m, &req).sanitize(stray.to)+", which is not followed")
+		return m.fault(callfault.NotFound, "it redirects to "+newSanitizer(m, &req).sanitize(stray.to)+", which is not followed")
 	}
 	if u, ok := errors.AsType[*url.Error](err); ok {
 		err = u.Err // without the URL
 	}
-	e := m.fault(llm.Unreachable, newSanitizer(m, &req).sanitize(reason(err)))
+	e := m.fault(callfault.Unreachable, newSanitizer(m, &req).sanitize(reason(err)))
 	e.Err = cause(err)
 	return e
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/runteam/runteam/agent"
+	"github.com/runteam/runteam/internal/callfault"
 	"github.com/runteam/runteam/internal/cli/exit"
 	"github.com/runteam/runteam/internal/connection"
 	"github.com/runteam/runteam/internal/endpoint"
@@ -213,9 +214,12 @@ func concealed(c specfile.Connection, err error) error {
 	if failed.Model == c.Model {
 		clean.Model = c.ModelAsWritten()
 	}
-	clean.Models = make([]string, len(failed.Models))
-	for i, name := range failed.Models {
-		clean.Models[i] = c.Conceal(name)
+	if offer, ok := errors.AsType[*callfault.OfferError](failed.Err); ok {
+		names := make([]string, len(offer.Models))
+		for i, name := range offer.Models {
+			names[i] = c.Conceal(name)
+		}
+		clean.Err = &callfault.OfferError{Models: names}
 	}
 	return &clean
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/runteam/runteam/internal/cli/exit"
 	"github.com/runteam/runteam/internal/engine"
+	"github.com/runteam/runteam/internal/pricing"
 	"github.com/runteam/runteam/llm"
 	"github.com/spf13/cobra"
 )
@@ -32,7 +33,7 @@ func (l *Limits) Check(cmd *cobra.Command) error {
 		return exit.Usagef("--timeout %v: write a time above zero, such as 90s", l.timeout)
 	case changed("max-token-budget") && l.Budget < 1:
 		return exit.Usagef("--max-token-budget %d: write 1 or more", l.Budget)
-	case changed("max-cost-budget") && !(l.Cost >= 0.000001 && l.Cost <= llm.MaxPrice):
+	case changed("max-cost-budget") && !(l.Cost >= 0.000001 && l.Cost <= pricing.Max):
 		return exit.Usagef("--max-cost-budget %v: write a number of US dollars from 0.000001 to 1000000", l.Cost)
 	}
 	return nil

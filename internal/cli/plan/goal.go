@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 
+	"github.com/runteam/runteam/internal/callfault"
 	"github.com/runteam/runteam/internal/cli/connect"
 	"github.com/runteam/runteam/internal/cli/console"
 	"github.com/runteam/runteam/internal/cli/exit"
@@ -81,7 +82,7 @@ func planError(ctx context.Context, e *engine.TaskError) error {
 // answered reports whether an endpoint that knows the model answered, if only to refuse.
 func answered(err error) bool {
 	failed, ok := errors.AsType[*llm.Error](err)
-	return !ok || failed.Kind != llm.UnknownModel && failed.Answered()
+	return !ok || failed.Kind != callfault.UnknownModel && callfault.IsAnswered(failed.Kind, failed.Status)
 }
 
 // writable refuses before anything is asked what could not be saved then.
