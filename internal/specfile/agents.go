@@ -22,11 +22,10 @@ func (r agentReader) readAgents() {
 		return
 	}
 	defer func() { r.subject = nil }()
-	for i := range n.kids.nodes {
+	for i, item := range n.parts() {
 		if len(r.found) >= tooMany {
 			return
 		}
-		item := &n.kids.nodes[i]
 		r.mine = func() string { return agentName(i, text(item.get("name"))) + ": " }
 		r.subject = r.mine
 		f := r.fields(item, agentPlace, defaults)

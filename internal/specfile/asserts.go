@@ -16,8 +16,7 @@ import (
 // readAsserts reads the assertions of lists.
 func (r policyReader) readAsserts(lists ...*node) {
 	for _, n := range lists {
-		for i := range n.len() {
-			item := &n.kids.nodes[i]
+		for _, item := range n.parts() {
 			a, err := flow.ParseAssertion(item.text)
 			if err != nil {
 				continue // the kind of the list has said so

@@ -115,14 +115,13 @@ type splice struct {
 	with string
 }
 
-// credential notes value i of parent, which a key says is a credential.
-func (w *cleaner) credential(at string, parent *node, i int) {
-	n := &parent.kids.nodes[i]
+// credential notes a value that its key says is a credential.
+func (w *cleaner) credential(at string, n *node) {
 	if n.is != isText || variables(n.text) == n.text {
 		return
 	}
 	w.keys[n] = at
-	p := w.src.valueOf(parent, i)
+	p := w.src.valueOf(n)
 	lines := strings.Count(w.src.text[p.start:p.end], "\n")
 	w.cuts = append(w.cuts, splice{p, string(appendText(nil, variables(n.text))) + strings.Repeat("\n", lines)})
 }
@@ -162,14 +161,9 @@ func (w *cleaner) tree(n *node, key string) *node {
 	case n.len() == 0:
 		return n
 	}
-	made := &node{is: n.is, kids: &kids{nodes: make([]node, 0, n.len())}}
-	for i := range n.kids.nodes {
-		key := ""
-		if n.is == isObject {
-			key = n.kids.keys[i]
-			made.kids.keys = append(made.kids.keys, w.scalar(key, ""))
-		}
-		made.kids.nodes = append(made.kids.nodes, *w.tree(&n.kids.nodes[i], key))
+	made := &node{is: n.is, kids: make([]node, 0, n.len())}
+	for _, part := range n.parts() {
+		made.set(w.scalar(part.key, ""), w.tree(part, part.key))
 	}
 	return made
 }
@@ -226,12 +220,10 @@ func (w *cleaner) cut() string {
 	return b.String() + w.src.text[at:]
 }
 
-// valueOf returns the bytes of value i of parent, a text: exactly for JSON,
-// else as well as that can be told.
-func (s *source) valueOf(parent *node, i int) span {
-	n := &parent.kids.nodes[i]
+// valueOf returns the bytes of a text: exactly for JSON, else as well as that can be told.
+func (s *source) valueOf(n *node) span {
 	if n.form != quoted {
-		return span{n.at, s.endOf(parent, i)}
+		return span{n.at, s.endOf(n)}
 	}
 	end := n.at + 1
 	for s.text[end] != '"' {
@@ -260,25 +252,23 @@ func variables(text string) string {
 
 // credentials visits the values of the keys of a file whose values are
 // credentials, and says where each stands.
-func credentials(n *node, at string, visit func(at string, parent *node, i int)) {
-	for i := range n.len() {
-		value, where := &n.kids.nodes[i], ""
+func credentials(n *node, at string, visit func(at string, n *node)) {
+	for i, value := range n.parts() {
+		where := value.key
 		if n.is == isList {
-			where = fmt.Sprintf("%s[%d]", at, i)
-		} else if where = n.kids.keys[i]; at != "" {
-			where = at + "." + where
-		}
-		if n.is == isList {
-			credentials(value, where, visit)
+			credentials(value, fmt.Sprintf("%s[%d]", at, i), visit)
 			continue
 		}
-		switch n.kids.keys[i] {
+		if at != "" {
+			where = at + "." + where
+		}
+		switch value.key {
 		case "apiKey", "defaultApiKey":
-			visit(where, n, i)
+			visit(where, value)
 		case "headers":
-			for k := range value.len() {
+			for _, header := range value.parts() {
 				if value.is == isObject {
-					visit(where+"."+value.kids.keys[k], value, k)
+					visit(where+"."+header.key, header)
 				}
 			}
 		case "orchestrator", "team", "agents", "agentDefaults", "coordinator", "fallback":
@@ -290,9 +280,9 @@ func credentials(n *node, at string, visit func(at string, parent *node, i int))
 // takenOut are the values of a stored copy that were taken out of it.
 func takenOut(tree *node, without []string) map[*node]bool {
 	out := make(map[*node]bool)
-	credentials(tree, "", func(at string, parent *node, i int) {
-		if slices.Contains(without, at) && strings.TrimSpace(parent.kids.nodes[i].text) == "" {
-			out[&parent.kids.nodes[i]] = true
+	credentials(tree, "", func(at string, n *node) {
+		if slices.Contains(without, at) && strings.TrimSpace(n.text) == "" {
+			out[n] = true
 		}
 	})
 	return out

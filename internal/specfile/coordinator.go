@@ -125,8 +125,8 @@ func (r checker) checkMemory() {
 		r.bad(scope, "write sharedMemory: true, or name in dependsOn what the task needs", "memoryScope: all needs the shared memory, and sharedMemory is false")
 	}
 	grants := r.places.coordinator.own("mayGrant")
-	for i := range grants.len() {
-		if n := &grants.kids.nodes[i]; n.text == "memory" {
+	for _, n := range grants.parts() {
+		if n.text == "memory" {
 			r.subject = nil
 			r.bad(n, "write sharedMemory: true, or remove the word", "coordinator: mayGrant: memory needs the shared memory, and sharedMemory is false")
 		}

@@ -47,12 +47,12 @@ type emitter struct {
 
 // mapping writes the keys of an object, each on a line, of which the first has begun.
 func (w *emitter) mapping(n *node, depth int) {
-	for i, key := range n.kids.keys {
+	for i, member := range n.parts() {
 		if i > 0 {
 			w.indent(depth)
 		}
-		w.b.WriteString(w.scalar(textNode(key)) + ":")
-		w.value(&n.kids.nodes[i], depth)
+		w.b.WriteString(w.scalar(textNode(member.key)) + ":")
+		w.value(member, depth)
 	}
 }
 
@@ -75,8 +75,7 @@ func (w *emitter) value(n *node, depth int) {
 
 // list writes the parts of a list, each behind a dash.
 func (w *emitter) list(n *node, depth int) {
-	for i := range n.kids.nodes {
-		item := &n.kids.nodes[i]
+	for _, item := range n.parts() {
 		w.indent(depth)
 		w.b.WriteString("-")
 		if item.is == isObject && item.len() > 0 && !short(item) {
@@ -104,9 +103,9 @@ func (w *emitter) scalar(n *node) string {
 		return inYAMLQuotes(n.text)
 	}
 	items := make([]string, n.len())
-	for i := range items {
-		if items[i] = w.scalar(&n.kids.nodes[i]); n.is == isObject {
-			items[i] = w.scalar(textNode(n.kids.keys[i])) + ": " + items[i]
+	for i, part := range n.parts() {
+		if items[i] = w.scalar(part); n.is == isObject {
+			items[i] = w.scalar(textNode(part.key)) + ": " + items[i]
 		}
 	}
 	if n.is == isObject {
@@ -126,11 +125,10 @@ var otherwise = []string{"true", "false", "null", "yes", "no", "on", "off", "y",
 // short reports whether the parts of a list or an object fit on a line.
 func short(n *node) bool {
 	width := 0
-	for i := range n.len() {
-		item := &n.kids.nodes[i]
+	for _, item := range n.parts() {
 		width += len(item.text) + 2
 		if n.is == isObject {
-			width += len(n.kids.keys[i]) + 2
+			width += len(item.key) + 2
 		}
 		if item.len() > 0 || width > 80 || strings.Contains(item.text, "\n") {
 			return false

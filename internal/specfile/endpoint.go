@@ -94,7 +94,7 @@ func (r *resolver) destination(f *fields, base *node, c *Connection) (d destinat
 // A link is where the settings of a connection are written.
 type link struct {
 	model, baseURL, apiKey *node // nil for what nothing says
-	headers                *kids // those that are sent, each once
+	headers                *node // those that are sent, each once
 
 	owner *fields     // of the agent, for an entry of a fallback; else nil
 	first destination // of the agent's own connection, for an entry of a fallback
@@ -176,14 +176,14 @@ func (r *resolver) headers(f *fields, l *link, to destination, c *Connection) ma
 			r.subject = r.mine
 		}
 		if all == nil {
-			all, l.headers = make(map[string]string), &kids{}
+			all, l.headers = make(map[string]string), objectNode()
 		}
-		for i, name := range n.kids.keys {
-			x, _ := r.expand("headers", &n.kids.nodes[i])
-			maps.DeleteFunc(all, func(k, _ string) bool { return strings.EqualFold(k, name) })
-			l.headers.replace(name, &n.kids.nodes[i])
-			if !n.src.taken[&n.kids.nodes[i]] { // what was taken out of a stored copy is not sent, and not replaced by another's
-				all[name] = r.send("headers", f, &n.kids.nodes[i], x, to.to, to.origin)
+		for _, header := range n.parts() {
+			x, _ := r.expand("headers", header)
+			maps.DeleteFunc(all, func(k, _ string) bool { return strings.EqualFold(k, header.key) })
+			l.headers.replace(header.key, header)
+			if !n.src.taken[header] { // what was taken out of a stored copy is not sent, and not replaced by another's
+				all[header.key] = r.send("headers", f, header, x, to.to, to.origin)
 				c.conceal(x)
 			}
 		}

@@ -106,19 +106,18 @@ type keyed struct {
 // a reveal, whose keys are kinds, all but paths. Few keys are different, even
 // among many, so it remembers in sounds which are secret.
 func (s *source) concealBelow(n *node, all, reveal bool, sounds map[keyed]bool) {
-	for i := 0; i < n.len(); i++ {
-		value, hide := &n.kids.nodes[i], all
-		inside := reveal
+	for _, value := range n.parts() {
+		hide, inside := all, reveal
 		if n.is == isObject {
-			inside = inside || n.kids.keys[i] == "reveal" && !all
-			hide = hide || secretAt(n.kids.keys[i], value.is == isNumber, sounds)
-			s.hideSecrets(n.kids.keys[i], n.kids.keyAt[i], max(value.at, n.kids.keyAt[i]))
+			inside = inside || value.key == "reveal" && !all
+			hide = hide || secretAt(value.key, value.is == isNumber, sounds)
+			s.hideSecrets(value.key, value.keyAt, max(value.at, value.keyAt))
 		}
 		if value.is == isText {
-			s.hideSecrets(value.text, value.at, s.endOf(n, i))
+			s.hideSecrets(value.text, value.at, s.endOf(value))
 		}
 		if value.len() == 0 && hide && !(reveal && isPath(value)) {
-			s.hide(value, n, i)
+			s.hide(value)
 		}
 		s.concealBelow(value, hide, inside, sounds)
 	}
@@ -139,22 +138,17 @@ func secretAt(key string, number bool, sounds map[keyed]bool) bool {
 	return secret
 }
 
-// hide keeps value i of parent out of excerpts, unless it only names a variable.
-func (s *source) hide(value, parent *node, i int) {
+// hide keeps a value out of excerpts, unless it only names a variable.
+func (s *source) hide(value *node) {
 	if value.is == isText && wholeVariable.MatchString(strings.TrimSpace(value.text)) {
 		return
 	}
-	s.secrets = append(s.secrets, span{value.at, s.endOf(parent, i)})
+	s.secrets = append(s.secrets, span{value.at, s.endOf(value)})
 }
 
-// endOf returns where value i of parent ends, as well as that can be told.
-func (s *source) endOf(parent *node, i int) int {
-	at, end := parent.kids.nodes[i].at, parent.kids.end
-	if i+1 < len(parent.kids.keyAt) {
-		end = parent.kids.keyAt[i+1]
-	} else if i+1 < len(parent.kids.nodes) {
-		end = parent.kids.nodes[i+1].at
-	}
+// endOf returns where a part of a list or an object ends, as well as that can be told.
+func (s *source) endOf(n *node) int {
+	at, end := n.at, n.end
 	if end <= at {
 		_, end = s.extent(at)
 	}

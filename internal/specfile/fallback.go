@@ -101,8 +101,7 @@ func (r *resolver) chainEntries(n *node) []*fields {
 		return known
 	}
 	all := make([]*fields, n.len())
-	for i := range all {
-		item := &n.kids.nodes[i]
+	for i, item := range n.parts() {
 		r.subject = func() string { return fmt.Sprintf("fallback %d: ", i+1) }
 		before := len(r.found)
 		entry := r.fields(item, fallbackPlace, nil)

@@ -46,11 +46,10 @@ func (r *report) fields(n *node, p *place, defaults *fields) *fields {
 		return nil
 	}
 	f := &fields{place: p, node: n, vals: make([]*node, len(p.keys)), defaults: defaults}
-	for i, name := range n.kids.keys {
-		value := &n.kids.nodes[i]
-		if k, known := p.index[name]; !known {
-			r.unknown(n, i, p)
-		} else if r.takes(n, i, &p.keys[k]) {
+	for _, value := range n.parts() {
+		if k, known := p.index[value.key]; !known {
+			r.unknown(value, p)
+		} else if r.takes(value, &p.keys[k]) {
 			f.vals[k] = value
 		}
 	}
@@ -69,21 +68,20 @@ func sample(p *place) string {
 
 // takes rules on the value of a known key, reports what there is to report,
 // and says whether the value can be used.
-func (r *report) takes(n *node, i int, k *key) bool {
-	value, at := &n.kids.nodes[i], n.kids.keyAt[i]
+func (r *report) takes(value *node, k *key) bool {
 	switch k.status {
 	case NotBuilt:
 		if k.asks.of(value) {
-			r.badAtAs(n.src, at, ErrNotBuilt, k.instead(), "%s: not built yet", k.name)
+			r.badAtAs(value.src, value.keyAt, ErrNotBuilt, k.instead(), "%s: not built yet", k.name)
 		}
 		return false
 	case Refused:
 		if k.asks.of(value) {
-			r.badAtAs(n.src, at, ErrRefused, k.instead(), "%s: not taken: %s", k.name, k.reason())
+			r.badAtAs(value.src, value.keyAt, ErrRefused, k.instead(), "%s: not taken: %s", k.name, k.reason())
 		}
 		return false
 	case Idle:
-		r.warnAt(n.src, at, "", "%s: no effect here: %s", k.name, k.says)
+		r.warnAt(value.src, value.keyAt, "", "%s: no effect here: %s", k.name, k.says)
 		return false
 	}
 	if !k.kind.fits(value) {
@@ -102,12 +100,11 @@ func (r *report) describe(n *node, key string) string {
 }
 
 // unknown reports a key that the place does not have, with what was probably meant.
-func (r *report) unknown(n *node, i int, p *place) {
+func (r *report) unknown(n *node, p *place) {
 	if len(r.found) >= tooMany {
 		return
 	}
-	name := n.kids.keys[i]
-	r.badAtAs(n.src, n.kids.keyAt[i], ErrUnknown, suggestKey(name, p), "unknown key %s in %s", quote(name), p.a)
+	r.badAtAs(n.src, n.keyAt, ErrUnknown, suggestKey(n.key, p), "unknown key %s in %s", quote(n.key), p.a)
 }
 
 // suggestKey says what to write in the place of an unknown key: what its word
@@ -141,9 +138,9 @@ func suggestKey(name string, p *place) string {
 
 // misspelled reports whether an object has an unknown key of which a hint says that another is meant.
 func misspelled(n *node, key string, p *place) bool {
-	return slices.ContainsFunc(n.kids.keys, func(name string) bool {
-		_, known := p.index[name]
-		return !known && suggestKey(name, p) == "did you mean "+key+"?"
+	return slices.ContainsFunc(n.kids, func(member node) bool {
+		_, known := p.index[member.key]
+		return !known && suggestKey(member.key, p) == "did you mean "+key+"?"
 	})
 }
 

@@ -24,10 +24,10 @@ func (r inputReader) readInputs() {
 	defer func() { r.subject = nil }()
 	var names []string
 	if n := r.places.main.spec.own("inputs"); n != nil {
-		names = n.kids.keys
-		for i, name := range names {
-			r.subject = func() string { return "input " + quote(name) + ": " }
-			r.input(name, n, i)
+		for _, in := range n.parts() {
+			names = append(names, in.key)
+			r.subject = func() string { return "input " + quote(in.key) + ": " }
+			r.input(in)
 		}
 	}
 	r.subject = nil
@@ -39,8 +39,8 @@ func (r inputReader) readInputs() {
 }
 
 // input reads one input. Nothing at all (null) means that --input brings it.
-func (r inputReader) input(name string, parent *node, i int) {
-	n, at := &parent.kids.nodes[i], parent.kids.keyAt[i]
+func (r inputReader) input(n *node) {
+	name, at := n.key, n.keyAt
 	var f *fields
 	switch n.is {
 	case isNull:
@@ -53,15 +53,15 @@ func (r inputReader) input(name string, parent *node, i int) {
 			return
 		}
 	}
-	in := engine.Input{Name: name, Origin: origin(parent.src, at)}
+	in := engine.Input{Name: name, Origin: origin(n.src, at)}
 	members{{"classification", &in.Classification}, {"ttlMs", &in.TTL}, {"maxContextBytes", &in.MaxContextBytes}, {"cut", &in.Cut}}.read(f.own)
 	if run, result, ok := r.resultOf(name, f); ok {
-		in.Envelope, in.Text = r.earlier(name, run, result, f, parent.src, at)
+		in.Envelope, in.Text = r.earlier(name, run, result, f, n.src, at)
 	} else {
-		in.Text = r.inputText(name, f, parent.src, at)
+		in.Text = r.inputText(name, f, n.src, at)
 	}
 	r.file.Run.Inputs = append(r.file.Run.Inputs, in)
-	place := inputPlaceOf{name: name, fields: f, src: parent.src, key: at}
+	place := inputPlaceOf{name: name, fields: f, src: n.src, key: at}
 	if in.Envelope != nil {
 		place.run = in.Envelope.Header().Run
 	}

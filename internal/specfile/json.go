@@ -51,9 +51,7 @@ type jsonParser struct {
 	key    bool // it was to be a key, and is none
 	values int
 	twice  []fault
-	keys   []string // scratch stacks, so that each list is copied once, at its size
-	keyAt  []int
-	nodes  []node
+	nodes  []node // scratch stack, so that each list is copied once, at its size
 }
 
 // next reads a token, which begins at p.at.
@@ -109,16 +107,16 @@ func (p *jsonParser) value(n *node, depth int) error {
 
 // parts reads the parts of an object or a list up to its end.
 func (p *jsonParser) parts(n *node, end jsontext.Kind, depth int) error {
-	start, startKeys := len(p.nodes), len(p.keys)
+	start := len(p.nodes)
 	for p.tokens.PeekKind() != end {
+		var part node
 		if n.is == isObject {
 			t, err := p.next()
 			if p.key = err != nil; p.key {
 				return err
 			}
-			p.keys, p.keyAt = append(p.keys, p.text(t)), append(p.keyAt, p.at)
+			part.key, part.keyAt = p.text(t), p.at
 		}
-		var part node
 		if err := p.value(&part, depth); err != nil {
 			return err
 		}
@@ -127,14 +125,10 @@ func (p *jsonParser) parts(n *node, end jsontext.Kind, depth int) error {
 	if _, err := p.tokens.ReadToken(); err != nil {
 		return err
 	}
-	n.kids = &kids{
-		keys:  append([]string(nil), p.keys[startKeys:]...),
-		keyAt: append([]int(nil), p.keyAt[startKeys:]...),
-		nodes: append([]node(nil), p.nodes[start:]...),
-		end:   int(p.tokens.InputOffset()),
-	}
-	p.nodes, p.keys, p.keyAt = p.nodes[:start], p.keys[:startKeys], p.keyAt[:startKeys]
-	p.twice = append(p.twice, duplicates(p.src, n.kids)...)
+	n.kids = slices.Clone(p.nodes[start:])
+	n.close(int(p.tokens.InputOffset()))
+	p.nodes = p.nodes[:start]
+	p.twice = append(p.twice, n.duplicates()...)
 	return nil
 }
 

@@ -181,8 +181,8 @@ func wordList(known ...string) kind {
 		json: listOf(oneOf(known)), fits: is(isList),
 		parts: func(r *report, key string, n *node) bool {
 			ok := texts.parts(r, key, n)
-			for i := range n.kids.nodes {
-				if item := &n.kids.nodes[i]; item.is == isText && !one.parts(r, key, item) {
+			for _, item := range n.parts() {
+				if item.is == isText && !one.parts(r, key, item) {
 					ok = false
 				}
 			}
@@ -220,7 +220,7 @@ func isMillis(n *node) bool {
 
 // isFileRef reports whether a value has the form {file: PATH}.
 func isFileRef(n *node) bool {
-	return n.is == isObject && n.len() == 1 && n.kids.keys[0] == "file" && n.kids.nodes[0].is == isText && strings.TrimSpace(n.kids.nodes[0].text) != ""
+	return n.is == isObject && n.len() == 1 && n.kids[0].key == "file" && n.kids[0].is == isText && strings.TrimSpace(n.kids[0].text) != ""
 }
 
 // duration returns a number of milliseconds; nil is zero.
@@ -273,8 +273,8 @@ func textList(n *node) []string {
 		return nil
 	}
 	out := make([]string, n.len())
-	for i := range n.kids.nodes {
-		out[i] = n.kids.nodes[i].text
+	for i, item := range n.parts() {
+		out[i] = item.text
 	}
 	return out
 }
@@ -289,8 +289,8 @@ func checkNotBlank(r *report, key string, n *node) bool {
 
 func checkTexts(r *report, key string, n *node) bool {
 	ok := true
-	for i := range n.kids.nodes {
-		if item := &n.kids.nodes[i]; item.is != isText {
+	for i, item := range n.parts() {
+		if item.is != isText {
 			r.bad(item, "put it in quotes", "%s[%d]: %s where a text belongs", key, i, item.describe())
 			ok = false
 		}
@@ -301,9 +301,9 @@ func checkTexts(r *report, key string, n *node) bool {
 // onlyTextValues is for headers, whose values may be credentials: they are not described.
 func checkTextValues(r *report, key string, n *node) bool {
 	ok := true
-	for i := range n.kids.nodes {
-		if n.kids.nodes[i].is != isText {
-			r.bad(&n.kids.nodes[i], "put it in quotes", "%s: %s is no text", key, quote(n.kids.keys[i]))
+	for _, member := range n.parts() {
+		if member.is != isText {
+			r.bad(member, "put it in quotes", "%s: %s is no text", key, quote(member.key))
 			ok = false
 		}
 	}

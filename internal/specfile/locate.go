@@ -298,7 +298,7 @@ func walk(n *node, parts []string) (*node, *source, int) {
 			next = n.get(part)
 		case isList:
 			if i, err := strconv.Atoi(part); err == nil && i >= 0 && i < n.len() {
-				next = &n.kids.nodes[i]
+				next = &n.kids[i]
 			}
 		}
 		if next == nil {

@@ -10,11 +10,10 @@ import (
 func (r runReader) readMessages() {
 	defer func() { r.subject = nil }()
 	n := r.places.main.spec.own("messages")
-	for i := range n.len() {
+	for i, item := range n.parts() {
 		if len(r.found) >= tooMany {
 			return
 		}
-		item := &n.kids.nodes[i]
 		r.subject = func() string { return fmt.Sprintf("message %d: ", i+1) }
 		f := r.fields(item, messagePlace, nil)
 		r.places.messages = append(r.places.messages, f)

@@ -16,33 +16,33 @@ func intNode(i int) *node { return numberNode(strconv.Itoa(i)) }
 
 func boolNode(b bool) *node { return &node{is: isBool, text: strconv.FormatBool(b)} }
 
-func listNode(items ...node) *node { return &node{is: isList, kids: &kids{nodes: items}} }
+func listNode() *node { return &node{is: isList} }
 
 func textsNode(words []string) *node {
 	n := listNode()
 	for _, w := range words {
-		n.kids.nodes = append(n.kids.nodes, *textNode(w))
+		n.add(textNode(w))
 	}
 	return n
 }
 
-func objectNode() *node { return &node{is: isObject, kids: &kids{}} }
+func objectNode() *node { return &node{is: isObject} }
+
+// add adds a value to a list.
+func (n *node) add(value *node) { n.kids = append(n.kids, *value) }
 
 // set adds a key to an object; a nil value adds nothing.
 func (n *node) set(key string, value *node) {
 	if value != nil {
-		n.kids.keys, n.kids.nodes = append(n.kids.keys, key), append(n.kids.nodes, *value)
+		n.add(value)
+		n.kids[len(n.kids)-1].key = key
 	}
 }
 
 // replace sets a key that may be there already in another letter case.
-func (k *kids) replace(key string, value *node) {
-	i := slices.IndexFunc(k.keys, func(known string) bool { return strings.EqualFold(known, key) })
-	if i < 0 {
-		k.keys, k.nodes = append(k.keys, key), append(k.nodes, *value)
-		return
-	}
-	k.keys[i], k.nodes[i] = key, *value
+func (n *node) replace(key string, value *node) {
+	n.kids = slices.DeleteFunc(n.kids, func(known node) bool { return strings.EqualFold(known.key, key) })
+	n.set(key, value)
 }
 
 // same reports whether two values say the same in the same words.
@@ -58,8 +58,8 @@ func same(a, b *node) bool {
 		two, _ := b.appendJSON(nil)
 		return string(one) == string(two)
 	}
-	for i := range a.len() {
-		if a.is == isObject && a.kids.keys[i] != b.kids.keys[i] || !same(&a.kids.nodes[i], &b.kids.nodes[i]) {
+	for i, part := range a.parts() {
+		if part.key != b.kids[i].key || !same(part, &b.kids[i]) {
 			return false
 		}
 	}

@@ -3,7 +3,9 @@ package specfile
 import (
 	"encoding/json"
 	"fmt"
+	"iter"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -18,15 +20,12 @@ type node struct {
 	is   shape
 	form form
 	text string // of a scalar; a number as it is written
-	kids *kids  // of a list or an object
-}
 
-// kids are the parts of a list or an object. Keys and their offsets are empty for a list.
-type kids struct {
-	keys  []string
-	keyAt []int
-	nodes []node
-	end   int // behind the last byte, or in the last part
+	key   string // of a member of an object
+	keyAt int    // where the key begins
+	end   int    // of a part: where the next one begins, or else where the list or object ends
+
+	kids []node // the parts of a list or an object
 }
 
 // shape is the type of a value.
@@ -55,12 +54,33 @@ func (n *node) get(key string) *node {
 	if n == nil || n.is != isObject {
 		return nil
 	}
-	for i, k := range n.kids.keys {
-		if k == key {
-			return &n.kids.nodes[i]
+	for _, member := range n.parts() {
+		if member.key == key {
+			return member
 		}
 	}
 	return nil
+}
+
+// parts returns the parts of a list or an object in order; a nil node has none.
+func (n *node) parts() iter.Seq2[int, *node] {
+	return func(yield func(int, *node) bool) {
+		for i := range n.len() {
+			if !yield(i, &n.kids[i]) {
+				return
+			}
+		}
+	}
+}
+
+// close sets the ends of the parts of a list or an object that ends at an offset.
+func (n *node) close(end int) {
+	for i, part := range slices.Backward(n.kids) {
+		n.kids[i].end = end
+		if end = part.at; n.is == isObject {
+			end = part.keyAt
+		}
+	}
 }
 
 // len returns the number of parts of a list or an object.
@@ -68,10 +88,7 @@ func (n *node) len() int {
 	if n == nil {
 		return 0
 	}
-	if n.kids == nil {
-		return 0
-	}
-	return len(n.kids.nodes)
+	return len(n.kids)
 }
 
 // describe names the value in a message: its type, and a short value.
@@ -177,14 +194,14 @@ func (n *node) appendJSON(dst []byte) ([]byte, error) {
 	}
 	dst = append(dst, open)
 	var err error
-	for i := range n.kids.nodes {
+	for i, part := range n.parts() {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
 		if n.is == isObject {
-			dst = append(appendText(dst, n.kids.keys[i]), ':')
+			dst = append(appendText(dst, part.key), ':')
 		}
-		if dst, err = n.kids.nodes[i].appendJSON(dst); err != nil {
+		if dst, err = part.appendJSON(dst); err != nil {
 			return nil, err
 		}
 	}
@@ -200,34 +217,22 @@ func appendText(dst []byte, text string) []byte {
 }
 
 // duplicates finds the keys that stand in an object more than once.
-func duplicates(s *source, k *kids) (found []fault) {
-	report := func(i, first int) {
-		line, column := s.place(k.keyAt[first])
-		found = append(found, fault{
-			at: k.keyAt[i], message: fmt.Sprintf("%s: written twice; the first is in line %d, column %d", quote(k.keys[i]), line, column),
-			hint: "keep one of them",
-		})
+func (n *node) duplicates() (found []fault) {
+	if n.is != isObject || n.len() < 2 {
+		return nil
 	}
-	if len(k.keys) <= 16 {
-		for i := range k.keys {
-			for j := range i {
-				if k.keys[i] == k.keys[j] {
-					report(i, j)
-					break
-				}
-			}
+	first := make(map[string]int, n.len())
+	for _, member := range n.parts() {
+		at, twice := first[member.key]
+		if !twice {
+			first[member.key] = member.keyAt
+		} else if len(found) < maxProblems {
+			line, column := n.src.place(at)
+			found = append(found, fault{
+				at: member.keyAt, message: fmt.Sprintf("%s: written twice; the first is in line %d, column %d", quote(member.key), line, column),
+				hint: "keep one of them",
+			})
 		}
-		return found
-	}
-	seen := make(map[string]int, len(k.keys))
-	for i, key := range k.keys {
-		if first, twice := seen[key]; twice {
-			if len(found) < maxProblems {
-				report(i, first)
-			}
-			continue
-		}
-		seen[key] = i
 	}
 	return found
 }

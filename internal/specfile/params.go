@@ -29,17 +29,17 @@ func (f *filler) readParams(layers []*layer) {
 		if n == nil {
 			continue
 		}
-		for i, name := range n.kids.keys {
-			value, at := &n.kids.nodes[i], n.kids.keyAt[i]
+		for _, value := range n.parts() {
+			name, at := value.key, value.keyAt
 			if !isParamName(name) {
-				f.badAt(n.src, at, "use letters, digits, _ and -", "params: %s is no name", quote(name))
+				f.badAt(value.src, at, "use letters, digits, _ and -", "params: %s is no name", quote(name))
 				continue
 			}
 			if _, twice := f.known[name]; twice {
-				f.badAt(n.src, at, "keep one of them", "params: another file declares %s too", quote(name))
+				f.badAt(value.src, at, "keep one of them", "params: another file declares %s too", quote(name))
 				continue
 			}
-			f.known[name] = f.param(name, value, at)
+			f.known[name] = f.param(value)
 		}
 	}
 	for _, name := range sortedKeys(f.o.Params) {
@@ -50,8 +50,8 @@ func (f *filler) readParams(layers []*layer) {
 }
 
 // param returns one parameter with its value: of the flag, else of the file.
-func (f *filler) param(name string, n *node, at int) *param {
-	p := &param{src: n.src, key: at, value: n.text}
+func (f *filler) param(n *node) *param {
+	name, p := n.key, &param{src: n.src, key: n.keyAt, value: n.text}
 	given, fromFlag := f.o.Params[name]
 	if fromFlag {
 		p.value = given

@@ -94,8 +94,7 @@ func checkPaths(r *report, key string, n *node, check func(task.Path) error) boo
 		return false
 	}
 	ok := true
-	for i := range n.kids.nodes {
-		item := &n.kids.nodes[i]
+	for _, item := range n.parts() {
 		if err := check(task.Path(item.text)); err != nil {
 			says, hint := advice(err, selection.ErrPath)
 			if strings.HasPrefix(key, "reveal") && strings.HasPrefix(item.text, "*") {
@@ -144,8 +143,7 @@ func checkKinds(r *report, key string, n *node) bool {
 		return false
 	}
 	ok := true
-	for i := range n.kids.nodes {
-		item := &n.kids.nodes[i]
+	for _, item := range n.parts() {
 		ok = checkKind(r, key, item.src, item.at, item.text) && ok
 	}
 	return ok
@@ -154,10 +152,9 @@ func checkKinds(r *report, key string, n *node) bool {
 // reveals checks kinds and paths of what is to cross in clear.
 func checkReveals(r *report, key string, n *node) bool {
 	ok := true
-	for i, word := range n.kids.keys {
-		item := &n.kids.nodes[i]
-		switch {
-		case !checkKind(r, key, n.src, n.kids.keyAt[i], word):
+	for _, item := range n.parts() {
+		switch word := item.key; {
+		case !checkKind(r, key, item.src, item.keyAt, word):
 			ok = false
 		case item.is != isList:
 			r.bad(item, whereItStands, "%s: %s: %s where a list of paths belongs", key, word, item.describe())
@@ -196,8 +193,7 @@ func checkAssertions(r *report, key string, n *node) bool {
 		return false
 	}
 	ok := true
-	for i := range n.kids.nodes {
-		item := &n.kids.nodes[i]
+	for _, item := range n.parts() {
 		if !checkNotBlank(r, key, item) {
 			ok = false
 			continue
@@ -217,8 +213,8 @@ func pathList(n *node) []task.Path {
 		return nil
 	}
 	out := make([]task.Path, n.len())
-	for i := range out {
-		out[i] = task.Path(n.kids.nodes[i].text)
+	for i, item := range n.parts() {
+		out[i] = task.Path(item.text)
 	}
 	return out
 }

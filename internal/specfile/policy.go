@@ -76,8 +76,7 @@ func (f *fields) origin() task.Position {
 func (r policyReader) entries(policy *fields, list string, p *place) []*fields {
 	n := policy.own(list)
 	all := make([]*fields, n.len())
-	for i := range all {
-		item := &n.kids.nodes[i]
+	for i, item := range n.parts() {
 		r.subject = func() string { return "policy: " + entryName(list, i, item) + ": " }
 		if all[i] = r.fields(item, p, nil); all[i] != nil {
 			r.needs(item, p, "")
@@ -141,8 +140,7 @@ func (r policyReader) redaction(n *node, where ...any) handoff.Redaction {
 		out.Kinds = append(out.Kinds, redact.Kind(word))
 	}
 	all := f.own("patterns")
-	for i := range all.len() {
-		item := &all.kids.nodes[i]
+	for i, item := range all.parts() {
 		p := r.fields(item, patternPlace, nil)
 		if p != nil {
 			r.needs(item, patternPlace, fmt.Sprintf("patterns[%d]: ", i))
@@ -184,8 +182,8 @@ func revealOf[K ~string](n *node, kind func(string) K) map[K][]task.Path {
 		return nil
 	}
 	out := make(map[K][]task.Path, n.len())
-	for i, word := range n.kids.keys {
-		out[kind(word)] = pathList(&n.kids.nodes[i])
+	for _, member := range n.parts() {
+		out[kind(member.key)] = pathList(member)
 	}
 	return out
 }

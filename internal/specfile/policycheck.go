@@ -46,8 +46,8 @@ func (f *fields) partly() bool {
 	if f == nil {
 		return true
 	}
-	unknown := func(name string) bool { _, known := f.place.index[name]; return !known }
-	return slices.ContainsFunc(f.node.kids.keys, unknown) || slices.ContainsFunc(names(f.place), f.lacks)
+	unknown := func(member node) bool { _, known := f.place.index[member.key]; return !known }
+	return slices.ContainsFunc(f.node.kids, unknown) || slices.ContainsFunc(names(f.place), f.lacks)
 }
 
 // isReadable reports whether a pointer names nothing that is unreadable.

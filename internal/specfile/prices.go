@@ -10,8 +10,8 @@ import (
 func (r runReader) readPrices() {
 	for _, y := range r.places.layers {
 		n := y.spec.own("prices")
-		for i := range n.len() {
-			model, item := n.kids.keys[i], &n.kids.nodes[i]
+		for _, item := range n.parts() {
+			model := item.key
 			r.subject = func() string { return "prices: " + quote(model) + ": " }
 			f := r.fields(item, pricePlace, nil)
 			if f == nil {
@@ -20,7 +20,7 @@ func (r runReader) readPrices() {
 			r.needs(item, pricePlace, "")
 			prices := r.file.Config.Prices
 			if _, twice := prices[model]; twice {
-				r.warnAt(n.src, n.kids.keyAt[i], "keep one of them", "not used: another file has a price for it too")
+				r.warnAt(item.src, item.keyAt, "keep one of them", "not used: another file has a price for it too")
 				continue
 			}
 			if prices == nil {
@@ -94,13 +94,13 @@ func (r checker) checkPrices() {
 	}
 	for _, y := range r.places.layers {
 		n := y.spec.own("prices")
-		for i := range n.len() {
-			model := n.kids.keys[i]
+		for _, item := range n.parts() {
+			model := item.key
 			if asked[model] && model != "" {
 				continue
 			}
 			hint := nearHint(model, "remove it, or write the name of a model that an agent has", known...)
-			r.warnAt(n.src, n.kids.keyAt[i], hint, "prices: no agent has the model %s", quote(model))
+			r.warnAt(item.src, item.keyAt, hint, "prices: no agent has the model %s", quote(model))
 		}
 	}
 }

@@ -49,8 +49,8 @@ func checkStops(r *report, key string, n *node) bool {
 		return false
 	}
 	ok := checkTexts(r, key, n)
-	for i := range n.kids.nodes {
-		if item := &n.kids.nodes[i]; item.is == isText && !checkStop(r, fmt.Sprintf("%s[%d]", key, i), item) {
+	for i, item := range n.parts() {
+		if item.is == isText && !checkStop(r, fmt.Sprintf("%s[%d]", key, i), item) {
 			ok = false
 		}
 	}
@@ -82,12 +82,13 @@ var extraBody = kind{
 // extraParts checks the members of extraBody.
 func checkExtraBody(r *report, key string, n *node) bool {
 	ok := true
-	for i, name := range n.kids.keys {
+	for _, member := range n.parts() {
+		name := member.key
 		switch hint, reserved := connection.IsReserved(name); {
 		case reserved:
-			r.badAt(n.src, n.kids.keyAt[i], hint, "%s: %s cannot be set here", key, quote(name))
+			r.badAt(n.src, member.keyAt, hint, "%s: %s cannot be set here", key, quote(name))
 		case !connection.IsExtraName(name):
-			r.badAt(n.src, n.kids.keyAt[i], "write letters, digits, _, - and ., at most 64", "%s: %s is not a valid name", key, quote(name))
+			r.badAt(n.src, member.keyAt, "write letters, digits, _, - and ., at most 64", "%s: %s is not a valid name", key, quote(name))
 		default:
 			continue
 		}
@@ -116,8 +117,8 @@ func checkNoVariables(r *report, key string, n *node) bool {
 		return false
 	}
 	ok := true
-	for i := range n.len() {
-		ok = checkNoVariables(r, key, &n.kids.nodes[i]) && ok
+	for _, part := range n.parts() {
+		ok = checkNoVariables(r, key, part) && ok
 	}
 	return ok
 }

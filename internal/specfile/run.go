@@ -85,8 +85,8 @@ func (r runReader) readEndpoints() {
 		if n == nil {
 			continue
 		}
-		for i, base := range n.kids.keys {
-			own := r.fields(&n.kids.nodes[i], endpointPlace, nil)
+		for _, item := range n.parts() {
+			base, own := item.key, r.fields(item, endpointPlace, nil)
 			if own == nil {
 				continue
 			}

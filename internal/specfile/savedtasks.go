@@ -18,7 +18,7 @@ func (s *saver) tasks(tasks []task.Spec) *node {
 	for i := range tasks {
 		n := s.task(&tasks[i])
 		s.check(taskName(i, tasks[i].Title), n)
-		all.kids.nodes = append(all.kids.nodes, *n)
+		all.add(n)
 	}
 	return all
 }
@@ -53,14 +53,14 @@ func (s *saver) check(who string, n *node) {
 		l.fields(p, provenancePlace, nil)
 	}
 	refs := n.get("dependsOn")
-	for i := range refs.len() {
-		if ref := &refs.kids.nodes[i]; ref.is == isObject {
+	for _, ref := range refs.parts() {
+		if ref.is == isObject {
 			l.fields(ref, dependencyPlace, nil)
 		}
 	}
 	uses := n.get("uses")
-	for i := range uses.len() {
-		if use := &uses.kids.nodes[i]; use.is == isObject {
+	for _, use := range uses.parts() {
+		if use.is == isObject {
 			l.fields(use, usePlace, nil)
 		}
 	}
@@ -75,14 +75,8 @@ func (s *saver) check(who string, n *node) {
 // reset lets all of a value stand in a source, which the loader asks of it.
 func reset(n *node, src *source) {
 	n.src = src
-	if n.kids == nil {
-		return
-	}
-	if n.kids.keyAt == nil {
-		n.kids.keyAt = make([]int, len(n.kids.keys))
-	}
-	for i := range n.kids.nodes {
-		reset(&n.kids.nodes[i], src)
+	for _, part := range n.parts() {
+		reset(part, src)
 	}
 }
 
@@ -162,12 +156,12 @@ func dependsOnNode(refs []task.Ref) *node {
 	all := listNode()
 	for _, r := range refs {
 		if r.As == "" && !r.Optional && r.Need == nil && r.MaxContextBytes == 0 {
-			all.kids.nodes = append(all.kids.nodes, *textNode(r.Task))
+			all.add(textNode(r.Task))
 			continue
 		}
 		n := objectNode()
 		dependencyMembers(&r).write(n)
-		all.kids.nodes = append(all.kids.nodes, *n)
+		all.add(n)
 	}
 	return all
 }
@@ -179,7 +173,7 @@ func usesNode(uses []task.Use) *node {
 	all := listNode()
 	for _, u := range uses {
 		if u.Need == nil && len(u.Reveal) == 0 {
-			all.kids.nodes = append(all.kids.nodes, *textNode(u.Name))
+			all.add(textNode(u.Name))
 			continue
 		}
 		n := objectNode()
@@ -191,7 +185,7 @@ func usesNode(uses []task.Use) *node {
 			}
 			n.set("reveal", shown)
 		}
-		all.kids.nodes = append(all.kids.nodes, *n)
+		all.add(n)
 	}
 	return all
 }
@@ -231,7 +225,7 @@ func (s *saver) metadata(all map[string]any) *node {
 		}
 		values := listNode()
 		for i, v := range list {
-			values.kids.nodes = append(values.kids.nodes, *one(fmt.Sprintf("%s[%d]", quote(key), i), v))
+			values.add(one(fmt.Sprintf("%s[%d]", quote(key), i), v))
 		}
 		n.set(key, values)
 	}

@@ -80,7 +80,7 @@ func (s *saver) spec(goal engine.Goal, tasks []task.Spec) *node {
 		n.set("name", textNode(f.Name))
 	}
 	if !s.flat {
-		s.connection(n, "", s.p.setting("model"), s.p.setting("baseURL"), s.p.setting("apiKey"), kidsOf(s.p.main.spec.own("headers")))
+		s.connection(n, "", s.p.setting("model"), s.p.setting("baseURL"), s.p.setting("apiKey"), s.p.main.spec.own("headers"))
 		n.set("structuredOutput", s.p.setting("structuredOutput"))
 	}
 	if list := s.p.main.spec.own("fallback"); list != nil && !s.flat {
@@ -106,7 +106,7 @@ func (s *saver) spec(goal engine.Goal, tasks []task.Spec) *node {
 	n.set("assert", s.p.main.spec.own("assert"))
 	agents := listNode()
 	for i, a := range s.p.agents {
-		agents.kids.nodes = append(agents.kids.nodes, *s.agent(agentName(i, f.Agents[i].Member.Name)+": ", a))
+		agents.add(s.agent(agentName(i, f.Agents[i].Member.Name)+": ", a))
 	}
 	n.set("agents", agents)
 	n.set("messages", s.messages())
@@ -156,7 +156,7 @@ func (s *saver) coordinator() *node {
 // agent writes what an agent, its defaults or the coordinator says.
 func (s *saver) agent(who string, f *fields) *node {
 	n := objectNode()
-	l := &link{model: f.own("model"), baseURL: f.own("baseURL"), apiKey: f.own("apiKey"), headers: kidsOf(f.own("headers"))}
+	l := &link{model: f.own("model"), baseURL: f.own("baseURL"), apiKey: f.own("apiKey"), headers: f.own("headers")}
 	if s.flat {
 		l = s.p.links[f]
 	}
@@ -192,7 +192,7 @@ func (s *saver) fallback(who string, entries []*fields) *node {
 		left := len(s.left)
 		entry := s.agent(fmt.Sprintf("%sfallback %d: ", who, i+1), e)
 		if len(s.left) == left && !s.repeated[e] { // it would not work without its key
-			n.kids.nodes = append(n.kids.nodes, *entry)
+			n.add(entry)
 		}
 	}
 	if n.len() == 0 {
@@ -203,8 +203,7 @@ func (s *saver) fallback(who string, entries []*fields) *node {
 
 // fallbackFields returns the entries of a fallback as written, without defaults.
 func fallbackFields(list *node) (entries []*fields) {
-	for i := range list.len() {
-		item := &list.kids.nodes[i]
+	for _, item := range list.parts() {
 		entries = append(entries, &fields{place: fallbackPlace, node: item, vals: valuesOf(item, fallbackPlace)})
 	}
 	return entries
@@ -223,7 +222,7 @@ func (s *saver) model(f *fields, written *node) *node {
 }
 
 // connection writes the settings of a connection, but for keys that are written out.
-func (s *saver) connection(n *node, who string, model, baseURL, apiKey *node, headers *kids) {
+func (s *saver) connection(n *node, who string, model, baseURL, apiKey, headers *node) {
 	n.set("model", model)
 	n.set("baseURL", baseURL)
 	if apiKey != nil && s.named(who+"apiKey", apiKey) {
@@ -233,8 +232,8 @@ func (s *saver) connection(n *node, who string, model, baseURL, apiKey *node, he
 		return
 	}
 	kept := objectNode()
-	for i, name := range headers.keys {
-		if value := &headers.nodes[i]; !soundsSecret(name) || s.named(who+"headers: "+name, value) {
+	for _, value := range headers.parts() {
+		if name := value.key; !soundsSecret(name) || s.named(who+"headers: "+name, value) {
 			kept.set(name, value)
 		}
 	}
@@ -302,8 +301,8 @@ func (s *saver) schemas() *node {
 	all := objectNode()
 	for _, y := range s.p.layers {
 		if n := y.spec.own("schemas"); n != nil {
-			for i, name := range n.kids.keys {
-				all.set(name, s.copy("outputSchema", &n.kids.nodes[i]))
+			for _, value := range n.parts() {
+				all.set(value.key, s.copy("outputSchema", value))
 			}
 		}
 	}
@@ -361,24 +360,17 @@ func (s *saver) messages() *node {
 				n.set(f.place.keys[i].name, s.copy(f.place.keys[i].name, value))
 			}
 		}
-		all.kids.nodes = append(all.kids.nodes, *n)
+		all.add(n)
 	}
 	return all
-}
-
-func kidsOf(n *node) *kids {
-	if n == nil {
-		return nil
-	}
-	return n.kids
 }
 
 // valuesOf are the values of an object that the loader has taken, by the keys of a place.
 func valuesOf(n *node, p *place) []*node {
 	vals := make([]*node, len(p.keys))
-	for i, name := range n.kids.keys {
-		if k, known := p.index[name]; known {
-			vals[k] = &n.kids.nodes[i]
+	for _, value := range n.parts() {
+		if k, known := p.index[value.key]; known {
+			vals[k] = value
 		}
 	}
 	return vals

@@ -15,10 +15,10 @@ func (s *schemas) readSchemas(layers []*layer) {
 		if n == nil {
 			continue
 		}
-		for i, name := range n.kids.keys {
-			value := &n.kids.nodes[i]
+		for _, value := range n.parts() {
+			name := value.key
 			if _, twice := s.known[name]; twice {
-				s.badAt(n.src, n.kids.keyAt[i], "keep one of them", "schemas: another file has %s too", quote(name))
+				s.badAt(n.src, value.keyAt, "keep one of them", "schemas: another file has %s too", quote(name))
 				continue
 			}
 			if value.is != isObject && value.is != isBool {
@@ -51,7 +51,7 @@ func (s *schemas) schema(n *node) json.RawMessage {
 // inlineSchema returns a schema that is written out or stands in a file.
 func (s *schemas) inlineSchema(n *node) json.RawMessage {
 	if isFileRef(n) {
-		src := s.readFile(&n.kids.nodes[0], maxText)
+		src := s.readFile(&n.kids[0], maxText)
 		if src == nil {
 			return nil
 		}

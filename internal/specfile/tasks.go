@@ -30,11 +30,10 @@ func (r taskReader) readTasks() {
 	}
 	r.file.Tasks = make([]task.Spec, 0, n.len())
 	r.places.tasks = make([]*fields, 0, n.len())
-	for i := range n.kids.nodes {
+	for i, item := range n.parts() {
 		if len(r.found) >= tooMany {
 			return
 		}
-		item := &n.kids.nodes[i]
 		r.mine = func() string { return taskName(i, text(item.get("title"))) + ": " }
 		r.subject = r.mine
 		f := r.fields(item, taskPlace, defaults)
@@ -108,8 +107,7 @@ func (r taskReader) dependencies(f *fields) []task.Ref {
 	}
 	all := task.Payload(text(f.get("dependencyPayload")))
 	refs := make([]task.Ref, 0, n.len())
-	for i := range n.kids.nodes {
-		item := &n.kids.nodes[i]
+	for i, item := range n.parts() {
 		if item.is == isText {
 			refs = append(refs, task.Ref{Task: item.text, As: all})
 			continue
@@ -133,8 +131,7 @@ func (r taskReader) uses(n *node) []task.Use {
 		return nil
 	}
 	uses := make([]task.Use, 0, n.len())
-	for i := range n.kids.nodes {
-		item := &n.kids.nodes[i]
+	for i, item := range n.parts() {
 		if item.is == isText {
 			uses = append(uses, task.Use{Name: item.text})
 			continue
@@ -194,8 +191,9 @@ func (r taskReader) metadata(n *node) map[string]any {
 		return nil
 	}
 	out := make(map[string]any, n.len())
-	for i, name := range n.kids.keys {
-		switch v := &n.kids.nodes[i]; v.is {
+	for _, v := range n.parts() {
+		name := v.key
+		switch v.is {
 		case isText:
 			out[name] = v.text
 		case isBool:
@@ -217,8 +215,8 @@ func (r taskReader) metadata(n *node) map[string]any {
 // type.
 func (r taskReader) metadataList(name string, n *node) ([]any, bool) {
 	out, ok := make([]any, n.len()), true
-	for i := range n.kids.nodes {
-		switch v := &n.kids.nodes[i]; v.is {
+	for i, v := range n.parts() {
+		switch v.is {
 		case isText:
 			out[i] = v.text
 		case isBool:

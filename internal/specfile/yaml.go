@@ -259,11 +259,11 @@ func (c *yamlConverter) convert(from ast.Node, n *node) {
 		c.mapping(v, []*ast.MappingValueNode{v}, n)
 	case *ast.SequenceNode:
 		n.is, n.at = isList, c.at(v.GetToken().Position)
-		n.kids = &kids{nodes: make([]node, len(v.Values))}
+		n.kids = make([]node, len(v.Values))
 		for i, value := range v.Values {
-			c.convert(value, &n.kids.nodes[i])
+			c.convert(value, &n.kids[i])
 		}
-		n.kids.end = c.shut(v.IsFlowStyle, v.End)
+		n.close(c.shut(v.IsFlowStyle, v.End))
 	case *ast.LiteralNode:
 		n.is, n.at, n.text = isText, c.at(v.Start.Position), v.Value.Value
 		if v.Start.Type == token.LiteralType {
@@ -284,7 +284,7 @@ func (c *yamlConverter) convert(from ast.Node, n *node) {
 
 func (c *yamlConverter) mapping(from ast.Node, values []*ast.MappingValueNode, n *node) {
 	n.is = isObject
-	n.kids = &kids{keys: make([]string, len(values)), keyAt: make([]int, len(values)), nodes: make([]node, len(values))}
+	n.kids = make([]node, len(values))
 	m, ok := from.(*ast.MappingNode)
 	if ok && m.IsFlowStyle {
 		n.at = c.at(m.Start.Position)
@@ -293,18 +293,20 @@ func (c *yamlConverter) mapping(from ast.Node, values []*ast.MappingValueNode, n
 	}
 	for i, pair := range values {
 		key := pair.Key.GetToken()
-		n.kids.keys[i], n.kids.keyAt[i] = key.Value, c.at(key.Position)
+		member := &n.kids[i]
+		member.key, member.keyAt = key.Value, c.at(key.Position)
 		if _, list := pair.Key.(*ast.StringNode); !list && !isScalar(pair.Key) {
 			c.fail(pair.Key, "a key that is not one word")
 			return
 		}
-		c.convert(pair.Value, &n.kids.nodes[i])
+		c.convert(pair.Value, member)
 	}
-	n.kids.end = c.offset
+	end := c.offset
 	if ok {
-		n.kids.end = c.shut(m.IsFlowStyle, m.End)
+		end = c.shut(m.IsFlowStyle, m.End)
 	}
-	c.twice = append(c.twice, duplicates(c.src, n.kids)...)
+	n.close(end)
+	c.twice = append(c.twice, n.duplicates()...)
 }
 
 // shut returns where the parts of a list or a mapping end: before the bracket
