@@ -167,9 +167,6 @@ func (p Problems) Unwrap() []error {
 	return errs
 }
 
-// fields replaces the flags of the command, which specfile's messages name, by the fields of Options.
-var fields = strings.NewReplacer("--goal", "Goal", "--input ", "Inputs: ", "--model ", "Models: ", "--param ", "Params: ")
-
 // problemsOf returns what a list of problems says as Problems, and another error unchanged.
 func problemsOf(err error) error {
 	if all, ok := errors.AsType[*specfile.Error](err); ok {
@@ -182,7 +179,7 @@ func problems(all []specfile.Problem) []Problem {
 	var out []Problem
 	for _, p := range all {
 		at := task.Position{File: p.File, Line: p.Line, Column: p.Column}
-		out = append(out, Problem{At: at, Message: fields.Replace(p.Message), Hint: fields.Replace(p.Hint), Excerpt: p.Excerpt, err: p.Err})
+		out = append(out, Problem{At: at, Message: p.Message, Hint: p.Hint, Excerpt: p.Excerpt, err: p.Err})
 	}
 	return out
 }

@@ -96,7 +96,7 @@ func TestErrorsListProblemsWithPlaces(t *testing.T) {
 	require.ErrorContains(t, err, "AllowEnv: \"KEY\": write NAME=ORIGIN")
 
 	_, err = load(t, "agents: [{name: worker}]\n", spec.Options{Params: map[string]string{"year": "2026"}})
-	require.EqualError(t, err, "Params: \"year\": no such parameter\n  hint: declare it under params")
+	require.EqualError(t, err, "Options.Params \"year\": no such parameter\n  hint: declare it under params")
 
 	var problems spec.Problems
 	file, err := load(t, "agents: [{name: worker}]\ntasks:\n  - {title: Work, assignee: wroker, description: Do it.}\n", spec.Options{})

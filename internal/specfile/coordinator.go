@@ -84,27 +84,27 @@ func (r goalReader) coordinator(f *fields) *Coordinator {
 }
 
 // coordinatorNode returns what says who the coordinator is: the file of
-// --coordinator, else the main file, else that of the team; nil if none does.
+// Options.Coordinator, else the main file, else that of the team; nil if none does.
 func (r goalReader) coordinatorNode() *node {
 	own := r.places.main.spec.own("coordinator")
 	if r.o.Coordinator == "" {
 		return cmp.Or(own, r.places.roster.spec.own("coordinator"))
 	}
 	if own != nil {
-		r.warnAt(own.src, own.at, "", "coordinator: not used: --coordinator brings one")
+		r.warnAt(own.src, own.at, "", "coordinator: not used: %s brings one", r.o.called("Coordinator"))
 		r.subject = func() string { return "coordinator: " }
 		r.fields(own, coordinatorPlace, nil) // what is wrong there is said all the same
 		r.subject = nil
 	}
-	n := r.open(r.o.Coordinator, "--coordinator")
+	n := r.open(r.o.Coordinator, "Coordinator")
 	if n == nil || n.get("coordinator") == nil {
 		return n
 	}
 	return r.fields(n, coordinatorFile, nil).own("coordinator")
 }
 
-// coordinatorFile is a file of --coordinator that names the key.
-var coordinatorFile = newPlace("", "a file of --coordinator", []row{{"coordinator", mapping, ""}})
+// coordinatorFile is a file of a coordinator that names the key.
+var coordinatorFile = newPlace("", "the file of the coordinator", []row{{"coordinator", mapping, ""}})
 
 // checkMemory refuses what reads the shared memory where the file says that
 // there is none.

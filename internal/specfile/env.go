@@ -177,6 +177,11 @@ func (e *environment) expand(key string, n *node) (x expansion, ok bool) {
 	}
 }
 
+// badOption reports a problem of an option, which has no place in a file.
+func (e *environment) badOption(option string, err error, hint, format string, args ...any) {
+	e.found = append(e.found, finding{nil, len(e.found), Problem{Message: e.o.called(option) + fmt.Sprintf(format, args...), Hint: hint, Err: err}})
+}
+
 func (e *environment) lookup(name string) (string, bool) {
 	if e.o.Lookup == nil {
 		return "", false

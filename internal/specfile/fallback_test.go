@@ -90,7 +90,7 @@ func TestAFallbackInheritsWhatItDoesNotSay(t *testing.T) {
 	require.Equal(t, []string{`max_tokens merge {"user":"u"} 5`, "   5", " developer  5"}, settings, "another endpoint has other habits")
 	f, err = load(t, "model: m\nfallback: [{baseURL: "+two+"}, {model: n}]\nagents: [{name: a}]", specfile.Options{Models: []string{"flag"}})
 	require.NoError(t, err)
-	require.Equal(t, []string{"flag", "flag " + two, "n"}, chainOf(f.Agents[0].Connection), "an entry without a model has that of --model")
+	require.Equal(t, []string{"flag", "flag " + two, "n"}, chainOf(f.Agents[0].Connection), "an entry without a model has that of Options.Models")
 }
 
 func TestWhatIsWrongWithAFallback(t *testing.T) {
@@ -180,7 +180,7 @@ func TestAVariableOfAFallbackGoesNowhereWithoutConsent(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "team.yaml", "model: \"${M}\"\nagents: [{name: a, fallback: [{baseURL: \""+one+"/${T}\"}]}]")
 	f, err := specfile.Load(specfile.Options{Path: dir, Models: []string{"m"}, Lookup: hostile(map[string]string{"T": "x"}), AllowEnv: []specfile.EnvUse{use(t, "T=https://one.example")}})
-	require.NoError(t, err, "--model takes the place of the variable in the fallback too")
+	require.NoError(t, err, "Options.Models takes the place of the variable in the fallback too")
 	require.Equal(t, []string{one + "/${T}"}, f.Agents[0].Member.FallbackNames)
 }
 
@@ -231,7 +231,7 @@ func TestAFallbackIsSaved(t *testing.T) {
 		require.NoError(t, err, "%s", data)
 		want := chainOf(f.Agents[0].Connection)[:3]
 		if len(o.Models) > 0 {
-			want = slices.Delete(want, 1, 2) // --model made it the first one again
+			want = slices.Delete(want, 1, 2) // Options.Models made it the first one again
 		}
 		require.Equal(t, want, chainOf(again.Agents[0].Connection), "%s", data)
 		require.Equal(t, chainOf(f.Agents[1].Connection), chainOf(again.Agents[1].Connection), "%s", data)

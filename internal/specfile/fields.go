@@ -219,11 +219,6 @@ func (r *report) warnAt(src *source, at int, hint, format string, args ...any) {
 	}
 }
 
-// badFlag reports a problem of a flag, which has no place in a file.
-func (r *report) badFlag(err error, hint, format string, args ...any) {
-	r.found = append(r.found, finding{nil, len(r.found), Problem{Message: fmt.Sprintf(format, args...), Hint: hint, Err: err}})
-}
-
 // about names what is being read.
 func (r *report) about() string {
 	if r.subject == nil {
@@ -241,7 +236,7 @@ const (
 
 // A finding is a problem whose line and excerpt are still to be made.
 type finding struct {
-	src *source // nil for a flag
+	src *source // nil for an option
 	at  int
 	Problem
 }

@@ -59,7 +59,6 @@ func (r goalReader) goal(n *node) *engine.Goal {
 // goalOfFlag is the goal of --goal. The label of the file's own stays.
 func (r goalReader) goalOfFlag(n *node) *engine.Goal {
 	g := &engine.Goal{}
-	r.places.goalFlag = true
 	if n != nil && n.is == isObject {
 		r.subject = func() string { return "goal: " }
 		g.Classification = level(r.fields(n, goalPlace, nil).own("classification"))
@@ -67,10 +66,10 @@ func (r goalReader) goalOfFlag(n *node) *engine.Goal {
 		r.holds(n.get("text"), g.Classification) // it stands in the file all the same
 	}
 	if strings.TrimSpace(r.o.Goal) == "" {
-		r.badFlag(ErrInvalid, "say what the team is to find out or to make", "--goal: it is empty")
+		r.badOption("Goal", ErrInvalid, "say what the team is to find out or to make", ": it is empty")
 		return g
 	}
-	g.Text, g.Params = r.fillText("--goal", r.o.Goal, func(int) (*source, int) { return nil, 0 })
+	g.Text, g.Params = r.fillText(r.o.called("Goal"), r.o.Goal, func(int) (*source, int) { return nil, 0 })
 	return g
 }
 
@@ -78,7 +77,8 @@ func (r goalReader) goalOfFlag(n *node) *engine.Goal {
 func (r goalReader) dropTasks() {
 	if len(r.file.Tasks) > 0 {
 		n := r.places.taskList
-		r.warnAt(n.src, n.at, "leave --goal out to run them", "tasks: not run: the coordinator plans tasks for --goal")
+		goal := r.o.called("Goal")
+		r.warnAt(n.src, n.at, "leave "+goal+" out to run them", "tasks: not run: the coordinator plans tasks for %s", goal)
 	}
 	r.file.Tasks, r.places.tasks, r.places.taskList = nil, nil, nil
 }

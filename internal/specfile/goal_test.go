@@ -70,19 +70,19 @@ func TestGoalOfTheFlag(t *testing.T) {
 	require.Equal(t, engine.Goal{Text: "In 2026, then.", Params: []task.Param{{Name: "year", Start: 3, End: 7}}, Classification: label.Confidential}, *f.Goal)
 	require.Nil(t, f.Run.Answer)
 	require.Empty(t, f.Tasks)
-	require.Equal(t, []string{"4:8: tasks: not run: the coordinator plans tasks for --goal"}, warnings(f))
+	require.Equal(t, []string{"4:8: tasks: not run: the coordinator plans tasks for Options.Goal"}, warnings(f))
 
 	_, err = load(t, text, specfile.Options{Goal: "In ${params.yaer} ${params.} ${year}"})
-	require.Equal(t, []string{`--goal: no parameter "yaer"`, "--goal: ${params. without a name and its }"}, messages(t, err))
+	require.Equal(t, []string{`Options.Goal: no parameter "yaer"`, "Options.Goal: ${params. without a name and its }"}, messages(t, err))
 	_, err = load(t, roster, specfile.Options{Goal: " "})
-	require.Equal(t, []string{"--goal: it is empty"}, messages(t, err))
+	require.Equal(t, []string{"Options.Goal: it is empty"}, messages(t, err))
 	f, err = load(t, roster, specfile.Options{Goal: "Write about ${year}."})
 	require.NoError(t, err)
-	require.Equal(t, `--goal: "${year}" is plain text here`, f.Warnings[0].Message)
+	require.Equal(t, `Options.Goal: "${year}" is plain text here`, f.Warnings[0].Message)
 	require.Equal(t, "write ${params.year}", f.Warnings[0].Hint)
 
 	err = f.Locate(task.Problems{{Pointer: "/goal", Message: "the goal is too long", Hint: "h"}})
-	require.Equal(t, []string{"--goal: the goal is too long"}, messages(t, err), "no place in a file")
+	require.Equal(t, []string{"Options.Goal: the goal is too long"}, messages(t, err), "no place in a file")
 }
 
 func TestCoordinatorHasTheSpecsConnection(t *testing.T) {
@@ -164,17 +164,17 @@ func TestCoordinatorOfAFile(t *testing.T) {
 	require.Equal(t, "big", f.Coordinator.Connection.Model)
 	require.Equal(t, "You plan.", f.Coordinator.SystemPrompt, "paths start from its folder")
 	require.Equal(t, []string{
-		"2:14: coordinator: not used: --coordinator brings one",
+		"2:14: coordinator: not used: Options.Coordinator brings one",
 		"1:52: coordinator: cwd: no effect here: folder of tools for files, of which it has none",
 	}, warnings(f))
 	f, err = with("named.yaml")
 	require.NoError(t, err)
 	require.Equal(t, "named", f.Coordinator.Connection.Model)
 	for name, want := range map[string]string{
-		"more.yaml": `2:1: unknown key "agents" in a file of --coordinator`,
+		"more.yaml": `2:1: unknown key "agents" in the file of the coordinator`,
 		"list.yaml": "1:1: coordinator: a list where the coordinator belongs",
 		"bad.yaml":  `1:1: coordinator: unknown key "modle" in the coordinator`,
-		"none.yaml": "--coordinator: it does not exist",
+		"none.yaml": "Options.Coordinator: it does not exist",
 	} {
 		_, err = with(name)
 		require.Equal(t, []string{want}, messages(t, err), name)
@@ -229,7 +229,7 @@ func TestModelsOfTheCoordinator(t *testing.T) {
 	require.Equal(t, []string{"all", "x", "x"}, models("all", "coordinator=x"))
 	require.Equal(t, []string{"all", "all", "all"}, models("all"))
 	_, err := load(t, "agents: [{name: a}]\ntasks: [{title: T, description: d}]", specfile.Options{Models: []string{"coordinator=x"}})
-	require.Equal(t, []string{`--model "coordinator=x": no agent "coordinator"`}, messages(t, err))
+	require.Equal(t, []string{`Options.Models "coordinator=x": no agent "coordinator"`}, messages(t, err))
 	require.ErrorContains(t, err, "the coordinator is not called")
 }
 
@@ -300,7 +300,7 @@ func TestOutputAndGoalContradict(t *testing.T) {
 	f, err := load(t, "output: T\nagents: [{name: a}]\ntasks: [{title: T, description: d}]", specfile.Options{Goal: "Go."})
 	require.NoError(t, err)
 	require.Empty(t, f.Run.Output)
-	require.Equal(t, []string{"1:9: output: no effect: the coordinator answers --goal, from all results", "3:8: tasks: not run: the coordinator plans tasks for --goal"}, warnings(f))
+	require.Equal(t, []string{"1:9: output: no effect: the coordinator answers Options.Goal, from all results", "3:8: tasks: not run: the coordinator plans tasks for Options.Goal"}, warnings(f))
 }
 
 func TestKeysWithoutEffectAreAWarning(t *testing.T) {
@@ -377,7 +377,7 @@ func TestRunOfTheOriginal(t *testing.T) {
 	require.Equal(t, 9, f.Run.MaxTokenBudget)
 	write(t, dir, "goal.json", `{"agents": [{"name": "a"}], "goal": "x", "messages": [], "coordinator": {"model": "theirs"}}`, "tasks.json", `{"tasks": []}`)
 	_, err = check(specfile.Options{Path: in("tasks.json"), Team: in("goal.json")})
-	require.Equal(t, []string{"1:37: goal: a file of --team brings a team only", "1:54: messages: a file of --team brings a team only"}, messages(t, err))
+	require.Equal(t, []string{"1:37: goal: the file of Options.Team brings a team only", "1:54: messages: the file of Options.Team brings a team only"}, messages(t, err))
 	write(t, dir, "goal.json", `{"agents": [{"name": "a"}], "coordinator": {"model": "theirs"}}`)
 	f, err = check(specfile.Options{Path: in("tasks.json"), Team: in("goal.json"), Goal: "x"})
 	require.NoError(t, err)

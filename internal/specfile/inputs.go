@@ -1,10 +1,8 @@
 package specfile
 
 import (
-	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -33,7 +31,7 @@ func (r inputReader) readInputs() {
 	r.subject = nil
 	for _, name := range sortedKeys(r.o.Inputs) {
 		if !slices.Contains(names, name) {
-			r.badFlag(ErrUnknown, nearHint(name, "declare it under inputs", names...), "--input %s: the spec has no such input", quote(name))
+			r.badOption("Inputs", ErrUnknown, nearHint(name, "declare it under inputs", names...), " %s: the spec has no such input", quote(name))
 		}
 	}
 }
@@ -102,7 +100,7 @@ func (r inputReader) resultOf(name string, f *fields) (run, result string, ok bo
 func (r inputReader) earlier(name, run, result string, f *fields, src *source, at int) (*envelope.Envelope, string) {
 	report := func(err error, hint, message string) {
 		if given, flag := r.o.Inputs[name]; flag {
-			r.badFlag(err, hint, "--input %s=%s: %s", name, quote(given), message)
+			r.badOption("Inputs", err, hint, " %s=%s: %s", name, quote(given), message)
 			return
 		}
 		if n := f.own("from"); n != nil {
@@ -130,9 +128,9 @@ func (r inputReader) earlier(name, run, result string, f *fields, src *source, a
 		text, _, err = gate.InputText(e, time.Time{}) // the team refuses one that has expired
 	}
 	if err != nil {
-		hint := "give the input with --input " + name + "=FILE, or name another result"
+		hint := "give the input with " + r.o.inputOption(name) + ", or name another result"
 		if r.o.StoredOnly { // no other input can be given
-			hint = "resume the run, and give the input with --input " + name + "=FILE"
+			hint = "resume the run, and give the input with " + r.o.inputOption(name)
 		}
 		report(err, hint, err.Error())
 		return nil, ""
@@ -147,7 +145,7 @@ func (r inputReader) inputText(name string, f *fields, src *source, at int) stri
 	if path, given := r.o.Inputs[name]; given {
 		text, err := r.readInput(name, path, level(f.own("classification")))
 		if err != nil {
-			r.found = append(r.found, finding{Problem: Problem{File: path, Message: fmt.Sprintf("--input %s: %v", name, err), Err: err}})
+			r.found = append(r.found, finding{Problem: Problem{File: path, Message: fmt.Sprintf("%s %s: %v", r.o.called("Inputs"), name, err), Err: err}})
 		}
 		return text
 	}
@@ -161,7 +159,7 @@ func (r inputReader) inputText(name string, f *fields, src *source, at int) stri
 		}
 	case inline != nil:
 		if strings.TrimSpace(inline.text) == "" {
-			r.bad(inline, "write one, or leave the key out and give it with --input "+name+"=FILE", "text: it is empty")
+			r.bad(inline, "write one, or leave the key out and give it with "+r.o.inputOption(name), "text: it is empty")
 		}
 		if len(inline.text) > maxInput {
 			r.bad(inline, "", "text: it is larger than %s", bytesize.Text(int(maxInput)))
@@ -169,7 +167,7 @@ func (r inputReader) inputText(name string, f *fields, src *source, at int) stri
 		r.holds(inline, level(f.own("classification")))
 		return inline.text
 	case f.node.get("file") == nil && f.node.get("text") == nil:
-		r.badAt(src, at, "give it with --input "+name+"=FILE, or write {file: PATH}, {text: …} or {from: {run: …, task: …}}", "it has no text")
+		r.badAt(src, at, "give it with "+r.o.inputOption(name)+", or write {file: PATH}, {text: …} or {from: {run: …, task: …}}", "it has no text")
 	}
 	return ""
 }
@@ -178,20 +176,11 @@ func (r inputReader) inputText(name string, f *fields, src *source, at int) stri
 // the process was given as /dev/fd/N, and "-" is standard input. Its
 // stored copy is taken if the file is gone, or is to be taken instead.
 func (l *loader) readInput(name, path string, level label.Classification) (string, error) {
-	copied := l.storedCopy(path)
-	if path == "" {
-		copied = nil // that of the working directory's spec
+	if path == "" { // not the spec of the working directory
+		return "", unreadable(fs.ErrNotExist)
 	}
-	text, err := "", error(nil)
-	instead := copied != nil && (path == "-" || copied.Instead)
-	if !instead {
-		text, err = l.inputFile(path)
-	}
-	if copied != nil && (instead || errors.Is(err, errNoCopy) || errors.Is(err, fs.ErrNotExist)) {
-		text, err = copyText(copied, maxInput)
-	} else {
-		copied = nil
-	}
+	c := l.storedCopy(path)
+	text, copied, err := l.orCopy(path, path == "-" || c != nil && c.Instead, func() (string, error) { return l.readPath(path, maxInput) })
 	if err != nil {
 		return "", err
 	}
@@ -200,27 +189,8 @@ func (l *loader) readInput(name, path string, level label.Classification) (strin
 	return text, nil
 }
 
-// inputFile reads a file that may be anywhere.
-func (l *loader) inputFile(path string) (string, error) {
-	if l.o.StoredOnly {
-		return "", fmt.Errorf("%w: %w", ErrRead, errNoCopy)
-	}
-	if path == "-" {
-		if l.o.Stdin == nil {
-			return "", fmt.Errorf("%w: %w", ErrRead, errEmpty)
-		}
-		return readText(l.o.Stdin, maxInput, 0)
-	}
-	if err := CheckReadable(path); err != nil {
-		return "", fmt.Errorf("%w: %w", ErrRead, err)
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return "", fmt.Errorf("%w: %w", ErrRead, reason(err))
-	}
-	defer f.Close()
-	return readText(f, maxInput, fileSize(f))
-}
+// inputOption is how the options bring the text of an input.
+func (o *Options) inputOption(name string) string { return o.called("Inputs") + " " + name + "=FILE" }
 
 func firstLine(text string) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")

@@ -238,11 +238,11 @@ tasks: [{title: T, description: d, uses: [claim, rules]}]
 	_, err = load(t, text, specfile.Options{Inputs: map[string]string{"claim": filepath.Join(dir, "empty.md"), "Rules": dir}})
 	require.Equal(t, []string{
 		`4:3: input "rules": it has no text`,
-		`--input claim: cannot read: it is empty`,
-		`--input "Rules": the spec has no such input`,
+		`Options.Inputs claim: cannot read: it is empty`,
+		`Options.Inputs "Rules": the spec has no such input`,
 	}, messages(t, err))
 	_, err = load(t, text, specfile.Options{Inputs: map[string]string{"claim": dir, "rules": filepath.Join(dir, "none")}})
-	require.Equal(t, []string{"--input claim: cannot read: it is a folder", "--input rules: cannot read: no such file or directory"}, messages(t, err))
+	require.Equal(t, []string{"Options.Inputs claim: cannot read: it is a folder", "Options.Inputs rules: cannot read: no such file or directory"}, messages(t, err))
 }
 
 func TestParamsOfFlags(t *testing.T) {
@@ -261,8 +261,8 @@ tasks: [{title: T, description: "${params.year}${params.on} ${params.year} ${YEA
 	_, err = load(t, text, specfile.Options{Params: map[string]string{"yeer": "1", "year": "two\nlines"}})
 	require.Equal(t, []string{
 		"2:27: params: city has no value",
-		"--param year: not one clean line: it has a line break (U+000A) at byte 3",
-		`--param "yeer": no such parameter`,
+		"Options.Params year: not one clean line: it has a line break (U+000A) at byte 3",
+		`Options.Params "yeer": no such parameter`,
 	}, messages(t, err))
 }
 
@@ -279,7 +279,7 @@ func TestModels(t *testing.T) {
 	require.Equal(t, []string{"x", "x", "x"}, models(specfile.Options{Models: []string{"x"}}))
 	require.Equal(t, []string{"x", "y", "x"}, models(specfile.Options{Models: []string{"x", "B=y"}}))
 	_, err := load(t, text, specfile.Options{Models: []string{"d=x", "a="}})
-	require.Equal(t, []string{`--model "d=x": no agent "d"`, `--model "a=": no model`}, messages(t, err))
+	require.Equal(t, []string{`Options.Models "d=x": no agent "d"`, `Options.Models "a=": no model`}, messages(t, err))
 }
 
 func TestTeamAndOrchestratorFiles(t *testing.T) {
@@ -301,7 +301,7 @@ func TestTeamAndOrchestratorFiles(t *testing.T) {
 	require.Equal(t, "main", f.Agents[0].Model)
 	require.Equal(t, "http://localhost:9/v1", f.Agents[0].BaseURL)
 	require.Equal(t, "From the folder of the team.", f.Agents[0].Member.SystemPrompt)
-	require.Equal(t, []string{"1:52: team: not used: --team brings the team"}, warnings(f))
+	require.Equal(t, []string{"1:52: team: not used: Options.Team brings the team"}, warnings(f))
 
 	f, err = check(specfile.Options{Path: at("tasks.json"), Team: at("team.json"), Orchestrator: at("orch.yaml")})
 	require.NoError(t, err)
@@ -310,8 +310,8 @@ func TestTeamAndOrchestratorFiles(t *testing.T) {
 
 	_, err = check(specfile.Options{Path: at("tasks.json"), Team: at("withtasks.yaml"), Orchestrator: at("wrong.yaml")})
 	require.Equal(t, []string{
-		"2:8: tasks: a file of --team brings a team only",
-		"3:9: inputs: a file of --team brings a team only",
+		"2:8: tasks: the file of Options.Team brings a team only",
+		"3:9: inputs: the file of Options.Team brings a team only",
 		`1:1: unknown key "defaultModle" in orchestrator`,
 		`2:1: unknown key "tasks" in orchestrator`,
 	}, messages(t, err))
@@ -343,14 +343,14 @@ func TestFilesOfFlagsThatCannotBeTaken(t *testing.T) {
 		name, want string
 		o          specfile.Options
 	}{
-		{"none.json", "--team: it does not exist; " + hasTeam, specfile.Options{Path: dir, Team: "none.json"}},
-		{"none.json", "--team: it does not exist; " + hasTeam, specfile.Options{Team: "none.json"}},
-		{"none.json", "--orchestrator: it does not exist; " + hasSettings, specfile.Options{Path: dir, Orchestrator: "none.json"}},
-		{"none.json", "--coordinator: it does not exist; " + hasCoordinator, specfile.Options{Path: dir, Coordinator: "none.json"}},
+		{"none.json", "Options.Team: it does not exist; " + hasTeam, specfile.Options{Path: dir, Team: "none.json"}},
+		{"none.json", "Options.Team: it does not exist; " + hasTeam, specfile.Options{Team: "none.json"}},
+		{"none.json", "Options.Orchestrator: it does not exist; " + hasSettings, specfile.Options{Path: dir, Orchestrator: "none.json"}},
+		{"none.json", "Options.Coordinator: it does not exist; " + hasCoordinator, specfile.Options{Path: dir, Coordinator: "none.json"}},
 		{"none.json", "no spec file: it does not exist; name a file, or a folder with team.yaml, team.yml, team.json", specfile.Options{Path: "none.json"}},
-		{"sub", "--team: the folder has no team.yaml, team.yml or team.json; " + hasTeam, specfile.Options{Path: dir, Team: "sub"}},
-		{"sub", "--orchestrator: cannot read: it is a folder; " + hasSettings, specfile.Options{Path: dir, Orchestrator: "sub"}},
-		{"sub", "--coordinator: cannot read: it is a folder; " + hasCoordinator, specfile.Options{Path: dir, Coordinator: "sub"}},
+		{"sub", "Options.Team: the folder has no team.yaml, team.yml or team.json; " + hasTeam, specfile.Options{Path: dir, Team: "sub"}},
+		{"sub", "Options.Orchestrator: cannot read: it is a folder; " + hasSettings, specfile.Options{Path: dir, Orchestrator: "sub"}},
+		{"sub", "Options.Coordinator: cannot read: it is a folder; " + hasCoordinator, specfile.Options{Path: dir, Coordinator: "sub"}},
 		{"null.json", `the file says nothing; write {"name": "…", "agents": […]}`, specfile.Options{Path: dir, Team: "null.json"}},
 		{"null.json", "the file says nothing; write the keys of the coordinator, such as model and instructions", specfile.Options{Path: dir, Coordinator: "null.json"}},
 		{"list.yaml", "a list where keys such as name and agents belong; write name: and agents:", specfile.Options{Path: dir, Team: "list.yaml"}},
@@ -387,11 +387,12 @@ func TestFilesWithoutATeam(t *testing.T) {
 		dir := t.TempDir()
 		write(t, dir, tt.name, tt.text, "empty.yaml", "name: t\nagents: []\n")
 		path := filepath.Join(dir, tt.name)
-		_, err := check(specfile.Options{Path: path})
+		flags := map[string]string{"Team": "--team"}
+		_, err := check(specfile.Options{Path: path, Names: flags})
 		require.Equal(t, []string{tt.want}, said(t, err), tt.name)
 		if tt.want == bring {
-			_, err = check(specfile.Options{Path: path, Team: filepath.Join(dir, "empty.yaml")})
-			require.Equal(t, []string{own}, said(t, err), "--team is there")
+			_, err = check(specfile.Options{Path: path, Names: flags, Team: filepath.Join(dir, "empty.yaml")})
+			require.Equal(t, []string{own}, said(t, err), "there is a team")
 		}
 	}
 }

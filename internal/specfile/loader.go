@@ -25,44 +25,27 @@ const (
 // fileNames are tried in a folder, in this order.
 var fileNames = []string{"team.yaml", "team.yml", "team.json"}
 
-// open finds the file that a path means, reads it and parses it. It returns
-// nil after reporting a problem. The flag names the option that gave the path,
-// "" for the spec itself.
-func (l *loader) open(given, flag string) *node {
-	text, path, dir, err := l.fetch(given, flag)
-	copied := l.storedCopy(given)
-	if copied != nil && (given == "-" || errors.Is(err, errNoCopy) || errors.Is(err, ErrNotFound)) {
+// open finds the file that an option names, "Path" for the spec itself, and reads and parses
+// it. It returns nil after reporting a problem.
+func (l *loader) open(given, option string) *node {
+	path, dir := given, "."
+	text, copied, err := l.orCopy(given, given == "-", func() (text string, err error) {
+		text, path, dir, err = l.fetch(given, option)
+		return text, err
+	})
+	if copied != nil {
 		path, dir = copied.Found, filepath.Dir(copied.Found)
-		text, err = copyText(copied, limitFor(path))
-	} else {
-		copied = nil
 	}
 	if err != nil {
-		p := Problem{File: path, Message: err.Error(), Err: err}
-		if flag != "" {
-			p.Message = flag + ": " + strings.TrimPrefix(p.Message, ErrNotFound.Error()+": ")
-		}
-		switch what := flagFiles[flag]; {
-		case errors.Is(err, errNoCopy):
-		case errors.Is(err, errLarge):
-			p.Hint = "put long texts into files of their own ({file: PATH}), or write JSON"
-		case errors.Is(err, errIrregular):
-			p.Hint = "name a regular file, or write - for standard input"
-		case errors.Is(err, errFolder):
-			p.Hint = "name a file with " + what
-		case !errors.Is(err, ErrNotFound):
-		case flag != "":
-			p.Hint = "name a file with " + what
-		case given == "":
-			p.Hint = "name the file or its folder, or write team.yaml"
-		default:
-			p.Hint = "name a file, or a folder with " + strings.Join(fileNames, ", ")
+		p := Problem{File: path, Message: err.Error(), Hint: openHint(given, option, err), Err: err}
+		if option != "Path" {
+			p.Message = l.o.called(option) + ": " + strings.TrimPrefix(p.Message, ErrNotFound.Error()+": ")
 		}
 		l.found = append(l.found, finding{Problem: p})
 		return nil
 	}
 	src := l.add(path, dir, text)
-	src.kept = l.keep(given, path, cmp.Or(flag, "spec"), text, copied)
+	src.kept = l.keep(given, path, optionFiles[option].role, text, copied)
 	src.kept.src, src.kept.keyed = src, true
 	n, bad := parse(src)
 	if n != nil && copied != nil {
@@ -79,17 +62,39 @@ func (l *loader) open(given, flag string) *node {
 		return nil
 	}
 	if n.is == isNull {
-		l.badAt(src, 0, wholeFile(src, flag), "the file says nothing")
+		l.badAt(src, 0, wholeFile(src, option), "the file says nothing")
 		return nil
 	}
 	return n
 }
 
-// flagFiles says what is in the file of a flag.
-var flagFiles = map[string]string{
-	"--team":         "a team: name and agents",
-	"--orchestrator": "settings, such as defaultModel and maxConcurrency",
-	"--coordinator":  "the keys of the coordinator, such as model and instructions",
+// openHint says what to do about a file of an option that cannot be read.
+func openHint(given, option string, err error) string {
+	what := optionFiles[option].holds
+	switch {
+	case errors.Is(err, errNoCopy):
+		return ""
+	case errors.Is(err, errLarge):
+		return "put long texts into files of their own ({file: PATH}), or write JSON"
+	case errors.Is(err, errIrregular):
+		return "name a regular file, or write - for standard input"
+	case errors.Is(err, errFolder), errors.Is(err, ErrNotFound) && option != "Path":
+		return "name a file with " + what
+	case !errors.Is(err, ErrNotFound):
+		return ""
+	case given == "":
+		return "name the file or its folder, or write team.yaml"
+	}
+	return "name a file, or a folder with " + strings.Join(fileNames, ", ")
+}
+
+// optionFiles are the options that name a file of keys: the role of the file in the
+// fingerprint, which stored runs contain, and what it holds.
+var optionFiles = map[string]struct{ role, holds string }{
+	"Path":         {"spec", ""},
+	"Team":         {"--team", "a team: name and agents"},
+	"Orchestrator": {"--orchestrator", "settings, such as defaultModel and maxConcurrency"},
+	"Coordinator":  {"--coordinator", "the keys of the coordinator, such as model and instructions"},
 }
 
 // add makes a source of a text and remembers it.
@@ -133,47 +138,61 @@ func (s *source) opens(with string) bool {
 	return strings.HasPrefix(strings.TrimLeft(s.text, " \t\r\n"), with)
 }
 
-// fetch reads a file that the user named: the text, the path to show, and the
+// fetch reads a file of keys that the user named: the text, the path to show, and the
 // folder that its paths start from. Only a spec and a team may be named by their folder.
-func (l *loader) fetch(given, flag string) (text, path, dir string, err error) {
-	if given == "-" && l.storedCopy(given) != nil {
-		return "", "-", ".", nil // nobody writes it again
-	}
-	if l.o.StoredOnly {
-		return "", cmp.Or(given, "."), "", fmt.Errorf("%w: %w", ErrRead, errNoCopy)
-	}
-	if given == "-" {
-		var r io.Reader = strings.NewReader("")
-		if l.o.Stdin != nil {
-			r = l.o.Stdin
-		}
-		text, err = readText(r, maxJSON, 0)
-		return text, "-", ".", err
-	}
+func (l *loader) fetch(given, option string) (text, path, dir string, err error) {
 	path = cmp.Or(given, ".")
-	info, err := os.Stat(path)
-	if err != nil {
-		return "", path, "", missing(err)
-	}
-	if info.IsDir() {
-		if flag != "" && flag != "--team" {
-			return "", path, "", fmt.Errorf("%w: %w", ErrRead, errFolder)
-		}
-		path, err = l.inFolder(path)
+	if path != "-" && !l.o.StoredOnly {
+		info, err := os.Stat(path)
 		if err != nil {
-			return "", path, "", err
+			return "", path, "", missing(err)
 		}
+		if info.IsDir() && option != "Path" && option != "Team" {
+			return "", path, "", errFolder
+		}
+		if info.IsDir() {
+			if path, err = l.inFolder(path); err != nil {
+				return "", path, "", err
+			}
+		}
+	}
+	text, err = l.readPath(path, limitFor(path))
+	return text, path, filepath.Dir(path), err
+}
+
+// readPath reads a file that may be anywhere; "-" is standard input.
+func (l *loader) readPath(path string, limit int) (string, error) {
+	switch {
+	case l.o.StoredOnly:
+		return "", errNoCopy
+	case path == "-" && l.o.Stdin == nil:
+		return "", errEmpty
+	case path == "-":
+		return readText(l.o.Stdin, limit, 0)
 	}
 	if err := CheckReadable(path); err != nil {
-		return "", path, "", fmt.Errorf("%w: %w", ErrRead, err)
+		return "", err
 	}
 	f, err := os.Open(path)
 	if err != nil {
-		return "", path, "", missing(err)
+		return "", unreadable(err)
 	}
 	defer f.Close()
-	text, err = readText(f, limitFor(path), fileSize(f))
-	return text, path, filepath.Dir(path), err
+	return readText(f, limit, fileSize(f))
+}
+
+// orCopy reads a file and takes its stored copy if the file is gone, or instead of reading
+// it. copied is nil unless the copy was taken.
+func (l *loader) orCopy(asked string, instead bool, read func() (string, error)) (text string, copied *StoredFile, err error) {
+	copied = l.storedCopy(asked)
+	if copied == nil || !instead {
+		text, err = read()
+		if copied == nil || !errors.Is(err, errNoCopy) && !errors.Is(err, errMissing) && !errors.Is(err, fs.ErrNotExist) {
+			return text, nil, err
+		}
+	}
+	text, err = readText(strings.NewReader(copied.Text), len(copied.Text), int64(len(copied.Text)))
+	return text, copied, err
 }
 
 // openEnds are the paths under which a process finds its own open files, such as
@@ -222,31 +241,42 @@ func (l *loader) inFolder(dir string) (string, error) {
 	return dir, fmt.Errorf("%w: the folder has no team.yaml, team.yml or team.json", ErrNotFound)
 }
 
-// missing words an error of the file system; the path stands before it.
+// missing says that a file does not exist, if that is what an error of the file system says.
 func missing(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%w: it does not exist", ErrNotFound)
 	}
-	return fmt.Errorf("%w: %w", ErrRead, reason(err))
+	return unreadable(err)
 }
 
-// reason takes operation and path out of an error of the file system.
-func reason(err error) error {
+// unreadable returns an error of the file system without its operation and path.
+func unreadable(err error) error {
 	if p, ok := errors.AsType[*fs.PathError](err); ok {
-		return p.Err
+		err = p.Err
 	}
-	return err
+	return fmt.Errorf("%w: %w", ErrRead, err)
 }
 
-// Conditions of a text that cannot be taken.
-var (
-	errEmpty     = errors.New("it is empty")
-	errBinary    = errors.New("it holds a zero byte: name a text file")
-	errUTF8      = errors.New("it is not UTF-8: save it as UTF-8")
-	errLarge     = errors.New("it is larger than")
-	errFolder    = errors.New("it is a folder")
-	errIrregular = errors.New("it is not a regular file")
-	errUTF16     = errors.New("it is UTF-16: save it as UTF-8")
+// A readError says why a text cannot be used. It wraps [ErrRead].
+type readError string
+
+// Error begins with the text of [ErrRead].
+func (e readError) Error() string { return ErrRead.Error() + ": " + string(e) }
+
+// Unwrap returns [ErrRead].
+func (e readError) Unwrap() error { return ErrRead }
+
+const (
+	errEmpty     readError = "it is empty"
+	errBinary    readError = "it holds a zero byte: name a text file"
+	errUTF8      readError = "it is not UTF-8: save it as UTF-8"
+	errLarge     readError = "it is larger than"
+	errFolder    readError = "it is a folder"
+	errIrregular readError = "it is not a regular file"
+	errUTF16     readError = "it is UTF-16: save it as UTF-8"
+	errMissing   readError = "it does not exist"
+	errNoCopy    readError = "no copy of it was kept" // only stored copies are read
+	errOutside   readError = "it is outside the folder of the spec"
 )
 
 // readText reads at most limit bytes of text, of which hint is a guess. A byte
@@ -255,23 +285,23 @@ func readText(r io.Reader, limit int, hint int64) (string, error) {
 	var b strings.Builder // and no copy of 64 MiB
 	b.Grow(int(min(max(hint, 0), int64(limit))) + 1)
 	if _, err := io.Copy(&b, io.LimitReader(r, int64(limit)+1)); err != nil {
-		return "", fmt.Errorf("%w: %w", ErrRead, reason(err))
+		return "", unreadable(err)
 	}
 	text := b.String()
 	if len(text) > limit {
-		return "", fmt.Errorf("%w: %w %s", ErrRead, errLarge, bytesize.Text(int(limit)))
+		return "", fmt.Errorf("%w %s", errLarge, bytesize.Text(int(limit)))
 	}
 	if strings.HasPrefix(text, "\xff\xfe") || strings.HasPrefix(text, "\xfe\xff") {
-		return "", fmt.Errorf("%w: %w", ErrRead, errUTF16)
+		return "", errUTF16
 	}
 	text = strings.TrimPrefix(text, "\xef\xbb\xbf")
 	switch {
 	case strings.TrimSpace(text) == "":
-		return "", fmt.Errorf("%w: %w", ErrRead, errEmpty)
+		return "", errEmpty
 	case strings.IndexByte(text, 0) >= 0:
-		return "", fmt.Errorf("%w: %w", ErrRead, errBinary)
+		return "", errBinary
 	case !utf8.ValidString(text):
-		return "", fmt.Errorf("%w: %w", ErrRead, errUTF8)
+		return "", errUTF8
 	}
 	return text, nil
 }
@@ -297,14 +327,8 @@ func (l *loader) readFile(at *node, limit int) *source {
 	if src, known := l.texts[id]; known {
 		return src
 	}
-	text, err := l.inside(at.src.dir, path, limit)
 	whole := filepath.Join(at.src.dir, shown)
-	copied := l.storedCopy(whole)
-	if copied != nil && (errors.Is(err, errMissing) || errors.Is(err, errNoCopy)) {
-		text, err = copyText(copied, limit)
-	} else {
-		copied = nil
-	}
+	text, copied, err := l.orCopy(whole, false, func() (string, error) { return l.inside(at.src.dir, path, limit) })
 	if err != nil {
 		// The path as written: what the environment put into it is not shown.
 		l.badAs(at, err, fileHint(err), "file: %s: %v", quote(at.text), err)
@@ -344,17 +368,10 @@ func fileHint(err error) string {
 	return ""
 }
 
-var errMissing = errors.New("it does not exist")
-
-// errNoCopy reports a file that is read from copies alone, and of which there is none.
-var errNoCopy = errors.New("no copy of it was kept")
-
-var errOutside = errors.New("it is outside the folder of the spec")
-
 // inside reads a file of a folder; neither path nor links may lead out of it.
 func (l *loader) inside(dir, path string, limit int) (string, error) {
 	if l.o.StoredOnly && filepath.IsLocal(path) {
-		return "", fmt.Errorf("%w: %w", ErrRead, errNoCopy)
+		return "", errNoCopy
 	}
 	f, err := openInside(dir, path)
 	if err != nil {
@@ -366,33 +383,33 @@ func (l *loader) inside(dir, path string, limit int) (string, error) {
 
 func openInside(dir, path string) (*os.File, error) {
 	if !filepath.IsLocal(path) {
-		return nil, fmt.Errorf("%w: %w", ErrRead, errOutside)
+		return nil, errOutside
 	}
 	root, err := os.OpenRoot(dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%w: %w", ErrRead, errMissing)
+		return nil, errMissing
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrRead, reason(err))
+		return nil, unreadable(err)
 	}
 	defer root.Close()
 	// Opening a named pipe would wait for a writer, so look first.
 	info, err := root.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("%w: %w", ErrRead, errMissing)
+		return nil, errMissing
 	case err != nil && strings.Contains(err.Error(), "escapes"):
-		return nil, fmt.Errorf("%w: %w", ErrRead, errOutside)
+		return nil, errOutside
 	case err != nil:
-		return nil, fmt.Errorf("%w: %w", ErrRead, reason(err))
+		return nil, unreadable(err)
 	case info.IsDir():
-		return nil, fmt.Errorf("%w: %w", ErrRead, errFolder)
+		return nil, errFolder
 	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("%w: %w", ErrRead, errIrregular)
+		return nil, errIrregular
 	}
 	f, err := root.Open(path)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrRead, reason(err))
+		return nil, unreadable(err)
 	}
 	return f, nil
 }

@@ -24,13 +24,12 @@ type places struct {
 	tasks       []*fields // of each task
 	messages    []*fields // of each message
 	inputs      []inputPlaceOf
-	goal        *node   // nil without one, or if --goal brought it
-	goalFlag    bool    // --goal brought the goal
+	goal        *node   // nil without one, or if an option brought it
 	coordinator *fields // nil without one
 	connectionPlaces
 	readings
 	params     map[string]*param
-	given      map[string]string // of --input
+	options    *Options
 	files      map[*node]*source // what a {file: PATH} was read from
 	asserts    []*node           // of the run's assertions
 	unreadable []string          // pointers to what of the policy could not be read
@@ -102,14 +101,17 @@ func (p *places) find(t task.Problem) finding {
 		message = t.Subject + ": " + message
 	}
 	if errors.Is(t.Err, plan.ErrNoAgents) && p.lacksTeam() {
-		t.Hint = "write agents, with one that has a name, or bring a team with --team FILE"
+		t.Hint = "write agents, with one that has a name"
+		if option := p.options.Names["Team"]; option != "" {
+			t.Hint += ", or bring a team with " + option + " FILE"
+		}
 	}
-	if errors.Is(t.Err, plan.ErrAnswerWithheld) {
-		t.Hint = "let another task make an answer that you may see, or run with --reveal on a terminal"
+	if how := p.options.Names["UserAccepts"]; how != "" && errors.Is(t.Err, plan.ErrAnswerWithheld) {
+		t.Hint = "let another task make an answer that you may see, or " + how
 	}
 	parts := tokens(t.Pointer)
-	if p.goalFlag && len(parts) > 0 && parts[0] == "goal" {
-		return finding{Problem: Problem{Message: "--goal: " + message, Hint: t.Hint, Err: t}}
+	if p.options.Goal != "" && len(parts) > 0 && parts[0] == "goal" {
+		return finding{Problem: Problem{Message: p.options.called("Goal") + ": " + message, Hint: t.Hint, Err: t}}
 	}
 	out := finding{Problem: Problem{Message: message, Hint: strings.ReplaceAll(t.Hint, "leave dependencyPayload out", "leave "+p.payloadKey(parts)+" out"), Err: t}}
 	n, src, at := p.resolve(parts)

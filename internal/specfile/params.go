@@ -44,7 +44,7 @@ func (f *filler) readParams(layers []*layer) {
 	}
 	for _, name := range sortedKeys(f.o.Params) {
 		if _, known := f.known[name]; !known {
-			f.badFlag(ErrUnknown, nearHint(name, "declare it under params", sortedKeys(f.known)...), "--param %s: no such parameter", quote(name))
+			f.badOption("Params", ErrUnknown, nearHint(name, "declare it under params", sortedKeys(f.known)...), " %s: no such parameter", quote(name))
 		}
 	}
 }
@@ -61,11 +61,11 @@ func (f *filler) param(n *node) *param {
 		f.bad(n, "write one line of text, a number, true or false, or nothing", "params: %s: %s where a value belongs", name, n.describe())
 		p.bad = true
 	case !fromFlag && n.is == isNull:
-		f.bad(n, "give it with --param "+name+"=VALUE, or write a default", "params: %s has no value", name)
+		f.bad(n, "give it with "+f.o.called("Params")+" "+name+"=VALUE, or write a default", "params: %s has no value", name)
 		p.bad = true
 	default:
 		if err := naming.CheckLine(p.value); err != nil && fromFlag {
-			f.badFlag(err, "give one line", "--param %s: %v", name, err)
+			f.badOption("Params", err, "give one line", " %s: %v", name, err)
 			p.bad = true
 		} else if err != nil {
 			f.badAs(n, err, "write one line; longer texts are inputs", "params: %s: %v", name, err)

@@ -201,7 +201,7 @@ func TestAPlanKeepsWhatFlagsSaid(t *testing.T) {
 	require.NoError(t, err)
 	path, left = save(t, f, *f.Goal, nil, dir)
 	require.Len(t, left, 1)
-	require.Equal(t, `input "claim": not saved: --input brought it from elsewhere`, left[0].Message)
+	require.Equal(t, `input "claim": not saved: Options.Inputs brought it from elsewhere`, left[0].Message)
 	_, err = specfile.Load(specfile.Options{Path: path, Lookup: plannedEnv, Trusted: trusted})
 	require.ErrorContains(t, err, `input "claim": it has no text`)
 	got, err = specfile.Load(specfile.Options{Path: path, Lookup: plannedEnv, Trusted: trusted, Inputs: o.Inputs})
@@ -294,7 +294,7 @@ func TestAPlanThatCannotBeSaved(t *testing.T) {
 	}
 	require.Equal(t, []string{
 		`23: outputSchema: file: "facts.json"`, `30: outputSchema: file: "facts.json"`, `32: offline: "${DIR:-data}/script.yaml"`,
-		`0: the plan: --model: "a${b}" would be read as a variable of the environment`,
+		`0: the plan: Options.Models: "a${b}" would be read as a variable of the environment`,
 	}, where, "what lies in data can be named from there")
 
 	f, err = specfile.Load(specfile.Options{Path: dir, Lookup: plannedEnv, Trusted: trusted})

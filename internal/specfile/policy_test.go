@@ -139,7 +139,7 @@ func TestAPolicyBelongsToTheFileOfTheRun(t *testing.T) {
 	write(t, dir, "tasks.yaml", policy+"tasks: [{title: T, description: d}]\n", "team.yaml", "agents: [{name: a}, {name: b}]\n",
 		"governed.yaml", "agents: [{name: a}, {name: b}]\nassert: [x never reaches a]\n"+policy, "orchestrator.yaml", policy)
 	f, err := check(specfile.Options{Path: dir + "/tasks.yaml", Team: dir + "/team.yaml"})
-	require.NoError(t, err, "its rules name who comes with --team")
+	require.NoError(t, err, "its rules name who comes with Options.Team")
 	require.Len(t, f.Config.Policy.Rules, 1)
 	f, err = check(specfile.Options{Team: dir + "/governed.yaml"})
 	require.NoError(t, err, "the only file is that of the run")
@@ -147,7 +147,7 @@ func TestAPolicyBelongsToTheFileOfTheRun(t *testing.T) {
 	require.Len(t, f.Run.Assert, 1)
 
 	_, err = check(specfile.Options{Path: dir + "/tasks.yaml", Team: dir + "/governed.yaml"})
-	require.Equal(t, []string{"2:9: assert: a file of --team brings a team only", "3:9: policy: a file of --team brings a team only"}, messages(t, err))
+	require.Equal(t, []string{"2:9: assert: the file of Options.Team brings a team only", "3:9: policy: the file of Options.Team brings a team only"}, messages(t, err))
 	_, err = check(specfile.Options{Path: dir + "/team.yaml", Orchestrator: dir + "/orchestrator.yaml"})
 	require.Equal(t, []string{`1:1: unknown key "policy" in orchestrator`}, messages(t, err))
 	require.ErrorContains(t, err, "policy is a key of the file")
@@ -180,7 +180,7 @@ tasks: [{title: T, description: d, dependsOn: [U]}]
 		`8:48: task "T": dependsOn[0]: no task "U"; write the title, the key or the id of a task`,
 	}, got)
 	require.Equal(t, []string{`1:10: agent 1: name: it is missing; write name: …`}, saidOf(t, "agents: [{}]\npolicy: {rules: [{from: a, to: b, mode: full}]}\n"), "it may be the one")
-	require.Equal(t, []string{`1:1: a team needs at least one agent; write agents, with one that has a name, or bring a team with --team FILE`},
+	require.Equal(t, []string{`1:1: a team needs at least one agent; write agents, with one that has a name`},
 		saidOf(t, "tasks: [{title: T, description: d}]\npolicy: {rules: [{from: a, to: b, mode: full}]}\n"))
 }
 

@@ -37,7 +37,7 @@ func TestPricesThatNobodyPays(t *testing.T) {
 	require.Equal(t, 3, f.Warnings[0].Line)
 	require.Equal(t, `prices: no agent has the model "smal"`, f.Warnings[0].Message)
 	require.Equal(t, "did you mean small?", f.Warnings[0].Hint)
-	require.Len(t, f.Config.Prices, 3, "--model of another run may have it")
+	require.Len(t, f.Config.Prices, 3, "Options.Models of another run may have it")
 
 	f, err = load(t, text, specfile.Options{Models: []string{"smal"}})
 	require.NoError(t, err)
@@ -93,5 +93,5 @@ func TestATeamBringsPricesButNoReuse(t *testing.T) {
 	require.Len(t, f.Warnings, 1)
 	require.Equal(t, `prices: "m": not used: another file has a price for it too`, f.Warnings[0].Message)
 	_, err = specfile.Load(specfile.Options{Path: dir, Team: filepath.Join(dir, "bad.yaml")})
-	require.ErrorContains(t, err, "reuse: a file of --team brings a team only")
+	require.ErrorContains(t, err, "reuse: the file of Options.Team brings a team only")
 }

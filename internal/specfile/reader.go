@@ -63,28 +63,29 @@ type layer struct {
 
 // newReader opens the files of a spec, as far as they can be read.
 func newReader(o Options) *reader {
-	p := &places{files: make(map[*node]*source), given: o.Inputs, connectionPlaces: connectionPlaces{
+	p := &places{files: make(map[*node]*source), connectionPlaces: connectionPlaces{
 		links: make(map[*fields]*link), fallback: make(map[*fields][]*fields), entries: make(map[*node][]*fields),
 		models: make(map[*fields]string), accepts: make(map[string]bool),
 	}}
-	flag := ""
+	option := "Path"
 	if o.Path == "" && o.Team != "" {
-		o.Path, o.Team, flag = o.Team, "", "--team"
+		o.Path, o.Team, option = o.Team, "", "Team"
 		p.compat = true
 	}
 	l := &loader{environment: &environment{report: &report{}, o: o}, texts: make(map[fileID]*source), trees: make(map[*source]*node), named: p.files}
-	p.main = l.layer(o.Path, flag)
+	p.options = &l.o
+	p.main = l.layer(o.Path, option)
 	p.layers, p.roster = []*layer{p.main}, p.main
 	if o.Team != "" {
 		p.compat = true
-		p.roster = l.layer(o.Team, "--team")
+		p.roster = l.layer(o.Team, "Team")
 		l.onlyRoster(p.roster)
 		l.unusedRoster(p.main)
 		p.layers = append(p.layers, p.roster)
 	}
 	if o.Orchestrator != "" {
 		p.layers = append([]*layer{{}}, p.layers...)
-		if n := l.open(o.Orchestrator, "--orchestrator"); n != nil {
+		if n := l.open(o.Orchestrator, "Orchestrator"); n != nil {
 			p.layers[0].orch = l.fields(n, orchestratorPlace, nil)
 		}
 	}
@@ -102,13 +103,13 @@ func newReader(o Options) *reader {
 
 // layer opens a file and reads its outermost keys. A file that cannot be read
 // gives a layer that says nothing.
-func (l *loader) layer(path, flag string) *layer {
-	y := &layer{node: l.open(path, flag)}
+func (l *loader) layer(path, option string) *layer {
+	y := &layer{node: l.open(path, option)}
 	if y.node == nil {
 		return y
 	}
 	if y.node.is != isObject {
-		l.bad(y.node, wholeFile(y.node.src, flag), "%s where keys such as %s belong", y.node.describe(), strings.Join(outermost(flag), " and "))
+		l.bad(y.node, wholeFile(y.node.src, option), "%s where keys such as %s belong", y.node.describe(), strings.Join(outermost(option), " and "))
 		return y
 	}
 	if y.spec = l.fields(y.node, specPlace, nil); y.spec == nil {
@@ -131,26 +132,25 @@ func (l *loader) layer(path, flag string) *layer {
 	return y
 }
 
-// outermost names the keys of a spec, or of a file of --team, that most have.
-func outermost(flag string) []string {
-	if flag == "--team" {
+// outermost names the keys that most specs or files of a team have.
+func outermost(option string) []string {
+	if option == "Team" {
 		return []string{"name", "agents"}
 	}
 	return []string{"agents", "tasks"}
 }
 
-// wholeFile says what the file of a flag, "" for a spec, looks like, in the
-// language that it is written in.
-func wholeFile(s *source, flag string) string {
+// wholeFile says what the file of an option looks like, in the language that it is written in.
+func wholeFile(s *source, option string) string {
 	switch json := s.likeJSON(); {
-	case flag != "" && flag != "--team":
-		return "write " + flagFiles[flag]
-	case json && flag == "--team":
+	case option != "Path" && option != "Team":
+		return "write " + optionFiles[option].holds
+	case json && option == "Team":
 		return `write {"name": "…", "agents": […]}`
 	case json:
 		return `write {"team": {…}, "tasks": […]}`
 	}
-	return "write " + strings.Join(outermost(flag), ": and ") + ":"
+	return "write " + strings.Join(outermost(option), ": and ") + ":"
 }
 
 // settings are the keys of an orchestrator and the keys of a spec that mean the same.
@@ -159,20 +159,20 @@ var settings = []struct{ spec, orch string }{
 	{"maxConcurrency", "maxConcurrency"}, {"maxTokenBudget", "maxTokenBudget"}, {"maxCostBudget", "maxCostBudget"}, {"schedulingStrategy", "schedulingStrategy"}, {"strictAssignees", "strictAssignees"},
 }
 
-// onlyRoster refuses in a file of --team what belongs to a run.
+// onlyRoster refuses in the file of a team what belongs to a run.
 func (l *loader) onlyRoster(y *layer) {
 	for _, name := range [...]string{"goal", "mode", "tasks", "taskDefaults", "inputs", "policy", "assert", "messages", "output", "offline", "timeoutMs", "reuse"} {
 		if n := y.spec.own(name); n != nil {
-			l.bad(n, "move it to the file that --team stands beside", "%s: a file of --team brings a team only", name)
+			l.bad(n, "move it to the spec", "%s: the file of %s brings a team only", name, l.o.called("Team"))
 		}
 	}
 }
 
-// unusedRoster warns of a roster that --team takes the place of.
+// unusedRoster warns of a roster that the file of a team replaces.
 func (l *loader) unusedRoster(y *layer) {
 	for _, name := range [...]string{"team", "agents"} {
 		if n := y.spec.own(name); n != nil {
-			l.warnAt(n.src, n.at, "", "%s: not used: --team brings the team", name)
+			l.warnAt(n.src, n.at, "", "%s: not used: %s brings the team", name, l.o.called("Team"))
 		}
 	}
 }

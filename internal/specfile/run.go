@@ -135,24 +135,25 @@ func (r runReader) readOffline(n *node) {
 	r.file.Offline = filepath.Join(n.src.dir, path)
 }
 
-// readModels applies --model.
+// readModels applies the models of the options.
 func (r runReader) readModels() {
-	for _, flag := range r.o.Models {
-		agent, model, one := strings.Cut(flag, "=")
+	option := r.o.called("Models")
+	for _, given := range r.o.Models {
+		agent, model, one := strings.Cut(given, "=")
 		if !one {
-			agent, model = "", flag
+			agent, model = "", given
 		}
 		if strings.TrimSpace(model) == "" {
-			r.badFlag(ErrInvalid, "write --model MODEL or --model AGENT=MODEL", "--model %s: no model", quote(flag))
+			r.badOption("Models", ErrInvalid, "write "+option+" MODEL or "+option+" AGENT=MODEL", " %s: no model", quote(given))
 			continue
 		}
 		known, hit := r.setModel(agent, model, one)
 		if one && !hit {
-			hint := nearHint(agent, "write --model AGENT=MODEL, with the name of an agent", known...)
+			hint := nearHint(agent, "write "+option+" AGENT=MODEL, with the name of an agent", known...)
 			if strings.EqualFold(agent, handoff.Coordinator) {
 				hint = "there are tasks and no goal, so the coordinator is not called"
 			}
-			r.badFlag(ErrUnknown, hint, "--model %s: no agent %s", quote(flag), quote(agent))
+			r.badOption("Models", ErrUnknown, hint, " %s: no agent %s", quote(given), quote(agent))
 		}
 	}
 }
@@ -192,8 +193,8 @@ func (r checker) checkIdle() {
 		}
 	}
 	if n := main.own("output"); n != nil && f.hasGoal() {
-		if f.Run.Output = ""; r.places.goalFlag {
-			warn("output", "", "the coordinator answers --goal, from all results")
+		if f.Run.Output = ""; r.o.Goal != "" {
+			warn("output", "", "the coordinator answers "+r.o.called("Goal")+", from all results")
 		} else {
 			r.bad(n, "leave it out, or the goal", "output: the coordinator answers the goal, from all results")
 		}

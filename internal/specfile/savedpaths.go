@@ -18,7 +18,7 @@ func (s *saver) inputs() *node {
 	all := objectNode()
 	for _, in := range s.p.inputs {
 		n := objectNode()
-		if path, given := s.p.given[in.name]; given && strings.HasPrefix(path, ResultPrefix) {
+		if path, given := s.p.options.Inputs[in.name]; given && strings.HasPrefix(path, ResultPrefix) {
 			_, result, _ := strings.Cut(path, "/")
 			from := objectNode()
 			from.set("run", textNode(in.run))
@@ -42,8 +42,8 @@ func (s *saver) inputs() *node {
 	return all
 }
 
-// givenInput returns the path of an input that --input brought, if it is in
-// the folder of the plan; else --input must bring it again.
+// givenInput returns the path of an input that an option brought, if it is in
+// the folder of the plan; else the option must bring it again.
 func (s *saver) givenInput(in inputPlaceOf, path string) *node {
 	if rel, err := relative(s.dir, path); path != "-" && err == nil && !strings.Contains(rel, opening) {
 		if err := checkThere(s.dir, rel); err == nil {
@@ -51,7 +51,7 @@ func (s *saver) givenInput(in inputPlaceOf, path string) *node {
 		}
 	}
 	s.left = append(s.left, finding{in.src, in.key, Problem{
-		Message: fmt.Sprintf("input %s: not saved: --input brought it from elsewhere", quote(in.name)), Hint: "give --input " + in.name + "=FILE again",
+		Message: fmt.Sprintf("input %s: not saved: %s brought it from elsewhere", quote(in.name), s.p.options.called("Inputs")), Hint: "give " + s.p.options.inputOption(in.name) + " again",
 	}})
 	return nil
 }

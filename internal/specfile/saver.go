@@ -216,7 +216,7 @@ func (s *saver) model(f *fields, written *node) *node {
 	case !given:
 		return written
 	case strings.Contains(model, opening):
-		s.wrong("--model: %s would be read as a variable of the environment", quote(model))
+		s.wrong("%s: %s would be read as a variable of the environment", s.p.options.called("Models"), quote(model))
 	}
 	return textNode(model)
 }

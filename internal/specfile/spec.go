@@ -13,6 +13,7 @@
 package specfile
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"io/fs"
@@ -87,6 +88,11 @@ type Options struct {
 	// variables that begin with RUNTEAM_ are never used.
 	Lookup func(name string) (string, bool)
 
+	// Names are what messages call the fields of Options, by the name of the field, such
+	// as a flag of a command; without one it is called Options.Goal and so on. The name
+	// UserAccepts is how the user gets to see more.
+	Names map[string]string
+
 	// AllowEnv says which variables may go where; see [ParseEnvUse]. Without it,
 	// only what is [EnvUse].Known may: anything else is an [*EnvError].
 	AllowEnv []EnvUse
@@ -100,6 +106,9 @@ type Options struct {
 	// allowed then: what is not stays as it is written.
 	Offline bool
 }
+
+// called returns what messages call a field of the options.
+func (o *Options) called(field string) string { return cmp.Or(o.Names[field], "Options."+field) }
 
 // A File is a spec that was read, with defaults and flags applied. It is
 // immutable by convention and safe for concurrent use.

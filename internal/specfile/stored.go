@@ -7,7 +7,6 @@ import (
 	"io"
 	"log/slog"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/runteam/runteam/internal/bytesize"
@@ -134,13 +133,6 @@ func (l *loader) storedCopy(path string) *StoredFile {
 		}
 	}
 	return nil
-}
-
-// copyText returns the text of a stored copy. Placeholders may have made it
-// longer than the file was.
-func copyText(s *StoredFile, limit int) (string, error) {
-	const growth = 5
-	return readText(strings.NewReader(s.Text), growth*limit, int64(len(s.Text)))
 }
 
 // Fingerprint returns a digest, in hexadecimal digits, of what f means for a

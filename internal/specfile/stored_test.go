@@ -372,7 +372,7 @@ func TestACopyStandsInForNothingElse(t *testing.T) {
 
 	write(t, dir, "team.yaml", "agents: [{name: a}]\ninputs: {i: }\n")
 	_, err = specfile.Load(specfile.Options{Path: dir, Inputs: map[string]string{"i": ""}, Stored: []specfile.StoredFile{{Path: "", Found: "team.yaml", Text: "x"}}})
-	require.ErrorContains(t, err, "--input i", "the copy of the working directory's spec is no input")
+	require.ErrorContains(t, err, "Options.Inputs i", "the copy of the working directory's spec is no input")
 
 	require.NoError(t, os.RemoveAll(dir))
 	_, err = specfile.Load(specfile.Options{Path: dir, Stored: []specfile.StoredFile{{Path: dir, Found: filepath.Join(dir, "team.yaml"), Text: "a\x00b"}}})

@@ -160,7 +160,14 @@ func (s *SpecFlags) read(ctx context.Context, con *console.Console, allowed []sp
 		Path: s.Path, Stdin: con.Stdin, Team: s.Team, Orchestrator: s.Orchestrator, Goal: goal, Coordinator: s.Coordinator,
 		Inputs: inputs, Params: params, Models: s.Models, Stored: s.Stored, StoredOnly: s.StoredOnly,
 		Lookup: con.LookupEnv, AllowEnv: allowed, Trusted: func(path string, uses []specfile.EnvUse) bool { return IsTrusted(con, path, uses) }, Offline: s.NoCalls,
+		Names: optionNames,
 	})
+}
+
+// optionNames are what messages about a spec call the options that flags set.
+var optionNames = map[string]string{
+	"Team": "--team", "Orchestrator": "--orchestrator", "Goal": "--goal", "Coordinator": "--coordinator",
+	"Inputs": "--input", "Params": "--param", "Models": "--model", "UserAccepts": "run with --reveal on a terminal",
 }
 
 // Reads lists the files that were read, as far as flags name them.
