@@ -70,7 +70,6 @@ var opaque = map[string]string{
 	"mailbox.Bus":     "what the engine delivers messages with; programs pass buses on",
 
 	// Aliases: the names are public, and the engine uses the same types.
-	"brief.Layout":      "prompt.Layout",
 	"mailbox.Options":   "messagebus.Options",
 	"planning.Rules":    "synth.Rules",
 	"planning.Grants":   "a field of synth.Rules",

@@ -56,14 +56,15 @@ var arrows = []struct {
 	{"internal/gate", "internal/bytesize internal/naming label task internal/pick envelope redact handoff internal/jsonvalue"},
 	{"internal/brief", "internal/gate internal/naming task"},
 	{"prompt", "internal/bytesize internal/naming label task envelope handoff redact internal/gate internal/brief"},
+	{"internal/promptview", "internal/bytesize label handoff internal/brief prompt"},
 	{"internal/event", "handoff label llm prompt redact task"},
 	{"event", "handoff internal/event label llm prompt redact task"},
 	{"internal/assign", "internal/naming label task internal/graph"},
-	{"internal/record", "envelope internal/event handoff internal/gate label llm prompt task"},
+	{"internal/record", "envelope internal/event handoff internal/gate label llm prompt task internal/promptview"},
 	{"internal/audit", "internal/event internal/record"},
-	{"internal/trace", "internal/naming label task handoff prompt internal/event internal/audit internal/record internal/gate"},
-	{"internal/journal", "internal/bytesize internal/callinfo internal/naming label task envelope handoff prompt internal/event internal/audit internal/trace llm internal/record internal/gate internal/jsonvalue"},
-	{"internal/journaltest", "internal/bytesize label task envelope handoff prompt internal/event internal/audit internal/trace internal/journal llm internal/record internal/gate internal/brief"},
+	{"internal/trace", "internal/naming label task handoff prompt internal/event internal/audit internal/record internal/gate internal/promptview internal/brief"},
+	{"internal/journal", "internal/bytesize internal/callinfo internal/naming label task envelope handoff prompt internal/event internal/audit internal/trace llm internal/record internal/gate internal/jsonvalue internal/promptview"},
+	{"internal/journaltest", "internal/bytesize label task envelope handoff prompt internal/event internal/audit internal/trace internal/journal llm internal/record internal/gate internal/brief internal/promptview"},
 	{"journal", "envelope internal/record internal/journal"},
 	{"internal/flow", "internal/naming label task internal/pick handoff"},
 	{"internal/mailbox", "internal/bytesize internal/naming label task envelope"},
@@ -79,7 +80,7 @@ var arrows = []struct {
 	{"synth", "task internal/planning"},
 	{"internal/codes", ""},
 	{"internal/plan", "internal/pricing internal/bytesize internal/naming internal/endpoint label redact task internal/pick envelope handoff prompt internal/record internal/assign internal/mailbox internal/teammemory agent internal/planning internal/flow llm internal/gate internal/graph internal/schema internal/jsonvalue internal/brief"},
-	{"internal/engine", "internal/pricing internal/callfault internal/bytesize label internal/oneline internal/callwait llm internal/callinfo internal/supervise redact internal/naming task internal/graph internal/jsonvalue envelope internal/readyqueue handoff internal/gate prompt internal/event internal/assign internal/record internal/flow internal/mailbox internal/teammemory internal/schema agent internal/planning internal/codes internal/plan internal/brief"},
+	{"internal/engine", "internal/pricing internal/callfault internal/bytesize label internal/oneline internal/callwait llm internal/callinfo internal/supervise redact internal/naming task internal/graph internal/jsonvalue envelope internal/readyqueue handoff internal/gate prompt internal/event internal/assign internal/record internal/flow internal/mailbox internal/teammemory internal/schema agent internal/planning internal/codes internal/plan internal/brief internal/promptview"},
 	{"team", "label llm internal/naming task envelope handoff prompt event internal/event internal/assign internal/flow messagebus sharedmem agent synth internal/record internal/plan internal/engine"},
 	{"internal/specfile", "internal/pricing internal/bytesize internal/connection internal/plan internal/naming label llm llm/limit redact task internal/pick envelope handoff internal/assign internal/flow internal/gate internal/engine"},
 	{"spec", "llm llm/limit llm/openai task agent team internal/specfile internal/engine internal/plan"},
@@ -87,7 +88,7 @@ var arrows = []struct {
 }
 
 // pure packages compute and do nothing else.
-var pure = []string{"label", "internal/bytesize", "internal/naming", "task", "internal/pick", "internal/flow", "internal/jsonvalue", "envelope", "internal/readyqueue", "queue", "handoff", "internal/gate", "internal/brief", "prompt", "internal/assign", "internal/planning", "synth"}
+var pure = []string{"label", "internal/bytesize", "internal/naming", "task", "internal/pick", "internal/flow", "internal/jsonvalue", "envelope", "internal/readyqueue", "queue", "handoff", "internal/gate", "internal/brief", "prompt", "internal/promptview", "internal/assign", "internal/planning", "synth"}
 
 // impure is what a pure package does not import: clocks, randomness, I/O.
 // Packages time and context are allowed for their types, so that a caller can stop

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/runteam/runteam/internal/promptview"
+
 	"github.com/stretchr/testify/require"
 
 	"github.com/runteam/runteam/envelope"
@@ -46,7 +48,8 @@ var zeros = map[string][]any{
 	"label":      {new(label.Classification), new(label.Trust)},
 	"messagebus": {new(messagebus.Bus), new(messagebus.Message)},
 	"mailbox":    {new(mailbox.Bus), new(mailbox.Post), new(mailbox.Snapshot), new(mailbox.Draft), new(mailbox.Message), new(mailbox.Stored)},
-	"prompt":     {new(prompt.Prompt), new(prompt.Receipt), new(prompt.Shown), new(prompt.Layout), new(prompt.Part)},
+	"prompt":     {new(prompt.Prompt), new(prompt.Receipt)},
+	"promptview": {new(promptview.Shown)},
 	"queue":      {new(queue.Queue)},
 	"sharedmem":  {new(sharedmem.Memory), new(sharedmem.Filter), new(sharedmem.Entry)},
 	"teammemory": {new(teammemory.MapStore), new(teammemory.Memory), new(teammemory.Reader), new(teammemory.Writer)},

@@ -11,14 +11,14 @@ import (
 // Build writes a prompt. It refuses context that was not sealed under the
 // brief's contract ([gate.ErrUnsealed]) or has no place where it stands,
 // headings that are not one clean line, and instructions that are too large
-// ([ErrTooLarge]) or begin a line as only the builder may. Equal briefs give
+// ([brief.ErrTooLarge]) or begin a line as only the builder may. Equal briefs give
 // equal bytes.
 //
 // The receipt is for the record of the run. [Prompt.Receipt] returns a copy, so an
 // agent cannot change it.
 func Build(b brief.Brief) (Prompt, *Receipt, error) {
 	if err := check(&b); err != nil {
-		return Prompt{}, nil, fmt.Errorf("%w: %w", ErrInvalid, err)
+		return Prompt{}, nil, fmt.Errorf("%w: %w", brief.ErrInvalid, err)
 	}
 	if err := uncut(&b); err != nil {
 		return Prompt{}, nil, err
@@ -38,7 +38,7 @@ func Build(b brief.Brief) (Prompt, *Receipt, error) {
 func fit(b *brief.Brief, size int) (*built, error) {
 	const mark, fence = 32, 256 // bytes that the mark of a cut may add, and the fence that a marked line needs
 	if b.Whole {
-		return nil, fmt.Errorf("%w: it has %d bytes, at most %d", ErrTooLarge, size, brief.Limit(b.MaxBytes))
+		return nil, fmt.Errorf("%w: it has %d bytes, at most %d", brief.ErrTooLarge, size, brief.Limit(b.MaxBytes))
 	}
 	texts, sizes := 0, []int(nil)
 	for _, list := range listsOf(b) {
@@ -61,7 +61,7 @@ func fit(b *brief.Brief, size int) (*built, error) {
 			}
 		}
 	}
-	return nil, fmt.Errorf("%w: instructions, headings and structured values have %d bytes, at most %d", ErrTooLarge, size-texts, brief.Limit(b.MaxBytes))
+	return nil, fmt.Errorf("%w: instructions, headings and structured values have %d bytes, at most %d", brief.ErrTooLarge, size-texts, brief.Limit(b.MaxBytes))
 }
 
 // lower cuts every text of b to the limit.

@@ -24,7 +24,7 @@ func TestContextComesAsSealedOnly(t *testing.T) {
 	spec := map[string]reflect.Type{
 		"Contract": reflect.TypeFor[gate.Contract](), "Task": reflect.TypeFor[*task.Task](), "Untitled": reflect.TypeFor[bool](),
 		"System": reflect.TypeFor[string](), "SystemParams": reflect.TypeFor[[]task.Param](), "SystemOrigin": reflect.TypeFor[string](), "Schema": reflect.TypeFor[string](), "FormatSchema": reflect.TypeFor[string](),
-		"Layout": reflect.TypeFor[prompt.Layout](), "Guidance": reflect.TypeFor[string](), "MaxBytes": reflect.TypeFor[int](), "Whole": reflect.TypeFor[bool](),
+		"Layout": reflect.TypeFor[brief.Layout](), "Guidance": reflect.TypeFor[string](), "MaxBytes": reflect.TypeFor[int](), "Whole": reflect.TypeFor[bool](),
 		"Part": reflect.TypeFor[int](), "Parts": reflect.TypeFor[int](), "GoalParams": reflect.TypeFor[[]task.Param](),
 		"Context": reflect.TypeFor[brief.Context](),
 	}
@@ -216,7 +216,7 @@ func TestPromptsNeverExceedTheirSize(t *testing.T) {
 		}
 		p, _, err := prompt.Build(b)
 		if err != nil {
-			require.ErrorIs(t, err, prompt.ErrTooLarge)
+			require.ErrorIs(t, err, brief.ErrTooLarge)
 			require.Greater(t, len(d.task.Description), 250<<10, "only instructions can be too large here")
 			return
 		}
@@ -237,7 +237,7 @@ func TestNothingIsCutWithoutATrace(t *testing.T) {
 		d.task.Description += strings.Repeat("d", promptBytes-(whole-50_017)-32-room)
 		p, _, err := prompt.Build(b)
 		if err != nil {
-			require.ErrorIs(t, err, prompt.ErrTooLarge)
+			require.ErrorIs(t, err, brief.ErrTooLarge)
 			require.Zero(t, room)
 			continue
 		}
@@ -277,7 +277,7 @@ func TestInstructionsThatAreTooLarge(t *testing.T) {
 	require.Len(t, build(t, d.brief()).Text(), promptBytes)
 	d.task.Description += "x"
 	_, _, err := prompt.Build(d.brief())
-	require.ErrorIs(t, err, prompt.ErrTooLarge)
+	require.ErrorIs(t, err, brief.ErrTooLarge)
 
 	d = newDesk(t)
 	b := d.brief()
@@ -285,7 +285,7 @@ func TestInstructionsThatAreTooLarge(t *testing.T) {
 		b.Dependencies = append(b.Dependencies, d.seal(handoff.Dependency, "Big", "analyst", structured(t, `"`+strings.Repeat("y", 60<<10)+`"`), task.Structured))
 	}
 	_, _, err = prompt.Build(b)
-	require.ErrorIs(t, err, prompt.ErrTooLarge)
+	require.ErrorIs(t, err, brief.ErrTooLarge)
 }
 
 func BenchmarkBuild(b *testing.B) {

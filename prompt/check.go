@@ -81,9 +81,9 @@ func fault(s *gate.Sealed, in *place, b *brief.Brief) error {
 // checkLayout holds a brief to what its layout alone asks for.
 func checkLayout(b *brief.Brief) error {
 	switch {
-	case b.Layout == Work && b.Guidance != "":
+	case b.Layout == brief.Work && b.Guidance != "":
 		return errors.New("a brief for work has no Guidance: write it into System")
-	case b.Layout != Synthesis && (b.Part != 0 || b.Parts != 0):
+	case b.Layout != brief.Synthesis && (b.Part != 0 || b.Parts != 0):
 		return fmt.Errorf("a brief for %v has no parts", b.Layout)
 	}
 	for i := 1; i < len(b.Drafts); i++ {
@@ -95,9 +95,9 @@ func checkLayout(b *brief.Brief) error {
 		return err
 	}
 	switch b.Layout {
-	case Planning:
+	case brief.Planning:
 		return checkPlanning(b)
-	case Synthesis:
+	case brief.Synthesis:
 		return checkSynthesis(b)
 	}
 	return nil
@@ -125,7 +125,7 @@ func checkInstructions(b *brief.Brief) error {
 
 // checkInstruction holds context that will stand unfenced to what is asked of
 // a description.
-func checkInstruction(what string, s *gate.Sealed, l Layout) error {
+func checkInstruction(what string, s *gate.Sealed, l brief.Layout) error {
 	if s.Withheld() {
 		return fmt.Errorf("%s is withheld: %w", what, s.Decision().Err())
 	}
@@ -135,7 +135,7 @@ func checkInstruction(what string, s *gate.Sealed, l Layout) error {
 	return checkWords(what, s.Payload().Text(), l)
 }
 
-func checkWords(what, text string, l Layout) error {
+func checkWords(what, text string, l brief.Layout) error {
 	if line, opener := brief.Find(text, l.Reserved()); line > 0 {
 		return fmt.Errorf("line %d of %s begins with %q, which only the builder may write", line, what, opener)
 	}
@@ -147,7 +147,7 @@ func checkWords(what, text string, l Layout) error {
 func uncut(b *brief.Brief) error {
 	for _, s := range [...]*gate.Sealed{b.Goal, b.Instruction} {
 		if s != nil && s.Decision().CutFrom > 0 {
-			return fmt.Errorf("%w: the text of the %s has %d bytes, at most %d can be delivered; shorten it, or raise maxContextBytes", ErrTooLarge, s.Source().Kind, s.Decision().CutFrom, s.Decision().BytesAfter)
+			return fmt.Errorf("%w: the text of the %s has %d bytes, at most %d can be delivered; shorten it, or raise maxContextBytes", brief.ErrTooLarge, s.Source().Kind, s.Decision().CutFrom, s.Decision().BytesAfter)
 		}
 	}
 	return nil

@@ -7,7 +7,6 @@ import (
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/brief"
 	"github.com/runteam/runteam/internal/gate"
-	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
 	"github.com/stretchr/testify/require"
 )
@@ -17,7 +16,7 @@ func (d *desk) planning(goal string) brief.Brief {
 	d.gate.Contract.Callee = handoff.Coordinator
 	d.task = &task.Task{ID: "t-down", Spec: task.Spec{Title: "plan", Description: "Plan tasks for these agents: analyst, critic."}}
 	b := d.brief()
-	b.Layout, b.Goal = prompt.Planning, new(d.goal(goal))
+	b.Layout, b.Goal = brief.Planning, new(d.goal(goal))
 	return b
 }
 
@@ -25,7 +24,7 @@ func (d *desk) planning(goal string) brief.Brief {
 func (d *desk) synthesis(goal string) brief.Brief {
 	b := d.planning(goal)
 	d.task = &task.Task{ID: "t-down", Spec: task.Spec{Title: "synthesis", Description: "Answer the goal from what stands above."}}
-	b.Layout, b.Task = prompt.Synthesis, d.task
+	b.Layout, b.Task = brief.Synthesis, d.task
 	return b
 }
 

@@ -40,7 +40,7 @@ func ExampleBuild() {
 	}
 	asked := seal(gate.Offer{Source: goal}, handoff.User, "Find out why margins fell.")
 	p, receipt, err := prompt.Build(brief.Brief{
-		Layout: prompt.Synthesis, Contract: contract,
+		Layout: brief.Synthesis, Contract: contract,
 		Task:    &task.Task{ID: "synthesis", Spec: task.Spec{Title: "synthesis", Description: "Answer the goal."}},
 		Context: brief.Context{Goal: &asked, Dependencies: []gate.Sealed{seal(gate.Offer{Source: result, Title: "Analyse", Assignee: "analyst", Status: task.Completed}, "analyst", "Costs rose.")}},
 	})

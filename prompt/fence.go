@@ -159,7 +159,7 @@ func appendString(b []byte, s string) []byte {
 
 // A fencing is what of a prompt gets fences, and what must not look like one.
 type fencing struct {
-	layout  Layout
+	layout  brief.Layout
 	blocks  []block  // all fences, in the order of the text
 	inlined []string // payloads without a fence
 }
@@ -193,7 +193,7 @@ func (p *piece) block(payload string) block {
 // fenced writes one payload between its fence lines.
 func (r *renderer) fenced(source int32, payload string) {
 	fence := r.openFence()
-	r.put(PartPayload, source, payload)
+	r.put(brief.PartPayload, source, payload)
 	r.closeFence(fence)
 }
 

@@ -47,17 +47,17 @@ type place struct {
 type kinds [brief.Layouts][]handoff.SourceKind
 
 var ofList = [lists]place{
-	listInputs:   {name: "Inputs", kinds: kinds{Work: {handoff.Input}}},
-	listDrafts:   {name: "Drafts", kinds: kinds{Work: {handoff.Draft, handoff.Fault}, Planning: {handoff.Plan, handoff.Fault}}},
-	listResults:  {name: "Dependencies", kinds: kinds{Work: {handoff.Dependency}, Synthesis: {handoff.Dependency, handoff.Digest}}},
-	listFailed:   {name: "Failed", kinds: kinds{Synthesis: {handoff.Fault}}, status: task.Failed},
-	listSkipped:  {name: "Skipped", kinds: kinds{Synthesis: {handoff.Fault}}, status: task.Skipped},
-	listMemory:   {name: "Memory", kinds: kinds{Work: {handoff.Memory}, Synthesis: {handoff.Memory}}},
-	listMessages: {name: "Messages", kinds: kinds{Work: {handoff.Message}}},
+	listInputs:   {name: "Inputs", kinds: kinds{brief.Work: {handoff.Input}}},
+	listDrafts:   {name: "Drafts", kinds: kinds{brief.Work: {handoff.Draft, handoff.Fault}, brief.Planning: {handoff.Plan, handoff.Fault}}},
+	listResults:  {name: "Dependencies", kinds: kinds{brief.Work: {handoff.Dependency}, brief.Synthesis: {handoff.Dependency, handoff.Digest}}},
+	listFailed:   {name: "Failed", kinds: kinds{brief.Synthesis: {handoff.Fault}}, status: task.Failed},
+	listSkipped:  {name: "Skipped", kinds: kinds{brief.Synthesis: {handoff.Fault}}, status: task.Skipped},
+	listMemory:   {name: "Memory", kinds: kinds{brief.Work: {handoff.Memory}, brief.Synthesis: {handoff.Memory}}},
+	listMessages: {name: "Messages", kinds: kinds{brief.Work: {handoff.Message}}},
 }
 
 var ofOne = [ones]place{
-	oneRoster:      {name: "Roster", kinds: kinds{Planning: {handoff.Roster}, Synthesis: {handoff.Roster}}},
-	oneGoal:        {name: "Goal", kinds: kinds{Planning: {handoff.Goal}, Synthesis: {handoff.Goal}}},
-	oneInstruction: {name: "Instruction", kinds: kinds{Work: {handoff.Plan}}},
+	oneRoster:      {name: "Roster", kinds: kinds{brief.Planning: {handoff.Roster}, brief.Synthesis: {handoff.Roster}}},
+	oneGoal:        {name: "Goal", kinds: kinds{brief.Planning: {handoff.Goal}, brief.Synthesis: {handoff.Goal}}},
+	oneInstruction: {name: "Instruction", kinds: kinds{brief.Work: {handoff.Plan}}},
 }

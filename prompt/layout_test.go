@@ -17,22 +17,22 @@ import (
 
 func TestLayoutsHaveNames(t *testing.T) {
 	t.Parallel()
-	require.Equal(t, prompt.Work, brief.Brief{}.Layout)
-	require.Equal(t, "work planning synthesis layout 3", strings.Join([]string{prompt.Work.String(), prompt.Planning.String(), prompt.Synthesis.String(), prompt.Layout(3).String()}, " "))
+	require.Equal(t, brief.Work, brief.Brief{}.Layout)
+	require.Equal(t, "work planning synthesis layout 3", strings.Join([]string{brief.Work.String(), brief.Planning.String(), brief.Synthesis.String(), brief.Layout(3).String()}, " "))
 	d := newDesk(t)
 	b := d.planning("Find out why.")
 	b.Layout = 3
 	_, _, err := prompt.Build(b)
-	require.ErrorIs(t, err, prompt.ErrInvalid)
+	require.ErrorIs(t, err, brief.ErrInvalid)
 	require.ErrorContains(t, err, "there is no layout 3")
 }
 
 // of returns a brief of a layout with nothing in it but the goal.
-func (d *desk) of(l prompt.Layout) brief.Brief {
+func (d *desk) of(l brief.Layout) brief.Brief {
 	switch l {
-	case prompt.Planning:
+	case brief.Planning:
 		return d.planning("Find out why.")
-	case prompt.Synthesis:
+	case brief.Synthesis:
 		return d.synthesis("Find out why.")
 	}
 	return d.brief()
@@ -44,30 +44,30 @@ type field struct {
 	put    func(*brief.Brief, gate.Sealed)
 	status task.Status
 	as     task.Payload
-	takes  map[prompt.Layout][]handoff.SourceKind
+	takes  map[brief.Layout][]handoff.SourceKind
 }
 
 var fields = []field{
 	{name: "Inputs", put: func(b *brief.Brief, s gate.Sealed) { b.Inputs = append(b.Inputs, s) },
-		takes: map[prompt.Layout][]handoff.SourceKind{prompt.Work: {handoff.Input}}},
+		takes: map[brief.Layout][]handoff.SourceKind{brief.Work: {handoff.Input}}},
 	{name: "Dependencies", put: func(b *brief.Brief, s gate.Sealed) { b.Dependencies = append(b.Dependencies, s) }, status: task.Completed,
-		takes: map[prompt.Layout][]handoff.SourceKind{prompt.Work: {handoff.Dependency}, prompt.Synthesis: {handoff.Dependency, handoff.Digest}}},
+		takes: map[brief.Layout][]handoff.SourceKind{brief.Work: {handoff.Dependency}, brief.Synthesis: {handoff.Dependency, handoff.Digest}}},
 	{name: "Memory", put: func(b *brief.Brief, s gate.Sealed) { b.Memory = append(b.Memory, s) },
-		takes: map[prompt.Layout][]handoff.SourceKind{prompt.Work: {handoff.Memory}, prompt.Synthesis: {handoff.Memory}}},
+		takes: map[brief.Layout][]handoff.SourceKind{brief.Work: {handoff.Memory}, brief.Synthesis: {handoff.Memory}}},
 	{name: "Messages", put: func(b *brief.Brief, s gate.Sealed) { b.Messages = append(b.Messages, s) },
-		takes: map[prompt.Layout][]handoff.SourceKind{prompt.Work: {handoff.Message}}},
+		takes: map[brief.Layout][]handoff.SourceKind{brief.Work: {handoff.Message}}},
 	{name: "Drafts", put: func(b *brief.Brief, s gate.Sealed) { b.Drafts = append(b.Drafts, s) },
-		takes: map[prompt.Layout][]handoff.SourceKind{prompt.Work: {handoff.Draft, handoff.Fault}, prompt.Planning: {handoff.Plan, handoff.Fault}}},
+		takes: map[brief.Layout][]handoff.SourceKind{brief.Work: {handoff.Draft, handoff.Fault}, brief.Planning: {handoff.Plan, handoff.Fault}}},
 	{name: "Failed", put: func(b *brief.Brief, s gate.Sealed) { b.Failed = append(b.Failed, s) }, status: task.Failed,
-		takes: map[prompt.Layout][]handoff.SourceKind{prompt.Synthesis: {handoff.Fault}}},
+		takes: map[brief.Layout][]handoff.SourceKind{brief.Synthesis: {handoff.Fault}}},
 	{name: "Skipped", put: func(b *brief.Brief, s gate.Sealed) { b.Skipped = append(b.Skipped, s) }, status: task.Skipped,
-		takes: map[prompt.Layout][]handoff.SourceKind{prompt.Synthesis: {handoff.Fault}}},
+		takes: map[brief.Layout][]handoff.SourceKind{brief.Synthesis: {handoff.Fault}}},
 	{name: "Goal", put: func(b *brief.Brief, s gate.Sealed) { b.Goal = &s },
-		takes: map[prompt.Layout][]handoff.SourceKind{prompt.Planning: {handoff.Goal}, prompt.Synthesis: {handoff.Goal}}},
+		takes: map[brief.Layout][]handoff.SourceKind{brief.Planning: {handoff.Goal}, brief.Synthesis: {handoff.Goal}}},
 	{name: "Roster", put: func(b *brief.Brief, s gate.Sealed) { b.Roster = &s }, as: task.Structured,
-		takes: map[prompt.Layout][]handoff.SourceKind{prompt.Planning: {handoff.Roster}, prompt.Synthesis: {handoff.Roster}}},
+		takes: map[brief.Layout][]handoff.SourceKind{brief.Planning: {handoff.Roster}, brief.Synthesis: {handoff.Roster}}},
 	{name: "Instruction", put: func(b *brief.Brief, s gate.Sealed) { b.Instruction = &s },
-		takes: map[prompt.Layout][]handoff.SourceKind{prompt.Work: {handoff.Plan}}},
+		takes: map[brief.Layout][]handoff.SourceKind{brief.Work: {handoff.Plan}}},
 }
 
 // context returns an offer that suits the field but for its kind.
@@ -87,7 +87,7 @@ var sourceKinds = []handoff.SourceKind{
 func TestEachKindHasItsPlaces(t *testing.T) {
 	t.Parallel()
 	for _, f := range fields {
-		for layout := range prompt.Layout(3) {
+		for layout := range brief.Layout(3) {
 			for _, kind := range sourceKinds {
 				d := newDesk(t)
 				b := d.of(layout)
@@ -96,7 +96,7 @@ func TestEachKindHasItsPlaces(t *testing.T) {
 				if slices.Contains(f.takes[layout], kind) {
 					require.NoError(t, err, "%v among %s of %v", kind, f.name, layout)
 				} else {
-					require.ErrorIs(t, err, prompt.ErrInvalid, "%v among %s of %v", kind, f.name, layout)
+					require.ErrorIs(t, err, brief.ErrInvalid, "%v among %s of %v", kind, f.name, layout)
 				}
 			}
 		}
@@ -126,28 +126,28 @@ func TestEachFieldWantsWhatWasSealedForIt(t *testing.T) {
 func TestBriefsAskForNothingWithoutEffect(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
-		layout prompt.Layout
+		layout brief.Layout
 		change func(*brief.Brief)
 		says   string
 	}{
-		"guidance for work":      {prompt.Work, func(b *brief.Brief) { b.Guidance = "x" }, "write it into System"},
-		"a part of work":         {prompt.Work, func(b *brief.Brief) { b.Part, b.Parts = 1, 2 }, "a brief for work has no parts"},
-		"a part of a plan":       {prompt.Planning, func(b *brief.Brief) { b.Part, b.Parts = 1, 2 }, "a brief for planning has no parts"},
-		"no goal to plan for":    {prompt.Planning, func(b *brief.Brief) { b.Goal = nil }, "there is no goal"},
-		"part 0 of 2":            {prompt.Synthesis, func(b *brief.Brief) { b.Parts = 2 }, "there is no part 0 of 2"},
-		"part 3 of 2":            {prompt.Synthesis, func(b *brief.Brief) { b.Part, b.Parts = 3, 2 }, "there is no part 3 of 2"},
-		"part 1 of none":         {prompt.Synthesis, func(b *brief.Brief) { b.Part = 1 }, "there is no part 1 of 0"},
-		"part -1 of -1":          {prompt.Synthesis, func(b *brief.Brief) { b.Part, b.Parts = -1, -1 }, "there is no part -1 of -1"},
-		"part -1 of 2":           {prompt.Synthesis, func(b *brief.Brief) { b.Part, b.Parts = -1, 2 }, "there is no part -1 of 2"},
-		"less than no bytes":     {prompt.Work, func(b *brief.Brief) { b.MaxBytes = -1 }, "MaxBytes is -1"},
-		"an opener in the duty":  {prompt.Synthesis, func(b *brief.Brief) { b.Task.Description = "x\n## Your task" }, `line 2 of the description begins with "## your task"`},
-		"an opener in the words": {prompt.Planning, func(b *brief.Brief) { b.Task.Description = "## Goal" }, `line 1 of the description begins with "## goal"`},
+		"guidance for work":      {brief.Work, func(b *brief.Brief) { b.Guidance = "x" }, "write it into System"},
+		"a part of work":         {brief.Work, func(b *brief.Brief) { b.Part, b.Parts = 1, 2 }, "a brief for work has no parts"},
+		"a part of a plan":       {brief.Planning, func(b *brief.Brief) { b.Part, b.Parts = 1, 2 }, "a brief for planning has no parts"},
+		"no goal to plan for":    {brief.Planning, func(b *brief.Brief) { b.Goal = nil }, "there is no goal"},
+		"part 0 of 2":            {brief.Synthesis, func(b *brief.Brief) { b.Parts = 2 }, "there is no part 0 of 2"},
+		"part 3 of 2":            {brief.Synthesis, func(b *brief.Brief) { b.Part, b.Parts = 3, 2 }, "there is no part 3 of 2"},
+		"part 1 of none":         {brief.Synthesis, func(b *brief.Brief) { b.Part = 1 }, "there is no part 1 of 0"},
+		"part -1 of -1":          {brief.Synthesis, func(b *brief.Brief) { b.Part, b.Parts = -1, -1 }, "there is no part -1 of -1"},
+		"part -1 of 2":           {brief.Synthesis, func(b *brief.Brief) { b.Part, b.Parts = -1, 2 }, "there is no part -1 of 2"},
+		"less than no bytes":     {brief.Work, func(b *brief.Brief) { b.MaxBytes = -1 }, "MaxBytes is -1"},
+		"an opener in the duty":  {brief.Synthesis, func(b *brief.Brief) { b.Task.Description = "x\n## Your task" }, `line 2 of the description begins with "## your task"`},
+		"an opener in the words": {brief.Planning, func(b *brief.Brief) { b.Task.Description = "## Goal" }, `line 1 of the description begins with "## goal"`},
 	} {
 		d := newDesk(t)
 		b := d.of(tt.layout)
 		tt.change(&b)
 		_, _, err := prompt.Build(b)
-		require.ErrorIs(t, err, prompt.ErrInvalid, name)
+		require.ErrorIs(t, err, brief.ErrInvalid, name)
 		require.ErrorContains(t, err, tt.says, name)
 	}
 }
@@ -182,7 +182,7 @@ func TestInstructionsAreHeldToWhatDescriptionsAre(t *testing.T) {
 		}
 		for _, opener := range reserved {
 			_, err := try(envelope.Text("Find out.\n  " + strings.ToUpper(opener)))
-			require.ErrorIs(t, err, prompt.ErrInvalid, opener)
+			require.ErrorIs(t, err, brief.ErrInvalid, opener)
 			require.ErrorContains(t, err, "line 2 of "+what+" begins with")
 		}
 		text, err := try(envelope.Text("Find out.\n\n### Why\n- **a**: b\n# Tasks\n"))
@@ -191,14 +191,14 @@ func TestInstructionsAreHeldToWhatDescriptionsAre(t *testing.T) {
 
 		for _, empty := range []envelope.Payload{{}, structured(t, `{"a":1}`)} {
 			_, err = try(empty)
-			require.ErrorIs(t, err, prompt.ErrInvalid)
+			require.ErrorIs(t, err, brief.ErrInvalid)
 			require.ErrorContains(t, err, what+" has no text")
 		}
 		_, err = try(envelope.Text(strings.Repeat("x", contextBytes)))
 		require.NoError(t, err)
 		_, err = try(envelope.Text(strings.Repeat("x", contextBytes+1)))
-		require.ErrorIs(t, err, prompt.ErrTooLarge, "half an instruction is another one")
-		require.NotErrorIs(t, err, prompt.ErrInvalid)
+		require.ErrorIs(t, err, brief.ErrTooLarge, "half an instruction is another one")
+		require.NotErrorIs(t, err, brief.ErrInvalid)
 	}
 }
 
@@ -213,7 +213,7 @@ func TestInstructionsAreGated(t *testing.T) {
 		o.Optional = true
 		put(&b, d.gated(o))
 		_, _, err := prompt.Build(b)
-		require.ErrorIs(t, err, prompt.ErrInvalid)
+		require.ErrorIs(t, err, brief.ErrInvalid)
 		require.ErrorContains(t, err, what+" is withheld")
 		require.ErrorAs(t, err, new(*handoff.HeldError))
 

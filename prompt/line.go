@@ -29,11 +29,11 @@ func (f *fencing) lines(pieces []piece) {
 // inline reports whether a text may stand in a line of the builder's: one
 // line, without control or brief.Invisible characters, and no structure of the
 // builder's; and nothing to say about it, for which only a fence has room.
-func (p *piece) inline(l Layout) bool {
+func (p *piece) inline(l brief.Layout) bool {
 	return marks(p.Decision(), 0) == "" && clean(p.text, l)
 }
 
-func clean(text string, l Layout) bool {
+func clean(text string, l brief.Layout) bool {
 	if strings.ContainsFunc(text, func(r rune) bool {
 		return naming.EndsLine(r) || brief.Invisible(r) || r == unicode.ReplacementChar
 	}) {
@@ -47,7 +47,7 @@ func clean(text string, l Layout) bool {
 func (r *renderer) said(p *piece) {
 	if p.inline(r.brief.Layout) {
 		r.frame(" ")
-		r.put(PartPayload, p.source, p.text)
+		r.put(brief.PartPayload, p.source, p.text)
 		return
 	}
 	r.fenced(p.source, p.text)

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/brief"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/task"
 )
@@ -39,7 +40,7 @@ func (p *piece) silent() bool {
 // headed reports whether a piece has its heading even if it is silent: that a
 // task completed, failed or was skipped is something to know.
 func (r *renderer) headed(p *piece) bool {
-	return r.brief.Layout == Synthesis && p.Source().Kind != handoff.Memory
+	return r.brief.Layout == brief.Synthesis && p.Source().Kind != handoff.Memory
 }
 
 // worded reports whether a piece that passed has a block for its text, were it

@@ -29,7 +29,7 @@ func (r *renderer) planning() {
 func (r *renderer) goal(heading string) {
 	if p := r.one[oneGoal]; p != nil {
 		r.heading(heading + "\n\n")
-		r.instruction(PartGoal, p.source, p.unfenced(), r.goalParams(p))
+		r.instruction(brief.PartGoal, p.source, p.unfenced(), r.goalParams(p))
 	}
 }
 

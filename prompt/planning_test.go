@@ -3,6 +3,8 @@ package prompt_test
 import (
 	"testing"
 
+	"github.com/runteam/runteam/internal/brief"
+
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/gate"
@@ -42,23 +44,22 @@ func TestReceiptOfAPlanningPrompt(t *testing.T) {
 	p := build(t, b)
 	r := p.Receipt()
 	require.Equal(t, []entry{
-		{prompt.PartSystem, "You are the coordinator.", "team.yaml:4", "user"}, {prompt.PartFrame, "\n\n## Team Roster\n\n", "", ""},
-		{prompt.PartPayload, `["analyst"]`, "", "user"}, {prompt.PartFrame, "\n\n", "", ""}, {prompt.PartSystem, "Be brief.", "team.yaml:4", "user"},
-		{prompt.PartFrame, "\n\nAnswer with one JSON value that matches the schema below, and with nothing else.\n\n## Output schema\n", "", ""}, {prompt.PartSchema, "{}", "plan", "runteam"},
+		{brief.PartSystem, "You are the coordinator.", "team.yaml:4", "user"}, {brief.PartFrame, "\n\n## Team Roster\n\n", "", ""},
+		{brief.PartPayload, `["analyst"]`, "", "user"}, {brief.PartFrame, "\n\n", "", ""}, {brief.PartSystem, "Be brief.", "team.yaml:4", "user"},
+		{brief.PartFrame, "\n\nAnswer with one JSON value that matches the schema below, and with nothing else.\n\n## Output schema\n", "", ""}, {brief.PartSchema, "{}", "plan", "runteam"},
 	}, entries(r, r.System, p.System()))
 	text := entries(r, r.Text, p.Text())
 	require.Equal(t, []entry{
-		{prompt.PartDescription, "Plan tasks for these agents: analyst, critic.", "plan", "runteam"}, {prompt.PartFrame, "\n\n## Goal\n\n", "", ""}, {prompt.PartGoal, "Find out why.", "", "user"},
+		{brief.PartDescription, "Plan tasks for these agents: analyst, critic.", "plan", "runteam"}, {brief.PartFrame, "\n\n## Goal\n\n", "", ""}, {brief.PartGoal, "Find out why.", "", "user"},
 	}, text[:3])
-	require.Equal(t, entry{prompt.PartPayload, "[]", "", "coordinator"}, text[4])
+	require.Equal(t, entry{brief.PartPayload, "[]", "", "coordinator"}, text[4])
 	for _, one := range append(r.System, r.Text...) {
-		if one.Part == prompt.PartGoal || one.Part == prompt.PartPayload {
+		if one.Part == brief.PartGoal || one.Part == brief.PartPayload {
 			d := r.Sources[one.Source].Decision
 			require.Equal(t, handoff.Passed, d.Verdict, "who reads a receipt finds the decision")
 			require.Equal(t, r.Sources[one.Source].Classification, d.After)
 		}
 	}
-	require.Equal(t, "goal", prompt.PartGoal.String())
 }
 
 func TestReceiptOfAPlannedTask(t *testing.T) {
@@ -72,8 +73,8 @@ func TestReceiptOfAPlannedTask(t *testing.T) {
 	p := build(t, b)
 	r := p.Receipt()
 	require.Equal(t, []entry{
-		{prompt.PartFrame, "# Task: ", "", ""}, {prompt.PartTitle, "Write it up", "Write it up", "coordinator"}, {prompt.PartFrame, "\n\n", "", ""},
-		{prompt.PartDescription, "Find [REDACTED:token]", "", "coordinator"},
+		{brief.PartFrame, "# Task: ", "", ""}, {brief.PartTitle, "Write it up", "Write it up", "coordinator"}, {brief.PartFrame, "\n\n", "", ""},
+		{brief.PartDescription, "Find [REDACTED:token]", "", "coordinator"},
 	}, entries(r, r.Text, p.Text()))
 	require.Equal(t, label.Confidential, r.Sources[0].Classification, "a planned title is as sensitive as its plan")
 	source := r.Sources[r.Text[3].Source]
@@ -109,7 +110,7 @@ func TestDraftsStandInOrder(t *testing.T) {
 	}, structure(build(t, b).Text()))
 	b.Drafts = []gate.Sealed{d.faults("one"), d.plan("[1]")}
 	_, _, err := prompt.Build(b)
-	require.ErrorIs(t, err, prompt.ErrInvalid, "and nothing is put under a heading of another")
+	require.ErrorIs(t, err, brief.ErrInvalid, "and nothing is put under a heading of another")
 }
 
 func TestFencesChangeWithWhatStandsWithoutOne(t *testing.T) {

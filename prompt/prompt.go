@@ -15,32 +15,21 @@ package prompt
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 
 	"github.com/runteam/runteam/handoff"
-	"github.com/runteam/runteam/internal/brief"
 	"github.com/runteam/runteam/internal/naming"
 )
 
-// A Layout is the shape of a prompt: which sections it has.
-type Layout = brief.Layout
+// A Layout says what a prompt is for.
+type Layout string
 
-// The layouts. The zero value is Work.
+// The layouts.
 const (
-	Work      = brief.Work      // a task of the graph, with what it was granted
-	Planning  = brief.Planning  // the coordinator divides a goal into tasks
-	Synthesis = brief.Synthesis // the coordinator answers a goal from results
+	Work      Layout = "work"      // a task of the graph, with what it was granted
+	Planning  Layout = "planning"  // the coordinator divides a goal into tasks
+	Synthesis Layout = "synthesis" // the coordinator answers a goal from results
 )
-
-// ErrTooLarge reports a prompt whose instructions and structured values alone
-// exceed its limit, one that was to stay whole and does not fit, or an
-// instruction that the gate had to cut.
-var ErrTooLarge = errors.New("prompt too large")
-
-// ErrInvalid reports a brief that no prompt may be built from: context of
-// another contract or in the wrong place, or words that would make structure.
-var ErrInvalid = errors.New("invalid brief")
 
 // A Prompt is what an agent gets: two texts and an account of them. It is
 // immutable and safe for concurrent use. The zero value has empty texts.
@@ -65,7 +54,7 @@ type Section struct {
 	Withheld string
 }
 
-var none = built{receipt: &Receipt{}}
+var none = built{layout: Work, receipt: &Receipt{}}
 
 func (p Prompt) get() *built {
 	if p.built == nil {

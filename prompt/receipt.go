@@ -1,7 +1,6 @@
 package prompt
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 
@@ -46,13 +45,13 @@ type Source struct {
 
 // Withheld returns the decisions about what was granted and not delivered.
 func (r *Receipt) Withheld() []*gate.Decision {
-	var held []*gate.Decision
+	var withheld []*gate.Decision
 	for _, s := range r.Sources {
 		if s.Decision != nil && s.Decision.Verdict != handoff.Passed {
-			held = append(held, s.Decision)
+			withheld = append(withheld, s.Decision)
 		}
 	}
-	return held
+	return withheld
 }
 
 // clone returns a receipt that shares nothing with r that could be changed.
@@ -70,41 +69,7 @@ func (r *Receipt) clone() *Receipt {
 	return &c
 }
 
-// Part says what a range is for.
-type Part uint8
-
-// The parts of a prompt.
-const (
-	PartFrame       Part = iota // the builder's headings, blank lines and fences
-	PartSystem                  // the agent's system prompt, with the guidance
-	PartSchema                  // the schema of the reply
-	PartTitle                   // the task's title
-	PartDescription             // the task's description
-	PartHeading                 // a task's title and assignee, an input's name, an agent's name
-	PartPayload                 // granted context
-	PartWithheld                // a line in place of context
-	PartGoal                    // what the caller asks
-)
-
-var partNames = [...]string{"frame", "system", "schema", "title", "description", "heading", "payload", "withheld", "goal"}
-
-// String returns the part's name.
-func (p Part) String() string {
-	if int(p) < len(partNames) {
-		return partNames[p]
-	}
-	return partNames[PartFrame]
-}
-
-// MarshalText writes the part's name.
-func (p Part) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
-
-// UnmarshalText reads a part's name, strictly.
-func (p *Part) UnmarshalText(text []byte) error {
-	at := slices.Index(partNames[:], string(text))
-	*p = Part(max(at, 0))
-	if at < 0 {
-		return fmt.Errorf("unknown part %q", text)
-	}
-	return nil
-}
+// A Part says what a range is for: frame (the builder's headings, blank lines and
+// fences), system, schema, title, description, heading (a name in a heading), payload
+// (granted context), withheld (a line in place of context) or goal.
+type Part string

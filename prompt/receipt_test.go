@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/runteam/runteam/internal/brief"
+
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/gate"
@@ -23,7 +25,7 @@ func requireTiled(t require.TestingT, r *prompt.Receipt, ranges []prompt.Range, 
 		require.Equal(t, at, one.Start)
 		require.Greater(t, one.End, one.Start)
 		require.Less(t, int(one.Source), len(r.Sources))
-		require.Equal(t, one.Part == prompt.PartFrame, one.Source == -1, "the builder's own words, and no others, have no source")
+		require.Equal(t, one.Part == brief.PartFrame, one.Source == -1, "the builder's own words, and no others, have no source")
 		at = one.End
 	}
 	require.EqualValues(t, len(text), at)
@@ -87,18 +89,18 @@ func TestReceiptsAccountForEveryByte(t *testing.T) {
 		for _, part := range r.Text {
 			piece := p.Text()[part.Start:part.End]
 			switch part.Part {
-			case prompt.PartPayload:
+			case brief.PartPayload:
 				d := r.Sources[part.Source].Decision
 				got[d.Envelope] = append(got[d.Envelope], piece)
 				require.Equal(t, handoff.Passed, d.Verdict)
 				require.Equal(t, d.From, r.Sources[part.Source].Producer)
 				require.Equal(t, d.After, r.Sources[part.Source].Classification)
-			case prompt.PartWithheld:
+			case brief.PartWithheld:
 				require.Equal(t, handoff.Held, r.Sources[part.Source].Decision.Verdict)
 				require.Equal(t, "\n[withheld: rule; status completed]", piece)
-			case prompt.PartTitle:
+			case brief.PartTitle:
 				require.Equal(t, d.task.Title, piece)
-			case prompt.PartDescription:
+			case brief.PartDescription:
 				require.Equal(t, d.task.Description, piece)
 			}
 		}
@@ -134,12 +136,12 @@ func TestReceiptNamesTheSpec(t *testing.T) {
 		return all
 	}
 	require.Equal(t, []entry{
-		{prompt.PartFrame, "# Task: ", "", ""}, {prompt.PartTitle, "Write it up", "team.yaml:9", ""}, {prompt.PartFrame, "\n\n", "", ""},
-		{prompt.PartDescription, "Compare ", "team.yaml:9", ""}, {prompt.PartDescription, "ACME", "team.yaml:9", "a"}, {prompt.PartDescription, " with ", "team.yaml:9", ""},
-		{prompt.PartDescription, "Globex", "team.yaml:9", "b"}, {prompt.PartDescription, ".", "team.yaml:9", ""},
+		{brief.PartFrame, "# Task: ", "", ""}, {brief.PartTitle, "Write it up", "team.yaml:9", ""}, {brief.PartFrame, "\n\n", "", ""},
+		{brief.PartDescription, "Compare ", "team.yaml:9", ""}, {brief.PartDescription, "ACME", "team.yaml:9", "a"}, {brief.PartDescription, " with ", "team.yaml:9", ""},
+		{brief.PartDescription, "Globex", "team.yaml:9", "b"}, {brief.PartDescription, ".", "team.yaml:9", ""},
 	}, list(r.Text, p.Text()))
 	require.Equal(t, []entry{
-		{prompt.PartSystem, "Be ", "team.yaml:4", ""}, {prompt.PartSystem, "dry", "team.yaml:4", "tone"}, {prompt.PartSystem, ".", "team.yaml:4", ""},
+		{brief.PartSystem, "Be ", "team.yaml:4", ""}, {brief.PartSystem, "dry", "team.yaml:4", "tone"}, {brief.PartSystem, ".", "team.yaml:4", ""},
 	}, list(r.System, p.System()))
 	require.Equal(t, label.Confidential, r.Sources[0].Classification)
 	require.Equal(t, label.Confidential, r.Classification)

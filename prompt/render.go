@@ -38,15 +38,15 @@ func render(b *brief.Brief) *built {
 	r.collect()
 	fences(b.Task.Title, b.Task.Description, r.inlined, r.blocks)
 
-	out := &built{layout: b.Layout, schema: b.Schema, format: b.FormatSchema, sections: r.sections()}
+	out := &built{layout: Layout(b.Layout.String()), schema: b.Schema, format: b.FormatSchema, sections: r.sections()}
 	r.system()
 	out.system = string(r.text)
 	system := len(r.ranges)
 	r.text, r.closed = r.text[:0], system
 	switch b.Layout {
-	case Planning:
+	case brief.Planning:
 		r.planning()
-	case Synthesis:
+	case brief.Synthesis:
 		r.synthesis()
 	default:
 		r.work()
@@ -142,7 +142,7 @@ func (r *renderer) fence() {
 // stands says in which of the two texts a piece stands. Only work has context
 // in the system prompt.
 func (r *renderer) stands(p *piece) string {
-	if r.brief.Layout != Work {
+	if r.brief.Layout != brief.Work {
 		return ""
 	}
 	return p.Recast()
@@ -154,7 +154,7 @@ func (r *renderer) stands(p *piece) string {
 func (r *renderer) origin() Source {
 	b := &r.brief
 	s := Source{Spec: where(b.Task), Producer: envelope.User, Classification: b.Task.Classification}
-	if b.Layout != Work {
+	if b.Layout != brief.Work {
 		s.Producer = gate.Runtime
 	}
 	if b.Instruction != nil {

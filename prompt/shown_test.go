@@ -7,6 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/runteam/runteam/internal/brief"
+	"github.com/runteam/runteam/internal/promptview"
+
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
@@ -19,8 +22,15 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
+// built returns the prompt of a brief and its whole receipt.
+func built(t require.TestingT, b brief.Brief) (prompt.Prompt, *prompt.Receipt) {
+	p, whole, err := prompt.Build(b)
+	require.NoError(t, err)
+	return p, whole
+}
+
 // words joins the words of pieces.
-func words(pieces []prompt.Piece) string {
+func words(pieces []promptview.Piece) string {
 	var b strings.Builder
 	for i := range pieces {
 		b.WriteString(pieces[i].Words)
@@ -35,11 +45,11 @@ func TestWhoIsClearedForAllIsShownThePrompt(t *testing.T) {
 			t.Parallel()
 			p, receipt, err := prompt.Build(layout(newDesk(t)))
 			require.NoError(t, err)
-			s := p.Show(label.Secret, nil)
+			s := promptview.Show(p, receipt, label.Secret, nil)
 			require.Equal(t, p.System(), words(s.System))
 			require.Equal(t, p.Text(), words(s.Text))
 			require.Equal(t, receipt, s.Receipt)
-			told, bytes := p.ShownReceipt(label.Secret, nil)
+			told, bytes := promptview.Receipt(p, receipt, label.Secret, nil)
 			require.Same(t, receipt, told)
 			require.Equal(t, len(p.System())+len(p.Text()), bytes)
 			require.Equal(t, bytes, s.Bytes())
@@ -58,7 +68,8 @@ func TestShowWithholdsWhatIsAboveTheReader(t *testing.T) {
 	b := d.brief()
 	b.System = "You write."
 	b.Dependencies = []gate.Sealed{d.at(label.Internal, "Open", "what all may know"), d.at(label.Confidential, "Closed", canary)}
-	s := build(t, b).Show(label.Internal, nil)
+	p, whole := built(t, b)
+	s := promptview.Show(p, whole, label.Internal, nil)
 	text, err := json.Marshal(s)
 	require.NoError(t, err)
 	require.NotContains(t, string(text), canary)
@@ -68,7 +79,7 @@ func TestShowWithholdsWhatIsAboveTheReader(t *testing.T) {
 	var lengths []int32
 	for _, piece := range s.Text {
 		require.Equal(t, piece.Withheld, piece.Words == "")
-		if piece.Withheld && piece.Part == prompt.PartPayload {
+		if piece.Withheld && piece.Part == brief.PartPayload {
 			lengths = append(lengths, piece.End-piece.Start)
 			require.Equal(t, label.Confidential, s.Receipt.Sources[piece.Source].Classification)
 		}
@@ -83,7 +94,7 @@ func TestShowWithholdsWhatIsAboveTheReader(t *testing.T) {
 // Requirement: G50.
 func TestShownPromptsOfOneClassAreAlike(t *testing.T) {
 	t.Parallel()
-	shown := func(result, message, entry string) (prompt.Shown, string) {
+	shown := func(result, message, entry string) (promptview.Shown, string) {
 		d := newDesk(t)
 		b := d.brief()
 		of := func(kind handoff.SourceKind, title string, level label.Classification, text string) gate.Sealed {
@@ -96,8 +107,8 @@ func TestShownPromptsOfOneClassAreAlike(t *testing.T) {
 		b.Dependencies = []gate.Sealed{of(handoff.Dependency, "Closed", label.Confidential, result), of(handoff.Dependency, "Open", label.Internal, "for all")}
 		b.Memory = []gate.Sealed{of(handoff.Memory, "one", label.Internal, "for all"), of(handoff.Memory, "two", label.Confidential, entry)}
 		b.Messages = []gate.Sealed{of(handoff.Message, "m1", label.Confidential, message), of(handoff.Message, "m2", label.Internal, "for all"), of(handoff.Message, "m3", label.Confidential, message)}
-		p := build(t, b)
-		s := p.Show(label.Internal, nil)
+		p, whole := built(t, b)
+		s := promptview.Show(p, whole, label.Internal, nil)
 		return s, p.Text()
 	}
 	was, plain := shown("yes", "one line", "yes")
@@ -135,12 +146,12 @@ func TestShowIsTheReceiptWithWords(t *testing.T) {
 		for _, title := range []string{"One", "Two", "Three"} {
 			b.Dependencies = append(b.Dependencies, d.at(levels.Draw(t, "level"), title, rapid.String().Draw(t, "text")))
 		}
-		p := build(t, b)
+		p, whole := built(t, b)
 		clearance := levels.Draw(t, "clearance")
-		s := p.Show(clearance, nil)
-		hidden := slices.ContainsFunc(append(slices.Clone(s.System), s.Text...), func(p prompt.Piece) bool { return p.Withheld })
+		s := promptview.Show(p, whole, clearance, nil)
+		hidden := slices.ContainsFunc(append(slices.Clone(s.System), s.Text...), func(p promptview.Piece) bool { return p.Withheld })
 		for _, side := range []struct {
-			pieces []prompt.Piece
+			pieces []promptview.Piece
 			shown  []prompt.Range
 			ranges []prompt.Range
 			text   string
@@ -150,19 +161,20 @@ func TestShowIsTheReceiptWithWords(t *testing.T) {
 			for i, piece := range side.pieces {
 				was := side.ranges[i]
 				require.Equal(t, side.shown[i], piece.Range)
-				require.Equal(t, [2]int32{int32(was.Part), was.Source}, [2]int32{int32(piece.Part), piece.Source})
+				require.Equal(t, was.Part, piece.Part)
+				require.Equal(t, was.Source, piece.Source)
 				require.Equal(t, end, piece.Start)
 				end = piece.End
 				above := piece.Source >= 0 && s.Receipt.Sources[piece.Source].Classification > clearance
 				require.Equal(t, above, piece.Withheld)
 				size := int(was.End - was.Start)
-				if above && piece.Part != prompt.PartHeading && piece.Part != prompt.PartTitle {
+				if above && piece.Part != brief.PartHeading && piece.Part != brief.PartTitle {
 					size = bytesize.Class(size)
 				}
 				if above {
 					require.Empty(t, piece.Words)
 					require.Equal(t, size, int(piece.End-piece.Start))
-				} else if words := side.text[was.Start:was.End]; hidden && piece.Part == prompt.PartFrame {
+				} else if words := side.text[was.Start:was.End]; hidden && piece.Part == brief.PartFrame {
 					words = fence.ReplaceAllString(words, "${1}"+strings.Repeat("*", 32))
 					require.Equal(t, unmarked(words), unmarked(piece.Words), "fences are digests of what is withheld")
 				} else {
@@ -191,12 +203,12 @@ func TestLoweredPromptIsTheOneOfItsReader(t *testing.T) {
 		for _, title := range []string{"One", "Two", "Three"} {
 			b.Dependencies = append(b.Dependencies, d.at(levels.Draw(t, "level"), title, rapid.StringN(1, -1, -1).Draw(t, "text")))
 		}
-		p := build(t, b)
+		p, whole := built(t, b)
 		first, then := levels.Draw(t, "first"), levels.Draw(t, "then")
-		s := p.Show(first, nil)
+		s := promptview.Show(p, whole, first, nil)
 		lowered, hid := s.Lower(then)
-		require.Equal(t, p.Show(first, nil), s)
-		require.Equal(t, p.Show(min(first, then), nil), *lowered)
+		require.Equal(t, promptview.Show(p, whole, first, nil), s)
+		require.Equal(t, promptview.Show(p, whole, min(first, then), nil), *lowered)
 		require.Equal(t, hid, words(lowered.Text) != words(s.Text))
 		if !hid {
 			require.Same(t, &s, lowered)
@@ -209,9 +221,9 @@ var fence = regexp.MustCompile(`(\[/?envelope )[0-9a-f]{32}`)
 // Whoever is shown a prompt cannot change it.
 func TestShownPromptIsItsOwn(t *testing.T) {
 	t.Parallel()
-	p := build(t, newDesk(t).brief())
-	s := p.Show(label.Secret, nil)
+	p, whole := built(t, newDesk(t).brief())
+	s := promptview.Show(p, whole, label.Secret, nil)
 	s.Text[0].Words, s.Receipt.Text[0].End, s.Receipt.Agent = "other", 99, "other"
-	require.Equal(t, p.Text(), words(p.Show(label.Secret, nil).Text))
+	require.Equal(t, p.Text(), words(promptview.Show(p, whole, label.Secret, nil).Text))
 	require.Equal(t, "writer", p.Receipt().Agent)
 }

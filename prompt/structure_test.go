@@ -238,7 +238,7 @@ func requireGoalKeepsItsPlace(t require.TestingT, x string) {
 func accepted(t require.TestingT, b brief.Brief) (text string, ok bool) {
 	p, _, err := prompt.Build(b)
 	if err != nil {
-		require.True(t, errors.Is(err, prompt.ErrInvalid) || errors.Is(err, prompt.ErrTooLarge), "%v", err)
+		require.True(t, errors.Is(err, brief.ErrInvalid) || errors.Is(err, brief.ErrTooLarge), "%v", err)
 		return "", false
 	}
 	return p.Text(), true

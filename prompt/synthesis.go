@@ -57,7 +57,7 @@ func (r *renderer) results(pieces []piece) {
 	for i := range pieces {
 		p := &pieces[i]
 		r.frame("\n### ")
-		r.put(PartHeading, p.source, p.Title())
+		r.put(brief.PartHeading, p.source, p.Title())
 		if p.Source().Kind == handoff.Digest {
 			r.by(" (digest by ", p.source, p.sender())
 		} else {
@@ -78,7 +78,7 @@ func (r *renderer) ended(heading, how, why string, pieces []piece) {
 	for i := range pieces {
 		p := &pieces[i]
 		r.frame("\n### ")
-		r.put(PartHeading, p.source, p.Title())
+		r.put(brief.PartHeading, p.source, p.Title())
 		r.frame(how)
 		switch {
 		case p.silent():

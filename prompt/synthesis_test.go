@@ -77,7 +77,7 @@ func TestFaultsOfTasksAreTexts(t *testing.T) {
 				b.Skipped = []gate.Sealed{s}
 			}
 			_, _, err := prompt.Build(b)
-			require.ErrorIs(t, err, prompt.ErrInvalid)
+			require.ErrorIs(t, err, brief.ErrInvalid)
 		}
 	}
 }
@@ -140,11 +140,11 @@ func TestReceiptsAccountForEveryByteOfASynthesis(t *testing.T) {
 		got := map[envelope.ID]string{}
 		for _, one := range r.Text {
 			switch piece := p.Text()[one.Start:one.End]; one.Part {
-			case prompt.PartPayload:
+			case brief.PartPayload:
 				got[r.Sources[one.Source].Decision.Envelope] += piece
-			case prompt.PartGoal:
+			case brief.PartGoal:
 				require.Equal(t, "Find out why.", piece)
-			case prompt.PartDescription:
+			case brief.PartDescription:
 				require.Equal(t, b.Task.Description, piece)
 			}
 		}
@@ -156,11 +156,11 @@ func TestReceiptsAccountForEveryByteOfASynthesis(t *testing.T) {
 
 func TestALimitOfTheCallersOwn(t *testing.T) {
 	t.Parallel()
-	for layout := range prompt.Layout(3) {
+	for layout := range brief.Layout(3) {
 		d := newDesk(t)
 		b := d.of(layout)
 		switch long := strings.Repeat("x", 60<<10); layout {
-		case prompt.Planning:
+		case brief.Planning:
 			b.Drafts = []gate.Sealed{d.plan(long), d.faults(long)}
 		default:
 			b.Dependencies = []gate.Sealed{d.dep("One", "analyst", long), d.dep("Two", "analyst", long)}
@@ -181,13 +181,13 @@ func TestALimitOfTheCallersOwn(t *testing.T) {
 			if want != "" {
 				require.NoError(t, err)
 			} else {
-				require.ErrorIs(t, err, prompt.ErrTooLarge)
+				require.ErrorIs(t, err, brief.ErrTooLarge)
 				require.ErrorContains(t, err, fmt.Sprintf("it has %d bytes, at most %d", len(whole), limit))
 			}
 		}
 		b.MaxBytes, b.Whole = 10, false
 		_, _, err := prompt.Build(b)
-		require.ErrorIs(t, err, prompt.ErrTooLarge)
+		require.ErrorIs(t, err, brief.ErrTooLarge)
 	}
 }
 
@@ -223,18 +223,18 @@ func TestMaxBytesNeverRaisesTheLimit(t *testing.T) {
 	require.LessOrEqual(t, len(build(t, b).Text()), brief.MaxBytes)
 	b.Whole = true
 	_, _, err := prompt.Build(b)
-	require.ErrorIs(t, err, prompt.ErrTooLarge)
+	require.ErrorIs(t, err, brief.ErrTooLarge)
 }
 
 func TestGoalsAreNeverCut(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("g", 60<<10)
-	for layout := prompt.Planning; layout <= prompt.Synthesis; layout++ {
+	for layout := brief.Planning; layout <= brief.Synthesis; layout++ {
 		d := newDesk(t)
 		b := d.of(layout)
 		b.Goal = new(d.goal(long))
 		b.MaxBytes = 61 << 10
-		if layout == prompt.Planning {
+		if layout == brief.Planning {
 			b.Drafts = []gate.Sealed{d.plan(long)}
 		} else {
 			b.Failed = []gate.Sealed{d.ended(task.Failed, "Ask", "analyst", long)}
@@ -242,7 +242,7 @@ func TestGoalsAreNeverCut(t *testing.T) {
 		require.Contains(t, build(t, b).Text(), long)
 		b.MaxBytes = 60 << 10
 		_, _, err := prompt.Build(b)
-		require.ErrorIs(t, err, prompt.ErrTooLarge)
+		require.ErrorIs(t, err, brief.ErrTooLarge)
 	}
 }
 
@@ -272,7 +272,7 @@ func TestSynthesesNeverExceedTheirSize(t *testing.T) {
 		limit := b.MaxBytes
 		p, _, err := prompt.Build(b)
 		if err != nil {
-			require.ErrorIs(t, err, prompt.ErrTooLarge)
+			require.ErrorIs(t, err, brief.ErrTooLarge)
 			goal := b.Goal.Payload()
 			require.Greater(t, goal.Size()+4096, limit, "only a goal can be too large here")
 			return

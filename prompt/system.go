@@ -12,20 +12,20 @@ import (
 func (r *renderer) system() {
 	b := &r.brief
 	if b.System != "" {
-		r.instruction(PartSystem, 1, b.System, b.SystemParams)
+		r.instruction(brief.PartSystem, 1, b.System, b.SystemParams)
 	}
 	if p := r.one[oneRoster]; p != nil {
 		r.heading(brief.HeadRoster + "\n\n")
-		r.put(PartPayload, p.source, p.unfenced())
+		r.put(brief.PartPayload, p.source, p.unfenced())
 	}
 	if b.Guidance != "" {
 		r.heading("")
-		r.put(PartSystem, 1, b.Guidance)
+		r.put(brief.PartSystem, 1, b.Guidance)
 	}
 	r.granted(brief.HeadInputs, r.list[listInputs], gate.RecastSystem)
 	r.granted(brief.HeadDependencies, r.list[listResults], gate.RecastSystem)
 	if b.Schema != "" {
 		r.heading("Answer with one JSON value that matches the schema below, and with nothing else.\n\n" + brief.HeadSchema + "\n")
-		r.put(PartSchema, 0, b.Schema)
+		r.put(brief.PartSchema, 0, b.Schema)
 	}
 }

@@ -80,14 +80,14 @@ func (r *renderer) memory(pieces []piece) {
 		}
 		r.open(&opened, brief.HeadMemory+"\n")
 		r.frame("\n### ")
-		r.put(PartHeading, run[0].source, run[0].sender())
+		r.put(brief.PartHeading, run[0].source, run[0].sender())
 		fence, first := r.openFence(), len(r.text)
 		for i := range run {
 			text := line(&run[i])
 			if text != "" && len(r.text) > first {
 				text = "\n" + text
 			}
-			r.put(PartPayload, run[i].source, text)
+			r.put(brief.PartPayload, run[i].source, text)
 		}
 		r.closeFence(fence)
 	}
@@ -102,7 +102,7 @@ func (r *renderer) messages(pieces []piece) {
 		}
 		r.open(&opened, brief.HeadMessages)
 		r.frame("\n- **")
-		r.put(PartHeading, p.source, p.sender())
+		r.put(brief.PartHeading, p.source, p.sender())
 		r.frame("**:")
 		r.said(p)
 	}

@@ -11,7 +11,7 @@ import (
 func (r *renderer) work() {
 	if !r.brief.Untitled {
 		r.frame(brief.HeadTask)
-		r.put(PartTitle, 0, r.brief.Task.Title)
+		r.put(brief.PartTitle, 0, r.brief.Task.Title)
 		r.frame("\n\n")
 	}
 	r.description()
@@ -33,10 +33,10 @@ const again = "\n\nAnswer again with one JSON value that matches the output sche
 // coordinator planned it.
 func (r *renderer) description() {
 	if p := r.one[oneInstruction]; p != nil {
-		r.put(PartDescription, p.source, p.unfenced())
+		r.put(brief.PartDescription, p.source, p.unfenced())
 		return
 	}
-	r.instruction(PartDescription, 0, r.brief.Task.Description, r.brief.Task.Params)
+	r.instruction(brief.PartDescription, 0, r.brief.Task.Description, r.brief.Task.Params)
 }
 
 // granted writes the section of the inputs or of the dependencies, of those
@@ -53,7 +53,7 @@ func (r *renderer) granted(heading string, pieces []piece, recast string) {
 			r.frame("\n")
 		}
 		r.frame("\n### ")
-		r.put(PartHeading, p.source, p.Title())
+		r.put(brief.PartHeading, p.source, p.Title())
 		if p.Source().Kind == handoff.Dependency {
 			r.by(" (by ", p.source, p.Assignee())
 		}
@@ -68,7 +68,7 @@ func (r *renderer) body(p *piece) {
 		if p.Status() != "" { // only tasks have one
 			text += "; status " + string(p.Status())
 		}
-		r.put(PartWithheld, p.source, text+"]")
+		r.put(brief.PartWithheld, p.source, text+"]")
 		return
 	}
 	both := p.As() == task.Both

@@ -1,6 +1,9 @@
 package prompt
 
-import "github.com/runteam/runteam/task"
+import (
+	"github.com/runteam/runteam/internal/brief"
+	"github.com/runteam/runteam/task"
+)
 
 // A writer appends to one text and notes the range of each piece while it does.
 type writer struct {
@@ -25,7 +28,7 @@ func (w *writer) put(part Part, source int32, text string) {
 	w.ranges = append(w.ranges, Range{Start: start, End: end, Source: source, Part: part})
 }
 
-func (w *writer) frame(text string) { w.put(PartFrame, -1, text) }
+func (w *writer) frame(text string) { w.put(brief.PartFrame, -1, text) }
 
 // heading writes the heading of a section, after a blank line if something
 // stands before it.
@@ -61,6 +64,6 @@ func (w *writer) instruction(part Part, source int32, text string, params []task
 // by ends a heading with who stands behind it.
 func (w *writer) by(how string, source int32, name string) {
 	w.frame(how)
-	w.put(PartHeading, source, name)
+	w.put(brief.PartHeading, source, name)
 	w.frame(")")
 }

@@ -5,6 +5,7 @@
 package brief
 
 import (
+	"errors"
 	"slices"
 
 	"github.com/runteam/runteam/internal/gate"
@@ -17,6 +18,15 @@ const (
 	DefaultBytes = 512 << 10 // if the brief sets no limit
 	MaxBytes     = 4 << 20   // the largest limit that a brief can set
 )
+
+// ErrTooLarge reports a prompt whose instructions and structured values alone
+// exceed its limit, one that was to stay whole and does not fit, or an
+// instruction that the gate had to cut.
+var ErrTooLarge = errors.New("prompt too large")
+
+// ErrInvalid reports a brief that no prompt may be built from: context of
+// another contract or in the wrong place, or words that would make structure.
+var ErrInvalid = errors.New("invalid brief")
 
 // A Brief is what a prompt is built from. Context that the layout has no place
 // for is refused.

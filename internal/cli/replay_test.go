@@ -10,12 +10,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/runteam/runteam/internal/promptview"
+
 	"github.com/runteam/runteam/internal/cli/clitest"
 	"github.com/runteam/runteam/internal/cli/exit"
 	"github.com/runteam/runteam/internal/cli/journals"
 	"github.com/runteam/runteam/internal/cli/replay"
 	"github.com/runteam/runteam/internal/journal"
-	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
 	"github.com/stretchr/testify/require"
 )
@@ -246,7 +247,7 @@ func promptTexts(t *testing.T, c call, run string) map[string]string {
 	var x struct {
 		Prompts []struct {
 			Title        string
-			System, Text []prompt.Piece
+			System, Text []promptview.Piece
 		}
 	}
 	require.NoError(t, json.Unmarshal([]byte(got.stdout), &x))

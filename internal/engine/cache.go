@@ -84,7 +84,7 @@ func (x answerCache) reuse(ctx context.Context, p prompt.Prompt) (done bool, err
 // credit records what an answer of another run rests on here, as if its prompt
 // had been sent.
 func (r *recorder) credit(ctx context.Context, x *exchange, p prompt.Prompt) error {
-	shown, handed := r.shown(p), r.handoffs(x, time.Now())
+	shown, handed := r.shown(p, x.whole), r.handoffs(x, time.Now())
 	rec := record.Prompt{Handoffs: handed, Prompt: &shown}
 	if r.sink != nil {
 		if err := callRecorder(ctx, r.sink, rec); err != nil {

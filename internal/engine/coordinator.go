@@ -72,7 +72,7 @@ type step struct {
 	exchange
 	of      *coordinator
 	kind    StepKind
-	layout  prompt.Layout
+	layout  brief.Layout
 	compose func(*brief.Brief, []gate.Sealed) // what stands behind goal and roster
 	whole   bool                              // a prompt that is too large is an error
 	chunk   int                               // of a digest, from 1
@@ -81,7 +81,7 @@ type step struct {
 
 // step prepares a prompt to the coordinator. Each has the goal and the roster
 // before what is offered.
-func (c *coordinator) step(kind StepKind, layout prompt.Layout, text string, offers []gate.Offer, compose func(*brief.Brief, []gate.Sealed)) *step {
+func (c *coordinator) step(kind StepKind, layout brief.Layout, text string, offers []gate.Offer, compose func(*brief.Brief, []gate.Sealed)) *step {
 	s := &step{of: c, kind: kind, layout: layout, compose: compose}
 	c.asked[kind]++
 	s.existed = c.made
@@ -173,7 +173,7 @@ func (c *coordinator) record(s *step) {
 }
 
 // split reports whether the prompt of a step was too large to be sent whole.
-func (s *step) split() bool { return s.whole && !s.asked && errors.Is(s.err, prompt.ErrTooLarge) }
+func (s *step) split() bool { return s.whole && !s.asked && errors.Is(s.err, brief.ErrTooLarge) }
 
 // stepError words what went wrong with a step, in the form that the caller is cleared for.
 func (c *coordinator) stepError(s *step, code string) *TaskError {

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/runteam/runteam/internal/promptview"
+
 	"github.com/stretchr/testify/require"
 
 	"github.com/runteam/runteam/agent"
@@ -18,7 +20,6 @@ import (
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
-	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
 )
 
@@ -148,7 +149,7 @@ func TestCorrectiveCallHasItsOwnRecord(t *testing.T) {
 }
 
 // words joins the words of a shown prompt.
-func words(pieces []prompt.Piece) (text string) {
+func words(pieces []promptview.Piece) (text string) {
 	for i := range pieces {
 		text += pieces[i].Words
 	}

@@ -17,7 +17,6 @@ import (
 	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/internal/planning"
-	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
 )
 
@@ -36,7 +35,7 @@ func (c *coordinator) planFormat() string { return planning.PlanSchema(c.planRul
 
 // planStep is the first step of a goal.
 func (c *coordinator) planStep() *step {
-	return c.step(StepPlan, prompt.Planning, planning.PlanText(c.team.Names()), nil, func(b *brief.Brief, _ []gate.Sealed) { b.FormatSchema = c.planFormat() })
+	return c.step(StepPlan, brief.Planning, planning.PlanText(c.team.Names()), nil, func(b *brief.Brief, _ []gate.Sealed) { b.FormatSchema = c.planFormat() })
 }
 
 // decompose has the coordinator plan the tasks, with one correction at most, and passes
@@ -107,7 +106,7 @@ func (c *coordinator) repair(s *step, found task.Problems) *step {
 		CreatedAt: time.Now(), DerivedFrom: []envelope.ID{h.ID},
 	}, envelope.Text(planning.Faults(found)))
 	must(err)
-	return c.step(StepRepair, prompt.Planning, planning.RepairText(c.team.Names()), []gate.Offer{
+	return c.step(StepRepair, brief.Planning, planning.RepairText(c.team.Names()), []gate.Offer{
 		{Source: handoff.Source{Kind: handoff.Plan, Name: "draft"}, Title: "Your previous plan", Envelope: s.envelope},
 		{Source: handoff.Source{Kind: handoff.Fault, Name: "plan"}, Title: "What is wrong with it", Envelope: faults},
 	}, func(b *brief.Brief, sealed []gate.Sealed) { b.Drafts, b.FormatSchema = sealed, c.planFormat() })

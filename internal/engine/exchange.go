@@ -83,6 +83,7 @@ type gatedContext struct {
 // A builtPrompt is what is known of a prompt beside its text.
 type builtPrompt struct {
 	receipt   *prompt.Receipt // as the caller may see it
+	whole     *prompt.Receipt // of the prompt, whoever the caller is
 	shownSize int             // bytes of the prompt as the caller may see it
 	hidden    bool            // the caller may not see all of the prompt
 	sent      int             // shownSize once the agent was given the prompt
@@ -274,7 +275,8 @@ func (x *exchange) build(b *brief.Brief) (prompt.Prompt, error) {
 	}
 	text, receipt, err := prompt.Build(*b)
 	if err == nil {
-		x.receipt, x.shownSize = x.run.receiptOf(text)
+		x.whole = receipt
+		x.receipt, x.shownSize = x.run.receiptOf(text, receipt)
 		x.hidden = x.receipt != receipt
 		x.key, x.core, err = x.run.keysOf(x.caps.Agent, b, text)
 	}

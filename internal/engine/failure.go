@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/runteam/runteam/internal/brief"
+
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/internal/callfault"
@@ -13,7 +15,6 @@ import (
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/llm"
-	"github.com/runteam/runteam/prompt"
 )
 
 // Conditions of an attempt.
@@ -57,7 +58,7 @@ var errorCodes = [...]struct {
 	{ErrPanic, codes.Panic},
 	{errUnreadable, codes.Reply},
 	{errUsage, codes.Reply},
-	{prompt.ErrTooLarge, codes.PromptTooLarge},
+	{brief.ErrTooLarge, codes.PromptTooLarge},
 	{ErrCanceled, codes.Canceled},
 	{context.Canceled, codes.Canceled},
 }
@@ -117,7 +118,7 @@ func terminal(err error) bool {
 	if failed, ok := errors.AsType[*llm.Error](err); ok {
 		return callfault.IsTerminal(failed.Kind)
 	}
-	for _, condition := range [...]error{ErrBudget, ErrCostBudget, plan.ErrNoPrice, ErrRecord, ErrJournal, ErrReplay, agent.ErrSchema, agent.ErrMaxTurns, agent.ErrToolCall, agent.ErrFiltered, agent.ErrRefused, agent.ErrBadSchema, prompt.ErrTooLarge, prompt.ErrInvalid, llm.ErrNoModel, errUsage, errInternal} {
+	for _, condition := range [...]error{ErrBudget, ErrCostBudget, plan.ErrNoPrice, ErrRecord, ErrJournal, ErrReplay, agent.ErrSchema, agent.ErrMaxTurns, agent.ErrToolCall, agent.ErrFiltered, agent.ErrRefused, agent.ErrBadSchema, brief.ErrTooLarge, brief.ErrInvalid, llm.ErrNoModel, errUsage, errInternal} {
 		if errors.Is(err, condition) {
 			return true
 		}

@@ -520,7 +520,7 @@ func TestPromptTooLarge(t *testing.T) {
 	res := run(t, newTeam(t, member("source", says(`"`+strings.Repeat("x", gate.DefaultStructuredBytes-2)+`"`)), member("b", never(t))), nil, append(specs, reader)...)
 	require.Equal(t, "PROMPT_TOO_LARGE", of(t, res, "reader").Error.Code)
 	require.Equal(t, 1, of(t, res, "reader").Metrics.Attempts)
-	require.ErrorIs(t, res.Err(), prompt.ErrTooLarge)
+	require.ErrorIs(t, res.Err(), brief.ErrTooLarge)
 }
 
 func TestTextsAboveTheCapAreCut(t *testing.T) {

@@ -14,7 +14,6 @@ import (
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/label"
-	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/redact"
 	"github.com/runteam/runteam/task"
 )
@@ -78,7 +77,7 @@ func TestInputsThatDoNotFitAreErrors(t *testing.T) {
 				require.NoError(t, err)
 				second := by("reader", spec("other")) // an answer that the caller may read
 				_, err = tm.Plan([]task.Spec{readerOf(tt.use), second}, o)
-				requireFaults(t, err, fault{"/tasks/0/uses/0", tt.hint, prompt.ErrTooLarge})
+				requireFaults(t, err, fault{"/tasks/0/uses/0", tt.hint, brief.ErrTooLarge})
 				require.ErrorContains(t, err, tt.message)
 				return
 			}
@@ -89,7 +88,7 @@ func TestInputsThatDoNotFitAreErrors(t *testing.T) {
 				require.NoError(t, err)
 				return
 			}
-			requireFaults(t, err, fault{"/tasks/0/uses/0", tt.hint, prompt.ErrTooLarge})
+			requireFaults(t, err, fault{"/tasks/0/uses/0", tt.hint, brief.ErrTooLarge})
 			require.ErrorContains(t, err, tt.message)
 		})
 	}
@@ -105,7 +104,7 @@ func TestAnInputThatDoesNotFitIsReportedOnce(t *testing.T) {
 		specs = append(specs, s)
 	}
 	_, err := newTeam(t, member("reader", never(t))).Plan(specs, &engine.RunOptions{Inputs: []engine.Input{{Name: "table", Text: strings.Repeat("x", 300<<10)}}})
-	requireFaults(t, err, fault{"/tasks/0/uses/0", "cut: true", prompt.ErrTooLarge})
+	requireFaults(t, err, fault{"/tasks/0/uses/0", "cut: true", brief.ErrTooLarge})
 }
 
 // A plan shows how much of a longer input is delivered.
@@ -127,7 +126,7 @@ func TestInputsThatDoNotFitTogether(t *testing.T) {
 	}
 	tm := newTeam(t, member("reader", echo))
 	_, err := tm.Plan([]task.Spec{readerOf(uses...)}, &engine.RunOptions{Inputs: inputs})
-	requireFaults(t, err, fault{"/tasks/0/uses/0", "raise maxPromptBytes", prompt.ErrTooLarge})
+	requireFaults(t, err, fault{"/tasks/0/uses/0", "raise maxPromptBytes", brief.ErrTooLarge})
 	require.ErrorContains(t, err, "the inputs have 600 KiB together")
 	for i := range inputs {
 		inputs[i].Cut = true
@@ -181,7 +180,7 @@ func TestSizesOfSecretInputsAreNotTheDifferenceOfSums(t *testing.T) {
 			_, err = tm.Plan([]task.Spec{readerOf(task.Use{Name: "record", Need: need}, task.Use{Name: "table"}), by("reader", spec("other"))}, &engine.RunOptions{Inputs: []engine.Input{
 				{Name: "record", Text: `{"note":"` + strings.Repeat("x", n) + `"}`, Classification: label.Secret}, {Name: "table", Text: strings.Repeat("x", 2400)},
 			}})
-			require.ErrorIs(t, err, prompt.ErrTooLarge)
+			require.ErrorIs(t, err, brief.ErrTooLarge)
 			said = append(said, err.Error())
 		}
 	}
@@ -195,7 +194,7 @@ func TestDescriptionsThatDoNotFitAreErrors(t *testing.T) {
 	tm, err := engine.New(engine.Config{Agents: []engine.Member{member("reader", never(t))}, MaxPromptBytes: 1000})
 	require.NoError(t, err)
 	_, err = tm.Plan([]task.Spec{s}, nil)
-	requireFaults(t, err, fault{"/tasks/0/description", "as inputs", prompt.ErrTooLarge})
+	requireFaults(t, err, fault{"/tasks/0/description", "as inputs", brief.ErrTooLarge})
 }
 
 // A result that a limit cuts is a warning of the run, and its JSON says so.

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/runteam/runteam/internal/brief"
+
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
@@ -92,7 +94,7 @@ func TestLabelsStayBelowThePlanUnderAPolicy(t *testing.T) {
 			members[i].Agent = engine.AgentFunc(func(ctx context.Context, p prompt.Prompt) (agent.Reply, error) {
 				s := sight{task: p.Receipt().Task, level: p.Receipt().Classification}
 				for _, at := range slices.Concat(p.Receipt().System, p.Receipt().Text) {
-					if at.Part == prompt.PartPayload && p.Receipt().Sources[at.Source].Classification > clearance {
+					if at.Part == brief.PartPayload && p.Receipt().Sources[at.Source].Classification > clearance {
 						s.above = p.Receipt().Sources[at.Source].Decision.Source.Name
 					}
 				}

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/runteam/runteam/internal/brief"
+
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/bytesize"
 	"github.com/runteam/runteam/internal/callfault"
@@ -81,15 +83,15 @@ func (v callView) partName(r *prompt.Range) (name string, coarse bool) {
 		coarse = source.Classification > v.run.accepts
 	}
 	switch r.Part {
-	case prompt.PartSystem:
+	case brief.PartSystem:
 		return "system prompt", coarse
-	case prompt.PartSchema:
+	case brief.PartSchema:
 		return "output schema", coarse
-	case prompt.PartDescription:
+	case brief.PartDescription:
 		return "description", coarse
-	case prompt.PartGoal:
+	case brief.PartGoal:
 		return "goal", coarse
-	case prompt.PartPayload:
+	case brief.PartPayload:
 		if source == nil || source.Decision == nil {
 			return "", false
 		}

@@ -60,7 +60,7 @@ func (r *recorder) recordPrompt(ctx context.Context, x *exchange, p prompt.Promp
 	handed := r.handoffs(x, time.Now())
 	rec := record.Prompt{Handoffs: handed}
 	if failed == nil && (r.sink != nil || r.ledger != nil) {
-		shown := r.shown(p)
+		shown := r.shown(p, x.whole)
 		rec.Prompt = &shown
 	}
 	if r.sink != nil && (len(handed) > 0 || failed == nil) {

@@ -12,6 +12,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/runteam/runteam/internal/promptview"
+
 	"github.com/stretchr/testify/require"
 
 	"github.com/runteam/runteam/agent"
@@ -150,7 +152,7 @@ func TestTheRecordComesFirst(t *testing.T) {
 		order.add("asked %s", p.Receipt().Agent)
 		return agent.Reply{Text: "x"}, nil
 	}
-	var shown []prompt.Shown
+	var shown []promptview.Shown
 	rec := engine.RecorderFunc(func(_ context.Context, r record.Prompt) error {
 		if r.Prompt != nil {
 			order.add("kept %s", r.Prompt.Receipt.Agent)

@@ -3,6 +3,8 @@ package engine
 import (
 	"slices"
 
+	"github.com/runteam/runteam/internal/promptview"
+
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/bytesize"
@@ -21,15 +23,15 @@ type viewer struct {
 	accepts label.Classification // the highest label of what records of the run hold
 }
 
-// shown returns a prompt as the caller may see it.
-func (r viewer) shown(p prompt.Prompt) prompt.Shown {
-	return p.Show(r.accepts, r.hides())
+// shown returns a prompt with this receipt as the caller may see it.
+func (r viewer) shown(p prompt.Prompt, whole *prompt.Receipt) promptview.Shown {
+	return promptview.Show(p, whole, r.accepts, r.hides())
 }
 
 // receiptOf returns the receipt of a prompt as the caller may see it, and how many
 // bytes the prompt has in that form.
-func (r viewer) receiptOf(p prompt.Prompt) (*prompt.Receipt, int) {
-	return p.ShownReceipt(r.accepts, r.hides())
+func (r viewer) receiptOf(p prompt.Prompt, whole *prompt.Receipt) (*prompt.Receipt, int) {
+	return promptview.Receipt(p, whole, r.accepts, r.hides())
 }
 
 // hides returns the sources of prompts that the policy hides from the caller,

@@ -13,7 +13,6 @@ import (
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/internal/planning"
-	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
 )
 
@@ -126,7 +125,7 @@ func (c *coordinator) answering(results, ended, memory []gate.Offer) *step {
 		}
 	}
 	n, m := len(results), len(ended)
-	return c.step(StepSynthesis, prompt.Synthesis, planning.SynthesisText(), slices.Concat(results, ended, memory), func(b *brief.Brief, sealed []gate.Sealed) {
+	return c.step(StepSynthesis, brief.Synthesis, planning.SynthesisText(), slices.Concat(results, ended, memory), func(b *brief.Brief, sealed []gate.Sealed) {
 		b.Dependencies, b.Failed, b.Skipped, b.Memory = sealed[:n], sealed[n:n+failed], sealed[n+failed:n+m], digest(sealed[n+m:])
 	})
 }
@@ -147,7 +146,7 @@ func (c *coordinator) digests(ctx context.Context, whole *step, results []gate.O
 	cuts := planning.Parts(sizes, limit)
 	steps := make([]*step, len(cuts))
 	for i, cut := range cuts {
-		steps[i] = c.step(StepDigest, prompt.Synthesis, planning.PartText(), parts[cut[0]:cut[1]], func(b *brief.Brief, sealed []gate.Sealed) { b.Dependencies = sealed })
+		steps[i] = c.step(StepDigest, brief.Synthesis, planning.PartText(), parts[cut[0]:cut[1]], func(b *brief.Brief, sealed []gate.Sealed) { b.Dependencies = sealed })
 		steps[i].chunk, steps[i].chunks = i+1, len(cuts)
 	}
 	c.consult(ctx, steps...)

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/runteam/runteam/internal/promptview"
+
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/audit"
@@ -17,7 +19,6 @@ import (
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/internal/trace"
 	"github.com/runteam/runteam/label"
-	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
 )
 
@@ -166,7 +167,7 @@ func (e *encoder) record(r *record.Prompt) ([]part, error) {
 		return parts, nil
 	}
 	session := r.Prompt.Receipt.Session
-	text, err := json.Marshal([2][]prompt.Piece{r.Prompt.System, r.Prompt.Text})
+	text, err := json.Marshal([2][]promptview.Piece{r.Prompt.System, r.Prompt.Text})
 	if err != nil {
 		return nil, err
 	}

@@ -4,8 +4,9 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/runteam/runteam/internal/promptview"
+
 	"github.com/runteam/runteam/internal/record"
-	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
 )
 
@@ -52,13 +53,13 @@ func (a *sensitiveTasks) has(id task.ID) bool {
 
 // reveals reports whether a prompt is in the form for a caller who may see above
 // the plaintext limit.
-func reveals(p *prompt.Shown) bool {
+func reveals(p *promptview.Shown) bool {
 	for i := range p.Receipt.Sources {
 		if d := p.Receipt.Sources[i].Decision; d != nil && d.Before > plainLimit && !d.Coarse {
 			return true
 		}
 	}
-	return slices.ContainsFunc(slices.Concat(p.System, p.Text), func(at prompt.Piece) bool {
+	return slices.ContainsFunc(slices.Concat(p.System, p.Text), func(at promptview.Piece) bool {
 		return at.Words != "" && at.Source >= 0 && p.Receipt.Sources[at.Source].Classification > plainLimit
 	})
 }

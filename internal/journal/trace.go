@@ -7,9 +7,10 @@ import (
 	"encoding/json"
 	"io"
 
+	"github.com/runteam/runteam/internal/promptview"
+
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/internal/trace"
-	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
 )
 
@@ -66,7 +67,7 @@ func (a *archive) trace(r row, d *decoder, o trace.ReadOptions, read func(*trace
 		alone = only != nil
 		skip = alone && d.only == nil
 	}
-	opened := map[string][2][]prompt.Piece{}
+	opened := map[string][2][]promptview.Piece{}
 	o.Other = func(kind string, value json.RawMessage) error {
 		switch kind {
 		case record.KindSealed:
@@ -140,7 +141,7 @@ func (d *decoder) seen(f *trace.Finder) {
 }
 
 // sealed opens the words of a prompt, as far as the key does.
-func (d *decoder) sealed(into map[string][2][]prompt.Piece, value []byte) error {
+func (d *decoder) sealed(into map[string][2][]promptview.Piece, value []byte) error {
 	var l sealedLine
 	if err := json.Unmarshal(value, &l); err != nil {
 		return err
@@ -149,7 +150,7 @@ func (d *decoder) sealed(into map[string][2][]prompt.Piece, value []byte) error 
 	if missing != "" {
 		return nil
 	}
-	var pieces [2][]prompt.Piece
+	var pieces [2][]promptview.Piece
 	err := json.Unmarshal(text, &pieces)
 	into[l.Session] = pieces
 	return err

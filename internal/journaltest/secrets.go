@@ -7,6 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/runteam/runteam/internal/brief"
+	"github.com/runteam/runteam/internal/promptview"
+
 	"github.com/stretchr/testify/require"
 
 	"github.com/runteam/runteam/envelope"
@@ -17,7 +20,6 @@ import (
 	"github.com/runteam/runteam/internal/trace"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
-	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
 )
 
@@ -121,7 +123,7 @@ func secrets(t *testing.T, open Open) {
 
 // raise makes what was granted for a prompt secret, as it is where a policy
 // says so, and puts the canary into it.
-func raise(s *prompt.Shown) {
+func raise(s *promptview.Shown) {
 	s.Receipt.Classification = label.Secret
 	for i := range s.Receipt.Sources {
 		if src := &s.Receipt.Sources[i]; src.Decision != nil {
@@ -129,7 +131,7 @@ func raise(s *prompt.Shown) {
 		}
 	}
 	for i := range s.Text {
-		if p := &s.Text[i]; p.Part == prompt.PartPayload {
+		if p := &s.Text[i]; p.Part == brief.PartPayload {
 			p.Words = Canary + p.Words[len(Canary):]
 		}
 	}

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/runteam/runteam/internal/promptview"
+
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/brief"
@@ -111,8 +113,8 @@ func (t *Teller) record(of *task.Task, offers []gate.Offer, clearance label.Clas
 			b.Dependencies = append(b.Dependencies, s)
 		}
 	}
-	p, _, err := prompt.Build(b)
-	shown := must(p, err).Show(clearance, nil)
+	p, whole, err := prompt.Build(b)
+	shown := promptview.Show(must(p, err), whole, clearance, nil)
 	r.Prompt = &shown
 	return r, len(p.System()) + len(p.Text())
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/runteam/runteam/internal/brief"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/planning"
-	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
 )
 
@@ -99,7 +98,7 @@ func (t *Roster) CheckGoal(goal *Goal) (found task.Problems) {
 	case !utf8.ValidString(text):
 		add("/goal", "the goal is not valid UTF-8", "give a text, or clean it first", task.ErrInvalid)
 	case len(text) > gate.DefaultContextBytes:
-		add("/goal", fmt.Sprintf("the goal has %d bytes, at most %d reach the coordinator", len(text), gate.DefaultContextBytes), "say it shorter, and give long texts as inputs", prompt.ErrTooLarge)
+		add("/goal", fmt.Sprintf("the goal has %d bytes, at most %d reach the coordinator", len(text), gate.DefaultContextBytes), "say it shorter, and give long texts as inputs", brief.ErrTooLarge)
 	}
 	if line, opener := brief.GoalOpener(goal.Text); line > 0 {
 		found = append(found, task.Problem{

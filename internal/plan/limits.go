@@ -15,7 +15,6 @@ import (
 	"github.com/runteam/runteam/internal/brief"
 	"github.com/runteam/runteam/internal/bytesize"
 	"github.com/runteam/runteam/internal/gate"
-	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
 )
 
@@ -99,7 +98,7 @@ func (c *sizeCheck) checkPromptSize(ctx context.Context, i int) {
 	fixed := len("# Task: ") + len(t.Title) + len(t.Description) + Frame*len(t.Uses)
 	if fixed > most {
 		at := c.problem(i, "description")
-		at.report(fmt.Sprintf("the description has %s, and a prompt of %q at most %s", exceeding(len(t.Description), most), agent, bytesize.Text(most)), "give long texts as inputs", prompt.ErrTooLarge)
+		at.report(fmt.Sprintf("the description has %s, and a prompt of %q at most %s", exceeding(len(t.Description), most), agent, bytesize.Text(most)), "give long texts as inputs", brief.ErrTooLarge)
 		return
 	}
 	var texts []int // sizes of what can be cut
@@ -148,7 +147,7 @@ func (c *sizeCheck) checkPromptSize(ctx context.Context, i int) {
 			hint = "grant smaller parts with need, or split the input"
 		}
 		at := c.problem(i, "uses", j)
-		at.report(fmt.Sprintf("input %q has %s, and at most %s of it reach %q", in.Name, c.inputSize(in, limit), bytesize.Text(limit), agent), hint, errors.Join(prompt.ErrTooLarge, ErrInputValue))
+		at.report(fmt.Sprintf("input %q has %s, and at most %s of it reach %q", in.Name, c.inputSize(in, limit), bytesize.Text(limit), agent), hint, errors.Join(brief.ErrTooLarge, ErrInputValue))
 	}
 	c.checkSum(i, most-fixed, texts)
 }
@@ -174,7 +173,7 @@ func (c *sizeCheck) checkSum(i, room int, texts []int) {
 		if slices.ContainsFunc(t.Uses, func(u task.Use) bool { return c.input(u).Classification > *c.options.UserAccepts }) {
 			message = fmt.Sprintf("the inputs do not fit together into a prompt of %q", t.Assignee) // sum and room are exact sizes
 		}
-		at.report(message, "grant the parts that the task needs with need, raise maxPromptBytes, or let inputs be cut with cut: true", errors.Join(prompt.ErrTooLarge, ErrInputValue))
+		at.report(message, "grant the parts that the task needs with need, raise maxPromptBytes, or let inputs be cut with cut: true", errors.Join(brief.ErrTooLarge, ErrInputValue))
 		return
 	}
 }

@@ -2,7 +2,7 @@ package record
 
 import (
 	"github.com/runteam/runteam/internal/event"
-	"github.com/runteam/runteam/prompt"
+	"github.com/runteam/runteam/internal/promptview"
 )
 
 // A Prompt is what is kept of one prompt before it is sent: every decision of
@@ -10,5 +10,5 @@ import (
 // for a prompt that is never sent, since something was held, has no Prompt.
 type Prompt struct {
 	Handoffs []event.Handoff
-	Prompt   *prompt.Shown
+	Prompt   *promptview.Shown
 }

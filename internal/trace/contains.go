@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/runteam/runteam/internal/promptview"
+
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
 )
@@ -90,7 +92,7 @@ func (f *Finder) prompt(p *Prompt) {
 }
 
 // pieces looks at a text: at each stretch that has words and is for one thing.
-func (f *Finder) pieces(s *sight, where Where, pieces []prompt.Piece) {
+func (f *Finder) pieces(s *sight, where Where, pieces []promptview.Piece) {
 	for len(pieces) > 0 {
 		n := 1
 		for n < len(pieces) && pieces[n].Part == pieces[0].Part && pieces[n].Withheld == pieces[0].Withheld {
@@ -101,7 +103,7 @@ func (f *Finder) pieces(s *sight, where Where, pieces []prompt.Piece) {
 	}
 }
 
-func (f *Finder) stretch(s *sight, where Where, pieces []prompt.Piece) {
+func (f *Finder) stretch(s *sight, where Where, pieces []promptview.Piece) {
 	text := pieces[0].Words
 	if len(pieces) > 1 {
 		var b strings.Builder

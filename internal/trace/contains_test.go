@@ -6,6 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/runteam/runteam/internal/brief"
+	"github.com/runteam/runteam/internal/promptview"
+
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
@@ -193,11 +196,11 @@ func TestHeldIsWhatKeptATaskFromAPrompt(t *testing.T) {
 
 // told is a prompt of one piece of context, by hand.
 func told(of *task.Task, attempt int, kind handoff.SourceKind, name, from, words string) record.Prompt {
-	at := prompt.Range{End: int32(len(words)), Part: prompt.PartPayload}
+	at := prompt.Range{End: int32(len(words)), Part: brief.PartPayload}
 	d := &gate.Decision{Verdict: handoff.Passed, Rule: "r", Source: handoff.Source{Kind: kind, Name: name}, From: from, To: of.Assignee, Task: of.ID}
-	return record.Prompt{Prompt: &prompt.Shown{
+	return record.Prompt{Prompt: &promptview.Shown{
 		Receipt: &prompt.Receipt{Session: fmt.Sprintf("r1/%s/%d", of.ID, attempt), Run: "r1", Task: of.ID, Agent: of.Assignee, Text: []prompt.Range{at}, Sources: []prompt.Source{{Producer: from, Decision: d}}},
-		Text:    []prompt.Piece{{Range: at, Words: words}},
+		Text:    []promptview.Piece{{Range: at, Words: words}},
 	}}
 }
 

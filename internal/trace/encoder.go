@@ -7,10 +7,12 @@ import (
 	"sync"
 	"unicode/utf8"
 
+	"github.com/runteam/runteam/internal/brief"
+	"github.com/runteam/runteam/internal/promptview"
+
 	"github.com/runteam/runteam/internal/audit"
 	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/record"
-	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
 )
 
@@ -52,7 +54,7 @@ func (e *Encoder) Decisions(list ...event.Handoff) (audit.Decisions, error) {
 
 // Prompt returns the line of a prompt. The error is of one that is not valid
 // UTF-8, or is too long for a line, and must not be sent.
-func (e *Encoder) Prompt(s *prompt.Shown) ([]byte, error) {
+func (e *Encoder) Prompt(s *promptview.Shown) ([]byte, error) {
 	r := s.Receipt
 	p := &Prompt{Shown: *s, Agent: r.Agent, Title: e.title(r.Task), Attempt: attempt(r)}
 	if p.Title == "" {
@@ -103,8 +105,8 @@ func (e *Encoder) title(id task.ID) string {
 }
 
 // legible reports whether JSON can hold the words as they are.
-func legible(s *prompt.Shown) bool {
-	for _, pieces := range [...][]prompt.Piece{s.System, s.Text} {
+func legible(s *promptview.Shown) bool {
+	for _, pieces := range [...][]promptview.Piece{s.System, s.Text} {
 		for i := range pieces {
 			if !utf8.ValidString(pieces[i].Words) {
 				return false
@@ -115,9 +117,9 @@ func legible(s *prompt.Shown) bool {
 }
 
 // titleIn returns the title that stands in a prompt, if it may be seen.
-func titleIn(s *prompt.Shown) (title string) {
+func titleIn(s *promptview.Shown) (title string) {
 	for i := range s.Text {
-		if s.Text[i].Part == prompt.PartTitle {
+		if s.Text[i].Part == brief.PartTitle {
 			title += s.Text[i].Words
 		}
 	}

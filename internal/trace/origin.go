@@ -3,9 +3,10 @@ package trace
 import (
 	"strings"
 
+	"github.com/runteam/runteam/internal/brief"
+
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/gate"
-	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
 )
 
@@ -62,7 +63,7 @@ func (s *search) work(id task.ID, title, agent string) {
 // text begins there. A heading is a name, and the frame the builder's own.
 func (s *search) sources(o *Occurrence) {
 	switch o.Part {
-	case prompt.PartFrame, prompt.PartHeading, prompt.PartWithheld:
+	case brief.PartFrame, brief.PartHeading, brief.PartWithheld:
 		return
 	}
 	for _, i := range o.Sources {

@@ -8,13 +8,15 @@ import (
 	"testing"
 	"testing/iotest"
 
+	"github.com/runteam/runteam/internal/brief"
+	"github.com/runteam/runteam/internal/promptview"
+
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
 	"github.com/runteam/runteam/internal/bytesize"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/internal/trace"
-	"github.com/runteam/runteam/prompt"
 )
 
 const head = `{"trace":{"version":1,"run":"r1"}}` + "\n"
@@ -90,7 +92,7 @@ func TestWithheldPieceHasNoWordsInTheFile(t *testing.T) {
 	p := read(t, file).Prompts[2]
 	require.Equal(t, 1, p.Withheld(), "the payload")
 	for _, piece := range p.Text {
-		if piece.Withheld && piece.Part == prompt.PartPayload {
+		if piece.Withheld && piece.Part == brief.PartPayload {
 			require.EqualValues(t, bytesize.Class(len(canary+" is on the list.")), piece.End-piece.Start)
 			require.Equal(t, "security", p.Receipt.Sources[piece.Source].Producer)
 			require.EqualValues(t, "dependsOn", p.Receipt.Sources[piece.Source].Decision.Rule)
@@ -117,7 +119,7 @@ func TestTraceHoldsTheGatedForm(t *testing.T) {
 func requireSound(t require.TestingT, tr *trace.Trace) {
 	for i := range tr.Prompts {
 		p := &tr.Prompts[i]
-		for _, pieces := range [][]prompt.Piece{p.System, p.Text} {
+		for _, pieces := range [][]promptview.Piece{p.System, p.Text} {
 			end := int32(0)
 			for _, piece := range pieces {
 				require.Equal(t, end, piece.Start)

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/runteam/runteam/internal/promptview"
+
 	"github.com/stretchr/testify/require"
 
 	"github.com/runteam/runteam/envelope"
@@ -116,9 +118,9 @@ func recordOf(t testing.TB, of *task.Task, system string, offers ...offer) recor
 			b.Dependencies = append(b.Dependencies, s)
 		}
 	}
-	p, _, err := prompt.Build(b)
+	p, whole, err := prompt.Build(b)
 	require.NoError(t, err)
-	shown := p.Show(label.Internal, nil)
+	shown := promptview.Show(p, whole, label.Internal, nil)
 	r.Prompt = &shown
 	return r
 }

@@ -4,13 +4,15 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/runteam/runteam/internal/promptview"
+
 	"github.com/runteam/runteam/prompt"
 )
 
 // Open gives a prompt its words from elsewhere: the pieces of both texts as its
 // viewer may see them. Pieces that are not those of its sources change nothing.
-func (p *Prompt) Open(system, text []prompt.Piece) {
-	open := Prompt{Shown: prompt.Shown{Receipt: new(prompt.Receipt), System: system, Text: text}}
+func (p *Prompt) Open(system, text []promptview.Piece) {
+	open := Prompt{Shown: promptview.Shown{Receipt: new(prompt.Receipt), System: system, Text: text}}
 	*open.Receipt = *p.Receipt
 	open.Receipt.System, open.Receipt.Text = nil, nil
 	if complete(&open); check(&open) == nil {
@@ -24,7 +26,7 @@ func complete(p *Prompt) {
 	if r == nil || r.System != nil || r.Text != nil {
 		return
 	}
-	ranges := func(pieces []prompt.Piece) (list []prompt.Range) {
+	ranges := func(pieces []promptview.Piece) (list []prompt.Range) {
 		for i := range pieces {
 			list = append(list, pieces[i].Range)
 		}
@@ -40,10 +42,10 @@ func check(p *Prompt) error {
 		return errors.New("its prompt has no receipt")
 	}
 	for _, text := range [...]struct {
-		pieces []prompt.Piece
+		pieces []promptview.Piece
 		ranges []prompt.Range
 	}{{p.System, p.Receipt.System}, {p.Text, p.Receipt.Text}} {
-		same := slices.EqualFunc(text.pieces, text.ranges, func(a prompt.Piece, b prompt.Range) bool { return a.Range == b })
+		same := slices.EqualFunc(text.pieces, text.ranges, func(a promptview.Piece, b prompt.Range) bool { return a.Range == b })
 		if !same || !tiled(text.pieces, len(p.Receipt.Sources)) {
 			return errors.New("the pieces of its prompt do not fit together")
 		}
@@ -51,7 +53,7 @@ func check(p *Prompt) error {
 	return nil
 }
 
-func tiled(pieces []prompt.Piece, sources int) bool {
+func tiled(pieces []promptview.Piece, sources int) bool {
 	end := int32(0)
 	for i := range pieces {
 		p := &pieces[i]

@@ -14,9 +14,11 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/runteam/runteam/internal/brief"
+	"github.com/runteam/runteam/internal/promptview"
+
 	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/label"
-	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
 )
 
@@ -66,7 +68,7 @@ type Input struct {
 
 // A Prompt is one prompt as it was recorded before it was sent.
 type Prompt struct {
-	prompt.Shown
+	promptview.Shown
 	Agent   string `json:"agent"`
 	Title   string `json:"title,omitempty"`   // of the task, or the coordinator's step
 	Attempt int    `json:"attempt,omitempty"` // from 1
@@ -102,7 +104,7 @@ type Step struct {
 func (p *Prompt) Bytes() int { return length(p.System) + length(p.Text) }
 
 // length returns the length of a text of which these are the pieces.
-func length(pieces []prompt.Piece) int {
+func length(pieces []promptview.Piece) int {
 	if len(pieces) == 0 {
 		return 0
 	}
@@ -112,9 +114,9 @@ func length(pieces []prompt.Piece) int {
 // Withheld counts the pieces without words, since their source is above the
 // reader's clearance. The names in headings are not counted.
 func (p *Prompt) Withheld() (n int) {
-	for _, pieces := range [...][]prompt.Piece{p.System, p.Text} {
+	for _, pieces := range [...][]promptview.Piece{p.System, p.Text} {
 		for i := range pieces {
-			if pieces[i].Withheld && pieces[i].Part != prompt.PartHeading {
+			if pieces[i].Withheld && pieces[i].Part != brief.PartHeading {
 				n++
 			}
 		}

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/runteam/runteam/internal/promptview"
+
 	"github.com/stretchr/testify/require"
 
 	"github.com/runteam/runteam/handoff"
@@ -16,7 +18,6 @@ import (
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/internal/trace"
 	"github.com/runteam/runteam/label"
-	"github.com/runteam/runteam/prompt"
 )
 
 func TestTraceIsReadAsItWasWritten(t *testing.T) {
@@ -172,7 +173,7 @@ func TestClosedTraceTakesNothing(t *testing.T) {
 func TestWhatCannotBeWrittenAsItIsIsNotSent(t *testing.T) {
 	t.Parallel()
 	r := recordOf(t, &facts, "")
-	r.Prompt.Text = append([]prompt.Piece(nil), r.Prompt.Text...)
+	r.Prompt.Text = append([]promptview.Piece(nil), r.Prompt.Text...)
 	r.Prompt.Text[0].Words = "\xff"
 	w := trace.NewWriter(&bytes.Buffer{}, given)
 	require.ErrorContains(t, w.Record(t.Context(), r), "UTF-8")

@@ -5,6 +5,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/runteam/runteam/internal/brief"
+	"github.com/runteam/runteam/internal/promptview"
+
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/bytesize"
 	"github.com/runteam/runteam/internal/gate"
@@ -34,7 +37,7 @@ type PromptDocument struct {
 // Piece is a range of bytes, its words unless they are above the
 // reader, and where it comes from.
 type Piece struct {
-	prompt.Piece
+	promptview.Piece
 	From string `json:"from"`
 }
 
@@ -81,7 +84,7 @@ func (x *Document) prompt(p *trace.Prompt) PromptDocument {
 	return out
 }
 
-func (x *Document) pieces(p *trace.Prompt, pieces []prompt.Piece) []Piece {
+func (x *Document) pieces(p *trace.Prompt, pieces []promptview.Piece) []Piece {
 	out := make([]Piece, len(pieces))
 	for i := range pieces {
 		out[i] = Piece{pieces[i], x.from(p, pieces[i].Source, pieces[i].Part)}
@@ -116,12 +119,12 @@ func (x *Document) from(p *trace.Prompt, source int32, part prompt.Part) string 
 // PartName is what a range of a spec's text is, as a spec calls it.
 func PartName(part prompt.Part) string {
 	switch part {
-	case prompt.PartSystem:
+	case brief.PartSystem:
 		return "systemPrompt"
-	case prompt.PartSchema:
+	case brief.PartSchema:
 		return "outputSchema"
 	}
-	return part.String()
+	return string(part)
 }
 
 // SourceName names a piece of context and who made it.

@@ -35,7 +35,7 @@ func (x *Document) found(s trace.Search, only func(task string) bool) *found {
 		}
 		out := occurrence{Occurrence: o}
 		if o.Prompt != nil {
-			out.Part = o.Part.String()
+			out.Part = string(o.Part)
 			for _, source := range o.Sources {
 				out.From = append(out.From, x.from(o.Prompt, source, o.Part))
 			}

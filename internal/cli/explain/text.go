@@ -6,11 +6,12 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/runteam/runteam/internal/brief"
+
 	"github.com/runteam/runteam/internal/bytesize"
 	"github.com/runteam/runteam/internal/cli/format"
 	"github.com/runteam/runteam/internal/cli/terminal"
 	"github.com/runteam/runteam/internal/trace"
-	"github.com/runteam/runteam/prompt"
 )
 
 // write writes what was explained for people.
@@ -149,14 +150,14 @@ func writePieces(w io.Writer, pieces []Piece) {
 }
 
 func sameRange(a, b *Piece) bool {
-	frame := func(p *Piece) bool { return p.Part == prompt.PartFrame || p.Part == prompt.PartHeading }
+	frame := func(p *Piece) bool { return p.Part == brief.PartFrame || p.Part == brief.PartHeading }
 	return frame(a) && frame(b) || a.Source == b.Source && a.Part == b.Part && a.Withheld == b.Withheld
 }
 
 func writeRange(w io.Writer, pieces []Piece) {
 	first, last := &pieces[0], &pieces[len(pieces)-1]
 	from := terminal.CleanLine(first.From)
-	framed := first.Part == prompt.PartFrame || first.Part == prompt.PartHeading
+	framed := first.Part == brief.PartFrame || first.Part == brief.PartHeading
 	if framed {
 		from = "builder"
 	}
@@ -166,7 +167,7 @@ func writeRange(w io.Writer, pieces []Piece) {
 		switch p := &pieces[i]; {
 		case !p.Withheld:
 			text.WriteString(p.Words)
-		case p.Part == prompt.PartHeading:
+		case p.Part == brief.PartHeading:
 			text.WriteString("[not shown]")
 		default:
 			fmt.Fprintf(&text, "[not shown: up to %s]", bytesize.Text(int(p.End-p.Start)))

@@ -5,10 +5,11 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/runteam/runteam/internal/promptview"
+
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/llm"
-	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
 )
 
@@ -46,7 +47,7 @@ func (c *Conversation) Record(ctx context.Context, r record.Prompt) error {
 
 // visibleText returns the text of a prompt with a mark in place of each range that is
 // withheld from its viewer.
-func visibleText(p *prompt.Shown) string {
+func visibleText(p *promptview.Shown) string {
 	var b strings.Builder
 	for i := range p.Text {
 		piece := &p.Text[i]

@@ -10,6 +10,8 @@ import (
 	"sync"
 	"unicode/utf8"
 
+	"github.com/runteam/runteam/internal/promptview"
+
 	"github.com/runteam/runteam/internal/bytesize"
 	"github.com/runteam/runteam/internal/cli/explain"
 	"github.com/runteam/runteam/internal/cli/run"
@@ -52,7 +54,7 @@ func (r *repetition) sent(id task.ID) *trace.Prompt {
 var errSeen = errors.New("the prompt was seen")
 
 // promptOf makes the run again as far as the prompt of a task, which is not sent.
-func (r *repetition) promptOf(ctx context.Context, id task.ID) (found *prompt.Shown) {
+func (r *repetition) promptOf(ctx context.Context, id task.ID) (found *promptview.Shown) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var mu sync.Mutex // guards found
@@ -83,11 +85,11 @@ func (r *repetition) promptOf(ctx context.Context, id task.ID) (found *prompt.Sh
 // firstDifferingPart names the first part in which two prompts differ, and shows where; it
 // is empty if what of them is shown is equal. The words of runteam itself follow
 // from what stands between them, so they come last.
-func firstDifferingPart(t *trace.Trace, was *trace.Prompt, now *prompt.Shown) string {
+func firstDifferingPart(t *trace.Trace, was *trace.Prompt, now *promptview.Shown) string {
 	x := &explain.Document{Trace: t}
 	texts := []struct {
 		name          string
-		before, after []prompt.Piece
+		before, after []promptview.Piece
 	}{{"system prompt", was.System, now.System}, {"user message", was.Text, now.Text}}
 	for _, own := range []bool{false, true} {
 		for _, text := range texts {
@@ -102,12 +104,12 @@ func firstDifferingPart(t *trace.Trace, was *trace.Prompt, now *prompt.Shown) st
 
 // A part is a piece of a prompt and what it comes from.
 type part struct {
-	prompt.Piece
+	promptview.Piece
 	name string
 }
 
 // parts lists the pieces of a text that are runteam's own words, or all others.
-func parts(x *explain.Document, r *prompt.Receipt, pieces []prompt.Piece, own bool) (out []part) {
+func parts(x *explain.Document, r *prompt.Receipt, pieces []promptview.Piece, own bool) (out []part) {
 	for i := range pieces {
 		if p := &pieces[i]; own == (p.Source < 0) {
 			out = append(out, part{*p, rangeSource(x, r, p)})
@@ -140,7 +142,7 @@ func firstPart(before, after []part) string {
 }
 
 // rangeSource names what a piece of a prompt comes from, in short.
-func rangeSource(x *explain.Document, r *prompt.Receipt, p *prompt.Piece) string {
+func rangeSource(x *explain.Document, r *prompt.Receipt, p *promptview.Piece) string {
 	if p.Source < 0 {
 		return "the words of runteam itself"
 	}

@@ -1,4 +1,5 @@
-package prompt
+// Package promptview decides which pieces of a prompt a viewer sees.
+package promptview
 
 import (
 	"regexp"
@@ -9,60 +10,65 @@ import (
 	"github.com/runteam/runteam/internal/brief"
 	"github.com/runteam/runteam/internal/bytesize"
 	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/prompt"
 )
 
 // Shown is a prompt as a viewer may see it: piece by piece, in the order of the
 // bytes. Pieces that are withheld from the viewer have no words, and the length
 // of their [bytesize.Class]; the decisions about their sources are outlines.
-// Positions count in the texts as shown, which are those of the prompt where
-// nothing is withheld.
+// Positions count in the texts as shown, which are those of the prompt if nothing is
+// withheld. The decisions of the receipt are those of the prompt and must not be changed.
 type Shown struct {
-	Receipt *Receipt `json:"receipt"`
-	System  []Piece  `json:"system,omitempty"`
-	Text    []Piece  `json:"text,omitempty"`
+	Receipt *prompt.Receipt `json:"receipt"`
+	System  []Piece         `json:"system,omitempty"`
+	Text    []Piece         `json:"text,omitempty"`
 }
 
 // A Piece is one range of a prompt and its words.
 type Piece struct {
-	Range
+	prompt.Range
 	Words    string `json:"words,omitempty"`
 	Withheld bool   `json:"withheld,omitempty"` // from the viewer; the length is a class
 }
 
-// Show returns the prompt for a viewer with this clearance, without the words
-// of sources that keep is true of; nil keeps none back. A piece is as sensitive
-// as its source, and the builder's own words are public, but for the fences of
-// a prompt of which something is withheld, and what their first lines say about
-// a payload that is.
-func (p Prompt) Show(clearance label.Classification, keep func(*Source) bool) Shown {
-	b := p.get()
-	whole := Shown{Receipt: b.receipt, System: pieces(b.receipt.System, b.system), Text: pieces(b.receipt.Text, b.text)}
-	if hidden := b.receipt.above(clearance, keep); hidden != nil {
+// Show returns the prompt with this receipt for a viewer with this clearance, without
+// the words of the sources for which hide is true; a nil hide is true for none. A piece
+// is as sensitive as its source. The builder's own words are public, except for the
+// fences of a prompt of which something is withheld, and what their first lines say
+// about a payload that is withheld.
+func Show(p prompt.Prompt, r *prompt.Receipt, clearance label.Classification, hide func(*prompt.Source) bool) Shown {
+	whole := Shown{Receipt: r, System: pieces(r.System, p.System()), Text: pieces(r.Text, p.Text())}
+	if hidden := above(r, clearance, hide); hidden != nil {
 		return *whole.without(hidden)
 	}
-	whole.Receipt = b.receipt.clone()
+	whole.Receipt = copyOf(r)
 	return whole
 }
 
-// ShownReceipt returns the receipt of [Prompt.Show], and how many bytes both texts
-// have there. The receipt is shared and must not be changed.
-func (p Prompt) ShownReceipt(clearance label.Classification, keep func(*Source) bool) (r *Receipt, bytes int) {
-	b := p.get()
-	if b.receipt.above(clearance, keep) == nil {
-		return b.receipt, len(b.system) + len(b.text)
+// copyOf returns a receipt with slices of its own. The decisions are shared.
+func copyOf(r *prompt.Receipt) *prompt.Receipt {
+	c := *r
+	c.System, c.Text, c.Sources = slices.Clone(r.System), slices.Clone(r.Text), slices.Clone(r.Sources)
+	return &c
+}
+
+// Receipt returns the receipt of [Show], which must not be changed, and how many bytes
+// both texts have there.
+func Receipt(p prompt.Prompt, r *prompt.Receipt, clearance label.Classification, hide func(*prompt.Source) bool) (shown *prompt.Receipt, bytes int) {
+	if above(r, clearance, hide) == nil {
+		return r, len(p.System()) + len(p.Text())
 	}
-	s := p.Show(clearance, keep)
+	s := Show(p, r, clearance, hide)
 	return s.Receipt, s.Bytes()
 }
 
-// Lower returns the prompt for a viewer with a lower clearance, as [Prompt.Show]
-// does, and whether words were left out. If the viewer may see all that s has,
+// Lower returns the prompt for a viewer with a lower clearance, as [Show] does, and whether words were left out. If the viewer may see all that s has,
 // it returns s itself.
 func (s *Shown) Lower(clearance label.Classification) (lowered *Shown, hid bool) {
 	if s == nil || s.Receipt == nil { // without a receipt the labels of the words are unknown
 		return &Shown{}, true
 	}
-	hidden := s.Receipt.above(clearance, nil)
+	hidden := above(s.Receipt, clearance, nil)
 	worded := func(p Piece) bool { return p.Words != "" && hidden.has(p.Source) }
 	hid = slices.ContainsFunc(s.System, worded) || slices.ContainsFunc(s.Text, worded)
 	for i := range hidden {
@@ -81,9 +87,14 @@ func (set sourceSet) has(source int32) bool {
 }
 
 // above returns the sources that a viewer may not see; nil if there are none.
-func (r *Receipt) above(clearance label.Classification, keep func(*Source) bool) (hidden sourceSet) {
+func above(r *prompt.Receipt, clearance label.Classification, hide func(*prompt.Source) bool) (hidden sourceSet) {
 	for i := range r.Sources {
-		if s := &r.Sources[i]; s.level() > clearance || keep != nil && keep(s) {
+		s := &r.Sources[i]
+		level := s.Classification
+		if s.Decision != nil { // which may have lowered it for its reader
+			level = level.Join(s.Decision.Before)
+		}
+		if level > clearance || hide != nil && hide(s) {
 			if hidden == nil {
 				hidden = make(sourceSet, len(r.Sources))
 			}
@@ -93,20 +104,12 @@ func (r *Receipt) above(clearance label.Classification, keep func(*Source) bool)
 	return hidden
 }
 
-// level is how sensitive a source is, also where it was lowered for its reader.
-func (s *Source) level() label.Classification {
-	if s.Decision == nil {
-		return s.Classification
-	}
-	return s.Classification.Join(s.Decision.Before)
-}
-
 // without returns s for a viewer who may not see these sources.
 func (s *Shown) without(hidden sourceSet) *Shown {
-	r := s.Receipt.clone()
+	r := copyOf(s.Receipt)
 	for i := range r.Sources {
 		if d := r.Sources[i].Decision; d != nil && hidden[i] {
-			*d = d.Outline()
+			r.Sources[i].Decision = new(d.Outline())
 		}
 	}
 	out := &Shown{Receipt: r, System: withhold(s.System, hidden, r.Sources), Text: withhold(s.Text, hidden, r.Sources)}
@@ -121,24 +124,24 @@ func (s *Shown) without(hidden sourceSet) *Shown {
 
 // withhold returns the pieces of a text without the words of hidden sources, and
 // without what the builder's words around them say about their payloads.
-func withhold(from []Piece, hidden sourceSet, sources []Source) []Piece {
+func withhold(from []Piece, hidden sourceSet, sources []prompt.Source) []Piece {
 	out := make([]Piece, 0, len(from))
 	end := int32(0)
 	for i := 0; i < len(from); i++ {
 		p := from[i]
-		for p.Part == PartPayload && hidden.has(p.Source) && i+2 < len(from) && from[i+2].Part == PartPayload && from[i+2].Source == p.Source {
+		for p.Part == brief.PartPayload && hidden.has(p.Source) && i+2 < len(from) && from[i+2].Part == brief.PartPayload && from[i+2].Source == p.Source {
 			i += 2 // text and structured part are one, with the words between them
 			p.End += from[i].End - from[i].Start
 		}
 		switch {
 		case hidden.has(p.Source):
 			p.Words, p.Withheld = "", true
-		case p.Part == PartFrame:
+		case p.Part == brief.PartFrame:
 			p.Words = unmarked(p.Words, from[:i], from[i+1:], hidden, sources)
 		}
 		size := int32(len(p.Words))
 		if p.Withheld {
-			if size = p.End - p.Start; p.Part.sized() {
+			if size = p.End - p.Start; sized(p.Part) {
 				size = int32(bytesize.Class(int(size)))
 			}
 		}
@@ -154,23 +157,25 @@ func withhold(from []Piece, hidden sourceSet, sources []Source) []Piece {
 
 // sized reports whether the length of a range depends on a value. That of a name in
 // a heading, of a title and of a line in place of a value does not.
-func (p Part) sized() bool { return p != PartHeading && p != PartTitle && p != PartWithheld }
+func sized(p prompt.Part) bool {
+	return p != brief.PartHeading && p != brief.PartTitle && p != brief.PartWithheld
+}
 
 // unmarked returns the builder's words between two pieces, without what they say
 // about hidden payloads next to them.
-func unmarked(words string, before, behind []Piece, hidden sourceSet, sources []Source) string {
+func unmarked(words string, before, behind []Piece, hidden sourceSet, sources []prompt.Source) string {
 	inline := func(p *Piece) bool { // stands in the builder's line if it is a short one
 		d := sources[p.Source].Decision
 		return d != nil && (d.Source.Kind == handoff.Message || d.Source.Kind == handoff.Fault)
 	}
 	if n := len(before); n > 0 {
-		if p := &before[n-1]; p.Part == PartPayload && hidden.has(p.Source) && inline(p) {
+		if p := &before[n-1]; p.Part == brief.PartPayload && hidden.has(p.Source) && inline(p) {
 			words = closingLine.ReplaceAllString(words, "")
 		}
 	}
 	for i := range behind {
 		p := &behind[i]
-		if p.Part != PartPayload {
+		if p.Part != brief.PartPayload {
 			break
 		}
 		if !hidden.has(p.Source) { // an entry of the memory beside hidden ones
@@ -209,7 +214,7 @@ var fenceLine = regexp.MustCompile(`\[/?envelope [0-9a-f]+`)
 // all payloads, by which one that is withheld and has few values could be guessed.
 func hideFences(pieces []Piece) {
 	for i := range pieces {
-		if p := &pieces[i]; p.Part == PartFrame {
+		if p := &pieces[i]; p.Part == brief.PartFrame {
 			p.Words = fenceLine.ReplaceAllStringFunc(p.Words, func(line string) string {
 				opener, fence, _ := strings.Cut(line, " ")
 				return opener + " " + strings.Repeat("*", len(fence))
@@ -218,7 +223,7 @@ func hideFences(pieces []Piece) {
 	}
 }
 
-func pieces(ranges []Range, text string) []Piece {
+func pieces(ranges []prompt.Range, text string) []Piece {
 	out := make([]Piece, len(ranges))
 	for i, at := range ranges {
 		out[i] = Piece{Range: at, Words: text[at.Start:at.End]}
@@ -226,8 +231,8 @@ func pieces(ranges []Range, text string) []Piece {
 	return out
 }
 
-func ranges(pieces []Piece) []Range {
-	out := make([]Range, len(pieces))
+func ranges(pieces []Piece) []prompt.Range {
+	out := make([]prompt.Range, len(pieces))
 	for i := range pieces {
 		out[i] = pieces[i].Range
 	}
