@@ -69,6 +69,10 @@ var opaque = map[string]string{
 	"record.History":  "of the methods of a journal that only a team calls",
 	"mailbox.Bus":     "what the engine delivers messages with; programs pass buses on",
 
+	"provenance.Position": "of values that spec files and plans make; programs pass them on",
+	"provenance.Param":    "of values that spec files and plans make; programs pass them on",
+	"provenance.Record":   "of values that spec files and plans make; programs pass them on",
+
 	// Aliases: the names are public, and the engine uses the same types.
 	"mailbox.Options":   "messagebus.Options",
 	"planning.Rules":    "synth.Rules",

@@ -3,6 +3,7 @@ package handoff
 import (
 	"time"
 
+	"github.com/runteam/runteam/internal/provenance"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/redact"
 	"github.com/runteam/runteam/task"
@@ -45,7 +46,7 @@ type PairRule struct {
 	Reveal map[redact.Kind][]task.Path
 
 	Translate *Translation // how the delivered part is rewritten; nil means not at all
-	Origin    task.Position
+	Origin    provenance.Position
 }
 
 // A Redaction adds to what is always redacted.
@@ -59,7 +60,7 @@ type Entry struct {
 	Name     string // unique; shown in decisions and events
 	From, To string
 	Reason   string // required: why this is safe
-	Origin   task.Position
+	Origin   provenance.Position
 }
 
 // A Declassifier delivers parts of what From produced to To with a lower label. It

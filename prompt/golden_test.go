@@ -12,6 +12,7 @@ import (
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/brief"
 	"github.com/runteam/runteam/internal/gate"
+	"github.com/runteam/runteam/internal/provenance"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
 	"github.com/stretchr/testify/require"
@@ -134,7 +135,7 @@ var workLayouts = map[string]func(d *desk) brief.Brief{
 	"system-and-schema": func(d *desk) brief.Brief {
 		b := d.brief()
 		b.System, b.SystemOrigin, b.Schema = "You write in Latin.", "team.yaml:4", `{"type":"object"}`
-		b.SystemParams = []task.Param{{Name: "language", Start: 13, End: 18}}
+		b.SystemParams = []provenance.Param{{Name: "language", Start: 13, End: 18}}
 		return b
 	},
 	"correction": func(d *desk) brief.Brief {
@@ -150,8 +151,8 @@ var workLayouts = map[string]func(d *desk) brief.Brief{
 	},
 	"params": func(d *desk) brief.Brief {
 		d.task.Description = "Compare ACME with Globex."
-		d.task.Params = []task.Param{{Name: "a", Start: 8, End: 12}, {Name: "b", Start: 18, End: 24}}
-		d.task.Origin = task.Position{File: "team.yaml", Line: 9, Column: 5}
+		d.task.Params = []provenance.Param{{Name: "a", Start: 8, End: 12}, {Name: "b", Start: 18, End: 24}}
+		d.task.Origin = provenance.Position{File: "team.yaml", Line: 9, Column: 5}
 		return d.brief()
 	},
 	"marks": func(d *desk) brief.Brief {

@@ -5,7 +5,7 @@ import (
 
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/brief"
-	"github.com/runteam/runteam/task"
+	"github.com/runteam/runteam/internal/provenance"
 )
 
 // The coordinator divides a goal into tasks. In a corrective turn it sees the
@@ -35,7 +35,7 @@ func (r *renderer) goal(heading string) {
 
 // goalParams returns where parameters stand in the goal, unless the gate
 // changed it, for then they may stand elsewhere.
-func (r *renderer) goalParams(goal *piece) []task.Param {
+func (r *renderer) goalParams(goal *piece) []provenance.Param {
 	if d := goal.Decision(); len(d.Redacted) > 0 || d.Broken > 0 {
 		return nil
 	}

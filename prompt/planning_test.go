@@ -8,9 +8,9 @@ import (
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/gate"
+	"github.com/runteam/runteam/internal/provenance"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/prompt"
-	"github.com/runteam/runteam/task"
 	"github.com/stretchr/testify/require"
 )
 
@@ -65,7 +65,7 @@ func TestReceiptOfAPlanningPrompt(t *testing.T) {
 func TestReceiptOfAPlannedTask(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
-	d.task.Params = []task.Param{{Name: "year", Start: 0, End: 5}} // of the description that is not written
+	d.task.Params = []provenance.Param{{Name: "year", Start: 0, End: 5}} // of the description that is not written
 	o := d.offer(handoff.Plan, "", handoff.Coordinator, envelope.Text("Find "+fakeToken))
 	o.Envelope = changed(d, o, func(r *envelope.Record) { r.Classification = label.Confidential })
 	b := d.brief()
@@ -136,10 +136,10 @@ func TestFencesChangeWithWhatStandsWithoutOne(t *testing.T) {
 
 func TestReceiptOfAGoalWithParameters(t *testing.T) {
 	t.Parallel()
-	year := []task.Param{{Name: "year", Start: 3, End: 7}}
+	year := []provenance.Param{{Name: "year", Start: 3, End: 7}}
 	for _, tt := range []struct {
 		name, goal string
-		params     []task.Param
+		params     []provenance.Param
 		want       int
 	}{
 		{"a parameter", "In 2026, why?", year, 1},

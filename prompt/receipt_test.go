@@ -11,6 +11,7 @@ import (
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/gate"
+	"github.com/runteam/runteam/internal/provenance"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
@@ -112,11 +113,11 @@ func TestReceiptNamesTheSpec(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
 	d.task.Description = "Compare ACME with Globex."
-	d.task.Params = []task.Param{{Name: "a", Start: 8, End: 12}, {Name: "b", Start: 18, End: 24}}
-	d.task.Origin = task.Position{File: "team.yaml", Line: 9}
+	d.task.Params = []provenance.Param{{Name: "a", Start: 8, End: 12}, {Name: "b", Start: 18, End: 24}}
+	d.task.Origin = provenance.Position{File: "team.yaml", Line: 9}
 	d.task.Classification = label.Confidential
 	b := d.brief()
-	b.System, b.SystemOrigin, b.SystemParams = "Be dry.", "team.yaml:4", []task.Param{{Name: "tone", Start: 3, End: 6}}
+	b.System, b.SystemOrigin, b.SystemParams = "Be dry.", "team.yaml:4", []provenance.Param{{Name: "tone", Start: 3, End: 6}}
 	p := build(t, b)
 	r := p.Receipt()
 	type entry struct {

@@ -2,7 +2,7 @@ package prompt
 
 import (
 	"github.com/runteam/runteam/internal/brief"
-	"github.com/runteam/runteam/task"
+	"github.com/runteam/runteam/internal/provenance"
 )
 
 // A writer appends to one text and notes the range of each piece while it does.
@@ -48,7 +48,7 @@ func (w *writer) open(opened *bool, heading string) {
 }
 
 // instruction appends a text of the spec, with a source of its own for each parameter in it.
-func (w *writer) instruction(part Part, source int32, text string, params []task.Param) {
+func (w *writer) instruction(part Part, source int32, text string, params []provenance.Param) {
 	done := 0
 	for _, p := range params {
 		w.put(part, source, text[done:p.Start])

@@ -123,27 +123,24 @@ func (f *File) Locate(err error) error { return problemsOf(f.file.Locate(err)) }
 
 // A Problem is one thing that is wrong in a file, or probably unintended.
 type Problem struct {
-	At      task.Position // zero for a problem of the options
-	Message string        // what is wrong
-	Hint    string        // what to write instead; may be empty
-	Excerpt string        // the lines around the place, with a caret, without secrets; may be empty
+	File    string // with Line and Column, the place; empty for a problem of the options
+	Line    int
+	Column  int
+	Message string // what is wrong
+	Hint    string // what to write instead; may be empty
+	Excerpt string // the lines around the place, with a caret, without secrets; may be empty
 
 	err error // the condition; may be nil
 }
 
 // Error returns "file:line:column: message", and the excerpt and the hint on
 // lines of their own.
-func (p Problem) Error() string { return p.internal().Error() }
+func (p Problem) Error() string {
+	return specfile.Problem{File: p.File, Line: p.Line, Column: p.Column, Message: p.Message, Hint: p.Hint, Excerpt: p.Excerpt}.Error()
+}
 
 // Unwrap returns the condition, for [errors.Is] and [errors.As]; it may be nil.
 func (p Problem) Unwrap() error { return p.err }
-
-func (p Problem) internal() specfile.Problem {
-	return specfile.Problem{
-		File: p.At.File, Line: p.At.Line, Column: p.At.Column,
-		Message: p.Message, Hint: p.Hint, Excerpt: p.Excerpt, Err: p.err,
-	}
-}
 
 // Problems is an error that lists everything that is wrong, file by file in the
 // order of the text. Load and Build never return an empty one.
@@ -178,8 +175,7 @@ func problemsOf(err error) error {
 func problems(all []specfile.Problem) []Problem {
 	var out []Problem
 	for _, p := range all {
-		at := task.Position{File: p.File, Line: p.Line, Column: p.Column}
-		out = append(out, Problem{At: at, Message: p.Message, Hint: p.Hint, Excerpt: p.Excerpt, err: p.Err})
+		out = append(out, Problem{File: p.File, Line: p.Line, Column: p.Column, Message: p.Message, Hint: p.Hint, Excerpt: p.Excerpt, err: p.Err})
 	}
 	return out
 }

@@ -15,7 +15,6 @@ import (
 	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/spec"
-	"github.com/runteam/runteam/task"
 	"github.com/runteam/runteam/team"
 )
 
@@ -105,7 +104,7 @@ func TestErrorsListProblemsWithPlaces(t *testing.T) {
 	require.NoError(t, err)
 	_, err = tm.Plan(file.Tasks, &file.Run)
 	require.ErrorAs(t, file.Locate(err), &problems)
-	require.Equal(t, task.Position{File: "-", Line: 3, Column: 29}, problems[0].At)
+	require.Equal(t, []any{"-", 3, 29}, []any{problems[0].File, problems[0].Line, problems[0].Column})
 	require.ErrorIs(t, file.Locate(err), plan.ErrUnknownAgent)
 }
 

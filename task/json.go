@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/runteam/runteam/internal/naming"
+	"github.com/runteam/runteam/internal/provenance"
 	"github.com/runteam/runteam/label"
 )
 
@@ -48,7 +49,7 @@ type wireOwn struct {
 	TTL            millis               `json:"ttlMs,omitzero"`
 	Timeout        millis               `json:"timeoutMs,omitzero"`
 	Reuse          Reuse                `json:"reuse,omitempty"`
-	Provenance     *Provenance          `json:"provenance,omitempty"`
+	Provenance     *provenance.Record   `json:"provenance,omitempty"`
 	Origin         *wirePosition        `json:"origin,omitempty"`
 
 	AcceptTruncated bool `json:"acceptTruncated,omitempty"`
@@ -199,7 +200,7 @@ func (t Task) MarshalJSON() ([]byte, error) {
 		w.RetryBackoff = new(max(t.RetryBackoff, 1))
 	}
 	w.Provenance = t.Provenance
-	if t.Origin != (Position{}) {
+	if t.Origin != (provenance.Position{}) {
 		w.Origin = new(wirePosition(t.Origin))
 	}
 	return json.Marshal(w)
@@ -245,7 +246,7 @@ func (t *Task) UnmarshalJSON(data []byte) error {
 		t.Requires = w.Requires
 	}
 	if w.Origin != nil {
-		t.Origin = Position(*w.Origin)
+		t.Origin = provenance.Position(*w.Origin)
 	}
 	for _, d := range w.DependsOn {
 		if d.As == "" {
@@ -258,7 +259,7 @@ func (t *Task) UnmarshalJSON(data []byte) error {
 		t.Uses = append(t.Uses, Use(u))
 	}
 	for _, p := range w.Params {
-		t.Params = append(t.Params, Param(p))
+		t.Params = append(t.Params, provenance.Param(p))
 	}
 	return t.settle()
 }

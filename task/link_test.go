@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/runteam/runteam/internal/naming"
+	"github.com/runteam/runteam/internal/provenance"
 	"github.com/runteam/runteam/task"
 )
 
@@ -119,8 +120,8 @@ func TestOrder(t *testing.T) {
 
 func TestPositionsAndPointersAreWritten(t *testing.T) {
 	t.Parallel()
-	require.Equal(t, "team.yaml:3", task.Position{File: "team.yaml", Line: 3, Column: 5}.String())
-	require.Empty(t, task.Position{}.String())
+	require.Equal(t, "team.yaml:3", provenance.Position{File: "team.yaml", Line: 3, Column: 5}.String())
+	require.Empty(t, provenance.Position{}.String())
 	require.Equal(t, "/tasks/2/a~1b~0", naming.Pointer("tasks", 2, "a/b~"))
 }
 

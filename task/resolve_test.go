@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/runteam/runteam/internal/naming"
+	"github.com/runteam/runteam/internal/provenance"
 	"github.com/runteam/runteam/internal/slowtest"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
@@ -38,12 +39,12 @@ func TestResolveFillsInDefaults(t *testing.T) {
 func TestResolveKeepsWhatTheSpecSays(t *testing.T) {
 	t.Parallel()
 	s := task.Spec{
-		Key: "write-1", Title: "Write", Description: "Write it in 2026.", Params: []task.Param{{Name: "year", Start: 12, End: 16}},
+		Key: "write-1", Title: "Write", Description: "Write it in 2026.", Params: []provenance.Param{{Name: "year", Start: 12, End: 16}},
 		Assignee: "letters", Requires: &task.Requires{Capabilities: []string{"letters"}}, DependsOn: []task.Ref{{Task: "Score", As: task.Both, Optional: true}}, Uses: []task.Use{{Name: "claim"}},
 		MemoryScope: task.ScopeAll, Classification: label.Secret, RequiredTags: []string{"facts"},
 		OutputSchema: json.RawMessage(`{}`), TTL: time.Hour, MaxRetries: 3, RetryDelay: time.Minute, RetryBackoff: 1.5,
 		Timeout: time.Second, Role: "writer", Priority: task.High, Metadata: map[string]any{"n": 1, "maxTokens": 5},
-		Origin: task.Position{File: "team.yaml", Line: 3, Column: 5},
+		Origin: provenance.Position{File: "team.yaml", Line: 3, Column: 5},
 	}
 	none := spec("Score")
 	none.RetryDelay, none.MaxRetries = task.NoDelay, -4
@@ -116,8 +117,8 @@ func TestResolveReportsWhatIsWrong(t *testing.T) {
 		{"infinite factor", with(func(s *task.Spec) { s.RetryBackoff = math.Inf(1) }), "/tasks/0/retryBackoff", "+Inf", task.ErrInvalid},
 		{"negative timeout", with(func(s *task.Spec) { s.Timeout = -1 }), "/tasks/0/timeoutMs", "negative", task.ErrInvalid},
 		{"negative life", with(func(s *task.Spec) { s.TTL = -1 }), "/tasks/0/ttlMs", "negative", task.ErrInvalid},
-		{"parameter outside", with(func(s *task.Spec) { s.Params = []task.Param{{Start: 2, End: 99}} }), "/tasks/0/params/0", "bytes 2 to 99", task.ErrInvalid},
-		{"parameters overlap", with(func(s *task.Spec) { s.Params = []task.Param{{Start: 0, End: 3}, {Start: 2, End: 4}} }), "/tasks/0/params/1", "after byte 3", task.ErrInvalid},
+		{"parameter outside", with(func(s *task.Spec) { s.Params = []provenance.Param{{Start: 2, End: 99}} }), "/tasks/0/params/0", "bytes 2 to 99", task.ErrInvalid},
+		{"parameters overlap", with(func(s *task.Spec) { s.Params = []provenance.Param{{Start: 0, End: 3}, {Start: 2, End: 4}} }), "/tasks/0/params/1", "after byte 3", task.ErrInvalid},
 		{"bad input name", with(func(s *task.Spec) { s.Uses = []task.Use{{Name: "a:b"}} }), "/tasks/0/uses/0", "not a name", naming.ErrName},
 		{"input twice", with(func(s *task.Spec) { s.Uses = []task.Use{{Name: "a"}, {Name: "A"}} }), "/tasks/0/uses/1", `"A" is named before: remove it`, task.ErrDuplicate},
 		{"bad tag", with(func(s *task.Spec) { s.RequiredTags = []string{"a\nb"} }), "/tasks/0/requiredTags/0", "line break", naming.ErrTitle},

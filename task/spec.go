@@ -5,18 +5,19 @@ import (
 	"time"
 
 	"github.com/runteam/runteam/internal/naming"
+	"github.com/runteam/runteam/internal/provenance"
 	"github.com/runteam/runteam/label"
 )
 
 // A Spec is a task as a caller writes it: other tasks are named, not identified.
 // The zero value of every field but Title and Description is a good default.
 type Spec struct {
-	Key         string // optional short name, [a-z0-9-]+
-	Title       string // required; one line of at most 200 characters
-	Description string // required
-	Params      []Param
-	Assignee    string    // empty: an agent is picked before anything runs
-	Requires    *Requires // what its agent must have, picked or named; nil means nothing
+	Key         string             // optional short name, [a-z0-9-]+
+	Title       string             // required; one line of at most 200 characters
+	Description string             // required
+	Params      []provenance.Param // which bytes of Description came from parameters; package spec sets it
+	Assignee    string             // empty: an agent is picked before anything runs
+	Requires    *Requires          // what its agent must have, picked or named; nil means nothing
 
 	DependsOn []Ref // whose results it is granted; it starts when all of them have ended
 	Uses      []Use // named inputs that it is granted
@@ -51,25 +52,12 @@ type Spec struct {
 	Priority Priority       // breaks ties among tasks that are ready at the same time
 	Metadata map[string]any // shown in results; at most 16 strings, numbers, booleans and []any of at most 16 of one type
 
-	// Provenance says that the description was not written for this run by the
-	// caller: it is context, and takes the road of context to the agent. Nil means
-	// that it is the caller's own instruction.
-	Provenance *Provenance
+	// Provenance, which plans and package spec set, marks a description that the caller
+	// did not write for this run. It reaches the agent as context, through the gate. Nil
+	// means that it is the caller's own instruction.
+	Provenance *provenance.Record
 
-	Origin Position // where it is written, for receipts and messages
-}
-
-// A Provenance says where the description of a task comes from. Such a
-// description reaches its agent through the gate, with the label of the task and
-// under the rules for its producer, and is trusted by nobody. So a provenance
-// only ever narrows what a description can do: to write one that is not true
-// gains nothing, and to remove it makes the text the caller's own words.
-type Provenance struct {
-	From      string    `json:"from"`               // the producer: coordinator, or user for a goal that became a task
-	Envelope  string    `json:"envelope,omitempty"` // what the text was taken from, such as coordinator/plan/1
-	Run       string    `json:"run,omitempty"`      // in which run
-	CreatedAt time.Time `json:"createdAt,omitzero"` // zero means the start of the run that reads it
-	ExpiresAt time.Time `json:"expiresAt,omitzero"` // zero means never
+	Origin provenance.Position // where a file has the task, for receipts and messages; package spec sets it
 }
 
 // Named reports whether a name means this task: its title (letter case and

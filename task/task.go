@@ -7,7 +7,6 @@
 package task
 
 import (
-	"strconv"
 	"time"
 )
 
@@ -40,26 +39,6 @@ type Use struct {
 	Name   string
 	Need   []Path            // parts of the input that are granted; nil means the whole, and an empty list nothing
 	Reveal map[string][]Path // personal kinds, such as iban, that may stand in clear at these paths; see package redact
-}
-
-// A Param says that the bytes [Start, End) of a text came from the parameter Name.
-type Param struct {
-	Name       string
-	Start, End int
-}
-
-// A Position is a place in a file; lines and columns count from 1.
-type Position struct {
-	File         string
-	Line, Column int
-}
-
-// String returns file:line, or "" for the zero Position.
-func (p Position) String() string {
-	if p.File == "" {
-		return ""
-	}
-	return p.File + ":" + strconv.Itoa(p.Line)
 }
 
 // Status is where a task stands. The empty string is not a status.

@@ -10,6 +10,7 @@ import (
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/plan"
+	"github.com/runteam/runteam/internal/provenance"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/synth"
@@ -159,10 +160,10 @@ type Coordinator struct {
 
 // A Goal is what the coordinator plans tasks for and answers from their results.
 type Goal struct {
-	Text           string       // required; at most 256 KiB
-	Params         []task.Param // which bytes of Text came from parameters, for receipts
+	Text           string             // required; at most 256 KiB
+	Params         []provenance.Param // which bytes of Text came from parameters, for receipts
 	Classification label.Classification
-	Origin         task.Position
+	Origin         provenance.Position
 }
 
 // Format writes the label and the size, so that no verb prints the text.
@@ -189,7 +190,7 @@ type Input struct {
 	MaxContextBytes int
 	Cut             bool
 
-	Origin task.Position
+	Origin provenance.Position
 }
 
 // Format writes the name and the size, so that no verb prints the text.

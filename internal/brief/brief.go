@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/runteam/runteam/internal/gate"
+	"github.com/runteam/runteam/internal/provenance"
 	"github.com/runteam/runteam/task"
 )
 
@@ -36,21 +37,21 @@ type Brief struct {
 	Task     *task.Task    // its title, description, classification and origin are used
 	Untitled bool          // leave the title out: the description alone opens the message; prompts for the coordinator never have it
 
-	System       string       // the agent's system prompt
-	SystemParams []task.Param // which bytes of System came from parameters
-	SystemOrigin string       // where System and Guidance are written, for the receipt
-	Schema       string       // JSON Schema of the reply; empty means free text
-	FormatSchema string       // JSON Schema for the endpoint only: the texts do not hold it, and no agent validates the reply; empty means Schema
+	System       string             // the agent's system prompt
+	SystemParams []provenance.Param // which bytes of System came from parameters
+	SystemOrigin string             // where System and Guidance are written, for the receipt
+	Schema       string             // JSON Schema of the reply; empty means free text
+	FormatSchema string             // JSON Schema for the endpoint only: the texts do not hold it, and no agent validates the reply; empty means Schema
 
 	MaxBytes int  // of the user message; zero means [DefaultBytes], and more than [MaxBytes] means [MaxBytes]
 	Whole    bool // refuse to cut: a message above the limit is an error
 
 	// What the coordinator gets. Its Task is a step of the runtime, which the
 	// Description words: it opens a Planning and ends a Synthesis.
-	GoalParams []task.Param // which bytes of the goal came from parameters, as long as the gate changed none of it
-	Guidance   string       // follows the roster in the system prompt
-	Part       int          // Synthesis: which part of the results this is, from 1
-	Parts      int          // Synthesis: of how many parts; zero means that all results are here
+	GoalParams []provenance.Param // which bytes of the goal came from parameters, as long as the gate changed none of it
+	Guidance   string             // follows the roster in the system prompt
+	Part       int                // Synthesis: which part of the results this is, from 1
+	Parts      int                // Synthesis: of how many parts; zero means that all results are here
 
 	Context
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/plan"
+	"github.com/runteam/runteam/internal/provenance"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
 )
@@ -47,7 +48,7 @@ func PlanGoal(ctx context.Context, t *plan.Roster, goal plan.Goal, o Options) (*
 	for i := range p.Written {
 		p.Written[i].Description = r.described(i) // the caller reads it, as a result
 		if from := p.Written[i].Provenance; from != nil {
-			p.Written[i].Provenance = &task.Provenance{ // as a file says it
+			p.Written[i].Provenance = &provenance.Record{ // as a file says it
 				From: from.From, Envelope: from.Envelope, Run: from.Run, CreatedAt: from.CreatedAt.UTC().Round(0), ExpiresAt: from.ExpiresAt.UTC(),
 			}
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/engine"
+	"github.com/runteam/runteam/internal/provenance"
 	"github.com/runteam/runteam/redact"
 	"github.com/runteam/runteam/task"
 )
@@ -43,7 +44,7 @@ func TestPathsAreHeldToWhatCanStandThere(t *testing.T) {
 
 	governed, err := engine.New(engine.Config{
 		Agents: []engine.Member{member("a", never(t)), member("b", never(t))},
-		Policy: &handoff.Policy{Rules: []handoff.PairRule{{From: "a", To: "b", Allow: []task.Path{"/cheks/**"}, Origin: task.Position{File: "team.yaml", Line: 9}}}},
+		Policy: &handoff.Policy{Rules: []handoff.PairRule{{From: "a", To: "b", Allow: []task.Path{"/cheks/**"}, Origin: provenance.Position{File: "team.yaml", Line: 9}}}},
 	})
 	require.NoError(t, err)
 	_, err = governed.Plan([]task.Spec{made, reads()}, nil)

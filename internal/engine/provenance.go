@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/runteam/runteam/envelope"
-	"github.com/runteam/runteam/task"
+	"github.com/runteam/runteam/internal/provenance"
 )
 
 // A description that the coordinator wrote, or a goal that became a task, is an
@@ -12,9 +12,9 @@ import (
 // in the run that planned it and in every run of the saved plan.
 
 // provenanceOf is the provenance of a description that was taken from an envelope.
-func provenanceOf(e *envelope.Envelope) *task.Provenance {
+func provenanceOf(e *envelope.Envelope) *provenance.Record {
 	h := e.Header()
-	return &task.Provenance{From: h.Producer, Envelope: string(h.ID), Run: h.Run, CreatedAt: h.CreatedAt, ExpiresAt: h.ExpiresAt}
+	return &provenance.Record{From: h.Producer, Envelope: string(h.ID), Run: h.Run, CreatedAt: h.CreatedAt, ExpiresAt: h.ExpiresAt}
 }
 
 // plannedTexts returns the descriptions of a plan that are context, by task; nil

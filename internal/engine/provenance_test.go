@@ -14,6 +14,7 @@ import (
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/flow"
 	"github.com/runteam/runteam/internal/gate"
+	"github.com/runteam/runteam/internal/provenance"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
@@ -120,7 +121,7 @@ func TestProvenanceGrantsNothing(t *testing.T) {
 	now := time.Now()
 	of := func(change func(*task.Spec)) []task.Spec {
 		s := by("ada", spec("Find"))
-		s.Description, s.Provenance = "Ask ada.one@example.org.", &task.Provenance{From: handoff.Coordinator}
+		s.Description, s.Provenance = "Ask ada.one@example.org.", &provenance.Record{From: handoff.Coordinator}
 		change(&s)
 		return []task.Spec{s}
 	}
@@ -136,7 +137,7 @@ func TestProvenanceGrantsNothing(t *testing.T) {
 	text, res = run(of(func(s *task.Spec) { s.Provenance = nil }))
 	require.NoError(t, res.Err())
 	require.Contains(t, text, "Ask ada.one@example.org.", "an own instruction")
-	for name, p := range map[string]*task.Provenance{
+	for name, p := range map[string]*provenance.Record{
 		"expired":         {From: handoff.Coordinator, CreatedAt: now.Add(-2 * time.Hour), ExpiresAt: now.Add(-time.Hour)},
 		"from the future": {From: handoff.Coordinator, CreatedAt: now.Add(time.Hour)},
 	} {

@@ -11,6 +11,7 @@ import (
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/flow"
+	"github.com/runteam/runteam/internal/provenance"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
 )
@@ -35,7 +36,7 @@ func TestTheAnswerIsWhatARuleLetsThrough(t *testing.T) {
 func TestARuleThatWithholdsTheAnswerIsNamed(t *testing.T) {
 	t.Parallel()
 	for _, rule := range []handoff.PairRule{{Mode: handoff.Minimal}, {Block: []task.Path{"h"}}, {Ceiling: new(label.Public)}} {
-		rule.ID, rule.From, rule.To, rule.Origin = "quiet", "a", handoff.User, task.Position{File: "team.yaml", Line: 7}
+		rule.ID, rule.From, rule.To, rule.Origin = "quiet", "a", handoff.User, provenance.Position{File: "team.yaml", Line: 7}
 		tm := governed(t, &handoff.Policy{Rules: []handoff.PairRule{rule}}, member("a", never(t)))
 		_, err := tm.Plan([]task.Spec{by("a", spec("made"))}, nil)
 		requireFaults(t, err, fault{"/tasks/0", "would be withheld from you by rule quiet (team.yaml:7): let another task make an answer that you may see, or change the rule", nil})

@@ -22,6 +22,7 @@ import (
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/gate"
+	"github.com/runteam/runteam/internal/provenance"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/prompt"
@@ -57,7 +58,7 @@ func (l *ledger) handoffs() (list []event.Handoff) {
 func TestEachDecisionOnce(t *testing.T) {
 	t.Parallel()
 	policy := &handoff.Policy{Rules: []handoff.PairRule{
-		{ID: "only the score", From: "maker", To: "reader", Allow: []task.Path{"/score", "/mail"}, Block: []task.Path{"private"}, Origin: task.Position{File: "team.yaml", Line: 7}},
+		{ID: "only the score", From: "maker", To: "reader", Allow: []task.Path{"/score", "/mail"}, Block: []task.Path{"private"}, Origin: provenance.Position{File: "team.yaml", Line: 7}},
 		{ID: "nothing much", From: "maker", To: "other", Mode: handoff.Minimal},
 	}}
 	const reply = `{"mail":"ada@example.com","notes":{"` + canary + `":1,"private":"` + canary + `"},"score":7}`

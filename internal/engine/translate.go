@@ -10,6 +10,7 @@ import (
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/brief"
 	"github.com/runteam/runteam/internal/gate"
+	"github.com/runteam/runteam/internal/provenance"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/prompt"
@@ -41,7 +42,7 @@ type wish struct {
 type translator struct {
 	exchange
 	system       string // the system prompt of the reader
-	systemParams []task.Param
+	systemParams []provenance.Param
 	systemOrigin string
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/gate"
+	"github.com/runteam/runteam/internal/provenance"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
 )
@@ -80,7 +81,7 @@ func Example() {
 // and what is said about it.
 func ExampleCompile() {
 	policy := handoff.Policy{Rules: []handoff.PairRule{
-		{From: "fraud", To: "recommendation", Allow: []task.Path{"/fraud_score", "/risk_level"}, Origin: task.Position{File: "team.yaml", Line: 20}},
+		{From: "fraud", To: "recommendation", Allow: []task.Path{"/fraud_score", "/risk_level"}, Origin: provenance.Position{File: "team.yaml", Line: 20}},
 		{From: handoff.Anyone, To: handoff.Anyone, Block: []task.Path{"internal_notes"}},
 	}}
 	book, err := gate.Compile(&policy, []gate.Party{{Name: "fraud"}, {Name: "recommendation"}, {Name: "letters", Default: handoff.Minimal}})

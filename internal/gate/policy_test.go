@@ -12,6 +12,7 @@ import (
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/gate"
+	"github.com/runteam/runteam/internal/provenance"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/redact"
 	"github.com/runteam/runteam/task"
@@ -20,7 +21,7 @@ import (
 
 var parties = []gate.Party{{Name: "analyst"}, {Name: "writer"}, {Name: "critic"}}
 
-func at(line int) task.Position { return task.Position{File: "team.yaml", Line: line} }
+func at(line int) provenance.Position { return provenance.Position{File: "team.yaml", Line: line} }
 
 // Requirement: G2.
 func TestWhatIsWrongWithAPolicy(t *testing.T) {
@@ -76,8 +77,8 @@ func TestWhatIsWrongWithAPolicy(t *testing.T) {
 		{"an unknown role", "/policy/rules/0/translate/recast", "user or system", rule(handoff.PairRule{From: "analyst", To: "writer", Translate: &handoff.Translation{Recast: "tool"}})},
 		{"anyone into the system prompt", "/policy/rules/0/translate/recast", "both sides", rule(handoff.PairRule{From: handoff.Anyone, To: "writer", Translate: &handoff.Translation{Recast: gate.RecastSystem}})},
 		{"two rules for a pair", "/policy/rules/1", "number 1", handoff.Policy{Rules: []handoff.PairRule{{From: "analyst", To: "writer", Mode: handoff.Full}, {From: "analyst", To: "writer", Block: scoped}}}},
-		{"two rules for a pair, of a file", "/policy/rules/1", "in line 3", handoff.Policy{Rules: []handoff.PairRule{{From: "analyst", To: "writer", Mode: handoff.Full, Origin: task.Position{File: "f", Line: 3, Column: 7}}, {From: "analyst", To: "writer", Block: scoped, Origin: task.Position{File: "f", Line: 4, Column: 7}}}}},
-		{"two rules for a pair, on one line", "/policy/rules/1", "in column 7 of this line", handoff.Policy{Rules: []handoff.PairRule{{From: "analyst", To: "writer", Mode: handoff.Full, Origin: task.Position{File: "f", Line: 3, Column: 7}}, {From: "analyst", To: "writer", Block: scoped, Origin: task.Position{File: "f", Line: 3, Column: 70}}}}},
+		{"two rules for a pair, of a file", "/policy/rules/1", "in line 3", handoff.Policy{Rules: []handoff.PairRule{{From: "analyst", To: "writer", Mode: handoff.Full, Origin: provenance.Position{File: "f", Line: 3, Column: 7}}, {From: "analyst", To: "writer", Block: scoped, Origin: provenance.Position{File: "f", Line: 4, Column: 7}}}}},
+		{"two rules for a pair, on one line", "/policy/rules/1", "in column 7 of this line", handoff.Policy{Rules: []handoff.PairRule{{From: "analyst", To: "writer", Mode: handoff.Full, Origin: provenance.Position{File: "f", Line: 3, Column: 7}}, {From: "analyst", To: "writer", Block: scoped, Origin: provenance.Position{File: "f", Line: 3, Column: 70}}}}},
 		{"two renewals for a pair", "/policy/renew/1", `"d" is for this pair too`, handoff.Policy{Renew: []handoff.Renewal{{Entry: handoff.Entry{Name: "d", From: "analyst", To: "writer", Reason: "r"}, TTL: 1}, {Entry: handoff.Entry{Name: "e", From: "analyst", To: "writer", Reason: "r"}, TTL: 1}}}},
 		{"a declassifier for everybody", "/policy/declassify/0/to", "an entry of its own", lower(handoff.Declassifier{Entry: handoff.Entry{Name: "d", From: "analyst", To: handoff.Anyone, Reason: "r"}, Paths: scoped})},
 		{"a declassifier without a name", "/policy/declassify/0/name", "give it a name", lower(handoff.Declassifier{Entry: handoff.Entry{From: "analyst", To: "writer", Reason: "r"}, Paths: scoped})},

@@ -6,7 +6,7 @@ import (
 
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/pick"
-	"github.com/runteam/runteam/task"
+	"github.com/runteam/runteam/internal/provenance"
 )
 
 // addExact files a rule under the one pair that it is for, also one in which
@@ -24,7 +24,7 @@ func (c *policyChecker) addExact(i int, r *handoff.PairRule) {
 }
 
 // where says where entry i of a list stands, for a message about another one.
-func where(other, own task.Position, i int) string {
+func where(other, own provenance.Position, i int) string {
 	switch {
 	case other.Line == 0:
 		return fmt.Sprintf("number %d", i+1)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/pick"
+	"github.com/runteam/runteam/internal/provenance"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/redact"
 	"github.com/runteam/runteam/task"
@@ -128,13 +129,13 @@ func policyDigest(p *handoff.Policy) string {
 		LowerTo        label.Classification
 		Reason         string
 		UnsafeText     bool
-		Origin         task.Position
+		Origin         provenance.Position
 	}
 	type renewal struct {
 		Name, From, To string
 		TTL            time.Duration
 		Reason         string
-		Origin         task.Position
+		Origin         provenance.Position
 	}
 	plain := struct {
 		Default    handoff.Mode
@@ -145,16 +146,16 @@ func policyDigest(p *handoff.Policy) string {
 		Redact     handoff.Redaction
 	}{p.Default, slices.Clone(p.Rules), nil, slices.Clone(p.Endorse), nil, p.Redact}
 	for i := range plain.Rules {
-		plain.Rules[i].Origin = task.Position{}
+		plain.Rules[i].Origin = provenance.Position{}
 	}
 	for _, d := range p.Declassify {
-		plain.Declassify = append(plain.Declassify, declassifier{d.Name, d.From, d.To, d.Paths, d.LowerTo, d.Reason, d.UnsafeText, task.Position{}})
+		plain.Declassify = append(plain.Declassify, declassifier{d.Name, d.From, d.To, d.Paths, d.LowerTo, d.Reason, d.UnsafeText, provenance.Position{}})
 	}
 	for i := range plain.Endorse {
-		plain.Endorse[i].Origin = task.Position{}
+		plain.Endorse[i].Origin = provenance.Position{}
 	}
 	for _, r := range p.Renew {
-		plain.Renew = append(plain.Renew, renewal{r.Name, r.From, r.To, r.TTL, r.Reason, task.Position{}})
+		plain.Renew = append(plain.Renew, renewal{r.Name, r.From, r.To, r.TTL, r.Reason, provenance.Position{}})
 	}
 	raw, err := json.Marshal(plain)
 	if err != nil {

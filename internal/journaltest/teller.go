@@ -16,6 +16,7 @@ import (
 	"github.com/runteam/runteam/internal/brief"
 	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/gate"
+	"github.com/runteam/runteam/internal/provenance"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/prompt"
@@ -76,7 +77,7 @@ func Key(n int) record.Key { return record.Key(sha256.Sum256(fmt.Append(nil, n))
 // Task returns the n-th task of the story.
 func (t *Teller) Task(n int) *task.Task {
 	title := fmt.Sprintf("Check part %d of the claim", n)
-	return &task.Task{ID: task.NewID(title), Spec: task.Spec{Title: title, Assignee: "analyst", Description: t.Prose(250), Origin: task.Position{File: "team.yaml", Line: 10 + n}}}
+	return &task.Task{ID: task.NewID(title), Spec: task.Spec{Title: title, Assignee: "analyst", Description: t.Prose(250), Origin: provenance.Position{File: "team.yaml", Line: 10 + n}}}
 }
 
 // Session returns the id of the session of an attempt.

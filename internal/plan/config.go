@@ -11,6 +11,7 @@ import (
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/bytesize"
 	"github.com/runteam/runteam/internal/planning"
+	"github.com/runteam/runteam/internal/provenance"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/task"
@@ -19,10 +20,10 @@ import (
 // A Goal is what a team is asked for: the coordinator plans the tasks for it
 // and answers it from their results.
 type Goal struct {
-	Text           string       // required; at most 256 KiB
-	Params         []task.Param // which bytes of Text came from parameters, for receipts
+	Text           string             // required; at most 256 KiB
+	Params         []provenance.Param // which bytes of Text came from parameters, for receipts
 	Classification label.Classification
-	Origin         task.Position
+	Origin         provenance.Position
 }
 
 // Format writes the label and the size, so that no verb prints the text.
@@ -35,9 +36,9 @@ func (g Goal) Format(f fmt.State, _ rune) {
 type Coordinator struct {
 	Agent agent.Agent
 
-	SystemPrompt string       // its role, before its duties; empty means the default
-	SystemParams []task.Param // which bytes of SystemPrompt came from parameters
-	Instructions string       // added to its duties
+	SystemPrompt string             // its role, before its duties; empty means the default
+	SystemParams []provenance.Param // which bytes of SystemPrompt came from parameters
+	Instructions string             // added to its duties
 
 	Accepts *label.Classification
 
@@ -57,7 +58,7 @@ type Coordinator struct {
 	Version string     // as of a [Member]
 	Reuse   task.Reuse // as of a [Member]
 	Model   string     // shown in plans
-	Origin  task.Position
+	Origin  provenance.Position
 }
 
 // Grants are what a plan that a model wrote may grant beside dependencies: the
@@ -88,8 +89,8 @@ type Member struct {
 	Agent agent.Agent
 
 	SystemPrompt string
-	SystemParams []task.Param    // which bytes of SystemPrompt came from parameters
-	OutputSchema json.RawMessage // for tasks without one of their own; nil means free text
+	SystemParams []provenance.Param // which bytes of SystemPrompt came from parameters
+	OutputSchema json.RawMessage    // for tasks without one of their own; nil means free text
 
 	Accepts    label.Classification  // the most sensitive level that it may read
 	Produces   *label.Classification // the most sensitive level that it may write; nil means Accepts
@@ -119,7 +120,7 @@ type Member struct {
 	Provider     string // such as openai; matched by a task's requires
 	Description  string
 	Capabilities []string
-	Origin       task.Position
+	Origin       provenance.Position
 }
 
 // Config is what a team is made of; see team.Config.
@@ -155,7 +156,7 @@ type Input struct {
 	MaxContextBytes int
 	Cut             bool
 
-	Origin task.Position
+	Origin provenance.Position
 }
 
 // Format writes the name and the size, so that no verb prints the text.

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/provenance"
 	"github.com/runteam/runteam/task"
 )
 
@@ -91,7 +92,7 @@ func (f *File) withSchema(p task.Problem) string {
 
 // schemaOf returns where the schema of a task's result is written: its own, or
 // that of its agent.
-func (p *places) schemaOf(f *File, i int) task.Position {
+func (p *places) schemaOf(f *File, i int) provenance.Position {
 	n := p.tasks[i].get("outputSchema")
 	if k := slices.IndexFunc(f.Agents, func(a Agent) bool { return a.Member.Name == f.Tasks[i].Assignee }); n == nil && k >= 0 {
 		n = p.agents[k].get("outputSchema")
@@ -101,7 +102,7 @@ func (p *places) schemaOf(f *File, i int) task.Position {
 	}
 	switch {
 	case n == nil:
-		return task.Position{}
+		return provenance.Position{}
 	case p.files[n] != nil:
 		return origin(p.files[n], 0)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/runteam/runteam/internal/assign"
 	"github.com/runteam/runteam/internal/brief"
 	"github.com/runteam/runteam/internal/engine"
+	"github.com/runteam/runteam/internal/provenance"
 	"github.com/runteam/runteam/internal/specfile"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/prompt"
@@ -25,16 +26,16 @@ const roster = "params: {year: 2026}\nagents: [{name: a}]\n"
 
 func TestGoal(t *testing.T) {
 	t.Parallel()
-	year := []task.Param{{Name: "year", Start: 3, End: 7}}
+	year := []provenance.Param{{Name: "year", Start: 3, End: 7}}
 	for _, tt := range []struct {
 		name, give string
 		want       engine.Goal
 	}{
-		{"a text", "goal: In ${params.year}.", engine.Goal{Text: "In 2026.", Params: year, Origin: task.Position{Line: 3, Column: 7}}},
-		{"several lines", "goal: |\n  Say ${params.$}{params.year}\n  or ${year}.\n", engine.Goal{Text: "Say ${params.year}\nor ${year}.\n", Origin: task.Position{Line: 3, Column: 7}}},
-		{"a file", "goal: {file: goal.md}", engine.Goal{Text: "In 2026, so ${params.x}", Params: year, Origin: task.Position{Line: 3, Column: 7}}},
-		{"a text with a label", "goal: {text: \"In ${params.year}.\", classification: secret}", engine.Goal{Text: "In 2026.", Params: year, Classification: label.Secret, Origin: task.Position{Line: 3, Column: 7}}},
-		{"a file with a label", "goal: {classification: public, file: goal.md}", engine.Goal{Text: "In 2026, so ${params.x}", Params: year, Classification: label.Public, Origin: task.Position{Line: 3, Column: 7}}},
+		{"a text", "goal: In ${params.year}.", engine.Goal{Text: "In 2026.", Params: year, Origin: provenance.Position{Line: 3, Column: 7}}},
+		{"several lines", "goal: |\n  Say ${params.$}{params.year}\n  or ${year}.\n", engine.Goal{Text: "Say ${params.year}\nor ${year}.\n", Origin: provenance.Position{Line: 3, Column: 7}}},
+		{"a file", "goal: {file: goal.md}", engine.Goal{Text: "In 2026, so ${params.x}", Params: year, Origin: provenance.Position{Line: 3, Column: 7}}},
+		{"a text with a label", "goal: {text: \"In ${params.year}.\", classification: secret}", engine.Goal{Text: "In 2026.", Params: year, Classification: label.Secret, Origin: provenance.Position{Line: 3, Column: 7}}},
+		{"a file with a label", "goal: {classification: public, file: goal.md}", engine.Goal{Text: "In 2026, so ${params.x}", Params: year, Classification: label.Public, Origin: provenance.Position{Line: 3, Column: 7}}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -67,7 +68,7 @@ func TestGoalOfTheFlag(t *testing.T) {
 	const text = roster + "goal: {file: none.md, classification: confidential}\ntasks: [{title: T, description: \"d ${params.year}\"}]\n"
 	f, err := load(t, text, specfile.Options{Goal: "In ${params.year}, then."})
 	require.NoError(t, err, "the file's own goal is not read")
-	require.Equal(t, engine.Goal{Text: "In 2026, then.", Params: []task.Param{{Name: "year", Start: 3, End: 7}}, Classification: label.Confidential}, *f.Goal)
+	require.Equal(t, engine.Goal{Text: "In 2026, then.", Params: []provenance.Param{{Name: "year", Start: 3, End: 7}}, Classification: label.Confidential}, *f.Goal)
 	require.Nil(t, f.Run.Answer)
 	require.Empty(t, f.Tasks)
 	require.Equal(t, []string{"4:8: tasks: not run: the coordinator plans tasks for Options.Goal"}, warnings(f))
@@ -122,7 +123,7 @@ agents: [{name: a}]
 	require.Equal(t, "big", f.Coordinator.Connection.Model)
 	require.Equal(t, label.Public, *f.Coordinator.Accepts)
 	require.Equal(t, "You are y.", f.Coordinator.SystemPrompt)
-	require.Equal(t, []task.Param{{Name: "x", Start: 8, End: 9}}, f.Coordinator.SystemParams)
+	require.Equal(t, []provenance.Param{{Name: "x", Start: 8, End: 9}}, f.Coordinator.SystemParams)
 	require.True(t, f.Coordinator.APIKey.IsZero())
 	require.Equal(t, []string{"3:91: coordinator: apiKey of line 6: for another host, so not sent to this one"}, warnings(f))
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/internal/engine"
+	"github.com/runteam/runteam/internal/provenance"
 	"github.com/runteam/runteam/internal/slowtest"
 	"github.com/runteam/runteam/internal/specfile"
 	"github.com/runteam/runteam/task"
@@ -231,7 +232,7 @@ func fingerprint(t *testing.T, f *specfile.File) string {
 		fmt.Fprintln(&b, m.From, m.To, m.Text, m.Classification, m.TTL)
 	}
 	for _, a := range agents {
-		a.Member.Origin = task.Position{}
+		a.Member.Origin = provenance.Position{}
 		for _, c := range append([]specfile.Connection{a.Connection}, a.Fallback...) {
 			fmt.Fprintf(&b, "%s %q %v %v %v %v %v %v\n", c, c.APIKey.Reveal(), c.Headers, c.MaxTurns, c.MaxTokens, deref(c.Temperature), deref(c.TopP), []any{c.Timeout, c.CallTimeout,
 				c.MaxTokensKey, c.SystemRole, deref(c.FrequencyPenalty), deref(c.PresencePenalty), c.Seed != nil, c.Stop, c.ReasoningEffort, string(c.ExtraBody), c.StructuredOutput})
@@ -245,7 +246,7 @@ func fingerprint(t *testing.T, f *specfile.File) string {
 	}
 	fmt.Fprintln(&b, policyOf(t, f))
 	for _, s := range f.Tasks {
-		s.Origin = task.Position{}
+		s.Origin = provenance.Position{}
 		if s.Requires != nil {
 			fmt.Fprintf(&b, "%+v\n", *s.Requires)
 			s.Requires = nil

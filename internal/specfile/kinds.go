@@ -85,7 +85,7 @@ var (
 		_, err := time.Parse(time.RFC3339Nano, n.text)
 		return n.is == isText && err == nil && instantForm.MatchString(n.text)
 	}}
-	provenance = mapping.hinted("write {from: coordinator}, or remove it if the task is your own").as(ref("provenance"))
+	provenanceOf = mapping.hinted("write {from: coordinator}, or remove it if the task is your own").as(ref("provenance"))
 
 	requirement = mapping.hinted("write {requiredCapabilities: [a, b]}").ofOne("write {requiredCapabilities: [a, b]}; tasks that it waits for stand in dependsOn").as(ref("requires"))
 

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/runteam/runteam/internal/engine"
+	"github.com/runteam/runteam/internal/provenance"
 	"github.com/runteam/runteam/internal/specfile"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
@@ -91,14 +92,14 @@ func TestLoadReadsEverything(t *testing.T) {
 	require.Equal(t, time.Minute, f.Run.Timeout)
 	require.Equal(t, "letter", f.Run.Output)
 	require.Equal(t, []engine.Input{
-		{Name: "claim", Text: "The claim.\n", Classification: label.Confidential, TTL: 1500 * time.Millisecond, Origin: task.Position{File: f.Path, Line: 13, Column: 3}},
-		{Name: "rules", Text: "Be fair to ${params.year}.", Origin: task.Position{File: f.Path, Line: 14, Column: 3}},
+		{Name: "claim", Text: "The claim.\n", Classification: label.Confidential, TTL: 1500 * time.Millisecond, Origin: provenance.Position{File: f.Path, Line: 13, Column: 3}},
+		{Name: "rules", Text: "Be fair to ${params.year}.", Origin: provenance.Position{File: f.Path, Line: 14, Column: 3}},
 	}, f.Run.Inputs)
 
 	require.Len(t, f.Agents, 2)
 	intake, letters := f.Agents[0], f.Agents[1]
 	require.Equal(t, "You extract facts of 2026.\n", intake.Member.SystemPrompt)
-	require.Equal(t, []task.Param{{Name: "year", Start: 21, End: 25}}, intake.Member.SystemParams)
+	require.Equal(t, []provenance.Param{{Name: "year", Start: 21, End: 25}}, intake.Member.SystemParams)
 	require.Equal(t, label.Confidential, intake.Member.Accepts)
 	require.Nil(t, intake.Member.Produces)
 	require.Equal(t, "gpt-4o-mini", intake.Model)
@@ -109,12 +110,12 @@ func TestLoadReadsEverything(t *testing.T) {
 	require.Equal(t, label.Secret, letters.Member.Accepts)
 	require.Equal(t, label.Confidential, *letters.Member.Produces)
 	require.Equal(t, "big", letters.Model)
-	require.Equal(t, task.Position{File: f.Path, Line: 21, Column: 5}, letters.Member.Origin)
+	require.Equal(t, provenance.Position{File: f.Path, Line: 21, Column: 5}, letters.Member.Origin)
 
 	require.Len(t, f.Tasks, 3)
 	facts, score, letter := f.Tasks[0], f.Tasks[1], f.Tasks[2]
 	require.Equal(t, "List the facts of 2026 in 5 lines.", facts.Description)
-	require.Equal(t, []task.Param{{Name: "year", Start: 18, End: 22}, {Name: "unit", Start: 26, End: 27}}, facts.Params)
+	require.Equal(t, []provenance.Param{{Name: "year", Start: 18, End: 22}, {Name: "unit", Start: 26, End: 27}}, facts.Params)
 	require.Equal(t, []task.Use{{Name: "claim"}, {Name: "rules"}}, facts.Uses)
 	require.JSONEq(t, `{"type": "object", "properties": {"b": {"type": "string"}, "a": {"type": "number"}}}`, string(facts.OutputSchema))
 	require.Equal(t, 2, facts.MaxRetries)
@@ -124,7 +125,7 @@ func TestLoadReadsEverything(t *testing.T) {
 	require.JSONEq(t, `{"type": "object", "required": ["fraud_score"], "properties": {"fraud_score": {"type": "number"}}}`, string(score.OutputSchema))
 	require.Equal(t, "letter", letter.Key)
 	require.Equal(t, []task.Ref{{Task: "Extract facts", As: task.Structured}, {Task: "Score", As: task.Structured}}, letter.DependsOn)
-	require.Equal(t, task.Position{File: f.Path, Line: 42, Column: 5}, letter.Origin)
+	require.Equal(t, provenance.Position{File: f.Path, Line: 42, Column: 5}, letter.Origin)
 }
 
 func TestLoadReadsATasksFileOfTheOriginal(t *testing.T) {
@@ -150,7 +151,7 @@ func TestJSONAndYAMLSayTheSame(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 10, yaml.Agents[0].MaxTurns)
 	for _, f := range []*specfile.File{yaml, js} {
-		f.Tasks[0].Origin, f.Agents[0].Member.Origin = task.Position{}, task.Position{}
+		f.Tasks[0].Origin, f.Agents[0].Member.Origin = provenance.Position{}, provenance.Position{}
 		require.Equal(t, "stdin", f.Name)
 		require.Equal(t, "-", f.Path)
 	}
@@ -255,8 +256,8 @@ tasks: [{title: T, description: "${params.year}${params.on} ${params.year} ${YEA
 	f, err := load(t, text, specfile.Options{Params: map[string]string{"city": "", "year": "MMXXVI"}})
 	require.NoError(t, err)
 	require.Equal(t, "MMXXVItrue MMXXVI ${YEAR}", f.Tasks[0].Description)
-	require.Equal(t, []task.Param{{Name: "year", Start: 0, End: 6}, {Name: "on", Start: 6, End: 10}, {Name: "year", Start: 11, End: 17}}, f.Tasks[0].Params)
-	require.Equal(t, []task.Param{{Name: "city", Start: 0, End: 0}}, f.Agents[0].Member.SystemParams)
+	require.Equal(t, []provenance.Param{{Name: "year", Start: 0, End: 6}, {Name: "on", Start: 6, End: 10}, {Name: "year", Start: 11, End: 17}}, f.Tasks[0].Params)
+	require.Equal(t, []provenance.Param{{Name: "city", Start: 0, End: 0}}, f.Agents[0].Member.SystemParams)
 
 	_, err = load(t, text, specfile.Options{Params: map[string]string{"yeer": "1", "year": "two\nlines"}})
 	require.Equal(t, []string{

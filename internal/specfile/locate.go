@@ -9,6 +9,7 @@ import (
 	"github.com/runteam/runteam/internal/gate"
 
 	"github.com/runteam/runteam/internal/plan"
+	"github.com/runteam/runteam/internal/provenance"
 	"github.com/runteam/runteam/task"
 )
 
@@ -86,10 +87,10 @@ func (f *File) Locate(err error) error {
 
 // Place returns where the value that an RFC 6901 pointer names is written, or
 // where it comes from: a default, or the object that lacks it.
-func (f *File) Place(pointer string) task.Position {
+func (f *File) Place(pointer string) provenance.Position {
 	at := f.places.find(task.Problem{Pointer: pointer})
 	if at.src == nil {
-		return task.Position{}
+		return provenance.Position{}
 	}
 	return origin(at.src, at.at)
 }

@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	"github.com/runteam/runteam/internal/naming"
-	"github.com/runteam/runteam/task"
+	"github.com/runteam/runteam/internal/provenance"
 )
 
 // A param is a one-line value that descriptions and prompts may quote.
@@ -90,7 +90,7 @@ const (
 
 // fill puts parameters into a text, and says which bytes of the outcome they
 // are. Problems are reported where they stand.
-func (f *filler) fill(key string, n *node) (string, []task.Param) {
+func (f *filler) fill(key string, n *node) (string, []provenance.Param) {
 	from, text := f.textOf(n)
 	return f.fillText(key, text, func(offset int) (*source, int) {
 		if from == nil {
@@ -105,12 +105,12 @@ func (f *filler) fill(key string, n *node) (string, []task.Param) {
 const dollar = "$"
 
 // fillText is fill for a text of which place knows where its bytes stand.
-func (f *filler) fillText(key, text string, place func(offset int) (*source, int)) (string, []task.Param) {
+func (f *filler) fillText(key, text string, place func(offset int) (*source, int)) (string, []provenance.Param) {
 	if !strings.Contains(text, opening) {
 		return text, nil
 	}
 	var b strings.Builder
-	var ranges []task.Param
+	var ranges []provenance.Param
 	for offset := 0; ; {
 		i := strings.Index(text[offset:], opening)
 		if i < 0 {
@@ -150,7 +150,7 @@ func (f *filler) fillText(key, text string, place func(offset int) (*source, int
 			continue
 		}
 		p.used = true
-		ranges = append(ranges, task.Param{Name: name, Start: b.Len(), End: b.Len() + len(p.value)})
+		ranges = append(ranges, provenance.Param{Name: name, Start: b.Len(), End: b.Len() + len(p.value)})
 		b.WriteString(p.value)
 	}
 }

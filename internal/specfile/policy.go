@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/provenance"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/redact"
 	"github.com/runteam/runteam/task"
@@ -64,9 +65,9 @@ func (r policyReader) idleModes(standard handoff.Mode) {
 }
 
 // origin is where an object stands; nil stands nowhere.
-func (f *fields) origin() task.Position {
+func (f *fields) origin() provenance.Position {
 	if f == nil {
-		return task.Position{}
+		return provenance.Position{}
 	}
 	return origin(f.node.src, f.node.at)
 }

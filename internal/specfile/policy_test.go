@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/provenance"
 	"github.com/runteam/runteam/internal/specfile"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/redact"
@@ -62,7 +63,9 @@ func TestAPolicyIsReadAsItIsWritten(t *testing.T) {
 	t.Parallel()
 	f, err := specfile.Load(specfile.Options{Path: "-", Stdin: strings.NewReader(fullPolicy)})
 	require.NoError(t, err)
-	at := func(line, column int) task.Position { return task.Position{File: "-", Line: line, Column: column} }
+	at := func(line, column int) provenance.Position {
+		return provenance.Position{File: "-", Line: line, Column: column}
+	}
 	require.Equal(t, &handoff.Policy{
 		Default: handoff.Full,
 		Rules: []handoff.PairRule{

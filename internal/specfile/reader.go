@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/runteam/runteam/task"
+	"github.com/runteam/runteam/internal/provenance"
 )
 
 // Load reads the spec that o names and every file that the spec names. The
@@ -242,7 +242,7 @@ func taskName(i int, title string) string {
 }
 
 // origin is where a value stands, for the types of other packages.
-func origin(src *source, at int) task.Position {
+func origin(src *source, at int) provenance.Position {
 	line, column := src.place(at)
-	return task.Position{File: withoutSecrets(src.path), Line: line, Column: column}
+	return provenance.Position{File: withoutSecrets(src.path), Line: line, Column: column}
 }

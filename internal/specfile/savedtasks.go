@@ -9,6 +9,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/runteam/runteam/internal/provenance"
 	"github.com/runteam/runteam/task"
 )
 
@@ -82,7 +83,7 @@ func reset(n *node, src *source) {
 
 // words writes a text: parameters as such where they are the spec's, and what
 // only looks like one so that it is read as it stands.
-func (s *saver) words(text string, params []task.Param) *node {
+func (s *saver) words(text string, params []provenance.Param) *node {
 	if !utf8.ValidString(text) {
 		s.wrong("a text is not valid UTF-8")
 	}
@@ -139,7 +140,7 @@ func requiresNode(r *task.Requires) *node {
 }
 
 // provenanceNode writes where a description comes from; nil where it is the caller's own.
-func provenanceNode(p *task.Provenance) *node {
+func provenanceNode(p *provenance.Record) *node {
 	if p == nil {
 		return nil
 	}

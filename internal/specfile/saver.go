@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/runteam/runteam/internal/engine"
+	"github.com/runteam/runteam/internal/provenance"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
 )
@@ -269,7 +270,7 @@ func (s *saver) copy(key string, n *node) *node {
 // params writes the parameters that stand in something that is written.
 func (s *saver) params(goal engine.Goal, tasks []task.Spec) *node {
 	var used []string
-	add := func(params []task.Param) {
+	add := func(params []provenance.Param) {
 		for _, p := range params {
 			if s.p.params[p.Name] != nil && !slices.Contains(used, p.Name) {
 				used = append(used, p.Name)

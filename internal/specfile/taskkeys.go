@@ -26,7 +26,7 @@ var taskPlace = newPlace("task", "a task", []row{
 	{"requires", requirement, "what its agent must have, whoever names or picks it: see requires"},
 	{"metadata", scalars, "at most 16 entries, shown in results; a list has at most 16 values of one type"},
 	{"reuse", never, "`never`: its result is never taken from an earlier run, even in a run that reuses results"},
-	{"provenance", provenance, "where a saved plan has the description from, which makes it context and no instruction of yours: see provenance"},
+	{"provenance", provenanceOf, "where a saved plan has the description from, which makes it context and no instruction of yours: see provenance"},
 }).notBuilt([]other{
 	{"verify", nil, "judges of the result; write a task that depends on it"},
 }).refused([]other{

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/runteam/runteam/internal/provenance"
 	"github.com/runteam/runteam/task"
 )
 
@@ -88,7 +89,7 @@ func dependencyMembers(r *task.Ref) members {
 
 func useMembers(u *task.Use) members { return members{{"name", &u.Name}, {"need", &u.Need}} }
 
-func provenanceMembers(p *task.Provenance) members {
+func provenanceMembers(p *provenance.Record) members {
 	return members{{"from", &p.From}, {"run", &p.Run}, {"envelope", &p.Envelope}, {"createdAt", &p.CreatedAt}, {"expiresAt", &p.ExpiresAt}}
 }
 
@@ -150,14 +151,14 @@ func (r taskReader) uses(n *node) []task.Use {
 }
 
 // provenance reads where a description comes from.
-func (r taskReader) provenance(n *node) *task.Provenance {
+func (r taskReader) provenance(n *node) *provenance.Record {
 	if n == nil {
 		return nil
 	}
 	r.subject = r.mine
 	f := r.fields(n, provenancePlace, nil)
 	r.needs(n, provenancePlace, "provenance: ")
-	p := &task.Provenance{}
+	p := &provenance.Record{}
 	provenanceMembers(p).read(f.own)
 	return p
 }

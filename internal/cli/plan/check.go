@@ -12,8 +12,8 @@ import (
 	"github.com/runteam/runteam/internal/cli/format"
 	"github.com/runteam/runteam/internal/cli/source"
 	"github.com/runteam/runteam/internal/engine"
+	"github.com/runteam/runteam/internal/provenance"
 	"github.com/runteam/runteam/internal/specfile"
-	"github.com/runteam/runteam/task"
 	"github.com/spf13/cobra"
 )
 
@@ -140,7 +140,7 @@ func agentsWithoutModel(file *specfile.File) (found []specfile.Problem) {
 	return found
 }
 
-func noModel(at task.Position, message string) specfile.Problem {
+func noModel(at provenance.Position, message string) specfile.Problem {
 	return specfile.Problem{File: at.File, Line: at.Line, Column: at.Column, Message: message, Hint: "write model: in the spec, or give --model; --offline needs none"}
 }
 

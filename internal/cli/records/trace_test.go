@@ -16,6 +16,7 @@ import (
 	"github.com/runteam/runteam/internal/cli/journals"
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/event"
+	"github.com/runteam/runteam/internal/provenance"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/internal/specfile"
 	"github.com/runteam/runteam/internal/trace"
@@ -35,7 +36,7 @@ func traced(con *console.Console, force bool, read []string, flags ...string) (*
 	if err := cmd.Flags().Parse(flags); err != nil {
 		return nil, err
 	}
-	file := &specfile.File{Name: "claims", Tasks: []task.Spec{{Key: "facts", Title: "Extract facts", Origin: task.Position{File: "team.yaml", Line: 14}}}}
+	file := &specfile.File{Name: "claims", Tasks: []task.Spec{{Key: "facts", Title: "Extract facts", Origin: provenance.Position{File: "team.yaml", Line: 14}}}}
 	file.Run.Inputs = []engine.Input{{Name: "claim", Text: "not for the trace", Classification: label.Internal}}
 	return t.Begin(cmd, con, file, force, read...)
 }

@@ -16,9 +16,9 @@ import (
 	"github.com/runteam/runteam/internal/cli/source"
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/journal"
+	"github.com/runteam/runteam/internal/provenance"
 	"github.com/runteam/runteam/internal/specfile"
 	"github.com/runteam/runteam/label"
-	"github.com/runteam/runteam/task"
 )
 
 // The names under which a journal keeps what was said by flags. No file is called so.
@@ -112,7 +112,7 @@ func (j *Job) flagFiles(file *specfile.File) (said []journal.File) {
 // A system prompt is internal.
 func paramLabels(file *specfile.File) map[string]label.Classification {
 	labels := map[string]label.Classification{}
-	add := func(params []task.Param, level label.Classification) {
+	add := func(params []provenance.Param, level label.Classification) {
 		for _, p := range params {
 			labels[p.Name] = labels[p.Name].Join(level)
 		}
