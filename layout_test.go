@@ -44,6 +44,7 @@ var arrows = []struct {
 	{"llm/openai", "internal/callfault internal/connection internal/oneline internal/callinfo llm"},
 	{"redact", ""},
 	{"internal/naming", ""},
+	{"internal/provenance", ""},
 	{"internal/dag", ""},
 	{"task", "label internal/naming internal/dag internal/provenance"},
 	{"internal/graph", "internal/dag task"},
@@ -88,7 +89,7 @@ var arrows = []struct {
 }
 
 // pure packages compute and do nothing else.
-var pure = []string{"label", "internal/bytesize", "internal/naming", "task", "internal/pick", "internal/flow", "internal/jsonvalue", "envelope", "internal/readyqueue", "queue", "handoff", "internal/gate", "internal/brief", "prompt", "internal/promptview", "internal/assign", "internal/planning", "synth"}
+var pure = []string{"label", "internal/bytesize", "internal/naming", "internal/provenance", "task", "internal/pick", "internal/flow", "internal/jsonvalue", "envelope", "internal/readyqueue", "queue", "handoff", "internal/gate", "internal/brief", "prompt", "internal/promptview", "internal/assign", "internal/planning", "synth"}
 
 // impure is what a pure package does not import: clocks, randomness, I/O.
 // Packages time and context are allowed for their types, so that a caller can stop
