@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"log/slog"
 	"maps"
 	"net/url"
 	"slices"
@@ -111,11 +110,8 @@ func (c Connection) String() string {
 // Format prints String, whatever the verb.
 func (c Connection) Format(s fmt.State, _ rune) { fmt.Fprint(s, c.String()) }
 
-// LogValue returns String.
-func (c Connection) LogValue() slog.Value { return slog.StringValue(c.String()) }
-
-// MarshalJSON encodes String.
-func (c Connection) MarshalJSON() ([]byte, error) { return fmt.Appendf(nil, "%q", c.String()), nil }
+// MarshalText returns String, for JSON and structured logs.
+func (c Connection) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
 
 // A Key is the text of an API key that no printer shows: only Reveal gives it
 // out. The zero Key means none.
@@ -150,14 +146,8 @@ func (k Key) String() string {
 	return "[key]"
 }
 
-// GoString returns String.
-func (k Key) GoString() string { return k.String() }
-
 // Format prints String, whatever the verb.
 func (k Key) Format(s fmt.State, _ rune) { fmt.Fprint(s, k.String()) }
 
-// LogValue returns String.
-func (k Key) LogValue() slog.Value { return slog.StringValue(k.String()) }
-
-// MarshalText returns String, for JSON, YAML and the like.
+// MarshalText returns String, for JSON, YAML and structured logs.
 func (k Key) MarshalText() ([]byte, error) { return []byte(k.String()), nil }

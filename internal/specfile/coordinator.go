@@ -2,9 +2,6 @@ package specfile
 
 import (
 	"cmp"
-	"encoding/json"
-	"fmt"
-	"log/slog"
 	"strings"
 
 	"github.com/runteam/runteam/handoff"
@@ -19,18 +16,6 @@ type Coordinator struct {
 	engine.Coordinator
 	Connection
 }
-
-// String is that of the Connection.
-func (c Coordinator) String() string { return c.Connection.String() }
-
-// Format prints String, whatever the verb.
-func (c Coordinator) Format(s fmt.State, _ rune) { fmt.Fprint(s, c.String()) }
-
-// LogValue returns String.
-func (c Coordinator) LogValue() slog.Value { return slog.StringValue(c.String()) }
-
-// MarshalJSON encodes String.
-func (c Coordinator) MarshalJSON() ([]byte, error) { return json.Marshal(c.String()) }
 
 // agent is the coordinator as what [File.Build] connects.
 func (c *Coordinator) agent() Agent {
@@ -91,7 +76,7 @@ func (r goalReader) coordinatorNode() *node {
 		return cmp.Or(own, r.places.roster.spec.own("coordinator"))
 	}
 	if own != nil {
-		r.warnAt(own.src, own.at, "", "coordinator: not used: %s brings one", r.o.called("Coordinator"))
+		r.warn(own, "", "coordinator: not used: %s brings one", r.o.called("Coordinator"))
 		r.subject = func() string { return "coordinator: " }
 		r.fields(own, coordinatorPlace, nil) // what is wrong there is said all the same
 		r.subject = nil

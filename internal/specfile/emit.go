@@ -19,24 +19,18 @@ import (
 func emit(n *node) ([]byte, error) {
 	for _, w := range [...]*emitter{{}, {cautious: true}} {
 		w.mapping(n, 0)
-		if text := w.b.String(); len(text) > maxYAML || reads(text, n) {
+		if text := w.b.String(); len(text) > maxYAML || says(text, "", n) {
 			return []byte(text), nil
 		}
 	}
 	text, err := n.appendJSON(nil)
-	if err == nil && !reads(string(text), n) {
+	if err == nil && !says(string(text), "", n) {
 		err = fmt.Errorf("%w: it cannot be written so that it reads the same", ErrInvalid)
 	}
 	if err != nil {
 		return nil, err
 	}
 	return append(text, '\n'), nil
-}
-
-// reads reports whether a text says what a value does.
-func reads(text string, n *node) bool {
-	back, bad := parse(newSource("", "", text))
-	return back != nil && len(bad) == 0 && same(back, n)
 }
 
 // An emitter writes one value.

@@ -147,7 +147,7 @@ func (r *resolver) apiKey(f *fields, l *link, to destination, c *Connection) Key
 		return Key{}
 	}
 	if !strings.Contains(n.text, opening) && strings.TrimSpace(n.text) != "" {
-		r.warnAt(n.src, n.at, "write ${NAME}, and set that variable", "apiKey: the key itself stands in the file")
+		r.warn(n, "write ${NAME}, and set that variable", "apiKey: the key itself stands in the file")
 	}
 	if r.elsewhere(f, n, l, to, "apiKey") {
 		return Key{}
@@ -213,7 +213,7 @@ func (r *resolver) elsewhere(f *fields, n *node, l *link, to destination, what s
 	}
 	r.subject = r.mine
 	line, _ := n.src.place(n.at)
-	r.warnAt(base.src, base.at, "if it needs one, write "+what+" beside this baseURL", "%s of line %d: for another host, so not sent to this one", what, line)
+	r.warn(base, "if it needs one, write "+what+" beside this baseURL", "%s of line %d: for another host, so not sent to this one", what, line)
 	return true
 }
 

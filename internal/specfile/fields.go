@@ -72,16 +72,16 @@ func (r *report) takes(value *node, k *key) bool {
 	switch k.status {
 	case NotBuilt:
 		if k.asks.of(value) {
-			r.badAtAs(value.src, value.keyAt, ErrNotBuilt, k.instead(), "%s: not built yet", k.name)
+			r.badKey(value, ErrNotBuilt, k.instead(), "%s: not built yet", k.name)
 		}
 		return false
 	case Refused:
 		if k.asks.of(value) {
-			r.badAtAs(value.src, value.keyAt, ErrRefused, k.instead(), "%s: not taken: %s", k.name, k.reason())
+			r.badKey(value, ErrRefused, k.instead(), "%s: not taken: %s", k.name, k.reason())
 		}
 		return false
 	case Idle:
-		r.warnAt(value.src, value.keyAt, "", "%s: no effect here: %s", k.name, k.says)
+		r.warnKey(value, "", "%s: no effect here: %s", k.name, k.says)
 		return false
 	}
 	if !k.kind.fits(value) {
@@ -104,7 +104,7 @@ func (r *report) unknown(n *node, p *place) {
 	if len(r.found) >= tooMany {
 		return
 	}
-	r.badAtAs(n.src, n.keyAt, ErrUnknown, suggestKey(n.key, p), "unknown key %s in %s", quote(n.key), p.a)
+	r.badKey(n, ErrUnknown, suggestKey(n.key, p), "unknown key %s in %s", quote(n.key), p.a)
 }
 
 // suggestKey says what to write in the place of an unknown key: what its word
@@ -200,6 +200,11 @@ func (r *report) badAs(n *node, err error, hint, format string, args ...any) {
 	r.badAtAs(n.src, n.at, err, hint, format, args...)
 }
 
+// badKey reports a problem of the key of a member.
+func (r *report) badKey(n *node, err error, hint, format string, args ...any) {
+	r.badAtAs(n.src, n.keyAt, err, hint, format, args...)
+}
+
 // badAt reports what is invalid at a byte of a source.
 func (r *report) badAt(src *source, at int, hint, format string, args ...any) {
 	r.badAtAs(src, at, ErrInvalid, hint, format, args...)
@@ -212,7 +217,17 @@ func (r *report) badAtAs(src *source, at int, err error, hint, format string, ar
 	}
 }
 
-// warnAt notes what is accepted but worth a look.
+// warn notes a value that is accepted but probably unintended.
+func (r *report) warn(n *node, hint, format string, args ...any) {
+	r.warnAt(n.src, n.at, hint, format, args...)
+}
+
+// warnKey is warn for the key of a member.
+func (r *report) warnKey(n *node, hint, format string, args ...any) {
+	r.warnAt(n.src, n.keyAt, hint, format, args...)
+}
+
+// warnAt notes what is accepted but probably unintended at a byte of a source.
 func (r *report) warnAt(src *source, at int, hint, format string, args ...any) {
 	if len(r.warned) < tooMany {
 		r.warned = append(r.warned, finding{src, at, Problem{Message: r.about() + fmt.Sprintf(format, args...), Hint: hint}})

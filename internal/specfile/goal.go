@@ -78,7 +78,7 @@ func (r goalReader) dropTasks() {
 	if len(r.file.Tasks) > 0 {
 		n := r.places.taskList
 		goal := r.o.called("Goal")
-		r.warnAt(n.src, n.at, "leave "+goal+" out to run them", "tasks: not run: the coordinator plans tasks for %s", goal)
+		r.warn(n, "leave "+goal+" out to run them", "tasks: not run: the coordinator plans tasks for %s", goal)
 	}
 	r.file.Tasks, r.places.tasks, r.places.taskList = nil, nil, nil
 }

@@ -160,7 +160,7 @@ func oneOf(known []string) object { return object{{"enum", known}} }
 
 func required(keys ...string) object { return object{{"required", keys}} }
 
-func bounded(name string, low, high float64) object {
+func bounded[N int | float64](name string, low, high N) object {
 	return object{{"type", name}, {"minimum", low}, {"maximum", high}}
 }
 

@@ -70,10 +70,10 @@ var (
 	mapping   = kind{name: "mapping", want: "a mapping", hint: "write key: value lines below it, or {key: value}", json: typed("object"), fits: is(isObject)}
 	list      = kind{name: "list", want: "a list", hint: "write a line that begins with - for each, or [a, b]", json: typed("array"), fits: is(isList)}
 	texts     = kind{name: "list of texts", want: "a list of texts", hint: "write [a, b]", json: listOf(typed("string")), fits: is(isList), parts: checkTexts}
-	whole     = kind{name: "whole number", want: "a whole number", hint: "write a number such as 2, without quotes", json: bounded("integer", -math.MaxInt32, math.MaxInt32), fits: isWhole(-math.MaxInt32)}
-	count     = kind{name: "whole number from 1", want: "a whole number of at least 1", hint: "write a number such as 4, without quotes, or leave the key out", json: bounded("integer", 1, math.MaxInt32), fits: isWhole(1)}
-	byteLimit = kind{name: "bytes", want: fmt.Sprintf("a whole number from 1 to %d", maxLimit), hint: "write a number of bytes, without quotes, or leave the key out", json: bounded("integer", 1, maxLimit), fits: func(n *node) bool { i, ok := n.whole(); return ok && i >= 1 && i <= maxLimit }}
-	millis    = kind{name: "milliseconds", want: "a number of milliseconds", hint: "write a number such as 30000, which is 30 s, without quotes and unit", json: bounded("number", 0, maxMillis), fits: isMillis}
+	whole     = kind{name: "whole number", want: "a whole number", hint: "write a number such as 2, without quotes"}.integers(-math.MaxInt32, math.MaxInt32)
+	count     = kind{name: "whole number from 1", want: "a whole number of at least 1", hint: "write a number such as 4, without quotes, or leave the key out"}.integers(1, math.MaxInt32)
+	byteLimit = kind{name: "bytes", want: fmt.Sprintf("a whole number from 1 to %d", maxLimit), hint: "write a number of bytes, without quotes, or leave the key out"}.integers(1, maxLimit)
+	millis    = kind{name: "milliseconds", want: "a number of milliseconds", hint: "write a number such as 30000, which is 30 s, without quotes and unit"}.numbers(0, maxMillis)
 
 	textOrFile = kind{name: "text or `{file: PATH}`", want: "a text or {file: PATH}", hint: "write the text, after | if it has several lines, or {file: PATH}", json: fileOr("string"), fits: func(n *node) bool { return n.is == isText || isFileRef(n) }}
 	goalText   = kind{name: "text, `{file: PATH}`, or see goal", want: "a text or {file: PATH}", hint: "write the text, after | if it has several lines, or {file: PATH}", json: anyOf(filled, ref("goal")), fits: is(isText, isObject), parts: checkGoal}
@@ -194,17 +194,27 @@ func wordList(known ...string) kind {
 // number is the kind of a number within bounds.
 func number(low, high float64) kind {
 	want := fmt.Sprintf("a number from %g to %g", low, high)
-	return kind{name: "number", want: want, hint: "write " + want + ", without quotes", json: bounded("number", low, high), fits: func(n *node) bool {
-		f, ok := n.float()
-		return ok && f >= low && f <= high
-	}}
+	return kind{name: "number", want: want, hint: "write " + want + ", without quotes"}.numbers(low, high)
 }
 
-func isWhole(low int) func(*node) bool {
-	return func(n *node) bool {
-		i, ok := n.whole()
-		return ok && i >= low && i <= math.MaxInt32
+// numbers is a kind of numbers within bounds.
+func (k kind) numbers(low, high float64) kind {
+	k.json = bounded("number", low, high)
+	k.fits = func(n *node) bool {
+		f, ok := n.float()
+		return ok && f >= low && f <= high
 	}
+	return k
+}
+
+// integers is a kind of whole numbers within bounds.
+func (k kind) integers(low, high int) kind {
+	k.json = bounded("integer", low, high)
+	k.fits = func(n *node) bool {
+		i, ok := n.whole()
+		return ok && i >= low && i <= high
+	}
+	return k
 }
 
 // maxLimit is the largest size limit of a prompt or a piece of context, in bytes.
@@ -212,11 +222,6 @@ const maxLimit = 4 << 20
 
 // maxMillis bounds times, in milliseconds: 285 years.
 const maxMillis = 9e12
-
-func isMillis(n *node) bool {
-	f, ok := n.float()
-	return ok && f >= 0 && f <= maxMillis
-}
 
 // isFileRef reports whether a value has the form {file: PATH}.
 func isFileRef(n *node) bool {
@@ -239,15 +244,6 @@ func integer(n *node) int {
 	}
 	i, _ := n.whole()
 	return i
-}
-
-// decimal returns a number; nil is nil.
-func decimal(n *node) *float64 {
-	if n == nil {
-		return nil
-	}
-	f, _ := n.float()
-	return &f
 }
 
 // text returns a text; nil is empty.

@@ -42,15 +42,15 @@ func setValue(to any, n *node) {
 	case **label.Classification:
 		*to = new(level(n))
 	case *llm.Money:
-		*to = money(n)
+		*to = llm.Dollars(amount(n))
 	case *[]task.Path:
 		*to = pathList(n)
 	case *[]string:
 		*to = textList(n)
 	case **float64:
-		*to = decimal(n)
+		*to = new(amount(n))
 	case **int64:
-		*to = seedOf(n)
+		*to = new(int64(integer(n)))
 	default:
 		switch v := reflect.ValueOf(to).Elem(); v.Kind() {
 		case reflect.String:

@@ -30,13 +30,13 @@ func (f *filler) readParams(layers []*layer) {
 			continue
 		}
 		for _, value := range n.parts() {
-			name, at := value.key, value.keyAt
+			name := value.key
 			if !isParamName(name) {
-				f.badAt(value.src, at, "use letters, digits, _ and -", "params: %s is no name", quote(name))
+				f.badKey(value, ErrInvalid, "use letters, digits, _ and -", "params: %s is no name", quote(name))
 				continue
 			}
 			if _, twice := f.known[name]; twice {
-				f.badAt(value.src, at, "keep one of them", "params: another file declares %s too", quote(name))
+				f.badKey(value, ErrInvalid, "keep one of them", "params: another file declares %s too", quote(name))
 				continue
 			}
 			f.known[name] = f.param(value)

@@ -59,7 +59,7 @@ func (r policyReader) idleModes(standard handoff.Mode) {
 	for _, f := range r.places.agents {
 		n := f.get("handoff")
 		if n != nil && slices.Index(width, handoff.Mode(n.text)) > slices.Index(width, standard) {
-			r.warnAt(n.src, n.at, "leave it out, or widen default of the policy", "handoff: no effect: default of the policy is %s", standard)
+			r.warn(n, "leave it out, or widen default of the policy", "handoff: no effect: default of the policy is %s", standard)
 		}
 	}
 }
@@ -201,7 +201,7 @@ func (r policyReader) declassifier(f *fields) handoff.Declassifier {
 	if d.UnsafeText {
 		n := f.own("unsafeText")
 		r.subject = func() string { return "policy: " + entryName("declassify", 0, f.node) + ": " }
-		r.warnAt(n.src, n.at, "name paths that the producer's outputSchema bounds, and leave unsafeText out", "unsafeText: what it lets through can carry anything that %s has read", quote(d.From))
+		r.warn(n, "name paths that the producer's outputSchema bounds, and leave unsafeText out", "unsafeText: what it lets through can carry anything that %s has read", quote(d.From))
 	}
 	return d
 }

@@ -20,7 +20,7 @@ func (r runReader) readPrices() {
 			r.needs(item, pricePlace, "")
 			prices := r.file.Config.Prices
 			if _, twice := prices[model]; twice {
-				r.warnAt(item.src, item.keyAt, "keep one of them", "not used: another file has a price for it too")
+				r.warnKey(item, "keep one of them", "not used: another file has a price for it too")
 				continue
 			}
 			if prices == nil {
@@ -67,19 +67,7 @@ const (
 // costBudget is the kind of a cost budget.
 var costBudget = kind{
 	name: "US dollars, more than 0", want: "a number of US dollars from 0.000001 to 1000000", hint: "write a number such as 2.50, without quotes and currency, or leave the key out",
-	json: bounded("number", minBudget, maxBudget), fits: func(n *node) bool {
-		f, ok := n.float()
-		return ok && f >= minBudget && f <= maxBudget
-	},
-}
-
-// money returns an amount of US dollars; nil is zero.
-func money(n *node) llm.Money {
-	if n == nil {
-		return 0
-	}
-	return llm.Dollars(amount(n))
-}
+}.numbers(minBudget, maxBudget)
 
 // checkPrices warns about prices of models that no agent has.
 func (r checker) checkPrices() {
@@ -100,7 +88,7 @@ func (r checker) checkPrices() {
 				continue
 			}
 			hint := nearHint(model, "remove it, or write the name of a model that an agent has", known...)
-			r.warnAt(item.src, item.keyAt, hint, "prices: no agent has the model %s", quote(model))
+			r.warnKey(item, hint, "prices: no agent has the model %s", quote(model))
 		}
 	}
 }

@@ -172,7 +172,7 @@ func (l *loader) onlyRoster(y *layer) {
 func (l *loader) unusedRoster(y *layer) {
 	for _, name := range [...]string{"team", "agents"} {
 		if n := y.spec.own(name); n != nil {
-			l.warnAt(n.src, n.at, "", "%s: not used: %s brings the team", name, l.o.called("Team"))
+			l.warn(n, "", "%s: not used: %s brings the team", name, l.o.called("Team"))
 		}
 	}
 }

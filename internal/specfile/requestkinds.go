@@ -13,18 +13,7 @@ import (
 // maxSeed bounds a seed, because some JSON readers round larger numbers.
 const maxSeed = 1 << 53
 
-var seedNumber = kind{
-	name: "whole number", want: "a whole number", hint: "write a number such as 7, without quotes", json: bounded("integer", -maxSeed, maxSeed),
-	fits: func(n *node) bool { i, ok := n.whole(); return ok && i >= -maxSeed && i <= maxSeed },
-}
-
-// seedOf returns a seed; nil is nil.
-func seedOf(n *node) *int64 {
-	if n == nil {
-		return nil
-	}
-	return new(int64(integer(n)))
-}
+var seedNumber = kind{name: "whole number", want: "a whole number", hint: "write a number such as 7, without quotes"}.integers(-maxSeed, maxSeed)
 
 // Limits of stop texts. Endpoints have lower ones.
 const (
@@ -86,9 +75,9 @@ func checkExtraBody(r *report, key string, n *node) bool {
 		name := member.key
 		switch hint, reserved := connection.IsReserved(name); {
 		case reserved:
-			r.badAt(n.src, member.keyAt, hint, "%s: %s cannot be set here", key, quote(name))
+			r.badKey(member, ErrInvalid, hint, "%s: %s cannot be set here", key, quote(name))
 		case !connection.IsExtraName(name):
-			r.badAt(n.src, member.keyAt, "write letters, digits, _, - and ., at most 64", "%s: %s is not a valid name", key, quote(name))
+			r.badKey(member, ErrInvalid, "write letters, digits, _, - and ., at most 64", "%s: %s is not a valid name", key, quote(name))
 		default:
 			continue
 		}

@@ -41,7 +41,7 @@ func (r runReader) readRun() {
 		r.readOffline(n)
 	}
 	if n := r.places.setting("strictAssignees"); n != nil && n.text == "false" {
-		r.warnAt(n.src, n.at, "", "strictAssignees: no effect here: an unknown assignee is an error in any case")
+		r.warn(n, "", "strictAssignees: no effect here: an unknown assignee is an error in any case")
 	}
 }
 
@@ -189,7 +189,7 @@ func (r checker) checkIdle() {
 	main, f := r.places.main.spec, r.file
 	warn := func(name, hint, why string) {
 		if n := main.own(name); n != nil {
-			r.warnAt(n.src, n.at, hint, "%s: no effect: %s", name, why)
+			r.warn(n, hint, "%s: no effect: %s", name, why)
 		}
 	}
 	if n := main.own("output"); n != nil && f.hasGoal() {
@@ -209,7 +209,7 @@ func (r checker) checkIdle() {
 		warn("mode", "remove it, or the tasks", "the tasks are written")
 	}
 	if c := r.places.coordinator; c != nil && !f.hasGoal() {
-		r.warnAt(c.node.src, c.node.at, "add goal: to have it answer from the results", "coordinator: not asked: there are tasks and no goal")
+		r.warn(c.node, "add goal: to have it answer from the results", "coordinator: not asked: there are tasks and no goal")
 	}
 }
 

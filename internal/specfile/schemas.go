@@ -18,7 +18,7 @@ func (s *schemas) readSchemas(layers []*layer) {
 		for _, value := range n.parts() {
 			name := value.key
 			if _, twice := s.known[name]; twice {
-				s.badAt(n.src, value.keyAt, "keep one of them", "schemas: another file has %s too", quote(name))
+				s.badKey(value, ErrInvalid, "keep one of them", "schemas: another file has %s too", quote(name))
 				continue
 			}
 			if value.is != isObject && value.is != isBool {
