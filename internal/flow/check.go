@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -27,11 +28,11 @@ type Finding struct {
 func (t *Table) Check(a Assertion) (Finding, error) {
 	x, err := t.resolve(a.Subject)
 	if err != nil {
-		return Finding{}, a.wrong(err)
+		return Finding{}, problem(cmp.Or(a.Text, a.String()), err)
 	}
 	readers, err := t.readers(a.Reader)
 	if err != nil {
-		return Finding{}, a.wrong(err)
+		return Finding{}, problem(cmp.Or(a.Text, a.String()), err)
 	}
 	var way Path
 	for _, r := range readers {
@@ -42,7 +43,7 @@ func (t *Table) Check(a Assertion) (Finding, error) {
 		case a.Claim == Derives:
 			way = t.retold(&x.subject, r)
 		default:
-			return Finding{}, a.wrong(&refusal{fault{fmt.Sprintf("no claim %q", string(a.Claim)), forms}, task.ErrInvalid})
+			return Finding{}, problem(cmp.Or(a.Text, a.String()), wrong(fmt.Sprintf("no claim %q", string(a.Claim)), forms))
 		}
 	}
 	if way == nil {
@@ -55,24 +56,24 @@ func (t *Table) Check(a Assertion) (Finding, error) {
 	return Finding{Path: way, Why: t.why(x, way)}, nil
 }
 
-func (a Assertion) wrong(err *refusal) error {
-	text := a.Text
-	if text == "" {
-		text = a.String()
-	}
-	return problem(text, err.message, err.hint, err.err)
+// problem returns a problem that [wrong] or [unknown] made as one of an assertion.
+func problem(assertion string, err error) error {
+	p := err.(task.Problem)
+	p.Subject = "assertion " + quoted(assertion, false)
+	return p
 }
 
-// A refusal is why an assertion cannot be checked.
-type refusal struct {
-	fault
-	err error
+// wrong and unknown return problems that name no assertion yet.
+func wrong(message, hint string) error {
+	return task.Problem{Message: message, Hint: hint, Err: task.ErrInvalid}
 }
 
-func unknown(message, hint string) *refusal { return &refusal{fault{message, hint}, task.ErrUnknown} }
+func unknown(message, hint string) error {
+	return task.Problem{Message: message, Hint: hint, Err: task.ErrUnknown}
+}
 
 // readers finds who bears a name: one, unless the graph lists it several times.
-func (w *ways) readers(name string) ([]int, *refusal) {
+func (w *ways) readers(name string) ([]int, error) {
 	var known []string
 	var found []int
 	for i := range w.g.Readers {

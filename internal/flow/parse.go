@@ -24,7 +24,7 @@ func ParseAssertion(text string) (Assertion, error) {
 	p := parser{rest: strings.TrimSpace(text)}
 	err := naming.CheckLine(text)
 	if err != nil {
-		return Assertion{}, problem(text, err.Error(), "write it on one line, without control characters", task.ErrInvalid)
+		return Assertion{}, problem(text, wrong(err.Error(), "write it on one line, without control characters"))
 	}
 	if a.Subject, err = p.subject(); err == nil {
 		if a.Claim, err = p.claim(); err == nil {
@@ -32,20 +32,10 @@ func ParseAssertion(text string) (Assertion, error) {
 		}
 	}
 	if err != nil {
-		f := err.(*fault)
-		return Assertion{}, problem(text, f.message, f.hint, task.ErrInvalid)
+		return Assertion{}, problem(text, err)
 	}
 	return a, nil
 }
-
-func problem(text, message, hint string, err error) task.Problem {
-	return task.Problem{Subject: "assertion " + quoted(text, false), Message: message, Hint: hint, Err: err}
-}
-
-// A fault is what is wrong with an assertion, and what to write instead.
-type fault struct{ message, hint string }
-
-func (f *fault) Error() string { return f.message + ": " + f.hint }
 
 // A parser reads an assertion from its beginning.
 type parser struct {
@@ -54,7 +44,7 @@ type parser struct {
 
 func (p *parser) subject() (Subject, error) {
 	if p.rest == "" {
-		return Subject{}, &fault{"it is empty", forms}
+		return Subject{}, wrong("it is empty", forms)
 	}
 	for _, kind := range []SubjectKind{OfInput, OfTask} {
 		if word(p.rest) == string(kind) {
@@ -72,23 +62,23 @@ func (p *parser) property() (Subject, error) {
 	if p.quoted() {
 		s.Name, err = p.quote()
 		if err == nil && s.Name == "" {
-			err = &fault{"the name of the property is empty", "write the name of a property, input NAME or task \"TITLE\""}
+			err = wrong("the name of the property is empty", "write the name of a property, input NAME or task \"TITLE\"")
 		}
 		if err == nil && strings.HasPrefix(p.rest, "/") {
-			err = &fault{"a path follows the name of a property", fmt.Sprintf("write input %[1]s%[2]s or task %[1]s%[2]s", quoted(s.Name, false), word(p.rest))}
+			err = wrong("a path follows the name of a property", fmt.Sprintf("write input %[1]s%[2]s or task %[1]s%[2]s", quoted(s.Name, false), word(p.rest)))
 		}
 		return s, err
 	}
 	before := p.untilNever()
 	switch name := word(before); {
 	case before == "":
-		err = &fault{"nothing stands before never", forms}
+		err = wrong("nothing stands before never", forms)
 	case before == p.rest:
-		err = &fault{"it has no word never", forms}
+		err = wrong("it has no word never", forms)
 	case strings.Contains(name, "/"):
-		err = &fault{"a path stands without its source", fmt.Sprintf("write input %[1]s or task %[1]s, or the name of a property alone", name)}
+		err = wrong("a path stands without its source", fmt.Sprintf("write input %[1]s or task %[1]s, or the name of a property alone", name))
 	case name != before:
-		err = &fault{fmt.Sprintf("%s are several words", quoted(before, false)), fmt.Sprintf("write input %s, task %s, or a property of this name in quotes", before, quoted(before, false))}
+		err = wrong(fmt.Sprintf("%s are several words", quoted(before, false)), fmt.Sprintf("write input %s, task %s, or a property of this name in quotes", before, quoted(before, false)))
 	default:
 		s.Name = name
 		p.skip(len(name))
@@ -111,7 +101,7 @@ func (p *parser) source(kind SubjectKind) (Subject, error) {
 		p.skip(len(s.Name))
 	}
 	if strings.TrimSpace(s.Name) == "" {
-		return s, &fault{"no name follows " + string(kind), fmt.Sprintf("write %s NAME, or %q in quotes for a property of this name", kind, string(kind))}
+		return s, wrong("no name follows "+string(kind), fmt.Sprintf("write %s NAME, or %q in quotes for a property of this name", kind, string(kind)))
 	}
 	s.Path, err = p.path()
 	return s, err
@@ -125,7 +115,7 @@ func (p *parser) path() (task.Path, error) {
 	text := p.untilNever()
 	path := task.Path(text)
 	if err := pick.CheckAllow(path); err != nil {
-		return "", &fault{err.Error(), "write the path as in need: /facts/*/score"}
+		return "", wrong(err.Error(), "write the path as in need: /facts/*/score")
 	}
 	p.skip(len(text))
 	return task.Path(strings.TrimSuffix(text, "/**")), nil // all that is there is meant anyway
@@ -134,7 +124,7 @@ func (p *parser) path() (task.Path, error) {
 // claim reads never and what is denied.
 func (p *parser) claim() (Claim, error) {
 	if got := word(p.rest); got != never {
-		return "", &fault{expected("never", got), forms}
+		return "", wrong(expected("never", got), forms)
 	}
 	p.skip(len(never))
 	verb := word(p.rest)
@@ -145,12 +135,12 @@ func (p *parser) claim() (Claim, error) {
 	case "derives":
 		into := word(p.rest)
 		if into != "into" {
-			return "", &fault{expected("into", into), forms}
+			return "", wrong(expected("into", into), forms)
 		}
 		p.skip(len(into))
 		return Derives, nil
 	}
-	return "", &fault{expected("reaches or derives into", verb), forms}
+	return "", wrong(expected("reaches or derives into", verb), forms)
 }
 
 // reader reads the name at the end.
@@ -159,14 +149,14 @@ func (p *parser) reader() (name string, err error) {
 	if !p.quoted() {
 		name = p.rest
 	} else if name, err = p.quote(); err == nil && p.rest != "" {
-		err = &fault{expected("the end", p.rest), hint}
+		err = wrong(expected("the end", p.rest), hint)
 	}
 	switch {
 	case err != nil:
 	case strings.TrimSpace(name) == "":
-		err = &fault{"no reader stands at its end", hint}
+		err = wrong("no reader stands at its end", hint)
 	case name == "*":
-		err = &fault{"* is no reader", "write an assertion for each reader"}
+		err = wrong("* is no reader", "write an assertion for each reader")
 	}
 	return name, err
 }
@@ -190,14 +180,14 @@ func (p *parser) quote() (name string, err error) {
 		end++
 	}
 	if end >= len(p.rest) {
-		return "", &fault{"a quote is not closed", `write "NAME"`}
+		return "", wrong("a quote is not closed", `write "NAME"`)
 	}
 	text := p.rest[:end+1]
 	if err := json.Unmarshal([]byte(text), &name); err != nil {
-		return "", &fault{text + " is not quoted as in JSON", `write \" for a quote and \\ for a backslash`}
+		return "", wrong(text+" is not quoted as in JSON", `write \" for a quote and \\ for a backslash`)
 	}
 	if err := naming.CheckLine(name); err != nil {
-		return "", &fault{"the name " + text + ": " + err.Error(), "write the name as the file has it"}
+		return "", wrong("the name "+text+": "+err.Error(), "write the name as the file has it")
 	}
 	p.skip(len(text))
 	return name, nil

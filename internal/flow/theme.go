@@ -18,7 +18,7 @@ type theme struct {
 }
 
 // resolve finds the subject of an assertion.
-func (w *ways) resolve(s Subject) (*theme, *refusal) {
+func (w *ways) resolve(s Subject) (*theme, error) {
 	switch s.Kind {
 	case OfInput:
 		return w.input(s)
@@ -27,10 +27,10 @@ func (w *ways) resolve(s Subject) (*theme, *refusal) {
 	case Property:
 		return w.property(s.Name)
 	}
-	return nil, &refusal{fault{fmt.Sprintf("no kind of subject %q", string(s.Kind)), forms}, task.ErrInvalid}
+	return nil, wrong(fmt.Sprintf("no kind of subject %q", string(s.Kind)), forms)
 }
 
-func (w *ways) input(s Subject) (*theme, *refusal) {
+func (w *ways) input(s Subject) (*theme, error) {
 	var known []string
 	for i := range w.g.Sources {
 		if in := &w.g.Sources[i]; in.Kind == handoff.Input {
@@ -43,7 +43,7 @@ func (w *ways) input(s Subject) (*theme, *refusal) {
 	return nil, unknown("no input "+quoted(s.Name, false), naming.Suggest(s.Name, known))
 }
 
-func (w *ways) result(s Subject) (*theme, *refusal) {
+func (w *ways) result(s Subject) (*theme, error) {
 	ref := naming.Normalize(s.Name)
 	var known []string
 	var found []int
@@ -68,17 +68,17 @@ func (w *ways) result(s Subject) (*theme, *refusal) {
 		return w.at(found[0], s.Path)
 	}
 	first, second := w.g.Sources[found[0]].Task, w.g.Sources[found[1]].Task
-	return nil, &refusal{fault{
-		quoted(s.Name, false) + " names several tasks: " + quoted(w.g.Tasks[first].Title, false) + " and " + quoted(w.g.Tasks[second].Title, false),
-		"write a title that is no other task's key or id",
-	}, task.ErrAmbiguous}
+	return nil, task.Problem{
+		Message: quoted(s.Name, false) + " names several tasks: " + quoted(w.g.Tasks[first].Title, false) + " and " + quoted(w.g.Tasks[second].Title, false),
+		Hint:    "write a title that is no other task's key or id", Err: task.ErrAmbiguous,
+	}
 }
 
 // at narrows a source to a path.
-func (w *ways) at(source int, path task.Path) (*theme, *refusal) {
+func (w *ways) at(source int, path task.Path) (*theme, error) {
 	x := &theme{subject: subject{sources: []int{source}}}
 	if err := pick.CheckAllow(path); err != nil {
-		return nil, &refusal{fault{err.Error(), "write the path as in need: /facts/*/score"}, task.ErrInvalid}
+		return nil, wrong(err.Error(), "write the path as in need: /facts/*/score")
 	}
 	tokens, name := pick.Tokens(path), w.sourceStep(source).String()
 	if len(tokens) == 0 {
@@ -89,7 +89,7 @@ func (w *ways) at(source int, path task.Path) (*theme, *refusal) {
 	x.part = remembered(func(s *pick.Selection) bool { return s.MayPass(tokens) })
 	switch src := &w.g.Sources[source]; {
 	case !src.Structured():
-		return nil, &refusal{fault{name + " is a text, which has no paths", "leave the path out"}, task.ErrInvalid}
+		return nil, wrong(name+" is a text, which has no paths", "leave the path out")
 	case src.has(tokens) == No:
 		return nil, unknown(name+" can have nothing at "+string(path), w.nearMembers(tokens[len(tokens)-1], []int{source}, "write a path that it has, or leave it out"))
 	}
@@ -97,7 +97,7 @@ func (w *ways) at(source int, path task.Path) (*theme, *refusal) {
 }
 
 // property finds the sources that can have a member of this name.
-func (w *ways) property(name string) (*theme, *refusal) {
+func (w *ways) property(name string) (*theme, error) {
 	x := &theme{subject: subject{part: remembered(named(name))}, text: "property " + quoted(name, false)}
 	x.known = func(s *Source) Answer { return s.names(name) }
 	for i := range w.g.Sources {

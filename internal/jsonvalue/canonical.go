@@ -12,7 +12,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
-	"github.com/gowebpki/jcs"
 )
 
 // Encode returns the canonical form of a decoded value, as [Value.Value] and
@@ -130,11 +129,7 @@ func appendNumber(b []byte, n json.Number) ([]byte, error) {
 	if abs := math.Abs(f); abs > 1<<53 && abs < 1e21 {
 		return appendQuoted(b, string(n))
 	}
-	s, err := jcs.NumberToJSON(f)
-	if err != nil {
-		return nil, errNumber
-	}
-	return append(b, s...), nil
+	return append(b, jsontext.Float(f+0).String()...), nil // -0 + 0 is 0
 }
 
 func appendInteger(b []byte, n json.Number) ([]byte, error) {

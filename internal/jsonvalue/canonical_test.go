@@ -47,7 +47,7 @@ func anyValue(depth int) *rapid.Generator[any] {
 	return rapid.OneOf(append(scalars, list, object)...)
 }
 
-func TestEncodeJSONRefusesWhatNoTextStandsFor(t *testing.T) {
+func TestEncodeRefusesWhatNoTextStandsFor(t *testing.T) {
 	t.Parallel()
 	deep := any("x")
 	for range jsonvalue.MaxDepth + 1 {
