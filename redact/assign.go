@@ -29,13 +29,13 @@ const (
 )
 
 // findAssignment decides on the = or : at i.
-func findAssignment(p *pass, i int) int {
+func findAssignment(p *pass, i int) {
 	t := p.text
 	if i < p.values.end || i+1 == len(t) || t[i] == ':' && (t[i+1] == '/' || t[i+1] == ':' || t[i+1] == '=') || i > 0 && t[i-1] == t[i] {
-		return i
+		return
 	}
 	if t[i] == ':' && is(t[i+1], digitChar) && at(t, i-1, digitChar) && !at(t, i-2, letterChar) { // a time, a port
-		return i
+		return
 	}
 	after := i + 1
 	for n := 0; n < 2 && after < len(t) && (t[after] == '=' || t[after] == '>' || t[after] == '~'); n++ {
@@ -50,14 +50,12 @@ func findAssignment(p *pass, i int) int {
 		how = tight
 	}
 	ruleValue(p, name, after, how)
-	return i
 }
 
-func findFullWidth(p *pass, i int) int {
+func findFullWidth(p *pass, i int) {
 	if i >= p.values.end {
 		ruleValue(p, i, i+3, assigned)
 	}
-	return i
 }
 
 // ruleValue decides on the value behind an operator: its name ends before op, it begins at after or behind blanks.

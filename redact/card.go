@@ -71,13 +71,13 @@ func lengthBits(text string) (bits uint32) {
 }
 
 // findCard finds a number that begins at i: in one run, or in groups with one sort of separator.
-func findCard(p *pass, i int) int {
+func findCard(p *pass, i int) {
 	if at(p.text, i-1, digitChar) || !at(p.text, i+3, digitChar) {
-		return i
+		return
 	}
 	lengths := cardLengths()[number(p.text[i:i+4])]
 	if lengths == (lengthSet{}) || !startsNumber(p.text, i) {
-		return i
+		return
 	}
 	groups := p.numberGroups(i)
 	var all [maxCard]byte
@@ -93,10 +93,9 @@ func findCard(p *pass, i int) int {
 		}
 	}
 	if end == i || inTable(p.text, i, end) {
-		return i
+		return
 	}
-	p.hit(Card, i, end)
-	return end
+	p.consume(Card, i, end)
 }
 
 // cardGroup reports whether group k may stand where it does. A run that is long enough has no further groups; groups

@@ -240,13 +240,13 @@ func siblingName(p *pass, from int) nameClass {
 }
 
 // findElement decides on the text of an element whose tag is a secret-like name.
-func findElement(p *pass, i int) int {
+func findElement(p *pass, i int) {
 	if i < p.values.end || !at(p.text, i-1, nameChar) {
-		return i
+		return
 	}
 	from := p.runStart(i, nameChar, i-maxName)
 	if from == 0 || p.text[from-1] != '<' && p.text[from-1] != ':' {
-		return i
+		return
 	}
 	after := i + 1
 	if has(p.text, after, "<![CDATA[") {
@@ -261,28 +261,27 @@ func findElement(p *pass, i int) int {
 			}
 		}
 	}
-	return i
 }
 
 // findArgument decides on a quoted value in a call: put("password", "…") and setPassword("…").
-func findArgument(p *pass, i int) int {
+func findArgument(p *pass, i int) {
 	if i < p.values.end {
-		return i
+		return
 	}
 	after := p.runEnd(i+1, blankChar, i+4)
 	if !at(p.text, after, quoteChar) {
-		return i
+		return
 	}
 	end := i
 	if p.text[i] == ',' {
 		if !at(p.text, i-1, quoteChar) {
-			return i
+			return
 		}
 		end--
 	}
 	from := p.runStart(end, nameChar, end-maxName)
 	if from == end || !is(p.text[end-1], wordChar) || p.text[i] == ',' && !at(p.text, from-1, quoteChar) {
-		return i
+		return
 	}
 	p.work += 2 * (end - from)
 	if c := classify(p.text[from:end]); c != noName {
@@ -290,17 +289,16 @@ func findArgument(p *pass, i int) int {
 			settleValue(p, v, c, spoken)
 		}
 	}
-	return i
 }
 
 // findFlag decides on the argument behind --name.
-func findFlag(p *pass, i int) int {
+func findFlag(p *pass, i int) {
 	if i < p.values.end || at(p.text, i-1, nameChar) {
-		return i
+		return
 	}
 	end := p.runEnd(i+2, nameChar, i+2+maxName)
 	if !at(p.text, end, blankChar) {
-		return i
+		return
 	}
 	p.work += 2 * (end - i)
 	if c := classify(p.text[i+2 : end]); c != noName {
@@ -308,13 +306,12 @@ func findFlag(p *pass, i int) int {
 			settleValue(p, v, c, assigned)
 		}
 	}
-	return i
 }
 
 // findKeyword decides on a quoted value behind a word: WITH PASSWORD '…', IDENTIFIED BY '…'.
-func findKeyword(p *pass, i int) int {
+func findKeyword(p *pass, i int) {
 	if i < p.values.end || !at(p.text, i-1, letterChar) {
-		return i
+		return
 	}
 	from := p.runStart(i, nameChar, i-maxName)
 	c := classify(p.text[from:i])
@@ -326,13 +323,12 @@ func findKeyword(p *pass, i int) int {
 			settleValue(p, v, c, spoken)
 		}
 	}
-	return i
 }
 
 // findSentence decides on what follows is, was, ist, est, es and lautet.
-func findSentence(p *pass, i int) int {
+func findSentence(p *pass, i int) {
 	if i < p.values.end {
-		return i
+		return
 	}
 	for _, verb := range [...]string{" is", " was", " ist", " est", " es", " lautet"} {
 		after := i + len(verb)
@@ -346,57 +342,53 @@ func findSentence(p *pass, i int) int {
 			ruleValue(p, i, after, spoken)
 		}
 	}
-	return i
 }
 
 // findJuxtaposed decides on what follows a name with nothing but a space between: user anna, password Xk9#mP2q.
-func findJuxtaposed(p *pass, i int) int {
+func findJuxtaposed(p *pass, i int) {
 	op := i + 2
 	if op < p.values.end || !hinted(p, op) {
-		return i
+		return
 	}
 	v, ok := openValue(p, op)
 	if !ok || v.quoted() || v.nextLine || !worthReading(p, v, spoken) {
-		return i
+		return
 	}
 	n := nameBefore(p, op)
 	from := p.runStart(op, alnumChar, op-maxName)
 	if n.class == noName || n.distant || from > 0 && strings.IndexByte("/\\._-$", p.text[from-1]) >= 0 || strings.ContainsAny(p.text[from:op], digits) {
-		return i
+		return
 	}
 	v = extendValue(p, v)
 	h := p.shape(p.text[v.from:v.to])
 	if h.digits == 0 || n.class != wordName && !h.random(12) {
-		return i
+		return
 	}
 	settleValue(p, v, n.class, spoken)
-	return i
 }
 
 // findTopic decides on what follows a name and the particle of its sentence.
-func findTopic(p *pass, i int) int {
+func findTopic(p *pass, i int) {
 	if i < p.values.end {
-		return i
+		return
 	}
 	for _, name := range [...]string{"パスワード", "密码", "密碼", "口令"} {
 		if strings.HasSuffix(p.text[max(i-len(name), 0):i], name) {
 			ruleValue(p, i, i+3, spoken)
 		}
 	}
-	return i
 }
 
 // findCell decides on a cell of a table whose left neighbor is a secret-like name.
-func findCell(p *pass, i int) int {
+func findCell(p *pass, i int) {
 	if i < p.values.end {
-		return i
+		return
 	}
 	end := p.runStart(i, blankChar, i-40)
 	from := p.runStart(end, nameChar, end-maxName)
 	bar := p.runStart(from, blankChar, from-8)
 	if from == end || bar == 0 || p.text[bar-1] != '|' {
-		return i
+		return
 	}
 	ruleValue(p, end, i+1, spoken)
-	return i
 }

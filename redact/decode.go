@@ -18,10 +18,7 @@ const (
 var escapeDetector = detector{
 	name:    "escape",
 	anchors: []anchor{{"%", hexes, hexes}, {"\\", "uUx", hexes + "{"}, {"\\", "0123", "01234567"}, {"&", "#", digits + "xX"}},
-	find: func(p *pass, i int) int {
-		p.escapes = true
-		return i
-	},
+	find:    func(p *pass, _ int) { p.escapes = true },
 }
 
 // controlDetector tells that a text has control characters that no text is written with. They are left out like
@@ -29,10 +26,7 @@ var escapeDetector = detector{
 var controlDetector = detector{
 	name:    "control",
 	anchors: []anchor{{controls, "", ""}},
-	find: func(p *pass, i int) int {
-		p.controls = true
-		return i
-	},
+	find:    func(p *pass, _ int) { p.controls = true },
 }
 
 // unescaped adds what the text holds with percent-encoding, backslash escapes and numeric character references taken off.

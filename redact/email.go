@@ -12,17 +12,16 @@ var emailDetector = detector{name: "email", anchors: []anchor{{"@", "", ""}}, fi
 const maxDomain, maxMailLabel = 253, 63 // bytes, RFC 1035 2.3.4
 
 // findEmail finds the address around the @ at i. What stands before it is read without a limit: the @ before ends it.
-func findEmail(p *pass, i int) int {
+func findEmail(p *pass, i int) {
 	end := domainEnd(p, i+1)
 	if end == i+1 {
-		return i
+		return
 	}
 	start := localStart(p, i, end)
 	if start == i || hostAccount(p.text[start:i], p.text[end:]) {
-		return i
+		return
 	}
-	p.hit(Email, start, end)
-	return end
+	p.consume(Email, start, end)
 }
 
 // hostAccount reports the account of a version control system before a host, as in git@host:path: it is nobody's mail.

@@ -37,15 +37,12 @@ func (r *Redactor) Value(canonical string) (string, Counts, error) {
 
 // Failing returns a redactor whose detector panics with a quotation of the text wherever an "!" stands.
 func Failing() *Redactor {
-	return build(detector{name: "failing", anchors: []anchor{{"!", "", ""}}, find: func(p *pass, i int) int { panic(p.text[i:]) }})
+	return build(detector{name: "failing", anchors: []anchor{{"!", "", ""}}, find: func(p *pass, i int) { panic(p.text[i:]) }})
 }
 
 // Restless returns a redactor of a detector that finds a span in every text that has a bracket.
 func Restless() *Redactor {
-	return build(detector{name: "restless", anchors: []anchor{{"[", "", ""}}, find: func(p *pass, i int) int {
-		p.hit(kindToken, i, i+1)
-		return i
-	}})
+	return build(detector{name: "restless", anchors: []anchor{{"[", "", ""}}, find: func(p *pass, i int) { p.hit(kindToken, i, i+1) }})
 }
 
 // Work returns how many bytes r looked at beyond the pass itself, over all rounds on text.

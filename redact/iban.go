@@ -51,14 +51,14 @@ var ibanShapes = sync.OnceValue(func() map[[2]byte][]class {
 })
 
 // findIBAN finds a number that begins at i, in one run or in groups with one sort of gap, in letters of one case.
-func findIBAN(p *pass, i int) int {
+func findIBAN(p *pass, i int) {
 	if !at(p.text, i+3, digitChar) || is(p.text[i], lowerChar) != is(p.text[i+1], lowerChar) || !startsIBAN(p.text, i) {
-		return i
+		return
 	}
 	country := [2]byte{toUpper(p.text[i]), toUpper(p.text[i+1])}
 	shape := ibanShapes()[country]
 	if shape == nil {
-		return i
+		return
 	}
 	var all [maxIBAN]byte
 	copy(all[:], p.text[i+2:i+4]) // the check digits, moved to the end below
@@ -73,21 +73,20 @@ func findIBAN(p *pass, i int) int {
 		if !at(p.text, k, alnumChar) {
 			g := gapAt(p.text, k)
 			if g.width == 0 || sep != 0 && sep != g.sort {
-				return i
+				return
 			}
 			sep, k = g.sort, k+g.width
 		}
 		if !at(p.text, k, want) || at(p.text, k, other) {
-			return i
+			return
 		}
 		all[n], n, k = toUpper(p.text[k]), n+1, k+1
 	}
 	p.work += k - i
 	if at(p.text, k, wordChar) || !mod97(all[:n]) {
-		return i
+		return
 	}
-	p.hit(IBAN, i, k)
-	return k
+	p.consume(IBAN, i, k)
 }
 
 // startsIBAN reports whether a number may begin at i: no word goes on there, unless it is the word IBAN, or the escape

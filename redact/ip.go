@@ -8,36 +8,36 @@ import (
 // ipDetector finds addresses at the first separator in them.
 var ipDetector = detector{name: "ip", anchors: []anchor{{":.", digits + "abcdefABCDEF:", ""}}, find: findIP, kind: IP}
 
-func findIP(p *pass, i int) int {
+func findIP(p *pass, i int) {
 	if p.text[i] == '.' {
-		return findIPv4(p, i)
+		findIPv4(p, i)
+		return
 	}
-	return findIPv6(p, i)
+	findIPv6(p, i)
 }
 
 // findIPv4 finds four octets, the first of which ends before i.
-func findIPv4(p *pass, i int) int {
+func findIPv4(p *pass, i int) {
 	start := p.runStart(i, digitChar, i-4)
 	end := start
 	for octet := range 4 {
 		if octet > 0 {
 			if !at(p.text, end, dotChar) {
-				return i
+				return
 			}
 			end++
 		}
 		to := p.runEnd(end, digitChar, end+4)
 		if to == end || to-end > 3 || number(p.text[end:to]) > 255 {
-			return i
+			return
 		}
 		end = to
 	}
 	if !endsIPv4(p.text, end) || !startsIPv4(p.text, start) || isVersion(p, start, end) {
-		return i
+		return
 	}
 	end = prefixEnd(p.text, end, 32)
-	p.hit(IP, start, end)
-	return end
+	p.consume(IP, start, end)
 }
 
 // startsIPv4 reports whether an address may begin at i: not in a word, a longer number with dots, or the name of a
@@ -95,21 +95,20 @@ func prefixEnd(text string, i, bits int) int {
 const maxIPv6 = 45 // 39 in full, 45 with an IPv4 address in it
 
 // findIPv6 finds an address whose first colon is at i.
-func findIPv6(p *pass, i int) int {
+func findIPv6(p *pass, i int) {
 	if has(p.text, i-1, ":") {
-		return i
+		return
 	}
 	start := p.runStart(i, hexChar, i-5)
 	if i-start > 4 || i == start && !has(p.text, i, "::") || !startsIPv6(p.text, start) {
-		return i
+		return
 	}
 	end := ipv6End(p, start)
 	if end == start || !plausibleIPv6(p, start, end) {
-		return i
+		return
 	}
 	end = prefixEnd(p.text, zoneEnd(p, end), 128)
-	p.hit(IP, start, end)
-	return end
+	p.consume(IP, start, end)
 }
 
 // startsIPv6 reports whether an address may begin at i.

@@ -15,14 +15,14 @@ const (
 
 // findJWT finds a JSON Web Token (RFC 7519): parts of base64url joined by dots, of which the first is a JOSE header.
 // Unsigned tokens (two parts, or an empty third) and encrypted ones (five) count too.
-func findJWT(p *pass, i int) int {
+func findJWT(p *pass, i int) {
 	end := p.runEnd(max(i, p.tokens.headers), urlChar, i+maxJOSE+1)
 	p.tokens.headers = end
 	if end-i > maxJOSE || !at(p.text, end, dotChar) || !isJOSE(p, p.text[i:end]) {
-		return i
+		return
 	}
 	if p.runEnd(end+1, urlChar, end+1+minClaims)-end-1 < minClaims {
-		return i
+		return
 	}
 	for part := 2; part <= 5 && at(p.text, end, dotChar); part++ {
 		next := p.runEnd(end+1, urlChar, len(p.text))
@@ -34,8 +34,7 @@ func findJWT(p *pass, i int) int {
 	if p.text[end-1] == '.' { // of a sentence; an unsigned token is complete without it
 		end--
 	}
-	p.hit(kindJWT, i, end)
-	return end
+	p.consume(kindJWT, i, end)
 }
 
 // isJOSE reports a header that decodes to a JSON object with one of the members that every JOSE header has.

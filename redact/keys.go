@@ -40,31 +40,30 @@ func nextArmorEnd(p *pass, i int) int {
 
 // findArmor finds -----BEGIN … PRIVATE KEY----- with what follows, to the END line if there is one (RFC 7468, RFC 4880
 // 6.2; "---- BEGIN" as SSH2 writes it). Line breaks may be real, written as \n, or lost; lines may be quoted or indented.
-func findArmor(p *pass, i int) int {
+func findArmor(p *pass, i int) {
 	if at(p.text, i-1, dashChar) { // in the middle of a rule of dashes
-		return i
+		return
 	}
 	k := p.runEnd(i, dashChar, i+maxLabel)
 	if has(p.text, k, " ") {
 		k++
 	}
 	if !has(p.text, k, armorBegin) {
-		return i
+		return
 	}
 	k += len(armorBegin)
 	label := p.text[k:min(k+maxLabel, len(p.text))]
 	p.work += len(label)
 	dashes := strings.Index(label, "----")
 	if dashes < 0 || !strings.Contains(label[:dashes], "PRIVATE KEY") {
-		return i
+		return
 	}
 	body := p.runEnd(k+dashes, dashChar, len(p.text))
 	end, ok := armored(p, body)
 	if !ok {
-		return i
+		return
 	}
-	p.hit(kindKey, i, end)
-	return end
+	p.consume(kindKey, i, end)
 }
 
 // armored returns the end of the key material that begins at body, and whether there is any.
@@ -178,30 +177,28 @@ func armorLine(p *pass, k int) (from, to, next int) {
 }
 
 // findPuTTY finds the private lines of a PuTTY key file.
-func findPuTTY(p *pass, i int) int {
+func findPuTTY(p *pass, i int) {
 	const mark = "Private-Lines:"
 	if !has(p.text, i, mark) {
-		return i
+		return
 	}
 	k := p.runEnd(i+len(mark), blankChar, i+len(mark)+8)
 	k = p.runEnd(k, digitChar, k+8)
 	end, ok := linesEnd(p, k)
 	if !ok {
-		return i
+		return
 	}
-	p.hit(kindKey, k, end)
-	return end
+	p.consume(kindKey, k, end)
 }
 
 // findOpenSSHBody finds the base64 of "openssh-key-v1\0", the body of an OpenSSH key that lost its BEGIN line.
-func findOpenSSHBody(p *pass, i int) int {
+func findOpenSSHBody(p *pass, i int) {
 	if !has(p.text, i, "b3BlbnNzaC1rZXktdjE") {
-		return i
+		return
 	}
 	end, ok := linesEnd(p, i)
 	if !ok {
-		return i
+		return
 	}
-	p.hit(kindKey, i, end)
-	return end
+	p.consume(kindKey, i, end)
 }

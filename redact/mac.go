@@ -6,43 +6,42 @@ var macDetector = detector{name: "mac", anchors: []anchor{{hexes, ":-.", hexes}}
 
 // findMAC finds an EUI-48 or EUI-64 whose first group ends at i: groups of two with colons or dashes, or of four with
 // dots. Addresses of no device (all zeros, all ones) stay.
-func findMAC(p *pass, i int) int {
+func findMAC(p *pass, i int) {
 	sep, size := p.text[i+1], 2
 	if sep == '.' {
 		size = 4
 	}
 	start := i + 1 - size
 	if start < 0 || !startsHex(p.text, start) {
-		return i
+		return
 	}
 	end, groups := start, 0
 	for {
 		to := p.runEnd(end, hexChar, end+size+1)
 		if to-end != size {
-			return i
+			return
 		}
 		end, groups = to, groups+1
 		if !at(p.text, end+1, hexChar) || p.text[end] != sep {
 			break
 		}
 		if groups == 8 {
-			return i
+			return
 		}
 		end++
 	}
 	if digits := groups * size; digits != 12 && digits != 16 || !endsHex(p.text, end) || uniform(p.text[start:end]) || size == 4 && digits == 16 && !strings.ContainsAny(p.text[start:end], "abcdefABCDEF") {
-		return i
+		return
 	}
-	p.hit(MAC, start, end)
-	return end
+	p.consume(MAC, start, end)
 }
 
 // macWordDetector finds an EUI-48 without separators behind the word that says what it is.
 var macWordDetector = detector{name: "mac behind its word", anchors: []anchor{{"Mm", "Aa", "Cc"}}, find: findMACWord, kind: MAC}
 
-func findMACWord(p *pass, i int) int {
+func findMACWord(p *pass, i int) {
 	if at(p.text, i-1, lowerChar) || at(p.text, i-1, upperChar) && is(p.text[i], upperChar) {
-		return i
+		return
 	}
 	k := i + len("mac")
 	if has(p.text, k, " ") || has(p.text, k, "_") || has(p.text, k, "-") {
@@ -60,10 +59,9 @@ func findMACWord(p *pass, i int) int {
 	}
 	end := p.runEnd(from, hexChar, from+13)
 	if end-from != 12 || from == i+len("mac") || at(p.text, end, wordChar) || uniform(p.text[from:end]) {
-		return i
+		return
 	}
-	p.hit(MAC, from, end)
-	return end
+	p.consume(MAC, from, end)
 }
 
 // startsHex reports whether an address may begin at i: it is not the rest of a word or of a longer address.

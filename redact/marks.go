@@ -18,37 +18,35 @@ var markDetectors = []detector{
 }
 
 // findTelegram finds a bot token: an id of 6 to 12 digits, a colon, 35 characters that begin with AA.
-func findTelegram(p *pass, i int) int {
+func findTelegram(p *pass, i int) {
 	from := p.runStart(i, digitChar, i-13)
 	end := p.runEnd(i+1, urlChar, i+1+64)
 	if i-from < 6 || i-from > 12 || end-i-1 < 35 || p.specimen(p.text[i+1:i+36]) || p.shape(p.text[i+1:i+36]).wordy() {
-		return i
+		return
 	}
 	end = p.runEnd(end, urlChar, len(p.text))
-	p.hit(kindToken, from, end)
-	return end
+	p.consume(kindToken, from, end)
 }
 
 // findSendGrid finds SG., 22 characters, a dot, 43.
-func findSendGrid(p *pass, i int) int {
+func findSendGrid(p *pass, i int) {
 	const first, second = 22, 43
 	dot := i + len("SG.") + first
 	if p.runEnd(i+3, urlChar, dot) != dot || !at(p.text, dot, dotChar) || p.runEnd(dot+1, urlChar, dot+1+second) != dot+1+second {
-		return i
+		return
 	}
 	if p.specimen(p.text[dot+1 : dot+1+second]) {
-		return i
+		return
 	}
 	end := p.runEnd(dot+1, urlChar, len(p.text))
-	p.hit(kindToken, i, end)
-	return end
+	p.consume(kindToken, i, end)
 }
 
 // findCookie finds values in a Cookie or Set-Cookie header that look random: session ids.
-func findCookie(p *pass, i int) int {
+func findCookie(p *pass, i int) {
 	const reach = 4096
 	if !hasFold(p.text, i, "cookie:") || at(p.text, i-1, alnumChar) {
-		return i
+		return
 	}
 	for k := i + len("cookie:"); k < len(p.text) && k < i+reach; k++ {
 		k = p.runEnd(k, blankChar, k+8)
@@ -66,109 +64,103 @@ func findCookie(p *pass, i int) int {
 			break
 		}
 	}
-	return i
 }
 
 // findDiscord finds a bot token: 23 to 28 characters, a dot, 6, a dot, 27 or more. The first part is a number in base64.
-func findDiscord(p *pass, i int) int {
+func findDiscord(p *pass, i int) {
 	second := i + 7
 	if !at(p.text, second, dotChar) || p.runEnd(i+1, urlChar, second) != second {
-		return i
+		return
 	}
 	from := p.runStart(i, urlChar, i-29)
 	end := p.runEnd(second+1, urlChar, second+1+27)
 	if i-from < 23 || end-second-1 < 27 || !strings.ContainsAny(p.text[from:i-22], "MNO") {
-		return i
+		return
 	}
 	if !p.shape(p.text[from:i]).random(20) || p.specimen(p.text[second+1:end]) {
-		return i
+		return
 	}
 	end = p.runEnd(end, urlChar, len(p.text))
-	p.hit(kindToken, from, end)
-	return end
+	p.consume(kindToken, from, end)
 }
 
 // findAzure finds a client secret of Entra ID: three characters, a digit, Q~, 31 to 34 characters.
-func findAzure(p *pass, i int) int {
+func findAzure(p *pass, i int) {
 	from := i - 4
 	if !at(p.text, i-1, digitChar) || from < 0 || !is(p.text[from], azureChar) || !is(p.text[from+1], azureChar) || !is(p.text[from+2], azureChar) {
-		return i
+		return
 	}
 	end := p.runEnd(i+2, azureChar, i+2+40)
 	if end-i-2 < 31 || end-i-2 > 36 || p.specimen(p.text[i+2:end]) || !p.shape(p.text[from:end]).random(30) {
-		return i
+		return
 	}
 	for p.text[end-1] == '.' {
 		end--
 	}
-	p.hit(kindToken, from, end)
-	return end
+	p.consume(kindToken, from, end)
 }
 
 // findTerraform finds 14 characters, ".atlasv1.", and 60 or more.
-func findTerraform(p *pass, i int) int {
+func findTerraform(p *pass, i int) {
 	const mark = ".atlasv1."
 	if !has(p.text, i, mark) {
-		return i
+		return
 	}
 	from := p.runStart(i, alnumChar, i-14)
 	body := i + len(mark)
 	end := p.runEnd(body, urlChar, body+60)
 	if i-from < 14 || end-body < 60 || p.specimen(p.text[body:end]) {
-		return i
+		return
 	}
 	end = p.runEnd(end, urlChar, len(p.text))
-	p.hit(kindToken, from, end)
-	return end
+	p.consume(kindToken, from, end)
 }
 
 // findMailchimp finds 32 hexadecimal digits with the data centre behind them.
-func findMailchimp(p *pass, i int) int {
+func findMailchimp(p *pass, i int) {
 	from := p.runStart(i, hexChar, i-32)
 	end := p.runEnd(i+3, digitChar, i+5)
 	if i-from < 32 || at(p.text, from-1, wordChar) || end == i+3 || at(p.text, end, wordChar) || !p.shape(p.text[from:i]).random(32) {
-		return i
+		return
 	}
-	p.hit(kindToken, from, end)
-	return end
+	p.consume(kindToken, from, end)
 }
 
 // findFacebook finds an app token: 15 or 16 digits, a bar, 27 to 40 characters.
-func findFacebook(p *pass, i int) int {
+func findFacebook(p *pass, i int) {
 	from := p.runStart(i+1, digitChar, i-16)
 	end := p.runEnd(i+2, urlChar, i+2+41)
 	if n := i + 1 - from; n < 15 || n > 16 || end-i-2 < 27 || end-i-2 > 40 || !p.shape(p.text[i+2:end]).random(27) {
-		return i
+		return
 	}
-	p.hit(kindToken, from, end)
-	return end
+	p.consume(kindToken, from, end)
 }
 
 // findScheme finds the credentials behind Bearer and Basic (RFC 6750, RFC 7617), in a header or quoted from one.
-func findScheme(p *pass, i int) int {
+func findScheme(p *pass, i int) {
 	kind, k := kindToken, i
 	switch {
 	case at(p.text, i-1, wordChar):
-		return i
+		return
 	case hasFold(p.text, i, "bearer"):
 		k += len("bearer")
 	case hasFold(p.text, i, "basic"):
 		k, kind = i+len("basic"), kindPassword
 	default:
-		return i
+		return
 	}
 	from := p.runEnd(k, blankChar, k+4)
 	if has(p.text, k, "%20") {
 		from = k + 3
 	}
 	if from == k {
-		return i
+		return
 	}
 	end := p.runEnd(from, schemeChar, from+256)
 	v := strings.TrimRight(p.text[from:end], ".-~/")
 	h := p.shape(v)
 	if filler(h) || !h.random(12) && !h.numeric(12) && !(kind == kindPassword && h.random(8) && strings.HasSuffix(v, "=")) {
-		return i
+		return
 	}
 	if end == from+256 {
 		end = p.runEnd(end, schemeChar, len(p.text))
@@ -176,21 +168,20 @@ func findScheme(p *pass, i int) int {
 		end = from + len(v)
 	}
 	p.hit(kind, from, end)
-	return i
 }
 
 // findManifest finds the values under data and stringData of a Kubernetes Secret: base64 under names of any kind.
-func findManifest(p *pass, i int) int {
+func findManifest(p *pass, i int) {
 	const reach = 64 << 10
 	if i < p.tokens.manifest || !has(p.text, i, "kind:") {
-		return i
+		return
 	}
 	k := p.runEnd(i+len("kind:"), blankChar, i+16)
 	if at(p.text, k, quoteChar) {
 		k++
 	}
 	if !hasFold(p.text, k, "secret") || at(p.text, k+len("secret"), nameChar) {
-		return i
+		return
 	}
 	from, to := 0, len(p.text)
 	if n := strings.LastIndex(p.text[max(i-reach, p.tokens.manifest, 0):i], "\n---"); n >= 0 {
@@ -206,7 +197,6 @@ func findManifest(p *pass, i int) int {
 	p.work += to - from
 	p.tokens.manifest = to
 	manifestData(p, from, to)
-	return i
 }
 
 // manifestData records the values of the data blocks in text[from:to].

@@ -6,6 +6,7 @@ type pass struct {
 	text  string
 	place place  // where the text stands
 	hits  []span // what was found, in any order, overlapping
+	next  int    // where the pass goes on
 	work  int    // bytes looked at beyond the pass itself; tests hold it to a multiple of the text
 
 	escapes  bool  // the text has percent-encoding, backslash escapes or character references
@@ -53,4 +54,10 @@ func (p *pass) hit(kind Kind, start, end int) {
 		panic("redact: span out of bounds")
 	}
 	p.hits = append(p.hits, span{start, end, kind})
+}
+
+// consume records a span, and the pass goes on behind it.
+func (p *pass) consume(kind Kind, start, end int) {
+	p.hit(kind, start, end)
+	p.next = max(p.next, end)
 }

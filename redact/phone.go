@@ -9,35 +9,39 @@ var phoneDetector = detector{name: "phone", anchors: []anchor{{"+(" + digits, "+
 
 // findPhone finds a number that begins at i: with its country's code, in a grouping that telephone numbers have, or
 // behind a word that says what it is.
-func findPhone(p *pass, i int) int {
+func findPhone(p *pass, i int) {
 	switch p.text[i] {
 	case '+':
-		return hitPhone(p, i, internationalEnd(p, i, i+1))
+		hitPhone(p, i, internationalEnd(p, i, i+1))
+		return
 	case '(':
 		if end := parenthesizedEnd(p, i); end > i {
-			return hitPhone(p, trunkStart(p.text, i), end)
+			hitPhone(p, trunkStart(p.text, i), end)
+			return
 		}
-		return i
+		return
 	}
 	if at(p.text, i-1, digitChar) || !spansNumber(p.text, i, minPhone) || !at(p.text, i+1, digitChar) && p.text[i] != '0' && p.text[i] != '1' || !startsPhone(p.text, i) {
-		return i
+		return
 	}
 	if has(p.text, i+1, "(") { // 0(532) 123 45 67
 		if end := parenthesizedEnd(p, i+1); end > i+1 {
-			return hitPhone(p, i, end)
+			hitPhone(p, i, end)
+			return
 		}
 	}
 	groups := p.numberGroups(i)
 	if digitsOf(groups) < minPhone {
-		return i
+		return
 	}
 	if has(p.text, i, "00") && !has(p.text, i, "000") && len(groups) > 1 { // in groups: a run may be any number
 		if end := internationalEnd(p, i, i+2); end > groups[0].to {
-			return hitPhone(p, i, end)
+			hitPhone(p, i, end)
+			return
 		}
 	}
 	groups = bound(groups)
-	return hitPhone(p, i, max(nationalEnd(p, groups), namedPhoneEnd(p, groups), bareMobile(p.text)))
+	hitPhone(p, i, max(nationalEnd(p, groups), namedPhoneEnd(p, groups), bareMobile(p.text)))
 }
 
 // minPhone is the number of digits of a subscriber's number without its area.
@@ -74,13 +78,12 @@ func trunkStart(text string, i int) int {
 }
 
 // hitPhone records the number from i to end, with its extension; an end of i means none.
-func hitPhone(p *pass, i, end int) int {
+func hitPhone(p *pass, i, end int) {
 	if end <= i {
-		return i
+		return
 	}
 	end = extensionEnd(p, end)
-	p.hit(Phone, i, end)
-	return end
+	p.consume(Phone, i, end)
 }
 
 // startsPhone reports whether a number may begin at i; a price, a time, a part of an identifier or of a decimal may not.

@@ -12,13 +12,12 @@ import (
 // A detector finds the spans of one sort. The pass stops for it where one of its anchors stands.
 //
 // A detector looks at a bounded number of bytes around an anchor and decides; only after a hit may it read on to the
-// end of the span, and then it says where the pass goes on. That is what keeps the whole pass linear.
+// end of the span, behind which the pass then goes on. That keeps the whole pass linear.
 type detector struct {
 	name    string
 	anchors []anchor
-	// find decides on the anchor at i, records hits with p.hit, and returns where this detector is next of interest:
-	// i or less for the next byte. The pass resumes at the furthest that a detector asks for.
-	find func(p *pass, i int) int
+	// find decides on the anchor at i and records spans with p.hit, or with p.consume if the pass goes on behind them.
+	find func(p *pass, i int)
 
 	// What keys can say of the values that this detector finds, and the rule for a leaf with such a key; nil for none.
 	kind  Kind
@@ -161,8 +160,8 @@ func (r *Redactor) pass(s *scan, text string) {
 
 // visit lets the detectors in m decide on the anchor at i, and returns where the pass goes on.
 func (r *Redactor) visit(p *pass, i int, m uint64) (next int) {
-	for next = i + 1; m != 0; m &= m - 1 {
-		next = max(next, r.detectors[bits.TrailingZeros64(m)].find(p, i))
+	for p.next = i + 1; m != 0; m &= m - 1 {
+		r.detectors[bits.TrailingZeros64(m)].find(p, i)
 	}
-	return next
+	return p.next
 }

@@ -87,11 +87,10 @@ func looseDetector(numbers []detector) detector {
 			{digits, breaks + "\t", ""}, {digits, " ", blanks + breaks + "|-\\"}, {digits, "/_,|:;", digits + breaks + " \\"}, {digits, "-", blanks + breaks + "\\"},
 			{digits, "\\", "nrt"}, {digits, "\xc2\xe2", "\x85\x80"},
 		},
-		find: func(p *pass, i int) int {
+		find: func(p *pass, i int) {
 			if i >= p.numbers.loose {
 				findLoose(p, i, numbers)
 			}
-			return i
 		},
 	}
 }

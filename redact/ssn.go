@@ -6,12 +6,12 @@ var ssnDetector = detector{name: "ssn", anchors: []anchor{{digits, digits, digit
 
 // findSSN finds area, group and serial number, with dashes, blanks or dots between. With fewer separators, what stands
 // beside has to say what it is.
-func findSSN(p *pass, i int) int {
+func findSSN(p *pass, i int) {
 	if at(p.text, i-1, digitChar) || !spansNumber(p.text, i, 9) {
-		return i
+		return
 	}
 	if n := p.runEnd(i, digitChar, i+10) - i; n != 3 && n != 5 && n != 9 || !startsNumber(p.text, i) {
-		return i
+		return
 	}
 	groups := p.numberGroups(i)
 	sizes := [3]int{}
@@ -20,17 +20,19 @@ func findSSN(p *pass, i int) int {
 	}
 	switch {
 	case sizes == [3]int{3, 2, 4} && groups[1].sep == groups[2].sep && groups[1].sep != '/':
-		return hitSSN(p, i, groups[:3], false)
+		hitSSN(p, i, groups[:3], false)
+		return
 	case sizes[0] == 3 && sizes[1] == 6 || sizes[0] == 5 && sizes[1] == 4:
-		return hitSSN(p, i, groups[:2], true)
+		hitSSN(p, i, groups[:2], true)
+		return
 	case sizes[0] == 9:
-		return hitSSN(p, i, groups[:1], true)
+		hitSSN(p, i, groups[:1], true)
+		return
 	}
-	return i
 }
 
 // hitSSN decides on nine digits in groups; word says that a word beside them is needed.
-func hitSSN(p *pass, i int, groups []group, word bool) int {
+func hitSSN(p *pass, i int, groups []group, word bool) {
 	var all [9]byte
 	n := 0
 	for _, g := range groups {
@@ -38,13 +40,12 @@ func hitSSN(p *pass, i int, groups []group, word bool) int {
 	}
 	end := groups[len(groups)-1].to
 	if !validSSN(string(all[:])) || !endsNumber(p.text, end) {
-		return i
+		return
 	}
 	if word && !p.says(namesSSN) && !ssnWord(p, i, end) && !bareSSN(p.text) || !word && !alone(p.text, i, end) {
-		return i
+		return
 	}
-	p.hit(SSN, i, end)
-	return end
+	p.consume(SSN, i, end)
 }
 
 // validSSN holds nine digits to the rules of the Social Security Administration: areas 000, 666 and from 900 on, group

@@ -124,7 +124,7 @@ func formatDetectors() []detector {
 	}
 	out := make([]detector, len(buckets))
 	for i, fs := range buckets {
-		out[i] = detector{name: "format " + fs[0].prefix, anchors: formatAnchors(fs), find: func(p *pass, i int) int { return findFormat(p, i, fs) }}
+		out[i] = detector{name: "format " + fs[0].prefix, anchors: formatAnchors(fs), find: func(p *pass, i int) { findFormat(p, i, fs) }}
 	}
 	return out
 }
@@ -157,9 +157,9 @@ func startHash(t string) uint32 {
 }
 
 // findFormat finds a token of one of fs at i.
-func findFormat(p *pass, i int, fs []format) int {
+func findFormat(p *pass, i int, fs []format) {
 	if h := startHash(p.text[i:]); starts[h>>6]&(1<<(h&63)) == 0 {
-		return i
+		return
 	}
 	for k := range fs {
 		f := &fs[k]
@@ -182,13 +182,12 @@ func findFormat(p *pass, i int, fs []format) int {
 		if f.flags&exact == 0 {
 			end = tokenEnd(p, limit, f.body)
 		}
-		p.hit(kind, i, end)
+		p.consume(kind, i, end)
 		if f.flags&awsID != 0 {
 			secretBeside(p, i, end)
 		}
-		return end
+		return
 	}
-	return i
 }
 
 // accepts decides on the first bytes of a body. What follows them has no say: text glued to a token does not hide it.

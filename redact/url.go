@@ -13,14 +13,14 @@ var urlDetectors = []detector{
 const maxAuthority = 512
 
 // findUserinfo finds user:password@ behind the :// at i, which JSON may write :\/\/. A user alone is a name, unless it looks like a key.
-func findUserinfo(p *pass, i int) int {
+func findUserinfo(p *pass, i int) {
 	if !at(p.text, i-1, alnumChar) {
-		return i
+		return
 	}
 	from, at := i+3, -1
 	if p.text[i+1] == '\\' {
 		if !has(p.text, i, `:\/\/`) {
-			return i
+			return
 		}
 		from = i + 5
 	}
@@ -44,7 +44,7 @@ func findUserinfo(p *pass, i int) int {
 	}
 	p.work += k - from
 	if at <= from {
-		return i
+		return
 	}
 	user, password, ok := cutUserinfo(p.text[from:at])
 	if ok && !openPassword(p, password) {
@@ -52,7 +52,6 @@ func findUserinfo(p *pass, i int) int {
 	} else if h := p.shape(user); !ok && h.random(20) && !filler(h) {
 		p.hit(kindPassword, from, at)
 	}
-	return i
 }
 
 // cutUserinfo cuts at the first colon that is not the colon of a placeholder.
@@ -81,9 +80,9 @@ func openPassword(p *pass, password string) bool {
 }
 
 // findDSN finds user:password@tcp(host) and @unix(path), the data source names of Go's MySQL driver.
-func findDSN(p *pass, i int) int {
+func findDSN(p *pass, i int) {
 	if !has(p.text, i, "@tcp(") && !has(p.text, i, "@unix(") {
-		return i
+		return
 	}
 	from := i
 	for from > 0 && i-from < 128 && !is(p.text[from-1], spaceChar|quoteChar) && p.text[from-1] != '=' && p.text[from-1] != '/' {
@@ -93,11 +92,10 @@ func findDSN(p *pass, i int) int {
 	if _, password, ok := cutUserinfo(p.text[from:i]); ok && !openPassword(p, password) {
 		p.hit(kindPassword, from, i)
 	}
-	return i
 }
 
 // findCurlUser finds the argument of -u or --user on a command line of curl.
-func findCurlUser(p *pass, i int) int {
+func findCurlUser(p *pass, i int) {
 	k := i + 1
 	switch {
 	case has(p.text, k, "--user"):
@@ -105,10 +103,10 @@ func findCurlUser(p *pass, i int) int {
 	case has(p.text, k, "-u"):
 		k += len("-u")
 	default:
-		return i
+		return
 	}
 	if at(p.text, k, nameChar) {
-		return i
+		return
 	}
 	if has(p.text, k, "=") {
 		k++
@@ -132,18 +130,17 @@ func findCurlUser(p *pass, i int) int {
 	}
 	p.work += end - from
 	if colon < 0 || end-colon < 4 || end == from+256 || !commandBefore(p, i, "curl") {
-		return i
+		return
 	}
 	user, password := p.text[from:colon], strings.Trim(p.text[colon+1:end], "\"'`")
 	if h := p.shape(password); openPassword(p, password) || idle(h) || password == user || h.numeric(1) {
-		return i
+		return
 	}
-	p.hit(kindPassword, from, end)
-	return end
+	p.consume(kindPassword, from, end)
 }
 
 // findDashP finds the password in sshpass -p … and mysql -p….
-func findDashP(p *pass, i int) int {
+func findDashP(p *pass, i int) {
 	from := i + len(" -p")
 	apart := at(p.text, from, blankChar)
 	if apart {
@@ -158,13 +155,12 @@ func findDashP(p *pass, i int) int {
 	}
 	h := p.shape(p.text[from:end])
 	if len(h.text) < 4 || h.letters == 0 || end == from+128 || filler(h) {
-		return i
+		return
 	}
 	if apart && commandBefore(p, i, "sshpass") || !apart && (commandBefore(p, i, "mysql") || commandBefore(p, i, "mariadb")) {
-		p.hit(kindPassword, from, end)
-		return end
+		p.consume(kindPassword, from, end)
+		return
 	}
-	return i
 }
 
 // commandBefore reports a program in the command before i.
