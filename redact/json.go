@@ -58,20 +58,21 @@ func (w *walk) settle(value string) error {
 	return errUnsettled
 }
 
-var walks = sync.Pool{New: func() any { return new(walk) }}
+var walks = sync.Pool{New: func() any { return &walk{known: map[string]keyMeaning{}} }}
 
 // free gives w back without its texts.
 func (w *walk) free() {
 	w.s.free()
 	clear(w.edits)
 	clear(w.keys[:cap(w.keys)])
+	clear(w.known)
 	if w.reveal != nil {
 		clear(w.frames[:cap(w.frames)])
 	}
 	if cap(w.buf) > maxKept {
 		w.buf = nil
 	}
-	*w = walk{jsonReader: jsonReader{buf: w.buf}, frames: w.frames[:0], edits: w.edits[:0], keys: w.keys[:0], renames: w.renames[:0], row: row{text: w.row.text[:0], parts: w.row.parts[:0], joins: w.row.joins[:0], cells: w.row.cells[:0], tail: w.row.tail[:0]}}
+	*w = walk{jsonReader: jsonReader{buf: w.buf}, known: w.known, frames: w.frames[:0], edits: w.edits[:0], keys: w.keys[:0], renames: w.renames[:0], row: row{text: w.row.text[:0], parts: w.row.parts[:0], joins: w.row.joins[:0], cells: w.row.cells[:0], tail: w.row.tail[:0]}}
 	walks.Put(w)
 }
 
@@ -89,8 +90,8 @@ type walk struct {
 	edits  []edit
 	sorted bool // the edits are in order
 	counts Counts
-	row    row // neighboring leaves of the innermost array
-	known  keyMeanings
+	row    row                   // neighboring leaves of the innermost array
+	known  map[string]keyMeaning // what clean keys say
 
 	reveal reveal
 	stood  Counts // of this walk

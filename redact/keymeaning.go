@@ -2,51 +2,17 @@ package redact
 
 import "strings"
 
-// A keyMeaning is what is known of a key that has been looked at and found clean: arrays of objects have the same ones
-// again and again.
+// A keyMeaning is what a key says about its value.
 type keyMeaning struct {
-	key      string // a part of the value that is walked
-	name     string // what the pair is for, of those that [frame.expect] knows
+	name     string // what the pair is for, one of the names that [frame.expect] knows
 	class    nameClass
 	says     kindSet
 	addition bool
 	disarmed bool
 }
 
-// keyMeanings is a table by the hash of the key; a newer key takes the place of the older of two.
-type keyMeanings [32]keyMeaning
-
-// places returns the two places that a key may have, the one of the newer key first.
-func (t *keyMeanings) places(key string) (newer, older *keyMeaning) {
-	h := uint(len(key))
-	if len(key) > 0 {
-		h = h*31 + uint(key[0])
-		h = h*31 + uint(key[len(key)/2])
-		h = h*31 + uint(key[len(key)-1])
-	}
-	h = h * 2 % uint(len(t))
-	return &t[h], &t[h+1]
-}
-
-// of returns what is known of a key, nil for nothing.
-func (t *keyMeanings) of(key string) *keyMeaning {
-	newer, older := t.places(key)
-	switch {
-	case key == "": // as in an empty place
-		return nil
-	case newer.key == key:
-		return newer
-	case older.key == key:
-		return older
-	}
-	return nil
-}
-
-// put adds what is known of a key.
-func (t *keyMeanings) put(meaning keyMeaning) {
-	newer, older := t.places(meaning.key)
-	*older, *newer = *newer, meaning
-}
+// maxKnown is how many clean keys a walk remembers. Arrays of objects have the same keys again and again.
+const maxKnown = 64
 
 // meaningOf returns what key says, placeholders in it aside.
 func meaningOf(key string) keyMeaning {
@@ -56,7 +22,7 @@ func meaningOf(key string) keyMeaning {
 		name = strings.TrimRight(key, " "+digits) // what unique may have added
 	}
 	name = withoutPlaceholders(name[max(0, len(name)-2*maxName):])
-	return keyMeaning{key, pairName(key), classify(name), says, addition, disarmed(name)}
+	return keyMeaning{pairName(key), classify(name), says, addition, disarmed(name)}
 }
 
 // pairName returns the key of a pair that names something, or holds its value; empty for any other key.
@@ -100,8 +66,8 @@ func (w *walk) key(f *frame) error {
 
 // ruleKey looks at the key that begins at from, unless it is known to be clean.
 func (w *walk) ruleKey(f *frame, key string, from int) error {
-	if known := w.known.of(key); known != nil {
-		f.expect(*known, known.in(f))
+	if known, ok := w.known[key]; ok {
+		f.expect(known, known.in(f))
 		w.keepKey(key)
 		return nil
 	}
@@ -111,10 +77,8 @@ func (w *walk) ruleKey(f *frame, key string, from int) error {
 	clean := w.s.settled
 	meaning := meaningOf(w.s.plain(clean))
 	if len(w.s.found) == 0 {
-		if w.at-from == len(key)+2 { // no escapes: the key is a part of the value
-			kept := meaning
-			kept.key = w.in[from+1 : w.at-1]
-			w.known.put(kept)
+		if w.at-from == len(key)+2 && len(w.known) < maxKnown { // no escapes: the key is a part of the value
+			w.known[w.in[from+1:w.at-1]] = meaning
 		}
 		f.expect(meaning, meaning.in(f))
 		w.keepKey(key)

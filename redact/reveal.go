@@ -1,5 +1,7 @@
 package redact
 
+import "sort"
+
 // A reveal reports whether spans of kind may stay at path; see [Redactor.JSON]. The path of a text is nil.
 type reveal func(kind Kind, path []string) bool
 
@@ -58,17 +60,9 @@ func beyond(going, standing []span) []span {
 
 // covering returns the index of the span of sorted, disjoint spans in which g lies, or -1.
 func covering(spans []span, g span) int {
-	lo, hi := 0, len(spans)
-	for lo < hi { // the first that ends at or behind the end of g
-		mid := (lo + hi) / 2
-		if spans[mid].End < g.End {
-			lo = mid + 1
-		} else {
-			hi = mid
-		}
-	}
-	if lo < len(spans) && spans[lo].Start <= g.Start {
-		return lo
+	i := sort.Search(len(spans), func(i int) bool { return spans[i].End >= g.End })
+	if i < len(spans) && spans[i].Start <= g.Start {
+		return i
 	}
 	return -1
 }

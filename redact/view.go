@@ -3,6 +3,7 @@ package redact
 import (
 	"math"
 	"slices"
+	"sort"
 	"unsafe"
 )
 
@@ -91,14 +92,6 @@ func (v *view) origin(start, end int) (from, to int) {
 
 // piece returns the piece that shows the byte at offset i of the view.
 func (v *view) piece(i int) piece {
-	lo, hi := 0, len(v.pieces)
-	for lo < hi { // the first that begins behind i
-		mid := (lo + hi) / 2
-		if int(v.pieces[mid].at) <= i {
-			lo = mid + 1
-		} else {
-			hi = mid
-		}
-	}
-	return v.pieces[lo-1]
+	next := sort.Search(len(v.pieces), func(k int) bool { return int(v.pieces[k].at) > i })
+	return v.pieces[next-1]
 }

@@ -218,15 +218,6 @@ func (o *origins) of(r *loweredResult) []int {
 	return list
 }
 
-// grow adds all of t and reports whether that was anything new.
-func (s set) grow(t set) (grown bool) {
-	for k, word := range t {
-		grown = grown || word&^s[k] != 0
-		s[k] |= word
-	}
-	return grown
-}
-
 // union leaves out the paths that another one covers.
 func union(paths []LoweredPath) []LoweredPath {
 	var out []LoweredPath

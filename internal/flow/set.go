@@ -17,9 +17,11 @@ func newSets(n, readers int) []set {
 func (s set) add(i int)      { s[i/64] |= 1 << (i % 64) }
 func (s set) has(i int) bool { return s[i/64]&(1<<(i%64)) != 0 }
 
-// join adds all of t.
-func (s set) join(t set) {
+// grow adds all of t and reports whether that was anything new.
+func (s set) grow(t set) (grown bool) {
 	for k, word := range t {
+		grown = grown || word&^s[k] != 0
 		s[k] |= word
 	}
+	return grown
 }

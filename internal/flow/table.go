@@ -90,43 +90,24 @@ func (t *Table) follow(source int, readers set) {
 		for _, r := range tk.Endpoints {
 			readers.add(r)
 		}
-		readers.join(t.derived[t.component[i]])
+		readers.grow(t.derived[t.component[i]])
 	}
 }
 
 // Graph returns what the table was computed over.
 func (t *Table) Graph() *Graph { return t.g }
 
-// Reach returns how far a source comes to a reader, each an index into the
-// graph, in time proportional to the deliveries of the source.
-func (t *Table) Reach(source, reader int) Reach {
-	best := Never
-	for _, s := range t.sights.of(source) {
-		if t.g.Sights[s].Reader == reader {
-			best = max(best, t.level.sights[s])
-		}
-	}
-	for _, e := range t.edges.of(source) {
-		i := t.g.Edges[e].Task
-		switch {
-		case t.g.Tasks[i].reads(reader):
-			best = max(best, t.level.edges[e])
-		case t.derived[t.component[i]].has(reader):
-			best = max(best, Retold)
-		}
-	}
-	if by := t.g.Sources[source].Task; by >= 0 && t.derived[t.component[by]].has(reader) {
-		best = max(best, Retold)
-	}
-	return best
-}
+// Reach returns how far a source comes to a reader, each an index into the graph. For
+// several readers of one source, [Table.Row] is faster.
+func (t *Table) Reach(source, reader int) Reach { return t.Row(source)[reader] }
 
-// Row returns how far a source comes to each reader.
+// Row returns how far a source comes to each reader, in time proportional to the deliveries
+// of the source and to the readers.
 func (t *Table) Row(source int) []Reach {
 	row, readers := make([]Reach, len(t.g.Readers)), newSets(1, len(t.g.Readers))[0]
 	t.follow(source, readers)
 	if by := t.g.Sources[source].Task; by >= 0 {
-		readers.join(t.derived[t.component[by]])
+		readers.grow(t.derived[t.component[by]])
 	}
 	for r := range row {
 		if readers.has(r) {

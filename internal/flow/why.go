@@ -103,8 +103,9 @@ func (t *Table) opaque(claim Claim, readers []int) string {
 		if s.Structured() || s.Kind == handoff.Goal {
 			continue
 		}
+		row := t.Row(i)
 		for _, r := range readers {
-			if t.Reach(i, r) >= level {
+			if row[r] >= level {
 				return "of texts without a schema nothing is known, and " + t.g.Readers[r].Name + how + t.sourceStep(i).String() + more
 			}
 		}
