@@ -74,12 +74,9 @@ var opaque = map[string]string{
 	"provenance.Record":   "of values that spec files and plans make; programs pass them on",
 
 	// Aliases: the names are public, and the engine uses the same types.
-	"mailbox.Options":   "messagebus.Options",
-	"planning.Rules":    "synth.Rules",
-	"planning.Grants":   "a field of synth.Rules",
-	"readyqueue.Event":  "queue.Event",
-	"teammemory.Entry":  "sharedmem.Entry",
-	"teammemory.Filter": "sharedmem.Filter",
+	"planning.Rules":   "synth.Rules",
+	"planning.Grants":  "a field of synth.Rules",
+	"teammemory.Entry": "sharedmem.Entry",
 }
 
 // TestPublicSignaturesNameNoInternalType keeps types that a program cannot name or look up

@@ -52,7 +52,7 @@ var zeros = map[string][]any{
 	"prompt":     {new(prompt.Prompt), new(prompt.Receipt)},
 	"promptview": {new(promptview.Shown)},
 	"queue":      {new(queue.Queue)},
-	"sharedmem":  {new(sharedmem.Memory), new(sharedmem.Filter), new(sharedmem.Entry)},
+	"sharedmem":  {new(sharedmem.Memory), new(sharedmem.Entry)},
 	"teammemory": {new(teammemory.MapStore), new(teammemory.Memory), new(teammemory.Reader), new(teammemory.Writer)},
 	"synth":      {new(synth.Rules)},
 	"task":       {new(task.CycleError), new(task.Spec), new(task.Task), new(task.Requires), new(task.Problem), new(task.Problems), new(provenance.Position), new(task.MemoryScope), new(task.Payload), new(task.Priority), new(task.Reuse), new(task.Status)},

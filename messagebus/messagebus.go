@@ -13,6 +13,7 @@ package messagebus
 import (
 	"encoding/json"
 	"fmt"
+	"log/slog"
 
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/internal/mailbox"
@@ -27,7 +28,14 @@ var (
 )
 
 // Options tune a bus. The zero value means the defaults.
-type Options = mailbox.Options
+type Options struct {
+	MaxUnread int          // unread messages that one agent may have; zero means 1000
+	Logger    *slog.Logger // receives an error when a subscriber panics; nil discards it
+}
+
+func (o Options) internal() mailbox.Options {
+	return mailbox.Options{MaxUnread: o.MaxUnread, Logger: o.Logger}
+}
 
 // A Message is what was sent. It prints without its content, as its envelope does.
 type Message struct {
@@ -42,7 +50,7 @@ type Bus struct{ box *mailbox.Bus }
 
 // New returns a bus without messages for agents, whose names differ in more than letter
 // case. Errors wrap [ErrInvalid].
-func New(agents []string, o Options) (*Bus, error) { return wrap(mailbox.New(agents, o)) }
+func New(agents []string, o Options) (*Bus, error) { return wrap(mailbox.New(agents, o.internal())) }
 
 // FromSnapshot returns the bus of which a snapshot was taken, for the same agents or
 // more. What no bus can have written is refused.
@@ -51,7 +59,7 @@ func FromSnapshot(snapshot []byte, agents []string, o Options) (*Bus, error) {
 	if err := json.Unmarshal(snapshot, &s); err != nil {
 		return nil, err
 	}
-	return wrap(mailbox.FromSnapshot(s, agents, o))
+	return wrap(mailbox.FromSnapshot(s, agents, o.internal()))
 }
 
 func wrap(b *mailbox.Bus, err error) (*Bus, error) {

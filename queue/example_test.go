@@ -28,7 +28,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	q.On(queue.Ready, func(t task.Task) { fmt.Println("ready:", t.Title) })
+	q.On("task:ready", func(t task.Task) { fmt.Println("ready:", t.Title) })
 	for t, ok := q.Next(""); ok; t, ok = q.Next("") {
 		_ = q.Start(t.ID, now)
 		if t.Title == "Score" {

@@ -192,26 +192,18 @@ func (q *Queue) Progress() map[task.Status]int {
 	return counts
 }
 
-// An Event is something that [Queue.On] reports.
-type Event = readyqueue.Event
-
-// The events. AllComplete comes once, when the last task has ended; adding a task that
-// has not ended makes it possible again.
-const (
-	Ready       = readyqueue.Ready
-	Completed   = readyqueue.Completed
-	Failed      = readyqueue.Failed
-	Skipped     = readyqueue.Skipped
-	AllComplete = readyqueue.AllComplete
-)
-
-// On calls fn for every event of one kind from now on, with the task as it stood then;
-// for AllComplete the task is empty. The returned function cancels the subscription.
+// On calls fn for every event of one kind from now on, with the task as it stood then.
+// The returned function cancels the subscription. The events are "task:ready",
+// "task:complete", "task:failed", "task:skipped", and "all:complete", which comes once,
+// with an empty task, when the last task has ended; adding a task that has not ended makes
+// it possible again.
 //
 // Handlers run within the call that caused the event, after it has changed the whole
 // state. A handler may call the queue; the events that it causes are delivered after
 // those that wait already.
-func (q *Queue) On(event Event, fn func(task.Task)) (cancel func()) { return q.q.On(event, fn) }
+func (q *Queue) On(event string, fn func(task.Task)) (cancel func()) {
+	return q.q.On(readyqueue.Event(event), fn)
+}
 
 func (q *Queue) find(id task.ID) (int, error) {
 	if q == nil {

@@ -54,15 +54,15 @@ type Store interface {
 // NewMapStore returns an empty store that keeps entries for as long as the process lives.
 func NewMapStore() Store { return teammemory.NewMapStore() }
 
-// A Filter says which entries are shown. The zero value shows nothing, so a filter that
-// was forgotten opens nothing.
-type Filter = teammemory.Filter
+// A Filter says which entries are shown, by the task whose result they are. The task of
+// a note is empty. A nil filter shows nothing, so one that was forgotten opens nothing.
+type Filter func(task.ID) bool
 
 // Everything shows all entries.
-func Everything() Filter { return teammemory.Everything() }
+func Everything() Filter { return Filter(teammemory.Everything()) }
 
 // Only shows the results of these tasks and no notes. Without IDs it shows nothing.
-func Only(ids ...task.ID) Filter { return teammemory.Only(ids...) }
+func Only(ids ...task.ID) Filter { return Filter(teammemory.Only(ids...)) }
 
 // A Memory is the shared memory of one run. It is safe for concurrent use.
 type Memory struct{ m *teammemory.Memory }
@@ -111,7 +111,7 @@ func (m *Memory) WriteResult(ctx context.Context, agent string, e *envelope.Enve
 // Entries returns what a filter shows: agents in the order of their first entry, and the
 // entries of each agent in the order in which they were written.
 func (m *Memory) Entries(ctx context.Context, f Filter) ([]Entry, error) {
-	return m.memory().Reader().Entries(ctx, f)
+	return m.memory().Reader().Entries(ctx, teammemory.Filter(f))
 }
 
 // Summary returns a digest of what a filter shows, in the layout of open-multi-agent:
@@ -125,7 +125,7 @@ func (m *Memory) Entries(ctx context.Context, f Filter) ([]Entry, error) {
 // Values above 200 UTF-16 units are cut. They are not escaped, so a prompt, in which no
 // value may forge structure, is not made from this text.
 func (m *Memory) Summary(ctx context.Context, f Filter, show func(Entry) (text string, ok bool, err error)) (string, error) {
-	return m.memory().Reader().Summary(ctx, f, show)
+	return m.memory().Reader().Summary(ctx, teammemory.Filter(f), show)
 }
 
 // memory returns nil for a nil Memory, which every operation refuses.

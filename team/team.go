@@ -51,11 +51,11 @@ func (t *Team) inner() *engine.Team {
 // safe for concurrent use, and for one run at a time. NewBus panics for a team that [New]
 // did not make.
 func (t *Team) NewBus() *messagebus.Bus {
-	agents, o, err := t.inner().BusConfig()
+	agents, log, err := t.inner().BusConfig()
 	if err != nil {
 		panic(fmt.Sprintf("runteam: %v", err))
 	}
-	b, err := messagebus.New(agents, o)
+	b, err := messagebus.New(agents, messagebus.Options{Logger: log})
 	if err != nil { // New has checked the names
 		panic(fmt.Sprintf("runteam: %v", err))
 	}

@@ -96,10 +96,10 @@ func (r *results) recollect(ctx context.Context) ([]gate.Offer, error) {
 // order of the spec and then its notes in the order in which they were written.
 // Of more entries than a digest holds the newest are taken.
 func (m *memoryAccess) offers(ctx context.Context, g *graph.Graph, shown func(int) bool) ([]gate.Offer, error) {
-	entries, err := m.read(ctx, teammemory.Where(func(id task.ID) bool {
+	entries, err := m.read(ctx, func(id task.ID) bool {
 		i, ours := g.Index(id)
-		return !ours || shown(i)
-	}).AndNotes())
+		return !ours || shown(i) // notes are of no task
+	})
 	if err != nil {
 		return nil, &memoryError{err}
 	}

@@ -7,6 +7,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/runteam/runteam/agent"
@@ -86,11 +87,11 @@ func (t *Team) NewBus() *mailbox.Bus {
 }
 
 // BusConfig returns what a message bus for the team is made from.
-func (t *Team) BusConfig() (agents []string, o mailbox.Options, err error) {
+func (t *Team) BusConfig() (agents []string, log *slog.Logger, err error) {
 	if err := t.made(context.Background()); err != nil {
-		return nil, o, err
+		return nil, nil, err
 	}
-	return t.roster.Names(), mailbox.Options{Logger: t.roster.Log}, nil
+	return t.roster.Names(), t.roster.Log, nil
 }
 
 // Plan checks tasks against the team and says what a run of them would do. The

@@ -61,7 +61,7 @@ func ExampleFilter() {
 	ctx, memory := context.Background(), teammemory.New(nil)
 	e, _ := envelope.New(envelope.Header{ID: "e1", Producer: "ana", Task: "t1", CreatedAt: time.Now()}, envelope.Text("x"))
 	_ = memory.Writer().WriteResult(ctx, "ana", e, 0)
-	for _, f := range []teammemory.Filter{{}, teammemory.Only(wanted...), teammemory.Only("t1"), teammemory.Everything()} {
+	for _, f := range []teammemory.Filter{nil, teammemory.Only(wanted...), teammemory.Only("t1"), teammemory.Everything()} {
 		entries, _ := memory.Reader().Entries(ctx, f)
 		fmt.Print(len(entries), " ")
 	}

@@ -21,13 +21,14 @@ func TestFilter(t *testing.T) {
 	var none, absent []task.ID
 	none = []task.ID{}
 	odd := func(id task.ID) bool { return id != "t2" }
+	notes := func(id task.ID) bool { return id == "" }
 	tests := []struct {
 		name string
 		give teammemory.Filter
 		want []string
 	}{
 		{"no list", teammemory.Everything(), all},
-		{"zero value", teammemory.Filter{}, nil},
+		{"nil", nil, nil},
 		{"no ids", teammemory.Only(), nil},
 		{"empty list", teammemory.Only(none...), nil},
 		{"a list that was forgotten", teammemory.Only(absent...), nil},
@@ -36,11 +37,10 @@ func TestFilter(t *testing.T) {
 		{"twice", teammemory.Only("t1", "t1"), []string{"bob/task:t1:result=1"}},
 		{"unknown", teammemory.Only("t9"), nil},
 		{"the empty id is no note", teammemory.Only(""), nil},
-		{"list and notes", teammemory.Only("t3").AndNotes(), []string{"ana/plan=p", "ana/task:t3:result=3", "bob/plan=q"}},
-		{"notes", teammemory.Filter{}.AndNotes(), []string{"ana/plan=p", "bob/plan=q"}},
-		{"where", teammemory.Where(odd), []string{"bob/task:t1:result=1", "ana/task:t3:result=3"}},
-		{"where, and notes", teammemory.Where(odd).AndNotes(), []string{"ana/plan=p", "ana/task:t3:result=3", "bob/task:t1:result=1", "bob/plan=q"}},
-		{"where nothing says", teammemory.Where(nil), nil},
+		{"list and notes", func(id task.ID) bool { return notes(id) || id == "t3" }, []string{"ana/plan=p", "ana/task:t3:result=3", "bob/plan=q"}},
+		{"notes", notes, []string{"ana/plan=p", "bob/plan=q"}},
+		{"results that match", func(id task.ID) bool { return id != "" && odd(id) }, []string{"bob/task:t1:result=1", "ana/task:t3:result=3"}},
+		{"all that match", odd, []string{"ana/plan=p", "ana/task:t3:result=3", "bob/task:t1:result=1", "bob/plan=q"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -62,7 +62,6 @@ func TestFilterKeepsItsOwnList(t *testing.T) {
 	f := teammemory.Only(ids...)
 	ids[0] = "t2"
 	require.Equal(t, []string{"ana/task:t1:result=1"}, lines(t, m, f))
-	_ = f.AndNotes() // makes another
 	note(t, m, "ana", "k", "n", 0)
 	require.Equal(t, []string{"ana/task:t1:result=1"}, lines(t, m, f))
 }

@@ -206,7 +206,7 @@ func (m *Memory) live(ctx context.Context, f Filter) (list []Entry, turn int, er
 	}
 	// Whether the filter shows an entry is for the caller's code to say, which
 	// may write to this memory: so there is no lock here any more.
-	return slices.DeleteFunc(list, func(e Entry) bool { return e.expired(turn) || !f.shows(e.Task) }), turn, nil
+	return slices.DeleteFunc(list, func(e Entry) bool { return e.expired(turn) || f == nil || !f(e.Task) }), turn, nil
 }
 
 // now returns a copy of the list at one turn.

@@ -156,10 +156,13 @@ func TestFiltersMayUseTheMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // a deadlock fails the test instead of stopping it
 		m := teammemory.New(teammemory.NewMapStore())
 		result(t, m, "ana", "t1", "x", 0)
-		f := teammemory.Where(func(id task.ID) bool {
+		f := func(id task.ID) bool {
+			if id == "" {
+				return false
+			}
 			note(t, m, "ana", "seen", string(id), 0)
 			return len(lines(t, m, teammemory.Everything())) == 2
-		})
+		}
 		require.Equal(t, []string{"ana/task:t1:result=x"}, lines(t, m, f), "as it was when the read began")
 		_, err := m.Reader().Summary(t.Context(), f, func(e teammemory.Entry) (string, bool, error) {
 			result(t, m, "ana", "t2", "y", 0)
