@@ -65,7 +65,7 @@ var arrows = []struct {
 	{"internal/audit", "internal/event internal/record"},
 	{"internal/trace", "internal/naming label task handoff prompt internal/event internal/audit internal/record internal/gate internal/promptview internal/brief"},
 	{"internal/journal", "internal/bytesize internal/callinfo internal/naming label task envelope handoff prompt internal/event internal/audit internal/trace llm internal/record internal/gate internal/jsonvalue internal/promptview"},
-	{"internal/journaltest", "internal/bytesize label task envelope handoff prompt internal/event internal/audit internal/trace internal/journal llm internal/record internal/gate internal/brief internal/promptview internal/provenance"},
+	{"internal/journaltest", "internal/record"},
 	{"journal", "envelope internal/record internal/journal"},
 	{"internal/flow", "internal/naming label task internal/pick handoff"},
 	{"internal/mailbox", "internal/bytesize internal/naming label task envelope"},

@@ -13,7 +13,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/runteam/runteam/internal/journal"
-	"github.com/runteam/runteam/internal/journaltest"
 	"github.com/runteam/runteam/internal/record"
 )
 
@@ -25,7 +24,7 @@ const parallel = 16
 type completion []record.Entry
 
 func completions(n int) []completion {
-	t := journaltest.NewTeller("bench", 7)
+	t := newFakeRun("bench", 7)
 	list := make([]completion, n)
 	for i := range list {
 		before, after := t.Complete(i, 1000)
@@ -47,7 +46,7 @@ func BenchmarkJournal(b *testing.B) {
 		r, err := j.Begin(b.Context(), journal.Info{Run: "bench"})
 		require.NoError(b, err)
 		perSecond(b, func(i int) error {
-			return appended(r, list[i%len(list)]...)
+			return appendEntries(r, list[i%len(list)]...)
 		})
 	})
 	b.Run("floor", func(b *testing.B) {
@@ -81,13 +80,6 @@ func perSecond(b *testing.B, do func(i int) error) {
 	close(next)
 	all.Wait()
 	b.ReportMetric(float64(n)/time.Since(began).Seconds(), "tasks/s")
-}
-
-// appended appends entries and waits until they are durable.
-func appended(r *journal.Run, entries ...record.Entry) error {
-	done := make(chan error, 1)
-	r.Append(entries, func(err error) { done <- err })
-	return <-done
 }
 
 // packed returns the bytes that completions come to: their JSON, compressed.

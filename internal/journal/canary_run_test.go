@@ -24,7 +24,7 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-var canary = regexp.MustCompile(`canary-[a-z]+`)
+var canaries = regexp.MustCompile(`canary-[a-z]+`)
 
 func allText(t *testing.T, path string) string {
 	var b strings.Builder
@@ -51,7 +51,7 @@ func allText(t *testing.T, path string) string {
 
 func requireNoCanaries(t *testing.T, text string) {
 	for line := range strings.SplitSeq(text, "\n") {
-		for _, m := range canary.FindAllStringIndex(line, -1) {
+		for _, m := range canaries.FindAllStringIndex(line, -1) {
 			t.Errorf("%s in …%.200s… of %.40s", line[m[0]:m[1]], line[max(0, m[0]-120):min(len(line), m[1]+40)], line)
 		}
 	}

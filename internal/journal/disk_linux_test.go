@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/runteam/runteam/internal/journal"
-	"github.com/runteam/runteam/internal/journaltest"
 )
 
 // mounted mounts a small disk, or skips the test where that is not allowed.
@@ -139,7 +138,7 @@ func TestOldRunsAreRemovedFromAFullDisk(t *testing.T) {
 
 			j, err := journal.Open(path, journal.Options{UseReserve: true})
 			require.NoError(t, err)
-			gone, bytes, err := j.Remove(t.Context(), journaltest.Noon.Add(11*time.Minute))
+			gone, bytes, err := j.Remove(t.Context(), noon.Add(11*time.Minute))
 			require.NoError(t, err)
 			require.Subset(t, gone, []string{"r0", "r1", "r2", "r3", "r4", "r5", "r6", "r7", "r8", "r9", "r10"})
 			require.Greater(t, bytes, int64(500<<10))
@@ -167,7 +166,7 @@ func TestOldRunsAreRemovedFromAFullDisk(t *testing.T) {
 func leaveLog(t *testing.T, path string) {
 	j, err := journal.Open(path, journal.Options{})
 	require.NoError(t, err)
-	r, err := j.Begin(t.Context(), journal.Info{Run: "last", Time: journaltest.Noon.Add(5 * time.Minute)})
+	r, err := j.Begin(t.Context(), journal.Info{Run: "last", Time: noon.Add(5 * time.Minute)})
 	require.NoError(t, err)
 	write(t, r, 20)
 	_, err = r.Close(t.Context())

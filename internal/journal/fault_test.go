@@ -19,7 +19,6 @@ import (
 
 	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/journal"
-	"github.com/runteam/runteam/internal/journaltest"
 	"github.com/runteam/runteam/internal/record"
 )
 
@@ -39,10 +38,10 @@ func written(t testing.TB, tasks int) string {
 
 // write completes tasks.
 func write(t testing.TB, r *journal.Run, tasks int) {
-	story := journaltest.NewTeller("r1", 1)
+	story := newFakeRun("r1", 1)
 	for n := range tasks {
 		before, after := story.Complete(n, 1000)
-		require.NoError(t, journaltest.Append(r, append(before, after...)...))
+		require.NoError(t, appendEntries(r, append(before, after...)...))
 	}
 }
 
@@ -173,15 +172,15 @@ func filled(t testing.TB, path string, runs, tasks int) {
 	require.NoError(t, err)
 	for n := range runs {
 		id := fmt.Sprintf("r%d", n)
-		r, err := j.Begin(t.Context(), journal.Info{Run: id, Time: journaltest.Noon.Add(time.Duration(n) * time.Minute)})
+		r, err := j.Begin(t.Context(), journal.Info{Run: id, Time: noon.Add(time.Duration(n) * time.Minute)})
 		require.NoError(t, err)
-		story := journaltest.NewTeller(id, uint64(n))
+		story := newFakeRun(id, uint64(n))
 		var all []record.Entry
 		for i := range tasks {
 			before, after := story.Complete(n*tasks+i, 1000)
 			all = append(append(all, before...), after...)
 		}
-		require.NoError(t, journaltest.Append(r, all...))
+		require.NoError(t, appendEntries(r, all...))
 		_, err = r.Close(t.Context())
 		require.NoError(t, err)
 	}
@@ -195,18 +194,18 @@ func requireFull(t *testing.T, path string, o journal.Options) {
 	require.NoError(t, err)
 	r, err := j.Begin(t.Context(), journal.Info{Run: "r1"})
 	require.NoError(t, err)
-	story, kept := journaltest.NewTeller("r1", 1), 0
+	story, kept := newFakeRun("r1", 1), 0
 	for err == nil {
 		require.Less(t, kept, 10_000)
 		_, after := story.Complete(kept, 3000)
-		if err = journaltest.Append(r, after...); err == nil {
+		if err = appendEntries(r, after...); err == nil {
 			kept++
 		}
 	}
 	require.ErrorIs(t, err, journal.ErrFull)
 	require.ErrorContains(t, err, "write the journal "+path+": the disk is full")
 	require.Positive(t, kept)
-	require.Equal(t, err, journaltest.Append(r, story.Events(story.Task(1), event.TaskReady)...))
+	require.Equal(t, err, appendEntries(r, story.Events(story.Task(1), event.TaskReady)...))
 	_, closing := r.Close(t.Context())
 	require.Equal(t, err, closing)
 	s, loading := j.Load(t.Context(), "r1")
@@ -251,29 +250,29 @@ func TestJournalRecoversAfterALock(t *testing.T) {
 
 	_, err = j.Begin(t.Context(), journal.Info{Run: "r2"})
 	require.ErrorIs(t, err, journal.ErrLocked)
-	story := journaltest.NewTeller("r1", 1)
+	story := newFakeRun("r1", 1)
 	ready := story.Events(story.Task(1), event.TaskReady)
-	err = journaltest.Append(r, ready...)
+	err = appendEntries(r, ready...)
 	require.ErrorIs(t, err, journal.ErrLocked)
 	s, err := j.Load(t.Context(), "r1")
 	require.NoError(t, err, "it can be read")
 	require.Len(t, s.History.Log, 2)
 	unlock()
 
-	require.ErrorIs(t, journaltest.Append(r, ready...), journal.ErrLocked, "there is a gap in this run")
-	require.NoError(t, journaltest.Append(idle, ready...))
+	require.ErrorIs(t, appendEntries(r, ready...), journal.ErrLocked, "there is a gap in this run")
+	require.NoError(t, appendEntries(idle, ready...))
 	other, err := j.Begin(t.Context(), journal.Info{Run: "r2"})
 	require.NoError(t, err)
-	require.NoError(t, journaltest.Append(other, ready...))
+	require.NoError(t, appendEntries(other, ready...))
 	_, err = r.Close(t.Context())
 	require.ErrorIs(t, err, journal.ErrLocked)
 	again, s, err := j.Resume(t.Context(), "r1")
 	require.NoError(t, err)
 	require.Len(t, s.History.Log, 2)
-	require.NoError(t, journaltest.Append(again, ready...))
+	require.NoError(t, appendEntries(again, ready...))
 	head, err := again.End(t.Context())
 	require.NoError(t, err)
-	require.EqualValues(t, "verified", journaltest.RequireVerified(t, j, "r1", nil, head).Status)
+	require.EqualValues(t, "verified", requireVerified(t, j, "r1", nil, head).Status)
 	require.NoError(t, j.Close())
 }
 
@@ -288,15 +287,15 @@ func TestJournalRecoversOnceThereIsRoom(t *testing.T) {
 	require.NoError(t, err)
 	r, err := j.Begin(t.Context(), journal.Info{Run: "full"})
 	require.NoError(t, err)
-	story := journaltest.NewTeller("full", 9)
+	story := newFakeRun("full", 9)
 	for n := 0; err == nil; n++ {
 		_, after := story.Complete(n, 3000)
-		err = journaltest.Append(r, after...)
+		err = appendEntries(r, after...)
 	}
 	require.ErrorIs(t, err, journal.ErrFull)
 	_, err = r.Close(t.Context())
 	require.ErrorIs(t, err, journal.ErrFull)
-	gone, _, err := j.Remove(t.Context(), journaltest.Noon.Add(time.Hour))
+	gone, _, err := j.Remove(t.Context(), noon.Add(time.Hour))
 	require.NoError(t, err)
 	require.Len(t, gone, 4)
 	again, _, err := j.Resume(t.Context(), "full")
@@ -321,8 +320,8 @@ func TestFailedRunIsReleasedOnceTheJournalCanBeWritten(t *testing.T) {
 		r, err := j.Begin(t.Context(), journal.Info{Run: "r1"})
 		require.NoError(t, err)
 		unlock := locked(t, path)
-		story := journaltest.NewTeller("r1", 1)
-		require.ErrorIs(t, journaltest.Append(r, story.Events(story.Task(1), event.TaskReady)...), journal.ErrLocked)
+		story := newFakeRun("r1", 1)
+		require.ErrorIs(t, appendEntries(r, story.Events(story.Task(1), event.TaskReady)...), journal.ErrLocked)
 		_, err = r.Close(t.Context())
 		require.ErrorIs(t, err, journal.ErrLocked)
 		unlock()
@@ -434,11 +433,11 @@ func TestJournalThatIsCopiedWhileItIsWritten(t *testing.T) {
 	require.NoError(t, err)
 	r, err := j.Begin(t.Context(), journal.Info{Run: "r1"})
 	require.NoError(t, err)
-	story := journaltest.NewTeller("r1", 1)
+	story := newFakeRun("r1", 1)
 	var all []record.Entry
 	for n := range 60 {
 		_, after := story.Complete(n, 1000)
-		require.NoError(t, journaltest.Append(r, after...))
+		require.NoError(t, appendEntries(r, after...))
 		all = append(all, after...)
 	}
 	copied := files(t, folder)
@@ -478,10 +477,10 @@ func requirePrefix(t *testing.T, copied map[string]string, all []record.Entry, m
 			want = append(want, e)
 		}
 	}
-	journaltest.RequireHistory(t, want, &s.History)
-	require.NoError(t, journaltest.Append(r, all[len(all)-1]))
+	requireHistory(t, want, &s.History)
+	require.NoError(t, appendEntries(r, all[len(all)-1]))
 	head, err := r.End(t.Context())
 	require.NoError(t, err)
-	require.EqualValues(t, "verified", journaltest.RequireVerified(t, j, "r1", nil, head).Status)
+	require.EqualValues(t, "verified", requireVerified(t, j, "r1", nil, head).Status)
 	return n
 }

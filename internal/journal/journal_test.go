@@ -5,20 +5,19 @@ import (
 	"testing"
 
 	"github.com/runteam/runteam/internal/journal"
-	"github.com/runteam/runteam/internal/journaltest"
 )
 
-func TestFileKeepsWhatARunReliesOn(t *testing.T) {
+func TestJournalInFile(t *testing.T) {
 	t.Parallel()
-	journaltest.Run(t, func(t *testing.T) journaltest.Open {
+	testContract(t, func(t *testing.T) openFunc {
 		path := filepath.Join(t.TempDir(), "runs.db")
 		return func(o journal.Options) (*journal.Journal, error) { return journal.Open(path, o) }
 	})
 }
 
-func TestMemoryKeepsWhatARunReliesOn(t *testing.T) {
+func TestJournalInMemory(t *testing.T) {
 	t.Parallel()
-	journaltest.Run(t, func(*testing.T) journaltest.Open {
+	testContract(t, func(*testing.T) openFunc {
 		return func(o journal.Options) (*journal.Journal, error) { return journal.InMemory(o), nil }
 	})
 }

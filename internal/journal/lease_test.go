@@ -11,7 +11,6 @@ import (
 
 	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/journal"
-	"github.com/runteam/runteam/internal/journaltest"
 )
 
 // elsewhere is a process of which nothing can be seen from here.
@@ -42,9 +41,9 @@ func TestRunOfAnotherHost(t *testing.T) {
 		_, _, err = here.Resume(waiting, "r1")
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 
-		story := journaltest.NewTeller("r1", 1)
+		story := newFakeRun("r1", 1)
 		time.Sleep(time.Minute) // it renews
-		require.NoError(t, journaltest.Append(r, story.Events(story.Task(1), event.TaskReady)...))
+		require.NoError(t, appendEntries(r, story.Events(story.Task(1), event.TaskReady)...))
 		require.NoError(t, there.Close())
 		r, _, err = here.Resume(t.Context(), "r1")
 		require.NoError(t, err)
@@ -115,14 +114,14 @@ func TestRunThatWasTakenOver(t *testing.T) {
 	r, _, err := here.Resume(t.Context(), "r1")
 	require.NoError(t, err)
 
-	story := journaltest.NewTeller("r1", 1)
+	story := newFakeRun("r1", 1)
 	entries := story.Events(story.Task(1), event.TaskReady)
-	first := journaltest.Append(lost, entries...)
+	first := appendEntries(lost, entries...)
 	require.ErrorIs(t, first, journal.ErrLost)
-	require.Equal(t, first, journaltest.Append(lost, entries...))
-	require.NoError(t, journaltest.Append(kept, entries...), "another run is not touched")
+	require.Equal(t, first, appendEntries(lost, entries...))
+	require.NoError(t, appendEntries(kept, entries...), "another run is not touched")
 	require.NoError(t, there.Close())
-	require.NoError(t, journaltest.Append(r, entries...))
+	require.NoError(t, appendEntries(r, entries...))
 	require.NoError(t, here.Close())
 }
 

@@ -12,7 +12,6 @@ import (
 
 	"github.com/runteam/runteam/internal/audit"
 	"github.com/runteam/runteam/internal/journal"
-	"github.com/runteam/runteam/internal/journaltest"
 	"github.com/runteam/runteam/internal/trace"
 )
 
@@ -23,8 +22,8 @@ func TestOneTaskIsReadFromRowsWithoutMarks(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "runs.db")
 	j, err := journal.Open(path, journal.Options{})
 	require.NoError(t, err)
-	story := journaltest.NewTeller("r1", 7)
-	info := journal.Info{Run: "r1", Time: journaltest.Noon}
+	story := newFakeRun("r1", 7)
+	info := journal.Info{Run: "r1", Time: noon}
 	for n := range 6 {
 		of := story.Task(n)
 		info.Tasks = append(info.Tasks, trace.Task{ID: of.ID, Title: of.Title, Assignee: of.Assignee})
@@ -42,7 +41,7 @@ func TestOneTaskIsReadFromRowsWithoutMarks(t *testing.T) {
 		whole, err := j.Trace(t.Context(), "r1")
 		require.NoError(t, err)
 		for n := range tasks {
-			journaltest.RequireTraceOf(t, j, "r1", story.Task(n).ID, whole)
+			requireTraceOf(t, j, "r1", story.Task(n).ID, whole)
 		}
 	}
 	all(3, journal.Options{ReadOnly: true})
@@ -73,8 +72,8 @@ func TestAlteredMarksAreFound(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "runs.db")
 			j, err := journal.Open(path, journal.Options{Key: oneKey})
 			require.NoError(t, err)
-			story := journaltest.NewTeller("r1", 7)
-			r, err := j.Begin(t.Context(), journal.Info{Run: "r1", Time: journaltest.Noon})
+			story := newFakeRun("r1", 7)
+			r, err := j.Begin(t.Context(), journal.Info{Run: "r1", Time: noon})
 			require.NoError(t, err)
 			add(t, r, story, 0, 3)
 			require.NoError(t, j.Close())

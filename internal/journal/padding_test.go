@@ -12,7 +12,6 @@ import (
 
 	"github.com/runteam/runteam/internal/bytesize"
 	"github.com/runteam/runteam/internal/journal"
-	"github.com/runteam/runteam/internal/journaltest"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
@@ -25,16 +24,16 @@ import (
 func TestCiphertextsOfAClassHaveOneLength(t *testing.T) {
 	t.Parallel()
 	lengths := func(secret string) (list []int) {
-		j := journal.InMemory(journal.Options{Key: oneKey, Now: func() time.Time { return journaltest.Noon.Add(time.Hour) }})
+		j := journal.InMemory(journal.Options{Key: oneKey, Now: func() time.Time { return noon.Add(time.Hour) }})
 		defer j.Close()
-		r, err := j.Begin(t.Context(), journal.Info{Run: "r1", Time: journaltest.Noon, Files: []journal.File{{Path: "claim.md", Text: secret, Label: label.Secret}}})
+		r, err := j.Begin(t.Context(), journal.Info{Run: "r1", Time: noon, Files: []journal.File{{Path: "claim.md", Text: secret, Label: label.Secret}}})
 		require.NoError(t, err)
-		story := journaltest.NewTeller("r1", 3)
+		story := newFakeRun("r1", 3)
 		story.Label = label.Secret
 		of := story.Task(0)
-		answer := story.Answer(of, secret, journaltest.Key(0))
+		answer := story.Answer(of, secret, answerKey(0))
 		answer.Shown = &record.ShownResult{Text: secret}
-		require.NoError(t, journaltest.Append(r, append(story.Ask(of, label.Secret), record.Entry{Exchange: answer})...))
+		require.NoError(t, appendEntries(r, append(story.Ask(of, label.Secret), record.Entry{Exchange: answer})...))
 		lines, err := j.Lines(t.Context(), "r1")
 		require.NoError(t, err)
 		defer lines.Close()
@@ -64,7 +63,7 @@ func TestJournalWithoutPaddingOpens(t *testing.T) {
 		require.NoError(t, err)
 		put(t, path+suffix, string(text))
 	}
-	want := journaltest.Secrets("r1")
+	want := secretEntries("r1")
 	for i := range want {
 		if a := want[i].Asked; a != nil {
 			a.Bytes = bytesize.Class(a.Bytes)
@@ -74,17 +73,17 @@ func TestJournalWithoutPaddingOpens(t *testing.T) {
 		}
 	}
 	check := func(o journal.Options) {
-		o.Key, o.Now = oneKey, func() time.Time { return journaltest.Noon.Add(2 * time.Hour) }
+		o.Key, o.Now = oneKey, func() time.Time { return noon.Add(2 * time.Hour) }
 		j, err := journal.Open(path, o)
 		require.NoError(t, err)
 		defer j.Close()
 		s, err := j.Load(t.Context(), "r1")
 		require.NoError(t, err)
-		journaltest.RequireHistory(t, want, &s.History)
-		require.Equal(t, "of "+journaltest.Canary, s.Info.Files[1].Text)
+		requireHistory(t, want, &s.History)
+		require.Equal(t, "of "+canary, s.Info.Files[1].Text)
 		tr, err := j.Trace(t.Context(), "r1")
 		require.NoError(t, err)
-		require.NotEmpty(t, tr.Contains(journaltest.Canary).Occurrences)
+		require.NotEmpty(t, tr.Contains(canary).Occurrences)
 		if o.ReadOnly {
 			return
 		}
@@ -92,7 +91,7 @@ func TestJournalWithoutPaddingOpens(t *testing.T) {
 		require.NoError(t, err)
 		head, err := r.End(t.Context())
 		require.NoError(t, err)
-		require.EqualValues(t, "verified", journaltest.RequireVerified(t, j, "r1", nil, head).Status)
+		require.EqualValues(t, "verified", requireVerified(t, j, "r1", nil, head).Status)
 	}
 	check(journal.Options{ReadOnly: true})
 	check(journal.Options{})

@@ -18,7 +18,6 @@ import (
 
 	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/journal"
-	"github.com/runteam/runteam/internal/journaltest"
 	"github.com/runteam/runteam/internal/slowtest"
 )
 
@@ -65,10 +64,10 @@ func child(place string) error {
 	if err != nil {
 		return err
 	}
-	story := journaltest.NewTeller(run, 1)
+	story := newFakeRun(run, 1)
 	for n := range tasks {
 		before, after := story.Complete(n, 500)
-		if err := journaltest.Append(r, append(before, after...)...); err != nil {
+		if err := appendEntries(r, append(before, after...)...); err != nil {
 			return err
 		}
 		fmt.Println("durable", n+1)
@@ -146,11 +145,11 @@ func TestProcessThatIsKilled(t *testing.T) {
 		r, s, err := j.Resume(t.Context(), "r1")
 		require.NoError(t, err)
 		require.GreaterOrEqual(t, len(s.History.Log), 2*durable)
-		story := journaltest.NewTeller("r1", 1)
-		require.NoError(t, journaltest.Append(r, story.Events(story.Task(0), event.TaskReady)...))
+		story := newFakeRun("r1", 1)
+		require.NoError(t, appendEntries(r, story.Events(story.Task(0), event.TaskReady)...))
 		head, err := r.End(t.Context())
 		require.NoError(t, err)
-		require.EqualValues(t, "verified", journaltest.RequireVerified(t, j, "r1", nil, head).Status)
+		require.EqualValues(t, "verified", requireVerified(t, j, "r1", nil, head).Status)
 		require.NoError(t, j.Close())
 	}
 }

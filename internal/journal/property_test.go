@@ -13,7 +13,6 @@ import (
 	"github.com/runteam/runteam/internal/bytesize"
 	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/journal"
-	"github.com/runteam/runteam/internal/journaltest"
 	"github.com/runteam/runteam/internal/jsonvalue"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/label"
@@ -107,7 +106,7 @@ func TestWhateverIsAppendedComesBack(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		path := filepath.Join(folder, fmt.Sprintf("%d.db", n))
 		n++
-		o := journal.Options{Key: oneKey, Now: func() time.Time { return journaltest.Noon }}
+		o := journal.Options{Key: oneKey, Now: func() time.Time { return noon }}
 		j, err := journal.Open(path, o)
 		require.NoError(rt, err)
 		r, err := j.Begin(t.Context(), journal.Info{Run: "r1"})
@@ -119,7 +118,7 @@ func TestWhateverIsAppendedComesBack(t *testing.T) {
 			if !begun && rapid.Bool().Draw(rt, "begins") {
 				entries, begun = append([]record.Entry{begin.Draw(rt, "begin")}, entries...), true
 			}
-			require.NoError(rt, journaltest.Append(r, entries...))
+			require.NoError(rt, appendEntries(r, entries...))
 			all = append(all, entries...)
 			if rapid.Bool().Draw(rt, "closed") {
 				require.NoError(rt, j.Close())
@@ -132,10 +131,10 @@ func TestWhateverIsAppendedComesBack(t *testing.T) {
 		}
 		s, err := j.Load(t.Context(), "r1")
 		require.NoError(rt, err)
-		journaltest.RequireHistory(rt, all, &s.History)
+		requireHistory(rt, all, &s.History)
 		head, err := r.End(t.Context())
 		require.NoError(rt, err)
-		require.EqualValues(rt, "verified", journaltest.RequireVerified(t, j, "r1", nil, head).Status)
+		require.EqualValues(rt, "verified", requireVerified(t, j, "r1", nil, head).Status)
 		require.NoError(rt, j.Close())
 	})
 }

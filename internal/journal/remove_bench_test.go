@@ -13,7 +13,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/runteam/runteam/internal/journal"
-	"github.com/runteam/runteam/internal/journaltest"
 )
 
 // multiplied makes a journal of n runs of five tasks each, which are copies of one.
@@ -37,7 +36,7 @@ func BenchmarkRemove(b *testing.B) {
 		j, err := journal.Open(multiplied(b, 10_000), journal.Options{})
 		require.NoError(b, err)
 		b.StartTimer()
-		gone, _, err := j.Remove(b.Context(), journaltest.Noon.Add(time.Hour))
+		gone, _, err := j.Remove(b.Context(), noon.Add(time.Hour))
 		require.NoError(b, err)
 		require.Len(b, gone, 10_000)
 		require.NoError(b, j.Close())
@@ -76,7 +75,7 @@ func BenchmarkRunsBesideRemove(b *testing.B) {
 		removed := make(chan time.Duration)
 		go func() {
 			began := time.Now()
-			gone, _, err := j.Remove(b.Context(), journaltest.Noon.Add(time.Hour))
+			gone, _, err := j.Remove(b.Context(), noon.Add(time.Hour))
 			if err != nil || len(gone) != 5000 {
 				b.Errorf("%d runs removed: %v", len(gone), err)
 			}

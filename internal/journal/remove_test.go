@@ -11,7 +11,6 @@ import (
 
 	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/journal"
-	"github.com/runteam/runteam/internal/journaltest"
 )
 
 // A run that is taken up after the runs were listed is not removed under who
@@ -19,13 +18,13 @@ import (
 func TestRunThatIsTakenUpWhileOldOnesAreRemoved(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "runs.db")
-	there, err := journal.Open(path, journal.Options{Holder: &elsewhere, Now: func() time.Time { return journaltest.Noon }})
+	there, err := journal.Open(path, journal.Options{Holder: &elsewhere, Now: func() time.Time { return noon }})
 	require.NoError(t, err)
 	for _, id := range []string{"r1", "r2"} {
-		_, err = there.Begin(t.Context(), journal.Info{Run: id, Time: journaltest.Noon})
+		_, err = there.Begin(t.Context(), journal.Info{Run: id, Time: noon})
 		require.NoError(t, err)
 	}
-	later := journaltest.Noon.Add(time.Hour)
+	later := noon.Add(time.Hour)
 	worker, err := journal.Open(path, journal.Options{Now: func() time.Time { return later }})
 	require.NoError(t, err)
 	var r *journal.Run
@@ -41,8 +40,8 @@ func TestRunThatIsTakenUpWhileOldOnesAreRemoved(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []string{"r2"}, gone)
 	require.NotNil(t, r)
-	story := journaltest.NewTeller("r1", 1)
-	require.NoError(t, journaltest.Append(r, story.Events(story.Task(1), event.TaskReady)...))
+	story := newFakeRun("r1", 1)
+	require.NoError(t, appendEntries(r, story.Events(story.Task(1), event.TaskReady)...))
 	require.NoError(t, errors.Join(worker.Close(), gc.Close(), there.Close()))
 }
 
@@ -73,9 +72,9 @@ func TestRemovalThatWasKilled(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "runs.db")
 	filled(t, path, 3, 20)
 	edit(t, path, `create trigger stop before delete on batches when old.run = 3 begin select raise(abort, 'no'); end`)
-	killed, err := journal.Open(path, journal.Options{Holder: &elsewhere, Now: func() time.Time { return journaltest.Noon.Add(time.Hour) }})
+	killed, err := journal.Open(path, journal.Options{Holder: &elsewhere, Now: func() time.Time { return noon.Add(time.Hour) }})
 	require.NoError(t, err)
-	_, _, err = killed.Remove(t.Context(), journaltest.Noon.Add(time.Hour))
+	_, _, err = killed.Remove(t.Context(), noon.Add(time.Hour))
 	require.ErrorContains(t, err, "no")
 	require.NoError(t, killed.Close())
 	edit(t, path, "drop trigger stop")
@@ -86,13 +85,13 @@ func TestRemovalThatWasKilled(t *testing.T) {
 	require.ErrorIs(t, err, journal.ErrUnknownRun)
 	_, _, err = j.Resume(t.Context(), "r2")
 	require.ErrorIs(t, err, journal.ErrUnknownRun)
-	r, err := j.Begin(t.Context(), journal.Info{Run: "next", Time: journaltest.Noon.Add(time.Hour)})
+	r, err := j.Begin(t.Context(), journal.Info{Run: "next", Time: noon.Add(time.Hour)})
 	require.NoError(t, err)
 	write(t, r, 1)
 	head, err := r.End(t.Context())
 	require.NoError(t, err)
-	require.EqualValues(t, "verified", journaltest.RequireVerified(t, j, "next", nil, head).Status)
-	gone, bytes, err := j.Remove(t.Context(), journaltest.Noon)
+	require.EqualValues(t, "verified", requireVerified(t, j, "next", nil, head).Status)
+	gone, bytes, err := j.Remove(t.Context(), noon)
 	require.NoError(t, err)
 	require.Empty(t, gone, "none began before that")
 	require.Positive(t, bytes)

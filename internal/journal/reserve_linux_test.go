@@ -8,7 +8,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/runteam/runteam/internal/journal"
-	"github.com/runteam/runteam/internal/journaltest"
 )
 
 // A disk that gets full while a journal is open leaves no room to remove runs,
@@ -21,7 +20,7 @@ func TestRemovalUsesTheReserveOfADiskThatGotFull(t *testing.T) {
 	j, err := journal.Open(path, journal.Options{})
 	require.NoError(t, err)
 	fill(t, folder, 0)
-	gone, bytes, err := j.Remove(t.Context(), journaltest.Noon.Add(5*time.Minute))
+	gone, bytes, err := j.Remove(t.Context(), noon.Add(5*time.Minute))
 	require.NoError(t, err)
 	require.Len(t, gone, 5)
 	require.Positive(t, bytes)
@@ -40,7 +39,7 @@ func TestOldRunsAreRemovedWhereTheIndexHasNoRoom(t *testing.T) {
 	fill(t, folder, 0)
 	j, err := journal.Open(path, journal.Options{UseReserve: true})
 	require.NoError(t, err)
-	gone, _, err := j.Remove(t.Context(), journaltest.Noon.Add(30*time.Second))
+	gone, _, err := j.Remove(t.Context(), noon.Add(30*time.Second))
 	require.NoError(t, err)
 	require.Equal(t, []string{"r0"}, gone)
 	require.NoError(t, j.Close())

@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/runteam/runteam/internal/journal"
-	"github.com/runteam/runteam/internal/journaltest"
 )
 
 // A slowClock takes 25 ms to tell the time, which a transaction does at most
@@ -34,7 +33,7 @@ func (c *slowClock) now() time.Time {
 	c.row++
 	c.longest = max(c.longest, c.row)
 	c.last = time.Now()
-	return journaltest.Noon.Add(time.Hour)
+	return noon.Add(time.Hour)
 }
 
 // TestRemovalRestsForOtherProcesses removes runs with a clock that takes time, so
@@ -54,18 +53,18 @@ func TestRemovalRestsForOtherProcesses(t *testing.T) {
 			}
 			path := filepath.Join(folder, "runs.db")
 			synctest.Test(t, func(t *testing.T) {
-				other, err := journal.Open(path, journal.Options{Now: func() time.Time { return journaltest.Noon.Add(time.Hour) }})
+				other, err := journal.Open(path, journal.Options{Now: func() time.Time { return noon.Add(time.Hour) }})
 				require.NoError(t, err)
 				defer other.Close() //nolint:errcheck // its run has nothing
 				if beside {
-					_, err := other.Begin(t.Context(), journal.Info{Run: "open", Time: journaltest.Noon.Add(time.Hour)})
+					_, err := other.Begin(t.Context(), journal.Info{Run: "open", Time: noon.Add(time.Hour)})
 					require.NoError(t, err)
 				}
 				var clock slowClock
 				gc, err := journal.Open(path, journal.Options{Now: clock.now})
 				require.NoError(t, err)
 				began := time.Now()
-				gone, _, err := gc.Remove(t.Context(), journaltest.Noon.Add(30*time.Minute))
+				gone, _, err := gc.Remove(t.Context(), noon.Add(30*time.Minute))
 				took := time.Since(began)
 				require.NoError(t, err)
 				require.Len(t, gone, 3)

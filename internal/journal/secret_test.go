@@ -11,7 +11,6 @@ import (
 
 	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/journal"
-	"github.com/runteam/runteam/internal/journaltest"
 	"github.com/runteam/runteam/internal/record"
 )
 
@@ -33,12 +32,12 @@ func TestNoFileOfAJournalHasASecret(t *testing.T) {
 			path := filepath.Join(folder, "runs.db")
 			j, err := journal.Open(path, journal.Options{Key: key})
 			require.NoError(t, err)
-			r, err := j.Begin(t.Context(), journaltest.SecretInfo("r1"))
+			r, err := j.Begin(t.Context(), secretInfo("r1"))
 			require.NoError(t, err)
-			for _, e := range journaltest.Secrets("r1") {
-				require.NoError(t, journaltest.Append(r, e))
+			for _, e := range secretEntries("r1") {
+				require.NoError(t, appendEntries(r, e))
 			}
-			require.NoError(t, r.Update(t.Context(), journaltest.SecretInfo("r1")))
+			require.NoError(t, r.Update(t.Context(), secretInfo("r1")))
 			require.Contains(t, files(t, folder), "runs.db-wal")
 			require.Contains(t, files(t, folder), "runs.db-shm")
 			requireNoCanary(t, path)
@@ -54,7 +53,7 @@ func TestNoFileOfAJournalHasASecret(t *testing.T) {
 // requireNoCanary looks for the canary in all files and in all blobs.
 func requireNoCanary(t *testing.T, path string) {
 	for name, text := range files(t, filepath.Dir(path)) {
-		require.False(t, strings.Contains(text, journaltest.Canary), "the canary stands in %s", name)
+		require.False(t, strings.Contains(text, canary), "the canary stands in %s", name)
 	}
 	db, err := sql.Open("sqlite", path)
 	require.NoError(t, err)
@@ -68,7 +67,7 @@ func requireNoCanary(t *testing.T, path string) {
 		for _, blob := range blobs {
 			text, err := journal.Decompress(blob)
 			require.NoError(t, err)
-			require.False(t, strings.Contains(string(text), journaltest.Canary), "the canary stands in a row: %s", text)
+			require.False(t, strings.Contains(string(text), canary), "the canary stands in a row: %s", text)
 			n += len(text)
 		}
 	}
@@ -79,12 +78,12 @@ func requireNoCanary(t *testing.T, path string) {
 func TestWrongKeyIsSaid(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "runs.db")
-	list := journaltest.Secrets("r1")
+	list := secretEntries("r1")
 	j, err := journal.Open(path, journal.Options{Key: oneKey})
 	require.NoError(t, err)
-	r, err := j.Begin(t.Context(), journaltest.SecretInfo("r1"))
+	r, err := j.Begin(t.Context(), secretInfo("r1"))
 	require.NoError(t, err)
-	require.NoError(t, journaltest.Append(r, list...))
+	require.NoError(t, appendEntries(r, list...))
 	require.NoError(t, j.Close())
 	for name, tt := range map[string]struct {
 		key  []byte
@@ -116,8 +115,8 @@ func TestTaskThatHadASecretKeepsIt(t *testing.T) {
 	require.NoError(t, err)
 	r, err := j.Begin(t.Context(), journal.Info{Run: "r1"})
 	require.NoError(t, err)
-	list := journaltest.Secrets("r1")
-	require.NoError(t, journaltest.Append(r, list...))
+	list := secretEntries("r1")
+	require.NoError(t, appendEntries(r, list...))
 	require.NoError(t, j.Close())
 	j, err = journal.Open(path, journal.Options{})
 	require.NoError(t, err)
@@ -127,7 +126,7 @@ func TestTaskThatHadASecretKeepsIt(t *testing.T) {
 		if e.Event != nil && e.Event.Type == event.Error {
 			again := *e.Event
 			again.Task = list[1].Asked.Task // it completed before
-			require.NoError(t, journaltest.Append(r, record.Entry{Event: &again}))
+			require.NoError(t, appendEntries(r, record.Entry{Event: &again}))
 		}
 	}
 	requireNoCanary(t, path)
@@ -165,7 +164,7 @@ func TestResultThatWasAlteredIsNotGenuine(t *testing.T) {
 	require.Error(t, e.Genuine())
 	r, err := j.Begin(t.Context(), journal.Info{Run: "r2"})
 	require.NoError(t, err)
-	found, err := journaltest.Cached(t.Context(), r, journaltest.Key(0))
+	found, err := cachedAnswers(t.Context(), r, answerKey(0))
 	require.NoError(t, err)
 	require.Empty(t, found)
 	_, _, err = j.Resume(t.Context(), "r1")

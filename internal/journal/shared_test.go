@@ -43,7 +43,7 @@ func TestSecondRunOfATeamOnOneRunIsRefused(t *testing.T) {
 	require.EqualValues(t, 3, calls.Load(), "nobody was asked")
 	head, err := r.End(t.Context())
 	require.NoError(t, err)
-	require.EqualValues(t, "verified", journaltest.RequireVerified(t, j, "r1", nil, head).Status)
+	require.EqualValues(t, "verified", requireVerified(t, j, "r1", nil, head).Status)
 	s, err := j.Load(t.Context(), "r1")
 	require.NoError(t, err)
 	require.Len(t, s.History.Begins, 1)

@@ -14,7 +14,6 @@ import (
 
 	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/journal"
-	"github.com/runteam/runteam/internal/journaltest"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/label"
 )
@@ -29,11 +28,11 @@ func TestJournalIsSmall(t *testing.T) {
 	require.NoError(t, err)
 	r, err := j.Begin(t.Context(), journal.Info{Run: "r1"})
 	require.NoError(t, err)
-	story, texts := journaltest.NewTeller("r1", 1), 0
+	story, texts := newFakeRun("r1", 1), 0
 	for n := range 400 {
 		before, after := story.Complete(n, 1000)
-		require.NoError(t, journaltest.Append(r, before...))
-		require.NoError(t, journaltest.Append(r, after...))
+		require.NoError(t, appendEntries(r, before...))
+		require.NoError(t, appendEntries(r, after...))
 		for _, e := range append(before, after...) {
 			if e.Asked != nil {
 				texts += e.Asked.Bytes
@@ -77,10 +76,10 @@ func BenchmarkLoad(b *testing.B) {
 			var all sync.WaitGroup
 			for w := range workers {
 				all.Go(func() {
-					story := journaltest.NewTeller("r1", uint64(w))
+					story := newFakeRun("r1", uint64(w))
 					for n := range 10_000 / workers {
 						for _, entries := range steps(story.Complete(n*workers+w, 1000)) {
-							if err := journaltest.Append(r, entries...); err != nil {
+							if err := appendEntries(r, entries...); err != nil {
 								b.Error(err)
 							}
 						}
@@ -110,25 +109,25 @@ func steps(before, after []record.Entry) [2][]record.Entry { return [2][]record.
 
 // BenchmarkRecall asks for 1,000 answers of another run.
 func BenchmarkRecall(b *testing.B) {
-	j, err := journal.Open(filepath.Join(b.TempDir(), "runs.db"), journal.Options{Now: func() time.Time { return journaltest.Noon.Add(time.Hour) }})
+	j, err := journal.Open(filepath.Join(b.TempDir(), "runs.db"), journal.Options{Now: func() time.Time { return noon.Add(time.Hour) }})
 	require.NoError(b, err)
 	defer j.Close()
 	r, err := j.Begin(b.Context(), journal.Info{Run: "r1"})
 	require.NoError(b, err)
-	story := journaltest.NewTeller("r1", 1)
+	story := newFakeRun("r1", 1)
 	for n := 0; n < 1000; n += 16 {
 		var all []record.Entry
 		for i := range 16 {
 			before, after := story.Complete(n+i, 1000)
 			all = append(append(all, before...), after...)
 		}
-		require.NoError(b, journaltest.Append(r, all...))
+		require.NoError(b, appendEntries(r, all...))
 	}
 	other, err := j.Begin(b.Context(), journal.Info{Run: "r2"})
 	require.NoError(b, err)
 	for b.Loop() {
 		for n := range 1000 {
-			list, err := journaltest.Cached(b.Context(), other, journaltest.Key(n))
+			list, err := cachedAnswers(b.Context(), other, answerKey(n))
 			require.NoError(b, err)
 			require.Len(b, list, 1)
 		}
@@ -166,7 +165,7 @@ func TestRowOfManyDecisionsIsCut(t *testing.T) {
 	require.NoError(t, err)
 	r, err := j.Begin(t.Context(), journal.Info{Run: "r1"})
 	require.NoError(t, err)
-	story := journaltest.NewTeller("r1", 1)
+	story := newFakeRun("r1", 1)
 	asked := story.Ask(story.Task(1), label.Confidential)[0].Record
 	decisions := &record.Prompt{}
 	for len(decisions.Handoffs) < 500 {

@@ -17,7 +17,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/runteam/runteam/internal/journal"
-	"github.com/runteam/runteam/internal/journaltest"
 	"github.com/runteam/runteam/internal/record"
 )
 
@@ -49,7 +48,7 @@ func work(place string) error {
 	if err != nil {
 		return err
 	}
-	story, n := journaltest.NewTeller(run, 1), 0
+	story, n := newFakeRun(run, 1), 0
 	for i := range s.History.Log {
 		if s.History.Log[i].Exchange != nil {
 			n++
@@ -58,7 +57,7 @@ func work(place string) error {
 	for ; n < soakTasks(); n++ {
 		before, after := story.Complete(n, 500)
 		for _, entries := range [][]record.Entry{before, after} {
-			if err := journaltest.Append(r, entries...); err != nil {
+			if err := appendEntries(r, entries...); err != nil {
 				return err
 			}
 		}
@@ -136,7 +135,7 @@ func TestManyProcessesOnOneJournal(t *testing.T) {
 	}
 	j, err := journal.Open(path, journal.Options{})
 	require.NoError(t, err)
-	gone, _, err := j.Remove(t.Context(), journaltest.Noon.Add(time.Hour))
+	gone, _, err := j.Remove(t.Context(), noon.Add(time.Hour))
 	require.NoError(t, err)
 	require.Len(t, gone, 30)
 	all.Wait()
@@ -205,5 +204,5 @@ func requireWhole(t *testing.T, j *journal.Journal, run string) {
 	require.NoError(t, err, "its lease is free")
 	head, err := r.End(t.Context())
 	require.NoError(t, err)
-	require.EqualValues(t, "verified", journaltest.RequireVerified(t, j, run, nil, head).Status)
+	require.EqualValues(t, "verified", requireVerified(t, j, run, nil, head).Status)
 }

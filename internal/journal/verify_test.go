@@ -11,7 +11,6 @@ import (
 
 	"github.com/runteam/runteam/internal/audit"
 	"github.com/runteam/runteam/internal/journal"
-	"github.com/runteam/runteam/internal/journaltest"
 	"github.com/runteam/runteam/internal/record"
 )
 
@@ -26,9 +25,9 @@ func recordedRuns(t *testing.T, path string, key []byte) (one, oneBefore, two au
 	require.NoError(t, err)
 	defer func() { require.NoError(t, j.Close()) }()
 	begin := func(id string, tasks int) *journal.Run {
-		r, err := j.Begin(t.Context(), journal.Info{Run: id, Time: journaltest.Noon})
+		r, err := j.Begin(t.Context(), journal.Info{Run: id, Time: noon})
 		require.NoError(t, err)
-		add(t, r, journaltest.NewTeller(id, 7), 0, tasks)
+		add(t, r, newFakeRun(id, 7), 0, tasks)
 		return r
 	}
 	finish := func(r *journal.Run) audit.Head {
@@ -41,17 +40,17 @@ func recordedRuns(t *testing.T, path string, key []byte) (one, oneBefore, two au
 	begin("open", 3) // and it is left so
 	r, _, err := j.Resume(t.Context(), "r1")
 	require.NoError(t, err)
-	add(t, r, journaltest.NewTeller("r1", 8), 3, 5)
+	add(t, r, newFakeRun("r1", 8), 3, 5)
 	return finish(r), oneBefore, two
 }
 
 // add completes tasks of a run, each in two rows.
-func add(t *testing.T, r *journal.Run, of *journaltest.Teller, from, to int) {
+func add(t *testing.T, r *journal.Run, of *fakeRun, from, to int) {
 	t.Helper()
 	for n := from; n < to; n++ {
 		before, after := of.Complete(n, 200)
-		require.NoError(t, journaltest.Append(r, before...))
-		require.NoError(t, journaltest.Append(r, after...))
+		require.NoError(t, appendEntries(r, before...))
+		require.NoError(t, appendEntries(r, after...))
 	}
 }
 
@@ -178,7 +177,7 @@ func TestTheEndOfAnInterruptedRunIsCovered(t *testing.T) {
 			before := verified(t, path, "open", audit.VerifyOptions{Key: key})
 			require.Equal(t, audit.Open, before.Status)
 			rewrite(t, path, func(text string) string {
-				return strings.Replace(text, `"task":"`+string(journaltest.NewTeller("open", 7).Task(2).ID)+`"`, `"task":"another"`, 1)
+				return strings.Replace(text, `"task":"`+string(newFakeRun("open", 7).Task(2).ID)+`"`, `"task":"another"`, 1)
 			})
 			got := verified(t, path, "open", audit.VerifyOptions{Key: key})
 			require.Equal(t, audit.Broken, got.Status, "%+v", got)
@@ -192,15 +191,15 @@ func TestVerifyOfARunThatGoesOnIsOpen(t *testing.T) {
 	t.Parallel()
 	j := journal.InMemory(journal.Options{AuditKey: auditTestKey})
 	defer j.Close()
-	r, err := j.Begin(t.Context(), journal.Info{Run: "r1", Time: journaltest.Noon})
+	r, err := j.Begin(t.Context(), journal.Info{Run: "r1", Time: noon})
 	require.NoError(t, err)
-	teller, written := journaltest.NewTeller("r1", 7), make(chan struct{})
+	teller, written := newFakeRun("r1", 7), make(chan struct{})
 	go func() {
 		defer close(written)
 		for n := range 300 { // not without end: each check reads all that there is
 			before, after := teller.Complete(n, 50)
 			for _, entries := range [][]record.Entry{before, after} {
-				if err := journaltest.Append(r, entries...); err != nil {
+				if err := appendEntries(r, entries...); err != nil {
 					t.Error(err)
 				}
 			}

@@ -1,3 +1,4 @@
+// Package journaltest lets tests use one open run of a journal as the journal of a team.
 package journaltest
 
 import (
@@ -6,8 +7,8 @@ import (
 	"github.com/runteam/runteam/internal/record"
 )
 
-// Opened returns a store of one run that is open already. Whoever opened it closes it:
-// the end of a run of a team leaves it open.
+// Opened returns a store of one run that is open already. The end of a run of a team
+// leaves it open.
 func Opened(log record.Log) record.Store { return openedStore{log} }
 
 type openedStore struct{ record.Log }
@@ -19,14 +20,3 @@ func (o openedStore) LoadRun(context.Context, string) (*record.History, error) {
 }
 
 func (o openedStore) Close(context.Context) (string, error) { return "", nil }
-
-// Cached returns the cached answers of other runs under a key.
-func Cached(ctx context.Context, log record.Log, key record.Key) (list []*record.AgentCall, err error) {
-	for answer, err := range log.CachedAnswers(ctx, key) {
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, answer)
-	}
-	return list, nil
-}

@@ -1,4 +1,4 @@
-package journaltest
+package journal_test
 
 import (
 	"fmt"
@@ -23,80 +23,79 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// Canary stands in every text of [Secrets] that is above confidential.
-const Canary = "CANARY-b1f7-4417"
+// canary is in every text of [secretEntries] that is above confidential.
+const canary = "CANARY-b1f7-4417"
 
 // Short returns an answer that expires.
-func (t *Teller) Short(of *task.Task, ttl time.Duration, key record.Key) *record.AgentCall {
-	x := t.Answer(of, "", key)
+func (f *fakeRun) Short(of *task.Task, ttl time.Duration, key record.Key) *record.AgentCall {
+	x := f.Answer(of, "", key)
 	h := x.Result.Header
-	h.ExpiresAt = Noon.Add(ttl)
+	h.ExpiresAt = noon.Add(ttl)
 	x.Result = new(stored(must(envelope.New(h, envelope.Text("short"))), "short"))
 	return x
 }
 
-// Secrets returns what a run tells whose caller may see secrets, and which has
-// them wherever it can: in a prompt, results and what is shown of them, errors,
-// reasons and the answer.
-func Secrets(run string) []record.Entry {
-	t := NewTeller(run, 3)
+// secretEntries returns the entries of a run whose caller may see secrets. They have
+// secrets in the prompt, in results and their shown form, in errors, reasons and the answer.
+func secretEntries(run string) []record.Entry {
+	t := newFakeRun(run, 3)
 	t.Label = label.Secret
 	done, failed := t.Task(0), t.Task(1)
 	asks := t.Ask(done, label.Secret)
-	answer := t.Answer(done, "It says "+Canary, Key(0))
-	answer.Shown = &record.ShownResult{Text: "shown " + Canary}
-	answer.Call = llm.CallInfo{Model: Canary, Endpoint: "http://localhost:1/v1", RequestID: Canary, FinishReason: "stop"}
-	answer.Corrected, answer.Warnings = &llm.CallInfo{FinishReason: Canary}, []string{"look at " + Canary}
+	answer := t.Answer(done, "It says "+canary, answerKey(0))
+	answer.Shown = &record.ShownResult{Text: "shown " + canary}
+	answer.Call = llm.CallInfo{Model: canary, Endpoint: "http://localhost:1/v1", RequestID: canary, FinishReason: "stop"}
+	answer.Corrected, answer.Warnings = &llm.CallInfo{FinishReason: canary}, []string{"look at " + canary}
 	asksAgain := t.Ask(failed, label.Secret)
-	failure := t.Answer(failed, "", Key(1))
-	failure.Result, failure.Code, failure.Error = nil, "SCHEMA", "not a number: "+Canary
-	failure.Call = llm.CallInfo{RequestID: Canary}
-	failure.Refused = &record.SideText{Text: "refused " + Canary, Problem: "found " + Canary, Label: label.Secret}
-	answer.Reasoning = &record.SideText{Text: "first " + Canary, Label: label.Secret}
-	told := t.Events(failed, event.Error)
-	told[0].Event.Message = "not a number: " + Canary
-	warned := event.Event{Seq: told[0].Event.Seq + 1, Type: event.Warning, Time: t.now(), Run: run, Problem: event.Problem{Message: "answered by " + Canary}}
-	told = append(told, record.Entry{Event: &warned})
+	failure := t.Answer(failed, "", answerKey(1))
+	failure.Result, failure.Code, failure.Error = nil, "SCHEMA", "not a number: "+canary
+	failure.Call = llm.CallInfo{RequestID: canary}
+	failure.Refused = &record.SideText{Text: "refused " + canary, Problem: "found " + canary, Label: label.Secret}
+	answer.Reasoning = &record.SideText{Text: "first " + canary, Label: label.Secret}
+	failedEvents := t.Events(failed, event.Error)
+	failedEvents[0].Event.Message = "not a number: " + canary
+	warned := event.Event{Seq: failedEvents[0].Event.Seq + 1, Type: event.Warning, Time: t.now(), Run: run, Problem: event.Problem{Message: "answered by " + canary}}
+	failedEvents = append(failedEvents, record.Entry{Event: &warned})
 	step := *done
 	step.ID, step.Title, step.Assignee = "coordinator/synthesis", "synthesis", "coordinator"
 	end := &record.RunEnd{
-		Time: t.now(), Status: "error", Answer: "In short: " + Canary, Warnings: []string{"look at " + Canary},
+		Time: t.now(), Status: "error", Answer: "In short: " + canary, Warnings: []string{"look at " + canary},
 		Tasks: []record.TaskEnd{
 			{Task: done.ID, Title: done.Title, Agent: "analyst", Status: task.Completed},
-			{Task: failed.ID, Title: failed.Title, Agent: "analyst", Status: task.Failed, Reason: Canary, Code: "SCHEMA"},
-			{Task: "after", Title: "After", Agent: "analyst", Status: task.Failed, Reason: "because of " + Canary, Root: failed.ID},
+			{Task: failed.ID, Title: failed.Title, Agent: "analyst", Status: task.Failed, Reason: canary, Code: "SCHEMA"},
+			{Task: "after", Title: "After", Agent: "analyst", Status: task.Failed, Reason: "because of " + canary, Root: failed.ID},
 		},
-		Errors: []record.Failure{{Code: "X", Message: Canary}},
+		Errors: []record.Failure{{Code: "X", Message: canary}},
 	}
 	raise(asks[0].Record.Prompt)
 	raise(asksAgain[0].Record.Prompt)
 	list := append(asks, record.Entry{Exchange: answer})
-	list = append(append(list, asksAgain...), record.Entry{Rejected: t.Rejected(failed, Canary, Key(1))}, record.Entry{Exchange: failure})
-	return append(append(list, told...), record.Entry{Exchange: t.Answer(&step, "In short: "+Canary, Key(2))}, record.Entry{End: end})
+	list = append(append(list, asksAgain...), record.Entry{Rejected: t.Rejected(failed, canary, answerKey(1))}, record.Entry{Exchange: failure})
+	return append(append(list, failedEvents...), record.Entry{Exchange: t.Answer(&step, "In short: "+canary, answerKey(2))}, record.Entry{End: end})
 }
 
-// SecretInfo is an Info with a file above confidential.
-func SecretInfo(run string) journal.Info {
-	return journal.Info{Run: run, Name: "claims", Time: Noon, Label: label.Secret, Files: []journal.File{
+// secretInfo is an Info with a file above confidential.
+func secretInfo(run string) journal.Info {
+	return journal.Info{Run: run, Name: "claims", Time: noon, Label: label.Secret, Files: []journal.File{
 		{Path: "team.yaml", Text: "tasks: []"},
-		{Path: "claim.md", Text: "of " + Canary, Label: label.Secret},
+		{Path: "claim.md", Text: "of " + canary, Label: label.Secret},
 	}}
 }
 
-func secrets(t *testing.T, open Open) {
+func secretsNeedTheirKey(t *testing.T, open openFunc) {
 	key := []byte("0123456789abcdef0123456789abcdef")
 	for name, k := range map[string][]byte{"with": key, "without": nil} {
-		j := opened(t, open, journal.Options{Key: k})
-		r, err := j.Begin(t.Context(), SecretInfo(name))
+		j := openJournal(t, open, journal.Options{Key: k})
+		r, err := j.Begin(t.Context(), secretInfo(name))
 		require.NoError(t, err)
-		list := Secrets(name)
-		require.NoError(t, Append(r, list...))
-		closed(t, r)
+		list := secretEntries(name)
+		require.NoError(t, appendEntries(r, list...))
+		endRun(t, r)
 		lines, err := j.Lines(t.Context(), name)
 		require.NoError(t, err)
 		text, err := io.ReadAll(lines)
 		require.NoError(t, err)
-		require.NotContains(t, string(text), Canary)
+		require.NotContains(t, string(text), canary)
 		s, err := j.Load(t.Context(), name)
 		require.NoError(t, err)
 		tr, err := j.Trace(t.Context(), name)
@@ -108,13 +107,13 @@ func secrets(t *testing.T, open Open) {
 					a.Bytes = bytesize.Class(a.Bytes) // with or without the key
 				}
 			}
-			RequireHistory(t, list, &s.History)
-			require.Equal(t, SecretInfo(name), s.Info)
+			requireHistory(t, list, &s.History)
+			require.Equal(t, secretInfo(name), s.Info)
 			require.Equal(t, list[0].Record.Prompt.Text, tr.Prompts[0].Text)
-			require.NotEmpty(t, tr.Contains(Canary).Occurrences)
+			require.NotEmpty(t, tr.Contains(canary).Occurrences)
 		} else {
 			withoutKey(t, s)
-			require.Empty(t, tr.Contains(Canary).Occurrences)
+			require.Empty(t, tr.Contains(canary).Occurrences)
 			require.Positive(t, tr.Prompts[0].Withheld())
 		}
 		require.NoError(t, j.Close())
@@ -132,7 +131,7 @@ func raise(s *promptview.Shown) {
 	}
 	for i := range s.Text {
 		if p := &s.Text[i]; p.Part == brief.PartPayload {
-			p.Words = Canary + p.Words[len(Canary):]
+			p.Words = canary + p.Words[len(canary):]
 		}
 	}
 }
@@ -160,18 +159,18 @@ func withoutKey(t *testing.T, s *journal.Stored) {
 	require.Equal(t, "tasks: []", s.Info.Files[0].Text)
 }
 
-func traced(t *testing.T, open Open) {
-	j := opened(t, open, journal.Options{})
-	story := NewTeller("r1", 1)
-	r, err := j.Begin(t.Context(), journal.Info{Run: "r1", Name: "claims", Time: Noon})
+func traceIsReadBack(t *testing.T, open openFunc) {
+	j := openJournal(t, open, journal.Options{})
+	fake := newFakeRun("r1", 1)
+	r, err := j.Begin(t.Context(), journal.Info{Run: "r1", Name: "claims", Time: noon})
 	require.NoError(t, err)
-	list := story.all(2)
-	require.NoError(t, Append(r, list[:len(list)-1]...))
+	list := fake.all(2)
+	require.NoError(t, appendEntries(r, list[:len(list)-1]...))
 	tr, err := j.Trace(t.Context(), "r1")
 	require.NoError(t, err)
 	require.Nil(t, tr.Result, "it has not come to its end")
-	require.NoError(t, Append(r, list[len(list)-1]))
-	closed(t, r)
+	require.NoError(t, appendEntries(r, list[len(list)-1]))
+	endRun(t, r)
 	tr, err = j.Trace(t.Context(), "r1")
 	require.NoError(t, err)
 	require.Equal(t, "claims", tr.Name)
@@ -189,31 +188,31 @@ func traced(t *testing.T, open Open) {
 			require.NotEmpty(t, tr.Contains(x.Result.Text).Occurrences, word)
 		}
 	}
-	require.Equal(t, story.Task(0).Title, tr.Prompts[0].Title)
+	require.Equal(t, fake.Task(0).Title, tr.Prompts[0].Title)
 }
 
-// tracedAlone reads each task of a run, of which each is in rows of its own.
-func tracedAlone(t *testing.T, open Open) {
-	j := opened(t, open, journal.Options{})
-	story := NewTeller("r1", 1)
-	info := journal.Info{Run: "r1", Name: "claims", Time: Noon}
+// oneTaskIsReadAlone reads each task of a run, of which each is in rows of its own.
+func oneTaskIsReadAlone(t *testing.T, open openFunc) {
+	j := openJournal(t, open, journal.Options{})
+	fake := newFakeRun("r1", 1)
+	info := journal.Info{Run: "r1", Name: "claims", Time: noon}
 	for n := range 6 {
-		of := story.Task(n)
+		of := fake.Task(n)
 		info.Tasks = append(info.Tasks, trace.Task{ID: of.ID, Title: of.Title, Assignee: of.Assignee})
 	}
 	r, err := j.Begin(t.Context(), info)
 	require.NoError(t, err)
-	for _, e := range story.all(6) {
-		require.NoError(t, Append(r, e))
+	for _, e := range fake.all(6) {
+		require.NoError(t, appendEntries(r, e))
 	}
-	closed(t, r)
+	endRun(t, r)
 	all, err := j.Trace(t.Context(), "r1")
 	require.NoError(t, err)
 	whole, err := j.Load(t.Context(), "r1")
 	require.NoError(t, err)
 	for n := range 6 {
-		of := story.Task(n)
-		RequireTraceOf(t, j, "r1", of.ID, all)
+		of := fake.Task(n)
+		requireTraceOf(t, j, "r1", of.ID, all)
 		_, one, err := j.LoadTask(t.Context(), "r1", string(of.ID))
 		require.NoError(t, err)
 		require.Equal(t, logOf(&whole.History, of.ID), one.History.Log)
@@ -221,17 +220,17 @@ func tracedAlone(t *testing.T, open Open) {
 		require.Equal(t, whole.Info, one.Info)
 		requireResultOf(t, j, "r1", of, one)
 	}
-	_, search, err := j.Search(t.Context(), "r1", story.Task(3).Title)
+	_, search, err := j.Search(t.Context(), "r1", fake.Task(3).Title)
 	require.NoError(t, err)
-	want := all.Contains(story.Task(3).Title)
+	want := all.Contains(fake.Task(3).Title)
 	require.Equal(t, want.Origins, search.Origins)
 	require.Len(t, search.Occurrences, len(want.Occurrences))
 	require.NotEmpty(t, want.Occurrences)
 }
 
-// RequireTraceOf fails unless the journal gives of one task what the whole trace
+// requireTraceOf fails unless the journal gives of one task what the whole trace
 // of its run has of it.
-func RequireTraceOf(t testing.TB, j *journal.Journal, run string, id task.ID, all *trace.Trace) {
+func requireTraceOf(t testing.TB, j *journal.Journal, run string, id task.ID, all *trace.Trace) {
 	t.Helper()
 	one, err := j.TraceTask(t.Context(), run, string(id))
 	require.NoError(t, err)

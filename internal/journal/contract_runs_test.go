@@ -1,4 +1,4 @@
-package journaltest
+package journal_test
 
 import (
 	"fmt"
@@ -13,68 +13,68 @@ import (
 	"github.com/runteam/runteam/label"
 )
 
-func leased(t *testing.T, open Open) {
-	j := opened(t, open, journal.Options{})
-	r := begun(t, j, "r1")
+func runIsLeased(t *testing.T, open openFunc) {
+	j := openJournal(t, open, journal.Options{})
+	r := beginRun(t, j, "r1")
 	_, _, err := j.Resume(t.Context(), "r1")
 	var taken *journal.LeaseError
 	require.ErrorAs(t, err, &taken)
 	require.Equal(t, journal.ThisHolder(), taken.Holder)
-	require.NoError(t, Append(r, NewTeller("r1", 1).beginning(1)))
-	closed(t, r)
+	require.NoError(t, appendEntries(r, newFakeRun("r1", 1).beginning(1)))
+	endRun(t, r)
 	again, _, err := j.Resume(t.Context(), "r1")
 	require.NoError(t, err)
-	closed(t, again)
+	endRun(t, again)
 	_, err = j.Begin(t.Context(), journal.Info{Run: "r1"})
 	require.ErrorContains(t, err, "there is a run with this id")
 }
 
-func goesOn(t *testing.T, open Open) {
+func runIsResumed(t *testing.T, open openFunc) {
 	key := []byte("a key of sixteen bytes at least")
-	j := opened(t, open, journal.Options{AuditKey: key})
-	list := NewTeller("r1", 1).all(4)
-	r := begun(t, j, "r1")
+	j := openJournal(t, open, journal.Options{AuditKey: key})
+	list := newFakeRun("r1", 1).all(4)
+	r := beginRun(t, j, "r1")
 	for i, e := range list {
-		require.NoError(t, Append(r, e))
+		require.NoError(t, appendEntries(r, e))
 		if i%7 == 6 {
-			head := closed(t, r)
-			require.Equal(t, audit.Verified, RequireVerified(t, j, "r1", key, head).Status)
+			head := endRun(t, r)
+			require.Equal(t, audit.Verified, requireVerified(t, j, "r1", key, head).Status)
 			resumed, s, err := j.Resume(t.Context(), "r")
 			require.NoError(t, err)
-			RequireHistory(t, list[:i+1], &s.History)
+			requireHistory(t, list[:i+1], &s.History)
 			require.Equal(t, head, resumed.Head())
 			r = resumed
 		}
 	}
-	require.Equal(t, audit.Verified, RequireVerified(t, j, "r1", key, closed(t, r)).Status)
+	require.Equal(t, audit.Verified, requireVerified(t, j, "r1", key, endRun(t, r)).Status)
 	s, err := j.Load(t.Context(), "r1")
 	require.NoError(t, err)
-	RequireHistory(t, list, &s.History)
+	requireHistory(t, list, &s.History)
 }
 
-func chained(t *testing.T, open Open) {
-	j := opened(t, open, journal.Options{})
+func chainNamesRunBefore(t *testing.T, open openFunc) {
+	j := openJournal(t, open, journal.Options{})
 	var before audit.Head
 	for i := range 3 {
-		r := begun(t, j, fmt.Sprint("r", i))
-		require.NoError(t, Append(r, NewTeller(fmt.Sprint("r", i), 1).all(1)...))
-		head := closed(t, r)
-		require.Equal(t, before, RequireVerified(t, j, fmt.Sprint("r", i), nil, head).Previous)
+		r := beginRun(t, j, fmt.Sprint("r", i))
+		require.NoError(t, appendEntries(r, newFakeRun(fmt.Sprint("r", i), 1).all(1)...))
+		head := endRun(t, r)
+		require.Equal(t, before, requireVerified(t, j, fmt.Sprint("r", i), nil, head).Previous)
 		before = head
 	}
 }
 
-func removed(t *testing.T, open Open) {
-	j := opened(t, open, journal.Options{})
+func oldRunIsRemoved(t *testing.T, open openFunc) {
+	j := openJournal(t, open, journal.Options{})
 	for i, id := range []string{"old", "live", "new"} {
-		r, err := j.Begin(t.Context(), journal.Info{Run: id, Time: Noon.Add(time.Duration(i) * time.Hour)})
+		r, err := j.Begin(t.Context(), journal.Info{Run: id, Time: noon.Add(time.Duration(i) * time.Hour)})
 		require.NoError(t, err)
-		require.NoError(t, Append(r, NewTeller(id, 1).all(30)...))
+		require.NoError(t, appendEntries(r, newFakeRun(id, 1).all(30)...))
 		if id != "live" {
-			closed(t, r)
+			endRun(t, r)
 		}
 	}
-	runs, bytes, err := j.Remove(t.Context(), Noon.Add(90*time.Minute))
+	runs, bytes, err := j.Remove(t.Context(), noon.Add(90*time.Minute))
 	require.NoError(t, err)
 	require.Equal(t, []string{"old"}, runs)
 	require.Positive(t, bytes)
@@ -83,37 +83,37 @@ func removed(t *testing.T, open Open) {
 	require.Len(t, list, 2)
 	_, err = j.Load(t.Context(), "old")
 	require.ErrorIs(t, err, journal.ErrUnknownRun)
-	r := begun(t, j, "old")
-	answers, err := Cached(t.Context(), r, Key(0))
+	r := beginRun(t, j, "old")
+	answers, err := cachedAnswers(t.Context(), r, answerKey(0))
 	require.NoError(t, err)
-	require.Len(t, answers, 2, "what was removed is not recalled")
+	require.Len(t, answers, 2, "removed answers are not found")
 	s, err := j.Load(t.Context(), "new")
 	require.NoError(t, err)
 	require.Len(t, s.History.Log, 60)
-	runs, bytes, err = j.Remove(t.Context(), Noon)
+	runs, bytes, err = j.Remove(t.Context(), noon)
 	require.NoError(t, err)
 	require.Empty(t, runs)
 	require.Zero(t, bytes)
 }
 
-func clock(t *testing.T, open Open) {
-	clock := &at{now: Noon.Add(time.Hour)}
-	j := opened(t, open, journal.Options{Now: clock.time})
-	r := begun(t, j, "r1")
-	require.NoError(t, Append(r, NewTeller("r1", 1).beginning(1)))
-	closed(t, r)
-	clock.set(Noon.Add(time.Hour - 3*time.Second))
+func clockSetBack(t *testing.T, open openFunc) {
+	clock := &testClock{now: noon.Add(time.Hour)}
+	j := openJournal(t, open, journal.Options{Now: clock.time})
+	r := beginRun(t, j, "r1")
+	require.NoError(t, appendEntries(r, newFakeRun("r1", 1).beginning(1)))
+	endRun(t, r)
+	clock.set(noon.Add(time.Hour - 3*time.Second))
 	_, _, err := j.Resume(t.Context(), "r1")
 	require.ErrorIs(t, err, journal.ErrClock)
-	clock.set(Noon.Add(time.Hour))
+	clock.set(noon.Add(time.Hour))
 	r, _, err = j.Resume(t.Context(), "r1")
 	require.NoError(t, err, "who is refused has not kept the lease")
-	closed(t, r)
+	endRun(t, r)
 }
 
-func updated(t *testing.T, open Open) {
-	j := opened(t, open, journal.Options{})
-	r, err := j.Begin(t.Context(), journal.Info{Run: "r1", Name: "claims", Time: Noon, Fingerprint: "old", Files: []journal.File{{Path: "team.yaml", Text: "tasks: []"}}})
+func changedSpecIsStored(t *testing.T, open openFunc) {
+	j := openJournal(t, open, journal.Options{})
+	r, err := j.Begin(t.Context(), journal.Info{Run: "r1", Name: "claims", Time: noon, Fingerprint: "old", Files: []journal.File{{Path: "team.yaml", Text: "tasks: []"}}})
 	require.NoError(t, err)
 	require.Equal(t, j.Masked("old"), r.Info().Fingerprint)
 	now := r.Info()
@@ -123,7 +123,7 @@ func updated(t *testing.T, open Open) {
 	require.Equal(t, now, r.Info())
 	require.NoError(t, r.Update(t.Context(), now), "in its stored form it is taken as it is")
 	require.Equal(t, now, r.Info())
-	closed(t, r)
+	endRun(t, r)
 	s, err := j.Load(t.Context(), "r1")
 	require.NoError(t, err)
 	require.Equal(t, now, s.Info)
