@@ -11,10 +11,9 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// A Canary is a word that was planted. It follows from where it was planted, so
-// equal tests have equal prompts, and it is made of letters that redaction
-// takes for nothing. The zero Canary was planted nowhere.
-type Canary struct{ p *planted }
+// A Canary is a word that was planted. Its place determines the word, so that equal tests
+// have equal prompts. Redaction never finds it. The zero Canary was not planted.
+type Canary struct{ p *canary }
 
 // String returns the word.
 func (c Canary) String() string {
@@ -24,22 +23,22 @@ func (c Canary) String() string {
 	return c.p.word
 }
 
-// planted is a canary and where it was planted.
-type planted struct {
-	word    string
-	forms   []string // the word and its encodings, in lower case
-	input   string   // the input; empty for anything else
-	message int      // which message it is, from 1; zero for anything else
-	task    string   // the task, as the test names it
-	path    task.Path
-	keys    []string // the path in tokens
-	steps   []string // the same with * for elements of arrays; nil for a text
-	id      task.ID  // of the task, known when there is a plan
-	quiet   bool     // it need not reach a reader
+// A canary is a word and the place where it is planted.
+type canary struct {
+	word     string
+	forms    []string // the word and its encodings, in lower case
+	input    string   // the input; empty for anything else
+	message  int      // which message it is, from 1; zero for anything else
+	task     string   // the task, as the test names it
+	path     task.Path
+	keys     []string // the path in tokens
+	steps    []string // the same with * for elements of arrays; nil for a text
+	id       task.ID  // of the task, known when there is a plan
+	optional bool     // it need not reach a reader
 }
 
 // String says where the canary was planted.
-func (p *planted) String() string {
+func (p *canary) String() string {
 	if p.path != "" {
 		return fmt.Sprintf("%s of %s (%s)", p.path, p.where(), p.word)
 	}
@@ -47,7 +46,7 @@ func (p *planted) String() string {
 }
 
 // where names what the canary was planted in.
-func (p *planted) where() string {
+func (p *canary) where() string {
 	switch {
 	case p.message > 0:
 		return fmt.Sprintf("message %d of the spec", p.message)
@@ -57,11 +56,11 @@ func (p *planted) where() string {
 	return fmt.Sprintf("input %q", p.input)
 }
 
-// made reports whether the canary is planted in the result of a task.
-func (p *planted) made() bool { return p.input == "" && p.message == 0 }
+// isInResult reports whether the canary is planted in the result of a task.
+func (p *canary) isInResult() bool { return p.input == "" && p.message == 0 }
 
 // in reports whether a text, which is in lower case, has the canary.
-func (p *planted) in(lower string) (form string, found bool) {
+func (p *canary) in(lower string) (form string, found bool) {
 	for _, form := range p.forms {
 		if strings.Contains(lower, form) {
 			return form, true
@@ -73,7 +72,7 @@ func (p *planted) in(lower string) (form string, found bool) {
 // syllables is how many syllables of two letters a canary has.
 const syllables = 11
 
-// word returns the canary of a place: syllables drawn by its hash.
+// word returns the canary of a place: syllables chosen by its hash.
 func word(place string) string {
 	const consonants, vowels = "bdfgklmnprstvz", "aeiou"
 	sum := sha256.Sum256([]byte("runteam/flowtest/1\x00" + place))
@@ -87,12 +86,12 @@ func word(place string) string {
 
 var urlDigits = strings.NewReplacer("+", "-", "/", "_")
 
-// shortest is how long a piece of base64 must be to be no chance.
-const shortest = 8
+// minBase64 is the length from which a piece of base64 cannot occur by chance.
+const minBase64 = 8
 
-// forms returns a text and what encodings make of it, all in lower case:
-// hex, percent, the escapes of JSON, and base64 at each of its three offsets
-// (without the digits that depend on its neighbors).
+// forms returns a text and its encodings, all in lower case: hex, percent, the escapes of
+// JSON, and base64 at each of its three offsets, without the digits that depend on the
+// neighbors of the text.
 func forms(text string) []string {
 	out := []string{strings.ToLower(text), hex.EncodeToString([]byte(text))}
 	quoted, _ := json.Marshal(text)
@@ -111,7 +110,7 @@ func forms(text string) []string {
 		code := base64.RawStdEncoding.EncodeToString([]byte(strings.Repeat("x", before) + text))
 		head := []int{0, 2, 3}[before]
 		tail := len(code) - []int{0, 1, 1}[(before+len(text))%3]
-		if tail-head >= shortest {
+		if tail-head >= minBase64 {
 			code = strings.ToLower(code[head:tail])
 			out = append(out, code)
 			if url := urlDigits.Replace(code); url != code {

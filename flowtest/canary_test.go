@@ -24,7 +24,7 @@ func load(t *testing.T, text string) *flowtest.Flow {
 	return flowtest.LoadOptions(t, spec.Options{Path: "-", Stdin: strings.NewReader(text)})
 }
 
-func TestCanariesAreWordsOfTheirOwn(t *testing.T) {
+func TestCanariesAreUniqueWords(t *testing.T) {
 	t.Parallel()
 	f, again := load(t, chains), load(t, chains)
 	seen := map[string]bool{}
@@ -110,8 +110,8 @@ func TestCanariesFitTheirSchema(t *testing.T) {
 		{`{type: object, properties: {a~1b: {type: string}}}`, "/a~01b", ""},
 		{`{type: object, properties: {a: {type: string}}}`, "", ""},
 		{`{type: object, additionalProperties: false, properties: {a: {type: string}}}`, "/b", `the schema has no property "b" there`},
-		{`{type: object, properties: {a: {type: number}}}`, "/a", "no text can be there: the schema says number"},
-		{`{type: object, properties: {a: {type: array, items: {type: string}}}}`, "/a", "the schema says array; the first element is at /0"},
+		{`{type: object, properties: {a: {type: number}}}`, "/a", "the schema allows no text there: its type is number"},
+		{`{type: object, properties: {a: {type: array, items: {type: string}}}}`, "/a", "the schema allows no text there: its type is array; the first element is at /0"},
 		{`{type: object, properties: {a: {enum: [x, y]}}}`, "/a", "no small result of its schema has the canaries where they are planted"},
 		{`{type: object, properties: {a: {type: string, maxLength: 21}}}`, "/a", "no small result of its schema"},
 	}

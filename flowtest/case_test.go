@@ -38,9 +38,9 @@ policy:
     - {from: user, to: summarizer, block: [iban, medical]}
 `
 
-// TestTheWayOfALeakIsTheCanarysOwn holds that a message names a way which
+// TestLeakPathIsThatOfTheCanary holds that a message names a way which
 // the canary came, and none that the rest of its source may go.
-func TestTheWayOfALeakIsTheCanarysOwn(t *testing.T) {
+func TestLeakPathIsThatOfTheCanary(t *testing.T) {
 	t.Parallel()
 	got := failures(t, sickness, func(f *flowtest.Flow) {
 		iban := f.PlantInput("employee", "/iban")
@@ -48,10 +48,10 @@ func TestTheWayOfALeakIsTheCanarysOwn(t *testing.T) {
 		f.Reaches(iban, "letters")
 	})
 	requireFailure(t, got,
-		`never reaches user, and it is in the result of "Order the payment" that the user is shown`,
-		`the way it came (retold): input "employee" → task "Order the payment" [-:13] → user`,
-		`to keep it back, write a rule {from: payroll, to: user, mode: minimal}, or narrow or cut what -:13 grants, or block it`,
-		`reaches letters, and it is in nothing that letters was given`+"\n  the flow table says: never",
+		`never reaches user, but it is in the result of "Order the payment" that the user is shown`,
+		`the path it took (retold): input "employee" → task "Order the payment" [-:13] → user`,
+		`to withhold it, write a rule {from: payroll, to: user, mode: minimal}, or narrow or cut what -:13 grants, or block it`,
+		`reaches letters, but nothing that was delivered to letters has it`+"\n  the flow table says: never",
 	)
 	require.NotContains(t, got, "Summarize the case")
 
@@ -60,9 +60,9 @@ func TestTheWayOfALeakIsTheCanarysOwn(t *testing.T) {
 	require.NotContains(t, got, "mode: minimal")
 }
 
-// TestTheWayOfALeakIsOneThatWasSeen gives the user two ways, of which the
+// TestLeakPathWasObserved gives the user two ways, of which the
 // shorter is not taken.
-func TestTheWayOfALeakIsOneThatWasSeen(t *testing.T) {
+func TestLeakPathWasObserved(t *testing.T) {
 	t.Parallel()
 	text := strings.NewReplacer(
 		"need: [/iban]", "need: [/iban, /salary]",
@@ -75,25 +75,25 @@ func TestTheWayOfALeakIsOneThatWasSeen(t *testing.T) {
 	})
 	requireFailure(t, got,
 		`it is in the result of "Write a letter" that the user is shown`,
-		`the way it came (retold): input "employee" → task "Order the payment" [-:13] → task "Write a letter" [-:14] → user`,
+		`the path it took (retold): input "employee" → task "Order the payment" [-:13] → task "Write a letter" [-:14] → user`,
 		"{from: letters, to: user, mode: minimal}",
 	)
 	require.NotContains(t, got, "Summarize the case")
 }
 
-// TestTheWayOfALeakEndsWhereItWasSeen has an agent read by another's words
+// TestLeakPathEndsAtTheSighting has an agent read by another's words
 // what it is given itself later on.
-func TestTheWayOfALeakEndsWhereItWasSeen(t *testing.T) {
+func TestLeakPathEndsAtTheSighting(t *testing.T) {
 	t.Parallel()
 	later := chains + "  - {title: Compare, assignee: writer, dependsOn: [Write about rules], uses: [rules], description: Compare.}\n"
 	requireFailure(t, failures(t, later, func(f *flowtest.Flow) { f.Never(f.PlantInput("rules"), "writer") }),
 		`it is in the prompt of "Write about rules" (writer)`,
-		`the way it came (retold): input "rules" → task "Read the rules" [-:11] → task "Write about rules" [-:12] → writer`,
+		`the path it took (retold): input "rules" → task "Read the rules" [-:11] → task "Write about rules" [-:12] → writer`,
 	)
 }
 
-// TestTheWayOfALeakPassesTheCoordinator has its answer alone shown to the user.
-func TestTheWayOfALeakPassesTheCoordinator(t *testing.T) {
+// TestLeakPathThroughTheCoordinator has its answer alone shown to the user.
+func TestLeakPathThroughTheCoordinator(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "script.yaml"), []byte(`replies:
@@ -109,12 +109,12 @@ agents: [{name: clerk, systemPrompt: You read.}]
 policy: {rules: [{from: clerk, to: user, mode: minimal}]}
 `), 0o600))
 	got := failuresWith(t, spec.Options{Path: dir}, func(f *flowtest.Flow) { f.Never(f.PlantInput("claim"), "user") })
-	requireFailure(t, got, `it is in the answer that the user is shown`, `(retold): input "claim" → task "Read" → task "the answer" → user`, "to keep it back, block it by a rule")
+	requireFailure(t, got, `it is in the answer that the user is shown`, `(retold): input "claim" → task "Read" → task "the answer" → user`, "to withhold it, block it by a rule")
 }
 
-// TestTheWayOfALeakPassesALongMemory has so many tasks that read the memory that
+// TestLeakPathThroughALongMemory has so many tasks that read the memory that
 // the flow table treats it as one stop. All but the last begin before there is any.
-func TestTheWayOfALeakPassesALongMemory(t *testing.T) {
+func TestLeakPathThroughALongMemory(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder
 	b.WriteString("name: many\nmodel: none\nmaxConcurrency: 500\nagents: [{name: clerk, systemPrompt: You read.}, {name: writer, systemPrompt: You write.}]\ntasks:\n  - {title: First, assignee: clerk, description: Read.}\n")
@@ -131,9 +131,9 @@ func says(text string) engine.Agent {
 	return engine.AgentFunc(func(context.Context, prompt.Prompt) (agent.Reply, error) { return agent.Reply{Text: text}, nil })
 }
 
-// TestWhatIsWithheldIsSaid holds that a promise of too much names what the
+// TestFailureSaysWhatWasWithheld holds that a promise of too much names what the
 // reader is given instead.
-func TestWhatIsWithheldIsSaid(t *testing.T) {
+func TestFailureSaysWhatWasWithheld(t *testing.T) {
 	t.Parallel()
 	const text = `name: one
 model: none
@@ -150,7 +150,7 @@ policy: {rules: [{from: clerk, to: user, block: [b]}]}
 	requireFailure(t, got, `promised that /b of the result of "Read" (`, "the flow table says: never\n  user is shown everything except b")
 }
 
-func TestACanaryThatComesToNobody(t *testing.T) {
+func TestCanaryWithoutReader(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name string
@@ -162,17 +162,17 @@ func TestACanaryThatComesToNobody(t *testing.T) {
 			f.Never(f.PlantInput("employee", "/medical"), "summarizer", "payroll", "letters", "http://127.0.0.1:9/v1")
 		}, nil},
 		{"blocked, and nothing is promised", func(f *flowtest.Flow) { f.PlantInput("employee", "/medical") }, []string{
-			`/medical of input "employee" (`, "reached nobody, and nothing is promised about it: promise with Never",
+			`/medical of input "employee" (`, "reached no reader and has no promise; add Never or Reaches",
 		}},
 		{"blocked, against a promise", func(f *flowtest.Flow) { f.Reaches(f.PlantInput("employee", "/medical"), "summarizer") }, []string{
-			"reaches summarizer, and it is in nothing that summarizer was given", `"Summarize the case" is delivered`,
+			"reaches summarizer, but nothing that was delivered to summarizer has it", `"Summarize the case" is delivered`,
 		}},
-		{"granted to nobody", func(f *flowtest.Flow) { f.Never(f.PlantInput("unread"), "letters") }, []string{
-			`input "unread" (`, "was planted where nothing reads: no edge of the spec leads from there",
+		{"granted to no reader", func(f *flowtest.Flow) { f.Never(f.PlantInput("unread"), "letters") }, []string{
+			`input "unread" (`, "was planted in something that no edge of the spec delivers",
 		}},
-		{"granted to nobody, as promised", func(f *flowtest.Flow) { f.Never(f.PlantInput("unread"), flowtest.Everybody) }, nil},
-		{"granted to nobody, as promised by name", func(f *flowtest.Flow) { f.Never(f.PlantInput("unread"), "summarizer", "payroll", "letters", "user") }, nil},
-		{"written by nobody", func(f *flowtest.Flow) {
+		{"granted to no reader, as promised", func(f *flowtest.Flow) { f.Never(f.PlantInput("unread"), flowtest.Everybody) }, nil},
+		{"granted to no reader, as promised by name", func(f *flowtest.Flow) { f.Never(f.PlantInput("unread"), "summarizer", "payroll", "letters", "user") }, nil},
+		{"not written", func(f *flowtest.Flow) {
 			f.Never(f.PlantResult("Order the payment", ""), flowtest.Everybody)
 			f.Agent("payroll", says("paid"))
 		}, []string{`the result of "Order the payment" (`, "was not written: no agent answered with it"}},

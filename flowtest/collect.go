@@ -28,15 +28,14 @@ func (w *buffer) String() string {
 	return w.text.String()
 }
 
-// Reset forgets what was written.
+// Reset removes what was written.
 func (w *buffer) Reset() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.text.Reset()
 }
 
-// A feed collects the events of a run, whose subscribers have goroutines of
-// their own.
+// A feed collects the events of a run. Subscribers have goroutines of their own.
 type feed struct {
 	mu     sync.Mutex // guards events
 	events []event.Event

@@ -8,9 +8,9 @@ import (
 	"github.com/runteam/runteam/spec"
 )
 
-// TestAFlowNeedsNoVariable: no model is called, so a team file with keys can be
+// TestNoVariableIsRequired: no model is called, so a team file with keys can be
 // tested anywhere.
-func TestAFlowNeedsNoVariable(t *testing.T) {
+func TestNoVariableIsRequired(t *testing.T) {
 	t.Parallel()
 	const text = "model: ${ACME_MODEL}\nbaseURL: https://llm.acme.example/${ACME_TOKEN}/v1\napiKey: ${ACME_KEY}\nagents: [{name: a}]\n" +
 		"inputs: {i: {text: words}}\ntasks: [{title: T, assignee: a, description: d, uses: [i]}]\n"

@@ -1,14 +1,13 @@
 package flowtest
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/runteam/runteam/internal/jsonvalue"
 	"github.com/runteam/runteam/internal/naming"
+	"github.com/runteam/runteam/internal/schema"
 	"github.com/runteam/runteam/task"
 )
 
@@ -20,45 +19,45 @@ func (f *Flow) PlantEverywhere() {
 	for _, in := range f.file.Run.Inputs {
 		paths := []task.Path{""}
 		if v, err := jsonvalue.Decode(in.Text); err == nil {
-			paths = leaves(v, "", nil)
+			paths = textPaths(v, "", nil)
 		}
 		for _, p := range paths {
-			f.quietly(func() { f.PlantInput(in.Name, p) })
+			f.plantOptional(func() { f.PlantInput(in.Name, p) })
 		}
 	}
-	f.quietly(f.plantMessages)
+	f.plantOptional(f.plantMessages)
 }
 
-// plantMessages plants at the start of each message that the spec sends.
+// plantMessages plants a canary at the start of each message of the spec.
 func (f *Flow) plantMessages() {
 	messages := slices.Clone(f.file.Run.Messages)
 	for i := range messages {
-		p := &planted{message: i + 1}
+		p := &canary{message: i + 1}
 		f.plant(p)
 		messages[i].Text = p.word + " " + messages[i].Text
 	}
 	f.file.Run.Messages = messages
 }
 
-// quietly plants canaries that need not reach a reader.
-func (f *Flow) quietly(plant func()) {
+// plantOptional plants canaries that need not reach a reader.
+func (f *Flow) plantOptional(plant func()) {
 	before := len(f.canaries)
 	plant()
 	for _, x := range f.canaries[before:] {
-		x.quiet = true
+		x.optional = true
 	}
 }
 
-// leaves returns the paths of all texts in a decoded JSON value.
-func leaves(v any, at task.Path, out []task.Path) []task.Path {
+// textPaths returns the paths of all texts in a decoded JSON value.
+func textPaths(v any, at task.Path, out []task.Path) []task.Path {
 	switch v := v.(type) {
 	case map[string]any:
 		for _, k := range slices.Sorted(maps.Keys(v)) {
-			out = leaves(v[k], at+task.Path(naming.Pointer(k)), out)
+			out = textPaths(v[k], at+task.Path(naming.Pointer(k)), out)
 		}
 	case []any:
 		for i := range v {
-			out = leaves(v[i], at+task.Path(naming.Pointer(i)), out)
+			out = textPaths(v[i], at+task.Path(naming.Pointer(i)), out)
 		}
 	case string:
 		out = append(out, at)
@@ -66,77 +65,32 @@ func leaves(v any, at task.Path, out []task.Path) []task.Path {
 	return out
 }
 
-// plantResults plants in the results of all tasks of the plan.
+// plantResults plants canaries in the results of all tasks of the plan.
 func (r *run) plantResults() error {
-	specs := r.chart.plan.Specs()
+	specs := r.flow.plan.Specs()
 	for i := range specs {
 		paths := []task.Path{""}
 		if raw := r.schema(&specs[i]); raw != "" {
-			s, err := decoded(raw)
+			root, err := decodeSchema(raw)
 			if err != nil {
 				return fmt.Errorf("the schema of %q: %w", specs[i].Title, err)
 			}
-			d := demander{root: s}
-			paths = d.texts(s, "", 0)
+			paths = freeTexts(&schema.Merger{Root: root, Steps: maxSchemas}, root, "", 0)
 		}
 		for _, p := range paths {
-			if !r.taken(specs[i].Title, p) {
-				r.quietly(func() { r.PlantResult(specs[i].Title, p) })
+			if !r.isPlanted(specs[i].Title, p) {
+				r.plantOptional(func() { r.PlantResult(specs[i].Title, p) })
 			}
 		}
 	}
 	return nil
 }
 
-// taken reports whether a canary is planted there already.
-func (r *run) taken(title string, p task.Path) bool {
-	id, _ := r.chart.find(title)
-	return slices.ContainsFunc(r.canaries, func(x *planted) bool {
-		other, ok := r.chart.find(x.task)
-		return x.made() && ok && other == id && x.path == p
+// isPlanted reports whether a canary is already planted in a result at a path.
+func (r *run) isPlanted(title string, p task.Path) bool {
+	id, _ := r.flow.find(title)
+	return slices.ContainsFunc(r.canaries, func(x *canary) bool {
+		other, ok := r.flow.find(x.task)
+		return x.isInResult() && ok && other == id && x.path == p
 	})
-}
-
-// deepest is how far schemas that refer to themselves are followed.
-const deepest = 6
-
-// texts returns the paths of the texts that a schema leaves free.
-func (d *demander) texts(schema any, at task.Path, level int) (out []task.Path) {
-	s := d.resolved(schema, 0)
-	if level > deepest {
-		return nil
-	}
-	if kind := s["type"]; kind == "string" || isOneOf(kind, "string") {
-		if roomy(s) {
-			return []task.Path{at}
-		}
-		return nil
-	}
-	if s["items"] != nil {
-		return d.texts(s["items"], at+"/0", level+1)
-	}
-	properties, _ := s["properties"].(map[string]any)
-	for _, name := range slices.Sorted(maps.Keys(properties)) {
-		out = append(out, d.texts(properties[name], at+task.Path(naming.Pointer(name)), level+1)...)
-	}
-	return out
-}
-
-func isOneOf(kinds any, kind string) bool {
-	list, _ := kinds.([]any)
-	return slices.Contains(list, any(kind))
-}
-
-// roomy reports whether a text may be a canary.
-func roomy(s map[string]any) bool {
-	for _, key := range []string{"const", "enum", "pattern", "format", "anyOf", "oneOf", "not", "if"} {
-		if s[key] != nil {
-			return false
-		}
-	}
-	longest, bounded := s["maxLength"].(json.Number)
-	n, err := longest.Int64()
-	least, _ := s["minLength"].(json.Number)
-	m, _ := least.Int64()
-	return (!bounded || err == nil && n >= 2*syllables) && m <= 2*syllables && !strings.Contains(fmt.Sprint(s["contentEncoding"]), "base64")
 }

@@ -36,7 +36,7 @@ tasks:
 	f.Run(t)
 	fmt.Println(strings.ReplaceAll(t.failure, note.String(), "canary"))
 	// Output:
-	// flowtest: promised that /note of the result of "Extract the facts" (canary) never reaches letters, and it is in the prompt of "Write the letter" (letters)
+	// flowtest: promised that /note of the result of "Extract the facts" (canary) never reaches letters, but it is in the prompt of "Write the letter" (letters)
 }
 
 // A printer is a test that keeps the first line of a failure.

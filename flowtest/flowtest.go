@@ -13,11 +13,11 @@
 //		f.Run(t)
 //	}
 //
-// A stand-in replaces every agent. It is as careless as a model can be: a result that is
-// free text repeats all canaries of its prompt. So a leak through the words of another
-// agent is found too. [Flow.Run] then searches every prompt, result, event, log line and file
-// for every canary, also encoded. It fails if a canary is where neither the flow of the
-// spec nor the clearance of the reader allows it.
+// A stand-in replaces every agent. Its free text repeats all canaries of its prompt, as a
+// model could, so that the test finds leaks through the words of another agent too. [Flow.Run]
+// then searches every prompt, result, event, log line and file for every canary, also in
+// encoded form. It fails if the flow of the spec or the clearance of the reader does not
+// allow the canary there.
 package flowtest
 
 import (
@@ -42,9 +42,9 @@ type Flow struct {
 
 	everywhere bool // plant in the results of all tasks too
 
-	canaries []*planted
+	canaries []*canary
 	promises []promise
-	faults   []string // wrong uses of this package
+	misuses  []string // wrong uses of this package
 }
 
 // Load reads the spec at a path: a file, or the folder of a team.yaml. If the spec is not
@@ -80,7 +80,7 @@ func LoadOptions(t testing.TB, o spec.Options) *Flow {
 // the spec. It must write the canaries that are planted in the results of its tasks.
 func (f *Flow) Agent(name string, a agent.Agent) {
 	if !f.has(name) {
-		f.fault("no agent is called %q", name)
+		f.misuse("no agent is called %q", name)
 		return
 	}
 	f.agents[name] = a

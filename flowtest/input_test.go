@@ -28,7 +28,7 @@ tasks:
   - {title: Reply, assignee: reply, dependsOn: [{task: Sort, need: [/remark]}], description: Reply.}
 `
 
-func TestPartsOfAnInput(t *testing.T) {
+func TestPlantInputAtPath(t *testing.T) {
 	t.Parallel()
 	require.Empty(t, failures(t, ticket, func(f *flowtest.Flow) {
 		name, note := f.PlantInput("ticket", "/customer/name"), f.PlantInput("ticket", "/lines/1/note")
@@ -38,11 +38,11 @@ func TestPartsOfAnInput(t *testing.T) {
 		f.Reaches(note, "sorter")
 	}))
 	for path, want := range map[string]string{
-		"":             "it is one JSON value: name the path of a text in it",
-		"/customer":    "no text is there",
-		"/number":      "no text is there",
-		"/lines/2":     `there is nothing at "2"`,
-		"/nobody/name": `there is nothing at "nobody"`,
+		"":             "it is one JSON value; give the path of a text in it",
+		"/customer":    "the value there is not a text",
+		"/number":      "the value there is not a text",
+		"/lines/2":     `the value has nothing at "2"`,
+		"/nobody/name": `the value has nothing at "nobody"`,
 	} {
 		requireFailure(t, failures(t, ticket, func(f *flowtest.Flow) { f.PlantInput("ticket", taskPath(path)...) }), want)
 	}
@@ -56,10 +56,10 @@ func TestPathsBeginWithASlash(t *testing.T) {
 		f.PlantResult("Sort", "remark")
 		f.PlantText("Pay", "lines/0/note", "a text of six")
 	}),
-		`input "ticket": "number" is no path, which begins with a slash: write "/number"`,
-		`input "ticket": "/lines/**" is no place of one value`,
-		`the result of "Sort": "remark" is no path, which begins with a slash: write "/remark"`,
-		`the result of "Pay": "lines/0/note" is no path, which begins with a slash: write "/lines/0/note"`,
+		`input "ticket": "number" is not a path, because it lacks the first slash; write "/number"`,
+		`input "ticket": "/lines/**" is not the path of one value`,
+		`the result of "Sort": "remark" is not a path, because it lacks the first slash; write "/remark"`,
+		`the result of "Pay": "lines/0/note" is not a path, because it lacks the first slash; write "/lines/0/note"`,
 	)
 }
 

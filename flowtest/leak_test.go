@@ -33,7 +33,7 @@ tasks:
   - {title: Write about rules, assignee: writer, dependsOn: [Read the rules], description: Write.}
 `
 
-func TestAFlowThatIsKept(t *testing.T) {
+func TestKeptPromisesPass(t *testing.T) {
 	t.Parallel()
 	got := failures(t, chains, func(f *flowtest.Flow) {
 		claim, rules := f.PlantInput("claim"), f.PlantInput("rules")
@@ -44,8 +44,8 @@ func TestAFlowThatIsKept(t *testing.T) {
 	require.Empty(t, got)
 }
 
-// TestAFallbackIsAReader of what its agent is given.
-func TestAFallbackIsAReader(t *testing.T) {
+// TestFallbackEndpointIsAReader of what its agent is given.
+func TestFallbackEndpointIsAReader(t *testing.T) {
 	t.Parallel()
 	const spare = "https://spare.example/v1"
 	text := strings.Replace(chains, "{name: writer,", "{name: writer, fallback: [{baseURL: '"+spare+"'}],", 1)
@@ -60,8 +60,8 @@ func TestAFallbackIsAReader(t *testing.T) {
 var inTurn = strings.Replace(chains, "uses: [rules]", "uses: [rules], priority: low", 1) +
 	"  - {title: Sum up, assignee: clerk, dependsOn: [Read the claim], description: Sum up.}\nmaxConcurrency: 1\n"
 
-// TestABrokenGateIsCaught puts agents in the team that leak what they read.
-func TestABrokenGateIsCaught(t *testing.T) {
+// TestBrokenGateFails puts agents in the team that leak what they read.
+func TestBrokenGateFails(t *testing.T) {
 	t.Parallel()
 	plain := func(p prompt.Prompt) agent.Reply { return agent.Reply{Text: p.Text()} }
 	tests := []struct {
@@ -77,7 +77,7 @@ func TestABrokenGateIsCaught(t *testing.T) {
 					return plain(p), nil
 				}
 			},
-			[]string{`input "claim" (`, "is in the log", "logs, events and printed values never hold what was handed on"},
+			[]string{`input "claim" (`, "is in the log", "logs, events and printed values must not contain context"},
 		},
 		{
 			"logs its prompt, encoded",
@@ -102,8 +102,8 @@ func TestABrokenGateIsCaught(t *testing.T) {
 				}
 			},
 			[]string{
-				`input "claim" (`, `is in the prompt of "Write about rules" (writer): no edge of the spec brings it there; the flow table says of claim and writer: never`,
-				`is in the result of "Read the rules" that the user is shown: its prompt may not have it, so neither may its result`,
+				`input "claim" (`, `is in the prompt of "Write about rules" (writer): no edge of the spec delivers it there; the flow table says of claim and writer: never`,
+				`is in the result of "Read the rules" that the user is shown: its prompt may not have it, so its result may not either`,
 			},
 		},
 	}
@@ -120,7 +120,7 @@ func TestABrokenGateIsCaught(t *testing.T) {
 	}
 }
 
-func TestFilesAreForWhoeverTheRunIsFor(t *testing.T) {
+func TestFilesMayHaveWhatTheUserMaySee(t *testing.T) {
 	t.Parallel()
 	for _, level := range []string{"confidential", "secret"} {
 		text := strings.Replace(chains, "classification: confidential", "classification: "+level, 1)
@@ -138,12 +138,12 @@ func TestFilesAreForWhoeverTheRunIsFor(t *testing.T) {
 		if level == "confidential" {
 			require.Empty(t, got)
 		} else {
-			requireFailure(t, got, "is in the file claim: it is secret at least, and the user accepts confidential")
+			requireFailure(t, got, "is in the file claim: it is at least secret, and the user accepts confidential")
 		}
 	}
 }
 
-func TestPromisesAreHeldToWhatHappened(t *testing.T) {
+func TestBrokenPromisesFail(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name string
@@ -154,15 +154,15 @@ func TestPromisesAreHeldToWhatHappened(t *testing.T) {
 			"a broken never",
 			func(f *flowtest.Flow) { f.Never(f.PlantInput("rules"), "writer") },
 			[]string{
-				`promised that input "rules" (`, `never reaches writer, and it is in the prompt of "Write about rules" (writer)`,
-				"the way it came (retold): input \"rules\" → task \"Read the rules\" [-:11] → task \"Write about rules\" [-:12] → writer",
+				`promised that input "rules" (`, `never reaches writer, but it is in the prompt of "Write about rules" (writer)`,
+				"the path it took (retold): input \"rules\" → task \"Read the rules\" [-:11] → task \"Write about rules\" [-:12] → writer",
 				"narrow or cut what -:12 grants",
 			},
 		},
 		{
 			"a broken reaches",
 			func(f *flowtest.Flow) { f.Reaches(f.PlantInput("claim"), "writer") },
-			[]string{`reaches writer, and it is in nothing that writer was given`, "the flow table says: never"},
+			[]string{`reaches writer, but nothing that was delivered to writer has it`, "the flow table says: never"},
 		},
 		{
 			"never anybody",
@@ -178,7 +178,7 @@ func TestPromisesAreHeldToWhatHappened(t *testing.T) {
 	}
 }
 
-func TestWhatMakesNoSenseIsSaid(t *testing.T) {
+func TestMisuseIsReported(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name string
@@ -190,11 +190,11 @@ func TestWhatMakesNoSenseIsSaid(t *testing.T) {
 		{"no such reader", func(f *flowtest.Flow) { f.Never(f.PlantInput("claim"), "writers") }, `no reader is called "writers": did you mean "writer"?`},
 		{"no such agent", func(f *flowtest.Flow) { f.Agent("clerks", nil) }, `no agent is called "clerks"`},
 		{"twice", func(f *flowtest.Flow) { f.PlantInput("claim"); f.PlantInput("claim") }, `is planted twice`},
-		{"a path in a text", func(f *flowtest.Flow) { f.PlantInput("claim", "/a") }, "it is no JSON value and has no path /a"},
-		{"a foreign canary", func(f *flowtest.Flow) { f.Never(flowtest.Canary{}, "writer") }, "a canary that was not planted here"},
+		{"a path in a text", func(f *flowtest.Flow) { f.PlantInput("claim", "/a") }, "it is not a JSON value, so it has no path /a"},
+		{"a foreign canary", func(f *flowtest.Flow) { f.Never(flowtest.Canary{}, "writer") }, "a canary that was not planted in this flow"},
 		{"no reader", func(f *flowtest.Flow) { f.Never(f.PlantInput("claim")) }, "names no reader"},
-		{"reaches everybody", func(f *flowtest.Flow) { f.Reaches(f.PlantInput("claim"), flowtest.Everybody) }, "* is for Never"},
-		{"a path of many", func(f *flowtest.Flow) { f.PlantResult("Read the claim", "/a/**") }, "is no place of one value"},
+		{"reaches everybody", func(f *flowtest.Flow) { f.Reaches(f.PlantInput("claim"), flowtest.Everybody) }, "* is only for Never"},
+		{"a path of many", func(f *flowtest.Flow) { f.PlantResult("Read the claim", "/a/**") }, "is not the path of one value"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -204,7 +204,7 @@ func TestWhatMakesNoSenseIsSaid(t *testing.T) {
 	}
 }
 
-func TestARunThatFailsShowsNothing(t *testing.T) {
+func TestFailedRunFails(t *testing.T) {
 	t.Parallel()
 	got := failures(t, chains, func(f *flowtest.Flow) {
 		f.PlantInput("claim")
@@ -212,5 +212,5 @@ func TestARunThatFailsShowsNothing(t *testing.T) {
 			return agent.Reply{}, errors.New("out of ink")
 		}))
 	})
-	requireFailure(t, got, `what follows was not tested: task "Read the claim": out of ink`)
+	requireFailure(t, got, `the run failed before everything was tested: task "Read the claim": out of ink`)
 }

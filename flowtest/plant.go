@@ -22,24 +22,24 @@ const coordinator = "coordinator"
 // [Flow.Run] reports a canary that cannot be planted. The spec must grant the input to a
 // task; use [Flow.Never] for what a rule or a need then withholds.
 func (f *Flow) PlantInput(name string, path ...task.Path) Canary {
-	p := &planted{input: name}
+	p := &canary{input: name}
 	switch len(path) {
 	case 0:
 	case 1:
 		f.setPath(p, path[0])
 	default:
-		f.fault("input %q: a canary has one path, not %d; plant one at each", name, len(path))
+		f.misuse("input %q: a canary has one path, not %d; plant one canary for each", name, len(path))
 	}
 	inputs := slices.Clone(f.file.Run.Inputs)
 	at := slices.IndexFunc(inputs, func(in engine.Input) bool { return strings.EqualFold(in.Name, name) })
 	if at < 0 {
-		f.fault("no input is called %q", name)
+		f.misuse("no input is called %q", name)
 		return f.plant(p)
 	}
 	c := f.plant(p)
 	text, err := p.into(inputs[at].Text)
 	if err != nil {
-		f.fault("input %q: %v", name, err)
+		f.misuse("input %q: %v", name, err)
 	}
 	inputs[at].Text = text
 	f.file.Run.Inputs = inputs
@@ -57,40 +57,40 @@ func (f *Flow) PlantResult(name string, path task.Path) Canary {
 	return f.plant(f.result(name, path))
 }
 
-// PlantText does what PlantResult does with a text of yours instead of a made-up word: real
-// data that an agent of yours writes, or that redaction must find. It must be nowhere else
-// in the spec, or it is found there; a few digits occur in many times and ids. It has at
-// least 6 bytes.
+// PlantText is like PlantResult with a text of yours instead of a word made up for the test:
+// real data that an agent of yours writes, or that redaction must find. The text has at
+// least 6 bytes and must not occur anywhere else in the spec. Short numbers are not
+// suitable, because they also occur in times and IDs.
 func (f *Flow) PlantText(name string, path task.Path, text string) Canary {
 	if len(text) < 6 {
-		f.fault("the result of %q: a text of %d bytes is everywhere; plant one of 6 or more", name, len(text))
+		f.misuse("the result of %q: a text of %d bytes occurs everywhere; plant at least 6 bytes", name, len(text))
 	}
 	p := f.result(name, path)
 	p.word = text
 	return f.plant(p)
 }
 
-func (f *Flow) result(name string, path task.Path) *planted {
-	p := &planted{task: name}
+func (f *Flow) result(name string, path task.Path) *canary {
+	p := &canary{task: name}
 	f.setPath(p, path)
 	return p
 }
 
 // setPath sets the path of a canary.
-func (f *Flow) setPath(p *planted, path task.Path) {
+func (f *Flow) setPath(p *canary, path task.Path) {
 	where := p.where()
 	p.path, p.keys = path, pick.Tokens(path)
 	var err error
-	if p.input == "" { // the value in an input is looked up
+	if p.input == "" { // the path in an input is checked against its value
 		err = pick.CheckAllow(anyElement(path))
 	}
 	switch {
 	case path != "" && path[0] != '/':
-		f.fault("%s: %q is no path, which begins with a slash: write %q", where, path, "/"+path)
+		f.misuse("%s: %q is not a path, because it lacks the first slash; write %q", where, path, "/"+path)
 	case strings.HasSuffix(string(path), "/**"):
-		f.fault("%s: %q is no place of one value: write a path such as /facts/0/name", where, path)
+		f.misuse("%s: %q is not the path of one value; write one such as /facts/0/name", where, path)
 	case err != nil:
-		f.fault("%s: %v", where, err)
+		f.misuse("%s: %v", where, err)
 	}
 }
 
@@ -105,36 +105,36 @@ func anyElement(path task.Path) task.Path {
 	return task.Path(strings.Join(parts, "/"))
 }
 
-func (f *Flow) plant(p *planted) Canary {
+func (f *Flow) plant(p *canary) Canary {
 	if p.word == "" {
 		p.word = word(fmt.Sprintf("%s\x00%d\x00%s\x00%s", p.input, p.message, p.task, p.path))
 	}
 	p.forms = forms(p.word)
-	if !slices.ContainsFunc(f.canaries, func(q *planted) bool {
+	if !slices.ContainsFunc(f.canaries, func(q *canary) bool {
 		return q.input == p.input && q.message == p.message && q.task == p.task && q.path == p.path
 	}) {
 		f.canaries = append(f.canaries, p)
 	} else {
-		f.fault("%v is planted twice", p)
+		f.misuse("%v is planted twice", p)
 	}
 	return Canary{p}
 }
 
-func (f *Flow) fault(format string, args ...any) {
-	f.faults = append(f.faults, fmt.Sprintf(format, args...))
+func (f *Flow) misuse(format string, args ...any) {
+	f.misuses = append(f.misuses, fmt.Sprintf(format, args...))
 }
 
 // into returns the text of an input with the canary in it.
-func (p *planted) into(text string) (string, error) {
+func (p *canary) into(text string) (string, error) {
 	value, err := jsonvalue.Decode(text)
 	_, scalar := value.(string)
 	switch {
 	case p.path == "" && (err != nil || scalar):
 		return p.word + "\n" + text, nil
 	case p.path == "":
-		return text, fmt.Errorf("it is one JSON value: name the path of a text in it, for the canary to take its place")
+		return text, fmt.Errorf("it is one JSON value; give the path of a text in it, which the canary replaces")
 	case err != nil:
-		return text, fmt.Errorf("it is no JSON value and has no path %s: leave the path out", p.path)
+		return text, fmt.Errorf("it is not a JSON value, so it has no path %s; remove the path", p.path)
 	}
 	var steps []string
 	if value, err = replaced(value, p.keys, p.word, &steps); err != nil {
@@ -150,7 +150,7 @@ func (p *planted) into(text string) (string, error) {
 func replaced(v any, path []string, text string, steps *[]string) (any, error) {
 	if len(path) == 0 {
 		if _, ok := v.(string); !ok {
-			return v, fmt.Errorf("no text is there that the canary could replace")
+			return v, fmt.Errorf("the value there is not a text, so the canary cannot replace it")
 		}
 		return text, nil
 	}
@@ -174,5 +174,5 @@ func replaced(v any, path []string, text string, steps *[]string) (any, error) {
 		v[i] = next
 		return v, err
 	}
-	return v, fmt.Errorf("there is nothing at %q", path[0])
+	return v, fmt.Errorf("the value has nothing at %q", path[0])
 }

@@ -30,9 +30,9 @@ tasks:
 policy: {POLICY}
 `
 
-// TestPoliciesKeepWhatTheySay holds that what a policy withholds comes to its
+// TestPoliciesHold holds that what a policy withholds comes to its
 // reader neither by an edge nor by the memory, whatever agents repeat.
-func TestPoliciesKeepWhatTheySay(t *testing.T) {
+func TestPoliciesHold(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		policy        string
@@ -74,12 +74,12 @@ func TestPoliciesKeepWhatTheySay(t *testing.T) {
 	}
 }
 
-// TestWhatIsSecretIsShownToNobody holds that a secret which an agent reads and
+// TestSecretsReachNoReader holds that a secret which an agent reads and
 // retells stands in its prompts, and in nothing that the user reads: no result,
 // event, log or trace.
 //
 // Requirement: G47.
-func TestWhatIsSecretIsShownToNobody(t *testing.T) {
+func TestSecretsReachNoReader(t *testing.T) {
 	t.Parallel()
 	text := strings.NewReplacer(
 		"classification: confidential", "classification: secret",
@@ -96,11 +96,11 @@ func TestWhatIsSecretIsShownToNobody(t *testing.T) {
 	}))
 }
 
-// TestMessagesAreCarriersToo holds that a message comes to whom it is told,
+// TestMessagesCarryCanaries holds that a message comes to whom it is told,
 // whoever else works for the team.
 //
 // Requirement: G9.
-func TestMessagesAreCarriersToo(t *testing.T) {
+func TestMessagesCarryCanaries(t *testing.T) {
 	t.Parallel()
 	text := chains + "messages: [{from: user, to: clerk, text: read slowly}, {from: clerk, to: writer, text: write slowly}]\n"
 	require.Empty(t, failures(t, text, func(f *flowtest.Flow) { f.PlantEverywhere() }))

@@ -4,7 +4,7 @@ import "slices"
 
 // A promise says whether a reader sees a canary.
 type promise struct {
-	canary *planted
+	canary *canary
 	reader string
 	never  bool
 }
@@ -29,14 +29,14 @@ func (f *Flow) Reaches(c Canary, readers ...string) { f.promise(c, readers, fals
 func (f *Flow) promise(c Canary, readers []string, never bool) {
 	switch {
 	case c.p == nil || !slices.Contains(f.canaries, c.p):
-		f.fault("a promise is about a canary that was not planted here")
+		f.misuse("a promise names a canary that was not planted in this flow")
 		return
 	case len(readers) == 0:
-		f.fault("a promise about %v names no reader", c.p)
+		f.misuse("a promise about %v names no reader", c.p)
 	}
 	for _, r := range readers {
 		if r == Everybody && !never {
-			f.fault("a promise about %v: * is for Never: name the readers that it reaches", c.p)
+			f.misuse("a promise about %v: * is only for Never; name the readers that it reaches", c.p)
 			continue
 		}
 		f.promises = append(f.promises, promise{c.p, r, never})

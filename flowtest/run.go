@@ -23,11 +23,11 @@ import (
 )
 
 // Run runs the team and fails the test for every canary that is where it must not be and
-// for every broken promise. A test that looks at nothing proves nothing. So it also fails
-// for a canary planted where no edge of the spec begins, for one that reached no reader and
-// has no promise, for one that no agent wrote, and for a run in which a task failed. A
-// canary that was granted to a reader, and that a rule, a need or a label then withheld
-// from all of them, needs only one promise.
+// for every broken promise. A test that tests nothing must not pass, so Run also fails for a
+// canary in something that no edge of the spec delivers, for one that reached no reader and
+// has no promise, for one that no agent wrote, and if a task failed. One promise is enough
+// for a canary that was granted to readers and that a rule, a need or a label withheld from
+// all of them.
 //
 // The flow of the plan decides where a canary may be. A prompt may have it if an edge
 // delivers its path to that task, or if agents repeated it along a path of such edges. What
@@ -35,45 +35,45 @@ import (
 // events and the printed forms of values never may.
 func (f *Flow) Run(t testing.TB) {
 	t.Helper()
-	if len(f.faults) > 0 {
-		t.Fatalf("flowtest: the test cannot be run:\n- %s", strings.Join(f.faults, "\n- "))
+	if len(f.misuses) > 0 {
+		t.Fatalf("flowtest: the test cannot be run:\n- %s", strings.Join(f.misuses, "\n- "))
 	}
 	f.logs.Reset()
 	r := &run{Flow: f, context: t.Context()}
-	if err := r.do(); err != nil {
+	if err := r.perform(); err != nil {
 		t.Fatalf("flowtest: %v", f.file.Locate(err))
 	}
-	for _, fault := range r.judge() {
-		t.Errorf("flowtest: %s", fault)
+	for _, problem := range r.check() {
+		t.Errorf("flowtest: %s", problem)
 	}
-	t.Logf("flowtest: %d canaries in %d prompts of %d tasks", len(r.canaries), len(r.cast.prompts), len(r.result.Tasks))
+	t.Logf("flowtest: %d canaries in %d prompts of %d tasks", len(r.canaries), len(r.team.prompts), len(r.result.Tasks))
 }
 
 // A run is one run of a flow, and its results.
 type run struct {
 	*Flow
-	context context.Context
-	trace   buffer
-	cast    *cast
-	chart   *chart
-	result  *engine.Result
-	events  feed
-	grants  map[*planted]*grant
+	context    context.Context
+	trace      buffer
+	team       *testTeam
+	flow       *planFlow
+	result     *engine.Result
+	events     feed
+	allowances map[*canary]*allowance
 }
 
-// do plans and runs, and notes everything that was written.
-func (r *run) do() error {
+// perform plans and runs, and collects everything that was written.
+func (r *run) perform() error {
 	plan, err := r.plan()
 	if err != nil {
 		return err
 	}
-	r.chart = newChart(plan)
+	r.flow = newPlanFlow(plan)
 	if r.everywhere {
 		if err := r.plantResults(); err != nil {
 			return err
 		}
 	}
-	if err := r.place(); err != nil {
+	if err := r.locate(); err != nil {
 		return err
 	}
 	tm, err := r.build()
@@ -95,12 +95,12 @@ func (r *run) do() error {
 	if _, err := w.Close(r.result, time.Now()); err != nil {
 		return fmt.Errorf("the trace: %w", err)
 	}
-	r.printed()
+	r.logValues()
 	return nil
 }
 
-// options are the spec's, so that two runs of one test differ in nothing that
-// an agent sees.
+// options returns the options of the spec, without randomness: agents see the same in every
+// run of a test.
 func (r *run) options() engine.RunOptions {
 	o := r.file.Run
 	o.RunID = "flowtest"
@@ -108,18 +108,18 @@ func (r *run) options() engine.RunOptions {
 	return o
 }
 
-// build makes the team with a new cast.
+// build makes the team with new agents.
 func (r *run) build() (*engine.Team, error) {
 	base, _ := os.LookupEnv("OPENAI_BASE_URL")
 	var err error
-	if r.cast, err = newCast(r.Flow, base); err != nil {
+	if r.team, err = newTestTeam(r.Flow, base); err != nil {
 		return nil, err
 	}
 	r.file.Config.Logger = r.logger
-	return r.file.Build(r.cast.connect)
+	return r.file.Build(r.team.connect)
 }
 
-// plan returns what the run will do, which a goal's coordinator is asked for.
+// plan returns the plan of the run. That of a goal comes from the coordinator.
 func (r *run) plan() (*engine.Plan, error) {
 	tm, err := r.build()
 	if err != nil {
@@ -130,50 +130,50 @@ func (r *run) plan() (*engine.Plan, error) {
 		return tm.PlanTeam(r.context, *r.file.Goal, &o)
 	}
 	if len(r.file.Tasks) == 0 {
-		return nil, errors.New("the spec has neither tasks nor a goal: there is nothing to run")
+		return nil, errors.New("the spec has neither tasks nor a goal; add one")
 	}
 	return tm.Plan(r.file.Tasks, &o)
 }
 
-// place finds the tasks and the schemas that canaries are planted in.
-func (r *run) place() error {
-	specs, titles := r.chart.plan.Specs(), make([]string, len(r.chart.plan.Tasks))
+// locate finds the task and the schema of each canary.
+func (r *run) locate() error {
+	specs, titles := r.flow.plan.Specs(), make([]string, len(r.flow.plan.Tasks))
 	for i := range titles {
-		titles[i] = r.chart.plan.Tasks[i].Title
+		titles[i] = r.flow.plan.Tasks[i].Title
 	}
 	var found []error
-	r.grants = map[*planted]*grant{}
+	r.allowances = map[*canary]*allowance{}
 	for _, x := range r.canaries {
-		if x.made() {
+		if x.isInResult() {
 			var known bool
-			if x.id, known = r.chart.find(x.task); !known {
+			if x.id, known = r.flow.find(x.task); !known {
 				found = append(found, fmt.Errorf("no task is called %q: %s", x.task, naming.Suggest(x.task, titles)))
 				continue
 			}
-			at := slices.IndexFunc(r.chart.plan.Tasks, func(t engine.PlannedTask) bool { return t.ID == x.id })
+			at := slices.IndexFunc(r.flow.plan.Tasks, func(t engine.PlannedTask) bool { return t.ID == x.id })
 			if err := x.fit(r.schema(&specs[at])); err != nil {
 				found = append(found, fmt.Errorf("%v: %w", x, err))
 				continue
 			}
 		}
-		r.grants[x] = r.chart.grant(x)
+		r.allowances[x] = r.flow.allow(x)
 	}
 	for _, p := range r.promises {
-		if p.reader != Everybody && r.chart.reader(p.reader) < 0 {
-			found = append(found, fmt.Errorf("a promise about %v: no reader is called %q: %s", p.canary, p.reader, naming.Suggest(p.reader, r.chart.names())))
+		if p.reader != Everybody && r.flow.reader(p.reader) < 0 {
+			found = append(found, fmt.Errorf("a promise about %v: no reader is called %q: %s", p.canary, p.reader, naming.Suggest(p.reader, r.flow.names())))
 		}
 	}
 	return errors.Join(found...)
 }
 
 // fit checks the path of a canary against the schema of its result.
-func (x *planted) fit(schema string) error {
+func (x *canary) fit(schema string) error {
 	if x.path == "" {
 		return nil
 	}
-	s, err := decoded(schema)
+	root, err := decodeSchema(schema)
 	if err == nil {
-		_, x.steps, err = demand(s, x.keys, x.word)
+		_, x.steps, err = requireText(root, x.keys, x.word)
 	}
 	return err
 }
@@ -195,10 +195,10 @@ type place struct {
 	kind  kind
 	name  string // for people
 	task  int    // of the graph, for a prompt and a result
-	lower string // its text, in lower case
+	lower string // the text, in lower case
 }
 
-// A kind of place says which rule holds there.
+// A kind says which rule applies to a place.
 type kind int
 
 const (
@@ -215,17 +215,17 @@ func (r *run) places() (out []place) {
 	add := func(k kind, at int, text, format string, args ...any) {
 		out = append(out, place{kind: k, task: at, name: fmt.Sprintf(format, args...), lower: strings.ToLower(text)})
 	}
-	for _, s := range r.cast.prompts {
-		at := r.chart.taskOf(s)
+	for _, s := range r.team.prompts {
+		at := r.flow.taskOf(s)
 		title := string(s.task)
 		if at >= 0 {
-			title = r.chart.g.Tasks[at].Title
+			title = r.flow.g.Tasks[at].Title
 		}
 		add(aPrompt, at, s.text, "the prompt of %q (%s)", title, s.agent)
 	}
 	for i := range r.result.Tasks {
 		t := &r.result.Tasks[i]
-		at := slices.IndexFunc(r.chart.plan.Tasks, func(p engine.PlannedTask) bool { return p.ID == t.ID })
+		at := slices.IndexFunc(r.flow.plan.Tasks, func(p engine.PlannedTask) bool { return p.ID == t.ID })
 		text := t.Result + "\n" + t.Structured
 		if t.Error != nil {
 			text += "\n" + t.Error.Message
@@ -245,7 +245,7 @@ func (r *run) places() (out []place) {
 	return out
 }
 
-// files adds what agents under test wrote, names of files included.
+// files adds the files that agents under test wrote, with their names.
 func (r *run) files(add func(k kind, at int, text, format string, args ...any)) {
 	_ = filepath.WalkDir(r.dir, func(path string, d fs.DirEntry, err error) error {
 		if err == nil && d.Type().IsRegular() {
@@ -256,17 +256,17 @@ func (r *run) files(add func(k kind, at int, text, format string, args ...any)) 
 	})
 }
 
-// printed logs what a program could print by mistake: values that hold payloads
-// and must not show them.
-func (r *run) printed() {
-	shown := []any{r.chart.plan}
+// logValues logs values that contain payloads and must not show them, as a program could do
+// by mistake.
+func (r *run) logValues() {
+	shown := []any{r.flow.plan}
 	for _, in := range r.file.Run.Inputs {
 		shown = append(shown, in)
 	}
 	for i := range r.result.Tasks {
 		t := &r.result.Tasks[i]
 		if t.Error != nil {
-			r.logger.Debug("failed", "err", t.Error) // what it prints is for the user
+			r.logger.Debug("failed", "err", t.Error) // its text is for the user
 		}
 		shown = append(shown, t.Envelope)
 		for _, receipt := range t.Receipts {

@@ -1,7 +1,6 @@
 package flowtest
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -9,41 +8,44 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/runteam/runteam/internal/pick"
+	"github.com/runteam/runteam/internal/naming"
+	"github.com/runteam/runteam/internal/schema"
 	"github.com/runteam/runteam/task"
 )
 
-// demand returns a schema all of whose instances have a text at a path, and the
-// path with * for elements of arrays. The schema is a decoded document; what is
-// not demanded of it stays as it is.
-func demand(root map[string]any, path []string, text string) (map[string]any, []string, error) {
-	d := demander{root: root, text: text}
-	out, err := d.at(root, path)
+// maxSchemas bounds how many schemas are merged for one canary.
+const maxSchemas = 10_000
+
+// requireText returns a schema whose values all have a text at a path, and the path with *
+// for elements of arrays. The schema is a decoded document.
+func requireText(root map[string]any, path []string, text string) (map[string]any, []string, error) {
+	r := requirement{schemas: schema.Merger{Root: root, Steps: maxSchemas}, text: text}
+	required, err := r.at(root, path)
 	if err != nil {
 		return nil, nil, err
 	}
-	schema := maps.Clone(root)
-	maps.Copy(schema, out.(map[string]any))
-	return schema, d.steps, nil
+	out := maps.Clone(root)
+	maps.Copy(out, required)
+	return out, r.steps, nil
 }
 
-type demander struct {
-	root  map[string]any
-	text  string
-	steps []string
+// A requirement is a text that a schema is changed to require.
+type requirement struct {
+	schemas schema.Merger
+	text    string
+	steps   []string // the path so far, with * for elements of arrays
 }
 
-func (d *demander) at(schema any, path []string) (any, error) {
-	s := d.resolved(schema, 0)
-	if len(path) == 0 {
-		if kind := s["type"]; kind != nil && kind != "string" && !isOneOf(kind, "string") {
-			return nil, fmt.Errorf("no text can be there: the schema says %v%s", kind, within(kind))
-		}
-		return map[string]any{"const": d.text}, nil
-	}
-	s = maps.Clone(s)
-	if isArray(s, path[0]) {
-		return d.element(s, path)
+// at returns a schema whose values have the text at a path.
+func (r *requirement) at(schema any, path []string) (map[string]any, error) {
+	s := r.schemas.Merge(schema)
+	switch kind := s["type"]; {
+	case len(path) == 0 && kind != nil && !hasType(kind, "string"):
+		return nil, fmt.Errorf("the schema allows no text there: its type is %v%s", kind, continuation(kind))
+	case len(path) == 0:
+		return map[string]any{"const": r.text}, nil
+	case isArray(s, path[0]):
+		return r.inElement(s, path)
 	}
 	properties, _ := s["properties"].(map[string]any)
 	member, ok := properties[path[0]]
@@ -52,13 +54,12 @@ func (d *demander) at(schema any, path []string) (any, error) {
 			return nil, fmt.Errorf("the schema has no property %q there", path[0])
 		}
 	}
-	d.steps = append(d.steps, path[0])
-	next, err := d.at(member, path[1:])
+	r.steps = append(r.steps, path[0])
+	next, err := r.at(member, path[1:])
 	if err != nil {
 		return nil, err
 	}
-	properties = maps.Clone(properties)
-	if properties == nil {
+	if properties = maps.Clone(properties); properties == nil {
 		properties = map[string]any{}
 	}
 	properties[path[0]] = next
@@ -67,21 +68,10 @@ func (d *demander) at(schema any, path []string) (any, error) {
 	return s, nil
 }
 
-// within says how to continue a path in a value of a type.
-func within(kind any) string {
-	switch kind {
-	case "array":
-		return "; the first element is at /0"
-	case "object":
-		return "; continue with the name of a property"
-	}
-	return ""
-}
-
-// element demands something of the first element of an array.
-func (d *demander) element(s map[string]any, path []string) (any, error) {
-	d.steps = append(d.steps, "*")
-	next, err := d.at(s["items"], path[1:])
+// inElement requires the text in the first element of an array.
+func (r *requirement) inElement(s map[string]any, path []string) (map[string]any, error) {
+	r.steps = append(r.steps, "*")
+	next, err := r.at(s["items"], path[1:])
 	if err != nil {
 		return nil, err
 	}
@@ -92,76 +82,80 @@ func (d *demander) element(s map[string]any, path []string) (any, error) {
 	return s, nil
 }
 
-// isArray reports whether a path continues in an array.
-func isArray(s map[string]any, token string) bool {
-	switch kind := s["type"].(type) {
-	case string:
-		return kind == "array"
-	case []any:
-		if !slices.Contains(kind, any("array")) || slices.Contains(kind, any("object")) {
-			return false
-		}
+// continuation says how a path continues in a value of a type.
+func continuation(kind any) string {
+	switch kind {
+	case "array":
+		return "; the first element is at /0"
+	case "object":
+		return "; continue with the name of a property"
 	}
-	_, err := strconv.Atoi(token)
-	_, items := s["items"]
-	return items && (token == "*" || err == nil)
+	return ""
 }
 
-// resolved returns a schema with what it refers to and what it is made of in it.
-func (d *demander) resolved(schema any, level int) map[string]any {
-	s, _ := schema.(map[string]any)
-	if s == nil || level > 16 {
-		return map[string]any{}
+// isArray reports whether a path continues in an array with this token.
+func isArray(s map[string]any, token string) bool {
+	kind := s["type"]
+	if kind != nil && (!hasType(kind, "array") || hasType(kind, "object")) {
+		return false
 	}
-	out := maps.Clone(s)
-	delete(out, "$ref")
-	delete(out, "allOf")
-	var parts []any
-	if ref, ok := s["$ref"].(string); ok {
-		parts = append(parts, d.named(ref))
+	_, err := strconv.Atoi(token)
+	return kind == "array" || s["items"] != nil && (token == "*" || err == nil)
+}
+
+// hasType reports whether the value of a type keyword has a type.
+func hasType(kind any, name string) bool {
+	list, _ := kind.([]any)
+	return kind == name || slices.Contains(list, any(name))
+}
+
+// maxDepth bounds how deep the values of a schema are searched for texts.
+const maxDepth = 6
+
+// freeTexts returns the paths of the texts that a schema leaves free.
+func freeTexts(schemas *schema.Merger, schema any, at task.Path, depth int) (out []task.Path) {
+	if depth > maxDepth {
+		return nil
 	}
-	if all, ok := s["allOf"].([]any); ok {
-		parts = append(parts, all...)
-	}
-	for _, part := range parts {
-		for key, v := range d.resolved(part, level+1) {
-			old, isMap := out[key].(map[string]any)
-			add, canJoin := v.(map[string]any)
-			switch {
-			case isMap && canJoin && key == "properties":
-				joined := maps.Clone(add)
-				maps.Copy(joined, old)
-				out[key] = joined
-			case out[key] == nil:
-				out[key] = v
-			}
+	s := schemas.Merge(schema)
+	switch {
+	case hasType(s["type"], "string"):
+		if fitsCanary(s) {
+			return []task.Path{at}
 		}
+		return nil
+	case s["items"] != nil:
+		return freeTexts(schemas, s["items"], at+"/0", depth+1)
+	}
+	properties, _ := s["properties"].(map[string]any)
+	for _, name := range slices.Sorted(maps.Keys(properties)) {
+		out = append(out, freeTexts(schemas, properties[name], at+task.Path(naming.Pointer(name)), depth+1)...)
 	}
 	return out
 }
 
-// named returns the part of the document that a local reference names.
-func (d *demander) named(ref string) any {
-	rest, local := strings.CutPrefix(ref, "#")
-	if !local {
-		return nil
+// fitsCanary reports whether a text may be a canary.
+func fitsCanary(s map[string]any) bool {
+	for _, key := range []string{"const", "enum", "pattern", "format", "anyOf", "oneOf", "not", "if"} {
+		if s[key] != nil {
+			return false
+		}
 	}
-	var at any = d.root
-	for _, token := range pick.Tokens(task.Path(rest)) {
-		o, _ := at.(map[string]any)
-		at = o[token]
-	}
-	return at
+	longest, bounded := s["maxLength"].(json.Number)
+	n, err := longest.Int64()
+	least, _ := s["minLength"].(json.Number)
+	m, _ := least.Int64()
+	return (!bounded || err == nil && n >= 2*syllables) && m <= 2*syllables && !strings.Contains(fmt.Sprint(s["contentEncoding"]), "base64")
 }
 
-// decoded reads a JSON document with its numbers as they are written.
-func decoded(text string) (map[string]any, error) {
+// decodeSchema decodes a schema, with its numbers as they are written. Without one, every
+// object is allowed.
+func decodeSchema(text string) (out map[string]any, err error) {
 	if text == "" {
 		return map[string]any{"type": "object"}, nil
 	}
-	d := json.NewDecoder(bytes.NewReader([]byte(text)))
+	d := json.NewDecoder(strings.NewReader(text))
 	d.UseNumber()
-	var v map[string]any
-	err := d.Decode(&v)
-	return v, err
+	err = d.Decode(&out)
+	return out, err
 }

@@ -1,56 +1,53 @@
 package flowtest
 
 import (
-	"bytes"
-	"context"
-	"encoding/json"
 	"fmt"
-	"net/http"
-	"net/http/httptest"
 	"strings"
 
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/internal/jsonvalue"
 	"github.com/runteam/runteam/internal/schema"
+	"github.com/runteam/runteam/internal/scripted"
 	"github.com/runteam/runteam/prompt"
 )
 
-// answer replaces the answer of an agent.
-func (c *cast) answer(ctx context.Context, p prompt.Prompt) (agent.Reply, error) {
+// standIn answers in place of an agent.
+func (t *testTeam) standIn(p prompt.Prompt) (agent.Reply, error) {
 	if p.Layout() == prompt.Planning {
-		text, err := ask(ctx, c.planned, p.System(), p.Text())
+		text, err := t.planner.Answer(p.System(), p.Text())
 		return agent.Reply{Text: text, Turns: 1}, err
 	}
-	mine, echo := c.planted(p.Receipt().Task), c.echoed(p)
+	own, repeated := t.canariesOf(p.Receipt().Task), t.canariesIn(p)
 	structured := p.Schema() != ""
-	for _, x := range mine {
+	for _, x := range own {
 		structured = structured || x.path != ""
 	}
 	if structured {
-		return c.structured(ctx, p, mine, echo)
+		return t.structured(p, own, repeated)
 	}
-	text, err := ask(ctx, c.script, p.System(), p.Text())
-	return agent.Reply{Text: lead(mine, echo) + text, Turns: 1}, err
+	text, err := new(scripted.Handler).Answer(p.System(), p.Text())
+	return agent.Reply{Text: firstLine(own, repeated) + text, Turns: 1}, err
 }
 
-// lead is the start of a text: the canaries planted there, then those of the prompt.
-func lead(mine []*planted, echo []string) string {
+// firstLine returns the first line of a text: the canaries planted there, then those of the
+// prompt.
+func firstLine(own []*canary, repeated []string) string {
 	var words []string
-	for _, x := range mine {
+	for _, x := range own {
 		if x.path == "" {
 			words = append(words, x.word)
 		}
 	}
-	if words = append(words, echo...); len(words) == 0 {
+	if words = append(words, repeated...); len(words) == 0 {
 		return ""
 	}
 	return strings.Join(words, " ") + "\n"
 }
 
-// echoed returns the canaries of a prompt.
-func (c *cast) echoed(p prompt.Prompt) (words []string) {
+// canariesIn returns the canaries of a prompt.
+func (t *testTeam) canariesIn(p prompt.Prompt) (words []string) {
 	lower := strings.ToLower(p.System() + "\n" + p.Text())
-	for _, x := range c.f.canaries {
+	for _, x := range t.f.canaries {
 		if _, ok := x.in(lower); ok {
 			words = append(words, x.word)
 		}
@@ -58,56 +55,47 @@ func (c *cast) echoed(p prompt.Prompt) (words []string) {
 	return words
 }
 
-// structured answers with a small instance of the schema that has the
-// canaries at their paths.
-func (c *cast) structured(ctx context.Context, p prompt.Prompt, mine []*planted, echo []string) (agent.Reply, error) {
-	schema, err := decoded(p.Schema())
+// structured answers with a small value that the schema of the prompt allows and that has
+// the task's own canaries at their paths. In a free text it repeats those of the prompt, if
+// the answer has no schema or the stand-ins are careless.
+func (t *testTeam) structured(p prompt.Prompt, own []*canary, repeated []string) (agent.Reply, error) {
+	shape, err := decodeSchema(p.Schema())
+	for _, x := range own {
+		if err == nil && x.path != "" {
+			if shape, _, err = requireText(shape, x.keys, x.word); err != nil {
+				err = fmt.Errorf("%v: %w", x, err)
+			}
+		}
+	}
 	if err != nil {
 		return agent.Reply{}, err
 	}
-	for _, x := range mine {
-		if x.path == "" {
-			continue
-		}
-		if schema, _, err = demand(schema, x.keys, x.word); err != nil {
-			return agent.Reply{}, fmt.Errorf("%v: %w", x, err)
-		}
-	}
-	if !c.f.careless && p.Schema() != "" {
-		echo = nil
-	}
-	value, err := c.instance(ctx, p, schema, echo)
+	text, err := scripted.Instance(shape)
 	if err != nil {
 		return agent.Reply{}, err
 	}
-	reply := agent.Reply{Text: value.Canonical(), Turns: 1}
-	if p.Schema() != "" {
-		reply.JSON, reply.Text = value, lead(mine, nil)+reply.Text
-	}
-	return reply, nil
-}
-
-// instance returns a value of the schema, with the canaries of the prompt in its free texts.
-func (c *cast) instance(ctx context.Context, p prompt.Prompt, shape map[string]any, echo []string) (jsonvalue.Value, error) {
-	raw, err := json.Marshal(shape)
+	value, err := jsonvalue.Decode(string(text))
 	if err != nil {
-		return jsonvalue.Value{}, err
-	}
-	text, err := ask(ctx, c.script, "## Output schema\n\n"+string(raw), p.Text())
-	if err != nil {
-		return jsonvalue.Value{}, err
-	}
-	value, err := jsonvalue.Decode(text)
-	if err != nil {
-		return jsonvalue.Value{}, err
+		return agent.Reply{}, err
 	}
 	if p.Schema() == "" {
-		if o, ok := value.(map[string]any); ok && len(echo) > 0 {
-			o["retold"] = strings.Join(echo, " ")
+		if o, ok := value.(map[string]any); ok && len(repeated) > 0 {
+			o["repeated"] = strings.Join(repeated, " ")
 		}
-		return jsonvalue.Encode(value)
+		out, err := jsonvalue.Encode(value)
+		return agent.Reply{Text: out.Canonical(), Turns: 1}, err
 	}
-	checked, err := schema.Parse(p.Schema())
+	if !t.f.careless {
+		repeated = nil
+	}
+	out, err := valid(p.Schema(), value, repeated)
+	return agent.Reply{JSON: out, Text: firstLine(own, nil) + out.Canonical(), Turns: 1}, err
+}
+
+// valid returns a value with words added to its free texts, if the schema allows that, else
+// without them.
+func valid(text string, value any, words []string) (jsonvalue.Value, error) {
+	checked, err := schema.Parse(text)
 	if err != nil {
 		return jsonvalue.Value{}, err
 	}
@@ -118,52 +106,29 @@ func (c *cast) instance(ctx context.Context, p prompt.Prompt, shape map[string]a
 	if err := checked.Validate(plain); err != nil {
 		return plain, fmt.Errorf("no small result of its schema has the canaries where they are planted: %w", err)
 	}
-	if len(echo) > 0 {
-		if full, err := jsonvalue.Encode(repeat(value, strings.Join(echo, " "))); err == nil && checked.Validate(full) == nil {
+	if len(words) > 0 {
+		if full, err := jsonvalue.Encode(addWords(value, strings.Join(words, " "))); err == nil && checked.Validate(full) == nil {
 			return full, nil
 		}
 	}
 	return plain, nil
 }
 
-// repeat adds words to every text that is free: the script marks those.
-func repeat(v any, words string) any {
+// addWords adds words to every free text of a value, which package scripted marks.
+func addWords(v any, words string) any {
 	switch v := v.(type) {
 	case map[string]any:
 		for k, member := range v {
-			v[k] = repeat(member, words)
+			v[k] = addWords(member, words)
 		}
 	case []any:
 		for i, element := range v {
-			v[i] = repeat(element, words)
+			v[i] = addWords(element, words)
 		}
 	case string:
-		if strings.HasPrefix(v, "OFFLINE") {
+		if strings.HasPrefix(v, scripted.Mark) {
 			return words + " " + v
 		}
 	}
 	return v
-}
-
-// ask asks a scripted endpoint, without a network.
-func ask(ctx context.Context, h http.Handler, system, user string) (string, error) {
-	type message struct {
-		Role    string `json:"role"`
-		Content string `json:"content"`
-	}
-	body, err := json.Marshal(map[string]any{"model": "scripted", "messages": []message{{"system", system}, {"user", user}}})
-	if err != nil {
-		return "", err
-	}
-	req := httptest.NewRequestWithContext(ctx, http.MethodPost, "/v1/chat/completions", bytes.NewReader(body))
-	req.Header.Set("Content-Type", "application/json")
-	w := httptest.NewRecorder()
-	h.ServeHTTP(w, req)
-	var out struct {
-		Choices []struct{ Message message }
-	}
-	if err := json.Unmarshal(w.Body.Bytes(), &out); err != nil || len(out.Choices) == 0 {
-		return "", fmt.Errorf("the script answered with status %d: %s", w.Code, w.Body.String())
-	}
-	return out.Choices[0].Message.Content, nil
 }

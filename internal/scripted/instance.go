@@ -41,7 +41,7 @@ func (b *builder) addMark(schema any, o map[string]any) {
 	for _, name := range slices.Sorted(maps.Keys(properties)) {
 		p := b.schemas.Merge(properties[name])
 		if _, has := o[name]; !has && typeOf(p) == "string" && free(p) {
-			o[name] = mark
+			o[name] = Mark
 			b.marked = true
 			return
 		}
@@ -153,13 +153,13 @@ func free(s map[string]any) bool {
 		}
 	}
 	limit, ok := s["maxLength"]
-	return !ok || whole(limit) >= len(mark)
+	return !ok || whole(limit) >= len(Mark)
 }
 
 func (b *builder) text(s map[string]any) any {
 	if free(s) {
 		b.marked = true
-		return mark + strings.Repeat(".", max(min(whole(s["minLength"]), 1<<16)-len(mark), 0))
+		return Mark + strings.Repeat(".", max(min(whole(s["minLength"]), 1<<16)-len(Mark), 0))
 	}
 	if pattern, ok := s["pattern"].(string); ok {
 		if re, err := syntax.Parse(pattern, syntax.Perl); err == nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/runteam/runteam/internal/oneline"
 )
 
-// mark says in an answer that no model wrote it.
-const mark = "OFFLINE"
+// Mark says in an answer that no model wrote it.
+const Mark = "OFFLINE"
 
 // schemaHeading opens the part of a system prompt that holds the schema of the
 // answer: one JSON document, to the end of the part.
@@ -34,7 +34,7 @@ func (r *received) offline() string {
 		return r.offlineAnswer()
 	}
 	var b strings.Builder
-	b.WriteString(mark + ": no model wrote this.")
+	b.WriteString(Mark + ": no model wrote this.")
 	if r.Task != "" {
 		b.WriteString(" Task: " + r.Task + ".")
 	}
@@ -72,8 +72,8 @@ func (r *received) offlinePlan() (string, bool) {
 	var titles []string
 	for i, agent := range agents[:n] {
 		tasks[i] = planned{
-			Title:       fmt.Sprintf("%s task %d of %d: %s", mark, i+1, n, shortened(goal)),
-			Description: fmt.Sprintf("%s: no model made this plan. Do what you can for this goal: %s", mark, goal),
+			Title:       fmt.Sprintf("%s task %d of %d: %s", Mark, i+1, n, shortened(goal)),
+			Description: fmt.Sprintf("%s: no model made this plan. Do what you can for this goal: %s", Mark, goal),
 			Assignee:    agent,
 		}
 		if i == n-1 {
@@ -100,7 +100,7 @@ func shortened(line string) string {
 // offlineAnswer lists what a coordinator was given to answer from.
 func (r *received) offlineAnswer() string {
 	var b strings.Builder
-	b.WriteString(mark + ": no model wrote this.")
+	b.WriteString(Mark + ": no model wrote this.")
 	if n, of := r.numbers(); n > 0 {
 		fmt.Fprintf(&b, " Part %d of %d.", n, of)
 	}

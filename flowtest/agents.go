@@ -1,0 +1,127 @@
+package flowtest
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/runteam/runteam/agent"
+	"github.com/runteam/runteam/internal/scripted"
+	"github.com/runteam/runteam/internal/specfile"
+	"github.com/runteam/runteam/prompt"
+	"github.com/runteam/runteam/task"
+)
+
+// openAI is the endpoint of agents for which neither the spec nor the environment names one.
+const openAI = "https://api.openai.com/v1"
+
+// A testTeam makes the agents of one run, and records their prompts and answers.
+type testTeam struct {
+	f       *Flow
+	baseURL string            // endpoint of agents without one of their own
+	planner *scripted.Handler // answers the coordinator's planning: with the script of the spec, if it has one
+
+	mu       sync.Mutex // guards the fields below
+	prompts  []sentPrompt
+	written  map[*canary]bool // canaries that an agent answered with
+	problems []string
+}
+
+// A sentPrompt is a prompt as an agent got it.
+type sentPrompt struct {
+	agent  string
+	task   task.ID // empty for the coordinator
+	layout prompt.Layout
+	text   string // system prompt and message
+}
+
+func newTestTeam(f *Flow, baseURL string) (*testTeam, error) {
+	t := &testTeam{f: f, baseURL: baseURL, written: map[*canary]bool{}}
+	plans := new(scripted.Script)
+	if f.file.Offline != "" {
+		script, err := scripted.ReadFile(f.file.Offline)
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range script.Replies {
+			if r.Coordinator == scripted.Plan || r.Coordinator == scripted.Repair {
+				plans.Replies = append(plans.Replies, r)
+			}
+		}
+	}
+	var err error
+	t.planner, err = scripted.New(plans, false)
+	return t, err
+}
+
+// A testAgent records what an agent gets and writes. It answers as a stand-in, or calls the
+// agent of the test.
+type testAgent struct {
+	team      *testTeam
+	name      string
+	endpoints []string    // its own, then those of its fallback
+	own       agent.Agent // of the test, or nil
+}
+
+func (t *testTeam) connect(a specfile.Agent) (agent.Agent, error) {
+	out := &testAgent{team: t, name: a.Member.Name, own: t.f.agents[a.Member.Name]}
+	for _, one := range append([]specfile.Connection{a.Connection}, a.Fallback...) {
+		out.endpoints = append(out.endpoints, cmp.Or(one.BaseURL, t.baseURL, openAI))
+	}
+	return out, nil
+}
+
+// Endpoints returns where the agent's prompts may go.
+func (a *testAgent) Endpoints() []string { return a.endpoints }
+
+// Run records the prompt and answers it.
+func (a *testAgent) Run(ctx context.Context, p prompt.Prompt) (reply agent.Reply, err error) {
+	id := p.Receipt().Task
+	a.team.recordPrompt(sentPrompt{agent: a.name, task: id, layout: p.Layout(), text: p.System() + "\n" + p.Text()})
+	if a.own != nil {
+		reply, err = a.own.Run(ctx, p)
+	} else {
+		reply, err = a.team.standIn(p)
+	}
+	a.team.recordAnswer(id, reply)
+	if err != nil && a.own == nil {
+		a.team.report("%s could not answer: %v", a.name, err)
+	}
+	return reply, err
+}
+
+func (t *testTeam) recordPrompt(s sentPrompt) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.prompts = append(t.prompts, s)
+}
+
+// recordAnswer records which canaries of a task its answer has.
+func (t *testTeam) recordAnswer(id task.ID, reply agent.Reply) {
+	lower := strings.ToLower(reply.Text + "\n" + reply.JSON.Canonical())
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, x := range t.canariesOf(id) {
+		if _, ok := x.in(lower); ok {
+			t.written[x] = true
+		}
+	}
+}
+
+func (t *testTeam) report(format string, args ...any) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.problems = append(t.problems, fmt.Sprintf(format, args...))
+}
+
+// canariesOf returns the canaries for the result of a task.
+func (t *testTeam) canariesOf(id task.ID) (out []*canary) {
+	for _, x := range t.f.canaries {
+		if x.isInResult() && x.id == id {
+			out = append(out, x)
+		}
+	}
+	return out
+}
