@@ -61,7 +61,7 @@ func member(m *plan.Member) team.Member {
 		OutputTags: m.OutputTags, Handoff: m.Handoff, MaxSession: m.MaxSession, MaxParallel: m.MaxParallel,
 		Limits:   team.Limits{MaxContextBytes: m.MaxContextBytes, MaxPromptBytes: m.MaxPromptBytes},
 		Budget:   team.Budget{MaxTokenBudget: m.MaxTokenBudget, MaxCostBudget: m.MaxCostBudget},
-		Backend:  team.Backend{Model: m.Model, Endpoint: m.Endpoint, EndpointName: m.EndpointName, FallbackNames: m.FallbackNames, Version: m.Version, Reuse: m.Reuse},
+		Backend:  team.Backend{Model: m.Model, Endpoint: m.Endpoint, EndpointNames: m.EndpointNames, Version: m.Version, Reuse: m.Reuse},
 		Provider: m.Provider, Description: m.Description, Capabilities: m.Capabilities,
 	}
 }

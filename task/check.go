@@ -139,8 +139,8 @@ func (c *checker) words() {
 	} else if !t.Priority.valid() {
 		c.word("priority", string(t.Priority), string(Low), string(Normal), string(High), string(Critical))
 	}
-	if !t.Reuse.valid() {
-		c.word("reuse", string(t.Reuse), string(ReuseNever))
+	if t.Reuse != "" && t.Reuse != "never" {
+		c.word("reuse", t.Reuse, "never")
 	}
 	if !t.Classification.Valid() {
 		c.bad(nil, fmt.Sprintf("classification: there is no level %v", t.Classification),

@@ -48,7 +48,7 @@ type wireOwn struct {
 	OutputSchema   json.RawMessage      `json:"outputSchema,omitempty"`
 	TTL            millis               `json:"ttlMs,omitzero"`
 	Timeout        millis               `json:"timeoutMs,omitzero"`
-	Reuse          Reuse                `json:"reuse,omitempty"`
+	Reuse          string               `json:"reuse,omitempty"`
 	Provenance     *provenance.Record   `json:"provenance,omitempty"`
 	Origin         *wirePosition        `json:"origin,omitempty"`
 

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"time"
 
-	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/internal/provenance"
 	"github.com/runteam/runteam/label"
 )
@@ -46,7 +45,7 @@ type Spec struct {
 	// An answer that does not match OutputSchema is never accepted.
 	AcceptTruncated bool
 
-	Reuse Reuse // whether its result may be one of an earlier run
+	Reuse string // never: its result is not taken from an earlier run; empty: it may be
 
 	Role     string         // shown in results; decides nothing
 	Priority Priority       // breaks ties among tasks that are ready at the same time
@@ -58,13 +57,6 @@ type Spec struct {
 	Provenance *provenance.Record
 
 	Origin provenance.Position // where a file has the task, for receipts and messages; package spec sets it
-}
-
-// Named reports whether a name means this task: its title (letter case and
-// surrounding spaces do not matter), its key or its id.
-func (s *Spec) Named(name string) bool {
-	folded := naming.Normalize(name)
-	return folded == naming.Normalize(s.Title) || s.Key != "" && folded == s.Key || name == string(NewID(s.Title))
 }
 
 // NoDelay as a RetryDelay asks for retries without a pause.

@@ -10,7 +10,7 @@ import (
 
 func TestStatuses(t *testing.T) {
 	t.Parallel()
-	for _, s := range task.Statuses() {
+	for _, s := range []task.Status{task.Pending, task.Blocked, task.InProgress, task.Completed, task.Failed, task.Skipped} {
 		require.True(t, s.Valid(), s)
 		require.Equal(t, s == task.Completed || s == task.Failed || s == task.Skipped, s.Terminal(), s)
 	}

@@ -73,13 +73,6 @@ const (
 	ScopeAll          MemoryScope = "all"          // a digest of everything that had completed
 )
 
-// Reuse says whether a run that takes results of earlier runs may do so here.
-// The zero value means that it may.
-type Reuse string
-
-// ReuseNever is for what has effects, or must be made anew each time.
-const ReuseNever Reuse = "never"
-
 // Priority breaks ties among tasks that are ready at the same time. The zero value means Normal.
 type Priority string
 

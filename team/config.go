@@ -14,7 +14,6 @@ import (
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/synth"
-	"github.com/runteam/runteam/task"
 )
 
 // Agent performs tasks; see [agent.Agent].
@@ -91,17 +90,15 @@ type Backend struct {
 	// clearances applies. Endpoint then replaces the first one.
 	Endpoint string
 
-	// EndpointName is what plans, decisions and records call that endpoint, for a base URL
-	// that should not be shown. Empty means the base URL. FallbackNames are the names of
-	// the endpoints after the first.
-	EndpointName  string
-	FallbackNames []string
+	// EndpointNames are what plans, decisions and records call the endpoints, for base URLs
+	// that should not be shown. A missing or empty name means the base URL.
+	EndpointNames []string
 
 	// Version names everything besides the prompt that answers depend on: the model, its
 	// endpoint, the parameters of a call, the program. Empty means what the Agent's method
 	// Version() string returns. Answers without a version are not reused by other runs.
 	Version string
-	Reuse   task.Reuse // whether answers may be those of earlier runs
+	Reuse   string // never: answers are not taken from earlier runs; empty: they may be
 }
 
 // A Member is an agent and what the gate must know of it. Name and Agent are required.
@@ -226,7 +223,7 @@ func (c *Config) internal() plan.Config {
 			Accepts: m.Accepts, Produces: m.Produces, OutputTags: m.OutputTags, Handoff: m.Handoff,
 			MaxSession: m.MaxSession, MaxParallel: m.MaxParallel, MaxContextBytes: m.MaxContextBytes, MaxPromptBytes: m.MaxPromptBytes,
 			MaxTokenBudget: m.MaxTokenBudget, MaxCostBudget: m.MaxCostBudget,
-			Model: m.Model, Endpoint: m.Endpoint, EndpointName: m.EndpointName, FallbackNames: m.FallbackNames, Version: m.Version, Reuse: m.Reuse,
+			Model: m.Model, Endpoint: m.Endpoint, EndpointNames: m.EndpointNames, Version: m.Version, Reuse: m.Reuse,
 			Provider: m.Provider, Description: m.Description, Capabilities: m.Capabilities,
 		})
 	}
@@ -234,7 +231,7 @@ func (c *Config) internal() plan.Config {
 		out.Coordinator = &plan.Coordinator{
 			Agent: k.Agent, SystemPrompt: k.SystemPrompt, Instructions: k.Instructions, Accepts: k.Accepts, MayGrant: k.MayGrant,
 			MaxContextBytes: k.MaxContextBytes, MaxPromptBytes: k.MaxPromptBytes, MaxTokenBudget: k.MaxTokenBudget, MaxCostBudget: k.MaxCostBudget,
-			Model: k.Model, Endpoint: k.Endpoint, EndpointName: k.EndpointName, FallbackNames: k.FallbackNames, Version: k.Version, Reuse: k.Reuse,
+			Model: k.Model, Endpoint: k.Endpoint, EndpointNames: k.EndpointNames, Version: k.Version, Reuse: k.Reuse,
 		}
 	}
 	return out

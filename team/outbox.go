@@ -3,7 +3,6 @@ package team
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 
 	"github.com/runteam/runteam/internal/engine"
 )
@@ -46,9 +45,6 @@ func (o *Outbox) inner() *engine.Outbox {
 // for use. It is safe for concurrent use; of several runs with the same monitor, it shows
 // the last that began.
 type Monitor struct{ of engine.Monitor }
-
-// Format writes what it is, so that no verb prints a payload.
-func (m *Monitor) Format(f fmt.State, _ rune) { fmt.Fprint(f, "monitor of a run") }
 
 // Snapshot returns the run as it stands, as JSON: its phase, token usage, queue and
 // messages. It contains payloads as their producers made them, so it is data to keep, not

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"fmt"
 	"slices"
 
 	"github.com/runteam/runteam/internal/engine"
@@ -103,6 +102,3 @@ func (p *Plan) MarshalJSON() ([]byte, error) {
 	}
 	return json.Marshal(p.made().checked)
 }
-
-// Format writes a few words for every verb, so that no verb prints an input.
-func (p Plan) Format(f fmt.State, _ rune) { fmt.Fprintf(f, "plan of %d tasks", len(p.Tasks)) }

@@ -35,9 +35,7 @@ const (
 // caller wrote about each task, and the answers that tasks did not accept.
 type Result struct {
 	RunID      string
-	Name       string // of the team
 	Status     Status
-	Goal       string        // of RunTeam
 	Output     string        // the answer: of the coordinator if there is a goal, else of the tasks that nothing depends on
 	Tasks      []TaskResult  // in the order written
 	Steps      []TaskResult  // the coordinator's work, in order; titles are plan, repair, digest and synthesis
@@ -200,7 +198,7 @@ func ended(r *engine.Result, err error) (*Result, error) {
 		return nil, publicError(err)
 	}
 	out := &Result{
-		RunID: r.RunID, Name: r.Name, Status: Status(r.Status), Goal: r.Goal, Output: r.Output, Usage: r.Usage, Context: event.Context(r.Context),
+		RunID: r.RunID, Status: Status(r.Status), Output: r.Output, Usage: r.Usage, Context: event.Context(r.Context),
 		Warnings: r.Warnings, StartedAt: r.StartedAt, EndedAt: r.EndedAt, JournalErr: r.Unkept, of: r,
 	}
 	out.Tasks = make([]TaskResult, len(r.Tasks))

@@ -40,7 +40,7 @@ func TestEachEndpointOfAFallbackIsAReader(t *testing.T) {
 		return engine.Member{Name: "a", Agent: chainAgent{says("x"), urls}, Accepts: label.Secret}
 	}
 	asWritten := member("http://10.0.0.1:8000/key/v1", "http://10.0.0.2:8000/key/v1", far)
-	asWritten.EndpointName, asWritten.FallbackNames = "http://10.0.0.1:8000/${A}/v1", []string{"http://10.0.0.2:8000/${B}/v1"}
+	asWritten.EndpointNames = []string{"http://10.0.0.1:8000/${A}/v1", "http://10.0.0.2:8000/${B}/v1"}
 	set := member(near, low)
 	set.Endpoint = far
 	tests := []struct {

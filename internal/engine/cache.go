@@ -16,7 +16,6 @@ import (
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/prompt"
-	"github.com/runteam/runteam/task"
 )
 
 // ErrReplay reports a prompt to which the run that is replayed has no answer.
@@ -31,7 +30,7 @@ func (x *exchange) cache() answerCache { return answerCache{x} }
 // runs, and those of others this one.
 func (x answerCache) reusable() bool {
 	m := x.run.team.Find(x.caps.Agent)
-	return m.AnswerVersion() != "" && m.Reuse != task.ReuseNever && x.task.Reuse != task.ReuseNever
+	return m.AnswerVersion() != "" && m.Reuse != "never" && x.task.Reuse != "never"
 }
 
 // find looks for an answer to the same prompt that there is already: of this

@@ -12,7 +12,7 @@ func (r *runScope) markFresh(p *plan.Plan) {
 	for _, name := range r.options.Fresh {
 		known := false
 		for i := range p.Written {
-			if p.Written[i].Named(name) {
+			if plan.Named(&p.Written[i], name) {
 				if known = true; r.fresh == nil {
 					r.fresh = map[task.ID]bool{}
 				}

@@ -555,8 +555,8 @@ func TestReuseIsRefused(t *testing.T) {
 		{"it is taken", engine.RunOptions{Reuse: true}, spec, same, 0},
 		{"nobody asked for it", engine.RunOptions{}, spec, same, 1},
 		{"by name", engine.RunOptions{Reuse: true, Fresh: []string{"A"}}, spec, same, 1},
-		{"by the task", engine.RunOptions{Reuse: true}, edited(func(s *task.Spec) { s.Reuse = task.ReuseNever }), same, 1},
-		{"by the agent", engine.RunOptions{Reuse: true}, spec, func(c *engine.Config) { c.Agents[0].Reuse = task.ReuseNever }, 1},
+		{"by the task", engine.RunOptions{Reuse: true}, edited(func(s *task.Spec) { s.Reuse = "never" }), same, 1},
+		{"by the agent", engine.RunOptions{Reuse: true}, spec, func(c *engine.Config) { c.Agents[0].Reuse = "never" }, 1},
 		{"another version", engine.RunOptions{Reuse: true}, spec, func(c *engine.Config) { c.Agents[0].Version = "2" }, 1},
 		{"another system prompt", engine.RunOptions{Reuse: true}, spec, func(c *engine.Config) { c.Agents[0].SystemPrompt = "Be brief." }, 1},
 		{"another schema", engine.RunOptions{Reuse: true}, edited(func(s *task.Spec) { s.OutputSchema = json.RawMessage(`{"type":"string"}`) }), func(c *engine.Config) {

@@ -81,7 +81,7 @@ func TestReuseDoesNotGoByTheNamesOfEndpoints(t *testing.T) {
 		run1 := func(o *engine.RunOptions, first, next string) *placed {
 			own := &placed{base: first}
 			it := agent.New(own, agent.Options{Fallback: []llm.Model{&placed{base: next}}})
-			tm := newTeam(t, engine.Member{Name: "a", Agent: it, Version: "as written", EndpointName: "${A}/v1", FallbackNames: []string{"${B}/v1"}})
+			tm := newTeam(t, engine.Member{Name: "a", Agent: it, Version: "as written", EndpointNames: []string{"${A}/v1", "${B}/v1"}})
 			require.NoError(t, run(t, tm, o, spec("a")).Err())
 			return own
 		}

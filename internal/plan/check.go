@@ -300,13 +300,8 @@ func (c *checker) checkAnswer() {
 }
 
 func (c *checker) find(name string) (int, bool) {
-	g, folded := c.plan.Graph, naming.Normalize(name)
-	for i := range g.Len() {
-		if t := g.Task(i); naming.Normalize(t.Title) == folded || (t.Key != "" && t.Key == folded) || string(t.ID) == name {
-			return i, true
-		}
-	}
-	return 0, false
+	i := slices.IndexFunc(c.plan.Graph.Tasks(), func(t task.Task) bool { return Named(&t.Spec, name) })
+	return i, i >= 0
 }
 
 // schema returns what the result of a task must match: its own schema or its agent's.

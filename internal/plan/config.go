@@ -14,7 +14,6 @@ import (
 	"github.com/runteam/runteam/internal/provenance"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
-	"github.com/runteam/runteam/task"
 )
 
 // A Goal is what a team is asked for: the coordinator plans the tasks for it
@@ -52,12 +51,11 @@ type Coordinator struct {
 
 	Endpoint string // as of a [Member]
 
-	EndpointName  string
-	FallbackNames []string
+	EndpointNames []string
 
-	Version string     // as of a [Member]
-	Reuse   task.Reuse // as of a [Member]
-	Model   string     // shown in plans
+	Version string // as of a [Member]
+	Reuse   string // as of a [Member]
+	Model   string // shown in plans
 	Origin  provenance.Position
 }
 
@@ -109,12 +107,10 @@ type Member struct {
 
 	Endpoint string
 
-	EndpointName string
-
-	FallbackNames []string
+	EndpointNames []string
 
 	Version string
-	Reuse   task.Reuse // whether its answers may be those of earlier runs
+	Reuse   string // whether its answers may be those of earlier runs
 
 	Model        string
 	Provider     string // such as openai; matched by a task's requires

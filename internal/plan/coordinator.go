@@ -45,7 +45,7 @@ func (t *Roster) Coordinator(o *Options) gate.Capabilities {
 func (c *Coordinator) member() *Member {
 	return &Member{
 		Name: handoff.Coordinator, Agent: c.Agent, MaxTokenBudget: c.MaxTokenBudget, MaxCostBudget: c.MaxCostBudget,
-		Endpoint: c.Endpoint, EndpointName: c.EndpointName, FallbackNames: c.FallbackNames, Version: c.Version, Reuse: c.Reuse, Model: c.Model,
+		Endpoint: c.Endpoint, EndpointNames: c.EndpointNames, Version: c.Version, Reuse: c.Reuse, Model: c.Model,
 	}
 }
 

@@ -89,12 +89,9 @@ func (m *Member) endpoints() (list []memberEndpoint) {
 			continue
 		}
 		known[endpoint.Normalize(where)] = true
-		name := m.EndpointName
-		if i > 0 {
-			name = ""
-			if i <= len(m.FallbackNames) {
-				name = m.FallbackNames[i-1]
-			}
+		name := ""
+		if i < len(m.EndpointNames) {
+			name = m.EndpointNames[i]
 		}
 		list = append(list, memberEndpoint{where, cmp.Or(name, where)})
 	}

@@ -40,7 +40,7 @@ func (r *Replay) apply(specs []task.Spec, inputs []Input) ([]task.Spec, task.Pro
 		}
 		s := specs[i]
 		s.DependsOn = slices.DeleteFunc(slices.Clone(s.DependsOn), func(ref task.Ref) bool {
-			return slices.ContainsFunc(specs, func(up task.Spec) bool { return up.Named(ref.Task) && r.leavesOut(&up) })
+			return slices.ContainsFunc(specs, func(up task.Spec) bool { return Named(&up, ref.Task) && r.leavesOut(&up) })
 		})
 		s.Uses = slices.DeleteFunc(slices.Clone(s.Uses), func(u task.Use) bool {
 			return slices.ContainsFunc(r.WithoutInputs, func(name string) bool { return strings.EqualFold(name, u.Name) })
@@ -54,7 +54,16 @@ func (r *Replay) apply(specs []task.Spec, inputs []Input) ([]task.Spec, task.Pro
 }
 
 // leavesOut reports whether a task is left out.
-func (r *Replay) leavesOut(s *task.Spec) bool { return slices.ContainsFunc(r.Without, s.Named) }
+func (r *Replay) leavesOut(s *task.Spec) bool {
+	return slices.ContainsFunc(r.Without, func(name string) bool { return Named(s, name) })
+}
+
+// Named reports whether a name means this task: its title (letter case and surrounding
+// spaces do not matter), its key or its ID.
+func Named(s *task.Spec, name string) bool {
+	folded := naming.Normalize(name)
+	return folded == naming.Normalize(s.Title) || s.Key != "" && folded == s.Key || name == string(task.NewID(s.Title))
+}
 
 // strangers reports what is to be left out and is not there.
 func (r *Replay) strangers(specs []task.Spec, inputs []Input) (found task.Problems) {
@@ -80,7 +89,7 @@ func (r *Replay) strangers(specs []task.Spec, inputs []Input) (found task.Proble
 func unknownTask(specs []task.Spec, name string, pointer ...any) *task.Problem {
 	titles := make([]string, len(specs))
 	for k := range specs {
-		if titles[k] = specs[k].Title; specs[k].Named(name) {
+		if titles[k] = specs[k].Title; Named(&specs[k], name) {
 			return nil
 		}
 	}

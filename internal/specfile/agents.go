@@ -89,7 +89,7 @@ func (r agentReader) agent(f *fields) Agent {
 		{"maxContextBytes", &m.MaxContextBytes}, {"maxPromptBytes", &m.MaxPromptBytes},
 	}.read(f.get)
 	a := Agent{Member: m, Connection: r.connection(f)}
-	a.Member.Model, a.Member.EndpointName, a.Member.FallbackNames = a.ModelAsWritten(), a.shownURL, a.fallbackNames()
+	a.Member.Model, a.Member.EndpointNames = a.ModelAsWritten(), a.endpointNames()
 	return a
 }
 

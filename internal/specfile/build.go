@@ -86,10 +86,10 @@ func endpoints(cfg *engine.Config) []string {
 	}
 	for i := range cfg.Agents {
 		m := &cfg.Agents[i]
-		add(m.Agent, append([]string{m.EndpointName}, m.FallbackNames...)...)
+		add(m.Agent, m.EndpointNames...)
 	}
 	if c := cfg.Coordinator; c != nil {
-		add(c.Agent, append([]string{c.EndpointName}, c.FallbackNames...)...)
+		add(c.Agent, c.EndpointNames...)
 	}
 	return known
 }

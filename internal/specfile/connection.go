@@ -84,12 +84,12 @@ func (c Connection) Conceal(text string) string {
 // environment, for messages and records. It is BaseURL if there are none.
 func (c Connection) URLAsWritten() string { return cmp.Or(c.shownURL, c.BaseURL) }
 
-// fallbackNames returns the names of the fallback's endpoints: their base URLs with
-// ${NAME} for values of the environment, or "" if there are none.
-func (c *Connection) fallbackNames() []string {
-	names := make([]string, len(c.Fallback))
-	for i := range names {
-		names[i] = c.Fallback[i].shownURL
+// endpointNames returns the names of the endpoints: their base URLs with ${NAME} for
+// values of the environment, or "" where there are none.
+func (c *Connection) endpointNames() []string {
+	names := []string{c.shownURL}
+	for i := range c.Fallback {
+		names = append(names, c.Fallback[i].shownURL)
 	}
 	return names
 }

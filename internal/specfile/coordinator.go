@@ -21,7 +21,7 @@ type Coordinator struct {
 func (c *Coordinator) agent() Agent {
 	m := engine.Member{
 		Name: handoff.Coordinator, SystemPrompt: c.SystemPrompt, SystemParams: c.SystemParams,
-		Endpoint: c.Endpoint, EndpointName: c.EndpointName, FallbackNames: c.FallbackNames, Version: c.Version, Reuse: c.Reuse, Model: c.Coordinator.Model, Provider: openAI, Origin: c.Origin,
+		Endpoint: c.Endpoint, EndpointNames: c.EndpointNames, Version: c.Version, Reuse: c.Reuse, Model: c.Coordinator.Model, Provider: openAI, Origin: c.Origin,
 	}
 	return Agent{Member: m, Connection: c.Connection}
 }
@@ -63,7 +63,7 @@ func (r goalReader) coordinator(f *fields) *Coordinator {
 		{"accepts", &c.Accepts}, {"reuse", &c.Reuse}, {"maxContextBytes", &c.MaxContextBytes}, {"maxPromptBytes", &c.MaxPromptBytes},
 		{"maxTokenBudget", &c.MaxTokenBudget}, {"maxCostBudget", &c.MaxCostBudget},
 	}.read(f.own)
-	c.Coordinator.Model, c.EndpointName, c.FallbackNames = c.ModelAsWritten(), c.shownURL, c.fallbackNames()
+	c.Coordinator.Model, c.EndpointNames = c.ModelAsWritten(), c.endpointNames()
 	c.Origin = origin(f.node.src, f.node.at)
 	return c
 }

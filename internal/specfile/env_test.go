@@ -224,8 +224,8 @@ func TestAConnectionIsShownAsItIsWritten(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "no ${T} and no ${T}", escaped.Agents[0].Conceal("no two%20words and no two words"))
 	require.Equal(t, "${M}", f.Agents[0].Member.Model)
-	require.Equal(t, "http://127.0.0.1:9/${T}/v1", f.Agents[0].Member.EndpointName)
-	require.Equal(t, "http://127.0.0.1:9/${T}/v1", f.Coordinator.EndpointName)
+	require.Equal(t, "http://127.0.0.1:9/${T}/v1", f.Agents[0].Member.EndpointNames[0])
+	require.Equal(t, "http://127.0.0.1:9/${T}/v1", f.Coordinator.EndpointNames[0])
 	require.Equal(t, f.Config.Prices["small"], f.Config.Prices["${M}"], "runs record the model as it is written")
 }
 

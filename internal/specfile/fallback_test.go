@@ -181,7 +181,7 @@ func TestAVariableOfAFallbackGoesNowhereWithoutConsent(t *testing.T) {
 	write(t, dir, "team.yaml", "model: \"${M}\"\nagents: [{name: a, fallback: [{baseURL: \""+one+"/${T}\"}]}]")
 	f, err := specfile.Load(specfile.Options{Path: dir, Models: []string{"m"}, Lookup: hostile(map[string]string{"T": "x"}), AllowEnv: []specfile.EnvUse{use(t, "T=https://one.example")}})
 	require.NoError(t, err, "Options.Models takes the place of the variable in the fallback too")
-	require.Equal(t, []string{one + "/${T}"}, f.Agents[0].Member.FallbackNames)
+	require.Equal(t, []string{one + "/${T}"}, f.Agents[0].Member.EndpointNames[1:])
 }
 
 func use(t *testing.T, text string) specfile.EnvUse {

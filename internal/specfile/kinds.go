@@ -10,7 +10,6 @@ import (
 
 	"github.com/runteam/runteam/internal/assign"
 	"github.com/runteam/runteam/label"
-	"github.com/runteam/runteam/task"
 )
 
 // A kind is what may be written as the value of a key.
@@ -91,7 +90,7 @@ var (
 
 	classification = words(label.Classifications()...)
 	strategy       = words(strategies()...)
-	never          = kind{name: "`never`", want: "the word never", hint: "write never, or leave the key out", json: object{{"enum", []any{string(task.ReuseNever)}}}, fits: func(n *node) bool { return n.is == isText && n.text == string(task.ReuseNever) }}
+	never          = kind{name: "`never`", want: "the word never", hint: "write never, or leave the key out", json: object{{"enum", []any{"never"}}}, fits: func(n *node) bool { return n.is == isText && n.text == "never" }}
 	provider       = kind{name: "`openai`", want: "openai", hint: "write openai, or leave the key out", json: object{{"enum", []any{openAI}}}, fits: is(isText), parts: checkProvider}
 )
 

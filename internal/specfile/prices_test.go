@@ -9,7 +9,6 @@ import (
 
 	"github.com/runteam/runteam/internal/specfile"
 	"github.com/runteam/runteam/llm"
-	"github.com/runteam/runteam/task"
 )
 
 func TestPrices(t *testing.T) {
@@ -76,9 +75,9 @@ func TestReuseOfDefaults(t *testing.T) {
 	f, err := load(t, "reuse: true\nagentDefaults: {reuse: never}\ntaskDefaults: {reuse: never}\ncoordinator: {reuse: never}\nagents: [{name: a}]\ntasks: [{title: T, description: d}]", specfile.Options{})
 	require.NoError(t, err)
 	require.True(t, f.Run.Reuse)
-	require.Equal(t, task.ReuseNever, f.Agents[0].Member.Reuse)
-	require.Equal(t, task.ReuseNever, f.Tasks[0].Reuse)
-	require.Equal(t, task.ReuseNever, f.Coordinator.Reuse)
+	require.Equal(t, "never", f.Agents[0].Member.Reuse)
+	require.Equal(t, "never", f.Tasks[0].Reuse)
+	require.Equal(t, "never", f.Coordinator.Reuse)
 }
 
 // TestATeamBringsPricesButNoReuse: what belongs to a run stands in its own file.

@@ -74,7 +74,7 @@ func TestBuildGivesMembersTheirVersions(t *testing.T) {
 	require.Len(t, asked, 2)
 	for _, a := range asked {
 		require.NotEmpty(t, a.Member.Version, a.Member.Name)
-		require.Equal(t, "never", string(a.Member.Reuse), a.Member.Name)
+		require.Equal(t, "never", a.Member.Reuse, a.Member.Name)
 	}
 }
 
