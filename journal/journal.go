@@ -117,15 +117,13 @@ func (j *Journal) Remove(ctx context.Context, before time.Time) (runs []string, 
 
 // What can be wrong with a journal or a run in it. Errors of this package wrap these.
 var (
-	ErrClosed       = journal.ErrClosed       // the journal is closed
-	ErrReadOnly     = journal.ErrReadOnly     // the journal was opened read-only
-	ErrLeased       = journal.ErrLeased       // another process works on the run
-	ErrLost         = journal.ErrLost         // another process has taken the run over
-	ErrUnknownRun   = journal.ErrUnknownRun   // no run has this ID
-	ErrAmbiguousRun = journal.ErrAmbiguousRun // several runs have IDs that begin so
-	ErrClock        = journal.ErrClock        // the clock is behind what the run has
-	ErrNoKey        = journal.ErrNoKey        // a value is encrypted under another key
-	ErrFull         = journal.ErrFull         // the disk is full
-	ErrLocked       = journal.ErrLocked       // another process has locked the file for too long
-	ErrCorrupt      = journal.ErrCorrupt      // the file is damaged
+	ErrClosed     = journal.ErrClosed     // the journal is closed
+	ErrReadOnly   = journal.ErrReadOnly   // the journal was opened read-only
+	ErrLeased     = journal.ErrLeased     // another process works on the run, or has taken it over
+	ErrUnknownRun = journal.ErrUnknownRun // no run has this ID, or several have IDs that begin so
+	ErrClock      = journal.ErrClock      // the clock is behind what the run has
+	ErrNoKey      = journal.ErrNoKey      // a value is encrypted under another key
+	ErrFull       = journal.ErrFull       // the disk is full
+	ErrLocked     = journal.ErrLocked     // another process has locked the file for too long
+	ErrCorrupt    = journal.ErrCorrupt    // the file is damaged
 )

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -218,9 +219,9 @@ func (q *request) answer(err error) {
 	}
 }
 
-// ErrLost reports that a run was taken over by another process, so that this
-// one writes nothing of it any more.
-var ErrLost = errors.New("another process has taken the run over")
+// ErrLost reports that another process has taken a run over, so that this one writes
+// nothing of it any more. It wraps [ErrLeased].
+var ErrLost = fmt.Errorf("%w: another process has taken it over", ErrLeased)
 
 // renewalWait limits how long a renewal of leases waits for a locked file, since
 // nothing else is written meanwhile. The next beat tries again.

@@ -12,7 +12,7 @@ const (
 	lookEvery = time.Second      // between two looks at a lease that is watched
 )
 
-// ErrLeased reports that a run is somebody else's to work on. A [*LeaseError] wraps it.
+// ErrLeased reports that another process works on a run. A [*LeaseError] wraps it.
 var ErrLeased = errors.New("the run is being worked on")
 
 // A LeaseError says who works on a run.

@@ -47,7 +47,8 @@ type Summary struct {
 	Holder *Holder `json:"holder,omitempty"` // who works on it
 }
 
-// ErrUnknownRun reports a name that no run has. An [*UnknownRunError] wraps it.
+// ErrUnknownRun reports a name that no run has, or several. An [*UnknownRunError] and an
+// [*AmbiguousRunError] wrap it.
 var ErrUnknownRun = errors.New("unknown run")
 
 // An UnknownRunError says that no run of a journal has this id, or one that
@@ -67,10 +68,6 @@ func (e *UnknownRunError) Error() string {
 // Unwrap returns [ErrUnknownRun].
 func (e *UnknownRunError) Unwrap() error { return ErrUnknownRun }
 
-// ErrAmbiguousRun reports a name that several runs have. An
-// [*AmbiguousRunError] wraps it.
-var ErrAmbiguousRun = errors.New("ambiguous run")
-
 // An AmbiguousRunError lists the runs whose ids begin with a prefix.
 type AmbiguousRunError struct {
 	Prefix string
@@ -83,11 +80,11 @@ func (e *AmbiguousRunError) Error() string {
 	if len(list) > most {
 		list, more = list[:most], fmt.Sprintf(" and %d more", len(list)-most)
 	}
-	return fmt.Sprintf("%v %q: %d runs begin with that, %s%s; write more of the id", ErrAmbiguousRun, e.Prefix, len(e.Runs), strings.Join(list, ", "), more)
+	return fmt.Sprintf("ambiguous run %q: %d runs begin with that, %s%s; write more of the id", e.Prefix, len(e.Runs), strings.Join(list, ", "), more)
 }
 
-// Unwrap returns [ErrAmbiguousRun].
-func (e *AmbiguousRunError) Unwrap() error { return ErrAmbiguousRun }
+// Unwrap returns [ErrUnknownRun].
+func (e *AmbiguousRunError) Unwrap() error { return ErrUnknownRun }
 
 // Find returns the run with this id, or the one whose id begins with it; of an
 // empty prefix the newest. Its error is an [*UnknownRunError] or an

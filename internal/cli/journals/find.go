@@ -70,7 +70,7 @@ func (l *ReadFlags) OpenRun(cmd *cobra.Command, con *console.Console) (*journal.
 // find finds the run. An unknown RUN may name a task of the newest run instead.
 func (l *ReadFlags) find(ctx context.Context, j *journal.Journal) (journal.Summary, error) {
 	found, err := Find(ctx, j, l.Run)
-	if !errors.Is(err, journal.ErrUnknownRun) || !l.mayBeTask || l.Run == "" || l.Task != "" {
+	if _, unknown := errors.AsType[*journal.UnknownRunError](err); !unknown || !l.mayBeTask || l.Run == "" || l.Task != "" {
 		return found, err
 	}
 	newest, unread := Find(ctx, j, "")
@@ -146,7 +146,7 @@ func ReadError(ctx context.Context, err error) error {
 		return err
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
-	case errors.Is(err, journal.ErrUnknownRun) || errors.Is(err, journal.ErrAmbiguousRun):
+	case errors.Is(err, journal.ErrUnknownRun):
 		return &exit.Error{Kind: exit.KindUsage, Err: err}
 	}
 	return &exit.Error{Kind: exit.KindRuntime, Err: err}

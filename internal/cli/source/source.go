@@ -152,7 +152,7 @@ func (s *SpecFlags) read(ctx context.Context, con *console.Console, allowed []sp
 	return specfile.Load(specfile.Options{
 		Result: func(run, task string) (*envelope.Envelope, error) {
 			e, err := results(ctx, run, task)
-			if errors.Is(err, journal.ErrUnknownRun) {
+			if _, unknown := errors.AsType[*journal.UnknownRunError](err); unknown {
 				err = &journals.MissingRunError{Run: run, Task: task, Err: err}
 			}
 			return e, err
