@@ -40,7 +40,7 @@ import (
 // has methods.
 var zeros = map[string][]any{
 	"assign":     {new(assign.Strategy)},
-	"envelope":   {new(envelope.Envelope), new(envelope.Payload), new(jsonvalue.Value), new(envelope.Record), new(envelope.Digest)},
+	"envelope":   {new(envelope.Envelope), new(envelope.Payload), new(jsonvalue.Value), new(envelope.Record)},
 	"event":      {new(event.Handoff), new(event.Event), new(event.Context), new(event.Type)},
 	"record":     {new(record.RunEnd), new(record.AgentCall), new(record.Outcomes)},
 	"flow":       {new(flow.Graph), new(flow.Table), new(flow.Edge), new(flow.Sight), new(flow.Lowering), new(flow.Source), new(flow.Assertion), new(flow.Path), new(flow.Step), new(flow.Subject), new(flow.Reach), new(flow.ReaderKind)},

@@ -4,30 +4,9 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
-	"fmt"
 	"sync"
 	"time"
 )
-
-// A Digest is the SHA-256 of an envelope's versioned header and payload.
-type Digest [sha256.Size]byte
-
-// String returns the digest in hex.
-func (d Digest) String() string { return hex.EncodeToString(d[:]) }
-
-// MarshalText writes the digest in hex.
-func (d Digest) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
-
-// UnmarshalText reads 64 hex digits.
-func (d *Digest) UnmarshalText(text []byte) error {
-	if hex.DecodedLen(len(text)) != len(d) {
-		return fmt.Errorf("%w: a digest has %d hex digits", ErrInvalid, 2*len(d))
-	}
-	if _, err := hex.Decode(d[:], text); err != nil {
-		return fmt.Errorf("%w: a digest has %d hex digits", ErrInvalid, 2*len(d))
-	}
-	return nil
-}
 
 // version opens what is hashed, so that a later layout cannot be mistaken for this one.
 const version = "runteam/envelope/1"
@@ -39,9 +18,9 @@ const truncatedVersion = "runteam/envelope/1/truncated"
 // buffers holds the scratch space of digests, so that hashing allocates nothing.
 var buffers = sync.Pool{New: func() any { return new(make([]byte, 0, 4096)) }}
 
-// sum hashes the header and both parts of the payload. Every field has a
-// length before it, so no two envelopes share a byte string.
-func (e *Envelope) sum() Digest {
+// sum returns the SHA-256 of the header and both parts of the payload, in hex. Every
+// field has a length before it, so no two envelopes share a byte string.
+func (e *Envelope) sum() string {
 	scratch := buffers.Get().(*[]byte)
 	h := &e.header
 	opening := version
@@ -61,12 +40,12 @@ func (e *Envelope) sum() Digest {
 	b = appendStrings(b, h.Tags)
 	b = appendString(b, *e.text)
 	b = appendString(b, *e.structured)
-	d := Digest(sha256.Sum256(b))
+	d := sha256.Sum256(b)
 	if cap(b) <= 1<<20 { // what one giant payload needed is not kept for ever
 		*scratch = b
 		buffers.Put(scratch)
 	}
-	return d
+	return hex.EncodeToString(d[:])
 }
 
 func appendString[S ~string](b []byte, s S) []byte {

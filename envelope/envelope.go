@@ -59,7 +59,7 @@ type Header struct {
 type Envelope struct {
 	header           Header
 	text, structured *string // of the payload; no verb of fmt follows a pointer to a string
-	stored           *Digest // that it was stored with; nil if it was made in this process
+	stored           *string // the digest that it was stored with; nil if it was made in this process
 }
 
 // New seals a payload under a header. The header's slices are copied. A header
@@ -126,17 +126,11 @@ func (e *Envelope) Classification() label.Classification { return e.header.Class
 // Trust returns whether the payload is endorsed.
 func (e *Envelope) Trust() label.Trust { return e.header.Trust }
 
-// CreatedAt returns when the envelope was made.
-func (e *Envelope) CreatedAt() time.Time { return e.header.CreatedAt }
-
 // ExpiresAt returns the moment from which the payload may no longer be read; zero means never.
 func (e *Envelope) ExpiresAt() time.Time { return e.header.ExpiresAt }
 
 // Truncated reports whether a limit on tokens ended the answer that this is.
 func (e *Envelope) Truncated() bool { return e.header.Truncated }
-
-// Empty reports whether there is no payload.
-func (e *Envelope) Empty() bool { return e.Open().Empty() }
 
 // Size returns the length of both parts of the payload in bytes.
 func (e *Envelope) Size() int { return len(*e.text) + len(*e.structured) }
@@ -144,9 +138,9 @@ func (e *Envelope) Size() int { return len(*e.text) + len(*e.structured) }
 // Structured reports whether the payload has a structured part.
 func (e *Envelope) Structured() bool { return *e.structured != "" }
 
-// Digest returns the digest that the envelope was stored with, or computes that of
-// an envelope made in this process.
-func (e *Envelope) Digest() Digest {
+// Digest returns the SHA-256 of the versioned header and the payload, in hex: the one that
+// the envelope was stored with, or that of an envelope made in this process.
+func (e *Envelope) Digest() string {
 	if e.stored != nil {
 		return *e.stored
 	}

@@ -44,9 +44,6 @@ func (p Payload) Text() string { return p.text }
 // JSON returns the structured part in its canonical form; ok is false when there is none.
 func (p Payload) JSON() (canonical string, ok bool) { return p.structured, p.structured != "" }
 
-// Empty reports whether there is neither a text nor a structured part.
-func (p Payload) Empty() bool { return p.text == "" && p.structured == "" }
-
 // Size returns the length of both parts in bytes.
 func (p Payload) Size() int { return len(p.text) + len(p.structured) }
 

@@ -13,7 +13,7 @@ type Record struct {
 	Header
 	Text   string          `json:"text,omitempty"`
 	JSON   json.RawMessage `json:"json,omitempty"`
-	Digest Digest          `json:"digest"`
+	Digest string          `json:"digest"`
 }
 
 // Record returns the stored form of e.

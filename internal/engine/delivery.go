@@ -41,7 +41,7 @@ func (r *runScope) toUser(ctx context.Context, e *envelope.Envelope, source hand
 
 // toClearance does so for a caller who accepts this label.
 func (r *runScope) toClearance(ctx context.Context, e *envelope.Envelope, source handoff.Source, accepts label.Classification, now time.Time) (reading, error) {
-	if e.Empty() {
+	if e.Size() == 0 {
 		return reading{}, nil
 	}
 	contract, err := gate.Negotiate(gate.Request{

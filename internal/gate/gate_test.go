@@ -113,7 +113,7 @@ func requireHeld(t *testing.T, c *gate.Compartment, o *gate.Offer, rule handoff.
 	require.NoError(t, err)
 	require.True(t, s.Withheld())
 	require.Equal(t, why, s.Decision().Reason)
-	require.True(t, s.Payload().Empty())
+	require.Zero(t, s.Payload().Size())
 	require.NoError(t, s.For(&c.Contract))
 	return r
 }

@@ -25,7 +25,7 @@ func TestSealedComesFromTheGateOnly(t *testing.T) {
 	}
 	var zero gate.Sealed
 	require.True(t, zero.Withheld())
-	require.True(t, zero.Payload().Empty())
+	require.Zero(t, zero.Payload().Size())
 	k := negotiate(t, request(), writer())
 	require.ErrorIs(t, zero.For(&k), gate.ErrUnsealed)
 	require.ErrorIs(t, zero.For(&gate.Contract{}), gate.ErrUnsealed, "nor does it belong to the zero contract")

@@ -70,7 +70,7 @@ func (c *Compartment) Seal(o *Offer, d *Ruling) (Sealed, error) {
 // form is how a payload is delivered that was asked for in some form: as a text
 // where retelling has left no structured part.
 func form(asked task.Payload, p envelope.Payload) task.Payload {
-	if _, structured := p.JSON(); !structured && !p.Empty() {
+	if _, structured := p.JSON(); !structured && p.Size() > 0 {
 		return task.Output
 	}
 	return asked

@@ -127,7 +127,7 @@ func TestNoSecretOfARunStandsInItsJournal(t *testing.T) {
 			for _, tk := range res.Tasks {
 				if tk.Envelope != nil {
 					d := tk.Envelope.Digest()
-					if strings.Contains(text, hex.EncodeToString(d[:])) {
+					if strings.Contains(text, d) {
 						t.Errorf("plain digest of the envelope of %s", tk.Title)
 					}
 				}

@@ -111,7 +111,7 @@ func (d *decoder) message(value []byte) (*record.SentMessage, error) {
 			return m, nil
 		}
 	}
-	m.Message = d.genuine(&x.Message, "message", func(of envelope.Digest) []byte { return x.digestInput(d.run, of) })
+	m.Message = d.genuine(&x.Message, "message", func(of record.Digest) []byte { return x.digestInput(d.run, of) })
 	return m, nil
 }
 
@@ -151,7 +151,7 @@ func (d *decoder) begin(value []byte) error {
 }
 
 // keyOf returns a masked key as it was kept.
-func keyOf(k *envelope.Digest) record.Key {
+func keyOf(k *record.Digest) record.Key {
 	if k == nil {
 		return record.Key{}
 	}
@@ -210,12 +210,12 @@ func (d *decoder) reveal(x *exchangeLine) bool {
 
 // record returns the envelope of a result.
 func (d *decoder) record(x *exchangeLine) *envelope.Record {
-	return d.genuine(x.Result, "envelope", func(of envelope.Digest) []byte { return x.digestInput(d.run, of) })
+	return d.genuine(x.Result, "envelope", func(of record.Digest) []byte { return x.digestInput(d.run, of) })
 }
 
 // genuine returns the envelope that a line keeps. If header and payload are not
 // what the digest says, it has another digest than they have.
-func (d *decoder) genuine(l *resultLine, kind string, digestInput func(envelope.Digest) []byte) *envelope.Record {
+func (d *decoder) genuine(l *resultLine, kind string, digestInput func(record.Digest) []byte) *envelope.Record {
 	r := &envelope.Record{Header: l.Header, Text: cmp.Or(l.Text, string(l.Raw)), JSON: l.JSON}
 	made, err := r.Envelope()
 	if err != nil {
@@ -225,7 +225,7 @@ func (d *decoder) genuine(l *resultLine, kind string, digestInput func(envelope.
 	if err != nil {
 		return r
 	}
-	if of := e.Digest(); d.vault.digest(kind, digestInput(of)) == l.Digest {
+	if of := e.Digest(); d.vault.digest(kind, digestInput(record.DigestOf(of))) == l.Digest {
 		r.Digest = of
 	}
 	return r

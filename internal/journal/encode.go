@@ -116,11 +116,11 @@ func sizeAt(level label.Classification, bytes int) int {
 }
 
 // key returns what is kept of a key; nil if there is none.
-func (e *encoder) key(k record.Key) *envelope.Digest {
+func (e *encoder) key(k record.Key) *record.Digest {
 	if k == (record.Key{}) {
 		return nil
 	}
-	return new(envelope.Digest(e.vault.mask(k)))
+	return new(record.Digest(e.vault.mask(k)))
 }
 
 // event returns an event without a message that is above the plaintext limit, whose
@@ -189,7 +189,7 @@ func (e *encoder) exchange(x *record.AgentCall) (*exchangeLine, error) {
 	}
 	if x.Result != nil {
 		s.words = wordsOf(x.Result)
-		out.Result = &resultLine{Header: x.Result.Header, Digest: e.vault.digest("envelope", out.digestInput(e.run, x.Result.Digest))}
+		out.Result = &resultLine{Header: x.Result.Header, Digest: e.vault.digest("envelope", out.digestInput(e.run, record.DigestOf(x.Result.Digest)))}
 	}
 	if s.Sizes == nil && !e.above.has(x.Task) && (x.Result == nil || x.Result.Classification <= plainLimit) && !aboveCeiling(x.Refused, x.Reasoning) {
 		if out.Result != nil {
@@ -226,7 +226,7 @@ func (e *encoder) message(m *record.SentMessage) (*messageLine, error) {
 		return nil, fmt.Errorf("message %q has no envelope and cannot be kept", m.ID)
 	}
 	out := &messageLine{SentMessage: *m, Message: resultLine{Header: r.Header}}
-	out.Message.Digest = e.vault.digest("message", out.digestInput(e.run, r.Digest))
+	out.Message.Digest = e.vault.digest("message", out.digestInput(e.run, record.DigestOf(r.Digest)))
 	if out.Bytes = sizeAt(r.Classification, m.Bytes); r.Classification <= plainLimit {
 		out.Message.words = wordsOf(r)
 		return out, nil
@@ -240,8 +240,8 @@ func (e *encoder) message(m *record.SentMessage) (*messageLine, error) {
 
 // standing is what the digest of a result covers: the envelope, and as the
 // answer to which prompt of which run it stands here.
-func (l *exchangeLine) digestInput(run string, d envelope.Digest) []byte {
-	hex := func(k *envelope.Digest) string {
+func (l *exchangeLine) digestInput(run string, d record.Digest) []byte {
+	hex := func(k *record.Digest) string {
 		if k == nil {
 			return ""
 		}

@@ -4,7 +4,6 @@ import (
 	"encoding/hex"
 	"strings"
 
-	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/label"
 )
@@ -28,8 +27,8 @@ type vault struct {
 
 // hidden is what is kept of words above the plaintext limit: one of both.
 type hidden struct {
-	Sealed *sealedText      `json:"sealed,omitempty"`
-	Digest *envelope.Digest `json:"digest,omitempty"`
+	Sealed *sealedText    `json:"sealed,omitempty"`
+	Digest *record.Digest `json:"digest,omitempty"`
 }
 
 // hide returns what is kept of a text. The parts of place say whose it is: it
@@ -55,9 +54,9 @@ func (v *vault) show(h *hidden, place ...string) (plain []byte, missing string) 
 }
 
 // digest returns what is kept of a digest or of a text.
-func (v *vault) digest(kind string, of []byte) envelope.Digest {
+func (v *vault) digest(kind string, of []byte) record.Digest {
 	if v.digests == nil {
-		return envelope.Digest{}
+		return record.Digest{}
 	}
 	return v.digests.mac(kind, of)
 }

@@ -20,8 +20,8 @@ type infoLine struct {
 
 type fileLine struct {
 	File
-	Hidden *hidden         `json:"hidden,omitempty"` // the text, if it is above the plainLimit
-	Digest envelope.Digest `json:"digest"`
+	Hidden *hidden       `json:"hidden,omitempty"` // the text, if it is above the plainLimit
+	Digest record.Digest `json:"digest"`
 }
 
 // standing is what the digest of a file covers.
@@ -37,24 +37,24 @@ type beginLine struct {
 
 type inputLine struct {
 	record.Input
-	Key *envelope.Digest `json:"key,omitempty"`
+	Key *record.Digest `json:"key,omitempty"`
 }
 
 // exchangeLine is an record.AgentCall as it is kept.
 type exchangeLine struct {
 	record.AgentCall
-	Key    *envelope.Digest `json:"key,omitempty"`
-	Core   *envelope.Digest `json:"core,omitempty"`
-	Reuse  *envelope.Digest `json:"reuse,omitempty"`
-	Result *resultLine      `json:"result,omitempty"`
-	Hidden *hidden          `json:"hidden,omitempty"` // the words, if they are above the plainLimit
+	Key    *record.Digest `json:"key,omitempty"`
+	Core   *record.Digest `json:"core,omitempty"`
+	Reuse  *record.Digest `json:"reuse,omitempty"`
+	Result *resultLine    `json:"result,omitempty"`
+	Hidden *hidden        `json:"hidden,omitempty"` // the words, if they are above the plainLimit
 }
 
 // resultLine is an envelope as it is kept, with its words or without them.
 type resultLine struct {
 	envelope.Header
 	words
-	Digest envelope.Digest `json:"digest"`
+	Digest record.Digest `json:"digest"`
 }
 
 // words are a payload.
@@ -73,7 +73,7 @@ type messageLine struct {
 
 // standing is what the digest of a message covers: the envelope, and who sent it
 // to whom in which run.
-func (l *messageLine) digestInput(run string, d envelope.Digest) []byte {
+func (l *messageLine) digestInput(run string, d record.Digest) []byte {
 	return joinLengths(run, l.ID, l.From, l.To, l.Session, fmt.Sprint(l.Given), string(d[:]))
 }
 

@@ -142,7 +142,7 @@ func (b *Bus) restore(s *Stored) error {
 	if err != nil {
 		return err
 	}
-	if e.Structured() || e.Empty() {
+	if s.Envelope.JSON != nil || s.Envelope.Text == "" {
 		return fmt.Errorf("%w message: it is no text", ErrInvalid)
 	}
 	at := len(b.messages)
