@@ -86,27 +86,27 @@ func TestResumeAsksOnlyForWhatIsAffected(t *testing.T) {
 		{
 			name: "the spec is gone", want: rest,
 			change: func(t *testing.T, dir string) { require.NoError(t, os.Remove(filepath.Join(dir, "team.yaml"))) },
-			says:   []string{"resume:  team.yaml is not there any more: its copy in the journal is used\n"}, silent: []string{"changed"},
+			says:   []string{"resume:  team.yaml no longer exists: the copy in the journal is used\n"}, silent: []string{"changed"},
 		},
 		{
 			name: "an input is gone", want: rest,
 			change: func(t *testing.T, dir string) { require.NoError(t, os.Remove(filepath.Join(dir, "note.md"))) },
-			says:   []string{"resume:  note.md is not there any more: its copy in the journal is used\n"}, silent: []string{"changed"},
+			says:   []string{"resume:  note.md no longer exists: the copy in the journal is used\n"}, silent: []string{"changed"},
 		},
 		{
 			name: "an input says something else", want: map[string]int{"First": 1, "Second": 1, "Third": 1},
 			change: func(t *testing.T, dir string) { edit(t, filepath.Join(dir, "note.md"), "the note", "another note") },
-			says:   []string{"resume:  input note has changed since: what it affects runs again\n"},
+			says:   []string{"resume:  input note has changed: affected tasks run again\n"},
 		},
 		{
 			name: "a task that was not done says something else", want: rest,
 			change: func(t *testing.T, dir string) { edit(t, filepath.Join(dir, "team.yaml"), "Say two.", "Say 2.") },
-			says:   []string{"resume:  the spec has changed since: what that affects runs again\n"},
+			says:   []string{"resume:  the spec has changed: affected tasks run again\n"},
 		},
 		{
 			name: "a task that was done says something else", want: map[string]int{"Aside": 1, "Second": 1, "Third": 1},
 			change: func(t *testing.T, dir string) { edit(t, filepath.Join(dir, "team.yaml"), "Say aside.", "Say it.") },
-			says:   []string{"resume:  the spec has changed since"},
+			says:   []string{"resume:  the spec has changed"},
 		},
 		{
 			name: "a task that was done says the same elsewhere", want: rest,
@@ -123,10 +123,10 @@ func TestResumeAsksOnlyForWhatIsAffected(t *testing.T) {
 				edit(t, filepath.Join(dir, "team.yaml"), "description: Say aside.}\n", "description: Say aside.}\n  - {title: Fourth, assignee: solo, dependsOn: [Aside], description: Say four.}\n")
 			},
 		},
-		{name: "another model", args: "--model another", want: map[string]int{"First": 1, "Aside": 1, "Second": 1, "Third": 1}, says: []string{"flags or the spec ask for something else than before"}},
+		{name: "another model", args: "--model another", want: map[string]int{"First": 1, "Aside": 1, "Second": 1, "Third": 1}, says: []string{"the flags or the spec have changed"}},
 		{name: "fresh", args: "--fresh aside", want: map[string]int{"Aside": 1, "Second": 1, "Third": 1}},
 		{name: "one at a time", args: "--max-concurrency 1 --timeout 60s --max-token-budget 100000", want: rest},
-		{name: "another file for an input", args: "--input note=other.md", want: map[string]int{"First": 1, "Second": 1, "Third": 1}, says: []string{"input note has changed since"}},
+		{name: "another file for an input", args: "--input note=other.md", want: map[string]int{"First": 1, "Second": 1, "Third": 1}, says: []string{"input note has changed"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -162,19 +162,19 @@ func TestResumeOfWhatCameFromStandardInput(t *testing.T) {
 	cut(t, server, call{dir: dir, args: []string{"run", "-"}, stdin: relay, env: server.env()}, 2)
 	got := call{dir: dir, args: []string{"resume"}, env: server.env()}.run(t)
 	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
-	require.Contains(t, got.stderr, "resume:  standard input is not there any more: its copy in the journal is used\n")
+	require.Contains(t, got.stderr, "resume:  standard input no longer exists: the copy in the journal is used\n")
 	require.Equal(t, map[string]int{"Second": 1, "Third": 1}, server.asked())
 
 	server, dir = tell(t, "Second"), relayFolder(t)
 	cut(t, server, call{dir: dir, args: []string{"run", "--input", "note=-"}, stdin: "said in passing", env: server.env()}, 2)
 	got = call{dir: dir, args: []string{"resume"}, env: server.env()}.run(t)
 	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
-	require.Contains(t, got.stderr, "standard input is not there any more")
+	require.Contains(t, got.stderr, "standard input no longer exists")
 	require.Equal(t, map[string]int{"Second": 1, "Third": 1}, server.asked())
 
 	got = call{dir: dir, args: []string{"resume", "--input", "note=-"}, stdin: "said again", env: server.env()}.run(t)
 	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
-	require.NotContains(t, got.stderr, "standard input is not there any more")
+	require.NotContains(t, got.stderr, "standard input no longer exists")
 	require.Equal(t, map[string]int{"First": 1}, server.asked(), "its answer is the same, and so are those that depend on it")
 }
 
@@ -200,7 +200,7 @@ func TestResumeFromElsewhere(t *testing.T) {
 		require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 		require.Equal(t, map[string]int{"Second": 1, "Third": 1}, server.asked())
 		require.Contains(t, got.stdout, "Say 3.")
-		require.Equal(t, gone, strings.Contains(got.stderr, "sub/team.yaml is not there any more"), "%s", got.stderr)
+		require.Equal(t, gone, strings.Contains(got.stderr, "sub/team.yaml no longer exists"), "%s", got.stderr)
 		require.Contains(t, clitest.Contents(t, filepath.Join(dir, "other", "t.jsonl")), "Say two.")
 	}
 }
@@ -414,7 +414,7 @@ func TestSecretsInAJournal(t *testing.T) {
 				continue
 			}
 			require.Equal(t, exit.StatusOK, got.status, "%+v", got)
-			require.Contains(t, got.stderr, "resume:  g.md is not there any more")
+			require.Contains(t, got.stderr, "resume:  g.md no longer exists")
 			require.NotContains(t, got.stderr, "changed")
 		}
 	})
@@ -427,7 +427,7 @@ func TestRecordUnderAKeyGoesOnUnderIt(t *testing.T) {
 	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 	got = call{dir: dir, args: []string{"resume"}}.run(t)
 	require.Equal(t, exit.StatusNoRun, got.status, "%+v", got)
-	require.Contains(t, got.stderr, "a record goes on under the key with which it began, or without one: --audit-key FILE or RUNTEAM_AUDIT_KEY")
+	require.Contains(t, got.stderr, "resume the run with the key with which it began: --audit-key FILE or RUNTEAM_AUDIT_KEY")
 	for _, c := range []call{
 		{dir: dir, args: []string{"resume", "--audit-key", "key"}},
 		{dir: dir, args: []string{"resume"}, env: map[string]string{journals.EnvAuditKey: auditTestKey}},

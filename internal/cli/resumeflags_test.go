@@ -73,10 +73,10 @@ func TestUnknownFreshTask(t *testing.T) {
 			continue
 		}
 		require.Equal(t, exit.StatusUsage, got.status, "%s: %+v", args, got)
-		require.Contains(t, got.stderr, `--fresh "Frist": no task is called that: did you mean "First"?`)
+		require.Contains(t, got.stderr, `--fresh "Frist": unknown task: did you mean "First"?`)
 		got = call{dir: dir, args: strings.Fields(strings.Replace(args, "Frist", "nothing-at-all", 1)), env: server.env()}.run(t)
 		require.Equal(t, exit.StatusUsage, got.status, "%s: %+v", args, got)
-		require.Contains(t, got.stderr, `no task is called that: write one of First, Second, Third, Aside`)
+		require.Contains(t, got.stderr, `unknown task: write one of First, Second, Third, Aside`)
 	}
 	got := call{dir: dir, args: []string{"replay", "--without", "nothing-at-all"}, env: server.env()}.run(t)
 	require.Equal(t, exit.StatusUsage, got.status, "%+v", got)

@@ -57,7 +57,7 @@ func TestReuseAsksOnlyForWhatChanged(t *testing.T) {
 	require.Len(t, server.asked(), 4)
 	refused := call{dir: dir, args: []string{"run", "--no-journal"}, env: server.env()}.run(t)
 	require.Equal(t, exit.StatusUsage, refused.status, "%+v", refused)
-	require.Contains(t, refused.stderr, "take --no-journal back, or add --reuse=false")
+	require.Contains(t, refused.stderr, "leave out --no-journal, or add --reuse=false")
 
 	run("--reuse --model another")
 	require.Len(t, server.asked(), 4, "answers of another model are others")

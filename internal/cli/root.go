@@ -9,6 +9,7 @@ import (
 	"github.com/runteam/runteam/internal/cli/console"
 	"github.com/runteam/runteam/internal/cli/exit"
 	"github.com/runteam/runteam/internal/cli/explain"
+	"github.com/runteam/runteam/internal/cli/flags"
 	"github.com/runteam/runteam/internal/cli/history"
 	"github.com/runteam/runteam/internal/cli/plan"
 	"github.com/runteam/runteam/internal/cli/replay"
@@ -19,7 +20,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// runCommandLine runs the command that the arguments name, and returns the exit status.
+// runCommandLine runs the command that the arguments name and returns the exit status.
 func runCommandLine(con *console.Console) (status int) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -37,7 +38,7 @@ func runCommandLine(con *console.Console) (status int) {
 	return con.Report(root.ExecuteContext(ctx))
 }
 
-// root is the command tree.
+// root returns the command tree.
 func root(con *console.Console) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "runteam",
@@ -47,14 +48,14 @@ task, the results that the task depends on, and nothing else. The tasks are
 written in the spec, or planned by a coordinator for a goal.
 
 A SPEC is a team file in YAML or JSON, a folder that holds team.yaml, team.yml
-or team.json, or - for standard input. Without one it is the working directory.
+or team.json, or - for standard input. The default is the working directory.
 
 Exit status: 0 success; 1 the run ended without success; 2 usage or a bad file;
-3 could not run (no key, no endpoint, no model, or a journal that cannot be used
-or whose run another process works on); 130 or 143 interrupted.`,
+3 could not run (no key, no endpoint, no model, an unusable journal, or a run that
+another process works on); 130 or 143 interrupted.`,
 		Args: func(cmd *cobra.Command, args []string) error { return onlyCommands(con, cmd, args) },
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if asked, _ := cmd.Flags().GetBool("version"); asked {
+			if wanted, _ := cmd.Flags().GetBool("version"); wanted {
 				return printVersion(con)
 			}
 			return cmd.Help()
@@ -73,14 +74,10 @@ or whose run another process works on); 130 or 143 interrupted.`,
 	return root
 }
 
-// helpCommand adds the command that prints help, and has it refuse words that
-// are no command.
+// helpCommand adds the command help, which refuses words that are no command.
 func helpCommand(root *cobra.Command) {
 	root.InitDefaultHelpCmd()
-	cmd, _, err := root.Find([]string{"help"})
-	if err != nil {
-		panic(err) // it was added the line before
-	}
+	cmd := find(root, "help")
 	cmd.Args = func(_ *cobra.Command, args []string) error {
 		about, rest, err := root.Find(args)
 		if err != nil || len(rest) == 0 || !about.HasSubCommands() {
@@ -90,14 +87,19 @@ func helpCommand(root *cobra.Command) {
 	}
 }
 
-// completionCommand adds the command that prints completions, and has it refuse
-// a shell that it does not know.
+// find returns a command that was added before.
+func find(root *cobra.Command, name string) *cobra.Command {
+	cmd, _, err := root.Find([]string{name})
+	if err != nil {
+		panic(err)
+	}
+	return cmd
+}
+
+// completionCommand adds the command completion, which refuses unknown shells.
 func completionCommand(con *console.Console, root *cobra.Command) {
 	root.InitDefaultCompletionCmd()
-	cmd, _, err := root.Find([]string{"completion"})
-	if err != nil {
-		panic(err) // it was added the line before
-	}
+	cmd := find(root, "completion")
 	var shells []string
 	for _, sub := range cmd.Commands() {
 		shells = append(shells, sub.Name())
@@ -113,16 +115,19 @@ func completionCommand(con *console.Console, root *cobra.Command) {
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 }
 
-// prepare settles what holds for every command, before it runs.
+// prepare checks and applies the global flags before a command runs.
 func prepare(con *console.Console, cmd *cobra.Command) error {
 	if err := con.Settings.Resolve(cmd, con.LookupEnv); err != nil {
+		return err
+	}
+	if err := flags.CheckEmpty(cmd); err != nil {
 		return err
 	}
 	con.Log = con.NewLogger()
 	return nil
 }
 
-// onlyCommands refuses words that are no command.
+// onlyCommands refuses arguments that are no command.
 func onlyCommands(con *console.Console, cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -134,9 +139,9 @@ func onlyCommands(con *console.Console, cmd *cobra.Command, args []string) error
 	return exit.Usagef("unknown command %q%s", args[0], hint)
 }
 
-// flagError words an error of a flag, with the nearest flag that there is.
+// flagError describes an error about a flag, with the nearest known flag.
 func flagError(con *console.Console, cmd *cobra.Command, err error) error {
-	if !cmd.HasParent() { // a flag of a command that does not exist is the lesser fault
+	if !cmd.HasParent() { // an unknown command matters more than its flags
 		if word, ok := console.FirstWord(con.Args); ok {
 			return onlyCommands(con, cmd, []string{word})
 		}
@@ -160,7 +165,7 @@ func flagError(con *console.Console, cmd *cobra.Command, err error) error {
 	return exit.Usagef("%v; see %q", err, cmd.CommandPath()+" --help")
 }
 
-// invalidValue says what to write as the value of a flag.
+// invalidValue returns the error for a value that a flag does not accept.
 func invalidValue(f *pflag.Flag, value string, err error) error {
 	switch f.Value.Type() {
 	case "bool":
@@ -176,5 +181,5 @@ func invalidValue(f *pflag.Flag, value string, err error) error {
 	return exit.Usagef("%v", err)
 }
 
-// examples are values of the flags that take a number.
+// examples are valid values of the flags that take a number.
 var examples = map[string]string{"max-concurrency": "5", "max-token-budget": "20000"}

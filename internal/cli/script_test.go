@@ -31,15 +31,15 @@ func TestChangedScriptIsSaid(t *testing.T) {
 	require.Contains(t, run("run --reuse --offline --script s.yaml"), "1 task reused")
 	put("replies: [{text: another}]")
 	text := run("resume")
-	require.Contains(t, text, "resume:  s.yaml has changed since: earlier answers are not used; asked again: Answer\n")
-	require.Contains(t, text, "resumed: 0 tasks completed before; 1 earlier answer not used, because s.yaml has changed since\n")
+	require.Contains(t, text, "resume:  s.yaml has changed: earlier answers are not used; running again: Answer\n")
+	require.Contains(t, text, "resumed: 0 tasks completed before; 1 earlier answer not used, because s.yaml has changed\n")
 	require.NotContains(t, run("resume"), "has changed")
 	put("replies: [{text: a third}]")
 	got := run("run --reuse --offline --script s.yaml")
-	require.Contains(t, got, "reuse:   s.yaml has changed since: what it answers is asked again\n")
+	require.Contains(t, got, "reuse:   s.yaml has changed: its answers are requested again\n")
 	require.NotContains(t, got, "reused")
 	require.NotContains(t, run("run --reuse --offline --script s.yaml"), "has changed")
-	require.Contains(t, run("resume --script other.yaml"), "resume:  other.yaml is another script than before: earlier answers are not used; asked again: Answer\n")
+	require.Contains(t, run("resume --script other.yaml"), "resume:  other.yaml is another script than before: earlier answers are not used; running again: Answer\n")
 }
 
 // A run that models answered and a script goes on with, or the other way round,

@@ -37,11 +37,8 @@ func (s *AnswerFlags) AddTo(cmd *cobra.Command) {
 
 // Check returns an error if the flags contradict each other.
 func (s *AnswerFlags) Check(cmd *cobra.Command) error {
-	switch {
-	case s.Script != "" && !s.Offline && (!s.ScriptImpliesOffline || cmd.Flags().Changed("offline")):
+	if s.Script != "" && !s.Offline && (!s.ScriptImpliesOffline || cmd.Flags().Changed("offline")) {
 		return exit.Usagef("--script needs --offline")
-	case cmd.Flags().Changed("script") && s.Script == "":
-		return exit.Usagef("--script is empty: name a file")
 	}
 	return nil
 }
@@ -112,7 +109,7 @@ func (s *AnswerFlags) ScriptChange(was *journals.Invocation, file *specfile.File
 	case s.Script != was.Script:
 		return terminal.CleanLine(path) + " is another script than before"
 	}
-	return terminal.CleanLine(path) + " has changed since"
+	return terminal.CleanLine(path) + " has changed"
 }
 
 // sign makes the script part of the version of each agent that it answers for, so that

@@ -10,6 +10,7 @@ import (
 	"github.com/runteam/runteam/internal/cli/exit"
 	"github.com/runteam/runteam/internal/cli/flags"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // FirstWord returns the first argument that is neither a flag nor the value of a global flag.
@@ -115,26 +116,17 @@ func (s *Settings) guess(args []string, lookup func(string) (string, bool)) {
 	if fromEnv, _ := lookup(EnvOutput); slices.Contains(formats, fromEnv) {
 		s.Output = fromEnv
 	}
-	for i, arg := range args {
-		if arg == "--" {
-			break
-		}
-		value, ok := strings.CutPrefix(arg, "--output=")
-		if !ok {
-			value, ok = strings.CutPrefix(arg, "-o")
-			value = strings.TrimPrefix(value, "=")
-		}
-		if (arg == "--output" || arg == "-o") && i+1 < len(args) {
-			value, ok = args[i+1], true
-		}
-		if ok && slices.Contains(formats, value) {
-			s.Output = value
-		}
-		s.pretty = s.pretty || arg == "--pretty"
+	f := pflag.NewFlagSet("", pflag.ContinueOnError)
+	f.ParseErrorsAllowlist.UnknownFlags = true
+	form, team := f.StringP("output", "o", "", ""), f.String("team", "", "")
+	f.BoolVar(&s.pretty, "pretty", false, "")
+	f.BoolP("help", "h", false, "") // else pflag prints the usage
+	_ = f.Parse(args) // the command reports the error
+	if slices.Contains(formats, *form) {
+		s.Output = *form
 	}
 	word, _ := FirstWord(args)
-	team := slices.ContainsFunc(args, func(arg string) bool { return arg == "--team" || strings.HasPrefix(arg, "--team=") })
-	if word == "task" || word == "schema" || word == "run" && team {
+	if word == "task" || word == "schema" || word == "run" && *team != "" {
 		s.Output = "json"
 	}
 }

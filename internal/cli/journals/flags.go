@@ -35,10 +35,6 @@ func (g *Flags) Check(cmd *cobra.Command) error {
 		return exit.Usagef("--journal and --no-journal contradict each other: leave one of them out")
 	case g.None && changed("journal-key"):
 		return exit.Usagef("--journal-key has no effect with --no-journal: leave one of them out")
-	case changed("journal") && g.Path == "":
-		return exit.Usagef("--journal is empty: name a file")
-	case changed("journal-key") && g.KeyFile == "":
-		return exit.Usagef("--journal-key is empty: name a file")
 	}
 	return nil
 }

@@ -31,13 +31,9 @@ func (q *flowFlags) flags(cmd *cobra.Command) {
 
 // check refuses a question that names nothing, or that a drawing cannot answer.
 func (q *flowFlags) check(cmd *cobra.Command, form string) error {
-	for _, flag := range []struct{ name, value, what string }{{"from", q.from, "an input or a task"}, {"to", q.to, "a reader"}} {
-		switch {
-		case !cmd.Flags().Changed(flag.name):
-		case flag.value == "":
-			return exit.Usagef("--%s is empty: name %s", flag.name, flag.what)
-		case Drawings[form] != nil:
-			return exit.Usagef("--%s is for text and json: %s draws the whole plan", flag.name, form)
+	for _, flag := range []string{"from", "to"} {
+		if cmd.Flags().Changed(flag) && Drawings[form] != nil {
+			return exit.Usagef("--%s is for text and json: %s draws the whole plan", flag, form)
 		}
 	}
 	return nil

@@ -13,10 +13,10 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// A Conversation collects the prompts of a run, as its caller may see them, for
-// --include-messages. A nil *conversation collects nothing.
+// A Conversation collects the prompts of a run for --include-messages, as the caller may see them.
+// A nil *Conversation collects nothing.
 type Conversation struct {
-	next Recorder // keeps the trace; nil without one
+	next Recorder // writes the trace; nil without one
 
 	mu      sync.Mutex
 	prompts map[task.ID][]sentPrompt
@@ -25,7 +25,7 @@ type Conversation struct {
 // sentPrompt is one prompt to an agent, without its system prompt.
 type sentPrompt struct{ agent, text string }
 
-// Record takes in a prompt before it is sent.
+// Record collects a prompt before it is sent.
 func (c *Conversation) Record(ctx context.Context, r record.Prompt) error {
 	if c.next != nil {
 		if err := c.next.Record(ctx, r); err != nil {
@@ -33,7 +33,7 @@ func (c *Conversation) Record(ctx context.Context, r record.Prompt) error {
 		}
 	}
 	if r.Prompt == nil {
-		return nil // something was withheld, so it is not sent
+		return nil // context was withheld, so there is no prompt
 	}
 	at := r.Prompt.Receipt
 	c.mu.Lock()
@@ -45,8 +45,8 @@ func (c *Conversation) Record(ctx context.Context, r record.Prompt) error {
 	return nil
 }
 
-// visibleText returns the text of a prompt with a mark in place of each range that is
-// withheld from its viewer.
+// visibleText returns the text of a prompt with a mark for each range that is withheld from the
+// viewer.
 func visibleText(p *promptview.Shown) string {
 	var b strings.Builder
 	for i := range p.Text {
@@ -65,8 +65,8 @@ func visibleText(p *promptview.Shown) string {
 	return b.String()
 }
 
-// Recorder returns what the run tells of its prompts: the conversation and the
-// trace behind it, or the trace alone.
+// Recorder returns the recorder of a run's prompts: the conversation, which passes them on to next,
+// or next alone.
 func (c *Conversation) Recorder(next Recorder) Recorder {
 	if c == nil {
 		return next
@@ -75,8 +75,8 @@ func (c *Conversation) Recorder(next Recorder) Recorder {
 	return c
 }
 
-// Attach gives each task of a result its messages: the prompts to its agent, and
-// behind them the result if it completed.
+// Attach adds to each task of a result its messages: the prompts to its agent and, if it completed,
+// the result.
 func (c *Conversation) Attach(res *engine.Result) {
 	if c == nil {
 		return

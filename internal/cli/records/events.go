@@ -25,7 +25,7 @@ import (
 // eventPatience is how long a slow reader of --events may delay the end of a run.
 const eventPatience = 5 * time.Second
 
-// EventFlags is the flag that names where the events of a run are written.
+// EventFlags is the flag that names the file for the events of a run.
 type EventFlags struct{ File files.Output }
 
 // AddTo adds the flag to a command.
@@ -34,19 +34,33 @@ func (e *EventFlags) AddTo(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&e.File.Path, "events", "", "write the events of the run to `FILE` as they happen, one JSON object per line; - is stdout")
 }
 
-// ToStdout reports whether the events take the place of the answer on stdout.
+// ToStdout reports whether the events replace the answer on stdout.
 func (e *EventFlags) ToStdout() bool {
 	return slices.Contains([]string{"-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"}, e.File.Path)
 }
 
-// Begin returns the writer of the events, or nil if the flag is not given. It
-// refuses a file that cannot be written; read are the files that the command
-// uses otherwise. A regular file appears with the first event.
-func (e *EventFlags) Begin(cmd *cobra.Command, con *console.Console, force bool, read ...string) (*EventWriter, error) {
+// Check refuses events and a JSON result that both need stdout. If a terminal shows the events, it
+// sets auto progress to plain, since a table would be drawn over them.
+func (e *EventFlags) Check(con *console.Console, progress *string) error {
+	if !e.ToStdout() {
+		return nil
+	}
+	if con.Settings.JSON() {
+		return exit.Usagef("--events %s and the JSON result both need standard output: write the events to a file or to /dev/stderr", e.File.Path)
+	}
+	if *progress == "auto" && con.IsTerminal(con.Stdout) {
+		*progress = "plain"
+	}
+	return nil
+}
+
+// Begin returns the writer of the events, or nil without --events. It refuses a file that could not
+// be written; used are the other files of the command. A regular file appears with the first event.
+func (e *EventFlags) Begin(cmd *cobra.Command, con *console.Console, force bool, used ...string) (*EventWriter, error) {
 	if !cmd.Flags().Changed("events") {
 		return nil, nil
 	}
-	w := &EventWriter{app: con, path: e.File.Path, patience: eventPatience}
+	w := &EventWriter{con: con, path: e.File.Path, patience: eventPatience}
 	switch {
 	case e.ToStdout():
 		w.out = con.Stdout
@@ -59,33 +73,33 @@ func (e *EventFlags) Begin(cmd *cobra.Command, con *console.Console, force bool,
 	if err != nil || at.Mode().IsRegular() || at.IsDir() {
 		e.File.Force = force
 		w.out = &files.LazyOutput{Output: &e.File}
-		return w, e.File.CheckWritable(read)
+		return w, e.File.CheckWritable(used)
 	}
 	// Opening a named pipe waits for its reader, until the first signal.
 	out, err := files.Await(cmd.Context(), func() (*os.File, error) { return os.OpenFile(w.path, os.O_WRONLY, 0) })
-	if _, stopped := errors.AsType[*exit.Error](err); stopped {
+	if cmd.Context().Err() != nil {
 		return nil, err
 	}
 	if err != nil {
-		return nil, w.fault(exit.WithoutPath(err))
+		return nil, w.fail(err)
 	}
 	w.out = out
 	return w, nil
 }
 
-// An EventWriter writes events from a goroutine of its own, each with one write,
-// so that a slow reader does not delay the run. A nil *eventWriter writes nothing.
+// An EventWriter writes events from its own goroutine, each with one write, so that a slow reader
+// does not delay the run. A nil *EventWriter writes nothing.
 type EventWriter struct {
-	app      *console.Console
-	path     string // as the flag has it
+	con      *console.Console
+	path     string // the value of the flag
 	out      io.Writer
 	patience time.Duration
 
 	mu    sync.Mutex // guards what follows
 	more  *sync.Cond
-	queue []event.Event // queue[0] may be in the middle of its write
+	queue []event.Event // the write of queue[0] may be in progress
 	ended bool
-	err   error         // why nothing more is written
+	err   error         // why writing stopped
 	done  chan struct{} // closed when the goroutine has ended; nil before the first event
 }
 
@@ -128,7 +142,7 @@ func (w *EventWriter) run() {
 		w.mu.Unlock()
 		err := w.write(e)
 		w.mu.Lock()
-		if len(w.queue) == 0 { // the end of the run did not wait
+		if len(w.queue) == 0 { // drain gave up waiting
 			w.mu.Unlock()
 			return
 		}
@@ -147,7 +161,7 @@ func (w *EventWriter) run() {
 	}
 }
 
-// write writes one line, with the escapes of all JSON that the command prints.
+// write writes one line, escaped like all JSON that the command prints.
 func (w *EventWriter) write(e event.Event) error {
 	text, err := json.Marshal(e)
 	if err != nil {
@@ -162,8 +176,8 @@ func (w *EventWriter) write(e event.Event) error {
 	return exit.WithoutPath(err)
 }
 
-// Close waits until the queued events are written, for as long as patience, and
-// closes the file. A reader that closed the pipe or is too slow is a warning.
+// Close waits for the queued events, within limits, and closes the file. It warns about a reader
+// that closed the pipe or is too slow.
 func (w *EventWriter) Close() error {
 	if w == nil {
 		return nil
@@ -174,7 +188,7 @@ func (w *EventWriter) Close() error {
 	case *files.LazyOutput:
 		closed = out.Close()
 	case *os.File:
-		if out != w.app.Stdout {
+		if out != w.con.Stdout {
 			closed = exit.WithoutPath(out.Close())
 		}
 	}
@@ -188,14 +202,14 @@ func (w *EventWriter) Close() error {
 	case errors.Is(w.err, syscall.EPIPE):
 		return nil
 	case w.err != nil:
-		return w.fault(w.err)
+		return w.fail(w.err)
 	case closed != nil:
-		return w.fault(closed)
+		return w.fail(closed)
 	}
 	return nil
 }
 
-// drain ends the goroutine, and returns how many events it did not write in time.
+// drain ends the goroutine and returns how many events it did not write in time.
 func (w *EventWriter) drain() (missing int) {
 	w.mu.Lock()
 	w.ended = true
@@ -217,12 +231,12 @@ func (w *EventWriter) drain() (missing int) {
 	return missing
 }
 
-func (w *EventWriter) fault(err error) error {
+func (w *EventWriter) fail(err error) error {
 	return exit.FileError("--events "+w.path, err)
 }
 
 func (w *EventWriter) warn(text string) {
-	if w.app.Settings.Level <= slog.LevelWarn {
-		w.app.Say("runteam: warning: --events %s: %s", terminal.CleanLine(w.path), text)
+	if w.con.Settings.Level <= slog.LevelWarn {
+		w.con.Say("runteam: warning: --events %s: %s", terminal.CleanLine(w.path), text)
 	}
 }

@@ -21,7 +21,7 @@ func TestEventsOfASlowReader(t *testing.T) {
 	t.Parallel()
 	con, _, stderr := clitest.Console(t)
 	r, w := io.Pipe()
-	e := &EventWriter{app: con, path: "/dev/fd/3", out: blocked{w}, patience: 10 * time.Millisecond}
+	e := &EventWriter{con: con, path: "/dev/fd/3", out: blocked{w}, patience: 10 * time.Millisecond}
 	for i := range 1000 {
 		e.take(event.Event{Seq: i + 1, Type: event.TaskReady})
 	}
@@ -37,7 +37,7 @@ func TestEventsEscapeHiddenCharacters(t *testing.T) {
 	t.Parallel()
 	con, _, _ := clitest.Console(t)
 	var out bytes.Buffer
-	e := &EventWriter{app: con, path: "x", out: &out, patience: time.Minute}
+	e := &EventWriter{con: con, path: "x", out: &out, patience: time.Minute}
 	e.take(event.Event{Seq: 1, Type: event.Warning, Problem: event.Problem{Message: "\x1b[2J\u202e\u0085é"}})
 	require.NoError(t, e.Close())
 	require.Contains(t, out.String(), `"\u001b[2J\u202e\u0085é"`)

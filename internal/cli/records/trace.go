@@ -22,11 +22,11 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// TraceFlags is what of a run is to be written down, as flags ask for it.
+// TraceFlags are the flags of the trace of a run.
 type TraceFlags struct {
 	File    files.Output // the trace
 	Anchor  files.Output // its head
-	KeyFile string
+	KeyFile string       // with the key that signs it
 }
 
 // AddTo adds the flags to a command.
@@ -34,14 +34,13 @@ func (t *TraceFlags) AddTo(cmd *cobra.Command) {
 	f := cmd.Flags()
 	t.File.Flag, t.Anchor.Flag = "trace", "audit-anchor"
 	f.StringVar(&t.File.Path, "trace", "", "write each prompt before it is sent, and every decision about it, to `FILE`, for \"runteam explain\"; what an agent and its model say after the prompt is not in it")
-	f.StringVar(&t.Anchor.Path, "audit-anchor", "", "with --trace: write the head of the trace, by which alterations are found, to `FILE`, for \"runteam audit verify\"")
+	f.StringVar(&t.Anchor.Path, "audit-anchor", "", "with --trace: write the head of the trace, which reveals alterations, to `FILE`, for \"runteam audit verify\"")
 	f.StringVar(&t.KeyFile, "audit-key", "", "sign the trace and what the journal keeps with the key in `FILE` (default: $"+journals.EnvAuditKey+")")
 }
 
-// Begin returns what keeps the trace of a run, or nil if no flag asks for it.
-// It refuses files that could not be written; read are files that the command
-// reads, or writes besides. Nothing is written before there is something to record.
-func (t *TraceFlags) Begin(cmd *cobra.Command, con *console.Console, file *specfile.File, force bool, read ...string) (*TraceWriter, error) {
+// Begin returns the writer of the trace, or nil without --trace. It refuses files that could not be
+// written; used are the other files of the command. The file appears with the first record.
+func (t *TraceFlags) Begin(cmd *cobra.Command, con *console.Console, file *specfile.File, force bool, used ...string) (*TraceWriter, error) {
 	changed := cmd.Flags().Changed
 	if !changed("trace") {
 		if changed("audit-anchor") {
@@ -50,19 +49,19 @@ func (t *TraceFlags) Begin(cmd *cobra.Command, con *console.Console, file *specf
 		return nil, nil
 	}
 	t.File.Force, t.Anchor.Force = force, force
-	key, err := t.key(changed("audit-key"), con)
+	key, err := journals.AuditKey(con, "audit-key", t.KeyFile)
 	if err != nil {
 		return nil, err
 	}
 	if changed("audit-key") {
-		read = append(read, t.KeyFile)
+		used = append(used, t.KeyFile)
 	}
-	if err := t.File.CheckWritable(read); err != nil {
+	if err := t.File.CheckWritable(used); err != nil {
 		return nil, err
 	}
 	k := &TraceWriter{out: files.LazyOutput{Output: &t.File}, now: con.Now}
 	if changed("audit-anchor") {
-		if err := t.Anchor.CheckWritable(append(read, t.File.Path)); err != nil {
+		if err := t.Anchor.CheckWritable(append(used, t.File.Path)); err != nil {
 			return nil, err
 		}
 		k.Anchor = &t.Anchor
@@ -71,15 +70,7 @@ func (t *TraceFlags) Begin(cmd *cobra.Command, con *console.Console, file *specf
 	return k, nil
 }
 
-// key returns the key of the chain of decisions, or none.
-func (t *TraceFlags) key(given bool, con *console.Console) ([]byte, error) {
-	if given && t.KeyFile == "" {
-		return nil, exit.Usagef("--audit-key is empty: name a file")
-	}
-	return journals.AuditKey(con, "audit-key", t.KeyFile)
-}
-
-// TraceOptions says what a trace is of.
+// TraceOptions returns the header of a trace.
 func TraceOptions(file *specfile.File, key []byte, now time.Time) trace.Options {
 	o := trace.Options{Run: file.Run.RunID, Name: file.Name, Time: now, Key: key}
 	for i := range file.Tasks {
@@ -93,10 +84,10 @@ func TraceOptions(file *specfile.File, key []byte, now time.Time) trace.Options 
 	return o
 }
 
-// A TraceWriter keeps the trace of a run. A nil *keeper keeps nothing.
+// A TraceWriter writes the trace of a run. A nil *TraceWriter writes nothing.
 type TraceWriter struct {
 	out    files.LazyOutput
-	Anchor *files.Output // nil if the head is written nowhere
+	Anchor *files.Output // for the head; nil if it is not written
 	writer *trace.Writer
 	now    func() time.Time
 	head   audit.Head
@@ -115,7 +106,7 @@ type Recorder interface {
 	Record(ctx context.Context, r record.Prompt) error
 }
 
-// Recorder returns what a run tells of its prompts, or nil.
+// Recorder returns the recorder of the prompts, or nil.
 func (k *TraceWriter) Recorder() Recorder {
 	if k == nil {
 		return nil
@@ -123,8 +114,7 @@ func (k *TraceWriter) Recorder() Recorder {
 	return k.writer
 }
 
-// Close writes the result, in its form for the caller, and the head of the
-// decisions where the flags say.
+// Close writes the result, in its form for the caller, and the head of the decisions.
 func (k *TraceWriter) Close(result any) error {
 	if k == nil {
 		return nil
@@ -142,7 +132,7 @@ func (k *TraceWriter) Close(result any) error {
 	}
 	if k.head = head; k.Anchor != nil {
 		if err := k.Anchor.Write([]byte(head.String() + "\n")); err != nil {
-			k.Anchor = nil // so the head is said
+			k.Anchor = nil // so that Summary prints the head
 			return err
 		}
 	}
@@ -157,8 +147,8 @@ func (k *TraceWriter) Head() string {
 	return k.head.String()
 }
 
-// Summary says what stands where, or in short the head alone: it is worth
-// something only apart from the file, and stands nowhere else without an anchor.
+// Summary names the files, or only the head, which is not in the trace: it proves something only if
+// it is stored elsewhere.
 func (k *TraceWriter) Summary(whole bool) string {
 	text := "audit: " + k.head.String()
 	if k.Anchor != nil {

@@ -119,8 +119,6 @@ func (r *replayFlags) checkFlags(cmd *cobra.Command, con *console.Console) error
 	changed := cmd.Flags().Changed
 	leaves := changed("without") || changed("without-input")
 	switch {
-	case changed("diff") && r.other == "":
-		return exit.Usagef("--diff is empty: write the id of a run")
 	case changed("diff") && leaves:
 		return exit.Usagef("--diff compares two runs as they are: leave --without out")
 	case r.verbose && !changed("diff") && !leaves:
@@ -131,8 +129,6 @@ func (r *replayFlags) checkFlags(cmd *cobra.Command, con *console.Console) error
 		return exit.Usagef("--reveal shows what is secret on a terminal only, and standard output is none")
 	case r.force && !changed("events"):
 		return exit.Usagef("--force needs --events")
-	case r.events.ToStdout() && con.Settings.JSON():
-		return exit.Usagef("--events %s and the JSON result both need standard output: write the events to a file or to /dev/stderr", r.events.File.Path)
 	case slices.Contains(r.without, "") || slices.Contains(r.withoutInputs, ""):
 		return exit.Usagef("--without is empty: name a task, or with --without-input an input")
 	}
@@ -141,8 +137,8 @@ func (r *replayFlags) checkFlags(cmd *cobra.Command, con *console.Console) error
 			return exit.Usagef("--%s is for --without: a run is replayed, and runs are compared, without asking anybody", flag)
 		}
 	}
-	if r.events.ToStdout() && r.progress == "auto" && con.IsTerminal(con.Stdout) {
-		r.progress = "plain" // a table would be drawn over the events
+	if err := r.events.Check(con, &r.progress); err != nil {
+		return err
 	}
 	if err := r.AnswerFlags.Check(cmd); err != nil {
 		return err

@@ -14,20 +14,20 @@ import (
 	"github.com/runteam/runteam/internal/specfile"
 )
 
-// printMissingCopies says of which files the journal has a copy that cannot be read,
-// when a run cannot be resumed for want of a file.
+// printMissingCopies reports the copies of files that cannot be read from the journal, when a run
+// cannot be resumed because a file is missing.
 func printMissingCopies(con *console.Console, again *resumed) {
 	if again == nil {
 		return
 	}
-	for _, path := range slices.Sorted(maps.Keys(again.memory.Missing)) {
+	for _, path := range slices.Sorted(maps.Keys(again.invocation.Missing)) {
 		if !strings.HasPrefix(path, "--") {
-			con.Say("resume:  the copy of %s in the journal cannot be read: %s", placeName(path), terminal.CleanLine(again.memory.Missing[path]))
+			con.Say("resume:  the copy of %s in the journal cannot be read: %s", placeName(path), terminal.CleanLine(again.invocation.Missing[path]))
 		}
 	}
 }
 
-// placeName names where a text was.
+// placeName names the file that a text is from.
 func placeName(path string) string {
 	if path == "-" {
 		return "standard input"
@@ -35,32 +35,32 @@ func placeName(path string) string {
 	return terminal.CleanLine(path)
 }
 
-// printChanges says of what a run is resumed that is not as it was.
-func printChanges(con *console.Console, j *Job, file *specfile.File, told *JournalWriter) {
+// printChanges reports what has changed since the run that is resumed.
+func printChanges(con *console.Console, j *Job, file *specfile.File, w *JournalWriter) {
 	again := j.resumed
 	if again == nil {
 		return
 	}
 	for _, path := range file.Restored() {
-		con.Say("resume:  %s is not there any more: its copy in the journal is used", placeName(path))
+		con.Say("resume:  %s no longer exists: the copy in the journal is used", placeName(path))
 	}
 	if was := again.stored.Info.Fingerprint; was != "" && again.journal.Masked(file.Fingerprint()) != was {
-		text := "the spec has changed since"
-		if again.anew {
-			text = "flags or the spec ask for something else than before"
+		text := "the spec has changed"
+		if again.isChanged {
+			text = "the flags or the spec have changed"
 		}
-		con.Say("resume:  %s: what that affects runs again", text)
+		con.Say("resume:  %s: affected tasks run again", text)
 	}
-	if why := j.ScriptChange(&again.memory.Invocation, file); why != "" {
-		text := "what it answers is asked again"
+	if why := j.ScriptChange(&again.invocation.Invocation, file); why != "" {
+		text := "its answers are requested again"
 		if unused := titlesOf(LastCompleted(&again.stored.History)); len(unused) > 0 {
-			text = fmt.Sprintf("earlier answers are not used; asked again: %s", format.List(unused, 3))
-			told.unused = fmt.Sprintf("%s not used, because %s", format.Plural(len(unused), "earlier answer"), why)
+			text = fmt.Sprintf("earlier answers are not used; running again: %s", format.List(unused, 3))
+			w.unused = fmt.Sprintf("%s not used, because %s", format.Plural(len(unused), "earlier answer"), why)
 		}
 		con.Say("resume:  %s: %s", why, text)
 	}
 	for _, name := range changedInputs(&again.stored.History, file) {
-		con.Say("resume:  input %s has changed since: what it affects runs again", terminal.CleanLine(name))
+		con.Say("resume:  input %s has changed: affected tasks run again", terminal.CleanLine(name))
 	}
 	for _, x := range LastCompleted(&again.stored.History) {
 		if x.Missing != "" {
@@ -69,8 +69,7 @@ func printChanges(con *console.Console, j *Job, file *specfile.File, told *Journ
 	}
 }
 
-// titlesOf returns the titles of the tasks of exchanges, and the names of the
-// coordinator's steps.
+// titlesOf returns the titles of the tasks or steps of exchanges.
 func titlesOf(list []*record.AgentCall) (titles []string) {
 	for _, x := range list {
 		titles = append(titles, x.Title)
@@ -78,7 +77,7 @@ func titlesOf(list []*record.AgentCall) (titles []string) {
 	return titles
 }
 
-// changedInputs names the inputs whose text is not what it was.
+// changedInputs returns the names of the inputs whose text has changed.
 func changedInputs(h *record.History, file *specfile.File) (names []string) {
 	if len(h.Begins) == 0 {
 		return nil

@@ -67,7 +67,7 @@ func (j *Job) invocation(file *specfile.File) (*journals.Invocation, error) {
 		return nil, err
 	}
 	if j.resumed != nil {
-		folder = j.resumed.memory.Folder // also if it is gone
+		folder = j.resumed.invocation.Folder // also if it is gone
 	}
 	v := &journals.Invocation{
 		Folder: folder,

@@ -3,7 +3,6 @@ package run
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -11,7 +10,6 @@ import (
 	"sync"
 
 	"github.com/runteam/runteam/internal/cli/console"
-	"github.com/runteam/runteam/internal/cli/exit"
 	"github.com/runteam/runteam/internal/cli/journals"
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/event"
@@ -24,21 +22,36 @@ import (
 // A JournalWriter stores one run in a journal, as [engine.Journal]. A nil *JournalWriter
 // stores nothing.
 type JournalWriter struct {
-	journal *journal.Journal
-	folder  string // that the journal is in, as people know it
-	keyed   bool   // what is above confidential is kept too
+	openJournal
 	Info    journal.Info
-	again   *resumed // nil for a new run
+	resumed *resumed // nil for a new run
 
 	run    *journal.Run
-	unused string // why answers of the run are not used now that it is resumed; empty if they are
+	unused string // why answers of the resumed run are not used; empty if they are
 
 	mu      sync.Mutex // guards what follows
-	earlier int        // tasks of which there was a result before the run was resumed
-	calls   int        // agents that were asked
+	earlier int        // tasks that had completed before the run was resumed
+	calls   int        // agents that were called
 }
 
-// NewJournalWriter opens the journal of a run, if it is to have one.
+// An openJournal is the journal that a run is stored in.
+type openJournal struct {
+	journal *journal.Journal
+	folder  string // of the journal, as people know it
+	hasKey  bool   // so that what is above confidential is stored too
+}
+
+// open opens the journal of a run.
+func (j *Job) open(con *console.Console, why journals.Purpose) (o openJournal, err error) {
+	key, err := journals.JournalKey(con, j.Journal.KeyFile)
+	if err != nil {
+		return o, err
+	}
+	opened, path, err := journals.Open(con, &j.Journal, why)
+	return openJournal{opened, filepath.Dir(path), key != nil}, err
+}
+
+// NewJournalWriter opens the journal of a run, unless it is not to have one.
 func NewJournalWriter(con *console.Console, j *Job, file *specfile.File) (*JournalWriter, error) {
 	if j.Journal.None {
 		return nil, nil
@@ -49,41 +62,37 @@ func NewJournalWriter(con *console.Console, j *Job, file *specfile.File) (*Journ
 	}
 	if j.resumed != nil {
 		info.Time, info.Command = j.resumed.stored.Info.Time, j.resumed.stored.Info.Command
-		return &JournalWriter{journal: j.resumed.journal, folder: j.resumed.folder, keyed: j.resumed.keyed, Info: info, again: j.resumed}, nil
+		return &JournalWriter{openJournal: j.resumed.openJournal, Info: info, resumed: j.resumed}, nil
 	}
 	j.Journal.Quiet = j.Progress == "none"
-	key, err := journals.JournalKey(con, j.Journal.KeyFile)
+	opened, err := j.open(con, journals.ToKeep)
 	if err != nil {
 		return nil, err
 	}
-	opened, path, err := journals.Open(con, &j.Journal, journals.ToKeep)
-	if err != nil {
-		return nil, err
-	}
-	return &JournalWriter{journal: opened, folder: filepath.Dir(path), keyed: key != nil, Info: info}, nil
+	return &JournalWriter{openJournal: opened, Info: info}, nil
 }
 
-// Apply has a run kept, and taken up where it is if it is resumed.
+// Apply stores a run in the journal, and claims the stored run if it is resumed.
 func (c *JournalWriter) Apply(ctx context.Context, o *engine.RunOptions) error {
 	if c == nil {
 		return nil
 	}
 	o.Journal = c
-	if c.again == nil {
+	if c.resumed == nil {
 		return nil
 	}
 	run, stored, err := c.journal.Resume(ctx, c.Info.Run)
 	if err != nil {
-		return unresumed(ctx, err)
+		return resumeError(ctx, err)
 	}
-	c.run, c.again.stored = run, stored
+	c.run, c.resumed.stored = run, stored
 	return nil
 }
 
-// OpenRun begins the run, or returns the one that Apply has claimed; see [engine.Journal].
+// OpenRun begins the run, or returns the one that Apply claimed; see [engine.Journal].
 func (c *JournalWriter) OpenRun(ctx context.Context, _ record.Opening) (record.Log, error) {
-	ctx = context.WithoutCancel(ctx) // it is a matter of one commit, also if the run is to end already
-	if c.again == nil {
+	ctx = context.WithoutCancel(ctx) // it takes one commit, which must happen even if the run is ending
+	if c.resumed == nil {
 		run, err := c.journal.Begin(ctx, c.Info)
 		if err != nil {
 			return nil, journals.OpenError(err, journals.ToKeep)
@@ -102,25 +111,25 @@ func (c *JournalWriter) LoadRun(ctx context.Context, run string) (*record.Histor
 	return c.journal.LoadRun(ctx, run)
 }
 
-// changed reports whether a run is resumed otherwise than it was asked for. Of
-// files that cannot be read any more nobody knows, and what is kept of them stays.
+// changed reports whether a run is resumed with another spec or other flags. If copies of files
+// cannot be read this is unknown, and the stored copies are kept.
 func (c *JournalWriter) changed() bool {
-	old := &c.again.stored.Info
-	if len(c.again.memory.Missing) > 0 {
+	old := &c.resumed.stored.Info
+	if len(c.resumed.invocation.Missing) > 0 {
 		return false
 	}
 	return c.journal.Masked(c.Info.Fingerprint) != old.Fingerprint || !bytes.Equal(old.Invocation, c.Info.Invocation)
 }
 
-// Subscribers returns subscribers and one that counts.
-func (c *JournalWriter) Subscribers(watch []func(event.Event)) []func(event.Event) {
+// Subscribers appends a subscriber that counts events for the summary.
+func (c *JournalWriter) Subscribers(others []func(event.Event)) []func(event.Event) {
 	if c == nil {
-		return watch
+		return others
 	}
-	return append(slices.Clip(watch), c.count)
+	return append(slices.Clip(others), c.count)
 }
 
-// count counts what is worth a word in the summary.
+// count counts an event for the summary.
 func (c *JournalWriter) count(e event.Event) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -132,18 +141,17 @@ func (c *JournalWriter) count(e event.Event) {
 	}
 }
 
-// Release gives up what is open. It may be called at any time, and again.
+// Release closes the journal. It may be called at any time, and again.
 func (c *JournalWriter) Release() {
 	if c != nil {
-		_ = c.journal.Close() // what of it matters, the run has said
+		_ = c.journal.Close() // the run has reported failures of the journal
 	}
 }
 
-// mayStoreDigestOnly reports whether of something that may come of a run, or that came from
-// standard input, only a digest would be kept, since there is no key. Of a goal
-// that is not planned more may come.
+// mayStoreDigestOnly reports whether the journal may store only a digest of some result or of
+// standard input, since it is above confidential and there is no key.
 func (c *JournalWriter) mayStoreDigestOnly(plan *engine.Plan, file *specfile.File) bool {
-	if c == nil || c.keyed {
+	if c == nil || c.hasKey {
 		return false
 	}
 	for i := range c.Info.Files {
@@ -157,29 +165,26 @@ func (c *JournalWriter) mayStoreDigestOnly(plan *engine.Plan, file *specfile.Fil
 	return plan != nil && slices.ContainsFunc(plan.Tasks, func(t engine.PlannedTask) bool { return t.Label > label.Confidential })
 }
 
-// digestOnly reports whether of a result only a digest was kept, since there is no key.
+// digestOnly reports whether the journal stored only a digest of some result, since there is no key.
 func (c *JournalWriter) digestOnly(res *engine.Result) bool {
-	return c != nil && !c.keyed && slices.ContainsFunc(res.Tasks, func(t engine.TaskResult) bool {
+	return c != nil && !c.hasKey && slices.ContainsFunc(res.Tasks, func(t engine.TaskResult) bool {
 		return t.Envelope != nil && t.Label > label.Confidential
 	})
 }
 
-// otherKey stands in the error of a chain of decisions that is to go on under another key.
+// otherKey is part of the error about a chain of decisions that has another key.
 const otherKey = "of another run or key"
 
-// unresumed words that a run cannot be taken up.
-func unresumed(ctx context.Context, err error) error {
-	if stop, ok := errors.AsType[*exit.Interrupted](context.Cause(ctx)); ok {
-		return &exit.Error{Kind: exit.KindRuntime, Err: err, Status: stop.Status()}
+// resumeError describes why a run cannot be resumed.
+func resumeError(ctx context.Context, err error) error {
+	if ctx.Err() == nil && strings.Contains(err.Error(), otherKey) {
+		err = fmt.Errorf("%w; resume the run with the key with which it began: --audit-key FILE or %s", err, journals.EnvAuditKey)
 	}
-	if strings.Contains(err.Error(), otherKey) {
-		err = fmt.Errorf("%w; a record goes on under the key with which it began, or without one: --audit-key FILE or %s", err, journals.EnvAuditKey)
-	}
-	return &exit.Error{Kind: exit.KindRuntime, Err: err}
+	return journals.ReadError(ctx, err)
 }
 
-// A ReplayJournal has the history of the run that is replayed, and stores the new run
-// where Writer says; nil stores it nowhere.
+// A ReplayJournal returns the history of the replayed run, and stores the new run with Writer. A nil
+// Writer does not store it.
 type ReplayJournal struct {
 	History *record.History
 	Writer  *JournalWriter
@@ -198,7 +203,7 @@ func (j ReplayJournal) OpenRun(ctx context.Context, o record.Opening) (record.Lo
 	return j.Writer.OpenRun(ctx, o)
 }
 
-// SetTasks sets what a run is resumed or replayed with: the tasks of a spec, or its goal.
+// SetTasks sets the tasks or the goal with which a run is resumed or replayed.
 func SetTasks(o *engine.RunOptions, file *specfile.File) {
 	if o.Tasks = file.Tasks; file.Goal != nil {
 		o.Tasks, o.Answer = nil, file.Goal

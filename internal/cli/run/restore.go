@@ -18,7 +18,7 @@ import (
 
 // restore sets the flags of the original run, except for those that are given again.
 func (j *Job) restore(cmd *cobra.Command, con *console.Console, again *resumed) error {
-	m := again.memory
+	m := again.invocation
 	if err := j.changeDir(m); err != nil {
 		return err
 	}
@@ -52,7 +52,7 @@ func (j *Job) restore(cmd *cobra.Command, con *console.Console, again *resumed) 
 		j.reuse.on, j.reuse.given = *m.Reuse, true
 	}
 	j.reuse.fresh = append(again.notCompleted(m.Fresh), j.reuse.fresh...)
-	again.anew = len(own.Inputs)+len(own.Params)+len(own.Models)+len(own.Team)+len(own.Orchestrator)+len(own.Coordinator) > 0
+	again.isChanged = len(own.Inputs)+len(own.Params)+len(own.Models)+len(own.Team)+len(own.Orchestrator)+len(own.Coordinator) > 0
 	j.Command, j.resumed = again.stored.Info.Command, again
 	return nil
 }

@@ -2,7 +2,6 @@ package run
 
 import (
 	"context"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -18,15 +17,13 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// A resumed is a run that is taken up where it is.
+// A resumed is the run that is resumed.
 type resumed struct {
-	journal *journal.Journal
-	folder  string // that the journal is in, as people know it
-	keyed   bool
-	stored  *journal.Stored
-	memory  *StoredInvocation
-	names   source.TaskNames // of its tasks, also of those that the coordinator planned
-	anew    bool             // flags ask for something else than the run did
+	openJournal
+	stored     *journal.Stored
+	invocation *StoredInvocation
+	names      source.TaskNames // of its tasks, including those that the coordinator planned
+	isChanged  bool             // flags differ from those of the run
 }
 
 // ResumeCommand returns the command resume.
@@ -36,17 +33,17 @@ func ResumeCommand(con *console.Console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "resume [RUN]",
 		Short: "Resume a run that was interrupted or failed, without repeating completed tasks",
-		Long: `resume resumes a run of the journal: the newest, or the one whose id begins with
+		Long: `resume resumes a run of the journal: the newest, or the one whose ID begins with
 RUN. Completed tasks are not run again, unless what their agents would see has
-changed since; tasks that failed, were skipped or interrupted run again. The spec
-and the files in its folder are read from where they were. If the spec is gone or
-came from standard input, the copies in the journal are used. A file outside the
-folder of the spec is read only if a flag of this command names it; for an input,
-the copy is used otherwise. Flags are those of the run, unless given again.`,
-		Example: `  runteam resume                               the last run of this folder's journal
-  runteam resume 1f3c                          the one whose id begins so
+changed; tasks that failed, were skipped or interrupted run again. The spec and the
+files in its folder are read from their old places. If the spec is gone or came from
+standard input, the copies in the journal are used. A file outside the folder of the
+spec is read only if a flag of this command names it; for an input, the copy in the
+journal is used otherwise. Flags have the values of the run, unless given again.`,
+		Example: `  runteam resume                               the newest run of the journal of this folder
+  runteam resume 1f3c                          the run whose ID begins with 1f3c
   runteam resume 1f3c --model gpt-4o           with another model: calls that it affects are repeated
-  runteam resume --fresh "Score fraud"         and this task again in any case`,
+  runteam resume --fresh "Score fraud"         repeat this task too`,
 		Args: asked.Arguments(1, "one RUN"),
 		RunE: func(cmd *cobra.Command, _ []string) error { return resume(con, cmd, j, asked.Run) },
 	}
@@ -73,33 +70,29 @@ func resume(con *console.Console, cmd *cobra.Command, j *Job, run string) error 
 	if err := j.check(cmd, con); err != nil {
 		return err
 	}
-	again, err := resumption(cmd.Context(), con, j, run)
+	again, err := openResumed(cmd.Context(), con, j, run)
 	if err != nil {
 		return err
 	}
-	defer again.journal.Close() //nolint:errcheck // what of it matters, the run has said
+	defer again.journal.Close() //nolint:errcheck // the run has reported failures of the journal
 	if err := j.restore(cmd, con, again); err != nil {
 		return err
 	}
 	return runJob(con, cmd, j)
 }
 
-// resumption finds the run and reads what the journal has of it.
-func resumption(ctx context.Context, con *console.Console, j *Job, run string) (*resumed, error) {
-	key, err := journals.JournalKey(con, j.Journal.KeyFile)
+// openResumed opens the journal and reads the run.
+func openResumed(ctx context.Context, con *console.Console, j *Job, run string) (*resumed, error) {
+	opened, err := j.open(con, journals.ToChange)
 	if err != nil {
 		return nil, err
 	}
-	again := &resumed{keyed: key != nil}
-	if again.journal, again.folder, err = journals.Open(con, &j.Journal, journals.ToChange); err != nil {
+	r := &resumed{openJournal: opened}
+	if err := r.load(ctx, j, run); err != nil {
+		_ = r.journal.Close() // nothing was written
 		return nil, err
 	}
-	again.folder = filepath.Dir(again.folder)
-	if err := again.load(ctx, j, run); err != nil {
-		_ = again.journal.Close() // nothing was written
-		return nil, err
-	}
-	return again, nil
+	return r, nil
 }
 
 // load reads the run, and refuses one that cannot be resumed.
@@ -111,11 +104,11 @@ func (r *resumed) load(ctx context.Context, j *Job, run string) error {
 	if r.stored, err = r.journal.Load(ctx, found.Run); err != nil {
 		return journals.ReadError(ctx, err)
 	}
-	if r.memory, err = ReadInvocation(&r.stored.Info); err != nil {
+	if r.invocation, err = ReadInvocation(&r.stored.Info); err != nil {
 		return err
 	}
-	if r.memory.OmitsContext() {
-		return exit.Usagef("run %s is another run without some of its context, and is not resumed: runteam replay makes it again", journals.ShortRun(found.Run))
+	if r.invocation.OmitsContext() {
+		return exit.Usagef("run %s is an experiment, which cannot be resumed; repeat it with runteam replay", journals.ShortRun(found.Run))
 	}
 	if r.names, err = journals.Tasks(ctx, r.journal, &r.stored.Info); err != nil {
 		return err
@@ -123,11 +116,11 @@ func (r *resumed) load(ctx context.Context, j *Job, run string) error {
 	return j.checkReadable(r)
 }
 
-// encryptedPrefix begins why a result cannot be read that another key would open.
+// encryptedPrefix begins the reason why a result needs another key to be read.
 const encryptedPrefix = "encrypted under the key "
 
-// checkReadable refuses a run with results that another key would open: they would
-// be paid for again for want of a flag.
+// checkReadable refuses a run with results that need another key: without that flag they would be
+// paid for again.
 func (j *Job) checkReadable(again *resumed) error {
 	var titles []string
 	why, fresh := "", again.names.IDs(j.reuse.fresh)
@@ -142,7 +135,7 @@ func (j *Job) checkReadable(again *resumed) error {
 	return exit.Errorf(exit.KindRuntime, "run %s: the results of %s are %s; --fresh TASK runs one again instead", journals.ShortRun(again.stored.Info.Run), format.List(titles, 3), why)
 }
 
-// LastCompleted returns the last exchange of each task that completed.
+// LastCompleted returns the last completed exchange of each task.
 func LastCompleted(h *record.History) []*record.AgentCall {
 	at := map[task.ID]int{}
 	var out []*record.AgentCall

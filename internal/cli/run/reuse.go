@@ -13,24 +13,24 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// reuseFlags says what of earlier runs may be taken in the place of calls.
+// reuseFlags say which answers of earlier runs may replace calls.
 type reuseFlags struct {
 	on    bool
-	given bool // by --reuse
+	given bool // --reuse is given
 	fresh []string
 }
 
-// freshFlag adds the flag that asks agents again.
+// freshFlag adds --fresh.
 func (r *reuseFlags) freshFlag(cmd *cobra.Command) {
-	cmd.Flags().StringArrayVar(&r.fresh, "fresh", nil, "run `TASK`, by title or key, whatever answers there are (repeatable)")
+	cmd.Flags().StringArrayVar(&r.fresh, "fresh", nil, "run `TASK`, a title or key, even if there is a cached answer (repeatable)")
 }
 
 func (r *reuseFlags) flags(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&r.on, "reuse", false, "take answers of earlier runs in the journal where an agent would be asked the very same (default: as the spec says)")
+	cmd.Flags().BoolVar(&r.on, "reuse", false, "use answers of earlier runs in the journal to identical prompts (default: the spec's)")
 	r.freshFlag(cmd)
 }
 
-// override returns what --reuse says; nil means as the spec does.
+// override returns the value of --reuse; nil if it is not given.
 func (r *reuseFlags) override() *bool {
 	if !r.given {
 		return nil
@@ -38,17 +38,17 @@ func (r *reuseFlags) override() *bool {
 	return &r.on
 }
 
-// settle applies the flags to a spec, and refuses what contradicts it or what
-// it does not know. A run that is resumed has answers of its own.
-func (r *reuseFlags) settle(file *specfile.File, keeps bool, again *resumed) error {
+// apply applies the flags to a spec, and refuses those that contradict it. A resumed run has its own
+// answers.
+func (r *reuseFlags) apply(file *specfile.File, hasJournal bool, again *resumed) error {
 	if r.given {
 		file.Run.Reuse = r.on
 	}
 	switch {
-	case file.Run.Reuse && !keeps && r.given:
-		return exit.Usagef("--reuse takes answers from the journal, and with --no-journal there is none: take one of them back")
-	case file.Run.Reuse && !keeps:
-		return exit.Usagef("the spec says reuse: true, which takes answers from the journal, and with --no-journal there is none: take --no-journal back, or add --reuse=false")
+	case file.Run.Reuse && !hasJournal && r.given:
+		return exit.Usagef("--reuse needs a journal: leave out --reuse or --no-journal")
+	case file.Run.Reuse && !hasJournal:
+		return exit.Usagef("the spec says reuse: true, which needs a journal: leave out --no-journal, or add --reuse=false")
 	}
 	names := source.NewTaskNames(file)
 	if again != nil && file.Goal != nil && len(names) == 0 {
@@ -63,8 +63,8 @@ func (r *reuseFlags) settle(file *specfile.File, keeps bool, again *resumed) err
 	return nil
 }
 
-// resolve has the run take the tasks of --fresh, and refuses one that is not
-// there. Of a goal that is not planned nobody knows the tasks yet.
+// resolve sets the tasks of --fresh, and refuses unknown ones. The tasks of a goal are not known
+// before they are planned.
 func (r *reuseFlags) resolve(file *specfile.File, names source.TaskNames) error {
 	if len(names) == 0 {
 		file.Run.Fresh = r.fresh
@@ -74,31 +74,31 @@ func (r *reuseFlags) resolve(file *specfile.File, names source.TaskNames) error 
 	for _, name := range r.fresh {
 		id, ok := names.Find(name)
 		if !ok {
-			return exit.Usagef("--fresh %q: no task is called that: %s", name, names.Suggest(name))
+			return exit.Usagef("--fresh %q: unknown task: %s", name, names.Suggest(name))
 		}
 		file.Run.Fresh = append(file.Run.Fresh, string(id))
 	}
 	return nil
 }
 
-// printReuse says it if a script is not what it was in the last run of the same
-// spec: nothing that it answered is taken.
-func printReuse(ctx context.Context, con *console.Console, j *Job, file *specfile.File, told *JournalWriter) error {
-	if told == nil || j.resumed != nil || !file.Run.Reuse || !j.Offline {
+// printReuse reports if the script has changed since the last run of the same spec, so that none of
+// its answers are reused.
+func printReuse(ctx context.Context, con *console.Console, j *Job, file *specfile.File, w *JournalWriter) error {
+	if w == nil || j.resumed != nil || !file.Run.Reuse || !j.Offline {
 		return nil
 	}
-	list, err := told.journal.Runs(ctx)
+	list, err := w.journal.Runs(ctx)
 	i := slices.IndexFunc(list, func(s journal.Summary) bool { return s.Name == file.Name })
 	if err != nil || i < 0 {
 		return journals.ReadError(ctx, err)
 	}
-	last, err := told.journal.Load(ctx, list[i].Run)
+	last, err := w.journal.Load(ctx, list[i].Run)
 	if err != nil {
 		return journals.ReadError(ctx, err)
 	}
-	if was, err := ReadInvocation(&last.Info); err == nil { // else another program made it
+	if was, err := ReadInvocation(&last.Info); err == nil { // another program may have begun the run
 		if why := j.ScriptChange(&was.Invocation, file); why != "" && was.Offline {
-			con.Say("reuse:   %s: what it answers is asked again", why)
+			con.Say("reuse:   %s: its answers are requested again", why)
 		}
 	}
 	return nil

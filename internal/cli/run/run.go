@@ -161,10 +161,6 @@ func (j *Job) check(cmd *cobra.Command, con *console.Console) error {
 		return exit.Usagef("--include-messages adds to the JSON of the result: add -o json")
 	case changed("audit-key") && j.Journal.None && !changed("trace"):
 		return exit.Usagef("--audit-key needs --trace or a journal")
-	case changed("audit-key") && j.trace.KeyFile == "":
-		return exit.Usagef("--audit-key is empty: name a file")
-	case j.events.ToStdout() && con.Settings.JSON():
-		return exit.Usagef("--events %s and the JSON result both need standard output: write the events to a file or to /dev/stderr", j.events.File.Path)
 	case j.record.Force && !changed("record") && !changed("trace") && !changed("events"):
 		needs := "--record, --trace or --events"
 		if cmd.Flags().Lookup("record") == nil {
@@ -172,8 +168,8 @@ func (j *Job) check(cmd *cobra.Command, con *console.Console) error {
 		}
 		return exit.Usagef("--force needs %s", needs)
 	}
-	if j.events.ToStdout() && j.Progress == "auto" && con.IsTerminal(con.Stdout) {
-		j.Progress = "plain" // a table would be drawn over the events
+	if err := j.events.Check(con, &j.Progress); err != nil {
+		return err
 	}
 	j.reuse.given, j.Journal.AuditKey = changed("reuse"), j.trace.KeyFile
 	for _, check := range []func(*cobra.Command) error{j.Limits.Check, j.AnswerFlags.Check, j.Journal.Check} {
@@ -251,7 +247,7 @@ func (j *Job) loadSpec(ctx context.Context, con *console.Console) (*specfile.Fil
 	if file.Goal == nil && len(file.Tasks) == 0 {
 		return nil, source.NothingToDo("run", &j.SpecFlags, file)
 	}
-	if err := j.reuse.settle(file, !j.Journal.None, j.resumed); err != nil {
+	if err := j.reuse.apply(file, !j.Journal.None, j.resumed); err != nil {
 		return nil, err
 	}
 	if file.Run.RunID = uuid.NewString(); j.resumed != nil {

@@ -63,7 +63,7 @@ journal cannot be read.`,
   runteam audit verify trace.jsonl --head "$(cat trace.head)"`,
 		Args: s.Arguments(1, "one RUN or FILE"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			o, err := s.options(con, cmd.Flags().Changed("head"), cmd.Flags().Changed("key-file"))
+			o, err := s.options(con)
 			if err != nil {
 				return err
 			}
@@ -77,17 +77,10 @@ journal cannot be read.`,
 	return cmd
 }
 
-// options reads the flags. An empty --head is a mistake in a script, and must not produce an answer
-// that looks good.
-func (s *auditFlags) options(con *console.Console, headGiven, fileGiven bool) (o audit.VerifyOptions, err error) {
-	if headGiven && s.head == "" {
-		return o, exit.Usagef("--head is empty")
-	}
+// options reads the flags.
+func (s *auditFlags) options(con *console.Console) (o audit.VerifyOptions, err error) {
 	if err := o.Head.UnmarshalText([]byte(s.head)); err != nil {
 		return o, exit.Usagef("--head %v", err)
-	}
-	if fileGiven && s.AuditKey == "" {
-		return o, exit.Usagef("--key-file is empty")
 	}
 	o.Key, err = journals.AuditKey(con, "key-file", s.AuditKey)
 	return o, err
