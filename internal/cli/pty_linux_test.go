@@ -13,8 +13,6 @@ import (
 
 	"github.com/runteam/runteam/internal/cli/clitest"
 	"github.com/runteam/runteam/internal/cli/exit"
-	"github.com/runteam/runteam/internal/cli/terminal"
-	"github.com/runteam/runteam/internal/cli/terminaltest"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 )
@@ -25,7 +23,7 @@ type pty struct {
 	cmd    *exec.Cmd
 
 	mu     sync.Mutex // guards what follows
-	screen *terminaltest.Terminal
+	screen *fakeTerminal
 	raw    strings.Builder
 	read   chan struct{} // closed at the end of the output
 }
@@ -45,7 +43,7 @@ func atTerminal(t *testing.T, width, height int, c call) *pty {
 	slave, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
 	require.NoError(t, err)
 	defer slave.Close()
-	p := &pty{master: master, cmd: c.command(t), screen: terminaltest.NewTerminal(width, height, terminal.RuneWidth), read: make(chan struct{})}
+	p := &pty{master: master, cmd: c.command(t), screen: newFakeTerminal(width, height), read: make(chan struct{})}
 	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = slave, slave, slave
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 	require.NoError(t, p.cmd.Start())
@@ -79,7 +77,7 @@ func (p *pty) resize(t *testing.T, width, height int) {
 	t.Helper()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.screen.Width, p.screen.Height = width, height
+	p.screen.width, p.screen.height = width, height
 	require.NoError(t, unix.IoctlSetWinsize(int(p.master.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Col: uint16(width), Row: uint16(height)}))
 }
 
@@ -87,7 +85,7 @@ func (p *pty) resize(t *testing.T, width, height int) {
 func (p *pty) text() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return strings.Join(p.screen.Text(), "\n")
+	return strings.Join(p.screen.text(), "\n")
 }
 
 // end waits for the command and returns its exit status and all that it left on the terminal.
@@ -97,9 +95,9 @@ func (p *pty) end(t *testing.T) (status int, lines []string, raw string) {
 	<-p.read
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	require.Empty(t, p.screen.Unknown)
-	require.False(t, p.screen.Nowrap)
-	return status, p.screen.Text(), p.raw.String()
+	require.Empty(t, p.screen.unknown)
+	require.False(t, p.screen.nowrap)
+	return status, p.screen.text(), p.raw.String()
 }
 
 // TestTrustAsksAtATerminal: only yes is a consent.

@@ -233,7 +233,7 @@ func TestReplaySaysWhereAPromptDiffers(t *testing.T) {
 			edited(t, dir, tt.old, tt.anew)
 			got := call{dir: dir, args: []string{"replay"}, env: deaf(t)}.run(t)
 			require.Equal(t, exit.StatusFailed, got.status, "%+v", got)
-			require.Regexp(t, `^runteam: replayed [01] of 2 prompts; the replay is not the run\n`+tt.want+`\n$`, got.stderr)
+			require.Regexp(t, `^runteam: replayed [01] of 2 prompts; the replay differs from the run\n`+tt.want+`\n$`, got.stderr)
 		})
 	}
 }
@@ -271,8 +271,8 @@ func TestReplayWithoutSaysWhetherItMattered(t *testing.T) {
 		left string
 		want string
 	}{
-		{"a task", []string{"--without", "score the fraud risk"}, "Score the fraud risk", "without task score the fraud risk 4 of 10 prompts changed, and what came of 4: it mattered for Decide the claim, Letter to the customer, Note for the file, Line for the statistics"},
-		{"a task that nobody reads", []string{"--without", "Note for the file"}, "Note for the file", "without task Note for the file no prompt is another one: it did not matter"},
+		{"a task", []string{"--without", "score the fraud risk"}, "Score the fraud risk", "without task score the fraud risk 4 of 10 prompts and 4 of the results changed: it mattered for Decide the claim, Letter to the customer, Note for the file, Line for the statistics"},
+		{"a task that nobody reads", []string{"--without", "Note for the file"}, "Note for the file", "without task Note for the file no prompt changed: it did not matter"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -311,7 +311,7 @@ func TestReplayWithoutSaysWhetherItMattered(t *testing.T) {
 			require.Contains(t, again.stderr, "equal to the byte")
 			refused := call{dir: dir, args: []string{"resume", d.Run}}.run(t)
 			require.Equal(t, exit.StatusUsage, refused.status, "%+v", refused)
-			require.Contains(t, refused.stderr, "is not resumed")
+			require.Contains(t, refused.stderr, "cannot be resumed")
 		})
 	}
 }
@@ -324,14 +324,14 @@ func TestReplayWithoutAnInputForPeople(t *testing.T) {
 	require.Equal(t, exit.StatusOK, offlineRun(t, call{dir: dir, env: env}).status)
 	got := call{dir: dir, env: env, args: []string{"replay", "--without-input", "facts", "--progress", "none", "--no-journal"}}.run(t)
 	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
-	require.Regexp(t, `^run \S+ without input facts, as run \S+\n\nFirst +other prompt, other result\nSecond +other prompt, same result\n\nFirst\n  - The sky is blue\.\n  \+ \(not in the prompt\)\n\nwithout input facts 2 of 2 prompts changed, and what came of 1: it mattered for First\n$`, got.stdout)
+	require.Regexp(t, `^run \S+ without input facts, as run \S+\n\nFirst +changed prompt, changed result\nSecond +changed prompt, same result\n\nFirst\n  - The sky is blue\.\n  \+ \(not in the prompt\)\n\nwithout input facts 2 of 2 prompts and 1 of the results changed: it mattered for First\n$`, got.stdout)
 	require.Len(t, listRuns(t, call{dir: dir}), 1, "--no-journal")
 	got = call{dir: dir, env: env, args: []string{"replay", "--without-input", "facts", "--progress", "none", "--no-journal", "--journal", filepath.Join(journals.FolderName, journals.FileName)}}.run(t)
 	require.Equal(t, exit.StatusOK, got.status, "it is looked for in one journal and kept in none: %+v", got)
 	got = call{dir: dir, env: env, args: []string{"replay", "--without-input", "facts", "--progress", "none", "-v"}}.run(t)
 	require.Contains(t, got.stdout, "\n# First: before\n\nThe sky is blue.\n\n# First: after\n\n(not in the prompt)\n")
 	require.Len(t, listRuns(t, call{dir: dir}), 2)
-	for flag, want := range map[string]string{"--without=Fist": `no task of the run is called that; did you mean "First"?`, "--without-input=fact": `no input of the run is called that; did you mean "facts"?`} {
+	for flag, want := range map[string]string{"--without=Fist": `the run has no such task; did you mean "First"?`, "--without-input=fact": `the run has no such input; did you mean "facts"?`} {
 		got = call{dir: dir, env: env, args: []string{"replay", flag}}.run(t)
 		require.Equal(t, exit.StatusUsage, got.status, "%+v", got)
 		require.Contains(t, got.stderr, want)

@@ -80,10 +80,10 @@ func TestUnknownFreshTask(t *testing.T) {
 	}
 	got := call{dir: dir, args: []string{"replay", "--without", "nothing-at-all"}, env: server.env()}.run(t)
 	require.Equal(t, exit.StatusUsage, got.status, "%+v", got)
-	require.Contains(t, got.stderr, `--without "nothing-at-all": no task of the run is called that; write one of First, Second, Third, Aside`)
+	require.Contains(t, got.stderr, `--without "nothing-at-all": the run has no such task; write one of First, Second, Third, Aside`)
 	got = call{dir: dir, args: []string{"replay", "--without-input", "nothing-at-all"}, env: server.env()}.run(t)
 	require.Equal(t, exit.StatusUsage, got.status, "%+v", got)
-	require.Contains(t, got.stderr, `no input of the run is called that; write one of note`)
+	require.Contains(t, got.stderr, `the run has no such input; write one of note`)
 	got = call{dir: dir, args: []string{"run", "--fresh", "First"}, env: server.env()}.run(t)
 	require.Equal(t, exit.StatusUsage, got.status, "%+v", got)
 	require.Contains(t, got.stderr, "every task is run anyway")

@@ -33,7 +33,7 @@ func TestUsageErrors(t *testing.T) {
 		{"gc --older-than -1h", "write a time such as 30d or 720h"},
 		{"gc --older-than 99999999999d", "write a time such as 30d or 720h"},
 		{"replay a b", "takes one RUN, not 2"},
-		{"replay a --diff b --without c", "--diff compares two runs as they are: leave --without out"},
+		{"replay a --diff b --without c", "--diff compares two stored runs: leave --without out"},
 		{"replay a --diff=", "--diff is empty"},
 		{"replay --without=", "--without is empty"},
 		{"replay --verbose", "--verbose shows what changed with --without or --diff"},
@@ -284,7 +284,7 @@ func TestBadScriptsAreLocated(t *testing.T) {
 	for args, want := range map[string]string{
 		"run --offline --script nowhere.yaml":           "--script nowhere.yaml: there is no such file",
 		"run --offline --script none/nowhere.yaml":      "--script none/nowhere.yaml: there is no such file",
-		"plan --goal x --offline --script .":            "--script .: it is a folder: name a file, or use <(command) of your shell",
+		"plan --goal x --offline --script .":            "--script .: cannot read: it is a folder: name a file, or use <(command) of your shell",
 		"mock nowhere.yaml":                             "nowhere.yaml: there is no such file",
 		"run --offline --script team.yaml/nowhere.yaml": "--script team.yaml/nowhere.yaml: not a directory",
 	} {

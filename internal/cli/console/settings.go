@@ -121,7 +121,7 @@ func (s *Settings) guess(args []string, lookup func(string) (string, bool)) {
 	form, team := f.StringP("output", "o", "", ""), f.String("team", "", "")
 	f.BoolVar(&s.pretty, "pretty", false, "")
 	f.BoolP("help", "h", false, "") // else pflag prints the usage
-	_ = f.Parse(args) // the command reports the error
+	_ = f.Parse(args)               // the command reports the error
 	if slices.Contains(formats, *form) {
 		s.Output = *form
 	}

@@ -22,25 +22,25 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// firstDifference builds the prompt of a task once more and says where it first
-// differs from the one that was sent.
+// firstDifference builds the prompt of a task again and says where it first differs from the one
+// that was sent.
 func (r *repetition) firstDifference(ctx context.Context, id task.ID) string {
-	const another = "its prompt is another one"
+	const differs = "its prompt differs"
 	now := r.promptOf(ctx, id)
 	was := r.sent(id)
 	switch {
 	case now == nil:
-		return another
+		return differs
 	case was == nil:
-		return another + ", and the one that was sent is not in the journal"
+		return differs + ", and the one that was sent is not in the journal"
 	}
 	if text := firstDifferingPart(r.run.Trace, was, now); text != "" {
 		return text
 	}
-	return another + ": its words are the same as far as they are shown, so it is something that is withheld, or who it was for: the agent, its model or its settings"
+	return differs + ": its visible words are the same, so the difference is in what is withheld, in the agent, its model or its settings"
 }
 
-// sent returns the last prompt of a task that the journal has.
+// sent returns the last stored prompt of a task.
 func (r *repetition) sent(id task.ID) *trace.Prompt {
 	for i := range slices.Backward(r.run.Trace.Prompts) {
 		if p := &r.run.Trace.Prompts[i]; p.Receipt.Task == id {
@@ -50,16 +50,16 @@ func (r *repetition) sent(id task.ID) *trace.Prompt {
 	return nil
 }
 
-// errSeen ends a run of which only one prompt was wanted.
-var errSeen = errors.New("the prompt was seen")
+// errPromptFound ends a run that is repeated only to build one prompt.
+var errPromptFound = errors.New("the prompt was found")
 
-// promptOf makes the run again as far as the prompt of a task, which is not sent.
+// promptOf repeats the run up to the prompt of a task, which is not sent.
 func (r *repetition) promptOf(ctx context.Context, id task.ID) (found *promptview.Shown) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var mu sync.Mutex // guards found
-	o, past := r.o, r.run.History
-	o.Replay, o.Journal = &engine.Replay{Ask: true, Without: r.o.Replay.Without, WithoutInputs: r.o.Replay.WithoutInputs}, run.ReplayJournal{History: &past}
+	o, history := r.o, r.run.History
+	o.Replay, o.Journal = &engine.Replay{Ask: true, Without: r.o.Replay.Without, WithoutInputs: r.o.Replay.WithoutInputs}, run.ReplayJournal{History: &history}
 	o.Recorder = engine.RecorderFunc(func(_ context.Context, rec record.Prompt) error {
 		if rec.Prompt == nil || rec.Prompt.Receipt.Task != id {
 			return nil
@@ -67,8 +67,8 @@ func (r *repetition) promptOf(ctx context.Context, id task.ID) (found *promptvie
 		mu.Lock()
 		defer mu.Unlock()
 		found = rec.Prompt
-		cancel(errSeen)
-		return errSeen
+		cancel(errPromptFound)
+		return errPromptFound
 	})
 	file := *r.file
 	file.Tasks = slices.Clone(file.Tasks)
@@ -76,15 +76,15 @@ func (r *repetition) promptOf(ctx context.Context, id task.ID) (found *promptvie
 		file.Tasks[i].MaxRetries = 0
 	}
 	once := &repetition{run: r.run, file: &file, team: r.team, o: o}
-	_, _, _ = once.repeat(ctx) // what it comes to is known
+	_, _, _ = once.repeat(ctx) // the recorder has what it found
 	mu.Lock()
 	defer mu.Unlock()
 	return found
 }
 
-// firstDifferingPart names the first part in which two prompts differ, and shows where; it
-// is empty if what of them is shown is equal. The words of runteam itself follow
-// from what stands between them, so they come last.
+// firstDifferingPart names the first part in which two prompts differ, and shows where. It returns
+// nothing if the visible texts are equal. The words of runteam depend on the other parts, so they
+// are compared last.
 func firstDifferingPart(t *trace.Trace, was *trace.Prompt, now *promptview.Shown) string {
 	x := &explain.Document{Trace: t}
 	texts := []struct {
@@ -102,13 +102,13 @@ func firstDifferingPart(t *trace.Trace, was *trace.Prompt, now *promptview.Shown
 	return ""
 }
 
-// A part is a piece of a prompt and what it comes from.
+// A part is a piece of a prompt and the name of its source.
 type part struct {
 	promptview.Piece
 	name string
 }
 
-// parts lists the pieces of a text that are runteam's own words, or all others.
+// parts returns the pieces of a text that are runteam's own words, or all others.
 func parts(x *explain.Document, r *prompt.Receipt, pieces []promptview.Piece, own bool) (out []part) {
 	for i := range pieces {
 		if p := &pieces[i]; own == (p.Source < 0) {
@@ -118,7 +118,7 @@ func parts(x *explain.Document, r *prompt.Receipt, pieces []promptview.Piece, ow
 	return out
 }
 
-// firstPart says which part of two texts differs first, and where; empty if none does.
+// firstPart says which part of two texts differs first, and where. It returns nothing if none does.
 func firstPart(before, after []part) string {
 	for i := range max(len(before), len(after)) {
 		switch {
@@ -141,7 +141,7 @@ func firstPart(before, after []part) string {
 	return ""
 }
 
-// rangeSource names what a piece of a prompt comes from, in short.
+// rangeSource returns a short name for the source of a piece of a prompt.
 func rangeSource(x *explain.Document, r *prompt.Receipt, p *promptview.Piece) string {
 	if p.Source < 0 {
 		return "the words of runteam itself"
@@ -153,7 +153,7 @@ func rangeSource(x *explain.Document, r *prompt.Receipt, p *promptview.Piece) st
 	return explain.PartName(p.Part)
 }
 
-// firstByte returns from where on two texts differ, and some of both from there.
+// firstByte returns where two texts first differ, and the beginning of both from there.
 func firstByte(a, b string) (at int, was, is string) {
 	for at < min(len(a), len(b)) && a[at] == b[at] {
 		at++

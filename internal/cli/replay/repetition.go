@@ -25,7 +25,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// A repetition is a stored run that is made again from what the journal has.
+// A repetition is a stored run that is repeated from the journal.
 type repetition struct {
 	run  *journals.StoredRun
 	file *specfile.File
@@ -36,7 +36,7 @@ type repetition struct {
 	seen map[record.Key]bool // masked keys of the prompts that were built
 }
 
-// replay repeats a run without asking anybody.
+// replay repeats a run without calling a model.
 func replay(con *console.Console, cmd *cobra.Command, r *replayFlags) error {
 	k, err := loadRun(con, cmd, &r.ReadFlags)
 	if err != nil {
@@ -63,15 +63,15 @@ func replay(con *console.Console, cmd *cobra.Command, r *replayFlags) error {
 	return printVerdict(cmd.Context(), con, again, res)
 }
 
-// newRepetition prepares the team of a run, whose agents answer nothing.
+// newRepetition builds the team of a run, whose agents are not called.
 func newRepetition(ctx context.Context, con *console.Console, r *replayFlags, k *journals.StoredRun) (*repetition, error) {
-	m, file, err := r.specOf(ctx, con, k, false)
+	m, file, err := r.loadSpec(ctx, con, k, false)
 	if err != nil {
 		return nil, err
 	}
 	m.RestoreVersions(file)
 	restoreModels(k, file)
-	for i := range file.Agents { // no call is made, and the prices may have changed since
+	for i := range file.Agents { // no model is called, and prices may have changed
 		file.Agents[i].Member.MaxTokenBudget, file.Agents[i].Member.MaxCostBudget = 0, 0
 	}
 	if c := file.Coordinator; c != nil {
@@ -82,18 +82,17 @@ func newRepetition(ctx context.Context, con *console.Console, r *replayFlags, k 
 		return nil, err
 	}
 	again := &repetition{run: k, file: file, team: t, o: file.Run, seen: map[record.Key]bool{}}
-	again.o.RunID, again.o.Assert, again.o.Reuse, again.o.Timeout, again.o.MaxTokenBudget, again.o.MaxCostBudget = k.Run, nil, false, 0, 0, 0 // that it could begin is known
+	again.o.RunID, again.o.Assert, again.o.Reuse, again.o.Timeout, again.o.MaxTokenBudget, again.o.MaxCostBudget = k.Run, nil, false, 0, 0, 0 // the run started, so these are not checked again
 	if r.reveal {
 		again.o.UserAccepts, again.o.Reveal = new(label.Secret), true
 	}
-	past := k.History
-	past.Mask = again.mask
-	again.o.Replay, again.o.Journal = &engine.Replay{Without: m.Without, WithoutInputs: m.WithoutInputs}, run.ReplayJournal{History: &past}
+	history := k.History
+	history.Mask = again.mask
+	again.o.Replay, again.o.Journal = &engine.Replay{Without: m.Without, WithoutInputs: m.WithoutInputs}, run.ReplayJournal{History: &history}
 	return again, nil
 }
 
-// silentAgents connects agents that are not to be asked. They count as behind the
-// endpoints that they had.
+// silentAgents connects agents that are not called. Their endpoints are those of the run.
 func silentAgents(m *run.StoredInvocation, lookup func(string) (string, bool)) func(specfile.Agent) (engine.Agent, error) {
 	return func(ag specfile.Agent) (engine.Agent, error) {
 		bases := append([]string{m.Endpoints[ag.Member.Name]}, m.Fallback[ag.Member.Name]...)
@@ -104,8 +103,7 @@ func silentAgents(m *run.StoredInvocation, lookup func(string) (string, bool)) f
 	}
 }
 
-// mask makes of the key of a prompt what the journal has in its place, and
-// remembers that it was asked for.
+// mask returns the form in which the journal stores the key of a prompt, and records the key.
 func (r *repetition) mask(key record.Key) record.Key {
 	if r.run.History.Mask != nil {
 		key = r.run.History.Mask(key)
@@ -116,7 +114,7 @@ func (r *repetition) mask(key record.Key) record.Key {
 	return key
 }
 
-// repeat makes the run again.
+// repeat repeats the run.
 func (r *repetition) repeat(ctx context.Context) (res *engine.Result, output []task.ID, err error) {
 	if r.file.Goal == nil && r.file.Run.Answer == nil {
 		plan, err := r.team.Plan(r.file.Tasks, &r.o)
@@ -130,8 +128,7 @@ func (r *repetition) repeat(ctx context.Context) (res *engine.Result, output []t
 	return res, output, err
 }
 
-// complete adds to a result what the journal knows and a run that asks nobody
-// cannot: how a run ended that was ended.
+// complete adds to a result how the stored run ended, which a replay cannot know.
 func (r *repetition) complete(res *engine.Result) {
 	end := r.run.History.End
 	if end == nil {
@@ -141,13 +138,13 @@ func (r *repetition) complete(res *engine.Result) {
 		res.Status = engine.Status(end.Status)
 	}
 	for i := range res.Tasks {
-		if m := &res.Tasks[i].Metrics; m.Attempts > 0 && m.End.IsZero() { // it was under way when the run was ended
+		if m := &res.Tasks[i].Metrics; m.Attempts > 0 && m.End.IsZero() { // it was in progress when the run ended
 			m.End = end.Time
 		}
 	}
 }
 
-// printVerdict says on stderr whether the run came again, and if not, where it is another one.
+// printVerdict says on stderr whether the replay equals the run and, if not, where it differs.
 func printVerdict(ctx context.Context, con *console.Console, r *repetition, res *engine.Result) error {
 	if stop, ok := errors.AsType[*exit.Interrupted](context.Cause(ctx)); ok {
 		return exit.Status(stop.Status())
@@ -159,20 +156,20 @@ func printVerdict(ctx context.Context, con *console.Console, r *repetition, res 
 		con.Say("runteam: %s, equal to the byte", text)
 		switch status := r.run.Status; {
 		case r.run.History.End == nil:
-			con.Say("         the run did not come to its end: it is %s", terminal.CleanLine(status))
+			con.Say("         the run did not end: it is %s", terminal.CleanLine(status))
 		case status != string(engine.StatusOK):
 			con.Say("         the run ended with %s, and so does its replay", terminal.CleanLine(status))
 		}
 		return nil
 	}
-	con.Say("runteam: %s; the replay is not the run", text)
+	con.Say("runteam: %s; the replay differs from the run", text)
 	for i, o := range odd {
 		if i == report.MaxFailures {
 			con.Say("… and %d more", len(odd)-i)
 			break
 		}
 		why := o.why
-		if o.another && i == 0 {
+		if o.isPrompt && i == 0 {
 			why = r.firstDifference(ctx, o.id)
 		}
 		con.Say("differs: %s: %s", terminal.CleanLine(o.title), terminal.Clean(why))
@@ -180,11 +177,11 @@ func printVerdict(ctx context.Context, con *console.Console, r *repetition, res 
 	return exit.Status(exit.StatusFailed)
 }
 
-// counts returns how many prompts the result of the run is made of, and how many
-// of them came again.
+// counts returns how many prompts the result of the run consists of, and how many of them the
+// replay built again.
 func (r *repetition) counts() (want, got int) {
 	known := map[record.Key]bool{}
-	for _, x := range lasting(r.run) {
+	for _, x := range finalExchanges(r.run) {
 		if known[x.Key] {
 			continue
 		}
@@ -196,21 +193,21 @@ func (r *repetition) counts() (want, got int) {
 	return want, got
 }
 
-// An difference is a task of which the replay is not as the run was.
+// A difference is a task in which the replay differs from the run.
 type difference struct {
-	id      task.ID
-	title   string
-	why     string
-	another bool // its prompt is another one
+	id       task.ID
+	title    string
+	why      string
+	isPrompt bool // its prompt differs
 }
 
-// differences lists them: first whose prompts have no answer, then what came of it.
+// differences returns the tasks whose prompts differ or, if none does, those whose status differs.
 func (r *repetition) differences(res *engine.Result) (list []difference) {
 	add := func(id task.ID, title string) {
-		o := difference{id: id, title: title, why: "its prompt is another one", another: true}
+		o := difference{id: id, title: title, why: "its prompt differs", isPrompt: true}
 		if i, ok := r.run.ByID[id]; ok {
 			if x := r.unreadable(&r.run.Tasks[i]); x != nil {
-				o.why, o.another = "its prompt is the same, but the answer cannot be had: "+unreadableWhy(x), false
+				o.why, o.isPrompt = "its prompt is the same, but its answer cannot be read: "+unreadableWhy(x), false
 			}
 		}
 		list = append(list, o)
@@ -237,8 +234,8 @@ func (r *repetition) differences(res *engine.Result) (list []difference) {
 	return list
 }
 
-// stepID returns the id of the i-th step of the coordinator: of several of a kind,
-// that which came in its place among them.
+// stepID returns the ID of the i-th step of the coordinator. Steps of one kind are told apart by
+// their order.
 func (r *repetition) stepID(steps []engine.Step, i int) task.ID {
 	skip := 0
 	for _, s := range steps[:i] {
@@ -257,8 +254,8 @@ func (r *repetition) stepID(steps []engine.Step, i int) task.ID {
 	return ""
 }
 
-// unreadable returns the exchange of a task whose prompt came again and whose
-// answer cannot be had; nil if there is none.
+// unreadable returns the exchange of a task whose prompt is equal and whose answer cannot be read;
+// nil if there is none.
 func (r *repetition) unreadable(t *journals.StoredTask) *record.AgentCall {
 	for _, x := range t.Exchanges {
 		if r.seen[x.Key] && x.Completed() && unreadableWhy(x) != "" {
@@ -268,7 +265,7 @@ func (r *repetition) unreadable(t *journals.StoredTask) *record.AgentCall {
 	return nil
 }
 
-// unreadableWhy says why an answer cannot be had; empty if it can.
+// unreadableWhy says why an answer cannot be read; it is empty if it can.
 func unreadableWhy(x *record.AgentCall) string {
 	switch {
 	case x.Missing != "":

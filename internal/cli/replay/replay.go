@@ -1,5 +1,5 @@
-// Package replay is the command replay: it repeats a stored run, leaves something out of it, or
-// compares two runs.
+// Package replay is the command replay: it repeats a stored run, repeats it without some of its
+// context, or compares two runs.
 package replay
 
 import (
@@ -23,7 +23,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// replayFlags is what is to be done with a stored run, as flags ask for it.
+// replayFlags are the arguments and flags of replay.
 type replayFlags struct {
 	journals.ReadFlags
 	connect.AnswerFlags
@@ -33,7 +33,7 @@ type replayFlags struct {
 	models        []string
 	environment   source.EnvironmentFlags
 	verbose       bool
-	noJournal     bool // the run that is made is not kept
+	noJournal     bool // do not store the new run
 	reveal        bool
 	progress      string
 	events        records.EventFlags
@@ -45,16 +45,16 @@ func Command(con *console.Console) *cobra.Command {
 	r := &replayFlags{}
 	cmd := &cobra.Command{
 		Use:   "replay [RUN]",
-		Short: "Repeat a run from the journal without a model, leave something out of it, or compare two runs",
-		Long: `replay repeats a run of the journal: the newest, or the one whose id begins with
-RUN. Each prompt is built anew, from the copies of the spec and the inputs that the
-journal has, and must be the one that was sent, to the byte; then it gets the answer
-that it got. No model is asked, no network used, nothing written. The result is
-printed as "runteam run" does, and stderr says whether the prompts are equal.
+		Short: "Repeat a run from the journal without a model, omit some of its context, or compare two runs",
+		Long: `replay repeats a run of the journal: the newest, or the one whose ID begins with
+RUN. It builds each prompt again, from the copies of the spec and the inputs in the
+journal. Each prompt must equal the one that was sent, byte for byte, and gets the
+same answer. replay calls no model, uses no network and writes nothing. It prints the
+result as "runteam run" does, and says on stderr whether the prompts are equal.
 
-With --without or --without-input the run is made again without that context. Where
-a prompt is the same, the answer of the run is taken; where it is another one, the
-agent is asked as the run asked it. What is printed says task by task what changed.
+With --without or --without-input the run is repeated without that context. A prompt
+that stays the same gets the answer of the run; for a changed prompt the agent is
+called as in the run. The output says task by task what changed.
 
 With --diff two stored runs are compared task by task, and nothing is run.
 
@@ -74,11 +74,11 @@ With --without 0, or 1 if a task failed.`,
 // flags adds the flags of replay and their completion.
 func (r *replayFlags) flags(cmd *cobra.Command, con *console.Console) {
 	f := cmd.Flags()
-	f.StringArrayVar(&r.without, "without", nil, "make the run again without `TASK`, a title, key or id, as if nothing depended on it (repeatable)")
-	f.StringArrayVar(&r.withoutInputs, "without-input", nil, "make the run again without the input `NAME` (repeatable)")
-	f.StringVar(&r.other, "diff", "", "compare the run with `RUN2`, and run nothing")
+	f.StringArrayVar(&r.without, "without", nil, "repeat the run without `TASK`, a title, key or ID, as if nothing depended on it (repeatable)")
+	f.StringArrayVar(&r.withoutInputs, "without-input", nil, "repeat the run without the input `NAME` (repeatable)")
+	f.StringVar(&r.other, "diff", "", "compare the run with `RUN2` without running anything")
 	f.BoolVarP(&r.verbose, "verbose", "v", false, "with --without and --diff: show both texts of what changed")
-	f.StringArrayVar(&r.models, "model", nil, "with --without: use this `MODEL`, as for run (default: as the run did)")
+	f.StringArrayVar(&r.models, "model", nil, "with --without: use this `MODEL`, as for run (default: the models of the run)")
 	r.environment.AddTo(cmd)
 	f.BoolVar(&r.reveal, "reveal", false, "show what is secret too; on a terminal only")
 	f.StringVar(&r.progress, "progress", "auto", "with --without: progress on stderr, as `MODE`: auto, live, plain or none")
@@ -88,7 +88,7 @@ func (r *replayFlags) flags(cmd *cobra.Command, con *console.Console) {
 	f.BoolVar(&r.force, "force", false, "with --events: replace a file that exists")
 	r.AnswerFlags.AddTo(cmd)
 	r.Flags.AddTo(cmd)
-	f.BoolVar(&r.noJournal, "no-journal", false, "with --without: keep no journal of the new run")
+	f.BoolVar(&r.noJournal, "no-journal", false, "with --without: do not store the new run in the journal")
 	flags.Complete(cmd, "without-input", nil)
 	offers := journals.NewCompleter(con, &r.Flags)
 	offers.Arguments(cmd, false, false)
@@ -98,7 +98,7 @@ func (r *replayFlags) flags(cmd *cobra.Command, con *console.Console) {
 	})
 }
 
-// runReplay repeats a run, repeats it with something left out, or compares it with another.
+// runReplay repeats a run, repeats it without some of its context, or compares it with another.
 func runReplay(con *console.Console, cmd *cobra.Command, r *replayFlags) error {
 	if err := r.checkFlags(cmd, con); err != nil {
 		return err
@@ -112,19 +112,19 @@ func runReplay(con *console.Console, cmd *cobra.Command, r *replayFlags) error {
 	return replay(con, cmd, r)
 }
 
-// asks are the flags that say how agents are asked, which only --without does.
-var asks = []string{"offline", "script", "model", "allow-env", "env-file", "progress", "no-journal", "events", "force"}
+// callFlags are the flags about model calls, which only --without makes.
+var callFlags = []string{"offline", "script", "model", "allow-env", "env-file", "progress", "no-journal", "events", "force"}
 
 func (r *replayFlags) checkFlags(cmd *cobra.Command, con *console.Console) error {
 	changed := cmd.Flags().Changed
-	leaves := changed("without") || changed("without-input")
+	omits := changed("without") || changed("without-input")
 	switch {
-	case changed("diff") && leaves:
-		return exit.Usagef("--diff compares two runs as they are: leave --without out")
-	case r.verbose && !changed("diff") && !leaves:
+	case changed("diff") && omits:
+		return exit.Usagef("--diff compares two stored runs: leave --without out")
+	case r.verbose && !changed("diff") && !omits:
 		return exit.Usagef("--verbose shows what changed with --without or --diff")
 	case r.reveal && changed("diff"):
-		return exit.Usagef("--diff shows runs as they were: leave --reveal out")
+		return exit.Usagef("--diff shows stored runs: leave --reveal out")
 	case r.reveal && !con.IsTerminal(con.Stdout):
 		return exit.Usagef("--reveal shows what is secret on a terminal only, and standard output is none")
 	case r.force && !changed("events"):
@@ -132,9 +132,9 @@ func (r *replayFlags) checkFlags(cmd *cobra.Command, con *console.Console) error
 	case slices.Contains(r.without, "") || slices.Contains(r.withoutInputs, ""):
 		return exit.Usagef("--without is empty: name a task, or with --without-input an input")
 	}
-	for _, flag := range asks {
-		if changed(flag) && !leaves {
-			return exit.Usagef("--%s is for --without: a run is replayed, and runs are compared, without asking anybody", flag)
+	for _, flag := range callFlags {
+		if changed(flag) && !omits {
+			return exit.Usagef("--%s is for --without: otherwise no model is called", flag)
 		}
 	}
 	if err := r.events.Check(con, &r.progress); err != nil {
@@ -146,10 +146,9 @@ func (r *replayFlags) checkFlags(cmd *cobra.Command, con *console.Console) error
 	return progress.CheckMode(con, r.progress)
 }
 
-// specOf reads the spec as the run had it, from the copies alone: what stands in
-// the files by now does not count. The environment is that of the command; asked
-// says whether it is needed, or a variable may be missing that is not set any more.
-func (r *replayFlags) specOf(ctx context.Context, con *console.Console, k *journals.StoredRun, asked bool) (*run.StoredInvocation, *specfile.File, error) {
+// loadSpec reads the spec of the run from the copies in the journal, whatever the files contain now.
+// The environment is that of the command; its variables may be missing if no model is called.
+func (r *replayFlags) loadSpec(ctx context.Context, con *console.Console, k *journals.StoredRun, callsModels bool) (*run.StoredInvocation, *specfile.File, error) {
 	m, err := run.ReadInvocation(&k.Info)
 	if err != nil {
 		return nil, nil, err
@@ -163,7 +162,7 @@ func (r *replayFlags) specOf(ctx context.Context, con *console.Console, k *journ
 	}
 	src.StoredOnly, src.Results = true, r.Flags.Results(con)
 	src.Models = append(src.Models, r.models...)
-	src.Environment, src.NoCalls = r.environment, !asked || m.Offline || r.Offline
+	src.Environment, src.NoCalls = r.environment, !callsModels || m.Offline || r.Offline
 	file, err := src.Load(ctx, con)
 	if err != nil {
 		return nil, nil, err
@@ -175,8 +174,7 @@ func (r *replayFlags) specOf(ctx context.Context, con *console.Console, k *journ
 	return m, file, nil
 }
 
-// restoreModels gives the agents the names of the models that they had, which
-// the environment may have brought.
+// restoreModels sets the models that the agents had in the run, which may be from the environment.
 func restoreModels(k *journals.StoredRun, file *specfile.File) {
 	models := map[string]string{}
 	for i := range k.History.Log {
@@ -196,23 +194,18 @@ func restoreModels(k *journals.StoredRun, file *specfile.File) {
 	}
 }
 
-// lasting are the exchanges of which the result of a run is made: of each task the
-// last attempt, with its parts.
-func lasting(k *journals.StoredRun) []*record.AgentCall {
+// finalExchanges returns the exchanges that the result of a run consists of: the last attempt of each
+// task, with its parts.
+func finalExchanges(k *journals.StoredRun) []*record.AgentCall {
 	var out []*record.AgentCall
 	for i := range k.Tasks {
 		if k.Tasks[i].Status == journals.Removed {
 			continue
 		}
 		list := k.Tasks[i].Exchanges
-		last := slices.IndexFunc(list, func(x *record.AgentCall) bool { return x.Part == "" })
-		for n, x := range list {
-			if x.Part == "" {
-				last = n
-			}
-		}
-		for n, x := range list {
-			if x.Key != (record.Key{}) && (n == last || last >= 0 && x.Part != "" && x.Attempt == list[last].Attempt) {
+		last := k.Tasks[i].LastPrompt()
+		for _, x := range list {
+			if x.Key != (record.Key{}) && last != nil && (x == last || x.Part != "" && x.Attempt == last.Attempt) {
 				out = append(out, x)
 			}
 		}

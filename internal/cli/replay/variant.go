@@ -24,33 +24,33 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// A variant is a run that is made again without some of its context.
+// A variant is a run that is repeated without some of its context.
 type variant struct {
-	asked *replayFlags
-	past  *journals.StoredRun
-	how   *run.StoredInvocation // how that was asked for
-	job   *run.Job
-	file  *specfile.File
-	team  *engine.Team
-	told  *run.JournalWriter
+	flags      *replayFlags
+	prior      *journals.StoredRun
+	invocation *run.StoredInvocation // of the prior run
+	job        *run.Job
+	file       *specfile.File
+	team       *engine.Team
+	journal    *run.JournalWriter
 
-	events *records.EventWriter // nil if no flag asks for events
+	events *records.EventWriter // nil without --events
 }
 
-// replayWithout makes a run again without some of its context.
+// replayWithout repeats a run without some of its context.
 func replayWithout(con *console.Console, cmd *cobra.Command, r *replayFlags) error {
 	k, err := loadRun(con, cmd, &r.ReadFlags)
 	if err != nil {
 		return err
 	}
-	m, file, err := r.specOf(cmd.Context(), con, k, true)
+	m, file, err := r.loadSpec(cmd.Context(), con, k, true)
 	if err != nil {
 		return err
 	}
-	if err := r.known(k, file); err != nil {
+	if err := r.checkOmitted(k, file); err != nil {
 		return err
 	}
-	t := &variant{asked: r, past: k, how: m, job: r.job(m), file: file}
+	t := &variant{flags: r, prior: k, invocation: m, job: r.job(m), file: file}
 	if err := journals.CheckOutputs(con, &r.Flags, &r.events.File); err != nil {
 		return err
 	}
@@ -67,11 +67,11 @@ func replayWithout(con *console.Console, cmd *cobra.Command, r *replayFlags) err
 	if t.team, err = connect.BuildTeam(file, c.Connect); err != nil {
 		return err
 	}
-	if t.told, err = run.NewJournalWriter(con, t.job, file); err != nil {
+	if t.journal, err = run.NewJournalWriter(con, t.job, file); err != nil {
 		return err
 	}
-	defer t.told.Release()
-	if err := r.updateInfo(t.told, m, k); err != nil {
+	defer t.journal.Release()
+	if err := r.updateInfo(t.journal, m, k); err != nil {
 		return err
 	}
 	res, err := runVariant(cmd.Context(), con, t)
@@ -98,11 +98,11 @@ func loadRun(con *console.Console, cmd *cobra.Command, l *journals.ReadFlags) (*
 	return journals.Load(cmd.Context(), con, j, found, "")
 }
 
-// job is the run that is made, as the stored one was but for flags.
+// job returns the new run, with the settings of the stored one and the flags.
 func (r *replayFlags) job(m *run.StoredInvocation) *run.Job {
 	j := &run.Job{Command: journals.ExperimentCommand, AnswerFlags: connect.AnswerFlags{Offline: m.Offline, Script: m.Script}, Journal: r.Flags, Progress: r.progress, Reveal: r.reveal}
 	j.Journal.None = r.noJournal
-	j.SpecFlags, _ = m.Source() // it was asked for once already
+	j.SpecFlags, _ = m.Source() // loadSpec has reported its errors
 	j.SpecFlags.Models = append(j.SpecFlags.Models, r.models...)
 	if j.Script != "" && !filepath.IsAbs(j.Script) {
 		j.Script = filepath.Join(m.Folder, j.Script)
@@ -114,31 +114,31 @@ func (r *replayFlags) job(m *run.StoredInvocation) *run.Job {
 	return j
 }
 
-// updateInfo has the journal keep what is left out, so that the new run can be replayed.
-func (r *replayFlags) updateInfo(told *run.JournalWriter, m *run.StoredInvocation, k *journals.StoredRun) error {
-	if told == nil {
+// updateInfo stores what is omitted, so that the new run can be replayed.
+func (r *replayFlags) updateInfo(w *run.JournalWriter, m *run.StoredInvocation, k *journals.StoredRun) error {
+	if w == nil {
 		return nil
 	}
-	left := omittedTasks(k, r.without)
-	told.Info.Tasks = slices.DeleteFunc(told.Info.Tasks, func(t trace.Task) bool { return left[t.ID] || alreadyOmitted(k, t.ID, m) })
+	omitted := omittedTasks(k, r.without)
+	w.Info.Tasks = slices.DeleteFunc(w.Info.Tasks, func(t trace.Task) bool { return omitted[t.ID] || alreadyOmitted(k, t.ID, m) })
 	v := &journals.Invocation{}
-	err := json.Unmarshal(told.Info.Invocation, v)
+	err := json.Unmarshal(w.Info.Invocation, v)
 	v.Folder, v.Found = m.Folder, m.Found
 	v.Of = k.Run
 	v.Without, v.WithoutInputs = r.omitted(m)
 	if err == nil {
-		told.Info.Invocation, err = json.Marshal(v)
+		w.Info.Invocation, err = json.Marshal(v)
 	}
 	return err
 }
 
-// omitted is what is left out of the new run: also what the stored one was without.
+// omitted returns what the new run omits, including what the stored one omitted.
 func (r *replayFlags) omitted(m *run.StoredInvocation) (tasks, inputs []string) {
 	return slices.Concat(m.Without, r.without), slices.Concat(m.WithoutInputs, r.withoutInputs)
 }
 
-// known refuses to leave out what the run had not.
-func (r *replayFlags) known(k *journals.StoredRun, file *specfile.File) error {
+// checkOmitted refuses to omit what the run did not have.
+func (r *replayFlags) checkOmitted(k *journals.StoredRun, file *specfile.File) error {
 	var titles, inputs []string
 	for i := range k.Tasks {
 		if t := &k.Tasks[i]; t.IsTask() {
@@ -152,15 +152,15 @@ func (r *replayFlags) known(k *journals.StoredRun, file *specfile.File) error {
 		id, err := k.FindTask(name)
 		at, known := k.ByID[id]
 		if err != nil || !known || !k.Tasks[at].IsTask() {
-			return exit.Usagef("--without %q: no task of the run is called that; %s", name, naming.Suggest(name, titles))
+			return exit.Usagef("--without %q: the run has no such task; %s", name, naming.Suggest(name, titles))
 		}
-		if file.Goal != nil { // whose tasks are known by what the plan calls them
+		if file.Goal != nil { // the plan knows its tasks only by title
 			r.without[i] = k.Tasks[at].Title
 		}
 	}
 	for _, name := range r.withoutInputs {
 		if !slices.ContainsFunc(inputs, func(known string) bool { return strings.EqualFold(known, name) }) {
-			return exit.Usagef("--without-input %q: no input of the run is called that; %s", name, naming.Suggest(name, inputs))
+			return exit.Usagef("--without-input %q: the run has no such input; %s", name, naming.Suggest(name, inputs))
 		}
 	}
 	if len(titles) > 0 && len(omittedTasks(k, r.without)) == len(titles) {
@@ -169,13 +169,13 @@ func (r *replayFlags) known(k *journals.StoredRun, file *specfile.File) error {
 	return nil
 }
 
-// alreadyOmitted reports whether a task of the spec was left out of the run already.
+// alreadyOmitted reports whether the stored run omitted a task of the spec.
 func alreadyOmitted(k *journals.StoredRun, id task.ID, m *run.StoredInvocation) bool {
 	_, there := k.ByID[id]
 	return m.OmitsContext() && !there
 }
 
-// omittedTasks returns the ids of the tasks with these names.
+// omittedTasks returns the IDs of the tasks with these names.
 func omittedTasks(k *journals.StoredRun, names []string) map[task.ID]bool {
 	out := map[task.ID]bool{}
 	for _, name := range names {
@@ -186,13 +186,13 @@ func omittedTasks(k *journals.StoredRun, names []string) map[task.ID]bool {
 	return out
 }
 
-// runVariant makes the run.
+// runVariant performs the new run.
 func runVariant(ctx context.Context, con *console.Console, t *variant) (*engine.Result, error) {
 	o := t.job.Options(t.file)
-	o.Reuse = false // what is the same is taken from the run itself
-	past := t.past.History
+	o.Reuse = false // answers to equal prompts come from the run itself
+	history := t.prior.History
 	o.Replay = &engine.Replay{Ask: true}
-	o.Replay.Without, o.Replay.WithoutInputs = t.asked.omitted(t.how)
+	o.Replay.Without, o.Replay.WithoutInputs = t.flags.omitted(t.invocation)
 	var plan *engine.Plan
 	if t.file.Goal == nil {
 		var err error
@@ -200,10 +200,10 @@ func runVariant(ctx context.Context, con *console.Console, t *variant) (*engine.
 			return nil, err
 		}
 	}
-	o.Journal = run.ReplayJournal{History: &past, Writer: t.told}
+	o.Journal = run.ReplayJournal{History: &history, Writer: t.journal}
 	run.SetTasks(&o, t.file)
-	return progress.Follow(ctx, con, t.job.Progress, plan, func(ctx context.Context, watch []func(event.Event)) (*engine.Result, error) {
-		o.Subscribers = t.told.Subscribers(append(watch, t.events.Subscribers()...))
-		return t.team.Replay(ctx, t.past.Run, &o)
+	return progress.Follow(ctx, con, t.job.Progress, plan, func(ctx context.Context, observers []func(event.Event)) (*engine.Result, error) {
+		o.Subscribers = t.journal.Subscribers(append(observers, t.events.Subscribers()...))
+		return t.team.Replay(ctx, t.prior.Run, &o)
 	})
 }

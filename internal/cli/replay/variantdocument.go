@@ -20,21 +20,21 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// VariantDocument is a run that was made again without some of its context, in JSON.
+// A VariantDocument is a run that was repeated without some of its context, in JSON.
 type VariantDocument struct {
 	Run           string         `json:"runId"`
-	Replayed      string         `json:"replayed"` // the id of the run that was made again
+	Replayed      string         `json:"replayed"` // the ID of the repeated run
 	Status        engine.Status  `json:"status"`
 	Without       []string       `json:"without,omitempty"`
 	WithoutInputs []string       `json:"withoutInputs,omitempty"`
-	Verdict       string         `json:"verdict"` // whether it mattered
+	Verdict       string         `json:"verdict"` // whether the omitted context mattered
 	Tasks         []ComparedTask `json:"tasks"`
 	Usage         llm.Usage      `json:"totalTokenUsage"`
 }
 
-// reportWithout prints what changed.
+// reportWithout prints the changes.
 func reportWithout(con *console.Console, t *variant, res *engine.Result) error {
-	r, k := t.asked, t.past
+	r, k := t.flags, t.prior
 	d := &VariantDocument{Run: res.RunID, Replayed: k.Run, Status: res.Status, Without: r.without, WithoutInputs: r.withoutInputs, Tasks: []ComparedTask{}, Usage: res.Usage}
 	accepts := label.Confidential
 	if r.reveal {
@@ -57,7 +57,7 @@ func reportWithout(con *console.Console, t *variant, res *engine.Result) error {
 	ending := report.Ending{Result: res, Mode: progress.Mode(con, t.job.Progress), Scripted: t.job.Offline}
 	ending.Print(con)
 	if res.Unkept != nil {
-		con.Say("runteam: the run is not kept whole: %s", terminal.Clean(res.Unkept.Error()))
+		con.Say("runteam: the journal does not have the whole run: %s", terminal.Clean(res.Unkept.Error()))
 	}
 	if err != nil {
 		return err
@@ -69,14 +69,14 @@ func reportWithout(con *console.Console, t *variant, res *engine.Result) error {
 }
 
 // compare compares the tasks of the new run with those of the stored one.
-func (d *VariantDocument) compare(k *journals.StoredRun, res *engine.Result, left map[task.ID]bool, accepts label.Classification) {
+func (d *VariantDocument) compare(k *journals.StoredRun, res *engine.Result, omitted map[task.ID]bool, accepts label.Classification) {
 	done := map[task.ID]bool{}
 	for i := range k.Tasks {
 		s := &k.Tasks[i]
 		if !s.IsTask() {
 			continue
 		}
-		c := ComparedTask{ID: s.ID, Title: s.Title, Prompt: none, Before: storedSide(k, s), Left: left[s.ID]}
+		c := ComparedTask{ID: s.ID, Title: s.Title, Prompt: none, Before: storedSide(k, s), Left: omitted[s.ID]}
 		if t, ok := res.Task(string(s.ID)); ok {
 			done[t.ID] = true
 			c.After, c.Prompt = sideOf(res, t, accepts), promptOfTask(k, s, t)
@@ -94,7 +94,7 @@ func (d *VariantDocument) compare(k *journals.StoredRun, res *engine.Result, lef
 	d.answer(k, res)
 }
 
-// answer compares what the coordinator answered.
+// answer compares the answers of the coordinator.
 func (d *VariantDocument) answer(k *journals.StoredRun, res *engine.Result) {
 	end := k.History.End
 	if n := len(res.Steps); n == 0 || end == nil || end.Answer == "" || res.Steps[n-1].Kind != engine.StepSynthesis {
@@ -119,7 +119,7 @@ func (d *VariantDocument) answer(k *journals.StoredRun, res *engine.Result) {
 	d.Tasks = append(d.Tasks, c)
 }
 
-// synthesis is the exchange that made the answer of the coordinator; nil if there is none.
+// synthesis returns the exchange with the answer of the coordinator; nil if there is none.
 func synthesis(k *journals.StoredRun) (last *record.AgentCall) {
 	for i := range k.Tasks {
 		if t := &k.Tasks[i]; t.Step && t.Title == string(engine.StepSynthesis) {
@@ -129,13 +129,13 @@ func synthesis(k *journals.StoredRun) (last *record.AgentCall) {
 	return last
 }
 
-// repeats reports whether an agent got the prompt that the stored run has:
-// the new run says so, or took the answer from it or from where that took it.
+// repeats reports whether an agent got the prompt of the stored run: the new run says so, or its
+// answer is from that run or from the run whose answer that run reused.
 func repeats(k *journals.StoredRun, repeated bool, reused string, before *record.AgentCall) bool {
 	return repeated || reused == k.Run || reused != "" && before != nil && reused == before.From
 }
 
-// sideOf is a task of the new run.
+// sideOf returns a task of the new run.
 func sideOf(res *engine.Result, t *engine.TaskResult, accepts label.Classification) *comparedSide {
 	s := &comparedSide{Status: t.Status, Agent: t.Assignee, Usage: t.Metrics.Usage, Reused: t.Reused}
 	if t.Status == task.Completed {
@@ -151,7 +151,7 @@ func sideOf(res *engine.Result, t *engine.TaskResult, accepts label.Classificati
 	return s
 }
 
-// promptOfTask says whether a task was given the prompt that it was given before.
+// promptOfTask compares the prompt of a task with the one in the stored run.
 func promptOfTask(k *journals.StoredRun, s *journals.StoredTask, t *engine.TaskResult) string {
 	switch {
 	case t.Metrics.Attempts == 0 || len(s.Exchanges) == 0:
@@ -162,7 +162,7 @@ func promptOfTask(k *journals.StoredRun, s *journals.StoredTask, t *engine.TaskR
 	return Changed
 }
 
-// sentence answers whether what was left out mattered.
+// sentence says whether the omitted context mattered.
 func (d *VariantDocument) sentence() string {
 	var prompts, unclear int
 	var results []string
@@ -189,17 +189,16 @@ func (d *VariantDocument) sentence() string {
 	text := "without " + d.what()
 	switch {
 	case prompts == 0 && len(results) == 0:
-		return text + " no prompt is another one: it did not matter"
+		return text + " no prompt changed: it did not matter"
 	case len(results) == 0 && unclear == 0:
 		return fmt.Sprintf("%s %d of %s changed, and no result: it did not matter", text, prompts, format.Plural(tasks, "prompt"))
 	case len(results) == 0:
 		return fmt.Sprintf("%s %d of %s changed; of %s the result is withheld, so it may have mattered", text, prompts, format.Plural(tasks, "prompt"), format.Plural(unclear, "task"))
 	}
-	return fmt.Sprintf("%s %d of %s changed, and what came of %d: it mattered for %s", text, prompts, format.Plural(tasks, "prompt"), len(results), format.List(results, 5))
+	return fmt.Sprintf("%s %d of %s and %d of the results changed: it mattered for %s", text, prompts, format.Plural(tasks, "prompt"), len(results), format.List(results, 5))
 }
 
-// unfinished reports whether the run had not come to an end of the task, so that
-// nothing can be said of what mattered for it.
+// unfinished reports whether the task did not end in the stored run, so that it cannot be compared.
 func (c *ComparedTask) unfinished() bool {
 	return c.Before != nil && c.Before.Status != task.Completed && c.Before.Status != task.Failed
 }
@@ -220,11 +219,11 @@ func (d *VariantDocument) write(w io.Writer, verbose bool) {
 	fmt.Fprintf(w, "\n%s\n", d.Verdict)
 }
 
-// outcome says how a task ended without the omitted context.
+// outcome returns how a task ended without the omitted context.
 func (c *ComparedTask) outcome() string {
 	switch {
 	case c.Left:
-		return "left out"
+		return "omitted"
 	case c.Before == nil:
 		return "new: " + format.Status(c.After.Status)
 	case c.After == nil:
@@ -236,11 +235,11 @@ func (c *ComparedTask) outcome() string {
 		}
 		return text
 	case c.Prompt == Same && c.After.Reused == "":
-		return "same prompt, asked again: the answer could not be taken any more"
+		return "same prompt, called again: the stored answer cannot be used"
 	case c.Prompt == Same:
-		return "same prompt, answer taken from the run"
+		return "same prompt, answer of the run"
 	case c.Before.Status != task.Completed:
-		return "completed, and was " + format.Status(c.Before.Status)
+		return "completed, before " + format.Status(c.Before.Status)
 	}
-	return "other prompt, " + cmp.Or(map[string]string{Same: "same result", Changed: "other result", withheld: "result withheld"}[c.Result], "no result to compare")
+	return "changed prompt, " + cmp.Or(map[string]string{Same: "same result", Changed: "changed result", withheld: "result withheld"}[c.Result], "no result to compare")
 }

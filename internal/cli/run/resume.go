@@ -108,7 +108,7 @@ func (r *resumed) load(ctx context.Context, j *Job, run string) error {
 		return err
 	}
 	if r.invocation.OmitsContext() {
-		return exit.Usagef("run %s is an experiment, which cannot be resumed; repeat it with runteam replay", journals.ShortRun(found.Run))
+		return exit.Usagef("run %s is an experiment, which cannot be resumed: runteam replay repeats it", journals.ShortRun(found.Run))
 	}
 	if r.names, err = journals.Tasks(ctx, r.journal, &r.stored.Info); err != nil {
 		return err

@@ -1,30 +1,28 @@
-// Package terminaltest has a terminal for tests of what is drawn on one.
-package terminaltest
+package cli
 
 import (
 	"strconv"
 	"strings"
+
+	"github.com/runteam/runteam/internal/cli/terminal"
 )
 
-// Terminal is as much of one as the table needs: a window of rows over a
-// scrollback, a cursor, and the sequences that the screen writes. Anything
-// else that it gets is kept in unknown.
-type Terminal struct {
-	Width, Height int
+// fakeTerminal emulates what the screen needs of a terminal: a window of rows over a scrollback, a
+// cursor, and the control sequences that the screen writes. It records other sequences as unknown.
+type fakeTerminal struct {
+	width, height int
 	rows          [][]rune // scrollback and window; a second cell of a wide rune holds 0
 	row, col      int
-	Nowrap        bool
-	Unknown       []string
-	runeWidth     func(rune) int
+	nowrap        bool
+	unknown       []string
 }
 
-// NewTerminal returns a terminal of a size. runeWidth returns how many cells a character takes.
-func NewTerminal(width, height int, runeWidth func(rune) int) *Terminal {
-	return &Terminal{Width: width, Height: height, rows: make([][]rune, 1), runeWidth: runeWidth}
+func newFakeTerminal(width, height int) *fakeTerminal {
+	return &fakeTerminal{width: width, height: height, rows: make([][]rune, 1)}
 }
 
 // Write interprets p as a terminal does.
-func (t *Terminal) Write(p []byte) (int, error) {
+func (t *fakeTerminal) Write(p []byte) (int, error) {
 	for s := string(p); s != ""; {
 		if seq, rest, ok := csi(s); ok {
 			t.control(seq)
@@ -51,15 +49,15 @@ func csi(s string) (seq, rest string, ok bool) {
 	return "", s, false
 }
 
-func (t *Terminal) control(seq string) {
+func (t *fakeTerminal) control(seq string) {
 	final := seq[len(seq)-1]
 	n, _ := strconv.Atoi(seq[:len(seq)-1])
 	switch {
 	case seq == "?7l", seq == "?7h":
-		t.Nowrap = seq == "?7l"
+		t.nowrap = seq == "?7l"
 	case final == 'm':
 	case final == 'A':
-		top := max(0, len(t.rows)-t.Height) // the cursor cannot reach the scrollback
+		top := max(0, len(t.rows)-t.height) // the cursor cannot reach the scrollback
 		t.row = max(top, t.row-n)
 	case seq == "K":
 		t.cut(t.row, t.col)
@@ -67,17 +65,17 @@ func (t *Terminal) control(seq string) {
 		t.cut(t.row, t.col)
 		t.rows = t.rows[:t.row+1]
 	default:
-		t.Unknown = append(t.Unknown, seq)
+		t.unknown = append(t.unknown, seq)
 	}
 }
 
-func (t *Terminal) cut(row, col int) {
+func (t *fakeTerminal) cut(row, col int) {
 	if col < len(t.rows[row]) {
 		t.rows[row] = t.rows[row][:col]
 	}
 }
 
-func (t *Terminal) put(r rune) {
+func (t *fakeTerminal) put(r rune) {
 	switch r {
 	case '\r':
 		t.col = 0
@@ -88,12 +86,12 @@ func (t *Terminal) put(r rune) {
 		return
 	}
 	if r < ' ' {
-		t.Unknown = append(t.Unknown, strconv.QuoteRune(r))
+		t.unknown = append(t.unknown, strconv.QuoteRune(r))
 		return
 	}
-	w := t.runeWidth(r)
-	if t.col+w > t.Width {
-		if t.Nowrap {
+	w := terminal.RuneWidth(r)
+	if t.col+w > t.width {
+		if t.nowrap {
 			return
 		}
 		t.col = 0
@@ -111,15 +109,15 @@ func (t *Terminal) put(r rune) {
 	t.col += w
 }
 
-func (t *Terminal) down() {
+func (t *fakeTerminal) down() {
 	t.row++
 	for len(t.rows) <= t.row {
 		t.rows = append(t.rows, nil)
 	}
 }
 
-// Text is everything on the screen and above it, without trailing spaces.
-func (t *Terminal) Text() []string {
+// text returns everything on the screen and above it, without trailing spaces.
+func (t *fakeTerminal) text() []string {
 	lines := []string{}
 	for _, row := range t.rows {
 		var b strings.Builder

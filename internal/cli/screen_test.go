@@ -1,4 +1,4 @@
-package terminal
+package cli
 
 import (
 	"fmt"
@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/runteam/runteam/internal/cli/terminaltest"
+	"github.com/runteam/runteam/internal/cli/terminal"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 )
@@ -26,25 +26,25 @@ func TestScreenIsLinesAndTheTableBelow(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		width, height := rapid.IntRange(4, 60).Draw(t, "width"), rapid.IntRange(3, 12).Draw(t, "height")
-		term := terminaltest.NewTerminal(width, height, RuneWidth)
+		term := newFakeTerminal(width, height)
 		out := &counted{Writer: term}
-		s := &Screen{W: out, Size: func() (int, int) { return width, height }}
+		s := &terminal.Screen{W: out, Size: func() (int, int) { return width, height }}
 		words := rapid.StringOfN(rapid.SampledFrom([]rune("ab 世é👩")), 0, 2*width, -1)
-		var table []Line
+		var table []terminal.Line
 		draw := func() {
 			n := rapid.IntRange(0, height-1).Draw(t, "rows")
 			table = nil
 			for i := range n {
-				table = append(table, Line{Text: Clip(fmt.Sprintf("%d%s", i, words.Draw(t, "row")), width-1), Color: "31", Colored: 1})
+				table = append(table, terminal.Line{Text: terminal.Clip(fmt.Sprintf("%d%s", i, words.Draw(t, "row")), width-1), Color: "31", Colored: 1})
 			}
 		}
 		draw()
-		s.Show(func(int, int) []Line { return table })
+		s.Show(func(int, int) []terminal.Line { return table })
 		var above []string
 		for range rapid.IntRange(1, 12).Draw(t, "steps") {
 			before := out.writes
 			if rapid.Bool().Draw(t, "log") {
-				text := Clip("log "+words.Draw(t, "line"), width)
+				text := terminal.Clip("log "+words.Draw(t, "line"), width)
 				above = append(above, strings.TrimRight(text, " "))
 				_, err := io.WriteString(s, text+"\n")
 				require.NoError(t, err)
@@ -53,18 +53,18 @@ func TestScreenIsLinesAndTheTableBelow(t *testing.T) {
 				s.Refresh()
 			}
 			require.LessOrEqual(t, out.writes-before, 1, "a frame is one write, so it cannot flicker")
-			require.Equal(t, joined(above, table), term.Text())
+			require.Equal(t, joined(above, table), term.text())
 		}
 		s.Finish()
-		require.Equal(t, joined(above, table), term.Text(), "the table stays where it is")
+		require.Equal(t, joined(above, table), term.text(), "the table stays where it is")
 		_, _ = io.WriteString(s, "end\n")
-		require.Equal(t, append(joined(above, table), "end"), term.Text())
-		require.Empty(t, term.Unknown)
-		require.False(t, term.Nowrap, "wrapping is on again")
+		require.Equal(t, append(joined(above, table), "end"), term.text())
+		require.Empty(t, term.unknown)
+		require.False(t, term.nowrap, "wrapping is on again")
 	})
 }
 
-func joined(above []string, table []Line) []string {
+func joined(above []string, table []terminal.Line) []string {
 	all := append([]string{}, above...)
 	for _, l := range table {
 		all = append(all, strings.TrimRight(l.Text, " "))
@@ -78,10 +78,10 @@ func joined(above []string, table []Line) []string {
 func TestScreenLeavesOutFramesThatChangeNothing(t *testing.T) {
 	t.Parallel()
 	out := &counted{Writer: io.Discard}
-	s := &Screen{W: out, Size: func() (int, int) { return 0, 0 }}
-	s.Show(func(width, height int) []Line {
+	s := &terminal.Screen{W: out, Size: func() (int, int) { return 0, 0 }}
+	s.Show(func(width, height int) []terminal.Line {
 		require.Equal(t, []int{80, 24}, []int{width, height}, "a terminal that does not say its size")
-		return []Line{{Text: "same"}}
+		return []terminal.Line{{Text: "same"}}
 	})
 	for range 10 {
 		s.Refresh()
@@ -93,8 +93,10 @@ func TestScreenCountsTheRowsOfATerminalThatBecameNarrow(t *testing.T) {
 	t.Parallel()
 	width := 20
 	var out strings.Builder
-	s := &Screen{W: &out, Size: func() (int, int) { return width, 10 }}
-	s.Show(func(w, _ int) []Line { return []Line{{Text: Clip(strings.Repeat("x", 19), w-1)}, {Text: "y"}} })
+	s := &terminal.Screen{W: &out, Size: func() (int, int) { return width, 10 }}
+	s.Show(func(w, _ int) []terminal.Line {
+		return []terminal.Line{{Text: terminal.Clip(strings.Repeat("x", 19), w-1)}, {Text: "y"}}
+	})
 	width = 8 // the first line now stands in three rows
 	out.Reset()
 	s.Refresh()
@@ -108,37 +110,37 @@ func TestScreenTakesBackWhatATerminalScrolledOut(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const width, most = 20, 24
 		n := rapid.IntRange(1, most-2).Draw(t, "lines")
-		term := terminaltest.NewTerminal(width, most, RuneWidth)
-		s := &Screen{W: term, Size: func() (int, int) { return term.Width, term.Height }}
+		term := newFakeTerminal(width, most)
+		s := &terminal.Screen{W: term, Size: func() (int, int) { return term.width, term.height }}
 		before := []string{"log 1", "log 2"}
 		_, _ = io.WriteString(s, strings.Join(before, "\n")+"\n")
 		frame := 0
-		table := func(_, height int) (lines []Line) {
+		table := func(_, height int) (lines []terminal.Line) {
 			for i := range min(n, height-1) {
-				lines = append(lines, Line{Text: fmt.Sprintf("row %d of frame %d", i, frame)})
+				lines = append(lines, terminal.Line{Text: fmt.Sprintf("row %d of frame %d", i, frame)})
 			}
 			return lines
 		}
 		s.Show(table)
 		for frame = range rapid.IntRange(1, 6).Draw(t, "sizes") {
-			term.Height = rapid.IntRange(2, most).Draw(t, "height")
+			term.height = rapid.IntRange(2, most).Draw(t, "height")
 			s.Refresh()
 			s.Refresh()
 		}
-		term.Height = most
+		term.height = most
 		s.Refresh()
-		require.Equal(t, joined(before, table(width, most)), term.Text())
+		require.Equal(t, joined(before, table(width, most)), term.text())
 		_, _ = io.WriteString(s, "log 3\n")
-		require.Equal(t, joined(append(before, "log 3"), table(width, most)), term.Text())
+		require.Equal(t, joined(append(before, "log 3"), table(width, most)), term.text())
 	})
 }
 
 func TestClip(t *testing.T) {
 	t.Parallel()
-	require.Equal(t, "abc", Clip("abc", 3))
-	require.Equal(t, "ab…", Clip("abcd", 3))
-	require.Equal(t, "世…", Clip("世界界", 4))
-	require.Empty(t, Clip("abc", 0))
-	require.Equal(t, 4, Width("世界"))
-	require.Equal(t, 1, Width("e\u0301"))
+	require.Equal(t, "abc", terminal.Clip("abc", 3))
+	require.Equal(t, "ab…", terminal.Clip("abcd", 3))
+	require.Equal(t, "世…", terminal.Clip("世界界", 4))
+	require.Empty(t, terminal.Clip("abc", 0))
+	require.Equal(t, 4, terminal.Width("世界"))
+	require.Equal(t, 1, terminal.Width("e\u0301"))
 }
