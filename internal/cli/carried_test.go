@@ -248,7 +248,7 @@ tasks:
 	require.Equal(t, 2, found)
 	got = call{bare: true, dir: dir, args: []string{"resume", "--journal", db}}.run(t)
 	require.Equal(t, exit.StatusNoRun, got.status, "%+v", got)
-	require.Contains(t, got.stderr, "what --param said of pin, year cannot be read")
+	require.Contains(t, got.stderr, "the value of --param pin, year cannot be read")
 	got = call{bare: true, dir: dir, args: []string{"resume", "--journal", db, "--param", "pin=canary-4711", "--param", "year=2026"}}.run(t)
 	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 }

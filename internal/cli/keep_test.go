@@ -349,7 +349,7 @@ func TestJournalOnADiskThatGetsFull(t *testing.T) {
 		t.Skip("the shell has no ulimit -f")
 	}
 	require.Equal(t, exit.StatusNoRun, status, "%s", stderr.String())
-	require.Contains(t, stderr.String(), "the run is not kept to its end: the journal of the run failed")
+	require.Contains(t, stderr.String(), "the journal does not have the end of the run: the journal of the run failed")
 	require.Contains(t, stderr.String(), "runteam resume ")
 	result := object(t, stdout.String())
 	done, skipped := 0, 0

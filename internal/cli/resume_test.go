@@ -468,5 +468,5 @@ func TestResumeOfARunOfAnotherProgram(t *testing.T) {
 	require.NoError(t, j.Close())
 	got := call{dir: dir, args: []string{"resume"}}.run(t)
 	require.Equal(t, exit.StatusUsage, got.status, "%+v", got)
-	require.Contains(t, got.stderr, "run mine was not made by this command")
+	require.Contains(t, got.stderr, "run mine was not begun by this command")
 }

@@ -1,10 +1,9 @@
 package journals
 
-// An Invocation is how a run was asked for, as a journal keeps it so that it
-// can be asked for again. How long a command may take is its own matter, and no
-// part of it. Paths are as they were given, from Folder. What flags
-// said of the work itself, the goal and the parameters, is kept as files are,
-// since it may be as sensitive: see flagFiles.
+// An Invocation holds the arguments and flags of a run. A journal stores it so that the run can be
+// resumed. Time limits are not part of it, since each command has its own. Paths are relative to
+// Folder. The goal and the values of parameters are stored like files, since they may be as
+// sensitive.
 type Invocation struct {
 	Folder string `json:"folder"` // the working directory
 	SpecArguments
@@ -19,26 +18,25 @@ type Invocation struct {
 	Reuse          *bool    `json:"reuse,omitempty"`         // nil means as the spec says
 	Fresh          []string `json:"fresh,omitempty"`
 
-	// Versions are what the answers of each agent depended on beside its prompts;
-	// that of the coordinator is listed under its name.
+	// Versions identify what the answers of each agent depend on besides its prompts.
 	Versions map[string]string `json:"versions,omitempty"`
 
-	// Endpoints are the base URLs that agents were asked at, which the environment
-	// may have brought: their clearances count when the run is looked at again.
+	// Endpoints are the base URLs of the agents, which may be from the environment. Their clearances
+	// apply when the run is replayed.
 	Endpoints map[string]string `json:"endpoints,omitempty"`
 
-	// Fallback are likewise the base URLs of the fallback of each agent that has one.
+	// Fallback holds the base URLs of the fallback of each agent that has one.
 	Fallback map[string][]string `json:"fallback,omitempty"`
 
 	ReplayArguments
 
-	Copies []FileCopy `json:"copies,omitempty"` // of the files that are kept, what a journal has no place for
+	Copies []FileCopy `json:"copies,omitempty"` // what the journal does not say about the stored files
 }
 
-// SpecArguments name the spec of a run and what flags set in it.
+// SpecArguments name the spec of a run, and hold the flags that set something in it.
 type SpecArguments struct {
 	Spec         string   `json:"spec,omitempty"` // - is standard input
-	Found        string   `json:"found"`          // where the spec was, absolute; or -
+	Found        string   `json:"found"`          // the absolute path of the spec; or -
 	Team         string   `json:"team,omitempty"`
 	Orchestrator string   `json:"orchestrator,omitempty"`
 	Coordinator  string   `json:"coordinator,omitempty"`
@@ -48,19 +46,19 @@ type SpecArguments struct {
 	Models       []string `json:"models,omitempty"`
 }
 
-// ReplayArguments say which run a replay repeats, and what it leaves out of it.
+// ReplayArguments say which run a replay repeats, and what it omits.
 type ReplayArguments struct {
 	Of            string   `json:"of,omitempty"`
 	Without       []string `json:"without,omitempty"`
 	WithoutInputs []string `json:"withoutInputs,omitempty"`
 }
 
-// FileCopy is of a stored file where it was, and what was taken out of it.
+// A FileCopy describes a stored file: its original path, and what was removed from the copy.
 type FileCopy struct {
 	Path    string   `json:"path"`
-	Found   string   `json:"found,omitempty"` // if it is not Path
+	Found   string   `json:"found,omitempty"` // if it differs from Path
 	Without []string `json:"without,omitempty"`
 }
 
-// OmitsContext reports whether the run was one without some of its context.
+// OmitsContext reports whether the run is an experiment that omits context.
 func (v *Invocation) OmitsContext() bool { return len(v.Without)+len(v.WithoutInputs) > 0 }

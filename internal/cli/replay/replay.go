@@ -80,7 +80,7 @@ func (r *replayFlags) flags(cmd *cobra.Command, con *console.Console) {
 	f.BoolVarP(&r.verbose, "verbose", "v", false, "with --without and --diff: show both texts of what changed")
 	f.StringArrayVar(&r.models, "model", nil, "with --without: use this `MODEL`, as for run (default: the models of the run)")
 	r.environment.AddTo(cmd)
-	f.BoolVar(&r.reveal, "reveal", false, "show what is secret too; on a terminal only")
+	f.BoolVar(&r.reveal, "reveal", false, "show secrets; on a terminal only")
 	f.StringVar(&r.progress, "progress", "auto", "with --without: progress on stderr, as `MODE`: auto, live, plain or none")
 	flags.Complete(cmd, "progress", progress.Modes)
 	r.events.AddTo(cmd)
@@ -126,7 +126,7 @@ func (r *replayFlags) checkFlags(cmd *cobra.Command, con *console.Console) error
 	case r.reveal && changed("diff"):
 		return exit.Usagef("--diff shows stored runs: leave --reveal out")
 	case r.reveal && !con.IsTerminal(con.Stdout):
-		return exit.Usagef("--reveal shows what is secret on a terminal only, and standard output is none")
+		return exit.Usagef("--reveal shows secrets on a terminal only, and standard output is not a terminal")
 	case r.force && !changed("events"):
 		return exit.Usagef("--force needs --events")
 	case slices.Contains(r.without, "") || slices.Contains(r.withoutInputs, ""):

@@ -18,15 +18,14 @@ import (
 	"github.com/runteam/runteam/label"
 )
 
-// confine limits which files a resumed run reads, since a journal from elsewhere
-// may name any file, and a spec that sends it anywhere:
+// confine limits which files a resumed run reads, since a journal from elsewhere may name any file,
+// and a spec that sends it anywhere:
 //
-//   - The spec is read where it was. Then the files in its folder are read too,
-//     and others if this command names them; of an input outside the folder the
-//     copy in the journal is taken. The result of an earlier run is no file: it
-//     comes from the same journal.
-//   - If the spec is gone, all is taken from the copies but the inputs that this
-//     command names. A copy of a spec is never used with other files.
+//   - If the spec still exists, the files in its folder are read too, and others if this command
+//     names them. An input outside the folder is read from its copy in the journal. The result of
+//     an earlier run is no file: it comes from the same journal.
+//   - If the spec no longer exists, everything is read from the copies, except for inputs that this
+//     command names. The copy of a spec is never used with other files.
 func confine(ctx context.Context, con *console.Console, m *StoredInvocation, was, own *source.SpecFlags) error {
 	root, there := was.Root()
 	if was.StoredOnly || !there {
@@ -40,7 +39,7 @@ func confine(ctx context.Context, con *console.Console, m *StoredInvocation, was
 			continue
 		}
 		if f.path == "-" || !within(root, f.path) {
-			return exit.Usagef("--%s %s: the file is gone or outside %s, the folder of the spec, and such a file is read only if this command names it: add --%s FILE", f.flag, f.path, root, f.flag)
+			return exit.Usagef("--%s %s: the file no longer exists or is outside %s, the folder of the spec; such a file is read only if this command names it: add --%s FILE", f.flag, f.path, root, f.flag)
 		}
 	}
 	named, err := flags.Pairs("input", "NAME=FILE", own.Inputs)
@@ -62,26 +61,22 @@ func confine(ctx context.Context, con *console.Console, m *StoredInvocation, was
 	return nil
 }
 
-// within reports whether a file is there and in a folder, wherever links lead.
+// within reports whether a file exists in a folder once links are followed.
 func within(folder, path string) bool {
-	folder, err := filepath.EvalSymlinks(folder)
-	if err != nil {
-		return false
-	}
-	if path, err = filepath.EvalSymlinks(path); err != nil {
-		return false
-	}
-	if folder, err = filepath.Abs(folder); err != nil {
-		return false
-	}
-	if path, err = filepath.Abs(path); err != nil {
-		return false
+	var err error
+	for _, p := range []*string{&folder, &path} {
+		if *p, err = filepath.EvalSymlinks(*p); err != nil {
+			return false
+		}
+		if *p, err = filepath.Abs(*p); err != nil {
+			return false
+		}
 	}
 	short, err := filepath.Rel(folder, path)
 	return err == nil && filepath.IsLocal(short)
 }
 
-// useCopy has the copy of an input taken in place of its file.
+// useCopy replaces the file of an input by its copy.
 func useCopy(con *console.Console, m *StoredInvocation, was *source.SpecFlags, name, path string) error {
 	for i := range was.Stored {
 		if was.Stored[i].Path != path {
@@ -100,12 +95,11 @@ func useCopy(con *console.Console, m *StoredInvocation, was *source.SpecFlags, n
 	return exit.Usagef("input %s: %s is outside the folder of the spec, and %s; add --input %s", name, path, why, format.ShellPath(name+"="+path))
 }
 
-// maxNamed is how many bytes are read of an input that the command names; the
-// spec says how many of them it may have.
+// maxNamed is how many bytes are read of an input that the command names. The spec sets a lower
+// limit.
 const maxNamed = 64 << 20
 
-// readNamed reads the inputs that this command names, for a run that reads
-// nothing else but copies.
+// readNamed reads the inputs that this command names, for a run that otherwise reads only copies.
 func readNamed(ctx context.Context, con *console.Console, was, own *source.SpecFlags) error {
 	named, err := flags.Pairs("input", "NAME=FILE", own.Inputs)
 	if err != nil {
@@ -113,7 +107,7 @@ func readNamed(ctx context.Context, con *console.Console, was, own *source.SpecF
 	}
 	for name, path := range named {
 		if path == "-" && was.MainPath() == "-" {
-			continue // refused elsewhere: the spec came from there
+			continue // refused elsewhere, since the spec came from standard input
 		}
 		if source.IsResult(path) {
 			continue
@@ -122,13 +116,13 @@ func readNamed(ctx context.Context, con *console.Console, was, own *source.SpecF
 		if err != nil {
 			return exit.FileError("--input "+name+": "+path, err)
 		}
-		kept := was.Stored[:0:0]
+		stored := was.Stored[:0:0]
 		for _, s := range was.Stored {
 			if s.Path != path {
-				kept = append(kept, s)
+				stored = append(stored, s)
 			}
 		}
-		was.Stored = append(kept, specfile.StoredFile{Path: path, Found: path, Text: strings.TrimPrefix(string(text), "\xef\xbb\xbf"), Label: label.Internal, Instead: true})
+		was.Stored = append(stored, specfile.StoredFile{Path: path, Found: path, Text: strings.TrimPrefix(string(text), "\xef\xbb\xbf"), Label: label.Internal, Instead: true})
 	}
 	return nil
 }

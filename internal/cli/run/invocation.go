@@ -21,13 +21,13 @@ import (
 	"github.com/runteam/runteam/label"
 )
 
-// The names under which a journal keeps what was said by flags. No file is called so.
+// The names under which a journal stores texts that flags gave. No file has such a name.
 const (
 	goalFile  = "--goal"
 	ParamFile = "--param " // before the name of a parameter
 )
 
-// infoOf is what a journal keeps of a run beside what the run tells.
+// infoOf returns what a journal stores about a run when it begins.
 func (j *Job) infoOf(con *console.Console, file *specfile.File) (journal.Info, error) {
 	of := records.TraceOptions(file, nil, con.Now())
 	info := journal.Info{Run: of.Run, Name: of.Name, Command: j.Command, Time: of.Time, Tasks: of.Tasks, Inputs: of.Inputs}
@@ -45,9 +45,9 @@ func (j *Job) infoOf(con *console.Console, file *specfile.File) (journal.Info, e
 			v.Copies = append(v.Copies, c)
 		}
 	}
-	for _, said := range j.flagFiles(file) {
-		info.Files = append(info.Files, said)
-		info.Label = info.Label.Join(said.Label)
+	for _, f := range j.flagFiles(file) {
+		info.Files = append(info.Files, f)
+		info.Label = info.Label.Join(f.Label)
 	}
 	info.Fingerprint = file.Fingerprint()
 	if prices := file.Config.Prices; len(prices) > 0 {
@@ -60,14 +60,14 @@ func (j *Job) infoOf(con *console.Console, file *specfile.File) (journal.Info, e
 	return info, err
 }
 
-// invocation says how the run was asked for.
+// invocation returns the arguments and flags of the run.
 func (j *Job) invocation(file *specfile.File) (*journals.Invocation, error) {
 	folder, err := os.Getwd()
 	if err != nil {
 		return nil, err
 	}
 	if j.resumed != nil {
-		folder = j.resumed.invocation.Folder // also if it is gone
+		folder = j.resumed.invocation.Folder // even if it no longer exists
 	}
 	v := &journals.Invocation{
 		Folder: folder,
@@ -94,18 +94,18 @@ func (j *Job) invocation(file *specfile.File) (*journals.Invocation, error) {
 	return v, nil
 }
 
-// flagFiles are the texts that flags gave: the goal at its label, and each
-// parameter at the highest label of the texts that quote it.
-func (j *Job) flagFiles(file *specfile.File) (said []journal.File) {
+// flagFiles returns the texts that flags gave: the goal at its label, and each parameter at the
+// highest label of the texts that quote it.
+func (j *Job) flagFiles(file *specfile.File) (all []journal.File) {
 	if j.Goal.Given {
-		said = append(said, journal.File{Path: goalFile, Text: j.Goal.Text, Label: label.Internal.Join(file.Goal.Classification)})
+		all = append(all, journal.File{Path: goalFile, Text: j.Goal.Text, Label: label.Internal.Join(file.Goal.Classification)})
 	}
 	labels := paramLabels(file)
 	for _, given := range j.Params {
 		name, value, _ := strings.Cut(given, "=")
-		said = append(said, journal.File{Path: ParamFile + name, Text: value, Label: label.Internal.Join(labels[name])})
+		all = append(all, journal.File{Path: ParamFile + name, Text: value, Label: label.Internal.Join(labels[name])})
 	}
-	return said
+	return all
 }
 
 // paramLabels returns the highest label of the texts that quote each parameter.
@@ -128,23 +128,23 @@ func paramLabels(file *specfile.File) map[string]label.Classification {
 	return labels
 }
 
-// A StoredInvocation run is what a journal has of how a run was asked for.
+// A StoredInvocation is an invocation that a journal has, with the texts of its files and flags.
 type StoredInvocation struct {
 	journals.Invocation
 	stored  []specfile.StoredFile
 	goal    string
 	params  []string          // K=V
-	Missing map[string]string // of what cannot be had any more, by where it was or the name of the flag: why
+	Missing map[string]string // why a text cannot be read, by the path of its file or the name of its flag
 }
 
-// ReadInvocation reads back what infoOf kept.
+// ReadInvocation reads the invocation that infoOf stored.
 func ReadInvocation(info *journal.Info) (*StoredInvocation, error) {
 	m := &StoredInvocation{Missing: map[string]string{}}
 	if len(info.Invocation) == 0 {
-		return nil, exit.Usagef("run %s was not made by this command, which cannot know how it was asked for", info.Run)
+		return nil, exit.Usagef("run %s was not begun by this command, so its arguments are unknown", info.Run)
 	}
 	if err := json.Unmarshal(info.Invocation, &m.Invocation); err != nil {
-		return nil, exit.Errorf(exit.KindRuntime, "run %s: how it was asked for cannot be read: %w", info.Run, err)
+		return nil, exit.Errorf(exit.KindRuntime, "run %s: its arguments cannot be read: %w", info.Run, err)
 	}
 	about := map[string]journals.FileCopy{}
 	for _, c := range m.Copies {
@@ -169,7 +169,7 @@ func ReadInvocation(info *journal.Info) (*StoredInvocation, error) {
 	return m, nil
 }
 
-// Source is the spec as the run had it, with what flags set in it.
+// Source returns the spec of the run, with the flags that set something in it.
 func (m *StoredInvocation) Source() (source.SpecFlags, error) {
 	s := source.SpecFlags{
 		Path: m.Spec, Team: m.Team, Orchestrator: m.Orchestrator, Coordinator: m.Coordinator,
@@ -182,7 +182,7 @@ func (m *StoredInvocation) Source() (source.SpecFlags, error) {
 		s.Goal = source.GoalFlag{Text: m.goal, Given: true, Literal: true}
 	}
 	if names := m.missingParams(); len(names) > 0 {
-		return s, exit.Errorf(exit.KindRuntime, "what --param said of %s cannot be read: %s", strings.Join(names, ", "), m.Missing[ParamFile+names[0]])
+		return s, exit.Errorf(exit.KindRuntime, "the value of --param %s cannot be read: %s", strings.Join(names, ", "), m.Missing[ParamFile+names[0]])
 	}
 	return s, nil
 }
@@ -197,7 +197,7 @@ func (m *StoredInvocation) missingParams() (names []string) {
 	return names
 }
 
-// RestoreVersions gives the agents of a spec the versions that they had in the run.
+// RestoreVersions sets the versions that the agents had in the run.
 func (m *StoredInvocation) RestoreVersions(file *specfile.File) {
 	for i := range file.Agents {
 		member := &file.Agents[i].Member

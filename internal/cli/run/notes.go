@@ -17,8 +17,7 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// printJournalNotes says of a run that is in a journal what it did not ask for again,
-// where it is, and how to go on with it.
+// printJournalNotes reports what a stored run reused, where it is stored, and what to do next.
 func printJournalNotes(con *console.Console, j *Job, res outcome) {
 	if res.journal == nil {
 		return
@@ -30,19 +29,19 @@ func printJournalNotes(con *console.Console, j *Job, res outcome) {
 		warnNoKey(con)
 	}
 	if res.Unkept != nil {
-		con.Say("runteam: the run is not kept to its end: %s", terminal.Clean(res.Unkept.Error()))
-		con.Say("         what is done is printed, and what had not begun was skipped; the journal has the run as far as it came")
+		con.Say("runteam: the journal does not have the end of the run: %s", terminal.Clean(res.Unkept.Error()))
+		con.Say("         completed results are printed, and tasks that had not begun were skipped")
 	}
 }
 
-// warnNoKey says of what cannot be read from the journal again.
+// warnNoKey warns of results that cannot be read from the journal.
 func warnNoKey(con *console.Console) {
 	if con.Settings.Level <= slog.LevelWarn {
-		con.Say("runteam: warning: the journal stores only digests of what is above confidential, so a resumed run makes it again; to store it encrypted, give --journal-key FILE or %s", journals.EnvJournalKey)
+		con.Say("runteam: warning: the journal stores only digests of what is above confidential, so a resumed run repeats it; to store it encrypted, give --journal-key FILE or %s", journals.EnvJournalKey)
 	}
 }
 
-// journalNotes are the lines for people.
+// journalNotes returns the lines of the notes.
 func journalNotes(j *Job, res *outcome) (lines []string) {
 	if j.resumed != nil {
 		lines = append(lines, "resumed: "+res.journal.describeResume(res.Result))
@@ -58,7 +57,7 @@ func journalNotes(j *Job, res *outcome) (lines []string) {
 	return lines
 }
 
-// A nextCommand is a command to type after a run, and what it is for.
+// A nextCommand is a command to type after a run, and its purpose.
 type nextCommand struct{ question, command string }
 
 // nextCommands returns what to do after a run: resume it if it did not succeed, else explain one
@@ -95,8 +94,8 @@ func lastPrompt(res *engine.Result) *engine.TaskResult {
 	return nil
 }
 
-// joinedTask returns the last dependency of the first task that has the most of them, up to
-// three: a result that others stand beside. It is nil if no task has two.
+// joinedTask returns the last dependency of the first task with the most dependencies, counting up
+// to three. It is nil if no task has two.
 func joinedTask(res *engine.Result) (found *engine.TaskResult) {
 	most := 1
 	for i := range res.Tasks {
@@ -119,8 +118,7 @@ func taskName(t *engine.TaskResult) string {
 // maxTypedTitle is how long a title in a command may be, in cells.
 const maxTypedTitle = 36
 
-// shortID returns the beginning of the ID of the run if no other run of the
-// journal begins so, else the whole ID.
+// shortID returns the beginning of the run's ID if it is unique in the journal, else the whole ID.
 func (c *JournalWriter) shortID(run string) string {
 	if same, err := c.journal.Newest(context.Background(), journals.ShortRun(run), 2); err != nil || len(same) != 1 {
 		return run
@@ -128,7 +126,7 @@ func (c *JournalWriter) shortID(run string) string {
 	return journals.ShortRun(run)
 }
 
-// describeResume says what there was when the run was resumed.
+// describeResume says what had completed before the run was resumed.
 func (c *JournalWriter) describeResume(res *engine.Result) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -136,18 +134,18 @@ func (c *JournalWriter) describeResume(res *engine.Result) string {
 		return "every task was completed before, and no agent was called"
 	}
 	text := fmt.Sprintf("%s completed before", format.Plural(c.earlier, "task"))
-	cut := 0
+	interrupted := 0
 	for i := range res.Tasks {
-		cut += res.Tasks[i].Metrics.Interrupted
+		interrupted += res.Tasks[i].Metrics.Interrupted
 	}
 	for i := range res.Steps {
-		cut += res.Steps[i].Metrics.Interrupted
+		interrupted += res.Steps[i].Metrics.Interrupted
 	}
 	if c.unused != "" {
 		text += "; " + c.unused
 	}
-	if cut > 0 {
-		text += fmt.Sprintf("; %s had been interrupted", format.Plural(cut, "attempt"))
+	if interrupted > 0 {
+		text += fmt.Sprintf("; %s had been interrupted", format.Plural(interrupted, "attempt"))
 	}
 	return text
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// restore sets the flags of the original run, except for those that are given again.
+// restore sets the flags of the stored run that are not given again.
 func (j *Job) restore(cmd *cobra.Command, con *console.Console, again *resumed) error {
 	m := again.invocation
 	if err := j.changeDir(m); err != nil {
@@ -24,7 +24,7 @@ func (j *Job) restore(cmd *cobra.Command, con *console.Console, again *resumed) 
 	}
 	own := j.SpecFlags
 	was, err := m.Source()
-	if lost := m.missingParams(); err != nil && (m.Missing[goalFile] != "" || len(lost) == 0 || !j.covers(lost)) {
+	if missing := m.missingParams(); err != nil && (m.Missing[goalFile] != "" || len(missing) == 0 || !j.covers(missing)) {
 		return err
 	}
 	was.StoredOnly, was.Environment = j.StoredOnly, own.Environment
@@ -36,7 +36,7 @@ func (j *Job) restore(cmd *cobra.Command, con *console.Console, again *resumed) 
 	was.Inputs, was.Params = replacePairs(was.Inputs, own.Inputs), replacePairs(was.Params, own.Params)
 	was.Models = append(slices.Clone(was.Models), own.Models...)
 	if slices.ContainsFunc(own.Inputs, func(given string) bool { return strings.HasSuffix(given, "=-") }) && was.Path != "-" && !was.StoredOnly {
-		was.Stored = slices.DeleteFunc(was.Stored, func(s specfile.StoredFile) bool { return s.Path == "-" }) // standard input is given again
+		was.Stored = slices.DeleteFunc(was.Stored, func(s specfile.StoredFile) bool { return s.Path == "-" }) // this command reads standard input again
 	}
 	j.SpecFlags = was
 	changed := cmd.Flags().Changed
@@ -57,25 +57,23 @@ func (j *Job) restore(cmd *cobra.Command, con *console.Console, again *resumed) 
 	return nil
 }
 
-// covers reports whether flags give all parameters of a list.
+// covers reports whether the flags set all of these parameters.
 func (j *Job) covers(names []string) bool {
 	return !slices.ContainsFunc(names, func(name string) bool {
 		return !slices.ContainsFunc(j.Params, func(given string) bool { return strings.HasPrefix(given, name+"=") })
 	})
 }
 
-// replacePairs returns pairs of NAME=VALUE with those of anew in the place of those
-// of the same name.
-func replacePairs(old, anew []string) []string {
+// replacePairs returns pairs of NAME=VALUE, where new ones replace old ones of the same name.
+func replacePairs(old, new []string) []string {
 	out := slices.DeleteFunc(slices.Clone(old), func(pair string) bool {
 		name, _, _ := strings.Cut(pair, "=")
-		return slices.ContainsFunc(anew, func(other string) bool { return strings.HasPrefix(other, name+"=") })
+		return slices.ContainsFunc(new, func(other string) bool { return strings.HasPrefix(other, name+"=") })
 	})
-	return append(out, anew...)
+	return append(out, new...)
 }
 
-// notCompleted returns the tasks that were to be run whatever there is and have not
-// completed by now: those that have, have done so.
+// notCompleted returns those of the tasks of --fresh that have not completed since.
 func (r *resumed) notCompleted(fresh []string) []string {
 	done := LastCompleted(&r.stored.History)
 	return slices.DeleteFunc(slices.Clone(fresh), func(name string) bool {
@@ -84,9 +82,8 @@ func (r *resumed) notCompleted(fresh []string) []string {
 	})
 }
 
-// changeDir makes the working directory of the run that of the command, so that
-// paths lead where they did. If it is gone, so are the files, and the copies
-// serve.
+// changeDir changes to the working directory of the run, so that relative paths keep their meaning.
+// If it no longer exists, neither do the files, and the copies are used.
 func (j *Job) changeDir(m *StoredInvocation) error {
 	here, err := os.Getwd()
 	if err != nil || here == m.Folder {
@@ -105,7 +102,7 @@ func (j *Job) changeDir(m *StoredInvocation) error {
 	return nil
 }
 
-// makeAbsolute makes the paths that flags name lead from anywhere where they lead from here.
+// makeAbsolute makes the paths of the flags of this command absolute.
 func (j *Job) makeAbsolute(here string) error {
 	for _, path := range []*string{&j.Script, &j.trace.File.Path, &j.trace.Anchor.Path, &j.trace.KeyFile, &j.events.File.Path, &j.Team, &j.Orchestrator, &j.Coordinator, &j.Environment.File} {
 		if *path != "" && *path != "-" && !filepath.IsAbs(*path) {

@@ -1,4 +1,4 @@
-// Package run is the commands run, task and resume: they carry out a spec and keep it in a journal.
+// Package run is the commands run, task and resume: they run a spec and store the run in a journal.
 package run
 
 import (
@@ -31,8 +31,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// recording returns what keeps the answers of a run, if flags ask for it, and
-// refuses a file that could not be written when the run has ended.
+// recording returns the recording of --record, nil without it. It refuses a file that could not be
+// written when the run has ended.
 func (j *Job) recording(cmd *cobra.Command, file *specfile.File) (*connect.Recording, error) {
 	if !cmd.Flags().Changed("record") {
 		return nil, nil
@@ -43,12 +43,12 @@ func (j *Job) recording(cmd *cobra.Command, file *specfile.File) (*connect.Recor
 	return &connect.Recording{File: &j.record, Models: &scripted.Recorder{}}, nil
 }
 
-// Job is one run, as flags ask for it.
+// A Job is one run with its flags.
 type Job struct {
 	source.SpecFlags
 	connect.AnswerFlags
 	flags.Limits
-	Command     string // as the result names it
+	Command     string // in the result
 	Reveal      bool
 	Concurrency int
 	Progress    string
@@ -74,7 +74,7 @@ func Command(con *console.Console) *cobra.Command {
   runteam run claims.yaml --model llama3.2     with OPENAI_BASE_URL=http://localhost:11434/v1
   runteam run claims.yaml --input claim=new.md -o json
   runteam run team.yaml --goal "Compare the two offers."
-  runteam run claims.yaml --reuse              asks only for what changed since an earlier run
+  runteam run claims.yaml --reuse              calls models only for prompts that changed
   runteam run claims.yaml --record script.yaml && runteam run claims.yaml --offline --script script.yaml
   runteam run --team team.json --goal "Compare the two offers." --pretty`,
 		Args: j.Argument,
@@ -123,7 +123,7 @@ func (j *Job) flags(cmd *cobra.Command, con *console.Console) {
 	j.Limits.AddTo(cmd, "the run")
 	j.viewFlags(cmd)
 	j.record.Flag = "record"
-	f.StringVar(&j.record.Path, "record", "", "write what the models answered to `FILE`, a script for --offline")
+	f.StringVar(&j.record.Path, "record", "", "write the answers of the models to `FILE`, a script for --offline")
 	f.BoolVar(&j.record.Force, "force", false, "with --record, --trace, --audit-anchor and --events: replace a file that exists")
 	j.trace.AddTo(cmd)
 	j.events.AddTo(cmd)
@@ -135,26 +135,26 @@ func (j *Job) flags(cmd *cobra.Command, con *console.Console) {
 	offers.InputFlag(cmd)
 }
 
-// messagesFlag adds a flag of the original.
+// messagesFlag adds --include-messages, a flag of the original.
 func (j *Job) messagesFlag(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&j.includeMessages, "include-messages", false, "with JSON: add the prompts and the answers of each agent to agentResults, as far as you may see them")
+	cmd.Flags().BoolVar(&j.includeMessages, "include-messages", false, "with JSON: add the prompts and answers of each agent that you may see to agentResults")
 }
 
-// viewFlags adds the flags of what is shown, and of how much runs at once.
+// viewFlags adds the flags about what is shown and how many tasks run at once.
 func (j *Job) viewFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.BoolVar(&j.Reveal, "reveal", false, "show what is secret too; on a terminal only, and records of the run keep it withheld")
+	f.BoolVar(&j.Reveal, "reveal", false, "show secrets; on a terminal only, and not in records of the run")
 	f.IntVar(&j.Concurrency, "max-concurrency", 0, "run at most `N` tasks at once (default: the spec's, else 5)")
 	f.StringVar(&j.Progress, "progress", "auto", "progress on stderr, as `MODE`: auto, live, plain or none")
 	flags.Complete(cmd, "progress", progress.Modes)
 }
 
-// check refuses flags that contradict each other or the place where they are used.
+// check refuses flags that contradict each other or cannot be used here.
 func (j *Job) check(cmd *cobra.Command, con *console.Console) error {
 	changed := cmd.Flags().Changed
 	switch {
 	case j.Reveal && !con.IsTerminal(con.Stdout):
-		return exit.Usagef("--reveal shows what is secret on a terminal only, and standard output is none")
+		return exit.Usagef("--reveal shows secrets on a terminal only, and standard output is not a terminal")
 	case changed("max-concurrency") && j.Concurrency < 1:
 		return exit.Usagef("--max-concurrency %d: write 1 or more", j.Concurrency)
 	case j.includeMessages && !con.Settings.JSON():
@@ -180,7 +180,7 @@ func (j *Job) check(cmd *cobra.Command, con *console.Console) error {
 	return progress.CheckMode(con, j.Progress)
 }
 
-// runJob runs a spec and prints what it came to.
+// runJob runs a spec and prints the outcome.
 func runJob(con *console.Console, cmd *cobra.Command, j *Job) error {
 	if j.resumed == nil {
 		if err := j.check(cmd, con); err != nil {
@@ -199,7 +199,7 @@ func runJob(con *console.Console, cmd *cobra.Command, j *Job) error {
 		return err
 	}
 	used := append(j.Reads(file), j.ScriptPath(file), j.record.Path, j.Journal.Path, j.Journal.KeyFile)
-	kept, err := j.trace.Begin(cmd, con, file, j.record.Force, used...)
+	trace, err := j.trace.Begin(cmd, con, file, j.record.Force, used...)
 	if err != nil {
 		return err
 	}
@@ -218,7 +218,7 @@ func runJob(con *console.Console, cmd *cobra.Command, j *Job) error {
 	if err != nil {
 		return err
 	}
-	r, err := runSpec(cmd.Context(), con, j, t, file, c, slices.Concat(kept.Subscribers(), events.Subscribers()), kept.Recorder())
+	r, err := runSpec(cmd.Context(), con, j, t, file, c, slices.Concat(trace.Subscribers(), events.Subscribers()), trace.Recorder())
 	unwritten := events.Close()
 	defer r.journal.Release()
 	if errors.Is(err, engine.ErrAssertion) {
@@ -227,13 +227,13 @@ func runJob(con *console.Console, cmd *cobra.Command, j *Job) error {
 	if err != nil {
 		return file.Locate(err)
 	}
-	r.recordErr = errors.Join(rec.Save(), kept.Close(r.Recorded()), unwritten)
-	j.conversation.Attach(r.Result) // the trace has the prompts already
-	r.Audit = cmp.Or(kept.Head(), r.Audit)
-	return printOutcome(con, j, r, rec, kept)
+	r.recordErr = errors.Join(rec.Save(), trace.Close(r.Recorded()), unwritten)
+	j.conversation.Attach(r.Result) // after the trace, which has the prompts already
+	r.Audit = cmp.Or(trace.Head(), r.Audit)
+	return printOutcome(con, j, r, rec, trace)
 }
 
-// loadSpec reads the spec, and refuses one that there is nothing to run in.
+// loadSpec reads the spec, and refuses one without tasks and goal.
 func (j *Job) loadSpec(ctx context.Context, con *console.Console) (*specfile.File, error) {
 	j.NoCalls, j.Journal.Program = j.Offline, con.Program
 	if j.Results == nil {
@@ -260,16 +260,16 @@ func (j *Job) loadSpec(ctx context.Context, con *console.Console) (*specfile.Fil
 type outcome struct {
 	spec     string           // its path
 	withheld *report.Withheld // from the agents
-	findings []engine.Finding // about the assertions of the plan
+	findings []engine.Finding // of the plan about its assertions
 	*engine.Result
-	output     []task.ID // whose results make the answer; none if the coordinator makes it
-	recordErr  error     // why nothing was recorded that should have been
+	output     []task.ID // whose results form the answer; none if the coordinator writes it
+	recordErr  error     // why a record of the run was not written
 	journal    *JournalWriter
-	began      time.Time // by this command
-	digestOnly bool      // of a result only a digest is kept, and nobody was warned of it
+	began      time.Time // when this command started it
+	digestOnly bool      // the journal has only a digest of some result, and there was no warning
 }
 
-// runSpec carries a spec to its end: its goal, or its tasks.
+// runSpec runs the goal or the tasks of a spec.
 func runSpec(ctx context.Context, con *console.Console, j *Job, t *engine.Team, file *specfile.File, c *connect.Connector, observers []func(event.Event), rec records.Recorder) (out outcome, err error) {
 	o := j.Options(file)
 	out.spec, out.withheld = file.Path, &report.Withheld{}
@@ -280,8 +280,8 @@ func runSpec(ctx context.Context, con *console.Console, j *Job, t *engine.Team, 
 		o.Recorder = rec
 	}
 	var plan *engine.Plan
-	start := func(ctx context.Context, watch []func(event.Event)) (*engine.Result, error) {
-		o.Subscribers = out.journal.Subscribers(append(watch, observers...))
+	start := func(ctx context.Context, watching []func(event.Event)) (*engine.Result, error) {
+		o.Subscribers = out.journal.Subscribers(append(watching, observers...))
 		if j.Progress != "none" {
 			o.Subscribers = append(o.Subscribers, out.withheld.Observe)
 		}
@@ -326,7 +326,7 @@ func runSpec(ctx context.Context, con *console.Console, j *Job, t *engine.Team, 
 	return out, nil
 }
 
-// Options are the spec's, with the flags over them.
+// Options returns the options of the spec with those of the flags.
 func (j *Job) Options(file *specfile.File) engine.RunOptions {
 	o := file.Run
 	if j.Concurrency > 0 {
@@ -339,8 +339,8 @@ func (j *Job) Options(file *specfile.File) engine.RunOptions {
 	return o
 }
 
-// printOutcome prints the result on stdout, and the end of the run on stderr.
-func printOutcome(con *console.Console, j *Job, res outcome, rec *connect.Recording, kept *records.TraceWriter) error {
+// printOutcome prints the result on stdout and the report of the run on stderr.
+func printOutcome(con *console.Console, j *Job, res outcome, rec *connect.Recording, trace *records.TraceWriter) error {
 	var err error
 	if con.Settings.JSON() {
 		err = con.Separated(func() error { return con.PrintDocument(func(w io.Writer) error { return res.WriteJSON(w) }) })
@@ -353,7 +353,7 @@ func printOutcome(con *console.Console, j *Job, res outcome, rec *connect.Record
 	}
 	shown := *res.Result
 	if j.resumed != nil {
-		shown.StartedAt = res.began // how long this command took
+		shown.StartedAt = res.began // so that the report has the time of this command
 	}
 	ending := report.Ending{Result: &shown, Mode: progress.Mode(con, j.Progress), Scripted: j.Offline, Spec: res.spec, Withheld: res.withheld, Findings: res.findings}
 	ending.Print(con)
@@ -368,8 +368,8 @@ func printOutcome(con *console.Console, j *Job, res outcome, rec *connect.Record
 	if rec != nil && res.recordErr == nil && (j.Progress != "none" || rec.Empty()) {
 		con.Say("%s", rec.Summary(res.Result))
 	}
-	if kept.Head() != "" && (j.Progress != "none" || kept.Anchor == nil) {
-		con.Say("%s", kept.Summary(j.Progress != "none"))
+	if trace.Head() != "" && (j.Progress != "none" || trace.Anchor == nil) {
+		con.Say("%s", trace.Summary(j.Progress != "none"))
 	}
 	if status == exit.StatusOK {
 		return nil
