@@ -15,6 +15,7 @@ import (
 	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/internal/record"
+	"github.com/runteam/runteam/internal/slowtest"
 	"github.com/runteam/runteam/label"
 )
 
@@ -22,6 +23,10 @@ import (
 // other, takes at most three times the bytes of their prompts and results.
 func TestJournalIsSmall(t *testing.T) {
 	t.Parallel()
+	tasks := 200
+	if slowtest.Enabled() {
+		tasks = 400
+	}
 	folder := t.TempDir()
 	path := filepath.Join(folder, "runs.db")
 	j, err := journal.Open(path, journal.Options{})
@@ -29,7 +34,7 @@ func TestJournalIsSmall(t *testing.T) {
 	r, err := j.Begin(t.Context(), journal.Info{Run: "r1"})
 	require.NoError(t, err)
 	story, texts := newFakeRun("r1", 1), 0
-	for n := range 400 {
+	for n := range tasks {
 		before, after := story.Complete(n, 1000)
 		require.NoError(t, appendEntries(r, before...))
 		require.NoError(t, appendEntries(r, after...))
@@ -47,7 +52,7 @@ func TestJournalIsSmall(t *testing.T) {
 	require.NoError(t, j.Close())
 	closed := taken(t, folder)
 	t.Logf("%d bytes of prompts and results, %d on disk (%.2f times), %d before it was closed", texts, closed, float64(closed)/float64(texts), open)
-	require.Greater(t, texts, 400*2000)
+	require.Greater(t, texts, tasks*2000)
 	require.Less(t, closed, 3*texts)
 }
 

@@ -18,6 +18,7 @@ import (
 
 	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/internal/record"
+	"github.com/runteam/runteam/internal/slowtest"
 )
 
 // asWorker says to the test binary that it is to write or to resume a run.
@@ -25,10 +26,13 @@ const asWorker = "RUNTEAM_JOURNAL_TEST_WORKER"
 
 // soakTasks is how many tasks each run of the load test has.
 func soakTasks() int {
-	if os.Getenv("SOAK") != "" {
+	switch {
+	case os.Getenv("SOAK") != "":
 		return 400
+	case slowtest.Enabled():
+		return 25
 	}
-	return 25
+	return 10
 }
 
 // work writes a run to its end, from where it is, and prints the number of each
