@@ -33,7 +33,7 @@ func (s *Schema) Has(path []string) Answer {
 }
 
 func (s *Schema) has(path []string, by spelling) Answer {
-	q := question{path: path, loose: by == asBlocks, known: map[asked]reach{}}
+	q := question{path: path, by: by, known: map[asked]reach{}}
 	if c, _ := q.at(s.root, 0).most(); c.level == absent {
 		return No
 	}

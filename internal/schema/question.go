@@ -9,9 +9,9 @@ import (
 // least all of it: what it cannot tell, it lets stand.
 type question struct {
 	path   []string
-	strict bool // names and numbers of members that the schema leaves open count as free text
-	deep   bool // containers at the end of the path count by what is in them
-	loose  bool // names of the path are those of a block, in the form of pick.Loose
+	strict bool     // names and numbers of members that the schema leaves open count as free text
+	deep   bool     // containers at the end of the path count by what is in them
+	by     spelling // how names of the path are compared
 	known  map[asked]reach
 }
 
@@ -48,7 +48,7 @@ func (q *question) at(n *node, i int) reach {
 // own is at for the keywords of the node itself.
 func (q *question) own(n *node, i int) reach {
 	if n.fixed != nil {
-		return listed(n.fixed, q.path[i:], q.spelling())
+		return listed(n.fixed, q.path[i:], q.by)
 	}
 	if i == len(q.path) {
 		return q.whole(n)
@@ -61,14 +61,6 @@ func (q *question) own(n *node, i int) reach {
 		r = r.or(q.element(n, i))
 	}
 	return r
-}
-
-// spelling is how the question compares the names of its path.
-func (q *question) spelling() spelling {
-	if q.loose {
-		return asBlocks
-	}
-	return asGrants
 }
 
 // listed returns what stands at a path in one of the values.
@@ -122,8 +114,8 @@ func (q *question) member(n *node, i int) reach {
 	if token == "*" {
 		return q.members(n, i+1, anyName)
 	}
-	if by := q.spelling(); by == asBlocks || respelt(token) {
-		return q.members(n, i+1, func(name string) bool { return by.names(name, token) })
+	if q.by == asBlocks || respelt(token) {
+		return q.members(n, i+1, func(name string) bool { return q.by.names(name, token) })
 	}
 	p, named := n.props[token]
 	r := everything
@@ -167,7 +159,7 @@ func (q *question) unnamed(n, of *node, i int) reach {
 
 // element returns what can stand in the items of an array that the i-th token names.
 func (q *question) element(n *node, i int) reach {
-	k, isIndex := q.spelling().index(q.path[i])
+	k, isIndex := q.by.index(q.path[i])
 	if isIndex {
 		if n.maxItems >= 0 && k >= n.maxItems {
 			return reach{}

@@ -10,9 +10,6 @@ import (
 
 func anyName(string) bool { return true }
 
-// sameName reports whether allow paths take two names for one.
-func sameName(a, b string) bool { return a == b || pick.Exact(a) == pick.Exact(b) }
-
 // respelt reports whether a name may have other spellings that are the same in
 // NFC. Of ASCII, these are K (as the sign of kelvin), the semicolon and the grave accent.
 func respelt(name string) bool {
@@ -35,7 +32,7 @@ func (s spelling) names(name, token string) bool {
 	case token == "*" || name == token:
 		return true
 	case s == asGrants:
-		return sameName(name, token)
+		return pick.Exact(name) == pick.Exact(token)
 	case s == asBlocks:
 		return pick.Loose(name) == token
 	}
