@@ -2,8 +2,7 @@ package redact
 
 import "strings"
 
-// assignDetectors find values of secret-like names, in the ways in which code, configuration, logs, tables and
-// letters put the two beside each other.
+// assignDetectors find values next to secret-like names, as code, configuration, logs, tables and letters write them.
 var assignDetectors = []detector{
 	{name: "assignment", anchors: []anchor{{"=:", "", ""}}, find: findAssignment},
 	{name: "full width", anchors: []anchor{{"\xef", "\xbc", "\x9a\x9d"}}, find: findFullWidth}, // ： and ＝
@@ -19,13 +18,13 @@ var assignDetectors = []detector{
 	{name: "cell", anchors: []anchor{{"|", " ", ""}}, find: findCell},
 }
 
-// A manner says how a value stands beside its name, which decides how much the value must look like a secret.
-type manner uint8
+// A style is the way in which a value is written next to its name. It decides how much the value must look like a secret.
+type style uint8
 
 const (
-	assigned manner = iota // name = value, name: value, <name>value
-	spoken                 // in a sentence, a table or on the next line: a little more is asked of the value
-	tight                  // NAME=value of an environment or a query: a word is a value too
+	assigned style = iota // name = value, name: value, <name>value
+	inProse               // in a sentence, in a table or on the next line: the value must look a little more like a secret
+	compact               // NAME=value of an environment or a query: a plain word is a value too
 )
 
 // findAssignment decides on the = or : at i.
@@ -46,29 +45,30 @@ func findAssignment(p *pass, i int) {
 		name--
 	}
 	how := assigned
-	if t[i] == '=' && after == i+1 && at(t, i-1, nameChar) && after < len(t) && !is(t[after], spaceChar|quoteChar) {
-		how = tight
+	if t[i] == '=' && after == i+1 && at(t, i-1, nameChar) && after < len(t) && !is(t[after], whitespaceChar|quoteChar) {
+		how = compact
 	}
-	ruleValue(p, name, after, how)
+	checkAssigned(p, name, after, how)
 }
 
 func findFullWidth(p *pass, i int) {
 	if i >= p.values.end {
-		ruleValue(p, i, i+3, assigned)
+		checkAssigned(p, i, i+3, assigned)
 	}
 }
 
-// ruleValue decides on the value behind an operator: its name ends before op, it begins at after or behind blanks.
-func ruleValue(p *pass, op, after int, how manner) {
-	if !hinted(p, op) {
+// checkAssigned decides on the value after an operator. Its name ends before op; the value begins at after, or after
+// spaces there.
+func checkAssigned(p *pass, op, after int, how style) {
+	if !hasHint(p, op) {
 		return
 	}
 	v, ok := openValue(p, after)
 	if !ok {
 		return
 	}
-	v.query = how == tight
-	if !v.quoted() && !worthReading(p, v, how) { // most of what stands behind a colon is prose: look at the value first
+	v.query = how == compact
+	if !v.quoted() && !worthReading(p, v, how) { // most of what follows a colon is prose: look at the value first
 		return
 	}
 	n := nameBefore(p, op)
@@ -78,19 +78,19 @@ func ruleValue(p *pass, op, after int, how manner) {
 	if n.bare && !v.quoted() {
 		n.class = weakName
 	}
-	if how == tight && !n.constant {
+	if how == compact && !n.constant {
 		how = assigned
 	}
 	if v.nextLine && !ownLine(p, v, after) {
 		return
 	}
 	if n.distant || v.nextLine {
-		how = spoken
+		how = inProse
 	}
-	settleValue(p, v, n.class, how)
+	recordValue(p, v, n.class, how)
 }
 
-// ownLine reports a value that has the line below a colon to itself.
+// ownLine reports whether the value is the only text on the line below a colon.
 func ownLine(p *pass, v value, after int) bool {
 	end := extendValue(p, v).to
 	if v.quoted() {
@@ -101,14 +101,14 @@ func ownLine(p *pass, v value, after int) bool {
 }
 
 // worthReading reports whether an unquoted value could be a secret beside some name, by its first bytes.
-func worthReading(p *pass, v value, how manner) bool {
+func worthReading(p *pass, v value, how style) bool {
 	const enough = 16
 	end := valueCloses(p, v, v.from, min(v.from+enough, len(p.text)))
 	t := p.text[v.from:end]
 	if t == "" || strings.IndexByte(",;)", t[0]) >= 0 {
 		return false
 	}
-	if how == tight || len(t) == enough {
+	if how == compact || len(t) == enough {
 		return len(t) >= 4
 	}
 	if len(t) < 6 {
@@ -122,10 +122,10 @@ func worthReading(p *pass, v value, how manner) bool {
 	return oneOf(t, "bearer", "digest", "apikey")
 }
 
-// settleValue records v if it is a secret beside a name of class c.
-func settleValue(p *pass, v value, c nameClass, how manner) {
+// recordValue records v if it is a secret beside a name of class c.
+func recordValue(p *pass, v value, c nameClass, how style) {
 	v = extendValue(p, v)
-	if ruleList(p, v, c, how) {
+	if checkList(p, v, c, how) {
 		return
 	}
 	v = behindScheme(p, v)
@@ -137,8 +137,8 @@ func settleValue(p *pass, v value, c nameClass, how manner) {
 	p.values.end = end
 }
 
-// ruleList decides on each quoted value of a list in brackets, and reports whether v is one.
-func ruleList(p *pass, v value, c nameClass, how manner) bool {
+// checkList decides on each quoted value of a list in brackets, and reports whether v is one.
+func checkList(p *pass, v value, c nameClass, how style) bool {
 	if v.quoted() || p.text[v.from] != '[' || !at(p.text, v.from+1, quoteChar) {
 		return false
 	}
@@ -184,24 +184,24 @@ func behindScheme(p *pass, v value) value {
 }
 
 // isSecret reports whether v is a secret beside a name of class c. The counts decide on most values, so they come first.
-func isSecret(p *pass, v value, c nameClass, how manner) bool {
+func isSecret(p *pass, v value, c nameClass, how style) bool {
 	t := p.text[v.from:v.to]
 	h := p.shape(t)
 	if len(t) < 4 || h.letters+h.digits == 0 || !h.plausible(v, c, how) || filler(h) || h.placed() {
 		return false
 	}
-	if h.blanks > 0 {
+	if h.spaces > 0 {
 		return phrase(t, h)
 	}
 	if !v.quoted() && isCode(p, v, h, c) || v.quoted() && joined(h) {
 		return false
 	}
 	switch {
-	case c == wordName && (how == tight || how == assigned && v.quoted()), h.numeric(6) && c == wordName:
+	case c == wordName && (how == compact || how == assigned && v.quoted()), h.numeric(6) && c == wordName:
 		return true
 	case c == wordName:
 		return !compound(t, h)
-	case c == firmName && how != spoken:
+	case c == firmName && how != inProse:
 		return h.scattered(8) || !compound(t, h) && (h.symbols > 0 || len(t) > maxName || classify(t) == noName)
 	case c == firmName:
 		return true
@@ -210,19 +210,19 @@ func isSecret(p *pass, v value, c nameClass, how manner) bool {
 }
 
 // plausible reports whether the counts of a value let it be a secret beside a name of class c.
-func (h shape) plausible(v value, c nameClass, how manner) bool {
+func (h shape) plausible(v value, c nameClass, how style) bool {
 	switch {
-	case h.blanks > 0:
+	case h.spaces > 0:
 		return v.quoted() && c == wordName && how == assigned
-	case c == wordName && how == tight:
+	case c == wordName && how == compact:
 		return h.letters >= 4 || h.composed(4) || h.numeric(6)
 	case c == wordName && how == assigned && v.quoted():
 		return h.foreign == 0 || h.composed(6)
 	case c == wordName:
 		return h.composed(6) || h.numeric(6)
-	case c == weakName && how != spoken:
+	case c == weakName && how != inProse:
 		return h.scattered(10)
-	case c == firmName && how != spoken:
+	case c == firmName && how != inProse:
 		return h.scattered(8) || h.composed(6)
 	case c == firmName:
 		return h.scattered(8)
@@ -230,22 +230,22 @@ func (h shape) plausible(v value, c nameClass, how manner) bool {
 	return h.scattered(12)
 }
 
-// joined reports what stands between two string literals of an expression, taken for a literal ("password="+p+"&"), and
-// a path of names.
+// joined reports whether a quoted value is the code between two string literals ("password="+p+"&") or a path of names.
 func joined(h shape) bool {
 	v := h.text
 	return strings.IndexByte("+,;)", v[0]) >= 0 && !h.random(12) || strings.Contains(v, "this.") || dotted(h)
 }
 
-// dotted reports names joined by dots: cryptography.x509.Certificate.
+// dotted reports whether the value is names joined by dots: cryptography.x509.Certificate.
 func dotted(h shape) bool {
 	return h.wordy() && h.symbols == 0 && h.digits*4 < len(h.text) && strings.Count(h.text, ".") >= 2 && !strings.ContainsAny(h.text, "-/")
 }
 
-// compound reports words joined by dashes or underscores with at most one number among them: case-insensitive, 8-character.
+// compound reports whether t is words joined by dashes or underscores with at most one number among them:
+// case-insensitive, 8-character.
 func compound(t string, h shape) bool {
-	return h.wordy() && h.symbols == 0 && h.islands <= 1 && strings.ContainsAny(t, "-_")
+	return h.wordy() && h.symbols == 0 && h.searchIslands <= 1 && strings.ContainsAny(t, "-_")
 }
 
-// address reports 20 bytes in hexadecimal behind 0x: where a token of a ledger lives.
+// address reports whether t is 20 bytes in hexadecimal after 0x, as addresses on a blockchain are written.
 func address(t string) bool { return len(t) == 42 && (t[:2] == "0x" || t[:2] == "0X") }

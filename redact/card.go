@@ -10,8 +10,8 @@ var cardDetector = detector{name: "card", anchors: []anchor{{digits, digits, dig
 const minCard, maxCard = 12, 19
 
 // issuers have ranges of the first six digits of numbers, as the networks publish them (ISO/IEC 7812), and the lengths of
-// such numbers. Rare lengths stand behind a slash and are believed in groups or beside a word for cards: bare runs of that
-// many digits are more often something else.
+// such numbers. Rare lengths follow a slash. They count only in groups or next to a word for cards, because bare
+// runs of that many digits are more often something else.
 const issuers = `
 060400-060499  / 12  # Maestro
 100000-199999 15  # UATP, JCB
@@ -47,7 +47,7 @@ const issuers = `
 // A lengthSet has a bit for each length of a number.
 type lengthSet struct{ usual, spare uint32 }
 
-// cardLengths is by the first four digits, which tell all issuers apart.
+// cardLengths has the lengths by the first four digits, which identify the issuer.
 var cardLengths = sync.OnceValue(func() *[10000]lengthSet {
 	t := new([10000]lengthSet)
 	for line := range strings.Lines(strings.TrimSpace(issuers)) {
@@ -70,7 +70,7 @@ func lengthBits(text string) (bits uint32) {
 	return bits
 }
 
-// findCard finds a number that begins at i: in one run, or in groups with one sort of separator.
+// findCard finds a number that begins at i, in one run or in groups with one kind of separator.
 func findCard(p *pass, i int) {
 	if at(p.text, i-1, digitChar) || !at(p.text, i+3, digitChar) {
 		return
@@ -98,7 +98,7 @@ func findCard(p *pass, i int) {
 	p.consume(Card, i, end)
 }
 
-// cardGroup reports whether group k may stand where it does. A run that is long enough has no further groups; groups
+// cardGroup reports whether group k is of a size that it may have. A run that is long enough has no further groups; groups
 // are of four digits, six may be second, or first before all the rest, and the last may be shorter.
 func cardGroup(groups []group, k int) bool {
 	if k == 0 {
@@ -117,7 +117,7 @@ func cardGroup(groups []group, k int) bool {
 	return first == 4 && g.size() <= 4 && groups[k-1].size() <= 4
 }
 
-// endsCard reports whether the number can end with group k. Dashes and dots bind: a further group belongs to it.
+// endsCard reports whether the number can end with group k. It cannot if another group follows after the same dash or dot.
 func endsCard(text string, groups []group, k int) bool {
 	if k+1 < len(groups) && k > 0 && groups[k+1].sep == groups[k].sep && groups[k].sep != ' ' {
 		return false
@@ -125,9 +125,9 @@ func endsCard(text string, groups []group, k int) bool {
 	return endsNumber(text, groups[k].to)
 }
 
-// cardWord reports a word for cards before i, on the same line.
+// cardWord reports whether a word for cards precedes i on the same line.
 func cardWord(p *pass, i int) bool {
-	if p.says(namesCard) {
+	if p.keyNames(namesCard) {
 		return true
 	}
 	for at, floor := i, max(i-48, 0); ; {
@@ -143,20 +143,20 @@ func cardWord(p *pass, i int) bool {
 	}
 }
 
-// inTable reports hexadecimal numbers of four digits beside [from, to), with a letter on one side or without on both: a
-// table of code points, a dump of memory.
+// inTable reports whether [from, to) is in a table of code points or a memory dump: it has hexadecimal numbers of four
+// digits on both sides, or one with a letter on one side.
 func inTable(text string, from, to int) bool {
 	before, behind := "", ""
-	if from > 4 && is(text[from-1], spaceChar) && hexWord(text[from-5:from-1]) && !at(text, from-6, alnumChar) {
+	if from > 4 && is(text[from-1], whitespaceChar) && hexWord(text[from-5:from-1]) && !at(text, from-6, alnumChar) {
 		before = text[from-5 : from-1]
 	}
-	if to+5 <= len(text) && is(text[to], spaceChar) && hexWord(text[to+1:to+5]) && !at(text, to+5, alnumChar) {
+	if to+5 <= len(text) && is(text[to], whitespaceChar) && hexWord(text[to+1:to+5]) && !at(text, to+5, alnumChar) {
 		behind = text[to+1 : to+5]
 	}
 	return before != "" && behind != "" || mixed(before) || mixed(behind)
 }
 
-// mixed reports digits and letters together.
+// mixed reports whether a word has both digits and letters.
 func mixed(word string) bool {
 	return strings.ContainsAny(word, digits) && strings.ContainsAny(word, lowers+uppers)
 }

@@ -5,7 +5,7 @@ import (
 	"unicode/utf8"
 )
 
-// Sets of bytes, as anchors name them.
+// Sets of bytes for anchors.
 const (
 	digits  = "0123456789"
 	lowers  = "abcdefghijklmnopqrstuvwxyz"
@@ -20,7 +20,7 @@ const (
 	controls = "\x00\x01\x02\x03\x04\x05\x06\x07\x08\x0e\x0f\x10\x11\x12\x13\x14\x15\x16\x17\x18\x19\x1a\x1b\x1c\x1d\x1e\x1f\x7f"
 )
 
-// class is a set of bytes that can be asked for membership; several share one table.
+// A class is a set of bytes. All classes share one table.
 type class uint32
 
 const (
@@ -28,28 +28,28 @@ const (
 	lowerChar
 	upperChar
 	hexChar
-	wordChar   // letters, digits and _
-	urlChar    // base64url
-	base64Char // base64, with padding
-	nameChar   // what names of variables, keys and flags are made of; bytes beyond ASCII included
-	blankChar  // space and tab
-	spaceChar  // blank, line ends and other controls
-	quoteChar  // " ' `
+	wordChar       // letters, digits and _
+	urlChar        // base64url
+	base64Char     // base64, with padding
+	nameChar       // bytes of names of variables, keys and flags, bytes beyond ASCII included
+	blankChar      // space and tab
+	whitespaceChar // space, line ends and other controls
+	quoteChar      // " ' `
 	dashChar
 	dotChar
-	awsChar      // what AWS secret access keys are made of
+	awsChar      // AWS secret access keys
 	slashChar    // base64url and slashes: the path of a webhook
-	operatorChar // what may stand before the = of an operator: := != ?= +=
-	closerChar   // what may stand between a name and its operator: quotes, closing brackets, emphasis, a line of code cut by \
-	maskChar     // what hides a value that is shown in part
-	symbolChar   // what people put into passwords, and identifiers and words do not have
+	operatorChar // bytes that may precede the = of an operator: := != ?= +=
+	closerChar   // bytes between a name and its operator: quotes, closing brackets, emphasis, a line continued by \
+	maskChar     // bytes that mask a value
+	symbolChar   // marks in passwords that identifiers and words do not have
 	azureChar    // client secrets of Entra ID
 	schemeChar   // token68 of RFC 7235
 	cookieChar   // values of cookies, RFC 6265 4.1.1, but for =
 	runChar      // runs of base64, base64url and hexadecimal
 	plusChar
 	controlChar // control characters but for tabs and line ends
-	stopChar    // what may end a value, quoted or not; see [valueStops]
+	stopChar    // bytes that may end a value, quoted or not; see [valueStops]
 	letterChar  = lowerChar | upperChar
 	alnumChar   = letterChar | digitChar
 	baseChar    = upperChar | digitChar
@@ -69,7 +69,7 @@ var classes = func() (t [256]class) {
 	}
 	for b := range 256 {
 		if b <= ' ' || b == 0x7f {
-			t[b] |= spaceChar | stopChar
+			t[b] |= whitespaceChar | stopChar
 		}
 		if b >= utf8.RuneSelf {
 			t[b] |= nameChar | stopChar
@@ -80,7 +80,7 @@ var classes = func() (t [256]class) {
 
 func is(b byte, c class) bool { return classes[b]&c != 0 }
 
-// at reports whether text has a byte of class c at i; any i may be asked for.
+// at reports whether text has a byte of class c at i. The index may be out of range.
 func at(text string, i int, c class) bool { return i >= 0 && i < len(text) && is(text[i], c) }
 
 // runEnd returns the end of the run of class c that begins at i, or limit if it is longer.
@@ -131,7 +131,7 @@ func oneOf(v string, words ...string) bool {
 	return false
 }
 
-// capital reports letters of ASCII without a lower-case one.
+// capital reports whether name has ASCII letters and none of them is lower-case.
 func capital(name string) bool {
 	uppers := 0
 	for i := range len(name) {
@@ -162,9 +162,9 @@ func has(text string, i int, word string) bool {
 	return i >= 0 && i <= len(text) && strings.HasPrefix(text[i:], word)
 }
 
-// ends reports whether an unquoted value ends before r, a rune beyond ASCII: a space, a closing quote, punctuation of
+// endsValue reports whether an unquoted value ends before r, a rune beyond ASCII: a space, a closing quote, punctuation of
 // CJK, or a letter of a script that is written without spaces.
-func ends(r rune) bool {
+func endsValue(r rune) bool {
 	switch {
 	case r < 0x2000:
 		return r == 0x85 || r == 0xa0 || r == 0x1680 || r == '«' || r == '»'

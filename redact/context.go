@@ -5,15 +5,15 @@ import (
 	"unicode/utf8"
 )
 
-// A neighbor is the name that stands before a value.
-type neighbor struct {
+// A precedingName is the name that precedes a value.
+type precedingName struct {
 	class    nameClass
-	constant bool // stands where NAME=value stands: an environment, a query, a connection string
-	distant  bool // words stand between the secret-like one and the value
-	bare     bool // "pass", which is also what a test does
+	constant bool // written as in an environment, a query or a connection string: NAME=value
+	distant  bool // other words are between the secret-like word and the value
+	bare     bool // the word "pass", which tests use too
 }
 
-// hints are three letters of every name that means something here: PASsword, PASSphrase, PWD, PSWd, PSK, keNNWort, SENha,
+// hints are three letters of every secret-like name: PASsword, PASSphrase, PWD, PSWd, PSK, keNNWort, SENha,
 // wachTWOord, sECRet, CREd, TOKen, KEY, aUTH, OTP, SIGnature, VALue, x-JFRog-art-api, phpseSSId. PW alone has two. Each pair
 // of hintLetters has a bit for each third.
 var hints = func() (t [1 << 10]uint32) {
@@ -26,7 +26,7 @@ var hints = func() (t [1 << 10]uint32) {
 
 func pairOf(a, b byte) uint { return uint(a&31)<<5 | uint(b&31) }
 
-// hintLetters maps letters to 0 to 25, what else may stand in a name or about it to noLetter, and the rest to beyondName.
+// hintLetters maps letters to 0 to 25, other bytes that may be in or around a name to noLetter, and the rest to beyondName.
 var hintLetters = func() (t [256]byte) {
 	for b := range t {
 		switch c := byte(b); {
@@ -46,13 +46,13 @@ const (
 	beyondName
 )
 
-// A hintMark is what [scan.hinted] has read of a text: everything up to to. last is where the last three letters of
-// [hints] begin, and barrier where the last byte stands that no name has; both are -1 if there is none.
+// A hintMark records how far [hasHint] has read a text: up to to. The last three letters of [hints] begin at last, and
+// the last byte that no name has is at barrier; both are -1 if there is none.
 type hintMark struct{ to, last, barrier int }
 
-// hinted reports whether the name before op may mean something. It costs a fraction of nameBefore, and most names end
-// here. Operators come in the order of the text, so each byte is read once.
-func hinted(p *pass, op int) bool {
+// hasHint reports whether the name before op may be secret-like. It is much faster than nameBefore and rules out most
+// names. Operators come in the order of the text, so each byte is read once.
+func hasHint(p *pass, op int) bool {
 	t, floor, m := p.text, max(op-2*maxName, 0), &p.values.hints
 	k := op - 1
 	for k > floor && is(t[k], blankChar|closerChar) {
@@ -62,7 +62,7 @@ func hinted(p *pass, op int) bool {
 	if k >= 0 && t[k] >= utf8.RuneSelf && closingQuote(t[:k+1]) || foreignName(t[:max(k+1, 0)]) != noName {
 		return true
 	}
-	if op < m.to || m.to < floor { // nothing that was read is of use
+	if op < m.to || m.to < floor { // nothing that was read applies
 		*m = hintMark{floor, -1, -1}
 	}
 	p.work += op - m.to
@@ -90,52 +90,52 @@ func hinted(p *pass, op int) bool {
 	if m.last < floor || m.last <= m.barrier {
 		return false
 	}
-	return m.last > m.barrier+1 || m.last+len("key") < op || !hasFold(t, m.last, "key") // "key" alone is a place in a map
+	return m.last > m.barrier+1 || m.last+len("key") < op || !hasFold(t, m.last, "key") // "key" alone is an index of a map
 }
 
-// closingQuote reports a closing quote or bracket beyond ASCII at the end of t.
+// closingQuote reports whether t ends with a closing quote or bracket beyond ASCII.
 func closingQuote(t string) bool {
 	r, _ := utf8.DecodeLastRuneInString(t[max(len(t)-utf8.UTFMax, 0):])
 	return strings.ContainsRune("”’»›」』】", r)
 }
 
-// nameBefore returns the name that ends before op, past blanks, quotes and brackets, in up to six words on the line.
-func nameBefore(p *pass, op int) neighbor {
+// nameBefore returns the name that ends before op, past spaces, quotes and brackets, in up to six words on the line.
+func nameBefore(p *pass, op int) precedingName {
 	t := p.text
 	from, k := lastWord(p, op)
 	if from == k {
-		return neighbor{}
+		return precedingName{}
 	}
 	last := t[from:k]
 	p.work += 2 * len(last)
 	if k == op && at(t, op+1, quoteChar) && from > 0 && t[from-1] == t[op+1] { // "password=" + x: the quote closes
-		return neighbor{}
+		return precedingName{}
 	}
 	if c := classify(last); c != noName {
 		if len(last) >= 20 && p.shape(last).random(20) { // a digest or a key, not a name
-			return neighbor{}
+			return precedingName{}
 		}
-		return neighbor{class: c, constant: isConstant(p, from, last), bare: c == firmName && strings.EqualFold(strings.Trim(last, "$_-."), "pass")}
+		return precedingName{class: c, constant: isConstant(p, from, last), bare: c == firmName && strings.EqualFold(strings.Trim(last, "$_-."), "pass")}
 	}
 	if sibling(last) {
-		return neighbor{class: siblingName(p, from)}
+		return precedingName{class: siblingName(p, from)}
 	}
 	if c := signature(t, from, last); c != noName {
-		return neighbor{class: c}
+		return precedingName{class: c}
 	}
 	if annotates(p, op, from) {
 		return nameBefore(p, p.runStart(from, blankChar, from-8)-1)
 	}
 	first := firstWord(p, from, k)
 	if first == from {
-		return neighbor{}
+		return precedingName{}
 	}
 	p.work += 2 * (k - first)
 	c := classify(t[first:k])
-	return neighbor{class: c, distant: c != noName && !hasFold(last, len(last)-len("key"), "key") && !strings.EqualFold(last, "phrase")}
+	return precedingName{class: c, distant: c != noName && !hasFold(last, len(last)-len("key"), "key") && !strings.EqualFold(last, "phrase")}
 }
 
-// lastWord returns where the word before op begins and ends, past blanks, quotes and brackets; it is empty if no name ends
+// lastWord returns where the word before op begins and ends, past spaces, quotes and brackets; it is empty if no name ends
 // there.
 func lastWord(p *pass, op int) (from, to int) {
 	t := p.text
@@ -161,7 +161,7 @@ func lastWord(p *pass, op int) (from, to int) {
 	return from, k
 }
 
-// firstWord returns where the first of up to five words begins that stand before the word from from to to.
+// firstWord returns where the first of up to five words begins that precede the word from from to to.
 func firstWord(p *pass, from, to int) int {
 	t, first := p.text, from
 	for words := 0; words < 5 && first > 0; words++ {
@@ -178,20 +178,20 @@ func firstWord(p *pass, from, to int) int {
 	return first
 }
 
-// annotates reports a type between a name and the operator at op: name: Type = value.
+// annotates reports whether a type is between the name and the operator at op: name: Type = value.
 func annotates(p *pass, op, from int) bool {
 	colon := p.runStart(from, blankChar, from-8)
 	return has(p.text, op, "=") && colon > 1 && p.text[colon-1] == ':' && at(p.text, colon-2, nameChar|closerChar)
 }
 
-// placeholderBefore reports a placeholder that ends at k: the kind in it is no name.
+// placeholderBefore reports whether a placeholder ends at k. The kind in it is not a name.
 func placeholderBefore(p *pass, k int) bool {
 	open := strings.LastIndexByte(p.text[max(k-64, 0):k], '[')
 	p.work += 64
 	return open >= 0 && placeholderEnd(p.text, max(k-64, 0)+open) == k
 }
 
-// isConstant reports a name that is assigned to outside of programs: DB_PASSWORD=…, ?password=…, ;Password=….
+// isConstant reports whether a name is written as outside of programs: DB_PASSWORD=…, ?password=…, ;Password=….
 func isConstant(p *pass, from int, name string) bool {
 	if from > 0 && strings.IndexByte("?&;", p.text[from-1]) >= 0 {
 		return true
@@ -210,7 +210,7 @@ func signature(t string, from int, name string) nameClass {
 	return noName
 }
 
-// sibling reports the name of the half of a pair whose other half is the name: name: DB_PASSWORD, value: ….
+// sibling reports whether name is the key of the value in a pair such as name: DB_PASSWORD, value: ….
 func sibling(name string) bool {
 	return oneOf(name, "value", "val", "defaultValue")
 }
@@ -286,12 +286,12 @@ func findArgument(p *pass, i int) {
 	p.work += 2 * (end - from)
 	if c := classify(p.text[from:end]); c != noName {
 		if v, ok := openValue(p, after); ok {
-			settleValue(p, v, c, spoken)
+			recordValue(p, v, c, inProse)
 		}
 	}
 }
 
-// findFlag decides on the argument behind --name.
+// findFlag decides on the argument after --name.
 func findFlag(p *pass, i int) {
 	if i < p.values.end || at(p.text, i-1, nameChar) {
 		return
@@ -303,12 +303,12 @@ func findFlag(p *pass, i int) {
 	p.work += 2 * (end - i)
 	if c := classify(p.text[i+2 : end]); c != noName {
 		if v, ok := openValue(p, end); ok && !v.nextLine && p.text[v.from] != '-' {
-			settleValue(p, v, c, assigned)
+			recordValue(p, v, c, assigned)
 		}
 	}
 }
 
-// findKeyword decides on a quoted value behind a word: WITH PASSWORD '…', IDENTIFIED BY '…'.
+// findKeyword decides on a quoted value after a word: WITH PASSWORD '…', IDENTIFIED BY '…'.
 func findKeyword(p *pass, i int) {
 	if i < p.values.end || !at(p.text, i-1, letterChar) {
 		return
@@ -320,7 +320,7 @@ func findKeyword(p *pass, i int) {
 	}
 	if c != noName {
 		if v, ok := openValue(p, i); ok {
-			settleValue(p, v, c, spoken)
+			recordValue(p, v, c, inProse)
 		}
 	}
 }
@@ -339,7 +339,7 @@ func findSentence(p *pass, i int) {
 			after++
 		}
 		if at(p.text, after, blankChar) {
-			ruleValue(p, i, after, spoken)
+			checkAssigned(p, i, after, inProse)
 		}
 	}
 }
@@ -347,11 +347,11 @@ func findSentence(p *pass, i int) {
 // findJuxtaposed decides on what follows a name with nothing but a space between: user anna, password Xk9#mP2q.
 func findJuxtaposed(p *pass, i int) {
 	op := i + 2
-	if op < p.values.end || !hinted(p, op) {
+	if op < p.values.end || !hasHint(p, op) {
 		return
 	}
 	v, ok := openValue(p, op)
-	if !ok || v.quoted() || v.nextLine || !worthReading(p, v, spoken) {
+	if !ok || v.quoted() || v.nextLine || !worthReading(p, v, inProse) {
 		return
 	}
 	n := nameBefore(p, op)
@@ -364,7 +364,7 @@ func findJuxtaposed(p *pass, i int) {
 	if h.digits == 0 || n.class != wordName && !h.random(12) {
 		return
 	}
-	settleValue(p, v, n.class, spoken)
+	recordValue(p, v, n.class, inProse)
 }
 
 // findTopic decides on what follows a name and the particle of its sentence.
@@ -374,7 +374,7 @@ func findTopic(p *pass, i int) {
 	}
 	for _, name := range [...]string{"パスワード", "密码", "密碼", "口令"} {
 		if strings.HasSuffix(p.text[max(i-len(name), 0):i], name) {
-			ruleValue(p, i, i+3, spoken)
+			checkAssigned(p, i, i+3, inProse)
 		}
 	}
 }
@@ -390,5 +390,5 @@ func findCell(p *pass, i int) {
 	if from == end || bar == 0 || p.text[bar-1] != '|' {
 		return
 	}
-	ruleValue(p, end, i+1, spoken)
+	checkAssigned(p, end, i+1, inProse)
 }

@@ -6,7 +6,7 @@ import (
 )
 
 const (
-	maxLayers  = 3  // encodings that are taken off, one after the other
+	maxLayers  = 3  // nested encodings that are decoded
 	maxDecoded = 32 // bytes looked at in other forms for each byte of a text; more is withheld
 	minRun     = 12 // characters of a run that are worth a look: nine bytes in base64
 	minHex     = 18 // digits: nine bytes
@@ -14,23 +14,22 @@ const (
 	minLine    = 40 // characters of a line of base64 that goes on in the next
 )
 
-// escapeDetector tells that a text has escapes, without a pass of its own.
+// escapeDetector notes that a text has escapes, so that finding them takes no pass of its own.
 var escapeDetector = detector{
 	name:    "escape",
 	anchors: []anchor{{"%", hexes, hexes}, {"\\", "uUx", hexes + "{"}, {"\\", "0123", "01234567"}, {"&", "#", digits + "xX"}},
 	find:    func(p *pass, _ int) { p.escapes = true },
 }
 
-// controlDetector tells that a text has control characters that no text is written with. They are left out like
-// invisible characters.
+// controlDetector notes that a text has control characters, which are then removed like invisible characters.
 var controlDetector = detector{
 	name:    "control",
 	anchors: []anchor{{controls, "", ""}},
 	find:    func(p *pass, _ int) { p.controls = true },
 }
 
-// unescaped adds what the text holds with percent-encoding, backslash escapes and numeric character references taken off.
-func (r *Redactor) unescaped(s *scan, layer int) {
+// searchEscapes searches the text with percent-encoding, backslash escapes and numeric character references decoded.
+func (r *Redactor) searchEscapes(s *scan, layer int) {
 	t, v := s.text, &s.view
 	v.reset()
 	for i := 0; i < len(t); i++ {
@@ -50,16 +49,16 @@ func (r *Redactor) unescaped(s *scan, layer int) {
 		i += n - 1
 	}
 	v.keep(t, len(t))
-	r.lookBehind(s, layer+1, given)
+	r.searchView(s, layer+1, given)
 }
 
-// An escapeForm is one way to write a byte or a character: its digits stand between an opening and a closing.
+// An escapeForm is one way to write a byte or a character: an opening, digits and a closing.
 type escapeForm struct {
 	open        string
 	least, most int // digits
 	base        int
 	closing     string
-	octet       bool // stands for a byte rather than for a character
+	octet       bool // for a byte rather than for a character
 }
 
 // escapeForms are tried in this order.
@@ -70,8 +69,8 @@ var escapeForms = [...]escapeForm{
 	{`\x`, 2, 2, 16, "", true}, {`\`, 3, 3, 8, "", true},
 }
 
-// unescape decodes the escape at the beginning of t, and returns how long it is, 0 for none, and whether it stands for a
-// byte rather than for a character.
+// unescape decodes the escape at the beginning of t, and returns its length, 0 for none, and whether it represents a
+// byte rather than a character.
 func unescape(t string) (c rune, n int, octet bool) {
 	for _, f := range escapeForms {
 		if c, n = f.decode(t); n > 0 {
@@ -84,7 +83,7 @@ func unescape(t string) (c rune, n int, octet bool) {
 	return c, n, false
 }
 
-// decode decodes an escape of this form at the beginning of t, and returns how long it is: 0 for none.
+// decode decodes an escape of this form at the beginning of t and returns its length, 0 for none.
 func (f *escapeForm) decode(t string) (c rune, n int) {
 	if !strings.HasPrefix(t, f.open) {
 		return 0, 0
@@ -101,8 +100,8 @@ func (f *escapeForm) decode(t string) (c rune, n int) {
 	return c, i + len(f.closing)
 }
 
-// runs adds what runs of base64 and hexadecimal hold. A run of minRun has a byte in every minRun-th place.
-func (r *Redactor) runs(s *scan, layer int) {
+// searchRuns searches runs of base64 and hexadecimal. A run of at least minRun bytes has one at a multiple of minRun.
+func (r *Redactor) searchRuns(s *scan, layer int) {
 	t, floor := s.text, 0
 	for p := minRun - 1; p < len(t); p += minRun {
 		if !is(t[p], runChar) {
@@ -117,14 +116,14 @@ func (r *Redactor) runs(s *scan, layer int) {
 			to++
 		}
 		if to-from >= minRun {
-			to = r.run(s, from, to, layer)
+			to = r.searchRun(s, from, to, layer)
 		}
 		p, floor = to, to
 	}
 }
 
-// run decides on the run t[from:to] and returns where it ends, with further lines.
-func (r *Redactor) run(s *scan, from, to, layer int) int {
+// searchRun decides on the run t[from:to] and returns where it ends, with further lines.
+func (r *Redactor) searchRun(s *scan, from, to, layer int) int {
 	run := s.text[from:to]
 	if to-from >= minLine {
 		run, to = s.lined(from, to)
@@ -138,7 +137,7 @@ func (r *Redactor) run(s *scan, from, to, layer int) int {
 	for end < to+2 && has(s.text, end, "=") {
 		end++
 	}
-	var standing Kind
+	var revealed Kind
 	for phase := range 6 {
 		switch {
 		case phase < 4 && base64:
@@ -148,22 +147,22 @@ func (r *Redactor) run(s *scan, from, to, layer int) int {
 		default:
 			continue
 		}
-		kind, stands := r.islands(s, layer)
-		if kind != "" && !stands {
+		kind, isRevealed := r.searchIslands(s, layer)
+		if kind != "" && !isRevealed {
 			s.hit(kind, from, end)
 			return end
 		}
 		if kind != "" {
-			standing = kind
+			revealed = kind
 		}
 	}
-	if standing != "" {
-		s.hit(standing, from, end)
+	if revealed != "" {
+		s.hit(revealed, from, end)
 	}
 	return end
 }
 
-// lined returns the run at from with the lines that go on with it, put together, and where the last one ends.
+// lined returns the run at from joined with the lines that continue it, and where the last one ends.
 func (s *scan) lined(from, to int) (run string, end int) {
 	t := s.text
 	run, end = t[from:to], to
@@ -191,26 +190,26 @@ func (s *scan) lined(from, to int) (run string, end int) {
 	return run, end
 }
 
-// islands looks at the stretches of text in s.raw, and returns the kind of the most specific span that must go, or
-// else of one that stands.
-func (r *Redactor) islands(s *scan, layer int) (kind Kind, stands bool) {
+// searchIslands looks at the stretches of text in s.raw, and returns the kind of the most specific span to redact, or
+// else of a span that is revealed.
+func (r *Redactor) searchIslands(s *scan, layer int) (kind Kind, isRevealed bool) {
 	for raw := s.raw; len(raw) > 0; {
 		n := textLen(raw)
 		if n >= minIsland {
-			d := r.inside(s, text(raw[:n]), layer+1, given)
-			standing := d.part()
+			d := r.searchPart(s, text(raw[:n]), layer+1, given)
+			revealed := d.splitRevealed()
 			for _, h := range d.hits {
-				if kind == "" || stands || h.Kind.rank() > kind.rank() {
-					kind, stands = h.Kind, false
+				if kind == "" || isRevealed || h.Kind.rank() > kind.rank() {
+					kind, isRevealed = h.Kind, false
 				}
 			}
-			if len(d.hits) == 0 && kind == "" && len(standing) > 0 {
-				kind, stands = standing[0].Kind, true
+			if len(d.hits) == 0 && kind == "" && len(revealed) > 0 {
+				kind, isRevealed = revealed[0].Kind, true
 			}
 		}
 		raw = raw[min(n+1, len(raw)):]
 	}
-	return kind, stands
+	return kind, isRevealed
 }
 
 // textLen returns how many bytes at the beginning of raw are text: UTF-8 without control characters other than line
@@ -233,8 +232,8 @@ func textLen(raw []byte) int {
 	return i
 }
 
-// promising reports whether run may hold text in base64, by two groups of four characters in a row that decode to
-// printable ASCII, and in hexadecimal, by its length.
+// promising reports whether run may be text in base64, because two groups of four characters in a row decode to
+// printable ASCII, or in hexadecimal, because of its length.
 func promising(run string) (base64, hex bool) {
 	var groups [4]int
 	digits := 0
@@ -257,7 +256,7 @@ func promising(run string) (base64, hex bool) {
 
 const standard64 = uppers + lowers + digits + "+/"
 
-// values are those of the characters of base64 and base64url; nibbles those of hexadecimal digits.
+// values maps characters of base64 and base64url to their values; nibbles does the same for hexadecimal digits.
 var values, nibbles = func() (v, n [256]byte) {
 	for i := range len(standard64) {
 		v[standard64[i]] = byte(i)
@@ -272,7 +271,8 @@ var values, nibbles = func() (v, n [256]byte) {
 	return v, n
 }()
 
-// quads tell by three bits where in a group that decodes to three bytes of printable ASCII a character may stand.
+// quads has three bits for each character: the positions that it may have in a group that decodes to three bytes of
+// printable ASCII.
 var quads = func() (t [256]byte) {
 	for _, b := range []byte(standard64 + "-_") {
 		v := values[b]
@@ -304,7 +304,7 @@ func appendBase64(out []byte, run string) []byte {
 	return out
 }
 
-// appendHex decodes the stretches of minHex digits or more in run, each from its digit skip on. A zero byte parts them.
+// appendHex decodes the stretches of minHex digits or more in run, each from its digit skip on. A zero byte separates them.
 func appendHex(out []byte, run string, skip int) []byte {
 	for i := 0; i < len(run); {
 		to := i
@@ -322,8 +322,8 @@ func appendHex(out []byte, run string, skip int) []byte {
 	return out
 }
 
-// tags adds what is written in tag characters, the invisible twins of ASCII.
-func (r *Redactor) tags(s *scan, layer int) {
+// searchTags searches text written in tag characters, the invisible copies of ASCII.
+func (r *Redactor) searchTags(s *scan, layer int) {
 	const lead, first, last = "\xf3\xa0", 0xe0020, 0xe007e
 	t := s.text
 	for i := strings.Index(t, lead); i >= 0 && i < len(t); {
@@ -335,7 +335,7 @@ func (r *Redactor) tags(s *scan, layer int) {
 			}
 			s.raw = append(s.raw, byte(c-first+' '))
 		}
-		if kind, _ := r.islands(s, layer); kind != "" {
+		if kind, _ := r.searchIslands(s, layer); kind != "" {
 			s.hit(kind, i, k)
 		}
 		next := strings.Index(t[max(k, i+1):], lead)

@@ -11,7 +11,7 @@ var emailDetector = detector{name: "email", anchors: []anchor{{"@", "", ""}}, fi
 
 const maxDomain, maxMailLabel = 253, 63 // bytes, RFC 1035 2.3.4
 
-// findEmail finds the address around the @ at i. What stands before it is read without a limit: the @ before ends it.
+// findEmail finds the address around the @ at i. It reads back without a limit: the @ before, if any, ends it.
 func findEmail(p *pass, i int) {
 	end := domainEnd(p, i+1)
 	if end == i+1 {
@@ -24,7 +24,7 @@ func findEmail(p *pass, i int) {
 	p.consume(Email, start, end)
 }
 
-// hostAccount reports the account of a version control system before a host, as in git@host:path: it is nobody's mail.
+// hostAccount reports whether an address is the account of a version control system on a host, as in git@host:path.
 func hostAccount(local, behind string) bool {
 	return oneOf(local, "git", "hg", "svn") && (has(behind, 0, ":") || has(behind, 0, "/"))
 }
@@ -35,8 +35,8 @@ func localStart(p *pass, i, end int) int {
 		return quotedStart(p, i)
 	}
 	last, _ := utf8.DecodeLastRuneInString(p.text[:i])
-	dense := last >= utf8.RuneSelf && ends(last) // a script without blanks between words: all that precedes may belong to it
-	quoted := has(p.text, end, "'")              // then an apostrophe before is the other quote, not O'Brien's
+	dense := last >= utf8.RuneSelf && endsValue(last) // a script without spaces between words: all that precedes may belong to it
+	quoted := has(p.text, end, "'")                   // then an apostrophe before it is the opening quote and not part of a name
 	k := i
 	for k > 0 {
 		b := p.text[k-1]
@@ -48,7 +48,7 @@ func localStart(p *pass, i, end int) int {
 			continue
 		}
 		r, n := utf8.DecodeLastRuneInString(p.text[:k])
-		if !mailRune(r) || ends(r) && !dense {
+		if !mailRune(r) || endsValue(r) && !dense {
 			break
 		}
 		k -= n
@@ -66,7 +66,7 @@ func localStart(p *pass, i, end int) int {
 	return k
 }
 
-// escape reports a letter that stands for a line end or a tab behind a backslash.
+// escape reports a letter that represents a line end or a tab after a backslash.
 func escape(b byte) bool { return b == 'n' || b == 'r' || b == 't' }
 
 // quotedStart returns where the quoted local part that ends before i begins, or i if it is no local part.
@@ -79,7 +79,7 @@ func quotedStart(p *pass, i int) int {
 		p.work++
 		switch b := p.text[k]; {
 		case b == '"':
-			if k == i-2 || at(p.text, k-1, nameChar) || at(p.text, k-1, quoteChar) || has(p.text, k-1, `\`) || is(p.text[k+1], spaceChar) || is(p.text[i-2], spaceChar) {
+			if k == i-2 || at(p.text, k-1, nameChar) || at(p.text, k-1, quoteChar) || has(p.text, k-1, `\`) || is(p.text[k+1], whitespaceChar) || is(p.text[i-2], whitespaceChar) {
 				return i
 			}
 			return k
@@ -90,17 +90,17 @@ func quotedStart(p *pass, i int) int {
 	return i
 }
 
-// mailByte reports what unquoted local parts are made of. Of what RFC 5322 allows, = & / ? ` { | } are left out: they
-// stand before an address rather than in it.
+// mailByte reports whether b may be in an unquoted local part. RFC 5322 also allows = & / ? ` { | }, which are more often
+// written before an address than in it.
 func mailByte(b byte) bool { return is(b, alnumChar) || strings.IndexByte(".-_+%'!#$*^~", b) >= 0 }
 
-// mailRune reports what local parts and labels beyond ASCII are made of.
+// mailRune reports whether r, a character beyond ASCII, may be in a local part or a label.
 func mailRune(r rune) bool { return unicode.In(r, unicode.L, unicode.M, unicode.Nd) }
 
 // domainEnd returns the end of the domain that begins at i, or i if it has no top-level domain.
 func domainEnd(p *pass, i int) int {
 	end, labels := i, 0
-	numeric := 0 // labels so far that are a version's
+	numeric := 0 // leading labels that are numbers of a version
 	for k := i; k-i < maxDomain; labels++ {
 		to := labelEnd(p, k)
 		label := p.text[k:to]
@@ -127,8 +127,8 @@ func domainEnd(p *pass, i int) int {
 	return end
 }
 
-// labelEnd returns the end of the label of a domain that begins at i. Labels are in one script: a word of another that
-// is written against it does not belong to it.
+// labelEnd returns the end of the label of a domain that begins at i. A label is in one script: an adjacent
+// word of another script does not belong to it.
 func labelEnd(p *pass, i int) int {
 	k, dense := i, false
 	for k < len(p.text) && k-i < maxMailLabel {
@@ -141,10 +141,10 @@ func labelEnd(p *pass, i int) int {
 			continue
 		}
 		r, n := utf8.DecodeRuneInString(p.text[k:])
-		if !mailRune(r) || k > i && ends(r) != dense {
+		if !mailRune(r) || k > i && endsValue(r) != dense {
 			break
 		}
-		dense = ends(r)
+		dense = endsValue(r)
 		k += n
 	}
 	p.work += k - i + 1
@@ -152,7 +152,7 @@ func labelEnd(p *pass, i int) int {
 }
 
 // topLevel returns how much of a label, the n-th, is a top-level domain: letters, two or more, or a punycode label.
-// What hangs on it by a dash is a word of the sentence.
+// A dash after it begins another word of the sentence.
 func topLevel(label string, n int) int {
 	if len(label) > 4 && hasFold(label, 0, "xn--") {
 		return len(label)
@@ -167,7 +167,7 @@ func topLevel(label string, n int) int {
 	return k
 }
 
-// versionLabel reports digits, or v and digits: the 1, 2 and 3 of name@v1.2.3.
+// versionLabel reports whether a label is digits, or v and digits, like the 1, 2 and 3 of name@v1.2.3.
 func versionLabel(label string) bool {
 	if label[0] == 'v' && len(label) > 1 {
 		label = label[1:]
@@ -180,7 +180,8 @@ func versionLabel(label string) bool {
 	return true
 }
 
-// fileName reports the name of an image for a fine screen (icon@2x.png) or of a unit of systemd (getty@tty1.service).
+// fileName reports whether a domain is the end of the name of a high-resolution image (icon@2x.png) or of a systemd unit
+// (getty@tty1.service).
 func fileName(domain string) bool {
 	k := 0
 	for at(domain, k, digitChar) {

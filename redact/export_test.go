@@ -16,11 +16,11 @@ type (
 )
 
 var (
-	ErrEncoding  = errEncoding
-	ErrSyntax    = errSyntax
-	ErrDetector  = errDetector
-	ErrUnsettled = errUnsettled
-	ErrStopped   = errStopped
+	ErrEncoding = errEncoding
+	ErrSyntax   = errSyntax
+	ErrDetector = errDetector
+	ErrDiverged = errDiverged
+	ErrStopped  = errStopped
 )
 
 // Spans appends what Find finds to dst.
@@ -35,7 +35,7 @@ func (r *Redactor) Value(canonical string) (string, Counts, error) {
 	return out, redacted, err
 }
 
-// Failing returns a redactor whose detector panics with a quotation of the text wherever an "!" stands.
+// Failing returns a redactor whose detector panics with a quotation of the text wherever an "!" is.
 func Failing() *Redactor {
 	return build(detector{name: "failing", anchors: []anchor{{"!", "", ""}}, find: func(p *pass, i int) { panic(p.text[i:]) }})
 }
@@ -50,16 +50,16 @@ func Work(r *Redactor, text string) int {
 	s := newScan(context.Background())
 	defer s.free()
 	work := 0
-	s.found, s.settled = s.found[:0], text
+	s.found, s.clean = s.found[:0], text
 	for range maxRounds {
-		s.spare = maxDecoded*len(s.settled) + 4096
-		r.look(s, s.settled, 0, given)
+		s.spare = maxDecoded*len(s.clean) + 4096
+		r.searchForms(s, s.clean, 0, given)
 		work += s.work
 		if len(s.hits) == 0 {
 			break
 		}
 		s.found = union(s.found, s.hits)
-		s.settled = replace(text, s.found)
+		s.clean = replace(text, s.found)
 	}
 	s.found = s.found[:0]
 	return work

@@ -7,7 +7,7 @@ import (
 
 var ibanDetector = detector{name: "iban", anchors: []anchor{{lowers + uppers, lowers + uppers, digits}}, find: findIBAN, kind: IBAN, named: namesIBAN, leaf: ibanLeaf}
 
-// ibans has countries, each with the structure of its account number behind the check digits, in the notation of the
+// ibans has countries, each with the structure of its account number after the check digits, in the notation of the
 // registry (ISO 13616): n digits, a letters, c either. The last rows are countries that use the format without being
 // registered.
 const ibans = `
@@ -27,7 +27,7 @@ KM 23n  MA 24n  MG 23n  ML 2c22n  MZ 21n  NE 2a22n  SN 2c22n  TD 23n  TG 2a22n
 // maxIBAN is the length of the longest number that ISO 13616 allows.
 const maxIBAN = 34
 
-// ibanShapes has the classes of the characters behind the check digits, by country.
+// ibanShapes has the classes of the characters after the check digits, by country.
 var ibanShapes = sync.OnceValue(func() map[[2]byte][]class {
 	of := map[byte]class{'n': digitChar, 'a': letterChar, 'c': alnumChar}
 	shapes := make(map[[2]byte][]class)

@@ -41,7 +41,7 @@ func findIPv4(p *pass, i int) {
 }
 
 // startsIPv4 reports whether an address may begin at i: not in a word, a longer number with dots, or the name of a
-// package before its version. Behind a colon it may, where no IPv6 address is cut so.
+// package before its version. After a colon it may, where no IPv6 address is cut so.
 func startsIPv4(text string, i int) bool {
 	switch {
 	case i == 0:
@@ -77,7 +77,7 @@ func isVersion(p *pass, start, end int) bool {
 		"appendix", "step", "oid", "upgrade", "firmware", "fileversion", "productversion", "assemblyversion")
 }
 
-// prefixEnd returns the end of a prefix length of at most bits behind the address that ends before i, or i.
+// prefixEnd returns the end of a prefix length of at most bits after the address that ends before i, or i.
 func prefixEnd(text string, i, bits int) int {
 	if !has(text, i, "/") {
 		return i
@@ -122,7 +122,7 @@ func startsIPv6(text string, i int) bool {
 	return !insideWord(text, i)
 }
 
-// insideWord reports whether what stands before i > 0 is of a word that would go on at i. The letter of an escape such as
+// insideWord reports whether what precedes i > 0 is of a word that would go on at i. The letter of an escape such as
 // \n is not.
 func insideWord(text string, i int) bool {
 	if is(text[i-1], letterChar) {
@@ -157,11 +157,11 @@ func ipv6End(p *pass, start int) int {
 }
 
 // plausibleIPv6 reports whether what reads as an IPv6 address is meant as one. Names of code (a::b) have no digit, slices
-// (x[1::2]) stand in brackets, addresses of eight bytes are no IP, and two colons alone are mostly an operator.
+// (x[1::2]) are in brackets, addresses of eight bytes are no IP, and two colons alone are mostly an operator.
 func plausibleIPv6(p *pass, start, end int) bool {
 	address := p.text[start:end]
 	switch {
-	case p.says(namesIP):
+	case p.keyNames(namesIP):
 		return true
 	case address == "::":
 		return unspecified(p, start, end)
@@ -187,7 +187,7 @@ func pairs(address string) bool {
 	return true
 }
 
-// unspecified reports whether :: is an address: it has a prefix length, stands in brackets before a port, or behind a
+// unspecified reports whether :: is an address: it has a prefix length, is in brackets before a port, or after a
 // word that says so.
 func unspecified(p *pass, start, end int) bool {
 	if has(p.text, end, "/") {
@@ -204,7 +204,7 @@ func unspecified(p *pass, start, end int) bool {
 	return oneOf(word, "ip", "ips", "ip6", "ipv6", "inet6", "addr", "address", "src", "dst", "host", "listen", "listening", "bind", "gateway", "route", "any")
 }
 
-// zoneEnd returns the end of the zone behind the address that ends before i, or i.
+// zoneEnd returns the end of the zone after the address that ends before i, or i.
 func zoneEnd(p *pass, i int) int {
 	if !has(p.text, i, "%") {
 		return i

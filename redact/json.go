@@ -10,10 +10,10 @@ import (
 // JSON does for one strict JSON value what [Redactor.TextRevealing] does for a text: in every string and every key, at
 // any depth. The value of a member with a secret-like key is redacted whole where Text would ask more of it, since the
 // structure says that it is one; a number there becomes the placeholder string. Booleans and null stay. A key that names
-// a personal kind (homePhone, "ssn") counts for the word that in a text would have to stand beside the value.
+// a personal kind (homePhone, "ssn") counts for the word that in a text would have to be next to the value.
 //
 // Containers keep their type, order and length, and everything that is not redacted keeps its bytes. Keys that become
-// equal get " 2", " 3", … behind them. Because order is kept, the keys of a result whose keys were redacted may no longer
+// equal get " 2", " 3", … after them. Because order is kept, the keys of a result whose keys were redacted may no longer
 // be sorted as RFC 8785 wants them. When nothing is found JSON returns the same string and nil, without an allocation.
 //
 // What is split over neighboring strings and numbers of one array is found in their join, and takes the place of each
@@ -32,30 +32,30 @@ func (r *Redactor) JSON(ctx context.Context, canonical string, reveal func(kind 
 	}
 	w := walks.Get().(*walk)
 	w.r, w.s, w.reveal = r, newScan(ctx), reveal
-	if err := r.guard(func() error { return w.settle(canonical) }); err != nil {
+	if err := r.guard(func() error { return w.redact(canonical) }); err != nil {
 		return "", nil, nil, fmt.Errorf("redact JSON of %d bytes: %w", len(canonical), err)
 	}
-	out, redacted, revealed = w.in, w.counts, w.stood
+	out, redacted, revealed = w.in, w.counts, w.revealed
 	w.free()
 	return out, redacted, revealed, nil
 }
 
-// settle leaves in w.in the value without its spans. Most values are clean, so the first walk stops at the first need
-// for an edit; the walk over the result has the last word on what stands.
-func (w *walk) settle(value string) error {
+// redact leaves in w.in the value without its spans. Most values are clean, so the first walk stops at the first need
+// for an edit; the walk over the result counts what is revealed.
+func (w *walk) redact(value string) error {
 	w.in = value
 	for range maxRounds {
-		w.stood = nil
+		w.revealed = nil
 		if err := w.run(false); err != nil || !w.dirty {
 			return err
 		}
-		w.stood, w.edits, w.sorted = nil, w.edits[:0], true
+		w.revealed, w.edits, w.sorted = nil, w.edits[:0], true
 		if err := w.run(true); err != nil {
 			return err
 		}
 		w.in = w.apply()
 	}
-	return errUnsettled
+	return errDiverged
 }
 
 var walks = sync.Pool{New: func() any { return &walk{known: map[string]keyMeaning{}} }}
@@ -93,8 +93,8 @@ type walk struct {
 	row    row                   // neighboring leaves of the innermost array
 	known  map[string]keyMeaning // what clean keys say
 
-	reveal reveal
-	stood  Counts // of this walk
+	reveal   reveal
+	revealed Counts // of this walk
 
 	keys    []string // clean keys of the open objects, the innermost last
 	renames []int    // edits of keys of the open objects, the innermost last
@@ -102,18 +102,18 @@ type walk struct {
 
 // A frame is an open container.
 type frame struct {
-	object bool
-	class  nameClass // by the names around the container
-	member nameClass // of the next value
-	named  bool      // the next value is the name of a pair
-	pair   nameClass // of the value of a pair: {"name": "DB_PASSWORD", "value": …}
-	says   kindSet   // of the keys around the container, or of a pair: {"type": "phone", "number": …}
-	kinds  kindSet   // of the next value
-	titled bool      // the next value is what says for a pair
-	keys   int       // where its keys begin in walk.keys
-	rename int       // where its edited keys begin in walk.renames
-	token  string    // the key of the next value, for a reveal
-	index  int       // of the next value of an array
+	object   bool
+	class    nameClass // by the names around the container
+	member   nameClass // of the next value
+	named    bool      // the next value is the name of a pair
+	pair     nameClass // of the value of a pair: {"name": "DB_PASSWORD", "value": …}
+	keyKinds kindSet   // of the keys around the container, or of a pair: {"type": "phone", "number": …}
+	kinds    kindSet   // of the next value
+	titled   bool      // the next value is what says for a pair
+	keys     int       // where its keys begin in walk.keys
+	rename   int       // where its edited keys begin in walk.renames
+	token    string    // the key of the next value, for a reveal
+	index    int       // of the next value of an array
 }
 
 // An edit replaces in[from:to], a string with its quotes or a number, by text as a string.
@@ -126,7 +126,7 @@ type edit struct {
 func (w *walk) run(keep bool) error {
 	w.keep, w.dirty, w.at, w.frames = keep, false, 0, w.frames[:0]
 	w.row.reset()
-	w.blanks()
+	w.skipSpaces()
 	for {
 		opened, err := w.value()
 		if err != nil || w.stop() {
@@ -135,8 +135,8 @@ func (w *walk) run(keep bool) error {
 		if opened {
 			continue
 		}
-		for { // behind a value
-			w.blanks()
+		for { // after a value
+			w.skipSpaces()
 			if len(w.frames) == 0 {
 				if w.at < len(w.in) {
 					return w.wrong("the end of the value")
@@ -146,7 +146,7 @@ func (w *walk) run(keep bool) error {
 			f := &w.frames[len(w.frames)-1]
 			if w.take(',') {
 				f.index++
-				w.blanks()
+				w.skipSpaces()
 				if f.object {
 					if err := w.key(f); err != nil || w.stop() {
 						return err
@@ -168,9 +168,9 @@ func (w *walk) stop() bool { return w.dirty && !w.keep }
 
 // value reads one value, or opens a container and reads up to its first value; opened says that a value must follow.
 func (w *walk) value() (opened bool, err error) {
-	class, says := noName, kindSet(0)
+	class, keyKinds := noName, kindSet(0)
 	if n := len(w.frames); n > 0 {
-		class, says = w.frames[n-1].member, w.frames[n-1].kinds
+		class, keyKinds = w.frames[n-1].member, w.frames[n-1].kinds
 	}
 	if w.has('{') || w.has('[') {
 		if err := w.joined(); err != nil {
@@ -179,9 +179,9 @@ func (w *walk) value() (opened bool, err error) {
 	}
 	switch {
 	case w.take('{'):
-		return w.open(frame{object: true, class: class, says: says})
+		return w.open(frame{object: true, class: class, keyKinds: keyKinds})
 	case w.take('['):
-		return w.open(frame{class: class, member: class, says: says, kinds: says})
+		return w.open(frame{class: class, member: class, keyKinds: keyKinds, kinds: keyKinds})
 	case w.has('"'):
 		return false, w.text(class)
 	case w.has('-'), at(w.in, w.at, digitChar):
@@ -204,7 +204,7 @@ func (w *walk) open(f frame) (opened bool, err error) {
 	f.keys, f.rename = len(w.keys), len(w.renames)
 	w.frames = append(w.frames, f)
 	top := &w.frames[len(w.frames)-1]
-	w.blanks()
+	w.skipSpaces()
 	if w.close(top) {
 		return false, nil
 	}
@@ -234,20 +234,20 @@ func (w *walk) text(class nameClass) error {
 	if err != nil {
 		return err
 	}
-	if err := w.r.settle(w.s, text, w.here()); err != nil {
+	if err := w.r.redact(w.s, text, w.here()); err != nil {
 		return err
 	}
-	clean := w.s.settled
+	clean := w.s.clean
 	if n := len(w.frames); n > 0 && w.frames[n-1].named {
 		w.frames[n-1].pair = classify(withoutPlaceholders(w.s.plain(clean[:min(len(clean), 2*maxName)])))
 	}
 	if n := len(w.frames); n > 0 && w.frames[n-1].titled {
-		says, _ := kindsNamedBy(withoutPlaceholders(w.s.plain(clean[:min(len(clean), 2*maxName)])))
-		w.frames[n-1].says |= says
+		keyKinds, _ := kindsNamedBy(withoutPlaceholders(w.s.plain(clean[:min(len(clean), 2*maxName)])))
+		w.frames[n-1].keyKinds |= keyKinds
 	}
 	whole := class != noName && (secretLeaf(text, class) || secretLeaf(clean, class))
 	if !whole {
-		w.stood = count(w.stood, w.s.stood)
+		w.revealed = count(w.revealed, w.s.revealed)
 		if len(w.s.found) == 0 {
 			return w.add(from, clean, false)
 		}

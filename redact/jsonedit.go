@@ -28,7 +28,7 @@ func (w *walk) unique(f *frame) {
 
 // apply returns the value with the edits made.
 func (w *walk) apply() string {
-	if !w.sorted { // edits of joins came behind those of the leaves
+	if !w.sorted { // edits of joins came after those of the leaves
 		slices.SortFunc(w.edits, func(a, b edit) int { return a.from - b.from })
 	}
 	out := make([]byte, 0, len(w.in)+16*len(w.edits))

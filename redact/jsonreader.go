@@ -117,7 +117,7 @@ func (r *jsonReader) take(b byte) bool {
 	return false
 }
 
-func (r *jsonReader) blanks() {
+func (r *jsonReader) skipSpaces() {
 	for r.at < len(r.in) {
 		switch r.in[r.at] {
 		case ' ', '\t', '\n', '\r':

@@ -7,7 +7,7 @@ import (
 )
 
 // A kindSet is the set of personal kinds that the key of a member says its value is of: the detectors of a kind take
-// the key for the word that in a text would have to stand beside the value.
+// the key for the word that in a text would have to be next to the value.
 type kindSet uint16
 
 const (
@@ -24,12 +24,12 @@ const (
 // kindWords has the words that name what a value is, in lower case, two words of a name as one.
 var kindWords = sync.OnceValue(func() map[string]kindSet {
 	t := map[string]kindSet{}
-	for word, says := range sayings() {
-		if says == saysPhone && word != "cep" && word != "sms" { // postal codes of Brazil, counts of messages
+	for word, cue := range cues() {
+		if cue == phoneCue && word != "cep" && word != "sms" { // postal codes of Brazil, counts of messages
 			t[word] = namesPhone
 		}
 	}
-	for says, words := range map[kindSet]string{
+	for kinds, words := range map[kindSet]string{
 		namesCard:   "card cards cc pan creditcard creditcards debitcard cardnumber cardnumbers cardno cardnum ccnumber ccnum ccno kreditkarte kartennummer tarjeta carta maestro visa",
 		namesIBAN:   "iban ibans account accounts accountnumber accountno accountnum acct bankaccount konto kontonummer kontonr cuenta compte conto rekening",
 		namesEmail:  "email emails mail mails emailaddress emailaddresses mailaddress emailaddr mailto correo courriel",
@@ -39,15 +39,15 @@ var kindWords = sync.OnceValue(func() map[string]kindSet {
 		namesMAC:    "mac macs macaddress macaddresses macaddr hwaddr hwaddress lladdr ethernetaddress bssid",
 	} {
 		for word := range strings.FieldsSeq(words) {
-			t[word] = says
+			t[word] = kinds
 		}
 	}
 	return t
 })
 
 // kindsNamedBy returns the kinds that a key says its value is of: the last word that is no addition decides, with the word before it or alone.
-// Without one the key is only an addition (number, value, work), and what stands around the object counts.
-func kindsNamedBy(key string) (says kindSet, addition bool) {
+// Without one the key is only an addition (number, value, work), and what surrounds the object counts.
+func kindsNamedBy(key string) (keyKinds kindSet, addition bool) {
 	if len(key) > maxName {
 		return 0, false
 	}
@@ -61,29 +61,29 @@ func kindsNamedBy(key string) (says kindSet, addition bool) {
 		if k > 1 {
 			before = ends[k-2]
 		}
-		says = kindWords()[string(flat[from:ends[k]])]
-		if k > 0 && says == 0 {
-			says = kindWords()[string(flat[before:ends[k]])]
+		keyKinds = kindWords()[string(flat[from:ends[k]])]
+		if k > 0 && keyKinds == 0 {
+			keyKinds = kindWords()[string(flat[before:ends[k]])]
 		}
-		if says != 0 {
+		if keyKinds != 0 {
 			if counted(flat, ends[:k]) {
 				return 0, false
 			}
-			return says, false
+			return keyKinds, false
 		}
 		if !additions[string(flat[from:ends[k]])] {
 			return foreignKinds(key), false
 		}
 	}
-	says = foreignKinds(key)
-	return says, says == 0
+	keyKinds = foreignKinds(key)
+	return keyKinds, keyKinds == 0
 }
 
 // foreignKinds is kindsNamedBy for words beyond ASCII.
 func foreignKinds(key string) kindSet {
 	for i := range len(key) {
 		if key[i] >= utf8.RuneSelf {
-			if sayingOf(strings.TrimRight(key, digits)) == saysPhone {
+			if cueOf(strings.TrimRight(key, digits)) == phoneCue {
 				return namesPhone
 			}
 			return 0
@@ -105,24 +105,24 @@ func counted(flat []byte, ends []int) bool {
 	return false
 }
 
-// additions are the words that may stand behind a word that names a kind, or alone in an object below it.
+// additions are the words that may follow a word that names a kind, or alone in an object below it.
 var additions = wordSet("number numbers num nr no nos value values val raw text string plain full formatted normalized canonical e " +
 	"national international primary secondary main alternate alternative alt other old new current previous default " +
 	"first second home work office private personal business contact direct emergency day night evening us uk local " +
 	"remote public")
 
-// says reports whether the key of the leaf names one of kinds. Long texts are prose, whatever their key.
-func (p *pass) says(kinds kindSet) bool {
-	return p.place.says&kinds != 0 && len(p.text) <= maxLook
+// keyNames reports whether the key of the leaf names one of kinds. Long texts are prose, whatever their key.
+func (p *pass) keyNames(kinds kindSet) bool {
+	return p.location.keyKinds&kinds != 0 && len(p.text) <= maxLook
 }
 
-// kept looks at a leaf whose key names a kind by the rules for whole leaves.
-func (r *Redactor) kept(s *scan) {
+// applyLeafRules looks at a leaf whose key names a kind by the rules for whole leaves.
+func (r *Redactor) applyLeafRules(s *scan) {
 	from, to := 0, len(s.text)
-	for from < to && is(s.text[from], spaceChar) {
+	for from < to && is(s.text[from], whitespaceChar) {
 		from++
 	}
-	for to > from && is(s.text[to-1], spaceChar) {
+	for to > from && is(s.text[to-1], whitespaceChar) {
 		to--
 	}
 	if to == from || to-from > maxLook {
@@ -130,7 +130,7 @@ func (r *Redactor) kept(s *scan) {
 	}
 	s.work += to - from
 	for _, d := range r.leaves {
-		if s.says(d.named) && d.leaf(s.text[from:to], s.place.number) {
+		if s.keyNames(d.named) && d.leaf(s.text[from:to], s.location.number) {
 			s.hit(d.kind, from, to)
 		}
 	}

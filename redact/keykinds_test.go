@@ -91,7 +91,7 @@ func TestARevealedKindStandsUnderItsKey(t *testing.T) {
 	require.Equal(t, redact.Counts{redact.Phone: 1}, revealed)
 }
 
-// What stands at the very beginning and at the very end of a text is found as between words.
+// What is at the very beginning and at the very end of a text is found as between words.
 //
 // Requirement: G23.
 func TestFindsAtTheEdgesOfAText(t *testing.T) {

@@ -6,7 +6,7 @@ import "strings"
 type keyMeaning struct {
 	name     string // what the pair is for, one of the names that [frame.expect] knows
 	class    nameClass
-	says     kindSet
+	keyKinds kindSet
 	addition bool
 	disarmed bool
 }
@@ -16,13 +16,13 @@ const maxKnown = 64
 
 // meaningOf returns what key says, placeholders in it aside.
 func meaningOf(key string) keyMeaning {
-	says, addition := kindsNamedBy(withoutPlaceholders(key))
+	keyKinds, addition := kindsNamedBy(withoutPlaceholders(key))
 	name := key
-	if n := len(key); n > 0 && is(key[n-1], digitChar|spaceChar) {
+	if n := len(key); n > 0 && is(key[n-1], digitChar|whitespaceChar) {
 		name = strings.TrimRight(key, " "+digits) // what unique may have added
 	}
 	name = withoutPlaceholders(name[max(0, len(name)-2*maxName):])
-	return keyMeaning{pairName(key), classify(name), says, addition, disarmed(name)}
+	return keyMeaning{pairName(key), classify(name), keyKinds, addition, disarmed(name)}
 }
 
 // pairName returns the key of a pair that names something, or holds its value; empty for any other key.
@@ -35,7 +35,7 @@ func pairName(key string) string {
 	return ""
 }
 
-// in returns what the key says about its value in f: by itself, or by what stands around the object.
+// in returns what the key says about its value in f: by itself, or by what surrounds the object.
 func (k keyMeaning) in(f *frame) nameClass {
 	if k.class == noName && f.class != noName && !k.disarmed {
 		return f.class.lower()
@@ -53,35 +53,35 @@ func (w *walk) key(f *frame) error {
 	if w.reveal != nil {
 		f.token = strings.Clone(key)
 	}
-	if err := w.ruleKey(f, key, from); err != nil {
+	if err := w.checkKey(f, key, from); err != nil {
 		return err
 	}
-	w.blanks()
+	w.skipSpaces()
 	if !w.take(':') {
 		return w.wrong("a colon")
 	}
-	w.blanks()
+	w.skipSpaces()
 	return nil
 }
 
-// ruleKey looks at the key that begins at from, unless it is known to be clean.
-func (w *walk) ruleKey(f *frame, key string, from int) error {
+// checkKey looks at the key that begins at from, unless it is known to be clean.
+func (w *walk) checkKey(f *frame, key string, from int) error {
 	if known, ok := w.known[key]; ok {
 		f.expect(known, known.in(f))
-		w.keepKey(key)
+		w.rememberKey(key)
 		return nil
 	}
-	if err := w.r.settle(w.s, key, place{}); err != nil {
+	if err := w.r.redact(w.s, key, location{}); err != nil {
 		return err
 	}
-	clean := w.s.settled
+	clean := w.s.clean
 	meaning := meaningOf(w.s.plain(clean))
 	if len(w.s.found) == 0 {
 		if w.at-from == len(key)+2 && len(w.known) < maxKnown { // no escapes: the key is a part of the value
 			w.known[w.in[from+1:w.at-1]] = meaning
 		}
 		f.expect(meaning, meaning.in(f))
-		w.keepKey(key)
+		w.rememberKey(key)
 		return nil
 	}
 	f.expect(meaning, max(meaningOf(w.s.plain(key)).in(f), meaning.in(f)))
@@ -94,7 +94,7 @@ func (w *walk) ruleKey(f *frame, key string, from int) error {
 	return nil
 }
 
-func (w *walk) keepKey(key string) {
+func (w *walk) rememberKey(key string) {
 	if w.keep {
 		w.keys = append(w.keys, strings.Clone(key))
 	}
@@ -103,9 +103,9 @@ func (w *walk) keepKey(key string) {
 // expect sets what the next value of f is by its key, which says that it is of class.
 func (f *frame) expect(key keyMeaning, class nameClass) {
 	f.member, f.named, f.titled = class, false, false
-	f.kinds = key.says
+	f.kinds = key.keyKinds
 	if key.addition {
-		f.kinds = f.says
+		f.kinds = f.keyKinds
 	}
 	switch key.name {
 	case "name", "key", "variable", "header", "field":

@@ -12,15 +12,15 @@ var keyDetectors = []detector{
 const (
 	armorBegin = "BEGIN "
 	armorEnd   = "-----END "
-	maxLabel   = 80  // bytes between BEGIN and the dashes behind it
+	maxLabel   = 80  // bytes between BEGIN and the dashes after it
 	maxLine    = 512 // bytes of one line that are looked at together
 	solid      = 16  // a line of base64 at least this long is key material
 )
 
-// endMark remembers where the next "-----END " stands, so that many BEGINs without one are searched for it once.
+// endMark remembers where the next "-----END " is, so that many BEGINs without one are searched for it once.
 type endMark struct {
 	known    bool
-	from, at int // the first at or behind from is at; -1 for none
+	from, at int // the first at or after from is at; -1 for none
 }
 
 func nextArmorEnd(p *pass, i int) int {
@@ -138,8 +138,8 @@ func linesEnd(p *pass, body int) (end int, ok bool) {
 				end = to
 			}
 			return end, true
-		case !ok && to-from < solid*8 && (content == "" || strings.Contains(content, ": ")): // blank line or header before the body
-		case !ok && run-from >= solid && keyLike(p.text[from:min(run, from+64)]): // the whole body on one line, more behind it
+		case !ok && to-from < solid*8 && (content == "" || strings.Contains(content, ": ")): // empty line or header before the body
+		case !ok && run-from >= solid && keyLike(p.text[from:min(run, from+64)]): // the whole body on one line, more after it
 			return p.runEnd(run, base64Char, len(p.text)), true
 		default:
 			return end, ok

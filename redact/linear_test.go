@@ -138,7 +138,7 @@ func TestWorkIsLinear(t *testing.T) {
 	}
 }
 
-// Behind names that repeat, values overlap. What they share is read once.
+// After names that repeat, values overlap. What they share is read once.
 func TestRepeatedNamesAreReadOnce(t *testing.T) {
 	t.Parallel()
 	tests := []struct {

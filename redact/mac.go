@@ -36,7 +36,7 @@ func findMAC(p *pass, i int) {
 	p.consume(MAC, start, end)
 }
 
-// macWordDetector finds an EUI-48 without separators behind the word that says what it is.
+// macWordDetector finds an EUI-48 without separators after the word that says what it is.
 var macWordDetector = detector{name: "mac behind its word", anchors: []anchor{{"Mm", "Aa", "Cc"}}, find: findMACWord, kind: MAC}
 
 func findMACWord(p *pass, i int) {

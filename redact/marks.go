@@ -116,7 +116,7 @@ func findTerraform(p *pass, i int) {
 	p.consume(kindToken, from, end)
 }
 
-// findMailchimp finds 32 hexadecimal digits with the data centre behind them.
+// findMailchimp finds 32 hexadecimal digits with the data centre after them.
 func findMailchimp(p *pass, i int) {
 	from := p.runStart(i, hexChar, i-32)
 	end := p.runEnd(i+3, digitChar, i+5)
@@ -136,7 +136,7 @@ func findFacebook(p *pass, i int) {
 	p.consume(kindToken, from, end)
 }
 
-// findScheme finds the credentials behind Bearer and Basic (RFC 6750, RFC 7617), in a header or quoted from one.
+// findScheme finds the credentials after Bearer and Basic (RFC 6750, RFC 7617), in a header or quoted from one.
 func findScheme(p *pass, i int) {
 	kind, k := kindToken, i
 	switch {
@@ -231,7 +231,7 @@ func manifestValue(p *pass, from, to int) {
 	}
 	value = strings.Trim(value, " \t\r\"'")
 	h := p.shape(value[:min(len(value), 256)])
-	if len(value) < 10 || h.blanks > 0 || filler(h) || h.letters == 0 {
+	if len(value) < 10 || h.spaces > 0 || filler(h) || h.letters == 0 {
 		return
 	}
 	end := strings.TrimRight(line, " \t\r\"'")

@@ -12,7 +12,7 @@ const (
 	wordName           // password: secret unless the value is a word of prose or code
 )
 
-// lower returns the class of what stands below a name of class c, or at some distance from it.
+// lower returns the class of what is below a name of class c, or at some distance from it.
 func (c nameClass) lower() nameClass {
 	if c > weakName {
 		return c - 1
@@ -70,7 +70,7 @@ func (w *nameWords) split(name string) (flat []byte, ends []int) {
 	return w.flat[:n], w.ends[:words]
 }
 
-// classifyWords looks for the last secret-like word; those behind it may take the meaning away (password_hint), and so
+// classifyWords looks for the last secret-like word; those after it may take the meaning away (password_hint), and so
 // may those before it (next_page_token). constant says that the name is written like an environment variable.
 func classifyWords(flat []byte, ends []int, constant bool) nameClass {
 	start := func(k int) int {
@@ -196,7 +196,7 @@ var beforeSecret = wordSet("page continuation sync delta cursor cancel cancellat
 	"toggle requires require needs use uses validate without get fetch load read find delete remove getenv " +
 	"translation message i18n next")
 
-// disarmsBefore reports a word before a secret-like one that takes its meaning away; next says that nothing stands between.
+// disarmsBefore reports a word before a secret-like one that takes its meaning away; next says that nothing is between.
 func disarmsBefore(w []byte, next bool) bool {
 	switch string(w) {
 	case "public", "publishable", "pubkey":
@@ -205,7 +205,7 @@ func disarmsBefore(w []byte, next bool) bool {
 	return next && beforeSecret[string(w)]
 }
 
-// behindSecret are the words behind a secret-like one that name something else about it.
+// behindSecret are the words after a secret-like one that name something else about it.
 var behindSecret = wordSet("hint hints policy policies length len size min max count counts file files filename path paths dir directory url " +
 	"urls uri endpoint href link type types kind name names id ids identifier expiry expires expire expiration " +
 	"expired exp ttl age lifetime timeout field fields label title header prefix reset strength error errors required " +
@@ -217,7 +217,7 @@ var behindSecret = wordSet("hint hints policy policies length len size min max c
 	"supply bucket buckets spec schema properties options option settings mode style format model username user login " +
 	"email domain host port region realm owner issuer audience on in of by is was or and to be")
 
-// disarmsBehind reports a word behind a secret-like one that names something else about it: token_count, password-hint.
+// disarmsBehind reports a word after a secret-like one that names something else about it: token_count, password-hint.
 func disarmsBehind(w []byte) bool {
 	if behindSecret[string(w)] {
 		return true
@@ -225,7 +225,7 @@ func disarmsBehind(w []byte) bool {
 	return false
 }
 
-// foreignNames are names in scripts without letters of ASCII, or with some beyond it; each stands at the end of a name.
+// foreignNames are names in scripts without letters of ASCII, or with some beyond it; each is at the end of a name.
 var foreignNames = [...]struct {
 	text  string
 	class nameClass

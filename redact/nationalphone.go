@@ -25,7 +25,7 @@ func nationalEnd(p *pass, groups []group) int {
 	return i
 }
 
-// inDump reports a byte in hexadecimal digits beside [from, to), one or two blanks away.
+// inDump reports a byte in hexadecimal digits beside [from, to), one or two spaces away.
 func inDump(text string, from, to int) bool {
 	k := from
 	for k > 0 && from-k < 2 && text[k-1] == ' ' {
@@ -40,7 +40,7 @@ func inDump(text string, from, to int) bool {
 	return k > to && k+2 <= len(text) && hexWord(text[k:k+2]) && !at(text, k+2, alnumChar)
 }
 
-// bound cuts groups where a blank follows dashes or dots: those bind closer.
+// bound cuts groups where a space follows dashes or dots: those bind closer.
 func bound(groups []group) []group {
 	for k := 2; k < len(groups); k++ {
 		if groups[k].sep != groups[k-1].sep && groups[k].sep == ' ' {
@@ -80,7 +80,7 @@ func nanp(text string, groups []group) bool {
 }
 
 // trunk reports the groups of a number with a trunk prefix, 0 and the area: nine to eleven digits, twelve in two
-// groups, with one sort of separator behind the first.
+// groups, with one sort of separator after the first.
 func trunk(text string, groups []group) bool {
 	n := 0
 	for k, g := range groups {
@@ -108,7 +108,7 @@ func trunk(text string, groups []group) bool {
 	return first.size() <= 5 && !(groups[1].sep == '.' && len(groups) == 4 && first.size() == 3 && groups[3].size() <= 3)
 }
 
-// paired reports groupings of ten or eleven digits that end in two pairs (532-123-45-67) or in two fours behind an area
+// paired reports groupings of ten or eleven digits that end in two pairs (532-123-45-67) or in two fours after an area
 // of two (11 98456-5666).
 func paired(text string, groups []group) bool {
 	sizes := [4]int{}
@@ -127,7 +127,7 @@ func paired(text string, groups []group) bool {
 	return false
 }
 
-// namedPhoneEnd returns the end of a number of seven to fifteen digits, in a run or in groups, that stands beside a word for
+// namedPhoneEnd returns the end of a number of seven to fifteen digits, in a run or in groups, that is next to a word for
 // telephones; or where it begins.
 func namedPhoneEnd(p *pass, groups []group) int {
 	n := digitsOf(groups)
@@ -140,7 +140,7 @@ func namedPhoneEnd(p *pass, groups []group) int {
 		return i
 	case len(groups) == 4 && groups[3].sep == '.' && groups[3].size() < 4, datedGroups(p.text, groups): // an IP address, a date
 		return i
-	case p.says(namesPhone | namesMobile):
+	case p.keyNames(namesPhone | namesMobile):
 		return end
 	case run && (n == 8 || n == 14) && has(p.text, i, "20"): // a date, with a time
 		return i
@@ -160,12 +160,12 @@ func phoneWord(p *pass, i, digits int) bool {
 	at := i
 	for range words {
 		word, start := p.wordBefore(at, floor)
-		switch sayingOf(word) {
-		case saysPhone:
+		switch cueOf(word) {
+		case phoneCue:
 			return true
-		case saysCall:
+		case callCue:
 			return digits >= 10
-		case saysNothing:
+		case noCue:
 			return compoundPhone(p, word)
 		}
 		at = start
@@ -183,18 +183,18 @@ func compoundPhone(p *pass, word string) bool {
 	if k >= len(word) { // most words are one
 		return false
 	}
-	says, _ := kindsNamedBy(word)
-	return says&namesPhone != 0
+	keyKinds, _ := kindsNamedBy(word)
+	return keyKinds&namesPhone != 0
 }
 
-// phoneWordBehind reports (mobile), (fax) and the like behind a number.
+// phoneWordBehind reports (mobile), (fax) and the like after a number.
 func phoneWordBehind(p *pass, i int) bool {
 	k := p.runEnd(i, blankChar, i+2)
 	if !has(p.text, k, "(") {
 		return false
 	}
 	end := p.runEnd(k+1, letterChar, k+17)
-	return sayingOf(p.text[k+1:end]) == saysPhone
+	return cueOf(p.text[k+1:end]) == phoneCue
 }
 
 // countries has the codes of countries whose numbers are of known lengths, each with the shortest and the longest national
@@ -214,7 +214,7 @@ var countries = sync.OnceValue(func() map[string][2]int {
 	return t
 })
 
-// country returns the bounds of the national number behind the code that digits begin with, and the width of the code; a
+// country returns the bounds of the national number after the code that digits begin with, and the width of the code; a
 // width of 0 says that there is no such code.
 func country(digits string) (least, most, width int) {
 	for width = 1; width <= min(3, len(digits)); width++ {

@@ -13,30 +13,30 @@ import (
 type form uint8
 
 const (
-	given  form = iota // as it stands
-	folded             // invisible and control characters left out; dashes, blanks, digits and full-width forms as in ASCII
+	given  form = iota // unchanged
+	folded             // invisible and control characters left out; dashes, spaces, digits and full-width forms as in ASCII
 	normal             // folded, and in NFKC
 )
 
-// look leaves in s.hits what text holds: as it stands, normalized, and with encodings taken off. layer counts the
-// encodings that were taken off already.
+// searchForms leaves in s.hits what text holds: unchanged, normalized, and with encodings decoded. layer counts the
+// encodings that were decoded already.
 //
-// Encodings are taken off the folded text: folding leaves ASCII alone, which all of them consist of, while NFKC may
-// join the last letter of a run to a mark behind it.
-func (r *Redactor) look(s *scan, text string, layer int, f form) {
+// Encodings are decoded in the folded text. Folding does not change ASCII, which all encodings consist of, while NFKC may
+// join the last letter of a run to a mark after it.
+func (r *Redactor) searchForms(s *scan, text string, layer int, f form) {
 	r.pass(s, text)
-	r.match(s)
-	if s.place.says != 0 {
-		r.kept(s)
+	r.matchPatterns(s)
+	if s.location.keyKinds != 0 {
+		r.applyLeafRules(s)
 	}
 	if f == given && (s.controls || !ascii(text)) {
 		tagged := false
 		differs := s.fold(&tagged)
 		if differs {
-			r.lookBehind(s, layer, folded)
+			r.searchView(s, layer, folded)
 		}
 		if tagged && layer < maxLayers {
-			r.tags(s, layer)
+			r.searchTags(s, layer)
 		}
 		if differs {
 			return // the folded text has been looked at in NFKC and without encodings
@@ -44,33 +44,33 @@ func (r *Redactor) look(s *scan, text string, layer int, f form) {
 		f = folded
 	}
 	if f == folded && s.compose() {
-		r.lookBehind(s, layer, normal)
+		r.searchView(s, layer, normal)
 	}
 	if f != normal && layer < maxLayers {
 		if s.escapes {
-			r.unescaped(s, layer)
+			r.searchEscapes(s, layer)
 		}
-		r.runs(s, layer)
+		r.searchRuns(s, layer)
 	}
 }
 
-// lookBehind adds what the view of s holds.
-func (r *Redactor) lookBehind(s *scan, layer int, f form) {
-	for _, h := range r.inside(s, s.view.shown(), layer, f).hits {
+// searchView adds what the view of s holds.
+func (r *Redactor) searchView(s *scan, layer int, f form) {
+	for _, h := range r.searchPart(s, s.view.shown(), layer, f).hits {
 		from, to := s.view.origin(h.Start, h.End)
 		s.hit(h.Kind, from, to)
 	}
 }
 
-// inside looks at text, which is another form of a part of the text of s, and returns the scan of it.
-func (r *Redactor) inside(s *scan, text string, layer int, f form) *scan {
+// searchPart looks at text, which is another form of a part of the text of s, and returns the scan of it.
+func (r *Redactor) searchPart(s *scan, text string, layer int, f form) *scan {
 	if s.deeper == nil {
 		s.deeper = newScan(s.ctx)
 	}
 	d := s.deeper
-	d.ctx, d.place, d.spare = s.ctx, s.place, s.spare-len(text)
+	d.ctx, d.location, d.spare = s.ctx, s.location, s.spare-len(text)
 	if d.spare >= 0 && s.ctx.Err() == nil {
-		r.look(d, text, layer, f)
+		r.searchForms(d, text, layer, f)
 	} else {
 		d.reset("")
 	}
@@ -191,7 +191,7 @@ func folding(c rune) (to byte, ok bool) {
 	return 0, false
 }
 
-// compose leaves the text in NFKC in the view of s, and reports whether it differs. Marks that only stand in another
+// compose leaves the text in NFKC in the view of s, and reports whether it differs. Marks that only are in another
 // order than the canonical one are left where they are.
 func (s *scan) compose() bool {
 	t, v, unstable := s.text, &s.view, unstable()
@@ -237,7 +237,7 @@ type runeSet [0x30000 / 64]uint64
 func (s *runeSet) add(c rune)      { s[c>>6] |= 1 << (c & 63) }
 func (s *runeSet) has(c rune) bool { return c < 0x30000 && s[c>>6]&(1<<(c&63)) != 0 }
 
-// unstable returns the characters that NFKC may change: by themselves, or because they combine with what stands before
+// unstable returns the characters that NFKC may change: by themselves, or because they combine with what precedes
 // them. The ranges are where there are any (a test compares them with all characters).
 var unstable = sync.OnceValue(func() *runeSet {
 	var set runeSet

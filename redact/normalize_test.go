@@ -98,7 +98,7 @@ func TestWhatIsCleanKeepsItsBytes(t *testing.T) {
 	}
 }
 
-// Only what belongs to a span is replaced; what stands around it keeps its bytes though it is normalized too.
+// Only what belongs to a span is replaced; what surrounds it keeps its bytes though it is normalized too.
 //
 // Requirement: G22.
 func TestSurroundingsKeepTheirBytes(t *testing.T) {

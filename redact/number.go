@@ -13,9 +13,9 @@ func (w *walk) number(class nameClass) error {
 	}
 	literal := w.in[from:w.at]
 	plain, whole := decimal(literal)
-	w.s.found, w.s.stood = w.s.found[:0], w.s.stood[:0]
+	w.s.found, w.s.revealed = w.s.found[:0], w.s.revealed[:0]
 	if whole && len(plain) >= minNumber || len(w.r.patterns) > 0 {
-		if err := w.r.settle(w.s, plain, w.hereNumber(plain, whole)); err != nil {
+		if err := w.r.redact(w.s, plain, w.hereNumber(plain, whole)); err != nil {
 			return err
 		}
 	}
@@ -25,10 +25,10 @@ func (w *walk) number(class nameClass) error {
 		kind = w.s.found[0].Kind
 	case class == wordName && n >= 4, class == firmName && n >= 6:
 	case whole:
-		w.stood = count(w.stood, w.s.stood)
+		w.revealed = count(w.revealed, w.s.revealed)
 		return w.add(from, plain, true)
 	default:
-		w.stood = count(w.stood, w.s.stood)
+		w.revealed = count(w.revealed, w.s.revealed)
 		return w.joined()
 	}
 	w.dirty = true
@@ -41,14 +41,14 @@ func (w *walk) number(class nameClass) error {
 }
 
 // hereNumber is here for a number. No key makes a fraction anything.
-func (w *walk) hereNumber(plain string, whole bool) place {
+func (w *walk) hereNumber(plain string, whole bool) location {
 	where := w.here()
 	where.number = true
 	switch {
 	case !whole:
-		where.says = 0
+		where.keyKinds = 0
 	case len(plain) < minMobile:
-		where.says &^= namesMobile
+		where.keyKinds &^= namesMobile
 	}
 	return where
 }
@@ -99,5 +99,5 @@ func digitsOnly(t string) bool {
 	return true
 }
 
-// maxExponent bounds the zeros that an exponent stands for.
+// maxExponent bounds the zeros that an exponent represents.
 const maxExponent = 64

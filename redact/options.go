@@ -36,11 +36,11 @@ func New(personal []Kind, own []Pattern) (*Redactor, error) {
 // Secrets returns the redactor of the kinds that are always on. All calls return the same one.
 func Secrets() *Redactor { return secrets() }
 
-// Default returns the redactor of the secrets and of [DefaultKinds]: what stands between agents. All calls return the
+// Default returns the redactor of the secrets and of [DefaultKinds]: the one for context between agents. All calls return the
 // same one.
 func Default() *Redactor { return standard() }
 
-// All returns the redactor of every built-in kind: what stands before logs and events. All calls return the same one.
+// All returns the redactor of every built-in kind: the one for logs and events. All calls return the same one.
 func All() *Redactor { return all() }
 
 // The shared redactors, built at the first use since a program may start without one. Their detectors only read after that.

@@ -3,15 +3,15 @@ package redact
 // A pass is one reading of a text by all detectors: what they read, what they remember on the way, and what they find.
 // Work that detectors share over the length of the text is remembered here, so that the whole stays linear.
 type pass struct {
-	text  string
-	place place  // where the text stands
-	hits  []span // what was found, in any order, overlapping
-	next  int    // where the pass goes on
-	work  int    // bytes looked at beyond the pass itself; tests hold it to a multiple of the text
+	text     string
+	location location // where the text is
+	hits     []span   // what was found, in any order, overlapping
+	next     int      // where the pass goes on
+	work     int      // bytes looked at beyond the pass itself; tests hold it to a multiple of the text
 
-	escapes  bool  // the text has percent-encoding, backslash escapes or character references
-	controls bool  // the text has control characters
-	judged   shape // the last result of [pass.shape]
+	escapes   bool  // the text has percent-encoding, backslash escapes or character references
+	controls  bool  // the text has control characters
+	lastShape shape // the last result of [pass.shape]
 
 	values  valueMemory
 	tokens  tokenMemory
@@ -38,14 +38,14 @@ type numberMemory struct {
 	loose     int              // numbers in groups before this offset have been decided
 	groups    [maxGroups]group // the first grouped are the last result of [pass.numberGroups]
 	grouped   int
-	near      []byte // a number in another form, with what stands beside it
+	near      []byte // a number in another form, with what is next to it
 	rewritten *pass  // reads near
 }
 
 func (p *pass) reset(text string) {
 	p.text, p.hits, p.work, p.escapes, p.controls = text, p.hits[:0], 0, false, false
 	p.values, p.tokens = valueMemory{hints: hintMark{last: -1, barrier: -1}}, tokenMemory{}
-	p.judged.text, p.numbers.loose, p.numbers.grouped = "", 0, 0
+	p.lastShape.text, p.numbers.loose, p.numbers.grouped = "", 0, 0
 }
 
 // hit records a span. Empty and inverted ones are bugs of a detector and must not pass in silence.
@@ -56,7 +56,7 @@ func (p *pass) hit(kind Kind, start, end int) {
 	p.hits = append(p.hits, span{start, end, kind})
 }
 
-// consume records a span, and the pass goes on behind it.
+// consume records a span, and the pass goes on after it.
 func (p *pass) consume(kind Kind, start, end int) {
 	p.hit(kind, start, end)
 	p.next = max(p.next, end)

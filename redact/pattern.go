@@ -34,7 +34,7 @@ const (
 type compiled struct {
 	kind   Kind
 	first  *regexp.Regexp // finds the first match of a text
-	next   *regexp.Regexp // finds as its group the first match behind the first character of a text
+	next   *regexp.Regexp // finds as its group the first match after the first character of a text
 	prefix string         // every match begins with it
 	size   int            // instructions
 }
@@ -161,8 +161,8 @@ func minimum(re *syntax.Regexp) (n int) {
 	return 0
 }
 
-// match adds the spans of own patterns to the hits of s.
-func (r *Redactor) match(s *scan) {
+// matchPatterns adds the spans of own patterns to the hits of s.
+func (r *Redactor) matchPatterns(s *scan) {
 	s.runes.ctx = s.ctx
 	for i := range r.patterns {
 		p := &r.patterns[i]
@@ -178,8 +178,8 @@ func (r *Redactor) match(s *scan) {
 	s.runes.text, s.runes.ctx = "", nil
 }
 
-// find returns the first match that begins at or behind from. It is the one that [regexp.Regexp.FindAllString] finds
-// next when the last match ended there: what stands before from counts for ^ and \b. An end of -1 means none.
+// find returns the first match that begins at or after from. It is the one that [regexp.Regexp.FindAllString] finds
+// next when the last match ended there: what precedes from counts for ^ and \b. An end of -1 means none.
 func (p *compiled) find(in *runes, text string, from int) (start, end int) {
 	if p.prefix != "" {
 		i := strings.Index(text[from:], p.prefix)

@@ -94,7 +94,7 @@ func TestPatternsAreBounded(t *testing.T) {
 	require.ErrorContains(t, err, "of all patterns together, at most 4000 are allowed: shorten")
 }
 
-// Matches are those that package regexp finds one after the other, with what stands before and behind each.
+// Matches are those that package regexp finds one after the other, with the text before and after each.
 func TestPatternsFindWhatRegexpFinds(t *testing.T) {
 	t.Parallel()
 	exprs := []string{
@@ -107,7 +107,7 @@ func TestPatternsFindWhatRegexpFinds(t *testing.T) {
 		require.NoError(t, err)
 		want := regexp.MustCompile(expr).ReplaceAllString(text, "[REDACTED:own]")
 		if again := regexp.MustCompile(expr).ReplaceAllString(want, "[REDACTED:own]"); again != want {
-			return // what stands about a placeholder is another text
+			return // what surrounds a placeholder is another text
 		}
 		got, _, err := r.Text(text)
 		require.NoError(t, err)

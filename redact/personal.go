@@ -21,7 +21,7 @@ func personalDetectors() []detector {
 // A group is a run of digits in a number that is written in groups.
 type group struct {
 	from, to int
-	sep      byte // what stands before it: ' ', '-', '.' or '/'; 0 before the first
+	sep      byte // what precedes it: ' ', '-', '.' or '/'; 0 before the first
 }
 
 func (g group) size() int { return g.to - g.from }
@@ -78,7 +78,7 @@ var numberBytes = func() (t [256]bool) {
 	return t
 }()
 
-// spansNumber reports whether the n bytes at i can all belong to a number: most digits of a text stand in shorter ones.
+// spansNumber reports whether the n bytes at i can all belong to a number: most digits of a text are in shorter ones.
 func spansNumber(text string, i, n int) bool {
 	if len(text)-i < n {
 		return false
@@ -91,7 +91,7 @@ func spansNumber(text string, i, n int) bool {
 	return true
 }
 
-// separator returns the separator of groups at i and its length, 0 for none. Every sort of blank is ' ', every sort of
+// separator returns the separator of groups at i and its length, 0 for none. Every sort of space is ' ', every sort of
 // dash '-'.
 func separator(text string, i int) (kind byte, width int) {
 	if i >= len(text) {
@@ -148,7 +148,7 @@ func endsNumber(text string, i int) bool {
 	return !at(text, i, wordChar)
 }
 
-// alone reports whether no further number stands next to [from, to) with one separator between: groups in a row of
+// alone reports whether no further number is next to [from, to) with one separator between: groups in a row of
 // numbers are columns of a table.
 func alone(text string, from, to int) bool {
 	if kind, width := separator(text, to); width > 0 && kind != '/' && at(text, to+width, digitChar) {
@@ -158,7 +158,7 @@ func alone(text string, from, to int) bool {
 }
 
 // wordBefore returns the word that ends last before i on its line, looking back to floor, and where it begins. No digit
-// and no placeholder may stand between. The word is empty if there is none.
+// and no placeholder may be between. The word is empty if there is none.
 func (p *pass) wordBefore(i, floor int) (word string, start int) {
 	end := i
 	for end > floor && !nameLetter(p.text[end-1]) {

@@ -72,7 +72,7 @@ func cards(t *rapid.T) value {
 		return grouped(text, sep, of.sizes...)
 	}
 	if of.length == 19 {
-		return value{text: write(right)} // its first sixteen digits may be a card with three more behind it
+		return value{text: write(right)} // its first sixteen digits may be a card with three more after it
 	}
 	return value{write(right), write(wrong)}
 }
@@ -179,7 +179,7 @@ func phones(t *rapid.T) value {
 	return value{rapid.StringMatching(`0[1-9][0-9]-[0-9]{4}-[0-9]{4}`).Draw(t, "national"), rapid.StringMatching(`00[0-9]-[0-9]{2}-[0-9]{4}`).Draw(t, "serial")}
 }
 
-// contexts are what may stand around a value: none of it is part of one.
+// contexts are what may surround a value: none of it is part of one.
 var contexts = [][2]string{
 	{"", ""}, {"Please note: ", "."}, {"on file (", ")"}, {"\"", "\""}, {"x=", "&y=z"}, {"one\n", "\ntwo"}, {"| ", " |"}, {"<b>", "</b>"}, {"שלום ", " תודה"}, {"資料：", "。"},
 	{"a, ", ", b"}, {"{\"v\": \"", "\"}"}, {"\t", "\r\n"}, {"«", "»"},

@@ -8,7 +8,7 @@ import (
 var phoneDetector = detector{name: "phone", anchors: []anchor{{"+(" + digits, "+( -." + digits, ""}}, find: findPhone, kind: Phone, named: namesPhone | namesMobile, leaf: phoneLeaf}
 
 // findPhone finds a number that begins at i: with its country's code, in a grouping that telephone numbers have, or
-// behind a word that says what it is.
+// after a word that says what it is.
 func findPhone(p *pass, i int) {
 	switch p.text[i] {
 	case '+':
@@ -48,7 +48,7 @@ func findPhone(p *pass, i int) {
 const minPhone = 7
 
 // bareMobile returns the length of a text that is nothing but a number of a mobile telephone with its trunk prefix, or 0:
-// ten or eleven digits of which the first is zero, as no amount and no JSON number is written. Behind it mobile networks have
+// ten or eleven digits of which the first is zero, as no amount and no JSON number is written. After it mobile networks have
 // 5 to 9, or 10, 15, 16 and 17.
 func bareMobile(text string) int {
 	if len(text) != 10 && len(text) != 11 || text[0] != '0' || text[1] == '0' {
@@ -65,7 +65,7 @@ func bareMobile(text string) int {
 	return 0
 }
 
-// trunkStart returns where the 0 or 1 of a trunk prefix stands before the parenthesis at i, with one separator between,
+// trunkStart returns where the 0 or 1 of a trunk prefix precedes the parenthesis at i, with one separator between,
 // or i.
 func trunkStart(text string, i int) int {
 	if i < 2 {
@@ -126,7 +126,7 @@ func endsPhone(text string, i int) bool {
 	return !is(text[i], wordChar)
 }
 
-// extensionEnd returns the end of the extension behind the number that ends before i, or i.
+// extensionEnd returns the end of the extension after the number that ends before i, or i.
 func extensionEnd(p *pass, i int) int {
 	k := p.runEnd(i, blankChar, i+2)
 	if has(p.text, k, ",") {
@@ -169,7 +169,7 @@ func internationalEnd(p *pass, i, code int) int {
 		}
 		size := to - k
 		if p.text[code] == '0' || n > 0 && end == i && p.text[i] == '0' && n <= width && p.text[k] == '0' && !has(p.text, k-1, "(") {
-			return i // no country's code and, behind 00, no area begins with a zero
+			return i // no country's code and, after 00, no area begins with a zero
 		}
 		if k == code && size >= 10 && size <= 15 && endsPhone(p.text, to) {
 			end = to // whatever its country: a plus sign before so many digits says enough
@@ -197,8 +197,8 @@ func internationalEnd(p *pass, i, code int) int {
 	return end
 }
 
-// nextGroup returns where the group of digits behind to begins, or to. enough says that the number could end here: then a
-// date or a time behind a blank is none of its groups.
+// nextGroup returns where the group of digits that follows to begins, or to itself. enough says that the number could end here: then a
+// date or a time after a space is none of its groups.
 func nextGroup(p *pass, to int, enough bool) int {
 	k := to
 	if has(p.text, k, ")") {
@@ -229,7 +229,7 @@ func parenthesizedEnd(p *pass, i int) int {
 	if i > 0 && is(p.text[i-1], wordChar) {
 		return i
 	}
-	if has(p.text, i+1, "+") { // (+98) 914 492 1058; where more stands in the parentheses, they are of the sentence
+	if has(p.text, i+1, "+") { // (+98) 914 492 1058; with more in the parentheses, they belong to the sentence
 		if to := p.runEnd(i+2, digitChar, i+6); has(p.text, to, ")") {
 			return internationalEnd(p, i, i+2)
 		}

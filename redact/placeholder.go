@@ -47,7 +47,7 @@ func referenced(inner string) bool {
 		return true
 	}
 	h := shapeOf(inner)
-	return !h.random(8) && (h.symbols == 0 || h.blanks > 0 || h.digits == 0)
+	return !h.random(8) && (h.symbols == 0 || h.spaces > 0 || h.digits == 0)
 }
 
 // variable reports a name as programs and shells write them.
@@ -64,7 +64,7 @@ func variable(v string) bool {
 	return h.lowers == 0 || h.digits <= 1 && !h.random(12)
 }
 
-// idleWords are values that stand for none.
+// idleWords are values that mean "no value".
 var idleWords = wordSet("none null nil undefined true false yes no na tbd todo any empty unset unknown default required mandatory " +
 	"optional hidden redacted masked withheld secretstr string str text varchar char bytes byte bool boolean int " +
 	"integer number object array password passwort passwd passphrase pass pwd token apikey key credential credentials " +
@@ -76,7 +76,7 @@ func idle(h shape) bool {
 	v := h.text
 	var buf [48]byte
 	n := 0
-	for i := 0; i < len(v) && n < len(buf); i++ { // lower case, without what stands between words
+	for i := 0; i < len(v) && n < len(buf); i++ { // lower case, without what is between words
 		if is(v[i], alnumChar) {
 			buf[n] = toLower(v[i])
 			n++
@@ -98,7 +98,7 @@ func idle(h shape) bool {
 // a reference by name.
 func named(h shape) bool {
 	v := h.text
-	if h.digits+h.symbols+h.blanks > 0 || len(v) > maxName || !strings.ContainsAny(v, "_-.") && (h.uppers == 0 || !is(v[0], lowerChar)) {
+	if h.digits+h.symbols+h.spaces > 0 || len(v) > maxName || !strings.ContainsAny(v, "_-.") && (h.uppers == 0 || !is(v[0], lowerChar)) {
 		return false
 	}
 	for i := range len(v) {

@@ -2,11 +2,11 @@ package redact
 
 // A reach says how far a value may reach into a leaf from its beginning and from its end.
 type reach struct {
-	odd    bool // there is a byte in it other than letters, digits, blanks, - . , and _, a flag, or a part of a secret-like name
+	odd    bool // there is a byte in it other than letters, digits, spaces, - . , and _, a flag, or a part of a secret-like name
 	dot    bool
-	groups bool // two letters and two digits stand in a row, as at the beginning of an IBAN, and may begin before it
+	groups bool // two letters and two digits are in a row, as at the beginning of an IBAN, and may begin before it
 
-	solidHead, solidTail   int  // bytes without a blank
+	solidHead, solidTail   int  // bytes without a space
 	numberHead, numberTail int  // digits, among nothing but what numbers are written with
 	numeric, solid         bool // the same, over the whole leaf
 
@@ -104,7 +104,7 @@ func (r *row) spans(from, to int) bool {
 	return odd || groups || numbers && (number >= minSpanDigits || dot && number >= minSpanOctets) || whole && solid >= minSpanSolid
 }
 
-// accountStarts reports two letters and two digits in a row of which some stand before i and some behind.
+// accountStarts reports two letters and two digits in a row of which some precede i and some after.
 func (r *row) accountStarts(i int) bool {
 	for k := max(i-3, 0); k < i && k+3 < len(r.text); k++ {
 		if t := r.text[k:]; is(t[0], letterChar) && is(t[1], letterChar) && is(t[2], digitChar) && is(t[3], digitChar) {

@@ -8,7 +8,7 @@
 // take a function that says which personal kinds may stay, and where; secrets never stay. No mark in a text switches
 // anything off.
 //
-// A text is searched as it is, normalized (invisible characters left out, compatibility forms replaced), and with up to
+// A text is searched unchanged, normalized (invisible characters left out, compatibility forms replaced), and with up to
 // three layers of base64, hexadecimal, percent-encoding and \u escapes decoded. A value that is split over neighboring
 // elements of a JSON array is found in their join.
 //
@@ -74,9 +74,9 @@ var (
 	errSyntax = errors.New("not one strict JSON value")
 	// errDetector reports a detector that panicked.
 	errDetector = errors.New("detector failed")
-	// errUnsettled reports a text whose redacted form keeps matching (each replacement uncovers a new span), or which
+	// errDiverged reports a text whose redacted form keeps matching (each replacement uncovers a new span), or which
 	// decodes to many times its size. Only texts made for it do this.
-	errUnsettled = errors.New("redaction does not settle")
+	errDiverged = errors.New("redaction does not settle")
 	// errStopped reports that the context ended before the whole text was read. The error also wraps the context's cause.
 	errStopped = errors.New("redaction stopped before the end of the text")
 )
@@ -92,11 +92,11 @@ type Redactor struct {
 }
 
 // Find calls found for each span of text, in order and without overlap. Replacing them gives what [Redactor.Text]
-// returns. A text that cannot be decided on is one span of the kind "password" over its whole length, since Find has no
+// returns. A text that cannot be searched is one span of the kind "password" over its whole length, since Find has no
 // error to withhold it by. Offsets are bytes; invalid UTF-8 is scanned as bytes.
 func (r *Redactor) Find(text string, found func(start, end int, kind Kind)) {
 	s := newScan(context.Background())
-	if err := r.guard(func() error { return r.settle(s, text, place{}) }); err != nil {
+	if err := r.guard(func() error { return r.redact(s, text, location{}) }); err != nil {
 		found(0, len(text), kindPassword)
 		return
 	}
@@ -123,10 +123,10 @@ func (r *Redactor) TextRevealing(ctx context.Context, text string, reveal func(k
 		return "", nil, nil, fmt.Errorf("redact text: %w at byte %d of %d", errEncoding, at, len(text))
 	}
 	s := newScan(ctx)
-	if err := r.guard(func() error { return r.settle(s, text, place{reveal: reveal}) }); err != nil {
+	if err := r.guard(func() error { return r.redact(s, text, location{reveal: reveal}) }); err != nil {
 		return "", nil, nil, fmt.Errorf("redact text of %d bytes: %w", len(text), err)
 	}
-	out, redacted, revealed = s.settled, count(nil, s.found), count(nil, s.stood)
+	out, redacted, revealed = s.clean, count(nil, s.found), count(nil, s.revealed)
 	s.free()
 	return out, redacted, revealed, nil
 }
@@ -145,30 +145,30 @@ func (r *Redactor) guard(decide func() error) (err error) {
 	return decide()
 }
 
-// settle leaves in s the spans of text, the text without them, which has no further span, and what stands in it.
-func (r *Redactor) settle(s *scan, text string, where place) error {
-	s.found, s.stood, s.settled, s.place = s.found[:0], s.stood[:0], text, where
+// redact leaves in s the spans of text, the text without them, which has no further span, and what is in it.
+func (r *Redactor) redact(s *scan, text string, where location) error {
+	s.found, s.revealed, s.clean, s.location = s.found[:0], s.revealed[:0], text, where
 	for range maxRounds {
-		s.spare = maxDecoded*len(s.settled) + 4096
-		r.look(s, s.settled, 0, given)
+		s.spare = maxDecoded*len(s.clean) + 4096
+		r.searchForms(s, s.clean, 0, given)
 		if err := s.stopped(); err != nil {
 			return err
 		}
 		if s.spare < 0 {
-			return fmt.Errorf("%w: decodes to many times its size", errUnsettled)
+			return fmt.Errorf("%w: decodes to many times its size", errDiverged)
 		}
-		standing := s.part()
+		revealed := s.splitRevealed()
 		if len(s.hits) == 0 {
-			s.stood = append(s.stood, standing...)
+			s.revealed = append(s.revealed, revealed...)
 			return nil
 		}
-		if len(standing) > 0 {
-			s.hits = overlapping(s.hits, merge(s.hits), standing)
+		if len(revealed) > 0 {
+			s.hits = overlapping(s.hits, merge(s.hits), revealed)
 		}
 		s.found = union(s.found, s.hits)
-		s.settled = replace(text, s.found)
+		s.clean = replace(text, s.found)
 	}
-	return errUnsettled
+	return errDiverged
 }
 
 // stopped returns an error if the context of s has ended: then not all of the text was looked at.
@@ -185,7 +185,7 @@ const maxRounds = 8
 // union adds hits, whose offsets count in the text with found replaced, to found, whose offsets count in the original.
 // Overlapping spans become one, named by the highest rank.
 func union(found, hits []span) []span {
-	shift, next := 0, 0 // original offset = offset + shift, for what lies behind found[:next]
+	shift, next := 0, 0 // original offset = offset + shift, for what lies after found[:next]
 	before := len(found)
 	origin := func(at int, end bool) int {
 		for next < before {

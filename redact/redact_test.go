@@ -68,7 +68,7 @@ func TestPlaceholdersAreLeftAlone(t *testing.T) {
 	}
 }
 
-// A placeholder must not serve as a mark that hides what stands behind it.
+// A placeholder must not serve as a mark that hides what follows it.
 //
 // Requirement: G25.
 func TestPlaceholdersHideNothing(t *testing.T) {
@@ -158,9 +158,9 @@ func TestWhatDoesNotSettleIsAnError(t *testing.T) {
 	t.Parallel()
 	r := redact.Restless()
 	_, _, err := r.Text("a[bcd")
-	require.ErrorIs(t, err, redact.ErrUnsettled)
+	require.ErrorIs(t, err, redact.ErrDiverged)
 	_, _, err = r.Value(`["a[bcd"]`)
-	require.ErrorIs(t, err, redact.ErrUnsettled)
+	require.ErrorIs(t, err, redact.ErrDiverged)
 	require.Equal(t, []redact.Span{{0, 5, redact.Password}}, r.Spans("a[bcd", nil))
 }
 

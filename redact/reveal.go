@@ -5,16 +5,16 @@ import "sort"
 // A reveal reports whether spans of kind may stay at path; see [Redactor.JSON]. The path of a text is nil.
 type reveal func(kind Kind, path []string) bool
 
-// A place is the leaf that is being decided on.
-type place struct {
-	reveal reveal
-	walk   *walk   // nil for a text
-	says   kindSet // what the key of the leaf says
-	number bool    // the leaf is a JSON number
+// A location is the leaf that is being decided on.
+type location struct {
+	reveal   reveal
+	walk     *walk   // nil for a text
+	keyKinds kindSet // what the key of the leaf says
+	number   bool    // the leaf is a JSON number
 }
 
-// permits reports whether spans of kind may stand here.
-func (p place) permits(kind Kind) bool {
+// permits reports whether spans of kind may be here.
+func (p location) permits(kind Kind) bool {
 	if p.reveal == nil || kind.Secret() {
 		return false
 	}
@@ -24,34 +24,34 @@ func (p place) permits(kind Kind) bool {
 	return p.reveal(kind, p.walk.path())
 }
 
-// part sorts the hits of one text: those that must go stay in hits, those that may stand are returned.
-func (s *scan) part() (standing []span) {
-	if s.place.reveal == nil {
+// splitRevealed sorts the hits of one text: those that must go stay in hits, those that may be are returned.
+func (s *scan) splitRevealed() (revealed []span) {
+	if s.location.reveal == nil {
 		return nil
 	}
-	standing, going := s.standing[:0], s.hits[:0]
+	revealed, redacted := s.room[:0], s.hits[:0]
 	for _, h := range s.hits {
-		if s.place.permits(h.Kind) {
-			standing = append(standing, h)
+		if s.location.permits(h.Kind) {
+			revealed = append(revealed, h)
 		} else {
-			going = append(going, h)
+			redacted = append(redacted, h)
 		}
 	}
-	s.standing, s.hits = merge(standing), going
-	if len(s.standing) == 0 {
+	s.room, s.hits = merge(revealed), redacted
+	if len(s.room) == 0 {
 		return nil
 	}
-	s.hits = beyond(s.hits, s.standing)
-	return s.standing
+	s.hits = withoutCovered(s.hits, s.room)
+	return s.room
 }
 
-// beyond returns the spans of going that do not lie in a more specific one of standing, which is merged. What overlaps
+// withoutCovered returns the spans of going that do not lie in a more specific one of standing, which is merged. What overlaps
 // one that remains goes too.
-func beyond(going, standing []span) []span {
-	out := going[:0]
-	for _, g := range going {
-		i := covering(standing, g)
-		if i < 0 || standing[i].Kind.rank() <= g.Kind.rank() {
+func withoutCovered(redacted, revealed []span) []span {
+	out := redacted[:0]
+	for _, g := range redacted {
+		i := covering(revealed, g)
+		if i < 0 || revealed[i].Kind.rank() <= g.Kind.rank() {
 			out = append(out, g)
 		}
 	}
@@ -68,13 +68,13 @@ func covering(spans []span, g span) int {
 }
 
 // overlapping returns out extended by the spans of standing that overlap one of going. Both are merged.
-func overlapping(out, going, standing []span) []span {
+func overlapping(out, redacted, revealed []span) []span {
 	k := 0
-	for _, s := range standing {
-		for k < len(going) && going[k].End <= s.Start {
+	for _, s := range revealed {
+		for k < len(redacted) && redacted[k].End <= s.Start {
 			k++
 		}
-		if k < len(going) && going[k].Start < s.End {
+		if k < len(redacted) && redacted[k].Start < s.End {
 			out = append(out, s)
 		}
 	}

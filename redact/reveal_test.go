@@ -10,7 +10,7 @@ import (
 	"github.com/runteam/runteam/redact"
 )
 
-// only lets one kind stand at one path.
+// only lets one kind are at one path.
 func only(kind redact.Kind, path ...string) redact.Reveal {
 	return func(k redact.Kind, p []string) bool { return k == kind && slices.Equal(p, path) }
 }
@@ -51,9 +51,9 @@ func TestRevealAtAPathOfAValue(t *testing.T) {
 	const value = `{"a/b":[{"to":"anna@claims.example"},"ben@claims.example"],"anna@claims.example":"anna@claims.example","~":{"":"carl@claims.example"}}`
 	const all = `{"a/b":[{"to":"[REDACTED:email]"},"[REDACTED:email]"],"[REDACTED:email]":"[REDACTED:email]","~":{"":"[REDACTED:email]"}}`
 	for _, tt := range []struct {
-		reveal redact.Reveal
-		stands string
-		after  string
+		reveal     redact.Reveal
+		isRevealed string
+		after      string
 	}{
 		{only(redact.Email, "a/b", "0", "to"), "anna@claims.example", `"to":"`},
 		{only(redact.Email, "a/b", "1"), "ben@claims.example", `"},"`},
@@ -67,7 +67,7 @@ func TestRevealAtAPathOfAValue(t *testing.T) {
 		require.NoError(t, err)
 		want, n := all, 0
 		if tt.after != "" {
-			want, n = strings.Replace(all, tt.after+"[REDACTED:email]", tt.after+tt.stands, 1), 1
+			want, n = strings.Replace(all, tt.after+"[REDACTED:email]", tt.after+tt.isRevealed, 1), 1
 		}
 		require.Equal(t, want, got)
 		require.Equal(t, redact.Counts{redact.Email: 5 - n}, redacted)
@@ -76,7 +76,7 @@ func TestRevealAtAPathOfAValue(t *testing.T) {
 	got, _, _, err := redact.Default().JSON(t.Context(), value, everything)
 	require.NoError(t, err)
 	require.Equal(t, strings.Replace(value, `"anna@claims.example":`, `"[REDACTED:email]":`, 1), got, "keys are never revealed")
-	for _, leaf := range []string{"0", "2"} { // paths are those of the leaf, whatever stands before it
+	for _, leaf := range []string{"0", "2"} { // paths are those of the leaf, whatever precedes it
 		got, _, _, err = redact.Default().JSON(t.Context(), `[["anna@claims.example"],7,"ben@claims.example"]`, func(_ redact.Kind, path []string) bool { return path[0] == leaf })
 		require.NoError(t, err)
 		require.Equal(t, 1, strings.Count(got, "[REDACTED:email]"))
@@ -118,7 +118,7 @@ func TestRevealOfWhatOverlaps(t *testing.T) {
 		{"whole", "letter: anna@claims.example end", "[REDACTED:email]"}, // the less specific does not let the more specific stand
 		{"whole", "letter: to all end", "letter: to all end"},
 		{"other", "zebra anna@claims.example", "zebra [REDACTED:email]"},                  //
-		{"other", "enVicmEgYW5uYUBjbGFpbXMuZXhhbXBsZQ==", "[REDACTED:email]"},             // a run stands if all in it may
+		{"other", "enVicmEgYW5uYUBjbGFpbXMuZXhhbXBsZQ==", "[REDACTED:email]"},             // a run is if all in it may
 		{"other", "enVicmEgenVicmEgenVicmEgemVicmE=", "enVicmEgenVicmEgenVicmEgemVicmE="}, //
 		{"none", "enVicmEgenVicmEgenVicmEgemVicmE=", "[REDACTED:other]"},                  //
 	} {

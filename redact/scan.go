@@ -9,14 +9,14 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// A detector finds the spans of one sort. The pass stops for it where one of its anchors stands.
+// A detector finds the spans of one sort. The pass stops for it where one of its anchors is.
 //
 // A detector looks at a bounded number of bytes around an anchor and decides; only after a hit may it read on to the
-// end of the span, behind which the pass then goes on. That keeps the whole pass linear.
+// end of the span, after which the pass then goes on. That keeps the whole pass linear.
 type detector struct {
 	name    string
 	anchors []anchor
-	// find decides on the anchor at i and records spans with p.hit, or with p.consume if the pass goes on behind them.
+	// find decides on the anchor at i and records spans with p.hit, or with p.consume if the pass goes on after them.
 	find func(p *pass, i int)
 
 	// What keys can say of the values that this detector finds, and the rule for a leaf with such a key; nil for none.
@@ -25,7 +25,7 @@ type detector struct {
 	leaf  leafRule
 }
 
-// An anchor is three sets of bytes that must stand next to each other. An empty set admits every byte.
+// An anchor is three sets of bytes that must be next to each other. An empty set admits every byte.
 type anchor [3]string
 
 // prefilter has one bit for each detector, in three tables: the detectors that admit a byte in first, second and third place.
@@ -88,13 +88,13 @@ type scan struct {
 	ctx  context.Context // the search stops when it ends
 	pass                 // of the detectors, over the text in one form
 
-	found   []span // the spans of all rounds over one text, see settle
-	stood   []span // spans that stand in settled, see settle
-	settled string // the text with found replaced
+	found    []span // the spans of all rounds over one text, see settle
+	revealed []span // spans that are in settled, see settle
+	clean    string // the text with found replaced
 
-	standing []span // hits of the last look that may stand
-	spare    int    // bytes that may still be decoded
-	deeper   *scan  // searches what is decoded from the text
+	room   []span // for the revealed spans of one search
+	spare  int    // bytes that may still be decoded
+	deeper *scan  // searches what is decoded from the text
 
 	view    view // another form of the text
 	norm    norm.Iter
@@ -118,9 +118,9 @@ const maxKept = 1 << 20
 func (s *scan) free() {
 	size := 0
 	for d := s; d != nil; d = d.deeper {
-		d.settled, d.ctx = "", nil
+		d.clean, d.ctx = "", nil
 		for p := &d.pass; p != nil; p = p.numbers.rewritten {
-			p.text, p.judged.text, p.place = "", "", place{}
+			p.text, p.lastShape.text, p.location = "", "", location{}
 		}
 		size += cap(d.hits)*int(unsafe.Sizeof(span{})) + cap(d.view.pieces)*int(unsafe.Sizeof(piece{})) + cap(d.view.text) + cap(d.raw)
 	}

@@ -10,7 +10,7 @@ func secretLeaf(text string, c nameClass) bool {
 		return false
 	}
 	switch {
-	case c == wordName && h.blanks > 0:
+	case c == wordName && h.spaces > 0:
 		return !label(text)
 	case c == wordName:
 		return true
@@ -36,7 +36,7 @@ func label(text string) bool {
 // phrase reports a quoted value of several words that is a pass phrase: a word of it is made up, or there are four or
 // more and all in lower case.
 func phrase(text string, h shape) bool {
-	if h.foreign > 0 || is(text[0], spaceChar) || is(text[len(text)-1], spaceChar) || label(text) {
+	if h.foreign > 0 || is(text[0], whitespaceChar) || is(text[len(text)-1], whitespaceChar) || label(text) {
 		return false
 	}
 	words := 0
@@ -46,7 +46,7 @@ func phrase(text string, h shape) bool {
 		}
 		words++
 	}
-	return words >= 4 && h.uppers == 0 && h.letters+h.blanks == len(text)
+	return words >= 4 && h.uppers == 0 && h.letters+h.spaces == len(text)
 }
 
 // disarmed reports a key that says itself what its value is: the length of a password, the type of a token.

@@ -2,16 +2,16 @@ package redact
 
 import "strings"
 
-// A shape is what the judges know of a value: counts over its bytes, taken in one pass.
+// A shape is what the checks know of a value: counts over its bytes, taken in one pass.
 type shape struct {
 	text           string
 	letters        int
 	digits         int
 	uppers, lowers int
 	symbols        int // the marks that people put into passwords, and that identifiers and prose words do not have
-	blanks         int
+	spaces         int
 	foreign        int  // bytes beyond ASCII
-	islands        int  // runs of digits
+	searchIslands  int  // searchRuns of digits
 	pairs, common  int  // neighboring letters, and how many of them are frequent in prose
 	flips          int  // changes between lower case, upper case and digits; the capital of a word is one change
 	number         int  // the longest run of digits
@@ -22,13 +22,13 @@ type shape struct {
 	hex            bool // hexadecimal digits and dashes only
 }
 
-// shape is shapeOf, counted as work. It keeps the last result: a text that repeats a name has the same value behind each.
+// shape is shapeOf, counted as work. It keeps the last result: a text that repeats a name has the same value after each.
 func (p *pass) shape(v string) shape {
-	if v == "" || v != p.judged.text {
+	if v == "" || v != p.lastShape.text {
 		p.work += len(v)
-		p.judged = shapeOf(v)
+		p.lastShape = shapeOf(v)
 	}
-	return p.judged
+	return p.lastShape
 }
 
 func shapeOf(v string) shape {
@@ -71,13 +71,13 @@ func shapeOf(v string) shape {
 		case c&digitChar != 0:
 			h.digits++
 			if !is(prev, digitChar) {
-				h.islands++
+				h.searchIslands++
 				number = 0
 			}
 			number++
 			h.number = max(h.number, number)
-		case c&spaceChar != 0:
-			h.blanks++
+		case c&whitespaceChar != 0:
+			h.spaces++
 		case b >= 0x80:
 			h.foreign++
 			h.elided = h.elided || has(v, i, "…") || has(v, i, "•••")
@@ -124,7 +124,7 @@ func (h shape) random(n int) bool { return h.scattered(n) && !h.placed() }
 // scattered is random by the counts alone, which cost nothing more.
 func (h shape) scattered(n int) bool {
 	switch {
-	case len(h.text) < n, h.blanks > 0, h.foreign > 0, h.distinct < 5, h.letters == 0:
+	case len(h.text) < n, h.spaces > 0, h.foreign > 0, h.distinct < 5, h.letters == 0:
 		return false
 	case h.hex:
 		return len(h.text) >= max(n, 12) && h.digits > 0 && h.distinct >= 6
@@ -136,19 +136,19 @@ func (h shape) scattered(n int) bool {
 	return true
 }
 
-// mixed reports a value of at least n bytes in which letters stand beside digits or marks, or capitals in no order: what
+// mixed reports a value of at least n bytes in which letters be next to digits or marks, or capitals in no order: what
 // people make up.
 func (h shape) mixed(n int) bool { return h.composed(n) && !h.placed() }
 
 // composed is mixed by the counts alone.
 func (h shape) composed(n int) bool {
-	return len(h.text) >= n && h.blanks == 0 && h.letters > 0 && (h.digits+h.symbols > 0 || h.restless() || h.scattered(n)) && h.distinct >= 3
+	return len(h.text) >= n && h.spaces == 0 && h.letters > 0 && (h.digits+h.symbols > 0 || h.restless() || h.scattered(n)) && h.distinct >= 3
 }
 
 // numeric reports a value of at least n digits and nothing else.
 func (h shape) numeric(n int) bool { return h.digits >= n && h.digits == len(h.text) }
 
-// placed reports a path, a URL, a date, a version, a constant, an expression, or the name of an algorithm: what stands
+// placed reports a path, a URL, a date, a version, a constant, an expression, or the name of an algorithm: what is
 // beside secret-like names without being a secret.
 func (h shape) placed() bool {
 	return h.located() || dated(h.text) || versioned(h.text) || algorithm(h.text) || h.constant() || expression(h.text)
@@ -208,7 +208,7 @@ func versioned(v string) bool {
 	return k > i && k-i <= 4 && at(v, k+1, digitChar) && v[k] == '.'
 }
 
-// algorithm reports the name of an encoding or a hash, alone or with a word behind it (sha256, base64-encoded), or of a
+// algorithm reports the name of an encoding or a hash, alone or with a word after it (sha256, base64-encoded), or of a
 // type of numbers.
 func algorithm(v string) bool {
 	for _, a := range [...]string{
@@ -216,7 +216,7 @@ func algorithm(v string) bool {
 		"ed25519", "x509", "x.509", "x25519", "argon2", "pbkdf2", "pkcs", "oauth", "hs256", "rs256", "es256", "bcrypt", "scrypt", "crc32",
 	} {
 		if hasFold(v, 0, a) {
-			return len(v) < len(a)+12 && shapeOf(v[len(a):]).islands <= 1
+			return len(v) < len(a)+12 && shapeOf(v[len(a):]).searchIslands <= 1
 		}
 	}
 	return oneOf(strings.TrimRight(v, digits), "uint", "int", "float", "varchar", "nvarchar", "char", "decimal", "binary", "complex", "timestamp")

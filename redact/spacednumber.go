@@ -13,8 +13,8 @@ type gap struct {
 	wraps bool // has a line break
 }
 
-// Bytes of a gap: of a line break with the indentation behind it, and of spaces on one line, more of which part columns.
-const maxGap, maxBlanks = 48, 3
+// Bytes of a gap: of a line break with the indentation after it, and of spaces on one line, more of which part columns.
+const maxGap, maxSpaces = 48, 3
 
 // gapAt returns the gap at i, with a width of 0 for none. Beside what [separator] takes, it may have several spaces,
 // line breaks with the mark of a quoted line, and a dash or a bar with spaces around it.
@@ -41,7 +41,7 @@ func gapAt(text string, i int) gap {
 		}
 		k += width
 	}
-	if g.width = k - i; g.width > maxGap || g.width > maxBlanks && !g.wraps {
+	if g.width = k - i; g.width > maxGap || g.width > maxSpaces && !g.wraps {
 		return gap{}
 	}
 	return g
@@ -80,11 +80,11 @@ func spaceEnd(text string, i int, g *gap) int {
 // looseDetector finds numbers whose groups have unusual gaps, such as line breaks or slashes. It rewrites each number,
 // with some bytes of context, in the usual form and passes it to the detectors of numbers.
 func looseDetector(numbers []detector) detector {
-	const blanks, breaks = " \t", "\n\v\f\r"
+	const spaces, breaks = " \t", "\n\v\f\r"
 	return detector{
 		name: "loose",
 		anchors: []anchor{
-			{digits, breaks + "\t", ""}, {digits, " ", blanks + breaks + "|-\\"}, {digits, "/_,|:;", digits + breaks + " \\"}, {digits, "-", blanks + breaks + "\\"},
+			{digits, breaks + "\t", ""}, {digits, " ", spaces + breaks + "|-\\"}, {digits, "/_,|:;", digits + breaks + " \\"}, {digits, "-", spaces + breaks + "\\"},
 			{digits, "\\", "nrt"}, {digits, "\xc2\xe2", "\x85\x80"},
 		},
 		find: func(p *pass, i int) {
@@ -157,7 +157,7 @@ func findLoose(p *pass, i int, numbers []detector) {
 	}
 }
 
-// looseStart returns where the first of the groups begins that stand before the digit at i, with single separators of
+// looseStart returns where the first of the groups begins that precede the digit at i, with single separators of
 // one sort between: with others it would have been looked at from there.
 func looseStart(p *pass, i int, sort byte) int {
 	start := p.runStart(i, digitChar, i-maxLoose)
@@ -167,7 +167,7 @@ func looseStart(p *pass, i int, sort byte) int {
 	return start
 }
 
-// findRewritten looks at the number from start to end in another form, with some bytes before and behind it, and reports
+// findRewritten looks at the number from start to end in another form, with some bytes before and after it, and reports
 // whether it is one as a whole. What may be a list of numbers is a telephone number only beside a word that says so.
 func findRewritten(p *pass, start, end int, number string, numbers []detector, listed bool) bool {
 	const before, behind = 48, 12
@@ -187,10 +187,10 @@ func findRewritten(p *pass, start, end int, number string, numbers []detector, l
 		p.numbers.rewritten = new(pass)
 	}
 	d := p.numbers.rewritten
-	d.place = p.place
+	d.location = p.location
 	d.reset(text(p.numbers.near))
 	if len(p.text) > maxLook {
-		d.place.says = 0 // long texts are prose, whatever their key
+		d.location.keyKinds = 0 // long texts are prose, whatever their key
 	}
 	for _, n := range numbers {
 		switch {

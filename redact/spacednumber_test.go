@@ -136,7 +136,7 @@ func TestEmptyLeavesDoNotPartTheirNeighbours(t *testing.T) {
 	}
 }
 
-// What a later round finds stands in the text in another order than it was found in.
+// What a later round finds is in the text in another order than it was found in.
 //
 // Requirement: G27.
 func TestLaterRoundsFindInAnyOrder(t *testing.T) {

@@ -28,11 +28,11 @@ type part struct {
 	digit    bool // there is one in it
 	sign     bool // there is an @ in it
 	reach
-	stands bool // a span in a join with it does
-	index  int  // of the leaf in its array
+	isRevealed bool // a span in a join with it does
+	index      int  // of the leaf in its array
 }
 
-// A cell is what stands for a leaf in one of the joins.
+// A cell is what represents a leaf in one of the joins.
 type cell struct {
 	at, end int
 	part    int
@@ -116,13 +116,13 @@ func (w *walk) joined() error {
 	}
 	var err error
 	if len(r.cells) > 0 {
-		err = w.look()
+		err = w.searchForms()
 	}
 	r.reset()
 	return err
 }
 
-// windows joins two, three and four leaves without what stands beside them, which may be glued to a value in the join
+// windows joins two, three and four leaves without what is next to them, which may be glued to a value in the join
 // of all. The first and the last have a digit, or one of them an @, and some value may lie over where they meet, unless
 // all are wanted: numbers are few digits, and own patterns may be anything.
 func (r *row) windows(all bool) {
@@ -134,7 +134,7 @@ func (r *row) windows(all bool) {
 			if size > maxPiece {
 				break
 			}
-			spans = spans || p.begins > from && to > from // what stands around may be the word beside it
+			spans = spans || p.begins > from && to > from // what surrounds may be the word beside it
 			whole := from == 0 && to == len(r.parts)-1
 			if to > from && !whole && size >= minNumber && (sign || r.parts[from].digit && p.digit) && (!numbers || cardSize(size)) && (sign || spans) {
 				r.join(from, to+1, false)
@@ -147,7 +147,7 @@ func (r *row) windows(all bool) {
 func cardSize(digits int) bool { return digits >= 12 && digits <= 19 }
 
 // join appends the join of the leaves from from to to: by nothing, or with a dash between leaves that meet in digits and
-// a blank between others.
+// a space between others.
 func (r *row) join(from, to int, spaced bool) {
 	join := len(r.cells)
 	for i, p := range r.parts[from:to] {
@@ -165,25 +165,25 @@ func (r *row) join(from, to int, spaced bool) {
 	r.joins = append(r.joins, "\n\n"...) // a line between: some detectors look at the one beside
 }
 
-// look decides on the joins.
-func (w *walk) look() error {
+// searchForms decides on the joins.
+func (w *walk) searchForms() error {
 	s, r := w.s, &w.row
-	s.place, s.spare = place{}, maxDecoded*len(r.joins)+4096
-	w.r.look(s, text(r.joins), 0, given)
+	s.location, s.spare = location{}, maxDecoded*len(r.joins)+4096
+	w.r.searchForms(s, text(r.joins), 0, given)
 	if err := s.stopped(); err != nil {
 		return err
 	}
 	if s.spare < 0 {
-		return errUnsettled
+		return errDiverged
 	}
 	for _, h := range merge(s.hits) {
 		cells := r.touched(h)
 		if !r.takes(h, cells) {
 			continue
 		}
-		if w.stands(h.Kind, cells) {
-			if r.standing(cells) {
-				w.stood = count(w.stood, []span{h})
+		if w.isRevealed(h.Kind, cells) {
+			if r.revealed(cells) {
+				w.revealed = count(w.revealed, []span{h})
 			}
 			continue
 		}
@@ -215,8 +215,8 @@ func (r *row) touched(h span) []cell {
 	return r.cells[first : last+1]
 }
 
-// takes reports whether h is meant by the join of cells. Passwords are found beside names: in a leaf of their own behind
-// the leaf of the name, or cut in a leaf without blanks. Numbers and telephone numbers are the parts of lists too often,
+// takes reports whether h is meant by the join of cells. Passwords are found beside names: in a leaf of their own after
+// the leaf of the name, or cut in a leaf without spaces. Numbers and telephone numbers are the parts of lists too often,
 // so that only whole leaves count, and of numbers only cards.
 func (r *row) takes(h span, cells []cell) bool {
 	if len(cells) == 0 {
@@ -240,8 +240,8 @@ func (r *row) takes(h span, cells []cell) bool {
 	return whole && h.Kind == Card || !numbers
 }
 
-// stands reports whether spans of kind may stand in each of the leaves.
-func (w *walk) stands(kind Kind, cells []cell) bool {
+// isRevealed reports whether spans of kind may be in each of the leaves.
+func (w *walk) isRevealed(kind Kind, cells []cell) bool {
 	if w.reveal == nil || kind.Secret() {
 		return false
 	}
@@ -257,11 +257,11 @@ func (w *walk) stands(kind Kind, cells []cell) bool {
 	return true
 }
 
-// standing marks the leaves of cells as standing, and reports whether one was not yet: joins overlap.
-func (r *row) standing(cells []cell) (first bool) {
+// revealed marks the leaves of cells as standing, and reports whether one was not yet: joins overlap.
+func (r *row) revealed(cells []cell) (first bool) {
 	for _, c := range cells {
 		p := &r.parts[c.part]
-		first, p.stands = first || !p.stands, true
+		first, p.isRevealed = first || !p.isRevealed, true
 	}
 	return first
 }
@@ -277,12 +277,12 @@ func (w *walk) replace(p *part, kind Kind) {
 }
 
 // here returns the leaf that the walk has come to.
-func (w *walk) here() place {
-	says := kindSet(0)
+func (w *walk) here() location {
+	keyKinds := kindSet(0)
 	if n := len(w.frames); n > 0 {
-		says = w.frames[n-1].kinds
+		keyKinds = w.frames[n-1].kinds
 	}
-	return place{reveal: w.reveal, walk: w, says: says}
+	return location{reveal: w.reveal, walk: w, keyKinds: keyKinds}
 }
 
 // path returns the tokens of the pointer to the leaf that the walk has come to.

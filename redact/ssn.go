@@ -4,7 +4,7 @@ import "strings"
 
 var ssnDetector = detector{name: "ssn", anchors: []anchor{{digits, digits, digits}}, find: findSSN, kind: SSN, named: namesSSN, leaf: ssnLeaf}
 
-// findSSN finds area, group and serial number, with dashes, blanks or dots between. With fewer separators, what stands
+// findSSN finds area, group and serial number, with dashes, spaces or dots between. With fewer separators, what is
 // beside has to say what it is.
 func findSSN(p *pass, i int) {
 	if at(p.text, i-1, digitChar) || !spansNumber(p.text, i, 9) {
@@ -42,7 +42,7 @@ func hitSSN(p *pass, i int, groups []group, word bool) {
 	if !validSSN(string(all[:])) || !endsNumber(p.text, end) {
 		return
 	}
-	if word && !p.says(namesSSN) && !ssnWord(p, i, end) && !bareSSN(p.text) || !word && !alone(p.text, i, end) {
+	if word && !p.keyNames(namesSSN) && !ssnWord(p, i, end) && !bareSSN(p.text) || !word && !alone(p.text, i, end) {
 		return
 	}
 	p.consume(SSN, i, end)
@@ -77,10 +77,10 @@ func ssnWord(p *pass, from, to int) bool {
 		near = near[stop:]
 	}
 	p.work += before + behind
-	return saysSSN(near) || !has(p.text, to, "[") && !has(p.text, to, " [") && saysSSN(p.text[to:min(to+behind, len(p.text))])
+	return mentionsSSN(near) || !has(p.text, to, "[") && !has(p.text, to, " [") && mentionsSSN(p.text[to:min(to+behind, len(p.text))])
 }
 
-func saysSSN(text string) bool {
+func mentionsSSN(text string) bool {
 	for i := range len(text) {
 		if b := text[i] | 0x20; b != 's' || at(text, i-1, letterChar) && !(is(text[i], upperChar) && is(text[i-1], lowerChar)) {
 			continue

@@ -18,7 +18,7 @@ const (
 	exact                            // exactly min bytes and a boundary on the right: bare hexadecimal is common
 	strict                           // the prefix is short or common, so the body must look random
 	isKey                            // a private key rather than a token
-	awsID                            // a secret access key may stand beside it
+	awsID                            // a secret access key may be next to it
 	numbered                         // the body begins with ids in digits
 )
 
@@ -223,7 +223,7 @@ func tokenEnd(p *pass, i int, body class) int {
 	return end
 }
 
-// secretBeside finds the 40 characters of an AWS secret access key near its key id, whatever stands between.
+// secretBeside finds the 40 characters of an AWS secret access key near its key id, whatever is between.
 func secretBeside(p *pass, from, to int) {
 	const length, reach = 40, 240
 	lo, hi := max(from-reach, p.tokens.beside), min(to+reach, len(p.text))

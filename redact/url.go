@@ -12,7 +12,7 @@ var urlDetectors = []detector{
 
 const maxAuthority = 512
 
-// findUserinfo finds user:password@ behind the :// at i, which JSON may write :\/\/. A user alone is a name, unless it looks like a key.
+// findUserinfo finds user:password@ after the :// at i, which JSON may write :\/\/. A user alone is a name, unless it looks like a key.
 func findUserinfo(p *pass, i int) {
 	if !at(p.text, i-1, alnumChar) {
 		return
@@ -31,14 +31,14 @@ func findUserinfo(p *pass, i int) {
 		if b == '@' {
 			at = k
 		}
-		if b == '[' { // of a placeholder; of an address in IPv6, behind userinfo; or of a synopsis
+		if b == '[' { // of a placeholder; of an address in IPv6, after userinfo; or of a synopsis
 			if end := placeholderEnd(p.text, k); end > k {
 				k = min(end, limit) - 1
 				continue
 			}
 			break
 		}
-		if b == '/' || b == '?' || b == '#' && at >= 0 || b == '\\' || b == '<' || b == '>' || is(b, spaceChar|quoteChar) {
+		if b == '/' || b == '?' || b == '#' && at >= 0 || b == '\\' || b == '<' || b == '>' || is(b, whitespaceChar|quoteChar) {
 			break
 		}
 	}
@@ -85,7 +85,7 @@ func findDSN(p *pass, i int) {
 		return
 	}
 	from := i
-	for from > 0 && i-from < 128 && !is(p.text[from-1], spaceChar|quoteChar) && p.text[from-1] != '=' && p.text[from-1] != '/' {
+	for from > 0 && i-from < 128 && !is(p.text[from-1], whitespaceChar|quoteChar) && p.text[from-1] != '=' && p.text[from-1] != '/' {
 		from--
 	}
 	p.work += i - from
@@ -121,7 +121,7 @@ func findCurlUser(p *pass, i int) {
 	colon, end := -1, from
 	for ; end < len(p.text) && end < from+256; end++ {
 		b := p.text[end]
-		if b == '\n' || b == closing || closing == 0 && is(b, spaceChar) {
+		if b == '\n' || b == closing || closing == 0 && is(b, whitespaceChar) {
 			break
 		}
 		if b == ':' && colon < 0 {
@@ -150,7 +150,7 @@ func findDashP(p *pass, i int) {
 		from++
 	}
 	end := from
-	for end < len(p.text) && end < from+128 && !is(p.text[end], spaceChar|quoteChar) {
+	for end < len(p.text) && end < from+128 && !is(p.text[end], whitespaceChar|quoteChar) {
 		end++
 	}
 	h := p.shape(p.text[from:end])

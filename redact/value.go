@@ -5,22 +5,22 @@ import (
 	"unicode/utf8"
 )
 
-// A value is what stands behind a name: text[from:to], of which at most maxLook bytes are looked at.
+// A value is what follows a name: text[from:to], of which at most maxLook bytes are looked at.
 type value struct {
 	from, to int
 	closing  string // for a quoted value, the bytes that may close it
 	escapes  int    // backslashes before its opening quote, when the whole is a string inside a string
-	long     bool   // goes on behind to
+	long     bool   // goes on after to
 	query    bool   // one of several name=value, which & and ? end
-	nextLine bool   // stands on the line below its name
+	nextLine bool   // on the line below its name
 }
 
 func (v value) quoted() bool { return v.closing != "" }
 
-// maxLook bounds how much of a value is judged. What follows has no say, and is taken with it.
+// maxLook bounds how much of a value is examined. What follows has no say, and is taken with it.
 const maxLook = 128
 
-// openValue returns where the value behind an operator at k begins, and how it is quoted. It looks past emphasis,
+// openValue returns where the value after an operator at k begins, and how it is quoted. It looks past emphasis,
 // placeholders, the marks of a YAML block, one line break, the letter before a quote, and the scheme of a header.
 func openValue(p *pass, k int) (v value, ok bool) {
 	t := p.text
@@ -31,7 +31,7 @@ func openValue(p *pass, k int) (v value, ok bool) {
 	k = p.runEnd(k, blankChar, k+8)
 	if k+1 < len(t) && (t[k] == '|' || t[k] == '>') && strings.IndexByte("\n\r+-", t[k+1]) >= 0 {
 		k++
-		if !is(t[k], spaceChar) {
+		if !is(t[k], whitespaceChar) {
 			k++
 		}
 	}
@@ -83,7 +83,7 @@ func openValue(p *pass, k int) (v value, ok bool) {
 	return v, true
 }
 
-// extendValue sets v.to: where the value ends, or maxLook bytes behind its beginning.
+// extendValue sets v.to: where the value ends, or maxLook bytes after its beginning.
 func extendValue(p *pass, v value) value {
 	limit := min(v.from+maxLook, len(p.text))
 	v.to = valueCloses(p, v, v.from, limit)
@@ -116,7 +116,7 @@ type openRun struct {
 	query    bool // for values that & and ? may end
 }
 
-// valueCloses returns the first offset from k to limit at which v ends. Behind names that repeat, unquoted values overlap: what
+// valueCloses returns the first offset from k to limit at which v ends. After names that repeat, unquoted values overlap: what
 // is known to be open is not read again.
 func valueCloses(p *pass, v value, k, limit int) int {
 	if v.quoted() {
@@ -164,7 +164,7 @@ func valueStops(p *pass, v value, k int) bool {
 		return false
 	}
 	switch {
-	case is(b, spaceChar|quoteChar), b == '<':
+	case is(b, whitespaceChar|quoteChar), b == '<':
 		return true
 	case b == '>':
 		return k == v.from || t[k-1] != '-'
@@ -174,11 +174,11 @@ func valueStops(p *pass, v value, k int) bool {
 	case b == '&' && entity(t[k:]):
 		return true
 	case b == '&' || b == '?':
-		return v.query && (b == '&' && (k+1 == len(t) || is(t[k+1], spaceChar|quoteChar)) || assigns(p, k+1))
+		return v.query && (b == '&' && (k+1 == len(t) || is(t[k+1], whitespaceChar|quoteChar)) || assigns(p, k+1))
 	case b == ',', b == ';':
-		return k+1 == len(t) || is(t[k+1], spaceChar|quoteChar) || assigns(p, k+1)
+		return k+1 == len(t) || is(t[k+1], whitespaceChar|quoteChar) || assigns(p, k+1)
 	case b == ')':
-		return k+1 == len(t) || is(t[k+1], spaceChar|quoteChar) || strings.IndexByte(".;,){", t[k+1]) >= 0
+		return k+1 == len(t) || is(t[k+1], whitespaceChar|quoteChar) || strings.IndexByte(".;,){", t[k+1]) >= 0
 	case b == '[':
 		return placeholderEnd(t, k) > k
 	case b >= utf8.RuneSelf:
@@ -186,7 +186,7 @@ func valueStops(p *pass, v value, k int) bool {
 			return false
 		}
 		r, _ := utf8.DecodeRuneInString(t[k:])
-		return r != utf8.RuneError && ends(r)
+		return r != utf8.RuneError && endsValue(r)
 	}
 	return false
 }
@@ -200,7 +200,7 @@ func entity(t string) bool {
 	return end > 2 && end < len(t) && t[end] == ';'
 }
 
-// assigns reports a name with an operator behind it at k: the next pair of a list.
+// assigns reports a name with an operator after it at k: the next pair of a list.
 func assigns(p *pass, k int) bool {
 	end := k
 	for end < len(p.text) && end < k+40 && is(p.text[end], nameChar|blankChar) {

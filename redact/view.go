@@ -14,7 +14,7 @@ type view struct {
 	read   int // the text before this offset is in the view
 }
 
-// A piece of a view begins at offset at and ends where the next one begins. It stands for the text from offset from up to
+// A piece of a view begins at offset at and ends where the next one begins. It represents the text from offset from up to
 // offset to as a whole or, where to is 0, shows the text from offset from on byte for byte. A hostile text has as many
 // pieces as characters, so they are small.
 type piece struct{ at, from, to uint32 }
@@ -29,7 +29,7 @@ func newPiece(at, from, to int) piece {
 
 func (v *view) reset() { v.text, v.pieces, v.read = v.text[:0], v.pieces[:0], 0 }
 
-// put appends text up to offset from as it stands, and begins a piece that stands for text[from:to]; the caller appends
+// put appends text up to offset from unchanged, and begins a piece that represents text[from:to]; the caller appends
 // what it shows to v.text. Nothing appended means left out.
 func (v *view) put(text string, from, to int) {
 	if len(v.pieces)+2 > cap(v.pieces) {
@@ -49,7 +49,7 @@ func (v *view) grow(text string) {
 	v.pieces = slices.Grow(v.pieces, 16+min(int(rest), 15*n))
 }
 
-// keep appends text up to offset to as it stands.
+// keep appends text up to offset to unchanged.
 func (v *view) keep(text string, to int) {
 	if to > v.read {
 		v.begin(0)
