@@ -3,7 +3,6 @@ package openai
 import (
 	"encoding/binary"
 	"math/bits"
-	"slices"
 	"strings"
 )
 
@@ -69,13 +68,29 @@ func (e *echoes) findIn(views []view, of string, n int, as mark) {
 		return
 	}
 	for at := 0; at+n <= len(of); at++ {
-		if start := fold(of[at:]); x.starts[start>>6&255]&(1<<(start&63)) == 0 || !x.mayHave(of[at:]) {
+		if !x.mayHave(of[at:]) {
 			continue
 		}
-		for _, p := range x.places(lower(of[at : at+n])) {
-			v := &views[p.view]
-			for i := v.at[p.at].from; i < v.at[p.at+n-1].to; i++ {
-				e.marks[i] = max(e.marks[i], as)
+		passage := lower(of[at : at+n])
+		if !x.marked[passage] {
+			x.marked[passage] = true
+			e.markAll(views, passage, as)
+		}
+	}
+}
+
+// markAll marks every place of a passage in the views.
+func (e *echoes) markAll(views []view, passage string, as mark) {
+	for i := range views {
+		v := &views[i]
+		for at := 0; ; at++ {
+			next := strings.Index(v.text[at:], passage)
+			if next < 0 {
+				break
+			}
+			at += next
+			for k := v.at[at].from; k < v.at[at+len(passage)-1].to; k++ {
+				e.marks[k] = max(e.marks[k], as)
 			}
 		}
 	}
@@ -88,7 +103,6 @@ func (e *echoes) index(views []view, n int) *index {
 			return x
 		}
 	}
-	x := &index{views: views, n: n}
 	count := 0
 	for i := range views {
 		count += max(len(views[i].text)-n+1, 0)
@@ -96,12 +110,10 @@ func (e *echoes) index(views []view, n int) *index {
 	if count == 0 {
 		return nil
 	}
-	x.shift = 64 - bits.Len(uint(count*64))
+	x := &index{views: views, n: n, marked: map[string]bool{}, shift: 64 - bits.Len(uint(count*64))}
 	x.seen = make([]uint64, 1<<(64-x.shift)/64+1)
 	for i := range views {
 		for at := 0; at+n <= len(views[i].text); at++ {
-			start := fold(views[i].text[at:])
-			x.starts[start>>6&255] |= 1 << (start & 63)
 			a, b := x.hash(views[i].text[at:])
 			x.seen[a>>6] |= 1 << (a & 63)
 			x.seen[b>>6] |= 1 << (b & 63)
@@ -111,27 +123,13 @@ func (e *echoes) index(views []view, n int) *index {
 	return x
 }
 
-// An index finds passages of n bytes in views.
+// An index says which passages of n bytes views may have.
 type index struct {
 	views  []view
 	n      int
-	starts [256]uint64        // a set of the first four bytes of passages, which excludes most texts at once
-	seen   []uint64           // a set: two bits for each passage
-	shift  int                // of a hash, to a number of a bit
-	found  map[string][]place // by passage; made when one is found, which is rare in a short text
-	missed int                // passages that were looked for without found
-}
-
-// maxMissed is how many passages are looked for one by one.
-const maxMissed = 16
-
-// A place is where a passage begins.
-type place struct{ view, at int }
-
-// fold returns a hash of the four bytes at the start of s, in any case, of 14 bits.
-func fold(s string) uint32 {
-	const lowerCase = 0x20202020
-	return (binary.LittleEndian.Uint32([]byte(s[:4])) | lowerCase) * 0x9E3779B1 >> 18
+	seen   []uint64        // a Bloom filter: two bits for each passage
+	shift  int             // from a hash to the number of a bit
+	marked map[string]bool // passages that were looked for
 }
 
 // hash returns two bits that stand for the passage at the start of s, in any case.
@@ -147,26 +145,6 @@ func (x *index) hash(s string) (uint64, uint64) {
 func (x *index) mayHave(s string) bool {
 	a, b := x.hash(s)
 	return x.seen[a>>6]&(1<<(a&63)) != 0 && x.seen[b>>6]&(1<<(b&63)) != 0
-}
-
-// places returns where the views have a passage that was not looked for before.
-func (x *index) places(passage string) []place {
-	if x.found == nil {
-		if !slices.ContainsFunc(x.views, func(v view) bool { return strings.Contains(v.text, passage) }) && x.missed < maxMissed {
-			x.missed++
-			return nil
-		}
-		x.found = map[string][]place{}
-		for i := range x.views {
-			for at := 0; at+x.n <= len(x.views[i].text); at++ {
-				gram := x.views[i].text[at : at+x.n]
-				x.found[gram] = append(x.found[gram], place{i, at})
-			}
-		}
-	}
-	found := x.found[passage]
-	delete(x.found, passage) // marked once
-	return found
 }
 
 // masked returns the text with a placeholder for what is marked. Around a key,
