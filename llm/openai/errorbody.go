@@ -3,7 +3,9 @@ package openai
 import (
 	"bytes"
 	"cmp"
+	"encoding/json"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -31,7 +33,7 @@ func parseErrorBody(body []byte) errorBody {
 	body = bytes.TrimSpace(bytes.TrimPrefix(bytes.TrimSpace(body), []byte(byteOrderMark)))
 	said, err := parseError(body)
 	if err != nil && said.message == "" {
-		said.message = string(body[:min(len(body), maxForeign)])
+		said.message = clip(string(body), maxForeign)
 		if bytes.HasPrefix(body, []byte("<")) {
 			said.message = "HTML instead of JSON"
 		}
@@ -52,199 +54,134 @@ func parseErrorBody(body []byte) errorBody {
 //   - {"errors": [{message, code}]}: Cloudflare, developers.cloudflare.com/api
 //
 // It reads at most maxFault bytes, and returns what came before a syntax error.
-func parseError(raw []byte) (said errorBody, err error) {
-	var d errorReader
+func parseError(raw []byte) (errorBody, error) {
+	var d valueReader
 	d.open(raw[:min(len(raw), maxFault)])
 	switch d.tokens.PeekKind() {
 	case '"', '{', '[':
-		return d.errorValue()
+		v, err := d.value()
+		return errorOf(v), err
 	}
 	return errorBody{}, errForm
 }
 
-// An errorReader reads an error.
-type errorReader struct{ valueReader }
-
-// errorValue reads a text, an error, an object that holds one, or a list, of
-// which the first item that says something counts.
-func (d *errorReader) errorValue() (said errorBody, err error) {
-	switch d.tokens.PeekKind() {
-	case '[':
-		err = d.array(func() (err error) {
-			if said.message != "" {
-				return d.tokens.SkipValue()
-			}
-			said, err = d.errorValue()
-			return err
-		})
-		return said, err
-	case '{':
-		var inner errorBody
-		err = d.object(func(name []byte) (err error) {
-			if string(name) != "error" {
-				return d.errorMember(&said, name)
-			}
-			inner, err = d.errorValue()
-			return err
-		})
-		if inner.message != "" || len(inner.codes) > 0 || inner.status != 0 {
+// errorOf reads a text, an error, an object that holds one, or a list, of which the first
+// item with a message counts.
+func errorOf(v any) (said errorBody) {
+	switch v := v.(type) {
+	case string:
+		said.message = clip(v, maxForeign)
+	case []any:
+		for i := 0; i < len(v) && said.message == ""; i++ {
+			said = errorOf(v[i])
+		}
+	case object:
+		said = errorMembers(v)
+		if inner := errorOf(v.get("error")); inner.message != "" || len(inner.codes) > 0 || inner.status != 0 {
 			said = inner
 		}
 		said.message, said.provider = joined(said.message, ": ", said.provider), ""
-		return said, err
 	}
-	text, err := d.optional(nil)
-	said.message = string(text[:min(len(text), maxForeign)])
-	return said, err
+	return said
 }
 
-// errorMember reads one member of an error.
-func (d *errorReader) errorMember(s *errorBody, name []byte) (err error) {
-	switch kind := d.tokens.PeekKind(); string(name) {
-	case "message", "detail", "msg", "errors":
-		text, err := d.readable("; ")
-		if text != "" && (s.message == "" || string(name) == "message") {
-			s.message = text
+// errorMembers reads the members of an error.
+func errorMembers(o object) (s errorBody) {
+	for _, name := range [...]string{"message", "detail", "msg", "errors"} {
+		if s.message == "" {
+			s.message = readable(o.get(name), "; ")
 		}
-		return err
-	case "code", "type":
-		if kind == '0' {
-			status, _, err := d.integer()
-			if err == nil && string(name) == "code" {
-				s.status = status
+	}
+	for _, name := range [...]string{"code", "type"} {
+		if text := textOf(o.get(name), 64); text != "" {
+			s.codes = append(s.codes, text)
+		}
+	}
+	if code, ok := o.get("code").(json.Number); ok {
+		s.status, _ = strconv.Atoi(string(code))
+	}
+	s.param = textOf(o.get("param"), 64)
+	s.retryAfter = retryInfo(o.get("details"))
+	if metadata, ok := o.get("metadata").(object); ok {
+		s.addMetadata(metadata)
+	}
+	return s
+}
+
+// addMetadata adds what OpenRouter adds to the error of a provider: the provider's name, its
+// own error as JSON or text, and headers of its reply.
+func (b *errorBody) addMetadata(o object) {
+	b.flagged = o.get("reasons") != nil || o.get("flagged_input") != nil
+	if headers, ok := o.get("headers").(object); ok {
+		b.headers = make(http.Header)
+		for _, h := range headers {
+			if value := readable(h.value, ","); len(value) <= 64 && len(b.headers) < 32 {
+				b.headers.Set(clip(h.name, 64), value)
 			}
-			return err
-		}
-		if text := d.words(64); text != "" {
-			s.codes = append(s.codes[:min(len(s.codes), 1)], text)
-		}
-		return nil
-	case "param":
-		s.param = d.words(64)
-		return nil
-	case "details":
-		if kind == '[' {
-			s.retryAfter, err = d.retryInfo()
-			return err
-		}
-	case "metadata":
-		if kind == '{' {
-			return d.errorMetadata(s)
 		}
 	}
-	return d.tokens.SkipValue()
-}
-
-// errorMetadata reads what OpenRouter adds to the error of a provider: the
-// provider's name, its own error as JSON or text, and headers of its reply.
-func (d *errorReader) errorMetadata(s *errorBody) error {
-	var provider string
-	var raw errorBody
-	err := d.object(func(name []byte) (err error) {
-		switch kind := d.tokens.PeekKind(); {
-		case string(name) == "provider_name":
-			provider = d.words(64)
-			return nil
-		case string(name) == "reasons", string(name) == "flagged_input":
-			s.flagged = true
-		case string(name) == "headers" && kind == '{':
-			s.headers = make(http.Header)
-			return d.object(func(name []byte) error {
-				name = bytes.Clone(name[:min(len(name), 64)])
-				if value, err := d.verbatim(); err != nil {
-					return err
-				} else if len(value) <= 64 && len(s.headers) < 32 {
-					s.headers.Set(string(name), string(value))
-				}
-				return nil
-			})
-		case string(name) == "raw" && kind == '"':
-			text, err := d.string(nil)
-			raw = parseErrorBody(text)
-			return err
-		case string(name) == "raw" && kind == '{':
-			raw, err = d.errorValue()
-			return err
-		}
-		return d.tokens.SkipValue()
-	})
+	raw := errorOf(o.get("raw"))
+	if text, ok := o.get("raw").(string); ok {
+		raw = parseErrorBody([]byte(text))
+	}
 	if raw.message != "" {
-		s.provider = joined(provider, ": ", raw.message)
+		b.provider = joined(textOf(o.get("provider_name"), 64), ": ", raw.message)
 	}
-	s.retryAfter = cmp.Or(s.retryAfter, raw.retryAfter)
-	return err
+	b.retryAfter = cmp.Or(b.retryAfter, raw.retryAfter)
 }
 
 // retryInfo reads the details of an error of Google and returns the delay of the
 // first google.rpc.RetryInfo among them, which is a google.protobuf.Duration such
 // as "34s" (github.com/googleapis/googleapis, google/rpc/error_details.proto).
-func (d *errorReader) retryInfo() (delay time.Duration, err error) {
-	err = d.array(func() error {
-		if d.tokens.PeekKind() != '{' {
-			return d.tokens.SkipValue()
-		}
-		var kind, wait string
-		err := d.object(func(name []byte) error {
-			switch string(name) {
-			case "@type":
-				kind = d.words(maxForeign)
-			case "retryDelay":
-				wait = d.words(64)
-			default:
-				return d.tokens.SkipValue()
+func retryInfo(details any) time.Duration {
+	list, _ := details.([]any)
+	for _, item := range list {
+		o, _ := item.(object)
+		if strings.HasSuffix(textOf(o.get("@type"), maxForeign), "google.rpc.RetryInfo") {
+			if delay := parseDelay(textOf(o.get("retryDelay"), 64)); delay != 0 {
+				return delay
 			}
-			return nil
-		})
-		if delay == 0 && strings.HasSuffix(kind, "google.rpc.RetryInfo") {
-			delay = parseDelay(wait)
 		}
-		return err
-	})
-	return delay, err
+	}
+	return 0
 }
 
-// readable returns what a value says, in at most maxForeign bytes: a string or a
-// number as it is, the items of a list with sep between them, and of an object
-// its message after its location in the request, or each member without one.
-func (d *errorReader) readable(sep string) (said string, err error) {
-	switch d.tokens.PeekKind() {
-	case '"', '0':
-		text, err := d.verbatim()
-		return string(text[:min(len(text), maxForeign)]), err
-	case '[':
-		err = d.array(func() error {
-			item, err := d.readable(sep)
-			said = joined(said, sep, item)
-			return err
-		})
-		return said, err
-	case '{':
-		var at, members string
-		err = d.object(func(name []byte) (err error) {
-			switch string(name) {
-			case "loc":
-				at, err = d.readable(".")
-			case "message", "detail", "msg", "error", "errors":
-				var text string
-				if text, err = d.readable(sep); said == "" {
-					said = text
-				}
-			default:
-				var text string
-				member := string(name[:min(len(name), maxForeign)]) // name is valid until the next read
-				if text, err = d.readable(sep); text != "" {
-					members = joined(members, sep, joined(member, ": ", text))
-				}
-			}
-			return err
-		})
-		if said == "" {
-			return members, err
+// readable returns what a value says, in at most maxForeign bytes: a string or a number as
+// it is, the items of a list with sep between them, and of an object its message after its
+// location in the request, or each member without one.
+func readable(v any, sep string) (said string) {
+	switch v := v.(type) {
+	case string:
+		return clip(v, maxForeign)
+	case json.Number:
+		return clip(string(v), maxForeign)
+	case []any:
+		for _, item := range v {
+			said = joined(said, sep, readable(item, sep))
 		}
-		return joined(at, ": ", said), err
+	case object:
+		for _, name := range [...]string{"message", "detail", "msg", "error", "errors"} {
+			if text := readable(v.get(name), sep); text != "" {
+				return joined(readable(v.get("loc"), "."), ": ", text)
+			}
+		}
+		for _, m := range v {
+			if text := readable(m.value, sep); text != "" && m.name != "loc" {
+				said = joined(said, sep, joined(clip(m.name, maxForeign), ": ", text))
+			}
+		}
 	}
-	return "", d.tokens.SkipValue()
+	return said
 }
+
+// textOf returns at most n bytes of a value that is a text, else "".
+func textOf(v any, n int) string {
+	text, _ := v.(string)
+	return clip(text, n)
+}
+
+// clip returns at most n bytes of a text.
+func clip(text string, n int) string { return text[:min(len(text), n)] }
 
 // joined returns two texts with sep between them if neither is empty, cut to maxForeign bytes.
 func joined(a, sep, b string) string {
@@ -255,5 +192,5 @@ func joined(a, sep, b string) string {
 		return a
 	}
 	text := a + sep + b
-	return text[:min(len(text), maxForeign)]
+	return clip(text, maxForeign)
 }

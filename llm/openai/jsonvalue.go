@@ -2,7 +2,9 @@ package openai
 
 import (
 	"bytes"
+	"encoding/json"
 	"math"
+	"slices"
 	"strconv"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -143,16 +145,51 @@ func (d *valueReader) integer() (n int, known bool, err error) {
 	return 0, false, nil
 }
 
-// words reads a value and returns it if it is a text: at most n bytes of it. A
-// syntax error is found by what is read next.
-func (d *valueReader) words(n int) string {
-	if d.tokens.PeekKind() != '"' {
-		_ = d.tokens.SkipValue()
-		return ""
+// An object is a JSON object with its members in order.
+type object []member
+
+type member struct {
+	name  string
+	value any
+}
+
+// get returns the value of the last member with a name, or nil.
+func (o object) get(name string) any {
+	for _, m := range slices.Backward(o) {
+		if m.name == name {
+			return m.value
+		}
 	}
-	text, err := d.string(nil)
-	if err != nil {
-		return ""
+	return nil
+}
+
+// value reads a value of any form: an object, a []any, a string, a json.Number or nil, which
+// also stands for true and false. With an error it returns what came before.
+func (d *valueReader) value() (any, error) {
+	switch d.tokens.PeekKind() {
+	case '{':
+		var out object
+		err := d.object(func(name []byte) error {
+			key := string(name) // name is valid until the next read
+			value, err := d.value()
+			out = append(out, member{key, value})
+			return err
+		})
+		return out, err
+	case '[':
+		var out []any
+		err := d.array(func() error {
+			item, err := d.value()
+			out = append(out, item)
+			return err
+		})
+		return out, err
+	case '"':
+		text, err := d.string(nil)
+		return string(text), err
+	case '0':
+		raw, err := d.tokens.ReadValue()
+		return json.Number(raw), err
 	}
-	return string(text[:min(len(text), n)])
+	return nil, d.tokens.SkipValue()
 }

@@ -3,6 +3,7 @@ package openai
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"io"
 	"net/http"
 	"slices"
@@ -43,28 +44,16 @@ func (p *reporter) list(ctx context.Context) (names []string, offered bool) {
 	if err != nil || res.StatusCode != http.StatusOK {
 		return nil, false
 	}
-	own := p.model.name
-	var d valueReader
-	d.open(body)
-	err = d.object(func(name []byte) error {
-		if string(name) != "data" {
-			return d.tokens.SkipValue()
-		}
-		return d.array(func() error {
-			return d.object(func(name []byte) error {
-				if string(name) != "id" {
-					return d.tokens.SkipValue()
-				}
-				id := d.words(maxForeign)
-				if offered = offered || id == own; id != "" && len(names) < maxModels {
-					names = append(names, id)
-				}
-				return nil
-			})
-		})
-	})
-	if err != nil {
+	var list struct{ Data []struct{ ID any } }
+	if json.Unmarshal(body, &list) != nil {
 		return nil, false
+	}
+	own := p.model.name
+	for _, m := range list.Data {
+		id := textOf(m.ID, maxForeign)
+		if offered = offered || id == own; id != "" && len(names) < maxModels {
+			names = append(names, id)
+		}
 	}
 	slices.SortFunc(names, func(a, b string) int {
 		return cmp.Or(cmp.Compare(alike(b, own), alike(a, own)), cmp.Compare(a, b))
