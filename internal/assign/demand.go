@@ -11,11 +11,29 @@ import (
 
 // A demand is one thing that a task asks of its agent.
 type demand struct {
+	degree
+	word string // of the kinds up to tag
+	who  set    // who meets it; nil means no agent
+}
+
+// A degree is the kind of a demand, and how much of it is asked.
+type degree struct {
 	kind   kind
-	word   string               // of the kinds up to tag
 	level  label.Classification // of clearance and production
 	length time.Duration        // of session
-	who    set                  // who meets it; nil means nobody
+}
+
+// reachedBy reports whether an agent reaches the degree. No agent reaches a level beyond
+// those that exist, and below them, the lowest counts.
+func (d degree) reachedBy(a *Agent) bool {
+	if d.kind == session {
+		return a.MaxSession <= 0 || a.MaxSession >= d.length
+	}
+	most := a.Clearance
+	if d.kind == production {
+		most = a.Produces
+	}
+	return d.level <= label.Secret && most >= max(d.level, label.Public)
 }
 
 func (d *demand) metBy(i int32) bool { return d.who != nil && d.who.has(i) }

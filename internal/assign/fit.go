@@ -14,11 +14,11 @@ const (
 
 // A scorer measures how much a text shares with each agent.
 type scorer struct {
-	lexicon  lexicon          // the words of the agents
+	ids      map[string]int32 // the words of the agents, numbered from 0
 	holders  [][]share        // by word, who has it; nil if all have
 	phrases  []phrase         // the different capabilities
 	partOf   [][]int32        // by word, the phrases in which it stands
-	names    map[word]bool    // the words of names and capabilities
+	names    map[string]bool  // the words of names and capabilities
 	phraseOf map[string]int32 // by the text of its words
 
 	points  []int64 // by agent, of the text read last
@@ -42,9 +42,8 @@ type phrase struct {
 
 func newScorer(agents []Agent) *scorer {
 	s := &scorer{
-		names: make(map[word]bool), phraseOf: make(map[string]int32), points: make([]int64, len(agents)),
+		ids: make(map[string]int32), names: make(map[string]bool), phraseOf: make(map[string]int32), points: make([]int64, len(agents)),
 	}
-	s.lexicon.ids = map[word]int32{}
 	for i := range agents {
 		s.enterNames(&agents[i])
 	}
@@ -70,9 +69,8 @@ func newScorer(agents []Agent) *scorer {
 // enterNames notes the words that count however short they are.
 func (s *scorer) enterNames(a *Agent) {
 	for _, name := range append([]string{a.Name}, a.Capabilities...) {
-		r := newReader(name)
-		for w, _, ok := r.next(); ok; w, _, ok = r.next() {
-			s.names[w] = true
+		for word := range words(name) {
+			s.names[string(word)] = true
 		}
 	}
 }
@@ -90,14 +88,14 @@ func (s *scorer) enter(i int32, a *Agent) {
 // enterText gives an agent the words of a text that it does not have yet, and
 // returns all that count.
 func (s *scorer) enterText(i int32, text string, points int64) (ids []int32) {
-	r := newReader(text)
-	for w, letters, ok := r.next(); ok; w, letters, ok = r.next() {
-		if w.isEmpty(letters) || w.isWeak(letters) && !s.names[w] {
+	for word, letters := range words(text) {
+		if isEmpty(word, letters) || isWeak(word, letters) && !s.names[string(word)] {
 			continue
 		}
-		id := s.lexicon.put(w)
-		if int(id) == len(s.holders) {
-			s.holders = append(s.holders, nil)
+		id, known := s.ids[string(word)]
+		if !known {
+			id = int32(len(s.holders))
+			s.ids[string(word)], s.holders = id, append(s.holders, nil)
 		}
 		s.holders[id] = give(s.holders[id], share{i, points})
 		ids = append(ids, id)
@@ -150,9 +148,9 @@ func (s *scorer) read(pieces ...string) {
 	s.touched = s.touched[:0]
 	s.texts++
 	for _, piece := range pieces {
-		r := newReader(piece)
-		for w, letters, ok := r.next(); ok; w, letters, ok = r.next() {
-			if id, known := s.lexicon.get(w, letters); known && s.seen[id] != s.texts {
+		for word, letters := range words(piece) {
+			id, known := s.ids[string(word)]
+			if known && s.seen[id] != s.texts && functionWords[string(word)]>>letters&1 == 0 {
 				s.seen[id] = s.texts
 				s.count(id)
 			}

@@ -1,9 +1,7 @@
 package assign
 
 import (
-	"slices"
 	"strings"
-	"time"
 
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
@@ -14,12 +12,10 @@ type roster struct {
 	agents []Agent
 	index  map[string]int32 // by name
 
-	words    [tag + 1]map[string]set // who has which word, for each kind of demand that is a word
-	spelled  [tag + 1][]string       // all those words as first written
-	cleared  []set                   // by level, from public
-	produces []set                   // likewise
-	bounds   []time.Duration         // the different longest sessions, rising
-	stays    []set                   // who stays as long as that bound, and in the last who has none
+	words   [tag + 1]map[string]set // who has which word, for each kind of demand that is a word
+	spelled [tag + 1][]string       // all those words as first written
+	reach   map[degree]set          // who reaches a degree that was asked for
+	last    [session + 1]demand     // of each kind that is no word
 
 	demands  []demand // scratch: of the task at hand
 	eligible set      // scratch: who meets them all
@@ -34,19 +30,14 @@ const nearestBudget = 100_000
 func newRoster(agents []Agent) *roster {
 	r := &roster{
 		agents: agents, index: make(map[string]int32, len(agents)),
-		eligible: newSet(len(agents)), nearest: nearestBudget,
+		reach: map[degree]set{}, eligible: newSet(len(agents)), nearest: nearestBudget,
 	}
 	for k := range r.words {
 		r.words[k] = make(map[string]set)
 	}
-	for range label.Classifications() {
-		r.cleared = append(r.cleared, newSet(len(agents)))
-		r.produces = append(r.produces, newSet(len(agents)))
-	}
 	for i := range agents {
 		r.enter(int32(i))
 	}
-	r.enterSessions()
 	return r
 }
 
@@ -71,35 +62,6 @@ func (r *roster) enter(i int32) {
 			r.words[k][normal].add(i)
 		}
 	}
-	for n := range r.cleared {
-		level := label.Public + label.Classification(n)
-		if a.Clearance >= level {
-			r.cleared[n].add(i)
-		}
-		if a.Produces >= level {
-			r.produces[n].add(i)
-		}
-	}
-}
-
-// enterSessions notes how long agents stay.
-func (r *roster) enterSessions() {
-	for i := range r.agents {
-		if most := r.agents[i].MaxSession; most > 0 {
-			r.bounds = append(r.bounds, most)
-		}
-	}
-	slices.Sort(r.bounds)
-	r.bounds = slices.Compact(r.bounds)
-	for k := range len(r.bounds) + 1 {
-		who := newSet(len(r.agents))
-		for i := range r.agents {
-			if most := r.agents[i].MaxSession; most <= 0 || k < len(r.bounds) && most >= r.bounds[k] {
-				who.add(int32(i))
-			}
-		}
-		r.stays = append(r.stays, who)
-	}
 }
 
 // list returns who is eligible, in the order of the roster, until it is asked again.
@@ -112,14 +74,13 @@ func (r *roster) list() []int32 {
 func (r *roster) narrow(t *task.Task, level label.Classification) {
 	r.demands = r.demands[:0]
 	r.require(t)
-	r.reach(clearance, r.cleared, level)
-	r.reach(production, r.produces, level)
+	r.wantDegree(degree{kind: clearance, level: level})
+	r.wantDegree(degree{kind: production, level: level})
 	for _, word := range t.RequiredTags {
 		r.want(tag, word)
 	}
-	if t.Timeout > 0 && len(r.bounds) > 0 {
-		k, _ := slices.BinarySearch(r.bounds, t.Timeout)
-		r.demands = append(r.demands, demand{kind: session, length: t.Timeout, who: r.stays[k]})
+	if t.Timeout > 0 {
+		r.wantDegree(degree{kind: session, length: t.Timeout})
 	}
 	r.intersect()
 }
@@ -144,17 +105,25 @@ func (r *roster) require(t *task.Task) {
 }
 
 func (r *roster) want(k kind, word string) {
-	r.demands = append(r.demands, demand{kind: k, word: word, who: r.words[k][k.normal(word)]})
+	r.demands = append(r.demands, demand{degree: degree{kind: k}, word: word, who: r.words[k][k.normal(word)]})
 }
 
-// reach adds that a level must be reached. Beyond the levels that exist nobody
-// reaches it, and below them everybody who reaches the lowest.
-func (r *roster) reach(k kind, who []set, level label.Classification) {
-	d := demand{kind: k, level: level}
-	if n := max(int(level)-int(label.Public), 0); n < len(who) {
-		d.who = who[n]
+// wantDegree adds a demand that is no word.
+func (r *roster) wantDegree(d degree) {
+	if last := &r.last[d.kind]; last.who == nil || last.degree != d { // tasks mostly ask for the same
+		who, known := r.reach[d]
+		if !known {
+			who = newSet(len(r.agents))
+			for i := range r.agents {
+				if d.reachedBy(&r.agents[i]) {
+					who.add(int32(i))
+				}
+			}
+			r.reach[d] = who
+		}
+		*last = demand{degree: d, who: who}
 	}
-	r.demands = append(r.demands, d)
+	r.demands = append(r.demands, r.last[d.kind])
 }
 
 // intersect finds who meets all demands.

@@ -2,6 +2,7 @@ package assign
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/runteam/runteam/internal/naming"
@@ -108,8 +109,16 @@ func (a *assigner) picker(s Strategy) func(*task.Task) int32 {
 		f := &fitter{assigner: a, scorer: newScorer(a.roster.agents), weighs: s == Composite}
 		return f.best
 	default:
-		l := newLine(len(a.load))
-		return func(*task.Task) int32 { return l.take(a.roster.eligible) }
+		line := make([]int32, len(a.load))
+		for i := range line {
+			line[i] = int32(i)
+		}
+		return func(*task.Task) int32 {
+			k := slices.IndexFunc(line, a.roster.eligible.has)
+			first := line[k]
+			line = append(slices.Delete(line, k, k+1), first)
+			return first
+		}
 	}
 }
 
