@@ -31,7 +31,7 @@ func (r agentReader) readAgents() {
 		f := r.fields(item, agentPlace, defaults)
 		r.places.agents = append(r.places.agents, f)
 		if f == nil {
-			r.file.Agents = append(r.file.Agents, Agent{}) // keeps the numbers in step
+			r.file.Agents = append(r.file.Agents, Agent{}) // so that indexes still match the file
 			continue
 		}
 		r.needs(item, agentPlace, "")
@@ -39,7 +39,7 @@ func (r agentReader) readAgents() {
 	}
 }
 
-// openAI is the provider of every agent of a file: the only one there is.
+// openAI is the only provider that a file can name.
 const openAI = "openai"
 
 // agentName names agent i in a message.
@@ -50,7 +50,7 @@ func agentName(i int, name string) string {
 	return "agent " + quote(name)
 }
 
-// agentDefaults are those of the roster's file, then those of the others.
+// agentDefaults returns the defaults of the roster's file, followed by those of the other files.
 func (r agentReader) agentDefaults() *fields {
 	var first, last *fields
 	for _, y := range append([]*layer{r.places.roster}, r.places.layers...) {
@@ -93,8 +93,8 @@ func (r agentReader) agent(f *fields) Agent {
 	return a
 }
 
-// pick returns a value that may be a default, and sets the subject of
-// messages: what is wrong with a default is not said of each agent.
+// pick returns a value or its default, and sets the subject of messages: a problem of a
+// default is reported without naming an agent, so that it is reported once.
 func (r *report) pick(f *fields, name string) *node {
 	n := f.own(name)
 	if r.subject = r.mine; n == nil {

@@ -10,16 +10,16 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// What is asserted of a run. Whether it holds, a plan says; who and what it is
-// about is looked at as soon as that is known, before any model is asked.
+// Assertions. A plan checks whether they hold. The names in them are checked as soon as
+// they are known, before any model is called.
 
-// readAsserts reads the assertions of lists.
+// readAsserts reads lists of assertions.
 func (r policyReader) readAsserts(lists ...*node) {
 	for _, n := range lists {
 		for _, item := range n.parts() {
 			a, err := flow.ParseAssertion(item.text)
 			if err != nil {
-				continue // the kind of the list has said so
+				continue // reported when the list was checked
 			}
 			a.Line = origin(item.src, item.at).String()
 			r.file.Run.Assert = append(r.file.Run.Assert, a)
@@ -28,9 +28,9 @@ func (r policyReader) readAsserts(lists ...*node) {
 	}
 }
 
-// unknownNames finds the assertions that name a reader, an input or a task that
-// no run of this file can have. A team that is built says which endpoints there
-// are; nil means that it is not built yet, and what may be one is left alone.
+// unknownNames reports assertions that name a reader, an input or a task that no run of
+// this file can have. Nil endpoints mean that they are not known yet; readers that may be
+// endpoints are then accepted.
 func (f *File) unknownNames(endpoints []string) (found task.Problems) {
 	if len(f.Run.Assert) == 0 {
 		return nil
@@ -59,11 +59,11 @@ func (f *File) unknownNames(endpoints []string) (found task.Problems) {
 	return found
 }
 
-// A nameList is a list of names, in the forms in which they are compared. The zero
-// value is one that is not known.
+// A nameList holds the normalized forms of names. The zero value means that the names are
+// not known.
 type nameList struct {
 	names map[string]bool
-	shown []string // the first of them, as they are written
+	shown []string // the first names as written, for hints
 }
 
 func (r *nameList) add(name string, normal ...string) {
@@ -73,16 +73,16 @@ func (r *nameList) add(name string, normal ...string) {
 	for _, n := range normal {
 		r.names[n] = true
 	}
-	if len(r.shown) < tooMany { // each is compared with a name that is none
+	if len(r.shown) < tooMany { // each is compared with an unknown name
 		r.shown = append(r.shown, name)
 	}
 }
 
-// lacks reports whether a name is not on a nameList that is known.
+// lacks reports whether the names are known and a name is not among them.
 func (r *nameList) lacks(normal string) bool { return r.names != nil && !r.names[normal] }
 
-// readers are those who may read something of a run; not known if an agent has
-// no name, which may be the one that is meant.
+// readers returns everyone who may read something in a run. It is not known if an agent
+// has no name, since an assertion may mean that agent.
 func (f *File) readers(endpoints []string) (known nameList) {
 	if f.nameless() {
 		return nameList{}
@@ -101,7 +101,7 @@ func (f *File) readers(endpoints []string) (known nameList) {
 	return known
 }
 
-// inputs are those of the file; not known if one could not be read.
+// inputs returns the names of the inputs; not known if one could not be read.
 func (f *File) inputs() (known nameList) {
 	if n := f.places.main.node.get("inputs"); n.len() != len(f.Run.Inputs) {
 		return nameList{}
@@ -114,8 +114,8 @@ func (f *File) inputs() (known nameList) {
 	return known
 }
 
-// titles are those of the tasks, with their keys and ids; not known of tasks
-// that are still to be planned, or if one has no title.
+// titles returns the titles, keys and IDs of the tasks; not known if the tasks are still
+// to be planned, or if one has no title.
 func (f *File) titles() (known nameList) {
 	for i := range f.Tasks {
 		t := &f.Tasks[i]

@@ -16,12 +16,10 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// Build calls connect for each agent, and if there is a goal for the
-// coordinator, as an agent of that name, and makes the team. What [engine.New] finds
-// wrong comes back as an [*Error], with places, and with it what is wrong with
-// names and references of the tasks, and with whom and what assertions name: no
-// model is asked for a plan first. If agents cannot be connected the error joins
-// why, each reason once. connect must not be nil.
+// Build makes the team. It calls connect, which must not be nil, for each agent, and for
+// the coordinator if there is a goal. Problems that [engine.New] finds come back as an
+// [*Error] with places, together with problems of the names and references in tasks and
+// assertions. If agents cannot be connected, the error joins the reasons, each once.
 func (f *File) Build(connect func(Agent) (engine.Agent, error)) (*engine.Team, error) {
 	cfg := f.Config
 	cfg.Agents = make([]engine.Member, len(f.Agents))
@@ -62,8 +60,7 @@ func (f *File) Build(connect func(Agent) (engine.Agent, error)) (*engine.Team, e
 	return nil, f.Locate(err)
 }
 
-// endpoints returns the names of the endpoints of a team, as far as its agents
-// have any.
+// endpoints returns the names of the endpoints of the agents of a team.
 func endpoints(cfg *engine.Config) []string {
 	known := []string{}
 	add := func(a engine.Agent, names ...string) {
@@ -94,10 +91,10 @@ func endpoints(cfg *engine.Config) []string {
 	return known
 }
 
-// An idleAgent takes an agent's place in a team that only checks. It cannot run.
+// An idleAgent stands in for an agent in a team that only checks. It cannot run.
 type idleAgent struct{ engine.Agent }
 
-// cleared returns a member that can do what m can and may read everything.
+// cleared returns a member with the abilities of m that may read everything.
 func cleared(m engine.Member) engine.Member {
 	c := engine.Member{
 		Name: m.Name, Agent: idleAgent{}, Accepts: label.Secret, MaxSession: m.MaxSession,
@@ -114,9 +111,8 @@ func cleared(m engine.Member) engine.Member {
 	return c
 }
 
-// graph returns what a team says of tasks, whatever is wrong with the roster:
-// it is asked about the agents whose names can be names, and what names the
-// others is not held against the tasks.
+// graph returns the problems of tasks, whatever is wrong with the roster. It checks them
+// against the agents with valid names, and ignores references to the other agents.
 func (f *File) graph(tasks []task.Spec) task.Problems {
 	if len(tasks) == 0 {
 		return nil
@@ -128,7 +124,7 @@ func (f *File) graph(tasks []task.Spec) task.Problems {
 	nameless := false
 	tasks = slices.Clone(tasks)
 	run := f.Run
-	run.Messages, run.Assert = slices.Clone(run.Messages), nil // a policy and forms may be missing here
+	run.Messages, run.Assert = slices.Clone(run.Messages), nil // the policy and the schemas may be missing here
 	for _, a := range f.Agents {
 		name := a.Member.Name
 		twice := slices.ContainsFunc(cfg.Agents, func(m engine.Member) bool { return strings.EqualFold(m.Name, name) })
@@ -139,7 +135,7 @@ func (f *File) graph(tasks []task.Spec) task.Problems {
 		nameless = nameless || name == ""
 		for i := range tasks {
 			t := &tasks[i]
-			if t.Requires, t.RequiredTags = nil, nil; t.Assignee == name { // it may be the one that has what is required
+			if t.Requires, t.RequiredTags = nil, nil; t.Assignee == name { // the agent may be the one that has what is required
 				t.Assignee = ""
 			}
 		}
@@ -163,7 +159,7 @@ func (f *File) graph(tasks []task.Spec) task.Problems {
 	})
 }
 
-// names returns what a team says of the names of agents.
+// names returns the problems of the names of agents.
 func (f *File) names() task.Problems {
 	cfg := engine.Config{Name: f.Name}
 	for _, a := range f.Agents {
@@ -174,10 +170,10 @@ func (f *File) names() task.Problems {
 	return problems
 }
 
-// follow returns what a team says of the names and references of a file that
-// has other problems already, so that all are reported together. It leaves out
-// what only follows from those.
-func (f *File) follow(found []finding) []finding {
+// checkReferences returns the problems of names and references in a file that has other
+// problems, so that all are reported together. It leaves out problems that only follow
+// from the found ones.
+func (f *File) checkReferences(found []finding) []finding {
 	if f.places.main.spec == nil || len(found) >= tooMany {
 		return nil
 	}
@@ -197,7 +193,7 @@ func (f *File) follow(found []finding) []finding {
 		}
 		untitled = untitled || strings.TrimSpace(s.Title) == ""
 		if n := p.tasks[i].get("description"); s.Description == "" && n != nil && n.is == isObject {
-			s.Description = "x" // its file is reported as what could not be read
+			s.Description = "x" // the file that cannot be read is reported already
 		}
 	}
 	run := f.Run
@@ -229,8 +225,8 @@ func (f *File) follow(found []finding) []finding {
 	})
 }
 
-// written reports whether the value that a pointer names was read: problems of
-// one that is missing or of the wrong type are reported as that.
+// written reports whether the value that a pointer names could be read. A value that is
+// missing or has the wrong type is reported already.
 func (p *places) written(parts []string) bool {
 	switch {
 	case len(parts) == 0:

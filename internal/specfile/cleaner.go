@@ -14,16 +14,16 @@ import (
 	"github.com/runteam/runteam/redact"
 )
 
-// What is kept of a file: its text without credentials.
+// Removal of credentials from the copies of files.
 
-// A cleaned is a text that may be kept, and what is missing in it.
+// A cleaned is a text without credentials, which may be stored.
 type cleaned struct {
 	text    string
-	without []string
-	ok      bool // false if it cannot be told what may be kept
+	without []string // what was removed
+	ok      bool     // false if credentials could not be removed reliably
 }
 
-// clean returns what may be kept of a file.
+// clean returns a file without credentials.
 func (k *kept) clean() cleaned {
 	k.once.Do(func() {
 		if k.copied != nil {
@@ -38,8 +38,8 @@ func (k *kept) clean() cleaned {
 	return k.cleaned
 }
 
-// cleanProse is clean for a text without keys of this package. JSON stays JSON,
-// and what its keys say is secret is taken out as a run would.
+// cleanProse is clean for a text that is not a file of keys. JSON stays JSON; values that
+// its keys mark as secret are redacted as in a run.
 func cleanProse(text string) cleaned {
 	c := cleaned{text: text, ok: true}
 	take := func(clean string, counts redact.Counts, err error) {
@@ -60,9 +60,8 @@ func cleanProse(text string) cleaned {
 	return c
 }
 
-// cleanTree is clean for a file of keys and values. Where credentials can be cut
-// out of the text, the rest stays as it was written, comments and lines too;
-// else the same is written anew.
+// cleanTree is clean for a file of keys. It cuts credentials out of the text, which keeps
+// comments and lines, or else writes the values again.
 func (k *kept) cleanTree() cleaned {
 	w := &cleaner{src: k.src, found: redactions(k.text), keys: make(map[*node]string)}
 	if k.keyed {
@@ -74,24 +73,24 @@ func (k *kept) cleanTree() cleaned {
 		return cleaned{text: k.text, ok: true}
 	}
 	slices.Sort(w.without)
-	if text := w.cut(); len(redactions(text)) == 0 && says(text, k.found, want) {
+	if text := w.cut(); len(redactions(text)) == 0 && parsesAs(text, k.found, want) {
 		return cleaned{text, w.without, true}
 	}
-	text, err := anew(want, k.src)
-	if err != nil || len(redactions(text)) > 0 || !says(text, k.found, want) {
+	text, err := rewrite(want, k.src)
+	if err != nil || len(redactions(text)) > 0 || !parsesAs(text, k.found, want) {
 		return cleaned{}
 	}
 	return cleaned{text, w.without, true}
 }
 
-// says reports whether a text of a file of that name says what a value does.
-func says(text, path string, want *node) bool {
+// parsesAs reports whether a file with this text and path has a value.
+func parsesAs(text, path string, want *node) bool {
 	back, bad := parse(newSource(path, "", text))
 	return back != nil && len(bad) == 0 && same(back, want)
 }
 
-// anew writes a value in the language of a file.
-func anew(want *node, src *source) (string, error) {
+// rewrite writes a value in the format of a file.
+func rewrite(want *node, src *source) (string, error) {
 	if src.likeJSON() || want.is != isObject {
 		text, err := want.appendJSON(nil)
 		return string(text), err
@@ -100,16 +99,16 @@ func anew(want *node, src *source) (string, error) {
 	return string(text), err
 }
 
-// A cleaner takes credentials out of one file.
+// A cleaner removes credentials from one file.
 type cleaner struct {
 	src     *source
-	found   []redaction      // what a run would take out of the text as it stands
-	keys    map[*node]string // the values of keys that are credentials, by where they stand
+	found   []redaction      // secrets that a run would redact in the text
+	keys    map[*node]string // the values of keys that are credentials, and the paths of the keys
 	cuts    []splice
 	without []string
 }
 
-// A splice puts other letters in the place of some bytes.
+// A splice replaces a range of bytes.
 type splice struct {
 	span
 	with string
@@ -126,8 +125,7 @@ func (w *cleaner) credential(at string, n *node) {
 	w.cuts = append(w.cuts, splice{p, string(appendText(nil, variables(n.text))) + strings.Repeat("\n", lines)})
 }
 
-// comments notes what seems to be a credential in a comment, such as a key that
-// was commented out.
+// comments notes credentials in comments, such as a key that was commented out.
 func (w *cleaner) comments() {
 	if !strings.Contains(w.src.text, "#") || json.Valid([]byte(w.src.text)) {
 		return
@@ -146,7 +144,7 @@ func (w *cleaner) comments() {
 	}
 }
 
-// tree returns a value without credentials; what stands under a key is looked at with it.
+// tree returns a value without credentials. The key helps to recognize them.
 func (w *cleaner) tree(n *node, key string) *node {
 	if at, known := w.keys[n]; known {
 		w.without = append(w.without, at)
@@ -168,15 +166,15 @@ func (w *cleaner) tree(n *node, key string) *node {
 	return made
 }
 
-// seen reports whether a value stands in the file letter by letter, and so was
-// looked at with all of it, and nothing found there.
+// seen reports whether a value is written without escapes, so that the search of the
+// whole text, which found nothing, has covered it.
 func (w *cleaner) seen(n *node) bool {
 	rest := w.src.text[n.at:]
 	return len(w.found) == 0 && (strings.HasPrefix(rest, n.text) || len(rest) > 0 && strings.HasPrefix(rest[1:], n.text))
 }
 
-// scalar returns a text with placeholders for secrets: for those that are known
-// by themselves, else for those that are known by the key before them.
+// scalar returns a text with placeholders for secrets: those that the text alone shows, or
+// else those that are recognized by the key before them.
 func (w *cleaner) scalar(text, key string) string {
 	clean, counts, err := redact.Secrets().Text(text)
 	if err == nil && counts == nil && key != "" {
@@ -184,7 +182,7 @@ func (w *cleaner) scalar(text, key string) string {
 		if with, counts, err = redact.Secrets().Text(key + ": " + text); err == nil && counts != nil {
 			var named bool
 			if clean, named = strings.CutPrefix(with, key+": "); !named {
-				clean, counts = text, nil // it is the key that is one
+				clean, counts = text, nil // the key itself is a secret
 			}
 		}
 	}
@@ -220,7 +218,7 @@ func (w *cleaner) cut() string {
 	return b.String() + w.src.text[at:]
 }
 
-// valueOf returns the bytes of a text: exactly for JSON, else as well as that can be told.
+// valueOf returns the range of a text: exactly for JSON, otherwise an estimate.
 func (s *source) valueOf(n *node) span {
 	if n.form != quoted {
 		return span{n.at, s.endOf(n)}
@@ -235,11 +233,11 @@ func (s *source) valueOf(n *node) span {
 	return span{n.at, end + 1}
 }
 
-// withDefault matches a variable of the environment that has a value for when it is not set.
+// withDefault matches a variable of the environment with a default value.
 var withDefault = regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*):-[^}]*\}`)
 
-// variables returns what of a credential may be kept: the names of variables,
-// and the word for how it is sent, but nothing that is written out.
+// variables returns the part of a credential that may be stored: the names of variables
+// and the scheme before them, but no literal value.
 func variables(text string) string {
 	if strings.TrimSpace(text) == "" || namesKey.MatchString(text) {
 		return text
@@ -250,8 +248,8 @@ func variables(text string) string {
 	return ""
 }
 
-// credentials visits the values of the keys of a file whose values are
-// credentials, and says where each stands.
+// credentials visits the values of all keys of a file that hold credentials, with the path
+// of each key.
 func credentials(n *node, at string, visit func(at string, n *node)) {
 	for i, value := range n.parts() {
 		where := value.key
@@ -277,7 +275,7 @@ func credentials(n *node, at string, visit func(at string, n *node)) {
 	}
 }
 
-// takenOut are the values of a stored copy that were taken out of it.
+// takenOut returns the values of a stored copy that were removed.
 func takenOut(tree *node, without []string) map[*node]bool {
 	out := make(map[*node]bool)
 	credentials(tree, "", func(at string, n *node) {

@@ -14,10 +14,9 @@ import (
 	"github.com/runteam/runteam/llm"
 )
 
-// A Connection says how the model of an agent is reached. Each setting is the
-// first that is there of: the flag, the agent's, agentDefaults', the spec's,
-// the orchestrator's. The environment is not looked at, except where a value
-// names it.
+// A Connection says how the model of an agent is reached. Each setting is the first that
+// is set in: the options, the agent, agentDefaults, the spec, the orchestrator. The
+// environment is only read where a value names a variable.
 type Connection struct {
 	Model       string // empty means that nothing names one
 	BaseURL     string // empty means OPENAI_BASE_URL, else api.openai.com
@@ -44,7 +43,7 @@ type Connection struct {
 	values     map[string]string // of the variables that are part of the connection
 }
 
-// conceal remembers the values that an expansion took from the environment.
+// conceal records the values that an expansion read from the environment.
 func (c *Connection) conceal(x expansion) {
 	for name, value := range x.values {
 		if c.values == nil {
@@ -54,14 +53,12 @@ func (c *Connection) conceal(x expansion) {
 	}
 }
 
-// minConcealed is how long a value is at least that Conceal looks for inside of
-// other words.
+// minConcealed is the length of the shortest value that Conceal replaces.
 const minConcealed = 4
 
-// Conceal returns a text with ${NAME} in place of what variables of the
-// environment brought into c: its base URL, key, headers and model. Messages
-// about a connection pass it before anyone reads them. The value of
-// OPENAI_BASE_URL is no secret and stays.
+// Conceal returns a text with ${NAME} in place of each value that a variable of the
+// environment brought into c: into its base URL, key, headers or model. It is applied to
+// all messages about a connection. The value of OPENAI_BASE_URL is not a secret and stays.
 func (c Connection) Conceal(text string) string {
 	if c.shownURL != "" && c.BaseURL != "" {
 		base, _, _ := strings.Cut(c.BaseURL, "?") // messages name an endpoint without its query
@@ -74,7 +71,7 @@ func (c Connection) Conceal(text string) string {
 	for _, name := range names {
 		if value := strings.TrimSpace(c.values[name]); len(value) >= minConcealed && name != openAIBase {
 			text = strings.ReplaceAll(text, value, opening+name+"}")
-			text = strings.ReplaceAll(text, url.PathEscape(value), opening+name+"}") // as it stands in a path
+			text = strings.ReplaceAll(text, url.PathEscape(value), opening+name+"}") // the form in a path
 		}
 	}
 	return text
@@ -113,8 +110,8 @@ func (c Connection) Format(s fmt.State, _ rune) { fmt.Fprint(s, c.String()) }
 // MarshalText returns String, for JSON and structured logs.
 func (c Connection) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
 
-// A Key is the text of an API key that no printer shows: only Reveal gives it
-// out. The zero Key means none.
+// A Key is an API key that printing does not show; only Reveal returns its text. The zero
+// Key means none.
 type Key struct {
 	text *string // behind a pointer, since fmt prints unexported fields without asking their methods
 }

@@ -9,15 +9,15 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// A Coordinator plans and answers goals. What the file does not say of its
-// connection is the spec's; agentDefaults do not count for it. Its Agent is
-// nil: [File.Build] connects it only for a goal.
+// A Coordinator plans and answers goals. Settings of its connection that the file does not
+// set are the spec's, not those of agentDefaults. Its Agent is nil: [File.Build] connects
+// it only for a goal.
 type Coordinator struct {
 	engine.Coordinator
 	Connection
 }
 
-// agent is the coordinator as what [File.Build] connects.
+// agent returns the coordinator as an agent, for [File.Build].
 func (c *Coordinator) agent() Agent {
 	m := engine.Member{
 		Name: handoff.Coordinator, SystemPrompt: c.SystemPrompt, SystemParams: c.SystemParams,
@@ -26,11 +26,11 @@ func (c *Coordinator) agent() Agent {
 	return Agent{Member: m, Connection: c.Connection}
 }
 
-// hasGoal reports whether a run of the file asks the coordinator for anything.
+// hasGoal reports whether a run of the file calls the coordinator.
 func (f *File) hasGoal() bool { return f.Goal != nil || f.Run.Answer != nil }
 
-// readCoordinator reads who plans and answers goals. Where there is neither a
-// goal nor the key, a roster has one all the same: a goal may come later.
+// readCoordinator reads the coordinator. A roster has one even without a goal or the key,
+// since a goal may be given later.
 func (r goalReader) readCoordinator() {
 	defer func() { r.subject = nil }()
 	n := r.coordinatorNode()
@@ -50,7 +50,7 @@ func (r goalReader) readCoordinator() {
 	r.file.Coordinator = r.coordinator(f)
 }
 
-// coordinator reads one.
+// coordinator reads a coordinator.
 func (r goalReader) coordinator(f *fields) *Coordinator {
 	c := &Coordinator{Connection: r.connection(f)}
 	c.SystemPrompt, c.SystemParams = r.fill("systemPrompt", r.pick(f, "systemPrompt"))
@@ -68,8 +68,8 @@ func (r goalReader) coordinator(f *fields) *Coordinator {
 	return c
 }
 
-// coordinatorNode returns what says who the coordinator is: the file of
-// Options.Coordinator, else the main file, else that of the team; nil if none does.
+// coordinatorNode returns the settings of the coordinator: those of Options.Coordinator,
+// of the main file, or of the team's file; nil if there are none.
 func (r goalReader) coordinatorNode() *node {
 	own := r.places.main.spec.own("coordinator")
 	if r.o.Coordinator == "" {
@@ -78,7 +78,7 @@ func (r goalReader) coordinatorNode() *node {
 	if own != nil {
 		r.warn(own, "", "coordinator: not used: %s brings one", r.o.called("Coordinator"))
 		r.subject = func() string { return "coordinator: " }
-		r.fields(own, coordinatorPlace, nil) // what is wrong there is said all the same
+		r.fields(own, coordinatorPlace, nil) // report its problems nevertheless
 		r.subject = nil
 	}
 	n := r.open(r.o.Coordinator, "Coordinator")
@@ -91,8 +91,7 @@ func (r goalReader) coordinatorNode() *node {
 // coordinatorFile is a file of a coordinator that names the key.
 var coordinatorFile = newPlace("", "the file of the coordinator", []row{{"coordinator", mapping, ""}})
 
-// checkMemory refuses what reads the shared memory where the file says that
-// there is none.
+// checkMemory reports what reads the shared memory if sharedMemory is false.
 func (r checker) checkMemory() {
 	defer func() { r.subject = nil }()
 	off := r.places.sharedMemory()
@@ -118,13 +117,13 @@ func (r checker) checkMemory() {
 	}
 }
 
-// sharedMemory returns what says whether there is shared memory, or nil.
+// sharedMemory returns the value of the key sharedMemory, or nil.
 func (p *places) sharedMemory() *node {
 	return cmp.Or(p.main.spec.own("sharedMemory"), p.main.team.own("sharedMemory"), p.roster.spec.own("sharedMemory"), p.roster.team.own("sharedMemory"))
 }
 
-// plainText returns a text in which no parameters stand, and warns of what
-// looks like one.
+// plainText returns a text in which parameters are not replaced, and warns of what looks
+// like one.
 func (f *filler) plainText(key string, n *node) string {
 	from, words := f.textOf(n)
 	if i := strings.Index(words, paramOpen); i >= 0 {
@@ -132,12 +131,12 @@ func (f *filler) plainText(key string, n *node) string {
 		if from == nil {
 			src, at = placeInText(n, i)
 		}
-		f.warnAt(src, at, "parameters stand in the goal, in descriptions and system prompts", "%s: %s is plain text here", key, quote(firstWord(words[i:])))
+		f.warnAt(src, at, "parameters are replaced in the goal, in descriptions and system prompts", "%s: %s is plain text here", key, quote(firstWord(words[i:])))
 	}
 	return words
 }
 
-// firstWord returns what stands before the first brace that shuts, or blank.
+// firstWord returns the text up to the first closing brace or whitespace.
 func firstWord(text string) string {
 	if i := strings.IndexAny(text, "} \t\r\n"); i >= 0 {
 		return strings.TrimSpace(text[:i+1])

@@ -11,18 +11,15 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// What a team says of the paths of a declassifier, which it tells one by one
-// and without the file.
-
-// unbounded is what stands behind a path that a schema does not bound.
+// unbounded follows a path in the message about a path that a schema does not bound.
 const unbounded = " is not bounded: "
 
-// joined makes one problem of those that say the same of several paths of a
-// declassifier, and names the place of the schema that is to bound a path.
+// joined merges problems that differ only in the path of a declassifier, and adds the
+// place of the schema that has to bound it.
 func (f *File) joined(problems task.Problems) task.Problems {
 	type same struct{ entry, message string }
 	first := make(map[same]int)
-	paths := make(map[int][]string) // of the problems that are kept
+	paths := make(map[int][]string) // of each merged problem
 	var kept task.Problems
 	for _, p := range problems {
 		d, path := f.lowered(p)
@@ -53,8 +50,8 @@ func (f *File) joined(problems task.Problems) task.Problems {
 	return kept
 }
 
-// lowered returns the declassifier, and the path of it, that a problem is
-// about; nil if it is about something else.
+// lowered returns the declassifier and the path that a problem is about; nil for another
+// problem.
 func (f *File) lowered(p task.Problem) (*handoff.Declassifier, string) {
 	parts := tokens(p.Pointer)
 	if f.Config.Policy == nil || len(parts) != 5 || parts[0] != "policy" || parts[1] != "declassify" || parts[3] != "paths" {
@@ -68,14 +65,14 @@ func (f *File) lowered(p task.Problem) (*handoff.Declassifier, string) {
 	return nil, ""
 }
 
-// enumerate writes a list of at least two for people.
+// enumerate joins at least two words: "a, b and c".
 func enumerate(all []string) string {
 	last := len(all) - 1
 	return strings.Join(all[:last], ", ") + " and " + all[last]
 }
 
-// withSchema is the hint of a path that is not bounded, with the place of the
-// schema of the task whose result it is about.
+// withSchema returns the hint of a problem with the place of the schema that has to bound
+// the path.
 func (f *File) withSchema(p task.Problem) string {
 	i := slices.IndexFunc(f.Tasks, func(t task.Spec) bool {
 		return strings.HasPrefix(p.Message, fmt.Sprintf("the result of %q: ", t.Title))
@@ -90,8 +87,7 @@ func (f *File) withSchema(p task.Problem) string {
 	return strings.Replace(p.Hint, "in the outputSchema", "in the outputSchema ("+at.String()+")", 1)
 }
 
-// schemaOf returns where the schema of a task's result is written: its own, or
-// that of its agent.
+// schemaOf returns the position of the schema of a task's result: of the task or its agent.
 func (p *places) schemaOf(f *File, i int) provenance.Position {
 	n := p.tasks[i].get("outputSchema")
 	if k := slices.IndexFunc(f.Agents, func(a Agent) bool { return a.Member.Name == f.Tasks[i].Assignee }); n == nil && k >= 0 {

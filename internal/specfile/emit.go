@@ -9,23 +9,22 @@ import (
 	"unicode"
 )
 
-// Writing YAML. What is written is read back before anybody gets it, so the
-// rules below need only be good for what files usually say: where the parser
-// sees something else, everything is put in quotes, and if need be the whole
-// is written as JSON.
+// Writing YAML. The text is parsed again before it is used, so the rules below only have
+// to be right for usual files. If the parser reads something else, all texts are quoted,
+// and if that does not help, the file is written as JSON.
 
-// emit returns a value, which must be an object, as text that reads as the
-// same value, unless it is too large to be read at all.
+// emit returns an object as a text that parses as the same object, or one that is too
+// large to be parsed.
 func emit(n *node) ([]byte, error) {
 	for _, w := range [...]*emitter{{}, {cautious: true}} {
 		w.mapping(n, 0)
-		if text := w.b.String(); len(text) > maxYAML || says(text, "", n) {
+		if text := w.b.String(); len(text) > maxYAML || parsesAs(text, "", n) {
 			return []byte(text), nil
 		}
 	}
 	text, err := n.appendJSON(nil)
-	if err == nil && !says(string(text), "", n) {
-		err = fmt.Errorf("%w: it cannot be written so that it reads the same", ErrInvalid)
+	if err == nil && !parsesAs(string(text), "", n) {
+		err = fmt.Errorf("%w: it cannot be written as YAML or JSON", ErrInvalid)
 	}
 	if err != nil {
 		return nil, err
@@ -36,10 +35,10 @@ func emit(n *node) ([]byte, error) {
 // An emitter writes one value.
 type emitter struct {
 	b        strings.Builder
-	cautious bool // every text stands in quotes
+	cautious bool // quote every text
 }
 
-// mapping writes the keys of an object, each on a line, of which the first has begun.
+// mapping writes the members of an object, each on a line. The first line is indented already.
 func (w *emitter) mapping(n *node, depth int) {
 	for i, member := range n.parts() {
 		if i > 0 {
@@ -50,7 +49,7 @@ func (w *emitter) mapping(n *node, depth int) {
 	}
 }
 
-// value writes what stands behind a colon.
+// value writes what follows a colon or a dash.
 func (w *emitter) value(n *node, depth int) {
 	switch {
 	case n.is == isObject && n.len() > 0 && !short(n):
@@ -67,7 +66,7 @@ func (w *emitter) value(n *node, depth int) {
 	}
 }
 
-// list writes the parts of a list, each behind a dash.
+// list writes the parts of a list, each after a dash.
 func (w *emitter) list(n *node, depth int) {
 	for _, item := range n.parts() {
 		w.indent(depth)
@@ -83,7 +82,7 @@ func (w *emitter) list(n *node, depth int) {
 
 func (w *emitter) indent(depth int) { w.b.WriteString(strings.Repeat("  ", depth)) }
 
-// scalar writes a value on one line: it is none with parts, or short.
+// scalar returns a value on one line: a scalar, or a short list or object.
 func (w *emitter) scalar(n *node) string {
 	switch n.is {
 	case isNull:
@@ -108,12 +107,12 @@ func (w *emitter) scalar(n *node) string {
 	return "[" + strings.Join(items, ", ") + "]"
 }
 
-// plainText matches what needs no quotes, also between brackets.
+// plainText matches texts that need no quotes, even between brackets.
 var plainText = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^\pL[\pL\pN._/-]*( [\pL\pN._/()-]+)*\.?$`)
 })
 
-// otherwise are the words that some reader of YAML takes for something else than a text.
+// otherwise lists words that some YAML parsers do not read as texts.
 var otherwise = []string{"true", "false", "null", "yes", "no", "on", "off", "y", "n", "nan", "inf"}
 
 // short reports whether the parts of a list or an object fit on a line.

@@ -9,9 +9,8 @@ import (
 	"github.com/runteam/runteam/internal/connection"
 )
 
-// Which endpoint an agent is asked at, and what may be sent there.
-
-// A resolver decides which endpoint each agent is asked at, and which key and headers may go there.
+// A resolver decides which endpoint each agent calls, and which key and headers may be sent
+// there.
 type resolver struct {
 	*loader
 	places *places
@@ -93,15 +92,15 @@ func (r *resolver) destination(f *fields, base *node, c *Connection) (d destinat
 
 // A link is where the settings of a connection are written.
 type link struct {
-	model, baseURL, apiKey *node // nil for what nothing says
-	headers                *node // those that are sent, each once
+	model, baseURL, apiKey *node // nil if not set
+	headers                *node // the headers that are sent, each once
 
 	owner *fields     // of the agent, for an entry of a fallback; else nil
 	first destination // of the agent's own connection, for an entry of a fallback
 }
 
-// baseURL checks a base URL and returns it. What the environment put into it is
-// not shown. One with a variable that is not set is not checked.
+// baseURL checks a base URL and returns it. Messages do not show values of the environment.
+// A URL with a variable that is not set is not checked.
 func (r *resolver) baseURL(n *node, x expansion) string {
 	value := strings.TrimSpace(x.value)
 	if value == "" || r.o.Offline && strings.Contains(value, opening) {
@@ -110,7 +109,7 @@ func (r *resolver) baseURL(n *node, x expansion) string {
 	u, err := url.Parse(value)
 	switch {
 	case err != nil, u.Scheme != "http" && u.Scheme != "https", u.Host == "":
-		r.bad(n, "write scheme, host and path, such as http://localhost:11434/v1", "baseURL: it is no address of an endpoint")
+		r.bad(n, "write scheme, host and path, such as http://localhost:11434/v1", "baseURL: it is not the URL of an endpoint")
 	case u.User != nil:
 		r.bad(n, "give the key apart, as apiKey", "baseURL: it holds a user or a password")
 	case strings.Contains(value, "#") || u.ForceQuery || u.RawQuery != "" && !connection.APIVersion.MatchString(u.RawQuery):
@@ -123,8 +122,8 @@ func (r *resolver) baseURL(n *node, x expansion) string {
 	return value
 }
 
-// checkBases checks the base URLs that agents may take over, whether one does
-// or not. What the environment says of one is known when it is used.
+// checkBases checks the base URLs that agents may inherit, even if no agent does. URLs with
+// variables are checked when they are used.
 func (r *resolver) checkBases() {
 	for _, y := range r.places.layers {
 		for _, n := range [...]*node{y.spec.own("baseURL"), y.orch.own("defaultBaseURL")} {
@@ -135,8 +134,7 @@ func (r *resolver) checkBases() {
 	}
 }
 
-// apiKey returns the key that goes to an agent's endpoint: its own, else its
-// defaults', else the spec's.
+// apiKey returns the key for an agent's endpoint: of the agent, its defaults or the spec.
 func (r *resolver) apiKey(f *fields, l *link, to destination, c *Connection) Key {
 	n := cmp.Or(r.pick(f, "apiKey"), r.places.setting("apiKey"))
 	if n == nil {
@@ -147,7 +145,7 @@ func (r *resolver) apiKey(f *fields, l *link, to destination, c *Connection) Key
 		return Key{}
 	}
 	if !strings.Contains(n.text, opening) && strings.TrimSpace(n.text) != "" {
-		r.warn(n, "write ${NAME}, and set that variable", "apiKey: the key itself stands in the file")
+		r.warn(n, "write ${NAME}, and set that variable", "apiKey: the file contains the key itself")
 	}
 	if r.elsewhere(f, n, l, to, "apiKey") {
 		return Key{}
@@ -182,7 +180,7 @@ func (r *resolver) headers(f *fields, l *link, to destination, c *Connection) ma
 			x, _ := r.expand("headers", header)
 			maps.DeleteFunc(all, func(k, _ string) bool { return strings.EqualFold(k, header.key) })
 			l.headers.replace(header.key, header)
-			if !n.src.taken[header] { // what was taken out of a stored copy is not sent, and not replaced by another's
+			if !n.src.taken[header] { // a value that is missing in a stored copy is not sent, nor one that it overrode
 				all[header.key] = r.send("headers", f, header, x, to.to, to.origin)
 				c.conceal(x)
 			}
@@ -205,7 +203,7 @@ func (r *resolver) elsewhere(f *fields, n *node, l *link, to destination, what s
 	case beside != nil:
 		other, ok := r.expand("baseURL", beside)
 		if !ok || strings.Contains(other.value, opening) {
-			return l.owner != nil && base == f.own("baseURL") // what cannot be compared is not the same
+			return l.owner != nil && base == f.own("baseURL") // a URL that cannot be compared counts as another
 		}
 		if origin, err := originOf(other.value); err == nil && origin == to.origin {
 			return false
@@ -217,7 +215,7 @@ func (r *resolver) elsewhere(f *fields, n *node, l *link, to destination, what s
 	return true
 }
 
-// beside returns the base URL that stands in the same object as a key or headers, or nil.
+// beside returns the base URL next to a key or headers in the same object, or nil.
 func (r *resolver) beside(f *fields, n *node) *node {
 	for ; f != nil; f = f.defaults {
 		if f.own("apiKey") == n || f.own("headers") == n {

@@ -11,9 +11,8 @@ import (
 	"strings"
 )
 
-// Two things look like ${…}: variables of the environment, where endpoints and
-// files are named, and parameters, in prompts. Neither is looked for in the
-// other's place, so no environment enters a prompt.
+// ${…} is a variable of the environment in settings of endpoints and in paths, and a
+// parameter in prompts. No place accepts both, so no variable enters a prompt.
 //
 // A variable leaves this machine only with consent: see [Options].AllowEnv.
 
@@ -21,14 +20,13 @@ import (
 type EnvUse struct {
 	Name string `json:"name"`
 
-	// To is the origin of the endpoint, such as https://api.groq.com. Variables
-	// that decide on the origin stand in it as ${NAME}. The word "file" stands for
-	// the path of a file, whose text goes into a prompt.
+	// To is the origin of the endpoint, such as https://api.groq.com, with ${NAME} for
+	// variables that it contains. The word "file" means the path of a file, whose text
+	// enters a prompt.
 	To string `json:"to"`
 
-	// Known is true for what needs no consent: the key of a well-known provider
-	// that goes to that provider, and OPENAI_API_KEY and OPENAI_BASE_URL that go
-	// where OPENAI_BASE_URL leads.
+	// Known means that no consent is needed: the key of a well-known provider goes to that
+	// provider, or OPENAI_API_KEY or OPENAI_BASE_URL to the origin of OPENAI_BASE_URL.
 	Known bool `json:"known"`
 
 	origin string // what To expands to; "" if that is no origin
@@ -40,12 +38,12 @@ func (u EnvUse) String() string { return u.Name + "=" + u.To }
 // Format prints String, whatever the verb.
 func (u EnvUse) Format(s fmt.State, _ rune) { fmt.Fprint(s, u.String()) }
 
-// toFile is where a variable goes that is part of a path.
+// toFile is the destination of a variable in a path.
 const toFile = "file"
 
-// ParseEnvUse reads NAME=ORIGIN, which allows a variable to go to the endpoints
-// of an origin. ORIGIN is scheme, host and port; a path behind it does not
-// count. NAME=file allows the variable in paths of files.
+// ParseEnvUse reads NAME=ORIGIN, which allows a variable to be sent to the endpoints of an
+// origin: scheme, host and port; a path is ignored. NAME=file allows the variable in paths
+// of files.
 func ParseEnvUse(text string) (EnvUse, error) {
 	name, to, found := strings.Cut(text, "=")
 	switch {
@@ -62,8 +60,8 @@ func ParseEnvUse(text string) (EnvUse, error) {
 	return EnvUse{}, fmt.Errorf("%s: the origin is not valid: write scheme and host, such as https://llm.acme.example or http://localhost:8000", name)
 }
 
-// EnvDigest returns a digest of a list of uses in hexadecimal digits. It changes
-// when a variable is added or goes elsewhere. Order and repetitions do not count.
+// EnvDigest returns a digest of a list of uses in hexadecimal digits. It changes when a
+// variable is added or sent elsewhere, but not with order or repetitions.
 func EnvDigest(uses []EnvUse) string {
 	var lines []string
 	for _, u := range uses {
@@ -89,8 +87,8 @@ func (e *EnvError) Error() string {
 // errOwnName reports a variable of runteam itself.
 var errOwnName = errors.New("variables that begin with RUNTEAM_ belong to runteam and are never used in a spec")
 
-// isOwnName reports whether a variable configures runteam itself. Letter case
-// does not count, since it does not on every system.
+// isOwnName reports whether a variable configures runteam itself. It ignores letter case,
+// as the environment of some systems does.
 func isOwnName(name string) bool {
 	const own = "RUNTEAM_"
 	return len(name) >= len(own) && strings.EqualFold(name[:len(own)], own)
@@ -99,7 +97,7 @@ func isOwnName(name string) bool {
 // envName is the name of a variable of the environment.
 var envName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// wholeVariable is a text that is nothing but one variable without a default.
+// wholeVariable matches a text that is exactly one variable without a default.
 var wholeVariable = regexp.MustCompile(`^\$\{[A-Za-z_][A-Za-z0-9_]*\}$`)
 
 // An expansion is a text with its variables replaced.
@@ -110,16 +108,15 @@ type expansion struct {
 	values  map[string]string // of those that are set
 }
 
-// An environment replaces variables, and knows where each of them goes.
+// An environment replaces variables and records where each is sent.
 type environment struct {
 	*report
 	o     Options
 	sends []sending
 }
 
-// expand replaces ${NAME} and ${NAME:-else} in the text of a node by the
-// environment. What is wrong is reported at the text; ok is false then. Where
-// no model is called, a variable that is not set stays as it is written.
+// expand replaces ${NAME} and ${NAME:-else} in the text of a node. It reports problems at
+// the text and then returns false. Offline, a variable that is not set stays as written.
 func (e *environment) expand(key string, n *node) (x expansion, ok bool) {
 	if n == nil {
 		return x, true
@@ -136,16 +133,16 @@ func (e *environment) expand(key string, n *node) (x expansion, ok bool) {
 		}
 		body, after, closed := strings.Cut(after, "}")
 		if !closed {
-			e.bad(n, "write ${NAME} or ${NAME:-else}", "%s: ${ without its }", key)
+			e.bad(n, "write ${NAME} or ${NAME:-else}", "%s: ${ without the closing }", key)
 			return expansion{}, false
 		}
 		name, instead, has := strings.Cut(body, ":-")
 		switch {
 		case strings.HasPrefix(name, "params."):
-			e.bad(n, "write the value itself, or a variable of the environment", "%s: parameters stand in the goal, descriptions and prompts only", key)
+			e.bad(n, "write the value itself, or a variable of the environment", "%s: parameters are replaced only in the goal, descriptions and prompts", key)
 			ok = false
 		case !envName.MatchString(name):
-			e.bad(n, "write ${NAME} or ${NAME:-else}", "%s: what stands in ${…} is no name of a variable", key)
+			e.bad(n, "write ${NAME} or ${NAME:-else}", "%s: the text in ${…} is not the name of a variable", key)
 			ok = false
 		case isOwnName(name):
 			e.badAs(n, errors.Join(ErrRefused, errOwnName), "use a variable of another name", "%s: %s: %v", key, name, errOwnName)
@@ -192,18 +189,18 @@ func (e *environment) lookup(name string) (string, bool) {
 	return "", false
 }
 
-// A sending is an EnvUse, and where it is written.
+// A sending is an EnvUse and the place where it is written.
 type sending struct {
 	EnvUse
 	key     string
-	set     bool // the value is taken from the environment, and not the default
+	set     bool // the value comes from the environment, not from the default
 	at      *node
-	of      *fields // of whose connection it is a part; nil for a path
+	of      *fields // the owner of the connection; nil for a path
 	subject string
 }
 
-// send notes that the variables of a value go to an origin, and returns the
-// value. Where no model is called, only what is allowed is replaced.
+// send records that the variables of a value are sent to an origin, and returns the value.
+// Offline, only allowed variables are replaced.
 func (e *environment) send(key string, of *fields, n *node, x expansion, to, origin string) string {
 	for _, name := range x.names {
 		e.sends = append(e.sends, sending{
@@ -216,18 +213,18 @@ func (e *environment) send(key string, of *fields, n *node, x expansion, to, ori
 	return x.value
 }
 
-// isSet reports whether an expansion took a variable from the environment.
+// isSet reports whether an expansion found a variable in the environment.
 func isSet(x expansion, name string) bool {
 	_, set := x.values[name]
 	return set
 }
 
-// isAllowed reports whether the caller lets a variable go to an origin.
+// isAllowed reports whether the caller allows a variable to be sent to an origin.
 func (e *environment) isAllowed(name, origin string) bool {
 	return origin != "" && slices.ContainsFunc(e.o.AllowEnv, func(u EnvUse) bool { return u.Name == name && cmp.Or(u.origin, u.To) == origin })
 }
 
-// checkEnv lists which variable goes where, and reports those without consent.
+// checkEnv lists where each variable is sent, and reports uses without consent.
 func (r checker) checkEnv() {
 	r.subject = nil
 	r.sends = slices.DeleteFunc(r.sends, func(s sending) bool {
@@ -237,7 +234,7 @@ func (r checker) checkEnv() {
 			owner = l.owner
 		}
 		unasked := owner == r.places.coordinator && !r.file.hasGoal()
-		return s.of != nil && (unasked || replaced && s.key == "model") // a flag names the model
+		return s.of != nil && (unasked || replaced && s.key == "model") // an option sets the model
 	})
 	var consent []EnvUse
 	var refused []sending
@@ -259,7 +256,7 @@ func (r checker) checkEnv() {
 	}
 	for _, s := range refused {
 		if s.To == "" && len(r.found) > 0 {
-			continue // what is wrong with the base URL has been said
+			continue // the base URL is reported already
 		}
 		err := &EnvError{s.EnvUse}
 		r.subject = func() string { return s.subject }

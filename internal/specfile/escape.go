@@ -6,8 +6,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// escapedLen returns how many bytes of a JSON string stand for the first n
-// bytes of its value.
+// escapedLen returns how many bytes of a JSON string encode the first n bytes of its value.
 func escapedLen(raw string, n int) int {
 	i := 0
 	for n > 0 && i < len(raw) && raw[i] != '"' {

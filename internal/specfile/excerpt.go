@@ -8,14 +8,14 @@ import (
 	"unicode/utf8"
 )
 
-// Excerpts: the line of a problem and its neighbours, with a caret, without
-// keys, and fit for a terminal.
+// Excerpts show the line of a problem and its neighbors, without credentials and control
+// characters.
 
-// hidden stands in excerpts for what may be a key.
+// hidden replaces possible credentials in excerpts.
 const hidden = "[hidden]"
 
-// excerpt shows the line of an offset and the one before and after it, as far
-// as there is something to see, with a caret under the offset.
+// excerpt shows the line of an offset with a caret under the offset, and the lines before
+// and after it unless they are empty.
 func (s *source) excerpt(offset int) string {
 	if s.text == "" {
 		return ""
@@ -55,8 +55,8 @@ func (s *source) show(b *strings.Builder, sign rune, width, line, start, caret i
 	}
 }
 
-// visible returns the bytes from start to end as an excerpt shows them, and
-// the column, from 0, at which the caret stands in them.
+// visible returns the bytes from start to end as an excerpt shows them, and the column of
+// the caret, from 0.
 func (s *source) visible(start, end, caret int) (text string, column int) {
 	spans := s.hiddenIn(start, end)
 	var b strings.Builder
@@ -79,9 +79,8 @@ func (s *source) visible(start, end, caret int) (text string, column int) {
 	return strings.TrimRight(b.String(), " "), column
 }
 
-// conceal notes what excerpts must not show, anywhere in the file: secrets, and
-// the values of keys that sound like credentials. It does so once, before the
-// first excerpt.
+// conceal finds all secrets of the file and all values of keys that sound like credentials,
+// once, before the first excerpt.
 func (s *source) conceal() {
 	s.once.Do(func() {
 		s.secrets = s.secretsIn(0, len(s.text))
@@ -91,7 +90,7 @@ func (s *source) conceal() {
 	})
 }
 
-// isPath reports whether a value looks like a path, or has nothing to hide.
+// isPath reports whether a value looks like a path or is empty.
 func isPath(n *node) bool {
 	return n.is == isText && (n.text == "" || strings.HasPrefix(n.text, "/") || strings.Trim(n.text, "*") == "") || n.is == isList || n.is == isNull
 }
@@ -102,9 +101,9 @@ type keyed struct {
 	number bool
 }
 
-// concealBelow notes what must not be shown of the parts of a value: all, or of
-// a reveal, whose keys are kinds, all but paths. Few keys are different, even
-// among many, so it remembers in sounds which are secret.
+// concealBelow finds the credentials in the parts of a value. With all, every part is one.
+// In a reveal, whose keys are kinds of secrets, paths are not. sounds caches which keys
+// sound like credentials.
 func (s *source) concealBelow(n *node, all, reveal bool, sounds map[keyed]bool) {
 	for _, value := range n.parts() {
 		hide, inside := all, reveal
@@ -146,7 +145,7 @@ func (s *source) hide(value *node) {
 	s.secrets = append(s.secrets, span{value.at, s.endOf(value)})
 }
 
-// endOf returns where a part of a list or an object ends, as well as that can be told.
+// endOf estimates where a part of a list or an object ends.
 func (s *source) endOf(n *node) int {
 	at, end := n.at, n.end
 	if end <= at {
@@ -155,9 +154,9 @@ func (s *source) endOf(n *node) int {
 	return at + len(strings.TrimRight(s.text[at:end], " \t\r\n,"))
 }
 
-// hiddenIn returns the parts of a line that may be keys: those that conceal
-// noted, those that are secrets, and in a file that could not be parsed those
-// behind a key that sounds like it.
+// hiddenIn returns the parts of a line that may be credentials: those that conceal found,
+// secrets, and in a file that could not be parsed the values of keys that sound like
+// credentials.
 func (s *source) hiddenIn(start, end int) []span {
 	spans := s.secretsIn(start, end)
 	for _, p := range s.secrets {
@@ -202,9 +201,9 @@ func merge(spans []span) []span {
 	return merged
 }
 
-// underHeaders reports whether a line stands deeper than a line before it that
-// opens headers or a key on the next line. It is for files that could not be
-// parsed, so it looks at blanks alone.
+// underHeaders reports whether a line is indented below a line with headers or with the key
+// of a credential. It serves files that could not be parsed, so it only compares
+// indentation.
 func (s *source) underHeaders(start int) bool {
 	depth := indent(s.text[start:])
 	line, _ := s.place(start)
@@ -226,8 +225,8 @@ func (s *source) underHeaders(start int) bool {
 
 func indent(text string) int { return len(text) - len(strings.TrimLeft(text, " \t")) }
 
-// credentialIn returns where the value begins of a key that sounds like a
-// credential: apiKey, headers, Authorization, a token, and misspellings of them.
+// credentialIn returns the start of the value of a key in a line that sounds like a
+// credential: apiKey, headers, Authorization, a token, or a misspelling of one.
 func credentialIn(line string) (value int, ok bool) {
 	for from := 0; ; {
 		colon := strings.IndexByte(line[from:], ':')
@@ -247,11 +246,10 @@ func credentialIn(line string) (value int, ok bool) {
 	}
 }
 
-// variable matches the rest of a line that holds nothing but ${NAME}: the name
-// of a variable is no secret.
+// variable matches the rest of a line that is only ${NAME}, which is not a secret.
 var variable = regexp.MustCompile(`^\s*["']?\$\{[A-Za-z_][A-Za-z0-9_]*\}["']?[\s,}\]]*$`)
 
-// userInfo matches what stands before the host of a URL.
+// userInfo matches the user information of a URL.
 var userInfo = regexp.MustCompile(`://([^\s/"'@]+)@`)
 
 // clip cuts a long line to a window around the column.

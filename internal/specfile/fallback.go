@@ -15,7 +15,7 @@ var fallbackList = kind{
 	json: append(filledListOf(ref("fallback")), member{"maxItems", maxFallback}), fits: is(isList), parts: checkFallback,
 }
 
-// fallbackParts checks the length of a fallback.
+// checkFallback checks the length of a fallback.
 func checkFallback(r *report, key string, n *node) bool {
 	switch {
 	case n.len() == 0:
@@ -74,7 +74,7 @@ func (r *resolver) fallback(f *fields, c *Connection, first destination) (all []
 		r.subject = r.mine
 		switch twice, known := seen[next.target()]; {
 		case hasCredentials(e):
-		case known && twice == 0 && shared: // an agent's own model may be the fallback of the others
+		case known && twice == 0 && shared: // the agent's own model may be a fallback for the other agents
 			continue
 		case known && twice == 0:
 			r.bad(entry.node, "write another model or baseURL, or remove it", "it is the same as the connection that it follows")
@@ -148,7 +148,7 @@ func (c *Connection) target() target { return target{strings.TrimRight(c.BaseURL
 // hasCredentials reports whether an entry has its own key or headers.
 func hasCredentials(e *fields) bool { return e.own("apiKey") != nil || e.own("headers") != nil }
 
-// repeated reports the entries that a flag made equal to a connection before them.
+// repeated reports the entries that an option made equal to an earlier connection.
 func repeated(c *Connection, entries []*fields) map[*fields]bool {
 	seen, out := map[target]bool{c.target(): true}, map[*fields]bool{}
 	for i, e := range entries {
@@ -159,7 +159,7 @@ func repeated(c *Connection, entries []*fields) map[*fields]bool {
 	return out
 }
 
-// setFallbackModel sets the model of --model in the entries that name none.
+// setFallbackModel sets the model of an option in the entries that name none.
 func (r *resolver) setFallbackModel(f *fields, chain []Connection, model string) {
 	for i, e := range r.places.fallback[f] {
 		if e.own("model") == nil {

@@ -106,7 +106,7 @@ func TestWhatIsWrongWithAFallback(t *testing.T) {
 		{"a fallback of a fallback", "agents: [{name: a, fallback: [{model: m, fallback: [{model: n}]}]}]", "1:42", `unknown key "fallback"`},
 		{"its own connection", "agents: [{name: a, model: m, fallback: [{model: m}]}]", "1:41", `agent "a": fallback 1: it is the same as the connection that it follows`},
 		{"one twice", "agents: [{name: a, model: m, fallback: [{model: n}, {model: o}, {model: n}]}]", "1:65", `fallback 3: it is the same as entry 1`},
-		{"a wrong base URL", "agents: [{name: a, fallback: [{model: m}, {baseURL: ftp://x}]}]", "1:53", `agent "a": fallback 2: baseURL: it is no address of an endpoint`},
+		{"a wrong base URL", "agents: [{name: a, fallback: [{model: m}, {baseURL: ftp://x}]}]", "1:53", `agent "a": fallback 2: baseURL: it is not the URL of an endpoint`},
 		{"another provider", "agents: [{name: a, fallback: [{provider: gemini}]}]", "1:42", `write provider: openai, baseURL: https://generativelanguage`},
 		{"of the spec, for many", "fallback: [{model: n}, {model: n}]\nagents: [{name: a}, {name: b}]", "1:24", "fallback 2: it is the same as entry 1"},
 		{"of the spec, for nobody", "fallback: [{modle: n}]\nagents: [{name: a, fallback: [{model: m}]}]", "1:13", `unknown key "modle"`},

@@ -7,13 +7,12 @@ import (
 	"strings"
 )
 
-// fields are the values of an object that can be used, by key, after the
-// table has ruled on each of them.
+// fields are the valid values of an object, by key.
 type fields struct {
 	place    *place
 	node     *node
 	vals     []*node
-	defaults *fields // where a value comes from that is not here: defaults
+	defaults *fields // where values come from that are not here
 }
 
 // get returns the value of a key, from here or from the defaults, or nil.
@@ -26,7 +25,7 @@ func (f *fields) get(name string) *node {
 	return nil
 }
 
-// own returns the value of a key that stands here, or nil.
+// own returns the value of a key of this object, or nil.
 func (f *fields) own(name string) *node {
 	if f == nil {
 		return nil
@@ -38,8 +37,8 @@ func (f *fields) own(name string) *node {
 	return f.vals[i]
 }
 
-// fields reads an object by the table of a place. A value that is no object is
-// reported, and nil returned; a nil *fields has no values.
+// fields reads an object by the table of a place. It reports a value that is not an object
+// and returns nil, which has no values.
 func (r *report) fields(n *node, p *place, defaults *fields) *fields {
 	if n.is != isObject {
 		r.bad(n, "write "+sample(p), "%s where %s belongs", n.describe(), p.a)
@@ -56,7 +55,7 @@ func (r *report) fields(n *node, p *place, defaults *fields) *fields {
 	return f
 }
 
-// sample names keys of a place, for who wrote something else there.
+// sample returns an object with typical keys of a place, for hints.
 func sample(p *place) string {
 	shown := p.shows
 	if len(shown) == 0 {
@@ -66,8 +65,8 @@ func sample(p *place) string {
 	return "{" + strings.Join(shown, ": …, ") + ": …}"
 }
 
-// takes rules on the value of a known key, reports what there is to report,
-// and says whether the value can be used.
+// takes checks the value of a known key, reports problems and returns whether the value can
+// be used.
 func (r *report) takes(value *node, k *key) bool {
 	switch k.status {
 	case NotBuilt:
@@ -77,7 +76,7 @@ func (r *report) takes(value *node, k *key) bool {
 		return false
 	case Refused:
 		if k.asks.of(value) {
-			r.badKey(value, ErrRefused, k.instead(), "%s: not taken: %s", k.name, k.reason())
+			r.badKey(value, ErrRefused, k.instead(), "%s: not supported: %s", k.name, k.reason())
 		}
 		return false
 	case Idle:
@@ -91,7 +90,7 @@ func (r *report) takes(value *node, k *key) bool {
 	return k.kind.parts == nil || k.kind.parts(r, k.name, value)
 }
 
-// describe describes a value, but not one that may be a credential.
+// describe describes a value unless it may be a credential.
 func (r *report) describe(n *node, key string) string {
 	if soundsSecret(key) && n.is != isNull {
 		return "something else"
@@ -99,7 +98,7 @@ func (r *report) describe(n *node, key string) string {
 	return n.describe()
 }
 
-// unknown reports a key that the place does not have, with what was probably meant.
+// unknown reports a key that the place does not have, with a suggestion.
 func (r *report) unknown(n *node, p *place) {
 	if len(r.found) >= tooMany {
 		return
@@ -107,8 +106,8 @@ func (r *report) unknown(n *node, p *place) {
 	r.badKey(n, ErrUnknown, suggestKey(n.key, p), "unknown key %s in %s", quote(n.key), p.a)
 }
 
-// suggestKey says what to write in the place of an unknown key: what its word
-// stands for, what is spelled nearly so, or else what there is.
+// suggestKey says what to write instead of an unknown key: a synonym, a key with a similar
+// spelling, or else which keys there are.
 func suggestKey(name string, p *place) string {
 	if best := synonym(name, p); best != "" {
 		return "did you mean " + best + "?"
@@ -121,7 +120,7 @@ func suggestKey(name string, p *place) string {
 		case NotBuilt:
 			return "remove it; " + best + " is not built yet"
 		case Refused:
-			return "remove it; " + best + " is not taken"
+			return "remove it; " + best + " is not supported"
 		}
 		return "remove it; " + best + " has no effect here"
 	}
@@ -136,7 +135,7 @@ func suggestKey(name string, p *place) string {
 	return "known here: " + strings.Join(known, ", ")
 }
 
-// misspelled reports whether an object has an unknown key of which a hint says that another is meant.
+// misspelled reports whether an object has an unknown key that is probably a misspelling of key.
 func misspelled(n *node, key string, p *place) bool {
 	return slices.ContainsFunc(n.kids, func(member node) bool {
 		_, known := p.index[member.key]
@@ -144,7 +143,7 @@ func misspelled(n *node, key string, p *place) bool {
 	})
 }
 
-// needs reports the keys that an object must have and lacks.
+// needs reports required keys that an object does not have.
 func (r *report) needs(n *node, p *place, before string) {
 	for _, name := range p.needs {
 		if n.get(name) == nil && !misspelled(n, name, p) {
@@ -182,11 +181,11 @@ func placesWith(name string) string {
 	return strings.Join(out, ", ")
 }
 
-// A report collects what is wrong with a spec and what is worth a look.
+// A report collects the problems and warnings of a spec.
 type report struct {
 	found   []finding
 	warned  []finding
-	subject func() string // what is being read, for messages; nil for the file itself
+	subject func() string // prefix of messages that names what is being read; nil for none
 	mine    func() string // subject of the agent or task that is being read
 }
 
@@ -234,7 +233,7 @@ func (r *report) warnAt(src *source, at int, hint, format string, args ...any) {
 	}
 }
 
-// about names what is being read.
+// about returns the prefix of messages.
 func (r *report) about() string {
 	if r.subject == nil {
 		return ""
@@ -242,23 +241,22 @@ func (r *report) about() string {
 	return r.subject()
 }
 
-// maxProblems bounds how many problems are reported; tooMany how many are
-// collected before they are sorted.
+// maxProblems bounds how many problems are reported, tooMany how many are collected before
+// they are sorted.
 const (
 	maxProblems = 100
 	tooMany     = 1000
 )
 
-// A finding is a problem whose line and excerpt are still to be made.
+// A finding is a problem without its line and excerpt.
 type finding struct {
 	src *source // nil for an option
 	at  int
 	Problem
 }
 
-// locate turns findings into problems: sorted, without doubles, at most
-// maxProblems, with excerpts. Excerpts come last, when everything that they
-// must hide is known.
+// locate turns findings into problems with excerpts: sorted, without duplicates, at most
+// maxProblems.
 func locate(found []finding) []Problem {
 	slices.SortStableFunc(found, func(a, b finding) int {
 		if a.src == nil || b.src == nil {
@@ -302,8 +300,8 @@ func order(s *source) int {
 	return s.order
 }
 
-// place fills in file, line, column and excerpt, and makes the texts fit for a
-// terminal. What messages of other packages quote may hold secrets too.
+// place fills in file, line, column and excerpt, and removes control characters and secrets
+// from the texts, which may quote values.
 func (f *finding) place() Problem {
 	p := f.Problem
 	p.File = withoutSecrets(p.File)

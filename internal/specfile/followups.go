@@ -10,9 +10,9 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// withoutFollowUps takes out of what a team says what only follows from something else
-// that it says: a reference to a task or an input whose own name is refused.
-// A hint that would make a task depend on itself is worded anew.
+// withoutFollowUps removes problems that only follow from others: references to a task or
+// an input whose own name is invalid. It replaces a hint that would make a task depend on
+// itself.
 func withoutFollowUps(problems task.Problems, tasks []task.Spec, inputs []engine.Input) task.Problems {
 	bad := refused(tasks, inputs)
 	kept := make(task.Problems, 0, len(problems))
@@ -34,10 +34,10 @@ func withoutFollowUps(problems task.Problems, tasks []task.Spec, inputs []engine
 	return kept
 }
 
-// A name is what an entry of a list of a task may say.
+// A name is an entry of dependsOn or uses.
 type name struct{ list, word string }
 
-// refused are the titles and keys of tasks and the names of inputs that cannot be names.
+// refused returns the invalid titles and keys of tasks and names of inputs.
 func refused(tasks []task.Spec, inputs []engine.Input) map[name]bool {
 	bad := make(map[name]bool)
 	for i := range tasks {
@@ -56,8 +56,8 @@ func refused(tasks []task.Spec, inputs []engine.Input) map[name]bool {
 	return bad
 }
 
-// reference returns the task and the word that a problem of a name in a list
-// is about; no list means that it is about something else.
+// reference returns the task, the list and the name that a problem of a reference is about;
+// an empty list for another problem.
 func reference(p task.Problem, tasks []task.Spec) (i int, list, word string) {
 	parts := tokens(p.Pointer)
 	if len(parts) != 4 || parts[0] != "tasks" {

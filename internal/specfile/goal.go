@@ -9,13 +9,13 @@ import (
 // A goalReader reads the goal, and the coordinator that plans and answers it.
 type goalReader struct{ *reader }
 
-// readGoal reads what the team is asked for: of --goal, else the file's own.
-// Beside tasks it is what their results answer.
+// readGoal reads the goal of the options, or else of the file. In a file with tasks, their
+// results answer it.
 func (r goalReader) readGoal() {
 	defer func() { r.subject = nil }()
 	n := r.places.main.spec.own("goal")
 	if r.o.Goal != "" {
-		r.file.Goal = r.goalOfFlag(n)
+		r.file.Goal = r.optionGoal(n)
 		r.dropTasks()
 		return
 	}
@@ -35,7 +35,7 @@ func (r goalReader) goal(n *node) *engine.Goal {
 	g := &engine.Goal{Origin: origin(n.src, n.at)}
 	if n.is == isText {
 		g.Text, g.Params = r.fill("goal", n)
-		r.holds(n, g.Classification)
+		r.raiseLabel(n, g.Classification)
 		return g
 	}
 	r.subject = func() string { return "goal: " }
@@ -44,7 +44,7 @@ func (r goalReader) goal(n *node) *engine.Goal {
 	switch inline, file := f.own("text"), f.own("file"); {
 	case inline != nil:
 		if file != nil {
-			r.bad(inline, "keep one of them", "text: file says it too")
+			r.bad(inline, "keep one of them", "text: file is set too")
 		}
 		g.Text, g.Params = r.fill("text", inline)
 	case file != nil:
@@ -52,18 +52,18 @@ func (r goalReader) goal(n *node) *engine.Goal {
 	case n.get("text") == nil && n.get("file") == nil:
 		r.bad(n, "write {text: …} or {file: PATH}", "it has no text")
 	}
-	r.holds(n, g.Classification)
+	r.raiseLabel(n, g.Classification)
 	return g
 }
 
-// goalOfFlag is the goal of --goal. The label of the file's own stays.
-func (r goalReader) goalOfFlag(n *node) *engine.Goal {
+// optionGoal reads the goal of the options. It has the label of the file's goal.
+func (r goalReader) optionGoal(n *node) *engine.Goal {
 	g := &engine.Goal{}
 	if n != nil && n.is == isObject {
 		r.subject = func() string { return "goal: " }
 		g.Classification = level(r.fields(n, goalPlace, nil).own("classification"))
 		r.subject = nil
-		r.holds(n.get("text"), g.Classification) // it stands in the file all the same
+		r.raiseLabel(n.get("text"), g.Classification) // the file contains it nevertheless
 	}
 	if strings.TrimSpace(r.o.Goal) == "" {
 		r.badOption("Goal", ErrInvalid, "say what the team is to find out or to make", ": it is empty")
@@ -73,7 +73,7 @@ func (r goalReader) goalOfFlag(n *node) *engine.Goal {
 	return g
 }
 
-// dropTasks leaves out the tasks of a file for which --goal asks for a plan.
+// dropTasks removes the tasks of a file if the options have a goal to plan.
 func (r goalReader) dropTasks() {
 	if len(r.file.Tasks) > 0 {
 		n := r.places.taskList

@@ -74,7 +74,7 @@ func TestGoalOfTheFlag(t *testing.T) {
 	require.Equal(t, []string{"4:8: tasks: not run: the coordinator plans tasks for Options.Goal"}, warnings(f))
 
 	_, err = load(t, text, specfile.Options{Goal: "In ${params.yaer} ${params.} ${year}"})
-	require.Equal(t, []string{`Options.Goal: no parameter "yaer"`, "Options.Goal: ${params. without a name and its }"}, messages(t, err))
+	require.Equal(t, []string{`Options.Goal: no parameter "yaer"`, "Options.Goal: ${params. without a name and the closing }"}, messages(t, err))
 	_, err = load(t, roster, specfile.Options{Goal: " "})
 	require.Equal(t, []string{"Options.Goal: it is empty"}, messages(t, err))
 	f, err = load(t, roster, specfile.Options{Goal: "Write about ${year}."})
@@ -140,7 +140,7 @@ func TestCoordinatorIsThereWhenAGoalMayCome(t *testing.T) {
 		{"a goal", "goal: Go.\nagents: [{name: a}]", true, nil},
 		{"a goal beside tasks", "goal: Go.\nagents: [{name: a}]\n" + tasks, true, nil},
 		{"tasks", "agents: [{name: a}]\n" + tasks, false, nil},
-		{"tasks and the key", "coordinator: {model: m}\nagents: [{name: a}]\n" + tasks, true, []string{"1:14: coordinator: not asked: there are tasks and no goal"}},
+		{"tasks and the key", "coordinator: {model: m}\nagents: [{name: a}]\n" + tasks, true, []string{"1:14: coordinator: not called: there are tasks and no goal"}},
 	} {
 		f, err := load(t, tt.give, specfile.Options{})
 		require.NoError(t, err, tt.name)

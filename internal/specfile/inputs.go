@@ -17,7 +17,7 @@ import (
 // An inputReader reads the named inputs.
 type inputReader struct{ *reader }
 
-// readInputs reads the named inputs of the main file and the files of --input.
+// readInputs reads the named inputs of the main file and the files of the options.
 func (r inputReader) readInputs() {
 	defer func() { r.subject = nil }()
 	var names []string
@@ -36,7 +36,7 @@ func (r inputReader) readInputs() {
 	}
 }
 
-// input reads one input. Nothing at all (null) means that --input brings it.
+// input reads one input. Null means that the options bring it.
 func (r inputReader) input(n *node) {
 	name, at := n.key, n.keyAt
 	var f *fields
@@ -70,8 +70,8 @@ func (r inputReader) input(n *node) {
 // earlier run, as in run:RUN/TASK, and not a file.
 const ResultPrefix = "run:"
 
-// resultOf returns the run and the task whose result an input is: of --input,
-// else of its key from. ok is false if the input is a text.
+// resultOf returns the run and the task whose result an input is, from the options or from
+// its key from. ok is false if the input is a text.
 func (r inputReader) resultOf(name string, f *fields) (run, result string, ok bool) {
 	if given, flag := r.o.Inputs[name]; flag {
 		given, ok = strings.CutPrefix(given, ResultPrefix)
@@ -84,7 +84,7 @@ func (r inputReader) resultOf(name string, f *fields) (run, result string, ok bo
 	}
 	for _, key := range []string{"file", "text"} {
 		if other := f.own(key); other != nil {
-			r.bad(other, "keep one of them", "%s: from says it too", key)
+			r.bad(other, "keep one of them", "%s: from is set too", key)
 		}
 	}
 	from := r.fields(n, fromPlace, nil)
@@ -95,8 +95,8 @@ func (r inputReader) resultOf(name string, f *fields) (run, result string, ok bo
 	return text(from.own("run")), text(from.own("task")), true
 }
 
-// earlier returns the result of an earlier run that an input is, and its text,
-// or nil after reporting why there is none.
+// earlier returns the result of an earlier run and its text, or nil after reporting why
+// there is none.
 func (r inputReader) earlier(name, run, result string, f *fields, src *source, at int) (*envelope.Envelope, string) {
 	report := func(err error, hint, message string) {
 		if given, flag := r.o.Inputs[name]; flag {
@@ -110,7 +110,7 @@ func (r inputReader) earlier(name, run, result string, f *fields, src *source, a
 	}
 	switch {
 	case run == "" || result == "":
-		if _, flag := r.o.Inputs[name]; flag { // of a key that is missing, needs has told
+		if _, flag := r.o.Inputs[name]; flag { // a missing key is reported already
 			report(ErrInvalid, "write run:RUN/TASK, with the ID of a run and the title of a task", "it names no result")
 		}
 		return nil, ""
@@ -121,11 +121,11 @@ func (r inputReader) earlier(name, run, result string, f *fields, src *source, a
 	e, err := r.o.Result(run, result)
 	text := ""
 	if err == nil {
-		if _, flag := r.o.Inputs[name]; !flag && e.Header().Run != run { // nobody who wrote the file could have meant this run
+		if _, flag := r.o.Inputs[name]; !flag && e.Header().Run != run { // the author of the file cannot have meant this run
 			report(ErrInvalid, "write the whole ID: "+e.Header().Run, fmt.Sprintf("run: %s is only the beginning of the ID of a run", quote(run)))
 			return nil, ""
 		}
-		text, _, err = gate.InputText(e, time.Time{}) // the team refuses one that has expired
+		text, _, err = gate.InputText(e, time.Time{}) // the team reports an expired result
 	}
 	if err != nil {
 		hint := "give the input with " + r.o.inputOption(name) + ", or name another result"
@@ -139,7 +139,7 @@ func (r inputReader) earlier(name, run, result string, f *fields, src *source, a
 	return e, text
 }
 
-// inputText returns the text of an input: of --input, else its own.
+// inputText returns the text of an input, from the options or from the file.
 func (r inputReader) inputText(name string, f *fields, src *source, at int) string {
 	file, inline := f.own("file"), f.own("text")
 	if path, given := r.o.Inputs[name]; given {
@@ -151,7 +151,7 @@ func (r inputReader) inputText(name string, f *fields, src *source, at int) stri
 	}
 	switch {
 	case file != nil && inline != nil:
-		r.bad(inline, "keep one of them", "text: file says it too")
+		r.bad(inline, "keep one of them", "text: file is set too")
 	case file != nil:
 		if from := r.readFile(file, maxInput); from != nil {
 			from.kept.label = from.kept.label.Join(level(f.own("classification")))
@@ -164,7 +164,7 @@ func (r inputReader) inputText(name string, f *fields, src *source, at int) stri
 		if len(inline.text) > maxInput {
 			r.bad(inline, "", "text: it is larger than %s", bytesize.Text(int(maxInput)))
 		}
-		r.holds(inline, level(f.own("classification")))
+		r.raiseLabel(inline, level(f.own("classification")))
 		return inline.text
 	case f.node.get("file") == nil && f.node.get("text") == nil:
 		r.badAt(src, at, "give it with "+r.o.inputOption(name)+", or write {file: PATH}, {text: …} or {from: {run: …, task: …}}", "it has no text")
@@ -172,9 +172,9 @@ func (r inputReader) inputText(name string, f *fields, src *source, at int) stri
 	return ""
 }
 
-// readInput reads a file of the user's choice: it may be anywhere, or a pipe that
-// the process was given as /dev/fd/N, and "-" is standard input. Its
-// stored copy is taken if the file is gone, or is to be taken instead.
+// readInput reads the file of an option, which may be anywhere, or a pipe such as
+// /dev/fd/63; "-" is standard input. It uses the stored copy if the file is gone, or if the
+// copy replaces it.
 func (l *loader) readInput(name, path string, level label.Classification) (string, error) {
 	if path == "" { // not the spec of the working directory
 		return "", unreadable(fs.ErrNotExist)

@@ -12,25 +12,25 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Limits of a JSON file. MaxValues bounds memory: a file that is made of
-// brackets and commas would take thirty times its size.
+// Limits of a JSON file. maxValues bounds memory: values made of brackets and commas take
+// many times their size in the file.
 const (
 	maxJSON   = 64 << 20
 	maxDepth  = 100
 	maxValues = 1 << 21
 )
 
-// A fault is a place where a file is no YAML or JSON.
+// A fault is a place where a file is not valid YAML or JSON.
 type fault struct {
 	at            int
 	message, hint string
-	refused       bool // it could be read, but is not taken
+	refused       bool // it could be parsed, but is not supported
 }
 
 func (f *fault) Error() string { return f.message }
 
-// parseJSON reads the text of a source, which must be strict JSON (RFC 8259).
-// Duplicate keys come back beside the tree.
+// parseJSON reads the text of a source, which must be strict JSON (RFC 8259). It returns
+// duplicate keys separately.
 func parseJSON(s *source) (n *node, twice []fault, err error) {
 	p := &jsonParser{src: s, tokens: jsontext.NewDecoder(strings.NewReader(s.text), jsontext.AllowDuplicateNames(true))}
 	n = new(node)
@@ -43,12 +43,12 @@ func parseJSON(s *source) (n *node, twice []fault, err error) {
 	return n, p.twice, nil
 }
 
-// A jsonParser makes nodes of tokens. Texts without escapes are parts of the file, not copies.
+// A jsonParser makes nodes from tokens. Texts without escapes share memory with the file.
 type jsonParser struct {
 	src    *source
 	tokens *jsontext.Decoder
 	at     int  // where the last token begins
-	key    bool // it was to be a key, and is none
+	key    bool // a key was expected, and the token is not one
 	values int
 	twice  []fault
 	nodes  []node // scratch stack, so that each list is copied once, at its size
@@ -140,13 +140,13 @@ func (p *jsonParser) found(at int) string {
 	return "the end of the file"
 }
 
-// expected says what belongs in the place of an error, by what the decoder says of it.
+// expected maps messages of the decoder to what it expected.
 var expected = []struct{ says, belongs string }{
 	{"(expecting ':')", "a colon belongs"}, {"(expecting ',' or '}')", `a comma or '}' belongs`}, {"(expecting ',' or ']')", `a comma or ']' belongs`},
 	{jsontext.ErrNonStringName.Error(), "a key in double quotes belongs"}, {"(expecting digit)", "a digit belongs"}, {"", "a value belongs"},
 }
 
-// fault words what the decoder found wrong.
+// fault describes an error of the decoder.
 func (p *jsonParser) fault(err error) *fault {
 	if f, ok := errors.AsType[*fault](err); ok {
 		return f

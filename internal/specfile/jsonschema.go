@@ -9,16 +9,14 @@ import (
 	"unicode/utf8"
 )
 
-// JSONSchema returns the JSON Schema (draft 2020-12) of a spec file, made of
-// the table that [Load] reads files by: an editor that has it completes keys,
-// shows what they are for, and marks what Load would refuse. Keys that are not
-// built yet or not taken are there with the values that ask for nothing, and
-// are marked as deprecated, as those without effect are.
+// JSONSchema returns the JSON Schema (draft 2020-12) of a spec file. It is made from the
+// tables by which [Load] reads files, so that an editor completes keys, describes them and
+// marks what Load would report. Keys that are not built, not supported or without effect
+// are marked as deprecated, and accept only values that request nothing.
 //
-// What a schema cannot say is left to Load and the team: whether what is named
-// exists (tasks, agents, inputs, schemas, parameters, variables of the
-// environment, files) and is named once, whether a base URL or a parameter's
-// value is one, lengths in bytes, and what labels allow.
+// A schema cannot check everything that Load and the team check: whether named tasks,
+// agents, inputs, schemas, parameters, variables and files exist and are unique, whether a
+// base URL or the value of a parameter is valid, lengths in bytes, and what labels allow.
 func JSONSchema() []byte {
 	defs := make(object, 0, len(allPlaces)-1)
 	for _, p := range allPlaces {
@@ -39,8 +37,8 @@ func JSONSchema() []byte {
 	return asciiOnly(b.Bytes())
 }
 
-// asciiOnly writes every other character of a JSON text as an escape, so that
-// the blanks of patterns can be seen.
+// asciiOnly escapes all other characters of a JSON text, so that the spaces in patterns are
+// visible.
 func asciiOnly(text []byte) []byte {
 	out := make([]byte, 0, len(text))
 	for _, r := range string(text) {
@@ -55,7 +53,7 @@ func asciiOnly(text []byte) []byte {
 	return out
 }
 
-// schema is a place as a JSON Schema.
+// schema returns the JSON Schema of a place.
 func (p *place) schema() object {
 	properties := make(object, len(p.keys))
 	for i := range p.keys {
@@ -78,7 +76,7 @@ func (p *place) schema() object {
 	return s
 }
 
-// contradictions are the keys of a spec that cannot stand together.
+// contradictions excludes keys of a spec that contradict each other.
 func contradictions() []object {
 	never := []object{{{"not", required("agents", "team")}}}
 	for _, pair := range settings {
@@ -88,21 +86,21 @@ func contradictions() []object {
 	return never
 }
 
-// schema is the value of a key as a JSON Schema.
+// schema returns the JSON Schema of the value of a key.
 func (k *key) schema() object {
 	says := strings.ReplaceAll(k.says, "`", "")
 	switch k.status {
 	case NotBuilt:
 		return object{{"description", "Not built yet: " + says}, {"deprecated", true}, {"enum", k.asks.nothings}}
 	case Refused:
-		return object{{"description", "Not taken: " + says}, {"deprecated", true}, {"enum", k.asks.nothings}}
+		return object{{"description", "Not supported: " + says}, {"deprecated", true}, {"enum", k.asks.nothings}}
 	case Idle:
 		return object{{"description", "No effect here: " + says}, {"deprecated", true}}
 	}
 	return append(object{{"description", says}}, k.kind.json...)
 }
 
-// An object is one of JSON whose keys keep their order.
+// An object is a JSON object that keeps the order of its keys.
 type object []member
 
 type member struct {
@@ -129,16 +127,14 @@ func (o object) MarshalJSON() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// What the schemas of values are made of.
-
-// blank are the characters that [strings.TrimSpace] takes away, as a class of
-// a regular expression; what \s means differs between editors.
+// blank lists the characters that [strings.TrimSpace] removes, for a class of a regular
+// expression; the meaning of \s differs between editors.
 const blank = "\t\n\v\f\r \u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
 
-// filled is a text that is not blank.
+// filled is a text with a character that is not whitespace.
 var filled = object{{"type", "string"}, {"pattern", "[^" + blank + "]"}}
 
-// paramPattern is what names of parameters match; see [isParamName].
+// paramPattern matches the names of parameters; see [isParamName].
 const paramPattern = "^[A-Za-z0-9_-]{1,64}$"
 
 var scalarOrNull = object{{"type", []any{"string", "number", "boolean", "null"}}}

@@ -33,14 +33,14 @@ func schemaOf(t require.TestingT) *jsonschema.Resolved {
 var beyond = regexp.MustCompile(strings.Join([]string{
 	`^input .*: it has no text$`, `^params: \w+ has no value`, // flags may bring them
 	`file: ".*": `, `offline: ".*": `, // files
-	`baseURL: it is no address`,
+	`baseURL: it is not the URL`,
 	`(allow|block|fields|filter|paths|need|needToKnow|reveal: \w+): ".*": `, `^policy: rule .*: name: (not a name|reserved name)`, `assert: ".*": `, // what a text says
-	`rule in line \d+ has this name too`, `pattern ".*": (named twice|another)`,
+	`rule in line \d+ has this name too`, `pattern ".*": (duplicate name|another)`,
 	`from: results of earlier runs are `,
 	`outputSchema: no schema `,                    // names
 	`needs the shared memory`, `answers the goal`, // what two keys say together
-	`fallback \d: it is the same as`,                                                                               // what two entries say together
-	`the environment has no`, `no parameter`, `parameters stand in`, `is no name of a variable`, `\$\{.* without `, // values from elsewhere
+	`fallback \d: it is the same as`,                                                                                                // what two entries say together
+	`the environment has no`, `no parameter`, `parameters are replaced only in`, `is not the name of a variable`, `\$\{.* without `, // values from elsewhere
 }, "|"))
 
 // shapely reports whether the loader has nothing to say about the shape of a document.

@@ -6,29 +6,27 @@ import (
 	"strings"
 )
 
-// Status says what becomes of a key.
+// Status says what a key does.
 type Status string
 
-// What becomes of a key.
+// The statuses.
 const (
 	Works    Status = "works"    // it does what it says
-	NotBuilt Status = "notBuilt" // its machinery does not exist yet: an error, unless the value asks for nothing
-	Refused  Status = "refused"  // a key of the original that would change what a run does and that nothing here can honour: an error
+	NotBuilt Status = "notBuilt" // planned: an error, unless the value requests nothing
+	Refused  Status = "refused"  // a key of the original that runteam does not support: an error, unless the value requests nothing
 	Idle     Status = "idle"     // a key of the original that has no effect here: a warning
 )
 
-// A Word is a key that a file may have: the reference of the format in one
-// line. See [Vocabulary].
+// A Word describes a key that a file may have; see [Vocabulary].
 type Word struct {
-	Place  string // where it may stand: spec, goal, coordinator, team, orchestrator, agent, agentDefaults, task, taskDefaults, provenance, requires, input, message, dependency, use, endpoint, fallback, price, policy, rule, translate, summarize, redact, pattern, declassify, endorse, renew
+	Place  string // the object that it belongs to: spec, goal, coordinator, team, orchestrator, agent, agentDefaults, task, taskDefaults, provenance, requires, input, message, dependency, use, endpoint, fallback, price, policy, rule, translate, summarize, redact, pattern, declassify, endorse, renew
 	Key    string
 	Kind   string // what may be written
 	Status Status
-	Says   string // what it is for, or why it is not taken and what to write instead
+	Says   string // what it does, or why it is not supported and what to write instead
 }
 
-// Vocabulary returns every key that files may have, place by place. What is
-// not here is an error.
+// Vocabulary returns every key that files may have, by place. Every other key is an error.
 func Vocabulary() []Word {
 	var words []Word
 	for _, p := range allPlaces {
@@ -40,8 +38,8 @@ func Vocabulary() []Word {
 	return words
 }
 
-// A row says of a key that works what may be written and what it is for. Files are read and
-// checked by these rows; the JSON Schema and the reference are made of them.
+// A row describes a key that works. Files are read and checked by these rows, and the JSON
+// Schema and the reference are made from them.
 type row struct {
 	name string
 	kind kind
@@ -51,25 +49,25 @@ type row struct {
 // An other is the row of a key that does not work.
 type other struct {
 	name string
-	asks *asking // which values ask for something; nil: all but null
+	asks *asking // which values request something; nil means all but null
 	says string
 }
 
-// A key is a row of the table of a place and what becomes of the key.
+// A key is a row of the table of a place and the status of the key.
 type key struct {
 	row
 	status Status
 	asks   *asking
 }
 
-// reason is the part of a description that says why a key is not taken.
+// reason is the part of a description that says why a key is not supported.
 func (k *key) reason() string {
 	why, _, _ := strings.Cut(strings.ReplaceAll(k.says, "`", ""), "; ")
 	return why
 }
 
-// instead says what to write in the place of a key that is not built yet or not
-// taken: what stands behind the semicolon of its description.
+// instead says what to write instead of a key that is not built or not supported: the text
+// after the semicolon of its description.
 func (k *key) instead() string {
 	_, rest, _ := strings.Cut(strings.ReplaceAll(k.says, "`", ""), "; ")
 	switch {
@@ -87,8 +85,8 @@ type place struct {
 	a     string // in messages: "an agent"
 	keys  []key
 	index map[string]int
-	needs []string // keys that must be there
-	shows []string // keys of a typical one, for who wrote something else there
+	needs []string // required keys
+	shows []string // typical keys, for hints
 }
 
 func newPlace(name, a string, rows []row) *place {
@@ -137,19 +135,19 @@ func (p *place) without(name, a string, keys ...string) *place {
 	return q.indexed()
 }
 
-// with inserts keys before the key with a name.
+// with inserts rows before a key.
 func (p *place) with(rows []row, before string) *place {
 	p.keys = slices.Insert(p.keys, p.index[before], newPlace("", "", rows).keys...)
 	return p.indexed()
 }
 
-// needing names the keys that must be there.
+// needing sets the required keys.
 func (p *place) needing(keys ...string) *place {
 	p.needs = keys
 	return p
 }
 
-// like gives a place the keys of a typical one.
+// like sets the typical keys.
 func (p *place) like(keys ...string) *place {
 	p.shows = keys
 	return p
@@ -161,17 +159,17 @@ var allPlaces = []*place{
 	policyPlace, rulePlace, translatePlace, summarizePlace, redactPlace, patternPlace, declassifyPlace, endorsePlace, renewPlace,
 }
 
-// An asking tells values of a key that is not taken apart: those that ask for
-// something, which is an error, and the nothings, which are fine.
+// An asking separates the values of an unsupported key: those that request something are an
+// error, the others are accepted.
 type asking struct {
-	of       func(n *node) bool // whether the value asks for anything
-	nothings []any              // the values that do not, in the words of JSON
+	of       func(n *node) bool // whether the value requests something
+	nothings []any              // the values that do not, as JSON
 }
 
-// asksUnlessNull is for the keys whose every value asks for something.
+// asksUnlessNull is for keys whose every value but null requests something.
 var asksUnlessNull = &asking{func(n *node) bool { return n.is != isNull }, []any{nil}}
 
-// asksIfFilled: an empty list, mapping or text, false and null ask for nothing.
+// asksIfFilled is for keys whose empty lists, mappings and texts, false and null request nothing.
 var asksIfFilled = &asking{func(n *node) bool {
 	switch n.is {
 	case isNull:

@@ -319,7 +319,7 @@ func TestEveryKey(t *testing.T) {
 				text := specWith(w.Place, w.Key, sample)
 				got := must(t, dir, id, text)
 				for _, warning := range got.Warnings {
-					require.Regexp(t, "no task uses it|nothing uses|no effect: the tasks are written|not asked|unsafeText|no agent has the model", warning.Message)
+					require.Regexp(t, "no task uses it|nothing uses|no effect: the tasks are written|not called|unsafeText|no agent has the model", warning.Message)
 				}
 				if slices.Contains(silent, id) {
 					require.Equal(t, base, fingerprint(t, got))
@@ -333,7 +333,7 @@ func TestEveryKey(t *testing.T) {
 					condition = specfile.ErrRefused
 				}
 				require.ErrorIs(t, err, condition)
-				require.Regexp(t, `\d: .*`+w.Key+": not (built yet|taken)", strings.Join(messages(t, err), "\n"))
+				require.Regexp(t, `\d: .*`+w.Key+": not (built yet|supported)", strings.Join(messages(t, err), "\n"))
 				got := must(t, dir, id+"-null", specWith(w.Place, w.Key, "null"))
 				require.Equal(t, base, fingerprint(t, got), "nothing asks for nothing")
 			case specfile.Idle:

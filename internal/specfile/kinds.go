@@ -15,23 +15,23 @@ import (
 // A kind is what may be written as the value of a key.
 type kind struct {
 	name string // in the reference
-	want string // in messages, after "where" and before "belongs"
+	want string // in messages: "where … belongs"
 	hint string // what to write instead
-	many string // what to write instead of a list, where that is something else
-	none string // what to write instead of nothing, where that is something else
-	one  string // of a word, which ones there are
-	json object // the same as a JSON Schema, as far as one can say it
+	many string // hint for a list; empty means hint
+	none string // hint for null; empty means hint
+	one  string // the words to choose from
+	json object // the JSON Schema, which may accept more
 	// fits reports whether the value has the right type.
 	fits func(n *node) bool
-	// parts looks into a value of the right type, reports what is wrong there
-	// and says whether the value can be used; nil means that it can.
+	// parts checks a value of the right type, reports problems and returns whether the
+	// value can be used; nil accepts every value.
 	parts func(r *report, key string, n *node) bool
 }
 
-// inQuotes is what to do about a number, true or false where a text belongs.
+// inQuotes is the hint for a number, true or false where a text belongs.
 const inQuotes = "put it in quotes"
 
-// instead says what to write in the place of a value that is not of the kind.
+// instead returns the hint for a value that is not of the kind.
 func (k kind) instead(n *node) string {
 	switch f, number := n.float(); {
 	case n.is == isList && k.many != "":
@@ -59,7 +59,7 @@ func is(shapes ...shape) func(*node) bool {
 var (
 	anything  = kind{name: "any", fits: func(*node) bool { return true }}
 	anyText   = kind{name: "text", want: "a text", hint: inQuotes, json: typed("string"), fits: is(isText)}
-	inputText = anyText.as(filled) // filled unless --input brings another
+	inputText = anyText.as(filled) // not empty, unless the options bring the text
 	oneLine   = kind{name: "text", want: "a text", hint: inQuotes, json: filled, fits: is(isText), parts: checkNotBlank}
 	envText   = kind{name: "text, `${ENV}`", want: "a text", hint: inQuotes, json: typed("string"), fits: is(isText)}
 	secret    = kind{name: "text, `${ENV}`", want: "a text", hint: "write ${NAME}, where NAME is a variable of the environment", json: typed("string"), fits: is(isText)}
@@ -100,7 +100,7 @@ var listsOfScalars = anyOf(listOf(typed("string")), listOf(typed("number")), lis
 // instantForm matches a time as RFC 3339 writes it, in UTC.
 var instantForm = regexp.MustCompile(`^[0-9]{4}-(0[1-9]|1[0-2])-([0-2][0-9]|3[01])T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]{1,9})?Z$`)
 
-// strategies returns the words for who gets a task without an assignee.
+// strategies returns the names of the scheduling strategies.
 func strategies() []string {
 	var words []string
 	for _, s := range assign.Strategies() {
@@ -109,25 +109,25 @@ func strategies() []string {
 	return words
 }
 
-// as is a kind with another JSON Schema.
+// as returns the kind with another JSON Schema.
 func (k kind) as(json object) kind {
 	k.json = json
 	return k
 }
 
-// hinted is a kind with another hint.
+// hinted returns the kind with another hint.
 func (k kind) hinted(hint string) kind {
 	k.hint = hint
 	return k
 }
 
-// checked is a kind whose parts are checked.
+// checked returns the kind with a check of its parts.
 func (k kind) checked(parts func(r *report, key string, n *node) bool) kind {
 	k.parts = parts
 	return k
 }
 
-// of is the kind of a mapping whose keys are those of a place.
+// of returns the kind of a mapping with the keys of a place, or of a list of such mappings.
 func (k kind) of(place string) kind {
 	switch {
 	case k.name != list.name:
@@ -138,20 +138,20 @@ func (k kind) of(place string) kind {
 	return k.as(listOf(ref(place)))
 }
 
-// orText is the kind of a list whose entries are texts, or mappings with the keys of a place.
+// orText returns the kind of a list of texts or mappings with the keys of a place.
 func (k kind) orText(place string) kind { return k.as(listOf(anyOf(typed("string"), ref(place)))) }
 
-// each is the kind of a mapping with a value of a schema under any name.
+// each returns the kind of a mapping with any names and values of a schema.
 func (k kind) each(value object) kind {
 	return k.as(object{{"type", "object"}, {"additionalProperties", value}})
 }
 
-// named is each with names of a pattern.
+// named returns the kind of a mapping with names of a pattern and values of a schema.
 func (k kind) named(pattern string, value object) kind {
 	return k.as(object{{"type", "object"}, {"propertyNames", object{{"pattern", pattern}}}, {"additionalProperties", value}})
 }
 
-// words is the kind of one of several words.
+// words returns the kind of one of several words.
 func words(known ...string) kind {
 	choice := strings.Join(known, ", ")
 	last := len(known) - 1
@@ -172,7 +172,7 @@ func words(known ...string) kind {
 	}
 }
 
-// wordList is the kind of a list of words.
+// wordList returns the kind of a list of such words.
 func wordList(known ...string) kind {
 	one := words(known...)
 	return kind{
@@ -190,13 +190,13 @@ func wordList(known ...string) kind {
 	}
 }
 
-// number is the kind of a number within bounds.
+// number returns the kind of a number within bounds.
 func number(low, high float64) kind {
 	want := fmt.Sprintf("a number from %g to %g", low, high)
 	return kind{name: "number", want: want, hint: "write " + want + ", without quotes"}.numbers(low, high)
 }
 
-// numbers is a kind of numbers within bounds.
+// numbers returns the kind for numbers within bounds.
 func (k kind) numbers(low, high float64) kind {
 	k.json = bounded("number", low, high)
 	k.fits = func(n *node) bool {
@@ -206,7 +206,7 @@ func (k kind) numbers(low, high float64) kind {
 	return k
 }
 
-// integers is a kind of whole numbers within bounds.
+// integers returns the kind for whole numbers within bounds.
 func (k kind) integers(low, high int) kind {
 	k.json = bounded("integer", low, high)
 	k.fits = func(n *node) bool {
@@ -293,19 +293,19 @@ func checkTexts(r *report, key string, n *node) bool {
 	return ok
 }
 
-// onlyTextValues is for headers, whose values may be credentials: they are not described.
+// checkTextValues checks headers. It does not describe their values, which may be credentials.
 func checkTextValues(r *report, key string, n *node) bool {
 	ok := true
 	for _, member := range n.parts() {
 		if member.is != isText {
-			r.bad(member, "put it in quotes", "%s: %s is no text", key, quote(member.key))
+			r.bad(member, "put it in quotes", "%s: %s is not a text", key, quote(member.key))
 			ok = false
 		}
 	}
 	return ok
 }
 
-// goalParts refuses a goal that is an empty text; what is wrong with a mapping is said when it is read.
+// checkGoal reports an empty text; a mapping is checked when it is read.
 func checkGoal(r *report, key string, n *node) bool {
 	return n.is == isObject || checkNotBlank(r, key, n)
 }

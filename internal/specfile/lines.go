@@ -8,10 +8,10 @@ import (
 	"github.com/runteam/runteam/internal/naming"
 )
 
-// Where the lines and letters of a text stand in the file that it is written in.
+// Positions of the lines and characters of a value in its file.
 
-// lineOffset returns where a line of a text begins, by the ends of lines that
-// a prompt knows: LF, CR, CR LF, VT, FF, FS to RS, NEL, LS and PS.
+// lineOffset returns the start of a line of a text. Lines end as in prompts: at LF, CR,
+// CR LF, VT, FF, FS to RS, NEL, LS and PS.
 func lineOffset(text string, line int) int {
 	for i, r := range text {
 		if line <= 1 {
@@ -24,8 +24,8 @@ func lineOffset(text string, line int) int {
 	return len(text)
 }
 
-// skipBlanks moves an offset to the first visible character of its line.
-func skipBlanks(text string, offset int) int {
+// skipSpaces moves an offset to the first visible character of its line.
+func skipSpaces(text string, offset int) int {
 	for i, r := range text[offset:] {
 		if r == '\n' || r == '\r' || !unicode.IsSpace(r) {
 			return offset + i
@@ -34,9 +34,9 @@ func skipBlanks(text string, offset int) int {
 	return offset
 }
 
-// placeInText returns where a byte of a text that is written in a spec stands
-// there, as well as that can be told: exactly for JSON and for block scalars,
-// else by looking for the same letters, else where the text begins.
+// placeInText returns the position in the file of a byte of a value: exactly for JSON and
+// for block scalars, otherwise by searching for the same characters, or else the start of
+// the value.
 func placeInText(n *node, offset int) (*source, int) {
 	offset = max(0, min(offset, len(n.text)))
 	switch n.form {
@@ -59,8 +59,8 @@ func placeInText(n *node, offset int) (*source, int) {
 	return n.src, search(n, offset)
 }
 
-// search looks for the letters at an offset of a text behind the place at
-// which the text begins; what occurs before in the text is counted.
+// search returns the position in the file of the characters at an offset of a text. It
+// skips their earlier occurrences in the text.
 func search(n *node, offset int) int {
 	const most = 24
 	letters := n.text[offset:]

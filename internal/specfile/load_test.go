@@ -352,8 +352,8 @@ func TestFilesOfFlagsThatCannotBeTaken(t *testing.T) {
 		{"sub", "Options.Team: the folder has no team.yaml, team.yml or team.json; " + hasTeam, specfile.Options{Path: dir, Team: "sub"}},
 		{"sub", "Options.Orchestrator: cannot read: it is a folder; " + hasSettings, specfile.Options{Path: dir, Orchestrator: "sub"}},
 		{"sub", "Options.Coordinator: cannot read: it is a folder; " + hasCoordinator, specfile.Options{Path: dir, Coordinator: "sub"}},
-		{"null.json", `the file says nothing; write {"name": "…", "agents": […]}`, specfile.Options{Path: dir, Team: "null.json"}},
-		{"null.json", "the file says nothing; write the keys of the coordinator, such as model and instructions", specfile.Options{Path: dir, Coordinator: "null.json"}},
+		{"null.json", `the file is empty; write {"name": "…", "agents": […]}`, specfile.Options{Path: dir, Team: "null.json"}},
+		{"null.json", "the file is empty; write the keys of the coordinator, such as model and instructions", specfile.Options{Path: dir, Coordinator: "null.json"}},
 		{"list.yaml", "a list where keys such as name and agents belong; write name: and agents:", specfile.Options{Path: dir, Team: "list.yaml"}},
 	} {
 		for _, path := range []*string{&tt.o.Path, &tt.o.Team, &tt.o.Orchestrator, &tt.o.Coordinator} {

@@ -62,7 +62,7 @@ func (l *loader) open(given, option string) *node {
 		return nil
 	}
 	if n.is == isNull {
-		l.badAt(src, 0, wholeFile(src, option), "the file says nothing")
+		l.badAt(src, 0, wholeFile(src, option), "the file is empty")
 		return nil
 	}
 	return n

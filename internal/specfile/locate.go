@@ -13,11 +13,11 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// places remembers where everything in a File is written.
+// places records where everything in a File is written.
 type places struct {
 	main        *layer
-	layers      []*layer // where settings come from
-	roster      *layer   // the one with the agents
+	layers      []*layer // the files with settings, by precedence
+	roster      *layer   // the file with the agents
 	compat      bool
 	agentList   *node
 	taskList    *node
@@ -31,27 +31,27 @@ type places struct {
 	readings
 	params     map[string]*param
 	options    *Options
-	files      map[*node]*source // what a {file: PATH} was read from
+	files      map[*node]*source // the source that a {file: PATH} names
 	asserts    []*node           // of the run's assertions
-	unreadable []string          // pointers to what of the policy could not be read
+	unreadable []string          // pointers to parts of the policy that could not be read
 }
 
-// readings are the texts that a spec was made of. No printer follows the pointers to them.
+// readings are the texts that a spec was made from, behind pointers that printing does not follow.
 type readings struct {
 	kept  []*kept  // every file that was read
-	flags []string // what flags said, for the fingerprint
+	flags []string // the values of options, for the fingerprint
 }
 
-// connectionPlaces remember where the settings of connections are written.
+// connectionPlaces record where the settings of connections are written.
 type connectionPlaces struct {
 	links    map[*fields]*link     // of each agent, the coordinator and each entry of their fallback
 	fallback map[*fields][]*fields // of each agent and the coordinator
 	entries  map[*node][]*fields   // of each list, as they are written
-	models   map[*fields]string    // of --model, of each that it is for
-	accepts  map[string]bool       // endpoints with a key accepts
+	models   map[*fields]string    // of the options, by agent or entry
+	accepts  map[string]bool       // endpoints with the key accepts
 }
 
-// An inputPlaceOf is where an input is written; it may be a name alone.
+// An inputPlaceOf says where an input is written.
 type inputPlaceOf struct {
 	name   string
 	fields *fields
@@ -60,9 +60,8 @@ type inputPlaceOf struct {
 	run    string // the whole ID of the run whose result it is
 }
 
-// Locate gives the problems of an error their places: a [task.Problem] or
-// [task.Problems], which point into the tasks and agents of f, become an
-// [*Error]. Any other error, and nil, comes back as it is.
+// Locate turns a [task.Problem] or [task.Problems], whose pointers refer to f, into an
+// [*Error] with places. It returns every other error, and nil, unchanged.
 func (f *File) Locate(err error) error {
 	problems, ok := errors.AsType[task.Problems](err)
 	if !ok {
@@ -85,8 +84,8 @@ func (f *File) Locate(err error) error {
 	return &Error{Problems: locate(found)}
 }
 
-// Place returns where the value that an RFC 6901 pointer names is written, or
-// where it comes from: a default, or the object that lacks it.
+// Place returns the position of the value that an RFC 6901 pointer names, of its default, or
+// of the object that does not have it.
 func (f *File) Place(pointer string) provenance.Position {
 	at := f.places.find(task.Problem{Pointer: pointer})
 	if at.src == nil {
@@ -128,18 +127,17 @@ func (p *places) find(t task.Problem) finding {
 	}
 	if from, ok := p.files[n]; ok {
 		if t.Line > 0 {
-			out.src, out.at = from, skipBlanks(from.text, lineOffset(from.text, t.Line))
+			out.src, out.at = from, skipSpaces(from.text, lineOffset(from.text, t.Line))
 		}
 		return out
 	}
 	if t.Line > 0 && n.is == isText {
-		out.src, out.at = placeInText(n, skipBlanks(n.text, lineOffset(n.text, t.Line)))
+		out.src, out.at = placeInText(n, skipSpaces(n.text, lineOffset(n.text, t.Line)))
 	}
 	return out
 }
 
-// unmet returns the need that a problem of a dependency or a used input is
-// about, where that is written.
+// unmet returns the value of need that a problem of a dependency or an input is about.
 func (p *places) unmet(t task.Problem, parts []string) *node {
 	refusal, ok := errors.AsType[*gate.Refusal](t)
 	if !ok || len(parts) != 4 || parts[0] != "tasks" || !strings.Contains(refusal.Hint, "need") {
@@ -151,15 +149,14 @@ func (p *places) unmet(t task.Problem, parts []string) *node {
 	return nil
 }
 
-// lacksTeam reports whether a file says what is to be done, and neither it nor
-// --team who does it.
+// lacksTeam reports whether a spec has tasks or a goal but no agents.
 func (p *places) lacksTeam() bool {
 	asks := p.main.spec.own("tasks") != nil || p.main.spec.own("goal") != nil
 	return asks && p.agentList == nil && p.roster == p.main && p.main.team == nil
 }
 
-// payloadKey is the key by which a dependency says its form: the dependency's
-// own, if it stands there, else that of the task.
+// payloadKey returns the key that sets the form of a dependency: the dependency's own, if
+// it has one, or else that of the task.
 func (p *places) payloadKey(parts []string) string {
 	if len(parts) > 3 && parts[2] == "dependsOn" {
 		if f := pick(p.tasks, parts); f != nil {
@@ -183,9 +180,8 @@ func tokens(pointer string) []string {
 	return parts
 }
 
-// resolve follows a pointer as far as the files go. The node is the value
-// itself, or nil if only something around it exists; the offset is never
-// missing unless the spec itself is.
+// resolve follows a pointer as far as possible. The node is the value itself, or nil if
+// only an object around it exists; the source is nil only without a spec.
 func (p *places) resolve(parts []string) (n *node, src *source, at int) {
 	root := p.main.node
 	if root == nil {
@@ -242,7 +238,7 @@ func (p *places) resolve(parts []string) (n *node, src *source, at int) {
 	return nil, root.src, root.at
 }
 
-// pick returns the element that the second part of a pointer counts to.
+// pick returns the element whose index is the second part of a pointer.
 func pick(all []*fields, parts []string) *fields {
 	if len(parts) < 2 {
 		return nil
@@ -254,7 +250,7 @@ func pick(all []*fields, parts []string) *fields {
 	return all[i]
 }
 
-// input returns an input by its name, else by its number.
+// input returns an input by its name or its index.
 func (p *places) input(parts []string) *inputPlaceOf {
 	if len(parts) < 2 {
 		return nil
@@ -270,7 +266,7 @@ func (p *places) input(parts []string) *inputPlaceOf {
 	return nil
 }
 
-// inFields follows a pointer into an agent or a task, and into its defaults.
+// inFields follows a pointer into an agent or a task and its defaults.
 func inFields(f *fields, parts []string) (*node, *source, int) {
 	if len(parts) == 0 {
 		return f.node, f.node.src, f.node.at
@@ -292,7 +288,7 @@ func inFields(f *fields, parts []string) (*node, *source, int) {
 	return walk(n, parts[1:])
 }
 
-// walk follows a pointer down from a node, as far as it goes.
+// walk follows a pointer from a node as far as possible.
 func walk(n *node, parts []string) (*node, *source, int) {
 	for _, part := range parts {
 		var next *node

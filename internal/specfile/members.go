@@ -14,7 +14,7 @@ import (
 // serves both reading a file and writing a plan.
 type members []member
 
-// A delay is a wait, of which a written 0 means none.
+// A delay is a wait; 0 in a file means none.
 type delay time.Duration
 
 // read sets the values of the keys that get finds.
@@ -74,7 +74,7 @@ func (all members) write(n *node) {
 	}
 }
 
-// nodeOf returns the value that from points to, or nil if it is as it would be without a word.
+// nodeOf returns the value that from points to, or nil for its zero value.
 func nodeOf(from any) *node {
 	v := reflect.ValueOf(from).Elem()
 	if v.IsZero() {

@@ -6,7 +6,7 @@ import (
 	"github.com/runteam/runteam/internal/engine"
 )
 
-// readMessages reads what members of the team are told before anything runs.
+// readMessages reads the messages to members of the team.
 func (r runReader) readMessages() {
 	defer func() { r.subject = nil }()
 	n := r.places.main.spec.own("messages")
@@ -18,13 +18,13 @@ func (r runReader) readMessages() {
 		f := r.fields(item, messagePlace, nil)
 		r.places.messages = append(r.places.messages, f)
 		if f == nil {
-			r.file.Run.Messages = append(r.file.Run.Messages, engine.Message{}) // keeps the numbers in step
+			r.file.Run.Messages = append(r.file.Run.Messages, engine.Message{}) // so that indexes still match the file
 			continue
 		}
 		r.needs(item, messagePlace, "")
 		m := engine.Message{Text: r.plainText("text", f.own("text"))}
 		members{{"from", &m.From}, {"to", &m.To}, {"classification", &m.Classification}, {"ttlMs", &m.TTL}}.read(f.own)
-		r.holds(f.own("text"), m.Classification)
+		r.raiseLabel(f.own("text"), m.Classification)
 		r.file.Run.Messages = append(r.file.Run.Messages, m)
 	}
 }

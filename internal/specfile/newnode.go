@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Values that are made, not read: what a spec that is written consists of.
+// Nodes for writing a spec.
 
 func textNode(s string) *node { return &node{is: isText, text: s} }
 
@@ -39,13 +39,13 @@ func (n *node) set(key string, value *node) {
 	}
 }
 
-// replace sets a key that may be there already in another letter case.
+// replace sets a key and removes the same key in another letter case.
 func (n *node) replace(key string, value *node) {
 	n.kids = slices.DeleteFunc(n.kids, func(known node) bool { return strings.EqualFold(known.key, key) })
 	n.set(key, value)
 }
 
-// same reports whether two values say the same in the same words.
+// same reports whether two values are equal, with keys in the same order.
 func same(a, b *node) bool {
 	if a.is != b.is || a.len() != b.len() {
 		return false

@@ -13,10 +13,10 @@ import (
 	"github.com/runteam/runteam/internal/naming"
 )
 
-// A node is a value of a file: what YAML and JSON have in common.
+// A node is a value of a YAML or JSON file.
 type node struct {
 	src  *source
-	at   int // where it begins, in bytes
+	at   int // offset in bytes
 	is   shape
 	form form
 	text string // of a scalar; a number as it is written
@@ -40,7 +40,7 @@ const (
 	isObject
 )
 
-// form is how a text is written, which decides where its lines are.
+// form says how a text is written, on which the positions of its lines depend.
 type form uint8
 
 const (
@@ -109,8 +109,8 @@ func (n *node) describe() string {
 	}
 }
 
-// quote quotes a word of the user, with escapes for what a terminal must not
-// see, without secrets, and cuts it so that a message stays readable.
+// quote quotes a word of the user for a message: without secrets and control characters,
+// and shortened.
 func quote(word string) string { return strconv.Quote(cut(withoutSecrets(word), 60)) }
 
 func cut(word string, most int) string {
@@ -120,7 +120,7 @@ func cut(word string, most int) string {
 	return word
 }
 
-// nearHint asks whether the known word nearest to a word is meant; without one it says otherwise.
+// nearHint suggests the known word with the most similar spelling, or returns otherwise.
 func nearHint(word, otherwise string, known ...string) string {
 	if best := nearestOf(word, known...); best != "" {
 		return "did you mean " + best + "?"
@@ -128,13 +128,13 @@ func nearHint(word, otherwise string, known ...string) string {
 	return otherwise
 }
 
-// nearestOf returns the known word that was probably meant, or "".
+// nearestOf returns the known word with the most similar spelling, or "".
 func nearestOf(word string, known ...string) string {
 	best, _ := naming.Nearest(word, known)
 	return best
 }
 
-// float returns a number; ok is false for one that is too large or none.
+// float returns a number; ok is false for another value and for a number that is too large.
 func (n *node) float() (f float64, ok bool) {
 	if n.is != isNumber {
 		return 0, false
@@ -146,7 +146,7 @@ func (n *node) float() (f float64, ok bool) {
 	return f, err == nil && !math.IsInf(f, 0) && !math.IsNaN(f)
 }
 
-// whole returns a whole number; ok is false for another.
+// whole returns a whole number; ok is false for another value.
 func (n *node) whole() (int, bool) {
 	f, ok := n.float()
 	if !ok || f != math.Trunc(f) || math.Abs(f) > 1<<53 {
@@ -155,8 +155,8 @@ func (n *node) whole() (int, bool) {
 	return int(f), true
 }
 
-// yamlDigits writes a whole number of YAML as Go does: without underscores, and
-// without the zeros in front that Go takes for octal.
+// yamlDigits writes a whole number of YAML in the syntax of Go: without underscores, and
+// with 0o for octal numbers.
 func yamlDigits(text string) string {
 	text = strings.ReplaceAll(strings.TrimPrefix(text, "+"), "_", "")
 	sign := ""
@@ -182,7 +182,7 @@ func (n *node) appendJSON(dst []byte) ([]byte, error) {
 		}
 		f, ok := n.float()
 		if !ok {
-			return nil, fmt.Errorf("%s is no number of JSON", cut(n.text, 30))
+			return nil, fmt.Errorf("%s is not a JSON number", cut(n.text, 30))
 		}
 		return strconv.AppendFloat(dst, f, 'g', -1, 64), nil
 	case isText:
@@ -216,7 +216,7 @@ func appendText(dst []byte, text string) []byte {
 	return append(dst, quoted...)
 }
 
-// duplicates finds the keys that stand in an object more than once.
+// duplicates reports the repeated keys of an object.
 func (n *node) duplicates() (found []fault) {
 	if n.is != isObject || n.len() < 2 {
 		return nil
@@ -229,7 +229,7 @@ func (n *node) duplicates() (found []fault) {
 		} else if len(found) < maxProblems {
 			line, column := n.src.place(at)
 			found = append(found, fault{
-				at: member.keyAt, message: fmt.Sprintf("%s: written twice; the first is in line %d, column %d", quote(member.key), line, column),
+				at: member.keyAt, message: fmt.Sprintf("%s: duplicate key; the first is in line %d, column %d", quote(member.key), line, column),
 				hint: "keep one of them",
 			})
 		}

@@ -8,13 +8,13 @@ import (
 	"strings"
 )
 
-// errOrigin reports a text that names no origin.
+// errOrigin reports a URL without a valid origin.
 var errOrigin = errors.New("no scheme and host")
 
-// originOf returns the origin of a base URL: scheme, host in lower case and the
-// port unless it is the default one. Two base URLs with one origin are served by
-// the same server. A host that is not written in ASCII, or with characters that
-// no host has, is an error: its many spellings could not be compared.
+// originOf returns the origin of a base URL: scheme, host in lower case, and the port unless
+// it is the default. Base URLs with the same origin are served by the same server. A host
+// with other characters than those of host names in ASCII is an error, since its different
+// spellings could not be compared.
 func originOf(baseURL string) (string, error) {
 	u, err := url.Parse(strings.TrimSpace(baseURL))
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Opaque != "" {
@@ -49,9 +49,8 @@ func isHost(host string) bool {
 	return !strings.Contains("."+host+".", "..") && strings.Trim(host, "abcdefghijklmnopqrstuvwxyz0123456789-._") == ""
 }
 
-// originPart returns the beginning of a base URL that decides on its origin, as
-// it is written: up to the first slash, question mark or number sign behind the
-// host. Those inside of ${…} do not count.
+// originPart returns the part of a base URL that determines its origin, as written: up to
+// the first slash, question mark or number sign after the host that is not inside ${…}.
 func originPart(text string) string {
 	depth, from := 0, 0
 	for i := 0; i < len(text); i++ {

@@ -11,7 +11,7 @@ import (
 )
 
 // TestKeysOfTheOriginal: a file of the original is told by name what of it
-// changes nothing here, which is a warning, and what would and is not taken, with
+// changes nothing here, which is a warning, and what would and is not supported, with
 // what to write instead.
 func TestKeysOfTheOriginal(t *testing.T) {
 	t.Parallel()
@@ -20,18 +20,18 @@ func TestKeysOfTheOriginal(t *testing.T) {
 		{"orchestrator", "evaluation", `{"sampleRate": 1}`, "warning: evaluation: no effect here: scores of finished runs"},
 		{"orchestrator", "requireConsequentialConfirmation", `true`, "warning: requireConsequentialConfirmation: no effect here: confirmation of tool calls; agents have no tools yet"},
 		{"orchestrator", "onToolCall", `"f"`, "warning: onToolCall: no effect here: a function of a program; agents have no tools yet"},
-		{"orchestrator", "schedulingWeights", `{"fit": 1}`, "schedulingWeights: not taken: composite weighs fit 0.7 and load 0.3; remove it; write an assignee for each task that needs another choice"},
+		{"orchestrator", "schedulingWeights", `{"fit": 1}`, "schedulingWeights: not supported: composite weighs fit 0.7 and load 0.3; remove it; write an assignee for each task that needs another choice"},
 		{"orchestrator", "schedulingWeights", `{}`, ""},
-		{"orchestrator", "executionRouting", `{"mode": "team"}`, "executionRouting: not taken: how a goal is carried out; remove it; write mode: auto or mode: plan in the spec"},
-		{"orchestrator", "executionRouter", `"f"`, "executionRouter: not taken: a function of a program; remove it; write mode: auto or mode: plan in the spec"},
+		{"orchestrator", "executionRouting", `{"mode": "team"}`, "executionRouting: not supported: how a goal is carried out; remove it; write mode: auto or mode: plan in the spec"},
+		{"orchestrator", "executionRouter", `"f"`, "executionRouter: not supported: a function of a program; remove it; write mode: auto or mode: plan in the spec"},
 		{"orchestrator", "recovery", `{"maxAttempts": 2}`, "recovery: not built yet; remove it, or write maxRetries for a task"},
 		{"agent", "costTier", `"low"`, `warning: agent "a": costTier: no effect here: a note for routing; assignment compares capabilities, descriptions and load`},
 		{"agent", "latencyClass", `"fast"`, `warning: agent "a": latencyClass: no effect here: a note for routing; assignment compares capabilities, descriptions and load`},
 		{"agent", "onToolCall", `"f"`, `warning: agent "a": onToolCall: no effect here: a function of a program; it has no tools`},
-		{"agent", "permissionBoundary", `"read-only"`, `agent "a": permissionBoundary: not taken: a limit on what an agent may do; remove it; write accepts, and what its endpoint may read under endpoints`},
-		{"agent", "history", `[{"role": "user"}]`, `agent "a": history: not taken: earlier messages of an agent; remove it; write what it needs to know as an input`},
+		{"agent", "permissionBoundary", `"read-only"`, `agent "a": permissionBoundary: not supported: a limit on what an agent may do; remove it; write accepts, and what its endpoint may read under endpoints`},
+		{"agent", "history", `[{"role": "user"}]`, `agent "a": history: not supported: earlier messages of an agent; remove it; write what it needs to know as an input`},
 		{"agent", "history", `[]`, ""},
-		{"agent", "credentials", `{"STRIPE_KEY": "sk-1"}`, `agent "a": credentials: not taken: secrets for tools, of which it has none; remove it; keep them out of the file`},
+		{"agent", "credentials", `{"STRIPE_KEY": "sk-1"}`, `agent "a": credentials: not supported: secrets for tools, of which it has none; remove it; keep them out of the file`},
 		{"agent", "provider", `"anthropic"`, `agent "a": provider: "anthropic" is not built in; write provider: openai, baseURL: https://api.anthropic.com/v1/ and apiKey: ${ANTHROPIC_API_KEY}`},
 		{"agent", "provider", `"gemini"`, `agent "a": provider: "gemini" is not built in; write provider: openai, baseURL: https://generativelanguage.googleapis.com/v1beta/openai/ and apiKey: ${GEMINI_API_KEY}`},
 		{"agent", "provider", `"bedrock"`, `agent "a": provider: "bedrock" is not built in; write provider: openai, and as baseURL an OpenAI-compatible endpoint of that provider`},

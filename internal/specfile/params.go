@@ -7,22 +7,22 @@ import (
 	"github.com/runteam/runteam/internal/provenance"
 )
 
-// A param is a one-line value that descriptions and prompts may quote.
+// A param is a one-line value that goals, descriptions and prompts can contain.
 type param struct {
 	value string
 	src   *source
-	key   int // offset of its name
+	key   int // the offset of its name
 	used  bool
 	bad   bool // reported already
 }
 
-// A filler puts parameters into texts.
+// A filler replaces parameters in texts.
 type filler struct {
 	*loader
 	known map[string]*param
 }
 
-// readParams collects the parameters of all files and the values of --param.
+// readParams collects the parameters of all files and their values in the options.
 func (f *filler) readParams(layers []*layer) {
 	for _, y := range layers {
 		n := y.spec.own("params")
@@ -32,7 +32,7 @@ func (f *filler) readParams(layers []*layer) {
 		for _, value := range n.parts() {
 			name := value.key
 			if !isParamName(name) {
-				f.badKey(value, ErrInvalid, "use letters, digits, _ and -", "params: %s is no name", quote(name))
+				f.badKey(value, ErrInvalid, "use letters, digits, _ and -", "params: %s is not a valid name", quote(name))
 				continue
 			}
 			if _, twice := f.known[name]; twice {
@@ -49,7 +49,7 @@ func (f *filler) readParams(layers []*layer) {
 	}
 }
 
-// param returns one parameter with its value: of the flag, else of the file.
+// param returns a parameter with its value, from the options or from the file.
 func (f *filler) param(n *node) *param {
 	name, p := n.key, &param{src: n.src, key: n.keyAt, value: n.text}
 	given, fromFlag := f.o.Params[name]
@@ -88,8 +88,8 @@ const (
 	paramOpen = opening + "params."
 )
 
-// fill puts parameters into a text, and says which bytes of the outcome they
-// are. Problems are reported where they stand.
+// fill replaces parameters in a text and returns their ranges in the result. It reports
+// problems at their places.
 func (f *filler) fill(key string, n *node) (string, []provenance.Param) {
 	from, text := f.textOf(n)
 	return f.fillText(key, text, func(offset int) (*source, int) {
@@ -100,11 +100,11 @@ func (f *filler) fill(key string, n *node) (string, []provenance.Param) {
 	})
 }
 
-// dollar is the parameter that stands for a dollar sign and leaves no trace:
-// ${params.$}{params.x} is how a text says ${params.x}.
+// dollar is the parameter for a literal dollar sign: ${params.$}{params.x} becomes
+// ${params.x}.
 const dollar = "$"
 
-// fillText is fill for a text of which place knows where its bytes stand.
+// fillText is fill for a text whose bytes place locates.
 func (f *filler) fillText(key, text string, place func(offset int) (*source, int)) (string, []provenance.Param) {
 	if !strings.Contains(text, opening) {
 		return text, nil
@@ -121,7 +121,7 @@ func (f *filler) fillText(key, text string, place func(offset int) (*source, int
 		offset += i
 		src, at := place(offset)
 		if !strings.HasPrefix(text[offset:], paramOpen) {
-			f.attempt(key, text[offset:], src, at)
+			f.warnLookalike(key, text[offset:], src, at)
 			b.WriteString(opening)
 			offset += len(opening)
 			continue
@@ -133,7 +133,7 @@ func (f *filler) fillText(key, text string, place func(offset int) (*source, int
 			continue
 		}
 		if !closed || !isParamName(name) {
-			f.badAt(src, at, "write ${params.NAME}", "%s: ${params. without a name and its }", key)
+			f.badAt(src, at, "write ${params.NAME}", "%s: ${params. without a name and the closing }", key)
 			b.WriteString(paramOpen)
 			offset += len(paramOpen)
 			continue
@@ -155,9 +155,8 @@ func (f *filler) fillText(key, text string, place func(offset int) (*source, int
 	}
 }
 
-// attempt warns of a text such as ${year}, which is plain text in a prompt,
-// where a parameter seems to be meant.
-func (f *filler) attempt(key, text string, src *source, at int) {
+// warnLookalike warns of a text such as ${year} that is probably meant as a parameter.
+func (f *filler) warnLookalike(key, text string, src *source, at int) {
 	word, _, closed := strings.Cut(text[len(opening):], "}")
 	inner := strings.TrimSpace(word)
 	group, name, dotted := strings.Cut(inner, ".")
@@ -185,8 +184,8 @@ func (f *filler) attempt(key, text string, src *source, at int) {
 	f.warnAt(src, at, hint, "%s: %s is plain text here", key, quote(opening+word+"}"))
 }
 
-// textOf returns the text of a value that may be {file: PATH}, and the file it
-// came from; nil is the spec.
+// textOf returns the text of a value that may be {file: PATH}, and the source of that file;
+// nil for a text in the spec.
 func (l *loader) textOf(n *node) (from *source, text string) {
 	switch {
 	case n == nil:

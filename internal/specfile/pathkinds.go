@@ -15,7 +15,7 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// The kinds of values that a policy and a need are made of.
+// The kinds of values in a policy.
 
 var (
 	modeWord = words(string(handoff.Full), string(handoff.Scoped), string(handoff.Minimal))
@@ -35,13 +35,13 @@ var (
 	assertions    = kind{name: "list of assertions", want: "a list of assertions", hint: "write a line such as - internal_notes never reaches letters", json: listOf(filled), fits: is(isList), parts: checkAssertions}
 )
 
-// ofOne is a kind with what to write instead of a list.
+// ofOne returns the kind with a hint for a list.
 func (k kind) ofOne(many string) kind {
 	k.many = many
 	return k
 }
 
-// orElse is a kind with what to write instead of nothing.
+// orElse returns the kind with a hint for null.
 func (k kind) orElse(none string) kind {
 	k.none = none
 	return k
@@ -56,10 +56,10 @@ func kindNames() []string {
 	return names
 }
 
-// whereItStands is what to write of a kind that is to cross in clear.
-const whereItStands = `write where it may stand: [/path], or [""] for the whole`
+// revealHint is the hint for a kind that is delivered unredacted.
+const revealHint = `write where it may be: [/path], or [""] for the whole`
 
-// notEmpty refuses an empty list, which would have no effect or leave nothing.
+// checkNotEmpty reports an empty list, which would have no effect or allow nothing.
 func checkNotEmpty(r *report, key string, n *node) bool {
 	if n.len() > 0 {
 		return true
@@ -74,7 +74,7 @@ func checkNotEmpty(r *report, key string, n *node) bool {
 		hint = "write the paths that are safe: [/path]"
 	}
 	if strings.HasPrefix(key, "reveal") {
-		hint = whereItStands
+		hint = revealHint
 	}
 	r.bad(n, hint, "%s: the list is empty", key)
 	return false
@@ -88,7 +88,7 @@ func checkBlock(r *report, key string, n *node) bool {
 	return checkPaths(r, key, n, selection.CheckBlock)
 }
 
-// paths checks each path of a list.
+// checkPaths checks each path of a list.
 func checkPaths(r *report, key string, n *node, check func(task.Path) error) bool {
 	if !checkNotEmpty(r, key, n) || !checkTexts(r, key, n) {
 		return false
@@ -98,7 +98,7 @@ func checkPaths(r *report, key string, n *node, check func(task.Path) error) boo
 		if err := check(task.Path(item.text)); err != nil {
 			says, hint := advice(err, selection.ErrPath)
 			if strings.HasPrefix(key, "reveal") && strings.HasPrefix(item.text, "*") {
-				hint = `name the member: [/iban]; [""] is the whole value` // and nothing that would reveal more
+				hint = `name the member: [/iban]; [""] is the whole value` // and not a path that would reveal more
 			}
 			r.badAs(item, fmt.Errorf("%w: %w", ErrInvalid, err), hint, "%s: %s", key, says)
 			ok = false
@@ -107,8 +107,7 @@ func checkPaths(r *report, key string, n *node, check func(task.Path) error) boo
 	return ok
 }
 
-// advice splits what an error says into what is wrong and what to write
-// instead, and takes the words of a condition off its beginning.
+// advice splits the text of an error, without its condition, into message and hint.
 func advice(err, condition error) (says, hint string) {
 	says = strings.TrimPrefix(err.Error(), condition.Error()+": ")
 	if i := strings.LastIndex(says, ": write "); i >= 0 {
@@ -117,7 +116,7 @@ func advice(err, condition error) (says, hint string) {
 	return says, ""
 }
 
-// personal reports a word that is no personal kind.
+// checkKind reports a word that is not a kind of personal data.
 func checkKind(r *report, key string, src *source, at int, word string) bool {
 	known := kindNames()
 	if slices.Contains(known, word) {
@@ -149,7 +148,7 @@ func checkKinds(r *report, key string, n *node) bool {
 	return ok
 }
 
-// reveals checks kinds and paths of what is to cross in clear.
+// checkReveals checks the kinds and paths that are delivered unredacted.
 func checkReveals(r *report, key string, n *node) bool {
 	ok := true
 	for _, item := range n.parts() {
@@ -157,7 +156,7 @@ func checkReveals(r *report, key string, n *node) bool {
 		case !checkKind(r, key, item.src, item.keyAt, word):
 			ok = false
 		case item.is != isList:
-			r.bad(item, whereItStands, "%s: %s: %s where a list of paths belongs", key, word, item.describe())
+			r.bad(item, revealHint, "%s: %s: %s where a list of paths belongs", key, word, item.describe())
 			ok = false
 		default:
 			ok = checkAllow(r, key+": "+word, item) && ok
@@ -166,7 +165,7 @@ func checkReveals(r *report, key string, n *node) bool {
 	return ok
 }
 
-// reallyThere refuses a blank text where one is required.
+// checkGiven reports an empty text that is required.
 func checkGiven(r *report, key string, n *node) bool {
 	if strings.TrimSpace(n.text) != "" {
 		return true
@@ -175,7 +174,7 @@ func checkGiven(r *report, key string, n *node) bool {
 	return false
 }
 
-// ruleName checks the name of a rule, which records show.
+// checkRuleName checks the name of a rule.
 func checkRuleName(r *report, key string, n *node) bool {
 	if !checkNotBlank(r, key, n) {
 		return false
@@ -187,7 +186,7 @@ func checkRuleName(r *report, key string, n *node) bool {
 	return err == nil
 }
 
-// assertions checks that each can be read; whether they hold is seen in a plan.
+// checkAssertions checks the syntax of assertions.
 func checkAssertions(r *report, key string, n *node) bool {
 	if !checkTexts(r, key, n) {
 		return false

@@ -266,14 +266,14 @@ agents: [{name: a, apiKey: "${KEY:-fake-key-6}"}, {name: b, apiKey: "${KEY}", he
 		require.Contains(t, string(text), "# team.yaml:"+fmt.Sprint(p.Line)+": "+p.Message)
 	}
 	require.Equal(t, []string{
-		"2:9: apiKey: not saved: the key itself stands in the file",
-		"3:38: headers: Authorization: not saved: the key itself stands in the file",
-		"3:61: headers: X-Api-Key: not saved: the key itself stands in the file",
-		"3:89: headers: Cookie: not saved: the key itself stands in the file",
-		"5:23: coordinator: apiKey: not saved: the key itself stands in the file",
-		"6:25: agentDefaults: apiKey: not saved: the key itself stands in the file",
-		`7:28: agent "a": apiKey: not saved: the key itself stands in the file`,
-		`7:96: agent "b": headers: Token: not saved: the key itself stands in the file`,
+		"2:9: apiKey: not saved: the file contains the key itself",
+		"3:38: headers: Authorization: not saved: the file contains the key itself",
+		"3:61: headers: X-Api-Key: not saved: the file contains the key itself",
+		"3:89: headers: Cookie: not saved: the file contains the key itself",
+		"5:23: coordinator: apiKey: not saved: the file contains the key itself",
+		"6:25: agentDefaults: apiKey: not saved: the file contains the key itself",
+		`7:28: agent "a": apiKey: not saved: the file contains the key itself`,
+		`7:96: agent "b": headers: Token: not saved: the file contains the key itself`,
 	}, said)
 	got, err := specfile.Load(specfile.Options{Path: path, Lookup: plannedEnv, Trusted: trusted})
 	require.NoError(t, err)

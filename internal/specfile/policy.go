@@ -14,7 +14,7 @@ import (
 // A policyReader reads the policy and the assertions.
 type policyReader struct{ *reader }
 
-// readPolicy reads what may cross between the members of the team.
+// readPolicy reads the policy.
 func (r policyReader) readPolicy() {
 	defer func() { r.subject = nil }()
 	main := r.places.main.spec
@@ -51,8 +51,8 @@ func (r policyReader) readPolicy() {
 	}
 }
 
-// idleModes warns of modes of agents that are wider than the policy's default,
-// which they cannot widen.
+// idleModes warns of modes of agents that are wider than the policy's default and have no
+// effect.
 func (r policyReader) idleModes(standard handoff.Mode) {
 	width := []handoff.Mode{handoff.Minimal, handoff.Scoped, handoff.Full, ""}
 	r.subject = nil
@@ -64,7 +64,7 @@ func (r policyReader) idleModes(standard handoff.Mode) {
 	}
 }
 
-// origin is where an object stands; nil stands nowhere.
+// origin returns the position of an object; zero for nil.
 func (f *fields) origin() provenance.Position {
 	if f == nil {
 		return provenance.Position{}
@@ -72,8 +72,8 @@ func (f *fields) origin() provenance.Position {
 	return origin(f.node.src, f.node.at)
 }
 
-// entries reads a list of a policy. What only follows from what is wrong with
-// an entry is not said. A value that is no object is nil.
+// entries reads a list of a policy; an element that is not an object is nil. It marks what
+// could not be read, since further problems would only follow from that.
 func (r policyReader) entries(policy *fields, list string, p *place) []*fields {
 	n := policy.own(list)
 	all := make([]*fields, n.len())
@@ -87,7 +87,7 @@ func (r policyReader) entries(policy *fields, list string, p *place) []*fields {
 	return all
 }
 
-// entryName names an entry in a message: by its name, by its pair, else by its number.
+// entryName names an entry in a message: by its name, its pair or its number.
 func entryName(list string, i int, n *node) string {
 	what := map[string]string{"rules": "rule", "declassify": "declassifier", "endorse": "endorser", "renew": "renewal"}[list]
 	name, from, to := text(n.get("name")), text(n.get("from")), text(n.get("to"))
@@ -100,8 +100,8 @@ func entryName(list string, i int, n *node) string {
 	return fmt.Sprintf("%s %d", what, i+1)
 }
 
-// rule reads one rule. For what could not be read of it the gate gets what it
-// has nothing to say of, so that it can speak of the rest.
+// rule reads one rule. Values that could not be read are replaced by valid ones, so that
+// the gate checks the rest.
 func (r policyReader) rule(i int, f *fields) handoff.PairRule {
 	if f == nil {
 		return handoff.PairRule{}
@@ -124,12 +124,12 @@ func (r policyReader) rule(i int, f *fields) handoff.PairRule {
 		p.Reveal = map[redact.Kind][]task.Path{redact.IBAN: {task.Whole}}
 	}
 	if p.Ceiling == nil && (known < len(r.found) || f.partly()) {
-		p.Ceiling = new(label.Secret) // it may have said something
+		p.Ceiling = new(label.Secret) // the invalid part may have set something
 	}
 	return p
 }
 
-// redaction reads what is taken out beside what always is.
+// redaction reads what is redacted in addition to what always is.
 func (r policyReader) redaction(n *node, where ...any) handoff.Redaction {
 	var out handoff.Redaction
 	if n == nil {
@@ -156,7 +156,7 @@ func (r policyReader) redaction(n *node, where ...any) handoff.Redaction {
 	return out
 }
 
-// translation reads how what crosses is retold.
+// translation reads how delivered context is translated.
 func (r policyReader) translation(n *node, where ...any) *handoff.Translation {
 	if n == nil {
 		return nil
@@ -172,7 +172,7 @@ func (r policyReader) translation(n *node, where ...any) *handoff.Translation {
 		t.MaxTokens, t.ByModel = integer(by.own("maxTokens")), text(by.own("by")) == "model"
 	}
 	if t.MaxTokens == 0 && known < len(r.found) {
-		t.MaxTokens = 1 // it may have said something
+		t.MaxTokens = 1 // the invalid part may have set something
 	}
 	return t
 }
@@ -189,7 +189,7 @@ func revealOf[K ~string](n *node, kind func(string) K) map[K][]task.Path {
 	return out
 }
 
-// declassifier reads what lowers labels.
+// declassifier reads a declassifier.
 func (r policyReader) declassifier(f *fields) handoff.Declassifier {
 	if f == nil {
 		return handoff.Declassifier{}

@@ -14,16 +14,15 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// markMissing notes which values of an object of the policy could not be read, or are
-// missing: what the gate says of those only follows. Of an object that is none
-// it says nothing.
+// markMissing marks the values of an object of the policy that could not be read or are
+// missing. Problems that the gate finds in them are not reported.
 func (p *places) markMissing(f *fields, where ...any) {
 	if f == nil {
 		p.markUnread(where...)
 		return
 	}
 	for i := range f.place.keys {
-		if name := f.place.keys[i].name; f.lacks(name) && !(f.place == rulePlace && (name == "allow" || name == "reveal")) { // see rule
+		if name := f.place.keys[i].name; f.lacks(name) && !(f.place == rulePlace && (name == "allow" || name == "reveal")) { // which rule replaces
 			p.markUnread(append(slices.Clone(where), name)...)
 		}
 	}
@@ -33,15 +32,15 @@ func (p *places) markUnread(where ...any) {
 	p.unreadable = append(p.unreadable, naming.Pointer(append([]any{"policy"}, where...)...))
 }
 
-// unread reports whether a key stands here whose value cannot be used.
+// unread reports whether a key of this object has an invalid value.
 func (f *fields) unread(name string) bool { return f.own(name) == nil && f.node.get(name) != nil }
 
-// lacks reports whether a key is unread, or is missing where it must stand.
+// lacks reports whether a key has an invalid value, or is required and missing.
 func (f *fields) lacks(name string) bool {
 	return f.own(name) == nil && (f.node.get(name) != nil || slices.Contains(f.place.needs, name))
 }
 
-// partly reports whether something of an object could not be read or is missing.
+// partly reports whether a part of an object could not be read or is missing.
 func (f *fields) partly() bool {
 	if f == nil {
 		return true
@@ -50,7 +49,7 @@ func (f *fields) partly() bool {
 	return slices.ContainsFunc(f.node.kids, unknown) || slices.ContainsFunc(names(f.place), f.lacks)
 }
 
-// isReadable reports whether a pointer names nothing that is unreadable.
+// isReadable reports whether a pointer names nothing that is marked as unreadable.
 func (p *places) isReadable(pointer string) bool {
 	for _, s := range p.unreadable {
 		if pointer == s || strings.HasPrefix(pointer, s+"/") {
@@ -60,9 +59,8 @@ func (p *places) isReadable(pointer string) bool {
 	return true
 }
 
-// checkPolicy reports, in their places, what the gate itself finds wrong with a
-// policy, so that a team made of the file finds nothing new in it but what the
-// schemas of results tell.
+// checkPolicy reports the problems that the gate finds in a policy, with their places. When
+// the team is made, only problems with schemas of results can be added.
 func (r policyReader) checkPolicy(p *handoff.Policy, f *fields) {
 	r.uniqueRules(p)
 	clash := r.uniquePatterns(p, f)
@@ -86,8 +84,8 @@ func (r policyReader) checkPolicy(p *handoff.Policy, f *fields) {
 	}
 }
 
-// known leaves out who is not known to the policy of a team that lacks the
-// name of an agent: it may be that one.
+// known removes problems of unknown names in a policy if an agent has no name, since the
+// policy may mean that agent.
 func (f *File) known(problems task.Problems) task.Problems {
 	nameless := f.nameless()
 	return slices.DeleteFunc(problems, func(p task.Problem) bool {
@@ -96,12 +94,12 @@ func (f *File) known(problems task.Problems) task.Problems {
 	})
 }
 
-// nameless reports whether an agent lacks its name, or there is none.
+// nameless reports whether an agent has no name, or there are no agents.
 func (f *File) nameless() bool {
 	return len(f.Agents) == 0 || slices.ContainsFunc(f.Agents, func(a Agent) bool { return a.Member.Name == "" })
 }
 
-// policySubject says what of the policy a pointer is about.
+// policySubject names the part of the policy that a pointer is about.
 func (r policyReader) policySubject(parts []string) string {
 	if len(parts) > 2 {
 		if n, _, _ := r.places.resolve(parts[:3]); n != nil {
@@ -113,7 +111,7 @@ func (r policyReader) policySubject(parts []string) string {
 	return "policy"
 }
 
-// uniqueRules reports two rules of one name: records could not tell them apart.
+// uniqueRules reports rules with the same name.
 func (r policyReader) uniqueRules(p *handoff.Policy) {
 	first := make(map[handoff.Rule]int)
 	for i := range p.Rules {
@@ -131,8 +129,8 @@ func (r policyReader) uniqueRules(p *handoff.Policy) {
 	}
 }
 
-// uniquePatterns reports two patterns of one name that mean different things:
-// where both count, nobody could tell what was taken out. It says whether there are.
+// uniquePatterns reports patterns with the same name and different meanings, and returns
+// whether there are any.
 func (r policyReader) uniquePatterns(p *handoff.Policy, f *fields) (clash bool) {
 	known := make(map[string]string)
 	look := func(of handoff.Redaction, where ...string) {
@@ -144,7 +142,7 @@ func (r policyReader) uniquePatterns(p *handoff.Policy, f *fields) (clash bool) 
 			switch {
 			case pattern.Name == "" || n == nil:
 			case own[pattern.Name]:
-				r.bad(n, "join the two by |", "policy: pattern %s: named twice", quote(pattern.Name))
+				r.bad(n, "join the two by |", "policy: pattern %s: duplicate name", quote(pattern.Name))
 				clash = true
 			case twice && regexp != pattern.Regexp:
 				r.bad(n, "give each pattern a name of its own", "policy: pattern %s: another one has this name and another regexp", quote(pattern.Name))
@@ -160,9 +158,8 @@ func (r policyReader) uniquePatterns(p *handoff.Policy, f *fields) (clash bool) 
 	return clash
 }
 
-// inPolicy finds a value of a policy, or what comes nearest to it: where a rule
-// states a mode without the key, what states it; of a pattern, the part that
-// is wrong.
+// inPolicy finds a value of a policy. For a mode without a key, it finds the key that
+// implies the mode; for a pattern, the part that is wrong.
 func inPolicy(policy *node, parts []string) (*node, *source, int) {
 	n, src, at := walk(policy, parts)
 	last := len(parts) - 1
@@ -191,8 +188,8 @@ func badPart(n *node) *node {
 	return n.get("regexp")
 }
 
-// needed finds what a dependency or a used input needs: its own need, else,
-// for a dependency, that of the task. Nil if neither is written.
+// needed returns the need of a dependency or an input: its own, or for a dependency that of
+// the task; nil if there is none.
 func needed(f *fields, parts []string) *node {
 	item, _, _ := walk(f.get(parts[0]), parts[1:])
 	if own := item.get("need"); own != nil || parts[0] != "dependsOn" {

@@ -93,8 +93,8 @@ func (r checker) checkPrices() {
 	}
 }
 
-// priceWritten gives models that a variable names their prices under the name
-// that runs record.
+// priceWritten adds the price of a model that a variable names under the name that runs
+// record.
 func (r checker) priceWritten() {
 	r.eachConnection(func(c *Connection) {
 		if p, ok := r.file.Config.Prices[c.Model]; ok {

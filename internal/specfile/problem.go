@@ -6,18 +6,18 @@ import (
 	"strings"
 )
 
-// A Problem is one thing that is wrong with a file, or worth a look.
+// A Problem is one thing that is wrong with a file, or a warning.
 type Problem struct {
-	File    string // path as the user wrote it, without secrets; empty for a flag
+	File    string // path as the user wrote it, without secrets; empty for an option
 	Line    int    // from 1; zero when the problem has no place in a file
 	Column  int    // from 1, in characters
 	Message string
 	Hint    string // what to write instead; may be empty
-	Excerpt string // the lines around the place, with a caret; never a key or what a run takes out as a secret; may be empty
+	Excerpt string // the lines around the place, with a caret, without secrets; may be empty
 	Err     error  // the condition, for errors.Is; may be nil
 }
 
-// problemJSON is what a program reads of a problem.
+// problemJSON is the JSON form of a problem.
 type problemJSON struct {
 	File    string `json:"file,omitempty"`
 	Line    int    `json:"line,omitempty"`
@@ -26,7 +26,7 @@ type problemJSON struct {
 	Hint    string `json:"hint,omitempty"`
 }
 
-// At is where the problem is: "team.yaml:3:5", a file alone, or nothing.
+// At returns the place of the problem: "team.yaml:3:5", a file alone, or nothing.
 func (p Problem) At() string {
 	if p.Line == 0 {
 		return p.File
@@ -34,7 +34,7 @@ func (p Problem) At() string {
 	return fmt.Sprintf("%s:%d:%d", p.File, p.Line, p.Column)
 }
 
-// Error is "file:line:col: message", then the excerpt and the hint on lines of their own.
+// Error returns "file:line:column: message", and excerpt and hint on further lines.
 func (p Problem) Error() string {
 	var b strings.Builder
 	if at := p.At(); at != "" {

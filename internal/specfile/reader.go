@@ -10,17 +10,16 @@ import (
 	"github.com/runteam/runteam/internal/provenance"
 )
 
-// Load reads the spec that o names and every file that the spec names. The
-// error is an [*Error] with everything wrong in all of them. What a team
-// checks (names, titles, references, labels) is checked by [File.Build] and
-// by the team's Plan, and placed by [File.Locate]. A file without tasks is a
-// roster, and fine.
+// Load reads the spec that o names and every file that the spec names. The error is an
+// [*Error] that lists everything wrong in all of them. Names, titles, references and labels
+// are checked by [File.Build] and by the team's Plan; [File.Locate] finds their places. A
+// file without tasks is a valid roster.
 func Load(o Options) (*File, error) {
 	r := newReader(o)
 	r.read()
 	f := r.file
 	if len(r.found) > 0 {
-		r.found = append(r.found, f.follow(r.found)...)
+		r.found = append(r.found, f.checkReferences(r.found)...)
 		return nil, &Error{Problems: locate(r.found)}
 	}
 	if len(r.warned) > 0 {
@@ -52,16 +51,15 @@ type loader struct {
 	kept    []*kept
 }
 
-// A layer is one file that settings may come from. Later layers are asked
-// only for what earlier ones do not say.
+// A layer is one file that settings may come from. An earlier layer takes precedence.
 type layer struct {
 	node *node
 	spec *fields
 	team *fields // the key team
-	orch *fields // the key orchestrator, or a file of its own
+	orch *fields // the key orchestrator, or a separate file
 }
 
-// newReader opens the files of a spec, as far as they can be read.
+// newReader opens the files of a spec. Files that cannot be read are reported.
 func newReader(o Options) *reader {
 	p := &places{files: make(map[*node]*source), connectionPlaces: connectionPlaces{
 		links: make(map[*fields]*link), fallback: make(map[*fields][]*fields), entries: make(map[*node][]*fields),
@@ -101,8 +99,8 @@ func newReader(o Options) *reader {
 	return r
 }
 
-// layer opens a file and reads its outermost keys. A file that cannot be read
-// gives a layer that says nothing.
+// layer opens a file and reads its top-level keys. For a file that cannot be read, the
+// layer is empty.
 func (l *loader) layer(path, option string) *layer {
 	y := &layer{node: l.open(path, option)}
 	if y.node == nil {
@@ -125,7 +123,7 @@ func (l *loader) layer(path, option string) *layer {
 		y.orch = l.fields(n, orchestratorPlace, nil)
 		for _, pair := range settings {
 			if own, other := y.spec.own(pair.spec), y.orch.own(pair.orch); own != nil && other != nil {
-				l.bad(other, "keep one of them", "%s: %s of the file says it too", pair.orch, pair.spec)
+				l.bad(other, "keep one of them", "%s: %s of the file is set too", pair.orch, pair.spec)
 			}
 		}
 	}
@@ -153,13 +151,13 @@ func wholeFile(s *source, option string) string {
 	return "write " + strings.Join(outermost(option), ": and ") + ":"
 }
 
-// settings are the keys of an orchestrator and the keys of a spec that mean the same.
+// settings pairs keys of a spec with the keys of an orchestrator that mean the same.
 var settings = []struct{ spec, orch string }{
 	{"model", "defaultModel"}, {"provider", "defaultProvider"}, {"baseURL", "defaultBaseURL"}, {"apiKey", "defaultApiKey"},
 	{"maxConcurrency", "maxConcurrency"}, {"maxTokenBudget", "maxTokenBudget"}, {"maxCostBudget", "maxCostBudget"}, {"schedulingStrategy", "schedulingStrategy"}, {"strictAssignees", "strictAssignees"},
 }
 
-// onlyRoster refuses in the file of a team what belongs to a run.
+// onlyRoster reports keys in the file of a team that belong to a run.
 func (l *loader) onlyRoster(y *layer) {
 	for _, name := range [...]string{"goal", "mode", "tasks", "taskDefaults", "inputs", "policy", "assert", "messages", "output", "offline", "timeoutMs", "reuse"} {
 		if n := y.spec.own(name); n != nil {
@@ -189,8 +187,7 @@ type reader struct {
 	results []string // what identifies the results of earlier runs that inputs are
 }
 
-// setting returns what the first layer that says it says, by the name of the
-// key in a spec.
+// setting returns the value of a key of a spec from the first layer that has one, or nil.
 func (p *places) setting(spec string) *node {
 	orch := ""
 	for _, pair := range settings {
@@ -209,7 +206,7 @@ func (p *places) setting(spec string) *node {
 	return nil
 }
 
-// read fills the file in. Each part is read even if another one is broken.
+// read fills in the file. Each part is read even if another one is invalid.
 func (r *reader) read() {
 	r.readParams(r.places.layers)
 	r.readSchemas(r.places.layers)
@@ -241,7 +238,7 @@ func taskName(i int, title string) string {
 	return "task " + quote(title)
 }
 
-// origin is where a value stands, for the types of other packages.
+// origin returns the position of a value.
 func origin(src *source, at int) provenance.Position {
 	line, column := src.place(at)
 	return provenance.Position{File: withoutSecrets(src.path), Line: line, Column: column}

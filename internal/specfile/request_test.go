@@ -111,7 +111,7 @@ func TestExtraBodyIsBounded(t *testing.T) {
 	_, err := load(t, "agents: [{name: a, extraBody: {a: "+strings.Repeat("x", 64<<10)+"}}]", specfile.Options{})
 	require.ErrorContains(t, err, "write at most 64 KiB")
 	_, err = load(t, "agents: [{name: a, extraBody: {a: [.inf]}}]", specfile.Options{})
-	require.ErrorContains(t, err, "no number of JSON")
+	require.ErrorContains(t, err, "not a JSON number")
 	s := schemaOf(t)
 	for _, name := range []string{"model", "messages", "max_tokens", "stream", "tools", "a b", "é"} {
 		require.False(t, requireSame(t, s, fmt.Sprintf("agents: [{name: a, extraBody: {%q: 1}}]", name)), name)

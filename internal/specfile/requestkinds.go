@@ -28,7 +28,7 @@ var stopTexts = kind{
 
 var stopText = object{{"type", "string"}, {"minLength", 1}, {"maxLength", maxStop}}
 
-// stops checks a stop text or a list of them.
+// checkStops checks a stop text or a list of them.
 func checkStops(r *report, key string, n *node) bool {
 	if n.is == isText {
 		return checkStop(r, key, n)
@@ -46,7 +46,7 @@ func checkStops(r *report, key string, n *node) bool {
 	return ok
 }
 
-// stop checks one stop text.
+// checkStop checks one stop text.
 func checkStop(r *report, key string, n *node) bool {
 	if size := len([]rune(n.text)); size == 0 || size > maxStop {
 		r.bad(n, fmt.Sprintf("write from 1 to %d characters", maxStop), "%s: a text of %d characters", key, size)
@@ -68,7 +68,7 @@ var extraBody = kind{
 	json: object{{"type", "object"}, {"propertyNames", object{{"pattern", connection.ExtraName}, {"not", oneOf(connection.Reserved())}}}},
 }
 
-// extraParts checks the members of extraBody.
+// checkExtraBody checks the members of extraBody.
 func checkExtraBody(r *report, key string, n *node) bool {
 	ok := true
 	for _, member := range n.parts() {
@@ -98,7 +98,7 @@ func checkExtraBody(r *report, key string, n *node) bool {
 	return ok
 }
 
-// noVariables reports texts that look like a variable or a parameter as errors, since they
+// checkNoVariables reports texts that look like a variable or a parameter as errors, since they
 // would be sent unchanged.
 func checkNoVariables(r *report, key string, n *node) bool {
 	if n.is == isText && strings.Contains(n.text, opening) {
@@ -119,7 +119,7 @@ func jsonOf(n *node) json.RawMessage {
 	}
 	text, err := n.appendJSON(nil)
 	if err != nil {
-		return nil // extraParts reported it
+		return nil // reported by checkExtraBody
 	}
 	return text
 }

@@ -13,10 +13,7 @@ import (
 	"github.com/runteam/runteam/llm/limit"
 )
 
-// What concerns a run as a whole: its limits, endpoints and flags, and what is
-// known only when everything has been read.
-
-// A runReader reads what concerns a run as a whole: limits, endpoints, prices, messages and flags.
+// A runReader reads what concerns a run as a whole: limits, endpoints, prices, messages and options.
 type runReader struct{ *reader }
 
 // readRun reads what concerns the run as a whole.
@@ -124,7 +121,7 @@ func (r runReader) readOffline(n *node) {
 	}
 	script, err := openInside(n.src.dir, path)
 	if n.src.kept.copied != nil && errors.Is(err, errMissing) {
-		r.file.Offline = filepath.Join(n.src.dir, path) // gone with the spec; who runs offline is told
+		r.file.Offline = filepath.Join(n.src.dir, path) // gone with the spec; an offline run reports it
 		return
 	}
 	if err != nil {
@@ -158,8 +155,8 @@ func (r runReader) readModels() {
 	}
 }
 
-// setModel gives a model to an agent or the coordinator, or to all, and says
-// who there is and whether anybody was meant.
+// setModel sets the model of one agent or the coordinator, or of all. It returns the known
+// names and whether one matched.
 func (r runReader) setModel(agent, model string, one bool) (known []string, hit bool) {
 	for i := range r.file.Agents {
 		a := &r.file.Agents[i]
@@ -181,10 +178,10 @@ func (r runReader) setModel(agent, model string, one bool) (known []string, hit 
 	return known, hit
 }
 
-// A checker finds what is wrong or has no effect because of what else the file says.
+// A checker finds keys that contradict each other or have no effect.
 type checker struct{ *reader }
 
-// checkIdle finds keys that have no effect because of what else the file says.
+// checkIdle finds keys that have no effect because of other keys.
 func (r checker) checkIdle() {
 	main, f := r.places.main.spec, r.file
 	warn := func(name, hint, why string) {
@@ -209,11 +206,11 @@ func (r checker) checkIdle() {
 		warn("mode", "remove it, or the tasks", "the tasks are written")
 	}
 	if c := r.places.coordinator; c != nil && !f.hasGoal() {
-		r.warn(c.node, "add goal: to have it answer from the results", "coordinator: not asked: there are tasks and no goal")
+		r.warn(c.node, "add goal: to have it answer from the results", "coordinator: not called: there are tasks and no goal")
 	}
 }
 
-// checkUnused warns of inputs and parameters that nothing uses.
+// checkUnused warns of unused inputs and parameters.
 func (r checker) checkUnused() {
 	if len(r.file.Tasks) == 0 && r.file.Goal == nil || len(r.found) > 0 {
 		return
@@ -235,7 +232,7 @@ func (r checker) checkUnused() {
 	}
 }
 
-// usedInputs tells which inputs a task uses, or a plan may.
+// usedInputs returns a function that reports whether a task uses an input, or a plan may.
 func (r checker) usedInputs() func(name string) bool {
 	if r.file.Goal != nil {
 		may := r.file.Coordinator != nil && r.file.Coordinator.MayGrant.Inputs

@@ -7,8 +7,7 @@ import (
 	"strings"
 )
 
-// Inputs and paths of a saved plan, which stands in another folder, maybe, than
-// what it is made of.
+// Inputs and paths of a saved plan, which may be in another folder than the spec.
 
 // inputs writes the named inputs.
 func (s *saver) inputs() *node {
@@ -56,8 +55,8 @@ func (s *saver) givenInput(in inputPlaceOf, path string) *node {
 	return nil
 }
 
-// path writes a path of a file of the old spec from the folder of the new one.
-// Where a variable stands in it, only the way between the folders can be written.
+// path writes a path of the spec relative to the folder of the plan. If it contains a
+// variable, only the path between the folders is added.
 func (s *saver) path(what string, n *node) *node {
 	variable := strings.Contains(n.text, opening)
 	given := filepath.Join(n.src.dir, n.text)
@@ -86,7 +85,7 @@ func (s *saver) path(what string, n *node) *node {
 	return textNode(rel)
 }
 
-// relative returns a path from a folder, in which it must stay.
+// relative returns a path relative to a folder that must contain it.
 func relative(dir, path string) (string, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -102,7 +101,7 @@ func relative(dir, path string) (string, error) {
 	return filepath.ToSlash(rel), err
 }
 
-// checkThere reports why a file of a folder cannot be read.
+// checkThere returns why a file of a folder cannot be read.
 func checkThere(dir, rel string) error {
 	f, err := openInside(dir, rel)
 	if err != nil {

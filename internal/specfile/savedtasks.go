@@ -13,7 +13,7 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// tasks writes the tasks of a plan. Each says everything itself.
+// tasks writes the tasks of a plan, each without defaults.
 func (s *saver) tasks(tasks []task.Spec) *node {
 	all := listNode()
 	for i := range tasks {
@@ -24,7 +24,7 @@ func (s *saver) tasks(tasks []task.Spec) *node {
 	return all
 }
 
-// task writes one task, as far as it is not as it would be without a word.
+// task writes the values of one task that are not the default.
 func (s *saver) task(t *task.Spec) *node {
 	n, spec := objectNode(), *t
 	spec.MaxRetries = max(spec.MaxRetries, 0)
@@ -42,7 +42,7 @@ func (s *saver) task(t *task.Spec) *node {
 	return n
 }
 
-// check reports what of a task no spec can say.
+// check reports values of a task that a spec cannot express.
 func (s *saver) check(who string, n *node) {
 	l := &report{subject: func() string { return "the plan: " + who + ": " }}
 	reset(n, newSource("", "", ""))
@@ -73,7 +73,7 @@ func (s *saver) check(who string, n *node) {
 	}
 }
 
-// reset lets all of a value stand in a source, which the loader asks of it.
+// reset sets the source of a value and its parts, which the loader needs.
 func reset(n *node, src *source) {
 	n.src = src
 	for _, part := range n.parts() {
@@ -81,8 +81,8 @@ func reset(n *node, src *source) {
 	}
 }
 
-// words writes a text: parameters as such where they are the spec's, and what
-// only looks like one so that it is read as it stands.
+// words writes a text with the parameters of the spec, and escapes texts that only look
+// like one.
 func (s *saver) words(text string, params []provenance.Param) *node {
 	if !utf8.ValidString(text) {
 		s.wrong("a text is not valid UTF-8")
@@ -139,7 +139,7 @@ func requiresNode(r *task.Requires) *node {
 	return n
 }
 
-// provenanceNode writes where a description comes from; nil where it is the caller's own.
+// provenanceNode writes the origin of a description; nil for a description of the caller.
 func provenanceNode(p *provenance.Record) *node {
 	if p == nil {
 		return nil
@@ -149,7 +149,7 @@ func provenanceNode(p *provenance.Record) *node {
 	return n
 }
 
-// dependsOnNode writes references: titles, or mappings for those that say more.
+// dependsOnNode writes references: titles, or mappings for those with options.
 func dependsOnNode(refs []task.Ref) *node {
 	if refs == nil {
 		return nil
@@ -203,7 +203,7 @@ func pathsNode(paths []task.Path) *node {
 	return textsNode(words)
 }
 
-// metadata writes what the loader reads as the same: whole numbers without a
+// metadata writes values so that the loader reads the same: whole numbers without a decimal
 // point, others with one.
 func (s *saver) metadata(all map[string]any) *node {
 	if len(all) == 0 {
@@ -233,7 +233,7 @@ func (s *saver) metadata(all map[string]any) *node {
 	return n
 }
 
-// metadataNode writes one value; nil for what is no text, number or boolean.
+// metadataNode writes a text, number or boolean; nil for another value.
 func metadataNode(v any) *node {
 	switch v := v.(type) {
 	case string:
@@ -250,7 +250,7 @@ func metadataNode(v any) *node {
 	return nil
 }
 
-// floatNode writes a number so that it is read as no whole one.
+// floatNode writes a number with a decimal point.
 func floatNode(f float64) *node {
 	text := strconv.FormatFloat(f, 'f', -1, 64)
 	if !strings.Contains(text, ".") {
@@ -259,7 +259,7 @@ func floatNode(f float64) *node {
 	return numberNode(text)
 }
 
-// millisNode writes a time.
+// millisNode writes a duration in milliseconds.
 func millisNode(d time.Duration) *node {
 	return numberNode(strconv.FormatFloat(float64(d)/float64(time.Millisecond), 'f', -1, 64))
 }

@@ -15,19 +15,18 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// WithPlan returns a spec, as YAML, that says what f says, but for its tasks
-// and its goal: those are a plan's. [Load] reads it as the same agents, the
-// same inputs, the same coordinator and these tasks; run, its tasks are not
-// planned again, and the coordinator answers the goal from what they come to.
-// An empty goal means tasks without one.
+// WithPlan returns f as a spec in YAML with the tasks and the goal of a plan. [Load] reads
+// it as the same agents, inputs and coordinator with these tasks. A run of it does not plan
+// again, and the coordinator answers the goal from the results. An empty goal means tasks
+// without one.
 //
-// What flags said stands in it: models, and values of parameters. dir is the
-// folder where it will stand: paths are written from there, and one that would
-// leave it is a problem. Variables of the environment stay variables.
+// The spec contains the models and the values of parameters that options set. dir is its
+// folder: paths are relative to it, and a path that leaves it is a problem. Variables of the
+// environment stay variables.
 //
-// left lists what could not be kept, which the text says in its first lines
-// too: keys that are written out in a file, and inputs that --input brought
-// from elsewhere, which it must bring again. The error is an [*Error].
+// left lists what the spec does not contain, which its first lines say too: literal keys,
+// and inputs from outside of dir, which the options must bring again. The error is an
+// [*Error].
 func (f *File) WithPlan(goal engine.Goal, tasks []task.Spec, dir string) (text []byte, left []Problem, err error) {
 	s := &saver{f: f, p: f.places, dir: dir, flat: len(f.places.layers) > 1, repeated: make(map[*fields]bool)}
 	for i := range f.Agents {
@@ -56,25 +55,25 @@ func (f *File) WithPlan(goal engine.Goal, tasks []task.Spec, dir string) (text [
 	return append(head.Bytes(), text...), left, nil
 }
 
-// A saver makes a spec of a file and a plan.
+// A saver makes a spec from a file and a plan.
 type saver struct {
 	f     *File
 	p     *places
 	dir   string
 	flat  bool      // the settings of connections come from several files
-	found []finding // what keeps it from being saved
+	found []finding // why it cannot be saved
 	left  []finding // what is left out
 
 	repeated map[*fields]bool // entries of a fallback
 }
 
-// wrong notes something about the plan that no spec can say.
+// wrong reports something in the plan that a spec cannot express.
 func (s *saver) wrong(format string, args ...any) {
 	s.found = append(s.found, finding{Problem: Problem{Message: "the plan: " + fmt.Sprintf(format, args...), Err: ErrInvalid}})
 }
 
-// spec makes the whole. Where several files say what the agents' connections
-// are, each agent says its own.
+// spec makes the whole spec. If connections come from several files, each agent gets its own
+// settings.
 func (s *saver) spec(goal engine.Goal, tasks []task.Spec) *node {
 	f, n := s.f, objectNode()
 	if strings.TrimSpace(f.Name) != "" {
@@ -115,7 +114,7 @@ func (s *saver) spec(goal engine.Goal, tasks []task.Spec) *node {
 	return n
 }
 
-// limits writes what bounds the run as a whole.
+// limits writes the limits of the run.
 func (s *saver) limits(n *node) {
 	settings, own := runMembers(s.f)
 	settings.write(n)
@@ -126,7 +125,7 @@ func (s *saver) limits(n *node) {
 	}
 }
 
-// goal writes a goal: a text, or with its label.
+// goal writes a goal: a text, or a mapping with its label.
 func (s *saver) goal(g engine.Goal) *node {
 	words := s.words(g.Text, g.Params)
 	if g.Classification == label.Internal {
@@ -138,7 +137,7 @@ func (s *saver) goal(g engine.Goal) *node {
 	return n
 }
 
-// coordinator writes who answers the goal; nil if that is nothing but what the spec says.
+// coordinator writes the coordinator; nil if it has no settings of its own.
 func (s *saver) coordinator() *node {
 	f := s.p.coordinator
 	if f == nil && s.flat {
@@ -154,7 +153,7 @@ func (s *saver) coordinator() *node {
 	return n
 }
 
-// agent writes what an agent, its defaults or the coordinator says.
+// agent writes an agent, agentDefaults, the coordinator or an entry of a fallback.
 func (s *saver) agent(who string, f *fields) *node {
 	n := objectNode()
 	l := &link{model: f.own("model"), baseURL: f.own("baseURL"), apiKey: f.own("apiKey"), headers: f.own("headers")}
@@ -185,8 +184,8 @@ func (s *saver) agent(who string, f *fields) *node {
 	return n
 }
 
-// fallback returns the entries of a fallback, or nil if there are none. It leaves out an
-// entry whose key is a literal, and one that --model made equal to another.
+// fallback returns the entries of a fallback, or nil if there are none. It leaves out
+// entries with a literal key, and those that an option made equal to another.
 func (s *saver) fallback(who string, entries []*fields) *node {
 	n := listNode()
 	for i, e := range entries {
@@ -210,7 +209,7 @@ func fallbackFields(list *node) (entries []*fields) {
 	return entries
 }
 
-// model returns the model that --model gave, else the one that is written.
+// model returns the model of the options, or else the one in the file.
 func (s *saver) model(f *fields, written *node) *node {
 	model, given := s.p.models[f]
 	switch {
@@ -222,7 +221,7 @@ func (s *saver) model(f *fields, written *node) *node {
 	return textNode(model)
 }
 
-// connection writes the settings of a connection, but for keys that are written out.
+// connection writes the settings of a connection without literal keys.
 func (s *saver) connection(n *node, who string, model, baseURL, apiKey, headers *node) {
 	n.set("model", model)
 	n.set("baseURL", baseURL)
@@ -241,20 +240,20 @@ func (s *saver) connection(n *node, who string, model, baseURL, apiKey, headers 
 	n.set("headers", kept)
 }
 
-// namesKey matches a credential that only names a variable, alone or behind the
-// word for how it is sent.
+// namesKey matches a credential that is only a variable, alone or after a scheme such as
+// Bearer.
 var namesKey = regexp.MustCompile(`^\s*([A-Za-z-]+ +)?\$\{[A-Za-z_][A-Za-z0-9_]*\}\s*$`)
 
-// named reports whether a credential may be written, and notes it if not.
+// named reports whether a credential is only a variable and may be written. It records one that is not.
 func (s *saver) named(what string, n *node) bool {
 	if strings.TrimSpace(n.text) == "" || namesKey.MatchString(n.text) {
 		return true
 	}
-	s.left = append(s.left, finding{n.src, n.at, Problem{Message: what + ": not saved: the key itself stands in the file", Hint: "write ${NAME}, and set that variable"}})
+	s.left = append(s.left, finding{n.src, n.at, Problem{Message: what + ": not saved: the file contains the key itself", Hint: "write ${NAME}, and set that variable"}})
 	return false
 }
 
-// copy writes a value as it stands in a file; a path is written from the new folder.
+// copy writes a value of the file; paths are rewritten for the folder of the plan.
 func (s *saver) copy(key string, n *node) *node {
 	switch key {
 	case "systemPrompt", "description", "instructions", "outputSchema", "text":
@@ -267,7 +266,7 @@ func (s *saver) copy(key string, n *node) *node {
 	return n
 }
 
-// params writes the parameters that stand in something that is written.
+// params writes the parameters that the spec uses.
 func (s *saver) params(goal engine.Goal, tasks []task.Spec) *node {
 	var used []string
 	add := func(params []provenance.Param) {
@@ -313,7 +312,7 @@ func (s *saver) schemas() *node {
 	return all
 }
 
-// endpoints writes what endpoints may read, and how often they may be called.
+// endpoints writes the clearances and limits of endpoints.
 func (s *saver) endpoints() *node {
 	if len(s.f.Config.Endpoints) == 0 {
 		return nil
@@ -331,7 +330,7 @@ func (s *saver) endpoints() *node {
 	return all
 }
 
-// prices writes what models cost.
+// prices writes the prices of models.
 func (s *saver) prices() *node {
 	prices := s.f.Config.Prices
 	if len(prices) == 0 {
@@ -348,7 +347,7 @@ func (s *saver) prices() *node {
 	return all
 }
 
-// messages writes what members of the team are told.
+// messages writes the messages to members of the team.
 func (s *saver) messages() *node {
 	if len(s.p.messages) == 0 {
 		return nil
@@ -366,7 +365,7 @@ func (s *saver) messages() *node {
 	return all
 }
 
-// valuesOf are the values of an object that the loader has taken, by the keys of a place.
+// valuesOf returns the values of an object that the loader has checked, by the keys of a place.
 func valuesOf(n *node, p *place) []*node {
 	vals := make([]*node, len(p.keys))
 	for _, value := range n.parts() {

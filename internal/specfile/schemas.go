@@ -31,7 +31,7 @@ func (s *schemas) readSchemas(layers []*layer) {
 	}
 }
 
-// schema returns the schema that a value is, or that it names.
+// schema returns the schema that a value contains or names.
 func (s *schemas) schema(n *node) json.RawMessage {
 	switch {
 	case n == nil:
@@ -48,7 +48,7 @@ func (s *schemas) schema(n *node) json.RawMessage {
 	return s.inlineSchema(n)
 }
 
-// inlineSchema returns a schema that is written out or stands in a file.
+// inlineSchema returns a schema that is written inline or in a file.
 func (s *schemas) inlineSchema(n *node) json.RawMessage {
 	if isFileRef(n) {
 		src := s.readFile(&n.kids[0], maxText)
@@ -68,7 +68,7 @@ func (s *schemas) inlineSchema(n *node) json.RawMessage {
 	return raw
 }
 
-// parsed reads a file of its own as YAML or JSON, once.
+// parsed parses a file as YAML or JSON, once.
 func (l *loader) parsed(src *source) *node {
 	if n, known := l.trees[src]; known {
 		return n

@@ -8,10 +8,10 @@ import (
 	"github.com/runteam/runteam/redact"
 )
 
-// What no problem may show: the secrets that a run takes out of the same text,
-// and the values of keys that sound like credentials.
+// Problems show neither secrets that a run would redact nor values of keys that sound like
+// credentials.
 
-// withoutSecrets returns a text without secrets; one that cannot be judged is not shown.
+// withoutSecrets redacts the secrets of a text, or hides all of it if that fails.
 func withoutSecrets(text string) string {
 	clean, _, err := redact.Secrets().Text(strings.ToValidUTF8(text, "\uFFFD"))
 	if err != nil {
@@ -34,9 +34,9 @@ func redactions(text string) (found []redaction) {
 	return found
 }
 
-// hideSecrets keeps the secrets of a text out of excerpts that the bytes from start to
-// end mean: where they stand there letter by letter, else, behind escapes and
-// line breaks, all of these bytes.
+// hideSecrets hides the secrets of a value, which is written in the bytes from start to end,
+// from excerpts. If escapes or line breaks prevent finding a secret there, it hides all of
+// these bytes.
 func (s *source) hideSecrets(text string, start, end int) {
 	for _, found := range redactions(text) {
 		at := strings.Index(s.text[start:end], text[found.start:found.end])
@@ -56,7 +56,7 @@ func (s *source) secretsIn(start, end int) (spans []span) {
 	return spans
 }
 
-// withoutSeparators removes what stands between the words of a key.
+// withoutSeparators removes the separators between the words of a key.
 var withoutSeparators = strings.NewReplacer("_", "", "-", "", " ", "", ".", "")
 
 // soundsSecret reports whether the value of a key may be a credential.
@@ -74,8 +74,8 @@ func soundsSecret(key string) bool {
 	return nearestOf(key, "apiKey", "defaultApiKey", "headers") != ""
 }
 
-// meansCount reports whether an unknown key stands for keys whose values are no
-// credentials, such as maxTokenBudgts: a number there is no secret.
+// meansCount reports whether an unknown key is a misspelling of keys whose values are not
+// credentials, such as maxTokenBudgts. A number is then not a secret.
 func meansCount(key string) bool {
 	var known, meant []string
 	for _, p := range allPlaces {
@@ -90,5 +90,5 @@ func meansCount(key string) bool {
 	return len(meant) > 0 && !slices.ContainsFunc(meant, soundsSecret)
 }
 
-// aNumber matches what stands behind a colon if it is a number and nothing else.
+// aNumber matches the text after a colon if it is only a number.
 var aNumber = regexp.MustCompile(`^\s*[0-9][0-9_.]*\s*([,}\]#]|$)`)

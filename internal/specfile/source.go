@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// A source is the text of one file. Places in it are byte offsets; lines and
-// columns are counted when somebody asks.
+// A source is the text of one file. Places in it are byte offsets; lines and columns are
+// counted on demand.
 type source struct {
 	path    string // as the user wrote or would write it
 	dir     string // folder that its relative paths start from
@@ -18,10 +18,10 @@ type source struct {
 	marks   []mark // every markEvery bytes
 	tree    *node  // what the text says, if it could be parsed
 	once    sync.Once
-	secrets []span         // values that no excerpt may show; known after conceal
+	secrets []span         // ranges that excerpts hide; set by conceal
 	kept    *kept          // the copy that is kept of it, or nil
-	taken   map[*node]bool // of a stored copy: values that are credentials and were taken out
-	prose   bool           // a prompt or an input, which has no keys whose values might be credentials
+	taken   map[*node]bool // in a stored copy: credentials that were removed
+	prose   bool           // a prompt or an input, which has no keys
 }
 
 // A mark is a line and a column that were counted up to a byte.
@@ -30,8 +30,7 @@ type mark struct{ line, column int }
 // A span is a range of bytes.
 type span struct{ start, end int }
 
-// markEvery bounds what has to be counted for one place: also a file of one
-// long line gives a hundred thousand places quickly.
+// markEvery bounds the bytes that are counted for one place.
 const markEvery = 4096
 
 func newSource(path, dir, text string) *source {
@@ -66,8 +65,7 @@ func (s *source) place(offset int) (line, column int) {
 	return at.line, at.column
 }
 
-// lineStart returns the offset at which a line begins; the end of the text for
-// a line that it does not have.
+// lineStart returns the offset of a line; the end of the text for a line after the last.
 func (s *source) lineStart(line int) int {
 	i := sort.Search(len(s.marks), func(i int) bool { return s.marks[i].line >= line }) - 1
 	if i < 0 {
@@ -88,8 +86,8 @@ func (s *source) lineStart(line int) int {
 	return len(s.text)
 }
 
-// extent returns the bytes of the line that offset is in, without its end, or
-// of a part of it if the line is very long.
+// extent returns the range of the line that contains an offset, without its end, or of a
+// part of a very long line.
 func (s *source) extent(offset int) (start, end int) {
 	const most = 4096
 	start, end = offset, offset
@@ -108,7 +106,7 @@ func (s *source) extent(offset int) (start, end int) {
 	return start, end
 }
 
-// printable writes what a terminal must not see as a dot, tabs as blanks.
+// printable replaces control and format characters by a dot, and tabs by spaces.
 func printable(r rune) rune {
 	switch {
 	case r == '\t':

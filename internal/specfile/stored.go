@@ -13,16 +13,16 @@ import (
 	"github.com/runteam/runteam/label"
 )
 
-// A StoredFile is a copy of one file that a spec was made of, to go on with
-// when the file is gone. See [File.Stored] and [Options].
+// A StoredFile is a copy of one file that a spec was made from, with which a run can be
+// resumed when the file is gone. See [File.Stored] and [Options].
 type StoredFile struct {
-	Path    string               `json:"path"`              // as the options ask for it, or as the spec names it, from where its own path starts
-	Found   string               `json:"found"`             // where it was: Path, or for a folder the file in it
+	Path    string               `json:"path"`              // as in the options, or as the spec names it
+	Found   string               `json:"found"`             // the path of the file that was read
 	Text    string               `json:"text"`              // without credentials
-	Label   label.Classification `json:"label"`             // the highest of what stands in it, at least internal
-	Without []string             `json:"without,omitempty"` // the keys whose values were taken out, and the placeholders of other secrets
+	Label   label.Classification `json:"label"`             // the highest label of its contents, at least internal
+	Without []string             `json:"without,omitempty"` // the keys whose values were removed, and the placeholders of other secrets
 
-	// Instead takes the copy of an input's file even if the file exists.
+	// Instead uses the copy of an input's file even if the file exists.
 	Instead bool `json:"-"`
 }
 
@@ -37,14 +37,13 @@ func (s StoredFile) Format(w fmt.State, _ rune) { io.WriteString(w, s.String()) 
 // LogValue returns String.
 func (s StoredFile) LogValue() slog.Value { return slog.StringValue(s.String()) }
 
-// Stored returns a copy of every file that f was made of: the spec, those of
-// the flags, the inputs, and what {file: PATH} names, in the order in which
-// they were read, each path once. [Load] with the same options and these copies
-// as Options.Stored gives an equal File where the files are gone, except that
-// credentials are not copied: of keys and headers only the names of variables
-// are kept, and in place of any other secret that a run would redact stands its
-// placeholder. A file of which that cannot be told is not among the copies. The
-// script of Offline is not either.
+// Stored returns a copy of every file that f was made from, in the order in which they were
+// read, each path once: the spec, the files of the options, the inputs, and the files that
+// {file: PATH} names. [Load] with the same options and these copies as Options.Stored
+// returns an equal File when the files are gone, but without credentials: keys and headers
+// have only the names of variables, and placeholders replace other secrets that a run would
+// redact. Files from which credentials cannot be removed reliably, and the script of
+// Offline, are not copied.
 func (f *File) Stored() []StoredFile {
 	var out []StoredFile
 	at := make(map[string]int)
@@ -63,8 +62,8 @@ func (f *File) Stored() []StoredFile {
 	return out
 }
 
-// cleanOf returns what may be kept of a file: of one that is named as a text and
-// is a file of keys too, what may be kept of that.
+// cleanOf returns a file without credentials. A text that is also read as a file of keys is
+// cleaned as such.
 func (f *File) cleanOf(k *kept) cleaned {
 	for _, other := range f.places.kept {
 		if other.keyed && other.text == k.text {
@@ -74,8 +73,8 @@ func (f *File) cleanOf(k *kept) cleaned {
 	return k.clean()
 }
 
-// Restored returns the paths of the files for which a stored copy was taken, in
-// the order in which they were asked for.
+// Restored returns the paths of the files that a stored copy replaced, in the order in which
+// they were read.
 func (f *File) Restored() []string {
 	var out []string
 	for _, k := range f.places.kept {
@@ -86,21 +85,21 @@ func (f *File) Restored() []string {
 	return out
 }
 
-// A kept is a file that was read, as a copy of it is made when somebody asks.
+// A kept is a file that was read, for [File.Stored] and [File.Fingerprint].
 type kept struct {
 	asked, found string
-	role         string // what it is to the spec, for the fingerprint
+	role         string // its role in the fingerprint
 	text         string
-	keyed        bool    // it may have keys whose values are credentials
-	src          *source // nil for the file of an input flag
+	keyed        bool    // it is a file of keys, whose values may be credentials
+	src          *source // nil for the input of an option
 	label        label.Classification
-	copied       *StoredFile // what stood in for it, or nil
+	copied       *StoredFile // the copy that replaced it, or nil
 
 	once    sync.Once
 	cleaned cleaned
 }
 
-// keep remembers a file that was read.
+// keep records a file that was read.
 func (l *loader) keep(asked, found, role, text string, copied *StoredFile) *kept {
 	k := &kept{asked: asked, found: found, role: role, text: text, copied: copied, label: label.Internal}
 	if copied != nil {
@@ -110,9 +109,8 @@ func (l *loader) keep(asked, found, role, text string, copied *StoredFile) *kept
 	return k
 }
 
-// holds notes that what a value says has a label: the file that it names, or
-// the one in which it stands.
-func (l *loader) holds(n *node, level label.Classification) {
+// raiseLabel raises the label of the file that a value names, or that contains it.
+func (l *loader) raiseLabel(n *node, level label.Classification) {
 	if n == nil {
 		return
 	}
@@ -135,14 +133,12 @@ func (l *loader) storedCopy(path string) *StoredFile {
 	return nil
 }
 
-// Fingerprint returns a digest, in hexadecimal digits, of what f means for a
-// run, to tell whether a spec has changed: of the values of the spec and of the
-// files of flags, so not of white space, comments and the folder that they
-// stand in; of the texts of the files that are named, as they are; of the goal,
-// the models and the parameters of flags; and of what the environment says of
-// models and endpoints. Credentials do not count. Whoever writes it down beside
-// less than all of that keys it first: it is a plain digest, also of what is
-// secret.
+// Fingerprint returns a digest of f in hexadecimal digits that changes when f would run
+// differently. It covers the values of the spec and the files of the options, but not their
+// whitespace, comments and folder; the texts of the files that they name; the goal, models
+// and parameters of the options; and variables in models and endpoints. It does not cover
+// credentials. It is a plain digest of texts that may be sensitive, so it must be keyed
+// before it is stored without them.
 func (f *File) Fingerprint() string {
 	h := sha256.New()
 	add := func(words ...string) {
@@ -164,8 +160,8 @@ func (f *File) Fingerprint() string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// meaning is what a file says, without credentials: its values if it has keys,
-// else its text.
+// meaning returns the values of a file of keys, or the text of another file, without
+// credentials.
 func (k *kept) meaning() string {
 	clean := k.clean()
 	switch {
@@ -180,7 +176,7 @@ func (k *kept) meaning() string {
 	}
 	text, err := n.appendJSON(nil)
 	if err != nil {
-		return clean.text // a number that JSON has none for, such as .inf, in a value that is not looked at
+		return clean.text // a number such as .inf, which JSON cannot express
 	}
 	return string(text)
 }

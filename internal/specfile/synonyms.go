@@ -6,9 +6,9 @@ import (
 	"sync"
 )
 
-// synonyms are words that people write for a key, by the key: those of other
-// tools, and the short forms. Where two keys of a place share a word, the first
-// one in the table of the place is meant. Letter case, "_" and "-" do not count.
+// synonyms are words that people write instead of a key: those of other tools, and short
+// forms. If keys of a place share a word, the first in the table of the place is meant.
+// Letter case, "_" and "-" are ignored.
 var synonyms = sync.OnceValue(func() map[string][]string {
 	all := make(map[string][]string)
 	for line := range strings.Lines(strings.TrimSpace(synonymTable)) {
@@ -110,7 +110,7 @@ from: sender source by producer
 to: reader recipient receiver target recipients
 `
 
-// synonym returns the key of a place that people mean by a word, or "".
+// synonym returns the key of a place for which a word is a synonym, or "".
 func synonym(word string, p *place) string {
 	word = plainWord(word)
 	for _, k := range p.keys {

@@ -19,7 +19,7 @@ func (r taskReader) readTasks() {
 	if n := r.places.main.spec.own("taskDefaults"); n != nil {
 		r.subject = func() string { return "taskDefaults: " }
 		defaults = r.fields(n, taskDefaultsPlace, nil)
-		r.subject = nil // as for a task that takes them
+		r.subject = nil // as for a task that inherits them
 		r.uses(defaults.own("uses"))
 		r.requires(defaults.own("requires"))
 		r.metadata(defaults.own("metadata"))
@@ -39,7 +39,7 @@ func (r taskReader) readTasks() {
 		r.subject = r.mine
 		f := r.fields(item, taskPlace, defaults)
 		r.places.tasks = append(r.places.tasks, f)
-		r.file.Tasks = append(r.file.Tasks, task.Spec{}) // also for what is no task, to keep the numbers in step
+		r.file.Tasks = append(r.file.Tasks, task.Spec{}) // even for an invalid one, so that indexes match the file
 		if f != nil {
 			r.needs(item, taskPlace, "")
 			r.task(f, &r.file.Tasks[i])
@@ -47,8 +47,8 @@ func (r taskReader) readTasks() {
 	}
 }
 
-// taskMembers are the plain values of a task, in the order in which a plan is written: who does
-// it, what it may see, and how long it may take.
+// taskMembers are the simple values of a task, in the order in which a plan is written: who
+// does it, what it may see, and its limits.
 func taskMembers(s *task.Spec) (who, what, bounds members) {
 	who = members{{"title", &s.Title}, {"key", &s.Key}, {"assignee", &s.Assignee}, {"role", &s.Role}, {"priority", &s.Priority}}
 	what = members{
@@ -79,8 +79,8 @@ func (r taskReader) task(f *fields, s *task.Spec) {
 	bounds.read(f.get)
 	s.MaxRetries = max(s.MaxRetries, 0)
 	s.Description, s.Params = r.fill("description", r.pick(f, "description"))
-	r.holds(f.node, s.Classification)
-	r.holds(f.get("description"), s.Classification)
+	r.raiseLabel(f.node, s.Classification)
+	r.raiseLabel(f.get("description"), s.Classification)
 }
 
 func dependencyMembers(r *task.Ref) members {
@@ -150,7 +150,7 @@ func (r taskReader) uses(n *node) []task.Use {
 	return uses
 }
 
-// provenance reads where a description comes from.
+// provenance reads the origin of a description.
 func (r taskReader) provenance(n *node) *provenance.Record {
 	if n == nil {
 		return nil
@@ -167,12 +167,12 @@ func (r taskReader) provenance(n *node) *provenance.Record {
 func instantOf(n *node) time.Time {
 	at, err := time.Parse(time.RFC3339Nano, text(n))
 	if err != nil {
-		return time.Time{} // the kind of the key has said so
+		return time.Time{} // reported when the value was checked
 	}
 	return at
 }
 
-// requires reads what a task asks of its agent.
+// requires reads the requirements of a task.
 func (r taskReader) requires(n *node) *task.Requires {
 	if n == nil {
 		return nil

@@ -15,7 +15,7 @@ import (
 // all of one file that is independent is said at once. The text starts on line 5.
 func TestSlipsAreMet(t *testing.T) {
 	t.Parallel()
-	const star = `a * without quotes begins an alias, which is not taken; put it in quotes: "*"`
+	const star = `a * without quotes begins an alias, which is not supported; put it in quotes: "*"`
 	rule := func(words string) string { return "policy: {rules: [{from: intake, to: fraud, " + words + "}]}" }
 	tests := []struct {
 		name, text string
@@ -32,7 +32,7 @@ func TestSlipsAreMet(t *testing.T) {
 			"6:25: " + star, "6:32: " + star, `6:35: policy: rule *→*: unknown key "mod" in a rule; did you mean mode?`,
 		}},
 		{"a star in a list", rule("block: [*]"), []string{"5:52: " + star, `5:52: policy: rule intake→fraud: block: "*": it would block everything; write mode minimal`}},
-		{"an alias", "policy: {default: *x}", []string{`5:19: anchors and aliases are not taken; write the value out where it is needed, or use agentDefaults, taskDefaults or schemas; put a text that begins with & or * in quotes`}},
+		{"an alias", "policy: {default: *x}", []string{`5:19: anchors and aliases are not supported; write the value out where it is needed, or use agentDefaults, taskDefaults or schemas; put a text that begins with & or * in quotes`}},
 
 		{"a pattern with no name of one", "policy: {redact: {patterns: [{name: Staff No, regexp: \"[0-9]{6}\"}]}}", []string{`5:37: policy: pattern "Staff No": not a name of a pattern; write a name of lower-case letters, digits and dashes that begins with a letter and has 32 at most`}},
 		{"everybody retold", "policy: {rules: [{from: \"*\", to: \"*\", translate: {summarize: {maxTokens: 5}}}]}", []string{`5:50: policy: rule *→*: a rule of everybody for everybody may not retell; write it in a rule with a name`}},

@@ -6,11 +6,9 @@ import (
 	"fmt"
 )
 
-// version names everything beside the prompt that the answers at a connection
-// depend on, as far as a file says it: a digest, so that it tells nothing of a
-// base URL. That counts as it is written: a variable in it, such as a port, is
-// where the endpoint happens to be. Keys and headers say who asks, and bounds on time how long; they do
-// not count.
+// version returns a digest of all settings of a connection on which answers depend besides
+// the prompt. The base URL counts as written: a variable in it, such as a port, only says
+// where the endpoint is at the moment. Keys, headers and timeouts do not count.
 func (c *Connection) version() string {
 	number := func(f *float64) string {
 		if f == nil {
@@ -47,7 +45,7 @@ func (c *Connection) version() string {
 	return fmt.Sprintf("spec1-%x", h.Sum(nil)[:16])
 }
 
-// readVersions gives the agents and the coordinator their versions, when flags have been applied.
+// readVersions sets the versions of the agents and the coordinator, after the options were applied.
 func (r runReader) readVersions() {
 	for i := range r.file.Agents {
 		a := &r.file.Agents[i]

@@ -15,15 +15,14 @@ import (
 // maxYAML bounds a YAML file, in bytes.
 const maxYAML = 1 << 20
 
-// maxBlockKeys bounds the keys of one mapping in block style: the time that
-// the parser needs for one grows with their square.
+// maxBlockKeys bounds the keys of one mapping in block style, since the parser takes time
+// quadratic in their number.
 const maxBlockKeys = 1000
 
-// parseYAML reads the text of a source. What YAML has beyond values (anchors,
-// aliases, merges, tags, directives, complex keys, several documents) is
-// refused while it is still a list of tokens: the parser sees nothing that
-// could make it expand, recurse without bound or take quadratic time. A * that
-// stands alone is reported, and read as the text that was meant.
+// parseYAML reads the text of a source. It rejects tokens of anchors, aliases, merges, tags,
+// directives, complex keys and further documents before parsing, so that the parser cannot
+// expand values, recurse without bound or take quadratic time. A * alone is reported and
+// then read as a text.
 func parseYAML(s *source) (*node, []fault, error) {
 	tokens := lexer.Tokenize(s.text)
 	c := &yamlConverter{src: s, line: 1, column: 1}
@@ -54,7 +53,7 @@ func parseYAML(s *source) (*node, []fault, error) {
 
 func (f fault) err() error { return &f }
 
-// parseTokens calls the parser. A panic of it is a syntax error like another.
+// parseTokens calls the parser. It returns a panic as a syntax error.
 func parseTokens(tokens token.Tokens) (file *ast.File, err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -64,8 +63,8 @@ func parseTokens(tokens token.Tokens) (file *ast.File, err error) {
 	return parser.Parse(tokens, 0, parser.AllowDuplicateMapKey())
 }
 
-// A yamlConverter makes nodes of a syntax tree. It remembers the last place
-// that it looked up, since the tree is walked in the order of the text.
+// A yamlConverter makes nodes from a syntax tree. It caches the last place that it looked
+// up, since the tree is walked in the order of the text.
 type yamlConverter struct {
 	src          *source
 	line, column int // of offset
@@ -74,8 +73,8 @@ type yamlConverter struct {
 	fault        *fault
 }
 
-// stars reports each * that stands alone, which YAML takes for an alias without
-// a name, and makes a text of it. More than a file can reasonably have stay aliases.
+// stars reports each * alone, which YAML reads as an alias without a name, and changes it
+// to a text, up to maxProblems times.
 func (c *yamlConverter) stars(tokens token.Tokens) (found []fault) {
 	for _, t := range tokens {
 		if t.Type != token.AliasType || len(found) == maxProblems {
@@ -86,25 +85,25 @@ func (c *yamlConverter) stars(tokens token.Tokens) (found []fault) {
 		if rest != "" && !strings.ContainsRune(" \t\r\n,}]", rune(rest[0])) {
 			continue
 		}
-		found = append(found, fault{at: at, message: "a * without quotes begins an alias, which is not taken", hint: `put it in quotes: "*"`, refused: true})
+		found = append(found, fault{at: at, message: "a * without quotes begins an alias, which is not supported", hint: `put it in quotes: "*"`, refused: true})
 		t.Type, t.CharacterType, t.Indicator = token.StringType, token.CharacterTypeMiscellaneous, token.NotIndicator
 	}
 	return found
 }
 
-// notTaken are the tokens that YAML has beyond values, with what to write instead.
-var notTaken = map[token.Type][2]string{
-	token.AnchorType:     {"anchors and aliases are not taken", "write the value out where it is needed, or use agentDefaults, taskDefaults or schemas; put a text that begins with & or * in quotes"},
-	token.AliasType:      {"anchors and aliases are not taken", "write the value out where it is needed, or use agentDefaults, taskDefaults or schemas; put a text that begins with & or * in quotes"},
-	token.MergeKeyType:   {"merge keys (<<) are not taken", "write the keys out, or use agentDefaults or taskDefaults"},
-	token.TagType:        {"tags (!) are not taken", "write the value alone; put a text that begins with ! in quotes"},
-	token.DirectiveType:  {"directives (%) are not taken", "remove the line; put a text that begins with % in quotes"},
-	token.MappingKeyType: {"keys of the form \"? key\" are not taken", "write key: value"},
+// unsupported are the tokens of YAML that are rejected, with message and hint.
+var unsupported = map[token.Type][2]string{
+	token.AnchorType:     {"anchors and aliases are not supported", "write the value out where it is needed, or use agentDefaults, taskDefaults or schemas; put a text that begins with & or * in quotes"},
+	token.AliasType:      {"anchors and aliases are not supported", "write the value out where it is needed, or use agentDefaults, taskDefaults or schemas; put a text that begins with & or * in quotes"},
+	token.MergeKeyType:   {"merge keys (<<) are not supported", "write the keys out, or use agentDefaults or taskDefaults"},
+	token.TagType:        {"tags (!) are not supported", "write the value alone; put a text that begins with ! in quotes"},
+	token.DirectiveType:  {"directives (%) are not supported", "remove the line; put a text that begins with % in quotes"},
+	token.MappingKeyType: {"keys of the form \"? key\" are not supported", "write key: value"},
 }
 
-// inspect returns the tokens that are refused, and what is nested too deep or too wide.
+// inspect reports unsupported tokens, and values that are nested too deep or have too many keys.
 func (c *yamlConverter) inspect(tokens token.Tokens) (bad []fault) {
-	line := 0 // of the last one: a line with several of a kind is reported once
+	line := 0 // of the last problem, so that each line is reported once
 	add := func(t *token.Token, message, hint string) {
 		if n := len(bad); n == 0 || bad[n-1].message != message || line != t.Position.Line {
 			bad = append(bad, fault{at: c.at(t.Position), message: message, hint: hint})
@@ -117,7 +116,7 @@ func (c *yamlConverter) inspect(tokens token.Tokens) (bad []fault) {
 		if len(bad) >= maxProblems {
 			return bad
 		}
-		if says, refused := notTaken[t.Type]; refused {
+		if says, refused := unsupported[t.Type]; refused {
 			add(t, says[0], says[1])
 		}
 		switch t.Type {
@@ -147,13 +146,13 @@ func (c *yamlConverter) inspect(tokens token.Tokens) (bad []fault) {
 	return bad
 }
 
-// nesting is how deep a token stands: in collections in block style, and in brackets.
+// nesting is the depth of a token, in block style and in brackets.
 type nesting struct {
 	blocks []struct{ column, keys int }
 	flow   int
 }
 
-// enter counts a token whose key or dash begins in a column.
+// enter counts a token; column is that of its key or dash.
 func (n *nesting) enter(t token.Type, column int) {
 	switch t {
 	case token.MappingStartType, token.SequenceStartType:
@@ -183,7 +182,7 @@ func (n *nesting) keys() int {
 	return n.blocks[len(n.blocks)-1].keys
 }
 
-// syntax places an error of the parser.
+// syntax returns an error of the parser with its place.
 func (c *yamlConverter) syntax(err error) *fault {
 	type located interface {
 		error
@@ -204,7 +203,7 @@ func (c *yamlConverter) syntax(err error) *fault {
 	return &fault{message: first}
 }
 
-// syntaxHint says what to write, by what the parser says of a line.
+// syntaxHint returns a hint for a message of the parser about a line.
 func syntaxHint(message, line string) string {
 	switch {
 	case strings.ContainsAny(line, "{[") && (strings.Contains(line, "://") || strings.Contains(line, "${")):
@@ -231,7 +230,7 @@ func (c *yamlConverter) at(p *token.Position) int {
 		crlf := r == '\r' && strings.HasPrefix(c.src.text[c.offset+size:], "\n")
 		if r == '\n' || r == '\r' && !crlf {
 			if c.line == p.Line {
-				break // a column behind the end of its line
+				break // the column is after the end of its line
 			}
 			c.line, c.column = c.line+1, 1
 		} else {
@@ -242,7 +241,7 @@ func (c *yamlConverter) at(p *token.Position) int {
 	return c.offset
 }
 
-// fail keeps the first value that no node can hold.
+// fail records the first value that cannot be converted.
 func (c *yamlConverter) fail(n ast.Node, message string) {
 	if c.fault == nil {
 		c.fault = &fault{at: c.at(n.GetToken().Position), message: message}
@@ -278,7 +277,7 @@ func (c *yamlConverter) convert(from ast.Node, n *node) {
 	case *ast.IntegerNode, *ast.FloatNode, *ast.InfinityNode, *ast.NanNode:
 		n.is, n.at, n.text = isNumber, c.at(from.GetToken().Position), from.GetToken().Value
 	default:
-		c.fail(from, "a kind of value that is not taken")
+		c.fail(from, "a kind of value that is not supported")
 	}
 }
 
@@ -309,8 +308,8 @@ func (c *yamlConverter) mapping(from ast.Node, values []*ast.MappingValueNode, n
 	c.twice = append(c.twice, n.duplicates()...)
 }
 
-// shut returns where the parts of a list or a mapping end: before the bracket
-// that closes it, or else somewhere in the last one.
+// shut returns the end of a list or a mapping: its closing bracket, or else a place in its
+// last part.
 func (c *yamlConverter) shut(flow bool, end *token.Token) int {
 	if flow && end != nil {
 		return c.at(end.Position)
