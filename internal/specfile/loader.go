@@ -199,7 +199,7 @@ func (l *loader) orCopy(asked string, instead bool, read func() (string, error))
 // /dev/fd/63 for <(command) of a shell.
 var openEnds = regexp.MustCompile(`^(/dev/(stdin|fd/[0-9]+)|/proc/(self|[0-9]+)/fd/[0-9]+)$`)
 
-// CheckReadable returns an error for a path that is neither a regular file nor an
+// CheckReadable returns an [ErrRead] for a path that is neither a regular file nor an
 // open file of this process, such as /dev/fd/63: opening a named pipe would wait
 // for a writer, perhaps forever, and a device may have no end. A path that cannot
 // be looked up is no error, since opening it returns a better one.
