@@ -155,15 +155,6 @@ func (a *attempt) messagesIn(sealed []gate.Sealed) []gate.Sealed {
 	return sealed[a.granted-a.messages : a.granted]
 }
 
-// over notes the result in the shared memory.
-func (a *attempt) over(ctx context.Context) {
-	if a.err != nil {
-		return
-	}
-	a.unnoted = errStoreGone // if the store ends the goroutine
-	a.unnoted = a.note(ctx)
-}
-
 // addReceipts adds the receipts of an attempt to the result of its task.
 func (t *TaskResult) addReceipts(a *attempt) {
 	add := func(receipt *prompt.Receipt) {

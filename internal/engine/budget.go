@@ -15,58 +15,48 @@ import (
 	"github.com/runteam/runteam/llm"
 )
 
-// Conditions of a model call that was not made.
+// Conditions of a model call that was not made. A [*BudgetError] wraps them.
 var (
-	// ErrBudget reports that a token budget had not enough left. A [*BudgetError] wraps it.
-	ErrBudget = errors.New("token budget exceeded")
-	// ErrCostBudget reports that a cost budget had not enough left. A [*CostBudgetError] wraps it.
-	ErrCostBudget = errors.New("cost budget exceeded")
+	ErrBudget     = errors.New("token budget exceeded") // too few tokens were left
+	ErrCostBudget = errors.New("cost budget exceeded")  // too little money was left
 )
 
-// A BudgetError reports a call that a token budget did not admit. It has a coarse class
-// of what was needed and omits what was left, which would reveal the exact size of
-// prompts and replies that the caller may not see.
+// A BudgetError reports a call that a budget did not admit. Amounts are tokens, or
+// [llm.Money] of a cost budget. Needed and Spent are coarse, and what was left is not
+// here: it would reveal the exact size of prompts and replies that the caller may not see.
 type BudgetError struct {
 	Agent  string
 	Own    bool // it is the agent's own budget, not that of the run
-	Needed int  // estimated tokens of the call, rounded up to a [gate.TokenClass]
-	Limit  int  // tokens
+	Cost   bool // it is a cost budget
+	Needed int64
+	Spent  int64 // the cost of finished calls; zero for a token budget
+	Limit  int64
 }
 
-// Error names the agent, the budget and what the call needed.
+// Error names the agent and the budget, and says what the call needed.
 func (e *BudgetError) Error() string {
-	whose := ""
-	if e.Own {
-		whose = "its "
+	if !e.Cost {
+		whose := ""
+		if e.Own {
+			whose = "its "
+		}
+		return fmt.Sprintf("%v: a call of %q does not fit into what is left of %s%d tokens: it may need up to %d", ErrBudget, e.Agent, whose, e.Limit, e.Needed)
 	}
-	return fmt.Sprintf("%v: a call of %q does not fit into what is left of %s%d tokens: it may need up to %d",
-		ErrBudget, e.Agent, whose, e.Limit, e.Needed)
-}
-
-// Unwrap returns [ErrBudget].
-func (e *BudgetError) Unwrap() error { return ErrBudget }
-
-// A CostBudgetError reports a call that a cost budget did not admit.
-type CostBudgetError struct {
-	Agent  string
-	Own    bool      // it is the agent's own budget, not that of the run
-	Needed llm.Money // the most that the call may cost, its prompt rounded up to a [gate.TokenClass]
-	Spent  llm.Money // the cost of finished calls; coarse if the caller may not see them
-	Limit  llm.Money
-}
-
-// Error says how much of the budget is spent and which setting to change.
-func (e *CostBudgetError) Error() string {
 	whose, where := "", "of the run"
 	if e.Own {
 		whose, where = fmt.Sprintf(" of agent %q", e.Agent), "of the agent"
 	}
 	return fmt.Sprintf("%v: %v of %v%s spent, and a call of %q may cost up to %v; raise maxCostBudget %s, or lower maxTokens of the agent",
-		ErrCostBudget, e.Spent, e.Limit, whose, e.Agent, e.Needed, where)
+		ErrCostBudget, llm.Money(e.Spent), llm.Money(e.Limit), whose, e.Agent, llm.Money(e.Needed), where)
 }
 
-// Unwrap returns [ErrCostBudget].
-func (e *CostBudgetError) Unwrap() error { return ErrCostBudget }
+// Unwrap returns [ErrBudget] or [ErrCostBudget].
+func (e *BudgetError) Unwrap() error {
+	if e != nil && e.Cost {
+		return ErrCostBudget
+	}
+	return ErrBudget
+}
 
 // refusedByBudget reports whether a budget did not admit the call, so that it was not made.
 func refusedByBudget(err error) bool {
@@ -226,13 +216,12 @@ func (b *budgets) take(ctx context.Context, who string, from []*account, estimat
 // short returns the error of a call for which the account has too little left. The caller
 // holds the lock.
 func (a *account) short(who string, estimate llm.Usage, price llm.Price) error {
-	rounded := llm.Usage{InputTokens: gate.TokenClass(estimate.InputTokens), OutputTokens: estimate.OutputTokens}
+	e := &BudgetError{Agent: who, Own: a.agent != "", Cost: a.cost, Needed: int64(gate.TokenClass(total(estimate))), Limit: a.limit}
 	if a.cost {
-		return &CostBudgetError{
-			Agent: who, Own: a.agent != "", Needed: pricing.MaxCost(price, rounded), Spent: llm.Money(a.shown), Limit: llm.Money(a.limit),
-		}
+		rounded := llm.Usage{InputTokens: gate.TokenClass(estimate.InputTokens), OutputTokens: estimate.OutputTokens}
+		e.Needed, e.Spent = int64(pricing.MaxCost(price, rounded)), a.shown
 	}
-	return &BudgetError{Agent: who, Own: a.agent != "", Needed: gate.TokenClass(total(estimate)), Limit: int(a.limit)}
+	return e
 }
 
 // settle ends the reservation of an estimate with what the call took.

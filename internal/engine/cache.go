@@ -85,10 +85,8 @@ func (x answerCache) reuse(ctx context.Context, p prompt.Prompt) (done bool, err
 func (r *recorder) credit(ctx context.Context, x *exchange, p prompt.Prompt) error {
 	shown, handed := r.shown(p, x.whole), r.handoffs(x, time.Now())
 	rec := record.Prompt{Handoffs: handed, Prompt: &shown}
-	if r.sink != nil {
-		if err := callRecorder(ctx, r.sink, rec); err != nil {
-			return fmt.Errorf("%w: %w", ErrRecord, err)
-		}
+	if err := r.callSink(ctx, rec); err != nil {
+		return err
 	}
 	r.ledger.add(x.batch, record.Entry{Record: &rec})
 	r.emitHandoffs(x, handed)

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -83,11 +82,8 @@ func (a *attempt) corrected(ctx context.Context, draft *envelope.Envelope, probl
 	if err != nil {
 		return err
 	}
-	c := &correction{of: a}
-	c.run, c.task, c.number, c.does, c.caps, c.schema = a.run, a.task, a.number, a.does, a.caps, a.schema
-	c.bound, c.limits = a.bound, a.limits
-	c.part, c.declassified, c.turn = a.part+correctionPart, a.declassified, 2
-	c.start, c.began, c.worked = now, now, a.worked
+	c := &correction{exchange: exchange{run: a.run, request: a.side(correctionPart, now)}, of: a}
+	c.turn, c.worked = 2, a.worked
 	c.offers = slices.Clone(a.offers)
 	c.grants = slices.Clone(a.grants)
 	for _, o := range []gate.Offer{
@@ -103,14 +99,9 @@ func (a *attempt) corrected(ctx context.Context, draft *envelope.Envelope, probl
 		return err
 	}
 	a.showCost()
-	perform(ctx, &c.exchange, c)
-	if c.view().tells() {
-		a.run.ledger.note(c.view().entry())
-	}
-	a.spent = append(append(a.spent, c.spent...), sideCall{c.receipt, c.view().usageOf(c.reply.Usage, c.reply.Turns), c.sent, c.rulings, c.view().rounds(), c.view().modelWarnings(), c.view().ownCost()})
+	serve(ctx, &a.exchange, &c.exchange, c)
 	a.later, a.rejectedAgain = len(c.spent)+1, c.rejected
 	a.worked = c.worked
-	a.broke, a.gone = cmp.Or(a.broke, c.broke), a.gone || c.gone
 	if rejected, ok := errors.AsType[*schema.RejectedError](c.err); ok {
 		if errors.Is(rejected, agent.ErrGuard) {
 			return rejected

@@ -192,7 +192,7 @@ func (x *exchange) useCached(ctx context.Context, o purpose, text prompt.Prompt)
 // corrected once.
 func (x *exchange) callAgent(ctx context.Context, o purpose, text prompt.Prompt) (err error) {
 	outer := ctx // without the time limit and the budget of this call
-	meter := x.run.budgets.meter(payer{x.caps.Agent, x.task.ID, x.task.Title, x.number})
+	meter := x.run.budgets.meter(x)
 	defer func() {
 		x.paid, x.cost = meter.addUsage(&x.reply) // also of an agent that panics
 		x.broke = cmp.Or(x.broke, meter.end())

@@ -3,7 +3,6 @@ package engine
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -43,18 +42,11 @@ func openMemory(store teammemory.Store, p *plan.Plan, v viewer) *memoryAccess {
 	return access
 }
 
-// note writes the result of an attempt to the shared memory. A store is code of
-// the caller's: that it panics is an error of its own.
-func (a *attempt) note(ctx context.Context) (err error) {
-	if a.run.memory == nil {
-		return nil
+// over writes the result to the shared memory.
+func (a *attempt) over(ctx context.Context) {
+	if memory := a.run.memory; memory != nil && a.err == nil {
+		a.unnoted = callOutside("the store", func() error { return memory.writer.WriteResult(ctx, a.task.Assignee, a.envelope, 0) })
 	}
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("the store panicked: %v", p)
-		}
-	}()
-	return a.run.memory.writer.WriteResult(ctx, a.task.Assignee, a.envelope, 0)
 }
 
 // A doneSet is which tasks had completed at one moment.
@@ -96,9 +88,14 @@ func (r *results) recollect(ctx context.Context) ([]gate.Offer, error) {
 // order of the spec and then its notes in the order in which they were written.
 // Of more entries than a digest holds the newest are taken.
 func (m *memoryAccess) offers(ctx context.Context, g *graph.Graph, shown func(int) bool) ([]gate.Offer, error) {
-	entries, err := m.read(ctx, func(id task.ID) bool {
+	var entries []teammemory.Entry
+	wanted := func(id task.ID) bool {
 		i, ours := g.Index(id)
 		return !ours || shown(i) // notes are of no task
+	}
+	err := callOutside("the store", func() (err error) {
+		entries, err = m.reader.Entries(ctx, wanted)
+		return err
 	})
 	if err != nil {
 		return nil, &memoryError{err}
@@ -139,26 +136,6 @@ func (e *memoryError) Error() string { return ErrMemory.Error() + ": the store f
 
 // Unwrap returns [ErrMemory] and the cause.
 func (e *memoryError) Unwrap() []error { return []error{ErrMemory, e.cause} }
-
-// read asks the store. A store is code of the caller's: that it panics, or ends
-// its goroutine, is an error of its own.
-func (m *memoryAccess) read(ctx context.Context, f teammemory.Filter) (entries []teammemory.Entry, err error) {
-	err = errStoreGone
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		defer func() {
-			if p := recover(); p != nil {
-				err = fmt.Errorf("the store panicked: %v", p)
-			}
-		}()
-		entries, err = m.reader.Entries(ctx, f)
-	}()
-	<-done
-	return entries, err
-}
-
-var errStoreGone = errors.New("the store ended its goroutine")
 
 // seat is the place of an agent in the roster; whoever is not on it comes last.
 func (m *memoryAccess) seat(agent string) int {

@@ -16,19 +16,13 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// A payer is the agent and the attempt that a call is made for.
-type payer struct {
-	agent  string
-	task   task.ID
-	title  string
-	number int
-}
-
 // A meter pays the model calls of one exchange from its budgets, and counts them.
 type meter struct {
 	budgets  *budgets
-	who      payer
 	accounts []*account
+	agent    string
+	task     *task.Task
+	attempt  int
 
 	mu      sync.Mutex // guards the rest: an agent may make calls side by side
 	charged llm.Usage  // charged for all calls
@@ -42,8 +36,8 @@ type meter struct {
 }
 
 // meter returns a meter for an exchange.
-func (b *budgets) meter(who payer) *meter {
-	return &meter{budgets: b, who: who, accounts: b.of(who.agent)}
+func (b *budgets) meter(x *exchange) *meter {
+	return &meter{budgets: b, accounts: b.of(x.caps.Agent), agent: x.caps.Agent, task: x.task, attempt: x.number}
 }
 
 // checkLeft returns an error if an account has nothing left. An agent written in Go may
@@ -52,14 +46,14 @@ func (m *meter) checkLeft() error {
 	if len(m.accounts) == 0 {
 		return nil
 	}
-	price, known := m.budgets.price(m.who.agent, "")
+	price, known := m.budgets.price(m.agent, "")
 	least := llm.Usage{InputTokens: 1}
 	m.budgets.mu.Lock()
 	var err error
 	for _, a := range m.accounts {
 		free := a.cost && known && pricing.MaxCost(price, llm.Usage{InputTokens: 1, OutputTokens: 1}) == 0
 		if a.limit <= a.spent && !free && err == nil {
-			err = a.short(m.who.agent, least, price)
+			err = a.short(m.agent, least, price)
 		}
 	}
 	m.budgets.mu.Unlock()
@@ -82,8 +76,8 @@ func (m *meter) paysCost() bool {
 // priceOf returns the price of a model, and whether it has one. If it has none, a cost
 // budget makes that an error.
 func (m *meter) priceOf(model string) (price llm.Price, priced bool, err error) {
-	if price, priced = m.budgets.price(m.who.agent, model); !priced && m.paysCost() {
-		err = noPrice(m.who.agent, cmp.Or(model, m.budgets.team.Find(m.who.agent).FirstModel()))
+	if price, priced = m.budgets.price(m.agent, model); !priced && m.paysCost() {
+		err = noPrice(m.agent, cmp.Or(model, m.budgets.team.Find(m.agent).FirstModel()))
 	}
 	return price, priced, err
 }
@@ -100,7 +94,7 @@ func noPrice(agent, model string) error {
 func (m *meter) Reserve(ctx context.Context, model string, estimate llm.Usage) (settle func(supervise.CallUsage), err error) {
 	price, priced, err := m.priceOf(model)
 	if err == nil {
-		err = m.budgets.take(ctx, m.who.agent, m.accounts, estimate, price)
+		err = m.budgets.take(ctx, m.agent, m.accounts, estimate, price)
 	}
 	if err != nil {
 		m.refuse(err)
@@ -184,29 +178,27 @@ func (m *meter) end() exhausted {
 
 // refuse records a call that was not made because of err, and emits an event.
 func (m *meter) refuse(err error) {
-	ev := event.Event{
-		Type:    event.Budget,
-		Task:    m.who.task,
-		Title:   m.who.title,
-		Agent:   m.who.agent,
-		Attempt: m.who.number,
-		Problem: event.Problem{Message: err.Error()},
+	short, ok := err.(*BudgetError) //nolint:errorlint // only an error of this meter counts
+	if !ok {
+		return
 	}
-	which := notExhausted
-	if short, ok := err.(*BudgetError); ok { //nolint:errorlint // only an error of this meter counts
-		which, ev.Code, ev.OwnBudget = tokensExhausted, codes.Budget, short.Own
-	} else if short, ok := err.(*CostBudgetError); ok { //nolint:errorlint // as above
-		which, ev.Code, ev.OwnBudget = costExhausted, codes.CostBudget, short.Own
+	kind, code := tokensExhausted, codes.Budget
+	if short.Cost {
+		kind, code = costExhausted, codes.CostBudget
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if which == notExhausted {
-		return
-	}
-	if !ev.OwnBudget {
-		m.refused = cmp.Or(m.refused, which)
+	if !short.Own {
+		m.refused = cmp.Or(m.refused, kind)
 	}
 	if !m.ended {
-		m.budgets.bus.emit(ev)
+		m.budgets.bus.emit(event.Event{
+			Type:    event.Budget,
+			Task:    m.task.ID,
+			Title:   m.task.Title,
+			Agent:   m.agent,
+			Attempt: m.attempt,
+			Problem: event.Problem{Code: code, Message: err.Error(), OwnBudget: short.Own},
+		})
 	}
 }

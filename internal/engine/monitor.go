@@ -52,8 +52,9 @@ func (s Snapshot) LogValue() slog.Value { return slog.StringValue(fmt.Sprint(s))
 // ended. The zero value is ready for use. It is safe for concurrent use; of
 // several runs that are given the same one, it shows the last that began.
 type Monitor struct {
-	mu    sync.Mutex // guards watch
-	watch *watch
+	mu   sync.Mutex // guards the rest
+	run  *run       // nil before the first run, and once a run has ended
+	last *Snapshot  // how the run ended; nil before that
 }
 
 // Format writes what it is, so that no verb prints a payload.
@@ -66,39 +67,13 @@ func (m *Monitor) Snapshot(ctx context.Context) (Snapshot, error) {
 		return Snapshot{}, ErrNoRun
 	}
 	m.mu.Lock()
-	w := m.watch
+	r, last := m.run, m.last
 	m.mu.Unlock()
-	if w == nil {
+	switch {
+	case last != nil:
+		return *last, nil
+	case r == nil:
 		return Snapshot{}, ErrNoRun
-	}
-	return w.look(ctx)
-}
-
-// begin lets the monitor look at a run. A nil monitor looks at nothing.
-func (m *Monitor) begin(r *run) *watch {
-	if m == nil {
-		return nil
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.watch = &watch{run: r}
-	return m.watch
-}
-
-// A watch is one run as a monitor sees it. Nobody watches through a nil one.
-type watch struct {
-	mu   sync.Mutex // guards the rest
-	run  *run       // nil when the run has ended
-	last Snapshot   // how it ended
-}
-
-// look returns the run as it stands, once that is durable.
-func (w *watch) look(ctx context.Context) (Snapshot, error) {
-	w.mu.Lock()
-	r, last := w.run, w.last
-	w.mu.Unlock()
-	if r == nil {
-		return last, nil
 	}
 	r.mu.Lock()
 	s, b := r.snapshot(), r.ledger.latest()
@@ -114,14 +89,26 @@ func (w *watch) look(ctx context.Context) (Snapshot, error) {
 	}
 }
 
-// end keeps the last state of the run, and lets go of the run.
-func (w *watch) end(r *run) {
-	if w == nil {
+// begin shows a run in the monitor, which may be nil.
+func (m *Monitor) begin(r *run) {
+	if m == nil {
 		return
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.run, w.last = nil, r.snapshot()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.run, m.last = r, nil
+}
+
+// end keeps the last state of a run and releases the run.
+func (m *Monitor) end(r *run) {
+	if m == nil {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.run == r {
+		m.run, m.last = nil, new(r.snapshot())
+	}
 }
 
 // stored returns the JSON of a snapshot.

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -63,15 +64,11 @@ func (r *recorder) recordPrompt(ctx context.Context, x *exchange, p prompt.Promp
 		shown := r.shown(p, x.whole)
 		rec.Prompt = &shown
 	}
-	if r.sink != nil && (len(handed) > 0 || failed == nil) {
-		if err := callRecorder(ctx, r.sink, rec); err != nil && failed == nil {
-			failed = fmt.Errorf("%w: %w", ErrRecord, err)
-		}
+	if len(handed) > 0 || failed == nil {
+		failed = cmp.Or(failed, r.callSink(ctx, rec))
 	}
 	if r.ledger != nil && (len(handed) > 0 || failed == nil) {
-		if err := r.enterPrompt(ctx, x, rec, failed == nil); failed == nil {
-			failed = err
-		}
+		failed = cmp.Or(failed, r.enterPrompt(ctx, x, rec, failed == nil))
 	}
 	if failed == nil && (r.sink != nil || r.ledger != nil) {
 		failed = x.checkFresh(time.Now())
@@ -106,12 +103,11 @@ func (r *recorder) delivered(d *gate.Decision, session string, now time.Time) er
 		return nil
 	}
 	h := r.handed(d, session, now)
-	if r.sink != nil {
-		if err := callRecorder(context.Background(), r.sink, record.Prompt{Handoffs: []event.Handoff{h}}); err != nil {
-			return fmt.Errorf("%w: %w", ErrRecord, err)
-		}
+	rec := record.Prompt{Handoffs: []event.Handoff{h}}
+	if err := r.callSink(context.Background(), rec); err != nil {
+		return err
 	}
-	r.ledger.note(record.Entry{Record: &record.Prompt{Handoffs: []event.Handoff{h}}})
+	r.ledger.note(record.Entry{Record: &rec})
 	if r.bus.live() {
 		r.bus.emit(event.Event{Type: event.Handed, Task: d.Task, Agent: handoff.User, Handoff: &h})
 		for _, e := range d.Entries {
@@ -121,24 +117,16 @@ func (r *recorder) delivered(d *gate.Decision, session string, now time.Time) er
 	return nil
 }
 
-// callRecorder calls a recorder. If it panics or ends its goroutine, that is an error.
-func callRecorder(ctx context.Context, rec Recorder, r record.Prompt) (err error) {
-	err = errRecorderGone
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		defer func() {
-			if p := recover(); p != nil {
-				err = fmt.Errorf("the recorder panicked: %v", p)
-			}
-		}()
-		err = rec.Record(ctx, r)
-	}()
-	<-done
-	return err
+// callSink gives a record to the recorder of the caller, if there is one.
+func (r *recorder) callSink(ctx context.Context, rec record.Prompt) error {
+	if r.sink == nil {
+		return nil
+	}
+	if err := callOutside("the recorder", func() error { return r.sink.Record(ctx, rec) }); err != nil {
+		return fmt.Errorf("%w: %w", ErrRecord, err)
+	}
+	return nil
 }
-
-var errRecorderGone = errors.New("the recorder ended its goroutine")
 
 // checkFresh returns an error if context has expired since it was sealed: recording
 // it may take a while.

@@ -69,7 +69,6 @@ type run struct {
 	answers     bool         // the coordinator answers the goal
 	plansOnly   bool         // nothing runs
 	phase       Phase        // guarded by the lock of the scope
-	watch       *watch       // who looks at the run from outside; nil if nobody does
 }
 
 func newRun(t *plan.Roster, o Options, start time.Time) (*run, error) {
@@ -100,7 +99,7 @@ func (r *run) run(ctx context.Context) *Result {
 		ctx, cancel = context.WithTimeoutCause(ctx, r.options.Timeout, fmt.Errorf("%w after %v", ErrTimeout, r.options.Timeout))
 		defer cancel()
 	}
-	r.watch = r.options.Monitor.begin(r)
+	r.options.Monitor.begin(r)
 	r.opened()
 	if !r.plansOnly {
 		r.openMail()
@@ -193,7 +192,7 @@ func (r *run) close(ctx context.Context) *Result {
 	}
 	r.pending.Wait()
 	r.bus.close() // subscribers may look at the run until here
-	r.watch.end(r)
+	r.options.Monitor.end(r)
 	return res
 }
 

@@ -73,11 +73,9 @@ func (s *translator) vital(o *gate.Offer) bool {
 // translate has an offer translated as the gate asks for. The envelope of the answer
 // derives from what was retold.
 func (x *exchange) translate(ctx context.Context, o *gate.Offer, w *wish) *translator {
-	s := &translator{}
-	s.run, s.number, s.does, s.caps, s.bound, s.limits = x.run, x.number, x.does, x.caps, x.bound, x.limits
-	s.part, s.start = x.part+"/retell/"+strconv.Itoa(w.offer+1), time.Now()
-	s.began = s.start
-	s.declassified = true // what it makes leaves it for nobody but itself
+	s := &translator{exchange: exchange{run: x.run, request: x.side("/retell/"+strconv.Itoa(w.offer+1), time.Now())}}
+	s.schema, s.turn = nil, 0
+	s.declassified = true // only the reader's own agent reads the translation
 	s.task = &task.Task{
 		ID: x.task.ID, Spec: task.Spec{Title: "Retell " + o.Title, Assignee: x.task.Assignee, Origin: x.task.Origin, Timeout: x.task.Timeout, Classification: label.Public, Description: fmt.Sprintf("Retell what stands below in at most %d tokens, for somebody who will read it in its place. Keep facts, numbers and names; add nothing.", w.ruling.Translate.MaxTokens)},
 	}
@@ -96,15 +94,28 @@ func (x *exchange) translate(ctx context.Context, o *gate.Offer, w *wish) *trans
 		return s
 	}
 	s.offers, s.grants = []gate.Offer{offer}, []gate.Grant{grant}
-	perform(ctx, &s.exchange, s)
-	if s.view().tells() {
-		x.run.ledger.note(s.view().entry())
-	}
-	x.spent = append(append(x.spent, s.spent...), sideCall{s.receipt, s.view().usageOf(s.reply.Usage, s.reply.Turns), s.sent, s.rulings, s.view().rounds(), s.view().modelWarnings(), s.view().ownCost()})
+	serve(ctx, x, &s.exchange, s)
 	x.showCost()
 	x.worked += s.worked
-	x.broke, x.gone = cmp.Or(x.broke, s.broke), x.gone || s.gone
 	return s
+}
+
+// side returns the request of an exchange with the same agent that serves that of r.
+func (r request) side(part string, now time.Time) request {
+	r.part += part
+	r.start, r.began = now, now
+	return r
+}
+
+// serve performs an exchange that serves x, whose usage then counts as that of x.
+func serve(ctx context.Context, x, side *exchange, o purpose) {
+	perform(ctx, side, o)
+	v := side.view()
+	if v.tells() {
+		x.run.ledger.note(v.entry())
+	}
+	x.spent = append(append(x.spent, side.spent...), sideCall{side.receipt, v.usageOf(side.reply.Usage, side.reply.Turns), side.sent, side.rulings, v.rounds(), v.modelWarnings(), v.ownCost()})
+	x.broke, x.gone = cmp.Or(x.broke, side.broke), x.gone || side.gone
 }
 
 // open builds the prompt.
