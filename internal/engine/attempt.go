@@ -84,7 +84,7 @@ func (x *gatedContext) emptied() gatedContext {
 
 // takeOut takes the task of an attempt out of the queue.
 func (r *results) takeOut(a *attempt, now time.Time) {
-	t, out := a.task, &r.tasks[a.index]
+	out := &r.tasks[a.index]
 	a.began, a.existed = now, r.made
 	must(r.queue.Start(a.index, a.began))
 	if out.Metrics.Attempts++; r.tries(a.index) > 1 {
@@ -95,7 +95,7 @@ func (r *results) takeOut(a *attempt, now time.Time) {
 	}
 	out.Status = task.InProgress
 	if r.bus.live() {
-		r.bus.emit(event.Event{Type: event.TaskStart, Task: t.ID, Title: t.Title, Agent: t.Assignee, Attempt: a.number})
+		r.bus.emit(a.eventOf(event.TaskStart))
 	}
 }
 

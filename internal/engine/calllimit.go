@@ -55,12 +55,7 @@ func (r *recorder) reportLimit(x *exchange, w callwait.Wait) {
 	if !r.limits.isNews(name, w, now) {
 		return
 	}
-	r.bus.emit(event.Event{
-		Type:    event.Limited,
-		Task:    x.task.ID,
-		Title:   x.task.Title,
-		Agent:   x.caps.Agent,
-		Attempt: x.number,
-		Problem: event.Problem{Message: name + ": " + why, Wait: w.For},
-	})
+	ev := x.eventOf(event.Limited)
+	ev.Message, ev.Wait = name+": "+why, w.For
+	r.bus.emit(ev)
 }

@@ -71,6 +71,11 @@ type request struct {
 	existed      int                  // bytes of all inputs and results when it was dispatched, as the caller may see them
 }
 
+// eventOf returns an event about the attempt that the request belongs to.
+func (r *request) eventOf(kind event.Type) event.Event {
+	return event.Event{Type: kind, Task: r.task.ID, Title: r.task.Title, Agent: r.caps.Agent, Attempt: r.number}
+}
+
 // A gatedContext is the context that is offered to an agent, and what the gate made of it.
 type gatedContext struct {
 	offers   []gate.Offer
@@ -205,7 +210,9 @@ func (x *exchange) callAgent(ctx context.Context, o purpose, text prompt.Prompt)
 	}
 	x.asked, x.sent = true, x.shownSize
 	if bus := x.run.bus; bus.live() {
-		bus.emit(event.Event{Type: event.AgentStart, Task: x.task.ID, Title: x.task.Title, Agent: x.caps.Agent, Attempt: x.number, Bytes: messageBytes(x.receipt), Receipt: x.receipt})
+		ev := x.eventOf(event.AgentStart)
+		ev.Bytes, ev.Receipt = messageBytes(x.receipt), x.receipt
+		bus.emit(ev)
 	}
 	x.outbox = o.begun()
 	defer x.outbox.end()                           // also if the agent panics
@@ -316,16 +323,10 @@ func (x *exchange) ask(ctx context.Context, p prompt.Prompt) (agent.Reply, error
 			about.run.reportLimit(&about, w)
 			return
 		}
-		c := code(w.Err)
-		said, _ := about.run.explain(&about, c, w.Err.Error())
-		bus.emit(event.Event{
-			Type:    event.Warning,
-			Task:    about.task.ID,
-			Title:   about.task.Title,
-			Agent:   about.caps.Agent,
-			Attempt: about.number,
-			Problem: event.Problem{Code: c, Message: said, Wait: w.For},
-		})
+		ev := about.eventOf(event.Warning)
+		ev.Code, ev.Wait = code(w.Err), w.For
+		ev.Message, _ = about.run.explain(&about, ev.Code, w.Err.Error())
+		bus.emit(ev)
 	}), p)
 }
 
@@ -401,21 +402,12 @@ func (r *recorder) reportEnd(x *exchange) {
 	if !r.bus.live() || !x.asked {
 		return
 	}
-	bytes, took := len(x.reply.Text), x.view().usageOf(x.reply.Usage, x.reply.Turns)
-	if x.view().hidesReply() {
-		bytes = bytesize.Class(bytes)
+	ev := x.eventOf(event.AgentComplete)
+	if ev.Status, ev.Bytes = task.Completed, len(x.reply.Text); x.view().hidesReply() {
+		ev.Bytes = bytesize.Class(ev.Bytes)
 	}
-	ev := event.Event{
-		Type:    event.AgentComplete,
-		Task:    x.task.ID,
-		Title:   x.task.Title,
-		Agent:   x.caps.Agent,
-		Attempt: x.number,
-		Status:  task.Completed,
-		Bytes:   bytes,
-		Work:    event.Work{Duration: x.end.Sub(x.began), Rounded: x.view().rounds()},
-	}
-	ev.SetUsage(took)
+	ev.Duration, ev.Rounded = x.end.Sub(x.began), x.view().rounds()
+	ev.SetUsage(x.view().usageOf(x.reply.Usage, x.reply.Turns))
 	ev.Truncated = x.envelope != nil && x.envelope.Truncated()
 	if call := x.view().callInfo(x.reply.Call); call != (llm.CallInfo{}) {
 		ev.Call = &call

@@ -14,32 +14,8 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// RunGoal has the coordinator plan tasks for a goal, runs them, and has the
-// coordinator answer the goal. An error means that the run could not start.
-func RunGoal(ctx context.Context, t *plan.Roster, goal plan.Goal, o Options) (*Result, error) {
-	r, err := newGoalRun(ctx, t, goal, o)
-	if err != nil {
-		return nil, err
-	}
-	if err := r.claim(ctx); err != nil {
-		return nil, err
-	}
-	defer r.releaseClaims()
-	return r.run(ctx), nil
-}
-
-// PlanGoal has the coordinator plan tasks for a goal, checks the plan and runs nothing.
-func PlanGoal(ctx context.Context, t *plan.Roster, goal plan.Goal, o Options) (*plan.Plan, error) {
-	r, err := newGoalRun(ctx, t, goal, o)
-	if err != nil {
-		return nil, err
-	}
-	r.plansOnly = true
-	if err := r.claim(ctx); err != nil {
-		return nil, err
-	}
-	defer r.releaseClaims()
-	res := r.run(ctx)
+// planOf returns the plan that a run for a goal has made, as the caller may see it.
+func (r *run) planOf(res *Result) (*plan.Plan, error) {
 	if failed := r.coordinator.unplanned; failed != nil {
 		return nil, failed
 	}
@@ -57,9 +33,9 @@ func PlanGoal(ctx context.Context, t *plan.Roster, goal plan.Goal, o Options) (*
 	return p, nil
 }
 
-// CheckAnswer returns the coordinator as the gate sees it when it answers o.Answer, or
+// checkAnswer returns the coordinator as the gate sees it when it answers o.Answer, or
 // what is wrong with that goal.
-func CheckAnswer(ctx context.Context, t *plan.Roster, o Options) (*plan.PlannedAgent, error) {
+func checkAnswer(ctx context.Context, t *plan.Roster, o Options) (*plan.PlannedAgent, error) {
 	r, err := newRun(t, o, time.Now())
 	if err != nil {
 		return nil, err

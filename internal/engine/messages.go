@@ -52,7 +52,9 @@ func (a *attempt) begun() *Outbox {
 	for i := range messages {
 		if s := &messages[i]; !s.Withheld() && a.run.bus.live() {
 			d := a.run.decided(s.Decision())
-			a.run.bus.emit(event.Event{Type: event.Message, Task: a.task.ID, Title: a.task.Title, Agent: a.task.Assignee, Attempt: a.number, From: s.Assignee(), Bytes: d.BytesAfter})
+			ev := a.eventOf(event.Message)
+			ev.From, ev.Bytes = s.Assignee(), d.BytesAfter
+			a.run.bus.emit(ev)
 		}
 	}
 	return a.newOutbox()

@@ -163,14 +163,13 @@ var uses = map[gate.EntryUse]event.Type{
 
 // emitHandoffs emits an event for each gate decision of an exchange, and for the entries of the policy that it used.
 func (r *recorder) emitHandoffs(x *exchange, list []event.Handoff) {
-	about := event.Event{Task: x.task.ID, Title: x.task.Title, Agent: x.caps.Agent, Attempt: x.number}
 	for i := range list {
-		ev := about
-		ev.Type, ev.Handoff = event.Handed, &list[i]
+		ev := x.eventOf(event.Handed)
+		ev.Handoff = &list[i]
 		r.bus.emit(ev)
 		for _, e := range x.rulings[i].Entries {
-			ev := about
-			ev.Type, ev.Code, ev.From = uses[e.Use], e.Name, x.rulings[i].From
+			ev := x.eventOf(uses[e.Use])
+			ev.Code, ev.From = e.Name, x.rulings[i].From
 			r.bus.emit(ev)
 		}
 	}

@@ -13,18 +13,6 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// RunTasks checks tasks against a roster, runs them, and returns what became of each.
-// An error means that the run could not start.
-func RunTasks(ctx context.Context, t *plan.Roster, specs []task.Spec, o Options) (*Result, error) {
-	start := time.Now()
-	carryBus(t, &o.Options)
-	p, err := t.Check(specs, o.Options, start)
-	if err != nil {
-		return nil, err
-	}
-	return runPlan(ctx, p, o, start)
-}
-
 // runPlan runs a checked plan.
 func runPlan(ctx context.Context, p *plan.Plan, o Options, start time.Time) (*Result, error) {
 	if broken := p.Broken(); len(broken) > 0 {
@@ -45,11 +33,7 @@ func runPlan(ctx context.Context, p *plan.Plan, o Options, start time.Time) (*Re
 	if err := r.follow(p); err != nil {
 		return nil, err
 	}
-	if err := r.claim(ctx); err != nil {
-		return nil, err
-	}
-	defer r.releaseClaims()
-	return r.run(ctx), nil
+	return r.execute(ctx)
 }
 
 // UsesOf grants all of the inputs.
@@ -91,8 +75,12 @@ func (r *run) follow(p *plan.Plan) error {
 	return nil
 }
 
-// run takes a goal or a plan to its end, and returns the result.
-func (r *run) run(ctx context.Context) *Result {
+// execute runs a goal or a plan to its end. An error means that the run could not start.
+func (r *run) execute(ctx context.Context) (*Result, error) {
+	if err := r.claim(ctx); err != nil {
+		return nil, err
+	}
+	defer r.releaseClaims()
 	r.open()
 	if r.options.Timeout > 0 {
 		var cancel context.CancelFunc
@@ -116,7 +104,7 @@ func (r *run) run(ctx context.Context) *Result {
 		r.answerGoal(ctx, r.coordinator)
 	}
 	r.enter(PhaseEnded)
-	return r.close(ctx)
+	return r.close(ctx), nil
 }
 
 // planGoal turns the goal into a plan.

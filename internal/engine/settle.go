@@ -36,16 +36,9 @@ func (r *results) settle(ctx context.Context, a *attempt) (retry time.Time) {
 	t.Envelope, t.Result, t.Structured, t.Label, t.Status = a.envelope, a.text, a.structured, a.envelope.Classification(), task.Completed
 	t.Call = orZero(call)
 	if r.bus.live() { // before the queue tells of what becomes ready by it
-		ev := event.Event{
-			Type:    event.TaskComplete,
-			Task:    t.ID,
-			Title:   t.Title,
-			Agent:   t.Assignee,
-			Attempt: a.number,
-			Status:  task.Completed,
-			Bytes:   len(a.text),
-			Work:    event.Work{Duration: a.end.Sub(r.tookFrom(a)), Rounded: t.Metrics.Rounded, Truncated: t.Truncated, Reused: a.reusedFrom(), Call: call},
-		}
+		ev := a.eventOf(event.TaskComplete)
+		ev.Status, ev.Bytes = task.Completed, len(a.text)
+		ev.Work = event.Work{Duration: a.end.Sub(r.tookFrom(a)), Rounded: t.Metrics.Rounded, Truncated: t.Truncated, Reused: a.reusedFrom(), Call: call}
 		ev.SetUsage(t.Metrics.Usage)
 		r.bus.emit(ev)
 	}
@@ -119,7 +112,9 @@ func (r *results) failed(ctx context.Context, a *attempt) (retry time.Time) {
 	wait := Backoff(t.RetryDelay, t.RetryBackoff, r.tries(a.index), r.options.Random())
 	must(r.queue.Retry(a.index, a.end))
 	if r.bus.live() {
-		r.bus.emit(event.Event{Type: event.TaskRetry, Task: t.ID, Title: t.Title, Agent: t.Assignee, Attempt: a.number, Problem: event.Problem{Code: a.code, Message: a.message, Wait: wait}})
+		ev := a.eventOf(event.TaskRetry)
+		ev.Code, ev.Message, ev.Wait = a.code, a.message, wait
+		r.bus.emit(ev)
 	}
 	return a.end.Add(wait)
 }

@@ -112,7 +112,7 @@ func (t *Team) Plan(specs []task.Spec, o *RunOptions) (*Plan, error) {
 	}
 	p.Describe()
 	if options.Answer != nil {
-		if p.Coordinator, err = CheckAnswer(context.Background(), t.roster, options); err != nil {
+		if p.Coordinator, err = checkAnswer(context.Background(), t.roster, options); err != nil {
 			return nil, err
 		}
 	}

@@ -18,7 +18,17 @@ func (t *Team) RunTasks(ctx context.Context, specs []task.Spec, o *RunOptions) (
 	if err := t.made(ctx); err != nil {
 		return nil, err
 	}
-	return RunTasks(ctx, t.roster, specs, o.settings())
+	return t.runTasks(ctx, specs, o.settings())
+}
+
+func (t *Team) runTasks(ctx context.Context, specs []task.Spec, o Options) (*Result, error) {
+	start := time.Now()
+	carryBus(t.roster, &o.Options)
+	p, err := t.roster.Check(specs, o.Options, start)
+	if err != nil {
+		return nil, err
+	}
+	return runPlan(ctx, p, o, start)
 }
 
 // RunAgent gives one agent a prompt that is the given text, followed by the
@@ -31,7 +41,7 @@ func (t *Team) RunAgent(ctx context.Context, agent, text string, o *RunOptions) 
 	options := o.settings()
 	options.Untitled = true
 	specs := []task.Spec{{Title: agent, Description: text, Assignee: agent, Uses: UsesOf(options.Inputs)}}
-	return RunTasks(ctx, t.roster, specs, options)
+	return t.runTasks(ctx, specs, options)
 }
 
 // RunTeam turns a goal into an answer: the coordinator plans tasks for it, the
@@ -47,7 +57,11 @@ func (t *Team) RunTeam(ctx context.Context, goal Goal, o *RunOptions) (*Result, 
 	if err := t.made(ctx); err != nil {
 		return nil, err
 	}
-	return RunGoal(ctx, t.roster, goal, o.settings())
+	r, err := newGoalRun(ctx, t.roster, goal, o.settings())
+	if err != nil {
+		return nil, err
+	}
+	return r.execute(ctx)
 }
 
 // PlanTeam asks the coordinator for a plan of the goal and checks it, and runs
@@ -59,7 +73,16 @@ func (t *Team) PlanTeam(ctx context.Context, goal Goal, o *RunOptions) (*Plan, e
 	if err := t.made(ctx); err != nil {
 		return nil, err
 	}
-	return PlanGoal(ctx, t.roster, goal, o.settings())
+	r, err := newGoalRun(ctx, t.roster, goal, o.settings())
+	if err != nil {
+		return nil, err
+	}
+	r.plansOnly = true
+	res, err := r.execute(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return r.planOf(res)
 }
 
 // RunPlan runs a plan that was made under the same options. Only what a plan does not
@@ -68,6 +91,5 @@ func (t *Team) RunPlan(ctx context.Context, p *Plan, o *RunOptions) (*Result, er
 	if err := t.made(ctx); err != nil {
 		return nil, err
 	}
-	options := o.settings()
-	return runPlan(ctx, p, options, time.Now())
+	return runPlan(ctx, p, o.settings(), time.Now())
 }
