@@ -2,6 +2,7 @@
 package promptview
 
 import (
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -45,10 +46,19 @@ func Show(p prompt.Prompt, r *prompt.Receipt, clearance label.Classification, hi
 	return whole
 }
 
-// copyOf returns a receipt with slices of its own. The decisions are shared.
+// copyOf returns a receipt that shares nothing with r that could be changed: a recorder
+// may write into the receipts that it gets.
 func copyOf(r *prompt.Receipt) *prompt.Receipt {
 	c := *r
 	c.System, c.Text, c.Sources = slices.Clone(r.System), slices.Clone(r.Text), slices.Clone(r.Sources)
+	for i := range c.Sources {
+		if d := c.Sources[i].Decision; d != nil {
+			own := *d
+			own.Kept, own.Dropped, own.Unmatched = slices.Clone(d.Kept), slices.Clone(d.Dropped), slices.Clone(d.Unmatched)
+			own.Redacted, own.Revealed, own.Entries = maps.Clone(d.Redacted), maps.Clone(d.Revealed), slices.Clone(d.Entries)
+			c.Sources[i].Decision = &own
+		}
+	}
 	return &c
 }
 
