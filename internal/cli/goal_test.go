@@ -188,7 +188,7 @@ func TestSynthesisThatFailsLeavesTheResults(t *testing.T) {
 	require.Equal(t, "# Write\n\nwritten: fact 4711\n", got.stdout)
 	require.Contains(t, got.stderr, "2 of 2 tasks completed, no answer in ")
 	require.Contains(t, got.stderr, "failed:  synthesis (coordinator): ")
-	require.Contains(t, got.stderr, "the tasks ran, and what they came to is printed")
+	require.Contains(t, got.stderr, "the tasks ran, and their results are printed")
 }
 
 // The same of a spec that brings the tasks of its goal itself.
@@ -206,7 +206,7 @@ tasks:
 	require.Contains(t, got.stdout, "# Write\n\nwritten: fact 4711\n\n# Other\n\nOFFLINE")
 	require.NotContains(t, got.stdout, "# Find", "what was used")
 	require.Contains(t, got.stderr, "3 of 3 tasks completed, no answer in ")
-	require.Contains(t, got.stderr, "the tasks ran, and what they came to is printed")
+	require.Contains(t, got.stderr, "the tasks ran, and their results are printed")
 }
 
 // The coordinator answers from what there is; the run is no success all the same.
@@ -227,14 +227,14 @@ func TestEndpointsOfACoordinatorThatFail(t *testing.T) {
 		status int
 		want   []string
 	}{
-		{"a refused key", func(w http.ResponseWriter, _ *http.Request, _ int) { refuseWith(w, 401, "invalid_api_key", "bad key") }, exit.StatusFailed, []string{"requires a key, and none was sent (401)", "OPENAI_API_KEY", "no plan came, so nothing was run"}},
+		{"a refused key", func(w http.ResponseWriter, _ *http.Request, _ int) { refuseWith(w, 401, "invalid_api_key", "bad key") }, exit.StatusFailed, []string{"requires a key, and none was sent (401)", "OPENAI_API_KEY", "there is no plan, so nothing was run"}},
 		{"an unknown model", func(w http.ResponseWriter, _ *http.Request, _ int) {
 			refuseWith(w, 404, "model_not_found", "no such model")
 		}, exit.StatusNoRun, []string{`model "test-model"`, "--model"}},
 		{"too many calls", func(w http.ResponseWriter, _ *http.Request, _ int) {
 			w.Header().Set("Retry-After", "600")
 			refuseWith(w, 429, "", "slow down")
-		}, exit.StatusFailed, []string{"retry after 10m0s", "no plan came, so nothing was run: wait and run again"}},
+		}, exit.StatusFailed, []string{"retry after 10m0s", "there is no plan, so nothing was run: wait and run again"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -303,7 +303,7 @@ func TestSignalsInEachPhaseOfAGoal(t *testing.T) {
 			require.Equal(t, exit.StatusSIGINT, statusAfter(t, cmd.Wait()), "%s", stderr.String())
 			require.Equal(t, tt.stdout, stdout.String())
 			require.Contains(t, stderr.String(), tt.want)
-			require.Contains(t, stderr.String(), "interrupted: ending what runs")
+			require.Contains(t, stderr.String(), "interrupted: ending running tasks")
 			require.NotContains(t, stderr.String(), "canceled", "one word for it is enough")
 			require.NotContains(t, stderr.String(), "failed:  ")
 			if tt.name == "plan" {

@@ -68,7 +68,7 @@ func TestRosterCanBeCheckedButNotRun(t *testing.T) {
 	dir := clitest.Folder(t, map[string]string{"team.yaml": "name: roster\nmodel: m\nagents: [{name: solo}]\n"})
 	got := call{dir: dir, args: []string{"check"}}.run(t)
 	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
-	require.Contains(t, got.stdout, `0 tasks, 1 agent, 0 inputs; without tasks it takes a goal to run: "runteam run --goal TEXT"`)
+	require.Contains(t, got.stdout, `0 tasks, 1 agent, 0 inputs; to run it without tasks, give a goal: "runteam run --goal TEXT"`)
 	for _, command := range []string{"run", "plan"} {
 		got = call{dir: dir, args: []string{command}}.run(t)
 		require.Equal(t, exit.StatusUsage, got.status, "no key is needed to say so: %+v", got)
@@ -95,5 +95,5 @@ func TestPlanSaysWhatIsToldAndRemembered(t *testing.T) {
 	got := call{args: []string{"plan", "-"}, stdin: spec}.run(t)
 	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 	require.Regexp(t, `(?m)^   reads  message +message 1 +from user +internal  optional$`, got.stdout)
-	require.Regexp(t, `(?m)^   reads  memory +a digest of the shared memory +from everybody +internal  optional$`, got.stdout)
+	require.Regexp(t, `(?m)^   reads  memory +a digest of the shared memory +from all agents +internal  optional$`, got.stdout)
 }

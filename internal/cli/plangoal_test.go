@@ -116,7 +116,7 @@ func TestLimitsOfPlanning(t *testing.T) {
 	args := strings.Fields("plan --offline --script script.yaml --goal Know --max-token-budget")
 	got = call{dir: dir, args: append(args, "10")}.run(t)
 	require.Equal(t, exit.StatusFailed, got.status, "%+v", got)
-	require.Contains(t, got.stderr, "no plan came, so nothing was run: raise --max-token-budget")
+	require.Contains(t, got.stderr, "there is no plan, so nothing was run: raise --max-token-budget")
 	got = call{dir: dir, args: append(args, "1000000")}.run(t)
 	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 }

@@ -202,7 +202,7 @@ func TestSignals(t *testing.T) {
 			require.Equal(t, tt.status, statusAfter(t, cmd.Wait()), "%s", stderr.String())
 			require.Equal(t, "# Left\n\nthe first is done\n", stdout.String())
 			require.Contains(t, stderr.String(), "1 of 5 tasks completed, 1 cancelled, 3 not run")
-			require.Contains(t, stderr.String(), "ending what runs")
+			require.Contains(t, stderr.String(), "ending running tasks")
 			require.Regexp(t, `not run   Further left \(solo\): (interrupted|terminated)\n`, stderr.String())
 		})
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/runteam/runteam/internal/brief"
+	"github.com/runteam/runteam/internal/cli/format"
 	"github.com/runteam/runteam/internal/promptview"
 
 	"github.com/runteam/runteam/handoff"
@@ -234,10 +235,4 @@ func inParentheses(line string) string {
 	return " (" + line + ")"
 }
 
-func kinds(c redact.Counts) string {
-	var all []string
-	for _, k := range c.Kinds() {
-		all = append(all, string(k))
-	}
-	return strings.Join(all, " ")
-}
+func kinds(c redact.Counts) string { return strings.Join(format.Kinds(c.Kinds()), " ") }

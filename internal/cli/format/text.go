@@ -16,13 +16,13 @@ func Unless(not bool, text string) string {
 	return text
 }
 
-// Kinds joins the names of kinds of personal data.
-func Kinds(kinds []redact.Kind) string {
-	words := make([]string, len(kinds))
+// Kinds returns the names of kinds of personal data.
+func Kinds(kinds []redact.Kind) []string {
+	names := make([]string, len(kinds))
 	for i, k := range kinds {
-		words[i] = string(k)
+		names[i] = string(k)
 	}
-	return strings.Join(words, ", ")
+	return names
 }
 
 // QuoteBlock returns a text with each line indented and marked.

@@ -19,14 +19,14 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// assertFlags are what flags assert about the flow, beside what the spec does.
+// assertFlags are the assertions of flags about the flow, in addition to those of the spec.
 type assertFlags struct {
 	texts []string
 	first int // index of the first of them among the assertions of the run
 }
 
 func (p *assertFlags) flags(cmd *cobra.Command) {
-	cmd.Flags().StringArrayVar(&p.texts, "assert", nil, "hold the plan to `PROMISE`: \"X never reaches B\" or \"X never derives into B\" (repeatable)")
+	cmd.Flags().StringArrayVar(&p.texts, "assert", nil, "check that the plan keeps `PROMISE`: \"X never reaches B\" or \"X never derives into B\" (repeatable)")
 	flags.Complete(cmd, "assert", nil)
 }
 
@@ -44,8 +44,8 @@ func (p *assertFlags) add(file *specfile.File) error {
 	return nil
 }
 
-// locate takes the place in the spec from what is wrong with assertions of
-// flags, which stand in no file, and puts it last.
+// locate removes the place in the spec from problems with assertions of flags, which are in no file,
+// and lists them last.
 func (p *assertFlags) locate(err error) error {
 	found, ok := errors.AsType[*specfile.Error](err)
 	if !ok || len(p.texts) == 0 {
@@ -70,7 +70,7 @@ func (p *assertFlags) isOwn(err error) bool {
 	return ok && assertion && err == nil && i >= p.first
 }
 
-// writeFindings writes which assertions hold, and of each that does not the way.
+// writeFindings writes which assertions hold, and the path for each that does not.
 func writeFindings(w io.Writer, found []engine.Finding) {
 	if len(found) == 0 {
 		return
@@ -101,7 +101,7 @@ func assertionText(f *engine.Finding) string {
 	return text
 }
 
-// findingReasons says why an assertion does not hold, and what one that does leaves open.
+// findingReasons says why an assertion does not hold, or what one that holds does not cover.
 func findingReasons(f *engine.Finding) (lines []string) {
 	if f.Why != "" {
 		lines = append(lines, terminal.CleanLine(f.Why))
@@ -125,15 +125,15 @@ func brokenFindings(p *engine.Plan) (broken []*engine.Finding) {
 	return broken
 }
 
-// reportBroken ends a command with status 1 if an assertion does not hold. What
-// stdout did not say of it, in a form without a place for it, stderr does.
-func reportBroken(con *console.Console, p *engine.Plan, said bool) error {
+// reportBroken ends a command with status 1 if an assertion does not hold. It prints the assertions
+// on stderr unless stdout has them.
+func reportBroken(con *console.Console, p *engine.Plan, printed bool) error {
 	broken := brokenFindings(p)
 	if len(broken) == 0 {
 		return nil
 	}
 	for _, f := range broken {
-		if said {
+		if printed {
 			break
 		}
 		con.Say("BROKEN  %s\n        %s", assertionText(f), strings.Join(findingReasons(f), "\n        "))

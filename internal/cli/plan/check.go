@@ -17,8 +17,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// checkDocument is what check says of a spec that has no error, in JSON. It is not OK
-// if an assertion does not hold.
+// checkDocument is the output of check for a spec without errors, in JSON. It is not OK if an
+// assertion is broken.
 type checkDocument struct {
 	OK       bool               `json:"ok"`
 	Name     string             `json:"name,omitempty"`
@@ -29,9 +29,9 @@ type checkDocument struct {
 	Goal     bool               `json:"goal,omitempty"` // the coordinator plans the tasks
 	Warnings []specfile.Problem `json:"warnings"`
 
-	Environment []specfile.EnvUse `json:"environment,omitempty"` // which variables go where
+	Environment []specfile.EnvUse `json:"environment,omitempty"` // which variables are sent where
 
-	Assertions []engine.Finding `json:"assertions,omitempty"` // of tasks; OK says whether all hold
+	Assertions []engine.Finding `json:"assertions,omitempty"` // OK says whether all hold
 }
 
 // CheckCommand returns the command check.
@@ -40,9 +40,9 @@ func CheckCommand(con *console.Console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "check [SPEC]",
 		Short: "Report every mistake in a spec; nothing is run",
-		Long: `check reports every mistake in a spec, each with its line, and which variables of
-your environment the spec sends where. It runs nothing. If context can flow where
-the spec asserts that it does not, check shows the way, and the exit status is 1.`,
+		Long: `check reports every mistake in a spec with its line, and which variables of your
+environment the spec sends where. It runs nothing. If context can flow where the spec
+asserts that it cannot, check shows the path, and the exit status is 1.`,
 		Args: s.Argument,
 		RunE: func(cmd *cobra.Command, _ []string) error { return check(cmd.Context(), con, s) },
 	}
@@ -83,7 +83,7 @@ func checkFile(ctx context.Context, con *console.Console, file *specfile.File) e
 	return reportBroken(con, plan, con.Settings.JSON())
 }
 
-// String is the line for people, with one more for each variable that is sent.
+// String returns one line, and one more for each variable that is sent.
 func (c checkDocument) String() string {
 	tasks := format.Plural(c.Tasks, "task")
 	if c.Goal {
@@ -95,7 +95,7 @@ func (c checkDocument) String() string {
 	}
 	text := fmt.Sprintf("%s: %s: %s, %s, %s", c.File, verdict, tasks, format.Plural(c.Agents, "agent"), format.Plural(c.Inputs, "input"))
 	if c.Tasks == 0 && !c.Goal {
-		text += `; without tasks it takes a goal to run: "runteam run --goal TEXT"`
+		text += `; to run it without tasks, give a goal: "runteam run --goal TEXT"`
 	}
 	if n := len(c.Assertions); n > 0 {
 		text += "; " + format.Plural(n, "assertion")
@@ -111,12 +111,12 @@ func (c checkDocument) String() string {
 	return text
 }
 
-// agentsWithoutModel warns of the agents that no model is named for, and of a
-// coordinator that is asked for something: a run needs a model for each, unless
-// it is offline. A roster may get them where it is used.
+// agentsWithoutModel warns of agents without a model, and of a coordinator without one that has work
+// to do: a run needs them unless it is offline. A spec without tasks and goal may get models where
+// it is used.
 func agentsWithoutModel(file *specfile.File) (found []specfile.Problem) {
-	asked := file.Goal != nil || file.Run.Answer != nil
-	if len(file.Tasks) == 0 && !asked {
+	coordinated := file.Goal != nil || file.Run.Answer != nil
+	if len(file.Tasks) == 0 && !coordinated {
 		return nil
 	}
 	var names []string
@@ -134,7 +134,7 @@ func agentsWithoutModel(file *specfile.File) (found []specfile.Problem) {
 	case len(names) > 1:
 		found = append(found, noModel(first.Member.Origin, "agents "+format.List(names, 5)+" have no model"))
 	}
-	if asked && file.Coordinator.Connection.Model == "" {
+	if coordinated && file.Coordinator.Connection.Model == "" {
 		found = append(found, noModel(file.Coordinator.Origin, "the coordinator has no model"))
 	}
 	return found
@@ -144,22 +144,22 @@ func noModel(at provenance.Position, message string) specfile.Problem {
 	return specfile.Problem{File: at.File, Line: at.Line, Column: at.Column, Message: message, Hint: "write model: in the spec, or give --model; --offline needs none"}
 }
 
-// checkedPlan makes the team of a spec and plans its tasks, without a key, a network or a
-// model, and checks what the spec asserts about them. The plan of a spec without tasks
-// is nil. Of a goal, everything is checked but the coordinator's answer.
+// checkedPlan plans the tasks of a spec without a key, a network or a model, and checks its
+// assertions. The plan of a spec without tasks is nil. For a goal, everything is checked except the
+// coordinator's answer.
 func checkedPlan(ctx context.Context, con *console.Console, file *specfile.File) (*engine.Plan, error) {
 	t, err := connect.BuildTeam(file, connect.Unconnected(con.LookupEnv))
 	if err != nil {
 		return nil, err
 	}
-	plan, err := files.Await(ctx, func() (*engine.Plan, error) { // Plan takes no context, and slow patterns of a policy take their time
+	plan, err := files.Await(ctx, func() (*engine.Plan, error) { // Plan takes no context, and patterns of a policy may be slow
 		switch {
 		case file.Goal != nil:
 			_, err := t.PlanTeam(ctx, *file.Goal, &file.Run)
 			if ctx.Err() != nil {
 				return nil, context.Cause(ctx)
 			}
-			if _, asked := errors.AsType[*engine.TaskError](err); asked { // everything was right until the coordinator had to answer
+			if _, called := errors.AsType[*engine.TaskError](err); called { // everything is right up to the call of the coordinator
 				return nil, nil
 			}
 			return nil, err

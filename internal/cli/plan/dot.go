@@ -9,11 +9,11 @@ import (
 	"github.com/runteam/runteam/internal/cli/terminal"
 )
 
-// dotShapes tell kinds of nodes apart; tasks have the shape of the graph.
+// dotShapes are the shapes of nodes by kind; tasks have the default shape of the graph.
 var dotShapes = map[handoff.SourceKind]string{handoff.Input: "note", handoff.Memory: "cylinder", handoff.Goal: "ellipse", outside: "box3d"}
 
-// dot writes a drawing for Graphviz. A dashed edge is optional or withheld, a
-// dotted one leads to where a prompt leaves to.
+// dot writes a drawing for Graphviz. A dashed edge is optional or withheld; a dotted one leads to an
+// endpoint.
 func (d *drawing) dot(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "digraph %s {\n", dotQuoted(d.name))
@@ -57,11 +57,11 @@ func (n *node) dotShape() string {
 	return ", style=solid, shape=" + shape
 }
 
-// dotEscapes make a text stand for itself in a quoted string of Graphviz. A
-// backslash would begin an escape, an ampersand an entity.
+// dotEscapes escapes a text in a quoted string of Graphviz. A backslash would begin an escape, an
+// ampersand an entity.
 var dotEscapes = strings.NewReplacer(`\`, `\\`, `"`, `\"`, `&`, `&amp;`)
 
-// dotQuoted returns lines as one quoted string, centered under each other.
+// dotQuoted returns lines as one quoted string with centered lines.
 func dotQuoted(lines ...string) string {
 	escaped := make([]string, len(lines))
 	for i, l := range lines {
@@ -70,10 +70,10 @@ func dotQuoted(lines ...string) string {
 	return `"` + strings.Join(escaped, `\n`) + `"`
 }
 
-// dotWidth is where lines of a label are broken: Graphviz does not.
+// dotWidth is the width at which lines of a label are broken, since Graphviz does not break them.
 const dotWidth = 40
 
-// wrapped returns lines, those that are longer broken between words.
+// wrapped breaks lines that are longer than width between words.
 func wrapped(lines []string, width int) (all []string) {
 	for _, l := range lines {
 		line := ""

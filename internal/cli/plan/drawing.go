@@ -14,36 +14,34 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// drawing is a plan as nodes and edges: tasks in the order of the spec, then
-// what they read beside the results of each other, then the answer of a
-// coordinator, then the endpoints that prompts leave to. The answer reads the
-// results of all tasks; edges stand for those that nothing else reads, so that
-// a drawing stays readable.
+// drawing is a plan as nodes and edges: tasks in the order of the spec, then the other sources that
+// they read, then the answer of a coordinator, then endpoints. The answer reads the results of all
+// tasks; only results that nothing else reads have an edge to it, to keep the drawing readable.
 type drawing struct {
 	name  string
 	nodes []node
-	edges []edge // what a task reads, task by task, in the order in which it stands in its prompt; then where tasks leave to
+	edges []edge // what each task reads, in the order of its prompt; then to endpoints
 }
 
-// node is a task, a source of context or an endpoint. Its lines are without what hides.
+// node is a task, a source of context or an endpoint. Its lines are clean.
 type node struct {
 	id    string
 	kind  handoff.SourceKind // Dependency for a task, Goal for the answer to it, outside for an endpoint
 	lines []string
 }
 
-// outside is the kind of the nodes of endpoints, which is none of a source.
+// outside is the kind of the nodes of endpoints.
 const outside handoff.SourceKind = ""
 
-// edge is what one node reads of another, which are indices into the nodes.
+// edge is what one node reads of another. Both are indices into the nodes.
 type edge struct {
 	from, to int
-	faint    bool   // optional, or withheld, which its text says
+	faint    bool   // optional or withheld, as its text says
 	leaves   bool   // to an endpoint
-	text     string // what of it is delivered, and by which rules: lines without what hides
+	text     string // clean lines that say what is delivered and by which rules
 }
 
-// lines are those of the text.
+// lines returns the lines of the text.
 func (e *edge) lines() []string {
 	if e.text == "" {
 		return nil
@@ -51,8 +49,7 @@ func (e *edge) lines() []string {
 	return strings.Split(e.text, "\n")
 }
 
-// shortID is how many characters the part of an id that tells nodes apart has,
-// unless that many do not.
+// shortID is the length of the unique part of an ID, unless it must be longer to be unique.
 const shortID = 8
 
 // newDrawing turns a plan into a drawing.
@@ -115,7 +112,7 @@ func taskKey(id task.ID) string { return "task " + string(id) }
 
 func inputKey(name string) string { return "input " + strings.ToLower(name) }
 
-// edgeText says what becomes of what is read, a line for each thing.
+// edgeText says how the gate changes what is read, one change per line.
 func edgeText(r *engine.Reading) string {
 	lines := deliveryNotes(r)
 	if rules := ruleNames(r); rules != "" {
@@ -137,13 +134,11 @@ func origin(r *engine.Reading) (key string, kind handoff.SourceKind, line string
 	return string(r.Kind) + " " + r.From, r.Kind, fmt.Sprintf("%s from %s", r.Kind, terminal.CleanLine(r.From))
 }
 
-// letters begin the ids of nodes.
+// letters begin the IDs of nodes.
 var letters = map[handoff.SourceKind]string{handoff.Dependency: "t", handoff.Input: "i", handoff.Memory: "m", handoff.Goal: "a", outside: "e"}
 
-// identify gives each node an id that depends on nothing but what it stands
-// for, so that a change of a spec changes few lines of its drawing. Ids are
-// longer where short ones would meet, by chance or because somebody chose the
-// titles so that they do.
+// identify gives each node an ID that depends only on what the node represents, so that a change of
+// a spec changes few lines of its drawing. IDs become longer if short ones are not unique.
 func (d *drawing) identify(keys []string) {
 	sums := make([]string, len(keys))
 	for i, key := range keys {
@@ -163,7 +158,7 @@ func (d *drawing) identify(keys []string) {
 	}
 }
 
-// distinct reports whether the first n characters tell sums of keys apart; all of them do.
+// distinct reports whether the first n characters of all sums differ.
 func distinct(sums []string, n int) bool {
 	if n >= sha256.Size*2 {
 		return true
@@ -181,8 +176,7 @@ func distinct(sums []string, n int) bool {
 // Drawings are the forms in which a plan can be drawn.
 var Drawings = map[string]func(*drawing, io.Writer) error{"dot": (*drawing).dot, "mermaid": (*drawing).mermaid}
 
-// printDrawing writes a plan to stdout in one of the forms. What it writes is
-// for programs, and holds nothing that plays tricks on a terminal either.
+// printDrawing prints a plan as a drawing. Its text is clean, so it can be shown on a terminal too.
 func printDrawing(con *console.Console, form string, p *engine.Plan) error {
 	return con.Print(func(w io.Writer) error { return Drawings[form](newDrawing(p), w) })
 }

@@ -15,21 +15,20 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// flowFlags limit the flow that plan shows to one source or one reader; without
-// them it shows all.
+// flowFlags limit the flow that plan shows to one source or one reader.
 type flowFlags struct {
 	from, to string
 }
 
 func (q *flowFlags) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&q.from, "from", "", "say only where this input or result comes to, and on which way: a `NAME`, a task's title or key")
-	f.StringVar(&q.to, "to", "", "say only what comes to this `READER`: an agent, coordinator, user or the URL of an endpoint")
+	f.StringVar(&q.from, "from", "", "show only which readers this input or result reaches, and how: a `NAME`, a task's title or key")
+	f.StringVar(&q.to, "to", "", "show only what reaches this `READER`: an agent, coordinator, user or the URL of an endpoint")
 	flags.Complete(cmd, "from", nil)
 	flags.Complete(cmd, "to", nil)
 }
 
-// check refuses a question that names nothing, or that a drawing cannot answer.
+// check refuses the flags for drawings.
 func (q *flowFlags) check(cmd *cobra.Command, form string) error {
 	for _, flag := range []string{"from", "to"} {
 		if cmd.Flags().Changed(flag) && Drawings[form] != nil {
@@ -39,14 +38,14 @@ func (q *flowFlags) check(cmd *cobra.Command, form string) error {
 	return nil
 }
 
-// flowView is the flow of a plan, or the part of it that was asked for.
+// flowView is the flow of a plan, or the part of it that flags select.
 type flowView struct {
 	*flow.Table
-	sources, readers []int // which are shown, in the order of the graph
-	from, to         bool  // whether that is one source, one reader
+	sources, readers []int // those to show, in the order of the graph
+	from, to         bool  // whether that is only one source, one reader
 }
 
-// view computes the flow of a plan and finds in it what was asked for.
+// view computes the flow of a plan and selects the part to show.
 func (q *flowFlags) view(p *engine.Plan) (*flowView, error) {
 	v := &flowView{Table: p.Flow(), from: q.from != "", to: q.to != ""}
 	g := v.Graph()
@@ -76,8 +75,8 @@ func indices(n int) []int {
 	return all
 }
 
-// findSource finds what a flag names: as an assertion names it, such as
-// input NAME or task TITLE, or by the name alone.
+// findSource finds the source that --from names, as an assertion does (input NAME, task TITLE) or by
+// the name alone.
 func findSource(g *flow.Graph, name string) (int, error) {
 	var found []int
 	var known []string
@@ -100,7 +99,7 @@ func findSource(g *flow.Graph, name string) (int, error) {
 	return 0, exit.Usagef("--from %q names several: write %q or %q", name, sourceKindWord(first)+" "+first.Name, sourceKindWord(second)+" "+second.Name)
 }
 
-// namesOf lists by what a person may call a source.
+// namesOf returns the names of a source.
 func namesOf(g *flow.Graph, s *flow.Source) []string {
 	if s.Kind != handoff.Dependency || s.Task < 0 {
 		return []string{s.Name}
@@ -113,8 +112,7 @@ func namesOf(g *flow.Graph, s *flow.Source) []string {
 	return append(names, string(t.ID))
 }
 
-// hasName reports whether a source has a name. Letter case makes no difference to
-// tasks, as in assertions.
+// hasName reports whether a source has a name. For tasks, letter case does not matter.
 func hasName(s *flow.Source, names []string, name string) bool {
 	if s.Kind != handoff.Dependency {
 		return slices.Contains(names, name)
@@ -123,7 +121,7 @@ func hasName(s *flow.Source, names []string, name string) bool {
 	return slices.ContainsFunc(names, func(n string) bool { return naming.Normalize(n) == name })
 }
 
-// sourceKindWord is how an assertion calls the kind of a source.
+// sourceKindWord returns the word of assertions for the kind of a source.
 func sourceKindWord(s *flow.Source) string {
 	if s.Kind == handoff.Dependency {
 		return "task"
@@ -160,11 +158,11 @@ type flowDocument struct {
 type flowRow struct {
 	flow.Source
 	Reach []flow.Reach `json:"reach"`
-	Wrote []int        `json:"wrote,omitempty"` // the readers where it is written, who know it anyway
-	Ways  []flow.Path  `json:"ways,omitempty"`  // to each reader, with --from; null where it never comes
+	Wrote []int        `json:"wrote,omitempty"` // the readers that produced it and know it anyway
+	Ways  []flow.Path  `json:"ways,omitempty"`  // to each reader, with --from; null if it never reaches the reader
 }
 
-// document returns what is shown of the flow, for programs.
+// document returns the shown part of the flow for JSON.
 func (v *flowView) document() flowDocument {
 	g := v.Graph()
 	d := flowDocument{Readers: make([]flow.Reader, len(v.readers)), Sources: make([]flowRow, len(v.sources))}
@@ -192,8 +190,7 @@ func (v *flowView) row(source int) flowRow {
 	return row
 }
 
-// reaches returns how far a source comes to a reader, by whichever way of
-// asking is shorter.
+// reaches returns how much of a source reaches a reader, computed in the cheaper of two ways.
 func (v *flowView) reaches(source int) func(reader int) flow.Reach {
 	if len(v.readers) == 1 {
 		return func(reader int) flow.Reach { return v.Reach(source, reader) }
@@ -202,7 +199,7 @@ func (v *flowView) reaches(source int) func(reader int) flow.Reach {
 	return func(reader int) flow.Reach { return row[reader] }
 }
 
-// describeSource names a source in two words, such as result and its title.
+// describeSource returns the kind and the name of a source, such as result and its title.
 func describeSource(s *flow.Source) (kind, name string) {
 	switch s.Kind {
 	case handoff.Dependency:
@@ -214,10 +211,10 @@ func describeSource(s *flow.Source) (kind, name string) {
 	case handoff.Message:
 		return "message", terminal.CleanLine(strings.TrimPrefix(s.Name, "message "))
 	}
-	return strings.TrimPrefix(terminal.CleanLine(s.Name), "the "), "" // there is one of each
+	return strings.TrimPrefix(terminal.CleanLine(s.Name), "the "), "" // there is only one
 }
 
-// describeReader names a reader and up to which label it may read.
+// describeReader names a reader and its clearance.
 func describeReader(r *flow.Reader) string {
 	return fmt.Sprintf("%s, %s", terminal.CleanLine(r.Name), r.Clearance)
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/runteam/runteam/llm"
 )
 
-// planGoal asks the coordinator for a plan, and says so before it does.
+// planGoal has the coordinator plan a goal, and says so before the call.
 func planGoal(ctx context.Context, con *console.Console, j *planFlags, file *specfile.File) (*engine.Plan, error) {
 	c, err := connect.NewConnector(ctx, con, &j.AnswerFlags, file, nil)
 	if err != nil {
@@ -44,33 +44,32 @@ func planGoal(ctx context.Context, con *console.Console, j *planFlags, file *spe
 	if err != nil {
 		return nil, file.Locate(err)
 	}
-	if !plan.Goal { // one agent does it all, and nobody else answers
+	if !plan.Goal { // one agent does everything, so the coordinator does not answer
 		plan.Coordinator = nil
 	}
 	con.Say("runteam: planned %s in %s%s", format.Plural(len(plan.Tasks), "task"), format.Elapsed(con.Now().Sub(start)), format.Tokens(plan.Usage, "; "))
 	return plan, nil
 }
 
-// where says which model is asked, and where it is.
+// where names the model that is called and its endpoint.
 func where(c *connect.Connector, file *specfile.File) string {
 	if c.Server != nil {
 		return "offline"
 	}
-	asked := file.Coordinator.Connection
-	base, _ := connect.BaseURLOf(specfile.Agent{Connection: asked}, c.Lookup) // it was connected to it
-	if asked.BaseURL != "" {
-		base = asked.URLAsWritten()
+	connection := file.Coordinator.Connection
+	base, _ := connect.BaseURLOf(specfile.Agent{Connection: connection}, c.Lookup) // NewConnector has reported errors
+	if connection.BaseURL != "" {
+		base = connection.URLAsWritten()
 	}
-	return fmt.Sprintf("%s at %s", terminal.CleanLine(asked.ModelAsWritten()), terminal.CleanLine(base))
+	return fmt.Sprintf("%s at %s", terminal.CleanLine(connection.ModelAsWritten()), terminal.CleanLine(base))
 }
 
-// planError is why there is no plan, and what to do about it.
+// planError says why there is no plan and what to do.
 func planError(ctx context.Context, e *engine.TaskError) error {
 	f := &exit.Error{Kind: exit.KindRuntime, Err: fmt.Errorf("%w\n%s", e, report.CoordinatorAdvice(e)), Status: exit.StatusFailed}
-	stop, interrupted := errors.AsType[*exit.Interrupted](context.Cause(ctx))
 	switch {
-	case interrupted:
-		f.Err, f.Status = fmt.Errorf("%w: there is no plan", stop), stop.Status()
+	case ctx.Err() != nil:
+		f.Err, f.Status = fmt.Errorf("%w: there is no plan", context.Cause(ctx)), 0
 	case errors.Is(e, engine.ErrTimeout):
 		f.Err = fmt.Errorf("%w: there is no plan: raise --timeout, or timeoutMs of the spec", e)
 	case !answered(e):
@@ -79,13 +78,13 @@ func planError(ctx context.Context, e *engine.TaskError) error {
 	return f
 }
 
-// answered reports whether an endpoint that knows the model answered, if only to refuse.
+// answered reports whether an endpoint that knows the model answered, even with an error.
 func answered(err error) bool {
 	failed, ok := errors.AsType[*llm.Error](err)
 	return !ok || failed.Kind != callfault.UnknownModel && callfault.IsAnswered(failed.Kind, failed.Status)
 }
 
-// writable refuses before anything is asked what could not be saved then.
+// writable refuses a plan that could not be saved, before the call.
 func (j *planFlags) writable(file *specfile.File) error {
 	if err := j.save.Check(append(j.Reads(file), j.ScriptPath(file))...); err != nil {
 		return err
@@ -94,8 +93,8 @@ func (j *planFlags) writable(file *specfile.File) error {
 	return err
 }
 
-// savePlan writes a planned goal as a spec, if that was asked for, and returns
-// what could not be kept in it.
+// savePlan writes a planned goal as a spec with --save, and returns warnings about what the spec
+// does not contain.
 func (j *planFlags) savePlan(file *specfile.File, plan *engine.Plan) ([]specfile.Problem, error) {
 	if j.save.Path == "" {
 		return nil, nil
@@ -107,8 +106,7 @@ func (j *planFlags) savePlan(file *specfile.File, plan *engine.Plan) ([]specfile
 	return left, j.save.Write(text)
 }
 
-// printSaved says what to do with the spec that was written, or why there is none:
-// on stderr, since stdout has the plan.
+// printSaved says on stderr how to run the saved spec, or why it was not saved.
 func printSaved(con *console.Console, j *planFlags, left []specfile.Problem, unsaved error) error {
 	switch {
 	case j.save.Path == "":

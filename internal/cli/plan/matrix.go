@@ -10,24 +10,24 @@ import (
 	"github.com/runteam/runteam/internal/flow"
 )
 
-// mostColumns is how many agents a matrix has at most; of more there are lists.
-const mostColumns = 12
+// maxColumns is the largest number of agents in a matrix. For more agents there are lists.
+const maxColumns = 12
 
 // maxRowTitle is where a title in a matrix is cut, in cells.
 const maxRowTitle = 40
 
-// mostRetold bounds how many readers are named that a source reaches only in
-// the words of others.
-const mostRetold = 8
+// maxRetold is the largest number of names of readers that a source reaches only in the words of
+// others.
+const maxRetold = 8
 
-// write writes the flow for people, in the form that answers the question.
+// write writes the flow as text, in the form that fits its size.
 func (v *flowView) write(w io.Writer) {
 	switch {
 	case v.from:
 		v.writeFrom(w, v.sources[0])
 	case v.to:
 		v.writeTo(w, v.readers[0])
-	case v.agents() > mostColumns:
+	case v.agents() > maxColumns:
 		v.writeLists(w)
 	default:
 		v.writeMatrix(w)
@@ -43,17 +43,18 @@ func (v *flowView) agents() (n int) {
 	return n
 }
 
-// reachSigns are the cells of the matrix. What a reader wrote itself it knows.
+// reachSigns are the cells of the matrix.
 var reachSigns = [...]string{flow.Never: "·", flow.Retold: "r", flow.Part: "P", flow.Whole: "W"}
 
+// ownSign is the cell of the reader that produced the source.
 const ownSign = "="
 
-// writeMatrix writes a row for each source and a column for each reader, whose
-// names stand above their columns, each on a line of its own.
+// writeMatrix writes a row for each source and a column for each reader. The names of readers are
+// above their columns, each on its own line.
 func (v *flowView) writeMatrix(w io.Writer) {
 	g := v.Graph()
 	heads, width := v.heads()
-	fmt.Fprint(w, "\nwho can see what\nW whole, P in part, r only as retold by others, = written there, · never\n\n")
+	fmt.Fprint(w, "\nwho can see what\nW whole, P in part, r only in the words of others, = written there, · never\n\n")
 	for k, r := range v.readers {
 		fmt.Fprintf(w, "%*s%s%s\n", width, "", strings.Repeat("│ ", k), describeReader(&g.Readers[r]))
 	}
@@ -74,8 +75,7 @@ func (v *flowView) sign(source, reader int, level flow.Reach) string {
 	return reachSigns[level]
 }
 
-// heads returns the beginning of each row, and the width of all. Long titles
-// are cut, since they stand whole above.
+// heads returns the beginning of each row and their width. Long titles are cut.
 func (v *flowView) heads() (heads []string, width int) {
 	var b strings.Builder
 	rows := format.NewTable(&b, "")
@@ -92,9 +92,9 @@ func (v *flowView) heads() (heads []string, width int) {
 	return heads, width + 2
 }
 
-// writeLists writes for each source whom it reaches.
+// writeLists writes for each source which readers it reaches.
 func (v *flowView) writeLists(w io.Writer) {
-	fmt.Fprint(w, "\nwho can see what: whole, in part, or only as retold by others; --from NAME and --to READER say all\n")
+	fmt.Fprint(w, "\nwho can see what: whole, in part, or only in the words of others; see --from NAME and --to READER\n")
 	for _, s := range v.sources {
 		fmt.Fprintf(w, "\n%s\n", v.title(s))
 		v.writeReached(w, s)
@@ -108,7 +108,7 @@ func (v *flowView) title(source int) string {
 	return strings.TrimSuffix(kind+" "+name, " ") + ", " + s.Label.String()
 }
 
-// writeReached writes whom a source reaches, a line for each way of reaching.
+// writeReached writes which readers a source reaches, a line for each level.
 func (v *flowView) writeReached(w io.Writer, source int) {
 	names := v.byReach(source)
 	if len(names[flow.Retold])+len(names[flow.Part])+len(names[flow.Whole]) == 0 {
@@ -117,7 +117,7 @@ func (v *flowView) writeReached(w io.Writer, source int) {
 	for _, level := range reachLevels[:len(reachLevels)-1] {
 		most := len(v.readers)
 		if level == flow.Retold {
-			most = mostRetold
+			most = maxRetold
 		}
 		if all := names[level]; len(all) > 0 {
 			fmt.Fprintf(w, "   %-8s%s\n", level, format.List(all, most))
@@ -125,8 +125,8 @@ func (v *flowView) writeReached(w io.Writer, source int) {
 	}
 }
 
-// byReach returns the names of readers by how far a source reaches them; who
-// wrote it is no news and is left out, unless more than a retelling comes back.
+// byReach returns the names of readers by how much of a source reaches them. The producer is omitted
+// unless part of the source itself reaches it.
 func (v *flowView) byReach(source int) (names [len(reachSigns)][]string) {
 	all := v.reaches(source)
 	for _, r := range v.readers {
@@ -137,7 +137,7 @@ func (v *flowView) byReach(source int) (names [len(reachSigns)][]string) {
 	return names
 }
 
-// reachLevels are from the most to the least.
+// reachLevels are the levels from the most to the least.
 var reachLevels = [...]flow.Reach{flow.Whole, flow.Part, flow.Retold, flow.Never}
 
 // writeFrom writes how much of one source reaches each reader, and by which path.
@@ -177,7 +177,7 @@ func (v *flowView) word(source, reader int, level flow.Reach) string {
 	return level.String()
 }
 
-// pathText writes the tasks of a way for people, with the rules that let it pass.
+// pathText returns the tasks on a path with the rules that deliver the source.
 func pathText(p flow.Path) string {
 	if p == nil {
 		return ""
@@ -192,7 +192,7 @@ func pathText(p flow.Path) string {
 	return "through " + strings.Join(stops, " → ")
 }
 
-// ruleText names the rule that lets something pass, and what it does.
+// ruleText names the rule of a step and what it does.
 func ruleText(s flow.Step) string {
 	var all []string
 	if s.Rule != "" {

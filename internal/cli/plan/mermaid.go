@@ -15,9 +15,8 @@ var mermaidShapes = map[handoff.SourceKind][2]string{
 	outside: {"[[", "]]"},
 }
 
-// mermaid writes a drawing as a flowchart of Mermaid, as Markdown pages show
-// them. A dotted edge is optional or withheld; one with a round end leads to where
-// a prompt leaves to.
+// mermaid writes a drawing as a flowchart for Mermaid, which Markdown pages show. A dotted edge is
+// optional or withheld; one with a round end leads to an endpoint.
 func (d *drawing) mermaid(w io.Writer) error {
 	var b strings.Builder
 	b.WriteString("flowchart TD\n")
@@ -49,10 +48,9 @@ func (e *edge) mermaidArrow() string {
 	return arrow
 }
 
-// mermaidQuoted returns lines as one quoted label. All but letters, digits,
-// spaces, commas, and a hyphen or an apostrophe inside of a word is written as
-// an entity: a label goes through the grammar of Mermaid, Markdown and HTML,
-// and comments, directives, lists and links are looked for in each.
+// mermaidQuoted returns lines as one quoted label. Everything except letters, digits, spaces, commas,
+// and a hyphen or an apostrophe inside a word becomes an entity, since the grammars of Mermaid,
+// Markdown and HTML all interpret a label.
 func mermaidQuoted(lines ...string) string {
 	var b strings.Builder
 	b.WriteByte('"')

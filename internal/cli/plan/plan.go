@@ -1,5 +1,5 @@
-// Package plan is the commands plan and check: they show what a run would do, and what is wrong
-// with a spec, without running a task.
+// Package plan is the commands plan and check: they show what a run would do and report mistakes in
+// a spec, without running a task.
 package plan
 
 import (
@@ -28,7 +28,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// planFlags is one look at what a run would do, as flags ask for it.
+// planFlags are the arguments and flags of plan.
 type planFlags struct {
 	source.SpecFlags
 	connect.AnswerFlags
@@ -48,14 +48,14 @@ func Command(con *console.Console) *cobra.Command {
 no key and no network. With --goal, or with goal: in the spec, the coordinator
 makes a plan: one model call, and one more if the first plan cannot be run.
 
-It shows for every input and every result which agent, endpoint and person could
-see it: whole, in part, only as retold by others, or never; and which variables of
-your environment go where. --assert checks a promise about that, as assert: in the
-spec does; the exit status is 1 if it is broken.`,
+For every input and every result it shows which agent, endpoint and person could
+see it: whole, in part, only in the words of others, or never; and which variables of
+your environment are sent where. --assert checks a promise about that, like assert: in
+the spec; the exit status is 1 if it is broken.`,
 		Example: `  runteam plan                                 the team.yaml of this folder
   runteam plan claims -o dot | dot -Tsvg -o claims.svg
   runteam plan claims -o mermaid > claims.mmd
-  runteam plan claims --from claim             only where the input claim can get to
+  runteam plan claims --from claim             only where the input claim can go
   runteam plan claims --assert "input claim never derives into service-desk"
   runteam plan --goal "Compare the two offers." --save offers.yaml`,
 		Annotations: map[string]string{console.FormsAnnotation: strings.Join(console.GraphForms, " ")},
@@ -75,7 +75,7 @@ spec does; the exit status is 1 if it is broken.`,
 	return cmd
 }
 
-// check refuses flags that ask for nothing without a goal.
+// check refuses flags that have no effect without a goal.
 func (j *planFlags) check(cmd *cobra.Command, file *specfile.File) error {
 	changed := cmd.Flags().Changed
 	switch {
@@ -97,8 +97,8 @@ func (j *planFlags) check(cmd *cobra.Command, file *specfile.File) error {
 }
 
 func plan(con *console.Console, cmd *cobra.Command, j *planFlags) error {
-	asks := func(cmd *cobra.Command) error { return j.flowFlags.check(cmd, con.Settings.Output) }
-	for _, check := range []func(*cobra.Command) error{j.Limits.Check, j.AnswerFlags.Check, asks} {
+	checkFlow := func(cmd *cobra.Command) error { return j.flowFlags.check(cmd, con.Settings.Output) }
+	for _, check := range []func(*cobra.Command) error{j.Limits.Check, j.AnswerFlags.Check, checkFlow} {
 		if err := check(cmd); err != nil {
 			return err
 		}
@@ -128,7 +128,7 @@ func plan(con *console.Console, cmd *cobra.Command, j *planFlags) error {
 	return reportBroken(con, plan, Drawings[con.Settings.Output] == nil)
 }
 
-// makePlan plans what a spec says, and holds the plan to what it and the flags assert.
+// makePlan plans a spec, and checks the plan against the assertions of the spec and the flags.
 func makePlan(ctx context.Context, con *console.Console, j *planFlags, file *specfile.File) (plan *engine.Plan, err error) {
 	if err := j.assertFlags.add(file); err != nil {
 		return nil, err
@@ -144,22 +144,22 @@ func makePlan(ctx context.Context, con *console.Console, j *planFlags, file *spe
 	return plan, j.assertFlags.locate(err)
 }
 
-// printPlan prints a plan in the form that was asked for, or of its flow what was asked.
-func printPlan(ctx context.Context, con *console.Console, file *specfile.File, plan *engine.Plan, asked flowFlags) error {
-	found := source.Warnings(file, plan)
+// printPlan prints a plan in the form of the output, or the part of its flow that flags select.
+func printPlan(ctx context.Context, con *console.Console, file *specfile.File, plan *engine.Plan, selected flowFlags) error {
+	warnings := source.Warnings(file, plan)
 	if _, ok := Drawings[con.Settings.Output]; ok {
-		con.Warn(found)
+		con.Warn(warnings)
 		return printDrawing(con, con.Settings.Output, plan)
 	}
-	view, err := asked.view(plan)
+	view, err := selected.view(plan)
 	if err != nil {
 		return err
 	}
 	goal := source.GatedGoal(ctx, file, plan.User.Accepts, con.Now())
 	if con.Settings.JSON() {
-		return con.PrintJSON(planDocument{plan, goal, view.document(), source.SentVariables(file, con.LookupEnv), found})
+		return con.PrintJSON(planDocument{plan, goal, view.document(), source.SentVariables(file, con.LookupEnv), warnings})
 	}
-	con.Warn(found)
+	con.Warn(warnings)
 	var b strings.Builder
 	if !view.from && !view.to {
 		writePlan(&b, plan, goal, file.Run.Strategy)
@@ -173,18 +173,17 @@ func printPlan(ctx context.Context, con *console.Console, file *specfile.File, p
 	return con.PrintText(b.String())
 }
 
-// planDocument is a plan in JSON, with the goal as the caller may read it and its
-// warnings with their places.
+// planDocument is a plan in JSON, with the goal as the caller may read it and located warnings.
 type planDocument struct {
 	*engine.Plan
-	GoalText    string             `json:"goalText,omitempty"` // goal says whether the coordinator planned the tasks
+	GoalText    string             `json:"goalText,omitempty"` // whether the coordinator planned the tasks is in Plan
 	Flow        flowDocument       `json:"flow"`
 	Environment []specfile.EnvUse  `json:"environment,omitempty"` // which variables go where
 	Warnings    []specfile.Problem `json:"warnings"`
 }
 
-// writePlan writes a plan for people: its goal, tasks so that each stands after those
-// that it depends on, then agents, inputs and the caller.
+// writePlan writes a plan as text: the goal, the tasks in dependency order, then agents, inputs and
+// the caller.
 func writePlan(w io.Writer, p *engine.Plan, goal string, s assign.Strategy) {
 	title := make(map[task.ID]string, len(p.Tasks))
 	for _, t := range p.Tasks {
@@ -228,7 +227,7 @@ func writeTasks(w io.Writer, p *engine.Plan, s assign.Strategy) {
 	}
 }
 
-// leavesText says where a prompt goes.
+// leavesText says which endpoints a prompt is sent to.
 func leavesText(to string, fallback []string) string {
 	if to == "" {
 		return ", stays in this process"
@@ -263,7 +262,7 @@ func writeInputs(w io.Writer, p *engine.Plan, title map[task.ID]string) {
 	rows := format.NewTable(w, "")
 	rows.Row("input", "label", "bytes", "read by")
 	for _, in := range p.Inputs {
-		rows.Row(in.Name, in.Classification.String(), format.Number(in.Bytes), cmp.Or(titles(in.Readers, title), "nobody"))
+		rows.Row(in.Name, in.Classification.String(), format.Number(in.Bytes), cmp.Or(titles(in.Readers, title), "no task"))
 	}
 	rows.Flush()
 }
@@ -278,28 +277,24 @@ func writeUser(w io.Writer, p *engine.Plan, title map[task.ID]string) {
 	if p.Coordinator == nil {
 		fmt.Fprintf(w, "\nanswer: %s\n", titles(p.Output, title))
 	} else {
-		fmt.Fprint(w, "\nanswer: of the coordinator, from all results\n")
+		fmt.Fprint(w, "\nanswer: written by the coordinator from all results\n")
 	}
 	fmt.Fprintf(w, "user: accepts %s", p.User.Accepts)
 	if len(unseen) > 0 {
 		fmt.Fprintf(w, "; does not see %s", titles(unseen, title))
 	}
 	fmt.Fprintln(w)
-	kinds := make([]string, len(p.Redacted))
-	for i, k := range p.Redacted {
-		kinds[i] = string(k)
-	}
-	fmt.Fprintf(w, "redacted for every agent, but where it says reveals: secrets, %s\n", strings.Join(kinds, ", "))
+	fmt.Fprintf(w, "redacted for every agent, except where it says reveals: secrets, %s\n", strings.Join(format.Kinds(p.Redacted), ", "))
 }
 
-// writeCoordinator writes who plans and answers the goal, as a reader.
+// writeCoordinator writes what the coordinator may read and where its prompts are sent.
 func writeCoordinator(w io.Writer, p *engine.Plan) {
 	if c := p.Coordinator; c != nil {
 		fmt.Fprintf(w, "coordinator: accepts %s, cleared for %s, model %s%s\n", c.Accepts, c.Clearance, cmp.Or(terminal.CleanLine(c.Model), "-"), leavesText(c.LeavesTo, c.Fallback))
 	}
 }
 
-// writeLowered writes what declassifiers may deliver, and how much.
+// writeLowered writes what declassifiers may deliver below its label, and how much.
 func writeLowered(w io.Writer, p *engine.Plan) {
 	if len(p.Lowered) == 0 {
 		return

@@ -15,10 +15,10 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// producerName names who made what is read.
+// producerName names the producer of what is read.
 func producerName(r *engine.Reading) string {
 	if r.From == handoff.Anyone {
-		return "everybody"
+		return "all agents"
 	}
 	return terminal.CleanLine(r.From)
 }
@@ -36,7 +36,7 @@ func kindOfReading(r *engine.Reading) string {
 	return "result"
 }
 
-// readingNotes says what becomes of what is read on its way, and by which rules.
+// readingNotes says how the gate changes what is read, and by which rules.
 func readingNotes(r *engine.Reading) string {
 	var all []string
 	if r.Optional {
@@ -49,7 +49,7 @@ func readingNotes(r *engine.Reading) string {
 	return strings.Join(all, "; ")
 }
 
-// deliveryNotes returns what is delivered, lowered, withheld, revealed and translated.
+// deliveryNotes says what is delivered, lowered, withheld, revealed and translated.
 func deliveryNotes(r *engine.Reading) (all []string) {
 	add := func(word, text string) {
 		if text != "" {
@@ -67,7 +67,7 @@ func deliveryNotes(r *engine.Reading) (all []string) {
 	case r.Arrives > label.Public:
 		add("at most ", r.Arrives.String())
 	}
-	add("reveals ", format.Kinds(r.Reveals))
+	add("reveals ", strings.Join(format.Kinds(r.Reveals), ", "))
 	add("retold: ", r.Retold)
 	if r.CutTo > 0 {
 		add("cut to ", bytesize.Text(r.CutTo))
@@ -75,7 +75,7 @@ func deliveryNotes(r *engine.Reading) (all []string) {
 	return all
 }
 
-// ruleNames names every rule that has a say, and where each is written.
+// ruleNames names every rule that applies, and where each is written.
 func ruleNames(r *engine.Reading) string {
 	cited := r.Rules
 	if r.Rule != "" && !slices.ContainsFunc(cited, func(c gate.Citation) bool { return c.Rule == r.Rule }) {

@@ -12,15 +12,15 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// counts is how far a run is.
+// counts tracks the progress of a run.
 type counts struct {
 	outcomes record.Outcomes
 	begun    map[task.ID]bool
 	total    int
-	planned  bool   // it is known which tasks there are
+	planned  bool   // the tasks are known
 	over     bool   // the run ended
-	goal     bool   // the coordinator is to answer one
-	answer   bool   // it did
+	goal     bool   // the coordinator is to write an answer
+	answer   bool   // the coordinator wrote it
 	spent    string // the budget that ended the run, such as "token budget"; empty if none did
 }
 
@@ -31,7 +31,7 @@ func newCounts(plan *engine.Plan) counts {
 	return counts{total: len(plan.Tasks), planned: true, goal: plan.Coordinator != nil}
 }
 
-// take notes an event.
+// take counts an event.
 func (t *counts) take(e event.Event) {
 	if ofCoordinator(e) {
 		t.goal = true
@@ -56,7 +56,7 @@ func (t *counts) take(e event.Event) {
 	}
 }
 
-// outcome returns how the task or step of an event ended, in the words of the counts.
+// outcome returns how the task or step of an event ended.
 func (t *counts) outcome(e event.Event) string {
 	var o record.Outcomes
 	switch o.Add(e.Status, e.Root, t.begun[e.Task]); {
@@ -70,7 +70,7 @@ func (t *counts) outcome(e event.Event) string {
 	return format.NotRun
 }
 
-// String is "3 of 7 tasks completed", or the state of a goal without tasks.
+// String returns "3 of 7 tasks completed", or the state of a goal without tasks.
 func (t *counts) String() string {
 	text := format.OutcomeCounts(t.outcomes, format.Plural(t.total, "task"))
 	switch {
@@ -91,7 +91,7 @@ func (t *counts) String() string {
 // ofCoordinator reports whether an event is about a step of the coordinator.
 func ofCoordinator(e event.Event) bool { return e.Agent == handoff.Coordinator }
 
-// stepName names a step. Only of digests there may be several.
+// stepName returns the name of a step. Only digests are numbered, since there may be several.
 func stepName(e event.Event) string {
 	if e.Title == string(engine.StepDigest) {
 		return fmt.Sprintf("%s %d", e.Title, e.Attempt)

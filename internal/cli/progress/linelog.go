@@ -20,7 +20,7 @@ import (
 type lineLog struct {
 	w     io.Writer
 	start time.Time
-	known map[string]bool // warnings that were printed before the run, with their places
+	known map[string]bool // warnings that were printed before the run
 
 	mu      sync.Mutex // guards what follows
 	last    time.Time  // when a line was printed
@@ -33,7 +33,7 @@ func newLineLog(plan *engine.Plan, w io.Writer, start time.Time) *lineLog {
 	return &lineLog{w: w, start: start, last: start, tally: newCounts(plan), known: knownWarnings(plan)}
 }
 
-// knownWarnings are those of a plan, which were printed before the run.
+// knownWarnings returns the warnings of a plan, which were printed before the run.
 func knownWarnings(plan *engine.Plan) map[string]bool {
 	known := make(map[string]bool)
 	if plan != nil {
@@ -53,7 +53,7 @@ func (p *lineLog) take(e event.Event) {
 	switch {
 	case e.Type == event.Warning && p.known[e.Message]:
 		return
-	case e.Type == event.Limited && e.Wait < heartbeat/2 && e.Time.Sub(p.limited) < heartbeat: // short waits come in quick succession
+	case e.Type == event.Limited && e.Wait < heartbeat/2 && e.Time.Sub(p.limited) < heartbeat: // short waits follow each other quickly
 		return
 	case e.Type == event.Limited:
 		p.limited = e.Time
@@ -66,7 +66,7 @@ func (p *lineLog) take(e event.Event) {
 	}
 }
 
-// count keeps what runs.
+// count updates the running tasks and steps.
 func (p *lineLog) count(e event.Event) {
 	name := e.Title
 	if ofCoordinator(e) {
@@ -85,7 +85,7 @@ func (p *lineLog) count(e event.Event) {
 // maxPlanned is how many tasks of a plan are listed.
 const maxPlanned = 20
 
-// list prints the tasks of a goal, when they are planned.
+// list prints the planned tasks of a goal.
 func (p *lineLog) list(plan []event.Planned) {
 	title := make(map[task.ID]string, len(plan))
 	for _, t := range plan {
@@ -107,10 +107,10 @@ func (p *lineLog) list(plan []event.Planned) {
 		}
 		b.WriteByte('\n')
 	}
-	_, _ = io.WriteString(p.w, b.String()) // as print
+	_, _ = io.WriteString(p.w, b.String()) // as in print
 }
 
-// beat prints a line if none was for a while.
+// beat prints a line after a long silence.
 func (p *lineLog) beat(now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -126,11 +126,11 @@ func (p *lineLog) beat(now time.Time) {
 
 func (p *lineLog) print(at time.Time, text string) {
 	p.last = at
-	_, _ = fmt.Fprintf(p.w, "%7s  %s\n", format.Elapsed(at.Sub(p.start)), text) // progress that nobody can see is not worth an error
+	_, _ = fmt.Fprintf(p.w, "%7s  %s\n", format.Elapsed(at.Sub(p.start)), text) // a failure to show progress is no error
 }
 
-// sentence says an event in one line. Events that add nothing to others have none.
-// The outcome is that of a task or step which the event ends.
+// sentence describes an event in one line; it is empty for events without news. The outcome is that
+// of the task or step that the event ends.
 func sentence(e event.Event, outcome string) string {
 	who, message := who(e), reason(e)
 	switch e.Type {
@@ -165,7 +165,7 @@ func sentence(e event.Event, outcome string) string {
 	return fmt.Sprintf("completed %s in %s%s", who, format.Elapsed(e.Duration), format.Tokens(e.Usage(), ", "+format.ApproximationMark(e.Rounded)))
 }
 
-// who names what an event is about, and who works on it.
+// who returns the task or step that an event is about, and its agent.
 func who(e event.Event) string {
 	name := e.Title
 	if ofCoordinator(e) {
@@ -177,11 +177,10 @@ func who(e event.Event) string {
 	return terminal.CleanLine(name)
 }
 
-// reason says why a task ended without a result: because of another task, by
-// its title, or what went wrong with it.
+// reason says why a task ended without a result: because of another task, or of its own error.
 func reason(e event.Event) string {
 	switch {
-	case e.Type != event.Budget && budgetSpent(e.Code) != "": // whose words were all about the budget
+	case e.Type != event.Budget && budgetSpent(e.Code) != "": // the message repeats the budget
 		return budgetSpent(e.Code)
 	case e.Because == "":
 		return terminal.CleanLine(e.Message)
@@ -202,8 +201,7 @@ func budgetName(code string) string {
 	return ""
 }
 
-// budgetSpent returns a clause that says which budget is spent, by the code of an error, or
-// "" for any other code.
+// budgetSpent returns a clause that says which budget is spent, or "" for other error codes.
 func budgetSpent(code string) string {
 	if name := budgetName(code); name != "" {
 		return "the " + name + " is spent"

@@ -15,16 +15,16 @@ import (
 	"github.com/runteam/runteam/internal/event"
 )
 
-// Modes are the ways in which progress is shown.
+// Modes are the forms of progress.
 var Modes = []string{"auto", "live", "plain", "none"}
 
-// heartbeat is how long plain progress is silent at most.
+// heartbeat is the longest silence of plain progress.
 const heartbeat = 30 * time.Second
 
-// frameTime is how often the table is looked at: it is drawn when it has changed.
+// frameTime is the time between two checks whether the table has changed and must be drawn.
 const frameTime = 100 * time.Millisecond
 
-// CheckMode refuses a mode that does not exist, or cannot be shown.
+// CheckMode refuses an unknown mode, and one that stderr cannot show.
 func CheckMode(con *console.Console, mode string) error {
 	switch {
 	case !slices.Contains(Modes, mode):
@@ -35,7 +35,7 @@ func CheckMode(con *console.Console, mode string) error {
 	return nil
 }
 
-// Mode is how progress is shown: auto is live on a terminal, else plain.
+// Mode returns the form of progress: auto is live on a terminal, else plain.
 func Mode(con *console.Console, asked string) string {
 	switch {
 	case asked != "auto":
@@ -46,9 +46,8 @@ func Mode(con *console.Console, asked string) string {
 	return "plain"
 }
 
-// withStopReason says of the tasks that were skipped because the run ended, and of the
-// step of the coordinator that ended with it, why it ended: what runs in ctx can
-// end early by ctx, by its budget, or by its own time limit.
+// withStopReason replaces the message of tasks that were skipped because the run ended, and of a step
+// of the coordinator that ended with it, by the reason: the end of ctx, a budget or a time limit.
 func withStopReason(ctx context.Context, take func(event.Event)) func(event.Event) {
 	spent := ""
 	return func(e event.Event) {
@@ -74,64 +73,63 @@ func withStopReason(ctx context.Context, take func(event.Event)) func(event.Even
 	}
 }
 
-// Follow runs what start starts and shows its events while it goes on; the plan
-// is nil if it is part of the run. An interruption is said at once, since what
-// runs may take a moment to end.
+// Follow calls start and shows the events of the run meanwhile. The plan is nil if the run makes it.
+// An interruption is reported at once, since calls in progress may take a moment to end.
 func Follow(ctx context.Context, con *console.Console, mode string, plan *engine.Plan, start func(context.Context, []func(event.Event)) (*engine.Result, error)) (*engine.Result, error) {
-	var watch []func(event.Event)
+	var observers []func(event.Event)
 	stop := func() {}
 	switch Mode(con, mode) {
 	case "live":
-		watch, stop = live(con, plan)
+		observers, stop = live(con, plan)
 	case "plain":
-		watch, stop = plain(con, plan)
+		observers, stop = plain(con, plan)
 	}
-	for i, take := range watch {
-		watch[i] = withStopReason(ctx, take)
+	for i, observe := range observers {
+		observers[i] = withStopReason(ctx, observe)
 	}
-	said := make(chan struct{})
-	unsaid := context.AfterFunc(ctx, func() {
-		defer close(said)
-		con.Say("runteam: %v: ending what runs, then printing what is done; once more to end at once", context.Cause(ctx))
+	reported := make(chan struct{})
+	cancelReport := context.AfterFunc(ctx, func() {
+		defer close(reported)
+		con.Say("runteam: %v: ending running tasks, then printing completed results; repeat to end at once", context.Cause(ctx))
 	})
-	res, err := start(ctx, watch)
-	if !unsaid() {
-		<-said
+	res, err := start(ctx, observers)
+	if !cancelReport() {
+		<-reported
 	}
 	stop()
 	return res, err
 }
 
-// live shows a table from the first event until stop, and leaves it as it then
-// is. A run that cannot start has none.
-func live(con *console.Console, plan *engine.Plan) (watch []func(event.Event), stop func()) {
+// live shows a table from the first event until stop, which leaves it on the screen. A run that
+// cannot start has no table.
+func live(con *console.Console, plan *engine.Plan) (observers []func(event.Event), stop func()) {
 	t := newTable(plan, con.Now())
 	color, known := con.Colors(), knownWarnings(plan)
 	show := sync.OnceFunc(func() {
 		con.Screen.Show(func(width, height int) []terminal.Line { return t.lines(width, height, con.Now(), color) })
 	})
-	quiet := every(frameTime, con.Screen.Refresh)
+	stopRefresh := every(frameTime, con.Screen.Refresh)
 	take := func(e event.Event) {
 		t.take(e)
 		show()
-		if e.Type == event.Warning && e.Title == "" && !known[e.Message] { // of the run as a whole, which has no row
+		if e.Type == event.Warning && e.Title == "" && !known[e.Message] { // about the whole run, which has no row
 			con.Say("runteam: warning: %s", terminal.CleanLine(e.Message))
 		}
 	}
 	return []func(event.Event){take}, func() {
-		quiet()
+		stopRefresh()
 		con.Screen.Finish()
 	}
 }
 
-// plain prints a line for each event, and one when nothing happened for long.
-func plain(con *console.Console, plan *engine.Plan) (watch []func(event.Event), stop func()) {
+// plain prints a line for each event, and one after a long silence.
+func plain(con *console.Console, plan *engine.Plan) (observers []func(event.Event), stop func()) {
 	p := newLineLog(plan, con.Screen, con.Now())
 	stop = every(time.Second, func() { p.beat(con.Now()) })
 	return []func(event.Event){p.take}, stop
 }
 
-// every calls f again and again, from one goroutine, until stop, which waits for it.
+// every calls f periodically from one goroutine. The stop function waits for it.
 func every(d time.Duration, f func()) (stop func()) {
 	quit, done := make(chan struct{}), make(chan struct{})
 	go func() {

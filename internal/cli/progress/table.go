@@ -2,6 +2,7 @@ package progress
 
 import (
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -13,9 +14,8 @@ import (
 	"github.com/runteam/runteam/llm"
 )
 
-// table is progress as one row for each task, in the order of the spec, and
-// one for each step of the coordinator, where it came; below them a line of
-// counts. It only computes: screen draws it.
+// table is progress as rows: one for each task, in the order of the spec, and one for each step of
+// the coordinator, when it began; below them a line of counts. The screen draws it.
 type table struct {
 	start time.Time
 
@@ -25,33 +25,33 @@ type table struct {
 	tally   counts
 	ended   int // rows
 	usage   llm.Usage
-	rounded bool      // tokens of a row are
-	limited time.Time // no call begins at an endpoint before
+	rounded bool      // whether the tokens of any row are
+	limited time.Time // until when an endpoint accepts no call
 	titles  int       // width of the widest title
-	agents  int       // and of the widest name
+	agents  int       // width of the widest name of an agent
 }
 
 // row is one task, or one step of the coordinator.
 type row struct {
 	title, agent string
 	state        state
-	since        time.Time     // Running, Waiting for a retry: from when, until when
+	since        time.Time     // running: when it began; waiting for a retry: when that begins
 	took         time.Duration // of a task that ended
 	attempt      int
 	messages     int // delivered with this attempt
 	reason       string
-	note         string // of a model call that is made again
-	reused       string // of a result that nobody was asked for: where it is from
-	ended        int    // the how-manieth to end; 0 for one that has not
+	note         string // about a model call that is repeated
+	reused       string // where a cached answer is from; empty without one
+	ended        int    // its position among the ended rows, from 1; 0 if it has not ended
 }
 
-// Columns take this many cells at most.
+// The widest columns, in cells.
 const (
 	maxTitle = 40
 	maxAgent = 16
 )
 
-// state is what a row shows.
+// state is the state of a row.
 type state uint8
 
 const (
@@ -74,8 +74,7 @@ var states = [...]struct{ word, color string }{
 	cancelled: {format.Cancelled, "2"},
 }
 
-// newTable returns the table of a plan. A goal has none yet, and its tasks come
-// in when they are planned.
+// newTable returns the table of a plan. The rows of a goal are added when its tasks are planned.
 func newTable(plan *engine.Plan, start time.Time) *table {
 	t := &table{start: start, byKey: make(map[string]int), tally: newCounts(plan)}
 	if plan != nil {
@@ -96,7 +95,7 @@ func (t *table) add(key, title, agent string) *row {
 	return &t.rows[len(t.rows)-1]
 }
 
-// take notes an event.
+// take updates the table for an event.
 func (t *table) take(e event.Event) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -114,8 +113,7 @@ func (t *table) take(e event.Event) {
 	}
 }
 
-// row returns the row that an event is about; a step of the coordinator gets
-// its own when it begins.
+// row returns the row that an event is about. A step of the coordinator gets a row when it begins.
 func (t *table) row(e event.Event) *row {
 	key := string(e.Task)
 	if ofCoordinator(e) {
@@ -130,7 +128,7 @@ func (t *table) row(e event.Event) *row {
 	return nil
 }
 
-// note changes a row as an event says.
+// note updates a row for an event.
 func (t *table) note(r *row, e event.Event) {
 	switch e.Type {
 	case event.TaskStart, event.AgentStart:
@@ -138,7 +136,7 @@ func (t *table) note(r *row, e event.Event) {
 			r.state, r.since = running, e.Time
 		}
 		r.note = ""
-		if !ofCoordinator(e) { // whose number says which step it is
+		if !ofCoordinator(e) { // whose number tells steps apart
 			r.attempt = e.Attempt
 		}
 	case event.Message:
@@ -147,7 +145,7 @@ func (t *table) note(r *row, e event.Event) {
 		r.note = fmt.Sprintf("again in %s: %s", format.Elapsed(e.Wait), terminal.CleanLine(e.Message))
 	case event.TaskRetry:
 		r.state, r.since, r.reason = retrying, e.Time.Add(e.Wait), terminal.CleanLine(e.Message)
-		r.messages = 0 // the next attempt is told them again
+		r.messages = 0 // the next attempt gets them again
 	case event.TaskComplete, event.TaskSkipped, event.Error:
 		t.end(r, e)
 	case event.AgentComplete:
@@ -169,7 +167,7 @@ func (t *table) end(r *row, e event.Event) {
 	}
 }
 
-// reusedFrom returns where a cached result is from; empty for any other.
+// reusedFrom returns where a cached answer is from; it is empty for any other.
 func reusedFrom(e event.Event) string {
 	switch e.Reused {
 	case "":
@@ -180,7 +178,7 @@ func reusedFrom(e event.Event) string {
 	return "reused from " + journals.ShortRun(e.Reused)
 }
 
-// lines renders the table for a terminal of a size. Height 0 shows every row.
+// lines renders the table for the size of a terminal. With height 0 it shows every row.
 func (t *table) lines(width, height int, now time.Time, color bool) []terminal.Line {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -199,14 +197,14 @@ func (t *table) lines(width, height int, now time.Time, color bool) []terminal.L
 	return append(lines, terminal.Line{Text: terminal.Clip(text+format.Tokens(t.usage, ", "+format.ApproximationMark(t.rounded)), width-1)})
 }
 
-// line renders a row in a number of cells.
+// line renders a row of this width in cells.
 func (t *table) line(r *row, width int, now time.Time, color bool) terminal.Line {
 	state := states[r.state]
 	head := terminal.Pad(state.word, 9)
 	tail := r.detail(now)
 	room := width - terminal.Width(head) - 1
 	agents := min(t.agents, maxAgent)
-	titles := room - agents - 2 - 2 - 12 // what is left beside the agent and a short detail
+	titles := room - agents - 2 - 2 - 12 // the rest beside the agent and a short detail
 	text := head + " "
 	if titles < min(t.titles, 16) { // too narrow for columns: the title and what fits
 		text += terminal.Clip(r.title, room)
@@ -218,21 +216,14 @@ func (t *table) line(r *row, width int, now time.Time, color bool) terminal.Line
 		text += terminal.Pad(terminal.Clip(r.title, titles), titles) + "  " + terminal.Pad(terminal.Clip(r.agent, agents), agents)
 		text += "  " + terminal.Clip(tail, width-terminal.Width(text)-2)
 	}
-	l := terminal.Line{Text: terminal.Clip(trimRight(text), width)}
+	l := terminal.Line{Text: terminal.Clip(strings.TrimRight(text, " "), width)}
 	if color {
 		l.Color, l.Colored = state.color, min(len(state.word), len(l.Text))
 	}
 	return l
 }
 
-func trimRight(s string) string {
-	for len(s) > 0 && s[len(s)-1] == ' ' {
-		s = s[:len(s)-1]
-	}
-	return s
-}
-
-// detail says what is worth knowing of a row.
+// detail returns the last column of a row.
 func (r *row) detail(now time.Time) string {
 	switch r.state {
 	case running:
@@ -263,8 +254,8 @@ func (r *row) read() string {
 	return "  " + format.Plural(r.messages, "message")
 }
 
-// window chooses the rows that fit: what runs, what failed, what ended last,
-// what waits. Every terminal keeps a line for the counts and one for the cursor.
+// window chooses the rows that fit: running ones, then failed, lately ended and waiting ones. One
+// line is left for the counts and one for the cursor.
 func (t *table) window(height int) (shown []int, hidden int) {
 	n := len(t.rows)
 	room := n

@@ -8,12 +8,12 @@ import (
 	"github.com/runteam/runteam/internal/gate"
 )
 
-// advice say what to do about a failure whose message does not say it itself.
+// advice says what to do about failures whose message does not say it.
 var advice = map[string]string{
-	gate.CodeHeld:         `see "runteam plan" for who reads what by which rule; "runteam explain" shows what was held and why`,
-	codes.Journal:         "make room for the journal, or keep the run elsewhere with --journal FILE",
+	gate.CodeHeld:         `see "runteam plan" for who reads what by which rule; "runteam explain" shows what was withheld and why`,
+	codes.Journal:         "make room for the journal, or store the run elsewhere with --journal FILE",
 	codes.Record:          "make room for the file of --trace, or name another one",
-	gate.CodeTooLarge:     "let the task before answer in fewer words, or depend on it as output instead of structured",
+	gate.CodeTooLarge:     "have the previous task answer in fewer words, or depend on it as output instead of structured",
 	codes.PromptTooLarge:  "use fewer or shorter inputs and dependencies in this task",
 	codes.Schema:          `loosen outputSchema, describe the form in the task, or use a stronger model; "runteam show RUN TASK" prints the answer`,
 	codes.Guard:           `"runteam show RUN TASK" prints the answer`,
@@ -32,10 +32,10 @@ var advice = map[string]string{
 	codes.NoPrice:         "add the model to prices in the spec",
 }
 
-// coordinatorAdvice are those for what went wrong within a step of the coordinator.
+// coordinatorAdvice says what to do about failures in a step of the coordinator.
 var coordinatorAdvice = map[string]string{
 	gate.CodeHeld:        "lower the classification of the goal, raise coordinator.accepts, or name the clearance of its endpoint under endpoints",
-	codes.PromptTooLarge: "shorten the goal, or what is said of the agents",
+	codes.PromptTooLarge: "shorten the goal, or the descriptions of the agents",
 	codes.Timeout:        "raise timeoutMs of the coordinator, or give it a faster model",
 	codes.MaxTurns:       "raise maxTurns of the coordinator",
 	codes.ToolCall:       "tell the coordinator in its instructions to answer in text: it has no tools",
@@ -45,22 +45,21 @@ var coordinatorAdvice = map[string]string{
 	"MODEL_TOO_LARGE":    "ask for a shorter answer in the goal",
 }
 
-// CoordinatorAdvice says what a failure of the coordinator means for the run,
-// and what to do about it.
+// CoordinatorAdvice says what a failure of the coordinator means for the run and what to do about it.
 func CoordinatorAdvice(e *engine.TaskError) string {
 	step := cmp.Or(coordinatorAdvice[e.Reason], advice[e.Reason])
 	switch e.Code {
 	case codes.PlanInvalid:
 		return "nothing was run: say more in the goal or in coordinator.instructions, give the coordinator a stronger model, or write the tasks yourself"
 	case codes.Decomposition:
-		return sentences("no plan came, so nothing was run", step)
+		return sentences("there is no plan, so nothing was run", step)
 	case codes.Synthesis:
-		return sentences("the tasks ran, and what they came to is printed", step)
+		return sentences("the tasks ran, and their results are printed", step)
 	}
 	return step
 }
 
-// sentences puts an advice, if there is one, behind what is so.
+// sentences joins a fact and an advice, which may be empty.
 func sentences(fact, advice string) string {
 	if advice == "" {
 		return fact

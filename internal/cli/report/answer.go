@@ -8,11 +8,9 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// Answer is the result as text: the answer of the run and, if the run did not
-// come to its end, the finished work that nothing finished has used. One piece
-// is printed as it is; several, each under its title. The coordinator's answer
-// has used all of it. Output are the tasks that make the answer; none do if the
-// coordinator makes it.
+// Answer returns the result as text: the answer of the run and, if the run failed, the completed
+// results that no completed task has used. Several results stand each under their title. Output are
+// the tasks whose results form the answer; there are none if the coordinator writes it.
 func Answer(output []task.ID, res *engine.Result) string {
 	if res.Success() || synthesized(res) {
 		return res.Output
@@ -26,23 +24,23 @@ func Answer(output []task.ID, res *engine.Result) string {
 		}
 	}
 	var parts []string
-	whole := true // nothing but the answer
+	isAnswer := true // the parts are exactly the answer
 	for i := range res.Tasks {
 		t := &res.Tasks[i]
 		wanted := slices.Contains(output, t.ID)
 		if t.Status != task.Completed || t.Result == "" || used[t.ID] && !wanted {
 			continue
 		}
-		whole = whole && wanted
+		isAnswer = isAnswer && wanted
 		parts = append(parts, "# "+t.Title+"\n\n"+t.Result)
 	}
-	if whole {
+	if isAnswer {
 		return res.Output
 	}
 	return strings.Join(parts, "\n\n")
 }
 
-// synthesized reports whether the coordinator answered the goal, and not with nothing.
+// synthesized reports whether the coordinator wrote an answer.
 func synthesized(res *engine.Result) bool {
 	n := len(res.Steps)
 	return n > 0 && res.Output != "" && res.Steps[n-1].Kind == engine.StepSynthesis && res.Steps[n-1].Error == nil

@@ -16,13 +16,13 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// A savings is what was not asked for again.
+// savings counts cached answers from other runs.
 type savings struct {
 	tasks, steps int
 	tokens       int
 }
 
-// Savings counts what a run took from others.
+// Savings counts the answers that a run took from other runs.
 func Savings(res *engine.Result) (s savings) {
 	for i := range res.Tasks {
 		if t := &res.Tasks[i]; t.Reused != "" && t.Reused != res.RunID {
@@ -87,15 +87,15 @@ const MaxFailures = 10
 // An Ending is a run that ended, as stderr reports it.
 type Ending struct {
 	Result   *engine.Result
-	Mode     string           // of the progress: "none" reports nothing but failures, "live" has shown the counts
+	Mode     string           // of the progress: "none" reports only failures, "live" has shown the counts
 	Scripted bool             // a script answered
 	Spec     string           // the path of the spec
-	Withheld *Withheld        // nil if nothing was collected
+	Withheld *Withheld        // nil to omit what agents did not see
 	Findings []engine.Finding // of the plan
 }
 
-// Print reports the run on stderr in one piece: counts, what its agents did not see, and for each
-// failure its cause and what to do next.
+// Print reports the run on stderr: counts, what its agents did not see, and for each failure its
+// cause and what to do.
 func (e *Ending) Print(con *console.Console) {
 	res := e.Result
 	if e.Mode == "none" && res.Success() {
@@ -116,8 +116,8 @@ func (e *Ending) Print(con *console.Console) {
 		if c.next != "" {
 			say("         %s", c.next)
 		}
-		if len(c.hit) > 0 {
-			say("         not run because of it: %s", format.List(c.hit, 3))
+		if len(c.skipped) > 0 {
+			say("         not run because of it: %s", format.List(c.skipped, 3))
 		}
 	}
 	switch res.Status {
@@ -136,7 +136,7 @@ func (e *Ending) Print(con *console.Console) {
 	}
 }
 
-// totals counts tasks, time and tokens, and says whether a goal has no answer.
+// totals returns the counts of tasks and tokens and the time, and says if a goal has no answer.
 func (e *Ending) totals() string {
 	res := e.Result
 	text := format.OutcomeCounts(res.Outcomes(), format.Plural(len(res.Tasks), "task"))
@@ -153,8 +153,8 @@ func (e *Ending) totals() string {
 	return text
 }
 
-// approximately returns the words before token or byte counts of a run, with a mark if some
-// are rounded because the caller may not see what was counted.
+// approximately returns the text before token or byte counts of a run, with a mark if some are
+// rounded because the caller may not see what was counted.
 func approximately(res *engine.Result, before string) string {
 	for i := range res.Tasks {
 		if res.Tasks[i].Metrics.Rounded {
@@ -169,7 +169,7 @@ func approximately(res *engine.Result, before string) string {
 	return before
 }
 
-// writeContext writes what the agents did not see, and how much of all context was sent.
+// writeContext writes what the agents did not see, and how much context was sent.
 func (e *Ending) writeContext(b *strings.Builder) {
 	c := &e.Result.Context
 	if c.Prompts == 0 {
@@ -206,17 +206,16 @@ func (e *Ending) writeContext(b *strings.Builder) {
 	fmt.Fprintf(b, "%s %s of context; sharing everything would have sent %s.\n", verb, mark+format.Bytes(c.Sent), mark+format.Bytes(c.Shared))
 }
 
-// A cause is one reason for which tasks failed by themselves, or the
-// coordinator's work.
+// A cause is one reason why tasks, or steps of the coordinator, failed.
 type cause struct {
 	message string
 	next    string   // what to do about it; may be empty
 	who     []string // "task (agent)"
-	hit     []string // titles of the tasks that did not run because of them
+	skipped []string // titles of the tasks that did not run because of them
 }
 
-// causesOf groups the failures of a run by what they say: of tasks in the
-// order of the spec, then of the coordinator.
+// causesOf groups the failures of a run by code and message: those of tasks in the order of the spec,
+// then those of the coordinator.
 func causesOf(res *engine.Result) []*cause {
 	var all []*cause
 	byText := make(map[string]*cause)
@@ -240,7 +239,7 @@ func causesOf(res *engine.Result) []*cause {
 		t := &res.Tasks[i]
 		if t.Error != nil && byRoot[t.Error.Root] != nil {
 			c := byRoot[t.Error.Root]
-			c.hit = append(c.hit, t.Title)
+			c.skipped = append(c.skipped, t.Title)
 		}
 	}
 	for i := range res.Errors {
@@ -251,8 +250,8 @@ func causesOf(res *engine.Result) []*cause {
 	return all
 }
 
-// endedBecause reports whether a step of the coordinator failed because the run
-// ended, of which the rest of the summary tells.
+// endedBecause reports whether a step of the coordinator failed because the run ended, which the
+// summary reports elsewhere.
 func endedBecause(res *engine.Result, e *engine.TaskError) bool {
 	return res.Cause != nil && (errors.Is(e, engine.ErrCanceled) || errors.Is(e, engine.ErrTimeout))
 }

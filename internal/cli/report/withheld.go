@@ -47,8 +47,7 @@ type withheldRow struct {
 	line   string // where the rule is written, as file:line
 }
 
-// Observe notes a decision of the gate; other events say nothing. What is delivered to the user
-// is no matter of the agents.
+// Observe collects decisions of the gate about context for agents.
 func (w *Withheld) Observe(e event.Event) {
 	h := e.Handoff
 	if e.Type != event.Handed || h.To == handoff.User {
@@ -145,7 +144,7 @@ func (w *Withheld) NarrowedTask(res *engine.Result) *engine.TaskResult {
 	return nil
 }
 
-// write writes the table: who did not get what, from whom, and which line of the spec says so.
+// write writes the table: which agent did not see what, from where, and by which line of the spec.
 func (w *Withheld) write(out io.Writer, spec string, titles map[task.ID]string) {
 	shown := w.choose()
 	if len(shown) == 0 {
@@ -238,18 +237,14 @@ func cutLast(text, separator string) (before, after string, ok bool) {
 	return text[:i], text[i+len(separator):], true
 }
 
-// masked says how many values a placeholder took the place of, and of which kinds.
+// masked counts the values that placeholders replaced, with their kinds.
 func (w *Withheld) masked(c *event.Context) string {
 	if c.Redacted+c.Revealed == 0 {
 		return ""
 	}
 	text := format.Plural(c.Redacted, "value") + " redacted"
 	if kinds := w.redacted.Kinds(); len(kinds) > 0 {
-		names := make([]string, len(kinds))
-		for i, k := range kinds {
-			names[i] = string(k)
-		}
-		text += " (" + format.List(names, 4) + ")"
+		text += " (" + format.List(format.Kinds(kinds), 4) + ")"
 	}
 	if c.Revealed > 0 {
 		text += "; " + format.Number(c.Revealed) + " revealed, each by a rule"
