@@ -1,7 +1,7 @@
 // Package agent turns prompts into replies.
 //
-// An [LLM] asks a model, validates the answer against the schema of the prompt, and lets
-// the model correct itself once:
+// An [LLM] calls a model, validates the answer against the schema of the prompt, and lets
+// the model correct it once:
 //
 //	writer := agent.New(model, agent.Options{Settings: llm.Settings{MaxTokens: 500}})
 //	tm, err := team.New(team.Config{Agents: []team.Member{{Name: "writer", Agent: writer}}})
@@ -60,13 +60,13 @@ var (
 	ErrUnknownFinish = errors.New("the answer ended for an unknown reason")
 )
 
-// A Reply is what an agent gives back for one prompt. It is a claim: the gate
-// rules on it before anyone else sees it.
+// A Reply is an agent's answer to one prompt. The gate checks it before anyone else sees
+// it.
 type Reply struct {
 	Text  string
 	JSON  envelope.JSON         // the structured answer, if the agent read one; else the zero value
 	Tags  []string              // tags that the agent claims for its result
-	Claim *label.Classification // level that the agent claims; it can only be refused, never lower a label
+	Claim *label.Classification // level that the agent claims; the gate may refuse it, and it never lowers a label
 	Usage llm.Usage             // tokens of all its calls; also set beside an error
 	Turns int                   // model calls that answered
 
@@ -113,8 +113,8 @@ type Options struct {
 	Fallback []llm.Model
 }
 
-// An LLM is an agent that asks a model. It keeps nothing between prompts and
-// is safe for concurrent use.
+// An LLM is an agent that calls a model. It remembers nothing between prompts and is safe
+// for concurrent use.
 type LLM struct {
 	models  []llm.Model // the model and its fallback
 	wrapped []llm.Model // models, wrapped with limits and a check of each reply
@@ -198,7 +198,7 @@ func (a *LLM) Models() []string {
 	return names
 }
 
-// Run asks the model for an answer to p. Its errors wrap an [*llm.Error], one
+// Run calls the model with p and returns its answer. Its errors wrap an [*llm.Error], one
 // of this package's conditions, or the context's cause; the Reply then still
 // carries the usage.
 //
@@ -226,8 +226,8 @@ func (a *LLM) Run(ctx context.Context, p prompt.Prompt) (Reply, error) {
 	c := conversation{agent: a, messages: []llm.Message{{Role: llm.User, Text: p.Text()}}, system: p.System(), schema: replySchema(p, output)}
 	if err := c.turn(ctx); err != nil || output == nil {
 		if output != nil && c.reply.Truncated {
-			// The answer may be whole; without JSON it is not accepted. A guard that it
-			// fails decides, or another attempt would ask until the answer pleases.
+			// The answer may be complete. If it fails a guard, that is the error: after
+			// ErrTruncated, another attempt could repeat the call until the guard passes.
 			if problem := c.read(ctx, output); errors.Is(problem, ErrGuard) {
 				return c.reply, schema.Reject(problem)
 			}
@@ -247,8 +247,8 @@ func (a *LLM) Run(ctx context.Context, p prompt.Prompt) (Reply, error) {
 	case supervised:
 		return c.reply, schema.Reject(problem)
 	}
-	c.say(llm.Assistant, c.reply.Text)
-	c.say(llm.User, "That answer cannot be used: "+schema.Problem(problem)+". Answer again with one JSON value that matches the schema, and with nothing else.")
+	c.add(llm.Assistant, c.reply.Text)
+	c.add(llm.User, "That answer cannot be used: "+schema.Problem(problem)+". Answer again with one JSON value that matches the schema, and with nothing else.")
 	if err := c.turn(ctx); err != nil {
 		return c.reply, err
 	}
@@ -264,7 +264,7 @@ func (a *LLM) Run(ctx context.Context, p prompt.Prompt) (Reply, error) {
 	return c.reply, nil
 }
 
-// noTurn is the error of an answer that would need one more turn than there are.
+// noTurn returns the error of an answer that needs more turns than the agent has.
 func (a *LLM) noTurn() error {
 	return fmt.Errorf("%w: maxTurns is %d", ErrMaxTurns, a.options.MaxTurns)
 }
@@ -278,8 +278,8 @@ type conversation struct {
 	reply    Reply
 }
 
-func (c *conversation) say(r string, text string) {
-	c.messages = append(c.messages, llm.Message{Role: r, Text: text})
+func (c *conversation) add(role, text string) {
+	c.messages = append(c.messages, llm.Message{Role: role, Text: text})
 }
 
 // turn makes one model call.
@@ -306,7 +306,7 @@ func (c *conversation) turn(ctx context.Context) error {
 		}
 		c.reply.Warnings = append(c.reply.Warnings, "the model called a tool that it was not given; the text beside the call is the answer")
 	}
-	return c.finished(&res)
+	return c.finishError(&res)
 }
 
 // chain returns the models of the agent as one, each metered and retried separately.
@@ -318,8 +318,8 @@ func (a *LLM) chain(ctx context.Context) llm.Model {
 	return llm.Fallback(models...)
 }
 
-// read takes the structured answer out of the text and validates it. Of a text with
-// other words around the answer, only the answer is left: nothing validated the words.
+// read finds the structured answer in the text and validates it. It removes other words
+// around the answer, because nothing validated them.
 func (c *conversation) read(ctx context.Context, s *schema.Schema) error {
 	v, found, err := jsonvalue.Find(c.reply.Text, s.AllowsType)
 	if err != nil {

@@ -105,7 +105,7 @@ func TestStructuredAnswer(t *testing.T) {
 }
 
 // Words around the answer cost no call, and are no part of it: nothing validated them.
-func TestStructuredAnswerAmongWords(t *testing.T) {
+func TestStructuredAnswerInText(t *testing.T) {
 	t.Parallel()
 	for name, text := range map[string]string{
 		"prose": "Here it is: {\"score\": 7}. The IBAN was fine.", "a fence in prose": "Sure!\n```json\n{\"score\": 7}\n```\nDone.",
@@ -257,7 +257,7 @@ func TestReasoningIsNotTheAnswer(t *testing.T) {
 }
 
 // Requirement: G32.
-func TestJSONInATextIsText(t *testing.T) {
+func TestJSONWithoutSchemaIsText(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{`{"tool_calls":[{"name":"shell","arguments":"rm"}]}`, `<tool_call>{"name":"shell"}</tool_call>`, "[TOOL_CALLS] [{\"name\":\"shell\"}]"} {
 		model := says(text)
@@ -351,7 +351,7 @@ func isTimeout(err error) bool {
 	return ok && failed.Kind == callfault.Timeout
 }
 
-func TestEachCallHasItsOwnTime(t *testing.T) {
+func TestCallTimeoutAppliesToEachCall(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		calls := 0
@@ -372,7 +372,7 @@ func TestEachCallHasItsOwnTime(t *testing.T) {
 	})
 }
 
-func TestEndOfTheContext(t *testing.T) {
+func TestRunStopsWhenContextEnds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		stop := errors.New("the run was stopped")
@@ -412,7 +412,7 @@ func TestBadSchemaCallsNoModel(t *testing.T) {
 	require.Empty(t, model.asked)
 }
 
-func TestRunsShareNothing(t *testing.T) {
+func TestRunsAreIndependent(t *testing.T) {
 	t.Parallel()
 	model := llm.ModelFunc(func(_ context.Context, req llm.Request, _ func(llm.Delta) error) (llm.Response, error) {
 		if len(req.Messages) == 1 {

@@ -12,8 +12,8 @@ import (
 	"github.com/runteam/runteam/prompt"
 )
 
-// TestAgentsWithoutAModelAreErrors lists agents that cannot work: none of them panics.
-func TestAgentsWithoutAModelAreErrors(t *testing.T) {
+// TestCheckRefusesAgentsWithoutModel lists agents that cannot work: none of them panics.
+func TestCheckRefusesAgentsWithoutModel(t *testing.T) {
 	t.Parallel()
 	var none *agent.LLM
 	for name, a := range map[string]*agent.LLM{

@@ -11,7 +11,7 @@ import (
 )
 
 // An answer that comes when the context has ended is not taken.
-func TestAnswersAreValidatedUnderTheContextOfTheCall(t *testing.T) {
+func TestValidationStopsWhenContextEnds(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	a := agent.New(llm.ModelFunc(func(context.Context, llm.Request, func(llm.Delta) error) (llm.Response, error) {

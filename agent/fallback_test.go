@@ -57,7 +57,7 @@ func (b *tally) Reserve(_ context.Context, model string, estimate llm.Usage) (fu
 	return func(s supervise.CallUsage) { b.settled = append(b.settled, s.Charged) }, nil
 }
 
-func TestAFallbackModelAnswers(t *testing.T) {
+func TestFallbackModelAnswers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var down, up int
@@ -76,7 +76,7 @@ func TestAFallbackModelAnswers(t *testing.T) {
 	})
 }
 
-func TestABudgetEndsAFallback(t *testing.T) {
+func TestBudgetErrorEndsFallback(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var down, up int
@@ -90,7 +90,7 @@ func TestABudgetEndsAFallback(t *testing.T) {
 }
 
 // A model that hangs is given up after CallTimeout, and the next one is called.
-func TestAFallbackForAModelThatHangs(t *testing.T) {
+func TestFallbackAfterCallTimeout(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var up int
@@ -111,7 +111,7 @@ func TestAFallbackForAModelThatHangs(t *testing.T) {
 	})
 }
 
-func TestWhatAFallbackIsPartOf(t *testing.T) {
+func TestFallbackInVersionAndEndpoints(t *testing.T) {
 	t.Parallel()
 	var n int
 	a, b, c := serves("a", "x", &n), serves("b", "x", &n), serves("c", "x", &n)

@@ -13,9 +13,9 @@ import (
 	"github.com/runteam/runteam/llm"
 )
 
-// finished returns nil if the model ended its reply with a normal stop, and
-// otherwise an error that says how the reply ended and what to do.
-func (c *conversation) finished(res *llm.Response) error {
+// finishError returns nil if the model ended its reply with a normal stop, else an error
+// that says how the reply ended and what to do.
+func (c *conversation) finishError(res *llm.Response) error {
 	reason := oneline.Of(res.FinishReason)
 	switch callinfo.FinishOf(res) {
 	case callinfo.Stopped:
@@ -36,8 +36,8 @@ func (c *conversation) finished(res *llm.Response) error {
 	return fmt.Errorf("%w: finish reason %q; use another endpoint, or report the reason as a bug", ErrUnknownFinish, reason)
 }
 
-// limitReached says which limit truncated a reply and what to set. No task accepts an
-// empty answer, or the start of a JSON value.
+// limitReached says which limit truncated a reply and what to set. No task accepts an empty
+// answer or an incomplete JSON value.
 func (c *conversation) limitReached(res *llm.Response, reason string) string {
 	limit, raise := "the model's own limit", "set maxTokens on the agent"
 	switch own := c.agent.options.MaxTokens; {
@@ -74,8 +74,8 @@ func failedReply(m llm.Model, res *llm.Response) error {
 	}
 }
 
-// cutReasoning moves the reasoning that a reply begins with out of its text. A reply that
-// ended with a normal stop and has nothing else is an error, as an empty reply is.
+// cutReasoning moves reasoning from the start of a reply's text to its own field. A reply
+// that ended with a normal stop and has nothing else is an error, as an empty reply is.
 func cutReasoning(m llm.Model, res *llm.Response) error {
 	reasoning, answer, whole := jsonvalue.CutReasoning(res.Text)
 	if reasoning == "" && answer == res.Text {

@@ -13,10 +13,10 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// TestTheEndpointIsAskedForTheSchema checks that each call for a structured answer,
+// TestSchemaIsSentToTheEndpoint checks that each call for a structured answer,
 // the correction too, carries the schema and the word JSON, without which OpenAI
 // refuses json_object.
-func TestTheEndpointIsAskedForTheSchema(t *testing.T) {
+func TestSchemaIsSentToTheEndpoint(t *testing.T) {
 	t.Parallel()
 	model := says(`{"score": "high"}`, `{"score": 7}`)
 	_, err := agent.New(model, agent.Options{}).Run(t.Context(), promptOf(t, "", " "+scoreSchema))
@@ -34,9 +34,9 @@ func TestTheEndpointIsAskedForTheSchema(t *testing.T) {
 	require.Nil(t, model.asked[0].Schema)
 }
 
-// TestASchemaForTheEndpointAloneIsNotValidated checks that a reply which the endpoint
+// TestFormatSchemaIsNotValidated checks that a reply which the endpoint
 // alone is to hold to a schema is a text like any other.
-func TestASchemaForTheEndpointAloneIsNotValidated(t *testing.T) {
+func TestFormatSchemaIsNotValidated(t *testing.T) {
 	t.Parallel()
 	k, err := gate.Negotiate(gate.Request{Session: "s", Task: "t"}, &gate.Capabilities{Agent: "writer"})
 	require.NoError(t, err)

@@ -29,9 +29,9 @@ func refuses(name string, n int64, calls *atomic.Int64) *server {
 	}}
 }
 
-// TestARateLimitSpendsNoRetry makes an agent that does not retry call an endpoint that
+// TestRateLimitIsNotARetry makes an agent that does not retry call an endpoint that
 // refuses the first calls.
-func TestARateLimitSpendsNoRetry(t *testing.T) {
+func TestRateLimitIsNotARetry(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var calls atomic.Int64
@@ -46,9 +46,9 @@ func TestARateLimitSpendsNoRetry(t *testing.T) {
 	})
 }
 
-// TestAgentsShareTheLimitsOfAnEndpoint makes agents call one endpoint, which answers in
+// TestAgentsShareEndpointLimits makes agents call one endpoint, which answers in
 // 8 seconds and is called once at a time.
-func TestAgentsShareTheLimitsOfAnEndpoint(t *testing.T) {
+func TestAgentsShareEndpointLimits(t *testing.T) {
 	t.Parallel()
 	run := func(t *testing.T, o agent.Options) (errs []error, took time.Duration) {
 		o.Limits = new(limit.Group)
@@ -105,9 +105,9 @@ func TestLimitsAreSharedByDefault(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled, "it waits for the pause that the first one caused")
 }
 
-// TestAFallbackAnswersInPlaceOfABusyEndpoint checks that a call does not wait for long
+// TestFallbackWhileEndpointIsRateLimited checks that a call does not wait for long
 // while another model may answer, and for the last model as long as usual.
-func TestAFallbackAnswersInPlaceOfABusyEndpoint(t *testing.T) {
+func TestFallbackWhileEndpointIsRateLimited(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var busy, free atomic.Int64

@@ -44,7 +44,7 @@ func TestMeteredModelPaysEachCall(t *testing.T) {
 	require.Equal(t, []string{"http://m.example/v1"}, endpoint.All(m))
 }
 
-func TestMeteredModelOfALLMIsPaidOnce(t *testing.T) {
+func TestMeteredModelOfLLMIsPaidOnce(t *testing.T) {
 	t.Parallel()
 	outer, inner := &till{}, &till{}
 	ctx := supervise.With(t.Context(), outer, 0)
@@ -61,7 +61,7 @@ func TestMeteredModelOfALLMIsPaidOnce(t *testing.T) {
 
 // All budgets of a context must admit a call. What one had reserved when another
 // refused is given back.
-func TestEveryBudgetOfAContextAdmitsACall(t *testing.T) {
+func TestEveryBudgetAdmitsTheCall(t *testing.T) {
 	t.Parallel()
 	broke := errors.New("no money")
 	for _, tt := range []struct {
@@ -92,7 +92,7 @@ func TestEveryBudgetOfAContextAdmitsACall(t *testing.T) {
 	}
 }
 
-func TestMeteredWithoutABudgetIsTheModel(t *testing.T) {
+func TestMeteredWithoutBudgetReturnsTheModel(t *testing.T) {
 	t.Parallel()
 	m := answering()
 	require.IsType(t, m, agent.Metered(t.Context(), m))

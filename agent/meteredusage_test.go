@@ -110,7 +110,7 @@ func TestEachCallIsPaid(t *testing.T) {
 }
 
 // A reply above the size limit is not asked for again, and costs what was reserved.
-func TestAnOversizedReplyIsPaid(t *testing.T) {
+func TestOversizedReplyIsPaid(t *testing.T) {
 	t.Parallel()
 	m := llm.ModelFunc(func(context.Context, llm.Request, func(llm.Delta) error) (llm.Response, error) {
 		return llm.Response{}, &llm.Error{Kind: callfault.TooLarge}
@@ -132,7 +132,7 @@ func TestUsageOfFailedCallsIsNotNegative(t *testing.T) {
 	require.Equal(t, llm.Usage{OutputTokens: 4}, reply.Usage)
 }
 
-func TestARefusedCallIsNotMade(t *testing.T) {
+func TestRefusedCallIsNotMade(t *testing.T) {
 	t.Parallel()
 	m := llm.ModelFunc(func(context.Context, llm.Request, func(llm.Delta) error) (llm.Response, error) {
 		t.Error("it was called")
@@ -158,7 +158,7 @@ func TestEachCallIsEstimated(t *testing.T) {
 
 // A model may be a team of agents. What it calls is paid with the call to it, or
 // it would wait for what was set aside for itself.
-func TestACallInsideACallIsPaidOnce(t *testing.T) {
+func TestNestedMeteredCallIsPaidOnce(t *testing.T) {
 	t.Parallel()
 	leaf := llm.ModelFunc(func(context.Context, llm.Request, func(llm.Delta) error) (llm.Response, error) {
 		return llm.Response{Text: "fine", Usage: llm.Usage{InputTokens: 1, OutputTokens: 1}}, nil

@@ -110,7 +110,7 @@ func TestErrorSaysWhatToSet(t *testing.T) {
 	}
 }
 
-func TestErrorNamesAFewOfManyModels(t *testing.T) {
+func TestErrorListsAtMostTwelveModels(t *testing.T) {
 	t.Parallel()
 	offer := &callfault.OfferError{}
 	e := llm.Error{Kind: callfault.UnknownModel, Model: "m", Err: offer}

@@ -136,8 +136,8 @@ func (c *chainError) result(spent Usage) error {
 	if _, ok := errors.AsType[*Error](last); !ok {
 		return c // not an error of an endpoint, for instance a canceled context
 	}
-	// The same call may succeed later if any of the models may answer it then, so the
-	// last failure that is not terminal decides.
+	// The same call may succeed later if one of the models may answer it then, so the last
+	// failure that is not terminal decides.
 	var decides *Error
 	for _, err := range c.errs {
 		if e, _ := errors.AsType[*Error](err); decides == nil || callfault.IsTerminal(decides.Kind) || !callfault.IsTerminal(e.Kind) {
@@ -169,7 +169,7 @@ func (c *chainError) answeredBy(res *Response) string {
 	for _, err := range c.errs {
 		e, _ := errors.AsType[*Error](err)
 		brief := &Error{Kind: e.Kind, Status: e.Status, Endpoint: e.Endpoint, Model: e.Model}
-		b.WriteString(brief.place() + brief.what() + "; ")
+		b.WriteString(brief.subject() + brief.summary() + "; ")
 	}
 	switch name, at := oneline.Of(res.Model), oneline.Of(res.Endpoint); {
 	case name != "" && at != "":

@@ -45,7 +45,7 @@ func fails(name string, kind string) *host {
 	return h
 }
 
-func TestFallbackTakesTheNextModelWhereTheEndpointFails(t *testing.T) {
+func TestFallbackCallsNextModelAfterEndpointFailure(t *testing.T) {
 	t.Parallel()
 	tests := map[string]bool{
 		callfault.RateLimited: true, callfault.ServerError: true, callfault.Unreachable: true, callfault.BadResponse: true, callfault.Cut: true,
@@ -87,7 +87,7 @@ func TestFallbackDoesNotHideOtherErrors(t *testing.T) {
 	require.Zero(t, second.calls, "when the caller gives up, no other endpoint is called")
 }
 
-func TestFallbackComesAfterTheRetriesOfAnEndpoint(t *testing.T) {
+func TestFallbackAfterRetries(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		first, second := fails("first", callfault.ServerError), fails("second", callfault.RateLimited)
@@ -133,7 +133,7 @@ func TestFallbackWhenAllFail(t *testing.T) {
 	require.ErrorIs(t, err, llm.ErrNoModel, "a missing model is a mistake, and no failure of an endpoint")
 }
 
-func TestFallbackNumbersTheAttemptsOfAStream(t *testing.T) {
+func TestFallbackNumbersStreamAttempts(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		first, second := fails("first", callfault.Cut), &host{name: "second", says: []string{"the ", "end"}}
@@ -160,7 +160,7 @@ func TestFallbackNumbersTheAttemptsOfAStream(t *testing.T) {
 	require.Zero(t, second.calls)
 }
 
-func TestEndpointOfSeveralModels(t *testing.T) {
+func TestEndpointsOfFallback(t *testing.T) {
 	t.Parallel()
 	a, b := &host{name: "a"}, &host{name: "b"}
 	unnamed := llm.ModelFunc(nil)

@@ -96,7 +96,7 @@ const (
 // A Delta is a piece of a reply while it arrives.
 //
 // Attempt counts from 1. A delta whose Attempt differs from that of the one
-// before starts the text afresh: what came earlier belongs to an attempt that
+// before starts the text anew: the earlier text belongs to an attempt that
 // failed.
 type Delta struct {
 	Text    string
@@ -129,8 +129,8 @@ type Response struct {
 	Warnings []string
 }
 
-// A ToolCall is a call that a model asks for, from the endpoint's structured
-// channel; a text that looks like one never becomes one.
+// A ToolCall is a call that a model requests in the member tool_calls of the reply. A text
+// that looks like a tool call is a text.
 type ToolCall struct {
 	ID        string
 	Name      string

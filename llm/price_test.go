@@ -13,7 +13,7 @@ import (
 	"github.com/runteam/runteam/llm"
 )
 
-func TestCostOfUsage(t *testing.T) {
+func TestCost(t *testing.T) {
 	t.Parallel()
 	plain := llm.Price{Input: 0.15, Output: 0.6}
 	apart := llm.Price{Input: 2, Output: 8, CachedInput: new(0.5), Reasoning: new(12.0)}
@@ -73,7 +73,7 @@ func TestCostsAreExact(t *testing.T) {
 	})
 }
 
-func TestMoneyIsWritten(t *testing.T) {
+func TestMoneyString(t *testing.T) {
 	t.Parallel()
 	for amount, want := range map[llm.Money]string{
 		0: "$0.00", llm.Dollars(1): "$1.00", 12*llm.Dollars(1) + llm.Dollars(1)/2: "$12.50", llm.Dollars(1) / 8: "$0.125", 1: "$0.000000000001",

@@ -102,7 +102,7 @@ func (c *retries) call(ctx context.Context) (Response, error) {
 	return Response{}, c.failed()
 }
 
-// try makes one attempt and says, in the words of backoff, what follows from its error.
+// try makes one attempt. The type of its error tells package backoff whether to retry.
 func (c *retries) try(ctx context.Context) (Response, error) {
 	c.attempt++
 	res, err := c.model.Call(ctx, c.req, c.streamTo())

@@ -46,7 +46,7 @@ func failures(kind string, n int) []error {
 	return all
 }
 
-func TestRetryCallsAgainWhereItHelps(t *testing.T) {
+func TestRetryKinds(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		kind  string
@@ -83,7 +83,7 @@ func TestRetryCallsAgainWhereItHelps(t *testing.T) {
 	}
 }
 
-func TestRetrySucceedsAtTheThirdAttempt(t *testing.T) {
+func TestRetrySucceedsOnThirdAttempt(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		m := &answers{errs: failures(callfault.ServerError, 2)}
@@ -116,7 +116,7 @@ func TestRetryExtra(t *testing.T) {
 	}
 }
 
-func TestRetryHonoursRetryAfter(t *testing.T) {
+func TestRetryHonorsRetryAfter(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name  string
@@ -146,7 +146,7 @@ func TestRetryHonoursRetryAfter(t *testing.T) {
 	}
 }
 
-func TestRetryEndsWithTheContext(t *testing.T) {
+func TestRetryStopsWhenContextEnds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		stop := errors.New("stopped by hand")
@@ -162,7 +162,7 @@ func TestRetryEndsWithTheContext(t *testing.T) {
 	})
 }
 
-func TestRetryNumbersTheAttemptsOfAStream(t *testing.T) {
+func TestRetryNumbersStreamAttempts(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		m := &answers{errs: failures(callfault.Cut, 1), each: func(emit func(llm.Delta) error) error {
@@ -178,7 +178,7 @@ func TestRetryNumbersTheAttemptsOfAStream(t *testing.T) {
 	})
 }
 
-func TestRetryStopsWhenTheReaderOfAStreamDoes(t *testing.T) {
+func TestRetryStopsWhenEmitFails(t *testing.T) {
 	t.Parallel()
 	full := errors.New("disk full")
 	m := &answers{each: func(emit func(llm.Delta) error) error {
@@ -192,7 +192,7 @@ func TestRetryStopsWhenTheReaderOfAStreamDoes(t *testing.T) {
 	require.Len(t, m.calls, 1)
 }
 
-func TestRetryLeavesOtherErrorsAlone(t *testing.T) {
+func TestRetryReturnsOtherErrors(t *testing.T) {
 	t.Parallel()
 	strange := errors.New("strange")
 	m := &answers{errs: []error{strange}}

@@ -1,14 +1,13 @@
 package event
 
-// Context measures what of all the context of a run was sent. Sizes are in
-// bytes of UTF-8.
+// Context measures how much of the context of a run was sent. Sizes are in bytes of UTF-8.
 type Context struct {
 	Prompts  int `json:"prompts"`       // that were sent
-	Sent     int `json:"bytesSent"`     // of both texts of all of them
-	Shared   int `json:"bytesIfShared"` // the same if each prompt had held every input and every result that there was
-	Redacted int `json:"redacted"`      // values that a placeholder took the place of
-	Revealed int `json:"revealed"`      // personal values that crossed in clear by a rule
-	Withheld int `json:"withheld"`      // parts of values, and whole ones, that were granted or asked for and stayed behind
+	Sent     int `json:"bytesSent"`     // by all prompts
+	Shared   int `json:"bytesIfShared"` // what they would have sent if each had all inputs and all results so far
+	Redacted int `json:"redacted"`      // values that a placeholder replaced
+	Revealed int `json:"revealed"`      // personal values that were delivered in clear by a rule
+	Withheld int `json:"withheld"`      // values and parts of values that were granted or requested, and withheld
 
 	Truncated int `json:"truncated,omitempty"` // pieces of context that a size limit cut
 }

@@ -9,13 +9,12 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// A Handoff is one decision of the gate as the record of a run keeps it: who
-// wanted what of whom, by which rule it passed or was held, and what became
-// smaller on the way. It has names, counts and sizes, and never a value. A
-// coarse one is of a value that its viewer may not see, and has no paths, no
-// counts and no exact sizes (see [gate.Decision.Outline]).
+// A Handoff is one decision of the gate in the form in which a run records it: the context,
+// its reader, the rule that delivered or withheld it, and what was left out. It has names,
+// counts and sizes, never a value. If Coarse is set, the viewer may not see the value, and
+// there are no paths, counts and exact sizes (see [gate.Decision.Outline]).
 type Handoff struct {
-	Session string         `json:"sessionId"` // the run, the task and the attempt, and of a translation what tells it from that; to the caller, the run and user
+	Session string         `json:"sessionId"` // run, task and attempt, with a suffix for a translation; for the caller, the run and "user"
 	From    string         `json:"fromAgentId"`
 	To      string         `json:"toAgentId"`
 	Task    task.ID        `json:"taskId,omitempty"` // the reader's

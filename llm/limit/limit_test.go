@@ -151,9 +151,9 @@ func TestRefusedCallsSlowTheEndpointDown(t *testing.T) {
 	}
 }
 
-// TestEndpointsAreLimitedApart checks that an endpoint which refuses calls does not
+// TestEndpointsHaveSeparateLimits checks that an endpoint which refuses calls does not
 // slow another one down, and that all spellings of a base URL are one endpoint.
-func TestEndpointsAreLimitedApart(t *testing.T) {
+func TestEndpointsHaveSeparateLimits(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var g limit.Group
@@ -171,8 +171,8 @@ func TestEndpointsAreLimitedApart(t *testing.T) {
 	})
 }
 
-// TestModelsWithoutAnEndpointShareNothing checks that nothing is shared by chance.
-func TestModelsWithoutAnEndpointShareNothing(t *testing.T) {
+// TestModelsWithoutEndpointHaveSeparateLimits checks that nothing is shared by chance.
+func TestModelsWithoutEndpointHaveSeparateLimits(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var g limit.Group
@@ -299,8 +299,8 @@ func TestMaxConcurrency(t *testing.T) {
 	})
 }
 
-// TestCallsBeginInTheirOrder checks that no call overtakes another one.
-func TestCallsBeginInTheirOrder(t *testing.T) {
+// TestCallsBeginInOrder checks that no call overtakes another one.
+func TestCallsBeginInOrder(t *testing.T) {
 	t.Parallel()
 	for name, set := range map[string]limit.Limits{"concurrency": {MaxConcurrency: 1}, "requests": {RequestsPerMinute: 2}, "refusals": {}} {
 		t.Run(name, func(t *testing.T) {
@@ -334,9 +334,9 @@ func TestCallsBeginInTheirOrder(t *testing.T) {
 	}
 }
 
-// TestWaitingEndsWithTheContext checks that a call that waits ends at once with its
+// TestWaitStopsWhenContextEnds checks that a call that waits ends at once with its
 // context, and that those behind it go on.
-func TestWaitingEndsWithTheContext(t *testing.T) {
+func TestWaitStopsWhenContextEnds(t *testing.T) {
 	t.Parallel()
 	for name, set := range map[string]limit.Limits{"concurrency": {MaxConcurrency: 1}, "requests": {RequestsPerMinute: 1}, "refusals": {}} {
 		t.Run(name, func(t *testing.T) {
@@ -376,9 +376,9 @@ func TestWaitingEndsWithTheContext(t *testing.T) {
 	}
 }
 
-// TestAStuckCallGivesItsPlaceBack calls a model that does not heed the end of its
+// TestStuckCallReleasesItsSlot calls a model that does not heed the end of its
 // context.
-func TestAStuckCallGivesItsPlaceBack(t *testing.T) {
+func TestStuckCallReleasesItsSlot(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var g limit.Group
@@ -403,9 +403,9 @@ func TestAStuckCallGivesItsPlaceBack(t *testing.T) {
 	})
 }
 
-// TestRetryAfterHoldsForAll checks that no call begins before the time that the
+// TestRetryAfterAppliesToAllCalls checks that no call begins before the time that the
 // endpoint named to one of them.
-func TestRetryAfterHoldsForAll(t *testing.T) {
+func TestRetryAfterAppliesToAllCalls(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var g limit.Group
@@ -427,9 +427,9 @@ func refusing(calls *atomic.Int64, after time.Duration) llm.Model {
 	})
 }
 
-// TestEndlessRefusalsEnd checks that calls of an endpoint that refuses all of them end
+// TestCallsGiveUpAfterMaxWait checks that calls of an endpoint that refuses all of them end
 // after a bounded time, with a clear error that is not retried.
-func TestEndlessRefusalsEnd(t *testing.T) {
+func TestCallsGiveUpAfterMaxWait(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name     string
@@ -469,9 +469,9 @@ func TestEndlessRefusalsEnd(t *testing.T) {
 	}
 }
 
-// TestAnErrorOfOneCallIsNotToldToOthers checks that what the endpoint said of one
+// TestErrorTextStaysWithItsCall checks that what the endpoint said of one
 // call, which may repeat its prompt, is not part of the error of another one.
-func TestAnErrorOfOneCallIsNotToldToOthers(t *testing.T) {
+func TestErrorTextStaysWithItsCall(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var g limit.Group
@@ -486,9 +486,9 @@ func TestAnErrorOfOneCallIsNotToldToOthers(t *testing.T) {
 	})
 }
 
-// TestACallThatIsAlwaysRefusedEnds checks that a call that is refused while others
+// TestCallRefusedAloneGivesUp checks that a call that is refused while others
 // succeed ends, and does not hold the others up.
-func TestACallThatIsAlwaysRefusedEnds(t *testing.T) {
+func TestCallRefusedAloneGivesUp(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var g limit.Group
@@ -509,9 +509,9 @@ func TestACallThatIsAlwaysRefusedEnds(t *testing.T) {
 	})
 }
 
-// TestOtherErrorsPass checks that errors that are no refusal reach the caller as they
+// TestOtherErrorsAreReturned checks that errors that are no refusal reach the caller as they
 // are, and slow nothing down.
-func TestOtherErrorsPass(t *testing.T) {
+func TestOtherErrorsAreReturned(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var g limit.Group
@@ -533,8 +533,8 @@ func TestOtherErrorsPass(t *testing.T) {
 	})
 }
 
-// TestAStreamThatBeganIsNotRepeated checks that a caller does not get a text twice.
-func TestAStreamThatBeganIsNotRepeated(t *testing.T) {
+// TestStartedStreamIsNotRepeated checks that a caller does not get a text twice.
+func TestStartedStreamIsNotRepeated(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var g limit.Group
@@ -564,8 +564,8 @@ func TestAStreamThatBeganIsNotRepeated(t *testing.T) {
 	})
 }
 
-// TestNoticesSayUntilWhen checks that calls that wait report it, but not often.
-func TestNoticesSayUntilWhen(t *testing.T) {
+// TestReportedWaits checks that calls that wait report it, but not often.
+func TestReportedWaits(t *testing.T) {
 	t.Parallel()
 	type notice struct {
 		until time.Duration
@@ -601,9 +601,9 @@ func TestNoticesSayUntilWhen(t *testing.T) {
 	require.Empty(t, notices(t, &server{url: "http://a/v1"}, limit.Limits{RequestsPerMinute: 2, MaxConcurrency: 1}, 2))
 }
 
-// TestACallThatIsWokenReportsNothingNew checks that a call reports what it waits for once,
+// TestWokenCallReportsNoWaitTwice checks that a call reports what it waits for once,
 // even if it looks again before the time has come.
-func TestACallThatIsWokenReportsNothingNew(t *testing.T) {
+func TestWokenCallReportsNoWaitTwice(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var g limit.Group

@@ -48,7 +48,7 @@ func (m *Model) callAdapted(ctx context.Context, req llm.Request, emit func(llm.
 	if known != nil {
 		changes = *known
 	}
-	var refused llm.Usage // what refused requests took, of which endpoints rarely report any
+	var refused llm.Usage // of refused requests; endpoints rarely report it
 	for n := 1; ; n++ {
 		r := &request{Request: req, model: m, changes: changes, stream: emit != nil}
 		res, accepted, err := r.attempt(ctx, emit)
@@ -70,7 +70,7 @@ func (m *Model) callAdapted(ctx context.Context, req llm.Request, emit func(llm.
 		}
 		i := refusal.adaptation(r)
 		if i < 0 || n == maxAdaptations || ctx.Err() != nil {
-			refusal.hintAtFormat(r)
+			refusal.addFormatHint(r)
 			return res, err
 		}
 		adaptations[i].change(r, &refusal.refusal, &changes)

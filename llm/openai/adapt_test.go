@@ -39,9 +39,9 @@ func (b *bodies) taken() []string {
 
 const noStreamOptions = `{"error":{"message":"unknown field stream_options"}}`
 
-// TestARefusalIsRememberedOnceARequestIsAccepted checks that what an endpoint
+// TestAcceptedChangeIsRemembered checks that what an endpoint
 // refuses is left out of later requests only if a request without it was accepted.
-func TestARefusalIsRememberedOnceARequestIsAccepted(t *testing.T) {
+func TestAcceptedChangeIsRemembered(t *testing.T) {
 	t.Parallel()
 	var sent bodies
 	broken := true
@@ -71,9 +71,9 @@ func TestARefusalIsRememberedOnceARequestIsAccepted(t *testing.T) {
 	require.Empty(t, res.Warnings, "nothing was left out")
 }
 
-// TestRefusalsThatAreNotRetried checks that a request is not sent again for another
+// TestOtherErrorsAreNotAdapted checks that a request is not sent again for another
 // error, for an error that the same request can overcome, and after a part of a reply.
-func TestRefusalsThatAreNotRetried(t *testing.T) {
+func TestOtherErrorsAreNotAdapted(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name string
@@ -97,9 +97,9 @@ func TestRefusalsThatAreNotRetried(t *testing.T) {
 	}
 }
 
-// TestPassagesOfThePromptAreNoRefusal checks that an error that repeats the prompt
+// TestEchoedPromptIsNotARefusal checks that an error that repeats the prompt
 // changes nothing in the requests that follow, whatever the prompt says.
-func TestPassagesOfThePromptAreNoRefusal(t *testing.T) {
+func TestEchoedPromptIsNotARefusal(t *testing.T) {
 	t.Parallel()
 	const hostile = "Notes: the system role is not supported.\nresponse_format json_schema is not supported, temperature is not supported by this model"
 	echoes := map[string]string{
@@ -133,9 +133,9 @@ func TestPassagesOfThePromptAreNoRefusal(t *testing.T) {
 	}
 }
 
-// TestRefusedRequestsAreCounted checks that the tokens of requests that an endpoint
+// TestUsageOfRefusedRequests checks that the tokens of requests that an endpoint
 // refused after it had counted them are part of the usage.
-func TestRefusedRequestsAreCounted(t *testing.T) {
+func TestUsageOfRefusedRequests(t *testing.T) {
 	t.Parallel()
 	refused := func(message string) string {
 		return `{"error":{"message":` + quoted(message) + `},"usage":{"prompt_tokens":100,"completion_tokens":50}}`

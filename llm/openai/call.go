@@ -13,9 +13,9 @@ import (
 // callTimeout bounds a call whose context has no deadline.
 const callTimeout = 5 * time.Minute
 
-// Call sends one request and reads the whole reply, as [llm.Model] says. It
-// asks for a stream if emit is not nil; a server that answers in one piece
-// nevertheless gives one delta. A stream that was not asked for is read to its end.
+// Call sends one request and reads the whole reply, as [llm.Model] requires. It requests a
+// stream if emit is not nil. If the server answers in one piece, emit gets one delta. A
+// stream that was not requested is read to its end.
 //
 // The deadline of ctx bounds the call. Without one, the call fails after 5 minutes with an
 // [llm.Error] of kind "timeout".
@@ -50,7 +50,8 @@ func (m *Model) fault(kind string, message string) *llm.Error {
 	return &llm.Error{Kind: kind, Endpoint: m.base, Model: m.name, Message: message}
 }
 
-// explain says which of several ends of a call is the one to report.
+// explain returns the error to report for a failed call: that of emit, else the end of the
+// context, else the failure of the call.
 func (m *Model) explain(ctx context.Context, req llm.Request, err error) error {
 	if refused, ok := errors.AsType[*emitError](err); ok {
 		return fmt.Errorf("stream of model %q: %w", m.name, refused.err)

@@ -19,15 +19,15 @@ var (
 // maxTools bounds the tool calls of one reply.
 const maxTools = 128
 
-// A completion is a reply to a chat completion as it arrives: in one piece, or
-// in the chunks of a stream. It holds what the runtime uses and nothing else.
+// A completion is a reply as it arrives: in one piece, or in the chunks of a stream. It has
+// only what the runtime uses.
 type completion struct {
 	limit     int // of text, reasoning and tool calls together, in bytes
 	id        string
 	model     string
 	finish    string
-	text      []byte // what the first choice says, or why it refuses to
-	refusal   []byte // why it refuses to answer
+	text      []byte // of the first choice: its content, else its refusal
+	refusal   []byte // why the model declined to answer
 	reasoning []byte // what the model wrote before its answer
 	calls     []toolCall
 	usage     llm.Usage
@@ -38,7 +38,7 @@ type completion struct {
 
 // A toolCall is a tool call as it arrives.
 type toolCall struct {
-	index               int // in a stream, which call it is a piece of; below zero if the endpoint does not say
+	index               int // in a stream, the call that it is a piece of; negative if the endpoint does not say
 	id, name, arguments []byte
 }
 
@@ -77,12 +77,12 @@ func (d *completionReader) add(data []byte, c *completion, chunk bool) error {
 				return d.tokens.SkipValue()
 			}
 			id, err := d.verbatim()
-			c.id = string(id[:min(len(id), maxForeign)])
+			c.id = string(id[:min(len(id), maxServerText)])
 			return err
 		case "model":
 			text, err := d.optional(nil)
 			if err == nil && len(text) > 0 {
-				c.model = string(text[:min(len(text), maxForeign)])
+				c.model = string(text[:min(len(text), maxServerText)])
 			}
 			return err
 		case "usage":
@@ -134,11 +134,11 @@ func (d *completionReader) choice(c *completion, chunk bool) error {
 			return err
 		case "finish_reason":
 			text, err := d.optional(nil)
-			p.finish = string(text[:min(len(text), maxForeign)])
+			p.finish = string(text[:min(len(text), maxServerText)])
 			return err
 		case "message":
 			if pieces {
-				break // some servers send the text so far in addition to the piece
+				break // some servers also send the text so far
 			}
 			return d.message(p)
 		case "delta":

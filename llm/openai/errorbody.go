@@ -12,8 +12,8 @@ import (
 
 // An errorBody is the content of an error reply.
 type errorBody struct {
-	message    string        // at most maxForeign bytes
-	provider   string        // the message of the provider behind a router, at most maxForeign bytes
+	message    string        // at most maxServerText bytes
+	provider   string        // the message of the provider behind a router, at most maxServerText bytes
 	codes      []string      // its code and type
 	flagged    bool          // a moderation found something in the prompt
 	param      string        // the setting of the request that the error is about
@@ -33,7 +33,7 @@ func parseErrorBody(body []byte) errorBody {
 	body = bytes.TrimSpace(bytes.TrimPrefix(bytes.TrimSpace(body), []byte(byteOrderMark)))
 	said, err := parseError(body)
 	if err != nil && said.message == "" {
-		said.message = clip(string(body), maxForeign)
+		said.message = clip(string(body), maxServerText)
 		if bytes.HasPrefix(body, []byte("<")) {
 			said.message = "HTML instead of JSON"
 		}
@@ -53,10 +53,10 @@ func parseErrorBody(body []byte) errorBody {
 //     openrouter.ai/docs/api-reference/errors
 //   - {"errors": [{message, code}]}: Cloudflare, developers.cloudflare.com/api
 //
-// It reads at most maxFault bytes, and returns what came before a syntax error.
+// It reads at most maxErrorBody bytes, and returns what came before a syntax error.
 func parseError(raw []byte) (errorBody, error) {
 	var d valueReader
-	d.open(raw[:min(len(raw), maxFault)])
+	d.open(raw[:min(len(raw), maxErrorBody)])
 	switch d.tokens.PeekKind() {
 	case '"', '{', '[':
 		v, err := d.value()
@@ -70,7 +70,7 @@ func parseError(raw []byte) (errorBody, error) {
 func errorOf(v any) (said errorBody) {
 	switch v := v.(type) {
 	case string:
-		said.message = clip(v, maxForeign)
+		said.message = clip(v, maxServerText)
 	case []any:
 		for i := 0; i < len(v) && said.message == ""; i++ {
 			said = errorOf(v[i])
@@ -137,7 +137,7 @@ func retryInfo(details any) time.Duration {
 	list, _ := details.([]any)
 	for _, item := range list {
 		o, _ := item.(object)
-		if strings.HasSuffix(textOf(o.get("@type"), maxForeign), "google.rpc.RetryInfo") {
+		if strings.HasSuffix(textOf(o.get("@type"), maxServerText), "google.rpc.RetryInfo") {
 			if delay := parseDelay(textOf(o.get("retryDelay"), 64)); delay != 0 {
 				return delay
 			}
@@ -146,15 +146,15 @@ func retryInfo(details any) time.Duration {
 	return 0
 }
 
-// readable returns what a value says, in at most maxForeign bytes: a string or a number as
+// readable returns what a value says, in at most maxServerText bytes: a string or a number as
 // it is, the items of a list with sep between them, and of an object its message after its
 // location in the request, or each member without one.
 func readable(v any, sep string) (said string) {
 	switch v := v.(type) {
 	case string:
-		return clip(v, maxForeign)
+		return clip(v, maxServerText)
 	case json.Number:
-		return clip(string(v), maxForeign)
+		return clip(string(v), maxServerText)
 	case []any:
 		for _, item := range v {
 			said = joined(said, sep, readable(item, sep))
@@ -167,7 +167,7 @@ func readable(v any, sep string) (said string) {
 		}
 		for _, m := range v {
 			if text := readable(m.value, sep); text != "" && m.name != "loc" {
-				said = joined(said, sep, joined(clip(m.name, maxForeign), ": ", text))
+				said = joined(said, sep, joined(clip(m.name, maxServerText), ": ", text))
 			}
 		}
 	}
@@ -183,14 +183,14 @@ func textOf(v any, n int) string {
 // clip returns at most n bytes of a text.
 func clip(text string, n int) string { return text[:min(len(text), n)] }
 
-// joined returns two texts with sep between them if neither is empty, cut to maxForeign bytes.
+// joined returns two texts with sep between them if neither is empty, cut to maxServerText bytes.
 func joined(a, sep, b string) string {
 	switch {
 	case a == "":
 		return b
-	case b == "" || len(a) >= maxForeign:
+	case b == "" || len(a) >= maxServerText:
 		return a
 	}
 	text := a + sep + b
-	return clip(text, maxForeign)
+	return clip(text, maxServerText)
 }

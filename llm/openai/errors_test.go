@@ -15,9 +15,9 @@ import (
 	"github.com/runteam/runteam/llm/openai"
 )
 
-// TestErrorsOfProviders reads refusals in the forms in which providers write
+// TestProviderErrors reads refusals in the forms in which providers write
 // them. The user sees a readable text, and what is worth a retry is retried.
-func TestErrorsOfProviders(t *testing.T) {
+func TestProviderErrors(t *testing.T) {
 	t.Parallel()
 	const model35 = "gpt-3.5"
 	tests := []struct {
@@ -82,9 +82,9 @@ func TestErrorsOfProviders(t *testing.T) {
 	}
 }
 
-// TestPromptsThatAreTooLong reads how providers say that the prompt exceeds the
+// TestPromptTooLong reads how providers say that the prompt exceeds the
 // context window of the model. No retry helps.
-func TestPromptsThatAreTooLong(t *testing.T) {
+func TestPromptTooLong(t *testing.T) {
 	t.Parallel()
 	coded := func(message, code string) string {
 		return `{"error":{"message":` + strconv.Quote(message) + `,"type":"invalid_request_error","param":"messages","code":"` + code + `"}}`
@@ -139,8 +139,8 @@ func TestPromptsThatAreTooLong(t *testing.T) {
 	require.ErrorContains(t, err, "server error (500)", "a passage of the prompt says nothing about it")
 }
 
-// TestListOfErrorsUnderStatus200 reads the errors of Gemini where an answer is expected.
-func TestListOfErrorsUnderStatus200(t *testing.T) {
+// TestErrorListWithStatus200 reads the errors of Gemini where an answer is expected.
+func TestErrorListWithStatus200(t *testing.T) {
 	t.Parallel()
 	const body = `[{"error":{"code":429,"message":"slow down","details":[{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"3s"}]}}]`
 	for name, h := range map[string]http.HandlerFunc{
@@ -155,8 +155,8 @@ func TestListOfErrorsUnderStatus200(t *testing.T) {
 	}
 }
 
-// TestWaitsOfProviders reads how long a refused call should wait.
-func TestWaitsOfProviders(t *testing.T) {
+// TestProviderRateLimitHeaders reads how long a refused call should wait.
+func TestProviderRateLimitHeaders(t *testing.T) {
 	t.Parallel()
 	info := func(delay string) string {
 		return `[{"error":{"code":429,"message":"Quota exceeded","details":[{"@type":"type.googleapis.com/google.rpc.Help","links":[]},` +
@@ -217,9 +217,9 @@ func TestWaitsOfProviders(t *testing.T) {
 	}
 }
 
-// TestAddressIsNotBlamedAfterAnAnswer checks that a 404 or a redirect of an
+// TestNotFoundAfterSuccessIsServerError checks that a 404 or a redirect of an
 // endpoint that has answered is not taken for a wrong base URL.
-func TestAddressIsNotBlamedAfterAnAnswer(t *testing.T) {
+func TestNotFoundAfterSuccessIsServerError(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, stream bool) {
 		var next atomic.Pointer[http.HandlerFunc]

@@ -13,9 +13,9 @@ import (
 // reader ignore it before JSON; the HTML standard, section 9.2.6, before a stream of events.
 const byteOrderMark = "\ufeff"
 
-// isEvents reports whether a reply is a stream of events, by how it begins or, if
-// that does not tell, by its type: servers label either form as the other. It
-// skips a byte order mark and white space.
+// isEvents reports whether a reply is a stream of events. The start of the reply decides,
+// because servers label streams as JSON and JSON as streams; if the start is neither, the
+// content type decides. isEvents skips a byte order mark and whitespace.
 func isEvents(h http.Header, in *bufio.Reader) bool {
 	for range envelope {
 		start, err := in.Peek(1)

@@ -61,7 +61,7 @@ func TestStatuses(t *testing.T) {
 	}
 }
 
-func TestServersThatRepeatThePrompt(t *testing.T) {
+func TestEchoedPromptIsMasked(t *testing.T) {
 	t.Parallel()
 	e := failure(t, model(t, sayJSON(400, `{"error":{"message":"invalid input: {\"content\": \"# Task: the canary-of-the-prompt sings\"} in `+strings.Repeat("x", 5000)+`"}}`)), false)
 	require.Contains(t, e.Message, `invalid input: {"content": "[prompt]"} in xxx`)
@@ -101,7 +101,7 @@ func TestRetryAfter(t *testing.T) {
 	}
 }
 
-func TestUnknownModelNamesWhatThereIs(t *testing.T) {
+func TestUnknownModelListsModels(t *testing.T) {
 	t.Parallel()
 	var lists atomic.Int32
 	h := func(completion http.HandlerFunc) http.HandlerFunc {
@@ -166,7 +166,7 @@ func TestMissingVersionInTheBaseURL(t *testing.T) {
 	})
 }
 
-func TestListsThatMisbehave(t *testing.T) {
+func TestBadModelLists(t *testing.T) {
 	t.Parallel()
 	for name, list := range map[string]http.HandlerFunc{
 		"HTML":    say(200, "text/html", "<html>"),
@@ -253,7 +253,7 @@ func silent(t *testing.T, cfg openai.Config, test func(t *testing.T, m *openai.M
 	})
 }
 
-func TestModelThatNeverAnswers(t *testing.T) {
+func TestHangingServerTimesOut(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, stream bool) {
 		silent(t, openai.Config{}, func(t *testing.T, m *openai.Model) {
@@ -271,8 +271,8 @@ func TestModelThatNeverAnswers(t *testing.T) {
 	})
 }
 
-// TestCallWithoutADeadlineIsBounded holds for callers that set no limit, such as an agent written in Go.
-func TestCallWithoutADeadlineIsBounded(t *testing.T) {
+// TestCallWithoutDeadlineIsBounded holds for callers that set no limit, such as an agent written in Go.
+func TestCallWithoutDeadlineIsBounded(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, stream bool) {
 		silent(t, openai.Config{}, func(t *testing.T, m *openai.Model) {

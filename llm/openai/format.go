@@ -19,7 +19,7 @@ const (
 	promptOutput = "prompt"
 )
 
-// A form is one of the forms of a response_format, the strongest first.
+// A form is a form of response_format. The strongest is first.
 type form int
 
 const (
@@ -174,8 +174,8 @@ func weakenFormat(r *request, f *refusal, next *changes) {
 	}
 }
 
-// hintAtFormat adds to the error of a refused response_format which setting to change.
-func (e *refusedError) hintAtFormat(r *request) {
+// addFormatHint adds to the error of a refused response_format which setting to change.
+func (e *refusedError) addFormatHint(r *request) {
 	if e.isAboutFormat(r) && r.format.last != noForm {
 		e.err.Message += fmt.Sprintf("; structuredOutput is %s: set it to auto or prompt", r.model.output)
 	}

@@ -102,10 +102,10 @@ func TestFormat(t *testing.T) {
 	require.ErrorContains(t, err, `StructuredOutput "json": write auto, schema, object or prompt`)
 }
 
-// TestFormatsThatProvidersRefuse reads the words with which endpoints refuse a
+// TestRefusedResponseFormats reads the words with which endpoints refuse a
 // response_format. The user gets the answer to the strongest form that the endpoint
 // accepts, with a warning, and later calls begin with it.
-func TestFormatsThatProvidersRefuse(t *testing.T) {
+func TestRefusedResponseFormats(t *testing.T) {
 	t.Parallel()
 	const (
 		noSchemas  = "strict, schema"
@@ -199,9 +199,9 @@ func TestFormatsThatProvidersRefuse(t *testing.T) {
 	}
 }
 
-// TestErrorsThatAreNotAboutTheFormat checks that other errors do not change how a
+// TestErrorsThatDoNotRefuseTheFormat checks that other errors do not change how a
 // call asks for JSON, and cost no second request.
-func TestErrorsThatAreNotAboutTheFormat(t *testing.T) {
+func TestErrorsThatDoNotRefuseTheFormat(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name   string
@@ -236,9 +236,9 @@ func TestErrorsThatAreNotAboutTheFormat(t *testing.T) {
 	}
 }
 
-// TestAListIsNeverAskedForAsAnObject checks that json_object, which makes every
+// TestArraySchemaIsNotSentAsJSONObject checks that json_object, which makes every
 // answer an object, is left out for a schema that allows other values.
-func TestAListIsNeverAskedForAsAnObject(t *testing.T) {
+func TestArraySchemaIsNotSentAsJSONObject(t *testing.T) {
 	t.Parallel()
 	for _, schema := range []string{listSchema, `{"const":true}`, `{"type":["object","null"]}`, `{"enum":["yes","no"]}`} {
 		var got bodies
@@ -260,9 +260,9 @@ func TestAListIsNeverAskedForAsAnObject(t *testing.T) {
 	}
 }
 
-// TestOpenAIGetsSchemasOfObjects checks that OpenAI is not asked for a list, which it
+// TestOpenAIGetsObjectSchemasOnly checks that OpenAI is not asked for a list, which it
 // is known to refuse.
-func TestOpenAIGetsSchemasOfObjects(t *testing.T) {
+func TestOpenAIGetsObjectSchemasOnly(t *testing.T) {
 	t.Parallel()
 	for output, want := range map[string]string{"auto": "none", "schema": "schema"} {
 		var got bodies
@@ -279,9 +279,9 @@ func TestOpenAIGetsSchemasOfObjects(t *testing.T) {
 	}
 }
 
-// TestAnEmptyAnswerInAFormSaysWhatToSet checks the error of a server that accepts a
+// TestEmptyStructuredAnswerNamesTheSetting checks the error of a server that accepts a
 // response_format and writes nothing.
-func TestAnEmptyAnswerInAFormSaysWhatToSet(t *testing.T) {
+func TestEmptyStructuredAnswerNamesTheSetting(t *testing.T) {
 	t.Parallel()
 	const hint = "if all structured answers are empty, set structuredOutput to prompt"
 	m := model(t, sayJSON(200, replyOf(`"content":""`)))
@@ -292,9 +292,9 @@ func TestAnEmptyAnswerInAFormSaysWhatToSet(t *testing.T) {
 	require.NotContains(t, err.Error(), hint)
 }
 
-// TestARefusedSettingIsAnError checks that schema and object fall back to nothing
+// TestRefusedStructuredOutputSettingFails checks that schema and object fall back to nothing
 // weaker, and that the error says what to set.
-func TestARefusedSettingIsAnError(t *testing.T) {
+func TestRefusedStructuredOutputSettingFails(t *testing.T) {
 	t.Parallel()
 	for output, sent := range map[string][]string{"schema": {"strict", "schema"}, "object": {"object"}} {
 		var got bodies
@@ -315,9 +315,9 @@ func TestARefusedSettingIsAnError(t *testing.T) {
 	}
 }
 
-// TestFormatsAreLearnedByConcurrentCalls checks that calls at the same time all get
+// TestConcurrentCallsLearnFormats checks that calls at the same time all get
 // their answers, and that a later call sends one request.
-func TestFormatsAreLearnedByConcurrentCalls(t *testing.T) {
+func TestConcurrentCallsLearnFormats(t *testing.T) {
 	t.Parallel()
 	var got bodies
 	m := model(t, func(w http.ResponseWriter, r *http.Request) {

@@ -22,38 +22,38 @@ func headersOf(given map[string]string) (http.Header, error) {
 			return nil, fmt.Errorf("header %q cannot be set", oneline.Of(name))
 		}
 		if _, twice := h[canonical]; twice {
-			return nil, fmt.Errorf("header %q is there twice, in other letters", oneline.Of(name))
+			return nil, fmt.Errorf("header %q is set twice, in different letter case", oneline.Of(name))
 		}
 		if strings.ContainsFunc(canonical, func(r rune) bool { return r <= ' ' || r > '~' || strings.ContainsRune(`()<>@,;:\"/[]?={}`, r) }) {
-			return nil, fmt.Errorf("header %q: not a name of a header", oneline.Of(name))
+			return nil, fmt.Errorf("header %q: invalid name", oneline.Of(name))
 		}
 		if strings.ContainsFunc(value, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }) {
-			return nil, fmt.Errorf("header %q: its value holds a control character", oneline.Of(name))
+			return nil, fmt.Errorf("header %q: its value has a control character", oneline.Of(name))
 		}
 		h.Set(canonical, value)
 	}
 	return h, nil
 }
 
-// A strayError is a redirect that would leave the endpoint. It holds words of
-// the server, so it has no text of its own.
-type strayError struct{ to string }
+// A redirectError reports a redirect that leaves the endpoint. Its text leaves out the
+// address, which the server chose.
+type redirectError struct{ to string }
 
-func (*strayError) Error() string { return "a redirect that is not followed" }
+func (*redirectError) Error() string { return "a redirect that is not followed" }
 
-// stayAt returns a redirect policy that follows a redirect only within the
-// origin of the first request, with the same method: neither the key nor the
-// prompt goes to a host that is not configured.
-func stayAt(next func(*http.Request, []*http.Request) error) func(*http.Request, []*http.Request) error {
+// withinOrigin returns a redirect policy that follows a redirect only within the origin of
+// the first request and with the same method, so that neither the key nor the prompt goes
+// to a host that is not configured.
+func withinOrigin(next func(*http.Request, []*http.Request) error) func(*http.Request, []*http.Request) error {
 	return func(r *http.Request, via []*http.Request) error {
 		if connection.Origin(r.URL) != connection.Origin(via[0].URL) || r.Method != via[0].Method {
-			return &strayError{to: connection.Redact(r.URL.String())}
+			return &redirectError{to: connection.Redact(r.URL.String())}
 		}
 		if next != nil {
 			return next(r, via)
 		}
 		if len(via) >= 5 {
-			return &strayError{to: "itself, over and over"}
+			return &redirectError{to: "itself, over and over"}
 		}
 		return nil
 	}

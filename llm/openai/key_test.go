@@ -66,7 +66,7 @@ func TestRedirectsWithinTheEndpointAreFollowed(t *testing.T) {
 	require.ErrorContains(t, e, "/v1/login, which is not followed")
 }
 
-func TestNothingPrintsAKey(t *testing.T) {
+func TestKeyIsNeverPrinted(t *testing.T) {
 	t.Parallel()
 	key := openai.NewKey(fakeKey)
 	cfg := openai.Config{Model: "m", BaseURL: "http://u:" + fakeKey + "@h/v1", APIKey: key, Headers: map[string]string{"X-Key": fakeKey}}
@@ -90,7 +90,7 @@ func TestNothingPrintsAKey(t *testing.T) {
 	require.Empty(t, fmt.Sprint(openai.Key{}))
 }
 
-func TestServersThatRepeatTheKey(t *testing.T) {
+func TestEchoedKeyIsMasked(t *testing.T) {
 	t.Parallel()
 	m := modelOf(t, openai.Config{
 		Model: "m", APIKey: openai.NewKey(fakeKey), Headers: map[string]string{"X-Key": "fake-header-key"},

@@ -68,10 +68,10 @@ func TestReasoningIsSeparated(t *testing.T) {
 	}
 }
 
-// TestReasoningIsNoAnswer checks that a reply that stops after its reasoning is
+// TestReasoningIsNotAnAnswer checks that a reply that stops after its reasoning is
 // empty, that one that was truncated there is truncated, and that reasoning
 // counts toward the limit of a reply.
-func TestReasoningIsNoAnswer(t *testing.T) {
+func TestReasoningIsNotAnAnswer(t *testing.T) {
 	t.Parallel()
 	const thought = `"content":"","reasoning":"let me see"`
 	for _, body := range []string{replyOf(thought), streamOf(thought)} {
@@ -170,8 +170,8 @@ func TestReasoningIsCountedAsOutput(t *testing.T) {
 	}
 }
 
-// TestPartsOfCounts reads which tokens were cached and which were reasoning.
-func TestPartsOfCounts(t *testing.T) {
+// TestCachedAndReasoningTokens reads which tokens were cached and which were reasoning.
+func TestCachedAndReasoningTokens(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		provider, usage   string

@@ -15,14 +15,14 @@ import (
 )
 
 const (
-	maxList   = 1 << 20          // of a list of models, in bytes
-	maxModels = 1000             // names that are kept of a list
+	maxList   = 1 << 20          // bytes of a list of models
+	maxModels = 1000             // names that are used of a list
 	listLimit = 10 * time.Second // for reading it
 )
 
-// lookInto decides whether a 404 means the model or the address, by what the
-// endpoint lists. Nothing else reads the list.
-func (p *reporter) lookInto(ctx context.Context, e *llm.Error) {
+// explainNotFound decides whether a 404 is about the model or the address, by the models that
+// the endpoint lists.
+func (p *reporter) explainNotFound(ctx context.Context, e *llm.Error) {
 	ctx, cancel := context.WithTimeout(ctx, listLimit)
 	defer cancel()
 	models, offered := p.list(ctx)
@@ -50,13 +50,13 @@ func (p *reporter) list(ctx context.Context) (names []string, offered bool) {
 	}
 	own := p.model.name
 	for _, m := range list.Data {
-		id := textOf(m.ID, maxForeign)
+		id := textOf(m.ID, maxServerText)
 		if offered = offered || id == own; id != "" && len(names) < maxModels {
 			names = append(names, id)
 		}
 	}
 	slices.SortFunc(names, func(a, b string) int {
-		return cmp.Or(cmp.Compare(alike(b, own), alike(a, own)), cmp.Compare(a, b))
+		return cmp.Or(cmp.Compare(commonPrefix(b, own), commonPrefix(a, own)), cmp.Compare(a, b))
 	})
 	names = slices.Compact(names)
 	for i, name := range names {
@@ -67,8 +67,8 @@ func (p *reporter) list(ctx context.Context) (names []string, offered bool) {
 	return names, offered
 }
 
-// alike counts the bytes with which both names begin.
-func alike(a, b string) int {
+// commonPrefix returns the length of the start that both names have, in any case.
+func commonPrefix(a, b string) int {
 	n := 0
 	for n < len(a) && n < len(b) && strings.EqualFold(a[n:n+1], b[n:n+1]) {
 		n++

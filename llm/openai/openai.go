@@ -7,8 +7,7 @@
 // without end. If the endpoint refuses an optional part of a request, such as the
 // temperature, the request is sent again without it, and the response has a warning. Every
 // failure is an [*llm.Error]; it repeats neither the key nor the prompt. A Model does not
-// repeat failed calls and sets no time limit: wrap it in [llm.Retry] and give the call a
-// context with a deadline, as agent.New does.
+// repeat failed calls: wrap it in [llm.Retry], as agent.New does.
 package openai
 
 import (
@@ -93,7 +92,7 @@ type Model struct {
 	azure     bool   // the key is sent in the header api-key
 	key       Key
 	headers   http.Header
-	secrets   []string // what no text of an endpoint may repeat
+	secrets   []string // masked in every text of the endpoint
 	client    *http.Client
 	own       *http.Transport // nil if the client was given
 	maxReply  int
@@ -194,14 +193,14 @@ func (m *Model) connect(c *http.Client) {
 		c = &http.Client{Transport: m.own}
 	}
 	own := *c
-	own.CheckRedirect = stayAt(c.CheckRedirect)
+	own.CheckRedirect = withinOrigin(c.CheckRedirect)
 	m.client = &own
 }
 
-// Name returns the name of the model, as the endpoint is asked for it.
+// Name returns the name of the model, as it is sent to the endpoint.
 func (m *Model) Name() string { return m.name }
 
-// Endpoint returns the base URL; it holds no credentials.
+// Endpoint returns the base URL, which has no credentials.
 func (m *Model) Endpoint() string { return m.base }
 
 // Close closes the idle connections of a model that was made without an

@@ -161,7 +161,7 @@ func TestCall(t *testing.T) {
 	})
 }
 
-func TestModelSaysWhatItIs(t *testing.T) {
+func TestModelNameAndEndpoint(t *testing.T) {
 	t.Parallel()
 	m := modelOf(t, openai.Config{Model: "m", BaseURL: "http://LOCALHOST:11434/v1/", APIKey: openai.NewKey(fakeKey)})
 	require.Equal(t, "m", m.Name())
@@ -218,7 +218,7 @@ func TestNewRefuses(t *testing.T) {
 		{"a key of two lines", openai.Config{Model: "m", BaseURL: "http://h/v1", APIKey: openai.NewKey("hunter2\nx")}, "whitespace"},
 		{"a header of ours", openai.Config{Model: "m", BaseURL: "http://h/v1", Headers: map[string]string{"host": "x"}}, `header "host" cannot be set`},
 		{"a forged header", openai.Config{Model: "m", BaseURL: "http://h/v1", Headers: map[string]string{"X": "hunter2\r\nY: z"}}, "control character"},
-		{"not a header", openai.Config{Model: "m", BaseURL: "http://h/v1", Headers: map[string]string{"X Y": "z"}}, "not a name"},
+		{"not a header", openai.Config{Model: "m", BaseURL: "http://h/v1", Headers: map[string]string{"X Y": "z"}}, "invalid name"},
 		{"a name for the tokens", openai.Config{Model: "m", BaseURL: "http://h/v1", MaxTokensKey: "n"}, "write max_tokens or"},
 	}
 	for _, tt := range tests {

@@ -10,9 +10,9 @@ import (
 	"github.com/runteam/runteam/llm"
 )
 
-// TestPromptsThatAreCutSilently checks for which prompts and counts a reply has a
+// TestTruncatedPromptIsAWarning checks for which prompts and counts a reply has a
 // warning that the endpoint may have cut the prompt.
-func TestPromptsThatAreCutSilently(t *testing.T) {
+func TestTruncatedPromptIsAWarning(t *testing.T) {
 	t.Parallel()
 	text := func(words string, n int) string { return strings.Repeat(words+" ", n/len([]rune(words))) }
 	english := text("The adjuster reads the claim, and asks for the invoices that are missing.", 40_000)

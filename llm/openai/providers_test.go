@@ -20,10 +20,10 @@ func usageOf(usage string) string {
 	return strings.Replace(whole, `{"prompt_tokens":7,"completion_tokens":2}`, usage, 1)
 }
 
-// TestRepliesOfProviders reads good answers in the forms in which servers send
+// TestProviderReplies reads good answers in the forms in which servers send
 // them. The user sees each answer, with its tool calls and the counts that can
 // be read.
-func TestRepliesOfProviders(t *testing.T) {
+func TestProviderReplies(t *testing.T) {
 	t.Parallel()
 	hi := llm.Response{Text: "hi there", CallInfo: llm.CallInfo{FinishReason: "stop"}}
 	uncounted := good
@@ -95,8 +95,8 @@ func TestRepliesOfProviders(t *testing.T) {
 // messageHi is chunkHi with a message in place of the delta.
 var messageHi = strings.Replace(chunkHi, `"delta"`, `"message"`, 1)
 
-// TestStreamsOfProviders reads streams, of which some were not asked for.
-func TestStreamsOfProviders(t *testing.T) {
+// TestProviderStreams reads streams, of which some were not asked for.
+func TestProviderStreams(t *testing.T) {
 	t.Parallel()
 	stream := []string{chunkHi, "", chunkYou, "", chunkEnd, "", chunkUse, "", done, ""}
 	text := strings.Join(stream, "\n")

@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	envelope = 64 << 10 // what a reply may hold beside its text, in bytes
-	maxFault = 64 << 10 // how much of an error's body is read
+	envelope     = 64 << 10 // bytes that a reply may have beside its text
+	maxErrorBody = 64 << 10 // bytes that are read of an error
 )
 
 // An emitError is what the caller's emit returned.

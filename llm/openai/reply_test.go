@@ -17,7 +17,7 @@ import (
 	"github.com/runteam/runteam/llm/openai"
 )
 
-func TestStreamThatEndsEarly(t *testing.T) {
+func TestTruncatedStream(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name string
@@ -115,7 +115,7 @@ func TestKeepAliveComments(t *testing.T) {
 	require.Equal(t, good, res)
 }
 
-func TestStreamAskedForAndNotGiven(t *testing.T) {
+func TestWholeReplyToStreamRequest(t *testing.T) {
 	t.Parallel()
 	res, err := call(t, model(t, sayJSON(200, " \n"+whole)), true)
 	require.NoError(t, err)
@@ -171,7 +171,7 @@ func TestEmptyStreams(t *testing.T) {
 	}
 }
 
-func TestOtherFormsOfText(t *testing.T) {
+func TestContentForms(t *testing.T) {
 	t.Parallel()
 	res, err := call(t, model(t, sayJSON(200, `{"choices":[{"message":{"content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]},"finish_reason":"null"}]}`)), false)
 	require.NoError(t, err)
@@ -181,7 +181,7 @@ func TestOtherFormsOfText(t *testing.T) {
 	require.Equal(t, "I will not.", res.Text)
 }
 
-func TestBodyThatBreaks(t *testing.T) {
+func TestBrokenBody(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, stream bool) {
 		e := failure(t, model(t, func(w http.ResponseWriter, _ *http.Request) {
@@ -224,7 +224,7 @@ func flood(n int, sent *atomic.Int64) http.HandlerFunc {
 	}
 }
 
-func TestReplyOfTenMegabytes(t *testing.T) { // not parallel: it measures memory
+func TestTenMegabyteReply(t *testing.T) { // not parallel: it measures memory
 	for _, stream := range []bool{false, true} {
 		var sent atomic.Int64
 		m := model(t, flood(10<<20, &sent))

@@ -48,9 +48,9 @@ func (p *reporter) tooLarge() *llm.Error {
 }
 
 // ofStatus returns the error of a reply whose status is not a success. For a 404 that
-// refuses no part of the request, it looks into the list of models.
+// refuses no part of the request, it reads the list of models.
 func (p *reporter) ofStatus(ctx context.Context, r *request, res *http.Response) error {
-	body, _ := io.ReadAll(io.LimitReader(res.Body, maxFault)) // a truncated error is enough
+	body, _ := io.ReadAll(io.LimitReader(res.Body, maxErrorBody)) // a truncated error is enough
 	said := parseErrorBody(body)
 	e := p.model.fault(p.kindOf(res.StatusCode, said), p.clean.sanitize(said.message))
 	e.Status = res.StatusCode
@@ -67,13 +67,13 @@ func (p *reporter) ofStatus(ctx context.Context, r *request, res *http.Response)
 		e.Err = llm.ErrNoKey
 	case e.Status == http.StatusNotFound || e.Status == http.StatusMethodNotAllowed:
 		if f, ok := refused.(*refusedError); !ok || f.adaptation(r) < 0 {
-			p.lookInto(ctx, e)
+			p.explainNotFound(ctx, e)
 		}
 	}
 	return refused
 }
 
-// ofBody returns the error in a reply that has status 200, and the status that it means.
+// ofBody returns the error in a reply with status 200, and the status that it stands for.
 func (p *reporter) ofBody(said *errorBody, u llm.Usage) (e *llm.Error, status int) {
 	kind := callfault.BadResponse
 	if said.status >= 400 && said.status < 600 {
@@ -94,7 +94,8 @@ func (p *reporter) ofBody(said *errorBody, u llm.Usage) (e *llm.Error, status in
 	return e, cmp.Or(said.status, http.StatusBadRequest)
 }
 
-// kindOf says which kind a status is, or what the codes say of one. Status 0 without such a code has none.
+// kindOf returns the kind of an error by its codes, its message and its status. An error
+// with status 0 has no kind unless its code or message gives one.
 func (p *reporter) kindOf(status int, said errorBody) string {
 	if status == http.StatusRequestEntityTooLarge || status == http.StatusTooManyRequests && overLimit.MatchString(said.message) {
 		return callfault.PromptTooLong // Groq gives it the code of a rate limit, but the same request never succeeds

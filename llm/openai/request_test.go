@@ -44,7 +44,7 @@ func TestSettingsAreSentAsTheyAre(t *testing.T) {
 	}
 }
 
-func TestNamesOfModelsMeanNothing(t *testing.T) {
+func TestModelNameDoesNotAffectRequest(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"o1", "o1-mini", "o3-local", "o4-mini", "gpt-5-nano", "gpt-6-sol", "text-davinci-003", "code-cushman-001", "llama3"} {
 		body := sent(t, openai.Config{Model: name}, llm.Request{Messages: hello.Messages, Settings: llm.Settings{MaxTokens: 50, Temperature: new(0.2), TopP: new(0.5)}})
@@ -67,7 +67,7 @@ type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-func TestOpenAIGetsTheNewKeyOfTokens(t *testing.T) {
+func TestOpenAIGetsMaxCompletionTokens(t *testing.T) {
 	t.Parallel()
 	var body map[string]json.RawMessage
 	var to string
@@ -83,7 +83,7 @@ func TestOpenAIGetsTheNewKeyOfTokens(t *testing.T) {
 	require.NotContains(t, body, "max_tokens", "its reasoning models refuse it")
 }
 
-func TestNumbersThatAreNone(t *testing.T) {
+func TestNumbersThatJSONCannotWrite(t *testing.T) {
 	t.Parallel()
 	m := model(t, answer)
 	_, err := m.Call(t.Context(), llm.Request{Messages: hello.Messages, Settings: llm.Settings{Temperature: new(math.NaN())}}, nil)
@@ -92,7 +92,7 @@ func TestNumbersThatAreNone(t *testing.T) {
 	require.Equal(t, callfault.BadRequest, e.Kind)
 }
 
-func TestEndpointsThatDoNotKnowStreamOptions(t *testing.T) {
+func TestRefusedStreamOptions(t *testing.T) {
 	t.Parallel()
 	var calls atomic.Int32
 	m := model(t, func(w http.ResponseWriter, r *http.Request) {

@@ -11,12 +11,12 @@ import (
 )
 
 const (
-	maxForeign = 600 // how much of a text of an endpoint is looked at, in bytes
-	promptEcho = 12  // bytes in common with the prompt that count as an echo
-	passage    = 24  // bytes in common with the prompt that are no phrase of the endpoint's own
-	keyEcho    = 6   // the same for a key
-	minSecret  = 4   // shorter keys are not masked, which would only garble the text
-	maxLayers  = 3   // of encodings one inside the other
+	maxServerText = 600 // bytes that are used of a text of an endpoint
+	promptEcho    = 12  // bytes in common with the prompt that count as an echo
+	passage       = 24  // bytes in common with the prompt that cannot be a phrase of the endpoint
+	keyEcho       = 6   // the same for a key
+	minSecret     = 4   // shorter keys are not masked, because that would only garble the text
+	maxLayers     = 3   // of encodings one inside the other
 )
 
 // userinfo matches a user and password in a URL.
@@ -53,8 +53,8 @@ func (c *sanitizer) sanitize(text string) string {
 	if text == "" {
 		return ""
 	}
-	if len(text) > maxForeign {
-		text = strings.ToValidUTF8(text[:maxForeign], "")
+	if len(text) > maxServerText {
+		text = strings.ToValidUTF8(text[:maxServerText], "")
 	}
 	if strings.Contains(text, "//") {
 		text = userinfo.ReplaceAllString(text, "//")
@@ -76,7 +76,7 @@ func (c *sanitizer) sanitize(text string) string {
 // withoutPassages returns the start of a text with a placeholder for each passage of the
 // prompt. Phrases that a prompt may have by chance stay.
 func (c *sanitizer) withoutPassages(text string) string {
-	e := newEchoes(strings.ToValidUTF8(text[:min(len(text), maxForeign)], ""))
+	e := newEchoes(strings.ToValidUTF8(text[:min(len(text), maxServerText)], ""))
 	for _, t := range c.prompt {
 		if len(t) >= passage {
 			e.find(t, passage, promptMark)
@@ -85,7 +85,7 @@ func (c *sanitizer) withoutPassages(text string) string {
 	return e.masked()
 }
 
-// secretsOf returns what no text may repeat besides the prompt: the key and the values of
+// secretsOf returns what is masked in texts besides the prompt: the key and the values of
 // the headers.
 func secretsOf(key Key, headers http.Header) []string {
 	all := []string{key.secret()}

@@ -96,9 +96,9 @@ func squeezed(s string) string {
 	}, strings.ToLower(s))
 }
 
-// TestForeignTextsRepeatNothing has an endpoint, and what stands on the way to
+// TestSanitizedTextsHaveNoEcho has an endpoint, and what stands on the way to
 // it, write the key and the prompt into every place that reaches a caller.
-func TestForeignTextsRepeatNothing(t *testing.T) {
+func TestSanitizedTextsHaveNoEcho(t *testing.T) {
 	t.Parallel()
 	header := func(name string) func(string) http.HandlerFunc {
 		return func(s string) http.HandlerFunc {
@@ -268,9 +268,9 @@ func requireSilent(t *testing.T, res llm.Response, err error) {
 	}
 }
 
-// TestConnectionsRepeatNothing has what stands on the way to an endpoint repeat
+// TestConnectionErrorsHaveNoEcho has what stands on the way to an endpoint repeat
 // the key and the prompt: proxies, name servers, certificates.
-func TestConnectionsRepeatNothing(t *testing.T) {
+func TestConnectionErrorsHaveNoEcho(t *testing.T) {
 	t.Parallel()
 	said := fakeKey + " and " + canary + "\x1b[31m\n"
 	for name, err := range map[string]error{
@@ -310,8 +310,8 @@ type brokenBody struct{ err error }
 
 func (b brokenBody) Read([]byte) (int, error) { return 0, b.err }
 
-// TestHeadersAreSecrets checks that values of headers are hidden like the key.
-func TestHeadersAreSecrets(t *testing.T) {
+// TestHeaderValuesAreMasked checks that values of headers are hidden like the key.
+func TestHeaderValuesAreMasked(t *testing.T) {
 	t.Parallel()
 	pair := "robot:" + fakeKey
 	m := modelOf(t, openai.Config{
@@ -323,8 +323,8 @@ func TestHeadersAreSecrets(t *testing.T) {
 	requireSilent(t, res, err)
 }
 
-// TestForeignTextsKeepWhatTheySay checks that ordinary texts are left alone.
-func TestForeignTextsKeepWhatTheySay(t *testing.T) {
+// TestSanitizingKeepsOtherWords checks that ordinary texts are left alone.
+func TestSanitizingKeepsOtherWords(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{
 		"maximum context length is 8192 tokens; you sent 9001",
@@ -338,8 +338,8 @@ func TestForeignTextsKeepWhatTheySay(t *testing.T) {
 	}
 }
 
-// TestKeyNeverPasses holds the sanitizer to random keys, encodings and surroundings.
-func TestKeyNeverPasses(t *testing.T) {
+// TestKeyIsMaskedInAnyEncoding holds the sanitizer to random keys, encodings and surroundings.
+func TestKeyIsMaskedInAnyEncoding(t *testing.T) {
 	t.Parallel()
 	names := []string{"raw", "percent", "percent, all", "base64", "hex", "JSON", "split"}
 	rapid.Check(t, func(rt *rapid.T) {

@@ -160,9 +160,9 @@ func quoted(s string) string {
 	return string(text)
 }
 
-// TestRefusedValuesAreErrors checks that a value that the user has to correct is not
+// TestRefusedValuesFail checks that a value that the user has to correct is not
 // left out.
-func TestRefusedValuesAreErrors(t *testing.T) {
+func TestRefusedValuesFail(t *testing.T) {
 	t.Parallel()
 	for _, body := range []string{
 		`{"error":{"message":"Invalid 'temperature': decimal above maximum value. Expected a value <= 2, but got 7 instead.","param":"temperature","code":"decimal_above_max_value"}}`,
@@ -224,9 +224,9 @@ func TestSystemRoles(t *testing.T) {
 	}
 }
 
-// TestDeveloperFallsBack checks that a server that does not know the role developer
+// TestRefusedDeveloperRole checks that a server that does not know the role developer
 // gets a system prompt, and one that takes none a single message.
-func TestDeveloperFallsBack(t *testing.T) {
+func TestRefusedDeveloperRole(t *testing.T) {
 	t.Parallel()
 	var sent bodies
 	m := modelOf(t, openai.Config{Model: "m", SystemRole: "developer", BaseURL: serve(t, refusing(&sent, func(body string) (int, string) {
@@ -244,8 +244,8 @@ func TestDeveloperFallsBack(t *testing.T) {
 	require.Len(t, sent.taken(), 3)
 }
 
-// TestExtraBodyReplacesNothing checks that no member that is written anyway can be set.
-func TestExtraBodyReplacesNothing(t *testing.T) {
+// TestExtraBody checks that no member that is written anyway can be set.
+func TestExtraBody(t *testing.T) {
 	t.Parallel()
 	req := everything()
 	req.Schema = json.RawMessage(`{"type":"object"}`)
@@ -270,9 +270,9 @@ func TestExtraBodyReplacesNothing(t *testing.T) {
 	require.ErrorContains(t, err, `SystemRole "tool": write system, developer or merge`)
 }
 
-// TestVersionOfSettings checks that a version names what changes the answers, and
+// TestVersion checks that a version names what changes the answers, and
 // nothing of the transport.
-func TestVersionOfSettings(t *testing.T) {
+func TestVersion(t *testing.T) {
 	t.Parallel()
 	version := func(cfg openai.Config) string {
 		cfg.Model, cfg.BaseURL = "m", "http://h/v1"

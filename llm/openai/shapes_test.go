@@ -148,8 +148,8 @@ func (s *shape) call(ctx context.Context, m *openai.Model) error {
 	return err
 }
 
-// TestHostileRepliesAreLinear holds each hostile reply to a bound on what reading it allocates.
-func TestHostileRepliesAreLinear(t *testing.T) { // not parallel: it measures memory
+// TestHostileRepliesTakeLinearMemory holds each hostile reply to a bound on what reading it allocates.
+func TestHostileRepliesTakeLinearMemory(t *testing.T) { // not parallel: it measures memory
 	for _, s := range shapes() {
 		t.Run(s.name, func(t *testing.T) {
 			m := s.model(t)

@@ -14,11 +14,11 @@ import (
 	"github.com/runteam/runteam/llm"
 )
 
-// unreachable is an error of the connection. Servers, proxies and name servers
-// write parts of it.
+// unreachable returns the error of a failed connection, sanitized, because servers, proxies
+// and name servers write parts of it.
 func (m *Model) unreachable(req llm.Request, err error) error {
-	if stray, ok := errors.AsType[*strayError](err); ok {
-		return m.fault(callfault.NotFound, "it redirects to "+newSanitizer(m, &req).sanitize(stray.to)+", which is not followed")
+	if redirect, ok := errors.AsType[*redirectError](err); ok {
+		return m.fault(callfault.NotFound, "it redirects to "+newSanitizer(m, &req).sanitize(redirect.to)+", which is not followed")
 	}
 	if u, ok := errors.AsType[*url.Error](err); ok {
 		err = u.Err // without the URL

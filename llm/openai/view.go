@@ -16,7 +16,7 @@ type view struct {
 	at   []span // where each byte of it is in the original
 }
 
-// A span is a range of bytes of a text of at most maxForeign bytes.
+// A span is a range of bytes of a text of at most maxServerText bytes.
 type span struct{ from, to uint16 }
 
 // escape matches one escaped character of a URL, of JSON or another string

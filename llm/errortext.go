@@ -15,8 +15,8 @@ import (
 // Error says what is wrong, where, and what to set instead, in one line.
 func (e *Error) Error() string {
 	var b strings.Builder
-	b.WriteString(e.place())
-	b.WriteString(e.what())
+	b.WriteString(e.subject())
+	b.WriteString(e.summary())
 	said, hint := oneline.Of(e.Message), e.hint()
 	if hint != "" {
 		said = strings.TrimRight(said, ".")
@@ -30,8 +30,8 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
-// place returns the start of a message: the model and the endpoint that were called.
-func (e *Error) place() string {
+// subject returns the start of a message: the model and the endpoint that were called.
+func (e *Error) subject() string {
 	var b strings.Builder
 	if e.Model != "" {
 		fmt.Fprintf(&b, "model %q", oneline.Of(e.Model))
@@ -48,8 +48,8 @@ func (e *Error) place() string {
 	return b.String()
 }
 
-// what names the failure.
-func (e *Error) what() string {
+// summary names the failure.
+func (e *Error) summary() string {
 	what := e.Kind
 	switch e.Kind {
 	case callfault.Unauthorized:
@@ -137,7 +137,7 @@ func (e *Error) hint() string {
 	return ""
 }
 
-// addressHint says what the base URL lacks. That of a bad response only may.
+// addressHint says what the base URL lacks, or may lack if the response is bad.
 func (e *Error) addressHint() string {
 	u, err := url.Parse(e.Endpoint)
 	versioned := err != nil || u.Host == "" || version.MatchString(u.Path)
@@ -156,7 +156,7 @@ func (e *Error) addressHint() string {
 	return ""
 }
 
-// version matches the path of a base URL that has its version, such as /v1 or /api/v3/openai.
+// version matches the path of a base URL with a version, such as /v1 or /api/v3/openai.
 var version = regexp.MustCompile(`/v[0-9]`)
 
 // maxNames is how many models an error names.
