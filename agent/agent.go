@@ -224,44 +224,36 @@ func (a *LLM) Run(ctx context.Context, p prompt.Prompt) (Reply, error) {
 		return Reply{}, a.noTurn()
 	}
 	c := conversation{agent: a, messages: []llm.Message{{Role: llm.User, Text: p.Text()}}, system: p.System(), schema: replySchema(p, output)}
-	if err := c.turn(ctx); err != nil || output == nil {
-		if output != nil && c.reply.Truncated {
+	for corrected := false; ; corrected = true {
+		err := c.turn(ctx)
+		if output == nil || err != nil && !c.reply.Truncated {
+			return c.reply, err
+		}
+		problem := c.read(ctx, output)
+		switch {
+		case err != nil:
 			// The answer may be complete. If it fails a guard, that is the error: after
 			// ErrTruncated, another attempt could repeat the call until the guard passes.
-			if problem := c.read(ctx, output); errors.Is(problem, ErrGuard) {
-				return c.reply, schema.Reject(problem)
+			if errors.Is(problem, ErrGuard) {
+				err = schema.Reject(problem)
 			}
+			return c.reply, err
+		case problem == nil:
+			return c.reply, nil
+		case ctx.Err() != nil:
+			return c.reply, context.Cause(ctx)
+		case errors.Is(problem, ErrGuard):
+			return c.reply, schema.Reject(problem)
+		case corrected:
+			return c.reply, fmt.Errorf("%w, also after a second try: %w", ErrSchema, problem)
+		case supervised && turn == a.options.MaxTurns:
+			return c.reply, a.noTurn()
+		case supervised:
+			return c.reply, schema.Reject(problem)
 		}
-		return c.reply, err
+		c.add(llm.Assistant, c.reply.Text)
+		c.add(llm.User, "That answer cannot be used: "+schema.Problem(problem)+". Answer again with one JSON value that matches the schema, and with nothing else.")
 	}
-	problem := c.read(ctx, output)
-	switch {
-	case problem == nil:
-		return c.reply, nil
-	case ctx.Err() != nil:
-		return c.reply, context.Cause(ctx)
-	case errors.Is(problem, ErrGuard):
-		return c.reply, schema.Reject(problem)
-	case supervised && turn == a.options.MaxTurns:
-		return c.reply, a.noTurn()
-	case supervised:
-		return c.reply, schema.Reject(problem)
-	}
-	c.add(llm.Assistant, c.reply.Text)
-	c.add(llm.User, "That answer cannot be used: "+schema.Problem(problem)+". Answer again with one JSON value that matches the schema, and with nothing else.")
-	if err := c.turn(ctx); err != nil {
-		return c.reply, err
-	}
-	switch problem = c.read(ctx, output); {
-	case problem == nil:
-	case ctx.Err() != nil:
-		return c.reply, context.Cause(ctx)
-	case errors.Is(problem, ErrGuard):
-		return c.reply, schema.Reject(problem)
-	default:
-		return c.reply, fmt.Errorf("%w, also after a second try: %w", ErrSchema, problem)
-	}
-	return c.reply, nil
 }
 
 // noTurn returns the error of an answer that needs more turns than the agent has.

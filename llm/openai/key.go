@@ -6,10 +6,9 @@ import (
 	"strings"
 )
 
-// A Key is a secret that no printer shows: only a request to its endpoint
-// holds its text. The zero Key means none.
+// A Key is a secret that is never printed, logged or encoded. The zero Key means none.
 type Key struct {
-	text *string // behind a pointer, since fmt prints unexported fields without asking their methods
+	text *string // a pointer, because fmt prints unexported fields without calling their methods
 }
 
 // NewKey returns a key with the given text, without whitespace around it. An
@@ -24,9 +23,6 @@ func NewKey(text string) Key {
 
 // Format prints "[key]" whatever the verb, and nothing for the zero Key.
 func (k Key) Format(s fmt.State, _ rune) { _, _ = io.WriteString(s, k.mask()) }
-
-// MarshalText returns "[key]", for JSON, YAML and structured logs.
-func (k Key) MarshalText() ([]byte, error) { return []byte(k.mask()), nil }
 
 func (k Key) mask() string {
 	if k.text == nil {
