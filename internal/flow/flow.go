@@ -149,15 +149,15 @@ func carries(delivers *pick.Selection, nothing, structured bool) Reach {
 	return Whole
 }
 
-// An Answer is what is known of a source before a run. Answers are ordered: of
-// several that apply the highest counts.
-type Answer uint8
+// An Answer is what is known of a source before a run. Of several sources, the highest
+// counts.
+type Answer = pick.Answer
 
 // The answers.
 const (
-	No    Answer = iota // no value of it has that
-	Maybe               // nothing says so, and nothing excludes it
-	Yes                 // the schema names it, or the value has it
+	No    = pick.No
+	Maybe = pick.Maybe
+	Yes   = pick.Yes
 )
 
 // A ReaderKind tells readers apart.

@@ -7,6 +7,19 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
+// An Answer says whether values that are not known yet can have something at a path.
+type Answer uint8
+
+// The answers, in this order.
+const (
+	No    Answer = iota // none has
+	Maybe               // nothing says so, and nothing excludes it
+	Yes                 // it is named
+)
+
+// String returns the answer as one word.
+func (a Answer) String() string { return [...]string{"no", "maybe", "yes"}[min(a, Yes)] }
+
 // maxMeet bounds the patterns of an intersection. A list that would make more
 // is left out of it, which can only make static answers more careful.
 const maxMeet = 256

@@ -120,11 +120,7 @@ func (b *flowBuilder) sources() {
 	for i := range p.Graph.Len() {
 		t := p.Graph.Task(i)
 		s := flow.Source{Kind: handoff.Dependency, Name: t.Title, From: t.Assignee, Task: i, Label: p.Labels[i]}
-		if schema := p.Schemas[i]; schema != nil {
-			s.Has = func(path []string) flow.Answer { return answer(schema.Has(path)) }
-			s.Names = func(name string) flow.Answer { return answer(schema.Names(name)) }
-			s.Members = b.memberNames(schema)
-		}
+		b.describe(&s, p.Schemas[i])
 		g.Sources = append(g.Sources, s)
 	}
 }
@@ -138,8 +134,15 @@ func (b *flowBuilder) members(s *flow.Source, text string) {
 		s.Names = func(string) flow.Answer { return flow.Maybe }
 		return
 	}
-	if v, ok := known(text); ok && !b.opaque {
-		s.Has, s.Names, s.Members = v.has, v.names, v.members()
+	if !b.opaque {
+		b.describe(s, known(text))
+	}
+}
+
+// describe fills in the paths and members of a source with a schema.
+func (b *flowBuilder) describe(s *flow.Source, by *schema.Schema) {
+	if by != nil {
+		s.Has, s.Names, s.Members = by.Has, by.Names, b.memberNames(by)
 	}
 }
 
@@ -154,17 +157,6 @@ func (b *flowBuilder) memberNames(s *schema.Schema) []string {
 		b.names[s] = names
 	}
 	return names
-}
-
-// answer is what a schema says, in the words of package flow.
-func answer(a schema.Answer) flow.Answer {
-	switch a {
-	case schema.No:
-		return flow.No
-	case schema.Yes:
-		return flow.Yes
-	}
-	return flow.Maybe
 }
 
 func (b *flowBuilder) tasks() {

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/runteam/runteam/handoff"
-	"github.com/runteam/runteam/internal/flow"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/jsonvalue"
 	"github.com/runteam/runteam/internal/naming"
@@ -137,12 +136,12 @@ func (c *pathCheck) checkNeed(i, j int, need []task.Path, in *content) bool {
 			for _, up := range c.plan.Graph.Upstream(i) {
 				about = append(about, governed{schema: c.plan.Schemas[up]})
 			}
-			if j > 0 || slices.ContainsFunc(about, func(g governed) bool { return g.grants(p) != schema.No }) {
+			if j > 0 || slices.ContainsFunc(about, func(g governed) bool { return grants(g.schema, p) != schema.No }) {
 				continue // another one has it, or the first one has reported it
 			}
 			at, message = c.problem(i, "needToKnow", k), fmt.Sprintf("no result that it depends on can have anything at %q", string(p))
 		}
-		at.report(message, cmp.Or(nearestPath(about, p, (*governed).grants), "name members that it has"), task.ErrUnknown)
+		at.report(message, cmp.Or(nearestPath(about, p, grants), "name members that it has"), task.ErrUnknown)
 		ok = false
 	}
 	return ok
@@ -161,21 +160,20 @@ var ErrInputValue = errors.New("it depends on the text of an input")
 // content says what can stand in a value, as far as that is known before a run.
 type content struct {
 	what   string
-	schema *schema.Schema // of a result; nil for free text
-	value  *knownValue    // of an input; nil for a text
-	text   bool           // it is an input that is a text
-	why    string         // why it counts as one, if it looks like something else
+	schema *schema.Schema // nil for a text
+	input  bool           // it is an input
+	why    string         // why an input counts as a text, if it looks like something else
 	hidden bool           // it is an input that the caller may not see: no problem may tell what is in it
 	shared bool           // what is needed of it is needed of other results too
 }
 
+// isText reports whether it is an input that is a text.
+func (s *content) isText() bool { return s.input && s.schema == nil }
+
 // contentOf is what is known of an input.
 func contentOf(in *Input) content {
-	s := content{what: fmt.Sprintf("input %q", in.Name)}
-	v, ok := known(in.Text)
-	if s.text = !ok && in.Text != ""; ok {
-		s.value = &v
-	} else if _, body, _ := jsonvalue.Unfence(in.Text); strings.HasPrefix(body, "{") || strings.HasPrefix(body, "[") {
+	s := content{what: fmt.Sprintf("input %q", in.Name), schema: known(in.Text), input: in.Text != ""}
+	if _, body, _ := jsonvalue.Unfence(in.Text); s.isText() && (strings.HasPrefix(body, "{") || strings.HasPrefix(body, "[")) {
 		if _, err := jsonvalue.Decode(body); err != nil {
 			s.why = " (" + err.Error() + ")"
 		}
@@ -207,20 +205,10 @@ func (c *pathCheck) adviseUnseen(in *Input) {
 // its own.
 func (s *content) excludes(p task.Path) string {
 	tokens := pick.Tokens(p)
-	has := func(path []string) bool { return true }
-	inside := func() bool { return false }
 	switch {
-	case s.schema != nil:
-		has = func(path []string) bool { return s.schema.Has(path) != schema.No }
-		inside = func() bool { return s.schema.Has(append(tokens, "*")) == schema.Yes }
-	case s.value != nil:
-		has = func(path []string) bool { return s.value.has(path) != flow.No }
-		inside = func() bool { return has(append(tokens, "*")) }
-	}
-	switch {
-	case !has(tokens):
+	case s.schema.Has(tokens) == schema.No:
 		return "nothing can stand there"
-	case p != task.Whole && !strings.HasSuffix(string(p), "/**") && inside():
+	case p != task.Whole && !strings.HasSuffix(string(p), "/**") && s.schema.Has(append(tokens, "*")) == schema.Yes:
 		return fmt.Sprintf("an object or a list stands there, which %s/** grants", p)
 	}
 	return ""
@@ -235,7 +223,7 @@ func (c *pathCheck) checkPaths(at func() location, g *gate.Grant, need []task.Pa
 	}
 	in := what()
 	marked := func(err error) error {
-		if in.schema == nil {
+		if in.input {
 			return errors.Join(err, ErrInputValue)
 		}
 		return err
@@ -245,12 +233,12 @@ func (c *pathCheck) checkPaths(at func() location, g *gate.Grant, need []task.Pa
 		nothing := func(list []task.Path) bool {
 			return len(list) > 0 && !slices.ContainsFunc(list, func(p task.Path) bool { return in.excludes(p) == "" })
 		}
-		if in.text || slices.ContainsFunc(lists, nothing) {
+		if in.isText() || slices.ContainsFunc(lists, nothing) {
 			at().report(fmt.Sprintf("nothing of %s can cross by %s", in.what, s.String()), "name members that it has, or grant it whole if it is a text", marked(task.ErrUnknown))
 		}
 		return
 	}
-	if in.text && !s.Whole() {
+	if in.isText() && !s.Whole() {
 		at().report(fmt.Sprintf("%s is a text, which crosses whole or not at all, and only parts may cross: %s%s", in.what, s.String(), in.why), "take need or the rule back, or give it as one JSON object or list", marked(task.ErrInvalid))
 		return
 	}
@@ -300,8 +288,8 @@ func (c *pathCheck) adviseVain(at location, g *gate.Grant, need []task.Path, lis
 
 // nearest is a hint that writes a path with the name that was most likely meant, or "".
 func (s *content) nearest(p task.Path) string {
-	if s.schema == nil && s.value == nil {
+	if s.schema == nil {
 		return ""
 	}
-	return nearestPath([]governed{{schema: s.schema, value: s.value}}, p, (*governed).grants)
+	return nearestPath([]governed{{schema: s.schema}}, p, grants)
 }

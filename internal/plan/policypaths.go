@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/runteam/runteam/handoff"
-	"github.com/runteam/runteam/internal/flow"
+	"github.com/runteam/runteam/internal/jsonvalue"
 	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/internal/pick"
 	"github.com/runteam/runteam/internal/schema"
@@ -19,52 +19,34 @@ import (
 // lets through what it was written to stop. So each path of the policy is compared
 // with the schemas of what its producer makes.
 
-// A governed value is one that a rule of the policy is about. If it has neither
-// a schema nor a value, it may contain anything.
+// A governed value is one that a rule of the policy is about: a result, or an input or a
+// message, which is known. Without a schema, it may contain anything.
 type governed struct {
 	schema *schema.Schema
-	value  *knownValue
+	known  bool
 }
 
-// grants says whether an allow path can grant something of the value.
-func (g *governed) grants(p task.Path) schema.Answer {
-	if g.value != nil {
-		return certain(g.value.has(pick.Tokens(p)) == flow.Yes)
+// known returns the schema of the value that a text consists of, or nil unless it is an
+// object or an array.
+func known(text string) *schema.Schema {
+	if len(text) > jsonvalue.MaxBytes {
+		return nil
 	}
-	return g.schema.Has(pick.Tokens(p))
+	v, err := jsonvalue.FindValue(text)
+	switch v.(type) {
+	case map[string]any, []any:
+		if err == nil {
+			return schema.Of(v)
+		}
+	}
+	return nil
 }
 
-// blocks says whether a block can name something in the value.
-func (g *governed) blocks(p task.Path) schema.Answer {
-	if g.value != nil {
-		s, err := pick.Everything().Except(p)
-		return certain(err == nil && len(s.Apply(g.value.value).Dropped) > 0)
-	}
-	return g.schema.Blocks(p)
-}
+// An answer says what the values of a schema can have of a path.
+type answer func(*schema.Schema, task.Path) schema.Answer
 
-func certain(yes bool) schema.Answer {
-	if yes {
-		return schema.Yes
-	}
-	return schema.No
-}
-
-// members returns the known names of members of the value at a path.
-func (g *governed) members(path []string) []string {
-	if g.value != nil {
-		return membersAt(g.value.value, path)
-	}
-	return g.schema.Members(path)
-}
-
-// names returns the known names of members at any depth.
-func (g *governed) names() []string {
-	if g.value != nil {
-		return memberNames(g.value.value, nil)
-	}
-	return g.schema.MemberNames()
-}
+// grants says whether an allow path can grant something.
+func grants(s *schema.Schema, p task.Path) schema.Answer { return s.Has(pick.Tokens(p)) }
 
 // checkPolicyPaths reports the paths of the policy at which no value that they
 // govern can have anything, and warns of those that no schema names.
@@ -76,20 +58,20 @@ func (c *pathCheck) checkPolicyPaths() {
 	for i := range policy.Rules {
 		r := &policy.Rules[i]
 		at := pathPlace{subject: fmt.Sprintf("rule %s→%s", r.From, r.To), from: r.From, to: r.To}
-		c.all(at, r.Block, (*governed).blocks, "rules", i, "block")
-		c.all(at, r.Allow, (*governed).grants, "rules", i, "allow")
+		c.all(at, r.Block, (*schema.Schema).Blocks, "rules", i, "block")
+		c.all(at, r.Allow, grants, "rules", i, "allow")
 		if t := r.Translate; t != nil {
-			c.all(at, t.Filter, (*governed).blocks, "rules", i, "translate", "filter")
-			c.all(at, t.Fields, (*governed).grants, "rules", i, "translate", "fields")
+			c.all(at, t.Filter, (*schema.Schema).Blocks, "rules", i, "translate", "filter")
+			c.all(at, t.Fields, grants, "rules", i, "translate", "fields")
 		}
 		for _, kind := range slices.Sorted(maps.Keys(r.Reveal)) {
-			c.all(at, r.Reveal[kind], (*governed).grants, "rules", i, "reveal", string(kind))
+			c.all(at, r.Reveal[kind], grants, "rules", i, "reveal", string(kind))
 		}
 	}
 	for i := range policy.Declassify {
 		d := &policy.Declassify[i]
 		at := pathPlace{subject: fmt.Sprintf("%q", d.Name), from: d.From, to: d.To}
-		c.all(at, d.Paths, (*governed).grants, "declassify", i, "paths")
+		c.all(at, d.Paths, grants, "declassify", i, "paths")
 	}
 }
 
@@ -97,29 +79,28 @@ func (c *pathCheck) checkPolicyPaths() {
 type pathPlace struct{ subject, from, to string }
 
 // all checks a list of paths at a pointer below the policy.
-func (c *pathCheck) all(at pathPlace, paths []task.Path, answer func(*governed, task.Path) schema.Answer, tokens ...any) {
+func (c *pathCheck) all(at pathPlace, paths []task.Path, ask answer, tokens ...any) {
 	for k, p := range paths {
 		if p == task.Whole {
 			continue
 		}
-		c.one(at, p, answer, naming.Pointer(slices.Concat([]any{"policy"}, tokens, []any{k})...))
+		c.one(at, p, ask, naming.Pointer(slices.Concat([]any{"policy"}, tokens, []any{k})...))
 	}
 }
 
-func (c *pathCheck) one(at pathPlace, p task.Path, answer func(*governed, task.Path) schema.Answer, pointer string) {
+func (c *pathCheck) one(at pathPlace, p task.Path, ask answer, pointer string) {
 	list := c.governs(at.from, at.to)
 	if len(list) == 0 {
 		return
 	}
 	best, values := schema.No, false
-	for i := range list {
-		g := &list[i]
-		if g.schema == nil && g.value == nil {
+	for _, g := range list {
+		if g.schema == nil {
 			return // it may have anything
 		}
-		best, values = max(best, answer(g, p)), values || g.value != nil
+		best, values = max(best, ask(g.schema, p)), values || g.known
 	}
-	problem := task.Problem{Pointer: pointer, Subject: at.subject, Hint: nearestPath(list, p, answer)}
+	problem := task.Problem{Pointer: pointer, Subject: at.subject, Hint: nearestPath(list, p, ask)}
 	switch {
 	case best == schema.No && !values:
 		problem.Message, problem.Err = fmt.Sprintf("no result of %s can have anything at %q", produced(at.from), string(p)), task.ErrUnknown
@@ -185,8 +166,8 @@ func (c *pathCheck) governs(from, to string) []governed {
 		add(nil) // what comes over these has no schema
 	}
 	text := func(text string, level label.Classification) {
-		if v, ok := known(text); ok && level <= *c.options.UserAccepts {
-			list = append(list, governed{value: &v})
+		if s := known(text); s != nil && level <= *c.options.UserAccepts {
+			list = append(list, governed{s, true})
 		} else {
 			add(nil)
 		}
@@ -233,11 +214,11 @@ func (c *pathCheck) reads(input, to string) bool {
 
 // nearestPath is a hint that writes a path with the name that was most likely
 // meant, or "".
-func nearestPath(list []governed, p task.Path, answer func(*governed, task.Path) schema.Answer) string {
+func nearestPath(list []governed, p task.Path, ask answer) string {
 	body, deep := strings.CutSuffix(string(p), "/**")
 	prefix, anywhere := strings.CutPrefix(body, "/**/")
 	if anywhere || !strings.HasPrefix(body, "/") {
-		if name, ok := naming.Nearest(prefix, namesOf(list, (*governed).names)); ok {
+		if name, ok := naming.Nearest(prefix, namesOf(list, (*schema.Schema).MemberNames)); ok {
 			return fmt.Sprintf("did you mean %q?", body[:len(body)-len(prefix)]+escaped(name))
 		}
 		return ""
@@ -245,10 +226,10 @@ func nearestPath(list []governed, p task.Path, answer func(*governed, task.Path)
 	tokens := pick.Tokens(p)
 	for k := range tokens {
 		upTo := task.Path(naming.Pointer(anyOf(tokens[:k+1])...))
-		if slices.ContainsFunc(list, func(g governed) bool { return answer(&g, upTo) == schema.Yes }) {
+		if slices.ContainsFunc(list, func(g governed) bool { return ask(g.schema, upTo) == schema.Yes }) {
 			continue
 		}
-		name, ok := naming.Nearest(tokens[k], namesOf(list, func(g *governed) []string { return g.members(tokens[:k]) }))
+		name, ok := naming.Nearest(tokens[k], namesOf(list, func(s *schema.Schema) []string { return s.Members(tokens[:k]) }))
 		if !ok {
 			return ""
 		}
@@ -263,9 +244,9 @@ func nearestPath(list []governed, p task.Path, answer func(*governed, task.Path)
 	return ""
 }
 
-func namesOf(list []governed, names func(*governed) []string) (all []string) {
-	for i := range list {
-		all = append(all, names(&list[i])...)
+func namesOf(list []governed, names func(*schema.Schema) []string) (all []string) {
+	for _, g := range list {
+		all = append(all, names(g.schema)...)
 	}
 	return all
 }

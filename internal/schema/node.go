@@ -112,6 +112,13 @@ func open() *node {
 	return &node{types: allKinds, textRules: textRules{maxLength: -1}, listRules: listRules{maxItems: -1}}
 }
 
+// Of returns the schema of one value, decoded as by package jsonvalue. It serves the
+// questions about paths; it validates nothing.
+func Of(v any) *Schema {
+	n := fixedTo([]any{v})
+	return &Schema{root: n, nodes: []*node{n}}
+}
+
 // fixedTo is the node of a schema that lists its values.
 func fixedTo(values []any) *node {
 	n := open()

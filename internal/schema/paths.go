@@ -9,17 +9,14 @@ import (
 )
 
 // An Answer is what a schema says about a place in the results that it allows.
-type Answer uint8
+type Answer = pick.Answer
 
 // The answers.
 const (
-	No    Answer = iota // no valid result has it
-	Maybe               // nothing says so, and nothing excludes it
-	Yes                 // the schema names it
+	No    = pick.No
+	Maybe = pick.Maybe
+	Yes   = pick.Yes
 )
-
-// String returns the answer as one word.
-func (a Answer) String() string { return [...]string{"no", "maybe", "yes"}[min(a, Yes)] }
 
 // Has says whether a value can stand at a path in a valid result. The tokens
 // are not escaped; "*" is any member or item. It is No only if there is none:
@@ -76,7 +73,7 @@ func (s *Schema) Members(path []string) []string {
 	}
 	var names []string
 	for _, n := range besides(at) {
-		names = n.memberNames(names)
+		names = n.memberNames(names, false)
 	}
 	slices.Sort(names)
 	return slices.Compact(names)
@@ -90,24 +87,38 @@ func (s *Schema) MemberNames() []string {
 	}
 	var names []string
 	for _, n := range s.nodes {
-		names = n.memberNames(names)
+		names = n.memberNames(names, true)
 	}
 	slices.Sort(names)
 	return slices.Compact(names)
 }
 
-// memberNames adds the names of members that the node itself writes out.
-func (n *node) memberNames(names []string) []string {
+// memberNames adds the names of members that the node itself writes out; deep means those
+// in the members of listed values too.
+func (n *node) memberNames(names []string, deep bool) []string {
 	for name, p := range n.props {
 		if !p.never {
 			names = append(names, name)
 		}
 	}
 	names = append(names, n.required...)
-	for _, v := range n.fixed {
-		members, _ := v.(map[string]any)
-		for name := range members {
-			names = append(names, name)
+	return namesIn(n.fixed, names, deep)
+}
+
+// namesIn adds the names of the members of values.
+func namesIn(values []any, names []string, deep bool) []string {
+	for _, v := range values {
+		switch v := v.(type) {
+		case map[string]any:
+			for name, member := range v {
+				if names = append(names, name); deep {
+					names = namesIn([]any{member}, names, deep)
+				}
+			}
+		case []any:
+			if deep {
+				names = namesIn(v, names, deep)
+			}
 		}
 	}
 	return names
