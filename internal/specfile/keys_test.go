@@ -436,7 +436,7 @@ func render(words []specfile.Word) string {
 		status specfile.Status
 		title  string
 	}{
-		{specfile.NotBuilt, "Not built yet, so an error"}, {specfile.Refused, "Not taken, so an error"}, {specfile.Idle, "Without effect, so a warning"},
+		{specfile.NotBuilt, "Not built yet, so an error"}, {specfile.Refused, "Not supported, so an error"}, {specfile.Idle, "Without effect, so a warning"},
 	} {
 		var keys []string
 		for _, w := range words {
