@@ -40,7 +40,7 @@ func TestExplainShowsEachPromptByItsSources(t *testing.T) {
 	}{
 		{"explain.txt", nil},
 		{"explain-task.txt", []string{"score"}},
-		{"explain-held.txt", []string{"Write letter"}},
+		{"explain-withheld.txt", []string{"Write letter"}},
 		{"explain-contains.txt", []string{"--contains", "Nobody was at home"}},
 		{"explain-contains-task.txt", []string{"Score fraud", "--contains", "policy  4417"}},
 		{"explain-nowhere.txt", []string{"--contains", "no such words"}},
@@ -96,7 +96,7 @@ func TestExplainShowsNoWithheldWords(t *testing.T) {
 	require.Contains(t, stdout, "[not shown: up to 1 KiB]")
 	_, stdout, _ = explainHere(t, "", claims, "--contains", "on the list")
 	require.Contains(t, stdout, "occurs in nothing that may be shown")
-	require.Contains(t, stdout, "2 pieces were not searched, since they are withheld")
+	require.Contains(t, stdout, "not searched: 2 pieces, which you may not see")
 }
 
 // A trace whose withheld piece has words is refused: no printer gets to see them.
@@ -175,7 +175,7 @@ func TestExplainSaysThatATraceIsNotWhole(t *testing.T) {
 	require.NoError(t, err)
 	result := bytes.LastIndex(text, []byte(`{"result"`))
 	_, stdout, _ := explainHere(t, string(text[:result]), "-")
-	require.Contains(t, stdout, "3 prompts, 5 decisions; the trace ends before the run does\n")
+	require.Contains(t, stdout, "3 prompts, 5 decisions; the trace ends before the end of the run\n")
 	_, stdout, _ = explainHere(t, string(text[:result+9]), "-")
 	require.Contains(t, stdout, "; the trace ends in the middle of a line\n")
 	_, stdout, _ = explainHere(t, string(text[:bytes.IndexByte(text, '\n')+1]), "-", "Score fraud")

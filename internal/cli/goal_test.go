@@ -134,7 +134,7 @@ func TestGoalsThatCannotBeAskedFor(t *testing.T) {
 		{"1 MiB", "--goal -", strings.Repeat("x", 1<<20), "the goal has 1048576 bytes, at most 262144"},
 		{"17 MiB", "--goal -", strings.Repeat("x", 17<<20), "more than 16 MiB"},
 		{"not UTF-8", "--goal -", "a\xffb", "UTF-8"},
-		{"two readers of standard input", "- --goal -", roster, "standard input can be read once: it is asked for by SPEC and --goal"},
+		{"two readers of standard input", "- --goal -", roster, "standard input can be read only once: leave it to one of SPEC and --goal"},
 		{"none", "", "", "it has neither tasks nor a goal, so there is nothing to"},
 	}
 	for _, tt := range tests {

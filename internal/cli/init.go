@@ -17,12 +17,12 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// starter are the files that init writes.
+// starter holds the files that init writes.
 //
 //go:embed starter
 var starter embed.FS
 
-// shadowed are names that a team.yaml would be read in the place of.
+// shadowed are the names of specs that team.yaml would take precedence over.
 var shadowed = []string{"team.yml", "team.json"}
 
 func initCommand(con *console.Console) *cobra.Command {
@@ -47,19 +47,19 @@ func initCommand(con *console.Console) *cobra.Command {
 	}
 }
 
-// writeStarterTo writes the starter files into a folder, which it makes if it is missing.
+// writeStarterTo writes the starter files into a folder, which it creates if necessary.
 func writeStarterTo(con *console.Console, dir string) error {
 	if dir == "" || dir == "-" {
-		return exit.Usagef("init %q: name a folder; a dot is this one", dir)
+		return exit.Usagef("init %q: name a folder, such as . for this one", dir)
 	}
 	names, err := starterFiles()
 	if err != nil {
 		return err
 	}
-	if err := free(dir, append(slices.Clone(names), shadowed...)); err != nil {
+	if err := checkFree(dir, append(slices.Clone(names), shadowed...)); err != nil {
 		return err
 	}
-	if err := os.MkdirAll(dir, 0o777); err != nil { // less what the umask takes
+	if err := os.MkdirAll(dir, 0o777); err != nil { // before the umask
 		return unwritable(dir, err)
 	}
 	if err := writeStarter(dir, names); err != nil {
@@ -68,7 +68,7 @@ func writeStarterTo(con *console.Console, dir string) error {
 	return exit.IgnoreClosedPipe(printInit(con, dir, names))
 }
 
-// unwritable says of a folder that it takes no files.
+// unwritable returns the error for a folder in which no file can be created.
 func unwritable(dir string, err error) error {
 	where := dir
 	if filepath.Clean(dir) == "." {
@@ -87,8 +87,8 @@ func starterFiles() ([]string, error) {
 	return names, err
 }
 
-// free returns an error that lists what is in the way of new files.
-func free(dir string, names []string) error {
+// checkFree returns an error that lists existing files which new ones would replace or shadow.
+func checkFree(dir string, names []string) error {
 	if at, err := os.Stat(dir); err == nil && !at.IsDir() {
 		return exit.Errorf(exit.KindIO, "%s is a file, not a folder", dir)
 	}
@@ -103,17 +103,9 @@ func free(dir string, names []string) error {
 		}
 	}
 	if len(taken) > 0 {
-		return exit.Errorf(exit.KindIO, "%s in the way; nothing was written: name another folder", are(taken))
+		return exit.Errorf(exit.KindIO, "already exists: %s; nothing was written: name another folder", strings.Join(taken, ", "))
 	}
 	return nil
-}
-
-// are is "x is" or "x, y are".
-func are(things []string) string {
-	if len(things) == 1 {
-		return things[0] + " is"
-	}
-	return strings.Join(things, ", ") + " are"
 }
 
 // writeStarter writes the files, all or none.
@@ -122,7 +114,7 @@ func writeStarter(dir string, names []string) (err error) {
 	defer func() {
 		if err != nil {
 			for _, file := range written {
-				_ = os.Remove(file) // ours, and half of them is of no use
+				_ = os.Remove(file) // an incomplete set is useless
 			}
 		}
 	}()
@@ -145,7 +137,7 @@ func writeStarter(dir string, names []string) (err error) {
 	return nil
 }
 
-// printInit prints what was written on stdout, and on stderr what to do next.
+// printInit prints the names of the files on stdout and the next commands on stderr.
 func printInit(con *console.Console, dir string, names []string) error {
 	for i, name := range names {
 		names[i] = filepath.Join(dir, name)

@@ -83,7 +83,7 @@ func TestInitOfWhatIsNoFolder(t *testing.T) {
 	require.NoError(t, os.Symlink("nowhere", filepath.Join(dir, "team.yaml")))
 	got := call{dir: dir, args: []string{"init"}}.run(t)
 	require.Equal(t, exit.StatusUsage, got.status, "%+v", got)
-	require.Contains(t, got.stderr, "team.yaml is in the way", "a link that leads nowhere is something too")
+	require.Contains(t, got.stderr, "already exists: team.yaml", "a link that leads nowhere is something too")
 }
 
 func TestInitThatCannotWriteLeavesNothing(t *testing.T) {

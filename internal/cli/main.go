@@ -16,7 +16,7 @@ import (
 
 // Main runs the command that the arguments of the process name, and returns its exit status.
 func Main() int {
-	signal.Ignore(syscall.SIGPIPE) // writing to a closed stdout must return an error instead of ending the process
+	signal.Ignore(syscall.SIGPIPE) // a write to a closed stdout must return an error instead of ending the process
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	return runCommandLine(console.New(console.Console{
@@ -42,9 +42,9 @@ func Main() int {
 	}))
 }
 
-// invokedAs returns the command as a person typed it: its name, its path, or go run and the package.
+// invokedAs returns the command as it was invoked: its name, its path, or go run and the package.
 func invokedAs(name string) string {
-	if !strings.Contains(filepath.ToSlash(name), "/go-build") { // where go run puts what it builds
+	if !strings.Contains(filepath.ToSlash(name), "/go-build") { // go run builds there
 		return format.ShellPath(name)
 	}
 	if at, err := os.Stat("cmd/runteam"); err == nil && at.IsDir() {

@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"errors"
-	"io"
 
 	"github.com/runteam/runteam/internal/cli/connect"
 	"github.com/runteam/runteam/internal/cli/console"
@@ -31,7 +30,7 @@ func mockCommand(con *console.Console) *cobra.Command {
 	return cmd
 }
 
-// mock serves a script. A signal is how it ends, so that is a success.
+// mock serves a script until a signal, which is a success.
 func mock(ctx context.Context, con *console.Console, path, addr string) error {
 	script, _, err := connect.ReadScript(ctx, path, path)
 	if err != nil {
@@ -44,21 +43,18 @@ func mock(ctx context.Context, con *console.Console, path, addr string) error {
 	if err := printBase(con, server.URL()); err != nil {
 		return errors.Join(err, server.Close())
 	}
-	con.Say("runteam: answering from %s; Ctrl-C ends it. In another terminal:", terminal.CleanLine(path))
+	con.Say("runteam: answering from %s until Ctrl-C. In another terminal:", terminal.CleanLine(path))
 	con.Say("  OPENAI_BASE_URL=%s runteam run SPEC --model scripted", server.URL())
 	<-ctx.Done()
 	return server.Close()
 }
 
-// printBase prints where the endpoint is, for people and for scripts.
+// printBase prints the base URL of the endpoint.
 func printBase(con *console.Console, url string) error {
 	if con.Settings.JSON() {
 		return con.PrintJSON(struct {
 			BaseURL string `json:"baseURL"`
 		}{url})
 	}
-	return con.Print(func(w io.Writer) error {
-		_, err := io.WriteString(w, url+"\n")
-		return err
-	})
+	return con.PrintText(url)
 }

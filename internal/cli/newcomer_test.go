@@ -78,8 +78,8 @@ func TestRepliesForNoTaskAreAWarning(t *testing.T) {
 	dir := clitest.Folder(t, map[string]string{"team.yaml": one, "script.yaml": "replies:\n  - {task: Anwser, text: no}\n  - {task: ' answer', text: done}\n  - {task: Quite another, text: no}\n"})
 	got := call{dir: dir, args: []string{"run", "--offline", "--script", "script.yaml"}}.run(t)
 	require.Equal(t, "done\n", got.stdout, "%+v", got)
-	require.Contains(t, got.stderr, `script.yaml:2:12: warning: no task is called "Anwser", so this reply answers nothing; did you mean "Answer"?`)
-	require.Contains(t, got.stderr, `script.yaml:4:12: warning: no task is called "Quite another", so this reply answers nothing; write the title`)
+	require.Contains(t, got.stderr, `script.yaml:2:12: warning: there is no task "Anwser", so this reply is never used; did you mean "Answer"?`)
+	require.Contains(t, got.stderr, `script.yaml:4:12: warning: there is no task "Quite another", so this reply is never used; write the title`)
 	require.Equal(t, 2, strings.Count(got.stderr, "warning"))
 }
 

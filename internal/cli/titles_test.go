@@ -45,7 +45,7 @@ func TestReasonOfAnAbortedRun(t *testing.T) {
 		want   string
 	}{
 		{"cancelled", task.Skipped, hidden, "the run was cancelled"},
-		{"timeout", task.Skipped, hidden, "the time of the run was over"},
+		{"timeout", task.Skipped, hidden, "the run timed out"},
 		{"budget_exhausted", task.Skipped, hidden, "the budget was spent"},
 		{"error", task.Skipped, hidden, hidden},
 		{"cancelled", task.Failed, hidden, hidden},

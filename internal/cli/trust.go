@@ -4,10 +4,12 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/runteam/runteam/internal/cli/console"
 	"github.com/runteam/runteam/internal/cli/exit"
@@ -30,11 +32,11 @@ func trustCommand(con *console.Console) *cobra.Command {
 		Use:   "trust [SPEC]",
 		Short: "Show which variables of your environment a spec sends where, and allow it",
 		Long: `trust shows which variables of the environment a spec sends to which endpoint,
-and asks whether to allow it. The answer is kept in your own configuration until
-the list changes: another name or another endpoint asks again. Nothing is run.
+and asks whether to allow it. The answer is stored in your configuration and applies
+until the list of names and endpoints changes. trust runs nothing.
 
-The key of a well-known provider needs no consent to go to that provider, nor
-OPENAI_API_KEY to go to OPENAI_BASE_URL.`,
+The key of a well-known provider may be sent to that provider without consent, and
+OPENAI_API_KEY to OPENAI_BASE_URL.`,
 		Example: `  runteam trust                                the team.yaml of this folder
   runteam trust claims.yaml --yes              without asking, for scripts
   runteam trust --list
@@ -45,8 +47,8 @@ OPENAI_API_KEY to go to OPENAI_BASE_URL.`,
 	f := cmd.Flags()
 	f.BoolVar(&t.yes, "yes", false, "allow it without asking")
 	f.BoolVar(&t.list, "list", false, "list what is allowed for which spec")
-	f.BoolVar(&t.revoke, "revoke", false, "take back what is allowed for SPEC")
-	f.StringVar(&t.Coordinator, "coordinator", "", "take the coordinator's settings from `FILE` instead")
+	f.BoolVar(&t.revoke, "revoke", false, "revoke what is allowed for SPEC")
+	t.AddCoordinatorFlagTo(cmd)
 	t.AddMergeFlagsTo(cmd)
 	t.Environment.AddFileFlagTo(cmd)
 	return cmd
@@ -59,7 +61,7 @@ func trust(ctx context.Context, con *console.Console, t *trustOptions) error {
 	case t.revoke && t.yes:
 		return exit.Usagef("--revoke and --yes contradict each other: leave one of them out")
 	case t.Path == "-":
-		return exit.Usagef("standard input has no path to remember: write --allow-env NAME=ORIGIN when you run it")
+		return exit.Usagef("standard input has no path to store: write --allow-env NAME=ORIGIN when you run it")
 	}
 	store, err := source.NewTrustStore(con)
 	if err != nil {
@@ -74,7 +76,7 @@ func trust(ctx context.Context, con *console.Console, t *trustOptions) error {
 	return trustSpec(ctx, con, store, t)
 }
 
-// A trustedSpec is what trust says of a spec, in JSON.
+// A trustedSpec is the output of trust, in JSON.
 type trustedSpec struct {
 	Spec        string            `json:"spec"`
 	Environment []specfile.EnvUse `json:"environment"`
@@ -92,38 +94,38 @@ func trustSpec(ctx context.Context, con *console.Console, store *source.TrustSto
 		return &exit.Error{Kind: exit.KindIO, Err: exit.WithoutPath(err)}
 	}
 	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
-		return exit.Usagef("%s is not a regular file, so there is no path to remember: write --allow-env NAME=ORIGIN when you run it", terminal.CleanLine(file.Path))
+		return exit.Usagef("%s is not a regular file, so there is no path to store: write --allow-env NAME=ORIGIN when you run it", terminal.CleanLine(file.Path))
 	}
 	uses := slices.DeleteFunc(slices.Clone(file.Env), func(u specfile.EnvUse) bool { return u.Known })
-	said := trustedSpec{Spec: path, Environment: uses, Trusted: len(uses) == 0 || source.IsTrusted(con, path, uses)}
-	if said.Trusted {
-		return sayTrusted(con, &said, "already allowed")
+	doc := trustedSpec{Spec: path, Environment: uses, Trusted: len(uses) == 0 || source.IsTrusted(con, path, uses)}
+	if doc.Trusted {
+		return printTrusted(con, &doc, "already allowed")
 	}
 	if !t.yes {
-		if err := confirm(ctx, con, &said); err != nil {
+		if err := confirm(ctx, con, &doc); err != nil {
 			return err
 		}
 	}
 	c := &source.Consent{Spec: path, Digest: specfile.EnvDigest(uses), Environment: uses, Time: con.Now().UTC()}
 	if err := store.Write(c); err != nil {
-		return exit.Errorf(exit.KindIO, "keep the consent in %s: %w", store.Folder, exit.WithoutPath(err))
+		return exit.Errorf(exit.KindIO, "store the consent in %s: %w", store.Folder, exit.WithoutPath(err))
 	}
-	said.Trusted = true
-	return sayTrusted(con, &said, "allowed, until this list changes")
+	doc.Trusted = true
+	return printTrusted(con, &doc, "allowed until this list changes")
 }
 
 // confirm shows what a spec sends where, and asks whether that is allowed.
-func confirm(ctx context.Context, con *console.Console, said *trustedSpec) error {
+func confirm(ctx context.Context, con *console.Console, doc *trustedSpec) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s sends variables of your environment:\n", terminal.CleanLine(said.Spec))
-	source.WriteVariables(&b, said.Environment, "  ")
+	fmt.Fprintf(&b, "%s sends variables of your environment:\n", terminal.CleanLine(doc.Spec))
+	source.WriteVariables(&b, doc.Environment, "  ")
 	con.Say("%s", b.String())
 	if !con.IsTerminal(con.Stdin) || !con.IsTerminal(con.Stderr) {
 		return exit.Usagef("to allow this without a terminal, add --yes")
 	}
 	_, _ = fmt.Fprint(con.Screen, "Allow this? [y/N] ")
 	answer, err := files.Await(ctx, func() (string, error) {
-		line, _ := bufio.NewReader(con.Stdin).ReadString('\n') // nothing is an answer, too
+		line, _ := bufio.NewReader(con.Stdin).ReadString('\n') // an empty answer means no
 		return line, nil
 	})
 	if err != nil {
@@ -136,20 +138,17 @@ func confirm(ctx context.Context, con *console.Console, said *trustedSpec) error
 	return nil
 }
 
-func sayTrusted(con *console.Console, said *trustedSpec, verdict string) error {
-	if con.Settings.JSON() {
-		if said.Environment == nil {
-			said.Environment = []specfile.EnvUse{}
+func printTrusted(con *console.Console, doc *trustedSpec, verdict string) error {
+	if doc.Environment == nil {
+		doc.Environment = []specfile.EnvUse{}
+	}
+	return con.PrintResult(doc, func(w io.Writer) {
+		if len(doc.Environment) == 0 {
+			verdict = "nothing to allow: it sends no variable that needs consent"
 		}
-		return con.PrintJSON(said)
-	}
-	if len(said.Environment) == 0 {
-		return con.PrintText(terminal.CleanLine(said.Spec) + ": nothing to allow: it sends no variable that needs consent")
-	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %s\n", terminal.CleanLine(said.Spec), verdict)
-	source.WriteVariables(&b, said.Environment, "  ")
-	return con.PrintText(b.String())
+		fmt.Fprintf(w, "%s: %s\n", terminal.CleanLine(doc.Spec), verdict)
+		source.WriteVariables(w, doc.Environment, "  ")
+	})
 }
 
 func listTrusted(con *console.Console, store *source.TrustStore) error {
@@ -157,24 +156,21 @@ func listTrusted(con *console.Console, store *source.TrustStore) error {
 	if err != nil {
 		return exit.FileError(store.Folder, err)
 	}
-	if con.Settings.JSON() {
-		if all == nil {
-			all = []source.Consent{}
+	if all == nil {
+		all = []source.Consent{}
+	}
+	return con.PrintResult(all, func(w io.Writer) {
+		if len(all) == 0 {
+			fmt.Fprintln(w, "no spec is trusted")
 		}
-		return con.PrintJSON(all)
-	}
-	if len(all) == 0 {
-		return con.PrintText("no spec is trusted")
-	}
-	var b strings.Builder
-	for _, c := range all {
-		fmt.Fprintf(&b, "%s (since %s)\n", terminal.CleanLine(c.Spec), c.Time.Format("2006-01-02"))
-		source.WriteVariables(&b, c.Environment, "  ")
-	}
-	return con.PrintText(b.String())
+		for _, c := range all {
+			fmt.Fprintf(w, "%s (since %s)\n", terminal.CleanLine(c.Spec), c.Time.Format(time.DateOnly))
+			source.WriteVariables(w, c.Environment, "  ")
+		}
+	})
 }
 
-// revokeTrusted takes back what is allowed for a spec, which may be gone.
+// revokeTrusted revokes what is allowed for a spec, which may no longer exist.
 func revokeTrusted(con *console.Console, store *source.TrustStore, path string) error {
 	if path == "" {
 		path = "."
@@ -196,10 +192,9 @@ func revokeTrusted(con *console.Console, store *source.TrustStore, path string) 
 		return exit.FileError(store.Folder, err)
 	}
 	if n == 0 {
-		return exit.Usagef("%s: nothing is allowed for this spec; runteam trust --list shows for which it is", at)
+		return exit.Usagef("%s: nothing is allowed for this spec; runteam trust --list shows the specs with consent", at)
 	}
-	if con.Settings.JSON() {
-		return con.PrintJSON(trustedSpec{Spec: at, Environment: []specfile.EnvUse{}})
-	}
-	return con.PrintText(terminal.CleanLine(at) + ": no longer allowed")
+	return con.PrintResult(trustedSpec{Spec: at, Environment: []specfile.EnvUse{}}, func(w io.Writer) {
+		fmt.Fprintln(w, terminal.CleanLine(at)+": no longer allowed")
+	})
 }

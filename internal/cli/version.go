@@ -10,10 +10,10 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// version says which build this is.
+// version identifies the build, in JSON.
 type version struct {
 	Version  string `json:"version"`
-	Revision string `json:"revision,omitempty"` // of the source; ends in "-modified" if that was changed
+	Revision string `json:"revision,omitempty"` // of the source; ends in "-modified" if the source was changed
 	Go       string `json:"go"`
 	Platform string `json:"platform"`
 }
@@ -43,7 +43,7 @@ func (v version) String() string {
 	return fmt.Sprintf("%s (%s, %s)", text, v.Go, v.Platform)
 }
 
-// thisVersion reads what the build noted down of itself.
+// thisVersion returns the version of this build.
 func thisVersion() version {
 	v := version{Version: "(devel)", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	info, ok := debug.ReadBuildInfo()

@@ -20,12 +20,12 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// AnswerFlags says who answers the model calls: the endpoints, or a script.
+// AnswerFlags say whether endpoints or a script answer the model calls.
 type AnswerFlags struct {
 	Offline              bool
 	Script               string
-	ScriptImpliesOffline bool   // --script alone asks for both
-	Digest               string // once it is known: the digest of the script, none without one; empty if models answer
+	ScriptImpliesOffline bool   // --script implies --offline
+	Digest               string // of the script that answers, set by NewConnector; none for built-in answers; empty if models answer
 }
 
 // AddTo adds the flags to a command.
@@ -43,7 +43,7 @@ func (s *AnswerFlags) Check(cmd *cobra.Command) error {
 	return nil
 }
 
-// ScriptPath is the script that answers, if one does.
+// ScriptPath returns the path of the script that answers, or "".
 func (s *AnswerFlags) ScriptPath(file *specfile.File) string {
 	switch {
 	case !s.Offline:
@@ -54,8 +54,8 @@ func (s *AnswerFlags) ScriptPath(file *specfile.File) string {
 	return file.Offline
 }
 
-// ReadScript reads a script. What keeps the file itself from being read is said
-// of name, which is how the user named it. The digest is of what it says.
+// ReadScript reads a script and returns a digest of its contents. Errors about the file use name,
+// which is how the user named it.
 func ReadScript(ctx context.Context, name, path string) (script *scripted.Script, digest string, err error) {
 	if err := files.CheckReadable(path); err != nil {
 		return nil, "", exit.FileError(name, err)
@@ -79,20 +79,19 @@ func ReadScript(ctx context.Context, name, path string) (script *scripted.Script
 	return nil, "", exit.FileError(name, err)
 }
 
-// digestOf returns the SHA-256 of what a script says, in hexadecimal digits. Where
-// in the file it says so, and what comments say, does not count.
+// digestOf returns the SHA-256 of the contents of a script in hexadecimal digits. Positions and
+// comments do not matter.
 func digestOf(script *scripted.Script) (string, error) {
-	said := scripted.Script{Models: script.Models, Replies: slices.Clone(script.Replies)}
-	for i := range said.Replies {
-		said.Replies[i].At = scripted.Place{}
+	content := scripted.Script{Models: script.Models, Replies: slices.Clone(script.Replies)}
+	for i := range content.Replies {
+		content.Replies[i].At = scripted.Place{}
 	}
-	text, err := json.Marshal(said)
+	text, err := json.Marshal(content)
 	return fmt.Sprintf("%x", sha256.Sum256(text)), err
 }
 
-// ScriptChange says why answers of an earlier run cannot be used: a script is
-// part of the version of the agents that it answers for. It is empty if the same
-// script, or a model, answers as before.
+// ScriptChange says why answers of an earlier run cannot be used: a script is part of the version of
+// its agents. It is empty if the same script, or no script, answers as before.
 func (s *AnswerFlags) ScriptChange(was *journals.Invocation, file *specfile.File) string {
 	path := s.ScriptPath(file)
 	switch {
@@ -112,8 +111,8 @@ func (s *AnswerFlags) ScriptChange(was *journals.Invocation, file *specfile.File
 	return terminal.CleanLine(path) + " has changed"
 }
 
-// sign makes the script part of the version of each agent that it answers for, so that
-// its answers are never taken for those of a model or of another script.
+// sign makes the script part of the version of each agent, so that its answers are never used as
+// those of a model or of another script.
 func (s *AnswerFlags) sign(file *specfile.File) {
 	suffix := " scripted/" + s.Digest
 	for i := range file.Agents {
@@ -124,7 +123,7 @@ func (s *AnswerFlags) sign(file *specfile.File) {
 	}
 }
 
-// NewConnector returns what connects the agents: to their endpoints, or to a script.
+// NewConnector returns a connector to the endpoints, or to a script.
 func NewConnector(ctx context.Context, con *console.Console, s *AnswerFlags, file *specfile.File, rec *Recording) (*Connector, error) {
 	c := &Connector{Lookup: con.LookupEnv, log: con.Log, recording: rec, limits: con.Limits}
 	for base, l := range file.Limits {
@@ -144,7 +143,7 @@ func NewConnector(ctx context.Context, con *console.Console, s *AnswerFlags, fil
 		if script, s.Digest, err = ReadScript(ctx, name, path); err != nil {
 			return nil, err
 		}
-		if file.Goal == nil { // whose tasks nobody knows yet
+		if file.Goal == nil { // the tasks are not planned yet
 			c.UnusedReplies = unusedReplies(script, file.Tasks)
 		}
 	}

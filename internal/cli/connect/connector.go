@@ -27,26 +27,26 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// Connector gives each agent of a spec its model.
+// A Connector connects each agent of a spec to its models.
 type Connector struct {
 	Lookup        func(string) (string, bool)
 	log           *slog.Logger
-	Server        *scripted.Server   // stands in for every endpoint; nil means the real ones
-	UnusedReplies []specfile.Problem // replies of the script for tasks that the spec has not
-	recording     *Recording         // what keeps the answers of all models; nil if nothing does
+	Server        *scripted.Server   // replaces every endpoint; nil means the real ones
+	UnusedReplies []specfile.Problem // warnings about replies of the script for unknown tasks
+	recording     *Recording         // of the answers of all models; nil without --record
 	limits        *limit.Group       // of the endpoints
-	AllowNoKey    bool               // that there is no key is the matter of who is asked: perhaps nobody is
+	AllowNoKey    bool               // a missing key is an error only when a model is called
 	open          []openModel
 }
 
-// openModel is a model and its configuration.
+// openModel is a model with its configuration.
 type openModel struct {
 	config openai.Config
 	model  *openai.Model
 }
 
-// newModel returns the model with this configuration. Agents with the same configuration
-// share one, and with it what the model learned about its endpoint.
+// newModel returns the model with this configuration. Agents with equal configurations share a model
+// and what it learned about its endpoint.
 func (c *Connector) newModel(cfg openai.Config) (*openai.Model, error) {
 	for _, o := range c.open {
 		if reflect.DeepEqual(o.config, cfg) {
@@ -60,8 +60,8 @@ func (c *Connector) newModel(cfg openai.Config) (*openai.Model, error) {
 	return m, err
 }
 
-// unusedReplies warns of the replies of a script whose task no spec's task is: a
-// misspelled title would fall through to another reply without a word.
+// unusedReplies warns of the replies of a script for unknown tasks. Without the warning a misspelled
+// title would silently select another reply.
 func unusedReplies(script *scripted.Script, tasks []task.Spec) (found []specfile.Problem) {
 	known := make(map[string]bool, len(tasks))
 	titles := make([]string, len(tasks))
@@ -80,14 +80,14 @@ func unusedReplies(script *scripted.Script, tasks []task.Spec) (found []specfile
 		}
 		found = append(found, specfile.Problem{
 			File: r.At.File, Line: r.At.Line, Column: r.At.Column, Hint: hint,
-			Message: fmt.Sprintf("no task is called %q, so this reply answers nothing", r.Task),
+			Message: fmt.Sprintf("there is no task %q, so this reply is never used", r.Task),
 		})
 	}
 	return found
 }
 
-// Connect returns the agent for its settings; [specfile.File.Build] calls it. For the gate, the
-// agent has the endpoints of its settings, even if a script answers.
+// Connect returns the agent with these settings; [specfile.File.Build] calls it. For the gate, the
+// agent has the endpoints of its settings even if a script answers.
 func (c *Connector) Connect(ag specfile.Agent) (engine.Agent, error) {
 	var models []llm.Model
 	var bases []string
@@ -101,7 +101,7 @@ func (c *Connector) Connect(ag specfile.Agent) (engine.Agent, error) {
 	return EndpointAgent{c.agent(ag, models), bases, modelNames(ag)}, nil
 }
 
-// pricedModel is a model with the name that the spec has for it, which prices refer to.
+// pricedModel is a model with its name in the spec, which prices refer to.
 type pricedModel struct {
 	llm.Model
 	name string
@@ -113,8 +113,7 @@ func (m pricedModel) Name() string { return m.name }
 // Endpoint returns the base URL of the model.
 func (m pricedModel) Endpoint() string { return endpoint.Of(m.Model) }
 
-// modelNames returns the names of the models of all connections of an agent, as the
-// spec has them.
+// modelNames returns the names in the spec of the models of all connections of an agent.
 func modelNames(ag specfile.Agent) (names []string) {
 	for _, one := range connections(ag) {
 		names = append(names, one.ModelAsWritten())
@@ -122,8 +121,8 @@ func modelNames(ag specfile.Agent) (names []string) {
 	return names
 }
 
-// connections returns an agent for each of its connections: itself, then each
-// entry of its fallback.
+// connections returns an agent for each of its connections: its own, then each entry of its
+// fallback.
 func connections(ag specfile.Agent) []specfile.Agent {
 	all := []specfile.Agent{ag}
 	for _, next := range ag.Fallback {
@@ -132,8 +131,7 @@ func connections(ag specfile.Agent) []specfile.Agent {
 	return all
 }
 
-// inFallback adds the entry of a fallback to an error. Entry 0 is the agent's own
-// connection, which adds nothing.
+// inFallback adds the number of the fallback entry to an error. Entry 0 is the agent's own connection.
 func inFallback(entry int, err error) error {
 	if entry == 0 {
 		return err
@@ -171,8 +169,8 @@ func (c *Connector) model(ag specfile.Agent) (llm.Model, string, error) {
 	return c.recording.record(concealing(m, ag.Connection)), m.Endpoint(), nil
 }
 
-// concealing returns a model that does not repeat what variables of the
-// environment brought into its connection, whatever an endpoint says.
+// concealing returns a model whose responses and errors do not contain values of environment variables
+// from its connection, whatever the endpoint answers.
 func concealing(m llm.Model, c specfile.Connection) llm.Model {
 	return located{endpoint.Of(m), func(ctx context.Context, req llm.Request, emit func(llm.Delta) error) (llm.Response, error) {
 		res, err := m.Call(ctx, req, emit)
@@ -188,7 +186,7 @@ func concealing(m llm.Model, c specfile.Connection) llm.Model {
 	}}
 }
 
-// located is a model function with an endpoint, whose limits its calls wait for.
+// located is a model function with an endpoint, whose limits apply to its calls.
 type located struct {
 	endpoint string
 	llm.ModelFunc
@@ -197,9 +195,9 @@ type located struct {
 // Endpoint returns the base URL.
 func (l located) Endpoint() string { return l.endpoint }
 
-// concealed returns an error of a connection with variables in place of their values.
+// concealed returns an error of a connection with the names of variables instead of their values.
 func concealed(c specfile.Connection, err error) error {
-	failed, ok := err.(*llm.Error) //nolint:errorlint // one that is wrapped keeps what it is wrapped in
+	failed, ok := err.(*llm.Error) //nolint:errorlint // a wrapped error keeps its wrapping
 	if !ok {
 		if err == nil || c.Conceal(err.Error()) == err.Error() {
 			return err
@@ -224,7 +222,7 @@ func concealed(c specfile.Connection, err error) error {
 	return &clean
 }
 
-// keyless returns a model that has no key, and fails when it is called.
+// keyless returns a model without a key, which fails when it is called.
 func (c *Connector) keyless(ag specfile.Agent, why error) (llm.Model, string, error) {
 	base, err := BaseURLOf(ag, c.Lookup)
 	if err != nil {
@@ -235,8 +233,7 @@ func (c *Connector) keyless(ag specfile.Agent, why error) (llm.Model, string, er
 	}), base, nil
 }
 
-// standIn returns a model that the scripted endpoint answers for, and the base URL
-// of the settings.
+// standIn returns a model of the scripted endpoint, and the base URL of the settings.
 func (c *Connector) standIn(ag specfile.Agent) (llm.Model, string, error) {
 	base, err := BaseURLOf(ag, c.Lookup)
 	if err != nil {
@@ -257,7 +254,7 @@ func (c *Connector) agent(ag specfile.Agent, models []llm.Model) *agent.LLM {
 	})
 }
 
-// A concealedError is an error with another text.
+// A concealedError replaces the text of an error.
 type concealedError struct {
 	text string
 	err  error
@@ -279,23 +276,21 @@ func (c *Connector) Close() {
 	}
 }
 
-// BaseURLOf returns the base URL that the settings of an agent lead to. No key is
-// needed to know it. One with a variable that is not replaced, since no model is
-// called, stays as it is.
+// BaseURLOf returns the base URL of an agent. It needs no key. A URL with a variable, which is not
+// replaced if no model is called, is returned unchanged.
 func BaseURLOf(ag specfile.Agent, lookup func(string) (string, bool)) (string, error) {
 	if strings.Contains(ag.BaseURL, "${") {
 		return ag.BaseURL, nil
 	}
 	base, _, err := connection.Resolve(ag.BaseURL, "none-is-sent", lookup)
-	base, _, _ = strings.Cut(base, "?") // an endpoint is not named by the version of its API
+	base, _, _ = strings.Cut(base, "?") // the name of an endpoint does not include the version of its API
 	return base, err
 }
 
 // offlineScript is the name of the script's endpoint in messages.
 const offlineScript = "the offline script"
 
-// fromScript replaces the script's endpoint, which has a random port, by its name in
-// responses and errors.
+// fromScript returns a model that names the script instead of its endpoint, which has a random port.
 func fromScript(m llm.Model) llm.Model {
 	return located{endpoint.Of(m), func(ctx context.Context, req llm.Request, emit func(llm.Delta) error) (llm.Response, error) {
 		res, err := m.Call(ctx, req, emit)
@@ -311,21 +306,21 @@ func fromScript(m llm.Model) llm.Model {
 	}}
 }
 
-// EndpointAgent is an agent whose prompts count as sent to these endpoints, even if a script
-// answers them.
+// An EndpointAgent is an agent whose prompts count as sent to these endpoints, even if a script
+// answers.
 type EndpointAgent struct {
 	engine.Agent
 	endpoints []string
 	models    []string
 }
 
-// Models returns the names of its models, as the spec has them.
+// Models returns the names of its models in the spec.
 func (e EndpointAgent) Models() []string { return e.models }
 
-// Endpoints returns the base URLs whose clearances count.
+// Endpoints returns the base URLs whose clearances apply.
 func (e EndpointAgent) Endpoints() []string { return e.endpoints }
 
-// Unconnected connects the agents of a team that is only looked at.
+// Unconnected returns agents that are not called, for a team that is only planned.
 func Unconnected(lookup func(string) (string, bool)) func(specfile.Agent) (engine.Agent, error) {
 	return func(ag specfile.Agent) (engine.Agent, error) {
 		bases, err := AgentBaseURLs(ag, lookup)
@@ -343,8 +338,8 @@ func SilentAgent(bases, models []string) engine.Agent {
 	}), bases, models}
 }
 
-// resolveError says why an agent has no endpoint. If the environment decides
-// on it alone, the fault is the environment's and no agent's.
+// resolveError says why an agent has no endpoint. If only the environment determines the endpoint, the
+// error is not about the agent.
 func resolveError(ag specfile.Agent, lookup func(string) (string, bool), err error) error {
 	err = connectionError(err)
 	f, ok := errors.AsType[*exit.Error](err)
@@ -358,8 +353,7 @@ func resolveError(ag specfile.Agent, lookup func(string) (string, bool), err err
 	return f
 }
 
-// BuildTeam makes the team of a spec. What is wrong with the environment is said
-// once, and of no agent.
+// BuildTeam builds the team of a spec. An error of the environment is reported once, without an agent.
 func BuildTeam(file *specfile.File, connect func(specfile.Agent) (engine.Agent, error)) (*engine.Team, error) {
 	t, err := file.Build(connect)
 	if f, ok := errors.AsType[*exit.Error](err); ok && f.Ambient {
@@ -368,7 +362,7 @@ func BuildTeam(file *specfile.File, connect func(specfile.Agent) (engine.Agent, 
 	return t, err
 }
 
-// connectionError says why no connection is possible, and what to do.
+// connectionError says why no connection is possible and what to do.
 func connectionError(err error) error {
 	if errors.Is(err, llm.ErrNoKey) {
 		err = fmt.Errorf("%w; or add --offline, which needs no key and no network", err)

@@ -20,8 +20,8 @@ func AgentBaseURLs(ag specfile.Agent, lookup func(string) (string, bool)) (bases
 	return bases, nil
 }
 
-// BaseURLs returns the base URLs that the agents of a spec and its coordinator
-// call, and those of their fallback, as far as they are known.
+// BaseURLs returns the known base URLs of the agents of a spec and its coordinator, and those of
+// their fallback.
 func BaseURLs(file *specfile.File, lookup func(string) (string, bool)) (own map[string]string, fallback map[string][]string) {
 	own, fallback = map[string]string{}, map[string][]string{}
 	add := func(name string, c specfile.Connection) {
@@ -43,8 +43,8 @@ func BaseURLs(file *specfile.File, lookup func(string) (string, bool)) (own map[
 	return own, fallback
 }
 
-// storedURL returns a base URL as a journal keeps it: the origin, on which a
-// clearance depends, and the path as it is written.
+// storedURL returns a base URL for the journal: the origin, which determines the clearance, and the
+// path as written in the spec.
 func storedURL(c specfile.Connection, base string) string {
 	written := c.URLAsWritten()
 	if !strings.Contains(written, "${") {

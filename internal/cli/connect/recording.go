@@ -13,15 +13,15 @@ import (
 	"github.com/runteam/runteam/llm"
 )
 
-// Recording keeps what the models of a run answer, as a script. A nil
-// *recording keeps nothing.
+// A Recording collects the answers of the models of a run as a script. A nil *Recording collects
+// nothing.
 type Recording struct {
 	File   *files.Output
 	Models *scripted.Recorder
-	note   error // what is worth knowing of the file that was written
+	note   error // a warning about the file that was written
 }
 
-// record returns a model whose answers are kept.
+// record returns a model whose answers are recorded.
 func (r *Recording) record(m llm.Model) llm.Model {
 	if r == nil {
 		return m
@@ -29,14 +29,10 @@ func (r *Recording) record(m llm.Model) llm.Model {
 	return r.Models.Model(m)
 }
 
-// Save writes what was answered. What is too large to be read as one script is
-// written all the same, and said.
+// Save writes the answers. A script that is too large to be read again is written with a warning.
 func (r *Recording) Save() error {
-	if r == nil {
+	if r == nil || r.Empty() { // an empty recording must not replace another one
 		return nil
-	}
-	if r.Empty() {
-		return nil // it would take the place of a recording that says something
 	}
 	var text bytes.Buffer
 	_, err := r.Models.WriteTo(&text)
@@ -48,11 +44,11 @@ func (r *Recording) Save() error {
 	return r.File.Write(text.Bytes())
 }
 
-// Empty reports whether nothing was answered.
+// Empty reports whether there are no answers.
 func (r *Recording) Empty() bool { return len(r.Models.Script().Replies) == 0 }
 
-// Summary says what is in the file, or why there is none, and, if the run came to its end by itself,
-// how to have it again.
+// Summary says what is in the file, or why there is none, and how to replay it if the run was not
+// interrupted.
 func (r *Recording) Summary(res *engine.Result) string {
 	if r.Empty() {
 		return "nothing was answered, so nothing was recorded"
@@ -61,7 +57,7 @@ func (r *Recording) Summary(res *engine.Result) string {
 	switch {
 	case r.note != nil:
 		return text + "; " + r.note.Error()
-	case res.Cause != nil: // what was still to come may be asked for again, and is not in it
+	case res.Cause != nil: // a replay may need answers that are missing
 		return text
 	}
 	without := "--record"

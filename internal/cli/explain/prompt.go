@@ -19,7 +19,7 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// PromptDocument is one prompt, in JSON.
+// A PromptDocument is one prompt, in JSON.
 type PromptDocument struct {
 	Task           task.ID              `json:"task"`
 	Title          string               `json:"title"`
@@ -32,17 +32,17 @@ type PromptDocument struct {
 	Text           []Piece              `json:"text"`
 	Sources        []prompt.Source      `json:"sources"`
 	Withheld       []withheld           `json:"withheld"`
-	Absent         Absent               `json:"notSent"` // what was there, and nothing granted
+	Absent         Absent               `json:"notSent"` // what existed and was not granted
 }
 
-// Piece is a range of bytes, its words unless they are above the
-// reader, and where it comes from.
+// A Piece is a range of a prompt, its words unless they are above the reader's clearance, and its
+// source.
 type Piece struct {
 	promptview.Piece
 	From string `json:"from"`
 }
 
-// withheld is what was granted and not delivered: a source, or paths of one.
+// withheld is a source, or paths of one, that was granted and not delivered.
 type withheld struct {
 	What   string       `json:"what"`
 	Reason string       `json:"reason,omitempty"`
@@ -50,13 +50,13 @@ type withheld struct {
 	Line   string       `json:"line,omitempty"`
 	Detail string       `json:"detail,omitempty"`
 	Paths  []task.Path  `json:"paths,omitempty"`
-	Text   bool         `json:"text,omitempty"` // the text beside a structured part
+	Text   bool         `json:"text,omitempty"` // whether the text beside a structured part was withheld
 }
 
-// Absent is what had come to be by then and is no source of a prompt.
+// Absent lists the results and inputs that existed and are no source of a prompt.
 type Absent struct {
 	Results []trace.Task  `json:"results"`
-	More    int           `json:"moreResults,omitempty"` // that are not listed; only when no one task is explained
+	More    int           `json:"moreResults,omitempty"` // number of results not listed; 0 if only one task is explained
 	Inputs  []trace.Input `json:"inputs"`
 }
 
@@ -93,7 +93,7 @@ func (x *Document) pieces(p *trace.Prompt, pieces []promptview.Piece) []Piece {
 	return out
 }
 
-// from says in short where a range comes from.
+// from returns a short name for the source of a range.
 func (x *Document) from(p *trace.Prompt, source int32, part prompt.Part) string {
 	if source < 0 {
 		return "builder"
@@ -104,10 +104,10 @@ func (x *Document) from(p *trace.Prompt, source int32, part prompt.Part) string 
 	}
 	text := PartName(part)
 	switch {
-	case s.Producer == handoff.Coordinator: // no file has it
+	case s.Producer == handoff.Coordinator: // it is in no file
 		return text + ", planned by the coordinator"
 	case s.Producer == gate.Runtime:
-		return text + ", worded by runteam"
+		return text + ", written by runteam"
 	case s.Spec != "":
 		text = s.Spec + " " + text
 	}
@@ -117,7 +117,7 @@ func (x *Document) from(p *trace.Prompt, source int32, part prompt.Part) string 
 	return text
 }
 
-// PartName is what a range of a spec's text is, as a spec calls it.
+// PartName returns the name in specs for a part of a prompt.
 func PartName(part prompt.Part) string {
 	switch part {
 	case brief.PartSystem:
@@ -128,7 +128,7 @@ func PartName(part prompt.Part) string {
 	return string(part)
 }
 
-// SourceName names a piece of context and who made it.
+// SourceName names a piece of context and its producer.
 func (x *Document) SourceName(d *gate.Decision) string { return x.named(d.Source, d.From) }
 
 func (x *Document) named(s handoff.Source, by string) string {
@@ -154,8 +154,8 @@ func (x *Document) named(s handoff.Source, by string) string {
 	return string(s.Kind) + " " + s.Name + " from " + by
 }
 
-// describeDecision says how a piece of context came in: whose it is, at which label,
-// by which rule, and what became smaller on the way.
+// describeDecision says how a piece of context was delivered: its producer, label and rule, and how the
+// gate changed it.
 func (x *Document) describeDecision(d *gate.Decision) string {
 	parts := []string{x.SourceName(d), d.After.String()}
 	if d.Before != d.After {
@@ -175,7 +175,7 @@ func (x *Document) describeDecision(d *gate.Decision) string {
 		parts = append(parts, "truncated answer")
 	}
 	if d.Translated {
-		parts = append(parts, "retold")
+		parts = append(parts, "translated")
 	}
 	if d.Narrowed {
 		parts = append(parts, "narrowed to "+delivered(d))
@@ -186,12 +186,12 @@ func (x *Document) describeDecision(d *gate.Decision) string {
 	return strings.Join(parts, ", ")
 }
 
-// unnamed stands in a decision for the parts of a value whose names nobody
-// wrote down beforehand: they are the value's own, and not recorded.
+// unnamed stands in a decision for parts of a value whose names are not in a rule or schema and
+// therefore not recorded.
 const unnamed task.Path = "/*"
 
-// delivered says what of a narrowed value crosses. Where some of it has no recorded
-// name, it is told by what does not cross, if that has.
+// delivered says what of a narrowed value was delivered. If the names of some parts are not recorded,
+// it names what was not delivered instead, if those names are recorded.
 func delivered(d *gate.Decision) string {
 	open := slices.ContainsFunc(d.Dropped, func(p task.Path) bool { return strings.Contains(string(p), "*") })
 	switch {

@@ -48,7 +48,7 @@ func TestExplainSaysWhatThePolicyDid(t *testing.T) {
 		Sizes:      gate.Sizes{CutFrom: 80_000},
 	}
 	x := &Document{Trace: &trace.Trace{}}
-	require.Equal(t, "input claim, internal (was confidential), intake-to-fraud (team.yaml:30), redacted 3: card email, revealed iban, cut from 78.1 KiB, retold, narrowed to /facts/* /sum, lowered by score", x.describeDecision(d))
+	require.Equal(t, "input claim, internal (was confidential), intake-to-fraud (team.yaml:30), redacted 3: card email, revealed iban, cut from 78.1 KiB, translated, narrowed to /facts/* /sum, lowered by score", x.describeDecision(d))
 	held := &gate.Decision{Rule: "clearance", Reason: gate.ReasonClearance, Line: "team.yaml:31", Detail: "too high\n\x1b[2J", Source: handoff.Source{Kind: handoff.Dependency, Name: "t"}, From: "intake"}
 	p := x.prompt(&trace.Prompt{Agent: "fraud", Title: "Score", Shown: promptview.Shown{Receipt: &prompt.Receipt{Sources: []prompt.Source{{Decision: d}, {Decision: held}}}}})
 	require.Len(t, p.Withheld, 2)

@@ -11,22 +11,21 @@ import (
 	"github.com/runteam/runteam/internal/trace"
 )
 
-// found is where a text occurs, in JSON.
+// found lists where a text occurs, in JSON.
 type found struct {
 	Occurrences []occurrence   `json:"occurrences"`
-	Origins     []trace.Origin `json:"origins"` // the first is where the text comes from
+	Origins     []trace.Origin `json:"origins"` // the first is the original source
 	Unsearched  int            `json:"unsearched"`
 }
 
-// occurrence is one place, and of a prompt where its bytes come from.
+// occurrence is one place, with the sources of its bytes in a prompt.
 type occurrence struct {
 	trace.Occurrence
 	Part string   `json:"part,omitempty"`
 	From []string `json:"from,omitempty"`
 }
 
-// found keeps what a search found in some tasks; where the text comes from is
-// said all the same.
+// found returns the occurrences in the selected tasks, and all origins.
 func (x *Document) found(s trace.Search, only func(task string) bool) *found {
 	f := &found{Occurrences: []occurrence{}, Origins: append([]trace.Origin{}, s.Origins...), Unsearched: s.Unsearched}
 	for _, o := range s.Occurrences {
@@ -45,7 +44,7 @@ func (x *Document) found(s trace.Search, only func(task string) bool) *found {
 	return f
 }
 
-// writeSearch writes where a text occurs for people.
+// writeSearch writes where a text occurs.
 func (x *Document) writeSearch(w io.Writer) {
 	f := x.Search
 	fmt.Fprintln(w, x.headline())
@@ -57,18 +56,14 @@ func (x *Document) writeSearch(w io.Writer) {
 		}
 		fmt.Fprintf(w, "  %s %s\n", how, terminal.CleanLine(originText(o)))
 		if o.Unseen > 0 {
-			fmt.Fprintf(w, "    unless it stood in what is withheld here of its prompt: %s\n", format.Plural(o.Unseen, "piece"))
+			fmt.Fprintf(w, "    unless it occurs in withheld parts of its prompt: %s\n", format.Plural(o.Unseen, "piece"))
 		}
 	}
 	for i := range f.Occurrences {
 		f.Occurrences[i].write(w)
 	}
-	switch f.Unsearched {
-	case 0:
-	case 1:
-		fmt.Fprint(w, "\n1 piece was not searched, since it is withheld\n")
-	default:
-		fmt.Fprintf(w, "\n%s were not searched, since they are withheld\n", format.Plural(f.Unsearched, "piece"))
+	if f.Unsearched > 0 {
+		fmt.Fprintf(w, "\nnot searched: %s, which you may not see\n", format.Plural(f.Unsearched, "piece"))
 	}
 }
 
@@ -87,7 +82,7 @@ func (f *found) times(task string) string {
 	return "occurs in " + in
 }
 
-// originText says who brought a text in.
+// originText says who introduced a text.
 func originText(o trace.Origin) string {
 	switch o.Kind {
 	case trace.FromSpec:
@@ -107,7 +102,7 @@ func originText(o trace.Origin) string {
 	return o.Name + " of " + o.By
 }
 
-// places are the names of what a text occurs in.
+// places names the texts that are searched.
 var places = map[trace.Where]string{
 	trace.InPrompt: "user message", trace.InSystem: "system prompt", trace.InResult: "result", trace.InStructured: "structured result", trace.InAnswer: "answer",
 }
@@ -119,7 +114,7 @@ func (o *occurrence) write(w io.Writer) {
 	}
 	fmt.Fprintf(w, " · %s %d–%d", places[o.Where], o.Start, o.End)
 	if o.Loose {
-		fmt.Fprint(w, ", with other white space")
+		fmt.Fprint(w, ", with different whitespace")
 	}
 	fmt.Fprintln(w)
 	if len(o.From) > 0 {

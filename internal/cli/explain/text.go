@@ -14,7 +14,7 @@ import (
 	"github.com/runteam/runteam/internal/trace"
 )
 
-// write writes what was explained for people.
+// write writes the prompts as text.
 func (x *Document) write(w io.Writer) {
 	fmt.Fprintln(w, x.headline())
 	for i := range x.Prompts {
@@ -23,7 +23,7 @@ func (x *Document) write(w io.Writer) {
 	for _, u := range x.Unsent {
 		fmt.Fprintf(w, "\n%s · %s · no prompt\n", terminal.CleanLine(u.Title), terminal.CleanLine(u.Assignee))
 		for _, h := range u.Held {
-			fmt.Fprintf(w, "  held: %s, %s: %s\n", terminal.CleanLine(x.named(h.Source, h.From)), h.Label, terminal.CleanLine(string(h.Rule)+inParentheses(h.Line)+prefixedBy(": ", h.Detail)))
+			fmt.Fprintf(w, "  withheld: %s, %s: %s\n", terminal.CleanLine(x.named(h.Source, h.From)), h.Label, terminal.CleanLine(string(h.Rule)+inParentheses(h.Line)+prefixedBy(": ", h.Detail)))
 		}
 	}
 	if x.task != "" && len(x.Prompts)+len(x.Unsent) == 0 {
@@ -31,7 +31,7 @@ func (x *Document) write(w io.Writer) {
 	}
 }
 
-// prefixedBy puts a text, if there is one, behind a mark.
+// prefixedBy returns a text behind a mark, or "" for an empty text.
 func prefixedBy(mark, text string) string {
 	if text == "" {
 		return ""
@@ -39,7 +39,7 @@ func prefixedBy(mark, text string) string {
 	return mark + text
 }
 
-// status returns the status of the one task that is explained.
+// status returns a clause with the status of the only task that is explained.
 func (x *Document) status() string {
 	i := slices.IndexFunc(x.Trace.Tasks, func(tk trace.Task) bool { return tk.Title == x.task && tk.Status != "" })
 	if i < 0 {
@@ -48,11 +48,11 @@ func (x *Document) status() string {
 	return "; the task is " + string(x.Trace.Tasks[i].Status)
 }
 
-// headline says what the trace is of.
+// headline names the run and counts what was read.
 func (x *Document) headline() string {
 	text := format.NamePrefix(x.Name) + "run " + terminal.CleanLine(x.Run)
 	if x.Partial {
-		text += ": only what is about this task was read"
+		text += ": only this task was read"
 	} else {
 		text += fmt.Sprintf(": %s, %s", format.Plural(len(x.Trace.Prompts), "prompt"), format.Plural(len(x.Trace.Handoffs), "decision"))
 	}
@@ -60,7 +60,7 @@ func (x *Document) headline() string {
 	case x.Torn:
 		text += "; the " + x.kind() + " ends in the middle of a line"
 	case !x.Whole:
-		text += "; the " + x.kind() + " ends before the run does"
+		text += "; the " + x.kind() + " ends before the end of the run"
 	}
 	return text
 }
@@ -73,8 +73,8 @@ func (x *Document) kind() string {
 	return "trace"
 }
 
-// part returns what tells a prompt from the others of its attempt, such as correct
-// for a corrective call; empty for the prompt of the attempt itself.
+// part returns the part of an attempt that a prompt belongs to, such as correct for a corrective call.
+// It is empty for the main prompt.
 func (p *PromptDocument) part() string {
 	_, part, _ := strings.Cut(p.Session, fmt.Sprintf("/%s/%d/", p.Task, p.Attempt))
 	return part
@@ -113,7 +113,7 @@ func (p *PromptDocument) write(w io.Writer) {
 	}
 }
 
-// extent returns the length of the prompt, rounded where its viewer may not see it.
+// extent returns the size of the prompt, rounded if the viewer may not see all of it.
 func (p *PromptDocument) extent() string {
 	hidden := func(at Piece) bool { return at.Withheld }
 	if slices.ContainsFunc(p.System, hidden) || slices.ContainsFunc(p.Text, hidden) {
@@ -122,8 +122,8 @@ func (p *PromptDocument) extent() string {
 	return bytesize.Text(p.Bytes)
 }
 
-// MaxAbsent is how many results that were not sent are named: in text, and in
-// JSON unless one task is explained.
+// MaxAbsent is how many results that were not sent are named in text, and in JSON unless one task is
+// explained.
 const MaxAbsent = 8
 
 func (b *Absent) names() (all []string) {
@@ -136,8 +136,8 @@ func (b *Absent) names() (all []string) {
 	return all
 }
 
-// writePieces writes a text range by range. The builder's words and the names
-// in its headings are one.
+// writePieces writes a text range by range. Words of the builder and names in its headings are one
+// range.
 func writePieces(w io.Writer, pieces []Piece) {
 	for len(pieces) > 0 {
 		n := 1

@@ -10,14 +10,14 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Limits bound what a command may take, before the spec does.
+// Limits are the flags that bound time, tokens and cost. They take precedence over the spec.
 type Limits struct {
 	timeout time.Duration
 	Budget  int
 	Cost    float64 // US dollars
 }
 
-// AddTo adds the flags of a command; whole is what the time limit ends.
+// AddTo adds the flags to a command; whole names what the time limit ends.
 func (l *Limits) AddTo(cmd *cobra.Command, whole string) {
 	f := cmd.Flags()
 	f.DurationVar(&l.timeout, "timeout", 0, "end "+whole+" after `TIME`, such as 90s or 5m (default: the spec's, else none)")
@@ -25,7 +25,7 @@ func (l *Limits) AddTo(cmd *cobra.Command, whole string) {
 	f.Float64Var(&l.Cost, "max-cost-budget", 0, "stop calling models once the cost budget of `USD` US dollars would be exceeded, by the prices in the spec (default: the spec's, else no limit)")
 }
 
-// Check refuses limits that leave nothing.
+// Check refuses limits that nothing can meet.
 func (l *Limits) Check(cmd *cobra.Command) error {
 	changed := cmd.Flags().Changed
 	switch {
@@ -39,7 +39,7 @@ func (l *Limits) Check(cmd *cobra.Command) error {
 	return nil
 }
 
-// Apply puts the limits over those of a spec.
+// Apply replaces the limits of a spec by those that are set.
 func (l *Limits) Apply(o *engine.RunOptions) {
 	if l.timeout > 0 {
 		o.Timeout = l.timeout

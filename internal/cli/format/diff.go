@@ -6,18 +6,17 @@ import (
 	"github.com/runteam/runteam/internal/cli/terminal"
 )
 
-// Texts of more lines than this are not compared line by line, and no more
-// lines than that are shown of what differs.
+// Limits of a diff.
 const (
-	maxCompared = 2_000
-	maxDiffer   = 12
+	maxCompared = 2_000 // lines of a text that is compared line by line
+	maxDiffer   = 12    // lines in the result
 )
 
-// MaxLine is where a line of an excerpt is cut, in cells.
+// MaxLine is the width at which a line of an excerpt is cut, in cells.
 const MaxLine = 400
 
-// LineDiff returns the lines that only one of two texts has: of the first with a
-// minus, of the second with a plus, in order, and cut for people.
+// LineDiff returns the lines that only one of two texts has, in order: those of the first with a minus,
+// those of the second with a plus. It cuts long results and says how many lines it omits.
 func LineDiff(before, after string) (lines []string, more int) {
 	a, b := strings.Split(before, "\n"), strings.Split(after, "\n")
 	for len(a) > 0 && len(b) > 0 && a[0] == b[0] {
@@ -36,7 +35,7 @@ func LineDiff(before, after string) (lines []string, more int) {
 	return all, more
 }
 
-// changes lists what is only in a or only in b.
+// changes returns the lines that are only in a or only in b.
 func changes(a, b []string) (out []string) {
 	if len(a) > maxCompared || len(b) > maxCompared {
 		return append(marked("- ", a), marked("+ ", b)...)
@@ -58,8 +57,7 @@ func changes(a, b []string) (out []string) {
 	return out
 }
 
-// commonLines returns how many lines the rests of a and b from i and k on have
-// in common, at most, in order.
+// commonLines returns the length of the longest common subsequence of a[i:] and b[k:] for all i and k.
 func commonLines(a, b []string) [][]uint16 {
 	cells := make([]uint16, (len(a)+1)*(len(b)+1))
 	common := make([][]uint16, len(a)+1)

@@ -42,7 +42,7 @@ func Bytes(n int) string {
 	return fmt.Sprintf("%.0f %s", size, [...]string{"KB", "MB", "GB", "TB"}[unit])
 }
 
-// OutcomeCounts is "3 of 7 tasks completed, 1 failed, 1 cancelled, 2 not run".
+// OutcomeCounts returns "3 of 7 tasks completed, 1 failed, 1 cancelled, 2 not run".
 func OutcomeCounts(o record.Outcomes, of string) string {
 	var text strings.Builder
 	text.WriteString(fmt.Sprintf("%s of %s completed", Number(o.Completed), of))
@@ -57,10 +57,10 @@ func OutcomeCounts(o record.Outcomes, of string) string {
 	return text.String()
 }
 
-// List names the first few of a list.
+// List joins at most so many names, and says how many more there are.
 func List(names []string, most int) string { return ListOf(names, most, len(names)) }
 
-// ListOf joins at most so many names, the first of a total, and says how many more there are.
+// ListOf is [List] for names that are the first of a total.
 func ListOf(names []string, most, total int) string {
 	more := ""
 	if n := total - most; n > 0 {
@@ -73,23 +73,23 @@ func ListOf(names []string, most, total int) string {
 	return strings.Join(clean, ", ") + more
 }
 
-// Tokens says what was spent, after a separator; nothing if it was not counted.
+// Tokens returns the used tokens behind a separator; it is empty if none were counted.
 func Tokens(u llm.Usage, before string) string {
 	if u.InputTokens+u.OutputTokens == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%s%s tokens in%s, %s out%s", before, Number(u.InputTokens), ofWhich(u.CachedTokens, "cached"), Number(u.OutputTokens), ofWhich(u.ReasoningTokens, "reasoning"))
+	return fmt.Sprintf("%s%s tokens in%s, %s out%s", before, Number(u.InputTokens), included(u.CachedTokens, "cached"), Number(u.OutputTokens), included(u.ReasoningTokens, "reasoning"))
 }
 
-// ofWhich returns how many tokens are of a kind, in parentheses; "" if none are.
-func ofWhich(n int, kind string) string {
+// included returns how many of the tokens are of a kind, in parentheses; it is empty if none are.
+func included(n int, kind string) string {
 	if n <= 0 {
 		return ""
 	}
 	return fmt.Sprintf(" (%s %s)", Number(n), kind)
 }
 
-// NamePrefix returns a name and a colon, to stand before a sentence; empty without a name.
+// NamePrefix returns a name and a colon to begin a sentence; it is empty without a name.
 func NamePrefix(name string) string {
 	if name == "" {
 		return ""
@@ -97,7 +97,7 @@ func NamePrefix(name string) string {
 	return terminal.CleanLine(name) + ": "
 }
 
-// ApproximationMark precedes numbers of tokens that are estimates or classes.
+// ApproximationMark returns the mark before numbers that are not exact.
 func ApproximationMark(rounded bool) string {
 	if rounded {
 		return "~"
@@ -105,13 +105,13 @@ func ApproximationMark(rounded bool) string {
 	return ""
 }
 
-// words of a status, for people.
+// Status returns a status in words.
 func Status(s task.Status) string { return strings.ReplaceAll(string(s), "_", " ") }
 
-// The words for how a task ended, of progress, counts, show and runs alike.
+// The words for how a task ended.
 const (
 	Completed = "completed"
 	Failed    = "failed"
-	Cancelled = "cancelled" // in progress when the run ended
+	Cancelled = "cancelled" // it was in progress when the run ended
 	NotRun    = "not run"
 )

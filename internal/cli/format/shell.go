@@ -7,8 +7,7 @@ import (
 	"github.com/runteam/runteam/internal/cli/terminal"
 )
 
-// ShellPath writes a path so that a shell takes it as one word, and no command
-// as a flag.
+// ShellPath quotes a path so that a shell reads it as one word and no command reads it as a flag.
 func ShellPath(path string) string {
 	if strings.HasPrefix(path, "-") {
 		path = "./" + path
@@ -16,8 +15,8 @@ func ShellPath(path string) string {
 	return ShellWord(path)
 }
 
-// ShellWord writes a text so that a shell takes it as one word. What a terminal
-// must not be sent is written in the $'…' form of bash, zsh and ksh.
+// ShellWord quotes a text so that a shell reads it as one word. Characters that a terminal must not
+// receive are written in the $'…' form of bash, zsh and ksh.
 func ShellWord(text string) string {
 	plain := func(r rune) bool {
 		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("_-./:=@%+,", r)

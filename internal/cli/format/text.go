@@ -1,4 +1,4 @@
-// Package format writes numbers, times, lists, tables and shell words as people read them.
+// Package format formats numbers, times, lists, tables and shell words for people.
 package format
 
 import (
@@ -34,7 +34,7 @@ func QuoteBlock(text string) string {
 	return b.String()
 }
 
-// Indent prints a message of several lines under its first.
+// Indent returns a message whose further lines are indented below the first.
 func Indent(message string) string {
 	return strings.ReplaceAll(terminal.Clean(strings.TrimRight(message, "\n")), "\n", "\n         ")
 }

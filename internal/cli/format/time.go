@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Seconds writes a running time, which changes once a second: 0s, 42s, 3m05s.
+// Seconds formats a duration that is shown while it grows: 0s, 42s, 3m05s.
 func Seconds(d time.Duration) string {
 	if d < time.Minute {
 		return fmt.Sprintf("%ds", int(max(d, 0).Seconds()))
@@ -13,7 +13,7 @@ func Seconds(d time.Duration) string {
 	return Elapsed(d)
 }
 
-// Elapsed writes a time as people read it: 0.3s, 42.0s, 3m05s, 2h03m.
+// Elapsed formats a duration: 0.3s, 42.0s, 3m05s, 2h03m.
 func Elapsed(d time.Duration) string {
 	switch {
 	case d < time.Minute:
@@ -24,7 +24,7 @@ func Elapsed(d time.Duration) string {
 	return fmt.Sprintf("%dh%02dm", int(d.Hours()), int(d.Minutes())%60)
 }
 
-// Time writes a time of a run for people.
+// Time formats a time in the local time zone; the zero time is a hyphen.
 func Time(t time.Time) string {
 	if t.IsZero() {
 		return "-"

@@ -9,8 +9,8 @@ import (
 	"github.com/runteam/runteam/internal/journal"
 )
 
-// Command returns a command about a run of the journal that works where this one
-// was typed: it names the journal and the keys that this one was given.
+// Command returns a command about a run of the journal that works in the same folder: it has the
+// flags for the journal and the keys.
 func (g *Flags) Command(verb string, words ...string) string {
 	var flags []string
 	for _, flag := range []struct{ name, path string }{{"--journal", g.Path}, {"--journal-key", g.KeyFile}, {"--audit-key", g.AuditKey}} {
@@ -18,7 +18,7 @@ func (g *Flags) Command(verb string, words ...string) string {
 			flags = append(flags, flag.name, format.ShellPath(flag.path))
 		}
 	}
-	end := false // a word that begins with a hyphen stands behind --
+	end := false // words that begin with a hyphen must follow --
 	for i, word := range words {
 		end = end || strings.HasPrefix(word, "-")
 		words[i] = format.ShellWord(word)
@@ -30,9 +30,8 @@ func (g *Flags) Command(verb string, words ...string) string {
 	return strings.Join(append(append(text, words...), flags...), " ")
 }
 
-// NextStep says what can be done about a run that did not succeed: the command
-// that resumes it, or that the program that began it can. It is empty for a run
-// that is still running, that succeeded, or that an experiment made.
+// NextStep says how to resume a run that did not succeed: with a command, or by the program that began
+// it. It is empty for a run that is running or succeeded, and for an experiment.
 func (g *Flags) NextStep(s *journal.Summary, short string, info func() (*journal.Info, error)) string {
 	if s.Status == string(engine.StatusOK) || s.Status == journal.Running || s.Command == ExperimentCommand {
 		return ""

@@ -83,7 +83,7 @@ func (k *StoredRun) readTask(ctx context.Context, j *journal.Journal, name strin
 // coordinator replaced.
 const Removed task.Status = "removed"
 
-// collect sorts what there is by tasks.
+// collect sorts the records by task.
 func (k *StoredRun) collect() {
 	for _, list := range [][]trace.Task{k.Info.Tasks, k.Trace.Tasks} {
 		for i := range list {
@@ -93,31 +93,31 @@ func (k *StoredRun) collect() {
 		}
 	}
 	k.statuses()
-	asked, begun := map[string]*record.CallStart{}, map[string]bool{}
+	calls, begun := map[string]*record.CallStart{}, map[string]bool{}
 	var sessions []string
 	for i := range k.History.Log {
 		switch e := &k.History.Log[i]; {
 		case e.Asked != nil:
-			if asked[e.Asked.Session] == nil {
+			if calls[e.Asked.Session] == nil {
 				sessions = append(sessions, e.Asked.Session)
 			}
-			asked[e.Asked.Session] = e.Asked
+			calls[e.Asked.Session] = e.Asked
 		case e.Begun != nil:
 			begun[e.Begun.Session] = true
 		case e.Exchange != nil:
 			x := e.Exchange
-			delete(asked, x.Session)
+			delete(calls, x.Session)
 			t := k.TaskOf(x.Task, x.Title, x.Agent)
 			t.Exchanges = append(t.Exchanges, x)
 		}
 	}
 	for _, session := range sessions {
-		if open := asked[session]; open != nil && (!open.Ahead || begun[session]) {
-			delete(asked, session)
-			k.open(open)
+		if call := calls[session]; call != nil && (!call.Ahead || begun[session]) {
+			delete(calls, session)
+			k.addOpen(call)
 		}
 	}
-	k.remove()
+	k.markRemoved()
 	slices.SortStableFunc(k.Tasks, func(a, b StoredTask) int { return cmp.Compare(a.rank(), b.rank()) })
 	clear(k.ByID)
 	for i := range k.Tasks {
@@ -125,43 +125,41 @@ func (k *StoredRun) collect() {
 	}
 }
 
-// remove tells what is no task of the run any more from what is, and forgets it
-// if it took nothing.
-func (k *StoredRun) remove() {
-	now := map[task.ID]bool{}
+// markRemoved marks the tasks that the run no longer has, and deletes those without an attempt.
+func (k *StoredRun) markRemoved() {
+	current := map[task.ID]bool{}
 	if end := k.History.End; end != nil {
 		for i := range end.Tasks {
-			now[end.Tasks[i].Task] = true
+			current[end.Tasks[i].Task] = true
+		}
+	} else {
+		for i := range k.Info.Tasks {
+			current[k.Info.Tasks[i].ID] = true
 		}
 	}
-	for i := range k.Info.Tasks {
-		if k.History.End == nil {
-			now[k.Info.Tasks[i].ID] = true
-		}
-	}
-	if len(now) == 0 { // of a plan that there is not, nothing is known
+	if len(current) == 0 { // the tasks of a goal that has no plan are unknown
 		return
 	}
-	k.Tasks = slices.DeleteFunc(k.Tasks, func(t StoredTask) bool { return !t.Step && !now[t.ID] && t.Attempts()+t.Running == 0 })
+	k.Tasks = slices.DeleteFunc(k.Tasks, func(t StoredTask) bool { return !t.Step && !current[t.ID] && t.Attempts()+t.Running == 0 })
 	for i := range k.Tasks {
-		if t := &k.Tasks[i]; !t.Step && !now[t.ID] {
+		if t := &k.Tasks[i]; !t.Step && !current[t.ID] {
 			t.Status, t.Ended = Removed, record.TaskEnd{}
 		}
 	}
 }
 
-// open takes in a prompt to which no answer is stored.
-func (k *StoredRun) open(asked *record.CallStart) {
-	t := k.TaskOf(asked.Task, k.Trace.Title(asked.Task), asked.Agent)
+// addOpen adds a prompt without a stored answer to its task.
+func (k *StoredRun) addOpen(call *record.CallStart) {
+	t := k.TaskOf(call.Task, k.Trace.Title(call.Task), call.Agent)
 	last := len(k.History.Begins) - 1
-	if k.Status == journal.Running && (last < 0 || !asked.Time.Before(k.History.Begins[last].Time)) {
+	if k.Status == journal.Running && (last < 0 || !call.Time.Before(k.History.Begins[last].Time)) {
 		t.Running++
 		return
 	}
-	t.Interrupted = append(t.Interrupted, asked)
+	t.Interrupted = append(t.Interrupted, call)
 }
 
-// TaskOf returns a task, which it makes if it is new.
+// TaskOf returns a task, which it adds if it is new.
 func (k *StoredRun) TaskOf(id task.ID, title, agent string) *StoredTask {
 	i, ok := k.ByID[id]
 	if !ok {
@@ -174,7 +172,7 @@ func (k *StoredRun) TaskOf(id task.ID, title, agent string) *StoredTask {
 	return t
 }
 
-// statuses takes what became of each task from the end of the run, or from its events.
+// statuses sets how each task ended, from the end of the run or from its events.
 func (k *StoredRun) statuses() {
 	if k.History.End != nil {
 		for _, e := range k.History.End.Tasks {
@@ -226,9 +224,8 @@ func (k *StoredRun) FindTask(name string) (task.ID, error) {
 	return t.ID, err
 }
 
-// Result returns the result of an exchange that completed. Nothing above the
-// clearance of whom the run was for is in it, nothing that cannot be decrypted,
-// has expired since or is not what it was.
+// Result returns the result of a completed exchange as the user of the run may read it now: it is
+// withheld above the user's clearance, and if it cannot be decrypted, has expired or was altered.
 func (k *StoredRun) Result(x *record.AgentCall) StoredResult {
 	if x.Result == nil || x.Missing != "" {
 		level := label.Secret
@@ -248,32 +245,32 @@ func (k *StoredRun) Result(x *record.AgentCall) StoredResult {
 	return r
 }
 
-// Invocation is how the run was asked for; empty if that is not known.
+// Invocation returns the invocation of the run; it is empty if it is unknown.
 func (k *StoredRun) Invocation() (v Invocation) {
-	_ = json.Unmarshal(k.Info.Invocation, &v) // another program made the run
+	_ = json.Unmarshal(k.Info.Invocation, &v) // another program may have begun the run
 	return v
 }
 
-// WhyNoResult says why a task has no result: of one that was taken down by another, which.
+// WhyNoResult says why a task has no result, such as the task whose failure is the reason.
 func (k *StoredRun) WhyNoResult(t *StoredTask) string {
 	if root := t.Ended.Root; root != "" && root != t.ID {
-		return fmt.Sprintf("because %q %s", k.Trace.Title(root), cmp.Or(k.statusOf(root), "failed"))
+		return fmt.Sprintf("because %q %s", k.Trace.Title(root), cmp.Or(k.failureOf(root), "failed"))
 	}
 	if why := abortReasons[k.Status]; why != "" && t.Status == task.Skipped && IsWithheld(t.Ended.Reason) {
-		return why // in the words of the runtime, of which nothing is secret
+		return why // these words contain nothing secret
 	}
 	return t.Ended.Reason
 }
 
-// abortReasons says why what had not begun was skipped, by the status of the run.
+// abortReasons says why tasks that had not begun were skipped, by the status of the run.
 var abortReasons = map[string]string{
 	string(engine.StatusCanceled): "the run was cancelled",
-	string(engine.StatusTimeout):  "the time of the run was over",
+	string(engine.StatusTimeout):  "the run timed out",
 	string(engine.StatusBudget):   "the budget was spent",
 }
 
-// statusOf is the status of a task; empty if there is no such task.
-func (k *StoredRun) statusOf(id task.ID) string {
+// failureOf says how a task failed; it returns "" for an unknown task.
+func (k *StoredRun) failureOf(id task.ID) string {
 	i, ok := k.ByID[id]
 	if !ok {
 		return ""
@@ -284,7 +281,7 @@ func (k *StoredRun) statusOf(id task.ID) string {
 	return "failed"
 }
 
-// Heading is a run as the line above something of it names it.
+// Heading returns the line that names the run.
 func (k *StoredRun) Heading() string {
 	return format.NamePrefix(k.Name) + "run " + terminal.CleanLine(k.Run)
 }

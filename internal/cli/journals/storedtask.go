@@ -12,7 +12,7 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// LastPrompt is the exchange of the last attempt; nil if none ended.
+// LastPrompt returns the exchange of the last attempt; nil if none ended.
 func (t *StoredTask) LastPrompt() (last *record.AgentCall) {
 	for _, x := range t.Exchanges {
 		if x.Part == "" {
@@ -33,7 +33,7 @@ func (t *StoredTask) StepStatus(answer *record.AgentCall) task.Status {
 	return task.Failed
 }
 
-// A StoredTask is what there is of one task, or of one step of the coordinator.
+// A StoredTask is what the journal has about one task, or about one step of the coordinator.
 type StoredTask struct {
 	ID          task.ID
 	Key         string
@@ -41,14 +41,13 @@ type StoredTask struct {
 	Agent       string
 	Step        bool
 	Status      task.Status
-	Ended       record.TaskEnd      // how, if the run came to its end
-	Exchanges   []*record.AgentCall // in order, those of retellings among them
-	Interrupted []*record.CallStart // that a crash ended
-	Running     int                 // that are under way
+	Ended       record.TaskEnd      // how it ended, if the run ended
+	Exchanges   []*record.AgentCall // in order, including those of translations
+	Interrupted []*record.CallStart // calls that a crash ended
+	Running     int                 // calls in progress
 }
 
-// rank puts the steps of the coordinator behind the tasks, and before those what
-// is no task any more.
+// rank sorts tasks first, then removed tasks, then the steps of the coordinator.
 func (t *StoredTask) rank() int {
 	switch {
 	case t.Step:
@@ -59,10 +58,10 @@ func (t *StoredTask) rank() int {
 	return 0
 }
 
-// IsTask reports whether it is a task that the run has now.
+// IsTask reports whether the run still has the task.
 func (t *StoredTask) IsTask() bool { return t.rank() == 0 }
 
-// Accepted is the exchange whose answer is the result; nil if there is none.
+// Accepted returns the exchange whose answer is the result; nil if there is none.
 func (t *StoredTask) Accepted() *record.AgentCall {
 	for _, x := range slices.Backward(t.Exchanges) {
 		if x.Part == "" && x.Completed() {
@@ -72,7 +71,7 @@ func (t *StoredTask) Accepted() *record.AgentCall {
 	return nil
 }
 
-// Attempts counts those that ended, in any way.
+// Attempts counts the attempts that ended.
 func (t *StoredTask) Attempts() int {
 	n := len(t.Interrupted)
 	for _, x := range t.Exchanges {
@@ -83,28 +82,25 @@ func (t *StoredTask) Attempts() int {
 	return n
 }
 
-// Usage sums what was paid for a task; of what was interrupted it is what the
-// prompts had, a fourth of their bytes.
+// Usage sums the tokens of a task. For interrupted calls it estimates those of the prompts.
 func (t *StoredTask) Usage() (u llm.Usage) {
 	for _, x := range t.Exchanges {
 		u = u.Add(x.Usage())
 	}
-	for _, asked := range t.Interrupted {
-		u.InputTokens += EstimatedTokens(asked)
+	for _, call := range t.Interrupted {
+		u.InputTokens += EstimatedTokens(call)
 	}
 	return u
 }
 
 // EstimatedTokens estimates the tokens of a prompt that no endpoint counted.
-func EstimatedTokens(asked *record.CallStart) int {
-	return gate.Tokens(asked.Bytes)
-}
+func EstimatedTokens(call *record.CallStart) int { return gate.Tokens(call.Bytes) }
 
-// Span returns when the work on a task began and ended.
+// Span returns when the first attempt of a task began and the last one ended.
 func (t *StoredTask) Span() (start, end time.Time) {
-	for _, asked := range t.Interrupted {
-		if start.IsZero() || asked.Time.Before(start) {
-			start = asked.Time
+	for _, call := range t.Interrupted {
+		if start.IsZero() || call.Time.Before(start) {
+			start = call.Time
 		}
 	}
 	for _, x := range t.Exchanges {
@@ -126,8 +122,7 @@ type StoredResult struct {
 	Hidden     bool // the text says why there is none
 }
 
-// IsWithheld reports whether the text for a reader says that the result is
-// withheld, and nothing else.
+// IsWithheld reports whether a text only says that a result is withheld.
 func IsWithheld(text string) bool {
 	return strings.HasPrefix(text, "[withheld: ") && strings.HasSuffix(text, "]") && !strings.Contains(text, "\n")
 }

@@ -49,7 +49,7 @@ journal is used otherwise. Flags have the values of the run, unless given again.
 	}
 	j.SpecFlags.AddTo(cmd)
 	j.AddMergeFlagsTo(cmd)
-	cmd.Flags().StringVar(&j.Coordinator, "coordinator", "", "take the coordinator's settings from `FILE` instead")
+	j.AddCoordinatorFlagTo(cmd)
 	j.AnswerFlags.AddTo(cmd)
 	j.Limits.AddTo(cmd, "the work of this command")
 	j.viewFlags(cmd)

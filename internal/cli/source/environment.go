@@ -22,11 +22,11 @@ import (
 	"github.com/runteam/runteam/internal/connection"
 )
 
-// EnvAllow names the variable that allows what --allow-env does, in one text:
-// NAME=ORIGIN, separated by spaces or commas.
+// EnvAllow names the environment variable that holds values for --allow-env, separated by spaces or
+// commas.
 const EnvAllow = "RUNTEAM_ALLOW_ENV"
 
-// EnvironmentFlags says which variables of the environment a spec may send where.
+// EnvironmentFlags say which variables of the environment a spec may send where.
 type EnvironmentFlags struct {
 	allow []string
 	File  string // of --env-file
@@ -45,7 +45,7 @@ func (e *EnvironmentFlags) AddFileFlagTo(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&e.File, "env-file", "", "take variables of the environment from `FILE`, in .env form")
 }
 
-// allowed returns what flags and the environment allow.
+// allowed returns what the flags and the environment allow.
 func (e *EnvironmentFlags) allowed(lookup func(string) (string, bool)) ([]specfile.EnvUse, error) {
 	var all []specfile.EnvUse
 	add := func(from, text string) error {
@@ -73,8 +73,7 @@ func (e *EnvironmentFlags) allowed(lookup func(string) (string, bool)) ([]specfi
 // MaxEnvFile bounds a file of --env-file, in bytes.
 const MaxEnvFile = 64 << 10
 
-// lookup returns the environment: the variables of --env-file, then those of the
-// process.
+// lookup returns the environment: the variables of --env-file, then those of the process.
 func (e *EnvironmentFlags) lookup(process func(string) (string, bool)) (func(string) (string, bool), error) {
 	if e.File == "" {
 		return process, nil
@@ -91,7 +90,7 @@ func (e *EnvironmentFlags) lookup(process func(string) (string, bool)) (func(str
 	}, nil
 }
 
-// readEnvFile reads a file of variables. No error repeats what is in it.
+// readEnvFile reads a file of variables. Errors do not repeat its contents.
 func readEnvFile(path string) (map[string]string, error) {
 	bad := func(err error) error {
 		return exit.FileError("--env-file "+path, err)
@@ -101,13 +100,13 @@ func readEnvFile(path string) (map[string]string, error) {
 	}
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, bad(exit.WithoutPath(err))
+		return nil, bad(err)
 	}
 	defer f.Close()
 	text, err := io.ReadAll(io.LimitReader(f, MaxEnvFile+1))
 	switch {
 	case err != nil:
-		return nil, bad(exit.WithoutPath(err))
+		return nil, bad(err)
 	case len(text) > MaxEnvFile:
 		return nil, bad(fmt.Errorf("it is larger than %d KiB", MaxEnvFile>>10))
 	}
@@ -123,7 +122,7 @@ func readEnvFile(path string) (map[string]string, error) {
 	return vars, nil
 }
 
-// addConsentHints adds to the error of each variable without consent how to allow it.
+// addConsentHints says how to allow each variable that lacks consent.
 func (s *SpecFlags) addConsentHints(err error) error {
 	found, ok := errors.AsType[*specfile.Error](err)
 	if !ok {
@@ -137,7 +136,7 @@ func (s *SpecFlags) addConsentHints(err error) error {
 	return err
 }
 
-// consentHint says how to allow a variable to go where a spec sends it.
+// consentHint says how to allow a variable to be sent to an endpoint.
 func (s *SpecFlags) consentHint(use specfile.EnvUse) string {
 	var trust strings.Builder
 	trust.WriteString("runteam trust")
@@ -162,12 +161,11 @@ func (s *SpecFlags) consentHint(use specfile.EnvUse) string {
 	return hint + ", or run: " + trust.String()
 }
 
-// expandable matches a text in which a shell expands variables inside of double
-// quotes and does nothing else.
+// expandable matches a text in which a shell, inside double quotes, only expands variables.
 var expandable = regexp.MustCompile(`^([A-Za-z0-9._:/\[\]-]|\$\{[A-Za-z_][A-Za-z0-9_]*\})+$`)
 
-// SentVariables lists which variables go where if the spec is run: those that it names,
-// and OPENAI_API_KEY where an agent, or an entry of its fallback, has no key of its own.
+// SentVariables returns which variables a run of the spec sends where: those that it names, and
+// OPENAI_API_KEY for each connection without its own key.
 func SentVariables(file *specfile.File, lookup func(string) (string, bool)) []specfile.EnvUse {
 	all := slices.Clone(file.Env)
 	addOne := func(c *specfile.Connection) {
@@ -175,7 +173,7 @@ func SentVariables(file *specfile.File, lookup func(string) (string, bool)) []sp
 		if err != nil || key == "" || !c.APIKey.IsZero() {
 			return
 		}
-		base, _, _ = strings.Cut(base, "?") // it may have the version of Azure's API
+		base, _, _ = strings.Cut(base, "?") // the query may hold the version of Azure's API
 		use, err := specfile.ParseEnvUse("OPENAI_API_KEY=" + base)
 		if err != nil {
 			return
@@ -199,7 +197,7 @@ func SentVariables(file *specfile.File, lookup func(string) (string, bool)) []sp
 	return all
 }
 
-// WriteVariables writes which variables go where.
+// WriteVariables writes which variables are sent where.
 func WriteVariables(w io.Writer, uses []specfile.EnvUse, indent string) {
 	rows := format.NewTable(w, indent)
 	for _, u := range uses {

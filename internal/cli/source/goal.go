@@ -8,31 +8,31 @@ import (
 	"github.com/runteam/runteam/internal/specfile"
 )
 
-// GoalFlag is what --goal asks for. It tells an empty text from none.
+// A GoalFlag is the value of --goal. It tells an empty text from none.
 type GoalFlag struct {
 	Text    string
 	Given   bool
-	Literal bool // the text is the goal itself, whatever it looks like
+	Literal bool // a text of - is the goal itself
 }
 
 // String returns the goal.
 func (g *GoalFlag) String() string { return g.Text }
 
-// Set takes the value of the flag.
+// Set sets the value of the flag.
 func (g *GoalFlag) Set(text string) error {
 	g.Text, g.Given = text, true
 	return nil
 }
 
-// Type names the value in help texts.
+// Type returns the name of the value in help texts.
 func (g *GoalFlag) Type() string { return "TEXT" }
 
-// maxGoalInput bounds a goal from standard input: what is too long for a
-// coordinator, but not for memory, is refused with its size.
+// maxGoalInput bounds a goal from standard input, in bytes. The limit for a coordinator is lower, and
+// its error names the size.
 const maxGoalInput = 16 << 20
 
-// read returns the goal, from standard input if it is a hyphen; empty if none is given.
-// It may be called again.
+// read returns the goal, from standard input if the text is a hyphen, and "" without --goal. It may be
+// called again.
 func (g *GoalFlag) read(stdin io.Reader) (string, error) {
 	if !g.Given {
 		return "", nil
@@ -49,16 +49,16 @@ func (g *GoalFlag) read(stdin io.Reader) (string, error) {
 		text, name = string(data), "--goal -"
 	}
 	if text = strings.TrimSpace(text); text == "" {
-		return "", exit.Usagef("%s is empty: say what the team is to find out or to make", name)
+		return "", exit.Usagef("%s is empty: write what the team should find out or produce", name)
 	}
 	g.Text, g.Literal = text, true
 	return text, nil
 }
 
-// NothingToDo says what a spec lacks that has neither tasks nor a goal.
+// NothingToDo returns the error for a spec that has neither tasks nor a goal.
 func NothingToDo(do string, s *SpecFlags, file *specfile.File) error {
 	if do == "run" && s.Team != "" && s.Path == "" {
-		return exit.Usagef(`--goal is missing: --team F brings a team, and --goal TEXT what it is to do; to run a list of tasks write "runteam task --file F --team F"`)
+		return exit.Usagef(`--goal is missing: with --team F, say what the team should do with --goal TEXT; to run a list of tasks write "runteam task --file F --team F"`)
 	}
 	return &specfile.Error{Problems: []specfile.Problem{{
 		File: file.Path, Message: "it has neither tasks nor a goal, so there is nothing to " + do, Hint: "add --goal TEXT, or write tasks: or goal:",

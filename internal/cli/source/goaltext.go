@@ -15,9 +15,8 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// GatedGoal returns the goal that a plan is for, in the form that the caller is
-// cleared for; empty if there is none. It takes the road of everything that is
-// printed, the gate: a secret in it is redacted, and one above the caller's
+// GatedGoal returns the goal of a plan in the form for the caller, and "" without a goal. Like all
+// that is printed, it passes the gate: secrets in it are redacted, and a goal above the caller's
 // clearance is withheld.
 func GatedGoal(ctx context.Context, file *specfile.File, accepts label.Classification, now time.Time) string {
 	goal := file.Goal
@@ -33,7 +32,7 @@ func GatedGoal(ctx context.Context, file *specfile.File, accepts label.Classific
 	return "[withheld: " + goal.Classification.String() + "]"
 }
 
-// gated takes a goal through the gate to the caller.
+// gated passes a goal through the gate to the caller.
 func gated(ctx context.Context, goal *engine.Goal, accepts label.Classification, now time.Time) (string, error) {
 	const session = "plan/" + handoff.User
 	source := handoff.Source{Kind: handoff.Goal, Name: "goal"}
@@ -58,7 +57,7 @@ func gated(ctx context.Context, goal *engine.Goal, accepts label.Classification,
 	return s.Payload().Text(), nil
 }
 
-// maxGoalLine is where a goal that is shown in one line is cut, in cells.
+// maxGoalLine is the width at which a goal in one line is cut, in cells.
 const maxGoalLine = 200
 
 // GoalLine returns a goal in one line.

@@ -1,5 +1,5 @@
-// Package source reads the spec that a command works on, with what flags set in it and which
-// variables of the environment it may send.
+// Package source reads the spec of a command, applies the flags that set something in it, and checks
+// which variables of the environment it may send.
 package source
 
 import (
@@ -24,7 +24,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// MainPath is the path of the file that a spec begins with.
+// MainPath returns the path of the main file of the spec.
 func (s *SpecFlags) MainPath() string {
 	if s.Path == "" && s.Team != "" {
 		return s.Team
@@ -32,11 +32,11 @@ func (s *SpecFlags) MainPath() string {
 	return s.Path
 }
 
-// IsResult reports whether an --input names the result of an earlier run, and no file.
+// IsResult reports whether an --input names the result of an earlier run instead of a file.
 func IsResult(given string) bool { return strings.HasPrefix(given, specfile.ResultPrefix) }
 
-// Root returns the folder that the spec is in, and whether the spec is there.
-func (s *SpecFlags) Root() (folder string, there bool) {
+// Root returns the folder of the spec, and whether the spec exists.
+func (s *SpecFlags) Root() (folder string, exists bool) {
 	path := s.MainPath()
 	if path == "-" {
 		return "", false
@@ -51,12 +51,11 @@ func (s *SpecFlags) Root() (folder string, there bool) {
 	if !at.IsDir() {
 		return filepath.Dir(path), true
 	}
-	_, there = specfile.InFolder(path)
-	return path, there
+	_, exists = specfile.InFolder(path)
+	return path, exists
 }
 
-// SpecFlags is the spec that a command works on: where it is, and what flags
-// set in it.
+// SpecFlags name the spec of a command, and hold the flags that set something in it.
 type SpecFlags struct {
 	Path         string
 	Team         string
@@ -67,13 +66,12 @@ type SpecFlags struct {
 	Params       []string
 	Models       []string
 	Environment  EnvironmentFlags
-	NoCalls      bool // no model is called, so nothing is sent
+	NoCalls      bool // no model is called, so no variable is sent
 
-	Stored     []specfile.StoredFile // stand in for files that are gone
-	StoredOnly bool                  // and for all others
+	Stored     []specfile.StoredFile // replace files that no longer exist
+	StoredOnly bool                  // no file is read
 
-	// results gives results of earlier runs; nil looks in the journal that a
-	// command without --journal finds.
+	// Results returns results of earlier runs. Nil means those of the default journal.
 	Results func(ctx context.Context, run, task string) (*envelope.Envelope, error)
 }
 
@@ -94,23 +92,28 @@ func (s *SpecFlags) AddTo(cmd *cobra.Command) {
 	f.StringArrayVar(&s.Models, "model", nil, "use this `MODEL` for all agents and the coordinator, or AGENT=MODEL for one (repeatable)")
 }
 
-// AddMergeFlagsTo adds the flags for the files of the original beside a spec.
+// AddMergeFlagsTo adds the flags for further files of the original.
 func (s *SpecFlags) AddMergeFlagsTo(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&s.Team, "team", "", "take the team from `FILE` instead")
-	f.StringVar(&s.Orchestrator, "orchestrator", "", "take the settings of the run from `FILE` instead")
+	f.StringVar(&s.Team, "team", "", "take the team from `FILE`")
+	f.StringVar(&s.Orchestrator, "orchestrator", "", "take the settings of the run from `FILE`")
 }
 
-// AddGoalFlagsTo adds the flags for a goal that the coordinator plans the tasks for.
+// AddGoalFlagsTo adds the flags for a goal.
 func (s *SpecFlags) AddGoalFlagsTo(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.Var(&s.Goal, "goal", "have the coordinator plan the tasks for `TEXT`, and answer it; - is standard input")
-	f.StringVar(&s.Coordinator, "coordinator", "", "take the coordinator's settings from `FILE` instead")
+	s.AddCoordinatorFlagTo(cmd)
 	flags.Complete(cmd, "goal", nil)
 }
 
-// Load reads the spec. Nothing is run, and no network is used. From then on the
-// environment of a is that which the spec was read with.
+// AddCoordinatorFlagTo adds --coordinator.
+func (s *SpecFlags) AddCoordinatorFlagTo(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&s.Coordinator, "coordinator", "", "take the coordinator's settings from `FILE`")
+}
+
+// Load reads the spec. It runs nothing and uses no network. It sets the environment of con to the one
+// of the spec, with the variables of --env-file.
 func (s *SpecFlags) Load(ctx context.Context, con *console.Console) (*specfile.File, error) {
 	lookup, err := files.Await(ctx, func() (func(string) (string, bool), error) { return s.Environment.lookup(con.LookupEnv) })
 	if err != nil {
@@ -125,7 +128,7 @@ func (s *SpecFlags) Load(ctx context.Context, con *console.Console) (*specfile.F
 	return file, s.addConsentHints(err)
 }
 
-// read reads the spec with what may be sent of the environment.
+// read reads the spec with the variables that it may send.
 func (s *SpecFlags) read(ctx context.Context, con *console.Console, allowed []specfile.EnvUse) (*specfile.File, error) {
 	inputs, err := flags.Pairs("input", "NAME=FILE", s.Inputs)
 	if err != nil {
@@ -170,17 +173,17 @@ var optionNames = map[string]string{
 	"Inputs": "--input", "Params": "--param", "Models": "--model", "UserAccepts": "run with --reveal on a terminal",
 }
 
-// Reads lists the files that were read, as far as flags name them.
+// Reads returns the paths of the files that were read.
 func (s *SpecFlags) Reads(file *specfile.File) []string {
 	paths := append(file.Reads(), file.Path, s.Team, s.Orchestrator, s.Coordinator)
-	inputs, _ := flags.Pairs("input", "", s.Inputs) // load has refused what is wrong with them
+	inputs, _ := flags.Pairs("input", "", s.Inputs) // Load has reported errors
 	for _, path := range inputs {
 		paths = append(paths, path)
 	}
 	return paths
 }
 
-// readsOnce refuses to take two things from standard input.
+// readsOnce refuses to read standard input twice.
 func (s *SpecFlags) readsOnce(inputs map[string]string) error {
 	var from []string
 	for _, given := range []struct{ name, path string }{{"SPEC", s.Path}, {"--team", s.Team}, {"--orchestrator", s.Orchestrator}, {"--coordinator", s.Coordinator}} {
@@ -197,13 +200,12 @@ func (s *SpecFlags) readsOnce(inputs map[string]string) error {
 		}
 	}
 	if len(from) > 1 {
-		return exit.Usagef("standard input can be read once: it is asked for by %s", strings.Join(from, " and "))
+		return exit.Usagef("standard input can be read only once: leave it to one of %s", strings.Join(from, " and "))
 	}
 	return nil
 }
 
-// Warnings returns what is worth a look in a spec and its plan, which may be
-// nil, each place once.
+// Warnings returns the warnings about a spec and its plan, which may be nil, one for each place.
 func Warnings(file *specfile.File, plan *engine.Plan) []specfile.Problem {
 	all := append([]specfile.Problem{}, file.Warnings...)
 	if plan == nil || len(plan.Warnings) == 0 {

@@ -9,8 +9,8 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// TaskNames are the tasks that a name may mean: by title, by key or by id, for
-// none of which letter case and spaces around it matter.
+// TaskNames are the tasks that a name may mean: a title, a key or an ID. Letter case and surrounding
+// spaces do not matter.
 type TaskNames []trace.Task
 
 // NewTaskNames returns the tasks of a spec.
@@ -22,8 +22,8 @@ func NewTaskNames(file *specfile.File) (all TaskNames) {
 	return all
 }
 
-// Find returns the id of the task that a name means. A title goes before a key,
-// and both before an id.
+// Find returns the ID of the task that a name means. Titles take precedence over keys, and keys over
+// IDs.
 func (n TaskNames) Find(name string) (task.ID, bool) {
 	folded := naming.Normalize(name)
 	for _, part := range [...]func(*trace.Task) string{
@@ -40,7 +40,7 @@ func (n TaskNames) Find(name string) (task.ID, bool) {
 	return "", false
 }
 
-// IDs returns what names mean, without those that mean nothing.
+// IDs returns the IDs of the known names.
 func (n TaskNames) IDs(names []string) (all []task.ID) {
 	for _, name := range names {
 		if id, ok := n.Find(name); ok {
@@ -50,8 +50,8 @@ func (n TaskNames) IDs(names []string) (all []task.ID) {
 	return all
 }
 
-// Suggest says what to write in the place of a name that means nothing: the
-// title or key that is nearest, else the first of them.
+// Suggest says what to write instead of an unknown name: the nearest title or key, else the first
+// ones.
 func (n TaskNames) Suggest(name string) string {
 	var known []string
 	for i := range n {

@@ -1,6 +1,7 @@
 package source
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
@@ -18,8 +19,8 @@ import (
 	"github.com/runteam/runteam/internal/specfile"
 )
 
-// TrustStore keeps which specs may send which variables where: a folder in the
-// user's configuration, with one file for each spec and list.
+// A TrustStore holds which specs may send which variables where. It is a folder in the user's
+// configuration, with one file for each spec and list of variables.
 type TrustStore struct{ Folder string }
 
 // A Consent is what the user allowed for one spec.
@@ -36,7 +37,7 @@ func NewTrustStore(con *console.Console) (*TrustStore, error) {
 	if config == "" {
 		var err error
 		if config, err = os.UserConfigDir(); err != nil {
-			return nil, fmt.Errorf("there is no folder for the configuration of the user: %w", err)
+			return nil, fmt.Errorf("there is no folder for the user's configuration: %w", err)
 		}
 	}
 	return &TrustStore{filepath.Join(config, "runteam", "trust")}, nil
@@ -45,7 +46,7 @@ func NewTrustStore(con *console.Console) (*TrustStore, error) {
 // IsTrusted reports whether the user allowed a spec to send these variables.
 func IsTrusted(con *console.Console, path string, uses []specfile.EnvUse) bool {
 	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
-		return false // the path of a pipe names another one the next time
+		return false // the same path is another pipe the next time
 	}
 	s, err := NewTrustStore(con)
 	if err != nil {
@@ -63,7 +64,7 @@ func IsTrusted(con *console.Console, path string, uses []specfile.EnvUse) bool {
 	return err == nil && c.Spec == want.Spec && c.Digest == want.Digest
 }
 
-// RealPath returns the absolute path of a file, without links as long as it exists.
+// RealPath returns the absolute path of a file, with links resolved if the file exists.
 func RealPath(path string) (string, error) {
 	at, err := filepath.Abs(path)
 	if err != nil {
@@ -75,7 +76,7 @@ func RealPath(path string) (string, error) {
 	return at, nil
 }
 
-// file is the name of the file that keeps a consent.
+// file returns the name of the file of a consent.
 func (c *Consent) file() string {
 	return fmt.Sprintf("%x.json", sha256.Sum256([]byte(c.Spec+"\x00"+c.Digest)))
 }
@@ -83,7 +84,7 @@ func (c *Consent) file() string {
 // maxConsent bounds a stored consent, in bytes.
 const maxConsent = 1 << 20
 
-// read reads a consent. It is an error if another user may have written it.
+// read reads a consent. It fails if another user could have written the file.
 func (s *TrustStore) read(name string) (c Consent, err error) {
 	path := filepath.Join(s.Folder, name)
 	for _, at := range []string{s.Folder, path} {
@@ -135,7 +136,7 @@ func (s *TrustStore) Write(c *Consent) error {
 	return err
 }
 
-// List returns all consents, by spec.
+// List returns all consents, sorted by spec.
 func (s *TrustStore) List() ([]Consent, error) {
 	entries, err := os.ReadDir(s.Folder)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -150,12 +151,7 @@ func (s *TrustStore) List() ([]Consent, error) {
 			all = append(all, c)
 		}
 	}
-	slices.SortFunc(all, func(a, b Consent) int {
-		if n := strings.Compare(a.Spec, b.Spec); n != 0 {
-			return n
-		}
-		return a.Time.Compare(b.Time)
-	})
+	slices.SortFunc(all, func(a, b Consent) int { return cmp.Or(strings.Compare(a.Spec, b.Spec), a.Time.Compare(b.Time)) })
 	return all, err
 }
 

@@ -9,14 +9,12 @@ import (
 	"unicode/utf8"
 )
 
-// Clean returns a text as it may go to a terminal: what agents wrote cannot
-// move the cursor, hide or reorder what a person reads. Control, bidi and
-// other invisible characters become escapes such as \x1b and \u202e; line
-// feeds and tabs stay, and so do the joiners that scripts and emoji need. A
-// text that has none of them is returned as it is.
+// Clean returns a text that a terminal can show safely: text of agents cannot move the cursor, or hide
+// or reorder what a person reads. Control, bidi and other invisible characters become escapes such as
+// \x1b and \u202e. Line feeds, tabs, and the joiners that scripts and emoji need stay.
 func Clean(text string) string { return escape(text, "\n\t") }
 
-// CleanLine is clean for a text that has to stay on its line.
+// CleanLine is [Clean] for a text that must stay on one line.
 func CleanLine(text string) string { return escape(text, "") }
 
 func escape(text, keep string) string {
@@ -51,11 +49,10 @@ func escape(text, keep string) string {
 	return b.String()
 }
 
-// Hidden reports characters that a person does not see as themselves: control
-// characters, line and paragraph separators, format characters (among them
-// the bidi controls, the byte order mark and the tag characters), and what
-// Unicode says to draw as nothing. The joiners ZWNJ and ZWJ, the selectors of
-// text and emoji style, and signs that precede numbers are what they seem.
+// Hidden reports characters that a person cannot see: control characters, line and paragraph
+// separators, format characters (among them the bidi controls, the byte order mark and the tag
+// characters), and those that Unicode draws as nothing. The joiners ZWNJ and ZWJ, the selectors of
+// text and emoji style, and signs that precede numbers are not hidden.
 func Hidden(r rune) bool {
 	switch {
 	case r < 0x20 || r == 0x7f:
@@ -69,9 +66,9 @@ func Hidden(r rune) bool {
 		!unicode.Is(unicode.Prepended_Concatenation_Mark, r)
 }
 
-// JSONWriter passes a JSON document on, with the same characters as clean
-// written as JSON escapes: the document means the same, and cannot play tricks
-// on a terminal. The bytes of one rune may arrive in two writes.
+// A JSONWriter writes a JSON document to W with the characters that [Clean] escapes as JSON escapes, so
+// that the document is equivalent and a terminal can show it safely. The bytes of one rune may arrive
+// in two writes.
 type JSONWriter struct {
 	W    io.Writer
 	rest []byte // the beginning of a rune
@@ -106,7 +103,7 @@ func (c *JSONWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// plainPrefix counts the leading bytes that stay as they are: ASCII but DEL.
+// plainPrefix counts the leading bytes that need no escape: ASCII except DEL.
 func plainPrefix(data []byte) int {
 	for i, c := range data {
 		if c >= 0x7f {

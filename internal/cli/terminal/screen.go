@@ -1,4 +1,4 @@
-// Package terminal writes to terminals: it masks characters that would deceive the reader, measures
+// Package terminal writes to terminals: it escapes characters that would deceive the reader, measures
 // text in cells, and redraws a table in place.
 package terminal
 
@@ -13,33 +13,32 @@ import (
 	"golang.org/x/text/width"
 )
 
-// Screen is standard error: lines that stay, and on a terminal at most one
-// table below them that is redrawn in place. It is safe for concurrent use.
+// A Screen is standard error: lines that stay and, on a terminal, at most one table below them that is
+// redrawn in place. It is safe for concurrent use.
 //
-// A frame goes out in one write, so it does not flicker: the cursor goes up to
-// the table's first line, each line is written over the old one and cleared to
-// its end, and what is left below is cleared. Lines are clipped to the width,
-// and automatic wrapping is off while they are written, so that a line is one
-// row whatever the terminal thinks of the width of a character.
+// A frame is one write, so it does not flicker: the cursor moves to the first line of the table, each
+// line overwrites the old one and clears the rest, and everything below is cleared. Lines are clipped
+// to the width, and automatic wrapping is off meanwhile, so that a line is one row even if the
+// terminal has another width for a character.
 type Screen struct {
 	W    io.Writer
 	Size func() (width, height int)
 
 	mu    sync.Mutex                     // guards what follows
 	table func(width, height int) []Line // nil when there is none
-	drawn []int                          // widths of the lines of the table as it stands
-	lost  []int                          // and of those above them that the terminal scrolled out when it became lower
-	last  frame                          // as it stands, to leave out what changes nothing
+	drawn []int                          // widths of the lines of the table on the screen
+	lost  []int                          // widths of the lines that scrolled out when the terminal became lower
+	last  frame                          // on the screen, to skip frames that change nothing
 	out   bytes.Buffer
 }
 
-// frame is a table as it was drawn. The zero frame is none.
+// frame is a drawn table. The zero frame is none.
 type frame struct {
 	width, height int
 	text          string
 }
 
-// Line is one row of the table: its text, and codes around a first part of it.
+// A Line is one row of the table: its text, and the color of its first bytes.
 type Line struct {
 	Text    string
 	Color   string // SGR code for the first bytes; empty means plain
@@ -55,7 +54,7 @@ func (s *Screen) Write(p []byte) (int, error) {
 	}
 	s.out.Reset()
 	s.home()
-	s.lost = nil // what is written now will stand between them and the table
+	s.lost = nil // the new line will be between them and the table
 	s.out.WriteString("\x1b[J")
 	s.out.Write(p)
 	if !bytes.HasSuffix(p, []byte("\n")) {
@@ -66,7 +65,7 @@ func (s *Screen) Write(p []byte) (int, error) {
 	return len(p), s.flush()
 }
 
-// Show puts a table below the lines.
+// Show shows a table below the lines.
 func (s *Screen) Show(table func(width, height int) []Line) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -107,7 +106,7 @@ func (s *Screen) redraw() {
 	s.out.Reset()
 	s.home()
 	s.paint(w, h, lines)
-	_ = s.flush() // a table that nobody can see is not worth an error
+	_ = s.flush() // a failure to draw progress is no error
 }
 
 func newFrame(width, height int, lines []Line) frame {
@@ -118,7 +117,7 @@ func newFrame(width, height int, lines []Line) frame {
 	return frame{width, height, b.String()}
 }
 
-// measure returns the size of the terminal, or what is usual if it does not say.
+// measure returns the size of the terminal, or 80 by 24 if it is unknown.
 func (s *Screen) measure() (w, h int) {
 	w, h = s.Size()
 	if w <= 0 {
@@ -130,9 +129,9 @@ func (s *Screen) measure() (w, h int) {
 	return w, h
 }
 
-// home moves the cursor to the first line of the table. A terminal that has
-// become narrower has broken each line into rows. One that has become lower has
-// scrolled the first of them out of reach, and brings them back when it grows.
+// home moves the cursor to the first line of the table. A terminal that became narrower has broken
+// lines into several rows. One that became lower has scrolled the first rows out, and brings them back
+// when it grows.
 func (s *Screen) home() {
 	w, h := s.measure()
 	lines := append(s.lost, s.drawn...)
@@ -141,7 +140,7 @@ func (s *Screen) home() {
 		rows += rowsOf(n, w)
 	}
 	s.lost = nil
-	out := rows - (h - 1) // the cursor stands below them
+	out := rows - (h - 1) // the cursor is below them
 	for _, n := range lines {
 		if out <= 0 {
 			break
@@ -158,7 +157,7 @@ func (s *Screen) home() {
 // rowsOf returns how many rows a line of n cells takes.
 func rowsOf(n, width int) int { return max(1, (n+width-1)/width) }
 
-// paint writes the lines from where the cursor is.
+// paint writes the lines at the cursor.
 func (s *Screen) paint(width, height int, lines []Line) {
 	s.drawn, s.last = s.drawn[:0], newFrame(width, height, lines)
 	s.out.WriteString("\x1b[?7l")
