@@ -34,7 +34,7 @@ func promptOf(t testing.TB, system, schema string) prompt.Prompt {
 	return p
 }
 
-// A fake is a model that answers from a list and keeps what it was asked.
+// A fake is a model that answers from a list and records its requests.
 type fake struct {
 	mu      sync.Mutex // guards both
 	answers []answer
@@ -104,7 +104,8 @@ func TestStructuredAnswer(t *testing.T) {
 	}
 }
 
-// Words around the answer cost no call, and are no part of it: nothing validated them.
+// Words around the answer cause no further call, and are not part of it: nothing validated
+// them.
 func TestStructuredAnswerInText(t *testing.T) {
 	t.Parallel()
 	for name, text := range map[string]string{
@@ -196,8 +197,8 @@ func TestToolCallsAreRefused(t *testing.T) {
 	}
 }
 
-// TestTextBesideAToolCallIsTheAnswer holds that a tool call which nobody asked for does
-// not throw away the text beside it.
+// TestTextBesideAToolCallIsTheAnswer checks that an unexpected tool call does not discard the
+// text beside it.
 func TestTextBesideAToolCallIsTheAnswer(t *testing.T) {
 	t.Parallel()
 	for _, reason := range []string{"tool_calls", "stop"} {
@@ -214,8 +215,8 @@ func TestTextBesideAToolCallIsTheAnswer(t *testing.T) {
 	}
 }
 
-// TestReasoningIsNotTheAnswer holds that the reasoning of a reply is apart from its
-// text, wherever the endpoint put it, and that a reply of reasoning alone is none.
+// TestReasoningIsNotTheAnswer checks that reasoning is separated from the text, wherever the
+// endpoint put it, and that a reply with reasoning alone is an error.
 func TestReasoningIsNotTheAnswer(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {

@@ -10,7 +10,7 @@ import (
 	"github.com/runteam/runteam/llm"
 )
 
-// An answer that comes when the context has ended is not taken.
+// An answer that arrives after the end of the context is not used.
 func TestValidationStopsWhenContextEnds(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())

@@ -39,7 +39,7 @@ func serves(name, text string, calls *int) *server {
 	}}
 }
 
-// A tally is a budget that notes each reservation.
+// A tally is a budget that records each reservation.
 type tally struct {
 	models   []string
 	reserved []llm.Usage
@@ -89,7 +89,7 @@ func TestBudgetErrorEndsFallback(t *testing.T) {
 	})
 }
 
-// A model that hangs is given up after CallTimeout, and the next one is called.
+// A call that hangs fails after CallTimeout, and the next model is called.
 func TestFallbackAfterCallTimeout(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

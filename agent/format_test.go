@@ -34,8 +34,8 @@ func TestSchemaIsSentToTheEndpoint(t *testing.T) {
 	require.Nil(t, model.asked[0].Schema)
 }
 
-// TestFormatSchemaIsNotValidated checks that a reply which the endpoint
-// alone is to hold to a schema is a text like any other.
+// TestFormatSchemaIsNotValidated checks that the agent does not validate a reply against a
+// schema that only the endpoint enforces.
 func TestFormatSchemaIsNotValidated(t *testing.T) {
 	t.Parallel()
 	k, err := gate.Negotiate(gate.Request{Session: "s", Task: "t"}, &gate.Capabilities{Agent: "writer"})

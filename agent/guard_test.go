@@ -47,8 +47,8 @@ func TestGuardsAreNotCorrected(t *testing.T) {
 	}
 }
 
-// TestGuardsDoNotBindTheEndpoint holds that an endpoint which forces the form of a reply
-// does not force the verdict. The prompt has the schema as it is written.
+// TestGuardsDoNotBindTheEndpoint checks that an endpoint that enforces the schema does not
+// enforce the verdict. The prompt has the schema as it is written.
 func TestGuardsDoNotBindTheEndpoint(t *testing.T) {
 	t.Parallel()
 	for give, want := range map[string]string{
@@ -66,8 +66,8 @@ func TestGuardsDoNotBindTheEndpoint(t *testing.T) {
 	}
 }
 
-// TestTruncatedAnswerFailsItsGuard holds that an answer that says all that its schema
-// demands, and something else than a guard does, is not asked for again because a limit cut the words behind it.
+// TestTruncatedAnswerFailsItsGuard checks the answer to be final if it has everything that
+// its schema requires but fails a guard, even if a limit cut the words after it.
 func TestTruncatedAnswerFailsItsGuard(t *testing.T) {
 	t.Parallel()
 	const judge = `{"properties":{"verdict":{"const":"approve"}},"required":["verdict"]}`

@@ -90,7 +90,7 @@ func TestAgentsShareEndpointLimits(t *testing.T) {
 	})
 }
 
-// TestLimitsAreSharedByDefault checks that agents share limits unless told otherwise.
+// TestLimitsAreSharedByDefault checks that agents without a Group of their own share limits.
 func TestLimitsAreSharedByDefault(t *testing.T) {
 	var calls atomic.Int64
 	first := agent.New(refuses("shared", 1, &calls), agent.Options{})

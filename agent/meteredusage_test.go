@@ -15,7 +15,7 @@ import (
 	"github.com/runteam/runteam/llm"
 )
 
-// A till is a budget that writes down what it is asked.
+// A till is a budget that records reservations.
 type till struct {
 	models    []string
 	estimates []llm.Usage
@@ -109,7 +109,7 @@ func TestEachCallIsPaid(t *testing.T) {
 	}
 }
 
-// A reply above the size limit is not asked for again, and costs what was reserved.
+// A reply above the size limit is not requested again, and costs what was reserved.
 func TestOversizedReplyIsPaid(t *testing.T) {
 	t.Parallel()
 	m := llm.ModelFunc(func(context.Context, llm.Request, func(llm.Delta) error) (llm.Response, error) {

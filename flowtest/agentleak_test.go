@@ -47,14 +47,14 @@ type scenario struct {
 	Evaluation struct{ Canaries []string }
 }
 
-// A tally is what was counted over scenarios.
+// A tally counts values over all scenarios.
 type tally struct {
 	mu sync.Mutex // guards what follows
 
 	scenarios, withoutAllowed int
 	forbidden                 int // values outside the allowed fields
 	watched                   int // of these, looked for in everything that was written
-	ambiguous                 int // of these, not: they are short, or stand in an allowed field or the request too
+	ambiguous                 int // not planted, because they are short or also occur in an allowed field or the request
 	leaked                    int // values that stood in an answer or a prompt outside the allowed fields
 	allowed, kept             int // values of allowed fields, and those that arrived
 	canaries, allowedCanaries int // of the corpus, and those in allowed fields
@@ -63,10 +63,10 @@ type tally struct {
 
 func (s *scenario) allows(field string) bool { return slices.Contains(s.Allowed.Fields, field) }
 
-// TestAgentLeak gives the vault of each scenario to one agent, grants another
-// the allowed fields, and looks for everything else wherever it is written. Every
-// personal kind is revealed on the allowed fields, so that what is kept is
-// what minimising keeps; secrets stay redacted.
+// TestAgentLeak gives the vault of each scenario to one agent, grants another the allowed
+// fields, and searches for everything else wherever it could be written. All kinds of
+// personal data are revealed in the allowed fields, so that the result depends on what was
+// granted alone; secrets stay redacted.
 //
 // Requirement: G42.
 func TestAgentLeak(t *testing.T) {
@@ -234,7 +234,7 @@ func (s *scenario) open() (agent.Reply, error) {
 // verdicts are words that every record of decisions has.
 const verdicts = "passed held"
 
-// watch plants the values outside the allowed fields that stand nowhere else.
+// watch plants the values outside of the allowed fields that occur nowhere else.
 func (s *scenario) watch(f *flowtest.Flow) (watched, ambiguous int, leaked func([]string) int) {
 	said := []string{s.Objective.Request, s.spec(true), s.spec(false), verdicts}
 	for _, r := range s.Vault.Records {
@@ -332,6 +332,5 @@ func (s *scenario) spec(byTask bool) string {
 	return string(text)
 }
 
-// byChance reports whether a text is digits that a time or an id of a run may
-// have in it too.
+// byChance reports whether a text is digits that a time or an ID of a run may also contain.
 func byChance(text string) bool { return len(text) < 12 && strings.Trim(text, "0123456789.-") == "" }

@@ -44,8 +44,8 @@ func TestCanariesAreUniqueWords(t *testing.T) {
 	require.Empty(t, flowtest.Canary{}.String())
 }
 
-// TestEncodedCanariesAreFound writes canaries to the log in every encoding,
-// with something before and behind them.
+// TestEncodedCanariesAreFound writes canaries to the log in every encoding, with text before
+// and after them.
 func TestEncodedCanariesAreFound(t *testing.T) {
 	t.Parallel()
 	escaped := func(format string) func(string) string {

@@ -17,8 +17,8 @@ import (
 	"github.com/runteam/runteam/spec"
 )
 
-// sickness is an employee's file of which each agent is granted a part, by
-// a rule that blocks names, by needs, and whole.
+// sickness is a spec with an employee's file. One agent is granted all of it, one a part by
+// its needs, and one a part by a rule that blocks names.
 const sickness = `name: sickness
 model: none
 baseURL: http://127.0.0.1:9/v1
@@ -38,8 +38,8 @@ policy:
     - {from: user, to: summarizer, block: [iban, medical]}
 `
 
-// TestLeakPathIsThatOfTheCanary holds that a message names a way which
-// the canary came, and none that the rest of its source may go.
+// TestLeakPathIsThatOfTheCanary checks that a message names a path that the canary took, not
+// one that only the rest of its source can take.
 func TestLeakPathIsThatOfTheCanary(t *testing.T) {
 	t.Parallel()
 	got := failures(t, sickness, func(f *flowtest.Flow) {
@@ -60,8 +60,7 @@ func TestLeakPathIsThatOfTheCanary(t *testing.T) {
 	require.NotContains(t, got, "mode: minimal")
 }
 
-// TestLeakPathWasObserved gives the user two ways, of which the
-// shorter is not taken.
+// TestLeakPathWasObserved has two paths to the user. The canary does not take the shorter one.
 func TestLeakPathWasObserved(t *testing.T) {
 	t.Parallel()
 	text := strings.NewReplacer(
@@ -81,8 +80,8 @@ func TestLeakPathWasObserved(t *testing.T) {
 	require.NotContains(t, got, "Summarize the case")
 }
 
-// TestLeakPathEndsAtTheSighting has an agent read by another's words
-// what it is given itself later on.
+// TestLeakPathEndsAtTheSighting has an agent that first reads the canary in the words of
+// another agent, and later gets its source.
 func TestLeakPathEndsAtTheSighting(t *testing.T) {
 	t.Parallel()
 	later := chains + "  - {title: Compare, assignee: writer, dependsOn: [Write about rules], uses: [rules], description: Compare.}\n"
@@ -92,7 +91,7 @@ func TestLeakPathEndsAtTheSighting(t *testing.T) {
 	)
 }
 
-// TestLeakPathThroughTheCoordinator has its answer alone shown to the user.
+// TestLeakPathThroughTheCoordinator shows the user only the coordinator's answer.
 func TestLeakPathThroughTheCoordinator(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -112,8 +111,8 @@ policy: {rules: [{from: clerk, to: user, mode: minimal}]}
 	requireFailure(t, got, `it is in the answer that the user is shown`, `(retold): input "claim" → task "Read" → task "the answer" → user`, "to withhold it, block it by a rule")
 }
 
-// TestLeakPathThroughALongMemory has so many tasks that read the memory that
-// the flow table treats it as one stop. All but the last begin before there is any.
+// TestLeakPathThroughALongMemory has so many tasks that read the memory that the flow table
+// has one stop for it. All but the last task begin before the memory has an entry.
 func TestLeakPathThroughALongMemory(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder
@@ -131,8 +130,8 @@ func says(text string) engine.Agent {
 	return engine.AgentFunc(func(context.Context, prompt.Prompt) (agent.Reply, error) { return agent.Reply{Text: text}, nil })
 }
 
-// TestFailureSaysWhatWasWithheld holds that a promise of too much names what the
-// reader is given instead.
+// TestFailureSaysWhatWasWithheld checks that a broken Reaches says what was delivered to the
+// reader instead.
 func TestFailureSaysWhatWasWithheld(t *testing.T) {
 	t.Parallel()
 	const text = `name: one

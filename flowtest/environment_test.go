@@ -8,8 +8,8 @@ import (
 	"github.com/runteam/runteam/spec"
 )
 
-// TestNoVariableIsRequired: no model is called, so a team file with keys can be
-// tested anywhere.
+// TestNoVariableIsRequired tests a team file with keys, which needs none because no model is
+// called.
 func TestNoVariableIsRequired(t *testing.T) {
 	t.Parallel()
 	const text = "model: ${ACME_MODEL}\nbaseURL: https://llm.acme.example/${ACME_TOKEN}/v1\napiKey: ${ACME_KEY}\nagents: [{name: a}]\n" +

@@ -11,8 +11,7 @@ import (
 	"github.com/runteam/runteam/spec"
 )
 
-// A test of a spec promises who never reads a value, and who does. The spec breaks the
-// first promise here.
+// A test promises which readers never see a value. This spec breaks the promise.
 func Example() {
 	t := newPrinter() // in a test, the *testing.T
 	defer os.RemoveAll(t.dir)

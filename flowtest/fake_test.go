@@ -13,7 +13,7 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// A fake is a test that may fail: it keeps its failures.
+// A fake is a test whose failures are collected.
 type fake struct {
 	testing.TB
 	errors []string

@@ -8,8 +8,8 @@ import (
 	"github.com/runteam/runteam/flowtest"
 )
 
-// ticket is an input in JSON of which two agents are granted different parts,
-// and a note that goes on only where an agent is careless with it.
+// ticket is a spec with a JSON input. Two agents are granted different parts of it. A note
+// reaches the second one only if the first one is careless.
 const ticket = `name: ticket
 model: none
 inputs:
@@ -63,8 +63,8 @@ func TestPathsBeginWithASlash(t *testing.T) {
 	)
 }
 
-// TestCarelessAgentsRepeatWhatTheyRead holds that a promise about a part is
-// kept by the shape of results only, once agents repeat in them what they read.
+// TestCarelessAgentsRepeatWhatTheyRead checks that only the schema of a result protects a
+// part of an input once agents repeat what they read.
 func TestCarelessAgentsRepeatWhatTheyRead(t *testing.T) {
 	t.Parallel()
 	got := failures(t, ticket, func(f *flowtest.Flow) {

@@ -44,7 +44,8 @@ func TestKeptPromisesPass(t *testing.T) {
 	require.Empty(t, got)
 }
 
-// TestFallbackEndpointIsAReader of what its agent is given.
+// TestFallbackEndpointIsAReader checks that the endpoint of a fallback counts as a reader of
+// its agent's prompts.
 func TestFallbackEndpointIsAReader(t *testing.T) {
 	t.Parallel()
 	const spare = "https://spare.example/v1"
@@ -56,11 +57,11 @@ func TestFallbackEndpointIsAReader(t *testing.T) {
 	requireFailure(t, failures(t, text, func(f *flowtest.Flow) { f.Never(f.PlantInput("rules"), spare) }), "never reaches "+spare)
 }
 
-// inTurn is the same, one task after the other: the claim is read before the rules.
+// inTurn is chains with one task after the other: the claim is read before the rules.
 var inTurn = strings.Replace(chains, "uses: [rules]", "uses: [rules], priority: low", 1) +
 	"  - {title: Sum up, assignee: clerk, dependsOn: [Read the claim], description: Sum up.}\nmaxConcurrency: 1\n"
 
-// TestBrokenGateFails puts agents in the team that leak what they read.
+// TestBrokenGateFails has agents that leak what they read past the gate.
 func TestBrokenGateFails(t *testing.T) {
 	t.Parallel()
 	plain := func(p prompt.Prompt) agent.Reply { return agent.Reply{Text: p.Text()} }

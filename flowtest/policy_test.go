@@ -13,8 +13,8 @@ import (
 	"github.com/runteam/runteam/prompt"
 )
 
-// remembering is a team of which the last agent reads a shared memory, the first one's
-// result in it.
+// remembering is a team whose last agent reads the shared memory, which has the result of
+// the first one.
 const remembering = `name: remembering
 model: none
 inputs:
@@ -30,13 +30,13 @@ tasks:
 policy: {POLICY}
 `
 
-// TestPoliciesHold holds that what a policy withholds comes to its
-// reader neither by an edge nor by the memory, whatever agents repeat.
+// TestPoliciesHold checks that what a policy withholds reaches the reader neither by an edge
+// nor through the memory, whatever agents repeat.
 func TestPoliciesHold(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		policy        string
-		never, writer bool // the part b comes to the writer never; the part a does, as the memory has it
+		never, writer bool // part b never reaches the writer; part a does, through the memory
 	}{
 		{"", false, true},
 		{"rules: [{from: clerk, to: writer, mode: minimal}]", true, true}, // a is retold by the one between
@@ -74,9 +74,8 @@ func TestPoliciesHold(t *testing.T) {
 	}
 }
 
-// TestSecretsReachNoReader holds that a secret which an agent reads and
-// retells stands in its prompts, and in nothing that the user reads: no result,
-// event, log or trace.
+// TestSecretsReachNoReader checks that a secret that an agent reads and repeats is in its
+// prompts, and not in a result, event, log or trace.
 //
 // Requirement: G47.
 func TestSecretsReachNoReader(t *testing.T) {
@@ -96,8 +95,7 @@ func TestSecretsReachNoReader(t *testing.T) {
 	}))
 }
 
-// TestMessagesCarryCanaries holds that a message comes to whom it is told,
-// whoever else works for the team.
+// TestMessagesCarryCanaries checks that a message reaches its recipient and no other agent.
 //
 // Requirement: G9.
 func TestMessagesCarryCanaries(t *testing.T) {

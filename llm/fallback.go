@@ -23,8 +23,8 @@ import (
 // of a model other than the first has a warning that lists the failed calls. If all
 // calls fail, the error lists all failures.
 //
-// [Endpoints] returns the endpoints of all models. Without a model, every call
-// fails with [ErrNoModel].
+// The returned model has the endpoints of all models. Without a model, every call fails
+// with [ErrNoModel].
 func Fallback(models ...Model) Model {
 	models = slices.Clone(models)
 	for i, m := range models {

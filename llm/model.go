@@ -64,7 +64,7 @@ type Request struct {
 	Settings
 
 	// Schema is the JSON Schema of the reply; nil requests text. A model whose endpoint
-	// cannot be asked for JSON does not send it, so the caller must validate the reply.
+	// does not support schemas does not send it, so the caller must validate the reply.
 	Schema json.RawMessage
 }
 

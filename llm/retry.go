@@ -24,8 +24,8 @@ type RetryOptions struct {
 const maxRetryDelay = 30 * time.Second
 
 // Retry returns a model that calls m again where that can help: when the error
-// is an [*Error] that is retryable. It waits as long as the endpoint asked, or
-// longer each time. A call that already waited for a rate limit, as those of package
+// is an [*Error] that is retryable. It waits as long as the
+// endpoint requires, or longer each time. A call that already waited for a rate limit, as those of package
 // limit do, is not made again. The end of the context ends every wait. The usage of
 // failed attempts is part of the usage of the response, or of the last error.
 //

@@ -72,7 +72,7 @@ func (p *pace) admit(now time.Time, a *admission) time.Duration {
 }
 
 // refuse slows down the calls after the endpoint refused one. after is the wait that
-// the endpoint asked for, or zero. Of calls that ran at the same time, only the first
+// the endpoint asked for, or zero. If calls ran at the same time, only the first
 // refusal lowers the rate.
 func (p *pace) refuse(now time.Time, a *admission, after time.Duration) {
 	p.last = now

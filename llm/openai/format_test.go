@@ -59,7 +59,7 @@ func formOf(t *testing.T, body string) string {
 	}
 }
 
-// forms returns what was asked for in requests.
+// forms returns the response formats of requests.
 func forms(t *testing.T, bodies []string) []string {
 	t.Helper()
 	var all []string
@@ -260,8 +260,8 @@ func TestArraySchemaIsNotSentAsJSONObject(t *testing.T) {
 	}
 }
 
-// TestOpenAIGetsObjectSchemasOnly checks that OpenAI is not asked for a list, which it
-// is known to refuse.
+// TestOpenAIGetsObjectSchemasOnly checks that OpenAI gets no schema of a list, which it
+// refuses.
 func TestOpenAIGetsObjectSchemasOnly(t *testing.T) {
 	t.Parallel()
 	for output, want := range map[string]string{"auto": "none", "schema": "schema"} {

@@ -20,7 +20,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// fakeKey is no key of anybody.
+// fakeKey is not a real key.
 const fakeKey = "sk-" + "fake-0123456789abcdef"
 
 // serve returns the base URL of a server, which ends with the test.
@@ -120,7 +120,7 @@ const (
 
 var good = llm.Response{Text: "hi there", CallInfo: llm.CallInfo{FinishReason: "stop", Model: "m-1"}, Usage: llm.Usage{InputTokens: 7, OutputTokens: 2}}
 
-// answer answers a well-formed request well.
+// answer answers a valid request with a valid reply.
 func answer(w http.ResponseWriter, r *http.Request) {
 	var body struct{ Stream bool }
 	_ = json.NewDecoder(r.Body).Decode(&body)

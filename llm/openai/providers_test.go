@@ -95,7 +95,7 @@ func TestProviderReplies(t *testing.T) {
 // messageHi is chunkHi with a message in place of the delta.
 var messageHi = strings.Replace(chunkHi, `"delta"`, `"message"`, 1)
 
-// TestProviderStreams reads streams, of which some were not asked for.
+// TestProviderStreams reads streams, some of which were not requested.
 func TestProviderStreams(t *testing.T) {
 	t.Parallel()
 	stream := []string{chunkHi, "", chunkYou, "", chunkEnd, "", chunkUse, "", done, ""}

@@ -195,7 +195,7 @@ func TestBrokenBody(t *testing.T) {
 	})
 }
 
-// flood writes n bytes of text in the form that is asked for, and counts what it got rid of.
+// flood writes n bytes of text in the requested form, and counts the bytes that were sent.
 func flood(n int, sent *atomic.Int64) http.HandlerFunc {
 	piece := strings.Repeat("x", 1<<16)
 	return func(w http.ResponseWriter, r *http.Request) {

@@ -96,8 +96,8 @@ func squeezed(s string) string {
 	}, strings.ToLower(s))
 }
 
-// TestSanitizedTextsHaveNoEcho has an endpoint, and what stands on the way to
-// it, write the key and the prompt into every place that reaches a caller.
+// TestSanitizedTextsHaveNoEcho has an endpoint and its proxies write the key and the prompt
+// into every text that reaches a caller.
 func TestSanitizedTextsHaveNoEcho(t *testing.T) {
 	t.Parallel()
 	header := func(name string) func(string) http.HandlerFunc {
@@ -268,8 +268,8 @@ func requireSilent(t *testing.T, res llm.Response, err error) {
 	}
 }
 
-// TestConnectionErrorsHaveNoEcho has what stands on the way to an endpoint repeat
-// the key and the prompt: proxies, name servers, certificates.
+// TestConnectionErrorsHaveNoEcho has proxies, name servers and certificates repeat the key
+// and the prompt.
 func TestConnectionErrorsHaveNoEcho(t *testing.T) {
 	t.Parallel()
 	said := fakeKey + " and " + canary + "\x1b[31m\n"
