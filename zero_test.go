@@ -49,7 +49,7 @@ var zeros = map[string][]any{
 	"label":      {new(label.Classification), new(label.Trust)},
 	"messagebus": {new(messagebus.Bus), new(messagebus.Message)},
 	"mailbox":    {new(mailbox.Bus), new(mailbox.Post), new(mailbox.Snapshot), new(mailbox.Draft), new(mailbox.Message), new(mailbox.Stored)},
-	"prompt":     {new(prompt.Prompt), new(prompt.Receipt)},
+	"prompt":     {new(prompt.Prompt), new(prompt.Receipt), new(prompt.Part)},
 	"promptview": {new(promptview.Shown)},
 	"queue":      {new(queue.Queue)},
 	"sharedmem":  {new(sharedmem.Memory), new(sharedmem.Entry)},

@@ -1,10 +1,11 @@
 package prompt
 
 import (
-	"maps"
+	"fmt"
 	"slices"
 
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/brief"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
@@ -60,16 +61,36 @@ func (r *Receipt) clone() *Receipt {
 	c.System, c.Text, c.Sources = slices.Clone(r.System), slices.Clone(r.Text), slices.Clone(r.Sources)
 	for i := range c.Sources {
 		if d := c.Sources[i].Decision; d != nil {
-			own := *d
-			own.Kept, own.Dropped, own.Unmatched = slices.Clone(d.Kept), slices.Clone(d.Dropped), slices.Clone(d.Unmatched)
-			own.Redacted, own.Revealed, own.Entries = maps.Clone(d.Redacted), maps.Clone(d.Revealed), slices.Clone(d.Entries)
-			c.Sources[i].Decision = &own
+			c.Sources[i].Decision = d.Clone()
 		}
 	}
 	return &c
 }
 
-// A Part says what a range is for: frame (the builder's headings, blank lines and
-// fences), system, schema, title, description, heading (a name in a heading), payload
+// A Part says what a range is for. Its text is frame (the builder's headings, blank lines
+// and fences), system, schema, title, description, heading (a name in a heading), payload
 // (granted context), withheld (a line in place of context) or goal.
-type Part string
+type Part uint8 // a byte, since a run keeps the receipts of all its prompts
+
+var partNames = [...]string{"frame", "system", "schema", "title", "description", "heading", "payload", "withheld", "goal"}
+
+// String returns the part's name.
+func (p Part) String() string {
+	if int(p) < len(partNames) {
+		return partNames[p]
+	}
+	return partNames[brief.PartFrame]
+}
+
+// MarshalText writes the part's name.
+func (p Part) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
+
+// UnmarshalText reads a part's name, strictly.
+func (p *Part) UnmarshalText(text []byte) error {
+	at := slices.Index(partNames[:], string(text))
+	*p = Part(max(at, 0))
+	if at < 0 {
+		return fmt.Errorf("unknown part %q", text)
+	}
+	return nil
+}

@@ -1,14 +1,15 @@
 package brief
 
-// What the ranges of a prompt are for, as its receipt names it.
+// What the ranges of a prompt are for. The constants have no type, so that they are values
+// of the type that the receipt of a prompt has for them.
 const (
-	PartFrame       = "frame"       // the builder's headings, blank lines and fences
-	PartSystem      = "system"      // the agent's system prompt, with the guidance
-	PartSchema      = "schema"      // the schema of the reply
-	PartTitle       = "title"       // the task's title
-	PartDescription = "description" // the task's description
-	PartHeading     = "heading"     // a task's title and assignee, an input's name, an agent's name
-	PartPayload     = "payload"     // granted context
-	PartWithheld    = "withheld"    // a line in place of context
-	PartGoal        = "goal"        // what the caller asks
+	PartFrame       = iota // the builder's headings, blank lines and fences
+	PartSystem             // the agent's system prompt, with the guidance
+	PartSchema             // the schema of the reply
+	PartTitle              // the task's title
+	PartDescription        // the task's description
+	PartHeading            // a task's title and assignee, an input's name, an agent's name
+	PartPayload            // granted context
+	PartWithheld           // a line in place of context
+	PartGoal               // what the caller asks
 )

@@ -2,7 +2,9 @@ package gate
 
 import (
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/runteam/runteam/envelope"
@@ -182,6 +184,14 @@ func (d *Decision) ForReader() Decision {
 		o.BytesBefore = max(d.BytesAfter, d.CutFrom)
 	}
 	return o
+}
+
+// Clone returns a decision that shares nothing with d that could be changed.
+func (d *Decision) Clone() *Decision {
+	c := *d
+	c.Kept, c.Dropped, c.Unmatched = slices.Clone(d.Kept), slices.Clone(d.Dropped), slices.Clone(d.Unmatched)
+	c.Redacted, c.Revealed, c.Entries = maps.Clone(d.Redacted), maps.Clone(d.Revealed), slices.Clone(d.Entries)
+	return &c
 }
 
 // IsDelivered reports whether anything of the value may be sealed.

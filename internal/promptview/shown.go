@@ -2,7 +2,6 @@
 package promptview
 
 import (
-	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -18,7 +17,7 @@ import (
 // bytes. Pieces that are withheld from the viewer have no words, and the length
 // of their [bytesize.Class]; the decisions about their sources are outlines.
 // Positions count in the texts as shown, which are those of the prompt if nothing is
-// withheld. The decisions of the receipt are those of the prompt and must not be changed.
+// withheld.
 type Shown struct {
 	Receipt *prompt.Receipt `json:"receipt"`
 	System  []Piece         `json:"system,omitempty"`
@@ -53,10 +52,7 @@ func copyOf(r *prompt.Receipt) *prompt.Receipt {
 	c.System, c.Text, c.Sources = slices.Clone(r.System), slices.Clone(r.Text), slices.Clone(r.Sources)
 	for i := range c.Sources {
 		if d := c.Sources[i].Decision; d != nil {
-			own := *d
-			own.Kept, own.Dropped, own.Unmatched = slices.Clone(d.Kept), slices.Clone(d.Dropped), slices.Clone(d.Unmatched)
-			own.Redacted, own.Revealed, own.Entries = maps.Clone(d.Redacted), maps.Clone(d.Revealed), slices.Clone(d.Entries)
-			c.Sources[i].Decision = &own
+			c.Sources[i].Decision = d.Clone()
 		}
 	}
 	return &c
@@ -119,7 +115,7 @@ func (s *Shown) without(hidden sourceSet) *Shown {
 	r := copyOf(s.Receipt)
 	for i := range r.Sources {
 		if d := r.Sources[i].Decision; d != nil && hidden[i] {
-			r.Sources[i].Decision = new(d.Outline())
+			*d = d.Outline()
 		}
 	}
 	out := &Shown{Receipt: r, System: withhold(s.System, hidden, r.Sources), Text: withhold(s.Text, hidden, r.Sources)}

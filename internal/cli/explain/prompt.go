@@ -125,7 +125,7 @@ func PartName(part prompt.Part) string {
 	case brief.PartSchema:
 		return "outputSchema"
 	}
-	return string(part)
+	return part.String()
 }
 
 // SourceName names a piece of context and its producer.

@@ -34,7 +34,7 @@ func (x *Document) found(s trace.Search, only func(task string) bool) *found {
 		}
 		out := occurrence{Occurrence: o}
 		if o.Prompt != nil {
-			out.Part = string(o.Part)
+			out.Part = o.Part.String()
 			for _, source := range o.Sources {
 				out.From = append(out.From, x.from(o.Prompt, source, o.Part))
 			}
