@@ -128,7 +128,7 @@ func recordValue(p *pass, v value, c nameClass, how style) {
 	if checkList(p, v, c, how) {
 		return
 	}
-	v = behindScheme(p, v)
+	v = afterScheme(p, v)
 	if v.to <= v.from || !isSecret(p, v, c, how) {
 		return
 	}
@@ -164,8 +164,8 @@ func checkList(p *pass, v value, c nameClass, how style) bool {
 	return true
 }
 
-// behindScheme returns the credentials, if v begins with the scheme of an Authorization header.
-func behindScheme(p *pass, v value) value {
+// afterScheme returns the credentials, if v begins with the scheme of an Authorization header.
+func afterScheme(p *pass, v value) value {
 	t := p.text[v.from:v.to]
 	const maxScheme = len("negotiate")
 	scheme, _, spaced := strings.Cut(t[:min(len(t), maxScheme+1)], " ")

@@ -40,8 +40,8 @@ func findIPv4(p *pass, i int) {
 	p.consume(IP, start, end)
 }
 
-// startsIPv4 reports whether an address may begin at i: not in a word, a longer number with dots, or the name of a
-// package before its version. After a colon it may, where no IPv6 address is cut so.
+// startsIPv4 reports whether an address may begin at i: not in a word, not in a longer number with dots, and not
+// after the name of a package. It may begin after a colon, which cuts no IPv6 address there.
 func startsIPv4(text string, i int) bool {
 	switch {
 	case i == 0:
@@ -63,8 +63,8 @@ func endsIPv4(text string, i int) bool {
 	return !at(text, i, wordChar)
 }
 
-// isVersion reports four numbers that are a version, the number of a section, or an object identifier by the word before
-// them, or the frozen version of a browser.
+// isVersion reports whether four numbers are a version, the number of a section or an object identifier, according to the
+// word before them, or the frozen version of a browser.
 func isVersion(p *pass, start, end int) bool {
 	if has(p.text, start-1, "/") && at(p.text, start-2, letterChar) && strings.HasSuffix(p.text[start:end], ".0.0") {
 		return true
@@ -122,8 +122,7 @@ func startsIPv6(text string, i int) bool {
 	return !insideWord(text, i)
 }
 
-// insideWord reports whether what precedes i > 0 is of a word that would go on at i. The letter of an escape such as
-// \n is not.
+// insideWord reports whether a word that begins before i > 0 continues at i. The letter of an escape such as \n begins none.
 func insideWord(text string, i int) bool {
 	if is(text[i-1], letterChar) {
 		return !has(text, i-2, `\`) || !escape(text[i-1])
@@ -156,8 +155,8 @@ func ipv6End(p *pass, start int) int {
 	return end
 }
 
-// plausibleIPv6 reports whether what reads as an IPv6 address is meant as one. Names of code (a::b) have no digit, slices
-// (x[1::2]) are in brackets, addresses of eight bytes are no IP, and two colons alone are mostly an operator.
+// plausibleIPv6 reports whether text that reads as an IPv6 address is one. Names in code (a::b) have no digit, slices
+// (x[1::2]) are in brackets, addresses of eight bytes are hardware addresses, and two colons alone are mostly an operator.
 func plausibleIPv6(p *pass, start, end int) bool {
 	address := p.text[start:end]
 	switch {
@@ -177,7 +176,7 @@ func plausibleIPv6(p *pass, start, end int) bool {
 	return true
 }
 
-// pairs reports hexadecimal digits by twos.
+// pairs reports whether an address is pairs of hexadecimal digits.
 func pairs(address string) bool {
 	for k := 2; k < len(address); k += 3 {
 		if address[k] != ':' {
@@ -187,8 +186,8 @@ func pairs(address string) bool {
 	return true
 }
 
-// unspecified reports whether :: is an address: it has a prefix length, is in brackets before a port, or after a
-// word that says so.
+// unspecified reports whether :: is an address: it has a prefix length, is in brackets before a port, or follows a
+// word for addresses.
 func unspecified(p *pass, start, end int) bool {
 	if has(p.text, end, "/") {
 		return prefixEnd(p.text, end, 128) > end

@@ -7,25 +7,26 @@ import (
 	"sync"
 )
 
-// JSON does for one strict JSON value what [Redactor.TextRevealing] does for a text: in every string and every key, at
-// any depth. The value of a member with a secret-like key is redacted whole where Text would ask more of it, since the
-// structure says that it is one; a number there becomes the placeholder string. Booleans and null stay. A key that names
-// a personal kind (homePhone, "ssn") counts for the word that in a text would have to be next to the value.
+// JSON does for one strict JSON value what [Redactor.TextRevealing] does for a text, in every string and every key at any
+// depth. The value of a member with a secret-like key is redacted whole, even where Text would need stronger evidence; a
+// number there becomes the placeholder string. Booleans and null stay. A key that names a personal kind (homePhone,
+// "ssn") replaces the word that would have to be next to the value in a text.
 //
 // Containers keep their type, order and length, and everything that is not redacted keeps its bytes. Keys that become
 // equal get " 2", " 3", … after them. Because order is kept, the keys of a result whose keys were redacted may no longer
 // be sorted as RFC 8785 wants them. When nothing is found JSON returns the same string and nil, without an allocation.
 //
-// What is split over neighboring strings and numbers of one array is found in their join, and takes the place of each
-// of them. Numbers are looked at as decimal text without sign and exponent; fractions only for own patterns.
+// A value that is split over neighboring strings and numbers of one array is found in their join, and its placeholder
+// replaces each of them. Numbers are searched as decimal text without sign and exponent, and fractions only for own
+// patterns.
 //
 // The path that reveal gets has the unescaped tokens of the JSON Pointer (RFC 6901) to the string or number, empty for
 // the value itself. It must not keep path, and may be called more than once for one span. It is never called for secrets
-// nor for keys, and nothing stays below a key that was redacted. A span stays only if its kind may, in each of the
-// elements that it is split over, and if no span that must go overlaps it, unless that one lies within it and is less
-// specific (the digits of an IBAN that look like a phone number too).
+// nor for keys, and nothing stays below a key that was redacted. A span stays only if its kind may stay in each of the
+// elements that it is split over, and if no span to redact overlaps it. A less specific span within it, such as digits of
+// an IBAN that also look like a phone number, does not count.
 //
-// Duplicate keys are not looked for; decode strictly first. An error quotes nothing of the value.
+// JSON does not check for duplicate keys; decode strictly first. An error quotes nothing of the value.
 func (r *Redactor) JSON(ctx context.Context, canonical string, reveal func(kind Kind, path []string) bool) (out string, redacted, revealed Counts, err error) {
 	if at := invalidUTF8(canonical); at >= 0 {
 		return "", nil, nil, fmt.Errorf("redact JSON: %w at byte %d of %d", errEncoding, at, len(canonical))
@@ -40,8 +41,8 @@ func (r *Redactor) JSON(ctx context.Context, canonical string, reveal func(kind 
 	return out, redacted, revealed, nil
 }
 
-// redact leaves in w.in the value without its spans. Most values are clean, so the first walk stops at the first need
-// for an edit; the walk over the result counts what is revealed.
+// redact leaves in w.in the value without its spans. Most values are clean, so the first walk stops where an edit is
+// needed. The walk over the result counts the revealed spans.
 func (w *walk) redact(value string) error {
 	w.in = value
 	for range maxRounds {
@@ -60,7 +61,7 @@ func (w *walk) redact(value string) error {
 
 var walks = sync.Pool{New: func() any { return &walk{known: map[string]keyMeaning{}} }}
 
-// free gives w back without its texts.
+// free returns w to the pool without its texts.
 func (w *walk) free() {
 	w.s.free()
 	clear(w.edits)
@@ -91,7 +92,7 @@ type walk struct {
 	sorted bool // the edits are in order
 	counts Counts
 	row    row                   // neighboring leaves of the innermost array
-	known  map[string]keyMeaning // what clean keys say
+	known  map[string]keyMeaning // what clean keys mean
 
 	reveal   reveal
 	revealed Counts // of this walk
@@ -109,7 +110,7 @@ type frame struct {
 	pair     nameClass // of the value of a pair: {"name": "DB_PASSWORD", "value": …}
 	keyKinds kindSet   // of the keys around the container, or of a pair: {"type": "phone", "number": …}
 	kinds    kindSet   // of the next value
-	titled   bool      // the next value is what says for a pair
+	titled   bool      // the next value names the kind of the value of a pair
 	keys     int       // where its keys begin in walk.keys
 	rename   int       // where its edited keys begin in walk.renames
 	token    string    // the key of the next value, for a reveal
@@ -122,7 +123,7 @@ type edit struct {
 	text     string
 }
 
-// run walks to the end of the value, or to the first need for an edit when none are kept.
+// run walks to the end of the value. If it does not keep edits, it stops where the first one is needed.
 func (w *walk) run(keep bool) error {
 	w.keep, w.dirty, w.at, w.frames = keep, false, 0, w.frames[:0]
 	w.row.reset()
@@ -166,7 +167,7 @@ func (w *walk) run(keep bool) error {
 
 func (w *walk) stop() bool { return w.dirty && !w.keep }
 
-// value reads one value, or opens a container and reads up to its first value; opened says that a value must follow.
+// value reads one value, or opens a container and reads up to its first value. If opened is true, a value must follow.
 func (w *walk) value() (opened bool, err error) {
 	class, keyKinds := noName, kindSet(0)
 	if n := len(w.frames); n > 0 {
@@ -227,7 +228,7 @@ func (w *walk) close(f *frame) bool {
 	return true
 }
 
-// text decides on a string value.
+// text searches a string value.
 func (w *walk) text(class nameClass) error {
 	from := w.at
 	text, err := w.str()

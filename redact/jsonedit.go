@@ -7,7 +7,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// unique names the edited keys of f apart from one another and from the clean ones.
+// unique makes the edited keys of f differ from one another and from the clean keys.
 func (w *walk) unique(f *frame) {
 	taken := make(map[string]bool, len(w.keys)-f.keys)
 	for _, key := range w.keys[f.keys:] {

@@ -46,10 +46,10 @@ func (r *jsonReader) unescape(from int) (string, error) {
 		r.at = from
 		return "", r.wrong("known escapes in the string")
 	}
-	return text(r.buf), nil // the buffer is not written to before the text is done with: the next str comes after that
+	return text(r.buf), nil // valid until the next call of str writes to the buffer
 }
 
-// escaped decodes the escape at the beginning of in, and returns how long it is: 0 for none.
+// escaped decodes the escape at the beginning of in, and returns its length, 0 for none.
 func escaped(in string) (r rune, n int) {
 	if len(in) < 2 {
 		return 0, 0

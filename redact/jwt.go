@@ -37,7 +37,7 @@ func findJWT(p *pass, i int) {
 	p.consume(kindJWT, i, end)
 }
 
-// isJOSE reports a header that decodes to a JSON object with one of the members that every JOSE header has.
+// isJOSE reports whether a header decodes to a JSON object with one of the members that every JOSE header has.
 func isJOSE(p *pass, encoded string) bool {
 	var text, raw [maxJOSE]byte
 	tail := encoded[len(encoded)/4*4:]
@@ -45,7 +45,7 @@ func isJOSE(p *pass, encoded string) bool {
 		tail = encoded[len(encoded)-4:]
 	}
 	if n, err := base64.RawURLEncoding.Decode(raw[:], text[:copy(text[:], tail)]); err != nil || n == 0 || raw[n-1] != '}' && raw[n-1] > ' ' {
-		return false // most of what is none ends otherwise
+		return false // this excludes most other texts
 	}
 	p.work += len(encoded)
 	n, err := base64.RawURLEncoding.Decode(raw[:], text[:copy(text[:], encoded)])

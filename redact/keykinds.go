@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// A kindSet is the set of personal kinds that the key of a member says its value is of: the detectors of a kind take
-// the key for the word that in a text would have to be next to the value.
+// A kindSet is the set of personal kinds that the key of a member names. For detectors of these kinds, the key replaces
+// the word that would have to be next to the value in a text.
 type kindSet uint16
 
 const (
@@ -15,13 +15,13 @@ const (
 	namesIBAN
 	namesEmail
 	namesPhone
-	namesMobile // a phone by a word that counts of visitors bear too
+	namesMobile // a phone, by a word that is also used for counts of visitors
 	namesSSN
 	namesIP
 	namesMAC
 )
 
-// kindWords has the words that name what a value is, in lower case, two words of a name as one.
+// kindWords maps words that name the kind of a value, in lower case. Two words of a name may be written as one.
 var kindWords = sync.OnceValue(func() map[string]kindSet {
 	t := map[string]kindSet{}
 	for word, cue := range cues() {
@@ -45,8 +45,8 @@ var kindWords = sync.OnceValue(func() map[string]kindSet {
 	return t
 })
 
-// kindsNamedBy returns the kinds that a key says its value is of: the last word that is no addition decides, with the word before it or alone.
-// Without one the key is only an addition (number, value, work), and what surrounds the object counts.
+// kindsNamedBy returns the kinds that a key names. Its last word that is no addition decides, alone or with the word
+// before it. If every word is an addition (number, value, work), the keys around the object decide.
 func kindsNamedBy(key string) (keyKinds kindSet, addition bool) {
 	if len(key) > maxName {
 		return 0, false
@@ -92,7 +92,7 @@ func foreignKinds(key string) kindSet {
 	return 0
 }
 
-// counted reports a word before the one that names a kind which says that the value is another: isPhone, maxCards.
+// counted reports whether a word before the one that names a kind makes the value another one: isPhone, maxCards.
 func counted(flat []byte, ends []int) bool {
 	from := 0
 	for _, end := range ends {
@@ -105,7 +105,7 @@ func counted(flat []byte, ends []int) bool {
 	return false
 }
 
-// additions are the words that may follow a word that names a kind, or alone in an object below it.
+// additions are words that may follow a word that names a kind, or be a key of their own in an object below it.
 var additions = wordSet("number numbers num nr no nos value values val raw text string plain full formatted normalized canonical e " +
 	"national international primary secondary main alternate alternative alt other old new current previous default " +
 	"first second home work office private personal business contact direct emergency day night evening us uk local " +
@@ -116,7 +116,7 @@ func (p *pass) keyNames(kinds kindSet) bool {
 	return p.location.keyKinds&kinds != 0 && len(p.text) <= maxLook
 }
 
-// applyLeafRules looks at a leaf whose key names a kind by the rules for whole leaves.
+// applyLeafRules applies the rules for whole leaves to a leaf whose key names a kind.
 func (r *Redactor) applyLeafRules(s *scan) {
 	from, to := 0, len(s.text)
 	for from < to && is(s.text[from], whitespaceChar) {

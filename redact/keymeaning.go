@@ -2,7 +2,7 @@ package redact
 
 import "strings"
 
-// A keyMeaning is what a key says about its value.
+// A keyMeaning is what a key implies about its value.
 type keyMeaning struct {
 	name     string // what the pair is for, one of the names that [frame.expect] knows
 	class    nameClass
@@ -14,18 +14,18 @@ type keyMeaning struct {
 // maxKnown is how many clean keys a walk remembers. Arrays of objects have the same keys again and again.
 const maxKnown = 64
 
-// meaningOf returns what key says, placeholders in it aside.
+// meaningOf returns the meaning of a key, ignoring placeholders in it.
 func meaningOf(key string) keyMeaning {
 	keyKinds, addition := kindsNamedBy(withoutPlaceholders(key))
 	name := key
 	if n := len(key); n > 0 && is(key[n-1], digitChar|whitespaceChar) {
-		name = strings.TrimRight(key, " "+digits) // what unique may have added
+		name = strings.TrimRight(key, " "+digits) // [walk.unique] may have added it
 	}
 	name = withoutPlaceholders(name[max(0, len(name)-2*maxName):])
 	return keyMeaning{pairName(key), classify(name), keyKinds, addition, disarmed(name)}
 }
 
-// pairName returns the key of a pair that names something, or holds its value; empty for any other key.
+// pairName returns key if it is one of a pair of a name and a value, and "" for any other key.
 func pairName(key string) string {
 	for _, name := range [...]string{"name", "key", "variable", "header", "field", "type", "label", "kind", "system", "value", "val", "defaultValue"} {
 		if key == name {
@@ -35,7 +35,7 @@ func pairName(key string) string {
 	return ""
 }
 
-// in returns what the key says about its value in f: by itself, or by what surrounds the object.
+// in returns the class of the value in f, by its own key or by the keys around the object.
 func (k keyMeaning) in(f *frame) nameClass {
 	if k.class == noName && f.class != noName && !k.disarmed {
 		return f.class.lower()
@@ -43,7 +43,7 @@ func (k keyMeaning) in(f *frame) nameClass {
 	return k.class
 }
 
-// key reads a key and its colon, and sets what it says about the value.
+// key reads a key and its colon, and sets what is expected of the value.
 func (w *walk) key(f *frame) error {
 	from := w.at
 	key, err := w.str()
@@ -64,7 +64,7 @@ func (w *walk) key(f *frame) error {
 	return nil
 }
 
-// checkKey looks at the key that begins at from, unless it is known to be clean.
+// checkKey searches the key that begins at from, unless it is known to be clean.
 func (w *walk) checkKey(f *frame, key string, from int) error {
 	if known, ok := w.known[key]; ok {
 		f.expect(known, known.in(f))
@@ -100,7 +100,7 @@ func (w *walk) rememberKey(key string) {
 	}
 }
 
-// expect sets what the next value of f is by its key, which says that it is of class.
+// expect sets what is known of the next value of f from its key, which makes it one of class.
 func (f *frame) expect(key keyMeaning, class nameClass) {
 	f.member, f.named, f.titled = class, false, false
 	f.kinds = key.keyKinds

@@ -2,7 +2,7 @@ package redact
 
 import "strings"
 
-// keyDetectors find private keys. A public key or a certificate is none.
+// keyDetectors find private keys, but no public keys and certificates.
 var keyDetectors = []detector{
 	{name: "pem", anchors: []anchor{{"-", "-", "-"}}, find: findArmor},
 	{name: "putty", anchors: []anchor{{"P", "r", "i"}}, find: findPuTTY},
@@ -17,7 +17,7 @@ const (
 	solid      = 16  // a line of base64 at least this long is key material
 )
 
-// endMark remembers where the next "-----END " is, so that many BEGINs without one are searched for it once.
+// An endMark records where the next "-----END " is, so that many BEGINs without an END cost one search.
 type endMark struct {
 	known    bool
 	from, at int // the first at or after from is at; -1 for none
@@ -41,7 +41,7 @@ func nextArmorEnd(p *pass, i int) int {
 // findArmor finds -----BEGIN … PRIVATE KEY----- with what follows, to the END line if there is one (RFC 7468, RFC 4880
 // 6.2; "---- BEGIN" as SSH2 writes it). Line breaks may be real, written as \n, or lost; lines may be quoted or indented.
 func findArmor(p *pass, i int) {
-	if at(p.text, i-1, dashChar) { // in the middle of a rule of dashes
+	if at(p.text, i-1, dashChar) { // within a line of dashes
 		return
 	}
 	k := p.runEnd(i, dashChar, i+maxLabel)
@@ -84,7 +84,7 @@ func armored(p *pass, body int) (end int, ok bool) {
 	return linesEnd(p, body)
 }
 
-// hasMaterial reports a solid run of base64 in text[from:to].
+// hasMaterial reports whether text[from:to] has a long run of base64.
 func hasMaterial(p *pass, from, to int) bool {
 	for k := from; k < to; k++ {
 		end := p.runEnd(k, base64Char, to)
@@ -96,7 +96,8 @@ func hasMaterial(p *pass, from, to int) bool {
 	return false
 }
 
-// isBlock reports a short body in lines of its own, each one run of base64: too short for a key, but in the place of one.
+// isBlock reports whether a short body has lines of its own, each of them one run of base64. It is too short for a key,
+// but where a key belongs.
 func isBlock(p *pass, from, to int) bool {
 	if to-from > 16*solid || !has(p.text, from, "\n") && !has(p.text, from, "\r") && !has(p.text, from, `\n`) {
 		return false
@@ -116,13 +117,13 @@ func isBlock(p *pass, from, to int) bool {
 	return found
 }
 
-// keyLike reports a run of base64 that is neither a word nor a mask.
+// keyLike reports whether a run of base64 is neither a word nor a mask.
 func keyLike(run string) bool {
 	h := shapeOf(run)
 	return h.distinct >= 6 && !h.wordy() && !h.masked()
 }
 
-// linesEnd returns the end of the lines of base64 that begin at body: an armor that lost its end.
+// linesEnd returns the end of the lines of base64 that begin at body, for an armor without an END line.
 func linesEnd(p *pass, body int) (end int, ok bool) {
 	end = body
 	for k := body; k < len(p.text); {
@@ -133,7 +134,7 @@ func linesEnd(p *pass, body int) (end int, ok bool) {
 		case run == to && to-from >= solid:
 			ok = ok || keyLike(content[:min(len(content), 64)])
 			end = to
-		case run == to && to > from && ok: // the last line; a word of prose is none
+		case run == to && to > from && ok: // the last line, unless it is a word of prose
 			if !shapeOf(content).wordy() {
 				end = to
 			}
@@ -153,7 +154,7 @@ func linesEnd(p *pass, body int) (end int, ok bool) {
 }
 
 // armorLine returns the content of the line at k without its indentation, quotes and comment marks, and where the next
-// armorLine begins. A longer line comes in pieces.
+// line begins. A longer line is returned in pieces.
 func armorLine(p *pass, k int) (from, to, next int) {
 	limit := min(k+maxLine, len(p.text))
 	to, next = limit, limit

@@ -5,7 +5,7 @@ import "strings"
 var macDetector = detector{name: "mac", anchors: []anchor{{hexes, ":-.", hexes}}, find: findMAC, kind: MAC, named: namesMAC, leaf: macLeaf}
 
 // findMAC finds an EUI-48 or EUI-64 whose first group ends at i: groups of two with colons or dashes, or of four with
-// dots. Addresses of no device (all zeros, all ones) stay.
+// dots. Addresses that no device has (all zeros, all ones) are not found.
 func findMAC(p *pass, i int) {
 	sep, size := p.text[i+1], 2
 	if sep == '.' {
@@ -81,7 +81,8 @@ func startsHex(text string, i int) bool {
 	return true
 }
 
-// hexGroupBefore reports a group of an address before i: one to four hexadecimal digits that are not a part of a word.
+// hexGroupBefore reports whether a group of an address ends before i: one to four hexadecimal digits that are no part of
+// a word.
 func hexGroupBefore(text string, i int) bool {
 	k := i
 	for k > 0 && i-k < 5 && is(text[k-1], wordChar) {
@@ -101,7 +102,7 @@ func endsHex(text string, i int) bool {
 	return !(has(text, i, ":") || has(text, i, "-") || has(text, i, ".")) || !at(text, i+1, hexChar)
 }
 
-// uniform reports an address of zeros or of ones.
+// uniform reports whether an address is all zeros or all ones.
 func uniform(address string) bool {
 	first := toLower(address[0])
 	if first != '0' && first != 'f' {

@@ -2,8 +2,7 @@ package redact
 
 import "strings"
 
-// markDetectors find tokens that are known by a mark in their middle or by the header that carries them, and values
-// of Kubernetes secrets.
+// markDetectors find tokens with a known mark in the middle or in a known header, and values of Kubernetes secrets.
 var markDetectors = []detector{
 	{name: "telegram", anchors: []anchor{{":", "A", "A"}}, find: findTelegram},
 	{name: "sendgrid", anchors: []anchor{{"S", "G", "."}}, find: findSendGrid},

@@ -12,7 +12,7 @@ const (
 	wordName           // password: secret unless the value is a word of prose or code
 )
 
-// lower returns the class of what is below a name of class c, or at some distance from it.
+// lower returns the class of a value that is nested below a name of class c, or at some distance from it.
 func (c nameClass) lower() nameClass {
 	if c > weakName {
 		return c - 1
@@ -44,7 +44,7 @@ type nameWords struct {
 }
 
 // split returns the letters of a name of at most maxName bytes in lower case, and where in them each word ends. Capitals
-// and what is no letter of ASCII part words.
+// and bytes other than ASCII letters separate words.
 func (w *nameWords) split(name string) (flat []byte, ends []int) {
 	words, n := 0, 0
 	open := false // a word has begun at w.flat[w.ends[words-1]]
@@ -70,8 +70,8 @@ func (w *nameWords) split(name string) (flat []byte, ends []int) {
 	return w.flat[:n], w.ends[:words]
 }
 
-// classifyWords looks for the last secret-like word; those after it may take the meaning away (password_hint), and so
-// may those before it (next_page_token). constant says that the name is written like an environment variable.
+// classifyWords looks for the last secret-like word. Words after it may take the meaning away (password_hint), and so may
+// words before it (next_page_token). constant means that the name is written like an environment variable.
 func classifyWords(flat []byte, ends []int, constant bool) nameClass {
 	start := func(k int) int {
 		if k == 0 {
@@ -99,7 +99,7 @@ func classifyWords(flat []byte, ends []int, constant bool) nameClass {
 			}
 			return c
 		}
-		if disarmsBehind(w) {
+		if disarmsAfter(w) {
 			return noName
 		}
 	}
@@ -170,7 +170,7 @@ var keyWords = wordSet("api access secret private encryption signing master acco
 	"aes hmac jwt recovery encrypt decryption signature symmetric license client consumer service storage app " +
 	"application integration webhook session cookie authentication authorization")
 
-// keyClass returns the class of the word "key" by the word before it: a key alone is a place in a map.
+// keyClass returns the class of the word "key" by the word before it: "key" alone is an index of a map.
 func keyClass(flat []byte, ends []int, constant bool) nameClass {
 	k := len(ends) - 1
 	if k == 0 {
@@ -196,7 +196,7 @@ var beforeSecret = wordSet("page continuation sync delta cursor cancel cancellat
 	"toggle requires require needs use uses validate without get fetch load read find delete remove getenv " +
 	"translation message i18n next")
 
-// disarmsBefore reports a word before a secret-like one that takes its meaning away; next says that nothing is between.
+// disarmsBefore reports whether w, a word before a secret-like one that takes its meaning away. next means that it directly precedes.
 func disarmsBefore(w []byte, next bool) bool {
 	switch string(w) {
 	case "public", "publishable", "pubkey":
@@ -205,8 +205,8 @@ func disarmsBefore(w []byte, next bool) bool {
 	return next && beforeSecret[string(w)]
 }
 
-// behindSecret are the words after a secret-like one that name something else about it.
-var behindSecret = wordSet("hint hints policy policies length len size min max count counts file files filename path paths dir directory url " +
+// afterSecret are the words after a secret-like one that name something else about it.
+var afterSecret = wordSet("hint hints policy policies length len size min max count counts file files filename path paths dir directory url " +
 	"urls uri endpoint href link type types kind name names id ids identifier expiry expires expire expiration " +
 	"expired exp ttl age lifetime timeout field fields label title header prefix reset strength error errors required " +
 	"require requirements validity valid invalid enabled disabled version algorithm alg rotation manager provider " +
@@ -217,9 +217,9 @@ var behindSecret = wordSet("hint hints policy policies length len size min max c
 	"supply bucket buckets spec schema properties options option settings mode style format model username user login " +
 	"email domain host port region realm owner issuer audience on in of by is was or and to be")
 
-// disarmsBehind reports a word after a secret-like one that names something else about it: token_count, password-hint.
-func disarmsBehind(w []byte) bool {
-	if behindSecret[string(w)] {
+// disarmsAfter reports whether w, a word after a secret-like one, names something else about it: token_count.
+func disarmsAfter(w []byte) bool {
+	if afterSecret[string(w)] {
 		return true
 	}
 	return false

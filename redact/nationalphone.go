@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// nationalEnd returns the end of a number without a country's code, in a grouping that is not used for much else; or where
-// it begins.
+// nationalEnd returns the end of a number without a country code, in a grouping that few other numbers have, or where it
+// begins.
 func nationalEnd(p *pass, groups []group) int {
 	i := groups[0].from
 	if len(groups) < 2 || datedGroups(p.text, groups) {
@@ -25,7 +25,7 @@ func nationalEnd(p *pass, groups []group) int {
 	return i
 }
 
-// inDump reports a byte in hexadecimal digits beside [from, to), one or two spaces away.
+// inDump reports whether a byte in hexadecimal digits is one or two spaces away from [from, to).
 func inDump(text string, from, to int) bool {
 	k := from
 	for k > 0 && from-k < 2 && text[k-1] == ' ' {
@@ -40,7 +40,7 @@ func inDump(text string, from, to int) bool {
 	return k > to && k+2 <= len(text) && hexWord(text[k:k+2]) && !at(text, k+2, alnumChar)
 }
 
-// bound cuts groups where a space follows dashes or dots: those bind closer.
+// bound cuts groups where a space follows dashes or dots, since these belong together more closely.
 func bound(groups []group) []group {
 	for k := 2; k < len(groups); k++ {
 		if groups[k].sep != groups[k-1].sep && groups[k].sep == ' ' {
@@ -50,7 +50,7 @@ func bound(groups []group) []group {
 	return groups
 }
 
-// datedGroups reports groups that begin with a date.
+// datedGroups reports whether groups begin with a date.
 func datedGroups(text string, groups []group) bool {
 	if len(groups) < 3 || groups[1].sep != groups[2].sep {
 		return false
@@ -63,7 +63,7 @@ func datedGroups(text string, groups []group) bool {
 	return a.size() <= 2 && b.size() <= 2 && c.size() == 4 && at(a) <= 31 && at(b) <= 31 && year(text[c.from:c.to])
 }
 
-// nanp reports the groups of the North American plan, 3-3-4, with a country's code before them or not.
+// nanp reports whether groups are those of the North American plan, 3-3-4, with or without a country code before them.
 func nanp(text string, groups []group) bool {
 	n := len(groups)
 	if n == 4 && groups[0].size() <= 2 && groups[1].sep != '/' {
@@ -79,8 +79,8 @@ func nanp(text string, groups []group) bool {
 	return same && groups[2].sep != '/' && nanpArea(text[groups[0].from:groups[0].to]) && nanpExchange(text[groups[1].from:groups[1].to])
 }
 
-// trunk reports the groups of a number with a trunk prefix, 0 and the area: nine to eleven digits, twelve in two
-// groups, with one sort of separator after the first.
+// trunk reports whether groups are a number with a trunk prefix, 0 and the area: nine to eleven digits, or twelve in two
+// groups, with one kind of separator after the first group.
 func trunk(text string, groups []group) bool {
 	n := 0
 	for k, g := range groups {
@@ -108,7 +108,7 @@ func trunk(text string, groups []group) bool {
 	return first.size() <= 5 && !(groups[1].sep == '.' && len(groups) == 4 && first.size() == 3 && groups[3].size() <= 3)
 }
 
-// paired reports groupings of ten or eleven digits that end in two pairs (532-123-45-67) or in two fours after an area
+// paired reports whether groups are ten or eleven digits that end in two pairs (532-123-45-67) or in two fours after an area
 // of two (11 98456-5666).
 func paired(text string, groups []group) bool {
 	sizes := [4]int{}
@@ -128,7 +128,7 @@ func paired(text string, groups []group) bool {
 }
 
 // namedPhoneEnd returns the end of a number of seven to fifteen digits, in a run or in groups, that is next to a word for
-// telephones; or where it begins.
+// telephones, or where it begins.
 func namedPhoneEnd(p *pass, groups []group) int {
 	n := digitsOf(groups)
 	for ; n > 15 && len(groups) > 1; groups = groups[:len(groups)-1] {
@@ -146,14 +146,14 @@ func namedPhoneEnd(p *pass, groups []group) int {
 		return i
 	case run && (n == 10 || n == 13) && p.text[i] == '1': // seconds or milliseconds since 1970
 		return i
-	case phoneWord(p, i, n), phoneWordBehind(p, end):
+	case phoneWord(p, i, n), phoneWordAfter(p, end):
 		return end
 	}
 	return i
 }
 
-// phoneWord reports a word for telephones before i, with nothing but small words and punctuation between. A verb is
-// believed for numbers of ten digits and more.
+// phoneWord reports whether a word for telephones precedes i, with nothing but small words and punctuation between. A
+// verb counts for numbers of at least ten digits.
 func phoneWord(p *pass, i, digits int) bool {
 	const reach, words = 56, 6
 	floor := max(i-reach, 0)
@@ -173,7 +173,7 @@ func phoneWord(p *pass, i, digits int) bool {
 	return false
 }
 
-// compoundPhone reports a name in several words that says telephone: customerPhone.
+// compoundPhone reports whether a name of several words means a telephone: customerPhone.
 func compoundPhone(p *pass, word string) bool {
 	p.work += len(word)
 	k := 1
@@ -187,8 +187,8 @@ func compoundPhone(p *pass, word string) bool {
 	return keyKinds&namesPhone != 0
 }
 
-// phoneWordBehind reports (mobile), (fax) and the like after a number.
-func phoneWordBehind(p *pass, i int) bool {
+// phoneWordAfter reports whether (mobile), (fax) or the like follows a number.
+func phoneWordAfter(p *pass, i int) bool {
 	k := p.runEnd(i, blankChar, i+2)
 	if !has(p.text, k, "(") {
 		return false
@@ -198,7 +198,7 @@ func phoneWordBehind(p *pass, i int) bool {
 }
 
 // countries has the codes of countries whose numbers are of known lengths, each with the shortest and the longest national
-// number; others have 7 to 11 digits, and 15 with the country's code at most (E.164).
+// number; others have 7 to 11 digits. A number with its country code has at most 15 (E.164).
 var countries = sync.OnceValue(func() map[string][2]int {
 	t := map[string][2]int{}
 	for row := range strings.SplitSeq(`
@@ -215,7 +215,7 @@ var countries = sync.OnceValue(func() map[string][2]int {
 })
 
 // country returns the bounds of the national number after the code that digits begin with, and the width of the code; a
-// width of 0 says that there is no such code.
+// width of 0 means that there is no such code.
 func country(digits string) (least, most, width int) {
 	for width = 1; width <= min(3, len(digits)); width++ {
 		if bounds, ok := countries()[digits[:width]]; ok {

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// A form says how far a text is normalized.
+// A form is the degree to which a text is normalized.
 type form uint8
 
 const (
@@ -18,8 +18,8 @@ const (
 	normal             // folded, and in NFKC
 )
 
-// searchForms leaves in s.hits what text holds: unchanged, normalized, and with encodings decoded. layer counts the
-// encodings that were decoded already.
+// searchForms leaves in s.hits the spans of text: unchanged, normalized, and with encodings decoded. layer counts the
+// encodings that were already decoded.
 //
 // Encodings are decoded in the folded text. Folding does not change ASCII, which all encodings consist of, while NFKC may
 // join the last letter of a run to a mark after it.
@@ -39,7 +39,7 @@ func (r *Redactor) searchForms(s *scan, text string, layer int, f form) {
 			r.searchTags(s, layer)
 		}
 		if differs {
-			return // the folded text has been looked at in NFKC and without encodings
+			return // the folded text was also searched in NFKC and with encodings decoded
 		}
 		f = folded
 	}
@@ -54,7 +54,7 @@ func (r *Redactor) searchForms(s *scan, text string, layer int, f form) {
 	}
 }
 
-// searchView adds what the view of s holds.
+// searchView adds the spans of the view of s.
 func (r *Redactor) searchView(s *scan, layer int, f form) {
 	for _, h := range r.searchPart(s, s.view.shown(), layer, f).hits {
 		from, to := s.view.origin(h.Start, h.End)
@@ -62,7 +62,7 @@ func (r *Redactor) searchView(s *scan, layer int, f form) {
 	}
 }
 
-// searchPart looks at text, which is another form of a part of the text of s, and returns the scan of it.
+// searchPart searches another form of a part of the text of s, and returns the scan of it.
 func (r *Redactor) searchPart(s *scan, text string, layer int, f form) *scan {
 	if s.deeper == nil {
 		s.deeper = newScan(s.ctx)
@@ -79,8 +79,8 @@ func (r *Redactor) searchPart(s *scan, text string, layer int, f form) *scan {
 	return d
 }
 
-// fold leaves the folded text in the view of s, and reports whether it differs; tagged says that it has tag characters.
-// A combining mark on a digit or a separator is left out: it combines to nothing.
+// fold leaves the folded text in the view of s, and reports whether it differs. It sets tagged if the text has tag
+// characters. Combining marks on a digit or a separator are removed, since they form no character with it.
 func (s *scan) fold(tagged *bool) bool {
 	t, v := s.text, &s.view
 	v.reset()
@@ -128,8 +128,8 @@ func (s *scan) fold(tagged *bool) bool {
 	return len(v.pieces) > 0
 }
 
-// plain returns a short text as a reader takes it: without invisible and control characters and in NFKC, as redaction
-// looks at texts. It is text itself if that is ASCII, and may be valid until the next call only.
+// plain returns a short text as readers see it and redaction searches it: without invisible and control characters, and
+// in NFKC. It is text itself if that is ASCII. The result may be valid only until the next call.
 func (s *scan) plain(text string) string {
 	if !strings.ContainsFunc(text, func(c rune) bool { return c >= utf8.RuneSelf || is(byte(c), controlChar) }) {
 		return text
@@ -140,13 +140,13 @@ func (s *scan) plain(text string) string {
 	d, tagged := s.deeper, false
 	d.reset(text)
 	d.controls = true
-	if d.fold(&tagged) || d.view.read > 0 { // nothing is left where all was invisible
+	if d.fold(&tagged) || d.view.read > 0 { // the result is empty if all characters were invisible
 		text = d.view.shown()
 	}
 	return norm.NFKC.String(text)
 }
 
-// folds tells by the first two bytes of a character whether folding may change it.
+// folds has for the first two bytes of a character whether folding may change it.
 var folds = sync.OnceValue(func() *[64][64]bool {
 	t := new([64][64]bool)
 	add := func(c rune) {
@@ -168,7 +168,7 @@ var folds = sync.OnceValue(func() *[64][64]bool {
 // folding returns the byte of ASCII that takes the place of c, 0 for none, and whether there is a change at all.
 func folding(c rune) (to byte, ok bool) {
 	switch {
-	case c >= 0x2010 && c <= 0x2013, c == 0x2212: // hyphens, figure and en dash, minus; an em dash parts sentences
+	case c >= 0x2010 && c <= 0x2013, c == 0x2212: // hyphens, figure and en dash, minus; an em dash separates sentences
 		return '-', true
 	case c >= 0xff01 && c <= 0xff5e:
 		return byte(c - 0xff01 + '!'), true
@@ -191,8 +191,8 @@ func folding(c rune) (to byte, ok bool) {
 	return 0, false
 }
 
-// compose leaves the text in NFKC in the view of s, and reports whether it differs. Marks that only are in another
-// order than the canonical one are left where they are.
+// compose leaves the text in NFKC in the view of s, and reports whether it differs. Marks in a
+// non-canonical order stay where they are.
 func (s *scan) compose() bool {
 	t, v, unstable := s.text, &s.view, unstable()
 	v.reset()
@@ -222,7 +222,7 @@ func (s *scan) compose() bool {
 	return len(v.pieces) > 0 && v.shown() != t
 }
 
-// segment returns where the characters begin that the one at i may combine with, going back to floor at most.
+// segment returns the start of the characters that the one at i may combine with, at floor or later.
 func segment(t string, i, floor int) int {
 	for i > floor && t[i] >= utf8.RuneSelf && !norm.NFKC.PropertiesString(t[i:]).BoundaryBefore() {
 		_, n := utf8.DecodeLastRuneInString(t[:i])
@@ -238,7 +238,7 @@ func (s *runeSet) add(c rune)      { s[c>>6] |= 1 << (c & 63) }
 func (s *runeSet) has(c rune) bool { return c < 0x30000 && s[c>>6]&(1<<(c&63)) != 0 }
 
 // unstable returns the characters that NFKC may change: by themselves, or because they combine with what precedes
-// them. The ranges are where there are any (a test compares them with all characters).
+// them. A test checks that there are none outside of the ranges.
 var unstable = sync.OnceValue(func() *runeSet {
 	var set runeSet
 	for _, r := range [...][2]rune{{0x80, 0x33ff}, {0xa640, 0xabff}, {0xf900, 0xffff}, {0x10700, 0x107ff}, {0x10d00, 0x11fff}, {0x16100, 0x16fff},
@@ -258,7 +258,7 @@ func isUnstable(c rune) bool {
 	return norm.NFKC.QuickSpan(b[:n]) != n
 }
 
-// ascii reports a text without a byte beyond ASCII.
+// ascii reports whether all bytes of a text are ASCII.
 func ascii(t string) bool {
 	for len(t) >= 8 {
 		if (t[0]|t[1]|t[2]|t[3]|t[4]|t[5]|t[6]|t[7])&utf8.RuneSelf != 0 {

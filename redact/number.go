@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// number decides on a number: as a text, and by the name beside it.
+// number searches a number as a text, and checks the name next to it.
 func (w *walk) number(class nameClass) error {
 	from := w.at
 	if err := w.digits(); err != nil {
@@ -40,7 +40,7 @@ func (w *walk) number(class nameClass) error {
 	return w.add(from, kind.Placeholder(), false)
 }
 
-// hereNumber is here for a number. No key makes a fraction anything.
+// hereNumber returns the location of a number. Keys say nothing about fractions.
 func (w *walk) hereNumber(plain string, whole bool) location {
 	where := w.here()
 	where.number = true
@@ -53,14 +53,13 @@ func (w *walk) hereNumber(plain string, whole bool) location {
 	return where
 }
 
-// minMobile is the number of digits from which a number below "mobile" is one of a telephone: counts of visitors have
-// fewer.
+// minMobile is the least number of digits of a telephone number below the key "mobile". Counts of visitors have fewer.
 const minMobile = 10
 
-// minNumber is the number of digits from which a number of its own may be a span.
+// minNumber is the least number of digits of a number that may be a span by itself.
 const minNumber = 6
 
-// decimal returns a number as decimal text without its sign and exponent, and whether it is a whole one.
+// decimal returns a number as decimal text without its sign and exponent, and whether it is whole.
 func decimal(literal string) (plain string, whole bool) {
 	literal = strings.TrimPrefix(literal, "-")
 	if digitsOnly(literal) {

@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// New returns a redactor of the secrets, which are always on, of personal kinds of those that [PersonalKinds] lists,
-// and of own patterns. An error lists everything wrong with them.
+// New returns a redactor that finds the secrets, the given personal kinds (see [PersonalKinds]) and own patterns. An error
+// lists everything wrong with them.
 func New(personal []Kind, own []Pattern) (*Redactor, error) {
 	var problems []error
 	for _, kind := range personal {
@@ -68,17 +68,17 @@ func PersonalKinds() []Kind { return []Kind{Card, IBAN, Email, Phone, SSN, IP, M
 // work on networks need them.
 func DefaultKinds() []Kind { return []Kind{Card, IBAN, Email, Phone, SSN} }
 
-// Secret reports a kind that is always on and is never revealed.
+// Secret reports whether k is always on and never revealed.
 func (k Kind) Secret() bool { return k.rank() >= kindPassword.rank() }
 
-// ranking orders the built-in kinds, the most specific last. Own patterns rank below all of them: an own pattern over a
-// secret must not turn it into something that can be revealed.
+// ranking orders the built-in kinds, the most specific last. Own patterns rank below all of them, or an own pattern over a
+// secret could be revealed.
 var ranking = [...]Kind{Phone, IP, MAC, SSN, Email, IBAN, Card, kindPassword, kindToken, kindJWT, kindKey}
 
-// rank orders kinds where spans overlap: the more specific one names the union.
+// rank is the index in ranking. Of overlapping spans, the higher rank names the union.
 func (k Kind) rank() int { return slices.Index(ranking[:], k) }
 
-// placeholders are those of the kinds of ranking, so that the built-in kinds cost no concatenation.
+// placeholders has the placeholder of each kind in ranking, so that built-in kinds need no concatenation.
 var placeholders = func() (all [len(ranking)]string) {
 	for i, kind := range ranking {
 		all[i] = placeholder(kind)

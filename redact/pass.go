@@ -1,13 +1,13 @@
 package redact
 
-// A pass is one reading of a text by all detectors: what they read, what they remember on the way, and what they find.
-// Work that detectors share over the length of the text is remembered here, so that the whole stays linear.
+// A pass is one reading of a text by all detectors: the text, what they remember on the way, and what they find. Results
+// that detectors share are remembered here, so that the work stays linear in the text.
 type pass struct {
 	text     string
 	location location // where the text is
 	hits     []span   // what was found, in any order, overlapping
-	next     int      // where the pass goes on
-	work     int      // bytes looked at beyond the pass itself; tests hold it to a multiple of the text
+	next     int      // where the pass continues
+	work     int      // bytes read beyond the pass itself; tests bound it by a multiple of the text
 
 	escapes   bool  // the text has percent-encoding, backslash escapes or character references
 	controls  bool  // the text has control characters
@@ -18,7 +18,7 @@ type pass struct {
 	numbers numberMemory
 }
 
-// A valueMemory is what detectors of values beside names have read.
+// A valueMemory is what detectors of values next to names have read.
 type valueMemory struct {
 	end   int // assignments before this offset have been decided
 	hints hintMark
@@ -27,9 +27,9 @@ type valueMemory struct {
 
 // A tokenMemory is what detectors of keys and tokens have read.
 type tokenMemory struct {
-	headers  int // bytes before this offset belong to the run of base64url in which headers of a JWT were looked for
+	headers  int // bytes before this offset belong to the run of base64url that was searched for headers of a JWT
 	armorEnd endMark
-	beside   int // AWS secrets before this offset have been looked for
+	beside   int // the text before this offset was searched for AWS secrets
 	manifest int // the Kubernetes document that ends here has been decided
 }
 
@@ -48,7 +48,7 @@ func (p *pass) reset(text string) {
 	p.lastShape.text, p.numbers.loose, p.numbers.grouped = "", 0, 0
 }
 
-// hit records a span. Empty and inverted ones are bugs of a detector and must not pass in silence.
+// hit records a span. It panics for an empty or inverted span, which is a bug of a detector.
 func (p *pass) hit(kind Kind, start, end int) {
 	if start < 0 || end <= start || end > len(p.text) {
 		panic("redact: span out of bounds")
@@ -56,7 +56,7 @@ func (p *pass) hit(kind Kind, start, end int) {
 	p.hits = append(p.hits, span{start, end, kind})
 }
 
-// consume records a span, and the pass goes on after it.
+// consume records a span and lets the pass continue after it.
 func (p *pass) consume(kind Kind, start, end int) {
 	p.hit(kind, start, end)
 	p.next = max(p.next, end)

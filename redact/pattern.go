@@ -13,18 +13,18 @@ import (
 	"unicode/utf8"
 )
 
-// A Pattern is a kind of one's own. Its spans are the matches of Regexp, in the syntax of package regexp (RE2). They
-// rank below the built-in kinds where they overlap, and the first pattern of a list before the next.
+// A Pattern is a kind of your own. Its spans are the matches of Regexp, in the syntax of package regexp (RE2). Where spans
+// overlap, built-in kinds rank above patterns, and earlier patterns above later ones.
 //
-// The time that a match takes grows with the text and with the number of instructions that Regexp compiles to, so there
-// may be at most 1,000 of these in a pattern, and 4,000 in all patterns of a [Redactor].
+// The time that a match takes grows with the text and with the number of instructions that Regexp compiles to, so a
+// pattern may have at most 1,000 of them, and all patterns of a [Redactor] 4,000.
 type Pattern struct {
-	Name   string // the kind, and so what the placeholder shows: [REDACTED:name]; lower-case letters, digits and dashes, 32 at most
-	Regexp string // must not match the empty text, nor anything in a placeholder
+	Name   string // the kind, shown in the placeholder [REDACTED:name]: at most 32 lower-case letters, digits and dashes
+	Regexp string // must match neither the empty text nor anything in a placeholder
 }
 
-// Instructions that one pattern may compile to, and all of a redactor together. Each byte of a text takes up to ten
-// nanoseconds for each of them.
+// maxProgram and maxPrograms bound the instructions of one pattern, and of all patterns of a redactor together. Each
+// instruction takes up to ten nanoseconds for each byte of a text.
 const (
 	maxProgram  = 1_000
 	maxPrograms = 4_000
@@ -203,7 +203,7 @@ func (p *compiled) find(in *runes, text string, from int) (start, end int) {
 	return 0, -1
 }
 
-// A runes reads a text for a match, which cannot be stopped in any other way: it ends when ctx does.
+// A runes reads a text for a match and ends when ctx does. There is no other way to stop a match.
 type runes struct {
 	ctx     context.Context
 	text    string

@@ -35,13 +35,13 @@ func digitsOf(groups []group) (n int) {
 }
 
 const (
-	maxGroups = 9  // more are no number of a person
-	maxDigits = 20 // in one group; one more says that the run is longer
+	maxGroups = 9  // a number with more groups is not personal
+	maxDigits = 20 // read of one group; one more means that the run is longer
 )
 
 // numberGroups returns the groups of digits that begin at i, one separator between each two. The result is valid until
-// the next call, which does not read again what both share: several detectors look at one number, and in a column each
-// group begins a number.
+// the next call. The next call does not read the groups that both share again, because several detectors look at one number
+// and each group of a column may begin a number.
 func (p *pass) numberGroups(i int) []group {
 	shared := p.numbers.groups[:p.numbers.grouped]
 	for len(shared) > 0 && shared[0].from != i {
@@ -67,7 +67,7 @@ func (p *pass) numberGroups(i int) []group {
 	return p.numbers.groups[:n]
 }
 
-// numberBytes are what numbers in groups are made of: digits, separators, parentheses, and all beyond ASCII.
+// numberBytes are the bytes of numbers in groups: digits, separators, parentheses, and all bytes beyond ASCII.
 var numberBytes = func() (t [256]bool) {
 	for b := range t {
 		t[b] = b >= utf8.RuneSelf
@@ -78,7 +78,7 @@ var numberBytes = func() (t [256]bool) {
 	return t
 }()
 
-// spansNumber reports whether the n bytes at i can all belong to a number: most digits of a text are in shorter ones.
+// spansNumber reports whether the n bytes at i can all belong to a number. Most digits of a text are in shorter ones.
 func spansNumber(text string, i, n int) bool {
 	if len(text)-i < n {
 		return false
@@ -91,7 +91,7 @@ func spansNumber(text string, i, n int) bool {
 	return true
 }
 
-// separator returns the separator of groups at i and its length, 0 for none. Every sort of space is ' ', every sort of
+// separator returns the separator of groups at i and its length, 0 for none. Every kind of space is ' ', every kind of
 // dash '-'.
 func separator(text string, i int) (kind byte, width int) {
 	if i >= len(text) {
@@ -112,8 +112,8 @@ func separator(text string, i int) (kind byte, width int) {
 	return 0, 0
 }
 
-// startsNumber reports whether digits at i can begin a number of their own: they are not the rest of a longer number,
-// a word, a fraction or a UUID.
+// startsNumber reports whether digits at i can begin a number: they are not the rest of a longer number, a word, a
+// fraction or a UUID.
 func startsNumber(text string, i int) bool {
 	if i == 0 {
 		return true
@@ -148,8 +148,7 @@ func endsNumber(text string, i int) bool {
 	return !at(text, i, wordChar)
 }
 
-// alone reports whether no further number is next to [from, to) with one separator between: groups in a row of
-// numbers are columns of a table.
+// alone reports whether no other number is one separator away from [from, to). Numbers in a row are columns of a table.
 func alone(text string, from, to int) bool {
 	if kind, width := separator(text, to); width > 0 && kind != '/' && at(text, to+width, digitChar) {
 		return false

@@ -8,7 +8,7 @@ import (
 var phoneDetector = detector{name: "phone", anchors: []anchor{{"+(" + digits, "+( -." + digits, ""}}, find: findPhone, kind: Phone, named: namesPhone | namesMobile, leaf: phoneLeaf}
 
 // findPhone finds a number that begins at i: with its country's code, in a grouping that telephone numbers have, or
-// after a word that says what it is.
+// after a word for telephones.
 func findPhone(p *pass, i int) {
 	switch p.text[i] {
 	case '+':
@@ -47,9 +47,9 @@ func findPhone(p *pass, i int) {
 // minPhone is the number of digits of a subscriber's number without its area.
 const minPhone = 7
 
-// bareMobile returns the length of a text that is nothing but a number of a mobile telephone with its trunk prefix, or 0:
-// ten or eleven digits of which the first is zero, as no amount and no JSON number is written. After it mobile networks have
-// 5 to 9, or 10, 15, 16 and 17.
+// bareMobile returns the length of a text that is only a mobile number with its trunk prefix, or 0. It has ten or eleven
+// digits and begins with a zero, which amounts and JSON numbers do not. Mobile networks have 5 to 9 after the zero, or 10,
+// 15, 16 and 17.
 func bareMobile(text string) int {
 	if len(text) != 10 && len(text) != 11 || text[0] != '0' || text[1] == '0' {
 		return 0
@@ -86,7 +86,7 @@ func hitPhone(p *pass, i, end int) {
 	p.consume(Phone, i, end)
 }
 
-// startsPhone reports whether a number may begin at i; a price, a time, a part of an identifier or of a decimal may not.
+// startsPhone reports whether a number may begin at i: not within a price, a time, an identifier or a decimal.
 func startsPhone(text string, i int) bool {
 	if !startsNumber(text, i) {
 		return false
@@ -151,13 +151,13 @@ func extensionEnd(p *pass, i int) int {
 	return end
 }
 
-// internationalEnd returns the end of the number whose country's code begins at code, or i. Groups are taken as long as the
-// country has numbers of that length.
+// internationalEnd returns the end of the number whose country's code begins at code, or i. It takes as many groups
+// as numbers of the country may have.
 func internationalEnd(p *pass, i, code int) int {
 	if i > 0 && (insideWord(p.text, i) || has(p.text, i-1, "+") || has(p.text, i-1, ".")) {
 		return i
 	}
-	if has(p.text, code, "(") { // (+44) is another way round: this is +(44)
+	if has(p.text, code, "(") { // +(44); the other form is (+44)
 		code++
 	}
 	n, least, most, width := 0, 0, 0, 0
@@ -172,7 +172,7 @@ func internationalEnd(p *pass, i, code int) int {
 			return i // no country's code and, after 00, no area begins with a zero
 		}
 		if k == code && size >= 10 && size <= 15 && endsPhone(p.text, to) {
-			end = to // whatever its country: a plus sign before so many digits says enough
+			end = to // in any country: a plus sign before so many digits is evidence enough
 		}
 		if n == 0 {
 			if least, most, width = country(p.text[k:to]); width == 0 {
@@ -197,8 +197,8 @@ func internationalEnd(p *pass, i, code int) int {
 	return end
 }
 
-// nextGroup returns where the group of digits that follows to begins, or to itself. enough says that the number could end here: then a
-// date or a time after a space is none of its groups.
+// nextGroup returns where the group of digits that follows to begins, or to itself. If
+// enough is true, the number could end here, and a date or a time after a space is none of its groups.
 func nextGroup(p *pass, to int, enough bool) int {
 	k := to
 	if has(p.text, k, ")") {
@@ -247,11 +247,11 @@ func parenthesizedEnd(p *pass, i int) int {
 	if !at(p.text, k, digitChar) {
 		return i
 	}
-	return max(i, parenthesisedEnd(p.text, area, p.numberGroups(k)))
+	return max(i, afterAreaEnd(p.text, area, p.numberGroups(k)))
 }
 
-// parenthesisedEnd returns the end of the groups that may follow an area in parentheses, or 0.
-func parenthesisedEnd(text, area string, groups []group) int {
+// afterAreaEnd returns the end of the groups that may follow an area in parentheses, or 0.
+func afterAreaEnd(text, area string, groups []group) int {
 	if nanpArea(area) && len(groups) > 1 && groups[0].size() == 3 && groups[1].size() == 4 && endsPhone(text, groups[1].to) {
 		return groups[1].to
 	}
@@ -272,13 +272,13 @@ func parenthesisedEnd(text, area string, groups []group) int {
 	return 0
 }
 
-// nanpArea reports an area code of the North American plan: no 0 or 1 first, no 9 second, none of the service codes.
+// nanpArea reports whether area is an area code of the North American plan: no 0 or 1 first, no 9 second, no service code.
 func nanpArea(area string) bool {
 	return len(area) == 3 && area[0] >= '2' && area[1] != '9' && area[1:] != "11"
 }
 
-// nanpExchange reports an exchange code, which may have a 9.
+// nanpExchange reports whether code is an exchange code, which may have a 9.
 func nanpExchange(code string) bool { return len(code) == 3 && code[0] >= '2' && code[1:] != "11" }
 
-// year reports a year in parentheses, as citations have it.
+// year reports whether n is a year from 1900 to 2099.
 func year(n string) bool { return len(n) == 4 && (has(n, 0, "19") || has(n, 0, "20")) }

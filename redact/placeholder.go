@@ -2,16 +2,15 @@ package redact
 
 import "strings"
 
-// filler reports a value that obviously is no secret: a reference to one (${VAR}, {{ .Token }}, env names), a gap to
+// filler reports whether a value is obviously no secret: a reference to one (${VAR}, {{ .Token }}, env names), a gap to
 // fill in (<your-key>, changeme), a mask (xxxx, ****), or the name of a type.
 //
-// It looks at the value alone. No comment beside a value and no word elsewhere in the text has a say, so a secret is
-// not hidden by calling it an example.
+// It considers only the value. Calling a secret an example in a comment or elsewhere in the text does not hide it.
 func filler(h shape) bool {
 	return h.masked() || h.elided || reference(h.text) || idle(h)
 }
 
-// reference reports a template or a variable in the place of the value.
+// reference reports whether v is a template or a variable instead of a value.
 func reference(v string) bool {
 	if v == "" {
 		return true
@@ -36,8 +35,8 @@ func reference(v string) bool {
 		strings.HasPrefix(v, "@Microsoft.KeyVault")
 }
 
-// referenced reports whether inner, what follows an opening bracket, names something rather than being it. A default
-// (${VAR:-value}) is a value.
+// referenced reports whether inner, the text after an opening bracket, is the name of a value rather than a value. A
+// default (${VAR:-value}) is a value.
 func referenced(inner string) bool {
 	if _, value, ok := strings.Cut(inner, ":-"); ok {
 		inner = value
@@ -50,7 +49,7 @@ func referenced(inner string) bool {
 	return !h.random(8) && (h.symbols == 0 || h.spaces > 0 || h.digits == 0)
 }
 
-// variable reports a name as programs and shells write them.
+// variable reports whether v is a name as programs and shells write them.
 func variable(v string) bool {
 	if v == "" || is(v[0], digitChar) {
 		return false
@@ -71,7 +70,7 @@ var idleWords = wordSet("none null nil undefined true false yes no na tbd todo a
 	"changeme changeit changethis replaceme placeholder example sample dummy auto prompt file env stdin bearer basic " +
 	"oauth2 jwt http https username usernamepassword userpass")
 
-// idle reports a value that says of itself that it is none.
+// idle reports whether a value is a word for no value.
 func idle(h shape) bool {
 	v := h.text
 	var buf [48]byte
@@ -94,8 +93,8 @@ func idle(h shape) bool {
 	return named(h)
 }
 
-// named reports a value without digits that is itself a secret-like name of several words (db_password, userPassword):
-// a reference by name.
+// named reports whether a value is a reference by name: a secret-like name of several words without digits (db_password,
+// userPassword).
 func named(h shape) bool {
 	v := h.text
 	if h.digits+h.symbols+h.spaces > 0 || len(v) > maxName || !strings.ContainsAny(v, "_-.") && (h.uppers == 0 || !is(v[0], lowerChar)) {
@@ -109,8 +108,8 @@ func named(h shape) bool {
 	return classify(v) != noName
 }
 
-// specimen reports the body of a token that was written to show a format: masks, or words such as EXAMPLE in a place
-// where a generator has none.
+// specimen reports whether the body of a token only shows its format: it is a mask, or has words such as EXAMPLE, which
+// generated tokens do not have.
 func (p *pass) specimen(body string) bool {
 	h := p.shape(body)
 	if h.masked() || h.distinct < 5 {

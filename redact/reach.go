@@ -1,19 +1,19 @@
 package redact
 
-// A reach says how far a value may reach into a leaf from its beginning and from its end.
+// A reach is how far a value may extend into a leaf from its beginning and from its end.
 type reach struct {
 	odd    bool // there is a byte in it other than letters, digits, spaces, - . , and _, a flag, or a part of a secret-like name
 	dot    bool
 	groups bool // two letters and two digits are in a row, as at the beginning of an IBAN, and may begin before it
 
 	solidHead, solidTail   int  // bytes without a space
-	numberHead, numberTail int  // digits, among nothing but what numbers are written with
+	numberHead, numberTail int  // digits, with nothing between but the bytes of numbers
 	numeric, solid         bool // the same, over the whole leaf
 
 	begins int // 1 + the nearest of the leaves before in which a value may begin that ends in this one; 0 for none
 }
 
-// plainBytes are those that do not make a leaf odd.
+// plainBytes are the bytes that do not make a leaf odd.
 var plainBytes = func() (t [256]bool) {
 	for _, b := range []byte(alnums + " -.,_") {
 		t[b] = true
@@ -42,7 +42,7 @@ func (r *row) measure() {
 	}
 }
 
-// measure sets how far a value may reach into the leaf with text. A date is no part of one.
+// measure sets how far a value may extend into a leaf. Dates are no part of values.
 func (p *part) measure(text []byte) {
 	if len(text) == len("2006-01-02") && isoDate(string(text)) {
 		return
@@ -76,21 +76,21 @@ func (p *part) measure(text []byte) {
 	}
 }
 
-// isoDate reports a date of these two centuries.
+// isoDate reports whether t is a date between 1900 and 2099.
 func isoDate(t string) bool {
 	return dated(t) && year(t[:4]) && number(t[5:7]) <= 12 && number(t[8:]) <= 31 && digitsOnly(t[:4]+t[5:7]+t[8:])
 }
 
-// The least that lies over where leaves meet: digits of a telephone number and of an address with dots, bytes of a token,
-// a password in base64, or an address of an interface without colons.
+// The least that a value over several leaves has at their borders: digits of a telephone number and of an address with
+// dots, and bytes of a token, a password in base64 or a hardware address without colons.
 const (
 	minSpanDigits = minPhone
 	minSpanOctets = 4
 	minSpanSolid  = 12
 )
 
-// spans reports whether a value may begin in the leaf from and end in the leaf to. It does not where both are words,
-// dates, short names and the like.
+// spans reports whether a value may begin in the leaf from and end in the leaf to. Words,
+// dates and short names have none.
 func (r *row) spans(from, to int) bool {
 	first, last := &r.parts[from], &r.parts[to]
 	number, solid := first.numberTail+last.numberHead, first.solidTail+last.solidHead
@@ -104,7 +104,7 @@ func (r *row) spans(from, to int) bool {
 	return odd || groups || numbers && (number >= minSpanDigits || dot && number >= minSpanOctets) || whole && solid >= minSpanSolid
 }
 
-// accountStarts reports two letters and two digits in a row of which some precede i and some after.
+// accountStarts reports whether two letters and two digits in a row surround i.
 func (r *row) accountStarts(i int) bool {
 	for k := max(i-3, 0); k < i && k+3 < len(r.text); k++ {
 		if t := r.text[k:]; is(t[0], letterChar) && is(t[1], letterChar) && is(t[2], digitChar) && is(t[3], digitChar) {

@@ -3,10 +3,10 @@
 //	clean, counts, err := redact.Default().Text(text) // "Mail to [REDACTED:email]"
 //
 // [Secrets] finds what no reader may have: private keys, tokens of clouds and APIs, JSON Web Tokens, and passwords in
-// URLs or beside secret-like names. [Default] adds payment cards, IBANs, e-mail addresses, phone and social security
-// numbers, [All] also addresses of machines, and [New] the kinds and patterns that you name. [Redactor.TextRevealing] and [Redactor.JSON]
-// take a function that says which personal kinds may stay, and where; secrets never stay. No mark in a text switches
-// anything off.
+// URLs or next to secret-like names. [Default] adds payment cards, IBANs, e-mail addresses, phone and social security
+// numbers, [All] also addresses of machines, and [New] the kinds and patterns that you name.
+// [Redactor.TextRevealing] and [Redactor.JSON] take a function that says which personal kinds may stay, and where; secrets
+// never stay. No mark in a text disables redaction.
 //
 // A text is searched unchanged, normalized (invisible characters left out, compatibility forms replaced), and with up to
 // three layers of base64, hexadecimal, percent-encoding and \u escapes decoded. A value that is split over neighboring
@@ -45,13 +45,13 @@ func (k Kind) Placeholder() string {
 	return placeholder(k)
 }
 
-// A span is the range of bytes from Start to before End of a text, and what it holds.
+// A span is a range of bytes of a text, without the one at End, and its kind.
 type span struct {
 	Start, End int
 	Kind       Kind
 }
 
-// Counts says how many spans of each kind were replaced. It is nil when none was.
+// Counts is the number of spans of each kind that were replaced. It is nil if there are none.
 type Counts map[Kind]int
 
 // Kinds returns the kinds found, sorted by name: the order in which to print or compare counts.
@@ -67,23 +67,23 @@ func (c Counts) Total() (n int) {
 
 // The errors of a redactor. Each means that it could not decide, so the caller must withhold the value.
 var (
-	// errEncoding reports a text that is not valid UTF-8. Encoders down the road would change its bytes after they were
-	// looked at, so nothing found in it would be worth anything. Clean such a text first (strings.ToValidUTF8).
+	// errEncoding reports a text that is not valid UTF-8. Encoders would change its bytes after the search, so that
+	// its result would be worthless. Clean such a text first (strings.ToValidUTF8).
 	errEncoding = errors.New("not valid UTF-8")
 	// errSyntax reports a value that is not one strict JSON value.
 	errSyntax = errors.New("not one strict JSON value")
 	// errDetector reports a detector that panicked.
 	errDetector = errors.New("detector failed")
-	// errDiverged reports a text whose redacted form keeps matching (each replacement uncovers a new span), or which
-	// decodes to many times its size. Only texts made for it do this.
-	errDiverged = errors.New("redaction does not settle")
-	// errStopped reports that the context ended before the whole text was read. The error also wraps the context's cause.
+	// errDiverged reports a text whose redacted form keeps matching, because each replacement uncovers a new span, or
+	// which decodes to many times its size. Only texts written for this purpose do.
+	errDiverged = errors.New("redaction does not end")
+	// errStopped reports that the context ended before the whole text was read. The error also wraps the cause.
 	errStopped = errors.New("redaction stopped before the end of the text")
 )
 
 // A Redactor finds and replaces the spans of its kinds. It is immutable and safe for concurrent use; make one with
-// [Secrets], [Default], [All] or [New]. The nil *Redactor and the zero value return an error: the
-// absence of a configuration must not pass for a clean text.
+// [Secrets], [Default], [All] or [New]. The nil *Redactor and the zero value return an error: a missing
+// configuration must not look like a clean text.
 type Redactor struct {
 	prefilter prefilter
 	detectors []detector
@@ -131,8 +131,8 @@ func (r *Redactor) TextRevealing(ctx context.Context, text string, reveal func(k
 	return out, redacted, revealed, nil
 }
 
-// guard runs decide and turns a panic of a detector into an error, as well as having none. A scan whose decision
-// failed is in an unknown state and must not be reused.
+// guard runs decide. It turns a panic of a detector into an error, and refuses a redactor without detectors. After an
+// error, the scan is in an unknown state and must not be reused.
 func (r *Redactor) guard(decide func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -145,7 +145,7 @@ func (r *Redactor) guard(decide func() error) (err error) {
 	return decide()
 }
 
-// redact leaves in s the spans of text, the text without them, which has no further span, and what is in it.
+// redact leaves in s the spans of text, the text without them, which has no further span to redact, and its revealed spans.
 func (r *Redactor) redact(s *scan, text string, where location) error {
 	s.found, s.revealed, s.clean, s.location = s.found[:0], s.revealed[:0], text, where
 	for range maxRounds {
@@ -171,7 +171,7 @@ func (r *Redactor) redact(s *scan, text string, where location) error {
 	return errDiverged
 }
 
-// stopped returns an error if the context of s has ended: then not all of the text was looked at.
+// stopped returns an error if the context of s has ended, so that not all of the text was searched.
 func (s *scan) stopped() error {
 	if s.ctx.Err() == nil {
 		return nil
@@ -179,11 +179,11 @@ func (s *scan) stopped() error {
 	return fmt.Errorf("%w: %w", errStopped, context.Cause(s.ctx))
 }
 
-// maxRounds bounds the passes over one text. Texts that were not made to defeat it need two.
+// maxRounds bounds the passes over one text. Ordinary texts need two.
 const maxRounds = 8
 
-// union adds hits, whose offsets count in the text with found replaced, to found, whose offsets count in the original.
-// Overlapping spans become one, named by the highest rank.
+// union adds hits to found. Offsets of found are those of the original text, offsets of hits those of the text with found
+// replaced. Overlapping spans become one, of the kind of the highest rank.
 func union(found, hits []span) []span {
 	shift, next := 0, 0 // original offset = offset + shift, for what lies after found[:next]
 	before := len(found)
@@ -212,7 +212,7 @@ func union(found, hits []span) []span {
 	return merge(found)
 }
 
-// merge sorts spans in place and joins those that overlap.
+// merge sorts spans in place and joins overlapping ones.
 func merge(spans []span) []span {
 	slices.SortStableFunc(spans, func(a, b span) int {
 		if a.Start != b.Start {

@@ -5,15 +5,15 @@ import "sort"
 // A reveal reports whether spans of kind may stay at path; see [Redactor.JSON]. The path of a text is nil.
 type reveal func(kind Kind, path []string) bool
 
-// A location is the leaf that is being decided on.
+// A location is the leaf that is searched.
 type location struct {
 	reveal   reveal
 	walk     *walk   // nil for a text
-	keyKinds kindSet // what the key of the leaf says
+	keyKinds kindSet // the kinds that the key of the leaf names
 	number   bool    // the leaf is a JSON number
 }
 
-// permits reports whether spans of kind may be here.
+// permits reports whether spans of kind may stay here.
 func (p location) permits(kind Kind) bool {
 	if p.reveal == nil || kind.Secret() {
 		return false
@@ -24,7 +24,7 @@ func (p location) permits(kind Kind) bool {
 	return p.reveal(kind, p.walk.path())
 }
 
-// splitRevealed sorts the hits of one text: those that must go stay in hits, those that may be are returned.
+// splitRevealed sorts the hits of one text: those to redact stay in hits, those that may stay are returned.
 func (s *scan) splitRevealed() (revealed []span) {
 	if s.location.reveal == nil {
 		return nil
@@ -45,8 +45,8 @@ func (s *scan) splitRevealed() (revealed []span) {
 	return s.room
 }
 
-// withoutCovered returns the spans of going that do not lie in a more specific one of standing, which is merged. What overlaps
-// one that remains goes too.
+// withoutCovered returns the spans of redacted that are not within a more specific one of revealed, which is merged. A
+// revealed span that overlaps one of these is redacted too.
 func withoutCovered(redacted, revealed []span) []span {
 	out := redacted[:0]
 	for _, g := range redacted {

@@ -67,7 +67,7 @@ func disarmed(key string) bool {
 	for _, b := range []byte(key[start:min(end, start+maxName)]) {
 		word[n], n = toLower(b), n+1
 	}
-	return disarmsBehind(word[:n])
+	return disarmsAfter(word[:n])
 }
 
 // withoutPlaceholders returns text, a short one, without the placeholders in it.

@@ -5,7 +5,7 @@ import (
 	"unicode/utf8"
 )
 
-// A gap is the text between two groups of digits. Its sort is ' ' for spaces and line breaks, '-' for dashes, or one
+// A gap is the text between two groups of digits. Its kind is ' ' for spaces and line breaks, '-' for dashes, or one
 // of . / _ , | : ;
 type gap struct {
 	sort  byte
@@ -13,7 +13,7 @@ type gap struct {
 	wraps bool // has a line break
 }
 
-// Bytes of a gap: of a line break with the indentation after it, and of spaces on one line, more of which part columns.
+// Bytes of a gap: of a line break with the indentation after it, and of spaces on one line, more of which separate columns.
 const maxGap, maxSpaces = 48, 3
 
 // gapAt returns the gap at i, with a width of 0 for none. Beside what [separator] takes, it may have several spaces,
@@ -97,8 +97,8 @@ func looseDetector(numbers []detector) detector {
 
 const maxLoose = 20 // digits of a number in loose groups
 
-// findLoose decides on the number of which a group ends with the digit at i. It must have the gaps of its sort to itself:
-// what is one of many in a row is a column or a list.
+// findLoose decides on the number of which a group ends with the digit at i. Its gaps must be
+// the only ones of their kind in the row; otherwise the number is in a column or a list.
 func findLoose(p *pass, i int, numbers []detector) {
 	first := gapAt(p.text, i+1)
 	if first.width == 0 || !at(p.text, i+1+first.width, digitChar) {
@@ -125,7 +125,7 @@ func findLoose(p *pass, i int, numbers []detector) {
 			break
 		}
 		if g.sort != first.sort {
-			p.numbers.loose = k // a number with the other sort may begin with this group
+			p.numbers.loose = k // a number with the other kind may begin with this group
 			break
 		}
 		if g.width > 1 || strings.IndexByte("/_,|:;\t\n\v\f\r", p.text[to]) >= 0 {
@@ -157,8 +157,8 @@ func findLoose(p *pass, i int, numbers []detector) {
 	}
 }
 
-// looseStart returns where the first of the groups begins that precede the digit at i, with single separators of
-// one sort between: with others it would have been looked at from there.
+// looseStart returns where the first of the groups begins that precede the digit at i, with single
+// separators of one kind between. With other separators, the number was found from its first group.
 func looseStart(p *pass, i int, sort byte) int {
 	start := p.runStart(i, digitChar, i-maxLoose)
 	for floor := i - 64; start > max(floor, 1) && p.text[start-1] == sort && is(p.text[start-2], digitChar); {
@@ -168,7 +168,7 @@ func looseStart(p *pass, i int, sort byte) int {
 }
 
 // findRewritten looks at the number from start to end in another form, with some bytes before and after it, and reports
-// whether it is one as a whole. What may be a list of numbers is a telephone number only beside a word that says so.
+// whether all of it is one. A possible list of numbers is a telephone number only next to a word for telephones.
 func findRewritten(p *pass, start, end int, number string, numbers []detector, listed bool) bool {
 	const before, behind = 48, 12
 	from := max(start-before, 0)

@@ -8,12 +8,12 @@ import (
 	"unicode/utf8"
 )
 
-// A row is the texts of neighboring leaves of one array. A string contributes its text without what was found in it,
-// or the beginning and the end of a long one; a whole number its digits.
+// A row has the texts of neighboring leaves of one array. A string contributes its redacted text, or the beginning and the
+// end of a long one; a whole number contributes its digits.
 type row struct {
 	text  []byte // the texts of the leaves, one after the other
 	parts []part
-	joins []byte // the texts that are looked at: the leaves joined in several ways
+	joins []byte // the texts to search: the leaves joined in several ways
 	cells []cell
 	tail  []byte // of a long string, where the next row begins
 	edit  int    // of the last leaf of the row before
@@ -28,11 +28,11 @@ type part struct {
 	digit    bool // there is one in it
 	sign     bool // there is an @ in it
 	reach
-	isRevealed bool // a span in a join with it does
+	isRevealed bool // a span of a join with it is revealed
 	index      int  // of the leaf in its array
 }
 
-// A cell is what represents a leaf in one of the joins.
+// A cell is the text of a leaf within one of the joins.
 type cell struct {
 	at, end int
 	part    int
@@ -53,8 +53,8 @@ func (r *row) reset() {
 	r.text, r.parts = r.text[:0], r.parts[:0]
 }
 
-// add takes the leaf that was just read into the row, if it is one of an array; clean is its text. A leaf of spaces, or
-// an empty one, does not part its neighbors.
+// add takes the leaf that was just read into the row, if it is one of an array; clean is its text. An empty
+// leaf, or one of spaces, does not separate its neighbors.
 func (w *walk) add(from int, clean string, number bool) error {
 	if n := len(w.frames); n == 0 || w.frames[n-1].object || w.s.empty(clean) {
 		return nil
@@ -76,7 +76,7 @@ func (w *walk) add(from int, clean string, number bool) error {
 	return err
 }
 
-// empty reports a leaf without a visible character.
+// empty reports whether a leaf has no visible character.
 func (s *scan) empty(clean string) bool {
 	if len(clean) > maxPart || clean != "" && clean[0] > ' ' && clean[0] < utf8.RuneSelf {
 		return false
@@ -95,7 +95,7 @@ func (r *row) push(p part, clean string) {
 	r.parts = append(r.parts, p)
 }
 
-// joined decides on the row, if there is one, and begins the next.
+// joined searches the row, if there is one, and begins the next.
 func (w *walk) joined() error {
 	r := &w.row
 	if len(r.parts) < 2 || w.stop() {
@@ -107,7 +107,7 @@ func (w *walk) joined() error {
 	if !numbers || cardSize(len(r.text)) {
 		r.join(0, len(r.parts), false)
 	}
-	if slices.ContainsFunc(r.parts, func(p part) bool { return p.digit || p.sign }) { // with hardly an exception, what is worth finding has a digit
+	if slices.ContainsFunc(r.parts, func(p part) bool { return p.digit || p.sign }) { // almost every value worth finding has a digit
 		if !numbers {
 			r.join(0, len(r.parts), true)
 			r.measure()
@@ -116,15 +116,15 @@ func (w *walk) joined() error {
 	}
 	var err error
 	if len(r.cells) > 0 {
-		err = w.searchForms()
+		err = w.searchJoins()
 	}
 	r.reset()
 	return err
 }
 
-// windows joins two, three and four leaves without what is next to them, which may be glued to a value in the join
-// of all. The first and the last have a digit, or one of them an @, and some value may lie over where they meet, unless
-// all are wanted: numbers are few digits, and own patterns may be anything.
+// windows joins two, three and four leaves without their neighbors, whose text would adhere to a value in the join of all.
+// The first and the last must have a digit, or one of them an @, and a value must be possible where they meet. If all is
+// true, the latter does not count: numbers have few digits, and own patterns may match anything.
 func (r *row) windows(all bool) {
 	for from := range r.parts {
 		size, sign, numbers, spans := 0, false, true, all
@@ -134,7 +134,7 @@ func (r *row) windows(all bool) {
 			if size > maxPiece {
 				break
 			}
-			spans = spans || p.begins > from && to > from // what surrounds may be the word beside it
+			spans = spans || p.begins > from && to > from // the leaves around may be the word next to it
 			whole := from == 0 && to == len(r.parts)-1
 			if to > from && !whole && size >= minNumber && (sign || r.parts[from].digit && p.digit) && (!numbers || cardSize(size)) && (sign || spans) {
 				r.join(from, to+1, false)
@@ -143,11 +143,11 @@ func (r *row) windows(all bool) {
 	}
 }
 
-// cardSize reports whether numbers with so many digits together may be a card, for which alone they are joined.
+// cardSize reports whether numbers with so many digits together may be a card, the only kind for which numbers are joined.
 func cardSize(digits int) bool { return digits >= 12 && digits <= 19 }
 
-// join appends the join of the leaves from from to to: by nothing, or with a dash between leaves that meet in digits and
-// a space between others.
+// join appends the join of the leaves from from to to: directly, or with a dash between leaves that
+// meet in digits and a space between others.
 func (r *row) join(from, to int, spaced bool) {
 	join := len(r.cells)
 	for i, p := range r.parts[from:to] {
@@ -162,11 +162,11 @@ func (r *row) join(from, to int, spaced bool) {
 		r.joins = append(r.joins, r.text[p.at:p.end]...)
 		r.cells = append(r.cells, cell{at, len(r.joins), from + i, join, spaced})
 	}
-	r.joins = append(r.joins, "\n\n"...) // a line between: some detectors look at the one beside
+	r.joins = append(r.joins, "\n\n"...) // an empty line, since some detectors read the adjacent line
 }
 
-// searchForms decides on the joins.
-func (w *walk) searchForms() error {
+// searchJoins searches the joins.
+func (w *walk) searchJoins() error {
 	s, r := w.s, &w.row
 	s.location, s.spare = location{}, maxDecoded*len(r.joins)+4096
 	w.r.searchForms(s, text(r.joins), 0, given)
@@ -182,7 +182,7 @@ func (w *walk) searchForms() error {
 			continue
 		}
 		if w.isRevealed(h.Kind, cells) {
-			if r.revealed(cells) {
+			if r.markRevealed(cells) {
 				w.revealed = count(w.revealed, []span{h})
 			}
 			continue
@@ -215,9 +215,9 @@ func (r *row) touched(h span) []cell {
 	return r.cells[first : last+1]
 }
 
-// takes reports whether h is meant by the join of cells. Passwords are found beside names: in a leaf of their own after
-// the leaf of the name, or cut in a leaf without spaces. Numbers and telephone numbers are the parts of lists too often,
-// so that only whole leaves count, and of numbers only cards.
+// takes reports whether h is a value that the join of cells shows. Passwords are found next to names: in a leaf of their
+// own after the leaf of the name, or split over leaves without spaces. Numbers and telephone numbers are parts of lists
+// too often, so that only whole leaves count, and among JSON numbers only cards.
 func (r *row) takes(h span, cells []cell) bool {
 	if len(cells) == 0 {
 		return false
@@ -240,7 +240,7 @@ func (r *row) takes(h span, cells []cell) bool {
 	return whole && h.Kind == Card || !numbers
 }
 
-// isRevealed reports whether spans of kind may be in each of the leaves.
+// isRevealed reports whether spans of kind may stay in each of the leaves.
 func (w *walk) isRevealed(kind Kind, cells []cell) bool {
 	if w.reveal == nil || kind.Secret() {
 		return false
@@ -257,8 +257,9 @@ func (w *walk) isRevealed(kind Kind, cells []cell) bool {
 	return true
 }
 
-// revealed marks the leaves of cells as standing, and reports whether one was not yet: joins overlap.
-func (r *row) revealed(cells []cell) (first bool) {
+// markRevealed marks the leaves of cells as revealed, and reports whether this is the first span of one of them. Joins
+// overlap.
+func (r *row) markRevealed(cells []cell) (first bool) {
 	for _, c := range cells {
 		p := &r.parts[c.part]
 		first, p.isRevealed = first || !p.isRevealed, true

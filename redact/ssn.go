@@ -4,8 +4,8 @@ import "strings"
 
 var ssnDetector = detector{name: "ssn", anchors: []anchor{{digits, digits, digits}}, find: findSSN, kind: SSN, named: namesSSN, leaf: ssnLeaf}
 
-// findSSN finds area, group and serial number, with dashes, spaces or dots between. With fewer separators, what is
-// beside has to say what it is.
+// findSSN finds area, group and serial number, with dashes, spaces or dots between. With fewer separators, a
+// word for Social Security must be next to it.
 func findSSN(p *pass, i int) {
 	if at(p.text, i-1, digitChar) || !spansNumber(p.text, i, 9) {
 		return
@@ -31,7 +31,7 @@ func findSSN(p *pass, i int) {
 	}
 }
 
-// hitSSN decides on nine digits in groups; word says that a word beside them is needed.
+// hitSSN decides on nine digits in groups. If word is true, a word for Social Security must be next to them.
 func hitSSN(p *pass, i int, groups []group, word bool) {
 	var all [9]byte
 	n := 0
@@ -48,16 +48,16 @@ func hitSSN(p *pass, i int, groups []group, word bool) {
 	p.consume(SSN, i, end)
 }
 
-// validSSN holds nine digits to the rules of the Social Security Administration: areas 000, 666 and from 900 on, group
-// 00 and serial 0000 are never given out. The numbers that advertisements made void pass: documents show them as
-// someone's.
+// validSSN reports whether nine digits follow the rules of the Social Security Administration: areas 000, 666 and from 900
+// on, group 00 and serial 0000 are never issued. Numbers that became void because advertisements printed them are valid
+// here, since documents use them for persons.
 func validSSN(n string) bool {
 	area, group, serial := n[:3], n[3:5], n[5:]
 	return area != "000" && area != "666" && area[0] != '9' && group != "00" && serial != "0000"
 }
 
-// bareSSN reports a text that is nothing but nine digits of which the first is zero: no amount and no JSON number is
-// written so. Routing numbers of banks are, and tell themselves by their check digit.
+// bareSSN reports whether a text is only nine digits that begin with a zero, which amounts and JSON numbers do not. Routing
+// numbers of banks do; their check digit excludes them.
 func bareSSN(text string) bool {
 	if len(text) != 9 || text[0] != '0' || text == "078051120" { // void
 		return false
@@ -69,7 +69,7 @@ func bareSSN(text string) bool {
 	return sum%10 != 0
 }
 
-// ssnWord reports a word beside [from, to) that says Social Security.
+// ssnWord reports whether a word for Social Security is next to [from, to).
 func ssnWord(p *pass, from, to int) bool {
 	const before, behind = 48, 12
 	near := p.text[max(from-before, 0):from]

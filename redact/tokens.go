@@ -2,8 +2,8 @@ package redact
 
 import "strings"
 
-// A format is a token that tells itself by its first bytes, as its issuer documents it or scanners of repositories
-// agree on it: a prefix and at least min bytes of a class.
+// A format is a token with known first bytes: a prefix and at least min bytes of a class, as its issuer documents it or
+// scanners of repositories agree.
 type format struct {
 	prefix string
 	body   class
@@ -14,7 +14,7 @@ type format struct {
 type formatFlags uint8
 
 const (
-	anywhere formatFlags = 1 << iota // no boundary needed on the left: the prefix is a word in no language
+	anywhere formatFlags = 1 << iota // no boundary needed on the left: no word has the prefix
 	exact                            // exactly min bytes and a boundary on the right: bare hexadecimal is common
 	strict                           // the prefix is short or common, so the body must look random
 	isKey                            // a private key rather than a token
@@ -22,8 +22,8 @@ const (
 	numbered                         // the body begins with ids in digits
 )
 
-// formatTable has a format between two semicolons or line ends: its prefix, the class of its body, the least bytes of the
-// body, and flags. It is grouped by issuer. Prefixes of publishable keys (pk_live_, sitekeys) are left out on purpose.
+// formatTable lists formats, separated by semicolons or line ends: the prefix, the class of the body, the least number of
+// its bytes, and flags. It is grouped by issuer. Prefixes of publishable keys (pk_live_, sitekeys) are left out on purpose.
 const formatTable = `
 # Code hosts and package registries.
 ghp_ word 30 anywhere; gho_ word 30 anywhere; ghu_ word 30 anywhere; ghs_ word 30 anywhere; ghr_ word 30 anywhere;
@@ -72,7 +72,7 @@ CCIPAT_ word 40; bkua_ hex 40; aio_ alnum 28 strict; dnkey- url 60; zpka_ word 4
 AGE-SECRET-KEY-1 alnum 50 anywhere key
 `
 
-// formats are those of the table.
+// formats has the rows of the table.
 var formats = func() (all []format) {
 	bodies := map[string]class{
 		"word": wordChar, "url": urlChar, "hex": hexChar, "alnum": alnumChar, "base64": base64Char, "upper": baseChar, "path": slashChar,
@@ -109,7 +109,7 @@ func formatDetectors() []detector {
 		groups[b] = append(groups[b], f)
 	}
 	const room = 22  // bits of the prefilter that formats may take
-	const shared = 5 // of them, for what begins with a byte that is rare in prose
+	const shared = 5 // of them, for formats whose first byte is rare in prose
 	buckets := make([][]format, room)
 	common, rare := 0, 0
 	for _, b := range order {
@@ -140,7 +140,7 @@ func formatAnchors(fs []format) (anchors []anchor) {
 	return anchors
 }
 
-// starts has a bit for each anchor of a format, by its hash: anchors of one group admit what none of them means.
+// starts has a bit for each anchor of a format, by its hash. The combined anchors of a group also admit other bytes.
 var starts = func() (t [4096 / 64]uint64) {
 	for _, a := range formatAnchors(formats) {
 		for k := range len(a[2]) {
@@ -190,7 +190,7 @@ func findFormat(p *pass, i int, fs []format) {
 	}
 }
 
-// accepts decides on the first bytes of a body. What follows them has no say: text glued to a token does not hide it.
+// accepts decides on the first bytes of a body only, so that text that follows a token directly does not hide it.
 func (f *format) accepts(p *pass, body string) bool {
 	if p.specimen(body) {
 		return false
@@ -207,7 +207,7 @@ func (f *format) accepts(p *pass, body string) bool {
 }
 
 // tokenEnd returns the end of the token whose body is known to reach to i: the rest of the run, and further runs that
-// hang on it by single dots (tokens of several parts; a part of two digits tells the length of another).
+// joined to it by single dots (tokens of several parts; a part of two digits is the length of another).
 func tokenEnd(p *pass, i int, body class) int {
 	end := p.runEnd(i, body|alnumChar, len(p.text))
 	for k := end; at(p.text, k, dotChar) && at(p.text, k+1, alnumChar); {

@@ -12,7 +12,8 @@ var urlDetectors = []detector{
 
 const maxAuthority = 512
 
-// findUserinfo finds user:password@ after the :// at i, which JSON may write :\/\/. A user alone is a name, unless it looks like a key.
+// findUserinfo finds user:password@ after the :// at i, which JSON may write :\/\/. A user without a password
+// is a name, unless it looks like a key.
 func findUserinfo(p *pass, i int) {
 	if !at(p.text, i-1, alnumChar) {
 		return
@@ -66,8 +67,8 @@ func cutUserinfo(info string) (user, password string, ok bool) {
 	return info, "", false
 }
 
-// openPassword reports a password that hides nothing: none, a reference, or a mask. The word "password" is one that
-// people use, and scanners do not agree to pass it.
+// openPassword reports whether a password is none: empty, a reference or a mask. The word "password" does not count, since
+// people use it as one.
 func openPassword(p *pass, password string) bool {
 	for end := placeholderEnd(password, 0); end > 0; end = placeholderEnd(password, 0) {
 		password = password[end:]
@@ -163,7 +164,7 @@ func findDashP(p *pass, i int) {
 	}
 }
 
-// commandBefore reports a program in the command before i.
+// commandBefore reports whether a program is in the command before i.
 func commandBefore(p *pass, i int, program string) bool {
 	const reach = 512
 	before := p.text[max(i-reach, 0):i]

@@ -5,7 +5,7 @@ import (
 	"unicode/utf8"
 )
 
-// A value is what follows a name: text[from:to], of which at most maxLook bytes are looked at.
+// A value is what follows a name: text[from:to], of which at most maxLook bytes are examined.
 type value struct {
 	from, to int
 	closing  string // for a quoted value, the bytes that may close it
@@ -17,10 +17,10 @@ type value struct {
 
 func (v value) quoted() bool { return v.closing != "" }
 
-// maxLook bounds how much of a value is examined. What follows has no say, and is taken with it.
+// maxLook bounds how much of a value is examined. The rest is redacted with it.
 const maxLook = 128
 
-// openValue returns where the value after an operator at k begins, and how it is quoted. It looks past emphasis,
+// openValue returns where the value after an operator at k begins, and how it is quoted. It skips emphasis,
 // placeholders, the marks of a YAML block, one line break, the letter before a quote, and the scheme of a header.
 func openValue(p *pass, k int) (v value, ok bool) {
 	t := p.text
@@ -116,8 +116,8 @@ type openRun struct {
 	query    bool // for values that & and ? may end
 }
 
-// valueCloses returns the first offset from k to limit at which v ends. After names that repeat, unquoted values overlap: what
-// is known to be open is not read again.
+// valueCloses returns the first offset from k to limit at which v ends. After names that repeat, unquoted values overlap;
+// text without an end is not read again.
 func valueCloses(p *pass, v value, k, limit int) int {
 	if v.quoted() {
 		from := k
@@ -191,7 +191,7 @@ func valueStops(p *pass, v value, k int) bool {
 	return false
 }
 
-// entity reports a character reference of HTML: &quot; &#39;
+// entity reports whether t begins with a character reference of HTML: &quot; &#39;
 func entity(t string) bool {
 	end := 1
 	for end < len(t) && end < 8 && (is(t[end], alnumChar) || t[end] == '#') {
@@ -200,7 +200,7 @@ func entity(t string) bool {
 	return end > 2 && end < len(t) && t[end] == ';'
 }
 
-// assigns reports a name with an operator after it at k: the next pair of a list.
+// assigns reports whether a name with an operator begins at k, the next pair of a list.
 func assigns(p *pass, k int) bool {
 	end := k
 	for end < len(p.text) && end < k+40 && is(p.text[end], nameChar|blankChar) {
@@ -225,7 +225,7 @@ func trimEnd(v string) string {
 	return v
 }
 
-// isCode reports an unquoted value that is an expression of a program: a call, an index, a path of names.
+// isCode reports whether an unquoted value is an expression of a program: a call, an index, a path of names.
 func isCode(p *pass, v value, h shape, c nameClass) bool {
 	t := p.text[v.from:v.to]
 	if !h.restless() {

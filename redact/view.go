@@ -7,7 +7,7 @@ import (
 	"unsafe"
 )
 
-// A view is another form of a text, in which the detectors look for spans too, with the way back to the text.
+// A view is another form of a text, which the detectors search too, with the offsets in the text that its parts come from.
 type view struct {
 	text   []byte
 	pieces []piece
@@ -19,7 +19,7 @@ type view struct {
 // pieces as characters, so they are small.
 type piece struct{ at, from, to uint32 }
 
-// newPiece panics for offsets that a piece cannot hold: then the text is withheld.
+// newPiece panics for offsets that a piece cannot hold, so that the text is withheld.
 func newPiece(at, from, to int) piece {
 	if max(at, from, to) > math.MaxUint32 {
 		panic("redact: text too long")
@@ -40,8 +40,8 @@ func (v *view) put(text string, from, to int) {
 	v.read = to
 }
 
-// grow makes room for text, and for its other pieces if they come as often as those so far, but for fifteen times those
-// so far at most: a view that grows by appending is copied and allocated many times over.
+// grow makes room for text, and for as many further pieces as the pieces so far suggest, at most fifteen times their number.
+// A view that grows by appending would be copied many times.
 func (v *view) grow(text string) {
 	v.text = slices.Grow(v.text, len(text)-v.read)
 	n := len(v.pieces)
@@ -49,7 +49,7 @@ func (v *view) grow(text string) {
 	v.pieces = slices.Grow(v.pieces, 16+min(int(rest), 15*n))
 }
 
-// keep appends text up to offset to unchanged.
+// keep appends text up to offset to, unchanged.
 func (v *view) keep(text string, to int) {
 	if to > v.read {
 		v.begin(0)
