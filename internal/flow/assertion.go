@@ -9,7 +9,7 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// An Assertion says that something never comes to a reader.
+// An Assertion claims that something never comes to a reader.
 //
 // As a text it is `X never reaches B` or `X never derives into B`. X is one of
 //
@@ -18,15 +18,15 @@ import (
 //	NAME                             a property of this name, at any depth of any source
 //
 // and B is an agent, coordinator, user or the URL of an endpoint. A path is an
-// RFC 6901 pointer in which * stands for any element or member; it means what
-// is there with all that is in it. A name that has spaces, slashes or the word never
-// stands in quotes, written as in JSON; a name of an input or a reader may have
-// spaces without them, and ends at the first slash or at never.
+// RFC 6901 pointer in which * is any element or member; it means the value there
+// with all that is in it. Write a name with spaces, slashes or the word never in
+// quotes, as in JSON. Names of inputs and readers may have spaces without quotes,
+// and end at the first slash or at never.
 //
-// What the two claims mean is said at [Reaches] and [Derives].
+// [Reaches] and [Derives] explain the two claims.
 type Assertion struct {
 	Text    string  `json:"text"`           // as it was written
-	Line    string  `json:"line,omitempty"` // where, for people
+	Line    string  `json:"line,omitempty"` // location, for messages
 	Subject Subject `json:"subject"`
 	Claim   Claim   `json:"claim"`
 	Reader  string  `json:"reader"`
@@ -39,7 +39,7 @@ type Subject struct {
 	Path task.Path   `json:"path,omitempty"` // within an input or a result; the empty path means all of it
 }
 
-// A SubjectKind says what the name of a subject names.
+// A SubjectKind is the kind of thing that a subject names.
 type SubjectKind string
 
 // The kinds of subjects. The zero value is none of them.
@@ -54,19 +54,18 @@ type Claim string
 
 // The two claims. The zero value is none of them.
 const (
-	// Reaches denies that an edge delivers the subject to a task of the reader,
-	// or shows it to the reader. An input or a task without a path counts as
-	// delivered with any part of it, a path where the edge may pass anything at it
-	// or in it, a property where a source may have it and the edge may pass that
-	// name. An opaque text has no properties, and what a reader itself wrote is not
-	// delivered to it.
+	// Reaches denies that the subject is delivered to a task of the reader, or shown
+	// to the reader. An input or a task without a path counts as delivered with any
+	// part of it, a path if the edge may pass anything at it or in it, and a property
+	// if a source may have it and the edge may pass that name. An opaque text has no
+	// properties, and what a reader itself wrote is not delivered to it.
 	Reaches Claim = "reaches"
 
-	// Derives denies that, and that anything comes to the reader which was
-	// written by a task that the subject was delivered to, or by one that was
-	// delivered what such a task wrote, and so on. Who wrote the subject (the task,
-	// or every task whose result may have the property) knows it too, and may
-	// tell it in anything that it writes, whatever paths an edge lets through.
+	// Derives denies what Reaches denies, and also that the reader gets output of a
+	// task to which the subject was delivered, of a task that read such output, and so
+	// on. The writer of the subject (its task, or every task whose result may have the
+	// property) knows it too, so that all of its output derives from the subject,
+	// whatever paths an edge lets pass.
 	Derives Claim = "derives into"
 )
 
@@ -82,12 +81,12 @@ func (s Subject) String() string {
 	}
 	path := string(s.Path)
 	if strings.TrimSpace(path) != path {
-		path += "/**" // a blank at the end would not be read as its
+		path += "/**" // a trailing space would not be read as part of the path
 	}
 	return string(s.Kind) + " " + quoted(s.Name, plainName(s.Name)) + path
 }
 
-// quoted returns a name as it may be written: as it is if it is plain, or else in quotes.
+// quoted returns a name as it is if it is plain, or else in quotes.
 func quoted(name string, plain bool) string {
 	if plain {
 		return name
@@ -101,7 +100,7 @@ func quoted(name string, plain bool) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// plainName reports whether a name is read as itself without quotes.
+// plainName reports whether a name needs no quotes.
 func plainName(name string) bool {
 	return name != "" && name[0] != '"' && strings.TrimSpace(name) == name && !strings.ContainsRune(name, '/') && !slices.Contains(strings.Fields(name), never)
 }
@@ -111,5 +110,5 @@ func plainReader(name string) bool {
 }
 
 func plainProperty(name string) bool {
-	return plainName(name) && !strings.ContainsFunc(name, isBlank) && name != string(OfInput) && name != string(OfTask)
+	return plainName(name) && !strings.ContainsFunc(name, isSpace) && name != string(OfInput) && name != string(OfTask)
 }

@@ -40,9 +40,9 @@ func TestAssertionsSayWhereATextMayHoldAProperty(t *testing.T) {
 	more := `; "never derives into" counts those whose writers had read it`
 	for give, want := range map[string]string{
 		"ssn never reaches first":               unknown + `first is delivered memory "memory of the caller"` + more,
-		"ssn never derives into first":          unknown + `first is told of memory "memory of the caller"`,
+		"ssn never derives into first":          unknown + `first learns of memory "memory of the caller"`,
 		"ssn never reaches second":              unknown + `second is delivered result of "First"` + more,
-		"ssn never derives into second":         unknown + `second is told of memory "memory of the caller"`,
+		"ssn never derives into second":         unknown + `second learns of memory "memory of the caller"`,
 		"ssn never reaches apart":               "", // a structured input without it, and the goal, which is no JSON of anybody's
 		"ssn never reaches idle":                "",
 		"ssn never derives into idle":           "",

@@ -9,22 +9,22 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// A Finding says whether an assertion holds. If it does not, Path is a way on
-// which its subject would come to its reader, one of the fewest tasks, and Why
-// says so for people. If it does, Why may add what a person should know.
+// A Finding is the result of checking an assertion. If it does not hold, Path is a
+// path of the fewest tasks on which the subject would come to the reader, and Why
+// explains it. If it holds, Why may add a caveat.
 type Finding struct {
 	Holds bool   `json:"holds"`
 	Path  Path   `json:"path,omitempty"`
 	Why   string `json:"why,omitempty"`
 }
 
-// Check holds an assertion against the graph. What is not known counts as
-// flowing: a finding never says that an assertion holds while there is a way.
+// Check checks an assertion against the graph. What is unknown counts as flowing: an
+// assertion holds only if there is no path.
 //
-// The error is a [task.Problem]: it wraps [task.ErrUnknown] where nothing bears
-// the name of the subject or the reader, has a value at the path or can have such
-// a property, [task.ErrAmbiguous] where several tasks bear the name, and
-// [task.ErrInvalid] where the assertion cannot be one.
+// The error is a [task.Problem]. It wraps [task.ErrUnknown] if nothing has the name
+// of the subject or the reader, a value at the path or such a property,
+// [task.ErrAmbiguous] if several tasks have the name, and [task.ErrInvalid] if the
+// assertion is malformed.
 func (t *Table) Check(a Assertion) (Finding, error) {
 	x, err := t.resolve(a.Subject)
 	if err != nil {
@@ -39,9 +39,9 @@ func (t *Table) Check(a Assertion) (Finding, error) {
 		switch {
 		case way != nil:
 		case a.Claim == Reaches:
-			way = t.delivered(&x.subject, r)
+			way = t.deliveredPath(&x.subject, r)
 		case a.Claim == Derives:
-			way = t.retold(&x.subject, r)
+			way = t.derivedPath(&x.subject, r)
 		default:
 			return Finding{}, problem(cmp.Or(a.Text, a.String()), wrong(fmt.Sprintf("no claim %q", string(a.Claim)), forms))
 		}
@@ -49,7 +49,7 @@ func (t *Table) Check(a Assertion) (Finding, error) {
 	if way == nil {
 		f := Finding{Holds: true, Why: t.caveat(x, readers)}
 		if a.Subject.Kind == Property && f.Why == "" {
-			f.Why = t.opaque(a.Claim, readers)
+			f.Why = t.opaqueCaveat(a.Claim, readers)
 		}
 		return f, nil
 	}
@@ -72,7 +72,7 @@ func unknown(message, hint string) error {
 	return task.Problem{Message: message, Hint: hint, Err: task.ErrUnknown}
 }
 
-// readers finds who bears a name: one, unless the graph lists it several times.
+// readers returns the readers of a name: one, unless the graph lists it several times.
 func (w *ways) readers(name string) ([]int, error) {
 	var known []string
 	var found []int

@@ -72,7 +72,7 @@ func TestCheck(t *testing.T) {
 		{"input letter never reaches writer", "", ""},
 		{
 			"input letter never derives into writer", `input "letter" → task "Read it" → task "Write it" → writer`,
-			`writer is delivered what task "Read it" wrote, which may tell of input "letter", in task "Write it" (dependsOn, team.yaml:9)`,
+			`writer is delivered what task "Read it" wrote, which may reveal input "letter", in task "Write it" (dependsOn, team.yaml:9)`,
 		},
 		{"input letter never derives into clerk", "", ""}, // minimal: heading and status
 
@@ -91,7 +91,7 @@ func TestCheck(t *testing.T) {
 		{"ssn never reaches writer", "", ""},
 		{
 			"ssn never derives into writer", `input "case file" → task "Read it" → task "Write it" → writer`,
-			`writer is delivered what task "Read it" wrote, which may tell of property "ssn" of input "case file", in task "Write it" (dependsOn, team.yaml:9)`,
+			`writer is delivered what task "Read it" wrote, which may reveal property "ssn" of input "case file", in task "Write it" (dependsOn, team.yaml:9)`,
 		},
 		{"name never reaches writer", "", ""},
 		{"summary never reaches reader", "", `reader writes it, in task "Read it", which does not count`},
@@ -101,7 +101,7 @@ func TestCheck(t *testing.T) {
 		{"task read/SSN never reaches writer", "", ""},
 		{
 			"task read/SSN never derives into writer", `result of "Read it" → task "Read it" → task "Write it" → writer`,
-			`writer is delivered what task "Read it" wrote, which may tell of /SSN of result of "Read it", in task "Write it" (dependsOn, team.yaml:9)`,
+			`writer is delivered what task "Read it" wrote, which may reveal /SSN of result of "Read it", in task "Write it" (dependsOn, team.yaml:9)`,
 		},
 		{`task "  write IT " never derives into clerk`, "", ""},
 		{"task " + string(task.NewID("Read it")) + " never reaches clerk", "", ""},
@@ -109,7 +109,7 @@ func TestCheck(t *testing.T) {
 		{"task File it never reaches user", `result of "File it" → user`, `user is shown result of "File it" (result, declassified by file-to-user)`},
 		{
 			"input later never derives into user", `input "later" → task "File it" → user`,
-			`user is shown what task "File it" wrote, which may tell of input "later" (result, declassified by file-to-user)`,
+			`user is shown what task "File it" wrote, which may reveal input "later" (result, declassified by file-to-user)`,
 		},
 		{"task File it never reaches clerk", "", `clerk writes it, in task "File it", which does not count`},
 	}
@@ -217,7 +217,7 @@ func TestAWriterIsToldOfItsErrors(t *testing.T) {
 	subject := flow.Subject{Kind: flow.OfTask, Name: "read", Path: "/SSN"}
 	f, err := g.Table().Check(flow.Assertion{Subject: subject, Claim: flow.Derives, Reader: "reader"})
 	require.NoError(t, err)
-	require.Equal(t, `reader is shown what task "Read it" wrote, which may tell of /SSN of result of "Read it" (fault)`, f.Why)
+	require.Equal(t, `reader is shown what task "Read it" wrote, which may reveal /SSN of result of "Read it" (fault)`, f.Why)
 }
 
 func TestCheckRefusesWhatIsNoAssertion(t *testing.T) {
@@ -305,7 +305,7 @@ func TestFindingsAreData(t *testing.T) {
 	require.JSONEq(t, `{"holds": false, "path": [
 		{"kind": "input", "name": "letter", "index": 0}, {"kind": "task", "name": "Read it", "index": 0, "rule": "uses"},
 		{"kind": "task", "name": "Write it", "index": 1, "rule": "dependsOn", "line": "team.yaml:9"}, {"kind": "agent", "name": "writer", "index": 1}],
-		"why": "writer is delivered what task \"Read it\" wrote, which may tell of input \"letter\", in task \"Write it\" (dependsOn, team.yaml:9)"}`, string(text))
+		"why": "writer is delivered what task \"Read it\" wrote, which may reveal input \"letter\", in task \"Write it\" (dependsOn, team.yaml:9)"}`, string(text))
 	var back flow.Finding
 	require.NoError(t, json.Unmarshal(text, &back))
 	require.Equal(t, f, back)

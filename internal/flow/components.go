@@ -1,9 +1,8 @@
 package flow
 
-// components puts tasks that can reach each other into one component (Tarjan's
-// algorithm, with a stack of its own, since chains may be long). Of each task
-// it returns the component; whatever follows from a component has a lower
-// number. Without a shared memory every task is a component of its own.
+// components returns the strongly connected component of each task, and their
+// number (Tarjan's algorithm, with a stack of its own, since chains may be long).
+// Components that a component leads to have lower numbers. Without a shared memory every task is a component of its own.
 func (w *ways) components() (of []int32, n int) {
 	t := tarjan{ways: w, at: make([]int32, len(w.g.Tasks)), low: make([]int32, len(w.g.Tasks)), of: make([]int32, len(w.g.Tasks))}
 	for i := range w.g.Tasks {
@@ -16,8 +15,8 @@ func (w *ways) components() (of []int32, n int) {
 
 type tarjan struct {
 	*ways
-	at    []int32 // when a task was met, counted from 1; zero means not yet
-	low   []int32 // the earliest task on the stack that it leads to, as far as known
+	at    []int32 // when a task was visited, counted from 1; 0 for not yet
+	low   []int32 // the earliest task on the stack that it is known to lead to
 	of    []int32 // its component; -1 while it is open
 	clock int32
 	found int32
@@ -47,7 +46,7 @@ func (t *tarjan) visit(root int32) {
 	}
 }
 
-// enter meets a task. While it is open its component is -1.
+// enter visits a task. While it is open, its component is -1.
 func (t *tarjan) enter(i int32) {
 	t.clock++
 	t.at[i], t.low[i], t.of[i] = t.clock, t.clock, -1
@@ -55,7 +54,7 @@ func (t *tarjan) enter(i int32) {
 	t.calls = append(t.calls, call{task: i})
 }
 
-// next returns the next task that is delivered something that c writes.
+// next returns the next task to which an output of c is delivered.
 func (t *tarjan) next(c *call) (follower int32, ok bool) {
 	for sources := t.writes.of(int(c.task)); int(c.source) < len(sources); c.source, c.edge = c.source+1, 0 {
 		if edges := t.edges.of(int(sources[c.source])); int(c.edge) < len(edges) {

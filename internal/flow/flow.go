@@ -1,16 +1,15 @@
 // Package flow decides, before anything runs, who could ever see what.
 //
-// A [Graph] is the data that a run would flow over: sources, tasks, readers
-// and the edges between them, each with what it delivers. Its [Table] says for
-// every source and every reader whether the source reaches the reader whole,
-// in part, only as retold by others, or never; [Table.Check] holds an
-// [Assertion] against it, such as "internal_notes never reaches letters", and
-// shows a way if there is one.
+// A [Graph] has the sources, tasks and readers of a run and the edges between
+// them, each with what it delivers. Its [Table] says for every source and every
+// reader whether the reader gets the source whole, in part, only as retold by
+// others, or never. [Table.Check] checks an [Assertion], such as
+// "internal_notes never reaches letters", and returns a path that breaks it.
 //
-// The answers are about content. That a task exists, when it ran and how it
-// ended are told to its dependents even where nothing of its result crosses,
-// and no answer here speaks of that. What cannot be known before the run counts
-// as flowing: nothing is called unreachable as long as there is a way.
+// The answers are about content. Dependents of a task learn that it exists, when
+// it ran and how it ended even if nothing of its result is delivered; no answer
+// covers that. What is unknown before the run counts as flowing: a reader counts
+// as unreachable only if there is no path.
 package flow
 
 import (
@@ -23,13 +22,12 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// A Graph is what a flow is computed over. Sources, tasks and readers name each
-// other by their indexes; an index out of range is a mistake of the caller, and
-// [Graph.Table] panics. The order of edges and sights never matters.
+// A Graph is the input of [Graph.Table]. Sources, tasks and readers refer to each
+// other by index; [Graph.Table] panics if an index is out of range. The order of edges and sights never matters.
 //
-// A turn of the coordinator is a task like any other: it reads, and what it
-// writes (the text of a plan, the answer) is a source with that task. Such
-// tasks come after those of the plan.
+// A turn of the coordinator is a task too: it reads, and what it writes (the text
+// of a plan, the answer) is a source of that task. Such tasks come after those of
+// the plan.
 type Graph struct {
 	Sources []Source `json:"sources"` // for a stable print: inputs, the goal, messages, then what tasks write
 	Tasks   []Task   `json:"tasks"`   // parallel to the plan's, then turns of the coordinator
@@ -48,16 +46,15 @@ type Source struct {
 	Task  int                  `json:"task"` // the task that writes it; -1 if none does
 	Label label.Classification `json:"label"`
 
-	// Has says whether a value can be at this path (its tokens, not escaped; * is
-	// any element or member), and Names whether a member of this name can be at
-	// any depth, where names compare loosely, as blocks compare them: by the schema
-	// or by the value itself. Both nil mean an opaque text, which has no paths and
-	// no members; one of them nil means that nothing is known of what it asks.
+	// Has reports whether a value can be at a path (unescaped tokens; * is any
+	// element or member), and Names whether a member of a name can be at any depth.
+	// Names are compared loosely, as blocks compare them. If both are nil, the source
+	// is an opaque text without paths and members. If one is nil, its answer is Maybe.
 	Has   func(path []string) Answer `json:"-"`
 	Names func(name string) Answer   `json:"-"`
 
-	// Members are names that it has, in a stable order. They serve hints only,
-	// and may be left out.
+	// Members are names of its members, in a stable order. They are optional and
+	// only used in hints.
 	Members []string `json:"-"`
 }
 
@@ -84,14 +81,14 @@ func (s *Source) names(name string) Answer {
 	return s.Names(name)
 }
 
-// A Task is one prompt: whoever reads it reads all that is delivered to it, and
-// what it writes derives from all of that.
+// A Task is one prompt. Each reader of the prompt reads all that is delivered to
+// the task, and what the task writes derives from all of it.
 type Task struct {
 	ID        task.ID `json:"id,omitempty"`
 	Key       string  `json:"key,omitempty"`
 	Title     string  `json:"title"`
-	Agent     int     `json:"agent"`               // who does it: an index into Readers
-	Endpoints []int   `json:"endpoints,omitempty"` // who else reads its prompt: where it leaves to, fallbacks too; may be shared between tasks
+	Agent     int     `json:"agent"`               // index into Readers
+	Endpoints []int   `json:"endpoints,omitempty"` // other readers of its prompt, fallbacks included; may be shared between tasks
 }
 
 // reads reports whether a reader reads the prompt of the task.
@@ -99,7 +96,7 @@ func (t *Task) reads(reader int) bool {
 	return t.Agent == reader || slices.Contains(t.Endpoints, reader)
 }
 
-// A Reader is whoever may come to see context.
+// A Reader may see context.
 type Reader struct {
 	Kind      ReaderKind           `json:"kind"`
 	Name      string               `json:"name"` // an endpoint's is its URL
@@ -110,12 +107,12 @@ type Reader struct {
 type Edge struct {
 	Source     int            `json:"source"`
 	Task       int            `json:"task"`
-	Delivers   pick.Selection `json:"-"`                    // what of it crosses
-	Minimal    bool           `json:"minimal,omitempty"`    // heading and status cross, and no content
-	Held       bool           `json:"held,omitempty"`       // it is certain that nothing crosses
-	Structured bool           `json:"structured,omitempty"` // only the structured part crosses; a text beside it stays behind
+	Delivers   pick.Selection `json:"-"`                    // the delivered part
+	Minimal    bool           `json:"minimal,omitempty"`    // only heading and status are delivered
+	Held       bool           `json:"held,omitempty"`       // it is certain that nothing is delivered
+	Structured bool           `json:"structured,omitempty"` // only the structured part is delivered, without the text beside it
 	Rule       handoff.Rule   `json:"rule,omitempty"`
-	Line       string         `json:"line,omitempty"` // where the rule is written
+	Line       string         `json:"line,omitempty"` // location of the rule
 	Note       string         `json:"note,omitempty"` // for people: "declassified by score-to-letters"
 	Lowers     *Lowering      `json:"lowers,omitempty"`
 }
@@ -123,12 +120,12 @@ type Edge struct {
 // Reach returns what the edge delivers by itself: Never, Part or Whole.
 func (e *Edge) Reach() Reach { return carries(&e.Delivers, e.Held || e.Minimal, e.Structured) }
 
-// A Sight delivers a source to a reader outside any task: a result to the
-// user. A reader whose words go on to others reads in a task instead.
+// A Sight delivers a source to a reader outside of any task, such as a result to
+// the user. A reader whose output goes on to others reads in a task instead.
 type Sight struct {
 	Source   int            `json:"source"`
 	Reader   int            `json:"reader"`
-	Delivers pick.Selection `json:"-"`              // what of it is shown
+	Delivers pick.Selection `json:"-"`              // the part that is shown
 	Held     bool           `json:"held,omitempty"` // it is certain that nothing is shown
 	Rule     handoff.Rule   `json:"rule,omitempty"`
 	Line     string         `json:"line,omitempty"`
@@ -167,9 +164,9 @@ type ReaderKind uint8
 const (
 	_           ReaderKind = iota
 	Agent                  // a member of the team
-	Coordinator            // who plans for the goal and answers it
+	Coordinator            // plans and answers the goal
 	User                   // the caller
-	Endpoint               // a model server, which reads every prompt sent to it
+	Endpoint               // a model server that reads prompts
 )
 
 var readerNames = [...]string{"unknown", "agent", "coordinator", "user", "endpoint"}

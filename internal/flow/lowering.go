@@ -10,13 +10,13 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// A Lowering is what a declassifier may let cross below its label.
+// A Lowering is what a declassifier may deliver below its label.
 type Lowering struct {
 	Name   string               `json:"name"` // of the declassifier
-	To     label.Classification `json:"to"`   // the label that the paths cross with
+	To     label.Classification `json:"to"`   // the label of the delivered paths
 	Paths  []LoweredPath        `json:"paths"`
 	Unsafe bool                 `json:"unsafe,omitempty"` // it may lower free text
-	Plain  bool                 `json:"-"`                // values of a lower label cross without it
+	Plain  bool                 `json:"-"`                // values of a lower label are delivered without it
 }
 
 // A LoweredPath is one path of a declassifier and how many bytes it can carry.
@@ -25,30 +25,30 @@ type LoweredPath struct {
 	Bytes int       `json:"bytes"` // Unbounded if nothing bounds it
 }
 
-// Unbounded is the number of bytes of what no schema bounds.
+// Unbounded is the number of bytes of a path that no schema bounds.
 const Unbounded = -1
 
 // Bytes returns how many bytes all paths can carry, or [Unbounded].
 func (l *Lowering) Bytes() int { return sumOf(union(l.Paths)) }
 
-// A Disclosure says how many bytes of one source can come to readers below its
-// label through what one producer makes, over all of its results that derive
-// from the source, all readers and all declassifiers.
+// A Disclosure is how many bytes of one source can come to readers below its label
+// through one producer, over all of its results that derive from the source, all
+// readers and all declassifiers.
 //
 // A path of a result counts once, however many readers get it and however often
 // the task is tried: they all get the same value. Different results of one
 // producer add up, since each can carry another piece of the same source.
 type Disclosure struct {
 	Producer string `json:"producer"`
-	Source   int    `json:"source"`         // the source of which most can be carried; a result whose own task is the origin stands for it
+	Source   int    `json:"source"`         // the source of which most can be carried, or a result that is its own origin
 	Results  []int  `json:"results"`        // the sources that carry it, in order
 	Bytes    int    `json:"bytes"`          // Unbounded if a path is
 	Safe     int    `json:"safe,omitempty"` // the bytes of declassifiers that may not lower free text
 }
 
-// Disclosures returns for each producer that a declassifier lowers something of
-// the source of which its results can carry most, sorted by producer. It takes
-// time proportional to the graph, times the sources above a lowered label over 64.
+// Disclosures returns for each producer with declassified results the source of
+// which they can carry most, sorted by producer. It takes time proportional to the
+// graph, times the sources above a lowered label over 64.
 func (t *Table) Disclosures() []Disclosure {
 	lowered := t.loweredResults()
 	if len(lowered) == 0 {
@@ -92,15 +92,15 @@ func (d *Disclosure) above(o *Disclosure) bool {
 	return cmp.Or(cmp.Compare(d.Safe, o.Safe), cmp.Compare(size(d.Bytes), size(o.Bytes)), cmp.Compare(o.Source, d.Source)) > 0
 }
 
-// A loweredResult is a source that declassifiers lower, with what they let
-// cross, each path once.
+// A loweredResult is a source that declassifiers lower, with the paths that they
+// deliver, each once.
 type loweredResult struct {
 	source    int
 	all, safe []LoweredPath
-	to        label.Classification // the lowest label that any of it crosses with
+	to        label.Classification // the lowest label that any of it is delivered with
 }
 
-// loweredResults returns the sources that something is lowered of, in order.
+// loweredResults returns the sources that declassifiers lower, in order.
 func (t *Table) loweredResults() []*loweredResult {
 	if t == nil || t.ways == nil {
 		return nil
@@ -135,7 +135,7 @@ func (t *Table) loweredResults() []*loweredResult {
 	return out
 }
 
-// origins are for each task the sources from outside that it may have read.
+// origins has for each task the sources from outside that it may have read.
 type origins struct {
 	*Table
 	sources []int // by their place in the sets
@@ -146,9 +146,9 @@ type origins struct {
 // all sources count as one.
 const manyOrigins = 1 << 26
 
-// origins follows the sources that are above a lowered label to all tasks that
-// may read of them. What a declassifier alone lets through is not followed: it
-// is counted where it crosses.
+// origins follows the sources above a lowered label to all tasks that may read of
+// them. Deliveries by a declassifier alone are not followed, since they are counted
+// where they happen.
 func (t *Table) origins(lowered []*loweredResult) *origins {
 	o := &origins{Table: t}
 	lowest := label.Secret
@@ -200,7 +200,8 @@ func (t *Table) origins(lowered []*loweredResult) *origins {
 }
 
 // of returns the sources above the label of a lowered result that it may derive
-// from; itself if there is none, as where its task's own text has the label.
+// from, or the result itself if there is none, because the text of its task has the
+// label.
 func (o *origins) of(r *loweredResult) []int {
 	src := &o.g.Sources[r.source]
 	if src.Task < 0 {
@@ -218,7 +219,7 @@ func (o *origins) of(r *loweredResult) []int {
 	return list
 }
 
-// union leaves out the paths that another one covers.
+// union returns paths without those that another one covers.
 func union(paths []LoweredPath) []LoweredPath {
 	var out []LoweredPath
 	for i, p := range paths {
@@ -234,7 +235,7 @@ func union(paths []LoweredPath) []LoweredPath {
 	return out
 }
 
-// covers reports whether a path takes all that another one takes.
+// covers reports whether p selects all that q selects.
 func covers(p, q task.Path) bool {
 	deep := func(p task.Path) bool { return p == task.Whole || strings.HasSuffix(string(p), "/**") }
 	return (deep(p) || !deep(q)) && pick.Covers(p, pick.Tokens(q))

@@ -14,11 +14,11 @@ import (
 
 const never = "never"
 
-// forms is what to write where nothing of an assertion is recognised.
+// forms is the hint for a text that is no assertion.
 const forms = "write X never reaches B, or X never derives into B"
 
-// ParseAssertion reads an assertion, whose syntax is said at [Assertion]. It
-// leaves Line empty. The error is a [task.Problem] that wraps [task.ErrInvalid].
+// ParseAssertion reads an assertion in the syntax of [Assertion]. It leaves Line
+// empty. The error is a [task.Problem] that wraps [task.ErrInvalid].
 func ParseAssertion(text string) (Assertion, error) {
 	a := Assertion{Text: text}
 	p := parser{rest: strings.TrimSpace(text)}
@@ -37,9 +37,9 @@ func ParseAssertion(text string) (Assertion, error) {
 	return a, nil
 }
 
-// A parser reads an assertion from its beginning.
+// A parser reads an assertion.
 type parser struct {
-	rest string // spaces in front are gone
+	rest string // without leading space
 }
 
 func (p *parser) subject() (Subject, error) {
@@ -72,11 +72,11 @@ func (p *parser) property() (Subject, error) {
 	before := p.untilNever()
 	switch name := word(before); {
 	case before == "":
-		err = wrong("nothing stands before never", forms)
+		err = wrong("never has no subject before it", forms)
 	case before == p.rest:
-		err = wrong("it has no word never", forms)
+		err = wrong("the word never is missing", forms)
 	case strings.Contains(name, "/"):
-		err = wrong("a path stands without its source", fmt.Sprintf("write input %[1]s or task %[1]s, or the name of a property alone", name))
+		err = wrong("the path has no source", fmt.Sprintf("write input %[1]s or task %[1]s, or the name of a property alone", name))
 	case name != before:
 		err = wrong(fmt.Sprintf("%s are several words", quoted(before, false)), fmt.Sprintf("write input %s, task %s, or a property of this name in quotes", before, quoted(before, false)))
 	default:
@@ -97,7 +97,7 @@ func (p *parser) source(kind SubjectKind) (Subject, error) {
 	} else {
 		before := p.untilNever()
 		name, _, _ := strings.Cut(before, "/")
-		s.Name = strings.TrimRightFunc(name, isBlank)
+		s.Name = strings.TrimRightFunc(name, isSpace)
 		p.skip(len(s.Name))
 	}
 	if strings.TrimSpace(s.Name) == "" {
@@ -107,7 +107,7 @@ func (p *parser) source(kind SubjectKind) (Subject, error) {
 	return s, err
 }
 
-// path reads a path, which goes on until never.
+// path reads a path, which ends at never.
 func (p *parser) path() (task.Path, error) {
 	if !strings.HasPrefix(p.rest, "/") {
 		return task.Whole, nil
@@ -118,10 +118,10 @@ func (p *parser) path() (task.Path, error) {
 		return "", wrong(err.Error(), "write the path as in need: /facts/*/score")
 	}
 	p.skip(len(text))
-	return task.Path(strings.TrimSuffix(text, "/**")), nil // all that is there is meant anyway
+	return task.Path(strings.TrimSuffix(text, "/**")), nil // a path means all that is there anyway
 }
 
-// claim reads never and what is denied.
+// claim reads never and the claim.
 func (p *parser) claim() (Claim, error) {
 	if got := word(p.rest); got != never {
 		return "", wrong(expected("never", got), forms)
@@ -154,7 +154,7 @@ func (p *parser) reader() (name string, err error) {
 	switch {
 	case err != nil:
 	case strings.TrimSpace(name) == "":
-		err = wrong("no reader stands at its end", hint)
+		err = wrong("the reader is missing", hint)
 	case name == "*":
 		err = wrong("* is no reader", "write an assertion for each reader")
 	}
@@ -163,9 +163,9 @@ func (p *parser) reader() (name string, err error) {
 
 func expected(what, got string) string {
 	if got == "" {
-		return "it ends where " + what + " should stand"
+		return what + " is missing at the end"
 	}
-	return quoted(got, false) + " stands where " + what + " should"
+	return "found " + quoted(got, false) + " instead of " + what
 }
 
 func (p *parser) quoted() bool { return strings.HasPrefix(p.rest, `"`) }
@@ -193,30 +193,30 @@ func (p *parser) quote() (name string, err error) {
 	return name, nil
 }
 
-// skip goes on behind the next n bytes and the spaces that follow them.
-func (p *parser) skip(n int) { p.rest = strings.TrimLeftFunc(p.rest[n:], isBlank) }
+// skip drops the next n bytes and the space that follows them.
+func (p *parser) skip(n int) { p.rest = strings.TrimLeftFunc(p.rest[n:], isSpace) }
 
-// untilNever returns what stands before the word never, or everything.
+// untilNever returns the text before the word never, or all of it.
 func (p *parser) untilNever() string {
 	for i := 0; i < len(p.rest); {
 		size := len(word(p.rest[i:]))
 		if p.rest[i:i+size] == never {
-			return strings.TrimRightFunc(p.rest[:i], isBlank)
+			return strings.TrimRightFunc(p.rest[:i], isSpace)
 		}
 		if i += size; i < len(p.rest) {
-			_, blank := utf8.DecodeRuneInString(p.rest[i:])
-			i += blank
+			_, space := utf8.DecodeRuneInString(p.rest[i:])
+			i += space
 		}
 	}
 	return p.rest
 }
 
-// word returns what stands before the first blank.
+// word returns the text before the first space.
 func word(s string) string {
-	if i := strings.IndexFunc(s, isBlank); i >= 0 {
+	if i := strings.IndexFunc(s, isSpace); i >= 0 {
 		return s[:i]
 	}
 	return s
 }
 
-func isBlank(r rune) bool { return unicode.IsSpace(r) }
+func isSpace(r rune) bool { return unicode.IsSpace(r) }

@@ -56,20 +56,20 @@ func TestParseAssertionSaysWhatIsWrong(t *testing.T) {
 	tests := []struct{ give, message, hint string }{
 		{"", "it is empty", forms},
 		{" ", "it is empty", forms},
-		{"never reaches b", "nothing stands before never", forms},
-		{"ssn", "it has no word never", forms},
-		{"ssn reaches b", "it has no word never", forms},
-		{"input claim reaches b", "it ends where never should stand", forms},
+		{"never reaches b", "never has no subject before it", forms},
+		{"ssn", "the word never is missing", forms},
+		{"ssn reaches b", "the word never is missing", forms},
+		{"input claim reaches b", "never is missing at the end", forms},
 		{"claim form never reaches b", `"claim form" are several words`, `write input claim form, task "claim form", or a property of this name in quotes`},
-		{"ssn never", "it ends where reaches or derives into should stand", forms},
-		{"ssn never reach b", `"reach" stands where reaches or derives into should`, forms},
-		{"ssn never derives b", `"b" stands where into should`, forms},
-		{"ssn never derives", "it ends where into should stand", forms},
-		{"ssn never reaches", "no reader stands at its end", readers},
-		{`ssn never reaches ""`, "no reader stands at its end", readers},
-		{`ssn never reaches "b" c`, `"c" stands where the end should`, readers},
+		{"ssn never", "reaches or derives into is missing at the end", forms},
+		{"ssn never reach b", `found "reach" instead of reaches or derives into`, forms},
+		{"ssn never derives b", `found "b" instead of into`, forms},
+		{"ssn never derives", "into is missing at the end", forms},
+		{"ssn never reaches", "the reader is missing", readers},
+		{`ssn never reaches ""`, "the reader is missing", readers},
+		{`ssn never reaches "b" c`, `found "c" instead of the end`, readers},
 		{"ssn never reaches *", "* is no reader", "write an assertion for each reader"},
-		{"claim/name never reaches b", "a path stands without its source", "write input claim/name or task claim/name, or the name of a property alone"},
+		{"claim/name never reaches b", "the path has no source", "write input claim/name or task claim/name, or the name of a property alone"},
 		{`"claim"/name never reaches b`, "a path follows the name of a property", `write input "claim"/name or task "claim"/name`},
 		{`"" never reaches b`, "the name of the property is empty", `write the name of a property, input NAME or task "TITLE"`},
 		{"input never reaches b", "no name follows input", `write input NAME, or "input" in quotes for a property of this name`},
@@ -78,7 +78,7 @@ func TestParseAssertionSaysWhatIsWrong(t *testing.T) {
 		{`input "claim never reaches b`, "a quote is not closed", `write "NAME"`},
 		{`input "cl\aim" never reaches b`, `"cl\aim" is not quoted as in JSON`, `write \" for a quote and \\ for a backslash`},
 		{`input "a\u000ab" never reaches b`, `the name "a\u000ab": not one clean line: it has a line break (U+000A) at byte 1`, "write the name as the file has it"},
-		{`input "a"b never reaches b`, `"b" stands where never should`, forms},
+		{`input "a"b never reaches b`, `found "b" instead of never`, forms},
 		{"input claim/items/0 never reaches b", `not a path: "/items/0": "0" is the number of one array element: write /items/*`, "write the path as in need: /facts/*/score"},
 		{"input claim/a~b never reaches b", `not a path: "/a~b": "~" in "a~b" stands alone: write ~0 for "~" and ~1 for "/"`, "write the path as in need: /facts/*/score"},
 		{"ssn never\nreaches b", "not one clean line: it has a line break (U+000A) at byte 9", "write it on one line, without control characters"},
@@ -101,7 +101,7 @@ func TestParseAssertionSaysWhatIsWrong(t *testing.T) {
 func TestAnErrorQuotesTheAssertion(t *testing.T) {
 	t.Parallel()
 	_, err := flow.ParseAssertion(`"<a>" never`)
-	require.EqualError(t, err, `assertion "\"<a>\" never": it ends where reaches or derives into should stand: write X never reaches B, or X never derives into B`)
+	require.EqualError(t, err, `assertion "\"<a>\" never": reaches or derives into is missing at the end: write X never reaches B, or X never derives into B`)
 }
 
 func TestAssertionsSurviveJSON(t *testing.T) {

@@ -6,12 +6,11 @@ import (
 	"github.com/runteam/runteam/handoff"
 )
 
-// A Path is a way of a source to a reader: the source, the tasks that it
-// passes, in order, and the reader. Where a reader sees it outside any task,
-// there may be no task between.
+// A Path leads from a source to a reader: the source, the tasks between, in order,
+// and the reader. There may be no task, if the reader reads outside of any.
 type Path []Step
 
-// A Step is one stop on a way, and what brings it there.
+// A Step is a source, task or reader on a path, and the rule that leads to it.
 type Step struct {
 	Kind  string       `json:"kind"`  // the source's kind (such as input), "task", or the reader's kind
 	Name  string       `json:"name"`  // of the source or the reader, or the task's title
@@ -21,7 +20,7 @@ type Step struct {
 	Note  string       `json:"note,omitempty"`
 }
 
-// String names the stop for people, such as `task "Score fraud"`.
+// String names the step, such as `task "Score fraud"`.
 func (s Step) String() string {
 	switch s.Kind {
 	case Agent.String(), Coordinator.String(), User.String(), Endpoint.String():
@@ -32,13 +31,12 @@ func (s Step) String() string {
 		return `error of "` + s.Name + `"`
 	}
 	if s.Name == "" {
-		return s.Kind // there is one goal
+		return s.Kind // a run has one goal
 	}
 	return s.Kind + ` "` + s.Name + `"`
 }
 
-// String writes the stops in a row, with arrows between. Names stand as they
-// are; a printer escapes them for where it prints.
+// String writes the steps with arrows between. Names are not escaped.
 func (p Path) String() string {
 	stops := make([]string, len(p))
 	for i, s := range p {
@@ -47,7 +45,7 @@ func (p Path) String() string {
 	return strings.Join(stops, " → ")
 }
 
-// Tasks returns the indexes of the tasks on the way.
+// Tasks returns the indexes of the tasks on the path.
 func (p Path) Tasks() []int {
 	var out []int
 	for i := 1; i < len(p)-1; i++ {
@@ -66,14 +64,14 @@ func (w *ways) readerStep(i int) Step {
 	return Step{Kind: r.Kind.String(), Name: r.Name, Index: i}
 }
 
-// sightStep is a reader who is shown something.
+// sightStep is a reader that is shown something.
 func (w *ways) sightStep(i int32) Step {
 	s, step := &w.g.Sights[i], w.readerStep(w.g.Sights[i].Reader)
 	step.Rule, step.Line, step.Note = s.Rule, s.Line, s.Note
 	return step
 }
 
-// edgeStep is a task that is delivered something.
+// edgeStep is a task to which something is delivered.
 func (w *ways) edgeStep(i int32) Step {
 	e := &w.g.Edges[i]
 	return Step{Kind: taskStep, Name: w.g.Tasks[e.Task].Title, Index: e.Task, Rule: e.Rule, Line: e.Line, Note: e.Note}
@@ -81,10 +79,10 @@ func (w *ways) edgeStep(i int32) Step {
 
 // writerStep is a task that wrote the source before it.
 func (w *ways) writerStep(i int) Step {
-	return Step{Kind: taskStep, Name: w.g.Tasks[i].Title, Index: i, Note: wrote}
+	return Step{Kind: taskStep, Name: w.g.Tasks[i].Title, Index: i, Note: writesIt}
 }
 
 const (
 	taskStep = "task"
-	wrote    = "writes it"
+	writesIt = "writes it"
 )

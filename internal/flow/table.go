@@ -5,13 +5,13 @@ import (
 	"slices"
 )
 
-// Reach says how far a source comes to a reader. Levels are ordered with < and >.
+// Reach is how much of a source comes to a reader. Levels are ordered with < and >.
 type Reach uint8
 
-// The levels of reach; of several that apply the highest counts.
+// The levels of reach. Of several, the highest applies.
 const (
-	Never  Reach = iota // nothing of it, nor anything that derives from it
-	Retold              // only what others wrote who had read or written it
+	Never  Reach = iota // nothing of it, and nothing derived from it
+	Retold              // only output of tasks that had read or written it
 	Part                // some of its paths
 	Whole               // all of it
 )
@@ -29,8 +29,8 @@ func (r Reach) String() string {
 // MarshalText writes the level's name.
 func (r Reach) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
 
-// UnmarshalText reads a level's name, strictly. After an error r is Whole, the
-// answer that promises least.
+// UnmarshalText reads a level's name, strictly. After an error r is Whole, which
+// promises the least.
 func (r *Reach) UnmarshalText(text []byte) error {
 	at := slices.Index(reachNames[:], string(text))
 	if at < 0 {
@@ -41,29 +41,29 @@ func (r *Reach) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// A Table says for every source of a graph how far it comes to every reader.
+// A Table has for every source of a graph how much of it comes to every reader.
 //
-// What is delivered to a task reaches all who read its prompt, and all that the
-// task writes derives from it. One agent's tasks know nothing of each other
-// beyond what edges deliver: agents are functions of their prompts. What an
-// agent itself wrote does not reach it for that reason; see [Table.Wrote].
+// What is delivered to a task reaches all readers of its prompt, and all that the
+// task writes derives from it. Tasks of one agent share nothing but what edges
+// deliver, because agents are functions of their prompts. For the same reason, what
+// an agent wrote does not reach it; see [Table.Wrote].
 //
 // A Table may be used concurrently. The graph must not change under it.
 type Table struct {
 	*ways
 	component []int32 // of each task
-	derived   []set   // of each component, who reads what it writes or what derives from that
+	derived   []set   // of each component, the readers of its output and of what derives from it
 }
 
-// Table computes who could see what, in time proportional to tasks, edges and
-// sights times the readers over 64, and a bit of memory for each pair of task and
-// reader.
+// Table computes which readers could see which sources. It takes time proportional
+// to the tasks, edges and sights, times the readers over 64, and one bit of memory
+// for each task and reader.
 func (g *Graph) Table() *Table {
 	t := &Table{ways: newWays(g)}
 	of, n := t.components()
 	t.component, t.derived = of, newSets(n, len(g.Readers))
-	members := gather(n, len(g.Tasks), func(i int) int { return int(of[i]) })
-	for c := range n { // whatever follows from a component comes before it
+	members := groupByOwner(n, len(g.Tasks), func(i int) int { return int(of[i]) })
+	for c := range n { // the components that it leads to come before it
 		for _, i := range members.of(c) {
 			for _, s := range t.writes.of(int(i)) {
 				t.follow(int(s), t.derived[c])
@@ -73,7 +73,7 @@ func (g *Graph) Table() *Table {
 	return t
 }
 
-// follow adds to readers whom a source reaches, itself or retold.
+// follow adds the readers that a source reaches, itself or retold.
 func (t *Table) follow(source int, readers set) {
 	for _, s := range t.sights.of(source) {
 		readers.add(t.g.Sights[s].Reader)
@@ -94,14 +94,14 @@ func (t *Table) follow(source int, readers set) {
 	}
 }
 
-// Graph returns what the table was computed over.
+// Graph returns the graph of the table.
 func (t *Table) Graph() *Graph { return t.g }
 
-// Reach returns how far a source comes to a reader, each an index into the graph. For
+// Reach returns how much of a source comes to a reader, each an index into the graph. For
 // several readers of one source, [Table.Row] is faster.
 func (t *Table) Reach(source, reader int) Reach { return t.Row(source)[reader] }
 
-// Row returns how far a source comes to each reader, in time proportional to the deliveries
+// Row returns how much of a source comes to each reader, in time proportional to the deliveries
 // of the source and to the readers.
 func (t *Table) Row(source int) []Reach {
 	row, readers := make([]Reach, len(t.g.Readers)), newSets(1, len(t.g.Readers))[0]
@@ -127,25 +127,24 @@ func (t *Table) Row(source int) []Reach {
 	return row
 }
 
-// Wrote reports whether a reader is where a source was written: the agent of
-// its task, or an endpoint behind that agent. Such a reader knows the source
-// without its reaching it.
+// Wrote reports whether a reader reads the task that wrote a source: its agent or
+// an endpoint of it. Such a reader knows the source without being reached by it.
 func (t *Table) Wrote(source, reader int) bool {
 	by := t.g.Sources[source].Task
 	return by >= 0 && t.g.Tasks[by].reads(reader)
 }
 
-// Via returns a way on which a source comes to a reader: one on which it is
-// delivered, as whole as [Table.Reach] says, or else one of the fewest tasks on
-// which it is retold. It is always the same way, whatever the order of edges,
-// and nil where there is none. It takes time proportional to the graph.
+// Via returns a path on which a source comes to a reader: one that delivers it, as
+// whole as [Table.Reach] says, or else one of the fewest tasks on which it is
+// retold. The path does not depend on the order of edges. It is nil if there is
+// none. Via takes time proportional to the graph.
 func (t *Table) Via(source, reader int) Path {
 	switch level := t.Reach(source, reader); level {
 	case Never:
 		return nil
 	case Retold:
-		return t.retold(&subject{sources: []int{source}}, reader)
+		return t.derivedPath(&subject{sources: []int{source}}, reader)
 	default:
-		return t.delivered(&subject{sources: []int{source}, atLeast: level}, reader)
+		return t.deliveredPath(&subject{sources: []int{source}, atLeast: level}, reader)
 	}
 }

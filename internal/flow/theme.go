@@ -10,15 +10,15 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// A theme is the subject of an assertion, found in a graph.
-type theme struct {
+// A resolvedSubject is the subject of an assertion in a graph.
+type resolvedSubject struct {
 	subject
-	text  string                 // for people: `property "ssn"`, or the path; empty without one
-	known func(s *Source) Answer // whether a source has it; nil where all have
+	text  string                 // `property "ssn"`, or the path; empty without one
+	known func(s *Source) Answer // whether a source has it; nil if all have
 }
 
 // resolve finds the subject of an assertion.
-func (w *ways) resolve(s Subject) (*theme, error) {
+func (w *ways) resolve(s Subject) (*resolvedSubject, error) {
 	switch s.Kind {
 	case OfInput:
 		return w.input(s)
@@ -30,7 +30,7 @@ func (w *ways) resolve(s Subject) (*theme, error) {
 	return nil, wrong(fmt.Sprintf("no kind of subject %q", string(s.Kind)), forms)
 }
 
-func (w *ways) input(s Subject) (*theme, error) {
+func (w *ways) input(s Subject) (*resolvedSubject, error) {
 	var known []string
 	for i := range w.g.Sources {
 		if in := &w.g.Sources[i]; in.Kind == handoff.Input {
@@ -43,7 +43,7 @@ func (w *ways) input(s Subject) (*theme, error) {
 	return nil, unknown("no input "+quoted(s.Name, false), naming.Suggest(s.Name, known))
 }
 
-func (w *ways) result(s Subject) (*theme, error) {
+func (w *ways) result(s Subject) (*resolvedSubject, error) {
 	ref := naming.Normalize(s.Name)
 	var known []string
 	var found []int
@@ -75,8 +75,8 @@ func (w *ways) result(s Subject) (*theme, error) {
 }
 
 // at narrows a source to a path.
-func (w *ways) at(source int, path task.Path) (*theme, error) {
-	x := &theme{subject: subject{sources: []int{source}}}
+func (w *ways) at(source int, path task.Path) (*resolvedSubject, error) {
+	x := &resolvedSubject{subject: subject{sources: []int{source}}}
 	if err := pick.CheckAllow(path); err != nil {
 		return nil, wrong(err.Error(), "write the path as in need: /facts/*/score")
 	}
@@ -86,7 +86,7 @@ func (w *ways) at(source int, path task.Path) (*theme, error) {
 	}
 	x.text = string(path)
 	x.known = func(s *Source) Answer { return s.has(tokens) }
-	x.part = remembered(func(s *pick.Selection) bool { return s.MayPass(tokens) })
+	x.part = memoized(func(s *pick.Selection) bool { return s.MayPass(tokens) })
 	switch src := &w.g.Sources[source]; {
 	case !src.Structured():
 		return nil, wrong(name+" is a text, which has no paths", "leave the path out")
@@ -97,8 +97,8 @@ func (w *ways) at(source int, path task.Path) (*theme, error) {
 }
 
 // property finds the sources that can have a member of this name.
-func (w *ways) property(name string) (*theme, error) {
-	x := &theme{subject: subject{part: remembered(named(name))}, text: "property " + quoted(name, false)}
+func (w *ways) property(name string) (*resolvedSubject, error) {
+	x := &resolvedSubject{subject: subject{part: memoized(named(name))}, text: "property " + quoted(name, false)}
 	x.known = func(s *Source) Answer { return s.names(name) }
 	for i := range w.g.Sources {
 		if w.g.Sources[i].names(name) != No {
@@ -106,14 +106,14 @@ func (w *ways) property(name string) (*theme, error) {
 		}
 	}
 	if len(x.sources) == 0 {
-		return nil, unknown("no input and no result can have a property "+quoted(name, false), w.otherwise(name))
+		return nil, unknown("no input and no result can have a property "+quoted(name, false), w.propertyHint(name))
 	}
 	return x, nil
 }
 
-// named returns whether a selection may pass a member of this name. A source
-// may spell the name in another way that blocks do not tell apart; grants do,
-// so each such spelling that a grant writes out is asked for.
+// named returns a function that reports whether a selection may pass a member of
+// this name. A source may spell the name in another way that blocks treat as equal
+// and grants do not, so each such spelling in a grant is checked too.
 func named(name string) func(*pick.Selection) bool {
 	own := pick.Loose(name)
 	return func(s *pick.Selection) bool {
@@ -132,9 +132,9 @@ func named(name string) func(*pick.Selection) bool {
 	}
 }
 
-// remembered asks once about each selection, since many edges share one. What
-// it returns is for one goroutine.
-func remembered(part func(*pick.Selection) bool) func(*pick.Selection) bool {
+// memoized calls part once for each selection, since many edges share one. The
+// function that it returns is for one goroutine.
+func memoized(part func(*pick.Selection) bool) func(*pick.Selection) bool {
 	known := map[pick.Selection]bool{}
 	return func(s *pick.Selection) bool {
 		may, ok := known[*s]
@@ -146,8 +146,8 @@ func remembered(part func(*pick.Selection) bool) func(*pick.Selection) bool {
 	}
 }
 
-// otherwise is a hint for a name that is no property.
-func (w *ways) otherwise(name string) string {
+// propertyHint returns a hint for a name that is no property.
+func (w *ways) propertyHint(name string) string {
 	all := make([]int, len(w.g.Sources))
 	for i := range all {
 		all[i] = i
@@ -162,8 +162,8 @@ func (w *ways) otherwise(name string) string {
 	return w.nearMembers(name, all, "write a property of a schema or a structured input, or input NAME or task \"TITLE\"")
 }
 
-// nearMembers is a hint that names the member of the sources that is nearest to
-// a name, or else what to write in general.
+// nearMembers returns a hint that names the member of the sources nearest to a name,
+// or else the general hint.
 func (w *ways) nearMembers(name string, sources []int, general string) string {
 	var known []string
 	for _, s := range sources {

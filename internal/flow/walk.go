@@ -6,20 +6,20 @@ import (
 	"github.com/runteam/runteam/internal/pick"
 )
 
-// A subject is what a way begins with: sources, and what of them.
+// A subject is where paths begin: sources, and a part of them.
 type subject struct {
 	sources []int
-	atLeast Reach                        // deliveries of less do not count
-	part    func(s *pick.Selection) bool // whether a delivery may have it; nil counts any
+	atLeast Reach                        // deliveries of a lower level do not count
+	part    func(s *pick.Selection) bool // whether a delivery may include the part; nil for any
 }
 
 func (x *subject) in(level Reach, delivers *pick.Selection) bool {
 	return level >= x.atLeast && (x.part == nil || x.part(delivers))
 }
 
-// delivered returns the way of the fewest tasks on which something of the
-// subject is delivered to the reader itself, or nil.
-func (w *ways) delivered(x *subject, reader int) Path {
+// deliveredPath returns the path of the fewest tasks that delivers something of
+// the subject to the reader itself, or nil.
+func (w *ways) deliveredPath(x *subject, reader int) Path {
 	for _, s := range x.sources {
 		for _, i := range w.sights.of(s) {
 			if sight := &w.g.Sights[i]; sight.Reader == reader && x.in(w.level.sights[i], &sight.Delivers) {
@@ -37,57 +37,57 @@ func (w *ways) delivered(x *subject, reader int) Path {
 	return nil
 }
 
-// retold returns the way of the fewest tasks on which something of the subject,
-// or something that derives from it, is delivered to the reader, or nil.
-// Whoever writes a source knows it, and may tell it in all that it writes.
-func (w *ways) retold(x *subject, reader int) Path {
-	if direct := w.delivered(x, reader); direct != nil {
+// derivedPath returns the path of the fewest tasks that delivers something of the
+// subject, or something derived from it, to the reader, or nil. The writer of a
+// source knows it, so that all of its output derives from it.
+func (w *ways) derivedPath(x *subject, reader int) Path {
+	if direct := w.deliveredPath(x, reader); direct != nil {
 		return direct
 	}
-	k := walk{ways: w, reader: reader, met: make([]bool, len(w.g.Tasks))}
+	k := pathSearch{ways: w, reader: reader, visited: make([]bool, len(w.g.Tasks))}
 	for _, s := range x.sources {
 		for _, i := range w.edges.of(s) {
 			if e := &w.g.Edges[i]; x.in(w.level.edges[i], &e.Delivers) {
-				k.meet(stop{source: s, edge: i, before: -1})
+				k.visit(hop{source: s, edge: i, before: -1})
 			}
 		}
 	}
 	for _, s := range x.sources {
 		if by := w.g.Sources[s].Task; by >= 0 {
-			k.line = append(k.line, stop{source: s, edge: -1, before: -1})
+			k.queue = append(k.queue, hop{source: s, edge: -1, before: -1})
 		}
 	}
 	return k.run()
 }
 
-// A walk searches breadth first from task to task. Edges come in the order of
-// their tasks, so of equally short ways one of early tasks is found first.
-type walk struct {
+// A pathSearch searches breadth first from task to task. Edges are in the order of
+// their tasks, so that of equally short paths one of early tasks is found first.
+type pathSearch struct {
 	*ways
-	reader int
-	met    []bool // tasks that something was delivered to
-	line   []stop // in the order met; those not yet looked at come last
+	reader  int
+	visited []bool // tasks that are in the queue or were
+	queue   []hop  // in the order visited
 }
 
-// A stop is a task on the way: one that an edge leads to, or, where edge is
-// negative, the writer of the source.
-type stop struct {
+// A hop is a task on a path: the target of an edge, or, if edge is negative, the
+// writer of the source.
+type hop struct {
 	source int
 	edge   int32
-	before int // the stop before it in the line; -1 after the source itself
+	before int // index of the hop before it in the queue; -1 for none
 }
 
-func (k *walk) meet(s stop) {
-	if i := k.g.Edges[s.edge].Task; !k.met[i] {
-		k.met[i] = true
-		k.line = append(k.line, s)
+func (k *pathSearch) visit(s hop) {
+	if i := k.g.Edges[s.edge].Task; !k.visited[i] {
+		k.visited[i] = true
+		k.queue = append(k.queue, s)
 	}
 }
 
-func (k *walk) run() Path {
-	for at := 0; at < len(k.line); at++ {
-		task := k.task(k.line[at])
-		if k.line[at].edge >= 0 && k.g.Tasks[task].reads(k.reader) {
+func (k *pathSearch) run() Path {
+	for at := 0; at < len(k.queue); at++ {
+		task := k.task(k.queue[at])
+		if k.queue[at].edge >= 0 && k.g.Tasks[task].reads(k.reader) {
 			return k.path(at, k.readerStep(k.reader))
 		}
 		for _, s := range k.writes.of(task) {
@@ -99,26 +99,26 @@ func (k *walk) run() Path {
 		}
 		for _, s := range k.writes.of(task) {
 			for _, e := range k.edges.of(int(s)) {
-				k.meet(stop{source: int(s), edge: e, before: at})
+				k.visit(hop{source: int(s), edge: e, before: at})
 			}
 		}
 	}
 	return nil
 }
 
-func (k *walk) task(s stop) int {
+func (k *pathSearch) task(s hop) int {
 	if s.edge < 0 {
 		return k.g.Sources[s.source].Task
 	}
 	return k.g.Edges[s.edge].Task
 }
 
-// path returns the way to a stop, and from there to the end.
-func (k *walk) path(at int, end Step) Path {
+// path returns the path to a hop and from there to the end.
+func (k *pathSearch) path(at int, end Step) Path {
 	p := Path{end}
 	source := 0
-	for ; at >= 0; at = k.line[at].before {
-		s := k.line[at]
+	for ; at >= 0; at = k.queue[at].before {
+		s := k.queue[at]
 		source = s.source
 		if s.edge < 0 {
 			p = append(p, k.writerStep(k.task(s)))

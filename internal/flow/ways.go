@@ -5,15 +5,15 @@ import (
 	"slices"
 )
 
-// ways is a graph by what carries anything: from each source its edges and
-// sights, from each task its sources. Their order depends on what they say and
-// not on how the graph lists them, so the same graph gives the same answers.
+// ways indexes the edges and sights of each source that deliver anything, and the
+// sources of each task. Their order does not depend on that of the graph, so that
+// equal graphs give equal answers.
 type ways struct {
 	g      *Graph
-	edges  lists                           // of each source, the edges that carry it
+	edges  lists                           // of each source, the edges that deliver it
 	sights lists                           // of each source, the sights that show it
 	writes lists                           // of each task, the sources that it writes
-	level  struct{ edges, sights []Reach } // what each delivers, worked out once
+	level  struct{ edges, sights []Reach } // what each delivers
 }
 
 func newWays(g *Graph) *ways {
@@ -25,9 +25,9 @@ func newWays(g *Graph) *ways {
 	for i := range g.Sights {
 		w.level.sights[i] = g.Sights[i].Reach()
 	}
-	w.edges = gather(len(g.Sources), len(g.Edges), func(i int) int { return unless(w.level.edges[i] == Never, g.Edges[i].Source) })
-	w.sights = gather(len(g.Sources), len(g.Sights), func(i int) int { return unless(w.level.sights[i] == Never, g.Sights[i].Source) })
-	w.writes = gather(len(g.Tasks), len(g.Sources), func(i int) int { return g.Sources[i].Task })
+	w.edges = groupByOwner(len(g.Sources), len(g.Edges), func(i int) int { return unless(w.level.edges[i] == Never, g.Edges[i].Source) })
+	w.sights = groupByOwner(len(g.Sources), len(g.Sights), func(i int) int { return unless(w.level.sights[i] == Never, g.Sights[i].Source) })
+	w.writes = groupByOwner(len(g.Tasks), len(g.Sources), func(i int) int { return g.Sources[i].Task })
 	for s := range g.Sources {
 		slices.SortFunc(w.edges.of(s), w.compareEdges)
 		slices.SortFunc(w.sights.of(s), w.compareSights)
@@ -53,7 +53,7 @@ func (w *ways) compareSights(i, j int32) int {
 	return cmp.Or(cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Note, b.Note))
 }
 
-// unless returns -1 instead of owner where nothing belongs to anybody.
+// unless returns owner, or -1 if nothing is true.
 func unless(nothing bool, owner int) int {
 	if nothing {
 		return -1
@@ -67,9 +67,9 @@ type lists struct {
 	all   []int32
 }
 
-// gather makes the lists of so many owners from things, each of which belongs
+// groupByOwner makes the lists of so many owners from things, each of which belongs
 // to an owner or, if that is negative, to none.
-func gather(owners, things int, owner func(int) int) lists {
+func groupByOwner(owners, things int, owner func(int) int) lists {
 	l := lists{start: make([]int32, owners+2)}
 	of := make([]int, things) // each owner is asked for once
 	for i := range things {

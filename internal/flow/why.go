@@ -6,19 +6,19 @@ import (
 	"github.com/runteam/runteam/handoff"
 )
 
-// why says for people how a subject comes to a reader.
-func (t *Table) why(x *theme, way Path) string {
+// why explains how a subject comes to a reader.
+func (t *Table) why(x *resolvedSubject, way Path) string {
 	reader, stops := way[len(way)-1], way[1:len(way)-1]
 	shown := t.shown(way)
 	what, last := x.of(way[0]), reader
-	teller := len(stops) - 1 // the task whose words arrive; none if it is the subject itself
+	writer := len(stops) - 1 // the task whose output arrives; none if the subject itself does
 	verb := " is shown "
 	if !shown {
-		last, verb = stops[teller], " is delivered "
-		teller--
+		last, verb = stops[writer], " is delivered "
+		writer--
 	}
-	if teller >= 0 {
-		what = "what " + stops[teller].String() + " wrote, which may tell of " + what
+	if writer >= 0 {
+		what = "what " + stops[writer].String() + " wrote, which may reveal " + what
 	}
 	text := reader.String() + verb + what
 	if !shown {
@@ -31,16 +31,16 @@ func (t *Table) why(x *theme, way Path) string {
 	return text
 }
 
-// shown reports whether the reader at the end of a way reads outside any task.
+// shown reports whether the reader at the end of a path reads outside of any task.
 func (t *Table) shown(way Path) bool {
 	if len(way) == 2 {
 		return true
 	}
 	last := way[len(way)-2]
-	return last.Note == wrote || !t.g.Tasks[last.Index].reads(way[len(way)-1].Index)
+	return last.Note == writesIt || !t.g.Tasks[last.Index].reads(way[len(way)-1].Index)
 }
 
-// because names the rule that brings something to a stop.
+// because names the rule by which something is delivered to a step.
 func because(s Step) string {
 	var parts []string
 	for _, part := range []string{string(s.Rule), s.Line, s.Note} {
@@ -54,24 +54,24 @@ func because(s Step) string {
 	return " (" + strings.Join(parts, ", ") + ")"
 }
 
-// of names what of a source is meant.
-func (x *theme) of(source Step) string {
+// of names the part of a source.
+func (x *resolvedSubject) of(source Step) string {
 	if x.part == nil {
 		return source.String()
 	}
 	return x.text + " of " + source.String()
 }
 
-// answer returns what is known of a subject being in a source.
-func (t *Table) answer(x *theme, source int) Answer {
+// answer returns whether a subject is in a source, as far as known.
+func (t *Table) answer(x *resolvedSubject, source int) Answer {
 	if x.known == nil {
 		return Yes
 	}
 	return x.known(&t.g.Sources[source])
 }
 
-// caveat adds to an assertion that holds what it does not say.
-func (t *Table) caveat(x *theme, readers []int) string {
+// caveat returns what an assertion that holds does not cover, or "".
+func (t *Table) caveat(x *resolvedSubject, readers []int) string {
 	certain := false
 	for _, s := range x.sources {
 		if t.answer(x, s) != Yes {
@@ -90,13 +90,13 @@ func (t *Table) caveat(x *theme, readers []int) string {
 	return ""
 }
 
-// opaque says that texts without a schema come to a reader: whether one happens
-// to be JSON with the property, nothing says before a run. Those that are written
-// by whoever had read the property count as derived from it, and no others.
-func (t *Table) opaque(claim Claim, readers []int) string {
+// opaqueCaveat notes that texts without a schema come to a reader. Whether such a text
+// is JSON with the property is unknown before a run. Only texts whose writers had
+// read the property count as derived from it.
+func (t *Table) opaqueCaveat(claim Claim, readers []int) string {
 	level, how, more := Part, " is delivered ", "; \"never derives into\" counts those whose writers had read it"
 	if claim == Derives {
-		level, how, more = Retold, " is told of ", ""
+		level, how, more = Retold, " learns of ", ""
 	}
 	for i := range t.g.Sources {
 		s := &t.g.Sources[i]
