@@ -4,6 +4,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+
+	"github.com/runteam/runteam/internal/yamltext"
 )
 
 // literal returns a template that writes a text, whatever the text holds. Only
@@ -35,7 +37,7 @@ func oddities(text []rune) []bool {
 	last := len(text) - 1
 	for i, r := range text {
 		pair := r == '{' && (i > 0 && text[i-1] == '{' || i < last && text[i+1] == '{')
-		odd[i] = pair || !shown(r)
+		odd[i] = pair || !yamltext.IsVisible(r)
 	}
 	for i := 0; i <= last && unicode.IsSpace(text[i]); i++ {
 		odd[i] = true

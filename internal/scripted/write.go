@@ -9,6 +9,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/runteam/runteam/internal/yamltext"
 )
 
 // ErrTooLarge reports a script that was written whole, and that [Parse] refuses
@@ -116,80 +118,20 @@ func (f *file) plain(key, value string, there bool) {
 
 // text writes a key with a text, if there is one.
 func (f *file) text(key, text string) {
-	if text == "" {
-		return
-	}
-	body, ended := strings.CutSuffix(text, "\n")
-	if !strings.ContainsAny(text, "\n\"\\") || !fitsBlock(body) {
+	switch block, fits := yamltext.Block(text, "      "); {
+	case text == "":
+	case fits && strings.ContainsAny(text, "\n\"\\"):
+		f.plain(key, strings.TrimSuffix(block, "\n"), true)
+	default:
 		f.plain(key, f.quoted(text), true)
-		return
 	}
-	header := "|-"
-	if ended {
-		header = "|"
-	}
-	f.plain(key, header, true)
-	for line := range strings.SplitSeq(body, "\n") {
-		if line != "" {
-			f.WriteString("      " + line)
-		}
-		f.WriteByte('\n')
-	}
-}
-
-// fitsBlock reports whether a literal block gives a text back as it is,
-// even if an editor removes invisible spaces: no space begins it or ends one
-// of its lines, no line break begins or ends it.
-func fitsBlock(text string) bool {
-	if text == "" || !utf8.ValidString(text) {
-		return false
-	}
-	before := '\n'
-	for i, r := range text {
-		switch {
-		case !shown(r), i == 0 && unicode.IsSpace(r), r == '\n' && isSpace(before):
-			return false
-		}
-		before = r
-	}
-	return !unicode.IsSpace(before)
 }
 
 // isSpace reports whether r is a space, but not the end of a line.
 func isSpace(r rune) bool { return r != '\n' && unicode.IsSpace(r) }
 
-// shown reports whether a file may hold r as it is: what can be seen, blanks,
-// tabs and line feeds.
-func shown(r rune) bool {
-	return ' ' <= r && r < 0x7f || r == '\n' || r == '\t' || unicode.IsPrint(r) || unicode.Is(unicode.Zs, r)
-}
-
 // quoted returns a text between double quotes, on one line.
 func (f *file) quoted(text string) string {
 	f.invalid = f.invalid || !utf8.ValidString(text)
-	var b strings.Builder
-	b.WriteByte('"')
-	done := 0
-	for i, r := range text {
-		if r != '"' && r != '\\' && r != '\n' && r != '\t' && shown(r) {
-			continue
-		}
-		b.WriteString(text[done:i])
-		done = i + utf8.RuneLen(r)
-		switch {
-		case r == '"' || r == '\\':
-			b.WriteString(`\` + string(r))
-		case r == '\n':
-			b.WriteString(`\n`)
-		case r == '\t':
-			b.WriteString(`\t`)
-		case r > 0xffff:
-			fmt.Fprintf(&b, `\U%08x`, r)
-		default:
-			fmt.Fprintf(&b, `\u%04x`, r)
-		}
-	}
-	b.WriteString(text[done:])
-	b.WriteByte('"')
-	return b.String()
+	return yamltext.Quote(text)
 }

@@ -6,7 +6,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"unicode"
+
+	"github.com/runteam/runteam/internal/yamltext"
 )
 
 // Writing YAML. The text is parsed again before it is used, so the rules below only have
@@ -59,10 +60,15 @@ func (w *emitter) value(n *node, depth int) {
 	case n.is == isList && n.len() > 0 && !short(n):
 		w.b.WriteByte('\n')
 		w.list(n, depth+1)
-	case w.block(n):
-		w.literal(n.text, depth+1)
 	default:
-		w.b.WriteString(" " + w.scalar(n) + "\n")
+		block, ok := "", false
+		if n.is == isText && !w.cautious && strings.Contains(strings.TrimSuffix(n.text, "\n"), "\n") {
+			block, ok = yamltext.Block(n.text, indentOf(depth+1))
+		}
+		if !ok {
+			block = w.scalar(n) + "\n"
+		}
+		w.b.WriteString(" " + block)
 	}
 }
 
@@ -80,7 +86,9 @@ func (w *emitter) list(n *node, depth int) {
 	}
 }
 
-func (w *emitter) indent(depth int) { w.b.WriteString(strings.Repeat("  ", depth)) }
+func (w *emitter) indent(depth int) { w.b.WriteString(indentOf(depth)) }
+
+func indentOf(depth int) string { return strings.Repeat("  ", depth) }
 
 // scalar returns a value on one line: a scalar, or a short list or object.
 func (w *emitter) scalar(n *node) string {
@@ -93,7 +101,7 @@ func (w *emitter) scalar(n *node) string {
 		if !w.cautious && plainText().MatchString(n.text) && !slices.Contains(otherwise, strings.ToLower(n.text)) {
 			return n.text
 		}
-		return inYAMLQuotes(n.text)
+		return yamltext.Quote(n.text)
 	}
 	items := make([]string, n.len())
 	for i, part := range n.parts() {
@@ -128,56 +136,4 @@ func short(n *node) bool {
 		}
 	}
 	return n.is == isList || n.len() < 4
-}
-
-// block reports whether a text is better written line by line.
-func (w *emitter) block(n *node) bool {
-	if n.is != isText || w.cautious || !strings.Contains(strings.TrimSuffix(n.text, "\n"), "\n") {
-		return false
-	}
-	return !strings.HasPrefix(n.text, " ") && !strings.HasPrefix(n.text, "\n") && !strings.HasSuffix(n.text, "\n\n") &&
-		!strings.Contains(n.text, " \n") && !strings.HasSuffix(n.text, " ") && !strings.ContainsFunc(n.text, func(r rune) bool { return r != '\n' && !visible(r) })
-}
-
-// literal writes a text line by line.
-func (w *emitter) literal(text string, depth int) {
-	body, ends := strings.CutSuffix(text, "\n")
-	sign := " |\n"
-	if !ends {
-		sign = " |-\n"
-	}
-	w.b.WriteString(sign)
-	for line := range strings.SplitSeq(body, "\n") {
-		if line != "" {
-			w.indent(depth)
-		}
-		w.b.WriteString(line + "\n")
-	}
-}
-
-func visible(r rune) bool { return r == ' ' || unicode.IsGraphic(r) && !unicode.IsSpace(r) }
-
-// inYAMLQuotes writes a text in double quotes.
-func inYAMLQuotes(text string) string {
-	var b strings.Builder
-	b.WriteByte('"')
-	for _, r := range text {
-		switch {
-		case r == '"', r == '\\':
-			b.WriteByte('\\')
-			b.WriteRune(r)
-		case r == '\n':
-			b.WriteString(`\n`)
-		case r == '\t':
-			b.WriteString(`\t`)
-		case visible(r):
-			b.WriteRune(r)
-		case r <= 0xffff:
-			fmt.Fprintf(&b, `\u%04x`, r)
-		default:
-			fmt.Fprintf(&b, `\U%08x`, r)
-		}
-	}
-	b.WriteByte('"')
-	return b.String()
 }
