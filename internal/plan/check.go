@@ -16,7 +16,6 @@ import (
 	"github.com/runteam/runteam/internal/graph"
 	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/internal/schema"
-	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
 )
 
@@ -52,7 +51,7 @@ func (t *Roster) Check(specs []task.Spec, o Options, at time.Time) (*Plan, error
 	}
 	c.found = slices.Concat(c.found[:known], slices.DeleteFunc(c.found[known:], func(p task.Problem) bool { return reported[p.Pointer] }))
 	if len(specs) == 0 {
-		c.add(task.Problem{Pointer: "/tasks", Message: "there are no tasks", Hint: "add a task with a title and a description", Err: ErrNoTasks})
+		c.at("tasks").report("there are no tasks", "add a task with a title and a description", ErrNoTasks)
 	}
 	if len(c.found) > 0 {
 		return nil, c.sorted()
@@ -85,7 +84,7 @@ func (t *Roster) Check(specs []task.Spec, o Options, at time.Time) (*Plan, error
 func (c *checker) adviseUnused() {
 	for i, in := range c.options.Inputs {
 		if !c.used[i] {
-			c.advice = append(c.advice, task.Problem{Pointer: naming.Pointer("inputs", in.Name), Subject: fmt.Sprintf("input %q", in.Name), Message: "no task uses it"})
+			c.advise(c.about(fmt.Sprintf("input %q", in.Name), "inputs", in.Name), "no task uses it", "")
 		}
 	}
 }
@@ -105,49 +104,32 @@ func (t *Roster) CheckGoalRun(o Options) task.Problems {
 // A checker collects everything that is wrong with one set of tasks, for the checks of
 // each subject.
 type checker struct {
+	findings
 	team    *Roster
 	options Options
 	specs   []task.Spec
 	inputs  map[string]int // lower-cased name to index
 	used    []bool         // of each input
 	plan    *Plan
-	found   task.Problems
 	parsed  map[string]parsed
-	advice  []task.Problem // what is worth a look and no error
-}
-
-func (c *checker) add(p task.Problem) { c.found = append(c.found, p) }
-
-// sorted returns the problems in the order of the tasks, and within a task as found.
-func (c *checker) sorted() error {
-	slices.SortStableFunc(c.found, func(a, b task.Problem) int { return naming.TaskIndex(a.Pointer) - naming.TaskIndex(b.Pointer) })
-	return c.found
 }
 
 func (c *checker) checkOptions() {
 	o := c.options
 	if !o.Strategy.Valid() {
-		c.add(task.Problem{Pointer: "/schedulingStrategy", Message: fmt.Sprintf("no strategy is called %q", o.Strategy), Hint: naming.Suggest(string(o.Strategy), strategies()), Err: task.ErrInvalid})
+		c.at("schedulingStrategy").report(fmt.Sprintf("no strategy is called %q", o.Strategy), naming.Suggest(string(o.Strategy), strategies()), task.ErrInvalid)
 	}
-	if o.MaxTokenBudget < 0 {
-		c.add(task.Problem{Pointer: "/maxTokenBudget", Message: "maxTokenBudget must not be negative", Hint: "leave it out for no bound", Err: task.ErrInvalid})
-	}
-	if o.MaxCostBudget < 0 {
-		c.add(task.Problem{Pointer: "/maxCostBudget", Message: "maxCostBudget must not be negative", Hint: "leave it out for no bound", Err: task.ErrInvalid})
-	}
+	c.at("maxTokenBudget").checkSign(int64(o.MaxTokenBudget))
+	c.at("maxCostBudget").checkSign(int64(o.MaxCostBudget))
 	c.checkPriced()
 	if o.MaxConcurrency < 0 {
-		c.add(task.Problem{Pointer: "/maxConcurrency", Message: "maxConcurrency must be at least 1", Err: task.ErrInvalid})
+		c.at("maxConcurrency").report("maxConcurrency must be at least 1", "", task.ErrInvalid)
 	}
 	if err := naming.CheckLine(o.RunID); o.RunID != "" && err != nil {
-		c.add(task.Problem{Pointer: "/runId", Message: "the run's id: " + err.Error(), Err: err})
+		c.at("runId").report("the run's id: "+err.Error(), "", err)
 	}
-	if o.Timeout < 0 {
-		c.add(task.Problem{Pointer: "/timeoutMs", Message: "timeoutMs must not be negative", Err: task.ErrInvalid})
-	}
-	if !o.UserAccepts.Valid() {
-		c.add(unknownLabel("/userAccepts", ""))
-	}
+	c.at("timeoutMs").checkSign(int64(o.Timeout))
+	c.at("userAccepts").checkLabel(*o.UserAccepts)
 	c.used = make([]bool, len(o.Inputs))
 	for i := range o.Inputs {
 		c.checkInput(i)
@@ -158,45 +140,39 @@ func (c *checker) checkOptions() {
 func (c *checker) checkInput(i int) {
 	o := c.options
 	in := &o.Inputs[i]
-	at, subject := naming.Pointer("inputs", in.Name), fmt.Sprintf("input %q", in.Name)
+	about := c.about(fmt.Sprintf("input %q", in.Name), "inputs", in.Name)
 	if err := naming.CheckName(in.Name); err != nil {
-		c.add(task.Problem{Pointer: at, Subject: subject, Message: err.Error(), Err: err})
+		about.report(err.Error(), "", err)
 	}
 	folded := strings.ToLower(in.Name)
 	if first, twice := c.inputs[folded]; twice {
-		c.add(task.Problem{Pointer: at, Subject: subject, Message: fmt.Sprintf("there already is an input %q", o.Inputs[first].Name), Hint: "give each input a name of its own; letter case does not tell names apart", Err: task.ErrDuplicate})
+		about.report(fmt.Sprintf("there already is an input %q", o.Inputs[first].Name), "give each input a name of its own; letter case does not tell names apart", task.ErrDuplicate)
 	}
 	c.inputs[folded] = i
-	if !in.Classification.Valid() {
-		c.add(unknownLabel(at+"/classification", subject))
-	}
+	about.at("classification").checkLabel(in.Classification)
 	if in.Envelope != nil {
 		now := time.Now()
 		if o.Replay != nil {
 			now = time.Time{} // a replay reads what its run read
 		}
 		if text, _, err := gate.InputText(in.Envelope, now); err != nil {
-			c.add(task.Problem{Pointer: at, Subject: subject, Message: "the result of an earlier run cannot be used: " + err.Error(), Hint: "run the task again, or give a text", Err: err})
+			about.report("the result of an earlier run cannot be used: "+err.Error(), "run the task again, or give a text", err)
 		} else if in.Text != text {
-			c.add(task.Problem{Pointer: at, Subject: subject, Message: "it has a Text and an Envelope", Hint: "leave one of them out", Err: task.ErrInvalid})
+			about.report("it has a Text and an Envelope", "leave one of them out", task.ErrInvalid)
 		}
 	}
 	if !utf8.ValidString(in.Text) {
-		c.add(task.Problem{Pointer: at, Subject: subject, Message: "it is not valid UTF-8", Hint: "give a text, or clean it first", Err: task.ErrInvalid})
+		about.report("it is not valid UTF-8", "give a text, or clean it first", task.ErrInvalid)
 	}
-	c.found = append(c.found, checkLimits(at, subject, in.MaxContextBytes, 0)...)
-	if in.TTL < 0 {
-		c.add(task.Problem{Pointer: at + "/ttlMs", Subject: subject, Message: "ttlMs must not be negative", Err: task.ErrInvalid})
-	}
+	about.checkLimits(in.MaxContextBytes, 0)
+	about.at("ttlMs").checkSign(int64(in.TTL))
 }
 
 // checkSpec checks what the graph does not know: agents, inputs, schemas and words of the builder's.
 func (c *checker) checkSpec(i int, s *task.Spec) {
-	add := func(message, hint string, err error, tokens ...any) {
-		c.add(task.Problem{Pointer: naming.Pointer(append([]any{"tasks", i}, tokens...)...), Subject: subjectOf(s), Message: message, Hint: hint, Err: err})
-	}
+	about := func() subject { return c.aboutTask(i, s) } // most tasks have no problem
 	if _, ok := c.team.Index(s.Assignee); !ok && s.Assignee != "" {
-		add(fmt.Sprintf("no agent is called %q", s.Assignee), naming.Suggest(s.Assignee, c.team.Names()), ErrUnknownAgent, "assignee")
+		about().at("assignee").report(fmt.Sprintf("no agent is called %q", s.Assignee), naming.Suggest(s.Assignee, c.team.Names()), ErrUnknownAgent)
 	}
 	for j, u := range s.Uses {
 		k, ok := c.inputs[strings.ToLower(u.Name)]
@@ -205,26 +181,25 @@ func (c *checker) checkSpec(i int, s *task.Spec) {
 			for n, in := range c.options.Inputs {
 				names[n] = in.Name
 			}
-			add(fmt.Sprintf("no input is called %q", u.Name), naming.Suggest(u.Name, names), ErrUnknownInput, "uses", j)
+			about().at("uses", j).report(fmt.Sprintf("no input is called %q", u.Name), naming.Suggest(u.Name, names), ErrUnknownInput)
 			continue
 		}
 		c.used[k] = true
 	}
 	for j := range s.DependsOn {
-		if s.DependsOn[j].MaxContextBytes == 0 {
-			continue
+		if limit := s.DependsOn[j].MaxContextBytes; limit != 0 {
+			about().at("dependsOn", j).checkLimits(limit, 0)
 		}
-		c.found = append(c.found, checkLimits(naming.Pointer("tasks", i, "dependsOn", j), subjectOf(s), s.DependsOn[j].MaxContextBytes, 0)...)
 	}
 	if s.OutputSchema != nil {
 		if _, err := c.parse(s.OutputSchema); err != nil {
-			add(err.Error(), "write a JSON Schema", err, "outputSchema")
+			about().at("outputSchema").report(err.Error(), "write a JSON Schema", err)
 		}
 	}
 	c.checkProvenance(i, s)
 	if line, opener := brief.Opener(s.Description); line > 0 {
 		c.add(task.Problem{
-			Pointer: naming.Pointer("tasks", i, "description"), Line: line, Subject: subjectOf(s),
+			Pointer: naming.Pointer("tasks", i, "description"), Line: line, Subject: about().name,
 			Message: fmt.Sprintf("a line of the description begins with %q, as only a prompt's own lines may", opener),
 			Hint:    "word it differently", Err: task.ErrInvalid,
 		})
@@ -246,7 +221,7 @@ func (c *checker) checkOutput() {
 			for k := range titles {
 				titles[k] = g.Task(k).Title
 			}
-			c.add(task.Problem{Pointer: "/output", Message: fmt.Sprintf("no task is called %q", name), Hint: naming.Suggest(name, titles), Err: task.ErrUnknown})
+			c.at("output").report(fmt.Sprintf("no task is called %q", name), naming.Suggest(name, titles), task.ErrUnknown)
 			return
 		}
 		p.Outputs = []int32{int32(i)}
@@ -286,13 +261,11 @@ func (c *checker) checkOutput() {
 // the caller's clearance, from all that was done.
 func (c *checker) checkAnswer() {
 	if c.options.Output != "" {
-		c.add(task.Problem{Pointer: "/output", Message: "with a goal the coordinator's answer is the answer of the run", Hint: "leave output out, or the goal", Err: task.ErrInvalid})
+		c.at("output").report("with a goal the coordinator's answer is the answer of the run", "leave output out, or the goal", task.ErrInvalid)
 	}
 	if !PassesAsText(c.team.Terms(handoff.Coordinator, handoff.User)) {
-		c.add(task.Problem{
-			Pointer: "/policy", Message: "a rule for user blocks parts of texts, or all of them, so the coordinator's answer would be withheld",
-			Hint: "write the rule for the agents that it is about, and not for everybody", Err: &gate.Refusal{Rule: gate.RuleGrant, Reason: "the answer would be withheld"},
-		})
+		c.at("policy").report("a rule for user blocks parts of texts, or all of them, so the coordinator's answer would be withheld",
+			"write the rule for the agents that it is about, and not for all", &gate.Refusal{Rule: gate.RuleGrant, Reason: "the answer would be withheld"})
 	}
 	if c.plan != nil {
 		c.plan.Outputs = c.plan.Graph.Sinks()
@@ -336,35 +309,16 @@ func (c *checker) input(u task.Use) *Input {
 	return &c.options.Inputs[c.inputs[strings.ToLower(u.Name)]]
 }
 
-// A location is where a problem will be reported.
-type location struct {
-	c       *checker
-	pointer string
-	subject string
-}
+// task returns task i of the plan as a subject.
+func (c *checker) task(i int) subject { return c.aboutTask(i, &c.plan.Graph.Task(i).Spec) }
 
-func (c *checker) problem(i int, tokens ...any) location {
-	t := c.plan.Graph.Task(i)
-	return location{c, naming.Pointer(append([]any{"tasks", i}, tokens...)...), fmt.Sprintf("task %q", t.Title)}
-}
-
-func (p location) report(message, hint string, err error) {
-	p.c.add(task.Problem{Pointer: p.pointer, Subject: p.subject, Message: message, Hint: hint, Err: err})
-}
-
-// unknownLabel is the problem of a value that is no label.
-func unknownLabel(pointer, subject string) task.Problem {
-	return task.Problem{Pointer: pointer, Subject: subject, Message: "unknown label", Hint: "write one of " + strings.Join(label.Classifications(), ", "), Err: label.ErrUnknown}
-}
-
-func subjectOf(s *task.Spec) string { return fmt.Sprintf("task %q", s.Title) }
-
-// member returns the index of the agent with this name.
+// Index returns the index of the agent with this name.
 func (t *Roster) Index(name string) (int, bool) {
 	i, ok := t.byName[strings.ToLower(name)]
 	return i, ok && t.Config.Agents[i].Name == name
 }
 
+// Names returns the names of the members.
 func (t *Roster) Names() []string {
 	names := make([]string, len(t.Config.Agents))
 	for i := range names {
@@ -373,5 +327,5 @@ func (t *Roster) Names() []string {
 	return names
 }
 
-// inputID names the envelope of an input.
+// InputID names the envelope of an input.
 func InputID(name string) envelope.ID { return envelope.ID("input/" + name) }

@@ -13,22 +13,17 @@ import (
 )
 
 // checkCoordinator checks what does not depend on a goal.
-func (t *Roster) checkCoordinator() (found task.Problems) {
+func (t *Roster) checkCoordinator(found *task.Problems) {
 	c := t.Config.Coordinator
 	if c == nil {
-		return nil
+		return
 	}
-	add := func(key, message, hint string, err error) {
-		found = append(found, task.Problem{Pointer: "/coordinator" + key, Subject: "coordinator", Message: message, Hint: hint, Err: err})
+	about := subject{found, "/coordinator", handoff.Coordinator}
+	about.checkAgent(&c.Agent)
+	if c.Accepts != nil {
+		about.at("accepts").checkLabel(*c.Accepts)
 	}
-	if err := ready(c.Agent); err != nil {
-		add("", err.Error(), noAgentHint(err), err)
-		c.Agent = nil // so that nothing more is asked of it
-	}
-	if c.Accepts != nil && !c.Accepts.Valid() {
-		found = append(found, unknownLabel("/coordinator/accepts", "coordinator"))
-	}
-	return append(found, checkLimits("/coordinator", "coordinator", c.MaxContextBytes, c.MaxPromptBytes)...)
+	about.checkLimits(c.MaxContextBytes, c.MaxPromptBytes)
 }
 
 // Coordinator returns the coordinator as the gate sees it in a run.
@@ -85,20 +80,17 @@ func (t *Roster) Duties(o *Options) planning.Duties {
 
 // CheckGoal checks a goal and that the team has a coordinator for it.
 func (t *Roster) CheckGoal(goal *Goal) (found task.Problems) {
-	c := t.Config.Coordinator
-	add := func(pointer, message, hint string, err error) {
-		found = append(found, task.Problem{Pointer: pointer, Message: message, Hint: hint, Err: err})
-	}
-	if c == nil {
-		add("/coordinator", "a goal needs a coordinator, and this team has none", "set Coordinator with an Agent, for instance agent.New(model, agent.Options{})", ErrNoCoordinator)
+	about := subject{found: &found, pointer: "/goal"}
+	if t.Config.Coordinator == nil {
+		subject{found: &found, pointer: "/coordinator"}.report("a goal needs a coordinator, and this team has none", "set Coordinator with an Agent, for instance agent.New(model, agent.Options{})", ErrNoCoordinator)
 	}
 	switch text := goal.Text; {
 	case strings.TrimSpace(text) == "":
-		add("/goal", "the goal is empty", "say what the team is to find out or to make", task.ErrInvalid)
+		about.report("the goal is empty", "say what the team is to find out or to make", task.ErrInvalid)
 	case !utf8.ValidString(text):
-		add("/goal", "the goal is not valid UTF-8", "give a text, or clean it first", task.ErrInvalid)
+		about.report("the goal is not valid UTF-8", "give a text, or clean it first", task.ErrInvalid)
 	case len(text) > gate.DefaultContextBytes:
-		add("/goal", fmt.Sprintf("the goal has %d bytes, at most %d reach the coordinator", len(text), gate.DefaultContextBytes), "say it shorter, and give long texts as inputs", brief.ErrTooLarge)
+		about.report(fmt.Sprintf("the goal has %d bytes, at most %d reach the coordinator", len(text), gate.DefaultContextBytes), "say it shorter, and give long texts as inputs", brief.ErrTooLarge)
 	}
 	if line, opener := brief.GoalOpener(goal.Text); line > 0 {
 		found = append(found, task.Problem{
@@ -106,8 +98,6 @@ func (t *Roster) CheckGoal(goal *Goal) (found task.Problems) {
 			Hint: "word it differently", Err: task.ErrInvalid,
 		})
 	}
-	if !goal.Classification.Valid() {
-		found = append(found, unknownLabel("/goal/classification", ""))
-	}
+	about.at("classification").checkLabel(goal.Classification)
 	return found
 }

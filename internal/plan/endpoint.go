@@ -155,7 +155,7 @@ func DefaultAccepts(baseURL string) label.Classification {
 
 // checkEndpoints checks the clearances of endpoints, and warns of those that no prompt
 // goes to.
-func (t *Roster) checkEndpoints() (found task.Problems) {
+func (t *Roster) checkEndpoints(found *task.Problems) {
 	used := map[string]bool{}
 	use := func(m *Member) {
 		for _, where := range m.baseURLs() {
@@ -169,15 +169,13 @@ func (t *Roster) checkEndpoints() (found task.Problems) {
 		use(c.member())
 	}
 	for _, base := range slices.Sorted(maps.Keys(t.Config.Endpoints)) {
-		at, subject := naming.Pointer("endpoints", base), fmt.Sprintf("endpoint %q", base)
-		if !t.Config.Endpoints[base].Valid() {
-			found = append(found, unknownLabel(at+"/accepts", subject))
-		}
+		about := subject{found, naming.Pointer("endpoints", base), fmt.Sprintf("endpoint %q", base)}
+		about.at("accepts").checkLabel(t.Config.Endpoints[base])
 		if u, err := url.Parse(strings.TrimSpace(base)); err != nil || u.Host == "" {
-			found = append(found, task.Problem{Pointer: at, Subject: subject, Message: "it is no base URL", Hint: "write one such as https://api.openai.com/v1", Err: task.ErrInvalid})
+			about.report("it is no base URL", "write one such as https://api.openai.com/v1", task.ErrInvalid)
 		} else if !used[endpoint.Normalize(base)] {
-			t.Warnings = append(t.Warnings, task.Problem{Pointer: at, Subject: subject, Message: "no agent's prompts go there", Hint: "write the base URL as the agent's model has it"})
+			about.found = &t.Warnings
+			about.report("no agent's prompts go there", "write the base URL as the agent's model has it", nil)
 		}
 	}
-	return found
 }

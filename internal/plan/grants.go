@@ -11,7 +11,6 @@ import (
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/jsonvalue"
-	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/internal/pick"
 	"github.com/runteam/runteam/internal/schema"
 	"github.com/runteam/runteam/task"
@@ -47,15 +46,13 @@ func (c *pathCheck) checkDependencyGrant(i, j int) {
 	if d.Need == nil && grant.Terms == nil {
 		return // the whole result is delivered, and no rule says otherwise
 	}
-	at := func() location { return c.problem(i, "dependsOn", j) } // most have no problem
+	at := func() subject { return c.task(i).at("dependsOn", j) } // most have no problem
 	if c.contradicts(at, &grant, g.Task(up).Assignee, g.Task(i).Assignee, d.Need) {
 		return
 	}
 	c.checkOpaque(i, j, up, &grant)
 	if r := grant.Terms.Unendorsed(); r != nil {
-		c.advice = append(c.advice, task.Problem{
-			Pointer: at().pointer, Subject: at().subject, Hint: r.Hint, Message: fmt.Sprintf("the result of %q will be held: %s", g.Task(up).Title, r.Reason),
-		})
+		c.advise(at(), fmt.Sprintf("the result of %q will be held: %s", g.Task(up).Title, r.Reason), r.Hint)
 	}
 	in := content{schema: p.Schemas[up], what: fmt.Sprintf("the result of %q", g.Task(up).Title), shared: c.inherits(i, j)}
 	if c.checkNeed(i, j, d.Need, &in) {
@@ -66,7 +63,7 @@ func (c *pathCheck) checkDependencyGrant(i, j int) {
 func (c *pathCheck) checkInputGrant(i, j int) {
 	t := c.plan.Graph.Task(i)
 	u, grant := &t.Uses[j], c.plan.InputGrant(i, j)
-	at := func() location { return c.problem(i, "uses", j) }
+	at := func() subject { return c.task(i).at("uses", j) }
 	if !c.contradicts(at, &grant, handoff.User, t.Assignee, u.Need) {
 		c.checkPaths(at, &grant, u.Need, func() content {
 			in := c.plan.Input(*u)
@@ -81,14 +78,14 @@ func (c *pathCheck) checkInputGrant(i, j int) {
 		}
 	}
 	for _, r := range gate.CheckReveal(grant.Reveal) {
-		where := c.problem(i, "uses", j, "reveal")
+		where := c.task(i).at("uses", j, "reveal")
 		where.pointer += strings.TrimSuffix(r.Pointer(), "/")
 		where.report(r.Message, r.Hint, task.ErrInvalid)
 	}
 }
 
 // contradicts reports a need that the terms of the pair do not allow.
-func (c *pathCheck) contradicts(at func() location, g *gate.Grant, from, to string, need []task.Path) bool {
+func (c *pathCheck) contradicts(at func() subject, g *gate.Grant, from, to string, need []task.Path) bool {
 	if need != nil && len(need) == 0 {
 		at().report("an empty need grants nothing", "write paths, or leave need out for the whole", task.ErrInvalid)
 		return true
@@ -112,12 +109,8 @@ func (c *pathCheck) checkOpaque(i, j, up int, grant *gate.Grant) {
 	if s.Whole() || grant.Terms.Mode() == handoff.Minimal || c.plan.Schemas[up] != nil {
 		return
 	}
-	at := c.problem(i, "dependsOn", j)
-	c.advice = append(c.advice, task.Problem{
-		Pointer: at.pointer, Subject: at.subject,
-		Message: fmt.Sprintf("only parts of the result of %q may cross, and it has no outputSchema: a reply that is not one JSON value will be held", c.plan.Graph.Task(up).Title),
-		Hint:    "give that task an outputSchema",
-	})
+	c.advise(c.task(i).at("dependsOn", j), fmt.Sprintf("only parts of the result of %q may cross, and it has no outputSchema: a reply that is not one JSON value will be held", c.plan.Graph.Task(up).Title),
+		"give that task an outputSchema")
 }
 
 // checkNeed reports the parts that a task needs of a result and that no such
@@ -129,7 +122,7 @@ func (c *pathCheck) checkNeed(i, j int, need []task.Path, in *content) bool {
 		if in.excludes(p) == "" || in.schema.Has(pick.Tokens(p)) != schema.No {
 			continue
 		}
-		at, message := c.problem(i, "dependsOn", j, "need", k), fmt.Sprintf("%s can have nothing at %q", in.what, string(p))
+		at, message := c.task(i).at("dependsOn", j, "need", k), fmt.Sprintf("%s can have nothing at %q", in.what, string(p))
 		about := []governed{{schema: in.schema}}
 		if in.shared {
 			about = about[:0]
@@ -139,7 +132,7 @@ func (c *pathCheck) checkNeed(i, j int, need []task.Path, in *content) bool {
 			if j > 0 || slices.ContainsFunc(about, func(g governed) bool { return grants(g.schema, p) != schema.No }) {
 				continue // another one has it, or the first one has reported it
 			}
-			at, message = c.problem(i, "needToKnow", k), fmt.Sprintf("no result that it depends on can have anything at %q", string(p))
+			at, message = c.task(i).at("needToKnow", k), fmt.Sprintf("no result that it depends on can have anything at %q", string(p))
 		}
 		at.report(message, cmp.Or(nearestPath(about, p, grants), "name members that it has"), task.ErrUnknown)
 		ok = false
@@ -194,10 +187,7 @@ func (c *pathCheck) adviseUnseen(in *Input) {
 		c.unseen = map[string]bool{}
 	}
 	c.unseen[in.Name] = true
-	c.advice = append(c.advice, task.Problem{
-		Pointer: naming.Pointer("inputs", in.Name), Subject: fmt.Sprintf("input %q", in.Name),
-		Message: fmt.Sprintf("paths of tasks and rules are not compared with its members: it is %v, and the caller may see %v", in.Classification, *c.options.UserAccepts),
-	})
+	c.advise(c.about(fmt.Sprintf("input %q", in.Name), "inputs", in.Name), fmt.Sprintf("paths of tasks and rules are not compared with its members: it is %v, and the caller may see %v", in.Classification, *c.options.UserAccepts), "")
 }
 
 // excludes says why an allow path grants nothing of the value, or "": nothing
@@ -216,7 +206,7 @@ func (s *content) excludes(p task.Path) string {
 
 // checkPaths reports grants of which nothing can stand in the value, and warns
 // of single paths that the task needs or reveals in vain.
-func (c *pathCheck) checkPaths(at func() location, g *gate.Grant, need []task.Path, what func() content) {
+func (c *pathCheck) checkPaths(at func() subject, g *gate.Grant, need []task.Path, what func() content) {
 	s, _ := g.Terms.Delivers(need)
 	if g.Terms.Mode() == handoff.Minimal || s.Whole() && len(g.Reveal) == 0 {
 		return
@@ -259,10 +249,10 @@ func (c *pathCheck) checkPaths(at func() location, g *gate.Grant, need []task.Pa
 
 // adviseVain warns of single paths that a task needs, or a rule allows or reveals, and
 // that name nothing.
-func (c *pathCheck) adviseVain(at location, g *gate.Grant, need []task.Path, lists [][]task.Path, in *content) {
+func (c *pathCheck) adviseVain(at subject, g *gate.Grant, need []task.Path, lists [][]task.Path, in *content) {
 	warn := func(p task.Path, why string) {
 		if no := in.excludes(p); no != "" {
-			c.advice = append(c.advice, task.Problem{Pointer: at.pointer, Subject: at.subject, Message: fmt.Sprintf("%s %s of %s: %s", why, p, in.what, no), Hint: in.nearest(p)})
+			c.advise(at, fmt.Sprintf("%s %s of %s: %s", why, p, in.what, no), in.nearest(p))
 		}
 	}
 	for _, p := range need {

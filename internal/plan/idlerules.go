@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/runteam/runteam/handoff"
-	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
 )
@@ -20,14 +19,14 @@ func (c *idleCheck) checkIdle() {
 		return
 	}
 	used := c.pairs()
-	warn := func(subject, why string, tokens ...any) {
-		c.advice = append(c.advice, task.Problem{Pointer: naming.Pointer(append([]any{"policy"}, tokens...)...), Subject: subject, Message: "no effect here: " + why})
+	warn := func(name, why string, tokens ...any) {
+		c.advise(c.about(name, "policy").at(tokens...), "no effect here: "+why, "")
 	}
-	idle := func(subject, from, to string, tokens ...any) bool {
+	idle := func(name, from, to string, tokens ...any) bool {
 		if from == handoff.Anyone || to == handoff.Anyone || used[[2]string{from, to}] {
 			return false
 		}
-		warn(subject, fmt.Sprintf("%q is given nothing that %q makes", to, from), tokens...)
+		warn(name, fmt.Sprintf("%q is given nothing that %q makes", to, from), tokens...)
 		return true
 	}
 	for i := range policy.Rules {

@@ -45,22 +45,6 @@ func (l Limits) On(s handoff.Source, own int) int {
 	return cmp.Or(own, l.Context)
 }
 
-// checkLimits checks the settings of one place.
-func checkLimits(at, subject string, context, promptBytes int) (found task.Problems) {
-	for _, one := range [...]struct {
-		key        string
-		value, max int
-	}{{"/maxContextBytes", context, gate.MaxRedact}, {"/maxPromptBytes", promptBytes, brief.MaxBytes}} {
-		if one.value < 0 || one.value > one.max {
-			found = append(found, task.Problem{
-				Pointer: at + one.key, Subject: subject, Message: fmt.Sprintf("%s is %d, and must be from 1 to %d bytes", one.key[1:], one.value, one.max),
-				Hint: "leave it out for the default", Err: task.ErrInvalid,
-			})
-		}
-	}
-	return found
-}
-
 // sizeTime is how long the check of a plan may look for what the gate takes out of
 // inputs. Only patterns of the policy take as long.
 const sizeTime = time.Second
@@ -97,7 +81,7 @@ func (c *sizeCheck) checkPromptSize(ctx context.Context, i int) {
 	most := brief.Limit(limits.Prompt)
 	fixed := len("# Task: ") + len(t.Title) + len(t.Description) + Frame*len(t.Uses)
 	if fixed > most {
-		at := c.problem(i, "description")
+		at := c.task(i).at("description")
 		at.report(fmt.Sprintf("the description has %s, and a prompt of %q at most %s", exceeding(len(t.Description), most), agent, bytesize.Text(most)), "give long texts as inputs", brief.ErrTooLarge)
 		return
 	}
@@ -146,7 +130,7 @@ func (c *sizeCheck) checkPromptSize(ctx context.Context, i int) {
 		if limit = min(limit, gate.MaxRedact); limit == gate.MaxRedact {
 			hint = "grant smaller parts with need, or split the input"
 		}
-		at := c.problem(i, "uses", j)
+		at := c.task(i).at("uses", j)
 		at.report(fmt.Sprintf("input %q has %s, and at most %s of it reach %q", in.Name, c.inputSize(in, limit), bytesize.Text(limit), agent), hint, errors.Join(brief.ErrTooLarge, ErrInputValue))
 	}
 	c.checkSum(i, most-fixed, texts)
@@ -168,7 +152,7 @@ func (c *sizeCheck) checkSum(i, room int, texts []int) {
 		if in := &c.options.Inputs[k]; in.Cut || c.reported[k] || len(in.Text) <= length {
 			continue
 		}
-		at := c.problem(i, "uses", j)
+		at := c.task(i).at("uses", j)
 		message := fmt.Sprintf("the inputs have %s together, and a prompt of %q has room for %s", exceeding(total, room), t.Assignee, bytesize.Text(room))
 		if slices.ContainsFunc(t.Uses, func(u task.Use) bool { return c.input(u).Classification > *c.options.UserAccepts }) {
 			message = fmt.Sprintf("the inputs do not fit together into a prompt of %q", t.Assignee) // sum and room are exact sizes

@@ -30,36 +30,30 @@ func (t *Roster) MessageCrossing(from string, level label.Classification, to *ga
 func (c *checker) checkMessages() {
 	names := c.team.Names()
 	if b := c.options.Bus; b != nil && !slices.Equal(b.Agents(), names) {
-		c.add(task.Problem{Pointer: "/messages", Message: fmt.Sprintf("the message bus is for other agents (%s)", strings.Join(b.Agents(), ", ")), Hint: "make it with NewBus of this team", Err: ErrUnknownAgent})
+		c.at("messages").report(fmt.Sprintf("the message bus is for other agents (%s)", strings.Join(b.Agents(), ", ")), "make it with NewBus of this team", ErrUnknownAgent)
 	}
 	for i := range c.options.Messages {
 		m := &c.options.Messages[i]
-		add := func(key, message, hint string, err error) {
-			c.add(task.Problem{Pointer: naming.Pointer("messages", i, key), Subject: fmt.Sprintf("message %d", i+1), Message: message, Hint: hint, Err: err})
-		}
+		about := c.about(fmt.Sprintf("message %d", i+1), "messages", i)
 		if m.From != handoff.User && !slices.Contains(names, m.From) {
-			add("from", fmt.Sprintf("no agent is called %q", m.From), naming.Suggest(m.From, append([]string{handoff.User}, names...)), ErrUnknownAgent)
+			about.at("from").report(fmt.Sprintf("no agent is called %q", m.From), naming.Suggest(m.From, append([]string{handoff.User}, names...)), ErrUnknownAgent)
 		}
 		if m.To != mailbox.Everyone && !slices.Contains(names, m.To) {
-			add("to", fmt.Sprintf("no agent is called %q", m.To), naming.Suggest(m.To, names), ErrUnknownAgent)
+			about.at("to").report(fmt.Sprintf("no agent is called %q", m.To), naming.Suggest(m.To, names), ErrUnknownAgent)
 		}
 		if m.To == m.From && m.From != "" {
-			add("to", fmt.Sprintf("%q would write to itself", m.From), "name another agent, or leave the message out", task.ErrInvalid)
+			about.at("to").report(fmt.Sprintf("%q would write to itself", m.From), "name another agent, or leave the message out", task.ErrInvalid)
 		}
 		switch {
 		case m.Text == "":
-			add("text", "the message is empty", "write what it says", task.ErrInvalid)
+			about.at("text").report("the message is empty", "write what it says", task.ErrInvalid)
 		case len(m.Text) > mailbox.MaxContent:
-			add("text", fmt.Sprintf("the message has %d bytes, at most %d are sent", len(m.Text), mailbox.MaxContent), "give long texts as inputs", task.ErrInvalid)
+			about.at("text").report(fmt.Sprintf("the message has %d bytes, at most %d are sent", len(m.Text), mailbox.MaxContent), "give long texts as inputs", task.ErrInvalid)
 		case !utf8.ValidString(m.Text):
-			add("text", "the message is not valid UTF-8", "give a text, or clean it first", task.ErrInvalid)
+			about.at("text").report("the message is not valid UTF-8", "give a text, or clean it first", task.ErrInvalid)
 		}
-		if !m.Classification.Valid() {
-			c.add(unknownLabel(naming.Pointer("messages", i, "classification"), fmt.Sprintf("message %d", i+1)))
-		}
-		if m.TTL < 0 {
-			add("ttlMs", "ttlMs must not be negative", "leave it out for no limit", task.ErrInvalid)
-		}
+		about.at("classification").checkLabel(m.Classification)
+		about.at("ttlMs").checkSign(int64(m.TTL))
 	}
 }
 

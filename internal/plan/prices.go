@@ -25,75 +25,56 @@ func modelsOf(a agent.Agent) []string {
 
 // checkPrices checks the prices of a team, and that the models of agents with a
 // cost budget have one.
-func (t *Roster) checkPrices() (found task.Problems) {
+func (t *Roster) checkPrices(found *task.Problems) {
 	for _, model := range slices.Sorted(maps.Keys(t.Config.Prices)) {
 		if !pricing.IsValid(t.Config.Prices[model]) {
-			found = append(found, task.Problem{
-				Pointer: naming.Pointer("prices", model), Subject: fmt.Sprintf("prices: %q", model), Message: "a price is not between 0 and 1000000",
-				Hint: "write US dollars per million tokens", Err: task.ErrInvalid,
-			})
-		}
-	}
-	check := func(at, subject string, tokens int, cost llm.Money) {
-		if tokens < 0 {
-			found = append(found, task.Problem{Pointer: at + "/maxTokenBudget", Subject: subject, Message: "maxTokenBudget must not be negative", Hint: "leave it out for no bound", Err: task.ErrInvalid})
-		}
-		if cost < 0 {
-			found = append(found, task.Problem{Pointer: at + "/maxCostBudget", Subject: subject, Message: "maxCostBudget must not be negative", Hint: "leave it out for no bound", Err: task.ErrInvalid})
+			subject{found, naming.Pointer("prices", model), fmt.Sprintf("prices: %q", model)}.report("a price is not between 0 and 1000000", "write US dollars per million tokens", task.ErrInvalid)
 		}
 	}
 	for i := range t.Config.Agents {
 		m := &t.Config.Agents[i]
-		check(fmt.Sprintf("/agents/%d", i), fmt.Sprintf("agent %q", m.Name), m.MaxTokenBudget, m.MaxCostBudget)
-		if m.MaxCostBudget > 0 {
-			found = append(found, t.unpriced(i)...)
-		}
+		t.checkBudgets(m, subject{found, naming.Pointer("agents", i), fmt.Sprintf("agent %q", m.Name)})
 	}
 	if c := t.Config.Coordinator; c != nil {
-		check("/coordinator", handoff.Coordinator, c.MaxTokenBudget, c.MaxCostBudget)
-		if c.MaxCostBudget > 0 {
-			found = append(found, t.unpriced(-1)...)
-		}
+		t.checkBudgets(c.member(), subject{found, "/coordinator", handoff.Coordinator})
 	}
-	return found
 }
 
-// unpriced returns a problem for each model without a price that a member may call. Member
-// -1 is the coordinator. An agent without an endpoint and without a model counts as one
-// that calls none.
-func (t *Roster) unpriced(member int) (found task.Problems) {
-	at, subject := "/coordinator", handoff.Coordinator
-	var m *Member
-	if member >= 0 {
-		m = &t.Config.Agents[member]
-		at, subject = fmt.Sprintf("/agents/%d", member), fmt.Sprintf("agent %q", m.Name)
-	} else {
-		m = t.Config.Coordinator.member()
+// checkBudgets checks the budgets of a member, and that its models have a price if it has a
+// cost budget.
+func (t *Roster) checkBudgets(m *Member, about subject) {
+	about.at("maxTokenBudget").checkSign(int64(m.MaxTokenBudget))
+	about.at("maxCostBudget").checkSign(int64(m.MaxCostBudget))
+	if m.MaxCostBudget > 0 {
+		t.checkPriced(m, about)
 	}
+}
+
+// checkPriced reports the models without a price that a member may call. An agent without
+// an endpoint and without a model counts as one that calls none.
+func (t *Roster) checkPriced(m *Member, about subject) {
 	if m.Agent == nil {
-		return nil // reported already
+		return // reported already
 	}
-	models, where := modelsOf(m.Agent), at+"/model"
+	models := modelsOf(m.Agent)
 	if len(models) == 0 && (m.Model != "" || len(m.baseURLs()) > 0) {
 		models = []string{""}
 	}
 	for i, model := range models {
+		at := about.at("model")
 		if model = cmp.Or(model, m.Model); i > 0 {
-			where = fmt.Sprintf("%s/fallback/%d/model", at, i-1)
+			at = about.at("fallback", i-1, "model")
 		}
 		if _, priced := t.Config.Prices[model]; priced && model != "" {
 			continue
 		}
-		p := task.Problem{Pointer: where, Subject: subject, Err: ErrNoPrice}
 		if model == "" {
-			p.Message, p.Hint = "its model has no name, and maxCostBudget needs the price of each model", "name the model, and add the name to prices"
-		} else {
-			p.Message = fmt.Sprintf("the model %q has no price, and maxCostBudget needs the price of each model", model)
-			p.Hint = fmt.Sprintf("add %s: {input: …, output: …} to prices, in US dollars per million tokens; 0 for a free model", model)
+			at.report("its model has no name, and maxCostBudget needs the price of each model", "name the model, and add the name to prices", ErrNoPrice)
+			continue
 		}
-		found = append(found, p)
+		at.report(fmt.Sprintf("the model %q has no price, and maxCostBudget needs the price of each model", model),
+			fmt.Sprintf("add %s: {input: …, output: …} to prices, in US dollars per million tokens; 0 for a free model", model), ErrNoPrice)
 	}
-	return found
 }
 
 // checkPriced reports, once each, the models without a price under a cost budget of the
@@ -102,10 +83,11 @@ func (c *checker) checkPriced() {
 	t, found := c.team, task.Problems(nil)
 	if c.options.MaxCostBudget > 0 {
 		for i := range t.Config.Agents {
-			found = append(found, t.unpriced(i)...)
+			m := &t.Config.Agents[i]
+			t.checkPriced(m, subject{&found, naming.Pointer("agents", i), fmt.Sprintf("agent %q", m.Name)})
 		}
 		if t.Config.Coordinator != nil && c.options.Answer != nil {
-			found = append(found, t.unpriced(-1)...)
+			t.checkPriced(t.Config.Coordinator.member(), subject{&found, "/coordinator", handoff.Coordinator})
 		}
 	}
 	for _, prior := range c.options.PriorCalls {
@@ -113,10 +95,7 @@ func (c *checker) checkPriced() {
 		if priced || prior.Cost > 0 || max(prior.Usage.InputTokens, prior.Usage.OutputTokens) <= 0 || c.options.MaxCostBudget == 0 && t.costBudget(prior.Agent) == 0 {
 			continue
 		}
-		found = append(found, task.Problem{
-			Pointer: "/prices", Message: fmt.Sprintf("the run already called the model %q, which has no price; a cost budget counts those calls too", prior.Model),
-			Hint: "add the model to prices", Err: ErrNoPrice,
-		})
+		subject{found: &found, pointer: "/prices"}.report(fmt.Sprintf("the run already called the model %q, which has no price; a cost budget counts those calls too", prior.Model), "add the model to prices", ErrNoPrice)
 	}
 	said := map[string]bool{}
 	for _, p := range found {

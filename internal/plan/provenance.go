@@ -16,25 +16,23 @@ func (c *checker) checkProvenance(i int, s *task.Spec) {
 	if p == nil {
 		return
 	}
-	add := func(message, hint string, tokens ...any) {
-		c.add(task.Problem{Pointer: naming.Pointer(append([]any{"tasks", i}, tokens...)...), Subject: subjectOf(s), Message: message, Hint: hint, Err: task.ErrInvalid})
-	}
+	about := c.aboutTask(i, s)
 	const own = "word it differently, or remove provenance if the task is your own"
 	if p.From != handoff.Coordinator && p.From != handoff.User {
-		add(fmt.Sprintf("provenance: from: %q wrote no description", p.From), "write coordinator or user, or remove provenance if the task is your own", "provenance", "from")
+		about.at("provenance", "from").report(fmt.Sprintf("provenance: from: %q wrote no description", p.From), "write coordinator or user, or remove provenance if the task is your own", task.ErrInvalid)
 	}
 	if !p.ExpiresAt.IsZero() && !p.ExpiresAt.After(p.CreatedAt) {
-		add("provenance: it expires before it was made", "remove expiresAt, or plan again", "provenance", "expiresAt")
+		about.at("provenance", "expiresAt").report("provenance: it expires before it was made", "remove expiresAt, or plan again", task.ErrInvalid)
 	}
 	for _, line := range []string{p.Envelope, p.Run} {
 		if err := naming.CheckLine(line); line != "" && err != nil {
-			add("provenance: "+err.Error(), "write one clean line, or leave it out", "provenance")
+			about.at("provenance").report("provenance: "+err.Error(), "write one clean line, or leave it out", task.ErrInvalid)
 		}
 	}
 	if err := gate.CheckUnfenced(s.Title); err != nil {
-		add("its planned title: "+err.Error(), own, "title")
+		about.at("title").report("its planned title: "+err.Error(), own, task.ErrInvalid)
 	}
 	if err := gate.CheckUnfenced(s.Role); err != nil {
-		add("its planned role: "+err.Error(), own, "role")
+		about.at("role").report("its planned role: "+err.Error(), own, task.ErrInvalid)
 	}
 }

@@ -7,7 +7,6 @@ import (
 
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/gate"
-	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
 )
@@ -19,7 +18,7 @@ func (c *checker) checkPayloads(i int) {
 	for j, d := range g.Task(i).DependsOn {
 		from := int(g.Upstream(i)[j])
 		if (d.As == task.Structured || d.As == task.Both) && p.Schemas[from] == nil && !d.Optional {
-			c.problem(i, "dependsOn", j).report(fmt.Sprintf("%q has no outputSchema, so it has no structured result to deliver", g.Task(from).Title),
+			c.task(i).at("dependsOn", j).report(fmt.Sprintf("%q has no outputSchema, so it has no structured result to deliver", g.Task(from).Title),
 				"give it an outputSchema, or leave dependencyPayload out", task.ErrInvalid)
 		}
 	}
@@ -55,10 +54,7 @@ func (c *checker) checkReaders() {
 				if x.Rule == gate.RuleSecret {
 					hint = "write a rule for the pair that states a mode, or lower the message's label"
 				}
-				c.add(task.Problem{
-					Pointer: naming.Pointer("messages", k, "classification"), Subject: fmt.Sprintf("message %d", k+1), Message: x.Detail,
-					Hint: hint, Err: &gate.Refusal{Rule: x.Rule, Reason: x.Detail},
-				})
+				c.about(fmt.Sprintf("message %d", k+1), "messages", k, "classification").report(x.Detail, hint, &gate.Refusal{Rule: x.Rule, Reason: x.Detail})
 				break
 			}
 		}
@@ -133,14 +129,14 @@ func (p *Plan) Declassified(i int) bool {
 func (c *labelCheck) reportRefusal(i int, err error) {
 	r, ok := errors.AsType[*gate.Refusal](err)
 	if !ok {
-		c.problem(i).report(err.Error(), "", err)
+		c.task(i).report(err.Error(), "", err)
 		return
 	}
 	switch r.Rule {
 	case gate.RuleTags:
-		c.problem(i, "requiredTags").report(r.Reason, r.Hint, r)
+		c.task(i).at("requiredTags").report(r.Reason, r.Hint, r)
 	case gate.RuleSession:
-		c.problem(i, "timeoutMs").report(r.Reason, r.Hint, r)
+		c.task(i).at("timeoutMs").report(r.Reason, r.Hint, r)
 	default:
 		c.blocked = append(c.blocked, blockedTask{i, r})
 	}
@@ -163,20 +159,20 @@ func raiser(level, classification label.Classification, parts []delivery) int32 
 
 // part is the place of a task's input or dependency, counted as checkFlow
 // lists them; own is the place of its classification.
-func (c *labelCheck) part(i, j int) location {
+func (c *labelCheck) part(i, j int) subject {
 	t := c.plan.Graph.Task(i)
 	uses := len(t.Uses)
 	switch {
 	case j == int(own):
-		return c.problem(i, "classification")
+		return c.task(i).at("classification")
 	case j < uses:
-		return c.problem(i, "uses", j)
+		return c.task(i).at("uses", j)
 	case j < uses+len(t.DependsOn):
-		return c.problem(i, "dependsOn", j-uses)
+		return c.task(i).at("dependsOn", j-uses)
 	case c.message(i, j) != nil:
-		return c.problem(i, "assignee")
+		return c.task(i).at("assignee")
 	}
-	return c.problem(i, "memoryScope")
+	return c.task(i).at("memoryScope")
 }
 
 // message returns the message that is part j of a task, or nil: messages stand

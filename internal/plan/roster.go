@@ -28,7 +28,7 @@ type Roster struct {
 	Capabilities []gate.Capabilities // of each member
 	Schemas      []*schema.Schema    // of each member; nil without one
 	Rules        *gate.Rulebook      // the compiled policy; nil without one
-	Warnings     []task.Problem      // nothing that keeps a run from starting
+	Warnings     task.Problems       // nothing that keeps a run from starting
 
 	byName map[string]int // lower-cased name to index
 }
@@ -48,15 +48,15 @@ func New(cfg Config) (*Roster, error) {
 	}
 	var found task.Problems
 	if len(cfg.Agents) == 0 {
-		found = append(found, task.Problem{Pointer: "/agents", Message: "a team needs at least one agent", Hint: "add one with a name", Err: ErrNoAgents})
+		subject{found: &found, pointer: "/agents"}.report("a team needs at least one agent", "add one with a name", ErrNoAgents)
 	}
 	for i := range cfg.Agents {
-		found = append(found, t.enroll(i)...)
+		t.enroll(i, &found)
 	}
-	found = append(found, checkLimits("", "", cfg.MaxContextBytes, cfg.MaxPromptBytes)...)
-	found = append(found, t.checkCoordinator()...)
-	found = append(found, t.checkEndpoints()...)
-	found = append(found, t.checkPrices()...)
+	subject{found: &found}.checkLimits(cfg.MaxContextBytes, cfg.MaxPromptBytes)
+	t.checkCoordinator(&found)
+	t.checkEndpoints(&found)
+	t.checkPrices(&found)
 	found = append(found, t.govern()...)
 	if len(found) > 0 {
 		return nil, found
@@ -79,12 +79,19 @@ func (e *noAgentError) Unwrap() []error {
 	return []error{agent.ErrNone, e.cause}
 }
 
-// noAgentHint says what to do about a [noAgentError] that does not say so itself.
-func noAgentHint(e *noAgentError) string {
-	if e.cause != nil {
-		return ""
+// checkAgent reports an agent that cannot work, and sets it to nil, so that nothing more is
+// asked of it.
+func (s subject) checkAgent(a *agent.Agent) {
+	err := ready(*a)
+	if err == nil {
+		return
 	}
-	return "set Agent, for instance to agent.New(model, agent.Options{})"
+	*a = nil
+	hint := "set Agent, for instance to agent.New(model, agent.Options{})"
+	if err.cause != nil {
+		hint = "" // the cause says what to do
+	}
+	s.report(err.Error(), hint, err)
 }
 
 // ready returns why an agent cannot work: it is nil, also as a typed nil, or says
@@ -108,54 +115,40 @@ func ready(a agent.Agent) *noAgentError {
 }
 
 // enroll checks one member and fills its place in the roster.
-func (t *Roster) enroll(i int) (found task.Problems) {
+func (t *Roster) enroll(i int, found *task.Problems) {
 	m := &t.Config.Agents[i]
 	m.SystemParams, m.OutputTags = slices.Clone(m.SystemParams), slices.Clone(m.OutputTags)
-	at := fmt.Sprintf("/agents/%d", i)
-	subject := fmt.Sprintf("agent %q", m.Name)
-	add := func(key, message, hint string, err error) {
-		found = append(found, task.Problem{Pointer: at + key, Subject: subject, Message: message, Hint: hint, Err: err})
-	}
+	about := subject{found, naming.Pointer("agents", i), fmt.Sprintf("agent %q", m.Name)}
 	if err := naming.CheckName(m.Name); err != nil {
-		add("/name", err.Error(), "", err)
+		about.at("name").report(err.Error(), "", err)
 	}
 	folded := strings.ToLower(m.Name)
 	if first, twice := t.byName[folded]; twice {
-		add("/name", fmt.Sprintf("there already is an agent %q", t.Config.Agents[first].Name), "give each agent a name of its own; letter case does not tell names apart", task.ErrDuplicate)
+		about.at("name").report(fmt.Sprintf("there already is an agent %q", t.Config.Agents[first].Name), "give each agent a name of its own; letter case does not tell names apart", task.ErrDuplicate)
 	} else {
 		t.byName[folded] = i
 	}
-	if err := ready(m.Agent); err != nil {
-		add("", err.Error(), noAgentHint(err), err)
-		m.Agent = nil // so that nothing more is asked of it
-	}
-	if !m.Accepts.Valid() {
-		found = append(found, unknownLabel(at+"/accepts", subject))
-	}
+	about.checkAgent(&m.Agent)
+	about.at("accepts").checkLabel(m.Accepts)
 	if m.Produces == nil {
 		m.Produces = &m.Accepts
-	} else if !m.Produces.Valid() {
-		found = append(found, unknownLabel(at+"/produces", subject))
+	} else {
+		about.at("produces").checkLabel(*m.Produces)
 	}
-	if m.MaxParallel < 0 {
-		add("/maxParallel", "must not be negative", "leave it out for no limit", task.ErrInvalid)
-	}
-	if m.MaxSession < 0 {
-		add("/maxSessionMs", "must not be negative", "leave it out for no limit", task.ErrInvalid)
-	}
-	found = append(found, checkLimits(at, subject, m.MaxContextBytes, m.MaxPromptBytes)...)
+	about.at("maxParallel").checkSign(int64(m.MaxParallel))
+	about.at("maxSessionMs").checkSign(int64(m.MaxSession))
+	about.checkLimits(m.MaxContextBytes, m.MaxPromptBytes)
 	for j, tag := range m.OutputTags {
 		if err := naming.CheckName(tag); err != nil {
-			add(fmt.Sprintf("/outputTags/%d", j), err.Error(), "", err)
+			about.at("outputTags", j).report(err.Error(), "", err)
 		}
 	}
 	if m.OutputSchema != nil {
 		s, err := schema.Parse(string(m.OutputSchema))
 		if err != nil {
-			add("/outputSchema", err.Error(), "write a JSON Schema", err)
+			about.at("outputSchema").report(err.Error(), "write a JSON Schema", err)
 		}
 		t.Schemas[i] = s
 	}
 	t.Capabilities[i] = gate.Capabilities{Agent: m.Name, Accepts: m.Accepts, Produces: *m.Produces, OutputTags: m.OutputTags, MaxSession: m.MaxSession, Endpoints: t.endpoints(m)}
-	return found
 }
