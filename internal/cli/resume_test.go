@@ -269,7 +269,7 @@ func TestRunsThatCannotBeResumed(t *testing.T) {
 		want      []string
 	}{
 		{"unknown", "nothing", []string{`unknown run "nothing"`, ids[19]}},
-		{"ambiguous", twice, []string{`ambiguous run "` + twice + `"`, "write more of the id"}},
+		{"ambiguous", twice, []string{`ambiguous run "` + twice + `"`, "give more of the ID"}},
 		{"empty", "", []string{"RUN is empty"}},
 	}
 	for _, tt := range tests {

@@ -11,9 +11,9 @@ import (
 	"github.com/runteam/runteam/internal/record"
 )
 
-// CachedAnswers yields the answers of other runs under a key of reuse, the newest first:
-// of those that may be reused the ones that are whole, have not expired, and can be read
-// with the keys of the journal. Their keys are masked. An error is the last that it yields.
+// CachedAnswers yields the reusable answers of other runs under a key, the newest first, with
+// masked keys. It skips answers that have expired, that do not match their digests, or that
+// the keys of the journal do not decrypt. An error ends the sequence.
 func (r *Run) CachedAnswers(ctx context.Context, key record.Key) iter.Seq2[*record.AgentCall, error] {
 	return func(yield func(*record.AgentCall, error) bool) {
 		masked, before, now := r.j.vault.mask(key), int64(1)<<62, r.j.o.Now()
@@ -43,7 +43,7 @@ func (r *Run) CachedAnswers(ctx context.Context, key record.Key) iter.Seq2[*reco
 	}
 }
 
-// answersIn returns what a row has that was answered to a prompt.
+// answersIn returns the answers in a row to a prompt.
 func (a *archive) answersIn(l batchRow, masked record.Key) (list []*record.AgentCall, err error) {
 	lines, err := l.read(false)
 	if err != nil {
@@ -67,7 +67,7 @@ func (a *archive) answersIn(l batchRow, masked record.Key) (list []*record.Agent
 	return list, nil
 }
 
-// fresh reports whether the answer of an exchange can be had and may be read now.
+// fresh reports whether an answer is readable and has not expired.
 func fresh(x *record.AgentCall, now time.Time) bool {
 	if x.Result == nil || x.Missing != "" {
 		return false

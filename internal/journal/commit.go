@@ -12,24 +12,24 @@ import (
 	"github.com/runteam/runteam/internal/audit"
 )
 
-// maxLines is how many bytes of lines, those of decisions too, one row has at most.
+// maxLines is how many bytes of lines one row has at most, including decisions.
 const maxLines = 1 << 20
 
-// A commit is what becomes durable at once. The requests of one run make one row, or
-// several if they are long. The assembler builds it and hands it to the committer.
+// A commit is what becomes durable in one transaction. The requests of one run make one
+// row, or several if they are long. The assembler builds it and passes it to the committer.
 type commit struct {
 	now      time.Time // of the first request
 	requests []*request
-	runs     map[*Run][]*request // those that were added
-	open     []*rowDraft         // one for each run, in the order in which the runs came
+	runs     map[*Run][]*request // the requests that were added
+	open     []*rowDraft         // one for each run, in the order of their first requests
 	full     []*rowDraft
 }
 
-// A rowDraft is a row that takes more lines.
+// A rowDraft is a row to which lines are added.
 type rowDraft struct {
 	run     *Run
 	lines   *packer
-	head    audit.Head // behind the lines
+	head    audit.Head // after the lines
 	state   []byte
 	answers [][32]byte
 	turns   []turn
@@ -45,7 +45,7 @@ func (c *commit) add(q *request) {
 	c.requests = append(c.requests, q)
 	r := q.run
 	if errors.Is(q.err, ErrShared) {
-		return // what was taken before stays, and can be closed
+		return // earlier entries of the run stay, and it can be closed
 	}
 	if err := cmp.Or(r.err, r.failure(), q.err); err != nil {
 		r.err, q.err = err, err
@@ -53,7 +53,7 @@ func (c *commit) add(q *request) {
 	}
 	c.runs[r] = append(c.runs[r], q)
 	d := c.draft(r)
-	if err := d.add(q, c.now); err != nil { // the lines are gone with it
+	if err := d.add(q, c.now); err != nil { // the error dropped the lines
 		r.err = err
 		c.refuse(r, err)
 		return
@@ -65,7 +65,7 @@ func (c *commit) add(q *request) {
 	}
 }
 
-// refuse answers all requests of a run in this commit with an error.
+// refuse fails all requests of a run in this commit.
 func (c *commit) refuse(r *Run, err error) {
 	for _, q := range c.runs[r] {
 		q.err = cmp.Or(q.err, err)
@@ -74,7 +74,7 @@ func (c *commit) refuse(r *Run, err error) {
 	c.open, c.full = slices.DeleteFunc(c.open, ofRun), slices.DeleteFunc(c.full, ofRun)
 }
 
-// draft returns the open draft of a run, which it makes if there is none.
+// draft returns the open draft of a run, a new one if there is none.
 func (c *commit) draft(r *Run) *rowDraft {
 	for _, d := range c.open {
 		if d.run == r {
@@ -109,14 +109,14 @@ func (d *rowDraft) add(q *request, now time.Time) error {
 	return nil
 }
 
-// ready brings the commit to a state in which the committer may take it.
+// ready prepares the commit for the committer.
 func (c *commit) ready() {
 	for _, d := range slices.Clone(c.open) {
 		c.snapshot(d)
 	}
 }
 
-// snapshot notes where the chain of a draft has come to.
+// snapshot stores the state of the chain in a draft.
 func (c *commit) snapshot(d *rowDraft) {
 	s := d.run.lines.State()
 	var err error
@@ -128,7 +128,7 @@ func (c *commit) snapshot(d *rowDraft) {
 	d.lines.compressFull()
 }
 
-// batches are the rows that the store is given, without those of runs that have failed.
+// batches returns the rows to store, without those of failed runs.
 func (c *commit) batches() (list []*batch, drafts []*rowDraft) {
 	for r := range c.runs {
 		if err := r.failure(); err != nil {
@@ -144,9 +144,9 @@ func (c *commit) batches() (list []*batch, drafts []*rowDraft) {
 	return list, drafts
 }
 
-// write commits what the assembler hands over, renews leases, and gives up the runs that
-// were not closed in the end. If a commit fails, nothing more is written of its runs,
-// since it would follow a gap; other runs are not affected.
+// write commits what the assembler passes on, renews leases, and at the end releases the
+// runs that were not closed. If a commit fails, nothing more of its runs is written, since
+// it would follow a gap; other runs are not affected.
 func (w *writer) write() {
 	defer close(w.end)
 	beat := time.NewTicker(beatEvery)
@@ -155,12 +155,12 @@ func (w *writer) write() {
 		select {
 		case c, more := <-w.commits:
 			if !more {
-				w.leave()
+				w.releaseRuns()
 				return
 			}
 			w.commit(c)
 		case <-beat.C:
-			w.renew(w.opened()...)
+			w.renew(w.openRuns()...)
 		}
 	}
 }
@@ -174,7 +174,7 @@ func (w *writer) commit(c *commit) {
 			}
 		} else {
 			for i, b := range list {
-				w.settle(c, drafts[i], b)
+				w.finish(c, drafts[i], b)
 			}
 		}
 	}
@@ -190,25 +190,25 @@ func (w *writer) commit(c *commit) {
 	}
 }
 
-// refuseRun ends a run of which something could not be written.
+// refuseRun fails a run of which something could not be written.
 func (w *writer) refuseRun(c *commit, r *Run, err error) {
 	r.fail(err)
 	c.refuse(r, r.failure())
 }
 
-// settle notes what became of a batch.
-func (w *writer) settle(c *commit, d *rowDraft, b *batch) {
+// finish records the outcome of a batch.
+func (w *writer) finish(c *commit, d *rowDraft, b *batch) {
 	r := d.run
 	if b.lost {
 		w.refuseRun(c, r, ErrLost)
-		w.dismiss(r)
+		w.removeRun(r)
 		return
 	}
 	r.mu.Lock()
 	r.head = d.head
 	r.mu.Unlock()
 	if b.release {
-		w.dismiss(r)
+		w.removeRun(r)
 	}
 }
 
@@ -223,12 +223,12 @@ func (q *request) answer(err error) {
 // nothing of it any more. It wraps [ErrLeased].
 var ErrLost = fmt.Errorf("%w: another process has taken it over", ErrLeased)
 
-// renewalWait limits how long a renewal of leases waits for a locked file, since
-// nothing else is written meanwhile. The next beat tries again.
+// renewalWait limits how long a renewal of leases waits for a locked file, since nothing
+// else is written during that time. The next beat retries it.
 const renewalWait = time.Second
 
-// renew renews the leases of runs. The lease of a run that was closed, but could
-// not be written to its end, is released.
+// renew renews the leases of runs. It releases the lease of a run that was closed but could
+// not be written completely.
 func (w *writer) renew(runs ...*Run) {
 	ctx, cancel := context.WithTimeout(context.Background(), renewalWait)
 	defer cancel()
@@ -245,30 +245,30 @@ func (w *writer) renew(runs ...*Run) {
 			w.err = nil // the journal can be written again
 		}
 		switch {
-		case err != nil: // the next commit finds whether the lease is still held
+		case err != nil: // the next commit finds out whether the lease is still held
 			w.j.o.Logger.Warn("the lease of a run could not be written", "run", r.row.id, "error", err)
 		case !ok:
 			r.fail(ErrLost)
-			w.dismiss(r)
+			w.removeRun(r)
 		case r.over:
-			w.dismiss(r)
+			w.removeRun(r)
 		default:
 			r.lease = *next
 		}
 	}
 }
 
-// leave gives up the runs that were not closed.
-func (w *writer) leave() {
-	for _, r := range w.opened() {
+// releaseRuns releases the runs that were not closed.
+func (w *writer) releaseRuns() {
+	for _, r := range w.openRuns() {
 		if _, err := w.j.store.swapLease(context.Background(), r.row.n, &r.lease, nil); err != nil {
-			w.j.o.Logger.Warn("a run of the journal could not be given up", "run", r.row.id, "error", err)
+			w.j.o.Logger.Warn("a run of the journal could not be released", "run", r.row.id, "error", err)
 		}
 	}
 }
 
-// opened returns the open runs, in the order in which they began.
-func (w *writer) opened() []*Run {
+// openRuns returns the open runs, oldest first.
+func (w *writer) openRuns() []*Run {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return slices.SortedFunc(maps.Values(w.open), func(a, b *Run) int { return cmp.Compare(a.row.n, b.row.n) })

@@ -278,7 +278,7 @@ func errorEndsItsRunOnly(t *testing.T, open openFunc) {
 	fake := newFakeRun("bad", 1)
 	require.NoError(t, appendEntries(bad, fake.beginning(1)))
 	first := appendEntries(bad, record.Entry{})
-	require.ErrorContains(t, first, "entry of nothing")
+	require.ErrorContains(t, first, "an empty entry")
 	require.Equal(t, first, appendEntries(bad, fake.ending(1)))
 	_, err := bad.Close(t.Context())
 	require.Equal(t, first, err)

@@ -20,131 +20,116 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// Open opens the journal in a file. Unless it is to be read only, a file that is
-// not there is made, with mode 0600, and beside it the file of the key of its
-// digests; the folder must exist. A file that is no journal, or one of a newer
-// form, is refused and stays as it is.
+// Open opens the journal in a file. A file that does not exist is created, with mode 0600,
+// unless the journal is read-only, and beside it the key file of its digests; the folder
+// must exist. A file that is no journal, or one of a newer form, is refused and not changed.
 func Open(path string, o Options) (*Journal, error) {
-	o = o.withDefaults()
-	f, v, err := openFile(path, o)
-	if err != nil {
-		return nil, (&place{path: path}).fail("open", err)
-	}
-	return newJournal(path, o, f, v), nil
+	j, err := open(path, o, func(s *store) (digests *digester, err error) {
+		if s.path, err = filepath.Abs(path); err != nil {
+			return nil, err
+		}
+		digests, err = s.openAll(context.Background(), path+".key")
+		if errors.Is(err, ErrFull) && o.UseReserve && s.useReserve() {
+			return s.openAll(context.Background(), path+".key")
+		}
+		return digests, err
+	})
+	return j, (&place{path: path}).fail("open", err)
 }
 
 // InMemory returns an empty journal that ends with the process. It stores what a file
 // would, in the same form, in a database of SQLite without a file. It panics with the
 // error of [Options.Check], so check keys that the program did not make itself.
 func InMemory(o Options) *Journal {
-	o = o.withDefaults()
-	f, v, err := openMemory(o)
+	j, err := open("", o, func(s *store) (*digester, error) {
+		key := make([]byte, sha256.Size)
+		rand.Read(key) //nolint:errcheck // it never returns an error
+		return newDigester(key), s.open(context.Background())
+	})
 	if err != nil {
 		panic(fmt.Errorf("journal: %w", err))
 	}
-	return newJournal("", o, f, v)
+	return j
 }
 
-// openMemory opens a database without a file, whose digests only this process can compute.
-func openMemory(o Options) (*file, *vault, error) {
+// open returns a journal whose store connect opens.
+func open(path string, o Options, connect func(*store) (*digester, error)) (*Journal, error) {
+	o = o.withDefaults()
 	if err := o.Check(); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	s, err := newSealer(o.Key, rand.Reader)
+	sealer, err := newSealer(o.Key, rand.Reader)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	key := make([]byte, sha256.Size)
-	rand.Read(key) //nolint:errcheck // it never returns an error
-	f := &file{database: &database{o: o}}
-	if err := f.open(context.Background()); err != nil {
-		return nil, nil, errors.Join(err, f.close())
+	s := &store{database: &database{o: o}}
+	digests, err := connect(s)
+	if err != nil {
+		return nil, err
 	}
-	return f, &vault{sealer: s, digests: newDigester(key), pads: f.pads}, nil
+	return newJournal(path, o, s, &vault{sealer: sealer, digests: digests, pads: s.pads}), nil
 }
 
-// openFile opens the file of a journal and that of its digest key.
-func openFile(path string, o Options) (*file, *vault, error) {
-	if err := o.Check(); err != nil {
-		return nil, nil, err
-	}
-	s, err := newSealer(o.Key, rand.Reader)
-	if err != nil {
-		return nil, nil, err
-	}
-	f := &file{database: &database{o: o}}
-	if f.path, err = filepath.Abs(path); err != nil {
-		return nil, nil, err
-	}
-	d, err := f.openAll(context.Background(), path+".key")
-	if errors.Is(err, ErrFull) && o.UseReserve && f.useReserve() {
-		d, err = f.openAll(context.Background(), path+".key")
-	}
-	if err != nil {
-		return nil, nil, err
-	}
-	return f, &vault{sealer: s, digests: d, pads: f.pads}, nil
-}
-
-// openAll opens the file, and key, that of its key. Unless it succeeds, nothing is left open.
-func (f *file) openAll(ctx context.Context, key string) (d *digester, err error) {
+// openAll opens the file and its key file. After an error nothing is left open.
+func (s *store) openAll(ctx context.Context, key string) (digests *digester, err error) {
 	defer func() {
 		if err != nil {
-			err = errors.Join(f.explain(err), f.close())
+			err = errors.Join(s.explain(err), s.close())
 		}
 	}()
-	used, err := f.look(ctx) // before anything is changed
+	used, err := s.inspect(ctx) // before anything is changed
 	if err != nil {
 		return nil, err
 	}
-	d, err = loadDigestKey(key, rand.Reader, !used && !f.o.ReadOnly)
-	if err != nil && (used || !f.o.ReadOnly) {
+	digests, err = loadDigestKey(key, rand.Reader, !used && !s.o.ReadOnly)
+	if err != nil && (used || !s.o.ReadOnly) {
 		return nil, err
 	}
-	return d, f.open(ctx)
+	return digests, s.open(ctx)
 }
 
-// A file is a store in a file of SQLite.
-type file struct {
+// A store is the rows of a journal in a database. Rows are added and never changed, except
+// leases; only whole runs are removed. It is safe for concurrent use.
+type store struct {
 	*database
 	marks bool // rows are written with marks
 	pads  bool // texts are padded before they are encrypted
 
-	add, answer, lent *sql.Stmt // of write
+	add, answer, leases *sql.Stmt // of write
 }
 
-// A database is a file of SQLite that holds a journal.
+// A database is a database of SQLite, in a file or in memory.
 type database struct {
-	path  string // empty in memory
-	o     Options
-	write *sql.DB // one connection; nil if it is read only
-	read  *sql.DB // the same as write in memory
-	still bool    // nobody can change the file
+	path      string // empty in memory
+	o         Options
+	write     *sql.DB // one connection; nil if it is read-only
+	read      *sql.DB // the same as write in memory
+	immutable bool    // no process can change the file
 }
 
-// open opens the file.
-func (f *file) open(ctx context.Context) (err error) {
-	if !f.o.ReadOnly || f.path == "" {
-		is, err := f.prepare(ctx)
+// open opens the handles, and brings the file to the newest version.
+func (s *store) open(ctx context.Context) (err error) {
+	if !s.o.ReadOnly || s.path == "" {
+		is, err := s.prepare(ctx)
 		if err != nil {
 			return err
 		}
-		f.marks, f.pads = is.version >= withMarks, is.version >= withPadding
-		for into, query := range map[**sql.Stmt]string{&f.add: addLines, &f.answer: addAnswer, &f.lent: lentTo} {
-			if *into, err = f.write.PrepareContext(ctx, query); err != nil {
+		s.marks, s.pads = is.version >= withMarks, is.version >= withPadding
+		for into, query := range map[**sql.Stmt]string{&s.add: insertBatch, &s.answer: insertAnswer, &s.leases: selectLease} {
+			if *into, err = s.write.PrepareContext(ctx, query); err != nil {
 				return err
 			}
 		}
 	}
-	if f.path == "" {
-		f.read = f.write
+	if s.path == "" {
+		s.read = s.write
 		return nil
 	}
-	if f.read, err = f.connect(f.reading()); err != nil {
+	if s.read, err = s.connect(s.readSettings()); err != nil {
 		return err
 	}
-	f.read.SetMaxOpenConns(4)
-	is, err := identity(ctx, f.read)
+	s.read.SetMaxOpenConns(4)
+	is, err := identity(ctx, s.read)
 	if err == nil {
 		err = is.check()
 	}
@@ -154,9 +139,9 @@ func (f *file) open(ctx context.Context) (err error) {
 	return err
 }
 
-// look refuses a file before anything opens it that could change it, and
-// reports whether there are runs in it.
-func (d *database) look(ctx context.Context) (used bool, err error) {
+// inspect refuses a file that is no journal without changing it, and reports whether it
+// has runs.
+func (d *database) inspect(ctx context.Context) (used bool, err error) {
 	if err := checkFiles(d.path); err != nil {
 		return false, err
 	}
@@ -169,7 +154,7 @@ func (d *database) look(ctx context.Context) (used bool, err error) {
 	case err != nil:
 		return false, err
 	case len(head) == 0:
-		return false, nil // nothing was written to it yet
+		return false, nil // a new file
 	case len(head) < headBytes || !bytes.HasPrefix(head, []byte("SQLite format 3\x00")):
 		return false, errForeign
 	}
@@ -182,16 +167,16 @@ func (d *database) look(ctx context.Context) (used bool, err error) {
 	return d.probe(ctx)
 }
 
-// probe reports whether there are runs in a file. It opens the file to be read
-// only, except to roll back a transaction in which another process was killed.
+// probe reports whether a file has runs. It opens the file read-only, except to roll back
+// a transaction in which another process was killed.
 func (d *database) probe(ctx context.Context) (used bool, err error) {
-	used, err = d.hasRuns(ctx, d.reading())
+	used, err = d.hasRuns(ctx, d.readSettings())
 	switch {
-	case d.alone(err):
-		d.still = true
-		return d.hasRuns(ctx, d.reading())
+	case d.isImmutable(err):
+		d.immutable = true
+		return d.hasRuns(ctx, d.readSettings())
 	case !d.o.ReadOnly && code(err) == sqlite3.SQLITE_READONLY_ROLLBACK:
-		err = d.patiently(ctx, func() error {
+		err = d.retryWhileLocked(ctx, func() error {
 			used, err = d.hasRuns(ctx, url.Values{"mode": {"rw"}})
 			return err
 		})
@@ -199,7 +184,7 @@ func (d *database) probe(ctx context.Context) (used bool, err error) {
 	return used, err
 }
 
-// hasRuns reports whether there are runs in a file, which it opens with these settings.
+// hasRuns reports whether a file has runs. It opens the file with these settings.
 func (d *database) hasRuns(ctx context.Context, settings url.Values) (used bool, err error) {
 	db, err := d.connect(settings)
 	if err != nil {
@@ -234,28 +219,28 @@ func readHead(path string) ([]byte, error) {
 	return head[:n], err
 }
 
-// prepare opens the file to be written, and makes or migrates it if need be.
+// prepare opens the handle that writes, and creates or migrates the file if necessary.
 func (d *database) prepare(ctx context.Context) (is ident, err error) {
 	if err := d.create(); err != nil {
 		return is, err
 	}
-	settings := url.Values{"_txlock": {"immediate"}, "_pragma": {"busy_timeout(0)"}} // see patiently
+	settings := url.Values{"_txlock": {"immediate"}, "_pragma": {"busy_timeout(0)"}} // see retryWhileLocked
 	if d.o.pages > 0 {
 		settings.Add("_pragma", fmt.Sprintf("max_page_count(%d)", d.o.pages))
 	}
 	settings.Add("_pragma", "auto_vacuum(incremental)") // of a new file
-	settings.Add("_pragma", "wal_autocheckpoint(4000)") // pages: a file is brought up to date less often
+	settings.Add("_pragma", "wal_autocheckpoint(4000)") // pages: fewer checkpoints
 	if d.write, err = d.connect(settings); err != nil {
 		return is, err
 	}
 	d.write.SetMaxOpenConns(1)
-	if err := d.patiently(ctx, func() error { return d.migrate(ctx) }); err != nil {
+	if err := d.retryWhileLocked(ctx, func() error { return d.migrate(ctx) }); err != nil {
 		return is, err
 	}
-	if err := d.patiently(ctx, func() error { return d.ahead(ctx) }); err != nil {
+	if err := d.retryWhileLocked(ctx, func() error { return d.useWAL(ctx) }); err != nil {
 		return is, err
 	}
-	if err := d.patiently(ctx, func() (err error) { // others may set up the log of a file that was just made
+	if err := d.retryWhileLocked(ctx, func() (err error) { // other processes may be setting up the log of a new file
 		is, err = identity(ctx, d.write)
 		return err
 	}); err != nil {
@@ -277,14 +262,14 @@ func (d *database) create() error {
 	return errors.Join(made.Chmod(0o600), made.Close())
 }
 
-// ahead makes SQLite write ahead of the file.
-func (d *database) ahead(ctx context.Context) error {
+// useWAL makes SQLite write to a log ahead of the file.
+func (d *database) useWAL(ctx context.Context) error {
 	var mode string
 	if err := d.write.QueryRowContext(ctx, "pragma journal_mode = wal").Scan(&mode); err != nil {
 		return err
 	}
 	if mode != "wal" && d.path != "" {
-		return fmt.Errorf("the file system does not allow to write ahead (its mode is %q): give a path on a local disk", mode)
+		return fmt.Errorf("the file system does not support write-ahead logging (its mode is %q): give a path on a local disk", mode)
 	}
 	return nil
 }
@@ -292,11 +277,11 @@ func (d *database) ahead(ctx context.Context) error {
 // hurriedWait limits the wait for a locked file once [Options].Hurry is closed.
 const hurriedWait = time.Second
 
-// patiently calls do until the file is no longer locked by others, the time limit
-// is over, or the context ends. It waits in place of SQLite, which cannot be
-// interrupted and polls at fixed times, up to 100 ms apart: a process that writes
-// often would hold the lock at nearly every poll.
-func (d *database) patiently(ctx context.Context, do func() error) error {
+// retryWhileLocked calls do until other processes no longer lock the file, the time limit
+// is over, or the context ends. It waits in place of SQLite, which cannot be interrupted
+// and polls at fixed times, up to 100 ms apart: a process that writes often would have the
+// lock at nearly every poll.
+func (d *database) retryWhileLocked(ctx context.Context, do func() error) error {
 	began := time.Now()
 	_, err := backoff.Retry(ctx, func() (struct{}, error) {
 		err := do()
@@ -322,7 +307,7 @@ func isClosed(c <-chan struct{}) bool {
 	}
 }
 
-// connect returns handles with these settings.
+// connect returns a handle with these settings.
 func (d *database) connect(settings url.Values) (*sql.DB, error) {
 	for _, p := range []string{"synchronous(full)", "temp_store(memory)", "cell_size_check(true)"} {
 		settings.Add("_pragma", p)
@@ -334,41 +319,40 @@ func (d *database) connect(settings url.Values) (*sql.DB, error) {
 	return sql.Open("sqlite", name.String())
 }
 
-// reading returns the settings of a handle that only reads.
-func (d *database) reading() url.Values {
-	if d.still {
+// readSettings returns the settings of the handle that reads.
+func (d *database) readSettings() url.Values {
+	if d.immutable {
 		return url.Values{"mode": {"ro"}, "immutable": {"1"}}
 	}
 	busy := fmt.Sprintf("busy_timeout(%d)", min(d.o.busy, 5*time.Second).Milliseconds()) // only while another process recovers the file
 	return url.Values{"mode": {"ro"}, "_pragma": {busy, "query_only(true)"}}
 }
 
-// alone reports whether SQLite cannot read a file only because it cannot make
-// the files that it needs beside it, and nothing stands there that belongs to the
-// file. Then nobody can write there as long as it is so, and it can be read as
-// one that nobody changes.
-func (d *database) alone(err error) bool {
-	if !d.o.ReadOnly || d.still {
+// isImmutable reports whether SQLite cannot read a file only because it cannot create its
+// log beside it, and no log exists. Then no process can write to the file, so that it can
+// be read as an immutable one.
+func (d *database) isImmutable(err error) bool {
+	if !d.o.ReadOnly || d.immutable {
 		return false
 	}
 	if c := code(err) & 0xff; c != sqlite3.SQLITE_CANTOPEN && c != sqlite3.SQLITE_READONLY && !errors.Is(d.explain(err), ErrFull) {
 		return false
 	}
 	ahead, err := os.Stat(d.path + "-wal")
-	return errors.Is(err, fs.ErrNotExist) || err == nil && ahead.Size() == 0 // which SQLite made before it failed
+	return errors.Is(err, fs.ErrNotExist) || err == nil && ahead.Size() == 0 // SQLite created it before it failed
 }
 
-// close closes the handles: the one that writes last, since it then tidies up.
-func (f *file) close() (err error) {
-	for _, s := range []*sql.Stmt{f.add, f.answer, f.lent} {
-		if s != nil {
-			err = errors.Join(err, s.Close())
+// close closes the handles: the one that writes last, which then removes the log.
+func (s *store) close() (err error) {
+	for _, statement := range []*sql.Stmt{s.add, s.answer, s.leases} {
+		if statement != nil {
+			err = errors.Join(err, statement.Close())
 		}
 	}
-	for _, db := range []*sql.DB{f.read, f.write} {
+	for _, db := range []*sql.DB{s.read, s.write} {
 		if db != nil {
 			err = errors.Join(err, db.Close())
 		}
 	}
-	return f.explain(err)
+	return s.explain(err)
 }

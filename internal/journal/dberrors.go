@@ -13,7 +13,7 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// What can be wrong with the file of a journal. An [*Error] wraps these.
+// Errors of the file of a journal. An [*Error] wraps them.
 var (
 	ErrFull       = errors.New("the disk is full: make room; what was written before is safe")
 	ErrLocked     = errors.New("another process has kept the file locked for too long")
@@ -24,14 +24,14 @@ var (
 	errNoJournal  = errors.New("there is no journal yet; a run makes one")
 )
 
-// reasons are what the codes of SQLite mean here.
+// reasons maps codes of SQLite to errors.
 var reasons = map[int]error{
 	sqlite3.SQLITE_FULL: ErrFull, sqlite3.SQLITE_BUSY: ErrLocked, sqlite3.SQLITE_LOCKED: ErrLocked, sqlite3.SQLITE_READONLY: ErrUnwritable,
 	sqlite3.SQLITE_CORRUPT: ErrCorrupt, sqlite3.SQLITE_NOTADB: errForeign, sqlite3.SQLITE_PERM: ErrUnwritable, sqlite3.SQLITE_CANTOPEN: ErrUnwritable,
 }
 
-// code returns what SQLite calls an error, of which the low byte is the kind;
-// zero if it is none of SQLite's.
+// code returns the SQLite code of an error, whose low byte is the kind; zero if the error
+// is not one of SQLite.
 func code(err error) int {
 	if e, ok := errors.AsType[*sqlite.Error](err); ok {
 		return e.Code()
@@ -39,7 +39,7 @@ func code(err error) int {
 	return sqlite3.SQLITE_OK
 }
 
-// explain says what an error of SQLite, or of the file system, means.
+// explain returns the error that an error of SQLite or of the file system means.
 func (d *database) explain(err error) error {
 	why, ok := reasons[code(err)&0xff]
 	if !ok && writing(code(err)) && isDiskFull(filepath.Dir(d.path)) {
@@ -60,8 +60,8 @@ func (d *database) explain(err error) error {
 	return err
 }
 
-// writing reports whether a code of SQLite is of a failure that it may have
-// because there is no room, and that it does not call so.
+// writing reports whether a code of SQLite is of a failed write, which a full disk may have
+// caused although SQLite does not say so.
 func writing(code int) bool {
 	switch code {
 	case sqlite3.SQLITE_IOERR_WRITE, sqlite3.SQLITE_IOERR_FSYNC, sqlite3.SQLITE_IOERR_DIR_FSYNC, sqlite3.SQLITE_IOERR_TRUNCATE, sqlite3.SQLITE_IOERR_CLOSE,
@@ -71,7 +71,7 @@ func writing(code int) bool {
 	return false
 }
 
-// unreadable says of an error of who would read a file what it means.
+// unreadable adds ErrUnreadable to an error if permission was denied.
 func unreadable(err error) error {
 	if errors.Is(err, fs.ErrPermission) {
 		return fmt.Errorf("%w: %w", ErrUnreadable, err)

@@ -14,15 +14,15 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// A decoder makes the history of lines.
+// A decoder decodes lines to a history.
 type decoder struct {
 	vault  *vault
 	run    string
 	stored *Stored
-	only   []task.ID // the tasks whose lines are read; nil reads all
+	only   []task.ID // the tasks whose lines are read; nil means all
 }
 
-// rows takes the lines of a row.
+// rows decodes the lines of a row.
 func (d *decoder) rows(lines []byte) error {
 	for line := range bytes.Lines(lines) {
 		kind, value := record.SplitLine(line)
@@ -36,12 +36,12 @@ func (d *decoder) rows(lines []byte) error {
 // taskKinds are the kinds of lines that are about one task.
 var taskKinds = map[string]bool{record.KindCallStart: true, record.KindPrefetchStart: true, record.KindAgentCall: true, record.KindRejected: true, record.KindMessage: true}
 
-// containsID reports whether a line has one of these ids in it.
+// containsID reports whether a line contains one of these IDs.
 func containsID(line []byte, ids []task.ID) bool {
 	return slices.ContainsFunc(ids, func(id task.ID) bool { return bytes.Contains(line, []byte(id)) })
 }
 
-// infos takes only the lines of a row that are an Info.
+// infos decodes only the lines of a row that are an Info.
 func (d *decoder) infos(lines []byte) error {
 	for line := range bytes.Lines(lines) {
 		if !bytes.HasPrefix(line, infoOpener) {
@@ -56,7 +56,7 @@ func (d *decoder) infos(lines []byte) error {
 
 var infoOpener = record.LinePrefix(record.KindInfo)
 
-// line takes a line that tells of the history; others are not looked at.
+// line decodes a line of the history. It ignores other lines.
 func (d *decoder) line(kind string, value []byte) error {
 	if d.only != nil && taskKinds[kind] && !containsID(value, d.only) {
 		return nil
@@ -93,7 +93,7 @@ func (d *decoder) line(kind string, value []byte) error {
 	return nil
 }
 
-// message returns a message with its envelope, or the reason why it is missing.
+// message decodes a message, with its envelope or the reason why that is missing.
 func (d *decoder) message(value []byte) (*record.SentMessage, error) {
 	var x messageLine
 	if err := json.Unmarshal(value, &x); err != nil {
@@ -150,7 +150,7 @@ func (d *decoder) begin(value []byte) error {
 	return nil
 }
 
-// keyOf returns a masked key as it was kept.
+// keyOf returns a masked key of its stored form.
 func keyOf(k *record.Digest) record.Key {
 	if k == nil {
 		return record.Key{}
@@ -174,7 +174,7 @@ func (d *decoder) exchange(value []byte) (*record.AgentCall, error) {
 	return e, nil
 }
 
-// reveal puts back what was hidden of an exchange, or says why it cannot be had.
+// reveal restores the hidden texts of an agent call, or sets why they are missing.
 func (d *decoder) reveal(x *exchangeLine) bool {
 	e := &x.AgentCall
 	text, missing := d.vault.show(x.Hidden, record.KindAgentCall, d.run, e.Session, e.Part)
@@ -213,8 +213,8 @@ func (d *decoder) record(x *exchangeLine) *envelope.Record {
 	return d.genuine(x.Result, "envelope", func(of record.Digest) []byte { return x.digestInput(d.run, of) })
 }
 
-// genuine returns the envelope that a line keeps. If header and payload are not
-// what the digest says, it has another digest than they have.
+// genuine returns the envelope of a line. If header and payload do not match the digest of
+// the line, the envelope has no valid digest.
 func (d *decoder) genuine(l *resultLine, kind string, digestInput func(record.Digest) []byte) *envelope.Record {
 	r := &envelope.Record{Header: l.Header, Text: cmp.Or(l.Text, string(l.Raw)), JSON: l.JSON}
 	made, err := r.Envelope()
@@ -231,7 +231,7 @@ func (d *decoder) genuine(l *resultLine, kind string, digestInput func(record.Di
 	return r
 }
 
-// payloadOf returns the payload of a record that an envelope could be made of.
+// payloadOf returns the payload of a record of which an envelope was made.
 func payloadOf(r *envelope.Record) envelope.Payload {
 	p := envelope.Text(r.Text)
 	if r.JSON == nil {

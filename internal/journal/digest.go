@@ -8,8 +8,8 @@ import (
 	"sync"
 )
 
-// A digester makes digests that only who has its key can compute, so that a
-// short text cannot be guessed from its digest. It is safe for concurrent use.
+// A digester computes keyed digests, so that a short text cannot be guessed from its digest.
+// It is safe for concurrent use.
 type digester struct{ hashes sync.Pool }
 
 // newDigester returns a digester under a key of 32 random bytes.
@@ -18,8 +18,8 @@ func newDigester(key []byte) *digester {
 	return &digester{hashes: sync.Pool{New: func() any { return hmac.New(sha256.New, key) }}}
 }
 
-// mac returns the digest of data. The same data has another digest for each
-// kind, so that digests of different things are never taken for one another.
+// mac returns the digest of data. Each kind gives other digests, so that those of different
+// kinds are never confused.
 func (d *digester) mac(kind string, data []byte) [32]byte {
 	h := d.hashes.Get().(hash.Hash)
 	defer d.hashes.Put(h)

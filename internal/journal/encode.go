@@ -22,13 +22,13 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// A part is what an entry adds to the lines of its run: decisions or a line.
+// A part is what an entry adds to the lines of its run: decisions or one line.
 type part struct {
 	line      []byte
 	decisions audit.Decisions
 }
 
-// An encoder makes lines of entries. It is safe for concurrent use.
+// An encoder encodes entries as lines. It is safe for concurrent use.
 type encoder struct {
 	run   string
 	lines *trace.Encoder
@@ -36,7 +36,7 @@ type encoder struct {
 	above *sensitiveTasks
 }
 
-// entry returns what an entry adds.
+// entry encodes an entry.
 func (e *encoder) entry(of *record.Entry) ([]part, error) {
 	switch {
 	case of.Begin != nil:
@@ -83,21 +83,20 @@ func (e *encoder) entry(of *record.Entry) ([]part, error) {
 		}
 		return e.one(record.KindRunEnd, x)
 	}
-	return nil, fmt.Errorf("an entry of nothing cannot be kept: set one of its fields")
+	return nil, fmt.Errorf("an empty entry cannot be stored: set one of its fields")
 }
 
-// one returns a line of its own.
+// one encodes a line.
 func (e *encoder) one(kind string, value any) ([]part, error) {
 	line, err := e.lines.Line(kind, value)
 	return []part{{line: line}}, err
 }
 
-// begin returns a Begin with its keys masked, and without exact sizes of what is
-// above the plaintext limit. One of another run is a mistake
-// of whoever runs it.
+// begin returns a RunStart with masked keys, and without exact sizes of values above the
+// plaintext limit.
 func (e *encoder) begin(b *record.RunStart) (*beginLine, error) {
 	if b.Run != e.run {
-		return nil, fmt.Errorf("run %q was told to the journal of run %q: give the run the id that the journal has", b.Run, e.run)
+		return nil, fmt.Errorf("an entry of run %q was appended to run %q of the journal: give both the same ID", b.Run, e.run)
 	}
 	x := &beginLine{RunStart: *b}
 	for _, in := range b.Inputs {
@@ -107,7 +106,7 @@ func (e *encoder) begin(b *record.RunStart) (*beginLine, error) {
 	return x, nil
 }
 
-// sizeAt returns what is kept of the size of a value with this label.
+// sizeAt returns the stored size of a value with this label.
 func sizeAt(level label.Classification, bytes int) int {
 	if level > plainLimit {
 		return bytesize.Class(bytes)
@@ -115,7 +114,7 @@ func sizeAt(level label.Classification, bytes int) int {
 	return bytes
 }
 
-// key returns what is kept of a key; nil if there is none.
+// key returns the stored form of a key; nil for the zero key.
 func (e *encoder) key(k record.Key) *record.Digest {
 	if k == (record.Key{}) {
 		return nil
@@ -123,25 +122,24 @@ func (e *encoder) key(k record.Key) *record.Digest {
 	return new(record.Digest(e.vault.mask(k)))
 }
 
-// event returns an event without a message that is above the plaintext limit, whose
-// words stand with the exchange or, for a warning of the run, with its end, and
-// without exact sizes of what is above it.
+// event returns an event without a message or exact sizes above the plaintext limit. The
+// line of the agent call has the message; for a warning of the run, the line of its end.
 func (e *encoder) event(ev event.Event) event.Event {
 	if e.above.isExact(ev.Task) {
 		ev.Rounded = ev.Rounded || ev.Input+ev.Output > 0
 		ev.CachedTokens, ev.ReasoningTokens = 0, 0
 		ev.Input, ev.Output, ev.Bytes = gate.TokenClass(ev.Input), gate.TokenClass(ev.Output), bytesize.Class(ev.Bytes)
 	}
-	ev.Call = nil                                      // the line of the exchange has it
-	ofRun := ev.Task == "" && ev.Type == event.Warning // it may quote what any of the tasks was given
+	ev.Call = nil                                      // the line of the agent call has it
+	ofRun := ev.Task == "" && ev.Type == event.Warning // it may quote the context of any task
 	if ev.Message != "" && (e.above.has(ev.Task) || e.above.has(ev.Root) || ofRun && e.above.any()) {
 		ev.Message = withheld
 	}
 	return ev
 }
 
-// record returns the decisions and the prompt, and apart from it what of its
-// words is above the plaintext limit.
+// record returns the decisions and the prompt, and in a separate line the pieces of the
+// prompt above the plaintext limit.
 func (e *encoder) record(r *record.Prompt) ([]part, error) {
 	var parts []part
 	if len(r.Handoffs) > 0 {
@@ -204,7 +202,7 @@ func (e *encoder) exchange(x *record.AgentCall) (*exchangeLine, error) {
 	if x.Corrected != nil {
 		out.Corrected = new(callinfo.Outline(*x.Corrected))
 	}
-	if out.Result != nil { // a tag may say which member a result has
+	if out.Result != nil { // a tag may name a member of the result
 		s.Tags, out.Result.Tags = out.Result.Tags, nil
 	}
 	text, err := record.EncodeText(s)
@@ -219,11 +217,11 @@ func aboveCeiling(list ...*record.SideText) bool {
 	return slices.ContainsFunc(list, func(a *record.SideText) bool { return a != nil && a.Label > plainLimit })
 }
 
-// message returns a message as it is kept. Above the plaintext limit its words are hidden.
+// message returns the stored form of a message. Above the plaintext limit its payload is hidden.
 func (e *encoder) message(m *record.SentMessage) (*messageLine, error) {
 	r := m.Message
 	if r == nil {
-		return nil, fmt.Errorf("message %q has no envelope and cannot be kept", m.ID)
+		return nil, fmt.Errorf("message %q has no envelope and cannot be stored", m.ID)
 	}
 	out := &messageLine{SentMessage: *m, Message: resultLine{Header: r.Header}}
 	out.Message.Digest = e.vault.digest("message", out.digestInput(e.run, record.DigestOf(r.Digest)))
@@ -238,8 +236,8 @@ func (e *encoder) message(m *record.SentMessage) (*messageLine, error) {
 	return out, err
 }
 
-// standing is what the digest of a result covers: the envelope, and as the
-// answer to which prompt of which run it stands here.
+// digestInput returns what the digest of a result covers: the envelope, the run and the
+// prompt that it answers.
 func (l *exchangeLine) digestInput(run string, d record.Digest) []byte {
 	hex := func(k *record.Digest) string {
 		if k == nil {
@@ -254,7 +252,7 @@ func (l *exchangeLine) digestInput(run string, d record.Digest) []byte {
 	return joinLengths(parts...)
 }
 
-// wordsOf returns the payload of a record in a form that JSON can hold.
+// wordsOf returns the payload of a record in its stored form.
 func wordsOf(r *envelope.Record) words {
 	w := words{Text: r.Text, JSON: r.JSON}
 	if !utf8.ValidString(r.Text) {
@@ -263,8 +261,8 @@ func wordsOf(r *envelope.Record) words {
 	return w
 }
 
-// end returns an End without the words that may be above the plaintext limit, and these
-// apart.
+// end returns a RunEnd without texts that may be above the plaintext limit, and these in
+// hidden form.
 func (e *encoder) end(of *record.RunEnd) (*endLine, error) {
 	low := *of
 	low.Tasks = slices.Clone(of.Tasks)
@@ -298,7 +296,7 @@ func (e *encoder) end(of *record.RunEnd) (*endLine, error) {
 	return &endLine{RunEnd: low, Hidden: h}, err
 }
 
-// info returns an Info as it is kept.
+// info returns the stored form of an Info.
 func (e *encoder) info(of *Info) (*infoLine, error) {
 	x := &infoLine{Info: *of}
 	for _, f := range of.Files {
@@ -316,7 +314,7 @@ func (e *encoder) info(of *Info) (*infoLine, error) {
 	return x, nil
 }
 
-// isStep reports whether a task is a step of the coordinator.
+// isCoordinatorStep reports whether a task is a step of the coordinator.
 func isCoordinatorStep(id task.ID) bool {
 	return strings.HasPrefix(string(id), handoff.Coordinator+"/")
 }

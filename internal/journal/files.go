@@ -7,8 +7,8 @@ import (
 	"os"
 )
 
-// ErrForeign reports a journal that another user may have put where it is: a file
-// of another owner, or a symbolic link in place of a file.
+// ErrForeign reports a file that another user may have created: one of another owner, or a
+// symbolic link.
 var ErrForeign = errors.New("it may be the work of another user")
 
 // fileSuffixes are the endings of the names of a journal's files.
@@ -24,8 +24,8 @@ func Files(path string) []string {
 	return all
 }
 
-// checkFiles refuses a journal of which a file is a symbolic link, is no regular
-// file, or belongs to another user. A file that does not exist is no error.
+// checkFiles refuses a journal with a file that is a symbolic link, is not a regular file,
+// or belongs to another user. Files need not exist.
 func checkFiles(path string) error {
 	for _, suffix := range fileSuffixes {
 		at, err := os.Lstat(path + suffix)
@@ -48,10 +48,9 @@ func checkFiles(path string) error {
 	return nil
 }
 
-// CheckFolder refuses a folder to keep a journal in that is a symbolic link,
-// belongs to another user, or can be written by every user. The folders above it
-// are not checked: who can replace those can replace the spec beside the journal
-// as well.
+// CheckFolder refuses a folder for a journal that is a symbolic link, belongs to another
+// user, or can be written by every user. It does not check the folders above: a user who
+// can replace those can replace the spec too.
 func CheckFolder(path string) error {
 	at, err := os.Lstat(path)
 	if err != nil {
@@ -69,7 +68,7 @@ func CheckFolder(path string) error {
 	return nil
 }
 
-// checkOwn refuses a symbolic link and what belongs to another user.
+// checkOwn refuses symbolic links and files of other users.
 func checkOwn(path string, at fs.FileInfo) error {
 	if at.Mode()&fs.ModeSymlink != 0 {
 		return fmt.Errorf("%s is a symbolic link: give the path that it leads to: %w", path, ErrForeign)

@@ -8,31 +8,30 @@ import (
 	"github.com/runteam/runteam/label"
 )
 
-// plainLimit is the highest label that is kept as it is.
+// plainLimit is the highest label of values that are stored in the clear.
 const plainLimit = label.Confidential
 
-// withheld stands for words above the plaintext limit.
+// withheld replaces texts above the plaintext limit.
 const withheld = "[withheld: secret]"
 
-// noKey says why something of which there is only a digest cannot be had.
-const noKey = "it is above confidential, and the run that made it had no journal key: only a digest of it was kept"
+// noKey is why a value is missing of which only a digest was stored.
+const noKey = "it is above confidential, and the run that made it had no journal key: only a digest of it was stored"
 
-// A vault decides in which form things are kept that must not be read by
-// whoever reads the file. It is safe for concurrent use.
+// A vault protects values that readers of the file must not see, by encryption or digests.
+// It is safe for concurrent use.
 type vault struct {
 	sealer  *sealer   // nil without a key
-	digests *digester // nil if the file of its key is not there
+	digests *digester // nil if the key file does not exist
 	pads    bool      // texts are padded before they are encrypted
 }
 
-// hidden is what is kept of words above the plaintext limit: one of both.
+// hidden is the stored form of a text above the plaintext limit. Exactly one field is set.
 type hidden struct {
 	Sealed *sealedText    `json:"sealed,omitempty"`
 	Digest *record.Digest `json:"digest,omitempty"`
 }
 
-// hide returns what is kept of a text. The parts of place say whose it is: it
-// can be shown under these only.
+// hide returns the stored form of a text. Showing it requires the same place.
 func (v *vault) hide(plain []byte, place ...string) (*hidden, error) {
 	if v.sealer == nil {
 		return &hidden{Digest: new(v.digest("hidden", plain))}, nil
@@ -41,7 +40,7 @@ func (v *vault) hide(plain []byte, place ...string) (*hidden, error) {
 	return &hidden{Sealed: &s}, err
 }
 
-// show returns a text that was hidden, or why it cannot be had.
+// show returns a hidden text, or why it is missing.
 func (v *vault) show(h *hidden, place ...string) (plain []byte, missing string) {
 	if h.Sealed == nil {
 		return nil, noKey
@@ -53,7 +52,7 @@ func (v *vault) show(h *hidden, place ...string) (plain []byte, missing string) 
 	return plain, ""
 }
 
-// digest returns what is kept of a digest or of a text.
+// digest returns the keyed digest of a digest or a text.
 func (v *vault) digest(kind string, of []byte) record.Digest {
 	if v.digests == nil {
 		return record.Digest{}
@@ -61,10 +60,10 @@ func (v *vault) digest(kind string, of []byte) record.Digest {
 	return v.digests.mac(kind, of)
 }
 
-// maskedPrefix is how a fingerprint begins in its stored form.
+// maskedPrefix is the prefix of masked fingerprints.
 const maskedPrefix = "hmac-sha256:"
 
-// masked returns what is kept of a fingerprint; that of none is none.
+// masked returns the masked form of a fingerprint; of an empty one, the empty string.
 func (v *vault) masked(fingerprint string) string {
 	if fingerprint == "" || strings.HasPrefix(fingerprint, maskedPrefix) {
 		return fingerprint
@@ -73,7 +72,7 @@ func (v *vault) masked(fingerprint string) string {
 	return maskedPrefix + hex.EncodeToString(d[:])
 }
 
-// mask returns what is kept of a key; that of no key is none.
+// mask returns the masked form of a key; of the zero key, the zero key.
 func (v *vault) mask(k record.Key) record.Key {
 	if k == (record.Key{}) {
 		return k

@@ -12,71 +12,71 @@ import (
 	"syscall"
 )
 
-// A Holder names a process so that another process, now or after a crash, can
-// tell whether it still runs. Two are the same process if they are equal.
+// A Holder identifies a process, so that other processes can find out whether it still runs,
+// also after a crash. Equal Holders are the same process.
 type Holder struct {
 	Host    string `json:"host,omitempty"`  // the host's name
-	Boot    string `json:"boot,omitempty"`  // the id that the kernel gave itself when it booted; empty where there is none
-	Space   string `json:"space,omitempty"` // the namespaces in which PID and Started count; empty where there are none
+	Boot    string `json:"boot,omitempty"`  // the boot ID of the kernel; empty where there is none
+	Space   string `json:"space,omitempty"` // the namespaces of PID and Started; empty where there are none
 	PID     int    `json:"pid"`
-	Started string `json:"started,omitempty"` // when the process started, as the kernel counts; empty if that cannot be read
+	Started string `json:"started,omitempty"` // when the process started, in ticks of the kernel; empty if unknown
 }
 
-// ThisHolder returns the name of this process. What the system does not say
-// stays empty; then a lease is judged by its beats.
+// ThisHolder returns the Holder of this process. Fields that the system does not tell are
+// empty; then the beats of a lease decide.
 func ThisHolder() Holder { return procfs("/proc").holder() }
 
-// A life is what is known of a process.
-type life int
+// A liveness is whether a process runs.
+type liveness int
 
 const (
-	unknown life = iota // it runs where it cannot be seen, or cannot be told from another
+	unknown liveness = iota // it cannot be seen from here, or not be told from another
 	alive
 	dead
 )
 
-// A process is what is found under a process id.
+// A process is the state of a process ID.
 type process struct {
-	gone    bool   // certainly nothing runs there
-	started string // when what runs there started; empty if that cannot be read
+	gone    bool   // no process has the ID
+	started string // when the process started; empty if unknown
 }
 
-// namespaced systems have namespaces, so that a Holder without one says nothing
-// of where its PID counts.
+// namespaced reports whether the system has namespaces. Then the PID of a Holder without
+// one has no meaning.
 const namespaced = runtime.GOOS == "linux"
 
-// near reports whether h names a process of the host and of the namespaces of
-// me, so that a look at the process of that id says something.
-func (me Holder) near(h Holder) bool {
-	return me.Host != "" && h.Host == me.Host && h.Space == me.Space && (h.Space != "" || !namespaced)
+// sees reports whether other is on the same host and in the same namespaces, so that its
+// PID can be looked up.
+func (h Holder) sees(other Holder) bool {
+	return h.Host != "" && other.Host == h.Host && other.Space == h.Space && (other.Space != "" || !namespaced)
 }
 
-// life says what me knows of h. It errs towards unknown: whoever is unknown is
-// asked by the beats of its lease.
-func (me Holder) life(h Holder, find func(pid int) process) life {
-	if !me.near(h) {
+// liveness returns whether other runs. In doubt it returns unknown, and the beats of the
+// lease decide.
+func (h Holder) liveness(other Holder, find func(pid int) process) liveness {
+	if !h.sees(other) {
 		return unknown
 	}
-	if h.Boot != me.Boot && h.Boot != "" && me.Boot != "" {
+	if other.Boot != h.Boot && other.Boot != "" && h.Boot != "" {
 		return dead
 	}
-	switch p := find(h.PID); {
+	switch p := find(other.PID); {
 	case p.gone:
 		return dead
-	case p.started == "" || h.Started == "":
+	case p.started == "" || other.Started == "":
 		return unknown
-	case p.started != h.Started: // the id was given to another process since
+	case p.started != other.Started: // another process has the ID now
 		return dead
-	case h.Boot == "" || me.Boot == "": // it may be the same moment of another boot
+	case other.Boot == "" || h.Boot == "": // it may be the same tick of another boot
 		return unknown
 	}
 	return alive
 }
 
-// procfs is where Linux says what it knows of processes.
+// procfs is the path of the proc file system of Linux.
 type procfs string
 
-// findProcess looks for a process of this host.
+// findProcess looks up a process of this host.
 func findProcess(pid int) process { return procfs("/proc").find(pid) }
 
 func (root procfs) holder() Holder {
@@ -93,8 +93,8 @@ func (root procfs) boot() string {
 	return strings.TrimSpace(string(id))
 }
 
-// space names the namespace of process ids, and that of clocks, by which the
-// kernel shifts what it says of a process's start.
+// space names the namespace of process IDs and that of clocks, which shifts the start times
+// of processes.
 func (root procfs) space() string {
 	pids, err := os.Readlink(filepath.Join(string(root), "self/ns/pid"))
 	if err != nil {
@@ -104,8 +104,8 @@ func (root procfs) space() string {
 	return pids + clocks
 }
 
-// ours reports whether the numbers there are process ids as this process counts
-// them. A new namespace may still have the files of the one around it.
+// ours reports whether the file system is of the namespace of this process. A new namespace
+// may still have the one of its parent.
 func (root procfs) ours() bool {
 	self, err := os.Readlink(filepath.Join(string(root), "self"))
 	return err == nil && path.Base(self) == strconv.Itoa(os.Getpid())
@@ -117,39 +117,39 @@ func (root procfs) stat(pid int) (state, started string, err error) {
 	if err != nil {
 		return "", "", err
 	}
-	end := strings.LastIndexByte(string(text), ')') // the command's name before it may hold anything
+	end := strings.LastIndexByte(string(text), ')') // the name of the command before it may contain any character
 	fields := strings.Fields(string(text[end+1:]))
 	if end < 0 || len(fields) < 20 {
-		return "", "", errors.New("not as Linux writes it")
+		return "", "", errors.New("unknown form of stat")
 	}
 	return fields[0], fields[19], nil
 }
 
-// find asks the files, and where they say nothing, the kernel: other users'
-// processes can be hidden in the files.
+// find looks a process up in the files, or else asks the kernel, since the files may hide
+// processes of other users.
 func (root procfs) find(pid int) process {
 	if pid < 1 {
 		return process{}
 	}
 	if root.ours() {
 		if state, started, err := root.stat(pid); err == nil {
-			return process{gone: strings.Contains("ZXx", state), started: started} // a zombie only waits to be forgotten
+			return process{gone: strings.Contains("ZXx", state), started: started} // a zombie has ended
 		}
 	}
 	return process{gone: gone(pid)}
 }
 
-// gone reports whether certainly no process has the id.
+// gone reports whether certainly no process has the ID.
 func gone(pid int) bool {
 	p, err := os.FindProcess(pid)
 	if err != nil {
-		return false // where this fails at once, a process may have been refused and not missed
+		return false // on some systems also for a process of another user
 	}
 	defer p.Release() //nolint:errcheck // nothing was started
 	return errors.Is(p.Signal(syscall.Signal(0)), os.ErrProcessDone)
 }
 
-// String says which process it is, for people.
+// String describes the process for people.
 func (h Holder) String() string {
 	return "process " + strconv.Itoa(h.PID) + " on host " + cmp.Or(h.Host, "without a name")
 }

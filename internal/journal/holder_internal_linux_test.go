@@ -63,15 +63,15 @@ func TestTheLeaseOfAKilledProcessIsFreeAtOnce(t *testing.T) {
 	require.Equal(t, child.Process.Pid, h.PID)
 	require.NotEmpty(t, h.Started)
 	l := (*lease)(nil).next(h, now)
-	w := watch{me: me, first: &l, at: now}
+	w := watch{self: me, first: &l, at: now}
 	rules := func() leaseVerdict {
-		r, _ := w.rule(&l, me.life(h, findProcess), 0)
+		r, _ := w.rule(&l, me.liveness(h, findProcess), 0)
 		return r
 	}
 	require.Equal(t, taken, rules())
 	reused := h
 	reused.Started += "0"
-	require.Equal(t, dead, me.life(reused, findProcess), "the process of that id is another")
+	require.Equal(t, dead, me.liveness(reused, findProcess), "the process of that id is another")
 
 	require.NoError(t, child.Process.Kill())
 	require.NoError(t, unix.Waitid(unix.P_PID, child.Process.Pid, nil, unix.WEXITED|unix.WNOWAIT, nil))
@@ -97,11 +97,11 @@ func TestAProcessInAnotherNamespaceIsUnknown(t *testing.T) {
 	require.Equal(t, me.Host, h.Host)
 	require.NotEqual(t, me.Space, h.Space)
 	require.Empty(t, h.Started, "the files of processes there are not its own")
-	require.Equal(t, unknown, me.life(h, findProcess))
-	require.Equal(t, unknown, h.life(me, findProcess))
+	require.Equal(t, unknown, me.liveness(h, findProcess))
+	require.Equal(t, unknown, h.liveness(me, findProcess))
 	require.NoError(t, child.Process.Kill())
 	require.Error(t, child.Wait())
-	require.Equal(t, unknown, me.life(h, findProcess), "nobody outside can tell; its beats stop")
+	require.Equal(t, unknown, me.liveness(h, findProcess), "nobody outside can tell; its beats stop")
 }
 
 func TestLinuxSaysAllOfAHolder(t *testing.T) {
@@ -111,5 +111,5 @@ func TestLinuxSaysAllOfAHolder(t *testing.T) {
 	require.True(t, strings.HasPrefix(h.Space, "pid:["), h.Space)
 	require.Regexp(t, `^[1-9][0-9]*$`, h.Started)
 	require.Equal(t, process{started: h.Started}, findProcess(h.PID))
-	require.Equal(t, alive, h.life(h, findProcess))
+	require.Equal(t, alive, h.liveness(h, findProcess))
 }

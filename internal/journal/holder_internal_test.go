@@ -26,7 +26,7 @@ func TestLife(t *testing.T) {
 		name  string
 		give  Holder
 		found process
-		want  life
+		want  liveness
 	}{
 		{"it runs", with(func(*Holder) {}), here, alive},
 		{"it is gone", with(func(*Holder) {}), process{gone: true}, dead},
@@ -48,14 +48,14 @@ func TestLife(t *testing.T) {
 		{"nothing known", Holder{}, process{gone: true}, unknown},
 	}
 	for _, tt := range tests {
-		require.Equal(t, tt.want, self.life(tt.give, func(pid int) process {
+		require.Equal(t, tt.want, self.liveness(tt.give, func(pid int) process {
 			require.Equal(t, tt.give.PID, pid)
 			return tt.found
 		}), tt.name)
 	}
 	nameless := self
 	nameless.Host = ""
-	require.Equal(t, unknown, nameless.life(nameless, func(int) process { return process{gone: true} }), "two without a name may be two hosts")
+	require.Equal(t, unknown, nameless.liveness(nameless, func(int) process { return process{gone: true} }), "two without a name may be two hosts")
 }
 
 // TestNoNamespaceOnLinux holds that a process id is nowhere looked for without
@@ -67,7 +67,7 @@ func TestNoNamespaceOnLinux(t *testing.T) {
 	if namespaced {
 		want = unknown
 	}
-	require.Equal(t, want, me.life(Holder{Host: "vm", PID: 7}, func(int) process { return process{gone: true} }))
+	require.Equal(t, want, me.liveness(Holder{Host: "vm", PID: 7}, func(int) process { return process{gone: true} }))
 }
 
 func TestThisHolder(t *testing.T) {

@@ -1,16 +1,18 @@
-// Package journal decides what of a run has been made durable, and what a
-// later process finds of it.
+// Package journal stores runs durably, so that later processes can read and resume them:
 //
-// A [Journal] is one file with many runs. A [Run] takes entries while the run
-// goes on and says when they are on the disk; many entries of many runs become
-// durable in one commit. What it keeps of a run reads as lines of JSON, in the
-// form of a trace: the decisions of the gate are a chain that covers all of
-// them. Nothing that was written is ever changed; only [Journal.Remove] takes
-// whole runs away.
+//	j, err := journal.Open("runs.db", journal.Options{})
+//	…
+//	r, err := j.Begin(ctx, journal.Info{Run: "r1"})
+//	r.Append(entries, func(err error) { … }) // when they are durable
+//	head, err := r.End(ctx)
 //
-// A journal is data to keep, not a log: a result stands in it as it came. What
-// is above confidential is encrypted under [Options.Key], and without a key
-// only a keyed digest of it is kept.
+// A [Journal] is one file with many runs. Entries of several runs become durable in one
+// commit. A run is stored as lines of JSON in the form of a trace, in which the chain of
+// the gate's decisions covers all other lines. Stored lines are never changed; only
+// [Journal.Remove] removes whole runs.
+//
+// A journal stores results whole. Values above confidential are encrypted under
+// [Options.Key]; without a key, only a keyed digest of them is stored.
 package journal
 
 import (
@@ -22,26 +24,24 @@ import (
 	"time"
 )
 
-// ErrClosed reports that a journal, or a run of it, takes nothing any more.
+// ErrClosed reports that a journal or a run is closed.
 var ErrClosed = errors.New("the journal is closed")
 
-// ErrReadOnly reports that something was to be written to a journal that was
-// opened to be read.
-var ErrReadOnly = errors.New("the journal was opened to be read only")
+// ErrReadOnly reports a write to a journal that was opened read-only.
+var ErrReadOnly = errors.New("the journal was opened read-only")
 
-// A Journal stores runs. It is safe for concurrent use. [Open] and [InMemory] make one;
-// whoever made it closes it. Methods of a Journal and of a [Run] panic if their context
-// is nil.
+// A Journal stores runs. It is safe for concurrent use. [Open] and [InMemory] return one,
+// which the caller closes. Methods of a Journal and of a [Run] panic if their context is nil.
 type Journal struct {
 	*archive
 	o      Options
-	writer *writer // nil if it is read only
+	writer *writer // nil if it is read-only
 
 	closing  sync.Once
 	closeErr error
 }
 
-// An archive reads what is stored of runs.
+// An archive reads stored runs.
 type archive struct {
 	*catalog
 	vault *vault
@@ -50,19 +50,19 @@ type archive struct {
 // A catalog lists runs and finds them by their IDs.
 type catalog struct {
 	place
-	store *file
+	store *store
 	me    Holder
 	now   func() time.Time
 }
 
-// A place says in errors which journal they are about.
+// A place names the journal in errors.
 type place struct {
 	path   string // empty in memory
 	closed atomic.Bool
 }
 
-// newJournal returns a journal in a store.
-func newJournal(path string, o Options, s *file, v *vault) *Journal {
+// newJournal returns a journal in an open store.
+func newJournal(path string, o Options, s *store, v *vault) *Journal {
 	c := &catalog{place: place{path: path}, store: s, me: *o.Holder, now: o.Now}
 	j := &Journal{archive: &archive{catalog: c, vault: v}, o: o}
 	if !o.ReadOnly {
@@ -71,8 +71,8 @@ func newJournal(path string, o Options, s *file, v *vault) *Journal {
 	return j
 }
 
-// Close waits for what was appended, gives up the runs that were not closed, and
-// closes the file. It may be called again.
+// Close waits until all that was appended is durable, releases the runs that were not
+// closed, and closes the file. It may be called again.
 func (j *Journal) Close() error {
 	j.closing.Do(func() {
 		var lost error
@@ -86,13 +86,12 @@ func (j *Journal) Close() error {
 	return j.closeErr
 }
 
-// Masked returns the form in which the journal keeps a fingerprint: a digest of
-// it under the digest key of the journal, so that nobody else can tell by it what
-// a spec says. [Info] has it in this form wherever the journal gives it back. A
-// fingerprint in this form is returned as it is, and of an empty one nothing.
+// Masked returns the stored form of a fingerprint: a digest of it under the digest key of
+// the journal, which reveals nothing of the spec without that key. An [Info] that the
+// journal returns has it in this form. A masked or empty fingerprint is returned as it is.
 func (a *archive) Masked(fingerprint string) string { return a.vault.masked(fingerprint) }
 
-// fail returns an error with what was being done and where; nil stays nil.
+// fail adds the operation and the path to an error. It returns nil for nil.
 func (p *place) fail(op string, err error) error {
 	if err == nil {
 		return nil
@@ -100,13 +99,13 @@ func (p *place) fail(op string, err error) error {
 	if ours, ok := errors.AsType[*Error](err); ok && ours.Path == p.path {
 		return err
 	}
-	if p.closed.Load() { // whatever the store calls that
+	if p.closed.Load() { // whatever the database calls that
 		err = ErrClosed
 	}
 	return &Error{Op: op, Path: p.path, Err: err}
 }
 
-// writable returns the error of whoever would write to a journal that cannot be.
+// writable returns an error if the journal is read-only.
 func (j *Journal) writable() error {
 	if j.writer == nil {
 		return ErrReadOnly
@@ -114,7 +113,7 @@ func (j *Journal) writable() error {
 	return nil
 }
 
-// An Error says what could not be done with a journal, and why.
+// An Error is a failed operation on a journal.
 type Error struct {
 	Op   string // such as "open", "write", "read"
 	Path string // of the file; empty in memory
@@ -129,10 +128,10 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s %s: %v", e.Op, where, e.Err)
 }
 
-// Unwrap returns what went wrong.
+// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// ended returns why a context ended, if it did.
+// ended returns the cause of the end of a context; nil if it has not ended.
 func ended(ctx context.Context) error {
 	if ctx.Err() == nil {
 		return nil

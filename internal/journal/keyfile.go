@@ -13,9 +13,8 @@ import (
 	"runtime"
 )
 
-// loadDigestKey reads the key file of a journal. If it is not there and create
-// is set it is made: of any number of processes that begin at once, one makes
-// it and all use it.
+// loadDigestKey reads the key file of a journal. If the file does not exist and create is
+// set, it is created: of several processes that start at once, one creates it and all use it.
 func loadDigestKey(path string, random io.Reader, create bool) (*digester, error) {
 	key, err := readKeyFile(path)
 	if create && errors.Is(err, fs.ErrNotExist) {
@@ -24,7 +23,7 @@ func loadDigestKey(path string, random io.Reader, create bool) (*digester, error
 		}
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("the key file %s is missing: without it the digests in the journal verify nothing, so that no run in it can be resumed or reused. Put the file back from a backup, or move the journal away to begin a new one: %w", path, fs.ErrNotExist)
+		return nil, fmt.Errorf("the key file %s is missing: without it the digests in the journal verify nothing, so that no run in it can be resumed or reused. Restore the file from a backup, or move the journal away to begin a new one: %w", path, fs.ErrNotExist)
 	}
 	if err != nil {
 		return nil, err
@@ -32,7 +31,7 @@ func loadDigestKey(path string, random io.Reader, create bool) (*digester, error
 	return newDigester(key), nil
 }
 
-// readKeyFile returns the key in a file that nobody but its owner can read.
+// readKeyFile reads a key from a file that only its owner may read.
 func readKeyFile(path string) ([]byte, error) {
 	in, err := openPlain(path)
 	if err != nil {
@@ -44,10 +43,10 @@ func readKeyFile(path string) ([]byte, error) {
 		return nil, unreadable(err)
 	}
 	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("the key file %s is no file: move away what stands there", path)
+		return nil, fmt.Errorf("the key file %s is not a regular file: move it away", path)
 	}
 	if mode := info.Mode().Perm(); mode&^0o600 != 0 && runtime.GOOS != "windows" { // which has no modes
-		return nil, fmt.Errorf("the key file %s has mode %04o, so that others may have read it: `chmod 600` it if nobody else could", path, mode)
+		return nil, fmt.Errorf("the key file %s has mode %04o, so that other users may have read it: `chmod 600` it if they could not", path, mode)
 	}
 	text, err := io.ReadAll(io.LimitReader(in, 4<<10))
 	if err != nil {
@@ -56,13 +55,13 @@ func readKeyFile(path string) ([]byte, error) {
 	digits, whole := bytes.CutSuffix(text, []byte("\n"))
 	key, err := hex.AppendDecode(nil, digits)
 	if err != nil || !whole || len(key) != sha256.Size {
-		return nil, fmt.Errorf("the key file %s is not as it was made, 64 hex digits and a line feed: put it back from a backup; if the journal has no runs yet, remove both", path)
+		return nil, fmt.Errorf("the key file %s does not have 64 hex digits and a line feed: restore it from a backup; if the journal has no runs yet, remove both", path)
 	}
 	return key, nil
 }
 
-// makeKeyFile makes the file whole and durable under another name, and gives it
-// its own if nothing has that yet: nobody sees it empty, and nothing is replaced.
+// makeKeyFile creates the file under another name, makes it durable, and links it to its own
+// name if that is free: no process sees it empty, and no file is replaced.
 func makeKeyFile(path string, random io.Reader) (err error) {
 	defer func() {
 		if err != nil {
@@ -81,7 +80,7 @@ func makeKeyFile(path string, random io.Reader) (err error) {
 		return err
 	}
 	linked := os.Link(draft, path)
-	return errors.Join(linked, syncFolder(filepath.Dir(path))) // whoever came first may not have got that far
+	return errors.Join(linked, syncFolder(filepath.Dir(path))) // the process that came first may not have synced yet
 }
 
 // writeDraft writes a durable file of mode 0600 beside path and returns its name.
@@ -94,7 +93,7 @@ func writeDraft(path string, text []byte) (string, error) {
 	return f.Name(), errors.Join(err, f.Sync(), f.Close())
 }
 
-// syncFolder makes durable which names a folder has.
+// syncFolder makes the entries of a folder durable.
 func syncFolder(path string) error {
 	if runtime.GOOS == "windows" { // where a folder cannot be opened for it
 		return nil

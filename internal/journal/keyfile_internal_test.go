@@ -97,7 +97,7 @@ func TestAMissingKeyFileIsNotMadeBesideRuns(t *testing.T) {
 	_, err := loadDigestKey(path, rand.Reader, false)
 	require.ErrorIs(t, err, fs.ErrNotExist)
 	require.ErrorContains(t, err, "the key file "+path+" is missing: ")
-	require.ErrorContains(t, err, "Put the file back from a backup")
+	require.ErrorContains(t, err, "Restore the file from a backup")
 	require.Empty(t, names(t, filepath.Dir(path)))
 }
 
@@ -114,7 +114,7 @@ func TestAKeyFileThatIsNotOneIsRefused(t *testing.T) {
 		"it can be run":      {good, 0o700, "has mode 0700"},
 		"empty":              {"", 0o600, "64 hex digits and a line feed"},
 		"a line feed":        {"\n", 0o600, "64 hex digits and a line feed"},
-		"cut":                {good[:40], 0o600, "put it back from a backup"},
+		"cut":                {good[:40], 0o600, "restore it from a backup"},
 		"no line feed":       {good[:64], 0o600, "64 hex digits and a line feed"},
 		"longer":             {good + "\n", 0o600, "64 hex digits and a line feed"},
 		"no hex":             {"x" + good[1:], 0o600, "64 hex digits and a line feed"},
@@ -132,7 +132,7 @@ func TestAKeyFileThatIsNotOneIsRefused(t *testing.T) {
 	}
 	folder := t.TempDir()
 	_, err := loadDigestKey(folder, rand.Reader, true)
-	require.ErrorContains(t, err, "is no file")
+	require.ErrorContains(t, err, "is not a regular file")
 }
 
 func TestAKeyFileMayBeReadOnly(t *testing.T) {

@@ -23,7 +23,7 @@ func TestRulingAtTheFirstLook(t *testing.T) {
 		name    string
 		holder  Holder
 		renewed time.Duration // from our now
-		of      life
+		of      liveness
 		want    leaseVerdict
 	}{
 		{"it runs", self, -3 * time.Second, alive, taken},
@@ -44,11 +44,11 @@ func TestRulingAtTheFirstLook(t *testing.T) {
 	}
 	for _, tt := range tests {
 		l := heldBy(tt.holder, tt.renewed)
-		got, wait := watch{me: self, first: l, at: noon}.rule(l, tt.of, 0)
+		got, wait := watch{self: self, first: l, at: noon}.rule(l, tt.of, 0)
 		require.Equal(t, tt.want, got, tt.name)
 		require.Equal(t, got == watched, wait > 0, tt.name)
 	}
-	got, _ := watch{me: self, at: noon}.rule(nil, unknown, 0)
+	got, _ := watch{self: self, at: noon}.rule(nil, unknown, 0)
 	require.Equal(t, free, got, "nobody has it")
 }
 
@@ -68,7 +68,7 @@ func TestRulingAtALaterLook(t *testing.T) {
 	tests := []struct {
 		name  string
 		now   *lease
-		of    life
+		of    liveness
 		since time.Duration
 		want  leaseVerdict
 		wait  time.Duration
@@ -86,11 +86,11 @@ func TestRulingAtALaterLook(t *testing.T) {
 		{"its time alone says nothing later", &renewedOnly, unknown, 4 * time.Second, watched, time.Second},
 	}
 	for _, tt := range tests {
-		got, wait := watch{me: self, first: first, at: noon}.rule(tt.now, tt.of, tt.since)
+		got, wait := watch{self: self, first: first, at: noon}.rule(tt.now, tt.of, tt.since)
 		require.Equal(t, tt.want, got, tt.name)
 		require.Equal(t, tt.wait, wait, tt.name)
 	}
-	got, _ := watch{me: self, at: noon}.rule(first, unknown, time.Second)
+	got, _ := watch{self: self, at: noon}.rule(first, unknown, time.Second)
 	require.Equal(t, taken, got, "there was none at the first look")
 }
 
@@ -112,7 +112,7 @@ func TestALeaseIsFreeWithinItsTime(t *testing.T) {
 			}
 			return l
 		}
-		w := watch{me: self, first: at(-1), at: noon}
+		w := watch{self: self, first: at(-1), at: noon}
 		for since := time.Duration(0); ; {
 			l := at(since)
 			got, wait := w.rule(l, unknown, since)
@@ -152,7 +152,7 @@ func TestLiveLease(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
 		renewed time.Duration
-		of      life
+		of      liveness
 		want    bool
 	}{
 		{"it runs", -time.Hour, alive, true},

@@ -12,7 +12,7 @@ import (
 	"github.com/runteam/runteam/llm"
 )
 
-// infoLine is an Info as it is kept.
+// infoLine is the stored form of an Info.
 type infoLine struct {
 	Info
 	Files []fileLine `json:"files,omitempty"`
@@ -24,12 +24,12 @@ type fileLine struct {
 	Digest record.Digest `json:"digest"`
 }
 
-// standing is what the digest of a file covers.
+// digestInput returns what the digest of a file covers.
 func (l *fileLine) digestInput(run string) []byte {
 	return joinLengths(run, l.Path, l.Label.String(), l.Text)
 }
 
-// beginLine is an record.RunStart as it is kept.
+// beginLine is the stored form of a record.RunStart.
 type beginLine struct {
 	record.RunStart
 	Inputs []inputLine `json:"inputs,omitempty"`
@@ -40,44 +40,44 @@ type inputLine struct {
 	Key *record.Digest `json:"key,omitempty"`
 }
 
-// exchangeLine is an record.AgentCall as it is kept.
+// exchangeLine is the stored form of a record.AgentCall.
 type exchangeLine struct {
 	record.AgentCall
 	Key    *record.Digest `json:"key,omitempty"`
 	Core   *record.Digest `json:"core,omitempty"`
 	Reuse  *record.Digest `json:"reuse,omitempty"`
 	Result *resultLine    `json:"result,omitempty"`
-	Hidden *hidden        `json:"hidden,omitempty"` // the words, if they are above the plainLimit
+	Hidden *hidden        `json:"hidden,omitempty"` // the payload, if it is above the plainLimit
 }
 
-// resultLine is an envelope as it is kept, with its words or without them.
+// resultLine is the stored form of an envelope, with or without its payload.
 type resultLine struct {
 	envelope.Header
 	words
 	Digest record.Digest `json:"digest"`
 }
 
-// words are a payload.
+// words is the stored form of a payload.
 type words struct {
 	Text string          `json:"text,omitempty"`
 	Raw  []byte          `json:"raw,omitempty"` // the text, if JSON cannot hold it
 	JSON json.RawMessage `json:"json,omitempty"`
 }
 
-// messageLine is an record.SentMessage as it is kept.
+// messageLine is the stored form of a record.SentMessage.
 type messageLine struct {
 	record.SentMessage
 	Message resultLine `json:"message"`
-	Hidden  *hidden    `json:"hidden,omitempty"` // the words, if they are above the plainLimit
+	Hidden  *hidden    `json:"hidden,omitempty"` // the payload, if it is above the plainLimit
 }
 
-// standing is what the digest of a message covers: the envelope, and who sent it
-// to whom in which run.
+// digestInput returns what the digest of a message covers: the envelope, the run, the
+// sender and the reader.
 func (l *messageLine) digestInput(run string, d record.Digest) []byte {
 	return joinLengths(run, l.ID, l.From, l.To, l.Session, fmt.Sprint(l.Given), string(d[:]))
 }
 
-// secrets are the words of an exchange above the plaintext limit.
+// secrets are the texts of an agent call above the plaintext limit.
 type secrets struct {
 	words
 	Shown *record.ShownResult `json:"shown,omitempty"`
@@ -92,7 +92,7 @@ type secrets struct {
 	Warnings  []string         `json:"warnings,omitempty"`
 }
 
-// sizes are the token counts and byte counts of an exchange.
+// sizes are the token counts and byte counts of an agent call.
 type sizes struct {
 	Input       int           `json:"inputTokens,omitempty"`
 	Output      int           `json:"outputTokens,omitempty"`
@@ -111,13 +111,13 @@ func sizesOf(x *record.AgentCall) sizes {
 	return sizes{x.Input, x.Output, x.SavedInput, x.SavedOutput, x.Context, x.CachedTokens, x.ReasoningTokens, x.SavedCached, x.SavedReasoning, x.Cost}
 }
 
-// set gives the sizes to an exchange.
+// set sets the sizes of an agent call.
 func (s sizes) set(x *record.AgentCall) {
 	x.Input, x.Output, x.SavedInput, x.SavedOutput, x.Context = s.Input, s.Output, s.SavedInput, s.SavedOutput, s.Context
 	x.CachedTokens, x.ReasoningTokens, x.SavedCached, x.SavedReasoning, x.Cost = s.CachedTokens, s.ReasoningTokens, s.SavedCached, s.SavedReasoning, s.Cost
 }
 
-// classes returns the sizes for a viewer who may not see what they are of. It leaves out
+// classes returns the sizes for a viewer who may not see the texts. It leaves out
 // cached tokens, reasoning tokens and the cost, which would reveal more than the classes.
 func (s sizes) classes() sizes {
 	token, bytes := gate.TokenClass, bytesize.Class
@@ -127,13 +127,14 @@ func (s sizes) classes() sizes {
 	}
 }
 
-// endLine is an record.RunEnd as it is kept.
+// endLine is the stored form of a record.RunEnd.
 type endLine struct {
 	record.RunEnd
-	Hidden *hidden `json:"hidden,omitempty"` // the End as it was, if words of it are above the plainLimit
+	Hidden *hidden `json:"hidden,omitempty"` // the whole RunEnd, if texts of it are above the plainLimit
 }
 
-// sealedLine is a prompt of which the line before it has no words above the plaintext limit.
+// sealedLine has the pieces of the prompt in the line before it, which has only those up to
+// the plaintext limit.
 type sealedLine struct {
 	Session string `json:"session"`
 	Hidden  hidden `json:"hidden"`

@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// Lines returns the lines of a run as they became durable, in the form of a
-// trace with more kinds of lines. They can be verified with package audit.
+// Lines returns the stored lines of a run, in the form of a trace with more kinds of lines.
+// Package audit verifies them.
 func (a *archive) Lines(ctx context.Context, run string) (io.ReadCloser, error) {
 	r, err := a.find(ctx, run)
 	if err != nil {
@@ -16,21 +16,21 @@ func (a *archive) Lines(ctx context.Context, run string) (io.ReadCloser, error) 
 	return &lineReader{ctx: ctx, a: a, run: r.n}, nil //nolint:containedctx // of a reader, for as long as it reads
 }
 
-// A lineReader reads the rows of a run as it goes on.
+// A lineReader reads the rows of a run one after another.
 type lineReader struct {
 	ctx       context.Context
 	a         *archive
 	run       int64
-	until     int64 // the last row to read; zero means that there is no bound
+	until     int64 // the last row to read; zero means no limit
 	after     int64
 	batchRows []batchRow
 	text      []byte
 	end       bool
 	closed    bool
-	took      func(l *batchRow, lines []byte) // called with each row that is read; may be nil
+	took      func(l *batchRow, lines []byte) // called with each row; may be nil
 }
 
-// Read reads lines.
+// Read implements [io.Reader].
 func (r *lineReader) Read(p []byte) (int, error) {
 	for len(r.text) == 0 {
 		if r.closed {
@@ -70,14 +70,14 @@ func (r *lineReader) next() (err error) {
 	return r.a.fail("read", err)
 }
 
-// Close ends the reading.
+// Close implements [io.Closer].
 func (r *lineReader) Close() error {
 	r.closed, r.text, r.batchRows = true, nil, nil
 	return nil
 }
 
-// each calls f with the lines of each row of a run, in order: all of them, or
-// those of its history.
+// each calls f with the lines of each row of a run, in order: all lines if whole, else those
+// of the history.
 func (c *catalog) each(ctx context.Context, number int64, whole bool, f func(lines []byte) error) error {
 	var after int64
 	for {
@@ -100,8 +100,7 @@ func (c *catalog) each(ctx context.Context, number int64, whole bool, f func(lin
 	}
 }
 
-// unpacked unpacks the rows of a page, at the same time, and returns how each
-// of them came out.
+// unpacked unpacks the rows of a page in parallel, and returns the error of each.
 func unpacked(batchRows []batchRow, whole bool) []error {
 	errs := make([]error, len(batchRows))
 	var all sync.WaitGroup
@@ -112,7 +111,7 @@ func unpacked(batchRows []batchRow, whole bool) []error {
 	return errs
 }
 
-// read returns the lines of a row, or those of its history.
+// read returns all lines of a row, or those of the history.
 func (l *batchRow) read(whole bool) ([]byte, error) {
 	if whole {
 		return l.lines.unpack()

@@ -8,16 +8,15 @@ import (
 	"github.com/runteam/runteam/internal/record"
 )
 
-// Stored is what a journal has of a run.
+// Stored is a run as a journal stores it.
 type Stored struct {
 	Info    Info           // the newest
-	History record.History // with masked keys; the payloads as far as the key of the journal opens them
-	Newest  time.Time      // when the last of it became durable
+	History record.History // with masked keys, and the payloads that the key of the journal decrypts
+	Newest  time.Time      // when its last entry became durable
 }
 
-// Load returns what the journal has of a run, which is named as for
-// [Journal.Find]. A payload that is not what its digest says makes an envelope
-// that is not genuine.
+// Load reads a run, which is named as for [Journal.Find]. A payload that does not match its
+// digest makes an envelope that is not genuine.
 func (a *archive) Load(ctx context.Context, run string) (*Stored, error) {
 	r, err := a.find(ctx, run)
 	if err != nil {
@@ -26,8 +25,7 @@ func (a *archive) Load(ctx context.Context, run string) (*Stored, error) {
 	return a.load(ctx, r.n, r.id)
 }
 
-// LoadInfo returns the newest Info of a run, as [Journal.Load] does, and reads
-// nothing else of what the journal has of it.
+// LoadInfo reads only the newest Info of a run.
 func (a *archive) LoadInfo(ctx context.Context, run string) (*Info, error) {
 	r, err := a.find(ctx, run)
 	if err != nil {

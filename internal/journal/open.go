@@ -32,7 +32,7 @@ func (j *Journal) OpenRun(ctx context.Context, o record.Opening) (record.Log, er
 	return r, nil
 }
 
-// LoadRun returns what the journal has of a run; see [record.Store].
+// LoadRun reads a run; see [record.Store].
 func (a *archive) LoadRun(ctx context.Context, run string) (*record.History, error) {
 	s, err := a.Load(ctx, run)
 	if err != nil {

@@ -11,21 +11,20 @@ import (
 	"github.com/runteam/runteam/internal/record"
 )
 
-// compressor compresses lines. It is safe for concurrent use, and made when it is
-// first needed.
+// compressor compresses lines. It is safe for concurrent use.
 var compressor = sync.OnceValue(func() *zstd.Encoder {
 	w, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithWindowSize(1<<20), zstd.WithLowerEncoderMem(true))
 	if err != nil {
-		panic(err) // the options are right or wrong for ever
+		panic(err) // the options are constant
 	}
 	return w
 })
 
-// decompressor gives them back, at most maxRow: a damaged row must not fill the memory.
+// decompressor decompresses at most maxRow bytes: a damaged row must not fill the memory.
 var decompressor = sync.OnceValue(func() *zstd.Decoder {
 	r, err := zstd.NewReader(nil, zstd.WithDecoderMaxMemory(maxRow), zstd.WithDecoderConcurrency(0))
 	if err != nil {
-		panic(err) // the same
+		panic(err) // the options are constant
 	}
 	return r
 })
@@ -33,49 +32,49 @@ var decompressor = sync.OnceValue(func() *zstd.Decoder {
 // maxRow is how many bytes the lines of a row may have.
 const maxRow = 1 << 30
 
-// A bundle is the lines of a row: those of the history apart from the others,
-// so that it is read without them.
+// A bundle is the lines of a row. Those of the history are separate, so that they are read
+// without the others.
 type bundle struct {
-	kept  []byte // the lines of which a History is made
+	kept  []byte // the lines of the history
 	rest  []byte
-	parts []byte // how many lines of the rest come next, how many of kept, and so on; marks may come first
+	parts []byte // how many lines of rest come first, how many of kept follow, and so on; may begin with marks
 }
 
-// keptKinds are how lines begin of which a History is made.
+// keptKinds are the prefixes of the lines of a history.
 var keptKinds = [][]byte{record.LinePrefix(record.KindAgentCall), record.LinePrefix(record.KindRejected), record.LinePrefix(record.KindCallStart), record.LinePrefix(record.KindPrefetchStart), record.LinePrefix(record.KindRunStart), record.LinePrefix(record.KindRunEnd), record.LinePrefix(record.KindInfo), record.LinePrefix(record.KindMessage)}
 
 func isKept(line []byte) bool {
 	return slices.ContainsFunc(keptKinds, func(kind []byte) bool { return bytes.HasPrefix(line, kind) })
 }
 
-// packers keeps the memory of packers for later rows.
+// packers is a pool, since rows need much memory.
 var packers = sync.Pool{New: func() any { return &packer{bundle: bundle{kept: []byte{}, rest: []byte{}}} }} // a row has no nulls
 
 func newPacker() *packer { return packers.Get().(*packer) }
 
-// maxKept is how many bytes of lines a packer has at most whose memory is kept.
-const maxKept = 4 << 20
+// maxPooled is the limit of bytes of lines for a packer that returns to the pool.
+const maxPooled = 4 << 20
 
-// release gives the memory of a packer back. Its bundle must not be used any more.
+// release returns a packer to the pool. Its bundle must not be used any more.
 func (p *packer) release() {
-	if p.size <= maxKept {
+	if p.size <= maxPooled {
 		*p = packer{bundle: bundle{p.kept[:0], p.rest[:0], p.parts[:0]}, sides: [2][]byte{p.sides[0][:0], p.sides[1][:0]}}
 		packers.Put(p)
 	}
 }
 
-// chunkBytes is how many bytes of lines are compressed at a time while a row takes more
-// of them. The chunks of a row stand one behind the other.
+// chunkBytes is how many bytes of lines are compressed at a time while a row grows. The
+// chunks of a row follow one another.
 const chunkBytes = 32 << 10
 
-// A packer makes the bundle of a row of lines that come one after another. The bundle is
-// valid until the packer is released.
+// A packer packs lines into the bundle of a row. The bundle is valid until the packer is
+// released.
 type packer struct {
 	bundle
 	size  int       // bytes of all lines
-	sides [2][]byte // lines that are not compressed yet: the rest, and those of the history
+	sides [2][]byte // lines that are not compressed yet: of rest, and of kept
 	side  int       // of the last line
-	count uint64    // lines of this side since the other
+	count uint64    // lines of this side since the last of the other
 }
 
 // add adds lines.
@@ -95,7 +94,7 @@ func (p *packer) add(text []byte) {
 	}
 }
 
-// compressFull compresses the lines of a side if they make a chunk.
+// compressFull compresses the sides that fill a chunk.
 func (p *packer) compressFull() {
 	for side := range p.sides {
 		if len(p.sides[side]) >= chunkBytes {
@@ -160,10 +159,10 @@ func (b *bundle) unpack() ([]byte, error) {
 	return out, nil
 }
 
-// errRow is the error of a row that no journal has written.
+// errRow is the error of a damaged row.
 var errRow = fmt.Errorf("%w: a row of it is not as it was written", ErrCorrupt)
 
-// compress compresses lines; none are nothing.
+// compress compresses lines.
 func compress(lines []byte) []byte {
 	if len(lines) == 0 {
 		return []byte{}
@@ -171,7 +170,7 @@ func compress(lines []byte) []byte {
 	return compressor().EncodeAll(lines, nil)
 }
 
-// decompress returns lines as they were: whole ones, or none.
+// decompress decompresses lines, and requires a line feed at their end.
 func decompress(text []byte) ([]byte, error) {
 	if len(text) == 0 {
 		return nil, nil

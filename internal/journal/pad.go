@@ -12,20 +12,20 @@ const (
 	// coarsePadding is the length up to which texts are padded to their size class.
 	coarsePadding = 64 << 10
 
-	// maxPadded is the longest text that is padded: in base64 it still fits into a line,
-	// beside 64 KiB of other members.
+	// maxPadded is the longest text that is padded. In base64, it fits into a line with 64 KiB
+	// of other members.
 	maxPadded = (record.MaxLine - 64<<10) / 4 * 3
 )
 
-// pad returns a text behind its length, and behind both as many zeros as make up a
-// length that tells little of the text.
+// pad returns the length of a text, the text, and as many zeros as give a total length that
+// reveals little of the text.
 func pad(plain []byte) []byte {
 	padded := binary.AppendUvarint(make([]byte, 0, paddedLength(len(plain)+binary.MaxVarintLen64)), uint64(len(plain)))
 	padded = append(padded, plain...)
 	return append(padded, make([]byte, paddedLength(len(padded))-len(padded))...)
 }
 
-// unpad returns the text that was padded.
+// unpad returns the text that pad padded.
 func unpad(padded []byte) ([]byte, error) {
 	length, n := binary.Uvarint(padded)
 	if n <= 0 || length > uint64(len(padded)-n) {

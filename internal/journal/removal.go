@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// removed is the status of the last turn of a run that is being removed. Such a
-// run is no longer listed, though some of its rows may be left.
+// removed is the status of the last turn of a run that is being removed. Such a run is not
+// listed, though some of its rows may be left.
 const removed = "removed"
 
 // removalTime limits one transaction of a removal while other processes may wait
@@ -17,18 +17,17 @@ const removalTime = 10 * time.Millisecond
 
 // A removal removes runs from a file.
 type removal struct {
-	f    *file
+	db   *store
 	idle func(*lease) bool
 
 	others bool // another process holds a run, and may write
 
-	// most is how many rows or pages one statement removes. After an error it is
-	// one, since the disk may be full: then each transaction changes few pages, and
-	// a checkpoint after it keeps the log ahead of the file short. It doubles with
-	// each success.
+	// most is how many rows or pages one statement removes. After an error it is one, since
+	// the disk may be full: then each transaction changes few pages, and a checkpoint after
+	// it keeps the write-ahead log short. It doubles with each success.
 	most int64
 
-	lent       *sql.Stmt
+	leases     *sql.Stmt
 	statements [len(removeRows)]*sql.Stmt
 }
 
@@ -44,7 +43,7 @@ func (m *removal) shouldRetry(ctx context.Context) bool {
 		return false
 	}
 	m.most = 1
-	m.f.checkpoint(ctx)
+	m.db.checkpoint(ctx)
 	return true
 }
 
@@ -53,7 +52,7 @@ func (m *removal) shouldRetry(ctx context.Context) bool {
 // time that it took if no other process has a run.
 func (m *removal) yield(ctx context.Context, began time.Time) error {
 	if m.careful() {
-		m.f.checkpoint(ctx)
+		m.db.checkpoint(ctx)
 		m.most *= 2
 	}
 	rest := min(6*time.Since(began), 30*removalTime)
@@ -72,43 +71,43 @@ func (m *removal) budget() time.Duration {
 }
 
 // remove removes the rows of runs and shrinks the file.
-func (f *file) remove(ctx context.Context, runs []row, idle func(*lease) bool) (gone []row, bytes int64, err error) {
-	before, err := f.size(ctx)
+func (s *store) remove(ctx context.Context, runs []row, idle func(*lease) bool) (gone []row, bytes int64, err error) {
+	before, err := s.size(ctx)
 	if err != nil {
-		return nil, 0, f.explain(err)
+		return nil, 0, s.explain(err)
 	}
-	// Free pages are cut off in the end, so only what stays in a page that others
-	// use has to be overwritten.
-	if _, err := f.write.ExecContext(ctx, "pragma secure_delete = fast; pragma wal_autocheckpoint = 1000"); err != nil {
-		return nil, 0, f.explain(err)
+	// Free pages are cut off at the end, so only deleted rows in pages that stay in use have
+	// to be overwritten.
+	if _, err := s.write.ExecContext(ctx, "pragma secure_delete = fast; pragma wal_autocheckpoint = 1000"); err != nil {
+		return nil, 0, s.explain(err)
 	}
-	defer f.write.ExecContext(context.WithoutCancel(ctx), "pragma wal_autocheckpoint = 4000") //nolint:errcheck // it sets a number
-	m := &removal{f: f, idle: idle, most: mostRows}
+	defer s.write.ExecContext(context.WithoutCancel(ctx), "pragma wal_autocheckpoint = 4000") //nolint:errcheck // it sets a number
+	m := &removal{db: s, idle: idle, most: mostRows}
 	defer m.close()
 	if err := m.prepare(ctx); err != nil {
-		return nil, 0, f.explain(err)
+		return nil, 0, s.explain(err)
 	}
-	// What a killed process left in the log ahead of the file goes to the file
-	// first: that may have to grow, and the log must not take the room for it.
-	f.checkpoint(ctx)
+	// First write the log of a killed process to the file. The file may have to grow, and
+	// the log must not take the room for it.
+	s.checkpoint(ctx)
 	gone, err = m.run(ctx, runs)
-	if errors.Is(err, ErrFull) && f.useReserve() {
-		f.checkpoint(ctx)
+	if errors.Is(err, ErrFull) && s.useReserve() {
+		s.checkpoint(ctx)
 		var more []row
-		more, err = m.run(ctx, runs) // what is gone is not there any more
+		more, err = m.run(ctx, runs) // it does not find the runs that are gone
 		gone = append(gone, more...)
 	}
 	if err != nil {
 		return gone, 0, err
 	}
-	f.keepReserve()
-	after, err := f.size(ctx)
-	return gone, before - after, f.explain(err)
+	s.keepReserve()
+	after, err := s.size(ctx)
+	return gone, before - after, s.explain(err)
 }
 
 // run removes what an interrupted removal left, then the runs, and shrinks the file.
 func (m *removal) run(ctx context.Context, runs []row) (gone []row, err error) {
-	left, err := m.f.halfRemoved(ctx)
+	left, err := m.db.halfRemoved(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -122,20 +121,20 @@ func (m *removal) run(ctx context.Context, runs []row) (gone []row, err error) {
 }
 
 // halfRemoved returns the runs of which an interrupted removal left rows.
-func (f *file) halfRemoved(ctx context.Context) (list []row, err error) {
-	rows, err := f.read.QueryContext(ctx, "select run from turns where status = ?", removed)
+func (s *store) halfRemoved(ctx context.Context) (list []row, err error) {
+	rows, err := s.read.QueryContext(ctx, "select run from turns where status = ?", removed)
 	if err != nil {
-		return nil, f.explain(err)
+		return nil, s.explain(err)
 	}
 	defer rows.Close() //nolint:errcheck // it was read to its end, or there is another error
 	for rows.Next() {
 		var r row
 		if err := rows.Scan(&r.n); err != nil {
-			return nil, f.explain(err)
+			return nil, s.explain(err)
 		}
 		list = append(list, r)
 	}
-	return list, f.explain(rows.Err())
+	return list, s.explain(rows.Err())
 }
 
 // removeAll removes runs and returns those that are gone. After an error, these
@@ -154,7 +153,7 @@ func (m *removal) removeAll(ctx context.Context, list []row) (gone []row, err er
 		if err := m.yield(ctx, began); err != nil {
 			return gone, err
 		}
-		if m.careful() && n > 0 { // its space may be room enough for the next run
+		if m.careful() && n > 0 { // its space may be enough for the next run
 			if err := m.shrink(ctx); err != nil {
 				return gone, err
 			}
@@ -170,9 +169,9 @@ const otherLeases = "select exists (select 1 from leases where renewed > ? and n
 // removeSome removes, in one transaction, as much as its time allows. It returns how
 // many runs at the front of the list are done with, and which runs are gone.
 func (m *removal) removeSome(ctx context.Context, list []row) (done int, gone []row, err error) {
-	err = m.f.update(ctx, func(tx *sql.Tx) error {
+	err = m.db.update(ctx, func(tx *sql.Tx) error {
 		done, gone = 0, nil
-		err := tx.QueryRowContext(ctx, otherLeases, stamp(m.f.o.Now().Add(-leaseTime)), removed).Scan(&m.others)
+		err := tx.QueryRowContext(ctx, otherLeases, nanos(m.db.o.Now().Add(-leaseTime)), removed).Scan(&m.others)
 		if err != nil {
 			return err
 		}
@@ -204,12 +203,12 @@ func (m *removal) removeSome(ctx context.Context, list []row) (done int, gone []
 // left. If some are, removePart takes the lease of the run and marks it as
 // removed, so that no process can work on it from then on.
 func (m *removal) removePart(ctx context.Context, tx *sql.Tx, run int64) (idle, went, whole bool, err error) {
-	l, err := scanLease(tx.StmtContext(ctx, m.lent).QueryRowContext(ctx, run))
+	l, err := scanLease(tx.StmtContext(ctx, m.leases).QueryRowContext(ctx, run))
 	if err != nil {
 		return false, false, false, err
 	}
 	marked := false
-	if l != nil && l.Holder == *m.f.o.Holder {
+	if l != nil && l.Holder == *m.db.o.Holder {
 		err = tx.QueryRowContext(ctx, "select exists (select 1 from turns where run = ? and status = ?)", run, removed).Scan(&marked)
 	}
 	if err != nil || !marked && !m.idle(l) {
@@ -225,13 +224,13 @@ func (m *removal) removePart(ctx context.Context, tx *sql.Tx, run int64) (idle, 
 
 // markRemoved marks a run as removed, and reports whether it was there and not marked before.
 func (m *removal) markRemoved(ctx context.Context, tx *sql.Tx, run int64, l *lease) (bool, error) {
-	now := m.f.o.Now()
-	next := l.next(*m.f.o.Holder, now)
+	now := m.db.o.Now()
+	next := l.next(*m.db.o.Holder, now)
 	if err := putLease(ctx, tx, run, &next); err != nil {
 		return false, err
 	}
 	added, err := tx.ExecContext(ctx, `insert into turns (run, at, status, tasks) select n, ?, ?, '{}' from runs
-where n = ? and not exists (select 1 from turns where run = runs.n and status = ?)`, stamp(now), removed, run, removed)
+where n = ? and not exists (select 1 from turns where run = runs.n and status = ?)`, nanos(now), removed, run, removed)
 	if err != nil {
 		return false, err
 	}
@@ -270,11 +269,11 @@ func (m *removal) deleteRows(ctx context.Context, tx *sql.Tx, run int64) (there,
 
 // prepare prepares the statements.
 func (m *removal) prepare(ctx context.Context) (err error) {
-	if m.lent, err = m.f.write.PrepareContext(ctx, lentTo); err != nil {
+	if m.leases, err = m.db.write.PrepareContext(ctx, selectLease); err != nil {
 		return err
 	}
 	for i, s := range removeRows {
-		if m.statements[i], err = m.f.write.PrepareContext(ctx, s); err != nil {
+		if m.statements[i], err = m.db.write.PrepareContext(ctx, s); err != nil {
 			return err
 		}
 	}
@@ -282,7 +281,7 @@ func (m *removal) prepare(ctx context.Context) (err error) {
 }
 
 func (m *removal) close() {
-	for _, s := range append(m.statements[:], m.lent) {
+	for _, s := range append(m.statements[:], m.leases) {
 		if s != nil {
 			_ = s.Close() // nothing depends on it
 		}
@@ -294,17 +293,17 @@ func (m *removal) shrink(ctx context.Context) error {
 	for {
 		began := time.Now()
 		var free int64
-		err := m.f.write.QueryRowContext(ctx, "pragma freelist_count").Scan(&free)
+		err := m.db.write.QueryRowContext(ctx, "pragma freelist_count").Scan(&free)
 		if err == nil && free > 0 {
-			err = m.f.patiently(ctx, func() error { return m.cut(ctx) })
+			err = m.db.retryWhileLocked(ctx, func() error { return m.cut(ctx) })
 		}
 		switch {
 		case err != nil && m.shouldRetry(ctx):
 			continue
 		case err != nil:
-			return m.f.explain(err)
+			return m.db.explain(err)
 		case free == 0:
-			m.f.checkpoint(ctx)
+			m.db.checkpoint(ctx)
 			return nil
 		}
 		if err := m.yield(ctx, began); err != nil {
@@ -315,21 +314,21 @@ func (m *removal) shrink(ctx context.Context) error {
 
 // cut cuts some pages off, one with each row that is read.
 func (m *removal) cut(ctx context.Context) error {
-	rows, err := m.f.write.QueryContext(ctx, "pragma incremental_vacuum")
+	rows, err := m.db.write.QueryContext(ctx, "pragma incremental_vacuum")
 	if err != nil {
 		return err
 	}
-	defer rows.Close() //nolint:errcheck // what was cut by then is committed
+	defer rows.Close() //nolint:errcheck // the pages that were cut are committed
 	for began, n := time.Now(), int64(1); rows.Next() && time.Since(began) < m.budget() && (!m.careful() || n < m.most); n++ {
 	}
 	return rows.Err()
 }
 
-// checkpoint copies the write-ahead log to the file and empties it. What other
-// processes are reading is left for the next checkpoint.
+// checkpoint copies the write-ahead log to the file and empties it, except for pages that
+// other processes are reading.
 func (d *database) checkpoint(ctx context.Context) {
 	if _, err := d.write.ExecContext(ctx, "pragma wal_checkpoint(truncate)"); err != nil {
-		d.o.Logger.Debug("the journal could not be brought up to date", "path", d.path, "error", err)
+		d.o.Logger.Debug("the checkpoint of the journal failed", "path", d.path, "error", err)
 	}
 }
 

@@ -11,10 +11,9 @@ import (
 // transactions and rests between them, so that other processes can write
 // meanwhile. On a full disk it uses the room that the journal keeps in reserve.
 //
-// It returns the ids of the runs that are gone, the newest first and also with an
-// error, and by how many bytes the journal became smaller, zero with an error. If
-// it is interrupted, a run that is gone may still take space, which the next
-// Remove returns.
+// It returns the IDs of the removed runs, the newest first and also with an error, and by
+// how many bytes the journal shrank, zero with an error. If it is interrupted, a removed run
+// may still take space, which the next Remove returns.
 func (j *Journal) Remove(ctx context.Context, before time.Time) (runs []string, bytes int64, err error) {
 	if err := j.writable(); err != nil {
 		return nil, 0, j.fail("write", err)

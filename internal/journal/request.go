@@ -7,7 +7,7 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// A request is what one call of Append brings: it becomes durable at once.
+// A request has the entries of one call of Append, which become durable together.
 type request struct {
 	run     *Run
 	parts   []part
@@ -38,15 +38,14 @@ func (q *request) add(e *record.Entry) error {
 	return nil
 }
 
-// The counts of the tasks column that are of no status. A row of an earlier
-// version has none of them.
+// Keys of the tasks column that are not a status. Rows of earlier versions do not have them.
 const (
 	countCancelled task.Status = "cancelled"
 	countNotRun    task.Status = "notRun"
 )
 
-// taskCounts returns the tasks column: how many tasks have which status, and of the
-// outcomes what the statuses do not tell.
+// taskCounts returns the tasks column: how many tasks have which status, and the outcomes
+// that the statuses do not show.
 func taskCounts(e *record.RunEnd) string {
 	n, o := Counts{}, e.Outcomes()
 	for i := range e.Tasks {
@@ -57,7 +56,7 @@ func taskCounts(e *record.RunEnd) string {
 	return string(text)
 }
 
-// parseTaskCounts reads what taskCounts wrote.
+// parseTaskCounts parses the tasks column.
 func parseTaskCounts(text string) (n Counts, o record.Outcomes, err error) {
 	if err := json.Unmarshal([]byte(text), &n); err != nil {
 		return nil, o, err

@@ -14,13 +14,12 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// Result returns the last result of a task, for another run that takes it as an
-// input. The run is named as for [Journal.Find], the task by its title, key or
-// ID. What the policy of that run withheld from the caller is not part of it: no
-// rule of the other run would know of it. A result above the caller's clearance
-// is whole, since its label goes with it. It is an error if the task is unknown or
-// did not complete, if its result is not stored or is encrypted under another key,
-// or if the policy delivers nothing of it to the caller.
+// Result returns the last result of a task, for another run that takes it as an input. The
+// run is named as for [Journal.Find], the task by its title, key or ID. The result lacks
+// what the policy of that run withheld from the caller, since no rule of the other run would
+// know of it. A result above the caller's clearance is whole, since its label goes with it.
+// It is an error if the task is unknown or did not complete, if its result is not stored or
+// is encrypted under another key, or if the policy delivers nothing of it to the caller.
 func (a *archive) Result(ctx context.Context, run, name string) (*envelope.Envelope, error) {
 	r, err := a.find(ctx, run)
 	if err != nil {
@@ -47,7 +46,7 @@ func (a *archive) Result(ctx context.Context, run, name string) (*envelope.Envel
 	case x.Missing != "":
 		return nil, no("it is " + x.Missing)
 	case x.Result == nil:
-		return nil, no("it was not kept")
+		return nil, no("it was not stored")
 	}
 	e, err := x.Result.Envelope()
 	if err == nil {
@@ -98,8 +97,7 @@ func (s *Stored) keyed(name string) (ids []task.ID) {
 	return ids
 }
 
-// last returns the last exchange that completed one of these tasks; nil if there
-// is none.
+// last returns the last agent call that completed one of these tasks; nil if there is none.
 func (s *Stored) last(ids []task.ID) (last *record.AgentCall) {
 	for i := range s.History.Log {
 		x := s.History.Log[i].Exchange

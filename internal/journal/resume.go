@@ -10,17 +10,17 @@ import (
 	"github.com/runteam/runteam/internal/trace"
 )
 
-// slack is how far the clock may stand before what a run has: it is waited for.
+// slack is how far the clock may be behind the entries of a run. Resuming waits for it.
 const slack = 2 * time.Second
 
-// ErrClock reports that the clock stands before what a run already has.
+// ErrClock reports that the clock is behind the entries of a run.
 var ErrClock = errors.New("the clock was set back")
 
-// Resume takes up a run, which is named as for [Journal.Find], and returns what
-// the journal has of it. Its error is a [*LeaseError] if somebody else works on
-// it; where that cannot be seen, it watches for up to 15 s, or until the context
-// ends. It wraps [ErrClock] if the clock stands more than 2 s before what the
-// run has; if it is less, it is waited for.
+// Resume opens a run, which is named as for [Journal.Find], and returns what is stored of
+// it. The error is a [*LeaseError] if another process works on the run; where that cannot be
+// seen, Resume watches the lease for up to 15 s, or until the context ends. The error wraps
+// [ErrClock] if the clock is more than 2 s behind the entries of the run; for less, Resume
+// waits.
 func (j *Journal) Resume(ctx context.Context, run string) (*Run, *Stored, error) {
 	if err := j.writable(); err != nil {
 		return nil, nil, j.fail("write", err)
@@ -29,11 +29,11 @@ func (j *Journal) Resume(ctx context.Context, run string) (*Run, *Stored, error)
 	if err != nil {
 		return nil, nil, err
 	}
-	l, err := j.swapLease(ctx, row.runRow)
+	l, err := j.takeLease(ctx, row.runRow)
 	if err != nil {
 		return nil, nil, err
 	}
-	leave, err := j.writer.enter()
+	leave, err := j.writer.keepOpen()
 	if err != nil {
 		return nil, nil, errors.Join(err, j.releaseLease(ctx, row.n, &l))
 	}
@@ -45,7 +45,7 @@ func (j *Journal) Resume(ctx context.Context, run string) (*Run, *Stored, error)
 	return r, s, nil
 }
 
-// takeUp makes a run of one that is this process's already.
+// resumeRow opens a run whose lease this process has.
 func (j *Journal) resumeRow(ctx context.Context, row runRow, l lease) (*Run, *Stored, error) {
 	s, err := j.load(ctx, row.n, row.id)
 	if err != nil {
@@ -74,10 +74,10 @@ func (j *Journal) resumeRow(ctx context.Context, row runRow, l lease) (*Run, *St
 	if b.lost {
 		return nil, nil, j.fail("write", ErrLost)
 	}
-	return r, s, j.writer.admit(r)
+	return r, s, j.writer.addRun(r)
 }
 
-// goOn returns the lines of a run where they came to.
+// continueLines returns the lines that continue those of a run.
 func (j *Journal) continueLines(ctx context.Context, r *Run) (*trace.Lines, error) {
 	_, _, form, err := j.store.last(ctx, r.row.n)
 	if err != nil {
@@ -90,7 +90,7 @@ func (j *Journal) continueLines(ctx context.Context, r *Run) (*trace.Lines, erro
 	return trace.ContinueLines(trace.Options{Run: r.row.id, Key: j.o.AuditKey, Time: j.o.Now(), Tasks: r.info.Tasks}, s)
 }
 
-// catchUp waits until the clock stands behind what a run has.
+// awaitClock waits until the clock is past the newest entry of a run.
 func (j *Journal) awaitClock(ctx context.Context, newest time.Time) error {
 	for {
 		behind := newest.Sub(j.o.Now())
@@ -98,7 +98,7 @@ func (j *Journal) awaitClock(ctx context.Context, newest time.Time) error {
 		case behind <= 0:
 			return nil
 		case behind > slack:
-			return fmt.Errorf("%w: it is %s, and the run has something of %s: set it right, or wait", ErrClock, j.o.Now().Format(time.RFC3339), newest.Format(time.RFC3339))
+			return fmt.Errorf("%w: it is %s, and the run has an entry of %s: correct the clock, or wait", ErrClock, j.o.Now().Format(time.RFC3339), newest.Format(time.RFC3339))
 		}
 		if err := wait(ctx, behind); err != nil {
 			return err
@@ -106,21 +106,21 @@ func (j *Journal) awaitClock(ctx context.Context, newest time.Time) error {
 	}
 }
 
-// lend takes the lease of a run, or says who has it.
-func (j *Journal) swapLease(ctx context.Context, row runRow) (lease, error) {
-	began := time.Now() // it measures, whatever the clock does
-	w := watch{me: j.me, at: j.o.Now()}
-	for looks := 0; ; looks++ {
+// takeLease takes the lease of a run, or returns a [*LeaseError].
+func (j *Journal) takeLease(ctx context.Context, row runRow) (lease, error) {
+	began := time.Now() // monotonic, unlike j.o.Now
+	w := watch{self: j.me, at: j.o.Now()}
+	for reads := 0; ; reads++ {
 		l, err := j.store.lease(ctx, row.n)
 		if err != nil {
 			return lease{}, j.fail("read", err)
 		}
-		if looks == 0 {
+		if reads == 0 {
 			w.first = l
 		}
 		of := unknown
 		if l != nil {
-			of = j.me.life(l.Holder, findProcess)
+			of = j.me.liveness(l.Holder, findProcess)
 		}
 		verdict, pause := w.rule(l, of, time.Since(began))
 		switch verdict {
@@ -139,7 +139,7 @@ func (j *Journal) swapLease(ctx context.Context, row runRow) (lease, error) {
 	}
 }
 
-// wait waits, or returns why the context ended.
+// wait waits for d, or returns the cause of the end of the context.
 func wait(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()

@@ -15,10 +15,9 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// A mark says that a row has lines about a task, so that the rows of one task are
-// found without reading all. It is a hash of the task's id, whose last bit says
-// that the task completed in the row. Marks only choose which rows are read:
-// what the lines are about is decided by the lines.
+// A mark says that a row has lines about a task, so that the rows of one task are found
+// without reading all. It is a hash of the task's ID, whose last bit says that the task
+// completed in the row. Marks only select the rows that are read.
 type mark uint64
 
 // wholeRun marks a row that has lines about the run as a whole.
@@ -70,14 +69,14 @@ func marksOf(e *record.Entry) (list []mark) {
 		add(e.Exchange.Task)
 	case e.Rejected != nil:
 		add(e.Rejected.Task)
-	case e.Sent != nil: // the prompts that have it tell of it
+	case e.Sent != nil: // the prompts with the message have marks
 	default:
 		list = append(list, wholeRun)
 	}
 	return list
 }
 
-// packMarks returns marks as a row has them: in order, each once.
+// packMarks returns the stored form of marks: sorted, each once.
 func packMarks(list []mark) []byte {
 	slices.Sort(list)
 	list = slices.Compact(list)
@@ -88,16 +87,16 @@ func packMarks(list []mark) []byte {
 	return out
 }
 
-// markedParts returns the parts of a row, see [bundle], with its marks in front:
-// two counts of zero, which no order of lines begins with, the number of marks,
-// and 8 bytes for each. There they cost neither a page nor an index.
+// markedParts returns the parts of a row (see [bundle]) behind its marks: two counts of
+// zero, with which no parts begin, the number of marks, and 8 bytes for each. There they
+// need neither a page nor an index.
 func markedParts(marks, parts []byte) []byte {
 	out := binary.AppendUvarint([]byte{0, 0}, uint64(len(marks)/8))
 	return append(append(out, marks...), parts...)
 }
 
-// splitMarks returns the marks and the order of the lines of a row that may have
-// been written without marks.
+// splitMarks returns the marks and the parts of a row, which may have been written without
+// marks.
 func splitMarks(stored []byte) (marks, parts []byte, marked bool, err error) {
 	rest, marked := bytes.CutPrefix(stored, []byte{0, 0})
 	if !marked {
@@ -110,7 +109,7 @@ func splitMarks(stored []byte) (marks, parts []byte, marked bool, err error) {
 	return rest[n : n+8*int(count)], rest[n+8*int(count):], true, nil
 }
 
-// A markedRow is a row, and what it is about.
+// A markedRow is the number of a row and its marks.
 type markedRow struct {
 	n      int64
 	marks  []byte
@@ -130,24 +129,22 @@ func (r *markedRow) about(tasks ...mark) (found bool) {
 	return found || !r.marked
 }
 
-// TraceTask returns the record of one task of a run, as [Journal.Trace] returns
-// that of all; run is named as for [Journal.Find], and name is a title, a key or
-// an id. If the task was known when the run began, only rows about it are read,
-// see [trace.ReadOptions].Task.
+// TraceTask returns the trace of one task of a run, as [Journal.Trace] returns that of all;
+// run is named as for [Journal.Find], and name is a title, a key or an ID. If the task was
+// known when the run began, only rows about it are read; see [trace.ReadOptions].Task.
 func (a *archive) TraceTask(ctx context.Context, run, name string) (*trace.Trace, error) {
 	t, _, err := a.readTask(ctx, run, name, false)
 	return t, err
 }
 
-// LoadTask returns the record of one task of a run, as [Journal.TraceTask] does,
-// and what [Journal.Load] returns. If the task was known when the run began, the
-// log of the history is only about this task, and the payloads of no other were
-// looked at.
+// LoadTask returns what [Journal.TraceTask] and [Journal.Load] return. If the task was known
+// when the run began, the log of the history is only about this task, and no payload of
+// another task is decrypted.
 func (a *archive) LoadTask(ctx context.Context, run, name string) (*trace.Trace, *Stored, error) {
 	return a.readTask(ctx, run, name, true)
 }
 
-// readTask reads one task of a run, with its history or without.
+// readTask reads one task of a run, with or without its history.
 func (a *archive) readTask(ctx context.Context, run, name string, history bool) (*trace.Trace, *Stored, error) {
 	r, err := a.find(ctx, run)
 	if err != nil {
@@ -158,7 +155,7 @@ func (a *archive) readTask(ctx context.Context, run, name string, history bool) 
 		return nil, nil, a.fail("read", err)
 	}
 	var d decoder
-	var about mark             // the task
+	var about mark             // of the task
 	var tasks map[mark]task.ID // by the marks that say that they completed; nil if all rows are read
 	head := func(t *trace.Trace, only *trace.Task) {
 		if only == nil { // a step of the coordinator, or a task that was planned or added later
@@ -192,7 +189,7 @@ func (a *archive) readTask(ctx context.Context, run, name string, history bool) 
 	return t, d.stored, err
 }
 
-// completed tells a reader which tasks completed in a row that it does not read.
+// completed tells the reader of a trace which tasks completed in a row that is skipped.
 func (r *markedRow) completed(tasks map[mark]task.ID, in *trace.Reader) {
 	r.each(func(m mark) {
 		if id, known := tasks[m]; known {
@@ -210,8 +207,8 @@ func (a *archive) row(ctx context.Context, n int64, whole bool) ([]byte, error) 
 	return l.read(whole)
 }
 
-// loadTasks returns what the journal has of some tasks of a run:
-// the log of the history is only about these, and the payloads of no other were looked at.
+// loadTasks loads some tasks of a run: the log of the history is only about these, and no
+// payload of another task is decrypted.
 func (a *archive) loadTasks(ctx context.Context, r row, ids ...task.ID) (*Stored, error) {
 	rows, err := a.store.marked(ctx, r.n)
 	if err != nil {

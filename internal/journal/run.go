@@ -12,13 +12,12 @@ import (
 	"github.com/runteam/runteam/internal/trace"
 )
 
-// ErrShared reports a [Run] that two runs of a team write to. The journal takes
-// nothing more of either, since it could not tell the two apart.
-var ErrShared = errors.New("two runs of a team write to one run of the journal: take one of Journal.Begin or Journal.Resume for each")
+// ErrShared reports a [Run] that two runs of a team write to. The journal accepts no more
+// entries of either, since it could not tell them apart.
+var ErrShared = errors.New("two runs of a team write to one run of the journal: call Journal.Begin or Journal.Resume for each")
 
-// A Run is a run that is being written. It is what one run of a team needs of a
-// journal, and safe for concurrent use. [Journal.Begin] and [Journal.Resume] make
-// one.
+// A Run is a run that is being written, as a [record.Log]. It is safe for concurrent use.
+// [Journal.Begin] and [Journal.Resume] return one.
 type Run struct {
 	j       *Journal
 	row     runRow
@@ -26,13 +25,13 @@ type Run struct {
 
 	mu     sync.Mutex // guards the next ones
 	info   Info
-	head   audit.Head // of what is durable
-	failed error      // why something could not be committed: nothing is written after it
+	head   audit.Head // of the durable lines
+	failed error      // why a commit failed; nothing is written after it
 	closed bool
-	begun  bool // a team has begun to write it
-	shared bool // a second one has, so nothing more is taken
+	begun  bool // a run of a team writes to it
+	shared bool // a second one does too
 
-	history *record.History // of a run that was resumed; nil of a new one
+	history *record.History // of a resumed run; nil of a new one
 
 	// These belong to the assembler of the writer.
 	lines *trace.Lines
@@ -43,8 +42,8 @@ type Run struct {
 	over  bool // it was closed after an error; only its lease is left to release
 }
 
-// Begin begins a run, which is this process's until it is closed. The chain of
-// its decisions names the head of the run before it.
+// Begin begins a run, which this process leases until it is closed. The chain of its
+// decisions names the head of the run before it.
 func (j *Journal) Begin(ctx context.Context, info Info) (*Run, error) {
 	if err := j.writable(); err != nil {
 		return nil, j.fail("write", err)
@@ -56,7 +55,7 @@ func (j *Journal) Begin(ctx context.Context, info Info) (*Run, error) {
 		info.Time = j.o.Now()
 	}
 	info.Fingerprint = j.Masked(info.Fingerprint)
-	leave, err := j.writer.enter()
+	leave, err := j.writer.keepOpen()
 	if err != nil {
 		return nil, err
 	}
@@ -74,31 +73,31 @@ func (j *Journal) Begin(ctx context.Context, info Info) (*Run, error) {
 	if err = r.open(b); err == nil {
 		err = j.store.begin(ctx, &r.row, b)
 	}
-	if errors.Is(err, errTaken) {
+	if errors.Is(err, errRunExists) {
 		err = fmt.Errorf("begin run %s: %w", info.Run, err)
 	}
 	if err != nil {
 		return nil, j.fail("write", err)
 	}
 	r.head = r.lines.State().Head()
-	if err := j.writer.admit(r); err != nil { // the journal is being closed
+	if err := j.writer.addRun(r); err != nil { // the journal is being closed
 		return nil, errors.Join(err, j.releaseLease(ctx, r.row.n, &r.lease))
 	}
 	return r, nil
 }
 
-// giveBack ends the lease of a run that did not come to be written.
+// releaseLease releases the lease of a run that was not opened after all.
 func (j *Journal) releaseLease(ctx context.Context, run int64, l *lease) error {
 	_, err := j.store.swapLease(context.WithoutCancel(ctx), run, l, nil)
 	return j.fail("write", err)
 }
 
-// run returns a run that is not open yet.
+// run returns a Run that is not open yet.
 func (j *Journal) run(info Info, row runRow) *Run {
 	return &Run{j: j, row: row, info: info, encoder: &encoder{run: row.id, vault: j.vault, above: &sensitiveTasks{}}}
 }
 
-// newest returns the head of the run that began last.
+// newest returns the head of the newest run.
 func (j *Journal) newest(ctx context.Context) (audit.Head, error) {
 	form, err := j.store.head(ctx)
 	if err != nil {
@@ -109,7 +108,7 @@ func (j *Journal) newest(ctx context.Context) (audit.Head, error) {
 	return s.Head(), err
 }
 
-// open writes the first lines of a run to a batch.
+// open puts the first lines of a run into a batch.
 func (r *Run) open(b *batch) error {
 	x, err := r.encoder.info(&r.info)
 	if err != nil {
@@ -125,21 +124,21 @@ func (r *Run) open(b *batch) error {
 	return err
 }
 
-// failure returns why the run could not be written any more; nil if it can.
+// failure returns why the run cannot be written any more; nil if it can.
 func (r *Run) failure() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.failed
 }
 
-// fail notes the first failure.
+// fail records the first failure.
 func (r *Run) fail(err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.failed = cmp.Or(r.failed, err)
 }
 
-// Append takes entries, which become durable together; see team.Journal.
+// Append appends entries, which become durable together; see [record.Log].
 func (r *Run) Append(entries []record.Entry, done func(error)) {
 	o := &request{run: r, done: done}
 	for i := range entries {
@@ -162,11 +161,11 @@ func (r *Run) Append(entries []record.Entry, done func(error)) {
 	case r.shared:
 		o.err = ErrShared
 	}
-	r.j.writer.put(o)
+	r.j.writer.enqueue(o)
 }
 
-// Update keeps another Info for the run from now on, as when the spec changed
-// before it was resumed. It returns when that is durable.
+// Update stores another Info of the run, as when the spec changed before it was resumed. It
+// returns when that is durable.
 func (r *Run) Update(ctx context.Context, info Info) error {
 	info.Run, info.Fingerprint = r.row.id, r.j.Masked(info.Fingerprint)
 	x, err := r.encoder.info(&info)
@@ -186,10 +185,10 @@ func (r *Run) Update(ctx context.Context, info Info) error {
 	return nil
 }
 
-// History returns what the journal had of the run when it was resumed; nil of a new run.
+// History returns the history of a resumed run; nil of a new one.
 func (r *Run) History() *record.History { return r.history }
 
-// Close does what [Run.End] does and returns the head as text.
+// Close does what [Run.End] does, and returns the head as text.
 func (r *Run) Close(ctx context.Context) (string, error) {
 	head, err := r.End(ctx)
 	return head.String(), err
@@ -199,9 +198,8 @@ func (r *Run) Close(ctx context.Context) (string, error) {
 // head of the chain. It returns when that is durable, or the context ends. A
 // second End returns ErrClosed.
 //
-// If something of the run could not be written, End returns why, and releases
-// the run all the same, so that it can be resumed: at once, or as soon as the
-// journal can be written again.
+// If entries of the run could not be written, End returns why, and still releases the run,
+// so that it can be resumed: at once, or as soon as the journal can be written again.
 func (r *Run) End(ctx context.Context) (audit.Head, error) {
 	o := &request{run: r, close: true}
 	if err := r.await(ctx, o); err != nil {
@@ -210,7 +208,7 @@ func (r *Run) End(ctx context.Context) (audit.Head, error) {
 	return r.Head(), nil
 }
 
-// await puts an order and waits for it.
+// await enqueues a request and waits for it.
 func (r *Run) await(ctx context.Context, o *request) error {
 	done := make(chan error, 1)
 	o.done = func(err error) { done <- err }
@@ -220,7 +218,7 @@ func (r *Run) await(ctx context.Context, o *request) error {
 		return r.j.fail("write", ErrClosed)
 	}
 	r.closed = o.close
-	r.j.writer.put(o)
+	r.j.writer.enqueue(o)
 	r.mu.Unlock()
 	select {
 	case err := <-done:
@@ -230,14 +228,14 @@ func (r *Run) await(ctx context.Context, o *request) error {
 	}
 }
 
-// Head returns the head of the chain as far as it is durable.
+// Head returns the head of the durable chain.
 func (r *Run) Head() audit.Head {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.head
 }
 
-// Info returns what is kept of the run beside what it tells.
+// Info returns the newest Info of the run.
 func (r *Run) Info() Info {
 	r.mu.Lock()
 	defer r.mu.Unlock()

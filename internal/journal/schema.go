@@ -7,18 +7,18 @@ import (
 	"fmt"
 )
 
-// application tells a journal from other SQLite files: "rtj1".
+// application distinguishes a journal from other SQLite files: "rtj1".
 const application = 0x72746a31
 
-// migrations bring a file from one version of the schema to the next: the first
-// makes an empty file one of version 1. There is no way back.
+// migrations bring a file from one version of the schema to the next. The first turns an
+// empty file into version 1. They cannot be undone.
 var migrations = []func(ctx context.Context, tx *sql.Tx) error{first, indexAnswers, allowMarks, allowPadding}
 
 // version is the version of the schema that this package writes.
 var version = len(migrations)
 
-// first makes the tables. Times are nanoseconds since 1970. What is large comes
-// last in its row, so that the rest is read without it.
+// first creates the tables. Times are nanoseconds since 1970. Large columns come last, so
+// that the others are read without them.
 func first(ctx context.Context, tx *sql.Tx) error {
 	_, err := tx.ExecContext(ctx, `
 create table runs (
@@ -62,19 +62,19 @@ create table leases (
 	return err
 }
 
-// indexAnswers lets the answers of a run be found, to remove them. All else in
-// this package works without the index; see [file.migrate].
+// indexAnswers indexes the answers of a run, for removals. Everything else works without
+// the index; see [database.migrate].
 func indexAnswers(ctx context.Context, tx *sql.Tx) error {
 	_, err := tx.ExecContext(ctx, "create index answers_of on answers (run)")
 	return err
 }
 
 // allowMarks changes no table: from version 3 on, the parts of a row may begin
-// with marks, which earlier programs cannot read. Existing rows stay without.
+// with marks, which earlier programs cannot read. Existing rows get none.
 func allowMarks(context.Context, *sql.Tx) error { return nil }
 
 // allowPadding changes no table: from version 4 on, encrypted texts are padded, which
-// earlier programs would take for damage. Existing texts stay as they are.
+// earlier programs cannot read. Existing texts are not changed.
 func allowPadding(context.Context, *sql.Tx) error { return nil }
 
 // withMarks is the first version whose rows may have marks, and withPadding the
@@ -84,16 +84,16 @@ const (
 	withPadding = 4
 )
 
-// A VersionError says that a journal was written by a newer program.
+// A VersionError reports a journal that a newer program wrote.
 type VersionError struct{ Have, Know int }
 
 func (e *VersionError) Error() string {
 	return fmt.Sprintf("it was written by a newer runteam, in version %d of its form; this one knows up to version %d: use the newer one, or another file", e.Have, e.Know)
 }
 
-// migrate brings a file to the newest version, in one transaction. If the disk
-// has no room for that, the file stays at its version, which works without the
-// index, the marks and the padding, so that runs can be removed to make room.
+// migrate brings a file to the newest version, in one transaction. If the disk is too full
+// for that, the file stays at its version, which works without the index, the marks and the
+// padding, so that runs can be removed to make room.
 func (d *database) migrate(ctx context.Context) error {
 	is, err := identity(ctx, d.write)
 	if err != nil || is.version == version {
@@ -132,7 +132,7 @@ func migrate(ctx context.Context, db *sql.DB) error {
 	return tx.Commit()
 }
 
-// An ident is what a file says that it is.
+// An ident identifies the kind and version of a file.
 type ident struct {
 	application int
 	version     int
@@ -149,7 +149,7 @@ func identity(ctx context.Context, q querier) (is ident, err error) {
 	return is, err
 }
 
-// check returns why a file cannot be used as a journal.
+// check returns an error if the file is no journal that this program can use.
 func (is ident) check() error {
 	switch {
 	case is == ident{}:

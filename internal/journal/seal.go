@@ -17,9 +17,8 @@ import (
 // KeyBytes is how many bytes a journal key has.
 const KeyBytes = 32
 
-// ParseKey reads a journal key as people give it: 64 hex digits, or the base64
-// of 32 bytes in 44 characters. One line feed may stand at its end. The error
-// says how to make a key, and nothing of the text.
+// ParseKey parses a journal key: 64 hex digits, or the base64 of 32 bytes in 44 characters,
+// with an optional line feed. The error does not quote the text.
 func ParseKey(text []byte) ([]byte, error) {
 	text = bytes.TrimSuffix(bytes.TrimSuffix(text, []byte("\n")), []byte("\r"))
 	var key []byte
@@ -36,20 +35,18 @@ func ParseKey(text []byte) ([]byte, error) {
 	return key, nil
 }
 
-// ErrNoKey reports that something is encrypted under a key that was not given.
-// A [*KeyError] wraps it.
+// ErrNoKey reports a value that is encrypted under a key that was not given. A [*KeyError]
+// wraps it.
 var ErrNoKey = errors.New("encrypted under a key that was not given")
 
-// ErrDamaged reports that what was encrypted is not what stands there now, or
-// that it was written for another place.
-var ErrDamaged = errors.New("damaged: what is encrypted here was altered, or belongs elsewhere")
+// ErrDamaged reports a ciphertext that was altered or moved.
+var ErrDamaged = errors.New("damaged: the ciphertext was altered, or belongs elsewhere")
 
-// ErrAltered reports that a text that was kept as it is does not stand there as
-// it was, or that it was written for another place.
+// ErrAltered reports a text in the clear that was altered or moved.
 var ErrAltered = errors.New("altered: it is not the text whose digest was stored with it, or belongs elsewhere")
 
-// A KeyError says under which key something is encrypted, and which was given.
-// Both are ids, which tell keys apart and say nothing of them.
+// A KeyError names the key under which a value is encrypted, and the key that was given, by
+// IDs that reveal nothing of the keys.
 type KeyError struct {
 	Want string
 	Have string // empty if no key was given
@@ -65,34 +62,33 @@ func (e *KeyError) Error() string {
 
 func (e *KeyError) Unwrap() error { return ErrNoKey }
 
-// underKey begins the text of a [KeyError].
+// underKey is the prefix of the text of a [KeyError].
 const underKey = "encrypted under the key "
 
-// Locked reports whether something of which Missing says why it cannot be had, as
-// an [record.AgentCall] and a [File] do, can be had with another key: it is
-// encrypted under one that was not given.
+// Locked reports whether a value can be read with another key. Missing is the field of that
+// name of a [record.AgentCall] or a [File].
 func Locked(missing string) bool { return strings.HasPrefix(missing, underKey) }
 
-// sealedText is a text that is encrypted, as a line of the journal has it.
+// sealedText is the stored form of an encrypted text.
 type sealedText struct {
-	Key   string `json:"key"` // the id of the key
+	Key   string `json:"key"` // its ID
 	Nonce []byte `json:"nonce"`
-	Data  []byte `json:"data"` // the ciphertext, with the tag at its end
+	Data  []byte `json:"data"` // the ciphertext and the tag
 
-	// Padded says that the text was padded before it was encrypted. The tag covers it.
+	// Padded reports that the text was padded before it was encrypted. The tag covers it.
 	Padded bool `json:"padded,omitempty"`
 }
 
-// A sealer encrypts under one key, with AES-256-GCM and a nonce of its own for
-// each text. It is safe for concurrent use if its source of randomness is. A
-// nil sealer has no key: it opens nothing, and says so.
+// A sealer encrypts under one key, with AES-256-GCM and a new nonce for each text. It is
+// safe for concurrent use if its source of randomness is. A nil sealer has no key, and
+// returns errors.
 type sealer struct {
 	aead   cipher.AEAD
 	id     string
 	random io.Reader
 }
 
-// checkKey returns why something is no key; nil is none, and right.
+// checkKey checks the length of a key; nil is no key, and valid.
 func checkKey(key []byte) error {
 	if key == nil || len(key) == KeyBytes {
 		return nil
@@ -100,9 +96,9 @@ func checkKey(key []byte) error {
 	return fmt.Errorf("a journal key has %d bytes and this one %d: make one with `openssl rand -hex 32`", KeyBytes, len(key))
 }
 
-// newSealer returns a sealer under a key of [KeyBytes] bytes; a nil key gives
-// nil. Nonces are read from random, which is crypto/rand's but in tests: a
-// nonce that comes twice under one key gives both texts away.
+// newSealer returns a sealer for a key of [KeyBytes] bytes; nil for a nil key. It reads
+// nonces from random, which must be crypto/rand except in tests: a nonce that is used twice
+// under one key reveals both texts.
 func newSealer(key []byte, random io.Reader) (*sealer, error) {
 	if key == nil {
 		return nil, nil
@@ -121,7 +117,7 @@ func newSealer(key []byte, random io.Reader) (*sealer, error) {
 	return &sealer{aead: aead, id: keyID(key), random: random}, nil
 }
 
-// keyID is what stands beside a ciphertext to find its key by.
+// keyID returns the ID of a key, which is stored with ciphertexts.
 func keyID(key []byte) string {
 	sum := sha256.Sum256(append(joinLengths("runteam/journal/1 id of a key"), key...))
 	return hex.EncodeToString(sum[:8])
@@ -142,8 +138,8 @@ func joinLengths(parts ...string) []byte {
 	return b
 }
 
-// seal encrypts plain. Only who names the same aad opens it again. If it is padded,
-// the ciphertext tells the class of its length alone.
+// seal encrypts plain. Opening it requires the same additional data. If it is padded, the
+// ciphertext reveals only the class of its length.
 func (s *sealer) seal(plain, aad []byte, padded bool) (sealedText, error) {
 	if s == nil {
 		return sealedText{}, errors.New("encrypt: there is no journal key")
@@ -158,7 +154,7 @@ func (s *sealer) seal(plain, aad []byte, padded bool) (sealedText, error) {
 	return sealedText{Key: s.id, Nonce: nonce, Data: s.aead.Seal(nil, nonce, plain, additional(aad, padded)), Padded: padded}, nil
 }
 
-// open returns what was sealed with the same aad, or a [*KeyError], or [ErrDamaged].
+// open decrypts a text. Its errors are a [*KeyError] and [ErrDamaged].
 func (s *sealer) open(t sealedText, aad []byte) ([]byte, error) {
 	if s == nil {
 		return nil, &KeyError{Want: t.Key}
@@ -166,7 +162,7 @@ func (s *sealer) open(t sealedText, aad []byte) ([]byte, error) {
 	if t.Key != s.id {
 		return nil, &KeyError{Want: t.Key, Have: s.id}
 	}
-	if len(t.Nonce) != s.aead.NonceSize() { // which Open panics at
+	if len(t.Nonce) != s.aead.NonceSize() { // Open would panic
 		return nil, ErrDamaged
 	}
 	plain, err := s.aead.Open(nil, t.Nonce, t.Data, additional(aad, t.Padded))
@@ -179,7 +175,7 @@ func (s *sealer) open(t sealedText, aad []byte) ([]byte, error) {
 	return plain, nil
 }
 
-// additional is what the tag covers beside the ciphertext.
+// additional returns the additional data that the tag covers.
 func additional(aad []byte, padded bool) []byte {
 	if padded {
 		return joinLengths("runteam/journal/2 sealed and padded", string(aad))

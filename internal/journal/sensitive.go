@@ -10,15 +10,15 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// sensitiveTasks are the tasks of a run that were given, or answered, something above
-// the plaintext limit: what they say is that sensitive too. It is safe for concurrent use.
+// sensitiveTasks are the tasks of a run with context or results above the plaintext limit,
+// whose other texts may quote these. It is safe for concurrent use.
 type sensitiveTasks struct {
 	mu    sync.RWMutex // guards both
 	tasks map[task.ID]bool
-	exact map[task.ID]bool // of those whose caller may see above the plaintext limit: their sizes are exact
+	exact map[task.ID]bool // tasks whose caller may see values above the plaintext limit, so that their sizes are exact
 }
 
-// learn takes in what an entry tells.
+// learn adds the task of an entry if it is sensitive.
 func (a *sensitiveTasks) learn(e *record.Entry) {
 	if e.Record != nil && e.Record.Prompt != nil && reveals(e.Record.Prompt) {
 		a.mu.Lock()
@@ -51,8 +51,8 @@ func (a *sensitiveTasks) has(id task.ID) bool {
 	return a.tasks[id]
 }
 
-// reveals reports whether a prompt is in the form for a caller who may see above
-// the plaintext limit.
+// reveals reports whether a prompt is in the form for a caller who may see values above the
+// plaintext limit.
 func reveals(p *promptview.Shown) bool {
 	for i := range p.Receipt.Sources {
 		if d := p.Receipt.Sources[i].Decision; d != nil && d.Before > plainLimit && !d.Coarse {
@@ -64,22 +64,22 @@ func reveals(p *promptview.Shown) bool {
 	})
 }
 
-// isExact reports whether the caller may see the exact sizes of a task above the
-// plainLimit. For the empty task it reports whether that holds for any task.
+// isExact reports whether entries of a task have exact sizes of values above the plaintext
+// limit; for the empty task, whether those of any task have.
 func (a *sensitiveTasks) isExact(id task.ID) bool {
 	a.mu.RLock()
 	defer a.mu.RUnlock()
 	return a.exact[id] || id == "" && len(a.exact) > 0
 }
 
-// any reports whether there is one.
+// any reports whether any task is sensitive.
 func (a *sensitiveTasks) any() bool {
 	a.mu.RLock()
 	defer a.mu.RUnlock()
 	return len(a.tasks) > 0
 }
 
-// coordinator reports whether a step of the coordinator is one.
+// coordinator reports whether a step of the coordinator is sensitive.
 func (a *sensitiveTasks) coordinator() bool {
 	a.mu.RLock()
 	defer a.mu.RUnlock()

@@ -1,60 +1,308 @@
 package journal
 
 import (
+	"context"
+	"database/sql"
+	"encoding/json"
 	"errors"
 	"time"
+
+	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// errTaken reports that there is a run with this id.
-var errTaken = errors.New("there is a run with this id")
+// nanos returns a time in its stored form.
+func nanos(t time.Time) int64 { return t.UnixNano() }
 
-// A runRow is a run.
-type runRow struct {
-	n       int64  // in its file, from 1
-	id      string // unique
-	name    string
-	command string
-	started time.Time
+// fromNanos returns the time of a stored form.
+func fromNanos(n int64) time.Time { return time.Unix(0, n).UTC() }
+
+// update runs do in one transaction. It retries while other processes lock the file, so
+// do may be called several times.
+func (d *database) update(ctx context.Context, do func(tx *sql.Tx) error) error {
+	if d.write == nil {
+		return ErrReadOnly
+	}
+	return d.explain(d.retryWhileLocked(ctx, func() error {
+		tx, err := d.write.BeginTx(ctx, nil)
+		if err != nil {
+			return err
+		}
+		defer tx.Rollback() //nolint:errcheck // of what is not committed
+		if err := do(tx); err != nil {
+			return err
+		}
+		return tx.Commit()
+	}))
 }
 
-// A row is what is known of a run without reading what it kept.
-type row struct {
-	runRow
-	held *lease // nil if nobody has it
-	turn turn   // the last
+// head returns the state of the chain of the newest run; nil if there is none.
+func (s *store) head(ctx context.Context) (state []byte, err error) {
+	err = s.read.QueryRowContext(ctx, `select state from batches where run =
+(select n from runs r where not exists (select 1 from turns where run = r.n and status = ?) order by n desc limit 1) order by n desc limit 1`, removed).Scan(&state)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, nil
+	}
+	return state, s.explain(err)
 }
 
-// A turn is that a process took a run up, or that the run came to its end.
-type turn struct {
-	at     time.Time
-	status string // empty: it was taken up
-	tasks  string // how many came to which status, as JSON
+// begin adds a run with its lease, and sets its number. The error is errRunExists if there
+// is a run with its ID.
+func (s *store) begin(ctx context.Context, r *runRow, b *batch) error {
+	return s.update(ctx, func(tx *sql.Tx) error {
+		done, err := tx.ExecContext(ctx, "insert into runs (id, name, command, started) values (?, ?, ?, ?)", r.id, r.name, r.command, nanos(r.started))
+		if code(err)&0xff == sqlite3.SQLITE_CONSTRAINT {
+			return errRunExists
+		}
+		if err != nil {
+			return err
+		}
+		if r.n, err = done.LastInsertId(); err != nil {
+			return err
+		}
+		b.run = r.n
+		if err := putLease(ctx, tx, r.n, &b.lease); err != nil {
+			return err
+		}
+		return s.addBatch(ctx, tx, b)
+	})
 }
 
-// A batch is what one commit adds to one run.
-type batch struct {
-	run     int64
-	lease   lease // that must still stand
-	at      time.Time
-	lines   bundle
-	empty   bool   // there are no lines
-	state   []byte // of the chain after them
-	answers [][32]byte
-	turns   []turn
-	marks   []byte // of what the lines are about
-	release bool   // the lease ends with it
-
-	lost bool // set by the store: the lease is somebody else's, and nothing was added
+func putLease(ctx context.Context, tx *sql.Tx, run int64, l *lease) error {
+	holder, err := json.Marshal(l.Holder)
+	if err != nil {
+		return err
+	}
+	_, err = tx.ExecContext(ctx, "insert or replace into leases (run, holder, beat, taken, renewed) values (?, ?, ?, ?, ?)", run, string(holder), l.Beat, nanos(l.Taken), nanos(l.Renewed))
+	return err
 }
 
-// A batchRow is a batch as it is read.
-type batchRow struct {
-	n     int64 // higher than those of all batches before it
-	run   int64
-	id    string // of the run; only of an answer
-	lines bundle
-	text  []byte // the lines, once they are unpacked
+// commit adds all batches whose leases are unchanged, in one transaction.
+func (s *store) commit(ctx context.Context, list []*batch) error {
+	if len(list) == 0 {
+		return nil
+	}
+	return s.update(ctx, func(tx *sql.Tx) error {
+		leases := tx.StmtContext(ctx, s.leases)
+		for _, b := range list {
+			is, err := scanLease(leases.QueryRowContext(ctx, b.run))
+			if err != nil {
+				return err
+			}
+			if b.lost = is == nil || !is.same(&b.lease); b.lost {
+				continue
+			}
+			if err := s.addBatch(ctx, tx, b); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
-// pageSize is how many rows are read at a time.
-const pageSize = 64
+// The statements of each commit, which are prepared once.
+const (
+	insertBatch  = "insert into batches (run, at, state, parts, kept, rest) values (?, ?, ?, ?, ?, ?)"
+	insertAnswer = "insert or ignore into answers (key, batch, run) values (?, ?, ?)"
+	selectLease  = "select holder, beat, taken, renewed from leases where run = ?"
+)
+
+// addBatch adds one batch.
+func (s *store) addBatch(ctx context.Context, tx *sql.Tx, b *batch) error {
+	if !b.empty {
+		parts := b.lines.parts
+		if s.marks {
+			parts = markedParts(b.marks, parts)
+		}
+		done, err := tx.StmtContext(ctx, s.add).ExecContext(ctx, b.run, nanos(b.at), b.state, parts, b.lines.kept, b.lines.rest)
+		if err != nil {
+			return err
+		}
+		n, err := done.LastInsertId()
+		if err != nil {
+			return err
+		}
+		if err := s.addAnswers(ctx, tx, b, n); err != nil {
+			return err
+		}
+	}
+	for _, t := range b.turns {
+		if _, err := tx.ExecContext(ctx, "insert into turns (run, at, status, tasks) values (?, ?, ?, ?)", b.run, nanos(t.at), t.status, t.tasks); err != nil {
+			return err
+		}
+	}
+	if !b.release {
+		return nil
+	}
+	_, err := tx.ExecContext(ctx, "delete from leases where run = ?", b.run)
+	return err
+}
+
+// addAnswers adds the keys of the answers in a row.
+func (s *store) addAnswers(ctx context.Context, tx *sql.Tx, b *batch, row int64) error {
+	if len(b.answers) == 0 {
+		return nil
+	}
+	add := tx.StmtContext(ctx, s.answer)
+	for _, key := range b.answers {
+		if _, err := add.ExecContext(ctx, key[:], row, b.run); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// leaseOf returns the lease of a run; nil if no process has it.
+func leaseOf(ctx context.Context, q querier, run int64) (*lease, error) {
+	return scanLease(q.QueryRowContext(ctx, selectLease, run))
+}
+
+func scanLease(row *sql.Row) (*lease, error) {
+	var holder string
+	var beat, taken, renewed int64
+	err := row.Scan(&holder, &beat, &taken, &renewed)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return parseLease(holder, beat, taken, renewed)
+}
+
+func parseLease(holder string, beat, taken, renewed int64) (*lease, error) {
+	l := &lease{Beat: beat, Taken: fromNanos(taken), Renewed: fromNanos(renewed)}
+	return l, json.Unmarshal([]byte(holder), &l.Holder)
+}
+
+// lease returns the lease of a run; nil if no process has it.
+func (s *store) lease(ctx context.Context, run int64) (*lease, error) {
+	l, err := leaseOf(ctx, s.read, run)
+	return l, s.explain(err)
+}
+
+// swapLease replaces the lease of a run, and reports whether it was still the old one. Nil
+// is no lease.
+func (s *store) swapLease(ctx context.Context, run int64, old, now *lease) (ok bool, err error) {
+	err = s.update(ctx, func(tx *sql.Tx) error {
+		is, err := leaseOf(ctx, tx, run)
+		if err != nil {
+			return err
+		}
+		if ok = (is == nil) == (old == nil) && (is == nil || is.same(old)); !ok {
+			return nil
+		}
+		if now != nil {
+			return putLease(ctx, tx, run, now)
+		}
+		_, err = tx.ExecContext(ctx, "delete from leases where run = ?", run)
+		return err
+	})
+	return ok && err == nil, err
+}
+
+// runs returns at most so many runs whose IDs begin with prefix, the newest first; all of
+// them if most is negative.
+func (s *store) runs(ctx context.Context, prefix string, most int) (list []row, err error) {
+	rows, err := s.read.QueryContext(ctx, `select r.n, r.id, r.name, r.command, r.started, l.holder, l.beat, l.taken, l.renewed, t.at, t.status, t.tasks
+from runs r left join leases l on l.run = r.n
+left join turns t on t.n = (select max(n) from turns where run = r.n)
+where substr(r.id, 1, length(?1)) = ?1 and coalesce(t.status, '') <> ?2 order by r.n desc limit ?3`, prefix, removed, most)
+	if err != nil {
+		return nil, s.explain(err)
+	}
+	defer rows.Close() //nolint:errcheck // it was read to its end, or there is another error
+	for rows.Next() {
+		var r row
+		var started int64
+		var holder, status, tasks sql.NullString
+		var beat, taken, renewed, at sql.NullInt64
+		if err := rows.Scan(&r.n, &r.id, &r.name, &r.command, &started, &holder, &beat, &taken, &renewed, &at, &status, &tasks); err != nil {
+			return nil, s.explain(err)
+		}
+		r.started, r.turn = fromNanos(started), turn{at: fromNanos(at.Int64), status: status.String, tasks: tasks.String}
+		if holder.Valid {
+			if r.held, err = parseLease(holder.String, beat.Int64, taken.Int64, renewed.Int64); err != nil {
+				return nil, err
+			}
+		}
+		list = append(list, r)
+	}
+	return list, s.explain(rows.Err())
+}
+
+// page returns the next rows of a run behind one; unless they are to be whole, without
+// the lines that a history does not need.
+func (s *store) page(ctx context.Context, run, after int64, whole bool) ([]batchRow, error) {
+	rest := "x''"
+	if whole {
+		rest = "b.rest"
+	}
+	return s.batchRows(ctx, "select b.n, b.run, '', b.parts, b.kept, "+rest+" from batches b where b.run = ? and b.n > ? order by b.n limit ?", run, after, pageSize)
+}
+
+// marked returns the numbers and marks of all rows of a run, in order.
+func (s *store) marked(ctx context.Context, run int64) (list []markedRow, err error) {
+	rows, err := s.read.QueryContext(ctx, "select n, parts from batches where run = ? order by n", run)
+	if err != nil {
+		return nil, s.explain(err)
+	}
+	defer rows.Close() //nolint:errcheck // it was read to its end, or there is another error
+	for rows.Next() {
+		var r markedRow
+		var parts []byte
+		if err := rows.Scan(&r.n, &parts); err != nil {
+			return nil, s.explain(err)
+		}
+		if r.marks, _, r.marked, err = splitMarks(parts); err != nil {
+			return nil, err
+		}
+		list = append(list, r)
+	}
+	return list, s.explain(rows.Err())
+}
+
+// batchRow returns one row.
+func (s *store) batchRow(ctx context.Context, n int64) (batchRow, error) {
+	list, err := s.batchRows(ctx, "select b.n, b.run, '', b.parts, b.kept, b.rest from batches b where b.n = ?", n)
+	if err == nil && len(list) == 0 {
+		err = errRow // it was removed meanwhile
+	}
+	if err != nil {
+		return batchRow{}, err
+	}
+	return list[0], nil
+}
+
+// answers returns rows with an answer to this key and a number lower than before, the
+// newest first, without the lines that a history does not need.
+func (s *store) answers(ctx context.Context, key [32]byte, before int64) ([]batchRow, error) {
+	return s.batchRows(ctx, `select b.n, b.run, r.id, b.parts, b.kept, x'' from answers a join batches b on b.n = a.batch join runs r on r.n = a.run
+where a.key = ? and a.batch < ? order by a.batch desc limit ?`, key[:], before, pageSize)
+}
+
+func (s *store) batchRows(ctx context.Context, query string, args ...any) (list []batchRow, err error) {
+	rows, err := s.read.QueryContext(ctx, query, args...)
+	if err != nil {
+		return nil, s.explain(err)
+	}
+	defer rows.Close() //nolint:errcheck // it was read to its end, or there is another error
+	for rows.Next() {
+		var l batchRow
+		if err := rows.Scan(&l.n, &l.run, &l.id, &l.lines.parts, &l.lines.kept, &l.lines.rest); err != nil {
+			return nil, s.explain(err)
+		}
+		list = append(list, l)
+	}
+	return list, s.explain(rows.Err())
+}
+
+// last returns of a run the number of its last row, the newest time of a row, and the
+// state of its chain.
+func (s *store) last(ctx context.Context, run int64) (n int64, at time.Time, state []byte, err error) {
+	var newest sql.NullInt64
+	err = s.read.QueryRowContext(ctx, `select n, (select max(at) from batches where run = ?1), state from batches where run = ?1 order by n desc limit 1`, run).Scan(&n, &newest, &state)
+	if errors.Is(err, sql.ErrNoRows) {
+		return 0, fromNanos(0), nil, nil
+	}
+	return n, fromNanos(newest.Int64), state, s.explain(err)
+}

@@ -14,10 +14,10 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// The statuses that a run has beside those of an [record.RunEnd].
+// The statuses of a run that has not ended. The others are those of a [record.RunEnd].
 const (
 	Running     = "running"     // a process works on it
-	Interrupted = "interrupted" // none does, and it did not come to its end
+	Interrupted = "interrupted" // no process does
 )
 
 // Counts are how many tasks have which status.
@@ -30,32 +30,31 @@ func (n Counts) total() (sum int) {
 	return sum
 }
 
-// A Summary is a run in short.
+// A Summary summarizes a run.
 type Summary struct {
 	Run     string    `json:"run"`
 	Name    string    `json:"name,omitempty"`
 	Command string    `json:"command,omitempty"`
 	Status  string    `json:"status"` // as the run ended, [Running] or [Interrupted]
 	Started time.Time `json:"started"`
-	Ended   time.Time `json:"ended,omitzero"` // zero if it did not come to its end
+	Ended   time.Time `json:"ended,omitzero"` // zero if it did not end
 	Tasks   Counts    `json:"tasks,omitempty"`
 
-	// Outcomes tell apart what the statuses do not: tasks that failed by themselves,
-	// were cancelled, or never ran. An interrupted run cancelled what was in progress.
+	// Outcomes distinguish tasks that failed by themselves, were cancelled, or never ran. An
+	// interrupted run cancelled the tasks in progress.
 	Outcomes record.Outcomes `json:"outcomes"`
 
-	Holder *Holder `json:"holder,omitempty"` // who works on it
+	Holder *Holder `json:"holder,omitempty"` // the process that works on it
 }
 
 // ErrUnknownRun reports a name that no run has, or several. An [*UnknownRunError] and an
 // [*AmbiguousRunError] wrap it.
 var ErrUnknownRun = errors.New("unknown run")
 
-// An UnknownRunError says that no run of a journal has this id, or one that
-// begins with it.
+// An UnknownRunError reports that no run has an ID with this prefix.
 type UnknownRunError struct {
 	Prefix string // empty if there is no run at all
-	Newest string // id of the newest run; empty if there is none
+	Newest string // ID of the newest run; empty if there is none
 }
 
 func (e *UnknownRunError) Error() string {
@@ -68,7 +67,7 @@ func (e *UnknownRunError) Error() string {
 // Unwrap returns [ErrUnknownRun].
 func (e *UnknownRunError) Unwrap() error { return ErrUnknownRun }
 
-// An AmbiguousRunError lists the runs whose ids begin with a prefix.
+// An AmbiguousRunError lists the runs whose IDs begin with a prefix.
 type AmbiguousRunError struct {
 	Prefix string
 	Runs   []string // ids, the newest first
@@ -80,15 +79,15 @@ func (e *AmbiguousRunError) Error() string {
 	if len(list) > most {
 		list, more = list[:most], fmt.Sprintf(" and %d more", len(list)-most)
 	}
-	return fmt.Sprintf("ambiguous run %q: %d runs begin with that, %s%s; write more of the id", e.Prefix, len(e.Runs), strings.Join(list, ", "), more)
+	return fmt.Sprintf("ambiguous run %q: %d runs begin with that, %s%s; give more of the ID", e.Prefix, len(e.Runs), strings.Join(list, ", "), more)
 }
 
 // Unwrap returns [ErrUnknownRun].
 func (e *AmbiguousRunError) Unwrap() error { return ErrUnknownRun }
 
-// Find returns the run with this id, or the one whose id begins with it; of an
-// empty prefix the newest. Its error is an [*UnknownRunError] or an
-// [*AmbiguousRunError] if there is no such run, or there are several.
+// Find returns the run with this ID or prefix of an ID; for an empty prefix, the newest run.
+// Its error is an [*UnknownRunError] or an [*AmbiguousRunError] if there is no such run or
+// there are several.
 func (c *catalog) Find(ctx context.Context, prefix string) (Summary, error) {
 	r, err := c.find(ctx, prefix)
 	if err != nil {
@@ -146,11 +145,11 @@ func (c *catalog) Runs(ctx context.Context) ([]Summary, error) {
 	return out, nil
 }
 
-// all is no limit to a number of rows.
+// all means no limit of rows.
 const all = -1
 
-// Newest returns the newest runs whose IDs begin with prefix, at most so many. It
-// reads one row of each: the tasks of a run that did not end are not counted.
+// Newest returns at most so many runs whose IDs begin with prefix, the newest first. It does
+// not count the tasks of runs that did not end.
 func (c *catalog) Newest(ctx context.Context, prefix string, most int) ([]Summary, error) {
 	list, err := c.store.runs(ctx, prefix, max(most, 0))
 	if err != nil {
@@ -167,7 +166,7 @@ func (c *catalog) Newest(ctx context.Context, prefix string, most int) ([]Summar
 	return out, nil
 }
 
-// head returns what the row of a run says of it.
+// head returns the summary of a row.
 func (c *catalog) head(r row) (s Summary, err error) {
 	s = Summary{Run: r.id, Name: r.name, Command: r.command, Started: r.started, Status: r.turn.status}
 	if c.live(r.held) {
@@ -184,8 +183,8 @@ func (c *catalog) head(r row) (s Summary, err error) {
 	return s, nil
 }
 
-// summary completes what is known of a run. The tasks of one that did not come
-// to its end are counted in what it kept.
+// summary returns the summary of a run. The tasks of a run that did not end are counted from
+// its lines.
 func (c *catalog) summary(ctx context.Context, r row) (Summary, error) {
 	s, err := c.head(r)
 	if r.turn.status != "" || err != nil {
@@ -196,27 +195,27 @@ func (c *catalog) summary(ctx context.Context, r row) (Summary, error) {
 	for _, t := range tasks {
 		s.Tasks[t.status]++
 		if s.Status == Interrupted || t.status.Terminal() {
-			s.Outcomes.Add(t.status, t.root, t.begun)
+			s.Outcomes.Add(t.status, t.root, t.began)
 		}
 	}
 	return s, c.fail("read", err)
 }
 
-// live reports whether somebody works on a run with this lease.
+// live reports whether a process may work on a run with this lease.
 func (c *catalog) live(l *lease) bool { return l != nil && c.liveAt(l, c.now()) }
 
 func (c *catalog) liveAt(l *lease, now time.Time) bool {
-	return l != nil && l.live(now, c.me.life(l.Holder, findProcess))
+	return l != nil && l.live(now, c.me.liveness(l.Holder, findProcess))
 }
 
-// progressOf is how far a task of a run without an end has come.
+// progressOf is the progress of a task of a run that did not end.
 type progressOf struct {
 	status task.Status
 	root   task.ID // the task whose end caused this one's
-	begun  bool
+	began  bool
 }
 
-// progress returns the tasks of a run that has no end, as its events tell them.
+// progress returns the tasks of a run that did not end, from its events.
 func (c *catalog) progress(ctx context.Context, number int64) (map[task.ID]progressOf, error) {
 	tasks := map[task.ID]progressOf{}
 	err := c.each(ctx, number, true, func(lines []byte) error {
@@ -230,7 +229,7 @@ func (c *catalog) progress(ctx context.Context, number int64) (map[task.ID]progr
 	return tasks, err
 }
 
-// learnProgress takes in what a line tells of the progress of tasks.
+// learnProgress updates the progress of tasks from a line.
 func learnProgress(tasks map[task.ID]progressOf, line []byte) error {
 	switch kind, value := record.SplitLine(line); kind {
 	case record.KindRunStart:
@@ -242,7 +241,7 @@ func learnProgress(tasks map[task.ID]progressOf, line []byte) error {
 			}
 		}
 		return err
-	case "event":
+	case record.KindEvent:
 		var e struct {
 			Type event.Type
 			Task task.ID
@@ -250,7 +249,7 @@ func learnProgress(tasks map[task.ID]progressOf, line []byte) error {
 		}
 		err := json.Unmarshal(value, &e)
 		if status := record.StatusAfter(e.Type); status != "" && e.Task != "" && !isCoordinatorStep(e.Task) {
-			tasks[e.Task] = progressOf{status, e.Root, status == task.InProgress || tasks[e.Task].begun}
+			tasks[e.Task] = progressOf{status, e.Root, status == task.InProgress || tasks[e.Task].began}
 		}
 		return err
 	}

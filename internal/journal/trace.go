@@ -14,10 +14,9 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// Trace returns the record of a run, which is named as for [Journal.Find], as a
-// trace of it would be read. Its result is made of what the journal has; there
-// is none if the run did not come to its end. Words of prompts above
-// confidential are there if the key of the journal opens them.
+// Trace returns a run, which is named as for [Journal.Find], as a trace. Its result is made
+// of the entries of the run; it is nil if the run did not end. Pieces of prompts above
+// confidential have words if the key of the journal decrypts them.
 func (a *archive) Trace(ctx context.Context, run string) (*trace.Trace, error) {
 	r, err := a.find(ctx, run)
 	if err != nil {
@@ -43,7 +42,7 @@ func (a *archive) everyLine(ctx context.Context, r row) func(*trace.Reader) erro
 	}
 }
 
-// takeLines hands lines to a reader.
+// takeLines passes lines to a reader.
 func takeLines(in *trace.Reader, lines []byte) error {
 	for line := range bytes.Lines(lines) {
 		if err := in.Line(line); err != nil {
@@ -53,12 +52,11 @@ func takeLines(in *trace.Reader, lines []byte) error {
 	return nil
 }
 
-// trace returns the record of a run that read reads. The decoder takes the lines
-// of the history; of a run of which one task is read alone, only if its field only
-// is set by then.
+// trace returns the trace of a run, whose lines read reads. The decoder decodes the lines of
+// the history; if one task is read alone, only if its field only is set by then.
 func (a *archive) trace(r row, d *decoder, o trace.ReadOptions, read func(*trace.Reader) error) (*trace.Trace, error) {
 	d.vault, d.run, d.stored = a.vault, r.id, &Stored{History: record.History{Mask: a.vault.mask}}
-	skip, alone, whole := false, false, false // the history is not wanted; one task is read; the run ended
+	skip, alone, whole := false, false, false // the history is not decoded; one task is read; the run ended
 	head := o.Head
 	o.Head = func(t *trace.Trace, only *trace.Task) {
 		if head != nil {
@@ -83,7 +81,7 @@ func (a *archive) trace(r row, d *decoder, o trace.ReadOptions, read func(*trace
 		}
 		err := d.line(kind, value)
 		if err == nil && kind == record.KindAgentCall && o.Finder != nil {
-			d.seen(o.Finder)
+			d.search(o.Finder)
 		}
 		return err
 	}
@@ -113,9 +111,9 @@ func (a *archive) trace(r row, d *decoder, o trace.ReadOptions, read func(*trace
 	return t, nil
 }
 
-// Search looks for a text in the prompts and results of a run, which is named as
-// for [Journal.Find], and returns what it found and the trace without its words.
-// It holds the words of one prompt or result at a time.
+// Search searches the prompts and results of a run, which is named as for [Journal.Find],
+// for a text. It returns the trace without words, and holds the words of one prompt or
+// result at a time.
 func (a *archive) Search(ctx context.Context, run, text string) (*trace.Trace, trace.Search, error) {
 	r, err := a.find(ctx, run)
 	if err != nil {
@@ -129,18 +127,18 @@ func (a *archive) Search(ctx context.Context, run, text string) (*trace.Trace, t
 	return t, f.Search(t), nil
 }
 
-// seen looks at the exchange that was decoded last, and keeps none of its words.
-func (d *decoder) seen(f *trace.Finder) {
+// search searches the agent call that was decoded last, and drops its texts.
+func (d *decoder) search(f *trace.Finder) {
 	x := d.stored.History.Log[len(d.stored.History.Log)-1].Exchange
 	if x.Part == "" && x.Completed() {
 		t := trace.TaskResult{Task: trace.Task{ID: x.Task}}
-		tell(&t, x)
+		setResult(&t, x)
 		f.Result(&t)
 	}
 	x.Result, x.Shown, x.Error = nil, nil, ""
 }
 
-// sealed opens the words of a prompt, as far as the key does.
+// sealed decrypts the pieces of a prompt, if the key allows it.
 func (d *decoder) sealed(into map[string][2][]promptview.Piece, value []byte) error {
 	var l sealedLine
 	if err := json.Unmarshal(value, &l); err != nil {
@@ -156,7 +154,7 @@ func (d *decoder) sealed(into map[string][2][]promptview.Piece, value []byte) er
 	return err
 }
 
-// result makes the result of a run of its exchanges and its end.
+// result returns the result of a run, from its agent calls and its end.
 func result(run string, s *Stored) *trace.Result {
 	h := &s.History
 	r := &trace.Result{Run: run, Status: h.End.Status, Output: h.End.Answer}
@@ -183,15 +181,15 @@ func result(run string, s *Stored) *trace.Result {
 		t.ID, t.Title, t.Status = e.Task, e.Title, e.Status
 		t.Assignee = cmp.Or(e.Agent, t.Assignee)
 		if x := last[e.Task]; x != nil && e.Status == task.Completed {
-			tell(&t, x)
+			setResult(&t, x)
 		}
 		r.Tasks = append(r.Tasks, t)
 	}
 	return r
 }
 
-// tell adds to a task what the caller may see of its result.
-func tell(t *trace.TaskResult, x *record.AgentCall) {
+// setResult sets what the caller may see of the result of a task.
+func setResult(t *trace.TaskResult, x *record.AgentCall) {
 	if x.Result != nil {
 		t.Label, t.Text, t.Structured = x.Result.Classification, cmp.Or(x.Result.Text, string(x.Result.JSON)), x.Result.JSON
 	}

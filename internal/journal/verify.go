@@ -12,24 +12,22 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// Verify reads the lines of a run, which is named as for [Journal.Find], and
-// says whether they were altered. Beyond what [audit.Verify] checks, they must
-// be the record of this very run, begin at its beginning, and end where the
-// chain stood when the last row was written; and the marks by which one task is
-// read alone must say what the lines are about. It sets Run and State of o; the
+// Verify reports whether the lines of a run, which is named as for [Journal.Find], were
+// altered. Beyond what [audit.Verify] checks, they must be of this run, begin at its
+// beginning, and end at the state of the chain in the last row; and the marks, by which one
+// task is read alone, must name the tasks of the lines. It sets Run and State of o; the
 // error is of reading only.
 //
-// With a key, only its holder can write a record that passes. Without one,
-// anybody who can write the file can. In both cases rows may have been cut off
-// the end of an open record, or the whole file put back to an older state: only
-// a head that was kept elsewhere shows that. Names, times and counts in lists of
-// runs are not part of the record.
+// With a key, only its owner can write a record that passes. Without one, anyone who can
+// write the file can. In both cases rows may have been cut off the end of an open record, or
+// the whole file replaced by an older copy: only a head that was stored elsewhere shows that.
+// Names, times and counts in lists of runs are not part of the record.
 func (a *archive) Verify(ctx context.Context, run string, o audit.VerifyOptions) (audit.Report, error) {
 	r, err := a.find(ctx, run)
 	if err != nil {
 		return audit.Report{}, err
 	}
-	last, _, state, err := a.store.last(ctx, r.n) // rows that come later are not read
+	last, _, state, err := a.store.last(ctx, r.n) // later rows are not read
 	if err != nil {
 		return audit.Report{}, a.fail("read", err)
 	}
@@ -37,7 +35,7 @@ func (a *archive) Verify(ctx context.Context, run string, o audit.VerifyOptions)
 		return audit.Report{Status: audit.Broken, Why: "the state of its chain cannot be read: it was altered"}, nil
 	}
 	o.Run = r.id
-	line, altered := 1, 0 // of the row that is read, and of the first with wrong marks
+	line, altered := 1, 0 // the first lines of the next row, and of the first row with wrong marks
 	rows := &lineReader{ctx: ctx, a: a, run: r.n, until: last, took: func(l *batchRow, lines []byte) {
 		if altered == 0 && !marksAgree(l, lines) {
 			altered = line
@@ -60,17 +58,17 @@ func (a *archive) Verify(ctx context.Context, run string, o audit.VerifyOptions)
 		report.Why = "the marks of the row that begins here were altered: where one task is read alone, lines about it would be missing"
 	}
 	if report.Status == audit.Broken {
-		_, err = a.find(ctx, r.id) // it may have been removed meanwhile
+		_, err = a.find(ctx, r.id) // it may have been removed
 	}
 	return report, err
 }
 
-// traceOpener is how the first line of a record begins.
+// traceOpener is the prefix of the first line of a run.
 var traceOpener = record.LinePrefix(record.KindTrace)
 
-// marksAgree reports whether the marks of a row, if it has any, name every task that
-// its lines are about, and as completed those that completed in it. The chain does
-// not cover marks, and a row that lacks one is left out where its task is read alone.
+// marksAgree reports whether the marks of a row, if it has any, name every task of its
+// lines, and as completed those that completed in it. The chain does not cover marks, and a
+// row without the mark of a task is skipped where that task is read alone.
 func marksAgree(l *batchRow, lines []byte) bool {
 	var row markedRow
 	var err error
@@ -94,13 +92,13 @@ func marksAgree(l *batchRow, lines []byte) bool {
 			if !about[wholeRun] {
 				return false
 			}
-		case "audit": // which has its hash beside it
+		case record.KindDecision: // which has a digest too
 			var chained struct{ Audit aboutLine }
 			if json.Unmarshal(line, &chained) != nil {
 				return false
 			}
 			of = chained.Audit
-		case "event", "prompt", record.KindCallStart, record.KindAgentCall, record.KindRejected:
+		case record.KindEvent, record.KindPrompt, record.KindCallStart, record.KindAgentCall, record.KindRejected:
 			if json.Unmarshal(value, &of) != nil {
 				return false
 			}
@@ -108,7 +106,7 @@ func marksAgree(l *batchRow, lines []byte) bool {
 		switch {
 		case missing(of.Task), missing(of.Handoff.Task), missing(of.Receipt.Task), len(of.Plan) > 0 && !about[wholeRun]:
 			return false
-		case kind == "event" && of.Type == event.TaskComplete:
+		case kind == record.KindEvent && of.Type == event.TaskComplete:
 			if done++; !completed[markOf(of.Task, true)] {
 				return false
 			}
@@ -117,7 +115,7 @@ func marksAgree(l *batchRow, lines []byte) bool {
 	return len(completed) <= done
 }
 
-// An aboutLine is as much of the value of a line as says what it is about.
+// An aboutLine has the members of a line that name its tasks.
 type aboutLine struct {
 	Task    task.ID
 	Type    event.Type

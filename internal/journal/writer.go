@@ -5,22 +5,22 @@ import (
 	"sync"
 )
 
-// A writer makes write requests durable, in the order in which they came. One
-// goroutine assembles the rows of the next commit while another, the committer,
-// commits the ones before: the requests that arrive during a commit share the next.
+// A writer makes write requests durable, in their order. One goroutine assembles the rows
+// of the next commit while another, the committer, writes the last one: the requests that
+// arrive during a commit share the next.
 type writer struct {
 	j       *Journal
-	opening sync.WaitGroup // runs that are being opened: the store is open until they are through
-	wake    chan struct{}  // holds one; requests wait
-	commits chan *commit   // to the committer; unbuffered, so that a commit grows until it can be taken
+	opening sync.WaitGroup // runs that are being opened; the database stays open for them
+	wake    chan struct{}  // capacity 1; signals that requests wait
+	commits chan *commit   // to the committer; unbuffered, so that a commit grows until the committer is free
 	end     chan struct{}  // closed when both goroutines have ended
 
 	mu      sync.Mutex // guards the next ones
 	queue   []*request
-	stopped bool           // what waits is written, and then nothing more
-	over    bool           // nothing is written any more
-	refuses bool           // a goroutine answers requests that came too late
-	open    map[int64]*Run // whose leases are to be renewed
+	stopped bool           // no request is accepted; those that wait are still written
+	over    bool           // nothing more is written
+	refuses bool           // a goroutine answers late requests
+	open    map[int64]*Run // runs whose leases are renewed
 
 	err error // why the last write failed; nil if it succeeded. Only the committer uses it
 }
@@ -32,22 +32,21 @@ func newWriter(j *Journal) *writer {
 	return w
 }
 
-// put takes a request. It does not wait, and calls no done itself.
-func (w *writer) put(r *request) {
+// enqueue adds a request. It does not wait, and does not call done.
+func (w *writer) enqueue(r *request) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.queue = append(w.queue, r)
 	switch {
 	case !w.over:
-		w.rouse()
+		w.wakeAssembler()
 	case !w.refuses:
 		w.refuses = true
 		go w.refuse()
 	}
 }
 
-// refuse answers requests that came after the end, in their order, and ends when there
-// are none left.
+// refuse answers requests that came after the end, in their order.
 func (w *writer) refuse() {
 	<-w.end
 	for {
@@ -65,15 +64,15 @@ func (w *writer) refuse() {
 	}
 }
 
-func (w *writer) rouse() {
+func (w *writer) wakeAssembler() {
 	select {
 	case w.wake <- struct{}{}:
-	default: // it will look anyway
+	default: // it is already signaled
 	}
 }
 
-// enter keeps the store open until leave is called, if it is not being closed.
-func (w *writer) enter() (leave func(), err error) {
+// keepOpen keeps the database open until leave is called, unless it is being closed.
+func (w *writer) keepOpen() (leave func(), err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.stopped {
@@ -83,8 +82,8 @@ func (w *writer) enter() (leave func(), err error) {
 	return w.opening.Done, nil
 }
 
-// admit has the writer renew the lease of a run.
-func (w *writer) admit(r *Run) error {
+// addRun makes the writer renew the lease of a run.
+func (w *writer) addRun(r *Run) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.stopped {
@@ -94,8 +93,8 @@ func (w *writer) admit(r *Run) error {
 	return nil
 }
 
-// dismiss stops renewing the lease of a run.
-func (w *writer) dismiss(r *Run) {
+// removeRun stops renewing the lease of a run.
+func (w *writer) removeRun(r *Run) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	delete(w.open, r.row.n)
@@ -107,13 +106,12 @@ func (w *writer) stop() error {
 	w.mu.Lock()
 	w.stopped = true
 	w.mu.Unlock()
-	w.rouse()
+	w.wakeAssembler()
 	<-w.end
 	return w.err
 }
 
-// assemble makes commits of the requests. A commit takes what comes until the committer
-// is free to take it.
+// assemble makes commits of the requests. A commit grows until the committer is free.
 func (w *writer) assemble() {
 	defer close(w.commits)
 	next := newCommit()
@@ -146,7 +144,7 @@ func newCommit() *commit {
 	return &commit{runs: map[*Run][]*request{}}
 }
 
-// take returns the requests that wait, and whether there are none and will be none.
+// take returns the requests that wait, and whether no more will come.
 func (w *writer) take() (list []*request, over bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
