@@ -199,7 +199,7 @@ func ended(r *engine.Result, err error) (*Result, error) {
 	}
 	out := &Result{
 		RunID: r.RunID, Status: Status(r.Status), Output: r.Output, Usage: r.Usage, Context: event.Context(r.Context),
-		Warnings: r.Warnings, StartedAt: r.StartedAt, EndedAt: r.EndedAt, JournalErr: r.Unkept, of: r,
+		Warnings: r.Warnings, StartedAt: r.StartedAt, EndedAt: r.EndedAt, JournalErr: r.JournalErr, of: r,
 	}
 	out.Tasks = make([]TaskResult, len(r.Tasks))
 	for i := range r.Tasks {

@@ -17,28 +17,28 @@ import (
 
 // An attempt is one try at one task of the graph.
 type attempt struct {
-	exchange
-	graph    *graph.Graph
-	planned  bool // a coordinator wrote the description of the task
-	index    int
-	member   int
-	known    doneSet // the tasks whose results a task of scope all may find in memory; nil for any other
-	granted  int     // how many offers there are before those of the memory
-	messages int     // among the offers, behind all that the task itself is granted
-	unnoted  error   // why the result is not in the shared memory
+	modelCall
+	graph        *graph.Graph
+	planned      bool // a coordinator wrote the description of the task
+	index        int
+	member       int
+	known        doneSet // the tasks whose results a task of scope all may find in memory; nil for any other
+	granted      int     // how many offers there are before those of the memory
+	messageCount int     // among the offers, behind all that the task itself is granted
+	unnoted      error   // why the result is not in the shared memory
 }
 
 // gather makes a the next attempt at a ready task, with what the task is granted.
 func (r *results) gather(a *attempt, i int) {
 	p := r.plan
-	*a = attempt{exchange: exchange{run: r.runScope, gatedContext: a.emptied()}, graph: p.Graph, planned: r.plannedText(i) != nil}
+	*a = attempt{modelCall: modelCall{run: r.runScope, gatedContext: a.emptied()}, graph: p.Graph, planned: r.plannedText(i) != nil}
 	t := p.Graph.Task(i)
 	a.start = time.Now()
 	a.began = a.start
 	if n := len(t.Uses) + len(t.DependsOn) + 1; a.planned || n > 1 {
 		a.offers, a.grants = slices.Grow(a.offers, n), slices.Grow(a.grants, n)
 	}
-	a.index, a.number, a.member, a.task = i, r.prior.counted(t.ID).number+r.tries(i)+1, int(p.Members[i]), t
+	a.index, a.number, a.member, a.task = i, r.priorRun.counted(t.ID).number+r.tries(i)+1, int(p.Members[i]), t
 	a.does, a.caps, a.schema, a.bound = r.team.Config.Agents[a.member].Agent, &r.team.Capabilities[a.member], p.Schemas[i], p.Labels[i]
 	a.declassified, a.limits = p.Declassified(i), r.team.MemberLimits(a.member)
 	if a.planned {
@@ -64,16 +64,16 @@ func (r *results) gather(a *attempt, i int) {
 	}
 	if t.MemoryScope == task.ScopeAll {
 		a.known = r.completed(i)
-	} else { // whoever asks the store takes as long as that takes, and nobody waits
+	} else { // a task that reads the store may take long, so its decisions do not hold up the batch
 		a.batch = r.ledger.join(r.batch)
 	}
-	if r.mail != nil {
+	if r.messages != nil {
 		a.deliver()
 	}
 }
 
 // emptied returns the memory of context that nothing refers to any more, for that of
-// the next exchange.
+// the next model call.
 func (x *gatedContext) emptied() gatedContext {
 	clear(x.offers)
 	clear(x.grants)
@@ -85,7 +85,7 @@ func (x *gatedContext) emptied() gatedContext {
 // takeOut takes the task of an attempt out of the queue.
 func (r *results) takeOut(a *attempt, now time.Time) {
 	out := &r.tasks[a.index]
-	a.began, a.existed = now, r.made
+	a.began, a.existed = now, r.totalBytes
 	must(r.queue.Start(a.index, a.began))
 	if out.Metrics.Attempts++; r.tries(a.index) > 1 {
 		return
@@ -99,8 +99,8 @@ func (r *results) takeOut(a *attempt, now time.Time) {
 	}
 }
 
-// instruction offers the description of a planned task: what the coordinator
-// wrote reaches an agent as any other context does.
+// instruction offers the description of a planned task. What the coordinator wrote
+// passes the gate as any other context does.
 func (r *results) instruction(i int) gate.Offer {
 	t := r.plan.Graph.Task(i)
 	return gate.Offer{Source: handoff.Source{Kind: handoff.Plan, Name: string(t.ID)}, Title: t.Title, Envelope: r.planned[i]}
@@ -118,7 +118,7 @@ func (r *results) instructionGrant(i int) gate.Grant {
 func (a *attempt) open(ctx context.Context) (prompt.Prompt, error) {
 	a.granted = len(a.offers) // without the memory, which only now is looked up
 	if a.known != nil {
-		memory, err := a.remember(ctx)
+		memory, err := a.readMemory(ctx)
 		if err != nil {
 			return prompt.Prompt{}, err
 		}
@@ -132,8 +132,8 @@ func (a *attempt) open(ctx context.Context) (prompt.Prompt, error) {
 	return a.build(&b)
 }
 
-// brief says where the context of the attempt stands in its prompt. sealed is
-// parallel to the offers.
+// brief returns what the prompt of the attempt is built from. sealed is parallel to the
+// offers.
 func (a *attempt) brief(sealed []gate.Sealed) brief.Brief {
 	m, t := &a.run.team.Config.Agents[a.member], a.task
 	b := brief.Brief{
@@ -152,7 +152,7 @@ func (a *attempt) brief(sealed []gate.Sealed) brief.Brief {
 
 // messagesIn returns the messages among what was sealed, which is parallel to the offers.
 func (a *attempt) messagesIn(sealed []gate.Sealed) []gate.Sealed {
-	return sealed[a.granted-a.messages : a.granted]
+	return sealed[a.granted-a.messageCount : a.granted]
 }
 
 // addReceipts adds the receipts of an attempt to the result of its task.

@@ -24,7 +24,7 @@ type bus struct {
 	run    string
 	words  *ownEndpoints // of messages
 	subs   []*subscriber
-	ledger *ledger // what is told waits until it is durable; nil if nothing is kept
+	ledger *ledger // events wait here until they are durable; nil without a journal
 
 	mu  sync.Mutex // guards seq, and the order in which events go to the queues or to the ledger
 	seq int
@@ -41,7 +41,8 @@ func newBus(fns []func(event.Event), run string, words *ownEndpoints, log *slog.
 	return b
 }
 
-// live reports whether anybody listens, be it only the journal; without, nobody need make an event.
+// live reports whether events have a reader: a subscriber or the journal. Without one,
+// no event needs to be made.
 func (b *bus) live() bool { return b != nil && (len(b.subs) > 0 || b.ledger != nil) }
 
 // emit numbers and stamps an event and queues it for everybody.
@@ -67,7 +68,7 @@ func (b *bus) emit(e event.Event) {
 	b.seq++
 	e.Seq, e.Run, e.Time = b.seq, b.run, time.Now()
 	if b.ledger != nil {
-		b.ledger.tell(e)
+		b.ledger.addEvent(e)
 		return
 	}
 	b.publish(e)
@@ -119,9 +120,9 @@ func (s *subscriber) end() {
 	s.more.Signal()
 }
 
-// wait returns when the subscriber has taken everything, or when ctx ends. Also
-// then it looks, so that the caller may read what a quick subscriber wrote
-// beside one that is stuck.
+// wait returns when the subscriber has received all events, or when ctx ends. A
+// subscriber that is done counts as done even after the end of ctx, so that the caller
+// may read what it wrote although another subscriber is stuck.
 func (s *subscriber) wait(ctx context.Context) {
 	select {
 	case <-s.done:

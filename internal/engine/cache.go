@@ -21,10 +21,10 @@ import (
 // ErrReplay reports a prompt to which the run that is replayed has no answer.
 var ErrReplay = errors.New("the journal of the run has no answer to this prompt")
 
-// An answerCache looks for earlier answers to the prompt of an exchange.
-type answerCache struct{ *exchange }
+// An answerCache looks for earlier answers to the prompt of a model call.
+type answerCache struct{ *modelCall }
 
-func (x *exchange) cache() answerCache { return answerCache{x} }
+func (x *modelCall) cache() answerCache { return answerCache{x} }
 
 // reusable reports whether answers of an agent about a task may serve other
 // runs, and those of others this one.
@@ -35,25 +35,25 @@ func (x answerCache) reusable() bool {
 
 // find looks for an answer to the same prompt that there is already: of this
 // run before it was interrupted, of the run that it repeats, or of another one
-// if the options allow that. It reports whether the exchange has ended with it.
+// if the options allow that. It reports whether the model call has ended with it.
 func (x answerCache) find(ctx context.Context, p prompt.Prompt) (done bool, err error) {
 	r := x.run
 	if !r.keyed() {
 		return false, nil
 	}
 	fresh := r.fresh[x.task.ID]
-	if e := r.prior.answer(x.exchange); e != nil && !fresh {
+	if e := r.priorRun.answer(x.modelCall); e != nil && !fresh {
 		x.repeated = r.repeats()
 		if !e.Completed() {
-			x.recalled, x.own = e, r.prior.own
+			x.recalled, x.own = e, r.priorRun.own
 			x.reply.Call, x.reply.Warnings = e.Call, e.Warnings
 			return true, &repeatedError{e.Code, e.Error}
 		}
-		if taken, err := x.reissue(ctx, e, r.prior.own); taken || err != nil {
+		if taken, err := x.reissue(ctx, e, r.priorRun.own); taken || err != nil {
 			return true, err
 		}
 	}
-	if r.prior != nil && r.prior.strict {
+	if r.priorRun != nil && r.priorRun.strict {
 		return true, fmt.Errorf("%w: it is not the one that was sent", ErrReplay)
 	}
 	if !r.options.Reuse || r.log == nil || fresh || !x.reusable() {
@@ -71,7 +71,7 @@ func (x answerCache) reuse(ctx context.Context, p prompt.Prompt) (done bool, err
 		}
 		taken, err := x.reissue(ctx, answer, false)
 		if taken && err == nil {
-			err = r.credit(ctx, x.exchange, p)
+			err = r.credit(ctx, x.modelCall, p)
 		}
 		if taken || err != nil {
 			return true, err
@@ -82,7 +82,7 @@ func (x answerCache) reuse(ctx context.Context, p prompt.Prompt) (done bool, err
 
 // credit records what an answer of another run rests on here, as if its prompt
 // had been sent.
-func (r *recorder) credit(ctx context.Context, x *exchange, p prompt.Prompt) error {
+func (r *recorder) credit(ctx context.Context, x *modelCall, p prompt.Prompt) error {
 	shown, handed := r.shown(p, x.whole), r.handoffs(x, time.Now())
 	rec := record.Prompt{Handoffs: handed, Prompt: &shown}
 	if err := r.callSink(ctx, rec); err != nil {
@@ -94,17 +94,17 @@ func (r *recorder) credit(ctx context.Context, x *exchange, p prompt.Prompt) err
 }
 
 // reissue takes an answer that was given before through the gate, as a reply
-// to this prompt. It is at least as sensitive as it was and lives no longer.
-// One that has expired, does not verify, cannot be had any more, or is more
-// sensitive than the task may be is not taken: then the agent is asked.
+// to this prompt. It is at least as sensitive as it was and lives no longer. An answer
+// that has expired, does not verify, cannot be read any more, or is more sensitive than
+// the task may be is not taken, and the agent is called.
 func (x answerCache) reissue(ctx context.Context, e *record.AgentCall, own bool) (taken bool, err error) {
 	now := time.Now()
 	if e.Result == nil || e.Missing != "" {
 		return false, nil
 	}
 	fresh := now
-	if x.run.prior.again() {
-		fresh = time.Time{} // nobody is asked: what had not expired then has not in the replay
+	if x.run.priorRun.isStrict() {
+		fresh = time.Time{} // no agent is called: what had not expired then has not expired in the replay
 	}
 	reply, old, err := gate.Reissue(e.Result, fresh)
 	if err != nil || reply.Truncated && !x.task.AcceptTruncated || old.Producer() != x.caps.Agent || x.contract.MaxInput.Join(old.Classification()) > x.bound {
@@ -122,9 +122,8 @@ func (x answerCache) reissue(ctx context.Context, e *record.AgentCall, own bool)
 	return true, x.accept(ctx, made, now)
 }
 
-// sameBut reports whether a result that was issued anew is what it was, but for
-// when it was made: of the same task of the same run, as sensitive, living as
-// long, with the same tags, and made from the same.
+// sameBut reports whether a result that was issued again differs from the first in its
+// time of creation alone.
 func sameBut(a, b envelope.Header) bool {
 	return a.Run == b.Run && a.Task == b.Task && a.Producer == b.Producer && a.Classification == b.Classification &&
 		a.Truncated == b.Truncated && a.ExpiresAt.Equal(b.ExpiresAt) && slices.Equal(a.Tags, b.Tags) && slices.Equal(a.DerivedFrom, b.DerivedFrom)
@@ -159,14 +158,13 @@ type repeatedError struct{ code, message string }
 // Error says what the failure said, in the form for the caller.
 func (e *repeatedError) Error() string { return e.message }
 
-// tells reports whether a journal is to be told of an exchange that has ended:
-// not of one that was answered before, which it has, nor of one that was cut
-// off, of which nothing is known but that it was asked.
-func (v callView) tells() bool {
-	return v.run.ledger != nil && !v.own && !v.run.prior.again() && !(v.aborted && v.usage() == (llm.Usage{}))
+// needsEntry reports whether the journal stores a model call that has ended. It has a
+// cached answer already, and a call that was cut off has nothing to store.
+func (v callView) needsEntry() bool {
+	return v.run.ledger != nil && !v.own && !v.run.priorRun.isStrict() && !(v.aborted && v.usage() == (llm.Usage{}))
 }
 
-// messageIDs returns the ids of the messages that the exchange is offered.
+// messageIDs returns the ids of the messages that the model call is offered.
 func (x *gatedContext) messageIDs() (ids []string) {
 	for i := range x.offers {
 		if s := &x.offers[i].Source; s.Kind == handoff.Message {
@@ -176,7 +174,7 @@ func (x *gatedContext) messageIDs() (ids []string) {
 	return ids
 }
 
-// entry returns what a journal keeps of an exchange that has ended.
+// entry returns what a journal stores of a model call that has ended.
 func (v callView) entry() record.Entry {
 	e := v.call()
 	if v.err != nil {
@@ -188,15 +186,15 @@ func (v callView) entry() record.Entry {
 		e.Reuse = v.cache().reuseKey()
 	}
 	if v.part == "" && !gate.IsShownWhole(e.Result, v.text, v.structured) {
-		e.Shown = &record.ShownResult{Text: v.text, Structured: v.structured, KeptBack: v.keptBack()}
+		e.Shown = &record.ShownResult{Text: v.text, Structured: v.structured, KeptBack: v.isPartWithheld()}
 	}
 	return record.Entry{Exchange: e}
 }
 
-// keptBack reports whether the result is above the caller's clearance and the policy
+// isPartWithheld reports whether the result is above the caller's clearance and the policy
 // would keep some of it from a caller with every clearance. The run that takes it as
 // an input has another policy.
-func (v callView) keptBack() bool {
+func (v callView) isPartWithheld() bool {
 	r, level := v.run, v.envelope.Classification()
 	if level <= r.accepts || r.team.Rules == nil {
 		return false
@@ -204,7 +202,7 @@ func (v callView) keptBack() bool {
 	return !passesWhole(r.team.Terms(v.caps.Agent, handoff.User), v.caps.Agent, handoff.Source{Kind: handoff.Dependency}, level, label.Secret)
 }
 
-// call returns what a journal keeps of an exchange beside its result.
+// call returns what a journal stores of a model call in addition to its result.
 func (v callView) call() *record.AgentCall {
 	told := v.usageOf(v.reply.Usage, v.reply.Turns)
 	e := &record.AgentCall{

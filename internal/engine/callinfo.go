@@ -34,7 +34,7 @@ func masked(word string) string {
 	return clean
 }
 
-// answeredBy returns the model call that gave the answer of the exchange, as the caller may
+// answeredBy returns the model call that gave the answer of the model call, as the caller may
 // see it. If the answer was corrected, it is the corrective call. It is nil if the model
 // does not report its calls.
 func (v callView) answeredBy() *llm.CallInfo {
@@ -60,7 +60,7 @@ func orZero[T any](p *T) (v T) {
 // maxWarnings bounds the different warnings of model calls that a run lists.
 const maxWarnings = 20
 
-// modelWarnings returns the warnings of the exchange's own model calls, as the
+// modelWarnings returns the warnings of the model call's own model calls, as the
 // caller may see them. Warnings quote neither prompt nor reply, but a model that read both
 // could choose which ones to give.
 func (v callView) modelWarnings() []string {
@@ -79,9 +79,9 @@ func (v callView) modelWarnings() []string {
 	return out
 }
 
-// addModelWarnings adds the warnings of the model calls of an exchange to those of the
+// addModelWarnings adds the warnings of the model calls of a model call to those of the
 // run, each once per agent.
-func (r *recorder) addModelWarnings(x *exchange) {
+func (r *recorder) addModelWarnings(x *modelCall) {
 	all := x.view().modelWarnings()
 	for i := range x.spent {
 		all = append(all, x.spent[i].warnings...)

@@ -38,8 +38,8 @@ func (l *limitLog) isNews(endpoint string, w callwait.Wait, now time.Time) bool 
 	return true
 }
 
-// reportLimit emits an event about a call of an exchange that waits for its endpoint.
-func (r *recorder) reportLimit(x *exchange, w callwait.Wait) {
+// reportLimit emits an event about a call of a model call that waits for its endpoint.
+func (r *recorder) reportLimit(x *modelCall, w callwait.Wait) {
 	name, why := w.Endpoint, "its rate limit is reached; calls wait"
 	if !w.Refused { // a call that takes less than its estimate makes room earlier
 		why = "the limits that are set for it are reached; calls may wait"

@@ -8,7 +8,7 @@ import (
 // Context measures what of all the context of a run was sent.
 type Context = event.Context
 
-// measured counts an exchange, with the calls that translated context for it, in
+// measured counts a model call, with the calls that translated context for it, in
 // the form for the caller: of a value that the caller may not see it counts the
 // size class, and nothing that was found in it.
 func (v callView) measured() (c Context) {
@@ -36,7 +36,7 @@ func (v callView) measured() (c Context) {
 		c.Sent += s.sent
 		c.Shared += s.sent
 	}
-	if !v.asked {
+	if !v.called {
 		return c
 	}
 	c.Prompts++

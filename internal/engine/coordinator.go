@@ -69,11 +69,11 @@ func newCoordinator(scope *runScope, goal *plan.Goal) (*coordinator, task.Proble
 
 // A step is one prompt to the coordinator.
 type step struct {
-	exchange
+	modelCall
 	of      *coordinator
 	kind    StepKind
 	layout  brief.Layout
-	compose func(*brief.Brief, []gate.Sealed) // what stands behind goal and roster
+	compose func(*brief.Brief, []gate.Sealed) // adds what follows goal and roster
 	whole   bool                              // a prompt that is too large is an error
 	chunk   int                               // of a digest, from 1
 	chunks  int
@@ -84,9 +84,9 @@ type step struct {
 func (c *coordinator) step(kind StepKind, layout brief.Layout, text string, offers []gate.Offer, compose func(*brief.Brief, []gate.Sealed)) *step {
 	s := &step{of: c, kind: kind, layout: layout, compose: compose}
 	c.asked[kind]++
-	s.existed = c.made
+	s.existed = c.totalBytes
 	id := task.ID(handoff.Coordinator + "/" + string(kind))
-	s.run, s.number, s.does, s.caps, s.bound = c.runScope, c.prior.counted(id).number+c.asked[kind], c.config.Agent, &c.caps, c.caps.Clearance()
+	s.run, s.number, s.does, s.caps, s.bound = c.runScope, c.priorRun.counted(id).number+c.asked[kind], c.config.Agent, &c.caps, c.caps.Clearance()
 	s.limits = c.team.Limits(c.config.MaxContextBytes, c.config.MaxPromptBytes)
 	s.task = &task.Task{ID: id, Spec: task.Spec{Title: string(kind), Description: text, Assignee: handoff.Coordinator, Origin: c.config.Origin}}
 	s.offers = append(make([]gate.Offer, 0, 2+len(offers)),
@@ -96,11 +96,11 @@ func (c *coordinator) step(kind StepKind, layout brief.Layout, text string, offe
 	return s
 }
 
-// open takes the context through the gate and builds the prompt. Nothing is
-// asked after the end of ctx.
+// open takes the context through the gate and builds the prompt. After the end of ctx it
+// returns an error.
 func (s *step) open(ctx context.Context) (prompt.Prompt, error) {
 	if ctx.Err() != nil {
-		return prompt.Prompt{}, because(ctx, ctx.Err())
+		return prompt.Prompt{}, withCause(ctx, ctx.Err())
 	}
 	if err := s.seal(ctx); err != nil {
 		return prompt.Prompt{}, err
@@ -117,9 +117,9 @@ func (s *step) open(ctx context.Context) (prompt.Prompt, error) {
 	return s.build(&b)
 }
 
-func (s *step) begun() *Outbox { return nil }
+func (s *step) started() *Outbox { return nil }
 
-func (s *step) over(context.Context) {}
+func (s *step) ended(context.Context) {}
 
 // consult makes steps, as many at once as the run may, and returns when all
 // have ended.
@@ -130,23 +130,23 @@ func (c *coordinator) consult(ctx context.Context, steps ...*step) {
 		g.Go(func() error {
 			s.start = time.Now()
 			s.began = s.start
-			perform(ctx, &s.exchange, s)
+			perform(ctx, &s.modelCall, s)
 			return nil
 		})
 	}
-	_ = g.Wait() // a step keeps its own error
+	_ = g.Wait() // each step has its own error
 	for _, s := range steps {
 		c.record(s)
 	}
 }
 
-// record keeps what the result tells of a step. One whose prompt was too large
-// to be sent was not one: its work is done in parts.
+// record adds a step to the result. A step whose prompt was too large is left out, since
+// its work is done in parts.
 func (c *coordinator) record(s *step) {
 	if s.split() {
 		return
 	}
-	if s.view().tells() {
+	if s.view().needsEntry() {
 		c.ledger.note(s.view().entry())
 	}
 	out := Step{Kind: s.kind, Metrics: Metrics{Start: s.began, End: s.end, Usage: s.view().usage(), Attempts: 1, Rounded: s.view().rounds()}, Receipt: s.receipt}
@@ -163,17 +163,17 @@ func (c *coordinator) record(s *step) {
 	c.mu.Lock()
 	c.steps = append(c.steps, out)
 	c.mu.Unlock()
-	c.warnTruncated(&s.exchange, "coordinator,", string(s.kind))
+	c.warnTruncated(&s.modelCall, "coordinator,", string(s.kind))
 	if !s.own {
 		s.showCost()
 		c.context = c.context.Add(s.view().measured())
 	}
-	c.count(&s.exchange)
-	c.addModelWarnings(&s.exchange)
+	c.count(&s.modelCall)
+	c.addModelWarnings(&s.modelCall)
 }
 
 // split reports whether the prompt of a step was too large to be sent whole.
-func (s *step) split() bool { return s.whole && !s.asked && errors.Is(s.err, brief.ErrTooLarge) }
+func (s *step) split() bool { return s.whole && !s.called && errors.Is(s.err, brief.ErrTooLarge) }
 
 // stepError words what went wrong with a step, in the form that the caller is cleared for.
 func (c *coordinator) stepError(s *step, code string) *TaskError {

@@ -46,12 +46,12 @@ func (c *coordinator) decompose(ctx context.Context, adopt func(*plan.Plan) erro
 	if s.err != nil {
 		return c.stepError(s, codes.Decomposition)
 	}
-	p, found, told := c.read(s)
+	p, found, shown := c.read(s)
 	said := "the plan"
-	if len(told) > 0 {
-		first, _ := c.explain(&s.exchange, codes.PlanInvalid, planning.Faults(told))
+	if len(shown) > 0 {
+		first, _ := c.explain(&s.modelCall, codes.PlanInvalid, planning.Faults(shown))
 		c.warn("the first plan could not be run, and was given back: " + strings.ReplaceAll(strings.TrimPrefix(first, "- "), "\n- ", "; "))
-		s = c.repair(s, told)
+		s = c.repair(s, shown)
 		c.consult(ctx, s)
 		if s.err != nil {
 			return c.stepError(s, codes.Decomposition)
@@ -63,17 +63,17 @@ func (c *coordinator) decompose(ctx context.Context, adopt func(*plan.Plan) erro
 		return c.invalid(s, said, found)
 	}
 	if err := adopt(p); err != nil {
-		s.judge(ctx, err)
+		s.setError(ctx, err)
 		return c.stepError(s, codes.Decomposition)
 	}
 	return nil
 }
 
-// read returns a checked plan from the coordinator's answer, or everything that is
-// wrong with it, and told, the part of that which the coordinator may know. A problem that depends on the text of an input is not in told, since by
-// the flow table inputs do not derive into the coordinator. The text of each
-// task is as sensitive as what the coordinator had read.
-func (c *coordinator) read(s *step) (p *plan.Plan, found, told task.Problems) {
+// read returns a checked plan from the coordinator's answer, or every problem in it, and
+// shown, the problems that the coordinator may know. A problem that depends on the text
+// of an input is not in shown, since by the flow table inputs do not derive into the
+// coordinator. The text of each task is as sensitive as what the coordinator had read.
+func (c *coordinator) read(s *step) (p *plan.Plan, found, shown task.Problems) {
 	specs, err := planning.ParsePlan(s.reply.Text, c.planRules())
 	if err == nil {
 		for i := range specs {
@@ -92,10 +92,10 @@ func (c *coordinator) read(s *step) (p *plan.Plan, found, told task.Problems) {
 	}
 	for _, problem := range found {
 		if !errors.Is(problem, plan.ErrInputValue) {
-			told = append(told, problem)
+			shown = append(shown, problem)
 		}
 	}
-	return nil, found, told
+	return nil, found, shown
 }
 
 // repair gives the coordinator its plan back, with everything that is wrong with it.
@@ -112,11 +112,11 @@ func (c *coordinator) repair(s *step, found task.Problems) *step {
 	}, func(b *brief.Brief, sealed []gate.Sealed) { b.Drafts, b.FormatSchema = sealed, c.planFormat() })
 }
 
-// invalid says what is wrong with the last plan. The words quote the plan, so
-// they take the same road to the caller.
+// invalid returns the error of a plan that cannot be run. Its words quote the plan, so
+// they pass the gate to the caller.
 func (c *coordinator) invalid(s *step, what string, found task.Problems) *TaskError {
 	s.err = fmt.Errorf("%w: %w", ErrPlan, found)
-	s.message, _ = c.explain(&s.exchange, codes.PlanInvalid, fmt.Sprintf("%s cannot be run:\n%s", what, planning.Faults(found)))
+	s.message, _ = c.explain(&s.modelCall, codes.PlanInvalid, fmt.Sprintf("%s cannot be run:\n%s", what, planning.Faults(found)))
 	return c.stepError(s, codes.PlanInvalid)
 }
 
@@ -156,9 +156,9 @@ func (c *coordinator) shortcut() *plan.Plan {
 	return p
 }
 
-// titleOf makes a title of a goal: its words on one line, as many as fit. A
-// title stands outside of any fence and before every reader, so a goal that
-// holds a secret or a control token, of which a cut could leave half, has none.
+// titleOf returns a title for a goal: as many of its words as fit on one line. Every
+// reader sees a title without a fence around it. The title of a goal that contains a
+// secret or a control token is "Goal", since a cut could leave half of it.
 func titleOf(goal string) string {
 	const most = 60
 	words := strings.Fields(goal)

@@ -8,7 +8,7 @@ import (
 	"github.com/runteam/runteam/redact"
 )
 
-// maxErrorText is how many bytes of an error text are kept.
+// maxErrorText bounds an error text in bytes.
 const maxErrorText = 64 << 10
 
 // errorText returns an error text as valid UTF-8, cut to maxErrorText bytes with

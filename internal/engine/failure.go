@@ -80,7 +80,7 @@ func code(err error) string {
 		}
 	}
 	if failed, ok := errors.AsType[*llm.Error](err); ok {
-		if !callfault.IsKnown(failed.Kind) { // a word that somebody else chose
+		if !callfault.IsKnown(failed.Kind) { // the endpoint or the agent chose this word
 			return codes.Model
 		}
 		return "MODEL_" + upperSnake(failed.Kind)
@@ -126,7 +126,7 @@ func terminal(err error) bool {
 	return false
 }
 
-// A failure says how an exchange failed; err is nil if it did not.
+// A failure says how a model call failed; err is nil if it did not.
 type failure struct {
 	err          error
 	code         string
@@ -135,13 +135,13 @@ type failure struct {
 	terminal     bool        // another attempt would end the same way
 	aborted      bool        // the run's context ended it
 	reached      reach       // what it says about the endpoint
-	untranslated *translator // the translation that the exchange fails with; nil if it does not
+	untranslated *translator // the translation that the model call fails with; nil if it does not
 }
 
-// judge takes in how the exchange ended and what is told of it. An error of an
-// agent is code of the agent's: all that is asked of it is asked here, where a
-// panic is caught.
-func (x *exchange) judge(ctx context.Context, err error) {
+// setError sets how the model call ended and what readers learn of it. The methods of an
+// agent's error are the agent's code, so all of them are called here, where a panic is
+// caught.
+func (x *modelCall) setError(ctx context.Context, err error) {
 	if x.err = err; err == nil {
 		return
 	}
@@ -152,15 +152,15 @@ func (x *exchange) judge(ctx context.Context, err error) {
 		held.Decision = *x.run.decided(&held.Decision)
 	}
 	switch s := x.untranslated; {
-	case s != nil && s.fault != nil && errors.Is(err, s.err): // it ends with what was to be retold
+	case s != nil && s.fault != nil && errors.Is(err, s.err): // it fails because of the translation
 		x.message, x.fault = s.message, s.fault
 	case errors.Is(err, ErrRecord), errors.Is(err, ErrJournal): // the caller's own code says why, to the caller alone
-		_, x.fault = x.run.ours(x, x.code, "the record of the run could not be kept", time.Now())
+		_, x.fault = x.run.ownError(x, x.code, "the record of the run could not be kept", time.Now())
 		x.message = x.run.errorText(err.Error())
 	case errors.Is(err, ErrReplay):
-		x.message, x.fault = x.run.ours(x, x.code, err.Error(), time.Now())
-	case isHeld && !x.asked && s == nil: // the detail may tell of the value, so only the caller gets it
-		x.fault = x.run.whyHeld(x, &held.Decision, time.Now())
+		x.message, x.fault = x.run.ownError(x, x.code, err.Error(), time.Now())
+	case isHeld && !x.called && s == nil: // the detail may depend on the value, so only the caller gets it
+		x.fault = x.run.whyWithheld(x, &held.Decision, time.Now())
 		x.message = x.run.errorText(err.Error())
 	default:
 		x.message, x.fault = x.run.explain(x, x.code, err.Error())
@@ -174,7 +174,7 @@ type reach uint8
 const (
 	noModel       reach = iota // no model was called
 	modelAnswered              // it answered, if only to refuse
-	modelMissing               // nobody answered, or nobody knows the model
+	modelMissing               // no endpoint answered, or none knows the model
 )
 
 // reached says whether the endpoint behind an error answered as one that knows the model.

@@ -19,7 +19,7 @@ func (r *runScope) markFresh(p *plan.Plan) {
 				r.fresh[p.Graph.Task(i).ID] = true
 			}
 		}
-		if !known { // of a goal, whose tasks nobody knew before
+		if !known { // the tasks of a goal were not known before the run
 			r.warn("no planned task is called " + strconv.Quote(name) + ", which was to be run anew")
 		}
 	}

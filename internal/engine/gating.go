@@ -17,9 +17,9 @@ import (
 // What was not known when the flow was checked (a message that was sent since,
 // an entry of a memory that the caller brought) cannot raise a label above
 // what the check had: such a piece does not count, and the gate holds it.
-func (x *exchange) seal(ctx context.Context) error {
+func (x *modelCall) seal(ctx context.Context) error {
 	r, t := x.run, x.task
-	var few [8]gate.Part // most exchanges need no more, and these stay on the stack
+	var few [8]gate.Part // most model calls need no more, and these stay on the stack
 	parts := few[:0]
 	for i := range x.offers {
 		if part, counts := x.addGrant(i); counts {
@@ -43,13 +43,13 @@ func (x *exchange) seal(ctx context.Context) error {
 	if err != nil || len(wanted) == 0 {
 		return err
 	}
-	x.releaseBatch() // retelling takes its time, and calls
+	x.releaseBatch() // a translation takes time and model calls
 	if err := x.permitted(ctx); err != nil {
 		return err
 	}
 	failed := x.translateAll(ctx, wanted)
 	now := time.Now()
-	_, err = x.rule(x.checking(ctx, now), now, failed) // all of it anew: retelling takes time, and what has expired by now is not delivered
+	_, err = x.rule(x.checking(ctx, now), now, failed) // all of it again: a translation takes time, and what has expired by now is not delivered
 	return err
 }
 
@@ -120,8 +120,8 @@ func (e *slowCheckError) Unwrap() []error {
 }
 
 // addGrant grants an offer whole, unless it has a grant. It returns the offer as the
-// label of the exchange counts it, and whether it counts.
-func (x *exchange) addGrant(i int) (part gate.Part, counts bool) {
+// label of the model call counts it, and whether it counts.
+func (x *modelCall) addGrant(i int) (part gate.Part, counts bool) {
 	o := &x.offers[i]
 	if i == len(x.grants) {
 		g := gate.WholeOf(o.Source, "")
@@ -142,8 +142,8 @@ func (x *exchange) addGrant(i int) (part gate.Part, counts bool) {
 }
 
 // rule takes everything that is offered through the gate at one moment. It
-// returns what must be retold first; failed says what could not be.
-func (x *exchange) rule(ctx context.Context, now time.Time, failed map[int]*translator) (wanted []wish, first error) {
+// returns what must be translated first; failed has the translations that failed.
+func (x *modelCall) rule(ctx context.Context, now time.Time, failed map[int]*translator) (wanted []neededTranslation, first error) {
 	compartment := gate.Compartment{Contract: x.contract}
 	x.rulings, x.sealed = slices.Grow(x.rulings[:0], len(x.offers)), slices.Grow(x.sealed[:0], len(x.offers))
 	for i := range x.offers { // also after an error, for the record
@@ -151,10 +151,10 @@ func (x *exchange) rule(ctx context.Context, now time.Time, failed map[int]*tran
 		d, err := compartment.Decide(ctx, o, now)
 		if err == nil && d.Verdict == handoff.NeedsTranslation {
 			if s := failed[i]; s == nil {
-				wanted = append(wanted, wish{i, d})
+				wanted = append(wanted, neededTranslation{i, d})
 				x.rulings, x.sealed = append(x.rulings, new(d.Decision)), append(x.sealed, gate.Sealed{})
 				continue
-			} else if d.Verdict, d.Reason, d.Detail = handoff.Held, gate.ReasonRule, "it could not be retold"; s.vital(o) {
+			} else if d.Verdict, d.Reason, d.Detail = handoff.Held, gate.ReasonRule, "it could not be translated"; s.isRequired(o) {
 				x.untranslated, err = s, s.err
 			}
 		}

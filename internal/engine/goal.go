@@ -74,13 +74,13 @@ func (r *run) answer(ctx context.Context, goal plan.Goal) error {
 		return found
 	}
 	r.coordinator, r.answers = c, true
-	return c.rehearse(ctx)
+	return c.checkFirstPrompt(ctx)
 }
 
-// rehearse builds the prompt of the first step as it will be built, so that what would
+// checkFirstPrompt builds the prompt of the first step as it will be built, so that what would
 // be refused then is known before anything is spent. If ctx ends first, nothing is
 // known and nothing is refused: the run makes no call.
-func (c *coordinator) rehearse(ctx context.Context) error {
+func (c *coordinator) checkFirstPrompt(ctx context.Context) error {
 	s := c.planStep()
 	clear(c.asked)
 	s.start = c.start

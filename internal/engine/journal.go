@@ -40,7 +40,7 @@ func (r *run) closeLog(ctx context.Context) (head string, err error) {
 // begin records what the run is of.
 func (r *run) begin() {
 	if r.ledger != nil {
-		r.ledger.add(nil, record.Entry{Begin: r.runStart()}) // at once: a journal knows the run before it is asked for answers
+		r.ledger.add(nil, record.Entry{Begin: r.runStart()}) // before the journal looks for cached answers
 	}
 }
 
@@ -86,7 +86,7 @@ func (r *run) ending(res *Result) record.Entry {
 		if t.Error != nil {
 			e.Reason, e.Code, e.Root = t.Error.Message, t.Error.Code, t.Error.Root
 		}
-		if len(e.Reason) > room { // whole it stands with the exchange
+		if len(e.Reason) > room { // the entry of the call has all of it
 			e.Reason = strings.ToValidUTF8(e.Reason[:room], "") + "…"
 		}
 		end.Tasks = append(end.Tasks, e)

@@ -393,7 +393,7 @@ func TestFailedJournalEndsTheRun(t *testing.T) {
 			continue
 		}
 		require.ErrorIs(t, res.Err(), errDisk, "%d", n)
-		require.ErrorIs(t, res.Unkept, engine.ErrJournal)
+		require.ErrorIs(t, res.JournalErr, engine.ErrJournal)
 		require.Equal(t, engine.StatusError, res.Status)
 		for _, tk := range res.Tasks {
 			if c.count()[tk.Title] > 0 && tk.Status == task.Completed {

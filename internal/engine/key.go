@@ -40,13 +40,13 @@ func reuseKeyOf(key record.Key, origins []string) record.Key {
 	return record.Key(h.Sum(nil))
 }
 
-// reuseKey returns the key by which another run finds the answer of the exchange.
+// reuseKey returns the key by which another run finds the answer of the model call.
 func (x answerCache) reuseKey() record.Key {
 	return reuseKeyOf(x.key, x.run.team.Find(x.caps.Agent).Origins())
 }
 
-// keyed reports whether prompts need keys: somebody keeps answers, or has some.
-func (r *runScope) keyed() bool { return r.ledger != nil || r.prior != nil }
+// keyed reports whether prompts need keys: answers are stored, or there are prior ones.
+func (r *runScope) keyed() bool { return r.ledger != nil || r.priorRun != nil }
 
 // keysOf returns the key of a prompt to an agent, and that of the same prompt without
 // messages and memory. Both are zero if nothing is cached.

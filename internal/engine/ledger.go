@@ -11,8 +11,8 @@ import (
 	"github.com/runteam/runteam/internal/record"
 )
 
-// ErrJournal reports a journal that failed. What was not durable by then is
-// not told, and nothing more is begun.
+// ErrJournal reports a journal that failed. Events that were not durable by then are not
+// emitted, and no further task starts.
 var ErrJournal = errors.New("the journal of the run failed")
 
 // A ledger writes a run to its journal and emits events once they are durable.
@@ -27,22 +27,22 @@ type ledger struct {
 	publish func(event.Event)
 	broken  chan struct{} // closed with the first error
 
-	mu      sync.Mutex  // guards the rest, and what is said of batches
-	waiting []*batch    // not given to the journal yet, in order; the last one takes what comes
-	given   *batch      // the last that was given
-	moment  *time.Timer // until what nobody waits for is given; nil if it does not run
-	err     error       // the first
+	mu        sync.Mutex  // guards the rest, and what is said of batches
+	waiting   []*batch    // not given to the journal yet, in order; the last one takes what comes
+	submitted *batch      // the last that was given
+	timer     *time.Timer // until entries that no call waits for are submitted; nil if it does not run
+	err       error       // the first
 }
 
-// aMoment is the longest time that an entry waits for others if no call waits for it.
-const aMoment = 10 * time.Millisecond
+// submitDelay is the longest time that an entry waits for others if no call waits for it.
+const submitDelay = 10 * time.Millisecond
 
 // A batch is what becomes durable at once.
 type batch struct {
 	entries []record.Entry
-	news    []event.Event // for subscribers, once the batch is durable
+	events  []event.Event // for subscribers, once the batch is durable
 	holds   int
-	wanted  bool          // somebody waits for it, or will
+	wanted  bool          // a call waits for it, or will
 	done    chan struct{} // closed when it is durable, or never will be
 	err     error         // why it never will; set before done is closed
 }
@@ -80,7 +80,7 @@ func (l *ledger) join(b *batch) *batch {
 	return b
 }
 
-// release lets a batch go.
+// release ends one hold of a batch.
 func (l *ledger) release(b *batch) {
 	if b == nil {
 		return
@@ -88,7 +88,7 @@ func (l *ledger) release(b *batch) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	b.holds--
-	l.give()
+	l.submit()
 }
 
 // add adds entries to a batch that is held, or to the last one if b is nil,
@@ -103,11 +103,11 @@ func (l *ledger) add(b *batch, entries ...record.Entry) *batch {
 		b = l.last()
 	}
 	b.entries, b.wanted = append(b.entries, entries...), true
-	l.give()
+	l.submit()
 	return b
 }
 
-// note adds entries that nobody waits for.
+// note adds entries that no call waits for.
 func (l *ledger) note(entries ...record.Entry) {
 	if l == nil {
 		return
@@ -116,41 +116,41 @@ func (l *ledger) note(entries ...record.Entry) {
 	defer l.mu.Unlock()
 	b := l.last()
 	b.entries = append(b.entries, entries...)
-	l.soon()
+	l.submitSoon()
 }
 
-// tell adds an event: to the journal, but for decisions, which the records
+// addEvent adds an event: to the journal, but for decisions, which the records
 // have, and for subscribers once it is durable.
-func (l *ledger) tell(e event.Event) {
+func (l *ledger) addEvent(e event.Event) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	b := l.last()
-	b.news = append(b.news, e)
+	b.events = append(b.events, e)
 	if e.Type != event.Handed {
 		kept := e
 		kept.Receipt = nil // the record of the prompt has it
 		b.entries = append(b.entries, record.Entry{Event: &kept})
 	}
-	l.soon()
+	l.submitSoon()
 }
 
-// soon has what nobody waits for given in a moment.
-func (l *ledger) soon() {
-	if l.moment == nil {
-		l.moment = time.AfterFunc(aMoment, func() {
+// submitSoon submits entries that no call waits for after submitDelay.
+func (l *ledger) submitSoon() {
+	if l.timer == nil {
+		l.timer = time.AfterFunc(submitDelay, func() {
 			l.mu.Lock()
 			defer l.mu.Unlock()
-			l.moment = nil
-			l.want()
+			l.timer = nil
+			l.submitAll()
 		})
 	}
 }
 
-// want has all that was added by now given.
-func (l *ledger) want() {
+// submitAll submits all that was added by now.
+func (l *ledger) submitAll() {
 	if n := len(l.waiting); n > 0 {
 		l.waiting[n-1].wanted = true
-		l.give()
+		l.submit()
 	}
 }
 
@@ -169,25 +169,24 @@ func (l *ledger) next() *batch {
 	return b
 }
 
-// give gives the journal, in order, the batches that are wanted and that
-// nobody holds.
-func (l *ledger) give() {
+// submit passes the journal, in order, the batches that a call waits for and that have no
+// holder.
+func (l *ledger) submit() {
 	for len(l.waiting) > 0 && l.waiting[0].holds == 0 && l.waiting[0].wanted {
 		b := l.waiting[0]
 		l.waiting[0] = nil
 		l.waiting = l.waiting[1:]
-		if len(b.entries)+len(b.news) == 0 {
-			close(b.done) // nobody waits for nothing
+		if len(b.entries)+len(b.events) == 0 {
+			close(b.done) // an empty batch is durable
 			continue
 		}
-		l.given = b
-		l.log.Append(b.entries, func(err error) { l.kept(b, err) })
+		l.submitted = b
+		l.log.Append(b.entries, func(err error) { l.committed(b, err) })
 	}
 }
 
-// kept takes in that a batch is durable, or why it is not. Batches come in
-// their order.
-func (l *ledger) kept(b *batch, err error) {
+// committed ends a batch that is durable, or that failed. Batches end in their order.
+func (l *ledger) committed(b *batch, err error) {
 	if err != nil {
 		l.mu.Lock()
 		if l.err == nil {
@@ -197,18 +196,18 @@ func (l *ledger) kept(b *batch, err error) {
 		b.err = l.err
 		l.mu.Unlock()
 	}
-	for _, e := range b.news {
-		if b.err == nil || bare(e.Type) {
+	for _, e := range b.events {
+		if b.err == nil || isEmittedUnstored(e.Type) {
 			l.publish(e)
 		}
 	}
-	b.entries, b.news = nil, nil
+	b.entries, b.events = nil, nil
 	close(b.done)
 }
 
-// bare reports whether an event may be told though it could not be kept: it
-// says how the run comes to its end, and of no result.
-func bare(t event.Type) bool {
+// isEmittedUnstored reports whether an event is emitted although it could not be stored:
+// it says how the run ended, and nothing of a result.
+func isEmittedUnstored(t event.Type) bool {
 	switch t {
 	case event.TaskSkipped, event.Error, event.Warning, event.AllComplete, event.RunComplete:
 		return true
@@ -225,7 +224,7 @@ func (l *ledger) wait(ctx context.Context, b *batch) error {
 	case <-b.done:
 		return b.err
 	case <-ctx.Done():
-		return because(ctx, ctx.Err())
+		return withCause(ctx, ctx.Err())
 	}
 }
 
@@ -239,10 +238,10 @@ func (l *ledger) latest() *batch {
 	defer l.mu.Unlock()
 	if n := len(l.waiting); n > 0 {
 		b := l.waiting[n-1]
-		l.want()
+		l.submitAll()
 		return b
 	}
-	return l.given
+	return l.submitted
 }
 
 // tail returns the batch of the entry that was added last, or nil if that entry
@@ -253,7 +252,7 @@ func (l *ledger) tail() *batch {
 	if n := len(l.waiting); n > 0 {
 		return l.waiting[n-1]
 	}
-	return l.given
+	return l.submitted
 }
 
 // flush returns when all that was added is durable, and why it is not.
@@ -266,9 +265,9 @@ func (l *ledger) flush() error {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.moment != nil && len(l.waiting) == 0 {
-		l.moment.Stop()
-		l.moment = nil
+	if l.timer != nil && len(l.waiting) == 0 {
+		l.timer.Stop()
+		l.timer = nil
 	}
 	return l.err
 }

@@ -251,7 +251,7 @@ func ledgerLaws(t *testing.T, rt *rapid.T) {
 	close(ended)
 	require.NoError(t, err)
 	if j.fail == 0 {
-		require.NoError(t, res.Unkept)
+		require.NoError(t, res.JournalErr)
 		done := 0
 		for _, tk := range res.Tasks {
 			if tk.Status == task.Completed {

@@ -12,8 +12,8 @@ import (
 	"github.com/runteam/runteam/prompt"
 )
 
-// truncated lists what a size limit cut in the prompts of an exchange. The caller
-// asked for the cut of an input with Cut, which is not listed.
+// truncated lists what a size limit cut in the prompts of a model call. The caller
+// allowed a cut of an input with Cut, which is not listed.
 func (v callView) truncated() (list []*gate.Decision) {
 	add := func(receipt *prompt.Receipt) {
 		if receipt == nil {
@@ -35,8 +35,8 @@ func (v callView) truncated() (list []*gate.Decision) {
 // maxTruncations bounds how many warnings of one run say that context was cut.
 const maxTruncations = 100
 
-// warnTruncated warns of what a size limit cut in the prompts of an exchange.
-func (r *recorder) warnTruncated(x *exchange, what, title string) {
+// warnTruncated warns of what a size limit cut in the prompts of a model call.
+func (r *recorder) warnTruncated(x *modelCall, what, title string) {
 	for _, d := range x.view().truncated() {
 		if r.truncations++; r.truncations > maxTruncations {
 			return
@@ -57,8 +57,8 @@ func (r *recorder) warnTruncated(x *exchange, what, title string) {
 	}
 }
 
-// subjectOf says what a decision about the context of an exchange is about.
-func subjectOf(x *exchange, d *gate.Decision) string {
+// subjectOf says what a decision about the context of a model call is about.
+func subjectOf(x *modelCall, d *gate.Decision) string {
 	switch d.Source.Kind {
 	case handoff.Dependency:
 		for i := range x.offers {

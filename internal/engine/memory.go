@@ -22,10 +22,10 @@ const digestEntries = 250
 // memoryAccess is the shared memory of a run. Each task writes its result; only
 // the synthesis and the tasks of scope all read.
 type memoryAccess struct {
-	run    string
-	writer teammemory.Writer
-	reader teammemory.Reader
-	seats  map[string]int // place of an agent in the roster
+	run       string
+	writer    teammemory.Writer
+	reader    teammemory.Reader
+	positions map[string]int // place of an agent in the roster
 }
 
 // openMemory opens the shared memory if something may ever read what this run
@@ -35,15 +35,15 @@ func openMemory(store teammemory.Store, p *plan.Plan, v viewer) *memoryAccess {
 		return nil
 	}
 	m := teammemory.New(store)
-	access := &memoryAccess{run: v.id, writer: m.Writer(), reader: m.Reader(), seats: make(map[string]int, len(v.team.Config.Agents))}
+	access := &memoryAccess{run: v.id, writer: m.Writer(), reader: m.Reader(), positions: make(map[string]int, len(v.team.Config.Agents))}
 	for i := range v.team.Config.Agents {
-		access.seats[v.team.Config.Agents[i].Name] = i
+		access.positions[v.team.Config.Agents[i].Name] = i
 	}
 	return access
 }
 
-// over writes the result to the shared memory.
-func (a *attempt) over(ctx context.Context) {
+// ended writes the result to the shared memory.
+func (a *attempt) ended(ctx context.Context) {
 	if memory := a.run.memory; memory != nil && a.err == nil {
 		a.unnoted = callOutside("the store", func() error { return memory.writer.WriteResult(ctx, a.task.Assignee, a.envelope, 0) })
 	}
@@ -59,7 +59,7 @@ func (d doneSet) has(i int) bool { return d[i/64]&(1<<(i%64)) != 0 }
 func (r *results) completed(reader int) doneSet {
 	d := make(doneSet, (len(r.tasks)+63)/64)
 	for i := range r.tasks {
-		if r.tasks[i].Status == task.Completed && r.prior.remembered(r.tasks[reader].ID, r.tasks[i].ID) {
+		if r.tasks[i].Status == task.Completed && r.priorRun.remembered(r.tasks[reader].ID, r.tasks[i].ID) {
 			d[i/64] |= 1 << (i % 64)
 		}
 	}
@@ -69,15 +69,15 @@ func (r *results) completed(reader int) doneSet {
 	return d
 }
 
-// remember offers the shared memory to an attempt: what had completed when it
+// readMemory offers the shared memory to an attempt: what had completed when it
 // was dispatched, and what is no result of this run.
-func (a *attempt) remember(ctx context.Context) ([]gate.Offer, error) {
+func (a *attempt) readMemory(ctx context.Context) ([]gate.Offer, error) {
 	return a.run.memory.offers(ctx, a.graph, func(i int) bool { return a.known.has(i) })
 }
 
-// recollect offers the shared memory to the synthesis, which has the results
+// memoryOffers offers the shared memory to the synthesis, which has the results
 // of this run already.
-func (r *results) recollect(ctx context.Context) ([]gate.Offer, error) {
+func (r *results) memoryOffers(ctx context.Context) ([]gate.Offer, error) {
 	if r.memory == nil {
 		return nil, nil
 	}
@@ -109,14 +109,14 @@ func (m *memoryAccess) offers(ctx context.Context, g *graph.Graph, shown func(in
 		entries = entries[n-digestEntries:]
 	}
 	slices.SortStableFunc(entries, func(a, b teammemory.Entry) int {
-		return cmp.Or(cmp.Compare(m.seat(a.Agent), m.seat(b.Agent)), cmp.Compare(a.Agent, b.Agent), cmp.Compare(rank(g, &a), rank(g, &b)), cmp.Compare(a.Seq, b.Seq))
+		return cmp.Or(cmp.Compare(m.position(a.Agent), m.position(b.Agent)), cmp.Compare(a.Agent, b.Agent), cmp.Compare(rank(g, &a), rank(g, &b)), cmp.Compare(a.Seq, b.Seq))
 	})
 	list := make([]gate.Offer, 0, len(entries))
 	for _, e := range entries {
 		o := gate.Offer{Source: handoff.Source{Kind: handoff.Memory, Name: e.FullKey()}, Title: e.Key, Assignee: e.Agent, Envelope: e.Envelope, Optional: true}
 		if e.Task == "" {
-			// Somebody chose the key. It stands outside of the gate's words, in the
-			// prompt and, whatever becomes of the note, not in a record of it.
+			// An agent or the program chose the key, and the gate does not redact it. The
+			// prompt has it; records of the note do not.
 			o.Source.Name = fmt.Sprintf("%s/note %d", e.Agent, e.Seq)
 			if gate.CheckUnfenced(e.Key) != nil {
 				o.Title = fmt.Sprintf("note %d", e.Seq)
@@ -137,12 +137,12 @@ func (e *memoryError) Error() string { return ErrMemory.Error() + ": the store f
 // Unwrap returns [ErrMemory] and the cause.
 func (e *memoryError) Unwrap() []error { return []error{ErrMemory, e.cause} }
 
-// seat is the place of an agent in the roster; whoever is not on it comes last.
-func (m *memoryAccess) seat(agent string) int {
-	if i, ok := m.seats[agent]; ok {
+// position is the place of an agent in the roster; an agent that is not on it comes last.
+func (m *memoryAccess) position(agent string) int {
+	if i, ok := m.positions[agent]; ok {
 		return i
 	}
-	return len(m.seats)
+	return len(m.positions)
 }
 
 // rank is the place of a result in the spec; what is none comes after.

@@ -25,29 +25,29 @@ func newMessageBus(t *plan.Roster) *mailbox.Bus {
 
 // deliver offers an attempt the messages that wait for its agent, each once and
 // to all attempts at one task. One that is more sensitive than the task may be
-// waits for a task that may read it; one that has expired waits for nobody.
+// waits for a task that may read it. A message that has expired is not delivered.
 func (a *attempt) deliver() {
 	r := a.run
-	if _, given := r.mail.given[a.index]; !given {
+	if _, given := r.messages.given[a.index]; !given {
 		now := time.Now()
-		waiting, err := r.mail.bus.Take(a.task.Assignee, func(m mailbox.Message) bool {
+		waiting, err := r.messages.bus.Take(a.task.Assignee, func(m mailbox.Message) bool {
 			x := r.team.MessageCrossing(m.Envelope.Producer(), m.Envelope.Classification(), a.caps)
 			return !x.Held() && x.After <= a.bound && !errors.Is(m.Envelope.Fresh(now), envelope.ErrExpired)
 		})
 		must(err) // the bus is one of this roster
-		r.mail.given[a.index] = append(r.mail.again[a.index], waiting...)
+		r.messages.given[a.index] = append(r.messages.again[a.index], waiting...)
 		a.start = time.Now() // not before the last of them was sent
 	}
-	for _, m := range r.mail.given[a.index] {
+	for _, m := range r.messages.given[a.index] {
 		a.offers = append(a.offers, gate.Offer{
-			Source: handoff.Source{Kind: handoff.Message, Name: r.mail.name(m)}, Title: m.From, Assignee: m.From, Envelope: m.Envelope, Optional: true,
+			Source: handoff.Source{Kind: handoff.Message, Name: r.messages.name(m)}, Title: m.From, Assignee: m.From, Envelope: m.Envelope, Optional: true,
 		})
-		a.messages++
+		a.messageCount++
 	}
 }
 
-// begun emits an event for each message in the prompt.
-func (a *attempt) begun() *Outbox {
+// started emits an event for each message in the prompt.
+func (a *attempt) started() *Outbox {
 	messages := a.messagesIn(a.sealed)
 	for i := range messages {
 		if s := &messages[i]; !s.Withheld() && a.run.bus.live() {
@@ -62,7 +62,7 @@ func (a *attempt) begun() *Outbox {
 
 // putBackUnread puts back the messages of a task whose agent was never called, for
 // the agent's next task.
-func (m *mail) putBackUnread(i int, agent string) {
+func (m *runMessages) putBackUnread(i int, agent string) {
 	if m == nil || m.read[i] || len(m.given[i]) == 0 {
 		return
 	}
@@ -75,7 +75,7 @@ func (m *mail) putBackUnread(i int, agent string) {
 }
 
 // warnUndelivered warns of the messages that no task of the plan got.
-func (m *mail) warnUndelivered(p *plan.Plan) {
+func (m *runMessages) warnUndelivered(p *plan.Plan) {
 	if m == nil || p == nil {
 		return
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// A meter pays the model calls of one exchange from its budgets, and counts them.
+// A meter pays the model calls of one model call from its budgets, and counts them.
 type meter struct {
 	budgets  *budgets
 	accounts []*account
@@ -32,11 +32,11 @@ type meter struct {
 	partly  bool       // cost lacks that of a model without a price
 	turns   int        // calls that were answered
 	refused exhausted  // the budget of the run that refused a call
-	ended   bool       // the exchange has ended; calls of goroutines it left behind emit no events
+	ended   bool       // the model call has ended; calls of goroutines it left behind emit no events
 }
 
-// meter returns a meter for an exchange.
-func (b *budgets) meter(x *exchange) *meter {
+// meter returns a meter for a model call.
+func (b *budgets) meter(x *modelCall) *meter {
 	return &meter{budgets: b, accounts: b.of(x.caps.Agent), agent: x.caps.Agent, task: x.task, attempt: x.number}
 }
 

@@ -130,8 +130,8 @@ func (r *run) snapshot() Snapshot {
 	if r.queue != nil {
 		s.Queue = stored(r.queue.Snapshot())
 	}
-	if r.mail != nil {
-		s.Messages = stored(r.mail.bus.Snapshot())
+	if r.messages != nil {
+		s.Messages = stored(r.messages.bus.Snapshot())
 	}
 	return s
 }

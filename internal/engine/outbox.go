@@ -110,5 +110,5 @@ func (a *attempt) newOutbox() *Outbox {
 		return nil
 	}
 	h, err := (&gate.Compartment{Contract: a.contract}).GateMessage(a.sealed, time.Now())
-	return &Outbox{post: a.run.mail.post, from: a.caps.Agent, header: h, err: err, waits: map[string]int{}}
+	return &Outbox{post: a.run.messages.post, from: a.caps.Agent, header: h, err: err, waits: map[string]int{}}
 }

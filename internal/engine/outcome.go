@@ -1,141 +1,186 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"slices"
-	"strings"
+	"fmt"
 	"time"
 
 	"github.com/runteam/runteam/internal/codes"
-	"github.com/runteam/runteam/llm"
+	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/task"
 )
 
-// result sums the run up.
-func (r *run) result(ctx context.Context) *Result {
-	res := &Result{
-		RunID: r.id, Name: r.team.Config.Name, Goal: r.coordinator.goalFor(), Tasks: r.tasks, Steps: r.coordinator.steps, Status: StatusOK,
-		StartedAt: r.prior.began(r.start), EndedAt: r.prior.ended(time.Now()), Unkept: r.journalErr,
-		Context:  r.context,
-		Answered: r.answered || r.agentGo || !r.called || r.recalled,
+// endAttempt records the outcome of an attempt. It returns when the task is to be tried
+// again; zero if it is not.
+func (r *results) endAttempt(ctx context.Context, a *attempt) (retry time.Time) {
+	t := &r.tasks[a.index]
+	r.account(t, a)
+	if r.messages != nil && (a.called || a.recalled != nil) {
+		r.messages.read[a.index] = true
 	}
-	now := time.Now()
-	res.Usage = r.elsewhere()
-	for i := range r.coordinator.steps {
-		r.coordinator.steps[i].Error.expire(now)
-		res.Usage = res.Usage.Add(r.coordinator.steps[i].Metrics.Usage)
+	if a.unnoted != nil && ctx.Err() == nil {
+		r.warn(fmt.Sprintf("the result of %q is not in the shared memory: the store failed", t.Title))
 	}
-	for i := range r.tasks {
-		t := &r.tasks[i]
-		t.expire(now)
-		res.Usage = res.Usage.Add(t.Metrics.Usage)
-		if t.Error != nil {
-			res.Errors = append(res.Errors, *t.Error)
-		}
-		if t.Status != task.Completed && !r.plansOnly {
-			res.Status = StatusError
-		}
+	if a.err != nil {
+		retry = r.failed(ctx, a)
+		t.addReceipts(a)
+		return retry
 	}
-	for _, failed := range []*TaskError{r.coordinator.unplanned, r.coordinator.unanswered} {
-		if failed.expire(now); failed != nil {
-			res.Errors, res.Status = append(res.Errors, *failed), StatusError
-		}
+	r.warnTruncated(&a.modelCall, "task", t.Title)
+	if t.Truncated = a.envelope.Truncated(); t.Truncated {
+		r.warn(fmt.Sprintf("task %q: the answer was truncated by a limit on tokens, and acceptTruncated takes it", t.Title))
 	}
-	if r.answers && r.coordinator.output == "" && !r.plansOnly && res.Status == StatusOK {
-		res.Status = StatusError // it ended before the coordinator answered
+	call := a.view().answeredBy()
+	t.Envelope, t.Result, t.Structured, t.Label, t.Status = a.envelope, a.text, a.structured, a.envelope.Classification(), task.Completed
+	t.Call = orZero(call)
+	if r.bus.live() { // before the queue reports the tasks that this one makes ready
+		ev := a.eventOf(event.TaskComplete)
+		ev.Status, ev.Bytes = task.Completed, len(a.text)
+		ev.Work = event.Work{Duration: a.end.Sub(r.workStart(a)), Rounded: t.Metrics.Rounded, Truncated: t.Truncated, Reused: a.reusedFrom(), Call: call}
+		ev.SetUsage(t.Metrics.Usage)
+		r.bus.emit(ev)
 	}
-	if r.overdrawn != notExhausted {
-		res.Status = StatusBudget
-	}
-	if r.journalErr != nil {
-		res.Status = StatusError
-	}
-	if end := r.prior.recorded(); end != nil && !slices.ContainsFunc(res.Errors, func(e TaskError) bool { return e.Code == codes.Replay }) {
-		res.Status = Status(end.Status) // a replay ends as the run did, were it by somebody's hand
-	}
-	if res.Status != StatusOK && ctx.Err() != nil {
-		res.Cause = context.Cause(ctx)
-		res.Status = StatusCanceled
-		if errors.Is(res.Cause, ErrTimeout) || errors.Is(res.Cause, context.DeadlineExceeded) {
-			res.Status = StatusTimeout
-		}
-	}
-	if r.plan != nil {
-		for _, w := range r.plan.Warnings {
-			res.Warnings = append(res.Warnings, w.Error())
-		}
-	}
-	r.mail.warnUndelivered(r.plan)
-	res.Warnings = append(res.Warnings, r.warnings...)
-	if res.Output = r.coordinator.output; !r.answers && r.plan != nil {
-		res.Output = r.joined()
-	}
-	return res
+	r.totalBytes += r.sizeOf(a.envelope)
+	must(r.queue.Complete(a.index, a.envelope, a.end))
+	r.messages.send(a)
+	t.addReceipts(a)
+	return time.Time{}
 }
 
-// elsewhere is what the run took before for what is no part of it any more:
-// tasks that were renamed or left out since, and steps that were taken anew.
-func (r *run) elsewhere() llm.Usage {
-	left, _ := r.prior.spent()
-	for i := range r.tasks {
-		left = less(left, r.prior.counted(r.tasks[i].ID).usage)
+// workStart returns when the work on a task started in this process: an earlier process
+// may have ended long ago.
+func (r *results) workStart(a *attempt) time.Time {
+	if start := r.tasks[a.index].Metrics.Start; start.After(r.start) {
+		return start
 	}
-	for i := range r.coordinator.steps {
-		if r.coordinator.steps[i].before {
-			left = less(left, r.coordinator.steps[i].Metrics.Usage)
-		}
-	}
-	return left
+	return a.began
 }
 
-func less(u, v llm.Usage) llm.Usage {
-	return llm.Usage{
-		InputTokens: u.InputTokens - v.InputTokens, OutputTokens: u.OutputTokens - v.OutputTokens,
-		CachedTokens: u.CachedTokens - v.CachedTokens, ReasoningTokens: u.ReasoningTokens - v.ReasoningTokens,
+// account adds the usage of an attempt, and stores the attempt in the journal.
+func (r *results) account(t *TaskResult, a *attempt) {
+	t.Reused, t.Saved = a.view().saved()
+	t.Repeated = a.repeated
+	r.count(&a.modelCall)
+	r.addModelWarnings(&a.modelCall)
+	t.Rejected = append(t.Rejected, a.view().rejectedAnswers()...)
+	r.overdrawn = cmp.Or(r.overdrawn, a.broke)
+	if a.own || r.priorRun.isStrict() { // it was counted when it was made
+		t.Metrics.Attempts--
+		if t.Metrics.End.IsZero() {
+			t.Metrics.End = a.end
+		}
+		return
+	}
+	a.showCost()
+	t.Metrics.Usage, t.Metrics.End = t.Metrics.Usage.Add(a.view().usage()), a.end
+	t.Metrics.Rounded = t.Metrics.Rounded || a.view().rounds()
+	r.context = r.context.Add(a.view().measured())
+	if a.view().needsEntry() {
+		r.ledger.add(r.batch, a.view().entry())
 	}
 }
 
-// expire takes back a result, or the words of an error, that may no longer be
-// read at the end of the run.
-func (t *TaskResult) expire(now time.Time) {
-	if t.Error.expire(now); t.Error != nil && t.Error.Message == expired {
-		t.Result = expired
+// reusedFrom is the run that an answer was taken from, were it this one before
+// it was interrupted; empty for one that was just made.
+func (a *attempt) reusedFrom() string {
+	if a.own {
+		return a.run.id
 	}
-	if t.Envelope != nil && t.Envelope.Fresh(now) != nil {
-		t.Result, t.Structured = expired, ""
+	from, _ := a.view().saved()
+	return from
+}
+
+// failed decides what a failed attempt means: abort, another attempt at the time
+// that it returns, or the end of its task.
+func (r *results) failed(ctx context.Context, a *attempt) (retry time.Time) {
+	t := r.plan.Graph.Task(a.index)
+	if errors.Is(a.err, ErrJournal) && r.journalErr == nil {
+		r.journalErr = a.err
+	}
+	if a.aborted {
+		return time.Time{} // still in progress: it is skipped with the rest once everything is drained
+	}
+	if r.tries(a.index) > t.MaxRetries || a.terminal {
+		r.fail(a)
+		return time.Time{}
+	}
+	if ctx.Err() != nil || r.stopped() {
+		return time.Time{} // there will be no other attempt: skipped as well
+	}
+	wait := Backoff(t.RetryDelay, t.RetryBackoff, r.tries(a.index), r.options.Random())
+	must(r.queue.Retry(a.index, a.end))
+	if r.bus.live() {
+		ev := a.eventOf(event.TaskRetry)
+		ev.Code, ev.Message, ev.Wait = a.code, a.message, wait
+		r.bus.emit(ev)
+	}
+	return a.end.Add(wait)
+}
+
+// tries is how many attempts this process made at a task.
+func (r *results) tries(i int) int {
+	return r.tasks[i].Metrics.Attempts - r.priorRun.counted(r.tasks[i].ID).attempts
+}
+
+// fail ends a task, and through the queue's cascade what depends on it.
+func (r *results) fail(a *attempt) {
+	t, err := &r.tasks[a.index], a.err
+	r.faults[a.index], t.Call = a.fault, orZero(a.view().answeredBy())
+	r.warnTruncated(&a.modelCall, "task", t.Title)
+	r.messages.putBackUnread(a.index, t.Assignee)
+	t.Error = &TaskError{Code: a.code, Message: a.message, Task: t.ID, Title: t.Title, cause: func() error { return err }, said: a.fault}
+	must(r.queue.Fail(a.index, a.message, time.Now()))
+}
+
+// cascaded records that a task ended without a result, by itself or because of a dependency.
+func (r *results) cascaded(t task.Task, kind event.Type) {
+	i, _ := r.queue.Index(t.ID)
+	out := &r.tasks[i]
+	out.Status, out.Result = t.Status, r.queue.Reason(i)
+	ev := event.Event{Type: kind, Task: t.ID, Title: t.Title, Agent: t.Assignee, Status: t.Status, Attempt: out.Metrics.Attempts, Problem: event.Problem{Message: out.Result}}
+	if root, ok := r.queue.Root(i); ok && root != i {
+		ev.Root, ev.Because = r.tasks[root].ID, r.tasks[root].Title
+		if t.Status == task.Failed {
+			out.Error = &TaskError{Code: codes.Dependency, Message: out.Result, Task: t.ID, Title: t.Title, Root: ev.Root, cause: func() error { return ErrDependency }}
+		}
+	}
+	if out.Error != nil {
+		ev.Code = out.Error.Code
+	}
+	if r.bus.live() {
+		r.bus.emit(ev)
 	}
 }
 
-// joined joins the results that make the answer: one as it is, several each
-// under its title.
-func (r *results) joined() string {
-	var shown []*TaskResult
-	for _, i := range r.plan.Outputs {
-		if t := &r.tasks[i]; t.Status == task.Completed && t.Result != "" {
-			shown = append(shown, t)
+// count records whether the endpoints of the run answer at all.
+func (r *tally) count(a *modelCall) {
+	r.recalled = r.recalled || a.recalled != nil
+	if a.reply.Turns > 0 {
+		r.answered = true
+		return
+	}
+	switch a.reached {
+	case modelAnswered:
+		r.answered = true
+	case modelMissing:
+		r.called = true
+	case noModel:
+		switch {
+		case !a.called, refusedByBudget(a.err): // no call was made, which says nothing about an endpoint
+		case len(a.caps.Endpoints) > 0: // it gave up, or was given up, before its model answered
+			r.called = true
+		default:
+			r.answeredInGo = true
 		}
 	}
-	switch {
-	case len(shown) == 0:
-		return ""
-	case len(shown) == 1 && len(r.plan.Outputs) == 1:
-		return shown[0].Result
+}
+
+// must stops the program on a step that the queue does not allow: the run's
+// own bookkeeping would be wrong, and nothing that it says could be trusted.
+func must(err error) {
+	if err != nil {
+		panic(fmt.Sprintf("runteam: %v", err))
 	}
-	size := 0
-	for _, t := range shown {
-		size += len(t.Title) + len(t.Result) + len("\n\n# \n\n")
-	}
-	var b strings.Builder
-	b.Grow(size)
-	for i, t := range shown {
-		if i > 0 {
-			b.WriteString("\n\n")
-		}
-		b.WriteString("# ")
-		b.WriteString(t.Title)
-		b.WriteString("\n\n")
-		b.WriteString(t.Result)
-	}
-	return b.String()
 }

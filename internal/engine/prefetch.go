@@ -9,7 +9,7 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// Where a journal is kept, a prompt must be durable before it is sent. The
+// With a journal, a prompt must be durable before it is sent. The
 // tasks that come next are therefore prefetched while others hold the slots:
 // their prompts are built and brought to the journal, and when a slot is free
 // the call waits for nothing.
@@ -24,13 +24,13 @@ type prefetch struct {
 	forbidden bool          // it must not; set before permit is closed
 }
 
-// errUnbegun ends an attempt whose turn never came.
-var errUnbegun = errors.New("its turn did not come")
+// errNotStarted ends a prefetched attempt that was never started.
+var errNotStarted = errors.New("its turn did not come")
 
 // prefetch prepares the tasks that come next.
 func (s *scheduler) prefetch() {
 	r, most := s.run, min(s.limit, maxPrefetched)
-	if r.ledger == nil || s.order != nil || r.mail != nil || len(s.prefetched) >= most {
+	if r.ledger == nil || s.order != nil || r.messages != nil || len(s.prefetched) >= most {
 		return
 	}
 	for _, i := range r.queue.Upcoming(most) {
@@ -69,7 +69,7 @@ func (r *results) mayWait(i int) bool {
 	return e == nil || e.Header().ExpiresAt.IsZero()
 }
 
-// permit lets a prefetched attempt begin.
+// permit starts a prefetched attempt.
 func (s *scheduler) permit(a *attempt) {
 	delete(s.prefetched, a.index)
 	s.run.takeOut(a, time.Now())
@@ -87,8 +87,8 @@ func (s *scheduler) forbid() {
 	}
 }
 
-// permitted waits until an exchange that was prefetched may begin.
-func (x *exchange) permitted(ctx context.Context) error {
+// permitted waits until a model call that was prefetched may begin.
+func (x *modelCall) permitted(ctx context.Context) error {
 	if x.permit == nil {
 		return nil
 	}
@@ -96,13 +96,13 @@ func (x *exchange) permitted(ctx context.Context) error {
 	select {
 	case <-x.permit:
 	case <-ctx.Done():
-		return because(ctx, ctx.Err())
+		return withCause(ctx, ctx.Err())
 	}
 	if x.forbidden {
-		return errUnbegun
+		return errNotStarted
 	}
 	return nil
 }
 
-// unbegun reports whether an attempt ended because its turn did not come.
-func (a *attempt) unbegun() bool { return a.aborted || errors.Is(a.err, errUnbegun) }
+// neverStarted reports whether a prefetched attempt ended before it was started.
+func (a *attempt) neverStarted() bool { return a.aborted || errors.Is(a.err, errNotStarted) }

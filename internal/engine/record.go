@@ -17,14 +17,14 @@ import (
 
 // A Recorder keeps the record of a run. Record is called before each prompt is
 // sent, with all that the gate ruled about it and the prompt as the caller may
-// see it; without the prompt if something was held, and it is not sent. An
+// see it; without the prompt if context was withheld and it is not sent. An
 // error keeps the prompt from being sent, and fails its task. Record may be
 // called from several goroutines at once.
 type Recorder interface {
 	Record(ctx context.Context, r record.Prompt) error
 }
 
-// RecorderFunc lets a function be a [Recorder].
+// RecorderFunc makes a function a [Recorder].
 type RecorderFunc func(ctx context.Context, r record.Prompt) error
 
 // Record calls f.
@@ -44,7 +44,7 @@ type recorder struct {
 	bus     *bus           // nil until the run is open
 	ledger  *ledger        // nil without a journal
 	log     record.Log     // the run in the journal; nil without one
-	pending sync.WaitGroup // notices that wait until what they tell of is durable
+	pending sync.WaitGroup // notifications of messages, which wait until the messages are durable
 
 	limits      limitLog
 	warnings    []string
@@ -52,9 +52,9 @@ type recorder struct {
 	truncations int             // pieces of context that a limit cut
 }
 
-// recordPrompt records the gate decisions of an exchange and its prompt, if there is
+// recordPrompt records the gate decisions of a model call and its prompt, if there is
 // one, and emits events. The error is the one that keeps the prompt from being sent.
-func (r *recorder) recordPrompt(ctx context.Context, x *exchange, p prompt.Prompt, failed error) error {
+func (r *recorder) recordPrompt(ctx context.Context, x *modelCall, p prompt.Prompt, failed error) error {
 	if r.sink == nil && !r.bus.live() {
 		return failed
 	}
@@ -81,7 +81,7 @@ func (r *recorder) recordPrompt(ctx context.Context, x *exchange, p prompt.Promp
 
 // enterPrompt brings a record to the journal. If the prompt is to be sent it says so,
 // and returns when that is durable.
-func (r *recorder) enterPrompt(ctx context.Context, x *exchange, rec record.Prompt, sent bool) error {
+func (r *recorder) enterPrompt(ctx context.Context, x *modelCall, rec record.Prompt, sent bool) error {
 	entries := []record.Entry{{Record: &rec}}
 	if sent {
 		entries = append(entries, record.Entry{Asked: &record.CallStart{
@@ -139,8 +139,8 @@ func (x *gatedContext) checkFresh(now time.Time) error {
 	return nil
 }
 
-// handoffs returns the gate decisions of an exchange as records have them.
-func (r *recorder) handoffs(x *exchange, now time.Time) []event.Handoff {
+// handoffs returns the gate decisions of a model call as records have them.
+func (r *recorder) handoffs(x *modelCall, now time.Time) []event.Handoff {
 	if len(x.rulings) == 0 {
 		return nil
 	}
@@ -156,13 +156,13 @@ func (r *recorder) handed(d *gate.Decision, session string, now time.Time) event
 	return record.NewHandoff(r.decided(d), session, r.team.Rules.Digest(), now)
 }
 
-// uses are the events that tell of entries of the policy.
+// uses are the events of used entries of the policy.
 var uses = map[gate.EntryUse]event.Type{
 	gate.EntryLowered: event.Lowered, gate.EntryEndorsed: event.Endorsed, gate.EntryRenewed: event.Renewed,
 }
 
-// emitHandoffs emits an event for each gate decision of an exchange, and for the entries of the policy that it used.
-func (r *recorder) emitHandoffs(x *exchange, list []event.Handoff) {
+// emitHandoffs emits an event for each gate decision of a model call, and for the entries of the policy that it used.
+func (r *recorder) emitHandoffs(x *modelCall, list []event.Handoff) {
 	for i := range list {
 		ev := x.eventOf(event.Handed)
 		ev.Handoff = &list[i]

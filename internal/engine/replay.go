@@ -9,11 +9,11 @@ import (
 // skipUnrepeated skips what the run that is replayed never began, for the
 // reason that it had.
 func (r *results) skipUnrepeated() {
-	if r.prior == nil || !r.prior.strict || r.queue.IsComplete() {
+	if r.priorRun == nil || !r.priorRun.strict || r.queue.IsComplete() {
 		return
 	}
 	reason := "Skipped: it did not run in the run that is replayed."
-	if end := r.prior.history.End; end != nil {
+	if end := r.priorRun.history.End; end != nil {
 		for i := range end.Tasks {
 			if e := &end.Tasks[i]; e.Status == task.Skipped && e.Reason != "" && e.Root == "" {
 				reason = e.Reason

@@ -19,13 +19,13 @@ type replayOrder struct {
 // newReplayOrder returns the order of a run that replays another one; nil if the
 // order does not matter.
 func newReplayOrder(r *results) *replayOrder {
-	if !r.repeats() || r.prior == nil || !r.prior.strict && !r.plan.ReadsMemory() && len(r.options.Messages) == 0 {
+	if !r.repeats() || r.priorRun == nil || !r.priorRun.strict && !r.plan.ReadsMemory() && len(r.options.Messages) == 0 {
 		return nil
 	}
-	o := &replayOrder{strict: r.prior.strict}
-	place := func(i int) int { return r.prior.task(r.plan.Graph.Task(i).ID).place }
+	o := &replayOrder{strict: r.priorRun.strict}
+	place := func(i int) int { return r.priorRun.task(r.plan.Graph.Task(i).ID).place }
 	for i := range r.tasks {
-		if b := r.prior.task(r.plan.Graph.Task(i).ID); b != nil && b.place > 0 {
+		if b := r.priorRun.task(r.plan.Graph.Task(i).ID); b != nil && b.place > 0 {
 			o.left = append(o.left, i)
 		}
 	}

@@ -39,15 +39,14 @@ const (
 	StatusBudget   Status = "budget_exhausted" // MaxTokenBudget or MaxCostBudget of RunOptions had not enough left for a call
 )
 
-// Result is what a run came to. Everything in it is in the form that the
-// caller is cleared for: a value above the caller's clearance reads
-// [withheld: secret]. Its JSON form has the names of the original.
+// Result is the result of a run, as the caller may see it: a value above the caller's
+// clearance reads [withheld: secret]. Its JSON form has the names of the original.
 type Result struct {
-	Command   string // how the run was asked for: run, task, or empty from a program
+	Command   string // the command that made the run: run, task, or empty from a program
 	RunID     string
 	Name      string
 	Status    Status
-	Goal      string       // of RunTeam: what was asked for, gated for the caller
+	Goal      string       // of RunTeam, gated for the caller
 	Output    string       // the answer: the synthesis if a coordinator answers a goal, else the results that nothing depends on
 	Tasks     []TaskResult // in the order written
 	Steps     []Step       // the coordinator's work, in order; nil without a goal
@@ -59,16 +58,15 @@ type Result struct {
 	EndedAt   time.Time
 	Cause     error // why a run was canceled or timed out; nil otherwise
 
-	// Answered says whether any model call of the run was answered by an
-	// endpoint that knows the model. A run of which none was could not run at all.
+	// Answered says whether an endpoint that knows the model answered any model call.
+	// Without one, the run could do nothing.
 	Answered bool
 
-	// Unkept is why the journal of the run failed; nil if it did not. What was done
+	// JournalErr is why the journal of the run failed; nil if it did not. What was done
 	// by then is here, and not all of it is in the journal.
-	Unkept error
+	JournalErr error
 
-	// Audit is the head of the chain of decisions, for whoever kept one beside
-	// the run; a run does not set it. See package audit.
+	// Audit is the head of the chain of decisions in the journal; empty without one.
 	Audit string
 
 	recorded *Result // as records of the run hold it; nil if that is the result as it is
@@ -100,8 +98,8 @@ type TaskResult struct {
 	Envelope    *envelope.Envelope // nil unless the task completed
 	Receipts    []*prompt.Receipt  // of each attempt, in order
 
-	// Messages are the conversation of the agent with its model, for a caller who
-	// kept it and wants it in the JSON form; a run does not set it. See [Recorder].
+	// Messages are the conversation of the agent with its model, for the JSON form. A run
+	// does not set it; a caller with a [Recorder] may.
 	Messages []llm.Message
 }
 
@@ -114,7 +112,7 @@ type RejectedAnswer struct {
 	Call    llm.CallInfo `json:"call,omitzero"`
 }
 
-// A Step is one prompt to the coordinator and what came of it.
+// A Step is one prompt to the coordinator and its result.
 type Step struct {
 	Kind    StepKind
 	Error   *TaskError   // nil if the coordinator answered
@@ -128,7 +126,7 @@ type Step struct {
 	before   bool            // it was taken before the run was interrupted
 }
 
-// StepKind says what the coordinator was asked for.
+// StepKind is the kind of a step of the coordinator.
 type StepKind string
 
 // The steps of a goal.
@@ -174,7 +172,7 @@ func (e *TaskError) expire(now time.Time) {
 	}
 }
 
-// expired stands in the place of what may no longer be read.
+// expired replaces a text that may no longer be read.
 const expired = "[withheld: expired]"
 
 // Error names the task, or the coordinator's step, and says what went wrong.
@@ -246,8 +244,8 @@ func (r *Result) EarlyEnd() (errs []error) {
 	case r.Cause != nil:
 		errs = append(errs, r.Cause)
 	}
-	if r.Unkept != nil {
-		errs = append(errs, r.Unkept)
+	if r.JournalErr != nil {
+		errs = append(errs, r.JournalErr)
 	}
 	return errs
 }

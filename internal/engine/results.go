@@ -6,8 +6,7 @@ import (
 	"github.com/runteam/runteam/internal/readyqueue"
 )
 
-// results holds what is known of each task while a run goes on: what the task is
-// given, and what became of it.
+// results has, for each task of a run, what it is granted and what its result is.
 type results struct {
 	*runScope
 	plan    *plan.Plan
@@ -15,7 +14,7 @@ type results struct {
 	tasks   []TaskResult         // empty until [results.prepare]
 	faults  []*envelope.Envelope // of each task, why it failed by itself
 	planned []*envelope.Envelope // of each task, its description if a coordinator wrote it; nil if none did
-	batch   *batch               // what becomes durable together with the result that is being settled
+	batch   *batch               // what becomes durable together with the result of the attempt that has just ended
 }
 
 // newResults prepares the run of a plan.
@@ -35,6 +34,6 @@ func newResults(scope *runScope, p *plan.Plan) (*results, error) {
 	}
 	r.memory = openMemory(r.options.Memory, p, r.viewer)
 	r.markFresh(p)
-	r.mail.redeliver(p)
+	r.messages.redeliver(p)
 	return r, nil
 }

@@ -17,7 +17,7 @@ func (r *Result) Recorded() *Result {
 		return r
 	}
 	out := *r.recorded
-	out.Command, out.Audit, out.Unkept = r.Command, r.Audit, r.Unkept // set since
+	out.Command, out.Audit, out.JournalErr = r.Command, r.Audit, r.JournalErr // set since
 	return &out
 }
 
@@ -84,7 +84,7 @@ func (r *runScope) revealError(e **TaskError) bool {
 // the run was canceled.
 const revealTime = 30 * time.Second
 
-// revealText sets a text to what of an envelope crosses to the caller now, and
+// revealText sets a text to what of an envelope passes to the caller now, and
 // returns its structured part. It stays as it is where the gate cannot rule.
 func (r *runScope) revealText(text *string, e *envelope.Envelope, source handoff.Source) (structured string) {
 	ctx, cancel := context.WithTimeout(context.Background(), revealTime)

@@ -63,7 +63,7 @@ func newRun(t *plan.Roster, o Options, start time.Time) (*run, error) {
 	return &run{runScope: scope, results: &results{runScope: scope}, coordinator: &coordinator{runScope: scope}}, nil
 }
 
-// follow makes a plan the run's.
+// follow sets the plan of the run.
 func (r *run) follow(p *plan.Plan) error {
 	results, err := newResults(r.runScope, p)
 	if err != nil {
@@ -88,9 +88,9 @@ func (r *run) execute(ctx context.Context) (*Result, error) {
 		defer cancel()
 	}
 	r.options.Monitor.begin(r)
-	r.opened()
+	r.announce()
 	if !r.plansOnly {
-		r.openMail()
+		r.openMessages()
 	}
 	if c := r.coordinator; c.goal != nil && r.plan == nil {
 		r.planGoal(ctx, c)
@@ -117,7 +117,7 @@ func (r *run) planGoal(ctx context.Context, c *coordinator) {
 	c.unplanned = c.decompose(ctx, r.adopt)
 }
 
-// adopt makes a plan for the goal the run's.
+// adopt sets a plan for the goal as the plan of the run.
 func (r *run) adopt(p *plan.Plan) error {
 	if err := r.follow(p); err != nil {
 		return err
@@ -126,39 +126,39 @@ func (r *run) adopt(p *plan.Plan) error {
 		list := outlineOf(r.plan)
 		r.bus.emit(event.Event{Type: event.PlanReady, Tasks: len(list), Plan: list})
 	}
-	r.advise()
+	r.emitPlanWarnings()
 	r.prepare()
 	return nil
 }
 
-// answerGoal has the coordinator answer the goal from what the tasks came to.
+// answerGoal has the coordinator answer the goal from the results of the tasks.
 func (r *run) answerGoal(ctx context.Context, c *coordinator) {
-	memory, err := r.recollect(ctx)
+	memory, err := r.memoryOffers(ctx)
 	if err != nil {
 		r.warn(err.Error() + ", so the answer was made without it")
 	}
 	c.synthesize(ctx, r.completedOffers(), r.endedOffers(), memory)
 }
 
-// enter notes how far the run is.
+// enter sets the phase of the run.
 func (r *run) enter(phase Phase) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.phase = phase
 }
 
-// open opens what a run needs while it goes on.
+// open prepares events, journal and budgets.
 func (r *run) open() {
 	r.bus = newBus(r.subscribers(), r.id, newOwnEndpoints(r.team.EndpointNames(), r.team.Rules.Words()), r.team.Log)
 	r.ledger = newLedger(r.log, r.bus.publish)
 	r.bus.ledger = r.ledger
 	r.begin()
-	_, r.context = r.prior.spent()
+	_, r.context = r.priorRun.spent()
 	r.budgets = newBudgets(r.team, &r.options.Options, r.bus)
-	r.budgets.resume(r.prior)
+	r.budgets.resume(r.priorRun)
 }
 
-// close sums the run up, and waits until all of it is durable and told.
+// close makes the result, and waits until the run is durable and subscribers have it.
 func (r *run) close(ctx context.Context) *Result {
 	if err := r.ledger.flush(); err != nil {
 		r.journalErr = err
@@ -171,12 +171,12 @@ func (r *run) close(ctx context.Context) *Result {
 	ev := event.Event{Type: event.RunComplete, Problem: event.Problem{Code: string(res.Status)}, Work: event.Work{Duration: res.EndedAt.Sub(res.StartedAt), Rounded: res.rounded()}}
 	ev.SetUsage(res.Usage)
 	r.bus.emit(ev)
-	if err := r.ledger.flush(); err != nil && res.Unkept == nil {
-		res.Unkept, res.Status = err, StatusError
+	if err := r.ledger.flush(); err != nil && res.JournalErr == nil {
+		res.JournalErr, res.Status = err, StatusError
 	}
 	head, err := r.closeLog(ctx)
-	if res.Audit = head; err != nil && res.Unkept == nil {
-		res.Unkept = err
+	if res.Audit = head; err != nil && res.JournalErr == nil {
+		res.JournalErr = err
 	}
 	r.pending.Wait()
 	r.bus.close() // subscribers may look at the run until here
@@ -184,15 +184,15 @@ func (r *run) close(ctx context.Context) *Result {
 	return res
 }
 
-// opened tells that the run has begun, and what is worth a look before.
-func (r *run) opened() {
+// announce emits that the run has started, and the warnings of its plan.
+func (r *run) announce() {
 	tasks := 0
 	if r.plan != nil {
 		tasks = r.plan.Graph.Len()
 	}
 	r.bus.emit(event.Event{Type: event.RunStart, Tasks: tasks})
 	if r.plan != nil {
-		r.advise()
+		r.emitPlanWarnings()
 	}
 	if r.options.Reveal {
 		r.bus.emit(event.Event{Type: event.Reveal, Problem: event.Problem{Message: "the caller reads up to " + r.options.UserAccepts.String()}})
@@ -202,8 +202,8 @@ func (r *run) opened() {
 	}
 }
 
-// advise tells what is worth a look in the plan.
-func (r *run) advise() {
+// emitPlanWarnings emits the warnings of the plan.
+func (r *run) emitPlanWarnings() {
 	for _, w := range r.plan.Warnings {
 		r.bus.emit(event.Event{Type: event.Warning, Problem: event.Problem{Message: w.Error()}})
 	}
@@ -225,18 +225,18 @@ func (r *run) work(ctx context.Context) {
 		r.skipUnrepeated()
 	}
 	for i := range r.tasks {
-		r.mail.putBackUnread(i, r.tasks[i].Assignee) // of what ended between two attempts
+		r.messages.putBackUnread(i, r.tasks[i].Assignee) // of what ended between two attempts
 	}
 	r.bus.emit(event.Event{Type: event.AllComplete})
 }
 
-// warn notes what the caller should know of a run that goes on.
+// warn adds a warning to the result and emits it.
 func (r *recorder) warn(text string) {
 	r.warnings = append(r.warnings, text)
 	r.bus.emit(event.Event{Type: event.Warning, Problem: event.Problem{Message: text}})
 }
 
-// Why what had not ended did not run.
+// Why tasks that had not ended were skipped.
 const (
 	skippedByAbort   = "Skipped: run aborted."
 	skippedByJournal = "Skipped: the journal failed."
@@ -262,7 +262,7 @@ func (r *results) prepare() {
 		tasks[i] = TaskResult{
 			ID: t.ID, Key: t.Key, Title: t.Title, Description: r.described(i), Assignee: t.Assignee, Role: t.Role,
 			Priority: t.Priority, Metadata: r.remarks(t), DependsOn: ids[from:len(ids):len(ids)], Label: r.plan.Labels[i], Receipts: receipts[i : i : i+1],
-			Metrics: r.prior.counted(t.ID).metrics(),
+			Metrics: r.priorRun.counted(t.ID).metrics(),
 		}
 	}
 	r.mu.Lock()
@@ -280,14 +280,14 @@ func (r *results) prepare() {
 	r.queue.On(readyqueue.Skipped, func(t task.Task) { r.cascaded(t, event.TaskSkipped) })
 }
 
-// ready tells that a task waits for nothing but a slot.
+// ready emits that a task can start as soon as a slot is free.
 func (r *results) ready(t task.Task) {
 	r.bus.emit(event.Event{Type: event.TaskReady, Task: t.ID, Title: t.Title, Agent: t.Assignee})
 }
 
 // described returns the description of a task, unless the task's own text is
-// above the caller's clearance. What the coordinator wrote takes the road of a
-// result.
+// above the caller's clearance. What the coordinator wrote passes the gate as a result
+// does.
 func (r *results) described(i int) string {
 	t := r.plan.Graph.Task(i)
 	switch {

@@ -62,7 +62,7 @@ type RunOptions struct {
 	Messages []Message
 	Bus      *mailbox.Bus
 	Memory   teammemory.Store // what the team knows, also from earlier runs; nil means a store of this run alone
-	Monitor  *Monitor         // shows the run from outside while it goes on; nil means that nobody looks
+	Monitor  *Monitor         // shows the run while it goes on; nil means none
 
 	// UserAccepts is the clearance of the caller, who reads results, events and
 	// errors. Nil means confidential. Reveal says that it was raised on request
@@ -103,8 +103,8 @@ type RunOptions struct {
 	// math/rand/v2.
 	Random func() float64
 
-	log   record.Log      // already open, of a run that is resumed
-	prior *record.History // of the run that is resumed or replayed
+	log     record.Log      // already open, of a run that is resumed
+	history *record.History // of the run that is resumed or replayed
 }
 
 // settings returns the options with every default filled in.
@@ -117,11 +117,11 @@ func (o *RunOptions) settings() Options {
 			RunID: o.RunID, Inputs: o.Inputs, Output: o.Output, MaxConcurrency: o.MaxConcurrency, Timeout: o.Timeout, Strategy: o.Strategy,
 			MaxTokenBudget: o.MaxTokenBudget, MaxCostBudget: o.MaxCostBudget, Answer: o.Answer, Auto: o.Auto, Assert: o.Assert,
 			Messages: o.Messages, Bus: o.Bus, Memory: o.Memory, UserAccepts: o.UserAccepts, Reveal: o.Reveal,
-			Past: o.prior, Replay: o.Replay, Reuse: o.Reuse, Fresh: o.Fresh,
+			Past: o.history, Replay: o.Replay, Reuse: o.Reuse, Fresh: o.Fresh,
 		}.WithDefaults(),
 		Monitor: o.Monitor, Subscribers: slices.Clone(o.Subscribers), Recorder: o.Recorder, Journal: o.Journal, Random: o.Random, Log: o.log,
 	}.WithPriorCalls()
 }
 
-// DefaultConcurrency is how many attempts run at the same time unless told otherwise.
+// DefaultConcurrency is how many attempts run at the same time by default.
 const DefaultConcurrency = plan.DefaultConcurrency

@@ -9,10 +9,10 @@ import (
 )
 
 // A scheduler decides what runs next. It starts tasks as they become ready and
-// slots become free, and it holds back those that wait for a retry.
+// slots become free, and delays those that wait for a retry.
 //
-// Its workers do the scheduling: a worker that ends an attempt settles it under
-// the lock of the run and takes the next ready task itself. The goroutine that
+// Its workers do the scheduling: a worker records the end of an attempt under the lock of
+// the run and takes the next ready task itself. The goroutine that
 // called [scheduler.work] waits for timers, a failed journal and the end of the context.
 type scheduler struct {
 	run        *results
@@ -24,7 +24,7 @@ type scheduler struct {
 	running int        // attempts that hold a slot
 	busy    int        // attempts that have not ended, including prefetched ones
 	begun   []*attempt // attempts that no worker has yet
-	settled []*attempt // attempts whose memory later ones use: nothing refers to them any more
+	spare   []*attempt // attempts that have ended, whose memory later ones use: nothing refers to them any more
 
 	workers sync.WaitGroup
 	idle    int           // workers that wait for an attempt
@@ -75,31 +75,30 @@ func (s *scheduler) work(ctx context.Context) {
 	s.workers.Wait()
 }
 
-// noticeFailure takes in that the journal has failed.
+// noticeFailure stops the run if the journal has failed.
 func (s *scheduler) noticeFailure() {
 	r := s.run
 	select {
 	case <-r.ledger.failed():
 		if r.journalErr == nil {
-			r.journalErr = ErrJournal // which error it was is told at the end
+			r.journalErr = ErrJournal // the cause is added at the end
 			r.warn("the journal failed: nothing more is begun, and what ended since is told with the result alone")
 		}
 	default:
 	}
 }
 
-// advance settles an attempt that has ended, if there is one, and starts what
-// can start now. It returns the attempt that the calling worker is to perform
-// next, or nil. The result that was settled becomes durable together with the
-// gate decisions of the tasks that it made ready.
+// advance records an attempt that has ended, if there is one, and starts what can start
+// now. It returns the attempt that the calling worker is to perform next, or nil. The
+// result becomes durable together with the gate decisions of the tasks that it made ready.
 func (s *scheduler) advance(ctx context.Context, ended *attempt) (next *attempt) {
 	r := s.run
 	free := ended != nil && !ended.gone
 	r.batch = r.ledger.hold()
 	if ended != nil {
-		s.settle(ctx, ended)
+		s.endAttempt(ctx, ended)
 		if free {
-			s.settled = append(s.settled, ended)
+			s.spare = append(s.spare, ended)
 		}
 	}
 	for _, i := range s.timers.due() {
@@ -127,7 +126,7 @@ func (s *scheduler) advance(ctx context.Context, ended *attempt) (next *attempt)
 	return next
 }
 
-// finish tells the waiting goroutine that nothing is left to do.
+// finish ends the wait of [scheduler.work].
 func (s *scheduler) finish() {
 	select {
 	case <-s.over:
@@ -156,12 +155,12 @@ func (s *scheduler) fill(ctx context.Context) {
 	}
 }
 
-// newAttempt returns the next attempt at a task, in the memory of one that was settled if
-// there is one.
+// newAttempt returns the next attempt at a task. It reuses the memory of one that has
+// ended, if there is one.
 func (s *scheduler) newAttempt(i int) *attempt {
 	var a *attempt
-	if n := len(s.settled); n > 0 {
-		a, s.settled = s.settled[n-1], s.settled[:n-1]
+	if n := len(s.spare); n > 0 {
+		a, s.spare = s.spare[n-1], s.spare[:n-1]
 	} else {
 		a = new(attempt)
 	}
@@ -177,15 +176,15 @@ func (s *scheduler) next() (i int, ok bool) {
 	return s.run.queue.Next()
 }
 
-// settle takes in an attempt that has ended.
-func (s *scheduler) settle(ctx context.Context, a *attempt) {
+// endAttempt records an attempt that has ended.
+func (s *scheduler) endAttempt(ctx context.Context, a *attempt) {
 	r := s.run
 	s.busy--
 	if s.prefetched[a.index] != a {
 		s.running--
 	} else {
 		delete(s.prefetched, a.index)
-		if a.unbegun() {
+		if a.neverStarted() {
 			if errors.Is(a.err, ErrJournal) {
 				r.journalErr = cmp.Or(r.journalErr, a.err)
 			}
@@ -194,7 +193,7 @@ func (s *scheduler) settle(ctx context.Context, a *attempt) {
 		}
 		r.takeOut(a, time.Now()) // it was answered, or refused, before its turn came
 	}
-	if retry := r.settle(ctx, a); !retry.IsZero() {
+	if retry := r.endAttempt(ctx, a); !retry.IsZero() {
 		s.timers.add(a.index, retry)
 	}
 }
@@ -210,8 +209,8 @@ func (s *scheduler) launch(ctx context.Context, a *attempt) {
 }
 
 // perform performs attempts until the run is over. A worker lives as long as
-// the run, since the stack of a new goroutine for each attempt would grow anew
-// each time. An agent can end the goroutine, as a failed assertion of a test
+// the run, since the stack of a new goroutine for each attempt would have to grow each
+// time. An agent can end the goroutine, as a failed assertion of a test
 // does; then another worker takes over.
 func (s *scheduler) perform(ctx context.Context, a *attempt) {
 	defer func() {
@@ -226,7 +225,7 @@ func (s *scheduler) perform(ctx context.Context, a *attempt) {
 		}
 	}()
 	for a != nil {
-		perform(ctx, &a.exchange, a)
+		perform(ctx, &a.modelCall, a)
 		if a = s.takeNext(ctx, a); a == nil {
 			a = <-s.jobs
 		}

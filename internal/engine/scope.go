@@ -25,14 +25,14 @@ type runScope struct {
 	// and steps, the queue and the mail. No code of the caller runs under it.
 	mu sync.Mutex
 
-	options Options
-	start   time.Time
-	prior   *priorRun            // what earlier processes recorded; nil if there is nothing
-	fresh   map[task.ID]bool     // tasks whose agents are called although there is a cached answer
-	inputs  []*envelope.Envelope // parallel to options.Inputs
-	budgets *budgets
-	mail    *mail         // nil without messages
-	memory  *memoryAccess // nil if no task and no later run may read what is written
+	options  Options
+	start    time.Time
+	priorRun *priorRun            // what earlier processes recorded; nil if there is nothing
+	fresh    map[task.ID]bool     // tasks whose agents are called although there is a cached answer
+	inputs   []*envelope.Envelope // parallel to options.Inputs
+	budgets  *budgets
+	messages *runMessages  // nil without messages
+	memory   *memoryAccess // nil if no task and no later run may read what is written
 }
 
 func newRunScope(t *plan.Roster, o Options, start time.Time) (*runScope, error) {
@@ -43,7 +43,7 @@ func newRunScope(t *plan.Roster, o Options, start time.Time) (*runScope, error) 
 		o.Random = rand.Float64
 	}
 	v := viewer{team: t, id: o.RunID, session: o.RunID + "/" + handoff.User, accepts: o.RecordClearance()}
-	r := &runScope{viewer: v, recorder: &recorder{viewer: v, sink: o.Recorder}, options: o, start: start, prior: priorOf(&o.Options)}
+	r := &runScope{viewer: v, recorder: &recorder{viewer: v, sink: o.Recorder}, options: o, start: start, priorRun: priorOf(&o.Options)}
 	r.inputs = make([]*envelope.Envelope, len(o.Inputs))
 	for i, in := range o.Inputs {
 		h := envelope.Header{ID: plan.InputID(in.Name), Producer: envelope.User, Run: r.id, Classification: in.Classification, CreatedAt: start}
@@ -61,19 +61,19 @@ func newRunScope(t *plan.Roster, o Options, start time.Time) (*runScope, error) 
 			return nil, fmt.Errorf("input %q: %w", in.Name, err)
 		}
 		r.inputs[i] = e
-		r.made += r.sizeOf(e)
+		r.totalBytes += r.sizeOf(e)
 	}
 	return r, nil
 }
 
-// A tally sums up what the calls of a run came to.
+// A tally sums up the model calls of a run.
 type tally struct {
-	answered   bool      // a model call was answered
-	called     bool      // a model call was made
-	recalled   bool      // a cached answer was used
-	agentGo    bool      // an agent answered without a model call
-	overdrawn  exhausted // which budget had not enough left for a call
-	journalErr error     // why the journal failed
-	context    Context   // what was sent
-	made       int       // bytes of all inputs and results so far
+	answered     bool      // a model call was answered
+	called       bool      // a model call was made
+	recalled     bool      // a cached answer was used
+	answeredInGo bool      // an agent answered without a model call
+	overdrawn    exhausted // which budget had not enough left for a call
+	journalErr   error     // why the journal failed
+	context      Context   // how much context was sent
+	totalBytes   int       // bytes of all inputs and results so far
 }

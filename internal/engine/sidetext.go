@@ -23,7 +23,7 @@ import (
 // expiry that the result would have, and for a cached answer at least those that it was
 // stored with. Its Problem may quote the text, so it passes the gate too. Both are
 // redacted first and then cut to maxSideText.
-func (x *exchange) sideText(source handoff.SourceKind, given record.SideText) *record.SideText {
+func (x *modelCall) sideText(source handoff.SourceKind, given record.SideText) *record.SideText {
 	if strings.TrimSpace(given.Text) == "" || x.contract.Session == "" {
 		return nil
 	}
@@ -82,13 +82,13 @@ func cutSideText(text string) string {
 }
 
 // reject records an answer that was not accepted, for the caller.
-func (x *exchange) reject(text, problem string, attempt int) {
+func (x *modelCall) reject(text, problem string, attempt int) {
 	x.rejected = x.sideText(handoff.Fault, record.SideText{Text: text, Problem: problem, Attempt: attempt, Call: x.view().callInfo(x.reply.Call)})
 }
 
 // keepSideTexts records what the agent wrote in addition to its result: its reasoning and,
 // if err is not nil, the answer that was not accepted.
-func (x *exchange) keepSideTexts(err error) {
+func (x *modelCall) keepSideTexts(err error) {
 	if e := x.recalled; e != nil {
 		if e.Reasoning != nil {
 			x.reasoning = x.sideText(gate.Reasoning, *e.Reasoning)
@@ -98,7 +98,7 @@ func (x *exchange) keepSideTexts(err error) {
 		}
 		return
 	}
-	if !x.asked {
+	if !x.called {
 		return
 	}
 	x.reasoning = x.sideText(gate.Reasoning, record.SideText{Text: x.reply.Reasoning})
@@ -142,7 +142,7 @@ func (e *mismatchError) Unwrap() []error { return []error{e.held, e.rejected} }
 
 // explainRefusal returns the error with which the gate refused a reply. If the answer does
 // not match the schema, the error is a [mismatchError], which says what is wrong.
-func (x *exchange) explainRefusal(ctx context.Context, err error) error {
+func (x *modelCall) explainRefusal(ctx context.Context, err error) error {
 	held, ok := errors.AsType[*gate.HeldError](err)
 	if !ok || held.Decision.Rule != gate.RuleSchema || x.schema == nil {
 		return err

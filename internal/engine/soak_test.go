@@ -209,7 +209,7 @@ func (s *soak) run(t *testing.T, tm *engine.Team, b *basin, id string, earlier *
 	}
 	res, err := play()
 	require.NoError(t, err)
-	require.NoError(t, res.Unkept)
+	require.NoError(t, res.JournalErr)
 	var head audit.Head
 	require.NoError(t, head.UnmarshalText([]byte(res.Audit)))
 	s.check(t, b, &o, res, &heard, earlier != nil)

@@ -16,10 +16,9 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// synthesize answers the goal from what the tasks came to. Results above the
-// coordinator's clearance enter by title and status; what does not fit into
-// one prompt is told to the coordinator in parts, and its digests take the
-// place of the results.
+// synthesize answers the goal from the results of the tasks. The coordinator gets the
+// title and status of results above its clearance. If the results do not fit into one
+// prompt, it digests them in parts, and the digests replace the results.
 func (c *coordinator) synthesize(ctx context.Context, results, ended, memory []gate.Offer) {
 	for level := 0; ; level++ {
 		s := c.answering(results, ended, memory)
@@ -61,12 +60,12 @@ func (r *results) completedOffers() []gate.Offer {
 	return list
 }
 
-// mostEnded is how many tasks of a kind without a result are told one by one.
+// mostEnded is how many tasks of a kind without a result are listed one by one.
 const mostEnded = 100
 
 // endedOffers offers why the other tasks have no result: first those that failed,
 // by themselves before those that followed from them, then those that were
-// skipped. Beyond some of each only their number is told.
+// skipped. Beyond mostEnded of each, one offer counts the others.
 func (r *results) endedOffers() []gate.Offer {
 	var own, followed, skipped []gate.Offer
 	for i := range r.tasks {
@@ -84,12 +83,12 @@ func (r *results) endedOffers() []gate.Offer {
 			own = append(own, o)
 		}
 	}
-	return append(r.few(append(own, followed...)), r.few(skipped)...)
+	return append(r.limitListed(append(own, followed...)), r.limitListed(skipped)...)
 }
 
-// few completes the first offers, and puts one that counts them in the place
+// limitListed completes the first offers, and puts one that counts them in the place
 // of the others.
-func (r *results) few(ended []gate.Offer) []gate.Offer {
+func (r *results) limitListed(ended []gate.Offer) []gate.Offer {
 	rest := len(ended) - mostEnded
 	if rest > 0 {
 		ended = append(ended[:mostEnded:mostEnded], gate.Offer{
@@ -106,8 +105,8 @@ func (r *results) few(ended []gate.Offer) []gate.Offer {
 	return ended
 }
 
-// ownWords is the envelope of why a task ended for no reason of its own. The words
-// are the runtime's.
+// ownWords returns the reason of a task that another task ended, in the words of the
+// runtime.
 func (r *runScope) ownWords(what, words string) *envelope.Envelope {
 	e, err := envelope.New(envelope.Header{
 		ID: envelope.ID("end/" + what), Producer: gate.Runtime, Run: r.id, CreatedAt: time.Now(),
@@ -130,8 +129,8 @@ func (c *coordinator) answering(results, ended, memory []gate.Offer) *step {
 	})
 }
 
-// digests has the coordinator make a digest of each part of the results. What
-// the gate held is in no part: it still is what it was, a line.
+// digests has the coordinator make a digest of each part of the results. A result that
+// the gate withheld is in no part and stays a line.
 func (c *coordinator) digests(ctx context.Context, whole *step, results []gate.Offer, level int) ([]gate.Offer, *TaskError) {
 	var parts, held []gate.Offer
 	var sizes []int

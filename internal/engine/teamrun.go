@@ -46,8 +46,8 @@ func (t *Team) RunAgent(ctx context.Context, agent, text string, o *RunOptions) 
 
 // RunTeam turns a goal into an answer: the coordinator plans tasks for it, the
 // plan is checked as the caller's own tasks would be, the tasks run, and the
-// coordinator answers the goal from what they came to. A plan that cannot be
-// run is given back once, with everything wrong with it; if the second one
+// coordinator answers the goal from their results. A plan that cannot be
+// run is returned to it once, with every problem in it; if the second one
 // cannot be run either, nothing is.
 //
 // An error means that the run could not start: [task.Problems] if something is
@@ -67,7 +67,7 @@ func (t *Team) RunTeam(ctx context.Context, goal Goal, o *RunOptions) (*Result, 
 // PlanTeam asks the coordinator for a plan of the goal and checks it, and runs
 // nothing. This makes one model call, or two if the first plan cannot be run.
 // [Plan.Specs] are the tasks, for [Team.RunTasks] or a file. The error is
-// [task.Problems] if the goal could not be asked for, and a [*TaskError] if no
+// [task.Problems] if the coordinator could not be called, and a [*TaskError] if no
 // valid plan came.
 func (t *Team) PlanTeam(ctx context.Context, goal Goal, o *RunOptions) (*Plan, error) {
 	if err := t.made(ctx); err != nil {

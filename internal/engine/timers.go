@@ -25,7 +25,7 @@ func newTimers() timers {
 
 func (t *timers) empty() bool { return len(t.waits) == 0 }
 
-// add lets a task wait until the given time.
+// add makes a task wait until the given time.
 func (t *timers) add(index int, at time.Time) {
 	heap.Push(&t.waits, wait{at, index})
 	t.reset()

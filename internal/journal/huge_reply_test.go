@@ -64,7 +64,7 @@ func TestAHugeReplyFailsItsTaskAlone(t *testing.T) {
 				}
 				res, err := tm.RunTasks(t.Context(), specs, &engine.RunOptions{RunID: "r1", Journal: journaltest.Opened(r), UserAccepts: new(label.Secret), Reveal: true})
 				require.NoError(t, err)
-				require.NoError(t, res.Unkept)
+				require.NoError(t, res.JournalErr)
 				require.Equal(t, give.code, res.Tasks[0].Error.Code)
 				require.Equal(t, "small", res.Tasks[2].Result)
 				_, err = r.Close(t.Context())
@@ -96,7 +96,7 @@ func TestManyLongErrorsFitIntoOneEnd(t *testing.T) {
 	}
 	res, err := tm.RunTasks(t.Context(), specs, &engine.RunOptions{RunID: "r1", Journal: journaltest.Opened(r)})
 	require.NoError(t, err)
-	require.NoError(t, res.Unkept)
+	require.NoError(t, res.JournalErr)
 	_, err = r.Close(t.Context())
 	require.NoError(t, err)
 	s, err := j.Load(t.Context(), "r1")
@@ -128,7 +128,7 @@ func TestAHugeReasoningIsCut(t *testing.T) {
 			require.NoError(t, err)
 			res, err := tm.RunTasks(t.Context(), []task.Spec{{Title: "huge", Description: "x", Assignee: "a", Classification: level, OutputSchema: []byte(`{"type":"string"}`)}}, &engine.RunOptions{RunID: "r1", Journal: journaltest.Opened(r), UserAccepts: new(label.Secret), Reveal: true})
 			require.NoError(t, err)
-			require.NoError(t, res.Unkept)
+			require.NoError(t, res.JournalErr)
 			require.Equal(t, task.Completed, res.Tasks[0].Status, "%v", res.Tasks[0].Error)
 			_, err = r.Close(t.Context())
 			require.NoError(t, err)

@@ -76,7 +76,7 @@ func TestMessagesAreKeptAsResultsAre(t *testing.T) {
 			}
 			res, err := tm.RunTasks(t.Context(), specs, &engine.RunOptions{RunID: "r1", Journal: journaltest.Opened(r), UserAccepts: new(label.Secret), Bus: tm.NewBus()})
 			require.NoError(t, err)
-			require.NoError(t, res.Unkept)
+			require.NoError(t, res.JournalErr)
 			require.Contains(t, read[0], "canary-message")
 			_, err = r.Close(t.Context())
 			require.NoError(t, err)

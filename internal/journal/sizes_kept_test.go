@@ -40,7 +40,7 @@ func TestSizesAboveTheCeilingAreClasses(t *testing.T) {
 				Inputs: []engine.Input{{Name: "pin", Text: "4711", Classification: label.Secret}, {Name: "year", Text: "2026"}},
 			})
 			require.NoError(t, err)
-			require.NoError(t, res.Unkept)
+			require.NoError(t, res.JournalErr)
 			_, err = r.Close(t.Context())
 			require.NoError(t, err)
 			lines, err := j.Lines(t.Context(), "r1")

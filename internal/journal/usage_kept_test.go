@@ -43,7 +43,7 @@ func TestTokensAboveTheCeilingAreClasses(t *testing.T) {
 			res, err := tm.RunTasks(t.Context(), []task.Spec{{Title: "t", Description: "x", Assignee: "a", Classification: label.Secret}},
 				&engine.RunOptions{RunID: "r1", Journal: journaltest.Opened(r), UserAccepts: new(label.Secret), Subscribers: []func(event.Event){func(event.Event) {}}})
 			require.NoError(t, err)
-			require.NoError(t, res.Unkept)
+			require.NoError(t, res.JournalErr)
 			require.Equal(t, took, res.Usage, "the caller may see it")
 			_, err = r.Close(t.Context())
 			require.NoError(t, err)

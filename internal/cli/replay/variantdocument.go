@@ -56,8 +56,8 @@ func reportWithout(con *console.Console, t *variant, res *engine.Result) error {
 	}
 	ending := report.Ending{Result: res, Mode: progress.Mode(con, t.job.Progress), Scripted: t.job.Offline}
 	ending.Print(con)
-	if res.Unkept != nil {
-		con.Say("runteam: the journal does not have the whole run: %s", terminal.Clean(res.Unkept.Error()))
+	if res.JournalErr != nil {
+		con.Say("runteam: the journal does not have the whole run: %s", terminal.Clean(res.JournalErr.Error()))
 	}
 	if err != nil {
 		return err

@@ -60,7 +60,7 @@ func ExitStatus(res *engine.Result) int {
 		return stop.Status()
 	}
 	switch {
-	case res.Unkept != nil, keyless(res):
+	case res.JournalErr != nil, keyless(res):
 		return exit.StatusNoRun
 	case res.Success():
 		return exit.StatusOK

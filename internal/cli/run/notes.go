@@ -28,8 +28,8 @@ func printJournalNotes(con *console.Console, j *Job, res outcome) {
 	if res.digestOnly {
 		warnNoKey(con)
 	}
-	if res.Unkept != nil {
-		con.Say("runteam: the journal does not have the end of the run: %s", terminal.Clean(res.Unkept.Error()))
+	if res.JournalErr != nil {
+		con.Say("runteam: the journal does not have the end of the run: %s", terminal.Clean(res.JournalErr.Error()))
 		con.Say("         completed results are printed, and tasks that had not begun were skipped")
 	}
 }
@@ -65,7 +65,7 @@ type nextCommand struct{ question, command string }
 func nextCommands(j *Job, res *outcome, run string) []nextCommand {
 	command := func(verb string, words ...string) string { return j.Journal.Command(verb, words...) }
 	show := nextCommand{"See each task and its result:", command("show", run)}
-	if !res.Success() || res.Unkept != nil {
+	if !res.Success() || res.JournalErr != nil {
 		return []nextCommand{{"Resume it; completed tasks are not repeated:", command("resume", run)}, show}
 	}
 	last, joined := cmp.Or(res.withheld.NarrowedTask(res.Result), lastPrompt(res.Result)), joinedTask(res.Result)

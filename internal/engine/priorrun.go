@@ -24,7 +24,7 @@ type priorRun struct {
 	rejected  map[record.Key]*record.AgentCall // likewise, of answers that had to be corrected
 	tasks     map[task.ID]*priorTask           // also the coordinator's steps
 	sent      []*record.SentMessage
-	delivered map[string]bool  // ids of messages that stand in a prompt
+	delivered map[string]bool  // ids of messages that a prompt contains
 	usage     llm.Usage        // of all of it
 	payments  []plan.PriorCall // the items that usage is the sum of
 	context   Context
@@ -57,8 +57,8 @@ func priorOf(o *plan.Options) *priorRun {
 		p = &priorRun{history: o.Past, own: true}
 	}
 	p.answers, p.tasks, p.delivered = map[record.Key]*record.AgentCall{}, map[task.ID]*priorTask{}, map[string]bool{}
-	asked := map[string]*record.CallStart{} // by session: those of which no exchange came yet
-	begun := map[string]bool{}              // of those that were prepared ahead
+	asked := map[string]*record.CallStart{} // by session: calls that have no end yet
+	begun := map[string]bool{}              // by session: prefetched attempts that were started
 	p.rejected = map[record.Key]*record.AgentCall{}
 	open := map[string]*record.AgentCall{} // by session: answers that were rejected, and of whose correction nothing is known
 	for i := range p.history.Log {
@@ -96,7 +96,7 @@ func priorOf(o *plan.Options) *priorRun {
 	}
 	for session, a := range asked {
 		if a.Ahead && !begun[session] || p.strict {
-			continue // nobody was asked; or it is to be told as the run told it
+			continue // no agent was called; or a replay repeats it as it was
 		}
 		b := p.of(a.Task)
 		b.attempts, b.interrupted = b.attempts+1, b.interrupted+1
@@ -115,7 +115,7 @@ func (p *priorRun) of(id task.ID) *priorTask {
 	return b
 }
 
-// take takes an exchange in.
+// take takes a model call in.
 func (p *priorRun) take(x *record.AgentCall) {
 	key := p.keyOf(x)
 	if key != (record.Key{}) && (p.strict || x.Completed()) {
@@ -127,7 +127,7 @@ func (p *priorRun) take(x *record.AgentCall) {
 	p.context = p.context.Add(x.Context)
 	b.number = max(b.number, x.Attempt)
 	if x.Part != "" {
-		return // of an attempt that has an exchange of its own
+		return // of an attempt that has a model call of its own
 	}
 	b.attempts++
 	if b.end = x.End; b.start.IsZero() || b.first == x.Session || strings.HasPrefix(b.first, x.Session+"/") {
@@ -140,7 +140,7 @@ func (p *priorRun) take(x *record.AgentCall) {
 	}
 }
 
-// deliver notes messages that stand in a prompt.
+// deliver records messages that a prompt contains.
 func (p *priorRun) deliver(ids []string) {
 	for _, id := range ids {
 		p.delivered[id] = true
@@ -155,7 +155,7 @@ func (p *priorRun) sentBefore() []*record.SentMessage {
 	return p.sent
 }
 
-// keyOf returns the key of an exchange by which its answer is found.
+// keyOf returns the key of a model call by which its answer is found.
 func (p *priorRun) keyOf(x *record.AgentCall) record.Key {
 	if p.whole {
 		return x.Key
@@ -164,7 +164,7 @@ func (p *priorRun) keyOf(x *record.AgentCall) record.Key {
 }
 
 // key returns the key by which an earlier answer to the same prompt is found.
-func (p *priorRun) key(x *exchange) record.Key {
+func (p *priorRun) key(x *modelCall) record.Key {
 	key := x.core
 	if p.whole {
 		key = x.key
@@ -176,7 +176,7 @@ func (p *priorRun) key(x *exchange) record.Key {
 }
 
 // answer returns what an agent answered to the same prompt before, or nil.
-func (p *priorRun) answer(x *exchange) *record.AgentCall {
+func (p *priorRun) answer(x *modelCall) *record.AgentCall {
 	if p == nil {
 		return nil
 	}
@@ -187,11 +187,11 @@ func (p *priorRun) answer(x *exchange) *record.AgentCall {
 // the run goes on from there: it was interrupted before the correction became the
 // result, or it is replayed with all its prompts.
 func (x answerCache) rejected() *record.AgentCall {
-	p := x.run.prior
+	p := x.run.priorRun
 	if p == nil || x.run.fresh[x.task.ID] {
 		return nil
 	}
-	key := p.key(x.exchange)
+	key := p.key(x.modelCall)
 	if p.answers[key] != nil && !p.whole {
 		return nil
 	}
@@ -236,8 +236,8 @@ func (p *priorRun) spent() (llm.Usage, Context) {
 	return p.usage, p.context
 }
 
-// again reports whether all that happens has happened before.
-func (p *priorRun) again() bool { return p != nil && p.strict }
+// isStrict reports whether all that happens has happened before.
+func (p *priorRun) isStrict() bool { return p != nil && p.strict }
 
 // began returns when the run began, if that was before now.
 func (p *priorRun) began(now time.Time) time.Time {
@@ -260,7 +260,7 @@ func (p *priorRun) remembered(reader, id task.ID) bool {
 // recorded is how the run ended that is replayed; nil of any other, and of one
 // that did not come to its end.
 func (p *priorRun) recorded() *record.RunEnd {
-	if !p.again() {
+	if !p.isStrict() {
 		return nil
 	}
 	return p.history.End
@@ -276,7 +276,7 @@ func (p *priorRun) ended(now time.Time) time.Time {
 
 // metrics are what the work on a task took so far.
 func (b priorTask) metrics() Metrics {
-	if b.end.IsZero() { // it was interrupted; nobody knows when
+	if b.end.IsZero() { // it was interrupted at an unknown time
 		b.end = b.start
 	}
 	return Metrics{Start: b.start, End: b.end, Usage: b.usage, Attempts: b.attempts, Interrupted: b.interrupted, Rounded: b.rounded}

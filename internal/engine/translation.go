@@ -30,25 +30,24 @@ type sideCall struct {
 	cost     llm.Money // as the caller may see it
 }
 
-// A wish is an offer that must be retold, and what the gate ruled about it.
-type wish struct {
+// A neededTranslation is an offer that must be translated, and the gate's ruling about it.
+type neededTranslation struct {
 	offer  int
 	ruling gate.Ruling
 }
 
-// A translator has the reader's own agent retell one piece of context. It sees
-// what the reader would have been given, under a contract of its own, and
-// nothing else.
+// A translator has the reader's own agent translate one piece of context. The agent sees
+// what the reader would have been given, under a contract of its own, and nothing else.
 type translator struct {
-	exchange
+	modelCall
 	system       string // the system prompt of the reader
 	systemParams []provenance.Param
 	systemOrigin string
 }
 
 // translateAll has offers translated, one after another, and returns those that could
-// not be. After one without which the exchange fails no other is begun.
-func (x *exchange) translateAll(ctx context.Context, wanted []wish) map[int]*translator {
+// not be. After one without which the model call fails no other is begun.
+func (x *modelCall) translateAll(ctx context.Context, wanted []neededTranslation) map[int]*translator {
 	failed := map[int]*translator{}
 	for k := range wanted {
 		w := &wanted[k]
@@ -57,30 +56,30 @@ func (x *exchange) translateAll(ctx context.Context, wanted []wish) map[int]*tra
 		if o.Translated = s.envelope; s.err == nil {
 			continue
 		}
-		if failed[w.offer] = s; s.vital(o) {
+		if failed[w.offer] = s; s.isRequired(o) {
 			break
 		}
 	}
 	return failed
 }
 
-// vital reports whether the exchange cannot go on without what was to be
-// retold: it is needed, or the run is at its end.
-func (s *translator) vital(o *gate.Offer) bool {
+// isRequired reports whether the model call cannot be made without the translation: the
+// context is needed, or the run is at its end.
+func (s *translator) isRequired(o *gate.Offer) bool {
 	return !o.Optional || s.aborted || s.broke != notExhausted
 }
 
-// translate has an offer translated as the gate asks for. The envelope of the answer
-// derives from what was retold.
-func (x *exchange) translate(ctx context.Context, o *gate.Offer, w *wish) *translator {
-	s := &translator{exchange: exchange{run: x.run, request: x.side("/retell/"+strconv.Itoa(w.offer+1), time.Now())}}
+// translate has an offer translated as the gate requires. The envelope of the answer
+// derives from what was translated.
+func (x *modelCall) translate(ctx context.Context, o *gate.Offer, w *neededTranslation) *translator {
+	s := &translator{modelCall: modelCall{run: x.run, request: x.side("/retell/"+strconv.Itoa(w.offer+1), time.Now())}}
 	s.schema, s.turn = nil, 0
 	s.declassified = true // only the reader's own agent reads the translation
 	s.task = &task.Task{
 		ID: x.task.ID, Spec: task.Spec{Title: "Retell " + o.Title, Assignee: x.task.Assignee, Origin: x.task.Origin, Timeout: x.task.Timeout, Classification: label.Public, Description: fmt.Sprintf("Retell what stands below in at most %d tokens, for somebody who will read it in its place. Keep facts, numbers and names; add nothing.", w.ruling.Translate.MaxTokens)},
 	}
 	if limit := x.contract.Duration; limit > 0 {
-		s.task.Timeout = max(limit-x.worked, 1) // it takes from the time of the exchange that it serves
+		s.task.Timeout = max(limit-x.worked, 1) // it takes from the time of the call that it serves
 	}
 	if m, ok := x.run.team.Index(x.caps.Agent); ok {
 		member := &x.run.team.Config.Agents[m]
@@ -90,28 +89,28 @@ func (x *exchange) translate(ctx context.Context, o *gate.Offer, w *wish) *trans
 	}
 	offer, grant, err := (&gate.Compartment{Contract: x.contract}).TranslationOffer(o, &w.ruling, x.start)
 	if err != nil {
-		s.judge(ctx, err)
+		s.setError(ctx, err)
 		return s
 	}
 	s.offers, s.grants = []gate.Offer{offer}, []gate.Grant{grant}
-	serve(ctx, x, &s.exchange, s)
+	serve(ctx, x, &s.modelCall, s)
 	x.showCost()
 	x.worked += s.worked
 	return s
 }
 
-// side returns the request of an exchange with the same agent that serves that of r.
+// side returns the request of a model call with the same agent that serves that of r.
 func (r request) side(part string, now time.Time) request {
 	r.part += part
 	r.start, r.began = now, now
 	return r
 }
 
-// serve performs an exchange that serves x, whose usage then counts as that of x.
-func serve(ctx context.Context, x, side *exchange, o purpose) {
+// serve performs a model call that serves x, whose usage then counts as that of x.
+func serve(ctx context.Context, x, side *modelCall, o purpose) {
 	perform(ctx, side, o)
 	v := side.view()
-	if v.tells() {
+	if v.needsEntry() {
 		x.run.ledger.note(v.entry())
 	}
 	x.spent = append(append(x.spent, side.spent...), sideCall{side.receipt, v.usageOf(side.reply.Usage, side.reply.Turns), side.sent, side.rulings, v.rounds(), v.modelWarnings(), v.ownCost()})
@@ -132,11 +131,11 @@ func (s *translator) open(ctx context.Context) (prompt.Prompt, error) {
 	return s.build(&b)
 }
 
-func (s *translator) begun() *Outbox { return nil }
+func (s *translator) started() *Outbox { return nil }
 
-func (s *translator) over(context.Context) {}
+func (s *translator) ended(context.Context) {}
 
-// usage returns the usage of an exchange, with the calls that translated context
+// usage returns the usage of a model call, with the calls that translated context
 // for it, as the caller may see it.
 func (v callView) usage() llm.Usage {
 	u := v.usageOf(v.reply.Usage, v.reply.Turns)

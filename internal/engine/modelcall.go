@@ -29,12 +29,12 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// An exchange is one prompt to one agent and its reply, the only path between
+// An modelCall is one prompt to one agent and its reply, the only path between
 // the two: a handshake fixes a contract, the gate seals what the contract
 // grants, a prompt is built from what was sealed, the agent answers, and the
 // gate makes an envelope of the answer. An attempt at a task is one, and so is
 // a step of the coordinator. One goroutine at a time works on it.
-type exchange struct {
+type modelCall struct {
 	run *runScope
 	request
 	gatedContext
@@ -48,13 +48,13 @@ type exchange struct {
 	outbox *Outbox // nil if the agent may send no messages, or was not called
 	batch  *batch  // what becomes durable together with the gate decisions; nil once it was released
 
-	asked   bool // the agent was given the prompt
+	called  bool // the agent was given the prompt
 	inAgent bool // the agent has the goroutine
 	gone    bool // the agent ended the goroutine that worked on it
 	end     time.Time
 }
 
-// A request says what is asked of which agent, and under which limits.
+// A request is the task of a model call, its agent and its limits.
 type request struct {
 	task         *task.Task
 	number       int // of the attempt, from 1
@@ -64,10 +64,10 @@ type request struct {
 	bound        label.Classification // of the prompt and the result, as the static check has it
 	limits       plan.Limits          // on the sizes of its context
 	turn         int                  // which model call of the attempt it is; zero means the first
-	part         string               // tells its session from that of the attempt that it serves; empty for the attempt's own
+	part         string               // end of its session if it serves an attempt, such as /correct; empty for the attempt's own
 	declassified bool                 // the policy lowers whatever leaves the task
 	began        time.Time            // when it was dispatched
-	start        time.Time            // what was sent or stored by then is part of it
+	start        time.Time            // context that was sent or stored by then is offered
 	existed      int                  // bytes of all inputs and results when it was dispatched, as the caller may see them
 }
 
@@ -85,7 +85,7 @@ type gatedContext struct {
 	contract gate.Contract
 }
 
-// A builtPrompt is what is known of a prompt beside its text.
+// A builtPrompt is what the run knows of a prompt in addition to its text.
 type builtPrompt struct {
 	receipt   *prompt.Receipt // as the caller may see it
 	whole     *prompt.Receipt // of the prompt, whoever the caller is
@@ -117,7 +117,7 @@ type cacheHit struct {
 	own      bool              // of this run, so that what it took counts
 }
 
-// expenses are what an exchange and the calls that serve it took.
+// expenses are what a model call and the calls that serve it took.
 type expenses struct {
 	cost      llm.Money     // of its model calls, by counted tokens and known prices
 	paid      llm.Money     // what its model calls were charged, including estimates
@@ -128,16 +128,16 @@ type expenses struct {
 	broke     exhausted     // which budget of the run had not enough left for a call
 }
 
-// A purpose is what an exchange is made for.
+// A purpose is what a model call is made for.
 type purpose interface {
 	open(context.Context) (prompt.Prompt, error) // gathers the context and builds the prompt
-	begun() *Outbox                              // called when the agent is given the prompt; what it may send messages with
-	over(context.Context)                        // called when the exchange has ended, in any case
+	started() *Outbox                            // called when the agent is given the prompt; what it may send messages with
+	ended(context.Context)                       // called when the model call has ended, in any case
 }
 
-// perform makes an exchange, whatever happens: also when the agent panics, or
+// perform makes a model call, whatever happens: also when the agent panics, or
 // ends the goroutine as a failed assertion of a test does.
-func perform(ctx context.Context, x *exchange, o purpose) {
+func perform(ctx context.Context, x *modelCall, o purpose) {
 	returned := false
 	defer func() {
 		if p := recover(); p != nil {
@@ -146,24 +146,24 @@ func perform(ctx context.Context, x *exchange, o purpose) {
 				whose = ErrPanic
 			}
 			x.run.team.Log.Error(whose.Error(), "task", x.task.Title, "agent", x.caps.Agent, "stack", string(debug.Stack()))
-			x.judge(ctx, fmt.Errorf("%w: %v", whose, p))
+			x.setError(ctx, fmt.Errorf("%w: %v", whose, p))
 		} else if !returned {
 			x.gone = true
-			x.judge(ctx, fmt.Errorf("%w: it ended its goroutine", ErrPanic))
+			x.setError(ctx, fmt.Errorf("%w: it ended its goroutine", ErrPanic))
 		}
 		x.end = time.Now()
 		x.releaseBatch()
 		x.run.reportEnd(x)
-		o.over(ctx)
+		o.ended(ctx)
 	}()
 	err := x.try(ctx, o)
 	x.keepSideTexts(err)
-	x.judge(ctx, err)
+	x.setError(ctx, err)
 	returned = true
 }
 
 // try does everything that can fail.
-func (x *exchange) try(ctx context.Context, o purpose) error {
+func (x *modelCall) try(ctx context.Context, o purpose) error {
 	text, err := o.open(ctx)
 	if err == nil {
 		if done, err := x.useCached(ctx, o, text); done || err != nil {
@@ -180,8 +180,8 @@ func (x *exchange) try(ctx context.Context, o purpose) error {
 }
 
 // useCached takes an answer that the journal has, or corrects one that it has as
-// rejected. It reports whether the exchange needs no other call.
-func (x *exchange) useCached(ctx context.Context, o purpose, text prompt.Prompt) (done bool, err error) {
+// rejected. It reports whether the model call needs no other call.
+func (x *modelCall) useCached(ctx context.Context, o purpose, text prompt.Prompt) (done bool, err error) {
 	if a, ok := o.(*attempt); ok {
 		if e := x.cache().rejected(); e != nil {
 			if done, err := a.correctAgain(ctx, e); done || err != nil {
@@ -195,7 +195,7 @@ func (x *exchange) useCached(ctx context.Context, o purpose, text prompt.Prompt)
 // callAgent gives the agent the prompt, within the budget and the time limit of the
 // attempt, and takes its reply. An answer that does not match the schema is
 // corrected once.
-func (x *exchange) callAgent(ctx context.Context, o purpose, text prompt.Prompt) (err error) {
+func (x *modelCall) callAgent(ctx context.Context, o purpose, text prompt.Prompt) (err error) {
 	outer := ctx // without the time limit and the budget of this call
 	meter := x.run.budgets.meter(x)
 	defer func() {
@@ -208,13 +208,13 @@ func (x *exchange) callAgent(ctx context.Context, o purpose, text prompt.Prompt)
 	if limit := x.contract.Duration; limit > 0 && x.worked >= limit { // translations took all of it
 		return x.late()
 	}
-	x.asked, x.sent = true, x.shownSize
+	x.called, x.sent = true, x.shownSize
 	if bus := x.run.bus; bus.live() {
 		ev := x.eventOf(event.AgentStart)
 		ev.Bytes, ev.Receipt = messageBytes(x.receipt), x.receipt
 		bus.emit(ev)
 	}
-	x.outbox = o.begun()
+	x.outbox = o.started()
 	defer x.outbox.end()                           // also if the agent panics
 	if x.outbox != nil || OutboxFrom(ctx) != nil { // that of a run around this one is not this agent's
 		ctx = context.WithValue(ctx, outboxKey{}, x.outbox)
@@ -246,7 +246,7 @@ func (x *exchange) callAgent(ctx context.Context, o purpose, text prompt.Prompt)
 			x.inAgent = false
 			return a.correct(outer, rejected)
 		}
-		return because(ctx, err)
+		return withCause(ctx, err)
 	}
 	x.inAgent = false
 	return x.close(ctx, now)
@@ -274,8 +274,8 @@ func (x *gatedContext) late() error {
 	return fmt.Errorf("%w: more than %v", ErrAttemptTimeout, x.contract.Duration)
 }
 
-// build writes the prompt of a brief, whose contract and task are the exchange's.
-func (x *exchange) build(b *brief.Brief) (prompt.Prompt, error) {
+// build writes the prompt of a brief, whose contract and task are the model call's.
+func (x *modelCall) build(b *brief.Brief) (prompt.Prompt, error) {
 	b.Contract, b.Task, b.MaxBytes = x.contract, x.task, x.limits.Prompt
 	if x.schema != nil {
 		b.Schema = x.schema.String()
@@ -291,28 +291,28 @@ func (x *exchange) build(b *brief.Brief) (prompt.Prompt, error) {
 }
 
 // releaseBatch lets what becomes durable together with the gate decisions go to the journal.
-func (x *exchange) releaseBatch() {
+func (x *modelCall) releaseBatch() {
 	x.run.ledger.release(x.batch)
 	x.batch = nil
 }
 
 // ask runs the agent. Its model calls are paid from the run's budget. Subscribers get an
 // event for each call that is retried or waits for the limits of an endpoint. Goroutines
-// that the agent leaves running emit no events: its exchange has ended, and x may serve
+// that the agent leaves running emit no events: its model call has ended, and x may serve
 // another task.
-func (x *exchange) ask(ctx context.Context, p prompt.Prompt) (agent.Reply, error) {
+func (x *modelCall) ask(ctx context.Context, p prompt.Prompt) (agent.Reply, error) {
 	bus := x.run.bus
 	if !bus.live() {
 		return x.does.Run(ctx, p)
 	}
-	var mu sync.Mutex // guards over, and keeps its end from passing a notice
+	var mu sync.Mutex // guards over, and orders its end after a running notification
 	over := false
 	defer func() {
 		mu.Lock()
 		over = true
 		mu.Unlock()
 	}()
-	about := exchange{run: x.run, request: x.request, gatedContext: gatedContext{contract: x.contract, sealed: x.sealed}}
+	about := modelCall{run: x.run, request: x.request, gatedContext: gatedContext{contract: x.contract, sealed: x.sealed}}
 	return x.does.Run(callwait.Observe(ctx, func(w callwait.Wait) {
 		mu.Lock()
 		defer mu.Unlock()
@@ -330,8 +330,8 @@ func (x *exchange) ask(ctx context.Context, p prompt.Prompt) (agent.Reply, error
 	}), p)
 }
 
-// because adds to an agent's error why its context ended, if it did.
-func because(ctx context.Context, err error) error {
+// withCause adds to an agent's error why its context ended, if it did.
+func withCause(ctx context.Context, err error) error {
 	cause := context.Cause(ctx)
 	if cause != nil && !errors.Is(err, cause) {
 		err = fmt.Errorf("%w: %w", cause, err)
@@ -344,7 +344,7 @@ func because(ctx context.Context, err error) error {
 
 // close takes the reply through the gate: into the envelope of the result, and
 // from there into what the caller may see of it.
-func (x *exchange) close(ctx context.Context, now time.Time) error {
+func (x *modelCall) close(ctx context.Context, now time.Time) error {
 	said := &x.reply
 	e, err := x.admit(gate.Reply{Text: cmp.Or(said.Text, said.JSON.Canonical()), JSON: said.JSON, Tags: said.Tags, Claim: said.Claim, Truncated: said.Truncated}, now)
 	if err != nil {
@@ -354,7 +354,7 @@ func (x *exchange) close(ctx context.Context, now time.Time) error {
 }
 
 // admit takes a reply through the gate.
-func (x *exchange) admit(reply gate.Reply, now time.Time) (*envelope.Envelope, error) {
+func (x *modelCall) admit(reply gate.Reply, now time.Time) (*envelope.Envelope, error) {
 	compartment := gate.Compartment{Contract: x.contract}
 	var schema gate.Validator
 	if x.schema != nil {
@@ -365,8 +365,8 @@ func (x *exchange) admit(reply gate.Reply, now time.Time) (*envelope.Envelope, e
 	return e, err
 }
 
-// accept makes an envelope the exchange's result, and takes it to the caller.
-func (x *exchange) accept(ctx context.Context, e *envelope.Envelope, now time.Time) error {
+// accept makes an envelope the model call's result, and takes it to the caller.
+func (x *modelCall) accept(ctx context.Context, e *envelope.Envelope, now time.Time) error {
 	if x.envelope = e; x.part != "" {
 		return nil // the caller reads what is made from it
 	}
@@ -381,13 +381,13 @@ func (x *exchange) accept(ctx context.Context, e *envelope.Envelope, now time.Ti
 	return nil
 }
 
-// session tells an exchange from all others of any run.
-func (x *exchange) session() string {
+// session identifies a model call among those of all runs.
+func (x *modelCall) session() string {
 	return x.run.id + "/" + string(x.task.ID) + "/" + strconv.Itoa(x.number) + x.part
 }
 
-// identity tells an exchange, which has a contract, from all others of its run.
-func (x *exchange) identity() string { return x.contract.Session[len(x.run.id)+1:] }
+// identity identifies a model call, which has a contract, among those of its run.
+func (x *modelCall) identity() string { return x.contract.Session[len(x.run.id)+1:] }
 
 // messageBytes returns the length of the user message of a prompt by its receipt.
 func messageBytes(r *prompt.Receipt) int {
@@ -398,8 +398,8 @@ func messageBytes(r *prompt.Receipt) int {
 }
 
 // reportEnd emits an event that says how the agent's work ended, if it began.
-func (r *recorder) reportEnd(x *exchange) {
-	if !r.bus.live() || !x.asked {
+func (r *recorder) reportEnd(x *modelCall) {
+	if !r.bus.live() || !x.called {
 		return
 	}
 	ev := x.eventOf(event.AgentComplete)

@@ -19,17 +19,17 @@ import (
 )
 
 // A correction is the second model call of an attempt whose first answer does
-// not match the schema. It is an exchange of its own: its prompt is that of the
+// not match the schema. It is a model call of its own: its prompt is that of the
 // attempt, ruled on anew, followed by the answer and what is wrong with it, which
 // pass the gate as context. So it has its own contract, decisions, receipt, budget
 // reservation and entries in the journal.
 type correction struct {
-	exchange
+	modelCall
 	of *attempt
 }
 
-// correctionPart tells the session of a correction from that of its attempt, and
-// rejectedPart the entry of the answer that is corrected.
+// correctionPart ends the session of a correction, and rejectedPart that of the entry of
+// the answer that is corrected.
 const (
 	correctionPart = "/correct"
 	rejectedPart   = "/rejected"
@@ -42,7 +42,7 @@ func (a *attempt) correct(ctx context.Context, rejected *schema.RejectedError) e
 	if err != nil {
 		return err
 	}
-	if a.run.ledger != nil && !a.run.prior.again() {
+	if a.run.ledger != nil && !a.run.priorRun.isStrict() {
 		e := a.view().call()
 		e.Part, e.End, e.Context = a.part+rejectedPart, time.Now(), event.Context{}
 		e.Code, e.Error, e.Result = codes.Schema, rejected.Problem, gate.RecordOf(draft)
@@ -58,7 +58,7 @@ func (a *attempt) correctAgain(ctx context.Context, e *record.AgentCall) (taken 
 		return false, nil
 	}
 	fresh := time.Now()
-	if a.run.prior.again() {
+	if a.run.priorRun.isStrict() {
 		fresh = time.Time{} // what had not expired then has not expired in the replay
 	}
 	reply, draft, err := gate.Reissue(e.Result, fresh)
@@ -82,7 +82,7 @@ func (a *attempt) corrected(ctx context.Context, draft *envelope.Envelope, probl
 	if err != nil {
 		return err
 	}
-	c := &correction{exchange: exchange{run: a.run, request: a.side(correctionPart, now)}, of: a}
+	c := &correction{modelCall: modelCall{run: a.run, request: a.side(correctionPart, now)}, of: a}
 	c.turn, c.worked = 2, a.worked
 	c.offers = slices.Clone(a.offers)
 	c.grants = slices.Clone(a.grants)
@@ -99,7 +99,7 @@ func (a *attempt) corrected(ctx context.Context, draft *envelope.Envelope, probl
 		return err
 	}
 	a.showCost()
-	serve(ctx, &a.exchange, &c.exchange, c)
+	serve(ctx, &a.modelCall, &c.modelCall, c)
 	a.later, a.rejectedAgain = len(c.spent)+1, c.rejected
 	a.worked = c.worked
 	if rejected, ok := errors.AsType[*schema.RejectedError](c.err); ok {
@@ -129,13 +129,13 @@ func (c *correction) open(ctx context.Context) (prompt.Prompt, error) {
 	return c.build(&b)
 }
 
-// begun returns the outbox of the attempt: what the agent sends in either call is
+// started returns the outbox of the attempt: what the agent sends in either call is
 // sent with the answer.
-func (c *correction) begun() *Outbox {
+func (c *correction) started() *Outbox {
 	if c.of.outbox == nil {
-		c.of.outbox = c.of.begun()
+		c.of.outbox = c.of.started()
 	}
 	return c.of.outbox
 }
 
-func (*correction) over(context.Context) {}
+func (*correction) ended(context.Context) {}

@@ -16,10 +16,10 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// mail holds the messages of a run: the bus where they wait, which task got which,
+// runMessages holds the messages of a run: the bus where they wait, which task got which,
 // and the name of each in the journal. Only the goroutine that owns the run uses
 // it, except for what mu guards, since a program may send at any time.
-type mail struct {
+type runMessages struct {
 	run   *runScope
 	bus   *mailbox.Bus
 	post  *mailbox.Post
@@ -54,48 +54,48 @@ func (r *run) claim(ctx context.Context) error {
 	if r.options.Bus == nil || r.plansOnly {
 		return nil
 	}
-	m := r.newMail(r.options.Bus)
+	m := r.newRunMessages(r.options.Bus)
 	post, err := m.bus.Attach(r.id, m.sent)
 	if err != nil {
 		_, _ = r.closeLog(ctx) // nothing was recorded
 		return task.Problems{{Pointer: "/messages", Message: err.Error(), Hint: "runs at the same time need a bus each", Err: err}}
 	}
-	m.post, r.mail = post, m
+	m.post, r.messages = post, m
 	return nil
 }
 
 // releaseClaims releases what claim reserved.
 func (r *run) releaseClaims() {
-	if r.mail != nil {
-		r.mail.post.Detach()
+	if r.messages != nil {
+		r.messages.post.Detach()
 	}
 }
 
-func (r *runScope) newMail(b *mailbox.Bus) *mail {
-	return &mail{
+func (r *runScope) newRunMessages(b *mailbox.Bus) *runMessages {
+	return &runMessages{
 		run: r, bus: b, given: map[int][]mailbox.Message{}, again: map[int][]mailbox.Message{}, read: map[int]bool{},
 		held: map[string][]*record.SentMessage{}, names: map[mailbox.ID]string{},
 	}
 }
 
-// openMail sends the messages of the options and restores those in the journal of
+// openMessages sends the messages of the options and restores those in the journal of
 // the run. A message for which an inbox has no room becomes a warning.
-func (r *run) openMail() {
-	o, before := &r.options, r.prior.sentBefore()
+func (r *run) openMessages() {
+	o, before := &r.options, r.priorRun.sentBefore()
 	if o.Bus == nil && len(o.Messages)+len(before) == 0 {
 		return
 	}
-	if r.mail == nil {
+	if r.messages == nil {
 		b, err := mailbox.New(r.team.Names(), mailbox.Options{Run: r.id, MaxUnread: max(mailbox.DefaultMaxUnread, len(o.Messages)), Logger: r.team.Log})
 		must(err)
-		m := r.newMail(b)
+		m := r.newRunMessages(b)
 		m.post, err = b.Attach(r.id, nil)
 		must(err)
 		r.mu.Lock()
-		r.mail = m
+		r.messages = m
 		r.mu.Unlock()
 	}
-	m := r.mail
+	m := r.messages
 	given := map[int]*record.SentMessage{}
 	for _, s := range before {
 		m.count = max(m.count, number(s.ID))
@@ -115,7 +115,7 @@ func (r *run) openMail() {
 
 // begin records the messages that already wait in the bus, and from then on all
 // that the program sends.
-func (m *mail) begin() {
+func (m *runMessages) begin() {
 	m.mu.Lock()
 	m.open = true
 	m.mu.Unlock()
@@ -129,12 +129,12 @@ func (m *mail) begin() {
 }
 
 // sent records a message of the program.
-func (m *mail) sent(msg mailbox.Message) { m.record(msg, record.SentMessage{}) }
+func (m *runMessages) sent(msg mailbox.Message) { m.record(msg, record.SentMessage{}) }
 
 // record gives a message a name and brings it to the journal, unless it has one.
 // s has what is known of it beside the message: its ID, if it has one already,
 // and where it comes from.
-func (m *mail) record(msg mailbox.Message, s record.SentMessage) {
+func (m *runMessages) record(msg mailbox.Message, s record.SentMessage) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if _, known := m.names[msg.ID]; known || !m.open {
@@ -153,14 +153,14 @@ func (m *mail) record(msg mailbox.Message, s record.SentMessage) {
 }
 
 // name returns what the run calls a message.
-func (m *mail) name(msg mailbox.Message) string {
+func (m *runMessages) name(msg mailbox.Message) string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.names[msg.ID]
 }
 
 // setName sets the name that the journal has for a message.
-func (m *mail) setName(msg mailbox.Message, name string) {
+func (m *runMessages) setName(msg mailbox.Message, name string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.names[msg.ID] = name
@@ -168,7 +168,7 @@ func (m *mail) setName(msg mailbox.Message, name string) {
 
 // sendGiven sends the message of the options with this number. If the run sent it
 // before, it keeps its name and, unless it was changed, its times.
-func (m *mail) sendGiven(number int, of *plan.Message, before *record.SentMessage) error {
+func (m *runMessages) sendGiven(number int, of *plan.Message, before *record.SentMessage) error {
 	h := envelope.Header{Classification: of.Classification, Hops: 1}
 	d := mailbox.Draft{From: of.From, To: of.To, Content: of.Text, Classification: of.Classification, TTL: of.TTL}
 	if isUnchanged(of, before) {
@@ -200,11 +200,11 @@ func isUnchanged(m *plan.Message, s *record.SentMessage) bool {
 // restore puts messages of earlier processes back into the inboxes. A message of
 // an attempt that no prompt holds yet waits until the attempt's answer is reused:
 // if the agent is called again instead, it sends its messages again.
-func (m *mail) restore(before []*record.SentMessage) {
+func (m *runMessages) restore(before []*record.SentMessage) {
 	for _, s := range before {
 		switch {
 		case s.Given > 0: // the options have it
-		case s.Session == "", m.run.prior.delivered[s.ID]:
+		case s.Session == "", m.run.priorRun.delivered[s.ID]:
 			m.putBack(s)
 		default:
 			m.held[s.Session] = append(m.held[s.Session], s)
@@ -213,7 +213,7 @@ func (m *mail) restore(before []*record.SentMessage) {
 }
 
 // putBack puts one message of the journal into the inboxes of its readers.
-func (m *mail) putBack(s *record.SentMessage) {
+func (m *runMessages) putBack(s *record.SentMessage) {
 	err := error(nil)
 	if s.Message == nil {
 		err = fmt.Errorf("it cannot be read: %s", s.Missing)
@@ -231,7 +231,7 @@ func (m *mail) putBack(s *record.SentMessage) {
 
 // send sends what an attempt sent that has succeeded: anew, or as the journal
 // has it if its answer was taken from there.
-func (m *mail) send(a *attempt) {
+func (m *runMessages) send(a *attempt) {
 	if m == nil {
 		return
 	}
@@ -254,7 +254,7 @@ func (m *mail) send(a *attempt) {
 
 // notifyOnceDurable calls the subscribers of the bus once a message is durable.
 // It does not wait for them: they are the caller's code and may be slow.
-func (m *mail) notifyOnceDurable(notify func()) {
+func (m *runMessages) notifyOnceDurable(notify func()) {
 	var b *batch
 	if m.run.ledger != nil {
 		b = m.run.ledger.tail()
@@ -269,12 +269,12 @@ func (m *mail) notifyOnceDurable(notify func()) {
 
 // redeliver reserves messages that a task got in an earlier process for the same
 // task. A task whose answer may be reused gets exactly these.
-func (m *mail) redeliver(p *plan.Plan) {
-	if m == nil || m.run.prior == nil || p == nil {
+func (m *runMessages) redeliver(p *plan.Plan) {
+	if m == nil || m.run.priorRun == nil || p == nil {
 		return
 	}
 	for i := range p.Graph.Len() {
-		b := m.run.prior.task(p.Graph.Task(i).ID)
+		b := m.run.priorRun.task(p.Graph.Task(i).ID)
 		if b == nil {
 			continue
 		}
@@ -284,7 +284,7 @@ func (m *mail) redeliver(p *plan.Plan) {
 			given, err = m.bus.Take(p.Graph.Task(i).Assignee, func(msg mailbox.Message) bool { return slices.Contains(b.messages, m.name(msg)) })
 			must(err) // the bus is one of this roster
 		}
-		if b.completed || m.run.prior.whole {
+		if b.completed || m.run.priorRun.whole {
 			m.given[i] = given
 		} else if len(given) > 0 {
 			m.again[i] = given

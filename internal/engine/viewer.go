@@ -80,12 +80,12 @@ func (r viewer) sizeOf(e *envelope.Envelope) int {
 	return bytesize.Class(max(e.Size(), 1))
 }
 
-// A callView is an exchange as the caller and the journal get to see it.
-type callView struct{ *exchange }
+// A callView is a model call as the caller and the journal get to see it.
+type callView struct{ *modelCall }
 
-func (x *exchange) view() callView { return callView{x} }
+func (x *modelCall) view() callView { return callView{x} }
 
-// usageOf returns the usage of a model call with the exchange's prompt as the
+// usageOf returns the usage of a model call with the model call's prompt as the
 // caller may see it. If the caller may not see the whole prompt, its
 // tokens are estimated from the prompt as shown; those of a reply that the
 // caller may not see are a class.
@@ -102,11 +102,11 @@ func (v callView) usageOf(u llm.Usage, turns int) llm.Usage {
 	return u
 }
 
-// coarse reports whether the caller sees the usage of the exchange's own calls only
+// coarse reports whether the caller sees the usage of the model call's own calls only
 // rounded.
 func (v callView) coarse() bool { return v.hidden || v.hidesReply() }
 
-// ownCost returns the cost of the exchange's own model calls as the caller may see it: the
+// ownCost returns the cost of the model call's own model calls as the caller may see it: the
 // cost of the rounded usage if the caller sees only that.
 func (v callView) ownCost() llm.Money {
 	if !v.coarse() {
@@ -116,9 +116,9 @@ func (v callView) ownCost() llm.Money {
 	return price.Cost(v.usageOf(v.reply.Usage, v.reply.Turns))
 }
 
-// showCost adds the cost of the exchange, and of the calls that served it, to what errors
+// showCost adds the cost of the model call, and of the calls that served it, to what errors
 // show to the caller.
-func (x *exchange) showCost() {
+func (x *modelCall) showCost() {
 	cost := x.view().ownCost()
 	for _, s := range x.spent {
 		cost = cost.Add(s.cost)

@@ -71,10 +71,10 @@ func (r *runScope) toClearance(ctx context.Context, e *envelope.Envelope, source
 	}
 	structured, _ := s.Payload().JSON()
 	partly := d.Narrowed || d.TextDropped || len(d.Redacted) > 0
-	return reading{cmp.Or(s.Payload().Text(), structured), structured, partly}, nil // where a rule lets only parts through, they are all there is to read
+	return reading{cmp.Or(s.Payload().Text(), structured), structured, partly}, nil // if a rule lets only parts pass, there is no text
 }
 
-// form asks for everything that there is.
+// form asks for every part of a payload.
 func form(e *envelope.Envelope) task.Payload {
 	if e.Structured() {
 		return task.Both
@@ -88,17 +88,16 @@ var whole = []task.Path{task.Whole}
 // withheld is what the caller reads in place of a value above the caller's clearance.
 func withheld(level label.Classification) string { return "[withheld: " + level.String() + "]" }
 
-// explain returns the text of an error in the form that the caller is cleared
-// for, and as the envelope that other readers get it from. What an agent or an
-// endpoint said may quote the prompt, so the text is as sensitive as the prompt
-// was, expires with it, and takes the same road as a result does. If that road
-// fails, only the code is told, and there is no envelope.
-func (r *runScope) explain(x *exchange, code, said string) (string, *envelope.Envelope) {
+// explain returns the text of an error as the caller may see it, and the envelope that
+// other readers get it from. What an agent or an endpoint said may quote the prompt, so
+// the text is as sensitive as the prompt, expires with it, and passes the gate as a
+// result does. If the gate cannot decide, explain returns the code and no envelope.
+func (r *runScope) explain(x *modelCall, code, said string) (string, *envelope.Envelope) {
 	now := time.Now()
 	k := x.contract
 	said = r.errorText(said)
-	if k.Session == "" { // nothing was sent yet: the words are ours
-		return r.ours(x, code, said, now)
+	if k.Session == "" { // nothing was sent yet: the runtime wrote the text
+		return r.ownError(x, code, said, now)
 	}
 	compartment := gate.Compartment{Contract: k}
 	e, err := compartment.GateFault(envelope.ID(k.Session+"/error"), said, x.sealed, now)
@@ -112,15 +111,15 @@ func (r *runScope) explain(x *exchange, code, said string) (string, *envelope.En
 	return text, e
 }
 
-// whyHeld says why a task failed whose context was held, for readers other than the
-// caller. The words say nothing that depends on the value that was held, such as its
-// size or which rule looked at its parts. If it was held because of what is in it, the
-// failure itself depends on the value: then it goes to readers as the agent's
-// own words do, with the label of the value, by the rules for the agent.
-func (r *runScope) whyHeld(x *exchange, d *gate.Decision, now time.Time) *envelope.Envelope {
+// whyWithheld returns, for readers other than the caller, why a task failed whose context
+// was withheld. The text depends on nothing in the value, such as its size or the rule
+// that read its parts. If the value was withheld because of its content, the failure
+// itself depends on the value: then the text has the label of the value and the rules for
+// the agent apply.
+func (r *runScope) whyWithheld(x *modelCall, d *gate.Decision, now time.Time) *envelope.Envelope {
 	said := fmt.Sprintf("%v from %q was withheld: %s", d.Source.Kind, d.From, d.Reason)
 	if !d.ByValue() {
-		_, e := r.ours(x, x.code, said, now)
+		_, e := r.ownError(x, x.code, said, now)
 		return e
 	}
 	e, err := envelope.New(envelope.Header{
@@ -132,8 +131,8 @@ func (r *runScope) whyHeld(x *exchange, d *gate.Decision, now time.Time) *envelo
 	return e
 }
 
-// ours returns an error in the words of the runtime, which quote nobody.
-func (r *runScope) ours(x *exchange, code, said string, now time.Time) (string, *envelope.Envelope) {
+// ownError returns an error in the words of the runtime, which quote no agent.
+func (r *runScope) ownError(x *modelCall, code, said string, now time.Time) (string, *envelope.Envelope) {
 	said = r.errorText(said)
 	e, err := envelope.New(envelope.Header{
 		ID: envelope.ID("end/" + x.task.ID), Producer: gate.Runtime, Task: x.task.ID, Run: r.id, Classification: x.task.Classification, CreatedAt: now,

@@ -1,0 +1,141 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/runteam/runteam/internal/codes"
+	"github.com/runteam/runteam/llm"
+	"github.com/runteam/runteam/task"
+)
+
+// result sums the run up.
+func (r *run) result(ctx context.Context) *Result {
+	res := &Result{
+		RunID: r.id, Name: r.team.Config.Name, Goal: r.coordinator.goalFor(), Tasks: r.tasks, Steps: r.coordinator.steps, Status: StatusOK,
+		StartedAt: r.priorRun.began(r.start), EndedAt: r.priorRun.ended(time.Now()), JournalErr: r.journalErr,
+		Context:  r.context,
+		Answered: r.answered || r.answeredInGo || !r.called || r.recalled,
+	}
+	now := time.Now()
+	res.Usage = r.removedUsage()
+	for i := range r.coordinator.steps {
+		r.coordinator.steps[i].Error.expire(now)
+		res.Usage = res.Usage.Add(r.coordinator.steps[i].Metrics.Usage)
+	}
+	for i := range r.tasks {
+		t := &r.tasks[i]
+		t.expire(now)
+		res.Usage = res.Usage.Add(t.Metrics.Usage)
+		if t.Error != nil {
+			res.Errors = append(res.Errors, *t.Error)
+		}
+		if t.Status != task.Completed && !r.plansOnly {
+			res.Status = StatusError
+		}
+	}
+	for _, failed := range []*TaskError{r.coordinator.unplanned, r.coordinator.unanswered} {
+		if failed.expire(now); failed != nil {
+			res.Errors, res.Status = append(res.Errors, *failed), StatusError
+		}
+	}
+	if r.answers && r.coordinator.output == "" && !r.plansOnly && res.Status == StatusOK {
+		res.Status = StatusError // it ended before the coordinator answered
+	}
+	if r.overdrawn != notExhausted {
+		res.Status = StatusBudget
+	}
+	if r.journalErr != nil {
+		res.Status = StatusError
+	}
+	if end := r.priorRun.recorded(); end != nil && !slices.ContainsFunc(res.Errors, func(e TaskError) bool { return e.Code == codes.Replay }) {
+		res.Status = Status(end.Status) // a replay ends as the run did, even if the run was canceled
+	}
+	if res.Status != StatusOK && ctx.Err() != nil {
+		res.Cause = context.Cause(ctx)
+		res.Status = StatusCanceled
+		if errors.Is(res.Cause, ErrTimeout) || errors.Is(res.Cause, context.DeadlineExceeded) {
+			res.Status = StatusTimeout
+		}
+	}
+	if r.plan != nil {
+		for _, w := range r.plan.Warnings {
+			res.Warnings = append(res.Warnings, w.Error())
+		}
+	}
+	r.messages.warnUndelivered(r.plan)
+	res.Warnings = append(res.Warnings, r.warnings...)
+	if res.Output = r.coordinator.output; !r.answers && r.plan != nil {
+		res.Output = r.joined()
+	}
+	return res
+}
+
+// removedUsage is what the run took before for what is no part of it any more:
+// tasks that were renamed or removed since, and steps that were repeated.
+func (r *run) removedUsage() llm.Usage {
+	left, _ := r.priorRun.spent()
+	for i := range r.tasks {
+		left = less(left, r.priorRun.counted(r.tasks[i].ID).usage)
+	}
+	for i := range r.coordinator.steps {
+		if r.coordinator.steps[i].before {
+			left = less(left, r.coordinator.steps[i].Metrics.Usage)
+		}
+	}
+	return left
+}
+
+func less(u, v llm.Usage) llm.Usage {
+	return llm.Usage{
+		InputTokens: u.InputTokens - v.InputTokens, OutputTokens: u.OutputTokens - v.OutputTokens,
+		CachedTokens: u.CachedTokens - v.CachedTokens, ReasoningTokens: u.ReasoningTokens - v.ReasoningTokens,
+	}
+}
+
+// expire takes back a result, or the words of an error, that may no longer be
+// read at the end of the run.
+func (t *TaskResult) expire(now time.Time) {
+	if t.Error.expire(now); t.Error != nil && t.Error.Message == expired {
+		t.Result = expired
+	}
+	if t.Envelope != nil && t.Envelope.Fresh(now) != nil {
+		t.Result, t.Structured = expired, ""
+	}
+}
+
+// joined joins the results that make the answer: one as it is, several each
+// under its title.
+func (r *results) joined() string {
+	var shown []*TaskResult
+	for _, i := range r.plan.Outputs {
+		if t := &r.tasks[i]; t.Status == task.Completed && t.Result != "" {
+			shown = append(shown, t)
+		}
+	}
+	switch {
+	case len(shown) == 0:
+		return ""
+	case len(shown) == 1 && len(r.plan.Outputs) == 1:
+		return shown[0].Result
+	}
+	size := 0
+	for _, t := range shown {
+		size += len(t.Title) + len(t.Result) + len("\n\n# \n\n")
+	}
+	var b strings.Builder
+	b.Grow(size)
+	for i, t := range shown {
+		if i > 0 {
+			b.WriteString("\n\n")
+		}
+		b.WriteString("# ")
+		b.WriteString(t.Title)
+		b.WriteString("\n\n")
+		b.WriteString(t.Result)
+	}
+	return b.String()
+}
