@@ -10,7 +10,7 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// ErrUnbounded reports a path at which a schema lets more than bounded values stand.
+// ErrUnbounded reports a path at which a schema allows more than bounded values.
 var ErrUnbounded = errors.New("not bounded")
 
 // Bounded returns nil if every value at the path in a valid result carries
@@ -65,7 +65,7 @@ func (s *Schema) Bounded(path task.Path) error {
 		}
 	}
 	if c.why == "" {
-		c.why = `the schema lets anything stand there: write "type": "number", "integer" or "boolean", or an "enum"`
+		c.why = `the schema allows anything there: write "type": "number", "integer" or "boolean", or an "enum"`
 	}
 	return fmt.Errorf("%s is %w: %s", shown(path), ErrUnbounded, c.why)
 }

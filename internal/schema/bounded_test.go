@@ -23,7 +23,7 @@ func ExampleSchema_Bounded() {
 	fmt.Println(s.Bounded("/note"))
 	// Output:
 	// <nil>
-	// /note is not bounded: /properties/note lets any text stand there: write "enum", or "pattern" such as "^[A-Z]{2}-[0-9]{1,6}$"
+	// /note is not bounded: /properties/note allows any text there: write "enum", or "pattern" such as "^[A-Z]{2}-[0-9]{1,6}$"
 }
 
 func TestBoundedPaths(t *testing.T) {
@@ -39,12 +39,12 @@ func TestBoundedPaths(t *testing.T) {
 	}{
 		{`{"properties":{"a":` + number + `}}`, "/a", ""},
 		{`{"properties":{"a":{"type":["integer","null","boolean"]}}}`, "/a", ""},
-		{`{"properties":{"a":{"type":["integer","string"]}}}`, "/a", "/properties/a lets any text stand there"},
+		{`{"properties":{"a":{"type":["integer","string"]}}}`, "/a", "/properties/a allows any text there"},
 		{`{"properties":{"a":{"enum":["x y z","` + strings.Repeat("long ", 50) + `",1]}}}`, "/a", ""},
 		{`{"properties":{"a":{"const":{"b":"any text"}}}}`, "/a/b", ""},
 		{`{"properties":{"a":{"const":{"b":"any text"}}}}`, "/a/**", ""},
-		{`{"properties":{"a":{}}}`, "/a", "the schema lets anything stand there"},
-		{`{"properties":{"a":true}}`, "/a/**", "the schema lets anything stand there"},
+		{`{"properties":{"a":{}}}`, "/a", "the schema allows anything there"},
+		{`{"properties":{"a":true}}`, "/a/**", "the schema allows anything there"},
 		{`{"properties":{"a":` + number + `}}`, "/b", `the schema has no /b`},
 		{`{"properties":{"a":` + number + `},` + closed + `}`, "/b", `the schema has no /b`},
 		{`{"additionalProperties":` + number + `}`, "/b", `the schema has no /b`},
@@ -58,7 +58,7 @@ func TestBoundedPaths(t *testing.T) {
 		{`{"items":` + number + `}`, "/0", "not a path"},
 
 		{`{"type":"object","properties":{"a":{"type":"object","properties":{"b":` + number + `},` + closed + `}},` + closed + `}`, "", ""},
-		{`{"type":"object","properties":{"a":{"type":"object","properties":{"b":` + number + `},` + closed + `}},` + closed + `}`, "/a", "only a path that ends in /** takes"},
+		{`{"type":"object","properties":{"a":{"type":"object","properties":{"b":` + number + `},` + closed + `}},` + closed + `}`, "/a", "only a path that ends in /** selects"},
 		{`{"type":"object","properties":{"a":` + number + `}}`, "", "leaves the names of members to the reply"},
 		{`{"type":"object","properties":{"a":` + number + `},"additionalProperties":` + number + `}`, "/*", "leaves the names of members to the reply"},
 		{`{"type":"object","patternProperties":{"a":` + number + `},` + closed + `}`, "/**", "leaves the names of members to the reply"},
@@ -70,7 +70,7 @@ func TestBoundedPaths(t *testing.T) {
 		{`{"type":"array","maxItems":64,"items":` + number + `}`, "", ""},
 		{`{"type":"array","maxItems":65,"items":` + number + `}`, "/*", `write "maxItems" of at most 64`},
 		{`{"type":"array","items":` + number + `}`, "/*", `write "maxItems" of at most 64`},
-		{`{"type":"array","maxItems":3,"items":{"type":"string"}}`, "/*", "/items lets any text stand there"},
+		{`{"type":"array","maxItems":3,"items":{"type":"string"}}`, "/*", "/items allows any text there"},
 		{`{"type":"array","prefixItems":[` + number + `],"items":false}`, "/*", ""},
 		{`{"type":"array","prefixItems":[` + number + `],"maxItems":1}`, "/**", ""},
 		{`{"type":"array","prefixItems":[` + number + `],"maxItems":2}`, "/*", "anything"},
@@ -80,9 +80,9 @@ func TestBoundedPaths(t *testing.T) {
 		{`{"$schema":"http://json-schema.org/draft-07/schema#","type":"array","maxItems":2,"items":[` + number + `],"additionalItems":` + number + `}`, "/*", ""},
 
 		{`{"$defs":{"n":` + number + `},"properties":{"a":{"$ref":"#/$defs/n"}}}`, "/a", ""},
-		{`{"$schema":"http://json-schema.org/draft-07/schema#","definitions":{"s":{"type":"string"}},"properties":{"a":{"$ref":"#/definitions/s","enum":[1]}}}`, "/a", "/definitions/s lets any text"},
+		{`{"$schema":"http://json-schema.org/draft-07/schema#","definitions":{"s":{"type":"string"}},"properties":{"a":{"$ref":"#/definitions/s","enum":[1]}}}`, "/a", "/definitions/s allows any text"},
 		{`{"allOf":[{"properties":{"a":{"type":"string"}}},{"properties":{"a":{"enum":["x"]}}}]}`, "/a", ""},
-		{`{"anyOf":[{"properties":{"a":` + number + `}},{"properties":{"a":{"type":"string"}}}]}`, "/a", "/anyOf/1/properties/a lets any text"},
+		{`{"anyOf":[{"properties":{"a":` + number + `}},{"properties":{"a":{"type":"string"}}}]}`, "/a", "/anyOf/1/properties/a allows any text"},
 		{`{"oneOf":[{"properties":{"a":` + number + `},` + closed + `},{"properties":{"b":true},` + closed + `}]}`, "/a", ""},
 		{`{"oneOf":[{"properties":{"a":` + number + `}},{"properties":{"b":true}}]}`, "/a", "anything"},
 		{`{"if":{"properties":{"b":true}},"then":{"properties":{"a":` + number + `}}}`, "/a", "anything"},
@@ -119,8 +119,8 @@ func TestBoundedTexts(t *testing.T) {
 		{`"pattern":"^.{1,9}$"`, spells}, {`"pattern":"(?s)^.{2}$"`, ""}, {`"pattern":"(?s)^.{3}$"`, spells}, {`"pattern":"^[^a]{9}$"`, spells}, {`"pattern":"^\\p{Han}{9}$"`, spells},
 		{`"pattern":"^[0-9]+$"`, long}, {`"pattern":"^[0-9]+$","maxLength":64`, ""}, {`"pattern":"^[0-9]+$","maxLength":65`, long},
 		{`"pattern":"^[a-z]*$","maxLength":8`, ""}, {`"pattern":"^[a-z]*$","maxLength":9`, spells}, {`"pattern":"^(?:[0-9]{8}){8,}$"`, long}, {`"pattern":"^(?:[0-9]{8}){0,8}$"`, ""},
-		{`"maxLength":3`, "lets any text"}, {`"pattern":""`, "lets any text"},
-		{`"format":"date"`, `nothing checks "format" in /properties/a: write "pattern": "^[0-9]{4}-`}, {`"format":"email"`, "lets any text"},
+		{`"maxLength":3`, "allows any text"}, {`"pattern":""`, "allows any text"},
+		{`"format":"date"`, `nothing checks "format" in /properties/a: write "pattern": "^[0-9]{4}-`}, {`"format":"email"`, "allows any text"},
 		{`"format":"uuid","pattern":"^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$"`, ""},
 		{`"pattern":"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z$"`, ""},
 	}
@@ -134,7 +134,7 @@ func TestNamesThatAreTheSameInNFCAreBoundedTogether(t *testing.T) {
 	const e = `"\u00e9":{"type":"number"}`
 	requireBounded(t, parsed(t, `{"properties":{`+e+`}}`), "/\u00e9", "names of members")
 	requireBounded(t, parsed(t, `{"properties":{`+e+`},"additionalProperties":false}`), "/\u00e9", "")
-	requireBounded(t, parsed(t, `{"properties":{`+e+`,"e\u0301":{"type":"string"}},"additionalProperties":false}`), "/\u00e9", "lets any text")
+	requireBounded(t, parsed(t, `{"properties":{`+e+`,"e\u0301":{"type":"string"}},"additionalProperties":false}`), "/\u00e9", "allows any text")
 	requireBounded(t, parsed(t, `{"properties":{"K":{"type":"number"}}}`), "/K", "names of members")
 }
 

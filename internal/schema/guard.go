@@ -10,7 +10,7 @@ import (
 )
 
 // A failedGuard is a guard that an answer does not pass. A guard is a const outside of
-// anyOf, oneOf, if and not; an answer fails it with another value of the same type.
+// anyOf, oneOf, if and not. An answer fails it with another value of the same type.
 type failedGuard struct {
 	at   string   // JSON pointer of the schema with the const
 	path []string // of the value in the answer
@@ -20,7 +20,7 @@ type failedGuard struct {
 // name returns the place of the guard in the answer.
 func (g *failedGuard) name() string { return pathText(g.path) }
 
-// rule says what the guard demands. It quotes the schema and not the answer.
+// rule returns what the guard demands. It quotes the schema but not the answer.
 func (g *failedGuard) rule() string {
 	at := g.at
 	if at == "" {

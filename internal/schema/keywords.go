@@ -9,7 +9,7 @@ import (
 	"github.com/runteam/runteam/internal/naming"
 )
 
-// shape says what may stand behind a keyword of a JSON Schema.
+// A shape is the kind of value that a keyword of a JSON Schema has.
 type shape uint8
 
 const (
@@ -38,8 +38,8 @@ var shapes = map[shape]string{
 
 // keywords are those of JSON Schema 2020-12 and of draft 7, which the
 // validator knows: https://json-schema.org/draft/2020-12/schema. Anchors and
-// dynamic references are left out: paths do the same, and their recursion can
-// be checked. A key that begins with x- is a remark and may be anything.
+// dynamic references are left out: pointers do the same, and their recursion can be
+// checked. A key that begins with x- is a comment with any value.
 var keywords = map[string]shape{
 	"$id": aText, "$schema": aText, "$ref": aText, "$comment": aText,
 	"$defs": schemaMap, "definitions": schemaMap, "$vocabulary": anything,
@@ -55,10 +55,9 @@ var keywords = map[string]shape{
 	"dependentSchemas": schemaMap, "dependencies": dependencyMap,
 }
 
-// checkKeywords returns what is wrong with the first keyword, in the order of
-// their names, that is unknown or has a value that it cannot have. The
-// validator itself ignores what it does not know, so a misspelt keyword would
-// let everything through.
+// checkKeywords returns an error for the first keyword, in the order of their names,
+// that is unknown or has a value of the wrong shape. The validator ignores unknown
+// keywords, so that a misspelled one would allow everything.
 func checkKeywords(v any, at string) error {
 	if _, ok := v.(bool); ok {
 		return nil
@@ -102,7 +101,7 @@ func place(at string) string {
 	return at
 }
 
-// allows reports whether a value has the shape, not looking into schemas.
+// allows reports whether a value has the shape. It does not look into schemas.
 func (s shape) allows(v any) bool {
 	switch s {
 	case aText:

@@ -5,9 +5,8 @@ import (
 	"math"
 )
 
-// A load bounds what values carry: how many bits of them can spell, how many
-// characters they have, a choice of any other kind being one, and how many bits
-// they are in all, whatever these spell.
+// A load bounds what values carry: how many bits can spell words, how many characters
+// there are (any other choice counts as one), and how many bits there are in all.
 type load struct {
 	words float64
 	chars int
@@ -17,10 +16,10 @@ type load struct {
 // maxChars is how many characters bounded values have together: 64 numbers.
 const maxChars = maxBoundedItems * MaxNumber
 
-// fewChoices are so few that they spell nothing without a code, like digits.
+// fewChoices is so few that they spell nothing without a code, like digits.
 const fewChoices = 6
 
-// joined is the load of a part of something larger, where few choices carry no words.
+// joined is the load of a part of a larger value, where few choices carry no words.
 func (l load) joined() load {
 	if l.words < math.Log2(fewChoices+0.5) {
 		l.words = 0
@@ -34,7 +33,7 @@ func (l load) plus(o load) load {
 	return load{l.words + o.words, min(l.chars+o.chars, endless), wholeBytes(l.bits) + wholeBytes(o.bits)}
 }
 
-// times is the load of as many parts as n, at most [endless].
+// times is the load of n parts, at most [endless].
 func (l load) times(n int) load {
 	l = l.joined()
 	return load{l.words * float64(n), min(l.chars*min(n, endless), endless), wholeBytes(l.bits) * float64(n)}
@@ -45,7 +44,7 @@ func (l load) or(o load) load {
 	return load{either(l.words, o.words), max(l.chars, o.chars), either(l.bits, o.bits)}
 }
 
-// and is the load of what both bound.
+// and is the load of a value that both bound.
 func (l load) and(o load) load {
 	return load{min(l.words, o.words), min(l.chars, o.chars), min(l.bits, o.bits)}
 }
@@ -53,7 +52,7 @@ func (l load) and(o load) load {
 // wholeBytes rounds bits up to whole bytes.
 func wholeBytes(bits float64) float64 { return 8 * math.Ceil(bits/8-1e-9) }
 
-// excess says in what a load is more than bounded values carry together, or nothing.
+// excess returns why a load is more than bounded values may carry together, or "".
 func (l load) excess() string {
 	switch {
 	case l.words > maxWords:

@@ -2,16 +2,16 @@ package schema
 
 import "github.com/runteam/runteam/internal/pick"
 
-// Names says whether a member of this name can stand anywhere in a valid
-// result, at any depth. Names are compared as blocks compare them ([pick.Loose]).
-// It is Maybe where names are left to the reply, and No only if no valid result
-// has such a member. Without a schema (nil), all is Maybe.
+// Names reports whether a member of this name can be anywhere in a valid result, at any
+// depth. Names are compared as blocks compare them ([pick.Loose]). The answer is Maybe if
+// the reply chooses names, and No only if no valid result has such a member. Without a
+// schema (nil), it is Maybe.
 func (s *Schema) Names(name string) Answer {
 	if s == nil {
 		return Maybe
 	}
 	f := finder{name: pick.Loose(name), found: map[*node]Answer{}}
-	for changed := true; changed; { // answers only rise, so this ends
+	for changed := true; changed; { // it ends because answers only rise
 		changed = false
 		for i := len(s.nodes) - 1; i >= 0; i-- {
 			if a := f.in(s.nodes[i]); a > f.found[s.nodes[i]] {
@@ -98,7 +98,7 @@ func (f *finder) member(n *node) Answer {
 	return max(a, f.found[n.rest], Maybe)
 }
 
-// listed returns the answer for values that are written out.
+// listed returns the answer for listed values.
 func (f *finder) listed(values []any) Answer {
 	for len(values) > 0 {
 		for _, v := range values {

@@ -2,15 +2,14 @@ package schema
 
 import "regexp"
 
-// A node is one schema inside a [Schema], with those of its keywords that say
-// what can stand where. A keyword that the validator ignores is left out here
-// too: what the one does not hold, the other must not promise.
+// A node is one schema inside a [Schema], with the keywords that restrict its values.
+// Keywords that the validator ignores are left out, since nothing may rely on them.
 type node struct {
 	at    string // its pointer in the schema
 	ref   string // the target of its $ref, as "#" and a pointer
 	never bool   // the schema false
-	types kinds  // what may stand here
-	fixed []any  // of enum or const; nil if the schema has neither
+	types kinds  // what the value may be
+	fixed []any  // values of enum or const; nil if the schema has neither
 	guard bool   // fixed is a const
 
 	textRules
@@ -28,7 +27,7 @@ type textRules struct {
 
 // numberRules are the keywords for numbers.
 type numberRules struct {
-	integer  bool     // a number that may stand here is whole
+	integer  bool     // the number must be whole
 	min, max *float64 // nil for none
 }
 
@@ -36,8 +35,8 @@ type numberRules struct {
 type objectRules struct {
 	props       map[string]*node
 	patterns    []patterned
-	rest        *node    // of every other member; nil lets anything through
-	required    []string // names that stand there in any case
+	rest        *node    // for every other member; nil allows anything
+	required    []string // names of members that every value has
 	names       *node    // propertyNames
 	unevaluated *node    // unevaluatedProperties
 }
@@ -45,7 +44,7 @@ type objectRules struct {
 // listRules are the keywords for arrays.
 type listRules struct {
 	prefix         []*node
-	items          *node // of every other item; nil lets anything through
+	items          *node // for every other item; nil allows anything
 	maxItems       int   // -1 for none
 	contains       *node
 	unevaluatedSeq *node // unevaluatedItems
@@ -55,7 +54,7 @@ type listRules struct {
 type combined struct {
 	every   []*node   // $ref and allOf
 	some    [][]*node // anyOf and oneOf: one of each list
-	maybe   []*node   // if, then, else and dependencies: may apply
+	maybe   []*node   // if, then, else and dependencies, which may apply
 	unused  []*node   // dependencies that the validator ignores in this version of JSON Schema
 	not     *node
 	inPlace []*node // all of these
@@ -107,7 +106,7 @@ func kindOf(v any) kind {
 	return aNumeric
 }
 
-// open is the node of a schema that says nothing.
+// open returns the node of a schema without keywords.
 func open() *node {
 	return &node{types: allKinds, textRules: textRules{maxLength: -1}, listRules: listRules{maxItems: -1}}
 }
@@ -119,7 +118,7 @@ func Of(v any) *Schema {
 	return &Schema{root: n, nodes: []*node{n}}
 }
 
-// fixedTo is the node of a schema that lists its values.
+// fixedTo returns the node of a schema that lists its values.
 func fixedTo(values []any) *node {
 	n := open()
 	n.fixed = values

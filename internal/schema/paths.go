@@ -18,7 +18,7 @@ const (
 	Yes   = pick.Yes
 )
 
-// Has says whether a value can stand at a path in a valid result. The tokens
+// Has reports whether a value can be at a path in a valid result. The tokens
 // are not escaped; "*" is any member or item. It is No only if there is none:
 // a path that is excluded by several keywords together may be Maybe, or Yes.
 // Without a schema (nil), all is Maybe.

@@ -5,14 +5,14 @@ import (
 	"regexp/syntax"
 )
 
-// A bounded text has at most maxText characters, which spell no more than
-// maxWords bits: eight letters of one case, or eight letters and digits.
+// A bounded text has at most maxText characters, which spell at most maxWords bits: eight
+// letters of one case, or eight letters and digits.
 const (
 	maxText  = 64
 	maxWords = 42
 )
 
-// formats are patterns to write in place of a format, which nobody checks.
+// formats are patterns to write instead of a format, which is not checked.
 var formats = map[string]string{
 	"date":      `^[0-9]{4}-[0-9]{2}-[0-9]{2}$`,
 	"time":      `^[0-9]{2}:[0-9]{2}:[0-9]{2}Z$`,
@@ -20,7 +20,7 @@ var formats = map[string]string{
 	"uuid":      `^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`,
 }
 
-// text returns how freely the schema lets texts stand.
+// text returns how freely the schema allows texts.
 func (n *node) text() cell {
 	if n.pattern == "" {
 		if f, ok := formats[n.format]; ok {
@@ -29,7 +29,7 @@ func (n *node) text() cell {
 		if n.types == allKinds {
 			return cell{level: free}
 		}
-		return cell{level: free, why: fmt.Sprintf(`%s lets any text stand there: write "enum", or "pattern" such as "^[A-Z]{2}-[0-9]{1,6}$"`, place(n.at))}
+		return cell{level: free, why: fmt.Sprintf(`%s allows any text there: write "enum", or "pattern" such as "^[A-Z]{2}-[0-9]{1,6}$"`, place(n.at))}
 	}
 	re, err := syntax.Parse(n.pattern, syntax.Perl) // as the validator reads it
 	if err != nil {
@@ -50,7 +50,7 @@ func (n *node) text() cell {
 		return cell{level: free, why: fmt.Sprintf(`the pattern of %s leaves %.0f bits of letters to choose, more than %d, which can spell anything: write "enum", or smaller classes and repetitions`, place(n.at), words, maxWords)}
 	}
 	bits := max(1, min(s.bits, repeated(anyLetter(re), 0, s.runes)))
-	return cell{level: held, load: load{words: words, chars: s.runes, bits: bits}}
+	return cell{level: bounded, load: load{words: words, chars: s.runes, bits: bits}}
 }
 
 // startsAtText reports whether a match can only begin where the text begins.

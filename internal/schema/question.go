@@ -5,12 +5,12 @@ import (
 	"math"
 )
 
-// A question asks what can stand at a path below a schema. It answers with at
-// least all of it: what it cannot tell, it lets stand.
+// A question asks what can be at a path below a schema. The answer is never too narrow:
+// what is unknown counts as possible.
 type question struct {
 	path   []string
-	strict bool     // names and numbers of members that the schema leaves open count as free text
-	deep   bool     // containers at the end of the path count by what is in them
+	strict bool     // open names and numbers of members count as free text
+	deep   bool     // containers at the end of the path count by their contents
 	by     spelling // how names of the path are compared
 	known  map[asked]reach
 }
@@ -20,8 +20,8 @@ type asked struct {
 	i int
 }
 
-// at returns what can stand at the path from its i-th token on, below a value
-// to which the schema applies.
+// at returns what can be at the path from its i-th token on, below a value to which the
+// schema applies.
 func (q *question) at(n *node, i int) reach {
 	if n == nil {
 		return everything
@@ -45,7 +45,7 @@ func (q *question) at(n *node, i int) reach {
 	return r
 }
 
-// own is at for the keywords of the node itself.
+// own does what at does for the keywords of the node itself.
 func (q *question) own(n *node, i int) reach {
 	if n.fixed != nil {
 		return listed(n.fixed, q.path[i:], q.by)
@@ -63,7 +63,7 @@ func (q *question) own(n *node, i int) reach {
 	return r
 }
 
-// listed returns what stands at a path in one of the values.
+// listed returns what is at a path in one of the values.
 func listed(values []any, path []string, by spelling) reach {
 	choices := len(values)
 	for _, token := range path {
@@ -76,7 +76,7 @@ func listed(values []any, path []string, by spelling) reach {
 	var r reach
 	for k, n := range found {
 		if n > 0 {
-			r[k] = cell{level: held, load: load{chars: 1, bits: max(1, math.Log2(float64(min(len(values), choices))))}}
+			r[k] = cell{level: bounded, load: load{chars: 1, bits: max(1, math.Log2(float64(min(len(values), choices))))}}
 		}
 		if n > 0 && kind(k) >= aString {
 			r[k].load.words = math.Log2(float64(min(n, choices)))
@@ -85,7 +85,7 @@ func listed(values []any, path []string, by spelling) reach {
 	return r
 }
 
-// parts returns what stands at a token in the values.
+// parts returns the parts of the values that a token selects.
 func parts(values []any, token string, by spelling) []any {
 	var out []any
 	for _, v := range values {
@@ -108,7 +108,7 @@ func parts(values []any, token string, by spelling) []any {
 	return out
 }
 
-// member returns what can stand in the member of an object that the i-th token names.
+// member returns what can be in the member of an object that the i-th token names.
 func (q *question) member(n *node, i int) reach {
 	token := q.path[i]
 	if token == "*" {
@@ -133,8 +133,8 @@ func (q *question) member(n *node, i int) reach {
 	return r
 }
 
-// members returns what can stand in members of such a name, and in all whose
-// names the schema does not write out.
+// members returns what can be in members of such a name, and in all members whose names
+// the schema does not list.
 func (q *question) members(n *node, i int, such func(name string) bool) reach {
 	var r reach
 	for name, p := range n.props {
@@ -148,7 +148,7 @@ func (q *question) members(n *node, i int, such func(name string) bool) reach {
 	return r.plus(q.unnamed(n, n.rest, i))
 }
 
-// unnamed returns what can stand in members whose names the reply chooses.
+// unnamed returns what can be in members whose names the reply chooses.
 func (q *question) unnamed(n, of *node, i int) reach {
 	r := q.at(of, i)
 	if c, _ := r.most(); q.strict && c.level != absent {
@@ -157,7 +157,7 @@ func (q *question) unnamed(n, of *node, i int) reach {
 	return r
 }
 
-// element returns what can stand in the items of an array that the i-th token names.
+// element returns what can be in the items of an array that the i-th token names.
 func (q *question) element(n *node, i int) reach {
 	k, isIndex := q.by.index(q.path[i])
 	if isIndex {
@@ -192,13 +192,13 @@ func (q *question) anyElement(n *node, i int) reach {
 	if n.maxItems >= 0 && n.maxItems <= maxBoundedItems {
 		return r.plus(rest.times(n.maxItems - len(n.prefix)))
 	}
-	if c, _ := rest.most(); q.strict && c.level == held {
+	if c, _ := rest.most(); q.strict && c.level == bounded {
 		rest = freely(fmt.Sprintf(`%s leaves open how many items there are: write "maxItems" of at most %d`, place(n.at), maxBoundedItems))
 	}
 	return r.plus(rest)
 }
 
-// whole returns what can stand at the end of the path.
+// whole returns what can be at the end of the path.
 func (q *question) whole(n *node) reach {
 	var r reach
 	for k := range kindCount {
@@ -216,10 +216,10 @@ func (q *question) whole(n *node) reach {
 			r[k] = n.scalar(k)
 		}
 	}
-	return r.telling(r.sum())
+	return r.withBits(r.sum())
 }
 
-// object and array are what containers of these kinds are at the end of a path.
+// object and array return what containers of these kinds can be at the end of a path.
 func (q *question) object(n *node) cell {
 	if !q.deep {
 		return cell{level: free, why: container(n, "an object")}
@@ -236,17 +236,16 @@ func (q *question) array(n *node) cell {
 
 func container(n *node, what string) string {
 	if n.types == allKinds {
-		return "" // nothing was said
+		return "" // no keyword restricts it
 	}
-	return fmt.Sprintf("%s lets %s stand there, which only a path that ends in /** takes", place(n.at), what)
+	return fmt.Sprintf("%s allows %s there, which only a path that ends in /** selects", place(n.at), what)
 }
 
-// contained returns how freely a container stands whose parts are those. It may be
-// there or not, which carries something even if it has no parts: a list of empty
-// objects tells how many there are.
+// contained returns what a container of the parts can be. Whether it is there carries
+// something even if it has no parts: a list of empty objects shows how many there are.
 func contained(parts reach) cell {
 	c, _ := parts.most()
 	l := parts.load()
 	l.chars, l.bits = max(l.chars, 1), max(l.bits, 1)
-	return cell{max(c.level, held), c.why, l}
+	return cell{max(c.level, bounded), c.why, l}
 }

@@ -5,33 +5,33 @@ import (
 	"math"
 )
 
-// A cell says how freely values of one kind can stand somewhere.
+// A cell is how freely values of one kind can be at a place.
 type cell struct {
 	level level
-	why   string // of a free one; empty if nothing was said about it
-	load  load   // of held ones: what values of this kind carry
+	why   string // why it is free; empty if no keyword restricts it
+	load  load   // what bounded values of this kind carry
 }
 
 type level uint8
 
 const (
-	absent level = iota // none can stand there
-	held                // only values that carry little
+	absent  level = iota // none can be there
+	bounded              // only values that carry little
 	free
 )
 
-// A reach is what can stand at a place, by kind.
+// A reach is what can be at a place, by kind.
 type reach [kindCount]cell
 
-// everything is the reach of a place about which a schema says nothing.
+// everything is the reach of a place that no keyword restricts.
 var everything = reach{open().scalar(aNull), open().scalar(aBoolean), open().scalar(aNumeric), {level: free}, {level: free}, {level: free}}
 
 // scalar is the cell of null, booleans or numbers.
 func (n *node) scalar(k kind) cell {
 	if k == aNumeric {
-		return cell{level: held, load: load{chars: MaxNumber, bits: n.numberBits()}}
+		return cell{level: bounded, load: load{chars: MaxNumber, bits: n.numberBits()}}
 	}
-	return cell{level: held, load: load{chars: 1, bits: 1}}
+	return cell{level: bounded, load: load{chars: 1, bits: 1}}
 }
 
 // A number is a double, but for a whole one beyond 2^53, which is delivered with
@@ -52,7 +52,7 @@ func (n *node) numberBits() float64 {
 	return doubleBits
 }
 
-// and returns what can stand where both hold: a bound of either is a bound.
+// and returns what can be where both apply. A bound of either is a bound.
 func (r reach) and(o reach) reach {
 	own, other := r.bits(), o.bits()
 	for k, c := range o {
@@ -64,7 +64,7 @@ func (r reach) and(o reach) reach {
 			r[k] = cell{c.level, cmp.Or(r[k].why, c.why), both}
 		}
 	}
-	return r.telling(min(own, other))
+	return r.withBits(min(own, other))
 }
 
 // bits bounds how many bits it takes to choose a value of any kind, where one bound
@@ -82,24 +82,24 @@ func (r reach) fold(combine func(a, b float64) float64) float64 {
 		switch c.level {
 		case free:
 			return math.Inf(1)
-		case held:
+		case bounded:
 			bits = combine(bits, c.load.bits)
 		}
 	}
 	return bits
 }
 
-// telling returns r with so many bits for a value of any kind.
-func (r reach) telling(bits float64) reach {
+// withBits returns r with so many bits for a value of any kind.
+func (r reach) withBits(bits float64) reach {
 	for k := range r {
-		if r[k].level == held {
+		if r[k].level == bounded {
 			r[k].load.bits = bits
 		}
 	}
 	return r
 }
 
-// or returns what can stand where one of them holds.
+// or returns what can be where one of them applies.
 func (r reach) or(o reach) reach {
 	bits := either(r.bits(), o.bits())
 	for k, c := range o {
@@ -114,32 +114,31 @@ func (r reach) or(o reach) reach {
 			r[k] = cell{c.level, cmp.Or(r[k].why, c.why), one}
 		}
 	}
-	return r.telling(bits)
+	return r.withBits(bits)
 }
 
-// plus returns what can stand in two places together.
+// plus returns what can be in two places together.
 func (r reach) plus(o reach) reach {
 	return r.or(o).carrying(r.load().plus(o.load()))
 }
 
-// times returns what can stand in n such places together.
+// times returns what can be in n such places together.
 func (r reach) times(n int) reach { return r.carrying(r.load().times(n)) }
 
 func (r reach) carrying(l load) reach {
 	for k := range r {
-		if r[k].level == held {
+		if r[k].level == bounded {
 			r[k].load = l
 		}
 	}
 	return r
 }
 
-// load returns what values carry that are held, of any kind; which kind it is
-// is one of few choices.
+// load returns what bounded values of any kind carry. The choice among kinds is one of few.
 func (r reach) load() load {
 	var most load
 	for _, c := range r {
-		if c.level == held {
+		if c.level == bounded {
 			most = load{max(most.words, c.load.words), max(most.chars, c.load.chars), max(most.bits, c.load.bits)}
 		}
 	}
@@ -157,7 +156,7 @@ func (r reach) most() (cell, kind) {
 	return r[best], best
 }
 
-// freely is everything, any number of times, with the reason why nothing holds it.
+// freely returns everything, any number of times, with the reason why nothing bounds it.
 func freely(why string) reach {
 	r := everything.carrying(load{math.Inf(1), endless, math.Inf(1)})
 	for k := range r {

@@ -18,7 +18,7 @@ import (
 	"github.com/runteam/runteam/internal/jsonvalue"
 )
 
-// What can be wrong with a schema or with a value. Errors of this package wrap these.
+// The errors of this package wrap one of these.
 var (
 	ErrInvalid = errors.New("bad output schema")
 	ErrGuard   = errors.New("the answer fails a guard of the output schema")
@@ -36,9 +36,9 @@ type Schema struct {
 	relaxed func() *Schema // the schema without its guards; nil if it has none
 }
 
-// Parse reads a JSON Schema (2020-12, or draft 7). Unknown keywords and
-// references to other documents are refused: a keyword without effect would
-// let everything through, and nothing is fetched. Errors wrap [ErrInvalid].
+// Parse reads a JSON Schema (2020-12, or draft 7). It refuses unknown keywords, which would
+// have no effect, and references to other documents, since it fetches nothing. Errors wrap
+// [ErrInvalid].
 func Parse(raw string) (*Schema, error) {
 	v, err := jsonvalue.Parse(raw)
 	if err != nil {
@@ -78,16 +78,16 @@ func Parse(raw string) (*Schema, error) {
 // String returns the schema as canonical JSON.
 func (s *Schema) String() string { return s.canonical }
 
-// Validate returns nil if the value matches, and an error that says where it
-// does not and by which keyword. The error quotes neither the value nor its keys.
+// Validate returns nil if the value matches, or an error with the place and the keyword
+// that do not. The error quotes neither the value nor its keys.
 // A value with a number of more than [MaxNumber] characters, or one that needs
 // more than maxChecks checks, matches no schema.
 func (s *Schema) Validate(v jsonvalue.Value) error {
 	return s.ValidateContext(context.Background(), v)
 }
 
-// ValidateContext does what Validate does, until ctx ends; then it returns its
-// cause. The work after that is bounded by maxChecks. It panics if ctx is nil.
+// ValidateContext is Validate with a context. When ctx ends, it returns the cause after at
+// most maxChecks checks. It panics if ctx is nil.
 func (s *Schema) ValidateContext(ctx context.Context, v jsonvalue.Value) error {
 	switch err := s.check(ctx, v.Value()); {
 	case ctx.Err() != nil:

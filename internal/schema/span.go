@@ -9,20 +9,20 @@ import (
 	"unicode/utf8"
 )
 
-// A span bounds the texts that a pattern matches. There are at most two to the
-// power of words of them, if those are taken for one that differ in plain parts only.
+// A span bounds the texts that a pattern matches. There are at most two to the power of
+// words of them, not counting differences in plain parts.
 type span struct {
 	runes int     // characters of the longest
-	words float64 // bits of what can spell; none if plain
+	words float64 // bits that can spell; 0 if plain
 	plain bool    // digits, hexadecimal letters and signs only
 	bits  float64 // of all, plain or not
 }
 
-// endless is more than any bound, and small enough to be added and multiplied.
+// endless exceeds every bound and is small enough to be added and multiplied.
 const endless = 1 << 20
 
-// isPlain reports that texts of such characters spell nothing without a code:
-// those of ASCII, except the letters that are no hexadecimal digits.
+// isPlain reports whether texts of such characters spell nothing without a code: ASCII,
+// except letters that are no hexadecimal digits.
 func isPlain(r rune) bool {
 	lower := unicode.ToLower(r)
 	return r < utf8.RuneSelf && (lower < 'g' || lower > 'z')
@@ -67,7 +67,7 @@ func characters(re *syntax.Regexp) span {
 	return s
 }
 
-// alternate measures a choice: what can spell adds up.
+// alternate measures a choice. Bits that can spell add up.
 func alternate(subs []*syntax.Regexp) span {
 	sum := span{words: math.Inf(-1), plain: true, bits: math.Inf(-1)}
 	for _, sub := range subs {
@@ -138,8 +138,8 @@ func anyLetter(re *syntax.Regexp) float64 {
 	return math.Log2(float64(max(size(all), 1)))
 }
 
-// alphabet returns the bits of one character of a text that a pattern matches,
-// all plain parts being one character.
+// alphabet returns the bits of one character of a text that a pattern matches, counting
+// all plain parts as one character.
 func alphabet(re *syntax.Regexp) float64 {
 	all, plain := letters(re, nil)
 	n := size(all)
@@ -166,7 +166,7 @@ func letters(re *syntax.Regexp, all []rune) (_ []rune, plain bool) {
 	return all, plain
 }
 
-// classes returns what each character of a literal, or one of a class, may be:
+// classes returns the ranges of each character of a literal, or of the one of a class, as
 // pairs of first and last.
 func classes(re *syntax.Regexp) [][]rune {
 	switch re.Op {
@@ -187,7 +187,7 @@ func classes(re *syntax.Regexp) [][]rune {
 	return nil
 }
 
-// plainOnly reports that all of the pairs are plain.
+// plainOnly reports whether all of the pairs are plain.
 func plainOnly(pairs []rune) bool {
 	for i := 0; i < len(pairs); i += 2 {
 		if pairs[i+1] >= utf8.RuneSelf {

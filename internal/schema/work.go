@@ -6,8 +6,8 @@ import (
 	"errors"
 )
 
-// Limits on a value that is validated. The validator cannot be stopped, so
-// what it would do is counted beforehand.
+// Limits on a value that is validated. The validator cannot be stopped, so its work is
+// counted in advance.
 const (
 	MaxNumber = 40        // characters of a number: more than any double or 128-bit integer needs
 	maxChecks = 1_000_000 // times that one schema inside a schema is applied to one part of the value; each KiB of the part counts like one more
@@ -18,19 +18,18 @@ var (
 	errChecks = errors.New("validating root: depth: the schema would be applied more than a million times; nest less deeply")
 )
 
-// A meter counts how often a validator applies schemas. Schemas that apply to
-// the same part are counted together, so counting stays cheap where validating
-// would not.
+// A meter counts how often a validator applies schemas. Schemas that apply to the same
+// part are counted together, so that counting is cheap even if validating is not.
 type meter struct {
 	ctx    context.Context //nolint:containedctx // of one validation
 	checks int
-	values int // since ctx was looked at last
+	values int // since ctx was checked
 }
 
 // uses are the schemas that apply to a value, and in how many ways.
 type uses map[*node]int
 
-// check returns what makes a value too much for the validator.
+// check returns an error if a value is too much work for the validator.
 func (s *Schema) check(ctx context.Context, v any) error {
 	m := &meter{ctx: ctx}
 	_, err := m.value(v, uses{s.root: 1})
@@ -43,7 +42,7 @@ func (m *meter) value(v any, of uses) (size int, err error) {
 		return 0, context.Cause(m.ctx)
 	}
 	before := m.checks
-	var all uses // with those that apply in place; only parts of the value need it
+	var all uses // with schemas that apply in place; only needed for parts of the value
 	if k := kindOf(v); k == anObject || k == anArray {
 		all = uses{}
 	}
@@ -65,14 +64,14 @@ func (m *meter) value(v any, of uses) (size int, err error) {
 	case map[string]any:
 		size, err = m.members(v, all)
 	}
-	if m.checks += applied * (size / 1024); err == nil && m.checks > maxChecks { // patterns, enums and uniqueItems look at all of it
+	if m.checks += applied * (size / 1024); err == nil && m.checks > maxChecks { // patterns, enums and uniqueItems read all of it
 		err = errChecks
 	}
 	return size + 1, err
 }
 
 func (m *meter) items(items []any, of uses) (size int, err error) {
-	prefix := 0 // behind it, the same schemas apply to each item
+	prefix := 0 // after the prefix, the same schemas apply to each item
 	for n := range of {
 		prefix = max(prefix, len(n.prefix))
 	}
@@ -105,8 +104,8 @@ func (m *meter) members(members map[string]any, of uses) (size int, err error) {
 	return size, nil
 }
 
-// apply adds a schema and those that it applies to the same value. It reports
-// whether that is still within the limit.
+// apply counts a schema and the schemas that it applies to the same value. It reports
+// whether the count is within the limit.
 func (m *meter) apply(all uses, n *node, times int) bool {
 	if m.checks += times; m.checks > maxChecks {
 		return false
