@@ -14,11 +14,10 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Encode returns the canonical form of a decoded value, as [Value.Value] and
-// [Decode] give them: map[string]any, []any, string, bool, nil and
-// json.Number. It is what [Parse] makes of the same value's text; anything
-// that no strict JSON text stands for is an [ErrInvalid]. The value is shared with
-// the result and must not be changed afterwards.
+// Encode returns the canonical form of a decoded value, as [Value.Value] and [Decode]
+// return it: map[string]any, []any, string, bool, nil and json.Number. The result is that
+// of [Parse] for the text of the value. A value that no strict JSON text represents is an
+// [ErrInvalid]. The result shares the value, which must not be changed afterwards.
 func Encode(value any) (Value, error) {
 	b, err := appendCanonical(nil, value, 0)
 	if err != nil {
@@ -98,8 +97,8 @@ func byUnits(a, b string) int {
 	return len(a) - len(b)
 }
 
-// firstUnit returns the code unit that tells two different runes apart.
-// Two runes beyond the basic plane with one high surrogate differ in the low one.
+// firstUnit returns a number that orders runes by their UTF-16 code units. Two runes with
+// the same high surrogate differ in the low one.
 func firstUnit(r rune) int {
 	if high, low := utf16.EncodeRune(r); high != utf8.RuneError {
 		return int(high)<<16 | int(low)
@@ -115,9 +114,8 @@ func appendQuoted(b []byte, s string) ([]byte, error) {
 	return jsontext.AppendQuote(b, s)
 }
 
-// appendNumber appends a number as ECMAScript writes it, and as a string where
-// that would be digits that a double does not hold: for integers beyond ±2^53,
-// and for what would be written as one.
+// appendNumber appends a number as ECMAScript writes it. A number that would be written as
+// an integer beyond ±2^53 is appended as a string, since a double does not have its digits.
 func appendNumber(b []byte, n json.Number) ([]byte, error) {
 	if !strings.ContainsAny(string(n), ".eE") {
 		return appendInteger(b, n)

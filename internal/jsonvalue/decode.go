@@ -13,11 +13,10 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Decode reads one JSON value as strictly as [Parse] does, and returns
-// what [Value.Value] would. It makes no canonical form: it is for values that
-// are looked at and not kept. Numbers that no float64 holds are read here; only
-// their canonical form does not exist. The strings of the value are parts of
-// raw, which stays in memory as long as one of them does.
+// Decode reads one JSON value as strictly as [Parse] does and returns what [Value.Value]
+// would, without making the canonical form. It also reads numbers beyond float64, which
+// have no canonical form. The strings of the value are parts of raw, which stays in memory
+// as long as one of them does.
 func Decode(raw string) (any, error) {
 	if len(raw) > MaxBytes {
 		return nil, fmt.Errorf("%w: %d bytes, at most %d", ErrInvalid, len(raw), MaxBytes)
@@ -36,7 +35,7 @@ func Decode(raw string) (any, error) {
 	return value, nil
 }
 
-// invalidAt returns where a text that is not valid UTF-8 is not.
+// invalidAt returns the offset of the first byte that is not valid UTF-8.
 func invalidAt(text string) int {
 	for i, r := range text {
 		if r != utf8.RuneError {
@@ -49,8 +48,8 @@ func invalidAt(text string) int {
 	return len(text)
 }
 
-// decoder builds a value from tokens. They are strict by themselves: valid
-// escapes, no half of a surrogate pair, no key twice in an object.
+// A decoder builds a value from tokens, which are strict by themselves: valid escapes, no
+// half of a surrogate pair, no key twice in an object.
 type decoder struct {
 	raw    string
 	tokens *jsontext.Decoder
@@ -103,7 +102,7 @@ func (d *decoder) array(depth int) (any, error) {
 	return items, d.end(err)
 }
 
-// end reads the bracket behind the last member; anything else there is an error.
+// end reads the bracket after the last member; anything else there is an error.
 func (d *decoder) end(err error) error {
 	if err == nil {
 		_, err = d.tokens.ReadToken()
@@ -134,8 +133,8 @@ func (d *decoder) text() (string, error) {
 	return string(b), err
 }
 
-// refusal says what is wrong and where, but does not quote the text, which the
-// error that it is told may do.
+// refusal returns an error with the problem and its offset. It does not quote the text,
+// which err may do.
 func (d *decoder) refusal(err error) error {
 	if errors.Is(err, ErrInvalid) {
 		return err
@@ -153,7 +152,7 @@ func (d *decoder) refusal(err error) error {
 	return fmt.Errorf("%w: %s at byte %d", ErrInvalid, what, at)
 }
 
-// escaped returns the unit of an escape \uXXXX that a text begins with.
+// escaped returns the code unit of the escape \uXXXX at the beginning of a text.
 func escaped(text string) (rune, bool) {
 	if len(text) < 6 || text[0] != '\\' || text[1] != 'u' {
 		return 0, false

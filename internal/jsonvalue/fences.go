@@ -2,10 +2,10 @@ package jsonvalue
 
 import "strings"
 
-// Fences returns what stands in the code fences of a text: in those marked
-// json, and in those without a mark. A fence is opened and closed by lines
-// that begin with three backquotes or more, so backquotes within a JSON string,
-// which has no line breaks, close none. One that is not closed runs to the end.
+// Fences returns the contents of the code fences of a text: of those marked json, and of
+// those without a mark. Lines that begin with three backquotes or more open and close a
+// fence, so that backquotes within a JSON string, which has no line breaks, do not. A fence
+// that is not closed extends to the end.
 func Fences(text string) (named, bare []string) {
 	if !strings.Contains(text, "```") {
 		return nil, nil
@@ -38,8 +38,8 @@ func Fences(text string) (named, bare []string) {
 	return named, bare
 }
 
-// fenceLine returns the number of backquotes, three or more, that a line
-// begins with, and what follows them in lower case; 0 if it is no fence.
+// fenceLine returns how many backquotes, three or more, a line begins with, and the text
+// after them in lower case. The number is 0 if the line is no fence.
 func fenceLine(line string) (ticks int, info string) {
 	line = strings.TrimSpace(line)
 	rest := strings.TrimLeft(line, "`")

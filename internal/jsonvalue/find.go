@@ -14,9 +14,9 @@ import (
 // keep. That is the whole text if it is the value, or one code fence around it.
 // Otherwise it is the text of the only object or array, without the reasoning
 // that it begins with (see [CutReasoning]) and without the words around it, since nothing validates these. If code
-// fences are marked json, it looks only at these, and another value behind the last
-// of them counts too. It ignores a value inside of another one, and one for which
-// accepts, if not nil, returns false.
+// fences are marked json, only these count, and a value after the last of them. Find
+// ignores values inside of other values, and values for which accepts, if not nil, returns
+// false.
 //
 // The error wraps [ErrInvalid] if there is no value, if there are two different ones,
 // or if a value is broken off or not strict, even if it contains smaller values.
@@ -61,11 +61,11 @@ type search struct {
 	found   string // the text of the value; empty if there was none
 }
 
-// maxRereading bounds how many bytes a search reads in vain, as a multiple of the
-// text: brackets of prose begin no value, and mostly that shows at once.
+// maxRereading bounds how many bytes a search reads in vain, as a multiple of the text.
+// Brackets in prose begin no value, which usually shows at once.
 const maxRereading = 16
 
-// look takes in the values of a text. Its error is that of a text that is no answer.
+// look adds the values of a text. An error means that the text is no answer.
 func (s *search) look(text string) error {
 	if !utf8.ValidString(text) {
 		return fmt.Errorf("%w: not valid UTF-8 at byte %d", ErrInvalid, invalidAt(text))
@@ -98,7 +98,7 @@ func (s *search) look(text string) error {
 	return nil
 }
 
-// take takes in one value.
+// take adds one value.
 func (s *search) take(text string) error {
 	v, err := Parse(text)
 	switch {

@@ -2,10 +2,9 @@ package jsonvalue
 
 import "strings"
 
-// Unfence splits a text into what stands before its body, the body and what
-// stands behind it, which together are the text. The body is what is inside of
-// one pair of code fence lines that encloses the whole text, or else all of the
-// text but the whitespace around it.
+// Unfence splits a text into the parts before its body, the body, and after it. The body
+// is the content of the code fence that encloses the whole text, or else the text without
+// the whitespace around it.
 func Unfence(text string) (before, body, after string) {
 	body = strings.TrimSpace(text)
 	if inner, ok := strings.CutPrefix(body, "```"); ok {

@@ -45,8 +45,8 @@ func copied(v any) any {
 
 // Parse reads one JSON value strictly: valid UTF-8 and escapes, no
 // duplicate keys (compared after decoding), nothing after the value, at most
-// [MaxBytes] long and [MaxDepth] deep. Otherwise the error wraps
-// [ErrInvalid]; it says where, and never quotes the text.
+// [MaxBytes] long and [MaxDepth] deep. Otherwise the error wraps [ErrInvalid]; it has the
+// offset and never quotes the text.
 //
 // The canonical form keeps numbers between ±2^53 and ±1e21, and all integers
 // beyond, as strings: RFC 8785 would write other digits than the text has.
@@ -59,8 +59,8 @@ func Parse(raw string) (Value, error) {
 	return Encode(value)
 }
 
-// FindValue returns the value of a text that is nothing but Value, or one code fence
-// around it, as [Value.Value] would; like [Decode] it makes no canonical form.
+// FindValue returns the value of a text that is only a JSON value, or one code fence around
+// it, as [Decode] does.
 func FindValue(text string) (any, error) {
 	_, body, _ := Unfence(text)
 	return Decode(body)
