@@ -30,17 +30,7 @@ func (p *places) add(path []byte, repeats bool) {
 
 // step goes on to a member in the path that reports name.
 func (w *walker) step(name string) {
-	w.path = append(w.path, '/')
-	for i := range len(name) {
-		switch name[i] {
-		case '~':
-			w.path = append(w.path, "~0"...)
-		case '/':
-			w.path = append(w.path, "~1"...)
-		default:
-			w.path = append(w.path, name[i])
-		}
-	}
+	w.path = append(append(w.path, '/'), escapes.Replace(name)...)
 }
 
 // report notes a place of which all or none crosses.

@@ -2,7 +2,6 @@ package pick
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/runteam/runteam/task"
 )
@@ -37,16 +36,15 @@ func intersection(lists [][]pattern) []pattern {
 
 func meetOf(a, b []pattern) []pattern {
 	var out []pattern
-	seen := map[string]bool{}
 	for _, p := range a {
 		for _, both := range narrowings(p, b) {
-			if key := both.key(); !seen[key] {
-				seen[key] = true
+			same := func(q pattern) bool { return q.covers(both) && both.covers(q) }
+			if !slices.ContainsFunc(out, same) {
 				out = append(out, both)
 			}
-		}
-		if len(out) > maxMeet {
-			break
+			if len(out) > maxMeet {
+				return out
+			}
 		}
 	}
 	return out
@@ -79,23 +77,6 @@ func (p pattern) covers(q pattern) bool {
 		}
 	}
 	return true
-}
-
-func (p pattern) key() string {
-	var b strings.Builder
-	for _, s := range p.steps {
-		b.WriteByte('/')
-		if s.any {
-			b.WriteByte('*')
-			continue
-		}
-		b.WriteByte('=')
-		_, _ = escapes.WriteString(&b, s.name)
-	}
-	if p.deep {
-		b.WriteString("/**")
-	}
-	return b.String()
 }
 
 // meetPatterns covers what both cover.

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/label"
 )
@@ -43,7 +44,7 @@ func (c *labelCheck) reportBlocked() {
 		list := groups[k]
 		slices.SortFunc(list, func(a, b blockedTask) int { return a.task - b.task })
 		first := list[0]
-		at := c.part(first.task, int(c.raised[first.task]))
+		at := c.part(first.task, c.raised[first.task])
 		if len(list) == 1 {
 			at.report(first.why.Reason+" ("+c.path(first.task)+")", first.why.Hint, first.why)
 			continue
@@ -116,18 +117,14 @@ func (c *labelCheck) edits(list []blockedTask, level label.Classification) strin
 // root finds what raised the label of a task.
 func (c *labelCheck) root(i int) root {
 	for {
-		t, j := c.plan.Graph.Task(i), int(c.raised[i])
-		switch uses := len(t.Uses); {
-		case j == int(own):
-			return root{task: i}
-		case j < uses:
-			return root{task: -1, input: t.Uses[j].Name}
-		case j < uses+len(t.DependsOn):
-			i = int(c.plan.Graph.Upstream(i)[j-uses])
+		switch by := c.raised[i]; by.kind {
+		case handoff.Input:
+			return root{task: -1, input: c.plan.Graph.Task(i).Uses[by.n].Name}
+		case handoff.Message:
+			return root{task: -1, from: c.options.Messages[by.n].From}
+		case handoff.Dependency:
+			i = int(c.plan.Graph.Upstream(i)[by.n])
 		default:
-			if m := c.message(i, j); m != nil {
-				return root{task: -1, from: m.From}
-			}
 			return root{task: i}
 		}
 	}

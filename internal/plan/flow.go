@@ -30,7 +30,7 @@ func (c *checker) checkFlow() *loweringCheck {
 	if !c.options.Planned { // CheckGoalRun has checked them before the coordinator was called
 		paths.checkPolicyPaths()
 	}
-	labels, lowering := &labelCheck{checker: c, raised: make([]int32, n)}, &loweringCheck{checker: c, impossible: paths.impossible}
+	labels, lowering := &labelCheck{checker: c, raised: make([]partOf, n)}, &loweringCheck{checker: c, impossible: paths.impossible}
 	labels.propagateAll(func(i int, parts []delivery) {
 		c.checkPayloads(i)
 		paths.checkGrants(i)
@@ -48,7 +48,7 @@ func (c *checker) checkFlow() *loweringCheck {
 // by theirs.
 type labelCheck struct {
 	*checker
-	raised  []int32                // of each task, the part that gave it its label; see raiser
+	raised  []partOf               // of each task, the part that gave it its label; see raiser
 	memory  []label.Classification // of each task of scope all, what it may find in memory
 	walked  int                    // edges, for that
 	walk    int                    // the number of the walk
@@ -78,9 +78,10 @@ func (c *labelCheck) propagate(visit func(i int, parts []delivery)) {
 		tk, caps := g.Task(i), &c.team.Capabilities[p.Members[i]]
 		parts = parts[:0]
 		p.least[i] = tk.Classification
-		for _, u := range tk.Uses {
+		for j, u := range tk.Uses {
 			level := c.input(u).Classification
 			in := deliveryOf(c.team.Terms(handoff.User, tk.Assignee), level, level, false, caps)
+			in.part = partOf{handoff.Input, int32(j)}
 			parts = append(parts, in)
 			p.least[i] = p.least[i].Join(in.least)
 		}
@@ -88,6 +89,7 @@ func (c *labelCheck) propagate(visit func(i int, parts []delivery)) {
 		for j, d := range tk.DependsOn {
 			from := int(up[j])
 			in := deliveryOf(c.team.Terms(g.Task(from).Assignee, tk.Assignee), p.least[from], p.Labels[from], d.Optional, caps)
+			in.part = partOf{handoff.Dependency, int32(j)}
 			parts = append(parts, in)
 			if !d.Optional {
 				p.least[i] = p.least[i].Join(in.least)
@@ -108,8 +110,16 @@ func (c *labelCheck) propagate(visit func(i int, parts []delivery)) {
 	}
 }
 
-// An delivery is one piece of context as the check beforehand counts it.
+// A partOf names a piece of context of a task. The zero value is the task's own
+// classification.
+type partOf struct {
+	kind handoff.SourceKind
+	n    int32 // of the uses, the dependencies or the messages
+}
+
+// A delivery is one piece of context as the check before a run counts it.
 type delivery struct {
+	part      partOf
 	gate.Part                      // with the highest label that it can cross with
 	least     label.Classification // that it crosses with, if it is required
 	crossing  gate.Admission       // of the highest label that can come
@@ -151,12 +161,14 @@ func (c *labelCheck) addOptional(i int, parts []delivery) []delivery {
 	t := c.plan.Graph.Task(i)
 	for k := range c.options.Messages {
 		if m := &c.options.Messages[k]; m.Reads(t.Assignee) {
-			parts = append(parts, deliveryOf(c.team.Terms(m.From, t.Assignee), m.Classification, m.Classification, true, &c.team.Capabilities[c.plan.Members[i]]))
+			in := deliveryOf(c.team.Terms(m.From, t.Assignee), m.Classification, m.Classification, true, &c.team.Capabilities[c.plan.Members[i]])
+			in.part = partOf{handoff.Message, int32(k)}
+			parts = append(parts, in)
 		}
 	}
 	if t.MemoryScope == task.ScopeAll {
 		most := min(c.memory[i], c.team.Capabilities[c.plan.Members[i]].Clearance()) // what is above it stays behind, and what is not may come
-		parts = append(parts, delivery{Part: gate.Part{Classification: most, Optional: true}})
+		parts = append(parts, delivery{part: partOf{kind: handoff.Memory}, Part: gate.Part{Classification: most, Optional: true}})
 	}
 	return parts
 }

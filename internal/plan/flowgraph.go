@@ -208,6 +208,11 @@ func (b *flowBuilder) edge(source, to int, g *gate.Grant, need []task.Path, a de
 	b.graph.Edges = append(b.graph.Edges, e)
 }
 
+// wholeEdge adds all of a source to what a task may read by a rule.
+func (b *flowBuilder) wholeEdge(source, to int, rule handoff.Rule) {
+	b.graph.Edges = append(b.graph.Edges, flow.Edge{Source: source, Task: to, Delivers: pick.Everything(), Rule: rule})
+}
+
 // lowering returns what a declassifier lets cross of a source, as far as rules
 // and needs deliver it.
 func (b *flowBuilder) lowering(d *handoff.Declassifier, source int, delivers pick.Selection, plain bool) *flow.Lowering {
@@ -297,7 +302,7 @@ func (b *flowBuilder) addMemory() {
 			b.graph.Sources = append(b.graph.Sources, flow.Source{Kind: handoff.Memory, Name: "shared memory", From: handoff.Anyone, Task: at, Label: p.memory[i]})
 			digests[m] = source
 		}
-		b.graph.Edges = append(b.graph.Edges, flow.Edge{Source: source, Task: i, Delivers: pick.Everything(), Rule: gate.RuleMemory})
+		b.wholeEdge(source, i, gate.RuleMemory)
 	}
 }
 
@@ -327,14 +332,14 @@ func (b *flowBuilder) addUnknown() {
 			g.Tasks = append(g.Tasks, flow.Task{Title: "messages", Agent: m, Endpoints: b.endpointReaders(&b.team.Capabilities[m])})
 			for from := range n {
 				if int(p.Members[from]) != m {
-					g.Edges = append(g.Edges, flow.Edge{Source: b.results + from, Task: at, Delivers: pick.Everything(), Rule: gate.RuleMessage})
+					b.wholeEdge(b.results+from, at, gate.RuleMessage)
 				}
 			}
 			source := len(g.Sources)
 			g.Sources = append(g.Sources, flow.Source{Kind: handoff.Message, Name: "messages to " + b.team.Capabilities[m].Agent, From: handoff.Anyone, Task: at, Label: label.Confidential})
 			for to := range n {
 				if int(p.Members[to]) == m {
-					g.Edges = append(g.Edges, flow.Edge{Source: source, Task: to, Delivers: pick.Everything(), Rule: gate.RuleMessage})
+					b.wholeEdge(source, to, gate.RuleMessage)
 				}
 			}
 		}
@@ -344,7 +349,7 @@ func (b *flowBuilder) addUnknown() {
 		g.Sources = append(g.Sources, flow.Source{Kind: handoff.Memory, Name: "memory of the caller", From: handoff.Anyone, Task: -1, Label: label.Confidential})
 		for i := range n {
 			if p.Graph.Task(i).MemoryScope == task.ScopeAll {
-				g.Edges = append(g.Edges, flow.Edge{Source: source, Task: i, Delivers: pick.Everything(), Rule: gate.RuleMemory})
+				b.wholeEdge(source, i, gate.RuleMemory)
 			}
 		}
 	}
@@ -369,7 +374,7 @@ func (b *flowBuilder) addTurn(title string) int {
 	g := &b.graph
 	g.Tasks = append(g.Tasks, flow.Task{Title: title, Agent: b.coordinator, Endpoints: b.endpointReaders(b.coordinatorCaps())})
 	at := len(g.Tasks) - 1
-	g.Edges = append(g.Edges, flow.Edge{Source: b.goal, Task: at, Delivers: pick.Everything(), Rule: gate.RuleGoal})
+	b.wholeEdge(b.goal, at, gate.RuleGoal)
 	return at
 }
 
@@ -383,7 +388,7 @@ func (b *flowBuilder) addDescriptions() {
 		switch {
 		case t.Provenance == nil:
 		case t.Provenance.From == handoff.User && b.goal >= 0:
-			g.Edges = append(g.Edges, flow.Edge{Source: b.goal, Task: i, Delivers: pick.Everything(), Rule: gate.RulePlan})
+			b.wholeEdge(b.goal, i, gate.RulePlan)
 		case t.Provenance.From == handoff.Coordinator:
 			if plan < 0 {
 				made := -1
@@ -394,7 +399,7 @@ func (b *flowBuilder) addDescriptions() {
 				g.Sources = append(g.Sources, flow.Source{Kind: handoff.Plan, Name: "the plan", From: handoff.Coordinator, Task: made, Label: label.Public})
 			}
 			g.Sources[plan].Label = g.Sources[plan].Label.Join(t.Classification)
-			g.Edges = append(g.Edges, flow.Edge{Source: plan, Task: i, Delivers: pick.Everything(), Rule: gate.RulePlan})
+			b.wholeEdge(plan, i, gate.RulePlan)
 		}
 	}
 }

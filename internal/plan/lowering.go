@@ -25,16 +25,15 @@ type loweringCheck struct {
 func (c *loweringCheck) checkLowered(i int, parts []delivery) {
 	t := c.plan.Graph.Task(i)
 	for j := range parts {
-		lower := parts[j].crossing.Lowers
-		if lower == nil || j >= len(t.Uses)+len(t.DependsOn) {
-			continue
+		lower, part := parts[j].crossing.Lowers, parts[j].part
+		switch {
+		case lower == nil:
+		case part.kind == handoff.Input:
+			c.bounded(lower, nil, fmt.Sprintf("input %q", t.Uses[part.n].Name))
+		case part.kind == handoff.Dependency:
+			up := int(c.plan.Graph.Upstream(i)[part.n])
+			c.bounded(lower, c.plan.Schemas[up], fmt.Sprintf("the result of %q", c.plan.Graph.Task(up).Title))
 		}
-		if j < len(t.Uses) {
-			c.bounded(lower, nil, fmt.Sprintf("input %q", t.Uses[j].Name))
-			continue
-		}
-		up := int(c.plan.Graph.Upstream(i)[j-len(t.Uses)])
-		c.bounded(lower, c.plan.Schemas[up], fmt.Sprintf("the result of %q", c.plan.Graph.Task(up).Title))
 	}
 }
 

@@ -77,7 +77,7 @@ func (c *labelCheck) reportRuledOut(i int, parts []delivery) (found bool) {
 				detail = fmt.Sprintf("%s (%s): %s", x.Rule, x.Line, x.Detail)
 			}
 		}
-		c.part(i, j).report(detail, hint, &gate.Refusal{Rule: x.Rule, Reason: x.Detail})
+		c.part(i, parts[j].part).report(detail, hint, &gate.Refusal{Rule: x.Rule, Reason: x.Detail})
 		found = true
 	}
 	return found
@@ -142,53 +142,32 @@ func (c *labelCheck) reportRefusal(i int, err error) {
 	}
 }
 
-// own stands for a task's own classification among what gives it its label.
-const own int32 = -1
-
 // raiser returns the part that makes a task's label as high as it is.
-func raiser(level, classification label.Classification, parts []delivery) int32 {
+func raiser(level, classification label.Classification, parts []delivery) partOf {
 	if classification != level {
 		for j := range parts {
 			if parts[j].counts() && parts[j].Classification == level {
-				return int32(j)
+				return parts[j].part
 			}
 		}
 	}
-	return own
+	return partOf{}
 }
 
-// part is the place of a task's input or dependency, counted as checkFlow
-// lists them; own is the place of its classification.
-func (c *labelCheck) part(i, j int) subject {
-	t := c.plan.Graph.Task(i)
-	uses := len(t.Uses)
-	switch {
-	case j == int(own):
-		return c.task(i).at("classification")
-	case j < uses:
-		return c.task(i).at("uses", j)
-	case j < uses+len(t.DependsOn):
-		return c.task(i).at("dependsOn", j-uses)
-	case c.message(i, j) != nil:
-		return c.task(i).at("assignee")
+// part returns the place of a part of task i.
+func (c *labelCheck) part(i int, p partOf) subject {
+	switch at := c.task(i); p.kind {
+	case handoff.Input:
+		return at.at("uses", p.n)
+	case handoff.Dependency:
+		return at.at("dependsOn", p.n)
+	case handoff.Message:
+		return at.at("assignee")
+	case handoff.Memory:
+		return at.at("memoryScope")
+	default:
+		return at.at("classification")
 	}
-	return c.task(i).at("memoryScope")
-}
-
-// message returns the message that is part j of a task, or nil: messages stand
-// behind the dependencies.
-func (c *labelCheck) message(i, j int) *Message {
-	t := c.plan.Graph.Task(i)
-	j -= len(t.Uses) + len(t.DependsOn)
-	for k := range c.options.Messages {
-		if m := &c.options.Messages[k]; m.Reads(t.Assignee) {
-			if j == 0 {
-				return m
-			}
-			j--
-		}
-	}
-	return nil
 }
 
 // longestPath is how many tasks of a path a message names.
@@ -198,27 +177,25 @@ const longestPath = 8
 func (c *labelCheck) path(i int) string {
 	var b strings.Builder
 	for n := 0; ; n++ {
-		t, j := c.plan.Graph.Task(i), int(c.raised[i])
-		level := c.plan.Labels[i]
+		t, by, level := c.plan.Graph.Task(i), c.raised[i], c.plan.Labels[i]
 		switch {
-		case j == int(own):
+		case by.kind == handoff.Input:
+			fmt.Fprintf(&b, "%v by input %q", level, t.Uses[by.n].Name)
+			return b.String()
+		case by.kind == handoff.Message:
+			fmt.Fprintf(&b, "%v by a message from %q", level, c.options.Messages[by.n].From)
+			return b.String()
+		case by.kind == handoff.Memory:
+			fmt.Fprintf(&b, "%v by what others may have written to the shared memory", level)
+			return b.String()
+		case by.kind == "":
 			fmt.Fprintf(&b, "%v by its own classification", level)
-			return b.String()
-		case j < len(t.Uses):
-			fmt.Fprintf(&b, "%v by input %q", level, t.Uses[j].Name)
-			return b.String()
-		case j >= len(t.Uses)+len(t.DependsOn):
-			if m := c.message(i, j); m != nil {
-				fmt.Fprintf(&b, "%v by a message from %q", level, m.From)
-			} else {
-				fmt.Fprintf(&b, "%v by what others may have written to the shared memory", level)
-			}
 			return b.String()
 		case n == longestPath:
 			b.WriteString("and others before it")
 			return b.String()
 		}
-		i = int(c.plan.Graph.Upstream(i)[j-len(t.Uses)])
+		i = int(c.plan.Graph.Upstream(i)[by.n])
 		fmt.Fprintf(&b, "through %q, ", c.plan.Graph.Task(i).Title)
 	}
 }
