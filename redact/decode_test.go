@@ -52,7 +52,7 @@ func encodings() []encoding {
 }
 
 // Requirement: G24.
-func TestFindsWhatIsEncoded(t *testing.T) {
+func TestFindsEncodedValues(t *testing.T) {
 	t.Parallel()
 	gh := "gh" + "p_" + fake(alnums, 36)
 	wholeRuns := []string{"base64", "base64 without padding", "base64url", "base64url without padding", "hex", "upper hex"}
@@ -136,7 +136,7 @@ func TestRunsInTheirSurroundings(t *testing.T) {
 }
 
 // Requirement: G24.
-func TestWhatHoldsNothingStays(t *testing.T) {
+func TestCleanEncodedTextStays(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{
 		b64.StdEncoding.EncodeToString([]byte(strings.Repeat("Nothing of interest. ", 30))), fake(base64, 4000), fake(hexes, 4000), fake(url64, 4000),
@@ -150,7 +150,7 @@ func TestWhatHoldsNothingStays(t *testing.T) {
 }
 
 // Requirement: G25.
-func TestMarksBesideHiddenValues(t *testing.T) {
+func TestMarksNextToHiddenValues(t *testing.T) {
 	t.Parallel()
 	for _, mark := range []string{"gitleaks:allow", "pragma: allowlist secret", "nosec", "noqa", "[REDACTED:email]", "nolint:gosec", "trufflehog:ignore"} {
 		for _, text := range []string{"anna@claims.example", "anna\u200b@claims.example", "YW5uYUBjbGFpbXMuZXhhbXBsZQ=="} {
@@ -167,7 +167,7 @@ func TestMarksBesideHiddenValues(t *testing.T) {
 // A character that represents eighteen, again in each layer: looking at all of it would take many times the text.
 //
 // Requirement: G29.
-func TestWhatDecodesToManyTimesItsSizeIsHeld(t *testing.T) {
+func TestTextThatDecodesToManyTimesItsSizeIsAnError(t *testing.T) {
 	t.Parallel()
 	text := strings.Repeat("\ufdfa", 5000)
 	_, counts, err := redact.Default().Text(text + "%41")

@@ -12,7 +12,7 @@ import (
 // A key says what its value is, where the value alone would not.
 //
 // Requirement: G23.
-func TestAKeyIsContext(t *testing.T) {
+func TestKeyIsEvidence(t *testing.T) {
 	t.Parallel()
 	tests := map[redact.Kind][]string{
 		redact.Phone: {
@@ -72,7 +72,7 @@ func TestAKeyIsContext(t *testing.T) {
 }
 
 // Requirement: G23.
-func TestAKeyIsNoContextForOthers(t *testing.T) {
+func TestKeyIsNoEvidenceForOtherKinds(t *testing.T) {
 	t.Parallel()
 	got, counts, err := redact.All().Value(`{"phone":"5550136","[x] 415-555-0132":5550137,"ssn":"5550136"}`)
 	require.NoError(t, err)
@@ -81,7 +81,7 @@ func TestAKeyIsNoContextForOthers(t *testing.T) {
 }
 
 // Requirement: G23.
-func TestARevealedKindStandsUnderItsKey(t *testing.T) {
+func TestRevealedKindStaysUnderItsKey(t *testing.T) {
 	t.Parallel()
 	give := `{"phone":"555-0136","ssn":78051120}`
 	got, redacted, revealed, err := redact.Default().JSON(t.Context(), give, only(redact.Phone, "phone"))
@@ -94,7 +94,7 @@ func TestARevealedKindStandsUnderItsKey(t *testing.T) {
 // What is at the very beginning and at the very end of a text is found as between words.
 //
 // Requirement: G23.
-func TestFindsAtTheEdgesOfAText(t *testing.T) {
+func TestFindsValuesAtTheEdgesOfText(t *testing.T) {
 	t.Parallel()
 	for kind, values := range map[redact.Kind][]string{
 		redact.Card: {"4111111111111111", "4111 1111 1111 1111"}, redact.IBAN: {"DE89370400440532013000", "NO93 8601 1117 947"}, redact.Email: {"jane@example.co"}, redact.SSN: {"123-45-6789"},
@@ -116,7 +116,7 @@ func TestFindsAtTheEdgesOfAText(t *testing.T) {
 }
 
 // Requirement: G23.
-func TestWordsBesideNumbersInTexts(t *testing.T) {
+func TestWordsNextToNumbers(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		"phone: 555 0136":              "phone: [REDACTED:phone]",

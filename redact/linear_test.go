@@ -156,7 +156,7 @@ func TestRepeatedNamesAreReadOnce(t *testing.T) {
 }
 
 // A text of hidden characters has a view with a piece for nearly every character.
-func TestHiddenCharactersTakeLittleMemory(t *testing.T) { // counts the allocations of the process: no parallel tests
+func TestHiddenCharactersNeedLittleMemory(t *testing.T) { // counts the allocations of the process: no parallel tests
 	for _, repeat := range []string{"1\x01", "a\u0301", "%41", "a\u00ad"} {
 		text := strings.Repeat(repeat, 256<<10/len(repeat))
 		var before, after runtime.MemStats

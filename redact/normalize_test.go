@@ -41,7 +41,7 @@ func hidden(value string) map[string]string {
 }
 
 // Requirement: G22.
-func TestFindsWhatIsHiddenFromBytes(t *testing.T) {
+func TestFindsValuesWithInvisibleCharacters(t *testing.T) {
 	t.Parallel()
 	gh := "gh" + "p_" + fake(alnums, 36)
 	for value, want := range map[string]string{gh: "[REDACTED:token]", "anna.berg@claims.example": "[REDACTED:email]"} {
@@ -83,7 +83,7 @@ func TestDigitsAndDashesOfOtherScripts(t *testing.T) {
 }
 
 // Requirement: G22.
-func TestWhatIsCleanKeepsItsBytes(t *testing.T) {
+func TestCleanTextKeepsItsBytes(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{
 		"👩\u200d👩\u200d👧 ❤\ufe0f 🏴\U000e0067\U000e0062\U000e0073\U000e0063\U000e0074\U000e007f", "שָׁלוֹם עֲלֵיכֶם", "می\u200cخواهم ۱۲۳", "soft\u00adhyphen … ½ ﬁ №",

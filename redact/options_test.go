@@ -25,7 +25,7 @@ func TestKindsOfTheSharedRedactors(t *testing.T) {
 	require.Same(t, redact.All(), redact.All())
 }
 
-func TestNewFindsWhatItIsAskedFor(t *testing.T) {
+func TestNewFindsGivenKindsAndPatterns(t *testing.T) {
 	t.Parallel()
 	const text = "anna@claims.example, claim C-1234-5678, password: Xk9#mP2q"
 	named, err := redact.New([]redact.Kind{redact.Email, redact.Email}, []redact.Pattern{{"claim-id", `\bC-\d{4}-\d{4}\b`}})
@@ -45,7 +45,7 @@ func TestNewFindsWhatItIsAskedFor(t *testing.T) {
 	}
 }
 
-func TestNewRefusesWhatCannotWork(t *testing.T) {
+func TestNewRefusesBadKindsAndPatterns(t *testing.T) {
 	t.Parallel()
 	type options struct {
 		kinds    []redact.Kind

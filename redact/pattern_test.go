@@ -95,7 +95,7 @@ func TestPatternsAreBounded(t *testing.T) {
 }
 
 // Matches are those that package regexp finds one after the other, with the text before and after each.
-func TestPatternsFindWhatRegexpFinds(t *testing.T) {
+func TestPatternsMatchLikeRegexp(t *testing.T) {
 	t.Parallel()
 	exprs := []string{
 		`Q-\d+`, `\bQ\b`, `^Q`, `(?m)^Q-?`, `Q$`, `(?m)Q$`, `\BQ`, `(Q)(-)(\d)`, `(?i)q-1`, `(?:Q-|é)+?`, `-.*?1`, `(?U)Q.+`, `[Q1é ]{2}`, `1|11|111`, `\QQ-`, `é\b`, `\x{65e5}+`, `(?s)Q.`, `\AQ-1`, `1\z`, `Q-1`,

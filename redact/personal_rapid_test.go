@@ -209,7 +209,7 @@ func TestGeneratedValuesAreFound(t *testing.T) {
 // Digits, separators and words in any order make no detector fail, and what is taken for a number has digits enough.
 //
 // Requirement: G29.
-func TestPersonalDetectorsTakeAnyText(t *testing.T) {
+func TestPersonalDetectorsAcceptAnyText(t *testing.T) {
 	t.Parallel()
 	pieces := []string{"0", "1", "41", "00", "555", "4111", "+", "(", ")", " ", "-", ".", "/", ":", "::", "@", "a", "ff", "DE89", "phone ", "call", "ssn", "x", "[", "]", "%", "\n", "  ", "_", "|", ",", ";", "\x01", "\u0301", "é", "中", "–", "\u00a0", "\\n", "\"", "'", ".com"}
 	rapid.Check(t, func(t *rapid.T) {

@@ -37,7 +37,7 @@ func TestFindAppendsInOrder(t *testing.T) {
 	require.Empty(t, redact.Secrets().Spans("nothing", nil))
 }
 
-func TestOverlapTakesTheMoreSpecificKind(t *testing.T) {
+func TestOverlapIsNamedByTheMoreSpecificKind(t *testing.T) {
 	t.Parallel()
 	gh := "gh" + "p_" + fake(alnums, 36)
 	for text, want := range map[string]string{
@@ -54,7 +54,7 @@ func TestOverlapTakesTheMoreSpecificKind(t *testing.T) {
 }
 
 // Requirement: G27.
-func TestPlaceholdersAreLeftAlone(t *testing.T) {
+func TestPlaceholdersStay(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{
 		"[REDACTED:password]", "password: [REDACTED:password]", "password=[REDACTED:token]&x=1", "https://[REDACTED:password]@h/p",
@@ -71,7 +71,7 @@ func TestPlaceholdersAreLeftAlone(t *testing.T) {
 // A placeholder must not serve as a mark that hides what follows it.
 //
 // Requirement: G25.
-func TestPlaceholdersHideNothing(t *testing.T) {
+func TestPlaceholdersDoNotHideValues(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		"password=[REDACTED:password]Xk9#mP2q":         "password=[REDACTED:password][REDACTED:password]",
@@ -129,7 +129,7 @@ func TestInvalidUTF8IsAnError(t *testing.T) {
 }
 
 // Requirement: G29.
-func TestPanicOfADetectorIsAnError(t *testing.T) {
+func TestDetectorPanicIsAnError(t *testing.T) {
 	t.Parallel()
 	r := redact.Failing()
 	got, counts, err := r.Text("quiet")
@@ -154,7 +154,7 @@ func TestPanicOfADetectorIsAnError(t *testing.T) {
 }
 
 // Requirement: G29.
-func TestWhatDoesNotSettleIsAnError(t *testing.T) {
+func TestEndlessRedactionIsAnError(t *testing.T) {
 	t.Parallel()
 	r := redact.Restless()
 	_, _, err := r.Text("a[bcd")

@@ -17,7 +17,7 @@ func only(kind redact.Kind, path ...string) redact.Reveal {
 
 func everything(redact.Kind, []string) bool { return true }
 
-func TestRevealLetsAKindStandInAText(t *testing.T) {
+func TestRevealKeepsAKindInText(t *testing.T) {
 	t.Parallel()
 	const text = "anna@claims.example, password: Xk9#mP2q, ben\u200b@claims.example, YW5uYUBjbGFpbXMuZXhhbXBsZQ=="
 	asked := 0
@@ -46,7 +46,7 @@ func TestRevealLetsAKindStandInAText(t *testing.T) {
 	require.Nil(t, revealed)
 }
 
-func TestRevealAtAPathOfAValue(t *testing.T) {
+func TestRevealAtAPath(t *testing.T) {
 	t.Parallel()
 	const value = `{"a/b":[{"to":"anna@claims.example"},"ben@claims.example"],"anna@claims.example":"anna@claims.example","~":{"":"carl@claims.example"}}`
 	const all = `{"a/b":[{"to":"[REDACTED:email]"},"[REDACTED:email]"],"[REDACTED:email]":"[REDACTED:email]","~":{"":"[REDACTED:email]"}}`
@@ -87,7 +87,7 @@ func TestRevealAtAPathOfAValue(t *testing.T) {
 	require.Equal(t, redact.Counts{redact.Email: 1}, revealed)
 }
 
-func TestRevealNeverLetsASecretStand(t *testing.T) {
+func TestRevealNeverKeepsASecret(t *testing.T) {
 	t.Parallel()
 	for _, f := range slices.Concat(keys(), tokens(), passwords(), jwts()) {
 		want, counts, err := redact.Secrets().Text(f.text)
@@ -104,7 +104,7 @@ func TestRevealNeverLetsASecretStand(t *testing.T) {
 	require.Nil(t, revealed)
 }
 
-func TestRevealOfWhatOverlaps(t *testing.T) {
+func TestRevealOfOverlappingSpans(t *testing.T) {
 	t.Parallel()
 	r, err := redact.New([]redact.Kind{redact.Email}, []redact.Pattern{
 		{"within", "claims"}, {"across", "[.]example, then"}, {"other", "zebra"}, {"whole", "letter: .* end"},
@@ -129,7 +129,7 @@ func TestRevealOfWhatOverlaps(t *testing.T) {
 }
 
 // Requirement: G29.
-func TestPanicOfARevealIsAnError(t *testing.T) {
+func TestRevealPanicIsAnError(t *testing.T) {
 	t.Parallel()
 	fail := func(redact.Kind, []string) bool { panic("anna") }
 	_, _, _, err := redact.Default().TextRevealing(t.Context(), "anna@claims.example", fail)

@@ -276,7 +276,7 @@ func TestFindsSecrets(t *testing.T) {
 }
 
 // Requirement: G25.
-func TestMarksSwitchNothingOff(t *testing.T) {
+func TestMarksDoNotDisableRedaction(t *testing.T) {
 	t.Parallel()
 	token, password := "gh"+"p_"+fake(alnums, 36), "Xk9#mP2q"
 	for _, mark := range []string{

@@ -12,7 +12,7 @@ import (
 )
 
 // Requirement: G26.
-func TestFindsWhatIsSplitOverLeaves(t *testing.T) {
+func TestFindsValuesSplitOverLeaves(t *testing.T) {
 	t.Parallel()
 	gh := "gh" + "p_" + fake(alnums, 36)
 	long := strings.Repeat("All is well. ", 100)
@@ -66,7 +66,7 @@ func TestFindsWhatIsSplitOverLeaves(t *testing.T) {
 }
 
 // Requirement: G26.
-func TestWhatIsNoOneValueStays(t *testing.T) {
+func TestUnrelatedLeavesStay(t *testing.T) {
 	t.Parallel()
 	for _, value := range []string{
 		`["anna@",true,"claims.example"]`, `["anna@",null,"claims.example"]`, `["anna@",[],"claims.example"]`, `["anna@",{},"claims.example"]`, `["anna@"]`,
@@ -82,7 +82,7 @@ func TestWhatIsNoOneValueStays(t *testing.T) {
 }
 
 // Requirement: G26.
-func TestRevealOfAJoinNeedsEachLeaf(t *testing.T) {
+func TestRevealOfSplitValueNeedsEachLeaf(t *testing.T) {
 	t.Parallel()
 	const value = `{"to":["x","anna@","claims.example",7]}`
 	may := func(index ...string) redact.Reveal {

@@ -13,7 +13,7 @@ import (
 // A text without a schema may be JSON with the property that an assertion is
 // about. The table cannot know, and says so, in both claims: also of what has no
 // writer among the tasks, such as a message or a memory of the caller's.
-func TestAssertionsSayWhereATextMayHoldAProperty(t *testing.T) {
+func TestFindingNamesTextsThatMayHaveTheProperty(t *testing.T) {
 	t.Parallel()
 	named := func(name string) flow.Answer {
 		if name == "ssn" {

@@ -127,7 +127,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-func TestCheckKnowsWhatItIsAskedAbout(t *testing.T) {
+func TestCheckResolvesSubjectsAndReaders(t *testing.T) {
 	t.Parallel()
 	table := office().Table()
 	unknown, invalid := task.ErrUnknown, task.ErrInvalid
@@ -207,9 +207,9 @@ func TestAReaderListedTwiceIsOne(t *testing.T) {
 	}
 }
 
-// TestAWriterIsToldOfItsErrors shows a reader the error of a task that it does
+// TestErrorsReachTheirWriter shows a reader the error of a task that it does
 // itself, in which a part of the result may stand.
-func TestAWriterIsToldOfItsErrors(t *testing.T) {
+func TestErrorsReachTheirWriter(t *testing.T) {
 	t.Parallel()
 	g := office()
 	g.Sources = append(g.Sources, flow.Source{Kind: handoff.Fault, Name: "Read it", Task: 0})
@@ -220,7 +220,7 @@ func TestAWriterIsToldOfItsErrors(t *testing.T) {
 	require.Equal(t, `reader is shown what task "Read it" wrote, which may reveal /SSN of result of "Read it" (fault)`, f.Why)
 }
 
-func TestCheckRefusesWhatIsNoAssertion(t *testing.T) {
+func TestCheckRefusesMalformedAssertions(t *testing.T) {
 	t.Parallel()
 	table := office().Table()
 	letter := flow.Subject{Kind: flow.OfInput, Name: "letter"}
@@ -246,7 +246,7 @@ func TestCheckRefusesWhatIsNoAssertion(t *testing.T) {
 	require.ErrorContains(t, err, `"File it" names several tasks: "Write it" and "File it"`)
 }
 
-func TestTheWholeIsWrittenInTwoWays(t *testing.T) {
+func TestWholeHasTwoForms(t *testing.T) {
 	t.Parallel()
 	table := office().Table()
 	for _, name := range []string{"letter", "case file"} {
@@ -261,10 +261,10 @@ func TestTheWholeIsWrittenInTwoWays(t *testing.T) {
 	}
 }
 
-// TestAPropertyMayBeDeepInWhatIsGranted holds that a grant of /facts/** counts
+// TestPropertyMayBeDeepInAGrant holds that a grant of /facts/** counts
 // for a name that may be beneath, and that a block of one place does not count
 // for the name elsewhere.
-func TestAPropertyMayBeDeepInWhatIsGranted(t *testing.T) {
+func TestPropertyMayBeDeepInAGrant(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name     string

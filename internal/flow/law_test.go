@@ -15,9 +15,9 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// TestTableIsWhatExplicitWaysSay compares each cell, each row and each way with
+// TestTableMatchesExplicitPaths compares each cell, each row and each way with
 // all ways of a small graph, one by one.
-func TestTableIsWhatExplicitWaysSay(t *testing.T) {
+func TestTableMatchesExplicitPaths(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		d := drawn(t, true)
@@ -158,9 +158,9 @@ func (d *draw) claims(visit func(a flow.Assertion, holds bool)) {
 	}
 }
 
-// TestCheckIsWhatExplicitWaysSay compares every assertion about a small graph
+// TestCheckMatchesExplicitPaths compares every assertion about a small graph
 // with all its ways, one by one.
-func TestCheckIsWhatExplicitWaysSay(t *testing.T) {
+func TestCheckMatchesExplicitPaths(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		d := drawn(t, true)
@@ -178,8 +178,8 @@ func TestCheckIsWhatExplicitWaysSay(t *testing.T) {
 	})
 }
 
-// TestTheOrderOfEdgesMakesNoDifference permutes edges and sights.
-func TestTheOrderOfEdgesMakesNoDifference(t *testing.T) {
+// TestOrderOfEdgesDoesNotMatter permutes edges and sights.
+func TestOrderOfEdgesDoesNotMatter(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		d := drawn(t, true)
@@ -278,11 +278,11 @@ func TestAssertionsAndTableSayTheSame(t *testing.T) {
 	})
 }
 
-// TestWhatNeverFlowsChangesNothing runs small graphs twice, with agents that
+// TestUnreachableSourcesChangeNothing runs small graphs twice, with agents that
 // are functions of their prompts, and inputs of which one part differs.
 //
 // Requirement: G54.
-func TestWhatNeverFlowsChangesNothing(t *testing.T) {
+func TestUnreachableSourcesChangeNothing(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		d := drawn(t, false)

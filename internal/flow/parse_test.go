@@ -49,7 +49,7 @@ func TestParseAssertion(t *testing.T) {
 	}
 }
 
-func TestParseAssertionSaysWhatIsWrong(t *testing.T) {
+func TestParseAssertionErrors(t *testing.T) {
 	t.Parallel()
 	const forms = "write X never reaches B, or X never derives into B"
 	const readers = "write the name of an agent, coordinator, user or the URL of an endpoint"

@@ -40,8 +40,8 @@ func TestLongChains(t *testing.T) {
 	require.Equal(t, []flow.Reach{flow.Never, flow.Never, flow.Never, flow.Whole}, table.Row(n))
 }
 
-// TestTheWayOfEarlyTasksIsTold has two ways of two tasks.
-func TestTheWayOfEarlyTasksIsTold(t *testing.T) {
+// TestViaPrefersEarlyTasks has two ways of two tasks.
+func TestViaPrefersEarlyTasks(t *testing.T) {
 	t.Parallel()
 	g := chain(4, 4)
 	all := pick.Everything()
@@ -75,9 +75,9 @@ func TestTasksThatRememberEachOtherAreTreatedTogether(t *testing.T) {
 	require.Equal(t, `result of "Task 0" → task "Task 1" → task "Task 0" → agent 0`, table.Via(1, 0).String())
 }
 
-// TestAnErrorTextMayTellWhatWasRead gives a task a second source, which goes
+// TestErrorTextDerivesFromWhatItsTaskRead gives a task a second source, which goes
 // where its result does not.
-func TestAnErrorTextMayTellWhatWasRead(t *testing.T) {
+func TestErrorTextDerivesFromWhatItsTaskRead(t *testing.T) {
 	t.Parallel()
 	g := chain(2, 2)
 	g.Sights = nil
@@ -109,7 +109,7 @@ func TestAnEmptyGraph(t *testing.T) {
 	require.EqualError(t, err, `assertion "input in never reaches user": no input "in": there are none`)
 }
 
-func TestWordsOfLevelsAndKinds(t *testing.T) {
+func TestNamesOfLevelsAndKinds(t *testing.T) {
 	t.Parallel()
 	for _, r := range []flow.Reach{flow.Never, flow.Retold, flow.Part, flow.Whole} {
 		text, err := json.Marshal(r)
@@ -134,7 +134,7 @@ func TestWordsOfLevelsAndKinds(t *testing.T) {
 	require.Equal(t, "reach(9) unknown", flow.Reach(9).String()+" "+flow.ReaderKind(9).String())
 }
 
-func TestAGraphIsData(t *testing.T) {
+func TestGraphAsJSON(t *testing.T) {
 	t.Parallel()
 	g := claims()
 	text, err := json.Marshal(g.Sources[1])

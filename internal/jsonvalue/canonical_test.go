@@ -13,9 +13,9 @@ import (
 	"github.com/runteam/runteam/internal/jsonvalue"
 )
 
-// TestCanonicalFormIsThatOfTheLibrary holds the encoder to the reference
+// TestCanonicalFormMatchesReference holds the encoder to the reference
 // implementation of RFC 8785, for values without numbers that are kept as strings.
-func TestCanonicalFormIsThatOfTheLibrary(t *testing.T) {
+func TestCanonicalFormMatchesReference(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		value := anyValue(3).Draw(t, "value")
@@ -47,7 +47,7 @@ func anyValue(depth int) *rapid.Generator[any] {
 	return rapid.OneOf(append(scalars, list, object)...)
 }
 
-func TestEncodeRefusesWhatNoTextStandsFor(t *testing.T) {
+func TestEncodeRefusesValuesWithoutText(t *testing.T) {
 	t.Parallel()
 	deep := any("x")
 	for range jsonvalue.MaxDepth + 1 {

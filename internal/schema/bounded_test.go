@@ -138,7 +138,7 @@ func TestNamesThatAreTheSameInNFCAreBoundedTogether(t *testing.T) {
 	requireBounded(t, parsed(t, `{"properties":{"K":{"type":"number"}}}`), "/K", "names of members")
 }
 
-func TestWithoutSchemaNothingIsSaid(t *testing.T) {
+func TestNilSchemaAnswersMaybe(t *testing.T) {
 	t.Parallel()
 	var s *schema.Schema
 	require.ErrorIs(t, s.Bounded("/a"), schema.ErrUnbounded)

@@ -88,7 +88,7 @@ func TestBoundedIsAsManyTextsAsAPatternMatches(t *testing.T) {
 	})
 }
 
-func TestBoundedCountsAllThatAPathTakesTogether(t *testing.T) {
+func TestBoundedAddsUpAllPartsOfAPath(t *testing.T) {
 	t.Parallel()
 	const (
 		spells, long = "can spell anything", "more than 2560 characters"

@@ -75,9 +75,9 @@ func TestProblemsOfAnAnswer(t *testing.T) {
 	require.NoError(t, s.Validate(v))
 }
 
-// TestManyMissesTakeLinearTime holds that neither many guards nor a deep value of a
+// TestManyMismatchesNeedLinearTime holds that neither many guards nor a deep value of a
 // recursive schema make a mismatch slow to explain.
-func TestManyMissesTakeLinearTime(t *testing.T) {
+func TestManyMismatchesNeedLinearTime(t *testing.T) {
 	t.Parallel()
 	for raw, give := range map[string]string{
 		`{"items":{"const":"yes"}}`: "[" + strings.Repeat(`"no",`, 100_000) + `"no"]`,
@@ -93,9 +93,9 @@ func TestManyMissesTakeLinearTime(t *testing.T) {
 	}
 }
 
-// TestAnswerOfTooMuchWorkIsNotSearched holds that an answer that would need too many
+// TestAnswerThatNeedsTooMuchWorkIsRefused holds that an answer that would need too many
 // checks is refused without a search for the place that is wrong. The search would take years.
-func TestAnswerOfTooMuchWorkIsNotSearched(t *testing.T) {
+func TestAnswerThatNeedsTooMuchWorkIsRefused(t *testing.T) {
 	t.Parallel()
 	s, err := schema.Parse(`{"properties":{"child":{"allOf":[{"$ref":"#"},{"$ref":"#"}]}}}`)
 	require.NoError(t, err)

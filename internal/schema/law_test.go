@@ -182,9 +182,9 @@ func TestNothingThatAValidResultHasIsExcluded(t *testing.T) {
 	})
 }
 
-// TestBlocksThatCanNameNothingTakeNothingAway holds the answer No to package
+// TestBlocksThatMatchNothingRemoveNothing holds the answer No to package
 // pick itself: no valid result loses anything to such a block.
-func TestBlocksThatCanNameNothingTakeNothingAway(t *testing.T) {
+func TestBlocksThatMatchNothingRemoveNothing(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		s, value := aCase(t)
@@ -213,7 +213,7 @@ func members(v any) object {
 	return m
 }
 
-func TestBoundedPathsTakeBoundedValuesAlone(t *testing.T) {
+func TestBoundedPathsHaveBoundedValues(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		s, value := aCase(t)
