@@ -74,6 +74,7 @@ var opaque = map[string]string{
 	"provenance.Record":   "of values that spec files and plans make; programs pass them on",
 
 	// Aliases: the names are public, and the engine uses the same types.
+	"codes.Condition":  "agent.Condition",
 	"planning.Rules":   "synth.Rules",
 	"planning.Grants":  "a field of synth.Rules",
 	"teammemory.Entry": "sharedmem.Entry",

@@ -24,6 +24,7 @@ import (
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/internal/callfault"
 	"github.com/runteam/runteam/internal/callinfo"
+	"github.com/runteam/runteam/internal/codes"
 	"github.com/runteam/runteam/internal/endpoint"
 	"github.com/runteam/runteam/internal/jsonvalue"
 	"github.com/runteam/runteam/internal/oneline"
@@ -41,25 +42,6 @@ const defaultCallTimeout = 5 * time.Minute
 // defaultMaxTurns bounds the turns of an agent that sets no bound.
 const defaultMaxTurns = 10
 
-// Conditions that end an agent's work. Asking again would not help.
-var (
-	ErrSchema    = schema.ErrMismatch
-	ErrGuard     = schema.ErrGuard
-	ErrBadSchema = schema.ErrInvalid
-	ErrMaxTurns  = errors.New("no turn is left")
-	ErrToolCall  = errors.New("the model called a tool that it was not given")
-	ErrTimeout   = errors.New("the agent took too long")
-	ErrFiltered  = errors.New("the provider filtered the answer")
-	ErrRefused   = errors.New("the model refused to answer")
-)
-
-// Conditions of an answer that did not end with a normal stop. Another attempt may
-// help.
-var (
-	ErrTruncated     = errors.New("the answer was truncated")
-	ErrUnknownFinish = errors.New("the answer ended for an unknown reason")
-)
-
 // A Reply is an agent's answer to one prompt. The gate checks it before anyone else sees
 // it.
 type Reply struct {
@@ -76,7 +58,7 @@ type Reply struct {
 	Warnings []string     // of all its calls; see [llm.Response]
 
 	// Truncated says that a limit on tokens ended the answer. An [LLM] sets it beside
-	// an error that wraps [ErrTruncated]; a team accepts the answer nevertheless if
+	// an error that wraps [Condition] ANSWER_TRUNCATED; a team accepts the answer nevertheless if
 	// the task asks for that.
 	Truncated bool
 }
@@ -199,7 +181,7 @@ func (a *LLM) Models() []string {
 }
 
 // Run calls the model with p and returns its answer. Its errors wrap an [*llm.Error], one
-// of this package's conditions, or the context's cause; the Reply then still
+// [Condition], or the context's cause; the Reply then still
 // carries the usage.
 //
 // A nil ctx and an agent that [LLM.Check] refuses are errors.
@@ -212,7 +194,7 @@ func (a *LLM) Run(ctx context.Context, p prompt.Prompt) (Reply, error) {
 	}
 	if a.options.Timeout > 0 {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, a.options.Timeout, fmt.Errorf("%w: more than %v", ErrTimeout, a.options.Timeout))
+		ctx, cancel = context.WithTimeoutCause(ctx, a.options.Timeout, fmt.Errorf("%w: more than %v", Condition(codes.Timeout), a.options.Timeout))
 		defer cancel()
 	}
 	output, err := schemaOf(p)
@@ -233,8 +215,8 @@ func (a *LLM) Run(ctx context.Context, p prompt.Prompt) (Reply, error) {
 		switch {
 		case err != nil:
 			// The answer may be complete. If it fails a guard, that is the error: after
-			// ErrTruncated, another attempt could repeat the call until the guard passes.
-			if errors.Is(problem, ErrGuard) {
+			// ANSWER_TRUNCATED, another attempt could repeat the call until the guard passes.
+			if errors.Is(problem, schema.ErrGuard) {
 				err = schema.Reject(problem)
 			}
 			return c.reply, err
@@ -242,10 +224,10 @@ func (a *LLM) Run(ctx context.Context, p prompt.Prompt) (Reply, error) {
 			return c.reply, nil
 		case ctx.Err() != nil:
 			return c.reply, context.Cause(ctx)
-		case errors.Is(problem, ErrGuard):
+		case errors.Is(problem, schema.ErrGuard):
 			return c.reply, schema.Reject(problem)
 		case corrected:
-			return c.reply, fmt.Errorf("%w, also after a second try: %w", ErrSchema, problem)
+			return c.reply, fmt.Errorf("%w, also after a second try: %w", Condition(codes.Schema), problem)
 		case supervised && turn == a.options.MaxTurns:
 			return c.reply, a.noTurn()
 		case supervised:
@@ -258,7 +240,7 @@ func (a *LLM) Run(ctx context.Context, p prompt.Prompt) (Reply, error) {
 
 // noTurn returns the error of an answer that needs more turns than the agent has.
 func (a *LLM) noTurn() error {
-	return fmt.Errorf("%w: maxTurns is %d", ErrMaxTurns, a.options.MaxTurns)
+	return fmt.Errorf("%w: maxTurns is %d", Condition(codes.MaxTurns), a.options.MaxTurns)
 }
 
 // A conversation is the work on one prompt.
@@ -294,7 +276,7 @@ func (c *conversation) turn(ctx context.Context) error {
 	if len(res.ToolCalls) > 0 {
 		name := oneline.Of(res.ToolCalls[0].Name)
 		if strings.TrimSpace(res.Text) == "" {
-			return fmt.Errorf("%w: %s", ErrToolCall, name)
+			return fmt.Errorf("%w: %s", Condition(codes.ToolCall), name)
 		}
 		c.reply.Warnings = append(c.reply.Warnings, "the model called a tool that it was not given; the text beside the call is the answer")
 	}

@@ -13,7 +13,9 @@ import (
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/internal/brief"
 	"github.com/runteam/runteam/internal/callfault"
+	"github.com/runteam/runteam/internal/codes"
 	"github.com/runteam/runteam/internal/gate"
+	"github.com/runteam/runteam/internal/schema"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
@@ -160,7 +162,7 @@ func TestNoThirdTurn(t *testing.T) {
 	t.Parallel()
 	model := says(`{"score":"CANARY"}`, `{"score":"CANARY","CANARY":1}`, `{"score":7}`)
 	reply, err := agent.New(model, agent.Options{}).Run(t.Context(), promptOf(t, "", scoreSchema))
-	require.ErrorIs(t, err, agent.ErrSchema)
+	require.ErrorIs(t, err, agent.Condition(codes.Schema))
 	require.Len(t, model.asked, 2)
 	require.Zero(t, reply.JSON)
 	require.Equal(t, 2, reply.Turns)
@@ -172,7 +174,7 @@ func TestMaxTurnsOne(t *testing.T) {
 	t.Parallel()
 	model := says("prose", `{"score":7}`)
 	reply, err := agent.New(model, agent.Options{MaxTurns: 1}).Run(t.Context(), promptOf(t, "", scoreSchema))
-	require.ErrorIs(t, err, agent.ErrMaxTurns)
+	require.ErrorIs(t, err, agent.Condition(codes.MaxTurns))
 	require.Len(t, model.asked, 1)
 	require.Equal(t, llm.Usage{InputTokens: 10, OutputTokens: 1}, reply.Usage)
 	_, err = agent.New(says(`{"score":7}`), agent.Options{MaxTurns: 1}).Run(t.Context(), promptOf(t, "", scoreSchema))
@@ -188,7 +190,7 @@ func TestToolCallsAreRefused(t *testing.T) {
 	for _, before := range []*fake{says(), says("prose")} {
 		before.answers = append(before.answers, answer{res: call})
 		reply, err := agent.New(before, agent.Options{}).Run(t.Context(), promptOf(t, "", scoreSchema))
-		require.ErrorIs(t, err, agent.ErrToolCall)
+		require.ErrorIs(t, err, agent.Condition(codes.ToolCall))
 		require.Contains(t, err.Error(), "shell")
 		require.NotContains(t, err.Error(), "\n")
 		require.NotContains(t, err.Error(), "CANARY")
@@ -233,7 +235,7 @@ func TestReasoningIsNotTheAnswer(t *testing.T) {
 		model := &fake{answers: []answer{{res: tt.give}}}
 		reply, err := agent.New(model, agent.Options{}).Run(t.Context(), promptOf(t, "", ""))
 		if tt.give.FinishReason == "length" {
-			require.ErrorIs(t, err, agent.ErrTruncated, name)
+			require.ErrorIs(t, err, agent.Condition(codes.Truncated), name)
 			require.Equal(t, tt.text != "", reply.Truncated, name)
 		} else {
 			require.NoError(t, err, name)
@@ -326,13 +328,13 @@ func TestTimeouts(t *testing.T) {
 		after   time.Duration
 		want    func(error) bool
 	}{
-		{"the whole work", agent.Options{Timeout: time.Minute}, hangs, time.Minute, func(err error) bool { return errors.Is(err, agent.ErrTimeout) }},
+		{"the whole work", agent.Options{Timeout: time.Minute}, hangs, time.Minute, func(err error) bool { return errors.Is(err, agent.Condition(codes.Timeout)) }},
 		{"one call", agent.Options{CallTimeout: 7 * time.Second}, hangs, 7 * time.Second, isTimeout},
 		{"one call, by default", agent.Options{}, hangs, 5 * time.Minute, isTimeout},
 		{"below zero means the default", agent.Options{CallTimeout: -1, Timeout: -1}, hangs, 5 * time.Minute, isTimeout},
 		{"the call before the work", agent.Options{Timeout: time.Minute, CallTimeout: time.Second}, hangs, time.Second, isTimeout},
 		{"the work while a retry waits", agent.Options{Timeout: 10 * time.Second},
-			&fake{answers: []answer{{err: &llm.Error{Kind: callfault.RateLimited, Status: 429, RetryAfter: time.Minute}}}}, 10 * time.Second, func(err error) bool { return errors.Is(err, agent.ErrTimeout) }},
+			&fake{answers: []answer{{err: &llm.Error{Kind: callfault.RateLimited, Status: 429, RetryAfter: time.Minute}}}}, 10 * time.Second, func(err error) bool { return errors.Is(err, agent.Condition(codes.Timeout)) }},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -369,7 +371,7 @@ func TestCallTimeoutAppliesToEachCall(t *testing.T) {
 		require.NoError(t, err)
 		calls = 0
 		_, err = agent.New(slow, agent.Options{Timeout: 7 * time.Second}).Run(t.Context(), promptOf(t, "", scoreSchema))
-		require.ErrorIs(t, err, agent.ErrTimeout)
+		require.ErrorIs(t, err, agent.Condition(codes.Timeout))
 	})
 }
 
@@ -381,7 +383,7 @@ func TestRunStopsWhenContextEnds(t *testing.T) {
 		time.AfterFunc(time.Second, func() { cancel(stop) })
 		_, err := agent.New(hangs, agent.Options{Timeout: time.Hour}).Run(ctx, promptOf(t, "", ""))
 		require.ErrorIs(t, err, stop)
-		require.NotErrorIs(t, err, agent.ErrTimeout)
+		require.NotErrorIs(t, err, agent.Condition(codes.Timeout))
 	})
 }
 
@@ -409,7 +411,7 @@ func TestBadSchemaCallsNoModel(t *testing.T) {
 	t.Parallel()
 	model := says("x")
 	_, err := agent.New(model, agent.Options{}).Run(t.Context(), promptOf(t, "", `{"type":"nothing of the kind`))
-	require.ErrorIs(t, err, agent.ErrBadSchema)
+	require.ErrorIs(t, err, schema.ErrInvalid)
 	require.Empty(t, model.asked)
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/internal/callfault"
+	"github.com/runteam/runteam/internal/codes"
 	"github.com/runteam/runteam/internal/scripted"
 	"github.com/runteam/runteam/internal/supervise"
 	"github.com/runteam/runteam/llm"
@@ -106,7 +107,7 @@ func TestFallbackAfterCallTimeout(t *testing.T) {
 		require.Equal(t, time.Minute, time.Since(begin))
 		o.Timeout = 30 * time.Second
 		_, err = agent.New(hangs, o).Run(t.Context(), promptOf(t, "You write.", ""))
-		require.ErrorIs(t, err, agent.ErrTimeout)
+		require.ErrorIs(t, err, agent.Condition(codes.Timeout))
 		require.Equal(t, 1, up, "when the time of the agent is over, no other model is called")
 	})
 }

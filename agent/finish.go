@@ -7,6 +7,7 @@ import (
 
 	"github.com/runteam/runteam/internal/callfault"
 	"github.com/runteam/runteam/internal/callinfo"
+	"github.com/runteam/runteam/internal/codes"
 	"github.com/runteam/runteam/internal/endpoint"
 	"github.com/runteam/runteam/internal/jsonvalue"
 	"github.com/runteam/runteam/internal/oneline"
@@ -22,18 +23,18 @@ func (c *conversation) finishError(res *llm.Response) error {
 		return nil
 	case callinfo.Truncated:
 		c.reply.Truncated = strings.TrimSpace(res.Text) != ""
-		return fmt.Errorf("%w: %s", ErrTruncated, c.limitReached(res, reason))
+		return fmt.Errorf("%w: %s", Condition(codes.Truncated), c.limitReached(res, reason))
 	case callinfo.Filtered:
-		return wrapReason(ErrFiltered, reason, res.Refusal, "change the prompt, or the filter settings at the provider")
+		return wrapReason(Condition(codes.Filtered), reason, res.Refusal, "change the prompt, or the filter settings at the provider")
 	case callinfo.Refused:
-		return wrapReason(ErrRefused, reason, cmp.Or(res.Refusal, res.Text), "change the prompt, or use another model")
+		return wrapReason(Condition(codes.Refused), reason, cmp.Or(res.Refusal, res.Text), "change the prompt, or use another model")
 	case callinfo.ToolUse:
 		if len(res.ToolCalls) > 0 {
 			return nil // the text beside the calls is the answer
 		}
-		return fmt.Errorf("%w: finish reason %q", ErrToolCall, reason)
+		return fmt.Errorf("%w: finish reason %q", Condition(codes.ToolCall), reason)
 	}
-	return fmt.Errorf("%w: finish reason %q; use another endpoint, or report the reason as a bug", ErrUnknownFinish, reason)
+	return fmt.Errorf("%w: finish reason %q; use another endpoint, or report the reason as a bug", Condition(codes.UnknownFinish), reason)
 }
 
 // limitReached says which limit truncated a reply and what to set. No task accepts an empty

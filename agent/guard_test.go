@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/runteam/runteam/agent"
+	"github.com/runteam/runteam/internal/codes"
 	"github.com/runteam/runteam/internal/schema"
 	"github.com/runteam/runteam/internal/supervise"
 	"github.com/runteam/runteam/llm"
@@ -38,8 +39,8 @@ func TestGuardsAreNotCorrected(t *testing.T) {
 			require.NoError(t, err, name)
 			continue
 		}
-		require.ErrorIs(t, err, agent.ErrGuard, name)
-		require.ErrorIs(t, err, agent.ErrSchema, name)
+		require.ErrorIs(t, err, agent.Condition(codes.Guard), name)
+		require.ErrorIs(t, err, agent.Condition(codes.Schema), name)
 		require.EqualError(t, err, `the answer fails a guard of the output schema: the schema at /properties/verdict demands const "approve"`)
 		rejected := new(schema.RejectedError)
 		require.ErrorAs(t, err, &rejected)
@@ -74,8 +75,8 @@ func TestTruncatedAnswerFailsItsGuard(t *testing.T) {
 	for text, guard := range map[string]bool{`{"verdict":"reject"} because`: true, `{"verdict":"approve"} because`: false, `{"verdict":"rej`: false, `{"verdict":7} because`: false} {
 		m := &fake{answers: []answer{{res: llm.Response{Text: text, CallInfo: llm.CallInfo{FinishReason: "length"}}}}}
 		reply, err := agent.New(m, agent.Options{}).Run(t.Context(), promptOf(t, "", judge))
-		require.Equal(t, guard, errors.Is(err, agent.ErrGuard), "%s: %v", text, err)
-		require.Equal(t, !guard, errors.Is(err, agent.ErrTruncated), "%s: %v", text, err)
+		require.Equal(t, guard, errors.Is(err, agent.Condition(codes.Guard)), "%s: %v", text, err)
+		require.Equal(t, !guard, errors.Is(err, agent.Condition(codes.Truncated)), "%s: %v", text, err)
 		require.Equal(t, text == `{"verdict":"approve"} because`, reply.JSON.Canonical() != "", text)
 	}
 }

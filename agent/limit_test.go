@@ -13,6 +13,7 @@ import (
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/internal/callfault"
 	"github.com/runteam/runteam/internal/callwait"
+	"github.com/runteam/runteam/internal/codes"
 	"github.com/runteam/runteam/internal/supervise"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/llm/limit"
@@ -79,13 +80,13 @@ func TestAgentsShareEndpointLimits(t *testing.T) {
 
 		errs, took = run(t, agent.Options{Timeout: 20 * time.Second})
 		require.Equal(t, []error{nil, nil}, errs[:2])
-		require.ErrorIs(t, errs[2], agent.ErrTimeout, "the time limit of the work counts the waiting")
+		require.ErrorIs(t, errs[2], agent.Condition(codes.Timeout), "the time limit of the work counts the waiting")
 		require.Equal(t, 20*time.Second, took)
 
 		errs, took = run(t, agent.Options{Timeout: 12 * time.Second})
 		require.NoError(t, errs[0])
-		require.ErrorIs(t, errs[1], agent.ErrTimeout)
-		require.ErrorIs(t, errs[2], agent.ErrTimeout)
+		require.ErrorIs(t, errs[1], agent.Condition(codes.Timeout))
+		require.ErrorIs(t, errs[2], agent.Condition(codes.Timeout))
 		require.Equal(t, 12*time.Second, took)
 	})
 }

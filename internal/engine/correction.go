@@ -103,10 +103,10 @@ func (a *attempt) corrected(ctx context.Context, draft *envelope.Envelope, probl
 	a.later, a.rejectedAgain = len(c.spent)+1, c.rejected
 	a.worked = c.worked
 	if rejected, ok := errors.AsType[*schema.RejectedError](c.err); ok {
-		if errors.Is(rejected, agent.ErrGuard) {
+		if errors.Is(rejected, schema.ErrGuard) {
 			return rejected
 		}
-		return fmt.Errorf("%w, also after a second try: %w", agent.ErrSchema, rejected.Err)
+		return fmt.Errorf("%w, also after a second try: %w", schema.ErrMismatch, rejected.Err)
 	}
 	if c.err != nil {
 		return c.err

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/runteam/runteam/internal/brief"
+	"github.com/runteam/runteam/internal/schema"
 
-	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/internal/callfault"
 	"github.com/runteam/runteam/internal/codes"
@@ -42,17 +42,17 @@ var errorCodes = [...]struct {
 	{ErrRecord, codes.Record},
 	{ErrJournal, codes.Journal},
 	{ErrReplay, codes.Replay},
-	{agent.ErrGuard, codes.Guard},
-	{agent.ErrSchema, codes.Schema},
-	{agent.ErrTruncated, codes.Truncated},
-	{agent.ErrFiltered, codes.Filtered},
-	{agent.ErrRefused, codes.Refused},
-	{agent.ErrUnknownFinish, codes.UnknownFinish},
-	{agent.ErrMaxTurns, codes.MaxTurns},
-	{agent.ErrToolCall, codes.ToolCall},
+	{codes.Condition(codes.Guard), codes.Guard},
+	{codes.Condition(codes.Schema), codes.Schema},
+	{codes.Condition(codes.Truncated), codes.Truncated},
+	{codes.Condition(codes.Filtered), codes.Filtered},
+	{codes.Condition(codes.Refused), codes.Refused},
+	{codes.Condition(codes.UnknownFinish), codes.UnknownFinish},
+	{codes.Condition(codes.MaxTurns), codes.MaxTurns},
+	{codes.Condition(codes.ToolCall), codes.ToolCall},
 	{ErrAttemptTimeout, codes.Timeout},
 	{ErrTimeout, codes.Timeout},
-	{agent.ErrTimeout, codes.Timeout},
+	{codes.Condition(codes.Timeout), codes.Timeout},
 	{context.DeadlineExceeded, codes.Timeout},
 	{errInternal, codes.Internal},
 	{ErrPanic, codes.Panic},
@@ -92,7 +92,7 @@ func code(err error) string {
 func heldCode(held *gate.HeldError, err error) string {
 	switch held.Decision.Rule {
 	case gate.RuleSchema:
-		if errors.Is(err, agent.ErrGuard) {
+		if errors.Is(err, schema.ErrGuard) {
 			return codes.Guard
 		}
 		return codes.Schema
@@ -118,7 +118,7 @@ func terminal(err error) bool {
 	if failed, ok := errors.AsType[*llm.Error](err); ok {
 		return callfault.IsTerminal(failed.Kind)
 	}
-	for _, condition := range [...]error{ErrBudget, ErrCostBudget, plan.ErrNoPrice, ErrRecord, ErrJournal, ErrReplay, agent.ErrSchema, agent.ErrMaxTurns, agent.ErrToolCall, agent.ErrFiltered, agent.ErrRefused, agent.ErrBadSchema, brief.ErrTooLarge, brief.ErrInvalid, llm.ErrNoModel, errUsage, errInternal} {
+	for _, condition := range [...]error{ErrBudget, ErrCostBudget, plan.ErrNoPrice, ErrRecord, ErrJournal, ErrReplay, schema.ErrMismatch, codes.Condition(codes.MaxTurns), codes.Condition(codes.ToolCall), codes.Condition(codes.Filtered), codes.Condition(codes.Refused), schema.ErrInvalid, brief.ErrTooLarge, brief.ErrInvalid, llm.ErrNoModel, errUsage, errInternal} {
 		if errors.Is(err, condition) {
 			return true
 		}

@@ -17,6 +17,7 @@ import (
 	"github.com/runteam/runteam/internal/brief"
 	"github.com/runteam/runteam/internal/bytesize"
 	"github.com/runteam/runteam/internal/callwait"
+	"github.com/runteam/runteam/internal/codes"
 	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/plan"
@@ -242,7 +243,7 @@ func (x *modelCall) callAgent(ctx context.Context, o purpose, text prompt.Prompt
 	}
 	if err != nil {
 		a, ok := o.(*attempt)
-		if rejected, faulty := errors.AsType[*schema.RejectedError](err); faulty && ok && x.schema != nil && ctx.Err() == nil && !errors.Is(err, agent.ErrGuard) {
+		if rejected, faulty := errors.AsType[*schema.RejectedError](err); faulty && ok && x.schema != nil && ctx.Err() == nil && !errors.Is(err, schema.ErrGuard) {
 			x.inAgent = false
 			return a.correct(outer, rejected)
 		}
@@ -255,7 +256,7 @@ func (x *modelCall) callAgent(ctx context.Context, o purpose, text prompt.Prompt
 // acceptTruncated returns the error of a truncated answer: nil if the task accepts
 // it. An answer that does not match the schema is not accepted.
 func acceptTruncated(reply *agent.Reply, t *task.Task, hasSchema bool, err error) error {
-	if err != nil && !errors.Is(err, agent.ErrTruncated) {
+	if err != nil && !errors.Is(err, codes.Condition(codes.Truncated)) {
 		return err
 	}
 	structured := reply.JSON.Canonical() != ""
@@ -264,7 +265,7 @@ func acceptTruncated(reply *agent.Reply, t *task.Task, hasSchema bool, err error
 		return nil
 	}
 	if err == nil {
-		err = fmt.Errorf("%w: the agent reports it; raise its limit, or set acceptTruncated on the task", agent.ErrTruncated)
+		err = fmt.Errorf("%w: the agent reports it; raise its limit, or set acceptTruncated on the task", codes.Condition(codes.Truncated))
 	}
 	return err
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/codes"
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
@@ -119,7 +120,7 @@ func TestGuardFailuresAreFinal(t *testing.T) {
 		require.Equal(t, []task.Status{task.Failed, task.Failed}, statuses(res), name)
 		got := of(t, res, "judge")
 		require.Equal(t, "GUARD_FAILED", got.Error.Code, name)
-		require.ErrorIs(t, got.Error, agent.ErrGuard, name)
+		require.ErrorIs(t, got.Error, codes.Condition(codes.Guard), name)
 		require.Equal(t, `the answer fails a guard of the output schema: the schema at /properties/verdict demands const "approve"`, got.Error.Message, name)
 		require.Equal(t, [][2]string{{verdict, `/verdict: found "reject"; expected const "approve"`}}, refused(got.Rejected), name)
 		require.Equal(t, "DEPENDENCY_FAILED", of(t, res, "publish").Error.Code, name)

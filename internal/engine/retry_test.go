@@ -12,6 +12,7 @@ import (
 
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/internal/callfault"
+	"github.com/runteam/runteam/internal/codes"
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/llm"
@@ -136,9 +137,9 @@ func TestTerminalErrorsAreNotRetried(t *testing.T) {
 		code  string
 	}{
 		{"a reply that does not match the schema", says("no number"), schema, "OUTPUT_SCHEMA_INVALID"},
-		{"the agent says that it cannot match the schema", fails(agent.ErrSchema), spec("a"), "OUTPUT_SCHEMA_INVALID"},
-		{"no turn left", fails(agent.ErrMaxTurns), spec("a"), "MAX_TURNS"},
-		{"a tool that was not given", fails(agent.ErrToolCall), spec("a"), "TOOL_NOT_GRANTED"},
+		{"the agent says that it cannot match the schema", fails(codes.Condition(codes.Schema)), spec("a"), "OUTPUT_SCHEMA_INVALID"},
+		{"no turn left", fails(codes.Condition(codes.MaxTurns)), spec("a"), "MAX_TURNS"},
+		{"a tool that was not given", fails(codes.Condition(codes.ToolCall)), spec("a"), "TOOL_NOT_GRANTED"},
 		{"401", fails(&llm.Error{Kind: callfault.Unauthorized, Status: 401}), spec("a"), "MODEL_UNAUTHORIZED"},
 		{"402", fails(&llm.Error{Kind: callfault.NoCredit, Status: 402}), spec("a"), "MODEL_NO_CREDIT"},
 		{"404", fails(&llm.Error{Kind: callfault.NotFound, Status: 404}), spec("a"), "MODEL_NOT_FOUND"},
@@ -172,7 +173,7 @@ func TestPassingErrorsAreRetried(t *testing.T) {
 		{&llm.Error{Kind: callfault.Empty, Status: 200}, "MODEL_EMPTY"},
 		{&llm.Error{Kind: callfault.Timeout}, "MODEL_TIMEOUT"},
 		{&llm.Error{}, "MODEL_ERROR"},
-		{agent.ErrTimeout, "TIMEOUT"},
+		{codes.Condition(codes.Timeout), "TIMEOUT"},
 		{errors.New(""), "AGENT_ERROR"},
 	}
 	for _, tt := range tests {

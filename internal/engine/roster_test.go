@@ -11,6 +11,7 @@ import (
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/internal/plan"
+	"github.com/runteam/runteam/internal/schema"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
 )
@@ -61,8 +62,8 @@ func TestNewReportsEverythingThatIsWrong(t *testing.T) {
 		{"maxParallel", engine.Member{Name: "a", Agent: good, MaxParallel: -1}, fault{"/agents/0/maxParallel", "negative", task.ErrInvalid}},
 		{"maxSession", engine.Member{Name: "a", Agent: good, MaxSession: -time.Second}, fault{"/agents/0/maxSessionMs", "negative", task.ErrInvalid}},
 		{"a tag", engine.Member{Name: "a", Agent: good, OutputTags: []string{"fine", "not\nfine"}}, fault{"/agents/0/outputTags/1", "'\\n'", naming.ErrName}},
-		{"a schema that is not JSON", engine.Member{Name: "a", Agent: good, OutputSchema: []byte(`{`)}, fault{"/agents/0/outputSchema", "not one strict JSON value", agent.ErrBadSchema}},
-		{"a schema that is none", engine.Member{Name: "a", Agent: good, OutputSchema: []byte(`{"type": 7}`)}, fault{"/agents/0/outputSchema", "bad output schema", agent.ErrBadSchema}},
+		{"a schema that is not JSON", engine.Member{Name: "a", Agent: good, OutputSchema: []byte(`{`)}, fault{"/agents/0/outputSchema", "not one strict JSON value", schema.ErrInvalid}},
+		{"a schema that is none", engine.Member{Name: "a", Agent: good, OutputSchema: []byte(`{"type": 7}`)}, fault{"/agents/0/outputSchema", "bad output schema", schema.ErrInvalid}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

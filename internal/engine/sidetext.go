@@ -9,7 +9,6 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/gate"
@@ -131,7 +130,7 @@ type mismatchError struct {
 
 // Error says what is wrong without quoting the reply.
 func (e *mismatchError) Error() string {
-	if errors.Is(e.rejected, agent.ErrGuard) {
+	if errors.Is(e.rejected, schema.ErrGuard) {
 		return e.rejected.Error()
 	}
 	return e.held.Error()

@@ -3,11 +3,15 @@ package schema
 import (
 	"errors"
 	"fmt"
+
+	"github.com/runteam/runteam/internal/codes"
 )
 
-// ErrMismatch reports an answer that does not match its output schema. Package agent
-// exports it as ErrSchema.
-var ErrMismatch = errors.New("the answer does not match the output schema")
+// ErrMismatch reports an answer that does not match its output schema.
+const ErrMismatch = codes.Condition(codes.Schema)
+
+// ErrGuard reports an answer of the right form with another value than a const demands.
+const ErrGuard = codes.Condition(codes.Guard)
 
 // A RejectedError reports an answer that does not match the output schema. It wraps
 // [ErrMismatch] and Err. A caller can have the answer corrected, unless the error matches

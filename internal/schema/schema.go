@@ -18,11 +18,8 @@ import (
 	"github.com/runteam/runteam/internal/jsonvalue"
 )
 
-// The errors of this package wrap one of these.
-var (
-	ErrInvalid = errors.New("bad output schema")
-	ErrGuard   = errors.New("the answer fails a guard of the output schema")
-)
+// ErrInvalid reports a schema that cannot be used.
+var ErrInvalid = errors.New("bad output schema")
 
 // A Schema is a JSON Schema that was read and resolved. It is immutable and
 // safe for concurrent use.
