@@ -57,7 +57,7 @@ func (e *KeyError) Error() string {
 	if e.Have != "" {
 		have = "the key given is " + e.Have
 	}
-	return fmt.Sprintf(underKey+"%s, and %s: give that key with --journal-key FILE or RUNTEAM_JOURNAL_KEY", e.Want, have)
+	return fmt.Sprintf(underKey+"%s, and %s", e.Want, have)
 }
 
 func (e *KeyError) Unwrap() error { return ErrNoKey }

@@ -61,7 +61,7 @@ func (e *UnknownRunError) Error() string {
 	if e.Newest == "" {
 		return ErrUnknownRun.Error() + ": the journal has no runs yet"
 	}
-	return fmt.Sprintf("%v %q: no run begins with that; the newest is %s, and `runteam runs` lists all", ErrUnknownRun, e.Prefix, e.Newest)
+	return fmt.Sprintf("%v %q: no run begins with that; the newest is %s", ErrUnknownRun, e.Prefix, e.Newest)
 }
 
 // Unwrap returns [ErrUnknownRun].

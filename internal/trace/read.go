@@ -142,7 +142,7 @@ func (r *Reader) Completed(id task.ID) {
 // Trace returns what the lines said. The Reader must not be used afterwards.
 func (r *Reader) Trace() (*Trace, error) {
 	if r.at == 0 {
-		return nil, &FormatError{1, `the file has no complete line; a trace is what "run --trace FILE" writes`}
+		return nil, &FormatError{1, "the file has no complete line"}
 	}
 	r.complete()
 	return r.finish(), nil

@@ -31,7 +31,7 @@ func (r *Reader) line(text []byte) error {
 	case first:
 		return r.head(head, len(members))
 	case r.at == 1:
-		return errors.New(`the file does not begin with "trace"; a trace is what "run --trace FILE" writes`)
+		return errors.New(`the file does not begin with "trace"`)
 	case members["audit"] != nil:
 		return r.audited(text)
 	case len(members) != 1:

@@ -113,7 +113,7 @@ func (e *explainFlags) readFile(cmd *cobra.Command, con *console.Console) (*trac
 	}
 	t, err := trace.ReadWith(in, o)
 	if errors.Is(err, trace.ErrFormat) {
-		return nil, exit.Errorf(exit.KindValidation, "%s: %w", e.path, err)
+		return nil, exit.Errorf(exit.KindValidation, `%s: %w; a trace is a file that "runteam run --trace FILE" writes`, e.path, err)
 	}
 	if err == nil && e.hasContains {
 		e.search = o.Finder.Search(t)

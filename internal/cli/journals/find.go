@@ -147,9 +147,12 @@ func ReadError(ctx context.Context, err error) error {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case errors.Is(err, journal.ErrUnknownRun):
+		if unknown, ok := errors.AsType[*journal.UnknownRunError](err); ok && unknown.Newest != "" {
+			err = fmt.Errorf("%w; `runteam runs` lists all runs", err)
+		}
 		return &exit.Error{Kind: exit.KindUsage, Err: err}
 	}
-	return &exit.Error{Kind: exit.KindRuntime, Err: err}
+	return &exit.Error{Kind: exit.KindRuntime, Err: addKeyHint(err)}
 }
 
 // RecordError returns the error of a command that could not read the record with this name.

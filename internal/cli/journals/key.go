@@ -1,6 +1,9 @@
 package journals
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"strings"
 
 	"github.com/runteam/runteam/internal/audit"
@@ -44,6 +47,47 @@ func JournalKey(con *console.Console, file string) ([]byte, error) {
 	}
 	return key, nil
 }
+
+// keyHint says how to give the key of a journal.
+const keyHint = ": give that key with --journal-key FILE or " + EnvJournalKey
+
+// addKeyHint adds to an error about a missing key how to give the key.
+func addKeyHint(err error) error {
+	if _, ok := errors.AsType[*journal.KeyError](err); ok {
+		return fmt.Errorf("%w%s", err, keyHint)
+	}
+	return err
+}
+
+// LoadRun reads a run. The reasons why its texts cannot be read say how to give a missing key.
+func LoadRun(ctx context.Context, j *journal.Journal, run string) (*journal.Stored, error) {
+	stored, err := j.Load(ctx, run)
+	if err != nil {
+		return nil, ReadError(ctx, err)
+	}
+	addKeyHints(stored)
+	return stored, nil
+}
+
+// addKeyHints adds to the reasons why texts of a run cannot be read how to give a missing key.
+func addKeyHints(stored *journal.Stored) {
+	add := func(reason *string) {
+		if strings.HasPrefix(*reason, EncryptedPrefix) {
+			*reason += keyHint
+		}
+	}
+	for i := range stored.Info.Files {
+		add(&stored.Info.Files[i].Missing)
+	}
+	for i := range stored.History.Log {
+		if x := stored.History.Log[i].Exchange; x != nil {
+			add(&x.Missing)
+		}
+	}
+}
+
+// EncryptedPrefix begins the reason why a text needs another key to be read.
+const EncryptedPrefix = "encrypted under the key "
 
 // keyText reads a key, and names where it is from.
 func keyText(con *console.Console, flag, file, env string) (text, from string, err error) {

@@ -63,7 +63,8 @@ func (g *Flags) Results(con *console.Console) func(ctx context.Context, run, tas
 			return nil, err
 		}
 		defer j.Close() //nolint:errcheck // nothing was written
-		return j.Result(ctx, run, task)
+		result, err := j.Result(ctx, run, task)
+		return result, addKeyHint(err)
 	}
 }
 

@@ -52,7 +52,7 @@ func Load(ctx context.Context, con *console.Console, j *journal.Journal, run jou
 
 // readRun reads the whole run, and counts its tasks.
 func (k *StoredRun) readRun(ctx context.Context, j *journal.Journal) error {
-	loaded, err := j.Load(ctx, k.Run)
+	loaded, err := LoadRun(ctx, j, k.Run)
 	if err != nil {
 		return err
 	}
@@ -74,6 +74,7 @@ func (k *StoredRun) readTask(ctx context.Context, j *journal.Journal, name strin
 	if err != nil {
 		return err
 	}
+	addKeyHints(loaded)
 	k.Info, k.History, k.Trace = loaded.Info, loaded.History, t
 	_, err = k.FindTask(name)
 	return err

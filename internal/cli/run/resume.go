@@ -101,8 +101,8 @@ func (r *resumed) load(ctx context.Context, j *Job, run string) error {
 	if err != nil {
 		return err
 	}
-	if r.stored, err = r.journal.Load(ctx, found.Run); err != nil {
-		return journals.ReadError(ctx, err)
+	if r.stored, err = journals.LoadRun(ctx, r.journal, found.Run); err != nil {
+		return err
 	}
 	if r.invocation, err = ReadInvocation(&r.stored.Info); err != nil {
 		return err
@@ -116,16 +116,13 @@ func (r *resumed) load(ctx context.Context, j *Job, run string) error {
 	return j.checkReadable(r)
 }
 
-// encryptedPrefix begins the reason why a result needs another key to be read.
-const encryptedPrefix = "encrypted under the key "
-
 // checkReadable refuses a run with results that need another key: without that flag they would be
 // paid for again.
 func (j *Job) checkReadable(again *resumed) error {
 	var titles []string
 	why, fresh := "", again.names.IDs(j.reuse.fresh)
 	for _, x := range LastCompleted(&again.stored.History) {
-		if strings.HasPrefix(x.Missing, encryptedPrefix) && !slices.Contains(fresh, x.Task) {
+		if strings.HasPrefix(x.Missing, journals.EncryptedPrefix) && !slices.Contains(fresh, x.Task) {
 			titles, why = append(titles, x.Title), x.Missing
 		}
 	}
