@@ -20,7 +20,7 @@ import (
 
 const auditTestKey = "a key that is only for tests"
 
-// recorded writes a record of three decisions, one of which is held.
+// recorded writes a record of three decisions, one of which withholds context.
 func recorded(t *testing.T, o audit.Options) (string, audit.Head) {
 	t.Helper()
 	var b strings.Builder
@@ -99,8 +99,8 @@ func TestAuditVerify(t *testing.T) {
 	}
 }
 
-// Somebody who can write the journal and has no key puts the rows of one run
-// under the id of another.
+// An attacker who can write the journal and has no key puts the rows of one run
+// under the ID of another.
 //
 // Requirement: G45.
 func TestAuditVerifyFindsTheRecordOfAnotherRun(t *testing.T) {
@@ -140,7 +140,7 @@ func TestAuditVerifyInJSON(t *testing.T) {
 	require.Equal(t, map[string]any{"status": "verified", "run": "one", "runs": 1.0, "covered": 6.0, "decisions": 3.0, "held": 1.0, "head": head.String(), "keyed": false}, object(t, got.stdout))
 }
 
-func TestAuditVerifyRefusesWhatItCannotUse(t *testing.T) {
+func TestAuditVerifyUsageErrors(t *testing.T) {
 	t.Parallel()
 	text, head := recorded(t, audit.Options{Key: []byte(auditTestKey)})
 	dir := clitest.Folder(t, map[string]string{"keyed": text, "short": "123456789012345\n", "none": ""})
@@ -188,7 +188,7 @@ func TestAuditHelpNamesVerify(t *testing.T) {
 	require.Contains(t, completions(t, "audit", "verify", "--"), "--key-file")
 }
 
-// endless is a file of other lines that never ends. It says when much of it was read.
+// endless is a file that never ends. It reports when much of it was read.
 type endless struct {
 	left    int // bytes until much was read
 	reading chan struct{}

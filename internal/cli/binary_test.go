@@ -28,7 +28,7 @@ import (
 // binary is the path of the command.
 var binary string
 
-// scratch is a folder that is gone when the tests are.
+// scratch is a folder that is removed after the tests.
 var scratch string
 
 // commandName is the name under which the test binary is the command itself, so that no second
@@ -76,7 +76,7 @@ type call struct {
 	stdin string
 }
 
-// outcome is what came of it.
+// outcome is the result of a call.
 type outcome struct {
 	stdout, stderr string
 	status         int
@@ -92,7 +92,7 @@ func (c call) command(t *testing.T) *exec.Cmd {
 		cmd.Dir = t.TempDir()
 	}
 	if !c.bare && len(c.args) > 0 && (c.args[0] == "run" || c.args[0] == "task") {
-		_ = journals.MakeFolder(filepath.Join(cmd.Dir, journals.FolderName)) // else what is said of it stands in each stderr; not in a folder that takes none
+		_ = journals.MakeFolder(filepath.Join(cmd.Dir, journals.FolderName)) // else each stderr would report it; a read-only folder gets none
 	}
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + cmd.Dir, "NO_PROXY=*"}
 	for _, k := range slices.Sorted(maps.Keys(c.env)) {
@@ -102,8 +102,8 @@ func (c call) command(t *testing.T) *exec.Cmd {
 	return cmd
 }
 
-// run makes the call: in this process if it has no folder of its own, else as a process. The
-// command init writes into its folder, and a completion may leave a read behind when its time is up.
+// run makes the call: in this process if it has no folder, else as a process. The
+// command init writes into its folder, and a completion may leave a read behind after its time limit.
 func (c call) run(t *testing.T) outcome {
 	t.Helper()
 	if c.dir == "" && !c.bare && !slices.Contains(c.args, "init") && !slices.Contains(c.args, "__complete") {
@@ -115,7 +115,7 @@ func (c call) run(t *testing.T) outcome {
 	return outcome{status: statusAfter(t, cmd.Run()), stdout: stdout.String(), stderr: stderr.String()}
 }
 
-// runHere makes the call in this process, which has no folder and no environment of the call's own.
+// runHere makes the call in this process, without a folder or an environment for the call.
 func (c call) runHere(t *testing.T) outcome {
 	t.Helper()
 	con, stdout, stderr := clitest.Console(t, c.args...)
@@ -155,7 +155,7 @@ func many(n int) string {
 	return b.String()
 }
 
-// secretive is a spec of which one answer is above what the user is cleared for.
+// secretive is a spec with one answer above the clearance of the user.
 const secretive = `
 name: two
 model: m

@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A draft of one run is an input of the next, with its label and where it comes
-// from; without them it would have become an internal text.
+// A draft of one run is an input of the next, with its label and its sources;
+// without them it would have become an internal text.
 func TestAResultOfAnEarlierRunIsAnInput(t *testing.T) {
 	t.Parallel()
 	dir := clitest.Folder(t, map[string]string{
@@ -99,7 +99,7 @@ tasks: [{title: Edit, assignee: editor, description: Edit it., uses: [draft]}]
 	}
 }
 
-// What a policy withholds from the caller does not come back as an input of a run
+// What a policy withholds from the caller is not readable as an input of a run
 // without that policy.
 func TestAResultOfAnEarlierRunHasNothingThatItsPolicyWithheld(t *testing.T) {
 	t.Parallel()
@@ -151,7 +151,7 @@ replies:
 	}
 }
 
-// Nor does it if the result was above the caller's clearance, so that the policy had no say.
+// This also holds for a result above the caller's clearance, to which no rule applied.
 func TestAResultAboveTheCallerHasNothingThatItsPolicyWithheld(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {

@@ -45,8 +45,8 @@ func TestCompletionsAreThoseOfTheCommand(t *testing.T) {
 	require.Equal(t, console.LogLevels, completions(t, "check", "--log-level", ""))
 }
 
-// TestCompletionsNameRunsAndTasks holds that shells complete what commands take
-// from the journal, and nothing where there is none.
+// Shells complete what commands accept
+// from the journal, and nothing without a journal.
 func TestCompletionsNameRunsAndTasks(t *testing.T) {
 	t.Parallel()
 	dir := clitest.Folder(t, map[string]string{"team.yaml": "agents: [{name: a}]\ntasks:\n  - {title: Read all, assignee: a, description: d}\n  - {title: Tell, assignee: a, description: d, dependsOn: [Read all]}\n"})
@@ -130,8 +130,8 @@ func TestCompletionOffersRunsAndTasks(t *testing.T) {
 	require.Equal(t, []string{"cccc-4"}, ids("resume", "--journal", other, ""))
 }
 
-// A journal that is missing, broken or locked offers nothing, says nothing and
-// takes no time.
+// With a missing, broken or locked journal, completion offers nothing, prints nothing and
+// ends soon.
 func TestCompletionIsSilentWithoutAJournal(t *testing.T) {
 	t.Parallel()
 	broken := filepath.Join(t.TempDir(), "broken.db")

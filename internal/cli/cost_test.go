@@ -159,9 +159,9 @@ agents: [{name: solo, maxTokens: 20}]
 	require.Contains(t, got.stderr, "cost budget exceeded")
 }
 
-// TestTheBillNamesCallsThatWereNotCounted has an endpoint that reports no usage for one
+// TestUsageNamesUncountedCalls has an endpoint that reports no usage for one
 // of two calls: the bill says that it is without them.
-func TestTheBillNamesCallsThatWereNotCounted(t *testing.T) {
+func TestUsageNamesUncountedCalls(t *testing.T) {
 	t.Parallel()
 	server := serve(t, func(w http.ResponseWriter, _ *http.Request, n int) {
 		usage := "null"

@@ -17,7 +17,7 @@ import (
 )
 
 // crashSpec is a graph of 60 tasks in 12 rows of 5, each of which depends on
-// some of the row above. The task in the place edited says something else.
+// some of the row above. The description of the edited task differs.
 func crashSpec(edited int) string {
 	var b strings.Builder
 	b.WriteString("name: crash\nmodel: m\nagents: [{name: odd, systemPrompt: You are odd.}, {name: even}]\nmaxConcurrency: 4\ntasks:\n")
@@ -132,9 +132,9 @@ func (c *crash) look() {
 	}
 }
 
-// once requires that no answer that was in the journal was asked for since. An
-// answer says all that its prompt did, so a task that is to be asked again after
-// an edit has another one.
+// once requires that no stored answer was requested again. An
+// answer repeats its prompt, so a task that must run again after
+// an edit has another answer.
 func (c *crash) once() {
 	c.t.Helper()
 	for text, n := range c.server.answered() {
@@ -142,7 +142,7 @@ func (c *crash) once() {
 	}
 }
 
-// goOn is the next command: to resume, or to run if there is nothing to resume yet.
+// goOn is the next command: resume, or run if there is nothing to resume yet.
 func (c *crash) goOn() string {
 	c.t.Helper()
 	j, err := journal.Open(filepath.Join(c.dir, ".runteam", "runs.db"), journal.Options{ReadOnly: true})
@@ -162,7 +162,7 @@ func (c *crash) rewrite(edited int) {
 	require.NoError(c.t, os.WriteFile(filepath.Join(c.dir, "team.yaml"), []byte(crashSpec(edited)), 0o600))
 }
 
-// end lets the run come to its end, and requires that it is as one that nothing
+// end lets the run finish, and requires that it equals one that nothing
 // interrupted.
 func (c *crash) end(edited int) {
 	c.t.Helper()
@@ -178,8 +178,8 @@ func (c *crash) end(edited int) {
 	require.True(c.t, strings.HasPrefix(verified.stdout, "consistent"), "%s", verified.stdout)
 }
 
-// A run that is killed at any moment goes on, and pays for nothing twice.
-func TestKilledAnywhere(t *testing.T) {
+// A run that is killed at any moment can be resumed, and pays for no call twice.
+func TestResumeAfterKill(t *testing.T) {
 	t.Parallel()
 	kills, runs := crashPoints()
 	for i := range runs {
@@ -198,9 +198,9 @@ func TestKilledAnywhere(t *testing.T) {
 	}
 }
 
-// The same, and between two kills somebody edits a task: what that affects is
-// asked for again, and nothing else.
-func TestKilledAndEdited(t *testing.T) {
+// The same, with a task edited between two kills: affected tasks
+// run again, and no others.
+func TestResumeAfterKillAndEdit(t *testing.T) {
 	t.Parallel()
 	kills, runs := crashPoints()
 	for i := range runs {

@@ -12,7 +12,7 @@ import (
 
 // A result that is cut is in the summary, in the JSON result and in the stored
 // run; an input that does not fit is an error before the run.
-func TestTextsThatAreCutAreReported(t *testing.T) {
+func TestCutTextsAreReported(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	write := func(name, text string) {

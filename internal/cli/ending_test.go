@@ -77,7 +77,7 @@ Run d9a62d24 is saved in .runteam. Next:
 $`, endOf(t, got.stderr))
 }
 
-// Of an input above the user's clearance the end of a run does not tell whether parts of it were
+// For an input above the user's clearance the end of a run does not say whether parts of it were
 // withheld, and it does not claim that nothing was.
 func TestEndOfARunHidesWhatTheUserMayNotSee(t *testing.T) {
 	t.Parallel()
@@ -100,7 +100,7 @@ policy:
 	}
 }
 
-// Names that are longer than their columns are cut, and a long title is not typed.
+// Names that are wider than their columns are cut, and a long title is not in a command.
 func TestEndOfARunWithLongNames(t *testing.T) {
 	t.Parallel()
 	title := strings.Repeat("very long title ", 9) + "end"
@@ -118,7 +118,7 @@ func TestEndOfARunWithLongNames(t *testing.T) {
 	require.Contains(t, text, "\n  runteam replay --without Read --offline\n")
 }
 
-func TestCommandsAreThoseThatWereTyped(t *testing.T) {
+func TestSuggestedCommandsRepeatTheInvocation(t *testing.T) {
 	t.Parallel()
 	require.Equal(t, "runteam", invokedAs("runteam"))
 	require.Equal(t, "./bin/runteam", invokedAs("./bin/runteam"))

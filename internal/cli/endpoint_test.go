@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// hurry asks to be called again at once, so that tests need not wait.
+// hurry asks for an immediate retry, so that tests need not wait.
 func hurry(w http.ResponseWriter) { w.Header().Set("Retry-After-Ms", "1") }
 
 func refuseWith(w http.ResponseWriter, status int, code, message string) {
@@ -194,7 +194,7 @@ func TestNoModel(t *testing.T) {
 // nowhere, and nothing that the endpoint says reaches a terminal as it is.
 //
 // Requirement: G53.
-func TestWhatAnEndpointSaysIsEscaped(t *testing.T) {
+func TestEndpointTextIsEscaped(t *testing.T) {
 	t.Parallel()
 	const key = "sk-not-a-real-key-0123456789"
 	server := serve(t, func(w http.ResponseWriter, r *http.Request, n int) {
@@ -229,7 +229,7 @@ func TestWhatAnEndpointSaysIsEscaped(t *testing.T) {
 	}
 }
 
-func TestModelsAnswerToTheMock(t *testing.T) {
+func TestMockServesModels(t *testing.T) {
 	t.Parallel()
 	dir := clitest.Folder(t, map[string]string{"script.yaml": "replies: [{task: Answer, text: 'scripted {{.Task}}'}]"})
 	cmd := call{dir: dir, args: []string{"mock", "script.yaml"}}.command(t)

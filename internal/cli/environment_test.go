@@ -91,7 +91,7 @@ func requireUnseen(t *testing.T, dir string, outputs ...outcome) {
 }
 
 // TestASpecSendsNoVariableWithoutConsent: neither check nor plan nor a run
-// passes it over, nothing is sent, and the error says what to type.
+// accepts it, nothing is sent, and the error says what to type.
 func TestASpecSendsNoVariableWithoutConsent(t *testing.T) {
 	t.Parallel()
 	l := listen(t, func(w http.ResponseWriter, _ *http.Request) { reply(w, "fine") })
@@ -276,9 +276,9 @@ func TestTrustLapsesWhenTheListChanges(t *testing.T) {
 	require.Equal(t, exit.StatusUsage, call{dir: dir, stdin: text, args: []string{"trust", "-", "--yes"}}.run(t).status, "standard input has no path")
 }
 
-// TestWhatIsTypedFromAnErrorIsAllowed: the hint is a command line that works,
+// TestSuggestedFlagsAllowVariables: the hint is a command line that works,
 // and holds nothing that a shell would run.
-func TestWhatIsTypedFromAnErrorIsAllowed(t *testing.T) {
+func TestSuggestedFlagsAllowVariables(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{
 		"baseURL: http://127.0.0.1:${PORT}/v1\n", "baseURL: ${URL}\n", "baseURL: https://llm.acme.example/${PORT}\n", "agents: [{name: a, systemPrompt: {file: \"${NAME}.md\"}}]\n",
@@ -304,7 +304,7 @@ func TestWhatIsTypedFromAnErrorIsAllowed(t *testing.T) {
 	require.NotContains(t, got.stderr, "--allow-env", "there is no such host: %s", got.stderr)
 }
 
-// TestEnvFileIsNeverImplicit and never repeated in an error.
+// An .env file is never read without --env-file, and errors do not repeat its contents.
 func TestEnvFileIsNeverImplicit(t *testing.T) {
 	t.Parallel()
 	l := listen(t, func(w http.ResponseWriter, r *http.Request) {
@@ -353,7 +353,7 @@ func TestTheEnvironmentOfTheReadmeNeedsNoConsent(t *testing.T) {
 }
 
 // TestProgressShowsTheEndpointAsItIsWritten: an address of the local network is
-// no personal data of anybody when the user wrote it.
+// no personal data if the user wrote it in the spec.
 func TestProgressShowsTheEndpointAsItIsWritten(t *testing.T) {
 	t.Parallel()
 	l := listen(t, func(w http.ResponseWriter, _ *http.Request) { refuseWith(w, 404, "", "nothing for 10.9.8.7 here") })

@@ -133,7 +133,7 @@ func TestEventsRefusesFiles(t *testing.T) {
 	require.Equal(t, []string{".runteam", "link", "old", "team.yaml"}, clitest.Listing(t, dir))
 }
 
-// TestEventsOnStandardOutput holds that stdout has the events and nothing else.
+// TestEventsOnStandardOutput checks that stdout has the events and nothing else.
 func TestEventsOnStandardOutput(t *testing.T) {
 	t.Parallel()
 	dir := clitest.Folder(t, map[string]string{"team.yaml": one, "script.yaml": "replies: [{text: the answer}]"})
@@ -150,7 +150,7 @@ func TestEventsOnStandardOutput(t *testing.T) {
 	require.Equal(t, "ok", object(t, got.stdout)["status"])
 }
 
-// TestEventsInAPipe holds that a reader sees each event at once, and the last
+// TestEventsInAPipe checks that a reader sees each event at once, and the last
 // ones also after a signal.
 func TestEventsInAPipe(t *testing.T) {
 	t.Parallel()
@@ -200,7 +200,7 @@ func TestEventsOfAProcessSubstitution(t *testing.T) {
 	eventsIn(t, string(out))
 }
 
-// TestEventsToAClosedPipe holds that the run continues with one warning.
+// TestEventsToAClosedPipe checks that the run continues with one warning.
 func TestEventsToAClosedPipe(t *testing.T) {
 	t.Parallel()
 	for _, path := range []string{"/dev/fd/3", "-"} {
@@ -229,7 +229,7 @@ func TestEventsToAClosedPipe(t *testing.T) {
 	}
 }
 
-// TestEventsOnAFullDisk holds that the error is reported once and the result is printed.
+// TestEventsOnAFullDisk checks that the error is reported once and the result is printed.
 func TestEventsOnAFullDisk(t *testing.T) {
 	t.Parallel()
 	if _, err := os.Stat("/dev/full"); err != nil {
@@ -242,10 +242,10 @@ func TestEventsOnAFullDisk(t *testing.T) {
 	require.Contains(t, got.stderr, "runteam: --events /dev/full: no space left on device; the events from number 1 on are missing\n")
 }
 
-// TestEventsHoldNothingAboveTheCaller holds that the events are in the caller's form.
+// TestEventsOmitTextAboveTheCaller checks that the events are in the caller's form.
 //
 // Requirement: G42.
-func TestEventsHoldNothingAboveTheCaller(t *testing.T) {
+func TestEventsOmitTextAboveTheCaller(t *testing.T) {
 	t.Parallel()
 	dir := clitest.Folder(t, map[string]string{"team.yaml": secretive, "script.yaml": "replies: [{task: Closed, text: the canary}, {text: fine}]"})
 	got := call{dir: dir, args: strings.Fields("run --offline --script script.yaml --events e.ndjson --log-level debug")}.run(t)
@@ -256,7 +256,7 @@ func TestEventsHoldNothingAboveTheCaller(t *testing.T) {
 	require.NotContains(t, string(text)+got.stderr, "canary")
 }
 
-// TestLogLevelDebug holds that the log has calls, retries and decisions, and no text.
+// TestLogLevelDebug checks that the log has calls, retries and decisions, and no text.
 func TestLogLevelDebug(t *testing.T) {
 	t.Parallel()
 	got := call{dir: relayFolder(t), args: strings.Fields("run --log-level debug --progress none"), env: tell(t).env()}.run(t)

@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// An experiment does not take the place of the run that somebody works with.
-func TestExperimentIsNoNewestRun(t *testing.T) {
+// An experiment does not become the newest run that commands use.
+func TestExperimentIsNotTheNewestRun(t *testing.T) {
 	t.Parallel()
 	server, dir := tell(t), relayFolder(t)
 	in := call{dir: dir}
@@ -45,8 +45,8 @@ func TestExperimentIsNoNewestRun(t *testing.T) {
 	require.Equal(t, exit.StatusUsage, got.status, "%+v", got)
 }
 
-// A task of the newest run may stand alone.
-func TestTaskAlone(t *testing.T) {
+// TASK alone means a task of the newest run.
+func TestTaskWithoutRun(t *testing.T) {
 	t.Parallel()
 	dir := clitest.Folder(t, map[string]string{"team.yaml": relay, "note.md": "the note"})
 	require.Equal(t, exit.StatusOK, offlineRun(t, call{dir: dir}).status)
@@ -68,7 +68,7 @@ func TestTaskAlone(t *testing.T) {
 	require.Equal(t, exit.StatusUsage, call{dir: dir, args: []string{"show", "First", "--usage"}}.run(t).status)
 }
 
-// The answer stands first and whole, and no second time.
+// The answer is first, whole, and printed only once.
 func TestAnswerIsShownFirst(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{30, history.MaxAnswerLines + 1} {
@@ -85,8 +85,8 @@ func TestAnswerIsShownFirst(t *testing.T) {
 	}
 }
 
-// What did not end well can be gone on with, and the newest of it says how.
-func TestRunsSayHowToGoOn(t *testing.T) {
+// A run that failed can be resumed, and the newest one shows the command.
+func TestRunsNameTheResumeCommand(t *testing.T) {
 	t.Parallel()
 	dir := clitest.Folder(t, map[string]string{"team.yaml": one, "s.yaml": "replies: [{status: 400}]"})
 	for _, args := range []string{"", "--script s.yaml", "--script s.yaml", "--max-token-budget 1", ""} {

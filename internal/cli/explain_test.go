@@ -99,10 +99,10 @@ func TestExplainShowsNoWithheldWords(t *testing.T) {
 	require.Contains(t, stdout, "not searched: 2 pieces, which you may not see")
 }
 
-// A trace whose withheld piece has words is refused: no printer gets to see them.
+// A trace whose withheld piece has words is refused, so that no printer can show them.
 //
 // Requirement: G50.
-func TestExplainRefusesWordsThatAreWithheld(t *testing.T) {
+func TestExplainRefusesWithheldWords(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(claims)
 	require.NoError(t, err)
@@ -115,10 +115,10 @@ func TestExplainRefusesWordsThatAreWithheld(t *testing.T) {
 	require.Contains(t, stderr, "runteam: -: line ")
 }
 
-// What agents wrote cannot play tricks on a terminal, nor look like the frame.
+// Text of agents cannot deceive the reader of a terminal or look like the frame.
 //
 // Requirement: G53.
-func TestExplainEscapesWhatAgentsWrote(t *testing.T) {
+func TestExplainEscapesAgentText(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(claims)
 	require.NoError(t, err)
@@ -169,7 +169,7 @@ func TestExplainRefuses(t *testing.T) {
 	}
 }
 
-func TestExplainSaysThatATraceIsNotWhole(t *testing.T) {
+func TestExplainReportsAnIncompleteTrace(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(claims)
 	require.NoError(t, err)
@@ -186,7 +186,7 @@ func TestExplainSaysThatATraceIsNotWhole(t *testing.T) {
 // below its label: of such a run explain reads the trace, fences and all.
 //
 // Requirement: G50.
-func TestExplainReadsARunThatLowersWhatTheCallerMayNotSee(t *testing.T) {
+func TestExplainOfALoweredResult(t *testing.T) {
 	t.Parallel()
 	dir := clitest.Folder(t, map[string]string{
 		"team.yaml": `
@@ -239,8 +239,8 @@ replies:
 	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 }
 
-// TestExplainNamesACorrectiveCall holds that the prompt of a corrective call is told
-// from that of the attempt, as show does.
+// The prompt of a corrective call is marked to distinguish it
+// from that of the attempt, as in show.
 func TestExplainNamesACorrectiveCall(t *testing.T) {
 	t.Parallel()
 	dir := clitest.Folder(t, map[string]string{
@@ -255,9 +255,9 @@ func TestExplainNamesACorrectiveCall(t *testing.T) {
 	require.Contains(t, got.stdout, "\nCount · a · attempt 1 correct · internal")
 }
 
-// Where no task is named, what was not sent with each prompt is counted: to list
-// it would take the square of the tasks.
-func TestExplainOfAllTasksCountsWhatWasNotSent(t *testing.T) {
+// Without TASK, the context that was not sent with each prompt is counted: a list
+// would grow with the square of the tasks.
+func TestExplainCountsUnsentContext(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder
 	b.WriteString("model: m\noffline: script.yaml\nmaxConcurrency: 1\nagents: [{name: solo}]\ntasks:\n")

@@ -13,10 +13,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestExtraBodyIsCheckedAlikeInFilesAndPrograms checks for every member of a chat
+// TestExtraBodyIsCheckedTheSameInFilesAndPrograms checks for every member of a chat
 // completion request that a file refuses it in extraBody exactly if the client does:
 // package spec may not import the client, so each has a list of its own.
-func TestExtraBodyIsCheckedAlikeInFilesAndPrograms(t *testing.T) {
+func TestExtraBodyIsCheckedTheSameInFilesAndPrograms(t *testing.T) {
 	t.Parallel()
 	request := reflect.TypeFor[goopenai.ChatCompletionRequest]()
 	names := []string{"models", "prompt", "top_k", "min_p", "provider", "chat_template_kwargs"}

@@ -20,7 +20,7 @@ import (
 )
 
 // A provider is a server that refuses each call with a status, or answers it with
-// its name. It keeps what it was sent.
+// its name. It records the requests.
 type provider struct {
 	*httptest.Server
 	name   string
@@ -55,7 +55,7 @@ func provide(t *testing.T, name string, status int) *provider {
 	return p
 }
 
-// calls returns what the server heard.
+// calls returns the requests.
 func (p *provider) calls() []heardCall {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -177,7 +177,7 @@ func TestFallbackWithoutAKey(t *testing.T) {
 	require.Contains(t, got.stdout, "fine")
 }
 
-// TestFallbackKeyIsListed holds that plan and check list the key of the environment
+// TestFallbackKeyIsListed checks that plan and check list the key of the environment
 // that an entry of a fallback gets.
 func TestFallbackKeyIsListed(t *testing.T) {
 	t.Parallel()

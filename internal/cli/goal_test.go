@@ -17,7 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// roster is a team without tasks.
+// roster is a team file without tasks.
 const roster = `
 name: duo
 model: test-model
@@ -30,7 +30,7 @@ agents:
 const twoTasks = `[{"title": "Find", "description": "Find the facts.", "assignee": "finder"},
  {"title": "Write", "description": "Write them down.", "assignee": "writer", "dependsOn": ["Find"]}]`
 
-// played answers the coordinator and the agents of the roster.
+// played answers the coordinator and the agents of the team.
 const played = `replies:
   - {coordinator: plan, text: '` + twoTasks + `'}
   - {task: Find, text: 'fact 4711'}
@@ -86,14 +86,14 @@ Run ID is saved in .runteam. Next:
 	require.Len(t, result["tasks"], 2)
 }
 
-// timeless takes the times and tokens out of plain progress.
+// timeless removes the times and tokens from plain progress.
 func timeless(text string) string {
 	text = regexp.MustCompile(`(?m)^( *\d\.\d+s|       )  (\x20{10})?`).ReplaceAllString(text, "$2")
 	text = regexp.MustCompile(`(?m) in \d\.\ds([,;] .* tokens in, .* out)?( \(scripted\))?$`).ReplaceAllString(text, "")
 	return strings.ReplaceAll(text, "runteam: ", "")
 }
 
-// The files and words of the original, which gets JSON whatever is asked for.
+// The files and flags of the original, which always print JSON.
 func TestGoalInTheFormOfTheOriginal(t *testing.T) {
 	t.Parallel()
 	dir := clitest.Folder(t, map[string]string{
@@ -121,7 +121,7 @@ func TestGoalInTheFormOfTheOriginal(t *testing.T) {
 	require.Contains(t, got.stdout, "runteam run --team always prints JSON")
 }
 
-func TestGoalsThatCannotBeAskedFor(t *testing.T) {
+func TestInvalidGoals(t *testing.T) {
 	t.Parallel()
 	server := serve(t, func(w http.ResponseWriter, _ *http.Request, _ int) { reply(w, "no") })
 	dir := duo(t, played)
@@ -179,7 +179,7 @@ func TestPlansThatCannotBeRun(t *testing.T) {
 	require.Equal(t, "runtime", object(t, got.stdout)["error"].(map[string]any)["kind"])
 }
 
-// An answer that could not be made takes nothing from what was done.
+// Results are printed even if the coordinator could not answer.
 func TestSynthesisThatFailsLeavesTheResults(t *testing.T) {
 	t.Parallel()
 	dir := duo(t, strings.Replace(played, "text: 'The answer", "status: 400, body: 'The answer", 1))
@@ -191,7 +191,7 @@ func TestSynthesisThatFailsLeavesTheResults(t *testing.T) {
 	require.Contains(t, got.stderr, "the tasks ran, and their results are printed")
 }
 
-// The same of a spec that brings the tasks of its goal itself.
+// The same for a spec with tasks and a goal.
 func TestSynthesisOfGivenTasksThatFailsLeavesTheResults(t *testing.T) {
 	t.Parallel()
 	dir := duo(t, strings.Replace(played, "text: 'The answer", "status: 400, body: 'The answer", 1))
@@ -209,7 +209,7 @@ tasks:
 	require.Contains(t, got.stderr, "the tasks ran, and their results are printed")
 }
 
-// The coordinator answers from what there is; the run is no success all the same.
+// The coordinator answers from the completed results; the run still fails.
 func TestSynthesisOfATeamThatFailed(t *testing.T) {
 	t.Parallel()
 	dir := duo(t, strings.Replace(played, "{task: Write, text: 'written: {{dependency \"Find\"}}'}", "{task: Write, status: 400}", 1))
@@ -358,7 +358,7 @@ func TestBudgetOfAGoal(t *testing.T) {
 }
 
 // What is above the caller's clearance is above the coordinator's, and stays
-// off every printer.
+// out of all output.
 //
 // Requirement: G47.
 func TestSecretsOfAGoalAreWithheld(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A starter that is not right would be the first thing that a newcomer sees.
+// A broken starter would be the first impression of a new user.
 func TestStarterChecksPlansAndRuns(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "new", "my minutes")
@@ -70,7 +70,7 @@ func TestInitOverwritesNothing(t *testing.T) {
 	require.Equal(t, "io", object(t, got.stdout)["error"].(map[string]any)["kind"])
 }
 
-func TestInitOfWhatIsNoFolder(t *testing.T) {
+func TestInitNeedsAFolder(t *testing.T) {
 	t.Parallel()
 	dir := clitest.Folder(t, map[string]string{"file": "mine"})
 	for args, want := range map[string]string{
@@ -96,8 +96,8 @@ func TestInitThatCannotWriteLeavesNothing(t *testing.T) {
 	require.Empty(t, left)
 }
 
-// A folder that takes no files is named, and not the file that was tried first.
-func TestInitInAFolderThatTakesNoFiles(t *testing.T) {
+// The error names the folder, not the first file.
+func TestInitInAReadOnlyFolder(t *testing.T) {
 	t.Parallel()
 	if os.Geteuid() == 0 {
 		t.Skip("nothing is read-only for root")
@@ -115,7 +115,7 @@ func TestInitInAFolderThatTakesNoFiles(t *testing.T) {
 	}
 }
 
-func TestInitForPrograms(t *testing.T) {
+func TestInitInJSON(t *testing.T) {
 	t.Parallel()
 	got := call{args: []string{"init", "-o", "json"}}.run(t)
 	require.Equal(t, exit.StatusOK, got.status, "%+v", got)

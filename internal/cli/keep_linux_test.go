@@ -12,10 +12,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// nobody is a user to whom folders can be closed, also where the tests run as root.
+// nobody is a user without access to a folder, even if the tests run as root.
 const nobody = 65534
 
-func TestJournalInAFolderThatTakesNothing(t *testing.T) {
+func TestJournalInAReadOnlyFolder(t *testing.T) {
 	t.Parallel()
 	server := tell(t)
 	for _, made := range []bool{false, true} {

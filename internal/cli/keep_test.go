@@ -43,7 +43,7 @@ func relayFolder(t *testing.T) string {
 	return clitest.Folder(t, map[string]string{"team.yaml": relay, "note.md": "the note"})
 }
 
-// A teller is an endpoint whose answers depend on the prompts alone, and which
+// A teller is an endpoint whose answers depend only on the prompts, and which
 // counts its calls by task.
 type teller struct {
 	*endpointServer
@@ -86,8 +86,8 @@ func tell(t *testing.T, hold ...string) *teller {
 	return s
 }
 
-// answerTo is what a prompt is answered: the title, the words of the task, and
-// how many answers of others it held.
+// answerTo returns the answer to a prompt: the title, the words of the task, and
+// how many other answers it contains.
 func answerTo(t *testing.T, r *http.Request) (title, text string) {
 	t.Helper()
 	var call struct {
@@ -107,7 +107,7 @@ func answerTo(t *testing.T, r *http.Request) (title, text string) {
 	return m[1], "<" + m[1] + " | " + strings.TrimSpace(m[2]) + " | " + strings.Join(unwrapped(seen), "; ") + ">"
 }
 
-// unwrapped takes the brackets off, so that an answer in an answer is none.
+// unwrapped removes the brackets, so that an answer in an answer does not count.
 func unwrapped(list []string) (out []string) {
 	for _, one := range list {
 		out = append(out, "("+strings.Trim(one, "<>")+")")
@@ -115,7 +115,7 @@ func unwrapped(list []string) (out []string) {
 	return out
 }
 
-// asked returns how often each task was asked for since the last time.
+// asked returns how often each task was called since the last time.
 func (s *teller) asked() map[string]int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -133,7 +133,7 @@ func (s *teller) answered() map[string]int {
 	return was
 }
 
-// answer has all tasks answered from now on.
+// answer answers all tasks from now on.
 func (s *teller) answer() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -159,7 +159,7 @@ func consistent(t *testing.T, dir string) string {
 	return report.Head.String()
 }
 
-// idIn is the id of the run that stderr tells.
+// idIn returns the ID of the run in stderr.
 func idIn(t *testing.T, stderr string) string {
 	t.Helper()
 	m := regexp.MustCompile(`(?m)^Run ([0-9a-f]{8}) is saved in `).FindStringSubmatch(stderr)
@@ -167,7 +167,7 @@ func idIn(t *testing.T, stderr string) string {
 	return m[1]
 }
 
-func TestRunIsKept(t *testing.T) {
+func TestRunIsStored(t *testing.T) {
 	t.Parallel()
 	server, dir := tell(t), relayFolder(t)
 	first := call{bare: true, dir: dir, args: []string{"run", "-o", "json"}, env: server.env()}.run(t)
@@ -331,8 +331,8 @@ func TestJournalFolderThatCannotBeMade(t *testing.T) {
 	require.Equal(t, "x", clitest.Contents(t, filepath.Join(dir, ".runteam")))
 }
 
-// What the models did is printed, also if it could not be kept.
-func TestJournalOnADiskThatGetsFull(t *testing.T) {
+// Results are printed even if they could not be stored.
+func TestJournalOnAFullDisk(t *testing.T) {
 	t.Parallel()
 	shell, err := exec.LookPath("sh")
 	if err != nil {
@@ -380,7 +380,7 @@ func randomText(n int) string {
 	return "x" + string(b)
 }
 
-// lockDatabase keeps others from writing to a file of SQLite.
+// lockDatabase prevents others from writing to an SQLite file.
 func lockDatabase(t *testing.T, path string) (unlock func()) {
 	t.Helper()
 	db, err := sql.Open("sqlite", path) // the driver of the journal
@@ -415,7 +415,7 @@ func TestLockedJournal(t *testing.T) {
 	require.Empty(t, stdout.String())
 }
 
-// A lock that another process holds for a moment is waited for.
+// The command waits for a short lock of another process.
 func TestJournalThatIsLockedForAMoment(t *testing.T) {
 	t.Parallel()
 	server, dir := tell(t), relayFolder(t)
@@ -426,7 +426,7 @@ func TestJournalThatIsLockedForAMoment(t *testing.T) {
 	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 }
 
-func TestInterruptedRunGoesOn(t *testing.T) {
+func TestInterruptedRunIsResumed(t *testing.T) {
 	t.Parallel()
 	for name, signal := range map[string]syscall.Signal{"SIGINT": syscall.SIGINT, "SIGKILL": syscall.SIGKILL} {
 		t.Run(name, func(t *testing.T) {
@@ -481,7 +481,7 @@ func settled(t *testing.T, dir string, n int) bool {
 	return err == nil && len(run.LastCompleted(&s.History)) >= n
 }
 
-// saidBy is what a result says, without what differs from run to run.
+// saidBy returns the parts of a result that do not differ from run to run.
 func saidBy(t *testing.T, stdout string) map[string]any {
 	t.Helper()
 	result := object(t, stdout)

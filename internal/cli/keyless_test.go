@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// keylessRelay is the relay at an endpoint that wants a key, with all of it in a journal.
+// keylessRelay is the relay at an endpoint that needs a key, with all answers in a journal.
 func keylessRelay(t *testing.T) (dir, id, base string) {
 	t.Helper()
 	server, dir := tell(t), relayFolder(t)
@@ -19,8 +19,8 @@ func keylessRelay(t *testing.T) (dir, id, base string) {
 	return dir, object(t, got.stdout)["runId"].(string), env["OPENAI_BASE_URL"]
 }
 
-// Who asks nobody needs no key.
-func TestNoKeyIsNeededWhereNobodyIsAsked(t *testing.T) {
+// A command that calls no model needs no key.
+func TestNoKeyIsNeededWithoutCalls(t *testing.T) {
 	t.Parallel()
 	dir, id, base := keylessRelay(t)
 	for _, args := range []string{"resume " + id, "run --reuse", "replay " + id + " --without Third"} {

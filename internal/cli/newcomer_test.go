@@ -40,8 +40,8 @@ func TestCheckWarnsOfAgentsWithoutAModel(t *testing.T) {
 	require.Empty(t, got.stderr, "a roster may get its models elsewhere")
 }
 
-// What the environment alone decides is said of the environment, not of the agent that met it first.
-func TestFaultsOfTheEnvironmentNameNoAgent(t *testing.T) {
+// An error of the environment does not name the agent that met it first.
+func TestEnvironmentErrorsNameNoAgent(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name, env, want string
@@ -73,7 +73,7 @@ func TestSkippedTasksSayWhatEndedTheRun(t *testing.T) {
 	require.NotContains(t, got.stderr, "aborted")
 }
 
-func TestRepliesForNoTaskAreAWarning(t *testing.T) {
+func TestUnusedRepliesAreAWarning(t *testing.T) {
 	t.Parallel()
 	dir := clitest.Folder(t, map[string]string{"team.yaml": one, "script.yaml": "replies:\n  - {task: Anwser, text: no}\n  - {task: ' answer', text: done}\n  - {task: Quite another, text: no}\n"})
 	got := call{dir: dir, args: []string{"run", "--offline", "--script", "script.yaml"}}.run(t)
@@ -83,7 +83,7 @@ func TestRepliesForNoTaskAreAWarning(t *testing.T) {
 	require.Equal(t, 2, strings.Count(got.stderr, "warning"))
 }
 
-func TestModelCallsThatAreMadeAgainAreProgress(t *testing.T) {
+func TestRepeatedModelCallsAreProgress(t *testing.T) {
 	t.Parallel()
 	dir := clitest.Folder(t, map[string]string{"team.yaml": one, "script.yaml": "replies:\n  - {status: 500, times: 1}\n  - {text: done}\n"})
 	got := call{dir: dir, args: []string{"run", "--offline", "--script", "script.yaml"}}.run(t)

@@ -33,8 +33,8 @@ func typed(t *testing.T, command string) []string {
 	return words[1:]
 }
 
-// Each command that run, runs and show print for a run that failed works as it
-// stands, with the journal and the key that they were given.
+// Each command that run, runs and show print for a failed run works as
+// printed, with the same journal and key.
 func TestPrintedCommandsWork(t *testing.T) {
 	t.Parallel()
 	dir := clitest.Folder(t, map[string]string{"team.yaml": one, "script.yaml": "replies: [{status: 400, body: no}]", "key": journalTestKey, "my runs/gitkeep": ""})

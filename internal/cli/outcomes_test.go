@@ -22,9 +22,9 @@ tasks:
 - {title: After, description: Do., assignee: solo, dependsOn: [Slow]}
 `
 
-// run, runs and show count the tasks alike, and tell those that failed from those
+// run, runs and show count tasks the same way, and distinguish those that failed from those
 // that were cancelled and those that never ran; progress uses the same words.
-func TestOutcomesAreCountedAlike(t *testing.T) {
+func TestCommandsCountOutcomesTheSame(t *testing.T) {
 	t.Parallel()
 	dir := clitest.Folder(t, map[string]string{"team.yaml": everyEnd, "script.yaml": "replies: [{task: Bad, status: 400}, {task: Slow, delay: 1m, text: late}, {text: good}]"})
 	want := map[string]any{"completed": 1.0, "failed": 1.0, "cancelled": 1.0, "notRun": 2.0}
@@ -64,7 +64,7 @@ func TestTimeLimitOfARunHasOneStatus(t *testing.T) {
 
 // Tokens and sizes of what the caller may not see are marked as rounded in
 // progress, as they are in the summary and in show.
-func TestRoundedNumbersAreMarkedAlike(t *testing.T) {
+func TestRoundedNumbersAreMarked(t *testing.T) {
 	t.Parallel()
 	dir := clitest.Folder(t, map[string]string{"team.yaml": `name: marks
 agents: [{name: solo, model: m, accepts: secret}]

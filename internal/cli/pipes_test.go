@@ -17,9 +17,9 @@ import (
 
 const withInput = "agents: [{name: a}]\ninputs: {i: {}}\ntasks: [{title: T, assignee: a, description: d, uses: [i]}]\n"
 
-// TestWhatIsNoFileIsNotOpened: a pipe without a writer, a device without end,
+// TestOnlyFilesAreOpened: a pipe without a writer, a device without end,
 // a socket and a folder are errors at once, wherever a file is meant.
-func TestWhatIsNoFileIsNotOpened(t *testing.T) {
+func TestOnlyFilesAreOpened(t *testing.T) {
 	t.Parallel()
 	dir := clitest.Folder(t, map[string]string{"team.yaml": withInput, "ok.md": "text", "named.yaml": "agents: [{name: a, systemPrompt: {file: pipe}}]\n", "link.yaml": ""})
 	require.NoError(t, syscall.Mkfifo(filepath.Join(dir, "pipe"), 0o600))
@@ -87,8 +87,8 @@ func TestPipesOfAShellWork(t *testing.T) {
 	require.Equal(t, exit.StatusUsage, got.status, "the next pipe has the same path: %+v", got)
 }
 
-// TestASignalEndsAReadThatWaits: the writer of a pipe may never write.
-func TestASignalEndsAReadThatWaits(t *testing.T) {
+// TestSignalEndsABlockedRead: the writer of a pipe may never write.
+func TestSignalEndsABlockedRead(t *testing.T) {
 	t.Parallel()
 	dir := clitest.Folder(t, map[string]string{"team.yaml": withInput})
 	for _, args := range []string{"check -", "run --offline --input i=-", "run --offline --goal -", "check --input i=/dev/stdin"} {

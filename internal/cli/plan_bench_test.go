@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// layered is a spec of n tasks in JSON, ten a layer, of which each depends on
+// layered is a spec of n tasks in JSON, ten a layer, each of which depends on
 // three of the layer before, for so many agents.
 func layered(n, agents int) string {
 	var b strings.Builder
@@ -31,7 +31,7 @@ func layered(n, agents int) string {
 	return b.String()
 }
 
-// BenchmarkPlan is the whole command, from the bytes of the spec to the last of
+// BenchmarkPlan runs the whole command, from the bytes of the spec to the last byte of
 // its output.
 func BenchmarkPlan(b *testing.B) {
 	text := layered(10_000, 50)

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestPlanForPeople(t *testing.T) {
+func TestPlanAsText(t *testing.T) {
 	t.Parallel()
 	got := call{dir: harvestPath(t), args: []string{"plan"}}.run(t)
 	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
@@ -18,7 +18,7 @@ func TestPlanForPeople(t *testing.T) {
 	clitest.RequireGolden(t, "testdata/plan.golden", got.stdout)
 }
 
-func TestPlanForPrograms(t *testing.T) {
+func TestPlanInJSON(t *testing.T) {
 	t.Parallel()
 	got := call{dir: harvestPath(t), args: []string{"plan", "-o", "json"}}.run(t)
 	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
@@ -77,7 +77,7 @@ func TestRosterCanBeCheckedButNotRun(t *testing.T) {
 	}
 }
 
-// Whoever has no assignee was chosen by a strategy, which is said.
+// The plan says which strategy assigned a task.
 func TestPlanSaysWhoWasAssigned(t *testing.T) {
 	t.Parallel()
 	open := strings.Replace(one, "assignee: solo, ", "", 1)
@@ -87,8 +87,8 @@ func TestPlanSaysWhoWasAssigned(t *testing.T) {
 	require.Contains(t, got.stdout, "   solo (assigned by least-busy) at internal", "%+v", got)
 }
 
-// What a task reads beside what it names is in its plan.
-func TestPlanSaysWhatIsToldAndRemembered(t *testing.T) {
+// The plan of a task includes messages and memory.
+func TestPlanShowsMessagesAndMemory(t *testing.T) {
 	t.Parallel()
 	spec := strings.Replace(many(2), "title: Task 2,", "title: Task 2, dependsOn: [Task 1], memoryScope: all,", 1) +
 		"  - {title: Task 3, assignee: solo, dependsOn: [Task 2], memoryScope: all, description: Go on.}\nmessages: [{from: user, to: solo, text: Hurry.}]\n"

@@ -26,7 +26,7 @@ func TestPlanIsDrawn(t *testing.T) {
 	}
 }
 
-// hold takes the assertion that is broken from a governed spec.
+// hold removes the broken assertion from a governed spec.
 func hold(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile("plan/testdata/governed/team.yaml")
@@ -61,7 +61,7 @@ func TestPlanOfExamplesForPeople(t *testing.T) {
 	clitest.RequireGolden(t, "testdata/claims.golden", got.stdout)
 }
 
-// crowd is a spec of n agents in a row, of which each reads what the one before it wrote.
+// crowd is a spec of n agents in a row, each of which reads the result of the previous one.
 func crowd(n int) string {
 	var b strings.Builder
 	b.WriteString("name: crowd\nmodel: m\ninputs: {brief: {text: Go.}}\nagents:\n")
@@ -89,7 +89,7 @@ func TestPlanOfManyAgentsHasLists(t *testing.T) {
 }
 
 // Long titles do not push the matrix off the screen, and wide letters do not shift it.
-func TestMatrixStandsBelowItsHeads(t *testing.T) {
+func TestMatrixColumnsAlignWithNames(t *testing.T) {
 	t.Parallel()
 	long := strings.Replace(crowd(3), "title: Task 3", "title: "+strings.Repeat("long ", 30), 1)
 	got := call{args: []string{"plan", "-"}, stdin: strings.ReplaceAll(long, "brief", "指示書")}.run(t)
@@ -106,7 +106,7 @@ func TestMatrixStandsBelowItsHeads(t *testing.T) {
 	}
 }
 
-func TestQuestionsThatNobodyCanAnswer(t *testing.T) {
+func TestInvalidFlowFlags(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		args []string
@@ -151,7 +151,7 @@ func TestAssertionsOfFlagsDecideTheStatus(t *testing.T) {
 	require.Equal(t, "runteam: 1 of 2 assertions broken\n", got.stderr)
 }
 
-func TestCheckHoldsASpecToItsAssertions(t *testing.T) {
+func TestCheckChecksAssertions(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(harvestPath(t), "../plan/testdata/governed")
 	got := call{args: []string{"check", path, "--log-level", "error"}}.run(t)
@@ -174,7 +174,7 @@ func TestCheckHoldsASpecToItsAssertions(t *testing.T) {
 
 // An assertion about what does not exist is an error where it is written, in
 // either of the two lists.
-func TestAssertionsAboutNothingAreLocated(t *testing.T) {
+func TestInvalidAssertionsAreLocated(t *testing.T) {
 	t.Parallel()
 	text := strings.NewReplacer("internal_notes never reaches letters", "internal_notes never reaches lettres", "input terms never derives", "input trems never derives").Replace(hold(t))
 	for _, command := range []string{"plan", "check"} {
@@ -189,10 +189,10 @@ func TestAssertionsAboutNothingAreLocated(t *testing.T) {
 	}
 }
 
-// Asking what would happen makes no model call, in any form.
+// plan and check make no model call, in any form of output.
 //
 // Requirement: G46.
-func TestPlanAsksNoModel(t *testing.T) {
+func TestPlanCallsNoModel(t *testing.T) {
 	t.Parallel()
 	server := serve(t, func(w http.ResponseWriter, _ *http.Request, _ int) { reply(w, "no") })
 	questions := [][]string{nil, {"-o", "json"}, {"-o", "dot"}, {"-o", "mermaid"}, {"--from", "report"}, {"--to", "writer", "-o", "json"}, {"--assert", "input report never derives into writer"}}

@@ -35,7 +35,7 @@ $`, got.stderr)
 	}
 }
 
-func TestPlanOfAGoalAsksTheCoordinatorAndNobodyElse(t *testing.T) {
+func TestPlanOfAGoalCallsOnlyTheCoordinator(t *testing.T) {
 	t.Parallel()
 	server := serve(t, func(w http.ResponseWriter, _ *http.Request, _ int) { reply(w, twoTasks) })
 	dir := duo(t, "")
@@ -121,7 +121,7 @@ func TestLimitsOfPlanning(t *testing.T) {
 	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 }
 
-// What was planned once is run again without asking for a plan.
+// A saved plan runs without another call for a plan.
 func TestSavedPlanRunsWithoutPlanning(t *testing.T) {
 	t.Parallel()
 	var plans atomic.Int32 // a handler may return after its client
@@ -181,8 +181,8 @@ func TestPlansThatCannotBeSaved(t *testing.T) {
 	require.Equal(t, []string{"p.md", "sub", "team.yaml"}, clitest.Listing(t, dir))
 }
 
-// What a saved spec leaves out is said.
-func TestSavedPlanLeavesOutKeys(t *testing.T) {
+// Omitted keys of a saved spec are reported.
+func TestSavedPlanOmitsKeys(t *testing.T) {
 	t.Parallel()
 	dir := clitest.Folder(t, map[string]string{"team.yaml": roster + "baseURL: http://127.0.0.1:1/v1\napiKey: fake-key-0123\n"})
 	got := call{dir: dir, args: []string{"plan", "--goal", "Know.", "--offline", "--save", "f.yaml"}}.run(t)

@@ -25,7 +25,7 @@ tasks: [{title: Answer, assignee: solo, description: Say something., uses: [clai
 `
 )
 
-// A thief is an endpoint that refuses the first run and then keeps what it is sent.
+// A thief is an endpoint that refuses the first run and then records the requests.
 type thief struct {
 	*endpointServer
 	mu   sync.Mutex
@@ -124,7 +124,7 @@ func TestPlantedJournalReadsNoFiles(t *testing.T) {
 	}
 }
 
-// become has a file be another one than the run has read.
+// become replaces a file that the run has read.
 func become(t *testing.T, dir, name string) {
 	t.Helper()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(stolen), 0o600))
@@ -138,8 +138,8 @@ func linkOut(name string) func(t *testing.T, dir, out string) {
 	}
 }
 
-// A folder of runs that is a link, or belongs to somebody else, is used by no command.
-func TestFolderOfRunsOfSomebodyElseIsRefused(t *testing.T) {
+// No command uses a journal folder that is a link or belongs to another user.
+func TestJournalFolderOfAnotherUserIsRefused(t *testing.T) {
 	t.Parallel()
 	for name, plant := range map[string]func(t *testing.T, dir string) error{
 		"link": func(t *testing.T, dir string) error {

@@ -234,8 +234,8 @@ func shrinkAndGrow(t *testing.T) (clean bool) {
 	return clean
 }
 
-// A blank line stands between the table and the result, whatever its form.
-func TestResultStandsApartFromTheTable(t *testing.T) {
+// An empty line separates the table and the result in every form.
+func TestEmptyLineSeparatesResultAndTable(t *testing.T) {
 	t.Parallel()
 	dir := clitest.Folder(t, map[string]string{"team.yaml": one, "script.yaml": "replies: [{text: an answer}]"})
 	for form, first := range map[string]string{"text": "an answer", "json": "{"} {
@@ -295,7 +295,7 @@ func TestLiveTableOfAGoal(t *testing.T) {
 	}
 }
 
-// What is worth knowing of the run as a whole stands above the table.
+// Warnings about the whole run are above the table.
 func TestLiveTableLeavesRoomForWarnings(t *testing.T) {
 	t.Parallel()
 	dir := clitest.Folder(t, map[string]string{"team.yaml": strings.Replace(one, "agents: [", "messages: [{from: user, to: idle, text: Hello.}]\nagents: [{name: idle},", 1)})
@@ -306,7 +306,7 @@ func TestLiveTableLeavesRoomForWarnings(t *testing.T) {
 }
 
 // A run that cannot start shows no table.
-func TestNoTableOfWhatCannotStart(t *testing.T) {
+func TestNoTableWithoutARun(t *testing.T) {
 	t.Parallel()
 	_, lines, raw := atTerminal(t, 80, 24, call{dir: duo(t, ""), args: []string{"run", "--offline", "--goal", "# Task: x"}, env: map[string]string{"TERM": "xterm"}}).end(t)
 	require.Contains(t, strings.Join(lines, "\n"), "a line of the goal begins with")

@@ -19,7 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestRecordingGivesTheRunAgain(t *testing.T) {
+func TestRecordingReplaysTheRun(t *testing.T) {
 	t.Parallel()
 	server := serve(t, func(w http.ResponseWriter, _ *http.Request, n int) {
 		switch n {
@@ -54,8 +54,8 @@ func TestRecordingGivesTheRunAgain(t *testing.T) {
 	}
 }
 
-// sameRun takes out what tells two runs apart in JSON: the id of the run, when it was,
-// and which calls answered.
+// sameRun removes what differs between two runs in JSON: the ID of the run, times,
+// and the calls that answered.
 func sameRun(text string) string {
 	return regexp.MustCompile(`"((runId|audit)":"[^"]*"|(start|end|duration)Ms":\d+|call":\{[^}]*\})`).ReplaceAllString(text, "")
 }
@@ -156,7 +156,7 @@ func TestRecordingReplacesNothingBehindAFolderThatLeadsOut(t *testing.T) {
 	require.Contains(t, clitest.Contents(t, filepath.Join(dir, "real", "f.yaml")), "OFFLINE")
 }
 
-func TestNothingAnsweredIsNothingRecorded(t *testing.T) {
+func TestEmptyRecordingIsNotWritten(t *testing.T) {
 	t.Parallel()
 	dir := clitest.Folder(t, map[string]string{"f.yaml": "a good one"})
 	f := &files.Output{Flag: "record", Path: filepath.Join(dir, "f.yaml"), Force: true}
@@ -167,7 +167,7 @@ func TestNothingAnsweredIsNothingRecorded(t *testing.T) {
 	require.Equal(t, "nothing was answered, so nothing was recorded", r.Summary(&engine.Result{}))
 }
 
-// What cannot be kept in the end takes nothing from the result.
+// The result is printed even if a file cannot be written in the end.
 func TestRecordingOnAFullDisk(t *testing.T) {
 	t.Parallel()
 	shell, err := exec.LookPath("sh")

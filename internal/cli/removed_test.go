@@ -21,8 +21,8 @@ func shownOf(t *testing.T, dir string, args ...string) (r history.RunDocument) {
 	return r
 }
 
-// What a spec has no more is no task of the run that waits.
-func TestTaskThatTheSpecHasNoMore(t *testing.T) {
+// A task that was removed from the spec is not pending.
+func TestRemovedTask(t *testing.T) {
 	t.Parallel()
 	server, dir := tell(t), relayFolder(t)
 	call := func(args ...string) outcome { t.Helper(); return call{dir: dir, args: args, env: server.env()}.run(t) }

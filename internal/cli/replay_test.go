@@ -41,7 +41,7 @@ func copyOf(t *testing.T, example string) string {
 	return dir
 }
 
-// deaf is an endpoint whose test fails if anybody connects to it.
+// deaf is an endpoint that fails the test on any connection.
 func deaf(t *testing.T) map[string]string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -62,13 +62,13 @@ func deaf(t *testing.T) map[string]string {
 	return map[string]string{"OPENAI_BASE_URL": at + "/v1", "OPENAI_API_KEY": "none", "HTTP_PROXY": at, "HTTPS_PROXY": at, "NO_PROXY": ""}
 }
 
-// Of the result of a replay only this is not that of the run: a replay keeps no
+// Only this differs between the results of a replay and the run: a replay writes no
 // record, so it has no head of one.
 var ofTheRunAlone = []string{"audit"}
 
-// A replay is the run, also when the files that it was made of say something
-// else by now, or are gone, and asks nobody.
-func TestReplayOfEveryExampleIsTheRun(t *testing.T) {
+// A replay equals the run, even if the files of the spec have
+// changed or no longer exist, and calls no model.
+func TestReplayOfEveryExampleEqualsTheRun(t *testing.T) {
 	t.Parallel()
 	for _, example := range exampleSpecs(t) {
 		t.Run(filepath.Base(example), func(t *testing.T) {
@@ -132,7 +132,7 @@ tasks:
   - {title: Second, assignee: solo, description: Say two., dependsOn: [First]}
 `
 
-// A replay needs nothing of the environment that the run had.
+// A replay does not need the environment of the run.
 func TestReplayNeedsNoEnvironment(t *testing.T) {
 	t.Parallel()
 	dir := clitest.Folder(t, map[string]string{"team.yaml": inTurn})
@@ -144,7 +144,7 @@ func TestReplayNeedsNoEnvironment(t *testing.T) {
 	require.Contains(t, got.stderr, "replayed 2 of 2 prompts, equal to the byte")
 }
 
-// What an endpoint may be sent depends on which it is, and that is the run's.
+// What an endpoint may receive depends on the endpoints of the run.
 func TestReplayKnowsTheEndpointsOfTheRun(t *testing.T) {
 	t.Parallel()
 	const spec = `
@@ -168,8 +168,8 @@ tasks:
 	require.Contains(t, got.stderr, "replayed 2 of 2 prompts, equal to the byte")
 }
 
-// A replay also says what the run had reused, and how it was ended.
-func TestReplayOfRunsThatReusedOrWereEnded(t *testing.T) {
+// A replay also says what the run reused and how it ended.
+func TestReplayOfReusedAndCanceledRuns(t *testing.T) {
 	t.Parallel()
 	const spec = "name: ended\nmodel: m\nagents: [{name: solo}]\noffline: script.yaml\ntasks:\n  - {title: First, assignee: solo, description: Say one.}\n  - {title: Second, assignee: solo, description: Say two., dependsOn: [First]}\n"
 	dir := clitest.Folder(t, map[string]string{"team.yaml": spec, "script.yaml": "replies: [{task: First, text: one}]", "slow.yaml": "replies: [{task: Second, delay: 1m, text: two}, {text: one}]"})
@@ -200,7 +200,7 @@ func TestReplayOfRunsThatReusedOrWereEnded(t *testing.T) {
 	}
 }
 
-// edited has the journal keep another spec for a run than it had.
+// edited stores another spec for a run.
 func edited(t *testing.T, dir, old, anew string) {
 	t.Helper()
 	j := openTest(t, dir, journal.Options{})
@@ -262,7 +262,7 @@ func promptTexts(t *testing.T, c call, run string) map[string]string {
 	return out
 }
 
-// What is left out changes something only where it changed a prompt.
+// Omitted context changes a result only where it changed a prompt.
 func TestReplayWithoutSaysWhetherItMattered(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
@@ -316,7 +316,7 @@ func TestReplayWithoutSaysWhetherItMattered(t *testing.T) {
 	}
 }
 
-func TestReplayWithoutAnInputForPeople(t *testing.T) {
+func TestReplayWithoutAnInputAsText(t *testing.T) {
 	t.Parallel()
 	const script = "replies:\n  - {task: First, text: '{{ input \"facts\" }}'}\n  - {task: Second, text: 'Two.'}\n"
 	dir := clitest.Folder(t, map[string]string{"team.yaml": inTurn + "offline: script.yaml\n", "script.yaml": script})
@@ -374,8 +374,8 @@ func TestReplayDiffComparesTwoRuns(t *testing.T) {
 }
 
 // The journal key is needed for what is above confidential; without it, or with
-// another one, that is said.
-func TestReplayPastWhatIsEncrypted(t *testing.T) {
+// another key, the command says so.
+func TestReplayWithEncryptedResults(t *testing.T) {
 	t.Parallel()
 	other := map[string]string{journals.EnvJournalKey: strings.Repeat("5c", journal.KeyBytes)}
 	keyed := map[string]string{journals.EnvJournalKey: journalTestKey}
@@ -417,8 +417,8 @@ tasks:
 	require.Contains(t, got.stderr, "cannot be replayed: ")
 }
 
-// TestStoredRunsShowNothingSecret: whoever looks at a run is the reader that it
-// was for, whether the key of the journal is there or not.
+// A stored run is shown as its user may read it,
+// with or without the key of the journal.
 //
 // Requirement: G47.
 func TestStoredRunsShowNothingSecret(t *testing.T) {
@@ -472,11 +472,11 @@ replies:
 	require.Greater(t, seen, 10_000)
 }
 
-// What a run revealed on a terminal is in none of its records, whoever has the
-// key; only a replay shows it again, if it is asked to and on a terminal.
+// Text that a run revealed on a terminal is in none of its records, even with the
+// key; only a replay with --reveal on a terminal shows it again.
 //
 // Requirement: G47.
-func TestWhatARunRevealedIsNotInItsRecords(t *testing.T) {
+func TestRevealedTextIsNotRecorded(t *testing.T) {
 	t.Parallel()
 	const word = "CANARY-77aa"
 	const spec = `

@@ -63,9 +63,9 @@ tasks:
 	require.NotContains(t, got.stdout+got.stderr, "azure-not-a-real-key")
 }
 
-// TestAgentsShareWhatAnEndpointRefuses checks that a refusal that one agent met is known
-// to the others with the same model, and that the run warns of what was left out.
-func TestAgentsShareWhatAnEndpointRefuses(t *testing.T) {
+// TestAgentsShareRefusedSettings checks that a refusal that one agent met is known
+// to the others with the same model, and that the run warns of omitted settings.
+func TestAgentsShareRefusedSettings(t *testing.T) {
 	t.Parallel()
 	var refused atomic.Int32
 	server := serve(t, func(w http.ResponseWriter, r *http.Request, _ int) {

@@ -17,7 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// cut runs a spec until some tasks have completed and another one is asked for,
+// cut runs a spec until some tasks have completed and another one is called,
 // and kills the command there. The endpoint then answers everything.
 func cut(t *testing.T, server *teller, c call, done int) {
 	t.Helper()
@@ -55,7 +55,7 @@ func (s *teller) begin(t *testing.T, c call) *exec.Cmd {
 	return cmd
 }
 
-// cutRelay cuts the relay off while its second task is asked for.
+// cutRelay kills the relay during the call of its second task.
 func cutRelay(t *testing.T, args ...string) (server *teller, dir string) {
 	t.Helper()
 	server, dir = tell(t, "Second"), relayFolder(t)
@@ -71,7 +71,7 @@ func edit(t *testing.T, path, old, now string) {
 	require.NoError(t, os.WriteFile(path, []byte(strings.Replace(text, old, now, 1)), 0o600))
 }
 
-func TestResumeAsksOnlyForWhatIsAffected(t *testing.T) {
+func TestResumeRepeatsOnlyAffectedTasks(t *testing.T) {
 	t.Parallel()
 	rest := map[string]int{"Second": 1, "Third": 1}
 	tests := []struct {
@@ -156,7 +156,7 @@ func TestResumeAsksOnlyForWhatIsAffected(t *testing.T) {
 	}
 }
 
-func TestResumeOfWhatCameFromStandardInput(t *testing.T) {
+func TestResumeOfStandardInput(t *testing.T) {
 	t.Parallel()
 	server, dir := tell(t, "Second"), clitest.Folder(t, map[string]string{"note.md": "the note"})
 	cut(t, server, call{dir: dir, args: []string{"run", "-"}, stdin: relay, env: server.env()}, 2)
@@ -420,7 +420,7 @@ func TestSecretsInAJournal(t *testing.T) {
 	})
 }
 
-func TestRecordUnderAKeyGoesOnUnderIt(t *testing.T) {
+func TestResumeNeedsTheSameAuditKey(t *testing.T) {
 	t.Parallel()
 	dir := clitest.Folder(t, map[string]string{"team.yaml": one, "key": auditTestKey})
 	got := call{dir: dir, args: []string{"run", "--offline", "--audit-key", "key"}}.run(t)
@@ -456,7 +456,7 @@ func TestResumeWithAClockThatWasSetBack(t *testing.T) {
 	}
 }
 
-// A run that another program kept says nothing of how it is asked for.
+// A run that another program stored has no invocation.
 func TestResumeOfARunOfAnotherProgram(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// How long one command may take says nothing of the next.
-func TestTimeoutIsOfOneCommand(t *testing.T) {
+// --timeout is not stored for the next command.
+func TestTimeoutAppliesToOneCommand(t *testing.T) {
 	t.Parallel()
 	server, dir := tell(t), clitest.Folder(t, map[string]string{"team.yaml": one})
 	server.delay = 2 * time.Second
@@ -28,7 +28,7 @@ func TestTimeoutIsOfOneCommand(t *testing.T) {
 // keyedRelay is the relay with keys.
 var keyedRelay = strings.NewReplacer("title: First,", "title: First, key: one,", "title: Second,", "title: Second, key: two,").Replace(relay)
 
-func TestTasksAreNamedAsEverywhere(t *testing.T) {
+func TestTasksAreNamedTheSameEverywhere(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"First", "  fIRST ", "one", " ONE ", "ID"} {
 		server, dir := tell(t), clitest.Folder(t, map[string]string{"team.yaml": keyedRelay, "note.md": "the note"})
@@ -49,8 +49,8 @@ func TestTasksAreNamedAsEverywhere(t *testing.T) {
 	}
 }
 
-// A task whose result another key opens is run anew by its key, too.
-func TestFreshByKeyOfWhatIsSealed(t *testing.T) {
+// --fresh also repeats a task whose result needs another key.
+func TestFreshTaskWithAnEncryptedResult(t *testing.T) {
 	t.Parallel()
 	text := "model: m\nbaseURL: http://127.0.0.1:1/v1\nagents: [{name: solo, accepts: secret}]\n" +
 		"tasks: [{title: Closed, key: shut, assignee: solo, classification: secret, description: Say.}, {title: Open, assignee: solo, description: Say.}]\n"

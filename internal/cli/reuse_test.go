@@ -19,7 +19,7 @@ func readAll(t *testing.T, r io.Reader) string {
 	return string(b)
 }
 
-func TestReuseAsksOnlyForWhatChanged(t *testing.T) {
+func TestReuseCallsModelsOnlyForChanges(t *testing.T) {
 	t.Parallel()
 	server, dir := tell(t), relayFolder(t)
 	run := func(args string) outcome {
@@ -64,7 +64,7 @@ func TestReuseAsksOnlyForWhatChanged(t *testing.T) {
 	require.NotEmpty(t, id)
 }
 
-// A script's answers are its own.
+// Answers of a script are not reused for another script.
 func TestReuseAndScripts(t *testing.T) {
 	t.Parallel()
 	server := tell(t)

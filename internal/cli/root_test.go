@@ -22,7 +22,7 @@ func TestBugIsAMessageAndStatusOne(t *testing.T) {
 	require.Empty(t, stdout.String())
 }
 
-func TestEveryCommandSaysWhatItDoes(t *testing.T) {
+func TestEveryCommandHasHelp(t *testing.T) {
 	t.Parallel()
 	con, _, _ := clitest.Console(t)
 	var check func(*cobra.Command)

@@ -51,8 +51,8 @@ func TestRunOfflineWithoutAScript(t *testing.T) {
 	require.Contains(t, got.stdout, "OFFLINE")
 }
 
-// The scripted endpoint is on this machine, where what is secret may go. The
-// endpoint that it stands in for may not have it, and that is what counts.
+// The scripted endpoint is on this machine, which may receive secrets. The
+// endpoint that it replaces may not receive them, and its clearance applies.
 //
 // Requirement: G51.
 func TestOfflineKeepsTheClearanceOfTheEndpoint(t *testing.T) {
@@ -112,7 +112,7 @@ func TestTaskRunsAFileOfTheOriginal(t *testing.T) {
 	require.Equal(t, "answer of other", object(t, got.stdout)["output"])
 }
 
-func TestFlagsSetWhatTheSpecLeavesOpen(t *testing.T) {
+func TestFlagsCompleteTheSpec(t *testing.T) {
 	t.Parallel()
 	dir := clitest.Folder(t, map[string]string{
 		"note.md": "from the file",
@@ -135,7 +135,7 @@ tasks: [{title: Answer, assignee: solo, uses: [note], description: "Year ${param
 	require.Contains(t, got.stdout, "from the file")
 }
 
-// failing is a spec of which one branch fails.
+// failing is a spec with one failing branch.
 const failing = `
 name: branches
 model: m
@@ -148,7 +148,7 @@ tasks:
   - {title: Never, assignee: solo, dependsOn: [Broken], description: Not reached.}
 `
 
-func TestFailedRunPrintsWhatIsDone(t *testing.T) {
+func TestFailedRunPrintsCompletedResults(t *testing.T) {
 	t.Parallel()
 	dir := clitest.Folder(t, map[string]string{"team.yaml": failing, "script.yaml": `replies:
   - {task: Broken, status: 400}
@@ -208,7 +208,7 @@ func TestSignals(t *testing.T) {
 	}
 }
 
-// A reader that goes away ends neither the process nor its message.
+// A closed pipe ends neither the process nor its message.
 func TestStdoutThatCannotBeWritten(t *testing.T) {
 	t.Parallel()
 	full := func(t *testing.T) io.WriteCloser {
@@ -266,7 +266,7 @@ func TestStdinMayBeClosed(t *testing.T) {
 	require.Contains(t, string(out), "Dear owner")
 }
 
-func TestTimeoutKeepsWhatIsDone(t *testing.T) {
+func TestTimeoutKeepsCompletedResults(t *testing.T) {
 	t.Parallel()
 	server := serve(t, func(w http.ResponseWriter, r *http.Request, n int) {
 		if n == 1 {

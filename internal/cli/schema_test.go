@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestSchemaTellsSpecsFromOtherFiles(t *testing.T) {
+func TestSchemaMatchesOnlySpecs(t *testing.T) {
 	t.Parallel()
 	got := call{args: []string{"schema"}}.run(t)
 	require.Equal(t, exit.StatusOK, got.status, "%+v", got)

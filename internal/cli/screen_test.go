@@ -75,7 +75,7 @@ func joined(above []string, table []terminal.Line) []string {
 	return all
 }
 
-func TestScreenLeavesOutFramesThatChangeNothing(t *testing.T) {
+func TestScreenSkipsUnchangedFrames(t *testing.T) {
 	t.Parallel()
 	out := &counted{Writer: io.Discard}
 	s := &terminal.Screen{W: out, Size: func() (int, int) { return 0, 0 }}
@@ -97,15 +97,15 @@ func TestScreenCountsTheRowsOfATerminalThatBecameNarrow(t *testing.T) {
 	s.Show(func(w, _ int) []terminal.Line {
 		return []terminal.Line{{Text: terminal.Clip(strings.Repeat("x", 19), w-1)}, {Text: "y"}}
 	})
-	width = 8 // the first line now stands in three rows
+	width = 8 // the first line now takes three rows
 	out.Reset()
 	s.Refresh()
 	require.Contains(t, out.String(), "\x1b[4A")
 }
 
-// A terminal that becomes lower scrolls rows out, and brings them back when it
-// grows: they are written over then.
-func TestScreenTakesBackWhatATerminalScrolledOut(t *testing.T) {
+// A terminal that becomes lower scrolls rows out, and shows them again when it
+// grows: they are then overwritten.
+func TestScreenOfATerminalThatGrows(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		const width, most = 20, 24

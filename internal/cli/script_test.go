@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// That a script answers otherwise is said, since all of it is asked again.
-func TestChangedScriptIsSaid(t *testing.T) {
+// A changed script is reported, since all its answers are requested again.
+func TestChangedScriptIsReported(t *testing.T) {
 	t.Parallel()
 	dir := clitest.Folder(t, map[string]string{"team.yaml": one, "s.yaml": "replies: [{text: one}]", "other.yaml": "replies: [{text: two}]"})
 	run := func(args string) string {
@@ -42,9 +42,9 @@ func TestChangedScriptIsSaid(t *testing.T) {
 	require.Contains(t, run("resume --script other.yaml"), "resume:  other.yaml is another script than before: earlier answers are not used; running again: Answer\n")
 }
 
-// A run that models answered and a script goes on with, or the other way round,
+// If a script answers a resumed run instead of models, or the other way round, the command
 // says why earlier answers are not used.
-func TestScriptInPlaceOfModelsIsSaid(t *testing.T) {
+func TestScriptInPlaceOfModelsIsReported(t *testing.T) {
 	t.Parallel()
 	server, dir := tell(t), clitest.Folder(t, map[string]string{"team.yaml": one, "s.yaml": "replies: [{text: one}]"})
 	for _, step := range []struct{ args, want string }{

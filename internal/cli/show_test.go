@@ -17,10 +17,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// tricky is a text that would play tricks on a terminal.
+// tricky is a text that would deceive the reader of a terminal.
 const tricky = "fine\x1b[2J\u202e\u2066\r\x00end"
 
-// busy writes a run in which everything happened, and one that it took a result from.
+// busy writes a run with every kind of event, and one from which it reuses a result.
 func busy(t *testing.T, dir string) {
 	t.Helper()
 	j := openTest(t, dir, journal.Options{})
@@ -53,7 +53,7 @@ func busy(t *testing.T, dir string) {
 	w.end("error", ended...)
 }
 
-func TestShowSaysWhatBecameOfEachTask(t *testing.T) {
+func TestShowPrintsEachTask(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	busy(t, dir)
@@ -122,7 +122,7 @@ func TestShowInJSON(t *testing.T) {
 	require.True(t, one.Exchanges[0].State == "interrupted" && one.Exchanges[0].Estimate || one.Exchanges[1].State == "interrupted" && one.Exchanges[1].Estimate)
 }
 
-func TestShowUsageIsTheBill(t *testing.T) {
+func TestShowUsage(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	busy(t, dir)
@@ -178,9 +178,9 @@ func TestShowOfARunWithoutAnEnd(t *testing.T) {
 	require.Regexp(t, `\ncompleted +Done .*\nin progress +Open .* 1 interrupted\npending +Waits`, got.stdout)
 }
 
-// TestAMisspeltTaskIsSuggested holds that show and explain name the task that was
-// probably meant, since a task of the newest run may stand alone.
-func TestAMisspeltTaskIsSuggested(t *testing.T) {
+// TestMisspelledTaskIsSuggested checks that show and explain name the task that was
+// probably meant, since TASK alone means a task of the newest run.
+func TestMisspelledTaskIsSuggested(t *testing.T) {
 	t.Parallel()
 	dir := clitest.Folder(t, map[string]string{"team.yaml": "agents: [{name: a}]\ntasks: [{title: Read all, assignee: a, description: d}]\n"})
 	got := call{dir: dir, args: []string{"run", "--offline"}}.run(t)
@@ -192,8 +192,8 @@ func TestAMisspeltTaskIsSuggested(t *testing.T) {
 	}
 }
 
-// TestShowMarksRoundedTokens holds that numbers of tokens which are classes, since the
-// user may not see the prompt, are told from counted ones.
+// TestShowMarksRoundedTokens checks that numbers of tokens which are classes, since the
+// user may not see the prompt, are marked.
 func TestShowMarksRoundedTokens(t *testing.T) {
 	t.Parallel()
 	dir := clitest.Folder(t, map[string]string{"team.yaml": `

@@ -81,7 +81,7 @@ func (w *writtenRun) asked(title, model string, attempt, bytes int) {
 	}}, record.Entry{Event: &event.Event{Seq: 1, Type: event.TaskStart, Run: w.info.Run, Task: task.NewID(title), Title: title, Agent: "solo", Attempt: attempt, Time: clitest.Noon}})
 }
 
-// exchange is what came of a prompt.
+// exchange is a prompt with its answer or error.
 func (w *writtenRun) exchange(title, model string, attempt int, edit func(*record.AgentCall)) {
 	x := &record.AgentCall{
 		Start:  clitest.Noon.Add(time.Second),
@@ -185,7 +185,7 @@ func TestRunsOfNoJournalIsAnEmptyList(t *testing.T) {
 	}
 }
 
-func TestNamesOfRunsThatMeanNoneOrSeveral(t *testing.T) {
+func TestUnknownAndAmbiguousRuns(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	j := openTest(t, dir, journal.Options{})
@@ -241,7 +241,7 @@ func TestJournalOfANewerVersionIsRefused(t *testing.T) {
 	require.Equal(t, before, after)
 }
 
-func TestDamagedJournalIsSaid(t *testing.T) {
+func TestDamagedJournalIsReported(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	j := openTest(t, dir, journal.Options{})
@@ -267,7 +267,7 @@ func TestDamagedJournalIsSaid(t *testing.T) {
 	require.Equal(t, text, after)
 }
 
-func TestGCRemovesWhatIsOld(t *testing.T) {
+func TestGCRemovesOldRuns(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	now := time.Now()
@@ -307,7 +307,7 @@ func TestGCRemovesWhatIsOld(t *testing.T) {
 	require.Empty(t, listRuns(t, call{dir: dir}))
 }
 
-func TestShortIDsTellRunsApart(t *testing.T) {
+func TestShortIDsAreUnique(t *testing.T) {
 	t.Parallel()
 	list := []journal.Summary{{Run: "0123456789"}, {Run: "0123456799"}, {Run: "r"}, {Run: "abcdefghij"}, {Run: "012345678"}}
 	require.Equal(t, map[string]string{"0123456789": "0123456789", "0123456799": "012345679", "r": "r", "abcdefghij": "abcdefgh", "012345678": "012345678"}, journals.ShortIDs(list))

@@ -15,7 +15,7 @@ import (
 )
 
 // A title that is wider than half of the terminal is clipped in tables, and
-// nowhere where nobody looks.
+// not elsewhere.
 func TestWideTitlesAreClippedOnATerminal(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("wide title ", 12) + "ends"
@@ -34,7 +34,7 @@ func TestWideTitlesAreClippedOnATerminal(t *testing.T) {
 	}
 }
 
-// Why a task was skipped when its run was ended is no secret.
+// The reason why a task of an ended run was skipped is not secret.
 func TestReasonOfAnAbortedRun(t *testing.T) {
 	t.Parallel()
 	const hidden = "[withheld: secret]"

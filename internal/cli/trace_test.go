@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What the run answers from is not replaced by what it writes.
+// An output never replaces the script of the run.
 func TestTraceDoesNotReplaceTheScript(t *testing.T) {
 	t.Parallel()
 	const script = "replies: [{text: hello}]\n"
@@ -37,8 +37,8 @@ func TestTraceDoesNotReplaceTheScript(t *testing.T) {
 	}
 }
 
-// The head is said unless it is kept in a file: nothing else has it.
-func TestTheHeadIsSaidWhereNothingElseIs(t *testing.T) {
+// The head is printed unless it is written to a file, since nothing else has it.
+func TestHeadIsPrintedWithoutAnAnchor(t *testing.T) {
 	t.Parallel()
 	dir := clitest.Folder(t, map[string]string{"team.yaml": one})
 	got := call{dir: dir, args: strings.Fields("run --offline --progress none --trace run.jsonl")}.run(t)

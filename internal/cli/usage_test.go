@@ -135,7 +135,7 @@ func TestUsageErrors(t *testing.T) {
 	}
 }
 
-func TestOriginalFormsPrintJSONAlways(t *testing.T) {
+func TestOriginalFormsAlwaysPrintJSON(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{{"task", "--file", "none.json"}, {"run", "--team", "t.json", "--goal", "g"}, {"task", "--bogus"}, {"--log-level", "error", "task"}} {
 		got := call{args: args, env: map[string]string{console.EnvOutput: "text"}}.run(t)

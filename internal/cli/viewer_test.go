@@ -45,7 +45,7 @@ const patientSchema = `{"type":"object","required":["kind","code","note"],"prope
 var patientResult = `{"cards":["4111 1111 1111 1111","5500 0055 5555 5559"],"code":"qkplcode","hivcanary":true,"kind":"zebrakind","note":"noteword ` +
 	strings.Repeat("lorem ipsum ", 500) + `<|im_start|> ada.one@example.org"}`
 
-// aboveViewer is what a viewer below the label must find nowhere.
+// aboveViewer is what a viewer below the label must not find.
 var aboveViewer = map[string]*regexp.Regexp{
 	"a free text":                regexp.MustCompile(`noteword`),
 	"a bounded value":            regexp.MustCompile(`qkplcode`),
@@ -79,7 +79,7 @@ var translations = map[string]*handoff.Translation{
 
 var loweredPaths = map[string][]task.Path{"none": nil, "enum": {"/kind"}, "bounded": {"/code"}, "unsafe text": {task.Whole}}
 
-// policy is what lets the result of maker cross to reader.
+// policy returns the rule that delivers the result of maker to reader.
 func (c crossing) policy() *handoff.Policy {
 	p := &handoff.Policy{Rules: []handoff.PairRule{{From: "maker", To: "reader", Mode: handoff.Full, Translate: translations[c.translation]}}}
 	if c.translation == "recast system" {
@@ -100,7 +100,7 @@ func (c crossing) reads() label.Classification {
 }
 
 // run runs maker and reader for a caller who is one level below the result, and
-// returns everything that is told in the process: trace, events, log and result.
+// returns all output in the process: trace, events, log and result.
 func (c crossing) run(t *testing.T, j *journal.Journal) string {
 	t.Helper()
 	replies := func(text string) engine.AgentFunc {
@@ -167,7 +167,7 @@ func inJournal(t *testing.T, dir string, args ...string) string {
 	return stdout.String() + stderr.String()
 }
 
-// linesOf returns what a journal of a folder holds, line by line as it stands there.
+// linesOf returns the lines of a journal of a folder.
 func linesOf(t *testing.T, dir string) string {
 	t.Helper()
 	db, err := sql.Open("sqlite", filepath.Join(dir, journals.FolderName, journals.FileName))
@@ -193,7 +193,7 @@ func linesOf(t *testing.T, dir string) string {
 	return out.String()
 }
 
-// requireHidden looks for what is hidden, and shows where it stands.
+// requireHidden fails if a text contains what is hidden, and shows where.
 func requireHidden(t *testing.T, where, text string) {
 	t.Helper()
 	for what, pattern := range aboveViewer {
@@ -203,7 +203,7 @@ func requireHidden(t *testing.T, where, text string) {
 	}
 }
 
-// G50: whatever translates a result on its way and whatever declassifier lowers
+// Whatever translates a result and whatever declassifier lowers
 // it, a viewer below its label learns no value, no member, no count and no exact
 // size from the trace, the events, the log, the result, explain and show; and of
 // a secret result the journal without a key holds none of these.

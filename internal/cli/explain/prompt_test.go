@@ -38,8 +38,8 @@ func TestEveryCarrierOfContextHasAName(t *testing.T) {
 	}
 }
 
-// What became smaller, was told again or was lowered on its way is said.
-func TestExplainSaysWhatThePolicyDid(t *testing.T) {
+// explain says what was narrowed, translated, cut or lowered.
+func TestExplainShowsPolicyEffects(t *testing.T) {
 	t.Parallel()
 	d := &gate.Decision{
 		Verdict: handoff.Passed, Mode: handoff.Scoped, Rule: "intake-to-fraud", Line: "team.yaml:30", Source: handoff.Source{Kind: handoff.Input, Name: "claim"}, From: "user", Translated: true, Entries: []gate.Entry{{Use: gate.EntryLowered, Name: "score"}}, Before: label.Confidential, After: label.Internal,
@@ -58,8 +58,8 @@ func TestExplainSaysWhatThePolicyDid(t *testing.T) {
 	require.Contains(t, out.String(), "  withheld: result of t from intake, by clearance (team.yaml:31): too high\\n\\x1b[2J\n")
 }
 
-// What has names that nobody wrote down is told by what was kept from it.
-func TestExplainSaysWhatWasNarrowedInWords(t *testing.T) {
+// A value whose parts have no recorded names is described by what was withheld.
+func TestExplainDescribesNarrowedValues(t *testing.T) {
 	t.Parallel()
 	x := &Document{Trace: &trace.Trace{}}
 	tests := []struct {

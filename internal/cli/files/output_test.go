@@ -49,7 +49,7 @@ func TestNewFileReplacesOnlyWhatItFound(t *testing.T) {
 	}
 }
 
-// A folder that is another one in the end gets nothing, and nothing is lost.
+// If the folder was replaced meanwhile, nothing is written there, and nothing is lost.
 func TestNewFileStaysInItsFolder(t *testing.T) {
 	t.Parallel()
 	dir := clitest.Folder(t, map[string]string{"a/f.yaml": "old", "b/f.yaml": "mine"})
@@ -66,7 +66,7 @@ func TestNewFileStaysInItsFolder(t *testing.T) {
 	require.Equal(t, "old", clitest.Contents(t, filepath.Join(dir, "a", "f.yaml")))
 }
 
-// requireKept holds that an error says where in a folder a text is kept, for its owner alone.
+// requireKept requires that an error names the file that holds a text, for its owner only.
 func requireKept(t *testing.T, err error, dir, text string) (path string) {
 	t.Helper()
 	_, path, found := strings.Cut(err.Error(), "what was to be written is in ")
@@ -79,7 +79,7 @@ func requireKept(t *testing.T, err error, dir, text string) (path string) {
 	return path
 }
 
-// A saved plan keeps the mode of what it replaces; all else is for its owner.
+// A saved plan keeps the mode of the file that it replaces; other files are only for their owner.
 func TestModesOfNewFiles(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -102,8 +102,8 @@ func TestModesOfNewFiles(t *testing.T) {
 	}
 }
 
-// A file that came to be while the command ran is not replaced either.
-func TestNewFileNeverReplacesUnasked(t *testing.T) {
+// A file that was created while the command ran is not replaced either.
+func TestNewFileNeverReplacesWithoutForce(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	f := Output{Flag: "save", Path: filepath.Join(dir, "f")}

@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestLineDiffShowsWhatOnlyOneTextHas(t *testing.T) {
+func TestLineDiffShowsDifferentLines(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name, before, after string
@@ -32,9 +32,9 @@ func TestLineDiffShowsWhatOnlyOneTextHas(t *testing.T) {
 	}
 }
 
-// As many lines are left of each text without its own ones, and some are if any
+// Without their own lines both texts have the same number of lines, and some if any
 // line is in both.
-func TestLineDiffLeavesWhatIsCommon(t *testing.T) {
+func TestLineDiffKeepsCommonLines(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		lines := rapid.SliceOfN(rapid.SampledFrom([]string{"a", "b", "c"}), 0, 12)

@@ -18,7 +18,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// hostile are titles that mean something in a format that a plan is drawn in.
+// hostile are titles with special characters of the formats of drawings.
 var hostile = []string{
 	`"]; evil [label="x`, `\`, `\"`, `a\nb\lc\N\G`, `x"] --> y["z`, `a --> b`, `a -.-> b; c --- d`, `%% comment`, `%%{init: {"theme":"dark"}}%%`,
 	`</text><script>alert(1)</script>`, `<b>bold</b> &amp; &#92;n #quot; #35; ﬂ°°34¶ß`, "line\nbreak\r\n-> t1", "\u202eright to left\u2066\u2069", "\x1b[2J\x00",
@@ -50,7 +50,7 @@ func drawn(t require.TestingT, form string, p *engine.Plan) string {
 	return out.String()
 }
 
-// graph is what a reader of a drawing finds in it: labels by id, and edges.
+// graph is what a reader of a drawing sees: labels by ID, and edges.
 type graph struct {
 	labels map[string]string
 	edges  []string // "from to", "?" behind a faint one, and its text in brackets
@@ -159,7 +159,7 @@ func mermaidUnquoted(t require.TestingT, label string) string {
 	return html.UnescapeString(mermaidCode.ReplaceAllString(strings.ReplaceAll(label, "<br>", " "), "&#$1"))
 }
 
-// requireDrawn holds a drawing to its plan: each task and input once, with its
+// requireDrawn compares a drawing with its plan: each task and input once, with its
 // text, and an edge for each reading.
 func requireDrawn(t require.TestingT, form string, p *engine.Plan) {
 	text := drawn(t, form, p)
@@ -231,7 +231,7 @@ func FuzzTitlesAddNothingToADrawing(f *testing.F) {
 	})
 }
 
-// What others make of hostile titles was looked at with Graphviz and Mermaid themselves.
+// The expected texts were checked with Graphviz and Mermaid.
 //
 // Requirement: G53.
 func TestDrawingOfHostileTitles(t *testing.T) {
@@ -241,8 +241,8 @@ func TestDrawingOfHostileTitles(t *testing.T) {
 	}
 }
 
-// Ids are those of titles: a task that comes in changes no other line.
-func TestDrawingsChangeWhereThePlanDoes(t *testing.T) {
+// IDs depend on titles only: an added task changes no other line.
+func TestDrawingChangesOnlyWithThePlan(t *testing.T) {
 	t.Parallel()
 	short, long := planOfTitles([]string{"a", "b"}), planOfTitles([]string{"a", "b", "c"})
 	for form := range Drawings {
@@ -253,8 +253,8 @@ func TestDrawingsChangeWhereThePlanDoes(t *testing.T) {
 	}
 }
 
-// A title that was looked for so that its id begins as another's makes ids longer, not one.
-func TestDrawnIdsAreLongerWhereShortOnesMeet(t *testing.T) {
+// A title chosen so that its short ID equals another one makes IDs longer, not equal.
+func TestDrawingIDsAreUnique(t *testing.T) {
 	t.Parallel()
 	require.False(t, distinct([]string{"abcd1" + strings.Repeat("0", 59), "abcd2" + strings.Repeat("0", 59)}, 4))
 	d := &drawing{nodes: make([]node, 1<<17)} // of so many, some meet in 32 bits

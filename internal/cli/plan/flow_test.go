@@ -20,7 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// governed is a spec under every sort of rule, and its plan, in which its last
+// governed is a spec with every kind of rule, and its plan, in which its last
 // assertion is broken.
 func governed(t *testing.T) (*specfile.File, *engine.Plan) {
 	t.Helper()
@@ -45,7 +45,7 @@ func shown(t *testing.T, form string, q flowFlags, file *specfile.File, plan *en
 
 const untrue = "input claim never derives into statistics (testdata/governed/team.yaml:63)"
 
-func TestPlanSaysWhatAPolicyMakesOfIt(t *testing.T) {
+func TestPlanShowsPolicyEffects(t *testing.T) {
 	t.Parallel()
 	file, plan := governed(t)
 	for form, golden := range map[string]string{"text": "governed.golden", "dot": "governed.dot.golden", "mermaid": "governed.mermaid.golden"} {
@@ -57,7 +57,7 @@ func TestPlanSaysWhatAPolicyMakesOfIt(t *testing.T) {
 	}
 }
 
-func TestPlanAnswersAQuestion(t *testing.T) {
+func TestPlanFromAndTo(t *testing.T) {
 	t.Parallel()
 	file, plan := governed(t)
 	for name, q := range map[string]flowFlags{
@@ -69,7 +69,7 @@ func TestPlanAnswersAQuestion(t *testing.T) {
 	}
 }
 
-// What programs read is the table itself, cell by cell.
+// The JSON has every cell of the table.
 func TestPlanInJSONHasTheTable(t *testing.T) {
 	t.Parallel()
 	file, plan := governed(t)
@@ -120,7 +120,7 @@ func TestPlanInJSONHasTheTable(t *testing.T) {
 	require.Equal(t, []flow.Path{table.Via(0, 4)}, d.Flow.Sources[0].Ways)
 }
 
-// Names that play tricks add no line to what is printed of the flow, and no character that hides.
+// Hostile names add no line to the printed flow, and no hidden character.
 //
 // Requirement: G53.
 func TestFlowOfHostileNames(t *testing.T) {

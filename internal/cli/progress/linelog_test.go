@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestPlainIsALineForEachEvent(t *testing.T) {
+func TestPlainPrintsALinePerEvent(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	plan := planOf(3)
@@ -55,9 +55,9 @@ func TestPlainIsALineForEachEvent(t *testing.T) {
 `, "\n"), out.String())
 }
 
-// TestPlainSaysSeldomThatAnEndpointIsLimited checks that short pauses, which follow one
+// TestPlainLimitsLinesAboutRateLimits checks that short pauses, which follow one
 // another, do not fill the screen.
-func TestPlainSaysSeldomThatAnEndpointIsLimited(t *testing.T) {
+func TestPlainLimitsLinesAboutRateLimits(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	p := newLineLog(planOf(1), &out, clitest.Noon)
@@ -78,7 +78,7 @@ func TestPlainSaysSeldomThatAnEndpointIsLimited(t *testing.T) {
 `, "\n"), out.String())
 }
 
-func TestPlainShowsThatItLives(t *testing.T) {
+func TestPlainPrintsHeartbeats(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
@@ -158,7 +158,7 @@ func TestPlainOfAGoal(t *testing.T) {
 	require.Empty(t, p.running)
 }
 
-func TestPlainListsOfALongPlanItsBeginning(t *testing.T) {
+func TestPlainListsOnlyTheStartOfALongPlan(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	p := newLineLog(nil, &out, clitest.Noon)

@@ -66,8 +66,8 @@ func TestTableShowsEachState(t *testing.T) {
 	require.Equal(t, terminal.Line{Text: "completed Task 0  2.0s", Color: "32", Colored: 9}, tb.lines(30, 0, at(5), true)[0])
 }
 
-// TestTableSaysHowLongAnEndpointIsLimited checks the last line while calls wait.
-func TestTableSaysHowLongAnEndpointIsLimited(t *testing.T) {
+// TestTableShowsRateLimits checks the last line while calls wait.
+func TestTableShowsRateLimits(t *testing.T) {
 	t.Parallel()
 	tb := newTable(planOf(1), clitest.Noon)
 	tb.take(event.Event{Type: event.TaskStart, Task: "0", Time: clitest.Noon, Attempt: 1})
@@ -78,7 +78,7 @@ func TestTableSaysHowLongAnEndpointIsLimited(t *testing.T) {
 	require.Equal(t, "0 of 1 task completed, 8s", texts(tb.lines(80, 0, clitest.Noon.Add(8*time.Second), false))[1])
 }
 
-func TestTableSaysWhatNobodyWasAskedFor(t *testing.T) {
+func TestTableMarksReusedResults(t *testing.T) {
 	t.Parallel()
 	tb := newTable(planOf(2), clitest.Noon)
 	tb.take(event.Event{Type: event.TaskComplete, Run: "r1", Task: "0", Time: clitest.Noon, Status: task.Completed, Work: event.Work{Reused: "r1", Duration: time.Hour}})
@@ -86,7 +86,7 @@ func TestTableSaysWhatNobodyWasAskedFor(t *testing.T) {
 	require.Equal(t, []string{"completed Task 0  agent 0  from before", "completed Task 1  agent 1  reused from 0195c3a1"}, texts(tb.lines(100, 0, clitest.Noon, false))[:2])
 }
 
-// All attempts at a task are told the same messages, which count once.
+// All attempts at a task get the same messages, which count once.
 func TestTableCountsTheMessagesOfAnAttempt(t *testing.T) {
 	t.Parallel()
 	tb := newTable(planOf(1), clitest.Noon)
@@ -136,7 +136,7 @@ func TestTableFitsEveryTerminal(t *testing.T) {
 	})
 }
 
-func TestTableSaysHowManyRowsItLeavesOut(t *testing.T) {
+func TestTableCountsHiddenRows(t *testing.T) {
 	t.Parallel()
 	lines := texts(newTable(planOf(10), clitest.Noon).lines(80, 6, clitest.Noon, false))
 	require.Len(t, lines, 5)

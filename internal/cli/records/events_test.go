@@ -15,7 +15,7 @@ import (
 // blocked is a reader that takes nothing until it is closed.
 type blocked struct{ *io.PipeWriter }
 
-// TestEventsOfASlowReader holds that a reader that takes nothing delays the end
+// TestEventsOfASlowReader checks that a reader that takes nothing delays the end
 // of a run by a limited time, and that what is missing is counted.
 func TestEventsOfASlowReader(t *testing.T) {
 	t.Parallel()
@@ -32,7 +32,7 @@ func TestEventsOfASlowReader(t *testing.T) {
 	require.Equal(t, 1, strings.Count(stderr.String(), "\n"), "no second warning")
 }
 
-// TestEventsEscapeHiddenCharacters holds that a terminal can show the file.
+// TestEventsEscapeHiddenCharacters checks that a terminal can show the file.
 func TestEventsEscapeHiddenCharacters(t *testing.T) {
 	t.Parallel()
 	con, _, _ := clitest.Console(t)

@@ -44,7 +44,7 @@ func traced(con *console.Console, force bool, read []string, flags ...string) (*
 // decided is the record of a prompt that is never sent.
 var decided = record.Prompt{Handoffs: []event.Handoff{{Session: "r1/t/1", From: "a", To: "b", Task: "t"}}}
 
-func TestTraceOfARunIsWrittenAsItGoes(t *testing.T) {
+func TestTraceIsWrittenDuringTheRun(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	path, anchor, key := filepath.Join(dir, "run.jsonl"), filepath.Join(dir, "head"), filepath.Join(dir, "key")
@@ -86,7 +86,7 @@ func TestTraceOfARunIsWrittenAsItGoes(t *testing.T) {
 	require.Contains(t, k.Summary(true), "trace: "+path+"; to read it: runteam explain "+path+"\naudit: "+head.String()+" in "+anchor)
 }
 
-func TestTraceTakesTheKeyOfTheEnvironment(t *testing.T) {
+func TestTraceUsesTheKeyOfTheEnvironment(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "run.jsonl")
 	con, _, _ := clitest.Console(t)
@@ -157,7 +157,7 @@ func TestTraceRefusesFiles(t *testing.T) {
 }
 
 // The file that --force replaces is the one that was there when the command began.
-func TestTraceReplacesWhatItFoundAndNothingElse(t *testing.T) {
+func TestTraceReplacesOnlyTheFileThatItFound(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "run.jsonl")
 	require.NoError(t, os.WriteFile(path, []byte("old"), 0o644))
@@ -182,7 +182,7 @@ func TestTraceReplacesWhatItFoundAndNothingElse(t *testing.T) {
 	require.Len(t, left, 1)
 }
 
-// What cannot be written down keeps the prompt from being sent.
+// A prompt that cannot be recorded is not sent.
 //
 // Requirement: G44.
 func TestTraceThatCannotBeWrittenIsAnError(t *testing.T) {
@@ -223,10 +223,10 @@ func TestTraceHasTheResultForTheCaller(t *testing.T) {
 	require.JSONEq(t, string(want), string(last.Result))
 }
 
-// A disk that is full is told of by the name that the file has for its user.
+// The error about a full disk names the file as the user does.
 //
 // Requirement: G44.
-func TestAFullDiskIsSaidOfTheFileThatWasNamed(t *testing.T) {
+func TestFullDiskErrorNamesTheFile(t *testing.T) {
 	t.Parallel()
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 
 // A prompt is the same if the run says so, or if its answer was taken from where
 // the stored run has it from.
-func TestPromptsThatAreTheSame(t *testing.T) {
+func TestEqualPrompts(t *testing.T) {
 	t.Parallel()
 	k := &journals.StoredRun{Summary: journal.Summary{Run: "run"}}
 	own, taken := &record.AgentCall{}, &record.AgentCall{From: "earlier"}

@@ -82,8 +82,8 @@ failed:  T1 (solo), T2 (solo), T3 (solo) and 1 more: too slow
 `, stderr.String())
 }
 
-// One write, so that what stdout shows on the same terminal stands before or behind it.
-func TestSummaryIsOnePiece(t *testing.T) {
+// One write, so that stdout on the same terminal cannot interrupt it.
+func TestSummaryIsOneWrite(t *testing.T) {
 	t.Parallel()
 	var pieces []string
 	con, _, _ := clitest.Console(t)

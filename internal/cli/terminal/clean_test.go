@@ -12,7 +12,7 @@ import (
 )
 
 // Requirement: G53.
-func TestCleanShowsWhatHides(t *testing.T) {
+func TestCleanEscapesHiddenCharacters(t *testing.T) {
 	t.Parallel()
 	tests := []struct{ name, give, want string }{
 		{"plain text stays", "Grüße, 世界 👩‍🚀 ❤️\n\tend", "Grüße, 世界 👩‍🚀 ❤️\n\tend"},
@@ -53,7 +53,7 @@ func FuzzCleanLeavesNothingHidden(f *testing.F) {
 }
 
 // Requirement: G53.
-func TestCleanJSONMeansTheSame(t *testing.T) {
+func TestJSONWriterKeepsTheMeaning(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.StringOf(rapid.OneOf(rapid.Rune(), rapid.SampledFrom([]rune("\u202e\u009b\x7f\U000e0041\u2066\ufeff\x1b\n")))).Draw(t, "text")
