@@ -118,7 +118,7 @@ func TestEndpointsThatMisbehave(t *testing.T) {
 		},
 		{
 			name:   "never an answer",
-			status: exit.StatusFailed, calls: 1, args: []string{"--timeout", "300ms"}, want: []string{"timed out", "--timeout"},
+			status: exit.StatusFailed, calls: 1, args: []string{"--timeout", "3s"}, want: []string{"timed out", "--timeout"},
 			handle: func(_ http.ResponseWriter, r *http.Request, _ int) { <-r.Context().Done() },
 		},
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"sync"
 
 	"github.com/runteam/runteam/envelope"
@@ -52,12 +51,7 @@ func replay(con *console.Console, cmd *cobra.Command, r *replayFlags) error {
 	}
 	res.Command = k.Command
 	again.complete(res)
-	if con.Settings.JSON() {
-		err = con.Separated(func() error { return con.PrintDocument(func(w io.Writer) error { return res.WriteJSON(w) }) })
-	} else if text := report.Answer(output, res); text != "" {
-		err = con.Separated(func() error { return con.PrintText(text) })
-	}
-	if err != nil {
+	if err := report.PrintAnswer(con, output, res, false); err != nil {
 		return err
 	}
 	return printVerdict(cmd.Context(), con, again, res)

@@ -48,11 +48,7 @@ func reportWithout(con *console.Console, t *variant, res *engine.Result) error {
 	} else {
 		var b strings.Builder
 		d.write(&b, r.verbose)
-		if r.events.ToStdout() {
-			con.Say("\n%s\n", strings.TrimRight(terminal.Clean(b.String()), "\n"))
-		} else {
-			err = con.Separated(func() error { return con.PrintText(b.String()) })
-		}
+		err = report.PrintText(con, b.String(), r.events.ToStdout())
 	}
 	ending := report.Ending{Result: res, Mode: progress.Mode(con, t.job.Progress), Scripted: t.job.Offline}
 	ending.Print(con)

@@ -1,9 +1,12 @@
 package report
 
 import (
+	"io"
 	"slices"
 	"strings"
 
+	"github.com/runteam/runteam/internal/cli/console"
+	"github.com/runteam/runteam/internal/cli/terminal"
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/task"
 )
@@ -38,6 +41,27 @@ func Answer(output []task.ID, res *engine.Result) string {
 		return res.Output
 	}
 	return strings.Join(parts, "\n\n")
+}
+
+// PrintAnswer prints the result on stdout as JSON or text, with empty lines around it on a terminal. If
+// the events are on stdout, the text is on stderr.
+func PrintAnswer(con *console.Console, output []task.ID, res *engine.Result, onStderr bool) error {
+	if con.Settings.JSON() {
+		return con.Separated(func() error { return con.PrintDocument(func(w io.Writer) error { return res.WriteJSON(w) }) })
+	}
+	return PrintText(con, Answer(output, res), onStderr)
+}
+
+// PrintText prints a text on stdout, or on stderr, with empty lines around it on a terminal.
+func PrintText(con *console.Console, text string, onStderr bool) error {
+	switch {
+	case text == "":
+		return nil
+	case onStderr:
+		con.Say("\n%s\n", strings.TrimRight(terminal.Clean(text), "\n"))
+		return nil
+	}
+	return con.Separated(func() error { return con.PrintText(text) })
 }
 
 // synthesized reports whether the coordinator wrote an answer.

@@ -5,9 +5,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"io"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -21,7 +19,6 @@ import (
 	"github.com/runteam/runteam/internal/cli/records"
 	"github.com/runteam/runteam/internal/cli/report"
 	"github.com/runteam/runteam/internal/cli/source"
-	"github.com/runteam/runteam/internal/cli/terminal"
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/scripted"
@@ -341,16 +338,7 @@ func (j *Job) Options(file *specfile.File) engine.RunOptions {
 
 // printOutcome prints the result on stdout and the report of the run on stderr.
 func printOutcome(con *console.Console, j *Job, res outcome, rec *connect.Recording, trace *records.TraceWriter) error {
-	var err error
-	if con.Settings.JSON() {
-		err = con.Separated(func() error { return con.PrintDocument(func(w io.Writer) error { return res.WriteJSON(w) }) })
-	} else if text := report.Answer(res.output, res.Result); text != "" {
-		if j.events.ToStdout() {
-			con.Say("\n%s\n", strings.TrimRight(terminal.Clean(text), "\n"))
-		} else {
-			err = con.Separated(func() error { return con.PrintText(text) })
-		}
-	}
+	err := report.PrintAnswer(con, res.output, res.Result, j.events.ToStdout())
 	shown := *res.Result
 	if j.resumed != nil {
 		shown.StartedAt = res.began // so that the report has the time of this command
