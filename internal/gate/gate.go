@@ -173,13 +173,13 @@ func (c *Compartment) rule(ctx context.Context, o *Offer, g *Grant, d *Ruling, n
 		}
 		s = narrowed(s.Only(x.Lowers.Paths...))
 	}
-	p, verdict := c.parts(o, g, s, d)
-	if verdict != handoff.Passed {
+	p, ok := c.parts(o, g, s, d)
+	if !ok {
 		return nil
 	}
 	t := g.Terms
 	if t != nil && t.translation.byModel && (g.Source.Kind == handoff.Dependency || g.Source.Kind == handoff.Input) {
-		if p, verdict = c.translated(o, g, d, p, now); verdict != handoff.Passed {
+		if p, ok = c.translated(o, g, d, p, now); !ok {
 			return nil
 		}
 	}
@@ -272,14 +272,15 @@ func (c *Compartment) grant(s handoff.Source) *Grant {
 	return nil
 }
 
-// parts picks the parts of the payload that were asked for and are granted, or holds.
-func (c *Compartment) parts(o *Offer, g *Grant, s pick.Selection, d *Ruling) (envelope.Payload, handoff.Verdict) {
+// parts picks the parts of the payload that were asked for and are granted. It reports
+// false if there are none.
+func (c *Compartment) parts(o *Offer, g *Grant, s pick.Selection, d *Ruling) (_ envelope.Payload, ok bool) {
 	p := o.Envelope.Open()
 	_, structured := p.JSON()
 	asked := o.As == task.Structured || o.As == task.Both
 	if asked && !structured {
 		d.withhold(RulePayload, ReasonRule, "it has no validated structured result")
-		return envelope.Payload{}, handoff.Held
+		return p, false
 	}
 	if s.Whole() {
 		switch {
@@ -288,41 +289,42 @@ func (c *Compartment) parts(o *Offer, g *Grant, s pick.Selection, d *Ruling) (en
 		case !asked && p.Text() != "":
 			p = envelope.Text(p.Text())
 		}
-		return p, handoff.Passed
+		return p, true
 	}
 	return c.narrow(g, s, p, d)
 }
 
 // translated asks for a translation by a model, or rules on the one that is
-// offered, as Decide does on the original: it is new context, and may be worse.
-func (c *Compartment) translated(o *Offer, g *Grant, d *Ruling, left envelope.Payload, now time.Time) (envelope.Payload, handoff.Verdict) {
+// offered, as Decide does on the original: it is new context, and may be worse. It
+// reports false unless a translation passes.
+func (c *Compartment) translated(o *Offer, g *Grant, d *Ruling, left envelope.Payload, now time.Time) (_ envelope.Payload, ok bool) {
 	t := o.Translated
 	if t == nil {
 		d.Verdict, d.Rule, d.left = handoff.NeedsTranslation, cmp.Or(d.Rule, granted[o.Source.Kind], RuleGrant), left
 		d.Translate = &handoff.Translation{MaxTokens: g.Terms.translation.maxTokens, ByModel: true}
-		return envelope.Payload{}, handoff.NeedsTranslation
+		return left, false
 	}
 	switch {
 	case t.Genuine() != nil, !derives(t, o.Envelope), t.Classification() < d.After:
 		d.withhold(RuleDigest, ReasonTampered, "its translation does not derive from it")
-		return envelope.Payload{}, handoff.Held
+		return left, false
 	case t.Fresh(now) != nil:
 		d.withhold(RuleExpiry, ReasonExpired, "its translation is not fresh")
-		return envelope.Payload{}, handoff.Held
+		return left, false
 	}
 	undeclassified := *g.Terms // an entry lowers what the producer made, and not what a model made of it
 	undeclassified.lower = nil
 	if x := undeclassified.Admit(t.Classification(), c.Contract.Clearance, c.Contract.Callee); x.Held() {
 		d.refuse(&x)
-		return envelope.Payload{}, handoff.Held
+		return left, false
 	}
 	if t.Classification() > c.Contract.MaxInput {
 		d.withhold(RuleClearance, ReasonClearance, fmt.Sprintf("its translation is %v, and the contract lets %v through", t.Classification(), c.Contract.MaxInput))
-		return envelope.Payload{}, handoff.Held
+		return left, false
 	}
 	d.After, d.replaced, d.Translated = t.Classification(), t, true
 	d.expires, d.trust = envelope.Earliest(d.expires, t.ExpiresAt()), d.trust.Join(t.Trust())
-	return envelope.Text(t.Open().Text()), handoff.Passed
+	return envelope.Text(t.Open().Text()), true
 }
 
 // derives reports whether an envelope was made from another one, or from what

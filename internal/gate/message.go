@@ -35,19 +35,12 @@ func (c *Compartment) GateMessage(parts []Sealed, now time.Time) (envelope.Heade
 	if !k.ExpiresAt.IsZero() && !now.Before(k.ExpiresAt) {
 		return refuse(RuleContract, "the message came after the contract had ended")
 	}
-	h := envelope.Header{Run: k.Run, Classification: k.MaxInput, Hops: 1}
-	for i := range parts {
-		s := &parts[i]
-		if err := s.For(k); err != nil {
-			return envelope.Header{}, fmt.Errorf("gate a message of %q: %w", k.Callee, err)
-		}
-		if s.Withheld() {
-			continue
-		}
-		h.DerivedFrom = append(h.DerivedFrom, s.envelope)
-		h.ExpiresAt = envelope.Earliest(h.ExpiresAt, s.expiresAt)
-		h.Hops = max(h.Hops, s.hops+1)
+	h := envelope.Header{Run: k.Run, Classification: k.MaxInput}
+	hops, err := k.derive(&h, parts)
+	if err != nil {
+		return envelope.Header{}, fmt.Errorf("gate a message of %q: %w", k.Callee, err)
 	}
+	h.Hops = hops + 1
 	switch {
 	case h.Hops > envelope.MaxHops:
 		return refuse(RuleHops, fmt.Sprintf("it was handed on %d times, at most %d are allowed", h.Hops, envelope.MaxHops))

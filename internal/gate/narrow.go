@@ -14,35 +14,35 @@ import (
 
 // narrow picks parts of the structured value; where there is none, of the JSON
 // value that a text consists of. Any other text crosses whole or not at all.
-func (c *Compartment) narrow(g *Grant, s pick.Selection, p envelope.Payload, d *Ruling) (envelope.Payload, handoff.Verdict) {
+func (c *Compartment) narrow(g *Grant, s pick.Selection, p envelope.Payload, d *Ruling) (_ envelope.Payload, ok bool) {
 	d.InPart = true
 	by, line := g.narrowing(d)
 	if l := d.lowers; l != nil && by == RuleGrant {
 		by, line = handoff.Rule(l.Name), cmp.Or(l.Origin.String(), d.Line)
 	}
-	hold := func(why string) (envelope.Payload, handoff.Verdict) {
+	withhold := func(why string) (envelope.Payload, bool) {
 		d.withholdValue(by, why)
 		d.Line = line
-		return envelope.Payload{}, handoff.Held
+		return p, false
 	}
 	value, ok := decoded(p)
 	if _, text := value.(string); !ok || text || g.Source.Kind == handoff.Fault { // a text in quotes is a text, and so is what an agent said when it failed
 		d.Dropped = []task.Path{task.Whole}
-		return hold("a text crosses whole or not at all, and only parts are granted: " + s.String())
+		return withhold("a text crosses whole or not at all, and only parts are granted: " + s.String())
 	}
 	picked := s.Apply(value)
 	named := names{g, s}
 	d.Dropped, d.Kept, d.Unmatched = named.shown(picked.Dropped), named.shown(picked.Kept), picked.Unmatched
 	if !picked.Any {
-		return hold("none of the granted parts is in it: " + s.String())
+		return withhold("none of the granted parts is in it: " + s.String())
 	}
 	v, err := jsonvalue.Encode(picked.Value)
 	if err != nil {
-		return hold("what is left of it has no canonical form")
+		return withhold("what is left of it has no canonical form")
 	}
 	whole, err := jsonvalue.Encode(value)
 	if err != nil {
-		return hold("it has no canonical form")
+		return withhold("it has no canonical form")
 	}
 	_, structured := p.JSON()
 	d.TextDropped = structured && p.Text() != "" && !writes(p.Text(), whole)
@@ -50,7 +50,7 @@ func (c *Compartment) narrow(g *Grant, s pick.Selection, p envelope.Payload, d *
 	if by != RuleGrant { // what the task itself did not ask for is told by its rule
 		d.Rule, d.Line = by, line
 	}
-	return envelope.Payload{}.WithStructured(v), handoff.Passed
+	return envelope.Payload{}.WithStructured(v), true
 }
 
 // writes reports whether a text is a value and says nothing beside it, as the

@@ -12,56 +12,45 @@ import (
 
 // checkEntries reads the declassifiers, endorsers and renewals.
 func (c *policyChecker) checkEntries() {
-	b, names := c.book, map[string]bool{}
-	named := func(list, name, reason string, i int) {
-		switch err := naming.CheckName(name); {
+	b := c.book
+	named, firsts := map[string]bool{}, map[[3]string]string{} // the first entry of each kind for a pair
+	common := func(list string, i int, e *handoff.Entry) [2]string {
+		subject := fmt.Sprintf("%q", e.Name)
+		switch err := naming.CheckName(e.Name); {
 		case err != nil:
 			c.add("", "name: "+err.Error(), "give it a name, which decisions and events show", list, i, "name")
-		case isReserved(handoff.Rule(name)):
-			c.add(fmt.Sprintf("%q", name), takenName, takenHint, list, i, "name")
-		case names[name]:
-			c.add(fmt.Sprintf("%q", name), "another entry has this name", "give each a name of its own", list, i, "name")
+		case isReserved(handoff.Rule(e.Name)):
+			c.add(subject, takenName, takenHint, list, i, "name")
+		case named[e.Name]:
+			c.add(subject, "another entry has this name", "give each a name of its own", list, i, "name")
 		}
-		names[name] = true
-		if strings.TrimSpace(reason) == "" {
-			c.add(fmt.Sprintf("%q", name), "reason is missing", "say why it is safe", list, i, "reason")
+		named[e.Name] = true
+		if strings.TrimSpace(e.Reason) == "" {
+			c.add(subject, "reason is missing", "say why it is safe", list, i, "reason")
 		}
-	}
-	twice := func(list, name, from, to string, first string, i int) {
-		if from != "" && to != "" {
-			c.add(fmt.Sprintf("%q", name), fmt.Sprintf("%q is for this pair too", first), "make one of the two", list, i)
+		c.checkPair(e.Name, e.From, e.To, false, list, i)
+		kind := [3]string{list, e.From, e.To}
+		if first, twice := firsts[kind]; twice && e.From != "" && e.To != "" {
+			c.add(subject, fmt.Sprintf("%q is for this pair too", first), "make one of the two", list, i)
 		}
+		firsts[kind] = e.Name
+		return [2]string{e.From, e.To}
 	}
 	for i := range b.policy.Declassify {
 		d := &b.policy.Declassify[i]
-		named("declassify", d.Name, d.Reason, i)
-		c.checkPair(d.Name, d.From, d.To, false, "declassify", i)
+		b.lower[common("declassify", i, &d.Entry)] = d
 		c.checkDeclassifier(d, i)
-		if first := b.lower[[2]string{d.From, d.To}]; first != nil {
-			twice("declassify", d.Name, d.From, d.To, first.Name, i)
-		}
-		b.lower[[2]string{d.From, d.To}] = d
 	}
 	for i := range b.policy.Endorse {
 		e := &b.policy.Endorse[i]
-		named("endorse", e.Name, e.Reason, i)
-		c.checkPair(e.Name, e.From, e.To, false, "endorse", i)
-		if first := b.endorse[[2]string{e.From, e.To}]; first != nil {
-			twice("endorse", e.Name, e.From, e.To, first.Name, i)
-		}
-		b.endorse[[2]string{e.From, e.To}] = e
+		b.endorse[common("endorse", i, &e.Entry)] = e
 	}
 	for i := range b.policy.Renew {
 		n := &b.policy.Renew[i]
-		named("renew", n.Name, n.Reason, i)
-		c.checkPair(n.Name, n.From, n.To, false, "renew", i)
+		b.renew[common("renew", i, &n.Entry)] = n
 		if n.TTL <= 0 {
 			c.add(fmt.Sprintf("%q", n.Name), "ttlMs must be at least 1", "write how long after its making the context may be read", "renew", i, "ttlMs")
 		}
-		if first := b.renew[[2]string{n.From, n.To}]; first != nil {
-			twice("renew", n.Name, n.From, n.To, first.Name, i)
-		}
-		b.renew[[2]string{n.From, n.To}] = n
 	}
 }
 

@@ -66,7 +66,7 @@ func (c *Compartment) GateInbound(r Reply, parts []Sealed, schema Validator, now
 	if r.TTL > 0 {
 		h.ExpiresAt = envelope.Earliest(h.ExpiresAt, now.Add(r.TTL))
 	}
-	if err := k.derive(&h, parts); err != nil {
+	if _, err := k.derive(&h, parts); err != nil {
 		return nil, d, fmt.Errorf("gate the reply of %q: %w", k.Callee, err)
 	}
 	if !h.ExpiresAt.IsZero() && !now.Before(h.ExpiresAt) {
@@ -125,22 +125,23 @@ func (d *Decision) refused(r *Refusal) (*envelope.Envelope, Decision, error) {
 	return nil, *d, d.Err()
 }
 
-// derive writes into the header of a reply from which envelopes it derives, and
-// when the first of them expires. Every part must be sealed under the contract.
-func (k *Contract) derive(h *envelope.Header, parts []Sealed) error {
+// derive writes into a header from which envelopes its payload derives, and when the
+// first of them expires. It returns the most hops that any of them has. Every part must
+// be sealed under the contract.
+func (k *Contract) derive(h *envelope.Header, parts []Sealed) (hops int, err error) {
 	h.DerivedFrom = make([]envelope.ID, 0, len(parts))
 	for i := range parts {
 		s := &parts[i]
 		if err := s.For(k); err != nil {
-			return err
+			return 0, err
 		}
-		if s.Withheld() {
-			continue
+		if !s.Withheld() {
+			h.DerivedFrom = append(h.DerivedFrom, s.envelope)
+			h.ExpiresAt = envelope.Earliest(h.ExpiresAt, s.expiresAt)
+			hops = max(hops, s.hops)
 		}
-		h.DerivedFrom = append(h.DerivedFrom, s.envelope)
-		h.ExpiresAt = envelope.Earliest(h.ExpiresAt, s.expiresAt)
 	}
-	return nil
+	return hops, nil
 }
 
 // GateFault makes the envelope of an error text that belongs to the contract's

@@ -155,8 +155,8 @@ func (d *definitions) admit(t *task.Task) error {
 	if t.ID == "" {
 		return fmt.Errorf("%w: it has no id", task.ErrInvalid)
 	}
-	if _, ok := d.index(t.ID); ok {
-		return fmt.Errorf("%w id %q", task.ErrDuplicate, t.ID)
+	if i, ok := d.index(t.ID); ok {
+		return fmt.Errorf("%w: id %q is that of task %q too", task.ErrDuplicate, t.ID, d.at(i).Title)
 	}
 	if t.Status != "" && t.Status != task.Pending && t.Status != task.Blocked {
 		return fmt.Errorf("%w: its status is %s: add pending tasks only", task.ErrInvalid, t.Status)

@@ -5,10 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/runteam/runteam/envelope"
-	"github.com/runteam/runteam/internal/graph"
 	"github.com/runteam/runteam/task"
 )
 
@@ -176,42 +174,18 @@ func (s *snapshot) statuses() ([]status, error) {
 	return all, nil
 }
 
-// newDangling returns a queue of tasks some of whose dependencies may not be
-// there: the graph knows only those that are.
+// newDangling returns a queue of tasks, all of them not started. Some of their
+// dependencies may not be there.
 func newDangling(all []stored) (*Queue, error) {
-	there := make(map[string]bool, len(all))
+	q := &Queue{}
 	for i := range all {
-		if all[i].task.ID == "" {
-			return nil, fmt.Errorf("task %q has no id", all[i].task.Title)
+		t := all[i].task
+		if t.ID == "" {
+			return nil, fmt.Errorf("task %q has no id", t.Title)
 		}
-		there[string(all[i].task.ID)] = true
-	}
-	tasks := make([]task.Task, len(all))
-	dangling := map[int][]task.Ref{}
-	for i := range all {
-		tasks[i] = all[i].task
-		absent := func(d task.Ref) bool { return !there[d.Task] }
-		if refs := tasks[i].DependsOn; slices.ContainsFunc(refs, absent) {
-			dangling[i] = refs
-			tasks[i].DependsOn = slices.DeleteFunc(slices.Clone(refs), absent)
-		}
-	}
-	g, err := graph.New(tasks)
-	if err != nil {
-		return nil, err
-	}
-	q := New(g)
-	for i := range tasks {
-		refs, ok := dangling[i]
-		if !ok {
-			continue
-		}
-		q.tasks.init()
-		tasks[i].DependsOn = refs // as the caller knows it; the graph's edges are made
-		for _, d := range refs {
-			if !there[d.Task] {
-				q.tasks.missing[task.ID(d.Task)] = append(q.tasks.missing[task.ID(d.Task)], int32(i))
-			}
+		t.Status = ""
+		if err := q.Add(t); err != nil {
+			return nil, err
 		}
 	}
 	return q, nil
@@ -277,9 +251,9 @@ func (q *Queue) reopen() {
 			q.states[i].open = q.unfinished(q.tasks.at(i))
 		}
 	}
-	for _, i := range q.tasks.g.Order() {
+	for i := range q.states {
 		if q.states[i].status == blocked {
-			q.open(int(i))
+			q.open(i)
 		}
 	}
 	for i := range q.states {
