@@ -21,7 +21,7 @@ type HeldError struct {
 
 // Error names the source, the rule and the line.
 func (e *HeldError) Error() string {
-	text := string(e.Kind) + " from " + strconv.Quote(e.From) + " is held by " + string(e.Rule)
+	text := string(e.Kind) + " from " + strconv.Quote(e.From) + " is withheld by " + string(e.Rule)
 	if e.Detail != "" {
 		text += ": " + e.Detail
 	}

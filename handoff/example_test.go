@@ -42,5 +42,5 @@ func ExampleHeldError() {
 	fmt.Println(err)
 	// Output:
 	// clearance clearance team.yaml:31 dependsOn
-	// task "Write the letter": dependency from "fraud" is held by clearance: it is confidential, and "letters" may see internal (team.yaml:31 dependsOn)
+	// task "Write the letter": dependency from "fraud" is withheld by clearance: it is confidential, and "letters" may see internal (team.yaml:31 dependsOn)
 }

@@ -96,7 +96,7 @@ type Translation struct {
 	MaxTokens int
 	ByModel   bool
 
-	// Recast is the prompt in which the value stands: "user", which an empty value means
-	// too, or "system". Only endorsed context can stand in the system prompt.
+	// Recast is the prompt in which the value is written: "user", which an empty value means
+	// too, or "system". Only endorsed context can be part of the system prompt.
 	Recast string
 }

@@ -78,7 +78,7 @@ func fault(s *gate.Sealed, in *place, b *brief.Brief) error {
 	return nil
 }
 
-// checkLayout holds a brief to what its layout alone asks for.
+// checkLayout checks what only one layout asks for.
 func checkLayout(b *brief.Brief) error {
 	switch {
 	case b.Layout == brief.Work && b.Guidance != "":
@@ -103,7 +103,7 @@ func checkLayout(b *brief.Brief) error {
 	return nil
 }
 
-// checkInstructions holds what stands unfenced to what it must be.
+// checkInstructions checks what is written without a fence.
 func checkInstructions(b *brief.Brief) error {
 	if b.Instruction == nil {
 		if err := checkWords("the description", b.Task.Description, b.Layout); err != nil {
@@ -123,8 +123,8 @@ func checkInstructions(b *brief.Brief) error {
 	return nil
 }
 
-// checkInstruction holds context that will stand unfenced to what is asked of
-// a description.
+// checkInstruction checks context that is written without a fence as a description
+// is checked.
 func checkInstruction(what string, s *gate.Sealed, l brief.Layout) error {
 	if s.Withheld() {
 		return fmt.Errorf("%s is withheld: %w", what, s.Decision().Err())

@@ -33,7 +33,7 @@ type Range struct {
 	Part   Part  `json:"part"`
 }
 
-// A Source is what stands behind ranges: a place in the spec, or a piece of
+// A Source is where ranges come from: a place in the spec, or a piece of
 // context with the gate's decision about it. A source without a range was
 // withheld without a line.
 type Source struct {

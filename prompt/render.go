@@ -124,7 +124,7 @@ func (r *renderer) fence() {
 	for _, recast := range [...]string{gate.RecastSystem, ""} {
 		for _, i := range [...]int{listInputs, listResults} {
 			for j := range r.list[i] {
-				if p := &r.list[i][j]; r.stands(p) == recast {
+				if p := &r.list[i][j]; r.recastOf(p) == recast {
 					r.whole(p)
 				}
 			}
@@ -139,9 +139,9 @@ func (r *renderer) fence() {
 	}
 }
 
-// stands says in which of the two texts a piece stands. Only work has context
+// recastOf says in which of the two texts a piece is written. Only work has context
 // in the system prompt.
-func (r *renderer) stands(p *piece) string {
+func (r *renderer) recastOf(p *piece) string {
 	if r.brief.Layout != brief.Work {
 		return ""
 	}

@@ -40,12 +40,12 @@ func (r *renderer) description() {
 }
 
 // granted writes the section of the inputs or of the dependencies, of those
-// that stand in one of the two texts; only dependencies say who did the work.
+// that are written in one of the two texts; only dependencies say who did the work.
 func (r *renderer) granted(heading string, pieces []piece, recast string) {
 	opened := false
 	for i := range pieces {
 		p := &pieces[i]
-		if p.silent() || r.stands(p) != recast {
+		if p.silent() || r.recastOf(p) != recast {
 			continue
 		}
 		if !opened {
@@ -61,7 +61,7 @@ func (r *renderer) granted(heading string, pieces []piece, recast string) {
 	}
 }
 
-// body writes what stands under the heading of a piece that is not silent.
+// body writes what is under the heading of a piece that is not silent.
 func (r *renderer) body(p *piece) {
 	if p.Withheld() {
 		text := "\n" + brief.WithheldOpen + ": " + string(p.Decision().Reason)

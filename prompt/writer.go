@@ -61,7 +61,7 @@ func (w *writer) instruction(part Part, source int32, text string, params []prov
 	w.put(part, source, text[done:])
 }
 
-// by ends a heading with who stands behind it.
+// by ends a heading with a name in parentheses.
 func (w *writer) by(how string, source int32, name string) {
 	w.frame(how)
 	w.put(brief.PartHeading, source, name)

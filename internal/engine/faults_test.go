@@ -48,11 +48,11 @@ func TestUnsoundValuesAreHeld(t *testing.T) {
 		{"100 MB of text", strings.Repeat("x", 100<<20) + canary, false, []task.Path{task.Whole}, "maker", codes.Reply, "larger than 4 MiB"},
 		{"100 MB of JSON", `{"score":"` + strings.Repeat("x", 100<<20) + `","story":"` + canary + `"}`, true, []task.Path{"/score"}, "maker", codes.Reply, "larger than 4 MiB"},
 		{"depth 10,000", deep, true, []task.Path{"/score"}, "maker", codes.Schema, "deep"},
-		{"depth 10,000, text", deep, false, []task.Path{"/score"}, "reader", gate.CodeHeld, "a text crosses whole or not at all"},
+		{"depth 10,000, text", deep, false, []task.Path{"/score"}, "reader", gate.CodeHeld, "a text is delivered whole or not at all"},
 		{"duplicate keys", `{"score":7,"score":"` + canary + `"}`, true, []task.Path{"/score"}, "maker", codes.Schema, "duplicate key"},
-		{"duplicate keys, text", `{"score":7,"score":"` + canary + `"}`, false, []task.Path{"/score"}, "reader", gate.CodeHeld, "a text crosses whole or not at all"},
+		{"duplicate keys, text", `{"score":7,"score":"` + canary + `"}`, false, []task.Path{"/score"}, "reader", gate.CodeHeld, "a text is delivered whole or not at all"},
 		{"invalid UTF-8", "\xff" + canary, false, []task.Path{task.Whole}, "maker", "", "UTF-8"},
-		{"two values", `{"score":7}{"story":"` + canary + `"}`, false, []task.Path{"/score"}, "reader", gate.CodeHeld, "a text crosses whole or not at all"},
+		{"two values", `{"score":7}{"story":"` + canary + `"}`, false, []task.Path{"/score"}, "reader", gate.CodeHeld, "a text is delivered whole or not at all"},
 		{"a number beyond all", `{"score":1e999999,"story":"` + canary + `"}`, false, []task.Path{"/story2"}, "reader", gate.CodeHeld, ""},
 	}
 	for _, tt := range tests {

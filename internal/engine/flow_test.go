@@ -302,7 +302,7 @@ func TestResultThatExpires(t *testing.T) {
 				r := of(t, res, "reader")
 				if tt.code != "" {
 					require.Equal(t, tt.code, r.Error.Code)
-					require.Contains(t, r.Error.Message, `dependency from "source" is held by expiry`)
+					require.Contains(t, r.Error.Message, `dependency from "source" is withheld by expiry`)
 					require.Equal(t, 1, r.Metrics.Attempts)
 					return
 				}
@@ -322,7 +322,7 @@ func TestInputThatExpires(t *testing.T) {
 		require.Equal(t, "[withheld: expired]", of(t, res, "early").Result, "at the end of the run")
 		require.Equal(t, res.StartedAt.Add(time.Minute).UnixNano(), of(t, res, "early").Envelope.ExpiresAt().UnixNano(), "what is made from it ends with it")
 		require.Equal(t, gate.CodeHeld, of(t, res, "late").Error.Code)
-		require.Contains(t, of(t, res, "late").Error.Message, `input from "user" is held by expiry`)
+		require.Contains(t, of(t, res, "late").Error.Message, `input from "user" is withheld by expiry`)
 	})
 }
 

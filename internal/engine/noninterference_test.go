@@ -29,7 +29,7 @@ import (
 // Two variants are not compared where a task ends with another status, or the
 // coordinator is called more or less often. This is legitimate: an agent that may read the
 // changed place can fail because of it, and a task whose required context lacks in one
-// variant what it needs is held by the gate and fails. Every reader knows the status of
+// variant what it needs is withheld by the gate and fails. Every reader knows the status of
 // tasks and the first failed dependency of one that was canceled, and no gate hides them.
 // Why a task failed by itself is compared.
 //
@@ -609,7 +609,7 @@ func (v *view) lawful(at spot, d *gate.Decision, s *sight, system bool) string {
 		return v.lowered(tokens, d)
 	}
 	if system && !slices.ContainsFunc(v.setting.policy.Endorse, func(e handoff.Endorser) bool { return e.From == d.From && e.To == d.To }) {
-		return "it stands in the system prompt, and nobody endorsed it"
+		return "it stands in the system prompt, and no entry endorses it"
 	}
 	return ""
 }

@@ -164,7 +164,7 @@ func TestContradictionsAreFoundBeforehand(t *testing.T) {
 		says string
 	}{
 		{"scoped without a list", handoff.PairRule{Mode: handoff.Scoped}, nil, "scoped without a list"},
-		{"a need of what is not allowed", handoff.PairRule{Allow: []task.Path{"/score"}}, []task.Path{"/name"}, "nothing that it needs may cross"},
+		{"a need of what is not allowed", handoff.PairRule{Allow: []task.Path{"/score"}}, []task.Path{"/name"}, "nothing that it needs may be delivered"},
 		{"a need of what is minimal", handoff.PairRule{Mode: handoff.Minimal}, []task.Path{"/name"}, "by heading and status only"},
 		{"an empty need", handoff.PairRule{Mode: handoff.Full}, []task.Path{}, "an empty need grants nothing"},
 	}

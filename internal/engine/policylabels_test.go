@@ -164,10 +164,10 @@ func TestLabelsStayBelowThePlanUnderAPolicy(t *testing.T) {
 				// A label is never the reason, only a text of which parts are granted. The
 				// detail is missing if a rule hides the text from the caller.
 				if trusted {
-					require.Contains(rt, out.Error.Message, "a text crosses whole or not at all", out.Title)
+					require.Contains(rt, out.Error.Message, "a text is delivered whole or not at all", out.Title)
 					held++
 				} else {
-					require.Regexp(rt, `is held by rule \d+$|a text crosses whole or not at all`, out.Error.Message, out.Title)
+					require.Regexp(rt, `is held by rule \d+$|a text is delivered whole or not at all`, out.Error.Message, out.Title)
 				}
 			}
 			for _, receipt := range out.Receipts {

@@ -150,7 +150,7 @@ func TestPathsThatNothingNamesAreWarnings(t *testing.T) {
 			}
 			read.Uses = []task.Use{{Name: "claim"}}
 			if tt.input == "call me" {
-				read.Uses = nil // a text crosses whole or not at all, which is an error of its own
+				read.Uses = nil // a text is delivered whole or not at all, which is an error of its own
 			}
 			p, err := tm.Plan([]task.Spec{made, read}, &engine.RunOptions{Inputs: []engine.Input{{Name: "claim", Text: tt.input}}})
 			require.NoError(t, err)

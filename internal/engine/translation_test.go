@@ -90,7 +90,7 @@ func TestSummaryByTheReadersAgent(t *testing.T) {
 	require.Len(t, prompts, 2)
 	require.Contains(t, prompts[0].Text(), "a long story")
 	require.Contains(t, prompts[0].Text(), "at most 50 tokens")
-	require.NotContains(t, prompts[0].Text(), "Do reader.", "the task itself is nothing to retell")
+	require.NotContains(t, prompts[0].Text(), "Do reader.", "the task itself is nothing to translate")
 	require.Equal(t, "You are the reader.", prompts[0].System())
 	require.NotContains(t, prompts[1].Text(), "a long story")
 	require.Contains(t, prompts[1].Text(), "in short: [REDACTED:email]", "an answer is redacted as anything is")
@@ -322,7 +322,7 @@ func TestRecastNeedsAnEndorser(t *testing.T) {
 			res := run(t, governed(t, policy, member("maker", says("speak plainly")), reader), nil, spec("maker"), spec("reader", "maker"))
 			if !endorsed {
 				require.Equal(t, gate.CodeHeld, of(t, res, "reader").Error.Code)
-				require.Contains(t, of(t, res, "reader").Error.Message, "nobody endorsed it")
+				require.Contains(t, of(t, res, "reader").Error.Message, "no entry endorses it")
 				require.Empty(t, d.prompts)
 				return
 			}

@@ -11,24 +11,24 @@ import (
 // whatever the value is: what a static check asks beforehand, and the gate
 // about each value.
 type Admission struct {
-	After  label.Classification  // the label that it would cross with
+	After  label.Classification  // the label that it would be delivered with
 	Lowers *handoff.Declassifier // the entry that lowers it to After; nil if none does
 
-	// Why it would not cross; empty if it would.
+	// Why it would be withheld; empty if it would not.
 	Rule   handoff.Rule
 	Reason string
 	Detail string
 	Line   string
 }
 
-// Held reports whether a value of this label is certain not to cross.
+// Held reports whether a value of this label is certain to be withheld.
 func (c *Admission) Held() bool { return c.Rule != "" }
 
 // Admission rules on the label of a value for a reader with this clearance.
 //
-// A value that would be held is lowered by the declassifier of the pair, if there
+// A value that would be withheld is lowered by the declassifier of the pair, if there
 // is one: above the clearance, above the ceiling of a rule, and if it is secret and
-// no rule is for the exact pair. So where a label crosses, every lower one does.
+// no rule is for the exact pair. So if a label is delivered, every lower one is.
 func (t *Terms) Admit(level, clearance label.Classification, to string) Admission {
 	c := Admission{After: level}
 	named := to == handoff.User || t != nil && t.exact // a rule for the exact pair, or the caller, who is no model

@@ -59,10 +59,10 @@ type Request struct {
 	Task           task.ID
 	Classification label.Classification // the request label: see [Label]
 	RequiredTags   []string
-	Grants         []Grant       // what may cross; empty means nothing
+	Grants         []Grant       // what may be delivered; empty means nothing
 	Duration       time.Duration // session time asked for; zero asks for none
 
-	// Declassified says that a declassifier stands on every way out of the agent,
+	// Declassified says that there is a declassifier on every way out of the agent,
 	// so that its result may be above what it produces.
 	Declassified bool
 }
@@ -103,8 +103,8 @@ const (
 // agent and its endpoints. What the agent produces must reach the request
 // label, and the contract's ceiling for replies is the lower of the two.
 // Required tags must be among the declared ones. The session asked for must
-// fit into the agent's longest, which also bounds a session that nobody
-// bounded. And only what is granted, by name and at its paths, will flow.
+// fit into the agent's longest, which also bounds a session without a
+// bound. And only what is granted, by name and at its paths, will flow.
 //
 // The session begins with [Contract.Start].
 func Negotiate(r Request, c *Capabilities) (Contract, error) {

@@ -9,7 +9,7 @@ import (
 )
 
 // breaker is put behind the first character of a chat-template token: a reader
-// sees what stood there, and a tokenizer no longer takes it for a boundary of turns.
+// sees what was there, and a tokenizer no longer takes it for a boundary of turns.
 const breaker = "·"
 
 // tokens are the control tokens of common chat templates that are not of the
@@ -57,7 +57,7 @@ func breakTokens(text string) (string, int) {
 		}
 		i += next
 		i++
-		if tokenAt(text[i-1:]) { // one may stand inside another: <|[INST]|>
+		if tokenAt(text[i-1:]) { // one may be inside another: <|[INST]|>
 			b.WriteString(text[done:i])
 			b.WriteString(breaker)
 			done = i

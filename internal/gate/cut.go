@@ -88,16 +88,16 @@ func cut(p envelope.Payload, limit int) (_ envelope.Payload, from int) {
 	return cutText(p, max(limit-len(canonical), 0))
 }
 
-// BytesPerToken is the estimate by which bounds in tokens are held.
+// BytesPerToken is the estimate by which bounds in tokens are enforced.
 const BytesPerToken = 4
 
 // Tokens estimates how many tokens a text of so many bytes has.
 func Tokens(bytes int) int { return (bytes + BytesPerToken - 1) / BytesPerToken }
 
-// omission stands between the head and the tail of an excerpt.
+// omission is written between the head and the tail of an excerpt.
 const omission = "\n[…]\n"
 
-// excerpt shortens what crosses to head and tail, together of at most limit
+// excerpt shortens a payload to head and tail, together of at most limit
 // bytes; from is the length before, or zero when nothing was cut. A structured
 // value that is too long becomes a text.
 func excerpt(p envelope.Payload, limit int) (_ envelope.Payload, from int) {

@@ -15,7 +15,7 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// Codes of what a held piece of context does to the task that needs it.
+// Codes of tasks that fail because context that they need was withheld.
 const (
 	CodeHeld              = "CONTEXT_HELD"
 	CodeStructuredMissing = "DEPENDENCY_STRUCTURED_RESULT_MISSING"
@@ -31,7 +31,7 @@ type Decision struct {
 	Verdict  handoff.Verdict `json:"verdict"`
 	Mode     handoff.Mode    `json:"mode,omitempty"`
 	Rule     handoff.Rule    `json:"rule"`             // the rule that decided
-	Reason   string          `json:"reason,omitempty"` // why it was held
+	Reason   string          `json:"reason,omitempty"` // why it was withheld
 	Detail   string          `json:"detail,omitempty"` // for people
 	Line     string          `json:"line,omitempty"`   // where the grant is written
 	Source   handoff.Source  `json:"source"`
@@ -58,8 +58,8 @@ type Decision struct {
 // Narrowing says which parts of a value pass.
 type Narrowing struct {
 	InPart      bool        `json:"inPart,omitempty"`      // parts are granted and not the whole, whatever the value has
-	Narrowed    bool        `json:"narrowed,omitempty"`    // something of what crosses was left behind
-	Kept        []task.Path `json:"kept,omitempty"`        // of a narrowed value, what crosses; keys that nobody wrote down beforehand are written *
+	Narrowed    bool        `json:"narrowed,omitempty"`    // something of the value was left out
+	Kept        []task.Path `json:"kept,omitempty"`        // of a narrowed value, what is delivered; keys that neither spec nor schema names are written *
 	Dropped     []task.Path `json:"dropped,omitempty"`     // what of it stays behind, likewise
 	TextDropped bool        `json:"textDropped,omitempty"` // a text that says more than the structured part stays behind
 	Unmatched   []task.Path `json:"unmatched,omitempty"`   // granted paths at which there was nothing
@@ -74,7 +74,7 @@ type Redactions struct {
 
 // Sizes measure a value in bytes before and after the gate.
 type Sizes struct {
-	BytesBefore int `json:"bytesBefore"` // of what is held, its [bytesize.Class]
+	BytesBefore int `json:"bytesBefore"` // of what is withheld, its [bytesize.Class]
 	BytesAfter  int `json:"bytesAfter"`
 	CutFrom     int `json:"cutFrom,omitempty"` // bytes before cutting; zero means whole
 
@@ -95,16 +95,16 @@ type Ruling struct {
 
 	session   string             // of the contract that it was made under
 	about     *envelope.Envelope // what it was made about
-	replaced  *envelope.Envelope // the translation that crosses in its place, if any
+	replaced  *envelope.Envelope // the translation that is delivered in its place, if any
 	left      envelope.Payload   // with NeedsTranslation: what grant and block have left
 	delivered envelope.Payload   // what may be sealed; empty unless passed
-	trust     label.Trust        // that it crosses with
+	trust     label.Trust        // that it is delivered with
 	expires   time.Time          // at which the copy does; zero means never
 	recast    string
 	lowers    *handoff.Declassifier // the entry that lowers it; nil if none does
 }
 
-// String returns the decision in one line, without what crosses.
+// String returns the decision in one line, without the payload.
 func (r Ruling) String() string {
 	return fmt.Sprintf("%v by %s: %v %q for %q", r.Verdict, r.Rule, r.Source.Kind, r.Source.Name, r.To)
 }
@@ -112,7 +112,7 @@ func (r Ruling) String() string {
 // Format writes [Ruling.String] for every verb, so that no verb prints a payload.
 func (r Ruling) Format(f fmt.State, _ rune) { fmt.Fprint(f, r.String()) }
 
-// ByValue reports whether the value was held because of what is in it, and not
+// ByValue reports whether the value was withheld because of what is in it, and not
 // because of its label or of what the policy says about every value of its producer.
 func (d *Decision) ByValue() bool { return d.byValue }
 
@@ -127,7 +127,7 @@ type EntryUse string
 
 // What entries do.
 const (
-	EntryLowered  EntryUse = "lowered"  // a declassifier let it cross below its label
+	EntryLowered  EntryUse = "lowered"  // a declassifier delivered it below its label
 	EntryEndorsed EntryUse = "endorsed" // an endorser vouched for it
 	EntryRenewed  EntryUse = "renewed"  // a renewal let it be read beyond its expiry
 )
@@ -209,7 +209,7 @@ func (d *Decision) Err() error {
 	return &HeldError{Decision: *d}
 }
 
-// A HeldError is what a task fails with when the gate holds what it needs.
+// A HeldError is what a task fails with when the gate withholds what it needs.
 type HeldError struct{ Decision Decision }
 
 // public returns the error as callers of the library read it.

@@ -73,7 +73,7 @@ func Example() {
 	// Output:
 	// {"category":"billing","ticket_text":"card [REDACTED:card] charged twice. [REDACTED:email]"} <nil>
 	// kept: [/category /ticket_text] dropped: [/*] redacted: map[card:1 email:1]
-	// dependency from "summarizer" is held by tags: the reply lacks the required tags ["summary"]
+	// dependency from "summarizer" is withheld by tags: the reply lacks the required tags ["summary"]
 	// summarizer confidential untrusted [summary] from [e-1] <nil>
 }
 
@@ -101,7 +101,7 @@ func ExampleCompile() {
 	// recommendation: scoped (fraud→recommendation team.yaml:20) delivers /fraud_score, /risk_level except internal_notes
 	// letters: minimal (agent default handoff of agent "letters") delivers nothing
 	// user: full ( ) delivers everything
-	// nothing that it needs may cross by fraud→recommendation (team.yaml:20): let need, allow and block leave something in common
+	// nothing that it needs may be delivered by fraud→recommendation (team.yaml:20): let need, allow and block leave something in common
 }
 
 // Decide says what would happen, and delivers nothing.
@@ -126,7 +126,7 @@ func ExampleCompartment_Decide() {
 	}
 	// Output:
 	// passed confidential internal [/fraud_score] [/*] [{lowered score-to-letters}] <nil>
-	// held confidential confidential [] [/*] [] dependency from "fraud" is held by score-to-letters: none of the granted parts is in it: /fraud_score (team.yaml:31 dependsOn)
+	// held confidential confidential [] [/*] [] dependency from "fraud" is withheld by score-to-letters: none of the granted parts is in it: /fraud_score (team.yaml:31 dependsOn)
 }
 
 func ExampleCheckUnfenced() {

@@ -1,4 +1,4 @@
-// Package gate decides whether an envelope may cross to a reader, and in
+// Package gate decides whether an envelope may be delivered to a reader, and in
 // which form.
 //
 // A handshake ([Negotiate]) fixes what may flow before anything does. The
@@ -26,7 +26,7 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// Sizes of what may cross to an agent.
+// Sizes of what may be delivered to an agent.
 const (
 	DefaultContextBytes    = 256 << 10 // of one piece of context, if its grant sets no limit
 	DefaultStructuredBytes = 64 << 10  // of a dependency delivered as structured or both, likewise
@@ -41,7 +41,7 @@ const (
 	RuleSecret   handoff.Rule = "secret"   // secret flows only by a rule for the exact pair that states a mode
 	RuleSize     handoff.Rule = "size"     // too large to redact
 
-	// RuleStructuredSize holds a structured value that is too large to deliver: it cannot be cut.
+	// RuleStructuredSize withholds a structured value that is too large to deliver: it cannot be cut.
 	RuleStructuredSize handoff.Rule = "structured size"
 
 	RulePayload handoff.Rule = "payload" // the form asked for does not exist
@@ -67,11 +67,11 @@ type Offer struct {
 	Status     task.Status        // of the dependency; empty for anything else
 	Envelope   *envelope.Envelope // nil when there is no result
 	As         task.Payload
-	Optional   bool               // when held, the reader sees a line instead of failing
+	Optional   bool               // when withheld, the reader sees a line instead of failing
 	Translated *envelope.Envelope // the answer to NeedsTranslation, derived from Envelope
 }
 
-// GateOutbound rules on an offer and seals what may cross. A held offer comes
+// GateOutbound rules on an offer and seals what may be delivered. A withheld offer comes
 // back sealed as a withheld line if it is optional; otherwise the error is the
 // [*HeldError] that its reader fails with. Any other error means that the gate
 // could not decide.
@@ -86,7 +86,7 @@ func (c *Compartment) GateOutbound(ctx context.Context, o *Offer, now time.Time)
 // Decide rules on an offer at the given time. It changes nothing, and the same
 // arguments give the same decision. The checks run in this order: contract
 // alive, a result there, genuine, fresh, granted, minimal, label within policy
-// and contract, parts, retelling, recast; what is left must be small enough to
+// and contract, parts, translation, recast; what is left must be small enough to
 // be checked, is redacted, its control tokens are broken, and it is cut.
 //
 // When ctx ends, redaction stops: the value is withheld, and the error wraps
@@ -153,7 +153,7 @@ func (d *Ruling) fresh(e *envelope.Envelope, g *Grant, now time.Time) bool {
 	return err == nil
 }
 
-// rule rules on what is genuine, fresh and granted by somebody.
+// rule rules on what is genuine, fresh and granted.
 func (c *Compartment) rule(ctx context.Context, o *Offer, g *Grant, d *Ruling, now time.Time) error {
 	if d.minimized(g) {
 		return nil
@@ -184,7 +184,7 @@ func (c *Compartment) rule(ctx context.Context, o *Offer, g *Grant, d *Ruling, n
 		}
 	}
 	if t != nil && t.translation.recast == RecastSystem && d.trust != label.Endorsed && !Instructs(g.Source, d.From) {
-		d.withhold(cmp.Or(d.Rule, RuleGrant), ReasonRule, "it is to be recast into the system prompt, and nobody endorsed it")
+		d.withhold(cmp.Or(d.Rule, RuleGrant), ReasonRule, "it is to be recast into the system prompt, and no entry endorses it")
 		return nil
 	}
 	return c.finish(ctx, g, d, p, o.As)
@@ -198,12 +198,12 @@ func (d *Ruling) minimized(g *Grant) bool {
 		return false
 	}
 	d.Mode, d.Rule, d.Line = handoff.Minimal, t.stated.Rule, cmp.Or(t.stated.Line, d.Line)
-	d.Verdict, d.Reason, d.Detail = handoff.Minimized, ReasonMinimal, "its heading and status cross"
+	d.Verdict, d.Reason, d.Detail = handoff.Minimized, ReasonMinimal, "only its heading and status are delivered"
 	return true
 }
 
 // admit rules on the label of a value, under the terms of the pair and the
-// contract. It reports false if the value is held.
+// contract. It reports false if the value is withheld.
 func (c *Compartment) admit(o *Offer, g *Grant, d *Ruling) (Admission, bool) {
 	x := g.Terms.Admit(d.Before, c.Contract.Clearance, c.Contract.Callee)
 	d.After, d.trust = x.After, o.Envelope.Trust()
@@ -236,7 +236,7 @@ func (d *Ruling) apply(g *Grant) {
 }
 
 // lower applies a declassifier, which lowers only the validated parts of a
-// result unless it allows unsafe text. It reports false if the value is held.
+// result unless it allows unsafe text. It reports false if the value is withheld.
 func (d *Ruling) lower(o *Offer, by *handoff.Declassifier) bool {
 	if o.Source.Kind == Reasoning || !by.UnsafeText && (o.Source.Kind != handoff.Dependency || !o.Envelope.Structured()) {
 		d.withhold(handoff.Rule(by.Name), ReasonRule, fmt.Sprintf("it is %v, and only the validated parts of a result are lowered", d.Before))
@@ -246,7 +246,7 @@ func (d *Ruling) lower(o *Offer, by *handoff.Declassifier) bool {
 	return true
 }
 
-// refuse holds a value whose label does not cross. Where the label alone
+// refuse withholds a value because of its label. If the label alone
 // decides, the rule is that of the lattice.
 func (d *Ruling) refuse(x *Admission) {
 	d.withhold(x.Rule, x.Reason, x.Detail)
@@ -334,7 +334,7 @@ func derives(e, from *envelope.Envelope) bool {
 	return slices.Contains(parents, from.ID()) || slices.Contains(parents, leftOf(from))
 }
 
-// finish redacts, breaks control tokens and cuts. An error holds.
+// finish redacts, breaks control tokens and cuts. After an error the value is withheld.
 func (c *Compartment) finish(ctx context.Context, g *Grant, d *Ruling, p envelope.Payload, as task.Payload) error {
 	if c.Contract.toAgent() && p.Size() > MaxRedact {
 		d.withholdValue(RuleSize, fmt.Sprintf("it has more than %d bytes, the most that can be checked", MaxRedact))
@@ -373,13 +373,13 @@ func (c *Compartment) finish(ctx context.Context, g *Grant, d *Ruling, p envelop
 	return nil
 }
 
-// Rules that hold a value because nothing harmless could be made of it.
+// Rules that withhold a value because nothing harmless could be made of it.
 const (
 	RuleRedact handoff.Rule = "redact" // it could not be redacted
 	RuleTokens handoff.Rule = "tokens" // its control tokens could not be broken
 )
 
-// withhold rules that nothing crosses.
+// withhold rules that nothing is delivered.
 func (d *Decision) withhold(rule handoff.Rule, why string, detail string) {
 	d.Verdict, d.Rule, d.Reason, d.Detail = handoff.Held, rule, why, detail
 	d.Redacted, d.Revealed, d.Broken, d.CutFrom, d.Truncated, d.BytesAfter, d.Translated = nil, nil, 0, 0, false, 0, false
@@ -408,7 +408,7 @@ func (d *Decision) withholdAbsent(s task.Status) {
 	d.withhold(RuleStatus, why, "it has no result, its status is "+string(s))
 }
 
-// topLevel lists what a held payload would have delivered: one path for each
+// topLevel lists what of a withheld payload could have been delivered: one path for each
 // member of an object, the keys unnamed because no schema vouches for them.
 func topLevel(p envelope.Payload) []task.Path {
 	canonical, ok := p.JSON()

@@ -429,6 +429,6 @@ func TestGrantLineIsNamed(t *testing.T) {
 	t.Parallel()
 	r := requireHeld(t, newCompartment(t, func(k *gate.Contract) { k.Clearance = label.Internal }), offer(t, envelope.Text("CANARY")),
 		gate.RuleClearance, gate.ReasonClearance, gate.CodeHeld)
-	require.Equal(t, `dependency from "analyst" is held by clearance: it is confidential, and "writer" may see internal (team.yaml:12 dependsOn)`, r.Err().Error())
+	require.Equal(t, `dependency from "analyst" is withheld by clearance: it is confidential, and "writer" may see internal (team.yaml:12 dependsOn)`, r.Err().Error())
 	require.NotContains(t, r.Err().Error(), "CANARY")
 }

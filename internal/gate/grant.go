@@ -11,7 +11,7 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// A Grant lets one source cross to the agent.
+// A Grant lets one source be delivered to the agent.
 type Grant struct {
 	Source handoff.Source
 	Paths  []task.Path // what of it, as package pick reads allow paths; empty means nothing, [task.Whole] means all
@@ -20,7 +20,7 @@ type Grant struct {
 	// Terms are what the policy says of the pair; nil means that it says nothing.
 	Terms *Terms
 
-	// Reveal names personal kinds that the grant lets cross in clear, and where,
+	// Reveal names personal kinds that the grant delivers in clear, and where,
 	// beside those of Terms. Secrets never do.
 	Reveal map[redact.Kind][]task.Path
 
@@ -33,12 +33,12 @@ type Grant struct {
 	// that paths of the grant and its terms name, and * for any other.
 	Names Namer
 
-	checked   bool // in a handshake, so that selection holds
+	checked   bool // in a handshake, so that selection is valid
 	selection pick.Selection
 }
 
 // A Namer writes a path for people who may not know every key of a value: keys
-// that nobody has written down beforehand become *.
+// that neither spec nor schema names become *.
 type Namer interface {
 	Shown(p task.Path) task.Path
 }
@@ -68,8 +68,8 @@ var whole = []task.Path{task.Whole}
 const fewGrants = 16
 
 // checkGrants returns grants that share nothing with those given that could be
-// changed, or a [*Refusal] of what the gate could not enforce: a grant of
-// nobody, and what is no path.
+// changed, or a [*Refusal] of what the gate could not enforce: a grant without
+// a source, and what is no path.
 func checkGrants(grants []Grant) ([]Grant, error) {
 	if len(grants) == 0 {
 		return nil, nil
@@ -98,7 +98,7 @@ func isWhole(paths []task.Path) bool { return len(paths) == 1 && paths[0] == tas
 // needs reports whether the task says what it needs: Paths are not those of [WholeOf].
 func (g *Grant) needs() bool { return !isWhole(g.Paths) || &g.Paths[0] != &whole[0] }
 
-// selects returns what of a structured value crosses under the grant.
+// selects returns what of a structured value the grant delivers.
 func (g *Grant) selects() (pick.Selection, error) {
 	switch {
 	case g.checked:
@@ -115,14 +115,14 @@ func (g *Grant) selects() (pick.Selection, error) {
 
 // A Part is one piece of context as the label of a task counts it.
 type Part struct {
-	Classification label.Classification // what it crosses with, see [Terms.Admit]
-	Held           bool                 // it is certain not to cross
+	Classification label.Classification // what it is delivered with, see [Terms.Admit]
+	Held           bool                 // it is certain to be withheld
 	Optional       bool
 }
 
 // Label returns the request label of a task: the join of its own
 // classification and of everything that will be delivered. An optional part
-// that will be held does not count; one that is needed and held does, so that
+// that will be withheld does not count; one that is needed and withheld does, so that
 // the handshake refuses the task.
 func Label(own label.Classification, parts []Part) label.Classification {
 	level := own

@@ -13,7 +13,7 @@ import (
 )
 
 // narrow picks parts of the structured value; where there is none, of the JSON
-// value that a text consists of. Any other text crosses whole or not at all.
+// value that a text consists of. Any other text is delivered whole or not at all.
 func (c *Compartment) narrow(g *Grant, s pick.Selection, p envelope.Payload, d *Ruling) (_ envelope.Payload, ok bool) {
 	d.InPart = true
 	by, line := g.narrowing(d)
@@ -28,7 +28,7 @@ func (c *Compartment) narrow(g *Grant, s pick.Selection, p envelope.Payload, d *
 	value, ok := decoded(p)
 	if _, text := value.(string); !ok || text || g.Source.Kind == handoff.Fault { // a text in quotes is a text, and so is what an agent said when it failed
 		d.Dropped = []task.Path{task.Whole}
-		return withhold("a text crosses whole or not at all, and only parts are granted: " + s.String())
+		return withhold("a text is delivered whole or not at all, and only parts are granted: " + s.String())
 	}
 	picked := s.Apply(value)
 	named := names{g, s}
@@ -47,7 +47,7 @@ func (c *Compartment) narrow(g *Grant, s pick.Selection, p envelope.Payload, d *
 	_, structured := p.JSON()
 	d.TextDropped = structured && p.Text() != "" && !writes(p.Text(), whole)
 	d.Narrowed = d.TextDropped || whole.Canonical() != v.Canonical()
-	if by != RuleGrant { // what the task itself did not ask for is told by its rule
+	if by != RuleGrant { // what the task itself did not ask for is explained by its rule
 		d.Rule, d.Line = by, line
 	}
 	return envelope.Payload{}.WithStructured(v), true

@@ -67,7 +67,7 @@ func TestWhatIsWrongWithAPolicy(t *testing.T) {
 		{"revealed by one side", "/policy/rules/0/reveal", "both sides", rule(handoff.PairRule{From: "analyst", To: handoff.Anyone, Reveal: map[redact.Kind][]task.Path{"email": scoped}})},
 		{"revealed to the user", "/policy/rules/0/reveal", "one pair of agents", rule(handoff.PairRule{From: "analyst", To: handoff.User, Reveal: map[redact.Kind][]task.Path{"email": scoped}})},
 		{"retold to the user", "/policy/rules/0/translate", "as they are", rule(handoff.PairRule{From: "analyst", To: handoff.User, Translate: &handoff.Translation{MaxTokens: 5}})},
-		{"minimal and retold", "/policy/rules/0/translate", "nothing to retell", rule(handoff.PairRule{From: "analyst", To: "writer", Mode: handoff.Minimal, Translate: &handoff.Translation{MaxTokens: 5}})},
+		{"minimal and retold", "/policy/rules/0/translate", "nothing to translate", rule(handoff.PairRule{From: "analyst", To: "writer", Mode: handoff.Minimal, Translate: &handoff.Translation{MaxTokens: 5}})},
 		{"retold as nothing", "/policy/rules/0/translate", "says nothing", rule(handoff.PairRule{From: "analyst", To: "writer", Translate: &handoff.Translation{}})},
 		{"no field kept", "/policy/rules/0/translate/fields", "keeps nothing", rule(handoff.PairRule{From: "analyst", To: "writer", Translate: &handoff.Translation{Fields: []task.Path{}}})},
 		{"a field that is no path", "/policy/rules/0/translate/fields/0", "write /a", rule(handoff.PairRule{From: "analyst", To: "writer", Translate: &handoff.Translation{Fields: []task.Path{"a"}}})},

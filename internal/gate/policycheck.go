@@ -144,7 +144,7 @@ func checkMode(r *handoff.PairRule, everybody bool, add func(message, hint strin
 	case !validMode(r.Mode):
 		add(fmt.Sprintf("no mode is called %q", r.Mode), suggestMode(r.Mode), "mode")
 	case everybody:
-		add("a rule of everybody for everybody may not state a mode", "leave mode and allow out; policy.default says what grants deliver", "mode")
+		add("a rule from * to * may not state a mode", "leave mode and allow out; policy.default says what grants deliver", "mode")
 	case r.Mode != handoff.Scoped && r.Allow != nil:
 		add(fmt.Sprintf("allow has no effect with mode: %s", r.Mode), "write mode: scoped, or leave allow out", "allow")
 	case r.Allow != nil && len(r.Allow) == 0:
@@ -182,7 +182,7 @@ func (c *policyChecker) checkPair(name, from, to string, anyone bool, tokens ...
 		}
 	}
 	if from == to && from == handoff.User {
-		c.add(subject, "what the caller brings does not cross to the caller", "name an agent on one side", append(slices.Clone(tokens), "to")...)
+		c.add(subject, "the inputs of the caller are not delivered to the caller", "name an agent on one side", append(slices.Clone(tokens), "to")...)
 	}
 	return subject
 }

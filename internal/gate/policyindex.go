@@ -23,7 +23,7 @@ func (c *policyChecker) addExact(i int, r *handoff.PairRule) {
 	}
 }
 
-// where says where entry i of a list stands, for a message about another one.
+// where says where entry i of a list is, for a message about another one.
 func where(other, own provenance.Position, i int) string {
 	switch {
 	case other.Line == 0:

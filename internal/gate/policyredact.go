@@ -65,7 +65,7 @@ func kindNamesOf(kinds []redact.Kind) []string {
 	return names
 }
 
-// checkReveal checks which kinds a rule lets cross in clear.
+// checkReveal checks which kinds a rule delivers in clear.
 func (c *policyChecker) checkReveal(r *handoff.PairRule, subject string, exact bool, i int) {
 	if len(r.Reveal) == 0 {
 		return
@@ -87,7 +87,7 @@ type RevealProblem struct {
 // Pointer returns where the problem is, below the reveal.
 func (p RevealProblem) Pointer() string { return naming.Pointer(p.tokens...) }
 
-// CheckReveal finds what is wrong with what is to cross in clear: kinds that
+// CheckReveal finds what is wrong with what is to be delivered in clear: kinds that
 // are no personal ones, secrets, and what is no path.
 func CheckReveal(reveal map[redact.Kind][]task.Path) (found []RevealProblem) {
 	for _, kind := range slices.Sorted(maps.Keys(reveal)) {

@@ -20,11 +20,11 @@ func (c *policyChecker) checkTranslation(r *handoff.PairRule, subject string, ev
 	c.except(pick.Everything(), t.Filter, subject, "rules", i, "translate", "filter")
 	switch {
 	case everybody:
-		add("a rule of everybody for everybody may not retell", "write it in a rule with a name")
+		add("a rule from * to * may not translate", "write it in a rule with a name")
 	case r.To == handoff.User, r.From == handoff.Coordinator:
-		add("results are told to the user, and tasks to agents, as they are", "name an agent on both sides")
+		add("results are delivered to the user, and tasks to agents, as they are", "name an agent on both sides")
 	case r.Mode == handoff.Minimal:
-		add("with mode: minimal there is nothing to retell", "leave translate out")
+		add("with mode: minimal there is nothing to translate", "leave translate out")
 	case t.Fields == nil && len(t.Filter) == 0 && t.MaxTokens == 0 && t.Recast == "":
 		add("it says nothing", "give it fields, filter, summarize or recast")
 	}

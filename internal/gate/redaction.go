@@ -53,12 +53,12 @@ func (c *Compartment) redactPayload(ctx context.Context, g *Grant, d *Ruling, p 
 	return p.WithStructured(v), nil
 }
 
-// fence is all that may stand around a value whose structure is redacted: blanks,
+// fence is all that may surround a value whose structure is redacted: whitespace,
 // and the line of a code fence with the short name of a language.
 var fence = regexp.MustCompile("^\\s*(?:```[A-Za-z0-9_+-]{0,10})?\\s*$")
 
 // redactText redacts a text. One that is a strict JSON value, in a code fence or
-// not, is redacted by its structure: names say what stands beside them, and
+// not, is redacted by its structure: names say what the values beside them are, and
 // paths reveal. What is not redacted keeps its bytes.
 func redactText(ctx context.Context, r *redact.Redactor, text string, reveal func(kind redact.Kind, path []string) bool) (string, redact.Counts, redact.Counts, error) {
 	if strings.IndexAny(text, "{[") < 0 {

@@ -23,7 +23,7 @@ func IsShownWhole(r *envelope.Record, text, structured string) bool {
 
 // Reissue returns the reply that a stored result was, for [Compartment.GateInbound]
 // to issue it anew: at least as sensitive as it was, and with no longer life.
-// The error says why nobody can rely on it any more: it does not match its
+// The error says why the result cannot be relied on any more: it does not match its
 // digest or, by now, has expired. At a zero time nothing has expired, and the
 // life of what is issued anew does not depend on that of the result.
 func Reissue(r *envelope.Record, now time.Time) (Reply, *envelope.Envelope, error) {

@@ -47,7 +47,7 @@ type Validator interface {
 // The label is computed and never taken from the reply: as sensitive as what
 // the contract let in, and gone with the part that expires first. It is trusted
 // by nobody, whatever it was made from: an endorser speaks for what it has seen. A reply that is refused comes back as a decision
-// that holds, without an envelope; the error then is its [*HeldError].
+// that withholds it, without an envelope; the error then is its [*HeldError].
 func (c *Compartment) GateInbound(r Reply, parts []Sealed, schema Validator, now time.Time) (*envelope.Envelope, Decision, error) {
 	if c == nil {
 		return nil, Decision{}, errNothing
@@ -119,7 +119,7 @@ func refusal(rule handoff.Rule, reason string) *Refusal {
 	return &Refusal{Rule: rule, Reason: reason}
 }
 
-// refused holds a reply for a reason, and returns it as GateInbound does.
+// refused withholds a reply for a reason, and returns it as GateInbound does.
 func (d *Decision) refused(r *Refusal) (*envelope.Envelope, Decision, error) {
 	d.withhold(r.Rule, ReasonRule, r.Reason)
 	return nil, *d, d.Err()

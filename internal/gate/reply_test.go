@@ -260,5 +260,5 @@ func ExampleCompartment() {
 	}
 	// Output:
 	// figures <nil>
-	//  input from "user" is held by clearance: it is confidential, and "writer" may see internal (uses)
+	//  input from "user" is withheld by clearance: it is confidential, and "writer" may see internal (uses)
 }

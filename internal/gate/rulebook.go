@@ -41,7 +41,7 @@ type Rulebook struct {
 	redactors map[string]*redact.Redactor // of redactions, by their key
 }
 
-// A Party is somebody who rules may name, with what it gets by default.
+// A Party is a name that rules may use, with what it gets by default.
 type Party struct {
 	Name    string
 	Default handoff.Mode // of what others make for it; may narrow [Policy].Default and not widen it; empty means no narrower

@@ -33,7 +33,7 @@ type Sealed struct {
 }
 
 // Seal carries a decision out. What passed is sealed with its payload; what
-// was held is sealed as a withheld line if the offer is optional, and is a
+// was withheld is sealed as a withheld line if the offer is optional, and is a
 // [*HeldError] otherwise. A decision that asks for a translation, or that was
 // made for another offer or contract, is an error.
 func (c *Compartment) Seal(o *Offer, d *Ruling) (Sealed, error) {
@@ -53,7 +53,7 @@ func (c *Compartment) Seal(o *Offer, d *Ruling) (Sealed, error) {
 	case d.Verdict == handoff.Held && !o.Optional, d.Verdict > handoff.Minimized:
 		return Sealed{}, &HeldError{Decision: d.Decision}
 	}
-	kept := d.Decision // apart from what crosses, since records of decisions are kept
+	kept := d.Decision // apart from the payload, since records of decisions are kept
 	s := Sealed{session: k.Session, source: o.Source, title: o.Title, assignee: o.Assignee, status: o.Status, as: form(o.As, d.delivered), payload: d.delivered, decision: &kept, passed: d.Verdict == handoff.Passed, to: d.To, task: d.Task, envelope: d.Envelope}
 	if d.about != nil && s.passed {
 		s.trust, s.expiresAt, s.recast = d.trust, d.expires, d.recast
@@ -68,7 +68,7 @@ func (c *Compartment) Seal(o *Offer, d *Ruling) (Sealed, error) {
 }
 
 // form is how a payload is delivered that was asked for in some form: as a text
-// where retelling has left no structured part.
+// if the translation has left no structured part.
 func form(asked task.Payload, p envelope.Payload) task.Payload {
 	if _, structured := p.JSON(); !structured && p.Size() > 0 {
 		return task.Output

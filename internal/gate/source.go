@@ -10,7 +10,7 @@ const Runtime = "runteam"
 const Reasoning handoff.SourceKind = "reasoning"
 
 // Instructs reports whether a source tells its reader what to do, or what the
-// runtime has to say, instead of what somebody came to. Such words have no
+// runtime has to say, instead of a result. Such words have no
 // parts: labels, ceilings and redaction count for them, modes and paths do not.
 // What went wrong in the words of an agent is none of them.
 func Instructs(s handoff.Source, from string) bool {
@@ -32,10 +32,10 @@ const (
 	RuleMessage   handoff.Rule = "message"     // the reader was written to
 	RuleGoal      handoff.Rule = "goal"        // the reader plans for the goal, or answers it
 	RuleRoster    handoff.Rule = "roster"      // the reader plans for the team
-	RulePlan      handoff.Rule = "plan"        // the reader does the planned task, or mends the plan
-	RuleFault     handoff.Rule = "fault"       // the reader mends what is wrong, or tells what failed
+	RulePlan      handoff.Rule = "plan"        // the reader does the planned task, or corrects the plan
+	RuleFault     handoff.Rule = "fault"       // the reader corrects what is wrong, or reports what failed
 	RuleDraft     handoff.Rule = "draft"       // the reader corrects its own answer
-	RuleDigested  handoff.Rule = "digested"    // the reader joins digests; [RuleDigest] is the one that holds what was altered
+	RuleDigested  handoff.Rule = "digested"    // the reader joins digests; [RuleDigest] is the one that withholds what was altered
 )
 
 // granted names what lets each kind of context through. For a kind that is not in it,

@@ -163,7 +163,7 @@ func requireTable(t *testing.T, compartment *gate.Compartment, c cell) {
 	for name, o := range forms(t) {
 		r := decide(t, compartment, o)
 		if name == "text" && !c.whole() {
-			require.Equal(t, handoff.Held, r.Verdict, "%v: a text crosses whole or not at all", c)
+			require.Equal(t, handoff.Held, r.Verdict, "%v: a text is delivered whole or not at all", c)
 			continue
 		}
 		require.Equal(t, handoff.Passed, r.Verdict, "%v %s: %s", c, name, r.Detail)

@@ -15,7 +15,7 @@ import (
 
 // Terms are what a policy says of one producer and one reader. They are
 // immutable; [Rulebook.Between] makes them. Nil terms say what no policy says:
-// grants cross whole, nothing secret does, and redaction is that of all edges.
+// grants are delivered whole, nothing secret is, and redaction is that of all edges.
 type Terms struct {
 	from, to  string
 	mode      handoff.Mode
@@ -82,7 +82,7 @@ func (b *Rulebook) Between(from, to string) *Terms {
 		return t
 	}
 	t = b.between(from, to)
-	if b.terms != nil && b.knows(from) && b.knows(to) { // nobody fills the book with names
+	if b.terms != nil && b.knows(from) && b.knows(to) { // the number of pairs is bounded
 		b.mu.Lock()
 		b.terms[pair] = t
 		b.mu.Unlock()
@@ -219,7 +219,7 @@ func (t *Terms) applyDefaults(b *Rulebook) {
 		return
 	}
 	own := b.defaults[t.to]                      // who is not known gets what the policy says
-	t.mode = cmp.Or(b.standard, handoff.Minimal) // of a book that nobody compiled
+	t.mode = cmp.Or(b.standard, handoff.Minimal) // of a book that was not compiled
 	if t.mode != handoff.Full {
 		t.stated = Citation{RuleDefault, "policy.default"}
 	}
@@ -313,7 +313,7 @@ func (t *Terms) Declassifier() *handoff.Declassifier {
 	return &d
 }
 
-// Reveals returns the personal kinds that may cross in clear, sorted.
+// Reveals returns the personal kinds that may be delivered in clear, sorted.
 func (t *Terms) Reveals() []redact.Kind {
 	if t == nil {
 		return nil
@@ -330,9 +330,8 @@ func (t *Terms) Reveals() []redact.Kind {
 // reader like theirs.
 func (t *Terms) AddsRedaction() bool { return t != nil && t.redactor != standardRedactor(t.to) }
 
-// Unendorsed says why what crosses would be held where it is to stand in the
-// system prompt: nobody endorses it. It is nil if somebody does, and if it is to
-// stand elsewhere.
+// Unendorsed says why context would be withheld from the system prompt: no entry
+// endorses it. It is nil if one does, and for context of the user message.
 func (t *Terms) Unendorsed() *Refusal {
 	switch {
 	case t == nil || t.translation.recast != RecastSystem:
@@ -340,12 +339,12 @@ func (t *Terms) Unendorsed() *Refusal {
 	case t.endorse == nil:
 		return &Refusal{Rule: RuleGrant, Reason: "it is to stand in the system prompt, and no entry endorses it", Hint: "endorse it in the policy, or leave recast out"}
 	case t.translation.byModel: // an endorser speaks for what it has seen
-		return &Refusal{Rule: RuleGrant, Reason: "it is to stand in the system prompt as a model retells it, which nobody endorses", Hint: "summarize it by: excerpt, or leave recast out"}
+		return &Refusal{Rule: RuleGrant, Reason: "it is to stand in the system prompt in the translation of a model, which no entry endorses", Hint: "summarize it by: excerpt, or leave recast out"}
 	}
 	return nil
 }
 
-// Translates describes how what crosses is translated, such as "excerpt of 500
+// Translates describes how a value is translated, such as "excerpt of 500
 // tokens"; empty if it is not.
 func (t *Terms) Translates() string {
 	switch {
@@ -361,7 +360,7 @@ func (t *Terms) Translates() string {
 	return "parts only"
 }
 
-// Delivers returns what of a structured value may cross to a task that needs
+// Delivers returns what of a structured value may be delivered to a task that needs
 // these parts; nil needs the whole.
 func (t *Terms) Delivers(need []task.Path) (pick.Selection, error) {
 	s := pick.Everything()
@@ -394,7 +393,7 @@ func (t *Terms) Contradiction(need []task.Path) *Refusal {
 	case t.needs && need == nil:
 		return &Refusal{Rule: rule, Reason: fmt.Sprintf("%s is scoped without a list, so it grants nothing here", t.ruleText()), Hint: "write allow: [/path] in a rule for the pair, need: [/path] on the dependency, or mode: minimal"}
 	case t.mode != handoff.Minimal && s.Empty():
-		return &Refusal{Rule: rule, Reason: fmt.Sprintf("nothing that it needs may cross by %s", t.ruleText()), Hint: "let need, allow and block leave something in common"}
+		return &Refusal{Rule: rule, Reason: fmt.Sprintf("nothing that it needs may be delivered by %s", t.ruleText()), Hint: "let need, allow and block leave something in common"}
 	}
 	return nil
 }

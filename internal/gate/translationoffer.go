@@ -21,11 +21,11 @@ func (c *Compartment) TranslationOffer(o *Offer, d *Ruling, now time.Time) (Offe
 		return Offer{}, Grant{}, errNothing
 	}
 	if d.Verdict != handoff.NeedsTranslation || d.about != o.Envelope || d.session != c.Contract.Session {
-		return Offer{}, Grant{}, fmt.Errorf("retell %s %q: the gate asks for no translation of it", o.Source.Kind, o.Source.Name)
+		return Offer{}, Grant{}, fmt.Errorf("translate %s %q: the gate asks for no translation of it", o.Source.Kind, o.Source.Name)
 	}
 	g := c.grant(o.Source)
 	if g == nil || g.Terms == nil {
-		return Offer{}, Grant{}, fmt.Errorf("retell %s %q: nothing grants it", o.Source.Kind, o.Source.Name)
+		return Offer{}, Grant{}, fmt.Errorf("translate %s %q: nothing grants it", o.Source.Kind, o.Source.Name)
 	}
 	h := o.Envelope.Header()
 	left, err := envelope.New(envelope.Header{

@@ -35,7 +35,7 @@ func TestSlipsAreMet(t *testing.T) {
 		{"an alias", "policy: {default: *x}", []string{`5:19: anchors and aliases are not supported; write the value out where it is needed, or use agentDefaults, taskDefaults or schemas; put a text that begins with & or * in quotes`}},
 
 		{"a pattern with no name of one", "policy: {redact: {patterns: [{name: Staff No, regexp: \"[0-9]{6}\"}]}}", []string{`5:37: policy: pattern "Staff No": not a name of a pattern; write a name of lower-case letters, digits and dashes that begins with a letter and has 32 at most`}},
-		{"everybody retold", "policy: {rules: [{from: \"*\", to: \"*\", translate: {summarize: {maxTokens: 5}}}]}", []string{`5:50: policy: rule *→*: a rule of everybody for everybody may not retell; write it in a rule with a name`}},
+		{"everybody retold", "policy: {rules: [{from: \"*\", to: \"*\", translate: {summarize: {maxTokens: 5}}}]}", []string{`5:50: policy: rule *→*: a rule from * to * may not translate; write it in a rule with a name`}},
 		{"several producers", "policy: {rules: [{from: [intake, fraud], to: letters, mode: full}]}", []string{`5:25: policy: rule 1: from: a list where a text belongs; write one rule for each pair, or "*" for all`}},
 		{"several readers", "policy: {rules: [{from: intake, to: [fraud, letters], mode: full}]}", []string{`5:37: policy: rule 1: to: a list where a text belongs; write one rule for each pair, or "*" for all`}},
 		{"several readers of an entry", "policy: {endorse: [{name: e, from: intake, to: [fraud, letters], reason: r}]}", []string{`5:48: policy: endorser "e": to: a list where a text belongs; write one entry for each pair`}},
