@@ -1,18 +1,16 @@
-// Package audit says whether the record of decisions has been altered.
+// Package audit detects changes to the record of decisions.
 //
-// A [Chain] writes each decision of the gate as one line of JSON that holds the
-// digest of the line before it, and that of all other lines of the file which
-// stand between the two. The opening line names the [Head] of the run before,
-// the closing line counts the decisions. [Verify] reads the file again: whoever
-// edits, inserts, removes or moves a line, of whatever kind, breaks the chain
-// there, and whoever cuts its end off is found by the head that was kept
-// elsewhere.
+// A [Chain] writes each decision of the gate as one line of JSON with the digest of the line
+// before it, and the digest of all other lines of the file between the two. The opening line
+// names the [Head] of the run before, and the closing line counts the decisions. [Verify]
+// reads the file: editing, inserting, removing or moving a line of any kind breaks the chain
+// there, and cutting off its end is detected by a head that was stored elsewhere.
 //
-// A chain may outlive its process: a [State], kept with what is written, is all
-// that [Continue] needs.
+// Another process can continue a chain: [Continue] needs only a [State], stored with the
+// lines.
 //
-// Without a key anybody can compute a whole new chain, so that it is worth as
-// much as the place where its head is kept. With a key only who has it can.
+// Without a key anyone can compute a new chain, so that the record is as safe as the place
+// of its head. With a key only its owner can.
 package audit
 
 import (
@@ -23,50 +21,49 @@ import (
 	"time"
 )
 
-// Version is the form of the record. It is part of each digest.
+// Version is the version of the record. It is part of each digest.
 const Version = "runteam/audit/1"
 
-// MinKey is how many bytes a key has at least: what is shorter can be guessed.
+// MinKey is the least length of a key in bytes. A shorter one can be guessed.
 const MinKey = 16
 
-// ErrClosed reports that something was appended to a chain that is closed.
+// ErrClosed reports an append to a closed chain.
 var ErrClosed = errors.New("the record of decisions is closed")
 
 // errUnfinished is the error of a chain whose writer panicked.
 var errUnfinished = errors.New("the record of decisions is broken: writing it was not finished")
 
-// Options say what a chain continues and who can compute it. The zero value is
-// a chain without a key, of a run without a name, that continues nothing.
+// Options configure a chain. The zero value is a chain without a key, of a run without an
+// ID, that follows no other.
 type Options struct {
-	Run      string    // the id of the run
-	Key      []byte    // digests are HMAC-SHA-256 with it; nil and empty mean SHA-256. MinKey bytes at least
+	Run      string    // the ID of the run
+	Key      []byte    // of HMAC-SHA-256, at least MinKey bytes; empty means SHA-256
 	Previous Head      // of the run before; zero if there is none
 	Time     time.Time // of the opening line
-	Before   []byte    // whole lines that stand before the opening line, and after the chain before if the file has one
+	Before   []byte    // whole lines before the opening line, after the chain before if the file has one
 }
 
-// A Chain writes decisions as hash-chained lines. It is safe for concurrent
-// use; it starts no goroutine and reads no clock.
+// A Chain writes decisions as hash-chained lines. It is safe for concurrent use, starts no
+// goroutine and reads no clock.
 type Chain struct {
 	mu     sync.Mutex // guards all below
-	w      io.Writer  // nil keeps no lines
+	w      io.Writer  // nil discards the lines
 	hash   *digester
 	run    string
 	head   Head
-	beside stretch // what the next line covers
+	beside stretch // the other lines that the next line covers
 	counts counts
 	closed bool
 	err    error // the first; nothing is written after it
 }
 
-// syncer is a writer that can make durable what was written, such as an [os.File].
+// syncer is a writer that can make its data durable, such as an [os.File].
 type syncer interface{ Sync() error }
 
-// New writes the opening line to w and returns the chain. A nil w keeps no
-// lines, and the head all the same. Each write to w is of whole lines, so that
-// others may stand in between, of which [Chain.Beside] is told; if w has a method Sync() error, as a file
-// has, it is called after each write. A file that ends within a line must be cut
-// before a chain is continued in it.
+// New writes the opening line to w and returns the chain. A nil w discards the lines. Each
+// write to w is of whole lines, so that the caller can write others between them, which it
+// passes to [Chain.Beside]. If w has a method Sync() error, as a file has, it is called after
+// each write. Truncate a file that ends within a line before you continue a chain in it.
 func New(w io.Writer, o Options) (*Chain, error) {
 	if n := len(o.Key); n > 0 && n < MinKey {
 		return nil, fmt.Errorf("a key of %d bytes can be guessed: give one of %d or more", n, MinKey)
@@ -89,7 +86,7 @@ func New(w io.Writer, o Options) (*Chain, error) {
 	return c, nil
 }
 
-// write passes lines on, all of them or with an error.
+// write writes lines, and syncs the writer.
 func (c *Chain) write(text []byte) error {
 	if c.w == nil {
 		return nil
@@ -104,17 +101,17 @@ func (c *Chain) write(text []byte) error {
 	return err
 }
 
-// Head returns what the chain has come to: the head of the last line that is
-// known to be written. Kept where the record is not, it anchors the chain.
+// Head returns the head of the last line that was written. Stored apart from the record, it
+// anchors the chain.
 func (c *Chain) Head() Head {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.head
 }
 
-// Close writes the closing line, with the counts, and returns the head of the
-// whole. It does not close the writer. It may be called again, and then writes
-// nothing; of a broken chain it returns the error and the last head.
+// Close writes the closing line, with the counts, and returns the head of the chain. It does
+// not close the writer. A second call writes nothing; for a broken chain Close returns the
+// error and the last head.
 func (c *Chain) Close(at time.Time) (Head, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -134,9 +131,9 @@ func (c *Chain) Close(at time.Time) (Head, error) {
 	return c.head, nil
 }
 
-// utc drops what a clock adds to a time, so that equal times are equal text.
+// utc removes the zone and the monotonic clock, so that equal times are equal text.
 func utc(t time.Time) time.Time { return t.UTC().Round(0) }
 
-// valid replaces what is not UTF-8 as the encoding of JSON does, so that a name
-// reads the same when the line is read.
+// valid replaces invalid UTF-8 as the encoding of JSON does, so that a name is equal after it
+// was read.
 func valid(name string) string { return string([]rune(name)) }

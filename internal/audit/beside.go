@@ -8,10 +8,10 @@ import (
 )
 
 // errPart is the error of text that ends within a line.
-var errPart = errors.New("what stands beside the record ends within a line: tell it in whole lines, each with its line feed")
+var errPart = errors.New("the other lines of a record end within a line: pass whole lines, each with its line feed")
 
-// stretch is the other lines between two lines of a record, or before the
-// first: how many they are, and the digest of their bytes, with the line feeds.
+// A stretch is the other lines between two lines of a record, or before the first: their
+// number, and the digest of their bytes with the line feeds.
 type stretch struct {
 	hash  hash.Hash
 	lines int
@@ -19,7 +19,7 @@ type stretch struct {
 
 func newStretch() stretch { return stretch{hash: sha256.New()} }
 
-// add takes whole lines.
+// add adds whole lines.
 func (s *stretch) add(text []byte) error {
 	if len(text) > 0 && text[len(text)-1] != '\n' {
 		return errPart
@@ -29,8 +29,8 @@ func (s *stretch) add(text []byte) error {
 	return nil
 }
 
-// take returns what the next line of the record says of the stretch, and
-// begins another. Of no lines that is nothing.
+// take returns the number and digest of the stretch for the next line of the record, and
+// begins another stretch. Of no lines it is zero.
 func (s *stretch) take() (beside Head) {
 	if s.lines == 0 {
 		return beside
@@ -42,11 +42,10 @@ func (s *stretch) take() (beside Head) {
 	return beside
 }
 
-// Beside folds in lines that stand in the file between those of the chain,
-// each with its line feed: the next line of the chain covers them, and so does
-// its key. They are not written here. Whoever writes them calls Beside in the
-// order of the file; what the closing line is to cover comes before Close. None
-// of them may have a member "audit". After an error the chain is broken.
+// Beside adds lines that the caller writes between those of the chain, each with its line
+// feed. The digest of the next line of the chain covers them. Call Beside in the order of the
+// file, and before Close. None of the lines may have a member "audit". After an error the
+// chain is broken.
 func (c *Chain) Beside(lines []byte) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

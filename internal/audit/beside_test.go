@@ -115,16 +115,16 @@ func TestWhatWasAlteredBesideIsSaid(t *testing.T) {
 		line       int
 		why        string
 	}{
-		{"an edit in a stretch of two", all(1, strings.Replace(lines[1], "12:00", "12:01", 1)), 1, "one of the lines 1 to 2 is not what line 3 says: it was altered, or they were moved"},
-		{"an edit of a line that stands alone", all(4, strings.Replace(lines[4], "12:00", "12:01", 1)), 5, "it is not the line that line 6 says: it was altered"},
+		{"an edit in a stretch of two", all(1, strings.Replace(lines[1], "12:00", "12:01", 1)), 1, "one of the lines 1 to 2 is not what line 3 covers: it was altered, or they were moved"},
+		{"an edit of a line that stands alone", all(4, strings.Replace(lines[4], "12:00", "12:01", 1)), 5, "it is not the line that line 6 covers: it was altered"},
 		{"two that were swapped", join(lines[1], lines[0], join(lines[2:]...)), 1, "one of the lines 1 to 2"},
 		{"one that is missing", all(4), 5, "the number of other lines before line 5 is 0 and was 1: lines were inserted, removed or moved"},
 		{"one of two that is missing", all(7), 7, "before line 8 is 1 and was 2"},
 		{"one too many", all(3, "{}\n", lines[3]), 4, "before line 5 is 1 and was 0"},
 		{"another blank", all(4, strings.Replace(lines[4], ":", ": ", 1)), 5, "it was altered"},
 		{"a carriage return", all(4, strings.Replace(lines[4], "\n", "\r\n", 1)), 5, "it was altered"},
-		{"one behind the end", text + "{}\n", 10, "it stands after the closing line and nothing covers it"},
-		{"several behind the end", text + "{}\n{}\n{\"ev", 10, "it stands after the closing line and nothing covers it"},
+		{"one behind the end", text + "{}\n", 10, "it follows the closing line and nothing covers it"},
+		{"several behind the end", text + "{}\n{}\n{\"ev", 10, "it follows the closing line and nothing covers it"},
 		{"no JSON", all(4, "nonsense\n"), 5, "it is not a JSON object"},
 	}
 	for _, tt := range tests {
@@ -168,13 +168,13 @@ func TestAFileOfTwoRunsCoversTheLinesBetween(t *testing.T) {
 func TestOtherLinesAreToldWhole(t *testing.T) {
 	t.Parallel()
 	_, err := audit.New(nil, audit.Options{Before: []byte("{}")})
-	require.ErrorContains(t, err, "ends within a line")
+	require.ErrorContains(t, err, "end within a line")
 	var b bytes.Buffer
 	c, err := audit.New(&b, audit.Options{})
 	require.NoError(t, err)
 	size := b.Len()
 	err = c.Beside([]byte("{}\n{"))
-	require.ErrorContains(t, err, "ends within a line")
+	require.ErrorContains(t, err, "end within a line")
 	require.Equal(t, err, c.Append(decided(0)))
 	require.Equal(t, err, c.Beside([]byte("{}\n")))
 	require.Equal(t, size, b.Len())

@@ -8,18 +8,17 @@ import (
 	"github.com/runteam/runteam/internal/event"
 )
 
-// Decisions are decisions in the form in which a chain holds them, for
-// [Chain.AppendEncoded].
+// Decisions are encoded decisions, for [Chain.AppendEncoded].
 type Decisions []encoded
 
-// encoded is one of them.
+// encoded is one encoded decision.
 type encoded struct {
 	text          []byte // of an event.Handoff
 	verdict, rule string
 }
 
-// Encode brings decisions into their form. Of no chain it knows anything, so
-// that another goroutine than the one that appends them can do it.
+// Encode encodes decisions. It needs no chain, so that other goroutines than the one that
+// appends them can do it.
 func Encode(list ...event.Handoff) (Decisions, error) {
 	out := make(Decisions, len(list))
 	for i := range list {
@@ -30,7 +29,7 @@ func Encode(list ...event.Handoff) (Decisions, error) {
 		}
 		if bytes.Contains(text, []byte(`\ufffd`)) { // names that are not UTF-8 may have become equal
 			if name, twice := duplicate(text); twice {
-				return nil, fmt.Errorf("%q stands twice in a decision: write names in UTF-8", name)
+				return nil, fmt.Errorf("%q occurs twice in a decision: write names in UTF-8", name)
 			}
 		}
 		out[i] = encoded{text, h.Verdict.String(), string(h.Rule)}
@@ -38,16 +37,15 @@ func Encode(list ...event.Handoff) (Decisions, error) {
 	return out, nil
 }
 
-// Append writes one line for each decision, all in one write, and returns when
-// they are as durable as the writer can make them. After an error the chain is
-// broken, since half of a line may stand there: each later Append returns the
-// same error and writes nothing.
+// Append writes one line for each decision, all in one write, and returns when the writer has
+// synced them. After an error the chain is broken, since half of a line may have been
+// written: each later Append returns the same error and writes nothing.
 func (c *Chain) Append(list ...event.Handoff) error {
 	d, err := Encode(list...)
 	return c.add(d, err)
 }
 
-// AppendEncoded does what Append does with decisions that are encoded.
+// AppendEncoded does what Append does with encoded decisions.
 func (c *Chain) AppendEncoded(list Decisions) error { return c.add(list, nil) }
 
 // add appends decisions, unless they could not be encoded.
@@ -72,8 +70,7 @@ func (c *Chain) add(list Decisions, err error) error {
 	return c.err
 }
 
-// append writes decisions and, only when that is done, moves the head. What it
-// counts before an error is never written.
+// append writes decisions, and then sets the head.
 func (c *Chain) append(list Decisions) (err error) {
 	size := 0
 	for i := range list {

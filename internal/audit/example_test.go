@@ -37,5 +37,5 @@ func Example() {
 	fmt.Printf("%s at line %d: %s\n", r.Status, r.Line, r.Why)
 	// Output:
 	// verified: 2 decisions, 1 held
-	// broken at line 3: its digest is not that of what it says: it was altered
+	// broken at line 3: its digest does not match: it was altered
 }

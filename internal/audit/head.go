@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// A Head is what a chain has come to: the digest of its last line, and how many
-// lines it has. The zero value is the head of nothing. As text it reads
-// "<digest in hex>:<lines>", and the zero value is empty.
+// A Head identifies a chain up to a line: the digest of that line, and how many lines the
+// chain has. Its text is "<digest in hex>:<lines>". The zero value is no chain, and its text
+// is empty.
 type Head struct {
 	Digest [32]byte
 	Lines  int
@@ -28,10 +28,10 @@ func (h *Head) append(b []byte) []byte {
 	return strconv.AppendInt(append(hex.AppendEncode(b, h.Digest[:]), ':'), int64(h.Lines), 10)
 }
 
-// MarshalText writes the head as text.
+// MarshalText implements [encoding.TextMarshaler].
 func (h Head) MarshalText() ([]byte, error) { return []byte(h.String()), nil }
 
-// UnmarshalText reads what String writes, and nothing else. After an error h is zero.
+// UnmarshalText parses only what String returns. After an error h is zero.
 func (h *Head) UnmarshalText(text []byte) error {
 	*h = Head{}
 	if len(text) == 0 {
@@ -44,7 +44,7 @@ func (h *Head) UnmarshalText(text []byte) error {
 	copy(got.Digest[:], raw)
 	got.Lines = n
 	if badHex != nil || badLines != nil || n < 1 || got.String() != string(text) {
-		return fmt.Errorf("%q is no head: it has 64 hexadecimal digits, a colon and a number of lines", text)
+		return fmt.Errorf("%q is no head: a head has 64 hexadecimal digits, a colon and a number of lines", text)
 	}
 	*h = got
 	return nil

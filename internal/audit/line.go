@@ -22,7 +22,7 @@ const (
 	closing  = "close"
 )
 
-// entry is what a line says, the member "audit". Its digest stands beside it.
+// An entry is the member "audit" of a line. The member after it is its digest.
 type entry struct {
 	Seq      int             `json:"seq"` // from 1, in one chain
 	Kind     string          `json:"kind"`
@@ -35,15 +35,14 @@ type entry struct {
 	Counts   *counts         `json:"counts,omitempty"`  // of a closing
 }
 
-// counts are what the closing line says of the decisions before it. What did
-// not pass was held.
+// counts are the counts of decisions in the closing line.
 type counts struct {
 	Decisions int            `json:"decisions"`
 	Passed    int            `json:"passed"`
 	Held      map[string]int `json:"heldByRule,omitempty"`
 }
 
-// passed is the verdict of what may cross.
+// passed is the verdict of context that is delivered.
 const passed = "passed"
 
 func (c *counts) add(verdict, rule string) {
@@ -62,8 +61,8 @@ func (c *counts) equal(d *counts) bool {
 	return c.Decisions == d.Decisions && c.Passed == d.Passed && maps.Equal(c.Held, d.Held)
 }
 
-// A line is an object of two members in this order, without a space. Between
-// these pieces stand the entry and its digest in hex.
+// A line is an object of two members in this order, without a space: the entry and its
+// digest in hex, between these pieces.
 const (
 	before  = `{"audit":`
 	between = `,"digest":"`
@@ -71,7 +70,7 @@ const (
 	frame   = len(before) + len(between) + 2*sha256.Size + len(after)
 )
 
-// encode returns the line of an entry, with its line feed, and the head after it.
+// encode returns the line of an entry with its line feed, and the head after it.
 func (d *digester) encode(e entry) ([]byte, Head, error) {
 	text, err := json.Marshal(e)
 	if err != nil {
@@ -80,7 +79,7 @@ func (d *digester) encode(e entry) ([]byte, Head, error) {
 	return d.end(append([]byte(before), text...), 0, e.Previous, e.Seq)
 }
 
-// decision adds the line of a decision to b, in the bytes that encode writes.
+// decision appends the line of a decision to b, in the bytes that encode writes.
 func (d *digester) decision(b []byte, previous, beside Head, handoff []byte) ([]byte, Head, error) {
 	from := len(b)
 	b = append(b, before+`{"seq":`...)
@@ -93,7 +92,7 @@ func (d *digester) decision(b []byte, previous, beside Head, handoff []byte) ([]
 	return d.end(b, from, previous, previous.Lines+1)
 }
 
-// end adds the digest to a line that begins at from, and returns the head after it.
+// end appends the digest to a line that begins at from, and returns the head after it.
 func (d *digester) end(b []byte, from int, previous Head, seq int) ([]byte, Head, error) {
 	text := b[from+len(before):]
 	if n := len(text) + frame; n > record.MaxLine {
@@ -104,7 +103,7 @@ func (d *digester) end(b []byte, from int, previous Head, seq int) ([]byte, Head
 	return append(append(b, after...), '\n'), head, nil
 }
 
-// A digester computes the digests of a chain. One goroutine uses it at a time.
+// A digester computes the digests of a chain. It is not safe for concurrent use.
 type digester struct {
 	hash hash.Hash
 	size [8]byte           // scratch
@@ -118,16 +117,16 @@ func newDigester(key []byte) *digester {
 	return &digester{hash: hmac.New(sha256.New, key)}
 }
 
-// of is the digest of an entry, whose exact bytes are text: over the version,
-// the digest before it and the text.
+// of returns the digest of an entry with this text: over the version, the digest before it
+// and the text.
 func (d *digester) of(previous Head, text []byte) [sha256.Size]byte {
 	return d.over(version, previous.Digest[:], text)
 }
 
-// version is Version.
+// version is [Version].
 var version = []byte(Version)
 
-// over is the digest of parts, each behind its length.
+// over returns the digest of parts, each behind its length.
 func (d *digester) over(parts ...[]byte) [sha256.Size]byte {
 	d.hash.Reset()
 	for _, part := range parts {

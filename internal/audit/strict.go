@@ -18,7 +18,7 @@ import (
 // errTorn is the error of a line that was cut off.
 var errTorn = errors.New("the last line has no line feed")
 
-// lines reads a file line by line, and holds one of them at a time.
+// lines reads a file line by line.
 type lines struct {
 	r   *bufio.Reader
 	buf []byte
@@ -39,10 +39,9 @@ func (l *lines) next() (line []byte, err error) {
 	return nil, err
 }
 
-// isOurs reports whether a line is one of a record, and what is wrong with a
-// line that may stand in no file with one. A name that only differs in case
-// counts as ours, since readers differ about it.
-func isOurs(line []byte) (ours bool, why string) {
+// isChained reports whether a line belongs to the chain, or why no file with a chain may have
+// it. A name that differs only in case counts, since readers of JSON differ about it.
+func isChained(line []byte) (chained bool, why string) {
 	if bytes.HasPrefix(line, []byte(before)) {
 		return true, ""
 	}
@@ -62,12 +61,12 @@ func isOurs(line []byte) (ours bool, why string) {
 	return false, ""
 }
 
-// entryOf returns the bytes of the entry in a line that parse has accepted.
+// entryOf returns the bytes of the entry in a line that parse accepted.
 func entryOf(line []byte) []byte {
 	return line[len(before) : len(line)-frame+len(before)]
 }
 
-// parse reads a line strictly: only the very bytes that encode writes.
+// parse parses a line strictly: only the bytes that encode writes.
 func parse(line []byte) (e *entry, sum [sha256.Size]byte, why string) {
 	const form = "it does not have the form of a line of the record"
 	if len(line) < frame || !bytes.HasPrefix(line, []byte(before)) || !utf8.Valid(line) {
@@ -84,17 +83,17 @@ func parse(line []byte) (e *entry, sum [sha256.Size]byte, why string) {
 	if json.Unmarshal(text, e) != nil {
 		return nil, sum, form
 	}
-	if again, err := json.Marshal(e); err != nil || !bytes.Equal(again, text) || !e.whole() {
+	if again, err := json.Marshal(e); err != nil || !bytes.Equal(again, text) || !e.isComplete() {
 		return nil, sum, form
 	}
 	if name, twice := duplicate(e.Handoff); twice {
-		return nil, sum, fmt.Sprintf("%q stands twice in its decision", name)
+		return nil, sum, fmt.Sprintf("%q occurs twice in its decision", name)
 	}
 	return e, sum, ""
 }
 
-// whole reports whether an entry has what its kind has, and nothing else.
-func (e *entry) whole() bool {
+// isComplete reports whether an entry has exactly the members of its kind.
+func (e *entry) isComplete() bool {
 	opens := e.Run != "" || e.Keyed
 	switch e.Kind {
 	case opening:
@@ -107,8 +106,8 @@ func (e *entry) whole() bool {
 	return false
 }
 
-// ruling reads the verdict and the rule of a decision, by their exact names.
-func ruling(handoff json.RawMessage) (verdict, rule string, ok bool) {
+// verdictOf returns the verdict and the rule of a decision, by their exact names.
+func verdictOf(handoff json.RawMessage) (verdict, rule string, ok bool) {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(handoff, &members) != nil {
 		return "", "", false
@@ -119,11 +118,11 @@ func ruling(handoff json.RawMessage) (verdict, rule string, ok bool) {
 	return verdict, rule, true
 }
 
-// duplicate looks for an object, at any depth of a valid JSON value in UTF-8,
-// that has a name twice. It does not call itself: depth is the writer's choice.
+// duplicate finds an object with a name twice, at any depth of a valid JSON value in UTF-8.
+// It is not recursive, since the writer chooses the depth.
 func duplicate(value []byte) (name string, twice bool) {
 	var stack []map[string]bool // the names of each open object; nil of an array
-	named := false              // in the innermost, which is an object, the name was read
+	named := false              // the name of a member of the innermost object was read
 	for i := 0; i < len(value); i++ {
 		switch value[i] {
 		case '{':
@@ -136,7 +135,7 @@ func duplicate(value []byte) (name string, twice bool) {
 			named = false
 		case '"':
 			from := i
-			i = closes(value, from)
+			i = endOfString(value, from)
 			if top := len(stack) - 1; top >= 0 && stack[top] != nil && !named {
 				name, named = unquoted(value[from:i+1]), true
 				if stack[top][name] {
@@ -149,9 +148,9 @@ func duplicate(value []byte) (name string, twice bool) {
 	return "", false
 }
 
-// closes returns where the string that opens at a place of a valid JSON value
-// has its second quotation mark.
-func closes(value []byte, open int) int {
+// endOfString returns the index of the closing quotation mark of a string in a valid JSON
+// value.
+func endOfString(value []byte, open int) int {
 	i := open + 1
 	for ; value[i] != '"'; i++ {
 		if value[i] == '\\' {
@@ -161,7 +160,7 @@ func closes(value []byte, open int) int {
 	return i
 }
 
-// unquoted returns what a valid string says.
+// unquoted returns the value of a valid string.
 func unquoted(text []byte) (s string) {
 	if bytes.IndexByte(text, '\\') < 0 {
 		return string(text[1 : len(text)-1])

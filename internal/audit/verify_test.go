@@ -231,7 +231,7 @@ func TestARewrittenRecordMissesTheHeadOrTheKey(t *testing.T) {
 	got := verify(t, forged, audit.VerifyOptions{Head: head})
 	require.Equal(t, audit.Broken, got.Status)
 	require.Equal(t, 4, got.Line)
-	require.Contains(t, got.Why, "does not end with the head given")
+	require.Contains(t, got.Why, "does not end with the given head")
 	keyed, _ := recordOf(t, audit.Options{Key: key}, 2)
 	require.True(t, verify(t, keyed, audit.VerifyOptions{}).Keyed)
 	for _, tt := range []struct {
@@ -268,7 +268,7 @@ func TestAFileMayHoldRunsThatContinueEachOther(t *testing.T) {
 
 		got = verify(t, first+second, audit.VerifyOptions{Key: k, Head: head1})
 		require.Equal(t, audit.Broken, got.Status)
-		require.Contains(t, got.Why, "the head given is that of line 5: lines were added after it")
+		require.Contains(t, got.Why, "the given head is that of line 5: lines were added after it")
 
 		stranger, _ := recordOf(t, audit.Options{Run: "two", Key: k}, 4)
 		got = verify(t, first+stranger, audit.VerifyOptions{Key: k})
@@ -353,9 +353,9 @@ func TestOnlyTheFormThatIsWrittenIsRead(t *testing.T) {
 		{"no decision", `{"seq":2,"kind":"decision",` + previous + `}`, form},
 		{"a decision with counts", strings.Replace(fine, `"handoff"`, `"counts":{},"handoff"`, 1), form},
 		{"a kind that does not exist", strings.Replace(fine, `"decision"`, `"remark"`, 1), form},
-		{"a verdict twice", strings.Replace(fine, `{"verdict":"passed"`, `{"verdict":"held","verdict":"passed"`, 1), `"verdict" stands twice`},
-		{"a verdict twice, escaped", strings.Replace(fine, `{"verdict":"passed"`, `{"v\u0065rdict":"held","verdict":"passed"`, 1), `"verdict" stands twice`},
-		{"a name twice, deep down", strings.Replace(fine, `"R"`, `"R","x":[[],{"a":[1,{"b":{},"c":2,"b":{}}]}]`, 1), `"b" stands twice`},
+		{"a verdict twice", strings.Replace(fine, `{"verdict":"passed"`, `{"verdict":"held","verdict":"passed"`, 1), `"verdict" occurs twice`},
+		{"a verdict twice, escaped", strings.Replace(fine, `{"verdict":"passed"`, `{"v\u0065rdict":"held","verdict":"passed"`, 1), `"verdict" occurs twice`},
+		{"a name twice, deep down", strings.Replace(fine, `"R"`, `"R","x":[[],{"a":[1,{"b":{},"c":2,"b":{}}]}]`, 1), `"b" occurs twice`},
 		{"equal names apart", strings.Replace(fine, `"R"`, `"R","x":[{"a":"a"},{"a":{"a":["a","a"]}}]`, 1), ""},
 		{"no verdict", strings.Replace(fine, `"verdict"`, `"Verdict"`, 1), "no verdict"},
 		{"a verdict that is no word", strings.Replace(fine, `"passed"`, `1`, 1), "no verdict"},

@@ -116,7 +116,7 @@ func TestRowsThatSomebodyMovedAreFound(t *testing.T) {
 		{"the first row removed", "r1", []string{"delete from batches where n = " + row(one, nth+"0")}, audit.Broken, ""},
 		{"the whole first chain removed", "r1", []string{"delete from batches where run = " + one + " and n <= " + row(one, nth+"7")}, audit.Broken, "does not begin with its head"},
 		{"the state of another run", "r1", []string{"update batches set state = (select state from batches where n = " + row(two, last) + ") where n = " + row(one, last)}, audit.Broken, "the state is not one of this chain"},
-		{"a state of before", "r1", []string{"update batches set state = (select state from batches where n = " + row(one, nth+"3") + ") where n = " + row(one, last)}, audit.Broken, "it does not end with the state given"},
+		{"a state of before", "r1", []string{"update batches set state = (select state from batches where n = " + row(one, nth+"3") + ") where n = " + row(one, last)}, audit.Broken, "it does not end with the given state"},
 		{"no state", "r1", []string{"update batches set state = x'' where run = " + one}, audit.Broken, "the state of its chain cannot be read"},
 		{"no rows", "r1", []string{"delete from batches where run = " + one}, audit.Broken, "the state of its chain cannot be read"},
 		{"the closing row removed", "r2", []string{"delete from batches where n = " + row(two, last)}, audit.Open, "rows were removed"},
