@@ -167,7 +167,7 @@ func TestLabelsStayBelowThePlanUnderAPolicy(t *testing.T) {
 					require.Contains(rt, out.Error.Message, "a text is delivered whole or not at all", out.Title)
 					held++
 				} else {
-					require.Regexp(rt, `is held by rule \d+$|a text is delivered whole or not at all`, out.Error.Message, out.Title)
+					require.Regexp(rt, `is withheld by rule \d+$|a text is delivered whole or not at all`, out.Error.Message, out.Title)
 				}
 			}
 			for _, receipt := range out.Receipts {
