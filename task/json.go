@@ -261,11 +261,11 @@ func (t *Task) UnmarshalJSON(data []byte) error {
 	for _, p := range w.Params {
 		t.Params = append(t.Params, provenance.Param(p))
 	}
-	return t.settle()
+	return t.complete()
 }
 
-// settle fills in the defaults of a task just read, and checks its words.
-func (t *Task) settle() error {
+// complete fills in the defaults of a task just read, and checks its words.
+func (t *Task) complete() error {
 	if t.Status == "" {
 		t.Status = Pending
 	}

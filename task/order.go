@@ -3,9 +3,9 @@ package task
 import "time"
 
 // New returns the task that a spec describes, pending and with both times at,
-// or [Problems]. It needs no graph: a reference that is a UUID is an id, and
-// any other is the title of a task that need not exist yet; keys cannot be
-// told from titles, so they are not understood here.
+// or [Problems]. It needs no graph: a reference that is a UUID is an ID, and any other is
+// the title of a task that need not exist yet. Keys are not resolved, since they look like
+// titles.
 func New(spec Spec, at time.Time) (Task, error) {
 	found := &findings{}
 	t := Task{}

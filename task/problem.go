@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// A Problem is one thing that is wrong with what a caller wrote.
+// A Problem is one thing that is wrong with what the caller gave.
 //
 // Pointer says where, as an RFC 6901 pointer into a team file: a program that
 // built its tasks in Go reads /tasks/2/dependsOn/0 as tasks[2].dependsOn[0],

@@ -18,7 +18,7 @@ type Spec struct {
 	Assignee    string             // empty: an agent is picked before anything runs
 	Requires    *Requires          // what its agent must have, picked or named; nil means nothing
 
-	DependsOn []Ref // whose results it is granted; it starts when all of them have ended
+	DependsOn []Ref // tasks whose results it is granted; it starts when all of them have ended
 	Uses      []Use // named inputs that it is granted
 
 	// NeedToKnow narrows every dependency that has no Need of its own to these
@@ -31,10 +31,10 @@ type Spec struct {
 	OutputSchema   json.RawMessage      // JSON Schema of its result; nil means its agent's, else free text
 	TTL            time.Duration        // life of its result; zero means unlimited
 
-	// MaxRetries is how many attempts may follow a failed one; negative counts
-	// as zero. What would fail again is not tried again: a context that the
-	// gate holds, an answer that does not match its schema, that is refused or
-	// filtered, a refused key, an unknown model. A model call has two more tries of its own in each attempt.
+	// MaxRetries is how many attempts may follow a failed one; negative counts as zero.
+	// Failures that would repeat are not retried: context that the gate withholds, an
+	// answer that is refused, filtered or does not match its schema, a refused key, an
+	// unknown model. Within an attempt, a model call is tried up to three times.
 	MaxRetries   int
 	RetryDelay   time.Duration // before the first retry; zero means 1 s, [NoDelay] none
 	RetryBackoff float64       // factor between two delays; zero means 2

@@ -11,13 +11,13 @@ import (
 )
 
 // An ID names a task. [NewID] derives it from the title, so it is the same in
-// every run; a run is told apart by its own id.
+// every run; the run has an ID of its own.
 type ID string
 
 // A Path names parts of a structured value: a pointer as RFC 6901 writes it, in
-// the forms that package pick reads. There "*" stands for any one element or
-// member, "/**" at the end takes along what is beneath, and a block may be a
-// bare name, which counts at any depth. Whole, the empty path, is the value itself.
+// extended: "*" is any one element or member, "/**" at the end includes everything below,
+// and a block may be a bare name, which matches at any depth. Whole, the empty path, is the
+// value itself.
 type Path string
 
 // Whole is the path of a value as a whole.
@@ -38,10 +38,10 @@ type Task struct {
 type Use struct {
 	Name   string
 	Need   []Path            // parts of the input that are granted; nil means the whole, and an empty list nothing
-	Reveal map[string][]Path // personal kinds, such as iban, that may stand in clear at these paths; see package redact
+	Reveal map[string][]Path // personal kinds, such as iban, that are not redacted at these paths; see package redact
 }
 
-// Status is where a task stands. The empty string is not a status.
+// Status is the state of a task. The empty string is not a status.
 type Status string
 
 // The statuses. Completed, Failed and Skipped are terminal.

@@ -25,7 +25,7 @@ type AgentFunc = agent.Func
 // Config is what a team is made of.
 type Config struct {
 	Name        string
-	Agents      []Member     // at least one; the order is the roster's
+	Agents      []Member     // at least one
 	Coordinator *Coordinator // plans and answers goals; nil for a team that only runs tasks
 
 	// Endpoints are the clearances of endpoints by base URL. The default is secret for an
@@ -133,7 +133,7 @@ type Member struct {
 // A Coordinator plans the tasks for a goal and writes the answer from their results. It
 // is a reader like any other: under the name coordinator, with a clearance, behind the
 // gate. It sees the roster (names, models, descriptions), the goal, the results of tasks,
-// and what the caller's store of the shared memory contained before.
+// and what the shared memory contained before the run.
 type Coordinator struct {
 	// Agent is required. Planning and synthesis are two prompts to it; a plan that must be
 	// corrected is one more. The system prompt of each says in which form a plan is

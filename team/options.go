@@ -49,8 +49,8 @@ type RunOptions struct {
 	// during the run: from the program, and from agents, which send through [OutboxFrom].
 	Messages []Message
 	Bus      *messagebus.Bus
-	Memory   sharedmem.Store // what the team knows, also from earlier runs; nil means a store of this run alone
-	Monitor  *Monitor        // shows the run while it goes on; nil means that nothing looks
+	Memory   sharedmem.Store // the shared memory, possibly of earlier runs; nil means one for this run alone
+	Monitor  *Monitor        // shows the run during its execution; may be nil
 
 	// UserAccepts is the clearance of the caller, who reads results, events and errors. Nil
 	// means confidential. Reveal says that it was raised for the Result of this run alone:

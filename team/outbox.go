@@ -41,12 +41,11 @@ func (o *Outbox) inner() *engine.Outbox {
 	return o.of
 }
 
-// A Monitor shows one run while it goes on and when it has ended. The zero value is ready
-// for use. It is safe for concurrent use; of several runs with the same monitor, it shows
-// the last that began.
+// A Monitor shows one run during and after its execution. The zero value is ready for use.
+// It is safe for concurrent use; with several runs, it shows the one that began last.
 type Monitor struct{ of engine.Monitor }
 
-// Snapshot returns the run as it stands, as JSON: its phase, token usage, queue and
+// Snapshot returns the current state of the run as JSON: its phase, token usage, queue and
 // messages. It contains payloads as their producers made them, so it is data to keep, not
 // a log. Before a run has begun, Snapshot returns an error.
 func (m *Monitor) Snapshot(ctx context.Context) (json.RawMessage, error) {

@@ -16,9 +16,9 @@ import (
 // JSON form says who reads what, at which label and by which rule.
 type Plan struct {
 	Tasks    []PlannedTask  // in the order written
-	Warnings []task.Problem // nothing that keeps a run from starting
+	Warnings []task.Problem // a run starts despite them
 
-	made func() madePlan // behind a function, which no verb looks into: it holds the inputs
+	made func() madePlan // a function, so that no verb of package fmt prints the inputs
 }
 
 // A madePlan is what a plan runs.

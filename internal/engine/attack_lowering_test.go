@@ -232,7 +232,7 @@ func TestEntriesThatDoNothingAreWarnedOf(t *testing.T) {
 		},
 		{
 			"endorsed for the caller", handoff.Policy{Endorse: []handoff.Endorser{endorse}}, label.Internal, nil,
-			`/policy/endorse/0/to "read": no effect here: nothing stands in a system prompt of the caller's`,
+			`/policy/endorse/0/to "read": no effect here: the caller has no system prompt`,
 		},
 	}
 	for _, tt := range tests {

@@ -80,12 +80,12 @@ func TestErrorsDoNotTellOfHiddenInputs(t *testing.T) {
 		return err.Error()
 	}
 	require.Contains(t, text(label.Confidential), "is a text")
-	require.Contains(t, text(label.Secret), `nothing of input "record" can cross by everything except ssn: name members`)
+	require.Contains(t, text(label.Secret), `nothing of input "record" can be delivered by everything except ssn: name members`)
 	texts := []string{`{"scores": 1}`, `{"score": {"x": 1}}`, `a text`, `{"score": `}
 	for _, text := range texts {
 		require.Equal(t, refused(label.Secret, texts[0]), refused(label.Secret, text))
 	}
-	require.Contains(t, refused(label.Secret, texts[0]), `nothing of input "record" can cross by /score`)
+	require.Contains(t, refused(label.Secret, texts[0]), `nothing of input "record" can be delivered by /score`)
 	require.Contains(t, refused(label.Confidential, texts[0]), `did you mean "/scores"?`)
 }
 

@@ -73,5 +73,5 @@ func TestRecastWithoutAnEndorserIsToldBefore(t *testing.T) {
 	require.NoError(t, err)
 	p, err := made().Plan([]task.Spec{by("a", spec("first")), by("b", spec("second", "first"))}, nil)
 	require.NoError(t, err)
-	require.Contains(t, p.Warnings[0].Error(), `the result of "first" will be held: it is to stand in the system prompt, and no entry endorses it`)
+	require.Contains(t, p.Warnings[0].Error(), `the result of "first" will be withheld: it is to stand in the system prompt, and no entry endorses it`)
 }

@@ -54,12 +54,12 @@ func TestPathsAreHeldToWhatCanStandThere(t *testing.T) {
 	use.Uses = []task.Use{{Name: "ticket", Need: []task.Path{"/order/number", "/order/nmber"}, Reveal: map[string][]task.Path{string(redact.IBAN): {"/customer/ibn"}}}}
 	o := &engine.RunOptions{Inputs: []engine.Input{{Name: "ticket", Text: `{"order":{"number":4711},"customer":{"iban":"x"}}`}}}
 	require.Equal(t, []string{
-		`task "use": need /order/nmber of input "ticket": nothing can stand there: did you mean "/order/number"?`,
-		`task "use": reveal iban at /customer/ibn of input "ticket": nothing can stand there: did you mean "/customer/iban"?`,
+		`task "use": need /order/nmber of input "ticket": nothing can be there: did you mean "/order/number"?`,
+		`task "use": reveal iban at /customer/ibn of input "ticket": nothing can be there: did you mean "/customer/iban"?`,
 	}, warned(plain, o, use))
 	use.Uses[0] = task.Use{Name: "ticket", Need: []task.Path{"/order"}}
 	_, err = plain.Plan([]task.Spec{use}, o)
-	requireFaults(t, err, fault{"/tasks/0/uses/0", "an object or a list stands there, which /order/** grants", task.ErrUnknown})
+	requireFaults(t, err, fault{"/tasks/0/uses/0", "an object or a list is there, which /order/** grants", task.ErrUnknown})
 	o.Inputs[0].Text = "a text"
 	require.Empty(t, warned(plain, o, func() task.Spec { s := use; s.Uses[0].Need = nil; return s }()), "of a text nothing is known")
 }

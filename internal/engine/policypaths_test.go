@@ -110,7 +110,7 @@ func TestPathsAreHeldToAllThatTheyAreAbout(t *testing.T) {
 	_, err = tm.Plan([]task.Spec{claim, sum, read}, nil)
 	requireFaults(t, err,
 		fault{"/tasks/2/needToKnow/1", `no result that it depends on can have anything at "/smu": did you mean "/sum"?`, task.ErrUnknown},
-		fault{"/tasks/2/dependsOn/1", `nothing of the result of "Sum" can cross`, task.ErrUnknown})
+		fault{"/tasks/2/dependsOn/1", `nothing of the result of "Sum" can be delivered`, task.ErrUnknown})
 
 	again := makes("a", "Again", sums) // another task of the same producer has it
 	exact, err := engine.New(engine.Config{Agents: []engine.Member{member("a", never(t)), member("b", never(t))}, Policy: &handoff.Policy{Rules: []handoff.PairRule{{From: "a", To: "b", Block: []task.Path{"/sum"}}}}})

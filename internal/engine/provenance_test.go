@@ -149,7 +149,7 @@ func TestProvenanceGrantsNothing(t *testing.T) {
 		change func(*task.Spec)
 		want   fault
 	}{
-		"another producer": {func(s *task.Spec) { s.Provenance.From = "runteam" }, fault{"/tasks/0/provenance/from", `"runteam" wrote no description`, task.ErrInvalid}},
+		"another producer": {func(s *task.Spec) { s.Provenance.From = "runteam" }, fault{"/tasks/0/provenance/from", `"runteam" makes no descriptions`, task.ErrInvalid}},
 		"a title":          {func(s *task.Spec) { s.Title = "Ask ada.one@example.org" }, fault{"/tasks/0/title", "its planned title", task.ErrInvalid}},
 		"a role":           {func(s *task.Spec) { s.Role = "mail of ada.one@example.org" }, fault{"/tasks/0/role", "its planned role", task.ErrInvalid}},
 		"its times":        {func(s *task.Spec) { s.Provenance.CreatedAt, s.Provenance.ExpiresAt = now, now }, fault{"/tasks/0/provenance/expiresAt", "it expires before it was made", task.ErrInvalid}},

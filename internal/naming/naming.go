@@ -101,7 +101,7 @@ func isHidden(r rune) bool {
 
 // CheckName reports why a name of an agent or an input cannot be one. A name
 // is a letter or digit, then up to 63 letters, digits, `.`, `_`, `-` or spaces,
-// the last not a blank. The names user, coordinator, runteam and * are reserved
+// the last not a space. The names user, coordinator, runteam and * are reserved
 // in any letter case. Errors wrap [ErrName] or [ErrReserved].
 func CheckName(name string) error {
 	if slices.ContainsFunc(reserved, func(word string) bool { return strings.EqualFold(word, name) }) {
@@ -115,7 +115,7 @@ func CheckName(name string) error {
 	case len(name) > MaxName && utf8.RuneCountInString(name) > MaxName:
 		return fmt.Errorf("%w: %d characters, more than %d", ErrName, utf8.RuneCountInString(name), MaxName)
 	case strings.HasSuffix(name, " "):
-		return fmt.Errorf("%w: it ends in a blank", ErrName)
+		return fmt.Errorf("%w: it ends in a space", ErrName)
 	}
 	for i, r := range name {
 		if isAlnum(r) || i > 0 && (r == '.' || r == '_' || r == '-' || r == ' ') {
@@ -124,7 +124,7 @@ func CheckName(name string) error {
 		if i == 0 {
 			return fmt.Errorf("%w: it begins with %q: begin with a letter or a digit", ErrName, r)
 		}
-		return fmt.Errorf("%w: %q at byte %d: use letters, digits, '.', '_', '-' and blanks", ErrName, r, i)
+		return fmt.Errorf("%w: %q at byte %d: use letters, digits, '.', '_', '-' and spaces", ErrName, r, i)
 	}
 	return nil
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// Candidates are the members as whoever assigns tasks sees them.
+// Candidates returns what package assign needs to know of the members.
 func (t *Roster) Candidates() []assign.Agent {
 	list := make([]assign.Agent, len(t.Config.Agents))
 	for i := range list {
@@ -22,13 +22,12 @@ func (t *Roster) Candidates() []assign.Agent {
 	return list
 }
 
-// assign gives each task without an assignee its agent, before anything runs,
-// so that the flow check sees the whole graph. It also holds the others to what
-// their tasks require.
+// assign chooses the agents of tasks without an assignee before anything runs, so that the
+// flow check has the whole graph. It also checks that the other agents have what their
+// tasks require.
 //
-// An agent must be cleared for the most that may reach the task. If none is,
-// one who is cleared for all that the task must have will do: the gate
-// withholds the rest.
+// An agent must be cleared for everything that may reach the task. If none is, an agent
+// that is cleared for its required context is chosen, and the gate withholds the rest.
 func (c *checker) assign() {
 	g := c.plan.Graph
 	if !slices.ContainsFunc(g.Tasks(), func(t task.Task) bool { return t.Assignee == "" }) {
@@ -56,7 +55,7 @@ func (c *checker) assign() {
 	}
 }
 
-// refuse adds what an assignment is refused for.
+// refuse adds the problems of an assignment.
 func (c *checker) refuse(err error) {
 	if found, ok := errors.AsType[task.Problems](err); ok {
 		c.found = append(c.found, found...)

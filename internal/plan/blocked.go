@@ -56,7 +56,7 @@ func (c *labelCheck) reportBlocked() {
 // mostNamed is how many blocked tasks, and edits, one message names.
 const mostNamed = 20
 
-// blockedAgents names the agents of blocked tasks, each with what it takes and its tasks.
+// blockedAgents names the agents of blocked tasks, each with its clearance and its tasks.
 func (c *labelCheck) blockedAgents(list []blockedTask) string {
 	var b strings.Builder
 	named := 0

@@ -16,8 +16,7 @@ import (
 	"github.com/runteam/runteam/llm"
 )
 
-// A Goal is what a team is asked for: the coordinator plans the tasks for it
-// and answers it from their results.
+// A Goal is what the coordinator plans tasks for and answers from their results.
 type Goal struct {
 	Text           string             // required; at most 256 KiB
 	Params         []provenance.Param // which bytes of Text came from parameters, for receipts
@@ -64,9 +63,8 @@ type Coordinator struct {
 // and labels, and never the texts or their sizes.
 type Grants = planning.Grants
 
-// A Message is what one member of the team sends another before the run
-// begins. It is itself the grant for that pair: labels and redaction apply as
-// to any context.
+// A Message goes from one member of the team to another before the run begins; see
+// team.Message.
 type Message struct {
 	From           string // an agent, or user
 	To             string // an agent, or * for every agent but the sender
@@ -75,7 +73,7 @@ type Message struct {
 	TTL            time.Duration // life from the start of the run; zero means unlimited
 }
 
-// Format writes who tells whom and the size, so that no verb prints the text.
+// Format writes the pair and the size, so that no verb prints the text.
 func (m Message) Format(f fmt.State, _ rune) {
 	fmt.Fprintf(f, "message from %q to %q, %v, %s", m.From, m.To, m.Classification, bytesize.ClassText(len(m.Text)))
 }
@@ -124,7 +122,7 @@ type Config struct {
 	Name   string
 	Agents []Member // at least one; the order is the roster's
 
-	Coordinator *Coordinator // who plans and answers goals; nil for a team that only runs tasks
+	Coordinator *Coordinator // plans and answers goals; nil for a team that only runs tasks
 
 	Endpoints map[string]label.Classification
 

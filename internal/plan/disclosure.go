@@ -19,9 +19,9 @@ const (
 	maxDisclosure     = 1 << 10
 )
 
-// A PlannedLowering is a result of which a declassifier may let parts cross to a
-// reader below their label, and how many bytes these can carry at most:
-// [flow.Unbounded] where no schema bounds them.
+// A PlannedLowering is a result whose parts a declassifier may deliver to a reader below
+// their label, and how many bytes they can carry at most: [flow.Unbounded] where no schema
+// bounds them.
 type PlannedLowering struct {
 	By      string               `json:"by"`             // the declassifier
 	From    string               `json:"from"`           // the producer
@@ -34,11 +34,11 @@ type PlannedLowering struct {
 	Bytes   int                  `json:"bytes"`
 }
 
-// A PlannedDisclosure says how many bytes of one source can come below its label
-// through all results of one producer; see [flow.Disclosure].
+// A PlannedDisclosure says how many bytes of one source all results of one producer can
+// disclose below its label; see [flow.Disclosure].
 type PlannedDisclosure struct {
 	Producer string   `json:"producer"`
-	Of       string   `json:"of"`      // the source of which it can carry most, such as input "claim"
+	Of       string   `json:"of"`      // the source that it can disclose most of, such as input "claim"
 	Results  []string `json:"results"` // the titles of the tasks
 	Bytes    int      `json:"bytes"`
 }
@@ -89,7 +89,7 @@ func (c *loweringCheck) carrier(g *flow.Graph, d *flow.Disclosure) int {
 	return max(slices.IndexFunc(c.team.Config.Policy.Declassify, func(d handoff.Declassifier) bool { return d.Name == name }), 0)
 }
 
-// describeLowered fills in what declassifiers may let cross.
+// describeLowered fills in what declassifiers may deliver.
 func (p *Plan) describeLowered(t *Roster) {
 	if !lowers(t.Config.Policy) {
 		return

@@ -110,7 +110,7 @@ func (t *Roster) endpoints(m *Member) (list []gate.Endpoint) {
 func acceptedBy(clearances map[string]label.Classification, where string) label.Classification {
 	accepts, named := label.Secret, false
 	for base, level := range clearances {
-		if endpoint.Normalize(base) == endpoint.Normalize(where) { // of two spellings of one address the stricter counts
+		if endpoint.Normalize(base) == endpoint.Normalize(where) { // if an address is spelled in two ways, the stricter clearance counts
 			accepts, named = min(accepts, level), true
 		}
 	}
@@ -136,7 +136,7 @@ func (t *Roster) EndpointNames() (names []string) {
 	return slices.Compact(names)
 }
 
-// unknownEndpoint stands for a model that does not say where it is.
+// unknownEndpoint is the URL of a model that does not say where it is.
 const unknownEndpoint = "(a model that does not name its endpoint)"
 
 // DefaultAccepts returns the clearance of an endpoint that no setting names:

@@ -69,7 +69,7 @@ func (c *labelCheck) propagateAll(visit func(i int, parts []delivery)) {
 	p.memory = c.memory
 }
 
-// propagate computes the labels once, with what is known so far of the shared memory.
+// propagate computes the labels once, from the labels of the shared memory so far.
 func (c *labelCheck) propagate(visit func(i int, parts []delivery)) {
 	g, p := c.plan.Graph, c.plan
 	var parts []delivery
@@ -120,18 +120,18 @@ type partOf struct {
 // A delivery is one piece of context as the check before a run counts it.
 type delivery struct {
 	part      partOf
-	gate.Part                      // with the highest label that it can cross with
-	least     label.Classification // that it crosses with, if it is required
-	crossing  gate.Admission       // of the highest label that can come
-	plain     bool                 // some label that can come crosses without a declassifier
+	gate.Part                      // with the highest label that it can be delivered with
+	least     label.Classification // the lowest label that it can be delivered with
+	crossing  gate.Admission       // at the highest label that it can have
+	plain     bool                 // at some label, it is delivered without a declassifier
 }
 
 // counts reports whether the delivery raises the label of its reader.
 func (a *delivery) counts() bool { return !a.Optional || !a.Held }
 
-// deliveryOf returns what a value whose label lies between two bounds can at most
-// add to the label of a reader. A lower label may cross where the highest does
-// not, or higher than the highest, which a declassifier lowers.
+// deliveryOf returns what a value whose label lies between two bounds can at most add to
+// the label of a reader. A value with a lower label may be delivered where one with the
+// highest is not, or with a higher label than the highest, which a declassifier lowers.
 func deliveryOf(terms *gate.Terms, least, most label.Classification, optional bool, caps *gate.Capabilities) delivery {
 	clearance := caps.Clearance()
 	a := delivery{crossing: terms.Admit(most, clearance, caps.Agent)}
@@ -167,7 +167,7 @@ func (c *labelCheck) addOptional(i int, parts []delivery) []delivery {
 		}
 	}
 	if t.MemoryScope == task.ScopeAll {
-		most := min(c.memory[i], c.team.Capabilities[c.plan.Members[i]].Clearance()) // what is above it stays behind, and what is not may come
+		most := min(c.memory[i], c.team.Capabilities[c.plan.Members[i]].Clearance()) // what is above the clearance is withheld
 		parts = append(parts, delivery{part: partOf{kind: handoff.Memory}, Part: gate.Part{Classification: most, Optional: true}})
 	}
 	return parts
@@ -202,8 +202,8 @@ func (c *labelCheck) raiseMemory() (risen bool) {
 	return risen
 }
 
-// mostWalked bounds how many edges are walked to see which tasks follow from
-// which; beyond it every task is taken to come before every other.
+// mostWalked bounds how many edges are walked to see which tasks follow from which. Beyond
+// it, every task counts as one that may have completed before every other.
 const mostWalked = 10_000_000
 
 // othersHave reports whether one of the count tasks with this label is neither i

@@ -213,8 +213,8 @@ func (b *flowBuilder) wholeEdge(source, to int, rule handoff.Rule) {
 	b.graph.Edges = append(b.graph.Edges, flow.Edge{Source: source, Task: to, Delivers: pick.Everything(), Rule: rule})
 }
 
-// lowering returns what a declassifier lets cross of a source, as far as rules
-// and needs deliver it.
+// lowering returns what a declassifier lowers of the parts of a source that rules and needs
+// deliver.
 func (b *flowBuilder) lowering(d *handoff.Declassifier, source int, delivers pick.Selection, plain bool) *flow.Lowering {
 	var schema *schema.Schema
 	if i := source - b.results; i >= 0 && i < len(b.plan.Schemas) {
@@ -252,7 +252,7 @@ type schemaPath struct {
 	path   task.Path
 }
 
-// only narrows a selection; what is no path selects nothing.
+// only narrows a selection. An invalid path selects nothing.
 func only(s pick.Selection, paths []task.Path) pick.Selection {
 	narrowed, err := s.Only(paths...)
 	if err != nil {
@@ -287,7 +287,7 @@ func (b *flowBuilder) addMemory() {
 		}
 		return
 	}
-	// One digest for each agent stands for those of all its tasks.
+	// One digest for each agent represents those of all its tasks.
 	digests := map[int32]int{}
 	for _, i := range readers {
 		m := p.Members[i]
@@ -312,7 +312,7 @@ func (b *flowBuilder) addMemoryEntry(from, to, member int) {
 	caps := &b.team.Capabilities[member]
 	grant := gate.Grant{Terms: b.team.Terms(p.Graph.Task(from).Assignee, caps.Agent)}
 	a := deliveryOf(grant.Terms, p.least[from], p.Labels[from], true, caps)
-	if lower := a.crossing.Lowers; lower != nil && !lower.UnsafeText && !a.plain { // of an entry nothing is lowered
+	if lower := a.crossing.Lowers; lower != nil && !lower.UnsafeText && !a.plain { // entries are not lowered
 		a.Held = true
 	}
 	b.edge(b.results+from, to, &grant, nil, a, false)
@@ -321,8 +321,8 @@ func (b *flowBuilder) addMemoryEntry(from, to, member int) {
 	}
 }
 
-// addUnknown adds what is not known before a run: the messages that agents written in
-// Go send while it goes on, and what a memory of the caller's brings.
+// addUnknown adds what is not known before a run: the messages that agents written in Go
+// send during the run, and the entries of the caller's memory.
 func (b *flowBuilder) addUnknown() {
 	g, p, o := &b.graph, b.plan, b.options
 	n := p.Graph.Len()

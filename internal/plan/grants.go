@@ -52,7 +52,7 @@ func (c *pathCheck) checkDependencyGrant(i, j int) {
 	}
 	c.checkOpaque(i, j, up, &grant)
 	if r := grant.Terms.Unendorsed(); r != nil {
-		c.advise(at(), fmt.Sprintf("the result of %q will be held: %s", g.Task(up).Title, r.Reason), r.Hint)
+		c.advise(at(), fmt.Sprintf("the result of %q will be withheld: %s", g.Task(up).Title, r.Reason), r.Hint)
 	}
 	in := content{schema: p.Schemas[up], what: fmt.Sprintf("the result of %q", g.Task(up).Title), shared: c.inherits(i, j)}
 	if c.checkNeed(i, j, d.Need, &in) {
@@ -109,7 +109,7 @@ func (c *pathCheck) checkOpaque(i, j, up int, grant *gate.Grant) {
 	if s.Whole() || grant.Terms.Mode() == handoff.Minimal || c.plan.Schemas[up] != nil {
 		return
 	}
-	c.advise(c.task(i).at("dependsOn", j), fmt.Sprintf("only parts of the result of %q may cross, and it has no outputSchema: a reply that is not one JSON value will be held", c.plan.Graph.Task(up).Title),
+	c.advise(c.task(i).at("dependsOn", j), fmt.Sprintf("only parts of the result of %q may be delivered, and it has no outputSchema: a reply that is not one JSON value will be withheld", c.plan.Graph.Task(up).Title),
 		"give that task an outputSchema")
 }
 
@@ -197,9 +197,9 @@ func (s *content) excludes(p task.Path) string {
 	tokens := pick.Tokens(p)
 	switch {
 	case s.schema.Has(tokens) == schema.No:
-		return "nothing can stand there"
+		return "nothing can be there"
 	case p != task.Whole && !strings.HasSuffix(string(p), "/**") && s.schema.Has(append(tokens, "*")) == schema.Yes:
-		return fmt.Sprintf("an object or a list stands there, which %s/** grants", p)
+		return fmt.Sprintf("an object or a list is there, which %s/** grants", p)
 	}
 	return ""
 }
@@ -224,12 +224,12 @@ func (c *pathCheck) checkPaths(at func() subject, g *gate.Grant, need []task.Pat
 			return len(list) > 0 && !slices.ContainsFunc(list, func(p task.Path) bool { return in.excludes(p) == "" })
 		}
 		if in.isText() || slices.ContainsFunc(lists, nothing) {
-			at().report(fmt.Sprintf("nothing of %s can cross by %s", in.what, s.String()), "name members that it has, or grant it whole if it is a text", marked(task.ErrUnknown))
+			at().report(fmt.Sprintf("nothing of %s can be delivered by %s", in.what, s.String()), "name members that it has, or grant it whole if it is a text", marked(task.ErrUnknown))
 		}
 		return
 	}
 	if in.isText() && !s.Whole() {
-		at().report(fmt.Sprintf("%s is a text, which crosses whole or not at all, and only parts may cross: %s%s", in.what, s.String(), in.why), "take need or the rule back, or give it as one JSON object or list", marked(task.ErrInvalid))
+		at().report(fmt.Sprintf("%s is a text, which is delivered whole or not at all, and only parts may be: %s%s", in.what, s.String(), in.why), "take need or the rule back, or give it as one JSON object or list", marked(task.ErrInvalid))
 		return
 	}
 	for _, list := range lists {
@@ -238,7 +238,7 @@ func (c *pathCheck) checkPaths(at func() subject, g *gate.Grant, need []task.Pat
 			if line != "" {
 				line = ", by the rule at " + line
 			}
-			at().report(fmt.Sprintf("nothing of %s can cross by %s%s: %s", in.what, gate.PathsString(list), line, in.excludes(list[0])), cmp.Or(in.nearest(list[0]), "name members that it has"), marked(task.ErrUnknown))
+			at().report(fmt.Sprintf("nothing of %s can be delivered by %s%s: %s", in.what, gate.PathsString(list), line, in.excludes(list[0])), cmp.Or(in.nearest(list[0]), "name members that it has"), marked(task.ErrUnknown))
 			return
 		}
 	}

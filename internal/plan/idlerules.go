@@ -11,8 +11,8 @@ import (
 // An idleCheck finds rules without effect.
 type idleCheck struct{ *checker }
 
-// checkIdle warns of rules and entries for a pair of which nothing ever
-// crosses: they look like protection, or like a permission, and are neither.
+// checkIdle warns of rules and entries for a pair between which nothing is ever delivered:
+// they look like protection, or like a permission, and are neither.
 func (c *idleCheck) checkIdle() {
 	policy := c.team.Config.Policy
 	if policy == nil {
@@ -43,7 +43,7 @@ func (c *idleCheck) checkIdle() {
 	}
 	for i, e := range policy.Endorse {
 		if !idle(fmt.Sprintf("%q", e.Name), e.From, e.To, "endorse", i) && e.To == handoff.User {
-			warn(fmt.Sprintf("%q", e.Name), "nothing stands in a system prompt of the caller's", "endorse", i, "to")
+			warn(fmt.Sprintf("%q", e.Name), "the caller has no system prompt", "endorse", i, "to")
 		}
 	}
 	for i, n := range policy.Renew {
@@ -51,9 +51,9 @@ func (c *idleCheck) checkIdle() {
 	}
 }
 
-// lowersNothing says why a declassifier lowers nothing of what its pair may
-// exchange in a run of the plan, as far as that is certain; "" if it may. What
-// a bus or a memory of the caller's brings has any label.
+// lowersNothing says why a declassifier is certain to lower nothing between its pair in a
+// run of the plan; "" if it may. Messages of a bus and entries of the caller's memory can
+// have any label.
 func (c *idleCheck) lowersNothing(d *handoff.Declassifier) string {
 	reader := *c.options.UserAccepts
 	if i, ok := c.team.Index(d.To); ok {
@@ -72,8 +72,7 @@ func (c *idleCheck) lowersNothing(d *handoff.Declassifier) string {
 	return ""
 }
 
-// highest returns the highest label that what a producer makes for a reader may
-// have in a run of the plan.
+// highest returns the highest label that what a producer makes for a reader can have.
 func (c *idleCheck) highest(from, to string) label.Classification {
 	level := label.Public
 	if from == handoff.User && c.options.Answer != nil {
@@ -96,7 +95,8 @@ func (c *idleCheck) highest(from, to string) label.Classification {
 	return level
 }
 
-// pairs returns of whom what may cross to whom in a run of the plan.
+// pairs returns the pairs of a producer and a reader between which a run may deliver
+// something.
 func (c *idleCheck) pairs() map[[2]string]bool {
 	g, used := c.plan.Graph, map[[2]string]bool{}
 	readsMemory := map[string]bool{}

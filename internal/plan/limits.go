@@ -36,7 +36,7 @@ func (t *Roster) MemberLimits(i int) Limits {
 }
 
 // On returns the limit on a piece of context that has a limit of its own, or
-// zero. Instructions, which must not be cut, get at least the default.
+// zero. Instructions, which must not be cut, have at least the default.
 func (l Limits) On(s handoff.Source, own int) int {
 	switch s.Kind {
 	case handoff.Goal, handoff.Roster, handoff.Plan:
@@ -45,8 +45,8 @@ func (l Limits) On(s handoff.Source, own int) int {
 	return cmp.Or(own, l.Context)
 }
 
-// sizeTime is how long the check of a plan may look for what the gate takes out of
-// inputs. Only patterns of the policy take as long.
+// sizeTime bounds the time that the check of a plan may spend on redacting inputs. Only
+// patterns of the policy take as long.
 const sizeTime = time.Second
 
 // A sizeCheck finds what does not fit into prompts.
@@ -57,8 +57,8 @@ type sizeCheck struct {
 }
 
 // checkSizes reports descriptions and inputs that are known not to fit into the
-// prompts that they are for. Results are not known yet, and nor is what patterns
-// would take out of an input after sizeTime: the gate rules on it in the run.
+// prompts that they are for. Results are not known yet. What patterns redact in an input
+// is not known if it takes longer than sizeTime; the gate then decides in the run.
 func (c *sizeCheck) checkSizes() {
 	ctx, cancel := context.WithTimeout(context.Background(), sizeTime)
 	defer cancel()

@@ -10,9 +10,8 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// What a declassifier lets cross below its label must be something that its
-// producer can put little into: the schema of the producer's results has to
-// bound it.
+// What a declassifier delivers below its label must not carry much: the schema of the
+// producer's results has to bound it.
 
 // A loweringCheck bounds what declassifiers can carry below its label.
 type loweringCheck struct {
@@ -77,7 +76,7 @@ func (c *loweringCheck) bounded(d *handoff.Declassifier, schema *schema.Schema, 
 			Message: fmt.Sprintf("%s: %v", what, err), Hint: "bound it in the outputSchema, or say unsafeText: true if it may carry whatever its producer has read", Err: err,
 		}
 		if d.UnsafeText {
-			p.Message, p.Hint = fmt.Sprintf("%s crosses as %v by unsafeText: it can carry whatever its producer has read", what, d.LowerTo), ""
+			p.Message, p.Hint = fmt.Sprintf("%s is delivered as %v by unsafeText: it can carry whatever its producer has read", what, d.LowerTo), ""
 			c.advice = append(c.advice, p)
 			continue
 		}

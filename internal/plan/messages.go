@@ -14,8 +14,8 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// MessageCrossing is what becomes of a message of some label on its way to a reader. Its
-// text was checked against no schema, so only an entry with unsafeText lowers it.
+// MessageCrossing decides on a message with this label for a reader. Its text was checked
+// against no schema, so only an entry with unsafeText lowers it.
 func (t *Roster) MessageCrossing(from string, level label.Classification, to *gate.Capabilities) gate.Admission {
 	x := t.Terms(from, to.Agent).Admit(level, to.Clearance(), to.Agent)
 	if d := x.Lowers; d != nil && !d.UnsafeText && !x.Held() {
@@ -25,8 +25,8 @@ func (t *Roster) MessageCrossing(from string, level label.Classification, to *ga
 	return x
 }
 
-// checkMessages finds what is wrong with the messages of the options, but for
-// their labels, which the flow check judges.
+// checkMessages checks the messages of the options; [checker.checkReaders] checks their
+// labels.
 func (c *checker) checkMessages() {
 	names := c.team.Names()
 	if b := c.options.Bus; b != nil && !slices.Equal(b.Agents(), names) {

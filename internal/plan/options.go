@@ -43,11 +43,11 @@ type Options struct {
 	Replay     *Replay         // the run is repeated; nil if it is not
 	Reuse      bool
 	Fresh      []string
-	PriorCalls []PriorCall // what earlier processes of the run spent
+	PriorCalls []PriorCall // of earlier processes of the run
 	Planned    bool        // the coordinator planned the tasks
 }
 
-// A PriorCall is what a model call of an earlier process of the run took.
+// A PriorCall is a model call of an earlier process of the run.
 type PriorCall struct {
 	Agent string
 	Model string

@@ -28,22 +28,22 @@ type Description struct {
 	Output []task.ID      `json:"output"` // whose results make the answer
 	User   PlannedUser    `json:"user"`   // the caller as a reader
 
-	// Redacted are the personal kinds, and the names of own patterns, that are
-	// taken out on every edge to an agent, but where a reading reveals them.
-	// Secrets always are; rules may add to it for their pairs.
+	// Redacted are the personal kinds, and the names of own patterns, that are redacted on
+	// every edge to an agent unless a reading reveals them. Secrets always are; rules may
+	// add kinds for their pairs.
 	Redacted []redact.Kind `json:"redacted"`
 
 	Goal  bool      `json:"goal,omitempty"` // the coordinator planned it
-	Usage llm.Usage `json:"usage,omitzero"` // what the coordinator's plan took
+	Usage llm.Usage `json:"usage,omitzero"` // of the coordinator's plan
 
-	Coordinator *PlannedAgent `json:"coordinator,omitempty"` // who plans and answers the goal, as the gate sees it
+	Coordinator *PlannedAgent `json:"coordinator,omitempty"` // as the gate sees it; nil without a goal
 
-	// What declassifiers may let cross below its label, by delivery and by producer.
+	// What declassifiers may deliver below its label, by delivery and by producer.
 	Lowered   []PlannedLowering   `json:"lowered,omitempty"`
 	Disclosed []PlannedDisclosure `json:"disclosed,omitempty"`
 
-	// Findings say of each assertion of the options whether it holds. A plan is
-	// made also if one does not; a run is not begun.
+	// Findings say whether each assertion of the options holds. If one does not, the plan
+	// is made, and a run does not start.
 	Findings []Finding `json:"assertions,omitempty"`
 }
 
@@ -51,9 +51,9 @@ type Description struct {
 // lists of the description.
 type Plan struct {
 	Description
-	Warnings []task.Problem `json:"-"` // nothing that keeps a run from starting
+	Warnings []task.Problem `json:"-"` // a run starts despite them
 
-	Options    func() *Options        `json:"-"` // behind a function, which no verb looks into: they hold the inputs
+	Options    func() *Options        `json:"-"` // a function, so that no verb of package fmt prints the inputs
 	Written    []task.Spec            `json:"-"` // in the order written, each with its agent
 	Graph      *graph.Graph           `json:"-"`
 	Members    []int32                `json:"-"` // of each task, an index into the roster
@@ -65,7 +65,7 @@ type Plan struct {
 	InputIndex map[string]int         `json:"-"` // lower-cased name to an index into options.Inputs
 	Outputs    []int32                `json:"-"` // tasks whose results make the answer
 	lines      []string               // of each task, where it is written; nil if none says so
-	Roster     func() *Roster         `json:"-"` // behind a function as well
+	Roster     func() *Roster         `json:"-"` // a function as well
 }
 
 // A PlannedAgent is an agent as the gate sees it.
@@ -117,19 +117,19 @@ type Reading struct {
 	As       task.Payload         `json:"as"`
 	Optional bool                 `json:"optional,omitempty"`
 	Label    label.Classification `json:"label"`              // of what there is, at most
-	Withheld string               `json:"withheld,omitempty"` // certain beforehand to be withheld
+	Withheld string               `json:"withheld,omitempty"` // the rule, if it is certain to be withheld
 
 	// What the policy and the task make of it.
-	Arrives  label.Classification `json:"arrives"`             // the label that it crosses with, at most
+	Arrives  label.Classification `json:"arrives"`             // its label when it is delivered, at most
 	Mode     handoff.Mode         `json:"mode"`                //
 	ByTask   bool                 `json:"byTask,omitempty"`    // the task itself narrows it
 	Delivers string               `json:"delivers,omitempty"`  // which parts, if not all
 	Rule     handoff.Rule         `json:"rule,omitempty"`      // that states the mode
 	Line     string               `json:"line,omitempty"`      // where it is written
-	Rules    []gate.Citation      `json:"rules,omitempty"`     // all that have a say
-	Lowered  string               `json:"loweredBy,omitempty"` // the declassifier that may let it cross
-	Reveals  []redact.Kind        `json:"reveals,omitempty"`   // personal kinds that may cross in clear
-	Retold   string               `json:"retold,omitempty"`    // how it is retold
+	Rules    []gate.Citation      `json:"rules,omitempty"`     // all that apply
+	Lowered  string               `json:"loweredBy,omitempty"` // the declassifier that may lower it
+	Reveals  []redact.Kind        `json:"reveals,omitempty"`   // personal kinds that may be delivered unredacted
+	Retold   string               `json:"retold,omitempty"`    // how it is translated
 	CutTo    int                  `json:"cutTo,omitempty"`     // bytes that a size limit leaves of a longer input; zero means that it fits
 }
 

@@ -61,9 +61,8 @@ func (c *checker) checkReaders() {
 	}
 }
 
-// reportRuledOut reports the required context that a rule holds whatever the
-// reader's clearance: what is secret without a rule for the pair, and what is
-// above a ceiling.
+// reportRuledOut reports the required context that a rule withholds whatever the reader's
+// clearance: what is secret without a rule for the pair, and what is above a ceiling.
 func (c *labelCheck) reportRuledOut(i int, parts []delivery) (found bool) {
 	for j := range parts {
 		x := &parts[j].crossing
@@ -125,7 +124,7 @@ func (p *Plan) Declassified(i int) bool {
 	return ways > 0 || lowers(&gate.Capabilities{Agent: handoff.User, Accepts: *o.UserAccepts})
 }
 
-// reportRefusal words a handshake's refusal and points at what it is about.
+// reportRefusal reports the refusal of a handshake.
 func (c *labelCheck) reportRefusal(i int, err error) {
 	r, ok := errors.AsType[*gate.Refusal](err)
 	if !ok {
@@ -173,7 +172,7 @@ func (c *labelCheck) part(i int, p partOf) subject {
 // longestPath is how many tasks of a path a message names.
 const longestPath = 8
 
-// path says what made a task's label as high as it is, back to where it began.
+// path says what raised the label of a task, back to its origin.
 func (c *labelCheck) path(i int) string {
 	var b strings.Builder
 	for n := 0; ; n++ {

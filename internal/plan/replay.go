@@ -24,13 +24,13 @@ type Replay struct {
 	WithoutInputs []string
 }
 
-// apply returns specs without what a replay leaves out, or what it names and
-// there is not.
+// apply returns specs without what a replay leaves out, or a problem for each name that is
+// unknown.
 func (r *Replay) apply(specs []task.Spec, inputs []Input) ([]task.Spec, task.Problems) {
 	if r == nil || len(r.Without)+len(r.WithoutInputs) == 0 {
 		return specs, nil
 	}
-	if found := r.strangers(specs, inputs); len(found) > 0 {
+	if found := r.unknown(specs, inputs); len(found) > 0 {
 		return nil, found
 	}
 	var left []task.Spec
@@ -65,8 +65,8 @@ func Named(s *task.Spec, name string) bool {
 	return folded == naming.Normalize(s.Title) || s.Key != "" && folded == s.Key || name == string(task.NewID(s.Title))
 }
 
-// strangers reports what is to be left out and is not there.
-func (r *Replay) strangers(specs []task.Spec, inputs []Input) (found task.Problems) {
+// unknown reports the names of tasks and inputs that do not exist.
+func (r *Replay) unknown(specs []task.Spec, inputs []Input) (found task.Problems) {
 	for i, name := range r.Without {
 		if p := unknownTask(specs, name, "without", i); p != nil {
 			found = append(found, *p)
@@ -84,8 +84,7 @@ func (r *Replay) strangers(specs []task.Spec, inputs []Input) (found task.Proble
 	return found
 }
 
-// unknownTask is the problem of an option that names a task that is not there;
-// nil if it is.
+// unknownTask returns the problem of an option that names an unknown task, or nil.
 func unknownTask(specs []task.Spec, name string, pointer ...any) *task.Problem {
 	titles := make([]string, len(specs))
 	for k := range specs {
@@ -96,7 +95,7 @@ func unknownTask(specs []task.Spec, name string, pointer ...any) *task.Problem {
 	return &task.Problem{Pointer: naming.Pointer(pointer...), Message: fmt.Sprintf("no task is called %q", name), Hint: naming.Suggest(name, titles), Err: task.ErrUnknown}
 }
 
-// checkFresh reports names of tasks to run anew that no task has.
+// checkFresh reports the unknown names in Fresh.
 func (c *checker) checkFresh() {
 	for i, name := range c.options.Fresh {
 		if p := unknownTask(c.specs, name, "fresh", i); p != nil {

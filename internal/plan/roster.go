@@ -28,7 +28,7 @@ type Roster struct {
 	Capabilities []gate.Capabilities // of each member
 	Schemas      []*schema.Schema    // of each member; nil without one
 	Rules        *gate.Rulebook      // the compiled policy; nil without one
-	Warnings     task.Problems       // nothing that keeps a run from starting
+	Warnings     task.Problems       // a run starts despite them
 
 	byName map[string]int // lower-cased name to index
 }
@@ -94,8 +94,8 @@ func (s subject) checkAgent(a *agent.Agent) {
 	s.report(err.Error(), hint, err)
 }
 
-// ready returns why an agent cannot work: it is nil, also as a typed nil, or says
-// so itself. An [agent.LLM] does if it has no model.
+// ready returns why an agent cannot work: it is nil, also as a typed nil, or its method
+// Check returns an error. An [agent.LLM] without a model does.
 func ready(a agent.Agent) *noAgentError {
 	if a == nil {
 		return &noAgentError{message: "it has no Agent that does the work"}

@@ -13,8 +13,8 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// Terms returns the terms of what from makes for to; nil, which stands for the
-// defaults, if the team has no policy.
+// Terms returns the terms of what from makes for to. Nil means the defaults; a team
+// without a policy has no others.
 func (t *Roster) Terms(from, to string) *gate.Terms {
 	if t.Rules == nil {
 		return nil
@@ -50,7 +50,7 @@ func (t *Roster) govern() task.Problems {
 	return nil
 }
 
-// placeDefaults points what is wrong with an agent's default to the agent.
+// placeDefaults moves problems with an agent's default to the agent.
 func placeDefaults(members []Member, found task.Problems) task.Problems {
 	for i := range found {
 		for k := range members {
