@@ -1,9 +1,8 @@
-// Package assign decides who gets a task that names no agent.
+// Package assign chooses the agents of tasks that name none.
 //
-// Some agents are out of the question: those that lack what the task requires,
-// that may not read its context or write its result, that do not declare its
-// tags or do not stay long enough. Among the others a [Strategy] chooses.
-// Everything here only computes: the same input gives the same answer, on
+// An agent is eligible if it has what the task requires, may read its context and write
+// its result, declares its tags and works long enough. A [Strategy] chooses among the
+// eligible agents. Everything here only computes: the same input gives the same answer on
 // every machine.
 package assign
 
@@ -25,12 +24,12 @@ var (
 	ErrUnknown  = errors.New("unknown agent")
 )
 
-// An Agent is what an assignment must know of one. Only Name is required. The
-// zero value of Clearance and Produces is internal.
+// An Agent describes one agent for an assignment. Only Name is required. The zero value of
+// Clearance and Produces is internal.
 type Agent struct {
 	Name string
 
-	// What it says of itself, in whose words a task may speak.
+	// Texts about it, which are compared with those of a task.
 	Description  string
 	SystemPrompt string
 	Capabilities []string // letter case and surrounding spaces do not count
@@ -42,24 +41,23 @@ type Agent struct {
 	Clearance  label.Classification // the most sensitive level that may reach it, and the endpoint behind it
 	Produces   label.Classification // the most sensitive level that it may write
 	OutputTags []string             // the tags that its results may carry
-	MaxSession time.Duration        // the longest that it stays with a task; zero or less means unbounded
+	MaxSession time.Duration        // bound on the work on one task; zero or less means none
 }
 
 // Tasks returns the agent of each task as an index into agents: the one that
 // the task names, or the one that the strategy chooses among the eligible. It
 // does not write to the graph.
 //
-// An agent is eligible if it has all that the task requires (see
-// [task.Requires]), if its clearance and what it produces reach the label, if
-// it declares every required tag, and if its longest session, where it has
-// one, holds the task's timeout. Labels gives for each task the most sensitive
-// level that its prompt can have. Who is named must only have what the task
-// requires, as [Check] says: the handshake judges the rest.
+// An agent is eligible if it has all that the task requires (see [task.Requires]), if its
+// clearance and what it produces reach the label, if it declares every required tag, and if
+// its longest session, if it has one, reaches the task's timeout. The labels are the most
+// sensitive level that each prompt can have. An agent that a task names must only have what
+// the task requires, as [Check] says: the handshake checks the rest.
 //
-// The error is [task.Problems], in the order of the tasks: each that nobody may
-// do (ErrNoAgent), with what leaves nobody, and what Check finds. An unknown
-// strategy is a problem, too. Agents have different names; of two that are the
-// same the first counts. Tasks may be called concurrently.
+// The error is [task.Problems], in the order of the tasks: the tasks without an eligible
+// agent (ErrNoAgent), with the reason, and what Check finds. An unknown strategy is a
+// problem too. Agents have different names; the first of two with the same name counts.
+// Tasks may be called concurrently.
 func Tasks(g *graph.Graph, labels []label.Classification, agents []Agent, s Strategy) ([]int32, error) {
 	if !s.Valid() {
 		return nil, task.Problems{s.unknown()}
@@ -71,7 +69,7 @@ func Tasks(g *graph.Graph, labels []label.Classification, agents []Agent, s Stra
 		graph: g, labels: labels, roster: newRoster(agents),
 		chosen: make([]int32, g.Len()), load: make([]int32, len(agents)),
 	}
-	if err := a.sift(); err != nil {
+	if err := a.sortOut(); err != nil {
 		return nil, err
 	}
 	a.choose(s)
@@ -94,9 +92,9 @@ func Check(g *graph.Graph, agents []Agent) error {
 	return found.Err()
 }
 
-// Best returns the agent that fits a text best among those whose clearance and
-// what they produce reach level; of several the first. It is not ok if there
-// is none. How fit is measured is said at [CapabilityMatch].
+// Best returns the agent that fits a text best, as [CapabilityMatch] measures it, among
+// those whose clearance and what they produce reach level; the first of several. It is not
+// ok if there is none.
 func Best(text string, agents []Agent, level label.Classification) (index int, ok bool) {
 	r := newRoster(agents)
 	r.narrow(&task.Task{}, level)
@@ -124,9 +122,9 @@ type assigner struct {
 	open   []int32 // tasks without an agent, in the order in which they get one
 }
 
-// sift gives every named agent its tasks, lists the others, and reports those
-// that nobody may do.
-func (a *assigner) sift() error {
+// sortOut counts the tasks of named agents, lists the others, and reports those without an
+// eligible agent.
+func (a *assigner) sortOut() error {
 	var found task.Problems
 	for i := range a.graph.Tasks() {
 		t := a.graph.Task(i)
@@ -136,7 +134,7 @@ func (a *assigner) sift() error {
 			a.open = append(a.open, int32(i))
 			a.roster.narrow(t, a.labels[i])
 			if bad = a.roster.eligible.empty(); bad {
-				p = a.roster.nobody(i, t)
+				p = a.roster.noAgent(i, t)
 			}
 		} else if a.chosen[i], p, bad = a.roster.named(i, t); !bad {
 			a.load[a.chosen[i]]++
@@ -160,17 +158,17 @@ func (a *assigner) choose(s Strategy) {
 	for _, i := range a.open {
 		t := a.graph.Task(int(i))
 		a.roster.narrow(t, a.labels[i])
-		who := pick(t)
-		a.chosen[i] = who
-		a.load[who]++
+		agent := pick(t)
+		a.chosen[i] = agent
+		a.load[agent]++
 	}
 }
 
-// sortByDependents puts the tasks first on which most others wait; equal ones
+// sortByDependents sorts the tasks by how many others wait for them, most first; equal ones
 // stay in the order of the input.
 func (a *assigner) sortByDependents() {
 	if len(a.load) == 1 {
-		return // there is nobody to choose
+		return // there is no choice
 	}
 	count := dependents(a.graph)
 	slices.SortStableFunc(a.open, func(i, j int32) int { return int(count[j] - count[i]) })

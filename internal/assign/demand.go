@@ -9,14 +9,14 @@ import (
 	"github.com/runteam/runteam/label"
 )
 
-// A demand is one thing that a task asks of its agent.
+// A demand is one thing that a task requires of its agent.
 type demand struct {
 	degree
 	word string // of the kinds up to tag
-	who  set    // who meets it; nil means no agent
+	who  set    // the agents that meet it; nil means none
 }
 
-// A degree is the kind of a demand, and how much of it is asked.
+// A degree is the kind of a demand and, for a demand that is no word, its amount.
 type degree struct {
 	kind   kind
 	level  label.Classification // of clearance and production
@@ -38,8 +38,8 @@ func (d degree) reachedBy(a *Agent) bool {
 
 func (d *demand) metBy(i int32) bool { return d.who != nil && d.who.has(i) }
 
-// kind tells demands apart. Those up to provider stand in a task's requires,
-// and those up to tag are words.
+// kind is the kind of a demand. Those up to provider are keys of requires, and those up to
+// tag are words.
 type kind int
 
 const (
@@ -59,12 +59,12 @@ func (k kind) normal(word string) string {
 	case tool:
 		return strings.TrimSpace(word)
 	case tag:
-		return word // as the handshake compares them
+		return word // as the handshake compares it
 	}
 	return naming.Normalize(word)
 }
 
-// lack says what an agent lacks that does not meet the demand.
+// lack says what an agent lacks to meet the demand.
 func (d *demand) lack(a *Agent) string {
 	switch d.kind {
 	case tag:
@@ -79,12 +79,12 @@ func (d *demand) lack(a *Agent) string {
 	return fmt.Sprintf("lacks the %s %q", d.kind, d.word)
 }
 
-// String returns what people call the demands of a task's requires.
+// String returns the name of a kind of requires for messages.
 func (k kind) String() string {
 	return [...]string{capability: "capability", tool: "tool", backend: "backend", provider: "provider"}[k]
 }
 
-// key is where a task writes the demands of its requires, and where an agent answers them.
+// key returns the key of requires of a kind, and the key of an agent that meets it.
 func (k kind) key() (ofTask, ofAgent string) {
 	keys := [...][2]string{
 		capability: {"requiredCapabilities", "capabilities"}, tool: {"requiredTools", "tools"},
@@ -93,9 +93,9 @@ func (k kind) key() (ofTask, ofAgent string) {
 	return keys[0], keys[1]
 }
 
-// nobodyMeets says that no agent at all meets the demand, who comes nearest, and
-// what to write instead.
-func (r *roster) nobodyMeets(d *demand) (message, hint string) {
+// unmet says that no agent meets the demand, which one comes nearest, and what to write
+// instead.
+func (r *roster) unmet(d *demand) (message, hint string) {
 	switch d.kind {
 	case tag:
 		return fmt.Sprintf("no agent declares the tag %q", d.word), r.near(d, "add it to an agent's outputTags, or drop it from requiredTags")
@@ -117,14 +117,14 @@ func (r *roster) nobodyMeets(d *demand) (message, hint string) {
 	switch known := r.spelled[d.kind]; {
 	case d.kind == capability:
 		return message, r.near(d, fmt.Sprintf("add it to an agent's %s, or drop it from %s", ofAgent, ofTask))
-	case len(known) == 0: // as long as agents cannot have any, that is no advice
+	case len(known) == 0: // agents cannot have any yet, so there is nothing to add
 		return message, fmt.Sprintf("leave %s out: no agent has any", ofTask)
 	default:
 		return message, r.near(d, fmt.Sprintf("leave %s out, or write one of %s", ofTask, strings.Join(known[:min(len(known), 12)], ", ")))
 	}
 }
 
-// most returns the agent that is highest, of several the first.
+// most returns the highest agent, the first of several.
 func (r *roster) most(above func(a, b *Agent) bool) *Agent {
 	best := &r.agents[0]
 	for i := range r.agents {
@@ -135,8 +135,8 @@ func (r *roster) most(above func(a, b *Agent) bool) *Agent {
 	return best
 }
 
-// near returns the hint of the nearest word that some agent has, as long as
-// the budget lasts, or another one.
+// near returns a hint with the nearest word that some agent has, or the other hint if there
+// is none or the budget of comparisons is spent.
 func (r *roster) near(d *demand, otherwise string) string {
 	known := r.spelled[d.kind]
 	if r.nearest -= len(known); r.nearest < 0 {

@@ -6,15 +6,14 @@ import (
 	"github.com/runteam/runteam/internal/graph"
 )
 
-// block is how many tasks are looked for at the same time: as many as the bits
-// of a cache line.
+// block is how many dependents are counted at the same time: the bits of a cache line.
 const block = 512
 
 // A row is the tasks of one block that depend on a task, a bit for each. It
 // also holds the task itself.
 type row [block / 64]uint64
 
-// How much of its block a row holds.
+// How much of its block a row contains.
 const (
 	none uint8 = iota
 	some
@@ -48,14 +47,14 @@ type descent struct {
 	start, down []int32 // the direct dependents of each place
 	count       []int32 // found so far
 	rows        []row
-	held        []uint8
+	filled      []uint8
 }
 
 func newDescent(g *graph.Graph) *descent {
 	n := g.Len()
 	d := &descent{
 		order: g.Order(), start: make([]int32, 1, n+1), count: make([]int32, n),
-		rows: make([]row, n), held: make([]uint8, n),
+		rows: make([]row, n), filled: make([]uint8, n),
 	}
 	place := make([]int32, n)
 	for at, i := range d.order {
@@ -75,12 +74,12 @@ func newDescent(g *graph.Graph) *descent {
 func (d *descent) sweep(first, end int) {
 	for at := end - 1; at >= 0; at-- {
 		r := &d.rows[at]
-		*r, d.held[at] = row{}, none
+		*r, d.filled[at] = row{}, none
 		if at >= first {
-			r[(at-first)/64], d.held[at] = 1<<((at-first)%64), some
+			r[(at-first)/64], d.filled[at] = 1<<((at-first)%64), some
 		}
 		for _, j := range d.down[d.start[at]:d.start[at+1]] {
-			if int(j) < end && d.held[at] != full {
+			if int(j) < end && d.filled[at] != full {
 				d.unite(at, int(j))
 			}
 		}
@@ -90,11 +89,11 @@ func (d *descent) sweep(first, end int) {
 
 // unite adds the row of a direct dependent to that of a task.
 func (d *descent) unite(at, j int) {
-	switch d.held[j] {
+	switch d.filled[j] {
 	case full:
-		d.held[at] = full // the row itself need not be written
+		d.filled[at] = full // the row itself need not be written
 	case some:
-		d.held[at] = some
+		d.filled[at] = some
 		r, s := &d.rows[at], &d.rows[j]
 		for k := range r {
 			r[k] |= s[k]
@@ -105,15 +104,15 @@ func (d *descent) unite(at, j int) {
 // tally counts a row whose block has that many tasks.
 func (d *descent) tally(at, size int) {
 	n := size
-	if d.held[at] != full {
-		if n = 0; d.held[at] == none {
+	if d.filled[at] != full {
+		if n = 0; d.filled[at] == none {
 			return
 		}
 		for _, word := range d.rows[at] {
 			n += bits.OnesCount64(word)
 		}
 		if n == size {
-			d.held[at] = full
+			d.filled[at] = full
 		}
 	}
 	d.count[at] += int32(n)

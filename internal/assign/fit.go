@@ -15,9 +15,9 @@ const (
 // A scorer measures how much a text shares with each agent.
 type scorer struct {
 	ids      map[string]int32 // the words of the agents, numbered from 0
-	holders  [][]share        // by word, who has it; nil if all have
+	holders  [][]share        // by word, the agents that have it; nil if all have
 	phrases  []phrase         // the different capabilities
-	partOf   [][]int32        // by word, the phrases in which it stands
+	partOf   [][]int32        // by word, the phrases that contain it
 	names    map[string]bool  // the words of names and capabilities
 	phraseOf map[string]int32 // by the text of its words
 
@@ -25,7 +25,7 @@ type scorer struct {
 	texts   int32   // read so far
 	seen    []int32 // by word, the number of the last text that had it
 	missing []int   // by phrase, its words that the text has not had yet
-	touched []int32 // the phrases of which it had some
+	touched []int32 // the phrases that it had some words of
 }
 
 // A share is what a word or a phrase is worth to an agent.
@@ -34,7 +34,7 @@ type share struct {
 	points int64
 }
 
-// A phrase is a capability, as the words that it takes, and who has it.
+// A phrase is a capability: its words, and the agents that have it.
 type phrase struct {
 	words   []int32
 	holders []share
@@ -66,7 +66,7 @@ func newScorer(agents []Agent) *scorer {
 	return s
 }
 
-// enterNames notes the words that count however short they are.
+// enterNames adds the words that count however short they are.
 func (s *scorer) enterNames(a *Agent) {
 	for _, name := range append([]string{a.Name}, a.Capabilities...) {
 		for word := range words(name) {
@@ -75,7 +75,7 @@ func (s *scorer) enterNames(a *Agent) {
 	}
 }
 
-// enter notes what an agent says of itself.
+// enter adds the texts of an agent.
 func (s *scorer) enter(i int32, a *Agent) {
 	s.enterText(i, a.Name, ownPoints)
 	for _, name := range a.Capabilities {
@@ -119,7 +119,7 @@ func (s *scorer) enterPhrase(i int32, words []int32) {
 	s.phrases[k].holders = give(s.phrases[k].holders, share{i, capabilityPoints})
 }
 
-// give adds a share, unless its agent, the last who was given any, has one.
+// give adds a share, unless the last one is of the same agent.
 func give(holders []share, one share) []share {
 	if n := len(holders); n > 0 && holders[n-1].agent == one.agent {
 		return holders

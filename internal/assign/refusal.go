@@ -8,10 +8,9 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// nobody is the problem of a task, just narrowed, that nobody may do: each
-// demand that no agent meets; or, if every one has someone, the agent that
-// comes nearest to meeting all.
-func (r *roster) nobody(i int, t *task.Task) task.Problem {
+// noAgent returns the problem of a task, just narrowed, without an eligible agent: the
+// demands that no agent meets or, if each is met by some agent, the agent that meets most.
+func (r *roster) noAgent(i int, t *task.Task) task.Problem {
 	p := task.Problem{Pointer: naming.Pointer("tasks", i, "assignee"), Subject: subject(i, t), Err: ErrNoAgent}
 	if len(r.agents) == 0 {
 		p.Message, p.Hint = "there are no agents", "add one with a name"
@@ -23,7 +22,7 @@ func (r *roster) nobody(i int, t *task.Task) task.Problem {
 		if d.who != nil && !d.who.empty() {
 			continue
 		}
-		message, hint := r.nobodyMeets(d)
+		message, hint := r.unmet(d)
 		if messages = append(messages, message); len(messages) == 1 {
 			p.Hint = hint
 			if d.kind <= provider {
@@ -35,8 +34,8 @@ func (r *roster) nobody(i int, t *task.Task) task.Problem {
 		p.Message = strings.Join(messages, "; ")
 		return p
 	}
-	who, lacks := r.comesNearest()
-	p.Message = fmt.Sprintf("no agent has all that the task needs: %q comes nearest, but %s", who, lacks)
+	nearest, lacks := r.nearestAgent()
+	p.Message = fmt.Sprintf("no agent has all that the task needs: %q comes nearest, but %s", nearest, lacks)
 	p.Hint = "let one agent have it all, or ask for less"
 	if t.Requires != nil {
 		p.Pointer = naming.Pointer("tasks", i, "requires")
@@ -44,9 +43,9 @@ func (r *roster) nobody(i int, t *task.Task) task.Problem {
 	return p
 }
 
-// comesNearest returns the agent that meets the most demands, of several the
-// first, and what it lacks.
-func (r *roster) comesNearest() (who, lacks string) {
+// nearestAgent returns the agent that meets the most demands, the first of several, and
+// what it lacks.
+func (r *roster) nearestAgent() (name, lacks string) {
 	fewest := len(r.demands) + 1
 	nearest := int32(0)
 	for i := range int32(len(r.agents)) {
@@ -63,7 +62,7 @@ func (r *roster) comesNearest() (who, lacks string) {
 	return r.agents[nearest].Name, r.lacks(nearest)
 }
 
-// lacks lists what an agent lacks of the demands at hand; it is empty if there is nothing.
+// lacks lists the demands of the task that an agent does not meet; empty if there are none.
 func (r *roster) lacks(i int32) string {
 	var list []string
 	for k := range r.demands {
@@ -101,7 +100,7 @@ func (r *roster) named(i int, t *task.Task) (who int32, p task.Problem, bad bool
 	return who, p, true
 }
 
-// unknown is the problem of a task that names an agent that is not there.
+// unknown returns the problem of a task that names an unknown agent.
 func (r *roster) unknown(i int, t *task.Task) task.Problem {
 	p := task.Problem{
 		Pointer: naming.Pointer("tasks", i, "assignee"), Subject: subject(i, t), Err: ErrUnknown,

@@ -7,24 +7,24 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// A roster is the agents, and who of them meets which demand.
+// A roster is the agents, with the demands that each meets.
 type roster struct {
 	agents []Agent
 	index  map[string]int32 // by name
 
-	words   [tag + 1]map[string]set // who has which word, for each kind of demand that is a word
+	words   [tag + 1]map[string]set // the agents with a word, for each kind of demand that is a word
 	spelled [tag + 1][]string       // all those words as first written
-	reach   map[degree]set          // who reaches a degree that was asked for
-	last    [session + 1]demand     // of each kind that is no word
+	reach   map[degree]set          // the agents that reach a degree, once it was asked for
+	last    [session + 1]demand     // the last demand of each kind that is no word
 
-	demands  []demand // scratch: of the task at hand
-	eligible set      // scratch: who meets them all
+	demands  []demand // scratch: of the current task
+	eligible set      // scratch: the agents that meet them all
 	listed   []int32  // scratch: the same as a list
 	nearest  int      // how many words may still be compared for hints
 }
 
-// nearestBudget bounds the comparisons for hints, so that a hundred thousand
-// tasks that nobody may do are still refused at once.
+// nearestBudget bounds the comparisons for hints, so that a hundred thousand tasks without
+// an eligible agent are refused at once.
 const nearestBudget = 100_000
 
 func newRoster(agents []Agent) *roster {
@@ -41,7 +41,7 @@ func newRoster(agents []Agent) *roster {
 	return r
 }
 
-// enter notes what an agent has.
+// enter adds the words of an agent.
 func (r *roster) enter(i int32) {
 	a := &r.agents[i]
 	if _, twice := r.index[a.Name]; !twice {
@@ -64,13 +64,14 @@ func (r *roster) enter(i int32) {
 	}
 }
 
-// list returns who is eligible, in the order of the roster, until it is asked again.
+// list returns the eligible agents in the order of the roster. It is valid until the next
+// call.
 func (r *roster) list() []int32 {
 	r.listed = r.eligible.appendTo(r.listed[:0])
 	return r.listed
 }
 
-// narrow finds who is eligible for a task at this level.
+// narrow finds the agents that are eligible for a task at this level.
 func (r *roster) narrow(t *task.Task, level label.Classification) {
 	r.demands = r.demands[:0]
 	r.require(t)
@@ -85,7 +86,7 @@ func (r *roster) narrow(t *task.Task, level label.Classification) {
 	r.intersect()
 }
 
-// require adds what the task requires by name.
+// require adds the demands of the task's requires.
 func (r *roster) require(t *task.Task) {
 	if t.Requires == nil {
 		return
@@ -110,7 +111,7 @@ func (r *roster) want(k kind, word string) {
 
 // wantDegree adds a demand that is no word.
 func (r *roster) wantDegree(d degree) {
-	if last := &r.last[d.kind]; last.who == nil || last.degree != d { // tasks mostly ask for the same
+	if last := &r.last[d.kind]; last.who == nil || last.degree != d { // most tasks have the same
 		who, known := r.reach[d]
 		if !known {
 			who = newSet(len(r.agents))
@@ -126,7 +127,7 @@ func (r *roster) wantDegree(d degree) {
 	r.demands = append(r.demands, r.last[d.kind])
 }
 
-// intersect finds who meets all demands.
+// intersect finds the agents that meet all demands.
 func (r *roster) intersect() {
 	for k := range r.eligible {
 		r.eligible[k] = ^uint64(0)

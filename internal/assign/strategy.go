@@ -12,56 +12,54 @@ import (
 // A Strategy says how an agent is chosen among the eligible. The zero value
 // means [DependencyFirst].
 //
-// Two strategies give agents tasks in turn: the agents stand in a line, at
-// first in the order of the roster. A task goes to the first in the line who
-// is eligible, and who then goes to the end of it. So those who are passed over
-// keep their places and are the first to be asked for the next task, and
-// where all are eligible for all, no two differ by more than one task. Tasks
-// that name their agent take no turn.
+// Two strategies give agents tasks in turn. The agents form a line, at first in the order
+// of the roster. A task goes to the first eligible agent in the line, which then moves to
+// the end. Agents that are passed over keep their places. If all are eligible for all
+// tasks, no two differ by more than one task. Tasks that name their agent take no turn.
 //
-// The other strategies count the tasks that an agent has so far. Those that
-// name it count from the beginning, wherever they stand.
+// The other strategies count the tasks that an agent has so far. Tasks that name it count
+// from the start, wherever they are in the input.
 type Strategy string
 
 // The strategies.
 const (
-	// DependencyFirst serves the tasks first on which most others wait, directly
-	// or not (equal ones in the order of the input), and gives them to the
-	// agents in turn. So the tasks that hold up most are spread over all agents.
+	// DependencyFirst takes the tasks in the order of how many others wait for them,
+	// directly or not, most first (equal ones in the order of the input), and gives them to
+	// the agents in turn. So the tasks that block most are spread over all agents.
 	DependencyFirst Strategy = "dependency-first"
 
-	// RoundRobin serves the tasks in the order of the input and gives them to the agents in turn.
+	// RoundRobin takes the tasks in the order of the input and gives them to the agents in turn.
 	RoundRobin Strategy = "round-robin"
 
-	// LeastBusy serves the tasks in the order of the input. Each goes to the
-	// agent with the fewest tasks so far, of several the first of the roster.
+	// LeastBusy takes the tasks in the order of the input. Each goes to the
+	// agent with the fewest tasks so far; the first of several in the roster.
 	LeastBusy Strategy = "least-busy"
 
-	// CapabilityMatch serves the tasks in the order of the input. Each goes to
+	// CapabilityMatch takes the tasks in the order of the input. Each goes to
 	// the agent that fits it best; of several to the one with the fewest tasks
 	// so far, then to the first of the roster.
 	//
 	// The fit of an agent is its points divided by the most points that an
 	// eligible agent has: from 0 to 1, which is the best, and 0 for all where
-	// nobody has any. Its points are the sum, over every word that the task's
+	// no agent has any. Its points are the sum, over every word that the task's
 	// title or description shares with the agent, of 4, or of 1 if the agent has
 	// it in its system prompt only, and over every capability whose words are
 	// all in the task, of 8; each times the number of agents that do not
-	// have this word or capability. What all have so counts nothing, and it
-	// does not matter how often or where a word stands in the task.
+	// have this word or capability. So what all have counts nothing, and it
+	// does not matter how often or where a word occurs in the task.
 	//
 	// An agent's words are those of its name, capabilities, description and
 	// system prompt. A word is a run of letters, their marks, and digits. Its
 	// letter case does not count, and of its letters only the first five do, so
 	// that reviews, reviewer and reviewing are one word. Function words of
 	// English and numbers of up to three digits do not count. Other words of up
-	// to three letters count only if they stand in the name or a capability of
+	// to three letters count only if they occur in the name or a capability of
 	// some agent, unless their script has no letter case. Chinese, Japanese,
 	// Korean, Thai, Lao, Khmer and Burmese, which set words apart less or not at
 	// all, are read in pairs of neighbouring letters instead.
 	CapabilityMatch Strategy = "capability-match"
 
-	// Composite serves the tasks in the order of the input. Each goes to the
+	// Composite takes the tasks in the order of the input. Each goes to the
 	// agent with the highest 0.7 × fit + 0.3 × load; of several as with
 	// CapabilityMatch. Load is T ÷ (T + A × n) with T tasks in all, A agents in
 	// all and n tasks that the agent has so far: 1 for none, and one half for
@@ -158,7 +156,7 @@ func (f *fitter) best(t *task.Task) int32 {
 	return best
 }
 
-// merit is the fit of an agent, most being the most points of anybody, or the
+// merit is the fit of an agent, most being the most points of any agent, or the
 // composite. Each product of the sum is converted, and so rounded by itself:
 // no machine fuses it with the sum and answers differently. That of load, of
 // whole numbers, is exact either way.

@@ -100,8 +100,8 @@ func (g *Graph) core() []int32 {
 }
 
 // cycleWithin returns a cycle within a group, in which every node has a dependency:
-// a walk upstream from any of them crosses itself. The cycle is the shortest way
-// back to where it does.
+// a walk upstream from any of them meets a node twice. The cycle is the shortest one through
+// that node.
 func (g *Graph) cycleWithin(group []int32) []int32 {
 	in := make(map[int32]bool, len(group))
 	for _, i := range group {

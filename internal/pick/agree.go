@@ -80,7 +80,7 @@ func (w *walker) block(here at, name string, index int) bool {
 	return false
 }
 
-// match notes which allow paths match in a place that is left behind.
+// match marks the allow paths that match in a place that is left out.
 func (w *walker) match(v any, here at) {
 	w.cover(here, kindOf(v))
 	if !w.waiting(here) {

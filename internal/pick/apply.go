@@ -17,16 +17,16 @@ const MaxPaths = 100
 // nothing but the value. Their segments are the value's own names, so they are
 // as confidential as the value.
 type Picked struct {
-	Value      any         // what crosses; nil unless Any
-	Any        bool        // something crosses, perhaps null
-	Dropped    []task.Path // the highest places of which nothing crosses; below the root, unless it is a scalar or empty
-	Kept       []task.Path // the highest places granted as such, of which all crosses
+	Value      any         // what is selected; nil unless Any
+	Any        bool        // something is selected, perhaps null
+	Dropped    []task.Path // the highest places of which nothing is selected; below the root, unless it is a scalar or empty
+	Kept       []task.Path // the highest places granted as such, all of which is selected
 	Unmatched  []task.Path // allow paths that match nothing in the value, whatever else is said; sorted
 	Containers []task.Path // those of Unmatched that met objects or arrays, which only a path with "/**" grants
 }
 
 // Apply takes what s selects of a decoded JSON value: map[string]any, []any,
-// string, bool, nil, json.Number or float64. Anything else in it is left behind.
+// string, bool, nil, json.Number or float64. Anything else in it is left out.
 //
 // Arrays keep their order and close their gaps. An object or array that is
 // granted as such stays, perhaps empty, so that it does not tell whether it had
@@ -48,13 +48,13 @@ func (s Selection) Apply(v any) Picked {
 	return p
 }
 
-// amount is how much of a place crosses.
+// amount is how much of a place is selected.
 type amount uint8
 
 const (
 	none amount = iota
 	part
-	all // granted as such, and nothing of it was left behind
+	all // granted as such, and nothing of it was left out
 )
 
 // met is what an allow path has found in the value so far.
@@ -105,7 +105,7 @@ type at struct {
 	live, bans []int // numbers of allow paths and of blocks
 }
 
-// walk returns what crosses of the value at a place.
+// walk returns what is selected of the value at a place.
 func (w *walker) walk(v any, here at) (any, amount) {
 	kind := kindOf(v)
 	granted := w.cover(here, kind)
@@ -196,7 +196,7 @@ func (w *walker) array(v []any, here at, granted bool) (any, amount) {
 	return out, got
 }
 
-// sum is how much crosses of a container.
+// sum is how much of a container is selected.
 func sum(any, granted, lost bool) amount {
 	switch {
 	case !any:

@@ -18,8 +18,7 @@ func Exact(name string) string {
 }
 
 // Loose returns a name as blocks compare it: case-folded, after NFKC, without
-// the characters that nobody sees. It is the same for all spellings of one name
-// that look alike because of these.
+// invisible characters. Spellings that differ only in these are the same name.
 func Loose(name string) string {
 	if isPlain(name) {
 		return strings.ToLower(name)

@@ -1,9 +1,8 @@
 // Package pick decides which parts of a structured value paths select.
 //
 // A [Selection] holds lists of allow paths and a set of blocks. A part of a
-// value crosses when every list covers it and no block names it, so that
-// whatever is added only narrows: nothing said selects nothing ([Selection]'s
-// zero value), and only [Everything] selects all.
+// value is selected if every list covers it and no block names it, so that each addition
+// narrows. The zero value selects nothing, and only [Everything] selects all.
 //
 // An allow path is an RFC 6901 pointer in which "*" stands for one element of
 // an array or one member of an object. It grants the scalar at that place; with
@@ -21,8 +20,8 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// A Selection says what of a value may cross: what every list of paths covers
-// and no block names.
+// A Selection says which parts of a value are delivered: those that every list of paths
+// covers and no block names.
 //
 // It is immutable and safe for concurrent use. The zero value selects nothing.
 type Selection struct{ rules *rules }
@@ -45,7 +44,7 @@ func (s Selection) get() *rules {
 // Only narrows s to what the paths cover too. Paths of one call are
 // alternatives, those of several calls must all agree; none select nothing.
 //
-// An error lists every path that is none (see [CheckAllow]) and comes with a
+// An error lists every invalid path (see [CheckAllow]) and comes with a
 // Selection that selects nothing.
 func (s Selection) Only(paths ...task.Path) (Selection, error) {
 	list, err := parseAll(paths, parseAllow)
@@ -55,9 +54,9 @@ func (s Selection) Only(paths ...task.Path) (Selection, error) {
 	return s.And(Selection{newRules([][]pattern{ordered(list)}, nil)}), nil
 }
 
-// Except takes what the paths name out of s, whatever any list says.
+// Except removes what the paths name from s, whatever the lists say.
 //
-// An error lists every path that is none (see [CheckBlock]) and comes with a
+// An error lists every invalid path (see [CheckBlock]) and comes with a
 // Selection that selects nothing.
 func (s Selection) Except(paths ...task.Path) (Selection, error) {
 	blocks, err := parseAll(paths, parseBlock)
@@ -89,17 +88,17 @@ func parseAll(paths []task.Path, parse func(task.Path) (pattern, error)) ([]patt
 	return out, errors.Join(errs...)
 }
 
-// IsEverything reports that no list narrows and no block takes away: s is [Everything].
+// IsEverything reports whether s is [Everything]: it has no list and no block.
 func (s Selection) IsEverything() bool {
 	r := s.get()
 	return len(r.lists) == 0 && len(r.excepts) == 0
 }
 
-// Whole reports that an opaque text may cross: the whole is in every list and
+// Whole reports whether an opaque text may be delivered: the whole is in every list and
 // nothing is blocked.
 func (s Selection) Whole() bool { return s.get().whole }
 
-// Blocks reports that s has a block.
+// Blocks reports whether s has a block.
 func (s Selection) Blocks() bool { return len(s.get().excepts) > 0 }
 
 // Paths returns the lists and the blocks as they were written, sorted and

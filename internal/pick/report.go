@@ -33,7 +33,7 @@ func (w *walker) step(name string) {
 	w.path = append(append(w.path, '/'), escapes.Replace(name)...)
 }
 
-// report notes a place of which all or none crosses.
+// report adds a place that is selected as a whole or not at all.
 func (w *walker) report(got amount) {
 	switch got {
 	case none:
@@ -43,8 +43,8 @@ func (w *walker) report(got amount) {
 	}
 }
 
-// reportRoot notes what only the root knows: it crosses as granted, or nothing
-// does; then its parts are named.
+// reportRoot adds the root if it was granted as such. If nothing is selected, it adds the
+// parts of the root instead.
 func (w *walker) reportRoot(v any, got amount) {
 	object, _ := v.(map[string]any)
 	array, _ := v.([]any)

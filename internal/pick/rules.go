@@ -6,9 +6,8 @@ import (
 	"sync"
 )
 
-// rules is what was said of a Selection, and what follows from it. What takes
-// work follows only when it is asked for: most selections are no more than a
-// step to a narrower one.
+// rules are the lists and blocks of a Selection, and what follows from them. Expensive
+// results are computed on first use: most selections are only a step to a narrower one.
 type rules struct {
 	lists   [][]pattern // each sorted, without doubles; the lists too
 	excepts [][]pattern // the blocks of each call, likewise

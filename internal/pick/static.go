@@ -106,8 +106,8 @@ func overlay(way, other []step) ([]step, bool) {
 	return out, true
 }
 
-// blocked reports that a block is certain to name every place on the way: one
-// of names that no block knows stands for each "*" of it.
+// blocked reports whether a block is certain to name every place on the way. Each "*" of
+// the way is a name that no block has.
 func (r *rules) blocked(way []step) bool {
 	for _, b := range r.blocks {
 		if b.names(way) {

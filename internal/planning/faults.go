@@ -12,11 +12,11 @@ import (
 // MaxFaults is how many problems [Faults] lists before it only counts.
 const MaxFaults = 50
 
-// Faults writes problems as the coordinator reads them: a line for each, with
+// Faults writes problems for the coordinator: a line for each, with
 // the task's number and title, the key, what is wrong and what to write. Each
 // line is clean, at most 400 characters long, and quotes nothing that could be
 // read as more than words; after [MaxFaults] a last one counts the rest. They
-// do quote the plan: they are for whoever wrote it.
+// do quote the plan: they are for its author.
 func Faults(problems task.Problems) string {
 	var b strings.Builder
 	for i := range problems {

@@ -76,13 +76,13 @@ func brackets(text string) (first, second string) {
 func arraySpan(text string) (start, end int) {
 	start, end = -1, -1
 	for i := 0; i < len(text); i++ {
-		if text[i] == '[' && strings.HasPrefix(strings.TrimLeft(text[i+1:], jsonBlanks), "{") {
+		if text[i] == '[' && strings.HasPrefix(strings.TrimLeft(text[i+1:], jsonSpace), "{") {
 			start = i
 			break
 		}
 	}
 	for i := len(text) - 1; i > start; i-- {
-		if text[i] == ']' && strings.HasSuffix(strings.TrimRight(text[:i], jsonBlanks), "}") {
+		if text[i] == ']' && strings.HasSuffix(strings.TrimRight(text[:i], jsonSpace), "}") {
 			end = i
 			break
 		}
@@ -93,5 +93,5 @@ func arraySpan(text string) (start, end int) {
 	return start, end
 }
 
-// jsonBlanks are the spaces of JSON.
-const jsonBlanks = " \t\r\n"
+// jsonSpace are the spaces of JSON.
+const jsonSpace = " \t\r\n"

@@ -5,20 +5,20 @@ import (
 	"strings"
 )
 
-// A key is one of a planned task: what the coordinator learns of it, and how it is read.
+// A key is a key of a planned task: its description for the coordinator, and its reader.
 type key struct {
 	name  string
 	says  string
-	grant func(Grants) bool // whether a coordinator with these grants learns of it; nil means always
+	grant func(Grants) bool // whether a coordinator with these grants may write it; nil means always
 	read  func(r *reader, v any)
 
 	schema func(r *Rules) any // JSON Schema of its value
 }
 
-// told reports whether a coordinator with these grants knows the key.
-func (k *key) told(g Grants) bool { return k.grant == nil || k.grant(g) }
+// allowed reports whether a coordinator with these grants may write the key.
+func (k *key) allowed(g Grants) bool { return k.grant == nil || k.grant(g) }
 
-// keys are all that a planned task may have, in the order in which they are told and read.
+// keys are all that a planned task may have, in the order in which they are listed and read.
 var keys = []key{
 	{"title", "one line of at most 200 characters, by which other tasks name this one; no two tasks have the same", nil, (*reader).title, always(ofType("string"))},
 	{"description", "what the agent must do, complete in itself, at most 16 KiB", nil, (*reader).description, always(ofType("string"))},
@@ -39,11 +39,11 @@ func isKey(name string) bool {
 	return slices.ContainsFunc(keys, func(k key) bool { return k.name == name })
 }
 
-// known returns the keys that a coordinator with these grants learns of.
+// known returns the keys that a coordinator with these grants may write.
 func known(g Grants) []string {
 	var names []string
 	for i := range keys {
-		if keys[i].told(g) {
+		if keys[i].allowed(g) {
 			names = append(names, keys[i].name)
 		}
 	}

@@ -17,7 +17,7 @@ const (
 )
 
 // oneLine returns text as one clean line: runs of spaces and line breaks are
-// one blank, what is invisible or no UTF-8 is dropped, and more than most
+// one space, what is invisible or no UTF-8 is dropped, and more than most
 // characters are cut, if possible between words, with … at the end.
 func oneLine(text string, most int) string {
 	var b strings.Builder
@@ -73,7 +73,7 @@ func cut(line string, most int) string {
 	return strings.TrimRightFunc(string(runes[:end]), func(r rune) bool { return r == ' ' || r == ',' || r == ';' || r == ':' }) + "…"
 }
 
-// joined reports whether b stands on or with a, so that no cut goes between them.
+// joined reports whether b belongs to a, so that no cut goes between them.
 func joined(a, b rune) bool {
 	return unicode.Is(unicode.M, b) || b == joiner || b == nonJoiner || a == joiner
 }

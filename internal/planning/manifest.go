@@ -10,13 +10,12 @@ import (
 	"github.com/runteam/runteam/internal/naming"
 )
 
-// An Agent is what a coordinator may know of one: not how it works, but what
-// it is for.
+// An Agent is what a coordinator may know about an agent: what it is for, not how it works.
 type Agent struct {
 	Name         string
 	Model        string // empty if there is none to name
 	Description  string // what it is for
-	SystemPrompt string // its first line stands in for a missing description; the rest is not shown
+	SystemPrompt string // its first line replaces a missing description; the rest is not shown
 	Capabilities []string
 	Tools        []string
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// Rules are what a plan is held to. The zero value allows no assignee, and no
-// grant but dependencies.
+// Rules say what a plan may name and grant. The zero value allows no assignee, and no grant
+// but dependencies.
 type Rules struct {
 	Agents   []string // names of the roster, one of which an assignee must be, letter for letter
 	Inputs   []string // names of the inputs that may be granted, if MayGrant.Inputs

@@ -1,13 +1,10 @@
-// Package planning decides what a coordinator is told and what its replies mean:
-// how a goal becomes a plan, and results an answer.
+// Package planning writes the prompts of a coordinator and reads its plans.
 //
-// [System], [PlanText] and [SynthesisText] are the words that it gets, and
-// [Manifest] is the roster as it reads it. [ParsePlan] takes its plan, which a
-// model wrote and which therefore grants nothing but what [Rules] allow, or
-// says everything that is wrong with it; [Faults] and [RepairText] hand that back.
-// [Parts] splits results that are too large for one synthesis. Everything here
-// only computes; who calls the model, and what passes the gate, is decided
-// elsewhere.
+// [System], [PlanText] and [SynthesisText] are the texts of its prompts, and [Manifest] is
+// the roster in them. [ParsePlan] reads a plan, which grants nothing but what [Rules]
+// allow, since a model wrote it, and returns everything that is wrong with it; [Faults] and
+// [RepairText] are the request to correct it. [Parts] splits results that are too large for
+// one synthesis. Everything here only computes.
 package planning
 
 import (
@@ -30,14 +27,14 @@ const (
 	maxCapabilities = 20    // of one agent in the manifest, and of one requirement
 	maxTools        = 24    // likewise
 	maxSummary      = 140   // characters of a line about an agent
-	maxProblems     = 1_000 // found before the rest of a plan is left unread
-	maxKeys         = 64    // of one task before they are not looked at one by one
+	maxProblems     = 1_000 // found before the rest of a plan is not read
+	maxKeys         = 64    // of one task; more are one problem
 	maxWord         = 60    // characters of a word that a message quotes
 	maxFaultLine    = 400   // characters of a line of Faults
 )
 
-// The conditions of a plan that is none. A task.Problem carries one of them,
-// or one of package task's.
+// The conditions of an invalid plan. A task.Problem carries one of them, or one of package
+// task.
 var (
 	ErrPlan         = errors.New("not a plan")
 	ErrGrant        = errors.New("a grant that this plan may not make")

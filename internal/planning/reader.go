@@ -17,10 +17,10 @@ type reader struct {
 	rules  *Rules
 	agents map[string]bool
 	inputs map[string]bool
-	known  []string // keys that the coordinator was told of
+	known  []string // keys that the coordinator may write
 	specs  []task.Spec
 	found  task.Problems
-	told   map[string]bool // places that have a problem
+	seen   map[string]bool // pointers that have a problem
 
 	at   int // the task that is read
 	spec *task.Spec
@@ -29,7 +29,7 @@ type reader struct {
 func newReader(r *Rules, tasks int) *reader {
 	return &reader{
 		rules: r, agents: set(r.Agents), inputs: set(r.Inputs), known: known(r.MayGrant),
-		specs: make([]task.Spec, tasks), told: map[string]bool{},
+		specs: make([]task.Spec, tasks), seen: map[string]bool{},
 	}
 }
 
@@ -41,16 +41,16 @@ func set(names []string) map[string]bool {
 	return in
 }
 
-// full reports whether so much is wrong that the rest need not be read.
+// full reports whether enough problems were found to stop reading.
 func (r *reader) full() bool { return len(r.found) >= maxProblems }
 
 // bad adds a problem of the task that is read, unless its place has one.
 func (r *reader) bad(err error, message, hint string, path ...any) {
 	at := naming.Pointer(append([]any{"tasks", r.at}, path...)...)
-	if r.told[at] || r.full() {
+	if r.seen[at] || r.full() {
 		return
 	}
-	r.told[at] = true
+	r.seen[at] = true
 	r.found = append(r.found, task.Problem{Pointer: at, Subject: subject(r.at, r.spec.Title), Message: message, Hint: hint, Err: err})
 }
 
@@ -95,7 +95,7 @@ func (r *reader) members(members map[string]any) {
 	if seen < len(members) {
 		for _, name := range slices.Sorted(maps.Keys(members)) {
 			if !isKey(name) {
-				r.strange(name, members[name])
+				r.unknownKey(name, members[name])
 			}
 		}
 	}
@@ -106,9 +106,9 @@ func (r *reader) members(members map[string]any) {
 	}
 }
 
-// strange refuses a key that is none of a planned task. One that tasks have
-// elsewhere asks for nothing if it is null.
-func (r *reader) strange(name string, v any) {
+// unknownKey refuses a key that planned tasks do not have. Keys that other tasks have may
+// be null.
+func (r *reader) unknownKey(name string, v any) {
 	hint, elsewhere := fixed[name]
 	switch {
 	case elsewhere && v == nil:
@@ -155,7 +155,7 @@ func (r *reader) resolve() {
 		problems = task.Problems{*whole(err.Error(), "")}
 	}
 	for _, p := range problems {
-		if i := naming.TaskIndex(p.Pointer); r.told[p.Pointer] || r.told[naming.Pointer("tasks", i)] {
+		if i := naming.TaskIndex(p.Pointer); r.seen[p.Pointer] || r.seen[naming.Pointer("tasks", i)] {
 			continue
 		}
 		if p.Err == task.ErrUnknown && !strings.HasPrefix(p.Hint, "did you mean") {

@@ -8,7 +8,7 @@ import "encoding/json"
 func PlanSchema(r Rules) string {
 	item := object{Properties: map[string]any{}, Required: []string{"title", "description"}}
 	for i := range keys {
-		if k := &keys[i]; k.told(r.MayGrant) {
+		if k := &keys[i]; k.allowed(r.MayGrant) {
 			item.Properties[k.name] = k.schema(&r)
 		}
 	}

@@ -107,7 +107,7 @@ func dense(word string) bool {
 	})
 }
 
-// heavy reports whether a word stands for more than one plain step.
+// heavy reports whether a word suggests more than one plain step.
 func heavy(word string) bool {
 	if joints[word] || labour[word] {
 		return true

@@ -9,7 +9,7 @@ func PlanText(names []string) string {
 		"Answer with the JSON array of tasks and with nothing else. If one task is enough, plan one."
 }
 
-// SynthesisText returns what stands under `## Your Task` at the end of a
+// SynthesisText returns the text under `## Your Task` at the end of a
 // synthesis prompt.
 func SynthesisText() string {
 	return `Answer the original goal now from what stands above, in the form that it asks for.
@@ -19,7 +19,7 @@ func SynthesisText() string {
 - Do not plan further tasks.`
 }
 
-// PartText returns what stands under `## Your Task` at the end of a digest
+// PartText returns the text under `## Your Task` at the end of a digest
 // prompt: a part of the results, when all of them do not fit one synthesis.
 func PartText() string {
 	return `What stands above is a part of the results. Write a digest of it, from which the goal will be answered later together with digests of the other parts.
