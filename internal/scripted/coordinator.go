@@ -8,22 +8,22 @@ import (
 	"strings"
 )
 
-// A Step is a kind of call that the coordinator of a team makes. The headings
-// of a prompt outside of its fences say which.
+// A Step is a kind of call of a coordinator. The headings of a prompt outside of its fences
+// determine it.
 type Step string
 
 // The steps of a coordinator. The zero Step is any other call.
 const (
-	Plan      Step = "plan"      // a goal is to become tasks
-	Repair    Step = "repair"    // once more, after what was wrong with the plan
-	Digest    Step = "digest"    // a part of the results is to become shorter
-	Synthesis Step = "synthesis" // results, or their digests, are to become the answer
+	Plan      Step = "plan"      // plan the tasks of a goal
+	Repair    Step = "repair"    // correct an invalid plan
+	Digest    Step = "digest"    // shorten a part of the results
+	Synthesis Step = "synthesis" // write the answer from the results or their digests
 )
 
 // steps lists them in the order of a run.
 var steps = []Step{Plan, Repair, Digest, Synthesis}
 
-// step says what a coordinator asks for in this prompt, or nothing if it does not ask.
+// step returns the step of the coordinator that a prompt is for; empty for any other prompt.
 func (r *received) step() Step {
 	at, plan := r.goalAt()
 	switch {
@@ -64,7 +64,7 @@ func endsGoal(title string) bool {
 	}, func(name string) bool { return called(name)(title) })
 }
 
-// partly matches the heading of results that are one part of all.
+// partly matches the heading of one part of the results.
 var partly = regexp.MustCompile(`(?i)^Task Results \(part ([1-9][0-9]{0,5}) of ([1-9][0-9]{0,5})\)$`)
 
 // results reports whether a section holds the results of tasks.
@@ -73,7 +73,7 @@ func results(title string) bool { return called("Task Results")(title) || partly
 // An ordinal is a number in a prompt, counted from 1; zero means that there is none.
 type ordinal int
 
-// String returns the number, or the text for what is not in the prompt.
+// String returns the number, or the text for missing context.
 func (n ordinal) String() string {
 	if n == 0 {
 		return missing
@@ -81,7 +81,7 @@ func (n ordinal) String() string {
 	return strconv.Itoa(int(n))
 }
 
-// numbers returns which part of how many the results are; zeros if they are whole.
+// numbers returns the number of the part and of all parts; zeros if the results are whole.
 func (r *received) numbers() (part, parts ordinal) {
 	at, plan := r.goalAt()
 	if at < 0 || plan {
@@ -105,7 +105,7 @@ func (r *received) part() int {
 	return int(n)
 }
 
-// goal returns the goal, with whatever headings it has itself.
+// goal returns the goal, including its own headings.
 func (r *received) goal() string {
 	at, plan := r.goalAt()
 	if at < 0 {
@@ -131,8 +131,8 @@ func (r *received) goal() string {
 	return missing
 }
 
-// outcome returns what became of a task, as a coordinator reads it: its result,
-// a digest, or why there is none, without the label before that.
+// outcome returns the result of a task, its digest, or the reason without the label before
+// it.
 func (r *received) outcome(section func(string) bool, title, note, label string) string {
 	in, ok := r.find(section, noted(title, note))
 	if !ok || r.step() == "" {
@@ -148,10 +148,10 @@ func (r *received) outcome(section func(string) bool, title, note, label string)
 	return text
 }
 
-// names are those of agents.
+// names are the names of agents.
 type names []string
 
-// String joins the names, or says that there are none in the prompt.
+// String joins the names, or returns the text for missing context.
 func (n names) String() string {
 	if len(n) == 0 {
 		return missing

@@ -11,7 +11,7 @@ import (
 	"github.com/goccy/go-yaml/ast"
 )
 
-// fields says for each key of a mapping who reads its value.
+// fields maps each key of a mapping to the function that reads its value.
 type fields map[string]func(ast.Node)
 
 // mapping reads the keys of a mapping, each at most once and none unknown.
@@ -123,7 +123,7 @@ func (d *decoder) each(n ast.Node, what string, read func(ast.Node)) {
 	}
 }
 
-// text reads a string; a number in its place is most likely one that wants quotes.
+// text reads a string; a number probably has to be quoted.
 func (d *decoder) text(n ast.Node, what string) string {
 	switch s := n.(type) {
 	case *ast.StringNode:
@@ -162,7 +162,7 @@ func (d *decoder) number(n ast.Node, what string) int {
 	return v
 }
 
-// count reads a number from 1; without says what it means to have none.
+// count reads a number from 1; without says what its absence means.
 func (d *decoder) count(n ast.Node, what, without string) int {
 	if i, ok := n.(*ast.IntegerNode); ok && i.Token.Value == "0" {
 		d.fail(n, "%s: want a number from 1; leave it out for %s", what, without)

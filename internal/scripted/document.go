@@ -106,8 +106,8 @@ func (d *document) entry(section, title func(string) bool) string {
 	return d.payload(in)
 }
 
-// payload returns what the first fence in s holds; without a fence, the text
-// itself, as other programs send it, unless it says that something was withheld.
+// payload returns the text in the first fence in s. Without a fence, as in prompts of other
+// programs, it returns the text itself, unless that was withheld.
 func (d *document) payload(s span) string {
 	if f, ok := d.fenced(s); ok {
 		return d.within(f)
@@ -137,7 +137,7 @@ func (d *document) text(s span) string {
 	return strings.Trim(strings.Join(d.lines[s.from:s.to], "\n"), "\n")
 }
 
-// sections lists the sections of the builder that arrived, with the titles of their entries.
+// sections lists the sections of the prompt with the titles of their entries.
 func (d *document) sections() []string {
 	var all []string
 	for i, h := range d.headings {

@@ -21,8 +21,8 @@ import (
 // MaxRequest bounds the body of a request, in bytes.
 const MaxRequest = 16 << 20
 
-// Handler is the endpoint. It answers POST /v1/chat/completions, whole or as
-// a stream, and GET /v1/models. It is safe for concurrent use.
+// A Handler is the endpoint. It serves POST /v1/chat/completions, with and without streaming,
+// and GET /v1/models. It is safe for concurrent use.
 type Handler struct {
 	models []string
 	keep   bool
@@ -34,11 +34,11 @@ type Handler struct {
 	calls    int
 }
 
-// answer is a reply that is ready to be given.
+// An answer is a compiled reply.
 type answer struct {
 	Reply
 	text *template.Template
-	left int // if Times is not zero
+	left int // calls that it may still answer, if Times is not zero
 }
 
 // A Request is one call that the endpoint received.
@@ -50,8 +50,8 @@ type Request struct {
 	Headers  []string // names only, sorted
 }
 
-// New returns the endpoint of a script, which it does not change. If keep is
-// true it keeps every request in memory, for Requests.
+// New returns the endpoint of a script, which it does not change. If keep is true, it stores
+// every request for Requests.
 func New(s *Script, keep bool) (*Handler, error) {
 	if s == nil {
 		s = &Script{}
@@ -74,7 +74,7 @@ func New(s *Script, keep bool) (*Handler, error) {
 	return h, nil
 }
 
-// ServeHTTP answers one request. Requests of pages from elsewhere are refused.
+// ServeHTTP answers one request. It refuses cross-origin requests of web pages.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err := http.NewCrossOriginProtection().Check(r); err != nil {
 		refuse(w, http.StatusForbidden, "cross_origin", err.Error())
@@ -83,7 +83,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.mux.ServeHTTP(w, r)
 }
 
-// Requests returns the calls received so far, oldest first, if the endpoint keeps them.
+// Requests returns the calls received so far, oldest first, if the endpoint stores them.
 func (h *Handler) Requests() []Request {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -107,7 +107,7 @@ func (h *Handler) list(w http.ResponseWriter, _ *http.Request) {
 	send(w, http.StatusOK, list)
 }
 
-// call is the body of a request, as far as it matters here.
+// A call is the part of the body of a request that matters here.
 type call struct {
 	Model    string `json:"model"`
 	Messages []struct {
@@ -177,7 +177,7 @@ func (a *answer) matches(got *received, step Step, part int) bool {
 		strings.Contains(strings.ToLower(got.System), strings.ToLower(a.System))
 }
 
-// named says which reply answers, for an error of its template.
+// named names the reply in an error of its template.
 func (a *answer) named() string {
 	if at := a.At.String(); at != "" {
 		return "the reply at " + at + ": "
@@ -191,7 +191,7 @@ func (a *answer) named() string {
 	return ""
 }
 
-// fail answers with a status or a body in the place of a text.
+// fail answers with a status or a body instead of a text.
 func (a *answer) fail(w http.ResponseWriter) {
 	if a.RetryAfter > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(int((a.RetryAfter+time.Second-1)/time.Second)))
@@ -210,7 +210,7 @@ func (a *answer) fail(w http.ResponseWriter) {
 	_, _ = io.WriteString(w, a.Body)
 }
 
-// wait waits for d, and reports false if the client left or the server closed first.
+// wait waits for d. It returns false if the client or the server closes first.
 func wait(r *http.Request, d time.Duration) bool {
 	if d <= 0 {
 		return true

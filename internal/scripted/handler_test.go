@@ -187,7 +187,7 @@ func TestScriptsInGoAreChecked(t *testing.T) {
 	t.Parallel()
 	for want, r := range map[string]scripted.Reply{
 		"reply 1: status: want a number": {Status: 42},
-		"leave one of them out":          {Text: "x", Status: 500},
+		"remove one of them":             {Text: "x", Status: 500},
 		"only a text can be cut":         {Body: "x", Cut: true},
 		"only a text has one":            {Body: "x", Usage: &scripted.Usage{}},
 		"goes with a status from 400":    {Text: "x", RetryAfter: 1},

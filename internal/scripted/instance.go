@@ -11,9 +11,8 @@ import (
 	jsonschema "github.com/runteam/runteam/internal/schema"
 )
 
-// instance returns a small value that a JSON Schema accepts, with the mark in
-// its free strings. It follows the keywords that schemas of answers use; what
-// it does not know it ignores.
+// instance returns a small value that a JSON Schema accepts, with the mark in its free
+// strings. It ignores keywords that schemas of answers rarely use.
 func instance(schema any) any {
 	b := &builder{schemas: jsonschema.Merger{Root: schema, Choose: true, Steps: maxSteps}}
 	v := b.value(schema, 0)
@@ -26,7 +25,7 @@ func instance(schema any) any {
 // builder builds one instance.
 type builder struct {
 	schemas jsonschema.Merger
-	marked  bool // it has the mark
+	marked  bool // the instance contains the mark
 }
 
 // Bounds on schemas that refer to themselves, or multiply.
@@ -145,7 +144,7 @@ var formats = map[string]string{
 	"uri": "https://example.com/", "uri-reference": "/", "uuid": "00000000-0000-4000-8000-000000000000",
 }
 
-// free reports whether a string may have any text that is long enough for the mark.
+// free reports whether a string may be any text that is long enough for the mark.
 func free(s map[string]any) bool {
 	for _, key := range []string{"const", "enum", "default", "pattern", "format"} {
 		if _, ok := s[key]; ok {
@@ -196,7 +195,7 @@ func sample(re *syntax.Regexp) string {
 		}
 		return b.String()
 	}
-	return "" // an anchor, or what may be left out
+	return "" // an anchor, or an optional part
 }
 
 // letter picks from the ranges of a class one that is easy to read.

@@ -8,10 +8,9 @@ import (
 	"github.com/runteam/runteam/internal/yamltext"
 )
 
-// literal returns a template that writes a text, whatever the text holds. Only
-// what a template or a file would not reproduce is written as {{"…"}}: pairs of
-// braces, control and invisible characters, spaces at the beginning and at the
-// ends of lines, and line breaks at both ends except one at the end.
+// literal returns a template that prints a text. It writes as {{"…"}} what a template or a
+// file would not preserve: pairs of braces, control and invisible characters, spaces at the
+// beginning and at the ends of lines, and line breaks at both ends except one at the end.
 func literal(text string) string {
 	runes := []rune(text)
 	odd := oddities(runes)
@@ -47,12 +46,12 @@ func oddities(text []rune) []bool {
 			odd[i] = true
 		}
 	}
-	trailing := true // from here to the end of the line are spaces only
+	trailing := true // only spaces follow up to the end of the line
 	for i := last; i >= 0; i-- {
 		trailing = text[i] == '\n' || trailing && isSpace(text[i])
 		odd[i] = odd[i] || trailing && text[i] != '\n'
 		if i < last && odd[i+1] && text[i] == '{' {
-			odd[i] = true // before what is marked it would read as a third brace
+			odd[i] = true // before a marked brace it would be read as a third brace
 		}
 	}
 	return odd

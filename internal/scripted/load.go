@@ -16,12 +16,12 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// MaxFile bounds a script file, in bytes. Recordings of long runs need that
-// much; a file of this size takes seconds to read.
+// MaxFile bounds a script file, in bytes. Recordings of long runs are that large; reading one
+// takes seconds.
 const MaxFile = 16 << 20
 
-// A FileError is one thing that is wrong in a script file, and where. Line
-// and Column count from 1; they are 0 if the fault has no place.
+// A FileError is one problem of a script file. Line and Column count from 1; they are 0 if
+// the problem has no place.
 type FileError struct {
 	File    string
 	Line    int
@@ -56,8 +56,8 @@ func ReadFile(path string) (*Script, error) {
 	return Parse(path, data)
 }
 
-// Parse reads a script in YAML or JSON; errors name the file name. Everything
-// that is wrong is reported together: the error joins [*FileError] values.
+// Parse reads a script in YAML or JSON. The error joins a [*FileError], with the file name,
+// for each problem.
 func Parse(name string, data []byte) (*Script, error) {
 	if message := unfit(data); message != "" {
 		return nil, &FileError{File: name, Message: message}
@@ -86,7 +86,7 @@ func Parse(name string, data []byte) (*Script, error) {
 	return s, d.err()
 }
 
-// unfit says why data is not worth parsing, or nothing.
+// unfit returns why data cannot be a script, or "".
 func unfit(data []byte) string {
 	switch {
 	case len(data) > MaxFile:
@@ -94,15 +94,15 @@ func unfit(data []byte) string {
 	case !utf8.Valid(data):
 		return "not UTF-8: is this a text file?"
 	case bytes.IndexByte(data, 0) >= 0:
-		return "holds a zero byte: is this a text file?"
+		return "contains a zero byte: is this a text file?"
 	}
 	return ""
 }
 
-// maxDepth bounds nesting: the parser's time grows with its square.
+// maxDepth bounds nesting, since the parser takes time quadratic in the depth.
 const maxDepth = 200
 
-// depth is a bound on how deep brackets and dashes nest, by counting those that are structure.
+// depth bounds how deep brackets and dashes nest, by counting their tokens.
 func depth(tokens token.Tokens) int {
 	deepest, open, dashes, line := 0, 0, 0, 0
 	for _, t := range tokens {
@@ -122,7 +122,7 @@ func depth(tokens token.Tokens) int {
 	return deepest
 }
 
-// syntaxError places an error of the parser.
+// syntaxError returns an error of the parser with its place.
 func syntaxError(name string, err error) error {
 	type located interface {
 		GetToken() *token.Token
@@ -143,13 +143,13 @@ func syntaxError(name string, err error) error {
 func excerpt(t *token.Token) string {
 	var p printer.Printer
 	text := p.PrintErrorToken(t, false)
-	if len(text) > 2000 { // one long line says nothing
+	if len(text) > 2000 { // one very long line
 		return ""
 	}
 	return strings.TrimRight(text, "\n")
 }
 
-// decoder collects what is wrong in one file.
+// A decoder collects the problems of one file.
 type decoder struct {
 	file   string
 	faults []error
@@ -178,7 +178,7 @@ func (d *decoder) fail(n ast.Node, format string, args ...any) {
 // maxFaults bounds how many faults of a file are reported.
 const maxFaults = 50
 
-// plain refuses anchors, aliases, merges and tags: a script is read as it looks.
+// plain reports anchors, aliases, merges and tags.
 func (d *decoder) plain(n ast.Node) {
 	if n == nil {
 		return

@@ -17,7 +17,7 @@ const Mark = "OFFLINE"
 // answer: one JSON document, to the end of the part.
 const schemaHeading = "## Output schema"
 
-// offline is the answer to a prompt that no reply matches.
+// offline returns the answer to a prompt that no reply matches.
 func (r *received) offline() string {
 	step := r.step()
 	if step == Plan || step == Repair {
@@ -50,14 +50,14 @@ func (r *received) offline() string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// Bounds on a plan that no model made.
+// Bounds on an offline plan.
 const (
 	maxPlanned   = 3  // tasks
 	maxGoalTitle = 60 // characters of the goal in a title
 )
 
-// offlinePlan is a valid plan: a task for each of the first agents of the
-// roster, the last with the results of the others. There is none without a roster.
+// offlinePlan returns a valid plan with a task for each of the first agents of the roster, of
+// which the last depends on the others. Without a roster it returns false.
 func (r *received) offlinePlan() (string, bool) {
 	type planned struct {
 		Title       string   `json:"title"`
@@ -89,7 +89,7 @@ func (r *received) offlinePlan() (string, bool) {
 	return strings.TrimSpace(b.String()), err == nil && n > 0
 }
 
-// shortened cuts a line to what a title has room for.
+// shortened cuts a line to fit into a title.
 func shortened(line string) string {
 	if utf8.RuneCountInString(line) <= maxGoalTitle {
 		return line
@@ -97,7 +97,7 @@ func shortened(line string) string {
 	return strings.TrimSpace(string([]rune(line)[:maxGoalTitle-1])) + "…"
 }
 
-// offlineAnswer lists what a coordinator was given to answer from.
+// offlineAnswer lists the results and failures that the coordinator received.
 func (r *received) offlineAnswer() string {
 	var b strings.Builder
 	b.WriteString(Mark + ": no model wrote this.")

@@ -13,7 +13,7 @@ import (
 	"github.com/runteam/runteam/llm"
 )
 
-// answered returns the reply that answers as a model did.
+// answered returns the reply that repeats the response of a model.
 func answered(res llm.Response) Reply {
 	if len(res.ToolCalls) > 0 || callinfo.FinishOf(&res) != callinfo.Stopped {
 		return Reply{Body: unfinished(res)}
@@ -27,8 +27,8 @@ func counted(u llm.Usage) *Usage {
 	return &Usage{Input: within(u.InputTokens), Output: within(u.OutputTokens)}
 }
 
-// unfinished returns the body of a reply that calls tools or did not end with a normal
-// stop. A text alone cannot say either.
+// unfinished returns the body of a reply with tool calls or without a normal stop, which a
+// text alone cannot express.
 func unfinished(res llm.Response) string {
 	u, finish := counted(res.Usage), res.FinishReason
 	switch {
@@ -47,13 +47,13 @@ func unfinished(res llm.Response) string {
 		Usage:   &tokens{Prompt: u.Input, Completion: u.Output, Total: u.Input + u.Output},
 	})
 	if err != nil {
-		return err.Error() // texts and numbers always can be written
+		return err.Error() // texts and numbers can always be encoded
 	}
 	return string(body)
 }
 
-// failed returns the reply that fails as a call did, as far as an endpoint can:
-// a call that got no answer is one that a server refuses for a while.
+// failed returns the reply that repeats the failure of a call. A call without an answer
+// becomes a status that is retried.
 func failed(err error) Reply {
 	e, ok := errors.AsType[*llm.Error](err)
 	if !ok {
@@ -76,7 +76,7 @@ func failed(err error) Reply {
 	return r
 }
 
-// statusOf returns the status that a failure has, or one that means the same.
+// statusOf returns the status of a failure, or one with the same meaning.
 func statusOf(e *llm.Error) int {
 	of, own := http.StatusInternalServerError, false
 	switch e.Kind {
@@ -107,11 +107,11 @@ func statusOf(e *llm.Error) int {
 	return of
 }
 
-// otherwise are the statuses from 400 to 499 that mean more than a bad request.
+// otherwise lists the statuses from 400 to 499 with a meaning of their own.
 var otherwise = []int{401, 402, 403, 404, 405, 408, 413, 425, 429}
 
-// said returns what an error says about its cause. For a call without an answer it adds
-// the kind of the failure.
+// said returns the message of an error. For a call without an answer it adds the kind of the
+// failure.
 func said(e *llm.Error) string {
 	message := oneline.Of(e.Message)
 	if e.Status != 0 {
@@ -132,7 +132,7 @@ func refusal(message, code string) string {
 	body.Error.Message, body.Error.Code = message, code
 	text, err := json.Marshal(body)
 	if err != nil {
-		return err.Error() // texts always can be written
+		return err.Error() // texts can always be encoded
 	}
 	return string(text)
 }

@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// output writes one answer in the form that the call asks for.
+// An output writes one answer, streamed or not as the call requests.
 type output struct {
 	w      http.ResponseWriter
 	call   call
@@ -18,7 +18,7 @@ type output struct {
 	input  int // bytes of the request's texts
 }
 
-// The forms of the chat completions API, as far as they are sent.
+// The types of the chat completions API that are sent.
 type (
 	completion struct {
 		ID      string   `json:"id"`
@@ -55,7 +55,7 @@ type (
 	}
 )
 
-// text answers with a text; cut breaks the connection half-way.
+// text answers with a text; cut closes the connection halfway.
 func (o *output) text(text string, cut bool, u *Usage) {
 	if u == nil {
 		u = &Usage{Input: (o.input + 3) / 4, Output: (len(text) + 3) / 4}
@@ -108,7 +108,7 @@ func (o *output) stream(text string, cut bool, used *tokens) {
 	_, _ = io.WriteString(o.w, "data: [DONE]\n\n")
 }
 
-// piece returns the end of the piece of text that starts at at: n bytes, or up to the end of a rune after that.
+// piece returns the end of a piece of text of n bytes from at, moved to the end of a rune.
 func piece(text string, at, n int) int {
 	end := min(at+n, len(text))
 	for end < len(text) && !utf8.RuneStart(text[end]) {
@@ -122,7 +122,7 @@ func (o *output) event(c choice) { o.line(o.completion("chat.completion.chunk", 
 func (o *output) line(c completion) {
 	data, err := json.Marshal(c)
 	if err != nil {
-		return // texts and numbers always can be written
+		return // texts and numbers can always be encoded
 	}
 	_, _ = fmt.Fprintf(o.w, "data: %s\n\n", data)
 	_ = http.NewResponseController(o.w).Flush()
@@ -135,13 +135,13 @@ func (o *output) completion(object string, used *tokens, choices ...choice) comp
 	}
 }
 
-// abort breaks the connection after what was written so far.
+// abort closes the connection after what was written so far.
 func (o *output) abort() {
 	_ = http.NewResponseController(o.w).Flush()
 	panic(http.ErrAbortHandler)
 }
 
-// refuse answers with an error in the form of the API.
+// refuse answers with an error in the format of the API.
 func refuse(w http.ResponseWriter, status int, code, text string) {
 	var body struct {
 		Error struct {

@@ -4,11 +4,10 @@ import (
 	"strings"
 )
 
-// missing is what a template gets for what the prompt does not hold. An answer
-// that shows it is wrong to every reader.
+// missing replaces context that is not in the prompt, so that the answer is visibly wrong.
 const missing = "(not in the prompt)"
 
-// received is a prompt as it arrived, and the data of a template.
+// A received is a prompt, which is the data of a template.
 type received struct {
 	Prompt string // the texts of all user messages, separated by an empty line
 	System string // the texts of all system messages
@@ -44,8 +43,8 @@ func called(title string) func(string) bool {
 	return func(s string) bool { return strings.EqualFold(s, title) }
 }
 
-// noted is called for a title that is followed by a note in brackets that
-// begins so: "by " for who did the task, or "FAILED".
+// noted returns a test for a title with a note in parentheses that begins with a text, such
+// as "by " for the agent, or "FAILED".
 func noted(title, note string) func(string) bool {
 	fits := called(title)
 	return func(s string) bool {
@@ -54,8 +53,7 @@ func noted(title, note string) func(string) bool {
 	}
 }
 
-// Section returns the text under the heading "## <title>", fences included,
-// or "(not in the prompt)".
+// Section returns the text under the heading "## <title>", including fences, or "(not in the prompt)".
 func (r *received) Section(title string) string {
 	s, ok := r.under(r.all(), 2, called(title))
 	if !ok {

@@ -13,40 +13,40 @@ import (
 	"github.com/runteam/runteam/llm"
 )
 
-// A Recorder records the answers of models as a [Script], from which a run with the same
-// prompts gets the same answers: byte for byte, with its failures, each task and each step
-// of the coordinator in the order of its own calls. The zero value is ready for use. A
-// Recorder is safe for concurrent use.
+// A Recorder records the answers of models as a [Script]. A run with the same prompts gets the
+// same answers and failures, byte for byte, each task and each step of the coordinator in the
+// order of its own calls. The zero value is ready for use. A Recorder is safe for concurrent
+// use.
 //
-// A recording is as sensitive as its run, since it has what the models wrote, secrets
-// included. Store it in a file of mode 0600.
+// A recording is as sensitive as its run, since it contains everything that the models wrote,
+// including secrets. Store it in a file of mode 0600.
 //
-// The times that models took and waits that endpoints asked for are not recorded.
+// Times and waits for rate limits are not recorded.
 type Recorder struct {
 	mu    sync.Mutex // guards what follows, and the replies in it
 	calls []*recorded
 }
 
-// recorded is one call: how it differs from others, and its answer.
+// A recorded is one call: how it differs from others, and its answer.
 type recorded struct {
 	asked  subject
 	system string
 	reply  *Reply // nil until it is answered
 }
 
-// A subject is what a script can match of a call beside its system prompt.
+// A subject is what a script can match of a call besides its system prompt.
 type subject struct {
 	task string // folded
 	step Step
 	part int
 }
 
-// none reports whether a call is neither of a task nor of a step of the coordinator.
+// none reports whether a call belongs neither to a task nor to the coordinator.
 func (s subject) none() bool { return s == subject{} }
 
-// Model returns m, with its calls recorded. Wrap it in [llm.Retry], not the reverse, so
-// that failed attempts are recorded too. It has the
-// Endpoint and Endpoints of m. A nil m makes every call fail with [llm.ErrNoModel].
+// Model returns m with its calls recorded. Wrap it in [llm.Retry], not the reverse, so that
+// failed attempts are recorded too. It has the Endpoint and Endpoints of m. With a nil m,
+// every call fails with [llm.ErrNoModel].
 func (r *Recorder) Model(m llm.Model) llm.Model {
 	if m == nil {
 		m = llm.ModelFunc(nil)
@@ -54,7 +54,7 @@ func (r *Recorder) Model(m llm.Model) llm.Model {
 	return &recording{m, r}
 }
 
-// recording is a model whose calls are recorded.
+// A recording is a model whose calls are recorded.
 type recording struct {
 	model llm.Model
 	into  *Recorder
@@ -95,7 +95,7 @@ func isCanceled(ctx context.Context) bool {
 // begin records that a call began. A replay gets the calls in this order.
 func (r *Recorder) begin(req llm.Request) (c *recorded, title string) {
 	got := receive(sent(req.System), userTexts(req.Messages))
-	title = strings.Clone(sent(got.Task)) // not the prompt with it
+	title = strings.Clone(sent(got.Task)) // without a reference to the prompt
 	c = &recorded{asked: subject{task: folded(title), step: got.step(), part: got.part()}, system: got.System}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -109,9 +109,8 @@ func (r *Recorder) end(c *recorded, reply Reply) {
 	c.reply = &reply
 }
 
-// Script returns the recording so far as a script. Calls that have not ended
-// are left out. A reply that is the last for its task, or for its step of the
-// coordinator, answers also every further call.
+// Script returns the recording so far as a script, without calls that have not ended. The
+// last reply for a task or for a step of the coordinator also answers all further calls.
 func (r *Recorder) Script() *Script {
 	r.mu.Lock()
 	var ended []*recorded
@@ -121,7 +120,7 @@ func (r *Recorder) Script() *Script {
 		}
 	}
 	r.mu.Unlock()
-	return &Script{Replies: transcript(ended)} // what has ended does not change
+	return &Script{Replies: transcript(ended)} // ended calls do not change
 }
 
 // recordedHead opens the file of a recording.
@@ -145,7 +144,7 @@ func sent(text string) string {
 	return string([]rune(text))
 }
 
-// folded returns the same for all titles between which a script sees no difference.
+// folded returns the same text for all titles that a script does not distinguish.
 func folded(title string) string {
 	runes := []rune(title)
 	for i, r := range runes {

@@ -1,9 +1,7 @@
-// Package scripted serves an OpenAI-compatible endpoint that answers from a [Script], for
-// work without a network: the client, the connection and the failures are real, only the
-// model is not. [Start] runs it on a loopback port, [New] gives it as an
-// http.Handler. Answers are templates that can quote from the prompt they
-// received, so an answer is wrong where context did not arrive.
-// docs/reference/scripts.md describes the file for its users.
+// Package scripted serves an OpenAI-compatible endpoint that answers from a [Script], so that
+// everything but the model can be used without a network. [Start] serves it on a loopback
+// port, [New] returns it as an http.Handler. Answers are templates that quote the prompt, so
+// an answer is wrong if context did not arrive. docs/reference/scripts.md describes the file.
 package scripted
 
 import (
@@ -13,12 +11,11 @@ import (
 	"time"
 )
 
-// A Script says what to answer. The zero value and nil answer every call
-// with a minimal instance of the schema that it carries, or with the names of
-// the sections that it received, marked OFFLINE; and the coordinator with a
-// small plan that uses the roster, or with the titles of the results.
+// A Script contains answers. The zero value and nil answer every call with a minimal instance
+// of its schema or with the names of its sections, marked OFFLINE, and the coordinator with a
+// small plan for its roster or with the titles of the results.
 type Script struct {
-	Models  []string // what the list of models holds; empty means "scripted"
+	Models  []string // the list of models; empty means "scripted"
 	Replies []Reply  // the first that matches answers
 }
 
@@ -26,30 +23,30 @@ type Script struct {
 // and a body.
 type Reply struct {
 	Task        string // the title in the prompt's first line, "# Task: <title>"; whitespace around it and case do not count; empty matches any
-	Coordinator Step   // what the coordinator of a team asks for; empty matches any call
+	Coordinator Step   // the step of a coordinator; empty matches any call
 	Part        int    // with Digest: the part of the results, counted from 1; zero matches any
-	System      string // a piece of the system prompt, whatever its case; empty matches any
+	System      string // a piece of the system prompt, ignoring case; empty matches any
 
 	Text       string        // a template, see docs/reference/scripts.md
 	Delay      time.Duration // before the first byte
 	Status     int           // 200 to 599; zero means 200
 	RetryAfter time.Duration // a Retry-After header in whole seconds, with a status from 400
-	Body       string        // sent as it is, in the place of a text
+	Body       string        // sent unchanged instead of a text
 	Times      int           // how many calls this reply answers before the next match does; zero means all
-	Cut        bool          // break the connection half-way through the answer
+	Cut        bool          // close the connection halfway through the answer
 	Usage      *Usage        // nil means a fourth of the bytes, rounded up
 
-	At Place // where it is written; zero for one that was made in Go
+	At Place // where it is written; zero for a reply that was made in Go
 }
 
-// A Place is a place in a script file: of a reply, where its task or its step
-// of the coordinator is named, or where it begins. Line and Column count from 1.
+// A Place is a place in a script file. That of a reply is its task or coordinator, or else its
+// beginning. Line and Column count from 1.
 type Place struct {
 	File         string
 	Line, Column int
 }
 
-// String is "script.yaml:4:11", or nothing for the zero Place.
+// String returns "script.yaml:4:11", or "" for the zero Place.
 func (p Place) String() string {
 	if p == (Place{}) {
 		return ""
@@ -57,26 +54,27 @@ func (p Place) String() string {
 	return fmt.Sprintf("%s:%d:%d", p.File, p.Line, p.Column)
 }
 
-// Usage is how many tokens a reply says that it took.
+// Usage is the number of tokens that a reply reports.
 type Usage struct {
 	Input  int
 	Output int
 }
 
-// check returns the key of a reply that contradicts the others, and how; no message if none does.
+// check returns a key of a reply that is invalid or contradicts the others, and a message; an
+// empty message if there is none.
 func (r Reply) check() (key, message string) {
 	raw := r.Status != 0 || r.Body != ""
 	switch {
 	case r.Coordinator != "" && !slices.Contains(steps, r.Coordinator):
 		return "coordinator", fmt.Sprintf("coordinator: want one of %s, not %q", listed(steps), r.Coordinator)
 	case r.Coordinator != "" && r.Task != "":
-		return "coordinator", "coordinator: what it asks for is no task; leave one of the two out"
+		return "coordinator", "coordinator: a reply for the coordinator has no task; remove one of the two"
 	case r.Part != 0 && r.Coordinator != Digest:
 		return "part", "part: goes with coordinator: digest"
 	case r.Status != 0 && (r.Status < 200 || r.Status > 599):
 		return "status", "status: want a number from 200 to 599"
 	case r.Text != "" && raw:
-		return "text", "text: a reply with status or body has none; leave one of them out"
+		return "text", "text: a reply with status or body has none; remove one of them"
 	case r.Cut && raw:
 		return "cut", "cut: only a text can be cut"
 	case r.Usage != nil && raw:

@@ -21,7 +21,7 @@ type Options struct {
 	Keep bool // keep the requests in memory, for Requests
 }
 
-// Server is an endpoint that runs.
+// A Server is a running endpoint.
 type Server struct {
 	*Handler
 	url    string
@@ -33,7 +33,7 @@ type Server struct {
 	err    error
 }
 
-// Start serves a script until Close; nil is the script without replies.
+// Start serves a script until Close; nil is a script without replies.
 func Start(s *Script, o Options) (*Server, error) {
 	h, err := New(s, o.Keep)
 	if err != nil {
@@ -53,7 +53,7 @@ func Start(s *Script, o Options) (*Server, error) {
 		Handler:           http.HandlerFunc(srv.serve),
 		BaseContext:       func(net.Listener) context.Context { return ctx },
 		ReadHeaderTimeout: 10 * time.Second,
-		ErrorLog:          log.New(io.Discard, "", 0), // clients that disconnect are no errors
+		ErrorLog:          log.New(io.Discard, "", 0), // clients that disconnect are not errors
 	}
 	go func() { srv.served <- srv.server.Serve(l) }()
 	return srv, nil
@@ -91,7 +91,7 @@ func (s *Server) Close() error {
 		s.end()
 		grace, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 		defer cancel()
-		if s.server.Shutdown(grace) != nil { // an answer is not read
+		if s.server.Shutdown(grace) != nil { // a client does not read its answer
 			s.err = s.server.Close()
 		}
 		s.calls.Wait()

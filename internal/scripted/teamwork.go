@@ -6,9 +6,7 @@ import (
 	"strings"
 )
 
-// What a prompt holds of the team: shared memory and messages.
-
-// memory returns what the shared memory holds of an agent, or of one key of it.
+// memory returns the entries of an agent in the shared memory, or the value of one key.
 func (r *received) memory(agent string, key ...string) (string, error) {
 	in, ok := r.find(called("Shared Team Memory"), called(agent))
 	switch {
@@ -32,16 +30,16 @@ func (r *received) memory(agent string, key ...string) (string, error) {
 	return missing, nil
 }
 
-// escapes is how the builder of prompts writes in one line what would break it.
+// escapes undoes the escapes of line breaks in prompts.
 var escapes = strings.NewReplacer(`\\`, `\`, `\n`, "\n", `\r`, "\r", `\v`, "\v", `\f`, "\f",
 	`\x1c`, "\x1c", `\x1d`, "\x1d", `\x1e`, "\x1e", `\u0085`, "\u0085", `\u2028`, "\u2028", `\u2029`, "\u2029")
 
 func unescape(value string) string { return escapes.Replace(value) }
 
-// sender matches the line of a message, which may hold all of it.
+// sender matches the first line of a message, which may contain all of it.
 var sender = regexp.MustCompile(`^- \*\*([^*]+)\*\*:(?: (.*))?$`)
 
-// message returns what a member of the team wrote; several messages are joined by line breaks.
+// message returns the messages of a member of the team, joined by line breaks.
 func (r *received) message(agent string) string {
 	in, ok := r.under(r.all(), 2, called("Messages from team members"))
 	if !ok {

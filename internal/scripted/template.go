@@ -12,10 +12,10 @@ import (
 	"text/template/parse"
 )
 
-// maxAnswer bounds what a template writes, in bytes.
+// maxAnswer bounds the output of a template, in bytes.
 const maxAnswer = 16 << 20
 
-// helpers that need no prompt. Those that take a text take it last, for pipes.
+// helpers are the functions that need no prompt. They take a text as the last argument, for pipes.
 var helpers = template.FuncMap{
 	"match":    match,
 	"matches":  matches,
@@ -142,10 +142,10 @@ func (r *received) render(t *template.Template) (string, error) {
 	return out.String(), nil
 }
 
-// noField matches what the template package says of a field that the prompt has not.
+// noField matches the error of a template with an unknown field.
 var noField = regexp.MustCompile(`at <([^>]*)>: can't evaluate field (\w+) in type \*scripted\.received`)
 
-// runtimeError words an error of a template for the author of a script.
+// runtimeError describes an error of a template to the author of a script.
 func runtimeError(err error) error {
 	if m := noField.FindStringSubmatch(err.Error()); m != nil {
 		return fmt.Errorf("text: there is no .%s; there are .Prompt, .Last, .Turn, .System, .Task and .Section", m[2])
@@ -153,7 +153,7 @@ func runtimeError(err error) error {
 	return errors.New(strings.TrimPrefix(err.Error(), "template: "))
 }
 
-// limited is a buffer that refuses to grow for ever.
+// limited is a buffer with a bound.
 type limited struct{ bytes.Buffer }
 
 func (l *limited) Write(p []byte) (int, error) {
@@ -175,7 +175,7 @@ func match(pattern, text string) (string, error) {
 	return missing, nil
 }
 
-// matches returns what match does, of every match; none is an empty list.
+// matches returns the result of match for every match.
 func matches(pattern, text string) ([]string, error) {
 	re, err := regexp.Compile(pattern)
 	if err != nil {
@@ -208,8 +208,8 @@ func quote(v any) (string, error) {
 	return strings.TrimSuffix(b.String(), "\n"), err
 }
 
-// field returns the value at a dotted path of a JSON text, which may be in
-// a code fence: a text as it is, anything else as JSON.
+// field returns the value at a dotted path of a JSON text, which may be in a code fence: a
+// text as it is, any other value as JSON.
 func field(path, text string) (string, error) {
 	d := json.NewDecoder(strings.NewReader(unfenced(text)))
 	d.UseNumber()

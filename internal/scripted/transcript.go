@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// transcript makes replies of calls: for each of these the first reply that
-// matches is its own, if they come again in this order.
+// transcript makes replies from calls. If the calls are repeated in this order, the first
+// reply that matches a call is its own.
 func transcript(calls []*recorded) []Reply {
 	bySubject := make(map[subject][]*recorded)
 	var order []subject
@@ -26,7 +26,7 @@ func transcript(calls []*recorded) []Reply {
 	return all
 }
 
-// rank puts last the replies that would also answer other calls.
+// rank sorts replies that would also answer other calls to the end.
 func rank(s subject) int {
 	if s.none() {
 		return 1
@@ -37,7 +37,7 @@ func rank(s subject) int {
 // A group is the calls about one subject with the same system prompt.
 type group struct {
 	system string // of the calls, in lower case
-	piece  string // what of it a script matches; empty if it need not
+	piece  string // the piece of it that a script matches; empty if none is needed
 	whole  bool   // other system prompts may have the piece too
 	calls  []*recorded
 }

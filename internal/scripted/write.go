@@ -13,18 +13,15 @@ import (
 	"github.com/runteam/runteam/internal/yamltext"
 )
 
-// ErrTooLarge reports a script that was written whole, and that [Parse] refuses
-// because it is above [MaxFile].
+// ErrTooLarge reports a script that was written completely but is above [MaxFile], so that
+// [Parse] does not read it.
 var ErrTooLarge = errors.New("too large to be read as one script")
 
-// WriteTo writes the script as YAML from which [Parse] makes an equal one, but
-// for the places of replies. A text of several lines is a literal block, unless
-// it holds what such a block cannot be trusted with. Equal scripts give equal
-// bytes.
+// WriteTo writes the script as YAML. [Parse] reads it as an equal script, except for the places
+// of replies. Equal scripts give equal bytes.
 //
-// A script that [New] refuses, or that is not UTF-8, is an error and nothing is
-// written. One above [MaxFile] is written to its end, and the error wraps
-// [ErrTooLarge].
+// An invalid script, or one that is not UTF-8, is an error, and nothing is written. One above
+// [MaxFile] is written completely, with an error that wraps [ErrTooLarge].
 func (s *Script) WriteTo(w io.Writer) (int64, error) {
 	f, err := s.file("")
 	if err != nil {
@@ -66,7 +63,7 @@ func (s *Script) file(head string) (*file, error) {
 	return f, nil
 }
 
-// file is a script file that is written.
+// A file is a script file that is being written.
 type file struct {
 	bytes.Buffer
 	dash    bool // the next key begins a reply
@@ -77,7 +74,7 @@ func (f *file) writeTo(w io.Writer) (int64, error) {
 	size := f.Len()
 	n, err := f.WriteTo(w)
 	if err == nil && size > MaxFile {
-		err = fmt.Errorf("script: %w: %d KiB, at most %d KiB; it is complete: cut it by task into several", ErrTooLarge, (size+1023)>>10, MaxFile>>10)
+		err = fmt.Errorf("script: %w: %d KiB, at most %d KiB; it is complete: split it by task into several", ErrTooLarge, (size+1023)>>10, MaxFile>>10)
 	}
 	return n, err
 }
@@ -104,7 +101,7 @@ func (f *file) reply(r Reply) {
 	}
 }
 
-// plain writes a key with a value that needs no quotes, if it is there.
+// plain writes a key with a value that needs no quotes, if there is one.
 func (f *file) plain(key, value string, there bool) {
 	if !there {
 		return
