@@ -39,7 +39,7 @@ func (r goalReader) readCoordinator() {
 		return
 	}
 	r.mine = func() string { return "coordinator: " }
-	f := &fields{place: coordinatorPlace, node: root, vals: make([]*node, len(coordinatorPlace.keys))}
+	f := &fields{place: coordinatorPlace, node: root}
 	if n != nil {
 		r.subject = r.mine
 		if f = r.fields(n, coordinatorPlace, nil); f == nil {

@@ -11,7 +11,7 @@ import (
 type fields struct {
 	place    *place
 	node     *node
-	vals     []*node
+	vals     map[string]*node
 	defaults *fields // where values come from that are not here
 }
 
@@ -30,11 +30,7 @@ func (f *fields) own(name string) *node {
 	if f == nil {
 		return nil
 	}
-	i, known := f.place.index[name]
-	if !known {
-		return nil
-	}
-	return f.vals[i]
+	return f.vals[name]
 }
 
 // fields reads an object by the table of a place. It reports a value that is not an object
@@ -44,12 +40,12 @@ func (r *report) fields(n *node, p *place, defaults *fields) *fields {
 		r.bad(n, "write "+sample(p), "%s where %s belongs", n.describe(), p.a)
 		return nil
 	}
-	f := &fields{place: p, node: n, vals: make([]*node, len(p.keys)), defaults: defaults}
+	f := &fields{place: p, node: n, vals: make(map[string]*node), defaults: defaults}
 	for _, value := range n.parts() {
 		if k, known := p.index[value.key]; !known {
 			r.unknown(value, p)
 		} else if r.takes(value, &p.keys[k]) {
-			f.vals[k] = value
+			f.vals[value.key] = value
 		}
 	}
 	return f

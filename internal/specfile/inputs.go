@@ -42,7 +42,7 @@ func (r inputReader) input(n *node) {
 	var f *fields
 	switch n.is {
 	case isNull:
-		f = &fields{place: inputPlace, node: n, vals: make([]*node, len(inputPlace.keys))}
+		f = &fields{place: inputPlace, node: n}
 	case isText:
 		r.bad(n, "write {text: …} or {file: "+cut(withoutSecrets(firstLine(n.text)), 40)+"}", "a text where a mapping belongs")
 		return

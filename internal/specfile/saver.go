@@ -99,7 +99,7 @@ func (s *saver) spec(goal engine.Goal, tasks []task.Spec) *node {
 	n.set("schemas", s.schemas())
 	n.set("endpoints", s.endpoints())
 	if defaults := s.p.main.spec.own("agentDefaults"); defaults != nil && !s.flat {
-		fields := &fields{place: agentDefaultsPlace, node: defaults, vals: valuesOf(defaults, agentDefaultsPlace)}
+		fields := &fields{place: agentDefaultsPlace, node: defaults, vals: valuesOf(defaults)}
 		n.set("agentDefaults", s.agent("agentDefaults: ", fields))
 	}
 	n.set("policy", s.p.main.spec.own("policy"))
@@ -204,7 +204,7 @@ func (s *saver) fallback(who string, entries []*fields) *node {
 // fallbackFields returns the entries of a fallback as written, without defaults.
 func fallbackFields(list *node) (entries []*fields) {
 	for _, item := range list.parts() {
-		entries = append(entries, &fields{place: fallbackPlace, node: item, vals: valuesOf(item, fallbackPlace)})
+		entries = append(entries, &fields{place: fallbackPlace, node: item, vals: valuesOf(item)})
 	}
 	return entries
 }
@@ -356,8 +356,8 @@ func (s *saver) messages() *node {
 	for _, f := range s.p.messages {
 		n := objectNode()
 		for i := range f.place.keys {
-			if value := f.vals[i]; value != nil {
-				n.set(f.place.keys[i].name, s.copy(f.place.keys[i].name, value))
+			if key := f.place.keys[i].name; f.own(key) != nil {
+				n.set(key, s.copy(key, f.own(key)))
 			}
 		}
 		all.add(n)
@@ -365,13 +365,11 @@ func (s *saver) messages() *node {
 	return all
 }
 
-// valuesOf returns the values of an object that the loader has checked, by the keys of a place.
-func valuesOf(n *node, p *place) []*node {
-	vals := make([]*node, len(p.keys))
+// valuesOf returns the values of an object that the loader has checked.
+func valuesOf(n *node) map[string]*node {
+	vals := make(map[string]*node)
 	for _, value := range n.parts() {
-		if k, known := p.index[value.key]; known {
-			vals[k] = value
-		}
+		vals[value.key] = value
 	}
 	return vals
 }
