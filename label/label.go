@@ -1,9 +1,9 @@
 // Package label decides how sensitive and how trusted a piece of context is.
 //
-// Two small lattices answer. A [Classification] only rises when values are
-// combined, a [Trust] only falls: whatever is derived from several values is
-// as sensitive as the most sensitive of them and as trusted as the least
-// trusted. Both are plain values, safe to copy and to compare with < and >.
+// A [Classification] only rises when values are combined, and a [Trust] only
+// falls: a value derived from several others is as sensitive as the most sensitive
+// of them and as trusted as the least trusted. Both are plain values, safe to copy
+// and to compare with < and >.
 package label
 
 import (
@@ -13,8 +13,8 @@ import (
 	"strings"
 )
 
-// A Classification says how sensitive a value is, and as a clearance how
-// sensitive a value a reader may see. The levels are ordered with < and >.
+// A Classification is the sensitivity of a value or, as a clearance, the highest
+// sensitivity that a reader may see. The levels are ordered with < and >.
 //
 // The zero value is Internal: a value without a label is for the team only.
 type Classification int8
@@ -36,9 +36,9 @@ var levels = [...]string{"public", "internal", "confidential", "secret"}
 func Classifications() []string { return slices.Clone(levels[:]) }
 
 // ParseClassification returns the level that a word names: exactly "public",
-// "internal", "confidential" or "secret". Anything else, also an empty word,
-// is an error that wraps [ErrUnknown] and comes with [Secret], so that a
-// caller who drops the error errs on the safe side.
+// "internal", "confidential" or "secret". For any other word, the empty one
+// included, it returns [Secret] and an error that wraps [ErrUnknown], so that
+// ignoring the error is safe.
 func ParseClassification(word string) (Classification, error) {
 	for i, name := range levels {
 		if word == name {
@@ -76,8 +76,8 @@ func (c *Classification) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
-// Trust says whether a value is endorsed. The zero value is
-// Untrusted: text that a model or a file brought is never trusted by itself.
+// Trust is whether a value is endorsed. The zero value is Untrusted: text from a
+// model or a file is never trusted by itself.
 type Trust uint8
 
 // The two levels of trust, least trusted first.

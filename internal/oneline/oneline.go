@@ -1,5 +1,5 @@
-// Package oneline makes one clean, short line of a text that another program wrote, so
-// that an error or a log can repeat it.
+// Package oneline turns text from another program into one short, clean line that an
+// error or a log can quote.
 package oneline
 
 import (
@@ -16,7 +16,7 @@ const maxLine = 300
 // space, control and format characters and invalid UTF-8 become escapes, and a longer
 // text is cut and ends in "…". Of(Of(s)) is Of(s).
 func Of(s string) string {
-	if len(s) > 8*maxLine { // more cannot fit, whatever it holds, unless it is white space
+	if len(s) > 8*maxLine { // more cannot fit unless it is whitespace
 		s = s[:8*maxLine]
 	}
 	var b strings.Builder
