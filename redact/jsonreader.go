@@ -21,21 +21,23 @@ func (r *jsonReader) str() (string, error) {
 	if !r.take('"') {
 		return "", r.wrong("a string")
 	}
-	for ; r.at < len(r.in); r.at++ {
-		switch b := r.in[r.at]; {
+	for k := r.at; k < len(r.in); k++ {
+		switch b := r.in[k]; {
 		case b == '"':
-			r.at++
+			r.at = k + 1
 			if !escapes {
-				return r.in[from+1 : r.at-1], nil
+				return r.in[from+1 : k], nil
 			}
 			return r.unescape(from)
 		case b == '\\':
 			escapes = true
-			r.at++
+			k++
 		case b < ' ':
+			r.at = k
 			return "", r.wrong("no control character in a string")
 		}
 	}
+	r.at = len(r.in)
 	return "", r.wrong("the end of a string")
 }
 
