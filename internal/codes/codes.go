@@ -8,30 +8,30 @@ package codes
 const (
 	Dependency     = "DEPENDENCY_FAILED"     // a dependency failed
 	Memory         = "MEMORY_UNAVAILABLE"    // the shared memory could not be read
-	Record         = "RECORD_FAILED"         // the record could not be kept, so the prompt was not sent
-	Journal        = "JOURNAL_FAILED"        // the journal failed, so nothing more was begun
+	Record         = "RECORD_FAILED"         // the prompt could not be recorded, so it was not sent
+	Journal        = "JOURNAL_FAILED"        // the journal failed, so no further task was started
 	Replay         = "NOT_IN_JOURNAL"        // a run that is replayed has no answer to this prompt
 	Budget         = "BUDGET_EXCEEDED"       // a token budget of the run or of the agent had not enough left for a call
 	CostBudget     = "COST_BUDGET_EXCEEDED"  // a cost budget of the run or of the agent had not enough left for a call
 	NoPrice        = "PRICE_MISSING"         // a cost budget cannot count a call, since its model has no price
-	Timeout        = "TIMEOUT"               // the attempt, or the reply, came too late
+	Timeout        = "TIMEOUT"               // the attempt took too long
 	Canceled       = "CANCELED"              // the run ended first
-	PromptTooLarge = "PROMPT_TOO_LARGE"      // what cannot be cut does not fit
+	PromptTooLarge = "PROMPT_TOO_LARGE"      // the part that cannot be cut does not fit
 	Schema         = "OUTPUT_SCHEMA_INVALID" // the answer does not match its schema, also after a correction
-	Guard          = "GUARD_FAILED"          // the answer has the right form, and another value than a const of its schema
+	Guard          = "GUARD_FAILED"          // the answer has the right form, but not the value of a const of its schema
 	Truncated      = "ANSWER_TRUNCATED"      // a limit on tokens ended the answer, and the task does not accept that
 	Filtered       = "ANSWER_FILTERED"       // the provider withheld the answer or the rest of it
 	Refused        = "ANSWER_REFUSED"        // the model declined to answer
 	UnknownFinish  = "FINISH_REASON_UNKNOWN" // the answer ended for a reason that runteam does not know
-	Reply          = "REPLY_REFUSED"         // the gate did not take the reply
+	Reply          = "REPLY_REFUSED"         // the gate refused the reply
 	MaxTurns       = "MAX_TURNS"             // no turn was left
-	ToolCall       = "TOOL_NOT_GRANTED"      // the model called a tool that it was not given
-	Model          = "MODEL_ERROR"           // a model call failed in a way that nobody has a word for
+	ToolCall       = "TOOL_NOT_GRANTED"      // the model called a tool that it does not have
+	Model          = "MODEL_ERROR"           // a model call failed in a way that has no code of its own
 	Agent          = "AGENT_ERROR"           // an agent written in Go returned an error of its own
 	Panic          = "AGENT_PANIC"           // an agent panicked
 	Internal       = "INTERNAL_ERROR"        // a bug in runteam
 
-	PlanInvalid   = "COORDINATOR_PLAN_INVALID"         // also the second plan cannot be run; nothing was
-	Decomposition = "COORDINATOR_DECOMPOSITION_FAILED" // no plan came; nothing was run
-	Synthesis     = "COORDINATOR_SYNTHESIS_FAILED"     // the tasks ended, and no answer was made of their results
+	PlanInvalid   = "COORDINATOR_PLAN_INVALID"         // the second plan cannot be run either; nothing was run
+	Decomposition = "COORDINATOR_DECOMPOSITION_FAILED" // the coordinator returned no plan; nothing was run
+	Synthesis     = "COORDINATOR_SYNTHESIS_FAILED"     // the coordinator made no answer of the results
 )

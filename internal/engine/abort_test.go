@@ -261,7 +261,7 @@ func TestAbortInEachPhase(t *testing.T) {
 	}
 }
 
-func TestAGoalThatWasCanceledBeforeAsksNobody(t *testing.T) {
+func TestAGoalThatWasCanceledBeforeCallsNoAgent(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -272,7 +272,7 @@ func TestAGoalThatWasCanceledBeforeAsksNobody(t *testing.T) {
 	require.Equal(t, "CANCELED", res.Errors[0].Reason)
 }
 
-func TestACorrectedPlanIsToldWithWhatWasWrong(t *testing.T) {
+func TestARepairedPlanWarnsWhatWasWrong(t *testing.T) {
 	t.Parallel()
 	c := &planner{plans: []string{`[{"title": "A", "description": "x", "assignee": "eve"}]`, twoTasks}}
 	res, err := led(t, c, member("ada", says("a")), member("bob", says("b"))).RunTeam(t.Context(), engine.Goal{Text: "x"}, nil)

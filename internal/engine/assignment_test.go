@@ -87,7 +87,7 @@ func TestAssignmentMindsClearance(t *testing.T) {
 	require.EqualValues(t, "clearance", p.Tasks[1].Reads[0].Withheld)
 }
 
-func TestNobodyCanBeAssigned(t *testing.T) {
+func TestNoAgentCanBeAssigned(t *testing.T) {
 	t.Parallel()
 	tm := newTeam(t, member("ada", never(t)), member("bob", never(t)))
 	wants := func(r task.Requires) task.Spec {

@@ -55,7 +55,7 @@ func TestTheLineOfACodeFence(t *testing.T) {
 // endorsed, by an entry or as the model of another retold it.
 //
 // Requirement: G13.
-func TestTrustIsInheritedByNobody(t *testing.T) {
+func TestTrustIsNotInherited(t *testing.T) {
 	t.Parallel()
 	toSystem := &handoff.Translation{Recast: gate.RecastSystem}
 	byModel := &handoff.Translation{Recast: gate.RecastSystem, MaxTokens: 50, ByModel: true}

@@ -72,7 +72,7 @@ func TestBudgetWaitsForCallsUnderWay(t *testing.T) {
 	})
 }
 
-func TestBudgetCountsWhatNobodyCounted(t *testing.T) {
+func TestBudgetEstimatesUncountedTokens(t *testing.T) {
 	t.Parallel()
 	silent := llm.ModelFunc(func(context.Context, llm.Request, func(llm.Delta) error) (llm.Response, error) {
 		return llm.Response{Text: strings.Repeat("four", 400), CallInfo: llm.CallInfo{FinishReason: "stop"}}, nil

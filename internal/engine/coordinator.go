@@ -54,7 +54,7 @@ func newCoordinator(scope *runScope, goal *plan.Goal) (*coordinator, task.Proble
 	c.before, c.after = planning.System(t.Duties(&scope.options.Options))
 	manifest, err := planning.Manifest(t.Members())
 	if err != nil {
-		return nil, task.Problems{{Pointer: "/agents", Message: "the roster cannot be told to the coordinator: " + err.Error(), Err: err}}
+		return nil, task.Problems{{Pointer: "/agents", Message: "the roster cannot be shown to the coordinator: " + err.Error(), Err: err}}
 	}
 	header := envelope.Header{ID: "goal", Producer: envelope.User, Run: scope.id, Classification: goal.Classification, CreatedAt: scope.start}
 	if c.goalText, err = envelope.New(header, envelope.Text(goal.Text)); err == nil {

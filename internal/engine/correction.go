@@ -20,7 +20,7 @@ import (
 
 // A correction is the second model call of an attempt whose first answer does
 // not match the schema. It is a model call of its own: its prompt is that of the
-// attempt, ruled on anew, followed by the answer and what is wrong with it, which
+// attempt, on which the gate decides again, followed by the answer and what is wrong with it, which
 // pass the gate as context. So it has its own contract, decisions, receipt, budget
 // reservation and entries in the journal.
 type correction struct {

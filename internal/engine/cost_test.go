@@ -449,7 +449,7 @@ func TestCostBudgetPaysEveryKindOfCall(t *testing.T) {
 }
 
 // What earlier processes spent counts, with the prices of calls that had one.
-func TestCostBudgetGoesOn(t *testing.T) {
+func TestCostBudgetContinuesAfterResume(t *testing.T) {
 	t.Parallel()
 	worker := func(model string) *engine.Team {
 		m := asks("worker", takes(20, 80))

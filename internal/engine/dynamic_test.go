@@ -135,7 +135,7 @@ func (s *scene) highest(title string) label.Classification {
 // and so nothing that was planned is held.
 //
 // Requirement: G48.
-func TestWhatComesWhileARunGoesOnStaysBelowThePlan(t *testing.T) {
+func TestContextSentDuringARunStaysBelowThePlan(t *testing.T) {
 	t.Parallel()
 	ran := 0
 	for seed := range uint64(2000) {

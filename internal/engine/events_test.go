@@ -112,7 +112,7 @@ func TestWarningsAndRevealAreEvents(t *testing.T) {
 	require.Equal(t, "the caller reads up to secret", heard.only(event.Reveal)[0].Message)
 }
 
-func TestSlowSubscriberHoldsUpNobody(t *testing.T) {
+func TestSlowSubscriberDelaysNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var slow, quick audience
 		res := run(t, newTeam(t, member("a", sleeps(time.Second))), &engine.RunOptions{Subscribers: []func(event.Event){

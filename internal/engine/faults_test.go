@@ -32,7 +32,7 @@ import (
 // bound on checked values is withheld before any detector sees it.
 //
 // Requirement: G2.
-func TestUnsoundValuesAreHeld(t *testing.T) {
+func TestUnsoundValuesAreWithheld(t *testing.T) {
 	t.Parallel()
 	deep := strings.Repeat(`{"a":`, 10_000) + `"` + canary + `"` + strings.Repeat("}", 10_000)
 	tests := []struct {

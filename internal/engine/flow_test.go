@@ -186,7 +186,7 @@ func mend(specs []task.Spec, members []engine.Member, err error) []task.Spec {
 // The bound holds also where an optional result comes out lower than planned.
 //
 // Requirement: G48.
-func TestOptionalResultThatComesOutLower(t *testing.T) {
+func TestOptionalResultWithALowerLabel(t *testing.T) {
 	t.Parallel()
 	public := label.Public
 	fails := cleared("fails", label.Confidential, fails(errBroken))

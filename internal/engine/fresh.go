@@ -20,7 +20,7 @@ func (r *runScope) markFresh(p *plan.Plan) {
 			}
 		}
 		if !known { // the tasks of a goal were not known before the run
-			r.warn("no planned task is called " + strconv.Quote(name) + ", which was to be run anew")
+			r.warn("no planned task is called " + strconv.Quote(name) + ", which is listed to be run again")
 		}
 	}
 }

@@ -111,7 +111,7 @@ func TestAStoreThatBreaksEndsNoRun(t *testing.T) {
 // What a store says may quote what it holds, or what it is reached with.
 //
 // Requirement: G42.
-func TestTheWordsOfAStoreAreNotTold(t *testing.T) {
+func TestErrorsOfAStoreAreNotShown(t *testing.T) {
 	t.Parallel()
 	dial := errors.New("dial postgres://app:hunter2Xk9vQ2mR7w@db.example/x: refused")
 	for _, tt := range []struct {

@@ -53,7 +53,7 @@ func TestRulesWithoutEffectAreWarnedOf(t *testing.T) {
 // certain it is said before a run.
 //
 // Requirement: G14.
-func TestRecastWithoutAnEndorserIsToldBefore(t *testing.T) {
+func TestRecastWithoutAnEndorserIsAWarning(t *testing.T) {
 	t.Parallel()
 	recast := &handoff.Translation{Recast: gate.RecastSystem}
 	made := func(endorse ...handoff.Endorser) *engine.Team {

@@ -37,7 +37,7 @@ func (r *run) closeLog(ctx context.Context) (head string, err error) {
 	return r.log.Close(context.WithoutCancel(ctx))
 }
 
-// begin records what the run is of.
+// begin records the start of the run.
 func (r *run) begin() {
 	if r.ledger != nil {
 		r.ledger.add(nil, record.Entry{Begin: r.runStart()}) // before the journal looks for cached answers

@@ -237,7 +237,7 @@ func answers(res *engine.Result) map[string]string {
 
 // Whatever a process had made durable when it died, the run goes on with it:
 // nothing that completed is asked for again, and the result is the same.
-func TestRunGoesOnAfterEveryCommit(t *testing.T) {
+func TestRunResumesAfterEveryCommit(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		specs := drawGraph(t, 8)
@@ -404,7 +404,7 @@ func TestFailedJournalEndsTheRun(t *testing.T) {
 }
 
 // No prompt is sent, and nothing told, that is not in the journal.
-func TestNothingIsToldBeforeItIsDurable(t *testing.T) {
+func TestEventsAreDurableBeforeTheyAreEmitted(t *testing.T) {
 	t.Parallel()
 	journal := &memory{}
 	sent := func(title string) bool {

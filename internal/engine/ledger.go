@@ -70,7 +70,7 @@ func (l *ledger) hold() *batch {
 	return b
 }
 
-// join makes one more holder of a batch that is held.
+// join adds a holder to a batch that has one.
 func (l *ledger) join(b *batch) *batch {
 	if b != nil {
 		l.mu.Lock()
@@ -91,7 +91,7 @@ func (l *ledger) release(b *batch) {
 	l.submit()
 }
 
-// add adds entries to a batch that is held, or to the last one if b is nil,
+// add adds entries to a batch that has a holder, or to the last one if b is nil,
 // and returns the batch to wait for.
 func (l *ledger) add(b *batch, entries ...record.Entry) *batch {
 	if l == nil {

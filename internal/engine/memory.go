@@ -91,7 +91,7 @@ func (m *memoryAccess) offers(ctx context.Context, g *graph.Graph, shown func(in
 	var entries []teammemory.Entry
 	wanted := func(id task.ID) bool {
 		i, ours := g.Index(id)
-		return !ours || shown(i) // notes are of no task
+		return !ours || shown(i) // notes have no task
 	}
 	err := callOutside("the store", func() (err error) {
 		entries, err = m.reader.Entries(ctx, wanted)

@@ -60,7 +60,7 @@ func TestMessagesReachAllAttemptsOfATask(t *testing.T) {
 	require.Contains(t, prompts[1], "hello")
 }
 
-func TestMessagesSentWhileTheRunGoesOn(t *testing.T) {
+func TestMessagesSentDuringTheRun(t *testing.T) {
 	t.Parallel()
 	var bob listens
 	var bus *mailbox.Bus

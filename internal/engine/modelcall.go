@@ -89,7 +89,7 @@ type gatedContext struct {
 // A builtPrompt is what the run knows of a prompt in addition to its text.
 type builtPrompt struct {
 	receipt   *prompt.Receipt // as the caller may see it
-	whole     *prompt.Receipt // of the prompt, whoever the caller is
+	whole     *prompt.Receipt // of the prompt, with nothing hidden from the caller
 	shownSize int             // bytes of the prompt as the caller may see it
 	hidden    bool            // the caller may not see all of the prompt
 	sent      int             // shownSize once the agent was given the prompt

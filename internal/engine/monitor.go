@@ -48,8 +48,7 @@ func (s Snapshot) Format(f fmt.State, _ rune) {
 // LogValue returns what [Snapshot.Format] writes.
 func (s Snapshot) LogValue() slog.Value { return slog.StringValue(fmt.Sprint(s)) }
 
-// A Monitor shows one run from outside, while it goes on and when it has
-// ended. The zero value is ready for use. It is safe for concurrent use; of
+// A Monitor shows one run from outside, during the run and after its end. The zero value is ready for use. It is safe for concurrent use; of
 // several runs that are given the same one, it shows the last that began.
 type Monitor struct {
 	mu   sync.Mutex // guards the rest
@@ -61,7 +60,7 @@ type Monitor struct {
 func (m *Monitor) Format(f fmt.State, _ rune) { fmt.Fprint(f, "monitor of a run") }
 
 // Snapshot returns the run as it stands, once that is durable. It waits for the
-// journal until ctx ends. Before a run has begun it is [ErrNoRun].
+// journal until ctx ends. Before a run has started, the error is [ErrNoRun].
 func (m *Monitor) Snapshot(ctx context.Context) (Snapshot, error) {
 	if m == nil {
 		return Snapshot{}, ErrNoRun

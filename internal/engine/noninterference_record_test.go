@@ -73,7 +73,7 @@ func TestRecordedPromptsKeepWhatTheCallerIsNotGiven(t *testing.T) {
 // words of its reader's agent would. It reaches the coordinator only where these do.
 //
 // Requirement: G54.
-func TestWhyContextWasHeldGoesWithItsReader(t *testing.T) {
+func TestReasonsOfWithheldContextKeepItsLabel(t *testing.T) {
 	t.Parallel()
 	minimal := func(from string) handoff.PairRule {
 		return handoff.PairRule{From: from, To: handoff.Coordinator, Mode: handoff.Minimal}

@@ -18,7 +18,7 @@ import (
 )
 
 // A wait between two model calls is told, in words that the caller is cleared for.
-func TestModelCallsThatAreMadeAgainAreTold(t *testing.T) {
+func TestRetriedModelCallsEmitEvents(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		calls := 0

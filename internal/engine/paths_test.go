@@ -16,7 +16,7 @@ import (
 // single path that a given input lacks is a warning: another input may have it.
 //
 // Requirement: G5.
-func TestPathsAreHeldToWhatCanStandThere(t *testing.T) {
+func TestPathsMustMatchTheSchema(t *testing.T) {
 	t.Parallel()
 	const closed = `{"type":"object","additionalProperties":false,"properties":{"score":{"type":"number"},"facts":{"type":"object"}}}`
 	made := by("a", spec("made"))

@@ -232,7 +232,7 @@ func TestProducesRule(t *testing.T) {
 // G15: secret flows only by a rule for the exact pair, that states a mode.
 //
 // Requirement: G15.
-func TestSecretIsHeld(t *testing.T) {
+func TestSecretIsWithheld(t *testing.T) {
 	t.Parallel()
 	tm := newTeam(t, cleared("a", label.Secret, never(t)), cleared("b", label.Secret, never(t)))
 	user := &engine.RunOptions{UserAccepts: new(label.Secret), Inputs: []engine.Input{{Name: "key", Classification: label.Secret}}}
@@ -334,7 +334,7 @@ func TestEndpointIsAReader(t *testing.T) {
 // G47: a run whose only answer would be withheld does not start.
 //
 // Requirement: G47.
-func TestAnswerThatNobodyMayReadIsRefused(t *testing.T) {
+func TestAnswerWithoutAReaderIsRefused(t *testing.T) {
 	t.Parallel()
 	tm := newTeam(t, cleared("a", label.Secret, says("hidden")), member("b", says("open")))
 	secret := spec("a")

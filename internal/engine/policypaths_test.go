@@ -88,7 +88,7 @@ func TestPathsThatNoResultCanHaveAreErrors(t *testing.T) {
 
 // A rule for several producers is wrong only if none of them can have the path,
 // and a needToKnow only if no dependency can.
-func TestPathsAreHeldToAllThatTheyAreAbout(t *testing.T) {
+func TestPathsMustMatchEverySchema(t *testing.T) {
 	t.Parallel()
 	policy := &handoff.Policy{Rules: []handoff.PairRule{{From: handoff.Anyone, To: "b", Block: []task.Path{"remarks", "/sum"}}}}
 	tm, err := engine.New(engine.Config{Agents: []engine.Member{member("a", never(t)), member("b", never(t)), member("c", never(t))}, Policy: policy})

@@ -20,7 +20,7 @@ const maxPrefetched = 64
 
 // A prefetch makes an attempt wait for its turn before it calls the agent.
 type prefetch struct {
-	permit    chan struct{} // closed when a prefetched attempt may begin, or must not; nil for any other
+	permit    chan struct{} // closed when a prefetched attempt may start, or must not; nil for any other
 	forbidden bool          // it must not; set before permit is closed
 }
 
@@ -87,7 +87,7 @@ func (s *scheduler) forbid() {
 	}
 }
 
-// permitted waits until a model call that was prefetched may begin.
+// permitted waits until a prefetched model call may start.
 func (x *modelCall) permitted(ctx context.Context) error {
 	if x.permit == nil {
 		return nil

@@ -46,7 +46,7 @@ func TestARuleThatWithholdsTheAnswerIsNamed(t *testing.T) {
 // What of the shared memory is certain to be held is no way in the flow table.
 //
 // Requirement: G54.
-func TestMemoryThatIsHeldIsNoWay(t *testing.T) {
+func TestWithheldMemoryIsNoFlow(t *testing.T) {
 	t.Parallel()
 	never, err := flow.ParseAssertion("task one never reaches b")
 	require.NoError(t, err)

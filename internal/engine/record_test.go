@@ -126,7 +126,7 @@ func TestEachDecisionOnce(t *testing.T) {
 // A schema says which keys may be told.
 //
 // Requirement: G44.
-func TestKeysOfASchemaAreTold(t *testing.T) {
+func TestKeysOfASchemaAreShown(t *testing.T) {
 	t.Parallel()
 	var l ledger
 	policy := &handoff.Policy{Rules: []handoff.PairRule{{From: "maker", To: "reader", Allow: []task.Path{"/score"}}}}

@@ -167,7 +167,7 @@ func TestReplayWithoutWhatThereIsNot(t *testing.T) {
 
 // A goal goes on as well: the plan is not made again, and neither is an answer
 // that there was.
-func TestGoalGoesOnAfterEveryCommit(t *testing.T) {
+func TestGoalResumesAfterEveryCommit(t *testing.T) {
 	t.Parallel()
 	const plan = `[{"title":"find","description":"Find it.","assignee":"worker"},{"title":"write","description":"Write it.","assignee":"worker","dependsOn":["find"]}]`
 	lead := func() *planner { return &planner{plans: []string{"no plan", plan}} }
@@ -215,7 +215,7 @@ func TestGoalGoesOnAfterEveryCommit(t *testing.T) {
 
 // Messages and the shared memory do not make a task run again: they depend on
 // when it ran.
-func TestRunGoesOnWithMemoryAndMessages(t *testing.T) {
+func TestRunResumesWithMemoryAndMessages(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		specs, o := drawRun(t)

@@ -12,8 +12,8 @@ import (
 // at a time: the order in which they ended. A task then finds the same entries in
 // the shared memory, and of two failures the same one is the reason for a third.
 type replayOrder struct {
-	strict bool  // nothing but the tasks of the replayed run is begun
-	left   []int // tasks that have not begun
+	strict bool  // only the tasks of the replayed run are started
+	left   []int // tasks that have not started
 }
 
 // newReplayOrder returns the order of a run that replays another one; nil if the
@@ -33,7 +33,7 @@ func newReplayOrder(r *results) *replayOrder {
 	return o
 }
 
-// next returns the task to begin next, while this many run.
+// next returns the task to start next, while this many run.
 func (o *replayOrder) next(q *readyqueue.Queue, running int) (i int, ok bool) {
 	if running == 0 { // after a resume, a result may have been recorded before those that it depends on
 		if k := slices.IndexFunc(o.left, func(i int) bool { return q.Status(i) == task.Pending }); k >= 0 {

@@ -119,7 +119,7 @@ func TestFreshTaskRunsAgainWithWhatReadsIt(t *testing.T) {
 }
 
 // What was spent before counts, also what was interrupted.
-func TestBudgetGoesOn(t *testing.T) {
+func TestBudgetContinuesAfterResume(t *testing.T) {
 	t.Parallel()
 	past := ended(t, two()) // 30 tokens
 	past.Log = append(past.Log, record.Entry{Asked: &record.CallStart{Session: "r/" + string(task.NewID("c")) + "/1", Task: task.NewID("c"), Agent: "worker", Attempt: 1, Bytes: 40}})
@@ -157,7 +157,7 @@ func TestOptionalDependencyThatCompletesLater(t *testing.T) {
 }
 
 // An abort leaves a run that can go on.
-func TestAbortedRunGoesOn(t *testing.T) {
+func TestCanceledRunResumes(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	journal := &memory{}

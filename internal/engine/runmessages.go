@@ -132,7 +132,7 @@ func (m *runMessages) begin() {
 func (m *runMessages) sent(msg mailbox.Message) { m.record(msg, record.SentMessage{}) }
 
 // record gives a message a name and brings it to the journal, unless it has one.
-// s has what is known of it beside the message: its ID, if it has one already,
+// s has what is known of the message otherwise: its ID, if it has one already,
 // and where it comes from.
 func (m *runMessages) record(msg mailbox.Message, s record.SentMessage) {
 	m.mu.Lock()

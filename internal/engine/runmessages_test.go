@@ -20,7 +20,7 @@ import (
 
 // A message that no agent was given waits for the agent's next task, also one of
 // another run on the same bus.
-func TestMailOfAnAgentThatWasNeverAskedWaits(t *testing.T) {
+func TestMessagesOfAnAgentThatWasNeverCalledWait(t *testing.T) {
 	t.Parallel()
 	t.Run("the budget was spent", func(t *testing.T) {
 		t.Parallel()

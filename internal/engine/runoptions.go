@@ -34,7 +34,7 @@ type RunOptions struct {
 	// bytes that are sent, and the bound on the reply, or 1,000 if it has none);
 	// afterwards what the endpoint counted takes its place. A call for which not
 	// enough is left waits for those under way, and is then not made: its task
-	// fails with BUDGET_EXCEEDED, and what has not begun is skipped. A reply or a
+	// fails with BUDGET_EXCEEDED, and tasks that have not started are skipped. A reply or a
 	// prompt of more tokens than estimated can so overdraw the budget by the
 	// excess, once for each call under way.
 	MaxTokenBudget int
@@ -51,7 +51,7 @@ type RunOptions struct {
 	Answer *Goal
 	Auto   bool // of RunTeam: a goal of one simple step goes to the agent that fits it best, without a plan
 
-	// Assert are promises about the flow of the run, which is not begun if one
+	// Assert are promises about the flow of the run, which does not start if one
 	// does not hold. A goal's plan that breaks one is given back to the coordinator.
 	Assert []flow.Assertion
 

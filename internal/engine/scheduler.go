@@ -82,7 +82,7 @@ func (s *scheduler) noticeFailure() {
 	case <-r.ledger.failed():
 		if r.journalErr == nil {
 			r.journalErr = ErrJournal // the cause is added at the end
-			r.warn("the journal failed: nothing more is begun, and what ended since is told with the result alone")
+			r.warn("the journal failed: no further task starts, and tasks that ended since are in the result alone")
 		}
 	default:
 	}
@@ -168,7 +168,7 @@ func (s *scheduler) newAttempt(i int) *attempt {
 	return a
 }
 
-// next returns the task to begin next.
+// next returns the task to start next.
 func (s *scheduler) next() (i int, ok bool) {
 	if s.order != nil {
 		return s.order.next(s.run.queue, s.running)
@@ -245,5 +245,5 @@ func (s *scheduler) takeNext(ctx context.Context, ended *attempt) *attempt {
 	return next
 }
 
-// stopped reports whether nothing more is to be begun.
+// stopped reports whether no further task may start.
 func (r *tally) stopped() bool { return r.overdrawn != notExhausted || r.journalErr != nil }

@@ -22,7 +22,7 @@ type runScope struct {
 	tally
 
 	// mu guards what workers and monitors share: the phase, the results of tasks
-	// and steps, the queue and the mail. No code of the caller runs under it.
+	// and steps, the queue and the messages. No code of the caller runs under it.
 	mu sync.Mutex
 
 	options  Options

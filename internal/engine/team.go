@@ -45,7 +45,7 @@ type (
 	Finding           = plan.Finding
 )
 
-// Grants are what a plan that a model wrote may grant beside dependencies: the
+// Grants are what a plan of the coordinator may grant in addition to dependencies: the
 // shared memory, and named inputs, of which the coordinator then reads names
 // and labels, and never the texts or their sizes.
 type Grants = planning.Grants

@@ -46,7 +46,7 @@ type translator struct {
 }
 
 // translateAll has offers translated, one after another, and returns those that could
-// not be. After one without which the model call fails no other is begun.
+// not be. After one without which the model call fails, no other is started.
 func (x *modelCall) translateAll(ctx context.Context, wanted []neededTranslation) map[int]*translator {
 	failed := map[int]*translator{}
 	for k := range wanted {

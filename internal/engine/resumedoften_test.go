@@ -24,7 +24,7 @@ func joined(hs ...*record.History) *record.History {
 }
 
 // However often a goal is taken up again, what it took stays the same.
-func TestGoalThatIsTakenUpOftenCountsOnce(t *testing.T) {
+func TestGoalThatIsResumedOftenCountsOnce(t *testing.T) {
 	t.Parallel()
 	const plan = `[{"title":"find","description":"Find it.","assignee":"worker"},{"title":"write","description":"Write it.","assignee":"worker","dependsOn":["find"]}]`
 	with := func() *engine.Team {
@@ -58,7 +58,7 @@ func TestGoalThatIsTakenUpOftenCountsOnce(t *testing.T) {
 
 // Retries, failures and what they mean for optional readers come again, also of
 // a run that was taken up after it had failed.
-func TestReplayOfRetriesAndOfARunThatWasTakenUp(t *testing.T) {
+func TestReplayOfRetriesAndOfAResumedRun(t *testing.T) {
 	t.Parallel()
 	n := 0
 	var w engine.Agent = engine.AgentFunc(func(_ context.Context, p prompt.Prompt) (agent.Reply, error) {

@@ -11,13 +11,13 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// TestCoordinatorPromptsDoNotSayWhyContextWasHeld runs a goal with two results
+// TestCoordinatorPromptsDoNotSayWhyContextWasWithheld runs a goal with two results
 // that the coordinator may not read. The gate holds both for the next task, for
 // different reasons. The coordinator reads that this task failed, and the same
 // words in both runs.
 //
 // Requirement: G54.
-func TestCoordinatorPromptsDoNotSayWhyContextWasHeld(t *testing.T) {
+func TestCoordinatorPromptsDoNotSayWhyContextWasWithheld(t *testing.T) {
 	t.Parallel()
 	const plan = `[
   {"title": "Make", "description": "Make it.", "assignee": "ada"},

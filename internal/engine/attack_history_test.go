@@ -78,7 +78,7 @@ func TestResultFromBeforeExpiresAsItWouldNow(t *testing.T) {
 }
 
 // Requirement: G18.
-func TestPastOfAnotherRunIsRefused(t *testing.T) {
+func TestHistoryOfAnotherRunIsRefused(t *testing.T) {
 	t.Parallel()
 	past := ended(t, two())
 	_, err := start(t.Context(), teamOf(t, &counter{}), two(), &engine.RunOptions{RunID: "other", Journal: after(past)})
