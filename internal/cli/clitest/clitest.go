@@ -64,12 +64,6 @@ func Console(t testing.TB, args ...string) (con *console.Console, stdout, stderr
 	}), stdout, stderr
 }
 
-// A WriterFunc is a function as an io.Writer.
-type WriterFunc func([]byte) (int, error)
-
-// Write calls f.
-func (f WriterFunc) Write(p []byte) (int, error) { return f(p) }
-
 // Listing returns the names of the files in a folder.
 func Listing(t *testing.T, dir string) (all []string) {
 	t.Helper()

@@ -68,7 +68,7 @@ func deliveryNotes(r *engine.Reading) (all []string) {
 		add("at most ", r.Arrives.String())
 	}
 	add("reveals ", strings.Join(format.Kinds(r.Reveals), ", "))
-	add("retold: ", r.Retold)
+	add("translated: ", r.Retold)
 	if r.CutTo > 0 {
 		add("cut to ", bytesize.Text(r.CutTo))
 	}

@@ -94,8 +94,8 @@ func firstDifferingPart(t *trace.Trace, was *trace.Prompt, now *promptview.Shown
 	for _, own := range []bool{false, true} {
 		for _, text := range texts {
 			before, after := parts(x, was.Receipt, text.before, own), parts(x, now.Receipt, text.after, own)
-			if said := firstPart(before, after); said != "" {
-				return "its " + text.name + " differs " + said
+			if where := firstPart(before, after); where != "" {
+				return "its " + text.name + " differs " + where
 			}
 		}
 	}
@@ -134,8 +134,8 @@ func firstPart(before, after []part) string {
 		case b.Withheld && a.Withheld && b.End-b.Start != a.End-a.Start:
 			return fmt.Sprintf("from byte %d on, in %s, which is withheld: it was %s and is %s", b.Start, b.name, bytesize.Text(int(b.End-b.Start)), bytesize.Text(int(a.End-a.Start)))
 		case b.Words != a.Words:
-			at, old, anew := firstByte(b.Words, a.Words)
-			return fmt.Sprintf("from byte %d on, in %s: it was %s and is %s", int(b.Start)+at, b.name, old, anew)
+			at, old, new := firstByte(b.Words, a.Words)
+			return fmt.Sprintf("from byte %d on, in %s: it was %s and is %s", int(b.Start)+at, b.name, old, new)
 		}
 	}
 	return ""

@@ -87,7 +87,7 @@ func TestSummaryIsOneWrite(t *testing.T) {
 	t.Parallel()
 	var pieces []string
 	con, _, _ := clitest.Console(t)
-	con.Screen.W = clitest.WriterFunc(func(p []byte) (int, error) {
+	con.Screen.W = writerFunc(func(p []byte) (int, error) {
 		pieces = append(pieces, string(p))
 		return len(p), nil
 	})
@@ -97,3 +97,8 @@ func TestSummaryIsOneWrite(t *testing.T) {
 	const rest = "failed:  T (solo): gone\nrunteam: could not run: every model call failed before a model answered\n"
 	require.Equal(t, []string{"0 of 1 task completed, 1 failed in 0.0s\n" + rest, rest}, pieces, "the table of live progress ends in the counts")
 }
+
+// writerFunc is a function as an io.Writer.
+type writerFunc func([]byte) (int, error)
+
+func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
