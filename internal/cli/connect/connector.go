@@ -69,8 +69,7 @@ func unusedReplies(script *scripted.Script, tasks []task.Spec) (found []specfile
 		titles[i] = strings.TrimSpace(tasks[i].Title)
 		known[naming.Normalize(tasks[i].Title)] = true
 	}
-	for i := range script.Replies {
-		r := &script.Replies[i]
+	for _, r := range script.Replies {
 		if r.Task == "" || known[naming.Normalize(r.Task)] {
 			continue
 		}

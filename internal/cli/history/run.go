@@ -72,8 +72,7 @@ type runView struct {
 // that was removed.
 func (r *RunDocument) nameInputs(ctx context.Context, j *journal.Journal) {
 	r.titles = map[task.ID]string{}
-	for i := range r.Inputs {
-		in := &r.Inputs[i]
+	for _, in := range r.Inputs {
 		if in.FromRun == "" {
 			continue
 		}
@@ -205,8 +204,7 @@ func newRunDocument(k *journals.StoredRun) *RunDocument {
 // answer joins the results that form the answer, each under its title if there are several.
 func (r *RunDocument) answer(output []task.ID) {
 	var parts, titled []string
-	for i := range r.Tasks {
-		t := &r.Tasks[i]
+	for _, t := range r.Tasks {
 		if t.Status == task.Completed && slices.Contains(output, t.ID) {
 			r.answers = append(r.answers, t.ID)
 			parts, titled = append(parts, t.Result), append(titled, "# "+t.Title+"\n\n"+t.Result)

@@ -38,8 +38,7 @@ func (c Completer) Runs(cmd *cobra.Command, word string) []cobra.Completion {
 		list, err := j.Newest(ctx, word, completionRuns)
 		var out []cobra.Completion
 		short := ShortIDs(list)
-		for i := range list {
-			s := &list[i]
+		for _, s := range list {
 			id := short[s.Run]
 			if len(id) < len(word) {
 				id = s.Run
@@ -67,8 +66,7 @@ func (c Completer) tasks(cmd *cobra.Command, run, before, word string) []cobra.C
 			return nil, err
 		}
 		var out []cobra.Completion
-		for i := range tasks {
-			t := &tasks[i]
+		for _, t := range tasks {
 			name := t.Title
 			if terminal.CleanLine(name) != name { // a terminal must not receive this word
 				name = string(t.ID)

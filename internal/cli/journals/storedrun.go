@@ -182,8 +182,7 @@ func (k *StoredRun) statuses() {
 		}
 		return
 	}
-	for i := range k.Trace.Events {
-		e := &k.Trace.Events[i]
+	for _, e := range k.Trace.Events {
 		at, known := k.ByID[e.Task]
 		if !known {
 			continue

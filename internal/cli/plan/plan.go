@@ -302,8 +302,7 @@ func writeLowered(w io.Writer, p *engine.Plan) {
 	fmt.Fprintln(w)
 	rows := format.NewTable(w, "")
 	rows.Row("declassifier", "result", "to", "label", "carries at most", "paths")
-	for i := range p.Lowered {
-		l := &p.Lowered[i]
+	for _, l := range p.Lowered {
 		paths := make([]task.Path, len(l.Paths))
 		for k := range l.Paths {
 			paths[k] = l.Paths[k].Path
@@ -315,8 +314,7 @@ func writeLowered(w io.Writer, p *engine.Plan) {
 		rows.Row(l.By, l.Result, to, l.LowerTo.String()+" (was "+l.Label.String()+")", byteCount(l.Bytes), gate.PathsString(paths))
 	}
 	rows.Flush()
-	for i := range p.Disclosed {
-		d := &p.Disclosed[i]
+	for _, d := range p.Disclosed {
 		fmt.Fprintf(w, "%s can carry %s of %s below its label, in %s\n", terminal.CleanLine(d.Producer), byteCount(d.Bytes), terminal.CleanLine(d.Of), format.Plural(len(d.Results), "result"))
 	}
 }

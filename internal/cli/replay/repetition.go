@@ -219,8 +219,7 @@ func (r *repetition) differences(res *engine.Result) (list []difference) {
 	if len(list) > 0 || r.run.History.End == nil {
 		return list
 	}
-	for i := range res.Tasks {
-		t := &res.Tasks[i]
+	for _, t := range res.Tasks {
 		if at, ok := r.run.ByID[t.ID]; ok && r.run.Tasks[at].Status != t.Status {
 			list = append(list, difference{id: t.ID, title: t.Title, why: fmt.Sprintf("it is %s, and was %s", format.Status(t.Status), format.Status(r.run.Tasks[at].Status))})
 		}

@@ -100,8 +100,7 @@ func (d *ComparedRuns) write(w io.Writer, titleWidth int, verbose bool) {
 	fmt.Fprintln(w)
 	table := format.NewTable(w, "").WithTitleWidth(titleWidth)
 	table.Row("task", "status", "label", "prompt", "result", "tokens")
-	for i := range d.Tasks {
-		c := &d.Tasks[i]
+	for _, c := range d.Tasks {
 		table.Row(table.Title(c.Title), c.statuses(), c.labels(), c.Prompt, c.Result, c.usages())
 	}
 	table.Flush()

@@ -163,8 +163,7 @@ func (d *VariantDocument) sentence() string {
 	var prompts, unclear int
 	var results []string
 	tasks := 0
-	for i := range d.Tasks {
-		c := &d.Tasks[i]
+	for _, c := range d.Tasks {
 		if c.Left || c.unfinished() {
 			continue
 		}
@@ -204,8 +203,7 @@ func (d *VariantDocument) what() string { return journals.OmittedText(d.Without,
 func (d *VariantDocument) write(w io.Writer, verbose bool) {
 	fmt.Fprintf(w, "run %s without %s, as run %s\n\n", terminal.CleanLine(d.Replayed), d.what(), terminal.CleanLine(d.Run))
 	table := format.NewTable(w, "")
-	for i := range d.Tasks {
-		c := &d.Tasks[i]
+	for _, c := range d.Tasks {
 		table.Row(c.Title, c.outcome())
 	}
 	table.Flush()

@@ -28,8 +28,7 @@ func Answer(output []task.ID, res *engine.Result) string {
 	}
 	var parts []string
 	isAnswer := true // the parts are exactly the answer
-	for i := range res.Tasks {
-		t := &res.Tasks[i]
+	for _, t := range res.Tasks {
 		wanted := slices.Contains(output, t.ID)
 		if t.Status != task.Completed || t.Result == "" || used[t.ID] && !wanted {
 			continue

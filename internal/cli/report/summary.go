@@ -220,8 +220,7 @@ func causesOf(res *engine.Result) []*cause {
 	var all []*cause
 	byText := make(map[string]*cause)
 	byRoot := make(map[task.ID]*cause)
-	for i := range res.Tasks {
-		t := &res.Tasks[i]
+	for _, t := range res.Tasks {
 		if t.Error == nil || t.Error.Root != "" {
 			continue
 		}
@@ -235,8 +234,7 @@ func causesOf(res *engine.Result) []*cause {
 		c.who = append(c.who, t.Title+" ("+t.Assignee+")")
 		byRoot[t.ID] = c
 	}
-	for i := range res.Tasks {
-		t := &res.Tasks[i]
+	for _, t := range res.Tasks {
 		if t.Error != nil && byRoot[t.Error.Root] != nil {
 			c := byRoot[t.Error.Root]
 			c.skipped = append(c.skipped, t.Title)

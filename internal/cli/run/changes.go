@@ -86,8 +86,7 @@ func changedInputs(h *record.History, file *specfile.File) (names []string) {
 	for _, in := range h.Begins[len(h.Begins)-1].Inputs {
 		was[in.Name] = in.Key
 	}
-	for i := range file.Run.Inputs {
-		in := &file.Run.Inputs[i]
+	for _, in := range file.Run.Inputs {
 		key := record.Key(sha256.Sum256([]byte(in.Text)))
 		if h.Mask != nil {
 			key = h.Mask(key)
