@@ -10,11 +10,10 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// Absent returns what existed when a prompt was sent and is no source of it,
-// neither delivered nor withheld, since nothing grants it: the inputs, and the
-// results of completed tasks, at most so many of them (0 means all), and how
-// many more there are. Coordinator prompts have no absent results, since results
-// reach the coordinator in digests too.
+// Absent returns the context that existed when a prompt was sent and that nothing grants to
+// it: inputs, and results of completed tasks, at most so many of them (0 means all), and how
+// many more there are. Prompts of the coordinator have no absent results, since results reach
+// the coordinator in digests too.
 func (t *Trace) Absent(p *Prompt, most int) (results []Task, more int, inputs []Input) {
 	for _, in := range t.Inputs {
 		if !p.has(handoff.Input, in.Name) {
@@ -27,7 +26,7 @@ func (t *Trace) Absent(p *Prompt, most int) (results []Task, more int, inputs []
 	own := maps.Clone(p.results())
 	own[p.Receipt.Task] = true
 	sent := t.order[p]
-	count, _ := slices.BinarySearch(t.completions(), sent) // that completed before
+	count, _ := slices.BinarySearch(t.completions(), sent) // tasks that completed before
 	for id := range own {
 		if end, done := t.ends[id]; done && end.first < sent {
 			count--
@@ -45,7 +44,7 @@ func (t *Trace) Absent(p *Prompt, most int) (results []Task, more int, inputs []
 	return results, count - len(results), inputs
 }
 
-// completions returns when tasks first completed, in this order.
+// completions returns the times at which tasks first completed, sorted.
 func (t *Trace) completions() []int {
 	if len(t.completed) == len(t.Tasks) {
 		return t.sorted
@@ -69,11 +68,11 @@ func (p *Prompt) has(kind handoff.SourceKind, name string) bool {
 	})
 }
 
-// results returns the tasks whose results are sources of a prompt, as
-// dependencies or as entries of the shared memory.
+// results returns the tasks whose results are sources of a prompt, as dependencies or as
+// entries of the shared memory.
 func (p *Prompt) results() map[task.ID]bool {
-	if p.rests != nil {
-		return p.rests
+	if p.sourceTasks != nil {
+		return p.sourceTasks
 	}
 	all := map[task.ID]bool{}
 	for i := range p.Receipt.Sources {

@@ -11,23 +11,23 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// A Search says where a text occurs in a run, and who brought it in.
+// A Search is where a text occurs in a run, and where it comes from.
 type Search struct {
 	Occurrences []Occurrence `json:"occurrences"`
-	Origins     []Origin     `json:"origins"`             // in the order of the run: the first is where the text comes from
-	Unsearched  int          `json:"unsearched,omitzero"` // pieces of prompts, and results, that were not searched, since they are withheld
+	Origins     []Origin     `json:"origins"`             // in the order of the run
+	Unsearched  int          `json:"unsearched,omitzero"` // withheld pieces of prompts and results, which were not searched
 }
 
-// Where says in what a text occurs.
+// Where is the kind of text in which a text occurs.
 type Where string
 
-// The places.
+// The kinds of texts.
 const (
 	InPrompt     Where = "prompt"     // the user message of a prompt
 	InSystem     Where = "system"     // the system prompt
 	InResult     Where = "result"     // the text of a task's result
 	InStructured Where = "structured" // the JSON of a task's result
-	InAnswer     Where = "answer"     // what the coordinator answered
+	InAnswer     Where = "answer"     // the answer of the coordinator
 )
 
 // An Occurrence is one place where a text occurs.
@@ -39,16 +39,15 @@ type Occurrence struct {
 	Attempt int         `json:"attempt,omitempty"`
 	Start   int         `json:"start"` // bytes of that text, [Start, End)
 	End     int         `json:"end"`
-	Loose   bool        `json:"loose,omitempty"` // it does only if white space does not count
-	Part    prompt.Part `json:"-"`               // of a prompt: what the range is for
-	Sources []int32     `json:"-"`               // of a prompt: what stands behind the range, as in its pieces
+	Loose   bool        `json:"loose,omitempty"` // only if whitespace is ignored
+	Part    prompt.Part `json:"-"`               // of a prompt
+	Sources []int32     `json:"-"`               // of a prompt: the sources of the range, as in its pieces
 	Prompt  *Prompt     `json:"-"`               // nil for a result
 }
 
-// Contains returns every place where a text occurs, in the order of the run,
-// and where it comes from. It looks at each text for the exact bytes, also
-// across pieces of one part of a prompt; if there are none, without regard to
-// white space. Withheld pieces have no words here and are not searched.
+// Contains returns every occurrence of a text, in the order of the run, and its origins. It
+// searches each text for the exact bytes, also across the pieces of one part of a prompt; if
+// there are none, it ignores whitespace. It does not search withheld pieces.
 func (t *Trace) Contains(text string) Search {
 	f := NewFinder(text)
 	for i := range t.Prompts {
@@ -63,36 +62,36 @@ func (t *Trace) Contains(text string) Search {
 	return f.Search(t)
 }
 
-// A Finder looks for a text in a trace while it is read, see
-// [ReadOptions].Finder, so that the texts need not be kept.
+// A Finder searches a trace for a text while it is read, so that the texts need not be kept;
+// see [ReadOptions].Finder.
 type Finder struct {
 	needle  needle
-	prompts []sight // in the order of the trace
-	results map[task.ID]sight
-	answer  sight
+	prompts []finding // in the order of the trace
+	results map[task.ID]finding
+	answer  finding
 }
 
-// A sight is what a Finder saw of one prompt, of one result or of the answer.
-type sight struct {
+// A finding is what a Finder found in one prompt, one result or the answer.
+type finding struct {
 	found    []Occurrence
 	withheld int // pieces that could not be searched
 }
 
 // NewFinder returns a Finder of a text.
 func NewFinder(text string) *Finder {
-	return &Finder{needle: newNeedle(text), results: map[task.ID]sight{}}
+	return &Finder{needle: newNeedle(text), results: map[task.ID]finding{}}
 }
 
-// prompt looks at both texts of a prompt.
+// prompt searches both texts of a prompt.
 func (f *Finder) prompt(p *Prompt) {
-	s := sight{withheld: p.Withheld()}
+	s := finding{withheld: p.Withheld()}
 	f.pieces(&s, InSystem, p.System)
 	f.pieces(&s, InPrompt, p.Text)
 	f.prompts = append(f.prompts, s)
 }
 
-// pieces looks at a text: at each stretch that has words and is for one thing.
-func (f *Finder) pieces(s *sight, where Where, pieces []promptview.Piece) {
+// pieces searches a text: each run of pieces with words and of one part.
+func (f *Finder) pieces(s *finding, where Where, pieces []promptview.Piece) {
 	for len(pieces) > 0 {
 		n := 1
 		for n < len(pieces) && pieces[n].Part == pieces[0].Part && pieces[n].Withheld == pieces[0].Withheld {
@@ -103,7 +102,7 @@ func (f *Finder) pieces(s *sight, where Where, pieces []promptview.Piece) {
 	}
 }
 
-func (f *Finder) stretch(s *sight, where Where, pieces []promptview.Piece) {
+func (f *Finder) stretch(s *finding, where Where, pieces []promptview.Piece) {
 	text := pieces[0].Words
 	if len(pieces) > 1 {
 		var b strings.Builder
@@ -125,10 +124,9 @@ func (f *Finder) stretch(s *sight, where Where, pieces []promptview.Piece) {
 	}
 }
 
-// Result looks at the result of a task. A later one of the same task takes the
-// place of one before.
+// Result searches the result of a task. It replaces an earlier one of the same task.
 func (f *Finder) Result(res *TaskResult) {
-	var s sight
+	var s finding
 	if withheld(res.Text) {
 		s.withheld = 1
 	} else {
@@ -138,35 +136,36 @@ func (f *Finder) Result(res *TaskResult) {
 	f.results[res.ID] = s
 }
 
-// Answer looks at the answer of the coordinator.
+// Answer searches the answer of the coordinator.
 func (f *Finder) Answer(text string) {
-	if f.answer = (sight{}); withheld(text) {
+	if f.answer = (finding{}); withheld(text) {
 		f.answer.withheld = 1
 		return
 	}
 	f.text(&f.answer, InAnswer, text)
 }
 
-// text looks at a text that is no prompt.
-func (f *Finder) text(s *sight, where Where, text string) {
+// text searches a text that is no prompt.
+func (f *Finder) text(s *finding, where Where, text string) {
 	found, loose := f.needle.in(text)
 	for _, at := range found {
 		s.found = append(s.found, Occurrence{Where: where, Start: at.start, End: at.end, Loose: loose})
 	}
 }
 
-// A station is a prompt or a result, in the order of the run.
-type station struct {
-	at     int
-	sight  *sight
-	prompt *Prompt
-	result *TaskResult
+// A searched text is a prompt or a result, at its time in the run.
+type searchedText struct {
+	at      int
+	finding *finding
+	prompt  *Prompt
+	result  *TaskResult
 }
 
-func (f *Finder) stations(t *Trace) (list []station) {
+// inOrder returns the texts that were searched, in the order of the run.
+func (f *Finder) inOrder(t *Trace) (list []searchedText) {
 	for i := range f.prompts {
 		p := &t.Prompts[i]
-		list = append(list, station{at: t.order[p], sight: &f.prompts[i], prompt: p})
+		list = append(list, searchedText{at: t.order[p], finding: &f.prompts[i], prompt: p})
 	}
 	if t.Result != nil {
 		for i := range t.Result.Tasks {
@@ -175,26 +174,26 @@ func (f *Finder) stations(t *Trace) (list []station) {
 			if res.Status != task.Completed || !seen {
 				continue
 			}
-			at := 2 * len(t.Events) // no event tells when
+			at := 2 * len(t.Events) // no event of its end was recorded
 			if of, ok := t.ends[res.ID]; ok {
 				at = of.last
 			}
-			list = append(list, station{at: at, sight: &s, result: res})
+			list = append(list, searchedText{at: at, finding: &s, result: res})
 		}
 	}
-	slices.SortStableFunc(list, func(a, b station) int { return cmp.Compare(a.at, b.at) })
+	slices.SortStableFunc(list, func(a, b searchedText) int { return cmp.Compare(a.at, b.at) })
 	return list
 }
 
-// Search returns what was found in a trace, which the Finder has read. The
-// occurrences and their order are those that [Trace.Contains] would return.
+// Search returns what was found in a trace that was read with the Finder, as
+// [Trace.Contains] would.
 func (f *Finder) Search(t *Trace) Search {
-	s := search{trace: t, saw: map[task.ID]sight{}, told: map[string]bool{}, from: map[Origin]bool{}}
-	for _, st := range f.stations(t) {
+	s := search{trace: t, inPrompt: map[task.ID]finding{}, seenBy: map[string]bool{}, from: map[Origin]bool{}}
+	for _, st := range f.inOrder(t) {
 		if st.prompt != nil {
-			s.prompt(st.prompt, st.sight)
+			s.prompt(st.prompt, st.finding)
 		} else {
-			s.result(st.result, st.sight)
+			s.result(st.result, st.finding)
 		}
 	}
 	if t.Result != nil && len(t.Result.Steps) > 0 {
@@ -206,16 +205,16 @@ func (f *Finder) Search(t *Trace) Search {
 	return s.out
 }
 
-// A search is under way.
+// A search collects occurrences and origins in the order of the run.
 type search struct {
-	trace *Trace
-	out   Search
-	saw   map[task.ID]sight // of the last prompt of each task
-	told  map[string]bool   // agents of which a prompt contained the text
-	from  map[Origin]bool
+	trace    *Trace
+	out      Search
+	inPrompt map[task.ID]finding // of the last prompt of each task
+	seenBy   map[string]bool     // agents with a prompt that contained the text
+	from     map[Origin]bool
 }
 
-// add adds what was found in a text of a task.
+// add adds the occurrences in a text of a task.
 func (s *search) add(found []Occurrence, withheld int, of Occurrence) {
 	s.out.Unsearched += withheld
 	for _, o := range found {
@@ -224,22 +223,22 @@ func (s *search) add(found []Occurrence, withheld int, of Occurrence) {
 	}
 }
 
-// prompt adds what was found in a prompt.
-func (s *search) prompt(p *Prompt, saw *sight) {
+// prompt adds the occurrences in a prompt.
+func (s *search) prompt(p *Prompt, in *finding) {
 	before := len(s.out.Occurrences)
-	s.add(saw.found, saw.withheld, Occurrence{Task: p.Receipt.Task, Title: p.Title, Agent: p.Agent, Attempt: p.Attempt, Prompt: p})
+	s.add(in.found, in.withheld, Occurrence{Task: p.Receipt.Task, Title: p.Title, Agent: p.Agent, Attempt: p.Attempt, Prompt: p})
 	for i := before; i < len(s.out.Occurrences); i++ {
 		s.sources(&s.out.Occurrences[i])
 	}
-	s.saw[p.Receipt.Task] = *saw
-	s.told[p.Agent] = s.told[p.Agent] || len(saw.found) > 0
+	s.inPrompt[p.Receipt.Task] = *in
+	s.seenBy[p.Agent] = s.seenBy[p.Agent] || len(in.found) > 0
 }
 
-// result adds what was found in a result. Its task is where the text comes from,
-// unless its own prompt had it.
-func (s *search) result(res *TaskResult, saw *sight) {
-	s.add(saw.found, saw.withheld, Occurrence{Task: res.ID, Title: res.Title, Agent: res.Assignee})
-	if len(saw.found) > 0 {
+// result adds the occurrences in a result. Its task is an origin, unless its prompt had the
+// text.
+func (s *search) result(res *TaskResult, in *finding) {
+	s.add(in.found, in.withheld, Occurrence{Task: res.ID, Title: res.Title, Agent: res.Assignee})
+	if len(in.found) > 0 {
 		s.work(res.ID, res.Title, res.Assignee)
 	}
 }

@@ -16,17 +16,15 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// An Encoder makes the lines of a trace that do not depend on its chain, each
-// with its line feed, for [Lines.AddEncoded]. It is safe for concurrent use, so
-// that whoever has something to tell can encode it, and the one who owns the
-// lines only puts them in order.
+// An Encoder encodes the lines of a trace that do not depend on its chain, each with its line
+// feed, for [Lines.AddEncoded]. It is safe for concurrent use, so that many goroutines can
+// encode lines, and the owner of the Lines only puts them in order.
 type Encoder struct {
 	mu     sync.RWMutex // guards titles
 	titles map[task.ID]string
 }
 
-// NewEncoder returns an encoder that knows the titles of these tasks, which
-// stand with their prompts.
+// NewEncoder returns an encoder that writes the titles of these tasks with their prompts.
 func NewEncoder(tasks []Task) *Encoder {
 	e := &Encoder{titles: make(map[task.ID]string, len(tasks))}
 	for i := range tasks {
@@ -35,15 +33,15 @@ func NewEncoder(tasks []Task) *Encoder {
 	return e
 }
 
-// Event returns the line of an event, without its receipt, which the prompt
-// has. Of the tasks of a plan it keeps the titles.
+// Event returns the line of an event, without its receipt, which the prompt has. It remembers
+// the titles of the tasks of a plan.
 func (e *Encoder) Event(ev event.Event) ([]byte, error) {
 	e.learn(ev.Plan)
 	ev.Receipt = nil
 	return record.EncodeEvent(ev)
 }
 
-// Decisions returns decisions as the chain holds them, for [Lines.Decisions].
+// Decisions encodes decisions for [Lines.Decisions].
 func (e *Encoder) Decisions(list ...event.Handoff) (audit.Decisions, error) {
 	encoded, err := audit.Encode(list...)
 	if err != nil {
@@ -52,16 +50,16 @@ func (e *Encoder) Decisions(list ...event.Handoff) (audit.Decisions, error) {
 	return encoded, nil
 }
 
-// Prompt returns the line of a prompt. The error is of one that is not valid
-// UTF-8, or is too long for a line, and must not be sent.
+// Prompt returns the line of a prompt. After an error the prompt must not be sent: it is not
+// valid UTF-8, or too long for a line.
 func (e *Encoder) Prompt(s *promptview.Shown) ([]byte, error) {
 	r := s.Receipt
 	p := &Prompt{Shown: *s, Agent: r.Agent, Title: e.title(r.Task), Attempt: attempt(r)}
 	if p.Title == "" {
 		p.Title = titleIn(s)
 	}
-	if !legible(s) {
-		return nil, fmt.Errorf("the prompt of %q is not valid UTF-8 and cannot be written down", p.Title)
+	if !isUTF8(s) {
+		return nil, fmt.Errorf("the prompt of %q is not valid UTF-8 and cannot be recorded", p.Title)
 	}
 	lean := *r // the pieces have the ranges
 	lean.System, lean.Text = nil, nil
@@ -69,9 +67,8 @@ func (e *Encoder) Prompt(s *promptview.Shown) ([]byte, error) {
 	return record.EncodeLine(record.KindPrompt, p)
 }
 
-// Line returns a line of a kind of its own, which only a reader with
-// [ReadOptions].Other takes. The kind is a word of small letters that no line
-// of a trace has; the value is written as it marshals to JSON.
+// Line returns a line of another kind, for readers with [ReadOptions].Other. The kind is a
+// word of small letters that is no kind of a trace; the value is written as JSON.
 func (e *Encoder) Line(kind string, value any) ([]byte, error) {
 	if !ownKind(kind) {
 		return nil, fmt.Errorf("a line cannot be of the kind %q: it is a word of small letters, and none of %s", kind, strings.Join(kinds, ", "))
@@ -104,8 +101,8 @@ func (e *Encoder) title(id task.ID) string {
 	return e.titles[id]
 }
 
-// legible reports whether JSON can hold the words as they are.
-func legible(s *promptview.Shown) bool {
+// isUTF8 reports whether JSON can represent the words of a prompt.
+func isUTF8(s *promptview.Shown) bool {
 	for _, pieces := range [...][]promptview.Piece{s.System, s.Text} {
 		for i := range pieces {
 			if !utf8.ValidString(pieces[i].Words) {
@@ -116,7 +113,7 @@ func legible(s *promptview.Shown) bool {
 	return true
 }
 
-// titleIn returns the title that stands in a prompt, if it may be seen.
+// titleIn returns the title in the text of a prompt, if it may be seen.
 func titleIn(s *promptview.Shown) (title string) {
 	for i := range s.Text {
 		if s.Text[i].Part == brief.PartTitle {

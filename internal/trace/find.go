@@ -10,9 +10,9 @@ import (
 // ErrUnknownTask reports a name that no task of a trace has.
 var ErrUnknownTask = errors.New("unknown task")
 
-// Find returns the task with this title (letter case and surrounding blanks do
-// not matter), key or id, or the step of the coordinator with this name. Its
-// error suggests what was meant, and wraps [ErrUnknownTask].
+// Find returns the task with this title (ignoring case and surrounding spaces), key or ID, or
+// the step of the coordinator with this name. Its error suggests similar names, and wraps
+// [ErrUnknownTask].
 func (t *Trace) Find(name string) (Task, error) {
 	title := naming.Normalize(name)
 	for _, same := range [...]func(*Task) bool{

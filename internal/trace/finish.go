@@ -11,21 +11,20 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// Times are places among the lines, since the numbers of events begin anew with
-// each process of a run: the i-th event, from 0, is at 2i, and what stands
-// between it and the next, at 2i+1.
+// Times are positions among the lines, since each process of a run numbers its events from 1:
+// the i-th event, from 0, is at 2i, and lines between it and the next are at 2i+1.
 
-// A period is from when a task first completed to when it last did: it may run
-// again in a later process of its run.
+// A period is the time from the first completion of a task to the last: it may run again in a
+// later process of its run.
 type period struct{ first, last int }
 
-// A start is an attempt that began.
+// A start is an attempt that started.
 type start struct {
 	task    task.ID
 	attempt int
 }
 
-// finish completes what only the whole tells.
+// finish computes what needs all lines.
 func (r *Reader) finish() *Trace {
 	t := r.trace
 	t.order, t.ends = map[*Prompt]int{}, map[task.ID]period{}
@@ -39,8 +38,8 @@ func (r *Reader) finish() *Trace {
 			starts[of] = append(starts[of], 2*i)
 		}
 	}
-	times := make([]int, len(t.Prompts)) // when each prompt was sent
-	again := map[string]int{}            // where the next prompt of each session stands
+	times := make([]int, len(t.Prompts)) // at which prompts were sent
+	again := map[string]int{}            // position of the next prompt of each session
 	for i := range slices.Backward(t.Prompts) {
 		p, at := &t.Prompts[i], 2*r.after[i]-1
 		if p.Title == "" {
@@ -53,14 +52,14 @@ func (r *Reader) finish() *Trace {
 		times[i], again[p.Receipt.Session] = sent(at, until, starts[start{p.Receipt.Task, p.Attempt}]), at
 	}
 	r.sort(times)
-	t.untold()
-	r.rulings()
+	t.addUnrecordedEnds()
+	r.addEventDecisions()
 	t.held = heldOf(t)
 	return t
 }
 
-// sort puts the prompts in the order of the times at which they were sent: a
-// prompt that was ready may wait for a free agent while a later one is sent.
+// sort sorts the prompts by the times at which they were sent: a prefetched prompt may wait
+// for a free agent while a later one is sent.
 func (r *Reader) sort(times []int) {
 	t := r.trace
 	if !slices.IsSorted(times) {
@@ -88,7 +87,7 @@ func permuted[T any](list []T, places []int) []T {
 	return out
 }
 
-// ended notes that a task completed.
+// ended records that a task completed.
 func (t *Trace) ended(id task.ID, at int) {
 	of, again := t.ends[id]
 	if of.last = at; !again {
@@ -97,9 +96,9 @@ func (t *Trace) ended(id task.ID, at int) {
 	t.ends[id] = of
 }
 
-// sent returns when a prompt was sent that stands at a place, and another of
-// the same session not before until: when its attempt began, of which the event
-// comes later. An attempt without one was never sent, or nobody was told.
+// sent returns when a prompt was sent that is at this position, with the next of its session
+// at until: at the event that starts its attempt, which follows it. Without such an event it
+// was not sent, or the event was not recorded.
 func sent(at, until int, starts []int) int {
 	for _, began := range starts {
 		if at < began && began < until {
@@ -109,14 +108,14 @@ func sent(at, until int, starts []int) int {
 	return at
 }
 
-// untold finds when a task completed that no event tells of, as after a crash:
-// before its result was first in a prompt.
-func (t *Trace) untold() {
-	told := maps.Clone(t.ends)
+// addUnrecordedEnds finds when tasks completed of which no event was recorded, as after a
+// crash: before their result was first in a prompt.
+func (t *Trace) addUnrecordedEnds() {
+	recorded := maps.Clone(t.ends)
 	for i := range t.Prompts {
 		p := &t.Prompts[i]
 		for id := range p.results() {
-			if _, known := told[id]; known {
+			if _, known := recorded[id]; known {
 				continue
 			}
 			if of, found := t.ends[id]; !found || t.order[p] <= of.first {
@@ -126,7 +125,7 @@ func (t *Trace) untold() {
 	}
 }
 
-// heldOf lists what was held under sessions of which there is no prompt.
+// heldOf returns the decisions that withheld context in sessions without a prompt.
 func heldOf(t *Trace) map[task.ID][]event.Handoff {
 	sent := map[string]bool{}
 	for i := range t.Prompts {
@@ -141,26 +140,26 @@ func heldOf(t *Trace) map[task.ID][]event.Handoff {
 	return held
 }
 
-// rulings adds the decisions that only events tell.
-func (r *Reader) rulings() {
-	told := map[string]int{}
+// addEventDecisions adds the decisions that only events have.
+func (r *Reader) addEventDecisions() {
+	chained := map[string]int{}
 	for i := range r.trace.Handoffs {
-		told[form(&r.trace.Handoffs[i])]++
+		chained[form(&r.trace.Handoffs[i])]++
 	}
 	for i := range r.ruled {
-		if key := form(&r.ruled[i]); told[key] > 0 {
-			told[key]--
+		if key := form(&r.ruled[i]); chained[key] > 0 {
+			chained[key]--
 			continue
 		}
 		r.trace.Handoffs = append(r.trace.Handoffs, r.ruled[i])
 	}
 }
 
-// form returns a decision in a form that can be compared.
+// form returns a decision as text, to compare it.
 func form(h *event.Handoff) string {
 	text, err := json.Marshal(h)
 	if err != nil {
-		return "" // a level that does not exist, which no reader makes
+		return "" // an unknown label, which no reader returns
 	}
 	return string(text)
 }

@@ -9,11 +9,11 @@ import (
 	"github.com/runteam/runteam/prompt"
 )
 
-// maxPart is how much of a result stands in one line, in bytes: it fits
-// [record.MaxLine] however it is escaped.
+// maxPart is how many bytes of a result one line has: they fit into [record.MaxLine] however
+// they are escaped.
 const maxPart = 2 << 20
 
-// null is the result of which the parts stand before it.
+// null is the result in the line after its parts.
 var null = json.RawMessage("null")
 
 // header is the first line.
@@ -26,16 +26,14 @@ type header struct {
 	Inputs  []Input   `json:"inputs,omitempty"`
 }
 
-// A session's id has the run, the task and the attempt, each behind a slash, and
-// of a retelling more behind them.
-
-// runIn returns the run in the id of a session.
+// runIn returns the run in the ID of a session. Such an ID has the run, the task and the
+// attempt, separated by slashes; that of a translation has more parts.
 func runIn(session string) string {
 	run, _, _ := strings.Cut(session, "/")
 	return run
 }
 
-// attempt returns which attempt a prompt is of, from 1; zero if its session does not say.
+// attempt returns the number of the attempt of a prompt, from 1; zero if it is unknown.
 func attempt(r *prompt.Receipt) int {
 	rest, _ := strings.CutPrefix(r.Session, r.Run+"/"+string(r.Task)+"/")
 	number, _, _ := strings.Cut(rest, "/")

@@ -13,30 +13,28 @@ import (
 	"github.com/runteam/runteam/internal/record"
 )
 
-// Lines are the lines of one run, with their chain, on their way to wherever
-// the owner keeps them: what is added is there to be taken. One goroutine uses
-// them at a time. The first error is kept: what was added since the last Take
-// is lost with it, and every later call returns it.
+// Lines collect the lines of one run, with their chain, until the owner takes and stores
+// them. They are not safe for concurrent use. After an error the lines since the last Take
+// are lost, and every later call returns that error.
 type Lines struct {
 	o       Options
 	encoder *Encoder
-	chain   *audit.Chain // nil until something is added
-	past    audit.State  // of a chain that is closed, which this one follows
-	buf     bytes.Buffer // what was added
+	chain   *audit.Chain // nil until a line is added
+	past    audit.State  // of a closed chain that this one follows
+	buf     bytes.Buffer // lines since the last Take
 	err     error
 	closed  bool
 }
 
-// NewLines returns the lines of a new run. There are none before the first is
-// added, which brings the head of a trace and of the chain.
+// NewLines returns the lines of a new run. The first line that is added also adds the head of
+// the trace and the opening line of the chain.
 func NewLines(o Options) *Lines { return &Lines{o: o, encoder: NewEncoder(o.Tasks)} }
 
-// ContinueLines returns the lines that follow those after which State gave s:
-// other lines must not stand behind them. There is no second head of the trace.
-// If the chain is not closed it goes on; else the first line that is added
-// opens the next one, which names the head of the one before. Run and Key of
-// the options are those of the lines before; Tasks may be others, and give
-// prompts their titles; Time is that of the next chain, if it opens one.
+// ContinueLines returns the lines that follow those of the state s, which must be the last
+// ones. There is no second head of the trace. A chain that is not closed continues; otherwise
+// the first line that is added opens the next chain, which names the head of the one before.
+// Run and Key of the options must be those of the lines before; Tasks give prompts their
+// titles; Time is that of the next chain, if one is opened.
 func ContinueLines(o Options, s audit.State) (*Lines, error) {
 	t := NewLines(o)
 	chain, err := audit.Continue(&t.buf, s, audit.Options{Run: o.Run, Key: o.Key})
@@ -51,11 +49,10 @@ func ContinueLines(o Options, s audit.State) (*Lines, error) {
 	return t, nil
 }
 
-// Encoder returns what encodes the lines, for [Lines.AddEncoded]. It may be
-// used by others meanwhile.
+// Encoder returns the encoder of these lines, for [Lines.AddEncoded].
 func (t *Lines) Encoder() *Encoder { return t.encoder }
 
-// Event adds an event. Its receipt is left out, since it stands with the prompt.
+// Event adds an event, without its receipt, which the prompt has.
 func (t *Lines) Event(e event.Event) error {
 	text, err := t.encoder.Event(e)
 	return t.add(e.Run, text, err)
@@ -72,8 +69,7 @@ func (t *Lines) Record(r record.Prompt) error {
 	return err
 }
 
-// Decisions adds a line of the chain for each decision. A Record of which all
-// is encoded is its Decisions and then the line of its prompt.
+// Decisions adds a line of the chain for each decision.
 func (t *Lines) Decisions(list audit.Decisions) error { return t.decisions(t.o.Run, list, nil) }
 
 func (t *Lines) decisions(run string, list audit.Decisions, bad error) error {
@@ -86,24 +82,23 @@ func (t *Lines) decisions(run string, list audit.Decisions, bad error) error {
 	return t.keep(t.chain.AppendEncoded(list))
 }
 
-// Add adds a line of a kind of its own (see [Encoder.Line]).
+// Add adds a line of another kind; see [Encoder.Line].
 func (t *Lines) Add(kind string, value any) error {
 	text, err := t.encoder.Line(kind, value)
 	return t.add(t.o.Run, text, err)
 }
 
-// AddEncoded adds a line as an [Encoder] made it, or several. The text is not kept.
+// AddEncoded adds one or more lines that an [Encoder] encoded. It does not keep the text.
 func (t *Lines) AddEncoded(line []byte) error {
 	var err error
 	if bytes.HasPrefix(line, auditOpener) {
-		err = errors.New("a line of the chain is the chain's to write")
+		err = errors.New("only Decisions adds lines of the chain")
 	}
 	return t.add(t.o.Run, line, err)
 }
 
-// Result adds the result, as it marshals to JSON, so that it must be in the
-// form for the caller. One that is too large for a line is cut into parts of
-// its text, and the line of the result is null.
+// Result adds the result as JSON, which must be in the form for the caller. If it is too large
+// for a line, its parts are lines before the line of the result, which is null.
 func (t *Lines) Result(result any) error {
 	text, err := json.Marshal(result)
 	if err != nil || len(text) <= maxPart {
@@ -122,9 +117,8 @@ func (t *Lines) Result(result any) error {
 	return t.addMember("result", null, nil)
 }
 
-// Close adds the closing line of the chain, which covers all before it, and
-// returns its head. A second Close returns [ErrClosed], or the error that was
-// kept.
+// Close adds the closing line of the chain, which covers all lines before it, and returns its
+// head. A second Close returns [ErrClosed] or the first error.
 func (t *Lines) Close(at time.Time) (head audit.Head, err error) {
 	if err := t.begin(t.o.Run); err != nil {
 		return head, err
@@ -150,9 +144,8 @@ func (t *Lines) Take() []byte {
 	return text
 }
 
-// State returns what [ContinueLines] goes on from, once all that was added is
-// taken and kept. It is zero after an error, and before anything was added to
-// new lines.
+// State returns the state for [ContinueLines], once all lines are taken and stored. It is zero
+// after an error, and for new lines before the first is added.
 func (t *Lines) State() audit.State {
 	switch {
 	case t.err != nil:
@@ -163,7 +156,7 @@ func (t *Lines) State() audit.State {
 	return t.chain.State()
 }
 
-// begin adds the head, once, and returns what keeps from going on.
+// begin adds the head before the first line, and returns an error if no line can be added.
 func (t *Lines) begin(run string) error {
 	switch {
 	case t.err != nil:
@@ -198,7 +191,7 @@ func (t *Lines) addMember(kind string, value any, err error) error {
 	return t.add(t.o.Run, text, err)
 }
 
-// add adds lines, which the next line of the chain covers, unless there is an error.
+// add adds lines, which the next line of the chain covers.
 func (t *Lines) add(run string, text []byte, bad error) error {
 	if err := t.begin(run); err != nil {
 		return err
@@ -209,7 +202,7 @@ func (t *Lines) add(run string, text []byte, bad error) error {
 	return t.err
 }
 
-// keep keeps the first error, and returns it.
+// keep records the first error, and returns it.
 func (t *Lines) keep(err error) error {
 	if t.err == nil && err != nil {
 		t.err = fmt.Errorf("trace: %w", err)

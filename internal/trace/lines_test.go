@@ -182,8 +182,8 @@ func TestLinesKeepTheirFirstError(t *testing.T) {
 	}{
 		"a kind that a trace has": {func(l *trace.Lines) error { return l.Add("audit", 1) }, "cannot be of the kind"},
 		"a value that is no JSON": {func(l *trace.Lines) error { return l.Add("info", func() {}) }, "unsupported type"},
-		"half a line":             {func(l *trace.Lines) error { return l.AddEncoded([]byte(`{"info":1}`)) }, "ends within a line"},
-		"a line of the chain":     {func(l *trace.Lines) error { return l.AddEncoded([]byte(`{"audit":{}}` + "\n")) }, "is the chain's to write"},
+		"half a line":             {func(l *trace.Lines) error { return l.AddEncoded([]byte(`{"info":1}`)) }, "end within a line"},
+		"a line of the chain":     {func(l *trace.Lines) error { return l.AddEncoded([]byte(`{"audit":{}}` + "\n")) }, "only Decisions adds lines of the chain"},
 		"a decision without a time": {func(l *trace.Lines) error {
 			return l.Record(record.Prompt{Handoffs: []event.Handoff{{Time: noon.AddDate(9999, 0, 0)}}})
 		}, "record decisions"},
@@ -223,18 +223,24 @@ func TestNothingIsAddedToClosedLines(t *testing.T) {
 	require.Empty(t, l.Take())
 }
 
-// What was taken is the caller's: what is added later does not reach it.
-func TestTakenLinesStay(t *testing.T) {
+// Taken lines do not change until the next line is added, and nothing that the caller
+// appends to them gets into later lines.
+func TestTakenLinesStayUntilTheNextLine(t *testing.T) {
 	t.Parallel()
-	l := trace.NewLines(of("r1"))
-	var taken, copies [][]byte
+	l, whole := trace.NewLines(of("r1")), trace.NewLines(of("r1"))
+	var copies []byte
 	for _, s := range steps(t) {
 		require.NoError(t, s(l))
+		require.NoError(t, s(whole))
 		text := l.Take()
-		taken, copies = append(taken, text), append(copies, bytes.Clone(text))
+		taken := bytes.Clone(text)
+		l.State()
+		require.Empty(t, l.Take())
+		require.Equal(t, taken, text)
+		copies = append(copies, taken...)
 		_ = append(text, "and what the caller adds to it"...)
 	}
-	require.Equal(t, copies, taken)
+	require.Equal(t, string(whole.Take()), string(copies))
 }
 
 // A run that came to its end and is taken up again has a second chain, which

@@ -6,10 +6,10 @@ import (
 	"unicode/utf8"
 )
 
-// A needle is a text to look for.
+// A needle is a text to search for.
 type needle struct {
 	exact string
-	words string // with one blank for each run of white space
+	words string // with one space for each run of whitespace
 }
 
 func newNeedle(text string) needle {
@@ -19,21 +19,21 @@ func newNeedle(text string) needle {
 // A span is a run of bytes, [start, end).
 type span struct{ start, end int }
 
-// in returns where a text contains the needle, without overlaps; loose says
-// that it does only if white space does not count.
+// in returns where a text contains the needle, without overlaps; loose reports that it does
+// so only if whitespace is ignored.
 func (n needle) in(text string) (found []span, loose bool) {
 	if n.exact == "" {
 		return nil, false
 	}
-	if found = every(text, n.exact); found != nil || n.words == "" {
+	if found = findAll(text, n.exact); found != nil || n.words == "" {
 		return found, false
 	}
-	found = every(squeeze(text), n.words)
+	found = findAll(squeeze(text), n.words)
 	unsqueeze(text, found)
 	return found, found != nil
 }
 
-func every(text, part string) (found []span) {
+func findAll(text, part string) (found []span) {
 	for from := 0; ; {
 		i := strings.Index(text[from:], part)
 		if i < 0 {
@@ -44,15 +44,15 @@ func every(text, part string) (found []span) {
 	}
 }
 
-// squeeze returns a text with one space for each run of white space.
+// squeeze returns a text with one space for each run of whitespace.
 func squeeze(text string) string {
 	b := make([]byte, 0, len(text))
 	eachSqueezed(text, func(_ int, part string) { b = append(b, part...) })
 	return string(b)
 }
 
-// unsqueeze makes of places in a squeezed text, which are in order and do not
-// overlap, those in the text.
+// unsqueeze converts spans of a squeezed text, which are sorted and do not overlap, to spans
+// of the text.
 func unsqueeze(text string, found []span) {
 	if len(found) == 0 {
 		return
@@ -73,7 +73,7 @@ func unsqueeze(text string, found []span) {
 	})
 }
 
-// eachSqueezed calls f with each part of a squeezed text, and where it is from.
+// eachSqueezed calls f with each part of a squeezed text and its position in the text.
 func eachSqueezed(text string, f func(from int, part string)) {
 	space := false
 	for i := 0; i < len(text); {

@@ -10,33 +10,32 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// An Origin is where a text comes from: the first that had it without having
-// been given it.
+// An Origin is where a text comes from: a party that had it without a prompt with it.
 type Origin struct {
 	By   string  `json:"by"`             // user, an agent, the coordinator, or runteam
 	Kind Kind    `json:"kind"`           // what it is
 	Name string  `json:"name"`           // title of the task, name of the input, line of the spec, name of another source
 	Task task.ID `json:"task,omitempty"` // of a task
 
-	// Unseen is how many pieces of the task's prompt are withheld here: the text
-	// may have come to the task in one of them.
+	// Unseen is how many pieces of the task's prompt are withheld from the reader. The text
+	// may have been in one of them.
 	Unseen int `json:"unseen,omitempty"`
 }
 
-// Kind says what a text comes from.
+// Kind is the kind of an origin.
 type Kind string
 
 // The kinds of origins.
 const (
-	FromSpec    Kind = "spec"    // a title, a description or a system prompt, as it is written
+	FromSpec    Kind = "spec"    // a title, a description or a system prompt of the spec
 	FromInput   Kind = "input"   // an input of the caller
-	FromGoal    Kind = "goal"    // what the caller asked
+	FromGoal    Kind = "goal"    // the goal of the caller
 	FromTask    Kind = "task"    // the work of a task, or of a step of the coordinator
 	FromMessage Kind = "message" // a message of an agent or the caller
-	FromOther   Kind = "other"   // something else that an agent or the runtime said
+	FromOther   Kind = "other"   // another text of an agent or the runtime
 )
 
-// The coordinator's step that answers.
+// The step of the coordinator that answers.
 const (
 	coordinator = handoff.Coordinator
 	answering   = task.ID(handoff.Coordinator + "/synthesis")
@@ -52,15 +51,15 @@ func (s *search) origin(o Origin) {
 	}
 }
 
-// work adds the work of a task, which has the text, unless its prompt had it.
+// work adds a task whose result has the text as an origin, unless its prompt had the text.
 func (s *search) work(id task.ID, title, agent string) {
-	if saw := s.saw[id]; len(saw.found) == 0 {
-		s.origin(Origin{By: agent, Kind: FromTask, Name: title, Task: id, Unseen: saw.withheld})
+	if in := s.inPrompt[id]; len(in.found) == 0 {
+		s.origin(Origin{By: agent, Kind: FromTask, Name: title, Task: id, Unseen: in.withheld})
 	}
 }
 
-// sources adds what stands behind an occurrence in a prompt, as far as the
-// text begins there. A heading is a name, and the frame the builder's own.
+// sources adds the sources of an occurrence in a prompt that are origins. A heading is a
+// name, and the frame is the builder's own.
 func (s *search) sources(o *Occurrence) {
 	switch o.Part {
 	case brief.PartFrame, brief.PartHeading, brief.PartWithheld:
@@ -75,14 +74,14 @@ func (s *search) sources(o *Occurrence) {
 		case of.Decision != nil:
 			s.source(of.Decision)
 		case of.Producer == coordinator:
-			s.said(FromOther, coordinator, "plan")
+			s.statement(FromOther, coordinator, "plan")
 		default:
 			s.origin(Origin{By: of.Producer, Kind: FromSpec, Name: of.Spec})
 		}
 	}
 }
 
-// source adds a piece of context.
+// source adds the origin of a piece of context.
 func (s *search) source(d *gate.Decision) {
 	switch name := d.Source.Name; d.Source.Kind {
 	case handoff.Input:
@@ -96,25 +95,25 @@ func (s *search) source(d *gate.Decision) {
 			s.work(id, s.trace.Title(id), d.From)
 			return
 		}
-		s.said(FromOther, d.From, name)
+		s.statement(FromOther, d.From, name)
 	case handoff.Message:
-		s.said(FromMessage, d.From, name)
+		s.statement(FromMessage, d.From, name)
 	case handoff.Plan:
-		s.said(FromOther, d.From, "plan")
+		s.statement(FromOther, d.From, "plan")
 	default:
-		s.said(FromOther, d.From, s.trace.Title(task.ID(name)))
+		s.statement(FromOther, d.From, s.trace.Title(task.ID(name)))
 	}
 }
 
-// said adds what somebody said, unless a prompt had told it to them.
-func (s *search) said(kind Kind, by, name string) {
-	if !s.told[by] {
+// statement adds a text of an agent as an origin, unless a prompt of the agent had it.
+func (s *search) statement(kind Kind, by, name string) {
+	if !s.seenBy[by] {
 		s.origin(Origin{By: by, Kind: kind, Name: name})
 	}
 }
 
-// resultOf returns the task whose result a piece of context is; it may come as
-// an entry of the shared memory.
+// resultOf returns the task whose result a piece of context is, directly or as an entry of the
+// shared memory.
 func resultOf(d *gate.Decision) (id task.ID, ok bool) {
 	switch {
 	case d == nil:

@@ -13,12 +13,10 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// ErrFormat reports a file that is no trace, or one that this version does not
-// read.
+// ErrFormat reports a file that is no trace of a version that this program reads.
 var ErrFormat = errors.New("not a trace that can be read")
 
-// A FormatError says which line of a trace is wrong, and why. It wraps
-// [ErrFormat].
+// A FormatError names a line of a trace that is wrong, and why. It wraps [ErrFormat].
 type FormatError struct {
 	Line   int // from 1
 	Reason string
@@ -29,46 +27,42 @@ func (e *FormatError) Error() string { return fmt.Sprintf("line %d: %s", e.Line,
 // Unwrap returns [ErrFormat].
 func (e *FormatError) Unwrap() error { return ErrFormat }
 
-// ErrKind is what [ReadOptions].Other returns for a kind that it does not know either.
+// ErrKind is what [ReadOptions].Other returns for an unknown kind.
 var ErrKind = errors.New("unknown kind of line")
 
-// ReadOptions say what else the lines of a trace may be. The zero value is
-// that nothing else is.
+// ReadOptions configure the reading of a trace.
 type ReadOptions struct {
-	// Other takes each line of a kind that no trace has (see [Encoder.Line]), in
-	// the order of the lines; it may keep the value. Its error ends the reading
-	// and is wrapped in what ReadWith returns, with the number of the line;
-	// ErrKind makes that a [*FormatError]. Nil takes none.
+	// Other gets each line of a kind that is not one of a trace (see [Encoder.Line]), in the
+	// order of the lines; it may keep the value. Its error ends the reading and is returned
+	// with the number of the line; ErrKind is returned as a [*FormatError]. Nil refuses such
+	// lines.
 	Other func(kind string, value json.RawMessage) error
 
-	// Prompt takes each prompt once the lines of other kinds that follow it are
-	// read, and may fill in pieces that stand in those. Nil takes none.
+	// Prompt, if not nil, gets each prompt once the lines of other kinds that follow it are
+	// read, and may fill in pieces from those.
 	Prompt func(p *Prompt)
 
-	// Task, if not empty, is a title, a key or an id, as for [Trace.Find]. If the
-	// head of the trace has such a task, lines that are about others are left out
-	// without looking at them, but for when those tasks completed. The result is
-	// then empty. A partial trace has all that [Trace.Prompts], [Trace.Held] and
-	// [Trace.Absent] say of this task.
+	// Task, if not empty, is a title, a key or an ID, as for [Trace.Find]. If the head of the
+	// trace has such a task, lines about others are skipped, except that those tasks
+	// completed, and the result is empty. Such a partial trace has all that [Trace.Prompts],
+	// [Trace.Held] and [Trace.Absent] return for this task.
 	Task string
 
-	// Head, if not nil, is called once the first line is read, with what it says of
-	// the run, and with the task that is read alone; nil if all are.
+	// Head, if not nil, is called after the first line, with the trace so far, and with the
+	// task that is read alone; nil if all are.
 	Head func(t *Trace, only *Task)
 
-	// Finder, if not nil, looks at every prompt and result while they are read,
-	// and their words are not kept.
+	// Finder, if not nil, searches every prompt and result, whose words are then dropped.
 	Finder *Finder
 }
 
-// Read reads a trace. It is strict: what it does not know is an error, a
-// [*FormatError], since a record that is read in part tells a wrong story.
-// Only a last line that was cut off, as by a crash, is left out and said. It
-// does not verify the chain of decisions, which package audit does.
+// Read reads a trace. It is strict: anything unknown is a [*FormatError], since a record that
+// is read in part is misleading. Only a last line that was cut off, as by a crash, is ignored
+// and reported as Torn. Read does not verify the chain of decisions; package audit does.
 func Read(r io.Reader) (*Trace, error) { return ReadWith(r, ReadOptions{}) }
 
-// ReadWith reads a trace among whose lines may be others. Several processes may
-// have written it, each going on where the one before came to.
+// ReadWith reads a trace with options. Several processes may have written it, each of which
+// continued it.
 func ReadWith(r io.Reader, o ReadOptions) (*Trace, error) {
 	in, lines := NewReader(o), bufio.NewReaderSize(r, 64<<10)
 	for {
@@ -96,28 +90,27 @@ func ReadWith(r io.Reader, o ReadOptions) (*Trace, error) {
 	}
 }
 
-// A Reader, which NewReader returns, makes a trace of lines that its user reads
-// from where they are stored.
-// It is not safe for concurrent use.
+// A Reader makes a trace of lines that the caller passes to it. [NewReader] returns one. It is
+// not safe for concurrent use.
 type Reader struct {
 	o     ReadOptions
 	at    int // the line
 	trace *Trace
-	after []int           // for each prompt, how many events stand before it
-	ruled []event.Handoff // as events tell it
-	open  int             // the prompt that lines of other kinds may still belong to; -1 is none
+	after []int           // for each prompt, how many events are before it
+	ruled []event.Handoff // decisions of events
+	open  int             // the prompt to which lines of other kinds may still belong; -1 is none
 	parts bytes.Buffer    // of the result
-	only  []byte          // the id of the one task that is read; nil reads all
+	only  []byte          // the ID of the one task that is read; nil reads all
 }
 
-// NewReader returns a Reader that has read no line.
+// NewReader returns a Reader before its first line.
 func NewReader(o ReadOptions) *Reader {
 	return &Reader{o: o, trace: &Trace{index: map[task.ID]int{}}, open: -1}
 }
 
-// Line reads the next line, with or without its line feed. It may keep the text,
-// which must not change any more. An error is a [*FormatError], or wraps one of
-// [ReadOptions].Other; the trace can then not be read further.
+// Line reads the next line, with or without its line feed. It may keep the text, which must
+// not change any more. An error is a [*FormatError], or wraps one of [ReadOptions].Other; the
+// Reader must then not be used any more.
 func (r *Reader) Line(text []byte) error {
 	r.at++
 	err := r.line(text)
@@ -130,16 +123,15 @@ func (r *Reader) Line(text []byte) error {
 	return &FormatError{r.at, err.Error()}
 }
 
-// Completed says that a task completed in lines that are left out, which stand
-// between the line before and the next. It is for a partial trace, see
-// [ReadOptions].Task.
+// Completed adds that a task completed in lines that are skipped, between the last line and
+// the next. It is for a partial trace; see [ReadOptions].Task.
 func (r *Reader) Completed(id task.ID) {
 	r.complete()
 	r.trace.learn(Task{ID: id, Status: task.Completed})
 	r.trace.Events = append(r.trace.Events, event.Event{Type: event.TaskComplete, Task: id})
 }
 
-// Trace returns what the lines said. The Reader must not be used afterwards.
+// Trace returns the trace of the lines. The Reader must not be used afterwards.
 func (r *Reader) Trace() (*Trace, error) {
 	if r.at == 0 {
 		return nil, &FormatError{1, "the file has no complete line"}

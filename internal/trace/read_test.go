@@ -36,7 +36,7 @@ func TestReadRefuses(t *testing.T) {
 		{"no version", `{"trace":{"run":"r1"}}` + "\n", "line 1: its head names no version"},
 		{"a newer version", `{"trace":{"version":2,"novelty":1}}` + "\n", "line 1: it was written by a newer runteam, in version 2 of the form; this one reads version 1"},
 		{"an unknown key in the head", `{"trace":{"version":1,"colour":"red"}}` + "\n", `line 1: its head cannot be read: json: unknown field "colour"`},
-		{"company of the head", `{"trace":{"version":1},"event":{}}` + "\n", "line 1: its head has company"},
+		{"company of the head", `{"trace":{"version":1},"event":{}}` + "\n", "line 1: its line has more than the head"},
 		{"two traces", head + head, "line 2: a second head"},
 		{"an unknown kind", head + `{"novelty":1}` + "\n", `line 2: its kind "novelty" is unknown; was it written by a newer runteam?`},
 		{"two kinds", head + `{"event":{},"prompt":{}}` + "\n", "line 2: it has 2 kinds where one belongs"},

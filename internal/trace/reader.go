@@ -12,7 +12,7 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// line takes one line.
+// line reads one line.
 func (r *Reader) line(text []byte) error {
 	if r.only != nil && r.unrelated(text) {
 		return nil
@@ -43,7 +43,7 @@ func (r *Reader) line(text []byte) error {
 	return nil
 }
 
-// head takes the first line.
+// head reads the first line.
 func (r *Reader) head(text json.RawMessage, members int) error {
 	var v struct{ Version int }
 	if err := json.Unmarshal(text, &v); err != nil || v.Version < 1 {
@@ -57,13 +57,13 @@ func (r *Reader) head(text json.RawMessage, members int) error {
 		return fmt.Errorf("its head cannot be read: %w", err)
 	}
 	if members != 1 {
-		return errors.New("its head has company")
+		return errors.New("its line has more than the head")
 	}
 	r.begin(&h)
 	return nil
 }
 
-// begin takes what the first line says of the run.
+// begin sets what the first line has.
 func (r *Reader) begin(h *header) {
 	t := r.trace
 	t.Run, t.Name, t.Time, t.Inputs = h.Run, h.Name, h.Time, h.Inputs
@@ -82,8 +82,8 @@ func (r *Reader) begin(h *header) {
 	}
 }
 
-// unrelated reports whether a line is about other tasks than the one that is
-// read, and does not say that one of them completed.
+// unrelated reports whether a line is only about other tasks than the one that is read, and
+// not about their completion.
 func (r *Reader) unrelated(text []byte) bool {
 	switch {
 	case bytes.HasPrefix(text, eventOpener):
@@ -94,7 +94,7 @@ func (r *Reader) unrelated(text []byte) bool {
 	return bytes.HasPrefix(text, partOpener)
 }
 
-// How lines begin.
+// The prefixes of lines.
 var (
 	headOpener   = record.LinePrefix(record.KindTrace)
 	eventOpener  = record.LinePrefix(record.KindEvent)
@@ -103,9 +103,8 @@ var (
 	partOpener   = record.LinePrefix(record.KindPart)
 )
 
-// known takes a head, an event or a prompt that stands alone in its line, as it
-// is written. Any other line is left to be taken apart, which finds what is wrong
-// with it.
+// known reads a head, an event or a prompt that is alone in its line, as a [Writer] writes
+// it. Other lines are parsed in full, which finds what is wrong with them.
 func (r *Reader) known(text []byte) (done bool, err error) {
 	text = bytes.TrimSuffix(text, []byte("\n"))
 	switch {
@@ -136,7 +135,7 @@ func (r *Reader) known(text []byte) (done bool, err error) {
 	return false, nil
 }
 
-// member takes what a line says, by its kind.
+// member reads the value of a line, by its kind.
 func (r *Reader) member(kind string, value json.RawMessage) error {
 	switch {
 	case r.trace.Result != nil:
@@ -155,7 +154,7 @@ func (r *Reader) member(kind string, value json.RawMessage) error {
 	return r.other(kind, value)
 }
 
-// other takes a line of a kind that no trace has.
+// other reads a line of another kind.
 func (r *Reader) other(kind string, value json.RawMessage) error {
 	err := ErrKind
 	if r.o.Other != nil {
@@ -170,7 +169,7 @@ func (r *Reader) other(kind string, value json.RawMessage) error {
 	return &otherError{err}
 }
 
-// An otherError is what [ReadOptions].Other returned.
+// An otherError is an error of [ReadOptions].Other.
 type otherError struct{ err error }
 
 func (e *otherError) Error() string { return e.err.Error() }
@@ -194,7 +193,7 @@ func (r *Reader) event(text json.RawMessage) error {
 	return nil
 }
 
-// ended returns the status with which a task ended by an event.
+// ended returns the terminal status of a task after an event; empty if there is none.
 func ended(t event.Type) task.Status {
 	if s := record.StatusAfter(t); s.Terminal() {
 		return s
@@ -219,7 +218,7 @@ func (r *Reader) prompt(text json.RawMessage) error {
 	return nil
 }
 
-// complete ends the prompt that was read last.
+// complete completes the prompt that was read last.
 func (r *Reader) complete() {
 	if r.open < 0 {
 		return
@@ -235,10 +234,10 @@ func (r *Reader) complete() {
 	}
 }
 
-// forget drops the words of a prompt, and its sources too unless they are needed.
+// forget drops the words of a prompt, and its sources unless they are needed.
 func (p *Prompt) forget(sources bool) {
 	lean := &prompt.Receipt{Session: p.Receipt.Session, Run: p.Receipt.Run, Task: p.Receipt.Task, Agent: p.Receipt.Agent}
-	if p.rests = p.results(); sources {
+	if p.sourceTasks = p.results(); sources {
 		lean.Sources = p.Receipt.Sources
 	}
 	p.Receipt, p.System, p.Text = lean, nil, nil
@@ -253,7 +252,7 @@ func (r *Reader) part(text json.RawMessage) error {
 	return nil
 }
 
-// audited takes a line of the chain of decisions.
+// audited reads a line of the chain of decisions.
 func (r *Reader) audited(text []byte) error {
 	var l struct {
 		Audit struct{ Handoff json.RawMessage }
@@ -278,7 +277,7 @@ func (r *Reader) result(text json.RawMessage) error {
 		return nil
 	}
 	var res *Result
-	if err := json.Unmarshal(text, &res); err != nil || res == nil { // it has more than is needed here
+	if err := json.Unmarshal(text, &res); err != nil || res == nil { // it has more members
 		return errors.New("its result cannot be read")
 	}
 	if f := r.o.Finder; f != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/runteam/runteam/prompt"
 )
 
-// Open gives a prompt its words from elsewhere: the pieces of both texts as its
-// viewer may see them. Pieces that are not those of its sources change nothing.
+// Open sets the pieces of both texts of a prompt, with words from elsewhere. It ignores pieces
+// that do not fit the sources of the prompt.
 func (p *Prompt) Open(system, text []promptview.Piece) {
 	open := Prompt{Shown: promptview.Shown{Receipt: new(prompt.Receipt), System: system, Text: text}}
 	*open.Receipt = *p.Receipt
@@ -20,7 +20,7 @@ func (p *Prompt) Open(system, text []promptview.Piece) {
 	}
 }
 
-// complete gives the receipt of a prompt the ranges that stand with its pieces.
+// complete sets the ranges of a receipt from the pieces of its prompt.
 func complete(p *Prompt) {
 	r := p.Receipt
 	if r == nil || r.System != nil || r.Text != nil {
@@ -35,8 +35,8 @@ func complete(p *Prompt) {
 	r.System, r.Text = ranges(p.System), ranges(p.Text)
 }
 
-// check returns what is wrong with a prompt: its pieces have to tile both
-// texts, as its receipt says, and only what is shown has words.
+// check returns what is wrong with a prompt: its pieces must tile both texts, as its receipt
+// says, and only pieces that are shown have words.
 func check(p *Prompt) error {
 	if p.Receipt == nil {
 		return errors.New("its prompt has no receipt")

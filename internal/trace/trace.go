@@ -1,13 +1,11 @@
-// Package trace decides what a run writes down about its prompts, and where a
-// text in them comes from.
+// Package trace records the prompts of a run, and finds where a text in them comes from.
 //
-// A [Writer] keeps the record while the run goes on: every decision of the
-// gate and every prompt before it is sent, the events, and the result at last.
-// [Lines] are the same for whoever stores them in another way than in a file,
-// and go on when another process takes the run up.
-// [Read] reads it back, and [Trace.Contains] follows a text to whoever wrote
-// it. All of it is in the form that the caller of the run may see: what is
-// above the caller's clearance has a source, a label and a length, no words.
+// A [Writer] writes the record during the run: every decision of the gate and every prompt
+// before it is sent, the events, and the result at the end. [Lines] are the same lines for
+// programs that store them elsewhere than in a file, and can be continued by another process.
+// [Read] reads a record, and [Trace.Contains] traces a text to its origins. A record has the
+// form that the caller of the run may see: pieces above the caller's clearance have a source,
+// a label and a length, and no words.
 package trace
 
 import (
@@ -22,28 +20,28 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// Version is the version of the form that a [Writer] writes.
+// Version is the version of the lines that a [Writer] writes.
 const Version = 1
 
-// A Trace is the record of one run. Nothing in it is above the clearance of
-// whoever the run was for.
+// A Trace is the record of one run. Nothing in it is above the clearance of the caller of
+// the run.
 type Trace struct {
-	Run      string          // id of the run; empty if nothing happened
+	Run      string          // ID of the run; empty if nothing happened
 	Name     string          // of the team
-	Time     time.Time       // when the record was begun
-	Tasks    []Task          // in the order written, then what is known from events, prompts and the result
+	Time     time.Time       // of the beginning of the record
+	Tasks    []Task          // of the spec in its order, then those known from events, prompts and the result
 	Inputs   []Input         // that tasks could be granted
 	Prompts  []Prompt        // in the order in which they were sent
 	Events   []event.Event   // without receipts, which the prompts have
 	Handoffs []event.Handoff // every decision of the gate, in the order in which it was recorded
-	Result   *Result         // nil if the run did not come to its end, or nobody wrote it down
-	Torn     bool            // the last line was cut off, and is left out
+	Result   *Result         // nil if the run did not end, or it was not recorded
+	Torn     bool            // the last line was cut off, and was ignored
 	Partial  bool            // only one task was read, see [ReadOptions].Task
 
 	index map[task.ID]int             // of Tasks
 	order map[*Prompt]int             // when each prompt was sent
 	ends  map[task.ID]period          // when a task completed
-	held  map[task.ID][]event.Handoff // what kept an attempt from having a prompt
+	held  map[task.ID][]event.Handoff // decisions that withheld context from attempts without a prompt
 
 	completed []int // when each of Tasks first completed; set by completions
 	sorted    []int // the same in this order, of those that did
@@ -55,7 +53,7 @@ type Task struct {
 	Key      string      `json:"key,omitempty"`
 	Title    string      `json:"title"`
 	Assignee string      `json:"assignee,omitempty"`
-	Line     string      `json:"line,omitempty"` // where it is written
+	Line     string      `json:"line,omitempty"` // position in the spec
 	Status   task.Status `json:"status,omitempty"`
 }
 
@@ -63,20 +61,20 @@ type Task struct {
 type Input struct {
 	Name           string               `json:"name"`
 	Classification label.Classification `json:"classification"`
-	Line           string               `json:"line,omitempty"` // where it is written
+	Line           string               `json:"line,omitempty"` // position in the spec
 }
 
-// A Prompt is one prompt as it was recorded before it was sent.
+// A Prompt is the record of one prompt.
 type Prompt struct {
 	promptview.Shown
 	Agent   string `json:"agent"`
 	Title   string `json:"title,omitempty"`   // of the task, or the coordinator's step
 	Attempt int    `json:"attempt,omitempty"` // from 1
 
-	rests map[task.ID]bool // whose results are sources; only of a prompt whose words were not kept
+	sourceTasks map[task.ID]bool // tasks whose results are sources; only of a prompt without its words
 }
 
-// A Result is what of the result of a run tells where texts come from.
+// A Result is the part of the result of a run that a trace needs.
 type Result struct {
 	Run    string       `json:"runId"`
 	Status string       `json:"status"`
@@ -103,7 +101,7 @@ type Step struct {
 // Bytes returns the length of both texts of the prompt.
 func (p *Prompt) Bytes() int { return length(p.System) + length(p.Text) }
 
-// length returns the length of a text of which these are the pieces.
+// length returns the length of the text of these pieces.
 func length(pieces []promptview.Piece) int {
 	if len(pieces) == 0 {
 		return 0
@@ -111,8 +109,8 @@ func length(pieces []promptview.Piece) int {
 	return int(pieces[len(pieces)-1].End)
 }
 
-// Withheld counts the pieces without words, since their source is above the
-// reader's clearance. The names in headings are not counted.
+// Withheld counts the pieces without words, whose source is above the reader's clearance. It
+// does not count names in headings.
 func (p *Prompt) Withheld() (n int) {
 	for _, pieces := range [...][]promptview.Piece{p.System, p.Text} {
 		for i := range pieces {
@@ -124,13 +122,12 @@ func (p *Prompt) Withheld() (n int) {
 	return n
 }
 
-// Held returns the decisions that kept an attempt of a task from having a
-// prompt at all: those held under a session of which no prompt was recorded.
+// Held returns the decisions that withheld context from attempts of a task for which no
+// prompt was recorded.
 func (t *Trace) Held(id task.ID) []event.Handoff { return t.held[id] }
 
-// SetResult makes r the result of the run, and its tasks known. It completes
-// what [ReadWith] returned of a run whose result stands elsewhere than in a
-// line of its own, before anything is asked of the trace; r is kept.
+// SetResult sets the result of the run, which the trace keeps. Call it first on the trace of a
+// run whose result is not in a line.
 func (t *Trace) SetResult(r *Result) {
 	t.Result = r
 	if r == nil {
@@ -141,7 +138,7 @@ func (t *Trace) SetResult(r *Result) {
 	}
 }
 
-// task returns the place of a task, which it makes if it is new.
+// task returns the entry of a task, and adds one for a new task.
 func (t *Trace) task(id task.ID) *Task {
 	i, ok := t.index[id]
 	if !ok {
@@ -152,7 +149,7 @@ func (t *Trace) task(id task.ID) *Task {
 	return &t.Tasks[i]
 }
 
-// learn adds what is known of a task by now.
+// learn updates a task by the fields of another that are set.
 func (t *Trace) learn(of Task) {
 	tk := t.task(of.ID)
 	for _, known := range [...]struct{ old, now *string }{{&tk.Key, &of.Key}, {&tk.Title, &of.Title}, {&tk.Assignee, &of.Assignee}, {&tk.Line, &of.Line}} {
@@ -165,7 +162,7 @@ func (t *Trace) learn(of Task) {
 	}
 }
 
-// Title returns what a task is called; of one that the trace does not know, its id.
+// Title returns the title of a task; for one that the trace does not have, its ID.
 func (t *Trace) Title(id task.ID) string {
 	if i, ok := t.index[id]; ok && t.Tasks[i].Title != "" {
 		return t.Tasks[i].Title

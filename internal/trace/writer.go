@@ -12,28 +12,26 @@ import (
 	"github.com/runteam/runteam/internal/record"
 )
 
-// ErrClosed is what a [Writer] returns, and [Lines] do, once it was closed.
+// ErrClosed reports a call of a closed [Writer] or of closed [Lines].
 var ErrClosed = errors.New("the trace is closed")
 
-// Options say what a trace is of.
+// Options describe the run of a trace.
 type Options struct {
-	Run    string    // id of the run; empty means that of the first event or prompt
+	Run    string    // ID of the run; empty means that of the first event or prompt
 	Name   string    // of the team
 	Time   time.Time // when the run began
 	Tasks  []Task    // of the spec, in the order written
 	Inputs []Input   // of the spec, and those that flags add
 
-	Key      []byte     // of the decisions' chain; none means that anybody can compute it
-	Previous audit.Head // of the chain before, if this one follows it; zero means none
+	Key      []byte     // of the chain of decisions; without one, anyone can compute the chain
+	Previous audit.Head // of the chain that this one follows; zero means none
 }
 
-// A Writer writes the record of one run as lines of JSON: what the run is,
-// then each decision and each prompt before it is sent, the events as they
-// come, and the result. The decisions are a chain, which covers the other
-// lines too and has the last line (see package audit). It is safe for
-// concurrent use. The first error is kept: nothing is written after it, and
-// every later call that returns an error returns that one. Whoever keeps lines
-// elsewhere than behind an [io.Writer] uses [Lines].
+// A Writer writes the record of one run as lines of JSON: a head, then each decision and each
+// prompt before it is sent, the events, and the result. The decisions are a chain, which
+// covers the other lines too and has the last line (see package audit). It is safe for
+// concurrent use. After an error it writes nothing, and every later call returns that error.
+// [Lines] are for programs that do not store the lines in an [io.Writer].
 type Writer struct {
 	mu     sync.Mutex // guards all below
 	w      io.Writer
@@ -41,13 +39,12 @@ type Writer struct {
 	closed bool
 }
 
-// NewWriter returns a writer of a trace. Nothing is written before something
-// is to be told; the head of the file waits for the id of the run.
+// NewWriter returns a writer of a trace. It writes the head of the file with the first line,
+// when the ID of the run is known.
 func NewWriter(w io.Writer, o Options) *Writer { return &Writer{w: w, lines: NewLines(o)} }
 
-// Event writes an event; it is a subscriber of a run. A prompt's receipt is
-// left out, since it stands with the prompt. An error is returned by the next
-// call that can. What comes after Close is not written.
+// Event writes an event, as a subscriber of a run. It omits the receipt, which the prompt has.
+// The next call with an error result returns its error. It writes nothing after Close.
 func (t *Writer) Event(e event.Event) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -56,9 +53,9 @@ func (t *Writer) Event(e event.Event) {
 	}
 }
 
-// Record writes the decisions about a prompt, and the prompt. When it returns
-// nil they are on the disk, if the writer below has a Sync as files have.
-// Otherwise the prompt must not be sent.
+// Record writes the decisions about a prompt, and the prompt. When it returns nil they are on
+// disk, if the writer has a method Sync as files have. After an error the prompt must not be
+// sent.
 func (t *Writer) Record(_ context.Context, r record.Prompt) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -68,11 +65,10 @@ func (t *Writer) Record(_ context.Context, r record.Prompt) error {
 	return t.flush(true)
 }
 
-// Close writes the result, which may be nil, and ends the chain, which covers
-// it; it returns the head of the chain, or none with an error. The result is
-// written as it marshals to JSON, so it must be in the form for the caller. A
-// second Close returns [ErrClosed], or the error that was kept. What is below
-// is not closed.
+// Close writes the result, which may be nil, and the closing line of the chain, and returns
+// the head of the chain, or none with an error. The result is written as JSON and must be in
+// the form for the caller. A second Close returns [ErrClosed] or the first error. Close does
+// not close the underlying writer.
 func (t *Writer) Close(result any, at time.Time) (head audit.Head, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -92,7 +88,7 @@ func (t *Writer) Close(result any, at time.Time) (head audit.Head, err error) {
 	return head, err
 }
 
-// flush writes what was added, in one piece.
+// flush writes the lines that were added, in one write.
 func (t *Writer) flush(durably bool) error {
 	_, err := t.w.Write(t.lines.Take())
 	if s, ok := t.w.(interface{ Sync() error }); ok && durably && err == nil {
@@ -101,7 +97,7 @@ func (t *Writer) flush(durably bool) error {
 	return t.lines.keep(err)
 }
 
-// runOf returns the id of the run that a record is of.
+// runOf returns the ID of the run of a record.
 func runOf(r record.Prompt) string {
 	if r.Prompt != nil {
 		return r.Prompt.Receipt.Run
