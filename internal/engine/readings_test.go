@@ -66,7 +66,7 @@ func TestATextInputHasNoParts(t *testing.T) {
 	use := by("b", spec("use"))
 	use.Uses = []task.Use{{Name: "in", Need: []task.Path{"/pub"}}}
 	tm := newTeam(t, member("b", never(t)))
-	for text, why := range map[string]string{"plain words": "only parts may be: /pub", `{"pub":1,"pub":2}`: "only parts may cross: /pub (not one strict JSON value: "} {
+	for text, why := range map[string]string{"plain words": "only parts may be: /pub", `{"pub":1,"pub":2}`: "only parts may be: /pub (not one strict JSON value: "} {
 		_, err := tm.Plan([]task.Spec{use}, &engine.RunOptions{Inputs: []engine.Input{{Name: "in", Text: text}}})
 		requireFaults(t, err, fault{"/tasks/0/uses/0", why, task.ErrInvalid})
 	}
