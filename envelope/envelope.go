@@ -55,7 +55,7 @@ type Header struct {
 // An Envelope is a payload with its header. Its digest covers both. It is
 // immutable and safe for concurrent use; only [New] and [Record.Envelope]
 // make one. Fresh and Genuine of a nil *Envelope return errors; its other methods
-// must not be called, since there is no header to tell of.
+// must not be called.
 type Envelope struct {
 	header           Header
 	text, structured *string // of the payload; no verb of fmt follows a pointer to a string
@@ -71,7 +71,7 @@ func New(h Header, p Payload) (*Envelope, error) {
 		return nil, err
 	}
 	h.DerivedFrom, h.Tags = slices.Clone(h.DerivedFrom), slices.Clone(h.Tags)
-	// Expiry is a matter of the wall clock: a monotonic reading stands still while
+	// Expiry goes by the wall clock: a monotonic clock stops while
 	// a machine sleeps. CreatedAt keeps its own, so that a clock that is set back
 	// during a run does not put what was made before into the future.
 	h.ExpiresAt = h.ExpiresAt.Round(0)

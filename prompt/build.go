@@ -53,7 +53,7 @@ func fit(b *brief.Brief, size int) (*built, error) {
 	}
 	lines := len(b.Messages) + len(b.Failed) + len(b.Skipped)
 	if room := brief.Limit(b.MaxBytes) - (size - texts) - mark*len(sizes) - fence*lines; room >= 0 {
-		// The first limit holds, but for memory, whose line breaks grow.
+		// The first limit is enough except for memory, whose line breaks grow.
 		for limit := brief.CommonLength(sizes, room); limit > 0; limit /= 2 {
 			lowered := lower(*b, limit)
 			if p := render(&lowered); len(p.text) <= brief.Limit(b.MaxBytes) {

@@ -35,7 +35,7 @@ func onesOf(b *brief.Brief) [ones]*gate.Sealed {
 	return [ones]*gate.Sealed{b.Roster, b.Goal, b.Instruction}
 }
 
-// A place says what may stand in a field of a brief: in each layout these
+// A place says what may be in a field of a brief: in each layout these
 // kinds of context and no other, and of a task only this status, if one is
 // named.
 type place struct {

@@ -8,10 +8,10 @@ import (
 	"github.com/runteam/runteam/internal/naming"
 )
 
-// Texts that may stand in a line of the builder's, such as messages and errors,
+// Texts that may be part of a line of the builder, such as messages and errors,
 // and get a fence only if they are more than one clean line.
 
-// lines adds a block for each piece that may stand in a line of the builder's and
+// lines adds a block for each piece that may be part of a line of the builder and
 // is not one clean line.
 func (f *fencing) lines(pieces []piece) {
 	for i := range pieces {
@@ -26,7 +26,7 @@ func (f *fencing) lines(pieces []piece) {
 	}
 }
 
-// inline reports whether a text may stand in a line of the builder's: one
+// inline reports whether a text may be part of a line of the builder: one
 // line, without control or brief.Invisible characters, and no structure of the
 // builder's; and nothing to say about it, for which only a fence has room.
 func (p *piece) inline(l brief.Layout) bool {

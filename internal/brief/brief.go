@@ -56,18 +56,18 @@ type Brief struct {
 	Context
 }
 
-// A Context is what the gate sealed for a prompt, by the section in which it stands.
+// A Context is what the gate sealed for a prompt, by section.
 type Context struct {
 	Inputs       []gate.Sealed // in the order of the task's uses
 	Dependencies []gate.Sealed // in the order of its dependencies; in Synthesis the results, or digests of parts of them
-	Memory       []gate.Sealed // entries of shared memory; those of one agent stand together
+	Memory       []gate.Sealed // entries of shared memory; those of one agent are adjacent
 	Messages     []gate.Sealed // in the order of arrival
 	Drafts       []gate.Sealed // Work and Planning, to correct an answer or a plan: first that, then what is wrong with it
 	Failed       []gate.Sealed // Synthesis: for each failed task its title, and its error as a text
 	Skipped      []gate.Sealed // Synthesis: for each skipped task its title, and the reason as a text
 
 	// Instruction is the description of a task that the coordinator planned. It
-	// stands in the place of Task.Description, and never in part.
+	// replaces Task.Description, and never in part.
 	Instruction *gate.Sealed
 	Goal        *gate.Sealed // what the caller asks, unfenced and never in part; Planning needs it
 	Roster      *gate.Sealed // structured; follows System under a heading of its own

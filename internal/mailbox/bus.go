@@ -1,10 +1,10 @@
-// Package mailbox decides which messages wait for whom.
+// Package mailbox decides which messages wait for which reader.
 //
 // A [Bus] knows who sent what to whom, and who has read it. Agents write to
 // each other and the caller writes to agents, one to one ([Bus.Send]) or one
-// to all ([Bus.Broadcast]). What a message says lies in an envelope that the
-// bus makes and never opens; whether a reader may see it is the gate's to
-// decide, when the message is delivered.
+// to all ([Bus.Broadcast]). The content of a message is in an envelope that the
+// bus makes and never opens. The gate decides whether a reader may see it when the
+// message is delivered.
 package mailbox
 
 import (
@@ -29,7 +29,7 @@ var (
 	ErrSnapshot = errors.New("unreadable snapshot")
 )
 
-// DefaultMaxUnread is how many unread messages one agent may have unless told otherwise.
+// DefaultMaxUnread is how many unread messages one agent may have by default.
 const DefaultMaxUnread = 1000
 
 // Options tune a bus. The zero value means the defaults.

@@ -60,13 +60,12 @@ func (b *Bus) Conversation(one, other string) ([]Message, error) {
 
 // Take returns the unread messages of an agent that accept lets through, in the
 // order of sending, and marks exactly those as read; a nil accept lets all
-// through. Whatever else reads at the same time, one call only returns a
-// message, until someone calls [Bus.MarkUnread]. A name that is no agent's is
+// through. Each message is returned by one call only, until [Bus.MarkUnread] is called for it. A name that is no agent's is
 // an [ErrUnknown].
 //
 // Accept is called without the lock, in the order of sending, for what is
-// unread when Take is called; it may call the bus. It is a question and no
-// promise: a message that another call takes meanwhile is not returned. If
+// unread when Take is called; it may call the bus. A message that another call
+// takes meanwhile is not returned. If
 // accept panics, nothing is marked.
 func (b *Bus) Take(agent string, accept func(Message) bool) ([]Message, error) {
 	box, err := b.box("take", agent)
@@ -95,8 +94,8 @@ func (b *Bus) MarkRead(agent string, ids ...ID) error {
 
 // MarkUnread puts messages back into the inbox of an agent, each at its old
 // place, as after a turn that failed before the agent saw them. They count as
-// unread again, if need be beyond the limit, and subscribers are not told
-// twice. An id of no message to that agent is an [ErrUnknown], and then
+// unread again, if need be beyond the limit, and subscribers are not called
+// again. An id of no message to that agent is an [ErrUnknown], and then
 // nothing changes.
 func (b *Bus) MarkUnread(agent string, ids ...ID) error {
 	return b.mark("mark unread", agent, ids, (*inbox).putBack)
@@ -140,7 +139,7 @@ func (box *inbox) putBack(indexes []int) {
 	box.unread = slices.Compact(box.unread)
 }
 
-// box returns the inbox of an agent, or why someone cannot do this to it.
+// box returns the inbox of an agent. The error names the operation.
 func (b *Bus) box(verb, agent string) (*inbox, error) {
 	if err := b.usable(); err != nil {
 		return nil, fmt.Errorf("%s: %w", verb, err)

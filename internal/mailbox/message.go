@@ -18,7 +18,7 @@ type ID = envelope.ID
 // Everyone is the reader of a broadcast: the whole roster but its sender.
 const Everyone = "*"
 
-// MaxContent is the most that a message may say, in bytes. The gate holds what is larger.
+// MaxContent is the most that a message may say, in bytes. The gate withholds what is larger.
 const MaxContent = 1 << 20
 
 // A Draft is a message as its sender writes it. It prints without its content.
@@ -42,7 +42,7 @@ type Message struct {
 	Envelope *envelope.Envelope // its content, label and expiry
 }
 
-// classification is that of the envelope; a Message that nobody sent has none.
+// classification is that of the envelope; a Message that was not sent has none.
 func (m Message) classification() label.Classification {
 	if m.Envelope == nil {
 		return label.Internal

@@ -84,8 +84,8 @@ func (r *roster) others(name string) []int {
 	return list
 }
 
-// hint says what to write instead of a name. It does not list the roster: who
-// learns of an error need not know everybody.
+// hint says what to write instead of a name. It does not list the roster, since
+// the reader of an error need not know all names.
 func hint(name string, known []string) string {
 	if near, ok := naming.Nearest(name, known); ok {
 		return fmt.Sprintf("did you mean %q?", near)

@@ -15,8 +15,8 @@ import (
 //
 // The bus starts no goroutine: a call is always inside a Send or Broadcast.
 // Each subscription gets its messages in the order of sending and one at a
-// time. If one is being called when a message is sent, whoever is at it goes on
-// to that message; otherwise the call has ended when Send returns. So a slow
+// time. If one is being called when a message is sent, the same goroutine calls it
+// for that message too; otherwise the call has ended when Send returns. So a slow
 // function holds up a sender: one that has to wait should hand over to a
 // goroutine of its own.
 //
@@ -60,7 +60,7 @@ type subscription struct {
 	failed bool // fn panicked before; used by whoever is busy alone
 
 	mu    sync.Mutex // guards what follows; taken after the bus's lock, or alone
-	idle  sync.Cond  // nobody is busy any more
+	idle  sync.Cond  // busy became false
 	queue []Message
 	busy  bool // some goroutine is in deliver
 }
@@ -106,8 +106,8 @@ func (s *subscription) call(m Message) {
 	s.fn(m)
 }
 
-// end lets no further call begin and waits for the one that is under way. Nobody
-// pushes any more: the bus has forgotten the subscription.
+// end lets no further call begin and waits for the one that is under way. No
+// message is pushed any more, since the bus has removed the subscription.
 func (s *subscription) end() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -68,8 +68,8 @@ func Receipt(p prompt.Prompt, r *prompt.Receipt, clearance label.Classification,
 	return s.Receipt, s.Bytes()
 }
 
-// Lower returns the prompt for a viewer with a lower clearance, as [Show] does, and whether words were left out. If the viewer may see all that s has,
-// it returns s itself.
+// Lower returns the prompt for a viewer with a lower clearance, as [Show] does, and
+// whether words were left out. If the viewer may see all that s has, it returns s itself.
 func (s *Shown) Lower(clearance label.Classification) (lowered *Shown, hid bool) {
 	if s == nil || s.Receipt == nil { // without a receipt the labels of the words are unknown
 		return &Shown{}, true
@@ -170,7 +170,7 @@ func sized(p prompt.Part) bool {
 // unmarked returns the builder's words between two pieces, without what they say
 // about hidden payloads next to them.
 func unmarked(words string, before, behind []Piece, hidden sourceSet, sources []prompt.Source) string {
-	inline := func(p *Piece) bool { // stands in the builder's line if it is a short one
+	inline := func(p *Piece) bool { // in the line of the builder if it is short
 		d := sources[p.Source].Decision
 		return d != nil && (d.Source.Kind == handoff.Message || d.Source.Kind == handoff.Fault)
 	}

@@ -171,7 +171,7 @@ func (q *Queue) cascade(first, root int32, how status, at time.Time) {
 	}
 }
 
-// emit notes an event of task i for those who listen to it.
+// emit notes an event of task i for its subscribers.
 func (q *Queue) emit(event Event, i int) {
 	if q.events.wants(event) {
 		q.events.note(event, q.Task(i))

@@ -1,15 +1,15 @@
-// Package teammemory keeps what a team knows, under the name of whoever wrote it.
+// Package teammemory keeps what a team knows, under the name of the agent that wrote it.
 //
 // A [Memory] hands out two kinds of handles: a [Writer], which cannot read, and
 // a [Reader], which cannot write. A [Store] behind it makes what was written
 // outlast the run. Nothing here opens an envelope: a reader gets entries as they
-// were written, and takes each through the gate before anybody sees it.
+// were written, and takes each through the gate before an agent sees it.
 //
 // Time is counted in turns. A turn is one successfully completed task: each
 // [Writer.WriteResult] begins the next. An entry that may be read for n turns
 // can be read at the turn at which it was written and until n further tasks
-// have completed. The clock is no matter of this package: when an envelope
-// itself expires, the gate holds it, and nothing here makes it last longer.
+// have completed. This package reads no clock: when an envelope
+// itself expires, the gate withholds it.
 package teammemory
 
 import (
@@ -53,7 +53,7 @@ type place struct{ agent, key string }
 // The store is read once, when the memory is first used; from then on everything
 // written is put into it. What it holds already belongs to the memory, and turns
 // go on from the last that was written. It serves one memory at a time: what
-// others put into it meanwhile reaches nobody in this run.
+// others put into it meanwhile is not read in this run.
 func New(store Store) *Memory {
 	return &Memory{store: store, busy: make(chan struct{}, 1), ready: store == nil, at: map[place]int{}}
 }
@@ -64,7 +64,7 @@ func (m *Memory) Writer() Writer { return Writer{sink: m} }
 // Reader returns a handle that can only read.
 func (m *Memory) Reader() Reader { return Reader{source: m} }
 
-// lock waits until nobody else writes, or ctx ends, and sees to it that the
+// lock waits until no other goroutine writes, or ctx ends, and sees to it that the
 // store was read.
 func (m *Memory) lock(ctx context.Context) error {
 	if err := alive(ctx, m != nil && m.busy != nil); err != nil {
@@ -176,7 +176,7 @@ func (m *Memory) keep(e Entry) {
 	m.list = append(m.list, e)
 }
 
-// tidy lets go of what is gone, which nobody can tell from what never was.
+// tidy removes the entries that have expired.
 func (m *Memory) tidy() {
 	before := len(m.list)
 	m.list = slices.DeleteFunc(m.list, func(e Entry) bool { return e.expired(m.turn) })

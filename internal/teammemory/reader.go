@@ -5,9 +5,9 @@ import (
 	"fmt"
 )
 
-// A Reader reads from a memory and cannot write to it. It is for whoever may
+// A Reader reads from a memory and cannot write to it. Its holder may
 // see all of the team's memory, and takes each entry through the gate before
-// showing it to anybody. It is safe for concurrent use. The zero Reader refuses
+// an agent sees it. It is safe for concurrent use. The zero Reader refuses
 // everything with [ErrNoMemory].
 //
 // Its field is named otherwise than that of Writer: structs with the same

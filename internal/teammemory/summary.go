@@ -7,7 +7,7 @@ import (
 )
 
 // How long a value may be in a summary, in UTF-16 units: up to ExcerptLimit it
-// stands whole; of a longer one ExcerptKept stand, and an ellipsis.
+// is whole; of a longer one ExcerptKept are left, and an ellipsis.
 const (
 	ExcerptLimit = 200
 	ExcerptKept  = 197
@@ -17,7 +17,7 @@ const (
 const summaryHead = "## Shared Team Memory"
 
 // A Show takes an entry through the gate and returns what the reader of a
-// summary may see of it; ok is false for what the gate held. Texts stand as
+// summary may see of it; ok is false for what the gate withheld. Texts are written as
 // they are, other values as compact JSON.
 type Show func(e Entry) (text string, ok bool, err error)
 

@@ -19,7 +19,7 @@ type Writer struct{ sink *Memory }
 // A name or key that is none, a key of the form of [ResultKey], or a negative
 // number of turns is refused with [ErrInvalid], an envelope of another producer
 // also with [ErrForeign]. Any other error is the store's or the context's. After
-// an error nobody in this run can read the note; a store that failed may yet have
+// an error the note cannot be read in this run; a store that failed may yet have
 // kept it for the next.
 func (w Writer) Write(ctx context.Context, agent, key string, e *envelope.Envelope, ttlTurns int) error {
 	return w.write(ctx, Entry{Agent: agent, Key: key, Envelope: e, TTLTurns: ttlTurns}, 0)
