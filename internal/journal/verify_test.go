@@ -103,7 +103,7 @@ func TestRowsThatSomebodyMovedAreFound(t *testing.T) {
 		why        string
 	}{
 		{"nothing", "r1", nil, audit.Consistent, ""},
-		{"nothing of an open run", "open", nil, audit.Open, "the run did not come to its end"},
+		{"nothing of an open run", "open", nil, audit.Open, "the run did not end"},
 		{"rows of another run", "r1", []string{"delete from batches where run = " + one, "update batches set run = " + one + " where run = " + two}, audit.Broken, `it opens the record of run "r2", not of run "r1"`},
 		{"copies of rows of another run", "r1", []string{"delete from batches where run = " + one, insert(one, "n + 1000", "run = "+two)}, audit.Broken, `of run "r2", not of run "r1"`},
 		{"the ids of two runs", "r1", []string{"update runs set id = 'x' where id = 'r1'", "update runs set id = 'r1' where id = 'r2'"}, audit.Broken, `of run "r2", not of run "r1"`},
@@ -123,7 +123,7 @@ func TestRowsThatSomebodyMovedAreFound(t *testing.T) {
 		{"rows of another run behind an open one", "open", []string{"update batches set run = " + open + ", n = n + 1000 where run = " + two}, audit.Broken, `of run "r2", not of run "open"`},
 
 		// What only a head tells.
-		{"the last row of an open run removed", "open", []string{"delete from batches where n = " + row(open, last)}, audit.Open, "the run did not come to its end"},
+		{"the last row of an open run removed", "open", []string{"delete from batches where n = " + row(open, last)}, audit.Open, "the run did not end"},
 		{"an old state restored", "r1", []string{"delete from batches where run = " + one + " and n > " + row(one, nth+"7")}, audit.Consistent, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
