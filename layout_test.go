@@ -59,7 +59,7 @@ var arrows = []struct {
 	{"internal/brief", "internal/gate internal/naming task internal/provenance"},
 	{"prompt", "internal/bytesize internal/naming label task envelope handoff redact internal/gate internal/brief internal/provenance"},
 	{"internal/promptview", "internal/bytesize label handoff internal/brief prompt"},
-	{"internal/event", "handoff label llm prompt redact task"},
+	{"internal/event", "handoff internal/gate label llm prompt redact task"},
 	{"event", "handoff internal/event label llm prompt redact task"},
 	{"internal/assign", "internal/naming label task internal/graph"},
 	{"internal/record", "envelope internal/event handoff internal/gate label llm prompt task internal/promptview"},

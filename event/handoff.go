@@ -13,7 +13,7 @@ import (
 type Handoff struct {
 	From    string // the producer
 	Source  handoff.Source
-	Verdict handoff.Verdict
+	Verdict string // held, passed, minimized or needs translation
 	Reason  string // why it was withheld
 	Detail  string // the reason, for people
 	Mode    handoff.Mode

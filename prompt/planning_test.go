@@ -56,7 +56,7 @@ func TestReceiptOfAPlanningPrompt(t *testing.T) {
 	for _, one := range append(r.System, r.Text...) {
 		if one.Part == brief.PartGoal || one.Part == brief.PartPayload {
 			d := r.Sources[one.Source].Decision
-			require.Equal(t, handoff.Passed, d.Verdict, "who reads a receipt finds the decision")
+			require.Equal(t, gate.Passed, d.Verdict, "who reads a receipt finds the decision")
 			require.Equal(t, r.Sources[one.Source].Classification, d.After)
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/brief"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/label"
@@ -48,7 +47,7 @@ type Source struct {
 func (r *Receipt) Withheld() []*gate.Decision {
 	var withheld []*gate.Decision
 	for _, s := range r.Sources {
-		if s.Decision != nil && s.Decision.Verdict != handoff.Passed {
+		if s.Decision != nil && s.Decision.Verdict != gate.Passed {
 			withheld = append(withheld, s.Decision)
 		}
 	}

@@ -93,11 +93,11 @@ func TestReceiptsAccountForEveryByte(t *testing.T) {
 			case brief.PartPayload:
 				d := r.Sources[part.Source].Decision
 				got[d.Envelope] = append(got[d.Envelope], piece)
-				require.Equal(t, handoff.Passed, d.Verdict)
+				require.Equal(t, gate.Passed, d.Verdict)
 				require.Equal(t, d.From, r.Sources[part.Source].Producer)
 				require.Equal(t, d.After, r.Sources[part.Source].Classification)
 			case brief.PartWithheld:
-				require.Equal(t, handoff.Held, r.Sources[part.Source].Decision.Verdict)
+				require.Equal(t, gate.Held, r.Sources[part.Source].Decision.Verdict)
 				require.Equal(t, "\n[withheld: rule; status completed]", piece)
 			case brief.PartTitle:
 				require.Equal(t, d.task.Title, piece)
@@ -216,7 +216,7 @@ func TestAReceiptIsACopyForTheAgent(t *testing.T) {
 	mine.Agent = "another"
 	mine.Text[0].End = 99
 	mine.Sources[1].Producer = "nobody"
-	mine.Sources[1].Decision.Verdict = handoff.Held
+	mine.Sources[1].Decision.Verdict = gate.Held
 	mine.Sources[1].Decision.Redacted["token"] = 99
 	after, err := json.Marshal(record)
 	require.NoError(t, err)

@@ -19,6 +19,7 @@ import (
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/audit"
 	"github.com/runteam/runteam/internal/event"
+	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/redact"
@@ -44,10 +45,10 @@ func decided(i int) event.Handoff {
 		After:    event.Extent{Outputs: 1, Tokens: 2, Bytes: 8, Included: []task.Path{"/score", "*"}},
 		Redacted: redact.Counts{"email": 2, "Email": i},
 		Time:     start.Add(time.Duration(i) * time.Millisecond),
-		Ruling:   event.Ruling{Verdict: handoff.Passed, Mode: "full", Rule: "POLICY-DEFAULT", Line: "team.yaml:7"},
+		Ruling:   event.Ruling{Verdict: gate.Passed, Mode: "full", Rule: "POLICY-DEFAULT", Line: "team.yaml:7"},
 	}
 	if i%3 == 2 {
-		h.Verdict, h.Rule, h.Reason = handoff.Held, "CLEARANCE", "above the reader"
+		h.Verdict, h.Rule, h.Reason = gate.Held, "CLEARANCE", "above the reader"
 	}
 	return h
 }
@@ -172,8 +173,8 @@ func TestAnyDecisionsAreVerified(t *testing.T) {
 		require.NoError(t, err)
 		held := 0
 		for range rapid.IntRange(0, 5).Draw(t, "n") {
-			h := event.Handoff{From: name.Draw(t, "from"), Redacted: redact.Counts{redact.Kind(name.Draw(t, "kind")): 1}, Ruling: event.Ruling{Rule: handoff.Rule(name.Draw(t, "rule")), Verdict: handoff.Verdict(rapid.IntRange(0, 3).Draw(t, "verdict"))}}
-			if h.Verdict != handoff.Passed {
+			h := event.Handoff{From: name.Draw(t, "from"), Redacted: redact.Counts{redact.Kind(name.Draw(t, "kind")): 1}, Ruling: event.Ruling{Rule: handoff.Rule(name.Draw(t, "rule")), Verdict: gate.Verdict(rapid.IntRange(0, 3).Draw(t, "verdict"))}}
+			if h.Verdict != gate.Passed {
 				held++
 			}
 			require.NoError(t, c.Append(h))

@@ -6,9 +6,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/audit"
 	"github.com/runteam/runteam/internal/event"
+	"github.com/runteam/runteam/internal/gate"
 )
 
 func Example() {
@@ -18,8 +18,8 @@ func Example() {
 		panic(err)
 	}
 	err = chain.Append(
-		event.Handoff{From: "reader", To: "writer", Ruling: event.Ruling{Verdict: handoff.Passed, Rule: "POLICY-DEFAULT"}},
-		event.Handoff{From: "payroll", To: "writer", Ruling: event.Ruling{Verdict: handoff.Held, Rule: "CLEARANCE"}},
+		event.Handoff{From: "reader", To: "writer", Ruling: event.Ruling{Verdict: gate.Passed, Rule: "POLICY-DEFAULT"}},
+		event.Handoff{From: "payroll", To: "writer", Ruling: event.Ruling{Verdict: gate.Held, Rule: "CLEARANCE"}},
 	)
 	if err != nil {
 		panic(err)

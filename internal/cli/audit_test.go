@@ -7,12 +7,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/audit"
 	"github.com/runteam/runteam/internal/cli/clitest"
 	"github.com/runteam/runteam/internal/cli/exit"
 	"github.com/runteam/runteam/internal/cli/journals"
 	"github.com/runteam/runteam/internal/event"
+	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/label"
 	"github.com/stretchr/testify/require"
@@ -29,8 +29,8 @@ func recorded(t *testing.T, o audit.Options) (string, audit.Head) {
 	const beside = "{\"event\":{\"type\":\"task_start\"}}\n"
 	b.WriteString(beside)
 	require.NoError(t, c.Beside([]byte(beside)))
-	ok := event.Handoff{From: "a", To: "b", Ruling: event.Ruling{Verdict: handoff.Passed, Rule: "POLICY-DEFAULT"}}
-	require.NoError(t, c.Append(ok, event.Handoff{From: "a", To: "c", Ruling: event.Ruling{Verdict: handoff.Held, Rule: "CLEARANCE"}}, ok))
+	ok := event.Handoff{From: "a", To: "b", Ruling: event.Ruling{Verdict: gate.Passed, Rule: "POLICY-DEFAULT"}}
+	require.NoError(t, c.Append(ok, event.Handoff{From: "a", To: "c", Ruling: event.Ruling{Verdict: gate.Held, Rule: "CLEARANCE"}}, ok))
 	head, err := c.Close(time.Unix(0, 0))
 	require.NoError(t, err)
 	return b.String(), head

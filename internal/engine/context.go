@@ -1,8 +1,8 @@
 package engine
 
 import (
-	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/event"
+	"github.com/runteam/runteam/internal/gate"
 )
 
 // Context measures what of all the context of a run was sent.
@@ -18,7 +18,7 @@ func (v callView) measured() (c Context) {
 		c.Redacted += d.Redacted.Total()
 		c.Revealed += d.Revealed.Total()
 		c.Withheld += len(d.Dropped)
-		if d.Verdict != handoff.Passed && len(d.Dropped) == 0 {
+		if d.Verdict != gate.Passed && len(d.Dropped) == 0 {
 			c.Withheld++
 		}
 		delivered += d.BytesAfter

@@ -119,7 +119,7 @@ func TestCorrectiveCallHasItsOwnRecord(t *testing.T) {
 	kinds := map[handoff.SourceKind]string{}
 	for _, h := range second.Handoffs {
 		require.Equal(t, "r/"+id+"/1/correct", h.Session)
-		require.Equal(t, handoff.Passed, h.Verdict)
+		require.Equal(t, gate.Passed, h.Verdict)
 		kinds[h.Source.Kind] = h.From
 	}
 	require.Equal(t, map[handoff.SourceKind]string{handoff.Draft: "count", handoff.Fault: gate.Runtime}, kinds)

@@ -81,7 +81,7 @@ func TestUnsoundValuesAreWithheld(t *testing.T) {
 				require.Equal(t, tt.code, failed.Error.Code)
 			}
 			if tt.fails == "reader" {
-				require.Equal(t, handoff.Held, a.handed("reader")[0].Verdict)
+				require.Equal(t, gate.Held, a.handed("reader")[0].Verdict)
 				require.Zero(t, a.handed("reader")[0].After.Bytes)
 				require.Contains(t, failed.Error.Message, "maker", "whose context it was")
 			}
@@ -123,7 +123,7 @@ func TestClockSetBack(t *testing.T) {
 			require.NoError(t, res.Err())
 			require.Equal(t, ahead == 0, strings.Contains(d.of("reader"), canary))
 			h := a.handed("reader")[0]
-			require.Equal(t, ahead == 0, h.Verdict == handoff.Passed)
+			require.Equal(t, ahead == 0, h.Verdict == gate.Passed)
 			if ahead > 0 {
 				require.Equal(t, gate.ReasonExpired, h.Reason)
 			}
@@ -203,7 +203,7 @@ func TestASlowPatternEndsWithTheAttempt(t *testing.T) {
 	require.NotNil(t, failed.Error)
 	require.Equal(t, codes.Timeout, failed.Error.Code)
 	require.ErrorIs(t, failed.Error, engine.ErrAttemptTimeout)
-	require.Equal(t, handoff.Held, a.handed("reader")[0].Verdict)
+	require.Equal(t, gate.Held, a.handed("reader")[0].Verdict)
 	require.Equal(t, gate.RuleRedact, a.handed("reader")[0].Rule)
 }
 
@@ -225,7 +225,7 @@ func TestASlowPatternEndsWithTheRun(t *testing.T) {
 	res, err := governed(t, &handoff.Policy{Redact: slow}, maker, member("reader", never(t))).RunTasks(ctx, []task.Spec{spec("maker"), spec("reader", "maker")}, o)
 	require.NoError(t, err)
 	require.Equal(t, engine.StatusCanceled, res.Status)
-	require.Equal(t, handoff.Held, a.handed("reader")[0].Verdict)
+	require.Equal(t, gate.Held, a.handed("reader")[0].Verdict)
 	require.Equal(t, gate.RuleRedact, a.handed("reader")[0].Rule)
 }
 

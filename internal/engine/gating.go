@@ -149,12 +149,12 @@ func (x *modelCall) rule(ctx context.Context, now time.Time, failed map[int]*tra
 	for i := range x.offers { // also after an error, for the record
 		o := &x.offers[i]
 		d, err := compartment.Decide(ctx, o, now)
-		if err == nil && d.Verdict == handoff.NeedsTranslation {
+		if err == nil && d.Verdict == gate.NeedsTranslation {
 			if s := failed[i]; s == nil {
 				wanted = append(wanted, neededTranslation{i, d})
 				x.rulings, x.sealed = append(x.rulings, new(d.Decision)), append(x.sealed, gate.Sealed{})
 				continue
-			} else if d.Verdict, d.Reason, d.Detail = handoff.Held, gate.ReasonRule, "it could not be translated"; s.isRequired(o) {
+			} else if d.Verdict, d.Reason, d.Detail = gate.Held, gate.ReasonRule, "it could not be translated"; s.isRequired(o) {
 				x.untranslated, err = s, s.err
 			}
 		}

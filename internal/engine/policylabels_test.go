@@ -181,7 +181,7 @@ func TestLabelsStayBelowThePlanUnderAPolicy(t *testing.T) {
 		for _, e := range a.only(event.Handed) {
 			h := e.Handoff
 			require.LessOrEqual(rt, h.Delivered, h.Label)
-			if h.Verdict == handoff.Passed && h.To != handoff.User {
+			if h.Verdict == gate.Passed && h.To != handoff.User {
 				require.LessOrEqual(rt, h.Delivered, bound[h.Task], "%v to %s", h.Source, h.To)
 				require.Equal(rt, h.Delivered < h.Label, len(h.Entries) > 0)
 			}

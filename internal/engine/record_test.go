@@ -88,7 +88,7 @@ func TestEachDecisionOnce(t *testing.T) {
 	in := byReader["maker"][0]
 	require.Equal(t, handoff.Source{Kind: handoff.Input, Name: "note"}, in.Source)
 	require.Equal(t, handoff.User, in.From)
-	require.Equal(t, handoff.Passed, in.Verdict)
+	require.Equal(t, gate.Passed, in.Verdict)
 	require.Equal(t, gate.RuleUses, in.Rule)
 	require.Equal(t, event.Extent{Outputs: 1, Tokens: 2, Bytes: 8}, in.Before)
 	require.Equal(t, event.Extent{Outputs: 1, Tokens: 2, Bytes: 8, Included: []task.Path{task.Whole}}, in.After)
@@ -108,12 +108,12 @@ func TestEachDecisionOnce(t *testing.T) {
 	require.NotEmpty(t, read.Policy)
 
 	least := byReader["other"][0]
-	require.Equal(t, handoff.Minimized, least.Verdict)
+	require.Equal(t, gate.Minimized, least.Verdict)
 	require.Zero(t, least.After.Bytes)
 	require.Zero(t, least.After.Outputs)
 
 	held := byReader["low"][0]
-	require.Equal(t, handoff.Held, held.Verdict)
+	require.Equal(t, gate.Held, held.Verdict)
 	require.Equal(t, gate.ReasonRule, held.Reason)
 	require.Zero(t, held.After.Bytes)
 

@@ -205,7 +205,7 @@ func TestFailedRetellingHolds(t *testing.T) {
 				r := of(t, res, "reader")
 				list := a.handed("reader")
 				require.Len(t, list, 1)
-				require.Equal(t, handoff.Held, list[0].Verdict)
+				require.Equal(t, gate.Held, list[0].Verdict)
 				require.Zero(t, list[0].After.Bytes)
 				if optional {
 					require.NoError(t, res.Err(), "held is a line where it is optional")

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/redact"
 	"github.com/runteam/runteam/task"
@@ -34,14 +35,14 @@ type Handoff struct {
 
 // A Ruling says how the gate decided, and by which rule.
 type Ruling struct {
-	Verdict handoff.Verdict `json:"verdict"`
-	Reason  string          `json:"reason,omitempty"` // why it was withheld
-	Detail  string          `json:"detail,omitempty"` // the reason, for people
-	Mode    handoff.Mode    `json:"handoffMode"`
-	Rule    handoff.Rule    `json:"governanceRuleId"`
-	Line    string          `json:"line,omitempty"` // where that rule is written
-	Policy  string          `json:"policyDigest,omitempty"`
-	Entries []handoff.Rule  `json:"policyEntries,omitempty"` // the declassifiers, endorsers and renewals that were used
+	Verdict gate.Verdict   `json:"verdict"`
+	Reason  string         `json:"reason,omitempty"` // why it was withheld
+	Detail  string         `json:"detail,omitempty"` // the reason, for people
+	Mode    handoff.Mode   `json:"handoffMode"`
+	Rule    handoff.Rule   `json:"governanceRuleId"`
+	Line    string         `json:"line,omitempty"` // where that rule is written
+	Policy  string         `json:"policyDigest,omitempty"`
+	Entries []handoff.Rule `json:"policyEntries,omitempty"` // the declassifiers, endorsers and renewals that were used
 }
 
 // An Extent measures context on one side of the gate.

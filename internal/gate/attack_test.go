@@ -76,7 +76,7 @@ func TestEachProducerHasRulesOfItsOwn(t *testing.T) {
 				canonical, _ := sealed(t, compartment, o).Payload().JSON()
 				require.Equal(t, "{"+all[i]+"}", canonical)
 				o.Source.Name = names[(i+1)%few].Name // offered as what another one made
-				require.Equal(t, handoff.Held, decide(t, compartment, o).Verdict)
+				require.Equal(t, gate.Held, decide(t, compartment, o).Verdict)
 			}
 		}
 	}

@@ -28,17 +28,17 @@ const (
 // something of the value all the same: [Decision.Outline] is the form for a
 // viewer who may not see it, [Decision.ForReader] that for the reader.
 type Decision struct {
-	Verdict  handoff.Verdict `json:"verdict"`
-	Mode     handoff.Mode    `json:"mode,omitempty"`
-	Rule     handoff.Rule    `json:"rule"`             // the rule that decided
-	Reason   string          `json:"reason,omitempty"` // why it was withheld
-	Detail   string          `json:"detail,omitempty"` // for people
-	Line     string          `json:"line,omitempty"`   // where the grant is written
-	Source   handoff.Source  `json:"source"`
-	Envelope envelope.ID     `json:"envelope,omitempty"`
-	From     string          `json:"from"`
-	To       string          `json:"to"`
-	Task     task.ID         `json:"task,omitempty"` // the reader's task
+	Verdict  Verdict        `json:"verdict"`
+	Mode     handoff.Mode   `json:"mode,omitempty"`
+	Rule     handoff.Rule   `json:"rule"`             // the rule that decided
+	Reason   string         `json:"reason,omitempty"` // why it was withheld
+	Detail   string         `json:"detail,omitempty"` // for people
+	Line     string         `json:"line,omitempty"`   // where the grant is written
+	Source   handoff.Source `json:"source"`
+	Envelope envelope.ID    `json:"envelope,omitempty"`
+	From     string         `json:"from"`
+	To       string         `json:"to"`
+	Task     task.ID        `json:"task,omitempty"` // the reader's task
 
 	Narrowing
 
@@ -195,7 +195,7 @@ func (d *Decision) Clone() *Decision {
 }
 
 // IsDelivered reports whether anything of the value may be sealed.
-func (d *Decision) IsDelivered() bool { return d.Verdict == handoff.Passed }
+func (d *Decision) IsDelivered() bool { return d.Verdict == Passed }
 
 // Err returns nil for a decision that passed or was minimized, and a
 // [*HeldError] for any other.
@@ -203,7 +203,7 @@ func (d *Decision) Err() error {
 	if d == nil {
 		return errNothing
 	}
-	if d.Verdict == handoff.Passed || d.Verdict == handoff.Minimized {
+	if d.Verdict == Passed || d.Verdict == Minimized {
 		return nil
 	}
 	return &HeldError{Decision: *d}

@@ -44,7 +44,7 @@ func TestADecisionNamesWhatWasWrittenDownAndNothingElse(t *testing.T) {
 	}
 	s := seal(t, compartment(nil), offer(t, structured(t, give)))
 	require.Equal(t, gate.Decision{
-		Verdict: handoff.Passed, Mode: handoff.Scoped, Rule: "analyst→writer", Line: "team.yaml:30", Source: upstream, Envelope: "e-up",
+		Verdict: gate.Passed, Mode: handoff.Scoped, Rule: "analyst→writer", Line: "team.yaml:30", Source: upstream, Envelope: "e-up",
 		From: "analyst", To: "writer", Task: "t-down",
 		Before: label.Confidential, After: label.Confidential,
 		Narrowing: gate.Narrowing{InPart: true, Narrowed: true, Kept: []task.Path{"/facts/*", "/items/*/id", "/score"}, Dropped: []task.Path{"/*", "/facts/name", "/items/*/*"}, Unmatched: []task.Path{"/gone"}},
@@ -203,7 +203,7 @@ func TestWithoutARedactorNothingCrosses(t *testing.T) {
 			r, err := c.Decide(t.Context(), o, noon)
 			require.Error(t, err, name)
 			require.NotContains(t, err.Error(), "CANARY")
-			require.Equal(t, handoff.Held, r.Verdict, name)
+			require.Equal(t, gate.Held, r.Verdict, name)
 			require.Equal(t, gate.RuleRedact, r.Rule)
 			require.Zero(t, r.BytesAfter)
 			s, err := c.GateOutbound(t.Context(), o, noon)

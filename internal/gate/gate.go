@@ -198,7 +198,7 @@ func (d *Ruling) minimized(g *Grant) bool {
 		return false
 	}
 	d.Mode, d.Rule, d.Line = handoff.Minimal, t.stated.Rule, cmp.Or(t.stated.Line, d.Line)
-	d.Verdict, d.Reason, d.Detail = handoff.Minimized, ReasonMinimal, "only its heading and status are delivered"
+	d.Verdict, d.Reason, d.Detail = Minimized, ReasonMinimal, "only its heading and status are delivered"
 	return true
 }
 
@@ -300,7 +300,7 @@ func (c *Compartment) parts(o *Offer, g *Grant, s pick.Selection, d *Ruling) (_ 
 func (c *Compartment) translated(o *Offer, g *Grant, d *Ruling, left envelope.Payload, now time.Time) (_ envelope.Payload, ok bool) {
 	t := o.Translated
 	if t == nil {
-		d.Verdict, d.Rule, d.left = handoff.NeedsTranslation, cmp.Or(d.Rule, granted[o.Source.Kind], RuleGrant), left
+		d.Verdict, d.Rule, d.left = NeedsTranslation, cmp.Or(d.Rule, granted[o.Source.Kind], RuleGrant), left
 		d.Translate = &handoff.Translation{MaxTokens: g.Terms.translation.maxTokens, ByModel: true}
 		return left, false
 	}
@@ -369,7 +369,7 @@ func (c *Compartment) finish(ctx context.Context, g *Grant, d *Ruling, p envelop
 			d.CutFrom, d.Truncated = max(d.CutFrom, from), true
 		}
 	}
-	d.Verdict, d.Rule, d.BytesAfter, d.delivered = handoff.Passed, cmp.Or(d.Rule, granted[d.Source.Kind], RuleGrant), p.Size(), p
+	d.Verdict, d.Rule, d.BytesAfter, d.delivered = Passed, cmp.Or(d.Rule, granted[d.Source.Kind], RuleGrant), p.Size(), p
 	return nil
 }
 
@@ -381,7 +381,7 @@ const (
 
 // withhold rules that nothing is delivered.
 func (d *Decision) withhold(rule handoff.Rule, why string, detail string) {
-	d.Verdict, d.Rule, d.Reason, d.Detail = handoff.Held, rule, why, detail
+	d.Verdict, d.Rule, d.Reason, d.Detail = Held, rule, why, detail
 	d.Redacted, d.Revealed, d.Broken, d.CutFrom, d.Truncated, d.BytesAfter, d.Translated = nil, nil, 0, 0, false, 0, false
 	if d.Envelope != "" {
 		d.BytesBefore = bytesize.Class(max(d.BytesBefore, 1))

@@ -91,7 +91,7 @@ func TestEachCheckHoldsAlone(t *testing.T) {
 func requireHeld(t *testing.T, c *gate.Compartment, o *gate.Offer, rule handoff.Rule, why string, code string) gate.Ruling {
 	t.Helper()
 	r := decide(t, c, o)
-	require.Equal(t, handoff.Held, r.Verdict)
+	require.Equal(t, gate.Held, r.Verdict)
 	require.Equal(t, rule, r.Rule)
 	require.Equal(t, why, r.Reason)
 	require.NotEmpty(t, r.Detail)
@@ -169,7 +169,7 @@ func TestZeroCompartmentLetsNothingThrough(t *testing.T) {
 	for _, level := range []label.Classification{label.Public, label.Internal, label.Secret} {
 		o := offer(t, envelope.Text("numbers"), func(h *envelope.Header) { h.Classification = level })
 		r := decide(t, &c, o)
-		require.Equal(t, handoff.Held, r.Verdict)
+		require.Equal(t, gate.Held, r.Verdict)
 		_, err := c.GateOutbound(t.Context(), o, noon)
 		require.Error(t, err)
 	}
@@ -177,9 +177,9 @@ func TestZeroCompartmentLetsNothingThrough(t *testing.T) {
 	o.Source = handoff.Source{}
 	c.Contract.Grants = []gate.Grant{gate.WholeOf(handoff.Source{}, "")}
 	c.Contract.MaxInput = label.Secret
-	require.Equal(t, handoff.Held, decide(t, &c, o).Verdict, "a source of no kind is never granted")
-	require.Equal(t, handoff.Held, handoff.Verdict(0), "the zero verdict holds")
-	require.Equal(t, "held", handoff.Verdict(9).String())
+	require.Equal(t, gate.Held, decide(t, &c, o).Verdict, "a source of no kind is never granted")
+	require.Equal(t, gate.Held, gate.Verdict(0), "the zero verdict holds")
+	require.Equal(t, "held", gate.Verdict(9).String())
 }
 
 // Requirement: G15.
@@ -222,7 +222,7 @@ func TestFreshAtTheGate(t *testing.T) {
 	}{{-1, false}, {0, true}, {9999 * time.Millisecond, true}, {10 * time.Second, false}, {time.Hour, false}} {
 		r, err := newCompartment(t).Decide(t.Context(), offer(t, envelope.Text("x"), lives), noon.Add(tt.at))
 		require.NoError(t, err)
-		require.Equal(t, tt.passes, r.Verdict == handoff.Passed, "at %v", tt.at)
+		require.Equal(t, tt.passes, r.Verdict == gate.Passed, "at %v", tt.at)
 		if !tt.passes {
 			require.Equal(t, gate.RuleExpiry, r.Rule)
 			require.Equal(t, gate.ReasonExpired, r.Reason)
@@ -234,7 +234,7 @@ func TestFreshAtTheGate(t *testing.T) {
 func TestContractBoundsCopies(t *testing.T) {
 	t.Parallel()
 	c := newCompartment(t, func(k *gate.Contract) { k.ExpiresAt = noon.Add(10 * time.Second) })
-	for at, want := range map[time.Duration]handoff.Verdict{0: handoff.Passed, 9999 * time.Millisecond: handoff.Passed, 10 * time.Second: handoff.Held} {
+	for at, want := range map[time.Duration]gate.Verdict{0: gate.Passed, 9999 * time.Millisecond: gate.Passed, 10 * time.Second: gate.Held} {
 		r, err := c.Decide(t.Context(), offer(t, envelope.Text("x")), noon.Add(at))
 		require.NoError(t, err)
 		require.Equal(t, want, r.Verdict, "at %v", at)
@@ -418,7 +418,7 @@ func TestWhatCannotBeRedactedIsHeld(t *testing.T) {
 	r, err := newCompartment(t).Decide(t.Context(), o, noon)
 	require.Error(t, err)
 	require.NotContains(t, err.Error(), "bad")
-	require.Equal(t, handoff.Held, r.Verdict)
+	require.Equal(t, gate.Held, r.Verdict)
 	require.Equal(t, gate.RuleRedact, r.Rule)
 	s, err := newCompartment(t).GateOutbound(t.Context(), o, noon)
 	require.Error(t, err)

@@ -149,7 +149,7 @@ func TestBaseOfferPasses(t *testing.T) {
 	t.Parallel() // what the other tests change one thing about
 	r := decide(t, newCompartment(t), offer(t, envelope.Text("numbers")))
 	require.Equal(t, gate.Decision{
-		Verdict: handoff.Passed, Mode: handoff.Full, Rule: gate.RuleDependsOn, Line: "team.yaml:12 dependsOn", Source: upstream,
+		Verdict: gate.Passed, Mode: handoff.Full, Rule: gate.RuleDependsOn, Line: "team.yaml:12 dependsOn", Source: upstream,
 		Envelope: "e-up", From: "analyst", To: "writer", Task: "t-down", Before: label.Confidential, After: label.Confidential,
 		Sizes: gate.Sizes{BytesBefore: 7, BytesAfter: 7},
 	}, r.Decision)

@@ -116,9 +116,9 @@ func TestEndorser(t *testing.T) {
 	already := seal(t, under(t, p), offer(t, envelope.Text("x"), func(h *envelope.Header) { h.Trust = label.Endorsed }))
 	require.Empty(t, already.Decision().Entries, "there was nothing to do")
 	recast := exactly(handoff.PairRule{Mode: handoff.Full, Translate: &handoff.Translation{Recast: gate.RecastSystem}})
-	require.Equal(t, handoff.Held, decide(t, under(t, recast), offer(t, envelope.Text("x"))).Verdict)
+	require.Equal(t, gate.Held, decide(t, under(t, recast), offer(t, envelope.Text("x"))).Verdict)
 	recast.Endorse = p.Endorse
-	require.Equal(t, handoff.Passed, decide(t, under(t, recast), offer(t, envelope.Text("x"))).Verdict)
+	require.Equal(t, gate.Passed, decide(t, under(t, recast), offer(t, envelope.Text("x"))).Verdict)
 	for _, other := range []handoff.Endorser{{Entry: handoff.Entry{Name: "e", From: "analyst", To: "critic", Reason: "r"}}, {Entry: handoff.Entry{Name: "e", From: "critic", To: "writer", Reason: "r"}}} {
 		c := under(t, handoff.Policy{Endorse: []handoff.Endorser{other}})
 		e, _, err := c.GateInbound(gate.Reply{ID: "e", Text: "x"}, []gate.Sealed{seal(t, c, offer(t, envelope.Text("x")))}, nil, noon)
@@ -201,7 +201,7 @@ func TestSecretFlowsByARuleForThePairThatStatesAMode(t *testing.T) {
 			if !tt.flows {
 				require.Equal(t, gate.ReasonRule, r.Reason)
 			}
-			require.Equal(t, handoff.Passed, decide(t, compartment, offer(t, structured(t, `{"a":1}`))).Verdict, "below secret it crosses")
+			require.Equal(t, gate.Passed, decide(t, compartment, offer(t, structured(t, `{"a":1}`))).Verdict, "below secret it crosses")
 		})
 	}
 	// A rule does not raise a clearance.
@@ -224,7 +224,7 @@ func TestCeilings(t *testing.T) {
 			for _, level := range levels {
 				o := offer(t, envelope.Text("x"), labelled(level))
 				if level <= ceiling {
-					require.Equal(t, handoff.Passed, decide(t, compartment, o).Verdict)
+					require.Equal(t, gate.Passed, decide(t, compartment, o).Verdict)
 					continue
 				}
 				r := requireHeld(t, compartment, o, handoff.Rule(rule.From+"→"+rule.To), gate.ReasonRule, gate.CodeHeld)

@@ -265,7 +265,7 @@ func TestAskingTwiceGivesTheSame(t *testing.T) {
 		require.Equal(t, genuine, o.Envelope.Digest())
 		require.NoError(t, o.Envelope.Genuine())
 		require.Equal(t, p1.Size(), r1.BytesAfter, "what is asked beforehand is what is delivered")
-		require.Equal(t, r1.Verdict == handoff.Passed && p1.Size() > 0, p1.Size() > 0)
+		require.Equal(t, r1.Verdict == gate.Passed && p1.Size() > 0, p1.Size() > 0)
 	})
 }
 
@@ -330,12 +330,12 @@ func TestCrossingForetellsTheGate(t *testing.T) {
 		x := rulebook(t, p).Between("analyst", "writer").Admit(level, clearance, "writer")
 		r := decide(t, under(t, p, cleared(clearance)), offer(t, structured(t, `{"a":{"b":1}}`), labelled(level)))
 		require.LessOrEqual(t, x.After, level, "nothing rises")
-		if r.Verdict == handoff.Minimized { // nothing that is labelled crosses, so the label does not count
+		if r.Verdict == gate.Minimized { // nothing that is labelled crosses, so the label does not count
 			require.Equal(t, level, r.After)
 			return
 		}
 		if x.Held() {
-			require.Equal(t, handoff.Held, r.Verdict)
+			require.Equal(t, gate.Held, r.Verdict)
 			require.Equal(t, []string{string(x.Rule), string(x.Reason), x.Detail}, []string{string(r.Rule), string(r.Reason), r.Detail})
 			require.Equal(t, level, r.After)
 			return

@@ -58,7 +58,7 @@ func TestInboundRefusesByOneRuleAlone(t *testing.T) {
 			parts := []gate.Sealed{seal(t, c, offer(t, envelope.Text("x")))}
 			_, d, err := c.GateInbound(r, parts, tt.schema, noon)
 			require.NoError(t, err, "without the change it passes")
-			require.Equal(t, handoff.Passed, d.Verdict)
+			require.Equal(t, gate.Passed, d.Verdict)
 
 			tt.change(&c.Contract, &r)
 			e, d, err := c.GateInbound(r, nil, tt.schema, noon)
@@ -66,7 +66,7 @@ func TestInboundRefusesByOneRuleAlone(t *testing.T) {
 			held, ok := errors.AsType[*gate.HeldError](err)
 			require.True(t, ok, "%v", err)
 			require.Equal(t, tt.rule, d.Rule)
-			require.Equal(t, handoff.Held, d.Verdict)
+			require.Equal(t, gate.Held, d.Verdict)
 			require.Equal(t, d, held.Decision)
 			require.Zero(t, d.BytesAfter)
 			require.NotContains(t, err.Error(), "CANARY")
@@ -81,7 +81,7 @@ func TestInboundEdges(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []string{"score"}, e.Header().Tags)
 	require.Equal(t, gate.Decision{
-		Verdict: handoff.Passed, Mode: handoff.Full, Rule: gate.RuleResult, Source: handoff.Source{Kind: handoff.Dependency, Name: "t-down"}, Envelope: "e",
+		Verdict: gate.Passed, Mode: handoff.Full, Rule: gate.RuleResult, Source: handoff.Source{Kind: handoff.Dependency, Name: "t-down"}, Envelope: "e",
 		From: "writer", To: "user", Task: "t-down", Before: label.Confidential, After: label.Confidential,
 		Sizes: gate.Sizes{BytesBefore: 1, BytesAfter: 1},
 	}, d)
@@ -243,7 +243,7 @@ func TestInboundCouldNotDecide(t *testing.T) {
 	_, held := errors.AsType[*gate.HeldError](err)
 	require.False(t, held, "that is no refusal")
 	require.Nil(t, e)
-	require.Equal(t, handoff.Held, d.Verdict)
+	require.Equal(t, gate.Held, d.Verdict)
 }
 
 func ExampleCompartment() {

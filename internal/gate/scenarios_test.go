@@ -80,7 +80,7 @@ func TestScenarioMinimal(t *testing.T) {
 	s := handOn(t, "fraud", "external", structured(t, fraudResult))
 	require.True(t, s.Withheld())
 	require.Zero(t, s.Payload())
-	require.Equal(t, handoff.Minimized, s.Decision().Verdict)
+	require.Equal(t, gate.Minimized, s.Decision().Verdict)
 	require.Equal(t, "Analyse", s.Title(), "the reader learns that it was done")
 	require.Equal(t, task.Completed, s.Status())
 }
@@ -237,7 +237,7 @@ func TestRetelling(t *testing.T) {
 		Translate: &handoff.Translation{MaxTokens: 10, ByModel: true}})
 	c, o := under(t, p), offer(t, structured(t, `{"a":"from 10.1.2.3","mail":"a@example.com","notes":"CANARY","c":"CANARY"}`))
 	r := decide(t, c, o)
-	require.Equal(t, handoff.NeedsTranslation, r.Verdict)
+	require.Equal(t, gate.NeedsTranslation, r.Verdict)
 	asked, grant, err := c.TranslationOffer(o, &r, noon)
 	require.NoError(t, err)
 	k := c.Contract

@@ -33,7 +33,7 @@ func TestSealedComesFromTheGateOnly(t *testing.T) {
 	e, d, err := newCompartment(t).GateInbound(gate.Reply{ID: "e", Text: "x"}, []gate.Sealed{zero}, nil, noon)
 	require.ErrorIs(t, err, gate.ErrUnsealed)
 	require.Nil(t, e)
-	require.Equal(t, handoff.Held, d.Verdict)
+	require.Equal(t, gate.Held, d.Verdict)
 }
 
 // Requirement: G4.
@@ -178,7 +178,7 @@ func TestSealedOutlivesItsOffer(t *testing.T) {
 	s, err := c.Seal(o, &r)
 	require.NoError(t, err)
 	o.Title, o.Assignee, o.Status, o.Envelope = "changed", "changed", task.Failed, nil
-	r.Verdict, r.After = handoff.Held, label.Public
+	r.Verdict, r.After = gate.Held, label.Public
 	c.Contract.Session = "changed"
 	require.Equal(t, "Analyse", s.Title())
 	require.Equal(t, "numbers [REDACTED:token]", s.Payload().Text())
@@ -191,9 +191,9 @@ func TestWhoeverChangesASharedDecisionChangesNoRuling(t *testing.T) {
 	t.Parallel()
 	c := newCompartment(t)
 	s := seal(t, c, offer(t, envelope.Text("x"), func(h *envelope.Header) { h.ExpiresAt = noon.Add(time.Hour) }))
-	s.Decision().Verdict = handoff.Held // receipts share it, and agents get receipts
+	s.Decision().Verdict = gate.Held // receipts share it, and agents get receipts
 	line := withheld(t, c)
-	line.Decision().Verdict = handoff.Passed
+	line.Decision().Verdict = gate.Passed
 	require.False(t, s.Withheld())
 	require.True(t, line.Withheld())
 	e, _, err := c.GateInbound(gate.Reply{ID: "e", Text: "x"}, []gate.Sealed{s, line}, nil, noon)
@@ -249,7 +249,7 @@ func TestTranslationRound(t *testing.T) {
 	t.Parallel()
 	c, o := translating(t), offer(t, envelope.Text("a long story"))
 	r := decide(t, c, o)
-	require.Equal(t, handoff.NeedsTranslation, r.Verdict)
+	require.Equal(t, gate.NeedsTranslation, r.Verdict)
 	require.Equal(t, 10, r.Translate.MaxTokens)
 	s, err := c.Seal(o, &r)
 	require.ErrorContains(t, err, "translation")

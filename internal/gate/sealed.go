@@ -48,13 +48,13 @@ func (c *Compartment) Seal(o *Offer, d *Ruling) (Sealed, error) {
 		return Sealed{}, fmt.Errorf("seal %s %q: the contract has no session", o.Source.Kind, o.Source.Name)
 	}
 	switch {
-	case d.Verdict == handoff.NeedsTranslation:
+	case d.Verdict == NeedsTranslation:
 		return Sealed{}, fmt.Errorf("seal %s %q: it needs a translation first", o.Source.Kind, o.Source.Name)
-	case d.Verdict == handoff.Held && !o.Optional, d.Verdict > handoff.Minimized:
+	case d.Verdict == Held && !o.Optional, d.Verdict > Minimized:
 		return Sealed{}, &HeldError{Decision: d.Decision}
 	}
 	kept := d.Decision // apart from the payload, since records of decisions are kept
-	s := Sealed{session: k.Session, source: o.Source, title: o.Title, assignee: o.Assignee, status: o.Status, as: form(o.As, d.delivered), payload: d.delivered, decision: &kept, passed: d.Verdict == handoff.Passed, to: d.To, task: d.Task, envelope: d.Envelope}
+	s := Sealed{session: k.Session, source: o.Source, title: o.Title, assignee: o.Assignee, status: o.Status, as: form(o.As, d.delivered), payload: d.delivered, decision: &kept, passed: d.Verdict == Passed, to: d.To, task: d.Task, envelope: d.Envelope}
 	if d.about != nil && s.passed {
 		s.trust, s.expiresAt, s.recast = d.trust, d.expires, d.recast
 		if o.Source.Kind == handoff.Message {

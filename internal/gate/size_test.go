@@ -39,7 +39,7 @@ func TestHeldValuesOfAClassLookAlike(t *testing.T) {
 func TestOutlineTellsNothingOfTheValue(t *testing.T) {
 	t.Parallel()
 	short := &gate.Decision{
-		Verdict: handoff.Passed, Mode: handoff.Scoped, Rule: "rule", From: "a", To: "b", Envelope: "a/1", Before: label.Secret, After: label.Internal,
+		Verdict: gate.Passed, Mode: handoff.Scoped, Rule: "rule", From: "a", To: "b", Envelope: "a/1", Before: label.Secret, After: label.Internal,
 		Entries: []gate.Entry{{Use: gate.EntryLowered, Name: "entry"}}, Translated: true,
 		Sizes: gate.Sizes{BytesBefore: 4, BytesAfter: 2},
 	}
@@ -51,7 +51,7 @@ func TestOutlineTellsNothingOfTheValue(t *testing.T) {
 	o := long.Outline()
 	require.Equal(t, o, o.Outline())
 	require.Equal(t, gate.Decision{
-		Verdict: handoff.Passed, Mode: handoff.Scoped, Rule: "rule", From: "a", To: "b", Envelope: "a/1", Before: label.Secret, After: label.Internal,
+		Verdict: gate.Passed, Mode: handoff.Scoped, Rule: "rule", From: "a", To: "b", Envelope: "a/1", Before: label.Secret, After: label.Internal,
 		Entries: short.Entries, Translated: true, Coarse: true,
 		Sizes: gate.Sizes{BytesBefore: 1 << 10, BytesAfter: 1 << 10},
 	}, o)
@@ -64,7 +64,7 @@ func TestOutlineTellsNothingOfTheValue(t *testing.T) {
 	require.Empty(t, own.Kept)
 	require.Equal(t, long.Redacted, own.Redacted)
 	held := long
-	held.Verdict = handoff.Held
+	held.Verdict = gate.Held
 	require.Equal(t, held.Outline(), held.ForReader())
 	whole := *short
 	whole.Before = whole.After

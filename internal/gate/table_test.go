@@ -130,7 +130,7 @@ func TestTable(t *testing.T) {
 			seen["contradiction"]++
 			require.NotEmpty(t, r.Hint)
 			for name, o := range forms(t) {
-				require.Equal(t, handoff.Held, decide(t, compartment, o).Verdict, "%v %s: and the gate holds what no check let start", c, name)
+				require.Equal(t, gate.Held, decide(t, compartment, o).Verdict, "%v %s: and the gate holds what no check let start", c, name)
 			}
 		default:
 			seen["delivers"]++
@@ -163,10 +163,10 @@ func requireTable(t *testing.T, compartment *gate.Compartment, c cell) {
 	for name, o := range forms(t) {
 		r := decide(t, compartment, o)
 		if name == "text" && !c.whole() {
-			require.Equal(t, handoff.Held, r.Verdict, "%v: a text is delivered whole or not at all", c)
+			require.Equal(t, gate.Held, r.Verdict, "%v: a text is delivered whole or not at all", c)
 			continue
 		}
-		require.Equal(t, handoff.Passed, r.Verdict, "%v %s: %s", c, name, r.Detail)
+		require.Equal(t, gate.Passed, r.Verdict, "%v %s: %s", c, name, r.Detail)
 		got := sealed(t, compartment, o).Payload()
 		canonical, structured := got.JSON()
 		switch {
@@ -190,7 +190,7 @@ func requireTable(t *testing.T, compartment *gate.Compartment, c cell) {
 func requireMinimal(t *testing.T, compartment *gate.Compartment, c cell) {
 	for name, o := range forms(t) {
 		r := decide(t, compartment, o)
-		require.Equal(t, handoff.Minimized, r.Verdict, "%v %s", c, name)
+		require.Equal(t, gate.Minimized, r.Verdict, "%v %s", c, name)
 		require.Equal(t, gate.ReasonMinimal, r.Reason)
 		require.Zero(t, r.BytesAfter)
 		require.NoError(t, r.Err(), "minimal is not held")

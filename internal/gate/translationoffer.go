@@ -20,7 +20,7 @@ func (c *Compartment) TranslationOffer(o *Offer, d *Ruling, now time.Time) (Offe
 	if c == nil || o == nil || d == nil {
 		return Offer{}, Grant{}, errNothing
 	}
-	if d.Verdict != handoff.NeedsTranslation || d.about != o.Envelope || d.session != c.Contract.Session {
+	if d.Verdict != NeedsTranslation || d.about != o.Envelope || d.session != c.Contract.Session {
 		return Offer{}, Grant{}, fmt.Errorf("translate %s %q: the gate asks for no translation of it", o.Source.Kind, o.Source.Name)
 	}
 	g := c.grant(o.Source)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/event"
+	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/task"
 )
 
@@ -133,7 +134,7 @@ func heldOf(t *Trace) map[task.ID][]event.Handoff {
 	}
 	held := map[task.ID][]event.Handoff{}
 	for i := range t.Handoffs {
-		if h := &t.Handoffs[i]; h.To != handoff.User && h.Verdict == handoff.Held && !sent[h.Session] {
+		if h := &t.Handoffs[i]; h.To != handoff.User && h.Verdict == gate.Held && !sent[h.Session] {
 			held[h.Task] = append(held[h.Task], *h)
 		}
 	}

@@ -14,7 +14,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/audit"
 	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/gate"
@@ -41,7 +40,7 @@ func steps(t testing.TB) []step {
 		}
 	}
 	r := recordOf(t, &facts, "You list facts.", input(t, "claim", label.Internal, claim, "team.yaml:15"))
-	held := record.Prompt{Handoffs: []event.Handoff{{Session: "r1/" + string(letter.ID) + "/1", From: "fraud", To: "letters", Task: letter.ID, Time: noon, Ruling: event.Ruling{Verdict: handoff.Held, Rule: gate.RuleClearance}}}}
+	held := record.Prompt{Handoffs: []event.Handoff{{Session: "r1/" + string(letter.ID) + "/1", From: "fraud", To: "letters", Task: letter.ID, Time: noon, Ruling: event.Ruling{Verdict: gate.Held, Rule: gate.RuleClearance}}}}
 	return []step{
 		func(l *trace.Lines) error { return l.Add("begin", map[string]string{"run": "r1"}) },
 		tell(1, event.RunStart), tell(2, event.TaskReady),

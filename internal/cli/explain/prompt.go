@@ -70,7 +70,7 @@ func (x *Document) prompt(p *trace.Prompt) PromptDocument {
 		d := r.Sources[i].Decision
 		switch {
 		case d == nil:
-		case d.Verdict != handoff.Passed:
+		case d.Verdict != gate.Passed:
 			out.Withheld = append(out.Withheld, withheld{What: x.SourceName(d), Reason: d.Reason, Rule: d.Rule, Line: d.Line, Detail: d.Detail})
 		case len(d.Dropped) > 0 || d.TextDropped:
 			out.Withheld = append(out.Withheld, withheld{What: "of " + x.SourceName(d), Rule: d.Rule, Line: d.Line, Paths: d.Dropped, Text: d.TextDropped})

@@ -42,7 +42,7 @@ func TestEveryCarrierOfContextHasAName(t *testing.T) {
 func TestExplainShowsPolicyEffects(t *testing.T) {
 	t.Parallel()
 	d := &gate.Decision{
-		Verdict: handoff.Passed, Mode: handoff.Scoped, Rule: "intake-to-fraud", Line: "team.yaml:30", Source: handoff.Source{Kind: handoff.Input, Name: "claim"}, From: "user", Translated: true, Entries: []gate.Entry{{Use: gate.EntryLowered, Name: "score"}}, Before: label.Confidential, After: label.Internal,
+		Verdict: gate.Passed, Mode: handoff.Scoped, Rule: "intake-to-fraud", Line: "team.yaml:30", Source: handoff.Source{Kind: handoff.Input, Name: "claim"}, From: "user", Translated: true, Entries: []gate.Entry{{Use: gate.EntryLowered, Name: "score"}}, Before: label.Confidential, After: label.Internal,
 		Narrowing:  gate.Narrowing{Narrowed: true, Kept: []task.Path{"/facts/*", "/sum"}, Dropped: []task.Path{"/notes"}, TextDropped: true},
 		Redactions: gate.Redactions{Redacted: redact.Counts{"card": 1, "email": 2}, Revealed: redact.Counts{"iban": 1}},
 		Sizes:      gate.Sizes{CutFrom: 80_000},

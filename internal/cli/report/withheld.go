@@ -15,6 +15,7 @@ import (
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/flow"
+	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/redact"
 	"github.com/runteam/runteam/task"
 )
@@ -64,7 +65,7 @@ func (w *Withheld) Observe(e event.Event) {
 	w.hidden = w.hidden || h.Coarse
 	row := withheldRow{agent: h.To, task: h.Task, source: h.Source, line: h.Line}
 	switch {
-	case h.Verdict != handoff.Passed:
+	case h.Verdict != gate.Passed:
 		row.what = "all of it"
 	case len(h.After.Excluded) > 0:
 		row.paths = h.After.Excluded
