@@ -117,9 +117,6 @@ func (e *Envelope) ID() ID { return e.header.ID }
 // Producer returns the name of the agent that made the payload, or [User].
 func (e *Envelope) Producer() string { return e.header.Producer }
 
-// Task returns the task whose result this is; it is empty for anything else.
-func (e *Envelope) Task() task.ID { return e.header.Task }
-
 // Classification returns how sensitive the payload is.
 func (e *Envelope) Classification() label.Classification { return e.header.Classification }
 
@@ -181,22 +178,11 @@ func (e *Envelope) Genuine() error {
 // made of it.
 func (e *Envelope) Open() Payload { return Payload{*e.text, *e.structured} }
 
-// Earliest returns the earlier of two expiries, where zero means never.
-func Earliest(a, b time.Time) time.Time {
-	if a.IsZero() || (!b.IsZero() && b.Before(a)) {
-		return b
-	}
-	return a
-}
-
-// String returns the header in one line, without the payload.
-func (e *Envelope) String() string {
-	return fmt.Sprintf("envelope %q from %q, %v, %s", e.header.ID, e.header.Producer, e.header.Classification, bytesize.ClassText(e.Open().Size()))
-}
-
-// Format writes [Envelope.String] for every verb, so that no verb prints a
+// Format writes the header in one line for every verb, so that no verb prints a
 // payload, even of a dereferenced Envelope.
-func (e Envelope) Format(f fmt.State, _ rune) { fmt.Fprint(f, e.String()) }
+func (e Envelope) Format(f fmt.State, _ rune) {
+	fmt.Fprintf(f, "envelope %q from %q, %v, %s", e.header.ID, e.header.Producer, e.header.Classification, bytesize.ClassText(e.Open().Size()))
+}
 
 // LogValue returns the header for a structured log, without the payload.
 func (e *Envelope) LogValue() slog.Value {

@@ -10,7 +10,6 @@ import (
 	"github.com/runteam/runteam/internal/jsonvalue"
 	"github.com/runteam/runteam/label"
 	"github.com/stretchr/testify/require"
-	"pgregory.net/rapid"
 )
 
 // noon is when the envelopes of these tests are made.
@@ -163,42 +162,6 @@ func TestExpiryIsWallClock(t *testing.T) {
 	require.ErrorIs(t, e.Fresh(now.Round(0).Add(10*time.Second)), envelope.ErrExpired)
 }
 
-// Requirement: G16.
-func TestEarliest(t *testing.T) {
-	t.Parallel()
-	early, late, never := noon, noon.Add(1), time.Time{}
-	tests := []struct{ a, b, want time.Time }{
-		{early, late, early}, {late, early, early}, {early, early, early},
-		{never, late, late}, {late, never, late}, {never, never, never},
-	}
-	for _, tt := range tests {
-		require.Equal(t, tt.want, envelope.Earliest(tt.a, tt.b), "%v, %v", tt.a, tt.b)
-	}
-}
-
-// Requirement: G16.
-func TestEarliestLaws(t *testing.T) {
-	t.Parallel()
-	times := rapid.Custom(func(t *rapid.T) time.Time {
-		n := rapid.IntRange(0, 4).Draw(t, "n")
-		if n == 0 {
-			return time.Time{}
-		}
-		return noon.Add(time.Duration(n))
-	})
-	rapid.Check(t, func(t *rapid.T) {
-		a, b, c := times.Draw(t, "a"), times.Draw(t, "b"), times.Draw(t, "c")
-		got := envelope.Earliest(a, b)
-		require.Equal(t, got, envelope.Earliest(b, a), "the order does not matter")
-		require.Equal(t, envelope.Earliest(got, c), envelope.Earliest(a, envelope.Earliest(b, c)))
-		for _, one := range []time.Time{a, b} { // never outlives a part
-			if !one.IsZero() {
-				require.False(t, got.IsZero() || got.After(one))
-			}
-		}
-	})
-}
-
 func TestNewRefuses(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
@@ -261,7 +224,6 @@ func TestAccessorsAgreeWithTheHeader(t *testing.T) {
 	h := e.Header()
 	require.Equal(t, h.ID, e.ID())
 	require.Equal(t, h.Producer, e.Producer())
-	require.Equal(t, h.Task, e.Task())
 	require.Equal(t, h.Classification, e.Classification())
 	require.Equal(t, h.Trust, e.Trust())
 	require.Equal(t, h.ExpiresAt, e.ExpiresAt())

@@ -47,13 +47,10 @@ func (p Payload) JSON() (canonical string, ok bool) { return p.structured, p.str
 // Size returns the length of both parts in bytes.
 func (p Payload) Size() int { return len(p.text) + len(p.structured) }
 
-// String returns the size classes of the parts, never what they say.
-func (p Payload) String() string {
-	if p.structured == "" {
-		return "text of " + bytesize.ClassText(len(p.text))
+// Format writes the size classes of the parts for every verb, so that no verb prints the payload.
+func (p Payload) Format(f fmt.State, _ rune) {
+	fmt.Fprint(f, "text of "+bytesize.ClassText(len(p.text)))
+	if p.structured != "" {
+		fmt.Fprint(f, ", JSON of "+bytesize.ClassText(len(p.structured)))
 	}
-	return "text of " + bytesize.ClassText(len(p.text)) + ", JSON of " + bytesize.ClassText(len(p.structured))
 }
-
-// Format writes [Payload.String] for every verb, so that no verb prints the payload.
-func (p Payload) Format(f fmt.State, _ rune) { fmt.Fprint(f, p.String()) }

@@ -110,11 +110,9 @@ func (p Prompt) Receipt() *Receipt {
 	return r
 }
 
-// String says for whom the prompt is and how sensitive, never its texts.
-func (p Prompt) String() string {
+// Format writes for whom the prompt is and how sensitive for every verb, so that no verb
+// prints its texts.
+func (p Prompt) Format(f fmt.State, _ rune) {
 	r := p.get().receipt
-	return fmt.Sprintf("prompt for %q, %v", r.Agent, r.Classification)
+	fmt.Fprintf(f, "prompt for %q, %v", r.Agent, r.Classification)
 }
-
-// Format writes [Prompt.String] for every verb, so that no verb prints a prompt.
-func (p Prompt) Format(f fmt.State, _ rune) { fmt.Fprint(f, p.String()) }

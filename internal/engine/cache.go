@@ -231,8 +231,11 @@ func (v callView) call() *record.AgentCall {
 	e.Messages = v.messageIDs()
 	for i := range v.offers {
 		o := &v.offers[i]
-		if o.Source.Kind == handoff.Memory && o.Envelope != nil && o.Envelope.Task() != "" {
-			e.Memory = append(e.Memory, o.Envelope.Task())
+		if o.Source.Kind != handoff.Memory || o.Envelope == nil {
+			continue
+		}
+		if of := o.Envelope.Header().Task; of != "" {
+			e.Memory = append(e.Memory, of)
 		}
 	}
 	return e

@@ -56,7 +56,8 @@ func (r *run) runStart() *record.RunStart {
 			Name: in.Name, Classification: in.Classification, Bytes: plan.InputSize(in, r.accepts), Key: sha256.Sum256([]byte(in.Text)), Line: in.Origin.String(),
 		}
 		if in.Envelope != nil {
-			given.FromRun, given.FromTask = in.Envelope.Header().Run, in.Envelope.Task()
+			h := in.Envelope.Header()
+			given.FromRun, given.FromTask = h.Run, h.Task
 		}
 		b.Inputs = append(b.Inputs, given)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/task"
 )
@@ -53,7 +54,7 @@ func newRunScope(t *plan.Roster, o Options, start time.Time) (*runScope, error) 
 		if in.Envelope != nil {
 			h.DerivedFrom, h.Truncated = []envelope.ID{in.Source()}, in.Envelope.Truncated()
 			if o.Replay == nil { // a replay reads what its run read
-				h.ExpiresAt = envelope.Earliest(h.ExpiresAt, in.Envelope.ExpiresAt())
+				h.ExpiresAt = gate.Earliest(h.ExpiresAt, in.Envelope.ExpiresAt())
 			}
 		}
 		e, err := envelope.New(h, envelope.Text(in.Text))

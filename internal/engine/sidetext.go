@@ -40,7 +40,7 @@ func (x *modelCall) sideText(source handoff.SourceKind, given record.SideText) *
 			continue
 		}
 		h := e.Header()
-		h.Classification, h.ExpiresAt = h.Classification.Join(given.Label), envelope.Earliest(h.ExpiresAt, given.ExpiresAt)
+		h.Classification, h.ExpiresAt = h.Classification.Join(given.Label), gate.Earliest(h.ExpiresAt, given.ExpiresAt)
 		out.Label, out.ExpiresAt = h.Classification, h.ExpiresAt
 		if e, err = envelope.New(h, envelope.Text(say)); err != nil {
 			continue

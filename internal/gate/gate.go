@@ -323,7 +323,7 @@ func (c *Compartment) translated(o *Offer, g *Grant, d *Ruling, left envelope.Pa
 		return left, false
 	}
 	d.After, d.replaced, d.Translated = t.Classification(), t, true
-	d.expires, d.trust = envelope.Earliest(d.expires, t.ExpiresAt()), d.trust.Join(t.Trust())
+	d.expires, d.trust = Earliest(d.expires, t.ExpiresAt()), d.trust.Join(t.Trust())
 	return envelope.Text(t.Open().Text()), true
 }
 

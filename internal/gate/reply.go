@@ -64,7 +64,7 @@ func (c *Compartment) GateInbound(r Reply, parts []Sealed, schema Validator, now
 		h.Classification, h.ExpiresAt = h.Classification.Join(e.Classification), e.ExpiresAt
 	}
 	if r.TTL > 0 {
-		h.ExpiresAt = envelope.Earliest(h.ExpiresAt, now.Add(r.TTL))
+		h.ExpiresAt = Earliest(h.ExpiresAt, now.Add(r.TTL))
 	}
 	if _, err := k.derive(&h, parts); err != nil {
 		return nil, d, fmt.Errorf("gate the reply of %q: %w", k.Callee, err)
@@ -137,7 +137,7 @@ func (k *Contract) derive(h *envelope.Header, parts []Sealed) (hops int, err err
 		}
 		if !s.Withheld() {
 			h.DerivedFrom = append(h.DerivedFrom, s.envelope)
-			h.ExpiresAt = envelope.Earliest(h.ExpiresAt, s.expiresAt)
+			h.ExpiresAt = Earliest(h.ExpiresAt, s.expiresAt)
 			hops = max(hops, s.hops)
 		}
 	}

@@ -268,7 +268,7 @@ func requireResultOf(t *testing.T, j *journal.Journal, run string, of *task.Task
 			continue
 		}
 		require.NoError(t, err)
-		require.Equal(t, of.ID, got.Task())
+		require.Equal(t, of.ID, got.Header().Task)
 		require.Contains(t, []envelope.ID{want.Result.ID, want.Result.ID + "/shown"}, got.ID())
 	}
 }

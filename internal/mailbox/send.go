@@ -182,8 +182,8 @@ func (b *Bus) seal(d *Draft, h envelope.Header) (*envelope.Envelope, error) {
 	if h.CreatedAt.IsZero() {
 		h.CreatedAt = b.options.Now().UTC()
 	}
-	if d.TTL > 0 {
-		h.ExpiresAt = envelope.Earliest(h.ExpiresAt, h.CreatedAt.Add(d.TTL))
+	if end := h.CreatedAt.Add(d.TTL); d.TTL > 0 && (h.ExpiresAt.IsZero() || end.Before(h.ExpiresAt)) {
+		h.ExpiresAt = end
 	}
 	e, err := envelope.New(h, envelope.Text(d.Content))
 	if err != nil { // as when the clock knows no time

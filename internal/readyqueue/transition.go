@@ -32,8 +32,10 @@ func (q *Queue) Complete(i int, result *envelope.Envelope, at time.Time) error {
 	if q.states[i].waiting {
 		return fmt.Errorf("complete task %q: %w", t.Title, ErrWaiting)
 	}
-	if result != nil && result.Task() != "" && result.Task() != t.ID {
-		return fmt.Errorf("complete task %q: %w: %q", t.Title, ErrResult, result.Task())
+	if result != nil {
+		if of := result.Header().Task; of != "" && of != t.ID {
+			return fmt.Errorf("complete task %q: %w: %q", t.Title, ErrResult, of)
+		}
 	}
 	q.results[i] = result
 	q.set(i, completed, at)
