@@ -86,7 +86,7 @@ var arrows = []struct {
 	{"team", "label llm internal/naming task envelope handoff prompt event internal/event internal/assign internal/flow messagebus sharedmem agent synth internal/record internal/plan internal/engine internal/provenance"},
 	{"internal/specfile", "internal/yamltext internal/pricing internal/bytesize internal/connection internal/plan internal/naming label llm llm/limit redact task internal/pick envelope handoff internal/assign internal/flow internal/gate internal/engine internal/provenance"},
 	{"spec", "llm llm/limit llm/openai task agent team internal/specfile internal/engine internal/plan"},
-	{"flowtest", "internal/codes internal/naming internal/specfile label task internal/pick handoff prompt internal/event agent internal/trace internal/flow spec internal/scripted internal/schema internal/jsonvalue internal/engine"},
+	{"flowtest", "internal/brief internal/codes internal/naming internal/specfile label task internal/pick handoff prompt internal/event agent internal/trace internal/flow spec internal/scripted internal/schema internal/jsonvalue internal/engine"},
 }
 
 // pure packages compute and do nothing else.

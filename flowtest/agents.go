@@ -33,7 +33,7 @@ type testTeam struct {
 type sentPrompt struct {
 	agent  string
 	task   task.ID // empty for the coordinator
-	layout prompt.Layout
+	layout string
 	text   string // system prompt and message
 }
 

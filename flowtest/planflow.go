@@ -5,11 +5,11 @@ import (
 	"strings"
 
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/brief"
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/flow"
 	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/label"
-	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
 )
 
@@ -60,9 +60,9 @@ func (p *planFlow) source(x *canary) int {
 func (p *planFlow) taskOf(s sentPrompt) int {
 	return slices.IndexFunc(p.g.Tasks, func(t flow.Task) bool {
 		switch s.layout {
-		case prompt.Planning:
+		case brief.Planning.String():
 			return t.ID == "" && t.Title == "the plan"
-		case prompt.Synthesis:
+		case brief.Synthesis.String():
 			return t.ID == "" && t.Title == "the answer"
 		}
 		return t.ID == s.task

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/runteam/runteam/agent"
+	"github.com/runteam/runteam/internal/brief"
 	"github.com/runteam/runteam/internal/jsonvalue"
 	"github.com/runteam/runteam/internal/schema"
 	"github.com/runteam/runteam/internal/scripted"
@@ -13,7 +14,7 @@ import (
 
 // standIn answers in place of an agent.
 func (t *testTeam) standIn(p prompt.Prompt) (agent.Reply, error) {
-	if p.Layout() == prompt.Planning {
+	if p.Layout() == brief.Planning.String() {
 		text, err := t.planner.Answer(p.System(), p.Text())
 		return agent.Reply{Text: text, Turns: 1}, err
 	}

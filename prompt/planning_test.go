@@ -167,7 +167,7 @@ func TestReceiptOfAGoalWithParameters(t *testing.T) {
 func TestAPromptSaysWhatItIsFor(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
-	require.Equal(t, prompt.Work, build(t, d.brief()).Layout())
-	require.Equal(t, prompt.Planning, build(t, d.planning("Find out why.")).Layout())
-	require.Equal(t, prompt.Work, prompt.Prompt{}.Layout())
+	require.Equal(t, "work", build(t, d.brief()).Layout())
+	require.Equal(t, "planning", build(t, d.planning("Find out why.")).Layout())
+	require.Equal(t, "work", prompt.Prompt{}.Layout())
 }

@@ -18,17 +18,8 @@ import (
 	"fmt"
 
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/brief"
 	"github.com/runteam/runteam/internal/naming"
-)
-
-// A Layout says what a prompt is for.
-type Layout string
-
-// The layouts.
-const (
-	Work      Layout = "work"      // a task of the graph, with what it was granted
-	Planning  Layout = "planning"  // the coordinator divides a goal into tasks
-	Synthesis Layout = "synthesis" // the coordinator answers a goal from results
 )
 
 // A Prompt is what an agent gets: two texts and an account of them. It is
@@ -36,7 +27,7 @@ const (
 type Prompt struct{ built *built }
 
 type built struct {
-	layout       Layout
+	layout       string // the name of a brief.Layout
 	system, text string
 	schema       string
 	format       string
@@ -54,7 +45,7 @@ type Section struct {
 	Withheld string
 }
 
-var none = built{layout: Work, receipt: &Receipt{}}
+var none = built{layout: brief.Work.String(), receipt: &Receipt{}}
 
 func (p Prompt) get() *built {
 	if p.built == nil {
@@ -76,10 +67,12 @@ func (p Prompt) Schema() string { return p.get().schema }
 // the reply, or another one for a reply that is read without a schema, or "".
 func (p Prompt) FormatSchema() string { return cmp.Or(p.get().format, p.get().schema) }
 
-// Layout returns what the prompt is for: a task, a plan, or an answer. A
-// prompt to correct an answer or a plan has sections of the kinds [handoff.Draft]
-// or [handoff.Plan], which is that, and [handoff.Fault], what is wrong with it.
-func (p Prompt) Layout() Layout { return p.get().layout }
+// Layout returns what the prompt is for: "work" for a task of the graph, "planning" if
+// the coordinator divides a goal into tasks, or "synthesis" if the coordinator answers a
+// goal from results. A prompt to correct an answer or a plan has sections of the kinds
+// [handoff.Draft] or [handoff.Plan], which is that, and [handoff.Fault], what is wrong
+// with it.
+func (p Prompt) Layout() string { return p.get().layout }
 
 // Sections returns the granted context piece by piece, in the order of the
 // texts: what stands in the system prompt comes first. Instructions are

@@ -14,6 +14,7 @@ import (
 
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/brief"
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/prompt"
@@ -184,7 +185,7 @@ func TestPlannedDescriptionsAreGated(t *testing.T) {
 			t.Parallel()
 			d := newDesk()
 			council := func(_ context.Context, p prompt.Prompt) (agent.Reply, error) {
-				if p.Layout() == prompt.Planning {
+				if p.Layout() == brief.Planning.String() {
 					return agent.Reply{Text: `[{"title":"one","description":"Mind ` + canary + ` and ada@example.com.","assignee":"low"}]`}, nil
 				}
 				return agent.Reply{Text: "answer"}, nil

@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/runteam/runteam/internal/brief"
 	"github.com/runteam/runteam/internal/promptview"
 
 	"github.com/stretchr/testify/require"
@@ -192,7 +193,7 @@ func TestCoordinatorAndRetellingsAreRecorded(t *testing.T) {
 		}
 	}
 	council := count(func(_ context.Context, p prompt.Prompt) (agent.Reply, error) {
-		if p.Layout() == prompt.Planning {
+		if p.Layout() == brief.Planning.String() {
 			return agent.Reply{Text: `[{"title":"one","description":"Do it.","assignee":"maker"},{"title":"two","description":"Do that.","assignee":"reader","dependsOn":["one"]}]`}, nil
 		}
 		return agent.Reply{Text: "the answer"}, nil
