@@ -10,6 +10,7 @@ import (
 	"github.com/runteam/runteam/internal/brief"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/naming"
+	"github.com/runteam/runteam/task"
 )
 
 func check(b *brief.Brief) error {
@@ -52,6 +53,9 @@ func checkSealed(s *gate.Sealed, in *place, b *brief.Brief) error {
 	return nil
 }
 
+// statuses are those that a task can have.
+var statuses = []task.Status{task.Pending, task.Blocked, task.InProgress, task.Completed, task.Failed, task.Skipped}
+
 func fault(s *gate.Sealed, in *place, b *brief.Brief) error {
 	if err := s.For(&b.Contract); err != nil {
 		return err
@@ -60,7 +64,7 @@ func fault(s *gate.Sealed, in *place, b *brief.Brief) error {
 		return fmt.Errorf("it has no place in %s of a brief for %v", in.name, b.Layout)
 	}
 	status := s.Status()
-	if status != "" && !status.Valid() {
+	if status != "" && !slices.Contains(statuses, status) {
 		return fmt.Errorf("there is no status %q", status)
 	}
 	if in.status != "" && status != in.status {

@@ -171,7 +171,7 @@ func (t Task) MarshalJSON() ([]byte, error) {
 			TTL: millis(t.TTL), Timeout: millis(t.Timeout), Reuse: t.Reuse, AcceptTruncated: t.AcceptTruncated,
 		},
 	}
-	if !t.Requires.Empty() {
+	if !t.Requires.isEmpty() {
 		w.Requires = t.Requires
 	}
 	w.DependencyPayload = sharedPayload(t.DependsOn)
@@ -242,7 +242,7 @@ func (t *Task) UnmarshalJSON(data []byte) error {
 	if w.RetryBackoff != nil {
 		t.RetryBackoff = *w.RetryBackoff
 	}
-	if !w.Requires.Empty() {
+	if !w.Requires.isEmpty() {
 		t.Requires = w.Requires
 	}
 	if w.Origin != nil {
@@ -269,7 +269,7 @@ func (t *Task) complete() error {
 	if t.Status == "" {
 		t.Status = Pending
 	}
-	if !t.Status.Valid() {
+	if !t.Status.valid() {
 		return fmt.Errorf("%w: task %s: status %s", ErrInvalid, naming.Quote(t.Title), naming.Quote(string(t.Status)))
 	}
 	found := &findings{}

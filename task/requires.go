@@ -17,14 +17,14 @@ type Requires struct {
 	Provider     string   `json:"requiredProvider,omitempty"`     // whose models it calls; likewise
 }
 
-// Empty reports whether r, which may be nil, asks for nothing.
-func (r *Requires) Empty() bool {
+// isEmpty reports whether r, which may be nil, asks for nothing.
+func (r *Requires) isEmpty() bool {
 	return r == nil || len(r.Tools)+len(r.Capabilities)+len(r.Backend)+len(r.Provider) == 0
 }
 
 // trimmed returns a copy without surrounding spaces, or nil when r asks for nothing.
 func (r *Requires) trimmed() *Requires {
-	if r.Empty() {
+	if r.isEmpty() {
 		return nil
 	}
 	return &Requires{

@@ -3,8 +3,8 @@ package task
 // Terminal reports whether s is final: completed, failed or skipped.
 func (s Status) Terminal() bool { return s == Completed || s == Failed || s == Skipped }
 
-// Valid reports whether s is a status.
-func (s Status) Valid() bool {
+// valid reports whether s is a status.
+func (s Status) valid() bool {
 	return s == Pending || s == Blocked || s == InProgress || s.Terminal()
 }
 

@@ -161,7 +161,7 @@ func (r *reader) requires(v any) {
 	for _, name := range slices.Sorted(maps.Keys(members)) {
 		r.requirement(&q, name, members[name])
 	}
-	if !q.Empty() {
+	if len(q.Tools)+len(q.Capabilities)+len(q.Backend)+len(q.Provider) > 0 {
 		r.spec.Requires = &q
 	}
 }

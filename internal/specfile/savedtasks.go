@@ -131,7 +131,7 @@ func (s *saver) schema(raw json.RawMessage) *node {
 }
 
 func requiresNode(r *task.Requires) *node {
-	if r.Empty() {
+	if asksNothing(r) {
 		return nil
 	}
 	n := objectNode()

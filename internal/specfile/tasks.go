@@ -180,10 +180,15 @@ func (r taskReader) requires(n *node) *task.Requires {
 	f := r.fields(n, requiresPlace, nil)
 	q := &task.Requires{}
 	requiresMembers(q).read(f.own)
-	if q.Empty() {
+	if asksNothing(q) {
 		return nil
 	}
 	return q
+}
+
+// asksNothing reports whether q, which may be nil, requires nothing.
+func asksNothing(q *task.Requires) bool {
+	return q == nil || len(q.Tools)+len(q.Capabilities)+len(q.Backend)+len(q.Provider) == 0
 }
 
 // metadata reads texts, numbers, booleans and lists of them; the task package checks keys and sizes.
