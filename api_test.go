@@ -70,8 +70,7 @@ var opaque = map[string]string{
 	"mailbox.Bus":     "what the engine delivers messages with; programs pass buses on",
 
 	"provenance.Position": "of values that spec files and plans make; programs pass them on",
-	"provenance.Param":    "of values that spec files and plans make; programs pass them on",
-	"provenance.Record":   "of values that spec files and plans make; programs pass them on",
+	"provenance.Source":   "of values that spec files and plans make; programs pass them on",
 
 	// Aliases: the names are public, and the engine uses the same types.
 	"codes.Condition":  "agent.Condition",

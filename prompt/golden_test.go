@@ -151,8 +151,8 @@ var workLayouts = map[string]func(d *desk) brief.Brief{
 	},
 	"params": func(d *desk) brief.Brief {
 		d.task.Description = "Compare ACME with Globex."
-		d.task.Params = []provenance.Param{{Name: "a", Start: 8, End: 12}, {Name: "b", Start: 18, End: 24}}
-		d.task.Origin = provenance.Position{File: "team.yaml", Line: 9, Column: 5}
+		d.task.Source.Params = []provenance.Param{{Name: "a", Start: 8, End: 12}, {Name: "b", Start: 18, End: 24}}
+		d.task.Source.Origin = provenance.Position{File: "team.yaml", Line: 9, Column: 5}
 		return d.brief()
 	},
 	"marks": func(d *desk) brief.Brief {

@@ -65,7 +65,7 @@ func TestReceiptOfAPlanningPrompt(t *testing.T) {
 func TestReceiptOfAPlannedTask(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
-	d.task.Params = []provenance.Param{{Name: "year", Start: 0, End: 5}} // of the description that is not written
+	d.task.Source.Params = []provenance.Param{{Name: "year", Start: 0, End: 5}} // of the description that is not written
 	o := d.offer(handoff.Plan, "", handoff.Coordinator, envelope.Text("Find "+fakeToken))
 	o.Envelope = changed(d, o, func(r *envelope.Record) { r.Classification = label.Confidential })
 	b := d.brief()

@@ -113,8 +113,8 @@ func TestReceiptNamesTheSpec(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
 	d.task.Description = "Compare ACME with Globex."
-	d.task.Params = []provenance.Param{{Name: "a", Start: 8, End: 12}, {Name: "b", Start: 18, End: 24}}
-	d.task.Origin = provenance.Position{File: "team.yaml", Line: 9}
+	d.task.Source.Params = []provenance.Param{{Name: "a", Start: 8, End: 12}, {Name: "b", Start: 18, End: 24}}
+	d.task.Source.Origin = provenance.Position{File: "team.yaml", Line: 9}
 	d.task.Classification = label.Confidential
 	b := d.brief()
 	b.System, b.SystemOrigin, b.SystemParams = "Be dry.", "team.yaml:4", []provenance.Param{{Name: "tone", Start: 3, End: 6}}

@@ -166,7 +166,7 @@ func (r *renderer) origin() Source {
 
 // where names the place of the task's text: a line of a file, or the task itself.
 func where(t *task.Task) string {
-	if at := t.Origin.String(); at != "" {
+	if at := t.Source.Origin.String(); at != "" {
 		return at
 	}
 	return t.Title

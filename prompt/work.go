@@ -36,7 +36,7 @@ func (r *renderer) description() {
 		r.put(brief.PartDescription, p.source, p.unfenced())
 		return
 	}
-	r.instruction(brief.PartDescription, 0, r.brief.Task.Description, r.brief.Task.Params)
+	r.instruction(brief.PartDescription, 0, r.brief.Task.Description, r.brief.Task.Source.Params)
 }
 
 // granted writes the section of the inputs or of the dependencies, of those

@@ -32,15 +32,15 @@ func fill(t *Task, s *Spec, at time.Time, i int, found *findings) {
 	t.Spec, t.Status, t.CreatedAt, t.UpdatedAt = *s, Pending, at, at
 	t.Title, t.DependsOn, t.NeedToKnow = strings.TrimSpace(s.Title), nil, nil
 	t.MaxRetries = max(s.MaxRetries, 0)
-	if s.Provenance != nil {
-		t.Provenance = new(*s.Provenance)
+	if s.Source.Record != nil {
+		t.Source.Record = new(*s.Source.Record)
 	}
 	c := checker{t: t, i: i, found: found}
 	c.texts()
 	c.words()
 	c.numbers()
-	if len(s.Params)+len(s.Uses)+len(s.RequiredTags)+len(s.OutputSchema)+len(s.Metadata) > 0 {
-		t.Params, t.Uses, t.RequiredTags = slices.Clone(s.Params), usesOf(s.Uses), slices.Clone(s.RequiredTags)
+	if len(s.Source.Params)+len(s.Uses)+len(s.RequiredTags)+len(s.OutputSchema)+len(s.Metadata) > 0 {
+		t.Source.Params, t.Uses, t.RequiredTags = slices.Clone(s.Source.Params), usesOf(s.Uses), slices.Clone(s.RequiredTags)
 		t.OutputSchema, t.Metadata = slices.Clone(s.OutputSchema), cloneMetadata(s.Metadata)
 		c.lists()
 		c.metadata()
@@ -194,7 +194,7 @@ func (c *checker) numbers() {
 func (c *checker) lists() {
 	t := c.t
 	end := 0
-	for k, p := range t.Params {
+	for k, p := range t.Source.Params {
 		if p.Start < end || p.End < p.Start || p.End > len(t.Description) {
 			c.bad(nil, fmt.Sprintf("params[%d]: bytes %d to %d are not a part of the description after byte %d", k, p.Start, p.End, end), "", "params", k)
 			break

@@ -184,7 +184,7 @@ func (t Task) MarshalJSON() ([]byte, error) {
 	for _, u := range t.Uses {
 		w.Uses = append(w.Uses, wireUse(u))
 	}
-	for _, p := range t.Params {
+	for _, p := range t.Source.Params {
 		w.Params = append(w.Params, wireParam(p))
 	}
 	if t.MemoryScope != ScopeDependencies {
@@ -199,9 +199,9 @@ func (t Task) MarshalJSON() ([]byte, error) {
 	if t.RetryBackoff != defaultRetryBackoff {
 		w.RetryBackoff = new(max(t.RetryBackoff, 1))
 	}
-	w.Provenance = t.Provenance
-	if t.Origin != (provenance.Position{}) {
-		w.Origin = new(wirePosition(t.Origin))
+	w.Provenance = t.Source.Record
+	if t.Source.Origin != (provenance.Position{}) {
+		w.Origin = new(wirePosition(t.Source.Origin))
 	}
 	return json.Marshal(w)
 }
@@ -234,7 +234,7 @@ func (t *Task) UnmarshalJSON(data []byte) error {
 		OutputSchema: w.OutputSchema, TTL: time.Duration(w.TTL),
 		MaxRetries: max(w.MaxRetries, 0), RetryDelay: defaultRetryDelay, RetryBackoff: defaultRetryBackoff,
 		Timeout: time.Duration(w.Timeout), AcceptTruncated: w.AcceptTruncated, Reuse: w.Reuse,
-		Role: w.Role, Priority: w.Priority, Metadata: w.Metadata, Provenance: w.Provenance,
+		Role: w.Role, Priority: w.Priority, Metadata: w.Metadata, Source: provenance.Source{Record: w.Provenance},
 	}}
 	if w.RetryDelay != nil {
 		t.RetryDelay = time.Duration(*w.RetryDelay)
@@ -246,7 +246,7 @@ func (t *Task) UnmarshalJSON(data []byte) error {
 		t.Requires = w.Requires
 	}
 	if w.Origin != nil {
-		t.Origin = provenance.Position(*w.Origin)
+		t.Source.Origin = provenance.Position(*w.Origin)
 	}
 	for _, d := range w.DependsOn {
 		if d.As == "" {
@@ -259,7 +259,7 @@ func (t *Task) UnmarshalJSON(data []byte) error {
 		t.Uses = append(t.Uses, Use(u))
 	}
 	for _, p := range w.Params {
-		t.Params = append(t.Params, provenance.Param(p))
+		t.Source.Params = append(t.Source.Params, provenance.Param(p))
 	}
 	return t.complete()
 }

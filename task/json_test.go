@@ -106,10 +106,10 @@ func TestTaskJSONRoundTrip(t *testing.T) {
 			})
 		}
 		if rapid.Bool().Draw(t, "rest") {
-			give.Uses, give.Params = []task.Use{{Name: "claim"}}, []provenance.Param{{Name: "year", Start: 1, End: 2}}
+			give.Uses, give.Source.Params = []task.Use{{Name: "claim"}}, []provenance.Param{{Name: "year", Start: 1, End: 2}}
 			give.RequiredTags, give.OutputSchema = []string{"t"}, json.RawMessage(`{"type":"object"}`)
 			give.Requires = &task.Requires{Tools: []string{"shell"}, Capabilities: []string{"sql", "ä"}, Backend: "b", Provider: "p"}
-			give.Metadata, give.Origin = map[string]any{"k": true, "n": 1.5}, provenance.Position{File: "f", Line: 1, Column: 2}
+			give.Metadata, give.Source.Origin = map[string]any{"k": true, "n": 1.5}, provenance.Position{File: "f", Line: 1, Column: 2}
 		}
 		data, err := json.Marshal(give)
 		require.NoError(t, err)

@@ -39,12 +39,11 @@ func TestResolveFillsInDefaults(t *testing.T) {
 func TestResolveKeepsWhatTheSpecSays(t *testing.T) {
 	t.Parallel()
 	s := task.Spec{
-		Key: "write-1", Title: "Write", Description: "Write it in 2026.", Params: []provenance.Param{{Name: "year", Start: 12, End: 16}},
+		Key: "write-1", Title: "Write", Description: "Write it in 2026.", Source: provenance.Source{Params: []provenance.Param{{Name: "year", Start: 12, End: 16}}, Origin: provenance.Position{File: "team.yaml", Line: 3, Column: 5}},
 		Assignee: "letters", Requires: &task.Requires{Capabilities: []string{"letters"}}, DependsOn: []task.Ref{{Task: "Score", As: task.Both, Optional: true}}, Uses: []task.Use{{Name: "claim"}},
 		MemoryScope: task.ScopeAll, Classification: label.Secret, RequiredTags: []string{"facts"},
 		OutputSchema: json.RawMessage(`{}`), TTL: time.Hour, MaxRetries: 3, RetryDelay: time.Minute, RetryBackoff: 1.5,
 		Timeout: time.Second, Role: "writer", Priority: task.High, Metadata: map[string]any{"n": 1, "maxTokens": 5},
-		Origin: provenance.Position{File: "team.yaml", Line: 3, Column: 5},
 	}
 	none := spec("Score")
 	none.RetryDelay, none.MaxRetries = task.NoDelay, -4
@@ -52,9 +51,9 @@ func TestResolveKeepsWhatTheSpecSays(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, task.Task{
 		ID: task.NewID("Write"), Status: task.Pending, CreatedAt: at, UpdatedAt: at,
-		Spec: task.Spec{Key: s.Key, Title: s.Title, Description: s.Description, Params: s.Params, Assignee: s.Assignee, Requires: s.Requires,
+		Spec: task.Spec{Key: s.Key, Title: s.Title, Description: s.Description, Source: provenance.Source{Params: s.Source.Params, Origin: s.Source.Origin}, Assignee: s.Assignee, Requires: s.Requires,
 			DependsOn: []task.Ref{{Task: string(task.NewID("Score")), As: task.Both, Optional: true}}, Uses: s.Uses,
-			MemoryScope: s.MemoryScope, Classification: s.Classification, RequiredTags: s.RequiredTags, OutputSchema: s.OutputSchema, TTL: s.TTL, MaxRetries: 3, RetryDelay: time.Minute, RetryBackoff: 1.5, Timeout: time.Second, Role: s.Role, Priority: s.Priority, Metadata: s.Metadata, Origin: s.Origin},
+			MemoryScope: s.MemoryScope, Classification: s.Classification, RequiredTags: s.RequiredTags, OutputSchema: s.OutputSchema, TTL: s.TTL, MaxRetries: 3, RetryDelay: time.Minute, RetryBackoff: 1.5, Timeout: time.Second, Role: s.Role, Priority: s.Priority, Metadata: s.Metadata},
 	}, tasks[0])
 	require.Zero(t, tasks[1].RetryDelay)
 	require.Zero(t, tasks[1].MaxRetries)
@@ -117,8 +116,8 @@ func TestResolveReportsWhatIsWrong(t *testing.T) {
 		{"infinite factor", with(func(s *task.Spec) { s.RetryBackoff = math.Inf(1) }), "/tasks/0/retryBackoff", "+Inf", task.ErrInvalid},
 		{"negative timeout", with(func(s *task.Spec) { s.Timeout = -1 }), "/tasks/0/timeoutMs", "negative", task.ErrInvalid},
 		{"negative life", with(func(s *task.Spec) { s.TTL = -1 }), "/tasks/0/ttlMs", "negative", task.ErrInvalid},
-		{"parameter outside", with(func(s *task.Spec) { s.Params = []provenance.Param{{Start: 2, End: 99}} }), "/tasks/0/params/0", "bytes 2 to 99", task.ErrInvalid},
-		{"parameters overlap", with(func(s *task.Spec) { s.Params = []provenance.Param{{Start: 0, End: 3}, {Start: 2, End: 4}} }), "/tasks/0/params/1", "after byte 3", task.ErrInvalid},
+		{"parameter outside", with(func(s *task.Spec) { s.Source.Params = []provenance.Param{{Start: 2, End: 99}} }), "/tasks/0/params/0", "bytes 2 to 99", task.ErrInvalid},
+		{"parameters overlap", with(func(s *task.Spec) { s.Source.Params = []provenance.Param{{Start: 0, End: 3}, {Start: 2, End: 4}} }), "/tasks/0/params/1", "after byte 3", task.ErrInvalid},
 		{"bad input name", with(func(s *task.Spec) { s.Uses = []task.Use{{Name: "a:b"}} }), "/tasks/0/uses/0", "not a name", naming.ErrName},
 		{"input twice", with(func(s *task.Spec) { s.Uses = []task.Use{{Name: "a"}, {Name: "A"}} }), "/tasks/0/uses/1", `"A" is named before: remove it`, task.ErrDuplicate},
 		{"bad tag", with(func(s *task.Spec) { s.RequiredTags = []string{"a\nb"} }), "/tasks/0/requiredTags/0", "line break", naming.ErrTitle},

@@ -11,12 +11,11 @@ import (
 // A Spec is a task as a caller writes it: other tasks are named, not identified.
 // The zero value of every field but Title and Description is a good default.
 type Spec struct {
-	Key         string             // optional short name, [a-z0-9-]+
-	Title       string             // required; one line of at most 200 characters
-	Description string             // required
-	Params      []provenance.Param // which bytes of Description came from parameters; package spec sets it
-	Assignee    string             // empty: an agent is picked before anything runs
-	Requires    *Requires          // what its agent must have, picked or named; nil means nothing
+	Key         string    // optional short name, [a-z0-9-]+
+	Title       string    // required; one line of at most 200 characters
+	Description string    // required
+	Assignee    string    // empty: an agent is picked before anything runs
+	Requires    *Requires // what its agent must have, picked or named; nil means nothing
 
 	DependsOn []Ref // tasks whose results it is granted; it starts when all of them have ended
 	Uses      []Use // named inputs that it is granted
@@ -51,12 +50,9 @@ type Spec struct {
 	Priority Priority       // breaks ties among tasks that are ready at the same time
 	Metadata map[string]any // shown in results; at most 16 strings, numbers, booleans and []any of at most 16 of one type
 
-	// Provenance, which plans and package spec set, marks a description that the caller
-	// did not write for this run. It reaches the agent as context, through the gate. Nil
-	// means that it is the caller's own instruction.
-	Provenance *provenance.Record
-
-	Origin provenance.Position // where a file has the task, for receipts and messages; package spec sets it
+	// Source says where the task and its description come from. Plans and package spec set
+	// it. The description of a task of a plan reaches the agent as context, through the gate.
+	Source provenance.Source
 }
 
 // NoDelay as a RetryDelay asks for retries without a pause.

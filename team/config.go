@@ -157,10 +157,9 @@ type Coordinator struct {
 
 // A Goal is what the coordinator plans tasks for and answers from their results.
 type Goal struct {
-	Text           string             // required; at most 256 KiB
-	Params         []provenance.Param // which bytes of Text came from parameters, for receipts
+	Text           string // required; at most 256 KiB
 	Classification label.Classification
-	Origin         provenance.Position
+	Source         provenance.Source // where Text comes from, for receipts; package spec sets it
 }
 
 // Format writes the label and the size, so that no verb prints the text.

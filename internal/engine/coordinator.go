@@ -14,6 +14,7 @@ import (
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/internal/planning"
+	"github.com/runteam/runteam/internal/provenance"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
@@ -88,7 +89,7 @@ func (c *coordinator) step(kind StepKind, layout brief.Layout, text string, offe
 	id := task.ID(handoff.Coordinator + "/" + string(kind))
 	s.run, s.number, s.does, s.caps, s.bound = c.runScope, c.priorRun.counted(id).number+c.asked[kind], c.config.Agent, &c.caps, c.caps.Clearance()
 	s.limits = c.team.Limits(c.config.MaxContextBytes, c.config.MaxPromptBytes)
-	s.task = &task.Task{ID: id, Spec: task.Spec{Title: string(kind), Description: text, Assignee: handoff.Coordinator, Origin: c.config.Origin}}
+	s.task = &task.Task{ID: id, Spec: task.Spec{Title: string(kind), Description: text, Assignee: handoff.Coordinator, Source: provenance.Source{Origin: c.config.Origin}}}
 	s.offers = append(make([]gate.Offer, 0, 2+len(offers)),
 		gate.Offer{Source: handoff.Source{Kind: handoff.Goal, Name: "goal"}, Title: "Goal", Envelope: c.goalText},
 		gate.Offer{Source: handoff.Source{Kind: handoff.Roster, Name: "roster"}, Title: "Team Roster", Envelope: c.roster, As: task.Structured})
@@ -107,7 +108,7 @@ func (s *step) open(ctx context.Context) (prompt.Prompt, error) {
 	}
 	c := s.of
 	b := brief.Brief{
-		Layout: s.layout, Untitled: true, Context: brief.Context{Goal: &s.sealed[0], Roster: &s.sealed[1]}, GoalParams: c.goal.Params,
+		Layout: s.layout, Untitled: true, Context: brief.Context{Goal: &s.sealed[0], Roster: &s.sealed[1]}, GoalParams: c.goal.Source.Params,
 		System: c.before, SystemParams: c.config.SystemParams, SystemOrigin: c.config.Origin.String(), Guidance: c.after,
 		Whole: s.whole, Part: s.chunk, Parts: s.chunks,
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/internal/planning"
+	"github.com/runteam/runteam/internal/provenance"
 	"github.com/runteam/runteam/task"
 )
 
@@ -78,7 +79,7 @@ func (c *coordinator) read(s *step) (p *plan.Plan, found, shown task.Problems) {
 	if err == nil {
 		for i := range specs {
 			specs[i].Classification = s.envelope.Classification()
-			specs[i].Provenance = provenanceOf(s.envelope)
+			specs[i].Source.Record = provenanceOf(s.envelope)
 		}
 		o := c.options.Options
 		o.Planned = true
@@ -143,7 +144,7 @@ func (c *coordinator) shortcut() *plan.Plan {
 	if !ok {
 		return nil
 	}
-	spec := task.Spec{Title: titleOf(c.goal.Text), Description: c.goal.Text, Classification: c.goal.Classification, Assignee: c.team.Config.Agents[best].Name, Origin: c.goal.Origin, Provenance: provenanceOf(c.goalText)}
+	spec := task.Spec{Title: titleOf(c.goal.Text), Description: c.goal.Text, Classification: c.goal.Classification, Assignee: c.team.Config.Agents[best].Name, Source: provenance.Source{Origin: c.goal.Source.Origin, Record: provenanceOf(c.goalText)}}
 	if c.config.MayGrant.Inputs {
 		spec.Uses = UsesOf(c.options.Inputs)
 	}

@@ -23,8 +23,8 @@ func (r *run) planOf(res *Result) (*plan.Plan, error) {
 	p.Describe()
 	for i := range p.Written {
 		p.Written[i].Description = r.described(i) // the caller reads it, as a result
-		if from := p.Written[i].Provenance; from != nil {
-			p.Written[i].Provenance = &provenance.Record{ // as a file says it
+		if from := p.Written[i].Source.Record; from != nil {
+			p.Written[i].Source.Record = &provenance.Record{ // as a file says it
 				From: from.From, Envelope: from.Envelope, Run: from.Run, CreatedAt: from.CreatedAt.UTC().Round(0), ExpiresAt: from.ExpiresAt.UTC(),
 			}
 		}

@@ -322,7 +322,7 @@ func TestTheTitleMadeOfAGoalHoldsNoSecret(t *testing.T) {
 
 func TestReceiptsKnowTheParametersOfAGoal(t *testing.T) {
 	t.Parallel()
-	goal := engine.Goal{Text: "Find out about 2026, and tell.", Params: []provenance.Param{{Name: "year", Start: 15, End: 19}}}
+	goal := engine.Goal{Text: "Find out about 2026, and tell.", Source: provenance.Source{Params: []provenance.Param{{Name: "year", Start: 15, End: 19}}}}
 	c := &planner{plans: []string{twoTasks}}
 	res, err := led(t, c, member("ada", says("a")), member("bob", says("b"))).RunTeam(t.Context(), goal, nil)
 	require.NoError(t, err)

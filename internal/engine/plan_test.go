@@ -131,7 +131,7 @@ func TestPlanJSON(t *testing.T) {
 	tm, err := engine.New(engine.Config{Name: "claims", Agents: []engine.Member{local, writer, cleared("boss", label.Secret, says("x"))}})
 	require.NoError(t, err)
 	specs := []task.Spec{
-		{Title: "Read claim", Key: "read", Description: "Read.", Assignee: "reader", Uses: []task.Use{{Name: "claim"}}, OutputSchema: []byte(`{"type":"object"}`), Origin: provenance.Position{File: "team.yaml", Line: 7, Column: 5}},
+		{Title: "Read claim", Key: "read", Description: "Read.", Assignee: "reader", Uses: []task.Use{{Name: "claim"}}, OutputSchema: []byte(`{"type":"object"}`), Source: provenance.Source{Origin: provenance.Position{File: "team.yaml", Line: 7, Column: 5}}},
 		{Title: "Write letter", Description: "Write.", Assignee: "writer", DependsOn: []task.Ref{{Task: "read", Optional: true}}, RequiredTags: []string{"approved"}},
 		{Title: "Judge", Description: "Judge.", Assignee: "boss", DependsOn: []task.Ref{{Task: "Read claim", As: task.Both}, {Task: "Write letter"}}, Classification: label.Secret},
 		{Title: "Extra", Description: "Extra."},

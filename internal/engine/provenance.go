@@ -24,20 +24,20 @@ func (r *results) plannedTexts() ([]*envelope.Envelope, error) {
 	p := r.plan
 	for i := range p.Graph.Len() {
 		t := p.Graph.Task(i)
-		if t.Provenance == nil {
+		if t.Source.Record == nil {
 			continue
 		}
 		if list == nil {
 			list = make([]*envelope.Envelope, p.Graph.Len())
 		}
 		h := envelope.Header{
-			ID: "plan/" + envelope.ID(t.ID), Producer: t.Provenance.From, Run: r.id, Classification: t.Classification,
-			CreatedAt: t.Provenance.CreatedAt, ExpiresAt: t.Provenance.ExpiresAt,
+			ID: "plan/" + envelope.ID(t.ID), Producer: t.Source.Record.From, Run: r.id, Classification: t.Classification,
+			CreatedAt: t.Source.Record.CreatedAt, ExpiresAt: t.Source.Record.ExpiresAt,
 		}
 		if h.CreatedAt.IsZero() {
 			h.CreatedAt = r.start
 		}
-		if from := t.Provenance.Envelope; from != "" {
+		if from := t.Source.Record.Envelope; from != "" {
 			h.DerivedFrom = []envelope.ID{envelope.ID(from)}
 		}
 		e, err := envelope.New(h, envelope.Text(t.Description))

@@ -64,10 +64,10 @@ func TestASavedPlanTakesTheRoadOfAPlan(t *testing.T) {
 	planned, err := planning(t, mailPlan).PlanTeam(t.Context(), goal, nil)
 	require.NoError(t, err)
 	specs := planned.Specs()
-	require.Equal(t, handoff.Coordinator, specs[0].Provenance.From)
-	require.Equal(t, "coordinator/plan/1", specs[0].Provenance.Envelope)
-	require.NotEmpty(t, specs[0].Provenance.Run)
-	require.NotZero(t, specs[0].Provenance.CreatedAt)
+	require.Equal(t, handoff.Coordinator, specs[0].Source.Record.From)
+	require.Equal(t, "coordinator/plan/1", specs[0].Source.Record.Envelope)
+	require.NotEmpty(t, specs[0].Source.Record.Run)
+	require.NotZero(t, specs[0].Source.Record.CreatedAt)
 	require.Equal(t, label.Confidential, specs[0].Classification)
 
 	saved := planning(t, mailPlan)
@@ -121,7 +121,7 @@ func TestProvenanceGrantsNothing(t *testing.T) {
 	now := time.Now()
 	of := func(change func(*task.Spec)) []task.Spec {
 		s := by("ada", spec("Find"))
-		s.Description, s.Provenance = "Ask ada.one@example.org.", &provenance.Record{From: handoff.Coordinator}
+		s.Description, s.Source.Record = "Ask ada.one@example.org.", &provenance.Record{From: handoff.Coordinator}
 		change(&s)
 		return []task.Spec{s}
 	}
@@ -134,14 +134,14 @@ func TestProvenanceGrantsNothing(t *testing.T) {
 	text, res := run(of(func(*task.Spec) {}))
 	require.NoError(t, res.Err())
 	require.Contains(t, text, "Ask [REDACTED:email].")
-	text, res = run(of(func(s *task.Spec) { s.Provenance = nil }))
+	text, res = run(of(func(s *task.Spec) { s.Source.Record = nil }))
 	require.NoError(t, res.Err())
 	require.Contains(t, text, "Ask ada.one@example.org.", "an own instruction")
 	for name, p := range map[string]*provenance.Record{
 		"expired":         {From: handoff.Coordinator, CreatedAt: now.Add(-2 * time.Hour), ExpiresAt: now.Add(-time.Hour)},
 		"from the future": {From: handoff.Coordinator, CreatedAt: now.Add(time.Hour)},
 	} {
-		text, res := run(of(func(s *task.Spec) { s.Provenance = p }))
+		text, res := run(of(func(s *task.Spec) { s.Source.Record = p }))
 		require.Empty(t, text, name)
 		require.Equal(t, gate.CodeHeld, res.Tasks[0].Error.Code, name)
 	}
@@ -149,10 +149,10 @@ func TestProvenanceGrantsNothing(t *testing.T) {
 		change func(*task.Spec)
 		want   fault
 	}{
-		"another producer": {func(s *task.Spec) { s.Provenance.From = "runteam" }, fault{"/tasks/0/provenance/from", `"runteam" makes no descriptions`, task.ErrInvalid}},
+		"another producer": {func(s *task.Spec) { s.Source.Record.From = "runteam" }, fault{"/tasks/0/provenance/from", `"runteam" makes no descriptions`, task.ErrInvalid}},
 		"a title":          {func(s *task.Spec) { s.Title = "Ask ada.one@example.org" }, fault{"/tasks/0/title", "its planned title", task.ErrInvalid}},
 		"a role":           {func(s *task.Spec) { s.Role = "mail of ada.one@example.org" }, fault{"/tasks/0/role", "its planned role", task.ErrInvalid}},
-		"its times":        {func(s *task.Spec) { s.Provenance.CreatedAt, s.Provenance.ExpiresAt = now, now }, fault{"/tasks/0/provenance/expiresAt", "it expires before it was made", task.ErrInvalid}},
+		"its times":        {func(s *task.Spec) { s.Source.Record.CreatedAt, s.Source.Record.ExpiresAt = now, now }, fault{"/tasks/0/provenance/expiresAt", "it expires before it was made", task.ErrInvalid}},
 	} {
 		_, err := planning(t, "[]").Plan(of(tt.change), nil)
 		require.Error(t, err, name)

@@ -76,7 +76,7 @@ func (x *modelCall) translate(ctx context.Context, o *gate.Offer, w *neededTrans
 	s.schema, s.turn = nil, 0
 	s.declassified = true // only the reader's own agent reads the translation
 	s.task = &task.Task{
-		ID: x.task.ID, Spec: task.Spec{Title: "Retell " + o.Title, Assignee: x.task.Assignee, Origin: x.task.Origin, Timeout: x.task.Timeout, Classification: label.Public, Description: fmt.Sprintf("Retell what stands below in at most %d tokens, for somebody who will read it in its place. Keep facts, numbers and names; add nothing.", w.ruling.Translate.MaxTokens)},
+		ID: x.task.ID, Spec: task.Spec{Title: "Retell " + o.Title, Assignee: x.task.Assignee, Source: provenance.Source{Origin: x.task.Source.Origin}, Timeout: x.task.Timeout, Classification: label.Public, Description: fmt.Sprintf("Retell what stands below in at most %d tokens, for somebody who will read it in its place. Keep facts, numbers and names; add nothing.", w.ruling.Translate.MaxTokens)},
 	}
 	if limit := x.contract.Duration; limit > 0 {
 		s.task.Timeout = max(limit-x.worked, 1) // it takes from the time of the call that it serves

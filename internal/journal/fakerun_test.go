@@ -77,7 +77,7 @@ func answerKey(n int) record.Key { return record.Key(sha256.Sum256(fmt.Append(ni
 // Task returns the n-th task.
 func (f *fakeRun) Task(n int) *task.Task {
 	title := fmt.Sprintf("Check part %d of the claim", n)
-	return &task.Task{ID: task.NewID(title), Spec: task.Spec{Title: title, Assignee: "analyst", Description: f.Prose(250), Origin: provenance.Position{File: "team.yaml", Line: 10 + n}}}
+	return &task.Task{ID: task.NewID(title), Spec: task.Spec{Title: title, Assignee: "analyst", Description: f.Prose(250), Source: provenance.Source{Origin: provenance.Position{File: "team.yaml", Line: 10 + n}}}}
 }
 
 // Session returns the id of the session of an attempt.

@@ -386,10 +386,10 @@ func (b *flowBuilder) addDescriptions() {
 	for i := range b.plan.Graph.Len() {
 		t := b.plan.Graph.Task(i)
 		switch {
-		case t.Provenance == nil:
-		case t.Provenance.From == handoff.User && b.goal >= 0:
+		case t.Source.Record == nil:
+		case t.Source.Record.From == handoff.User && b.goal >= 0:
 			b.wholeEdge(b.goal, i, gate.RulePlan)
-		case t.Provenance.From == handoff.Coordinator:
+		case t.Source.Record.From == handoff.Coordinator:
 			if plan < 0 {
 				made := -1
 				if b.coordinator >= 0 {

@@ -106,8 +106,8 @@ func (c *idleCheck) pairs() map[[2]string]bool {
 		if c.options.Answer != nil {
 			used[[2]string{t.Assignee, handoff.Coordinator}] = true
 		}
-		if t.Provenance != nil {
-			used[[2]string{t.Provenance.From, t.Assignee}] = true
+		if t.Source.Record != nil {
+			used[[2]string{t.Source.Record.From, t.Assignee}] = true
 		}
 		if len(t.Uses) > 0 {
 			used[[2]string{handoff.User, t.Assignee}] = true

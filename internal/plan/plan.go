@@ -200,7 +200,7 @@ func (p *Plan) describeTask(t *Roster, i int) PlannedTask {
 	out := PlannedTask{
 		ID: tk.ID, Key: tk.Key, Title: tk.Title, Assignee: tk.Assignee, Assigned: p.WasAssigned(i),
 		Classification: tk.Classification, Label: p.Labels[i], Reads: []Reading{},
-		LeavesTo: leavesTo(caps), Fallback: fallback(caps), UserSees: p.userSees(i), Line: tk.Origin.String(),
+		LeavesTo: leavesTo(caps), Fallback: fallback(caps), UserSees: p.userSees(i), Line: tk.Source.Origin.String(),
 	}
 	for j, u := range tk.Uses {
 		level := p.Input(u).Classification

@@ -12,7 +12,7 @@ import (
 // checkProvenance checks a description that is context. Its title and role stand
 // in prompts outside of any fence, so they are checked as those of a plan are.
 func (c *checker) checkProvenance(i int, s *task.Spec) {
-	p := s.Provenance
+	p := s.Source.Record
 	if p == nil {
 		return
 	}

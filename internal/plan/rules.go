@@ -126,7 +126,7 @@ func (p *Plan) Line(i int) string {
 // writeLines notes where tasks are written, if any of them says so.
 func (p *Plan) writeLines() {
 	for i := range p.Graph.Len() {
-		if at := p.Graph.Task(i).Origin.String(); at != "" {
+		if at := p.Graph.Task(i).Source.Origin.String(); at != "" {
 			if p.lines == nil {
 				p.lines = make([]string, p.Graph.Len())
 			}

@@ -10,6 +10,18 @@ import (
 	"time"
 )
 
+// A Source says where a task or a goal comes from. The zero value is that of one that a
+// program wrote for this run.
+type Source struct {
+	Origin Position // where a file has it, for receipts and messages
+	Params []Param  // which bytes of its text came from parameters
+
+	// Record marks a description that the caller did not write for this run. It reaches
+	// the agent as context, through the gate. Nil means that it is the caller's own
+	// instruction.
+	Record *Record
+}
+
 // A Position is a place in a file; lines and columns count from 1.
 type Position struct {
 	File         string

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/runteam/runteam/internal/engine"
+	"github.com/runteam/runteam/internal/provenance"
 )
 
 // A goalReader reads the goal, and the coordinator that plans and answers it.
@@ -32,9 +33,9 @@ func (r goalReader) readGoal() {
 
 // goal reads a text, or a mapping with a text or a file.
 func (r goalReader) goal(n *node) *engine.Goal {
-	g := &engine.Goal{Origin: origin(n.src, n.at)}
+	g := &engine.Goal{Source: provenance.Source{Origin: origin(n.src, n.at)}}
 	if n.is == isText {
-		g.Text, g.Params = r.fill("goal", n)
+		g.Text, g.Source.Params = r.fill("goal", n)
 		r.raiseLabel(n, g.Classification)
 		return g
 	}
@@ -46,9 +47,9 @@ func (r goalReader) goal(n *node) *engine.Goal {
 		if file != nil {
 			r.bad(inline, "keep one of them", "text: file is set too")
 		}
-		g.Text, g.Params = r.fill("text", inline)
+		g.Text, g.Source.Params = r.fill("text", inline)
 	case file != nil:
-		g.Text, g.Params = r.fill("file", n)
+		g.Text, g.Source.Params = r.fill("file", n)
 	case n.get("text") == nil && n.get("file") == nil:
 		r.bad(n, "write {text: …} or {file: PATH}", "it has no text")
 	}
@@ -69,7 +70,7 @@ func (r goalReader) optionGoal(n *node) *engine.Goal {
 		r.badOption("Goal", ErrInvalid, "say what the team is to find out or to make", ": it is empty")
 		return g
 	}
-	g.Text, g.Params = r.fillText(r.o.called("Goal"), r.o.Goal, func(int) (*source, int) { return nil, 0 })
+	g.Text, g.Source.Params = r.fillText(r.o.called("Goal"), r.o.Goal, func(int) (*source, int) { return nil, 0 })
 	return g
 }
 

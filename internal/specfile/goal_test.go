@@ -31,17 +31,17 @@ func TestGoal(t *testing.T) {
 		name, give string
 		want       engine.Goal
 	}{
-		{"a text", "goal: In ${params.year}.", engine.Goal{Text: "In 2026.", Params: year, Origin: provenance.Position{Line: 3, Column: 7}}},
-		{"several lines", "goal: |\n  Say ${params.$}{params.year}\n  or ${year}.\n", engine.Goal{Text: "Say ${params.year}\nor ${year}.\n", Origin: provenance.Position{Line: 3, Column: 7}}},
-		{"a file", "goal: {file: goal.md}", engine.Goal{Text: "In 2026, so ${params.x}", Params: year, Origin: provenance.Position{Line: 3, Column: 7}}},
-		{"a text with a label", "goal: {text: \"In ${params.year}.\", classification: secret}", engine.Goal{Text: "In 2026.", Params: year, Classification: label.Secret, Origin: provenance.Position{Line: 3, Column: 7}}},
-		{"a file with a label", "goal: {classification: public, file: goal.md}", engine.Goal{Text: "In 2026, so ${params.x}", Params: year, Classification: label.Public, Origin: provenance.Position{Line: 3, Column: 7}}},
+		{"a text", "goal: In ${params.year}.", engine.Goal{Text: "In 2026.", Source: provenance.Source{Params: year, Origin: provenance.Position{Line: 3, Column: 7}}}},
+		{"several lines", "goal: |\n  Say ${params.$}{params.year}\n  or ${year}.\n", engine.Goal{Text: "Say ${params.year}\nor ${year}.\n", Source: provenance.Source{Origin: provenance.Position{Line: 3, Column: 7}}}},
+		{"a file", "goal: {file: goal.md}", engine.Goal{Text: "In 2026, so ${params.x}", Source: provenance.Source{Params: year, Origin: provenance.Position{Line: 3, Column: 7}}}},
+		{"a text with a label", "goal: {text: \"In ${params.year}.\", classification: secret}", engine.Goal{Text: "In 2026.", Source: provenance.Source{Params: year, Origin: provenance.Position{Line: 3, Column: 7}}, Classification: label.Secret}},
+		{"a file with a label", "goal: {classification: public, file: goal.md}", engine.Goal{Text: "In 2026, so ${params.x}", Source: provenance.Source{Params: year, Origin: provenance.Position{Line: 3, Column: 7}}, Classification: label.Public}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			f, err := load(t, roster+tt.give, specfile.Options{}, "goal.md", "In ${params.year}, so ${params.$}{params.x}")
 			require.NoError(t, err)
-			f.Goal.Origin.File = ""
+			f.Goal.Source.Origin.File = ""
 			require.Equal(t, tt.want, *f.Goal)
 			require.Nil(t, f.Run.Answer)
 			require.NotNil(t, f.Coordinator)
@@ -68,7 +68,7 @@ func TestGoalOfTheFlag(t *testing.T) {
 	const text = roster + "goal: {file: none.md, classification: confidential}\ntasks: [{title: T, description: \"d ${params.year}\"}]\n"
 	f, err := load(t, text, specfile.Options{Goal: "In ${params.year}, then."})
 	require.NoError(t, err, "the file's own goal is not read")
-	require.Equal(t, engine.Goal{Text: "In 2026, then.", Params: []provenance.Param{{Name: "year", Start: 3, End: 7}}, Classification: label.Confidential}, *f.Goal)
+	require.Equal(t, engine.Goal{Text: "In 2026, then.", Source: provenance.Source{Params: []provenance.Param{{Name: "year", Start: 3, End: 7}}}, Classification: label.Confidential}, *f.Goal)
 	require.Nil(t, f.Run.Answer)
 	require.Empty(t, f.Tasks)
 	require.Equal(t, []string{"4:8: tasks: not run: the coordinator plans tasks for Options.Goal"}, warnings(f))

@@ -224,7 +224,7 @@ func fingerprint(t *testing.T, f *specfile.File) string {
 	}
 	for _, g := range []*engine.Goal{f.Goal, f.Run.Answer} {
 		if g != nil {
-			fmt.Fprintln(&b, g.Text, g.Params, g.Classification)
+			fmt.Fprintln(&b, g.Text, g.Source.Params, g.Classification)
 		}
 	}
 	for i := range f.Run.Messages {
@@ -246,14 +246,14 @@ func fingerprint(t *testing.T, f *specfile.File) string {
 	}
 	fmt.Fprintln(&b, policyOf(t, f))
 	for _, s := range f.Tasks {
-		s.Origin = provenance.Position{}
+		s.Source.Origin = provenance.Position{}
 		if s.Requires != nil {
 			fmt.Fprintf(&b, "%+v\n", *s.Requires)
 			s.Requires = nil
 		}
-		if s.Provenance != nil {
-			fmt.Fprintf(&b, "%+v\n", *s.Provenance)
-			s.Provenance = nil
+		if s.Source.Record != nil {
+			fmt.Fprintf(&b, "%+v\n", *s.Source.Record)
+			s.Source.Record = nil
 		}
 		fmt.Fprintf(&b, "%+v\n", s)
 	}

@@ -91,7 +91,7 @@ func TestLargeJSON(t *testing.T) {
 	runtime.ReadMemStats(&after)
 	require.NoError(t, err)
 	require.Len(t, f.Tasks, n)
-	require.Equal(t, 1, f.Tasks[n-1].Origin.Line)
+	require.Equal(t, 1, f.Tasks[n-1].Source.Origin.Line)
 	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(limit/64*400), "bytes allocated in all")
 	t.Logf("%d tasks in %v, %d MiB allocated", n, took, (after.TotalAlloc-before.TotalAlloc)>>20)
 }

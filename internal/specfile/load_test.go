@@ -115,7 +115,7 @@ func TestLoadReadsEverything(t *testing.T) {
 	require.Len(t, f.Tasks, 3)
 	facts, score, letter := f.Tasks[0], f.Tasks[1], f.Tasks[2]
 	require.Equal(t, "List the facts of 2026 in 5 lines.", facts.Description)
-	require.Equal(t, []provenance.Param{{Name: "year", Start: 18, End: 22}, {Name: "unit", Start: 26, End: 27}}, facts.Params)
+	require.Equal(t, []provenance.Param{{Name: "year", Start: 18, End: 22}, {Name: "unit", Start: 26, End: 27}}, facts.Source.Params)
 	require.Equal(t, []task.Use{{Name: "claim"}, {Name: "rules"}}, facts.Uses)
 	require.JSONEq(t, `{"type": "object", "properties": {"b": {"type": "string"}, "a": {"type": "number"}}}`, string(facts.OutputSchema))
 	require.Equal(t, 2, facts.MaxRetries)
@@ -125,7 +125,7 @@ func TestLoadReadsEverything(t *testing.T) {
 	require.JSONEq(t, `{"type": "object", "required": ["fraud_score"], "properties": {"fraud_score": {"type": "number"}}}`, string(score.OutputSchema))
 	require.Equal(t, "letter", letter.Key)
 	require.Equal(t, []task.Ref{{Task: "Extract facts", As: task.Structured}, {Task: "Score", As: task.Structured}}, letter.DependsOn)
-	require.Equal(t, provenance.Position{File: f.Path, Line: 42, Column: 5}, letter.Origin)
+	require.Equal(t, provenance.Position{File: f.Path, Line: 42, Column: 5}, letter.Source.Origin)
 }
 
 func TestLoadReadsATasksFileOfTheOriginal(t *testing.T) {
@@ -151,7 +151,7 @@ func TestJSONAndYAMLSayTheSame(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 10, yaml.Agents[0].MaxTurns)
 	for _, f := range []*specfile.File{yaml, js} {
-		f.Tasks[0].Origin, f.Agents[0].Member.Origin = provenance.Position{}, provenance.Position{}
+		f.Tasks[0].Source.Origin, f.Agents[0].Member.Origin = provenance.Position{}, provenance.Position{}
 		require.Equal(t, "stdin", f.Name)
 		require.Equal(t, "-", f.Path)
 	}
@@ -256,7 +256,7 @@ tasks: [{title: T, description: "${params.year}${params.on} ${params.year} ${YEA
 	f, err := load(t, text, specfile.Options{Params: map[string]string{"city": "", "year": "MMXXVI"}})
 	require.NoError(t, err)
 	require.Equal(t, "MMXXVItrue MMXXVI ${YEAR}", f.Tasks[0].Description)
-	require.Equal(t, []provenance.Param{{Name: "year", Start: 0, End: 6}, {Name: "on", Start: 6, End: 10}, {Name: "year", Start: 11, End: 17}}, f.Tasks[0].Params)
+	require.Equal(t, []provenance.Param{{Name: "year", Start: 0, End: 6}, {Name: "on", Start: 6, End: 10}, {Name: "year", Start: 11, End: 17}}, f.Tasks[0].Source.Params)
 	require.Equal(t, []provenance.Param{{Name: "city", Start: 0, End: 0}}, f.Agents[0].Member.SystemParams)
 
 	_, err = load(t, text, specfile.Options{Params: map[string]string{"yeer": "1", "year": "two\nlines"}})

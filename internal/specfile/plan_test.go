@@ -46,12 +46,12 @@ func requirePlanned(t require.TestingT, got *specfile.File, goal engine.Goal, ta
 	}
 	require.Nil(t, got.Goal)
 	require.Equal(t, goal.Text, got.Run.Answer.Text)
-	require.Equal(t, goal.Params, got.Run.Answer.Params)
+	require.Equal(t, goal.Source.Params, got.Run.Answer.Source.Params)
 	require.Equal(t, goal.Classification, got.Run.Answer.Classification)
 	require.Len(t, got.Tasks, len(tasks))
 	for i := range tasks {
 		want := tasks[i]
-		want.Origin, got.Tasks[i].Origin = provenance.Position{}, provenance.Position{}
+		want.Source.Origin, got.Tasks[i].Source.Origin = provenance.Position{}, provenance.Position{}
 		require.Equal(t, want.OutputSchema == nil, got.Tasks[i].OutputSchema == nil)
 		if want.OutputSchema != nil {
 			require.JSONEq(t, string(want.OutputSchema), string(got.Tasks[i].OutputSchema))
@@ -146,9 +146,9 @@ func TestAPlanIsSavedAsASpec(t *testing.T) {
 	require.Equal(t, "Settle the claims of 2026, as ${params.year}", f.Goal.Text)
 	tasks := []task.Spec{
 		{Title: "Extract: facts", Assignee: "intake", Description: "List ${params.year} and ${KEY}.\n\n  # indented\nEnd.\n", Uses: []task.Use{{Name: "claim"}}, Classification: label.Confidential,
-			Provenance: &provenance.Record{From: "coordinator", Envelope: "coordinator/plan/1", Run: "3f2a", CreatedAt: time.Date(2026, 1, 31, 9, 30, 0, 500, time.UTC), ExpiresAt: time.Date(2027, 1, 31, 0, 0, 0, 0, time.UTC)}},
+			Source: provenance.Source{Record: &provenance.Record{From: "coordinator", Envelope: "coordinator/plan/1", Run: "3f2a", CreatedAt: time.Date(2026, 1, 31, 9, 30, 0, 500, time.UTC), ExpiresAt: time.Date(2027, 1, 31, 0, 0, 0, 0, time.UTC)}}},
 		{
-			Title: "Write", Key: "w", Assignee: "letters", Description: "Tell 2026.", Params: []provenance.Param{{Name: "year", Start: 5, End: 9}},
+			Title: "Write", Key: "w", Assignee: "letters", Description: "Tell 2026.", Source: provenance.Source{Params: []provenance.Param{{Name: "year", Start: 5, End: 9}}},
 			DependsOn:   []task.Ref{{Task: "Extract: facts"}, {Task: "w2", As: task.Both, Optional: true}},
 			MemoryScope: task.ScopeAll, RequiredTags: []string{"t"}, OutputSchema: json.RawMessage(`{"type":"object"}`), TTL: 1500 * time.Microsecond,
 			MaxRetries: 2, RetryDelay: task.NoDelay, RetryBackoff: 3, Timeout: time.Minute, Role: "writer", Priority: task.High,
@@ -383,7 +383,7 @@ func TestASavedPlanLoadsAgain(t *testing.T) {
 			if rapid.Bool().Draw(rt, "param") {
 				before := s.Description
 				s.Description += "2026" + words("behind")
-				s.Params = []provenance.Param{{Name: "year", Start: len(before), End: len(before) + 4}}
+				s.Source.Params = []provenance.Param{{Name: "year", Start: len(before), End: len(before) + 4}}
 			}
 			tasks[i] = s
 		}

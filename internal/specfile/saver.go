@@ -127,7 +127,7 @@ func (s *saver) limits(n *node) {
 
 // goal writes a goal: a text, or a mapping with its label.
 func (s *saver) goal(g engine.Goal) *node {
-	words := s.words(g.Text, g.Params)
+	words := s.words(g.Text, g.Source.Params)
 	if g.Classification == label.Internal {
 		return words
 	}
@@ -276,9 +276,9 @@ func (s *saver) params(goal engine.Goal, tasks []task.Spec) *node {
 			}
 		}
 	}
-	add(goal.Params)
+	add(goal.Source.Params)
 	for i := range tasks {
-		add(tasks[i].Params)
+		add(tasks[i].Source.Params)
 	}
 	for i := range s.f.Agents {
 		add(s.f.Agents[i].Member.SystemParams)

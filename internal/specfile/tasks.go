@@ -70,15 +70,14 @@ func (r taskReader) task(f *fields, s *task.Spec) {
 		Uses:         r.uses(r.pick(f, "uses")),
 		OutputSchema: r.schema(r.pick(f, "outputSchema")),
 		Metadata:     r.metadata(r.pick(f, "metadata")),
-		Provenance:   r.provenance(f.own("provenance")),
-		Origin:       origin(f.node.src, f.node.at),
+		Source:       provenance.Source{Record: r.provenance(f.own("provenance")), Origin: origin(f.node.src, f.node.at)},
 	}
 	who, what, bounds := taskMembers(s)
 	who.read(f.get)
 	what.read(f.get)
 	bounds.read(f.get)
 	s.MaxRetries = max(s.MaxRetries, 0)
-	s.Description, s.Params = r.fill("description", r.pick(f, "description"))
+	s.Description, s.Source.Params = r.fill("description", r.pick(f, "description"))
 	r.raiseLabel(f.node, s.Classification)
 	r.raiseLabel(f.get("description"), s.Classification)
 }

@@ -42,10 +42,10 @@ type story struct {
 }
 
 var (
-	facts  = task.Task{ID: task.NewID("Extract facts"), Spec: task.Spec{Title: "Extract facts", Assignee: "intake", Description: "List the facts of 2026.", Params: []provenance.Param{{Name: "year", Start: 18, End: 22}}, Origin: provenance.Position{File: "team.yaml", Line: 14}}}
-	check  = task.Task{ID: task.NewID("Check the blacklist"), Spec: task.Spec{Title: "Check the blacklist", Assignee: "security", Description: "Look the name up.", Origin: provenance.Position{File: "team.yaml", Line: 18}}}
-	score  = task.Task{ID: task.NewID("Score fraud"), Spec: task.Spec{Title: "Score fraud", Assignee: "fraud", Description: "Score the risk between 0 and 1.", Origin: provenance.Position{File: "team.yaml", Line: 22}}}
-	letter = task.Task{ID: task.NewID("Write letter"), Spec: task.Spec{Title: "Write letter", Assignee: "letters", Description: "Tell the customer.", Origin: provenance.Position{File: "team.yaml", Line: 27}}}
+	facts  = task.Task{ID: task.NewID("Extract facts"), Spec: task.Spec{Title: "Extract facts", Assignee: "intake", Description: "List the facts of 2026.", Source: provenance.Source{Params: []provenance.Param{{Name: "year", Start: 18, End: 22}}, Origin: provenance.Position{File: "team.yaml", Line: 14}}}}
+	check  = task.Task{ID: task.NewID("Check the blacklist"), Spec: task.Spec{Title: "Check the blacklist", Assignee: "security", Description: "Look the name up.", Source: provenance.Source{Origin: provenance.Position{File: "team.yaml", Line: 18}}}}
+	score  = task.Task{ID: task.NewID("Score fraud"), Spec: task.Spec{Title: "Score fraud", Assignee: "fraud", Description: "Score the risk between 0 and 1.", Source: provenance.Source{Origin: provenance.Position{File: "team.yaml", Line: 22}}}}
+	letter = task.Task{ID: task.NewID("Write letter"), Spec: task.Spec{Title: "Write letter", Assignee: "letters", Description: "Tell the customer.", Source: provenance.Source{Origin: provenance.Position{File: "team.yaml", Line: 27}}}}
 )
 
 var given = trace.Options{

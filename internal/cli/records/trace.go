@@ -75,7 +75,7 @@ func TraceOptions(file *specfile.File, key []byte, now time.Time) trace.Options 
 	o := trace.Options{Run: file.Run.RunID, Name: file.Name, Time: now, Key: key}
 	for i := range file.Tasks {
 		t := &file.Tasks[i]
-		o.Tasks = append(o.Tasks, trace.Task{ID: task.NewID(t.Title), Key: t.Key, Title: t.Title, Assignee: t.Assignee, Line: t.Origin.String()})
+		o.Tasks = append(o.Tasks, trace.Task{ID: task.NewID(t.Title), Key: t.Key, Title: t.Title, Assignee: t.Assignee, Line: t.Source.Origin.String()})
 	}
 	for i := range file.Run.Inputs {
 		in := &file.Run.Inputs[i]

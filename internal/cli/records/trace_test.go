@@ -36,7 +36,7 @@ func traced(con *console.Console, force bool, read []string, flags ...string) (*
 	if err := cmd.Flags().Parse(flags); err != nil {
 		return nil, err
 	}
-	file := &specfile.File{Name: "claims", Tasks: []task.Spec{{Key: "facts", Title: "Extract facts", Origin: provenance.Position{File: "team.yaml", Line: 14}}}}
+	file := &specfile.File{Name: "claims", Tasks: []task.Spec{{Key: "facts", Title: "Extract facts", Source: provenance.Source{Origin: provenance.Position{File: "team.yaml", Line: 14}}}}}
 	file.Run.Inputs = []engine.Input{{Name: "claim", Text: "not for the trace", Classification: label.Internal}}
 	return t.Begin(cmd, con, file, force, read...)
 }

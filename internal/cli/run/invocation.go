@@ -118,11 +118,11 @@ func paramLabels(file *specfile.File) map[string]label.Classification {
 		}
 	}
 	for i := range file.Tasks {
-		add(file.Tasks[i].Params, file.Tasks[i].Classification)
+		add(file.Tasks[i].Source.Params, file.Tasks[i].Classification)
 	}
 	for _, goal := range []*engine.Goal{file.Goal, file.Run.Answer} {
 		if goal != nil {
-			add(goal.Params, goal.Classification)
+			add(goal.Source.Params, goal.Classification)
 		}
 	}
 	return labels
