@@ -21,9 +21,6 @@ import (
 // An ID names an envelope within its run.
 type ID string
 
-// User is the producer of whatever the caller brought: inputs, goals, messages.
-const User = "user"
-
 // MaxHops is how many times context may be handed on by messages, handoffs and
 // spawns. Dependencies do not count: their graph has no cycle.
 const MaxHops = 16
@@ -39,7 +36,7 @@ var (
 // A Header says everything about a piece of context but the context itself.
 type Header struct {
 	ID             ID                   `json:"id"`
-	Producer       string               `json:"producer"` // an agent's name, or [User]
+	Producer       string               `json:"producer"` // an agent's name, or user for what the caller brought: inputs, goals, messages
 	Task           task.ID              `json:"task,omitempty"`
 	Run            string               `json:"run,omitempty"`
 	Classification label.Classification `json:"classification"`
@@ -114,7 +111,7 @@ func (e *Envelope) Header() Header {
 // ID returns the envelope's id.
 func (e *Envelope) ID() ID { return e.header.ID }
 
-// Producer returns the name of the agent that made the payload, or [User].
+// Producer returns the name of the agent that made the payload, or user for the caller.
 func (e *Envelope) Producer() string { return e.header.Producer }
 
 // Classification returns how sensitive the payload is.

@@ -39,7 +39,7 @@ func (o Options) internal() mailbox.Options {
 
 // A Message is what was sent. It prints without its content, as its envelope does.
 type Message struct {
-	From     string // an agent, or [envelope.User]
+	From     string // an agent, or the user (handoff.User)
 	To       string // an agent, or "*" for a broadcast
 	Envelope *envelope.Envelope
 }
@@ -87,12 +87,12 @@ func (b *Bus) Snapshot() ([]byte, error) {
 }
 
 // Send puts a message into the inbox of an agent and returns its ID. The sender is an
-// agent or [envelope.User]; the program that owns the bus vouches for it. Of the header
+// agent or the user (handoff.User); the program that owns the bus vouches for it. Of the header
 // only the classification and the expiry count.
 //
 // An unknown name is [ErrUnknown], a text that is empty, no UTF-8 or above 1 MiB is
 // [ErrInvalid], and a full inbox is [ErrFull]. While a run uses the bus, the program
-// sends as [envelope.User] only: agents send through the run.
+// sends as the user (handoff.User) only: agents send through the run.
 func (b *Bus) Send(from, to, text string, h envelope.Header) (envelope.ID, error) {
 	return b.Internal().Send(draft(from, to, text, h))
 }

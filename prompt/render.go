@@ -4,7 +4,6 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/brief"
 	"github.com/runteam/runteam/internal/gate"
@@ -86,7 +85,7 @@ func (r *renderer) collect() {
 	r.sources = make([]Source, 1, 2+n)
 	r.sources[0] = r.origin()
 	if b.System != "" || b.Guidance != "" {
-		r.sources = append(r.sources, Source{Spec: b.SystemOrigin, Producer: envelope.User})
+		r.sources = append(r.sources, Source{Spec: b.SystemOrigin, Producer: handoff.User})
 	}
 	if n == 0 {
 		return
@@ -153,7 +152,7 @@ func (r *renderer) recastOf(p *piece) string {
 // worded by the runtime.
 func (r *renderer) origin() Source {
 	b := &r.brief
-	s := Source{Spec: where(b.Task), Producer: envelope.User, Classification: b.Task.Classification}
+	s := Source{Spec: where(b.Task), Producer: handoff.User, Classification: b.Task.Classification}
 	if b.Layout != brief.Work {
 		s.Producer = gate.Runtime
 	}

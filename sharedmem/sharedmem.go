@@ -95,7 +95,7 @@ func (m *Memory) Snapshot(ctx context.Context) ([]byte, error) {
 	return json.Marshal(s)
 }
 
-// Write keeps a note of an agent, or of [envelope.User], under a key for a number of
+// Write keeps a note of an agent, or of the user (handoff.User), under a key for a number of
 // turns; zero means without end. A note under that key is replaced. The agent must be
 // the producer of the envelope.
 func (m *Memory) Write(ctx context.Context, agent, key string, e *envelope.Envelope, ttlTurns int) error {

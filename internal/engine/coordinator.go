@@ -57,7 +57,7 @@ func newCoordinator(scope *runScope, goal *plan.Goal) (*coordinator, task.Proble
 	if err != nil {
 		return nil, task.Problems{{Pointer: "/agents", Message: "the roster cannot be shown to the coordinator: " + err.Error(), Err: err}}
 	}
-	header := envelope.Header{ID: "goal", Producer: envelope.User, Run: scope.id, Classification: goal.Classification, CreatedAt: scope.start}
+	header := envelope.Header{ID: "goal", Producer: handoff.User, Run: scope.id, Classification: goal.Classification, CreatedAt: scope.start}
 	if c.goalText, err = envelope.New(header, envelope.Text(goal.Text)); err == nil {
 		header.ID, header.Classification = "roster", label.Internal
 		c.roster, err = envelope.New(header, envelope.Payload{}.WithStructured(manifest))

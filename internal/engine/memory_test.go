@@ -13,6 +13,7 @@ import (
 
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/brief"
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/teammemory"
@@ -42,9 +43,9 @@ func scopeAll(s task.Spec) task.Spec {
 // note writes a note of the user into a store.
 func note(t testing.TB, store teammemory.Store, key string, level label.Classification) {
 	t.Helper()
-	e, err := envelope.New(envelope.Header{ID: "note", Producer: envelope.User, Classification: level, CreatedAt: time.Now()}, envelope.Text("v"))
+	e, err := envelope.New(envelope.Header{ID: "note", Producer: handoff.User, Classification: level, CreatedAt: time.Now()}, envelope.Text("v"))
 	require.NoError(t, err)
-	require.NoError(t, teammemory.New(store).Writer().Write(t.Context(), envelope.User, key, e, 0))
+	require.NoError(t, teammemory.New(store).Writer().Write(t.Context(), handoff.User, key, e, 0))
 }
 
 func TestMemoryOfATaskOfScopeAll(t *testing.T) {
@@ -112,14 +113,14 @@ func TestMemoryOfEarlierRuns(t *testing.T) {
 	t.Parallel()
 	store := teammemory.NewMapStore()
 	entry := func(id, text string, level label.Classification) *envelope.Envelope {
-		e, err := envelope.New(envelope.Header{ID: envelope.ID(id), Producer: envelope.User, Classification: level, CreatedAt: time.Now()}, envelope.Text(text))
+		e, err := envelope.New(envelope.Header{ID: envelope.ID(id), Producer: handoff.User, Classification: level, CreatedAt: time.Now()}, envelope.Text(text))
 		require.NoError(t, err)
 		return e
 	}
 	w := teammemory.New(store).Writer()
-	require.NoError(t, w.Write(t.Context(), envelope.User, "style", entry("n1", "write plainly", label.Internal), 0))
-	require.NoError(t, w.Write(t.Context(), envelope.User, "brief", entry("n2", "for one task", label.Internal), 1))
-	require.NoError(t, w.Write(t.Context(), envelope.User, "private", entry("n3", "canary", label.Confidential), 0))
+	require.NoError(t, w.Write(t.Context(), handoff.User, "style", entry("n1", "write plainly", label.Internal), 0))
+	require.NoError(t, w.Write(t.Context(), handoff.User, "brief", entry("n2", "for one task", label.Internal), 1))
+	require.NoError(t, w.Write(t.Context(), handoff.User, "private", entry("n3", "canary", label.Confidential), 0))
 	run(t, newTeam(t, member("ada", says("from before"))), &engine.RunOptions{Memory: store}, spec("ada"))
 
 	var reader listens

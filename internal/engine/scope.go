@@ -47,7 +47,7 @@ func newRunScope(t *plan.Roster, o Options, start time.Time) (*runScope, error) 
 	r := &runScope{viewer: v, recorder: &recorder{viewer: v, sink: o.Recorder}, options: o, start: start, priorRun: priorOf(&o.Options)}
 	r.inputs = make([]*envelope.Envelope, len(o.Inputs))
 	for i, in := range o.Inputs {
-		h := envelope.Header{ID: plan.InputID(in.Name), Producer: envelope.User, Run: r.id, Classification: in.Classification, CreatedAt: start}
+		h := envelope.Header{ID: plan.InputID(in.Name), Producer: handoff.User, Run: r.id, Classification: in.Classification, CreatedAt: start}
 		if in.TTL > 0 {
 			h.ExpiresAt = start.Add(in.TTL)
 		}

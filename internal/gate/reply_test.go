@@ -254,7 +254,7 @@ func ExampleCompartment() {
 	}, &gate.Capabilities{Agent: "writer"})
 	compartment := gate.Compartment{Contract: contract}
 	for _, level := range []label.Classification{label.Internal, label.Confidential} {
-		e, _ := envelope.New(envelope.Header{ID: "i", Producer: envelope.User, Classification: level, CreatedAt: now}, envelope.Text("figures"))
+		e, _ := envelope.New(envelope.Header{ID: "i", Producer: handoff.User, Classification: level, CreatedAt: now}, envelope.Text("figures"))
 		s, err := compartment.GateOutbound(context.Background(), &gate.Offer{Source: source, Title: "report", Envelope: e}, now)
 		fmt.Println(s.Payload().Text(), err)
 	}

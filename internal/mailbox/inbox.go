@@ -37,7 +37,7 @@ func (b *Bus) All(agent string) ([]Message, error) {
 }
 
 // Conversation returns what two parties have written to each other, both ways,
-// in the order of sending. A party is an agent or [envelope.User]. Broadcasts
+// in the order of sending. A party is an agent or the user (handoff.User). Broadcasts
 // are not among them: they are to everyone. Unknown names are an [ErrUnknown],
 // twice the same one an [ErrInvalid].
 func (b *Bus) Conversation(one, other string) ([]Message, error) {

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/mailbox"
 )
 
@@ -97,4 +97,4 @@ func restored(t require.TestingT, b *mailbox.Bus, o mailbox.Options) *mailbox.Bu
 	return again
 }
 
-const user = envelope.User
+const user = handoff.User

@@ -23,7 +23,7 @@ const MaxContent = 1 << 20
 
 // A Draft is a message as its sender writes it. It prints without its content.
 type Draft struct {
-	From           string               // an agent, or [envelope.User]
+	From           string               // an agent, or the user (handoff.User)
 	To             string               // an agent; empty for a broadcast
 	Content        string               // text of 1 to [MaxContent] bytes, valid UTF-8
 	Classification label.Classification // how sensitive it is; zero means internal
@@ -35,7 +35,7 @@ type Draft struct {
 // the gate opens the envelope; the message prints without its content.
 type Message struct {
 	ID       ID
-	From     string             // an agent, or [envelope.User]
+	From     string             // an agent, or the user (handoff.User)
 	To       string             // an agent, or [Everyone]
 	At       time.Time          // when it was sent, in UTC
 	Bytes    int                // length of its content

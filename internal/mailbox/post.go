@@ -20,7 +20,7 @@ type Post struct {
 
 // Attach lets a run use the bus, one at a time: another Attach is an [ErrBusy]
 // until [Post.Detach]. Meanwhile [Bus.Send] and [Bus.Broadcast] take only what
-// [envelope.User] sends. If sent is not nil, it is called with each of these
+// the user (handoff.User) sends. If sent is not nil, it is called with each of these
 // messages before anyone can read it, in the order of sending; it must not call
 // the bus.
 func (b *Bus) Attach(run string, sent func(Message)) (*Post, error) {

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/task"
 )
@@ -45,7 +45,7 @@ func (r *roster) reader(name string) (int, error) {
 	switch {
 	case ok:
 		return i, nil
-	case name == envelope.User:
+	case name == handoff.User:
 		return 0, fmt.Errorf("%w reader %q: the caller has no inbox; write the name of an agent", ErrUnknown, name)
 	case name == Everyone:
 		return 0, fmt.Errorf("%w reader %q: to write to all, broadcast", ErrUnknown, name)
@@ -55,10 +55,10 @@ func (r *roster) reader(name string) (int, error) {
 
 // party checks the name of someone who can write: an agent, or the caller.
 func (r *roster) party(name string) error {
-	if _, ok := r.index[name]; ok || name == envelope.User {
+	if _, ok := r.index[name]; ok || name == handoff.User {
 		return nil
 	}
-	known := append(slices.Clone(r.names), envelope.User)
+	known := append(slices.Clone(r.names), handoff.User)
 	return fmt.Errorf("%w agent %.60q: %s", ErrUnknown, name, hint(name, known))
 }
 

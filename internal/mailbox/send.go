@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/label"
 )
 
@@ -21,7 +22,7 @@ import (
 // a message too many with [ErrFull]. Then nothing is sent.
 //
 // Send is for the program that owns the bus and vouches for the sender and the
-// label. While a run uses the bus, the only sender is [envelope.User]: agents send
+// label. While a run uses the bus, the only sender is [handoff.User]: agents send
 // through the run.
 func (b *Bus) Send(d Draft) (ID, error) {
 	if err := b.usable(); err != nil {
@@ -109,7 +110,7 @@ func (d *Draft) check() error {
 // its readers.
 func (b *Bus) publish(verb string, d *Draft, readers []int) (ID, error) {
 	h := envelope.Header{Classification: d.Classification, ExpiresAt: d.ExpiresAt, Hops: 1}
-	m, subscribers, err := b.store(d, h, readers, envelope.User)
+	m, subscribers, err := b.store(d, h, readers, handoff.User)
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", verb, err)
 	}

@@ -167,7 +167,7 @@ func (c *sizeCheck) checkSum(i, room int, texts []int) {
 func (c *sizeCheck) decideInput(ctx context.Context, i, j int, g gate.Grant) gate.Decision {
 	t, in := c.plan.Graph.Task(i), c.input(c.plan.Graph.Task(i).Uses[j])
 	at := time.Unix(0, 0) // any time: nothing here expires
-	e, err := envelope.New(envelope.Header{ID: InputID(in.Name), Producer: envelope.User, Classification: in.Classification, CreatedAt: at}, envelope.Text(in.Text))
+	e, err := envelope.New(envelope.Header{ID: InputID(in.Name), Producer: handoff.User, Classification: in.Classification, CreatedAt: at}, envelope.Text(in.Text))
 	if err != nil {
 		return gate.Decision{}
 	}

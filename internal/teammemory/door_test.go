@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/internal/teammemory"
 )
@@ -31,7 +32,7 @@ func TestWriteRefuses(t *testing.T) {
 		{name: "another's name", agent: "ana", producer: "bob", key: "k", is: []error{teammemory.ErrForeign},
 			want: `write memory "ana/k": invalid entry: written in another's name: the envelope is from "bob"`},
 		{name: "another's name in other letters", agent: "ana", producer: "Ana", key: "k", is: []error{teammemory.ErrForeign}},
-		{name: "the user's name", agent: envelope.User, producer: "ana", key: "k", is: []error{teammemory.ErrForeign}},
+		{name: "the user's name", agent: handoff.User, producer: "ana", key: "k", is: []error{teammemory.ErrForeign}},
 		{name: "no end but a negative one", agent: "ana", key: "k", ttl: -1, want: "-1 turns to live: write 0 for no end"},
 		{name: "key of a result", agent: "ana", key: "task:t1:result", want: `keys of the form "task:<id>:result" are for results: choose another`},
 		{name: "key of no task's result", agent: "ana", key: "task::result", want: "are for results"},

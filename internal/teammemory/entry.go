@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/task"
 )
@@ -33,7 +34,7 @@ var (
 // No format, log or JSON of an Entry shows what its envelope holds; the form
 // in which it is stored is [Entry.Record].
 type Entry struct {
-	Agent    string             // who wrote it: an agent, or [envelope.User]; always the envelope's producer
+	Agent    string             // who wrote it: an agent, or [handoff.User]; always the envelope's producer
 	Key      string             // one clean line, unique for the agent
 	Task     task.ID            // whose result it is; empty for a note
 	Envelope *envelope.Envelope // what is known, for the gate to open
@@ -106,7 +107,7 @@ func (e *Entry) checkTask() error {
 }
 
 func checkAgent(name string) error {
-	if name == envelope.User {
+	if name == handoff.User {
 		return nil
 	}
 	return naming.CheckName(name)

@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/teammemory"
 	"github.com/runteam/runteam/task"
 )
@@ -85,7 +86,7 @@ func TestMemoryIsItsModel(t *testing.T) {
 		}
 		store := open()
 		m, want := teammemory.New(store), &model{}
-		agent := rapid.SampledFrom([]string{"ana", "bob", "zoe", envelope.User})
+		agent := rapid.SampledFrom([]string{"ana", "bob", "zoe", handoff.User})
 		ttl := rapid.SampledFrom([]int{0, 0, 1, 2, 3})
 		value := rapid.StringMatching(`[a-z]{0,3}`)
 		t.Repeat(map[string]func(*rapid.T){

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/teammemory"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
@@ -84,7 +85,7 @@ func TestOrderIsThatOfWriting(t *testing.T) {
 	note(t, m, "zoe", "b", "1", 0)
 	note(t, m, "ana", "a", "2", 0)
 	note(t, m, "zoe", "a", "3", 0)
-	note(t, m, envelope.User, "wish", "4", 0)
+	note(t, m, handoff.User, "wish", "4", 0)
 	result(t, m, "ana", "t1", "5", 0)
 	require.Equal(t, []string{"zoe/b=1", "zoe/a=3", "ana/a=2", "ana/task:t1:result=5", "user/wish=4"}, lines(t, m, teammemory.Everything()))
 }

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/teammemory"
 	"github.com/runteam/runteam/task"
 )
@@ -76,7 +77,7 @@ func noted(t *testing.T) *teammemory.Memory {
 	note(t, m, "zoe", "plan", "p", 0)
 	result(t, m, "ana", "t1", "1", 0)
 	result(t, m, "zoe", "t2", "2", 0)
-	note(t, m, envelope.User, "wish", "w", 0)
+	note(t, m, handoff.User, "wish", "w", 0)
 	result(t, m, "ana", "t3", "3", 1)
 	return m
 }

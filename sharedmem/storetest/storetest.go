@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/sharedmem"
 	"github.com/runteam/runteam/task"
@@ -90,7 +91,7 @@ func whole(t *testing.T, s sharedmem.Store) {
 	e, err := envelope.New(envelope.Header{ID: "e1", Producer: "ana", Task: "t1", CreatedAt: made}, envelope.Text("done"))
 	require.NoError(t, err)
 	result := sharedmem.Entry{Agent: "ana", Key: resultKey("t1"), Task: "t1", Envelope: e, Turn: 7, TTLTurns: 3, Seq: 12}
-	user := note(t, envelope.User, "wish", "soon")
+	user := note(t, handoff.User, "wish", "soon")
 	user.Turn, user.TTLTurns, user.Seq = 1<<40, 1<<41, 1<<42
 	put(t, s, result, user)
 	requireHolds(t, s, result, user)
