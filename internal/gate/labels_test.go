@@ -244,6 +244,31 @@ func TestCeilings(t *testing.T) {
 		{From: handoff.Anyone, To: "writer", Ceiling: new(label.Confidential)}, {From: handoff.Anyone, To: handoff.Anyone, Ceiling: new(label.Internal)},
 	}}
 	requireHeld(t, under(t, p), offer(t, envelope.Text("x")), "*→*", gate.ReasonRule, gate.CodeHeld)
+	p = handoff.Policy{Rules: []handoff.PairRule{
+		{From: "analyst", To: "writer", Mode: handoff.Full, Ceiling: new(label.Internal)}, {From: handoff.Anyone, To: handoff.Anyone, Ceiling: new(label.Secret)},
+	}}
+	requireHeld(t, under(t, p), offer(t, envelope.Text("x")), "analyst→writer", gate.ReasonRule, gate.CodeHeld)
+}
+
+// A translation reads a declassified value with the label of its original: whoever sees
+// the prompt of the translation must be cleared for that.
+//
+// Requirement: G14.
+func TestTranslationOfADeclassifiedValueKeepsItsLabel(t *testing.T) {
+	t.Parallel()
+	p := lowering()
+	p.Rules = append(p.Rules, handoff.PairRule{From: "analyst", To: "writer", Translate: &handoff.Translation{MaxTokens: 10, ByModel: true}})
+	compartment, o := under(t, p, cleared(label.Internal)), offer(t, structured(t, `{"score":0.7,"notes":"CANARY"}`))
+	ruling := decide(t, compartment, o)
+	require.Equal(t, handoff.NeedsTranslation, ruling.Verdict)
+	translated, grant, err := compartment.TranslationOffer(o, &ruling, noon)
+	require.NoError(t, err)
+	require.Equal(t, label.Confidential, translated.Envelope.Classification())
+	contract := compartment.Contract
+	contract.Grants = []gate.Grant{grant}
+	s := seal(t, &gate.Compartment{Contract: contract}, &translated)
+	require.Equal(t, label.Confidential, s.Decision().Before, "who may see the prompt")
+	require.Equal(t, label.Internal, s.Decision().After, "what the reader gets")
 }
 
 // The labels of words that instruct count, their parts do not.
