@@ -37,6 +37,7 @@ func TestRecordedPromptsKeepWhatTheCallerIsNotGiven(t *testing.T) {
 		{"a ceiling", handoff.PairRule{To: handoff.User, Ceiling: new(label.Public)}, nil, false},
 		{"lowered for the reader only", full, lowers("reader", ""), false},
 		{"lowered in part for the caller", full, append(lowers("reader", ""), lowers(handoff.User, "/score")...), false},
+		{"lowered in part below a label limit", handoff.PairRule{To: handoff.User, Ceiling: new(label.Internal)}, append(lowers("reader", ""), lowers(handoff.User, "/score")...), false},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -47,6 +48,9 @@ func TestRecordedPromptsKeepWhatTheCallerIsNotGiven(t *testing.T) {
 			if tt.lower != nil {
 				policy.Declassify = tt.lower
 				maker.Classification, o.UserAccepts = label.Confidential, new(label.Internal)
+			}
+			if tt.lower != nil && tt.rule.Ceiling != nil { // the caller is cleared, and the rule is what limits the label
+				o.UserAccepts = new(label.Confidential)
 			}
 			var prompts strings.Builder
 			o.Recorder = engine.RecorderFunc(func(_ context.Context, r record.Prompt) error {

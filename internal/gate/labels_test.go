@@ -260,7 +260,7 @@ func TestTranslationOfADeclassifiedValueKeepsItsLabel(t *testing.T) {
 	p.Rules = append(p.Rules, handoff.PairRule{From: "analyst", To: "writer", Translate: &handoff.Translation{MaxTokens: 10, ByModel: true}})
 	compartment, o := under(t, p, cleared(label.Internal)), offer(t, structured(t, `{"score":0.7,"notes":"CANARY"}`))
 	ruling := decide(t, compartment, o)
-	require.Equal(t, handoff.NeedsTranslation, ruling.Verdict)
+	require.Equal(t, gate.NeedsTranslation, ruling.Verdict)
 	translated, grant, err := compartment.TranslationOffer(o, &ruling, noon)
 	require.NoError(t, err)
 	require.Equal(t, label.Confidential, translated.Envelope.Classification())
