@@ -54,7 +54,7 @@ var arrows = []struct {
 	{"envelope", "internal/bytesize label task internal/jsonvalue"},
 	{"internal/readyqueue", "task internal/graph envelope"},
 	{"queue", "task internal/graph envelope internal/readyqueue"},
-	{"handoff", "label task envelope redact internal/provenance"},
+	{"handoff", "label task redact internal/provenance"},
 	{"internal/gate", "internal/bytesize internal/naming label task internal/pick envelope redact handoff internal/jsonvalue internal/provenance"},
 	{"internal/brief", "internal/gate internal/naming task internal/provenance"},
 	{"prompt", "internal/bytesize internal/naming label task envelope handoff redact internal/gate internal/brief internal/provenance"},
