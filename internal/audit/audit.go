@@ -66,7 +66,7 @@ type syncer interface{ Sync() error }
 // each write. Truncate a file that ends within a line before you continue a chain in it.
 func New(w io.Writer, o Options) (*Chain, error) {
 	if n := len(o.Key); n > 0 && n < MinKey {
-		return nil, fmt.Errorf("a key of %d bytes can be guessed: give one of %d or more", n, MinKey)
+		return nil, fmt.Errorf("the key has length %d; use at least %d bytes", n, MinKey)
 	}
 	if o.Previous != (Head{}) && o.Previous.Lines < 1 {
 		return nil, fmt.Errorf("the previous head has %d lines: give one that a chain returned", o.Previous.Lines)

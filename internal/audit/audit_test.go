@@ -201,7 +201,7 @@ func TestAShortKeyIsRefused(t *testing.T) {
 	t.Parallel()
 	var b bytes.Buffer
 	_, err := audit.New(&b, audit.Options{Key: []byte("123456789012345")})
-	require.ErrorContains(t, err, "a key of 15 bytes can be guessed: give one of 16 or more")
+	require.ErrorContains(t, err, "the key has length 15; use at least 16 bytes")
 	require.Zero(t, b.Len())
 }
 

@@ -23,12 +23,21 @@ func loadDigestKey(path string, random io.Reader, create bool) (*digester, error
 		}
 	}
 	if errors.Is(err, fs.ErrNotExist) {
+		if folder := filepath.Dir(path); isMissing(folder) {
+			return nil, fmt.Errorf("the folder %s does not exist: create it, or name another file: %w", folder, fs.ErrNotExist)
+		}
 		return nil, fmt.Errorf("the key file %s is missing: without it the digests in the journal verify nothing, so that no run in it can be resumed or reused. Restore the file from a backup, or move the journal away to begin a new one: %w", path, fs.ErrNotExist)
 	}
 	if err != nil {
 		return nil, err
 	}
 	return newDigester(key), nil
+}
+
+// isMissing reports whether there is no file or folder with this name.
+func isMissing(path string) bool {
+	_, err := os.Stat(path)
+	return errors.Is(err, fs.ErrNotExist)
 }
 
 // readKeyFile reads a key from a file that only its owner may read.

@@ -98,6 +98,11 @@ func TestAMissingKeyFileIsNotMadeBesideRuns(t *testing.T) {
 	require.ErrorIs(t, err, fs.ErrNotExist)
 	require.ErrorContains(t, err, "the key file "+path+" is missing: ")
 	require.ErrorContains(t, err, "Restore the file from a backup")
+
+	folder := filepath.Join(t.TempDir(), "none")
+	_, err = loadDigestKey(filepath.Join(folder, "x.db.key"), rand.Reader, true)
+	require.ErrorIs(t, err, fs.ErrNotExist)
+	require.ErrorContains(t, err, "the folder "+folder+" does not exist: create it, or name another file")
 	require.Empty(t, names(t, filepath.Dir(path)))
 }
 

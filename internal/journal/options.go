@@ -1,11 +1,14 @@
 package journal
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/runteam/runteam/internal/audit"
+	"github.com/runteam/runteam/internal/bytesize"
 )
 
 // Options configure a journal. The zero value stores only keyed digests of values above
@@ -30,13 +33,20 @@ type Options struct {
 	pages int           // how many pages the file may have; zero means any number
 }
 
-// Check returns an error if Key has another length than [KeyBytes], or AuditKey can be
-// guessed. [Open] returns the same error.
+// Check returns an error if Key has another length than [KeyBytes], or AuditKey is too short;
+// the error names both. [Open] returns the same error.
 func (o *Options) Check() error {
-	if n := len(o.AuditKey); n > 0 && n < audit.MinKey {
-		return fmt.Errorf("a key of the chain of %d bytes can be guessed: give one of %d or more", n, audit.MinKey)
+	var problems []string
+	if err := checkKey(o.Key); err != nil {
+		problems = append(problems, err.Error())
 	}
-	return checkKey(o.Key)
+	if n := len(o.AuditKey); n > 0 && n < audit.MinKey {
+		problems = append(problems, fmt.Sprintf("AuditKey has %s; use at least %d", bytesize.Text(n), audit.MinKey))
+	}
+	if len(problems) > 0 {
+		return errors.New(strings.Join(problems, "; "))
+	}
+	return nil
 }
 
 // withDefaults returns a copy with every default filled in.

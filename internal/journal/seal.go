@@ -12,6 +12,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/runteam/runteam/internal/bytesize"
 )
 
 // KeyBytes is how many bytes a journal key has.
@@ -93,7 +95,7 @@ func checkKey(key []byte) error {
 	if key == nil || len(key) == KeyBytes {
 		return nil
 	}
-	return fmt.Errorf("a journal key has %d bytes and this one %d: make one with `openssl rand -hex 32`", KeyBytes, len(key))
+	return fmt.Errorf("Key has %s; use %d: `openssl rand -hex 32` writes a key that ParseKey reads", bytesize.Text(len(key)), KeyBytes)
 }
 
 // newSealer returns a sealer for a key of [KeyBytes] bytes; nil for a nil key. It reads

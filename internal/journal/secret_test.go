@@ -101,9 +101,12 @@ func TestWrongKeyIsSaid(t *testing.T) {
 		require.NoError(t, j.Close())
 	}
 	_, err = journal.Open(path, journal.Options{Key: oneKey[1:]})
-	require.ErrorContains(t, err, "a journal key has 32 bytes")
+	require.ErrorContains(t, err, "Key has 31 bytes; use 32")
 	_, err = journal.Open(path, journal.Options{AuditKey: oneKey[:15]})
-	require.ErrorContains(t, err, "can be guessed")
+	require.ErrorContains(t, err, "AuditKey has 15 bytes; use at least 16")
+	_, err = journal.Open(path, journal.Options{Key: oneKey[1:], AuditKey: oneKey[:1]})
+	require.ErrorContains(t, err, "Key has 31 bytes; use 32")
+	require.ErrorContains(t, err, "AuditKey has 1 byte; use at least 16")
 }
 
 // What goes on after a key was lost stays hidden, since the task that it is
