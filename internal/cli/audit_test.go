@@ -160,7 +160,7 @@ func TestAuditVerifyUsageErrors(t *testing.T) {
 		{[]string{"audit", "verify", "keyed", "--key-file", "short"}, "usage", "--key-file short: the key has 15 bytes: a key has 16 or more"},
 		{[]string{"audit", "verify", "keyed", "--key-file", "none"}, "usage", "--key-file none: the key has 0 bytes"},
 		{[]string{"audit", "verify", "keyed", "--key-file", "missing"}, "io", "--key-file missing: no such file"},
-		{[]string{"audit", "verify", "missing"}, "io", "missing: there is no such file; as a run: there is no journal"},
+		{[]string{"audit", "verify", "missing"}, "io", "missing: no such file, and no such run: there is no journal"},
 		{[]string{"audit", "verify", "."}, "io", ".: read line 1: "},
 		{[]string{"audit", "verify", "keyed", "--hed", "x"}, "usage", "did you mean --head?"},
 	} {

@@ -16,6 +16,6 @@ func TestBudgetOfARun(t *testing.T) {
 	require.Equal(t, "long\n", got.stdout)
 	require.Contains(t, got.stderr, "failed    Task 2 (solo): the token budget is spent\n")
 	require.Contains(t, got.stderr, "failed:  Task 2 (solo): token budget exceeded: a call of \"solo\"")
-	require.Contains(t, got.stderr, "not run   Task 3 (solo): the token budget is spent")
-	require.Contains(t, got.stderr, "1 of 3 tasks completed, 1 failed, 1 not run")
+	require.Contains(t, got.stderr, "skipped   Task 3 (solo): the token budget is spent")
+	require.Contains(t, got.stderr, "1 of 3 tasks completed, 1 failed, 1 skipped")
 }

@@ -63,7 +63,7 @@ func TestTaskWithoutRun(t *testing.T) {
 	for _, command := range []string{"show", "explain"} {
 		got := call{dir: dir, args: []string{command, "Frist"}}.run(t)
 		require.Equal(t, exit.StatusUsage, got.status, "%+v", got)
-		require.Contains(t, got.stderr, `unknown run "Frist"`)
+		require.Contains(t, got.stderr, `run or task "Frist"; did you mean the task "First"?`)
 	}
 	require.Equal(t, exit.StatusUsage, call{dir: dir, args: []string{"show", "First", "--usage"}}.run(t).status)
 }

@@ -150,7 +150,7 @@ func TestExplainRefuses(t *testing.T) {
 	}{
 		{"too much", "", []string{"a", "b", "c"}, "takes a RUN or FILE and a TASK (quote a title of several words), not 3"},
 		{"a file that is not there", "", []string{filepath.Join(dir, "none")}, "none: there is no such file, and no run with this ID"},
-		{"no run either", "", []string{"0195c3a1", "--journal", filepath.Join(dir, "none.db")}, "0195c3a1: there is no such file; as a run: --journal"},
+		{"no run either", "", []string{"0195c3a1", "--journal", filepath.Join(dir, "none.db")}, "0195c3a1: no such file, and no such run: --journal"},
 		{"a folder", "", []string{dir}, "is a directory"},
 		{"another file", "agents: []\n", []string{"-"}, "-: line 1: it is not a JSON object"},
 		{"a newer version", `{"trace":{"version":2}}` + "\n", []string{"-"}, "written by a newer runteam"},

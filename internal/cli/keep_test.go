@@ -174,7 +174,7 @@ func TestRunIsStored(t *testing.T) {
 	require.Equal(t, exit.StatusOK, first.status, "%+v", first)
 	result := object(t, first.stdout)
 	require.True(t, strings.HasPrefix(result["runId"].(string), idIn(t, first.stderr)))
-	require.Contains(t, first.stderr, "runteam: made .runteam, ")
+	require.Contains(t, first.stderr, "runteam: created .runteam to store runs; use --no-journal to store none\n")
 	require.Equal(t, consistent(t, dir), result["audit"])
 
 	at, err := os.Stat(filepath.Join(dir, ".runteam"))
@@ -187,7 +187,7 @@ func TestRunIsStored(t *testing.T) {
 
 	second := call{bare: true, dir: dir, args: []string{"task", "--file", "team.yaml"}, env: server.env()}.run(t)
 	require.Equal(t, exit.StatusOK, second.status, "%+v", second)
-	require.NotContains(t, second.stderr, "made .runteam")
+	require.NotContains(t, second.stderr, "created .runteam")
 	require.NotEqual(t, result["runId"], object(t, second.stdout)["runId"])
 	require.NotEqual(t, result["audit"], object(t, second.stdout)["audit"])
 	runs, err := stored(t, dir).Runs(t.Context())
@@ -240,7 +240,7 @@ func TestJournalIsFoundUpToTheRepository(t *testing.T) {
 			}
 			got := call{bare: true, dir: filepath.Join(dir, tt.from), args: []string{"run", "--offline"}}.run(t)
 			require.Equal(t, exit.StatusOK, got.status, "%+v", got)
-			require.Equal(t, tt.want != tt.made, strings.Contains(got.stderr, "made .runteam"), "%s", got.stderr)
+			require.Equal(t, tt.want != tt.made, strings.Contains(got.stderr, "created .runteam"), "%s", got.stderr)
 			require.FileExists(t, filepath.Join(dir, tt.want, ".runteam", "runs.db"))
 		})
 	}
@@ -456,7 +456,7 @@ func TestInterruptedRunIsResumed(t *testing.T) {
 			if signal == syscall.SIGKILL {
 				require.Contains(t, got.stderr, "; 1 attempt had been interrupted")
 			}
-			require.Contains(t, got.stderr, "completed First (solo), from before\n")
+			require.Contains(t, got.stderr, "cached    First (solo)\n")
 			require.Equal(t, saidBy(t, whole.stdout), saidBy(t, got.stdout))
 			require.Equal(t, consistent(t, dir), object(t, got.stdout)["audit"])
 

@@ -69,7 +69,7 @@ func TestSkippedTasksSayWhatEndedTheRun(t *testing.T) {
 	server := serve(t, func(_ http.ResponseWriter, r *http.Request, _ int) { <-r.Context().Done() })
 	got := call{args: []string{"run", "-", "--timeout", "100ms"}, stdin: failing, env: server.env()}.run(t)
 	require.Equal(t, exit.StatusFailed, got.status, "%+v", got)
-	require.Contains(t, got.stderr, "not run   Further left (solo): timed out\n")
+	require.Contains(t, got.stderr, "skipped   Further left (solo): timed out\n")
 	require.NotContains(t, got.stderr, "aborted")
 }
 
@@ -88,6 +88,6 @@ func TestRepeatedModelCallsAreProgress(t *testing.T) {
 	dir := clitest.Folder(t, map[string]string{"team.yaml": one, "script.yaml": "replies:\n  - {status: 500, times: 1}\n  - {text: done}\n"})
 	got := call{dir: dir, args: []string{"run", "--offline", "--script", "script.yaml"}}.run(t)
 	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
-	require.Regexp(t, `(?m)^ +\d\.\ds  again     Answer \(solo\): .*\(500\).*; again in \d\.\ds$`, got.stderr)
+	require.Regexp(t, `(?m)^ +\d\.\ds  retry     Answer \(solo\): .*\(500\).*; retrying the call in \d\.\ds$`, got.stderr)
 	require.NotContains(t, got.stderr, "trying again")
 }

@@ -30,21 +30,20 @@ func TestCommandsCountOutcomesTheSame(t *testing.T) {
 	want := map[string]any{"completed": 1.0, "failed": 1.0, "cancelled": 1.0, "notRun": 2.0}
 	got := call{dir: dir, args: []string{"run", "--offline", "--timeout", "1s", "-o", "json"}}.run(t)
 	require.Equal(t, exit.StatusFailed, got.status, "%+v", got)
-	require.Contains(t, got.stderr, "1 of 5 tasks completed, 1 failed, 1 cancelled, 2 not run in ")
+	require.Contains(t, got.stderr, "1 of 5 tasks completed, 1 failed, 1 cancelled, 2 skipped in ")
 	require.Equal(t, want, object(t, got.stdout)["outcomes"])
-	for title, outcome := range map[string]string{"Good": "completed", "Bad": "failed", "Hit": "not run", "Slow": "cancelled", "After": "not run"} {
+	for title, outcome := range map[string]string{"Good": "completed", "Bad": "failed", "Hit": "skipped", "Slow": "cancelled", "After": "skipped"} {
 		require.Regexp(t, `(?m)^ +\d\.\ds  `+outcome+` +`+title+` \(solo\)`, got.stderr)
 	}
-	require.NotContains(t, got.stderr, "skipped")
 
-	require.Regexp(t, ` 1 of 5 completed, 1 failed, 1 cancelled, 2 not run  `, call{dir: dir, args: []string{"runs"}}.run(t).stdout)
+	require.Regexp(t, ` 1 of 5 completed, 1 failed, 1 cancelled, 2 skipped  `, call{dir: dir, args: []string{"runs"}}.run(t).stdout)
 	list := listRuns(t, call{dir: dir})
 	require.Equal(t, [4]int{1, 1, 1, 2}, [4]int{list[0].Outcomes.Completed, list[0].Outcomes.Failed, list[0].Outcomes.Cancelled, list[0].Outcomes.NotRun})
 	require.Len(t, list[0].Tasks, 3, "the statuses stay as they were")
 
 	shown := call{dir: dir, args: []string{"show"}}.run(t).stdout
-	require.Contains(t, shown, "\ntasks 1 of 5 completed, 1 failed, 1 cancelled, 2 not run\n")
-	for title, outcome := range map[string]string{"Good": "completed", "Bad": "failed", "Hit": "not run", "Slow": "cancelled", "After": "not run"} {
+	require.Contains(t, shown, "\ntasks 1 of 5 completed, 1 failed, 1 cancelled, 2 skipped\n")
+	for title, outcome := range map[string]string{"Good": "completed", "Bad": "failed", "Hit": "skipped", "Slow": "cancelled", "After": "skipped"} {
 		require.Regexp(t, regexp.MustCompile(`(?m)^`+outcome+` +`+title+` +solo`), shown)
 	}
 	require.Equal(t, want, object(t, call{dir: dir, args: []string{"show", "-o", "json"}}.run(t).stdout)["outcomes"])

@@ -180,7 +180,7 @@ func TestLiveTableWhileItRuns(t *testing.T) {
 	text := strings.Join(lines, "\n")
 	require.Contains(t, text, "an answer", "finished work is printed")
 	require.Equal(t, 2, countPrefix(lines, "cancelled Task"), "%s", text)
-	require.Equal(t, 6, countPrefix(lines, "not run   Task"), "%s", text)
+	require.Equal(t, 6, countPrefix(lines, "skipped   Task"), "%s", text)
 	require.Contains(t, text, "interrupted")
 }
 

@@ -271,8 +271,8 @@ func TestReplayWithoutSaysWhetherItMattered(t *testing.T) {
 		left string
 		want string
 	}{
-		{"a task", []string{"--without", "score the fraud risk"}, "Score the fraud risk", "without task score the fraud risk 4 of 10 prompts and 4 of the results changed: it mattered for Decide the claim, Letter to the customer, Note for the file, Line for the statistics"},
-		{"a task that nobody reads", []string{"--without", "Note for the file"}, "Note for the file", "without task Note for the file no prompt changed: it did not matter"},
+		{"a task", []string{"--without", "score the fraud risk"}, "Score the fraud risk", "Without task score the fraud risk, 4 of 10 prompts and 4 results changed, so it mattered for Decide the claim, Letter to the customer, Note for the file, Line for the statistics."},
+		{"a task that nobody reads", []string{"--without", "Note for the file"}, "Note for the file", "Without task Note for the file, no prompt changed, so it did not matter."},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -324,7 +324,7 @@ func TestReplayWithoutAnInputAsText(t *testing.T) {
 	require.Equal(t, exit.StatusOK, offlineRun(t, call{dir: dir, env: env}).status)
 	got := call{dir: dir, env: env, args: []string{"replay", "--without-input", "facts", "--progress", "none", "--no-journal"}}.run(t)
 	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
-	require.Regexp(t, `^run \S+ without input facts, as run \S+\n\nFirst +changed prompt, changed result\nSecond +changed prompt, same result\n\nFirst\n  - The sky is blue\.\n  \+ \(not in the prompt\)\n\nwithout input facts 2 of 2 prompts and 1 of the results changed: it mattered for First\n$`, got.stdout)
+	require.Regexp(t, `^run \S+ without input facts, as run \S+\n\nFirst +changed prompt, changed result\nSecond +changed prompt, same result\n\nFirst\n  - The sky is blue\.\n  \+ \(not in the prompt\)\n\nWithout input facts, 2 of 2 prompts and 1 result changed, so it mattered for First\.\n$`, got.stdout)
 	require.Len(t, listRuns(t, call{dir: dir}), 1, "--no-journal")
 	got = call{dir: dir, env: env, args: []string{"replay", "--without-input", "facts", "--progress", "none", "--no-journal", "--journal", filepath.Join(journals.FolderName, journals.FileName)}}.run(t)
 	require.Equal(t, exit.StatusOK, got.status, "it is looked for in one journal and kept in none: %+v", got)

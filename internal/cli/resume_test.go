@@ -96,12 +96,12 @@ func TestResumeRepeatsOnlyAffectedTasks(t *testing.T) {
 		{
 			name: "an input says something else", want: map[string]int{"First": 1, "Second": 1, "Third": 1},
 			change: func(t *testing.T, dir string) { edit(t, filepath.Join(dir, "note.md"), "the note", "another note") },
-			says:   []string{"resume:  input note has changed: affected tasks run again\n"},
+			says:   []string{"resume:  input note has changed: tasks whose prompt changed run again\n"},
 		},
 		{
 			name: "a task that was not done says something else", want: rest,
 			change: func(t *testing.T, dir string) { edit(t, filepath.Join(dir, "team.yaml"), "Say two.", "Say 2.") },
-			says:   []string{"resume:  the spec has changed: affected tasks run again\n"},
+			says:   []string{"resume:  the spec has changed: tasks whose prompt changed run again\n"},
 		},
 		{
 			name: "a task that was done says something else", want: map[string]int{"Aside": 1, "Second": 1, "Third": 1},

@@ -37,7 +37,7 @@ func TestReuseCallsModelsOnlyForChanges(t *testing.T) {
 	require.Empty(t, server.asked())
 	require.Equal(t, saidBy(t, first.stdout), saidBy(t, got.stdout))
 	require.Contains(t, got.stderr, "reused:  4 tasks reused, 40 tokens saved\n")
-	require.Regexp(t, `completed First \(solo\), reused from [0-9a-f]{8}\n`, got.stderr)
+	require.Regexp(t, `cached    First \(solo\), reused from [0-9a-f]{8}\n`, got.stderr)
 	require.NotContains(t, got.stderr, object(t, got.stdout)["runId"].(string)[:8]+"\ndone")
 
 	edit(t, filepath.Join(dir, "team.yaml"), "Say two.", "Say 2.")

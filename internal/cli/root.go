@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -162,7 +163,20 @@ func flagError(con *console.Console, cmd *cobra.Command, err error) error {
 	if near, ok := naming.Nearest(missing.GetSpecifiedName(), known); ok {
 		return exit.Usagef("%v; did you mean --%s?", err, near)
 	}
+	if longer, ok := onlyLonger(missing.GetSpecifiedName(), known); ok {
+		return exit.Usagef("%v; did you mean --%s?", err, longer)
+	}
 	return exit.Usagef("%v; see %q", err, cmd.CommandPath()+" --help")
+}
+
+// onlyLonger returns the only known name that begins with a name, with or without a plural s.
+func onlyLonger(name string, known []string) (string, bool) {
+	name = strings.TrimSuffix(name, "s")
+	longer := slices.DeleteFunc(slices.Clone(known), func(k string) bool { return !strings.HasPrefix(k, name) })
+	if len(name) < 3 || len(longer) != 1 {
+		return "", false
+	}
+	return longer[0], true
 }
 
 // invalidValue returns the error for a value that a flag does not accept.

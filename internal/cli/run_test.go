@@ -158,7 +158,7 @@ func TestFailedRunPrintsCompletedResults(t *testing.T) {
 	require.Equal(t, exit.StatusFailed, got.status, "%+v", got)
 	require.Equal(t, "# Further left\n\ndone: Further left\n\n# Right\n\ndone: Right\n", got.stdout)
 	require.Contains(t, got.stderr, "failed:  Broken (solo): ")
-	require.Contains(t, got.stderr, "not run because of it: Never")
+	require.Contains(t, got.stderr, "skipped because of it: Never")
 	got = call{dir: dir, args: []string{"run", "--offline", "--script", "script.yaml", "-o", "json"}}.run(t)
 	require.Equal(t, exit.StatusFailed, got.status)
 	errs := object(t, got.stdout)["errors"].([]any)
@@ -201,9 +201,9 @@ func TestSignals(t *testing.T) {
 			require.NoError(t, cmd.Process.Signal(tt.signal))
 			require.Equal(t, tt.status, statusAfter(t, cmd.Wait()), "%s", stderr.String())
 			require.Equal(t, "# Left\n\nthe first is done\n", stdout.String())
-			require.Contains(t, stderr.String(), "1 of 5 tasks completed, 1 cancelled, 3 not run")
+			require.Contains(t, stderr.String(), "1 of 5 tasks completed, 1 cancelled, 3 skipped")
 			require.Contains(t, stderr.String(), "ending running tasks")
-			require.Regexp(t, `not run   Further left \(solo\): (interrupted|terminated)\n`, stderr.String())
+			require.Regexp(t, `skipped   Further left \(solo\): (interrupted|terminated)\n`, stderr.String())
 		})
 	}
 }

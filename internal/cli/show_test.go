@@ -66,7 +66,7 @@ func TestShowPrintsEachTask(t *testing.T) {
 		`\ncompleted  Tried fine\\x1b\[2J\S* +solo  confidential +2\.0s  2,000 tokens in, 200 out +2 attempts\n`,
 		`\ncompleted  Cut +solo  internal .* ~2,001 tokens in, 100 out  2 attempts; 1 interrupted\n`,
 		`\nfailed +Gone .* no such thing\n`,
-		`\nnot run +Hit .* because "Gone" failed\n`,
+		`\nskipped +Hit .* because "Gone" failed\n`,
 		`\n# Stale\n\n\[withheld: expired\]\n`,
 		`\nline\n… 181 bytes in all: runteam show later000 ` + string(task.NewID("Tried "+tricky)) + `\n`,
 	} {
@@ -185,10 +185,10 @@ func TestMisspelledTaskIsSuggested(t *testing.T) {
 	dir := clitest.Folder(t, map[string]string{"team.yaml": "agents: [{name: a}]\ntasks: [{title: Read all, assignee: a, description: d}]\n"})
 	got := call{dir: dir, args: []string{"run", "--offline"}}.run(t)
 	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
-	for _, command := range []string{"show", "explain"} {
+	for command, kinds := range map[string]string{"show": "run or task", "explain": "file, run or task"} {
 		got = call{dir: dir, args: []string{command, "Raed all"}}.run(t)
 		require.Equal(t, exit.StatusUsage, got.status, "%+v", got)
-		require.Contains(t, got.stderr, `did you mean the task "Read all" of the newest run?`)
+		require.Contains(t, got.stderr, `no `+kinds+` "Raed all"; did you mean the task "Read all"?`)
 	}
 }
 

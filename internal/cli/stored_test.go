@@ -149,8 +149,8 @@ func TestRunsListsTheNewestFirst(t *testing.T) {
 	require.Len(t, lines, 5, got.stdout)
 	require.Regexp(t, `^run +name +status +started +took +tasks$`, strings.TrimRight(lines[0], " "))
 	require.Regexp(t, `^cccccccc +live +running +\S+ \S+ +\S+ +0 of 1 completed$`, strings.TrimRight(lines[1], " "))
-	require.Regexp(t, `^aaaaaaaa-2 +cut +interrupted +\S+ \S+ +- +0 of 2 completed, 1 cancelled, 1 not run +runteam resume aaaaaaaa-2$`, lines[2])
-	require.Regexp(t, `^aaaaaaaa-1 +\\x1b\[31mred\\u202e +error +\S+ \S+ +1m00s +1 of 3 completed, 1 failed, 1 not run +runteam resume aaaaaaaa-1$`, strings.TrimRight(lines[3], " "))
+	require.Regexp(t, `^aaaaaaaa-2 +cut +interrupted +\S+ \S+ +- +0 of 2 completed, 1 cancelled, 1 skipped +runteam resume aaaaaaaa-2$`, lines[2])
+	require.Regexp(t, `^aaaaaaaa-1 +\\x1b\[31mred\\u202e +error +\S+ \S+ +1m00s +1 of 3 completed, 1 failed, 1 skipped +runteam resume aaaaaaaa-1$`, strings.TrimRight(lines[3], " "))
 
 	list := listRuns(t, call{dir: dir})
 	require.Len(t, list, 3)

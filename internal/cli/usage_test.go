@@ -58,6 +58,7 @@ func TestUsageErrors(t *testing.T) {
 		{"resume --force", "--force needs --trace"},
 		{"resume --max-concurrency 0", "write 1 or more"},
 		{"run --offlin", "did you mean --offline?"},
+		{"run --max-tokens 5", "did you mean --max-token-budget?"},
 		{"plan -o dto", "did you mean dot?"},
 		{"run -o dot", "--output dot: only plan draws a graph; runteam run prints text or json"},
 		{"check -o mermaid", "only plan draws a graph; runteam check prints text or json"},

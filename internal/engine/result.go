@@ -51,6 +51,7 @@ type Result struct {
 	Tasks     []TaskResult // in the order written
 	Steps     []Step       // the coordinator's work, in order; nil without a goal
 	Usage     llm.Usage    // of all tasks and steps
+	Prior     llm.Usage    // the part of Usage that was spent before the run was resumed
 	Context   Context      // what of all context was sent
 	Errors    []TaskError  // of tasks, then of the coordinator
 	Warnings  []string

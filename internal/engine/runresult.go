@@ -21,6 +21,7 @@ func (r *run) result(ctx context.Context) *Result {
 		Answered: r.answered || r.answeredInGo || !r.called || r.recalled,
 	}
 	now := time.Now()
+	res.Prior, _ = r.priorRun.spent()
 	res.Usage = r.removedUsage()
 	for i := range r.coordinator.steps {
 		r.coordinator.steps[i].Error.expire(now)
@@ -87,6 +88,12 @@ func (r *run) removedUsage() llm.Usage {
 		}
 	}
 	return left
+}
+
+// Resumed returns the part of Usage that was spent since the run was resumed, and false if the
+// run was not resumed.
+func (r *Result) Resumed() (llm.Usage, bool) {
+	return less(r.Usage, r.Prior), r.Prior != llm.Usage{}
 }
 
 func less(u, v llm.Usage) llm.Usage {

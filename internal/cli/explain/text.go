@@ -52,7 +52,7 @@ func (x *Document) status() string {
 func (x *Document) headline() string {
 	text := format.NamePrefix(x.Name) + "run " + terminal.CleanLine(x.Run)
 	if x.Partial {
-		text += ": only this task was read"
+		text += ": showing only this task"
 	} else {
 		text += fmt.Sprintf(": %s, %s", format.Plural(len(x.Trace.Prompts), "prompt"), format.Plural(len(x.Trace.Handoffs), "decision"))
 	}

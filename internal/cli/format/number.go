@@ -42,14 +42,14 @@ func Bytes(n int) string {
 	return fmt.Sprintf("%.0f %s", size, [...]string{"KB", "MB", "GB", "TB"}[unit])
 }
 
-// OutcomeCounts returns "3 of 7 tasks completed, 1 failed, 1 cancelled, 2 not run".
+// OutcomeCounts returns "3 of 7 tasks completed, 1 failed, 1 cancelled, 2 skipped".
 func OutcomeCounts(o record.Outcomes, of string) string {
 	var text strings.Builder
 	text.WriteString(fmt.Sprintf("%s of %s completed", Number(o.Completed), of))
 	for _, part := range []struct {
 		n    int
 		word string
-	}{{o.Failed, Failed}, {o.Cancelled, Cancelled}, {o.NotRun, NotRun}} {
+	}{{o.Failed, Failed}, {o.Cancelled, Cancelled}, {o.NotRun, Skipped}} {
 		if part.n > 0 {
 			text.WriteString(fmt.Sprintf(", %s %s", Number(part.n), part.word))
 		}
@@ -113,5 +113,5 @@ const (
 	Completed = "completed"
 	Failed    = "failed"
 	Cancelled = "cancelled" // it was in progress when the run ended
-	NotRun    = "not run"
+	Skipped   = "skipped"   // it never began
 )

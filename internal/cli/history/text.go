@@ -107,12 +107,12 @@ func spanText(r *RunDocument) string {
 }
 
 // outcome returns the status in the words of the counts: a task that failed because of another
-// one, or was skipped without an attempt, did not run.
+// one, or never began, counts as skipped.
 func (t *TaskDocument) outcome() string {
 	switch ended := t.Status == task.Failed || t.Status == task.Skipped; {
 	case t.isStep || !ended || t.Error == nil:
 	case t.Error.Root != "" || t.Status == task.Skipped && t.Attempts == 0:
-		return format.NotRun
+		return format.Skipped
 	case t.Status == task.Skipped:
 		return format.Cancelled
 	}

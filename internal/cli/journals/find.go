@@ -82,33 +82,48 @@ func (l *ReadFlags) find(ctx context.Context, j *journal.Journal) (journal.Summa
 		return found, err
 	}
 	if _, unknown := t.Find(l.Run); unknown != nil {
-		return found, suggestTask(t, l.Run, err)
+		return found, l.suggestTask(t, err)
 	}
 	l.Run, l.Task = newest.Run, l.Run
 	return newest, nil
 }
 
-// suggestTask adds the task with the nearest title to the error about an unknown run.
-func suggestTask(t *trace.Trace, name string, err error) error {
+// suggestTask returns an error that suggests the task of the newest run with the nearest title, or
+// err if there is none.
+func (l *ReadFlags) suggestTask(t *trace.Trace, err error) error {
 	var titles []string
 	for i := range t.Tasks {
 		titles = append(titles, t.Tasks[i].Title)
 	}
-	if near, ok := naming.Nearest(name, titles); ok {
-		return exit.Usagef("%w; did you mean the task %q of the newest run?", err, near)
+	near, ok := naming.Nearest(l.Run, titles)
+	if !ok {
+		return err
 	}
-	return err
+	kinds := "run or task"
+	if l.MayBeFile {
+		kinds = "file, run or task"
+	}
+	return &suggestion{exit.Usagef("no %s %q; did you mean the task %q?", kinds, l.Run, near), err}
 }
+
+// A suggestion is an error about an argument with the value that was probably meant.
+type suggestion struct {
+	error
+	cause error
+}
+
+func (s *suggestion) Unwrap() []error { return []error{s.error, s.cause} }
 
 // orFile extends the error about an argument that is neither a run nor an existing file.
 func (l *ReadFlags) orFile(err error) error {
+	_, suggested := errors.AsType[*suggestion](err)
 	switch {
-	case !l.MayBeFile || l.Run == "":
+	case !l.MayBeFile || l.Run == "" || suggested:
 		return err
 	case filepath.Base(l.Run) != l.Run:
 		return exit.Errorf(exit.KindIO, "%s: there is no such file, and no run with this ID", l.Run)
 	}
-	return exit.Errorf(exit.KindOf(err), "%s: there is no such file; as a run: %w", l.Run, err)
+	return exit.Errorf(exit.KindOf(err), "%s: no such file, and no such run: %w", l.Run, err)
 }
 
 // Find returns the run whose ID begins with a prefix. Without one it returns the newest run that

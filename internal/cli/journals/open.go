@@ -98,7 +98,7 @@ func findPath(con *console.Console, g *Flags, why Purpose) (string, error) {
 			return "", OpenError(fmt.Errorf("make the folder of the journal %s: %w", folder, exit.WithoutPath(err)), why)
 		}
 		if !g.Quiet {
-			con.Say("runteam: made %s, where runs are kept so that they can be resumed; --no-journal keeps none", terminal.CleanLine(folder))
+			con.Say("runteam: created %s to store runs; use --no-journal to store none", terminal.CleanLine(folder))
 		}
 	}
 	return path, nil

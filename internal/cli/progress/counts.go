@@ -67,7 +67,7 @@ func (t *counts) outcome(e event.Event) string {
 	case o.Cancelled == 1:
 		return format.Cancelled
 	}
-	return format.NotRun
+	return format.Skipped
 }
 
 // String returns "3 of 7 tasks completed", or the state of a goal without tasks.

@@ -26,11 +26,12 @@ type lineLog struct {
 	last    time.Time  // when a line was printed
 	running []string   // titles, in the order in which they began
 	tally   counts
-	limited time.Time // the time of the last line about a limited endpoint
+	limited time.Time          // the time of the last line about a limited endpoint
+	begun   map[task.ID]string // the lines about tasks that began, until it is known whether their answers are cached
 }
 
 func newLineLog(plan *engine.Plan, w io.Writer, start time.Time) *lineLog {
-	return &lineLog{w: w, start: start, last: start, tally: newCounts(plan), known: knownWarnings(plan)}
+	return &lineLog{w: w, start: start, last: start, tally: newCounts(plan), known: knownWarnings(plan), begun: map[task.ID]string{}}
 }
 
 // knownWarnings returns the warnings of a plan, which were printed before the run.
@@ -58,7 +59,18 @@ func (p *lineLog) take(e event.Event) {
 	case e.Type == event.Limited:
 		p.limited = e.Time
 	}
-	if text := sentence(e, p.tally.outcome(e)); text != "" {
+	text := sentence(e, p.tally.outcome(e))
+	if e.Type == event.TaskStart {
+		p.begun[e.Task] = text
+		return
+	}
+	if start, held := p.begun[e.Task]; held && (text != "" || e.Type == event.AgentStart) {
+		delete(p.begun, e.Task)
+		if e.Reused == "" {
+			p.print(e.Time, start)
+		}
+	}
+	if text != "" {
 		p.print(e.Time, text)
 	}
 	if e.Type == event.PlanReady {
@@ -141,7 +153,7 @@ func sentence(e event.Event, outcome string) string {
 	case event.Budget:
 		return "budget    " + who + ": " + message
 	case event.TaskRetry:
-		return fmt.Sprintf("retry     %s: attempt %d: %s; again in %s", who, e.Attempt, message, format.Elapsed(e.Wait))
+		return fmt.Sprintf("retry     %s: attempt %d failed: %s; next attempt in %s", who, e.Attempt, message, format.Elapsed(e.Wait))
 	case event.Reveal:
 		return "reveal    " + message
 	case event.Limited:
@@ -150,7 +162,7 @@ func sentence(e event.Event, outcome string) string {
 		if e.Title == "" {
 			return "warning   " + message
 		}
-		return fmt.Sprintf("again     %s: %s; again in %s", who, message, format.Elapsed(e.Wait))
+		return fmt.Sprintf("retry     %s: %s; retrying the call in %s", who, message, format.Elapsed(e.Wait))
 	}
 	switch {
 	case begins(e):
@@ -160,7 +172,7 @@ func sentence(e event.Event, outcome string) string {
 	case outcome != format.Completed:
 		return fmt.Sprintf("%-9s %s: %s", outcome, who, message)
 	case e.Reused != "":
-		return "completed " + who + ", " + reusedFrom(e)
+		return "cached    " + who + reusedFrom(e)
 	}
 	return fmt.Sprintf("completed %s in %s%s", who, format.Elapsed(e.Duration), format.Tokens(e.Usage(), ", "+format.ApproximationMark(e.Rounded)))
 }

@@ -34,6 +34,7 @@ func TestPlainPrintsALinePerEvent(t *testing.T) {
 		{Type: event.Error, Task: "1", Title: "Task 1", Agent: "b", Time: at(62_000), Status: task.Failed, Problem: event.Problem{Message: "\u202eno"}},
 		{Type: event.Error, Task: "3", Title: "Task 3", Agent: "b", Time: at(62_000), Status: task.Failed, Problem: event.Problem{Root: "1", Because: "Task 1", Message: "x"}},
 		{Type: event.Warning, Task: "4", Title: "Market", Agent: "librarian", Time: at(62_000), Attempt: 1, Problem: event.Problem{Message: "server error (500)", Wait: 1200 * time.Millisecond}},
+		{Type: event.TaskStart, Task: "5", Title: "Task 5", Agent: "a", Time: at(61_000), Attempt: 1},
 		{Type: event.TaskComplete, Run: "r1", Task: "5", Title: "Task 5", Agent: "a", Time: at(62_000), Status: task.Completed, Work: event.Work{Reused: "r1", Duration: time.Hour, Input: 7}},
 		{Type: event.TaskComplete, Run: "r1", Task: "6", Title: "Task 6", Agent: "a", Time: at(62_000), Status: task.Completed, Work: event.Work{Reused: "0195c3a1-7777"}},
 		{Type: event.TaskSkipped, Task: "2", Title: "Task 2", Agent: "b", Time: at(62_100), Status: task.Skipped, Problem: event.Problem{Message: "interrupted"}},
@@ -44,14 +45,14 @@ func TestPlainPrintsALinePerEvent(t *testing.T) {
    0.0s  warning   a message was not delivered
    0.0s  reveal    the caller reads up to secret
    0.1s  start     Task 0 (a)
-   1.3s  retry     Task 0 (a): attempt 1: server error (500)\nand more; again in 1.5s
+   1.3s  retry     Task 0 (a): attempt 1 failed: server error (500)\nand more; next attempt in 1.5s
   1m02s  completed Task 0 (a) in 1m01s, 1,000 tokens in, 2 out
   1m02s  failed    Task 1 (b): \u202eno
-  1m02s  not run   Task 3 (b): because "Task 1" failed
-  1m02s  again     Market (librarian): server error (500); again in 1.2s
-  1m02s  completed Task 5 (a), from before
-  1m02s  completed Task 6 (a), reused from 0195c3a1
-  1m02s  not run   Task 2 (b): interrupted
+  1m02s  skipped   Task 3 (b): because "Task 1" failed
+  1m02s  retry     Market (librarian): server error (500); retrying the call in 1.2s
+  1m02s  cached    Task 5 (a)
+  1m02s  cached    Task 6 (a), reused from 0195c3a1
+  1m02s  skipped   Task 2 (b): interrupted
 `, "\n"), out.String())
 }
 
@@ -85,6 +86,7 @@ func TestPlainPrintsHeartbeats(t *testing.T) {
 		p := newLineLog(planOf(2), &out, time.Now())
 		stop := every(time.Second, func() { p.beat(time.Now()) })
 		p.take(event.Event{Type: event.TaskStart, Title: "Slow", Agent: "a", Time: time.Now(), Attempt: 1})
+		p.take(event.Event{Type: event.AgentStart, Title: "Slow", Agent: "a", Time: time.Now(), Attempt: 1})
 		time.Sleep(95 * time.Second)
 		stop()
 		require.Equal(t, strings.TrimPrefix(`
@@ -139,7 +141,7 @@ func TestPlainOfAGoal(t *testing.T) {
   1m00s  working   planning; running: plan
    1.0s  completed plan (coordinator) in 1.0s, 10 tokens in, 1 out
    1.0s  start     repair (coordinator)
-   1.0s  again     repair (coordinator): server error (500); again in 1.0s
+   1.0s  retry     repair (coordinator): server error (500); retrying the call in 1.0s
    2.0s  completed repair (coordinator) in 1.0s, 10 tokens in, 1 out
    2.0s  planned   2 tasks
                    Find\u202e (finder)
@@ -147,7 +149,7 @@ func TestPlainOfAGoal(t *testing.T) {
    2.0s  start     Find\u202e (finder)
    2.0s  message   Find\u202e (finder): from user
    4.0s  completed Find\u202e (finder) in 2.0s
-   4.0s  start     Write (writer)
+   5.0s  start     Write (writer)
    5.0s  budget    Write (writer): token budget exceeded
    5.0s  failed    Write (writer): token budget exceeded
    5.0s  start     digest 1 (coordinator)

@@ -41,7 +41,7 @@ type row struct {
 	messages     int // delivered with this attempt
 	reason       string
 	note         string // about a model call that is repeated
-	reused       string // where a cached answer is from; empty without one
+	cached       string // where a cached answer is from; empty without one
 	ended        int    // its position among the ended rows, from 1; 0 if it has not ended
 }
 
@@ -60,7 +60,7 @@ const (
 	retrying
 	done
 	failed
-	notRun
+	skipped
 	cancelled
 )
 
@@ -70,7 +70,7 @@ var states = [...]struct{ word, color string }{
 	retrying:  {"retry", "33"},
 	done:      {format.Completed, "32"},
 	failed:    {format.Failed, "31"},
-	notRun:    {format.NotRun, "31"},
+	skipped:   {format.Skipped, "31"},
 	cancelled: {format.Cancelled, "2"},
 }
 
@@ -142,7 +142,7 @@ func (t *table) note(r *row, e event.Event) {
 	case event.Message:
 		r.messages++
 	case event.Warning:
-		r.note = fmt.Sprintf("again in %s: %s", format.Elapsed(e.Wait), terminal.CleanLine(e.Message))
+		r.note = fmt.Sprintf("retry in %s: %s", format.Elapsed(e.Wait), terminal.CleanLine(e.Message))
 	case event.TaskRetry:
 		r.state, r.since, r.reason = retrying, e.Time.Add(e.Wait), terminal.CleanLine(e.Message)
 		r.messages = 0 // the next attempt gets them again
@@ -159,23 +159,29 @@ func (t *table) end(r *row, e event.Event) {
 	t.ended++
 	t.usage, t.rounded = t.usage.Add(e.Usage()), t.rounded || e.Rounded
 	r.ended, r.took, r.reason = t.ended, e.Duration, ""
-	r.state = map[string]state{format.Failed: failed, format.NotRun: notRun, format.Cancelled: cancelled, format.Completed: done}[t.tally.outcome(e)]
+	r.state = map[string]state{format.Failed: failed, format.Skipped: skipped, format.Cancelled: cancelled, format.Completed: done}[t.tally.outcome(e)]
 	if r.state == done {
-		r.reused = reusedFrom(e)
+		r.cached = cached(e)
 	} else {
 		r.reason = reason(e)
 	}
 }
 
-// reusedFrom returns where a cached answer is from; it is empty for any other.
-func reusedFrom(e event.Event) string {
-	switch e.Reused {
-	case "":
+// cached says where a cached answer is from; it is empty for any other.
+func cached(e event.Event) string {
+	if e.Reused == "" {
 		return ""
-	case e.Run:
-		return "from before"
 	}
-	return "reused from " + journals.ShortRun(e.Reused)
+	return "cached" + reusedFrom(e)
+}
+
+// reusedFrom names the other run that a cached answer is from; it is empty if
+// the answer is from this run, which was resumed.
+func reusedFrom(e event.Event) string {
+	if e.Reused == e.Run {
+		return ""
+	}
+	return ", reused from " + journals.ShortRun(e.Reused)
 }
 
 // lines renders the table for the size of a terminal. With height 0 it shows every row.
@@ -238,8 +244,8 @@ func (r *row) detail(now time.Time) string {
 	case retrying:
 		return "in " + format.Seconds(r.since.Sub(now)) + ": " + r.reason
 	case done:
-		if r.reused != "" {
-			return r.reused
+		if r.cached != "" {
+			return r.cached
 		}
 		return format.Elapsed(r.took) + r.read()
 	}
@@ -273,7 +279,7 @@ func (t *table) window(height int) (shown []int, hidden int) {
 	}
 	if room < n {
 		take(func(r *row) bool { return r.state == running || r.state == retrying })
-		take(func(r *row) bool { return r.state == failed || r.state == notRun })
+		take(func(r *row) bool { return r.state == failed || r.state == skipped })
 		take(func(r *row) bool { return r.ended > t.ended-max(1, room/2) })
 	}
 	take(func(r *row) bool { return r.state == waiting })

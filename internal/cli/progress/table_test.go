@@ -56,11 +56,11 @@ func TestTableShowsEachState(t *testing.T) {
 		"completed Task 0  agent 0  2.0s",
 		`failed    Task 1  agent 1  model "m":\x1b[2J gone`,
 		"retry     Task 2  agent 2  in 2s: server error (500)",
-		"running   Task 3  agent 3  1s  attempt 2  again in 1.2s: server error (500)",
-		"not run   Task 4  agent 4  interrupted",
+		"running   Task 3  agent 3  1s  attempt 2  retry in 1.2s: server error (500)",
+		"skipped   Task 4  agent 4  interrupted",
 		"waiting   Task 5  agent 5",
-		`not run   Task 6  agent 6  because "Task 1" failed`,
-		"1 of 7 tasks completed, 1 failed, 2 not run, 5s, 1,200 tokens in, 30 out",
+		`skipped   Task 6  agent 6  because "Task 1" failed`,
+		"1 of 7 tasks completed, 1 failed, 2 skipped, 5s, 1,200 tokens in, 30 out",
 	}, texts(tb.lines(100, 0, at(5), false)))
 	require.Equal(t, "failed    Task 1  model …", texts(tb.lines(26, 0, at(5), false))[1])
 	require.Equal(t, terminal.Line{Text: "completed Task 0  2.0s", Color: "32", Colored: 9}, tb.lines(30, 0, at(5), true)[0])
@@ -83,7 +83,7 @@ func TestTableMarksReusedResults(t *testing.T) {
 	tb := newTable(planOf(2), clitest.Noon)
 	tb.take(event.Event{Type: event.TaskComplete, Run: "r1", Task: "0", Time: clitest.Noon, Status: task.Completed, Work: event.Work{Reused: "r1", Duration: time.Hour}})
 	tb.take(event.Event{Type: event.TaskComplete, Run: "r1", Task: "1", Time: clitest.Noon, Status: task.Completed, Work: event.Work{Reused: "0195c3a1-7777"}})
-	require.Equal(t, []string{"completed Task 0  agent 0  from before", "completed Task 1  agent 1  reused from 0195c3a1"}, texts(tb.lines(100, 0, clitest.Noon, false))[:2])
+	require.Equal(t, []string{"completed Task 0  agent 0  cached", "completed Task 1  agent 1  cached, reused from 0195c3a1"}, texts(tb.lines(100, 0, clitest.Noon, false))[:2])
 }
 
 // All attempts at a task get the same messages, which count once.
@@ -162,7 +162,7 @@ func TestTableOfAGoalGrowsDownwards(t *testing.T) {
 		case 1:
 			require.Equal(t, []string{"running   plan  coordinator  0s", "planning, 0s"}, lines)
 		case 4:
-			require.Equal(t, "running   repair  coordinator  0s  again in 1.0s: server error (500)", lines[1])
+			require.Equal(t, "running   repair  coordinator  0s  retry in 1.0s: server error (500)", lines[1])
 		case 9:
 			require.Equal(t, `running   Find\u202e  finder       0s  1 message`, lines[2])
 		}

@@ -181,16 +181,17 @@ func (d *VariantDocument) sentence() string {
 			unclear++
 		}
 	}
-	text := "without " + d.what()
+	text := "Without " + d.what() + ", "
+	changed := fmt.Sprintf("%d of %s", prompts, format.Plural(tasks, "prompt"))
 	switch {
 	case prompts == 0 && len(results) == 0:
-		return text + " no prompt changed: it did not matter"
+		return text + "no prompt changed, so it did not matter."
 	case len(results) == 0 && unclear == 0:
-		return fmt.Sprintf("%s %d of %s changed, and no result: it did not matter", text, prompts, format.Plural(tasks, "prompt"))
+		return text + changed + " changed, but no result did, so it did not matter."
 	case len(results) == 0:
-		return fmt.Sprintf("%s %d of %s changed; of %s the result is withheld, so it may have mattered", text, prompts, format.Plural(tasks, "prompt"), format.Plural(unclear, "task"))
+		return fmt.Sprintf("%s%s changed; it may have mattered: the results of %s are withheld.", text, changed, format.Plural(unclear, "task"))
 	}
-	return fmt.Sprintf("%s %d of %s and %d of the results changed: it mattered for %s", text, prompts, format.Plural(tasks, "prompt"), len(results), format.List(results, 5))
+	return fmt.Sprintf("%s%s and %s changed, so it mattered for %s.", text, changed, format.Plural(len(results), "result"), format.List(results, 5))
 }
 
 // unfinished reports whether the task did not end in the stored run, so that it cannot be compared.

@@ -9,6 +9,7 @@ import (
 	"github.com/runteam/runteam/internal/cli/exit"
 	"github.com/runteam/runteam/internal/codes"
 	"github.com/runteam/runteam/internal/engine"
+	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/task"
 	"github.com/stretchr/testify/require"
 )
@@ -65,6 +66,17 @@ func TestAnswerOfARunThatEndedEarly(t *testing.T) {
 	}
 }
 
+func TestTotalsOfAResumedRun(t *testing.T) {
+	t.Parallel()
+	totals := func(used, before int) string {
+		e := Ending{Result: &engine.Result{Usage: llm.Usage{InputTokens: used, OutputTokens: 2}, Prior: llm.Usage{InputTokens: before, OutputTokens: min(before, 2)}}}
+		return e.totals()
+	}
+	require.Equal(t, "no task was run in 0.0s; 301 tokens in, 2 out", totals(301, 0))
+	require.Equal(t, "no task was run in 0.0s; 105 tokens in, 0 out (301 tokens in, 2 out in total)", totals(301, 196))
+	require.Equal(t, "no task was run in 0.0s; no tokens (301 tokens in, 2 out in total)", totals(301, 301))
+}
+
 func TestSummaryGroupsFailuresOfOneCause(t *testing.T) {
 	t.Parallel()
 	con, _, stderr := clitest.Console(t)
@@ -74,11 +86,11 @@ func TestSummaryGroupsFailuresOfOneCause(t *testing.T) {
 	}
 	res.Tasks = append(res.Tasks, engine.TaskResult{ID: "5", Title: "T5", Status: task.Failed, Error: &engine.TaskError{Code: codes.Dependency, Task: "5", Root: "2"}})
 	(&Ending{Result: res, Mode: "plain"}).Print(con)
-	require.Equal(t, `0 of 5 tasks completed, 4 failed, 1 not run in 0.0s
+	require.Equal(t, `0 of 5 tasks completed, 4 failed, 1 skipped in 0.0s
 failed:  T1 (solo), T2 (solo), T3 (solo) and 1 more: too slow
          really\x1b[2J
          raise timeoutMs of the task or the agent, or use a faster model
-         not run because of it: T5
+         skipped because of it: T5
 `, stderr.String())
 }
 

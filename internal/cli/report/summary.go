@@ -2,6 +2,7 @@
 package report
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -117,7 +118,7 @@ func (e *Ending) Print(con *console.Console) {
 			say("         %s", c.next)
 		}
 		if len(c.skipped) > 0 {
-			say("         not run because of it: %s", format.List(c.skipped, 3))
+			say("         skipped because of it: %s", format.List(c.skipped, 3))
 		}
 	}
 	switch res.Status {
@@ -146,7 +147,12 @@ func (e *Ending) totals() string {
 	case res.Goal != "" && res.Output == "":
 		text += ", no answer"
 	}
-	text += " in " + format.Elapsed(res.EndedAt.Sub(res.StartedAt)) + format.Tokens(res.Usage, approximately(res, "; "))
+	text += " in " + format.Elapsed(res.EndedAt.Sub(res.StartedAt))
+	if since, resumed := res.Resumed(); resumed {
+		text += cmp.Or(format.Tokens(since, approximately(res, "; ")), "; no tokens") + format.Tokens(res.Usage, approximately(res, " (")) + " in total)"
+	} else {
+		text += format.Tokens(res.Usage, approximately(res, "; "))
+	}
 	if e.Scripted {
 		text += " (scripted)"
 	}

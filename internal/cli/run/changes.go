@@ -49,7 +49,7 @@ func printChanges(con *console.Console, j *Job, file *specfile.File, w *JournalW
 		if again.isChanged {
 			text = "the flags or the spec have changed"
 		}
-		con.Say("resume:  %s: affected tasks run again", text)
+		con.Say("resume:  %s: tasks whose prompt changed run again", text)
 	}
 	if why := j.ScriptChange(&again.invocation.Invocation, file); why != "" {
 		text := "its answers are requested again"
@@ -60,7 +60,7 @@ func printChanges(con *console.Console, j *Job, file *specfile.File, w *JournalW
 		con.Say("resume:  %s: %s", why, text)
 	}
 	for _, name := range changedInputs(&again.stored.History, file) {
-		con.Say("resume:  input %s has changed: affected tasks run again", terminal.CleanLine(name))
+		con.Say("resume:  input %s has changed: tasks whose prompt changed run again", terminal.CleanLine(name))
 	}
 	for _, x := range LastCompleted(&again.stored.History) {
 		if x.Missing != "" {
