@@ -80,7 +80,7 @@ func LoadOptions(t testing.TB, o spec.Options) *Flow {
 // the spec. It must write the canaries that are planted in the results of its tasks.
 func (f *Flow) Agent(name string, a agent.Agent) {
 	if !f.has(name) {
-		f.misuse("no agent is called %q", name)
+		f.misuse("unknown agent %q", name)
 		return
 	}
 	f.agents[name] = a

@@ -186,10 +186,10 @@ func TestMisuseIsReported(t *testing.T) {
 		test func(f *flowtest.Flow)
 		want string
 	}{
-		{"no such input", func(f *flowtest.Flow) { f.PlantInput("clam") }, `no input is called "clam"`},
-		{"no such task", func(f *flowtest.Flow) { f.PlantResult("Read the clam", "") }, `no task is called "Read the clam": did you mean "Read the claim"?`},
-		{"no such reader", func(f *flowtest.Flow) { f.Never(f.PlantInput("claim"), "writers") }, `no reader is called "writers": did you mean "writer"?`},
-		{"no such agent", func(f *flowtest.Flow) { f.Agent("clerks", nil) }, `no agent is called "clerks"`},
+		{"no such input", func(f *flowtest.Flow) { f.PlantInput("clam") }, `unknown input "clam"`},
+		{"no such task", func(f *flowtest.Flow) { f.PlantResult("Read the clam", "") }, `unknown task "Read the clam": did you mean "Read the claim"?`},
+		{"no such reader", func(f *flowtest.Flow) { f.Never(f.PlantInput("claim"), "writers") }, `unknown reader "writers": did you mean "writer"?`},
+		{"no such agent", func(f *flowtest.Flow) { f.Agent("clerks", nil) }, `unknown agent "clerks"`},
 		{"twice", func(f *flowtest.Flow) { f.PlantInput("claim"); f.PlantInput("claim") }, `is planted twice`},
 		{"a path in a text", func(f *flowtest.Flow) { f.PlantInput("claim", "/a") }, "it is not a JSON value, so it has no path /a"},
 		{"a foreign canary", func(f *flowtest.Flow) { f.Never(flowtest.Canary{}, "writer") }, "a canary that was not planted in this flow"},

@@ -33,7 +33,7 @@ func (f *Flow) PlantInput(name string, path ...task.Path) Canary {
 	inputs := slices.Clone(f.file.Run.Inputs)
 	at := slices.IndexFunc(inputs, func(in engine.Input) bool { return strings.EqualFold(in.Name, name) })
 	if at < 0 {
-		f.misuse("no input is called %q", name)
+		f.misuse("unknown input %q", name)
 		return f.plant(p)
 	}
 	c := f.plant(p)

@@ -147,7 +147,7 @@ func (r *run) locate() error {
 		if x.isInResult() {
 			var known bool
 			if x.id, known = r.flow.find(x.task); !known {
-				found = append(found, fmt.Errorf("no task is called %q: %s", x.task, naming.Suggest(x.task, titles)))
+				found = append(found, fmt.Errorf("unknown task %q: %s", x.task, naming.Suggest(x.task, titles)))
 				continue
 			}
 			at := slices.IndexFunc(r.flow.plan.Tasks, func(t engine.PlannedTask) bool { return t.ID == x.id })
@@ -160,7 +160,7 @@ func (r *run) locate() error {
 	}
 	for _, p := range r.promises {
 		if p.reader != Everybody && r.flow.reader(p.reader) < 0 {
-			found = append(found, fmt.Errorf("a promise about %v: no reader is called %q: %s", p.canary, p.reader, naming.Suggest(p.reader, r.flow.names())))
+			found = append(found, fmt.Errorf("a promise about %v: unknown reader %q: %s", p.canary, p.reader, naming.Suggest(p.reader, r.flow.names())))
 		}
 	}
 	return errors.Join(found...)

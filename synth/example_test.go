@@ -38,7 +38,7 @@ func ExampleFaults() {
 	// Output:
 	// - task 1 "Read claim": uses: a grant that this plan may not make: remove it, and write what the agent must know into the description
 	// - task 1 "Read claim": unknown key "agent": write assignee
-	// - task 2 "Write letter": assignee: no agent is called "leters": did you mean "letters"?
+	// - task 2 "Write letter": assignee: unknown agent "leters": did you mean "letters"?
 	// - task 2 "Write letter": description: it is missing
 	// - task 2 "Write letter": dependsOn[0]: no task "Raed claim": did you mean "Read claim"?
 }

@@ -176,18 +176,18 @@ func (c *checker) numbers() {
 	case t.RetryDelay == 0:
 		t.RetryDelay = defaultRetryDelay
 	case t.RetryDelay < 0:
-		c.bad(nil, fmt.Sprintf("retryDelayMs: %v is negative", t.RetryDelay), "write 0 or more", "retryDelayMs")
+		c.bad(nil, fmt.Sprintf("the retry delay %v is negative", t.RetryDelay), "use a positive delay, or leave it out for the default of 1s", "retryDelayMs")
 	}
 	if t.RetryBackoff == 0 {
 		t.RetryBackoff = defaultRetryBackoff
 	} else if !(t.RetryBackoff >= 1) || math.IsInf(t.RetryBackoff, 0) {
-		c.bad(nil, fmt.Sprintf("retryBackoff: %v is no factor", t.RetryBackoff), "write 1 or more", "retryBackoff")
+		c.bad(nil, fmt.Sprintf("the retry backoff factor %v is out of range", t.RetryBackoff), "use 1 or more, or leave it out for the default of 2", "retryBackoff")
 	}
 	if t.Timeout < 0 {
-		c.bad(nil, fmt.Sprintf("timeoutMs: %v is negative", t.Timeout), "write 0, for none, or more", "timeoutMs")
+		c.bad(nil, fmt.Sprintf("the timeout %v is negative", t.Timeout), "use a positive time, or 0 for no limit", "timeoutMs")
 	}
 	if t.TTL < 0 {
-		c.bad(nil, fmt.Sprintf("ttlMs: %v is negative", t.TTL), "write 0, for unlimited, or more", "ttlMs")
+		c.bad(nil, fmt.Sprintf("the TTL %v is negative", t.TTL), "use a positive time, or 0 for no expiry", "ttlMs")
 	}
 }
 

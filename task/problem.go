@@ -38,7 +38,8 @@ func (p Problem) Error() string {
 // Unwrap returns the condition.
 func (p Problem) Unwrap() error { return p.Err }
 
-// Problems is an error that lists everything wrong at once, in the order of the text.
+// Problems is an error that lists all problems that one stage of a check found, in the order
+// of the text.
 type Problems []Problem
 
 // Err returns p as an error, or nil when it is empty.

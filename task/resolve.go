@@ -94,7 +94,7 @@ func (r *resolver) enter(i int, normal string) {
 			r.found.add(i, Problem{
 				Pointer: pointer(i, "title"), Subject: subject(i, title), Err: ErrDuplicate,
 				Message: fmt.Sprintf("title: task %d has the title %s too", first+1, naming.Quote(r.tasks[first].Title)),
-				Hint:    "give each task a title of its own; letter case does not tell two apart",
+				Hint:    "give each task its own title; titles are not case-sensitive",
 			})
 		}
 	}

@@ -30,7 +30,8 @@ type Spec struct {
 	OutputSchema   json.RawMessage      // JSON Schema of its result; nil means its agent's, else free text
 	TTL            time.Duration        // life of its result; zero means unlimited
 
-	// MaxRetries is how many attempts may follow a failed one; negative counts as zero.
+	// MaxRetries is how many attempts may follow a failed one; negative counts as zero. There
+	// is no upper limit; each delay is at most 30 s.
 	// Failures that would repeat are not retried: context that the gate withholds, an
 	// answer that is refused, filtered or does not match its schema, a refused key, an
 	// unknown model. Within an attempt, a model call is tried up to three times.

@@ -110,9 +110,9 @@ func subscribers(list []func(event.Event)) []func(runevent.Event) {
 }
 
 // internal returns the options as the engine takes them.
-func (o *RunOptions) internal() (*engine.RunOptions, error) {
+func (o *RunOptions) internal() *engine.RunOptions {
 	if o == nil {
-		return nil, nil
+		return nil
 	}
 	out := &engine.RunOptions{
 		RunID: o.RunID, Output: o.Output, MaxConcurrency: o.MaxConcurrency, Timeout: o.Timeout, Strategy: assign.Strategy(o.Strategy),
@@ -127,16 +127,12 @@ func (o *RunOptions) internal() (*engine.RunOptions, error) {
 	for _, m := range o.Messages {
 		out.Messages = append(out.Messages, plan.Message(m))
 	}
-	var found task.Problems
 	for i, text := range o.Assert {
 		a, err := flow.ParseAssertion(text)
 		if err != nil {
-			found = append(found, task.Problem{Pointer: naming.Pointer("assert", i), Message: err.Error(), Err: err})
+			out.Invalid = append(out.Invalid, task.Problem{Pointer: naming.Pointer("assert", i), Message: err.Error(), Err: err})
 		}
 		out.Assert = append(out.Assert, a)
 	}
-	if len(found) > 0 {
-		return nil, found
-	}
-	return out, nil
+	return out
 }

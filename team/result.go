@@ -140,7 +140,7 @@ func ResultAs[T any](r *Result, name string) (value T, err error) {
 		for i := range r.Tasks {
 			titles[i] = r.Tasks[i].Title
 		}
-		return value, task.Problem{Subject: "result", Message: fmt.Sprintf("no task is called %q", name), Hint: naming.Suggest(name, titles), Err: task.ErrUnknown}
+		return value, task.Problem{Subject: "result", Message: fmt.Sprintf("unknown task %q", name), Hint: naming.Suggest(name, titles), Err: task.ErrUnknown}
 	case t.Error != nil:
 		return value, t.Error
 	case t.Status != task.Completed:

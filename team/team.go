@@ -63,16 +63,14 @@ func (t *Team) NewBus() *messagebus.Bus {
 }
 
 // Plan checks tasks against the team and returns what a run of them would do. The error
-// is [task.Problems]: everything that is wrong, with pointers into the tasks as written.
-// Plan calls no model and changes nothing.
+// is [task.Problems] with pointers into the tasks as written. It has all problems of one
+// stage: first the names and values of the options and the tasks, then labels and sizes,
+// then the assertions. Plan calls no model and changes nothing.
 //
 // With slow patterns in the policy, the check of large inputs may take a second and that
 // of a large [RunOptions] Answer 30 seconds.
 func (t *Team) Plan(specs []task.Spec, o *RunOptions) (*Plan, error) {
-	options, err := o.internal()
-	if err != nil {
-		return nil, err
-	}
+	options := o.internal()
 	p, err := t.inner().Plan(specs, options)
 	if err != nil {
 		return nil, err
@@ -85,10 +83,7 @@ func (t *Team) Plan(specs []task.Spec, o *RunOptions) (*Plan, error) {
 // [task.Problems] if the coordinator could not be called, and a [*TaskError] if it
 // returned no valid plan.
 func (t *Team) PlanTeam(ctx context.Context, goal Goal, o *RunOptions) (*Plan, error) {
-	options, err := o.internal()
-	if err != nil {
-		return nil, err
-	}
+	options := o.internal()
 	p, err := t.inner().PlanTeam(ctx, goal.internal(), options)
 	if err != nil {
 		return nil, publicError(err)
@@ -106,10 +101,7 @@ func (t *Team) PlanTeam(ctx context.Context, goal Goal, o *RunOptions) (*Plan, e
 // When RunTasks returns, no goroutine of the run is left, except one for each subscriber
 // that does not return.
 func (t *Team) RunTasks(ctx context.Context, specs []task.Spec, o *RunOptions) (*Result, error) {
-	options, err := o.internal()
-	if err != nil {
-		return nil, err
-	}
+	options := o.internal()
 	return ended(t.inner().RunTasks(ctx, specs, options))
 }
 
@@ -117,10 +109,7 @@ func (t *Team) RunTasks(ctx context.Context, specs []task.Spec, o *RunOptions) (
 // same gate and limits apply as to a task of a graph, and the errors are those of
 // [Team.RunTasks].
 func (t *Team) RunAgent(ctx context.Context, agent, text string, o *RunOptions) (*Result, error) {
-	options, err := o.internal()
-	if err != nil {
-		return nil, err
-	}
+	options := o.internal()
 	return ended(t.inner().RunAgent(ctx, agent, text, options))
 }
 
@@ -130,10 +119,7 @@ func (t *Team) RunAgent(ctx context.Context, agent, text string, o *RunOptions) 
 // everything that is wrong with it. If its second plan cannot be run either, nothing
 // runs. The errors are those of [Team.RunTasks].
 func (t *Team) RunTeam(ctx context.Context, goal Goal, o *RunOptions) (*Result, error) {
-	options, err := o.internal()
-	if err != nil {
-		return nil, err
-	}
+	options := o.internal()
 	return ended(t.inner().RunTeam(ctx, goal.internal(), options))
 }
 
@@ -144,10 +130,7 @@ func (t *Team) RunTeam(ctx context.Context, goal Goal, o *RunOptions) (*Result, 
 //
 // [journal.ErrLeased]: https://pkg.go.dev/github.com/runteam/runteam/journal#pkg-variables
 func (t *Team) Resume(ctx context.Context, runID string, o *RunOptions) (*Result, error) {
-	options, err := o.internal()
-	if err != nil {
-		return nil, err
-	}
+	options := o.internal()
 	return ended(t.inner().Resume(ctx, runID, options))
 }
 
@@ -157,9 +140,6 @@ func (t *Team) Resume(ctx context.Context, runID string, o *RunOptions) (*Result
 // NOT_IN_JOURNAL. With o.Replay.Ask, agents are called where prompts differ, and the new
 // run is stored under o.RunID.
 func (t *Team) Replay(ctx context.Context, runID string, o *RunOptions) (*Result, error) {
-	options, err := o.internal()
-	if err != nil {
-		return nil, err
-	}
+	options := o.internal()
 	return ended(t.inner().Replay(ctx, runID, options))
 }

@@ -68,6 +68,27 @@ func TestErrorsOfRunsThatDoNotStartAreNoRunErrors(t *testing.T) {
 	require.Equal(t, "/assert/0", problems[0].Pointer)
 }
 
+// TestPlanReportsAllOptionsTogether checks that no problem with an option hides another one.
+func TestPlanReportsAllOptionsTogether(t *testing.T) {
+	t.Parallel()
+	_, err := newTeam(t).Plan([]task.Spec{{Title: "One", Description: "x", Assignee: "god"}}, &team.RunOptions{
+		Assert: []string{"no assertion"}, Output: "Two", Strategy: "luck", MaxConcurrency: -1, Timeout: -1,
+		Messages: []team.Message{{From: "user", To: "godo", Text: "x"}},
+	})
+	problems, _ := errors.AsType[task.Problems](err)
+	pointers := make([]string, len(problems))
+	for i := range problems {
+		pointers[i] = problems[i].Pointer
+	}
+	require.ElementsMatch(t, []string{"/assert/0", "/output", "/schedulingStrategy", "/maxConcurrency", "/timeoutMs", "/messages/0/to", "/tasks/0/assignee"}, pointers)
+}
+
+func TestUnknownAgentOfRunAgentNamesNoTask(t *testing.T) {
+	t.Parallel()
+	_, err := newTeam(t).RunAgent(t.Context(), "godo", "x", nil)
+	require.EqualError(t, err, `unknown agent "godo": did you mean "good"?`)
+}
+
 func TestRunErrorSaysWhyARunEndedEarly(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())

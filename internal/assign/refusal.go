@@ -104,7 +104,7 @@ func (r *roster) named(i int, t *task.Task) (who int32, p task.Problem, bad bool
 func (r *roster) unknown(i int, t *task.Task) task.Problem {
 	p := task.Problem{
 		Pointer: naming.Pointer("tasks", i, "assignee"), Subject: subject(i, t), Err: ErrUnknown,
-		Message: fmt.Sprintf("no agent is called %q", t.Assignee), Hint: "write the name of an agent, or none",
+		Message: fmt.Sprintf("unknown agent %q", t.Assignee), Hint: "write the name of an agent, or none",
 	}
 	if r.nearest -= len(r.agents); r.nearest < 0 {
 		return p

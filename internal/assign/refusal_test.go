@@ -122,7 +122,7 @@ func TestAllProblemsComeAtOnceInTheOrderOfTheTasks(t *testing.T) {
 		require.ErrorIs(t, err, assign.ErrUnknown)
 		require.EqualError(t, err, strings.Join([]string{
 			`task "a": no agent is cleared for secret: the highest is confidential, "reader"; no agent produces secret: the highest is internal, "writer": set accepts: secret on an agent, or take the secret context away`,
-			`task "c": no agent is called "wirter": did you mean "writer"?`,
+			`task "c": unknown agent "wirter": did you mean "writer"?`,
 			`task "d": agent "writer" lacks the tool "print" and lacks the provider "openai": give it to the agent, or require less`,
 			`task "e": no agent has the tool "fax": leave requiredTools out, or write one of scan, print`,
 		}, "\n"))
@@ -145,7 +145,7 @@ func TestCheckNamesWhoHasIt(t *testing.T) {
 		`task "a": agent "writer" lacks the tool "scan": "reader" has all that it requires: name that one, or none`)
 	s[0].Assignee = "clerk"
 	require.NoError(t, assign.Check(graphOf(t, s), desk()))
-	require.EqualError(t, assign.Check(graphOf(t, specs("a@Reader")), nil), `task "a": no agent is called "Reader": write the name of an agent, or none`)
+	require.EqualError(t, assign.Check(graphOf(t, specs("a@Reader")), nil), `task "a": unknown agent "Reader": write the name of an agent, or none`)
 	require.NoError(t, assign.Check(graphOf(t, nil), nil))
 }
 

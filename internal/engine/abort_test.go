@@ -280,5 +280,5 @@ func TestARepairedPlanWarnsWhatWasWrong(t *testing.T) {
 	require.True(t, res.Success())
 	require.Len(t, res.Warnings, 1)
 	require.Contains(t, res.Warnings[0], `was given back`)
-	require.Contains(t, res.Warnings[0], `no agent is called "eve"`)
+	require.Contains(t, res.Warnings[0], `unknown agent "eve"`)
 }

@@ -117,7 +117,7 @@ func TestMessagesThatCannotBeSent(t *testing.T) {
 		{"to nobody", engine.Message{From: "ada", To: "bib", Text: "x"}, fault{"/messages/0/to", `did you mean "bob"?`, plan.ErrUnknownAgent}},
 		{"from nobody", engine.Message{From: "adda", To: "bob", Text: "x"}, fault{"/messages/0/from", `did you mean "ada"?`, plan.ErrUnknownAgent}},
 		{"to itself", engine.Message{From: "ada", To: "ada", Text: "x"}, fault{"/messages/0/to", "itself", task.ErrInvalid}},
-		{"to the caller", engine.Message{From: "ada", To: "user", Text: "x"}, fault{"/messages/0/to", "no agent", plan.ErrUnknownAgent}},
+		{"to the caller", engine.Message{From: "ada", To: "user", Text: "x"}, fault{"/messages/0/to", "unknown agent", plan.ErrUnknownAgent}},
 		{"nothing", engine.Message{From: "ada", To: "bob"}, fault{"/messages/0/text", "empty", task.ErrInvalid}},
 		{"not UTF-8", engine.Message{From: "ada", To: "bob", Text: "\xff"}, fault{"/messages/0/text", "UTF-8", task.ErrInvalid}},
 		{"too much", engine.Message{From: "ada", To: "bob", Text: strings.Repeat("x", 1<<20+1)}, fault{"/messages/0/text", "1048577 bytes", task.ErrInvalid}},

@@ -36,5 +36,5 @@ func (o *Options) checkKeeping() task.Problems {
 	if !o.Reuse || o.Journal != nil || o.Replay != nil {
 		return nil
 	}
-	return task.Problems{{Pointer: "/reuse", Message: "answers of earlier runs are taken from a journal, and there is none", Hint: "set Journal, or take reuse back", Err: task.ErrInvalid}}
+	return task.Problems{{Pointer: "/reuse", Message: "reuse needs a journal with earlier answers, and there is none", Hint: "set Journal, or unset Reuse", Err: task.ErrInvalid}}
 }

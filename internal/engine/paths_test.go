@@ -48,7 +48,7 @@ func TestPathsMustMatchTheSchema(t *testing.T) {
 	})
 	require.NoError(t, err)
 	_, err = governed.Plan([]task.Spec{made, reads()}, nil)
-	requireFaults(t, err, fault{"/policy/rules/0/allow/0", `rule a→b: no result of "a" can have anything at "/cheks/**": write a path that the outputSchema of the producer allows`, task.ErrUnknown})
+	requireFaults(t, err, fault{"/policy/rules/0/allow/0", `rule a→b: no result of "a" matches "/cheks/**": write a path that the outputSchema of the producer allows`, task.ErrUnknown})
 
 	use := by("a", spec("use"))
 	use.Uses = []task.Use{{Name: "ticket", Need: []task.Path{"/order/number", "/order/nmber"}, Reveal: map[string][]task.Path{string(redact.IBAN): {"/customer/ibn"}}}}

@@ -32,7 +32,7 @@ func withSchema(name, schema string, run agentFunc) engine.Member {
 // named nothing, so everything passed, and nothing was said.
 func TestPathsThatNoResultCanHaveAreErrors(t *testing.T) {
 	t.Parallel()
-	const nothing = "no result of \"a\" can have anything at "
+	const nothing = "no result of \"a\" matches "
 	rule := func(r handoff.PairRule) *handoff.Policy {
 		r.From, r.To = "a", "b"
 		return &handoff.Policy{Rules: []handoff.PairRule{r}}
@@ -56,7 +56,7 @@ func TestPathsThatNoResultCanHaveAreErrors(t *testing.T) {
 		{"fields of a translation", closedClaim, rule(handoff.PairRule{Translate: &handoff.Translation{Fields: []task.Path{"/remarks", "/sum"}}}), []fault{{"/policy/rules/0/translate/fields/1", nothing + `"/sum"`, task.ErrUnknown}}},
 		{"a filter of a translation", closedClaim, rule(handoff.PairRule{Translate: &handoff.Translation{Filter: []task.Path{"remarkz"}}}), []fault{{"/policy/rules/0/translate/filter/0", `did you mean "remarks"?`, task.ErrUnknown}}},
 		{"a declassifier, once", closedClaim, lower("/facts/sum", "/facts/smu"), []fault{{"/policy/declassify/0/paths/1", `"lower": ` + nothing + `"/facts/smu": did you mean "/facts/sum"?`, task.ErrUnknown}}},
-		{"a rule for everybody", closedClaim, &handoff.Policy{Rules: []handoff.PairRule{{From: handoff.Anyone, To: handoff.Anyone, Block: []task.Path{"remarkz"}}}}, []fault{{"/policy/rules/0/block/0", `no result of any agent can have anything at "remarkz"`, task.ErrUnknown}}},
+		{"a rule for everybody", closedClaim, &handoff.Policy{Rules: []handoff.PairRule{{From: handoff.Anyone, To: handoff.Anyone, Block: []task.Path{"remarkz"}}}}, []fault{{"/policy/rules/0/block/0", `no result of any agent matches "remarkz"`, task.ErrUnknown}}},
 		{"another spelling", closedClaim, block("/REMARKS", "ＳＵＭ"), nil},
 		{"an open schema", openClaim, block("/remarkz"), nil},
 		{"no schema", "", block("/remarkz", "remarkz"), nil},
@@ -109,7 +109,7 @@ func TestPathsMustMatchEverySchema(t *testing.T) {
 	read.NeedToKnow = []task.Path{"/facts/**", "/smu"}
 	_, err = tm.Plan([]task.Spec{claim, sum, read}, nil)
 	requireFaults(t, err,
-		fault{"/tasks/2/needToKnow/1", `no result that it depends on can have anything at "/smu": did you mean "/sum"?`, task.ErrUnknown},
+		fault{"/tasks/2/needToKnow/1", `no result that it depends on matches "/smu": did you mean "/sum"?`, task.ErrUnknown},
 		fault{"/tasks/2/dependsOn/1", `nothing of the result of "Sum" can be delivered`, task.ErrUnknown})
 
 	again := makes("a", "Again", sums) // another task of the same producer has it
@@ -131,11 +131,11 @@ func TestPathsThatNothingNamesAreWarnings(t *testing.T) {
 		policy              *handoff.Policy
 		want                []string
 	}{
-		{"an open schema", openClaim, "{}", rules("a", "/remarkz"), []string{`rule a→b: no outputSchema of what "a" makes names "/remarkz": did you mean "/remarks"?`}},
+		{"an open schema", openClaim, "{}", rules("a", "/remarkz"), []string{`rule a→b: no outputSchema of "a" names "/remarkz": did you mean "/remarks"?`}},
 		{"an open schema that names it", openClaim, "{}", rules("a", "/Remarks", "remarks"), nil},
-		{"a name that is far from any", openClaim, "{}", rules("a", "password"), []string{`rule a→b: no outputSchema of what "a" makes names "password": name it under "properties", or close the schema with "additionalProperties": false`}},
+		{"a name that is far from any", openClaim, "{}", rules("a", "password"), []string{`rule a→b: no outputSchema of "a" names "password": name it under "properties", or close the schema with "additionalProperties": false`}},
 		{"no schema", "", "{}", rules("a", "remarkz"), nil},
-		{"an input", "", `{"remarks": "x"}`, rules(handoff.User, "/remarkz"), []string{`rule user→b: nothing that it is about has anything at "/remarkz": did you mean "/remarks"?`}},
+		{"an input", "", `{"remarks": "x"}`, rules(handoff.User, "/remarkz"), []string{`rule user→b: no value matches "/remarkz": did you mean "/remarks"?`}},
 		{"an input that is a list", "", `[{"remarks": "x"}]`, rules(handoff.User, "/*/remarks", "remarks"), nil},
 		{"an input that is a text", "", `call me`, rules(handoff.User, "remarkz"), nil},
 	}

@@ -109,7 +109,7 @@ func TestFreshTaskRunsAgainWithWhatReadsIt(t *testing.T) {
 	require.Equal(t, 2, of(t, res, "a").Metrics.Attempts)
 
 	_, err := start(t.Context(), teamOf(t, c), two(), &engine.RunOptions{RunID: "r", Fresh: []string{"aa"}, Journal: after(past)})
-	require.ErrorContains(t, err, `no task is called "aa"`)
+	require.ErrorContains(t, err, `unknown task "aa"`)
 	_, err = teamOf(t, c).Resume(t.Context(), "", &engine.RunOptions{Tasks: two(), Journal: after(past)})
 	require.ErrorContains(t, err, "the ID of the run is empty")
 	_, err = teamOf(t, c).Resume(t.Context(), "r", &engine.RunOptions{Tasks: two()})

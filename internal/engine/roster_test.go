@@ -83,7 +83,7 @@ func TestNewReportsAllAgentsTogether(t *testing.T) {
 		Endpoints: map[string]label.Classification{"https://one/v1": label.Secret, "https://two/v1": 8},
 	})
 	requireFaults(t, err,
-		fault{"/agents/1/name", `there already is an agent "Ada"`, task.ErrDuplicate},
+		fault{"/agents/1/name", `there is already an agent "Ada"`, task.ErrDuplicate},
 		fault{"/agents/1/maxParallel", "negative", task.ErrInvalid},
 		fault{"/agents/2/name", "reserved", naming.ErrReserved},
 		fault{"/agents/2", "no Agent", agent.ErrNone},

@@ -55,6 +55,8 @@ type RunOptions struct {
 	// does not hold. A goal's plan that breaks one is given back to the coordinator.
 	Assert []flow.Assertion
 
+	Invalid task.Problems // with what the caller wrote for these options; the run does not start with any
+
 	// Messages are sent before anything runs. Bus, made by [Team.NewBus], lets
 	// messages come during the run: from the program, and from agents, which send
 	// through [OutboxFrom]. Nil means that there are none but Messages, unless the
@@ -115,7 +117,7 @@ func (o *RunOptions) settings() Options {
 	return Options{
 		Options: plan.Options{
 			RunID: o.RunID, Inputs: o.Inputs, Output: o.Output, MaxConcurrency: o.MaxConcurrency, Timeout: o.Timeout, Strategy: o.Strategy,
-			MaxTokenBudget: o.MaxTokenBudget, MaxCostBudget: o.MaxCostBudget, Answer: o.Answer, Auto: o.Auto, Assert: o.Assert,
+			MaxTokenBudget: o.MaxTokenBudget, MaxCostBudget: o.MaxCostBudget, Answer: o.Answer, Auto: o.Auto, Assert: o.Assert, Invalid: o.Invalid,
 			Messages: o.Messages, Bus: o.Bus, Memory: o.Memory, UserAccepts: o.UserAccepts, Reveal: o.Reveal,
 			Past: o.history, Replay: o.Replay, Reuse: o.Reuse, Fresh: o.Fresh,
 		}.WithDefaults(),

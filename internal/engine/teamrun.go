@@ -2,8 +2,10 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"time"
 
+	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/task"
 )
 
@@ -41,7 +43,15 @@ func (t *Team) RunAgent(ctx context.Context, agent, text string, o *RunOptions) 
 	options := o.settings()
 	options.Untitled = true
 	specs := []task.Spec{{Title: agent, Description: text, Assignee: agent, Uses: UsesOf(options.Inputs)}}
-	return t.runTasks(ctx, specs, options)
+	res, err := t.runTasks(ctx, specs, options)
+	if found, ok := errors.AsType[task.Problems](err); ok {
+		for i := range found {
+			if p := &found[i]; p.Pointer == "/tasks/0/assignee" && errors.Is(p.Err, plan.ErrUnknownAgent) {
+				p.Pointer, p.Subject = "/agent", "" // the caller has named no task
+			}
+		}
+	}
+	return res, err
 }
 
 // RunTeam turns a goal into an answer: the coordinator plans tasks for it, the

@@ -106,7 +106,7 @@ func TestAnEmptyGraph(t *testing.T) {
 	table := (&flow.Graph{Sources: []flow.Source{{Kind: handoff.Goal, Task: -1}}}).Table()
 	require.Empty(t, table.Row(0))
 	_, err := table.Check(flow.Assertion{Subject: flow.Subject{Kind: flow.OfInput, Name: "in"}, Claim: flow.Reaches, Reader: "user"})
-	require.EqualError(t, err, `assertion "input in never reaches user": no input "in": there are none`)
+	require.EqualError(t, err, `assertion "input in never reaches user": no input "in": none are defined`)
 }
 
 func TestNamesOfLevelsAndKinds(t *testing.T) {

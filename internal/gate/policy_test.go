@@ -62,7 +62,7 @@ func TestWhatIsWrongWithAPolicy(t *testing.T) {
 		{"a star revealed", "/policy/rules/0/reveal/email/0", "name the member", rule(handoff.PairRule{From: "analyst", To: "writer", Reveal: map[redact.Kind][]task.Path{"email": {"*"}}})},
 		{"a secret revealed", "/policy/rules/0/reveal/token", "is a secret", rule(handoff.PairRule{From: "analyst", To: "writer", Reveal: map[redact.Kind][]task.Path{"token": scoped}})},
 		{"nothing revealed", "/policy/rules/0/reveal/email", "names no path", rule(handoff.PairRule{From: "analyst", To: "writer", Reveal: map[redact.Kind][]task.Path{"email": nil}})},
-		{"an unknown kind revealed", "/policy/rules/0/reveal/mail", "no personal kind", rule(handoff.PairRule{From: "analyst", To: "writer", Reveal: map[redact.Kind][]task.Path{"mail": scoped}})},
+		{"an unknown kind revealed", "/policy/rules/0/reveal/mail", "unknown personal kind", rule(handoff.PairRule{From: "analyst", To: "writer", Reveal: map[redact.Kind][]task.Path{"mail": scoped}})},
 		{"revealed at no path", "/policy/rules/0/reveal/email/0", "write /a", rule(handoff.PairRule{From: "analyst", To: "writer", Reveal: map[redact.Kind][]task.Path{"email": {"a"}}})},
 		{"revealed by one side", "/policy/rules/0/reveal", "both sides", rule(handoff.PairRule{From: "analyst", To: handoff.Anyone, Reveal: map[redact.Kind][]task.Path{"email": scoped}})},
 		{"revealed to the user", "/policy/rules/0/reveal", "one pair of agents", rule(handoff.PairRule{From: "analyst", To: handoff.User, Reveal: map[redact.Kind][]task.Path{"email": scoped}})},
@@ -160,7 +160,7 @@ func TestAnAgentsDefaultIsAMode(t *testing.T) {
 	t.Parallel()
 	_, err := gate.Compile(&handoff.Policy{}, []gate.Party{{Name: "writer", Default: "none"}})
 	require.ErrorIs(t, err, handoff.ErrPolicy)
-	require.ErrorContains(t, err, `no mode is called "none"`)
+	require.ErrorContains(t, err, `unknown mode "none"`)
 }
 
 // Every problem is reported, not the first alone.

@@ -35,11 +35,11 @@ func (c *policyChecker) check() {
 		b.defaults[p.Name] = p.Default
 		c.names = append(c.names, p.Name)
 		if p.Default != "" && !validMode(p.Default) {
-			c.add(fmt.Sprintf("agent %q", p.Name), fmt.Sprintf("no mode is called %q", p.Default), suggestMode(p.Default), "default")
+			c.add(fmt.Sprintf("agent %q", p.Name), fmt.Sprintf("unknown mode %q", p.Default), suggestMode(p.Default), "default")
 		}
 	}
 	if !validMode(b.standard) {
-		c.add("", fmt.Sprintf("no mode is called %q", b.standard), suggestMode(b.standard), "default")
+		c.add("", fmt.Sprintf("unknown mode %q", b.standard), suggestMode(b.standard), "default")
 	}
 	c.checkRedaction("", handoff.Redaction(b.redact), "redact")
 	b.rules = make([]compiledRule, len(b.policy.Rules))
@@ -142,7 +142,7 @@ func checkMode(r *handoff.PairRule, everybody bool, add func(message, hint strin
 	switch {
 	case r.Mode == "":
 	case !validMode(r.Mode):
-		add(fmt.Sprintf("no mode is called %q", r.Mode), suggestMode(r.Mode), "mode")
+		add(fmt.Sprintf("unknown mode %q", r.Mode), suggestMode(r.Mode), "mode")
 	case everybody:
 		add("a rule from * to * may not state a mode", "leave mode and allow out; policy.default says what grants deliver", "mode")
 	case r.Mode != handoff.Scoped && r.Allow != nil:
@@ -178,7 +178,7 @@ func (c *policyChecker) checkPair(name, from, to string, anyone bool, tokens ...
 			c.add(subject, "it is for everybody", "name one agent: each pair needs an entry of its own", at...)
 		case side.name == handoff.Anyone, side.name == handoff.User, side.name == handoff.Coordinator, slices.Contains(c.names, side.name):
 		default:
-			c.add(subject, fmt.Sprintf("no agent is called %q", side.name), naming.Suggest(side.name, append([]string{handoff.User, handoff.Coordinator}, c.names...)), at...)
+			c.add(subject, fmt.Sprintf("unknown agent %q", side.name), naming.Suggest(side.name, append([]string{handoff.User, handoff.Coordinator}, c.names...)), at...)
 		}
 	}
 	if from == to && from == handoff.User {

@@ -17,7 +17,7 @@ func (c *policyChecker) addExact(i int, r *handoff.PairRule) {
 	switch {
 	case r.From == "" || r.To == "":
 	case twice:
-		c.add(c.subject(r.From, r.To), "there already is a rule for this pair, "+where(c.book.policy.Rules[first].Origin, r.Origin, first), "make one rule of the two", "rules", i)
+		c.add(c.subject(r.From, r.To), "there is already a rule for this pair, "+where(c.book.policy.Rules[first].Origin, r.Origin, first), "make one rule of the two", "rules", i)
 	default:
 		c.book.exact[pair] = i
 	}

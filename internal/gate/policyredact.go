@@ -26,7 +26,7 @@ func (c *policyChecker) checkRedaction(subject string, r handoff.Redaction, toke
 		case kind.Secret():
 			c.add(subject, fmt.Sprintf("%s is always redacted", kind), "leave it out", append(slices.Clone(tokens), "kinds", k)...)
 		case !slices.Contains(redact.PersonalKinds(), kind):
-			c.add(subject, fmt.Sprintf("no kind is called %q", kind), naming.Suggest(string(kind), kindNamesOf(redact.PersonalKinds())), append(slices.Clone(tokens), "kinds", k)...)
+			c.add(subject, fmt.Sprintf("unknown kind %q", kind), naming.Suggest(string(kind), kindNamesOf(redact.PersonalKinds())), append(slices.Clone(tokens), "kinds", k)...)
 		}
 	}
 	for k, p := range r.Patterns {
@@ -96,7 +96,7 @@ func CheckReveal(reveal map[redact.Kind][]task.Path) (found []RevealProblem) {
 		case kind.Secret():
 			found = append(found, RevealProblem{fmt.Sprintf("%s is a secret: no edge reveals it", kind), "leave it out", []any{string(kind)}})
 		case !slices.Contains(redact.PersonalKinds(), kind):
-			found = append(found, RevealProblem{fmt.Sprintf("no personal kind is called %q", kind), naming.Suggest(string(kind), kindNamesOf(redact.PersonalKinds())), []any{string(kind)}})
+			found = append(found, RevealProblem{fmt.Sprintf("unknown personal kind %q", kind), naming.Suggest(string(kind), kindNamesOf(redact.PersonalKinds())), []any{string(kind)}})
 		case len(paths) == 0:
 			found = append(found, RevealProblem{"it names no path", `write where it may stand: [/path], or [""] for the whole value`, []any{string(kind)}})
 		}

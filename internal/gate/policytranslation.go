@@ -41,6 +41,6 @@ func (c *policyChecker) checkTranslation(r *handoff.PairRule, subject string, ev
 			add("only a rule for one pair puts context into a system prompt", "name both sides", "recast")
 		}
 	default:
-		add(fmt.Sprintf("no role is called %q", t.Recast), "write user or system", "recast")
+		add(fmt.Sprintf("unknown role %q", t.Recast), "write user or system", "recast")
 	}
 }

@@ -28,7 +28,7 @@ func newRoster(names []string) (roster, error) {
 	for i, name := range names {
 		err := naming.CheckName(name)
 		if first, twice := folded[strings.ToLower(name)]; twice {
-			err = fmt.Errorf("%w of %q: letter case does not tell names apart", task.ErrDuplicate, first)
+			err = fmt.Errorf("%w of %q: names are not case-sensitive", task.ErrDuplicate, first)
 		}
 		if err != nil {
 			errs = append(errs, fmt.Errorf("%w roster: agent %d, %.60q: %w", ErrInvalid, i+1, name, err))

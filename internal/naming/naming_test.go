@@ -130,7 +130,7 @@ func TestSuggest(t *testing.T) {
 	t.Parallel()
 	many := strings.Fields("ada bob cyd dan eve fay gus hal ida jan kim lee max")
 	require.Equal(t, `did you mean "Score"?`, naming.Suggest("Scoer", []string{"Banana", "Score"}))
-	require.Equal(t, "there are none", naming.Suggest("Scoer", nil))
+	require.Equal(t, "none are defined", naming.Suggest("Scoer", nil))
 	require.Equal(t, "write one of ada, bob", naming.Suggest("writer", many[:2]))
 	require.Equal(t, "write one of "+strings.Join(many[:12], ", "), naming.Suggest("writer", many[:12]))
 	require.Equal(t, "write one of "+strings.Join(many[:12], ", ")+", …", naming.Suggest("writer", many))

@@ -35,7 +35,7 @@ func Suggest(word string, known []string) string {
 		return fmt.Sprintf("did you mean %q?", near)
 	}
 	if len(known) == 0 {
-		return "there are none"
+		return "none are defined"
 	}
 	list := strings.Join(known[:min(len(known), suggested)], ", ")
 	if len(known) > suggested {

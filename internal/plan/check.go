@@ -20,8 +20,10 @@ import (
 )
 
 // Check checks tasks against the roster and returns what a run of them would do. The
-// error is [task.Problems]: everything that is wrong, with pointers into the tasks as
-// written. Resolved tasks get at as the time of their creation.
+// error is [task.Problems] with pointers into the tasks as written. It has every problem of
+// the first stage that finds any: names and values of the options and the tasks, then the
+// assignment to agents, labels and sizes, then the assertions. Resolved tasks get at as the
+// time of their creation.
 func (t *Roster) Check(specs []task.Spec, o Options, at time.Time) (*Plan, error) {
 	specs, unknown := o.Replay.apply(specs, o.Inputs)
 	if len(unknown) > 0 {
@@ -33,6 +35,7 @@ func (t *Roster) Check(specs []task.Spec, o Options, at time.Time) (*Plan, error
 		c.checkFresh()
 	}
 	c.checkMessages()
+	c.checkOutputName()
 	g, err := graph.Resolve(specs, at)
 	if err != nil {
 		problems, ok := errors.AsType[task.Problems](err)
@@ -116,19 +119,20 @@ type checker struct {
 
 func (c *checker) checkOptions() {
 	o := c.options
+	c.found = append(c.found, o.Invalid...)
 	if !o.Strategy.Valid() {
-		c.at("schedulingStrategy").report(fmt.Sprintf("no strategy is called %q", o.Strategy), naming.Suggest(string(o.Strategy), strategies()), task.ErrInvalid)
+		c.at("schedulingStrategy").report(fmt.Sprintf("unknown strategy %q", o.Strategy), naming.Suggest(string(o.Strategy), strategies()), task.ErrInvalid)
 	}
-	c.at("maxTokenBudget").checkSign(int64(o.MaxTokenBudget))
-	c.at("maxCostBudget").checkSign(int64(o.MaxCostBudget))
+	c.at("maxTokenBudget").checkSign("the token budget", int64(o.MaxTokenBudget))
+	c.at("maxCostBudget").checkSign("the cost budget", int64(o.MaxCostBudget))
 	c.checkPriced()
 	if o.MaxConcurrency < 0 {
-		c.at("maxConcurrency").report("maxConcurrency must be at least 1", "", task.ErrInvalid)
+		c.at("maxConcurrency").report(fmt.Sprintf("the maximum concurrency %d is negative", o.MaxConcurrency), fmt.Sprintf("use a positive number, or leave it out for the default of %d", DefaultConcurrency), task.ErrInvalid)
 	}
 	if err := naming.CheckLine(o.RunID); o.RunID != "" && err != nil {
 		c.at("runId").report("the run's id: "+err.Error(), "", err)
 	}
-	c.at("timeoutMs").checkSign(int64(o.Timeout))
+	c.at("timeoutMs").checkSign("the timeout of the run", int64(o.Timeout))
 	c.at("userAccepts").checkLabel(*o.UserAccepts)
 	c.used = make([]bool, len(o.Inputs))
 	for i := range o.Inputs {
@@ -146,7 +150,7 @@ func (c *checker) checkInput(i int) {
 	}
 	folded := strings.ToLower(in.Name)
 	if first, twice := c.inputs[folded]; twice {
-		about.report(fmt.Sprintf("there already is an input %q", o.Inputs[first].Name), "give each input a name of its own; letter case does not tell names apart", task.ErrDuplicate)
+		about.report(fmt.Sprintf("there is already an input %q", o.Inputs[first].Name), "give each input its own name; names are not case-sensitive", task.ErrDuplicate)
 	}
 	c.inputs[folded] = i
 	about.at("classification").checkLabel(in.Classification)
@@ -165,14 +169,14 @@ func (c *checker) checkInput(i int) {
 		about.report("it is not valid UTF-8", "give a text, or clean it first", task.ErrInvalid)
 	}
 	about.checkLimits(in.MaxContextBytes, 0)
-	about.at("ttlMs").checkSign(int64(in.TTL))
+	about.at("ttlMs").checkSign("the TTL", int64(in.TTL))
 }
 
 // checkSpec checks what the graph does not know: agents, inputs, schemas and words of the builder's.
 func (c *checker) checkSpec(i int, s *task.Spec) {
 	about := func() subject { return c.aboutTask(i, s) } // most tasks have no problem
 	if _, ok := c.team.Index(s.Assignee); !ok && s.Assignee != "" {
-		about().at("assignee").report(fmt.Sprintf("no agent is called %q", s.Assignee), naming.Suggest(s.Assignee, c.team.Names()), ErrUnknownAgent)
+		about().at("assignee").report(fmt.Sprintf("unknown agent %q", s.Assignee), naming.Suggest(s.Assignee, c.team.Names()), ErrUnknownAgent)
 	}
 	for j, u := range s.Uses {
 		k, ok := c.inputs[strings.ToLower(u.Name)]
@@ -181,7 +185,11 @@ func (c *checker) checkSpec(i int, s *task.Spec) {
 			for n, in := range c.options.Inputs {
 				names[n] = in.Name
 			}
-			about().at("uses", j).report(fmt.Sprintf("no input is called %q", u.Name), naming.Suggest(u.Name, names), ErrUnknownInput)
+			hint := "the run has no inputs"
+			if len(names) > 0 {
+				hint = naming.Suggest(u.Name, names)
+			}
+			about().at("uses", j).report(fmt.Sprintf("unknown input %q", u.Name), hint, ErrUnknownInput)
 			continue
 		}
 		c.used[k] = true
@@ -215,16 +223,7 @@ func (c *checker) checkOutput() {
 	}
 	p, g := c.plan, c.plan.Graph
 	if name := c.options.Output; name != "" {
-		i, ok := c.find(name)
-		if !ok {
-			titles := make([]string, g.Len())
-			for k := range titles {
-				titles[k] = g.Task(k).Title
-			}
-			c.at("output").report(fmt.Sprintf("no task is called %q", name), naming.Suggest(name, titles), task.ErrUnknown)
-			return
-		}
-		p.Outputs = []int32{int32(i)}
+		p.Outputs = []int32{int32(c.find(name))}
 	} else {
 		p.Outputs = g.Sinks()
 	}
@@ -272,9 +271,18 @@ func (c *checker) checkAnswer() {
 	}
 }
 
-func (c *checker) find(name string) (int, bool) {
-	i := slices.IndexFunc(c.plan.Graph.Tasks(), func(t task.Task) bool { return Named(&t.Spec, name) })
-	return i, i >= 0
+// checkOutputName reports an Output that names no task.
+func (c *checker) checkOutputName() {
+	if name := c.options.Output; name != "" && c.options.Answer == nil {
+		if p := unknownTask(c.specs, name, "output"); p != nil {
+			c.add(*p)
+		}
+	}
+}
+
+// find returns the index of a task that [unknownTask] knows.
+func (c *checker) find(name string) int {
+	return slices.IndexFunc(c.plan.Graph.Tasks(), func(t task.Task) bool { return Named(&t.Spec, name) })
 }
 
 // schema returns what the result of a task must match: its own schema or its agent's.

@@ -132,7 +132,7 @@ func (c *pathCheck) checkNeed(i, j int, need []task.Path, in *content) bool {
 			if j > 0 || slices.ContainsFunc(about, func(g governed) bool { return grants(g.schema, p) != schema.No }) {
 				continue // another one has it, or the first one has reported it
 			}
-			at, message = c.task(i).at("needToKnow", k), fmt.Sprintf("no result that it depends on can have anything at %q", string(p))
+			at, message = c.task(i).at("needToKnow", k), fmt.Sprintf("no result that it depends on matches %q", string(p))
 		}
 		at.report(message, cmp.Or(nearestPath(about, p, grants), "name members that it has"), task.ErrUnknown)
 		ok = false

@@ -36,10 +36,10 @@ func (c *checker) checkMessages() {
 		m := &c.options.Messages[i]
 		about := c.about(fmt.Sprintf("message %d", i+1), "messages", i)
 		if m.From != handoff.User && !slices.Contains(names, m.From) {
-			about.at("from").report(fmt.Sprintf("no agent is called %q", m.From), naming.Suggest(m.From, append([]string{handoff.User}, names...)), ErrUnknownAgent)
+			about.at("from").report(fmt.Sprintf("unknown agent %q", m.From), naming.Suggest(m.From, append([]string{handoff.User}, names...)), ErrUnknownAgent)
 		}
 		if m.To != mailbox.Everyone && !slices.Contains(names, m.To) {
-			about.at("to").report(fmt.Sprintf("no agent is called %q", m.To), naming.Suggest(m.To, names), ErrUnknownAgent)
+			about.at("to").report(fmt.Sprintf("unknown agent %q", m.To), naming.Suggest(m.To, names), ErrUnknownAgent)
 		}
 		if m.To == m.From && m.From != "" {
 			about.at("to").report(fmt.Sprintf("%q would write to itself", m.From), "name another agent, or leave the message out", task.ErrInvalid)
@@ -53,7 +53,7 @@ func (c *checker) checkMessages() {
 			about.at("text").report("the message is not valid UTF-8", "give a text, or clean it first", task.ErrInvalid)
 		}
 		about.at("classification").checkLabel(m.Classification)
-		about.at("ttlMs").checkSign(int64(m.TTL))
+		about.at("ttlMs").checkSign("the TTL", int64(m.TTL))
 	}
 }
 

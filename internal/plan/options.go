@@ -11,6 +11,7 @@ import (
 	"github.com/runteam/runteam/internal/teammemory"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
+	"github.com/runteam/runteam/task"
 )
 
 // DefaultConcurrency is how many attempts run at the same time by default.
@@ -35,6 +36,8 @@ type Options struct {
 	Messages []Message
 	Bus      *mailbox.Bus
 	Memory   teammemory.Store
+
+	Invalid task.Problems // with what the caller wrote for these options
 
 	UserAccepts *label.Classification // never nil after [Options.WithDefaults]
 	Reveal      bool                  // UserAccepts was raised for the result of this run alone

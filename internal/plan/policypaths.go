@@ -103,7 +103,7 @@ func (c *pathCheck) one(at pathPlace, p task.Path, ask answer, pointer string) {
 	problem := task.Problem{Pointer: pointer, Subject: at.subject, Hint: nearestPath(list, p, ask)}
 	switch {
 	case best == schema.No && !values:
-		problem.Message, problem.Err = fmt.Sprintf("no result of %s can have anything at %q", produced(at.from), string(p)), task.ErrUnknown
+		problem.Message, problem.Err = fmt.Sprintf("no result of %s matches %q", produced(at.from), string(p)), task.ErrUnknown
 		if problem.Hint == "" {
 			problem.Hint = "write a path that the outputSchema of the producer allows"
 		}
@@ -113,10 +113,10 @@ func (c *pathCheck) one(at pathPlace, p task.Path, ask answer, pointer string) {
 		c.impossible[pointer], c.impossible[string(p)] = true, true
 		c.add(problem)
 	case best == schema.No: // an input is one value of many: another one may have it
-		problem.Message = fmt.Sprintf("nothing that it is about has anything at %q", string(p))
+		problem.Message = fmt.Sprintf("no value matches %q", string(p))
 		c.advice = append(c.advice, problem)
 	case best == schema.Maybe:
-		problem.Message = fmt.Sprintf("no outputSchema of what %s makes names %q", produced(at.from), string(p))
+		problem.Message = fmt.Sprintf("no outputSchema of %s names %q", produced(at.from), string(p))
 		if problem.Hint == "" {
 			problem.Hint = `name it under "properties", or close the schema with "additionalProperties": false`
 		}

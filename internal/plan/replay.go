@@ -78,7 +78,7 @@ func (r *Replay) unknown(specs []task.Spec, inputs []Input) (found task.Problems
 	}
 	for i, name := range r.WithoutInputs {
 		if !slices.ContainsFunc(names, func(other string) bool { return strings.EqualFold(other, name) }) {
-			found = append(found, task.Problem{Pointer: naming.Pointer("withoutInputs", i), Message: fmt.Sprintf("no input is called %q", name), Hint: naming.Suggest(name, names), Err: ErrUnknownInput})
+			found = append(found, task.Problem{Pointer: naming.Pointer("withoutInputs", i), Message: fmt.Sprintf("unknown input %q", name), Hint: naming.Suggest(name, names), Err: ErrUnknownInput})
 		}
 	}
 	return found
@@ -92,7 +92,7 @@ func unknownTask(specs []task.Spec, name string, pointer ...any) *task.Problem {
 			return nil
 		}
 	}
-	return &task.Problem{Pointer: naming.Pointer(pointer...), Message: fmt.Sprintf("no task is called %q", name), Hint: naming.Suggest(name, titles), Err: task.ErrUnknown}
+	return &task.Problem{Pointer: naming.Pointer(pointer...), Message: fmt.Sprintf("unknown task %q", name), Hint: naming.Suggest(name, titles), Err: task.ErrUnknown}
 }
 
 // checkFresh reports the unknown names in Fresh.

@@ -124,7 +124,7 @@ func (t *Roster) enroll(i int, found *task.Problems) {
 	}
 	folded := strings.ToLower(m.Name)
 	if first, twice := t.byName[folded]; twice {
-		about.at("name").report(fmt.Sprintf("there already is an agent %q", t.Config.Agents[first].Name), "give each agent a name of its own; letter case does not tell names apart", task.ErrDuplicate)
+		about.at("name").report(fmt.Sprintf("there is already an agent %q", t.Config.Agents[first].Name), "give each agent its own name; names are not case-sensitive", task.ErrDuplicate)
 	} else {
 		t.byName[folded] = i
 	}
@@ -135,8 +135,8 @@ func (t *Roster) enroll(i int, found *task.Problems) {
 	} else {
 		about.at("produces").checkLabel(*m.Produces)
 	}
-	about.at("maxParallel").checkSign(int64(m.MaxParallel))
-	about.at("maxSessionMs").checkSign(int64(m.MaxSession))
+	about.at("maxParallel").checkSign("the limit of parallel attempts", int64(m.MaxParallel))
+	about.at("maxSessionMs").checkSign("the session time", int64(m.MaxSession))
 	about.checkLimits(m.MaxContextBytes, m.MaxPromptBytes)
 	for j, tag := range m.OutputTags {
 		if err := naming.CheckName(tag); err != nil {

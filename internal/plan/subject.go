@@ -38,21 +38,22 @@ func (s subject) checkLabel(level label.Classification) {
 	}
 }
 
-// checkSign reports a negative number.
-func (s subject) checkSign(n int64) {
+// checkSign reports a negative limit, which is named as what it bounds: the caller may be a
+// program or a spec.
+func (s subject) checkSign(what string, n int64) {
 	if n < 0 {
-		s.report(s.pointer[strings.LastIndexByte(s.pointer, '/')+1:]+" must not be negative", "leave it out for no limit", task.ErrInvalid)
+		s.report(what+" is negative", "use a positive one, or leave it out for no limit", task.ErrInvalid)
 	}
 }
 
 // checkLimits reports size limits that are out of bounds.
 func (s subject) checkLimits(context, prompt int) {
 	for _, one := range [...]struct {
-		key        string
+		key, what  string
 		value, max int
-	}{{"maxContextBytes", context, gate.MaxRedact}, {"maxPromptBytes", prompt, brief.MaxBytes}} {
+	}{{"maxContextBytes", "the context limit", context, gate.MaxRedact}, {"maxPromptBytes", "the prompt limit", prompt, brief.MaxBytes}} {
 		if one.value < 0 || one.value > one.max {
-			s.at(one.key).report(fmt.Sprintf("%s is %d, and must be from 1 to %d bytes", one.key, one.value, one.max), "leave it out for the default", task.ErrInvalid)
+			s.at(one.key).report(fmt.Sprintf("%s is %d bytes, and must be from 1 to %d", one.what, one.value, one.max), "leave it out for the default", task.ErrInvalid)
 		}
 	}
 }

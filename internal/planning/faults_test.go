@@ -25,10 +25,10 @@ func faults(t *testing.T, plan string) []string {
 func TestFaultsSayWhichTaskWhatAndWhatToWrite(t *testing.T) {
 	t.Parallel()
 	require.Equal(t, []string{
-		`- task 1 "Find": assignee: no agent is called "anlyst": did you mean "analyst"?`,
+		`- task 1 "Find": assignee: unknown agent "anlyst": did you mean "analyst"?`,
 		`- task 1 "Find": description: it is missing`,
 		`- task 2: a text where a task belongs: write an object: {"title": …, "description": …}`,
-		`- task 3 "find": title: task 1 has the title "Find" too: give each task a title of its own; letter case does not tell two apart`,
+		`- task 3 "find": title: task 1 has the title "Find" too: give each task its own title; titles are not case-sensitive`,
 	}, faults(t, `[{"title": "Find", "assignee": "anlyst"}, "x", {"title": "find", "description": "x"}]`))
 	require.Equal(t, []string{"- the plan: it has no tasks: plan one task at least"}, faults(t, "[]"))
 	require.Empty(t, planning.Faults(nil))

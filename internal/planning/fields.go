@@ -74,7 +74,7 @@ func (r *reader) assignee(v any) {
 		return
 	}
 	if r.spec.Assignee = name; !r.agents[name] {
-		r.bad(ErrUnknownAgent, "assignee: no agent is called "+quote(name), r.nearest(name, r.rules.Agents), "assignee")
+		r.bad(ErrUnknownAgent, "assignee: unknown agent "+quote(name), r.nearest(name, r.rules.Agents), "assignee")
 	}
 }
 
@@ -95,7 +95,7 @@ func (r *reader) uses(v any) {
 	for i, name := range r.short(v, max(len(r.rules.Inputs), maxTools), "uses") {
 		r.spec.Uses = append(r.spec.Uses, task.Use{Name: name})
 		if !r.inputs[name] {
-			r.bad(ErrUnknownInput, fmt.Sprintf("uses[%d]: no input is called %s", i, quote(name)), r.nearest(name, r.rules.Inputs), "uses", i)
+			r.bad(ErrUnknownInput, fmt.Sprintf("uses[%d]: unknown input %s", i, quote(name)), r.nearest(name, r.rules.Inputs), "uses", i)
 		}
 	}
 }

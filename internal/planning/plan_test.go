@@ -153,9 +153,9 @@ func TestParsePlanRefuses(t *testing.T) {
 			{at("id"), "id: a plan does not set it", "remove it: tasks are named by their titles", nil}, {at("key"), "key: a plan", "", nil}, {at("result"), "result: a plan", "", nil}, {at("status"), "status: a plan", "", nil},
 			{at("verify"), "verify: not built yet", "remove it, and plan a task that checks the result", planning.ErrNotBuilt},
 		}},
-		{"unknown agents", one(`"assignee": "anlyst"`), []says{{at("assignee"), `assignee: no agent is called "anlyst"`, `did you mean "analyst"?`, planning.ErrUnknownAgent}}},
-		{"an agent in other letters", one(`"assignee": "letter writer"`), []says{{at("assignee"), "no agent is called", `did you mean "Letter writer"?`, planning.ErrUnknownAgent}}},
-		{"a reader that is no agent", one(`"assignee": "coordinator"`), []says{{at("assignee"), "no agent is called", "write one of analyst, Letter writer", planning.ErrUnknownAgent}}},
+		{"unknown agents", one(`"assignee": "anlyst"`), []says{{at("assignee"), `assignee: unknown agent "anlyst"`, `did you mean "analyst"?`, planning.ErrUnknownAgent}}},
+		{"an agent in other letters", one(`"assignee": "letter writer"`), []says{{at("assignee"), "unknown agent", `did you mean "Letter writer"?`, planning.ErrUnknownAgent}}},
+		{"a reader that is no agent", one(`"assignee": "coordinator"`), []says{{at("assignee"), "unknown agent", "write one of analyst, Letter writer", planning.ErrUnknownAgent}}},
 
 		{"duplicate titles", `[{"title": "Find", "description": "x"}, {"title": " FIND", "description": "x"}]`, []says{{"/tasks/1/title", `title: task 1 has the title "Find" too`, "", task.ErrDuplicate}}},
 		{"unknown dependencies", one(`"dependsOn": ["Fnid", "Something else"]`), []says{{at("dependsOn/0"), `no task "Fnid"`, `did you mean "Find"?`, task.ErrUnknown}, {at("dependsOn/1"), `no task "Something else"`, "write the title of another task of this plan", task.ErrUnknown}}},
@@ -252,12 +252,12 @@ func TestPlanGrantsOnlyWhatItMay(t *testing.T) {
 	_, err = planning.ParsePlan(one(`"uses": ["clam", "Policy", "claim", "claim", 5]`), inputs)
 	requireProblems(t, err, []says{
 		{"/tasks/0/uses/4", "uses[4]: a number where a text belongs", "", task.ErrInvalid},
-		{"/tasks/0/uses/0", `uses[0]: no input is called "clam"`, `did you mean "claim"?`, planning.ErrUnknownInput},
-		{"/tasks/0/uses/1", `uses[1]: no input is called "Policy"`, `did you mean "policy"?`, planning.ErrUnknownInput},
+		{"/tasks/0/uses/0", `uses[0]: unknown input "clam"`, `did you mean "claim"?`, planning.ErrUnknownInput},
+		{"/tasks/0/uses/1", `uses[1]: unknown input "Policy"`, `did you mean "policy"?`, planning.ErrUnknownInput},
 		{"/tasks/0/uses/3", `"claim" is named before`, "", task.ErrDuplicate},
 	})
 	_, err = planning.ParsePlan(one(`"uses": ["claim"]`), planning.Rules{MayGrant: planning.Grants{Inputs: true}})
-	requireProblems(t, err, []says{{"/tasks/0/uses/0", "no input is called", "there are none", planning.ErrUnknownInput}})
+	requireProblems(t, err, []says{{"/tasks/0/uses/0", "unknown input", "none are defined", planning.ErrUnknownInput}})
 }
 
 func TestHintsListNoEndlessRoster(t *testing.T) {
@@ -267,7 +267,7 @@ func TestHintsListNoEndlessRoster(t *testing.T) {
 		r.Agents = append(r.Agents, fmt.Sprintf("agent %d", i))
 	}
 	_, err := planning.ParsePlan(one(`"assignee": "somebody else"`), r)
-	requireProblems(t, err, []says{{"/tasks/0/assignee", "no agent is called", "write one of agent 0, agent 1, agent 2, agent 3, agent 4, agent 5, agent 6, agent 7, agent 8, agent 9, agent 10, agent 11, …", planning.ErrUnknownAgent}})
+	requireProblems(t, err, []says{{"/tasks/0/assignee", "unknown agent", "write one of agent 0, agent 1, agent 2, agent 3, agent 4, agent 5, agent 6, agent 7, agent 8, agent 9, agent 10, agent 11, …", planning.ErrUnknownAgent}})
 }
 
 // Requirement: G31.

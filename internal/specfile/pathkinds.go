@@ -133,7 +133,7 @@ func checkKind(r *report, key string, src *source, at int, word string) bool {
 	case best != "":
 		hint = fmt.Sprintf("did you mean %s? known are %s", best, strings.Join(known, ", "))
 	}
-	r.badAt(src, at, hint, "%s: no kind is called %s", key, quote(word))
+	r.badAt(src, at, hint, "%s: unknown kind %s", key, quote(word))
 	return false
 }
 

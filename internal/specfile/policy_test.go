@@ -176,10 +176,10 @@ tasks: [{title: T, description: d, dependsOn: [U]}]
 		`2:40: agent "b": handoff: unknown word "no"; write one of full, scoped, minimal`,
 		`5:30: policy: rule a→b: mode: unknown word "fulll"; did you mean full? known are full, scoped, minimal`,
 		`5:45: policy: rule a→b: allow: "x": a path begins with a slash; write /x`,
-		`6:21: policy: rule a→c: no agent is called "c"; write one of user, coordinator, a, b`,
+		`6:21: policy: rule a→c: unknown agent "c"; write one of user, coordinator, a, b`,
 		`6:44: policy: rule a→c: everything that it allows it also blocks; let allow and block leave something, or write mode: minimal`,
 		`7:7: policy: rule a→b: it says nothing; give it a mode, allow, block, maxClassification, redact, reveal or translate`,
-		`7:7: policy: rule a→b: there already is a rule for this pair, in line 5; make one rule of the two`,
+		`7:7: policy: rule a→b: there is already a rule for this pair, in line 5; make one rule of the two`,
 		`8:48: task "T": dependsOn[0]: no task "U"; write the title, the key or the id of a task`,
 	}, got)
 	require.Equal(t, []string{`1:10: agent 1: name: it is missing; write name: …`}, saidOf(t, "agents: [{}]\npolicy: {rules: [{from: a, to: b, mode: full}]}\n"), "it may be the one")

@@ -14,7 +14,7 @@ var taskPlace = newPlace("task", "a task", []row{
 	{"classification", classification, "label of the task's own text; `internal` unless set"},
 	{"requiredTags", texts, "tags that the result must carry"},
 	{"ttlMs", millis, "life of the result; 0 means unlimited"},
-	{"maxRetries", whole, "attempts after the first; 0 unless set, negative counts as 0"},
+	{"maxRetries", whole, "attempts after the first; 0 unless set, negative counts as 0; no upper limit"},
 	{"retryDelayMs", millis, "wait before the first retry; 1000 unless set"},
 	{"retryBackoff", number(1, 1000), "factor between two waits; 2 unless set"},
 	{"timeoutMs", millis, "longest time that the agent may work on one attempt; 0 means none"},
