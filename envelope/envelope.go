@@ -1,9 +1,9 @@
-// Package envelope decides what a piece of context is: whose it is, how fresh,
-// how sensitive, and what it was made from.
+// Package envelope defines immutable payloads with provenance: the pieces of context that
+// agents may receive, each with its producer, label, trust and expiry.
 //
-// An [Envelope] cannot change. To alter what it carries, make a new one that
-// names the old one in its DerivedFrom. Nothing in this package prints a
-// payload: an envelope formats, logs and marshals as its header alone.
+// An [Envelope] cannot change. To change its payload, make a new one that names the old one
+// in DerivedFrom. Nothing in this package prints a payload: an envelope formats, logs and
+// marshals as its header alone.
 package envelope
 
 import (
@@ -21,11 +21,11 @@ import (
 // An ID names an envelope within its run.
 type ID string
 
-// MaxHops is how many times context may be handed on by messages, handoffs and
-// spawns. Dependencies do not count: their graph has no cycle.
+// MaxHops is how many times context may be forwarded by messages, handoffs and spawns.
+// Dependencies do not count, because their graph has no cycle.
 const MaxHops = 16
 
-// What can be wrong with an envelope. Errors of this package wrap these.
+// Errors about envelopes. Errors of this package wrap these.
 var (
 	ErrInvalid  = errors.New("invalid envelope")
 	ErrExpired  = errors.New("envelope expired")
@@ -33,10 +33,10 @@ var (
 	ErrTampered = errors.New("envelope does not match its digest")
 )
 
-// A Header says everything about a piece of context but the context itself.
+// A Header describes a piece of context; it does not contain the context itself.
 type Header struct {
 	ID             ID                   `json:"id"`
-	Producer       string               `json:"producer"` // an agent's name, or user for what the caller brought: inputs, goals, messages
+	Producer       string               `json:"producer"` // an agent's name, or "user" for what the caller supplied: inputs, goals, messages
 	Task           task.ID              `json:"task,omitempty"`
 	Run            string               `json:"run,omitempty"`
 	Classification label.Classification `json:"classification"`
@@ -50,19 +50,18 @@ type Header struct {
 }
 
 // An Envelope is a payload with its header. Its digest covers both. It is
-// immutable and safe for concurrent use; only [New] and [Record.Envelope]
-// make one. Fresh and Genuine of a nil *Envelope return errors; its other methods
-// must not be called.
+// immutable and safe for concurrent use. [New] and [Record.Envelope] make one. Fresh and
+// Genuine of a nil *Envelope return errors; its other methods must not be called.
 type Envelope struct {
 	header           Header
 	text, structured *string // of the payload; no verb of fmt follows a pointer to a string
 	stored           *string // the digest that it was stored with; nil if it was made in this process
 }
 
-// New seals a payload under a header. The header's slices are copied. A header
-// without an id or producer, made at no time, with a label that does not exist,
-// more than [MaxHops] hops, or an expiry that is not after its creation is
-// refused with [ErrInvalid].
+// New returns an envelope with this header and payload. The header's slices are copied. A
+// header without an ID, without a producer or without a creation time, with a label that
+// does not exist, with more than [MaxHops] hops, or with an expiry time that is not after
+// its creation is an error that wraps [ErrInvalid].
 func New(h Header, p Payload) (*Envelope, error) {
 	if err := h.check(); err != nil {
 		return nil, err
@@ -108,7 +107,7 @@ func (e *Envelope) Header() Header {
 	return h
 }
 
-// ID returns the envelope's id.
+// ID returns the envelope's ID.
 func (e *Envelope) ID() ID { return e.header.ID }
 
 // Producer returns the name of the agent that made the payload, or user for the caller.
@@ -123,7 +122,7 @@ func (e *Envelope) Trust() label.Trust { return e.header.Trust }
 // ExpiresAt returns the moment from which the payload may no longer be read; zero means never.
 func (e *Envelope) ExpiresAt() time.Time { return e.header.ExpiresAt }
 
-// Truncated reports whether a limit on tokens ended the answer that this is.
+// Truncated reports whether the payload is an answer that a limit on tokens ended.
 func (e *Envelope) Truncated() bool { return e.header.Truncated }
 
 // Size returns the length of both parts of the payload in bytes.
@@ -132,8 +131,8 @@ func (e *Envelope) Size() int { return len(*e.text) + len(*e.structured) }
 // Structured reports whether the payload has a structured part.
 func (e *Envelope) Structured() bool { return *e.structured != "" }
 
-// Digest returns the SHA-256 of the versioned header and the payload, in hex: the one that
-// the envelope was stored with, or that of an envelope made in this process.
+// Digest returns the SHA-256 of the header and the payload, in hex. For an envelope that was
+// stored, it is the stored digest, which [Envelope.Genuine] verifies.
 func (e *Envelope) Digest() string {
 	if e.stored != nil {
 		return *e.stored
@@ -141,8 +140,8 @@ func (e *Envelope) Digest() string {
 	return e.sum()
 }
 
-// Fresh returns nil if the payload may be read at the given time: not before
-// it was made ([ErrFuture]), and before, not at, its expiry ([ErrExpired]).
+// Fresh returns nil if the payload may be read at the given time. It returns [ErrFuture]
+// before the creation time and [ErrExpired] at or after the expiry time.
 func (e *Envelope) Fresh(now time.Time) error {
 	if e == nil {
 		return fmt.Errorf("%w: it is nil", ErrInvalid)
@@ -170,9 +169,8 @@ func (e *Envelope) Genuine() error {
 	return nil
 }
 
-// Open returns the payload as its producer made it: nothing filtered, nothing
-// redacted. It is for the gate alone; every other reader gets what the gate
-// made of it.
+// Open returns the payload as its producer made it, unfiltered and unredacted. Only the
+// gate should call it; every other reader gets the form that the gate delivers.
 func (e *Envelope) Open() Payload { return Payload{*e.text, *e.structured} }
 
 // Format writes the header in one line for every verb, so that no verb prints a

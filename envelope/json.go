@@ -2,7 +2,7 @@ package envelope
 
 import "github.com/runteam/runteam/internal/jsonvalue"
 
-// JSON is one JSON value that was read strictly. It is immutable.
+// JSON is one JSON value that [ParseJSON] read. It is immutable.
 type JSON = jsonvalue.Value
 
 // ParseJSON reads one JSON value strictly: valid UTF-8 and escapes, no duplicate

@@ -17,7 +17,7 @@ type Payload struct {
 // Text returns the payload of a plain text.
 func Text(text string) Payload { return Payload{text: text} }
 
-// Structured returns the payload of one JSON value, read as [jsonvalue.Parse] does.
+// Structured returns the payload of one JSON value, read as [ParseJSON] does.
 func Structured(raw string) (Payload, error) {
 	v, err := jsonvalue.Parse(raw)
 	if err != nil {
@@ -41,7 +41,7 @@ func (p Payload) WithText(text string) Payload {
 // Text returns the text; it is empty for a payload that is structured only.
 func (p Payload) Text() string { return p.text }
 
-// JSON returns the structured part in its canonical form; ok is false when there is none.
+// JSON returns the structured part in its canonical form; ok is false if there is none.
 func (p Payload) JSON() (canonical string, ok bool) { return p.structured, p.structured != "" }
 
 // Size returns the length of both parts in bytes.

@@ -7,8 +7,8 @@ import (
 	"github.com/runteam/runteam/internal/jsonvalue"
 )
 
-// A Record is an envelope as it is stored: the only form that carries the
-// payload out of the process. The caller decides where it may be stored.
+// A Record is the stored form of an envelope, and the only form that contains the payload.
+// The caller decides where it may be stored.
 type Record struct {
 	Header
 	Text   string          `json:"text,omitempty"`
@@ -25,9 +25,9 @@ func (e *Envelope) Record() Record {
 	return r
 }
 
-// Envelope returns the envelope that r stores, with the digest that it was
-// stored with: if a byte was changed since, [Envelope.Genuine] says so. A
-// record that no envelope can come from is refused with [ErrInvalid] or [jsonvalue.ErrInvalid].
+// Envelope returns the envelope that r stores, with its stored digest: if a byte has
+// changed since, [Envelope.Genuine] returns an error. An invalid header is an error that
+// wraps [ErrInvalid]; invalid JSON is an error too.
 func (r Record) Envelope() (*Envelope, error) {
 	p := Text(r.Text)
 	if r.JSON != nil {
@@ -45,8 +45,8 @@ func (r Record) Envelope() (*Envelope, error) {
 	return e, nil
 }
 
-// MarshalJSON writes the header and the [bytesize.Class] of the payload, without
-// the payload.
+// MarshalJSON writes the header and the size class of the payload (1 KiB, 4 KiB, 16 KiB, …),
+// without the payload.
 func (e *Envelope) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
 		Header

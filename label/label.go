@@ -1,4 +1,4 @@
-// Package label decides how sensitive and how trusted a piece of context is.
+// Package label defines sensitivity and trust labels for context.
 //
 // A [Classification] only rises when values are combined, and a [Trust] only
 // falls: a value derived from several others is as sensitive as the most sensitive
@@ -27,7 +27,7 @@ const (
 	Secret                                 // for a named pair of agents only; never in a log
 )
 
-// ErrUnknown reports a word that names no level. Errors of this package wrap it.
+// ErrUnknown reports an unknown name of a level. Errors of this package wrap it.
 var ErrUnknown = errors.New("unknown label")
 
 var levels = [...]string{"public", "internal", "confidential", "secret"}
@@ -35,10 +35,9 @@ var levels = [...]string{"public", "internal", "confidential", "secret"}
 // Classifications returns the names of all levels, least sensitive first.
 func Classifications() []string { return slices.Clone(levels[:]) }
 
-// ParseClassification returns the level that a word names: exactly "public",
-// "internal", "confidential" or "secret". For any other word, the empty one
-// included, it returns [Secret] and an error that wraps [ErrUnknown], so that
-// ignoring the error is safe.
+// ParseClassification returns the level with this name: exactly "public", "internal",
+// "confidential" or "secret". For any other word, and for the empty string, it returns
+// [Secret] and an error that wraps [ErrUnknown], so that ignoring the error is safe.
 func ParseClassification(word string) (Classification, error) {
 	for i, name := range levels {
 		if word == name {
@@ -70,13 +69,14 @@ func (c Classification) MarshalText() ([]byte, error) {
 	return []byte(c.String()), nil
 }
 
-// UnmarshalText reads a level's name, strictly. After an error c is [Secret].
+// UnmarshalText reads a level's name as [ParseClassification] does. After an error, c is
+// [Secret].
 func (c *Classification) UnmarshalText(text []byte) (err error) {
 	*c, err = ParseClassification(string(text))
 	return err
 }
 
-// Trust is whether a value is endorsed. The zero value is Untrusted: text from a
+// Trust says whether a value is endorsed. The zero value is Untrusted: text from a
 // model or a file is never trusted by itself.
 type Trust uint8
 

@@ -17,9 +17,9 @@ var namespace = [16]byte{
 
 const idLen = 36 // xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx
 
-// NewID returns the id of the task with this title: the UUIDv5 (RFC 9562) of
-// [naming.Normalize](title) in a namespace of this package, so that titles which name
-// the same task have the same id in every run and on every machine.
+// NewID returns the ID of the task with this title: the UUIDv5 (RFC 9562) of the title in
+// lower case, without surrounding spaces, in a namespace of this package. The same title
+// has the same ID in every run and on every machine.
 func NewID(title string) ID {
 	var buf [256]byte
 	name := naming.AppendNormal(buf[:0], title)

@@ -157,10 +157,10 @@ func (m *millis) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// MarshalJSON writes a task with the keys of the TypeScript original
-// (camelCase; durations in milliseconds; times RFC 3339 in UTC) and with keys
-// of its own for what only this module knows. A form that all dependencies
-// share is one dependencyPayload, as there.
+// MarshalJSON writes a task with the keys of open-multi-agent, the TypeScript original
+// (camelCase; durations in milliseconds; times RFC 3339 in UTC), and with further keys for
+// the fields that only this module has. If all dependencies have the same payload form, it
+// is written once, as dependencyPayload.
 func (t Task) MarshalJSON() ([]byte, error) {
 	w := wire{
 		ID: t.ID, Title: t.Title, Description: t.Description, Status: t.Status, Assignee: t.Assignee,
@@ -219,10 +219,9 @@ func sharedPayload(deps []Ref) Payload {
 	return deps[0].As
 }
 
-// UnmarshalJSON reads what [Task.MarshalJSON] or the original writes. Missing
-// keys take their defaults, unknown ones are passed over, and a word that is
-// no status, form, scope or priority is an error. It does not check what
-// [Resolve] checks: the texts and the references.
+// UnmarshalJSON reads what [Task.MarshalJSON] or the original writes. Missing keys take
+// their defaults. Unknown keys are ignored. An invalid status, payload form, memory scope
+// or priority is an error. Texts and references are not checked; [Resolve] does that.
 func (t *Task) UnmarshalJSON(data []byte) error {
 	var w wire
 	if err := json.Unmarshal(data, &w); err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/runteam/runteam/internal/naming"
 )
 
-// The conditions of references between tasks. A [Problem] carries one of them.
+// Errors in tasks and in the references between them. A [Problem] wraps one of them.
 var (
 	ErrUnknown   = errors.New("unknown task")
 	ErrAmbiguous = errors.New("ambiguous reference")
@@ -107,9 +107,9 @@ func link(tasks []Task) (*dag.Graph, error) {
 	return l.finish()
 }
 
-// Order returns the IDs such that each comes after its dependencies, or what
-// [Validate] returns. Tasks without dependencies come first, in the order of the
-// input; every other one follows as soon as its last dependency has.
+// Order returns the IDs in an order in which each follows its dependencies. Tasks without
+// dependencies come first, in the order of the input. Every other task follows as soon as
+// its last dependency has. The errors are those of [Validate].
 func Order(tasks []Task) ([]ID, error) {
 	g, err := link(tasks)
 	if err != nil {
@@ -122,8 +122,8 @@ func Order(tasks []Task) ([]ID, error) {
 	return ids, nil
 }
 
-// Validate reports every duplicate ID, unknown, repeated or own dependency and
-// cycle among tasks, as [Problems].
+// Validate returns nil, or [Problems] with every duplicate ID, every dependency that is
+// unknown, repeated or the task itself, and every cycle.
 func Validate(tasks []Task) error {
 	_, err := link(tasks)
 	return err

@@ -2,10 +2,10 @@ package task
 
 import "time"
 
-// New returns the task that a spec describes, pending and with both times at,
-// or [Problems]. It needs no graph: a reference that is a UUID is an ID, and any other is
-// the title of a task that need not exist yet. Keys are not resolved, since they look like
-// titles.
+// New returns the task that a spec describes, pending, and created and updated at the
+// given time. The error is [Problems]. New needs no graph: a reference that is a UUID is an
+// ID, and any other is the title of a task that need not exist yet. Keys are not resolved,
+// because they look like titles.
 func New(spec Spec, at time.Time) (Task, error) {
 	found := &findings{}
 	t := Task{}
@@ -29,9 +29,8 @@ func New(spec Spec, at time.Time) (Task, error) {
 	return t, nil
 }
 
-// Ready reports whether a task may run: it is pending, every dependency that
-// get finds is completed, or in any terminal state if it is optional, and get
-// finds them all.
+// Ready reports whether t is pending and every required dependency is completed. Optional
+// dependencies only need to have ended. A dependency that get does not find is not ready.
 func Ready(t Task, get func(ID) (Task, bool)) bool {
 	if t.Status != Pending {
 		return false

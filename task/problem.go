@@ -5,18 +5,18 @@ import (
 	"strings"
 )
 
-// A Problem is one thing that is wrong with what the caller gave.
+// A Problem is one mistake in the tasks, the configuration or the options of the caller.
 //
-// Pointer says where, as an RFC 6901 pointer into a team file: a program that
-// built its tasks in Go reads /tasks/2/dependsOn/0 as tasks[2].dependsOn[0],
-// and a loader of files turns it into a line and a column.
+// Pointer says where, as an RFC 6901 pointer into a spec file. If the tasks were built in
+// Go, /tasks/2/dependsOn/0 means tasks[2].dependsOn[0]. Package spec turns the pointer into
+// a line and a column.
 type Problem struct {
 	Pointer string
 	Line    int    // line within a text value, from 1; zero means the value as a whole
 	Subject string // what the value belongs to, such as `task "Write letter"`
 	Message string // what is wrong
 	Hint    string // what to write instead; may be empty
-	Err     error  // the condition, for errors.Is; may be nil
+	Err     error  // the error that Problem wraps, such as [ErrUnknown]; may be nil
 }
 
 // Error reads like `task "Write letter": dependsOn[0]: no task "Scoer": did you mean "Score"?`.
@@ -35,7 +35,7 @@ func (p Problem) Error() string {
 	return b.String()
 }
 
-// Unwrap returns the condition.
+// Unwrap returns p.Err.
 func (p Problem) Unwrap() error { return p.Err }
 
 // Problems is an error that lists all problems that one stage of a check found, in the order

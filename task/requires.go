@@ -8,13 +8,14 @@ import (
 	"github.com/runteam/runteam/internal/naming"
 )
 
-// Requires is what a task asks of the agent that does it: each is a must. The
-// zero value and nil ask for nothing.
+// Requires lists what the agent of a task must have. All are required. Names are compared
+// without regard to case and surrounding spaces, except those of Tools, which must match
+// exactly. The zero value and nil require nothing.
 type Requires struct {
-	Tools        []string `json:"requiredTools,omitempty"`        // tools that it may call, each by its exact name
-	Capabilities []string `json:"requiredCapabilities,omitempty"` // compared as [naming.Normalize] says
-	Backend      string   `json:"requiredBackend,omitempty"`      // what runs it; likewise
-	Provider     string   `json:"requiredProvider,omitempty"`     // whose models it calls; likewise
+	Tools        []string `json:"requiredTools,omitempty"` // tools that it may call
+	Capabilities []string `json:"requiredCapabilities,omitempty"`
+	Backend      string   `json:"requiredBackend,omitempty"`  // what runs it
+	Provider     string   `json:"requiredProvider,omitempty"` // whose models it calls, such as "openai"
 }
 
 // isEmpty reports whether r, which may be nil, asks for nothing.

@@ -9,13 +9,12 @@ import (
 	"github.com/runteam/runteam/internal/naming"
 )
 
-// Resolve turns specs into tasks: every task gets its ID, the defaults of what its
-// spec leaves open, the status pending and both times at. The error is [Problems],
-// with everything wrong in all specs at once, cycles included.
+// Resolve turns specs into tasks. Every task gets its ID, defaults for the fields that its
+// spec does not set, the status pending, and the given time as CreatedAt and UpdatedAt. The
+// error is [Problems], with everything that is wrong in all specs, cycles included.
 //
-// A reference is the title of a task, its key or its ID; letter case and
-// surrounding spaces do not count. The tasks share texts with the specs, and
-// no slices and maps.
+// A reference is the title of a task, its key or its ID. Letter case and surrounding spaces
+// are ignored. The tasks share no slices and maps with the specs.
 func Resolve(specs []Spec, at time.Time) ([]Task, error) {
 	links := 0
 	for i := range specs {

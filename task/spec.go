@@ -8,27 +8,27 @@ import (
 	"github.com/runteam/runteam/label"
 )
 
-// A Spec is a task as a caller writes it: other tasks are named, not identified.
-// The zero value of every field but Title and Description is a good default.
+// A Spec is a task as a caller writes it. Dependencies are given by title, key or ID. Title
+// and Description are required; the zero value of every other field is a good default.
 type Spec struct {
 	Key         string    // optional short name, [a-z0-9-]+
 	Title       string    // required; one line of at most 200 characters
 	Description string    // required
-	Assignee    string    // empty: an agent is picked before anything runs
-	Requires    *Requires // what its agent must have, picked or named; nil means nothing
+	Assignee    string    // an agent; empty means that one is chosen before anything runs
+	Requires    *Requires // what its agent must have, chosen or named; nil means nothing
 
 	DependsOn []Ref // tasks whose results it is granted; it starts when all of them have ended
 	Uses      []Use // named inputs that it is granted
 
-	// NeedToKnow narrows every dependency that has no Need of its own to these
-	// parts; nil narrows nothing.
+	// NeedToKnow is the default of Need for all dependencies: the parts of each result that
+	// are granted. Nil means the whole results.
 	NeedToKnow []Path
 
 	MemoryScope    MemoryScope
 	Classification label.Classification // of its own text; zero means internal
-	RequiredTags   []string             // its result must carry them, and its agent declare them
+	RequiredTags   []string             // tags that its result must carry and its agent must declare
 	OutputSchema   json.RawMessage      // JSON Schema of its result; nil means its agent's, else free text
-	TTL            time.Duration        // life of its result; zero means unlimited
+	TTL            time.Duration        // how long its result may be read; zero means without limit
 
 	// MaxRetries is how many attempts may follow a failed one; negative counts as zero. There
 	// is no upper limit; each delay is at most 30 s.
@@ -38,25 +38,25 @@ type Spec struct {
 	MaxRetries   int
 	RetryDelay   time.Duration // before the first retry; zero means 1 s, [NoDelay] none
 	RetryBackoff float64       // factor between two delays; zero means 2
-	Timeout      time.Duration // longest time that its agent may work on one attempt; zero means no limit
+	Timeout      time.Duration // limit on one attempt; zero means none
 
 	// AcceptTruncated lets the task complete with an answer that a limit on tokens
 	// ended. The result is marked as truncated wherever it is delivered or shown.
 	// An answer that does not match OutputSchema is never accepted.
 	AcceptTruncated bool
 
-	Reuse string // never: its result is not taken from an earlier run; empty: it may be
+	Reuse string // "never": its result is not taken from an earlier run; empty: it may be
 
 	Role     string         // shown in results; decides nothing
 	Priority Priority       // breaks ties among tasks that are ready at the same time
 	Metadata map[string]any // shown in results; at most 16 strings, numbers, booleans and []any of at most 16 of one type
 
 	// Source says where the task and its description come from. Plans and package spec set
-	// it. The description of a task of a plan reaches the agent as context, through the gate.
+	// it. The description of a planned task reaches the agent as context, through the gate.
 	Source provenance.Source
 }
 
-// NoDelay as a RetryDelay asks for retries without a pause.
+// NoDelay is a [Spec].RetryDelay that means no delay.
 const NoDelay time.Duration = -1
 
 // A Ref is a dependency: it grants the result of another task.
@@ -68,12 +68,12 @@ type Ref struct {
 	Need     []Path // parts of the result that are granted; nil means the task's NeedToKnow, else the whole; an empty list nothing
 	Optional bool   // the dependent runs even if the result is missing or withheld
 
-	// MaxContextBytes limits what is delivered of the result; zero means the limit
-	// of the agent that reads it. See the field of the same name of a team's Config.
+	// MaxContextBytes limits the size of what is delivered; zero means the limit of the
+	// agent that reads it. See team.Limits.
 	MaxContextBytes int
 }
 
-// On returns plain references to the named tasks, for a [Spec]'s DependsOn.
+// On returns references to the named tasks, for [Spec].DependsOn.
 func On(tasks ...string) []Ref {
 	refs := make([]Ref, len(tasks))
 	for i, name := range tasks {

@@ -1,9 +1,8 @@
-// Package task decides what a task is and what a graph of tasks allows.
+// Package task defines tasks and checks task graphs.
 //
 // A caller writes [Spec] values that name each other by title. [Resolve]
-// checks all of them at once and gives every task its stable [ID]. Everything here
-// only computes: times come in as arguments, and the same input gives the same
-// output.
+// checks all of them at once and gives every task its stable [ID]. The functions read no
+// clock, so the same arguments give the same result.
 package task
 
 import (
@@ -14,10 +13,10 @@ import (
 // every run; the run has an ID of its own.
 type ID string
 
-// A Path names parts of a structured value: a pointer as RFC 6901 writes it, in
-// extended: "*" is any one element or member, "/**" at the end includes everything below,
-// and a block may be a bare name, which matches at any depth. Whole, the empty path, is the
-// value itself.
+// A Path names parts of a structured value. It is an RFC 6901 pointer with two extensions:
+// "*" matches any one element or member, and a final "/**" includes everything below. In
+// the Block of a policy rule, a bare name matches at any depth. [Whole], the empty path, is
+// the value itself.
 type Path string
 
 // Whole is the path of a value as a whole.
@@ -38,7 +37,7 @@ type Task struct {
 type Use struct {
 	Name   string
 	Need   []Path            // parts of the input that are granted; nil means the whole, and an empty list nothing
-	Reveal map[string][]Path // personal kinds, such as iban, that are not redacted at these paths; see package redact
+	Reveal map[string][]Path // kinds of personal data, such as "iban", that are not redacted at these paths; see package redact
 }
 
 // Status is the state of a task. The empty string is not a status.
@@ -47,8 +46,8 @@ type Status string
 // The statuses. Completed, Failed and Skipped are terminal.
 const (
 	Pending    Status = "pending"     // may run
-	Blocked    Status = "blocked"     // waits for its dependencies
-	InProgress Status = "in_progress" // runs
+	Blocked    Status = "blocked"     // waiting for its dependencies
+	InProgress Status = "in_progress" // running
 	Completed  Status = "completed"
 	Failed     Status = "failed"
 	Skipped    Status = "skipped"
@@ -64,13 +63,14 @@ const (
 	Both       Payload = "both"
 )
 
-// MemoryScope says what of the team's shared memory a task sees. The zero value means Dependencies.
+// MemoryScope says which part of the team's shared memory a task sees. The zero value means
+// [ScopeDependencies].
 type MemoryScope string
 
 // The scopes.
 const (
 	ScopeDependencies MemoryScope = "dependencies" // nothing but the results of its dependencies
-	ScopeAll          MemoryScope = "all"          // a digest of everything that had completed
+	ScopeAll          MemoryScope = "all"          // a digest of all results that exist when it starts
 )
 
 // Priority breaks ties among tasks that are ready at the same time. The zero value means Normal.

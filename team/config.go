@@ -22,13 +22,13 @@ type Agent = agent.Agent
 // AgentFunc makes a function an [Agent]; see [agent.Func].
 type AgentFunc = agent.Func
 
-// Config is what a team is made of.
+// Config describes a team, for [New].
 type Config struct {
 	Name        string
 	Agents      []Member     // at least one
 	Coordinator *Coordinator // plans and answers goals; nil for a team that only runs tasks
 
-	// Endpoints are the clearances of endpoints by base URL. The default is secret for an
+	// Endpoints sets the clearances of endpoints by base URL. The default is secret for an
 	// endpoint on this machine, and confidential for any other.
 	Endpoints map[string]label.Classification
 
@@ -36,11 +36,11 @@ type Config struct {
 	// nothing that tasks do not grant.
 	Policy *handoff.Policy
 
-	// Prices are the prices of models, by the name that their endpoints know. A model
+	// Prices are the prices of models, by the names that their endpoints use. A model
 	// without a name has the price of its member's Model. Only cost budgets need prices.
 	Prices map[string]llm.Price
 
-	Limits // of members that set none
+	Limits // defaults for members that set none
 
 	Logger *slog.Logger // nil discards; receives names and counts, never payloads
 }
@@ -60,48 +60,50 @@ type Limits struct {
 	MaxPromptBytes int
 }
 
-// A Budget bounds what model calls may take; zero means no bound.
+// A Budget limits the tokens and the cost of model calls; zero means no limit.
 //
-// Before each call, an estimate is reserved: a fourth of the bytes that are sent, and
-// the bound on the reply, or 1,000 tokens if it has none. Afterwards, what the endpoint
-// counted takes its place. A call that does not fit waits for calls under way, and is
-// then not made. A call that takes more than its estimate can overdraw the budget by the
-// excess.
+// Before each call, an estimate is reserved: one token for every four bytes that are
+// sent, plus the limit on the reply, or 1,000 tokens if it has none. After the call, the
+// tokens that the endpoint counted replace the estimate. A call that does not fit waits
+// for calls in progress; if it still does not fit, it is not made. A call that takes more
+// than its estimate can exceed the budget by the difference.
 type Budget struct {
-	MaxTokenBudget int
+	MaxTokenBudget int // input and output tokens
 
-	// MaxCostBudget bounds the cost by [Config].Prices. Reservations are made at the price
-	// of uncached input and of the more expensive kind of output. A model without a price
-	// is an error before the run.
+	// MaxCostBudget limits the cost by [Config].Prices. Each reservation assumes uncached
+	// input and the higher output price. A model without a price is an error before the
+	// run.
 	MaxCostBudget llm.Money
 }
 
-// A Backend says what answers for an agent.
+// A Backend describes the model and endpoint behind an agent. The zero value takes both
+// from the agent's own methods.
 type Backend struct {
 	Model string // shown in plans, and to the coordinator
 
-	// Endpoint is the base URL that prompts are sent to. Empty means what the Agent's
-	// method Endpoint() string returns. An agent whose method returns an empty URL counts
-	// as one of unknown clearance, up to confidential. An agent without the method, such
-	// as an [AgentFunc], counts as one that sends its prompts nowhere.
+	// Endpoint is the base URL that prompts are sent to. If it is empty, the result of the
+	// Agent's method Endpoint() string is used. If that is also empty, the endpoint is
+	// treated as unknown and may receive at most confidential context. An agent without
+	// the method, such as an [AgentFunc], is treated as one that sends its prompts nowhere.
 	//
 	// An agent with several endpoints, such as an [agent.LLM] with a fallback, has a
 	// method Endpoints() []string. Each endpoint is a reader, and the lowest of their
 	// clearances applies. Endpoint then replaces the first one.
 	Endpoint string
 
-	// EndpointNames are what plans, decisions and records call the endpoints, for base URLs
-	// that should not be shown. A missing or empty name means the base URL.
+	// EndpointNames are the names of the endpoints in plans, decisions and records, for
+	// base URLs that should not be shown. A missing or empty name means the base URL.
 	EndpointNames []string
 
 	// Version names everything besides the prompt that answers depend on: the model, its
-	// endpoint, the parameters of a call, the program. Empty means what the Agent's method
-	// Version() string returns. Answers without a version are not reused by other runs.
+	// endpoint, the parameters of a call, the program. If it is empty, the result of the
+	// Agent's method Version() string is used. Other runs do not reuse answers without a
+	// version.
 	Version string
-	Reuse   string // never: answers are not taken from earlier runs; empty: they may be
+	Reuse   string // "never": answers are not taken from earlier runs; empty: they may be
 }
 
-// A Member is an agent and what the gate must know of it. Name and Agent are required.
+// A Member is an agent of a team and its settings. Name and Agent are required.
 type Member struct {
 	Name  string
 	Agent Agent
@@ -109,15 +111,15 @@ type Member struct {
 	SystemPrompt string
 	OutputSchema json.RawMessage // for tasks without one of their own; nil means free text
 
-	Accepts    label.Classification  // the most sensitive level that it may read
+	Accepts    label.Classification  // the most sensitive level that it may read; zero means internal
 	Produces   *label.Classification // the most sensitive level that it may write; nil means Accepts
 	OutputTags []string              // tags that its results may carry
 
-	// Handoff is what it receives of other agents' results where no rule of the policy
-	// states a mode. It may narrow [handoff.Policy].Default; empty narrows nothing.
+	// Handoff is the mode in which it receives other agents' results if no rule of the
+	// policy states one. It may narrow [handoff.Policy].Default; empty narrows nothing.
 	Handoff handoff.Mode
 
-	MaxSession  time.Duration // bound on the work on one attempt, and on what a task may ask for; zero means none
+	MaxSession  time.Duration // limit on one attempt; a task with a longer Timeout is an error; zero means none
 	MaxParallel int           // attempts at the same time; zero means as many as the run allows
 
 	Limits
@@ -125,27 +127,27 @@ type Member struct {
 	Backend
 
 	// The scheduler and the coordinator choose an agent by these.
-	Provider     string // such as openai; matched by a task's requirements
+	Provider     string // such as "openai"; matched by a task's requirements
 	Description  string
 	Capabilities []string
 }
 
 // A Coordinator plans the tasks for a goal and writes the answer from their results. It
-// is a reader like any other: under the name coordinator, with a clearance, behind the
-// gate. It sees the roster (names, models, descriptions), the goal, the results of tasks,
-// and what the shared memory contained before the run.
+// is a reader like any other: it has the name coordinator and a clearance, and the gate
+// decides on what it reads. It sees the agents (names, models, descriptions), the goal,
+// the results of tasks, and the shared memory of earlier runs.
 type Coordinator struct {
-	// Agent is required. Planning and synthesis are two prompts to it; a plan that must be
-	// corrected is one more. The system prompt of each says in which form a plan is
-	// written. An agent written in Go reads what it is asked for from
-	// [prompt.Prompt.Layout].
+	// Agent is required. It gets one prompt to plan, one more if the plan must be
+	// corrected, and one or more to answer. [prompt.Prompt.Layout] tells an agent written in
+	// Go which of them it has.
 	Agent Agent
 
 	SystemPrompt string // its role; empty means the default
 	Instructions string // added to its duties
 
 	// Accepts is the most sensitive level that it may read; nil means the caller's. It
-	// never reads more than the caller: of a result above that, it gets title and status.
+	// never reads more than the caller. Of a result above its level, it gets the title and
+	// the status.
 	Accepts *label.Classification
 
 	MayGrant synth.Grants // what its plans may grant besides dependencies; the zero value means nothing
@@ -157,9 +159,9 @@ type Coordinator struct {
 
 // A Goal is what the coordinator plans tasks for and answers from their results.
 type Goal struct {
-	Text           string // required; at most 256 KiB
-	Classification label.Classification
-	Source         provenance.Source // where Text comes from, for receipts; package spec sets it
+	Text           string               // required; at most 256 KiB
+	Classification label.Classification // of Text; zero means internal
+	Source         provenance.Source    // where Text comes from, for receipts; package spec sets it
 }
 
 // Format writes the label and the size, so that no verb prints the text.
@@ -170,7 +172,7 @@ func (g Goal) Format(f fmt.State, c rune) { plan.Goal(g).Format(f, c) }
 type Input struct {
 	Name           string
 	Text           string
-	Classification label.Classification
+	Classification label.Classification // of Text; zero means internal
 
 	// Envelope is a result of an earlier run, such as [TaskResult].Envelope or what a
 	// journal returns. Text is then empty, or the text of that result. Classification can
@@ -186,7 +188,7 @@ type Input struct {
 	MaxContextBytes int
 	Cut             bool
 
-	Origin provenance.Position
+	Origin provenance.Position // where a file has the input; package spec sets it
 }
 
 // Format writes the name and the size, so that no verb prints the text.
@@ -195,14 +197,14 @@ func (i Input) Format(f fmt.State, c rune) { plan.Input(i).Format(f, c) }
 // MarshalJSON writes the name, the label and the size, without the text.
 func (i Input) MarshalJSON() ([]byte, error) { return plan.Input(i).MarshalJSON() }
 
-// A Message goes from one member of the team to another before the run begins. It is
-// itself the grant for that pair: labels and redaction apply as to any context.
+// A Message is sent from one member of the team to another before the run begins. It is
+// itself the grant for that pair. Labels and redaction apply as to any context.
 type Message struct {
-	From           string // an agent, or user
-	To             string // an agent, or * for every agent but the sender
-	Text           string
-	Classification label.Classification
-	TTL            time.Duration // life from the start of the run; zero means unlimited
+	From           string               // an agent, or "user"; required
+	To             string               // an agent, or "*" for every agent but the sender; required
+	Text           string               // required
+	Classification label.Classification // of Text; zero means internal
+	TTL            time.Duration        // life from the start of the run; zero means unlimited
 }
 
 // Format writes the pair and the size, so that no verb prints the text.

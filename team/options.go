@@ -21,14 +21,14 @@ import (
 type RunOptions struct {
 	RunID  string // empty means a new UUID
 	Inputs []Input
-	Output string // title, key or id of the task whose result is the answer; empty means the tasks that nothing depends on
+	Output string // title, key or ID of the task whose result is the answer; empty means the tasks that no other task depends on
 
 	MaxConcurrency int           // attempts at the same time; zero means 5
-	Timeout        time.Duration // bound on the run; zero means none
+	Timeout        time.Duration // limit on the run; zero means none
 
-	// Budget bounds all model calls of the run. The task of a call that does not fit fails
-	// with the code BUDGET_EXCEEDED or COST_BUDGET_EXCEEDED, and tasks that have not begun
-	// are skipped.
+	// Budget limits all model calls of the run together. If a call does not fit, its task
+	// fails with the code BUDGET_EXCEEDED or COST_BUDGET_EXCEEDED, and tasks that have not
+	// begun are skipped.
 	Budget
 
 	// Strategy chooses the agents of tasks without an assignee: dependency-first, which is
@@ -40,9 +40,10 @@ type RunOptions struct {
 	Answer *Goal
 	Auto   bool // [Team.RunTeam] gives a goal of one simple step to the agent that fits it best, without a plan
 
-	// Assert are promises about the flow of the run, such as "input claim never reaches
+	// Assert lists assertions about the flow of the run, such as "input claim never reaches
 	// letters" or "task Research/sources never derives into user". A run does not start if
-	// one does not hold. The coordinator gets a plan that breaks one back.
+	// one does not hold. If a plan of the coordinator breaks one, the coordinator must
+	// correct it.
 	Assert []string
 
 	// Messages are sent before anything runs. Bus, made by [Team.NewBus], allows messages
@@ -53,8 +54,8 @@ type RunOptions struct {
 	Monitor  *Monitor        // shows the run during its execution; may be nil
 
 	// UserAccepts is the clearance of the caller, who reads results, events and errors. Nil
-	// means confidential. Reveal says that it was raised for the Result of this run alone:
-	// events, records of prompts and the journal contain nothing above confidential.
+	// means confidential. If Reveal is set, UserAccepts applies to the Result only; events,
+	// prompt records and the journal stay at or below confidential.
 	UserAccepts *label.Classification
 	Reveal      bool
 
@@ -68,9 +69,9 @@ type RunOptions struct {
 	// fails, no new task starts, and the Result contains what was done.
 	Journal Journal
 
-	// Reuse allows answers of other runs in the Journal to take the place of model calls:
-	// an answer to the same prompt, by an agent of the same Version, that has not expired.
-	// Fresh are tasks, by title, key or id, whose agents are called in any case.
+	// Reuse allows cached answers of other runs in the Journal in place of model calls. An
+	// answer is used if its prompt and the agent's Version are the same and it has not
+	// expired. Fresh lists tasks, by title, key or ID, whose agents are always called.
 	Reuse bool
 	Fresh []string
 
@@ -81,14 +82,14 @@ type RunOptions struct {
 	Replay *Replay // changes what [Team.Replay] repeats; nil repeats the run as it was
 }
 
-// A Replay changes what is repeated of a run.
+// A Replay changes what [Team.Replay] repeats. The zero value repeats the run as it was.
 type Replay struct {
 	// Ask calls agents where the run has no answer to the same prompt. Otherwise no agent
 	// is called, and a task whose prompt differs fails with the code NOT_IN_JOURNAL.
 	Ask bool
 
-	// Without are tasks, by title, key or id, and WithoutInputs inputs, that are left out.
-	// With Ask, the difference shows what they mattered for.
+	// Without lists tasks, by title, key or ID, and WithoutInputs lists inputs that are
+	// left out. With Ask, the new results show which answers depended on them.
 	Without       []string
 	WithoutInputs []string
 }

@@ -12,7 +12,7 @@ import (
 //
 // Messages take effect when the attempt succeeds: they become durable together with the
 // answer, and reach the next tasks of their readers. An attempt that fails sends nothing.
-// The methods are safe for concurrent use; those of a nil *Outbox return an error.
+// The methods are safe for concurrent use. On a nil *Outbox they return an error.
 type Outbox struct{ of *engine.Outbox }
 
 // OutboxFrom returns the outbox of the attempt that ctx belongs to: ctx is the one that
@@ -25,9 +25,9 @@ func OutboxFrom(ctx context.Context) *Outbox {
 	return nil
 }
 
-// Send sends a text to another agent of the team. An unknown reader, a text that is empty,
-// too large or not valid UTF-8, a full inbox, and an attempt that has ended are errors, and
-// then nothing is sent.
+// Send sends a text to another agent of the team. It returns an error, and sends nothing,
+// if the reader is unknown, the text is empty, too large or not valid UTF-8, the inbox is
+// full, or the attempt has ended.
 func (o *Outbox) Send(to, text string) error { return o.inner().Send(to, text) }
 
 // Broadcast sends a text to every other agent of the team. Its errors are those of
@@ -46,8 +46,8 @@ func (o *Outbox) inner() *engine.Outbox {
 type Monitor struct{ of engine.Monitor }
 
 // Snapshot returns the current state of the run as JSON: its phase, token usage, queue and
-// messages. It contains payloads as their producers made them, so it is data to keep, not
-// a log. Before a run has begun, Snapshot returns an error.
+// messages. Do not log it: it contains unredacted payloads. Before a run has begun,
+// Snapshot returns an error.
 func (m *Monitor) Snapshot(ctx context.Context) (json.RawMessage, error) {
 	s, err := m.inner().Snapshot(ctx)
 	if err != nil {

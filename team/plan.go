@@ -57,8 +57,9 @@ var errNoPlan = task.Problems{{Message: "the plan is nil or zero", Hint: "make i
 // Run runs the plan under the options that it was made with, as [Team.RunTasks] would run
 // its tasks. A plan may run several times.
 //
-// RunID, Subscribers, Monitor, Journal, Reuse and Fresh of o take the place of the plan's;
-// nil changes none. The other options are part of the plan, and those of o are ignored.
+// RunID (unless empty), Subscribers, Monitor, Journal, Reuse and Fresh of o replace those of
+// the plan; a nil o replaces none. The other options are part of the plan and are ignored
+// in o.
 func (p *Plan) Run(ctx context.Context, o *RunOptions) (*Result, error) {
 	if p == nil || p.made == nil {
 		return nil, errNoPlan
@@ -73,9 +74,9 @@ func (p *Plan) Run(ctx context.Context, o *RunOptions) (*Result, error) {
 	return ended(made.team.inner().RunPlan(ctx, made.checked, &options))
 }
 
-// Specs returns the tasks as they would be written: what [Team.RunTasks] takes, each with
-// its agent. The label of a task that the coordinator planned is that of what the
-// coordinator had read.
+// Specs returns the tasks in the form that [Team.RunTasks] takes, each with its agent. The
+// label of a task that the coordinator planned is the label of what the coordinator had
+// read.
 func (p *Plan) Specs() []task.Spec {
 	if p == nil || p.made == nil {
 		return nil
@@ -83,8 +84,8 @@ func (p *Plan) Specs() []task.Spec {
 	return p.made().checked.Specs()
 }
 
-// Err returns the assertions of [RunOptions].Assert that do not hold, as [task.Problems]
-// nil if all hold. A run of the plan would return the same error.
+// Err returns the assertions of [RunOptions].Assert that do not hold, as [task.Problems],
+// or nil if all hold. A run of the plan would return the same error.
 func (p *Plan) Err() error {
 	if p == nil || p.made == nil {
 		return errNoPlan

@@ -30,9 +30,9 @@ const (
 	StatusBudget   Status = "budget_exhausted" // the budget of the run was too small for a call
 )
 
-// A Result is what a run produced, in the form that the caller is cleared for: a value
-// above the caller's clearance reads [withheld: secret]. Its JSON form also has what the
-// caller wrote about each task, and the answers that tasks did not accept.
+// A Result is the outcome of a run, as far as the caller is cleared for it: a value above
+// the caller's clearance reads [withheld: secret]. Its JSON form also has the settings of
+// each task and the answers that were rejected.
 type Result struct {
 	RunID      string
 	Status     Status
@@ -57,7 +57,7 @@ type TaskResult struct {
 	Assignee   string
 	Status     task.Status
 	Label      label.Classification // of the result
-	Result     string               // the reason for a task that was skipped
+	Result     string               // the reply; for a task that was skipped, the reason
 	Structured string               // canonical JSON; empty without a schema; see [ResultAs]
 	Truncated  bool                 // a limit on tokens ended the answer, and the task accepted it
 	Error      *TaskError           // nil unless the task failed
@@ -67,18 +67,18 @@ type TaskResult struct {
 	End      time.Time
 	Attempts int
 	Usage    llm.Usage // of all attempts
-	Rounded  bool      // Usage contains estimates, since the caller may not see all of the prompts or replies
+	Rounded  bool      // Usage is approximate: exact counts would reveal the size of a text that the caller may not see
 
-	Reused   string             // the run that the result was taken from; empty for a result of this run
-	Saved    llm.Usage          // what that run had spent on it
-	Repeated bool               // of a replay: the prompt is that of the run
+	Reused   string             // ID of the run that the result was taken from; empty if this run made it
+	Saved    llm.Usage          // tokens that the reused result had cost in that run
+	Repeated bool               // in a replay: the prompt is the same as in the replayed run
 	Envelope *envelope.Envelope // nil unless the task completed
 	Receipts []*prompt.Receipt  // of each attempt, in order
 }
 
-// A TaskError is why a task, or a step of the coordinator, failed, in the form that the
-// caller is cleared for. It wraps the cause as the agent returned it, which is not gated,
-// for errors.Is and errors.As.
+// A TaskError says why a task, or a step of the coordinator, failed. Its fields hold only
+// what the caller is cleared for. For errors.Is and errors.As it wraps the cause as the
+// agent returned it; the gate has not checked the text of that cause, so do not print it.
 type TaskError struct {
 	Code    string // such as BUDGET_EXCEEDED or MODEL_RATE_LIMITED
 	Reason  string // of the coordinator: the code of the step's failure
@@ -111,7 +111,8 @@ func (e *TaskError) inner() *engine.TaskError {
 	return &engine.TaskError{Code: e.Code, Reason: e.Reason, Message: e.Message, Task: e.Task, Title: e.Title, Root: e.Root}
 }
 
-// Task returns the result of the task with this title, key or id.
+// Task returns the result of the task with this title, key or ID. The bool is false if
+// there is none.
 func (r *Result) Task(name string) (*TaskResult, bool) {
 	if r == nil || r.of == nil {
 		return nil, false
@@ -128,7 +129,7 @@ func (r *Result) Task(name string) (*TaskResult, bool) {
 	return nil, false
 }
 
-// ResultAs decodes the structured result of the task with this title, key or id. The task
+// ResultAs decodes the structured result of the task with this title, key or ID. The task
 // must have completed with an output schema, and the caller must be cleared for its result.
 func ResultAs[T any](r *Result, name string) (value T, err error) {
 	t, ok := r.Task(name)
@@ -163,8 +164,8 @@ func (r *Result) MarshalJSON() ([]byte, error) {
 }
 
 // A RunError reports a run that started and did not succeed; Status says how it ended. It
-// wraps why the run ended early, such as [context.Canceled], the error of the journal, and
-// the [*TaskError] of each task, and of the coordinator, that failed by itself.
+// wraps the reason for an early end, such as [context.Canceled], the error of the journal,
+// and the [*TaskError] of each task or coordinator step that failed by itself.
 type RunError struct {
 	RunID  string
 	Status Status
@@ -184,8 +185,8 @@ func (e *RunError) Error() string {
 	return text
 }
 
-// Format writes [RunError.Error] for every verb, so that no verb prints causes that are
-// not gated.
+// Format writes [RunError.Error] for every verb, so that no verb prints the causes, which
+// the gate has not checked.
 func (e *RunError) Format(f fmt.State, _ rune) { fmt.Fprint(f, e.Error()) }
 
 // Unwrap returns what failed.

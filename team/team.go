@@ -4,11 +4,11 @@
 //	…
 //	res, err := tm.RunTasks(ctx, []task.Spec{{Title: "Write", Description: "Write a haiku.", Assignee: "writer"}}, nil)
 //
-// [New] checks the roster. [Team.Plan] checks tasks and says who would read what,
+// [New] checks the configuration. [Team.Plan] checks tasks and says who would read what,
 // [Team.RunTasks] runs tasks, and [Team.RunTeam] turns a goal into an answer. Before
-// each prompt, the gate decides what of the task's context the agent may read, and after
-// it what of the answer counts. A run returns its [Result] and, unless it succeeded, a
-// [*RunError].
+// each prompt, the gate decides which parts of the task's context the agent may read.
+// After the reply, the gate validates it and computes its label. A run returns its
+// [Result] and, unless it succeeded, a [*RunError].
 //
 // A Team is immutable and safe for concurrent use.
 package team
@@ -22,7 +22,8 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// A Team is a checked roster. It is immutable and safe for concurrent runs.
+// A Team is a set of agents whose configuration was checked. It is immutable and safe for
+// concurrent runs. The methods of a nil or zero Team return errors.
 type Team struct{ engine *engine.Team }
 
 // New returns a team, or [task.Problems] that list everything wrong with cfg.
@@ -67,8 +68,8 @@ func (t *Team) NewBus() *messagebus.Bus {
 // stage: first the names and values of the options and the tasks, then labels and sizes,
 // then the assertions. Plan calls no model and changes nothing.
 //
-// With slow patterns in the policy, the check of large inputs may take a second and that
-// of a large [RunOptions] Answer 30 seconds.
+// If the policy has slow patterns, checking large inputs may take a second, and checking a
+// large [RunOptions].Answer 30 seconds.
 func (t *Team) Plan(specs []task.Spec, o *RunOptions) (*Plan, error) {
 	options := o.internal()
 	p, err := t.inner().Plan(specs, options)
@@ -115,9 +116,9 @@ func (t *Team) RunAgent(ctx context.Context, agent, text string, o *RunOptions) 
 
 // RunTeam turns a goal into an answer: the coordinator plans tasks, the plan is checked
 // as the caller's own tasks would be, the tasks run, and the coordinator answers the goal
-// from their results. The coordinator gets a plan that cannot be run back once, with
-// everything that is wrong with it. If its second plan cannot be run either, nothing
-// runs. The errors are those of [Team.RunTasks].
+// from their results. If the plan cannot be run, the coordinator is asked once to correct
+// it and gets a list of everything that is wrong. If its second plan cannot be run either,
+// nothing runs. The errors are those of [Team.RunTasks].
 func (t *Team) RunTeam(ctx context.Context, goal Goal, o *RunOptions) (*Result, error) {
 	options := o.internal()
 	return ended(t.inner().RunTeam(ctx, goal.internal(), options))
