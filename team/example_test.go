@@ -88,7 +88,7 @@ func ExampleTeam_Plan() {
 	fmt.Println(res.Status)
 	// Output:
 	// task "Write": dependsOn[0]: no task "Raed": did you mean "Read"?
-	// task "Write": the context is confidential, and "letters" accepts internal (through "Read", confidential by input "claim"): take the confidential context away, declassify the parts that it needs, or set accepts: confidential on agent "letters"
+	// task "Write": the context is confidential, and "letters" accepts internal (through "Read", confidential by input "claim"): remove the confidential context, declassify the parts that it needs, or set accepts: confidential on agent "letters"
 	// letters internal
 	// ok
 }

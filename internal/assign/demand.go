@@ -102,11 +102,11 @@ func (r *roster) unmet(d *demand) (message, hint string) {
 	case clearance:
 		most := r.most(func(a, b *Agent) bool { return a.Clearance > b.Clearance })
 		return fmt.Sprintf("no agent is cleared for %v: the highest is %v, %q", d.level, most.Clearance, most.Name),
-			fmt.Sprintf("set accepts: %v on an agent, or take the %v context away", d.level, d.level)
+			fmt.Sprintf("set accepts: %v on an agent, or remove the %v context", d.level, d.level)
 	case production:
 		most := r.most(func(a, b *Agent) bool { return a.Produces > b.Produces })
 		return fmt.Sprintf("no agent produces %v: the highest is %v, %q", d.level, most.Produces, most.Name),
-			fmt.Sprintf("set produces: %v on an agent, or take the %v context away", d.level, d.level)
+			fmt.Sprintf("set produces: %v on an agent, or remove the %v context", d.level, d.level)
 	case session:
 		most := r.most(func(a, b *Agent) bool { return a.MaxSession > b.MaxSession })
 		return fmt.Sprintf("no agent keeps a session for %v: the longest is %v, %q", d.length, most.MaxSession, most.Name),

@@ -48,7 +48,7 @@ func ExampleTasks_nobody() {
 	_, err = assign.Tasks(g, []label.Classification{label.Confidential}, []assign.Agent{{Name: "writer", Produces: label.Secret}}, "")
 	fmt.Println(err)
 	// Output:
-	// task "Read the file": no agent is cleared for confidential: the highest is internal, "writer": set accepts: confidential on an agent, or take the confidential context away
+	// task "Read the file": no agent is cleared for confidential: the highest is internal, "writer": set accepts: confidential on an agent, or remove the confidential context
 }
 
 func ExampleBest() {

@@ -58,9 +58,9 @@ func TestRefusalsNameTheFilterAndTheNearest(t *testing.T) {
 			`no agent has the provider "openia"`, `did you mean "openai"?`},
 		{"clearance", task.Spec{}, label.Secret, "assignee",
 			`no agent is cleared for secret: the highest is confidential, "reader"; no agent produces secret: the highest is internal, "writer"`,
-			"set accepts: secret on an agent, or take the secret context away"},
+			"set accepts: secret on an agent, or remove the secret context"},
 		{"production", task.Spec{}, label.Confidential, "assignee",
-			`no agent produces confidential: the highest is internal, "writer"`, "set produces: confidential on an agent, or take the confidential context away"},
+			`no agent produces confidential: the highest is internal, "writer"`, "set produces: confidential on an agent, or remove the confidential context"},
 		{"tag", task.Spec{RequiredTags: []string{"facts"}}, label.Public, "assignee",
 			`no agent declares the tag "facts"`, "add it to an agent's outputTags, or drop it from requiredTags"},
 		{"both", task.Spec{RequiredTags: []string{"leter"}, Requires: &task.Requires{Tools: []string{"fax"}}}, label.Public, "requires",
@@ -121,7 +121,7 @@ func TestAllProblemsComeAtOnceInTheOrderOfTheTasks(t *testing.T) {
 		require.ErrorIs(t, err, assign.ErrRequires)
 		require.ErrorIs(t, err, assign.ErrUnknown)
 		require.EqualError(t, err, strings.Join([]string{
-			`task "a": no agent is cleared for secret: the highest is confidential, "reader"; no agent produces secret: the highest is internal, "writer": set accepts: secret on an agent, or take the secret context away`,
+			`task "a": no agent is cleared for secret: the highest is confidential, "reader"; no agent produces secret: the highest is internal, "writer": set accepts: secret on an agent, or remove the secret context`,
 			`task "c": unknown agent "wirter": did you mean "writer"?`,
 			`task "d": agent "writer" lacks the tool "print" and lacks the provider "openai": give it to the agent, or require less`,
 			`task "e": no agent has the tool "fax": leave requiredTools out, or write one of scan, print`,

@@ -116,7 +116,7 @@ func TestEventsRefusesFiles(t *testing.T) {
 		"--events - -o json":                    "--events - and the JSON result both need standard output: write the events to a file or to /dev/stderr",
 		"--events /dev/stdout -o json":          "--events /dev/stdout and the JSON result both need standard output",
 		"--events .":                            "it is a folder",
-		"--events no/where":                     "there is no folder no",
+		"--events no/where":                     "the folder no does not exist",
 		"--events link --force":                 "it is a link to old: name that file",
 		"--events team.yaml --force":            "--events team.yaml: the command uses this file for something else",
 		"--events t.jsonl --trace t.jsonl":      "--events t.jsonl: the command uses this file for something else",

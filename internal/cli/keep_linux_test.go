@@ -41,7 +41,7 @@ func TestJournalInAReadOnlyFolder(t *testing.T) {
 		cmd.Stdout, cmd.Stderr = &stdout, &stderr
 		require.Equal(t, exit.StatusNoRun, statusAfter(t, cmd.Run()), "%s", stderr.String())
 		require.Contains(t, stderr.String(), "permission denied")
-		require.Contains(t, stderr.String(), "nothing was run: --journal FILE keeps the run elsewhere, and --no-journal keeps none")
+		require.Contains(t, stderr.String(), "nothing was run; use --journal FILE for another file, or --no-journal to store nothing")
 		require.Empty(t, stdout.String())
 		require.Empty(t, server.asked())
 	}

@@ -174,7 +174,7 @@ func TestRunIsStored(t *testing.T) {
 	require.Equal(t, exit.StatusOK, first.status, "%+v", first)
 	result := object(t, first.stdout)
 	require.True(t, strings.HasPrefix(result["runId"].(string), idIn(t, first.stderr)))
-	require.Contains(t, first.stderr, "runteam: created .runteam to store runs; use --no-journal to store none\n")
+	require.Contains(t, first.stderr, "runteam: created .runteam to store runs; use --no-journal to store nothing\n")
 	require.Equal(t, consistent(t, dir), result["audit"])
 
 	at, err := os.Stat(filepath.Join(dir, ".runteam"))
@@ -274,7 +274,7 @@ func TestJournalsThatCannotBeUsed(t *testing.T) {
 		want   []string
 	}{
 		{"a folder", nil, nil, "--journal sub", exit.StatusUsage, []string{"--journal sub: it is a folder: name a file in it"}},
-		{"in no folder", nil, nil, "--journal none/x.db", exit.StatusUsage, []string{"there is no folder none: make it first"}},
+		{"in no folder", nil, nil, "--journal none/x.db", exit.StatusUsage, []string{"the folder none does not exist; create it first"}},
 		{"another file", []byte("a text that is no journal\n"), nil, "--journal x.db", exit.StatusNoRun, []string{"x.db", "is no journal", "--no-journal"}},
 		{"of a newer version", newer, key, "--journal x.db", exit.StatusNoRun, []string{"x.db", "99", "--no-journal", "--journal FILE"}},
 		{"damaged", torn, key, "--journal x.db", exit.StatusNoRun, []string{"x.db", "--no-journal", "nothing was run"}},
@@ -305,7 +305,7 @@ func TestJournalsThatCannotBeUsed(t *testing.T) {
 				require.Equal(t, tt.status, got.status, "%+v", got)
 				for _, want := range tt.want {
 					if command == "resume" && (strings.HasPrefix(want, "--") || want == "nothing was run") {
-						want = "; --journal FILE names another one" // there is no run without it
+						want = "; use --journal FILE for another one" // there is no run without it
 					}
 					require.Contains(t, got.stdout+got.stderr, want)
 				}
@@ -325,7 +325,7 @@ func TestJournalFolderThatCannotBeMade(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, ".runteam"), []byte("x"), 0o600))
 	got := call{bare: true, dir: dir, args: []string{"run"}, env: server.env()}.run(t)
 	require.Equal(t, exit.StatusNoRun, got.status, "%+v", got)
-	require.Contains(t, got.stderr, "make the folder of the journal .runteam: ")
+	require.Contains(t, got.stderr, "create the folder of the journal .runteam: ")
 	require.Contains(t, got.stderr, "--no-journal")
 	require.Empty(t, server.asked())
 	require.Equal(t, "x", clitest.Contents(t, filepath.Join(dir, ".runteam")))

@@ -168,7 +168,7 @@ func TestPlansThatCannotBeSaved(t *testing.T) {
 	for args, want := range map[string]string{
 		"--save team.yaml":         "it exists: add --force",
 		"--save team.yaml --force": "the command reads this file",
-		"--save none/f.yaml":       "there is no folder none",
+		"--save none/f.yaml":       "the folder none does not exist",
 		"--save sub/f.yaml":        "cannot be named from",
 		"--save=":                  "--save is empty",
 	} {

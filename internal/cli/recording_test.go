@@ -99,7 +99,7 @@ func TestRecordingsThatCannotBeWritten(t *testing.T) {
 		{"--record -", "name a file"},
 		{"--record sub/", "name a file"},
 		{"--record sub", "it is a folder"},
-		{"--record none/f.yaml", "there is no folder none"},
+		{"--record none/f.yaml", "the folder none does not exist"},
 		{"--record note.md/f.yaml", "not a directory"},
 		{"--record there.yaml", "it exists: add --force"},
 		{"--record link.yaml --force", "it is a link that leads nowhere: name another file\n"},

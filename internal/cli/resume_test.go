@@ -292,10 +292,10 @@ func TestRunsThatCannotBeResumed(t *testing.T) {
 
 	got = call{dir: t.TempDir(), args: []string{"resume"}}.run(t)
 	require.Equal(t, exit.StatusUsage, got.status, "%+v", got)
-	require.Contains(t, got.stderr, `there is no journal, neither here nor in a folder above: "runteam run" makes one`)
+	require.Contains(t, got.stderr, `there is no journal here or in a folder above; "runteam run" creates one`)
 	got = call{dir: dir, args: []string{"resume", "--journal", "none.db"}}.run(t)
 	require.Equal(t, exit.StatusUsage, got.status, "%+v", got)
-	require.Contains(t, got.stderr, `"runteam run --journal FILE" makes a journal`)
+	require.Contains(t, got.stderr, `"runteam run --journal FILE" creates a journal`)
 	require.NoFileExists(t, filepath.Join(dir, "none.db"))
 }
 

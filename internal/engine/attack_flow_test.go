@@ -31,7 +31,7 @@ func promised(t *testing.T, tm *engine.Team, specs []task.Spec, o *engine.RunOpt
 	require.Len(t, p.Findings, 1)
 	if !p.Findings[0].Holds {
 		_, err = tm.RunTasks(t.Context(), specs, &with)
-		require.ErrorContains(t, err, "narrow the way with need, block or mode, or take the assertion back")
+		require.ErrorContains(t, err, "narrow the way with need, block or mode, or remove the assertion")
 	}
 	return p.Findings[0].Finding
 }

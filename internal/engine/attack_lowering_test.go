@@ -220,7 +220,7 @@ func TestEntriesThatDoNothingAreWarnedOf(t *testing.T) {
 		{"it lowers", handoff.Policy{Declassify: []handoff.Declassifier{lower}}, label.Confidential, nil, ""},
 		{
 			"nothing is above", handoff.Policy{Declassify: []handoff.Declassifier{lower}}, label.Internal, nil,
-			`/policy/declassify/0/lowerTo "score of maker to reader": no effect here: what "maker" makes is internal at most, and lowerTo is not below that`,
+			`/policy/declassify/0/lowerTo "score of maker to reader": no effect here: context from "maker" is at most internal, and lowerTo is not below that`,
 		},
 		{
 			"what a bus brings has any label", handoff.Policy{Declassify: []handoff.Declassifier{lower}}, label.Internal,

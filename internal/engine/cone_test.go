@@ -38,10 +38,10 @@ func TestOneConeIsOneProblem(t *testing.T) {
 	p := found[0]
 	require.Equal(t, "/tasks/1/dependsOn/0", p.Pointer)
 	require.Contains(t, p.Message, `by input "claim"`)
-	require.Contains(t, p.Message, `3 tasks cannot take`)
-	require.Contains(t, p.Message, `"fraud" takes internal ("fraud", "again")`)
-	require.Contains(t, p.Message, `"letters" takes public ("letters")`)
-	require.NotContains(t, p.Message, `"middle" takes`)
+	require.Contains(t, p.Message, `3 tasks receive context that their agents may not read`)
+	require.Contains(t, p.Message, `"fraud" accepts internal ("fraud", "again")`)
+	require.Contains(t, p.Message, `"letters" accepts public ("letters")`)
+	require.NotContains(t, p.Message, `"middle" accepts`)
 	require.Contains(t, p.Hint, `set accepts: confidential on agent "fraud"`)
 	require.Contains(t, p.Hint, `set accepts: confidential on agent "letters"`)
 	require.Contains(t, p.Hint, "declassify")
@@ -56,7 +56,7 @@ func TestAConeOfOneTask(t *testing.T) {
 	found := planned(t, newTeam(t, cleared("intake", label.Confidential, never(t)), member("fraud", never(t))), claim, first, spec("fraud", "intake"))
 	require.Len(t, found, 1)
 	require.Equal(t, `the context is confidential, and "fraud" accepts internal (through "intake", confidential by input "claim")`, found[0].Message)
-	require.Equal(t, `take the confidential context away, declassify the parts that it needs, or set accepts: confidential on agent "fraud"`, found[0].Hint)
+	require.Equal(t, `remove the confidential context, declassify the parts that it needs, or set accepts: confidential on agent "fraud"`, found[0].Hint)
 }
 
 // Each root has a cone of its own: a classification, an input, a message.
@@ -103,7 +103,7 @@ func TestAConeOf10000Tasks(t *testing.T) {
 	require.Len(t, found, 1)
 	require.Less(t, len(found[0].Message), 8<<10)
 	require.Less(t, len(found[0].Hint), 4<<10)
-	require.Contains(t, found[0].Message, "10000 tasks cannot take")
+	require.Contains(t, found[0].Message, "10000 tasks receive context that their agents may not read")
 	require.Contains(t, found[0].Message, "and others")
 	require.Contains(t, found[0].Message, " and 7 more)")
 	require.Less(t, strings.Count(found[0].Hint, "set accepts"), 30)

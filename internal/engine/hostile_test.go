@@ -173,7 +173,7 @@ func TestEndpointsAreOneHoweverTheyAreSpelt(t *testing.T) {
 		require.Contains(t, p.Warnings[0].Error(), "no agent's prompts go there", "it would protect nothing")
 	}
 	_, err := engine.New(engine.Config{Agents: []engine.Member{m}, Endpoints: map[string]label.Classification{"llm.example": label.Public}})
-	require.ErrorContains(t, err, "it is no base URL")
+	require.ErrorContains(t, err, "it is not a base URL")
 }
 
 func TestRunIDIsOneCleanLine(t *testing.T) {

@@ -40,9 +40,9 @@ func TestRulesWithoutEffectAreWarnedOf(t *testing.T) {
 		return list
 	}
 	require.Equal(t, []string{
-		`/policy/rules/1 rule a→c: no effect here: "c" is given nothing that "a" makes`,
-		`/policy/rules/2 rule user→b: no effect here: "b" is given nothing that "user" makes`,
-		`/policy/declassify/0 "n": no effect here: "c" is given nothing that "b" makes`,
+		`/policy/rules/1 rule a→c: no effect here: "c" receives nothing from "a"`,
+		`/policy/rules/2 rule user→b: no effect here: "b" receives nothing from "user"`,
+		`/policy/declassify/0 "n": no effect here: "c" receives nothing from "b"`,
 	}, warned(nil))
 	require.Len(t, warned(&engine.RunOptions{Messages: []engine.Message{{From: "a", To: "c", Text: "x"}}}), 2, "a message is something")
 	specs[2].MemoryScope = task.ScopeAll

@@ -22,7 +22,7 @@ import (
 func TestAgentsThatCannotWorkAreRefused(t *testing.T) {
 	t.Parallel()
 	const (
-		none    = "it has no Agent that does the work"
+		none    = "its Agent is nil"
 		set     = "set Agent, for instance to agent.New(model, agent.Options{})"
 		noModel = "its Agent cannot work: no model: make the agent with agent.New and a model"
 	)
@@ -30,8 +30,8 @@ func TestAgentsThatCannotWorkAreRefused(t *testing.T) {
 		agent engine.Agent
 		want  string // with one piece of advice
 	}{
-		"nil": {nil, none + ": " + set}, "a nil function": {engine.AgentFunc(nil), none + ": it is a nil agent.Func: " + set},
-		"a typed nil": {(*agent.LLM)(nil), none + ": it is a nil *agent.LLM: " + set}, "a zero LLM": {&agent.LLM{}, noModel},
+		"nil": {nil, none + ": " + set}, "a nil function": {engine.AgentFunc(nil), "its Agent is a nil agent.Func: " + set},
+		"a typed nil": {(*agent.LLM)(nil), "its Agent is a nil *agent.LLM: " + set}, "a zero LLM": {&agent.LLM{}, noModel},
 		"a nil model": {agent.New(nil, agent.Options{}), noModel}, "a nil model function": {agent.New(llm.ModelFunc(nil), agent.Options{}), noModel},
 	} {
 		t.Run(name, func(t *testing.T) {

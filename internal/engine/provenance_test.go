@@ -149,7 +149,7 @@ func TestProvenanceGrantsNothing(t *testing.T) {
 		change func(*task.Spec)
 		want   fault
 	}{
-		"another producer": {func(s *task.Spec) { s.Source.Record.From = "runteam" }, fault{"/tasks/0/provenance/from", `"runteam" makes no descriptions`, task.ErrInvalid}},
+		"another producer": {func(s *task.Spec) { s.Source.Record.From = "runteam" }, fault{"/tasks/0/provenance/from", `"runteam" does not write descriptions`, task.ErrInvalid}},
 		"a title":          {func(s *task.Spec) { s.Title = "Ask ada.one@example.org" }, fault{"/tasks/0/title", "its planned title", task.ErrInvalid}},
 		"a role":           {func(s *task.Spec) { s.Role = "mail of ada.one@example.org" }, fault{"/tasks/0/role", "its planned role", task.ErrInvalid}},
 		"its times":        {func(s *task.Spec) { s.Source.Record.CreatedAt, s.Source.Record.ExpiresAt = now, now }, fault{"/tasks/0/provenance/expiresAt", "it expires before it was made", task.ErrInvalid}},

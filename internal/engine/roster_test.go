@@ -56,7 +56,7 @@ func TestNewReportsEverythingThatIsWrong(t *testing.T) {
 		{"no name", engine.Member{Agent: good}, fault{"/agents/0/name", "it is empty", naming.ErrName}},
 		{"not a name", engine.Member{Name: "a/b", Agent: good}, fault{"/agents/0/name", "'/'", naming.ErrName}},
 		{"a reserved name", engine.Member{Name: "User", Agent: good}, fault{"/agents/0/name", "reserved", naming.ErrReserved}},
-		{"no agent", engine.Member{Name: "a"}, fault{"/agents/0", "no Agent", agent.ErrNone}},
+		{"no agent", engine.Member{Name: "a"}, fault{"/agents/0", "its Agent is nil", agent.ErrNone}},
 		{"accepts", engine.Member{Name: "a", Agent: good, Accepts: 9}, fault{"/agents/0/accepts", "write one of public, internal, confidential, secret", label.ErrUnknown}},
 		{"produces", engine.Member{Name: "a", Agent: good, Produces: new(label.Classification(-7))}, fault{"/agents/0/produces", "unknown label", label.ErrUnknown}},
 		{"maxParallel", engine.Member{Name: "a", Agent: good, MaxParallel: -1}, fault{"/agents/0/maxParallel", "negative", task.ErrInvalid}},
@@ -86,7 +86,7 @@ func TestNewReportsAllAgentsTogether(t *testing.T) {
 		fault{"/agents/1/name", `there is already an agent "Ada"`, task.ErrDuplicate},
 		fault{"/agents/1/maxParallel", "negative", task.ErrInvalid},
 		fault{"/agents/2/name", "reserved", naming.ErrReserved},
-		fault{"/agents/2", "no Agent", agent.ErrNone},
+		fault{"/agents/2", "its Agent is nil", agent.ErrNone},
 		fault{"/endpoints/https:~1~1two~1v1/accepts", "unknown label", label.ErrUnknown},
 	)
 	_, err = engine.New(engine.Config{})
@@ -98,12 +98,12 @@ func TestNewReportsWhatIsWrongWithTheCoordinator(t *testing.T) {
 	good := engine.AgentFunc(says("x"))
 	_, err := engine.New(engine.Config{Agents: []engine.Member{member("ada", says("x"))}, Coordinator: &engine.Coordinator{Accepts: new(label.Classification(9)), MaxPromptBytes: -1}})
 	requireFaults(t, err,
-		fault{"/coordinator", "no Agent that does the work", agent.ErrNone},
+		fault{"/coordinator", "its Agent is nil", agent.ErrNone},
 		fault{"/coordinator/accepts", "write one of public, internal, confidential, secret", label.ErrUnknown},
 		fault{"/coordinator/maxPromptBytes", "from 1 to", task.ErrInvalid},
 	)
 	_, err = engine.New(engine.Config{Agents: []engine.Member{{Name: "ada"}}, Coordinator: &engine.Coordinator{Agent: good, MaxPromptBytes: -1}})
-	requireFaults(t, err, fault{"/agents/0", "no Agent", agent.ErrNone}, fault{"/coordinator/maxPromptBytes", "from 1 to", task.ErrInvalid})
+	requireFaults(t, err, fault{"/agents/0", "its Agent is nil", agent.ErrNone}, fault{"/coordinator/maxPromptBytes", "from 1 to", task.ErrInvalid})
 }
 
 func TestDefaultAccepts(t *testing.T) {

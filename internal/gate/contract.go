@@ -110,10 +110,10 @@ const (
 func Negotiate(r Request, c *Capabilities) (Contract, error) {
 	if level := c.Clearance(); r.Classification > level {
 		who, hint := c.bound(r.Classification)
-		return Contract{}, &Refusal{Rule: RuleClearance, Reason: fmt.Sprintf("the context is %v, and %s accepts %v", r.Classification, who, level), Hint: fmt.Sprintf("take the %v context away, declassify the parts that it needs, or %s", r.Classification, hint)}
+		return Contract{}, &Refusal{Rule: RuleClearance, Reason: fmt.Sprintf("the context is %v, and %s accepts %v", r.Classification, who, level), Hint: fmt.Sprintf("remove the %v context, declassify the parts that it needs, or %s", r.Classification, hint)}
 	}
 	if c.Produces < r.Classification && !r.Declassified {
-		return Contract{}, &Refusal{Rule: RuleProduces, Reason: fmt.Sprintf("the result will be %v, and %q produces at most %v", r.Classification, c.Agent, c.Produces), Hint: fmt.Sprintf("take the %v context away, declassify what leaves it, or set produces: %v on agent %q", r.Classification, r.Classification, c.Agent)}
+		return Contract{}, &Refusal{Rule: RuleProduces, Reason: fmt.Sprintf("the result will be %v, and %q produces at most %v", r.Classification, c.Agent, c.Produces), Hint: fmt.Sprintf("remove the %v context, declassify what leaves it, or set produces: %v on agent %q", r.Classification, r.Classification, c.Agent)}
 	}
 	if missing := without(r.RequiredTags, c.OutputTags); len(missing) > 0 {
 		return Contract{}, &Refusal{Rule: RuleTags, Reason: fmt.Sprintf("%q does not declare the required tags %s", c.Agent, strings.Join(missing, ", ")), Hint: "add them to its outputTags, or drop them from requiredTags"}

@@ -28,7 +28,7 @@ func TestNegotiateRefusesByOneRuleAlone(t *testing.T) {
 	}{
 		{"label above the agent's clearance", func(r *gate.Request, c *gate.Capabilities) {
 			c.Accepts = label.Internal
-		}, gate.RuleClearance, `the context is confidential, and "writer" accepts internal: take the confidential context away, declassify the parts that it needs, or set accepts: confidential on agent "writer"`},
+		}, gate.RuleClearance, `the context is confidential, and "writer" accepts internal: remove the confidential context, declassify the parts that it needs, or set accepts: confidential on agent "writer"`},
 		{"label above an endpoint's clearance", func(r *gate.Request, c *gate.Capabilities) {
 			c.Endpoints = []gate.Endpoint{{URL: "http://127.0.0.1/v1", Accepts: label.Secret}, {URL: "https://api.example/v1", Accepts: label.Internal}}
 		}, gate.RuleClearance, "endpoint https://api.example/v1 accepts internal: "},

@@ -62,7 +62,7 @@ func (c *policyChecker) checkDeclassifier(d *handoff.Declassifier, i int) {
 		c.add(subject, "it names no path", "write the paths that are safe: [/path]", "declassify", i, "paths")
 	}
 	if named := c.only(pick.Everything(), d.Paths, subject, "declassify", i, "paths"); !d.UnsafeText && named.Whole() {
-		c.add(subject, "it would lower a whole value, which may be free text", "name paths that the schema makes a number, a boolean, an enum or a bounded pattern, or say unsafeText: true", "declassify", i, "paths")
+		c.add(subject, "it would lower a whole value, which may be free text", "name paths that the schema makes a number, a boolean, an enum or a bounded pattern, or set unsafeText: true", "declassify", i, "paths")
 	}
 	if !d.LowerTo.Valid() || d.LowerTo == label.Secret {
 		c.add(subject, "lowerTo is no label below secret", "write public, internal or confidential", "declassify", i, "lowerTo")

@@ -97,6 +97,6 @@ func (p *Plan) BrokenWithoutInputs() (found task.Problems) {
 func (f *Finding) problem(i int) task.Problem {
 	return task.Problem{
 		Pointer: naming.Pointer("assert", i), Subject: fmt.Sprintf("assertion %q", f.Assertion.String()),
-		Message: strings.TrimSpace(f.Why) + way(f.Path), Hint: "narrow the way with need, block or mode, or take the assertion back", Err: ErrAssertion,
+		Message: strings.TrimSpace(f.Why) + way(f.Path), Hint: "narrow the way with need, block or mode, or remove the assertion", Err: ErrAssertion,
 	}
 }

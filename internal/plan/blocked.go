@@ -49,7 +49,7 @@ func (c *labelCheck) reportBlocked() {
 			at.report(first.why.Reason+" ("+c.path(first.task)+")", first.why.Hint, first.why)
 			continue
 		}
-		at.report(fmt.Sprintf("%s, and so is what is made from it, which %d tasks cannot take: %s", c.path(first.task), len(list), c.blockedAgents(list)), c.edits(list, k.level), first.why)
+		at.report(fmt.Sprintf("%d tasks receive context that their agents may not read (%s): %s", len(list), c.path(first.task), c.blockedAgents(list)), c.edits(list, k.level), first.why)
 	}
 }
 
@@ -75,7 +75,7 @@ func (c *labelCheck) blockedAgents(list []blockedTask) string {
 			b.WriteString("and others")
 			break
 		}
-		fmt.Fprintf(&b, "%q takes %v (%s)", caps.Agent, min(caps.Clearance(), caps.Produces), c.tasksOf(list, m))
+		fmt.Fprintf(&b, "%q accepts %v (%s)", caps.Agent, min(caps.Clearance(), caps.Produces), c.tasksOf(list, m))
 	}
 	return b.String()
 }
@@ -111,7 +111,7 @@ func (c *labelCheck) edits(list []blockedTask, level label.Classification) strin
 			hints = append(hints, hint)
 		}
 	}
-	return fmt.Sprintf("take the %v context away; or declassify the parts that they need; or %s", level, strings.Join(hints, " and "))
+	return fmt.Sprintf("remove the %v context; or declassify the parts that they need; or %s", level, strings.Join(hints, " and "))
 }
 
 // root finds what raised the label of a task.

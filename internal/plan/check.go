@@ -208,8 +208,8 @@ func (c *checker) checkSpec(i int, s *task.Spec) {
 	if line, opener := brief.Opener(s.Description); line > 0 {
 		c.add(task.Problem{
 			Pointer: naming.Pointer("tasks", i, "description"), Line: line, Subject: about().name,
-			Message: fmt.Sprintf("a line of the description begins with %q, as only a prompt's own lines may", opener),
-			Hint:    "word it differently", Err: task.ErrInvalid,
+			Message: fmt.Sprintf("a line of the description begins with %q, which is reserved for the prompt's own lines", opener),
+			Hint:    "reword it", Err: task.ErrInvalid,
 		})
 	}
 }

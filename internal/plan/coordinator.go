@@ -86,16 +86,16 @@ func (t *Roster) CheckGoal(goal *Goal) (found task.Problems) {
 	}
 	switch text := goal.Text; {
 	case strings.TrimSpace(text) == "":
-		about.report("the goal is empty", "say what the team is to find out or to make", task.ErrInvalid)
+		about.report("the goal is empty", "describe what the team should find out or produce", task.ErrInvalid)
 	case !utf8.ValidString(text):
 		about.report("the goal is not valid UTF-8", "give a text, or clean it first", task.ErrInvalid)
 	case len(text) > gate.DefaultContextBytes:
-		about.report(fmt.Sprintf("the goal has %d bytes, at most %d reach the coordinator", len(text), gate.DefaultContextBytes), "say it shorter, and give long texts as inputs", brief.ErrTooLarge)
+		about.report(fmt.Sprintf("the goal has %d bytes, at most %d reach the coordinator", len(text), gate.DefaultContextBytes), "shorten it, and move long texts to inputs", brief.ErrTooLarge)
 	}
 	if line, opener := brief.GoalOpener(goal.Text); line > 0 {
 		found = append(found, task.Problem{
-			Pointer: "/goal", Line: line, Message: fmt.Sprintf("a line of the goal begins with %q, as only a prompt's own lines may", opener),
-			Hint: "word it differently", Err: task.ErrInvalid,
+			Pointer: "/goal", Line: line, Message: fmt.Sprintf("a line of the goal begins with %q, which is reserved for the prompt's own lines", opener),
+			Hint: "reword it", Err: task.ErrInvalid,
 		})
 	}
 	about.at("classification").checkLabel(goal.Classification)

@@ -63,7 +63,7 @@ func (c *loweringCheck) checkDisclosures() {
 		switch {
 		case d.Safe > maxDisclosure:
 			p.Message = fmt.Sprintf("%s: at most %d are allowed", p.Message, maxDisclosure)
-			p.Hint += ", or say unsafeText: true if they may carry whatever their producer has read"
+			p.Hint += ", or set unsafeText: true if they may carry whatever their producer has read"
 			p.Err = task.ErrInvalid
 			c.add(p)
 		case d.Bytes > disclosureWarning: // what nothing bounds has a warning of its own

@@ -172,7 +172,7 @@ func (t *Roster) checkEndpoints(found *task.Problems) {
 		about := subject{found, naming.Pointer("endpoints", base), fmt.Sprintf("endpoint %q", base)}
 		about.at("accepts").checkLabel(t.Config.Endpoints[base])
 		if u, err := url.Parse(strings.TrimSpace(base)); err != nil || u.Host == "" {
-			about.report("it is no base URL", "write one such as https://api.openai.com/v1", task.ErrInvalid)
+			about.report("it is not a base URL", "use one such as https://api.openai.com/v1", task.ErrInvalid)
 		} else if !used[endpoint.Normalize(base)] {
 			about.found = &t.Warnings
 			about.report("no agent's prompts go there", "write the base URL as the agent's model has it", nil)

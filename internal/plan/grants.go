@@ -229,7 +229,7 @@ func (c *pathCheck) checkPaths(at func() subject, g *gate.Grant, need []task.Pat
 		return
 	}
 	if in.isText() && !s.Whole() {
-		at().report(fmt.Sprintf("%s is a text, which is delivered whole or not at all, and only parts may be: %s%s", in.what, s.String(), in.why), "take need or the rule back, or give it as one JSON object or list", marked(task.ErrInvalid))
+		at().report(fmt.Sprintf("%s is a text, which is delivered whole or not at all, and only parts may be: %s%s", in.what, s.String(), in.why), "remove need or the rule, or give it as one JSON object or list", marked(task.ErrInvalid))
 		return
 	}
 	for _, list := range lists {

@@ -26,7 +26,7 @@ func (c *idleCheck) checkIdle() {
 		if from == handoff.Anyone || to == handoff.Anyone || used[[2]string{from, to}] {
 			return false
 		}
-		warn(name, fmt.Sprintf("%q is given nothing that %q makes", to, from), tokens...)
+		warn(name, fmt.Sprintf("%q receives nothing from %q", to, from), tokens...)
 		return true
 	}
 	for i := range policy.Rules {
@@ -67,7 +67,7 @@ func (c *idleCheck) lowersNothing(d *handoff.Declassifier) string {
 	case d.LowerTo > reader:
 		return fmt.Sprintf("%q may see %v, and lowerTo is above that", d.To, reader)
 	case d.From != handoff.Coordinator && !brought && highest <= d.LowerTo:
-		return fmt.Sprintf("what %q makes is %v at most, and lowerTo is not below that", d.From, highest)
+		return fmt.Sprintf("context from %q is at most %v, and lowerTo is not below that", d.From, highest)
 	}
 	return ""
 }

@@ -82,7 +82,7 @@ func (c *sizeCheck) checkPromptSize(ctx context.Context, i int) {
 	fixed := len("# Task: ") + len(t.Title) + len(t.Description) + Frame*len(t.Uses)
 	if fixed > most {
 		at := c.task(i).at("description")
-		at.report(fmt.Sprintf("the description has %s, and a prompt of %q at most %s", exceeding(len(t.Description), most), agent, bytesize.Text(most)), "give long texts as inputs", brief.ErrTooLarge)
+		at.report(fmt.Sprintf("the description has %s, and a prompt of %q at most %s", exceeding(len(t.Description), most), agent, bytesize.Text(most)), "move long texts to inputs", brief.ErrTooLarge)
 		return
 	}
 	var texts []int // sizes of what can be cut

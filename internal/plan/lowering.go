@@ -73,7 +73,7 @@ func (c *loweringCheck) bounded(d *handoff.Declassifier, schema *schema.Schema, 
 		}
 		p := task.Problem{
 			Pointer: pointer, Subject: fmt.Sprintf("%q", d.Name),
-			Message: fmt.Sprintf("%s: %v", what, err), Hint: "bound it in the outputSchema, or say unsafeText: true if it may carry whatever its producer has read", Err: err,
+			Message: fmt.Sprintf("%s: %v", what, err), Hint: "bound it in the outputSchema, or set unsafeText: true if it may carry whatever its producer has read", Err: err,
 		}
 		if d.UnsafeText {
 			p.Message, p.Hint = fmt.Sprintf("%s is delivered as %v by unsafeText: it can carry whatever its producer has read", what, d.LowerTo), ""

@@ -30,7 +30,7 @@ func (t *Roster) MessageCrossing(from string, level label.Classification, to *ga
 func (c *checker) checkMessages() {
 	names := c.team.Names()
 	if b := c.options.Bus; b != nil && !slices.Equal(b.Agents(), names) {
-		c.at("messages").report(fmt.Sprintf("the message bus is for other agents (%s)", strings.Join(b.Agents(), ", ")), "make it with NewBus of this team", ErrUnknownAgent)
+		c.at("messages").report(fmt.Sprintf("the message bus is for a team with other agents (%s)", strings.Join(b.Agents(), ", ")), "create it with NewBus of this team", ErrUnknownAgent)
 	}
 	for i := range c.options.Messages {
 		m := &c.options.Messages[i]
@@ -42,13 +42,13 @@ func (c *checker) checkMessages() {
 			about.at("to").report(fmt.Sprintf("unknown agent %q", m.To), naming.Suggest(m.To, names), ErrUnknownAgent)
 		}
 		if m.To == m.From && m.From != "" {
-			about.at("to").report(fmt.Sprintf("%q would write to itself", m.From), "name another agent, or leave the message out", task.ErrInvalid)
+			about.at("to").report(fmt.Sprintf("%q sends the message to itself", m.From), "name another agent, or leave the message out", task.ErrInvalid)
 		}
 		switch {
 		case m.Text == "":
 			about.at("text").report("the message is empty", "write what it says", task.ErrInvalid)
 		case len(m.Text) > mailbox.MaxContent:
-			about.at("text").report(fmt.Sprintf("the message has %d bytes, at most %d are sent", len(m.Text), mailbox.MaxContent), "give long texts as inputs", task.ErrInvalid)
+			about.at("text").report(fmt.Sprintf("the message has %d bytes, at most %d are sent", len(m.Text), mailbox.MaxContent), "move long texts to inputs", task.ErrInvalid)
 		case !utf8.ValidString(m.Text):
 			about.at("text").report("the message is not valid UTF-8", "give a text, or clean it first", task.ErrInvalid)
 		}

@@ -17,9 +17,9 @@ func (c *checker) checkProvenance(i int, s *task.Spec) {
 		return
 	}
 	about := c.aboutTask(i, s)
-	const own = "word it differently, or remove provenance if the task is your own"
+	const own = "reword it, or remove provenance if the task is your own"
 	if p.From != handoff.Coordinator && p.From != handoff.User {
-		about.at("provenance", "from").report(fmt.Sprintf("provenance: from: %q makes no descriptions", p.From), "write coordinator or user, or remove provenance if the task is your own", task.ErrInvalid)
+		about.at("provenance", "from").report(fmt.Sprintf("provenance: from: %q does not write descriptions", p.From), "write coordinator or user, or remove provenance if the task is your own", task.ErrInvalid)
 	}
 	if !p.ExpiresAt.IsZero() && !p.ExpiresAt.After(p.CreatedAt) {
 		about.at("provenance", "expiresAt").report("provenance: it expires before it was made", "remove expiresAt, or plan again", task.ErrInvalid)

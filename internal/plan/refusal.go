@@ -69,9 +69,9 @@ func (c *labelCheck) reportRuledOut(i int, parts []delivery) (found bool) {
 		if parts[j].Optional || !x.Held() || x.Reason == gate.ReasonClearance {
 			continue
 		}
-		detail, hint := x.Detail, "write confidential where it is classified secret, or a rule for the pair that states a mode"
+		detail, hint := x.Detail, "classify it confidential instead of secret, or add a rule for the pair that sets a mode"
 		if x.Rule != gate.RuleSecret {
-			detail, hint = fmt.Sprintf("%s: %s", x.Rule, x.Detail), "raise maxClassification, declassify what is needed, or take it away"
+			detail, hint = fmt.Sprintf("%s: %s", x.Rule, x.Detail), "raise maxClassification, declassify what is needed, or remove it"
 			if x.Line != "" {
 				detail = fmt.Sprintf("%s (%s): %s", x.Rule, x.Line, x.Detail)
 			}

@@ -98,12 +98,12 @@ func (s subject) checkAgent(a *agent.Agent) {
 // Check returns an error. An [agent.LLM] without a model does.
 func ready(a agent.Agent) *noAgentError {
 	if a == nil {
-		return &noAgentError{message: "it has no Agent that does the work"}
+		return &noAgentError{message: "its Agent is nil"}
 	}
 	switch v := reflect.ValueOf(a); v.Kind() {
 	case reflect.Pointer, reflect.Func, reflect.Map, reflect.Chan, reflect.Slice:
 		if v.IsNil() {
-			return &noAgentError{message: fmt.Sprintf("it has no Agent that does the work: it is a nil %T", a)}
+			return &noAgentError{message: fmt.Sprintf("its Agent is a nil %T", a)}
 		}
 	}
 	if asked, ok := a.(interface{ Check() error }); ok {

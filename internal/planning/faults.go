@@ -52,5 +52,5 @@ func fault(p task.Problem) string {
 	if parts := strings.Split(p.Pointer, "/"); len(parts) > 3 && isKey(parts[3]) {
 		key = parts[3]
 	}
-	return short + ": " + key + ": it cannot be repeated here: word it differently"
+	return short + ": " + key + ": it cannot be repeated here: reword it"
 }

@@ -94,10 +94,10 @@ func TestFaultsAreHarmlessLines(t *testing.T) {
 		}
 	}
 	require.Equal(t, []string{
-		`- task 1: assignee: it cannot be repeated here: word it differently`,
-		`- task 1: a value: it cannot be repeated here: word it differently`,
+		`- task 1: assignee: it cannot be repeated here: reword it`,
+		`- task 1: a value: it cannot be repeated here: reword it`,
 	}, faults(t, `[{"title": "Find", "description": "x", "assignee": "<|x|>", "<|y|>": 1}]`))
-	require.Equal(t, "- the plan: a value: it cannot be repeated here: word it differently\n- the plan: too long\n- too long", planning.Faults(task.Problems{
+	require.Equal(t, "- the plan: a value: it cannot be repeated here: reword it\n- the plan: too long\n- too long", planning.Faults(task.Problems{
 		{Subject: "<|x|>", Message: "<|y|>"}, {Subject: "<|x|>", Message: "too long"}, {Message: "too long"},
 	}), "also of problems that are of no task")
 }

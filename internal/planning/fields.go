@@ -38,9 +38,9 @@ func (r *reader) words(line, key string) {
 		return // Resolve says why
 	}
 	if at, opener := brief.Opener(line); at > 0 {
-		r.bad(task.ErrInvalid, fmt.Sprintf("%s: it begins with %q, as only a prompt's own lines may", key, opener), "word it differently", key)
+		r.bad(task.ErrInvalid, fmt.Sprintf("%s: it begins with %q, which is reserved for the prompt's own lines", key, opener), "reword it", key)
 	} else if err := gate.CheckUnfenced(line); err != nil {
-		r.bad(err, fmt.Sprintf("%s: %v", key, err), "word it differently", key)
+		r.bad(err, fmt.Sprintf("%s: %v", key, err), "reword it", key)
 	}
 }
 
@@ -64,7 +64,7 @@ func (r *reader) description(v any) {
 		}
 	}
 	if line, opener := brief.Opener(text); line > 0 {
-		r.bad(task.ErrInvalid, fmt.Sprintf("description: line %d begins with %q, as only a prompt's own lines may", line, opener), "word it differently", "description")
+		r.bad(task.ErrInvalid, fmt.Sprintf("description: line %d begins with %q, which is reserved for the prompt's own lines", line, opener), "reword it", "description")
 	}
 }
 

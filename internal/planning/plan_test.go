@@ -277,8 +277,8 @@ func TestPlannedWordsMakeNoStructure(t *testing.T) {
 	for _, opener := range openers {
 		_, err := planning.ParsePlan(fmt.Sprintf(`[{"title": %q, "description": "Do it.\nNow.\n %s", "role": %[1]q}]`, opener, opener), rules)
 		requireProblems(t, err, []says{
-			{"/tasks/0/title", "title: it begins with", "word it differently", task.ErrInvalid},
-			{"/tasks/0/description", "description: line 3 begins with", "word it differently", task.ErrInvalid},
+			{"/tasks/0/title", "title: it begins with", "reword it", task.ErrInvalid},
+			{"/tasks/0/description", "description: line 3 begins with", "reword it", task.ErrInvalid},
 			{"/tasks/0/role", "role: it begins with", "", nil},
 		})
 	}

@@ -33,7 +33,7 @@ policy:
 `
 	write(t, dir, "team.yaml", fmt.Sprintf(text, ""), "unsafe.yaml", fmt.Sprintf(text, ", unsafeText: true"),
 		"s.json", `{"type": "object", "properties": {"x": {"type": "number"}, "y": {"type": "number"}, "z": {"type": "string"}}}`)
-	const hint = "bound it in the outputSchema%s, or say unsafeText: true if it may carry whatever its producer has read"
+	const hint = "bound it in the outputSchema%s, or set unsafeText: true if it may carry whatever its producer has read"
 	const loose = `allows any text there: write "enum", or "pattern" such as "^[A-Z]{2}-[0-9]{1,6}$"`
 	_, err := check(specfile.Options{Path: dir})
 	bad, ok := errors.AsType[*specfile.Error](err)

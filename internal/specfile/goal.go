@@ -67,7 +67,7 @@ func (r goalReader) optionGoal(n *node) *engine.Goal {
 		r.raiseLabel(n.get("text"), g.Classification) // the file contains it nevertheless
 	}
 	if strings.TrimSpace(r.o.Goal) == "" {
-		r.badOption("Goal", ErrInvalid, "say what the team is to find out or to make", ": it is empty")
+		r.badOption("Goal", ErrInvalid, "describe what the team should find out or produce", ": it is empty")
 		return g
 	}
 	g.Text, g.Source.Params = r.fillText(r.o.called("Goal"), r.o.Goal, func(int) (*source, int) { return nil, 0 })

@@ -94,7 +94,7 @@ func (f *Output) checkPath() error {
 		return err
 	}
 	if folder, err := os.Stat(filepath.Dir(f.Path)); err != nil || !folder.IsDir() {
-		return fmt.Errorf("there is no folder %s: make it first", filepath.Dir(f.Path))
+		return fmt.Errorf("the folder %s does not exist; create it first", filepath.Dir(f.Path))
 	}
 	return nil
 }

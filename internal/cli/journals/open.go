@@ -70,9 +70,9 @@ func (g *Flags) Results(con *console.Console) func(ctx context.Context, run, tas
 
 // OpenError adds to the error about an unusable journal what to do.
 func OpenError(err error, why Purpose) error {
-	advice := "--journal FILE names another one"
+	advice := "use --journal FILE for another one"
 	if why == ToKeep {
-		advice = "nothing was run: --journal FILE keeps the run elsewhere, and --no-journal keeps none"
+		advice = "nothing was run; use --journal FILE for another file, or --no-journal to store nothing"
 	}
 	return exit.Errorf(exit.KindRuntime, "%w; %s", err, advice)
 }
@@ -89,16 +89,16 @@ func findPath(con *console.Console, g *Flags, why Purpose) (string, error) {
 	path := filepath.Join(folder, FileName)
 	if why != ToKeep {
 		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-			return "", exit.Errorf(exit.KindIO, `there is no journal, neither here nor in a folder above: "runteam run" makes one, and --journal FILE names one`)
+			return "", exit.Errorf(exit.KindIO, `there is no journal here or in a folder above; "runteam run" creates one, and --journal FILE names another`)
 		}
 		return path, nil
 	}
 	if !found {
 		if err := MakeFolder(folder); err != nil {
-			return "", OpenError(fmt.Errorf("make the folder of the journal %s: %w", folder, exit.WithoutPath(err)), why)
+			return "", OpenError(fmt.Errorf("create the folder of the journal %s: %w", folder, exit.WithoutPath(err)), why)
 		}
 		if !g.Quiet {
-			con.Say("runteam: created %s to store runs; use --no-journal to store none", terminal.CleanLine(folder))
+			con.Say("runteam: created %s to store runs; use --no-journal to store nothing", terminal.CleanLine(folder))
 		}
 	}
 	return path, nil
@@ -145,10 +145,10 @@ func namedJournal(path string, why Purpose) error {
 	case err == nil || !errors.Is(err, fs.ErrNotExist):
 		return nil // the journal reports what is wrong with it
 	case why != ToKeep:
-		return bad(`there is no such file; "runteam run --journal FILE" makes a journal`)
+		return bad(`there is no such file; "runteam run --journal FILE" creates a journal`)
 	}
 	if folder, err := os.Stat(filepath.Dir(path)); err != nil || !folder.IsDir() {
-		return bad(fmt.Sprintf("there is no folder %s: make it first", filepath.Dir(path)))
+		return bad(fmt.Sprintf("the folder %s does not exist; create it first", filepath.Dir(path)))
 	}
 	return nil
 }
@@ -204,7 +204,7 @@ func MakeFolder(folder string) error {
 		return err
 	}
 	if at, err := os.Lstat(folder); err != nil || !at.IsDir() {
-		return errors.Join(err, errors.New("there is a file of this name"))
+		return errors.Join(err, errors.New("a file has this name"))
 	}
 	f, err := os.OpenFile(filepath.Join(folder, ".gitignore"), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if errors.Is(err, fs.ErrExist) {

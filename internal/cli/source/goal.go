@@ -44,7 +44,7 @@ func (g *GoalFlag) read(stdin io.Reader) (string, error) {
 			return "", exit.Errorf(exit.KindIO, "--goal -: %w", err)
 		}
 		if len(data) > maxGoalInput {
-			return "", exit.Usagef("--goal -: more than %d MiB: give long texts as inputs", maxGoalInput>>20)
+			return "", exit.Usagef("--goal -: more than %d MiB: move long texts to inputs", maxGoalInput>>20)
 		}
 		text, name = string(data), "--goal -"
 	}
