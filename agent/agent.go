@@ -77,7 +77,7 @@ type Options struct {
 	CallTimeout time.Duration // bound on one model call; zero means 5 minutes
 
 	// Retry tunes how often a failed model call is made again; zero means two
-	// more times. Each attempt at a task starts to count anew, so a task with
+	// more times. The count restarts with each task attempt, so a task with
 	// MaxRetries 1 makes up to 6 calls to an endpoint that is down.
 	Retry llm.RetryOptions
 

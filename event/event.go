@@ -1,4 +1,4 @@
-// Package event declares what happens in a run, as data.
+// Package event defines the events of a run.
 //
 // A run passes each [Event] to its subscribers. Data says what happened, in a type of its own:
 //
@@ -75,7 +75,7 @@ type Planned struct {
 	Task      task.ID
 	Title     string
 	Agent     string
-	Assigned  bool // the plan named no agent
+	Assigned  bool // the agent was chosen automatically, because the plan named none
 	DependsOn []task.ID
 }
 
@@ -133,7 +133,7 @@ type Message struct {
 // too little left.
 type BudgetExceeded struct {
 	Problem
-	Own bool // it is the agent's own budget, and the run continues
+	Own bool // true for a budget of the agent, after which the run continues; false for that of the run
 }
 
 // EntryUsed reports that an entry of the policy let context pass. The type of the event
@@ -144,7 +144,7 @@ type EntryUsed struct {
 	Entry string // the name of the entry
 }
 
-// Reveal (reveal) says that the caller asked to see above the caller's clearance.
+// Reveal (reveal) says that RunOptions.Reveal raises the caller's clearance for the Result.
 type Reveal struct{ Problem }
 
 // Warning (warning) is about a task if a model call failed and is made again after Wait.
@@ -173,7 +173,7 @@ type Work struct {
 	llm.Usage
 	Duration  time.Duration
 	Reused    string        // the run that the result was taken from; that is this run if it was resumed
-	Rounded   bool          // the tokens are estimates or size classes, because the caller may not see what was counted
+	Rounded   bool          // token counts are approximate: exact ones would reveal the size of a text that the caller may not see
 	Truncated bool          // a limit on tokens ended the answer, and the task accepted it
 	Call      *llm.CallInfo // the model call that gave the answer; nil if the model does not report its calls
 }

@@ -1,7 +1,7 @@
 // Package flowtest tests that values of a spec reach only the agents that should see them.
 //
 // A test loads a spec, plants canaries (words that occur nowhere else) in its
-// inputs and in the results of its tasks, promises who sees them, and runs the team
+// inputs and in the results of its tasks, asserts who sees them, and runs the team
 // without a model:
 //
 //	func TestClaims(t *testing.T) {
@@ -30,8 +30,8 @@ import (
 	"github.com/runteam/runteam/spec"
 )
 
-// A Flow is a spec with canaries in it and promises about them. It is used from
-// one goroutine; each [Flow.Run] is a run of its own.
+// A Flow is a spec with canaries in it and assertions about them. It is not safe for
+// concurrent use. Each [Flow.Run] is a separate run.
 type Flow struct {
 	file     *specfile.File
 	dir      string // for files of agents under test

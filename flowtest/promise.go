@@ -12,17 +12,17 @@ type promise struct {
 // Everybody means all readers in [Flow.Never].
 const Everybody = "*"
 
-// Never promises that a canary reaches none of the readers: agents, "coordinator", "user",
+// Never asserts that a canary reaches none of the readers: agents, "coordinator", "user",
 // or the URL of an endpoint. [Everybody] means all of them. An agent reads its prompts, an
 // endpoint the prompts sent to it, and the user the results, their errors and the events
 // of the run. An agent does not read what it writes.
 //
-// The promise holds too if the canary reaches no reader at all, provided that its source
-// is granted to one and withheld by a rule, a need or a label. If the source is granted to
-// no reader, promise [Everybody]; see [Flow.Run].
+// The assertion also holds if the canary reaches no reader at all, provided that its source
+// is granted to a reader and withheld by a rule, a need or a label. If the source is granted
+// to no reader, use [Everybody]; see [Flow.Run].
 func (f *Flow) Never(c Canary, readers ...string) { f.promise(c, readers, true) }
 
-// Reaches promises that a canary reaches each of the readers, so that a test also fails
+// Reaches asserts that a canary reaches each of the readers, so that a test also fails
 // when too much is withheld.
 func (f *Flow) Reaches(c Canary, readers ...string) { f.promise(c, readers, false) }
 

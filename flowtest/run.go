@@ -23,9 +23,9 @@ import (
 )
 
 // Run runs the team and fails the test for every canary that is where it must not be and
-// for every broken promise. A test that tests nothing must not pass, so Run also fails for a
+// for every broken assertion. A test that tests nothing must not pass, so Run also fails for a
 // canary in something that no edge of the spec delivers, for one that reached no reader and
-// has no promise, for one that no agent wrote, and if a task failed. One promise is enough
+// has no assertion, for one that no agent wrote, and if a task failed. One assertion is enough
 // for a canary that was granted to readers and that a rule, a need or a label withheld from
 // all of them.
 //

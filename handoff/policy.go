@@ -55,7 +55,7 @@ type Redaction struct {
 	Patterns []redact.Pattern // own patterns
 }
 
-// An Entry is what the exceptions of a policy have in common. Each is for one pair of names.
+// An Entry has the fields that all exceptions of a policy share. Each is for one pair of names.
 type Entry struct {
 	Name     string // unique; shown in decisions and events
 	From, To string
@@ -96,7 +96,7 @@ type Translation struct {
 	MaxTokens int
 	ByModel   bool
 
-	// Recast is the prompt in which the value is written: "user", which an empty value means
-	// too, or "system". Only endorsed context can be part of the system prompt.
+	// Recast names the prompt that receives the value: "user" (default) or "system"
+	// (endorsed context only).
 	Recast string
 }

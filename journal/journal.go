@@ -56,8 +56,8 @@ func InMemory() *Journal { return &Journal{journal.InMemory(journal.Options{})} 
 // optional line feed. `openssl rand -hex 32` makes one.
 func ParseKey(text []byte) ([]byte, error) { return journal.ParseKey(text) }
 
-// Close waits until what the runs appended is durable, releases runs that still go on,
-// and closes the file. It may be called again.
+// Close waits until everything that the runs appended is durable, releases the leases of
+// unfinished runs, and closes the file. It may be called again.
 func (j *Journal) Close() error { return j.stored.Close() }
 
 // OpenRun is for [team.Team] and begins or resumes a run. Its types are opaque.
@@ -74,7 +74,7 @@ func (j *Journal) LoadRun(ctx context.Context, run string) (*record.History, err
 	return j.stored.LoadRun(ctx, run)
 }
 
-// A Run is a stored run in short.
+// A Run summarizes a stored run.
 type Run struct {
 	ID      string
 	Name    string    // of the team
@@ -107,9 +107,9 @@ func (j *Journal) Result(ctx context.Context, run, task string) (*envelope.Envel
 	return j.stored.Result(ctx, run, task)
 }
 
-// Remove removes the runs that began before a time, unless a process works on them, and
-// returns their IDs, the newest first and also with an error. Their space in the file
-// goes back to the file system.
+// Remove removes the runs that began before a time, except those that a process works on.
+// It returns the IDs of the removed runs, newest first; if it fails, the runs removed so
+// far. The file shrinks by the space that they used.
 func (j *Journal) Remove(ctx context.Context, before time.Time) (runs []string, err error) {
 	runs, _, err = j.stored.Remove(ctx, before)
 	return runs, err

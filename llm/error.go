@@ -34,7 +34,7 @@ var ErrNoKey = errors.New("no API key")
 //   - "too large": the reply is above the limit
 //   - "timeout": the call took longer than its limit
 //
-// Any other Kind, such as "", is a failure that no endpoint explains.
+// Any other Kind, such as "", is an unclassified failure.
 type Error struct {
 	Kind       string
 	Status     int           // the HTTP status; 0 if none was received

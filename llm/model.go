@@ -1,4 +1,4 @@
-// Package llm declares what a call of a language model is.
+// Package llm defines the Model interface and its request, response and error types.
 //
 // A [Model] takes a [Request] of texts and returns a [Response], or an [*Error] that says
 // what went wrong and what to set. Package llm/openai implements Model for
@@ -14,7 +14,7 @@
 //
 // A Model may say more about itself with optional methods. Endpoint() string returns the
 // base URL that its calls go to; with several, Endpoints() []string lists them. A model
-// without them counts as one whose endpoint is unknown. Name() string returns the name by
+// without them is treated as one whose endpoint is unknown. Name() string returns the name by
 // which prices are found, and Version() string the configuration that answers depend on.
 package llm
 
@@ -81,7 +81,7 @@ type Settings struct {
 	ReasoningEffort  string   // a value that the model knows, such as "low"
 }
 
-// A Message is one turn of a conversation.
+// A Message is one message of a conversation.
 type Message struct {
 	Role string `json:"role"` // [User] or [Assistant]
 	Text string `json:"text"`
@@ -95,9 +95,8 @@ const (
 
 // A Delta is a piece of a reply while it arrives.
 //
-// Attempt counts from 1. A delta whose Attempt differs from that of the one
-// before starts the text anew: the earlier text belongs to an attempt that
-// failed.
+// Attempt counts from 1. If it differs from that of the previous delta, the text begins
+// again, because the earlier text belongs to an attempt that failed.
 type Delta struct {
 	Text    string
 	Attempt int

@@ -51,9 +51,8 @@ func tokenCost(price float64, tokens int) Money {
 	return each * Money(tokens)
 }
 
-// Money is an amount of US dollars in millionths of a millionth of a dollar, so that
-// sums are exact. A sum or product that would overflow is the largest amount, which is
-// more than nine million dollars.
+// Money is an amount in picodollars (10⁻¹² USD), so that sums are exact. A sum or product
+// that would overflow is the largest amount, which is more than nine million dollars.
 type Money int64
 
 // dollar is one US dollar.

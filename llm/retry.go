@@ -16,18 +16,18 @@ import (
 // RetryOptions tune [Retry]. The zero value is a good default.
 type RetryOptions struct {
 	Extra         int           // attempts after the first; zero means 2, below zero none
-	Delay         time.Duration // before the second attempt, doubled each time, half of it more or less by chance; zero means 1 second
+	Delay         time.Duration // before the second attempt, then doubled each time up to 30 seconds, with ±50% jitter; zero means 1 second
 	MaxRetryAfter time.Duration // a longer Retry-After ends the call at once; zero means 2 minutes
 }
 
 // maxRetryDelay bounds the delay before chance.
 const maxRetryDelay = 30 * time.Second
 
-// Retry returns a model that calls m again where that can help: when the error
-// is an [*Error] that is retryable. It waits as long as the
-// endpoint requires, or longer each time. A call that already waited for a rate limit, as those of package
-// limit do, is not made again. The end of the context ends every wait. The usage of
-// failed attempts is part of the usage of the response, or of the last error.
+// Retry returns a model that calls m again if the error is an [*Error] that is retryable.
+// It waits as long as the endpoint requires, or longer each time. A call that already
+// waited for a rate limit, such as a call through package limit, is not made again. Waits
+// stop when ctx is done. The usage of failed attempts is added to that of the response or
+// of the last error.
 //
 // The returned model has the Endpoint and Endpoints of m. A nil m makes every call fail
 // with [ErrNoModel].

@@ -22,7 +22,7 @@ import (
 // The conditions that this package reports. Its errors wrap these.
 var (
 	ErrUnknown = mailbox.ErrUnknown // no such agent, or no such message to it
-	ErrInvalid = mailbox.ErrInvalid // a message, a roster or an option that cannot be
+	ErrInvalid = mailbox.ErrInvalid // an invalid message, list of agents or option
 	ErrFull    = mailbox.ErrFull    // an inbox has no room
 	ErrBusy    = mailbox.ErrBusy    // another run uses the bus
 )
@@ -52,8 +52,8 @@ type Bus struct{ box *mailbox.Bus }
 // case. Errors wrap [ErrInvalid].
 func New(agents []string, o Options) (*Bus, error) { return wrap(mailbox.New(agents, o.internal())) }
 
-// FromSnapshot returns the bus of which a snapshot was taken, for the same agents or
-// more. What no bus can have written is refused.
+// FromSnapshot restores a bus from a snapshot, for the same agents or more. Invalid
+// snapshots return an error.
 func FromSnapshot(snapshot []byte, agents []string, o Options) (*Bus, error) {
 	var s mailbox.Snapshot
 	if err := json.Unmarshal(snapshot, &s); err != nil {
@@ -77,8 +77,8 @@ func (b *Bus) Internal() *mailbox.Bus {
 	return b.box
 }
 
-// Snapshot returns all messages as JSON, from which [FromSnapshot] makes an equal bus.
-// It holds what the messages say.
+// Snapshot returns all messages as JSON, for [FromSnapshot]. Do not log it: it contains the
+// texts.
 func (b *Bus) Snapshot() ([]byte, error) {
 	if b.Internal() == nil {
 		return nil, fmt.Errorf("snapshot: %w bus: it is nil or zero; make one with New", ErrInvalid)
@@ -90,9 +90,9 @@ func (b *Bus) Snapshot() ([]byte, error) {
 // agent or the user (handoff.User); the program that owns the bus vouches for it. Of the header
 // only the classification and the expiry count.
 //
-// An unknown name is [ErrUnknown], a text that is empty, no UTF-8 or above 1 MiB is
-// [ErrInvalid], and a full inbox is [ErrFull]. While a run uses the bus, the program
-// sends as the user (handoff.User) only: agents send through the run.
+// The errors are [ErrUnknown] for an unknown name, [ErrInvalid] for a text that is empty,
+// not valid UTF-8 or above 1 MiB, and [ErrFull] for a full inbox. While a run uses the bus,
+// the program can send only as the user; agents send through the run.
 func (b *Bus) Send(from, to, text string, h envelope.Header) (envelope.ID, error) {
 	return b.Internal().Send(draft(from, to, text, h))
 }

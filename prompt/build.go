@@ -8,11 +8,14 @@ import (
 	"github.com/runteam/runteam/internal/brief"
 )
 
-// Build writes a prompt. It refuses context that was not sealed under the
-// brief's contract ([gate.ErrUnsealed]) or has no place where it stands,
-// headings that are not one clean line, and instructions that are too large
-// ([brief.ErrTooLarge]) or begin a line as only the builder may. Equal briefs give
-// equal bytes.
+// Build returns the prompt of a brief and its receipt. Equal briefs give equal bytes. It
+// returns an error
+//
+//   - if context was not sealed under the contract of the brief ([gate.ErrUnsealed]), or is in
+//     the wrong field of it,
+//   - if a heading is not one clean line,
+//   - if the instructions are too large ([brief.ErrTooLarge]), or if one of their lines could
+//     be mistaken for the builder's own.
 //
 // The receipt is for the record of the run. [Prompt.Receipt] returns a copy, so an
 // agent cannot change it.

@@ -1,5 +1,5 @@
-// Package prompt is what an agent receives: two texts, and an account of where each
-// byte of them comes from.
+// Package prompt builds prompts and their receipts. A prompt has two texts, the system
+// prompt and the user message; its receipt says where each byte of them comes from.
 //
 // An agent written in Go reads the texts, or the context piece by piece:
 //
@@ -22,8 +22,8 @@ import (
 	"github.com/runteam/runteam/internal/naming"
 )
 
-// A Prompt is what an agent gets: two texts and an account of them. It is
-// immutable and safe for concurrent use. The zero value has empty texts.
+// A Prompt is what an agent receives: two texts and their receipt. It is immutable and safe
+// for concurrent use. The zero value has empty texts.
 type Prompt struct{ built *built }
 
 type built struct {
@@ -42,7 +42,7 @@ type Section struct {
 	From     string // who made it
 	Text     string // the gated text; empty if withheld or structured only
 	JSON     string // the gated structured part, canonical; empty if there is none
-	Withheld string
+	Withheld string // why nothing of it was delivered; empty if it was delivered
 }
 
 var none = built{layout: brief.Work.String(), receipt: &Receipt{}}
@@ -69,9 +69,8 @@ func (p Prompt) FormatSchema() string { return cmp.Or(p.get().format, p.get().sc
 
 // Layout returns what the prompt is for: "work" for a task of the graph, "planning" if
 // the coordinator divides a goal into tasks, or "synthesis" if the coordinator answers a
-// goal from results. A prompt to correct an answer or a plan has sections of the kinds
-// [handoff.Draft] or [handoff.Plan], which is that, and [handoff.Fault], what is wrong
-// with it.
+// goal from results. A correction prompt has two sections: the rejected answer
+// ([handoff.Draft] or [handoff.Plan]) and the problems ([handoff.Fault]).
 func (p Prompt) Layout() string { return p.get().layout }
 
 // Sections returns the granted context piece by piece, in the order of the

@@ -10,9 +10,8 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// A Receipt says, for each byte of a prompt, where it came from. Its ranges
-// tile both texts without a gap or an overlap; they are written while the
-// bytes are. It holds no text of either.
+// A Receipt says, for each byte of a prompt, where it came from. Its ranges cover both
+// texts without a gap or an overlap. It contains no part of the texts.
 type Receipt struct {
 	Session        string               `json:"session"`
 	Run            string               `json:"run,omitempty"`

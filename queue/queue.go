@@ -1,5 +1,5 @@
-// Package queue holds the tasks of a run by status: what may run, what waits, what
-// has ended and why.
+// Package queue tracks the status of the tasks of a run: which may run, which wait, and
+// which have ended and why.
 //
 //	q, err := queue.New(tasks...)
 //	for t, ok := q.Next(""); ok; t, ok = q.Next("") {
@@ -7,10 +7,10 @@
 //		err = q.Complete(t.ID, nil, now)
 //	}
 //
-// A task is blocked until its dependencies are completed, then pending. When a task
-// fails or is skipped, every task that depends on it ends likewise, unless it does so
-// only optionally. Times come in as arguments; nothing here waits, and the same calls
-// always lead to the same state. A team runs its tasks by the same rules.
+// A task is blocked until its dependencies are completed, then pending. When a task fails
+// or is skipped, every task with a required dependency on it fails or is skipped too. Times
+// are arguments, no method waits, and the same calls always lead to the same state. A team
+// runs its tasks by the same rules.
 package queue
 
 import (
@@ -32,8 +32,9 @@ var ErrTransition = readyqueue.ErrTransition
 // for concurrent use. The zero value is an empty queue, ready for [Queue.Add].
 type Queue struct{ q readyqueue.Queue }
 
-// New returns a queue of tasks, which may come in any order: pending, or blocked by
-// their dependencies, whatever status they carry. The error is that of [task.Validate].
+// New returns a queue of tasks, which may be in any order. Their Status fields are ignored:
+// each task is pending, or blocked by its dependencies. The error is that of
+// [task.Validate].
 func New(tasks ...task.Task) (*Queue, error) {
 	g, err := graph.New(slices.Clone(tasks))
 	if err != nil {

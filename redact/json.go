@@ -7,14 +7,14 @@ import (
 	"sync"
 )
 
-// JSON does for one strict JSON value what [Redactor.TextRevealing] does for a text, in every string and every key at any
+// JSON redacts one strict JSON value as [Redactor.TextRevealing] redacts a text: in every string and every key, at any
 // depth. The value of a member with a secret-like key is redacted whole, even where Text would need stronger evidence; a
 // number there becomes the placeholder string. Booleans and null stay. A key that names a personal kind (homePhone,
 // "ssn") replaces the word that would have to be next to the value in a text.
 //
 // Containers keep their type, order and length, and everything that is not redacted keeps its bytes. Keys that become
 // equal get " 2", " 3", … after them. Because order is kept, the keys of a result whose keys were redacted may no longer
-// be sorted as RFC 8785 wants them. When nothing is found JSON returns the same string and nil, without an allocation.
+// be sorted as RFC 8785 requires. If nothing is found, JSON returns the same string and nil, without an allocation.
 //
 // A value that is split over neighboring strings and numbers of one array is found in their join, and its placeholder
 // replaces each of them. Numbers are searched as decimal text without sign and exponent, and fractions only for own

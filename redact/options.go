@@ -33,14 +33,14 @@ func New(personal []Kind, own []Pattern) (*Redactor, error) {
 	return r, nil
 }
 
-// Secrets returns the redactor of the kinds that are always on. All calls return the same one.
+// Secrets returns the redactor for the secrets, which are always redacted. All calls return the same Redactor.
 func Secrets() *Redactor { return secrets() }
 
-// Default returns the redactor of the secrets and of [DefaultKinds]: the one for context between agents. All calls return the
-// same one.
+// Default returns the redactor for secrets and the personal kinds of [DefaultKinds], which is used for context between
+// agents. All calls return the same Redactor.
 func Default() *Redactor { return standard() }
 
-// All returns the redactor of every built-in kind: the one for logs and events. All calls return the same one.
+// All returns the redactor for all built-in kinds, which is used for logs and events. Every call returns the same Redactor.
 func All() *Redactor { return all() }
 
 // The shared redactors, built at the first use since a program may start without one. Their detectors only read after that.

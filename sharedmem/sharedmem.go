@@ -25,16 +25,16 @@ import (
 
 // The conditions that this package reports. Its errors wrap these.
 var (
-	ErrInvalid  = teammemory.ErrInvalid  // an entry that cannot be
-	ErrSnapshot = teammemory.ErrSnapshot // a snapshot that cannot be read
+	ErrInvalid  = teammemory.ErrInvalid  // an invalid entry
+	ErrSnapshot = teammemory.ErrSnapshot // an invalid snapshot
 )
 
 // An Entry is one thing that the team knows: an envelope with a place. It is the result
 // of a task, or else a note. It prints, and marshals, without what its envelope holds.
 type Entry = teammemory.Entry
 
-// ReadRecord returns the entry that [Entry.Record] wrote. What no entry can be is
-// refused with [ErrInvalid].
+// ReadRecord returns the entry that [Entry.Record] wrote. Invalid entries return
+// [ErrInvalid].
 func ReadRecord(record []byte) (Entry, error) { return teammemory.ReadRecord(record) }
 
 // A Store keeps the entries of a memory beyond a run: a map from agent and key
@@ -54,14 +54,14 @@ type Store interface {
 // NewMapStore returns an empty store that keeps entries for as long as the process lives.
 func NewMapStore() Store { return teammemory.NewMapStore() }
 
-// A Filter says which entries are shown, by the task whose result they are. The task of
-// a note is empty. A nil filter shows nothing, so one that was forgotten opens nothing.
+// A Filter selects entries by the task whose result they are. The task of
+// a note is empty. A nil filter selects nothing.
 type Filter func(task.ID) bool
 
-// Everything shows all entries.
+// Everything selects all entries.
 func Everything() Filter { return Filter(teammemory.Everything()) }
 
-// Only shows the results of these tasks and no notes. Without IDs it shows nothing.
+// Only selects the results of these tasks and no notes. Without IDs it selects nothing.
 func Only(ids ...task.ID) Filter { return Filter(teammemory.Only(ids...)) }
 
 // A Memory is the shared memory of one run. It is safe for concurrent use.
@@ -71,8 +71,8 @@ type Memory struct{ m *teammemory.Memory }
 // everything in this process. Entries that the store holds belong to the memory.
 func New(store Store) *Memory { return &Memory{teammemory.New(store)} }
 
-// FromSnapshot returns the memory of which a snapshot was taken, over an empty store or
-// nil. What no memory can have written is refused with [ErrSnapshot].
+// FromSnapshot restores a memory from a snapshot, in an empty store or, if store is nil, in
+// this process. Invalid snapshots return [ErrSnapshot].
 func FromSnapshot(ctx context.Context, snapshot []byte, store Store) (*Memory, error) {
 	var s teammemory.Snapshot
 	if err := json.Unmarshal(snapshot, &s); err != nil {
@@ -85,8 +85,8 @@ func FromSnapshot(ctx context.Context, snapshot []byte, store Store) (*Memory, e
 	return &Memory{m}, nil
 }
 
-// Snapshot returns what can be read now as JSON, from which [FromSnapshot] makes an
-// equal memory. It holds what the entries say.
+// Snapshot returns the entries that can be read now as JSON, for [FromSnapshot]. Do not log
+// it: it contains the payloads.
 func (m *Memory) Snapshot(ctx context.Context) ([]byte, error) {
 	s, err := m.memory().Snapshot(ctx)
 	if err != nil {
@@ -108,13 +108,13 @@ func (m *Memory) WriteResult(ctx context.Context, agent string, e *envelope.Enve
 	return m.memory().Writer().WriteResult(ctx, agent, e, ttlTurns)
 }
 
-// Entries returns what a filter shows: agents in the order of their first entry, and the
+// Entries returns what a filter selects: agents in the order of their first entry, and the
 // entries of each agent in the order in which they were written.
 func (m *Memory) Entries(ctx context.Context, f Filter) ([]Entry, error) {
 	return m.memory().Reader().Entries(ctx, teammemory.Filter(f))
 }
 
-// Summary returns a digest of what a filter shows, in the layout of open-multi-agent:
+// Summary returns a digest of what a filter selects, in the layout of open-multi-agent:
 //
 //	## Shared Team Memory
 //
@@ -122,8 +122,8 @@ func (m *Memory) Entries(ctx context.Context, f Filter) ([]Entry, error) {
 //	- <key>: <value>
 //
 // Show returns what the reader may see of an entry; ok is false for what is withheld.
-// Values above 200 UTF-16 units are cut. They are not escaped, so a prompt, in which no
-// value may forge structure, is not made from this text.
+// Values above 200 UTF-16 units are cut. Do not put this text into a prompt: values are not
+// escaped.
 func (m *Memory) Summary(ctx context.Context, f Filter, show func(Entry) (text string, ok bool, err error)) (string, error) {
 	return m.memory().Reader().Summary(ctx, teammemory.Filter(f), show)
 }

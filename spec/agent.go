@@ -16,7 +16,7 @@ import (
 // connect function of [File.Build].
 type Agent struct {
 	Member  team.Member     // its Agent is nil
-	Models  []openai.Config // its model, then those of its fallback; an empty BaseURL means OPENAI_BASE_URL, else api.openai.com
+	Models  []openai.Config // its model, then those of its fallback; an empty BaseURL means OPENAI_BASE_URL or, if that is not set, api.openai.com
 	Options agent.Options   // settings of its calls, without Fallback
 }
 

@@ -1,8 +1,7 @@
-// Package spec reads team files and runs what they describe.
+// Package spec reads spec files, which describe a team and its tasks or its goal.
 //
-// [Load] reads a team file, in YAML or JSON, and every file that it names.
-// [File.Build] makes the team, whose RunTasks and RunTeam run the file's tasks
-// or its goal:
+// [Load] reads a spec file, in YAML or JSON, and every file that it names. [File.Build]
+// makes the team, whose RunTasks and RunTeam run the file's tasks or its goal:
 //
 //	file, err := spec.Load(spec.Options{Path: "team.yaml", Lookup: os.LookupEnv})
 //	if err != nil {
@@ -35,8 +34,8 @@ import (
 // Options say what to load. The zero value loads team.yaml, team.yml or
 // team.json of the working directory.
 type Options struct {
-	Path  string    // a file, or a folder with a team.yaml, team.yml or team.json; "" is the working directory, "-" is Stdin
-	Stdin io.Reader // read once for the path "-"; nil is empty
+	Path  string    // a file, or a folder with a team.yaml, team.yml or team.json; "" means the working directory, "-" means Stdin
+	Stdin io.Reader // read once for the path "-"; nil means empty
 
 	Goal   string            // replaces the file's goal; its tasks are then not run. "" keeps the file's own
 	Inputs map[string]string // path of a file for each input whose text it replaces, by the name of the input
@@ -55,11 +54,11 @@ type Options struct {
 	AllowEnv []string
 
 	// Offline is for programs that call no model: no variable needs to be set or
-	// allowed, and what is not set stays as it is written.
+	// allowed, and a ${NAME} that is not set stays as it is.
 	Offline bool
 }
 
-// A File is a team file that was read, with defaults applied. Its methods are
+// A File is a spec file that was read, with defaults applied. Its methods are
 // safe for concurrent use.
 type File struct {
 	Name     string          // of the team
@@ -73,10 +72,11 @@ type File struct {
 	limits *limit.Group
 }
 
-// Load reads a team file and every file that it names. The error is of type
+// Load reads a spec file and every file that it names. The error is of type
 // [Problems]; it wraps fs.ErrNotExist if the file, or the team.yaml of the folder, does
 // not exist. Names, references and labels are checked by [File.Build] and by
-// the team. A file without tasks and goal is a roster.
+// the team. A file may have neither tasks nor a goal; its
+// Tasks and Goal are then empty.
 func Load(o Options) (*File, error) {
 	allowed := make([]specfile.EnvUse, len(o.AllowEnv))
 	for i, text := range o.AllowEnv {
@@ -105,7 +105,7 @@ func Load(o Options) (*File, error) {
 // Build makes the team. It calls connect for each agent, and for the
 // coordinator if there is a goal. A nil connect gives agents that call the
 // models that the file names. The error is of type [Problems] if the file is
-// wrong; else it says why agents cannot be connected.
+// wrong; otherwise it is an error of connect.
 func (f *File) Build(connect func(Agent) (team.Agent, error)) (*team.Team, error) {
 	if connect == nil {
 		connect = f.connect
@@ -139,7 +139,7 @@ func (p Problem) Error() string {
 	return specfile.Problem{File: p.File, Line: p.Line, Column: p.Column, Message: p.Message, Hint: p.Hint, Excerpt: p.Excerpt}.Error()
 }
 
-// Unwrap returns the condition, for [errors.Is] and [errors.As]; it may be nil.
+// Unwrap returns the cause, for [errors.Is] and [errors.As]; it may be nil.
 func (p Problem) Unwrap() error { return p.err }
 
 // Problems is an error that lists everything that is wrong, file by file in the

@@ -48,7 +48,7 @@ func root(con *console.Console) *cobra.Command {
 task, the results that the task depends on, and nothing else. The tasks are
 written in the spec, or planned by a coordinator for a goal.
 
-A SPEC is a team file in YAML or JSON, a folder that holds team.yaml, team.yml
+A SPEC is a spec file in YAML or JSON, a folder that holds team.yaml, team.yml
 or team.json, or - for standard input. The default is the working directory.
 
 Exit status: 0 success; 1 the run ended without success; 2 usage or a bad file;

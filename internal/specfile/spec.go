@@ -1,6 +1,6 @@
 // Package specfile reads and writes spec files.
 //
-// [Load] reads a team file, in YAML or JSON, and every file that it names. It returns a
+// [Load] reads a spec file, in YAML or JSON, and every file that it names. It returns a
 // [File] in the types of the other packages, or an [*Error] that lists everything wrong,
 // each [Problem] with its line and column. [File.Build] and [File.Locate] turn the pointers
 // of problems that a team finds into places in the files. [File.WithPlan] writes a spec with
@@ -49,7 +49,7 @@ type Options struct {
 
 	// Team and Orchestrator are the paths of extra files: the team of a file that has only
 	// tasks, and settings that override the spec's. Empty means none. With Team and
-	// without Path, the team file is the spec.
+	// without Path, the spec file is the whole spec.
 	Team, Orchestrator string
 
 	// Goal replaces the spec's goal, whose label stays; the tasks of the spec are then not
