@@ -8,9 +8,9 @@ import (
 // ErrPolicy reports a policy that cannot be enforced. Problems of a policy wrap it.
 var ErrPolicy = errors.New("invalid policy")
 
-// A HeldError reports that the gate withheld a piece of context that its reader
+// A WithheldError reports that the gate withheld a piece of context that its reader
 // needs, or that it refused a message or a reply. It contains no part of a value.
-type HeldError struct {
+type WithheldError struct {
 	Kind   SourceKind // of the context
 	From   string     // its producer
 	Rule   Rule       // the rule that decided
@@ -20,7 +20,7 @@ type HeldError struct {
 }
 
 // Error names the source, the rule and the line.
-func (e *HeldError) Error() string {
+func (e *WithheldError) Error() string {
 	text := string(e.Kind) + " from " + strconv.Quote(e.From) + " is withheld by " + string(e.Rule)
 	if e.Detail != "" {
 		text += ": " + e.Detail

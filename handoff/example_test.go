@@ -31,12 +31,12 @@ func ExamplePolicy() {
 }
 
 // The error of a task whose context was withheld says which rule decided.
-func ExampleHeldError() {
-	err := fmt.Errorf("task %q: %w", "Write the letter", &handoff.HeldError{
+func ExampleWithheldError() {
+	err := fmt.Errorf("task %q: %w", "Write the letter", &handoff.WithheldError{
 		Kind: handoff.Dependency, From: "fraud", Rule: "clearance", Reason: "clearance",
 		Detail: `it is confidential, and "letters" may see internal`, Line: "team.yaml:31 dependsOn",
 	})
-	if held, ok := errors.AsType[*handoff.HeldError](err); ok {
+	if held, ok := errors.AsType[*handoff.WithheldError](err); ok {
 		fmt.Println(held.Rule, held.Reason, held.Line)
 	}
 	fmt.Println(err)

@@ -9,5 +9,5 @@
 //	}}
 //
 // A policy never grants: without a dependency, an input or a message, nothing
-// passes. A [HeldError] reports what a policy withholds.
+// passes. A [WithheldError] reports what a policy withholds.
 package handoff

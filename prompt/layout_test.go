@@ -215,7 +215,7 @@ func TestInstructionsAreGated(t *testing.T) {
 		_, _, err := prompt.Build(b)
 		require.ErrorIs(t, err, brief.ErrInvalid)
 		require.ErrorContains(t, err, what+" is withheld")
-		require.ErrorAs(t, err, new(*handoff.HeldError))
+		require.ErrorAs(t, err, new(*handoff.WithheldError))
 
 		d = newDesk(t)
 		b, o, put = of(d)

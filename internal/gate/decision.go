@@ -213,9 +213,9 @@ func (d *Decision) Err() error {
 type HeldError struct{ Decision Decision }
 
 // public returns the error as callers of the library read it.
-func (e *HeldError) public() *handoff.HeldError {
+func (e *HeldError) public() *handoff.WithheldError {
 	d := &e.Decision
-	return &handoff.HeldError{Kind: d.Source.Kind, From: d.From, Rule: d.Rule, Reason: d.Reason, Detail: d.Detail, Line: d.Line}
+	return &handoff.WithheldError{Kind: d.Source.Kind, From: d.From, Rule: d.Rule, Reason: d.Reason, Detail: d.Detail, Line: d.Line}
 }
 
 // Error names the source, the rule and the line; never a value.
@@ -223,7 +223,7 @@ func (e *HeldError) Error() string { return e.public().Error() }
 
 // As sets a target of type **[HeldError], the form that callers of the library read.
 func (e *HeldError) As(target any) bool {
-	t, ok := target.(**handoff.HeldError)
+	t, ok := target.(**handoff.WithheldError)
 	if ok {
 		*t = e.public()
 	}
