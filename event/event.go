@@ -86,7 +86,7 @@ type TaskReady struct{}
 type TaskStart struct{}
 
 // TaskRetry (task_retry) says that an attempt failed and that another follows after Wait.
-type TaskRetry struct{ Problem }
+type TaskRetry Problem
 
 // TaskComplete (task_complete) ends a task that has a result.
 type TaskComplete struct {
@@ -145,14 +145,14 @@ type EntryUsed struct {
 }
 
 // Reveal (reveal) says that RunOptions.Reveal raises the caller's clearance for the Result.
-type Reveal struct{ Problem }
+type Reveal Problem
 
 // Warning (warning) is about a task if a model call failed and is made again after Wait.
-type Warning struct{ Problem }
+type Warning Problem
 
 // RateLimited (rate_limited) says that no call to an endpoint begins before Wait has
 // passed. The event is about a task that waits.
-type RateLimited struct{ Problem }
+type RateLimited Problem
 
 // A Problem says what went wrong and what follows.
 type Problem struct {

@@ -27,7 +27,7 @@ func dataOf(e *event.Event) any {
 	case event.TaskStart:
 		return TaskStart{}
 	case event.TaskRetry:
-		return TaskRetry{problem}
+		return TaskRetry(problem)
 	case event.TaskComplete:
 		return TaskComplete{Bytes: e.Bytes, Work: workOf(e)}
 	case event.TaskSkipped:
@@ -49,11 +49,11 @@ func dataOf(e *event.Event) any {
 	case event.Lowered, event.Endorsed, event.Renewed:
 		return EntryUsed{From: e.From, Entry: e.Code}
 	case event.Reveal:
-		return Reveal{problem}
+		return Reveal(problem)
 	case event.Warning:
-		return Warning{problem}
+		return Warning(problem)
 	case event.Limited:
-		return RateLimited{problem}
+		return RateLimited(problem)
 	}
 	return nil
 }

@@ -42,17 +42,6 @@ type Source struct {
 	Decision       *gate.Decision       `json:"decision,omitempty"` // nil for text of the spec
 }
 
-// Withheld returns the decisions about what was granted and not delivered.
-func (r *Receipt) Withheld() []*gate.Decision {
-	var withheld []*gate.Decision
-	for _, s := range r.Sources {
-		if s.Decision != nil && s.Decision.Verdict != gate.Passed {
-			withheld = append(withheld, s.Decision)
-		}
-	}
-	return withheld
-}
-
 // clone returns a receipt that shares nothing with r that could be changed.
 func (r *Receipt) clone() *Receipt {
 	c := *r

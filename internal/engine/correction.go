@@ -82,6 +82,10 @@ func (a *attempt) corrected(ctx context.Context, draft *envelope.Envelope, probl
 	if err != nil {
 		return err
 	}
+	a.releaseBatch() // the correction waits for its own record
+	if err := a.permitted(ctx); err != nil {
+		return err
+	}
 	c := &correction{modelCall: modelCall{run: a.run, request: a.side(correctionPart, now)}, of: a}
 	c.turn, c.worked = 2, a.worked
 	c.offers = slices.Clone(a.offers)
@@ -93,10 +97,6 @@ func (a *attempt) corrected(ctx context.Context, draft *envelope.Envelope, probl
 		g := gate.WholeOf(o.Source, "outputSchema")
 		g.Terms, g.MaxBytes = gate.CorrectionTerms(o.Envelope.Producer(), a.caps.Agent), a.limits.On(o.Source, 0)
 		c.offers, c.grants = append(c.offers, o), append(c.grants, g)
-	}
-	a.releaseBatch() // the correction waits for its own record
-	if err := a.permitted(ctx); err != nil {
-		return err
 	}
 	a.showCost()
 	serve(ctx, &a.modelCall, &c.modelCall, c)

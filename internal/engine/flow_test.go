@@ -133,8 +133,10 @@ func TestLabelsStayBelowThePlan(t *testing.T) {
 				require.LessOrEqual(rt, receipt.Classification, p.Tasks[i].Label)
 				require.LessOrEqual(rt, receipt.Classification, p.Agents[agentOf(members, out.Assignee)].Clearance)
 				withheld := map[string]bool{}
-				for _, d := range receipt.Withheld() {
-					withheld[d.Source.Name] = true
+				for _, s := range receipt.Sources {
+					if s.Decision != nil && s.Decision.Verdict != gate.Passed {
+						withheld[s.Decision.Source.Name] = true
+					}
 				}
 				for _, r := range p.Tasks[i].Reads {
 					if r.Withheld != "" {

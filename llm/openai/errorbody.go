@@ -166,7 +166,11 @@ func readable(v any, sep string) (said string) {
 			}
 		}
 		for _, m := range v {
-			if text := readable(m.value, sep); text != "" && m.name != "loc" {
+			switch m.name {
+			case "message", "detail", "msg", "error", "errors", "loc": // read above: twice for each level would be exponential
+				continue
+			}
+			if text := readable(m.value, sep); text != "" {
 				said = joined(said, sep, joined(clip(m.name, maxServerText), ": ", text))
 			}
 		}

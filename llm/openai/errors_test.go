@@ -2,6 +2,7 @@ package openai_test
 
 import (
 	"net/http"
+	"net/http/httptest"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -250,4 +251,22 @@ func TestNotFoundAfterSuccessIsServerError(t *testing.T) {
 			require.Equal(t, name == "404", callfault.IsAnswered(e.Kind, e.Status), name)
 		}
 	})
+}
+
+// The time to read an error grows with its size, whatever it nests: with 2^60 steps the call
+// would never end.
+func TestNestedErrorsAreReadInLinearTime(t *testing.T) {
+	t.Parallel()
+	for _, key := range []string{"error", "message", "detail", "loc", "other"} {
+		body := `{"message":` + strings.Repeat(`{"`+key+`":`, 60) + `{}` + strings.Repeat("}", 61)
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusBadRequest)
+			_, _ = w.Write([]byte(body))
+		}))
+		defer server.Close()
+		m, err := openai.New(openai.Config{BaseURL: server.URL + "/v1", Model: "m"})
+		require.NoError(t, err)
+		_, err = m.Call(t.Context(), llm.Request{Messages: []llm.Message{{Role: llm.User, Text: "hi"}}}, nil)
+		require.Error(t, err)
+	}
 }
