@@ -29,7 +29,6 @@ const MaxHops = 16
 var (
 	ErrInvalid  = errors.New("invalid envelope")
 	ErrExpired  = errors.New("envelope expired")
-	ErrFuture   = errors.New("envelope made in the future")
 	ErrTampered = errors.New("envelope does not match its digest")
 )
 
@@ -140,7 +139,7 @@ func (e *Envelope) Digest() string {
 	return e.sum()
 }
 
-// Fresh returns nil if the payload may be read at the given time. It returns [ErrFuture]
+// Fresh returns nil if the payload may be read at the given time. It returns [ErrInvalid]
 // before the creation time and [ErrExpired] at or after the expiry time.
 func (e *Envelope) Fresh(now time.Time) error {
 	if e == nil {
@@ -148,7 +147,7 @@ func (e *Envelope) Fresh(now time.Time) error {
 	}
 	h := &e.header
 	if h.CreatedAt.After(now) {
-		return fmt.Errorf("%w: %q is from %s", ErrFuture, h.ID, h.CreatedAt.Format(time.RFC3339))
+		return fmt.Errorf("%w: %q was made in the future, at %s", ErrInvalid, h.ID, h.CreatedAt.Format(time.RFC3339))
 	}
 	if !h.ExpiresAt.IsZero() && !now.Before(h.ExpiresAt) {
 		return fmt.Errorf("%w: %q at %s", ErrExpired, h.ID, h.ExpiresAt.Format(time.RFC3339))

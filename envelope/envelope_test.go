@@ -128,7 +128,7 @@ func TestFresh(t *testing.T) {
 		at   time.Time
 		want error
 	}{
-		{"a nanosecond before it is made", expiring, noon.Add(-1), envelope.ErrFuture},
+		{"a nanosecond before it is made", expiring, noon.Add(-1), envelope.ErrInvalid},
 		{"when it is made", expiring, noon, nil},
 		{"at 9.999 s", expiring, noon.Add(9999 * time.Millisecond), nil},
 		{"a nanosecond before its expiry", expiring, noon.Add(10*time.Second - 1), nil},
@@ -137,8 +137,8 @@ func TestFresh(t *testing.T) {
 		{"before its expiry, in another zone", expiring, noon.Add(9 * time.Second).In(zone), nil},
 		{"long after", expiring, noon.AddDate(100, 0, 0), envelope.ErrExpired},
 		{"no expiry, long after", lasting, noon.AddDate(1000, 0, 0), nil},
-		{"no expiry, from the future", lasting, noon.Add(-time.Hour), envelope.ErrFuture},
-		{"at no time at all", lasting, time.Time{}, envelope.ErrFuture},
+		{"no expiry, from the future", lasting, noon.Add(-time.Hour), envelope.ErrInvalid},
+		{"at no time at all", lasting, time.Time{}, envelope.ErrInvalid},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

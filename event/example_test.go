@@ -25,7 +25,7 @@ func Example() {
 		case event.TaskStart:
 			fmt.Printf("%d: %s starts %q\n", e.Seq, e.Agent, e.Title)
 		case event.Handoff:
-			fmt.Printf("%d: %s from %s is %v\n", e.Seq, data.Source.Kind, data.From, data.Verdict)
+			fmt.Printf("%d: %s from %s is %v\n", e.Seq, data.Kind, data.From, data.Verdict)
 		case event.TaskComplete:
 			fmt.Printf("%d: %q has a result of %d bytes\n", e.Seq, e.Title, data.Bytes)
 		case event.RunComplete:

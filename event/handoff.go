@@ -11,11 +11,12 @@ import (
 // agent of the event: the rule that decided, and what was left out. It has names, counts
 // and sizes, never a value.
 type Handoff struct {
-	From    string // the producer
-	Source  handoff.Source
-	Verdict string // held, passed, minimized or needs translation
-	Reason  string // why it was withheld
-	Detail  string // the reason, for people
+	From    string             // the producer
+	Kind    handoff.SourceKind // what the context is
+	Source  string             // the ID of its task or the name of its input
+	Verdict string             // held, passed, minimized or needs translation
+	Reason  string             // why it was withheld
+	Detail  string             // the reason, for people
 	Mode    handoff.Mode
 	Rule    handoff.Rule
 	Line    string         // where the rule is written

@@ -75,7 +75,7 @@ func handoffOf(h *event.Handoff) Handoff {
 		return Handoff{}
 	}
 	return Handoff{
-		From: h.From, Source: h.Source, Verdict: h.Verdict.String(), Reason: h.Reason, Detail: h.Detail,
+		From: h.From, Kind: h.Source.Kind, Source: h.Source.Name, Verdict: h.Verdict.String(), Reason: h.Reason, Detail: h.Detail,
 		Mode: h.Mode, Rule: h.Rule, Line: h.Line, Entries: h.Entries,
 		Label: h.Label, Delivered: h.Delivered, Bytes: h.Before.Bytes, Sent: h.After.Bytes,
 		Included: h.After.Included, Excluded: h.After.Excluded, Redacted: h.Redacted, Revealed: h.Revealed,

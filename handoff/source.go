@@ -1,11 +1,5 @@
 package handoff
 
-// A Source identifies where a piece of context comes from.
-type Source struct {
-	Kind SourceKind `json:"kind"`
-	Name string     `json:"name"` // the ID of the task or the name of the input
-}
-
 // A SourceKind is what a piece of context is. Context without a kind is never delivered.
 type SourceKind string
 

@@ -121,7 +121,6 @@ var (
 	ErrReadOnly   = journal.ErrReadOnly   // the journal was opened read-only
 	ErrLeased     = journal.ErrLeased     // another process works on the run, or has taken it over
 	ErrUnknownRun = journal.ErrUnknownRun // no run has this ID, or several have IDs that begin so
-	ErrClock      = journal.ErrClock      // the clock is behind what the run has
 	ErrNoKey      = journal.ErrNoKey      // a value is encrypted under another key
 	ErrFull       = journal.ErrFull       // the disk is full
 	ErrLocked     = journal.ErrLocked     // another process has locked the file for too long

@@ -17,8 +17,8 @@ import (
 // A coordinator reads a goal and one result. Both come through the gate.
 func ExampleBuild() {
 	now := time.Date(2026, 3, 14, 12, 0, 0, 0, time.UTC)
-	goal := handoff.Source{Kind: handoff.Goal, Name: "goal"}
-	result := handoff.Source{Kind: handoff.Dependency, Name: "t-1"}
+	goal := gate.Source{Kind: handoff.Goal, Name: "goal"}
+	result := gate.Source{Kind: handoff.Dependency, Name: "t-1"}
 	contract, err := gate.Negotiate(gate.Request{
 		Session: "r1/synthesis/1", Caller: handoff.User, Task: "synthesis", Classification: label.Internal,
 		Grants: []gate.Grant{gate.WholeOf(goal, ""), gate.WholeOf(result, "")},

@@ -1,6 +1,8 @@
 package prompt
 
 import (
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -24,7 +26,7 @@ func marks(d *gate.Decision, left int) string {
 	}
 	if len(d.Revealed) > 0 {
 		b.WriteString(", revealed")
-		for _, kind := range d.Revealed.Kinds() {
+		for _, kind := range slices.Sorted(maps.Keys(d.Revealed)) {
 			b.WriteString(" " + string(kind))
 		}
 	}

@@ -52,7 +52,7 @@ func (d *desk) brief() brief.Brief {
 // offer returns an offer of the given kind that the desk's contract grants.
 func (d *desk) offer(kind handoff.SourceKind, title, from string, p envelope.Payload) *gate.Offer {
 	d.next++
-	source := handoff.Source{Kind: kind, Name: fmt.Sprintf("s%d", d.next)}
+	source := gate.Source{Kind: kind, Name: fmt.Sprintf("s%d", d.next)}
 	g := gate.WholeOf(source, "")
 	g.MaxBytes = contextBytes
 	d.gate.Contract.Grants = append(d.gate.Contract.Grants, g)

@@ -3,6 +3,7 @@ package redact_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/runteam/runteam/redact"
@@ -15,7 +16,7 @@ func ExampleRedactor_Text() {
 		return
 	}
 	fmt.Println(text)
-	for _, kind := range counts.Kinds() {
+	for _, kind := range slices.Sorted(maps.Keys(counts)) {
 		fmt.Println(kind, counts[kind])
 	}
 	// Output:
@@ -41,7 +42,7 @@ func ExampleRedactor_JSON() {
 	}
 	value, redacted, revealed, _ := r.JSON(context.Background(), `{"cc":"ben@claims.example","subject":"C-2024","to":"anna@claims.example"}`, may)
 	fmt.Println(value)
-	fmt.Println(redacted.Kinds(), revealed.Kinds())
+	fmt.Println(slices.Sorted(maps.Keys(redacted)), slices.Sorted(maps.Keys(revealed)))
 	// Output:
 	// {"cc":"[REDACTED:email]","subject":"[REDACTED:claim]","to":"anna@claims.example"}
 	// [claim email] [email]

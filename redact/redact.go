@@ -20,7 +20,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -53,9 +52,6 @@ type span struct {
 
 // Counts is the number of spans of each kind that were replaced. It is nil if there are none.
 type Counts map[Kind]int
-
-// Kinds returns the kinds found, sorted by name: the order in which to print or compare counts.
-func (c Counts) Kinds() []Kind { return slices.Sorted(maps.Keys(c)) }
 
 // Total returns the number of spans of all kinds.
 func (c Counts) Total() (n int) {

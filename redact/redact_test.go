@@ -1,6 +1,8 @@
 package redact_test
 
 import (
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -22,9 +24,9 @@ func TestPlaceholder(t *testing.T) {
 func TestCountsHaveAStableOrder(t *testing.T) {
 	t.Parallel()
 	counts := redact.Counts{redact.Token: 2, redact.JWT: 1, redact.Password: 3, redact.Key: 1}
-	require.Equal(t, []redact.Kind{redact.JWT, redact.Key, redact.Password, redact.Token}, counts.Kinds())
+	require.Equal(t, []redact.Kind{redact.JWT, redact.Key, redact.Password, redact.Token}, slices.Sorted(maps.Keys(counts)))
 	require.Equal(t, 7, counts.Total())
-	require.Empty(t, redact.Counts(nil).Kinds())
+	require.Empty(t, slices.Sorted(maps.Keys(redact.Counts(nil))))
 	require.Zero(t, redact.Counts(nil).Total())
 }
 

@@ -39,7 +39,7 @@ func decided(i int) event.Handoff {
 		From:     "reader",
 		To:       "writer",
 		Task:     "write",
-		Source:   handoff.Source{Kind: handoff.Dependency, Name: fmt.Sprintf("read <%d> & \u2028 ü", i)},
+		Source:   gate.Source{Kind: handoff.Dependency, Name: fmt.Sprintf("read <%d> & \u2028 ü", i)},
 		Label:    label.Confidential,
 		Before:   event.Extent{Outputs: 1, Tokens: 2, Bytes: 8},
 		After:    event.Extent{Outputs: 1, Tokens: 2, Bytes: 8, Included: []task.Path{"/score", "*"}},

@@ -47,7 +47,7 @@ func (r *results) gather(a *attempt, i int) {
 	}
 	for j, u := range t.Uses {
 		a.grants = append(a.grants, p.InputGrant(i, j))
-		o := gate.Offer{Source: handoff.Source{Kind: handoff.Input, Name: u.Name}, Title: u.Name}
+		o := gate.Offer{Source: gate.Source{Kind: handoff.Input, Name: u.Name}, Title: u.Name}
 		if k, ok := p.InputIndex[strings.ToLower(u.Name)]; ok {
 			o.Envelope = r.inputs[k]
 		}
@@ -58,7 +58,7 @@ func (r *results) gather(a *attempt, i int) {
 		a.grants = append(a.grants, p.DependencyGrant(i, j, int(up)))
 		result, _ := r.queue.Result(int(up))
 		a.offers = append(a.offers, gate.Offer{
-			Source: handoff.Source{Kind: handoff.Dependency, Name: string(d.Task)}, Title: from.Title, Assignee: from.Assignee,
+			Source: gate.Source{Kind: handoff.Dependency, Name: string(d.Task)}, Title: from.Title, Assignee: from.Assignee,
 			Status: r.queue.Status(int(up)), Envelope: result, As: d.As, Optional: d.Optional,
 		})
 	}
@@ -103,13 +103,13 @@ func (r *results) takeOut(a *attempt, now time.Time) {
 // passes the gate as any other context does.
 func (r *results) instruction(i int) gate.Offer {
 	t := r.plan.Graph.Task(i)
-	return gate.Offer{Source: handoff.Source{Kind: handoff.Plan, Name: string(t.ID)}, Title: t.Title, Envelope: r.planned[i]}
+	return gate.Offer{Source: gate.Source{Kind: handoff.Plan, Name: string(t.ID)}, Title: t.Title, Envelope: r.planned[i]}
 }
 
 // instructionGrant grants a planned task its own description.
 func (r *results) instructionGrant(i int) gate.Grant {
 	t := r.plan.Graph.Task(i)
-	g := gate.WholeOf(handoff.Source{Kind: handoff.Plan, Name: string(t.ID)}, r.plan.Line(i))
+	g := gate.WholeOf(gate.Source{Kind: handoff.Plan, Name: string(t.ID)}, r.plan.Line(i))
 	g.Terms = r.team.Terms(r.planned[i].Producer(), t.Assignee)
 	return g
 }

@@ -199,7 +199,7 @@ func (v callView) isPartWithheld() bool {
 	if level <= r.accepts || r.team.Rules == nil {
 		return false
 	}
-	return !passesWhole(r.team.Terms(v.caps.Agent, handoff.User), v.caps.Agent, handoff.Source{Kind: handoff.Dependency}, level, label.Secret)
+	return !passesWhole(r.team.Terms(v.caps.Agent, handoff.User), v.caps.Agent, gate.Source{Kind: handoff.Dependency}, level, label.Secret)
 }
 
 // call returns what a journal stores of a model call in addition to its result.

@@ -91,8 +91,8 @@ func (c *coordinator) step(kind StepKind, layout brief.Layout, text string, offe
 	s.limits = c.team.Limits(c.config.MaxContextBytes, c.config.MaxPromptBytes)
 	s.task = &task.Task{ID: id, Spec: task.Spec{Title: string(kind), Description: text, Assignee: handoff.Coordinator, Source: provenance.Source{Origin: c.config.Origin}}}
 	s.offers = append(make([]gate.Offer, 0, 2+len(offers)),
-		gate.Offer{Source: handoff.Source{Kind: handoff.Goal, Name: "goal"}, Title: "Goal", Envelope: c.goalText},
-		gate.Offer{Source: handoff.Source{Kind: handoff.Roster, Name: "roster"}, Title: "Team Roster", Envelope: c.roster, As: task.Structured})
+		gate.Offer{Source: gate.Source{Kind: handoff.Goal, Name: "goal"}, Title: "Goal", Envelope: c.goalText},
+		gate.Offer{Source: gate.Source{Kind: handoff.Roster, Name: "roster"}, Title: "Team Roster", Envelope: c.roster, As: task.Structured})
 	s.offers = append(s.offers, offers...)
 	return s
 }

@@ -91,8 +91,8 @@ func (a *attempt) corrected(ctx context.Context, draft *envelope.Envelope, probl
 	c.offers = slices.Clone(a.offers)
 	c.grants = slices.Clone(a.grants)
 	for _, o := range []gate.Offer{
-		{Source: handoff.Source{Kind: handoff.Draft, Name: string(a.task.ID)}, Title: "Your previous answer", Envelope: draft, Optional: true},
-		{Source: handoff.Source{Kind: handoff.Fault, Name: string(a.task.ID)}, Title: "What is wrong with it", Envelope: faults},
+		{Source: gate.Source{Kind: handoff.Draft, Name: string(a.task.ID)}, Title: "Your previous answer", Envelope: draft, Optional: true},
+		{Source: gate.Source{Kind: handoff.Fault, Name: string(a.task.ID)}, Title: "What is wrong with it", Envelope: faults},
 	} {
 		g := gate.WholeOf(o.Source, "outputSchema")
 		g.Terms, g.MaxBytes = gate.CorrectionTerms(o.Envelope.Producer(), a.caps.Agent), a.limits.On(o.Source, 0)

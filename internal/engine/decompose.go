@@ -108,8 +108,8 @@ func (c *coordinator) repair(s *step, found task.Problems) *step {
 	}, envelope.Text(planning.Faults(found)))
 	must(err)
 	return c.step(StepRepair, brief.Planning, planning.RepairText(c.team.Names()), []gate.Offer{
-		{Source: handoff.Source{Kind: handoff.Plan, Name: "draft"}, Title: "Your previous plan", Envelope: s.envelope},
-		{Source: handoff.Source{Kind: handoff.Fault, Name: "plan"}, Title: "What is wrong with it", Envelope: faults},
+		{Source: gate.Source{Kind: handoff.Plan, Name: "draft"}, Title: "Your previous plan", Envelope: s.envelope},
+		{Source: gate.Source{Kind: handoff.Fault, Name: "plan"}, Title: "What is wrong with it", Envelope: faults},
 	}, func(b *brief.Brief, sealed []gate.Sealed) { b.Drafts, b.FormatSchema = sealed, c.planFormat() })
 }
 

@@ -125,7 +125,7 @@ func (c *coordinator) goalFor() string {
 	if c.goal == nil {
 		return ""
 	}
-	text, err := c.shortForUser(c.goalText, handoff.Source{Kind: handoff.Dependency, Name: "goal"}, c.start)
+	text, err := c.shortForUser(c.goalText, gate.Source{Kind: handoff.Dependency, Name: "goal"}, c.start)
 	if err != nil {
 		return withheld(c.goal.Classification)
 	}

@@ -113,7 +113,7 @@ func (m *memoryAccess) offers(ctx context.Context, g *graph.Graph, shown func(in
 	})
 	list := make([]gate.Offer, 0, len(entries))
 	for _, e := range entries {
-		o := gate.Offer{Source: handoff.Source{Kind: handoff.Memory, Name: e.FullKey()}, Title: e.Key, Assignee: e.Agent, Envelope: e.Envelope, Optional: true}
+		o := gate.Offer{Source: gate.Source{Kind: handoff.Memory, Name: e.FullKey()}, Title: e.Key, Assignee: e.Agent, Envelope: e.Envelope, Optional: true}
 		if e.Task == "" {
 			// An agent or the program chose the key, and the gate does not redact it. The
 			// prompt has it; records of the note do not.

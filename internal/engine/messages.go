@@ -40,7 +40,7 @@ func (a *attempt) deliver() {
 	}
 	for _, m := range r.messages.given[a.index] {
 		a.offers = append(a.offers, gate.Offer{
-			Source: handoff.Source{Kind: handoff.Message, Name: r.messages.name(m)}, Title: m.From, Assignee: m.From, Envelope: m.Envelope, Optional: true,
+			Source: gate.Source{Kind: handoff.Message, Name: r.messages.name(m)}, Title: m.From, Assignee: m.From, Envelope: m.Envelope, Optional: true,
 		})
 		a.messageCount++
 	}

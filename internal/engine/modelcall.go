@@ -371,7 +371,7 @@ func (x *modelCall) accept(ctx context.Context, e *envelope.Envelope, now time.T
 	if x.envelope = e; x.part != "" {
 		return nil // the caller reads what is made from it
 	}
-	seen, err := x.run.toUser(x.finishing(ctx, now), e, handoff.Source{Kind: handoff.Dependency, Name: string(x.task.ID)}, now)
+	seen, err := x.run.toUser(x.finishing(ctx, now), e, gate.Source{Kind: handoff.Dependency, Name: string(x.task.ID)}, now)
 	if err != nil {
 		return fmt.Errorf("%w: %w", errUnreadable, err)
 	}

@@ -3,6 +3,8 @@ package engine
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/runteam/runteam/redact"
@@ -23,7 +25,7 @@ func newOwnEndpoints(names []string, words *redact.Redactor) *ownEndpoints {
 	o := &ownEndpoints{words: words}
 	for _, name := range names {
 		_, found, err := words.Text(name)
-		if kinds := found.Kinds(); err == nil && len(kinds) == 1 && kinds[0] == redact.IP {
+		if kinds := slices.Sorted(maps.Keys(found)); err == nil && len(kinds) == 1 && kinds[0] == redact.IP {
 			o.names = append(o.names, name)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/runteam/runteam/internal/brief"
+	"github.com/runteam/runteam/internal/gate"
 
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/bytesize"
@@ -102,7 +103,7 @@ func (v callView) partName(r *prompt.Range) (name string, coarse bool) {
 
 // contextName names a piece of context. It may contain task titles, since events have
 // them too.
-func (v callView) contextName(s handoff.Source) string {
+func (v callView) contextName(s gate.Source) string {
 	title := s.Name
 	for i := range v.offers {
 		if o := &v.offers[i]; o.Source == s {

@@ -26,7 +26,7 @@ const shortTime = 5 * time.Second
 
 // shortForUser is toUser for a short text. It does not end with the run, so that
 // the caller can read why the run ended.
-func (r *runScope) shortForUser(e *envelope.Envelope, source handoff.Source, now time.Time) (string, error) {
+func (r *runScope) shortForUser(e *envelope.Envelope, source gate.Source, now time.Time) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), shortTime)
 	defer cancel()
 	seen, err := r.toUser(ctx, e, source, now)
@@ -35,12 +35,12 @@ func (r *runScope) shortForUser(e *envelope.Envelope, source handoff.Source, now
 
 // toUser takes a value through the gate to the caller, who reads results,
 // events and errors. Above the caller's clearance there is a line instead.
-func (r *runScope) toUser(ctx context.Context, e *envelope.Envelope, source handoff.Source, now time.Time) (reading, error) {
+func (r *runScope) toUser(ctx context.Context, e *envelope.Envelope, source gate.Source, now time.Time) (reading, error) {
 	return r.toClearance(ctx, e, source, r.accepts, now)
 }
 
 // toClearance does so for a caller who accepts this label.
-func (r *runScope) toClearance(ctx context.Context, e *envelope.Envelope, source handoff.Source, accepts label.Classification, now time.Time) (reading, error) {
+func (r *runScope) toClearance(ctx context.Context, e *envelope.Envelope, source gate.Source, accepts label.Classification, now time.Time) (reading, error) {
 	if e.Size() == 0 {
 		return reading{}, nil
 	}
@@ -104,7 +104,7 @@ func (r *runScope) explain(x *modelCall, code, said string) (string, *envelope.E
 	if err != nil {
 		return code, nil
 	}
-	text, err := r.shortForUser(e, handoff.Source{Kind: handoff.Fault, Name: string(x.task.ID)}, now)
+	text, err := r.shortForUser(e, gate.Source{Kind: handoff.Fault, Name: string(x.task.ID)}, now)
 	if err != nil || text == "" {
 		return code, nil
 	}

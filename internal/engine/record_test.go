@@ -87,7 +87,7 @@ func TestEachDecisionOnce(t *testing.T) {
 	}
 
 	in := byReader["maker"][0]
-	require.Equal(t, handoff.Source{Kind: handoff.Input, Name: "note"}, in.Source)
+	require.Equal(t, gate.Source{Kind: handoff.Input, Name: "note"}, in.Source)
 	require.Equal(t, handoff.User, in.From)
 	require.Equal(t, gate.Passed, in.Verdict)
 	require.Equal(t, gate.RuleUses, in.Rule)

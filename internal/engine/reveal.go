@@ -7,6 +7,7 @@ import (
 
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/task"
 )
 
@@ -44,19 +45,19 @@ func (r *run) reveal(res *Result) {
 		res.Errors[i] = *e
 	}
 	if c := r.coordinator; c.goal != nil {
-		r.revealText(&res.Goal, c.goalText, handoff.Source{Kind: handoff.Dependency, Name: "goal"})
+		r.revealText(&res.Goal, c.goalText, gate.Source{Kind: handoff.Dependency, Name: "goal"})
 	}
 	switch {
 	case !r.answers && r.plan != nil:
 		res.Output = r.joined()
 	case r.coordinator.synthesis != nil && res.Output != "":
-		r.revealText(&res.Output, r.coordinator.synthesis, handoff.Source{Kind: handoff.Dependency, Name: string(r.coordinator.synthesis.Header().Task)})
+		r.revealText(&res.Output, r.coordinator.synthesis, gate.Source{Kind: handoff.Dependency, Name: string(r.coordinator.synthesis.Header().Task)})
 	}
 }
 
 // revealTask opens the result and the text of a task.
 func (r *results) revealTask(i int, t *TaskResult) {
-	source := handoff.Source{Kind: handoff.Dependency, Name: string(t.ID)}
+	source := gate.Source{Kind: handoff.Dependency, Name: string(t.ID)}
 	if t.Status == task.Completed && t.Envelope != nil && t.Result != expired {
 		t.Structured = r.revealText(&t.Result, t.Envelope, source)
 	}
@@ -75,7 +76,7 @@ func (r *runScope) revealError(e **TaskError) bool {
 		return false
 	}
 	opened := **e
-	r.revealText(&opened.Message, opened.said, handoff.Source{Kind: handoff.Fault, Name: string(opened.Task)})
+	r.revealText(&opened.Message, opened.said, gate.Source{Kind: handoff.Fault, Name: string(opened.Task)})
 	*e = &opened
 	return true
 }
@@ -86,7 +87,7 @@ const revealTime = 30 * time.Second
 
 // revealText sets a text to what of an envelope passes to the caller now, and
 // returns its structured part. It stays as it is where the gate cannot rule.
-func (r *runScope) revealText(text *string, e *envelope.Envelope, source handoff.Source) (structured string) {
+func (r *runScope) revealText(text *string, e *envelope.Envelope, source gate.Source) (structured string) {
 	ctx, cancel := context.WithTimeout(context.Background(), revealTime)
 	defer cancel()
 	seen, err := r.toClearance(ctx, e, source, *r.options.UserAccepts, time.Now())

@@ -7,6 +7,7 @@ import (
 
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/event"
+	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/internal/readyqueue"
 	"github.com/runteam/runteam/prompt"
@@ -294,7 +295,7 @@ func (r *results) described(i int) string {
 	case t.Classification > r.accepts:
 		return withheld(t.Classification)
 	case r.plannedText(i) != nil:
-		text, err := r.shortForUser(r.planned[i], handoff.Source{Kind: handoff.Dependency, Name: string(t.ID)}, time.Now())
+		text, err := r.shortForUser(r.planned[i], gate.Source{Kind: handoff.Dependency, Name: string(t.ID)}, time.Now())
 		if err != nil {
 			return withheld(t.Classification)
 		}

@@ -45,7 +45,7 @@ func (x *modelCall) sideText(source handoff.SourceKind, given record.SideText) *
 		if e, err = envelope.New(h, envelope.Text(say)); err != nil {
 			continue
 		}
-		if seen, err := x.run.toUser(ctx, e, handoff.Source{Kind: source, Name: string(x.task.ID)}, now); err == nil {
+		if seen, err := x.run.toUser(ctx, e, gate.Source{Kind: source, Name: string(x.task.ID)}, now); err == nil {
 			*part.of = cutSideText(seen.text)
 		}
 	}

@@ -52,7 +52,7 @@ func (r *results) completedOffers() []gate.Offer {
 		t := &r.tasks[i]
 		if t.Status == task.Completed {
 			list = append(list, gate.Offer{
-				Source: handoff.Source{Kind: handoff.Dependency, Name: string(t.ID)}, Title: t.Title, Assignee: t.Assignee,
+				Source: gate.Source{Kind: handoff.Dependency, Name: string(t.ID)}, Title: t.Title, Assignee: t.Assignee,
 				Status: t.Status, Envelope: t.Envelope, Optional: true,
 			})
 		}
@@ -73,7 +73,7 @@ func (r *results) endedOffers() []gate.Offer {
 		if t.Status == task.Completed {
 			continue
 		}
-		o := gate.Offer{Source: handoff.Source{Kind: handoff.Fault, Name: string(t.ID)}, Title: t.Title, Assignee: t.Assignee, Status: t.Status, Envelope: r.faults[i], Optional: true}
+		o := gate.Offer{Source: gate.Source{Kind: handoff.Fault, Name: string(t.ID)}, Title: t.Title, Assignee: t.Assignee, Status: t.Status, Envelope: r.faults[i], Optional: true}
 		switch {
 		case t.Status == task.Skipped:
 			skipped = append(skipped, o)
@@ -92,7 +92,7 @@ func (r *results) limitListed(ended []gate.Offer) []gate.Offer {
 	rest := len(ended) - mostEnded
 	if rest > 0 {
 		ended = append(ended[:mostEnded:mostEnded], gate.Offer{
-			Source: handoff.Source{Kind: handoff.Fault, Name: "others " + string(ended[0].Status)}, Title: fmt.Sprintf("%d others", rest), Status: ended[0].Status,
+			Source: gate.Source{Kind: handoff.Fault, Name: "others " + string(ended[0].Status)}, Title: fmt.Sprintf("%d others", rest), Status: ended[0].Status,
 			Envelope: r.ownWords("others", "They are not listed here."), Optional: true,
 		})
 	}
@@ -155,7 +155,7 @@ func (c *coordinator) digests(ctx context.Context, whole *step, results []gate.O
 			return nil, c.stepError(s, codes.Synthesis)
 		}
 		out = append(out, gate.Offer{
-			Source: handoff.Source{Kind: handoff.Digest, Name: fmt.Sprintf("%d/%d", level+1, i+1)}, Title: fmt.Sprintf("Part %d of %d", i+1, len(steps)),
+			Source: gate.Source{Kind: handoff.Digest, Name: fmt.Sprintf("%d/%d", level+1, i+1)}, Title: fmt.Sprintf("Part %d of %d", i+1, len(steps)),
 			Assignee: handoff.Coordinator, Envelope: s.envelope, Optional: true,
 		})
 	}

@@ -47,7 +47,7 @@ func (r viewer) hides() func(*prompt.Source) bool {
 
 // sees reports whether the caller may see all of a value: its label is within the
 // caller's clearance, and the policy lets the caller have all that its producer makes.
-func (r viewer) sees(producer string, source handoff.Source, level label.Classification) bool {
+func (r viewer) sees(producer string, source gate.Source, level label.Classification) bool {
 	if level > r.accepts {
 		return false
 	}
@@ -56,7 +56,7 @@ func (r viewer) sees(producer string, source handoff.Source, level label.Classif
 
 // seesResult is sees for a value that an agent made.
 func (r viewer) seesResult(producer string, level label.Classification) bool {
-	return r.sees(producer, handoff.Source{Kind: handoff.Dependency}, level)
+	return r.sees(producer, gate.Source{Kind: handoff.Dependency}, level)
 }
 
 // decided returns a decision as the caller may see it. It may be d itself and must not
@@ -143,7 +143,7 @@ func (v callView) hidesReply() bool {
 
 // passesWhole reports whether a value passes whole and with its own label to a caller
 // with this clearance, under the terms of its producer and the caller.
-func passesWhole(t *gate.Terms, producer string, source handoff.Source, level, accepts label.Classification) bool {
+func passesWhole(t *gate.Terms, producer string, source gate.Source, level, accepts label.Classification) bool {
 	x := t.Admit(level, accepts, handoff.User)
 	if x.Held() || x.Lowers != nil || t.AddsRedaction() {
 		return false

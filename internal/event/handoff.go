@@ -15,11 +15,11 @@ import (
 // counts and sizes, never a value. If Coarse is set, the viewer may not see the value, and
 // there are no paths, counts and exact sizes (see [gate.Decision.Outline]).
 type Handoff struct {
-	Session string         `json:"sessionId"` // run, task and attempt, with a suffix for a translation; for the caller, the run and "user"
-	From    string         `json:"fromAgentId"`
-	To      string         `json:"toAgentId"`
-	Task    task.ID        `json:"taskId,omitempty"` // the reader's
-	Source  handoff.Source `json:"source"`
+	Session string      `json:"sessionId"` // run, task and attempt, with a suffix for a translation; for the caller, the run and "user"
+	From    string      `json:"fromAgentId"`
+	To      string      `json:"toAgentId"`
+	Task    task.ID     `json:"taskId,omitempty"` // the reader's
+	Source  gate.Source `json:"source"`
 	Ruling
 	Label     label.Classification `json:"labelBefore"`
 	Delivered label.Classification `json:"labelAfter"`

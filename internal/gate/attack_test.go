@@ -66,7 +66,7 @@ func TestEachProducerHasRulesOfItsOwn(t *testing.T) {
 				if backwards {
 					at = few - 1 - i
 				}
-				grants[at] = gate.WholeOf(handoff.Source{Kind: handoff.Dependency, Name: names[i].Name}, "")
+				grants[at] = gate.WholeOf(gate.Source{Kind: handoff.Dependency, Name: names[i].Name}, "")
 				grants[at].Terms = b.Between(names[i].Name, "writer")
 			}
 			compartment := granted(t, grants)
@@ -279,7 +279,7 @@ func TestOnlyValidatedPartsOfAResultAreLowered(t *testing.T) {
 	for _, kind := range []handoff.SourceKind{handoff.Memory, handoff.Message, handoff.Fault, handoff.Input, handoff.Dependency} {
 		for _, p := range []envelope.Payload{text, value, value.WithText("CANARY")} {
 			_, structured := p.JSON()
-			s := handoff.Source{Kind: kind, Name: upstream.Name}
+			s := gate.Source{Kind: kind, Name: upstream.Name}
 			for _, trusted := range []bool{false, true} {
 				policy := lowering()
 				if trusted {

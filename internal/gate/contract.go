@@ -84,8 +84,8 @@ type Contract struct {
 	Duration     time.Duration // how long the agent may work; zero means without bound
 	ExpiresAt    time.Time     // when that time is over; zero until [Contract.Start], and without a bound
 
-	bySource map[handoff.Source]int // indexes into Grants; nil where there are few
-	replied  *atomic.Bool           // a reply has passed under this contract; shared by its copies
+	bySource map[Source]int // indexes into Grants; nil where there are few
+	replied  *atomic.Bool   // a reply has passed under this contract; shared by its copies
 }
 
 // Handshake rules that can refuse a request.
@@ -136,7 +136,7 @@ func Negotiate(r Request, c *Capabilities) (Contract, error) {
 		DeclaredTags: slices.Clone(c.OutputTags),
 	}
 	if len(k.Grants) > fewGrants {
-		k.bySource = make(map[handoff.Source]int, len(k.Grants))
+		k.bySource = make(map[Source]int, len(k.Grants))
 		for i := len(k.Grants) - 1; i >= 0; i-- { // of two for one source the first counts, as in a search
 			k.bySource[k.Grants[i].Source] = i
 		}

@@ -28,17 +28,17 @@ const (
 // something of the value all the same: [Decision.Outline] is the form for a
 // viewer who may not see it, [Decision.ForReader] that for the reader.
 type Decision struct {
-	Verdict  Verdict        `json:"verdict"`
-	Mode     handoff.Mode   `json:"mode,omitempty"`
-	Rule     handoff.Rule   `json:"rule"`             // the rule that decided
-	Reason   string         `json:"reason,omitempty"` // why it was withheld
-	Detail   string         `json:"detail,omitempty"` // for people
-	Line     string         `json:"line,omitempty"`   // where the grant is written
-	Source   handoff.Source `json:"source"`
-	Envelope envelope.ID    `json:"envelope,omitempty"`
-	From     string         `json:"from"`
-	To       string         `json:"to"`
-	Task     task.ID        `json:"task,omitempty"` // the reader's task
+	Verdict  Verdict      `json:"verdict"`
+	Mode     handoff.Mode `json:"mode,omitempty"`
+	Rule     handoff.Rule `json:"rule"`             // the rule that decided
+	Reason   string       `json:"reason,omitempty"` // why it was withheld
+	Detail   string       `json:"detail,omitempty"` // for people
+	Line     string       `json:"line,omitempty"`   // where the grant is written
+	Source   Source       `json:"source"`
+	Envelope envelope.ID  `json:"envelope,omitempty"`
+	From     string       `json:"from"`
+	To       string       `json:"to"`
+	Task     task.ID      `json:"task,omitempty"` // the reader's task
 
 	Narrowing
 

@@ -17,7 +17,7 @@ import (
 // text and the category, and nothing else.
 func Example() {
 	now := time.Date(2026, 3, 14, 12, 0, 0, 0, time.UTC)
-	ticket := handoff.Source{Kind: handoff.Dependency, Name: "ticket"}
+	ticket := gate.Source{Kind: handoff.Dependency, Name: "ticket"}
 
 	// 1. The specialist publishes what it is able and allowed to do.
 	summarizer := gate.Capabilities{
@@ -111,7 +111,7 @@ func ExampleCompartment_Decide() {
 		{Entry: handoff.Entry{Name: "score-to-letters", From: "fraud", To: "letters", Reason: "a number between 0 and 1"}, Paths: []task.Path{"/fraud_score"}, LowerTo: label.Internal},
 	}}
 	book, _ := gate.Compile(&policy, []gate.Party{{Name: "fraud"}, {Name: "letters"}})
-	source := handoff.Source{Kind: handoff.Dependency, Name: "score-fraud"}
+	source := gate.Source{Kind: handoff.Dependency, Name: "score-fraud"}
 	grant := gate.WholeOf(source, "team.yaml:31 dependsOn")
 	grant.Terms = book.Between("fraud", "letters")
 	contract, _ := gate.Negotiate(gate.Request{Session: "run-1/write/1", Task: "write", Grants: []gate.Grant{grant}},

@@ -61,7 +61,7 @@ type Compartment struct {
 
 // An Offer is one piece of context on its way to a reader.
 type Offer struct {
-	Source     handoff.Source
+	Source     Source
 	Title      string             // heading: the dependency's title, the input's name, a memory key
 	Assignee   string             // who did the dependency; empty reads "unknown"
 	Status     task.Status        // of the dependency; empty for anything else
@@ -254,7 +254,7 @@ func (d *Ruling) refuse(x *Admission) {
 }
 
 // grant returns the contract's grant of a source, or nil.
-func (c *Compartment) grant(s handoff.Source) *Grant {
+func (c *Compartment) grant(s Source) *Grant {
 	if s.Kind == "" {
 		return nil
 	}

@@ -137,13 +137,13 @@ func TestChecksRunInOrder(t *testing.T) {
 func TestNothingGrantedNothingCrosses(t *testing.T) {
 	t.Parallel()
 	five := `{"a":1,"b":2,"c":{"d":3},"e":[4],"f":"x"}`
-	other := handoff.Source{Kind: handoff.Input, Name: "t-up"} // an input that is called as the task
+	other := gate.Source{Kind: handoff.Input, Name: "t-up"} // an input that is called as the task
 	for name, grants := range map[string][]gate.Grant{
 		"nil":           nil,
 		"empty":         {},
 		"without paths": {{Source: upstream}},
 		"empty paths":   {{Source: upstream, Paths: []task.Path{}}},
-		"another name":  {gate.WholeOf(handoff.Source{Kind: handoff.Dependency, Name: "t-Up"}, "")},
+		"another name":  {gate.WholeOf(gate.Source{Kind: handoff.Dependency, Name: "t-Up"}, "")},
 		"another kind":  {gate.WholeOf(other, "")},
 		"no source":     {{Paths: []task.Path{task.Whole}}},
 	} {
@@ -174,8 +174,8 @@ func TestZeroCompartmentLetsNothingThrough(t *testing.T) {
 		require.Error(t, err)
 	}
 	o := offer(t, envelope.Text("numbers"))
-	o.Source = handoff.Source{}
-	c.Contract.Grants = []gate.Grant{gate.WholeOf(handoff.Source{}, "")}
+	o.Source = gate.Source{}
+	c.Contract.Grants = []gate.Grant{gate.WholeOf(gate.Source{}, "")}
 	c.Contract.MaxInput = label.Secret
 	require.Equal(t, gate.Held, decide(t, &c, o).Verdict, "a source of no kind is never granted")
 	require.Equal(t, gate.Held, gate.Verdict(0), "the zero verdict holds")
@@ -194,9 +194,9 @@ func TestSecretNeedsARuleForTheExactPair(t *testing.T) {
 	self := newCompartment(t, secret, func(k *gate.Contract) { k.Callee = "analyst" })
 	requireHeld(t, self, offer(t, envelope.Text("x"), top), gate.RuleSecret, gate.ReasonRule, gate.CodeHeld)
 
-	input := granted(t, []gate.Grant{gate.WholeOf(handoff.Source{Kind: handoff.Input, Name: "in"}, "uses")}, secret)
+	input := granted(t, []gate.Grant{gate.WholeOf(gate.Source{Kind: handoff.Input, Name: "in"}, "uses")}, secret)
 	o := offer(t, envelope.Text("x"), top, func(h *envelope.Header) { h.Producer = handoff.User })
-	o.Source = handoff.Source{Kind: handoff.Input, Name: "in"}
+	o.Source = gate.Source{Kind: handoff.Input, Name: "in"}
 	requireHeld(t, input, o, gate.RuleSecret, gate.ReasonRule, gate.CodeHeld)
 
 	seal(t, newCompartment(t, secret), offer(t, envelope.Text("x"))) // confidential still crosses

@@ -13,7 +13,7 @@ import (
 
 // A Grant lets one source be delivered to the agent.
 type Grant struct {
-	Source handoff.Source
+	Source Source
 	Paths  []task.Path // what of it, as package pick reads allow paths; empty means nothing, [task.Whole] means all
 	Line   string      // where it is written, for people: "uses" or "team.yaml:12 dependsOn"
 
@@ -47,7 +47,7 @@ type Namer interface {
 // say what it needs of it. A grant with a list of its own says so, even if that
 // is [task.Whole]: under a rule that is scoped without a list it delivers, and
 // WholeOf does not. The Paths of WholeOf are shared and must not be written to.
-func WholeOf(s handoff.Source, line string) Grant {
+func WholeOf(s Source, line string) Grant {
 	return Grant{Source: s, Paths: whole, Line: line}
 }
 

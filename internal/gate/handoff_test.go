@@ -23,7 +23,7 @@ var (
 	fakePEM   = "-----BEGIN " + "PRIVATE KEY-----\n" + strings.Repeat("MIIBVgIBADANBgkqhkiG9w0BAQEFAASCAUAwggE8AgEAAkEAq7BFUpkGp3+LQmlQ\n", 40) + "-----END " + "PRIVATE KEY-----"
 )
 
-var upstream = handoff.Source{Kind: handoff.Dependency, Name: "t-up"}
+var upstream = gate.Source{Kind: handoff.Dependency, Name: "t-up"}
 
 // request asks "writer" to take the result of t-up.
 func request() gate.Request {

@@ -276,7 +276,7 @@ func TestCeilingsCountForWhatHasNoParts(t *testing.T) {
 	t.Parallel()
 	for from, kind := range map[string]handoff.SourceKind{"analyst": handoff.Plan, gate.Runtime: handoff.Fault} {
 		p := handoff.Policy{Rules: []handoff.PairRule{{From: handoff.Anyone, To: "writer", Allow: []task.Path{"/a"}, Translate: &handoff.Translation{MaxTokens: 1}}, {From: handoff.Anyone, To: "writer", Ceiling: new(label.Internal), ID: "ceiling"}}}
-		source := handoff.Source{Kind: kind, Name: "t-up"}
+		source := gate.Source{Kind: kind, Name: "t-up"}
 		g := gate.WholeOf(source, "")
 		g.Terms = rulebook(t, p).Between(from, "writer")
 		compartment := granted(t, []gate.Grant{g})
@@ -298,7 +298,7 @@ func TestCeilingsCountForWhatHasNoParts(t *testing.T) {
 // Requirement: G9.
 func TestFaultsOfAgentsStandUnderTheirRules(t *testing.T) {
 	t.Parallel()
-	source := handoff.Source{Kind: handoff.Fault, Name: "t-up"}
+	source := gate.Source{Kind: handoff.Fault, Name: "t-up"}
 	for _, r := range []handoff.PairRule{{Allow: []task.Path{"/a"}}, {Mode: handoff.Minimal}, {Block: []task.Path{"x"}}} {
 		g := gate.WholeOf(source, "")
 		g.Terms = rulebook(t, exactly(r)).Between("analyst", "writer")

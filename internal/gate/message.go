@@ -24,7 +24,7 @@ func (c *Compartment) GateMessage(parts []Sealed, now time.Time) (envelope.Heade
 		return envelope.Header{}, errNothing
 	}
 	k := &c.Contract
-	d := Decision{Rule: RuleMessage, Mode: handoff.Full, From: k.Callee, Task: k.Task, Source: handoff.Source{Kind: handoff.Message, Name: string(k.Task)}, Before: k.MaxInput, After: k.MaxInput}
+	d := Decision{Rule: RuleMessage, Mode: handoff.Full, From: k.Callee, Task: k.Task, Source: Source{Kind: handoff.Message, Name: string(k.Task)}, Before: k.MaxInput, After: k.MaxInput}
 	refuse := func(rule handoff.Rule, why string) (envelope.Header, error) {
 		d.withhold(rule, ReasonRule, why)
 		return envelope.Header{}, d.Err()

@@ -42,16 +42,16 @@ func TestNegotiateRefusesByOneRuleAlone(t *testing.T) {
 			r.Duration, c.MaxSession = time.Minute+1, time.Minute
 		}, gate.RuleSession, `"writer" keeps one for 1m0s`},
 		{"a grant of no kind", func(r *gate.Request, c *gate.Capabilities) {
-			r.Grants = append(r.Grants, gate.WholeOf(handoff.Source{Name: "x"}, ""))
+			r.Grants = append(r.Grants, gate.WholeOf(gate.Source{Name: "x"}, ""))
 		}, gate.RuleGrant, "names no source"},
 		{"a grant of no name", func(r *gate.Request, c *gate.Capabilities) {
-			r.Grants = append(r.Grants, gate.WholeOf(handoff.Source{Kind: handoff.Input}, ""))
+			r.Grants = append(r.Grants, gate.WholeOf(gate.Source{Kind: handoff.Input}, ""))
 		}, gate.RuleGrant, "names no source"},
 		{"a grant of what is no path", func(r *gate.Request, c *gate.Capabilities) {
-			r.Grants = append(r.Grants, gate.Grant{Source: handoff.Source{Kind: handoff.Input, Name: "x"}, Paths: []task.Path{task.Whole, "score"}})
+			r.Grants = append(r.Grants, gate.Grant{Source: gate.Source{Kind: handoff.Input, Name: "x"}, Paths: []task.Path{task.Whole, "score"}})
 		}, gate.RuleGrant, `write /score`},
 		{"a grant of one element", func(r *gate.Request, c *gate.Capabilities) {
-			r.Grants = append(r.Grants, gate.Grant{Source: handoff.Source{Kind: handoff.Input, Name: "x"}, Paths: []task.Path{"/items/0/id"}})
+			r.Grants = append(r.Grants, gate.Grant{Source: gate.Source{Kind: handoff.Input, Name: "x"}, Paths: []task.Path{"/items/0/id"}})
 		}, gate.RuleGrant, `write /items/*/id`},
 	}
 	for _, tt := range tests {
@@ -152,7 +152,7 @@ func TestContractSharesNothingWithTheRequest(t *testing.T) {
 	r, c := request(), writer()
 	r.Grants[0].Paths = []task.Path{task.Whole}
 	r.Grants[0].Reveal = map[redact.Kind][]task.Path{"email": {"/mail"}}
-	r.Grants = append(r.Grants, gate.Grant{Source: handoff.Source{Kind: handoff.Input, Name: "in"}, Paths: []task.Path{"/a"}})
+	r.Grants = append(r.Grants, gate.Grant{Source: gate.Source{Kind: handoff.Input, Name: "in"}, Paths: []task.Path{"/a"}})
 	r.RequiredTags = []string{"score"}
 	k := negotiate(t, r, c)
 	r.Grants[0].Paths[0], r.Grants[0].Reveal["email"][0], r.RequiredTags[0], c.OutputTags[0] = "/x", "/**", "x", "x"
@@ -270,8 +270,8 @@ func TestCrossingWithoutAPolicy(t *testing.T) {
 // Requirement: G1.
 func TestManyGrants(t *testing.T) {
 	t.Parallel()
-	name := func(i int) handoff.Source {
-		return handoff.Source{Kind: handoff.Dependency, Name: strconv.Itoa(i)}
+	name := func(i int) gate.Source {
+		return gate.Source{Kind: handoff.Dependency, Name: strconv.Itoa(i)}
 	}
 	var grants []gate.Grant
 	for i := range 100 {
@@ -283,7 +283,7 @@ func TestManyGrants(t *testing.T) {
 	compartment := gate.Compartment{Contract: k}
 	e, err := envelope.New(envelope.Header{ID: "e", Producer: "b", CreatedAt: noon}, envelope.Text("x"))
 	require.NoError(t, err)
-	rule := func(s handoff.Source) handoff.Rule {
+	rule := func(s gate.Source) handoff.Rule {
 		r, err := compartment.Decide(t.Context(), &gate.Offer{Source: s, Envelope: e}, noon)
 		require.NoError(t, err)
 		return r.Rule
@@ -292,7 +292,7 @@ func TestManyGrants(t *testing.T) {
 		require.Equal(t, gate.RuleDependsOn, rule(name(i)))
 	}
 	require.Equal(t, gate.RuleGrant, rule(name(100)))
-	require.Equal(t, gate.RuleGrant, rule(handoff.Source{Kind: handoff.Input, Name: "7"}))
+	require.Equal(t, gate.RuleGrant, rule(gate.Source{Kind: handoff.Input, Name: "7"}))
 	compartment.Contract.Grants = compartment.Contract.Grants[:3]
 	require.Equal(t, gate.RuleGrant, rule(name(50)), "what was taken out of the contract is granted no more")
 }

@@ -24,7 +24,7 @@ func TestNamesOfRulesAreOneCleanLine(t *testing.T) {
 // Requirement: G6.
 func TestAnErrorTextHasNoParts(t *testing.T) {
 	t.Parallel()
-	source := handoff.Source{Kind: handoff.Fault, Name: "t-up"}
+	source := gate.Source{Kind: handoff.Fault, Name: "t-up"}
 	g := gate.WholeOf(source, "")
 	g.Terms = rulebook(t, exactly(handoff.PairRule{Allow: []task.Path{"/notes"}})).Between("analyst", "writer")
 	o := offer(t, envelope.Text(`{"notes":"CANARY"}`))

@@ -54,7 +54,7 @@ func (c *Compartment) GateInbound(r Reply, parts []Sealed, schema Validator, now
 	}
 	k := &c.Contract
 	d := Decision{Rule: RuleResult, Mode: handoff.Full, Envelope: r.ID, From: k.Callee, To: k.Caller, Task: k.Task,
-		Source: handoff.Source{Kind: handoff.Dependency, Name: string(k.Task)}, Before: k.MaxInput, After: k.MaxInput, Sizes: Sizes{BytesBefore: len(r.Text)}}
+		Source: Source{Kind: handoff.Dependency, Name: string(k.Task)}, Before: k.MaxInput, After: k.MaxInput, Sizes: Sizes{BytesBefore: len(r.Text)}}
 	payload, tags, refused := k.accept(&r, schema, now)
 	if refused != nil {
 		return d.refused(refused)

@@ -81,7 +81,7 @@ func TestInboundEdges(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []string{"score"}, e.Header().Tags)
 	require.Equal(t, gate.Decision{
-		Verdict: gate.Passed, Mode: handoff.Full, Rule: gate.RuleResult, Source: handoff.Source{Kind: handoff.Dependency, Name: "t-down"}, Envelope: "e",
+		Verdict: gate.Passed, Mode: handoff.Full, Rule: gate.RuleResult, Source: gate.Source{Kind: handoff.Dependency, Name: "t-down"}, Envelope: "e",
 		From: "writer", To: "user", Task: "t-down", Before: label.Confidential, After: label.Confidential,
 		Sizes: gate.Sizes{BytesBefore: 1, BytesAfter: 1},
 	}, d)
@@ -248,7 +248,7 @@ func TestInboundCouldNotDecide(t *testing.T) {
 
 func ExampleCompartment() {
 	now := time.Date(2026, 3, 14, 12, 0, 0, 0, time.UTC)
-	source := handoff.Source{Kind: handoff.Input, Name: "report"}
+	source := gate.Source{Kind: handoff.Input, Name: "report"}
 	contract, _ := gate.Negotiate(gate.Request{
 		Session: "run/task/1", Task: "task", Classification: label.Internal, Grants: []gate.Grant{gate.WholeOf(source, "uses")},
 	}, &gate.Capabilities{Agent: "writer"})

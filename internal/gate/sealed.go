@@ -15,7 +15,7 @@ import (
 // zero value is refused wherever a Sealed is read. It is immutable.
 type Sealed struct {
 	session   string // the contract that it belongs to; empty in the zero value
-	source    handoff.Source
+	source    Source
 	title     string
 	assignee  string
 	status    task.Status
@@ -116,7 +116,7 @@ func (s *Sealed) Withheld() bool { return !s.passed }
 func (s *Sealed) Decision() *Decision { return s.decision }
 
 // Source returns where the payload comes from.
-func (s *Sealed) Source() handoff.Source { return s.source }
+func (s *Sealed) Source() Source { return s.source }
 
 // Title returns the heading: a task's title, an input's name, a memory key.
 func (s *Sealed) Title() string { return s.title }

@@ -9,11 +9,17 @@ const Runtime = "runteam"
 // Reasoning is the kind of what a model wrote before its answer. Only the caller reads it.
 const Reasoning handoff.SourceKind = "reasoning"
 
+// A Source identifies where a piece of context comes from.
+type Source struct {
+	Kind handoff.SourceKind `json:"kind"`
+	Name string             `json:"name"` // the ID of the task or the name of the input
+}
+
 // Instructs reports whether a source tells its reader what to do, or what the
 // runtime has to say, instead of a result. Such words have no
 // parts: labels, ceilings and redaction count for them, modes and paths do not.
 // What went wrong in the words of an agent is none of them.
-func Instructs(s handoff.Source, from string) bool {
+func Instructs(s Source, from string) bool {
 	switch s.Kind {
 	case handoff.Goal, handoff.Roster, handoff.Plan, handoff.Draft:
 		return true

@@ -59,12 +59,12 @@ func TestEachCarrierNeedsAGrantOfItsOwn(t *testing.T) {
 
 // granting returns a gate that lets one source of the given kind through.
 func granting(t *testing.T, kind handoff.SourceKind) *gate.Compartment {
-	return granted(t, []gate.Grant{gate.WholeOf(handoff.Source{Kind: kind, Name: "n"}, "")})
+	return granted(t, []gate.Grant{gate.WholeOf(gate.Source{Kind: kind, Name: "n"}, "")})
 }
 
 // offerOf returns an offer of that source.
 func offerOf(t *testing.T, kind handoff.SourceKind) *gate.Offer {
 	o := offer(t, envelope.Text("x"))
-	o.Source = handoff.Source{Kind: kind, Name: "n"}
+	o.Source = gate.Source{Kind: kind, Name: "n"}
 	return o
 }

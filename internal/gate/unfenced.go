@@ -3,6 +3,8 @@ package gate
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/runteam/runteam/internal/naming"
@@ -32,7 +34,7 @@ func CheckUnfenced(line string) error {
 		return nil
 	}
 	var kinds []string
-	for _, kind := range counts.Kinds() {
+	for _, kind := range slices.Sorted(maps.Keys(counts)) {
 		kinds = append(kinds, string(kind))
 	}
 	return fmt.Errorf("%w: a secret or personal data is in it (%s)", ErrUnfenced, strings.Join(kinds, ", "))

@@ -88,8 +88,8 @@ func (f *fakeRun) Session(of *task.Task) string { return f.Run + "/" + string(of
 func (f *fakeRun) Ask(of *task.Task, clearance label.Classification) []record.Entry {
 	earlier := task.NewID("Read the claim")
 	offers := []gate.Offer{
-		{Source: handoff.Source{Kind: handoff.Dependency, Name: string(earlier)}, Title: "Read the claim", Assignee: "intake", Status: task.Completed, Envelope: f.Envelope("intake", f.Prose(500))},
-		{Source: handoff.Source{Kind: handoff.Input, Name: "claim"}, Title: "claim", Envelope: f.Envelope(handoff.User, f.Prose(300))},
+		{Source: gate.Source{Kind: handoff.Dependency, Name: string(earlier)}, Title: "Read the claim", Assignee: "intake", Status: task.Completed, Envelope: f.Envelope("intake", f.Prose(500))},
+		{Source: gate.Source{Kind: handoff.Input, Name: "claim"}, Title: "claim", Envelope: f.Envelope(handoff.User, f.Prose(300))},
 	}
 	r, size := f.record(of, offers, clearance)
 	asked := &record.CallStart{Session: f.Session(of), Task: of.ID, Agent: of.Assignee, Model: "gpt-4o-mini", Attempt: 1, Time: f.now(), Bytes: size}

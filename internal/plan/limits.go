@@ -37,7 +37,7 @@ func (t *Roster) MemberLimits(i int) Limits {
 
 // On returns the limit on a piece of context that has a limit of its own, or
 // zero. Instructions, which must not be cut, have at least the default.
-func (l Limits) On(s handoff.Source, own int) int {
+func (l Limits) On(s gate.Source, own int) int {
 	switch s.Kind {
 	case handoff.Goal, handoff.Roster, handoff.Plan:
 		return max(l.Context, gate.DefaultContextBytes)

@@ -81,7 +81,7 @@ func redacted(rules *gate.Rulebook) []redact.Kind {
 func (p *Plan) DependencyGrant(i, j, up int) gate.Grant {
 	t, from := p.Graph.Task(i), p.Graph.Task(up)
 	d := &t.DependsOn[j]
-	g := gate.WholeOf(handoff.Source{Kind: handoff.Dependency, Name: string(d.Task)}, p.Line(i))
+	g := gate.WholeOf(gate.Source{Kind: handoff.Dependency, Name: string(d.Task)}, p.Line(i))
 	if d.Need != nil {
 		g.Paths = d.Need
 	}
@@ -96,7 +96,7 @@ func (p *Plan) DependencyGrant(i, j, up int) gate.Grant {
 func (p *Plan) InputGrant(i, j int) gate.Grant {
 	t := p.Graph.Task(i)
 	u := &t.Uses[j]
-	g := gate.WholeOf(handoff.Source{Kind: handoff.Input, Name: u.Name}, p.Line(i))
+	g := gate.WholeOf(gate.Source{Kind: handoff.Input, Name: u.Name}, p.Line(i))
 	if u.Need != nil {
 		g.Paths = u.Need
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -44,7 +45,7 @@ func cleanProse(text string) cleaned {
 	c := cleaned{text: text, ok: true}
 	take := func(clean string, counts redact.Counts, err error) {
 		c.text, c.ok = clean, c.ok && err == nil
-		for _, kind := range counts.Kinds() {
+		for _, kind := range slices.Sorted(maps.Keys(counts)) {
 			c.without = append(c.without, kind.Placeholder())
 		}
 	}
@@ -189,7 +190,7 @@ func (w *cleaner) scalar(text, key string) string {
 	if err != nil {
 		clean, counts = redact.Kind("password").Placeholder(), redact.Counts{"password": 1}
 	}
-	for _, kind := range counts.Kinds() {
+	for _, kind := range slices.Sorted(maps.Keys(counts)) {
 		w.without = append(w.without, kind.Placeholder())
 	}
 	return clean

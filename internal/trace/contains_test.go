@@ -197,7 +197,7 @@ func TestHeldIsWhatKeptATaskFromAPrompt(t *testing.T) {
 // told is a prompt of one piece of context, by hand.
 func told(of *task.Task, attempt int, kind handoff.SourceKind, name, from, words string) record.Prompt {
 	at := prompt.Range{End: int32(len(words)), Part: brief.PartPayload}
-	d := &gate.Decision{Verdict: gate.Passed, Rule: "r", Source: handoff.Source{Kind: kind, Name: name}, From: from, To: of.Assignee, Task: of.ID}
+	d := &gate.Decision{Verdict: gate.Passed, Rule: "r", Source: gate.Source{Kind: kind, Name: name}, From: from, To: of.Assignee, Task: of.ID}
 	return record.Prompt{Prompt: &promptview.Shown{
 		Receipt: &prompt.Receipt{Session: fmt.Sprintf("r1/%s/%d", of.ID, attempt), Run: "r1", Task: of.ID, Agent: of.Assignee, Text: []prompt.Range{at}, Sources: []prompt.Source{{Producer: from, Decision: d}}},
 		Text:    []promptview.Piece{{Range: at, Words: words}},

@@ -67,11 +67,11 @@ type offer struct {
 
 // result offers the result of a task.
 func result(t testing.TB, of *task.Task, level label.Classification, text, line string) offer {
-	return offer{gate.Offer{Source: handoff.Source{Kind: handoff.Dependency, Name: string(of.ID)}, Title: of.Title, Assignee: of.Assignee, Status: task.Completed, Envelope: sealed(t, of.Assignee, level, text)}, line}
+	return offer{gate.Offer{Source: gate.Source{Kind: handoff.Dependency, Name: string(of.ID)}, Title: of.Title, Assignee: of.Assignee, Status: task.Completed, Envelope: sealed(t, of.Assignee, level, text)}, line}
 }
 
 func input(t testing.TB, name string, level label.Classification, text, line string) offer {
-	return offer{gate.Offer{Source: handoff.Source{Kind: handoff.Input, Name: name}, Title: name, Envelope: sealed(t, handoff.User, level, text)}, line}
+	return offer{gate.Offer{Source: gate.Source{Kind: handoff.Input, Name: name}, Title: name, Envelope: sealed(t, handoff.User, level, text)}, line}
 }
 
 func sealed(t testing.TB, from string, level label.Classification, text string) *envelope.Envelope {
@@ -168,7 +168,7 @@ func (s *story) happen() {
 		From:      "fraud",
 		To:        "letters",
 		Task:      letter.ID,
-		Source:    handoff.Source{Kind: handoff.Dependency, Name: string(score.ID)},
+		Source:    gate.Source{Kind: handoff.Dependency, Name: string(score.ID)},
 		Label:     label.Confidential,
 		Delivered: label.Confidential,
 		Before:    event.Extent{Outputs: 1, Tokens: 12, Bytes: 50},

@@ -37,15 +37,6 @@ func Parse(name string, data []byte) (*Script, error) {
 	return &Script{s}, nil
 }
 
-// ReadFile reads the script in a file.
-func ReadFile(path string) (*Script, error) {
-	s, err := scripted.ReadFile(path)
-	if err != nil {
-		return nil, err
-	}
-	return &Script{s}, nil
-}
-
 // A Server is a running OpenAI-compatible endpoint on a port of the loopback interface.
 // It is safe for concurrent use.
 type Server struct{ server *scripted.Server }

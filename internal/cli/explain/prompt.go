@@ -2,6 +2,7 @@ package explain
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -131,7 +132,7 @@ func PartName(part prompt.Part) string {
 // SourceName names a piece of context and its producer.
 func (x *Document) SourceName(d *gate.Decision) string { return x.named(d.Source, d.From) }
 
-func (x *Document) named(s handoff.Source, by string) string {
+func (x *Document) named(s gate.Source, by string) string {
 	title := x.Trace.Title(task.ID(s.Name))
 	switch s.Kind {
 	case handoff.Dependency:
@@ -235,4 +236,6 @@ func inParentheses(line string) string {
 	return " (" + line + ")"
 }
 
-func kinds(c redact.Counts) string { return strings.Join(format.Kinds(c.Kinds()), " ") }
+func kinds(c redact.Counts) string {
+	return strings.Join(format.Kinds(slices.Sorted(maps.Keys(c))), " ")
+}

@@ -34,7 +34,7 @@ func TestEveryCarrierOfContextHasAName(t *testing.T) {
 		{handoff.Digest, "digest s from a"},
 	}
 	for _, tt := range tests {
-		require.Equal(t, tt.want, x.named(handoff.Source{Kind: tt.kind, Name: "s"}, "a"))
+		require.Equal(t, tt.want, x.named(gate.Source{Kind: tt.kind, Name: "s"}, "a"))
 	}
 }
 
@@ -42,14 +42,14 @@ func TestEveryCarrierOfContextHasAName(t *testing.T) {
 func TestExplainShowsPolicyEffects(t *testing.T) {
 	t.Parallel()
 	d := &gate.Decision{
-		Verdict: gate.Passed, Mode: handoff.Scoped, Rule: "intake-to-fraud", Line: "team.yaml:30", Source: handoff.Source{Kind: handoff.Input, Name: "claim"}, From: "user", Translated: true, Entries: []gate.Entry{{Use: gate.EntryLowered, Name: "score"}}, Before: label.Confidential, After: label.Internal,
+		Verdict: gate.Passed, Mode: handoff.Scoped, Rule: "intake-to-fraud", Line: "team.yaml:30", Source: gate.Source{Kind: handoff.Input, Name: "claim"}, From: "user", Translated: true, Entries: []gate.Entry{{Use: gate.EntryLowered, Name: "score"}}, Before: label.Confidential, After: label.Internal,
 		Narrowing:  gate.Narrowing{Narrowed: true, Kept: []task.Path{"/facts/*", "/sum"}, Dropped: []task.Path{"/notes"}, TextDropped: true},
 		Redactions: gate.Redactions{Redacted: redact.Counts{"card": 1, "email": 2}, Revealed: redact.Counts{"iban": 1}},
 		Sizes:      gate.Sizes{CutFrom: 80_000},
 	}
 	x := &Document{Trace: &trace.Trace{}}
 	require.Equal(t, "input claim, internal (was confidential), intake-to-fraud (team.yaml:30), redacted 3: card email, revealed iban, cut from 78.1 KiB, translated, narrowed to /facts/* /sum, lowered by score", x.describeDecision(d))
-	held := &gate.Decision{Rule: "clearance", Reason: gate.ReasonClearance, Line: "team.yaml:31", Detail: "too high\n\x1b[2J", Source: handoff.Source{Kind: handoff.Dependency, Name: "t"}, From: "intake"}
+	held := &gate.Decision{Rule: "clearance", Reason: gate.ReasonClearance, Line: "team.yaml:31", Detail: "too high\n\x1b[2J", Source: gate.Source{Kind: handoff.Dependency, Name: "t"}, From: "intake"}
 	p := x.prompt(&trace.Prompt{Agent: "fraud", Title: "Score", Shown: promptview.Shown{Receipt: &prompt.Receipt{Sources: []prompt.Source{{Decision: d}, {Decision: held}}}}})
 	require.Len(t, p.Withheld, 2)
 	var out strings.Builder
@@ -78,7 +78,7 @@ func TestExplainDescribesNarrowedValues(t *testing.T) {
 		{"nothing", nil, nil, false, "narrowed to nothing"},
 	}
 	for _, tt := range tests {
-		d := &gate.Decision{Rule: "r", Source: handoff.Source{Kind: handoff.Input, Name: "claim"}, Narrowing: gate.Narrowing{Narrowed: true, Kept: tt.kept, Dropped: tt.dropped, TextDropped: tt.text}}
+		d := &gate.Decision{Rule: "r", Source: gate.Source{Kind: handoff.Input, Name: "claim"}, Narrowing: gate.Narrowing{Narrowed: true, Kept: tt.kept, Dropped: tt.dropped, TextDropped: tt.text}}
 		require.Equal(t, "input claim, internal, r, "+tt.want, x.describeDecision(d), tt.name)
 	}
 	require.Equal(t, "/sum and parts whose names are not recorded", pathList([]task.Path{"/*", "/sum"}))

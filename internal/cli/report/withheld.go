@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -40,10 +41,10 @@ type Withheld struct {
 // A withheldRow is what one agent did not see of one piece of context.
 type withheldRow struct {
 	agent  string
-	task   task.ID        // of the agent; empty if a plan proved it
-	source handoff.Source // its name is a task's ID if it is a result
-	from   string         // the name for people, if it is not that of source
-	what   string         // if it is not paths
+	task   task.ID     // of the agent; empty if a plan proved it
+	source gate.Source // its name is a task's ID if it is a result
+	from   string      // the name for people, if it is not that of source
+	what   string      // if it is not paths
 	paths  []task.Path
 	line   string // where the rule is written, as file:line
 }
@@ -244,7 +245,7 @@ func (w *Withheld) masked(c *event.Context) string {
 		return ""
 	}
 	text := format.Plural(c.Redacted, "value") + " redacted"
-	if kinds := w.redacted.Kinds(); len(kinds) > 0 {
+	if kinds := slices.Sorted(maps.Keys(w.redacted)); len(kinds) > 0 {
 		text += " (" + format.List(format.Kinds(kinds), 4) + ")"
 	}
 	if c.Revealed > 0 {

@@ -35,7 +35,7 @@ func GatedGoal(ctx context.Context, file *specfile.File, accepts label.Classific
 // gated passes a goal through the gate to the caller.
 func gated(ctx context.Context, goal *engine.Goal, accepts label.Classification, now time.Time) (string, error) {
 	const session = "plan/" + handoff.User
-	source := handoff.Source{Kind: handoff.Goal, Name: "goal"}
+	source := gate.Source{Kind: handoff.Goal, Name: "goal"}
 	e, err := envelope.New(envelope.Header{ID: "goal", Producer: handoff.User, Classification: goal.Classification, CreatedAt: now}, envelope.Text(goal.Text))
 	if err != nil {
 		return "", err
