@@ -194,7 +194,7 @@ func TestDescriptionsThatDoNotFitAreErrors(t *testing.T) {
 	tm, err := engine.New(engine.Config{Agents: []engine.Member{member("reader", never(t))}, MaxPromptBytes: 1000})
 	require.NoError(t, err)
 	_, err = tm.Plan([]task.Spec{s}, nil)
-	requireFaults(t, err, fault{"/tasks/0/description", "as inputs", brief.ErrTooLarge})
+	requireFaults(t, err, fault{"/tasks/0/description", "move long texts to inputs", brief.ErrTooLarge})
 }
 
 // A result that a limit cuts is a warning of the run, and its JSON says so.

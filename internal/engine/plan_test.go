@@ -240,7 +240,7 @@ func TestSecretIsWithheld(t *testing.T) {
 	from := spec("a")
 	from.Classification = label.Secret
 	_, err := tm.Plan([]task.Spec{from, spec("b", "a")}, user)
-	requireFaults(t, err, fault{"/tasks/1/dependsOn/0", "exact pair of agents that states a mode: write confidential", nil})
+	requireFaults(t, err, fault{"/tasks/1/dependsOn/0", "exact pair of agents that states a mode: classify it confidential", nil})
 	requireRule(t, err, gate.RuleSecret)
 
 	use := spec("a")

@@ -202,7 +202,7 @@ func TestLinesKeepTheirFirstError(t *testing.T) {
 		require.True(t, l.State().IsZero())
 	}
 	l := trace.NewLines(trace.Options{Key: []byte("short")})
-	require.ErrorContains(t, l.Add("info", 1), "guessed")
+	require.ErrorContains(t, l.Add("info", 1), "use at least 16 bytes")
 	require.Empty(t, l.Take())
 }
 

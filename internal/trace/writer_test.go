@@ -76,7 +76,7 @@ func TestDecisionsAreAChain(t *testing.T) {
 		})
 	}
 	_, err := trace.NewWriter(&bytes.Buffer{}, trace.Options{Key: []byte("short")}).Close(nil, noon)
-	require.ErrorContains(t, err, "guessed")
+	require.ErrorContains(t, err, "use at least 16 bytes")
 }
 
 func TestDecisionsStandBeforeTheirPrompt(t *testing.T) {
