@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/runteam/runteam/internal/codes"
+	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/task"
 )
@@ -62,21 +63,27 @@ func (r *run) result(ctx context.Context) *Result {
 			res.Status = StatusTimeout
 		}
 	}
-	if r.plan != nil {
-		for _, w := range r.plan.Warnings {
-			res.Warnings = append(res.Warnings, w.Error())
-		}
-	}
 	r.messages.warnUndelivered(r.plan)
-	res.Warnings = append(res.Warnings, r.warnings...)
+	res.Warnings = append(warningsOf(r.plan), r.warnings...)
 	if res.Output = r.coordinator.output; !r.answers && r.plan != nil {
 		res.Output = r.joined()
 	}
 	return res
 }
 
-// removedUsage is what the run took before for what is no part of it any more:
-// tasks that were renamed or removed since, and steps that were repeated.
+// warningsOf returns the warnings of a plan as text; nil has none.
+func warningsOf(p *plan.Plan) (texts []string) {
+	if p == nil {
+		return nil
+	}
+	for _, w := range p.Warnings {
+		texts = append(texts, w.Error())
+	}
+	return texts
+}
+
+// removedUsage returns the usage that earlier processes of the run spent on what it no longer
+// has: tasks that were renamed or removed since, and steps that were repeated.
 func (r *run) removedUsage() llm.Usage {
 	left, _ := r.priorRun.spent()
 	for i := range r.tasks {
@@ -103,8 +110,7 @@ func less(u, v llm.Usage) llm.Usage {
 	}
 }
 
-// expire takes back a result, or the words of an error, that may no longer be
-// read at the end of the run.
+// expire replaces a result, or the text of an error, that has expired by the end of the run.
 func (t *TaskResult) expire(now time.Time) {
 	if t.Error.expire(now); t.Error != nil && t.Error.Message == expired {
 		t.Result = expired
@@ -114,8 +120,8 @@ func (t *TaskResult) expire(now time.Time) {
 	}
 }
 
-// joined joins the results that make the answer: one as it is, several each
-// under its title.
+// joined returns the answer: the result of the only output task, or the results of several,
+// each under its title.
 func (r *results) joined() string {
 	var shown []*TaskResult
 	for _, i := range r.plan.Outputs {

@@ -280,7 +280,7 @@ func (c *Compartment) parts(o *Offer, g *Grant, s pick.Selection, d *Ruling) (_ 
 	asked := o.As == task.Structured || o.As == task.Both
 	if asked && !structured {
 		d.withhold(RulePayload, ReasonRule, "it has no validated structured result")
-		return p, false
+		return envelope.Payload{}, false
 	}
 	if s.Whole() {
 		switch {
@@ -302,25 +302,25 @@ func (c *Compartment) translated(o *Offer, g *Grant, d *Ruling, left envelope.Pa
 	if t == nil {
 		d.Verdict, d.Rule, d.left = NeedsTranslation, cmp.Or(d.Rule, granted[o.Source.Kind], RuleGrant), left
 		d.Translate = &handoff.Translation{MaxTokens: g.Terms.translation.maxTokens, ByModel: true}
-		return left, false
+		return envelope.Payload{}, false
 	}
 	switch {
 	case t.Genuine() != nil, !derives(t, o.Envelope), t.Classification() < d.After:
 		d.withhold(RuleDigest, ReasonTampered, "its translation does not derive from it")
-		return left, false
+		return envelope.Payload{}, false
 	case t.Fresh(now) != nil:
 		d.withhold(RuleExpiry, ReasonExpired, "its translation is not fresh")
-		return left, false
+		return envelope.Payload{}, false
 	}
 	undeclassified := *g.Terms // an entry lowers what the producer made, and not what a model made of it
 	undeclassified.lower = nil
 	if x := undeclassified.Admit(t.Classification(), c.Contract.Clearance, c.Contract.Callee); x.Held() {
 		d.refuse(&x)
-		return left, false
+		return envelope.Payload{}, false
 	}
 	if t.Classification() > c.Contract.MaxInput {
 		d.withhold(RuleClearance, ReasonClearance, fmt.Sprintf("its translation is %v, and the contract lets %v through", t.Classification(), c.Contract.MaxInput))
-		return left, false
+		return envelope.Payload{}, false
 	}
 	d.After, d.replaced, d.Translated = t.Classification(), t, true
 	d.expires, d.trust = Earliest(d.expires, t.ExpiresAt()), d.trust.Join(t.Trust())

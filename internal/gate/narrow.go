@@ -23,7 +23,7 @@ func (c *Compartment) narrow(g *Grant, s pick.Selection, p envelope.Payload, d *
 	withhold := func(why string) (envelope.Payload, bool) {
 		d.withholdValue(by, why)
 		d.Line = line
-		return p, false
+		return envelope.Payload{}, false
 	}
 	value, ok := decoded(p)
 	if _, text := value.(string); !ok || text || g.Source.Kind == handoff.Fault { // a text in quotes is a text, and so is what an agent said when it failed

@@ -1,6 +1,11 @@
 package gate
 
-import "github.com/runteam/runteam/handoff"
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/runteam/runteam/handoff"
+)
 
 // Runtime is the producer of what the runtime itself says, such as what is
 // wrong with a plan. No agent may have this name.
@@ -13,6 +18,19 @@ const Reasoning handoff.SourceKind = "reasoning"
 type Source struct {
 	Kind handoff.SourceKind `json:"kind"`
 	Name string             `json:"name"` // the ID of the task or the name of the input
+}
+
+// UnmarshalJSON reads a stored source. A kind that this version does not know is an error, so
+// that a record of a later version is refused and not shown as something else.
+func (s *Source) UnmarshalJSON(raw []byte) error {
+	type plain Source
+	if err := json.Unmarshal(raw, (*plain)(s)); err != nil {
+		return err
+	}
+	if _, known := granted[s.Kind]; !known && s.Kind != "" {
+		return fmt.Errorf("unknown kind of context %q", s.Kind)
+	}
+	return nil
 }
 
 // Instructs reports whether a source tells its reader what to do, or what the

@@ -1,6 +1,8 @@
 package gate_test
 
 import (
+	"encoding/json"
+	"fmt"
 	"testing"
 
 	"github.com/runteam/runteam/envelope"
@@ -67,4 +69,16 @@ func offerOf(t *testing.T, kind handoff.SourceKind) *gate.Offer {
 	o := offer(t, envelope.Text("x"))
 	o.Source = gate.Source{Kind: kind, Name: "n"}
 	return o
+}
+
+// A record of a later version may have kinds that this version cannot show for what they are.
+func TestStoredSourcesHaveKnownKinds(t *testing.T) {
+	t.Parallel()
+	for kind := range carriers {
+		var s gate.Source
+		require.NoError(t, json.Unmarshal(fmt.Appendf(nil, `{"kind":%q,"name":"x"}`, kind), &s))
+		require.Equal(t, gate.Source{Kind: kind, Name: "x"}, s)
+	}
+	var d gate.Decision
+	require.ErrorContains(t, json.Unmarshal([]byte(`{"source":{"kind":"rumor","name":"x"}}`), &d), `unknown kind of context "rumor"`)
 }
