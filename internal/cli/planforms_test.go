@@ -84,7 +84,7 @@ func TestPlanOfManyAgentsHasLists(t *testing.T) {
 	got = call{args: []string{"plan", "-"}, stdin: crowd(12)}.run(t)
 	require.Contains(t, got.stdout, "│")
 	got = call{args: []string{"plan", "-", "--from", "brief"}, stdin: crowd(13)}.run(t)
-	require.Contains(t, got.stdout, "retold  agent 13, internal ")
+	require.Contains(t, got.stdout, "derived  agent 13, internal ")
 	require.Contains(t, got.stdout, "through Task 1 → Task 2 → Task 3\n")
 }
 
@@ -157,7 +157,7 @@ func TestCheckChecksAssertions(t *testing.T) {
 	got := call{args: []string{"check", path, "--log-level", "error"}}.run(t)
 	require.Equal(t, exit.StatusFailed, got.status, "%+v", got)
 	require.Contains(t, got.stdout, "team.yaml: broken: 5 tasks, 5 agents, 2 inputs; 5 assertions\n")
-	require.Regexp(t, `^BROKEN  input claim never derives into statistics \(.*team.yaml:63\)\n        statistics is delivered .*\n        input "claim" → .* → task "Count" → statistics\nrunteam: 1 of 5 assertions broken\n$`, got.stderr)
+	require.Regexp(t, `^BROKEN  input claim never derives into statistics \(.*team.yaml:63\)\n        statistics receives .*\n        input "claim" → .* → task "Count" → statistics\nrunteam: 1 of 5 assertions broken\n$`, got.stderr)
 
 	got = call{args: []string{"check", path, "-o", "json"}}.run(t)
 	require.Equal(t, exit.StatusFailed, got.status, "%+v", got)

@@ -18,9 +18,9 @@ import (
 
 // Ways past an assertion.
 
-// promised is the finding about one assertion in a plan. What does not hold
+// assertionFinding returns the finding about one assertion of a plan. What does not hold
 // keeps a run from starting, before any agent is asked.
-func promised(t *testing.T, tm *engine.Team, specs []task.Spec, o *engine.RunOptions, text string) flow.Finding {
+func assertionFinding(t *testing.T, tm *engine.Team, specs []task.Spec, o *engine.RunOptions, text string) flow.Finding {
 	t.Helper()
 	a, err := flow.ParseAssertion(text)
 	require.NoError(t, err)
@@ -57,10 +57,10 @@ func TestAssertionsAboutAnEndpointInAnySpelling(t *testing.T) {
 	a.Endpoint, b.Endpoint = "https://llm.example/v1", "https://LLM.example:443/v1"
 	tm := newTeam(t, a, b)
 	for _, where := range []string{"https://llm.example/v1", "https://LLM.example:443/v1", "https://llm.example:443/v1/", "HTTPS://LLM.EXAMPLE/v1"} {
-		f := promised(t, tm, []task.Spec{spec("a"), claimed("b")}, withClaim(), "input claim never reaches "+where)
+		f := assertionFinding(t, tm, []task.Spec{spec("a"), claimed("b")}, withClaim(), "input claim never reaches "+where)
 		require.False(t, f.Holds, where)
 		require.Equal(t, `input "claim" → task "b" → https://llm.example/v1`, f.Path.String())
-		require.True(t, promised(t, tm, []task.Spec{claimed("a"), spec("b")}, withClaim(), "task a never reaches "+where).Holds, where)
+		require.True(t, assertionFinding(t, tm, []task.Spec{claimed("a"), spec("b")}, withClaim(), "task a never reaches "+where).Holds, where)
 	}
 }
 
@@ -73,10 +73,10 @@ func TestABusStandsInTheTable(t *testing.T) {
 	tm := newTeam(t, member("intake", never(t)), member("reader", never(t)))
 	specs := []task.Spec{claimed("intake"), spec("reader")}
 	for _, give := range []string{"input claim never derives into reader", "task intake never derives into reader", "internal_notes never derives into reader"} {
-		require.True(t, promised(t, tm, specs, withClaim(), give).Holds, give)
+		require.True(t, assertionFinding(t, tm, specs, withClaim(), give).Holds, give)
 		o := withClaim()
 		o.Bus = tm.NewBus()
-		f := promised(t, tm, specs, o, give)
+		f := assertionFinding(t, tm, specs, o, give)
 		require.False(t, f.Holds, give)
 		require.Contains(t, f.Path.String(), `task "messages" → reader`)
 	}
@@ -102,12 +102,12 @@ func TestAMemoryOfTheCallersStandsInTheTable(t *testing.T) {
 	o := withClaim()
 	o.Memory = store
 	for _, give := range []string{"internal_notes never reaches reader", "internal_notes never derives into reader"} {
-		f := promised(t, tm, specs, o, give)
+		f := assertionFinding(t, tm, specs, o, give)
 		require.True(t, f.Holds)
 		require.Contains(t, f.Why, `of texts without a schema nothing is known, and reader `)
 		require.Contains(t, f.Why, `memory "memory of the caller"`)
-		require.NotContains(t, promised(t, tm, specs, withClaim(), give).Why, "memory", "without one there is nothing to say")
-		require.NotContains(t, promised(t, tm, specs, o, "internal_notes never reaches apart").Why, "memory")
+		require.NotContains(t, assertionFinding(t, tm, specs, withClaim(), give).Why, "memory", "without one there is nothing to say")
+		require.NotContains(t, assertionFinding(t, tm, specs, o, "internal_notes never reaches apart").Why, "memory")
 	}
 	require.NoError(t, run(t, tm, o, specs...).Err())
 	require.Contains(t, d.of("reader"), canary, "it is what may come that way")
@@ -119,7 +119,7 @@ func TestAMemoryOfTheCallersStandsInTheTable(t *testing.T) {
 		if s.Kind == handoff.Memory {
 			found = true
 			require.Equal(t, "memory of the caller", s.Name)
-			require.Equal(t, []flow.Reach{flow.Retold, flow.Whole, flow.Never}, table.Row(i)[:3])
+			require.Equal(t, []flow.Reach{flow.Derived, flow.Whole, flow.Never}, table.Row(i)[:3])
 		}
 	}
 	require.True(t, found)
@@ -133,7 +133,7 @@ func TestAssertionsKnowTheMembersOfMessages(t *testing.T) {
 	for text, holds := range map[string]bool{`{"internal_notes":"x"}`: false, `[{"a":{"Internal_Notes":1}}]`: false, `{"notes":"x"}`: true, "internal_notes": true} {
 		o := withClaim()
 		o.Messages = []engine.Message{{From: handoff.User, To: "reader", Text: text}}
-		f := promised(t, tm, specs, o, "internal_notes never reaches reader")
+		f := assertionFinding(t, tm, specs, o, "internal_notes never reaches reader")
 		require.Equal(t, holds, f.Holds, text)
 		if !holds {
 			require.Equal(t, `message "message from user to reader" → task "reader" → reader`, f.Path.String())
@@ -150,11 +150,11 @@ func TestAssertionsNameTheTextsThatTheyCannotSeeInto(t *testing.T) {
 	shape.OutputSchema = []byte(scoreOnly)
 	for _, with := range []bool{false, true} {
 		specs := []task.Spec{spec("intake"), spec("reader", "intake"), claimed("fraud")}
-		want := `reader is delivered result of "intake"`
+		want := `reader receives result of "intake"`
 		if with {
 			specs[0], want = shape, ""
 		}
-		f := promised(t, tm, specs, withClaim(), "internal_notes never reaches reader")
+		f := assertionFinding(t, tm, specs, withClaim(), "internal_notes never reaches reader")
 		require.True(t, f.Holds)
 		require.Contains(t, f.Why, want)
 		require.Equal(t, with, f.Why == "")

@@ -121,7 +121,7 @@ func TestAssertionsDoNotTellOfHiddenInputs(t *testing.T) {
 	const most, least = `{"name": "Ada", "hiv": true, "ssn": 1}`, `{"name": "Ada", "nnae": 1}`
 	hidden := checked(t, label.Secret, most)
 	require.Equal(t, hidden, checked(t, label.Secret, least))
-	require.Contains(t, hidden[1], "hiv never reaches b: false b is delivered property \"hiv\" of input \"record\"")
+	require.Contains(t, hidden[1], "hiv never reaches b: false b receives property \"hiv\" of input \"record\"")
 	require.Contains(t, hidden[1], "only the run will show")
 	require.Contains(t, hidden[2], "ssn never derives into a: true")
 	require.NotEqual(t, checked(t, label.Confidential, most), checked(t, label.Confidential, least))

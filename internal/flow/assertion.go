@@ -9,7 +9,7 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// An Assertion claims that something never comes to a reader.
+// An Assertion claims that a reader never gets something.
 //
 // As a text it is `X never reaches B` or `X never derives into B`. X is one of
 //
@@ -19,7 +19,7 @@ import (
 //
 // and B is an agent, coordinator, user or the URL of an endpoint. A path is an
 // RFC 6901 pointer in which * is any element or member; it means the value there
-// with all that is in it. Write a name with spaces, slashes or the word never in
+// and everything in it. Write a name with spaces, slashes or the word never in
 // quotes, as in JSON. Names of inputs and readers may have spaces without quotes,
 // and end at the first slash or at never.
 //

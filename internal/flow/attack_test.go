@@ -36,13 +36,13 @@ func TestFindingNamesTextsThatMayHaveTheProperty(t *testing.T) {
 			{Source: 2, Task: 2, Delivers: except("ssn")}, {Source: 0, Task: 2, Delivers: pick.Everything()},
 		},
 	}
-	const unknown = "of texts without a schema nothing is known, and "
-	more := `; "never derives into" counts those whose writers had read it`
+	const unknown = "a text without a schema may contain it: "
+	more := `; "never derives into" covers texts whose writers read it`
 	for give, want := range map[string]string{
-		"ssn never reaches first":               unknown + `first is delivered memory "memory of the caller"` + more,
-		"ssn never derives into first":          unknown + `first learns of memory "memory of the caller"`,
-		"ssn never reaches second":              unknown + `second is delivered result of "First"` + more,
-		"ssn never derives into second":         unknown + `second learns of memory "memory of the caller"`,
+		"ssn never reaches first":               unknown + `first receives memory "memory of the caller"` + more,
+		"ssn never derives into first":          unknown + `first gets text derived from memory "memory of the caller"`,
+		"ssn never reaches second":              unknown + `second receives result of "First"` + more,
+		"ssn never derives into second":         unknown + `second gets text derived from memory "memory of the caller"`,
 		"ssn never reaches apart":               "", // a structured input without it, and the goal, which is no JSON of anybody's
 		"ssn never reaches idle":                "",
 		"ssn never derives into idle":           "",

@@ -10,8 +10,7 @@ import (
 )
 
 // A Finding is the result of checking an assertion. If it does not hold, Path is a
-// path of the fewest tasks on which the subject would come to the reader, and Why
-// explains it. If it holds, Why may add a caveat.
+// path of the fewest tasks from the subject to the reader, and Why explains it. If it holds, Why may add a caveat.
 type Finding struct {
 	Holds bool   `json:"holds"`
 	Path  Path   `json:"path,omitempty"`

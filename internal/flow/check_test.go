@@ -67,49 +67,49 @@ func TestCheck(t *testing.T) {
 	t.Parallel()
 	table := office().Table()
 	tests := []struct{ give, path, why string }{
-		{"input letter never reaches reader", `input "letter" → task "Read it" → reader`, `reader is delivered input "letter", in task "Read it" (uses)`},
-		{"input letter never reaches https://models.example/v1", `input "letter" → task "Read it" → https://models.example/v1/`, `https://models.example/v1/ is delivered input "letter", in task "Read it" (uses)`},
+		{"input letter never reaches reader", `input "letter" → task "Read it" → reader`, `reader receives input "letter", in task "Read it" (uses)`},
+		{"input letter never reaches https://models.example/v1", `input "letter" → task "Read it" → https://models.example/v1/`, `https://models.example/v1/ receives input "letter", in task "Read it" (uses)`},
 		{"input letter never reaches writer", "", ""},
 		{
 			"input letter never derives into writer", `input "letter" → task "Read it" → task "Write it" → writer`,
-			`writer is delivered what task "Read it" wrote, which may reveal input "letter", in task "Write it" (dependsOn, team.yaml:9)`,
+			`writer receives what task "Read it" wrote, which may reveal input "letter", in task "Write it" (dependsOn, team.yaml:9)`,
 		},
 		{"input letter never derives into clerk", "", ""}, // minimal: heading and status
 
 		// a path counts with all above and beneath it that the edge may pass, and no other
-		{"input case file/parties never reaches reader", `input "case file" → task "Read it" → reader`, `reader is delivered /parties of input "case file", in task "Read it" (uses)`},
+		{"input case file/parties never reaches reader", `input "case file" → task "Read it" → reader`, `reader receives /parties of input "case file", in task "Read it" (uses)`},
 		{"input case file/ssn never reaches reader", "", ""}, // grants compare exactly: /SSN is another
 		{"input case file/x~1y never reaches reader", "", ""},
-		{"input later/secret never reaches clerk", "", `nothing names /secret; it only may be there`},
+		{"input later/secret never reaches clerk", "", `no schema or input names /secret; only the run will show whether it exists`},
 		{
 			"input later/public never reaches clerk", `input "later" → task "File it" → clerk`,
-			`clerk is delivered /public of input "later", in task "File it" (uses); whether there is such a value, only the run will show`,
+			`clerk receives /public of input "later", in task "File it" (uses); only the run will show whether it exists`,
 		},
 
 		// a property may be spelt in any way that blocks take for it, and a grant may pass one of them
-		{"Ssn never reaches reader", `input "case file" → task "Read it" → reader`, `reader is delivered property "Ssn" of input "case file", in task "Read it" (uses)`},
+		{"Ssn never reaches reader", `input "case file" → task "Read it" → reader`, `reader receives property "Ssn" of input "case file", in task "Read it" (uses)`},
 		{"ssn never reaches writer", "", ""},
 		{
 			"ssn never derives into writer", `input "case file" → task "Read it" → task "Write it" → writer`,
-			`writer is delivered what task "Read it" wrote, which may reveal property "ssn" of input "case file", in task "Write it" (dependsOn, team.yaml:9)`,
+			`writer receives what task "Read it" wrote, which may reveal property "ssn" of input "case file", in task "Write it" (dependsOn, team.yaml:9)`,
 		},
 		{"name never reaches writer", "", ""},
 		{"summary never reaches reader", "", `reader writes it, in task "Read it", which does not count`},
-		{"summary never reaches writer", `result of "Read it" → task "Write it" → writer`, `writer is delivered property "summary" of result of "Read it", in task "Write it" (dependsOn, team.yaml:9)`},
+		{"summary never reaches writer", `result of "Read it" → task "Write it" → writer`, `writer receives property "summary" of result of "Read it", in task "Write it" (dependsOn, team.yaml:9)`},
 
 		// the writer of a part knows it, and all that it writes may tell it
 		{"task read/SSN never reaches writer", "", ""},
 		{
 			"task read/SSN never derives into writer", `result of "Read it" → task "Read it" → task "Write it" → writer`,
-			`writer is delivered what task "Read it" wrote, which may reveal /SSN of result of "Read it", in task "Write it" (dependsOn, team.yaml:9)`,
+			`writer receives what task "Read it" wrote, which may reveal /SSN of result of "Read it", in task "Write it" (dependsOn, team.yaml:9)`,
 		},
 		{`task "  write IT " never derives into clerk`, "", ""},
 		{"task " + string(task.NewID("Read it")) + " never reaches clerk", "", ""},
 
-		{"task File it never reaches user", `result of "File it" → user`, `user is shown result of "File it" (result, declassified by file-to-user)`},
+		{"task File it never reaches user", `result of "File it" → user`, `user sees result of "File it" (result, declassified by file-to-user)`},
 		{
 			"input later never derives into user", `input "later" → task "File it" → user`,
-			`user is shown what task "File it" wrote, which may reveal input "later" (result, declassified by file-to-user)`,
+			`user sees what task "File it" wrote, which may reveal input "later" (result, declassified by file-to-user)`,
 		},
 		{"task File it never reaches clerk", "", `clerk writes it, in task "File it", which does not count`},
 	}
@@ -177,7 +177,7 @@ func TestUnknownPropertiesAreErrors(t *testing.T) {
 	}
 	got, err := check("sumary never reaches user")
 	require.NoError(t, err)
-	require.Equal(t, flow.Finding{Holds: true, Why: `nothing names property "sumary"; it only may be there`}, got)
+	require.Equal(t, flow.Finding{Holds: true, Why: `no schema or input names property "sumary"; only the run will show whether it exists`}, got)
 
 	g.Sources[2].Has = nil
 	for text, hint := range map[string]string{
@@ -195,7 +195,7 @@ func TestUnknownPropertiesAreErrors(t *testing.T) {
 }
 
 // TestAReaderListedTwiceIsOne gives an endpoint two spellings, of which only
-// the first is delivered anything.
+// the first receives anything.
 func TestAReaderListedTwiceIsOne(t *testing.T) {
 	t.Parallel()
 	g := office()
@@ -217,7 +217,7 @@ func TestErrorsReachTheirWriter(t *testing.T) {
 	subject := flow.Subject{Kind: flow.OfTask, Name: "read", Path: "/SSN"}
 	f, err := g.Table().Check(flow.Assertion{Subject: subject, Claim: flow.Derives, Reader: "reader"})
 	require.NoError(t, err)
-	require.Equal(t, `reader is shown what task "Read it" wrote, which may reveal /SSN of result of "Read it" (fault)`, f.Why)
+	require.Equal(t, `reader sees what task "Read it" wrote, which may reveal /SSN of result of "Read it" (fault)`, f.Why)
 }
 
 func TestCheckRefusesMalformedAssertions(t *testing.T) {
@@ -305,7 +305,7 @@ func TestFindingsAreData(t *testing.T) {
 	require.JSONEq(t, `{"holds": false, "path": [
 		{"kind": "input", "name": "letter", "index": 0}, {"kind": "task", "name": "Read it", "index": 0, "rule": "uses"},
 		{"kind": "task", "name": "Write it", "index": 1, "rule": "dependsOn", "line": "team.yaml:9"}, {"kind": "agent", "name": "writer", "index": 1}],
-		"why": "writer is delivered what task \"Read it\" wrote, which may reveal input \"letter\", in task \"Write it\" (dependsOn, team.yaml:9)"}`, string(text))
+		"why": "writer receives what task \"Read it\" wrote, which may reveal input \"letter\", in task \"Write it\" (dependsOn, team.yaml:9)"}`, string(text))
 	var back flow.Finding
 	require.NoError(t, json.Unmarshal(text, &back))
 	require.Equal(t, f, back)

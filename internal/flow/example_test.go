@@ -53,9 +53,9 @@ func ExampleGraph_Table() {
 	}
 	fmt.Println(table.Via(0, 3))
 	// Output:
-	// claim [whole retold retold retold]
-	// Extract facts [never part retold retold]
-	// Score fraud [never never part retold]
+	// claim [whole derived derived derived]
+	// Extract facts [never part derived derived]
+	// Score fraud [never never part derived]
 	// Write letter [never never never whole]
 	// input "claim" → task "Extract facts" → task "Score fraud" → task "Write letter" → user
 }
@@ -88,6 +88,6 @@ func ExampleTable_Check() {
 	// holds: internal_notes never reaches letters
 	// fails: internal_notes never derives into letters
 	//   result of "Extract facts" → task "Score fraud" → task "Write letter" → letters
-	//   letters is delivered what task "Score fraud" wrote, which may reveal property "internal_notes" of result of "Extract facts", in task "Write letter" (dependsOn, team.yaml:27)
+	//   letters receives what task "Score fraud" wrote, which may reveal property "internal_notes" of result of "Extract facts", in task "Write letter" (dependsOn, team.yaml:27)
 	// assertion "internl_notes never reaches letters": no input and no result can have a property "internl_notes": did you mean "internal_notes"?
 }

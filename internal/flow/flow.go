@@ -2,8 +2,8 @@
 //
 // A [Graph] has the sources, tasks and readers of a run and the edges between
 // them, each with what it delivers. Its [Table] says for every source and every
-// reader whether the reader gets the source whole, in part, only as retold by
-// others, or never. [Table.Check] checks an [Assertion], such as
+// reader whether the reader gets the source whole, in part, only as text derived
+// from it, or never. [Table.Check] checks an [Assertion], such as
 // "internal_notes never reaches letters", and returns a path that breaks it.
 //
 // The answers are about content. Dependents of a task learn that it exists, when
@@ -23,11 +23,11 @@ import (
 )
 
 // A Graph is the input of [Graph.Table]. Sources, tasks and readers refer to each
-// other by index; [Graph.Table] panics if an index is out of range. The order of edges and sights never matters.
+// other by index; [Graph.Table] panics if an index is out of range. The order of
+// edges and sights never matters.
 //
-// A turn of the coordinator is a task too: it reads, and what it writes (the text
-// of a plan, the answer) is a source of that task. Such tasks come after those of
-// the plan.
+// A turn of the coordinator is a task too. The text that it writes, a plan or the
+// answer, is a source of that task. Such tasks come after those of the plan.
 type Graph struct {
 	Sources []Source `json:"sources"` // for a stable print: inputs, the goal, messages, then what tasks write
 	Tasks   []Task   `json:"tasks"`   // parallel to the plan's, then turns of the coordinator
@@ -146,8 +146,8 @@ func carries(delivers *pick.Selection, nothing, structured bool) Reach {
 	return Whole
 }
 
-// An Answer is what is known of a source before a run. Of several sources, the highest
-// counts.
+// An Answer is what is known about a source before a run. If several sources answer,
+// the highest answer counts.
 type Answer = pick.Answer
 
 // The answers.
@@ -157,7 +157,7 @@ const (
 	Yes   = pick.Yes
 )
 
-// A ReaderKind tells readers apart.
+// A ReaderKind is the kind of a reader.
 type ReaderKind uint8
 
 // The kinds of readers. The zero value is none of them.

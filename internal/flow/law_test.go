@@ -33,7 +33,7 @@ func TestTableMatchesExplicitPaths(t *testing.T) {
 				if via != nil {
 					require.Len(t, via.Tasks(), fewest[r])
 					d.requireWay(t, via, s, r)
-					require.True(t, levels[r] == flow.Retold || d.delivers(via) == levels[r], "a way as whole as that")
+					require.True(t, levels[r] == flow.Derived || d.delivers(via) == levels[r], "a way as whole as that")
 				}
 				by := d.Sources[s].Task
 				require.Equal(t, by >= 0 && d.readsIn(r, by), table.Wrote(s, r))
@@ -47,7 +47,7 @@ func TestTableMatchesExplicitPaths(t *testing.T) {
 func (d *draw) expected(source int) (levels []flow.Reach, fewest []int) {
 	levels, fewest = make([]flow.Reach, len(d.Readers)), slices.Repeat([]int{math.MaxInt}, len(d.Readers))
 	for _, w := range d.ways(source) {
-		level := flow.Retold
+		level := flow.Derived
 		if d.direct(w) {
 			level = w.first.level
 		}

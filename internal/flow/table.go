@@ -5,20 +5,20 @@ import (
 	"slices"
 )
 
-// Reach is how much of a source comes to a reader. Levels are ordered with < and >.
+// Reach is how much of a source a reader gets. Levels are ordered with < and >.
 type Reach uint8
 
-// The levels of reach. Of several, the highest applies.
+// The levels of reach. If several apply, the highest counts.
 const (
-	Never  Reach = iota // nothing of it, and nothing derived from it
-	Retold              // only output of tasks that had read or written it
-	Part                // some of its paths
-	Whole               // all of it
+	Never   Reach = iota // neither the source nor anything derived from it
+	Derived              // only output of tasks that read or wrote it
+	Part                 // some of its paths
+	Whole                // all of it
 )
 
-var reachNames = [...]string{"never", "retold", "part", "whole"}
+var reachNames = [...]string{"never", "derived", "part", "whole"}
 
-// String returns the level's name; one that does not exist reads "reach(n)".
+// String returns the level's name, or "reach(n)" for an unknown level.
 func (r Reach) String() string {
 	if int(r) < len(reachNames) {
 		return reachNames[r]
@@ -30,7 +30,7 @@ func (r Reach) String() string {
 func (r Reach) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
 
 // UnmarshalText reads a level's name, strictly. After an error r is Whole, which
-// promises the least.
+// restricts the least.
 func (r *Reach) UnmarshalText(text []byte) error {
 	at := slices.Index(reachNames[:], string(text))
 	if at < 0 {
@@ -41,7 +41,7 @@ func (r *Reach) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// A Table has for every source of a graph how much of it comes to every reader.
+// A Table holds for every source of a graph how much of it every reader gets.
 //
 // What is delivered to a task reaches all readers of its prompt, and all that the
 // task writes derives from it. Tasks of one agent share nothing but what edges
@@ -73,7 +73,7 @@ func (g *Graph) Table() *Table {
 	return t
 }
 
-// follow adds the readers that a source reaches, itself or retold.
+// follow adds the readers that get a source or anything derived from it.
 func (t *Table) follow(source int, readers set) {
 	for _, s := range t.sights.of(source) {
 		readers.add(t.g.Sights[s].Reader)
@@ -97,12 +97,12 @@ func (t *Table) follow(source int, readers set) {
 // Graph returns the graph of the table.
 func (t *Table) Graph() *Graph { return t.g }
 
-// Reach returns how much of a source comes to a reader, each an index into the graph. For
-// several readers of one source, [Table.Row] is faster.
+// Reach returns how much of a source a reader gets. Both are indexes into the graph.
+// For several readers of one source, [Table.Row] is faster.
 func (t *Table) Reach(source, reader int) Reach { return t.Row(source)[reader] }
 
-// Row returns how much of a source comes to each reader, in time proportional to the deliveries
-// of the source and to the readers.
+// Row returns how much of a source each reader gets, in time proportional to the
+// deliveries of the source and to the readers.
 func (t *Table) Row(source int) []Reach {
 	row, readers := make([]Reach, len(t.g.Readers)), newSets(1, len(t.g.Readers))[0]
 	t.follow(source, readers)
@@ -111,7 +111,7 @@ func (t *Table) Row(source int) []Reach {
 	}
 	for r := range row {
 		if readers.has(r) {
-			row[r] = Retold
+			row[r] = Derived
 		}
 	}
 	for _, s := range t.sights.of(source) {
@@ -134,15 +134,16 @@ func (t *Table) Wrote(source, reader int) bool {
 	return by >= 0 && t.g.Tasks[by].reads(reader)
 }
 
-// Via returns a path on which a source comes to a reader: one that delivers it, as
-// whole as [Table.Reach] says, or else one of the fewest tasks on which it is
-// retold. The path does not depend on the order of edges. It is nil if there is
-// none. Via takes time proportional to the graph.
+// Via returns a path from a source to a reader. If the source is delivered to the
+// reader, the path delivers as much of it as [Table.Reach] says. Otherwise it is the
+// path of the fewest tasks that delivers something derived from it. Via returns nil if
+// there is no path. The path does not depend on the order of edges. Via takes time
+// proportional to the graph.
 func (t *Table) Via(source, reader int) Path {
 	switch level := t.Reach(source, reader); level {
 	case Never:
 		return nil
-	case Retold:
+	case Derived:
 		return t.derivedPath(&subject{sources: []int{source}}, reader)
 	default:
 		return t.deliveredPath(&subject{sources: []int{source}, atLeast: level}, reader)

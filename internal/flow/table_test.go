@@ -34,7 +34,7 @@ func TestLongChains(t *testing.T) {
 	t.Parallel()
 	const n = 30_000
 	table := chain(n, 3).Table()
-	require.Equal(t, []flow.Reach{flow.Whole, flow.Retold, flow.Retold, flow.Retold}, table.Row(0))
+	require.Equal(t, []flow.Reach{flow.Whole, flow.Derived, flow.Derived, flow.Derived}, table.Row(0))
 	require.Len(t, table.Via(0, 3).Tasks(), n)
 	require.Equal(t, []int{0, 1}, table.Via(0, 1).Tasks())
 	require.Equal(t, []flow.Reach{flow.Never, flow.Never, flow.Never, flow.Whole}, table.Row(n))
@@ -59,8 +59,8 @@ func TestAnAgentsTasksAreApart(t *testing.T) {
 	g := chain(4, 2)
 	g.Edges = append(g.Edges[:2], g.Edges[3]) // the third task, of the agent of the first, is given nothing
 	table := g.Table()
-	require.Equal(t, []flow.Reach{flow.Whole, flow.Retold, flow.Never}, table.Row(0))
-	require.Equal(t, []flow.Reach{flow.Never, flow.Whole, flow.Retold}, table.Row(3))
+	require.Equal(t, []flow.Reach{flow.Whole, flow.Derived, flow.Never}, table.Row(0))
+	require.Equal(t, []flow.Reach{flow.Never, flow.Whole, flow.Derived}, table.Row(3))
 }
 
 // TestTasksThatRememberEachOtherAreTreatedTogether has two tasks read each
@@ -70,8 +70,8 @@ func TestTasksThatRememberEachOtherAreTreatedTogether(t *testing.T) {
 	g := chain(3, 3)
 	g.Edges = append(g.Edges, flow.Edge{Source: 2, Task: 0, Delivers: pick.Everything(), Rule: gate.RuleMemory})
 	table := g.Table()
-	require.Equal(t, []flow.Reach{flow.Retold, flow.Whole, flow.Retold, flow.Retold}, table.Row(1), "its own words come back to it")
-	require.Equal(t, []flow.Reach{flow.Whole, flow.Retold, flow.Whole, flow.Retold}, table.Row(2))
+	require.Equal(t, []flow.Reach{flow.Derived, flow.Whole, flow.Derived, flow.Derived}, table.Row(1), "its own words come back to it")
+	require.Equal(t, []flow.Reach{flow.Whole, flow.Derived, flow.Whole, flow.Derived}, table.Row(2))
 	require.Equal(t, `result of "Task 0" → task "Task 1" → task "Task 0" → agent 0`, table.Via(1, 0).String())
 }
 
@@ -85,8 +85,8 @@ func TestErrorTextDerivesFromWhatItsTaskRead(t *testing.T) {
 	g.Sources = append(g.Sources, flow.Source{Kind: handoff.Fault, Name: "Task 0", Task: 0})
 	g.Sights = []flow.Sight{{Source: 3, Reader: 2, Delivers: pick.Everything(), Rule: gate.RuleResult}}
 	table := g.Table()
-	require.Equal(t, flow.Retold, table.Reach(0, 2))
-	require.Equal(t, flow.Retold, table.Reach(1, 2), "who wrote the result may tell of it in the error")
+	require.Equal(t, flow.Derived, table.Reach(0, 2))
+	require.Equal(t, flow.Derived, table.Reach(1, 2), "who wrote the result may tell of it in the error")
 	require.Equal(t, flow.Whole, table.Reach(3, 2))
 	require.Equal(t, `error of "Task 0" → user`, table.Via(3, 2).String())
 }
@@ -111,7 +111,7 @@ func TestAnEmptyGraph(t *testing.T) {
 
 func TestNamesOfLevelsAndKinds(t *testing.T) {
 	t.Parallel()
-	for _, r := range []flow.Reach{flow.Never, flow.Retold, flow.Part, flow.Whole} {
+	for _, r := range []flow.Reach{flow.Never, flow.Derived, flow.Part, flow.Whole} {
 		text, err := json.Marshal(r)
 		require.NoError(t, err)
 		require.Equal(t, `"`+r.String()+`"`, string(text))

@@ -6,15 +6,15 @@ import (
 	"github.com/runteam/runteam/handoff"
 )
 
-// why explains how a subject comes to a reader.
+// why explains how a reader gets a subject.
 func (t *Table) why(x *resolvedSubject, way Path) string {
 	reader, stops := way[len(way)-1], way[1:len(way)-1]
 	shown := t.shown(way)
 	what, last := x.of(way[0]), reader
 	writer := len(stops) - 1 // the task whose output arrives; none if the subject itself does
-	verb := " is shown "
+	verb := " sees "
 	if !shown {
-		last, verb = stops[writer], " is delivered "
+		last, verb = stops[writer], " receives "
 		writer--
 	}
 	if writer >= 0 {
@@ -26,7 +26,7 @@ func (t *Table) why(x *resolvedSubject, way Path) string {
 	}
 	text += because(last)
 	if t.answer(x, way[0].Index) == Maybe {
-		text += "; whether there is such a value, only the run will show"
+		text += "; only the run will show whether it exists"
 	}
 	return text
 }
@@ -62,7 +62,7 @@ func (x *resolvedSubject) of(source Step) string {
 	return x.text + " of " + source.String()
 }
 
-// answer returns whether a subject is in a source, as far as known.
+// answer returns what is known about whether a source contains the subject.
 func (t *Table) answer(x *resolvedSubject, source int) Answer {
 	if x.known == nil {
 		return Yes
@@ -85,18 +85,18 @@ func (t *Table) caveat(x *resolvedSubject, readers []int) string {
 		}
 	}
 	if !certain {
-		return "nothing names " + x.text + "; it only may be there"
+		return "no schema or input names " + x.text + "; only the run will show whether it exists"
 	}
 	return ""
 }
 
-// opaqueCaveat notes that texts without a schema come to a reader. Whether such a text
-// is JSON with the property is unknown before a run. Only texts whose writers had
-// read the property count as derived from it.
+// opaqueCaveat notes that a reader gets texts without a schema. Whether such a text
+// is JSON with the property is unknown before a run. Only texts whose writers read
+// the property count as derived from it.
 func (t *Table) opaqueCaveat(claim Claim, readers []int) string {
-	level, how, more := Part, " is delivered ", "; \"never derives into\" counts those whose writers had read it"
+	level, how, more := Part, " receives ", "; \"never derives into\" covers texts whose writers read it"
 	if claim == Derives {
-		level, how, more = Retold, " learns of ", ""
+		level, how, more = Derived, " gets text derived from ", ""
 	}
 	for i := range t.g.Sources {
 		s := &t.g.Sources[i]
@@ -106,7 +106,7 @@ func (t *Table) opaqueCaveat(claim Claim, readers []int) string {
 		row := t.Row(i)
 		for _, r := range readers {
 			if row[r] >= level {
-				return "of texts without a schema nothing is known, and " + t.g.Readers[r].Name + how + t.sourceStep(i).String() + more
+				return "a text without a schema may contain it: " + t.g.Readers[r].Name + how + t.sourceStep(i).String() + more
 			}
 		}
 	}

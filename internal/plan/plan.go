@@ -120,17 +120,17 @@ type Reading struct {
 	Withheld string               `json:"withheld,omitempty"` // the rule, if it is certain to be withheld
 
 	// What the policy and the task make of it.
-	Arrives  label.Classification `json:"arrives"`             // its label when it is delivered, at most
-	Mode     handoff.Mode         `json:"mode"`                //
-	ByTask   bool                 `json:"byTask,omitempty"`    // the task itself narrows it
-	Delivers string               `json:"delivers,omitempty"`  // which parts, if not all
-	Rule     handoff.Rule         `json:"rule,omitempty"`      // that states the mode
-	Line     string               `json:"line,omitempty"`      // where it is written
-	Rules    []gate.Citation      `json:"rules,omitempty"`     // all that apply
-	Lowered  string               `json:"loweredBy,omitempty"` // the declassifier that may lower it
-	Reveals  []redact.Kind        `json:"reveals,omitempty"`   // personal kinds that may be delivered unredacted
-	Retold   string               `json:"retold,omitempty"`    // how it is translated
-	CutTo    int                  `json:"cutTo,omitempty"`     // bytes that a size limit leaves of a longer input; zero means that it fits
+	Arrives    label.Classification `json:"arrives"`              // its label when it is delivered, at most
+	Mode       handoff.Mode         `json:"mode"`                 //
+	ByTask     bool                 `json:"byTask,omitempty"`     // the task itself narrows it
+	Delivers   string               `json:"delivers,omitempty"`   // which parts, if not all
+	Rule       handoff.Rule         `json:"rule,omitempty"`       // that states the mode
+	Line       string               `json:"line,omitempty"`       // where it is written
+	Rules      []gate.Citation      `json:"rules,omitempty"`      // all that apply
+	Lowered    string               `json:"loweredBy,omitempty"`  // the declassifier that may lower it
+	Reveals    []redact.Kind        `json:"reveals,omitempty"`    // personal kinds that may be delivered unredacted
+	Translated string               `json:"translated,omitempty"` // how it is translated
+	CutTo      int                  `json:"cutTo,omitempty"`      // bytes that a size limit leaves of a longer input; zero means that it fits
 }
 
 // A PlannedUser is the caller as a reader.
@@ -232,7 +232,7 @@ func (r *Reading) govern(g *gate.Grant, need []task.Path, a delivery) {
 	t := g.Terms
 	r.Mode, r.Arrives, r.ByTask = t.Mode(), a.Classification, need != nil
 	r.Rule, r.Line = t.Stated()
-	r.Rules, r.Reveals, r.Retold = t.Cited(), t.Reveals(), t.Translates()
+	r.Rules, r.Reveals, r.Translated = t.Cited(), t.Reveals(), t.Translates()
 	if s, err := t.Delivers(need); err == nil && !s.Whole() && r.Mode != handoff.Minimal {
 		r.Delivers = s.String()
 	}

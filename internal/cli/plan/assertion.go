@@ -26,7 +26,7 @@ type assertFlags struct {
 }
 
 func (p *assertFlags) flags(cmd *cobra.Command) {
-	cmd.Flags().StringArrayVar(&p.texts, "assert", nil, "check that the plan keeps `PROMISE`: \"X never reaches B\" or \"X never derives into B\" (repeatable)")
+	cmd.Flags().StringArrayVar(&p.texts, "assert", nil, "check that the plan satisfies `ASSERTION`: \"X never reaches B\" or \"X never derives into B\" (repeatable)")
 	flags.Complete(cmd, "assert", nil)
 }
 

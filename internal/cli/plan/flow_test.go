@@ -116,7 +116,7 @@ func TestPlanInJSONHasTheTable(t *testing.T) {
 	d = read(flowFlags{from: "claim", to: "statistics"})
 	require.Equal(t, []string{"statistics"}, []string{d.Flow.Readers[0].Name})
 	require.Len(t, d.Flow.Sources, 1)
-	require.Equal(t, []flow.Reach{flow.Retold}, d.Flow.Sources[0].Reach)
+	require.Equal(t, []flow.Reach{flow.Derived}, d.Flow.Sources[0].Reach)
 	require.Equal(t, []flow.Path{table.Via(0, 4)}, d.Flow.Sources[0].Ways)
 }
 

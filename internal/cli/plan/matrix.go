@@ -16,9 +16,8 @@ const maxColumns = 12
 // maxRowTitle is where a title in a matrix is cut, in cells.
 const maxRowTitle = 40
 
-// maxRetold is the largest number of names of readers that a source reaches only in the words of
-// others.
-const maxRetold = 8
+// maxDerived is how many readers a list names that get only text derived from the source.
+const maxDerived = 8
 
 // write writes the flow as text, in the form that fits its size.
 func (v *flowView) write(w io.Writer) {
@@ -44,7 +43,7 @@ func (v *flowView) agents() (n int) {
 }
 
 // reachSigns are the cells of the matrix.
-var reachSigns = [...]string{flow.Never: "·", flow.Retold: "r", flow.Part: "P", flow.Whole: "W"}
+var reachSigns = [...]string{flow.Never: "·", flow.Derived: "d", flow.Part: "P", flow.Whole: "W"}
 
 // ownSign is the cell of the reader that produced the source.
 const ownSign = "="
@@ -54,7 +53,7 @@ const ownSign = "="
 func (v *flowView) writeMatrix(w io.Writer) {
 	g := v.Graph()
 	heads, width := v.heads()
-	fmt.Fprint(w, "\nwho can see what\nW whole, P in part, r only in the words of others, = written there, · never\n\n")
+	fmt.Fprint(w, "\nwho can see what\nW whole, P part, d derived text only, = wrote it, · never\n\n")
 	for k, r := range v.readers {
 		fmt.Fprintf(w, "%*s%s%s\n", width, "", strings.Repeat("│ ", k), describeReader(&g.Readers[r]))
 	}
@@ -94,7 +93,7 @@ func (v *flowView) heads() (heads []string, width int) {
 
 // writeLists writes for each source which readers it reaches.
 func (v *flowView) writeLists(w io.Writer) {
-	fmt.Fprint(w, "\nwho can see what: whole, in part, or only in the words of others; see --from NAME and --to READER\n")
+	fmt.Fprint(w, "\nwho can see what: whole, in part, or only text derived from it; see --from NAME and --to READER\n")
 	for _, s := range v.sources {
 		fmt.Fprintf(w, "\n%s\n", v.title(s))
 		v.writeReached(w, s)
@@ -111,13 +110,13 @@ func (v *flowView) title(source int) string {
 // writeReached writes which readers a source reaches, a line for each level.
 func (v *flowView) writeReached(w io.Writer, source int) {
 	names := v.byReach(source)
-	if len(names[flow.Retold])+len(names[flow.Part])+len(names[flow.Whole]) == 0 {
+	if len(names[flow.Derived])+len(names[flow.Part])+len(names[flow.Whole]) == 0 {
 		fmt.Fprint(w, "   reaches no reader\n")
 	}
 	for _, level := range reachLevels[:len(reachLevels)-1] {
 		most := len(v.readers)
-		if level == flow.Retold {
-			most = maxRetold
+		if level == flow.Derived {
+			most = maxDerived
 		}
 		if all := names[level]; len(all) > 0 {
 			fmt.Fprintf(w, "   %-8s%s\n", level, format.List(all, most))
@@ -138,7 +137,7 @@ func (v *flowView) byReach(source int) (names [len(reachSigns)][]string) {
 }
 
 // reachLevels are the levels from the most to the least.
-var reachLevels = [...]flow.Reach{flow.Whole, flow.Part, flow.Retold, flow.Never}
+var reachLevels = [...]flow.Reach{flow.Whole, flow.Part, flow.Derived, flow.Never}
 
 // writeFrom writes how much of one source reaches each reader, and by which path.
 func (v *flowView) writeFrom(w io.Writer, source int) {
@@ -172,7 +171,7 @@ func (v *flowView) writeTo(w io.Writer, reader int) {
 
 func (v *flowView) word(source, reader int, level flow.Reach) string {
 	if level < flow.Part && v.Wrote(source, reader) {
-		return level.String() + ", written there"
+		return level.String() + ", wrote it"
 	}
 	return level.String()
 }

@@ -49,8 +49,8 @@ no key and no network. With --goal, or with goal: in the spec, the coordinator
 makes a plan: one model call, and one more if the first plan cannot be run.
 
 For every input and every result it shows which agent, endpoint and person could
-see it: whole, in part, only in the words of others, or never; and which variables of
-your environment are sent where. --assert checks a promise about that, like assert: in
+see it: whole, in part, only text derived from it, or never; and which variables of
+your environment are sent where. --assert checks an assertion, like assert: in
 the spec; the exit status is 1 if it is broken.`,
 		Example: `  runteam plan                                 the team.yaml of this folder
   runteam plan claims -o dot | dot -Tsvg -o claims.svg

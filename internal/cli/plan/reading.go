@@ -68,7 +68,7 @@ func deliveryNotes(r *engine.Reading) (all []string) {
 		add("at most ", r.Arrives.String())
 	}
 	add("reveals ", strings.Join(format.Kinds(r.Reveals), ", "))
-	add("translated: ", r.Retold)
+	add("translated: ", r.Translated)
 	if r.CutTo > 0 {
 		add("cut to ", bytesize.Text(r.CutTo))
 	}
