@@ -36,12 +36,12 @@ func TestNoCanaryLeavesItsWay(t *testing.T) {
 	}
 }
 
-// TestWhatTheExamplesPromise is what their texts say of who reads what.
-func TestWhatTheExamplesPromise(t *testing.T) {
+// TestExamplesKeepToTheirReaders checks who reads what in each example.
+func TestExamplesKeepToTheirReaders(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		example string
-		promise func(f *flowtest.Flow)
+		assert  func(f *flowtest.Flow)
 	}{
 		{"claims", func(f *flowtest.Flow) {
 			claim := f.PlantInput("claim")
@@ -84,7 +84,7 @@ func TestWhatTheExamplesPromise(t *testing.T) {
 		t.Run(tt.example, func(t *testing.T) {
 			t.Parallel()
 			f := flowtest.Load(t, tt.example)
-			tt.promise(f)
+			tt.assert(f)
 			f.Run(t)
 		})
 	}

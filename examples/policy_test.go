@@ -134,8 +134,8 @@ func TestWhatASchemaDoesNotBoundIsNotLowered(t *testing.T) {
 	}
 }
 
-// promises returns what the spec of an example asserts, a line each.
-func promises(t *testing.T, example string) (all []string) {
+// assertions returns the assertions of an example's spec, one per line.
+func assertions(t *testing.T, example string) (all []string) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(example, "team.yaml"))
 	require.NoError(t, err)
@@ -146,19 +146,19 @@ func promises(t *testing.T, example string) (all []string) {
 	return all
 }
 
-func TestPromisesHold(t *testing.T) {
+func TestAssertionsHold(t *testing.T) {
 	t.Parallel()
 	for _, example := range []string{"claims", "support-ticket"} {
 		stdout, stderr, status := run(t, "runteam", "plan", example)
 		require.Zero(t, status, stderr)
-		for _, promise := range promises(t, example) {
-			require.Contains(t, stdout, "\nholds   "+promise+" (")
+		for _, assertion := range assertions(t, example) {
+			require.Contains(t, stdout, "\nholds   "+assertion+" (")
 		}
 	}
 }
 
-// TestNoPromiseIsIdle finds for each promise an edit of its example that breaks it.
-func TestNoPromiseIsIdle(t *testing.T) {
+// TestEachAssertionCanBreak finds for each assertion an edit of its example that breaks it.
+func TestEachAssertionCanBreak(t *testing.T) {
 	t.Parallel()
 	reads := []edit{ // or its clearance keeps it first
 		{"team.yaml", "accepts: internal\n", "accepts: confidential\n"},
@@ -182,13 +182,13 @@ func TestNoPromiseIsIdle(t *testing.T) {
 		},
 	}
 	for example, edits := range edits {
-		require.Len(t, edits, len(promises(t, example)))
-		for promise, edits := range edits {
-			t.Run(example+", "+promise, func(t *testing.T) {
+		require.Len(t, edits, len(assertions(t, example)))
+		for assertion, edits := range edits {
+			t.Run(example+", "+assertion, func(t *testing.T) {
 				t.Parallel()
 				stdout, stderr, status := run(t, "runteam", "plan", edited(t, example, edits...))
 				require.Equal(t, 1, status, stderr)
-				require.Contains(t, stdout, "\nBROKEN  "+promise+" (")
+				require.Contains(t, stdout, "\nBROKEN  "+assertion+" (")
 			})
 		}
 	}

@@ -2,8 +2,8 @@ package flowtest
 
 import "slices"
 
-// A promise says whether a reader sees a canary.
-type promise struct {
+// An assertion says whether a reader sees a canary.
+type assertion struct {
 	canary *canary
 	reader string
 	never  bool
@@ -20,25 +20,25 @@ const Everybody = "*"
 // The assertion also holds if the canary reaches no reader at all, provided that its source
 // is granted to a reader and withheld by a rule, a need or a label. If the source is granted
 // to no reader, use [Everybody]; see [Flow.Run].
-func (f *Flow) Never(c Canary, readers ...string) { f.promise(c, readers, true) }
+func (f *Flow) Never(c Canary, readers ...string) { f.assert(c, readers, true) }
 
 // Reaches asserts that a canary reaches each of the readers, so that a test also fails
 // when too much is withheld.
-func (f *Flow) Reaches(c Canary, readers ...string) { f.promise(c, readers, false) }
+func (f *Flow) Reaches(c Canary, readers ...string) { f.assert(c, readers, false) }
 
-func (f *Flow) promise(c Canary, readers []string, never bool) {
+func (f *Flow) assert(c Canary, readers []string, never bool) {
 	switch {
 	case c.p == nil || !slices.Contains(f.canaries, c.p):
-		f.misuse("a promise names a canary that was not planted in this flow")
+		f.misuse("an assertion names a canary that was not planted in this flow")
 		return
 	case len(readers) == 0:
-		f.misuse("a promise about %v names no reader", c.p)
+		f.misuse("an assertion about %v names no reader", c.p)
 	}
 	for _, r := range readers {
 		if r == Everybody && !never {
-			f.misuse("a promise about %v: * is only for Never; name the readers that it reaches", c.p)
+			f.misuse("an assertion about %v: * is only for Never; name the readers that it reaches", c.p)
 			continue
 		}
-		f.promises = append(f.promises, promise{c.p, r, never})
+		f.assertions = append(f.assertions, assertion{c.p, r, never})
 	}
 }

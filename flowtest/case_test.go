@@ -49,7 +49,7 @@ func TestLeakPathIsThatOfTheCanary(t *testing.T) {
 	})
 	requireFailure(t, got,
 		`never reaches user, but it is in the result of "Order the payment" that the user is shown`,
-		`the path it took (retold): input "employee" → task "Order the payment" [-:13] → user`,
+		`the path it took (derived): input "employee" → task "Order the payment" [-:13] → user`,
 		`to withhold it, write a rule {from: payroll, to: user, mode: minimal}, or narrow or cut what -:13 grants, or block it`,
 		`reaches letters, but nothing that was delivered to letters has it`+"\n  the flow table says: never",
 	)
@@ -74,7 +74,7 @@ func TestLeakPathWasObserved(t *testing.T) {
 	})
 	requireFailure(t, got,
 		`it is in the result of "Write a letter" that the user is shown`,
-		`the path it took (retold): input "employee" → task "Order the payment" [-:13] → task "Write a letter" [-:14] → user`,
+		`the path it took (derived): input "employee" → task "Order the payment" [-:13] → task "Write a letter" [-:14] → user`,
 		"{from: letters, to: user, mode: minimal}",
 	)
 	require.NotContains(t, got, "Summarize the case")
@@ -87,7 +87,7 @@ func TestLeakPathEndsAtTheSighting(t *testing.T) {
 	later := chains + "  - {title: Compare, assignee: writer, dependsOn: [Write about rules], uses: [rules], description: Compare.}\n"
 	requireFailure(t, failures(t, later, func(f *flowtest.Flow) { f.Never(f.PlantInput("rules"), "writer") }),
 		`it is in the prompt of "Write about rules" (writer)`,
-		`the path it took (retold): input "rules" → task "Read the rules" [-:11] → task "Write about rules" [-:12] → writer`,
+		`the path it took (derived): input "rules" → task "Read the rules" [-:11] → task "Write about rules" [-:12] → writer`,
 	)
 }
 
@@ -108,7 +108,7 @@ agents: [{name: clerk, systemPrompt: You read.}]
 policy: {rules: [{from: clerk, to: user, mode: minimal}]}
 `), 0o600))
 	got := failuresWith(t, spec.Options{Path: dir}, func(f *flowtest.Flow) { f.Never(f.PlantInput("claim"), "user") })
-	requireFailure(t, got, `it is in the answer that the user is shown`, `(retold): input "claim" → task "Read" → task "the answer" → user`, "to withhold it, block it by a rule")
+	requireFailure(t, got, `it is in the answer that the user is shown`, `(derived): input "claim" → task "Read" → task "the answer" → user`, "to withhold it, block it by a rule")
 }
 
 // TestLeakPathThroughALongMemory has so many tasks that read the memory that the flow table
@@ -146,7 +146,7 @@ policy: {rules: [{from: clerk, to: user, block: [b]}]}
 		f.Reaches(f.PlantResult("Read", "/b"), "user")
 	})
 	require.NotContains(t, got, "/a of the result")
-	requireFailure(t, got, `promised that /b of the result of "Read" (`, "the flow table says: never\n  user is shown everything except b")
+	requireFailure(t, got, `asserted that /b of the result of "Read" (`, "the flow table says: never\n  user sees everything except b")
 }
 
 func TestCanaryWithoutReader(t *testing.T) {
@@ -156,21 +156,21 @@ func TestCanaryWithoutReader(t *testing.T) {
 		test func(f *flowtest.Flow)
 		want []string
 	}{
-		{"blocked, and one promise says so", func(f *flowtest.Flow) { f.Never(f.PlantInput("employee", "/medical"), "letters") }, nil},
-		{"blocked, and promises say so", func(f *flowtest.Flow) {
+		{"blocked, and one assertion says so", func(f *flowtest.Flow) { f.Never(f.PlantInput("employee", "/medical"), "letters") }, nil},
+		{"blocked, and assertions say so", func(f *flowtest.Flow) {
 			f.Never(f.PlantInput("employee", "/medical"), "summarizer", "payroll", "letters", "http://127.0.0.1:9/v1")
 		}, nil},
-		{"blocked, and nothing is promised", func(f *flowtest.Flow) { f.PlantInput("employee", "/medical") }, []string{
-			`/medical of input "employee" (`, "reached no reader and has no promise; add Never or Reaches",
+		{"blocked, and nothing is asserted", func(f *flowtest.Flow) { f.PlantInput("employee", "/medical") }, []string{
+			`/medical of input "employee" (`, "reached no reader and has no assertion; add Never or Reaches",
 		}},
-		{"blocked, against a promise", func(f *flowtest.Flow) { f.Reaches(f.PlantInput("employee", "/medical"), "summarizer") }, []string{
-			"reaches summarizer, but nothing that was delivered to summarizer has it", `"Summarize the case" is delivered`,
+		{"blocked, against an assertion", func(f *flowtest.Flow) { f.Reaches(f.PlantInput("employee", "/medical"), "summarizer") }, []string{
+			"reaches summarizer, but nothing that was delivered to summarizer has it", `"Summarize the case" receives`,
 		}},
 		{"granted to no reader", func(f *flowtest.Flow) { f.Never(f.PlantInput("unread"), "letters") }, []string{
 			`input "unread" (`, "was planted in something that no edge of the spec delivers",
 		}},
-		{"granted to no reader, as promised", func(f *flowtest.Flow) { f.Never(f.PlantInput("unread"), flowtest.Everybody) }, nil},
-		{"granted to no reader, as promised by name", func(f *flowtest.Flow) { f.Never(f.PlantInput("unread"), "summarizer", "payroll", "letters", "user") }, nil},
+		{"granted to no reader, as asserted", func(f *flowtest.Flow) { f.Never(f.PlantInput("unread"), flowtest.Everybody) }, nil},
+		{"granted to no reader, as asserted by name", func(f *flowtest.Flow) { f.Never(f.PlantInput("unread"), "summarizer", "payroll", "letters", "user") }, nil},
 		{"not written", func(f *flowtest.Flow) {
 			f.Never(f.PlantResult("Order the payment", ""), flowtest.Everybody)
 			f.Agent("payroll", says("paid"))

@@ -34,7 +34,7 @@ func (r *run) check() (problems []string) {
 			problems = append(problems, seen[i].String()+": "+why)
 		}
 	}
-	for _, p := range r.promises {
+	for _, p := range r.assertions {
 		problems = append(problems, r.broken(p, seen)...)
 	}
 	for _, x := range r.canaries {
@@ -45,7 +45,7 @@ func (r *run) check() (problems []string) {
 	return problems
 }
 
-// failed returns why the run did not succeed, so that the promises were not fully tested.
+// failed returns why the run did not succeed, so that the assertions were not fully tested.
 func (r *run) failed() (out []string) {
 	if r.result.Success() {
 		return nil
@@ -109,9 +109,9 @@ func (r *run) writes(x *canary, t int) bool {
 }
 
 // unused says why a canary proves nothing. It is empty if a reader saw the canary, or if
-// the canary is withheld from the readers that a promise names.
+// the canary is withheld from the readers that an assertion names.
 func (r *run) unused(x *canary, seen []sighting) string {
-	about := slices.ContainsFunc(r.promises, func(p promise) bool { return p.canary == x })
+	about := slices.ContainsFunc(r.assertions, func(p assertion) bool { return p.canary == x })
 	switch {
 	case x.optional || slices.ContainsFunc(r.flow.names(), func(name string) bool { return r.firstSeen(x, name, seen) >= 0 }):
 		return ""
@@ -120,9 +120,9 @@ func (r *run) unused(x *canary, seen []sighting) string {
 	case r.isWithheldFromAll(x):
 		return ""
 	case !r.flow.isGranted(r.allowances[x].source):
-		return "was planted in something that no edge of the spec delivers; grant it to an agent, or promise Never(…, flowtest.Everybody)"
+		return "was planted in something that no edge of the spec delivers; grant it to an agent, or assert Never(…, flowtest.Everybody)"
 	case !about:
-		return "reached no reader and has no promise; add Never or Reaches"
+		return "reached no reader and has no assertion; add Never or Reaches"
 	}
 	return ""
 }
@@ -142,8 +142,8 @@ func (r *run) firstSeen(x *canary, reader string, seen []sighting) int {
 	})
 }
 
-// broken says in which ways a promise is broken.
-func (r *run) broken(p promise, seen []sighting) (problems []string) {
+// broken says in which ways an assertion is broken.
+func (r *run) broken(p assertion, seen []sighting) (problems []string) {
 	readers := []string{p.reader}
 	if p.reader == Everybody {
 		readers = r.flow.names()
@@ -152,19 +152,19 @@ func (r *run) broken(p promise, seen []sighting) (problems []string) {
 		at := r.firstSeen(p.canary, reader, seen)
 		switch {
 		case p.never && at >= 0:
-			problems = append(problems, fmt.Sprintf("promised that %v never reaches %s, but it is in %s%s", p.canary, reader, seen[at].place.name, r.leakAdvice(p.canary, reader, seen[:at+1])))
+			problems = append(problems, fmt.Sprintf("asserted that %v never reaches %s, but it is in %s%s", p.canary, reader, seen[at].place.name, r.leakAdvice(p.canary, reader, seen[:at+1])))
 		case !p.never && at < 0:
-			problems = append(problems, fmt.Sprintf("promised that %v reaches %s, but nothing that was delivered to %s has it%s", p.canary, reader, reader, r.missingNote(p.canary, reader)))
+			problems = append(problems, fmt.Sprintf("asserted that %v reaches %s, but nothing that was delivered to %s has it%s", p.canary, reader, reader, r.missingNote(p.canary, reader)))
 		}
 	}
 	return problems
 }
 
-// isWithheldFromAll reports whether promises say that a canary reaches no agent, not the
+// isWithheldFromAll reports whether assertions say that a canary reaches no agent, not the
 // coordinator and not the user.
 func (r *run) isWithheldFromAll(x *canary) bool {
 	return !slices.ContainsFunc(r.flow.g.Readers, func(reader flow.Reader) bool {
-		return reader.Kind != flow.Endpoint && !slices.ContainsFunc(r.promises, func(p promise) bool {
+		return reader.Kind != flow.Endpoint && !slices.ContainsFunc(r.assertions, func(p assertion) bool {
 			return p.canary == x && p.never && (p.reader == reader.Name || p.reader == Everybody)
 		})
 	})

@@ -11,7 +11,7 @@ import (
 	"github.com/runteam/runteam/spec"
 )
 
-// A test promises which readers never see a value. This spec breaks the promise.
+// A test asserts that a reader never sees a value. This spec breaks the assertion.
 func Example() {
 	t := newPrinter() // in a test, the *testing.T
 	defer os.RemoveAll(t.dir)
@@ -35,7 +35,7 @@ tasks:
 	f.Run(t)
 	fmt.Println(strings.ReplaceAll(t.failure, note.String(), "canary"))
 	// Output:
-	// flowtest: promised that /note of the result of "Extract the facts" (canary) never reaches letters, but it is in the prompt of "Write the letter" (letters)
+	// flowtest: asserted that /note of the result of "Extract the facts" (canary) never reaches letters, but it is in the prompt of "Write the letter" (letters)
 }
 
 // A printer is a test that keeps the first line of a failure.

@@ -42,9 +42,9 @@ type Flow struct {
 
 	everywhere bool // plant in the results of all tasks too
 
-	canaries []*canary
-	promises []promise
-	misuses  []string // wrong uses of this package
+	canaries   []*canary
+	assertions []assertion
+	misuses    []string // wrong uses of this package
 }
 
 // Load reads the spec at a path: a file, or the folder of a team.yaml. If the spec is not

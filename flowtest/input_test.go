@@ -71,7 +71,7 @@ func TestCarelessAgentsRepeatWhatTheyRead(t *testing.T) {
 		f.Careless()
 		f.Never(f.PlantInput("ticket", "/lines/1/note"), "reply")
 	})
-	requireFailure(t, got, `promised that /lines/1/note of input "ticket"`, `task "Sort"`, `→ task "Reply" [-:16] → reply`, "narrow or cut what -:16 grants")
+	requireFailure(t, got, `asserted that /lines/1/note of input "ticket"`, `task "Sort"`, `→ task "Reply" [-:16] → reply`, "narrow or cut what -:16 grants")
 	require.Empty(t, failures(t, ticket, func(f *flowtest.Flow) {
 		f.Careless()
 		f.PlantEverywhere()

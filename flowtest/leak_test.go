@@ -33,7 +33,7 @@ tasks:
   - {title: Write about rules, assignee: writer, dependsOn: [Read the rules], description: Write.}
 `
 
-func TestKeptPromisesPass(t *testing.T) {
+func TestPassesWhenAssertionsHold(t *testing.T) {
 	t.Parallel()
 	got := failures(t, chains, func(f *flowtest.Flow) {
 		claim, rules := f.PlantInput("claim"), f.PlantInput("rules")
@@ -144,7 +144,7 @@ func TestFilesMayHaveWhatTheUserMaySee(t *testing.T) {
 	}
 }
 
-func TestBrokenPromisesFail(t *testing.T) {
+func TestFailsWhenAssertionsAreBroken(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name string
@@ -155,8 +155,8 @@ func TestBrokenPromisesFail(t *testing.T) {
 			"a broken never",
 			func(f *flowtest.Flow) { f.Never(f.PlantInput("rules"), "writer") },
 			[]string{
-				`promised that input "rules" (`, `never reaches writer, but it is in the prompt of "Write about rules" (writer)`,
-				"the path it took (retold): input \"rules\" → task \"Read the rules\" [-:11] → task \"Write about rules\" [-:12] → writer",
+				`asserted that input "rules" (`, `never reaches writer, but it is in the prompt of "Write about rules" (writer)`,
+				"the path it took (derived): input \"rules\" → task \"Read the rules\" [-:11] → task \"Write about rules\" [-:12] → writer",
 				"narrow or cut what -:12 grants",
 			},
 		},

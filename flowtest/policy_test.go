@@ -39,7 +39,7 @@ func TestPoliciesHold(t *testing.T) {
 		never, writer bool // part b never reaches the writer; part a does, through the memory
 	}{
 		{"", false, true},
-		{"rules: [{from: clerk, to: writer, mode: minimal}]", true, true}, // a is retold by the one between
+		{"rules: [{from: clerk, to: writer, mode: minimal}]", true, true}, // a reaches c only as derived text
 		{"rules: [{from: clerk, to: writer, block: [b]}]", true, true},
 		{"rules: [{from: clerk, to: writer, allow: [/a]}]", true, true},
 		{"default: minimal, rules: [{from: clerk, to: other, mode: full}, {from: other, to: writer, mode: full}]", true, true},

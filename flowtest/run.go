@@ -158,9 +158,9 @@ func (r *run) locate() error {
 		}
 		r.allowances[x] = r.flow.allow(x)
 	}
-	for _, p := range r.promises {
+	for _, p := range r.assertions {
 		if p.reader != Everybody && r.flow.reader(p.reader) < 0 {
-			found = append(found, fmt.Errorf("a promise about %v: unknown reader %q: %s", p.canary, p.reader, naming.Suggest(p.reader, r.flow.names())))
+			found = append(found, fmt.Errorf("an assertion about %v: unknown reader %q: %s", p.canary, p.reader, naming.Suggest(p.reader, r.flow.names())))
 		}
 	}
 	return errors.Join(found...)

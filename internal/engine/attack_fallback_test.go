@@ -74,7 +74,7 @@ func TestEachEndpointOfAFallbackIsAReader(t *testing.T) {
 			require.Equal(t, tt.leaves, append([]string{p.Agents[0].LeavesTo}, p.Agents[0].Fallback...))
 			require.Equal(t, tt.leaves, append([]string{p.Tasks[0].LeavesTo}, p.Tasks[0].Fallback...))
 			for _, where := range tt.leaves {
-				f := promised(t, tm, []task.Spec{s}, o, "task a never reaches "+where)
+				f := assertionFinding(t, tm, []task.Spec{s}, o, "task a never reaches "+where)
 				require.True(t, f.Holds, "what it writes is its own")
 			}
 			s.Classification = tt.want + 1
@@ -85,7 +85,7 @@ func TestEachEndpointOfAFallbackIsAReader(t *testing.T) {
 	}
 	tm, err := engine.New(engine.Config{Agents: []engine.Member{member(near, far)}})
 	require.NoError(t, err)
-	f := promised(t, tm, []task.Spec{claimed("a")}, withClaim(), "input claim never reaches "+far)
+	f := assertionFinding(t, tm, []task.Spec{claimed("a")}, withClaim(), "input claim never reaches "+far)
 	require.False(t, f.Holds, "an assertion about a fallback")
 	require.Equal(t, `input "claim" → task "a" → `+far, f.Path.String())
 }

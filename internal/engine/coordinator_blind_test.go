@@ -38,7 +38,7 @@ func TestCoordinatorPromptsDoNotDependOnInputs(t *testing.T) {
 		{"a text or a value", uses, allow, "", `{"a": 1}`, "call me"},
 		{"which members it has", uses, allow, "", `{"a": 1}`, `{"b": 1}`},
 		{"which members it has, behind a plan that cannot be run", strings.Replace(uses, "Use it.", `Use it.", "agent": "ada`, 1), allow, "", `{"a": 1}`, `{"b": 1}`},
-		{"whether a property was promised to stay", uses, whole, "ssn never reaches ada", `{"ssn": 1, "a": 1}`, `{"sum": 1, "a": 1}`},
+		{"whether a property was asserted to be withheld", uses, whole, "ssn never reaches ada", `{"ssn": 1, "a": 1}`, `{"sum": 1, "a": 1}`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -51,7 +51,7 @@ type RunOptions struct {
 	Answer *Goal
 	Auto   bool // of RunTeam: a goal of one simple step goes to the agent that fits it best, without a plan
 
-	// Assert are promises about the flow of the run, which does not start if one
+	// Assert are assertions about the flow of the run. The run does not start if one
 	// does not hold. A goal's plan that breaks one is given back to the coordinator.
 	Assert []flow.Assertion
 
