@@ -104,7 +104,7 @@ func TestAMemoryOfTheCallersStandsInTheTable(t *testing.T) {
 	for _, give := range []string{"internal_notes never reaches reader", "internal_notes never derives into reader"} {
 		f := assertionFinding(t, tm, specs, o, give)
 		require.True(t, f.Holds)
-		require.Contains(t, f.Why, `of texts without a schema nothing is known, and reader `)
+		require.Contains(t, f.Why, `a text without a schema may contain it: reader `)
 		require.Contains(t, f.Why, `memory "memory of the caller"`)
 		require.NotContains(t, assertionFinding(t, tm, specs, withClaim(), give).Why, "memory", "without one there is nothing to say")
 		require.NotContains(t, assertionFinding(t, tm, specs, o, "internal_notes never reaches apart").Why, "memory")
