@@ -49,7 +49,7 @@ type Reply struct {
 	JSON  envelope.JSON         // the structured answer, if the agent read one; else the zero value
 	Tags  []string              // tags that the agent claims for its result
 	Claim *label.Classification // level that the agent claims; the gate may refuse it, and it never lowers a label
-	Usage llm.Usage             // tokens of all its calls; also set beside an error
+	Usage llm.Usage             // tokens of all its calls; also set with an error
 	Turns int                   // model calls that answered
 
 	Reasoning string // what the model wrote before its answer; not part of Text, and never shown to an agent

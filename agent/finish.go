@@ -30,7 +30,7 @@ func (c *conversation) finishError(res *llm.Response) error {
 		return wrapReason(Condition(codes.Refused), reason, cmp.Or(res.Refusal, res.Text), "change the prompt, or use another model")
 	case callinfo.ToolUse:
 		if len(res.ToolCalls) > 0 {
-			return nil // the text beside the calls is the answer
+			return nil // the text next to the calls is the answer
 		}
 		return fmt.Errorf("%w: finish reason %q", Condition(codes.ToolCall), reason)
 	}

@@ -66,9 +66,9 @@ func New(h Header, p Payload) (*Envelope, error) {
 		return nil, err
 	}
 	h.DerivedFrom, h.Tags = slices.Clone(h.DerivedFrom), slices.Clone(h.Tags)
-	// Expiry goes by the wall clock: a monotonic clock stops while
-	// a machine sleeps. CreatedAt keeps its own, so that a clock that is set back
-	// during a run does not put what was made before into the future.
+	// Expiry goes by the wall clock: a monotonic clock stops while a machine
+	// sleeps. CreatedAt keeps its own, so that a clock that is set back during a
+	// run does not date earlier envelopes in the future.
 	h.ExpiresAt = h.ExpiresAt.Round(0)
 	made := &struct { // one allocation for both
 		envelope Envelope

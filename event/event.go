@@ -100,7 +100,8 @@ type TaskSkipped struct {
 	Cause
 }
 
-// TaskFailed (error) says that a task failed, by itself or because of another task.
+// TaskFailed (error) says that a task failed, because of its own error or of
+// another task.
 type TaskFailed struct {
 	Problem
 	Cause
@@ -161,8 +162,8 @@ type Problem struct {
 	Wait    time.Duration // until the next attempt or call; zero if none follows
 }
 
-// A Cause is the task because of which another one did not complete. It is zero for a task
-// that failed by itself.
+// A Cause is the task whose failure kept another one from completing. It is zero for a
+// task with an error of its own.
 type Cause struct {
 	Root    task.ID
 	Because string // the title of Root

@@ -141,7 +141,7 @@ type fencing struct {
 	inlined []string // payloads without a fence
 }
 
-// whole adds the blocks of a piece that never stands in a line.
+// whole adds the blocks of a piece that is never inside a line.
 func (f *fencing) whole(p *piece) {
 	if p.Withheld() || p.silent() {
 		return
@@ -153,7 +153,7 @@ func (f *fencing) whole(p *piece) {
 		return
 	}
 	b := p.block(p.canonical)
-	if d := *p.Decision(); d.CutFrom > 0 { // of the text: its own fence says so, if anything is left of it
+	if d := *p.Decision(); d.CutFrom > 0 { // of the text: its own fence says that it was cut, if any of it is left
 		if p.worded() {
 			d.CutFrom = 0
 		}
@@ -178,7 +178,7 @@ func (r *renderer) openFence() *block {
 	b := &r.blocks[r.next]
 	r.next++
 	r.frame("\n" + brief.FenceOpen)
-	r.text = append(r.text, b.fence[:]...) // the frame goes on behind it
+	r.text = append(r.text, b.fence[:]...) // the frame continues after it
 	r.frame(" from \"")
 	r.frame(b.producer)
 	r.frame("\", ")

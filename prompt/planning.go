@@ -33,8 +33,8 @@ func (r *renderer) goal(heading string) {
 	}
 }
 
-// goalParams returns where parameters stand in the goal, unless the gate
-// changed it, for then they may stand elsewhere.
+// goalParams returns the positions of parameters in the goal. It returns none if
+// the gate changed the goal, since they may then be elsewhere.
 func (r *renderer) goalParams(goal *piece) []provenance.Param {
 	if d := goal.Decision(); len(d.Redacted) > 0 || d.Broken > 0 {
 		return nil

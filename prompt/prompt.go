@@ -73,9 +73,8 @@ func (p Prompt) FormatSchema() string { return cmp.Or(p.get().format, p.get().sc
 // ([handoff.Draft] or [handoff.Plan]) and the problems ([handoff.Fault]).
 func (p Prompt) Layout() string { return p.get().layout }
 
-// Sections returns the granted context piece by piece, in the order of the
-// texts: what stands in the system prompt comes first. Instructions are
-// not part of it.
+// Sections returns the granted context piece by piece, in the order of the texts:
+// context in the system prompt comes first. Instructions are not part of it.
 func (p Prompt) Sections() []Section { return append([]Section(nil), p.get().sections...) }
 
 // Structured returns the structured part of the dependency with this title, as
@@ -90,7 +89,7 @@ func (p Prompt) Structured(title string) (canonical string, ok bool) {
 }
 
 // Receipt returns a copy of the account of both texts in the form for the agent:
-// all about what it was given, and nothing about what was withheld from it (see
+// everything about delivered context, and nothing about withheld context (see
 // [gate.Decision.ForReader]).
 func (p Prompt) Receipt() *Receipt {
 	r := p.get().receipt.clone()

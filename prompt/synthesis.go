@@ -44,7 +44,7 @@ func (r *renderer) synthesis() {
 	}
 }
 
-// results writes what the tasks came to, or digests of it.
+// results writes the results of the tasks, or digests of them.
 func (r *renderer) results(pieces []piece) {
 	if len(pieces) == 0 {
 		return

@@ -43,7 +43,7 @@ func New(tasks ...task.Task) (*Queue, error) {
 	return &Queue{*readyqueue.New(g)}, nil
 }
 
-// FromSnapshot returns the queue of which a snapshot was taken, or of a snapshot of
+// FromSnapshot restores a queue from its snapshot, or from a snapshot of
 // open-multi-agent, version 1 or 2. A task that was in progress is pending again.
 //
 // A result of open-multi-agent is a text without a label. It takes the caller's header,
@@ -141,7 +141,8 @@ func (q *Queue) Next(assignee string) (task.Task, bool) {
 	return q.q.Task(first), true
 }
 
-// Get returns a task as it stands: with its status and the time of its last change.
+// Get returns a task in its current state: with its status and the time of its last
+// change.
 func (q *Queue) Get(id task.ID) (task.Task, bool) {
 	i, ok := q.q.Index(id)
 	if !ok {

@@ -100,7 +100,7 @@ func ownLine(p *pass, v value, after int) bool {
 	return p.text[after-1] != '=' && (end >= len(p.text) || p.text[end] == '\n' || p.text[end] == '\r')
 }
 
-// worthReading reports whether an unquoted value could be a secret beside some name, by its first bytes.
+// worthReading reports whether an unquoted value could be a secret after some name, by its first bytes.
 func worthReading(p *pass, v value, how style) bool {
 	const enough = 16
 	end := valueCloses(p, v, v.from, min(v.from+enough, len(p.text)))
@@ -122,7 +122,7 @@ func worthReading(p *pass, v value, how style) bool {
 	return oneOf(t, "bearer", "digest", "apikey")
 }
 
-// recordValue records v if it is a secret beside a name of class c.
+// recordValue records v if it is a secret after a name of class c.
 func recordValue(p *pass, v value, c nameClass, how style) {
 	v = extendValue(p, v)
 	if checkList(p, v, c, how) {
@@ -183,7 +183,7 @@ func afterScheme(p *pass, v value) value {
 	return v
 }
 
-// isSecret reports whether v is a secret beside a name of class c. The counts decide on most values, so they come first.
+// isSecret reports whether v is a secret after a name of class c. The counts decide on most values, so they come first.
 func isSecret(p *pass, v value, c nameClass, how style) bool {
 	t := p.text[v.from:v.to]
 	h := p.shape(t)
@@ -209,7 +209,7 @@ func isSecret(p *pass, v value, c nameClass, how style) bool {
 	return !address(t)
 }
 
-// plausible reports whether the counts of a value let it be a secret beside a name of class c.
+// plausible reports whether the counts of a value let it be a secret after a name of class c.
 func (h shape) plausible(v value, c nameClass, how style) bool {
 	switch {
 	case h.spaces > 0:

@@ -11,7 +11,7 @@ const (
 	minRun     = 12 // characters of a run that are worth a look: nine bytes in base64
 	minHex     = 18 // digits: nine bytes
 	minIsland  = 6  // bytes of text in what a run decodes to
-	minLine    = 40 // characters of a line of base64 that goes on in the next
+	minLine    = 40 // characters of a line of base64 that continues in the next
 )
 
 // escapeDetector notes that a text has escapes, so that finding them takes no pass of its own.

@@ -100,7 +100,8 @@ func (w *walk) rememberKey(key string) {
 	}
 }
 
-// expect sets what is known of the next value of f from its key, which makes it one of class.
+// expect sets what is known about the next value of f from its key, which makes it one of
+// class.
 func (f *frame) expect(key keyMeaning, class nameClass) {
 	f.member, f.named, f.titled = class, false, false
 	f.kinds = key.keyKinds

@@ -2,7 +2,7 @@ package redact
 
 import "strings"
 
-// A nameClass says how likely the name beside a value makes it a secret.
+// A nameClass says how likely the name of a value makes it a secret.
 type nameClass uint8
 
 const (

@@ -12,11 +12,12 @@ import (
 // A detector finds the spans of one sort. The pass stops for it where one of its anchors is.
 //
 // A detector looks at a bounded number of bytes around an anchor and decides; only after a hit may it read on to the
-// end of the span, after which the pass then goes on. That keeps the whole pass linear.
+// end of the span, where the pass then continues. That keeps the whole pass linear.
 type detector struct {
 	name    string
 	anchors []anchor
-	// find decides on the anchor at i and records spans with p.hit, or with p.consume if the pass goes on after them.
+	// find decides on the anchor at i and records spans with p.hit, or with p.consume if the pass continues after
+	// them.
 	find func(p *pass, i int)
 
 	// What keys can say of the values that this detector finds, and the rule for a leaf with such a key; nil for none.
@@ -158,7 +159,8 @@ func (r *Redactor) pass(s *scan, text string) {
 	}
 }
 
-// visit lets the detectors in m decide on the anchor at i, and returns where the pass goes on.
+// visit lets the detectors in m decide on the anchor at i, and returns where the pass
+// continues.
 func (r *Redactor) visit(p *pass, i int, m uint64) (next int) {
 	for p.next = i + 1; m != 0; m &= m - 1 {
 		r.detectors[bits.TrailingZeros64(m)].find(p, i)

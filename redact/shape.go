@@ -118,7 +118,7 @@ func (h shape) wordy() bool { return h.pairs >= 4 && h.common*4 >= h.pairs*3 && 
 // restless reports letters and digits that change from one sort to the other as they do in no identifier.
 func (h shape) restless() bool { return h.flips*10 >= 3*len(h.text) }
 
-// random reports a value of at least n bytes that nobody would read aloud: what generators of keys put out.
+// random reports whether a value of at least n bytes looks like the output of a key generator.
 func (h shape) random(n int) bool { return h.scattered(n) && !h.placed() }
 
 // scattered is random by the counts alone, which cost nothing more.

@@ -16,8 +16,8 @@ type gap struct {
 // Bytes of a gap: of a line break with the indentation after it, and of spaces on one line, more of which separate columns.
 const maxGap, maxSpaces = 48, 3
 
-// gapAt returns the gap at i, with a width of 0 for none. Beside what [separator] takes, it may have several spaces,
-// line breaks with the mark of a quoted line, and a dash or a bar with spaces around it.
+// gapAt returns the gap at i, with a width of 0 for none. In addition to what [separator] accepts, it may have
+// several spaces, line breaks with the mark of a quoted line, and a dash or a bar with spaces around it.
 func gapAt(text string, i int) gap {
 	g := gap{}
 	k := spaceEnd(text, i, &g)
@@ -97,8 +97,8 @@ func looseDetector(numbers []detector) detector {
 
 const maxLoose = 20 // digits of a number in loose groups
 
-// findLoose decides on the number of which a group ends with the digit at i. Its gaps must be
-// the only ones of their kind in the row; otherwise the number is in a column or a list.
+// findLoose decides on the number that has a group ending with the digit at i. Its gaps must
+// be the only ones of their kind in the row; otherwise the number is in a column or a list.
 func findLoose(p *pass, i int, numbers []detector) {
 	first := gapAt(p.text, i+1)
 	if first.width == 0 || !at(p.text, i+1+first.width, digitChar) {

@@ -277,7 +277,7 @@ func (w *walk) replace(p *part, kind Kind) {
 	p.edit = len(w.edits)
 }
 
-// here returns the leaf that the walk has come to.
+// here returns the leaf that the walk has reached.
 func (w *walk) here() location {
 	keyKinds := kindSet(0)
 	if n := len(w.frames); n > 0 {
@@ -286,7 +286,7 @@ func (w *walk) here() location {
 	return location{reveal: w.reveal, walk: w, keyKinds: keyKinds}
 }
 
-// path returns the tokens of the pointer to the leaf that the walk has come to.
+// path returns the tokens of the pointer to the leaf that the walk has reached.
 func (w *walk) path() []string {
 	path := make([]string, len(w.frames))
 	for i, f := range w.frames {

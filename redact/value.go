@@ -5,12 +5,12 @@ import (
 	"unicode/utf8"
 )
 
-// A value is what follows a name: text[from:to], of which at most maxLook bytes are examined.
+// A value is the text after a name: text[from:to]. At most maxLook bytes of it are examined.
 type value struct {
 	from, to int
 	closing  string // for a quoted value, the bytes that may close it
 	escapes  int    // backslashes before its opening quote, when the whole is a string inside a string
-	long     bool   // goes on after to
+	long     bool   // continues after to
 	query    bool   // one of several name=value, which & and ? end
 	nextLine bool   // on the line below its name
 }

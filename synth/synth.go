@@ -18,7 +18,8 @@ import (
 // grant but dependencies.
 type Rules = planning.Rules
 
-// Grants are what a plan may grant beside dependencies. The zero value means nothing.
+// Grants are what a plan may grant in addition to dependencies. The zero value means
+// nothing.
 type Grants = planning.Grants
 
 // ParsePlan reads a plan from a reply: a JSON array of tasks, alone, in a code fence or

@@ -336,7 +336,7 @@ func isMetadataKey(key string) bool {
 	return 0 < len(key) && len(key) <= naming.MaxName
 }
 
-// credentials are words that name a secret; a pair stands for two words in a row.
+// credentials are words that name a secret; a pair means two words in a row.
 var credentials = []string{
 	"password", "passwd", "pwd", "passphrase", "secret", "secrets", "token", "credential", "credentials",
 	"authorization", "bearer", "cookie", "apikey", "privatekey", "accesskey",

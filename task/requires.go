@@ -18,12 +18,12 @@ type Requires struct {
 	Provider     string   `json:"requiredProvider,omitempty"` // whose models it calls, such as "openai"
 }
 
-// isEmpty reports whether r, which may be nil, asks for nothing.
+// isEmpty reports whether r requires nothing. r may be nil.
 func (r *Requires) isEmpty() bool {
 	return r == nil || len(r.Tools)+len(r.Capabilities)+len(r.Backend)+len(r.Provider) == 0
 }
 
-// trimmed returns a copy without surrounding spaces, or nil when r asks for nothing.
+// trimmed returns a copy without surrounding spaces, or nil if r requires nothing.
 func (r *Requires) trimmed() *Requires {
 	if r.isEmpty() {
 		return nil
@@ -42,8 +42,8 @@ func trimAll(list []string) []string {
 	return list
 }
 
-// trimWord keeps a word of spaces as it is, so that it is refused and does not
-// become one that asks for nothing.
+// trimWord keeps a word of spaces unchanged, so that it is refused instead of being
+// read as no requirement.
 func trimWord(word string) string {
 	if trimmed := strings.TrimSpace(word); trimmed != "" {
 		return trimmed

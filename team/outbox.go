@@ -42,7 +42,7 @@ func (o *Outbox) inner() *engine.Outbox {
 }
 
 // A Monitor shows one run during and after its execution. The zero value is ready for use.
-// It is safe for concurrent use; with several runs, it shows the one that began last.
+// It is safe for concurrent use; with several runs, it shows the most recent one.
 type Monitor struct{ of engine.Monitor }
 
 // Snapshot returns the current state of the run as JSON: its phase, token usage, queue and

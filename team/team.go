@@ -95,7 +95,7 @@ func (t *Team) PlanTeam(ctx context.Context, goal Goal, o *RunOptions) (*Plan, e
 
 // RunTasks runs a graph of tasks and returns the result of each.
 //
-// The error is nil if every task completed, and a [*RunError] beside the Result if the
+// The error is nil if every task completed, and a [*RunError] with the Result if the
 // run started and did not succeed. Any other error means that the run did not start and
 // nothing was spent: [task.Problems] list what is wrong with the tasks or the options.
 //

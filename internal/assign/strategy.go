@@ -97,8 +97,8 @@ func (s Strategy) unknown() task.Problem {
 	}
 }
 
-// picker returns the function that chooses the agent of a task among the
-// eligible, of whom there is one at least.
+// picker returns the function that chooses the agent of a task among the eligible
+// ones. There is at least one.
 func (a *assigner) picker(s Strategy) func(*task.Task) int32 {
 	switch s {
 	case LeastBusy:

@@ -53,7 +53,7 @@ func words(text string) iter.Seq2[[]byte, int] {
 			if last != 0 {
 				add(last)
 			}
-			if last != 0 || !inPairs(next) { // a letter without neighbors stands alone
+			if last != 0 || !inPairs(next) { // a letter without neighbors is a word
 				add(c)
 			}
 			if last = c; !end() {

@@ -17,8 +17,8 @@ type encoded struct {
 	verdict, rule string
 }
 
-// Encode encodes decisions. It needs no chain, so that other goroutines than the one that
-// appends them can do it.
+// Encode encodes decisions. It needs no chain, so that a goroutine that does not append
+// them can call it.
 func Encode(list ...event.Handoff) (Decisions, error) {
 	out := make(Decisions, len(list))
 	for i := range list {

@@ -40,7 +40,7 @@ func (s State) Closed() bool { return s.closed }
 func (s State) IsZero() bool { return s.head == Head{} }
 
 // State returns the state from which [Continue] continues the chain, once all its lines and
-// those beside it are written. Of a broken chain it is zero.
+// those next to it are written. For a broken chain it is zero.
 func (c *Chain) State() State {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -2,8 +2,8 @@ package brief
 
 import "strconv"
 
-// A Layout is the shape of a prompt: which sections it has, and which context
-// may stand in them.
+// A Layout is the shape of a prompt: its sections, and the context that they may
+// contain.
 type Layout uint8
 
 // The layouts. The zero value is Work.

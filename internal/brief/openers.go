@@ -57,8 +57,8 @@ func lowered(list ...string) []string {
 // number, from 1, and the opener; line 0 means that there is none.
 func Opener(text string) (line int, opener string) { return Find(text, openers) }
 
-// GoalOpener does for a goal what [Opener] does for a description. A goal also
-// keeps off the headings of the coordinator's prompts, where it stands.
+// GoalOpener does for a goal what [Opener] does for a description. A goal must also
+// avoid the headings of the coordinator's prompts, which contain it.
 func GoalOpener(text string) (line int, opener string) { return Find(text, goalOpeners) }
 
 // Find looks for a line that begins with something reserved, also in
@@ -102,8 +102,8 @@ func isASCII(text string) bool {
 const maxOpener = 64
 
 // visible returns the beginning of a line as a reader takes it: compatibility
-// characters as what they stand for, without marks and what is Invisible, and
-// one space for several. A line of ASCII is returned as it is.
+// characters as their equivalents, without marks and what is Invisible, and one
+// space for several. A line of ASCII is returned as it is.
 func visible(line string) string {
 	if isASCII(line) {
 		return line

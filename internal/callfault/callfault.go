@@ -26,11 +26,12 @@ const (
 	Timeout       = "timeout"         // the call took longer than its limit
 )
 
-// retryable are the kinds of which the same call may succeed if it is made again. A timeout
-// is not among them: the next call would take as long.
+// retryable are the kinds of failure after which the same call may succeed if it is made
+// again. A timeout is not among them: the next call would take as long.
 var retryable = []string{RateLimited, ServerError, Unreachable, BadResponse, Cut, Empty}
 
-// terminal are the kinds of which the same call fails until a setting is changed.
+// terminal are the kinds of failure after which the same call fails until a setting
+// is changed.
 var terminal = []string{Unauthorized, NoCredit, UnknownModel, NotFound, PromptTooLong, Moderated, BadRequest, TooLarge}
 
 // IsKnown reports whether kind is one of the kinds above.

@@ -187,7 +187,7 @@ func (b *budgets) take(ctx context.Context, who string, from []*account, estimat
 		for _, a := range from {
 			n := a.amount(estimate, most)
 			if a.cost && n == 0 {
-				continue // a free model costs nothing, whatever is left
+				continue // a free model costs nothing
 			}
 			if n > a.limit-a.spent { // waiting would not help
 				err := a.short(who, estimate, price)

@@ -45,10 +45,10 @@ func newBus(fns []func(event.Event), run string, words *ownEndpoints, log *slog.
 // no event needs to be made.
 func (b *bus) live() bool { return b != nil && (len(b.subs) > 0 || b.ledger != nil) }
 
-// emit numbers and stamps an event and queues it for everybody.
+// emit numbers and stamps an event and queues it for all subscribers.
 //
-// What agents and endpoints said of an error is for the caller, with personal
-// data in it. Events go to logs and screens, which get none but the base URLs of
+// Error texts of agents and endpoints are for the caller and may contain personal
+// data. Events go to logs and screens, which may name only the base URLs of
 // the team's own endpoints.
 func (b *bus) emit(e event.Event) {
 	if !b.live() {
@@ -74,7 +74,7 @@ func (b *bus) emit(e event.Event) {
 	b.publish(e)
 }
 
-// publish queues an event for everybody.
+// publish queues an event for all subscribers.
 func (b *bus) publish(e event.Event) {
 	for _, s := range b.subs {
 		s.push(e)

@@ -145,7 +145,7 @@ func (v callView) saved() (from string, took llm.Usage) {
 	return v.recalledRun(), v.usageOf(e.Usage(), e.Turns)
 }
 
-// recalledRun is the run whose answer it is: its session says so.
+// recalledRun returns the run that the answer is from, as its session says.
 func (v callView) recalledRun() string {
 	run, _, _ := strings.Cut(v.recalled.Session, "/"+string(v.recalled.Task)+"/")
 	return run

@@ -15,7 +15,7 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// separator stands between the results of one agent in agentResults.
+// separator separates the results of one agent in agentResults.
 const separator = "\n\n---\n\n"
 
 // MarshalJSON returns what [Result.WriteJSON] writes.

@@ -13,9 +13,9 @@ import (
 // keyVersion opens what is hashed, so that another layout has other keys.
 const keyVersion = "runteam/key/1"
 
-// keyOf returns the digest of all that decides on an agent's answer: who it
-// is, in which version, and both texts of the prompt, of which the schema is a
-// part. Neither run, time nor address is in it.
+// keyOf returns the digest of everything that determines an agent's answer: its
+// name, its version, and both texts of the prompt, which include the schema. It
+// covers neither run, time nor address.
 func keyOf(agent, version string, p prompt.Prompt) record.Key {
 	h := sha256.New()
 	for _, part := range [...]string{keyVersion, agent, version, p.System(), p.Text()} {

@@ -30,11 +30,11 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// An modelCall is one prompt to one agent and its reply, the only path between
-// the two: a handshake fixes a contract, the gate seals what the contract
-// grants, a prompt is built from what was sealed, the agent answers, and the
-// gate makes an envelope of the answer. An attempt at a task is one, and so is
-// a step of the coordinator. One goroutine at a time works on it.
+// A modelCall is one prompt to one agent and its reply, the only path between the
+// two: a handshake fixes a contract, the gate seals what the contract grants, a
+// prompt is built from the sealed copies, the agent answers, and the gate makes an
+// envelope of the answer. An attempt at a task is one, and so is a step of the
+// coordinator. One goroutine at a time works on it.
 type modelCall struct {
 	run *runScope
 	request
@@ -66,7 +66,7 @@ type request struct {
 	limits       plan.Limits          // on the sizes of its context
 	turn         int                  // which model call of the attempt it is; zero means the first
 	part         string               // end of its session if it serves an attempt, such as /correct; empty for the attempt's own
-	declassified bool                 // the policy lowers whatever leaves the task
+	declassified bool                 // the policy lowers everything that leaves the task
 	began        time.Time            // when it was dispatched
 	start        time.Time            // context that was sent or stored by then is offered
 	existed      int                  // bytes of all inputs and results when it was dispatched, as the caller may see them
@@ -136,8 +136,8 @@ type purpose interface {
 	ended(context.Context)                       // called when the model call has ended, in any case
 }
 
-// perform makes a model call, whatever happens: also when the agent panics, or
-// ends the goroutine as a failed assertion of a test does.
+// perform makes a model call. It returns a result even if the agent panics, or ends
+// the goroutine as a failed assertion of a test does.
 func perform(ctx context.Context, x *modelCall, o purpose) {
 	returned := false
 	defer func() {

@@ -59,8 +59,8 @@ type Monitor struct {
 // Format writes what it is, so that no verb prints a payload.
 func (m *Monitor) Format(f fmt.State, _ rune) { fmt.Fprint(f, "monitor of a run") }
 
-// Snapshot returns the run as it stands, once that is durable. It waits for the
-// journal until ctx ends. Before a run has started, the error is [ErrNoRun].
+// Snapshot returns the current state of the run, once that is durable. It waits for
+// the journal until ctx ends. Before a run has started, the error is [ErrNoRun].
 func (m *Monitor) Snapshot(ctx context.Context) (Snapshot, error) {
 	if m == nil {
 		return Snapshot{}, ErrNoRun

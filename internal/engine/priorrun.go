@@ -12,8 +12,8 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// A priorRun is what the journal has of a run: of this one before it was interrupted, or
-// of the one that is replayed. A nil *priorRun is empty.
+// A priorRun is the record of a run in the journal: of this run before it was
+// interrupted, or of the run that is replayed. A nil *priorRun is empty.
 type priorRun struct {
 	history *record.History
 	own     bool // it is this run: its answers stay as they are, and what they took counts
@@ -183,8 +183,8 @@ func (p *priorRun) answer(x *modelCall) *record.AgentCall {
 	return p.answers[p.key(x)]
 }
 
-// rejected returns an answer to the same prompt that had to be corrected, if
-// the run goes on from there: it was interrupted before the correction became the
+// rejected returns an answer to the same prompt that had to be corrected, if the
+// run continues from there: it was interrupted before the correction became the
 // result, or it is replayed with all its prompts.
 func (x answerCache) rejected() *record.AgentCall {
 	p := x.run.priorRun
@@ -257,8 +257,8 @@ func (p *priorRun) remembered(reader, id task.ID) bool {
 	return b == nil || slices.Contains(b.memory, id)
 }
 
-// recorded is how the run ended that is replayed; nil of any other, and of one
-// that did not come to its end.
+// recorded is how the replayed run ended. It is nil if this run is no replay or the
+// replayed run did not end.
 func (p *priorRun) recorded() *record.RunEnd {
 	if !p.isStrict() {
 		return nil

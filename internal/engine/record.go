@@ -53,7 +53,7 @@ type recorder struct {
 }
 
 // recordPrompt records the gate decisions of a model call and its prompt, if there is
-// one, and emits events. The error is the one that keeps the prompt from being sent.
+// one, and emits events. The error keeps the prompt from being sent.
 func (r *recorder) recordPrompt(ctx context.Context, x *modelCall, p prompt.Prompt, failed error) error {
 	if r.sink == nil && !r.bus.live() {
 		return failed
@@ -79,8 +79,8 @@ func (r *recorder) recordPrompt(ctx context.Context, x *modelCall, p prompt.Prom
 	return failed
 }
 
-// enterPrompt brings a record to the journal. If the prompt is to be sent it says so,
-// and returns when that is durable.
+// enterPrompt writes a record to the journal. If the prompt is going to be sent, it
+// records that too, and returns when both are durable.
 func (r *recorder) enterPrompt(ctx context.Context, x *modelCall, rec record.Prompt, sent bool) error {
 	entries := []record.Entry{{Record: &rec}}
 	if sent {

@@ -64,7 +64,7 @@ type RunOptions struct {
 	Messages []Message
 	Bus      *mailbox.Bus
 	Memory   teammemory.Store // what the team knows, also from earlier runs; nil means a store of this run alone
-	Monitor  *Monitor         // shows the run while it goes on; nil means none
+	Monitor  *Monitor         // shows the run while it is in progress; nil means none
 
 	// UserAccepts is the clearance of the caller, who reads results, events and
 	// errors. Nil means confidential. Reveal says that it was raised on request

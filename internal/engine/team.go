@@ -46,8 +46,8 @@ type (
 )
 
 // Grants are what a plan of the coordinator may grant in addition to dependencies: the
-// shared memory, and named inputs, of which the coordinator then reads names
-// and labels, and never the texts or their sizes.
+// shared memory, and named inputs. Of these the coordinator then reads names and
+// labels, but never the texts or their sizes.
 type Grants = planning.Grants
 
 // DefaultAccepts returns the clearance of an endpoint that no setting names:

@@ -55,7 +55,7 @@ type Event struct {
 	Task    task.ID   `json:"task,omitempty"` // of the coordinator's work, the step
 	Title   string    `json:"title,omitempty"`
 	Agent   string    `json:"agent,omitempty"`
-	Attempt int       `json:"attempt,omitempty"` // from 1; of TaskRetry, the one that failed
+	Attempt int       `json:"attempt,omitempty"` // from 1; for TaskRetry, the failed one
 
 	Status task.Status `json:"status,omitempty"` // TaskComplete, TaskSkipped, Error, AgentComplete
 	Problem

@@ -110,7 +110,7 @@ type Edge struct {
 	Delivers   pick.Selection `json:"-"`                    // the delivered part
 	Minimal    bool           `json:"minimal,omitempty"`    // only heading and status are delivered
 	Held       bool           `json:"held,omitempty"`       // it is certain that nothing is delivered
-	Structured bool           `json:"structured,omitempty"` // only the structured part is delivered, without the text beside it
+	Structured bool           `json:"structured,omitempty"` // only the structured part is delivered, without the text next to it
 	Rule       handoff.Rule   `json:"rule,omitempty"`
 	Line       string         `json:"line,omitempty"` // location of the rule
 	Note       string         `json:"note,omitempty"` // for people: "declassified by score-to-letters"

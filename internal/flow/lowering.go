@@ -31,7 +31,7 @@ const Unbounded = -1
 // Bytes returns how many bytes all paths can carry, or [Unbounded].
 func (l *Lowering) Bytes() int { return sumOf(union(l.Paths)) }
 
-// A Disclosure is how many bytes of one source can come to readers below its label
+// A Disclosure is how many bytes of one source can reach readers below its label
 // through one producer, over all of its results that derive from the source, all
 // readers and all declassifiers.
 //
@@ -40,7 +40,7 @@ func (l *Lowering) Bytes() int { return sumOf(union(l.Paths)) }
 // producer add up, since each can carry another piece of the same source.
 type Disclosure struct {
 	Producer string `json:"producer"`
-	Source   int    `json:"source"`         // the source of which most can be carried, or a result that is its own origin
+	Source   int    `json:"source"`         // the source whose content can be carried most, or a result that is its own origin
 	Results  []int  `json:"results"`        // the sources that carry it, in order
 	Bytes    int    `json:"bytes"`          // Unbounded if a path is
 	Safe     int    `json:"safe,omitempty"` // the bytes of declassifiers that may not lower free text

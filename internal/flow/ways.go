@@ -67,8 +67,8 @@ type lists struct {
 	all   []int32
 }
 
-// groupByOwner makes the lists of so many owners from things, each of which belongs
-// to an owner or, if that is negative, to none.
+// groupByOwner groups things by owner. A thing with a negative owner belongs to
+// none.
 func groupByOwner(owners, things int, owner func(int) int) lists {
 	l := lists{start: make([]int32, owners+2)}
 	of := make([]int, things) // each owner is asked for once

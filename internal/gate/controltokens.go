@@ -9,7 +9,7 @@ import (
 )
 
 // breaker is put behind the first character of a chat-template token: a reader
-// sees what was there, and a tokenizer no longer takes it for a boundary of turns.
+// still sees the text, and a tokenizer no longer takes it for a boundary of turns.
 const breaker = "·"
 
 // tokens are the control tokens of common chat templates that are not of the

@@ -29,11 +29,11 @@ const (
 	keptFree = 3
 )
 
-// Excerpt returns s with a text of at most units UTF-16 units, for one line of
-// a digest: a longer text keeps its first units-3 units, and an ellipsis
-// follows. It never ends inside a surrogate pair or a placeholder. Without a
-// text the canonical JSON is the text; beside one the structured part is left
-// behind. What is withheld stays as it is.
+// Excerpt returns s with a text of at most units UTF-16 units, for one line of a
+// digest: a longer text keeps its first units-3 units, and an ellipsis follows. It
+// never ends inside a surrogate pair or a placeholder. Without a text the canonical
+// JSON is the text; next to a text the structured part is left out. What is
+// withheld stays as it is.
 func (s Sealed) Excerpt(units int) Sealed {
 	if s.Withheld() {
 		return s
@@ -151,8 +151,8 @@ var opening = strings.TrimSuffix(redact.Kind("").Placeholder(), "]")
 // unclosed is none, and does not decide where to cut.
 const longestPlaceholder = 128
 
-// clearOf returns the last place, at or before end, that is inside no rune and
-// no placeholder. The text goes on behind end.
+// clearOf returns the last place, at or before end, that is inside no rune and no
+// placeholder. The text continues after end.
 func clearOf(text string, end int) int {
 	for end > 0 && !utf8.RuneStart(text[end]) {
 		end--

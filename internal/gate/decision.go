@@ -168,11 +168,10 @@ func (d *Decision) Outline() Decision {
 	return o
 }
 
-// ForReader returns what the reader of a decision learns of it: what was
-// found in the delivered part, and its size, and nothing about the rest of the
-// value. Paths tell of the rest too: a container is named whole where nothing of
-// it stayed behind. What was not
-// delivered at all has its [Decision.Outline].
+// ForReader returns the part of a decision that its reader may see: what was found
+// in the delivered part, and its size, but nothing about the rest of the value.
+// Paths could reveal the rest, so a container is named as a whole if nothing of it
+// was left out. For context that is not delivered at all, use [Decision.Outline].
 func (d *Decision) ForReader() Decision {
 	if !d.IsDelivered() {
 		return d.Outline()

@@ -33,7 +33,7 @@ const (
 	MaxRedact              = 4 << 20   // of a value before redaction; a larger one is withheld
 )
 
-// Rules of the gate, beside those of the handshake.
+// Rules of the gate, in addition to those of the handshake.
 const (
 	RuleContract handoff.Rule = "contract" // the contract is over
 	RuleExpiry   handoff.Rule = "expiry"   // expired, or from the future
@@ -190,8 +190,8 @@ func (c *Compartment) rule(ctx context.Context, o *Offer, g *Grant, d *Ruling, n
 	return c.finish(ctx, g, d, p, o.As)
 }
 
-// minimized rules on a value of which only heading and status pass. Its label
-// does not matter, since nothing labeled passes.
+// minimized decides on a value that is delivered as heading and status only. Its
+// label does not matter, since nothing labeled passes.
 func (d *Ruling) minimized(g *Grant) bool {
 	t := g.Terms
 	if t.Mode() != handoff.Minimal || Instructs(g.Source, d.From) {
@@ -294,7 +294,7 @@ func (c *Compartment) parts(o *Offer, g *Grant, s pick.Selection, d *Ruling) (_ 
 	return c.narrow(g, s, p, d)
 }
 
-// translated asks for a translation by a model, or rules on the one that is
+// translated requests a translation by a model, or decides on the one that is
 // offered, as Decide does on the original: it is new context, and may be worse. It
 // reports false unless a translation passes.
 func (c *Compartment) translated(o *Offer, g *Grant, d *Ruling, left envelope.Payload, now time.Time) (_ envelope.Payload, ok bool) {
@@ -389,8 +389,8 @@ func (d *Decision) withhold(rule handoff.Rule, why string, detail string) {
 	d.Kept, d.Entries, d.After = nil, nil, d.Before // nothing was lowered, endorsed or renewed for anybody
 }
 
-// withholdValue does so because of more of the value than its label, of which the
-// detail may tell.
+// withholdValue withholds because of more of the value than its label, which the
+// detail may reveal.
 func (d *Decision) withholdValue(rule handoff.Rule, detail string) {
 	d.withhold(rule, ReasonRule, detail)
 	d.byValue = true

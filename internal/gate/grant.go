@@ -20,8 +20,8 @@ type Grant struct {
 	// Terms are what the policy says of the pair; nil means that it says nothing.
 	Terms *Terms
 
-	// Reveal names personal kinds that the grant delivers in clear, and where,
-	// beside those of Terms. Secrets never do.
+	// Reveal names personal kinds that the grant delivers in clear, and where, in
+	// addition to those of Terms. Secrets never do.
 	Reveal map[redact.Kind][]task.Path
 
 	// MaxBytes limits what is delivered: a longer text is cut, a longer structured

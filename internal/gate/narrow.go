@@ -53,8 +53,8 @@ func (c *Compartment) narrow(g *Grant, s pick.Selection, p envelope.Payload, d *
 	return envelope.Payload{}.WithStructured(v), true
 }
 
-// writes reports whether a text is a value and says nothing beside it, as the
-// reply does that a structured result was read from.
+// writes reports whether a text is a value and nothing else, as a reply that a
+// structured result was read from.
 func writes(text string, value jsonvalue.Value) bool {
 	before, body, after := jsonvalue.Unfence(text)
 	if !fence.MatchString(before) || !fence.MatchString(after) {
@@ -144,7 +144,7 @@ func (w written) of(p task.Path) task.Path {
 	return task.Path(strings.Join(segments, "/"))
 }
 
-// joined takes each segment from whichever of two forms of a path has it in clear.
+// joined takes each segment of a path from the one of two forms that shows it.
 func joined(a, b task.Path) task.Path {
 	as, bs := strings.Split(string(a), "/"), strings.Split(string(b), "/")
 	if len(as) != len(bs) {

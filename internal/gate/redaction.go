@@ -58,8 +58,8 @@ func (c *Compartment) redactPayload(ctx context.Context, g *Grant, d *Ruling, p 
 var fence = regexp.MustCompile("^\\s*(?:```[A-Za-z0-9_+-]{0,10})?\\s*$")
 
 // redactText redacts a text. One that is a strict JSON value, in a code fence or
-// not, is redacted by its structure: names say what the values beside them are, and
-// paths reveal. What is not redacted keeps its bytes.
+// not, is redacted by its structure: names say what their values are, and paths
+// reveal. What is not redacted keeps its bytes.
 func redactText(ctx context.Context, r *redact.Redactor, text string, reveal func(kind redact.Kind, path []string) bool) (string, redact.Counts, redact.Counts, error) {
 	if strings.IndexAny(text, "{[") < 0 {
 		return r.TextRevealing(ctx, text, reveal)

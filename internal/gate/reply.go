@@ -41,13 +41,11 @@ type Validator interface {
 
 // GateInbound rules on a reply and makes the envelope of a result.
 //
-// The reply must come within the contract's life, be at most [MaxReply] bytes
-// large, claim nothing above its ceiling, match the schema (nil: any text does),
-// and carry the required tags.
-// The label is computed and never taken from the reply: as sensitive as what
-// the contract let in, and gone with the part that expires first. It is trusted
-// by nobody, whatever it was made from: an endorser speaks for what it has seen. A reply that is refused comes back as a decision
-// that withholds it, without an envelope; the error then is its [*HeldError].
+// The reply must come within the contract's life, be at most [MaxReply] bytes large, claim nothing above its ceiling,
+// match the schema (nil: any text does), and carry the required tags. The label is computed and never taken from the
+// reply: as sensitive as what the contract let in, and it expires with the part that expires first. It is untrusted,
+// whatever it was made from: an endorsement covers only the text that was endorsed. A reply that is refused comes back
+// as a decision that withholds it, without an envelope; the error then is its [*HeldError].
 func (c *Compartment) GateInbound(r Reply, parts []Sealed, schema Validator, now time.Time) (*envelope.Envelope, Decision, error) {
 	if c == nil {
 		return nil, Decision{}, errNothing
@@ -179,7 +177,7 @@ func (r *Reply) payload(schema Validator) (envelope.Payload, error) {
 }
 
 // carried returns the declared tags that a reply carries: those it claims, and
-// those whose property stands at the top level of its structured part.
+// those whose property is at the top level of its structured part.
 func carried(claimed, declared []string, v jsonvalue.Value) []string {
 	if len(declared) == 0 {
 		return nil

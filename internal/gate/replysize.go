@@ -34,7 +34,7 @@ func (r *Reply) tooLarge() bool {
 const mostShown = 7 << 20
 
 // FitsRecord reports whether a result in the form for the caller is small enough to
-// be kept beside the result itself: redaction can make a value longer.
+// be stored with the result itself: redaction can make a value longer.
 func FitsRecord(text, structured string) bool {
 	return jsonSize(text)+jsonSize(structured) <= mostShown
 }

@@ -84,7 +84,7 @@ func (s *Sealed) For(k *Contract) error {
 	return nil
 }
 
-// String returns where s comes from and what was ruled, never the payload.
+// String returns the origin of s and the verdict, never the payload.
 func (s Sealed) String() string {
 	if s.decision == nil {
 		return "not sealed"
@@ -95,8 +95,7 @@ func (s Sealed) String() string {
 // Format writes [Sealed.String] for every verb, so that no verb prints a payload.
 func (s Sealed) Format(f fmt.State, _ rune) { fmt.Fprint(f, s.String()) }
 
-// Fresh returns nil if what was sealed may still be read, and a [*HeldError] if
-// it has expired since.
+// Fresh returns nil if s may still be read, and a [*HeldError] if it has expired.
 func (s *Sealed) Fresh(now time.Time) error {
 	if s == nil {
 		return ErrUnsealed
@@ -135,7 +134,7 @@ func (s *Sealed) Status() task.Status { return s.status }
 // As returns the form in which the payload is delivered.
 func (s *Sealed) As() task.Payload { return s.as }
 
-// Recast returns where the payload is to stand; the zero value is the user message.
+// Recast returns where the payload belongs; the zero value is the user message.
 func (s *Sealed) Recast() string { return s.recast }
 
 // Payload returns the gated form. It is empty if s is withheld.

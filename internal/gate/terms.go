@@ -42,7 +42,7 @@ type Terms struct {
 
 // A translation is what the rules of a pair say together about translating what passes.
 type translation struct {
-	active    bool // what passes is not what was left, or not where it stood
+	active    bool // the delivered value differs from the one that was left, or is elsewhere
 	maxTokens int
 	byModel   bool
 	recast    string
@@ -54,7 +54,7 @@ type Citation struct {
 	Line string       `json:"line,omitempty"`
 }
 
-// Rules that no rule of a policy stands behind.
+// Rules that do not come from a policy.
 const (
 	RuleDefault      handoff.Rule = "policy default"
 	RuleAgentDefault handoff.Rule = "agent default"
@@ -239,8 +239,8 @@ func CorrectionTerms(from, to string) *Terms {
 	return &Terms{from: from, to: to, mode: handoff.Full, exact: true, selection: pick.Everything(), ceiling: label.Secret, redactor: redact.Secrets()}
 }
 
-// redactorFor returns the redactor of an edge. Compile has seen that every one
-// can be made; nil, which refuses every text, stands for one that cannot.
+// redactorFor returns the redactor of an edge. Compile has seen that every one can
+// be made; nil means one that cannot, and refuses every text.
 func (b *Rulebook) redactorFor(to string, r redaction) *redact.Redactor {
 	if to == handoff.User && r.empty() {
 		return redact.Secrets()

@@ -14,11 +14,11 @@ import (
 // ErrUnfenced reports words that no prompt may show without a fence.
 var ErrUnfenced = errors.New("may not stand unfenced")
 
-// CheckUnfenced reports why short words that will stand in a prompt without a
-// fence, such as a planned title or a role, may not: they are not one clean
-// line ([naming.ErrLine]), or the gate would have to break a control token of a
-// chat template in them or redact a secret or personal data. The error says which, and never
-// quotes the words. It wraps [ErrUnfenced].
+// CheckUnfenced reports why short words that are written into a prompt without a fence, such
+// as a planned title or a role, may not: they are not one clean line ([naming.ErrLine]), or
+// the gate would have to break a control token of a chat template in them or redact a secret
+// or personal data. The error says which, and never quotes the words. It wraps
+// [ErrUnfenced].
 func CheckUnfenced(line string) error {
 	if err := naming.CheckLine(line); err != nil {
 		return fmt.Errorf("%w: %w", ErrUnfenced, err)

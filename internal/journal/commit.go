@@ -190,7 +190,7 @@ func (w *writer) commit(c *commit) {
 	}
 }
 
-// refuseRun fails a run of which something could not be written.
+// refuseRun fails a run if something of it could not be written.
 func (w *writer) refuseRun(c *commit, r *Run, err error) {
 	r.fail(err)
 	c.refuse(r, r.failure())

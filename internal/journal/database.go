@@ -21,7 +21,7 @@ import (
 )
 
 // Open opens the journal in a file. A file that does not exist is created, with mode 0600,
-// unless the journal is read-only, and beside it the key file of its digests; the folder
+// unless the journal is read-only, and the key file of its digests next to it; the folder
 // must exist. A file that is no journal, or one of a newer form, is refused and not changed.
 func Open(path string, o Options) (*Journal, error) {
 	j, err := open(path, o, func(s *store) (digests *digester, err error) {
@@ -342,7 +342,7 @@ func (d *database) isImmutable(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || err == nil && ahead.Size() == 0 // SQLite created it before it failed
 }
 
-// close closes the handles: the one that writes last, which then removes the log.
+// close closes the handles. The writing one is closed last, which removes the log.
 func (s *store) close() (err error) {
 	for _, statement := range []*sql.Stmt{s.add, s.answer, s.leases} {
 		if statement != nil {

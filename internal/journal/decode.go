@@ -231,7 +231,7 @@ func (d *decoder) genuine(l *resultLine, kind string, digestInput func(record.Di
 	return r
 }
 
-// payloadOf returns the payload of a record of which an envelope was made.
+// payloadOf returns the payload of a recorded envelope.
 func payloadOf(r *envelope.Record) envelope.Payload {
 	p := envelope.Text(r.Text)
 	if r.JSON == nil {

@@ -14,7 +14,7 @@ const plainLimit = label.Confidential
 // withheld replaces texts above the plaintext limit.
 const withheld = "[withheld: secret]"
 
-// noKey is why a value is missing of which only a digest was stored.
+// noKey is why a value is missing if only its digest was stored.
 const noKey = "it is above confidential, and the run that made it had no journal key: only a digest of it was stored"
 
 // A vault protects values that readers of the file must not see, by encryption or digests.

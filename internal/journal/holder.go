@@ -30,7 +30,7 @@ func ThisHolder() Holder { return procfs("/proc").holder() }
 type liveness int
 
 const (
-	unknown liveness = iota // it cannot be seen from here, or not be told from another
+	unknown liveness = iota // it cannot be seen from here, or not distinguished from another
 	alive
 	dead
 )

@@ -8,8 +8,8 @@ import (
 	"github.com/runteam/runteam/label"
 )
 
-// Info is what the caller stores of a run beside its entries: enough to resume it when its
-// files no longer exist.
+// Info is what the caller stores about a run in addition to its entries: enough to resume
+// it when its files no longer exist.
 type Info struct {
 	Run         string               `json:"run"` // its ID
 	Name        string               `json:"name,omitempty"`

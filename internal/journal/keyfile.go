@@ -92,7 +92,7 @@ func makeKeyFile(path string, random io.Reader) (err error) {
 	return errors.Join(linked, syncFolder(filepath.Dir(path))) // the process that came first may not have synced yet
 }
 
-// writeDraft writes a durable file of mode 0600 beside path and returns its name.
+// writeDraft writes a durable file of mode 0600 next to path and returns its name.
 func writeDraft(path string, text []byte) (string, error) {
 	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*") // of mode 0600, and O_EXCL
 	if err != nil {

@@ -120,7 +120,7 @@ func (m *removal) run(ctx context.Context, runs []row) (gone []row, err error) {
 	return gone, m.shrink(ctx)
 }
 
-// halfRemoved returns the runs of which an interrupted removal left rows.
+// halfRemoved returns the runs that an interrupted removal left rows of.
 func (s *store) halfRemoved(ctx context.Context) (list []row, err error) {
 	rows, err := s.read.QueryContext(ctx, "select run from turns where status = ?", removed)
 	if err != nil {

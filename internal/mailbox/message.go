@@ -18,7 +18,7 @@ type ID = envelope.ID
 // Everyone is the reader of a broadcast: the whole roster but its sender.
 const Everyone = "*"
 
-// MaxContent is the most that a message may say, in bytes. The gate withholds what is larger.
+// MaxContent is the largest size of a message, in bytes. The gate withholds larger ones.
 const MaxContent = 1 << 20
 
 // A Draft is a message as its sender writes it. It prints without its content.
@@ -50,7 +50,7 @@ func (m Message) classification() label.Classification {
 	return m.Envelope.Classification()
 }
 
-// String returns who wrote to whom, the label and the size class, without the content.
+// String returns sender, receiver, label and size class, without the content.
 func (m Message) String() string {
 	return fmt.Sprintf("message %q from %q to %q, %v, %s", m.ID, m.From, m.To, m.classification(), bytesize.ClassText(m.Bytes))
 }
@@ -78,7 +78,7 @@ func (m Message) MarshalJSON() ([]byte, error) {
 	return json.Marshal(outline{m.ID, m.From, m.To, m.classification(), bytesize.Class(max(m.Bytes, 1))})
 }
 
-// String returns who writes to whom, the label and the size class, without the content.
+// String returns sender, receiver, label and size class, without the content.
 func (d Draft) String() string {
 	return fmt.Sprintf("draft from %.60q to %.60q, %v, %s", d.From, d.To, d.Classification, bytesize.ClassText(len(d.Content)))
 }

@@ -46,8 +46,8 @@ func (r *roster) direct(d *Draft) (int, error) {
 
 // Broadcast puts one message into the inbox of every agent but its sender; the
 // draft's To is empty or [Everyone]. It has one id and one envelope, and each
-// reader has to read it. Its errors are those of [Bus.Send]; it is also refused
-// when nobody else is there, and sent to nobody when one inbox is full.
+// reader has to read it. Its errors are those of [Bus.Send]; it is also refused if
+// there is no other agent, and delivered to none if one inbox is full.
 func (b *Bus) Broadcast(d Draft) (ID, error) {
 	if err := b.usable(); err != nil {
 		return "", fmt.Errorf("broadcast: %w", err)

@@ -24,8 +24,8 @@ type Snapshot struct {
 	Messages []Stored `json:"messages"`
 }
 
-// A Stored is a message with who has read it: each of its readers, in roster
-// order, stands in one of the two lists.
+// A Stored is a message with its readers: each of them, in roster order, is in one
+// of the two lists.
 type Stored struct {
 	From     string          `json:"from"`
 	To       string          `json:"to"` // an agent, or [Everyone]
@@ -85,8 +85,8 @@ func checkVersion(version int) error {
 }
 
 // Snapshot returns all messages as data, from which [FromSnapshot] makes an equal bus.
-// Subscribers are not part of it. A message that was taken counts as read, also
-// while the turn that took it goes on.
+// Subscribers are not part of it. A message that was taken counts as read, even while
+// the turn that took it is still in progress.
 func (b *Bus) Snapshot() Snapshot {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -111,12 +111,12 @@ func (b *Bus) Snapshot() Snapshot {
 // the same messages, unread by the same agents, even if they are more than the
 // limit. Agents that are new in the roster have empty inboxes.
 //
-// Another version, a name that is not in the roster, ids that do not count up
-// from message/1, a producer who is not the sender, another run, and whatever
-// else no bus can have made are refused with [ErrSnapshot]. Whether an envelope
-// is genuine is the gate's to find out, as at every other read. Its digest
-// covers the sender, the text, the label and the times, but not the readers:
-// who can write to the store can hand a message to another agent.
+// Another version, a name that is not in the roster, ids that do not count up from
+// message/1, a producer who is not the sender, another run, and anything else that
+// no bus can have made are refused with [ErrSnapshot]. The gate checks whether an
+// envelope is genuine, as at every other read. Its digest covers the sender, the
+// text, the label and the times, but not the readers: a person who can write to the
+// store can give a message to another agent.
 func FromSnapshot(s Snapshot, agents []string, o Options) (*Bus, error) {
 	b, err := New(agents, o)
 	if err != nil {
@@ -179,8 +179,8 @@ func (b *Bus) checkHeader(s *Stored) error {
 	return nil
 }
 
-// checkReaders requires that each reader is an agent that can have been sent
-// the message, and stands in one list once.
+// checkReaders requires that each reader is an agent that can have been sent the
+// message, and is in one list once.
 func (r *roster) checkReaders(s *Stored) error {
 	if err := r.party(s.From); err != nil {
 		return err

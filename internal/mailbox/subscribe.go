@@ -21,10 +21,10 @@ import (
 // goroutine of its own.
 //
 // Fn is called without the lock and may call the bus; what it sends to its own
-// agent reaches it when it has returned. The message is in the inbox before fn
-// is called and stays there whatever fn does. A panic of fn ends that call
-// only; the first of each subscription is logged, with its stack and without
-// its value, which may quote the message.
+// agent reaches it when it has returned. The message is in the inbox before fn is
+// called and stays there. A panic of fn ends that call only; the first of each
+// subscription is logged, with its stack and without its value, which may quote the
+// message.
 //
 // After cancel has returned fn is not called again: cancel waits for a call of
 // fn that is under way, so its caller must hold nothing that fn waits for. From
@@ -57,7 +57,7 @@ func (b *Bus) Subscribe(agent string, fn func(Message)) (cancel func(), err erro
 type subscription struct {
 	fn     func(Message)
 	report func(Message)
-	failed bool // fn panicked before; used by whoever is busy alone
+	failed bool // fn panicked before; used only while busy is set
 
 	mu    sync.Mutex // guards what follows; taken after the bus's lock, or alone
 	idle  sync.Cond  // busy became false
@@ -106,8 +106,8 @@ func (s *subscription) call(m Message) {
 	s.fn(m)
 }
 
-// end lets no further call begin and waits for the one that is under way. No
-// message is pushed any more, since the bus has removed the subscription.
+// end prevents further calls and waits for the call in progress. No message is
+// pushed any more, since the bus has removed the subscription.
 func (s *subscription) end() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,6 +1,5 @@
 // Package naming decides what may name something: titles of tasks, names of agents and inputs,
-// and texts that stand on a line of their own. It compares names, and suggests the one that was
-// meant.
+// and texts that take up one line. It compares names, and suggests the one that was meant.
 package naming
 
 import (
@@ -48,11 +47,10 @@ func CheckTitle(title string) error {
 	return nil
 }
 
-// CheckLine reports why a text cannot stand on a line of its own: it must be
-// valid UTF-8 without control characters, line breaks of any script, and
-// invisible characters that reorder or hide what a person reads (the joiners
-// that scripts and emoji need are allowed). The empty text is fine. Errors
-// wrap [ErrLine].
+// CheckLine reports why a text cannot be written on one line: it must be valid
+// UTF-8 without control characters, line breaks of any script, and invisible
+// characters that reorder or hide what a person reads (the joiners that scripts and
+// emoji need are allowed). The empty text is fine. Errors wrap [ErrLine].
 func CheckLine(text string) error {
 	if fault := lineFault(text); fault != "" {
 		return fmt.Errorf("%w: %s", ErrLine, fault)

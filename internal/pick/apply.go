@@ -19,9 +19,9 @@ const MaxPaths = 100
 type Picked struct {
 	Value      any         // what is selected; nil unless Any
 	Any        bool        // something is selected, perhaps null
-	Dropped    []task.Path // the highest places of which nothing is selected; below the root, unless it is a scalar or empty
+	Dropped    []task.Path // the highest places without any selected part; below the root, unless it is a scalar or empty
 	Kept       []task.Path // the highest places granted as such, all of which is selected
-	Unmatched  []task.Path // allow paths that match nothing in the value, whatever else is said; sorted
+	Unmatched  []task.Path // allow paths that match nothing in the value; sorted
 	Containers []task.Path // those of Unmatched that met objects or arrays, which only a path with "/**" grants
 }
 

@@ -4,10 +4,10 @@
 // value is selected if every list covers it and no block names it, so that each addition
 // narrows. The zero value selects nothing, and only [Everything] selects all.
 //
-// An allow path is an RFC 6901 pointer in which "*" stands for one element of
-// an array or one member of an object. It grants the scalar at that place; with
-// "/**" at its end it grants whatever is there, with all that is in it. The empty path
-// is the value as a whole. Segments compare exactly, after NFC.
+// An allow path is an RFC 6901 pointer in which "*" means one element of an array or
+// one member of an object. It grants the scalar at that place; with "/**" at its end
+// it grants whatever is there, with all that is in it. The empty path is the value as
+// a whole. Segments compare exactly, after NFC.
 //
 // A block is such a pointer, or a bare name, which counts at any depth. It
 // removes whatever is there, with all that is in it, and compares loosely:

@@ -28,7 +28,7 @@ func (p *places) add(path []byte, repeats bool) {
 	}
 }
 
-// step goes on to a member in the path that reports name.
+// step descends to a member in the path that reports name.
 func (w *walker) step(name string) {
 	w.path = append(append(w.path, '/'), escapes.Replace(name)...)
 }

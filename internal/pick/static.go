@@ -12,7 +12,7 @@ type Answer uint8
 // The answers, in this order.
 const (
 	No    Answer = iota // none has
-	Maybe               // nothing says so, and nothing excludes it
+	Maybe               // nothing confirms and nothing excludes it
 	Yes                 // it is named
 )
 
@@ -149,10 +149,10 @@ func (s Selection) Empty() bool {
 	return true
 }
 
-// MayPass reports whether s delivers something of some value at a path, beneath
-// it, or in its stead: a scalar where the path goes on. The path is given as
-// names, not escaped; "*" is any one member or element, and each element is
-// given as "*". It is false for what a block names.
+// MayPass reports whether s delivers something of some value at a path, beneath it,
+// or in place of it: a scalar where the path continues. The path is given as names,
+// not escaped; "*" is any one member or element, and each element is given as "*".
+// It is false for what a block names.
 //
 // The answer is never false when some value has such a part that is delivered.
 func (s Selection) MayPass(path []string) bool {

@@ -57,9 +57,9 @@ type Coordinator struct {
 	Origin  provenance.Position
 }
 
-// Grants are what a plan that a model wrote may grant beside dependencies: the
-// shared memory, and named inputs, of which the coordinator then reads names
-// and labels, and never the texts or their sizes.
+// Grants are what a plan that a model wrote may grant in addition to dependencies:
+// the shared memory, and named inputs. Of these the coordinator then reads names
+// and labels, but never the texts or their sizes.
 type Grants = planning.Grants
 
 // A Message goes from one member of the team to another before the run begins; see

@@ -126,8 +126,8 @@ func (b *flowBuilder) sources() {
 }
 
 // members fills in what is known of the paths and members of a text that was given.
-// The caller reads what assertions find, so a text above the caller may have any
-// member, whatever is in it: an assertion that would depend on that does not hold.
+// The caller reads what assertions find, so a text above the caller counts as
+// having any member: an assertion must not depend on its content.
 func (b *flowBuilder) members(s *flow.Source, text string) {
 	if s.Label > *b.options.UserAccepts {
 		s.Has = func([]string) flow.Answer { return flow.Maybe }

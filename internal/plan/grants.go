@@ -150,7 +150,7 @@ func (c *pathCheck) inherits(i, j int) bool {
 // Coordinator must not see such a problem: by the flow table it reads no input.
 var ErrInputValue = errors.New("it depends on the text of an input")
 
-// content says what can stand in a value, as far as that is known before a run.
+// content says what a value can contain, as far as that is known before a run.
 type content struct {
 	what   string
 	schema *schema.Schema // nil for a text
@@ -190,9 +190,8 @@ func (c *pathCheck) adviseUnseen(in *Input) {
 	c.advise(c.about(fmt.Sprintf("input %q", in.Name), "inputs", in.Name), fmt.Sprintf("paths of tasks and rules are not compared with its members: it is %v, and the caller may see %v", in.Classification, *c.options.UserAccepts), "")
 }
 
-// excludes says why an allow path grants nothing of the value, or "": nothing
-// can stand there, or what does is an object or a list, which takes a path of
-// its own.
+// excludes says why an allow path grants nothing of the value, or "": nothing can
+// be there, or only an object or a list, which needs a path of its own.
 func (s *content) excludes(p task.Path) string {
 	tokens := pick.Tokens(p)
 	switch {
@@ -204,8 +203,8 @@ func (s *content) excludes(p task.Path) string {
 	return ""
 }
 
-// checkPaths reports grants of which nothing can stand in the value, and warns
-// of single paths that the task needs or reveals in vain.
+// checkPaths reports grants that match nothing in the value, and warns about single
+// paths of need and reveal that match nothing.
 func (c *pathCheck) checkPaths(at func() subject, g *gate.Grant, need []task.Path, what func() content) {
 	s, _ := g.Terms.Delivers(need)
 	if g.Terms.Mode() == handoff.Minimal || s.Whole() && len(g.Reveal) == 0 {

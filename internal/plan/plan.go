@@ -64,7 +64,7 @@ type Plan struct {
 	memory     []label.Classification // of each task of scope all, what it may find in memory at most; nil if there is none
 	InputIndex map[string]int         `json:"-"` // lower-cased name to an index into options.Inputs
 	Outputs    []int32                `json:"-"` // tasks whose results make the answer
-	lines      []string               // of each task, where it is written; nil if none says so
+	lines      []string               // of each task, where it is written; nil if no task has a line
 	Roster     func() *Roster         `json:"-"` // a function as well
 }
 

@@ -9,8 +9,9 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// checkProvenance checks a description that is context. Its title and role stand
-// in prompts outside of any fence, so they are checked as those of a plan are.
+// checkProvenance checks a description that is context. Its title and role are
+// written into prompts outside of any fence, so they are checked like those of a
+// plan.
 func (c *checker) checkProvenance(i int, s *task.Spec) {
 	p := s.Source.Record
 	if p == nil {

@@ -61,8 +61,8 @@ func (c *checker) checkReaders() {
 	}
 }
 
-// reportRuledOut reports the required context that a rule withholds whatever the reader's
-// clearance: what is secret without a rule for the pair, and what is above a ceiling.
+// reportRuledOut reports the required context that a rule withholds at any clearance:
+// secrets without a rule for the pair, and context above a label limit.
 func (c *labelCheck) reportRuledOut(i int, parts []delivery) (found bool) {
 	for j := range parts {
 		x := &parts[j].crossing
@@ -82,10 +82,10 @@ func (c *labelCheck) reportRuledOut(i int, parts []delivery) (found bool) {
 	return found
 }
 
-// Declassified reports whether the policy lowers everything that leaves a task
-// to what its agent produces, or below: on each edge to another task, for
-// whoever may find the result in the shared memory, and for the coordinator.
-// The caller, who sees all results, counts where there is no other reader.
+// Declassified reports whether the policy lowers everything that leaves a task to
+// what its agent produces, or below: on each edge to another task, for every reader
+// of the result in the shared memory, and for the coordinator. The caller, who sees
+// all results, counts where there is no other reader.
 func (p *Plan) Declassified(i int) bool {
 	if p.Roster().Rules == nil {
 		return false

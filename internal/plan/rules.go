@@ -123,7 +123,7 @@ func (p *Plan) Line(i int) string {
 	return p.lines[i]
 }
 
-// writeLines notes where tasks are written, if any of them says so.
+// writeLines notes where tasks are written, if any of them has a line.
 func (p *Plan) writeLines() {
 	for i := range p.Graph.Len() {
 		if at := p.Graph.Task(i).Source.Origin.String(); at != "" {

@@ -12,7 +12,7 @@ import (
 type Duties struct {
 	SystemPrompt string  // who it is, in place of our opening paragraph; empty means ours
 	Instructions string  // what it should mind, under a heading of its own; empty means none
-	MayGrant     Grants  // what its plans may grant beside dependencies
+	MayGrant     Grants  // what its plans may grant in addition to dependencies
 	Inputs       []Input // what it may grant by uses; listed only if MayGrant.Inputs
 }
 

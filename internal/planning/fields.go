@@ -14,8 +14,8 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// The values of a planned task, one method a key. None is called with null,
-// which asks for nothing. What task.Resolve checks is left to it.
+// The values of a planned task, one method a key. None is called with null, which
+// requires nothing. What task.Resolve checks is left to it.
 
 func (r *reader) title(v any) {
 	if text, ok := r.text(v, "title"); ok {
@@ -31,8 +31,8 @@ func (r *reader) role(v any) {
 	}
 }
 
-// words refuses a line that will stand in prompts without a fence, and that
-// could be read there as more than words.
+// words refuses a line that is written into prompts without a fence and that could
+// be read there as structure.
 func (r *reader) words(line, key string) {
 	if naming.CheckTitle(line) != nil {
 		return // Resolve says why
@@ -86,7 +86,7 @@ func (r *reader) dependsOn(v any) {
 
 func (r *reader) uses(v any) {
 	if list, ok := v.([]any); ok && len(list) == 0 {
-		return // asks for nothing
+		return // requires nothing
 	}
 	if !r.rules.MayGrant.Inputs {
 		r.bad(ErrGrant, "uses: "+ErrGrant.Error(), "remove it, and write what the agent must know into the description", "uses")

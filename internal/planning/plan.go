@@ -10,7 +10,7 @@ import (
 // Rules say what a plan may name and grant. The zero value allows no assignee, and no grant
 // but dependencies.
 type Rules struct {
-	Agents   []string // names of the roster, one of which an assignee must be, letter for letter
+	Agents   []string // names of the roster; an assignee must be exactly one of them
 	Inputs   []string // names of the inputs that may be granted, if MayGrant.Inputs
 	MayGrant Grants
 }

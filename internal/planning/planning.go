@@ -44,8 +44,8 @@ var (
 	ErrUnknownKey   = errors.New("unknown key")
 )
 
-// Grants are what a plan that a model wrote may grant beside dependencies. The
-// zero value means nothing.
+// Grants are what a plan that a model wrote may grant in addition to dependencies.
+// The zero value means nothing.
 type Grants struct {
 	Memory bool // memoryScope: all
 	Inputs bool // uses: named inputs

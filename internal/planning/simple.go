@@ -50,7 +50,7 @@ func Simple(goal string) bool {
 	return asked(goal) && shortQuestion(words, utf8.RuneCountInString(body))
 }
 
-// ends reports whether r may stand behind a sentence.
+// ends reports whether r may follow a sentence.
 func ends(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune(".!?。！？؟।…", r) }
 
 // asked reports whether a text ends in a question mark of some script.

@@ -34,8 +34,8 @@ type Piece struct {
 // Show returns the prompt with this receipt for a viewer with this clearance, without
 // the words of the sources for which hide is true; a nil hide is true for none. A piece
 // is as sensitive as its source. The builder's own words are public, except for the
-// fences of a prompt of which something is withheld, and what their first lines say
-// about a payload that is withheld.
+// fences of a prompt with withheld context, and what their first lines say about a
+// payload that is withheld.
 func Show(p prompt.Prompt, r *prompt.Receipt, clearance label.Classification, hide func(*prompt.Source) bool) Shown {
 	whole := Shown{Receipt: r, System: pieces(r.System, p.System()), Text: pieces(r.Text, p.Text())}
 	if hidden := above(r, clearance, hide); hidden != nil {
@@ -184,7 +184,7 @@ func unmarked(words string, before, behind []Piece, hidden sourceSet, sources []
 		if p.Part != brief.PartPayload {
 			break
 		}
-		if !hidden.has(p.Source) { // an entry of the memory beside hidden ones
+		if !hidden.has(p.Source) { // an entry of the memory next to hidden ones
 			continue
 		}
 		if inline(p) {

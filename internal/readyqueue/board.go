@@ -68,9 +68,9 @@ func (b *board) Len() int { return len(b.states) }
 // Index returns the index of the task with this ID.
 func (b *board) Index(id task.ID) (i int, ok bool) { return b.tasks.index(id) }
 
-// Task returns task i as it stands: its definition with the status and the
-// time of its last change. It shares slices and maps with the queue, which
-// must not be written to.
+// Task returns the current state of task i: its definition with the status and the
+// time of its last change. It shares slices and maps with the queue, which must not
+// be written to.
 func (b *board) Task(i int) task.Task {
 	t := *b.tasks.at(i)
 	t.Status, t.UpdatedAt = statuses[b.states[i].status], b.states[i].updated

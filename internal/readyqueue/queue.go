@@ -15,7 +15,7 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// The conditions that this package reports beside those of package task.
+// The conditions that this package reports in addition to those of package task.
 var (
 	ErrTransition = errors.New("illegal transition")
 	ErrWaiting    = errors.New("task waits for its retry")

@@ -104,9 +104,8 @@ func (s *snapshot) lists() [len(statuses)]*[]task.ID {
 	return [...]*[]task.ID{&s.Pending, &s.Blocked, &s.InProgress, &s.Completed, &s.Failed, &s.Skipped}
 }
 
-// Restore returns the queue of which a snapshot was taken. A task that was in
-// progress is ready to run again; what is pending or blocked follows from the
-// dependencies.
+// Restore restores a queue from its snapshot. A task that was in progress is ready
+// to run again; what is pending or blocked follows from the dependencies.
 //
 // A result of the original is a text without a label. It becomes an envelope
 // with the caller's header, above all its classification, in which an empty

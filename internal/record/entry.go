@@ -19,14 +19,14 @@ import (
 // a log.
 type Entry struct {
 	Begin    *RunStart      // a process took the run up; the first entry of each
-	Event    *event.Event   // what subscribers are told; never of the type Handed, whose decisions are in records
+	Event    *event.Event   // the event for subscribers; never of the type Handed, whose decisions are in records
 	Record   *Prompt        // decisions and, if there is one, the prompt; before it is sent
 	Asked    *CallStart     // an agent is to be given the prompt
 	Begun    *PrefetchStart // and now is, if it was prepared before its turn came
 	Exchange *AgentCall     // what came of it
 	Sent     *SentMessage   // a message waits for its readers from now on
 	Rejected *AgentCall     // an answer that its agent must correct: Result is the answer, and Error what is wrong with it; the Exchange of the session follows
-	End      *RunEnd        // the last entry, if the process came to its end
+	End      *RunEnd        // the last entry, if the process ended the run
 }
 
 // A Key is a digest of everything that decides on an agent's answer: who it
@@ -44,7 +44,7 @@ type RunStart struct {
 	Goal   bool            `json:"goal,omitempty"` // a coordinator answers it
 }
 
-// A GivenInput is an input by its name; the text stands where the caller keeps it.
+// A GivenInput is an input by its name. The caller keeps the text.
 type Input struct {
 	Name           string               `json:"name"`
 	Classification label.Classification `json:"classification"`
@@ -66,12 +66,12 @@ type CallStart struct {
 	Task    task.ID   `json:"task"` // or the coordinator's step
 	Agent   string    `json:"agent"`
 	Model   string    `json:"model,omitempty"`
-	Attempt int       `json:"attempt"` // from 1 in the whole run, whoever made the others
+	Attempt int       `json:"attempt"` // from 1 in the whole run, over all processes
 	Time    time.Time `json:"time"`
 	Bytes   int       `json:"bytes"`           // of the prompt; their class, if it is above the caller
 	Ahead   bool      `json:"ahead,omitempty"` // it waits for its turn
 
-	Messages []string `json:"messages,omitempty"` // ids of the messages that stand in the prompt
+	Messages []string `json:"messages,omitempty"` // ids of the messages in the prompt
 }
 
 // Sent says that a message was sent. What an agent sends becomes durable together
@@ -235,9 +235,9 @@ type Failure struct {
 type History struct {
 	Begins []RunStart // one for each process that took the run up, in order
 	Log    []Entry    // each Asked, Begun, Exchange, Rejected and Sent, in the order in which they became durable
-	End    *RunEnd    // of the last process; nil if that did not come to its end
+	End    *RunEnd    // of the last process; nil if it was interrupted
 
-	// Mask makes of a key what the history has in its place: a journal keeps no
-	// key as it is. Nil means that keys stand as they are.
+	// Mask replaces a key in the history: a journal stores no key in clear. Nil
+	// means that keys are not replaced.
 	Mask func(Key) Key
 }

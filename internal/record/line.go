@@ -33,8 +33,8 @@ const (
 	KindSealed        = "sealed" // the words of the prompt before it that are above the plaintext limit
 )
 
-// EncodeLine returns a line with its line feed. The JSON in the value stands as it is:
-// characters of HTML are not escaped.
+// EncodeLine returns a line with its line feed. The JSON in the value is written
+// unchanged: characters of HTML are not escaped.
 func EncodeLine(kind string, value any) ([]byte, error) {
 	text := bytes.NewBufferString(`{"` + kind + `":`)
 	if err := encode(text, value); err != nil {
@@ -48,7 +48,7 @@ func EncodeLine(kind string, value any) ([]byte, error) {
 	return append(line, '\n'), nil
 }
 
-// EncodeText returns a value as JSON in which the JSON in it stands as it is.
+// EncodeText returns a value as JSON, with the JSON in it unchanged.
 func EncodeText(value any) ([]byte, error) {
 	var text bytes.Buffer
 	err := encode(&text, value)

@@ -2,8 +2,8 @@ package record
 
 import "github.com/runteam/runteam/task"
 
-// Outcomes counts the tasks of a run by how they ended. While the run goes on,
-// tasks that have not ended count in none.
+// Outcomes counts the tasks of a run by how they ended. Tasks that have not ended
+// are not counted.
 type Outcomes struct {
 	Completed int `json:"completed"`
 	Failed    int `json:"failed"`    // by themselves

@@ -79,7 +79,7 @@ func (c *compiler) link(n *node) error {
 		if target == nil {
 			return fmt.Errorf("%w: \"$ref\" in %s leads nowhere: there is no %q", ErrInvalid, place(n.at), n.ref)
 		}
-		if c.draft7 { // other keywords have no effect beside a reference
+		if c.draft7 { // other keywords have no effect next to a reference
 			at := n.at
 			*n = *open()
 			n.at = at

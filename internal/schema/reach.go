@@ -145,7 +145,7 @@ func (r reach) load() load {
 	return most
 }
 
-// most returns the highest level, and of which kind.
+// most returns the highest level and its kind.
 func (r reach) most() (cell, kind) {
 	best := aNull
 	for k := range kindCount {

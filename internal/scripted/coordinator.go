@@ -42,8 +42,8 @@ func (r *received) step() Step {
 	return Synthesis
 }
 
-// goalAt returns the heading of the goal, or -1, and whether it asks for a
-// plan. The prompt of a task has none, whatever its description says.
+// goalAt returns the heading of the goal, or -1, and whether it asks for a plan.
+// The prompt of a task has none, even if its description mentions one.
 func (r *received) goalAt() (at int, plan bool) {
 	if r.titled {
 		return -1, false

@@ -135,7 +135,7 @@ func (f *File) graph(tasks []task.Spec) task.Problems {
 		nameless = nameless || name == ""
 		for i := range tasks {
 			t := &tasks[i]
-			if t.Requires, t.RequiredTags = nil, nil; t.Assignee == name { // the agent may be the one that has what is required
+			if t.Requires, t.RequiredTags = nil, nil; t.Assignee == name { // the agent may be the only one that meets the requirements
 				t.Assignee = ""
 			}
 		}

@@ -280,7 +280,7 @@ const (
 	errOutside   readError = "it is outside the folder of the spec"
 )
 
-// readText reads at most limit bytes of text, of which hint is a guess. A byte
+// readText reads at most limit bytes of text; hint is a guess of the size. A byte
 // order mark is dropped.
 func readText(r io.Reader, limit int, hint int64) (string, error) {
 	var b strings.Builder // and no copy of 64 MiB

@@ -1,6 +1,6 @@
 package specfile
 
-// The keys of a file as a whole, and of what stands in it beside agents and tasks.
+// The keys at the top of a file, and of its parts other than agents and tasks.
 
 var specPlace = newPlace("spec", "the file", []row{
 	{"name", oneLine, "name of the team; else `team.name`, else the name of the file"},

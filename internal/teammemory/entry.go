@@ -20,7 +20,7 @@ const MaxKey = 200
 // room to count on.
 const maxCount = math.MaxInt / 2
 
-// The conditions that this package reports beside those of package task.
+// The conditions that this package reports in addition to those of package task.
 var (
 	ErrInvalid  = errors.New("invalid entry")
 	ErrForeign  = errors.New("written in another's name")
@@ -69,7 +69,7 @@ func (e *Entry) subject() string { return Excerpt(e.FullKey()) }
 // expired reports whether the entry's turns are over at turn now.
 func (e *Entry) expired(now int) bool { return e.TTLTurns > 0 && now-e.Turn >= e.TTLTurns }
 
-// check is the door: what is written, read from a store or restored passes it.
+// check validates every entry that is written, read from a store or restored.
 func (e *Entry) check() error {
 	if err := checkAgent(e.Agent); err != nil {
 		return fmt.Errorf("%w: agent: %w", ErrInvalid, err)

@@ -44,7 +44,7 @@ type Memory struct {
 	sweep int // how long the list may become before it is looked through
 }
 
-// A place is where an entry stands: its full key, in two parts.
+// A place is the full key of an entry, in two parts.
 type place struct{ agent, key string }
 
 // New returns a memory over a store; nil keeps everything in this process and
@@ -52,8 +52,8 @@ type place struct{ agent, key string }
 //
 // The store is read once, when the memory is first used; from then on everything
 // written is put into it. What it holds already belongs to the memory, and turns
-// go on from the last that was written. It serves one memory at a time: what
-// others put into it meanwhile is not read in this run.
+// continue after the last one in it. It serves one memory at a time: what others
+// put into it meanwhile is not read in this run.
 func New(store Store) *Memory {
 	return &Memory{store: store, busy: make(chan struct{}, 1), ready: store == nil, at: map[place]int{}}
 }

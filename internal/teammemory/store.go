@@ -7,12 +7,12 @@ import (
 	"sync"
 )
 
-// A Store keeps the entries of a memory beyond a run: a map from agent and key
-// to the last entry that was put. It decides nothing; whoever writes one holds
-// it to the suite of package storetest. A store is safe for concurrent use. What
-// leaves the process is [Entry.Record]; an Entry itself marshals without what
-// it holds. Called after ctx has ended, both methods do nothing and return an
-// error that wraps that of ctx.
+// A Store keeps the entries of a memory beyond a run: a map from agent and key to
+// the last entry that was put. It decides nothing. Test an implementation with the
+// suite of package storetest. A store is safe for concurrent use. What leaves the
+// process is [Entry.Record]; an Entry itself marshals without what it holds. Called
+// after ctx has ended, both methods do nothing and return an error that wraps that
+// of ctx.
 type Store interface {
 	// Put keeps e, in place of the entry with the same agent and key if there is
 	// one. Agents and keys differ if their bytes do.

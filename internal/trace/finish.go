@@ -109,7 +109,7 @@ func sent(at, until int, starts []int) int {
 	return at
 }
 
-// addUnrecordedEnds finds when tasks completed of which no event was recorded, as after a
+// addUnrecordedEnds finds when tasks completed whose events were not recorded, as after a
 // crash: before their result was first in a prompt.
 func (t *Trace) addUnrecordedEnds() {
 	recorded := maps.Clone(t.ends)

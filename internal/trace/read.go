@@ -61,8 +61,8 @@ type ReadOptions struct {
 // and reported as Torn. Read does not verify the chain of decisions; package audit does.
 func Read(r io.Reader) (*Trace, error) { return ReadWith(r, ReadOptions{}) }
 
-// ReadWith reads a trace with options. Several processes may have written it, each of which
-// continued it.
+// ReadWith reads a trace with options. Several processes may have written it, each
+// continuing it.
 func ReadWith(r io.Reader, o ReadOptions) (*Trace, error) {
 	in, lines := NewReader(o), bufio.NewReaderSize(r, 64<<10)
 	for {

@@ -132,7 +132,7 @@ type index struct {
 	marked map[string]bool // passages that were looked for
 }
 
-// hash returns two bits that stand for the passage at the start of s, in any case.
+// hash returns two bits for the passage at the start of s, ignoring case.
 func (x *index) hash(s string) (uint64, uint64) {
 	const lowerCase = 0x2020202020202020
 	first, last := s[:4], s[x.n-4:x.n]

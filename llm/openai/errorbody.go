@@ -65,8 +65,8 @@ func parseError(raw []byte) (errorBody, error) {
 	return errorBody{}, errForm
 }
 
-// errorOf reads a text, an error, an object that holds one, or a list, of which the first
-// item with a message counts.
+// errorOf reads a text, an error, an object that holds one, or a list. In a list, the
+// first item with a message counts.
 func errorOf(v any) (said errorBody) {
 	switch v := v.(type) {
 	case string:

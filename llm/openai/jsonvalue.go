@@ -164,7 +164,7 @@ func (o object) get(name string) any {
 }
 
 // value reads a value of any form: an object, a []any, a string, a json.Number or nil, which
-// also stands for true and false. With an error it returns what came before.
+// also means true and false. With an error it returns what came before.
 func (d *valueReader) value() (any, error) {
 	switch d.tokens.PeekKind() {
 	case '{':

@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	envelope     = 64 << 10 // bytes that a reply may have beside its text
+	envelope     = 64 << 10 // bytes that a reply may have in addition to its text
 	maxErrorBody = 64 << 10 // bytes that are read of an error
 )
 

@@ -73,7 +73,8 @@ func (p *reporter) ofStatus(ctx context.Context, r *request, res *http.Response)
 	return refused
 }
 
-// ofBody returns the error in a reply with status 200, and the status that it stands for.
+// ofBody returns the error in a reply with status 200, and the status that it corresponds
+// to.
 func (p *reporter) ofBody(said *errorBody, u llm.Usage) (e *llm.Error, status int) {
 	kind := callfault.BadResponse
 	if said.status >= 400 && said.status < 600 {

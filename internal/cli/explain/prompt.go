@@ -51,7 +51,7 @@ type withheld struct {
 	Line   string       `json:"line,omitempty"`
 	Detail string       `json:"detail,omitempty"`
 	Paths  []task.Path  `json:"paths,omitempty"`
-	Text   bool         `json:"text,omitempty"` // whether the text beside a structured part was withheld
+	Text   bool         `json:"text,omitempty"` // whether the text next to a structured part was withheld
 }
 
 // Absent lists the results and inputs that existed and are no source of a prompt.
@@ -187,8 +187,8 @@ func (x *Document) describeDecision(d *gate.Decision) string {
 	return strings.Join(parts, ", ")
 }
 
-// unnamed stands in a decision for parts of a value whose names are not in a rule or schema and
-// therefore not recorded.
+// unnamed replaces in a decision the parts of a value whose names are not in a rule or schema
+// and therefore not recorded.
 const unnamed task.Path = "/*"
 
 // delivered says what of a narrowed value was delivered. If the names of some parts are not recorded,

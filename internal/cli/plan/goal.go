@@ -18,7 +18,7 @@ import (
 	"github.com/runteam/runteam/llm"
 )
 
-// planGoal has the coordinator plan a goal, and says so before the call.
+// planGoal has the coordinator plan a goal, and announces the call.
 func planGoal(ctx context.Context, con *console.Console, j *planFlags, file *specfile.File) (*engine.Plan, error) {
 	c, err := connect.NewConnector(ctx, con, &j.AnswerFlags, file, nil)
 	if err != nil {

@@ -210,7 +210,7 @@ func (t *table) line(r *row, width int, now time.Time, color bool) terminal.Line
 	tail := r.detail(now)
 	room := width - terminal.Width(head) - 1
 	agents := min(t.agents, maxAgent)
-	titles := room - agents - 2 - 2 - 12 // the rest beside the agent and a short detail
+	titles := room - agents - 2 - 2 - 12 // the room that the agent and a short detail leave
 	text := head + " "
 	if titles < min(t.titles, 16) { // too narrow for columns: the title and what fits
 		text += terminal.Clip(r.title, room)

@@ -227,8 +227,8 @@ func (r *repetition) differences(res *engine.Result) (list []difference) {
 	return list
 }
 
-// stepID returns the ID of the i-th step of the coordinator. Steps of one kind are told apart by
-// their order.
+// stepID returns the ID of the i-th step of the coordinator. Steps of one kind are distinguished
+// by their order.
 func (r *repetition) stepID(steps []engine.Step, i int) task.ID {
 	skip := 0
 	for _, s := range steps[:i] {

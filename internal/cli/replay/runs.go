@@ -77,7 +77,7 @@ func (d *ComparedRuns) add(c ComparedTask) {
 	d.Tasks, d.Equal = append(d.Tasks, c), d.Equal && c.equal()
 }
 
-// promptsOf compares the last prompts of a task by their keys, which stand for everything that the
+// promptsOf compares the last prompts of a task by their keys, which cover everything that the
 // agent saw and for the agent itself.
 func promptsOf(a, b *journals.StoredTask) string {
 	x, y := a.LastPrompt(), b.LastPrompt()

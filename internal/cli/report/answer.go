@@ -12,8 +12,8 @@ import (
 )
 
 // Answer returns the result as text: the answer of the run and, if the run failed, the completed
-// results that no completed task has used. Several results stand each under their title. Output are
-// the tasks whose results form the answer; there are none if the coordinator writes it.
+// results that no completed task has used. Several results have their titles as headings. Output
+// are the tasks whose results form the answer; there are none if the coordinator writes it.
 func Answer(output []task.ID, res *engine.Result) string {
 	if res.Success() || synthesized(res) {
 		return res.Output
