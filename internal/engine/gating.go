@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"github.com/runteam/runteam/handoff"
@@ -30,7 +29,7 @@ func (x *modelCall) seal(ctx context.Context) error {
 		Session: x.session(),
 		Caller:  handoff.User, Run: r.id, Task: t.ID,
 		Classification: gate.Label(t.Classification, parts),
-		RequiredTags:   t.RequiredTags, Grants: x.grants, Duration: t.Timeout, Declassified: x.declassified,
+		RequiredTags:   t.RequiredTags, Grants: x.grants, Owned: true, Duration: t.Timeout, Declassified: x.declassified,
 	}, x.caps)
 	if err != nil {
 		return err
@@ -61,7 +60,8 @@ const gateTime = 30 * time.Second
 // take as long as the attempt itself.
 func (x *gatedContext) checking(ctx context.Context, now time.Time) *gateContext {
 	limit := cmp.Or(x.contract.Duration, gateTime)
-	return &gateContext{Context: ctx, limit: limit, deadline: now.Add(limit)}
+	x.check = gateContext{Context: ctx, limit: limit, deadline: now.Add(limit)}
+	return &x.check
 }
 
 // finishTime is how long a result that came in time may still be checked once
@@ -76,14 +76,14 @@ func (x *gatedContext) finishing(ctx context.Context, now time.Time) *gateContex
 	return c
 }
 
-// A gateContext bounds a check of the gate. The gate polls Err, so the bound needs no
-// timer: there is one for each prompt and result.
+// A gateContext bounds a check of the gate. The gate polls Err from the goroutine that
+// works on the model call, so the bound needs no timer.
 type gateContext struct {
 	context.Context
 	limit    time.Duration
 	deadline time.Time
 	grace    time.Duration // for this long the end of the parent context does not count
-	ended    atomic.Int64  // when the parent context was first seen to have ended; zero if it was not
+	ended    time.Time     // when the parent context was first seen to have ended; zero if it was not
 }
 
 // Deadline returns the time at which the check ends.
@@ -96,8 +96,10 @@ func (c *gateContext) Err() error {
 		if c.grace == 0 {
 			return err
 		}
-		c.ended.CompareAndSwap(0, now.UnixNano())
-		if now.UnixNano() > c.ended.Load()+int64(c.grace) {
+		if c.ended.IsZero() {
+			c.ended = now
+		}
+		if now.After(c.ended.Add(c.grace)) {
 			return err
 		}
 	}

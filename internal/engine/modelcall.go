@@ -84,6 +84,7 @@ type gatedContext struct {
 	sealed   []gate.Sealed    // parallel to offers, once all were sealed
 	rulings  []*gate.Decision // parallel to offers, also if something was withheld
 	contract gate.Contract
+	check    gateContext // of the check that runs
 }
 
 // A builtPrompt is what the run knows of a prompt in addition to its text.

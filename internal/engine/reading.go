@@ -46,7 +46,7 @@ func (r *runScope) toClearance(ctx context.Context, e *envelope.Envelope, source
 	}
 	contract, err := gate.Negotiate(gate.Request{
 		Session: r.session, Caller: handoff.User, Run: r.id, Task: task.ID(source.Name),
-		Classification: accepts, Grants: []gate.Grant{{Source: source, Paths: whole, Terms: r.team.Terms(e.Producer(), handoff.User)}},
+		Classification: accepts, Grants: []gate.Grant{{Source: source, Paths: whole, Terms: r.team.Terms(e.Producer(), handoff.User)}}, Owned: true,
 	}, &gate.Capabilities{Agent: handoff.User, Accepts: accepts, Produces: accepts})
 	if err != nil {
 		return reading{}, err
@@ -60,18 +60,18 @@ func (r *runScope) toClearance(ctx context.Context, e *envelope.Envelope, source
 	if err := r.delivered(&d.Decision, contract.Session, now); err != nil {
 		return reading{}, err
 	}
-	s, err := compartment.Seal(&offer, &d)
+	payload, err := compartment.Payload(&offer, &d)
 	if err != nil {
 		return reading{}, err
 	}
-	if d := s.Decision(); s.Withheld() && d.Reason == gate.ReasonClearance {
+	if !d.IsDelivered() && d.Reason == gate.ReasonClearance {
 		return reading{text: withheld(d.Before), partly: true}, nil
-	} else if s.Withheld() {
-		return reading{text: "[withheld: " + string(d.Reason) + "]", partly: true}, nil
+	} else if !d.IsDelivered() {
+		return reading{text: "[withheld: " + d.Reason + "]", partly: true}, nil
 	}
-	structured, _ := s.Payload().JSON()
+	structured, _ := payload.JSON()
 	partly := d.Narrowed || d.TextDropped || len(d.Redacted) > 0
-	return reading{cmp.Or(s.Payload().Text(), structured), structured, partly}, nil // if a rule lets only parts pass, there is no text
+	return reading{cmp.Or(payload.Text(), structured), structured, partly}, nil // if a rule lets only parts pass, there is no text
 }
 
 // form asks for every part of a payload.

@@ -60,6 +60,7 @@ type Request struct {
 	Classification label.Classification // the request label: see [Label]
 	RequiredTags   []string
 	Grants         []Grant       // what may be delivered; empty means nothing
+	Owned          bool          // the contract takes over Grants and what they refer to, instead of copying it; it must not change any more
 	Duration       time.Duration // session time asked for; zero asks for none
 
 	// Declassified says that there is a declassifier on every way out of the agent,
@@ -121,7 +122,7 @@ func Negotiate(r Request, c *Capabilities) (Contract, error) {
 	if c.MaxSession > 0 && r.Duration > c.MaxSession {
 		return Contract{}, &Refusal{Rule: RuleSession, Reason: fmt.Sprintf("the task asks for a session of %v, and %q keeps one for %v", r.Duration, c.Agent, c.MaxSession), Hint: "lower timeoutMs, or raise maxSessionMs"}
 	}
-	grants, err := checkGrants(r.Grants)
+	grants, err := checkGrants(r.Grants, r.Owned)
 	if err != nil {
 		return Contract{}, err
 	}

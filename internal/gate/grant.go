@@ -68,29 +68,40 @@ var whole = []task.Path{task.Whole}
 const fewGrants = 16
 
 // checkGrants returns grants that share nothing with those given that could be
-// changed, or a [*Refusal] of what the gate could not enforce: a grant without
-// a source, and what is no path.
-func checkGrants(grants []Grant) ([]Grant, error) {
+// changed, unless they are owned, or a [*Refusal] of what the gate could not
+// enforce: a grant without a source, and what is no path.
+func checkGrants(grants []Grant, owned bool) ([]Grant, error) {
 	if len(grants) == 0 {
 		return nil, nil
 	}
-	out := slices.Clone(grants)
+	out := grants
+	if !owned {
+		out = slices.Clone(grants)
+	}
 	for i := range out {
 		g := &out[i]
 		if g.Source.Kind == "" || g.Source.Name == "" {
 			return nil, &Refusal{Rule: RuleGrant, Reason: "a grant names no source", Hint: "name a dependency or an input"}
 		}
-		if g.needs() {
-			g.Paths = slices.Clone(g.Paths)
+		if !owned {
+			g.copyLists()
 		}
 		var err error
 		g.checked = false
 		if g.selection, err = g.selects(); err != nil {
 			return nil, &Refusal{Rule: RuleGrant, Reason: fmt.Sprintf("the grant of %s %q: %v", g.Source.Kind, g.Source.Name, err)}
 		}
-		g.Reveal, g.checked = cloneReveal(g.Reveal), true
+		g.checked = true
 	}
 	return out, nil
+}
+
+// copyLists makes the lists of a grant its own. The Paths of [WholeOf] never change.
+func (g *Grant) copyLists() {
+	if g.needs() {
+		g.Paths = slices.Clone(g.Paths)
+	}
+	g.Reveal = cloneReveal(g.Reveal)
 }
 
 func isWhole(paths []task.Path) bool { return len(paths) == 1 && paths[0] == task.Whole }

@@ -37,22 +37,10 @@ type Sealed struct {
 // [*HeldError] otherwise. A decision that asks for a translation, or that was
 // made for another offer or contract, is an error.
 func (c *Compartment) Seal(o *Offer, d *Ruling) (Sealed, error) {
-	if c == nil || o == nil || d == nil {
-		return Sealed{}, errNothing
+	if err := c.enforce(o, d); err != nil {
+		return Sealed{}, err
 	}
 	k := &c.Contract
-	if d.Source != o.Source || d.about != o.Envelope || d.To != k.Callee || d.Task != k.Task || d.session != k.Session {
-		return Sealed{}, fmt.Errorf("seal %s %q: the decision is about something else", o.Source.Kind, o.Source.Name)
-	}
-	if k.Session == "" {
-		return Sealed{}, fmt.Errorf("seal %s %q: the contract has no session", o.Source.Kind, o.Source.Name)
-	}
-	switch {
-	case d.Verdict == NeedsTranslation:
-		return Sealed{}, fmt.Errorf("seal %s %q: it needs a translation first", o.Source.Kind, o.Source.Name)
-	case d.Verdict == Held && !o.Optional, d.Verdict > Minimized:
-		return Sealed{}, &HeldError{Decision: d.Decision}
-	}
 	kept := d.Decision // apart from the payload, since records of decisions are kept
 	s := Sealed{session: k.Session, source: o.Source, title: o.Title, assignee: o.Assignee, status: o.Status, as: form(o.As, d.delivered), payload: d.delivered, decision: &kept, passed: d.Verdict == Passed, to: d.To, task: d.Task, envelope: d.Envelope}
 	if d.about != nil && s.passed {
@@ -65,6 +53,37 @@ func (c *Compartment) Seal(o *Offer, d *Ruling) (Sealed, error) {
 		}
 	}
 	return s, nil
+}
+
+// Payload carries a decision out as Seal does, for a reader to whom the runtime gives the
+// payload itself. It is empty if an optional offer was withheld.
+func (c *Compartment) Payload(o *Offer, d *Ruling) (envelope.Payload, error) {
+	if err := c.enforce(o, d); err != nil {
+		return envelope.Payload{}, err
+	}
+	return d.delivered, nil
+}
+
+// enforce returns an error unless the decision is about this offer and contract, and lets
+// the reader have the payload or do without.
+func (c *Compartment) enforce(o *Offer, d *Ruling) error {
+	if c == nil || o == nil || d == nil {
+		return errNothing
+	}
+	k := &c.Contract
+	if d.Source != o.Source || d.about != o.Envelope || d.To != k.Callee || d.Task != k.Task || d.session != k.Session {
+		return fmt.Errorf("seal %s %q: the decision is about something else", o.Source.Kind, o.Source.Name)
+	}
+	if k.Session == "" {
+		return fmt.Errorf("seal %s %q: the contract has no session", o.Source.Kind, o.Source.Name)
+	}
+	switch {
+	case d.Verdict == NeedsTranslation:
+		return fmt.Errorf("seal %s %q: it needs a translation first", o.Source.Kind, o.Source.Name)
+	case d.Verdict == Held && !o.Optional, d.Verdict > Minimized:
+		return &HeldError{Decision: d.Decision}
+	}
+	return nil
 }
 
 // form is how a payload is delivered that was asked for in some form: as a text
