@@ -82,7 +82,7 @@ func (r *renderer) collect() {
 			n++
 		}
 	}
-	r.sources = make([]Source, 1, 2+n)
+	r.sources = make([]Source, 1, 1+n+min(len(b.System)+len(b.Guidance), 1))
 	r.sources[0] = r.origin()
 	if b.System != "" || b.Guidance != "" {
 		r.sources = append(r.sources, Source{Spec: b.SystemOrigin, Producer: handoff.User})
