@@ -171,12 +171,12 @@ type rejectedDocument struct {
 
 // newRunDocument returns the document of a stored run.
 func newRunDocument(k *journals.StoredRun) *RunDocument {
-	asked := k.Invocation()
+	asked := journals.InvocationOf(&k.Info)
 	r := &RunDocument{
 		Run: k.Run, Name: k.Name, Command: k.Command, Status: k.Status, Spec: asked.Found, Fingerprint: k.Info.Fingerprint,
 		Inputs: []record.Input{}, Tasks: []TaskDocument{}, Errors: []record.Failure{}, Outcomes: k.Outcomes,
 		runProcesses: runProcesses{Started: k.Started, Ended: k.Ended, Processes: len(k.History.Begins), Holder: k.Holder},
-		replayOrigin: replayOrigin{Of: asked.Of, Without: asked.Without, WithoutInputs: asked.WithoutInputs},
+		replayOrigin: replayOrigin(asked.ReplayArguments),
 		runView:      runView{summary: &k.Summary, info: &k.Info, short: k.ShortID, took: durationText(&k.Summary, k.Now)},
 	}
 	if n := len(k.History.Begins); n > 0 {
@@ -186,8 +186,8 @@ func newRunDocument(k *journals.StoredRun) *RunDocument {
 		r.Output, r.Warnings = end.Answer, end.Warnings
 		r.Errors = append(r.Errors, end.Errors...)
 	}
-	for i := range k.Tasks {
-		t := newTaskDocument(k, &k.Tasks[i])
+	for _, stored := range k.Tasks {
+		t := newTaskDocument(k, stored)
 		r.Usage, r.Rounded = r.Usage.Add(t.Usage), r.Rounded || t.Rounded
 		if t.isStep {
 			r.Steps = append(r.Steps, t)
@@ -225,11 +225,7 @@ func newTaskDocument(k *journals.StoredRun, s *journals.StoredTask) TaskDocument
 	}
 	t.Started, t.Ended = s.Span()
 	t.Rounded = len(s.Interrupted) > 0 || slices.ContainsFunc(s.Exchanges, func(x *record.AgentCall) bool { return x.Rounded && x.From == "" })
-	x := s.Accepted()
-	if s.Step {
-		t.Status = s.StepStatus(x)
-	}
-	switch {
+	switch x := s.Accepted(); {
 	case t.Status == task.Completed && x != nil:
 		r := k.Result(x)
 		t.Result, t.Structured, t.Label = r.Text, json.RawMessage(r.Structured), &r.Label
@@ -242,10 +238,6 @@ func newTaskDocument(k *journals.StoredRun, s *journals.StoredTask) TaskDocument
 		t.Error = &ErrorDocument{s.Ended.Code, k.WhyNoResult(s), s.Ended.Root}
 		if n := len(s.Exchanges); n > 0 {
 			t.Call = lastCall(s.Exchanges[n-1])
-		}
-		if s.Step {
-			last := s.Exchanges[len(s.Exchanges)-1]
-			t.Error = &ErrorDocument{Code: last.Code, Message: last.Error}
 		}
 	}
 	return t

@@ -53,8 +53,7 @@ func (r *RunDocument) write(w io.Writer) {
 	for _, warning := range r.Warnings {
 		fmt.Fprintf(w, "warning: %s\n", terminal.CleanLine(warning))
 	}
-	e := journals.Experiment{Of: r.Of, Without: r.Without, WithoutInputs: r.WithoutInputs}
-	if r.Command == journals.ExperimentCommand {
+	if e := journals.Experiment(r.replayOrigin); r.Command == journals.ExperimentCommand {
 		fmt.Fprintln(w, e.Text(r.Of))
 	} else if next := r.journal.NextStep(r.summary, r.short, func() (*journal.Info, error) { return r.info, nil }); next != "" {
 		if next != journals.StartedByProgram {

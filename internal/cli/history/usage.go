@@ -55,8 +55,7 @@ type UsageRow struct {
 func newUsageDocument(k *journals.StoredRun) *UsageDocument {
 	d := &UsageDocument{Run: k.Run, Name: k.Name, Status: k.Status, Total: &UsageRow{}}
 	_ = json.Unmarshal(k.Info.Prices, &d.Prices) // without prices nothing has a cost
-	for i := range k.Tasks {
-		t := &k.Tasks[i]
+	for _, t := range k.Tasks {
 		for _, x := range t.Exchanges {
 			d.addExchange(t, x)
 		}

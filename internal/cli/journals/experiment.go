@@ -2,7 +2,6 @@ package journals
 
 import (
 	"context"
-	"encoding/json"
 	"strings"
 
 	"github.com/runteam/runteam/internal/cli/terminal"
@@ -27,9 +26,7 @@ func ReadExperiment(ctx context.Context, j *journal.Journal, s *journal.Summary)
 	}
 	e := &Experiment{}
 	if info, err := j.LoadInfo(ctx, s.Run); err == nil {
-		var v Invocation
-		_ = json.Unmarshal(info.Invocation, &v) // another program may have begun the run
-		e.Of, e.Without, e.WithoutInputs = v.Of, v.Without, v.WithoutInputs
+		*e = Experiment(InvocationOf(info).ReplayArguments)
 	}
 	return e
 }

@@ -1,5 +1,11 @@
 package journals
 
+import (
+	"encoding/json"
+
+	"github.com/runteam/runteam/internal/journal"
+)
+
 // An Invocation holds the arguments and flags of a run. A journal stores it so that the run can be
 // resumed. Time limits are not part of it, since each command has its own. Paths are relative to
 // Folder. The goal and the values of parameters are stored like files, since they may be as
@@ -58,6 +64,12 @@ type FileCopy struct {
 	Path    string   `json:"path"`
 	Found   string   `json:"found,omitempty"` // if it differs from Path
 	Without []string `json:"without,omitempty"`
+}
+
+// InvocationOf returns the invocation of a stored run. It is empty if another program began the run.
+func InvocationOf(info *journal.Info) (v Invocation) {
+	_ = json.Unmarshal(info.Invocation, &v)
+	return v
 }
 
 // OmitsContext reports whether the run is an experiment that omits context.

@@ -3,7 +3,6 @@ package journals
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
@@ -15,7 +14,6 @@ import (
 	"github.com/runteam/runteam/internal/cli/format"
 	"github.com/runteam/runteam/internal/cli/terminal"
 	"github.com/runteam/runteam/internal/engine"
-	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/internal/trace"
@@ -32,13 +30,13 @@ type StoredRun struct {
 	ShortID string // the shortest unique beginning of its ID; empty if only one task was loaded
 	Now     time.Time
 
-	Tasks []StoredTask // in the order of the spec, then the steps of the coordinator
-	ByID  map[task.ID]int
+	Tasks []*StoredTask // in the order of the spec, then the steps of the coordinator
+	ByID  map[task.ID]*StoredTask
 }
 
 // Load reads a run that was found, or only one task of it.
 func Load(ctx context.Context, con *console.Console, j *journal.Journal, run journal.Summary, name string) (*StoredRun, error) {
-	k := &StoredRun{Summary: run, Now: con.Now(), ByID: map[task.ID]int{}}
+	k := &StoredRun{Summary: run, Now: con.Now(), ByID: map[task.ID]*StoredTask{}}
 	read := k.readRun
 	if name != "" {
 		read = func(ctx context.Context, j *journal.Journal) error { return k.readTask(ctx, j, name) }
@@ -118,11 +116,29 @@ func (k *StoredRun) collect() {
 			k.addOpen(call)
 		}
 	}
+	k.steps()
 	k.markRemoved()
-	slices.SortStableFunc(k.Tasks, func(a, b StoredTask) int { return cmp.Compare(a.rank(), b.rank()) })
-	clear(k.ByID)
-	for i := range k.Tasks {
-		k.ByID[k.Tasks[i].ID] = i
+	slices.SortStableFunc(k.Tasks, func(a, b *StoredTask) int { return cmp.Compare(a.rank(), b.rank()) })
+}
+
+// steps sets how each step of the coordinator ended, which no entry of the run says.
+func (k *StoredRun) steps() {
+	for _, t := range k.Tasks {
+		if !t.Step {
+			continue
+		}
+		last := len(t.Exchanges) - 1
+		switch {
+		case t.Accepted() != nil:
+			t.Status = task.Completed
+		case t.Running > 0 || last < 0:
+			t.Status = task.InProgress
+		default:
+			t.Status = task.Failed
+		}
+		if t.Status != task.Completed && last >= 0 {
+			t.Ended = record.TaskEnd{Code: t.Exchanges[last].Code, Reason: t.Exchanges[last].Error}
+		}
 	}
 }
 
@@ -141,12 +157,17 @@ func (k *StoredRun) markRemoved() {
 	if len(current) == 0 { // the tasks of a goal that has no plan are unknown
 		return
 	}
-	k.Tasks = slices.DeleteFunc(k.Tasks, func(t StoredTask) bool { return !t.Step && !current[t.ID] && t.Attempts()+t.Running == 0 })
-	for i := range k.Tasks {
-		if t := &k.Tasks[i]; !t.Step && !current[t.ID] {
-			t.Status, t.Ended = Removed, record.TaskEnd{}
+	k.Tasks = slices.DeleteFunc(k.Tasks, func(t *StoredTask) bool {
+		if t.Step || current[t.ID] {
+			return false
 		}
-	}
+		t.Status, t.Ended = Removed, record.TaskEnd{}
+		if t.Attempts()+t.Running > 0 {
+			return false
+		}
+		delete(k.ByID, t.ID)
+		return true
+	})
 }
 
 // addOpen adds a prompt without a stored answer to its task.
@@ -162,13 +183,11 @@ func (k *StoredRun) addOpen(call *record.CallStart) {
 
 // TaskOf returns a task, which it adds if it is new.
 func (k *StoredRun) TaskOf(id task.ID, title, agent string) *StoredTask {
-	i, ok := k.ByID[id]
-	if !ok {
-		i = len(k.Tasks)
-		k.ByID[id] = i
-		k.Tasks = append(k.Tasks, StoredTask{ID: id, Title: cmp.Or(title, string(id)), Agent: agent, Step: agent == handoff.Coordinator, Status: task.Pending})
+	t := k.ByID[id]
+	if t == nil {
+		t = &StoredTask{ID: id, Title: cmp.Or(title, string(id)), Step: agent == handoff.Coordinator, Status: task.Pending}
+		k.ByID[id], k.Tasks = t, append(k.Tasks, t)
 	}
-	t := &k.Tasks[i]
 	t.Agent = cmp.Or(t.Agent, agent)
 	return t
 }
@@ -183,20 +202,11 @@ func (k *StoredRun) statuses() {
 		return
 	}
 	for _, e := range k.Trace.Events {
-		at, known := k.ByID[e.Task]
-		if !known {
+		t, status := k.ByID[e.Task], record.StatusAfter(e.Type)
+		if t == nil || status == "" {
 			continue
 		}
-		switch t := &k.Tasks[at]; e.Type {
-		case event.TaskStart:
-			t.Status = task.InProgress
-		case event.TaskComplete:
-			t.Status = task.Completed
-		case event.Error, event.TaskSkipped:
-			t.Status = task.Failed
-			if e.Type == event.TaskSkipped {
-				t.Status = task.Skipped
-			}
+		if t.Status = status; status == task.Failed || status == task.Skipped {
 			t.Ended = record.TaskEnd{Reason: e.Message, Code: e.Code, Root: e.Root}
 		}
 	}
@@ -228,33 +238,35 @@ func (k *StoredRun) FindTask(name string) (task.ID, error) {
 // withheld above the user's clearance, and if it cannot be decrypted, has expired or was altered.
 func (k *StoredRun) Result(x *record.AgentCall) StoredResult {
 	if x.Result == nil || x.Missing != "" {
-		level := label.Secret
-		return StoredResult{Text: "[withheld: " + level.String() + "]", Label: level, Hidden: true}
+		return withheldResult(label.Secret, label.Secret.String())
 	}
-	r := StoredResult{Text: cmp.Or(x.Result.Text, string(x.Result.JSON)), Structured: string(x.Result.JSON), Label: x.Result.Classification}
-	if x.Shown != nil {
-		r.Text, r.Structured, r.Hidden = x.Shown.Text, x.Shown.Structured, IsWithheld(x.Shown.Text)
-	}
+	level := x.Result.Classification
 	e, err := x.Result.Envelope()
 	switch {
 	case err != nil || e.Genuine() != nil:
-		r.Text, r.Structured, r.Hidden = "[withheld: it is not what was stored]", "", true
+		return withheldResult(level, "it is not what was stored")
 	case !e.ExpiresAt().IsZero() && !k.Now.Before(e.ExpiresAt()):
-		r.Text, r.Structured, r.Hidden = "[withheld: expired]", "", true
+		return withheldResult(level, "expired")
+	case x.Shown != nil:
+		return StoredResult{x.Shown.Text, x.Shown.Structured, level, IsWithheld(x.Shown.Text)}
 	}
-	return r
+	structured := string(x.Result.JSON)
+	return StoredResult{cmp.Or(x.Result.Text, structured), structured, level, false}
 }
 
-// Invocation returns the invocation of the run; it is empty if it is unknown.
-func (k *StoredRun) Invocation() (v Invocation) {
-	_ = json.Unmarshal(k.Info.Invocation, &v) // another program may have begun the run
-	return v
+// withheldResult returns a result that cannot be shown, with the reason in place of its text.
+func withheldResult(level label.Classification, why string) StoredResult {
+	return StoredResult{Text: "[withheld: " + why + "]", Label: level, Hidden: true}
 }
 
 // WhyNoResult says why a task has no result, such as the task whose failure is the reason.
 func (k *StoredRun) WhyNoResult(t *StoredTask) string {
 	if root := t.Ended.Root; root != "" && root != t.ID {
-		return fmt.Sprintf("because %q %s", k.Trace.Title(root), cmp.Or(k.failureOf(root), "failed"))
+		how := "failed"
+		if by := k.ByID[root]; by != nil && by.Status == task.Skipped {
+			how = "was skipped"
+		}
+		return fmt.Sprintf("because %q %s", k.Trace.Title(root), how)
 	}
 	if why := abortReasons[k.Status]; why != "" && t.Status == task.Skipped && IsWithheld(t.Ended.Reason) {
 		return why // these words contain nothing secret
@@ -267,18 +279,6 @@ var abortReasons = map[string]string{
 	string(engine.StatusCanceled): "the run was cancelled",
 	string(engine.StatusTimeout):  "the run timed out",
 	string(engine.StatusBudget):   "the budget was spent",
-}
-
-// failureOf says how a task failed; it returns "" for an unknown task.
-func (k *StoredRun) failureOf(id task.ID) string {
-	i, ok := k.ByID[id]
-	if !ok {
-		return ""
-	}
-	if status := k.Tasks[i].Status; status == task.Skipped {
-		return "was skipped"
-	}
-	return "failed"
 }
 
 // Heading returns the line that names the run.

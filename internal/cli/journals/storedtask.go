@@ -12,27 +12,6 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// LastPrompt returns the exchange of the last attempt; nil if none ended.
-func (t *StoredTask) LastPrompt() (last *record.AgentCall) {
-	for _, x := range t.Exchanges {
-		if x.Part == "" {
-			last = x
-		}
-	}
-	return last
-}
-
-// StepStatus returns the status of a step of the coordinator.
-func (t *StoredTask) StepStatus(answer *record.AgentCall) task.Status {
-	switch {
-	case answer != nil:
-		return task.Completed
-	case t.Running > 0 || len(t.Exchanges) == 0:
-		return task.InProgress
-	}
-	return task.Failed
-}
-
 // A StoredTask is what the journal has about one task, or about one step of the coordinator.
 type StoredTask struct {
 	ID          task.ID
@@ -41,7 +20,7 @@ type StoredTask struct {
 	Agent       string
 	Step        bool
 	Status      task.Status
-	Ended       record.TaskEnd      // how it ended, if the run ended
+	Ended       record.TaskEnd      // how it ended, unless it completed
 	Exchanges   []*record.AgentCall // in order, including those of translations
 	Interrupted []*record.CallStart // calls that a crash ended
 	Running     int                 // calls in progress
@@ -65,6 +44,16 @@ func (t *StoredTask) IsTask() bool { return t.rank() == 0 }
 func (t *StoredTask) Accepted() *record.AgentCall {
 	for _, x := range slices.Backward(t.Exchanges) {
 		if x.Part == "" && x.Completed() {
+			return x
+		}
+	}
+	return nil
+}
+
+// LastPrompt returns the exchange of the last attempt; nil if none ended.
+func (t *StoredTask) LastPrompt() *record.AgentCall {
+	for _, x := range slices.Backward(t.Exchanges) {
+		if x.Part == "" {
 			return x
 		}
 	}

@@ -85,14 +85,8 @@ func (s *comparedSide) level() string {
 
 // storedSide returns a task of a stored run.
 func storedSide(k *journals.StoredRun, t *journals.StoredTask) *comparedSide {
-	s := &comparedSide{Status: t.Status, Agent: t.Agent, Usage: t.Usage()}
+	s := &comparedSide{Status: t.Status, Agent: t.Agent, Usage: t.Usage(), Error: k.WhyNoResult(t)}
 	x := t.Accepted()
-	if t.Step {
-		s.Status = t.StepStatus(x)
-	}
-	if s.Error = k.WhyNoResult(t); t.Step && x == nil && len(t.Exchanges) > 0 {
-		s.Error = t.Exchanges[len(t.Exchanges)-1].Error
-	}
 	if x == nil || s.Status != task.Completed {
 		return s
 	}

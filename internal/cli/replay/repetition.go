@@ -199,8 +199,8 @@ type difference struct {
 func (r *repetition) differences(res *engine.Result) (list []difference) {
 	add := func(id task.ID, title string) {
 		o := difference{id: id, title: title, why: "its prompt differs", isPrompt: true}
-		if i, ok := r.run.ByID[id]; ok {
-			if x := r.unreadable(&r.run.Tasks[i]); x != nil {
+		if stored := r.run.ByID[id]; stored != nil {
+			if x := r.unreadable(stored); x != nil {
 				o.why, o.isPrompt = "its prompt is the same, but its answer cannot be read: "+unreadableWhy(x), false
 			}
 		}
@@ -220,8 +220,8 @@ func (r *repetition) differences(res *engine.Result) (list []difference) {
 		return list
 	}
 	for _, t := range res.Tasks {
-		if at, ok := r.run.ByID[t.ID]; ok && r.run.Tasks[at].Status != t.Status {
-			list = append(list, difference{id: t.ID, title: t.Title, why: fmt.Sprintf("it is %s, and was %s", format.Status(t.Status), format.Status(r.run.Tasks[at].Status))})
+		if stored := r.run.ByID[t.ID]; stored != nil && stored.Status != t.Status {
+			list = append(list, difference{id: t.ID, title: t.Title, why: fmt.Sprintf("it is %s, and was %s", format.Status(t.Status), format.Status(stored.Status))})
 		}
 	}
 	return list
@@ -236,8 +236,8 @@ func (r *repetition) stepID(steps []engine.Step, i int) task.ID {
 			skip++
 		}
 	}
-	for n := range r.run.Tasks {
-		if t := &r.run.Tasks[n]; t.Step && t.Title == string(steps[i].Kind) {
+	for _, t := range r.run.Tasks {
+		if t.Step && t.Title == string(steps[i].Kind) {
 			if skip == 0 {
 				return t.ID
 			}

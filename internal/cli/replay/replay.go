@@ -198,14 +198,13 @@ func restoreModels(k *journals.StoredRun, file *specfile.File) {
 // task, with its parts.
 func finalExchanges(k *journals.StoredRun) []*record.AgentCall {
 	var out []*record.AgentCall
-	for i := range k.Tasks {
-		if k.Tasks[i].Status == journals.Removed {
+	for _, t := range k.Tasks {
+		last := t.LastPrompt()
+		if last == nil || t.Status == journals.Removed {
 			continue
 		}
-		list := k.Tasks[i].Exchanges
-		last := k.Tasks[i].LastPrompt()
-		for _, x := range list {
-			if x.Key != (record.Key{}) && last != nil && (x == last || x.Part != "" && x.Attempt == last.Attempt) {
+		for _, x := range t.Exchanges {
+			if x.Key != (record.Key{}) && (x == last || x.Part != "" && x.Attempt == last.Attempt) {
 				out = append(out, x)
 			}
 		}

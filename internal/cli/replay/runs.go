@@ -10,7 +10,6 @@ import (
 	"github.com/runteam/runteam/internal/cli/journals"
 	"github.com/runteam/runteam/internal/cli/terminal"
 	"github.com/runteam/runteam/internal/record"
-	"github.com/runteam/runteam/task"
 	"github.com/spf13/cobra"
 )
 
@@ -53,19 +52,15 @@ func compared(before, after *journals.StoredRun) *ComparedRuns {
 		Equal: before.Status == after.Status, Tasks: []ComparedTask{},
 		Before: comparedRun{before.Run, before.Name, before.Status}, After: comparedRun{after.Run, after.Name, after.Status},
 	}
-	both := map[task.ID]bool{}
-	for i := range before.Tasks {
-		t := &before.Tasks[i]
+	for _, t := range before.Tasks {
 		c := ComparedTask{ID: t.ID, Title: t.Title, Step: t.Step, Prompt: none, Before: storedSide(before, t)}
-		if at, ok := after.ByID[t.ID]; ok {
-			both[t.ID] = true
-			other := &after.Tasks[at]
+		if other := after.ByID[t.ID]; other != nil {
 			c.After, c.Prompt = storedSide(after, other), promptsOf(t, other)
 		}
 		d.add(c)
 	}
-	for i := range after.Tasks {
-		if t := &after.Tasks[i]; !both[t.ID] {
+	for _, t := range after.Tasks {
+		if before.ByID[t.ID] == nil {
 			d.add(ComparedTask{ID: t.ID, Title: t.Title, Step: t.Step, Prompt: none, After: storedSide(after, t)})
 		}
 	}

@@ -29,12 +29,10 @@ type variant struct {
 	flags      *replayFlags
 	prior      *journals.StoredRun
 	invocation *run.StoredInvocation // of the prior run
+	omitted    map[task.ID]bool      // the tasks that --without names
 	job        *run.Job
 	file       *specfile.File
-	team       *engine.Team
 	journal    *run.JournalWriter
-
-	events *records.EventWriter // nil without --events
 }
 
 // replayWithout repeats a run without some of its context.
@@ -47,14 +45,16 @@ func replayWithout(con *console.Console, cmd *cobra.Command, r *replayFlags) err
 	if err != nil {
 		return err
 	}
-	if err := r.checkOmitted(k, file); err != nil {
+	omitted, err := r.omittedTasks(k, file)
+	if err != nil {
 		return err
 	}
-	t := &variant{flags: r, prior: k, invocation: m, job: r.job(m), file: file}
+	t := &variant{flags: r, prior: k, invocation: m, omitted: omitted, job: r.job(m), file: file}
 	if err := journals.CheckOutputs(con, &r.Flags, &r.events.File); err != nil {
 		return err
 	}
-	if t.events, err = r.events.Begin(cmd, con, r.force, append(t.job.Reads(file), t.job.ScriptPath(file), r.Flags.Path, r.Flags.KeyFile)...); err != nil {
+	events, err := r.events.Begin(cmd, con, r.force, append(t.job.Reads(file), t.job.ScriptPath(file), r.Flags.Path, r.Flags.KeyFile)...)
+	if err != nil {
 		return err
 	}
 	file.Run.RunID, file.Run.Assert = uuid.NewString(), nil
@@ -64,28 +64,26 @@ func replayWithout(con *console.Console, cmd *cobra.Command, r *replayFlags) err
 	}
 	defer c.Close()
 	c.AllowNoKey = true
-	if t.team, err = connect.BuildTeam(file, c.Connect); err != nil {
+	team, err := connect.BuildTeam(file, c.Connect)
+	if err != nil {
 		return err
 	}
 	if t.journal, err = run.NewJournalWriter(con, t.job, file); err != nil {
 		return err
 	}
 	defer t.journal.Release()
-	if err := r.updateInfo(t.journal, m, k); err != nil {
-		return err
-	}
-	res, err := runVariant(cmd.Context(), con, t)
-	unwritten := t.events.Close()
+	res, err := t.run(cmd.Context(), con, team, events)
+	unwritten := events.Close()
 	if err != nil {
 		return file.Locate(err)
 	}
-	if err := reportWithout(con, t, res); err != nil || unwritten == nil {
-		if unwritten != nil {
-			con.PrintError(unwritten, nil)
-		}
-		return err
+	if err = t.report(con, res); err == nil {
+		return unwritten
 	}
-	return unwritten
+	if unwritten != nil {
+		con.PrintError(unwritten, nil)
+	}
+	return err
 }
 
 // loadRun reads a run, and closes the journal.
@@ -114,96 +112,79 @@ func (r *replayFlags) job(m *run.StoredInvocation) *run.Job {
 	return j
 }
 
-// updateInfo stores what is omitted, so that the new run can be replayed.
-func (r *replayFlags) updateInfo(w *run.JournalWriter, m *run.StoredInvocation, k *journals.StoredRun) error {
-	if w == nil {
-		return nil
-	}
-	omitted := omittedTasks(k, r.without)
-	w.Info.Tasks = slices.DeleteFunc(w.Info.Tasks, func(t trace.Task) bool { return omitted[t.ID] || alreadyOmitted(k, t.ID, m) })
-	v := &journals.Invocation{}
-	err := json.Unmarshal(w.Info.Invocation, v)
-	v.Folder, v.Found = m.Folder, m.Found
-	v.Of = k.Run
-	v.Without, v.WithoutInputs = r.omitted(m)
-	if err == nil {
-		w.Info.Invocation, err = json.Marshal(v)
-	}
-	return err
-}
-
-// omitted returns what the new run omits, including what the stored one omitted.
-func (r *replayFlags) omitted(m *run.StoredInvocation) (tasks, inputs []string) {
-	return slices.Concat(m.Without, r.without), slices.Concat(m.WithoutInputs, r.withoutInputs)
-}
-
-// checkOmitted refuses to omit what the run did not have.
-func (r *replayFlags) checkOmitted(k *journals.StoredRun, file *specfile.File) error {
+// omittedTasks returns the tasks that --without names. It refuses to omit what the run did not have.
+func (r *replayFlags) omittedTasks(k *journals.StoredRun, file *specfile.File) (map[task.ID]bool, error) {
 	var titles, inputs []string
-	for i := range k.Tasks {
-		if t := &k.Tasks[i]; t.IsTask() {
+	for _, t := range k.Tasks {
+		if t.IsTask() {
 			titles = append(titles, t.Title)
 		}
 	}
 	for i := range file.Run.Inputs {
 		inputs = append(inputs, file.Run.Inputs[i].Name)
 	}
+	omitted := map[task.ID]bool{}
 	for i, name := range r.without {
 		id, err := k.FindTask(name)
-		at, known := k.ByID[id]
-		if err != nil || !known || !k.Tasks[at].IsTask() {
-			return exit.Usagef("--without %q: the run has no such task; %s", name, naming.Suggest(name, titles))
+		t := k.ByID[id]
+		if err != nil || t == nil || !t.IsTask() {
+			return nil, exit.Usagef("--without %q: the run has no such task; %s", name, naming.Suggest(name, titles))
 		}
+		omitted[id] = true
 		if file.Goal != nil { // the plan knows its tasks only by title
-			r.without[i] = k.Tasks[at].Title
+			r.without[i] = t.Title
 		}
 	}
 	for _, name := range r.withoutInputs {
 		if !slices.ContainsFunc(inputs, func(known string) bool { return strings.EqualFold(known, name) }) {
-			return exit.Usagef("--without-input %q: the run has no such input; %s", name, naming.Suggest(name, inputs))
+			return nil, exit.Usagef("--without-input %q: the run has no such input; %s", name, naming.Suggest(name, inputs))
 		}
 	}
-	if len(titles) > 0 && len(omittedTasks(k, r.without)) == len(titles) {
-		return exit.Usagef("--without: no task would be left")
+	if len(titles) > 0 && len(omitted) == len(titles) {
+		return nil, exit.Usagef("--without: no task would be left")
 	}
-	return nil
+	return omitted, nil
 }
 
-// alreadyOmitted reports whether the stored run omitted a task of the spec.
-func alreadyOmitted(k *journals.StoredRun, id task.ID, m *run.StoredInvocation) bool {
-	_, there := k.ByID[id]
-	return m.OmitsContext() && !there
-}
-
-// omittedTasks returns the IDs of the tasks with these names.
-func omittedTasks(k *journals.StoredRun, names []string) map[task.ID]bool {
-	out := map[task.ID]bool{}
-	for _, name := range names {
-		if id, err := k.FindTask(name); err == nil {
-			out[id] = true
-		}
+// run performs the new run. Its journal stores what it omits, so that it can be replayed.
+func (t *variant) run(ctx context.Context, con *console.Console, team *engine.Team, events *records.EventWriter) (*engine.Result, error) {
+	omits := journals.ReplayArguments{
+		Of: t.prior.Run, Without: slices.Concat(t.invocation.Without, t.flags.without), WithoutInputs: slices.Concat(t.invocation.WithoutInputs, t.flags.withoutInputs),
 	}
-	return out
-}
-
-// runVariant performs the new run.
-func runVariant(ctx context.Context, con *console.Console, t *variant) (*engine.Result, error) {
+	if err := t.updateInfo(omits); err != nil {
+		return nil, err
+	}
 	o := t.job.Options(t.file)
 	o.Reuse = false // answers to equal prompts come from the run itself
-	history := t.prior.History
-	o.Replay = &engine.Replay{Ask: true}
-	o.Replay.Without, o.Replay.WithoutInputs = t.flags.omitted(t.invocation)
+	o.Replay = &engine.Replay{Ask: true, Without: omits.Without, WithoutInputs: omits.WithoutInputs}
 	var plan *engine.Plan
 	if t.file.Goal == nil {
 		var err error
-		if plan, err = t.team.Plan(t.file.Tasks, &o); err != nil {
+		if plan, err = team.Plan(t.file.Tasks, &o); err != nil {
 			return nil, err
 		}
 	}
-	o.Journal = run.ReplayJournal{History: &history, Writer: t.journal}
+	o.Journal = run.ReplayJournal{History: &t.prior.History, Writer: t.journal}
 	run.SetTasks(&o, t.file)
 	return progress.Follow(ctx, con, t.job.Progress, plan, func(ctx context.Context, observers []func(event.Event)) (*engine.Result, error) {
-		o.Subscribers = t.journal.Subscribers(append(observers, t.events.Subscribers()...))
-		return t.team.Replay(ctx, t.prior.Run, &o)
+		o.Subscribers = t.journal.Subscribers(append(observers, events.Subscribers()...))
+		return team.Replay(ctx, t.prior.Run, &o)
 	})
+}
+
+// updateInfo adds to what the journal stores about the new run which run it repeats and what it omits.
+func (t *variant) updateInfo(omits journals.ReplayArguments) error {
+	if t.journal == nil {
+		return nil
+	}
+	info := &t.journal.Info
+	info.Tasks = slices.DeleteFunc(info.Tasks, func(planned trace.Task) bool {
+		omittedBefore := t.invocation.OmitsContext() && t.prior.ByID[planned.ID] == nil
+		return t.omitted[planned.ID] || omittedBefore
+	})
+	v := journals.InvocationOf(info)
+	v.Folder, v.Found, v.ReplayArguments = t.invocation.Folder, t.invocation.Found, omits
+	var err error
+	info.Invocation, err = json.Marshal(v)
+	return err
 }

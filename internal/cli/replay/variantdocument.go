@@ -32,15 +32,15 @@ type VariantDocument struct {
 	Usage         llm.Usage      `json:"totalTokenUsage"`
 }
 
-// reportWithout prints the changes.
-func reportWithout(con *console.Console, t *variant, res *engine.Result) error {
+// report prints how the new run differs from the prior one, and returns its exit status.
+func (t *variant) report(con *console.Console, res *engine.Result) error {
 	r, k := t.flags, t.prior
 	d := &VariantDocument{Run: res.RunID, Replayed: k.Run, Status: res.Status, Without: r.without, WithoutInputs: r.withoutInputs, Tasks: []ComparedTask{}, Usage: res.Usage}
 	accepts := label.Confidential
 	if r.reveal {
 		accepts = label.Secret
 	}
-	d.compare(k, res, omittedTasks(k, r.without), accepts)
+	d.compare(k, res, t.omitted, accepts)
 	d.Verdict = d.sentence()
 	var err error
 	if con.Settings.JSON() {
@@ -66,22 +66,20 @@ func reportWithout(con *console.Console, t *variant, res *engine.Result) error {
 
 // compare compares the tasks of the new run with those of the stored one.
 func (d *VariantDocument) compare(k *journals.StoredRun, res *engine.Result, omitted map[task.ID]bool, accepts label.Classification) {
-	done := map[task.ID]bool{}
-	for i := range k.Tasks {
-		s := &k.Tasks[i]
+	for _, s := range k.Tasks {
 		if !s.IsTask() {
 			continue
 		}
 		c := ComparedTask{ID: s.ID, Title: s.Title, Prompt: none, Before: storedSide(k, s), Left: omitted[s.ID]}
 		if t, ok := res.Task(string(s.ID)); ok {
-			done[t.ID] = true
 			c.After, c.Prompt = sideOf(res, t, accepts), promptOfTask(k, s, t)
 		}
 		c.compare()
 		d.Tasks = append(d.Tasks, c)
 	}
 	for i := range res.Tasks {
-		if t := &res.Tasks[i]; !done[t.ID] {
+		t := &res.Tasks[i]
+		if s := k.ByID[t.ID]; s == nil || !s.IsTask() {
 			c := ComparedTask{ID: t.ID, Title: t.Title, Prompt: none, After: sideOf(res, t, accepts)}
 			c.compare()
 			d.Tasks = append(d.Tasks, c)
@@ -117,8 +115,8 @@ func (d *VariantDocument) answer(k *journals.StoredRun, res *engine.Result) {
 
 // synthesis returns the exchange with the answer of the coordinator; nil if there is none.
 func synthesis(k *journals.StoredRun) (last *record.AgentCall) {
-	for i := range k.Tasks {
-		if t := &k.Tasks[i]; t.Step && t.Title == string(engine.StepSynthesis) {
+	for _, t := range k.Tasks {
+		if t.Step && t.Title == string(engine.StepSynthesis) {
 			last = t.Accepted()
 		}
 	}
