@@ -74,7 +74,7 @@ func TestRunOfAProgramIsNotResumedByTheCommand(t *testing.T) {
 	dir := t.TempDir()
 	j := openTest(t, dir, journal.Options{})
 	for _, status := range []string{"", "error"} {
-		w := &writtenRun{t: t, info: journal.Info{Run: "run-" + status, Name: "made", Command: "run", Time: clitest.Noon}}
+		w := &writtenRun{t: t, info: journal.Info{Run: "run-" + status, Name: "made", Time: clitest.Noon}}
 		var err error
 		w.run, err = j.Begin(t.Context(), w.info)
 		require.NoError(t, err)

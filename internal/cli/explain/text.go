@@ -10,6 +10,7 @@ import (
 
 	"github.com/runteam/runteam/internal/bytesize"
 	"github.com/runteam/runteam/internal/cli/format"
+	"github.com/runteam/runteam/internal/cli/journals"
 	"github.com/runteam/runteam/internal/cli/terminal"
 	"github.com/runteam/runteam/internal/trace"
 )
@@ -50,7 +51,7 @@ func (x *Document) status() string {
 
 // headline names the run and counts what was read.
 func (x *Document) headline() string {
-	text := format.NamePrefix(x.Name) + "run " + terminal.CleanLine(x.Run)
+	text := journals.Heading(x.Name, x.Run)
 	if x.Partial {
 		text += ": showing only this task"
 	} else {

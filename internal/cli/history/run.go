@@ -57,13 +57,9 @@ type replayOrigin struct {
 
 // A runView holds what the text of a run needs in addition to its JSON.
 type runView struct {
-	summary *journal.Summary
-	info    *journal.Info
-	journal *journals.Flags // the journal that has the run
-
-	took       string
+	stored     *journals.StoredRun
+	journal    *journals.Flags // the journal that has the run
 	titleWidth int
-	short      string             // the shortest unique beginning of the ID
 	answers    []task.ID          // the tasks whose results form the answer
 	titles     map[task.ID]string // of tasks of earlier runs whose results are inputs
 }
@@ -116,7 +112,7 @@ type TaskDocument struct {
 type taskView struct {
 	isStep    bool
 	reasoning bool   // show the reasoning
-	name      string // of the run
+	heading   string // names the run
 }
 
 // attemptCounts counts the attempts of a task.
@@ -177,7 +173,7 @@ func newRunDocument(k *journals.StoredRun) *RunDocument {
 		Inputs: []record.Input{}, Tasks: []TaskDocument{}, Errors: []record.Failure{}, Outcomes: k.Outcomes,
 		runProcesses: runProcesses{Started: k.Started, Ended: k.Ended, Processes: len(k.History.Begins), Holder: k.Holder},
 		replayOrigin: replayOrigin(asked.ReplayArguments),
-		runView:      runView{summary: &k.Summary, info: &k.Info, short: k.ShortID, took: durationText(&k.Summary, k.Now)},
+		runView:      runView{stored: k},
 	}
 	if n := len(k.History.Begins); n > 0 {
 		r.Inputs = append(r.Inputs, k.History.Begins[n-1].Inputs...)
@@ -221,7 +217,7 @@ func newTaskDocument(k *journals.StoredRun, s *journals.StoredTask) TaskDocument
 	t := TaskDocument{
 		ID: s.ID, Key: s.Key, Title: s.Title, Agent: s.Agent, Status: s.Status,
 		attemptCounts: attemptCounts{Attempts: s.Attempts(), Interrupted: len(s.Interrupted), Running: s.Running},
-		Usage:         s.Usage(), taskView: taskView{isStep: s.Step, name: k.Heading()},
+		Usage:         s.Usage(), taskView: taskView{isStep: s.Step},
 	}
 	t.Started, t.Ended = s.Span()
 	t.Rounded = len(s.Interrupted) > 0 || slices.ContainsFunc(s.Exchanges, func(x *record.AgentCall) bool { return x.Rounded && x.From == "" })
@@ -276,7 +272,7 @@ func newFullTaskDocument(k *journals.StoredRun, name string, reasoning bool) (*T
 			Usage: llm.Usage{InputTokens: journals.EstimatedTokens(asked)}, Estimate: true,
 		})
 	}
-	t.reasoning = reasoning
+	t.heading, t.reasoning = journals.Heading(k.Name, k.Run), reasoning
 	slices.SortStableFunc(t.Exchanges, func(a, b promptDocument) int { return a.Started.Compare(b.Started) })
 	return &t, nil
 }

@@ -52,7 +52,6 @@ type ListedRun struct {
 	Experiment *journals.Experiment `json:"experiment,omitempty"` // nil if it is none
 
 	summary journal.Summary
-	next    string // see [journals.Flags.NextStep]; of runs that failed, only the newest has one
 }
 
 func runs(con *console.Console, cmd *cobra.Command, l *journals.ReadFlags) error {
@@ -62,23 +61,30 @@ func runs(con *console.Console, cmd *cobra.Command, l *journals.ReadFlags) error
 	}
 	return con.PrintResult(list, func(w io.Writer) {
 		if len(list) > 0 {
-			writeRuns(w, list, con.Now())
+			writeRuns(w, list, &l.Flags, con.Now())
 		}
 	})
 }
 
-func writeRuns(w io.Writer, list []ListedRun, now time.Time) {
+// writeRuns writes a list of runs with their next steps; of the runs that failed, only the newest
+// has one.
+func writeRuns(w io.Writer, list []ListedRun, from *journals.Flags, now time.Time) {
 	summaries := make([]journal.Summary, len(list))
 	for i := range list {
 		summaries[i] = list[i].summary
 	}
 	short, table := journals.ShortIDs(summaries), format.NewTable(w, "")
 	table.Row("run", "name", "status", "started", "took", "tasks", "")
+	failed := false
 	for i := range list {
 		r := &list[i]
-		next := r.next
+		next := ""
+		interrupted := r.Status == journal.Interrupted
 		if e := r.Experiment; e != nil {
 			next = e.Text(cmp.Or(short[e.Of], journals.ShortRun(e.Of)))
+		} else if interrupted || !failed {
+			next = from.NextStep(&r.summary, short[r.Run])
+			failed = failed || !interrupted && next != "" && next != journals.StartedByProgram
 		}
 		table.Row(short[r.Run], cmp.Or(r.Name, "-"), r.Status, format.Time(r.Started), durationText(&r.summary, now), tasksOf(&r.summary), next)
 	}
@@ -105,19 +111,10 @@ func listRuns(con *console.Console, cmd *cobra.Command, l *journals.ReadFlags) (
 		con.Say("runteam: the journal has no runs")
 	}
 	found := make([]ListedRun, len(list))
-	short, failed := journals.ShortIDs(list), false
 	for i, s := range list {
-		r := &found[i]
-		*r = ListedRun{s.Run, s.Name, s.Status, s.Started, s.Ended, s.Tasks, s.Outcomes, journals.ReadExperiment(cmd.Context(), j, &s), s, ""}
-		if r.Tasks == nil {
-			r.Tasks = journal.Counts{}
-		}
-		if r.Experiment != nil || s.Status != journal.Interrupted && failed {
-			continue
-		}
-		info := func() (*journal.Info, error) { return j.LoadInfo(cmd.Context(), s.Run) }
-		if r.next = l.NextStep(&s, short[s.Run], info); s.Status != journal.Interrupted {
-			failed = failed || r.next != "" && r.next != journals.StartedByProgram
+		found[i] = ListedRun{s.Run, s.Name, s.Status, s.Started, s.Ended, s.Tasks, s.Outcomes, journals.ReadExperiment(cmd.Context(), j, &s), s}
+		if s.Tasks == nil {
+			found[i].Tasks = journal.Counts{}
 		}
 	}
 	return found, journals.ReadError(cmd.Context(), err)

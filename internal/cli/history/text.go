@@ -33,15 +33,15 @@ const (
 
 // write writes a run as text.
 func (r *RunDocument) write(w io.Writer) {
-	fmt.Fprintf(w, "%srun %s: %s\n", format.NamePrefix(r.Name), terminal.CleanLine(r.Run), terminal.CleanLine(r.Status))
-	fmt.Fprintf(w, "started %s, %s", format.Time(r.Started), spanText(r))
+	fmt.Fprintf(w, "%s: %s\n", journals.Heading(r.Name, r.Run), terminal.CleanLine(r.Status))
+	fmt.Fprintf(w, "started %s, %s", format.Time(r.Started), r.spanText())
 	if r.Processes > 1 {
 		fmt.Fprintf(w, ", in %d processes", r.Processes)
 	}
 	if r.Holder != nil {
 		fmt.Fprintf(w, "; %s works on it", terminal.CleanLine(r.Holder.String()))
 	}
-	fmt.Fprintf(w, "\ntasks %s\n", tasksOf(r.summary))
+	fmt.Fprintf(w, "\ntasks %s\n", tasksOf(&r.stored.Summary))
 	if r.Spec != "" {
 		fmt.Fprintf(w, "spec %s\n", terminal.CleanLine(r.Spec))
 	}
@@ -55,7 +55,7 @@ func (r *RunDocument) write(w io.Writer) {
 	}
 	if e := journals.Experiment(r.replayOrigin); r.Command == journals.ExperimentCommand {
 		fmt.Fprintln(w, e.Text(r.Of))
-	} else if next := r.journal.NextStep(r.summary, r.short, func() (*journal.Info, error) { return r.info, nil }); next != "" {
+	} else if next := r.journal.NextStep(&r.stored.Summary, r.stored.ShortID); next != "" {
 		if next != journals.StartedByProgram {
 			next = "to resume: " + next
 		}
@@ -75,7 +75,7 @@ func (r *RunDocument) write(w io.Writer) {
 	}
 	for i := range r.Tasks {
 		if t := &r.Tasks[i]; !whole || !slices.Contains(r.answers, t.ID) {
-			t.excerpt(w, r.journal, r.short)
+			t.excerpt(w, r.journal, r.stored.ShortID)
 		}
 	}
 }
@@ -94,15 +94,15 @@ func (r *RunDocument) writeAnswer(w io.Writer) (whole bool) {
 		return whole
 	}
 	head, _ := excerptOf(text)
-	fmt.Fprintf(w, "%s\n… %s in all: %s has it as output\n", head, bytesize.Text(len(r.Output)), r.journal.Command("show -o json", r.short))
+	fmt.Fprintf(w, "%s\n… %s in all: %s has it as output\n", head, bytesize.Text(len(r.Output)), r.journal.Command("show -o json", r.stored.ShortID))
 	return whole
 }
 
-func spanText(r *RunDocument) string {
+func (r *RunDocument) spanText() string {
 	if r.Ended.IsZero() && r.Status != journal.Running {
 		return "not ended"
 	}
-	return "took " + r.took + format.Tokens(r.Usage, ", "+format.ApproximationMark(r.Rounded))
+	return "took " + durationText(&r.stored.Summary, r.stored.Now) + format.Tokens(r.Usage, ", "+format.ApproximationMark(r.Rounded))
 }
 
 // outcome returns the status in the words of the counts: a task that failed because of another
@@ -185,7 +185,7 @@ func excerptOf(text string) (head string, isCut bool) {
 
 // write writes one task with its exchanges as text.
 func (t *TaskDocument) write(w io.Writer) {
-	fmt.Fprintf(w, "%s\n\n", t.name)
+	fmt.Fprintf(w, "%s\n\n", t.heading)
 	table := format.NewTable(w, "")
 	t.row(table)
 	table.Flush()

@@ -134,7 +134,7 @@ func (r *UsageRow) add(o *UsageRow) {
 
 // write writes the usage as text.
 func (d *UsageDocument) write(w io.Writer, titleWidth int) {
-	fmt.Fprintf(w, "%srun %s: %s\n\n", format.NamePrefix(d.Name), terminal.CleanLine(d.Run), terminal.CleanLine(d.Status))
+	fmt.Fprintf(w, "%s: %s\n\n", journals.Heading(d.Name, d.Run), terminal.CleanLine(d.Status))
 	sums := func(table format.Table, rows []*UsageRow, heads []string, names func(*UsageRow) []string) {
 		table.Row(append(heads, "calls", "tokens in", "out", "cost", "")...)
 		for _, r := range rows {

@@ -32,14 +32,11 @@ func (g *Flags) Command(verb string, words ...string) string {
 
 // NextStep says how to resume a run that did not succeed: with a command, or by the program that began
 // it. It is empty for a run that is running or succeeded, and for an experiment.
-func (g *Flags) NextStep(s *journal.Summary, short string, info func() (*journal.Info, error)) string {
-	if s.Status == string(engine.StatusOK) || s.Status == journal.Running || s.Command == ExperimentCommand {
+func (g *Flags) NextStep(s *journal.Summary, short string) string {
+	switch {
+	case s.Status == string(engine.StatusOK) || s.Status == journal.Running || s.Command == ExperimentCommand:
 		return ""
-	}
-	switch i, err := info(); {
-	case err != nil:
-		return ""
-	case len(i.Invocation) == 0:
+	case s.Command == "":
 		return StartedByProgram
 	}
 	return g.Command("resume", short)

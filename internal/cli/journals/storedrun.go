@@ -281,7 +281,7 @@ var abortReasons = map[string]string{
 	string(engine.StatusBudget):   "the budget was spent",
 }
 
-// Heading returns the line that names the run.
-func (k *StoredRun) Heading() string {
-	return format.NamePrefix(k.Name) + "run " + terminal.CleanLine(k.Run)
+// Heading names a run, with the name of its team.
+func Heading(name, run string) string {
+	return format.NamePrefix(name) + "run " + terminal.CleanLine(run)
 }

@@ -90,7 +90,7 @@ func (d *ComparedRuns) write(w io.Writer, titleWidth int, verbose bool) {
 		what string
 		of   comparedRun
 	}{{"before", d.Before}, {"after", d.After}} {
-		fmt.Fprintf(w, "%-7s %srun %s: %s\n", r.what, format.NamePrefix(r.of.Name), terminal.CleanLine(r.of.Run), terminal.CleanLine(r.of.Status))
+		fmt.Fprintf(w, "%-7s %s: %s\n", r.what, journals.Heading(r.of.Name, r.of.Run), terminal.CleanLine(r.of.Status))
 	}
 	fmt.Fprintln(w)
 	table := format.NewTable(w, "").WithTitleWidth(titleWidth)
