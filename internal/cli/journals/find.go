@@ -6,14 +6,13 @@ import (
 	"fmt"
 	"math"
 	"path/filepath"
+	"slices"
 
 	"github.com/runteam/runteam/internal/cli/console"
 	"github.com/runteam/runteam/internal/cli/exit"
 	"github.com/runteam/runteam/internal/cli/flags"
-	"github.com/runteam/runteam/internal/cli/terminal"
 	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/internal/naming"
-	"github.com/runteam/runteam/internal/trace"
 	"github.com/spf13/cobra"
 )
 
@@ -59,66 +58,52 @@ func (l *ReadFlags) OpenRun(cmd *cobra.Command, con *console.Console) (*journal.
 	if err != nil {
 		return nil, journal.Summary{}, l.orFile(err)
 	}
-	found, err := l.find(cmd.Context(), j)
+	found, err := Find(cmd.Context(), j, l.Run)
+	if _, unknown := errors.AsType[*journal.UnknownRunError](err); unknown && l.mayBeTask && l.Run != "" && l.Task == "" {
+		found, err = l.findTask(cmd.Context(), j, err)
+	} else if err != nil {
+		err = l.orFile(err)
+	}
 	if err != nil {
 		_ = j.Close() // nothing was written
-		return nil, found, l.orFile(err)
 	}
-	return j, found, nil
+	return j, found, err
 }
 
-// find finds the run. An unknown RUN may name a task of the newest run instead.
-func (l *ReadFlags) find(ctx context.Context, j *journal.Journal) (journal.Summary, error) {
-	found, err := Find(ctx, j, l.Run)
-	if _, unknown := errors.AsType[*journal.UnknownRunError](err); !unknown || !l.mayBeTask || l.Run == "" || l.Task != "" {
-		return found, err
+// findTask finds the task of the newest run that an unknown RUN names, and returns that run. If
+// there is none, its error suggests the task with the nearest title, or says why the run is unknown.
+func (l *ReadFlags) findTask(ctx context.Context, j *journal.Journal, unknown error) (journal.Summary, error) {
+	newest, err := Find(ctx, j, "")
+	if err != nil {
+		return newest, l.orFile(unknown)
 	}
-	newest, unread := Find(ctx, j, "")
-	if unread != nil {
-		return found, err
+	t, err := j.TraceTask(ctx, newest.Run, l.Run)
+	if err != nil {
+		return newest, l.orFile(unknown)
 	}
-	t, unread := j.TraceTask(ctx, newest.Run, l.Run)
-	if unread != nil {
-		return found, err
+	if _, err := t.Find(l.Run); err == nil {
+		l.Run, l.Task = newest.Run, l.Run
+		return newest, nil
 	}
-	if _, unknown := t.Find(l.Run); unknown != nil {
-		return found, l.suggestTask(t, err)
-	}
-	l.Run, l.Task = newest.Run, l.Run
-	return newest, nil
-}
-
-// suggestTask returns an error that suggests the task of the newest run with the nearest title, or
-// err if there is none.
-func (l *ReadFlags) suggestTask(t *trace.Trace, err error) error {
 	var titles []string
 	for i := range t.Tasks {
 		titles = append(titles, t.Tasks[i].Title)
 	}
 	near, ok := naming.Nearest(l.Run, titles)
 	if !ok {
-		return err
+		return newest, l.orFile(unknown)
 	}
 	kinds := "run or task"
 	if l.MayBeFile {
 		kinds = "file, run or task"
 	}
-	return &suggestion{exit.Usagef("no %s %q; did you mean the task %q?", kinds, l.Run, near), err}
+	return newest, exit.Usagef("no %s %q; did you mean the task %q?", kinds, l.Run, near)
 }
-
-// A suggestion is an error about an argument with the value that was probably meant.
-type suggestion struct {
-	error
-	cause error
-}
-
-func (s *suggestion) Unwrap() []error { return []error{s.error, s.cause} }
 
 // orFile extends the error about an argument that is neither a run nor an existing file.
 func (l *ReadFlags) orFile(err error) error {
-	_, suggested := errors.AsType[*suggestion](err)
 	switch {
-	case !l.MayBeFile || l.Run == "" || suggested:
+	case !l.MayBeFile || l.Run == "":
 		return err
 	case filepath.Base(l.Run) != l.Run:
 		return exit.Errorf(exit.KindIO, "%s: there is no such file, and no run with this ID", l.Run)
@@ -134,22 +119,17 @@ func Find(ctx context.Context, j *journal.Journal, prefix string) (journal.Summa
 		most = math.MaxInt
 	}
 	list, err := j.Newest(ctx, prefix, most)
-	if prefix == "" {
-		for i := range list {
-			if list[i].Command != ExperimentCommand {
-				return list[i], nil
-			}
-		}
-	}
-	if err == nil && len(list) != 1 {
-		var found journal.Summary
-		found, err = j.Find(ctx, prefix)
-		list = []journal.Summary{found}
-	}
-	if err != nil {
+	i := slices.IndexFunc(list, func(s journal.Summary) bool { return s.Command != ExperimentCommand })
+	switch {
+	case err != nil:
 		return journal.Summary{}, ReadError(ctx, err)
+	case len(list) == 1:
+		return list[0], nil
+	case prefix == "" && i >= 0:
+		return list[i], nil
 	}
-	return list[0], nil
+	found, err := j.Find(ctx, prefix)
+	return found, ReadError(ctx, err)
 }
 
 // ReadError returns the error of a command that could not read a run. The name of a run is an
@@ -184,20 +164,6 @@ func RecordError(ctx context.Context, name string, err error) error {
 	}
 	return exit.Errorf(kind, "%s: %w", name, err)
 }
-
-// A MissingRunError reports an input that is the result of a run which the journal does not have.
-type MissingRunError struct {
-	Run, Task string
-	Err       error
-}
-
-// Error names the missing result.
-func (e *MissingRunError) Error() string {
-	return fmt.Sprintf("it is the result of task %q in run %s, which is not in the journal: it may have been removed by gc", terminal.CleanLine(e.Task), terminal.CleanLine(e.Run))
-}
-
-// Unwrap returns the error of the journal.
-func (e *MissingRunError) Unwrap() error { return e.Err }
 
 // minShortID is the least number of characters shown of an ID.
 const minShortID = 8

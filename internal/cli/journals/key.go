@@ -72,7 +72,7 @@ func LoadRun(ctx context.Context, j *journal.Journal, run string) (*journal.Stor
 // addKeyHints adds to the reasons why texts of a run cannot be read how to give a missing key.
 func addKeyHints(stored *journal.Stored) {
 	add := func(reason *string) {
-		if strings.HasPrefix(*reason, EncryptedPrefix) {
+		if journal.Locked(*reason) {
 			*reason += keyHint
 		}
 	}
@@ -85,9 +85,6 @@ func addKeyHints(stored *journal.Stored) {
 		}
 	}
 }
-
-// EncryptedPrefix begins the reason why a text needs another key to be read.
-const EncryptedPrefix = "encrypted under the key "
 
 // keyText reads a key, and names where it is from.
 func keyText(con *console.Console, flag, file, env string) (text, from string, err error) {

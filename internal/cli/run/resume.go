@@ -3,7 +3,6 @@ package run
 import (
 	"context"
 	"slices"
-	"strings"
 
 	"github.com/runteam/runteam/internal/cli/connect"
 	"github.com/runteam/runteam/internal/cli/console"
@@ -122,7 +121,7 @@ func (j *Job) checkReadable(again *resumed) error {
 	var titles []string
 	why, fresh := "", again.names.IDs(j.reuse.fresh)
 	for _, x := range LastCompleted(&again.stored.History) {
-		if strings.HasPrefix(x.Missing, journals.EncryptedPrefix) && !slices.Contains(fresh, x.Task) {
+		if journal.Locked(x.Missing) && !slices.Contains(fresh, x.Task) {
 			titles, why = append(titles, x.Title), x.Missing
 		}
 	}

@@ -5,6 +5,7 @@ package source
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -17,6 +18,7 @@ import (
 	"github.com/runteam/runteam/internal/cli/files"
 	"github.com/runteam/runteam/internal/cli/flags"
 	"github.com/runteam/runteam/internal/cli/journals"
+	"github.com/runteam/runteam/internal/cli/terminal"
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/internal/specfile"
@@ -156,7 +158,7 @@ func (s *SpecFlags) read(ctx context.Context, con *console.Console, allowed []sp
 		Result: func(run, task string) (*envelope.Envelope, error) {
 			e, err := results(ctx, run, task)
 			if _, unknown := errors.AsType[*journal.UnknownRunError](err); unknown {
-				err = &journals.MissingRunError{Run: run, Task: task, Err: err}
+				err = fmt.Errorf("it is the result of task %q in run %s, which is not in the journal: it may have been removed by gc", terminal.CleanLine(task), terminal.CleanLine(run))
 			}
 			return e, err
 		},
