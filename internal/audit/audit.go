@@ -53,6 +53,7 @@ type Chain struct {
 	head   Head
 	beside stretch // the other lines that the next line covers
 	counts counts
+	text   []byte // of the last decisions; its memory is used again
 	closed bool
 	err    error // the first; nothing is written after it
 }

@@ -72,11 +72,7 @@ func (c *Chain) add(list Decisions, err error) error {
 
 // append writes decisions, and then sets the head.
 func (c *Chain) append(list Decisions) (err error) {
-	size := 0
-	for i := range list {
-		size += len(list[i].text) + 2*frame
-	}
-	text, head := make([]byte, 0, size), c.head
+	text, head := c.text[:0], c.head
 	for i := range list {
 		d := &list[i]
 		if text, head, err = c.hash.decision(text, head, c.beside.take(), d.text); err != nil {
@@ -87,6 +83,11 @@ func (c *Chain) append(list Decisions) (err error) {
 	if err := c.write(text); err != nil {
 		return err
 	}
-	c.head = head
+	if c.head = head; cap(text) <= maxScratch {
+		c.text = text
+	}
 	return nil
 }
+
+// maxScratch is how much memory a chain keeps for its next decisions.
+const maxScratch = 64 << 10

@@ -95,7 +95,7 @@ type store struct {
 	marks bool // rows are written with marks
 	pads  bool // texts are padded before they are encrypted
 
-	add, answer, leases *sql.Stmt // of write
+	add, answer, hasLease *sql.Stmt // of write
 }
 
 // A database is a database of SQLite, in a file or in memory.
@@ -115,7 +115,7 @@ func (s *store) open(ctx context.Context) (err error) {
 			return err
 		}
 		s.marks, s.pads = is.version >= withMarks, is.version >= withPadding
-		for into, query := range map[**sql.Stmt]string{&s.add: insertBatch, &s.answer: insertAnswer, &s.leases: selectLease} {
+		for into, query := range map[**sql.Stmt]string{&s.add: insertBatch, &s.answer: insertAnswer, &s.hasLease: hasLease} {
 			if *into, err = s.write.PrepareContext(ctx, query); err != nil {
 				return err
 			}
@@ -344,7 +344,7 @@ func (d *database) isImmutable(err error) bool {
 
 // close closes the handles. The writing one is closed last, which removes the log.
 func (s *store) close() (err error) {
-	for _, statement := range []*sql.Stmt{s.add, s.answer, s.leases} {
+	for _, statement := range []*sql.Stmt{s.add, s.answer, s.hasLease} {
 		if statement != nil {
 			err = errors.Join(err, statement.Close())
 		}

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
-	"hash/fnv"
-	"io"
 	"slices"
 	"strings"
 
@@ -23,11 +21,19 @@ type mark uint64
 // wholeRun marks a row that has lines about the run as a whole.
 const wholeRun mark = 0
 
-// markOf returns the mark of a task.
+// The parameters of FNV-1a in 64 bits.
+const (
+	fnvOffset = 14695981039346656037
+	fnvPrime  = 1099511628211
+)
+
+// markOf returns the mark of a task: the FNV-1a of its ID. Package hash/fnv would allocate.
 func markOf(id task.ID, completed bool) mark {
-	h := fnv.New64a()
-	io.WriteString(h, string(id)) // a hash returns no error
-	m := mark(h.Sum64())&^1 | 2   // never wholeRun
+	m := mark(fnvOffset)
+	for i := range len(id) {
+		m = (m ^ mark(id[i])) * fnvPrime
+	}
+	m = m&^1 | 2 // never wholeRun
 	if completed {
 		m |= 1
 	}

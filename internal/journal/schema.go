@@ -63,9 +63,10 @@ create table leases (
 }
 
 // indexAnswers indexes the answers of a run, for removals. Everything else works without
-// the index; see [database.migrate].
+// the index; see [database.migrate]. The index has the batch so that a commit adds to its
+// end; files of earlier programs have it without the batch.
 func indexAnswers(ctx context.Context, tx *sql.Tx) error {
-	_, err := tx.ExecContext(ctx, "create index answers_of on answers (run)")
+	_, err := tx.ExecContext(ctx, "create index answers_of on answers (run, batch)")
 	return err
 }
 

@@ -82,13 +82,17 @@ func (s *store) commit(ctx context.Context, list []*batch) error {
 		return nil
 	}
 	return s.update(ctx, func(tx *sql.Tx) error {
-		leases := tx.StmtContext(ctx, s.leases)
+		hasLease := tx.StmtContext(ctx, s.hasLease)
 		for _, b := range list {
-			is, err := scanLease(leases.QueryRowContext(ctx, b.run))
+			holder, err := json.Marshal(b.lease.Holder)
 			if err != nil {
 				return err
 			}
-			if b.lost = is == nil || !is.same(&b.lease); b.lost {
+			var ours bool
+			if err := hasLease.QueryRowContext(ctx, b.run, b.lease.Beat, string(holder)).Scan(&ours); err != nil {
+				return err
+			}
+			if b.lost = !ours; b.lost {
 				continue
 			}
 			if err := s.addBatch(ctx, tx, b); err != nil {
@@ -103,6 +107,7 @@ func (s *store) commit(ctx context.Context, list []*batch) error {
 const (
 	insertBatch  = "insert into batches (run, at, state, parts, kept, rest) values (?, ?, ?, ?, ?, ?)"
 	insertAnswer = "insert or ignore into answers (key, batch, run) values (?, ?, ?)"
+	hasLease     = "select exists (select 1 from leases where run = ? and beat = ? and holder = ?)"
 	selectLease  = "select holder, beat, taken, renewed from leases where run = ?"
 )
 
