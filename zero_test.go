@@ -42,7 +42,7 @@ var zeros = map[string][]any{
 	"assign":     {new(assign.Strategy)},
 	"envelope":   {new(envelope.Envelope), new(envelope.Payload), new(jsonvalue.Value), new(envelope.Record)},
 	"event":      {new(event.Handoff), new(event.Event), new(event.Context), new(event.Type)},
-	"record":     {new(record.RunEnd), new(record.AgentCall), new(record.Outcomes)},
+	"record":     {new(record.RunEnd), new(record.AgentCall), new(record.Monitor), new(record.Outcomes), new(record.Snapshot)},
 	"flow":       {new(flow.Graph), new(flow.Table), new(flow.Edge), new(flow.Sight), new(flow.Lowering), new(flow.Source), new(flow.Assertion), new(flow.Path), new(flow.Step), new(flow.Subject), new(flow.Reach), new(flow.ReaderKind)},
 	"gate":       {new(gate.Compartment), new(gate.Contract), new(gate.Rulebook), new(gate.Terms), new(gate.Sealed), new(gate.Capabilities), new(gate.Decision), new(gate.HeldError), new(gate.Refusal), new(gate.Admission), new(gate.Ruling), new(gate.RevealProblem), new(gate.Verdict)},
 	"handoff":    {new(handoff.WithheldError)},
@@ -56,7 +56,7 @@ var zeros = map[string][]any{
 	"teammemory": {new(teammemory.MapStore), new(teammemory.Memory), new(teammemory.Reader), new(teammemory.Writer)},
 	"synth":      {new(synth.Rules)},
 	"task":       {new(task.CycleError), new(task.Spec), new(task.Task), new(task.Requires), new(task.Problem), new(task.Problems), new(provenance.Position), new(task.MemoryScope), new(task.Payload), new(task.Priority), new(task.Status)},
-	"engine":     {new(engine.BudgetError), new(engine.Monitor), new(engine.Result), new(engine.TaskError), new(engine.Team), new(engine.AgentFunc), new(engine.RecorderFunc), new(engine.Outbox), new(engine.Snapshot), new(engine.Goal), new(engine.Input), new(engine.Message)},
+	"engine":     {new(engine.BudgetError), new(engine.Result), new(engine.TaskError), new(engine.Team), new(engine.AgentFunc), new(engine.Outbox), new(engine.Goal), new(engine.Input), new(engine.Message)},
 	"team":       {new(team.Plan), new(team.Result), new(team.RunError), new(team.TaskError), new(team.Team), new(team.Outbox), new(team.Monitor), new(team.Goal), new(team.Input), new(team.Message), new(team.Config), new(team.RunOptions)},
 }
 

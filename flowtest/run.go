@@ -82,7 +82,7 @@ func (r *run) perform() error {
 	}
 	w := trace.NewWriter(&r.trace, trace.Options{Name: r.file.Name, Time: time.Now()})
 	o := r.options()
-	o.Recorder = w
+	o.Recorder = w.Record
 	o.Subscribers = []func(event.Event){w.Event, r.events.add}
 	if r.file.Goal != nil {
 		r.result, err = tm.RunTeam(r.context, *r.file.Goal, &o)

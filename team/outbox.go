@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"github.com/runteam/runteam/internal/engine"
+	"github.com/runteam/runteam/internal/record"
 )
 
 // An Outbox sends the messages of an agent while it works on a task. The runtime sets the
@@ -43,7 +44,7 @@ func (o *Outbox) inner() *engine.Outbox {
 
 // A Monitor shows one run during and after its execution. The zero value is ready for use.
 // It is safe for concurrent use; with several runs, it shows the most recent one.
-type Monitor struct{ of engine.Monitor }
+type Monitor struct{ of record.Monitor }
 
 // Snapshot returns the current state of the run as JSON: its phase, token usage, queue and
 // messages. Do not log it: it contains unredacted payloads. Before a run has begun,
@@ -56,7 +57,7 @@ func (m *Monitor) Snapshot(ctx context.Context) (json.RawMessage, error) {
 	return json.Marshal(s)
 }
 
-func (m *Monitor) inner() *engine.Monitor {
+func (m *Monitor) inner() *record.Monitor {
 	if m == nil {
 		return nil
 	}

@@ -133,7 +133,7 @@ func (c crossing) run(t *testing.T, j *journal.Journal) string {
 		{Title: "make", Description: "Make it.", Assignee: "maker", Classification: c.level, OutputSchema: []byte(patientSchema)},
 		{Title: "read", Description: "Read it.", Assignee: "reader", Classification: label.Public, DependsOn: []task.Ref{{Task: "make"}}},
 		{Title: "tell", Description: "Say that it is done.", Assignee: "reader", Classification: label.Public}, // for whom the run is
-	}, &engine.RunOptions{RunID: c.String(), UserAccepts: &viewer, Journal: journaltest.Opened(stored), Recorder: writer, Output: "tell", Subscribers: []func(event.Event){writer.Event, func(e event.Event) {
+	}, &engine.RunOptions{RunID: c.String(), UserAccepts: &viewer, Journal: journaltest.Opened(stored), Recorder: writer.Record, Output: "tell", Subscribers: []func(event.Event){writer.Event, func(e event.Event) {
 		text, err := json.Marshal(e)
 		require.NoError(t, err)
 		told.Write(append(text, '\n'))

@@ -44,7 +44,7 @@ func TestErrorTextsAreNotLoweredForTheCaller(t *testing.T) {
 		policy := &handoff.Policy{Declassify: []handoff.Declassifier{lowering("maker", handoff.User, label.Internal)}}
 		var a audience
 		book := &ledger{}
-		o := a.with(engine.RunOptions{UserAccepts: new(label.Internal), Recorder: book})
+		o := a.with(engine.RunOptions{UserAccepts: new(label.Internal), Recorder: book.Record})
 		res := run(t, governed(t, policy, cleared("maker", label.Confidential, fn)), o, scorer(scoreOnly))
 		require.NotContains(t, told(t, res, &a)+book.recorded(t), canary, name)
 		if name == "a result" {

@@ -65,14 +65,14 @@ func TestWhatAReusedAnswerRestsOnIsRecorded(t *testing.T) {
 	first := &memory{}
 	run(t, teamOf(t, &counter{}), &engine.RunOptions{RunID: "r", Journal: first}, two()...)
 	n := 0
-	rec := engine.RecorderFunc(func(_ context.Context, r record.Prompt) error {
+	rec := func(_ context.Context, r record.Prompt) error {
 		for _, h := range r.Handoffs {
 			if h.To == "worker" {
 				n++
 			}
 		}
 		return nil
-	})
+	}
 	run(t, teamOf(t, &counter{}), &engine.RunOptions{RunID: "s", Reuse: true, Journal: &memory{others: first.exchanges()}, Recorder: rec}, two()...)
 	require.Equal(t, 1, n, "from a to b")
 }

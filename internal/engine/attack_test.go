@@ -41,7 +41,7 @@ func TestTheLineOfACodeFence(t *testing.T) {
 	d, book, a := newDesk(), &ledger{}, &audience{}
 	reader := spec("reader", "maker")
 	reader.Uses = []task.Use{{Name: "note"}}
-	o := a.with(engine.RunOptions{Recorder: book, Inputs: []engine.Input{{Name: "note", Text: fenced}}})
+	o := a.with(engine.RunOptions{Recorder: book.Record, Inputs: []engine.Input{{Name: "note", Text: fenced}}})
 	res := run(t, newTeam(t, member("maker", says(fenced)), member("reader", d.keeps(says("fine")))), o, spec("maker"), reader)
 	require.NoError(t, res.Err())
 	require.Equal(t, 2, strings.Count(d.of("reader"), "```json [REDACTED:token] [REDACTED:email] password=[REDACTED:password]\n{\"a\":1}"))
@@ -131,7 +131,7 @@ func TestRecordedPromptsAreRedactedForTheCaller(t *testing.T) {
 		}
 		d, book := newDesk(), &ledger{}
 		tm := governed(t, &handoff.Policy{Rules: rules}, member("maker", says("ticket TCK-123456 at 10.2.3.4 iban DE89 3704 0044 0532 0130 00")), member("reader", d.keeps(says("fine"))))
-		res := run(t, tm, &engine.RunOptions{Recorder: book}, spec("maker"), spec("reader", "maker"))
+		res := run(t, tm, &engine.RunOptions{Recorder: book.Record}, spec("maker"), spec("reader", "maker"))
 		require.Contains(t, d.of("reader"), "TCK-123456 at 10.2.3.4 iban DE89")
 		if !with {
 			require.Contains(t, book.recorded(t), "TCK-123456", "without a rule for the caller it is recorded")
@@ -161,7 +161,7 @@ func TestRecordedPromptsKeepWhatWasLoweredForOthers(t *testing.T) {
 			tm := governed(t, open(from), cleared("maker", label.Secret, says(canary)), member("reader", d.keeps(says("fine"))))
 			maker, reader := spec("maker"), spec("reader", "maker")
 			maker.Classification = label.Secret
-			o := a.with(engine.RunOptions{UserAccepts: &accepts, Recorder: book})
+			o := a.with(engine.RunOptions{UserAccepts: &accepts, Recorder: book.Record})
 			specs := []task.Spec{maker, reader}
 			if from == handoff.User {
 				reader = spec("reader")
@@ -202,7 +202,7 @@ func TestARecorderChangesNothing(t *testing.T) {
 		Rules:   []handoff.PairRule{{From: "maker", To: "reader", Allow: []task.Path{"/score", "/mail", "/absent"}}},
 		Endorse: []handoff.Endorser{{Entry: handoff.Entry{Name: "checked", From: "maker", To: "reader", Reason: "read"}}},
 	}
-	scribbles := engine.RecorderFunc(func(_ context.Context, r record.Prompt) error {
+	scribbles := func(_ context.Context, r record.Prompt) error {
 		if r.Prompt != nil {
 			for _, s := range r.Prompt.Receipt.Sources {
 				if s.Decision != nil {
@@ -211,7 +211,7 @@ func TestARecorderChangesNothing(t *testing.T) {
 			}
 		}
 		return nil
-	})
+	}
 	var a audience
 	tm := governed(t, policy, member("maker", says(`{"score":7,"mail":"a@example.com","more":1}`)), member("reader", says("ok")))
 	s := spec("maker")

@@ -35,10 +35,10 @@ func (j *slowJournal) Append(entries []record.Entry, done func(error)) {
 // that for a recorder counts, and each attempt has all of it.
 func TestAnAttemptsTimeStartsWhenItsAgentIsCalled(t *testing.T) {
 	t.Parallel()
-	slow := engine.RecorderFunc(func(context.Context, record.Prompt) error {
+	slow := func(context.Context, record.Prompt) error {
 		time.Sleep(time.Second)
 		return nil
-	})
+	}
 	limits := map[string]func(*task.Spec, *engine.Member){
 		"of the task":  func(s *task.Spec, _ *engine.Member) { s.Timeout = 5 * time.Millisecond },
 		"of the agent": func(_ *task.Spec, m *engine.Member) { m.MaxSession = 5 * time.Millisecond },

@@ -15,6 +15,7 @@ import (
 
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/internal/engine"
+	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
 )
@@ -137,7 +138,7 @@ func BenchmarkFloor(b *testing.B) {
 
 func floor(specs []task.Spec) map[string]string {
 	var g errgroup.Group
-	g.SetLimit(engine.DefaultConcurrency)
+	g.SetLimit(plan.DefaultConcurrency)
 	var mu sync.Mutex // guards results
 	results := make(map[string]string, len(specs))
 	index := make(map[string]int, len(specs))

@@ -115,7 +115,7 @@ type budgets struct {
 
 // newBudgets returns the accounts of a run and its agents. Those of the run come first,
 // so that its error is reported if several refuse a call.
-func newBudgets(t *plan.Roster, o *plan.Options, bus *bus) *budgets {
+func newBudgets(t *plan.Roster, o *RunOptions, bus *bus) *budgets {
 	b := &budgets{team: t, bus: bus, freed: make(chan struct{})}
 	open := func(agent string, tokens int, cost llm.Money) {
 		if tokens > 0 {

@@ -119,7 +119,7 @@ func TestNoCarrierBringsTheCanary(t *testing.T) {
 				var a audience
 				var l ledger
 				var logged bytes.Buffer
-				s.o.Recorder = &l
+				s.o.Recorder = l.Record
 				tm, err := engine.New(engine.Config{
 					Policy: &s.policy, Logger: slog.New(slog.NewJSONHandler(&logged, &slog.HandlerOptions{Level: slog.LevelDebug})),
 					Agents: []engine.Member{

@@ -10,6 +10,7 @@ import (
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/codes"
 	"github.com/runteam/runteam/internal/engine"
+	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/redact"
 	"github.com/runteam/runteam/task"
@@ -54,7 +55,7 @@ func TestContextOfARun(t *testing.T) {
 	one := len("12345678")
 	two := one + of(t, res, "maker").Envelope.Size()
 	three := two + len("done")
-	require.Equal(t, engine.Context{
+	require.Equal(t, event.Context{
 		Prompts: 4,
 		Sent:    m[0] + r[0] + r[1] + o[0],
 		// Each prompt with all that there was in the place of what it was given.
@@ -75,7 +76,7 @@ func TestContextCountsRetellings(t *testing.T) {
 	m, r := sizesOf(d, "maker"), sizesOf(d, "reader")
 	require.Len(t, r, 2)
 	made := len("write to ada@example.com")
-	require.Equal(t, engine.Context{
+	require.Equal(t, event.Context{
 		Prompts: 3, Sent: m[0] + r[0] + r[1], Shared: m[0] + r[0] + (r[1] - len("short") + made), Redacted: 1,
 	}, res.Context)
 

@@ -50,9 +50,9 @@ func newCoordinator(scope *runScope, goal *plan.Goal) (*coordinator, task.Proble
 		return nil, found
 	}
 	c := &coordinator{
-		runScope: scope, config: t.Config.Coordinator, caps: t.Coordinator(&scope.options.Options), goal: goal, asked: map[StepKind]int{},
+		runScope: scope, config: t.Config.Coordinator, caps: t.Coordinator(&scope.options), goal: goal, asked: map[StepKind]int{},
 	}
-	c.before, c.after = planning.System(t.Duties(&scope.options.Options))
+	c.before, c.after = planning.System(t.Duties(&scope.options))
 	manifest, err := planning.Manifest(t.Members())
 	if err != nil {
 		return nil, task.Problems{{Pointer: "/agents", Message: "the roster cannot be shown to the coordinator: " + err.Error(), Err: err}}

@@ -11,6 +11,7 @@ import (
 	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/flow"
 	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/synth"
 	"github.com/runteam/runteam/task"
 )
 
@@ -50,7 +51,7 @@ func TestCoordinatorPromptsDoNotDependOnInputs(t *testing.T) {
 						{Name: "ada", Accepts: label.Secret, Agent: engine.AgentFunc(says("done"))},
 						{Name: "bob", Agent: engine.AgentFunc(never(t)), OutputSchema: []byte(`{"properties": {"ssn": {}}}`)},
 					},
-					Coordinator: &engine.Coordinator{Agent: c, MayGrant: engine.Grants{Inputs: true}},
+					Coordinator: &engine.Coordinator{Agent: c, MayGrant: synth.Grants{Inputs: true}},
 					Policy:      &handoff.Policy{Rules: []handoff.PairRule{tt.rule}},
 				})
 				require.NoError(t, err)

@@ -91,14 +91,14 @@ func TestCorrectiveCallHasItsOwnRecord(t *testing.T) {
 	a := &audience{}
 	o := a.options()
 	o.RunID, o.Journal = "r", journal
-	o.Recorder = engine.RecorderFunc(func(_ context.Context, r record.Prompt) error {
+	o.Recorder = func(_ context.Context, r record.Prompt) error {
 		mu.Lock()
 		defer mu.Unlock()
 		if r.Prompt != nil && r.Prompt.Receipt.Agent == "count" {
 			records, before = append(records, r), append(before, len(m.calls))
 		}
 		return nil
-	})
+	}
 	res := run(t, countingTeam(t, m), o, counting()...)
 	require.NoError(t, res.Err())
 	require.Equal(t, right, of(t, res, "count").Result)
@@ -247,14 +247,14 @@ func TestCorrectionOfASecret(t *testing.T) {
 	o.Journal = journal
 	var mu sync.Mutex // guards shown
 	var shown strings.Builder
-	o.Recorder = engine.RecorderFunc(func(_ context.Context, r record.Prompt) error {
+	o.Recorder = func(_ context.Context, r record.Prompt) error {
 		mu.Lock()
 		defer mu.Unlock()
 		if r.Prompt != nil {
 			shown.WriteString(words(r.Prompt.Text) + words(r.Prompt.System))
 		}
 		return nil
-	})
+	}
 	res := run(t, countingTeam(t, m, func(c *engine.Member) { c.Accepts, c.Produces = label.Secret, new(label.Secret) }), o, secret...)
 	require.Equal(t, task.Completed, of(t, res, "count").Status, of(t, res, "count").Result)
 	require.Len(t, m.calls, 2)
@@ -292,12 +292,12 @@ func TestCorrectionFails(t *testing.T) {
 	t.Run("the record cannot be kept", func(t *testing.T) {
 		t.Parallel()
 		m := &corrected{first: unfit, then: right}
-		o := &engine.RunOptions{Recorder: engine.RecorderFunc(func(_ context.Context, r record.Prompt) error {
+		o := &engine.RunOptions{Recorder: func(_ context.Context, r record.Prompt) error {
 			if r.Prompt != nil && strings.HasSuffix(r.Prompt.Receipt.Session, "/correct") {
 				return errDisk
 			}
 			return nil
-		})}
+		}}
 		res := run(t, countingTeam(t, m), o, counting()...)
 		require.Equal(t, codes.Record, of(t, res, "count").Error.Code)
 		require.Equal(t, 1, m.count(), "what is not recorded is not sent")

@@ -81,7 +81,7 @@ func (c *coordinator) read(s *step) (p *plan.Plan, found, shown task.Problems) {
 			specs[i].Classification = s.envelope.Classification()
 			specs[i].Source.Record = provenanceOf(s.envelope)
 		}
-		o := c.options.Options
+		o := c.options
 		o.Planned = true
 		if p, err = c.team.Check(specs, o, time.Now()); err == nil {
 			return p, p.Broken(), p.BrokenWithoutInputs()
@@ -148,7 +148,7 @@ func (c *coordinator) shortcut() *plan.Plan {
 	if c.config.MayGrant.Inputs {
 		spec.Uses = UsesOf(c.options.Inputs)
 	}
-	o := c.options.Options
+	o := c.options
 	o.Answer = nil // its answer is the result
 	p, err := c.team.Check([]task.Spec{spec}, o, c.start)
 	if err != nil || len(p.Broken()) > 0 {

@@ -16,9 +16,11 @@ import (
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/mailbox"
+	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/internal/teammemory"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/prompt"
+	"github.com/runteam/runteam/synth"
 	"github.com/runteam/runteam/task"
 )
 
@@ -191,7 +193,7 @@ func TestARunThatEverybodyTouches(t *testing.T) {
 			}
 			tm, err := engine.New(engine.Config{
 				Agents:      []engine.Member{member("ada", work), member("bob", work)},
-				Coordinator: &engine.Coordinator{Agent: &planner{plans: []string{string(text)}, digest: "d"}, MayGrant: engine.Grants{Memory: true}, MaxPromptBytes: 60 << 10},
+				Coordinator: &engine.Coordinator{Agent: &planner{plans: []string{string(text)}, digest: "d"}, MayGrant: synth.Grants{Memory: true}, MaxPromptBytes: 60 << 10},
 			})
 			require.NoError(t, err)
 			bus = tm.NewBus()
@@ -202,14 +204,14 @@ func TestARunThatEverybodyTouches(t *testing.T) {
 			require.NoError(t, err)
 			defer cancel()
 
-			var m engine.Monitor
+			var m record.Monitor
 			var watchers sync.WaitGroup
 			begun := make(chan struct{})
 			for range 3 {
 				watchers.Go(func() {
 					<-begun
 					for {
-						if s, err := m.Snapshot(context.Background()); err != nil || s.Phase == engine.PhaseEnded {
+						if s, err := m.Snapshot(context.Background()); err != nil || s.Phase == record.PhaseEnded {
 							if err != nil {
 								t.Error(err)
 							}

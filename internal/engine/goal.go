@@ -35,7 +35,7 @@ func (r *run) planOf(res *Result) (*plan.Plan, error) {
 
 // checkAnswer returns the coordinator as the gate sees it when it answers o.Answer, or
 // what is wrong with that goal.
-func checkAnswer(ctx context.Context, t *plan.Roster, o Options) (*plan.PlannedAgent, error) {
+func checkAnswer(ctx context.Context, t *plan.Roster, o RunOptions) (*plan.PlannedAgent, error) {
 	r, err := newRun(t, o, time.Now())
 	if err != nil {
 		return nil, err
@@ -47,11 +47,11 @@ func checkAnswer(ctx context.Context, t *plan.Roster, o Options) (*plan.PlannedA
 }
 
 // newGoalRun prepares a run for a goal, or says why it cannot start.
-func newGoalRun(ctx context.Context, t *plan.Roster, goal plan.Goal, options Options) (*run, error) {
+func newGoalRun(ctx context.Context, t *plan.Roster, goal plan.Goal, options RunOptions) (*run, error) {
 	start := time.Now()
-	carryBus(t, &options.Options)
+	carryBus(t, &options)
 	options.Answer = &goal
-	if found := append(t.CheckGoalRun(options.Options), options.checkKeeping()...); len(found) > 0 {
+	if found := append(t.CheckGoalRun(options), checkStored(&options)...); len(found) > 0 {
 		return nil, found
 	}
 	r, err := newRun(t, options, start)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/runteam/runteam/internal/brief"
+	"github.com/runteam/runteam/synth"
 
 	"github.com/stretchr/testify/require"
 
@@ -213,7 +214,7 @@ func TestAPlanGrantsNoMoreThanItMay(t *testing.T) {
 		tm, err := engine.New(engine.Config{Agents: []engine.Member{member("ada", func(_ context.Context, p prompt.Prompt) (agent.Reply, error) {
 			seen = p.Text()
 			return agent.Reply{Text: "read"}, nil
-		})}, Coordinator: &engine.Coordinator{Agent: c, MayGrant: engine.Grants{Memory: true, Inputs: true}}})
+		})}, Coordinator: &engine.Coordinator{Agent: c, MayGrant: synth.Grants{Memory: true, Inputs: true}}})
 		require.NoError(t, err)
 		res, err := tm.RunTeam(t.Context(), engine.Goal{Text: "Read the log."}, &engine.RunOptions{Inputs: []engine.Input{{Name: "log", Text: "09:12 stop"}}})
 		require.NoError(t, err)

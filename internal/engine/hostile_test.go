@@ -15,6 +15,7 @@ import (
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/prompt"
+	"github.com/runteam/runteam/synth"
 	"github.com/runteam/runteam/task"
 )
 
@@ -104,7 +105,7 @@ func TestGrantsAreReadOnce(t *testing.T) {
 	k := &engine.Coordinator{Agent: &planner{plans: []string{`[{"title": "A", "description": "d", "uses": ["in"]}]`}}}
 	tm, err := engine.New(engine.Config{Agents: idle(t, "ada"), Coordinator: k})
 	require.NoError(t, err)
-	k.MayGrant = engine.Grants{Inputs: true}
+	k.MayGrant = synth.Grants{Inputs: true}
 	res, err := tm.RunTeam(t.Context(), engine.Goal{Text: "x"}, &engine.RunOptions{Inputs: []engine.Input{{Name: "in", Text: "CANARY"}}})
 	require.NoError(t, err)
 	require.ErrorIs(t, res.Err(), engine.ErrPlan)

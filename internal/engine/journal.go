@@ -10,13 +10,6 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// A Journal stores runs, so that a later process can resume, replay or reuse them. A
-// [journal.Journal] is one. The types of its methods are internal to this module:
-// programs pass a journal on and call none of them.
-//
-// [journal.Journal]: https://pkg.go.dev/github.com/runteam/runteam/journal#Journal
-type Journal = record.Store
-
 // openLog opens the run in the journal, unless there is none or it is open already.
 func (r *run) openLog(ctx context.Context) (err error) {
 	if r.log = r.options.Log; r.log != nil || r.options.Journal == nil {

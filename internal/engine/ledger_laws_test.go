@@ -207,7 +207,7 @@ func ledgerLaws(t *testing.T, rt *rapid.T) {
 		time.AfterFunc(time.Duration(rapid.IntRange(0, 150).Draw(rt, "cancel at"))*time.Millisecond, cancel)
 	}
 	seq, breaks := 0, j.fail > 0
-	monitor := &engine.Monitor{}
+	monitor := &record.Monitor{}
 	o := &engine.RunOptions{RunID: "r", Journal: j, MaxConcurrency: most, MaxTokenBudget: budget, Monitor: monitor, Subscribers: []func(event.Event){func(e event.Event) {
 		mu.Lock()
 		defer mu.Unlock()
@@ -310,7 +310,7 @@ func ledgerLaws(t *testing.T, rt *rapid.T) {
 	synctest.Wait()
 }
 
-func looked(m *engine.Monitor) (s engine.Snapshot, ok bool) {
+func looked(m *record.Monitor) (s record.Snapshot, ok bool) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Hour)
 	defer cancel()
 	s, err := m.Snapshot(ctx)

@@ -17,6 +17,7 @@ import (
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/event"
+	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/queue"
 	"github.com/runteam/runteam/task"
@@ -24,12 +25,12 @@ import (
 
 func TestMonitorShowsARunFromOutside(t *testing.T) {
 	t.Parallel()
-	var m engine.Monitor
+	var m record.Monitor
 	_, err := m.Snapshot(t.Context())
-	require.ErrorIs(t, err, engine.ErrNoRun)
+	require.ErrorIs(t, err, record.ErrNoRun)
 
-	phases := map[engine.Phase]int{}
-	look := func() engine.Snapshot {
+	phases := map[record.Phase]int{}
+	look := func() record.Snapshot {
 		s, err := m.Snapshot(t.Context())
 		require.NoError(t, err)
 		phases[s.Phase]++
@@ -53,13 +54,13 @@ func TestMonitorShowsARunFromOutside(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, res.Success(), "%v", res.Err())
 	last := look()
-	require.Equal(t, map[engine.Phase]int{engine.PhasePlanning: 1, engine.PhaseRunning: 1, engine.PhaseSynthesis: 1, engine.PhaseEnded: 1}, phases)
+	require.Equal(t, map[record.Phase]int{record.PhasePlanning: 1, record.PhaseRunning: 1, record.PhaseSynthesis: 1, record.PhaseEnded: 1}, phases)
 	require.Equal(t, res.RunID, last.RunID)
 	require.Equal(t, res.Usage, last.Usage)
 
 	data, err := json.Marshal(last)
 	require.NoError(t, err)
-	var back engine.Snapshot
+	var back record.Snapshot
 	require.NoError(t, json.Unmarshal(data, &back))
 	require.Equal(t, 1, back.Version)
 	q, err := queue.FromSnapshot(back.Queue, envelope.Header{})
@@ -70,7 +71,7 @@ func TestMonitorShowsARunFromOutside(t *testing.T) {
 	cancel()
 	s, err := m.Snapshot(ctx)
 	if err == nil {
-		require.Equal(t, engine.PhaseEnded, s.Phase)
+		require.Equal(t, record.PhaseEnded, s.Phase)
 	}
 }
 
@@ -79,7 +80,7 @@ func TestMonitorShowsARunFromOutside(t *testing.T) {
 func TestMonitorOfTwoRunsAnswersForBoth(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		var m engine.Monitor
+		var m record.Monitor
 		tm := newTeam(t, member("ada", says("x")))
 		release, first := make(chan struct{}), make(chan struct{})
 		held := func(event.Event) { <-release }
@@ -115,7 +116,7 @@ func TestMonitorOfTwoRunsAnswersForBoth(t *testing.T) {
 func TestMonitorAskedByASubscriberDelaysNothing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		var m engine.Monitor
+		var m record.Monitor
 		looks := 0
 		look := func(event.Event) {
 			if _, err := m.Snapshot(context.Background()); err != nil {
@@ -133,20 +134,20 @@ func TestMonitorAskedByASubscriberDelaysNothing(t *testing.T) {
 // Requirement: G42.
 func TestMonitorsAndSnapshotsPrintNoPayload(t *testing.T) {
 	t.Parallel()
-	var m engine.Monitor
+	var m record.Monitor
 	run(t, newTeam(t, member("ada", says("CANARY"))), &engine.RunOptions{Monitor: &m, Messages: []engine.Message{{From: "user", To: "ada", Text: "CANARY"}}}, spec("ada"))
 	s, err := m.Snapshot(t.Context())
 	require.NoError(t, err)
 	data, err := json.Marshal(s)
 	require.NoError(t, err)
 	require.Equal(t, 2, strings.Count(string(data), "CANARY"), "as data it is there")
-	for _, v := range []any{&m, []*engine.Monitor{&m}, m.Snapshot} {
+	for _, v := range []any{&m, []*record.Monitor{&m}, m.Snapshot} {
 		require.NotContains(t, printed(v), "CANARY")
 	}
 	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q"} {
 		var log bytes.Buffer
 		slog.New(slog.NewJSONHandler(&log, nil)).Info("look", "snapshot", s)
 		require.NotContains(t, log.String(), "CANARY")
-		require.NotContains(t, fmt.Sprintf(verb, s)+fmt.Sprintf(verb, &s)+fmt.Sprintf(verb, []engine.Snapshot{s}), "CANARY")
+		require.NotContains(t, fmt.Sprintf(verb, s)+fmt.Sprintf(verb, &s)+fmt.Sprintf(verb, []record.Snapshot{s}), "CANARY")
 	}
 }

@@ -53,14 +53,14 @@ func TestRecordedPromptsKeepWhatTheCallerIsNotGiven(t *testing.T) {
 				o.UserAccepts = new(label.Confidential)
 			}
 			var prompts strings.Builder
-			o.Recorder = engine.RecorderFunc(func(_ context.Context, r record.Prompt) error {
+			o.Recorder = func(_ context.Context, r record.Prompt) error {
 				if r.Prompt != nil && r.Prompt.Receipt.Agent == "reader" {
 					for _, p := range r.Prompt.Text {
 						prompts.WriteString(p.Words)
 					}
 				}
 				return nil
-			})
+			}
 			d := newDesk()
 			tm := governed(t, policy, cleared("maker", label.Confidential, says(facts)), member("reader", d.keeps(says("done"))))
 			res := run(t, tm, &o, maker, spec("reader", "maker"))

@@ -351,7 +351,7 @@ func (st *stage) Record(ctx context.Context, r record.Prompt) error {
 
 // options are those of a run of a variant.
 func (st *stage) options(w *variant) *engine.RunOptions {
-	o := &engine.RunOptions{RunID: "run", MaxConcurrency: 1, UserAccepts: &st.user, Recorder: st, Subscribers: []func(event.Event){st.heard}}
+	o := &engine.RunOptions{RunID: "run", MaxConcurrency: 1, UserAccepts: &st.user, Recorder: st.Record, Subscribers: []func(event.Event){st.heard}}
 	for i, in := range st.inputs {
 		o.Inputs = append(o.Inputs, engine.Input{Name: in.name, Classification: in.level, Text: w.text(fmt.Sprintf("input/%d", i), in.form)})
 	}

@@ -1,35 +1,25 @@
 package engine
 
 import (
-	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/plan"
-	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/task"
 )
 
-// Options are what a run is checked and executed under.
-type Options struct {
-	plan.Options
-	Monitor     *Monitor
-	Subscribers []func(event.Event)
-	Recorder    Recorder
-	Journal     Journal
-	Random      func() float64
-	Log         record.Log // of a run that is resumed; nil if the run opens one in the Journal
-	Untitled    bool       // a prompt is the description of its task alone
-}
+// RunOptions tune one run. A nil *RunOptions and the zero value both mean the defaults.
+type RunOptions = plan.Options
 
-// WithPriorCalls returns the options with the calls that earlier processes of the run made.
-func (o Options) WithPriorCalls() Options {
-	if past := priorOf(&o.Options); past != nil {
-		o.PriorCalls = past.spending()
+// settings returns options with every default filled in.
+func settings(o *RunOptions) RunOptions {
+	if o == nil {
+		o = new(RunOptions)
 	}
-	return o
+	s := o.WithDefaults()
+	s.PriorCalls = priorOf(&s).spending()
+	return s
 }
 
-// checkKeeping reports what a run is to take from a journal that it has not. A plan
-// needs none.
-func (o *Options) checkKeeping() task.Problems {
+// checkStored reports stored runs that the options need and do not have. A plan needs none.
+func checkStored(o *RunOptions) task.Problems {
 	if o.Replay != nil && o.Past == nil {
 		return task.Problems{{Pointer: "/replay", Message: "there is no run to replay", Hint: "call Team.Replay with the ID of the run", Err: task.ErrInvalid}}
 	}

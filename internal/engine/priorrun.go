@@ -46,7 +46,7 @@ type priorTask struct {
 }
 
 // priorOf returns the prior run that the options name, or nil.
-func priorOf(o *plan.Options) *priorRun {
+func priorOf(o *RunOptions) *priorRun {
 	var p *priorRun
 	switch {
 	case o.Past == nil:

@@ -101,12 +101,12 @@ func TestReasoningReachesOnlyTheJournal(t *testing.T) {
 		o.RunID, o.Journal = "r", journal
 		var records []record.Prompt
 		var mu sync.Mutex
-		o.Recorder = engine.RecorderFunc(func(_ context.Context, r record.Prompt) error {
+		o.Recorder = func(_ context.Context, r record.Prompt) error {
 			mu.Lock()
 			defer mu.Unlock()
 			records = append(records, r)
 			return nil
-		})
+		}
 		ask := func(o *engine.RunOptions) (*engine.Result, error) { return start(t.Context(), tm, specs, o) }
 		if rapid.Bool().Draw(rt, "goal") {
 			ask = func(o *engine.RunOptions) (*engine.Result, error) {

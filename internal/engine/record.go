@@ -3,7 +3,6 @@ package engine
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -15,36 +14,16 @@ import (
 	"github.com/runteam/runteam/prompt"
 )
 
-// A Recorder keeps the record of a run. Record is called before each prompt is
-// sent, with all that the gate ruled about it and the prompt as the caller may
-// see it; without the prompt if context was withheld and it is not sent. An
-// error keeps the prompt from being sent, and fails its task. Record may be
-// called from several goroutines at once.
-type Recorder interface {
-	Record(ctx context.Context, r record.Prompt) error
-}
-
-// RecorderFunc makes a function a [Recorder].
-type RecorderFunc func(ctx context.Context, r record.Prompt) error
-
-// Record calls f.
-func (f RecorderFunc) Record(ctx context.Context, r record.Prompt) error {
-	if f == nil {
-		return errors.New("record: the function is nil")
-	}
-	return f(ctx, r)
-}
-
 // A recorder decides what is recorded of a run: it hands entries to the journal,
-// records to the caller's [Recorder] and events to subscribers, in the form that the
+// records to the caller's [record.Recorder] and events to subscribers, in the form that the
 // caller may see.
 type recorder struct {
 	viewer
-	sink    Recorder       // nil if the caller has none
-	bus     *bus           // nil until the run is open
-	ledger  *ledger        // nil without a journal
-	log     record.Log     // the run in the journal; nil without one
-	pending sync.WaitGroup // notifications of messages, which wait until the messages are durable
+	sink    record.Recorder // nil if the caller has none
+	bus     *bus            // nil until the run is open
+	ledger  *ledger         // nil without a journal
+	log     record.Log      // the run in the journal; nil without one
+	pending sync.WaitGroup  // notifications of messages, which wait until the messages are durable
 
 	limits      limitLog
 	warnings    []string
@@ -122,7 +101,7 @@ func (r *recorder) callSink(ctx context.Context, rec record.Prompt) error {
 	if r.sink == nil {
 		return nil
 	}
-	if err := callOutside("the recorder", func() error { return r.sink.Record(ctx, rec) }); err != nil {
+	if err := callOutside("the recorder", func() error { return r.sink(ctx, rec) }); err != nil {
 		return fmt.Errorf("%w: %w", ErrRecord, err)
 	}
 	return nil

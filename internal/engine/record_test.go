@@ -66,7 +66,7 @@ func TestEachDecisionOnce(t *testing.T) {
 	tm := governed(t, policy, member("maker", says(reply)), member("reader", says("r")), member("other", says("o")), member("low", says("l")))
 	var a audience
 	var l ledger
-	o := a.with(engine.RunOptions{Recorder: &l, Inputs: []engine.Input{{Name: "note", Text: "eight by"}}})
+	o := a.with(engine.RunOptions{Recorder: l.Record, Inputs: []engine.Input{{Name: "note", Text: "eight by"}}})
 	maker, low := shaped(spec("maker")), spec("low")
 	maker.Uses = []task.Use{{Name: "note"}}
 	low.DependsOn, low.TTL = []task.Ref{{Task: "maker", Optional: true, As: task.Structured, Need: []task.Path{"/missing"}}}, 0
@@ -133,7 +133,7 @@ func TestKeysOfASchemaAreShown(t *testing.T) {
 	policy := &handoff.Policy{Rules: []handoff.PairRule{{From: "maker", To: "reader", Allow: []task.Path{"/score"}}}}
 	maker := spec("maker")
 	maker.OutputSchema = []byte(scored)
-	run(t, governed(t, policy, member("maker", says(`{"score":1,"story":"s","`+canary+`":1}`)), member("reader", says("r"))), &engine.RunOptions{Recorder: &l}, maker, spec("reader", "maker"))
+	run(t, governed(t, policy, member("maker", says(`{"score":1,"story":"s","`+canary+`":1}`)), member("reader", says("r"))), &engine.RunOptions{Recorder: l.Record}, maker, spec("reader", "maker"))
 	for _, h := range l.handoffs() {
 		if h.To == "reader" {
 			require.ElementsMatch(t, []task.Path{"/story", "/*"}, h.After.Excluded)
@@ -155,13 +155,13 @@ func TestTheRecordComesFirst(t *testing.T) {
 		return agent.Reply{Text: "x"}, nil
 	}
 	var shown []promptview.Shown
-	rec := engine.RecorderFunc(func(_ context.Context, r record.Prompt) error {
+	rec := func(_ context.Context, r record.Prompt) error {
 		if r.Prompt != nil {
 			order.add("kept %s", r.Prompt.Receipt.Agent)
 			shown = append(shown, *r.Prompt)
 		}
 		return nil
-	})
+	}
 	second := spec("b", "a")
 	second.Uses = []task.Use{{Name: "key"}}
 	policy := &handoff.Policy{Rules: []handoff.PairRule{{From: handoff.User, To: "b", Mode: handoff.Full}}}
@@ -203,7 +203,7 @@ func TestCoordinatorAndRetellingsAreRecorded(t *testing.T) {
 		Policy: summarizing(50), Coordinator: &engine.Coordinator{Agent: engine.AgentFunc(council)},
 	})
 	require.NoError(t, err)
-	o := a.with(engine.RunOptions{Recorder: &l})
+	o := a.with(engine.RunOptions{Recorder: l.Record})
 	res, err := tm.RunTeam(t.Context(), engine.Goal{Text: "Find it out."}, o)
 	require.NoError(t, err)
 	require.NoError(t, res.Err())
@@ -230,7 +230,7 @@ func TestCoordinatorAndRetellingsAreRecorded(t *testing.T) {
 // Requirement: G44.
 func TestWithoutARecordNothingIsSent(t *testing.T) {
 	t.Parallel()
-	tests := map[string]engine.RecorderFunc{
+	tests := map[string]record.Recorder{
 		"an error":              func(context.Context, record.Prompt) error { return errors.New("disk full") },
 		"a panic":               func(context.Context, record.Prompt) error { panic("disk full") },
 		"it ends its goroutine": func(context.Context, record.Prompt) error { runtime.Goexit(); return nil },
@@ -262,21 +262,21 @@ func TestWithoutARecordNothingIsSent(t *testing.T) {
 // Requirement: G44.
 func TestSlowRecorder(t *testing.T) {
 	t.Parallel()
-	slow := engine.RecorderFunc(func(_ context.Context, r record.Prompt) error {
+	slow := func(_ context.Context, r record.Prompt) error {
 		if r.Prompt != nil {
 			time.Sleep(time.Minute)
 		}
 		return nil
-	})
-	patient := engine.RecorderFunc(func(ctx context.Context, r record.Prompt) error {
+	}
+	patient := func(ctx context.Context, r record.Prompt) error {
 		if r.Prompt != nil {
 			<-ctx.Done()
 		}
 		return ctx.Err()
-	})
+	}
 	tests := []struct {
 		name    string
-		rec     engine.Recorder
+		rec     record.Recorder
 		spec    func(*task.Spec)
 		options engine.RunOptions
 		check   func(t *testing.T, res *engine.Result)
@@ -321,11 +321,11 @@ func TestSlowRecorder(t *testing.T) {
 }
 
 // refusing is a recorder that keeps all but the prompts of such sessions.
-func refusing(session string) engine.Recorder {
-	return engine.RecorderFunc(func(_ context.Context, r record.Prompt) error {
+func refusing(session string) record.Recorder {
+	return func(_ context.Context, r record.Prompt) error {
 		if r.Prompt != nil && strings.Contains(r.Prompt.Receipt.Session, session) {
 			return errors.New("disk full")
 		}
 		return nil
-	})
+	}
 }

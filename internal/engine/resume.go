@@ -27,9 +27,9 @@ func (t *Team) Resume(ctx context.Context, runID string, o *RunOptions) (*Result
 		return nil, err
 	}
 	options := *o
-	options.Replay, options.log, options.history = nil, log, log.History()
+	options.Replay, options.Log, options.Past = nil, log, log.History()
 	var res *Result
-	if options.RunID, err = idOf(options.history, runID); err == nil {
+	if options.RunID, err = idOf(options.Past, runID); err == nil {
 		res, err = t.again(ctx, &options)
 	}
 	if err != nil {
@@ -55,7 +55,7 @@ func (t *Team) Replay(ctx context.Context, runID string, o *RunOptions) (*Result
 		return nil, err
 	}
 	options := *o
-	if options.history = prior; options.Replay == nil {
+	if options.Past = prior; options.Replay == nil {
 		options.Replay = &Replay{}
 	}
 	if !options.Replay.Ask {

@@ -123,6 +123,6 @@ func TestDefaultAccepts(t *testing.T) {
 		"":                               label.Confidential,
 		"::not a url::":                  label.Confidential,
 	} {
-		require.Equal(t, want, engine.DefaultAccepts(base), base)
+		require.Equal(t, want, plan.DefaultAccepts(base), base)
 	}
 }

@@ -10,16 +10,17 @@ import (
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/internal/readyqueue"
+	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
 )
 
 // runPlan runs a checked plan.
-func runPlan(ctx context.Context, p *plan.Plan, o Options, start time.Time) (*Result, error) {
+func runPlan(ctx context.Context, p *plan.Plan, o RunOptions, start time.Time) (*Result, error) {
 	if broken := p.Broken(); len(broken) > 0 {
 		return nil, broken
 	}
-	if found := o.checkKeeping(); len(found) > 0 {
+	if found := checkStored(&o); len(found) > 0 {
 		return nil, found
 	}
 	r, err := newRun(p.Roster(), o, start)
@@ -53,10 +54,10 @@ type run struct {
 	coordinator *coordinator // without a goal if there is none
 	answers     bool         // the coordinator answers the goal
 	plansOnly   bool         // nothing runs
-	phase       Phase        // guarded by the lock of the scope
+	phase       record.Phase // guarded by the lock of the scope
 }
 
-func newRun(t *plan.Roster, o Options, start time.Time) (*run, error) {
+func newRun(t *plan.Roster, o RunOptions, start time.Time) (*run, error) {
 	scope, err := newRunScope(t, o, start)
 	if err != nil {
 		return nil, err
@@ -88,7 +89,7 @@ func (r *run) execute(ctx context.Context) (*Result, error) {
 		ctx, cancel = context.WithTimeoutCause(ctx, r.options.Timeout, fmt.Errorf("%w after %v", ErrTimeout, r.options.Timeout))
 		defer cancel()
 	}
-	r.options.Monitor.begin(r)
+	r.options.Monitor.Begin(r)
 	r.announce()
 	if !r.plansOnly {
 		r.openMessages()
@@ -97,14 +98,14 @@ func (r *run) execute(ctx context.Context) (*Result, error) {
 		r.planGoal(ctx, c)
 	}
 	if r.plan != nil && !r.plansOnly {
-		r.enter(PhaseRunning)
+		r.enter(record.PhaseRunning)
 		r.work(ctx)
 	}
 	if r.answers && !r.plansOnly && r.plan != nil && ctx.Err() == nil && !r.stopped() {
-		r.enter(PhaseSynthesis)
+		r.enter(record.PhaseSynthesis)
 		r.answerGoal(ctx, r.coordinator)
 	}
-	r.enter(PhaseEnded)
+	r.enter(record.PhaseEnded)
 	return r.close(ctx), nil
 }
 
@@ -114,7 +115,7 @@ func (r *run) planGoal(ctx context.Context, c *coordinator) {
 		r.answers = false // the result of the task is the answer
 		return
 	}
-	r.enter(PhasePlanning)
+	r.enter(record.PhasePlanning)
 	c.unplanned = c.decompose(ctx, r.adopt)
 }
 
@@ -142,7 +143,7 @@ func (r *run) answerGoal(ctx context.Context, c *coordinator) {
 }
 
 // enter sets the phase of the run.
-func (r *run) enter(phase Phase) {
+func (r *run) enter(phase record.Phase) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.phase = phase
@@ -155,7 +156,7 @@ func (r *run) open() {
 	r.bus.ledger = r.ledger
 	r.begin()
 	_, r.context = r.priorRun.spent()
-	r.budgets = newBudgets(r.team, &r.options.Options, r.bus)
+	r.budgets = newBudgets(r.team, &r.options, r.bus)
 	r.budgets.resume(r.priorRun)
 }
 
@@ -181,7 +182,7 @@ func (r *run) close(ctx context.Context) *Result {
 	}
 	r.pending.Wait()
 	r.bus.close() // subscribers may look at the run until here
-	r.options.Monitor.end(r)
+	r.options.Monitor.End(r)
 	return res
 }
 

@@ -36,7 +36,7 @@ type runMessages struct {
 
 // carryBus gives a message bus to a run that resumes or replays one with a bus, so
 // that the checks before the run know of the messages in its journal.
-func carryBus(t *plan.Roster, o *plan.Options) {
+func carryBus(t *plan.Roster, o *RunOptions) {
 	if o.Bus != nil || o.Past == nil {
 		return
 	}

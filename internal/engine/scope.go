@@ -26,7 +26,7 @@ type runScope struct {
 	// and steps, the queue and the messages. No code of the caller runs under it.
 	mu sync.Mutex
 
-	options  Options
+	options  RunOptions
 	start    time.Time
 	priorRun *priorRun            // what earlier processes recorded; nil if there is nothing
 	fresh    map[task.ID]bool     // tasks whose agents are called although there is a cached answer
@@ -36,7 +36,7 @@ type runScope struct {
 	memory   *memoryAccess // nil if no task and no later run may read what is written
 }
 
-func newRunScope(t *plan.Roster, o Options, start time.Time) (*runScope, error) {
+func newRunScope(t *plan.Roster, o RunOptions, start time.Time) (*runScope, error) {
 	if o.RunID == "" {
 		o.RunID = uuid.NewString()
 	}
@@ -44,7 +44,7 @@ func newRunScope(t *plan.Roster, o Options, start time.Time) (*runScope, error) 
 		o.Random = rand.Float64
 	}
 	v := viewer{team: t, id: o.RunID, session: o.RunID + "/" + handoff.User, accepts: o.RecordClearance()}
-	r := &runScope{viewer: v, recorder: &recorder{viewer: v, sink: o.Recorder}, options: o, start: start, priorRun: priorOf(&o.Options)}
+	r := &runScope{viewer: v, recorder: &recorder{viewer: v, sink: o.Recorder}, options: o, start: start, priorRun: priorOf(&o)}
 	r.inputs = make([]*envelope.Envelope, len(o.Inputs))
 	for i, in := range o.Inputs {
 		h := envelope.Header{ID: plan.InputID(in.Name), Producer: handoff.User, Run: r.id, Classification: in.Classification, CreatedAt: start}

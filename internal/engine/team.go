@@ -13,8 +13,6 @@ import (
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/internal/mailbox"
 	"github.com/runteam/runteam/internal/plan"
-	"github.com/runteam/runteam/internal/planning"
-	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
 )
 
@@ -44,15 +42,6 @@ type (
 	Reading           = plan.Reading
 	Finding           = plan.Finding
 )
-
-// Grants are what a plan of the coordinator may grant in addition to dependencies: the
-// shared memory, and named inputs. Of these the coordinator then reads names and
-// labels, but never the texts or their sizes.
-type Grants = planning.Grants
-
-// DefaultAccepts returns the clearance of an endpoint that no setting names:
-// secret for one on this machine, confidential for any other.
-func DefaultAccepts(baseURL string) label.Classification { return plan.DefaultAccepts(baseURL) }
 
 // A Team is a checked roster. It is immutable and safe for concurrent runs.
 type Team struct{ roster *plan.Roster }
@@ -105,8 +94,8 @@ func (t *Team) Plan(specs []task.Spec, o *RunOptions) (*Plan, error) {
 	if err := t.made(context.Background()); err != nil {
 		return nil, err
 	}
-	options := o.settings()
-	p, err := t.roster.Check(specs, options.Options, time.Now())
+	options := settings(o)
+	p, err := t.roster.Check(specs, options, time.Now())
 	if err != nil {
 		return nil, err
 	}

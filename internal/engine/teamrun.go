@@ -20,13 +20,13 @@ func (t *Team) RunTasks(ctx context.Context, specs []task.Spec, o *RunOptions) (
 	if err := t.made(ctx); err != nil {
 		return nil, err
 	}
-	return t.runTasks(ctx, specs, o.settings())
+	return t.runTasks(ctx, specs, settings(o))
 }
 
-func (t *Team) runTasks(ctx context.Context, specs []task.Spec, o Options) (*Result, error) {
+func (t *Team) runTasks(ctx context.Context, specs []task.Spec, o RunOptions) (*Result, error) {
 	start := time.Now()
-	carryBus(t.roster, &o.Options)
-	p, err := t.roster.Check(specs, o.Options, start)
+	carryBus(t.roster, &o)
+	p, err := t.roster.Check(specs, o, start)
 	if err != nil {
 		return nil, err
 	}
@@ -40,7 +40,7 @@ func (t *Team) RunAgent(ctx context.Context, agent, text string, o *RunOptions) 
 	if err := t.made(ctx); err != nil {
 		return nil, err
 	}
-	options := o.settings()
+	options := settings(o)
 	options.Untitled = true
 	specs := []task.Spec{{Title: agent, Description: text, Assignee: agent, Uses: UsesOf(options.Inputs)}}
 	res, err := t.runTasks(ctx, specs, options)
@@ -67,7 +67,7 @@ func (t *Team) RunTeam(ctx context.Context, goal Goal, o *RunOptions) (*Result, 
 	if err := t.made(ctx); err != nil {
 		return nil, err
 	}
-	r, err := newGoalRun(ctx, t.roster, goal, o.settings())
+	r, err := newGoalRun(ctx, t.roster, goal, settings(o))
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +83,7 @@ func (t *Team) PlanTeam(ctx context.Context, goal Goal, o *RunOptions) (*Plan, e
 	if err := t.made(ctx); err != nil {
 		return nil, err
 	}
-	r, err := newGoalRun(ctx, t.roster, goal, o.settings())
+	r, err := newGoalRun(ctx, t.roster, goal, settings(o))
 	if err != nil {
 		return nil, err
 	}
@@ -101,5 +101,5 @@ func (t *Team) RunPlan(ctx context.Context, p *Plan, o *RunOptions) (*Result, er
 	if err := t.made(ctx); err != nil {
 		return nil, err
 	}
-	return runPlan(ctx, p, o.settings(), time.Now())
+	return runPlan(ctx, p, settings(o), time.Now())
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/runteam/runteam/internal/scripted"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/llm/openai"
+	"github.com/runteam/runteam/synth"
 )
 
 // A goal over the wire: what an endpoint receives is the coordinator twice, the
@@ -45,7 +46,7 @@ replies:
 	}
 	tm, err := engine.New(engine.Config{
 		Agents:      []engine.Member{worker("reader"), worker("guesser"), worker("teller")},
-		Coordinator: &engine.Coordinator{Agent: agent.New(model("large"), agent.Options{}), MayGrant: engine.Grants{Inputs: true}},
+		Coordinator: &engine.Coordinator{Agent: agent.New(model("large"), agent.Options{}), MayGrant: synth.Grants{Inputs: true}},
 	})
 	require.NoError(t, err)
 	res, err := tm.RunTeam(t.Context(), engine.Goal{Text: "Say why the pump stopped."}, &engine.RunOptions{

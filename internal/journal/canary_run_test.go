@@ -21,6 +21,7 @@ import (
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/prompt"
+	"github.com/runteam/runteam/synth"
 	"github.com/runteam/runteam/task"
 )
 
@@ -158,7 +159,7 @@ func TestNoSecretOfAGoalStandsInItsJournal(t *testing.T) {
 		return agent.Reply{Text: "canary-work"}, nil
 	}}
 	sec := label.Secret
-	tm, err := engine.New(engine.Config{Agents: []engine.Member{{Name: "one", Agent: worker, Accepts: label.Secret}}, Coordinator: &engine.Coordinator{Agent: lead, Version: "1", MayGrant: engine.Grants{Inputs: true}}, Policy: &handoff.Policy{Rules: []handoff.PairRule{
+	tm, err := engine.New(engine.Config{Agents: []engine.Member{{Name: "one", Agent: worker, Accepts: label.Secret}}, Coordinator: &engine.Coordinator{Agent: lead, Version: "1", MayGrant: synth.Grants{Inputs: true}}, Policy: &handoff.Policy{Rules: []handoff.PairRule{
 		exact("user", "one"), bare("coordinator", "one"), exact("one", "one"), exact("one", "coordinator"), bare("coordinator", "user"), exact("one", "user"), bare("coordinator", "coordinator"),
 	}}})
 	require.NoError(t, err)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/runteam/runteam/internal/assign"
+	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/flow"
 	"github.com/runteam/runteam/internal/mailbox"
 	"github.com/runteam/runteam/internal/record"
@@ -17,14 +18,15 @@ import (
 // DefaultConcurrency is how many attempts run at the same time by default.
 const DefaultConcurrency = 5
 
-// Options are what the tasks of one run are checked and executed under.
+// Options tune one run; team.RunOptions documents most of them. The zero value means the
+// defaults.
 type Options struct {
 	RunID  string // empty means a new UUID
 	Inputs []Input
-	Output string // title, key or id of the task whose result is the answer; empty means the sinks
+	Output string // title, key or ID of the task whose result is the answer; empty means the tasks that no other task depends on
 
-	MaxConcurrency int           // attempts at the same time
-	Timeout        time.Duration // bound on the run; zero means none
+	MaxConcurrency int           // attempts at the same time; zero means [DefaultConcurrency]
+	Timeout        time.Duration // limit on the run; zero means none
 	Strategy       assign.Strategy
 	MaxTokenBudget int
 	MaxCostBudget  llm.Money
@@ -36,18 +38,32 @@ type Options struct {
 	Messages []Message
 	Bus      *mailbox.Bus
 	Memory   teammemory.Store
+	Invalid  task.Problems // of how the caller wrote these options; a run with any does not start
 
-	Invalid task.Problems // with what the caller wrote for these options
-
-	UserAccepts *label.Classification // never nil after [Options.WithDefaults]
+	UserAccepts *label.Classification // nil means confidential, and is never left after [Options.WithDefaults]
 	Reveal      bool                  // UserAccepts was raised for the result of this run alone
 
-	Past       *record.History // the run is resumed; nil if it is new
-	Replay     *Replay         // the run is repeated; nil if it is not
-	Reuse      bool
-	Fresh      []string
-	PriorCalls []PriorCall // of earlier processes of the run
-	Planned    bool        // the coordinator planned the tasks
+	Monitor     *record.Monitor
+	Subscribers []func(event.Event)
+	Recorder    record.Recorder // nil if the caller records nothing
+	Journal     record.Store
+	Random      func() float64 // the jitter of delays between attempts, in [0, 1); nil means math/rand/v2
+
+	Reuse  bool
+	Fresh  []string
+	Tasks  []task.Spec // of a run that is resumed or replayed; other runs take them as an argument
+	Replay *Replay     // the run is repeated; nil if it is not
+
+	Stored
+	Planned  bool // the coordinator planned the tasks
+	Untitled bool // a prompt is the description of its task alone
+}
+
+// Stored is what a journal has of the run that is resumed or replayed.
+type Stored struct {
+	Log        record.Log      // already open; nil if the run opens one in the Journal
+	Past       *record.History // nil if the run is new
+	PriorCalls []PriorCall     // of earlier processes of the run
 }
 
 // A PriorCall is a model call of an earlier process of the run.
@@ -81,5 +97,6 @@ func (o Options) WithDefaults() Options {
 	o.UserAccepts = &accepts
 	o.Inputs = takeResults(o.Inputs)
 	o.Messages, o.Assert, o.Fresh = slices.Clone(o.Messages), slices.Clone(o.Assert), slices.Clone(o.Fresh)
+	o.Subscribers = slices.Clone(o.Subscribers)
 	return o
 }

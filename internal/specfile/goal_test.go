@@ -19,6 +19,7 @@ import (
 	"github.com/runteam/runteam/internal/specfile"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/prompt"
+	"github.com/runteam/runteam/synth"
 	"github.com/runteam/runteam/task"
 )
 
@@ -113,7 +114,7 @@ agents: [{name: a}]
 	require.Empty(t, c.SystemPrompt)
 	require.Equal(t, "Be brief.", c.Instructions)
 	require.Nil(t, c.Accepts, "as much as the caller")
-	require.Equal(t, engine.Grants{Inputs: true}, c.MayGrant)
+	require.Equal(t, synth.Grants{Inputs: true}, c.MayGrant)
 	require.Equal(t, 1000, c.MaxPromptBytes)
 	require.Equal(t, 8, c.Origin.Line)
 	require.NotContains(t, fmt.Sprintf("%v %+v %#v %s", c, c, *c, *c), "fake-")
@@ -342,7 +343,7 @@ func TestLoadReadsAGoal(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, f.Warnings)
 	require.Equal(t, "Review the contract of 2026; write ${params.year} nowhere.", f.Goal.Text)
-	require.Equal(t, engine.Grants{Memory: true, Inputs: true}, f.Coordinator.MayGrant)
+	require.Equal(t, synth.Grants{Memory: true, Inputs: true}, f.Coordinator.MayGrant)
 	require.Equal(t, "The claim.\n", f.Coordinator.Instructions)
 	require.Len(t, f.Run.Messages, 2)
 }

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/runteam/runteam/handoff"
-	"github.com/runteam/runteam/internal/engine"
+	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm/limit"
 )
@@ -94,7 +94,7 @@ func (r runReader) readEndpoints() {
 				r.places.accepts[base] = true
 				f.Config.Endpoints[base] = level(accepts)
 			} else if _, named := f.Config.Endpoints[base]; !named {
-				f.Config.Endpoints[base] = engine.DefaultAccepts(base)
+				f.Config.Endpoints[base] = plan.DefaultAccepts(base)
 			}
 			l := f.Limits[base]
 			endpointMembers(&l).read(own.own)

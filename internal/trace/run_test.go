@@ -49,7 +49,7 @@ func run(t *testing.T, w *trace.Writer, asked func()) *engine.Result {
 		{Title: "Read both", Description: "Join.", Assignee: "both", DependsOn: task.On("Read the open one", "Read the closed one")},
 		{Title: "Read on", Description: "Go on.", Assignee: "open", DependsOn: task.On("Read the open one")},
 	}, &engine.RunOptions{
-		RunID: "r7", UserAccepts: &accepts, Output: "Read on", Recorder: w, Subscribers: []func(event.Event){w.Event},
+		RunID: "r7", UserAccepts: &accepts, Output: "Read on", Recorder: w.Record, Subscribers: []func(event.Event){w.Event},
 		Inputs: []engine.Input{
 			{Name: "public", Text: "an open word", Classification: label.Internal},
 			{Name: "private", Text: canary, Classification: label.Confidential},
@@ -135,7 +135,7 @@ func TestARetellingIsOfTheAttemptThatItServes(t *testing.T) {
 	res, err := tm.RunTasks(t.Context(), []task.Spec{
 		{Title: "One", Description: "Make.", Assignee: "maker"}, {Title: "Two", Description: "Make.", Assignee: "maker"},
 		{Title: "Join", Description: "Join.", Assignee: "reader", DependsOn: task.On("One", "Two")},
-	}, &engine.RunOptions{RunID: "a/b", Recorder: w, Subscribers: []func(event.Event){w.Event}})
+	}, &engine.RunOptions{RunID: "a/b", Recorder: w.Record, Subscribers: []func(event.Event){w.Event}})
 	require.NoError(t, err)
 	require.True(t, res.Success())
 	_, err = w.Close(res, time.Now())

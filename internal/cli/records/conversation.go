@@ -16,7 +16,7 @@ import (
 // A Conversation collects the prompts of a run for --include-messages, as the caller may see them.
 // A nil *Conversation collects nothing.
 type Conversation struct {
-	next Recorder // writes the trace; nil without one
+	next record.Recorder // writes the trace; nil without one
 
 	mu      sync.Mutex
 	prompts map[task.ID][]sentPrompt
@@ -25,10 +25,10 @@ type Conversation struct {
 // sentPrompt is one prompt to an agent, without its system prompt.
 type sentPrompt struct{ agent, text string }
 
-// Record collects a prompt before it is sent.
-func (c *Conversation) Record(ctx context.Context, r record.Prompt) error {
+// record collects a prompt before it is sent.
+func (c *Conversation) record(ctx context.Context, r record.Prompt) error {
 	if c.next != nil {
-		if err := c.next.Record(ctx, r); err != nil {
+		if err := c.next(ctx, r); err != nil {
 			return err
 		}
 	}
@@ -67,12 +67,12 @@ func visibleText(p *promptview.Shown) string {
 
 // Recorder returns the recorder of a run's prompts: the conversation, which passes them on to next,
 // or next alone.
-func (c *Conversation) Recorder(next Recorder) Recorder {
+func (c *Conversation) Recorder(next record.Recorder) record.Recorder {
 	if c == nil {
 		return next
 	}
 	c.next = next
-	return c
+	return c.record
 }
 
 // Attach adds to each task of a result its messages: the prompts to its agent and, if it completed,

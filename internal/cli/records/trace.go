@@ -3,7 +3,6 @@
 package records
 
 import (
-	"context"
 	"fmt"
 	"time"
 
@@ -101,17 +100,12 @@ func (k *TraceWriter) Subscribers() []func(event.Event) {
 	return []func(event.Event){k.writer.Event}
 }
 
-// A Recorder gets each prompt before it is sent.
-type Recorder interface {
-	Record(ctx context.Context, r record.Prompt) error
-}
-
 // Recorder returns the recorder of the prompts, or nil.
-func (k *TraceWriter) Recorder() Recorder {
+func (k *TraceWriter) Recorder() record.Recorder {
 	if k == nil {
 		return nil
 	}
-	return k.writer
+	return k.writer.Record
 }
 
 // Close writes the result, in its form for the caller, and the head of the decisions.

@@ -53,7 +53,7 @@ func TestTraceIsWrittenDuringTheRun(t *testing.T) {
 	k, err := traced(con, false, nil, "--trace", path, "--audit-anchor", anchor, "--audit-key", key)
 	require.NoError(t, err)
 	require.NoFileExists(t, path, "a run that never starts leaves nothing behind")
-	require.NoError(t, k.Recorder().Record(t.Context(), decided))
+	require.NoError(t, k.Recorder()(t.Context(), decided))
 	require.FileExists(t, path)
 	for _, take := range k.Subscribers() {
 		take(event.Event{Seq: 1, Type: event.RunComplete, Run: "r1"})
@@ -110,7 +110,7 @@ func TestRunWithoutATraceHasNone(t *testing.T) {
 	require.NoError(t, err)
 	require.Nil(t, k)
 	require.Nil(t, k.Subscribers())
-	require.True(t, k.Recorder() == nil, "not a nil inside an interface")
+	require.Nil(t, k.Recorder())
 	require.NoError(t, k.Close(nil))
 }
 
@@ -164,7 +164,7 @@ func TestTraceReplacesOnlyTheFileThatItFound(t *testing.T) {
 	con, _, _ := clitest.Console(t)
 	k, err := traced(con, true, nil, "--trace", path)
 	require.NoError(t, err)
-	require.NoError(t, k.Recorder().Record(t.Context(), decided))
+	require.NoError(t, k.Recorder()(t.Context(), decided))
 	info, err := os.Stat(path)
 	require.NoError(t, err)
 	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
@@ -172,7 +172,7 @@ func TestTraceReplacesOnlyTheFileThatItFound(t *testing.T) {
 	k, err = traced(con, true, nil, "--trace", path)
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(path, []byte("somebody else's"), 0o600))
-	require.ErrorContains(t, k.Recorder().Record(t.Context(), decided), "is left as it is")
+	require.ErrorContains(t, k.Recorder()(t.Context(), decided), "is left as it is")
 	require.ErrorContains(t, k.Close(nil), "is left as it is")
 	text, err := os.ReadFile(path)
 	require.NoError(t, err)
@@ -194,7 +194,7 @@ func TestTraceThatCannotBeWrittenIsAnError(t *testing.T) {
 	k, err := traced(con, false, nil, "--trace", filepath.Join(dir, "run.jsonl"), "--audit-anchor", anchor)
 	require.NoError(t, err)
 	require.NoError(t, os.RemoveAll(dir))
-	require.Error(t, k.Recorder().Record(context.Background(), decided))
+	require.Error(t, k.Recorder()(context.Background(), decided))
 	err = k.Close(nil)
 	require.ErrorContains(t, err, "--trace "+filepath.Join(dir, "run.jsonl")+": ")
 	require.ErrorContains(t, err, "; --audit-anchor "+anchor+": not written, since the trace has no end")
@@ -237,7 +237,7 @@ func TestFullDiskErrorNamesTheFile(t *testing.T) {
 	k, err := traced(con, false, nil, "--trace", filepath.Join(t.TempDir(), "run.jsonl"))
 	require.NoError(t, err)
 	k.out.File = full
-	err = k.Recorder().Record(t.Context(), decided)
+	err = k.Recorder()(t.Context(), decided)
 	require.EqualError(t, err, "trace: no space left on device")
 	require.ErrorContains(t, k.Close(nil), "run.jsonl: trace: no space left on device")
 }

@@ -60,7 +60,7 @@ func (r *repetition) promptOf(ctx context.Context, id task.ID) (found *promptvie
 	var mu sync.Mutex // guards found
 	o, history := r.o, r.run.History
 	o.Replay, o.Journal = &engine.Replay{Ask: true, Without: r.o.Replay.Without, WithoutInputs: r.o.Replay.WithoutInputs}, run.ReplayJournal{History: &history}
-	o.Recorder = engine.RecorderFunc(func(_ context.Context, rec record.Prompt) error {
+	o.Recorder = func(_ context.Context, rec record.Prompt) error {
 		if rec.Prompt == nil || rec.Prompt.Receipt.Task != id {
 			return nil
 		}
@@ -69,7 +69,7 @@ func (r *repetition) promptOf(ctx context.Context, id task.ID) (found *promptvie
 		found = rec.Prompt
 		cancel(errPromptFound)
 		return errPromptFound
-	})
+	}
 	file := *r.file
 	file.Tasks = slices.Clone(file.Tasks)
 	for i := range file.Tasks {

@@ -19,7 +19,7 @@ import (
 	"github.com/runteam/runteam/label"
 )
 
-// A JournalWriter stores one run in a journal, as [engine.Journal]. A nil *JournalWriter
+// A JournalWriter stores one run in a journal, as [record.Store]. A nil *JournalWriter
 // stores nothing.
 type JournalWriter struct {
 	openJournal
@@ -89,7 +89,7 @@ func (c *JournalWriter) Apply(ctx context.Context, o *engine.RunOptions) error {
 	return nil
 }
 
-// OpenRun begins the run, or returns the one that Apply claimed; see [engine.Journal].
+// OpenRun begins the run, or returns the one that Apply claimed; see [record.Store].
 func (c *JournalWriter) OpenRun(ctx context.Context, _ record.Opening) (record.Log, error) {
 	ctx = context.WithoutCancel(ctx) // it takes one commit, which must happen even if the run is ending
 	if c.resumed == nil {
@@ -106,7 +106,7 @@ func (c *JournalWriter) OpenRun(ctx context.Context, _ record.Opening) (record.L
 	return c.run, nil
 }
 
-// LoadRun returns what the journal has of a run; see [engine.Journal].
+// LoadRun returns what the journal has of a run; see [record.Store].
 func (c *JournalWriter) LoadRun(ctx context.Context, run string) (*record.History, error) {
 	return c.journal.LoadRun(ctx, run)
 }
@@ -190,12 +190,12 @@ type ReplayJournal struct {
 	Writer  *JournalWriter
 }
 
-// LoadRun returns the history; see [engine.Journal].
+// LoadRun returns the history; see [record.Store].
 func (j ReplayJournal) LoadRun(context.Context, string) (*record.History, error) {
 	return j.History, nil
 }
 
-// OpenRun begins the new run; see [engine.Journal].
+// OpenRun begins the new run; see [record.Store].
 func (j ReplayJournal) OpenRun(ctx context.Context, o record.Opening) (record.Log, error) {
 	if j.Writer == nil {
 		return nil, nil

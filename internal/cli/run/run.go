@@ -21,6 +21,7 @@ import (
 	"github.com/runteam/runteam/internal/cli/source"
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/event"
+	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/internal/scripted"
 	"github.com/runteam/runteam/internal/specfile"
 	"github.com/runteam/runteam/label"
@@ -267,15 +268,13 @@ type outcome struct {
 }
 
 // runSpec runs the goal or the tasks of a spec.
-func runSpec(ctx context.Context, con *console.Console, j *Job, t *engine.Team, file *specfile.File, c *connect.Connector, observers []func(event.Event), rec records.Recorder) (out outcome, err error) {
+func runSpec(ctx context.Context, con *console.Console, j *Job, t *engine.Team, file *specfile.File, c *connect.Connector, observers []func(event.Event), rec record.Recorder) (out outcome, err error) {
 	o := j.Options(file)
 	out.spec, out.withheld = file.Path, &report.Withheld{}
 	if j.includeMessages {
 		j.conversation = &records.Conversation{}
 	}
-	if rec := j.conversation.Recorder(rec); rec != nil {
-		o.Recorder = rec
-	}
+	o.Recorder = j.conversation.Recorder(rec)
 	var plan *engine.Plan
 	start := func(ctx context.Context, watching []func(event.Event)) (*engine.Result, error) {
 		o.Subscribers = out.journal.Subscribers(append(watching, observers...))
