@@ -11,9 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestArchitectureNamesWhatExists checks that ARCHITECTURE.md has three walks of at most 12 steps,
+// TestArchitectureNamesExistingFiles checks that ARCHITECTURE.md has three walks of at most 12 steps,
 // that each step begins with a function of the module, and that all files it names exist.
-func TestArchitectureNamesWhatExists(t *testing.T) {
+func TestArchitectureNamesExistingFiles(t *testing.T) {
 	t.Parallel()
 	raw, err := os.ReadFile("ARCHITECTURE.md")
 	require.NoError(t, err)

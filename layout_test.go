@@ -97,7 +97,7 @@ var pure = []string{"label", "internal/bytesize", "internal/naming", "internal/p
 // a computation; what reads the clock or makes a context is looked for by name.
 var impure = []string{"os", "net", "net/http", "math/rand", "math/rand/v2", "crypto/rand", "log", "syscall", "os/exec"}
 
-func TestPackagesImportOnlyWhatStandsAboveThem(t *testing.T) {
+func TestPackagesImportOnlyAllowedPackages(t *testing.T) {
 	t.Parallel()
 	allowed := map[string][]string{}
 	for i, a := range arrows {
@@ -158,7 +158,7 @@ func TestPureCoreHasNoEffects(t *testing.T) {
 // storing packages keep envelopes in their stored form.
 var storing = []string{"internal/readyqueue", "internal/teammemory", "internal/mailbox"}
 
-// TestOnlyTheGateOpensAnEnvelope holds that no package but the gate reads a
+// TestOnlyTheGateOpensAnEnvelope checks that no package but the gate reads a
 // raw payload, and that prompts are built from what the gate sealed.
 //
 // Requirement: G4.
@@ -187,7 +187,7 @@ func TestOnlyTheGateOpensAnEnvelope(t *testing.T) {
 	}
 }
 
-// TestOnlyTheSynthesisAndScopeAllReadTheMemory holds that the engine makes a
+// TestOnlyTheSynthesisAndScopeAllReadTheMemory checks that the engine makes a
 // handle that reads in one place, beside the rule of who is given it; all else
 // there can only write.
 func TestOnlyTheSynthesisAndScopeAllReadTheMemory(t *testing.T) {
@@ -260,9 +260,9 @@ func importsOf(f *ast.File) []string {
 	return list
 }
 
-// TestEachRequirementHasItsTest holds docs/reference/gate-requirements.md to the tests: each row of its
-// table names tests that exist in the packages of that row, and each of them has a
-// comment that names the requirement.
+// TestEachRequirementHasItsTest compares docs/reference/gate-requirements.md with the tests: each row
+// of its table names tests that exist in the packages of that row, and each of them has a comment that
+// names the requirement.
 func TestEachRequirementHasItsTest(t *testing.T) {
 	t.Parallel()
 	rows := regexp.MustCompile(`(?m)^\| G(\d+) \|[^|]*\| ([^|]+) \| ([^|]+) \|$`).FindAllStringSubmatch(read(t, "docs/reference/gate-requirements.md"), -1)

@@ -149,7 +149,7 @@ func TestOneCorrectiveTurn(t *testing.T) {
 	}
 }
 
-func TestCorrectionSaysWhatIsWrong(t *testing.T) {
+func TestCorrectionNamesTheProblems(t *testing.T) {
 	t.Parallel()
 	model := says(`{"score":"seven"}`, `{"score":7}`)
 	_, err := agent.New(model, agent.Options{}).Run(t.Context(), promptOf(t, "", scoreSchema))
@@ -199,9 +199,9 @@ func TestToolCallsAreRefused(t *testing.T) {
 	}
 }
 
-// TestTextBesideAToolCallIsTheAnswer checks that an unexpected tool call does not discard the
+// TestTextNextToAToolCallIsTheAnswer checks that an unexpected tool call does not discard the
 // text beside it.
-func TestTextBesideAToolCallIsTheAnswer(t *testing.T) {
+func TestTextNextToAToolCallIsTheAnswer(t *testing.T) {
 	t.Parallel()
 	for _, reason := range []string{"tool_calls", "stop"} {
 		call := llm.Response{Text: `{"score":7}`, CallInfo: llm.CallInfo{FinishReason: reason}, ToolCalls: []llm.ToolCall{{Name: "CANARY", Arguments: "CANARY"}}}

@@ -26,7 +26,7 @@ type versionedModel struct {
 
 func (m versionedModel) Version() string { return m.version }
 
-func TestVersionNamesWhatAnswersDependOn(t *testing.T) {
+func TestVersionCoversAnswerSettings(t *testing.T) {
 	t.Parallel()
 	m := namedModel{"small", "http://localhost/v1"}
 	versions := map[string]bool{}

@@ -170,7 +170,7 @@ func TestDifferentEnvelopesHaveDifferentDigests(t *testing.T) {
 }
 
 // A digest that no hash has is of no envelope.
-func TestDigestThatIsNone(t *testing.T) {
+func TestInvalidDigest(t *testing.T) {
 	t.Parallel()
 	r := newEnvelope(t, full(), envelope.Text("x")).Record()
 	for _, bad := range []string{"", "ab", strings.Repeat("g", 64), r.Digest[:63], r.Digest + "a", r.Digest + "aa", strings.ToUpper(r.Digest)} {

@@ -210,7 +210,7 @@ func TestNewAcceptsTheEdges(t *testing.T) {
 }
 
 // Requirement: G15.
-func TestUnlabelledIsInternal(t *testing.T) {
+func TestZeroLabelIsInternal(t *testing.T) {
 	t.Parallel()
 	e := newEnvelope(t, envelope.Header{ID: "e", Producer: "a", CreatedAt: noon}, envelope.Text("x"))
 	require.Equal(t, label.Internal, e.Classification())

@@ -115,7 +115,7 @@ func TestRecordRefuses(t *testing.T) {
 }
 
 // Requirement: G19.
-func TestADigestIsNeverMadeUp(t *testing.T) {
+func TestDigestIsNeverInvented(t *testing.T) {
 	t.Parallel()
 	r := newEnvelope(t, full(), envelope.Text("x")).Record()
 	r.Digest = "" // a store that lost the column

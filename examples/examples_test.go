@@ -306,7 +306,7 @@ func TestAnswersFollowTheInputs(t *testing.T) {
 	}
 }
 
-func TestAnswersShowWhatDidNotArrive(t *testing.T) {
+func TestAnswersNameMissingContext(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name string
@@ -387,8 +387,9 @@ func TestNothingOfTheClaimReachesTheServiceDesk(t *testing.T) {
 	require.Contains(t, after["Letter to the customer"], "Your claim CANARY-1, policy CANARY-2")
 }
 
-// TestAGoalIsPlannedCorrectedAndAnswered holds what the example of a goal is about.
-func TestAGoalIsPlannedCorrectedAndAnswered(t *testing.T) {
+// TestGoalIsPlannedCorrectedAndAnswered runs the example of a goal and checks its
+// plan, the correction and the answer.
+func TestGoalIsPlannedCorrectedAndAnswered(t *testing.T) {
 	t.Parallel()
 	stdout, stderr, status := offline(t, edited(t, "research"), "-o", "json")
 	require.Zero(t, status, stderr)
@@ -409,9 +410,9 @@ func TestAGoalIsPlannedCorrectedAndAnswered(t *testing.T) {
 	}
 }
 
-// TestASummaryInParts holds that each result is read in one part, and the
+// TestSummaryInParts checks that each result is read in one part, and the
 // answer made from digests.
-func TestASummaryInParts(t *testing.T) {
+func TestSummaryInParts(t *testing.T) {
 	t.Parallel()
 	stdout, stderr, status := offline(t, edited(t, "meeting-summary"), "-o", "json")
 	require.Zero(t, status, stderr)
@@ -420,8 +421,8 @@ func TestASummaryInParts(t *testing.T) {
 	require.NotContains(t, stdout, `"step":"digest"`)
 }
 
-// TestTheMemoryOfAnIncident holds that only the report reads what it does not depend on.
-func TestTheMemoryOfAnIncident(t *testing.T) {
+// TestMemoryOfAnIncident checks that only the report reads what it does not depend on.
+func TestMemoryOfAnIncident(t *testing.T) {
 	t.Parallel()
 	narrow := edited(t, "incident-postmortem", edit{"team.yaml", "    memoryScope: all # what the others found, too, at a glance: also what this task does not depend on\n", ""})
 	stdout, stderr, status := offline(t, narrow)

@@ -9,10 +9,10 @@ import (
 	"github.com/runteam/runteam/flowtest"
 )
 
-// TestNoCanaryLeavesItsWay plants in every input and every result of every
+// TestCanariesStayOnTheirPaths plants in every input and every result of every
 // example, with agents that repeat whatever they read, and looks for each
 // canary wherever anything is written.
-func TestNoCanaryLeavesItsWay(t *testing.T) {
+func TestCanariesStayOnTheirPaths(t *testing.T) {
 	t.Parallel()
 	specs, err := filepath.Glob("*/team.yaml")
 	require.NoError(t, err)

@@ -55,7 +55,7 @@ func requireSent(t *testing.T, prompt string, has, lacks []string) {
 	}
 }
 
-func TestWhatTheAgentsOfATicketRead(t *testing.T) {
+func TestTicketAgentsRead(t *testing.T) {
 	t.Parallel()
 	sent, stdout := prompts(t, edited(t, "support-ticket"))
 	card, mail, account := "4539", "nora.lindqvist@", "SE45 5000 0000 0583 9825 7466"
@@ -73,9 +73,9 @@ func TestWhatTheAgentsOfATicketRead(t *testing.T) {
 	require.NotContains(t, stdout, card)
 }
 
-// TestTheReplyKnowsOnlyWhatWasLowered changes all of the ticket but what the
+// TestReplyHasOnlyDeclassifiedParts changes all of the ticket but what the
 // declassifier lets through, and finds the same reply.
-func TestTheReplyKnowsOnlyWhatWasLowered(t *testing.T) {
+func TestReplyHasOnlyDeclassifiedParts(t *testing.T) {
 	t.Parallel()
 	before, _ := prompts(t, edited(t, "support-ticket"))
 	after, _ := prompts(t, edited(t, "support-ticket",
@@ -90,7 +90,7 @@ func TestTheReplyKnowsOnlyWhatWasLowered(t *testing.T) {
 	require.Equal(t, before["Write the reply"], after["Write the reply"])
 }
 
-func TestWhatTheAgentsOfAClaimRead(t *testing.T) {
+func TestClaimAgentsRead(t *testing.T) {
 	t.Parallel()
 	sent, stdout := prompts(t, edited(t, "claims"))
 	account, mail, phone := "IE30 TEST 9999 9904 5711 87", "aoife.brennan@", "912 0148"
@@ -110,8 +110,8 @@ func TestWhatTheAgentsOfAClaimRead(t *testing.T) {
 	require.Contains(t, stdout, "The fraud score is 0.15; claims are referred from 0.60.")
 }
 
-// TestWhatASchemaDoesNotBoundIsNotLowered breaks each example's policy at one place, and finds it refused.
-func TestWhatASchemaDoesNotBoundIsNotLowered(t *testing.T) {
+// TestUnboundedPartsAreNotDeclassified breaks each example's policy at one place, and finds it refused.
+func TestUnboundedPartsAreNotDeclassified(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name, example string

@@ -38,9 +38,9 @@ policy:
     - {from: user, to: summarizer, block: [iban, medical]}
 `
 
-// TestLeakPathIsThatOfTheCanary checks that a message names a path that the canary took, not
+// TestLeakPathFollowsTheCanary checks that a message names a path that the canary took, not
 // one that only the rest of its source can take.
-func TestLeakPathIsThatOfTheCanary(t *testing.T) {
+func TestLeakPathFollowsTheCanary(t *testing.T) {
 	t.Parallel()
 	got := failures(t, sickness, func(f *flowtest.Flow) {
 		iban := f.PlantInput("employee", "/iban")
@@ -130,9 +130,9 @@ func says(text string) engine.Agent {
 	return engine.AgentFunc(func(context.Context, prompt.Prompt) (agent.Reply, error) { return agent.Reply{Text: text}, nil })
 }
 
-// TestFailureSaysWhatWasWithheld checks that a broken Reaches says what was delivered to the
+// TestFailureNamesWithheldContext checks that a broken Reaches says what was delivered to the
 // reader instead.
-func TestFailureSaysWhatWasWithheld(t *testing.T) {
+func TestFailureNamesWithheldContext(t *testing.T) {
 	t.Parallel()
 	const text = `name: one
 model: none

@@ -63,9 +63,9 @@ func TestPathsBeginWithASlash(t *testing.T) {
 	)
 }
 
-// TestCarelessAgentsRepeatWhatTheyRead checks that only the schema of a result protects a
+// TestCarelessAgentsRepeatTheirPrompts checks that only the schema of a result protects a
 // part of an input once agents repeat what they read.
-func TestCarelessAgentsRepeatWhatTheyRead(t *testing.T) {
+func TestCarelessAgentsRepeatTheirPrompts(t *testing.T) {
 	t.Parallel()
 	got := failures(t, ticket, func(f *flowtest.Flow) {
 		f.Careless()

@@ -121,7 +121,7 @@ func TestBrokenGateFails(t *testing.T) {
 	}
 }
 
-func TestFilesMayHaveWhatTheUserMaySee(t *testing.T) {
+func TestFilesMayHaveContextForTheUser(t *testing.T) {
 	t.Parallel()
 	for _, level := range []string{"confidential", "secret"} {
 		text := strings.Replace(chains, "classification: confidential", "classification: "+level, 1)

@@ -35,7 +35,7 @@ func TestLatticeLaws(t *testing.T) {
 }
 
 // Requirement: G15.
-func TestUnlabelledIsInternal(t *testing.T) {
+func TestZeroLabelIsInternal(t *testing.T) {
 	t.Parallel()
 	var c label.Classification
 	var tr label.Trust

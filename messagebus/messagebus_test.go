@@ -50,7 +50,7 @@ func TestSendTakesLabelAndExpiry(t *testing.T) {
 	require.Equal(t, "*", all[0].To)
 }
 
-func TestAnUnreadableSnapshotIsRefused(t *testing.T) {
+func TestUnreadableSnapshotIsRefused(t *testing.T) {
 	t.Parallel()
 	for _, give := range []string{"", "{", `{"version": 2}`, `{"version": 1, "more": 1}`} {
 		_, err := messagebus.FromSnapshot([]byte(give), []string{"a"}, messagebus.Options{})

@@ -43,7 +43,7 @@ func TestContextComesAsSealedOnly(t *testing.T) {
 }
 
 // Requirement: G4.
-func TestBuildRefusesWhatWasNotSealedForIt(t *testing.T) {
+func TestBuildRefusesContextSealedForAnotherPrompt(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*desk, *brief.Brief){
 		"the zero value":  func(_ *desk, b *brief.Brief) { b.Dependencies = append(b.Dependencies, gate.Sealed{}) },
@@ -76,7 +76,7 @@ func TestBuildRefusesWhatWasNotSealedForIt(t *testing.T) {
 }
 
 // Requirement: G4.
-func TestWithheldLinesBelongToTheirContractToo(t *testing.T) {
+func TestWithheldLinesBelongToTheirContract(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
 	b := d.brief()
@@ -139,7 +139,7 @@ func TestCutsAreMarked(t *testing.T) {
 }
 
 // Requirement: G35.
-func TestATextCutToNothingIsStillMarked(t *testing.T) {
+func TestTextCutToNothingIsStillMarked(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
 	b := d.brief()
@@ -162,7 +162,7 @@ func TestCutMemoryAndMessagesAreMarked(t *testing.T) {
 	require.Equal(t, ", cut 64 of 100 KiB", heads[1][4], "a message that something was done to stands in a fence")
 }
 
-func TestSizesAreLoweredToOneLength(t *testing.T) {
+func TestTextsAreCutToOneLength(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
 	b := d.brief()
@@ -247,7 +247,7 @@ func TestNothingIsCutWithoutATrace(t *testing.T) {
 	}
 }
 
-func TestMessagesThatACutFences(t *testing.T) {
+func TestCutMessagesAreFenced(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
 	b := d.brief()

@@ -74,7 +74,7 @@ func unfenced(text string) string {
 	return strings.Join(out, "\n")
 }
 
-func TestUnfencedTextIsTheOriginals(t *testing.T) {
+func TestUnfencedTextEqualsTheOriginal(t *testing.T) {
 	t.Parallel()
 	word := rapid.StringMatching(`[\pL\pN#*_.,:()\[\]<>|"'/-][\pL\pN #*_.,:()\[\]<>|"'/-]{0,20}`).Filter(clean)
 	free := rapid.Custom(func(t *rapid.T) string {

@@ -14,7 +14,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestFencesDifferAndStandInNoPayload(t *testing.T) {
+func TestFencesDifferAndAreInNoPayload(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		d := newDesk(t)
@@ -55,7 +55,7 @@ func fenceOf(n uint64, title, heading, producer string, level byte, payload stri
 	return hex.EncodeToString(sum[:16])
 }
 
-func TestFenceIsTheHashThatItSaysItIs(t *testing.T) {
+func TestFenceHash(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
 	b := d.brief()
@@ -63,7 +63,7 @@ func TestFenceIsTheHashThatItSaysItIs(t *testing.T) {
 	require.Equal(t, []string{fenceOf(0, "Write it up", "Analyse", "analyst", 0, "The margin is 3.")}, fences(build(t, b).Text()))
 }
 
-func TestFenceThatStandsElsewhereIsPassedOver(t *testing.T) {
+func TestFenceThatOccursElsewhereIsSkipped(t *testing.T) {
 	t.Parallel()
 	// A payload is part of its own fence's hash, so it cannot quote it; the
 	// description is not, and can.

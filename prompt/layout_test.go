@@ -104,7 +104,7 @@ func TestEachKindHasItsPlaces(t *testing.T) {
 }
 
 // Requirement: G4.
-func TestEachFieldWantsWhatWasSealedForIt(t *testing.T) {
+func TestEachFieldNeedsItsOwnSealedContext(t *testing.T) {
 	t.Parallel()
 	for _, f := range fields {
 		for layout, kinds := range f.takes {
@@ -123,7 +123,7 @@ func TestEachFieldWantsWhatWasSealedForIt(t *testing.T) {
 	}
 }
 
-func TestBriefsAskForNothingWithoutEffect(t *testing.T) {
+func TestBriefsHaveNoFieldWithoutEffect(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		layout brief.Layout
@@ -163,7 +163,7 @@ var instructions = map[string]func(*desk) (brief.Brief, *gate.Offer, func(*brief
 }
 
 // Requirement: G31.
-func TestInstructionsAreHeldToWhatDescriptionsAre(t *testing.T) {
+func TestInstructionsFollowTheRulesOfDescriptions(t *testing.T) {
 	t.Parallel()
 	for what, of := range instructions {
 		try := func(p envelope.Payload) (string, error) {

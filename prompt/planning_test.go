@@ -99,7 +99,7 @@ func TestSectionsOfAPlanningPrompt(t *testing.T) {
 	}, build(t, b).Sections())
 }
 
-func TestDraftsStandInOrder(t *testing.T) {
+func TestDraftsAreInOrder(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
 	b := d.planning("Find out why.")
@@ -113,7 +113,7 @@ func TestDraftsStandInOrder(t *testing.T) {
 	require.ErrorIs(t, err, brief.ErrInvalid, "and nothing is put under a heading of another")
 }
 
-func TestFencesChangeWithWhatStandsWithoutOne(t *testing.T) {
+func TestFencesChangeWithUnfencedText(t *testing.T) {
 	t.Parallel()
 	plan := func(goal, roster string) string {
 		d := newDesk(t)
@@ -164,7 +164,7 @@ func TestReceiptOfAGoalWithParameters(t *testing.T) {
 	}
 }
 
-func TestAPromptSaysWhatItIsFor(t *testing.T) {
+func TestPromptNamesItsPurpose(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
 	require.Equal(t, "work", build(t, d.brief()).Layout())

@@ -208,11 +208,11 @@ func TestReceiptsAndPromptsShowNoText(t *testing.T) {
 	require.NotContains(t, string(raw), canary)
 }
 
-// TestAReceiptIsACopyForTheAgent lets an agent rewrite everything that it
+// TestReceiptIsACopyForTheAgent lets an agent rewrite everything that it
 // can reach of its receipt and finds the record as it was.
 //
 // Requirement: G11.
-func TestAReceiptIsACopyForTheAgent(t *testing.T) {
+func TestReceiptIsACopyForTheAgent(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
 	b := d.brief()

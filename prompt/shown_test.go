@@ -38,7 +38,7 @@ func words(pieces []promptview.Piece) string {
 	return b.String()
 }
 
-func TestWhoIsClearedForAllIsShownThePrompt(t *testing.T) {
+func TestClearedViewerSeesTheWholePrompt(t *testing.T) {
 	t.Parallel()
 	for name, layout := range layouts {
 		t.Run(name, func(t *testing.T) {
@@ -87,7 +87,7 @@ func TestShowWithholdsWhatIsAboveTheReader(t *testing.T) {
 	require.Equal(t, []int32{int32(bytesize.Class(len(canary)))}, lengths)
 }
 
-// G50: two prompts that differ in what is withheld from a viewer, within one
+// Two prompts that differ in what is withheld from a viewer, within one
 // class of sizes, are shown alike: no mark, no fence line around a message, no
 // position and no decision tells them apart.
 //
@@ -135,7 +135,7 @@ func (d *desk) at(level label.Classification, title, text string) gate.Sealed {
 
 // For any clearance the pieces are the ranges of the receipt, in their order,
 // and exactly those have no words whose source is above it.
-func TestShowIsTheReceiptWithWords(t *testing.T) {
+func TestShowAddsTextToTheReceipt(t *testing.T) {
 	t.Parallel()
 	levels := rapid.SampledFrom([]label.Classification{label.Public, label.Internal, label.Confidential})
 	rapid.Check(t, func(t *rapid.T) {
@@ -193,7 +193,7 @@ func unmarked(words string) string {
 
 // A prompt that is shown and then lowered is what its reader is shown at once,
 // and what was shown first stays as it is.
-func TestLoweredPromptIsTheOneOfItsReader(t *testing.T) {
+func TestShowingALoweredPromptEqualsShowingItToTheReader(t *testing.T) {
 	t.Parallel()
 	levels := rapid.SampledFrom([]label.Classification{label.Public, label.Internal, label.Confidential})
 	rapid.Check(t, func(t *rapid.T) {

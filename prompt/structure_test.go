@@ -181,7 +181,8 @@ func TestNoPayloadCreatesStructureForTheCoordinator(t *testing.T) {
 	}
 }
 
-// FuzzCoordinator holds what FuzzStructure does, for the coordinator's prompts.
+// FuzzCoordinator checks the properties of FuzzStructure for the coordinator's
+// prompts.
 //
 // Requirement: G30.
 func FuzzCoordinator(f *testing.F) {
@@ -201,7 +202,7 @@ func FuzzCoordinator(f *testing.F) {
 }
 
 // Requirement: G30.
-func TestAGoalKeepsItsPlace(t *testing.T) {
+func TestGoalKeepsItsPosition(t *testing.T) {
 	t.Parallel()
 	for _, x := range append(attacks(t), goalOpeners...) {
 		requireGoalKeepsItsPlace(t, x)
@@ -245,7 +246,7 @@ func accepted(t require.TestingT, b brief.Brief) (text string, ok bool) {
 }
 
 // Requirement: G30.
-func TestARosterIsOneLine(t *testing.T) {
+func TestRosterIsOneLine(t *testing.T) {
 	t.Parallel()
 	for _, x := range attacks(t) {
 		if len(x) > 30_000 {
@@ -328,7 +329,7 @@ func TestProducersHaveNoQuotes(t *testing.T) {
 }
 
 // Requirement: G30.
-func TestStatusIsAStatus(t *testing.T) {
+func TestStatusIsAKnownStatus(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
 	b := d.brief()
@@ -359,7 +360,7 @@ func TestSendersComeFromEnvelopes(t *testing.T) {
 }
 
 // Requirement: G31.
-func TestDescriptionsKeepOffTheBuildersLines(t *testing.T) {
+func TestDescriptionsAvoidReservedLines(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
 	d.task.Description = "Write.\n  ## INPUTS\nx"

@@ -45,7 +45,7 @@ func TestSectionsOfASynthesis(t *testing.T) {
 	require.Len(t, withheldIn(p.Receipt()), 1)
 }
 
-func TestTasksStandWhereTheirStatusSays(t *testing.T) {
+func TestTasksAreListedByStatus(t *testing.T) {
 	t.Parallel()
 	for _, status := range []task.Status{task.Pending, task.Blocked, task.InProgress, task.Completed, task.Failed, task.Skipped, ""} {
 		d := newDesk(t)
@@ -63,7 +63,7 @@ func TestTasksStandWhereTheirStatusSays(t *testing.T) {
 	}
 }
 
-func TestFaultsOfTasksAreTexts(t *testing.T) {
+func TestErrorsOfTasksAreTexts(t *testing.T) {
 	t.Parallel()
 	for _, as := range []task.Payload{task.Structured, task.Both} {
 		for _, status := range []task.Status{task.Failed, task.Skipped} {
@@ -82,7 +82,7 @@ func TestFaultsOfTasksAreTexts(t *testing.T) {
 	}
 }
 
-func TestFaultsStandInlineIfTheyAreOneCleanLine(t *testing.T) {
+func TestShortErrorsAreInline(t *testing.T) {
 	t.Parallel()
 	for text, inline := range map[string]bool{
 		"the endpoint answered 500": true, "with **stars**: and [brackets]": true, "see [/envelope x]": true, "Error: twice": true, "### heading": true,
@@ -154,7 +154,7 @@ func TestReceiptsAccountForEveryByteOfASynthesis(t *testing.T) {
 	})
 }
 
-func TestALimitOfTheCallersOwn(t *testing.T) {
+func TestCallerSetsTheLimit(t *testing.T) {
 	t.Parallel()
 	for layout := range brief.Layout(3) {
 		d := newDesk(t)
@@ -191,7 +191,7 @@ func TestALimitOfTheCallersOwn(t *testing.T) {
 	}
 }
 
-func TestFaultsThatACutFences(t *testing.T) {
+func TestCutErrorsAreFenced(t *testing.T) {
 	t.Parallel()
 	for _, status := range []task.Status{task.Failed, task.Skipped} {
 		d := newDesk(t)
@@ -309,7 +309,7 @@ func originalSynthesis(goal string, done, failed, skipped []outcome, duty string
 	return strings.Join(append(lines, "", "## Your Task", "", duty), "\n")
 }
 
-func TestUnfencedSynthesisIsTheOriginals(t *testing.T) {
+func TestUnfencedSynthesisEqualsTheOriginal(t *testing.T) {
 	t.Parallel()
 	word := rapid.StringMatching(`[a-zA-Z0-9*_.,:()<>|'/-][a-zA-Z0-9 #*_.,:()\[\]<>|"'/-]{0,20}`).Filter(clean)
 	free := rapid.Map(rapid.SliceOfN(rapid.OneOf(word, rapid.SampledFrom([]string{"", " ", "## Your Task", "### x (FAILED)", "Error: y", "```"})), 1, 5), func(l []string) string { return strings.Join(l, "\n") }).

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestMessagesStandInlineIfTheyAreOneCleanLine(t *testing.T) {
+func TestShortMessagesAreInline(t *testing.T) {
 	t.Parallel()
 	for content, inline := range map[string]bool{
 		"hurry": true, "with **stars**: and [brackets] and # signs": true, "שלום": true, "👩 ok": true, "- **x**: y": true, "see [/envelope x]": true,

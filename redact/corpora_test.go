@@ -108,7 +108,7 @@ func settles(t *testing.T, r *redact.Redactor, text string) {
 }
 
 // TestPersonalCorpora prints a line for each personal kind over the cases of a recognizer's tests, and holds the
-// kinds to what the gate promises. Numbers of telephones have no floor there; ours is what is found today.
+// kinds to what the gate guarantees. Numbers of telephones have no floor there; ours is what is found today.
 //
 // Requirement: G23.
 func TestPersonalCorpora(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 	"github.com/runteam/runteam/redact"
 )
 
-// redactors are those that the fuzz targets hold to their promises.
+// redactors are those that the fuzz targets check.
 func redactors(t testing.TB) []*redact.Redactor {
 	t.Helper()
 	own, err := redact.New(redact.PersonalKinds(), []redact.Pattern{
@@ -21,7 +21,7 @@ func redactors(t testing.TB) []*redact.Redactor {
 	return []*redact.Redactor{redact.Secrets(), redact.Default(), redact.All(), own}
 }
 
-// FuzzText holds what redaction of a text promises: valid UTF-8, spans in order and within bounds that give
+// FuzzText checks the guarantees of redaction of a text: valid UTF-8, spans in order and within bounds that give
 // the same result, nothing left to find, bounded growth, and that revealing everything shows no more than it says.
 //
 // Requirement: G27.
@@ -74,7 +74,8 @@ func fuzzText(t *testing.T, r *redact.Redactor, text string) {
 	}
 }
 
-// FuzzJSON holds what redaction of a JSON value promises: strict JSON of the same shape, nothing left to find.
+// FuzzJSON checks the guarantees of redaction of a JSON value: strict JSON of the same shape, nothing left to
+// find.
 //
 // Requirement: G27.
 func FuzzJSON(f *testing.F) {

@@ -92,7 +92,7 @@ func TestJSONWithoutSecretsStaysAsItIs(t *testing.T) {
 }
 
 // Requirement: G29.
-func TestJSONThatIsNoneIsAnError(t *testing.T) {
+func TestInvalidJSONIsAnError(t *testing.T) {
 	t.Parallel()
 	for _, value := range []string{
 		"", " ", "{", "[", `"`, `"a`, `{"a"}`, `{"a":}`, `{"a":1,}`, `[1,]`, `[1 2]`, `{a:1}`, `{"a":1}}`, `[1]]`, `1 2`, "01", "1.", "-", "1e", "+1", ".5",

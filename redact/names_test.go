@@ -35,7 +35,7 @@ func TestSecretLikeNames(t *testing.T) {
 }
 
 // Requirement: G23.
-func TestNamesThatPromiseNothing(t *testing.T) {
+func TestNamesWithoutSecretMeaning(t *testing.T) {
 	t.Parallel()
 	names := []string{
 		"id", "key", "value", "hash", "sha", "commit", "digest", "etag", "checksum", "monkey", "turkey", "compass", "passenger", "bypass", "author", "authority",

@@ -38,7 +38,7 @@ const slow = `(?:[a-z0-9]{1,10}x){1,40}9z`
 // An own pattern stops in the middle of a text when the context ends, and nothing of the text comes back.
 //
 // Requirement: G29.
-func TestAnOwnPatternStopsWithItsContext(t *testing.T) {
+func TestOwnPatternStopsWithItsContext(t *testing.T) {
 	t.Parallel()
 	r, err := redact.New(nil, []redact.Pattern{{"slow", slow}})
 	require.NoError(t, err)

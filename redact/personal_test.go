@@ -124,7 +124,7 @@ func TestFindsPersonalData(t *testing.T) {
 // Next to one another the kinds do not take each other's values for their own.
 //
 // Requirement: G23.
-func TestKindsKeepApart(t *testing.T) {
+func TestKindsDoNotMatchEachOther(t *testing.T) {
 	t.Parallel()
 	in := "Jane <jane@example.com>, +1 415 555 0132, SSN 123-45-6789, card 4111 1111 1111 1111, IBAN DE89 3704 0044 0532 0130 00, from 10.0.0.1 and fe80::1, 00:1a:2b:3c:4d:5e"
 	want := "Jane <[REDACTED:email]>, [REDACTED:phone], SSN [REDACTED:ssn], card [REDACTED:card], IBAN [REDACTED:iban], from [REDACTED:ip] and [REDACTED:ip], [REDACTED:mac]"

@@ -113,7 +113,7 @@ func TestKeysAreNormalized(t *testing.T) {
 // An empty leaf between two others does not hide that they belong together.
 //
 // Requirement: G26.
-func TestEmptyLeavesDoNotPartTheirNeighbours(t *testing.T) {
+func TestEmptyLeavesDoNotSeparateValues(t *testing.T) {
 	t.Parallel()
 	for _, empty := range []string{`""`, `"",""`, `" "`, `"\n\t"`, `"\u200b"`, `"\u0000"`} {
 		for give, want := range map[string]string{

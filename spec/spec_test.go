@@ -62,7 +62,7 @@ tasks: [{title: Work, description: Do it.}]
 	require.InDelta(t, 0.5, asked.Temperature, 0)
 }
 
-func TestConnectGetsWhatTheFileSays(t *testing.T) {
+func TestConnectReceivesFileSettings(t *testing.T) {
 	t.Parallel()
 	file, err := load(t, `
 model: large

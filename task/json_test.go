@@ -119,7 +119,7 @@ func TestTaskJSONRoundTrip(t *testing.T) {
 	})
 }
 
-func TestTaskKeepsWhatPartsAreNeeded(t *testing.T) {
+func TestTaskKeepsNeed(t *testing.T) {
 	t.Parallel()
 	tasks, err := task.Resolve([]task.Spec{
 		{Title: "a", Description: "x"},

@@ -81,7 +81,7 @@ func closure(tasks []task.Task) [][]bool {
 	return reach
 }
 
-func TestValidateNamesWhatIsWrong(t *testing.T) {
+func TestValidateReportsProblems(t *testing.T) {
 	t.Parallel()
 	on := func(ids ...string) (deps []task.Ref) {
 		for _, id := range ids {
@@ -125,7 +125,7 @@ func TestPositionsAndPointersAreWritten(t *testing.T) {
 	require.Equal(t, "/tasks/2/a~1b~0", naming.Pointer("tasks", 2, "a/b~"))
 }
 
-func TestACycleWithoutTitlesIsToldByIDs(t *testing.T) {
+func TestCycleWithoutTitlesIsNamedByIDs(t *testing.T) {
 	t.Parallel()
 	require.EqualError(t, &task.CycleError{Path: []task.ID{"a", "b"}}, "dependency cycle: a -> b -> a")
 	require.EqualError(t, &task.CycleError{}, "dependency cycle")

@@ -21,7 +21,7 @@ func TestNewNeedsNoGraph(t *testing.T) {
 	}, got.DependsOn)
 }
 
-func TestNewReportsEverything(t *testing.T) {
+func TestNewReportsAllProblems(t *testing.T) {
 	t.Parallel()
 	s := spec("Write", "write", "a", "A", "")
 	s.Description = ""

@@ -51,7 +51,7 @@ func TestRequiresOfNothingIsNil(t *testing.T) {
 	}
 }
 
-func TestRequiresReportsWhatIsWrong(t *testing.T) {
+func TestRequiresReportsProblems(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name    string

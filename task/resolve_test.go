@@ -36,7 +36,7 @@ func TestResolveFillsInDefaults(t *testing.T) {
 	require.Equal(t, []task.Ref{{Task: string(task.NewID("score")), As: task.Output}}, tasks[1].DependsOn)
 }
 
-func TestResolveKeepsWhatTheSpecSays(t *testing.T) {
+func TestResolveKeepsSpecFields(t *testing.T) {
 	t.Parallel()
 	s := task.Spec{
 		Key: "write-1", Title: "Write", Description: "Write it in 2026.", Source: provenance.Source{Params: []provenance.Param{{Name: "year", Start: 12, End: 16}}, Origin: provenance.Position{File: "team.yaml", Line: 3, Column: 5}},
@@ -73,7 +73,7 @@ func TestResolveFindsReferences(t *testing.T) {
 	}
 }
 
-func TestResolveReportsWhatIsWrong(t *testing.T) {
+func TestResolveReportsProblems(t *testing.T) {
 	t.Parallel()
 	with := func(change func(*task.Spec)) []task.Spec {
 		s := spec("Score")

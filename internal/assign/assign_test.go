@@ -87,9 +87,9 @@ func TestStrategiesChooseByTurnAndLoad(t *testing.T) {
 	}
 }
 
-// TestPassedOverAgentsKeepTheirPlaces shows what "in turn" means where not all
+// TestSkippedAgentsKeepTheirTurn shows what "in turn" means where not all
 // are eligible for all.
-func TestPassedOverAgentsKeepTheirPlaces(t *testing.T) {
+func TestSkippedAgentsKeepTheirTurn(t *testing.T) {
 	t.Parallel()
 	agents := named("a", "b", "c")
 	agents[1].Tools, agents[2].Tools = []string{"shell"}, []string{"shell"}
@@ -101,7 +101,7 @@ func TestPassedOverAgentsKeepTheirPlaces(t *testing.T) {
 	require.Equal(t, "b c b a c b", chosen(t, give, agents, assign.RoundRobin))
 }
 
-func TestFitChoosesWhoSharesMost(t *testing.T) {
+func TestFitChoosesTheMostSharedWords(t *testing.T) {
 	t.Parallel()
 	agent := func(name, description, prompt string, capabilities ...string) assign.Agent {
 		return assign.Agent{Name: name, Description: description, SystemPrompt: prompt, Capabilities: capabilities}
@@ -183,16 +183,16 @@ func TestFitLooksAtOneTaskAtATime(t *testing.T) {
 	require.Equal(t, "bob ann", chosen(t, specs("data", "recovery tomorrow morning"), agents, assign.CapabilityMatch))
 }
 
-func TestFitTiesGoToTheIdler(t *testing.T) {
+func TestFitTiesGoToTheLessBusy(t *testing.T) {
 	t.Parallel()
 	agents := named("clerk a", "clerk b", "cook")
 	give := specs("clerk 1", "clerk 2", "clerk 3", "cook", "letter@clerk a")
 	require.Equal(t, "clerk b clerk a clerk b cook clerk a", chosen(t, give, agents, assign.CapabilityMatch))
 }
 
-// TestCompositeWeighsFitAgainstLoad holds the formula to its numbers: with two
-// agents and 11 tasks of which ann has n, her merit is 0.7 + 0.3 × 11/(11+2n).
-// Bob, half as fit and idle, has 0.35 + 0.3, which hers never falls below. Three
+// TestCompositeWeighsFitAgainstLoad checks the formula by its numbers: with two
+// agents and 11 tasks, n of them ann's, her merit is 0.7 + 0.3 × 11/(11+2n). Bob,
+// half as fit and idle, has 0.35 + 0.3, which hers never falls below. Three
 // quarters as fit he has 0.525 + 0.3, and hers is less from n > 7.7 on; with one
 // task he has 0.525 + 0.3 × 11/13, which hers does not fall below again.
 func TestCompositeWeighsFitAgainstLoad(t *testing.T) {
@@ -252,7 +252,7 @@ func TestEveryHardFilter(t *testing.T) {
 	require.Equal(t, []int32{0}, got)
 }
 
-func TestLevelsAreComparedPlainly(t *testing.T) {
+func TestLevelsAreComparedAsWritten(t *testing.T) {
 	t.Parallel()
 	agents := named("public", "secret")
 	agents[0].Clearance, agents[0].Produces = label.Public, label.Public
@@ -280,7 +280,7 @@ func TestMoreThanSixtyFourAgents(t *testing.T) {
 	require.Equal(t, []int32{129, 0}, got)
 }
 
-func TestBestOfNobody(t *testing.T) {
+func TestBestWithoutAgents(t *testing.T) {
 	t.Parallel()
 	_, ok := assign.Best("goal", nil, label.Public)
 	require.False(t, ok)
@@ -316,7 +316,7 @@ func TestLabelsAreParallelToTasks(t *testing.T) {
 	require.ErrorContains(t, err, "1 labels for 2 tasks")
 }
 
-func TestTheGraphStaysAsItIs(t *testing.T) {
+func TestGraphIsNotChanged(t *testing.T) {
 	t.Parallel()
 	g := graphOf(t, specs("sink<root", "root"))
 	_, err := assign.Tasks(g, make([]label.Classification, 2), named("a", "b"), "")

@@ -25,10 +25,10 @@ type fitted struct {
 	} `json:"tasks"`
 }
 
-// TestFitFindsWhomAPersonWouldAsk counts the tasks of eight teams, in four
+// TestFitChoosesLikeAPerson counts the tasks of eight teams, in four
 // languages, that go to the agent that a person chose for them. It is a floor:
 // whoever changes how fit is measured sees what becomes of it.
-func TestFitFindsWhomAPersonWouldAsk(t *testing.T) {
+func TestFitChoosesLikeAPerson(t *testing.T) {
 	t.Parallel()
 	data, err := os.ReadFile("testdata/fits.json")
 	require.NoError(t, err)

@@ -93,7 +93,7 @@ func eligible(a assign.Agent, s task.Spec, level label.Classification) bool {
 		a.Clearance >= level && a.Produces >= level && (a.MaxSession == 0 || s.Timeout <= a.MaxSession)
 }
 
-func TestWhoIsChosenIsEligible(t *testing.T) {
+func TestChosenAgentIsEligible(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		d := drawn(t)
@@ -109,8 +109,8 @@ func TestWhoIsChosenIsEligible(t *testing.T) {
 	})
 }
 
-// TestRefusedIsWhatNobodyMayDo takes the agent away who may do everything.
-func TestRefusedIsWhatNobodyMayDo(t *testing.T) {
+// TestTaskWithoutAnEligibleAgentIsRefused takes the agent away who may do everything.
+func TestTaskWithoutAnEligibleAgentIsRefused(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		d := drawn(t)
@@ -138,7 +138,7 @@ func TestRefusedIsWhatNobodyMayDo(t *testing.T) {
 	})
 }
 
-func TestTheAnswerIsAlwaysTheSame(t *testing.T) {
+func TestAssignmentIsDeterministic(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		d := drawn(t)
@@ -193,9 +193,9 @@ func TestOrderWithinATaskOrAnAgentDoesNotMatter(t *testing.T) {
 	})
 }
 
-// TestWhoMayDoNothingChangesNothing adds an agent at the end that is never
+// TestIneligibleAgentChangesNothing adds an agent at the end that is never
 // eligible. It does change how rare a word is, and so is not asked of fit.
-func TestWhoMayDoNothingChangesNothing(t *testing.T) {
+func TestIneligibleAgentChangesNothing(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		d := drawn(t)
@@ -228,8 +228,8 @@ func TestInTurnIsFair(t *testing.T) {
 	})
 }
 
-// TestInTurnIsALine compares with a list from which the eligible are taken.
-func TestInTurnIsALine(t *testing.T) {
+// TestInTurnFollowsAQueue compares with a list from which the eligible are taken.
+func TestInTurnFollowsAQueue(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		d := drawn(t)
@@ -342,7 +342,7 @@ func searched(g *graph.Graph) []int {
 	return count
 }
 
-// FuzzBest holds what a text says to be the same twice over, and however its
+// FuzzBest checks that a text means the same if it is repeated, and however its
 // letters are composed.
 func FuzzBest(f *testing.F) {
 	f.Add("Review the contract", "contract review", "sql")

@@ -83,7 +83,7 @@ func TestRefusalsNameTheFilterAndTheNearest(t *testing.T) {
 	}
 }
 
-func TestRefusalsWordEveryLack(t *testing.T) {
+func TestRefusalsNameEveryMissingRequirement(t *testing.T) {
 	t.Parallel()
 	ask := task.Spec{Title: "Ask", Description: "Do it.", Timeout: 2 * time.Hour, RequiredTags: []string{"letter"}}
 	require.Equal(t, `no agent keeps a session for 2h0m0s: the longest is 1h0m0s, "writer"`, refused(t, ask, label.Internal, desk()[1:]).Message)
@@ -107,7 +107,7 @@ func TestNoAgents(t *testing.T) {
 	require.EqualError(t, p, `task "Ask": there are no agents: add one with a name`)
 }
 
-func TestAllProblemsComeAtOnceInTheOrderOfTheTasks(t *testing.T) {
+func TestAllProblemsAreReportedInTaskOrder(t *testing.T) {
 	t.Parallel()
 	s := specs("a", "b@writer", "c@wirter", "d@writer", "e<a", "f")
 	s[1].Requires = &task.Requires{Capabilities: []string{"Letters"}}
@@ -137,7 +137,7 @@ func TestAllProblemsComeAtOnceInTheOrderOfTheTasks(t *testing.T) {
 	require.ErrorIs(t, problems[1], assign.ErrRequires)
 }
 
-func TestCheckNamesWhoHasIt(t *testing.T) {
+func TestCheckNamesAgentsWithTheRequirement(t *testing.T) {
 	t.Parallel()
 	s := specs("a@writer")
 	s[0].Requires = &task.Requires{Tools: []string{"scan"}}
@@ -167,8 +167,8 @@ func TestUntitledTasksHaveNumbers(t *testing.T) {
 	require.ErrorContains(t, err, `task 2: no agent has the capability "\x1b[31m\n"`)
 }
 
-// TestBlanksMeetNothing holds for tasks that were read back and not checked.
-func TestBlanksMeetNothing(t *testing.T) {
+// TestBlankRequirementsMatchNothing covers tasks that were read back and not checked.
+func TestBlankRequirementsMatchNothing(t *testing.T) {
 	t.Parallel()
 	for _, blank := range []task.Requires{{Capabilities: []string{""}}, {Tools: []string{" "}}, {Backend: " "}, {Provider: "\t"}} {
 		g, err := graph.New([]task.Task{{ID: "1", Spec: task.Spec{Requires: &blank}}})

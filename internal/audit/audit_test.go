@@ -83,7 +83,7 @@ func verify(t require.TestingT, text string, o audit.VerifyOptions) audit.Report
 }
 
 // Requirement: G45.
-func TestARecordThatNobodyTouchedIsVerified(t *testing.T) {
+func TestUnchangedRecordIsVerified(t *testing.T) {
 	t.Parallel()
 	before := audit.Head{Digest: [32]byte{1}, Lines: 7}
 	for _, k := range [][]byte{nil, key} {
@@ -100,7 +100,7 @@ func TestARecordThatNobodyTouchedIsVerified(t *testing.T) {
 }
 
 // Requirement: G45.
-func TestALineHoldsItsDecisionAndTheCloseCounts(t *testing.T) {
+func TestLinesHaveDecisionsAndTheClosingLineCounts(t *testing.T) {
 	t.Parallel()
 	text, _ := recordOf(t, audit.Options{Run: "run-1"}, 3)
 	lines := strings.Split(text, "\n")
@@ -126,7 +126,7 @@ func TestALineHoldsItsDecisionAndTheCloseCounts(t *testing.T) {
 }
 
 // Requirement: G45.
-func TestWithoutAWriterThereIsAHead(t *testing.T) {
+func TestHeadWithoutAWriter(t *testing.T) {
 	t.Parallel()
 	_, want := recordOf(t, audit.Options{Run: "r"}, 4)
 	c, err := audit.New(nil, audit.Options{Run: "r", Time: start})
@@ -188,7 +188,7 @@ func TestAnyDecisionsAreVerified(t *testing.T) {
 }
 
 // Requirement: G45.
-func TestAPreviousHeadHasLines(t *testing.T) {
+func TestPreviousHeadNeedsItsLines(t *testing.T) {
 	t.Parallel()
 	for _, h := range []audit.Head{{Digest: [32]byte{1}}, {Lines: -1}} {
 		_, err := audit.New(nil, audit.Options{Previous: h})
@@ -197,7 +197,7 @@ func TestAPreviousHeadHasLines(t *testing.T) {
 }
 
 // Requirement: G45.
-func TestAShortKeyIsRefused(t *testing.T) {
+func TestShortKeyIsRefused(t *testing.T) {
 	t.Parallel()
 	var b bytes.Buffer
 	_, err := audit.New(&b, audit.Options{Key: []byte("123456789012345")})
@@ -295,7 +295,7 @@ func (v *volatile) Write(p []byte) (int, error) {
 }
 
 // Requirement: G45.
-func TestAWriterThatPanicsBreaksTheChain(t *testing.T) {
+func TestWriterThatPanicsBreaksTheChain(t *testing.T) {
 	t.Parallel()
 	for name, write := range map[string]func(c *audit.Chain){
 		"append": func(c *audit.Chain) { _ = c.Append(decided(0)) },
@@ -316,7 +316,7 @@ func TestAWriterThatPanicsBreaksTheChain(t *testing.T) {
 }
 
 // Requirement: G45.
-func TestAFailedSyncBreaksTheChain(t *testing.T) {
+func TestFailedSyncBreaksTheChain(t *testing.T) {
 	t.Parallel()
 	d := &disk{room: -1, bad: errFull}
 	_, err := audit.New(d, audit.Options{})
@@ -335,7 +335,7 @@ func TestAFailedSyncBreaksTheChain(t *testing.T) {
 }
 
 // Requirement: G45.
-func TestADecisionThatCannotBeWrittenBreaksTheChain(t *testing.T) {
+func TestDecisionThatCannotBeWrittenBreaksTheChain(t *testing.T) {
 	t.Parallel()
 	for name, bad := range map[string]event.Handoff{
 		"a line too long":         {Ruling: event.Ruling{Rule: handoff.Rule(strings.Repeat("x", record.MaxLine))}},
@@ -362,7 +362,7 @@ func TestADecisionThatCannotBeWrittenBreaksTheChain(t *testing.T) {
 }
 
 // Requirement: G45.
-func TestManyMayAppendAtOnce(t *testing.T) {
+func TestConcurrentAppends(t *testing.T) {
 	t.Parallel()
 	file, err := os.Create(filepath.Join(t.TempDir(), "trace"))
 	require.NoError(t, err)

@@ -41,7 +41,7 @@ func among(t require.TestingT, o audit.Options, n int) (string, audit.Head) {
 }
 
 // Requirement: G45.
-func TestTheChainCoversTheOtherLines(t *testing.T) {
+func TestChainCoversTheOtherLines(t *testing.T) {
 	t.Parallel()
 	for _, k := range [][]byte{nil, key} {
 		text, head := among(t, audit.Options{Run: "run-1", Key: k}, 4)
@@ -53,10 +53,10 @@ func TestTheChainCoversTheOtherLines(t *testing.T) {
 	}
 }
 
-// TestEveryAlterationBesideIsFound alters a file of lines of both kinds in each place.
+// TestEveryAlterationOfOtherLinesIsFound alters a file of lines of both kinds in each place.
 //
 // Requirement: G45.
-func TestEveryAlterationBesideIsFound(t *testing.T) {
+func TestEveryAlterationOfOtherLinesIsFound(t *testing.T) {
 	t.Parallel()
 	for name, k := range map[string][]byte{"SHA-256": nil, "HMAC": key} {
 		t.Run(name, func(t *testing.T) {
@@ -98,10 +98,10 @@ func TestEveryAlterationBesideIsFound(t *testing.T) {
 	}
 }
 
-// TestWhatWasAlteredBesideIsSaid tells in which stretch, and how.
+// TestVerifyNamesAlteredOtherLines tells in which stretch, and how.
 //
 // Requirement: G45.
-func TestWhatWasAlteredBesideIsSaid(t *testing.T) {
+func TestVerifyNamesAlteredOtherLines(t *testing.T) {
 	t.Parallel()
 	text, head := among(t, audit.Options{}, 2) // e1 e2 A, A, e3 A, e4 e5 A
 	lines := slices.Collect(strings.Lines(text))
@@ -138,10 +138,10 @@ func TestWhatWasAlteredBesideIsSaid(t *testing.T) {
 	require.Equal(t, 10, got.Line)
 }
 
-// TestAKeyCoversTheOtherLines alters a line and what the next says of it.
+// TestKeyCoversTheOtherLines alters a line and what the next says of it.
 //
 // Requirement: G45.
-func TestAKeyCoversTheOtherLines(t *testing.T) {
+func TestKeyCoversTheOtherLines(t *testing.T) {
 	t.Parallel()
 	text, _ := among(t, audit.Options{Key: key}, 3)
 	other, _ := among(t, audit.Options{Key: []byte("another key of sufficient length")}, 3)
@@ -150,10 +150,10 @@ func TestAKeyCoversTheOtherLines(t *testing.T) {
 	broken(t, strings.Join(append(slices.Clone(theirs[:3]), mine[3:]...), ""), audit.VerifyOptions{Key: key}, 3)
 }
 
-// TestAFileOfTwoRunsCoversTheLinesBetween continues a file after its closing line.
+// TestChainCoversLinesBetweenTwoRuns continues a file after its closing line.
 //
 // Requirement: G45.
-func TestAFileOfTwoRunsCoversTheLinesBetween(t *testing.T) {
+func TestChainCoversLinesBetweenTwoRuns(t *testing.T) {
 	t.Parallel()
 	first, head := among(t, audit.Options{Run: "one"}, 2)
 	second, last := among(t, audit.Options{Run: "two", Previous: head}, 2)
@@ -165,7 +165,7 @@ func TestAFileOfTwoRunsCoversTheLinesBetween(t *testing.T) {
 }
 
 // Requirement: G45.
-func TestOtherLinesAreToldWhole(t *testing.T) {
+func TestOtherLinesAreCoveredWhole(t *testing.T) {
 	t.Parallel()
 	_, err := audit.New(nil, audit.Options{Before: []byte("{}")})
 	require.ErrorContains(t, err, "end within a line")

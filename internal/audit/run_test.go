@@ -12,7 +12,7 @@ import (
 )
 
 // Requirement: G45.
-func TestTheRecordOfAnotherRunIsBroken(t *testing.T) {
+func TestRecordOfAnotherRunIsRefused(t *testing.T) {
 	t.Parallel()
 	for name, k := range map[string][]byte{"SHA-256": nil, "HMAC": key} {
 		t.Run(name, func(t *testing.T) {
@@ -49,7 +49,7 @@ func TestTheRecordOfAnotherRunIsBroken(t *testing.T) {
 // line after it, which names the digest of the real one, tells.
 //
 // Requirement: G45.
-func TestAChainedLineInPlaceOfARealOneIsFound(t *testing.T) {
+func TestReplacedLineIsFound(t *testing.T) {
 	t.Parallel()
 	for name, k := range map[string][]byte{"SHA-256": nil, "HMAC": key} {
 		for at := 1; at <= 3; at++ { // the decisions; before them stands the opening line

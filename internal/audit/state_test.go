@@ -70,7 +70,7 @@ func (r *relay) close() audit.Head {
 // process writes, and verifies the same.
 //
 // Requirement: G45.
-func TestProcessesWriteWhatOneWrites(t *testing.T) {
+func TestSplitIntoProcessesWritesEqualBytes(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		o := audit.Options{Run: rapid.StringN(0, 9, -1).Draw(t, "run") + "\xff"}
@@ -111,11 +111,11 @@ func (r *relay) form() []byte {
 	return form
 }
 
-// TestAnAlterationBetweenProcessesIsFound alters each line while no process
+// TestAlterationBetweenProcessesIsFound alters each line while no process
 // runs; the next one goes on from the state that was kept.
 //
 // Requirement: G45.
-func TestAnAlterationBetweenProcessesIsFound(t *testing.T) {
+func TestAlterationBetweenProcessesIsFound(t *testing.T) {
 	t.Parallel()
 	for name, k := range map[string][]byte{"SHA-256": nil, "HMAC": key} {
 		t.Run(name, func(t *testing.T) {
@@ -161,11 +161,11 @@ func TestAnAlterationBetweenProcessesIsFound(t *testing.T) {
 	}
 }
 
-// TestAFileCutAtTheBoundaryIsNotAltered takes the state at each boundary, and
+// TestFileCutAtTheBoundaryIsNotAltered takes the state at each boundary, and
 // cuts off what was written after it, as a crash may.
 //
 // Requirement: G45.
-func TestAFileCutAtTheBoundaryIsNotAltered(t *testing.T) {
+func TestFileCutAtTheBoundaryIsNotAltered(t *testing.T) {
 	t.Parallel()
 	for _, k := range [][]byte{nil, key} {
 		for cut := range 6 {
@@ -199,7 +199,7 @@ func TestAFileCutAtTheBoundaryIsNotAltered(t *testing.T) {
 }
 
 // Requirement: G45.
-func TestAWrongStateIsRefused(t *testing.T) {
+func TestWrongStateIsRefused(t *testing.T) {
 	t.Parallel()
 	for _, k := range [][]byte{nil, key} {
 		r := newRelay(t, audit.Options{Run: "run-1", Key: k})
@@ -240,7 +240,7 @@ func TestAWrongStateIsRefused(t *testing.T) {
 // A state that is right for another place breaks the record.
 //
 // Requirement: G45.
-func TestAStateOfAnotherPlaceBreaksTheRecord(t *testing.T) {
+func TestStateOfAnotherPositionBreaksTheRecord(t *testing.T) {
 	t.Parallel()
 	for _, k := range [][]byte{nil, key} {
 		o := audit.Options{Run: "run-1", Key: k}
@@ -272,7 +272,7 @@ func TestAStateOfAnotherPlaceBreaksTheRecord(t *testing.T) {
 // A chain that was closed is not continued: another one follows it.
 //
 // Requirement: G45.
-func TestAClosedChainIsFollowedByAnother(t *testing.T) {
+func TestNewChainFollowsAClosedOne(t *testing.T) {
 	t.Parallel()
 	r := newRelay(t, audit.Options{Run: "run-1", Key: key})
 	require.False(t, r.chain.State().Closed())
@@ -299,7 +299,7 @@ func TestAClosedChainIsFollowedByAnother(t *testing.T) {
 }
 
 // Requirement: G45.
-func TestABrokenChainHasNoState(t *testing.T) {
+func TestBrokenChainHasNoState(t *testing.T) {
 	t.Parallel()
 	d := &disk{room: -1}
 	c, err := audit.New(d, audit.Options{})
@@ -318,7 +318,7 @@ func TestABrokenChainHasNoState(t *testing.T) {
 }
 
 // Requirement: G45.
-func TestAStateIsSmall(t *testing.T) {
+func TestStateIsSmall(t *testing.T) {
 	t.Parallel()
 	r := newRelay(t, audit.Options{Key: key})
 	require.NoError(t, r.chain.Append(list(0, 1000)...))
@@ -330,7 +330,7 @@ func TestAStateIsSmall(t *testing.T) {
 // What was taken stays as it was taken.
 //
 // Requirement: G45.
-func TestAStateIsACopy(t *testing.T) {
+func TestStateIsACopy(t *testing.T) {
 	t.Parallel()
 	r := newRelay(t, audit.Options{})
 	require.NoError(t, r.chain.Append(list(0, 3)...))

@@ -222,7 +222,7 @@ func own(text string) string {
 }
 
 // Requirement: G45.
-func TestARewrittenRecordMissesTheHeadOrTheKey(t *testing.T) {
+func TestRewrittenRecordMissesTheHeadOrTheKey(t *testing.T) {
 	t.Parallel()
 	_, head := recordOf(t, audit.Options{}, 3)
 	forged, other := recordOf(t, audit.Options{}, 2)
@@ -253,7 +253,7 @@ func TestARewrittenRecordMissesTheHeadOrTheKey(t *testing.T) {
 }
 
 // Requirement: G45.
-func TestAFileMayHoldRunsThatContinueEachOther(t *testing.T) {
+func TestFileOfSeveralProcessesIsVerified(t *testing.T) {
 	t.Parallel()
 	for _, k := range [][]byte{nil, key} {
 		first, head1 := recordOf(t, audit.Options{Run: "one", Key: k}, 3)
@@ -281,7 +281,7 @@ func TestAFileMayHoldRunsThatContinueEachOther(t *testing.T) {
 }
 
 // Requirement: G45.
-func TestARunWithoutAnEndStaysOpen(t *testing.T) {
+func TestRunWithoutAnEndStaysOpen(t *testing.T) {
 	t.Parallel()
 	var b bytes.Buffer
 	c, err := audit.New(&b, audit.Options{Run: "one", Time: start})
@@ -302,7 +302,7 @@ func TestARunWithoutAnEndStaysOpen(t *testing.T) {
 }
 
 // Requirement: G45.
-func TestWithoutARecordNothingIsVerified(t *testing.T) {
+func TestEmptyFileIsNotVerified(t *testing.T) {
 	t.Parallel()
 	_, head := recordOf(t, audit.Options{}, 0)
 	for _, text := range []string{"", "{}\n", `{"event":1}` + "\n"} {
@@ -324,10 +324,10 @@ func sealed(previous [32]byte, text string) (string, [32]byte) {
 	return fmt.Sprintf(`{"audit":%s,"digest":"%x"}`, text, sum), sum
 }
 
-// TestOnlyTheFormThatIsWrittenIsRead offers lines whose digest is right.
+// TestOnlyTheWrittenFormIsRead offers lines whose digest is right.
 //
 // Requirement: G45.
-func TestOnlyTheFormThatIsWrittenIsRead(t *testing.T) {
+func TestOnlyTheWrittenFormIsRead(t *testing.T) {
 	t.Parallel()
 	open, sum := sealed([32]byte{}, `{"seq":1,"kind":"open"}`)
 	previous := fmt.Sprintf(`"previous":"%x:1"`, sum)
@@ -414,10 +414,10 @@ func TestNothingFollowsTheClosingLine(t *testing.T) {
 	}
 }
 
-// TestALineIsOursByItsMember offers lines that another reader could take for one of a record.
+// TestOnlyChainLinesAreRead offers lines that another reader could take for one of a record.
 //
 // Requirement: G45.
-func TestALineIsOursByItsMember(t *testing.T) {
+func TestOnlyChainLinesAreRead(t *testing.T) {
 	t.Parallel()
 	text, head := recordOf(t, audit.Options{}, 0)
 	line, sum := sealed([32]byte{}, `{"seq":1,"kind":"open"}`)
@@ -434,7 +434,7 @@ func TestALineIsOursByItsMember(t *testing.T) {
 }
 
 // Requirement: G45.
-func TestALineHasALongestSize(t *testing.T) {
+func TestLineSizeIsLimited(t *testing.T) {
 	t.Parallel()
 	long := func(n int) string { return `{"event":"` + strings.Repeat("x", n-len(`{"event":""}`)) + `"}` }
 	text, head := recordOf(t, audit.Options{Before: []byte(long(record.MaxLine) + "\n")}, 1)
@@ -448,7 +448,7 @@ func TestALineHasALongestSize(t *testing.T) {
 }
 
 // Requirement: G45.
-func TestTheLongestLineIsWrittenAndRead(t *testing.T) {
+func TestLongestLineIsWrittenAndRead(t *testing.T) {
 	t.Parallel()
 	var b bytes.Buffer
 	c, err := audit.New(&b, audit.Options{})
@@ -466,7 +466,7 @@ func TestTheLongestLineIsWrittenAndRead(t *testing.T) {
 }
 
 // Requirement: G45.
-func TestAFailureToReadIsAnError(t *testing.T) {
+func TestReadFailureIsAnError(t *testing.T) {
 	t.Parallel()
 	text, head := recordOf(t, audit.Options{}, 3)
 	bad := errors.New("bad disk")

@@ -79,7 +79,7 @@ func swapped(s string) string {
 	}, s)
 }
 
-func TestOpenersWithBlanksInThem(t *testing.T) {
+func TestOpenersWithSpaces(t *testing.T) {
 	t.Parallel()
 	for _, wide := range []string{
 		"##  Inputs", "##\t \tInputs", "#   Task:  x", "[envelope\u00a0x", "##\u200b Inputs", "# Task : x", "# Task\u00a0\t: x", "#  Task  :", "# Task\u200b :x",

@@ -8,7 +8,7 @@ import (
 	"github.com/runteam/runteam/internal/callfault"
 )
 
-func TestWhatFollowsFromAKind(t *testing.T) {
+func TestKindsDecideOnRetries(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		kind               string

@@ -9,9 +9,9 @@ import (
 	"github.com/runteam/runteam/llm"
 )
 
-// TestOutlineHasNoWordOfTheEndpoint checks that an outline has nothing in which an
+// TestOutlineRepeatsNothingOfTheEndpoint checks that an outline has nothing in which an
 // endpoint could repeat what it read, such as letters in another case.
-func TestOutlineHasNoWordOfTheEndpoint(t *testing.T) {
+func TestOutlineRepeatsNothingOfTheEndpoint(t *testing.T) {
 	t.Parallel()
 	for given, want := range map[string]string{"stop": "stop", "MaX_tOKenS": "max_tokens", "eND_tURn": "end_turn", "because canary": "", "": ""} {
 		full := llm.CallInfo{Model: "canary", Endpoint: "https://h.example/v1", RequestID: "canary", FinishReason: given}

@@ -15,7 +15,7 @@ import (
 
 // A draft of one run is an input of the next, with its label and its sources;
 // without them it would have become an internal text.
-func TestAResultOfAnEarlierRunIsAnInput(t *testing.T) {
+func TestResultOfAnEarlierRunIsAnInput(t *testing.T) {
 	t.Parallel()
 	dir := clitest.Folder(t, map[string]string{
 		"first.yaml": `
@@ -101,7 +101,7 @@ tasks: [{title: Edit, assignee: editor, description: Edit it., uses: [draft]}]
 
 // What a policy withholds from the caller is not readable as an input of a run
 // without that policy.
-func TestAResultOfAnEarlierRunHasNothingThatItsPolicyWithheld(t *testing.T) {
+func TestResultOfAnEarlierRunHidesWithheldContext(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct{ rule, want, refuse string }{
 		"a blocked part":   {rule: "mode: full, block: [/inside]", want: `{"public":"hello"}`},
@@ -152,7 +152,7 @@ replies:
 }
 
 // This also holds for a result above the caller's clearance, to which no rule applied.
-func TestAResultAboveTheCallerHasNothingThatItsPolicyWithheld(t *testing.T) {
+func TestResultAboveTheCallerHidesWithheldContext(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		rule    string
@@ -255,7 +255,7 @@ tasks:
 
 // If gc has removed the run whose result is an input, resume and replay name the
 // input and the run, and what to do, which works.
-func TestInputFromARemovedRunSaysWhatToGive(t *testing.T) {
+func TestInputFromARemovedRunHasAHint(t *testing.T) {
 	t.Parallel()
 	dir := clitest.Folder(t, map[string]string{
 		"first.yaml": `

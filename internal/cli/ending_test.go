@@ -34,7 +34,7 @@ func requireScreen(t *testing.T, text string) {
 	}
 }
 
-func TestEndOfARunShowsWhatTheAgentsDidNotSee(t *testing.T) {
+func TestEndOfARunShowsWithheldContext(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "claims")
 	require.NoError(t, os.CopyFS(dir, os.DirFS("../../examples/claims")))
@@ -79,7 +79,7 @@ $`, endOf(t, got.stderr))
 
 // For an input above the user's clearance the end of a run does not say whether parts of it were
 // withheld, and it does not claim that nothing was.
-func TestEndOfARunHidesWhatTheUserMayNotSee(t *testing.T) {
+func TestEndOfARunHidesContextAboveTheUser(t *testing.T) {
 	t.Parallel()
 	spec := `name: hidden
 endpoints: {"http://localhost:1/v1": {accepts: secret}}

@@ -90,9 +90,9 @@ func requireUnseen(t *testing.T, dir string, outputs ...outcome) {
 	}
 }
 
-// TestASpecSendsNoVariableWithoutConsent: neither check nor plan nor a run
+// TestSpecSendsNoVariableWithoutConsent: neither check nor plan nor a run
 // accepts it, nothing is sent, and the error says what to type.
-func TestASpecSendsNoVariableWithoutConsent(t *testing.T) {
+func TestSpecSendsNoVariableWithoutConsent(t *testing.T) {
 	t.Parallel()
 	l := listen(t, func(w http.ResponseWriter, _ *http.Request) { reply(w, "fine") })
 	dir := clitest.Folder(t, map[string]string{"team.yaml": sending(l.url)})
@@ -109,9 +109,9 @@ func TestASpecSendsNoVariableWithoutConsent(t *testing.T) {
 	require.Empty(t, l.requests())
 }
 
-// TestRunteamsOwnVariablesAreNeverSent: a spec cannot have the key of the
+// TestOwnVariablesAreNeverSent: a spec cannot have the key of the
 // journal, whatever is allowed.
-func TestRunteamsOwnVariablesAreNeverSent(t *testing.T) {
+func TestOwnVariablesAreNeverSent(t *testing.T) {
 	t.Parallel()
 	dir := clitest.Folder(t, map[string]string{"team.yaml": "headers: {X: \"${RUNTEAM_JOURNAL_KEY}\"}\nagents: [{name: a}]\n"})
 	for _, args := range [][]string{{"check"}, {"trust", "--yes"}} {
@@ -124,9 +124,9 @@ func TestRunteamsOwnVariablesAreNeverSent(t *testing.T) {
 	require.Equal(t, exit.StatusUsage, got.status, "%+v", got)
 }
 
-// TestWaysToAllowAVariable: each has the run send it, and nothing but the
+// TestVariablesAreAllowedByFlagEnvironmentOrTrust: each has the run send it, and nothing but the
 // endpoint sees its value: no output, no journal, no trace, no recording.
-func TestWaysToAllowAVariable(t *testing.T) {
+func TestVariablesAreAllowedByFlagEnvironmentOrTrust(t *testing.T) {
 	t.Parallel()
 	ways := map[string]func(url string) (args []string, env map[string]string){
 		"flags": func(url string) ([]string, map[string]string) {
@@ -184,9 +184,9 @@ func TestWaysToAllowAVariable(t *testing.T) {
 	}
 }
 
-// TestNoErrorShowsWhatAnEndpointRepeats: a server may say back whatever it was
+// TestErrorsDoNotShowEchoesOfAnEndpoint: a server may say back whatever it was
 // sent, in each place that an error quotes.
-func TestNoErrorShowsWhatAnEndpointRepeats(t *testing.T) {
+func TestErrorsDoNotShowEchoesOfAnEndpoint(t *testing.T) {
 	t.Parallel()
 	for _, status := range []int{301, 400, 401, 404, 500} {
 		t.Run(fmt.Sprint(status), func(t *testing.T) {
@@ -333,9 +333,9 @@ func TestEnvFileIsNeverImplicit(t *testing.T) {
 	}
 }
 
-// TestTheEnvironmentOfTheReadmeNeedsNoConsent: an endpoint that OPENAI_BASE_URL
+// TestEnvironmentOfTheReadmeNeedsNoConsent: an endpoint that OPENAI_BASE_URL
 // names, with and without a key, and a spec that names both.
-func TestTheEnvironmentOfTheReadmeNeedsNoConsent(t *testing.T) {
+func TestEnvironmentOfTheReadmeNeedsNoConsent(t *testing.T) {
 	t.Parallel()
 	for _, head := range []string{"", "baseURL: ${OPENAI_BASE_URL}\n", "baseURL: ${OPENAI_BASE_URL:-http://localhost:11434/v1}\napiKey: ${OPENAI_API_KEY:-none}\n"} {
 		l := listen(t, func(w http.ResponseWriter, _ *http.Request) { reply(w, "fine") })

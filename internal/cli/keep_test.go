@@ -210,7 +210,7 @@ func TestRunWithoutAJournal(t *testing.T) {
 	require.Equal(t, []string{"note.md", "team.yaml"}, clitest.Listing(t, dir))
 }
 
-func TestProgressNoneSaysNothingOfTheJournal(t *testing.T) {
+func TestProgressNoneDoesNotMentionTheJournal(t *testing.T) {
 	t.Parallel()
 	server := tell(t)
 	got := call{bare: true, dir: relayFolder(t), args: []string{"run", "--progress", "none"}, env: server.env()}.run(t)
@@ -416,7 +416,7 @@ func TestLockedJournal(t *testing.T) {
 }
 
 // The command waits for a short lock of another process.
-func TestJournalThatIsLockedForAMoment(t *testing.T) {
+func TestBrieflyLockedJournalIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	server, dir := tell(t), relayFolder(t)
 	require.Equal(t, exit.StatusOK, call{dir: dir, args: []string{"run"}, env: server.env()}.run(t).status)

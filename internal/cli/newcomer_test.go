@@ -64,7 +64,7 @@ func TestEnvironmentErrorsNameNoAgent(t *testing.T) {
 	require.NotContains(t, got.stderr, "fake-pass")
 }
 
-func TestSkippedTasksSayWhatEndedTheRun(t *testing.T) {
+func TestSkippedTasksNameTheCause(t *testing.T) {
 	t.Parallel()
 	server := serve(t, func(_ http.ResponseWriter, r *http.Request, _ int) { <-r.Context().Done() })
 	got := call{args: []string{"run", "-", "--timeout", "100ms"}, stdin: failing, env: server.env()}.run(t)

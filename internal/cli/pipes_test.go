@@ -53,9 +53,9 @@ func TestOnlyFilesAreOpened(t *testing.T) {
 	}
 }
 
-// TestPipesOfAShellWork: standard input and <(command) of a shell, wherever they
+// TestShellPipesWork: standard input and <(command) of a shell, wherever they
 // worked before.
-func TestPipesOfAShellWork(t *testing.T) {
+func TestShellPipesWork(t *testing.T) {
 	t.Parallel()
 	dir := clitest.Folder(t, map[string]string{"team.yaml": withInput, "script.yaml": "replies: [{text: from the script}]\n"})
 	for args, text := range map[string]string{

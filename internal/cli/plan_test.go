@@ -78,7 +78,7 @@ func TestRosterCanBeCheckedButNotRun(t *testing.T) {
 }
 
 // The plan says which strategy assigned a task.
-func TestPlanSaysWhoWasAssigned(t *testing.T) {
+func TestPlanNamesTheAssignees(t *testing.T) {
 	t.Parallel()
 	open := strings.Replace(one, "assignee: solo, ", "", 1)
 	got := call{args: []string{"plan", "-"}, stdin: open}.run(t)

@@ -44,7 +44,7 @@ func TestPlanWhoseAssertionsHold(t *testing.T) {
 }
 
 // The table in the documentation is the one that is printed.
-func TestDocumentedTableIsReal(t *testing.T) {
+func TestDocumentedTableMatchesTheOutput(t *testing.T) {
 	t.Parallel()
 	got := call{dir: harvestPath(t), args: []string{"plan"}}.run(t)
 	_, table, ok := strings.Cut(got.stdout, "\nwho can see what\n")

@@ -246,7 +246,7 @@ func TestEmptyLineSeparatesResultAndTable(t *testing.T) {
 	}
 }
 
-func TestTerminalsThatWantNoColorOrNoMoves(t *testing.T) {
+func TestTerminalsWithoutColorOrCursor(t *testing.T) {
 	t.Parallel()
 	spec := clitest.Folder(t, map[string]string{"team.yaml": one})
 	p := atTerminal(t, 80, 24, call{args: []string{"run", spec, "--offline"}, env: map[string]string{"TERM": "xterm", "NO_COLOR": "1"}})

@@ -111,7 +111,7 @@ func TestReplayOfEveryExampleEqualsTheRun(t *testing.T) {
 	}
 }
 
-func TestReplayPrintsWhatTheRunPrinted(t *testing.T) {
+func TestReplayPrintsTheOutputOfTheRun(t *testing.T) {
 	t.Parallel()
 	dir := copyOf(t, "../../examples/claims")
 	run := offlineRun(t, call{dir: dir})
@@ -145,7 +145,7 @@ func TestReplayNeedsNoEnvironment(t *testing.T) {
 }
 
 // What an endpoint may receive depends on the endpoints of the run.
-func TestReplayKnowsTheEndpointsOfTheRun(t *testing.T) {
+func TestReplayUsesTheEndpointsOfTheRun(t *testing.T) {
 	t.Parallel()
 	const spec = `
 model: m
@@ -216,7 +216,7 @@ func edited(t *testing.T, dir, old, anew string) {
 	require.NoError(t, j.Close())
 }
 
-func TestReplaySaysWhereAPromptDiffers(t *testing.T) {
+func TestReplayShowsWhereAPromptDiffers(t *testing.T) {
 	t.Parallel()
 	tests := []struct{ name, old, anew, want string }{
 		{"a description", "Say one.", "Say 1.", `differs: First: its user message differs from byte \d+ on, in description: it was "one\.…?" and is "1\.…?"`},

@@ -439,7 +439,7 @@ func TestResumeNeedsTheSameAuditKey(t *testing.T) {
 	require.Contains(t, got.stdout, "consistent")
 }
 
-func TestResumeWithAClockThatWasSetBack(t *testing.T) {
+func TestResumeAfterTheClockWasSetBack(t *testing.T) {
 	t.Parallel()
 	dir := clitest.JournalFolder(t)
 	path := filepath.Join(clitest.Folder(t, map[string]string{"team.yaml": one}), "team.yaml")

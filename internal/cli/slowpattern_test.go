@@ -16,7 +16,7 @@ import (
 // check alone takes more than ten seconds.
 //
 // Requirement: G29.
-func TestASlowPatternEndsWithTheSignal(t *testing.T) {
+func TestSlowPatternEndsWithTheSignal(t *testing.T) {
 	t.Parallel()
 	var spec strings.Builder
 	spec.WriteString("agents: [{name: writer}]\ncoordinator: {model: planner}\npolicy:\n  redact:\n    patterns:\n")

@@ -209,7 +209,7 @@ func requireHidden(t *testing.T, where, text string) {
 // a secret result the journal without a key holds none of these.
 //
 // Requirement: G50.
-func TestEveryTranslationBesideEveryDeclassifier(t *testing.T) {
+func TestEveryTranslationWithEveryDeclassifier(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	j := openTest(t, dir, journal.Options{})

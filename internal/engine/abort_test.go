@@ -61,7 +61,7 @@ func TestAbort(t *testing.T) {
 	})
 }
 
-func TestAgentThatAnswersTheCauseIsCanceled(t *testing.T) {
+func TestAgentThatReturnsTheCauseIsCanceled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		time.AfterFunc(time.Second, func() { cancel(errBroken) })
@@ -110,7 +110,7 @@ func TestCancelAfterTheLastTaskIsASuccess(t *testing.T) {
 	require.NoError(t, res.Cause)
 }
 
-func TestFailureBesideAnAbortKeepsItsError(t *testing.T) {
+func TestFailureDuringAnAbortKeepsItsError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 		defer cancel()
@@ -261,7 +261,7 @@ func TestAbortInEachPhase(t *testing.T) {
 	}
 }
 
-func TestAGoalThatWasCanceledBeforeCallsNoAgent(t *testing.T) {
+func TestGoalThatWasCanceledBeforeCallsNoAgent(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -272,7 +272,7 @@ func TestAGoalThatWasCanceledBeforeCallsNoAgent(t *testing.T) {
 	require.Equal(t, "CANCELED", res.Errors[0].Reason)
 }
 
-func TestARepairedPlanWarnsWhatWasWrong(t *testing.T) {
+func TestRepairedPlanWarnsWhatWasWrong(t *testing.T) {
 	t.Parallel()
 	c := &planner{plans: []string{`[{"title": "A", "description": "x", "assignee": "eve"}]`, twoTasks}}
 	res, err := led(t, c, member("ada", says("a")), member("bob", says("b"))).RunTeam(t.Context(), engine.Goal{Text: "x"}, nil)

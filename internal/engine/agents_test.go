@@ -102,7 +102,7 @@ func TestReplyOfThreeMegabytes(t *testing.T) {
 	}
 }
 
-func TestReplyOfJSONAloneIsAResult(t *testing.T) {
+func TestReplyOfOnlyJSONIsAResult(t *testing.T) {
 	t.Parallel()
 	v, err := jsonvalue.Parse(`{"score": 0.5}`)
 	require.NoError(t, err)
@@ -115,7 +115,7 @@ func TestReplyOfJSONAloneIsAResult(t *testing.T) {
 	}
 }
 
-// G11: an agent in Go that keeps and changes all it was given changes nothing.
+// An agent in Go that keeps and changes all it was given changes nothing.
 //
 // Requirement: G11.
 func TestAgentCannotChangeWhatItWasGiven(t *testing.T) {

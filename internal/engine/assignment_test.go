@@ -57,7 +57,7 @@ func TestStrategiesChooseAgents(t *testing.T) {
 // Clearance is a hard requirement of assignment, before the flow is checked.
 //
 // Requirement: G48.
-func TestAssignmentMindsClearance(t *testing.T) {
+func TestAssignmentRespectsClearance(t *testing.T) {
 	t.Parallel()
 	tm := newTeam(t, member("low", says("x")), cleared("high", label.Confidential, says("x")), member("other", says("x")))
 	first := open("First")

@@ -29,7 +29,7 @@ type chainAgent struct {
 
 func (c chainAgent) Endpoints() []string { return c.urls }
 
-// G51: each endpoint of a fallback is a reader, and the lowest clearance counts.
+// Each endpoint of a fallback is a reader, and the lowest clearance counts.
 //
 // Requirement: G51.
 func TestEachEndpointOfAFallbackIsAReader(t *testing.T) {
@@ -90,7 +90,7 @@ func TestEachEndpointOfAFallbackIsAReader(t *testing.T) {
 	require.Equal(t, `input "claim" → task "a" → `+far, f.Path.String())
 }
 
-// G51: the coordinator reads what the lowest endpoint of its fallback may read.
+// The coordinator reads what the lowest endpoint of its fallback may read.
 //
 // Requirement: G51.
 func TestEachEndpointOfTheCoordinatorsFallback(t *testing.T) {
@@ -123,11 +123,11 @@ func (l *listener) Call(_ context.Context, req llm.Request, _ func(llm.Delta) er
 	return llm.Response{Text: "done", CallInfo: llm.CallInfo{FinishReason: "stop"}}, nil
 }
 
-// G51: whichever endpoints of a chain fail, none is sent anything above its
+// Whichever endpoints of a chain fail, none is sent anything above its
 // clearance, and every call goes to the next one only when it may.
 //
 // Requirement: G51.
-func TestNoFallbackReadsAboveItsClearance(t *testing.T) {
+func TestFallbackReadsNothingAboveItsClearance(t *testing.T) {
 	t.Parallel()
 	var sent atomic.Int64
 	rapid.Check(t, func(rt *rapid.T) {

@@ -48,7 +48,7 @@ func withClaim() *engine.RunOptions {
 	return &engine.RunOptions{Inputs: []engine.Input{{Name: "claim", Text: `{"internal_notes":"x"}`, Classification: label.Internal}}}
 }
 
-// G51: one endpoint is one reader, however the agents and the assertion spell it.
+// One endpoint is one reader, however the agents and the assertion spell it.
 //
 // Requirement: G51.
 func TestAssertionsAboutAnEndpointInAnySpelling(t *testing.T) {
@@ -64,11 +64,11 @@ func TestAssertionsAboutAnEndpointInAnySpelling(t *testing.T) {
 	}
 }
 
-// G54: agents written in Go may tell each other anything over a bus, and the
+// Agents written in Go may tell each other anything over a bus, and the
 // table knows.
 //
 // Requirement: G54.
-func TestABusStandsInTheTable(t *testing.T) {
+func TestFlowTableHasTheMessageBus(t *testing.T) {
 	t.Parallel()
 	tm := newTeam(t, member("intake", never(t)), member("reader", never(t)))
 	specs := []task.Spec{claimed("intake"), spec("reader")}
@@ -82,12 +82,12 @@ func TestABusStandsInTheTable(t *testing.T) {
 	}
 }
 
-// G54: what stands in a memory that the caller brings is known to nobody, and
+// What stands in a memory that the caller brings is known to nobody, and
 // comes to every task of scope all. The table has it, and an assertion that
 // cannot see into it says so.
 //
 // Requirement: G54.
-func TestAMemoryOfTheCallersStandsInTheTable(t *testing.T) {
+func TestFlowTableHasTheCallersMemory(t *testing.T) {
 	t.Parallel()
 	store := teammemory.NewMapStore()
 	e, err := envelope.New(envelope.Header{ID: "note", Producer: "intake", Classification: label.Internal, CreatedAt: time.Now()}, envelope.Text(`{"internal_notes":"`+canary+`"}`))
@@ -126,7 +126,7 @@ func TestAMemoryOfTheCallersStandsInTheTable(t *testing.T) {
 }
 
 // A message of the spec that is JSON has the properties that it has.
-func TestAssertionsKnowTheMembersOfMessages(t *testing.T) {
+func TestAssertionsUseTheMembersOfMessages(t *testing.T) {
 	t.Parallel()
 	tm := newTeam(t, member("reader", never(t)), member("fraud", never(t)))
 	specs := []task.Spec{spec("reader"), claimed("fraud")}
@@ -143,7 +143,7 @@ func TestAssertionsKnowTheMembersOfMessages(t *testing.T) {
 
 // A text without a schema that happens to be JSON is what an assertion about a
 // property cannot see: it says so, and names the text.
-func TestAssertionsNameTheTextsThatTheyCannotSeeInto(t *testing.T) {
+func TestAssertionsNameOpaqueTexts(t *testing.T) {
 	t.Parallel()
 	tm := newTeam(t, member("intake", never(t)), member("reader", never(t)), member("fraud", never(t)))
 	shape := spec("intake")
@@ -165,7 +165,7 @@ func TestAssertionsNameTheTextsThatTheyCannotSeeInto(t *testing.T) {
 // to a goal, which is a text: it is refused before a model is asked.
 //
 // Requirement: G47.
-func TestAGoalWhoseAnswerIsWithheldIsRefusedBeforehand(t *testing.T) {
+func TestGoalWhoseAnswerIsWithheldIsRefusedBeforehand(t *testing.T) {
 	t.Parallel()
 	for from, ok := range map[string]bool{handoff.Anyone: false, "ada": true} {
 		c := &planner{plans: []string{twoTasks}}

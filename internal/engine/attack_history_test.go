@@ -50,7 +50,7 @@ func TestAnswerOfAnotherAgentIsNotTaken(t *testing.T) {
 // A result from before lives no longer than its task and what it was made from say now.
 //
 // Requirement: G16.
-func TestResultFromBeforeExpiresAsItWouldNow(t *testing.T) {
+func TestPriorResultExpiresByTheCurrentLimits(t *testing.T) {
 	t.Parallel()
 	uses := func() []task.Spec {
 		s := two()
@@ -88,7 +88,7 @@ func TestHistoryOfAnotherRunIsRefused(t *testing.T) {
 // Where agents are asked, they are given nothing that has expired since.
 //
 // Requirement: G16.
-func TestReplayThatAsksGivesNothingExpired(t *testing.T) {
+func TestReplayThatCallsAgentsWithholdsExpiredContext(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		specs := append(two(), task.Spec{Title: "z", Description: "Z.", Assignee: "worker"})
@@ -132,7 +132,7 @@ func (f *flakyRecall) CachedAnswers(context.Context, record.Key) iter.Seq2[*reco
 }
 
 // What cannot be prepared because of the journal is not tried again and again.
-func TestPreparingStopsWhereTheJournalFails(t *testing.T) {
+func TestPrefetchStopsWhenTheJournalFails(t *testing.T) {
 	t.Parallel()
 	specs := []task.Spec{{Title: "a", Description: "A.", Assignee: "worker"}, {Title: "b", Description: "B.", Assignee: "worker"}}
 	f := &flakyRecall{}
@@ -154,7 +154,7 @@ func TestPreparingStopsWhereTheJournalFails(t *testing.T) {
 }
 
 // A task that was interrupted, and then failed with another one, has times that there are.
-func TestTimesOfAnInterruptedTaskThatNeverEnds(t *testing.T) {
+func TestInterruptedTaskThatFailsHasTimes(t *testing.T) {
 	t.Parallel()
 	then := time.Now().Add(-time.Hour)
 	past := &record.History{Begins: []record.RunStart{{Run: "r", Time: then}}, Log: []record.Entry{

@@ -33,7 +33,7 @@ func scorer(schema string) task.Spec {
 	return s
 }
 
-// G14: an error's text has the form of a result and is none: no entry lowers it
+// An error's text has the form of a result and is none: no entry lowers it
 // for the caller.
 //
 // Requirement: G14.
@@ -57,7 +57,7 @@ func TestErrorTextsAreNotLoweredForTheCaller(t *testing.T) {
 	}
 }
 
-// G14: nor for a coordinator below its label.
+// Nor for a coordinator below its label.
 //
 // Requirement: G14.
 func TestErrorTextsAreNotLoweredForTheCoordinator(t *testing.T) {
@@ -81,7 +81,7 @@ func TestErrorTextsAreNotLoweredForTheCoordinator(t *testing.T) {
 	}
 }
 
-// G14: what stands in the memory, or in a message, was held to no schema when it
+// What stands in the memory, or in a message, was held to no schema when it
 // came there.
 //
 // Requirement: G14.
@@ -116,7 +116,7 @@ func TestMemoryAndMessagesAreNotLowered(t *testing.T) {
 	}
 }
 
-// G14: nor a message that an agent sends in the middle of a run: it waits, and
+// Nor a message that an agent sends in the middle of a run: it waits, and
 // the run says for whom.
 //
 // Requirement: G14.
@@ -144,7 +144,7 @@ func TestMessagesOfARunAreNotLowered(t *testing.T) {
 	}
 }
 
-// G14: an agent that reads above what it produces hands on lowered parts only,
+// An agent that reads above what it produces hands on lowered parts only,
 // whoever reads them: also one that is cleared, so that its entry lowers nothing.
 //
 // Requirement: G14.
@@ -205,7 +205,7 @@ func TestProducesHoldsForEveryReader(t *testing.T) {
 
 // What an entry can never lower, and an endorsement that nobody reads, is told
 // before a run.
-func TestEntriesThatDoNothingAreWarnedOf(t *testing.T) {
+func TestIneffectiveEntriesAreWarnings(t *testing.T) {
 	t.Parallel()
 	lower := lowering("maker", "reader", label.Internal)
 	high := lowering("maker", "reader", label.Confidential)

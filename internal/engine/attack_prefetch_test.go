@@ -31,7 +31,7 @@ func abortedIn(title string, calls *atomic.Int32) (engine.Agent, context.Context
 }
 
 // What was prepared and never sent counts for nothing.
-func TestWhatWasPreparedIsNotInterrupted(t *testing.T) {
+func TestPrefetchedAttemptIsNotInterrupted(t *testing.T) {
 	t.Parallel()
 	specs := []task.Spec{{Title: "a", Description: "A.", Assignee: "worker"}, {Title: "b", Description: "B.", Assignee: "worker"}}
 	var calls atomic.Int32
@@ -60,7 +60,7 @@ func TestReplayOfAnAbortedRunEndsAsItDid(t *testing.T) {
 // What crossed into an answer that is reused is recorded like any other.
 //
 // Requirement: G44.
-func TestWhatAReusedAnswerRestsOnIsRecorded(t *testing.T) {
+func TestContextOfACachedAnswerIsRecorded(t *testing.T) {
 	t.Parallel()
 	first := &memory{}
 	run(t, teamOf(t, &counter{}), &engine.RunOptions{RunID: "r", Journal: first}, two()...)
@@ -80,7 +80,7 @@ func TestWhatAReusedAnswerRestsOnIsRecorded(t *testing.T) {
 // A journal tells no exact sizes of what is above the caller.
 //
 // Requirement: G50.
-func TestJournalTellsSizesAboveTheCallerByClass(t *testing.T) {
+func TestJournalStoresSizeClassesAboveTheCaller(t *testing.T) {
 	t.Parallel()
 	journal := &memory{}
 	specs := []task.Spec{{Title: "a", Description: "A.", Assignee: "worker"}}

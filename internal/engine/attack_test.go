@@ -35,7 +35,7 @@ func (l *ledger) recorded(t testing.TB) string {
 // an input, in prompts, results, events and records.
 //
 // Requirement: G23.
-func TestTheLineOfACodeFence(t *testing.T) {
+func TestFirstLineOfACodeFenceIsRedactedEverywhere(t *testing.T) {
 	t.Parallel()
 	fenced := "```json " + fakeToken + " jane.doe@example.com password=hunter2horse9\n{\"a\":1}\n```"
 	d, book, a := newDesk(), &ledger{}, &audience{}
@@ -117,7 +117,7 @@ func TestTrustIsNotInherited(t *testing.T) {
 	}
 }
 
-// G42: a recorded prompt keeps from the caller what the rules for the caller
+// A recorded prompt keeps from the caller what the rules for the caller
 // redact, though its reader may see it.
 //
 // Requirement: G42.
@@ -144,11 +144,11 @@ func TestRecordedPromptsAreRedactedForTheCaller(t *testing.T) {
 	}
 }
 
-// G47: what an entry lowers for an agent is not lowered for the caller who keeps
+// What an entry lowers for an agent is not lowered for the caller who keeps
 // the record of its prompt.
 //
 // Requirement: G47.
-func TestRecordedPromptsKeepWhatWasLoweredForOthers(t *testing.T) {
+func TestRecordedPromptsHideContextLoweredForOthers(t *testing.T) {
 	t.Parallel()
 	open := func(from string) *handoff.Policy {
 		return &handoff.Policy{Declassify: []handoff.Declassifier{
@@ -178,11 +178,11 @@ func TestRecordedPromptsKeepWhatWasLoweredForOthers(t *testing.T) {
 	}
 }
 
-// G11, G44: whoever keeps the record holds copies. What it writes into them is
+// Whoever keeps the record holds copies. What it writes into them is
 // in no receipt, no event and no decision of the run.
 //
 // Requirement: G44.
-func TestARecorderChangesNothing(t *testing.T) {
+func TestRecorderChangesNothing(t *testing.T) {
 	t.Parallel()
 	scribble := func(d *gate.Decision) {
 		for _, list := range [][]task.Path{d.Kept, d.Dropped, d.Unmatched} {
@@ -240,7 +240,7 @@ func TestARecorderChangesNothing(t *testing.T) {
 // and the run says so.
 //
 // Requirement: G16.
-func TestNoEntryRenewsAMessage(t *testing.T) {
+func TestMessagesAreNotRenewed(t *testing.T) {
 	for _, ttl := range []time.Duration{time.Second, time.Hour} {
 		synctest.Test(t, func(t *testing.T) {
 			d := newDesk()

@@ -33,7 +33,7 @@ func (j *slowJournal) Append(entries []record.Entry, done func(error)) {
 
 // The time of an attempt is its agent's: neither the wait for the journal nor
 // that for a recorder counts, and each attempt has all of it.
-func TestAnAttemptsTimeStartsWhenItsAgentIsCalled(t *testing.T) {
+func TestAttemptsTimeStartsWhenItsAgentIsCalled(t *testing.T) {
 	t.Parallel()
 	slow := func(context.Context, record.Prompt) error {
 		time.Sleep(time.Second)
@@ -71,7 +71,7 @@ func TestAnAttemptsTimeStartsWhenItsAgentIsCalled(t *testing.T) {
 }
 
 // A run's own limit counts all of it.
-func TestARunsTimeCountsTheWaitForTheJournal(t *testing.T) {
+func TestRunTimeIncludesTheWaitForTheJournal(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		res := run(t, newTeam(t, member("a", never(t))), &engine.RunOptions{Journal: &slowJournal{takes: time.Minute}, Timeout: time.Second}, spec("a"))
@@ -81,7 +81,7 @@ func TestARunsTimeCountsTheWaitForTheJournal(t *testing.T) {
 
 // A summary of the agent's own takes from the time of the attempt that it serves;
 // what is recorded about either does not.
-func TestASummaryTakesFromTheTimeOfItsAttempt(t *testing.T) {
+func TestSummaryCountsInTheTimeOfItsAttempt(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var left []time.Duration

@@ -59,7 +59,7 @@ func TestBudgetEndsARun(t *testing.T) {
 
 // A call that finds too little waits for the calls under way, which mostly take
 // less than was set aside for them.
-func TestBudgetWaitsForCallsUnderWay(t *testing.T) {
+func TestBudgetWaitsForCallsInProgress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slow := llm.ModelFunc(func(ctx context.Context, r llm.Request, emit func(llm.Delta) error) (llm.Response, error) {
 			time.Sleep(time.Minute)
@@ -84,7 +84,7 @@ func TestBudgetEstimatesUncountedTokens(t *testing.T) {
 
 // An endpoint that counts the tokens of the prompt alone, or of the reply alone, or
 // calls tools instead of writing a text, makes nothing cheaper.
-func TestBudgetCountsWhatWasCountedInPart(t *testing.T) {
+func TestBudgetEstimatesMissingTokenCounts(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("four", 450)
 	for name, res := range map[string]llm.Response{
@@ -167,7 +167,7 @@ func TestBudgetOfAnotherRunEndsNothing(t *testing.T) {
 // An endpoint that counts tokens wrongly makes nothing cheaper. Counts below zero are
 // refused; each refused call costs at least its reservation, so the budget ends the
 // run after as many calls as fit into it.
-func TestBudgetIsNotMovedByAbsurdNumbers(t *testing.T) {
+func TestBudgetIgnoresAbsurdTokenCounts(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name    string

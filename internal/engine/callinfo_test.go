@@ -40,7 +40,7 @@ func (d *described) Call(context.Context, llm.Request, func(llm.Delta) error) (l
 	}, nil
 }
 
-// TestCallInfoIsRecorded holds that the result, the events and the journal say which
+// TestCallInfoIsRecorded checks that the result, the events and the journal say which
 // model call gave an answer, and that replay, resume and reuse say so again.
 func TestCallInfoIsRecorded(t *testing.T) {
 	t.Parallel()
@@ -88,11 +88,11 @@ func TestCallInfoIsRecorded(t *testing.T) {
 	require.Zero(t, uncalled.calls)
 }
 
-// TestCallInfoOfWhatTheCallerMayNotSee holds that words which an endpoint chose
+// TestCallInfoAboveTheCallerIsHidden checks that words which an endpoint chose
 // after reading a secret do not reach a caller below it.
 //
 // Requirement: G42.
-func TestCallInfoOfWhatTheCallerMayNotSee(t *testing.T) {
+func TestCallInfoAboveTheCallerIsHidden(t *testing.T) {
 	t.Parallel()
 	const canary = "canary-4417"
 	m := &described{texts: []string{"done"}, info: llm.CallInfo{Model: canary, RequestID: canary, Endpoint: "http://127.0.0.1:1/v1", FinishReason: "stop"}, warnings: []string{canary}}
@@ -131,7 +131,7 @@ func orNothing(c *llm.CallInfo) llm.CallInfo {
 	return *c
 }
 
-// TestCallInfoIsClean holds that what an endpoint reports is one short line without
+// TestCallInfoIsClean checks that what an endpoint reports is one short line without
 // secrets, and that request IDs and model names as providers write them stay.
 func TestCallInfoIsClean(t *testing.T) {
 	t.Parallel()
@@ -151,7 +151,7 @@ func TestCallInfoIsClean(t *testing.T) {
 	}
 }
 
-// TestWarningsOfModelCalls holds that a warning of a model is one of the run, once for
+// TestWarningsOfModelCalls checks that a warning of a model is one of the run, once for
 // each agent and text.
 func TestWarningsOfModelCalls(t *testing.T) {
 	t.Parallel()
@@ -183,7 +183,7 @@ func TestWarningsOfModelCalls(t *testing.T) {
 	require.Len(t, run(t, newTeam(t, member), nil, specs...).Warnings, 20+1)
 }
 
-// TestDebugLogNamesTheCall holds that the log has the request ID of each call.
+// TestDebugLogNamesTheCall checks that the log has the request ID of each call.
 func TestDebugLogNamesTheCall(t *testing.T) {
 	t.Parallel()
 	m := &described{texts: []string{"done"}, info: llm.CallInfo{Model: "m-2", Endpoint: "http://127.0.0.1:1/v1", RequestID: "req", FinishReason: "stop"}}

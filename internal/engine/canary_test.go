@@ -40,12 +40,12 @@ type voyage struct {
 	o       engine.RunOptions
 }
 
-// G9: what is above a reader, or blocked on its way, reaches it by no carrier,
+// What is above a reader, or blocked on its way, reaches it by no carrier,
 // and none of it stands in an event, a log, the record or the result of a
 // caller who is not cleared for it.
 //
 // Requirement: G9.
-func TestNoCarrierBringsTheCanary(t *testing.T) {
+func TestWithheldCanaryReachesNoPromptEventLogOrRecord(t *testing.T) {
 	t.Parallel()
 	confidential := func(s *voyage) { s.holds.Classification = label.Confidential }
 	reply := func(text string) agentFunc {
@@ -174,7 +174,7 @@ func TestNoCarrierBringsTheCanary(t *testing.T) {
 	}
 }
 
-// G9: what a plan of the coordinator's says is as sensitive as its goal, and the
+// What a plan of the coordinator's says is as sensitive as its goal, and the
 // rules of the coordinator's pairs count for it.
 //
 // Requirement: G9.

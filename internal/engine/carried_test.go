@@ -79,7 +79,7 @@ func TestResultsExpireAsInputs(t *testing.T) {
 	})
 }
 
-func TestAnInputIsATextOrAResult(t *testing.T) {
+func TestInputIsATextOrAResult(t *testing.T) {
 	t.Parallel()
 	m := member("reader", never(t))
 	m.Accepts = label.Confidential

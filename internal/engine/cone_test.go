@@ -27,7 +27,7 @@ var claim = &engine.RunOptions{Inputs: []engine.Input{{Name: "claim", Text: "x",
 
 // What one input raises is one problem, which names every agent of the cone and
 // what would mend it.
-func TestOneConeIsOneProblem(t *testing.T) {
+func TestLabelConflictNamesAllAgentsOnce(t *testing.T) {
 	t.Parallel()
 	intake := cleared("intake", label.Confidential, never(t))
 	first := spec("intake")
@@ -49,7 +49,7 @@ func TestOneConeIsOneProblem(t *testing.T) {
 }
 
 // One task reads as it always did.
-func TestAConeOfOneTask(t *testing.T) {
+func TestLabelConflictOfOneTaskNamesTheTask(t *testing.T) {
 	t.Parallel()
 	first := spec("intake")
 	first.Uses = []task.Use{{Name: "claim"}}
@@ -60,7 +60,7 @@ func TestAConeOfOneTask(t *testing.T) {
 }
 
 // Each root has a cone of its own: a classification, an input, a message.
-func TestEachRootHasItsCone(t *testing.T) {
+func TestEachCauseOfALabelConflictIsOneProblem(t *testing.T) {
 	t.Parallel()
 	first, own := spec("intake"), by("intake", spec("own"))
 	first.Uses, own.Classification = []task.Use{{Name: "claim"}}, label.Confidential
@@ -78,7 +78,7 @@ func TestEachRootHasItsCone(t *testing.T) {
 
 // A cone of 10,000 tasks and as many agents is still one readable problem, and
 // is found quickly.
-func TestAConeOf10000Tasks(t *testing.T) {
+func TestLabelConflictOf10000TasksIsOneProblem(t *testing.T) {
 	t.Parallel()
 	const n = 10_000
 	members := []engine.Member{cleared("intake", label.Confidential, never(t))}

@@ -25,7 +25,7 @@ func sizesOf(d *desk, name string) (sizes []int) {
 }
 
 // What of all context was sent, computed by hand.
-func TestContextOfARun(t *testing.T) {
+func TestRunReportsItsContext(t *testing.T) {
 	t.Parallel()
 	const mail = "ada@example.com"
 	made := `{"iban":"DE89370400440532013000","mail":"` + mail + `","notes":"hush"}` // 68 bytes
@@ -67,7 +67,7 @@ func TestContextOfARun(t *testing.T) {
 }
 
 // A retelling is a prompt, and what was redacted in it counts.
-func TestContextCountsRetellings(t *testing.T) {
+func TestContextCountsTranslations(t *testing.T) {
 	t.Parallel()
 	d := newDesk()
 	tm := governed(t, summarizing(50), member("maker", d.keeps(says("write to ada@example.com"))), member("reader", d.keeps(retells(says("short"), says("done")))))

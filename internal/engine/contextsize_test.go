@@ -17,7 +17,7 @@ import (
 // message that the caller may not see.
 //
 // Requirement: G54.
-func TestSumsHaveNoExactSizeOfWhatIsAboveTheCaller(t *testing.T) {
+func TestSumsHideExactSizesAboveTheCaller(t *testing.T) {
 	t.Parallel()
 	play := func(n int) (event.Context, []int) {
 		policy := &handoff.Policy{Rules: []handoff.PairRule{{From: handoff.User, To: "deep", Mode: handoff.Full}}}

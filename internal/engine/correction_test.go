@@ -78,9 +78,9 @@ func countingTeam(t testing.TB, m llm.Model, edit ...func(*engine.Member)) *engi
 	return newTeam(t, c, reader)
 }
 
-// TestCorrectiveCallHasItsOwnRecord holds a corrective call to what every model
-// call has: what it sends is recorded first, to the byte, with a decision for
-// each piece of context, among them the faulty answer and what is wrong with it.
+// TestCorrectiveCallHasItsOwnRecord checks that a corrective call is recorded like
+// every model call: its prompt first, to the byte, with a decision for each piece
+// of context, among them the faulty answer and what is wrong with it.
 func TestCorrectiveCallHasItsOwnRecord(t *testing.T) {
 	t.Parallel()
 	m := &corrected{first: unfit, then: right}

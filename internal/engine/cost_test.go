@@ -112,7 +112,7 @@ func TestCostBudgetPricesCachedAndReasoningTokensApart(t *testing.T) {
 }
 
 // Free models are not refused by a cost budget that others have spent.
-func TestAFreeModelCostsNothing(t *testing.T) {
+func TestFreeModelCostsNothing(t *testing.T) {
 	t.Parallel()
 	free := asks("b", takes(5000, 5000))
 	free.Model, free.MaxCostBudget = "free", 1
@@ -339,7 +339,7 @@ func TestBudgetOfAnAgentEndsItsOwnTasks(t *testing.T) {
 }
 
 // A run whose only call was refused says nothing of its endpoint.
-func TestARefusedCallIsNoMissingEndpoint(t *testing.T) {
+func TestRefusedCallDoesNotBlameTheEndpoint(t *testing.T) {
 	t.Parallel()
 	one := asks("a", takes(1, 1))
 	one.MaxTokenBudget = 10
@@ -518,7 +518,7 @@ func TestCostBudgetContinuesAfterResume(t *testing.T) {
 
 // The event of a spent budget tells a caller who may not see the prompts what
 // results tell: a cost by rounded tokens.
-func TestSpentCostIsRoundedForWhoMayNotSeeThePrompts(t *testing.T) {
+func TestSpentCostIsRoundedAboveTheCaller(t *testing.T) {
 	t.Parallel()
 	reader := func(exact int) string {
 		m := asks("a", takes(exact, 80))
@@ -636,7 +636,7 @@ func TestBudgetsAreNotOverdrawn(t *testing.T) {
 
 // A call that finds too little of a cost budget waits for the calls under way,
 // which mostly take less than is reserved for them, also in another agent.
-func TestCostBudgetWaitsForCallsUnderWay(t *testing.T) {
+func TestCostBudgetWaitsForCallsInProgress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slow := llm.ModelFunc(func(ctx context.Context, r llm.Request, emit func(llm.Delta) error) (llm.Response, error) {
 			time.Sleep(time.Minute)

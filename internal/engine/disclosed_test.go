@@ -74,7 +74,7 @@ func warnedOf(p *engine.Plan, text string) bool {
 	return false
 }
 
-func TestWhatDeclassifiersCarryIsCountedBySourceAndProducer(t *testing.T) {
+func TestDisclosuresAreCountedBySourceAndProducer(t *testing.T) {
 	t.Parallel()
 	letters, mail := by("letters", spec("Write", "Judge")), by("mail", spec("Send", "Judge"))
 	again := by("letters", spec("Write again", "Judge again"))

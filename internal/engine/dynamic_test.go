@@ -132,7 +132,7 @@ func (s *scene) highest(title string) label.Classification {
 	return level
 }
 
-// G48: whatever comes while a run goes on (a message, an entry of the memory,
+// Whatever comes while a run goes on (a message, an entry of the memory,
 // what a failure quotes), nothing above the planned label of a task reaches it,
 // and so nothing that was planned is held.
 //
@@ -168,7 +168,7 @@ func TestContextSentDuringARunStaysBelowThePlan(t *testing.T) {
 
 // Everything that may touch a run from outside does so at once. The test is for
 // the race detector.
-func TestARunThatEverybodyTouches(t *testing.T) {
+func TestRunWithConcurrentCallers(t *testing.T) {
 	t.Parallel()
 	var plan []map[string]any
 	for i := range 30 {

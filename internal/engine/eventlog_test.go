@@ -35,7 +35,7 @@ func logged(t *testing.T, level slog.Level, o *engine.RunOptions, specs []task.S
 	return out.String(), records
 }
 
-// TestDebugLogOfCallsAndRetries holds that the log names calls, retries and
+// TestDebugLogOfCallsAndRetries checks that the log names calls, retries and
 // decisions with their numbers, and quotes neither prompts, replies nor errors.
 func TestDebugLogOfCallsAndRetries(t *testing.T) {
 	t.Parallel()
@@ -86,7 +86,7 @@ func TestDebugLogOfCallsAndRetries(t *testing.T) {
 	require.Empty(t, records, "nothing at the level info")
 }
 
-// TestDebugLogOfAFallback holds that a retry is logged without a model if it may be any
+// TestDebugLogOfAFallback checks that a retry is logged without a model if it may be any
 // of the chain.
 func TestDebugLogOfAFallback(t *testing.T) {
 	t.Parallel()
@@ -110,7 +110,7 @@ func TestDebugLogOfAFallback(t *testing.T) {
 	})
 }
 
-// TestDebugLogHasSizeClasses holds that the log has the caller's form of what
+// TestDebugLogHasSizeClasses checks that the log has the caller's form of what
 // is above the caller's clearance.
 //
 // Requirement: G42.

@@ -63,7 +63,7 @@ func TestEventsOfARun(t *testing.T) {
 	}
 }
 
-func TestEventsSayWhatHappened(t *testing.T) {
+func TestEventsHaveTheirData(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		worker := func(context.Context, prompt.Prompt) (agent.Reply, error) {
 			time.Sleep(time.Second)

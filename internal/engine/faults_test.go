@@ -24,7 +24,7 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// G2: whatever is wrong with a value, no more of it flows than of a sound one,
+// Whatever is wrong with a value, no more of it flows than of a sound one,
 // and the result says which task was held and why.
 //
 // A detector cannot be broken from outside: own patterns are of RE2, which does
@@ -32,7 +32,7 @@ import (
 // bound on checked values is withheld before any detector sees it.
 //
 // Requirement: G2.
-func TestUnsoundValuesAreWithheld(t *testing.T) {
+func TestInvalidValuesAreWithheld(t *testing.T) {
 	t.Parallel()
 	deep := strings.Repeat(`{"a":`, 10_000) + `"` + canary + `"` + strings.Repeat("}", 10_000)
 	tests := []struct {
@@ -92,7 +92,7 @@ func TestUnsoundValuesAreWithheld(t *testing.T) {
 // A held value is one line for a reader that can do without it.
 //
 // Requirement: G2.
-func TestUnsoundOptionalValuesAreALine(t *testing.T) {
+func TestInvalidOptionalValuesAreOneLine(t *testing.T) {
 	t.Parallel()
 	d := newDesk()
 	reader := spec("reader")
@@ -131,10 +131,10 @@ func TestClockSetBack(t *testing.T) {
 	}
 }
 
-// G2: a policy with one bad rule is no policy: there is no team.
+// A policy with one bad rule is no policy: there is no team.
 //
 // Requirement: G2.
-func TestOneBadRuleAndThereIsNoTeam(t *testing.T) {
+func TestOneInvalidRuleRefusesTheTeam(t *testing.T) {
 	t.Parallel()
 	good := handoff.PairRule{From: "maker", To: "reader", Mode: handoff.Minimal}
 	for name, bad := range map[string]handoff.PairRule{
@@ -177,7 +177,7 @@ func (errQuoting) Error() string { panic("no words") }
 // An error of an agent's that cannot be asked for its words fails its task.
 //
 // Requirement: G2.
-func TestErrorThatPanics(t *testing.T) {
+func TestPanicInErrorTextFailsTheTask(t *testing.T) {
 	t.Parallel()
 	for name, err := range map[string]error{"itself": errQuoting{}, "wrapped": fmt.Errorf("%w", errors.Join(errBroken, errBroken))} {
 		d := newDesk()
@@ -191,7 +191,7 @@ func TestErrorThatPanics(t *testing.T) {
 // of the attempt. The value is withheld, and the agent is not called.
 //
 // Requirement: G29.
-func TestASlowPatternEndsWithTheAttempt(t *testing.T) {
+func TestSlowPatternEndsWithTheAttempt(t *testing.T) {
 	t.Parallel()
 	slow := handoff.Redaction{Patterns: []redact.Pattern{{Name: "slow", Regexp: `(?:[a-z0-9]{1,10}x){1,40}9z`}}}
 	maker := member("maker", says(strings.Repeat("0x1x2x", 1<<20/6)))
@@ -210,7 +210,7 @@ func TestASlowPatternEndsWithTheAttempt(t *testing.T) {
 // A run that is canceled while a pattern works on a value withholds it, and ends.
 //
 // Requirement: G29.
-func TestASlowPatternEndsWithTheRun(t *testing.T) {
+func TestSlowPatternEndsWithTheRun(t *testing.T) {
 	t.Parallel()
 	slow := handoff.Redaction{Patterns: []redact.Pattern{{Name: "slow", Regexp: `(?:[a-z0-9]{1,10}x){1,40}9z`}}}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -234,7 +234,7 @@ func TestASlowPatternEndsWithTheRun(t *testing.T) {
 // patterns take much longer than the test allows.
 //
 // Requirement: G29.
-func TestASlowPatternEndsWithTheCaller(t *testing.T) {
+func TestSlowPatternEndsWithTheCaller(t *testing.T) {
 	t.Parallel()
 	slow := handoff.Redaction{}
 	for i := range 4 {

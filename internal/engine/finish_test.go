@@ -110,9 +110,9 @@ func cut(texts ...string) llm.Model {
 	})
 }
 
-// TestATruncatedAnswerSaysWhatHelps holds that no error suggests acceptTruncated for an
+// TestTruncatedAnswerSaysWhatHelps checks that no error suggests acceptTruncated for an
 // answer that it would not take, and that the provider's words keep no period of their own.
-func TestATruncatedAnswerSaysWhatHelps(t *testing.T) {
+func TestTruncatedAnswerSaysWhatHelps(t *testing.T) {
 	t.Parallel()
 	demands := accepting("a")
 	demands.OutputSchema = json.RawMessage(`{"type":"object"}`)

@@ -28,7 +28,7 @@ func echo(_ context.Context, p prompt.Prompt) (agent.Reply, error) {
 	return agent.Reply{Text: "I read:\n" + p.Text()}, nil
 }
 
-// G1: a task sees its own dependencies and inputs, and nothing else of the run.
+// A task sees its own dependencies and inputs, and nothing else of the run.
 //
 // Requirement: G1.
 func TestOnlyWhatIsGrantedArrives(t *testing.T) {
@@ -100,7 +100,7 @@ func drawLabels(rt *rapid.T) ([]engine.Member, []task.Spec, *engine.RunOptions) 
 	return members, specs, o
 }
 
-// G48: no label of a run is above the plan's, and so what the plan allows is
+// No label of a run is above the plan's, and so what the plan allows is
 // never refused in the middle; what the plan says is withheld is.
 //
 // Requirement: G48.
@@ -211,10 +211,10 @@ func TestOptionalResultWithALowerLabel(t *testing.T) {
 	requireRule(t, err, gate.RuleProduces)
 }
 
-// G13: the label of a result is computed, whatever the agent claims.
+// The label of a result is computed, whatever the agent claims.
 //
 // Requirement: G13.
-func TestClaimsLowerNothing(t *testing.T) {
+func TestClaimedLabelLowersNothing(t *testing.T) {
 	t.Parallel()
 	claims := func(level label.Classification) agentFunc {
 		return func(context.Context, prompt.Prompt) (agent.Reply, error) {
@@ -270,7 +270,7 @@ func TestTags(t *testing.T) {
 	}
 }
 
-// G16: expiry is checked when the reader starts.
+// Expiry is checked when the reader starts.
 //
 // Requirement: G16.
 func TestResultThatExpires(t *testing.T) {
@@ -329,7 +329,7 @@ func TestInputThatExpires(t *testing.T) {
 }
 
 // Requirement: G16.
-func TestResultOutlivesNoneOfItsParts(t *testing.T) {
+func TestResultExpiresWithItsEarliestSource(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		long, short, mix := spec("long"), spec("short"), spec("mix", "long", "short")
 		long.TTL, short.TTL, mix.TTL = time.Hour, time.Minute, 2*time.Hour
@@ -364,7 +364,7 @@ func everything(t *testing.T, res *engine.Result, heard *audience) string {
 
 const canary = "canary-b1f5"
 
-// G47, G42: above the caller's clearance there is the label, on every way out.
+// Above the caller's clearance there is the label, on every way out.
 //
 // Requirement: G47.
 func TestCanaryStaysInside(t *testing.T) {
@@ -431,7 +431,7 @@ func TestNoEventCarriesAPayload(t *testing.T) {
 }
 
 // Credentials cross no edge, whoever wrote them and wherever.
-func TestCredentialsAreTakenOut(t *testing.T) {
+func TestCredentialsAreRedacted(t *testing.T) {
 	t.Parallel()
 	key := "gh" + "p_" + strings.Repeat("Ab1C2d", 6) // fake
 	var seen string

@@ -78,7 +78,7 @@ func idle(t *testing.T, names ...string) (members []engine.Member) {
 	return members
 }
 
-func TestAGoalBecomesAnAnswer(t *testing.T) {
+func TestGoalBecomesAnAnswer(t *testing.T) {
 	t.Parallel()
 	c := &planner{plans: []string{twoTasks}}
 	var seen string
@@ -162,7 +162,7 @@ func TestPlansThatCannotBeRun(t *testing.T) {
 	}
 }
 
-func TestAPlanIsCorrectedOnce(t *testing.T) {
+func TestPlanIsCorrectedOnce(t *testing.T) {
 	t.Parallel()
 	c := &planner{plans: []string{`Sure! [{"title": "A", "description": "x", "assignee": "eve", "prio": 1}]`, twoTasks}}
 	res, err := led(t, c, member("ada", says("a")), member("bob", says("b"))).RunTeam(t.Context(), engine.Goal{Text: "Do it."}, nil)
@@ -178,7 +178,7 @@ func TestAPlanIsCorrectedOnce(t *testing.T) {
 // A plan is held to labels and clearances like the caller's own tasks.
 //
 // Requirement: G49.
-func TestAPlanGrantsNoMoreThanItMay(t *testing.T) {
+func TestPlanGrantsNoMoreThanItMay(t *testing.T) {
 	t.Parallel()
 	goal := engine.Goal{Text: "Judge the claim.", Classification: label.Confidential}
 	plan := func(who string) string {
@@ -227,7 +227,7 @@ func TestAPlanGrantsNoMoreThanItMay(t *testing.T) {
 	})
 }
 
-func TestGoalsThatCannotBeAskedFor(t *testing.T) {
+func TestInvalidGoalsAreRefused(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name string
@@ -260,7 +260,7 @@ func TestGoalsThatCannotBeAskedFor(t *testing.T) {
 	requireFaults(t, err, fault{"/coordinator", "this team has none", plan.ErrNoCoordinator})
 }
 
-func TestACoordinatorThatFails(t *testing.T) {
+func TestCoordinatorThatFails(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name   string
@@ -286,7 +286,7 @@ func TestACoordinatorThatFails(t *testing.T) {
 	}
 }
 
-func TestASimpleGoalGoesToOneAgent(t *testing.T) {
+func TestSimpleGoalGoesToOneAgent(t *testing.T) {
 	t.Parallel()
 	var seen string
 	tm := led(t, engine.AgentFunc(never(t)), member("ada", func(_ context.Context, p prompt.Prompt) (agent.Reply, error) {
@@ -305,7 +305,7 @@ func TestASimpleGoalGoesToOneAgent(t *testing.T) {
 // fence and before every reader.
 //
 // Requirement: G9.
-func TestTheTitleMadeOfAGoalHoldsNoSecret(t *testing.T) {
+func TestTitleMadeFromAGoalHasNoSecret(t *testing.T) {
 	t.Parallel()
 	for _, goal := range []string{"Translate " + fakeToken + " into French", "What is " + fakeToken + "?", "Translate into plain French for me the very long word " + fakeToken} {
 		var heard audience
@@ -321,7 +321,7 @@ func TestTheTitleMadeOfAGoalHoldsNoSecret(t *testing.T) {
 	}
 }
 
-func TestReceiptsKnowTheParametersOfAGoal(t *testing.T) {
+func TestReceiptsNameTheParametersOfAGoal(t *testing.T) {
 	t.Parallel()
 	goal := engine.Goal{Text: "Find out about 2026, and tell.", Source: provenance.Source{Params: []provenance.Param{{Name: "year", Start: 15, End: 19}}}}
 	c := &planner{plans: []string{twoTasks}}

@@ -231,7 +231,7 @@ func (w *world) reaches(from, to string) bool {
 	return false
 }
 
-// G34: what runs at the same time, and what ends first, changes no byte.
+// What runs at the same time, and what ends first, changes no byte.
 //
 // Requirement: G34.
 func TestConcurrencyChangesNothing(t *testing.T) {

@@ -16,11 +16,11 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// G54: what the check says of the paths for an input that the caller may not see does not
+// What the check says of the paths for an input that the caller may not see does not
 // depend on which members the input has, in the plan, the events, the result and errors.
 //
 // Requirement: G54.
-func TestWarningsDoNotTellOfHiddenInputs(t *testing.T) {
+func TestWarningsDoNotRevealHiddenInputs(t *testing.T) {
 	t.Parallel()
 	type told struct{ plan, events, result []string }
 	play := func(t *testing.T, level label.Classification, text string) told {
@@ -61,7 +61,7 @@ func TestWarningsDoNotTellOfHiddenInputs(t *testing.T) {
 // An error about such an input does not say what is in it either.
 //
 // Requirement: G54.
-func TestErrorsDoNotTellOfHiddenInputs(t *testing.T) {
+func TestErrorsDoNotRevealHiddenInputs(t *testing.T) {
 	t.Parallel()
 	refused := func(level label.Classification, text string) string {
 		s := spec("a")
@@ -93,7 +93,7 @@ func TestErrorsDoNotTellOfHiddenInputs(t *testing.T) {
 // not depend on which members it has: it may have any.
 //
 // Requirement: G54.
-func TestAssertionsDoNotTellOfHiddenInputs(t *testing.T) {
+func TestAssertionsDoNotRevealHiddenInputs(t *testing.T) {
 	t.Parallel()
 	checked := func(t *testing.T, level label.Classification, text string) (told []string) {
 		policy := &handoff.Policy{Rules: []handoff.PairRule{{From: handoff.User, To: "a", Mode: handoff.Full, Block: []task.Path{"ssn"}}, {From: handoff.User, To: "b", Mode: handoff.Full}}}

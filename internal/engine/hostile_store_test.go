@@ -52,7 +52,7 @@ func (s faulty) All(ctx context.Context) ([]teammemory.Entry, error) {
 
 var errStore = errors.New("the disk is full")
 
-func TestAMemoryThatFails(t *testing.T) {
+func TestMemoryThatFails(t *testing.T) {
 	t.Parallel()
 	t.Run("on write", func(t *testing.T) {
 		t.Parallel()
@@ -81,7 +81,7 @@ func TestAMemoryThatFails(t *testing.T) {
 
 // A store is code of the caller's. Whatever it does, the run ends, and so do
 // its tasks.
-func TestAStoreThatBreaksEndsNoRun(t *testing.T) {
+func TestFailingStoreDoesNotEndTheRun(t *testing.T) {
 	t.Parallel()
 	for name, breaks := range map[string]func() error{
 		"panics":             func() error { panic("oh") },
@@ -144,7 +144,7 @@ func TestErrorsOfAStoreAreNotShown(t *testing.T) {
 // Expiry is judged when the prompt is built, which may be long after the task began.
 //
 // Requirement: G16.
-func TestAnInputExpiresWhileTheMemoryIsRead(t *testing.T) {
+func TestInputExpiresWhileTheMemoryIsRead(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		slow := newFaulty(nil, func() error { time.Sleep(time.Minute); return nil })

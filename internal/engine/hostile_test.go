@@ -132,7 +132,7 @@ func TestCodesAreOurWords(t *testing.T) {
 // was given, and nothing that the run decides.
 //
 // Requirement: G11.
-func TestReceiptsOfEventsDecideNothing(t *testing.T) {
+func TestSubscribersCannotChangeDecisions(t *testing.T) {
 	t.Parallel()
 	changed := make(chan struct{})
 	scribble := func(e event.Event) {
@@ -152,7 +152,7 @@ func TestReceiptsOfEventsDecideNothing(t *testing.T) {
 }
 
 // Requirement: G51.
-func TestEndpointsAreOneHoweverTheyAreSpelt(t *testing.T) {
+func TestSpellingsOfAnEndpointAreEqual(t *testing.T) {
 	t.Parallel()
 	m := member("a", echo)
 	m.Endpoint = "https://llm.example/v1"

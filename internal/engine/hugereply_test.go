@@ -59,7 +59,7 @@ func TestRepliesAreBounded(t *testing.T) {
 
 // What an agent says of an error is cut where it enters: on a rune, with a
 // mark, and never inside what redaction takes out.
-func TestErrorsAreCutWhereTheyEnter(t *testing.T) {
+func TestErrorTextsAreCut(t *testing.T) {
 	t.Parallel()
 	key := "-----BEGIN RSA PRIVATE KEY-----\n" + strings.Repeat("MIIEpAIBAAKCAQEAcanary0123456789abcdefghijklmnopqrstuvwxyzABCDEF\n", 20) + "-----END RSA PRIVATE KEY-----\n"
 	open := "-----BEGIN RSA PRIVATE KEY-----\n" + strings.Repeat("MIIEpAIBAAKCAQEAcanary0123456789abcdefghijklmnopqrstuvwxyzABCDEF\n", 20_000)

@@ -12,7 +12,7 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-func TestRulesWithoutEffectAreWarnedOf(t *testing.T) {
+func TestRulesWithoutEffectAreWarnings(t *testing.T) {
 	t.Parallel()
 	tm, err := engine.New(engine.Config{
 		Agents: []engine.Member{member("a", never(t)), member("b", never(t)), member("c", never(t))},

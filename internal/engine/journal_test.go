@@ -450,7 +450,7 @@ func TestEventsAreDurableBeforeTheyAreEmitted(t *testing.T) {
 }
 
 // The rulings about what a result makes ready are durable with the result.
-func TestRulingsStandBesideTheResultThatCalledForThem(t *testing.T) {
+func TestDecisionsAreDurableWithTheirResult(t *testing.T) {
 	t.Parallel()
 	journal := &memory{}
 	specs := []task.Spec{{Title: "a", Description: "A.", Assignee: "worker"}, {Title: "b", Description: "B.", Assignee: "worker", DependsOn: task.On("a")}, {Title: "c", Description: "C.", Assignee: "worker", DependsOn: task.On("a")}}
@@ -502,7 +502,7 @@ func TestReuseTakesAnswersToTheSamePrompts(t *testing.T) {
 	})
 }
 
-func TestReuseStopsWhereAResultIsEqual(t *testing.T) {
+func TestEqualResultStopsTheRerun(t *testing.T) {
 	t.Parallel()
 	specs := []task.Spec{{Title: "a", Description: "Say one.", Assignee: "worker"}, {Title: "b", Description: "B.", Assignee: "worker", DependsOn: task.On("a")}}
 	always := func() (*counted, *engine.Team) {

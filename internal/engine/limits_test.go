@@ -95,7 +95,7 @@ func TestInputsThatDoNotFitAreErrors(t *testing.T) {
 }
 
 // One problem says it, however many tasks read the input.
-func TestAnInputThatDoesNotFitIsReportedOnce(t *testing.T) {
+func TestInputThatDoesNotFitIsReportedOnce(t *testing.T) {
 	t.Parallel()
 	var specs []task.Spec
 	for i := range 20 {
@@ -140,7 +140,7 @@ func TestInputsThatDoNotFitTogether(t *testing.T) {
 
 // Patterns of a policy cannot hold up the check of a plan, which has no context:
 // four of them take minutes for this input.
-func TestPatternsDoNotHoldUpTheCheckOfAPlan(t *testing.T) {
+func TestSlowPatternsDoNotDelayThePlan(t *testing.T) {
 	t.Parallel()
 	rules := handoff.Redaction{}
 	for _, last := range "qrst" {
@@ -165,7 +165,7 @@ func TestPatternsDoNotHoldUpTheCheckOfAPlan(t *testing.T) {
 
 // The sum of inputs and the room for them tell nothing of the size of one that the
 // caller may not see.
-func TestSizesOfSecretInputsAreNotTheDifferenceOfSums(t *testing.T) {
+func TestDifferencesOfSumsHideSizesOfSecretInputs(t *testing.T) {
 	t.Parallel()
 	var said []string
 	for _, n := range []int{1200, 1300} {

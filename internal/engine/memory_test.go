@@ -157,7 +157,7 @@ func TestMemoryStaysWithinItsCaps(t *testing.T) {
 	}
 }
 
-func TestMemoryOfManyEntriesIsTheNewest(t *testing.T) {
+func TestMemoryDigestHasTheNewestEntries(t *testing.T) {
 	t.Parallel()
 	t.Run("of this run", func(t *testing.T) {
 		t.Parallel()
@@ -204,7 +204,7 @@ func TestMemoryKeepsNoResultThatWasReplaced(t *testing.T) {
 // The key of a note is whoever wrote it's word, and stands outside of the fence.
 //
 // Requirement: G9.
-func TestTheKeyOfANoteIsGated(t *testing.T) {
+func TestKeyOfANoteIsGated(t *testing.T) {
 	t.Parallel()
 	store := teammemory.NewMapStore()
 	note(t, store, "key "+fakeToken, label.Internal)

@@ -60,7 +60,7 @@ func TestMessagesReachAllAttemptsOfATask(t *testing.T) {
 	require.Contains(t, prompts[1], "hello")
 }
 
-func TestMessagesSentDuringTheRun(t *testing.T) {
+func TestMessagesSentDuringTheRunAreDelivered(t *testing.T) {
 	t.Parallel()
 	var bob listens
 	var bus *mailbox.Bus
@@ -138,7 +138,7 @@ func TestMessagesThatCannotBeSent(t *testing.T) {
 // A message that expired in its inbox was not delivered, and the caller is told.
 //
 // Requirement: G16.
-func TestAMessageThatExpiresIsNotDelivered(t *testing.T) {
+func TestMessageThatExpiresIsNotDelivered(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var heard audience
@@ -173,7 +173,7 @@ func TestMessagesOfARefusedTaskGoToTheNext(t *testing.T) {
 	})
 }
 
-func TestAnInboxWithoutRoomIsAWarning(t *testing.T) {
+func TestInboxWithoutRoomIsAWarning(t *testing.T) {
 	t.Parallel()
 	var bob listens
 	tm := newTeam(t, engine.Member{Name: "bob", Agent: &bob})

@@ -47,7 +47,7 @@ func TestAgentsThatCannotWorkAreRefused(t *testing.T) {
 	}
 }
 
-func TestANilContextIsAnError(t *testing.T) {
+func TestNilContextIsAnError(t *testing.T) {
 	t.Parallel()
 	tm := led(t, engine.AgentFunc(never(t)), member("a", never(t)))
 	var none context.Context
@@ -110,7 +110,7 @@ func TestOneRunAtATimeUsesABus(t *testing.T) {
 }
 
 // Nobody is paid for working, and a sum of counts is no small number.
-func TestUsageThatCannotBe(t *testing.T) {
+func TestInvalidUsageIsRefused(t *testing.T) {
 	t.Parallel()
 	for name, give := range map[string]agent.Reply{
 		"input":  {Text: "x", Usage: llm.Usage{InputTokens: -1, OutputTokens: 5}},

@@ -14,11 +14,11 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// G54: what the policy keeps from the caller is in no recorded prompt of
+// What the policy keeps from the caller is in no recorded prompt of
 // another reader either; what it lets cross whole is.
 //
 // Requirement: G54.
-func TestRecordedPromptsKeepWhatTheCallerIsNotGiven(t *testing.T) {
+func TestRecordedPromptsHideContextAboveTheCaller(t *testing.T) {
 	t.Parallel()
 	full := handoff.PairRule{To: "reader", Mode: handoff.Full}
 	lowers := func(to string, path task.Path) []handoff.Declassifier {
@@ -73,11 +73,11 @@ func TestRecordedPromptsKeepWhatTheCallerIsNotGiven(t *testing.T) {
 	}
 }
 
-// G54: that context was held because of what is in it tells of the value, as the
+// That context was held because of what is in it tells of the value, as the
 // words of its reader's agent would. It reaches the coordinator only where these do.
 //
 // Requirement: G54.
-func TestReasonsOfWithheldContextKeepItsLabel(t *testing.T) {
+func TestReasonsForWithholdingKeepTheLabel(t *testing.T) {
 	t.Parallel()
 	minimal := func(from string) handoff.PairRule {
 		return handoff.PairRule{From: from, To: handoff.Coordinator, Mode: handoff.Minimal}

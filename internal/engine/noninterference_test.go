@@ -56,7 +56,7 @@ func (t *tally) add(o tally) {
 	t.told, t.kept, t.uneven = t.told+o.told, t.kept+o.kept, t.uneven+o.uneven
 }
 
-// G54: see GATE.md. The settings are the same in every run of the test.
+// See GATE.md. The settings are the same in every run of the test.
 //
 // Requirement: G54.
 func TestNonInterference(t *testing.T) {

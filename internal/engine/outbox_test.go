@@ -38,7 +38,7 @@ func sends(text string, to ...string) agentFunc {
 // on, the bus takes no other agent's name from anyone.
 //
 // Requirement: G37.
-func TestAnAgentCannotForgeTheSender(t *testing.T) {
+func TestAgentCannotForgeTheSender(t *testing.T) {
 	t.Parallel()
 	var reader listens
 	var bus *mailbox.Bus
@@ -73,7 +73,7 @@ func TestAnAgentCannotForgeTheSender(t *testing.T) {
 
 // An outbox is that of one attempt: what a failed attempt sent is not sent, and
 // nothing can be sent after its end, by a translation, or without a bus.
-func TestAnOutboxBelongsToOneAttempt(t *testing.T) {
+func TestOutboxBelongsToOneAttempt(t *testing.T) {
 	t.Parallel()
 	var reader listens
 	var left *engine.Outbox
@@ -127,7 +127,7 @@ func TestAnOutboxBelongsToOneAttempt(t *testing.T) {
 }
 
 // A run inside an agent of another run does not send in that agent's name.
-func TestAnOutboxIsNotThatOfTheRunAround(t *testing.T) {
+func TestNestedRunHasItsOwnOutbox(t *testing.T) {
 	t.Parallel()
 	inner := newTeam(t, member("in", func(ctx context.Context, _ prompt.Prompt) (agent.Reply, error) {
 		require.Nil(t, engine.OutboxFrom(ctx))
@@ -141,7 +141,7 @@ func TestAnOutboxIsNotThatOfTheRunAround(t *testing.T) {
 	require.NoError(t, run(t, outer, &engine.RunOptions{Bus: outer.NewBus()}, spec("out")).Err())
 }
 
-func TestWhatAnOutboxRefuses(t *testing.T) {
+func TestOutboxRefuses(t *testing.T) {
 	t.Parallel()
 	big := strings.Repeat("x", mailbox.MaxContent)
 	for name, tt := range map[string]struct {
@@ -187,7 +187,7 @@ func TestWhatAnOutboxRefuses(t *testing.T) {
 // Two agents that answer each other's messages stop after the sixteenth.
 //
 // Requirement: G17.
-func TestMessagesAreHandedOnSixteenTimes(t *testing.T) {
+func TestMessageChainStopsAfterSixteenHops(t *testing.T) {
 	t.Parallel()
 	sent := 0
 	answers := func(to string) agentFunc {
@@ -296,7 +296,7 @@ func TestMessagesOfAgentsSurviveAnInterruption(t *testing.T) {
 
 // A message is durable before, or together with, every prompt that holds it, and
 // what an attempt sends becomes durable with its answer.
-func TestAMessageIsDurableBeforeItsReadersPrompt(t *testing.T) {
+func TestMessageIsDurableBeforeItsReadersPrompt(t *testing.T) {
 	t.Parallel()
 	j := &memory{}
 	tm, specs, o := talk(t, &counter{})
@@ -328,7 +328,7 @@ func TestAMessageIsDurableBeforeItsReadersPrompt(t *testing.T) {
 
 // What an agent that is asked anew sent before is not delivered beside what it
 // sends now, and a message that was altered in the journal is lost with a warning.
-func TestMessagesOfAnAnswerThatIsNotTakenAreDropped(t *testing.T) {
+func TestMessagesOfADiscardedAnswerAreDropped(t *testing.T) {
 	t.Parallel()
 	whole := &memory{}
 	tm, specs, o := talk(t, &counter{fail: map[string]bool{"work": true}})

@@ -12,7 +12,7 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// G5: a path at which no result can have anything is an error before a run. A
+// A path at which no result can have anything is an error before a run. A
 // single path that a given input lacks is a warning: another input may have it.
 //
 // Requirement: G5.

@@ -43,7 +43,7 @@ func never(t *testing.T) agentFunc {
 	}
 }
 
-func TestPlanReportsEverythingThatIsWrong(t *testing.T) {
+func TestPlanReportsAllProblems(t *testing.T) {
 	t.Parallel()
 	edit := func(change func(*task.Spec)) []task.Spec {
 		s := spec("a")
@@ -155,7 +155,7 @@ func golden(t *testing.T, path string, got []byte) {
 	require.Equal(t, string(want), string(got))
 }
 
-func TestSessionRule(t *testing.T) {
+func TestSessionsAreSeparate(t *testing.T) {
 	t.Parallel()
 	m := member("a", never(t))
 	m.MaxSession = time.Minute
@@ -229,7 +229,7 @@ func TestProducesRule(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// G15: secret flows only by a rule for the exact pair, that states a mode.
+// Secret flows only by a rule for the exact pair, that states a mode.
 //
 // Requirement: G15.
 func TestSecretIsWithheld(t *testing.T) {
@@ -258,7 +258,7 @@ func TestSecretIsWithheld(t *testing.T) {
 }
 
 // Requirement: G15.
-func TestWithoutALabelItIsInternal(t *testing.T) {
+func TestUnlabeledIsInternal(t *testing.T) {
 	t.Parallel()
 	r := spec("a")
 	r.Uses = []task.Use{{Name: "x"}}
@@ -278,7 +278,7 @@ type endpointAgent struct {
 
 func (e endpointAgent) Endpoint() string { return e.url }
 
-// G51: the endpoint is a reader with a clearance of its own.
+// The endpoint is a reader with a clearance of its own.
 //
 // Requirement: G51.
 func TestEndpointIsAReader(t *testing.T) {
@@ -331,7 +331,7 @@ func TestEndpointIsAReader(t *testing.T) {
 	}
 }
 
-// G47: a run whose only answer would be withheld does not start.
+// A run whose only answer would be withheld does not start.
 //
 // Requirement: G47.
 func TestAnswerWithoutAReaderIsRefused(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-func TestAPlanOfAGoalIsOnlyAPlan(t *testing.T) {
+func TestPlanOfAGoalIsOnlyAPlan(t *testing.T) {
 	t.Parallel()
 	c := &planner{plans: []string{twoTasks}}
 	tm := led(t, c, idle(t, "ada", "bob")...)
@@ -35,7 +35,7 @@ func TestAPlanOfAGoalIsOnlyAPlan(t *testing.T) {
 }
 
 // A plan is asked for to be looked at: the run that follows it sends the messages.
-func TestPlanTeamLeavesTheBusAlone(t *testing.T) {
+func TestPlanTeamSendsNoMessages(t *testing.T) {
 	t.Parallel()
 	var heard audience
 	var bob listens
@@ -54,7 +54,7 @@ func TestPlanTeamLeavesTheBusAlone(t *testing.T) {
 }
 
 // Requirement: G42.
-func TestTheSpecsOfAPlannedGoalAreGated(t *testing.T) {
+func TestSpecsOfAPlannedGoalAreGated(t *testing.T) {
 	t.Parallel()
 	c := &planner{plans: []string{`[{"title": "A", "description": "Log in with ` + fakeToken + `."}]`}}
 	p, err := led(t, c, idle(t, "ada")...).PlanTeam(t.Context(), engine.Goal{Text: "Do it."}, nil)
@@ -65,7 +65,7 @@ func TestTheSpecsOfAPlannedGoalAreGated(t *testing.T) {
 // Who will answer is a reader like any other, and stands in the plan.
 //
 // Requirement: G51.
-func TestAPlanWithAnAnswerShowsTheCoordinator(t *testing.T) {
+func TestPlanWithAnAnswerShowsTheCoordinator(t *testing.T) {
 	t.Parallel()
 	const far = "https://plan.example/v1"
 	tm, err := engine.New(engine.Config{

@@ -89,7 +89,7 @@ func shaped(s task.Spec) task.Spec {
 
 const facts = `{"name":"Ada","score":7,"notes":{"private":"hush","public":"open"}}`
 
-// G7: what each combination of mode, allow, block and need lets through, from
+// What each combination of mode, allow, block and need lets through, from
 // the reply of one agent into the prompt of another.
 //
 // Requirement: G7.
@@ -155,7 +155,7 @@ func TestModesInARun(t *testing.T) {
 // What cannot be meant is refused before anything is spent.
 //
 // Requirement: G7.
-func TestContradictionsAreFoundBeforehand(t *testing.T) {
+func TestContradictingOptionsAreRefused(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name string
@@ -184,11 +184,11 @@ func TestContradictionsAreFoundBeforehand(t *testing.T) {
 	}
 }
 
-// G8: each result is filtered by the rules for its producer, in whatever order
+// Each result is filtered by the rules for its producer, in whatever order
 // the results come.
 //
 // Requirement: G8.
-func TestEachProducersRulesWhateverTheOrder(t *testing.T) {
+func TestRulesApplyByProducerInAnyOrder(t *testing.T) {
 	t.Parallel()
 	const makers = 4
 	var first string
@@ -236,7 +236,7 @@ func TestEachProducersRulesWhateverTheOrder(t *testing.T) {
 	}
 }
 
-// G12: the order of the rules changes nothing of what anybody reads.
+// The order of the rules changes nothing of what anybody reads.
 //
 // Requirement: G12.
 func TestOrderOfRulesInARun(t *testing.T) {
@@ -277,7 +277,7 @@ func lowering(from, to string, lowerTo label.Classification) handoff.Declassifie
 	return handoff.Declassifier{Entry: handoff.Entry{Name: "score of " + from + " to " + to, From: from, To: to, Reason: "a number"}, Paths: []task.Path{"/score"}, LowerTo: lowerTo}
 }
 
-// G14: what is above a reader arrives by a declassifier's paths alone, with its
+// What is above a reader arrives by a declassifier's paths alone, with its
 // label, and leaves an event with its name; what nobody lowers does not arrive.
 //
 // Requirement: G14.
@@ -320,7 +320,7 @@ func TestDeclassifier(t *testing.T) {
 	}
 }
 
-// G14: an agent may read above what it produces if everything that leaves it is lowered.
+// An agent may read above what it produces if everything that leaves it is lowered.
 //
 // Requirement: G14.
 func TestProducesBelowItsLabel(t *testing.T) {
@@ -370,7 +370,7 @@ func TestProducesBelowItsLabel(t *testing.T) {
 	}
 }
 
-// G14: endorsing and renewing leave their events too.
+// Endorsing and renewing leave their events too.
 //
 // Requirement: G14.
 func TestEndorsedAndRenewed(t *testing.T) {
@@ -401,7 +401,7 @@ func TestEndorsedAndRenewed(t *testing.T) {
 	})
 }
 
-// G15: what is secret flows by a rule for the exact pair, and by no other.
+// What is secret flows by a rule for the exact pair, and by no other.
 //
 // Requirement: G15.
 func TestSecretFlowsByAnExactRuleOnly(t *testing.T) {
@@ -442,7 +442,7 @@ func TestSecretFlowsByAnExactRuleOnly(t *testing.T) {
 	}
 }
 
-// G16, G18: a retry is a new contract, with what is fresh then.
+// A retry is a new contract, with what is fresh then.
 //
 // Requirement: G18.
 func TestEachRetryIsANewContract(t *testing.T) {
@@ -479,7 +479,7 @@ func TestEachRetryIsANewContract(t *testing.T) {
 	})
 }
 
-// G20: a structured result carries a declared tag by its top-level property.
+// A structured result carries a declared tag by its top-level property.
 //
 // Requirement: G20.
 func TestTagsOfStructuredResults(t *testing.T) {
@@ -503,7 +503,7 @@ func TestTagsOfStructuredResults(t *testing.T) {
 	requireRule(t, err, gate.RuleTags)
 }
 
-// G28, G33: numbers are redacted too, and a prompt says what was done to it.
+// Numbers are redacted too, and a prompt says what was done to it.
 //
 // Requirement: G33.
 func TestMarksInPrompts(t *testing.T) {

@@ -242,7 +242,7 @@ func mendGoverned(specs []task.Spec, o *engine.RunOptions, members []engine.Memb
 // What is lowered where its label is high may cross as it is where it is not.
 //
 // Requirement: G48.
-func TestALowerLabelMayCrossHigher(t *testing.T) {
+func TestDeclassifiedSourceKeepsALowerLabel(t *testing.T) {
 	t.Parallel()
 	policy := &handoff.Policy{Declassify: []handoff.Declassifier{{Entry: handoff.Entry{Name: "all of it", From: "middle", To: "low", Reason: "a test"}, Paths: []task.Path{task.Whole}, UnsafeText: true, LowerTo: label.Public}}}
 	tm := governed(t, policy, cleared("fails", label.Confidential, fails(errBroken)), cleared("middle", label.Confidential, says("m")), member("low", says("x")))
@@ -260,7 +260,7 @@ func TestALowerLabelMayCrossHigher(t *testing.T) {
 // too, also if only the ceiling of a rule is below that.
 //
 // Requirement: G48.
-func TestALowerLabelIsLoweredToTheCeiling(t *testing.T) {
+func TestLowerLabelIsLoweredToTheLimit(t *testing.T) {
 	t.Parallel()
 	policy := &handoff.Policy{
 		Rules:      []handoff.PairRule{{From: "middle", To: "low", Ceiling: new(label.Public)}},

@@ -121,7 +121,7 @@ func TestPathsMustMatchEverySchema(t *testing.T) {
 
 // What only may be a mistake is a warning: an open schema may have more members
 // than it names, and another input may have what this one lacks.
-func TestPathsThatNothingNamesAreWarnings(t *testing.T) {
+func TestPathsThatNoSchemaNamesAreWarnings(t *testing.T) {
 	t.Parallel()
 	rules := func(from string, block ...task.Path) *handoff.Policy {
 		return &handoff.Policy{Rules: []handoff.PairRule{{From: from, To: "b", Block: block}}}
@@ -179,9 +179,9 @@ func TestPathsOfAPolicyAreCheckedBeforeAGoalIsPlanned(t *testing.T) {
 	requireFaults(t, err, fault{"/policy/rules/0/block/0", `did you mean "remarks"?`, task.ErrUnknown})
 }
 
-// TestNarrowedIsSaidOnlyOfWhatWasNarrowed runs a block that finds nothing in
+// TestOnlyNarrowedContextIsMarkedNarrowed runs a block that finds nothing in
 // what it is about, and one that does.
-func TestNarrowedIsSaidOnlyOfWhatWasNarrowed(t *testing.T) {
+func TestOnlyNarrowedContextIsMarkedNarrowed(t *testing.T) {
 	t.Parallel()
 	play := func(reply string) (*gate.Decision, *engine.Result, string) {
 		var text string

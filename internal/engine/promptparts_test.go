@@ -20,9 +20,9 @@ import (
 // tooLong is what a model says of a prompt that exceeds its context window.
 var tooLong = &llm.Error{Kind: callfault.PromptTooLong, Status: 400, Model: "m", Message: "maximum context length is 4096 tokens"}
 
-// TestAPromptThatIsTooLongNamesItsLargestParts checks that a task whose prompt exceeds
+// TestPromptThatIsTooLongNamesItsLargestParts checks that a task whose prompt exceeds
 // the context window says what fills the prompt, and is not tried again.
-func TestAPromptThatIsTooLongNamesItsLargestParts(t *testing.T) {
+func TestPromptThatIsTooLongNamesItsLargestParts(t *testing.T) {
 	t.Parallel()
 	reader := member("write", fails(tooLong))
 	reader.SystemPrompt = strings.Repeat("s", 300)
@@ -70,9 +70,9 @@ func TestPartsOfAPromptThatIsTooLong(t *testing.T) {
 	require.Contains(t, first, `; largest parts of the prompt: input "pin" up to 4 KiB, description up to 1 KiB, input "open" 600 bytes`)
 }
 
-// TestASynthesisThatIsTooLongNamesItsLargestParts checks the same for a prompt of the
+// TestSynthesisThatIsTooLongNamesItsLargestParts checks the same for a prompt of the
 // coordinator.
-func TestASynthesisThatIsTooLongNamesItsLargestParts(t *testing.T) {
+func TestSynthesisThatIsTooLongNamesItsLargestParts(t *testing.T) {
 	t.Parallel()
 	c := &planner{answer: func(prompt.Prompt) (string, error) { return "", tooLong }}
 	tm := led(t, c, member("ada", says(strings.Repeat("a", 9<<10))), member("bob", says("fine")))

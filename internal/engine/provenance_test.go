@@ -51,9 +51,9 @@ var mailPlan = `[
   {"title": "Tell", "description": "Write to bob.two@example.org.", "assignee": "bob", "dependsOn": ["Find"]}
 ]`
 
-// TestASavedPlanTakesTheRoadOfAPlan runs a plan directly and as it was saved. A
+// TestSavedPlanRunsLikeThePlan runs a plan directly and as it was saved. A
 // description was redacted in the first run and raw in the second one.
-func TestASavedPlanTakesTheRoadOfAPlan(t *testing.T) {
+func TestSavedPlanRunsLikeThePlan(t *testing.T) {
 	t.Parallel()
 	goal := engine.Goal{Text: "Settle it.", Classification: label.Confidential}
 	direct := planning(t, mailPlan)

@@ -19,7 +19,7 @@ import (
 // A rule that lets parts of the answer through to the caller leaves them to read.
 //
 // Requirement: G47.
-func TestTheAnswerIsWhatARuleLetsThrough(t *testing.T) {
+func TestAnswerHasOnlyWhatRulesDeliver(t *testing.T) {
 	t.Parallel()
 	made := by("a", spec("made"))
 	made.OutputSchema = []byte(`{"type":"object","properties":{"k":{"type":"string"},"h":{"type":"string"}}}`)
@@ -33,7 +33,7 @@ func TestTheAnswerIsWhatARuleLetsThrough(t *testing.T) {
 // A refused answer names the rule that would withhold it.
 //
 // Requirement: G47.
-func TestARuleThatWithholdsTheAnswerIsNamed(t *testing.T) {
+func TestRuleThatWithholdsTheAnswerIsNamed(t *testing.T) {
 	t.Parallel()
 	for _, rule := range []handoff.PairRule{{Mode: handoff.Minimal}, {Block: []task.Path{"h"}}, {Ceiling: new(label.Public)}} {
 		rule.ID, rule.From, rule.To, rule.Origin = "quiet", "a", handoff.User, provenance.Position{File: "team.yaml", Line: 7}
@@ -46,7 +46,7 @@ func TestARuleThatWithholdsTheAnswerIsNamed(t *testing.T) {
 // What of the shared memory is certain to be held is no way in the flow table.
 //
 // Requirement: G54.
-func TestWithheldMemoryIsNoFlow(t *testing.T) {
+func TestFlowTableOmitsWithheldMemory(t *testing.T) {
 	t.Parallel()
 	never, err := flow.ParseAssertion("task one never reaches b")
 	require.NoError(t, err)
@@ -61,7 +61,7 @@ func TestWithheldMemoryIsNoFlow(t *testing.T) {
 // A text of the caller's of which only parts may cross is refused before a run.
 //
 // Requirement: G6.
-func TestATextInputHasNoParts(t *testing.T) {
+func TestTextInputHasNoParts(t *testing.T) {
 	t.Parallel()
 	use := by("b", spec("use"))
 	use.Uses = []task.Use{{Name: "in", Need: []task.Path{"/pub"}}}
@@ -75,7 +75,7 @@ func TestATextInputHasNoParts(t *testing.T) {
 // What an agent said when it failed is a text for the caller too, though it be JSON.
 //
 // Requirement: G6.
-func TestAnErrorOfJSONHasNoPartsForTheCaller(t *testing.T) {
+func TestErrorOfJSONHasNoPartsForTheCaller(t *testing.T) {
 	t.Parallel()
 	policy := &handoff.Policy{Rules: []handoff.PairRule{{From: "a", To: handoff.User, Allow: []task.Path{"/k"}}}}
 	made := by("a", spec("made"))
@@ -88,7 +88,7 @@ func TestAnErrorOfJSONHasNoPartsForTheCaller(t *testing.T) {
 // What events tell of the size of a value above the caller is its class.
 //
 // Requirement: G50.
-func TestEventsTellAClassOfSizes(t *testing.T) {
+func TestEventsShowSizeClassesAboveTheCaller(t *testing.T) {
 	t.Parallel()
 	sizes := func(answer string) (list []int) {
 		var a audience

@@ -146,7 +146,7 @@ func TestReasoningReachesOnlyTheJournal(t *testing.T) {
 	})
 }
 
-// TestReasoningIsAsSensitiveAsTheResult holds that the journal has the label of the
+// TestReasoningIsAsSensitiveAsTheResult checks that the journal has the label of the
 // result for reasoning, and that a caller below it, or one who may have only a part of
 // the result, gets none of it.
 //

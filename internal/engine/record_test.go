@@ -52,11 +52,11 @@ func (l *ledger) handoffs() (list []event.Handoff) {
 	return list
 }
 
-// G44: each decision is one event and one line of the record, what was allowed
+// Each decision is one event and one line of the record, what was allowed
 // as well as what was not, with counts that are right.
 //
 // Requirement: G44.
-func TestEachDecisionOnce(t *testing.T) {
+func TestEachDecisionIsRecordedOnce(t *testing.T) {
 	t.Parallel()
 	policy := &handoff.Policy{Rules: []handoff.PairRule{
 		{ID: "only the score", From: "maker", To: "reader", Allow: []task.Path{"/score", "/mail"}, Block: []task.Path{"private"}, Origin: provenance.Position{File: "team.yaml", Line: 7}},
@@ -127,7 +127,7 @@ func TestEachDecisionOnce(t *testing.T) {
 // A schema says which keys may be told.
 //
 // Requirement: G44.
-func TestKeysOfASchemaAreShown(t *testing.T) {
+func TestDecisionsShowKeysOfTheSchema(t *testing.T) {
 	t.Parallel()
 	var l ledger
 	policy := &handoff.Policy{Rules: []handoff.PairRule{{From: "maker", To: "reader", Allow: []task.Path{"/score"}}}}
@@ -147,7 +147,7 @@ func TestKeysOfASchemaAreShown(t *testing.T) {
 // caller may see it.
 //
 // Requirement: G44.
-func TestTheRecordComesFirst(t *testing.T) {
+func TestRecordIsWrittenBeforeThePromptIsSent(t *testing.T) {
 	t.Parallel()
 	var order log
 	asks := func(_ context.Context, p prompt.Prompt) (agent.Reply, error) {
@@ -178,7 +178,7 @@ func TestTheRecordComesFirst(t *testing.T) {
 // The coordinator's prompts and retellings are recorded as any other.
 //
 // Requirement: G44.
-func TestCoordinatorAndRetellingsAreRecorded(t *testing.T) {
+func TestCoordinatorAndTranslationsAreRecorded(t *testing.T) {
 	t.Parallel()
 	var l ledger
 	var a audience
@@ -228,7 +228,7 @@ func TestCoordinatorAndRetellingsAreRecorded(t *testing.T) {
 // What cannot be recorded is not sent.
 //
 // Requirement: G44.
-func TestWithoutARecordNothingIsSent(t *testing.T) {
+func TestNothingIsSentWithoutARecord(t *testing.T) {
 	t.Parallel()
 	tests := map[string]record.Recorder{
 		"an error":              func(context.Context, record.Prompt) error { return errors.New("disk full") },

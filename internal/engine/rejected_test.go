@@ -27,7 +27,7 @@ func refused(list []engine.RejectedAnswer) (out [][2]string) {
 	return out
 }
 
-// TestRejectedAnswersAreKept holds that the result and the journal have each answer that
+// TestRejectedAnswersAreKept checks that the result and the journal have each answer that
 // was not accepted, with what its agent was told, whether it was corrected or not, and
 // that a replay has them again.
 func TestRejectedAnswersAreKept(t *testing.T) {
@@ -95,7 +95,7 @@ func (m *memory) refusedTexts() (texts []string) {
 	return texts
 }
 
-// TestGuardFailuresAreFinal holds that an answer which fails a guard is neither
+// TestGuardFailuresAreFinal checks that an answer which fails a guard is neither
 // corrected nor tried again, whoever gave it, and that its reader does not run.
 func TestGuardFailuresAreFinal(t *testing.T) {
 	t.Parallel()
@@ -131,7 +131,7 @@ func TestGuardFailuresAreFinal(t *testing.T) {
 	require.Equal(t, 2, m.count())
 }
 
-// TestRejectedAnswersAboveTheCaller holds that a caller below the label of a task
+// TestRejectedAnswersAboveTheCaller checks that a caller below the label of a task
 // sees neither the answer nor what is wrong with it, and that a rule for the caller
 // counts as it does for results.
 //

@@ -74,7 +74,7 @@ func pair(a engine.Agent) func(*engine.Config) {
 
 // A run comes again from its journal: nobody is asked, and the result is the
 // same to the byte, also of what failed and of what was never begun.
-func TestReplayIsTheRun(t *testing.T) {
+func TestReplayEqualsTheRun(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		specs, o := drawRun(t)
@@ -94,7 +94,7 @@ func TestReplayIsTheRun(t *testing.T) {
 	})
 }
 
-func TestReplayOfAnEditedRunSaysWhichPromptIsAnotherOne(t *testing.T) {
+func TestReplayOfAnEditedRunNamesTheChangedPrompt(t *testing.T) {
 	t.Parallel()
 	specs := []task.Spec{{Title: "a", Description: "A.", Assignee: "worker"}, {Title: "b", Description: "B.", Assignee: "worker", DependsOn: task.On("a")}}
 	journal := &memory{}
@@ -107,7 +107,7 @@ func TestReplayOfAnEditedRunSaysWhichPromptIsAnotherOne(t *testing.T) {
 
 // Without some context, those are asked whose prompts it stood in, directly or
 // through what others made of it, and nobody else.
-func TestReplayWithoutSomethingAsksWhoSawIt(t *testing.T) {
+func TestReplayWithoutContextCallsOnlyItsReaders(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		specs, o := drawRun(t)
@@ -154,7 +154,7 @@ func (r *recorded) Run(ctx context.Context, p prompt.Prompt) (agent.Reply, error
 	return r.counter.Run(ctx, p)
 }
 
-func TestReplayWithoutWhatThereIsNot(t *testing.T) {
+func TestReplayWithoutUnknownContextIsRefused(t *testing.T) {
 	t.Parallel()
 	specs := []task.Spec{{Title: "write", Description: "A.", Assignee: "worker"}}
 	for _, r := range []*engine.Replay{{Without: []string{"wrte"}}, {WithoutInputs: []string{"facts"}}, {Without: []string{"Write"}}} {

@@ -264,7 +264,7 @@ func TestRunAgentRefusals(t *testing.T) {
 }
 
 // What a model answered decides whether a run could run at all.
-func TestAnswered(t *testing.T) {
+func TestRunWithoutAnyReplyCouldNotRun(t *testing.T) {
 	t.Parallel()
 	model := func(res llm.Response, err error) engine.Member {
 		m := llm.ModelFunc(func(context.Context, llm.Request, func(llm.Delta) error) (llm.Response, error) { return res, err })

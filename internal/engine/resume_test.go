@@ -52,7 +52,7 @@ func alter(h *record.History, title string, change func(*record.AgentCall)) {
 // its task runs again, and what reads it only if it reads something else.
 //
 // Requirement: G16.
-func TestResultsThatDoNotHoldRunAgain(t *testing.T) {
+func TestUnusablePriorResultsRunAgain(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name   string
@@ -86,7 +86,7 @@ func TestResultsThatDoNotHoldRunAgain(t *testing.T) {
 // though it had crossed.
 //
 // Requirement: G18.
-func TestPolicyOfTodayHoldsWhatCrossedBefore(t *testing.T) {
+func TestResumeAppliesTheNewPolicy(t *testing.T) {
 	t.Parallel()
 	past := ended(t, two())
 	c := &counter{}
@@ -99,7 +99,7 @@ func TestPolicyOfTodayHoldsWhatCrossedBefore(t *testing.T) {
 	require.Empty(t, c.count())
 }
 
-func TestFreshTaskRunsAgainWithWhatReadsIt(t *testing.T) {
+func TestFreshTaskRunsAgainWithItsReaders(t *testing.T) {
 	t.Parallel()
 	past := ended(t, two())
 	c := &counter{}
@@ -181,7 +181,7 @@ func TestCanceledRunResumes(t *testing.T) {
 
 // What was retold by a model is not retold again, in whichever way the run
 // comes back.
-func TestRetellingIsNotPaidForTwice(t *testing.T) {
+func TestTranslationIsNotPaidTwice(t *testing.T) {
 	t.Parallel()
 	long := says("It was a long day, and nothing came of it, but for the rain in the evening.")
 	tm := func(a agentFunc, does agentFunc) *engine.Team {

@@ -100,7 +100,7 @@ func TestAttemptsAreCounted(t *testing.T) {
 	})
 }
 
-func TestMaxRetriesIsTheBound(t *testing.T) {
+func TestMaxRetriesBoundsAttempts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for retries, want := range map[int]int{-1: 1, 0: 1, 1: 2, 4: 5} {
 			res := run(t, newTeam(t, member("a", flaky(100, errBroken))), nil, retrying("a", retries))
@@ -159,7 +159,7 @@ func TestTerminalErrorsAreNotRetried(t *testing.T) {
 	}
 }
 
-func TestPassingErrorsAreRetried(t *testing.T) {
+func TestTransientErrorsAreRetried(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		err  error

@@ -26,10 +26,10 @@ func (p *placed) Call(context.Context, llm.Request, func(llm.Delta) error) (llm.
 	return llm.Response{Text: "from " + p.base}, nil
 }
 
-// TestReuseStaysWithTheOrigin checks that an answer of one endpoint is not taken
+// TestReuseIsLimitedToTheOrigin checks that an answer of one endpoint is not taken
 // for one of another, though the settings of the agent call them the same, and
 // that a resumed run and a replay take it wherever the endpoint is now.
-func TestReuseStaysWithTheOrigin(t *testing.T) {
+func TestReuseIsLimitedToTheOrigin(t *testing.T) {
 	t.Parallel()
 	run1 := func(p *placed, o *engine.RunOptions) *engine.Result {
 		tm := newTeam(t, engine.Member{Name: "a", Agent: agent.New(p, agent.Options{}), Version: "baseURL: ${URL}"})
@@ -72,9 +72,9 @@ func TestReuseStaysWithTheOrigin(t *testing.T) {
 	}
 }
 
-// TestReuseDoesNotGoByTheNamesOfEndpoints checks that an answer is not taken for
+// TestReuseComparesOriginsNotEndpointNames checks that an answer is not taken for
 // another origin whose endpoint has the same name, as those of one variable have.
-func TestReuseDoesNotGoByTheNamesOfEndpoints(t *testing.T) {
+func TestReuseComparesOriginsNotEndpointNames(t *testing.T) {
 	t.Parallel()
 	const a, b, evil = "https://a.example/v1", "https://b.example/v1", "https://evil.example/v1"
 	for name, other := range map[string][2]string{"its own": {evil, b}, "of the fallback": {a, evil}, "the same": {a, b}} {
@@ -94,7 +94,7 @@ func TestReuseDoesNotGoByTheNamesOfEndpoints(t *testing.T) {
 
 // Every endpoint of a fallback may have answered, so an answer is taken only for
 // the same chain.
-func TestReuseStaysWithTheOriginsOfAFallback(t *testing.T) {
+func TestReuseIsLimitedToTheOriginsOfAFallback(t *testing.T) {
 	t.Parallel()
 	run1 := func(o *engine.RunOptions, bases ...string) (first *placed, res *engine.Result) {
 		first = &placed{base: bases[0]}
@@ -127,7 +127,7 @@ func TestReuseStaysWithTheOriginsOfAFallback(t *testing.T) {
 }
 
 // An agent written in Go says nothing of an endpoint: its version decides.
-func TestReuseOfAnAgentWithoutAnEndpoint(t *testing.T) {
+func TestAgentWithoutAnEndpointIsReused(t *testing.T) {
 	t.Parallel()
 	journal := &memory{}
 	m := member("a", says("one"))

@@ -45,7 +45,7 @@ func requireFaults(t *testing.T, err error, want ...fault) {
 	}
 }
 
-func TestNewReportsEverythingThatIsWrong(t *testing.T) {
+func TestNewReportsAllProblems(t *testing.T) {
 	t.Parallel()
 	good := engine.AgentFunc(says("x"))
 	tests := []struct {
@@ -93,7 +93,7 @@ func TestNewReportsAllAgentsTogether(t *testing.T) {
 	requireFaults(t, err, fault{"/agents", "at least one agent", plan.ErrNoAgents})
 }
 
-func TestNewReportsWhatIsWrongWithTheCoordinator(t *testing.T) {
+func TestNewReportsProblemsOfTheCoordinator(t *testing.T) {
 	t.Parallel()
 	good := engine.AgentFunc(says("x"))
 	_, err := engine.New(engine.Config{Agents: []engine.Member{member("ada", says("x"))}, Coordinator: &engine.Coordinator{Accepts: new(label.Classification(9)), MaxPromptBytes: -1}})

@@ -18,7 +18,7 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-func TestTheAnswerFails(t *testing.T) {
+func TestFailedSynthesis(t *testing.T) {
 	t.Parallel()
 	c := &planner{plans: []string{twoTasks}, answer: func(prompt.Prompt) (string, error) { return "", errBroken }}
 	res, err := led(t, c, member("ada", says("a")), member("bob", says("b"))).RunTeam(t.Context(), engine.Goal{Text: "x"}, nil)
@@ -32,7 +32,7 @@ func TestTheAnswerFails(t *testing.T) {
 }
 
 // An answer of no words is none, and nobody has to guess that from an empty output.
-func TestAnEmptyAnswerIsAnError(t *testing.T) {
+func TestEmptyAnswerIsAnError(t *testing.T) {
 	t.Parallel()
 	c := &planner{plans: []string{twoTasks}, answer: func(prompt.Prompt) (string, error) { return "", nil }}
 	res, err := led(t, c, member("ada", says("a")), member("bob", says("b"))).RunTeam(t.Context(), engine.Goal{Text: "x"}, nil)
@@ -44,7 +44,7 @@ func TestAnEmptyAnswerIsAnError(t *testing.T) {
 	require.ErrorIs(t, res.Err(), engine.ErrNoAnswer)
 }
 
-func TestTheAnswerKnowsWhatFailed(t *testing.T) {
+func TestAnswerReadsTheFailures(t *testing.T) {
 	t.Parallel()
 	c := &planner{plans: []string{`[
 		{"title": "A", "description": "a", "assignee": "ada"}, {"title": "B", "description": "b", "assignee": "bob"},
@@ -58,7 +58,7 @@ func TestTheAnswerKnowsWhatFailed(t *testing.T) {
 }
 
 // However many tasks failed, what there is can be answered from.
-func TestTheAnswerListsTheFirstHundredFailures(t *testing.T) {
+func TestAnswerListsTheFirstHundredFailures(t *testing.T) {
 	t.Parallel()
 	c := &planner{}
 	specs := []task.Spec{by("bob", spec("good"))}
@@ -84,7 +84,7 @@ func TestTheAnswerListsTheFirstHundredFailures(t *testing.T) {
 // What an agent says of its prompt may be read for as long as the prompt.
 //
 // Requirement: G16.
-func TestAnErrorExpiresWithThePromptBeforeIt(t *testing.T) {
+func TestErrorExpiresWithItsPrompt(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := &planner{}
@@ -108,7 +108,7 @@ func TestAnErrorExpiresWithThePromptBeforeIt(t *testing.T) {
 }
 
 // What the coordinator may not read enters the synthesis by title and status.
-func TestTheAnswerIsForTheCallersClearance(t *testing.T) {
+func TestAnswerStaysWithinTheCallersClearance(t *testing.T) {
 	t.Parallel()
 	c := &planner{}
 	confidential := spec("ada")
@@ -127,7 +127,7 @@ func TestTheAnswerIsForTheCallersClearance(t *testing.T) {
 	require.NotContains(t, c.prompts[0], "canary")
 }
 
-func TestAnAnswerInParts(t *testing.T) {
+func TestLongResultsAreAnsweredInParts(t *testing.T) {
 	t.Parallel()
 	c := &planner{digest: "so much for that", answer: func(p prompt.Prompt) (string, error) {
 		return fmt.Sprintf("from %d digests", strings.Count(p.Text(), "(digest by coordinator)")), nil
@@ -160,7 +160,7 @@ func TestAnAnswerInParts(t *testing.T) {
 // the others are answered from.
 //
 // Requirement: G16.
-func TestADigestExpires(t *testing.T) {
+func TestDigestExpires(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		big := strings.Repeat("word ", 10_000)
@@ -192,7 +192,7 @@ func TestADigestExpires(t *testing.T) {
 
 // Digests that still do not fit are digested again. It ends also with a
 // coordinator whose digests are as long as what went into them: then they are cut.
-func TestDigestsOfDigests(t *testing.T) {
+func TestDigestsThatDoNotFitAreDigestedAgain(t *testing.T) {
 	t.Parallel()
 	const bound = 5000
 	for _, tt := range []struct {

@@ -165,7 +165,7 @@ func TestSummaryTakesTime(t *testing.T) {
 }
 
 // A result's own life begins when it is made, and not when its context was retold.
-func TestSummaryShortensNoLife(t *testing.T) {
+func TestSummaryDoesNotShortenTheExpiry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		reader := spec("reader", "maker")
 		reader.TTL = 10 * time.Second
@@ -178,7 +178,7 @@ func TestSummaryShortensNoLife(t *testing.T) {
 
 // A retelling that fails holds: nothing of the original crosses, and the result
 // says why.
-func TestFailedRetellingHolds(t *testing.T) {
+func TestFailedTranslationWithholds(t *testing.T) {
 	t.Parallel()
 	panics := func(context.Context, prompt.Prompt) (agent.Reply, error) { panic("out of order") }
 	tests := []struct {
@@ -225,7 +225,7 @@ func TestFailedRetellingHolds(t *testing.T) {
 }
 
 // A retelling is no way out of its reader: what the reader may read it may retell.
-func TestRetellingWhereResultsAreLowered(t *testing.T) {
+func TestTranslationOfALoweredResult(t *testing.T) {
 	t.Parallel()
 	policy := summarizing(50)
 	policy.Declassify = []handoff.Declassifier{lowering("reader", "next", label.Internal)}
@@ -239,7 +239,7 @@ func TestRetellingWhereResultsAreLowered(t *testing.T) {
 }
 
 // What is public stays public when it is retold.
-func TestRetellingKeepsTheLabel(t *testing.T) {
+func TestTranslationKeepsTheLabel(t *testing.T) {
 	t.Parallel()
 	d := newDesk()
 	tm := governed(t, summarizing(50), member("maker", says("x")), member("reader", d.keeps(retells(says("short"), says("done")))))
@@ -252,7 +252,7 @@ func TestRetellingKeepsTheLabel(t *testing.T) {
 }
 
 // A title has its length; what is to be retold of it has one more word.
-func TestRetellingOfALongTitle(t *testing.T) {
+func TestTranslationOfALongTitle(t *testing.T) {
 	t.Parallel()
 	tm := governed(t, summarizing(50), member("maker", says("x")), member("reader", retells(says("short"), says("done"))))
 	maker := by("maker", spec(strings.Repeat("x", naming.MaxTitle)))
@@ -261,7 +261,7 @@ func TestRetellingOfALongTitle(t *testing.T) {
 }
 
 // A retelling pays from the budget of the run, as any model call does.
-func TestRetellingIsPaidFromTheBudget(t *testing.T) {
+func TestTranslationIsPaidFromTheBudget(t *testing.T) {
 	t.Parallel()
 	tests := []struct{ budget, input int }{{150, 0}, {230, 20}, {1000, 40}}
 	for _, tt := range tests {
@@ -280,7 +280,7 @@ func TestRetellingIsPaidFromTheBudget(t *testing.T) {
 }
 
 // The coordinator retells what it reads, as any reader does.
-func TestCoordinatorRetells(t *testing.T) {
+func TestCoordinatorTranslates(t *testing.T) {
 	t.Parallel()
 	policy := &handoff.Policy{Rules: []handoff.PairRule{
 		{From: "maker", To: handoff.Coordinator, Mode: handoff.Full, Translate: &handoff.Translation{MaxTokens: 50, ByModel: true}},
@@ -307,7 +307,7 @@ func TestCoordinatorRetells(t *testing.T) {
 }
 
 // Only endorsed context is recast into the system prompt, fenced as it would be elsewhere.
-func TestRecastNeedsAnEndorser(t *testing.T) {
+func TestOnlyEndorsedContextIsRecast(t *testing.T) {
 	t.Parallel()
 	for _, endorsed := range []bool{true, false} {
 		t.Run(fmt.Sprint("endorsed: ", endorsed), func(t *testing.T) {
@@ -336,7 +336,7 @@ func TestRecastNeedsAnEndorser(t *testing.T) {
 }
 
 // Fields and filter keep and take out parts, beside what the rule itself says.
-func TestFieldsAndFilter(t *testing.T) {
+func TestTranslationByFieldsAndFilter(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name string

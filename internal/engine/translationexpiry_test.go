@@ -10,7 +10,7 @@ import (
 )
 
 // What was retold of a result serves also when its task was run anew and said the same.
-func TestRetellingOfAResultThatWasMadeAnew(t *testing.T) {
+func TestTranslationIsReusedForAnEqualResult(t *testing.T) {
 	t.Parallel()
 	tm := func() *engine.Team {
 		maker, reader := member("maker", says("It was a long day, and nothing came of it, but for the rain in the evening.")), member("reader", retells(says("It rained."), says("So what.")))

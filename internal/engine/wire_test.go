@@ -17,7 +17,7 @@ import (
 // A goal over the wire: what an endpoint receives is the coordinator twice, the
 // workers in the order of their dependencies, and in each worker's prompt its
 // own context and nothing else.
-func TestAGoalOverTheWire(t *testing.T) {
+func TestGoalOverTheWire(t *testing.T) {
 	t.Parallel()
 	script, err := scripted.Parse("script.yaml", []byte(`
 replies:

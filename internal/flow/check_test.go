@@ -164,7 +164,7 @@ func TestCheckResolvesSubjectsAndReaders(t *testing.T) {
 	}
 }
 
-// TestUnknownPropertiesAreErrors holds that a slip of the pen is not taken for a
+// TestUnknownPropertiesAreErrors checks that a slip of the pen is not taken for a
 // property that never flows. One source of which nothing is known makes every
 // name possible.
 func TestUnknownPropertiesAreErrors(t *testing.T) {
@@ -194,9 +194,9 @@ func TestUnknownPropertiesAreErrors(t *testing.T) {
 	}
 }
 
-// TestAReaderListedTwiceIsOne gives an endpoint two spellings, of which only
+// TestReaderListedTwiceIsOne gives an endpoint two spellings, of which only
 // the first receives anything.
-func TestAReaderListedTwiceIsOne(t *testing.T) {
+func TestReaderListedTwiceIsOne(t *testing.T) {
 	t.Parallel()
 	g := office()
 	g.Readers = append(g.Readers, flow.Reader{Kind: flow.Endpoint, Name: "https://models.example/v1"})
@@ -261,7 +261,7 @@ func TestWholeHasTwoForms(t *testing.T) {
 	}
 }
 
-// TestPropertyMayBeDeepInAGrant holds that a grant of /facts/** counts
+// TestPropertyMayBeDeepInAGrant checks that a grant of /facts/** counts
 // for a name that may be beneath, and that a block of one place does not count
 // for the name elsewhere.
 func TestPropertyMayBeDeepInAGrant(t *testing.T) {
@@ -293,7 +293,7 @@ func TestPropertyMayBeDeepInAGrant(t *testing.T) {
 	}
 }
 
-func TestFindingsAreData(t *testing.T) {
+func TestFindingsAsJSON(t *testing.T) {
 	t.Parallel()
 	a, err := flow.ParseAssertion("input letter never derives into writer")
 	require.NoError(t, err)

@@ -203,8 +203,8 @@ func TestOrderOfEdgesDoesNotMatter(t *testing.T) {
 	})
 }
 
-// TestTakingAwayNeverAddsReach removes an edge or a sight, or narrows an edge.
-func TestTakingAwayNeverAddsReach(t *testing.T) {
+// TestRemovingAnEdgeNeverAddsReach removes an edge or a sight, or narrows an edge.
+func TestRemovingAnEdgeNeverAddsReach(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		d := drawn(t, true)
@@ -244,9 +244,9 @@ func TestTakingAwayNeverAddsReach(t *testing.T) {
 	})
 }
 
-// TestAssertionsAndTableSayTheSame holds findings about a source as a whole to
+// TestAssertionsAgreeWithTheTable compares findings about a source as a whole with
 // its cells.
-func TestAssertionsAndTableSayTheSame(t *testing.T) {
+func TestAssertionsAgreeWithTheTable(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		d := drawn(t, true)

@@ -98,7 +98,7 @@ func TestParseAssertionErrors(t *testing.T) {
 	}
 }
 
-func TestAnErrorQuotesTheAssertion(t *testing.T) {
+func TestErrorQuotesTheAssertion(t *testing.T) {
 	t.Parallel()
 	_, err := flow.ParseAssertion(`"<a>" never`)
 	require.EqualError(t, err, `assertion "\"<a>\" never": reaches or derives into is missing at the end: write X never reaches B, or X never derives into B`)
@@ -118,7 +118,7 @@ func TestAssertionsSurviveJSON(t *testing.T) {
 	require.Equal(t, a, back)
 }
 
-// FuzzParseAssertion holds that what is read means the same when it is written
+// FuzzParseAssertion checks that what is read means the same when it is written
 // again, and that what is refused says why.
 func FuzzParseAssertion(f *testing.F) {
 	for _, seed := range []string{

@@ -52,9 +52,9 @@ func TestViaPrefersEarlyTasks(t *testing.T) {
 	require.Equal(t, []int{1, 3}, g.Table().Via(0, 3).Tasks())
 }
 
-// TestAnAgentsTasksAreApart holds that what reaches one task of an agent does
+// TestTasksOfAnAgentShareNothing checks that what reaches one task of an agent does
 // not come out of another.
-func TestAnAgentsTasksAreApart(t *testing.T) {
+func TestTasksOfAnAgentShareNothing(t *testing.T) {
 	t.Parallel()
 	g := chain(4, 2)
 	g.Edges = append(g.Edges[:2], g.Edges[3]) // the third task, of the agent of the first, is given nothing
@@ -63,9 +63,9 @@ func TestAnAgentsTasksAreApart(t *testing.T) {
 	require.Equal(t, []flow.Reach{flow.Never, flow.Whole, flow.Derived}, table.Row(3))
 }
 
-// TestTasksThatRememberEachOtherAreTreatedTogether has two tasks read each
+// TestTasksOnACycleThroughTheMemory has two tasks read each
 // other's results, as through a shared memory, of which a run takes one way.
-func TestTasksThatRememberEachOtherAreTreatedTogether(t *testing.T) {
+func TestTasksOnACycleThroughTheMemory(t *testing.T) {
 	t.Parallel()
 	g := chain(3, 3)
 	g.Edges = append(g.Edges, flow.Edge{Source: 2, Task: 0, Delivers: pick.Everything(), Rule: gate.RuleMemory})
@@ -91,7 +91,7 @@ func TestErrorTextDerivesFromWhatItsTaskRead(t *testing.T) {
 	require.Equal(t, `error of "Task 0" → user`, table.Via(3, 2).String())
 }
 
-func TestStepsForPeople(t *testing.T) {
+func TestStepStrings(t *testing.T) {
 	t.Parallel()
 	for want, step := range map[string]flow.Step{
 		`goal`: {Kind: "goal"}, `input "claim"`: {Kind: "input", Name: "claim"}, `result of "T"`: {Kind: "dependency", Name: "T"},
@@ -101,7 +101,7 @@ func TestStepsForPeople(t *testing.T) {
 	}
 }
 
-func TestAnEmptyGraph(t *testing.T) {
+func TestEmptyGraph(t *testing.T) {
 	t.Parallel()
 	table := (&flow.Graph{Sources: []flow.Source{{Kind: handoff.Goal, Task: -1}}}).Table()
 	require.Empty(t, table.Row(0))

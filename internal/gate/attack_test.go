@@ -83,7 +83,7 @@ func TestEachProducerHasRulesOfItsOwn(t *testing.T) {
 }
 
 // Requirement: G11.
-func TestAgreedMeansAgreed(t *testing.T) {
+func TestContractCannotBeChanged(t *testing.T) {
 	t.Parallel()
 	paths := []task.Path{"/a"}
 	reveal := map[redact.Kind][]task.Path{}
@@ -99,7 +99,7 @@ func TestAgreedMeansAgreed(t *testing.T) {
 }
 
 // Requirement: G10.
-func TestNamesMadeToLookLikeOthers(t *testing.T) {
+func TestNamesThatLookLikeOthersAreRefused(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name, give, want string
@@ -136,7 +136,7 @@ func TestNamesMadeToLookLikeOthers(t *testing.T) {
 }
 
 // Requirement: G19.
-func TestTextsThatAreNearlyJSONAreHeld(t *testing.T) {
+func TestTextsThatAreNearlyJSONAreWithheld(t *testing.T) {
 	t.Parallel()
 	deep := strings.Repeat("[", jsonvalue.MaxDepth+1) + strings.Repeat("]", jsonvalue.MaxDepth+1)
 	long := `{"a":"` + strings.Repeat("x", jsonvalue.MaxBytes) + `"}`
@@ -167,7 +167,7 @@ func TestTextsThatAreNearlyJSONAreHeld(t *testing.T) {
 	}
 }
 
-func TestAnAllowListWithTheWholeStillNeedsEveryOther(t *testing.T) {
+func TestAllowListWithTheWholeStillNeedsEveryOther(t *testing.T) {
 	t.Parallel()
 	p := handoff.Policy{Rules: []handoff.PairRule{{From: "analyst", To: handoff.Anyone, Allow: []task.Path{"", "/a"}}, {From: handoff.Anyone, To: "writer", Allow: []task.Path{"/a", "/b"}}}}
 	requireHeld(t, under(t, p), offer(t, envelope.Text("words")), "analyst→*", gate.ReasonRule, gate.CodeHeld)
@@ -177,7 +177,7 @@ func TestAnAllowListWithTheWholeStillNeedsEveryOther(t *testing.T) {
 	require.Equal(t, `{"a":1,"b":2}`, canonical)
 }
 
-func TestATranslationIsHeldToTheRulesOfItsEdge(t *testing.T) {
+func TestTranslationFollowsTheRulesOfItsEdge(t *testing.T) {
 	t.Parallel()
 	byModel := &handoff.Translation{MaxTokens: 10, ByModel: true}
 	above := func(level label.Classification) func(*envelope.Header) { return labelled(level) }
@@ -227,7 +227,7 @@ func TestATranslationIsHeldToTheRulesOfItsEdge(t *testing.T) {
 	require.Equal(t, envelope.Text("short"), s.Payload())
 }
 
-func TestMinimalDeliversNothingToAnybodyInAnyForm(t *testing.T) {
+func TestMinimalDeliversNothingInAnyForm(t *testing.T) {
 	t.Parallel()
 	p := exactly(handoff.PairRule{Mode: handoff.Minimal})
 	for _, level := range []label.Classification{label.Public, label.Confidential, label.Secret} {
@@ -250,7 +250,7 @@ func TestMinimalDeliversNothingToAnybodyInAnyForm(t *testing.T) {
 // stands there unread.
 //
 // Requirement: G23.
-func TestTheLineOfACodeFenceIsRedacted(t *testing.T) {
+func TestLineOfACodeFenceIsRedacted(t *testing.T) {
 	t.Parallel()
 	secret := "gh" + "p_" + strings.Repeat("aB3dE6", 6)
 	for _, tt := range []struct{ give, want string }{

@@ -33,7 +33,7 @@ func (s schema) Shown(p task.Path) task.Path {
 }
 
 // Requirement: G44.
-func TestADecisionNamesWhatWasWrittenDownAndNothingElse(t *testing.T) {
+func TestDecisionNamesOnlyKnownNames(t *testing.T) {
 	t.Parallel()
 	const give = `{"facts":{"name":"CANARY","CANARY-key":1},"score":1,"CANARY-top":2,"CANARY-other":3,"notes":"CANARY","items":[{"id":1,"CANARY-in":2}]}`
 	p := exactly(handoff.PairRule{Allow: []task.Path{"/facts/**", "/score", "/items/*/id", "/gone"}, Block: []task.Path{"name"}, Origin: at(30)})
@@ -180,7 +180,7 @@ func TestRulesAddKindsAndPatterns(t *testing.T) {
 }
 
 // Requirement: G2.
-func TestWithoutARedactorNothingCrosses(t *testing.T) {
+func TestNothingIsDeliveredWithoutARedactor(t *testing.T) {
 	t.Parallel()
 	var unmade gate.Rulebook
 	for name, tt := range map[string]struct {

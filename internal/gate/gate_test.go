@@ -74,7 +74,7 @@ func remake(t *testing.T, o *gate.Offer, change func(*envelope.Record)) {
 	o.Envelope = e
 }
 
-func TestEachCheckHoldsAlone(t *testing.T) {
+func TestEachCheckWithholdsAlone(t *testing.T) {
 	t.Parallel()
 	for _, f := range faults {
 		t.Run(f.name, func(t *testing.T) {
@@ -134,7 +134,7 @@ func TestChecksRunInOrder(t *testing.T) {
 }
 
 // Requirement: G1.
-func TestNothingGrantedNothingCrosses(t *testing.T) {
+func TestNothingIsDeliveredWithoutAGrant(t *testing.T) {
 	t.Parallel()
 	five := `{"a":1,"b":2,"c":{"d":3},"e":[4],"f":"x"}`
 	other := gate.Source{Kind: handoff.Input, Name: "t-up"} // an input that is called as the task
@@ -203,7 +203,7 @@ func TestSecretNeedsARuleForTheExactPair(t *testing.T) {
 }
 
 // Requirement: G15.
-func TestUnlabelledIsInternal(t *testing.T) {
+func TestZeroLabelIsInternal(t *testing.T) {
 	t.Parallel()
 	unlabelled := func(h *envelope.Header) { h.Classification = 0 }
 	requireHeld(t, newCompartment(t, func(k *gate.Contract) { k.MaxInput = label.Public }), offer(t, envelope.Text("x"), unlabelled),
@@ -242,7 +242,7 @@ func TestContractBoundsCopies(t *testing.T) {
 }
 
 // Requirement: G33.
-func TestWithheldSaysWhy(t *testing.T) {
+func TestWithheldLineNamesTheReason(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		status task.Status
@@ -411,7 +411,7 @@ func TestDecideIsPure(t *testing.T) {
 }
 
 // Requirement: G29.
-func TestWhatCannotBeRedactedIsHeld(t *testing.T) {
+func TestUnredactableValuesAreWithheld(t *testing.T) {
 	t.Parallel()
 	o := offer(t, envelope.Text("bad \xff byte"))
 	o.Optional = true // not even a line: the gate could not decide

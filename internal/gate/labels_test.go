@@ -214,7 +214,7 @@ func TestSecretFlowsByARuleForThePairThatStatesAMode(t *testing.T) {
 	require.Equal(t, label.Internal, s.Decision().After)
 }
 
-func TestCeilings(t *testing.T) {
+func TestLabelLimits(t *testing.T) {
 	t.Parallel()
 	levels := []label.Classification{label.Public, label.Internal, label.Confidential}
 	for _, ceiling := range levels {
@@ -272,7 +272,7 @@ func TestTranslationOfADeclassifiedValueKeepsItsLabel(t *testing.T) {
 }
 
 // The labels of words that instruct count, their parts do not.
-func TestCeilingsCountForWhatHasNoParts(t *testing.T) {
+func TestLabelLimitsApplyToContextWithoutParts(t *testing.T) {
 	t.Parallel()
 	for from, kind := range map[string]handoff.SourceKind{"analyst": handoff.Plan, gate.Runtime: handoff.Fault} {
 		p := handoff.Policy{Rules: []handoff.PairRule{{From: handoff.Anyone, To: "writer", Allow: []task.Path{"/a"}, Translate: &handoff.Translation{MaxTokens: 1}}, {From: handoff.Anyone, To: "writer", Ceiling: new(label.Internal), ID: "ceiling"}}}
@@ -296,7 +296,7 @@ func TestCeilingsCountForWhatHasNoParts(t *testing.T) {
 // What went wrong in the words of an agent is what it made.
 //
 // Requirement: G9.
-func TestFaultsOfAgentsStandUnderTheirRules(t *testing.T) {
+func TestErrorTextsFollowTheRulesOfTheirAgent(t *testing.T) {
 	t.Parallel()
 	source := gate.Source{Kind: handoff.Fault, Name: "t-up"}
 	for _, r := range []handoff.PairRule{{Allow: []task.Path{"/a"}}, {Mode: handoff.Minimal}, {Block: []task.Path{"x"}}} {

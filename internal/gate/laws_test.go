@@ -154,7 +154,7 @@ func drawOffer(t *rapid.T) *gate.Offer {
 }
 
 // Requirement: G12.
-func TestWhateverIsAddedDeliversNoMore(t *testing.T) {
+func TestMoreRulesNeverDeliverMore(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		p, need, o := drawPolicy(t), drawNeed(t), drawOffer(t)
@@ -197,7 +197,7 @@ func TestWhateverIsAddedDeliversNoMore(t *testing.T) {
 }
 
 // Requirement: G5.
-func TestOnlyWhatIsCoveredCrosses(t *testing.T) {
+func TestOnlyGrantedPartsAreDelivered(t *testing.T) {
 	t.Parallel()
 	delivered := 0
 	rapid.Check(t, func(t *rapid.T) {
@@ -252,7 +252,7 @@ func requireUnblocked(t *rapid.T, path []string, list []task.Path) {
 }
 
 // Requirement: G46.
-func TestAskingTwiceGivesTheSame(t *testing.T) {
+func TestRulingTwiceIsEqual(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		p, need, o := drawPolicy(t), drawNeed(t), drawOffer(t)
@@ -272,7 +272,7 @@ func TestAskingTwiceGivesTheSame(t *testing.T) {
 // A ruling carries what crosses where only Seal can reach it.
 //
 // Requirement: G46.
-func TestAskingDeliversNothing(t *testing.T) {
+func TestRulingDeliversNothing(t *testing.T) {
 	t.Parallel()
 	var seen []string
 	for field := range reflect.TypeFor[gate.Ruling]().Fields() {
@@ -294,7 +294,7 @@ func TestAskingDeliversNothing(t *testing.T) {
 // where it looks only at the highest label that can come.
 //
 // Requirement: G48.
-func TestALowerLabelCrossesWhereAHigherDoes(t *testing.T) {
+func TestLowerLabelPassesWhereAHigherPasses(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		p := drawPolicy(t)
@@ -316,7 +316,7 @@ func TestALowerLabelCrossesWhereAHigherDoes(t *testing.T) {
 // What would become of a label is what becomes of it.
 //
 // Requirement: G46.
-func TestCrossingForetellsTheGate(t *testing.T) {
+func TestAdmissionPredictsTheGate(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		p := drawPolicy(t)

@@ -230,7 +230,7 @@ func TestLabelIsTheJoin(t *testing.T) {
 }
 
 // What nil terms, those of no policy, say of a label.
-func TestCrossingWithoutAPolicy(t *testing.T) {
+func TestAdmissionWithoutAPolicy(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		callee string

@@ -22,7 +22,7 @@ func TestNamesOfRulesAreOneCleanLine(t *testing.T) {
 // What an agent said when it failed is a text, though it be JSON.
 //
 // Requirement: G6.
-func TestAnErrorTextHasNoParts(t *testing.T) {
+func TestErrorTextHasNoParts(t *testing.T) {
 	t.Parallel()
 	source := gate.Source{Kind: handoff.Fault, Name: "t-up"}
 	g := gate.WholeOf(source, "")

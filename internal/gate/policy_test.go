@@ -24,7 +24,7 @@ var parties = []gate.Party{{Name: "analyst"}, {Name: "writer"}, {Name: "critic"}
 func at(line int) provenance.Position { return provenance.Position{File: "team.yaml", Line: line} }
 
 // Requirement: G2.
-func TestWhatIsWrongWithAPolicy(t *testing.T) {
+func TestProblemsOfAPolicy(t *testing.T) {
 	t.Parallel()
 	scoped := []task.Path{"/a"}
 	rule := func(r handoff.PairRule) handoff.Policy { return handoff.Policy{Rules: []handoff.PairRule{r}} }
@@ -130,10 +130,10 @@ func TestWhatIsWrongWithAPolicy(t *testing.T) {
 	}
 }
 
-// TestNoFaultHidesAnother holds that what is independent is said at once.
+// TestAllPolicyProblemsAreReported checks that what is independent is said at once.
 //
 // Requirement: G2.
-func TestNoFaultHidesAnother(t *testing.T) {
+func TestAllPolicyProblemsAreReported(t *testing.T) {
 	t.Parallel()
 	p := handoff.Policy{
 		Rules: []handoff.PairRule{
@@ -156,7 +156,7 @@ func TestNoFaultHidesAnother(t *testing.T) {
 }
 
 // Requirement: G2.
-func TestAnAgentsDefaultIsAMode(t *testing.T) {
+func TestAgentsDefaultIsAMode(t *testing.T) {
 	t.Parallel()
 	_, err := gate.Compile(&handoff.Policy{}, []gate.Party{{Name: "writer", Default: "none"}})
 	require.ErrorIs(t, err, handoff.ErrPolicy)
@@ -208,7 +208,7 @@ func richPolicy() handoff.Policy {
 }
 
 // Requirement: G12.
-func TestTheOrderOfRulesDoesNotMatter(t *testing.T) {
+func TestOrderOfRulesDoesNotMatter(t *testing.T) {
 	t.Parallel()
 	names := []string{"analyst", "writer", "critic", handoff.User, handoff.Coordinator}
 	type view struct {
@@ -318,7 +318,7 @@ func TestDefaultsNarrowAndNeverWiden(t *testing.T) {
 }
 
 // Requirement: G12.
-func TestWildcardsMatchWhomTheySay(t *testing.T) {
+func TestWildcardsMatchTheirReaders(t *testing.T) {
 	t.Parallel()
 	block := func(from, to string) *gate.Rulebook {
 		return rulebook(t, handoff.Policy{Rules: []handoff.PairRule{{From: from, To: to, Block: []task.Path{"x"}}}})
@@ -396,7 +396,7 @@ func TestPolicyDigest(t *testing.T) {
 	require.Equal(t, handoff.Policy{}, none.Policy())
 }
 
-func TestTermsForPeople(t *testing.T) {
+func TestTermsStrings(t *testing.T) {
 	t.Parallel()
 	var none *gate.Terms
 	require.Equal(t, handoff.Full, none.Mode())

@@ -153,7 +153,7 @@ func TestResultTakesTheLabelOfWhatWasRead(t *testing.T) {
 // What an agent writes is vouched for by nobody, whatever it has read.
 //
 // Requirement: G13.
-func TestARepliesTrustIsNobodys(t *testing.T) {
+func TestReplyIsUntrusted(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		c := newCompartment(t)
@@ -202,7 +202,7 @@ func TestResultExpiresWithItsFirstPart(t *testing.T) {
 }
 
 // Requirement: G16.
-func TestExpiryFarAway(t *testing.T) {
+func TestDistantExpiry(t *testing.T) {
 	t.Parallel()
 	far := time.Date(9000, 1, 1, 0, 0, 0, 5, time.UTC) // does not fit into nanoseconds since 1970
 	c := newCompartment(t)
@@ -213,7 +213,7 @@ func TestExpiryFarAway(t *testing.T) {
 }
 
 // Requirement: G16.
-func TestPartThatExpiredMeanwhile(t *testing.T) {
+func TestPartThatExpiresBeforeSealing(t *testing.T) {
 	t.Parallel()
 	c := newCompartment(t)
 	parts := []gate.Sealed{seal(t, c, offer(t, envelope.Text("x"), func(h *envelope.Header) { h.ExpiresAt = noon.Add(time.Second) }))}
@@ -236,7 +236,7 @@ func TestContractBoundsReplies(t *testing.T) {
 	}
 }
 
-func TestInboundCouldNotDecide(t *testing.T) {
+func TestInboundReportsThatItCouldNotDecide(t *testing.T) {
 	t.Parallel()
 	e, d, err := newCompartment(t).GateInbound(gate.Reply{Text: "x"}, nil, nil, noon) // no id
 	require.ErrorIs(t, err, envelope.ErrInvalid)

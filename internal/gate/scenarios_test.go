@@ -231,7 +231,7 @@ func TestOnlyEndorsedContextReachesASystemPrompt(t *testing.T) {
 	require.NotEqual(t, gate.RecastSystem, sealed(t, under(t, plain), offer(t, envelope.Text("x"))).Recast())
 }
 
-func TestRetelling(t *testing.T) {
+func TestTranslationByTheReader(t *testing.T) {
 	t.Parallel()
 	p := exactly(handoff.PairRule{Allow: []task.Path{"/a", "/mail"}, Block: []task.Path{"notes"}, Redact: handoff.Redaction{Kinds: []redact.Kind{"ip"}},
 		Translate: &handoff.Translation{MaxTokens: 10, ByModel: true}})

@@ -187,7 +187,7 @@ func TestSealedOutlivesItsOffer(t *testing.T) {
 }
 
 // Requirement: G11.
-func TestWhoeverChangesASharedDecisionChangesNoRuling(t *testing.T) {
+func TestChangingASharedDecisionChangesNoRuling(t *testing.T) {
 	t.Parallel()
 	c := newCompartment(t)
 	s := seal(t, c, offer(t, envelope.Text("x"), func(h *envelope.Header) { h.ExpiresAt = noon.Add(time.Hour) }))
@@ -203,7 +203,7 @@ func TestWhoeverChangesASharedDecisionChangesNoRuling(t *testing.T) {
 }
 
 // Requirement: G42.
-func TestNoVerbPrintsWhatCrosses(t *testing.T) {
+func TestNoVerbPrintsDeliveredText(t *testing.T) {
 	t.Parallel()
 	const canary = "CANARY-51c"
 	c, o := newCompartment(t), offer(t, structured(t, `["`+canary+`"]`).WithText(canary))
@@ -222,7 +222,7 @@ func TestNoVerbPrintsWhatCrosses(t *testing.T) {
 	require.Equal(t, "not sealed", gate.Sealed{}.String())
 }
 
-func TestHeldErrorsAreFound(t *testing.T) {
+func TestHeldErrorIsFoundByErrorsAs(t *testing.T) {
 	t.Parallel()
 	_, err := newCompartment(t, func(k *gate.Contract) { k.Grants = nil }).GateOutbound(t.Context(), offer(t, envelope.Text("x")), noon)
 	held, ok := errors.AsType[*gate.HeldError](fmt.Errorf("task: %w", err))
@@ -272,7 +272,7 @@ func TestTranslationOfferedUnaskedIsIgnored(t *testing.T) {
 	require.Equal(t, "numbers", sealed(t, newCompartment(t), o).Payload().Text())
 }
 
-func TestTranslationIsRuledOn(t *testing.T) {
+func TestTranslationPassesTheGate(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name   string

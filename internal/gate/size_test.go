@@ -19,7 +19,7 @@ import (
 // few forms look alike.
 //
 // Requirement: G50.
-func TestHeldValuesOfAClassLookAlike(t *testing.T) {
+func TestWithheldValuesOfAClassLookAlike(t *testing.T) {
 	t.Parallel()
 	low := newCompartment(t, func(k *gate.Contract) { k.Clearance, k.MaxInput = label.Internal, label.Internal })
 	of := func(text string) gate.Decision {
@@ -31,12 +31,12 @@ func TestHeldValuesOfAClassLookAlike(t *testing.T) {
 	require.Equal(t, 4<<10, of(strings.Repeat("x", 3000)).BytesBefore)
 }
 
-// G50: the outline of a decision has no path, no count and no exact size; two
+// The outline of a decision has no path, no count and no exact size; two
 // values of one class have the same outline, whatever members and findings they
 // have. The reader's own form has what was delivered and nothing of the rest.
 //
 // Requirement: G50.
-func TestOutlineTellsNothingOfTheValue(t *testing.T) {
+func TestOutlineRevealsNothingOfTheValue(t *testing.T) {
 	t.Parallel()
 	short := &gate.Decision{
 		Verdict: gate.Passed, Mode: handoff.Scoped, Rule: "rule", From: "a", To: "b", Envelope: "a/1", Before: label.Secret, After: label.Internal,

@@ -256,7 +256,7 @@ func TestLines(t *testing.T) {
 }
 
 // Requirement: G6.
-func TestATextIsOneValue(t *testing.T) {
+func TestTextIsOneValue(t *testing.T) {
 	t.Parallel()
 	for _, give := range []string{"category: billing", `Here it is: {"category":"billing"}`, `{"category":"billing"} and more`, `{"category":"billing","category":"x"}`,
 		"```json\n{\"category\":\"billing\"}\n```\n```json\n{\"category\":\"x\"}\n```", "{\"category\":\"billing\"}{}", "", "\ufeff{\"category\":\"billing\"}", `{"category":"billing",}`, `{'category':'billing'}`} {
@@ -337,7 +337,7 @@ func TestGrantsCompareExactlyBlocksLoosely(t *testing.T) {
 	require.Equal(t, "{\"cafe\u0301\":1}", canonical, "two ways to write one character are one name")
 }
 
-func TestHeldTextNamesTheRuleThatBlocks(t *testing.T) {
+func TestWithheldTextNamesTheBlockingRule(t *testing.T) {
 	t.Parallel()
 	p := handoff.Policy{Rules: []handoff.PairRule{
 		{From: handoff.Anyone, To: handoff.Anyone, Block: []task.Path{"ssn"}, Origin: at(7)}, {From: handoff.Anyone, To: handoff.Anyone, Block: []task.Path{"iban"}, Origin: at(5)},

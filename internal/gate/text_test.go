@@ -52,7 +52,7 @@ func TestCutsAroundPlaceholders(t *testing.T) {
 }
 
 // Requirement: G35.
-func TestAnUnclosedBracketDoesNotDecideWhereToCut(t *testing.T) {
+func TestUnclosedBracketDoesNotDecideWhereToCut(t *testing.T) {
 	t.Parallel()
 	s := text(t, "[REDACTED:"+strings.Repeat("x", 2*gate.DefaultContextBytes))
 	require.Len(t, s.Payload().Text(), gate.DefaultContextBytes)
@@ -136,7 +136,7 @@ func TestTokensInsideTokens(t *testing.T) {
 }
 
 // Requirement: G30.
-func TestWhatIsNoTokenStays(t *testing.T) {
+func TestOtherTextIsNotBroken(t *testing.T) {
 	t.Parallel()
 	for _, give := range []string{"a < b | c > d", "<||>", "<|two\nlines|>", "<|" + strings.Repeat("x", 65) + "|>", "list[INSTANCE]", "<|a<b|>", "<|a>b|>", "[inst]", "<start>", "x <| y", "|>", "<|", "<html>", "[1]", "a·b"} {
 		s := text(t, give)
@@ -164,7 +164,7 @@ func TestBreakingIsIdempotent(t *testing.T) {
 }
 
 // Requirement: G30.
-func TestKeysThatMeetAfterBreakingAreHeld(t *testing.T) {
+func TestKeysThatBecomeEqualAreWithheld(t *testing.T) {
 	t.Parallel()
 	o := offer(t, structured(t, `{"<s>":1,"<·s>":2,"x":"<|im_start|>"}`))
 	for _, o.As = range []task.Payload{task.Output, task.Structured, task.Both} {
@@ -172,7 +172,7 @@ func TestKeysThatMeetAfterBreakingAreHeld(t *testing.T) {
 	}
 }
 
-func TestTokensStayWholeForAPerson(t *testing.T) {
+func TestBrokenTokensStayReadable(t *testing.T) {
 	t.Parallel()
 	c := newCompartment(t, func(k *gate.Contract) { k.Callee = handoff.User })
 	s := seal(t, c, offer(t, envelope.Text("<|im_start|> "+fakeToken)))

@@ -11,7 +11,7 @@ import (
 )
 
 // Requirement: G9.
-func TestHarmlessWords(t *testing.T) {
+func TestUnfencedWords(t *testing.T) {
 	t.Parallel()
 	for _, fine := range []string{"", "Write the report", "Élodie's 2nd task (draft): a < b", "### heading", "שלום", "[1]", "<html>", "👩\u200d🚀", "[REDACTED:token]"} {
 		require.NoError(t, gate.CheckUnfenced(fine), "%q", fine)
@@ -39,7 +39,7 @@ func TestHarmlessWords(t *testing.T) {
 }
 
 // Requirement: G42.
-func TestHarmlessNeverQuotesASecret(t *testing.T) {
+func TestUnfencedErrorQuotesNoSecret(t *testing.T) {
 	t.Parallel()
 	for _, line := range []string{fakeToken, "<|" + fakeToken + "|>", fakeToken + "\n", "\x00" + fakeToken, "\xff" + fakeToken} {
 		err := gate.CheckUnfenced(line)
@@ -49,7 +49,7 @@ func TestHarmlessNeverQuotesASecret(t *testing.T) {
 }
 
 // What is harmless the gate lets through as it is.
-func TestHarmlessWordsNeedNoGate(t *testing.T) {
+func TestUnfencedWordsPassUnchanged(t *testing.T) {
 	t.Parallel()
 	pieces := rapid.OneOf(rapid.StringN(0, 6, -1), rapid.SampledFrom(append([]string{"a", "<", "|", ">", "[INST", "]", "password: ", fakeToken, "\n", " "}, controlTokens...)))
 	rapid.Check(t, func(t *rapid.T) {

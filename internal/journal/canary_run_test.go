@@ -72,7 +72,7 @@ func exact(from, to string) handoff.PairRule {
 }
 
 // Requirement: G42.
-func TestNoSecretOfARunStandsInItsJournal(t *testing.T) {
+func TestJournalHasNoSecretOfARun(t *testing.T) {
 	for name, key := range map[string][]byte{"key": oneKey, "nokey": nil} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "runs.db")
@@ -140,7 +140,7 @@ func TestNoSecretOfARunStandsInItsJournal(t *testing.T) {
 }
 
 // Requirement: G42.
-func TestNoSecretOfAGoalStandsInItsJournal(t *testing.T) {
+func TestJournalHasNoSecretOfAGoal(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "runs.db")
 	j, err := journal.Open(path, journal.Options{Key: oneKey})
 	require.NoError(t, err)

@@ -23,7 +23,7 @@ import (
 // is one chain, and every prompt that was sent has its decisions in it.
 //
 // Requirement: G44.
-func TestRunThatWasTakenUpHasOneChain(t *testing.T) {
+func TestResumedRunHasOneChain(t *testing.T) {
 	t.Parallel()
 	for name, key := range map[string][]byte{"with a key": oneKey, "without a key": nil, "closed each time": nil} {
 		closes := name == "closed each time"

@@ -105,7 +105,7 @@ func TestDiskThatWasFullBefore(t *testing.T) {
 }
 
 // With the little room that SQLite needs to open it, a run can be removed.
-func TestRunIsRemovedWhereLittleRoomIs(t *testing.T) {
+func TestRunIsRemovedFromANearlyFullDisk(t *testing.T) {
 	t.Parallel()
 	path := moved(t, 100<<10)
 	j, err := journal.Open(path, journal.Options{})
@@ -179,7 +179,7 @@ func leaveLog(t *testing.T, path string) {
 }
 
 // What stands ahead of a file can only be read where there is room for its index.
-func TestFullDiskWithLinesAheadOfTheFile(t *testing.T) {
+func TestFullDiskWithUnwrittenLines(t *testing.T) {
 	t.Parallel()
 	folder := mounted(t, "700k") // before anything is open, since it may skip the test
 	source := filepath.Join(t.TempDir(), "runs.db")

@@ -73,7 +73,7 @@ func edit(t testing.TB, path string, statements ...string) {
 	require.NoError(t, db.Close())
 }
 
-func TestFileThatIsRefusedStaysAsItIs(t *testing.T) {
+func TestRefusedFileIsNotChanged(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		make func(t *testing.T, path string)

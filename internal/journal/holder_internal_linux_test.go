@@ -52,7 +52,7 @@ func hold(t *testing.T) {
 	require.NoError(t, err)
 }
 
-func TestTheLeaseOfAKilledProcessIsFreeAtOnce(t *testing.T) {
+func TestLeaseOfAKilledProcessIsFreeAtOnce(t *testing.T) {
 	t.Parallel()
 	if os.Getenv(holdVariable) != "" {
 		hold(t)
@@ -82,9 +82,9 @@ func TestTheLeaseOfAKilledProcessIsFreeAtOnce(t *testing.T) {
 	require.Equal(t, process{gone: true}, procfs(filepath.Join(t.TempDir(), "absent")).find(h.PID), "the kernel says so too")
 }
 
-// TestAProcessInAnotherNamespaceIsUnknown starts the holder as a container
+// TestProcessInAnotherNamespaceIsUnknown starts the holder as a container
 // would: it is process 1 there, on a host of the same name.
-func TestAProcessInAnotherNamespaceIsUnknown(t *testing.T) {
+func TestProcessInAnotherNamespaceIsUnknown(t *testing.T) {
 	t.Parallel()
 	if os.Getenv(holdVariable) != "" {
 		hold(t)
@@ -104,7 +104,7 @@ func TestAProcessInAnotherNamespaceIsUnknown(t *testing.T) {
 	require.Equal(t, unknown, me.liveness(h, findProcess), "nobody outside can tell; its beats stop")
 }
 
-func TestLinuxSaysAllOfAHolder(t *testing.T) {
+func TestHolderOnLinuxIsComplete(t *testing.T) {
 	t.Parallel()
 	h := ThisHolder()
 	require.Len(t, h.Boot, 36)

@@ -19,7 +19,7 @@ func with(change func(*Holder)) Holder {
 	return h
 }
 
-func TestLife(t *testing.T) {
+func TestLeaseLifecycle(t *testing.T) {
 	t.Parallel()
 	here := process{started: "500"}
 	tests := []struct {
@@ -58,7 +58,7 @@ func TestLife(t *testing.T) {
 	require.Equal(t, unknown, nameless.liveness(nameless, func(int) process { return process{gone: true} }), "two without a name may be two hosts")
 }
 
-// TestNoNamespaceOnLinux holds that a process id is nowhere looked for without
+// TestNoNamespaceOnLinux checks that a process id is nowhere looked for without
 // knowing where it counts.
 func TestNoNamespaceOnLinux(t *testing.T) {
 	t.Parallel()
@@ -122,7 +122,7 @@ func TestProcessesAreFound(t *testing.T) {
 	}
 }
 
-// TestFilesOfAnotherNamespace holds that files in which this process has another
+// TestFilesOfAnotherNamespace checks that files in which this process has another
 // id say nothing.
 func TestFilesOfAnotherNamespace(t *testing.T) {
 	t.Parallel()
@@ -145,7 +145,7 @@ func TestFilesOfAnotherNamespace(t *testing.T) {
 	}
 }
 
-func TestWithoutFilesOfProcesses(t *testing.T) {
+func TestHoldersWithoutProcessFiles(t *testing.T) {
 	t.Parallel()
 	root := procfs(filepath.Join(t.TempDir(), "absent"))
 	h := root.holder()

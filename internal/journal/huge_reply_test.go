@@ -26,7 +26,7 @@ import (
 
 // One reply or error that is too large for a line of the journal fails its own
 // task, and not the run.
-func TestAHugeReplyFailsItsTaskAlone(t *testing.T) {
+func TestHugeReplyFailsOnlyItsTask(t *testing.T) {
 	t.Parallel()
 	list, err := jsonvalue.Parse("[" + strings.Repeat("1e20,", 400_000) + "1]") // 2 MB, of which the canonical form takes 9
 	require.NoError(t, err)
@@ -79,7 +79,7 @@ func TestAHugeReplyFailsItsTaskAlone(t *testing.T) {
 
 // The last entry of a run names every failure, however many there are and
 // however much each has to say.
-func TestManyLongErrorsFitIntoOneEnd(t *testing.T) {
+func TestManyLongErrorsFitIntoTheLastEntry(t *testing.T) {
 	t.Parallel()
 	j, err := journal.Open(filepath.Join(t.TempDir(), "runs.db"), journal.Options{})
 	require.NoError(t, err)
@@ -107,7 +107,7 @@ func TestManyLongErrorsFitIntoOneEnd(t *testing.T) {
 
 // What an agent writes beside its result is cut, so that the result, the reasoning and
 // an answer that was rejected fit into one line.
-func TestAHugeReasoningIsCut(t *testing.T) {
+func TestHugeReasoningIsCut(t *testing.T) {
 	t.Parallel()
 	for level, of := range map[label.Classification]string{label.Internal: "password: Xk9#mP2q ", label.Secret: "é\u2028<&>\"\x01"} {
 		t.Run(level.String(), func(t *testing.T) {

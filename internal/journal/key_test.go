@@ -40,7 +40,7 @@ func TestParseKeyReadsWhatOpensslWrites(t *testing.T) {
 	})
 }
 
-func TestParseKeyRefusesAllElse(t *testing.T) {
+func TestParseKeyRefusesOtherForms(t *testing.T) {
 	t.Parallel()
 	digits := strings.Repeat("ab", journal.KeyBytes)
 	b64 := base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{0xab}, journal.KeyBytes))
@@ -73,7 +73,7 @@ func TestParseKeyRefusesAllElse(t *testing.T) {
 	}
 }
 
-// FuzzParseKey holds that a text is a key only if it is one of the three ways to
+// FuzzParseKey checks that a text is a key only if it is one of the three ways to
 // write those bytes.
 func FuzzParseKey(f *testing.F) {
 	key := bytes.Repeat([]byte{0xab}, journal.KeyBytes)

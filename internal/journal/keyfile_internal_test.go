@@ -42,7 +42,7 @@ func TestDigests(t *testing.T) {
 	}
 }
 
-func TestADigesterKeepsItsKey(t *testing.T) {
+func TestDigesterKeepsItsKey(t *testing.T) {
 	t.Parallel()
 	key := someKey(1)
 	d := newDigester(key)
@@ -50,7 +50,7 @@ func TestADigesterKeepsItsKey(t *testing.T) {
 	require.Equal(t, newDigester(someKey(1)).mac("k", nil), d.mac("k", nil))
 }
 
-func TestTheKeyFileIsMadeOnce(t *testing.T) {
+func TestKeyFileIsMadeOnce(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "runs.db.key")
 	made, err := loadDigestKey(path, bytes.NewReader(someKey(7)), true)
@@ -70,9 +70,9 @@ func TestTheKeyFileIsMadeOnce(t *testing.T) {
 	}
 }
 
-// TestWhoComesSecondTakesTheKeyThatIsThere makes another process's file appear
+// TestSecondProcessUsesTheExistingKey makes another process's file appear
 // after this one found none.
-func TestWhoComesSecondTakesTheKeyThatIsThere(t *testing.T) {
+func TestSecondProcessUsesTheExistingKey(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "runs.db.key")
 	var first *digester
@@ -91,7 +91,7 @@ type readerFunc func([]byte) (int, error)
 
 func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 
-func TestAMissingKeyFileIsNotMadeBesideRuns(t *testing.T) {
+func TestMissingKeyFileIsNotCreatedNextToRuns(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "runs.db.key")
 	_, err := loadDigestKey(path, rand.Reader, false)
@@ -106,7 +106,7 @@ func TestAMissingKeyFileIsNotMadeBesideRuns(t *testing.T) {
 	require.Empty(t, names(t, filepath.Dir(path)))
 }
 
-func TestAKeyFileThatIsNotOneIsRefused(t *testing.T) {
+func TestInvalidKeyFileIsRefused(t *testing.T) {
 	t.Parallel()
 	good := strings.Repeat("ab", 32) + "\n"
 	for name, tt := range map[string]struct {
@@ -140,7 +140,7 @@ func TestAKeyFileThatIsNotOneIsRefused(t *testing.T) {
 	require.ErrorContains(t, err, "is not a regular file")
 }
 
-func TestAKeyFileMayBeReadOnly(t *testing.T) {
+func TestKeyFileMayBeReadOnly(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "runs.db.key")
 	require.NoError(t, os.WriteFile(path, []byte(strings.Repeat("ab", 32)+"\n"), 0o400))
@@ -149,7 +149,7 @@ func TestAKeyFileMayBeReadOnly(t *testing.T) {
 	require.Equal(t, newDigester(bytes.Repeat([]byte{0xab}, 32)).mac("k", nil), d.mac("k", nil))
 }
 
-func TestAKeyFileThatCannotBeMadeLeavesNothing(t *testing.T) {
+func TestKeyFileThatCannotBeMadeLeavesNothing(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	_, err := loadDigestKey(filepath.Join(folder, "runs.db.key"), strings.NewReader("short"), true)

@@ -17,7 +17,7 @@ func heldBy(h Holder, renewed time.Duration) *lease {
 	return &lease{Holder: h, Beat: 41, Taken: noon.Add(-time.Hour), Renewed: noon.Add(renewed)}
 }
 
-func TestRulingAtTheFirstLook(t *testing.T) {
+func TestHolderIsJudgedAtFirstSight(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name    string
@@ -52,7 +52,7 @@ func TestRulingAtTheFirstLook(t *testing.T) {
 	require.Equal(t, free, got, "nobody has it")
 }
 
-func TestRulingAtALaterLook(t *testing.T) {
+func TestHolderIsJudgedAgainLater(t *testing.T) {
 	t.Parallel()
 	first := heldBy(elsewhere, -time.Second)
 	beat := *first
@@ -94,9 +94,9 @@ func TestRulingAtALaterLook(t *testing.T) {
 	require.Equal(t, taken, got, "there was none at the first look")
 }
 
-// TestALeaseIsFreeWithinItsTime plays watches to their end, with clocks that
+// TestLeaseIsFreeWithinItsTime plays watches to their end, with clocks that
 // differ by any amount and are set while they go on.
-func TestALeaseIsFreeWithinItsTime(t *testing.T) {
+func TestLeaseIsFreeWithinItsTime(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		behind := time.Duration(rapid.Int64Range(-int64(leaseTime)+1, int64(1000*time.Hour)).Draw(t, "ahead of our clock"))
@@ -131,7 +131,7 @@ func TestALeaseIsFreeWithinItsTime(t *testing.T) {
 	})
 }
 
-// TestOneOfTwoGetsALease holds that whoever sees a lease that was just taken
+// TestOneOfTwoGetsALease checks that whoever sees a lease that was just taken
 // does not take it for the one that it watched, not even by its former holder.
 func TestOneOfTwoGetsALease(t *testing.T) {
 	t.Parallel()

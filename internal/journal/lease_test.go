@@ -98,7 +98,7 @@ func TestRunOfADeadProcess(t *testing.T) {
 
 // Whoever finds the run taken over writes nothing more of it, and leaves the
 // other's lease alone.
-func TestRunThatWasTakenOver(t *testing.T) {
+func TestRunClaimedByAnotherProcessIsLost(t *testing.T) {
 	t.Parallel()
 	dead := journal.ThisHolder()
 	dead.Started += "0"

@@ -19,13 +19,13 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// TestLoweredWordsAreKeptByTheirOwnLabel runs a declassifier that lets a secret
+// TestDeclassifiedSecretIsNotStoredInClear runs a declassifier that lets a secret
 // cross to a public reader, for a caller who may see it. The journal has no key,
 // so it keeps the words neither with the secret result nor in the reader's prompt,
 // and of what was found in them no count and no exact size.
 //
 // Requirement: G42.
-func TestLoweredWordsAreKeptByTheirOwnLabel(t *testing.T) {
+func TestDeclassifiedSecretIsNotStoredInClear(t *testing.T) {
 	t.Parallel()
 	j, err := journal.Open(filepath.Join(t.TempDir(), "runs.db"), journal.Options{})
 	require.NoError(t, err)

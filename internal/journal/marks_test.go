@@ -17,7 +17,7 @@ import (
 
 // One task of a run is read from a file that was written before rows had marks,
 // read-only and after its migration, and from one with rows of both kinds.
-func TestOneTaskIsReadFromRowsWithoutMarks(t *testing.T) {
+func TestOneTaskIsReadFromUnmarkedRows(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "runs.db")
 	j, err := journal.Open(path, journal.Options{})

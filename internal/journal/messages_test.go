@@ -46,7 +46,7 @@ func talking(t *testing.T, answers bool, read *[]string) (*engine.Team, []task.S
 // journal the run goes on with it; one that was altered is not delivered.
 //
 // Requirement: G42.
-func TestMessagesAreKeptAsResultsAre(t *testing.T) {
+func TestMessagesAreStoredLikeResults(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		level  label.Classification

@@ -76,7 +76,7 @@ func result(t *rapid.T) *envelope.Record {
 }
 
 // Whatever is appended comes back, in whatever pieces and processes.
-func TestWhateverIsAppendedComesBack(t *testing.T) {
+func TestAppendedEntriesAreReadBack(t *testing.T) {
 	t.Parallel()
 	asked := rapid.Custom(func(t *rapid.T) record.Entry {
 		return record.Entry{Asked: &record.CallStart{Session: rapid.String().Draw(t, "session"), Task: task.ID(rapid.String().Draw(t, "task")), Attempt: counts.Draw(t, "attempt"), Time: moment.Draw(t, "time")}}

@@ -15,7 +15,7 @@ import (
 
 // A run that is taken up after the runs were listed is not removed under who
 // took it up.
-func TestRunThatIsTakenUpWhileOldOnesAreRemoved(t *testing.T) {
+func TestRunIsClaimedWhileOldOnesAreRemoved(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "runs.db")
 	there, err := journal.Open(path, journal.Options{Holder: &elsewhere, Now: func() time.Time { return noon }})
@@ -46,7 +46,7 @@ func TestRunThatIsTakenUpWhileOldOnesAreRemoved(t *testing.T) {
 }
 
 // What went before an error is told with it.
-func TestRemovingThatIsInterrupted(t *testing.T) {
+func TestInterruptedRemovalIsFinished(t *testing.T) {
 	t.Parallel()
 	path := written(t, 1)
 	edit(t, path, `create trigger stop before delete on answers when old.run = 1 begin select raise(abort, 'no'); end`)
@@ -67,7 +67,7 @@ func TestRemovingThatIsInterrupted(t *testing.T) {
 
 // A run of which only a part was removed when the process ended is not there any
 // more for anybody, and the next removal removes the rest of it.
-func TestRemovalThatWasKilled(t *testing.T) {
+func TestRemovalAfterAKill(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "runs.db")
 	filled(t, path, 3, 20)

@@ -36,11 +36,11 @@ func (c *slowClock) now() time.Time {
 	return noon.Add(time.Hour)
 }
 
-// TestRemovalRestsForOtherProcesses removes runs with a clock that takes time, so
+// TestRemovalPausesForOtherProcesses removes runs with a clock that takes time, so
 // that transactions do. Beside another process, the removal ends a transaction
 // after some ms and then leaves the file free for six times as long. Alone, it
 // takes longer transactions and hardly rests.
-func TestRemovalRestsForOtherProcesses(t *testing.T) {
+func TestRemovalPausesForOtherProcesses(t *testing.T) {
 	t.Parallel()
 	made := filepath.Join(t.TempDir(), "runs.db") // outside of synctest, where the clock is the real one
 	filled(t, made, 3, 260)                       // more rows each than one statement removes

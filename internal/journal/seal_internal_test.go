@@ -51,7 +51,7 @@ func TestSealedTextOpensInItsPlaceOnly(t *testing.T) {
 	})
 }
 
-func TestSealedTextSaysNothing(t *testing.T) {
+func TestSealedTextRevealsNothing(t *testing.T) {
 	t.Parallel()
 	s := newTestSealer(t, 1)
 	first, err := s.seal([]byte("CANARY-7f3a"), []byte("place"), false)
@@ -136,7 +136,7 @@ func TestEveryBitOfASealedTextCounts(t *testing.T) {
 	}
 }
 
-func TestTheWrongKeyIsNamed(t *testing.T) {
+func TestWrongKeyIsReported(t *testing.T) {
 	t.Parallel()
 	one, two := newTestSealer(t, 1), newTestSealer(t, 2)
 	require.NotEqual(t, one.id, two.id)
@@ -156,8 +156,9 @@ func TestTheWrongKeyIsNamed(t *testing.T) {
 	require.ErrorIs(t, err, ErrDamaged)
 }
 
-// TestStoredFormsStay holds what journals on disk were written with.
-func TestStoredFormsStay(t *testing.T) {
+// TestStoredFormsDoNotChange checks that the forms of journals on disk are still
+// read.
+func TestStoredFormsDoNotChange(t *testing.T) {
 	t.Parallel()
 	s, err := newSealer(someKey(1), strings.NewReader("twelve bytes"))
 	require.NoError(t, err)
@@ -182,7 +183,7 @@ func TestNewSealer(t *testing.T) {
 	}
 }
 
-// TestNothingIsSealedWithoutRandomness holds that a source that fails never
+// TestNothingIsSealedWithoutRandomness checks that a source that fails never
 // leads to a nonce of zeroes.
 func TestNothingIsSealedWithoutRandomness(t *testing.T) {
 	t.Parallel()
@@ -198,7 +199,7 @@ type errReader struct{ err error }
 
 func (r errReader) Read([]byte) (int, error) { return 0, r.err }
 
-// FuzzOpenSealed holds that nothing but what was sealed opens, and that nothing panics.
+// FuzzOpenSealed checks that nothing but what was sealed opens, and that nothing panics.
 func FuzzOpenSealed(f *testing.F) {
 	s, err := newSealer(someKey(1), strings.NewReader("twelve bytes")) // the same in each process that fuzzes
 	require.NoError(f, err)

@@ -75,7 +75,7 @@ func requireNoCanary(t *testing.T, path string) {
 	require.Greater(t, n, 1000)
 }
 
-func TestWrongKeyIsSaid(t *testing.T) {
+func TestWrongKeyIsAnError(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "runs.db")
 	list := secretEntries("r1")
@@ -111,7 +111,7 @@ func TestWrongKeyIsSaid(t *testing.T) {
 
 // What goes on after a key was lost stays hidden, since the task that it is
 // about is still known to be secret.
-func TestTaskThatHadASecretKeepsIt(t *testing.T) {
+func TestSecretTaskStaysHiddenWithoutTheKey(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "runs.db")
 	j, err := journal.Open(path, journal.Options{})
@@ -175,7 +175,7 @@ func TestResultThatWasAlteredIsNotGenuine(t *testing.T) {
 }
 
 // Keys that are none are refused wherever a journal is kept, before it is made.
-func TestKeysThatAreNone(t *testing.T) {
+func TestInvalidKeys(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "runs.db")
 	for name, o := range map[string]journal.Options{

@@ -20,7 +20,7 @@ import (
 // classes of inputs and messages above the plaintext limit, with a key and without one.
 //
 // Requirement: G42.
-func TestSizesAboveTheCeilingAreClasses(t *testing.T) {
+func TestSizesAboveThePlaintextLimitAreClasses(t *testing.T) {
 	t.Parallel()
 	for name, key := range map[string][]byte{"with a key": oneKey, "without one": nil} {
 		t.Run(name, func(t *testing.T) {

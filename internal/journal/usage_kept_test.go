@@ -20,11 +20,11 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// TestTokensAboveTheCeilingAreClasses holds that the lines of a journal have no
+// TestTokensAboveThePlaintextLimitAreClasses checks that the lines of a journal have no
 // exact number of tokens of a secret task. With the key, it can be read back.
 //
 // Requirement: G42.
-func TestTokensAboveTheCeilingAreClasses(t *testing.T) {
+func TestTokensAboveThePlaintextLimitAreClasses(t *testing.T) {
 	t.Parallel()
 	took := llm.Usage{InputTokens: 71117, OutputTokens: 81119, CachedTokens: 60223, ReasoningTokens: 70489}
 	price := llm.Price{Input: 1, Output: 1}

@@ -76,11 +76,11 @@ func verified(t *testing.T, path, run string, o audit.VerifyOptions) audit.Repor
 	return report
 }
 
-// TestRowsThatSomebodyMovedAreFound changes the rows of a keyed journal
+// TestMovedRowsAreFound changes the rows of a keyed journal
 // without the key.
 //
 // Requirement: G45.
-func TestRowsThatSomebodyMovedAreFound(t *testing.T) {
+func TestMovedRowsAreFound(t *testing.T) {
 	t.Parallel()
 	const (
 		one  = "(select n from runs where id = 'r1')"
@@ -151,7 +151,7 @@ func TestRowsThatSomebodyMovedAreFound(t *testing.T) {
 }
 
 // Requirement: G45.
-func TestTheHeadOfAnotherRunVerifiesNothing(t *testing.T) {
+func TestHeadOfAnotherRunVerifiesNothing(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "runs.db")
 	one, before, two := recordedRuns(t, path, auditTestKey)
@@ -167,7 +167,7 @@ func TestTheHeadOfAnotherRunVerifiesNothing(t *testing.T) {
 // are covered by the state of the chain alone.
 //
 // Requirement: G45.
-func TestTheEndOfAnInterruptedRunIsCovered(t *testing.T) {
+func TestEndOfAnInterruptedRunIsCovered(t *testing.T) {
 	t.Parallel()
 	for name, key := range map[string][]byte{"SHA-256": nil, "HMAC": auditTestKey} {
 		t.Run(name, func(t *testing.T) {
@@ -187,7 +187,7 @@ func TestTheEndOfAnInterruptedRunIsCovered(t *testing.T) {
 }
 
 // Verify reads a run that goes on up to where it stood when it was called.
-func TestVerifyOfARunThatGoesOnIsOpen(t *testing.T) {
+func TestVerifyOfARunInProgressIsOpen(t *testing.T) {
 	t.Parallel()
 	j := journal.InMemory(journal.Options{AuditKey: auditTestKey})
 	defer j.Close()

@@ -13,7 +13,7 @@ import (
 	"github.com/runteam/runteam/internal/jsonvalue"
 )
 
-// TestCanonicalFormMatchesReference holds the encoder to the reference
+// TestCanonicalFormMatchesReference compares the encoder with the reference
 // implementation of RFC 8785, for values without numbers that are kept as strings.
 func TestCanonicalFormMatchesReference(t *testing.T) {
 	t.Parallel()

@@ -13,7 +13,7 @@ import (
 )
 
 // Requirement: G19.
-func TestDecodeSaysWhere(t *testing.T) {
+func TestDecodeErrorsHavePositions(t *testing.T) {
 	t.Parallel()
 	const malformed = "broken off or malformed at byte %d"
 	tests := []struct {
@@ -136,11 +136,11 @@ func requireAsOracle(t require.TestingT, raw string) {
 	require.Equal(t, want, got)
 }
 
-// TestDecodeIsTheOracles draws JSON, JSON that is damaged at one place, and
+// TestDecodeMatchesEncodingJSON draws JSON, JSON that is damaged at one place, and
 // rows of tokens that are JSON only by chance.
 //
 // Requirement: G19.
-func TestDecodeIsTheOracles(t *testing.T) {
+func TestDecodeMatchesEncodingJSON(t *testing.T) {
 	t.Parallel()
 	token := rapid.SampledFrom([]string{
 		"{", "}", "[", "]", ",", ":", " ", "\n", `"a"`, `"\u0061"`, `"b":`, `"A":1`, `"\\"`, `"\ud83d\ude00"`, `"\udE00"`, "\"\U0001f600\"",
@@ -161,7 +161,8 @@ func TestDecodeIsTheOracles(t *testing.T) {
 	})
 }
 
-// FuzzDecode holds DecodeJSON to the oracle: the same texts, the same values.
+// FuzzDecode compares DecodeJSON with encoding/json: it accepts the same texts and
+// returns the same values.
 //
 // Requirement: G19.
 func FuzzDecode(f *testing.F) {

@@ -21,7 +21,7 @@ func exchanged(t *testing.T) *mailbox.Bus {
 	return b
 }
 
-func TestAMessageWaitsForItsReadersOnly(t *testing.T) {
+func TestMessageWaitsForItsReadersOnly(t *testing.T) {
 	t.Parallel()
 	b := exchanged(t)
 	for agent, want := range map[string][]string{
@@ -34,7 +34,7 @@ func TestAMessageWaitsForItsReadersOnly(t *testing.T) {
 	}
 }
 
-func TestAConversationIsOfTwo(t *testing.T) {
+func TestConversationHasTwoAgents(t *testing.T) {
 	t.Parallel()
 	b := exchanged(t)
 	tests := []struct {
@@ -61,7 +61,7 @@ func TestAConversationIsOfTwo(t *testing.T) {
 	require.Len(t, there, 3, "reading removes nothing")
 }
 
-func TestABroadcastIsOneMessageThatEachReads(t *testing.T) {
+func TestBroadcastIsOneMessageThatEachReads(t *testing.T) {
 	t.Parallel()
 	b := newBus(t, mailbox.Options{})
 	id := broadcast(t, b, "analyst", "hello")
@@ -99,7 +99,7 @@ func TestBroadcastTakesItsReaderByEitherName(t *testing.T) {
 	}
 }
 
-func TestTheRosterIsTheBussOwn(t *testing.T) {
+func TestBusCopiesTheRoster(t *testing.T) {
 	t.Parallel()
 	names := []string{"a", "b"}
 	b, err := mailbox.New(names, mailbox.Options{})

@@ -13,7 +13,7 @@ import (
 	"github.com/runteam/runteam/internal/mailbox"
 )
 
-func TestCancelFromWithin(t *testing.T) {
+func TestCancelFromASubscriber(t *testing.T) {
 	t.Parallel()
 	b := newBus(t, mailbox.Options{})
 	var heard []mailbox.ID
@@ -30,7 +30,7 @@ func TestCancelFromWithin(t *testing.T) {
 }
 
 // The stack that cancel looks at may be long.
-func TestCancelFromDeepWithin(t *testing.T) {
+func TestCancelFromANestedCall(t *testing.T) {
 	t.Parallel()
 	b := newBus(t, mailbox.Options{})
 	var cancel func()
@@ -49,7 +49,7 @@ func TestCancelFromDeepWithin(t *testing.T) {
 	require.Equal(t, 1, heard)
 }
 
-func TestCancelWaitsForACallUnderWay(t *testing.T) {
+func TestCancelWaitsForACallInProgress(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := newBus(t, mailbox.Options{})
@@ -103,7 +103,7 @@ func TestSubscribersCancelEachOther(t *testing.T) {
 }
 
 // After cancel has returned there is no call, however many send.
-func TestNobodyCallsACanceledSubscriber(t *testing.T) {
+func TestCanceledSubscriberIsNotCalled(t *testing.T) {
 	t.Parallel()
 	const senders, each = 3, 1000
 	b := newBus(t, mailbox.Options{MaxUnread: senders * each})

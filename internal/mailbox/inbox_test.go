@@ -71,7 +71,7 @@ func TestAcceptThatPanicsTakesNothing(t *testing.T) {
 // A turn that fails before its agent saw the messages puts them back.
 //
 // Requirement: G38.
-func TestAFailedTurnDeliversAgain(t *testing.T) {
+func TestFailedTurnDeliversAgain(t *testing.T) {
 	t.Parallel()
 	b := newBus(t, mailbox.Options{MaxUnread: 2})
 	send(t, b, user, "writer", "one")
@@ -88,7 +88,7 @@ func TestAFailedTurnDeliversAgain(t *testing.T) {
 }
 
 // Requirement: G38.
-func TestAnInboxIsBounded(t *testing.T) {
+func TestInboxIsBounded(t *testing.T) {
 	t.Parallel()
 	b := newBus(t, mailbox.Options{MaxUnread: 2})
 	send(t, b, user, "scorer", "one")
@@ -112,7 +112,7 @@ func TestAnInboxIsBounded(t *testing.T) {
 }
 
 // Requirement: G38.
-func TestTheLimitUnlessToldOtherwise(t *testing.T) {
+func TestDefaultLimit(t *testing.T) {
 	t.Parallel()
 	b := newBus(t, mailbox.Options{})
 	for range mailbox.DefaultMaxUnread {

@@ -14,7 +14,7 @@ import (
 // One run at a time speaks for the agents; the program is the user meanwhile.
 //
 // Requirement: G37.
-func TestOnlyTheRunSpeaksForAgents(t *testing.T) {
+func TestOnlyTheRunSendsForAgents(t *testing.T) {
 	t.Parallel()
 	b := newBus(t, mailbox.Options{MaxUnread: 2})
 	var seen []string

@@ -58,7 +58,7 @@ func TestNothingPrintsContent(t *testing.T) {
 }
 
 // Requirement: G42.
-func TestWhatIsPrintedInstead(t *testing.T) {
+func TestMessagesPrintWithoutContent(t *testing.T) {
 	t.Parallel()
 	draft := mailbox.Draft{From: "analyst", To: "writer", Content: canary, Classification: label.Secret}
 	b := newBus(t, mailbox.Options{})

@@ -16,7 +16,7 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-func TestTheBusMakesTheEnvelope(t *testing.T) {
+func TestBusMakesTheEnvelope(t *testing.T) {
 	t.Parallel()
 	zone := time.FixedZone("CET", 3600)
 	b := newBus(t, mailbox.Options{Run: "run-1", Now: func() time.Time { return at.In(zone) }})
@@ -34,7 +34,7 @@ func TestTheBusMakesTheEnvelope(t *testing.T) {
 }
 
 // Requirement: G15.
-func TestAMessageWithoutALabelIsInternalAndUntrusted(t *testing.T) {
+func TestMessageWithoutALabelIsInternalAndUntrusted(t *testing.T) {
 	t.Parallel()
 	b := newBus(t, mailbox.Options{})
 	send(t, b, user, "writer", "x")
@@ -45,7 +45,7 @@ func TestAMessageWithoutALabelIsInternalAndUntrusted(t *testing.T) {
 }
 
 // Requirement: G16.
-func TestAMessageExpiresByTheClock(t *testing.T) {
+func TestMessageExpiresByTheClock(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b, err := mailbox.New(team, mailbox.Options{}) // the clock of package time
@@ -62,14 +62,14 @@ func TestAMessageExpiresByTheClock(t *testing.T) {
 }
 
 // Requirement: G17.
-func TestAMessageIsAHop(t *testing.T) {
+func TestMessageCountsAsAHop(t *testing.T) {
 	t.Parallel()
 	b := newBus(t, mailbox.Options{})
 	broadcast(t, b, "analyst", "x")
 	require.Equal(t, 1, unread(t, b, "writer")[0].Envelope.Header().Hops)
 }
 
-func TestTheGateCanRedactTheLargestContent(t *testing.T) {
+func TestGateCanRedactTheLargestContent(t *testing.T) {
 	t.Parallel()
 	require.LessOrEqual(t, mailbox.MaxContent, gate.MaxRedact)
 	b := newBus(t, mailbox.Options{})
@@ -119,7 +119,7 @@ func TestSendRefuses(t *testing.T) {
 	}
 }
 
-func TestEverythingWrongWithAMessageIsSaidAtOnce(t *testing.T) {
+func TestAllProblemsOfAMessageAreReported(t *testing.T) {
 	t.Parallel()
 	b := newBus(t, mailbox.Options{})
 	_, err := b.Send(mailbox.Draft{From: "analist", To: "riter", Classification: 9, TTL: -1})
@@ -148,7 +148,7 @@ func TestBroadcastRefuses(t *testing.T) {
 	require.ErrorContains(t, err, `nobody but "hermit"`)
 }
 
-func TestAClockWithoutTimeSendsNothing(t *testing.T) {
+func TestZeroClockSendsNothing(t *testing.T) {
 	t.Parallel()
 	b := newBus(t, mailbox.Options{Now: func() time.Time { return time.Time{} }})
 	_, err := b.Send(mailbox.Draft{From: user, To: "writer", Content: "x"})
@@ -157,7 +157,7 @@ func TestAClockWithoutTimeSendsNothing(t *testing.T) {
 	require.Empty(t, unread(t, b, "writer"))
 }
 
-func TestAClockThatPanicsLeavesTheBusUsable(t *testing.T) {
+func TestPanicInTheClockLeavesTheBusUsable(t *testing.T) {
 	t.Parallel()
 	broken := true
 	b := newBus(t, mailbox.Options{Now: func() time.Time {

@@ -35,7 +35,7 @@ func TestSnapshotIsPlainJSON(t *testing.T) {
 }
 
 // Requirement: G48.
-func TestARestoredBusGoesOn(t *testing.T) {
+func TestRestoredBusContinues(t *testing.T) {
 	t.Parallel()
 	o := mailbox.Options{Run: "run-1", MaxUnread: 2, Now: time.Now} // with a monotonic reading
 	b := newBus(t, o)
@@ -61,7 +61,7 @@ func TestARestoredBusGoesOn(t *testing.T) {
 	require.Equal(t, []string{"secret", "to all", "more"}, texts(unread(t, again, "writer")))
 }
 
-func TestARestoredTimeIsInUTC(t *testing.T) {
+func TestRestoredTimeIsInUTC(t *testing.T) {
 	t.Parallel()
 	b := newBus(t, mailbox.Options{})
 	send(t, b, user, "writer", "x")
@@ -74,7 +74,7 @@ func TestARestoredTimeIsInUTC(t *testing.T) {
 	require.NoError(t, m.Envelope.Genuine())
 }
 
-func TestASnapshotStaysAsItWas(t *testing.T) {
+func TestSnapshotDoesNotChange(t *testing.T) {
 	t.Parallel()
 	b := newBus(t, mailbox.Options{})
 	broadcast(t, b, user, "one")
@@ -91,7 +91,7 @@ func TestASnapshotStaysAsItWas(t *testing.T) {
 	require.Equal(t, []string{"one"}, texts(unread(t, again, "writer")))
 }
 
-func TestALargerTeamCanGoOn(t *testing.T) {
+func TestSnapshotIsRestoredForALargerTeam(t *testing.T) {
 	t.Parallel()
 	b := newBus(t, mailbox.Options{MaxUnread: 5})
 	for range 3 {
@@ -109,11 +109,11 @@ func TestALargerTeamCanGoOn(t *testing.T) {
 	require.ErrorIs(t, err, mailbox.ErrUnknown)
 }
 
-// TestAnAlteredMessageIsNotGenuine alters each part of a stored message
+// TestAlteredMessageIsNotGenuine alters each part of a stored message
 // that its digest covers.
 //
 // Requirement: G19.
-func TestAnAlteredMessageIsNotGenuine(t *testing.T) {
+func TestAlteredMessageIsNotGenuine(t *testing.T) {
 	t.Parallel()
 	changes := map[string]func(*mailbox.Stored){
 		"text":   func(s *mailbox.Stored) { s.Envelope.Text = "Hello" },
@@ -221,7 +221,7 @@ func TestSnapshotsAreReadStrictly(t *testing.T) {
 	}
 }
 
-// FuzzFromSnapshot holds that whatever is read can be gone on with, and comes
+// FuzzFromSnapshot checks that whatever is read can be gone on with, and comes
 // back from a snapshot as it was.
 func FuzzFromSnapshot(f *testing.F) {
 	b := newBus(f, mailbox.Options{})

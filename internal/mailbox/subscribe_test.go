@@ -21,7 +21,7 @@ func subscribe(t require.TestingT, b *mailbox.Bus, agent string, fn func(mailbox
 	return cancel
 }
 
-func TestASubscriberHearsWhatIsSentToItsAgent(t *testing.T) {
+func TestSubscriberReceivesMessagesToItsAgent(t *testing.T) {
 	t.Parallel()
 	b := newBus(t, mailbox.Options{})
 	send(t, b, user, "writer", "before")
@@ -43,7 +43,7 @@ func TestASubscriberHearsWhatIsSentToItsAgent(t *testing.T) {
 	require.Equal(t, []string{"before", "one", "two", "three"}, texts(unread(t, b, "writer")), "hearing is not reading")
 }
 
-func TestASubscriberFindsTheMessageInTheInbox(t *testing.T) {
+func TestMessageIsInTheInboxWhenASubscriberIsCalled(t *testing.T) {
 	t.Parallel()
 	b := newBus(t, mailbox.Options{})
 	var found []mailbox.Message
@@ -81,7 +81,7 @@ func TestSubscribersMaySend(t *testing.T) {
 	require.Equal(t, "writer message/10", log[9])
 }
 
-func TestASubscriberMayWriteToItsOwnAgent(t *testing.T) {
+func TestSubscriberMayWriteToItsOwnAgent(t *testing.T) {
 	t.Parallel()
 	b := newBus(t, mailbox.Options{})
 	var log []string
@@ -96,7 +96,7 @@ func TestASubscriberMayWriteToItsOwnAgent(t *testing.T) {
 	require.Equal(t, []string{"begin message/1", "end message/1", "begin message/2", "end message/2"}, log)
 }
 
-func TestSubscribersHearEverythingInOrder(t *testing.T) {
+func TestSubscribersReceiveMessagesInOrder(t *testing.T) {
 	t.Parallel()
 	const senders, each = 4, 200
 	b := newBus(t, mailbox.Options{MaxUnread: senders * each})
@@ -121,7 +121,7 @@ func TestSubscribersHearEverythingInOrder(t *testing.T) {
 }
 
 // A second sender does not wait for a function that is busy with the first.
-func TestASlowSubscriberHoldsUpOneSender(t *testing.T) {
+func TestSlowSubscriberDelaysOnlyItsSender(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := newBus(t, mailbox.Options{})
@@ -148,7 +148,7 @@ func TestASlowSubscriberHoldsUpOneSender(t *testing.T) {
 }
 
 // Requirement: G42.
-func TestAPanicOfASubscriberIsItsOwn(t *testing.T) {
+func TestPanicEndsOnlyItsSubscriber(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
 	b := newBus(t, mailbox.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
@@ -166,12 +166,12 @@ func TestAPanicOfASubscriberIsItsOwn(t *testing.T) {
 	require.Len(t, unread(t, b, "writer"), 2, "nothing is lost")
 	requireNoCanary(t, log.String())
 	require.Equal(t, 1, strings.Count(log.String(), "a subscriber of messages panicked"), "the first is reported")
-	for _, word := range []string{"level=ERROR", "agent=writer", "message.id=message/1", "TestAPanicOfASubscriberIsItsOwn"} {
+	for _, word := range []string{"level=ERROR", "agent=writer", "message.id=message/1", "TestPanicEndsOnlyItsSubscriber"} {
 		require.Contains(t, log.String(), word)
 	}
 }
 
-func TestAPanicNeedsNoLogger(t *testing.T) {
+func TestPanicNeedsNoLogger(t *testing.T) {
 	t.Parallel()
 	b := newBus(t, mailbox.Options{})
 	subscribe(t, b, "writer", func(mailbox.Message) { panic("x") })
@@ -180,7 +180,7 @@ func TestAPanicNeedsNoLogger(t *testing.T) {
 }
 
 // A failed assertion in a subscriber ends the goroutine of the sender.
-func TestASubscriberMayEndTheGoroutine(t *testing.T) {
+func TestSubscriberMayEndTheGoroutine(t *testing.T) {
 	t.Parallel()
 	b := newBus(t, mailbox.Options{})
 	var heard []mailbox.ID

@@ -85,8 +85,8 @@ func TestCheckName(t *testing.T) {
 	}
 }
 
-// TestEndsLineIsWhatALineMayNotHold holds the two to each other over all of Unicode.
-func TestEndsLineIsWhatALineMayNotHold(t *testing.T) {
+// TestEndsLineAgreesWithCheckLine compares the two for every Unicode character.
+func TestEndsLineAgreesWithCheckLine(t *testing.T) {
 	t.Parallel()
 	var ends []rune
 	for r := range rune(unicode.MaxRune + 1) {

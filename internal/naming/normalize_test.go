@@ -60,7 +60,7 @@ func TestNormalizeAgreesOnCanonicallyEqualTitles(t *testing.T) {
 	}
 }
 
-func TestNormalizeDoesNotCopyWhatIsNormal(t *testing.T) {
+func TestNormalizeDoesNotCopyNormalText(t *testing.T) {
 	title := "extract facts"
 	require.Zero(t, testing.AllocsPerRun(100, func() { _ = naming.Normalize(title) }))
 }

@@ -109,7 +109,7 @@ func text(t require.TestingT, v any) string {
 }
 
 // Requirement: G5.
-func TestApplyDoesWhatItsPathsSay(t *testing.T) {
+func TestApplyMatchesAReference(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		v, s := drawValue(t, 4), drawSaid(t, true)
@@ -196,7 +196,7 @@ func scalars(p pick.Picked) []json.Number {
 }
 
 // Requirement: G12.
-func TestAndIsASemilatticeAndOrderMakesNoDifference(t *testing.T) {
+func TestAndIsCommutativeAssociativeAndIdempotent(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		v := drawValue(t, 4)

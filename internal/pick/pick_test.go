@@ -115,7 +115,7 @@ func requirePicked(t *testing.T, got pick.Picked, want, kept, dropped, unmatched
 }
 
 // Requirement: G6.
-func TestWhatStandsAtTheRootIsOneValue(t *testing.T) {
+func TestRootIsOneValue(t *testing.T) {
 	t.Parallel()
 	tests := []struct{ name, value, allow, want, kept, dropped, unmatched string }{
 		{name: "a text under a member", value: `"a text"`, allow: "/category", dropped: `""`, unmatched: "/category"},
@@ -206,7 +206,7 @@ func TestGrantsCompareExactly(t *testing.T) {
 }
 
 // Requirement: G1.
-func TestNothingSaidSelectsNothing(t *testing.T) {
+func TestZeroSelectionSelectsNothing(t *testing.T) {
 	t.Parallel()
 	v := decode(t, `{"a":1,"b":"x","c":[1],"d":{},"e":null}`)
 	empty, err := pick.Everything().Only()
@@ -227,7 +227,7 @@ func TestNothingSaidSelectsNothing(t *testing.T) {
 	}
 }
 
-func TestEverythingHandsBackTheValueItself(t *testing.T) {
+func TestEverythingReturnsTheSameValue(t *testing.T) {
 	t.Parallel()
 	v := map[string]any{"a": "x"}
 	got := pick.Everything().Apply(v)
@@ -236,7 +236,7 @@ func TestEverythingHandsBackTheValueItself(t *testing.T) {
 }
 
 // Requirement: G11.
-func TestWhatCrossesSharesNothingWithTheValue(t *testing.T) {
+func TestAppliedValueSharesNothingWithTheOriginal(t *testing.T) {
 	t.Parallel()
 	v := decode(t, `{"a":{"x":[{"y":1}]},"b":[[1],{"z":2}]}`).(map[string]any)
 	got := only(t, `"" /a/** /b/*/*`, "ssn").And(only(t, "/**", "")).Apply(v)
@@ -247,7 +247,7 @@ func TestWhatCrossesSharesNothingWithTheValue(t *testing.T) {
 	require.Equal(t, before, text(t, got.Value))
 }
 
-func TestWhatIsNoJSONValueIsLeftBehind(t *testing.T) {
+func TestValuesThatAreNotJSONAreDropped(t *testing.T) {
 	t.Parallel()
 	v := map[string]any{"a": map[string]string{"x": "y"}, "b": []any{func() {}, "z"}, "c": true}
 	got := only(t, `""`, "").Apply(v)
@@ -273,11 +273,11 @@ func TestReportsAreBoundedAndTheSameEachTime(t *testing.T) {
 	}
 }
 
-// G54: what is selected does not tell whether a container had members that are
+// What is selected does not tell whether a container had members that are
 // blocked. One that is granted stays, with whatever is left in it.
 //
 // Requirement: G54.
-func TestAnEmptiedContainerIsLikeAnEmptyOne(t *testing.T) {
+func TestEmptiedContainerIsLikeAnEmptyOne(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		allow, block []task.Path

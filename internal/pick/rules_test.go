@@ -12,7 +12,7 @@ import (
 )
 
 // What follows from many lists is worked out when it is asked for, and not at each step.
-func TestAndLooksAtNoPathAgain(t *testing.T) {
+func TestAndIsComputedOnDemand(t *testing.T) {
 	all := pick.Everything()
 	for i := range 1000 {
 		one := only(t, strings.Join(wildcards(i), " "), "ssn")
@@ -28,7 +28,7 @@ func TestAndLooksAtNoPathAgain(t *testing.T) {
 	require.True(t, all.And(only(t, "/z/q", "")).Empty())
 }
 
-func TestSelectionIsReadyForAllWhoAskAtOnce(t *testing.T) {
+func TestSelectionIsSafeForConcurrentUse(t *testing.T) {
 	t.Parallel()
 	s := pick.Everything()
 	for i := range 20 {

@@ -20,7 +20,7 @@ func allOf(t require.TestingT, said string) pick.Selection {
 	return out
 }
 
-func TestEmptyIsWhatIsCertainToSelectNothing(t *testing.T) {
+func TestEmptyMeansCertainlyNothing(t *testing.T) {
 	t.Parallel()
 	tests := map[string]bool{
 		`""`:                        false,
@@ -98,7 +98,7 @@ func TestMayPassNameBeforeThereIsAValue(t *testing.T) {
 
 // Many lists of many paths would make millions of intersections; what is left
 // out of them keeps the answers careful.
-func TestStaticAnswersStayCarefulWhenThereIsTooMuchToIntersect(t *testing.T) {
+func TestStaticAnswersAreConservativeForManyPaths(t *testing.T) {
 	t.Parallel()
 	s := pick.Everything()
 	for i := range 10 {

@@ -54,11 +54,11 @@ func TestSystemKeepsTheCallersTexts(t *testing.T) {
 	require.Equal(t, plain[strings.Index(plain, "\n\n"):], before[strings.Index(before, "\n\n"):], "the duties stay")
 }
 
-// TestCoordinatorIsToldOfWhatItMayGrant holds that nothing is offered that
+// TestSystemPromptListsAllowedGrants checks that nothing is offered that
 // ParsePlan would refuse, and that inputs are told by name and label alone.
 //
 // Requirement: G49.
-func TestCoordinatorIsToldOfWhatItMayGrant(t *testing.T) {
+func TestSystemPromptListsAllowedGrants(t *testing.T) {
 	t.Parallel()
 	_, after := planning.System(filled)
 	for _, said := range []string{`"memoryScope"`, `"uses"`, "- \"claim\": confidential\n- \"policy\": internal\n- \"empty\": public\n", `"uses": ["claim"]`} {
@@ -74,9 +74,9 @@ func TestCoordinatorIsToldOfWhatItMayGrant(t *testing.T) {
 	require.NotContains(t, after, "Named Inputs")
 }
 
-// TestSystemTellsWhatParsePlanTakes holds the Output Format to the parser: the
-// keys that it lists are those that are taken, and its example is a plan.
-func TestSystemTellsWhatParsePlanTakes(t *testing.T) {
+// TestSystemPromptMatchesParsePlan compares the Output Format with the parser: it
+// lists exactly the accepted keys, and its example is a valid plan.
+func TestSystemPromptMatchesParsePlan(t *testing.T) {
 	t.Parallel()
 	values := map[string]string{
 		"title": `"Find"`, "description": `"Find it."`, "assignee": `"analyst"`, "dependsOn": `["Ask"]`, "uses": `["claim"]`, "memoryScope": `"all"`, "role": `"r"`,
@@ -111,9 +111,9 @@ func TestSystemTellsWhatParsePlanTakes(t *testing.T) {
 	}
 }
 
-// TestWordsKeepOffTheBuildersOwn holds that no line of ours begins as those
+// TestPromptTextAvoidsReservedLines checks that no line of ours begins as those
 // that the prompt builder writes around it.
-func TestWordsKeepOffTheBuildersOwn(t *testing.T) {
+func TestPromptTextAvoidsReservedLines(t *testing.T) {
 	t.Parallel()
 	before, after := planning.System(filled)
 	names := []string{"analyst", "Letter writer"}

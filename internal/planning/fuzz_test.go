@@ -18,7 +18,7 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// FuzzParsePlan holds that any reply is either refused, with problems that the
+// FuzzParsePlan checks that any reply is either refused, with problems that the
 // coordinator can be told, or a plan that keeps the rules: it resolves as a
 // graph, names only agents and inputs that there are, grants only what it may,
 // has clean words, and reads the same when it is written again.

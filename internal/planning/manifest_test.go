@@ -15,7 +15,7 @@ import (
 	"github.com/runteam/runteam/internal/planning"
 )
 
-func TestManifestIsTheRosterInOrder(t *testing.T) {
+func TestManifestListsTheRosterInOrder(t *testing.T) {
 	t.Parallel()
 	v, err := planning.Manifest([]planning.Agent{
 		{Name: "writer", Model: "m-2", Description: "Writes\n\tletters.", SystemPrompt: "not shown", Capabilities: []string{"prose", " ", "law"}, Tools: []string{"shell"}},
@@ -31,7 +31,7 @@ func TestManifestIsTheRosterInOrder(t *testing.T) {
 	require.Equal(t, "[]", v.Canonical())
 }
 
-func TestManifestBoundsWhatItSays(t *testing.T) {
+func TestManifestIsBounded(t *testing.T) {
 	t.Parallel()
 	tests := map[string]string{
 		strings.Repeat("word ", 40):                              strings.TrimSpace(strings.Repeat("word ", 28)) + "…",
@@ -60,7 +60,7 @@ func TestManifestBoundsWhatItSays(t *testing.T) {
 	require.Equal(t, many[:24], entries(t, v)[0].Tools)
 }
 
-func TestManifestLeavesOutWhatIsNotHarmless(t *testing.T) {
+func TestManifestOmitsUnsafeText(t *testing.T) {
 	t.Parallel()
 	v, err := planning.Manifest([]planning.Agent{
 		{Name: "a", Model: "[INST]", Description: "Uses " + fakeToken, Capabilities: []string{"<|im_start|>", "sql"}, Tools: []string{fakeToken}},
@@ -82,7 +82,7 @@ func TestManifestRefusesNames(t *testing.T) {
 	require.ErrorIs(t, err, naming.ErrName)
 }
 
-func TestManifestRefusesARosterWithoutEnd(t *testing.T) {
+func TestManifestRefusesAHugeRoster(t *testing.T) {
 	t.Parallel()
 	agents := make([]planning.Agent, 20_000)
 	for i := range agents {
@@ -104,7 +104,7 @@ func entries(t require.TestingT, v jsonvalue.Value) []entry {
 	return list
 }
 
-func TestManifestShowsHarmlessLinesOnly(t *testing.T) {
+func TestManifestShowsOnlySafeLines(t *testing.T) {
 	t.Parallel()
 	text := rapid.Custom(func(t *rapid.T) string {
 		piece := rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{" ", "\n", "\u200d", "\u0301", "<|x|>", fakeToken, "\xff", "[INST]", strings.Repeat("long ", 30)}))

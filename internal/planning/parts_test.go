@@ -36,7 +36,7 @@ func TestParts(t *testing.T) {
 	}
 }
 
-func TestPartsTileAndFillUp(t *testing.T) {
+func TestPartsCoverEverythingAndAreFull(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		sizes := rapid.SliceOf(rapid.IntRange(-2, 20)).Draw(t, "sizes")

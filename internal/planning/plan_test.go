@@ -58,7 +58,7 @@ func TestParsePlanReadsEveryKey(t *testing.T) {
 	}, specs)
 }
 
-func TestParsePlanTakesWhatAsksForNothing(t *testing.T) {
+func TestParsePlanAcceptsEmptyRequirements(t *testing.T) {
 	t.Parallel()
 	for _, members := range []string{
 		`"verify": null`, `"uses": null`, `"uses": []`, `"dependsOn": []`, `"memoryScope": "dependencies"`, `"requires": {}`,
@@ -204,7 +204,7 @@ func requireProblems(t *testing.T, err error, want []says) {
 	}
 }
 
-// TestParsePlanReportsEverythingAtOnce holds that faults of values and of the
+// TestParsePlanReportsEverythingAtOnce checks that faults of values and of the
 // graph come together, in the order of the tasks, one for each place.
 func TestParsePlanReportsEverythingAtOnce(t *testing.T) {
 	t.Parallel()
@@ -221,7 +221,7 @@ func TestParsePlanReportsEverythingAtOnce(t *testing.T) {
 	})
 }
 
-// TestParsePlanStopsCounting holds that a plan full of faults costs little.
+// TestParsePlanStopsCounting checks that a plan full of faults costs little.
 func TestParsePlanStopsCounting(t *testing.T) {
 	t.Parallel()
 	for _, plan := range []string{
@@ -260,7 +260,7 @@ func TestPlanGrantsOnlyWhatItMay(t *testing.T) {
 	requireProblems(t, err, []says{{"/tasks/0/uses/0", "unknown input", "none are defined", planning.ErrUnknownInput}})
 }
 
-func TestHintsListNoEndlessRoster(t *testing.T) {
+func TestHintsListAShortRoster(t *testing.T) {
 	t.Parallel()
 	var r planning.Rules
 	for i := range 30 {
@@ -271,7 +271,7 @@ func TestHintsListNoEndlessRoster(t *testing.T) {
 }
 
 // Requirement: G31.
-func TestPlannedWordsMakeNoStructure(t *testing.T) {
+func TestPlannedTextCreatesNoStructure(t *testing.T) {
 	t.Parallel()
 	openers := []string{"# Task: x", "＃ Task: x", "## In\u0301puts", "## Inputs", "##  CONTEXT from prerequisite tasks", "## Shared Team Memory", "## Messages from team members", "[envelope 00 from x]", "[/envelope 00]", "[withheld: rule]"}
 	for _, opener := range openers {
@@ -330,7 +330,7 @@ func TestParsePlanFindsTheArray(t *testing.T) {
 	}
 }
 
-// TestParsePlanKeepsFencesInDescriptions holds that a code fence within a
+// TestParsePlanKeepsFencesInDescriptions checks that a code fence within a
 // description neither ends the fence around the plan nor begins one.
 func TestParsePlanKeepsFencesInDescriptions(t *testing.T) {
 	t.Parallel()
@@ -343,7 +343,7 @@ func TestParsePlanKeepsFencesInDescriptions(t *testing.T) {
 	}
 }
 
-func TestParsePlanTakesAsMuchAsItSays(t *testing.T) {
+func TestParsePlanAcceptsItsLimits(t *testing.T) {
 	t.Parallel()
 	text, big := bigPlan(planning.MaxTasks)
 	specs, err := planning.ParsePlan(text, big)

@@ -19,7 +19,7 @@ func record(q *idQueue) *[]string {
 	return log
 }
 
-func TestEventsComeInOrder(t *testing.T) {
+func TestEventsAreInOrder(t *testing.T) {
 	t.Parallel()
 	q := newQueue(t, one("a"), one("b", "a"), one("c", "b"), one("d", "b?"), one("e"))
 	log := record(q)
@@ -61,7 +61,7 @@ func TestCancelEndsASubscription(t *testing.T) {
 	require.Equal(t, []int{1, 1}, []int{first, second})
 }
 
-func TestAHandlerMayCallTheQueue(t *testing.T) {
+func TestHandlerMayCallTheQueue(t *testing.T) {
 	t.Parallel()
 	q := newQueue(t, one("a"), one("b", "a"), one("c", "b"), one("x"), one("y", "x"))
 	log := record(q)
@@ -85,7 +85,7 @@ func TestAHandlerMayCallTheQueue(t *testing.T) {
 	}, *log)
 }
 
-func TestEveryHandlerHearsEventsInTheSameOrder(t *testing.T) {
+func TestHandlersReceiveEventsInTheSameOrder(t *testing.T) {
 	t.Parallel()
 	q := newQueue(t, one("a"), one("b", "a"), one("c", "b"))
 	q.On(readyqueue.Completed, func(done task.Task) { // before those that only listen
@@ -100,7 +100,7 @@ func TestEveryHandlerHearsEventsInTheSameOrder(t *testing.T) {
 	}, *log)
 }
 
-func TestAPanickingHandlerLeavesTheQueueWhole(t *testing.T) {
+func TestPanicInAHandlerLeavesTheQueueConsistent(t *testing.T) {
 	t.Parallel()
 	q := newQueue(t, one("a"), one("b", "a"), one("c"))
 	cancel := q.On(readyqueue.Completed, func(task.Task) { panic("boom") })

@@ -389,7 +389,7 @@ func TestAddingOneByOneEndsInTheSameState(t *testing.T) {
 	})
 }
 
-func TestRestoredQueueStillKnowsWhatIsMissing(t *testing.T) {
+func TestRestoredQueueKeepsMissingDependencies(t *testing.T) {
 	t.Parallel()
 	q := newQueue(t, one("a"))
 	require.NoError(t, q.Add(one("b", "late", "a")))

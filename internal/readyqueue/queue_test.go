@@ -206,7 +206,7 @@ func TestRetryHoldsNoSlot(t *testing.T) {
 	require.Zero(t, i)
 }
 
-func TestASaturatedAgentDoesNotBlockOthers(t *testing.T) {
+func TestSaturatedAgentDoesNotBlockOthers(t *testing.T) {
 	t.Parallel()
 	var tasks []task.Task
 	for i := range 6 {
@@ -238,7 +238,7 @@ func drain(q *idQueue) (got []int) {
 	}
 }
 
-func TestNextFindsWhatIsPendingAgain(t *testing.T) {
+func TestNextReturnsRequeuedTasks(t *testing.T) {
 	t.Parallel()
 	q := newQueue(t, one("a"), one("b"))
 	require.NoError(t, q.Start("a", at))
@@ -249,7 +249,7 @@ func TestNextFindsWhatIsPendingAgain(t *testing.T) {
 	require.EqualValues(t, "a", got.ID)
 }
 
-func TestATaskIsHandedOutOnceHoweverItCameBack(t *testing.T) {
+func TestTaskIsDispatchedOnce(t *testing.T) {
 	t.Parallel()
 	q := newQueue(t, one("a"), one("b"))
 	require.Equal(t, []int{0, 1}, drain(q))
@@ -259,7 +259,7 @@ func TestATaskIsHandedOutOnceHoweverItCameBack(t *testing.T) {
 	require.Equal(t, []int{0}, drain(q))
 }
 
-func TestAChainOfAHundredThousandTasks(t *testing.T) {
+func TestChainOfAHundredThousandTasks(t *testing.T) {
 	t.Parallel()
 	const n = 100_000
 	tasks := make([]task.Task, n)
@@ -294,7 +294,7 @@ func TestManyQueuesShareOneGraph(t *testing.T) {
 	require.Equal(t, task.Pending, g.Task(0).Status)
 }
 
-func TestTheZeroQueue(t *testing.T) {
+func TestZeroQueue(t *testing.T) {
 	t.Parallel()
 	q := &idQueue{new(readyqueue.Queue)}
 	require.True(t, q.IsComplete())

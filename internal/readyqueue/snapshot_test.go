@@ -78,7 +78,7 @@ func TestRestoredEnvelopesKeepTheirLabel(t *testing.T) {
 	require.NoError(t, got.Genuine())
 }
 
-func TestSnapshotIsTheOriginalsShape(t *testing.T) {
+func TestSnapshotHasTheFormOfTheOriginal(t *testing.T) {
 	t.Parallel()
 	q := newQueue(t, one("a"), one("b", "a"), one("c"))
 	require.NoError(t, q.Start("c", at))
@@ -102,7 +102,7 @@ func TestRestoreReadsAStatusFromTheLists(t *testing.T) {
 	require.Equal(t, []task.Status{task.Skipped, task.Pending}, statuses(q))
 }
 
-func TestACompleteQueueIsNotCompletedAgainByRestoring(t *testing.T) {
+func TestRestoringACompleteQueueFiresNoEvent(t *testing.T) {
 	t.Parallel()
 	q := newQueue(t, one("a"))
 	run(t, q, "a")

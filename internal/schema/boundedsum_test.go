@@ -54,7 +54,7 @@ func TestBoundedCountsEveryChoiceOfAPattern(t *testing.T) {
 
 // A pattern of pieces of fixed lengths matches as many texts as the product of
 // what its pieces match: up to two to the power of 42 of them it is bounded.
-func TestBoundedIsAsManyTextsAsAPatternMatches(t *testing.T) {
+func TestBoundedCountsTheTextsOfAPattern(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		var pattern strings.Builder

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestProblemsOfAnAnswer holds that a mismatch is explained with the path, the value
+// TestProblemsOfAnAnswer checks that a mismatch is explained with the path, the value
 // found and the value expected, and that only a const that applies in any case, and
 // to which the answer has a value of the right type, is a guard.
 func TestProblemsOfAnAnswer(t *testing.T) {
@@ -75,7 +75,7 @@ func TestProblemsOfAnAnswer(t *testing.T) {
 	require.NoError(t, s.Validate(v))
 }
 
-// TestManyMismatchesNeedLinearTime holds that neither many guards nor a deep value of a
+// TestManyMismatchesNeedLinearTime checks that neither many guards nor a deep value of a
 // recursive schema make a mismatch slow to explain.
 func TestManyMismatchesNeedLinearTime(t *testing.T) {
 	t.Parallel()
@@ -93,7 +93,7 @@ func TestManyMismatchesNeedLinearTime(t *testing.T) {
 	}
 }
 
-// TestAnswerThatNeedsTooMuchWorkIsRefused holds that an answer that would need too many
+// TestAnswerThatNeedsTooMuchWorkIsRefused checks that an answer that would need too many
 // checks is refused without a search for the place that is wrong. The search would take years.
 func TestAnswerThatNeedsTooMuchWorkIsRefused(t *testing.T) {
 	t.Parallel()

@@ -12,11 +12,11 @@ import (
 	"github.com/runteam/runteam/internal/schema"
 )
 
-// TestGuardLaw draws schemas with a guard and values. With another value than the guard
+// TestGuardFailsWithAnotherValue draws schemas with a guard and values. With another value than the guard
 // demands, a value that would match fails the guard, and one that would not match is to
 // be corrected, in words that leave the guard out. What fails a guard matches the schema that the
 // endpoint is sent. Every problem is one line of bounded length.
-func TestGuardLaw(t *testing.T) {
+func TestGuardFailsWithAnotherValue(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
 		defs := object{"a": object{"const": "red"}, "b": aSchema(0).Draw(rt, "def b")}

@@ -162,7 +162,7 @@ func walk(v any, at []string, fn func(v any, at []string)) {
 	}
 }
 
-func TestNothingThatAValidResultHasIsExcluded(t *testing.T) {
+func TestMembersOfAValidResultAreNotExcluded(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		s, value := aCase(t)
@@ -182,8 +182,8 @@ func TestNothingThatAValidResultHasIsExcluded(t *testing.T) {
 	})
 }
 
-// TestBlocksThatMatchNothingRemoveNothing holds the answer No to package
-// pick itself: no valid result loses anything to such a block.
+// TestBlocksThatMatchNothingRemoveNothing compares the answer No with package pick:
+// no valid result loses anything to such a block.
 func TestBlocksThatMatchNothingRemoveNothing(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

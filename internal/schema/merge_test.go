@@ -10,7 +10,7 @@ import (
 	"github.com/runteam/runteam/internal/schema"
 )
 
-func TestMergerUnitesWhatASchemaRefersTo(t *testing.T) {
+func TestMergerUnitesReferencedSchemas(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name, give, want string

@@ -54,7 +54,7 @@ func TestNamesAreComparedLoosely(t *testing.T) {
 	require.Equal(t, schema.No, closed.Names("ssn2"))
 }
 
-// TestNamesAreComparedAsBlocksCompareThem holds that a schema has a name
+// TestNamesAreComparedAsBlocksCompareThem checks that a schema has a name
 // wherever a block of this name would take something away.
 //
 // Requirement: G10.

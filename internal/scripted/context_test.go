@@ -13,7 +13,7 @@ import (
 
 // A model that is called with a nil context returns an error, however it is wrapped,
 // and calls nothing.
-func TestANilContextIsAnErrorOfEveryModel(t *testing.T) {
+func TestNilContextIsAnErrorOfEveryModel(t *testing.T) {
 	t.Parallel()
 	called := llm.ModelFunc(func(context.Context, llm.Request, func(llm.Delta) error) (llm.Response, error) {
 		t.Error("the function was called")

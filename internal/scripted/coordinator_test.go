@@ -260,7 +260,7 @@ func TestRosters(t *testing.T) {
 	}
 }
 
-func TestMemoryTakesOneKey(t *testing.T) {
+func TestMemoryNeedsOneKey(t *testing.T) {
 	t.Parallel()
 	status, body := ask(t, &scripted.Script{Replies: []scripted.Reply{{Coordinator: scripted.Synthesis, Text: `{{ memory "a" "b" "c" }}`}}}, "", synthesisPrompt)
 	require.Equal(t, 400, status)
@@ -268,7 +268,7 @@ func TestMemoryTakesOneKey(t *testing.T) {
 	require.Contains(t, body, "memory takes an agent and at most one key")
 }
 
-// FuzzCoordinatorPayloads holds that what a result says changes neither the
+// FuzzCoordinatorPayloads checks that what a result says changes neither the
 // step nor what a script finds elsewhere.
 func FuzzCoordinatorPayloads(f *testing.F) {
 	f.Add("## Your Task", "### b (completed by y)")

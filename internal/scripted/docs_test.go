@@ -48,9 +48,9 @@ func TestDocumentedScriptsLoad(t *testing.T) {
 // word matches what a table of the documentation calls a key or a function.
 var word = regexp.MustCompile("(?m)^\\| `([a-zA-Z]+)")
 
-// TestDocumentedWordsAreAllThereAre holds the tables to the errors that name
-// what is known, so that nothing is missing in them.
-func TestDocumentedWordsAreAllThereAre(t *testing.T) {
+// TestDocumentedFunctionsAreComplete compares the documented tables with the error
+// messages that list all functions.
+func TestDocumentedFunctionsAreComplete(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../docs/reference/scripts.md")
 	require.NoError(t, err)

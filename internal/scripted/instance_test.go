@@ -56,7 +56,7 @@ func TestMinimalInstances(t *testing.T) {
 	}
 }
 
-func TestSchemasThatRefuseToEnd(t *testing.T) {
+func TestEndlessSchemas(t *testing.T) {
 	t.Parallel()
 	for _, schema := range []string{
 		`{"$ref":"#"}`,

@@ -59,7 +59,7 @@ func TestParse(t *testing.T) {
 	require.Equal(t, []scripted.Reply{{Task: "a", Text: "xé\n/😀", Delay: time.Second}}, got.Replies)
 }
 
-func TestParseSaysWhereItIsWrong(t *testing.T) {
+func TestParseErrorsHavePositions(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name, give string
@@ -118,7 +118,7 @@ func TestParseSaysWhereItIsWrong(t *testing.T) {
 	}
 }
 
-func TestParseShowsThePlace(t *testing.T) {
+func TestParseErrorsShowTheLine(t *testing.T) {
 	t.Parallel()
 	_, err := scripted.Parse("s.yaml", []byte("replies:\n  - task: a\n    txt: b\n"))
 	e, ok := errors.AsType[*scripted.FileError](err)

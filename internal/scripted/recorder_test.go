@@ -19,8 +19,8 @@ import (
 	"github.com/runteam/runteam/llm"
 )
 
-// TestRecordingReplaysFailuresInOrder holds a run with retries to its
-// recording, over the wire on both sides.
+// TestRecordingReplaysFailuresInOrder compares a run with retries with its
+// recording, both over HTTP.
 func TestRecordingReplaysFailuresInOrder(t *testing.T) {
 	t.Parallel()
 	_, m := start(t, &scripted.Script{Replies: []scripted.Reply{
@@ -105,7 +105,7 @@ func TestRecordedFailures(t *testing.T) {
 	}
 }
 
-func TestRecordingTellsAgentsApart(t *testing.T) {
+func TestRecordingDistinguishesAgents(t *testing.T) {
 	t.Parallel()
 	calls := []asked{
 		{system: "You help.", user: "# Task: Review", text: "short"},
@@ -123,7 +123,7 @@ func TestRecordingTellsAgentsApart(t *testing.T) {
 	require.Equal(t, 1, strings.Count(file, "lawyer.\""), "and none is needed where the title is enough")
 }
 
-func TestRecordingTellsPartsApart(t *testing.T) {
+func TestRecordingDistinguishesParts(t *testing.T) {
 	t.Parallel()
 	part := func(n int) string {
 		return strings.Replace(digestPrompt, "part 2 of 3", fmt.Sprintf("part %d of 3", n), 1)
@@ -175,7 +175,7 @@ func TestRecordingKeepsFinishReasons(t *testing.T) {
 	}
 }
 
-func TestRecorderStaysOutOfTheWay(t *testing.T) {
+func TestRecorderDoesNotChangeCalls(t *testing.T) {
 	t.Parallel()
 	srv, m := start(t, &scripted.Script{Replies: []scripted.Reply{{Text: strings.Repeat("streamed ", 100)}}})
 	var r scripted.Recorder
@@ -193,7 +193,7 @@ func TestRecorderStaysOutOfTheWay(t *testing.T) {
 	require.Empty(t, (&scripted.Recorder{}).Script().Replies)
 }
 
-func TestRecorderLeavesOutWhatHasNotEnded(t *testing.T) {
+func TestRecorderOmitsUnfinishedCalls(t *testing.T) {
 	t.Parallel()
 	var r scripted.Recorder
 	var during []scripted.Reply
@@ -207,7 +207,7 @@ func TestRecorderLeavesOutWhatHasNotEnded(t *testing.T) {
 	require.Len(t, r.Script().Replies, 1)
 }
 
-func TestRecorderForManyAtOnce(t *testing.T) {
+func TestRecorderIsSafeForConcurrentUse(t *testing.T) {
 	t.Parallel()
 	var r scripted.Recorder
 	m := r.Model(llm.ModelFunc(func(_ context.Context, req llm.Request, _ func(llm.Delta) error) (llm.Response, error) {
@@ -227,7 +227,7 @@ func TestRecorderForManyAtOnce(t *testing.T) {
 	replay(t, written(t, r.Script()), calls)
 }
 
-func TestACallThatWasCanceledIsNotRecorded(t *testing.T) {
+func TestCallThatWasCanceledIsNotRecorded(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	var rec scripted.Recorder

@@ -171,7 +171,7 @@ func TestServerBindsLoopback(t *testing.T) {
 	require.ErrorContains(t, err, "status")
 }
 
-func TestKeepIsAChoice(t *testing.T) {
+func TestKeepIsOptional(t *testing.T) {
 	t.Parallel()
 	srv, err := scripted.Start(nil, scripted.Options{})
 	require.NoError(t, err)
@@ -184,7 +184,7 @@ func TestKeepIsAChoice(t *testing.T) {
 	require.NoError(t, srv.Close())
 }
 
-func TestManyAtOnce(t *testing.T) {
+func TestConcurrentCalls(t *testing.T) {
 	t.Parallel()
 	srv, m := start(t, &scripted.Script{Replies: []scripted.Reply{{Text: "first", Times: 10}, {Text: "{{ .Prompt }}"}}})
 	var wg sync.WaitGroup

@@ -71,7 +71,7 @@ replies:
 	require.Empty(t, reread(t, "replies: []\n").Replies)
 }
 
-func TestWriteToRefusesWhatWouldNotLoad(t *testing.T) {
+func TestWriteToRefusesInvalidScripts(t *testing.T) {
 	t.Parallel()
 	for want, s := range map[string]*scripted.Script{
 		"reply 2: status: want":    {Replies: []scripted.Reply{{}, {Status: 7}}},
@@ -89,7 +89,7 @@ func TestWriteToRefusesWhatWouldNotLoad(t *testing.T) {
 	}
 }
 
-func TestWriteToSaysWhatIsTooLarge(t *testing.T) {
+func TestWriteToNamesTheTooLargeReply(t *testing.T) {
 	t.Parallel()
 	s := &scripted.Script{Replies: []scripted.Reply{{Body: strings.Repeat("x", scripted.MaxFile)}, {Text: "and one more"}}}
 	var b bytes.Buffer
@@ -108,7 +108,7 @@ type failing struct{ err error }
 
 func (f failing) Write([]byte) (int, error) { return 0, f.err }
 
-func TestScriptsComeBackAsTheyWere(t *testing.T) {
+func TestScriptsSurviveARoundTrip(t *testing.T) {
 	t.Parallel()
 	template := rapid.Map(texts(), func(s string) string { return strings.ReplaceAll(s, "{{", "{ {") })
 	template = template.Filter(func(s string) bool { return !strings.Contains(s, "{{") })

@@ -30,10 +30,10 @@ coordinator: {mayGrant: [inputs]}
 goal: Settle it.
 `
 
-// TestAssertionsOfAGoalNameWhoIs holds that an assertion about who or what no
+// TestAssertionsOfAGoalNameUnknownReaders checks that an assertion about who or what no
 // plan can have is said before a model is asked;
 // what a plan may still bring is left alone.
-func TestAssertionsOfAGoalNameWhoIs(t *testing.T) {
+func TestAssertionsOfAGoalNameUnknownReaders(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ name, assertion, want string }{
 		{"an input", "input clam never reaches b", `5:10: assertion "input clam never reaches b": no input "clam"; did you mean "claim"?`},
@@ -63,9 +63,9 @@ func TestAssertionsOfAGoalNameWhoIs(t *testing.T) {
 		saidOf(t, "agents: [{name: a}]\ntasks: [{description: d}, {title: T, description: d}]\nassert: [task A never reaches a]\n"), "and a task")
 }
 
-// TestAssertionsOfFlagsNameWhoIs holds the same of what is asserted beside the
-// file, when the team is built: then its endpoints are known too.
-func TestAssertionsOfFlagsNameWhoIs(t *testing.T) {
+// TestAssertionsOfFlagsNameUnknownReaders checks the same for assertions of flags, when
+// the team is built: then its endpoints are known too.
+func TestAssertionsOfFlagsNameUnknownReaders(t *testing.T) {
 	t.Parallel()
 	f, err := specfile.Load(specfile.Options{Path: "-", Stdin: strings.NewReader(unplanned)})
 	require.NoError(t, err)

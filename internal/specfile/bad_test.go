@@ -98,7 +98,7 @@ func requireLocated(t *testing.T, bad *specfile.Error) {
 	}
 }
 
-// TestNoErrorShowsAKey holds that excerpts and messages leave out whatever
+// TestNoErrorShowsAKey checks that excerpts and messages leave out whatever
 // may be a credential, also in files that cannot be parsed.
 //
 // Requirement: G42.
@@ -128,9 +128,9 @@ func TestNoErrorShowsAKey(t *testing.T) {
 	}
 }
 
-// TestNoErrorShowsWhatARunRedacts holds that excerpts and messages leave out
+// TestErrorsAreRedacted checks that excerpts and messages leave out
 // what a run takes out as a secret, wherever it stands.
-func TestNoErrorShowsWhatARunRedacts(t *testing.T) {
+func TestErrorsAreRedacted(t *testing.T) {
 	t.Parallel()
 	const body = "aB3dE6gH9jK2mN5pQ8rS1tU4vW7xY0zA"
 	key := "sk-proj-" + body + "cD4fG7hJ"
@@ -179,8 +179,8 @@ func TestNoErrorShowsWhatARunRedacts(t *testing.T) {
 	}
 }
 
-// TestMisspeltCountsAreShown holds that only what may be a credential is hidden.
-func TestMisspeltCountsAreShown(t *testing.T) {
+// TestMisspelledCountsAreShown checks that only what may be a credential is hidden.
+func TestMisspelledCountsAreShown(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		line string

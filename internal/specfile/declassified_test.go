@@ -12,9 +12,9 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// TestWhatNoSchemaBoundsIsSaidOnce holds that paths of a declassifier of which
+// TestUnboundedPathsAreReportedOnce checks that paths of a declassifier of which
 // the same is to be said share a problem, and that it names the schema.
-func TestWhatNoSchemaBoundsIsSaidOnce(t *testing.T) {
+func TestUnboundedPathsAreReportedOnce(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	const text = `agents: [{name: a, accepts: confidential}, {name: i, accepts: confidential, outputSchema: {file: s.json}}, {name: b}]

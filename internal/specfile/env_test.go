@@ -44,10 +44,10 @@ func refused(t *testing.T, err error) (uses []string) {
 	return uses
 }
 
-// TestAVariableGoesNowhereWithoutConsent: whatever a file says, the value of a
+// TestVariableGoesNowhereWithoutConsent: whatever a file says, the value of a
 // variable that it names leaves only for an origin that is allowed for its name,
 // and no error shows it.
-func TestAVariableGoesNowhereWithoutConsent(t *testing.T) {
+func TestVariableGoesNowhereWithoutConsent(t *testing.T) {
 	t.Parallel()
 	const agent = "agents: [{name: a}]\n"
 	tests := []struct {
@@ -176,9 +176,9 @@ func TestAllowEnvIsForOneOrigin(t *testing.T) {
 	}
 }
 
-// TestABaseURLIsOneAddress: a host that could be read in two ways is refused,
+// TestBaseURLIsOneAddress: a host that could be read in two ways is refused,
 // and nothing that a variable holds is shown.
-func TestABaseURLIsOneAddress(t *testing.T) {
+func TestBaseURLIsOneAddress(t *testing.T) {
 	t.Parallel()
 	for _, base := range []string{
 		"https://exämple.com/v1", "https://ex%C3%A4mple.com/v1", "https://user:${A}@a.example/v1", "https://a.example/v1?key=${A}", "https://a.example/v1#${A}",
@@ -206,9 +206,9 @@ func TestOfflineNeedsNothingOfTheEnvironment(t *testing.T) {
 	}
 }
 
-// TestAConnectionIsShownAsItIsWritten: names, plans and errors have ${NAME}
+// TestConnectionIsShownAsWritten: names, plans and errors have ${NAME}
 // where the client has the value.
-func TestAConnectionIsShownAsItIsWritten(t *testing.T) {
+func TestConnectionIsShownAsWritten(t *testing.T) {
 	t.Parallel()
 	f, err := load(t, "model: ${M}\nbaseURL: http://127.0.0.1:9/${T}/v1\napiKey: ${K}\nprices: {small: {input: 1, output: 2}}\nagents: [{name: a}]\ngoal: g\n",
 		specfile.Options{Lookup: env(map[string]string{"M": "small", "T": envCanary, "K": "key-" + envCanary}), Trusted: trusted})

@@ -32,8 +32,8 @@ const (
 	two = "https://two.example/v1"
 )
 
-// TestAFallbackInheritsWhatItDoesNotSay, but never a key or headers for another host.
-func TestAFallbackInheritsWhatItDoesNotSay(t *testing.T) {
+// TestFallbackInheritsUnsetSettings, but never a key or headers for another host.
+func TestFallbackInheritsUnsetSettings(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name, text string
@@ -93,7 +93,7 @@ func TestAFallbackInheritsWhatItDoesNotSay(t *testing.T) {
 	require.Equal(t, []string{"flag", "flag " + two, "n"}, chainOf(f.Agents[0].Connection), "an entry without a model has that of Options.Models")
 }
 
-func TestWhatIsWrongWithAFallback(t *testing.T) {
+func TestProblemsOfAFallback(t *testing.T) {
 	t.Parallel()
 	nine := "[" + strings.Repeat("{model: x},", 8) + "{model: y}]"
 	tests := []struct{ name, text, where, want string }{
@@ -126,9 +126,9 @@ func TestWhatIsWrongWithAFallback(t *testing.T) {
 	}
 }
 
-// TestAVariableOfAFallbackGoesNowhereWithoutConsent: each entry is asked about for
+// TestVariableOfAFallbackGoesNowhereWithoutConsent: each entry is asked about for
 // its own endpoint.
-func TestAVariableOfAFallbackGoesNowhereWithoutConsent(t *testing.T) {
+func TestVariableOfAFallbackGoesNowhereWithoutConsent(t *testing.T) {
 	t.Parallel()
 	const evil = "https://evil.example"
 	tests := []struct {
@@ -208,8 +208,8 @@ func TestStoredCopiesOfAFallbackHoldNoKeys(t *testing.T) {
 	require.NotContains(t, err.Error(), "word-", "excerpts hide them")
 }
 
-// TestAFallbackIsSaved with a plan, in one file and from several.
-func TestAFallbackIsSaved(t *testing.T) {
+// TestFallbackIsSaved with a plan, in one file and from several.
+func TestFallbackIsSaved(t *testing.T) {
 	t.Parallel()
 	const agents = "agents: [{name: a, model: m, baseURL: " + one + ", fallback: [{model: n}, {baseURL: " + two + ", apiKey: \"${KEY}\"}, {model: n, apiKey: word-one}]}, {name: b}]\n"
 	lookup := env(map[string]string{"KEY": "fake-key"})

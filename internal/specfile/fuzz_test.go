@@ -34,7 +34,7 @@ func seed(f *testing.F) {
 	}
 }
 
-// FuzzLoad holds that any file is either read or refused with problems that
+// FuzzLoad checks that any file is either read or refused with problems that
 // all have a place in it, the same ones each time, and that nothing panics.
 // What is read can be saved, and is read as the same then; so is what is kept of it.
 func FuzzLoad(f *testing.F) {
@@ -104,9 +104,9 @@ func requireCopies(t *testing.T, file *specfile.File, o specfile.Options) {
 	}
 }
 
-// FuzzJSON holds the scanner to encoding/json: what that one refuses is
-// refused, and what is taken means the same. It is stricter about duplicate
-// keys, surrogates, UTF-8 and depth.
+// FuzzJSON compares the scanner with encoding/json: it refuses every text that
+// encoding/json refuses, and reads the others equally. It is stricter about
+// duplicate keys, surrogates, UTF-8 and depth.
 func FuzzJSON(f *testing.F) {
 	seed(f)
 	f.Add([]byte(`{"s": "\ud83d\ude00 \/ \b é", "n": [0, -0.5e+10, 1E3, 123456789012345678901234567890]}`))

@@ -129,7 +129,7 @@ agents: [{name: a}]
 	require.Equal(t, []string{"3:91: coordinator: apiKey of line 6: for another host, so not sent to this one"}, warnings(f))
 }
 
-func TestCoordinatorIsThereWhenAGoalMayCome(t *testing.T) {
+func TestCoordinatorExistsForLaterGoals(t *testing.T) {
 	t.Parallel()
 	const tasks = "tasks: [{title: T, description: d}]\n"
 	for _, tt := range []struct {
@@ -438,9 +438,9 @@ tasks:
 	require.Empty(t, f.Place("/goal").String())
 }
 
-// TestAGoalIsPlannedSavedAndRun goes the whole way: a goal, its plan, the plan
+// TestGoalIsPlannedSavedAndRun goes the whole way: a goal, its plan, the plan
 // as a spec, and a run of that.
-func TestAGoalIsPlannedSavedAndRun(t *testing.T) {
+func TestGoalIsPlannedSavedAndRun(t *testing.T) {
 	t.Parallel()
 	const plan = `[{"title": "Read", "description": "Say what ${params.year} brought.", "assignee": "b"}, {"title": "Tell", "description": "Tell it.", "dependsOn": ["Read"]}]`
 	asked := 0

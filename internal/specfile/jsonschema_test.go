@@ -233,7 +233,7 @@ func TestSchemaAndLoaderAgreeOnDocuments(t *testing.T) {
 	require.Less(t, fit, all, "some do not")
 }
 
-func TestSchemaAndLoaderAgreeOnWhatContradicts(t *testing.T) {
+func TestSchemaAndLoaderAgreeOnContradictions(t *testing.T) {
 	t.Parallel()
 	s := schemaOf(t)
 	for _, text := range []string{
@@ -275,7 +275,7 @@ func TestSchemaAndLoaderAgreeOnTestdata(t *testing.T) {
 	require.Greater(t, read, 20)
 }
 
-// TestSchemaMarksWhatDoesNotWork holds that each key is there with its words,
+// TestSchemaMarksWhatDoesNotWork checks that each key is there with its words,
 // and marked if it does not work.
 func TestSchemaMarksWhatDoesNotWork(t *testing.T) {
 	t.Parallel()

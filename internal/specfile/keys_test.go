@@ -287,9 +287,9 @@ func deref(f *float64) any {
 	return *f
 }
 
-// TestEveryKey holds the table to its word: what works changes the outcome,
-// what is not built yet or refused is an error at its line and by its name,
-// and what is idle is a warning that changes nothing.
+// TestEveryKey checks every key as its table describes it: a key that works changes
+// the outcome, what is not built yet or refused is an error at its line and by its
+// name, and what is idle is a warning that changes nothing.
 func TestEveryKey(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -370,7 +370,7 @@ func must(t *testing.T, dir, name, text string) *specfile.File {
 	return f
 }
 
-// TestWrongTypesOfEveryKey holds that no key takes a value of any type, and
+// TestWrongTypesOfEveryKey checks that no key takes a value of any type, and
 // that nothing panics on one.
 func TestWrongTypesOfEveryKey(t *testing.T) {
 	t.Parallel()
@@ -395,7 +395,7 @@ func TestWrongTypesOfEveryKey(t *testing.T) {
 	}
 }
 
-// TestReferenceNamesEveryKey holds docs/reference/spec-file.md to the table.
+// TestReferenceNamesEveryKey compares docs/reference/spec-file.md with the table.
 func TestReferenceNamesEveryKey(t *testing.T) {
 	const file = "../../docs/reference/spec-file.md"
 	data, err := os.ReadFile(file)
@@ -451,8 +451,8 @@ func render(words []specfile.Word) string {
 	return b.String()
 }
 
-// TestNotBuiltKeysThatAskForNothing are fine: no one loses anything by them.
-func TestNotBuiltKeysThatAskForNothing(t *testing.T) {
+// TestUnsupportedKeysWithoutEffectAreAccepted are fine: no one loses anything by them.
+func TestUnsupportedKeysWithoutEffectAreAccepted(t *testing.T) {
 	t.Parallel()
 	f, err := load(t, `
 policy: {}

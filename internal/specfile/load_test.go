@@ -191,7 +191,7 @@ func TestLoadOfTheWorkingDirectory(t *testing.T) {
 	require.True(t, f.Compat)
 }
 
-func TestFilesThatAreNoText(t *testing.T) {
+func TestFilesThatAreNotText(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ name, text, want string }{
 		{"empty.yaml", "", "cannot read: it is empty"},
@@ -484,7 +484,7 @@ func TestUnusedIsAWarning(t *testing.T) {
 	require.Empty(t, f.Warnings, "a roster has no tasks that could use them")
 }
 
-func TestTheSmallerConcurrencyCounts(t *testing.T) {
+func TestSmallerConcurrencyApplies(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		text string

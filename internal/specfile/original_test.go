@@ -72,9 +72,9 @@ func TestKeysOfTheOriginal(t *testing.T) {
 // endpointOf matches what a hint says to write.
 var endpointOf = regexp.MustCompile(`baseURL: (\S+) and apiKey: (\S+)$`)
 
-// TestWhatAProviderIsReplacedWithWorks: the endpoint of the hint takes the key
+// TestSuggestedProviderEndpointWorks: the endpoint of the hint takes the key
 // of the hint without consent.
-func TestWhatAProviderIsReplacedWithWorks(t *testing.T) {
+func TestSuggestedProviderEndpointWorks(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"anthropic", "cheaperinference", "deepseek", "doubao", "gemini", "grok", "hunyuan", "mimo", "minimax", "openrouter", "qiniu"} {
 		_, err := load(t, "agents: [{name: a, provider: "+name+"}]\n", specfile.Options{})

@@ -138,7 +138,7 @@ func plannedFiles(t *testing.T, text string) string {
 
 var plannedEnv = env(map[string]string{"KEY": "fake-key", "OWN": "fake-own"})
 
-func TestAPlanIsSavedAsASpec(t *testing.T) {
+func TestPlanIsSavedAsASpec(t *testing.T) {
 	t.Parallel()
 	dir := plannedFiles(t, planned)
 	f, err := specfile.Load(specfile.Options{Path: dir, Lookup: plannedEnv, Trusted: trusted})
@@ -177,7 +177,7 @@ func TestAPlanIsSavedAsASpec(t *testing.T) {
 	require.Equal(t, string(want), string(data))
 }
 
-func TestAPlanKeepsWhatFlagsSaid(t *testing.T) {
+func TestSavedPlanKeepsFlagSettings(t *testing.T) {
 	t.Parallel()
 	dir := plannedFiles(t, planned)
 	write(t, dir, "data/other.md", "Another claim.")
@@ -210,7 +210,7 @@ func TestAPlanKeepsWhatFlagsSaid(t *testing.T) {
 	require.Equal(t, settled(t, f), settled(t, got))
 }
 
-func TestAPlanOfSeveralFiles(t *testing.T) {
+func TestPlanOfSeveralFiles(t *testing.T) {
 	t.Parallel()
 	dir := plannedFiles(t, `{"orchestrator": {"defaultModel": "main", "defaultBaseURL": "https://main.example/v1"}, "tasks": [], "schemas": {"mine": true}}`)
 	write(t, dir,
@@ -243,7 +243,7 @@ func TestAPlanOfSeveralFiles(t *testing.T) {
 }
 
 // Requirement: G42.
-func TestAPlanHoldsNoKey(t *testing.T) {
+func TestPlanHoldsNoKey(t *testing.T) {
 	t.Parallel()
 	dir := plannedFiles(t, `
 apiKey: fake-key-1
@@ -281,7 +281,7 @@ agents: [{name: a, apiKey: "${KEY:-fake-key-6}"}, {name: b, apiKey: "${KEY}", he
 	require.Equal(t, map[string]string{"X-Title": "t"}, got.Agents[1].Headers)
 }
 
-func TestAPlanThatCannotBeSaved(t *testing.T) {
+func TestPlanThatCannotBeSaved(t *testing.T) {
 	t.Parallel()
 	dir := plannedFiles(t, planned)
 	require.NoError(t, os.MkdirAll(filepath.Join(dir, "data/plans"), 0o755))
@@ -350,8 +350,8 @@ var textPieces = []string{
 	"\u2028", "\u00a0", "\ufeff", "\x00", "\x1b[31m", "é", "日本", "🦊", "\U000e0001", "? ", "<<", "=", "0x10", "1e3", "-", "?", "\v", "x: y", "- x", "\u200b",
 }
 
-// TestASavedPlanLoadsAgain holds for any texts that what is saved comes back.
-func TestASavedPlanLoadsAgain(t *testing.T) {
+// TestSavedPlanLoadsAgain checks for any texts that a saved plan loads unchanged.
+func TestSavedPlanLoadsAgain(t *testing.T) {
 	t.Parallel()
 	dir := plannedFiles(t, planned)
 	f, err := specfile.Load(specfile.Options{Path: dir, Lookup: plannedEnv, Trusted: trusted})
@@ -424,8 +424,8 @@ func requireReloads(t require.TestingT, f *specfile.File, o specfile.Options) {
 	requireSaved(t, f, got, goal, f.Tasks)
 }
 
-// TestAnySpecCanBeSaved holds for documents of the whole vocabulary that what
-// loads can be saved, and loads again as the same.
+// TestAnySpecCanBeSaved checks for documents with any keys that a spec that loads
+// can be saved, and loads again as the same.
 func TestAnySpecCanBeSaved(t *testing.T) {
 	t.Parallel()
 	words := vocabulary()

@@ -36,7 +36,7 @@ func saidOf(t *testing.T, text string) []string {
 }
 
 // Requirement: G2.
-func TestWhatIsWrongWithAPolicyIsSaidInItsPlace(t *testing.T) {
+func TestPolicyProblemsHavePositions(t *testing.T) {
 	t.Parallel()
 	rule := func(words string) string { return "policy: {rules: [{from: intake, to: fraud, " + words + "}]}" }
 	lower := func(words string) string { return "policy: {declassify: [{" + words + "}]}" }

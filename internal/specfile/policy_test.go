@@ -59,7 +59,7 @@ policy:
     - input claim/notes never derives into letters
 `
 
-func TestAPolicyIsReadAsItIsWritten(t *testing.T) {
+func TestPolicyIsReadAsWritten(t *testing.T) {
 	t.Parallel()
 	f, err := specfile.Load(specfile.Options{Path: "-", Stdin: strings.NewReader(fullPolicy)})
 	require.NoError(t, err)
@@ -103,7 +103,7 @@ func TestAPolicyIsReadAsItIsWritten(t *testing.T) {
 	require.Equal(t, []int{31, 111}, []int{f.Warnings[0].Line, f.Warnings[0].Column})
 }
 
-// TestPolicySaysTheSameInBothLanguages holds that YAML and JSON make the same.
+// TestPolicySaysTheSameInBothLanguages checks that YAML and JSON make the same.
 func TestPolicySaysTheSameInBothLanguages(t *testing.T) {
 	t.Parallel()
 	var value any
@@ -124,7 +124,7 @@ func TestSavedPlansKeepThePolicy(t *testing.T) {
 	requireReloads(t, f, specfile.Options{})
 }
 
-// TestNoPolicyIsNone holds that what says nothing is as if it were not there.
+// TestNoPolicyIsNone checks that what says nothing is as if it were not there.
 func TestNoPolicyIsNone(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"", "policy: {}\n", "assert: []\n"} {
@@ -135,7 +135,7 @@ func TestNoPolicyIsNone(t *testing.T) {
 	}
 }
 
-func TestAPolicyBelongsToTheFileOfTheRun(t *testing.T) {
+func TestPolicyBelongsToTheFileOfTheRun(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	const policy = "policy: {rules: [{from: a, to: b, mode: minimal}]}\n"
@@ -156,11 +156,11 @@ func TestAPolicyBelongsToTheFileOfTheRun(t *testing.T) {
 	require.ErrorContains(t, err, "policy is a key of the file")
 }
 
-// TestAllThatIsWrongWithAFileIsSaidAtOnce holds that problems of the policy
+// TestAllProblemsOfAFileAreReported checks that problems of the policy
 // stand among those of the rest, and that none follows from another.
 //
 // Requirement: G2.
-func TestAllThatIsWrongWithAFileIsSaidAtOnce(t *testing.T) {
+func TestAllProblemsOfAFileAreReported(t *testing.T) {
 	t.Parallel()
 	got := saidOf(t, `bogus: 1
 agents: [{name: a}, {name: b, handoff: no}]
@@ -187,7 +187,7 @@ tasks: [{title: T, description: d, dependsOn: [U]}]
 		saidOf(t, "tasks: [{title: T, description: d}]\npolicy: {rules: [{from: a, to: b, mode: full}]}\n"))
 }
 
-// TestPointersIntoAPolicyHavePlaces holds for what a team says of a policy
+// TestPointersIntoAPolicyHavePlaces checks problems of a policy that the team finds
 // after the file was read, such as that no schema bounds a path.
 func TestPointersIntoAPolicyHavePlaces(t *testing.T) {
 	t.Parallel()
@@ -211,10 +211,10 @@ func TestPointersIntoAPolicyHavePlaces(t *testing.T) {
 	require.Equal(t, 31, bad.Problems[0].Line)
 }
 
-// TestWhatNoSchemaBoundsIsSaidInItsPlace is about what only a plan can see.
+// TestUnboundedPathsHavePositions is about what only a plan can see.
 //
 // Requirement: G14.
-func TestWhatNoSchemaBoundsIsSaidInItsPlace(t *testing.T) {
+func TestUnboundedPathsHavePositions(t *testing.T) {
 	t.Parallel()
 	const text = `agents: [{name: a, accepts: confidential}, {name: b}]
 tasks:
@@ -231,7 +231,7 @@ policy:
 	require.Empty(t, saidOf(t, fmt.Sprintf(text, "/note], unsafeText: true, lowerTo: public, reason: r}\n#")))
 }
 
-func TestAModeThatCannotWidenIsAWarning(t *testing.T) {
+func TestModeWithoutEffectIsAWarning(t *testing.T) {
 	t.Parallel()
 	const text = "agents: [{name: a, handoff: full}, {name: b, handoff: minimal}, {name: c, handoff: scoped}, {name: d}]\n"
 	require.Empty(t, warningsOf(t, text))
@@ -241,9 +241,9 @@ func TestAModeThatCannotWidenIsAWarning(t *testing.T) {
 	require.Len(t, warningsOf(t, "agentDefaults: {handoff: full}\nagents: [{name: a}, {name: b}]\npolicy: {default: scoped}\n"), 1, "a default is said once")
 }
 
-// TestNothingIsAssertedOfATeamThatCannotBe holds that an assertion is held
+// TestInvalidTeamChecksNoAssertion checks that an assertion is held
 // against the team as it is written, with its policy, or not at all.
-func TestNothingIsAssertedOfATeamThatCannotBe(t *testing.T) {
+func TestInvalidTeamChecksNoAssertion(t *testing.T) {
 	t.Parallel()
 	const text = `agents: [{name: a%s}, {name: b}]
 tasks:

@@ -26,8 +26,8 @@ func TestPrices(t *testing.T) {
 	require.Nil(t, f.Config.Prices)
 }
 
-// TestPricesThatNobodyPays are a warning, with the model that was probably meant.
-func TestPricesThatNobodyPays(t *testing.T) {
+// TestUnusedPricesAreWarnings are a warning, with the model that was probably meant.
+func TestUnusedPricesAreWarnings(t *testing.T) {
 	t.Parallel()
 	const text = "model: \"${M:-small}\"\nprices:\n  smal: {input: 1, output: 2}\n  small: {input: 1, output: 2}\n  planner: {input: 1, output: 2}\nagents: [{name: a}]\ncoordinator: {model: planner}\n"
 	f, err := load(t, text, specfile.Options{})
@@ -80,8 +80,8 @@ func TestReuseOfDefaults(t *testing.T) {
 	require.Equal(t, "never", f.Coordinator.Reuse)
 }
 
-// TestATeamBringsPricesButNoReuse: what belongs to a run stands in its own file.
-func TestATeamBringsPricesButNoReuse(t *testing.T) {
+// TestTeamBringsPricesButNoReuse: what belongs to a run stands in its own file.
+func TestTeamBringsPricesButNoReuse(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	write(t, dir, "team.yaml", "prices: {m: {input: 1, output: 1}}\ntasks: [{title: T, description: d}]\n",

@@ -139,9 +139,9 @@ func TestKeysOfAzureNeedConsent(t *testing.T) {
 	}
 }
 
-// TestConcealKnowsBaseURLsWithAQuery checks that a message, which names an endpoint
+// TestConcealCoversBaseURLsWithAQuery checks that a message, which names an endpoint
 // without its query, does not show what a short variable brought into its base URL.
-func TestConcealKnowsBaseURLsWithAQuery(t *testing.T) {
+func TestConcealCoversBaseURLsWithAQuery(t *testing.T) {
 	t.Parallel()
 	f, err := load(t, "agents: [{name: a, baseURL: \"http://localhost:${P}/v1?api-version=preview\"}]\n", specfile.Options{Lookup: env(map[string]string{"P": "81"})})
 	require.NoError(t, err)

@@ -154,8 +154,8 @@ func TestStoredHasEveryFileWithItsLabel(t *testing.T) {
 	require.NotEqual(t, want.Fingerprint(), got.Fingerprint())
 }
 
-// TestLabelOfWhatStandsInTheSpec: it is that of the most sensitive text there.
-func TestLabelOfWhatStandsInTheSpec(t *testing.T) {
+// TestSpecTextHasTheHighestLabel: it is that of the most sensitive text there.
+func TestSpecTextHasTheHighestLabel(t *testing.T) {
 	t.Parallel()
 	const agents = "agents: [{name: a, accepts: secret}]\n"
 	tests := []struct {
@@ -251,9 +251,9 @@ func TestCopiesHaveNoCredentials(t *testing.T) {
 	}
 }
 
-// TestWhatWasTakenOutIsNotReplacedByAnother: an agent whose key is gone does not
+// TestRemovedKeyIsNotReplacedByAnother: an agent whose key is gone does not
 // send that of the spec to its own endpoint.
-func TestWhatWasTakenOutIsNotReplacedByAnother(t *testing.T) {
+func TestRemovedKeyIsNotReplacedByAnother(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	write(t, dir, "team.yaml", "apiKey: ${KEY}\nheaders: {X-Auth: \"${KEY}\", X-Other: \"${KEY}\"}\nagents: [{name: a, baseURL: \"http://other.example/v1\", apiKey: own, headers: {x-auth: own}}, {name: b}]\n")
@@ -323,8 +323,8 @@ func TestStoredOnlyReadsNoFile(t *testing.T) {
 	}
 }
 
-// TestStoredOnlyAsksForNoScript: the script is not among the copies, and not needed to look at a run.
-func TestStoredOnlyAsksForNoScript(t *testing.T) {
+// TestStoredOnlyNeedsNoScript: the script is not among the copies, and not needed to look at a run.
+func TestStoredOnlyNeedsNoScript(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	write(t, dir, "team.yaml", "offline: script.yaml\nagents: [{name: a}]\n", "script.yaml", "x")
@@ -338,9 +338,9 @@ func TestStoredOnlyAsksForNoScript(t *testing.T) {
 	require.Equal(t, f.Offline, got.Offline)
 }
 
-// TestACopyStandsInForNothingElse: not for what may not be read, is a folder or
+// TestCopyReplacesOnlyItsFile: not for what may not be read, is a folder or
 // lies outside.
-func TestACopyStandsInForNothingElse(t *testing.T) {
+func TestCopyReplacesOnlyItsFile(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	write(t, dir, "team.yaml", "agents: [{name: a, systemPrompt: {file: a.md}}]\n", "a.md", "A")
@@ -393,8 +393,8 @@ func TestStandardInputIsNotWaitedFor(t *testing.T) {
 	require.Equal(t, 5, again.Len())
 }
 
-// TestALowerLabelDoesNotLowerACopy: what was kept as secret stays so.
-func TestALowerLabelDoesNotLowerACopy(t *testing.T) {
+// TestLowerLabelDoesNotLowerACopy: what was kept as secret stays so.
+func TestLowerLabelDoesNotLowerACopy(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	const text = "agents: [{name: a}]\ninputs: {i: {file: i.md, classification: %s}}\n"
@@ -453,9 +453,9 @@ func TestOfflineScriptOfASpecThatIsGone(t *testing.T) {
 	require.Equal(t, f.Offline, got.Offline)
 }
 
-// TestAnySpecCanBeReadFromItsCopies draws specs with every key, with credentials
+// TestEverySpecLoadsFromItsCopies draws specs with every key, with credentials
 // written out or not, in YAML and JSON.
-func TestAnySpecCanBeReadFromItsCopies(t *testing.T) {
+func TestEverySpecLoadsFromItsCopies(t *testing.T) {
 	t.Parallel()
 	words := specfile.Vocabulary()
 	dir := t.TempDir()

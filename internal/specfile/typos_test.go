@@ -11,9 +11,9 @@ import (
 	"github.com/runteam/runteam/internal/specfile"
 )
 
-// TestSlipsAreMet holds what is said of mistakes that newcomers make, and that
-// all of one file that is independent is said at once. The text starts on line 5.
-func TestSlipsAreMet(t *testing.T) {
+// TestCommonMistakesAreExplained checks the messages about mistakes that newcomers make, and
+// that independent mistakes of one file are reported together. The text starts on line 5.
+func TestCommonMistakesAreExplained(t *testing.T) {
 	t.Parallel()
 	const star = `a * without quotes begins an alias, which is not supported; put it in quotes: "*"`
 	rule := func(words string) string { return "policy: {rules: [{from: intake, to: fraud, " + words + "}]}" }
@@ -94,8 +94,9 @@ assert: [input nope never reaches fraud]`, []string{
 	}
 }
 
-// TestAStarIsASlipOfSyntax holds its condition, and that a file may be full of it.
-func TestAStarIsASlipOfSyntax(t *testing.T) {
+// TestUnquotedStarIsExplained checks when the hint is given, also for a file with
+// many of them.
+func TestUnquotedStarIsExplained(t *testing.T) {
 	t.Parallel()
 	_, err := specfile.Load(specfile.Options{Path: "-", Stdin: strings.NewReader("agents: [{name: *}]\n")})
 	require.ErrorIs(t, err, specfile.ErrSyntax)
@@ -103,10 +104,10 @@ func TestAStarIsASlipOfSyntax(t *testing.T) {
 	require.ErrorContains(t, err, "and 1 more")
 }
 
-// TestARevealIsShownAsItIs holds that excerpts show the paths of a reveal, whose
+// TestRevealIsShownAsWritten checks that excerpts show the paths of a reveal, whose
 // keys are kinds, with the caret where the problem is, and nothing else behind a
 // key that sounds like a credential.
-func TestARevealIsShownAsItIs(t *testing.T) {
+func TestRevealIsShownAsWritten(t *testing.T) {
 	t.Parallel()
 	text := "agents: [{name: a}, {name: b}]\npolicy: {rules: [{from: a, to: b, reveal: {token: [/iban, \"\", swordfish], password: hunter2, card: x}}]}\nheaders: {reveal: {a: /hunter3}}\n"
 	_, err := specfile.Load(specfile.Options{Path: "-", Stdin: strings.NewReader(text)})

@@ -13,8 +13,8 @@ import (
 	"github.com/runteam/runteam/prompt"
 )
 
-// TestVersionNamesWhatAnswersDependOn and nothing else of the settings.
-func TestVersionNamesWhatAnswersDependOn(t *testing.T) {
+// TestVersionCoversAnswerSettings and nothing else of the settings.
+func TestVersionCoversAnswerSettings(t *testing.T) {
 	t.Parallel()
 	one := func(t *testing.T, text string, o specfile.Options) (agent, coordinator string) {
 		f, err := load(t, text, o)
@@ -78,8 +78,8 @@ func TestBuildGivesMembersTheirVersions(t *testing.T) {
 	}
 }
 
-// TestFingerprintIsOfWhatIsMeant and not of how it is written.
-func TestFingerprintIsOfWhatIsMeant(t *testing.T) {
+// TestFingerprintIgnoresSpelling and not of how it is written.
+func TestFingerprintIgnoresSpelling(t *testing.T) {
 	t.Parallel()
 	const text = "name: n\nmodel: m\nparams: {p: v}\ninputs: {i: {file: i.md}}\nagents: [{name: a, systemPrompt: {file: a.md}}]\ntasks: [{title: T, description: \"${params.p}\", uses: [i]}]\n"
 	print := func(t *testing.T, text string, o specfile.Options, files ...string) string {

@@ -131,9 +131,9 @@ func TestWriteResultRefuses(t *testing.T) {
 	require.Zero(t, turn(t, m), "what was refused begins no turn")
 }
 
-// TestNobodyWritesOverAResult holds that a note cannot take the place of what
+// TestNotesCannotReplaceResults checks that a note cannot take the place of what
 // the executor wrote, and that another agent's result of the task stands apart.
-func TestNobodyWritesOverAResult(t *testing.T) {
+func TestNotesCannotReplaceResults(t *testing.T) {
 	t.Parallel()
 	m := teammemory.New(nil)
 	result(t, m, "ana", "t1", "true", 0)

@@ -105,7 +105,7 @@ func TestFailingStore(t *testing.T) {
 	}
 }
 
-// TestStoreThatFailsAfterKeeping holds that what a store kept although it failed
+// TestStoreThatFailsAfterKeeping checks that what a store kept although it failed
 // is unknown to this run, shares its place with nobody, and counts as one turn
 // when it is written again.
 func TestStoreThatFailsAfterKeeping(t *testing.T) {
@@ -130,7 +130,7 @@ func TestStoreThatFailsAfterKeeping(t *testing.T) {
 	require.Equal(t, 1, turn(t, next))
 }
 
-// TestStoreThatBreaksLeavesTheMemoryFree holds that a store, which is code of
+// TestStoreThatBreaksLeavesTheMemoryFree checks that a store, which is code of
 // the caller's, may do worse than fail and nobody waits for it ever after.
 func TestStoreThatBreaksLeavesTheMemoryFree(t *testing.T) {
 	t.Parallel()
@@ -172,8 +172,8 @@ func TestStoreThatBreaksLeavesTheMemoryFree(t *testing.T) {
 	}
 }
 
-// TestStoreWithWhatNoWriterWrote holds that the door stands on the way out too.
-func TestStoreWithWhatNoWriterWrote(t *testing.T) {
+// TestStoreWithInvalidEntries checks that the door stands on the way out too.
+func TestStoreWithInvalidEntries(t *testing.T) {
 	t.Parallel()
 	good := func(t *testing.T) teammemory.Entry {
 		return teammemory.Entry{Agent: "ana", Key: "k", Envelope: said(t, "ana", "t1", envelope.Text("CANARY")), Seq: 1}
@@ -223,7 +223,7 @@ func TestStoreWithWhatNoWriterWrote(t *testing.T) {
 	}
 }
 
-func TestStoreWithOnePlaceTwice(t *testing.T) {
+func TestStoreWithADuplicateKey(t *testing.T) {
 	t.Parallel()
 	store := &hoard{twin: func(a, b teammemory.Entry) bool { return false }}
 	for seq := range 2 {

@@ -76,9 +76,9 @@ func (m *model) read(show func(fact) bool) []string {
 	return out
 }
 
-// TestMemoryIsItsModel holds writing, reading, expiry, going on from a store and
-// restoring, whatever the order in which a store lists, to a plain list.
-func TestMemoryIsItsModel(t *testing.T) {
+// TestMemoryAgreesWithItsModel compares writing, reading, expiry, continuing from a
+// store and restoring with a plain list, whatever the order of the store.
+func TestMemoryAgreesWithItsModel(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		open := func() teammemory.Store {
@@ -182,8 +182,8 @@ func TestEntryCanBeReadForItsTurns(t *testing.T) {
 	})
 }
 
-// TestLongMemoryIsItsModel goes on for so long that the memory tidies up.
-func TestLongMemoryIsItsModel(t *testing.T) {
+// TestLongMemoryAgreesWithItsModel goes on for so long that the memory tidies up.
+func TestLongMemoryAgreesWithItsModel(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(8) {
 		random := rand.New(rand.NewPCG(seed, 0))
@@ -211,9 +211,9 @@ func TestLongMemoryIsItsModel(t *testing.T) {
 	}
 }
 
-// TestMemoryLetsGoOfWhatIsGone holds that entries whose turns are over, or whose
+// TestExpiredAndReplacedEntriesAreFreed checks that entries whose turns are over, or whose
 // place was taken, do not stay in memory for as long as the run.
-func TestMemoryLetsGoOfWhatIsGone(t *testing.T) {
+func TestExpiredAndReplacedEntriesAreFreed(t *testing.T) {
 	t.Parallel()
 	m := teammemory.New(nil)
 	var gone []weak.Pointer[envelope.Envelope]

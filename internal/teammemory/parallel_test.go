@@ -16,7 +16,7 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-func TestManyWriteAndReadAtOnce(t *testing.T) {
+func TestConcurrentWritesAndReads(t *testing.T) {
 	t.Parallel()
 	const agents, each = 8, 30
 	m := teammemory.New(nil)
@@ -150,7 +150,7 @@ func TestNothingIsWrittenAfterTheContextHasEnded(t *testing.T) {
 	require.Zero(t, turn(t, m))
 }
 
-// TestFiltersMayUseTheMemory holds that no lock is held while the caller's code decides.
+// TestFiltersMayUseTheMemory checks that no lock is held while the caller's code decides.
 func TestFiltersMayUseTheMemory(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) { // a deadlock fails the test instead of stopping it

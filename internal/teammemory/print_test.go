@@ -13,11 +13,11 @@ import (
 	"github.com/runteam/runteam/internal/teammemory"
 )
 
-// TestNoVerbPrintsWhatIsKnown holds that entries, stores, memories and
+// TestNoVerbPrintsEntries checks that entries, stores, memories and
 // handles format, log and marshal without what envelopes hold.
 //
 // Requirement: G42.
-func TestNoVerbPrintsWhatIsKnown(t *testing.T) {
+func TestNoVerbPrintsEntries(t *testing.T) {
 	t.Parallel()
 	const canary = "CANARY-7f3a"
 	store := teammemory.NewMapStore()
@@ -48,7 +48,7 @@ func TestNoVerbPrintsWhatIsKnown(t *testing.T) {
 }
 
 // Requirement: G42.
-func TestNoErrorShowsWhatWasRefused(t *testing.T) {
+func TestErrorsDoNotQuoteRefusedEntries(t *testing.T) {
 	t.Parallel()
 	const canary = "CANARY-7f3a"
 	m := teammemory.New(nil)

@@ -64,7 +64,7 @@ func turn(t require.TestingT, m *teammemory.Memory) int {
 	return s.Turn
 }
 
-func TestResultStandsUnderItsTask(t *testing.T) {
+func TestResultIsStoredUnderItsTask(t *testing.T) {
 	t.Parallel()
 	m := teammemory.New(nil)
 	id := task.NewID("Score fraud")
@@ -79,7 +79,7 @@ func TestResultStandsUnderItsTask(t *testing.T) {
 	require.Same(t, e, list[0].Envelope, "nothing made another of it")
 }
 
-func TestOrderIsThatOfWriting(t *testing.T) {
+func TestEntriesAreInWriteOrder(t *testing.T) {
 	t.Parallel()
 	m := teammemory.New(nil)
 	note(t, m, "zoe", "b", "1", 0)
@@ -135,7 +135,7 @@ func TestNotesBeginNoTurn(t *testing.T) {
 	require.Equal(t, 1, turn(t, m))
 }
 
-// TestNothingRenewsAnEnvelope holds that writing again, reading and
+// TestNothingRenewsAnEnvelope checks that writing again, reading and
 // restoring leave the expiry of an envelope where it was.
 //
 // Requirement: G16.
@@ -160,7 +160,7 @@ func TestNothingRenewsAnEnvelope(t *testing.T) {
 	}
 }
 
-func TestGoesOnFromAUsedStore(t *testing.T) {
+func TestMemoryContinuesFromAUsedStore(t *testing.T) {
 	t.Parallel()
 	store := teammemory.NewMapStore()
 	first := teammemory.New(store)

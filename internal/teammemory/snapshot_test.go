@@ -79,11 +79,11 @@ func TestRestoredEntriesKeepTheirLabels(t *testing.T) {
 	}
 }
 
-// TestRestoringHidesNoChange holds that what was changed in a stored memory
+// TestRestoringKeepsTheDigest checks that what was changed in a stored memory
 // comes back with its old digest, for the gate to find.
 //
 // Requirement: G19.
-func TestRestoringHidesNoChange(t *testing.T) {
+func TestRestoringKeepsTheDigest(t *testing.T) {
 	t.Parallel()
 	m := teammemory.New(nil)
 	note(t, m, "ana", "k", "true", 0)
@@ -104,7 +104,7 @@ func TestRestoringHidesNoChange(t *testing.T) {
 	}
 }
 
-func TestRestoredMemoryGoesOn(t *testing.T) {
+func TestRestoredMemoryContinues(t *testing.T) {
 	t.Parallel()
 	m := teammemory.New(nil)
 	note(t, m, "zoe", "plan", "1", 0)
@@ -129,7 +129,7 @@ func TestRestoredMemoryGoesOn(t *testing.T) {
 	}
 }
 
-func TestRestoredTurnStands(t *testing.T) {
+func TestRestoredTurnIsKept(t *testing.T) {
 	t.Parallel()
 	s := teammemory.Snapshot{Version: 1, Turn: 7} // what those tasks wrote is gone, and yet they completed
 	m, err := teammemory.FromSnapshot(t.Context(), s, nil)
@@ -201,7 +201,7 @@ func TestFromSnapshotTakesAnEmptyStore(t *testing.T) {
 	require.Equal(t, []string{"ana/task:t1:result=x"}, lines(t, teammemory.New(store), teammemory.Everything()), "nothing was resurrected")
 }
 
-// FuzzFromSnapshot holds that data from anywhere is refused or understood: what
+// FuzzFromSnapshot checks that data from anywhere is refused or understood: what
 // is read can be read and written to, and stored again means the same.
 func FuzzFromSnapshot(f *testing.F) {
 	m := teammemory.New(nil)

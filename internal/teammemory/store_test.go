@@ -199,7 +199,7 @@ func (s deaf) All(context.Context) ([]teammemory.Entry, error) {
 // brokenEnv names the broken store that a process of TestSuiteFindsBrokenStores tries.
 const brokenEnv = "SHAREDMEM_BROKEN_STORE"
 
-// TestSuiteFindsBrokenStores holds that the suite can fail: it runs it on broken
+// TestSuiteFindsBrokenStores checks that the suite can fail: it runs it on broken
 // stores, in processes of their own, since a test that fails fails its parents.
 func TestSuiteFindsBrokenStores(t *testing.T) {
 	t.Parallel()

@@ -175,7 +175,7 @@ func TestExcerptLaws(t *testing.T) {
 	})
 }
 
-// FuzzExcerpt holds that no text, valid or not, is lengthened or cut within a character.
+// FuzzExcerpt checks that no text, valid or not, is lengthened or cut within a character.
 func FuzzExcerpt(f *testing.F) {
 	f.Add(strings.Repeat("\U0001f600", 101))
 	f.Add(strings.Repeat("\xf0\x9f", 150))

@@ -89,7 +89,7 @@ func TestNoLineOfATraceCanBeAltered(t *testing.T) {
 // A run that was cut off is told from one that was altered.
 //
 // Requirement: G45.
-func TestATraceThatWasCutIsOpen(t *testing.T) {
+func TestTraceThatWasCutIsOpen(t *testing.T) {
 	t.Parallel()
 	lines, _ := whole(t, nil, 9)
 	for i := range lines {

@@ -94,7 +94,7 @@ func TestContainsFollowsATextBack(t *testing.T) {
 	}
 }
 
-func TestOccurrencesAreTheBytesOfTheirText(t *testing.T) {
+func TestOccurrencesAreByteRanges(t *testing.T) {
 	t.Parallel()
 	file, records := tell(t)
 	s := read(t, file).Contains("facts of 2026")
@@ -165,7 +165,7 @@ func TestFind(t *testing.T) {
 	require.EqualError(t, err, `unknown task "Score frauds"; did you mean "Score fraud"?`)
 }
 
-func TestAbsentIsWhatNothingGranted(t *testing.T) {
+func TestAbsentListsUngrantedContext(t *testing.T) {
 	t.Parallel()
 	file, _ := tell(t)
 	tr := read(t, file)
@@ -184,7 +184,7 @@ func TestAbsentIsWhatNothingGranted(t *testing.T) {
 	require.Equal(t, []string{"claim", "policy"}, names(2), "what it depends on is there")
 }
 
-func TestHeldIsWhatKeptATaskFromAPrompt(t *testing.T) {
+func TestHeldListsDecisionsThatPreventedAPrompt(t *testing.T) {
 	t.Parallel()
 	file, _ := tell(t)
 	tr := read(t, file)
@@ -216,7 +216,7 @@ func traceOf(t *testing.T, records ...record.Prompt) *trace.Trace {
 }
 
 // Who passes on what a prompt told is not where it comes from.
-func TestOriginOfWhatAgentsTellEachOther(t *testing.T) {
+func TestOriginOfMessages(t *testing.T) {
 	t.Parallel()
 	memory := "intake/task:" + string(facts.ID) + ":result"
 	tests := []struct {
@@ -246,7 +246,7 @@ func TestOriginOfWhatAgentsTellEachOther(t *testing.T) {
 
 // A result that came by way of the memory was sent, and a task's own result is
 // none that another attempt of it could have been granted.
-func TestAbsentKnowsTheMemoryAndTheTaskItself(t *testing.T) {
+func TestAbsentOmitsTheMemoryAndTheTaskItself(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	w := trace.NewWriter(&out, trace.Options{Tasks: given.Tasks})
@@ -268,7 +268,7 @@ func TestAbsentKnowsTheMemoryAndTheTaskItself(t *testing.T) {
 }
 
 // Events tell of decisions that the chain has too, and of some that it has not.
-func TestEachDecisionIsToldOnce(t *testing.T) {
+func TestEachDecisionAppearsOnce(t *testing.T) {
 	t.Parallel()
 	one := event.Handoff{Session: "r1/" + string(score.ID) + "/1", From: "intake", To: "fraud", Task: score.ID, Time: noon}
 	user := event.Handoff{Session: "r1/user", From: "fraud", To: handoff.User, Task: score.ID, Time: noon, Ruling: event.Ruling{Reason: gate.ReasonClearance}}

@@ -75,7 +75,7 @@ func follow(t require.TestingT, o trace.Options, s audit.State) *trace.Lines {
 
 // However the lines of a run are split into what is taken at once, and into
 // processes, they are the same.
-func TestLinesOfProcessesAreThoseOfOne(t *testing.T) {
+func TestSplitIntoProcessesWritesEqualLines(t *testing.T) {
 	t.Parallel()
 	all := steps(t)
 	for _, key := range [][]byte{nil, []byte("sixteen bytes and more")} {
@@ -121,7 +121,7 @@ func TestLinesOfProcessesAreThoseOfOne(t *testing.T) {
 }
 
 // Encoded elsewhere, lines are what they are when they are added at once.
-func TestEncodedLinesAreThoseThatAreAdded(t *testing.T) {
+func TestEncodedLinesEqualAddedLines(t *testing.T) {
 	t.Parallel()
 	events, r, others := aTask(t)
 	events = append(events, event.Event{Seq: 6, Type: event.PlanReady, Run: "r1", Plan: []event.Planned{{Task: "new", Title: "A new one"}}, Receipt: r.Prompt.Receipt})
@@ -224,7 +224,7 @@ func TestNothingIsAddedToClosedLines(t *testing.T) {
 
 // Taken lines do not change until the next line is added, and nothing that the caller
 // appends to them gets into later lines.
-func TestTakenLinesStayUntilTheNextLine(t *testing.T) {
+func TestTakenLinesStayValidUntilTheNextLine(t *testing.T) {
 	t.Parallel()
 	l, whole := trace.NewLines(of("r1")), trace.NewLines(of("r1"))
 	var copies []byte
@@ -244,7 +244,7 @@ func TestTakenLinesStayUntilTheNextLine(t *testing.T) {
 
 // A run that came to its end and is taken up again has a second chain, which
 // names the head of the first.
-func TestAClosedRunGoesOnWithAnotherChain(t *testing.T) {
+func TestClosedRunContinuesWithANewChain(t *testing.T) {
 	t.Parallel()
 	key := []byte("sixteen bytes and more")
 	o := of("r1")

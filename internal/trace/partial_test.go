@@ -28,7 +28,7 @@ func promptsOf(tr *trace.Trace, id task.ID, most int) (out []string) {
 	return append(out, fmt.Sprintf("%+v", tr.Held(id)))
 }
 
-func TestOneTaskOfATraceIsReadAsAmongAll(t *testing.T) {
+func TestOneTaskIsReadLikeAllTasks(t *testing.T) {
 	t.Parallel()
 	file, _ := tell(t)
 	all := read(t, file)
@@ -54,7 +54,7 @@ func TestOneTaskOfATraceIsReadAsAmongAll(t *testing.T) {
 	require.Less(t, len(one.Handoffs), len(all.Handoffs))
 }
 
-func TestAFinderFindsWhatContainsFinds(t *testing.T) {
+func TestFinderAgreesWithContains(t *testing.T) {
 	t.Parallel()
 	file, _ := tell(t)
 	for _, text := range []string{"4417", "Nobody was at home", "The risk is 0.2", "facts of 2026.", "  the \n risk", "nothing of it", "e"} {
@@ -78,7 +78,7 @@ func TestAFinderFindsWhatContainsFinds(t *testing.T) {
 }
 
 // What is not sent with a prompt is counted without listing all of it.
-func TestAbsentResultsAreCountedBeyondAMost(t *testing.T) {
+func TestAbsentResultsAreCountedAboveTheLimit(t *testing.T) {
 	t.Parallel()
 	const tasks = 40
 	o := trace.Options{Run: "r1", Time: noon}

@@ -150,7 +150,7 @@ func FuzzRead(f *testing.F) {
 }
 
 // Any line but the result can be lost or doubled without harm to the reader.
-func TestReadSurvivesWhateverIsDoneToLines(t *testing.T) {
+func TestReadSurvivesLostAndRepeatedLines(t *testing.T) {
 	t.Parallel()
 	file, _ := tell(t)
 	lines := strings.SplitAfter(strings.TrimSuffix(string(file), "\n"), "\n")

@@ -123,7 +123,7 @@ func TestPromptsAreInTheOrderInWhichTheyWereSent(t *testing.T) {
 
 // A prompt that a crash interrupted is one of its own, also if it was never
 // sent and the next process gives its number again.
-func TestAnInterruptedPromptStandsWhereItWasWritten(t *testing.T) {
+func TestInterruptedPromptKeepsItsPosition(t *testing.T) {
 	t.Parallel()
 	for _, began := range []bool{false, true} {
 		for _, attempt := range []int{1, 2} {
@@ -151,7 +151,7 @@ func TestAnInterruptedPromptStandsWhereItWasWritten(t *testing.T) {
 }
 
 // A task that ran again has its last result at its end, and had one before.
-func TestATaskThatRanAgainHasItsLastResult(t *testing.T) {
+func TestTaskThatRanAgainHasItsLastResult(t *testing.T) {
 	t.Parallel()
 	c := crash(t)
 	c.next()
@@ -170,7 +170,7 @@ func TestATaskThatRanAgainHasItsLastResult(t *testing.T) {
 
 // What a crash kept from being told: that a task completed whose result is in
 // the prompts of the next process.
-func TestAResultThatWasReadHadComeToBe(t *testing.T) {
+func TestReadResultImpliesACompletedTask(t *testing.T) {
 	t.Parallel()
 	memory := "intake/task:" + string(facts.ID) + ":result"
 	for kind, name := range map[handoff.SourceKind]string{handoff.Dependency: string(facts.ID), handoff.Memory: memory} {
@@ -220,7 +220,7 @@ func TestResultFromElsewhere(t *testing.T) {
 }
 
 // Wherever processes die, a run tells the same as if one had gone through.
-func TestProcessesTellWhatOneTells(t *testing.T) {
+func TestSplitIntoProcessesReadsEqual(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		one, many := crash(t), crash(t)

@@ -120,7 +120,7 @@ func TestTraceOfARunHasNothingAboveTheCaller(t *testing.T) {
 }
 
 // What is retold for an attempt belongs to it, however much is.
-func TestARetellingIsOfTheAttemptThatItServes(t *testing.T) {
+func TestTranslationBelongsToItsAttempt(t *testing.T) {
 	t.Parallel()
 	says := engine.AgentFunc(func(context.Context, prompt.Prompt) (agent.Reply, error) { return agent.Reply{Text: "It is so."}, nil })
 	tm, err := engine.New(engine.Config{
@@ -150,7 +150,7 @@ func TestARetellingIsOfTheAttemptThatItServes(t *testing.T) {
 // Nothing is sent that could not be written down.
 //
 // Requirement: G44.
-func TestNoAgentIsAskedWithoutARecord(t *testing.T) {
+func TestNoAgentIsCalledWithoutARecord(t *testing.T) {
 	t.Parallel()
 	w := trace.NewWriter(&full{}, trace.Options{})
 	res := run(t, w, func() { t.Error("an agent was asked") })

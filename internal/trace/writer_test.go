@@ -79,7 +79,7 @@ func TestDecisionsAreAChain(t *testing.T) {
 	require.ErrorContains(t, err, "use at least 16 bytes")
 }
 
-func TestDecisionsStandBeforeTheirPrompt(t *testing.T) {
+func TestDecisionsPrecedeTheirPrompt(t *testing.T) {
 	t.Parallel()
 	file, _ := tell(t)
 	var kinds []string
@@ -132,7 +132,7 @@ func TestAfterAFailedWriteNothingIsSent(t *testing.T) {
 }
 
 // Requirement: G45.
-func TestATraceThatWasNotWrittenHasNoHead(t *testing.T) {
+func TestTraceThatWasNotWrittenHasNoHead(t *testing.T) {
 	t.Parallel()
 	f := &full{writes: 1}
 	w := trace.NewWriter(f, given)
@@ -145,7 +145,7 @@ func TestATraceThatWasNotWrittenHasNoHead(t *testing.T) {
 	require.Equal(t, audit.Open, report.Status)
 }
 
-func TestFailedEventIsNotLostSight(t *testing.T) {
+func TestFailedEventIsReported(t *testing.T) {
 	t.Parallel()
 	f := &full{}
 	w := trace.NewWriter(f, given)
@@ -170,7 +170,7 @@ func TestClosedTraceTakesNothing(t *testing.T) {
 	require.Empty(t, tr.Run)
 }
 
-func TestWhatCannotBeWrittenAsItIsIsNotSent(t *testing.T) {
+func TestUnwritablePromptIsNotSent(t *testing.T) {
 	t.Parallel()
 	r := recordOf(t, &facts, "")
 	r.Prompt.Text = append([]promptview.Piece(nil), r.Prompt.Text...)

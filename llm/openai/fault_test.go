@@ -271,7 +271,7 @@ func TestHangingServerTimesOut(t *testing.T) {
 	})
 }
 
-// TestCallWithoutDeadlineIsBounded holds for callers that set no limit, such as an agent written in Go.
+// TestCallWithoutDeadlineIsBounded covers callers that set no limit, such as an agent written in Go.
 func TestCallWithoutDeadlineIsBounded(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, stream bool) {

@@ -338,7 +338,7 @@ func TestSanitizingKeepsOtherWords(t *testing.T) {
 	}
 }
 
-// TestKeyIsMaskedInAnyEncoding holds the sanitizer to random keys, encodings and surroundings.
+// TestKeyIsMaskedInAnyEncoding tries random keys, encodings and surroundings.
 func TestKeyIsMaskedInAnyEncoding(t *testing.T) {
 	t.Parallel()
 	names := []string{"raw", "percent", "percent, all", "base64", "hex", "JSON", "split"}

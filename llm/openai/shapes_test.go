@@ -148,7 +148,7 @@ func (s *shape) call(ctx context.Context, m *openai.Model) error {
 	return err
 }
 
-// TestHostileRepliesTakeLinearMemory holds each hostile reply to a bound on what reading it allocates.
+// TestHostileRepliesTakeLinearMemory checks a bound on what reading each hostile reply allocates.
 func TestHostileRepliesTakeLinearMemory(t *testing.T) { // not parallel: it measures memory
 	for _, s := range shapes() {
 		t.Run(s.name, func(t *testing.T) {

@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestEveryCarrierOfContextHasAName(t *testing.T) {
+func TestEveryKindOfContextHasAName(t *testing.T) {
 	t.Parallel()
 	x := &Document{Trace: &trace.Trace{}}
 	tests := []struct {

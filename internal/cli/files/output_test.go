@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestNewFileReplacesOnlyWhatItFound(t *testing.T) {
+func TestNewFileReplacesOnlyTheFileItChecked(t *testing.T) {
 	t.Parallel()
 	for name, meanwhile := range map[string]func(t *testing.T, path string){
 		"a link": func(t *testing.T, path string) {
