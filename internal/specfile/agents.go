@@ -28,14 +28,11 @@ func (r agentReader) readAgents() {
 		}
 		r.mine = func() string { return agentName(i, text(item.get("name"))) + ": " }
 		r.subject = r.mine
-		f := r.fields(item, agentPlace, defaults)
-		r.places.agents = append(r.places.agents, f)
-		if f == nil {
-			r.file.Agents = append(r.file.Agents, Agent{}) // so that indexes still match the file
-			continue
+		f, a := r.fields(item, "agent", defaults), Agent{} // so that indexes match the file
+		if f != nil {
+			a = r.agent(f)
 		}
-		r.needs(item, agentPlace, "")
-		r.file.Agents = append(r.file.Agents, r.agent(f))
+		r.places.agents, r.file.Agents = append(r.places.agents, f), append(r.file.Agents, a)
 	}
 }
 
@@ -59,7 +56,7 @@ func (r agentReader) agentDefaults() *fields {
 			continue
 		}
 		r.subject = func() string { return "agentDefaults: " }
-		f := r.fields(n, agentDefaultsPlace, nil)
+		f := r.fields(n, "agentDefaults", nil)
 		r.subject = nil
 		if f == nil {
 			continue

@@ -39,10 +39,10 @@ func (r goalReader) readCoordinator() {
 		return
 	}
 	r.mine = func() string { return "coordinator: " }
-	f := &fields{place: coordinatorPlace, node: root}
+	f := &fields{place: placesByName["coordinator"], node: root}
 	if n != nil {
 		r.subject = r.mine
-		if f = r.fields(n, coordinatorPlace, nil); f == nil {
+		if f = r.fields(n, "coordinator", nil); f == nil {
 			return
 		}
 	}
@@ -78,18 +78,20 @@ func (r goalReader) coordinatorNode() *node {
 	if own != nil {
 		r.warn(own, "", "coordinator: not used: %s brings one", r.o.called("Coordinator"))
 		r.subject = func() string { return "coordinator: " }
-		r.fields(own, coordinatorPlace, nil) // report its problems nevertheless
+		r.fields(own, "coordinator", nil) // report its problems nevertheless
 		r.subject = nil
 	}
 	n := r.open(r.o.Coordinator, "Coordinator")
 	if n == nil || n.get("coordinator") == nil {
 		return n
 	}
-	return r.fields(n, coordinatorFile, nil).own("coordinator")
+	for _, other := range n.parts() {
+		if other.key != "coordinator" {
+			r.badKey(other, ErrUnknown, "known here: coordinator", "unknown key %s in the file of the coordinator", quote(other.key))
+		}
+	}
+	return n.get("coordinator")
 }
-
-// coordinatorFile is a file of a coordinator that names the key.
-var coordinatorFile = newPlace("", "the file of the coordinator", []row{{"coordinator", mapping, ""}})
 
 // checkMemory reports what reads the shared memory if sharedMemory is false.
 func (r checker) checkMemory() {

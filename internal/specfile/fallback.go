@@ -2,50 +2,19 @@ package specfile
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 )
 
 // maxFallback is how many entries a fallback may have.
 const maxFallback = 8
 
-// fallbackList is the kind of a fallback.
-var fallbackList = kind{
-	name: list.name, want: "a list of connections", hint: "write lines such as - {model: …, baseURL: …}", many: list.many,
-	json: append(filledListOf(ref("fallback")), member{"maxItems", maxFallback}), fits: is(isList), parts: checkFallback,
-}
-
 // checkFallback checks the length of a fallback.
-func checkFallback(r *report, key string, n *node) bool {
-	switch {
-	case n.len() == 0:
+func checkFallback(r *report, key string, n *node) {
+	if n.len() == 0 {
 		r.bad(n, "write at least one entry, or leave the key out", "%s: it is empty", key)
-	case n.len() > maxFallback:
+	} else if n.len() > maxFallback {
 		r.bad(n, fmt.Sprintf("write at most %d entries", maxFallback), "%s: it has %d entries", key, n.len())
-	default:
-		return true
 	}
-	return false
-}
-
-// fallbackPlace has the keys of one connection of a fallback.
-var fallbackPlace = newPlace("fallback", "an entry of fallback", slices.Concat([]row{
-	{"model", envText, "else the agent's"},
-	{"provider", provider, "`openai`, the default"},
-	{"baseURL", envText, "else the agent's"},
-	{"apiKey", secret, "else the agent's if it is for the same host"},
-	{"headers", headers, "headers of its model calls; the agent's are added if they are for the same host"},
-}, endpointKeys)).like("model", "baseURL")
-
-// endpointKeys are the requestKeys that depend on the endpoint.
-var endpointKeys = []row{
-	requestKey("maxTokensKey"), requestKey("systemRole"), requestKey("extraBody"),
-	{"structuredOutput", structuredOutput, "form in which its requests ask for JSON; else the agent's; see Structured output"},
-}
-
-// requestKey returns the row of requestKeys with a name.
-func requestKey(name string) row {
-	return requestKeys[slices.IndexFunc(requestKeys, func(k row) bool { return k.name == name })]
 }
 
 // fallback reads the fallback of an agent whose own connection is c and leads to first.
@@ -104,9 +73,9 @@ func (r *resolver) chainEntries(n *node) []*fields {
 	for i, item := range n.parts() {
 		r.subject = func() string { return fmt.Sprintf("fallback %d: ", i+1) }
 		before := len(r.found)
-		entry := r.fields(item, fallbackPlace, nil)
+		entry := r.fields(item, "fallback", nil)
 		if entry != nil && item.len() == 0 {
-			r.bad(item, "write "+sample(fallbackPlace), "it says nothing")
+			r.bad(item, "write "+sample(entry.place), "it says nothing")
 		}
 		if len(r.found) == before {
 			all[i] = entry

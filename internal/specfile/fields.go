@@ -35,7 +35,15 @@ func (f *fields) own(name string) *node {
 
 // fields reads an object by the table of a place. It reports a value that is not an object
 // and returns nil, which has no values.
-func (r *report) fields(n *node, p *place, defaults *fields) *fields {
+func (r *report) fields(n *node, place string, defaults *fields) *fields {
+	return r.read(n, place, "", defaults)
+}
+
+// part is fields for an object inside another one; where begins messages about required keys.
+func (r *report) part(n *node, place, where string) *fields { return r.read(n, place, where, nil) }
+
+func (r *report) read(n *node, name, where string, defaults *fields) *fields {
+	p := placesByName[name]
 	if n.is != isObject {
 		r.bad(n, "write "+sample(p), "%s where %s belongs", n.describe(), p.a)
 		return nil
@@ -48,6 +56,7 @@ func (r *report) fields(n *node, p *place, defaults *fields) *fields {
 			f.vals[value.key] = value
 		}
 	}
+	r.needs(n, p, where)
 	return f
 }
 
@@ -83,7 +92,7 @@ func (r *report) takes(value *node, k *key) bool {
 		r.bad(value, k.kind.instead(value), "%s: %s where %s belongs", k.name, r.describe(value, k.name), k.kind.want)
 		return false
 	}
-	return k.kind.parts == nil || k.kind.parts(r, k.name, value)
+	return k.kind.check == nil || r.passes(k.kind.check, k.name, value)
 }
 
 // describe describes a value unless it may be a credential.
@@ -170,7 +179,7 @@ func names(p *place, only ...Status) []string {
 func placesWith(name string) string {
 	var out []string
 	for _, p := range allPlaces {
-		if i, ok := p.index[name]; ok && p.keys[i].status == Works && p != agentDefaultsPlace && p != taskDefaultsPlace {
+		if i, ok := p.index[name]; ok && p.keys[i].status == Works && !strings.HasSuffix(p.name, "Defaults") {
 			out = append(out, p.a)
 		}
 	}
@@ -179,10 +188,11 @@ func placesWith(name string) string {
 
 // A report collects the problems and warnings of a spec.
 type report struct {
-	found   []finding
-	warned  []finding
-	subject func() string // prefix of messages that names what is being read; nil for none
-	mine    func() string // subject of the agent or task that is being read
+	found    []finding
+	problems int // how many were reported, though no more than tooMany are collected
+	warned   []finding
+	subject  func() string // prefix of messages that names what is being read; nil for none
+	mine     func() string // subject of the agent or task that is being read
 }
 
 // bad reports an invalid value.
@@ -207,7 +217,7 @@ func (r *report) badAt(src *source, at int, hint, format string, args ...any) {
 
 // badAtAs reports a problem at a byte of a source.
 func (r *report) badAtAs(src *source, at int, err error, hint, format string, args ...any) {
-	if len(r.found) < tooMany {
+	if r.problems++; len(r.found) < tooMany {
 		r.found = append(r.found, finding{src, at, Problem{Message: r.about() + fmt.Sprintf(format, args...), Hint: hint, Err: err}})
 	}
 }

@@ -40,7 +40,7 @@ func (r goalReader) goal(n *node) *engine.Goal {
 		return g
 	}
 	r.subject = func() string { return "goal: " }
-	f := r.fields(n, goalPlace, nil)
+	f := r.fields(n, "goal", nil)
 	g.Classification = level(f.own("classification"))
 	switch inline, file := f.own("text"), f.own("file"); {
 	case inline != nil:
@@ -62,7 +62,7 @@ func (r goalReader) optionGoal(n *node) *engine.Goal {
 	g := &engine.Goal{}
 	if n != nil && n.is == isObject {
 		r.subject = func() string { return "goal: " }
-		g.Classification = level(r.fields(n, goalPlace, nil).own("classification"))
+		g.Classification = level(r.fields(n, "goal", nil).own("classification"))
 		r.subject = nil
 		r.raiseLabel(n.get("text"), g.Classification) // the file contains it nevertheless
 	}

@@ -42,12 +42,12 @@ func (r inputReader) input(n *node) {
 	var f *fields
 	switch n.is {
 	case isNull:
-		f = &fields{place: inputPlace, node: n}
+		f = &fields{place: placesByName["input"], node: n}
 	case isText:
 		r.bad(n, "write {text: …} or {file: "+cut(withoutSecrets(firstLine(n.text)), 40)+"}", "a text where a mapping belongs")
 		return
 	default:
-		if f = r.fields(n, inputPlace, nil); f == nil {
+		if f = r.fields(n, "input", nil); f == nil {
 			return
 		}
 	}
@@ -87,11 +87,10 @@ func (r inputReader) resultOf(name string, f *fields) (run, result string, ok bo
 			r.bad(other, "keep one of them", "%s: from is set too", key)
 		}
 	}
-	from := r.fields(n, fromPlace, nil)
+	from := r.part(n, "from", "from: ")
 	if from == nil {
 		return "", "", true
 	}
-	r.needs(n, fromPlace, "from: ")
 	return text(from.own("run")), text(from.own("task")), true
 }
 

@@ -20,12 +20,12 @@ import (
 func JSONSchema() []byte {
 	defs := make(object, 0, len(allPlaces)-1)
 	for _, p := range allPlaces {
-		if p != specPlace {
+		if p.name != "spec" {
 			defs = append(defs, member{p.name, p.schema()})
 		}
 	}
 	root := object{{"$schema", "https://json-schema.org/draft/2020-12/schema"}, {"title", "runteam spec"}}
-	root = append(root, specPlace.schema()...)
+	root = append(root, placesByName["spec"].schema()...)
 	root = append(root, member{"$defs", defs})
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -63,14 +63,14 @@ func (p *place) schema() object {
 	if len(p.needs) > 0 {
 		s = append(s, member{"required", p.needs})
 	}
-	switch p {
-	case specPlace:
+	switch p.name {
+	case "spec":
 		s = append(s, member{"allOf", contradictions()})
-	case goalPlace:
+	case "goal":
 		s = append(s, member{"oneOf", []object{required("text"), required("file")}})
-	case fallbackPlace:
+	case "fallback":
 		s = append(s, member{"minProperties", 1})
-	case inputPlace:
+	case "input":
 		s = append(s, member{"not", required("file", "text")})
 	}
 	return s
@@ -137,20 +137,23 @@ var filled = object{{"type", "string"}, {"pattern", "[^" + blank + "]"}}
 // paramPattern matches the names of parameters; see [isParamName].
 const paramPattern = "^[A-Za-z0-9_-]{1,64}$"
 
-var scalarOrNull = object{{"type", []any{"string", "number", "boolean", "null"}}}
-
 func typed(name string) object { return object{{"type", name}} }
 
 func ref(place string) object { return object{{"$ref", "#/$defs/" + place}} }
 
 func anyOf(all ...object) object { return object{{"anyOf", all}} }
 
-func orNull(place string) object { return anyOf(ref(place), typed("null")) }
-
 func listOf(item object) object { return object{{"type", "array"}, {"items", item}} }
 
 // filledListOf is a list of at least one item.
 func filledListOf(item object) object { return append(listOf(item), member{"minItems", 1}) }
+
+// mapOf is a mapping by any names.
+func mapOf(value object) object { return object{{"type", "object"}, {"additionalProperties", value}} }
+
+func namedMapOf(names, value object) object {
+	return object{{"type", "object"}, {"propertyNames", names}, {"additionalProperties", value}}
+}
 
 func oneOf(known []string) object { return object{{"enum", known}} }
 

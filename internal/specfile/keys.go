@@ -1,7 +1,7 @@
 package specfile
 
 import (
-	"cmp"
+	_ "embed"
 	"slices"
 	"strings"
 )
@@ -38,26 +38,13 @@ func Vocabulary() []Word {
 	return words
 }
 
-// A row describes a key that works. Files are read and checked by these rows, and the JSON
-// Schema and the reference are made from them.
-type row struct {
-	name string
-	kind kind
-	says string
-}
-
-// An other is the row of a key that does not work.
-type other struct {
-	name string
-	asks *asking // which values request something; nil means all but null
-	says string
-}
-
-// A key is a row of the table of a place and the status of the key.
+// A key is a line of the table.
 type key struct {
-	row
+	name   string
+	kind   kind
+	says   string
 	status Status
-	asks   *asking
+	asks   *asking // which values of a key that does not work request something
 }
 
 // reason is the part of a description that says why a key is not supported.
@@ -82,81 +69,71 @@ func (k *key) instead() string {
 // A place is an object of a file and the keys that it may have.
 type place struct {
 	name  string
-	a     string // in messages: "an agent"
+	a     string // in messages: "an agent"; empty for a group that places include
 	keys  []key
 	index map[string]int
 	needs []string // required keys
 	shows []string // typical keys, for hints
 }
 
-func newPlace(name, a string, rows []row) *place {
-	p := &place{name: name, a: a}
-	for _, r := range rows {
-		p.keys = append(p.keys, key{row: r, status: Works})
-	}
-	return p.indexed()
-}
+//go:embed keys.txt
+var keyTable string
 
-// indexed sets the index of the keys.
-func (p *place) indexed() *place {
-	p.index = make(map[string]int, len(p.keys))
-	for i, k := range p.keys {
-		p.index[k.name] = i
-	}
-	return p
-}
+// placesByName has all places and groups, allPlaces the places in the order of the table.
+var placesByName, allPlaces = readPlaces(keyTable)
 
-func (p *place) notBuilt(rows []other) *place { return p.others(NotBuilt, rows) }
-func (p *place) refused(rows []other) *place  { return p.others(Refused, rows) }
-func (p *place) idle(rows []other) *place     { return p.others(Idle, rows) }
-
-// others adds keys that do not work.
-func (p *place) others(status Status, rows []other) *place {
-	for _, o := range rows {
-		p.keys = append(p.keys, key{row{o.name, anything, o.says}, status, cmp.Or(o.asks, asksUnlessNull)})
-	}
-	return p.indexed()
-}
-
-// likewise adds the keys of another place that do not work.
-func (p *place) likewise(q *place) *place {
-	for _, k := range q.keys {
-		if k.status != Works {
-			p.keys = append(p.keys, k)
+// readPlaces reads the table, whose head describes its form.
+func readPlaces(table string) (byName map[string]*place, all []*place) {
+	byName = make(map[string]*place)
+	var p *place
+	status := Works
+	for line := range strings.Lines(table) {
+		word, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
+		rest = strings.TrimSpace(rest)
+		switch name, begins := strings.CutSuffix(word, ":"); {
+		case word == "", word == "#":
+		case word == "=":
+			p.include(byName, strings.Fields(rest))
+		case line[0] == ' ':
+			kind, says, _ := strings.Cut(rest, " ")
+			k := key{name: word, kind: anything, says: strings.TrimSpace(says), status: status, asks: askings[kind]}
+			if status == Works {
+				k.kind = kindOf(kind)
+			}
+			p.add(k)
+		default:
+			if status = Status(rest); begins || rest == "" {
+				status = Works
+			}
+			if p = byName[name]; p == nil {
+				p = &place{name: name, index: make(map[string]int)}
+				byName[name] = p
+			}
+			if begins {
+				a, shown, _ := strings.Cut(rest, ", such as ")
+				p.a, p.shows = a, strings.Fields(shown)
+				all = append(all, p)
+			}
 		}
 	}
-	return p.indexed()
+	return byName, all
 }
 
-// without returns a place of another name that lacks some keys.
-func (p *place) without(name, a string, keys ...string) *place {
-	q := &place{name: name, a: a, keys: slices.Clone(p.keys)}
-	q.keys = slices.DeleteFunc(q.keys, func(k key) bool { return slices.Contains(keys, k.name) })
-	return q.indexed()
+// include adds the keys of another place: all of them, or all "but" some, or "only" some.
+func (p *place) include(byName map[string]*place, words []string) {
+	for _, k := range byName[words[0]].keys {
+		if len(words) == 1 || slices.Contains(words[2:], k.name) == (words[1] == "only") {
+			p.add(k)
+		}
+	}
 }
 
-// with inserts rows before a key.
-func (p *place) with(rows []row, before string) *place {
-	p.keys = slices.Insert(p.keys, p.index[before], newPlace("", "", rows).keys...)
-	return p.indexed()
-}
-
-// needing sets the required keys.
-func (p *place) needing(keys ...string) *place {
-	p.needs = keys
-	return p
-}
-
-// like sets the typical keys.
-func (p *place) like(keys ...string) *place {
-	p.shows = keys
-	return p
-}
-
-var allPlaces = []*place{
-	specPlace, goalPlace, coordinatorPlace, teamPlace, orchestratorPlace, agentPlace, agentDefaultsPlace, taskPlace, taskDefaultsPlace,
-	provenancePlace, requiresPlace, inputPlace, fromPlace, messagePlace, dependencyPlace, usePlace, endpointPlace, fallbackPlace, pricePlace,
-	policyPlace, rulePlace, translatePlace, summarizePlace, redactPlace, patternPlace, declassifyPlace, endorsePlace, renewPlace,
+func (p *place) add(k key) {
+	p.index[k.name] = len(p.keys)
+	p.keys = append(p.keys, k)
+	if strings.HasPrefix(k.says, "required") {
+		p.needs = append(p.needs, k.name)
+	}
 }
 
 // An asking separates the values of an unsupported key: those that request something are an
@@ -166,24 +143,21 @@ type asking struct {
 	nothings []any              // the values that do not, as JSON
 }
 
-// asksUnlessNull is for keys whose every value but null requests something.
-var asksUnlessNull = &asking{func(n *node) bool { return n.is != isNull }, []any{nil}}
-
-// asksIfFilled is for keys whose empty lists, mappings and texts, false and null request nothing.
-var asksIfFilled = &asking{func(n *node) bool {
-	switch n.is {
-	case isNull:
-		return false
-	case isBool:
-		return n.text == "true"
-	case isText:
-		return n.text != ""
-	case isList, isObject:
-		return n.len() > 0
-	}
-	return true
-}, []any{nil, false, "", []any{}, object{}}}
-
-var asksIfNotPending = &asking{func(n *node) bool {
-	return n.is != isNull && (n.is != isText || n.text != "pending")
-}, []any{nil, "pending"}}
+// askings are the kinds of keys that do not work.
+var askings = map[string]*asking{
+	"always": {func(n *node) bool { return n.is != isNull }, []any{nil}},
+	"filled": {func(n *node) bool {
+		switch n.is {
+		case isNull:
+			return false
+		case isBool:
+			return n.text == "true"
+		case isText:
+			return n.text != ""
+		case isList, isObject:
+			return n.len() > 0
+		}
+		return true
+	}, []any{nil, false, "", []any{}, object{}}},
+	"notPending": {func(n *node) bool { return n.is != isNull && (n.is != isText || n.text != "pending") }, []any{nil, "pending"}},
+}

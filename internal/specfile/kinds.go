@@ -5,31 +5,44 @@ import (
 	"math"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/runteam/runteam/internal/assign"
+	"github.com/runteam/runteam/internal/connection"
+	"github.com/runteam/runteam/internal/pricing"
 	"github.com/runteam/runteam/label"
 )
 
 // A kind is what may be written as the value of a key.
 type kind struct {
-	name string // in the reference
-	want string // in messages: "where … belongs"
-	hint string // what to write instead
-	many string // hint for a list; empty means hint
-	none string // hint for null; empty means hint
-	one  string // the words to choose from
-	json object // the JSON Schema, which may accept more
-	// fits reports whether the value has the right type.
-	fits func(n *node) bool
-	// parts checks a value of the right type, reports problems and returns whether the
-	// value can be used; nil accepts every value.
-	parts func(r *report, key string, n *node) bool
+	name  string             // in the reference
+	want  string             // in messages: "where … belongs"
+	hint  string             // what to write instead
+	many  string             // hint for a list; empty means hint
+	none  string             // hint for null; empty means hint
+	one   string             // the words to choose from
+	json  object             // the JSON Schema, which may accept more
+	fits  func(n *node) bool // whether the value has the right type
+	check check              // of a value of the right type; nil accepts every value
 }
 
-// inQuotes is the hint for a number, true or false where a text belongs.
-const inQuotes = "put it in quotes"
+// A check reports what is wrong with the value of a key.
+type check func(r *report, key string, n *node)
+
+// passes reports whether a check finds nothing wrong.
+func (r *report) passes(check check, key string, n *node) bool {
+	before := r.problems
+	check(r, key, n)
+	return r.problems == before
+}
+
+// Hints that several kinds share. inQuotes is for a number, true or false where a text belongs.
+const (
+	inQuotes = "put it in quotes"
+	textHint = "write the text, after | if it has several lines, or {file: PATH}"
+)
 
 // instead returns the hint for a value that is not of the kind.
 func (k kind) instead(n *node) string {
@@ -50,55 +63,119 @@ func (k kind) instead(n *node) string {
 	return k.hint
 }
 
-func is(shapes ...shape) func(*node) bool {
-	return func(n *node) bool {
-		return slices.Contains(shapes, n.is)
-	}
+// newKind returns the kind of the values of one type.
+func newKind(is shape, name, want, hint string) kind {
+	types := [...]string{isBool: "boolean", isNumber: "number", isText: "string", isList: "array", isObject: "object"}
+	return kind{name: name, want: want, hint: hint, json: typed(types[is]), fits: func(n *node) bool { return n.is == is }}
 }
 
 var (
-	anything  = kind{name: "any", fits: func(*node) bool { return true }}
-	anyText   = kind{name: "text", want: "a text", hint: inQuotes, json: typed("string"), fits: is(isText)}
-	inputText = anyText.as(filled) // not empty, unless the options bring the text
-	oneLine   = kind{name: "text", want: "a text", hint: inQuotes, json: filled, fits: is(isText), parts: checkNotBlank}
-	envText   = kind{name: "text, `${ENV}`", want: "a text", hint: inQuotes, json: typed("string"), fits: is(isText)}
-	secret    = kind{name: "text, `${ENV}`", want: "a text", hint: "write ${NAME}, where NAME is a variable of the environment", json: typed("string"), fits: is(isText)}
-	path      = kind{name: "path, `${ENV}`", want: "the path of a file", hint: inQuotes, many: "write one path", json: filled, fits: is(isText), parts: checkNotBlank}
-	inputFile = path.ofOne("write one path; one input for each file")
-	boolean   = kind{name: "true or false", want: "true or false", hint: "write true or false, without quotes", json: typed("boolean"), fits: is(isBool)}
-	mapping   = kind{name: "mapping", want: "a mapping", hint: "write key: value lines below it, or {key: value}", json: typed("object"), fits: is(isObject)}
-	list      = kind{name: "list", want: "a list", hint: "write a line that begins with - for each, or [a, b]", json: typed("array"), fits: is(isList)}
-	texts     = kind{name: "list of texts", want: "a list of texts", hint: "write [a, b]", json: listOf(typed("string")), fits: is(isList), parts: checkTexts}
-	whole     = kind{name: "whole number", want: "a whole number", hint: "write a number such as 2, without quotes"}.integers(-math.MaxInt32, math.MaxInt32)
-	count     = kind{name: "whole number from 1", want: "a whole number of at least 1", hint: "write a number such as 4, without quotes, or leave the key out"}.integers(1, math.MaxInt32)
-	byteLimit = kind{name: "bytes", want: fmt.Sprintf("a whole number from 1 to %d", maxLimit), hint: "write a number of bytes, without quotes, or leave the key out"}.integers(1, maxLimit)
-	millis    = kind{name: "milliseconds", want: "a number of milliseconds", hint: "write a number such as 30000, which is 30 s, without quotes and unit"}.numbers(0, maxMillis)
-
-	textOrFile = kind{name: "text or `{file: PATH}`", want: "a text or {file: PATH}", hint: "write the text, after | if it has several lines, or {file: PATH}", json: fileOr("string"), fits: func(n *node) bool { return n.is == isText || isFileRef(n) }}
-	goalText   = kind{name: "text, `{file: PATH}`, or see goal", want: "a text or {file: PATH}", hint: "write the text, after | if it has several lines, or {file: PATH}", json: anyOf(filled, ref("goal")), fits: is(isText, isObject), parts: checkGoal}
-	schema     = kind{name: "JSON Schema, `{file: PATH}` or name", want: "a JSON Schema, {file: PATH} or a name of schemas", hint: "write {type: object, properties: …}", json: object{{"type", []any{"object", "string", "boolean"}}}, fits: is(isObject, isText, isBool)}
-	headers    = kind{name: "mapping of texts, `${ENV}`", want: "a mapping of texts", hint: "write {Name: value}", json: mapping.each(typed("string")).json, fits: is(isObject), parts: checkTextValues}
-	scalars    = kind{name: "mapping of texts, numbers, booleans and lists of them", want: "a mapping of texts, numbers, booleans and lists of them", hint: "write {name: value}", json: mapping.each(anyOf(object{{"type", []any{"string", "number", "boolean"}}}, listsOfScalars)).json, fits: is(isObject)}
-
-	instant = kind{name: "time", want: "a time", hint: `write it as "2026-01-31T09:30:00Z"`, json: object{{"type", "string"}, {"pattern", instantForm.String()}}, fits: func(n *node) bool {
-		_, err := time.Parse(time.RFC3339Nano, n.text)
-		return n.is == isText && err == nil && instantForm.MatchString(n.text)
-	}}
-	provenanceOf = mapping.hinted("write {from: coordinator}, or remove it if the task is your own").as(ref("provenance"))
-
-	requirement = mapping.hinted("write {requiredCapabilities: [a, b]}").ofOne("write {requiredCapabilities: [a, b]}; tasks that it waits for stand in dependsOn").as(ref("requires"))
-
-	classification = words(label.Classifications()...)
-	strategy       = words(strategies()...)
-	never          = kind{name: "`never`", want: "the word never", hint: "write never, or leave the key out", json: object{{"enum", []any{"never"}}}, fits: func(n *node) bool { return n.is == isText && n.text == "never" }}
-	provider       = kind{name: "`openai`", want: "openai", hint: "write openai, or leave the key out", json: object{{"enum", []any{openAI}}}, fits: is(isText), parts: checkProvider}
+	anything = kind{name: "any"}
+	anyText  = newKind(isText, "text", "a text", inQuotes)
+	oneText  = anyText.as(filled).checked(checkNotBlank)
+	filePath = newKind(isText, "path, `${ENV}`", "the path of a file", inQuotes).as(filled).ofOne("write one path").checked(checkNotBlank)
+	given    = anyText.as(filled).checked(checkGiven).orElse("write one") // a required text
+	millis   = newKind(isNumber, "milliseconds", "a number of milliseconds", "write a number such as 30000, which is 30 s, without quotes and unit").numbers(0, maxMillis)
+	mapping  = newKind(isObject, "mapping", "a mapping", "write key: value lines below it, or {key: value}")
+	list     = newKind(isList, "list", "a list", "write a line that begins with - for each, or [a, b]")
+	schema   = newKind(isObject, "JSON Schema, `{file: PATH}` or name", "a JSON Schema, {file: PATH} or a name of schemas", "write {type: object, properties: …}").
+			as(object{{"type", []any{"object", "string", "boolean"}}}).or(is(isText, isBool))
 )
 
-// listsOfScalars is a list of values of one type.
-var listsOfScalars = anyOf(listOf(typed("string")), listOf(typed("number")), listOf(typed("boolean")))
+// kinds are the kinds that the table of keys names.
+var kinds = map[string]kind{
+	"anyText":        anyText,
+	"inputText":      anyText.as(filled), // not empty, unless the options bring the text
+	"text":           oneText,
+	"name":           oneText.checked(checkRuleName),
+	"given":          given,
+	"ruleSide":       given.ofOne(`write one rule for each pair, or "*" for all`),
+	"entrySide":      given.ofOne("write one entry for each pair"),
+	"envText":        newKind(isText, "text, `${ENV}`", "a text", inQuotes),
+	"secret":         newKind(isText, "text, `${ENV}`", "a text", "write ${NAME}, where NAME is a variable of the environment"),
+	"path":           filePath,
+	"inputFile":      filePath.ofOne("write one path; one input for each file"),
+	"boolean":        newKind(isBool, "true or false", "true or false", "write true or false, without quotes"),
+	"never":          newKind(isText, "`never`", "the word never", "write never, or leave the key out").as(oneOf([]string{"never"})).fitting(func(n *node) bool { return n.text == "never" }),
+	"provider":       newKind(isText, "`openai`", "openai", "write openai, or leave the key out").as(oneOf([]string{openAI})).checked(checkProvider),
+	"instant":        newKind(isText, "time", "a time", `write it as "2026-01-31T09:30:00Z"`).as(object{{"type", "string"}, {"pattern", instantForm.String()}}).fitting(isInstant),
+	"classification": words(label.Classifications()...),
+	"strategy":       words(strategies()...),
+	"mayGrant":       wordList("memory", "inputs"),
+
+	"whole":      newKind(isNumber, "whole number", "a whole number", "write a number such as 2, without quotes").integers(-math.MaxInt32, math.MaxInt32),
+	"count":      newKind(isNumber, "whole number from 1", "a whole number of at least 1", "write a number such as 4, without quotes, or leave the key out").integers(1, math.MaxInt32),
+	"byteLimit":  newKind(isNumber, "bytes", fmt.Sprintf("a whole number from 1 to %d", maxLimit), "write a number of bytes, without quotes, or leave the key out").integers(1, maxLimit),
+	"seed":       newKind(isNumber, "whole number", "a whole number", "write a number such as 7, without quotes").integers(-maxSeed, maxSeed),
+	"price":      newKind(isNumber, "US dollars", "a number of US dollars", "write a number such as 0.15, without quotes and currency").numbers(0, pricing.Max),
+	"costBudget": newKind(isNumber, "US dollars, more than 0", "a number of US dollars from 0.000001 to 1000000", "write a number such as 2.50, without quotes and currency, or leave the key out").numbers(minBudget, maxBudget),
+	"millis":     millis,
+
+	"texts":      newKind(isList, "list of texts", "a list of texts", "write [a, b]").as(listOf(typed("string"))).checked(checkTexts),
+	"assertions": newKind(isList, "list of assertions", "a list of assertions", "write a line such as - internal_notes never reaches letters").as(listOf(filled)).checked(checkAssertions),
+	"allowPaths": newKind(isList, "list of paths", "a list of paths", "write a list such as [/score, /facts/**]").as(filledListOf(typed("string"))).checked(checkAllow),
+	"blockPaths": newKind(isList, "list of paths and names", "a list of paths and names", "write a list such as [/facts/notes, internal_notes]").
+		as(filledListOf(typed("string"))).checked(checkBlock),
+	"personalKinds": newKind(isList, "list of `"+strings.Join(kindNames(), "`, `")+"`", "a list of kinds", "write a list such as [ip, mac]").
+		as(filledListOf(oneOf(kindNames()))).checked(checkKinds),
+	"dependsOn": list.as(listOf(anyOf(typed("string"), ref("dependency")))),
+	"uses":      list.as(listOf(anyOf(typed("string"), ref("use")))),
+	"patterns":  list.as(filledListOf(ref("pattern"))).checked(checkNotEmpty),
+	"fallback": newKind(isList, "list", "a list of connections", "write lines such as - {model: …, baseURL: …}").
+		as(append(filledListOf(ref("fallback")), member{"maxItems", maxFallback})).checked(checkFallback),
+
+	"textOrFile": newKind(isText, "text or `{file: PATH}`", "a text or {file: PATH}", textHint).as(fileOr("string")).or(isFileRef),
+	"goal":       newKind(isText, "text, `{file: PATH}`, or see goal", "a text or {file: PATH}", textHint).as(anyOf(filled, ref("goal"))).or(is(isObject)).checked(checkGoal),
+	"stop": newKind(isText, "text, or list of 1 to 32", "a text, or a list of 1 to 32 texts", `write a text such as "END", or ["END", "STOP"]`).
+		as(anyOf(stopText, append(filledListOf(stopText), member{"maxItems", maxStops}))).or(is(isList)).checked(checkStops),
+	"schema": schema,
+
+	"headers": newKind(isObject, "mapping of texts, `${ENV}`", "a mapping of texts", "write {Name: value}").as(mapOf(typed("string"))).checked(checkTextValues),
+	"metadata": newKind(isObject, "mapping of texts, numbers, booleans and lists of them", "a mapping of texts, numbers, booleans and lists of them", "write {name: value}").
+		as(mapOf(anyOf(object{{"type", []any{"string", "number", "boolean"}}}, anyOf(listOf(typed("string")), listOf(typed("number")), listOf(typed("boolean")))))),
+	"reveal": newKind(isObject, "mapping of lists of paths, by kind", "a mapping of kinds", "write {iban: [/iban]}").
+		as(namedMapOf(oneOf(kindNames()), filledListOf(typed("string")))).checked(checkReveals),
+	"extraBody": newKind(isObject, "mapping", "a mapping", "write {name: value}").
+		as(object{{"type", "object"}, {"propertyNames", object{{"pattern", connection.ExtraName}, {"not", oneOf(connection.Reserved())}}}}).checked(checkExtraBody),
+	"provenance": mapping.hinted("write {from: coordinator}, or remove it if the task is your own").as(ref("provenance")),
+	"requires":   mapping.hinted("write {requiredCapabilities: [a, b]}").ofOne("write {requiredCapabilities: [a, b]}; tasks that it waits for stand in dependsOn").as(ref("requires")),
+	"summarize":  mapping.hinted("write {maxTokens: 200}").as(ref("summarize")),
+	"inputs":     mapping.as(mapOf(anyOf(ref("input"), typed("null")))),
+	"params":     mapping.as(namedMapOf(object{{"pattern", paramPattern}}, object{{"type", []any{"string", "number", "boolean", "null"}}})),
+	"schemas":    mapping.as(mapOf(object{{"type", []any{"object", "boolean"}}})),
+}
+
+// kindOf returns the kind for a word in the table of keys.
+func kindOf(word string) kind {
+	named, known := kinds[word]
+	place := strings.Trim(word, "{*:}[]")
+	switch low, high, ranged := strings.Cut(word, ".."); {
+	case known:
+		return named
+	case ranged:
+		return number(low, high)
+	case strings.Contains(word, "|"):
+		return words(strings.Split(word, "|")...)
+	case strings.HasPrefix(word, "["):
+		return list.as(listOf(ref(place)))
+	case strings.HasPrefix(word, "{*:"):
+		return mapping.as(mapOf(ref(place)))
+	}
+	return mapping.as(ref(place))
+}
 
 // instantForm matches a time as RFC 3339 writes it, in UTC.
 var instantForm = regexp.MustCompile(`^[0-9]{4}-(0[1-9]|1[0-2])-([0-2][0-9]|3[01])T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]{1,9})?Z$`)
+
+func isInstant(n *node) bool {
+	_, err := time.Parse(time.RFC3339Nano, n.text)
+	return err == nil && instantForm.MatchString(n.text)
+}
+
+// is returns whether a value has one of the types.
+func is(shapes ...shape) func(*node) bool {
+	return func(n *node) bool { return slices.Contains(shapes, n.is) }
+}
 
 // strategies returns the names of the scheduling strategies.
 func strategies() []string {
@@ -121,99 +198,89 @@ func (k kind) hinted(hint string) kind {
 	return k
 }
 
-// checked returns the kind with a check of its parts.
-func (k kind) checked(parts func(r *report, key string, n *node) bool) kind {
-	k.parts = parts
+// ofOne returns the kind with a hint for a list.
+func (k kind) ofOne(many string) kind {
+	k.many = many
 	return k
 }
 
-// of returns the kind of a mapping with the keys of a place, or of a list of such mappings.
-func (k kind) of(place string) kind {
-	switch {
-	case k.name != list.name:
-		return k.as(ref(place))
-	case k.parts != nil:
-		return k.as(filledListOf(ref(place)))
-	}
-	return k.as(listOf(ref(place)))
+// orElse returns the kind with a hint for null.
+func (k kind) orElse(none string) kind {
+	k.none = none
+	return k
 }
 
-// orText returns the kind of a list of texts or mappings with the keys of a place.
-func (k kind) orText(place string) kind { return k.as(listOf(anyOf(typed("string"), ref(place)))) }
-
-// each returns the kind of a mapping with any names and values of a schema.
-func (k kind) each(value object) kind {
-	return k.as(object{{"type", "object"}, {"additionalProperties", value}})
+// checked returns the kind with a check.
+func (k kind) checked(check check) kind {
+	k.check = check
+	return k
 }
 
-// named returns the kind of a mapping with names of a pattern and values of a schema.
-func (k kind) named(pattern string, value object) kind {
-	return k.as(object{{"type", "object"}, {"propertyNames", object{{"pattern", pattern}}}, {"additionalProperties", value}})
+// fitting returns the kind of the values that fit.
+func (k kind) fitting(fits func(n *node) bool) kind {
+	k.fits = fits
+	return k
+}
+
+// or returns the kind of the values of k and of those that fit.
+func (k kind) or(fits func(n *node) bool) kind {
+	own := k.fits
+	return k.fitting(func(n *node) bool { return own(n) || fits(n) })
 }
 
 // words returns the kind of one of several words.
 func words(known ...string) kind {
 	choice := strings.Join(known, ", ")
 	last := len(known) - 1
-	return kind{
-		name: "`" + strings.Join(known, "`, `") + "`", want: "one of the words " + choice, hint: "write one of " + choice,
-		one: strings.Join(known[:last], ", ") + " or " + known[last], json: oneOf(known), fits: is(isText),
-		parts: func(r *report, key string, n *node) bool {
-			if slices.Contains(known, n.text) {
-				return true
-			}
-			hint := "write one of " + choice
-			if best := nearestOf(n.text, known...); best != "" {
-				hint = fmt.Sprintf("did you mean %s? known are %s", best, choice)
-			}
-			r.bad(n, hint, "%s: unknown word %s", key, quote(n.text))
-			return false
-		},
-	}
+	k := newKind(isText, "`"+strings.Join(known, "`, `")+"`", "one of the words "+choice, "write one of "+choice).as(oneOf(known)).checked(func(r *report, key string, n *node) {
+		if slices.Contains(known, n.text) {
+			return
+		}
+		hint := "write one of " + choice
+		if best := nearestOf(n.text, known...); best != "" {
+			hint = fmt.Sprintf("did you mean %s? known are %s", best, choice)
+		}
+		r.bad(n, hint, "%s: unknown word %s", key, quote(n.text))
+	})
+	k.one = strings.Join(known[:last], ", ") + " or " + known[last]
+	return k
 }
 
 // wordList returns the kind of a list of such words.
 func wordList(known ...string) kind {
 	one := words(known...)
-	return kind{
-		name: "list of " + one.name, want: "a list of words", hint: "write [" + strings.Join(known, ", ") + "], or one of them",
-		json: listOf(oneOf(known)), fits: is(isList),
-		parts: func(r *report, key string, n *node) bool {
-			ok := texts.parts(r, key, n)
-			for _, item := range n.parts() {
-				if item.is == isText && !one.parts(r, key, item) {
-					ok = false
-				}
+	return newKind(isList, "list of "+one.name, "a list of words", "write ["+strings.Join(known, ", ")+"], or one of them").as(listOf(oneOf(known))).checked(func(r *report, key string, n *node) {
+		checkTexts(r, key, n)
+		for _, item := range n.parts() {
+			if item.is == isText {
+				one.check(r, key, item)
 			}
-			return ok
-		},
-	}
+		}
+	})
 }
 
 // number returns the kind of a number within bounds.
-func number(low, high float64) kind {
-	want := fmt.Sprintf("a number from %g to %g", low, high)
-	return kind{name: "number", want: want, hint: "write " + want + ", without quotes"}.numbers(low, high)
+func number(from, to string) kind {
+	low, _ := strconv.ParseFloat(from, 64)
+	high, _ := strconv.ParseFloat(to, 64)
+	want := "a number from " + from + " to " + to
+	return newKind(isNumber, "number", want, "write "+want+", without quotes").numbers(low, high)
 }
 
 // numbers returns the kind for numbers within bounds.
 func (k kind) numbers(low, high float64) kind {
-	k.json = bounded("number", low, high)
-	k.fits = func(n *node) bool {
+	return k.as(bounded("number", low, high)).fitting(func(n *node) bool {
 		f, ok := n.float()
 		return ok && f >= low && f <= high
-	}
-	return k
+	})
 }
 
 // integers returns the kind for whole numbers within bounds.
 func (k kind) integers(low, high int) kind {
-	k.json = bounded("integer", low, high)
-	k.fits = func(n *node) bool {
+	return k.as(bounded("integer", low, high)).fitting(func(n *node) bool {
 		i, ok := n.whole()
 		return ok && i >= low && i <= high
-	}
-	return k
+	})
 }
 
 // maxLimit is the largest size limit of a prompt or a piece of context, in bytes.
@@ -274,46 +341,38 @@ func textList(n *node) []string {
 	return out
 }
 
-func checkNotBlank(r *report, key string, n *node) bool {
-	if strings.TrimSpace(n.text) != "" {
-		return true
+func checkNotBlank(r *report, key string, n *node) {
+	if strings.TrimSpace(n.text) == "" {
+		r.bad(n, "write one, or leave the key out", "%s: it is empty", key)
 	}
-	r.bad(n, "write one, or leave the key out", "%s: it is empty", key)
-	return false
 }
 
-func checkTexts(r *report, key string, n *node) bool {
-	ok := true
+func checkTexts(r *report, key string, n *node) {
 	for i, item := range n.parts() {
 		if item.is != isText {
 			r.bad(item, "put it in quotes", "%s[%d]: %s where a text belongs", key, i, item.describe())
-			ok = false
 		}
 	}
-	return ok
 }
 
 // checkTextValues checks headers. It does not describe their values, which may be credentials.
-func checkTextValues(r *report, key string, n *node) bool {
-	ok := true
+func checkTextValues(r *report, key string, n *node) {
 	for _, member := range n.parts() {
 		if member.is != isText {
 			r.bad(member, "put it in quotes", "%s: %s is not a text", key, quote(member.key))
-			ok = false
 		}
 	}
-	return ok
 }
 
 // checkGoal reports an empty text; a mapping is checked when it is read.
-func checkGoal(r *report, key string, n *node) bool {
-	return n.is == isObject || checkNotBlank(r, key, n)
+func checkGoal(r *report, key string, n *node) {
+	if n.is == isText {
+		checkNotBlank(r, key, n)
+	}
 }
 
-func checkProvider(r *report, key string, n *node) bool {
-	if n.text == openAI {
-		return true
+func checkProvider(r *report, key string, n *node) {
+	if n.text != openAI {
+		r.badAs(n, ErrRefused, providerHint(key, n.text), "%s: %s is not built in", key, quote(n.text))
 	}
-	r.badAs(n, ErrRefused, providerHint(key, n.text), "%s: %s is not built in", key, quote(n.text))
-	return false
 }

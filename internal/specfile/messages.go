@@ -15,13 +15,12 @@ func (r runReader) readMessages() {
 			return
 		}
 		r.subject = func() string { return fmt.Sprintf("message %d: ", i+1) }
-		f := r.fields(item, messagePlace, nil)
+		f := r.fields(item, "message", nil)
 		r.places.messages = append(r.places.messages, f)
 		if f == nil {
 			r.file.Run.Messages = append(r.file.Run.Messages, engine.Message{}) // so that indexes still match the file
 			continue
 		}
-		r.needs(item, messagePlace, "")
 		m := engine.Message{Text: r.plainText("text", f.own("text"))}
 		members{{"from", &m.From}, {"to", &m.To}, {"classification", &m.Classification}, {"ttlMs", &m.TTL}}.read(f.own)
 		r.raiseLabel(f.own("text"), m.Classification)

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/flow"
 	"github.com/runteam/runteam/internal/naming"
 	selection "github.com/runteam/runteam/internal/pick"
@@ -15,37 +14,7 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// The kinds of values in a policy.
-
-var (
-	modeWord = words(string(handoff.Full), string(handoff.Scoped), string(handoff.Minimal))
-	nameText = oneLine.checked(checkRuleName)
-
-	neededText = oneLine.checked(checkGiven).orElse("write one")
-	ruleSide   = neededText.ofOne(`write one rule for each pair, or "*" for all`)
-	entrySide  = neededText.ofOne("write one entry for each pair")
-	summary    = mapping.hinted("write {maxTokens: 200}").as(ref("summarize"))
-
-	allowPaths = kind{name: "list of paths", want: "a list of paths", hint: "write a list such as [/score, /facts/**]", json: filledListOf(typed("string")), fits: is(isList), parts: checkAllow}
-	blockPaths = kind{name: "list of paths and names", want: "a list of paths and names", hint: "write a list such as [/facts/notes, internal_notes]", json: filledListOf(typed("string")), fits: is(isList), parts: checkBlock}
-
-	revealed      = kind{name: "mapping of lists of paths, by kind", want: "a mapping of kinds", hint: "write {iban: [/iban]}", json: object{{"type", "object"}, {"propertyNames", oneOf(kindNames())}, {"additionalProperties", filledListOf(typed("string"))}}, fits: is(isObject), parts: checkReveals}
-	personalKinds = kind{name: "list of `" + strings.Join(kindNames(), "`, `") + "`", want: "a list of kinds", hint: "write a list such as [ip, mac]", json: filledListOf(oneOf(kindNames())), fits: is(isList), parts: checkKinds}
-	filledList    = list.checked(checkNotEmpty)
-	assertions    = kind{name: "list of assertions", want: "a list of assertions", hint: "write a line such as - internal_notes never reaches letters", json: listOf(filled), fits: is(isList), parts: checkAssertions}
-)
-
-// ofOne returns the kind with a hint for a list.
-func (k kind) ofOne(many string) kind {
-	k.many = many
-	return k
-}
-
-// orElse returns the kind with a hint for null.
-func (k kind) orElse(none string) kind {
-	k.none = none
-	return k
-}
+// The checks of values in a policy.
 
 // kindNames returns the names of the personal kinds.
 func kindNames() []string {
@@ -60,9 +29,9 @@ func kindNames() []string {
 const revealHint = `write where it may be: [/path], or [""] for the whole`
 
 // checkNotEmpty reports an empty list, which would have no effect or allow nothing.
-func checkNotEmpty(r *report, key string, n *node) bool {
+func checkNotEmpty(r *report, key string, n *node) {
 	if n.len() > 0 {
-		return true
+		return
 	}
 	hint := "name something, or leave the key out"
 	switch key {
@@ -77,23 +46,22 @@ func checkNotEmpty(r *report, key string, n *node) bool {
 		hint = revealHint
 	}
 	r.bad(n, hint, "%s: the list is empty", key)
-	return false
 }
 
-func checkAllow(r *report, key string, n *node) bool {
-	return checkPaths(r, key, n, selection.CheckAllow)
+// areTexts reports whether a list has items that are all texts.
+func (r *report) areTexts(key string, n *node) bool {
+	return r.passes(checkNotEmpty, key, n) && r.passes(checkTexts, key, n)
 }
 
-func checkBlock(r *report, key string, n *node) bool {
-	return checkPaths(r, key, n, selection.CheckBlock)
-}
+func checkAllow(r *report, key string, n *node) { checkPaths(r, key, n, selection.CheckAllow) }
+
+func checkBlock(r *report, key string, n *node) { checkPaths(r, key, n, selection.CheckBlock) }
 
 // checkPaths checks each path of a list.
-func checkPaths(r *report, key string, n *node, check func(task.Path) error) bool {
-	if !checkNotEmpty(r, key, n) || !checkTexts(r, key, n) {
-		return false
+func checkPaths(r *report, key string, n *node, check func(task.Path) error) {
+	if !r.areTexts(key, n) {
+		return
 	}
-	ok := true
 	for _, item := range n.parts() {
 		if err := check(task.Path(item.text)); err != nil {
 			says, hint := advice(err, selection.ErrPath)
@@ -101,10 +69,8 @@ func checkPaths(r *report, key string, n *node, check func(task.Path) error) boo
 				hint = `name the member: [/iban]; [""] is the whole value` // and not a path that would reveal more
 			}
 			r.badAs(item, fmt.Errorf("%w: %w", ErrInvalid, err), hint, "%s: %s", key, says)
-			ok = false
 		}
 	}
-	return ok
 }
 
 // advice splits the text of an error, without its condition, into message and hint.
@@ -117,93 +83,74 @@ func advice(err, condition error) (says, hint string) {
 }
 
 // checkKind reports a word that is not a kind of personal data.
-func checkKind(r *report, key string, src *source, at int, word string) bool {
+func (r *report) checkKind(key string, src *source, at int, word string) {
 	known := kindNames()
-	if slices.Contains(known, word) {
-		return true
-	}
-	hint := "write one of " + strings.Join(known, ", ")
-	switch best := nearestOf(word, known...); {
+	best := nearestOf(word, known...)
+	switch {
+	case slices.Contains(known, word):
 	case redact.Kind(word).Secret() && key == "reveal":
 		r.badAt(src, at, "leave it out", "%s: %s is a secret: no edge reveals it", key, word)
-		return false
 	case redact.Kind(word).Secret():
 		r.badAt(src, at, "leave it out", "%s: %s is always redacted", key, word)
-		return false
 	case best != "":
-		hint = fmt.Sprintf("did you mean %s? known are %s", best, strings.Join(known, ", "))
+		r.badAt(src, at, fmt.Sprintf("did you mean %s? known are %s", best, strings.Join(known, ", ")), "%s: unknown kind %s", key, quote(word))
+	default:
+		r.badAt(src, at, "write one of "+strings.Join(known, ", "), "%s: unknown kind %s", key, quote(word))
 	}
-	r.badAt(src, at, hint, "%s: unknown kind %s", key, quote(word))
-	return false
 }
 
-func checkKinds(r *report, key string, n *node) bool {
-	if !checkNotEmpty(r, key, n) || !checkTexts(r, key, n) {
-		return false
+func checkKinds(r *report, key string, n *node) {
+	if !r.areTexts(key, n) {
+		return
 	}
-	ok := true
 	for _, item := range n.parts() {
-		ok = checkKind(r, key, item.src, item.at, item.text) && ok
+		r.checkKind(key, item.src, item.at, item.text)
 	}
-	return ok
 }
 
 // checkReveals checks the kinds and paths that are delivered unredacted.
-func checkReveals(r *report, key string, n *node) bool {
-	ok := true
+func checkReveals(r *report, key string, n *node) {
 	for _, item := range n.parts() {
-		switch word := item.key; {
-		case !checkKind(r, key, item.src, item.keyAt, word):
-			ok = false
-		case item.is != isList:
-			r.bad(item, revealHint, "%s: %s: %s where a list of paths belongs", key, word, item.describe())
-			ok = false
-		default:
-			ok = checkAllow(r, key+": "+word, item) && ok
+		before := r.problems
+		if r.checkKind(key, item.src, item.keyAt, item.key); r.problems > before {
+			continue
 		}
+		if item.is != isList {
+			r.bad(item, revealHint, "%s: %s: %s where a list of paths belongs", key, item.key, item.describe())
+			continue
+		}
+		checkAllow(r, key+": "+item.key, item)
 	}
-	return ok
 }
 
 // checkGiven reports an empty text that is required.
-func checkGiven(r *report, key string, n *node) bool {
-	if strings.TrimSpace(n.text) != "" {
-		return true
+func checkGiven(r *report, key string, n *node) {
+	if strings.TrimSpace(n.text) == "" {
+		r.bad(n, "write "+key+": …", "%s: it is empty", key)
 	}
-	r.bad(n, "write "+key+": …", "%s: it is empty", key)
-	return false
 }
 
 // checkRuleName checks the name of a rule.
-func checkRuleName(r *report, key string, n *node) bool {
-	if !checkNotBlank(r, key, n) {
-		return false
+func checkRuleName(r *report, key string, n *node) {
+	if !r.passes(checkNotBlank, key, n) {
+		return
 	}
-	err := naming.CheckName(n.text)
-	if err != nil {
+	if err := naming.CheckName(n.text); err != nil {
 		r.badAs(n, fmt.Errorf("%w: %w", ErrInvalid, err), "write another name, or leave the key out", "%s: %v", key, err)
 	}
-	return err == nil
 }
 
 // checkAssertions checks the syntax of assertions.
-func checkAssertions(r *report, key string, n *node) bool {
-	if !checkTexts(r, key, n) {
-		return false
+func checkAssertions(r *report, key string, n *node) {
+	if !r.passes(checkTexts, key, n) {
+		return
 	}
-	ok := true
 	for _, item := range n.parts() {
-		if !checkNotBlank(r, key, item) {
-			ok = false
-			continue
-		}
-		if _, err := flow.ParseAssertion(item.text); err != nil {
+		if _, err := flow.ParseAssertion(item.text); err != nil && r.passes(checkNotBlank, key, item) {
 			p, _ := errors.AsType[task.Problem](err)
 			r.badAs(item, fmt.Errorf("%w: %w", ErrInvalid, err), p.Hint, "%s: %s: %s", key, quote(item.text), cmp.Or(p.Message, err.Error()))
-			ok = false
 		}
 	}
-	return ok
 }
 
 // pathList returns the paths of a list; nil is nil.

@@ -24,22 +24,22 @@ func (r policyReader) readPolicy() {
 		return
 	}
 	r.subject = func() string { return "policy: " }
-	f := r.fields(n, policyPlace, nil)
+	f := r.fields(n, "policy", nil)
 	r.readAsserts(main.own("assert"), f.own("assert"))
 	p := &handoff.Policy{Default: handoff.Mode(text(f.own("default")))}
 	p.Redact = r.redaction(f.own("redact"), "redact")
-	for i, e := range r.entries(f, "rules", rulePlace) {
+	for i, e := range r.entries(f, "rules", "rule") {
 		p.Rules = append(p.Rules, r.rule(i, e))
 	}
-	for _, e := range r.entries(f, "declassify", declassifyPlace) {
+	for _, e := range r.entries(f, "declassify", "declassify") {
 		p.Declassify = append(p.Declassify, r.declassifier(e))
 	}
-	for _, e := range r.entries(f, "endorse", endorsePlace) {
+	for _, e := range r.entries(f, "endorse", "endorse") {
 		d := handoff.Endorser{Entry: handoff.Entry{Origin: e.origin()}}
 		members{{"name", &d.Name}, {"from", &d.From}, {"to", &d.To}, {"reason", &d.Reason}}.read(e.own)
 		p.Endorse = append(p.Endorse, d)
 	}
-	for _, e := range r.entries(f, "renew", renewPlace) {
+	for _, e := range r.entries(f, "renew", "renew") {
 		d := handoff.Renewal{Entry: handoff.Entry{Origin: e.origin()}}
 		members{{"name", &d.Name}, {"from", &d.From}, {"to", &d.To}, {"reason", &d.Reason}, {"ttlMs", &d.TTL}}.read(e.own)
 		p.Renew = append(p.Renew, d)
@@ -74,14 +74,12 @@ func (f *fields) origin() provenance.Position {
 
 // entries reads a list of a policy; an element that is not an object is nil. It marks what
 // could not be read, since further problems would only follow from that.
-func (r policyReader) entries(policy *fields, list string, p *place) []*fields {
+func (r policyReader) entries(policy *fields, list, place string) []*fields {
 	n := policy.own(list)
 	all := make([]*fields, n.len())
 	for i, item := range n.parts() {
 		r.subject = func() string { return "policy: " + entryName(list, i, item) + ": " }
-		if all[i] = r.fields(item, p, nil); all[i] != nil {
-			r.needs(item, p, "")
-		}
+		all[i] = r.fields(item, place, nil)
 		r.places.markMissing(all[i], list, i)
 	}
 	return all
@@ -135,17 +133,14 @@ func (r policyReader) redaction(n *node, where ...any) handoff.Redaction {
 	if n == nil {
 		return out
 	}
-	f := r.fields(n, redactPlace, nil)
+	f := r.fields(n, "redact", nil)
 	r.places.markMissing(f, where...)
 	for _, word := range textList(f.own("kinds")) {
 		out.Kinds = append(out.Kinds, redact.Kind(word))
 	}
 	all := f.own("patterns")
 	for i, item := range all.parts() {
-		p := r.fields(item, patternPlace, nil)
-		if p != nil {
-			r.needs(item, patternPlace, fmt.Sprintf("patterns[%d]: ", i))
-		}
+		p := r.part(item, "pattern", fmt.Sprintf("patterns[%d]: ", i))
 		if p.partly() {
 			r.places.markUnread(append(slices.Clone(where), "patterns", i)...)
 		}
@@ -162,13 +157,12 @@ func (r policyReader) translation(n *node, where ...any) *handoff.Translation {
 		return nil
 	}
 	known := len(r.found)
-	f := r.fields(n, translatePlace, nil)
+	f := r.fields(n, "translate", nil)
 	r.places.markMissing(f, where...)
 	t := &handoff.Translation{}
 	members{{"fields", &t.Fields}, {"filter", &t.Filter}, {"recast", &t.Recast}}.read(f.own)
 	if s := f.own("summarize"); s != nil {
-		by := r.fields(s, summarizePlace, nil)
-		r.needs(s, summarizePlace, "summarize: ")
+		by := r.part(s, "summarize", "summarize: ")
 		t.MaxTokens, t.ByModel = integer(by.own("maxTokens")), text(by.own("by")) == "model"
 	}
 	if t.MaxTokens == 0 && known < len(r.found) {

@@ -22,7 +22,7 @@ func (p *places) markMissing(f *fields, where ...any) {
 		return
 	}
 	for i := range f.place.keys {
-		if name := f.place.keys[i].name; f.lacks(name) && !(f.place == rulePlace && (name == "allow" || name == "reveal")) { // which rule replaces
+		if name := f.place.keys[i].name; f.lacks(name) && !(f.place.name == "rule" && (name == "allow" || name == "reveal")) { // which rule replaces
 			p.markUnread(append(slices.Clone(where), name)...)
 		}
 	}

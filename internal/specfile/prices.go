@@ -1,7 +1,6 @@
 package specfile
 
 import (
-	"github.com/runteam/runteam/internal/pricing"
 	"github.com/runteam/runteam/llm"
 )
 
@@ -13,11 +12,10 @@ func (r runReader) readPrices() {
 		for _, item := range n.parts() {
 			model := item.key
 			r.subject = func() string { return "prices: " + quote(model) + ": " }
-			f := r.fields(item, pricePlace, nil)
+			f := r.fields(item, "price", nil)
 			if f == nil {
 				continue
 			}
-			r.needs(item, pricePlace, "")
 			prices := r.file.Config.Prices
 			if _, twice := prices[model]; twice {
 				r.warnKey(item, "keep one of them", "not used: another file has a price for it too")
@@ -49,25 +47,11 @@ func amount(n *node) float64 {
 	return f
 }
 
-// price is the kind of an amount of money for a million tokens.
-var price = kind{
-	name: "US dollars", want: "a number of US dollars", hint: "write a number such as 0.15, without quotes and currency",
-	json: object{{"type", "number"}, {"minimum", 0}, {"maximum", pricing.Max}}, fits: func(n *node) bool {
-		f, ok := n.float()
-		return ok && f >= 0 && f <= pricing.Max
-	},
-}
-
 // The bounds of a cost budget, in US dollars. A larger budget is probably in another unit.
 const (
 	minBudget = 0.000001
 	maxBudget = 1_000_000
 )
-
-// costBudget is the kind of a cost budget.
-var costBudget = kind{
-	name: "US dollars, more than 0", want: "a number of US dollars from 0.000001 to 1000000", hint: "write a number such as 2.50, without quotes and currency, or leave the key out",
-}.numbers(minBudget, maxBudget)
 
 // checkPrices warns about prices of models that no agent has.
 func (r checker) checkPrices() {

@@ -84,7 +84,7 @@ func newReader(o Options) *reader {
 	if o.Orchestrator != "" {
 		p.layers = append([]*layer{{}}, p.layers...)
 		if n := l.open(o.Orchestrator, "Orchestrator"); n != nil {
-			p.layers[0].orch = l.fields(n, orchestratorPlace, nil)
+			p.layers[0].orch = l.fields(n, "orchestrator", nil)
 		}
 	}
 	f := &File{places: p, Path: o.Path, Compat: p.compat || p.main.team != nil}
@@ -110,17 +110,17 @@ func (l *loader) layer(path, option string) *layer {
 		l.bad(y.node, wholeFile(y.node.src, option), "%s where keys such as %s belong", y.node.describe(), strings.Join(outermost(option), " and "))
 		return y
 	}
-	if y.spec = l.fields(y.node, specPlace, nil); y.spec == nil {
+	if y.spec = l.fields(y.node, "spec", nil); y.spec == nil {
 		return y
 	}
 	if n := y.spec.own("team"); n != nil {
-		y.team = l.fields(n, teamPlace, nil)
+		y.team = l.fields(n, "team", nil)
 		if agents := y.spec.own("agents"); agents != nil {
 			l.bad(agents, "keep one of them", "agents: team has the agents of this file")
 		}
 	}
 	if n := y.spec.own("orchestrator"); n != nil {
-		y.orch = l.fields(n, orchestratorPlace, nil)
+		y.orch = l.fields(n, "orchestrator", nil)
 		for _, pair := range settings {
 			if own, other := y.spec.own(pair.spec), y.orch.own(pair.orch); own != nil && other != nil {
 				l.bad(other, "keep one of them", "%s: %s of the file is set too", pair.orch, pair.spec)

@@ -13,46 +13,37 @@ import (
 // maxSeed bounds a seed, because some JSON readers round larger numbers.
 const maxSeed = 1 << 53
 
-var seedNumber = kind{name: "whole number", want: "a whole number", hint: "write a number such as 7, without quotes"}.integers(-maxSeed, maxSeed)
-
 // Limits of stop texts. Endpoints have lower ones.
 const (
 	maxStops = 32
 	maxStop  = 256 // characters
 )
 
-var stopTexts = kind{
-	name: "text, or list of 1 to 32", want: "a text, or a list of 1 to 32 texts", hint: `write a text such as "END", or ["END", "STOP"]`,
-	json: anyOf(stopText, append(filledListOf(stopText), member{"maxItems", maxStops})), fits: is(isText, isList), parts: checkStops,
-}
-
 var stopText = object{{"type", "string"}, {"minLength", 1}, {"maxLength", maxStop}}
 
 // checkStops checks a stop text or a list of them.
-func checkStops(r *report, key string, n *node) bool {
+func checkStops(r *report, key string, n *node) {
 	if n.is == isText {
-		return checkStop(r, key, n)
+		checkStop(r, key, n)
+		return
 	}
 	if n.len() == 0 || n.len() > maxStops {
 		r.bad(n, fmt.Sprintf("write from 1 to %d texts, or leave the key out", maxStops), "%s: %d texts", key, n.len())
-		return false
+		return
 	}
-	ok := checkTexts(r, key, n)
+	checkTexts(r, key, n)
 	for i, item := range n.parts() {
-		if item.is == isText && !checkStop(r, fmt.Sprintf("%s[%d]", key, i), item) {
-			ok = false
+		if item.is == isText {
+			checkStop(r, fmt.Sprintf("%s[%d]", key, i), item)
 		}
 	}
-	return ok
 }
 
 // checkStop checks one stop text.
-func checkStop(r *report, key string, n *node) bool {
+func checkStop(r *report, key string, n *node) {
 	if size := len([]rune(n.text)); size == 0 || size > maxStop {
 		r.bad(n, fmt.Sprintf("write from 1 to %d characters", maxStop), "%s: a text of %d characters", key, size)
-		return false
 	}
-	return true
 }
 
 // stopList returns the stop texts.
@@ -63,53 +54,37 @@ func stopList(n *node) []string {
 	return textList(n)
 }
 
-var extraBody = kind{
-	name: "mapping", want: "a mapping", hint: "write {name: value}", fits: is(isObject), parts: checkExtraBody,
-	json: object{{"type", "object"}, {"propertyNames", object{{"pattern", connection.ExtraName}, {"not", oneOf(connection.Reserved())}}}},
-}
-
 // checkExtraBody checks the members of extraBody.
-func checkExtraBody(r *report, key string, n *node) bool {
-	ok := true
+func checkExtraBody(r *report, key string, n *node) {
 	for _, member := range n.parts() {
 		name := member.key
-		switch hint, reserved := connection.IsReserved(name); {
-		case reserved:
+		if hint, reserved := connection.IsReserved(name); reserved {
 			r.badKey(member, ErrInvalid, hint, "%s: %s cannot be set here", key, quote(name))
-		case !connection.IsExtraName(name):
+		} else if !connection.IsExtraName(name) {
 			r.badKey(member, ErrInvalid, "write letters, digits, _, - and ., at most 64", "%s: %s is not a valid name", key, quote(name))
-		default:
-			continue
 		}
-		ok = false
 	}
-	if !checkNoVariables(r, key, n) {
-		return false
+	if !r.passes(checkNoVariables, key, n) {
+		return
 	}
 	text, err := n.appendJSON(nil)
 	switch {
 	case err != nil:
 		r.bad(n, "write finite numbers", "%s: %v", key, err)
-		return false
 	case len(text) > connection.MaxExtraBody:
 		r.bad(n, fmt.Sprintf("write at most %d KiB", connection.MaxExtraBody>>10), "%s: %d bytes", key, len(text))
-		return false
 	}
-	return ok
 }
 
 // checkNoVariables reports texts that look like a variable or a parameter as errors, since they
 // would be sent unchanged.
-func checkNoVariables(r *report, key string, n *node) bool {
+func checkNoVariables(r *report, key string, n *node) {
 	if n.is == isText && strings.Contains(n.text, opening) {
 		r.bad(n, "write the value itself; credentials belong in apiKey or headers", "%s: ${…} is not replaced here", key)
-		return false
 	}
-	ok := true
 	for _, part := range n.parts() {
-		ok = checkNoVariables(r, key, part) && ok
+		checkNoVariables(r, key, part)
 	}
-	return ok
 }
 
 // jsonOf returns an object as JSON; nil if it is nil or empty.

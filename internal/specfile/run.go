@@ -83,7 +83,7 @@ func (r runReader) readEndpoints() {
 			continue
 		}
 		for _, item := range n.parts() {
-			base, own := item.key, r.fields(item, endpointPlace, nil)
+			base, own := item.key, r.fields(item, "endpoint", nil)
 			if own == nil {
 				continue
 			}

@@ -46,23 +46,23 @@ func (s *saver) task(t *task.Spec) *node {
 func (s *saver) check(who string, n *node) {
 	l := &report{subject: func() string { return "the plan: " + who + ": " }}
 	reset(n, newSource("", "", ""))
-	l.fields(n, taskPlace, nil)
+	l.fields(n, "task", nil)
 	if r := n.get("requires"); r != nil {
-		l.fields(r, requiresPlace, nil)
+		l.fields(r, "requires", nil)
 	}
 	if p := n.get("provenance"); p != nil {
-		l.fields(p, provenancePlace, nil)
+		l.fields(p, "provenance", nil)
 	}
 	refs := n.get("dependsOn")
 	for _, ref := range refs.parts() {
 		if ref.is == isObject {
-			l.fields(ref, dependencyPlace, nil)
+			l.fields(ref, "dependency", nil)
 		}
 	}
 	uses := n.get("uses")
 	for _, use := range uses.parts() {
 		if use.is == isObject {
-			l.fields(use, usePlace, nil)
+			l.fields(use, "use", nil)
 		}
 	}
 	if text(n.get("memoryScope")) == string(task.ScopeAll) && text(s.p.sharedMemory()) == "false" {

@@ -99,7 +99,7 @@ func (s *saver) spec(goal engine.Goal, tasks []task.Spec) *node {
 	n.set("schemas", s.schemas())
 	n.set("endpoints", s.endpoints())
 	if defaults := s.p.main.spec.own("agentDefaults"); defaults != nil && !s.flat {
-		fields := &fields{place: agentDefaultsPlace, node: defaults, vals: valuesOf(defaults)}
+		fields := &fields{place: placesByName["agentDefaults"], node: defaults, vals: valuesOf(defaults)}
 		n.set("agentDefaults", s.agent("agentDefaults: ", fields))
 	}
 	n.set("policy", s.p.main.spec.own("policy"))
@@ -163,7 +163,7 @@ func (s *saver) agent(who string, f *fields) *node {
 	for i := range f.place.keys {
 		k := &f.place.keys[i]
 		value := f.own(k.name)
-		if s.flat && f.place != fallbackPlace { // an entry inherits the rest from its agent
+		if s.flat && f.place.name != "fallback" { // an entry inherits the rest from its agent
 			value = f.get(k.name)
 			if value == nil && k.name == "structuredOutput" {
 				value = s.p.setting(k.name)
@@ -204,7 +204,7 @@ func (s *saver) fallback(who string, entries []*fields) *node {
 // fallbackFields returns the entries of a fallback as written, without defaults.
 func fallbackFields(list *node) (entries []*fields) {
 	for _, item := range list.parts() {
-		entries = append(entries, &fields{place: fallbackPlace, node: item, vals: valuesOf(item)})
+		entries = append(entries, &fields{place: placesByName["fallback"], node: item, vals: valuesOf(item)})
 	}
 	return entries
 }

@@ -18,7 +18,7 @@ func (r taskReader) readTasks() {
 	var defaults *fields
 	if n := r.places.main.spec.own("taskDefaults"); n != nil {
 		r.subject = func() string { return "taskDefaults: " }
-		defaults = r.fields(n, taskDefaultsPlace, nil)
+		defaults = r.fields(n, "taskDefaults", nil)
 		r.subject = nil // as for a task that inherits them
 		r.uses(defaults.own("uses"))
 		r.requires(defaults.own("requires"))
@@ -37,11 +37,10 @@ func (r taskReader) readTasks() {
 		}
 		r.mine = func() string { return taskName(i, text(item.get("title"))) + ": " }
 		r.subject = r.mine
-		f := r.fields(item, taskPlace, defaults)
+		f := r.fields(item, "task", defaults)
 		r.places.tasks = append(r.places.tasks, f)
 		r.file.Tasks = append(r.file.Tasks, task.Spec{}) // even for an invalid one, so that indexes match the file
 		if f != nil {
-			r.needs(item, taskPlace, "")
 			r.task(f, &r.file.Tasks[i])
 		}
 	}
@@ -116,8 +115,7 @@ func (r taskReader) dependencies(f *fields) []task.Ref {
 			r.bad(item, "write a title in quotes, or {task: …}", "dependsOn[%d]: %s where the title of a task belongs", i, item.describe())
 			continue
 		}
-		d := r.fields(item, dependencyPlace, nil)
-		r.needs(item, dependencyPlace, fmt.Sprintf("dependsOn[%d]: ", i))
+		d := r.part(item, "dependency", fmt.Sprintf("dependsOn[%d]: ", i))
 		ref := task.Ref{As: all}
 		dependencyMembers(&ref).read(d.own)
 		refs = append(refs, ref)
@@ -140,8 +138,7 @@ func (r taskReader) uses(n *node) []task.Use {
 			r.bad(item, "write a name in quotes, or {name: …}", "uses[%d]: %s where the name of an input belongs", i, item.describe())
 			continue
 		}
-		u := r.fields(item, usePlace, nil)
-		r.needs(item, usePlace, fmt.Sprintf("uses[%d]: ", i))
+		u := r.part(item, "use", fmt.Sprintf("uses[%d]: ", i))
 		use := task.Use{Reveal: revealOf(u.own("reveal"), func(kind string) string { return kind })}
 		useMembers(&use).read(u.own)
 		uses = append(uses, use)
@@ -155,8 +152,7 @@ func (r taskReader) provenance(n *node) *provenance.Record {
 		return nil
 	}
 	r.subject = r.mine
-	f := r.fields(n, provenancePlace, nil)
-	r.needs(n, provenancePlace, "provenance: ")
+	f := r.part(n, "provenance", "provenance: ")
 	p := &provenance.Record{}
 	provenanceMembers(p).read(f.own)
 	return p
@@ -176,7 +172,7 @@ func (r taskReader) requires(n *node) *task.Requires {
 	if n == nil {
 		return nil
 	}
-	f := r.fields(n, requiresPlace, nil)
+	f := r.fields(n, "requires", nil)
 	q := &task.Requires{}
 	requiresMembers(q).read(f.own)
 	if asksNothing(q) {
