@@ -108,15 +108,11 @@ var places = map[trace.Where]string{
 }
 
 func (o *occurrence) write(w io.Writer) {
-	fmt.Fprintf(w, "\n%s · %s", terminal.CleanLine(o.Title), terminal.CleanLine(o.Agent))
-	if o.Attempt > 0 {
-		fmt.Fprintf(w, " · attempt %d", o.Attempt)
-	}
-	fmt.Fprintf(w, " · %s %d–%d", places[o.Where], o.Start, o.End)
+	place := fmt.Sprintf("%s %d–%d", places[o.Where], o.Start, o.End)
 	if o.Loose {
-		fmt.Fprint(w, ", with different whitespace")
+		place += ", with different whitespace"
 	}
-	fmt.Fprintln(w)
+	fmt.Fprintf(w, "\n%s\n", format.Dotted(o.Title, o.Agent, attemptText(o.Attempt), place))
 	if len(o.From) > 0 {
 		fmt.Fprintf(w, "  %s\n", terminal.CleanLine(strings.Join(o.From, "; ")))
 	}

@@ -22,7 +22,7 @@ func (x *Document) write(w io.Writer) {
 		x.Prompts[i].write(w)
 	}
 	for _, u := range x.Unsent {
-		fmt.Fprintf(w, "\n%s · %s · no prompt\n", terminal.CleanLine(u.Title), terminal.CleanLine(u.Assignee))
+		fmt.Fprintf(w, "\n%s\n", format.Dotted(u.Title, u.Assignee, "no prompt"))
 		for _, h := range u.Held {
 			fmt.Fprintf(w, "  withheld: %s, %s: %s\n", terminal.CleanLine(x.named(h.Source, h.From)), h.Label, terminal.CleanLine(string(h.Rule)+inParentheses(h.Line)+prefixedBy(": ", h.Detail)))
 		}
@@ -74,6 +74,14 @@ func (x *Document) kind() string {
 	return "trace"
 }
 
+// attemptText names an attempt; it is empty for a prompt that belongs to none.
+func attemptText(attempt int) string {
+	if attempt == 0 {
+		return ""
+	}
+	return fmt.Sprintf("attempt %d", attempt)
+}
+
 // part returns the part of an attempt that a prompt belongs to, such as correct for a corrective call.
 // It is empty for the main prompt.
 func (p *PromptDocument) part() string {
@@ -82,14 +90,11 @@ func (p *PromptDocument) part() string {
 }
 
 func (p *PromptDocument) write(w io.Writer) {
-	fmt.Fprintf(w, "\n%s · %s", terminal.CleanLine(p.Title), terminal.CleanLine(p.Agent))
-	if p.Attempt > 0 {
-		fmt.Fprintf(w, " · attempt %d", p.Attempt)
-		if part := p.part(); part != "" {
-			fmt.Fprintf(w, " %s", terminal.CleanLine(part))
-		}
+	attempt := attemptText(p.Attempt)
+	if part := p.part(); part != "" && attempt != "" {
+		attempt += " " + part
 	}
-	fmt.Fprintf(w, " · %s · %s\n", p.Classification, p.extent())
+	fmt.Fprintf(w, "\n%s\n", format.Dotted(p.Title, p.Agent, attempt, p.Classification.String(), p.extent()))
 	if len(p.System) > 0 {
 		fmt.Fprint(w, "  system prompt\n")
 		writePieces(w, p.System)

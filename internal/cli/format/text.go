@@ -25,6 +25,17 @@ func Kinds(kinds []redact.Kind) []string {
 	return names
 }
 
+// Dotted joins parts with dots between them, without those that are empty.
+func Dotted(parts ...string) string {
+	var all []string
+	for _, part := range parts {
+		if part != "" {
+			all = append(all, terminal.CleanLine(part))
+		}
+	}
+	return strings.Join(all, " · ")
+}
+
 // QuoteBlock returns a text with each line indented and marked.
 func QuoteBlock(text string) string {
 	var b strings.Builder

@@ -207,19 +207,14 @@ func (t *TaskDocument) write(w io.Writer) {
 }
 
 func (e *promptDocument) write(w io.Writer) {
-	fmt.Fprintf(w, "attempt %d", e.Attempt)
+	attempt, took := fmt.Sprintf("attempt %d", e.Attempt), ""
 	if e.Part != "" {
-		fmt.Fprintf(w, " %s", terminal.CleanLine(strings.TrimLeft(e.Part, "/")))
+		attempt += " " + strings.TrimLeft(e.Part, "/")
 	}
-	fmt.Fprintf(w, " · %s", terminal.CleanLine(e.Agent))
-	if e.Model != "" {
-		fmt.Fprintf(w, " · %s", terminal.CleanLine(e.Model))
-	}
-	fmt.Fprintf(w, " · %s · %s", e.State, format.Time(e.Started))
 	if !e.Ended.IsZero() {
-		fmt.Fprintf(w, " · %s", format.Elapsed(e.Ended.Sub(e.Started)))
+		took = format.Elapsed(e.Ended.Sub(e.Started))
 	}
-	fmt.Fprint(w, format.Tokens(e.Usage, " · "))
+	fmt.Fprint(w, format.Dotted(attempt, e.Agent, e.Model, e.State, format.Time(e.Started), took, format.Tokens(e.Usage, "")))
 	if e.Estimate {
 		fmt.Fprint(w, " (estimated)")
 	}
@@ -254,8 +249,8 @@ func (e *promptDocument) callText() string {
 		{"answered by", e.Call.Model}, {"at", e.Call.Endpoint}, {"request", e.Call.RequestID}, {"finish reason", e.Call.FinishReason},
 	} {
 		if p.value != "" {
-			parts = append(parts, p.name+" "+terminal.CleanLine(p.value))
+			parts = append(parts, p.name+" "+p.value)
 		}
 	}
-	return strings.Join(parts, " · ")
+	return format.Dotted(parts...)
 }

@@ -18,15 +18,14 @@ import (
 
 // A UsageDocument is the tokens and the cost of a run, in JSON.
 type UsageDocument struct {
-	Run      string      `json:"runId"`
-	Name     string      `json:"name"`
-	Status   string      `json:"status"`
-	Rows     []*UsageRow `json:"rows"` // by task, agent and model
-	Agents   []*UsageRow `json:"agents"`
-	Models   []*UsageRow `json:"models"`
-	Total    *UsageRow   `json:"total"`
-	Prices   priceList   `json:"prices,omitempty"` // US dollars for a million tokens
-	unpriced []string    // models that were called and have no price
+	Run    string      `json:"runId"`
+	Name   string      `json:"name"`
+	Status string      `json:"status"`
+	Rows   []*UsageRow `json:"rows"` // by task, agent and model
+	Agents []*UsageRow `json:"agents"`
+	Models []*UsageRow `json:"models"`
+	Total  *UsageRow   `json:"total"`
+	Prices priceList   `json:"prices,omitempty"` // US dollars for a million tokens
 }
 
 type priceList map[string]llm.Price
@@ -69,9 +68,18 @@ func newUsageDocument(k *journals.StoredRun) *UsageDocument {
 		}
 		r.SavedCost = r.saved.Dollars()
 	}
-	slices.Sort(d.unpriced)
-	d.unpriced = slices.Compact(d.unpriced)
 	return d
+}
+
+// unpriced returns the models that were called and have no price.
+func (d *UsageDocument) unpriced() (names []string) {
+	for _, r := range d.Models {
+		if r.unpriced {
+			names = append(names, cmp.Or(r.Model, "no model"))
+		}
+	}
+	slices.Sort(names)
+	return names
 }
 
 // addExchange adds one prompt. A cached answer used nothing.
@@ -96,10 +104,7 @@ func (d *UsageDocument) addExchange(t *journals.StoredTask, x *record.AgentCall)
 // add adds a call to its row and to the sums.
 func (d *UsageDocument) add(t *journals.StoredTask, agent, model string, r UsageRow) {
 	price, known := d.Prices[model]
-	if !known && r.cost == 0 && r.Usage != (llm.Usage{}) {
-		r.unpriced = true
-		d.unpriced = append(d.unpriced, cmp.Or(model, "no model"))
-	}
+	r.unpriced = !known && r.cost == 0 && r.Usage != (llm.Usage{})
 	r.cost, r.saved = cmp.Or(r.cost, price.Cost(r.Usage)), price.Cost(r.Saved)
 	rowOf(&d.Rows, t.ID, t.Title, agent, model).add(&r)
 	rowOf(&d.Agents, "", "", agent, "").add(&r)
@@ -155,16 +160,16 @@ func (d *UsageDocument) write(w io.Writer, titleWidth int) {
 
 // sum returns the last line: the total, and what it does not include.
 func (d *UsageDocument) sum() string {
-	t := d.Total
+	t, unpriced := d.Total, d.unpriced()
 	text := "sum: " + format.Plural(t.Calls, "call")
 	text += cmp.Or(format.Tokens(t.Usage, ", "+format.ApproximationMark(t.Interrupted+t.Rounded > 0)), ", no tokens counted")
 	switch {
-	case len(d.unpriced) == 0:
+	case len(unpriced) == 0:
 		text += ", " + dollars(t.cost)
 	case t.cost > 0:
-		text += fmt.Sprintf(", %s without %s, for which there is no price", dollars(t.cost), format.List(d.unpriced, 5))
+		text += fmt.Sprintf(", %s without %s, for which there is no price", dollars(t.cost), format.List(unpriced, 5))
 	default:
-		text += fmt.Sprintf("; without a price of %s no cost: write prices: in the spec", format.List(d.unpriced, 5))
+		text += fmt.Sprintf("; without a price of %s no cost: write prices: in the spec", format.List(unpriced, 5))
 	}
 	if t.Interrupted > 0 {
 		text += fmt.Sprintf("; the tokens of %s are an estimate", format.Plural(t.Interrupted, "interrupted call"))

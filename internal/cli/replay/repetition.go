@@ -50,11 +50,12 @@ func replay(con *console.Console, cmd *cobra.Command, r *replayFlags) error {
 		return again.file.Locate(err)
 	}
 	res.Command = k.Command
-	again.complete(res)
+	odd := again.differences(res)
+	again.complete(res, len(odd) == 0)
 	if err := report.PrintAnswer(con, output, res, false); err != nil {
 		return err
 	}
-	return printVerdict(cmd.Context(), con, again, res)
+	return printVerdict(cmd.Context(), con, again, odd)
 }
 
 // newRepetition builds the team of a run, whose agents are not called.
@@ -123,12 +124,12 @@ func (r *repetition) repeat(ctx context.Context) (res *engine.Result, output []t
 }
 
 // complete adds to a result how the stored run ended, which a replay cannot know.
-func (r *repetition) complete(res *engine.Result) {
+func (r *repetition) complete(res *engine.Result, equal bool) {
 	end := r.run.History.End
 	if end == nil {
 		return
 	}
-	if len(r.differences(res)) == 0 {
+	if equal {
 		res.Status = engine.Status(end.Status)
 	}
 	for i := range res.Tasks {
@@ -139,12 +140,11 @@ func (r *repetition) complete(res *engine.Result) {
 }
 
 // printVerdict says on stderr whether the replay equals the run and, if not, where it differs.
-func printVerdict(ctx context.Context, con *console.Console, r *repetition, res *engine.Result) error {
+func printVerdict(ctx context.Context, con *console.Console, r *repetition, odd []difference) error {
 	if stop, ok := errors.AsType[*exit.Interrupted](context.Cause(ctx)); ok {
 		return exit.Status(stop.Status())
 	}
 	want, got := r.counts()
-	odd := r.differences(res)
 	text := fmt.Sprintf("replayed %s of %s", format.Number(got), format.Plural(want, "prompt"))
 	if want == got && len(odd) == 0 {
 		con.Say("runteam: %s, equal to the byte", text)
