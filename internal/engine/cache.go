@@ -12,6 +12,7 @@ import (
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/gate"
+	"github.com/runteam/runteam/internal/promptview"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
@@ -20,6 +21,14 @@ import (
 
 // ErrReplay reports a prompt to which the run that is replayed has no answer.
 var ErrReplay = errors.New("the journal of the run has no answer to this prompt")
+
+// A ReplayError reports a prompt that differs from the one that was sent. It wraps [ErrReplay].
+type ReplayError struct{ Prompt promptview.Shown } // as the caller may see it
+
+func (e *ReplayError) Error() string { return ErrReplay.Error() + ": it is not the one that was sent" }
+
+// Unwrap returns [ErrReplay].
+func (e *ReplayError) Unwrap() error { return ErrReplay }
 
 // An answerCache looks for earlier answers to the prompt of a model call.
 type answerCache struct{ *modelCall }
@@ -54,7 +63,7 @@ func (x answerCache) find(ctx context.Context, p prompt.Prompt) (done bool, err 
 		}
 	}
 	if r.priorRun != nil && r.priorRun.strict {
-		return true, fmt.Errorf("%w: it is not the one that was sent", ErrReplay)
+		return true, &ReplayError{r.shown(p, x.whole)}
 	}
 	if !r.options.Reuse || r.log == nil || fresh || !x.reusable() {
 		return false, nil

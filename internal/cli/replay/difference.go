@@ -1,43 +1,31 @@
 package replay
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"unicode/utf8"
 
 	"github.com/runteam/runteam/internal/promptview"
 
 	"github.com/runteam/runteam/internal/bytesize"
 	"github.com/runteam/runteam/internal/cli/explain"
-	"github.com/runteam/runteam/internal/cli/run"
-	"github.com/runteam/runteam/internal/engine"
-	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/internal/trace"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
 )
 
-// firstDifference builds the prompt of a task again and says where it first differs from the one
-// that was sent.
-func (r *repetition) firstDifference(ctx context.Context, id task.ID) string {
-	const differs = "its prompt differs"
-	now := r.promptOf(ctx, id)
-	was := r.sent(id)
-	switch {
-	case now == nil:
-		return differs
-	case was == nil:
-		return differs + ", and the one that was sent is not in the journal"
+// firstDifference says where a prompt first differs from the one that was sent.
+func (r *repetition) firstDifference(now *promptview.Shown) string {
+	was := r.sent(now.Receipt.Task)
+	if was == nil {
+		return promptDiffers + ", and the one that was sent is not in the journal"
 	}
 	if text := firstDifferingPart(r.run.Trace, was, now); text != "" {
 		return text
 	}
-	return differs + ": its visible words are the same, so the difference is in what is withheld, in the agent, its model or its settings"
+	return promptDiffers + ": its visible words are the same, so the difference is in what is withheld, in the agent, its model or its settings"
 }
 
 // sent returns the last stored prompt of a task.
@@ -48,38 +36,6 @@ func (r *repetition) sent(id task.ID) *trace.Prompt {
 		}
 	}
 	return nil
-}
-
-// errPromptFound ends a run that is repeated only to build one prompt.
-var errPromptFound = errors.New("the prompt was found")
-
-// promptOf repeats the run up to the prompt of a task, which is not sent.
-func (r *repetition) promptOf(ctx context.Context, id task.ID) (found *promptview.Shown) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	var mu sync.Mutex // guards found
-	o, history := r.o, r.run.History
-	o.Replay, o.Journal = &engine.Replay{Ask: true, Without: r.o.Replay.Without, WithoutInputs: r.o.Replay.WithoutInputs}, run.ReplayJournal{History: &history}
-	o.Recorder = func(_ context.Context, rec record.Prompt) error {
-		if rec.Prompt == nil || rec.Prompt.Receipt.Task != id {
-			return nil
-		}
-		mu.Lock()
-		defer mu.Unlock()
-		found = rec.Prompt
-		cancel(errPromptFound)
-		return errPromptFound
-	}
-	file := *r.file
-	file.Tasks = slices.Clone(file.Tasks)
-	for i := range file.Tasks {
-		file.Tasks[i].MaxRetries = 0
-	}
-	once := &repetition{run: r.run, file: &file, team: r.team, o: o}
-	_, _, _ = once.repeat(ctx) // the recorder has what it found
-	mu.Lock()
-	defer mu.Unlock()
-	return found
 }
 
 // firstDifferingPart names the first part in which two prompts differ, and shows where. It returns

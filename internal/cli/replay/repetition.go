@@ -17,6 +17,7 @@ import (
 	"github.com/runteam/runteam/internal/cli/terminal"
 	"github.com/runteam/runteam/internal/codes"
 	"github.com/runteam/runteam/internal/engine"
+	"github.com/runteam/runteam/internal/promptview"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/internal/specfile"
 	"github.com/runteam/runteam/label"
@@ -26,10 +27,7 @@ import (
 
 // A repetition is a stored run that is repeated from the journal.
 type repetition struct {
-	run  *journals.StoredRun
-	file *specfile.File
-	team *engine.Team
-	o    engine.RunOptions
+	run *journals.StoredRun
 
 	mu   sync.Mutex          // guards what follows
 	seen map[record.Key]bool // masked keys of the prompts that were built
@@ -41,13 +39,10 @@ func replay(con *console.Console, cmd *cobra.Command, r *replayFlags) error {
 	if err != nil {
 		return err
 	}
-	again, err := newRepetition(cmd.Context(), con, r, k)
+	again := &repetition{run: k, seen: map[record.Key]bool{}}
+	res, output, err := again.repeat(cmd.Context(), con, r)
 	if err != nil {
 		return err
-	}
-	res, output, err := again.repeat(cmd.Context())
-	if err != nil {
-		return again.file.Locate(err)
 	}
 	res.Command = k.Command
 	odd := again.differences(res)
@@ -58,14 +53,15 @@ func replay(con *console.Console, cmd *cobra.Command, r *replayFlags) error {
 	return printVerdict(cmd.Context(), con, again, odd)
 }
 
-// newRepetition builds the team of a run, whose agents are not called.
-func newRepetition(ctx context.Context, con *console.Console, r *replayFlags, k *journals.StoredRun) (*repetition, error) {
-	m, file, err := r.loadSpec(ctx, con, k, false)
+// repeat repeats the run with a team whose agents are not called. It returns the tasks whose results
+// form the answer, unless the coordinator wrote it.
+func (r *repetition) repeat(ctx context.Context, con *console.Console, flags *replayFlags) (res *engine.Result, output []task.ID, err error) {
+	m, file, err := flags.loadSpec(ctx, con, r.run, false)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	m.RestoreVersions(file)
-	restoreModels(k, file)
+	restoreModels(r.run, file)
 	for i := range file.Agents { // no model is called, and prices may have changed
 		file.Agents[i].Member.MaxTokenBudget, file.Agents[i].Member.MaxCostBudget = 0, 0
 	}
@@ -74,17 +70,25 @@ func newRepetition(ctx context.Context, con *console.Console, r *replayFlags, k 
 	}
 	t, err := connect.BuildTeam(file, silentAgents(m, con.LookupEnv))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	again := &repetition{run: k, file: file, team: t, o: file.Run, seen: map[record.Key]bool{}}
-	again.o.RunID, again.o.Assert, again.o.Reuse, again.o.Timeout, again.o.MaxTokenBudget, again.o.MaxCostBudget = k.Run, nil, false, 0, 0, 0 // the run started, so these are not checked again
-	if r.reveal {
-		again.o.UserAccepts, again.o.Reveal = new(label.Secret), true
+	o, history := file.Run, r.run.History
+	o.RunID, o.Assert, o.Reuse, o.Timeout, o.MaxTokenBudget, o.MaxCostBudget = r.run.Run, nil, false, 0, 0, 0 // the run started, so these are not checked again
+	if flags.reveal {
+		o.UserAccepts, o.Reveal = new(label.Secret), true
 	}
-	history := k.History
-	history.Mask = again.mask
-	again.o.Replay, again.o.Journal = &engine.Replay{Without: m.Without, WithoutInputs: m.WithoutInputs}, run.ReplayJournal{History: &history}
-	return again, nil
+	history.Mask = r.mask
+	o.Replay, o.Journal = &engine.Replay{Without: m.Without, WithoutInputs: m.WithoutInputs}, run.ReplayJournal{History: &history}
+	if file.Goal == nil && o.Answer == nil {
+		plan, err := t.Plan(file.Tasks, &o)
+		if err != nil {
+			return nil, nil, file.Locate(err)
+		}
+		output = plan.Output
+	}
+	run.SetTasks(&o, file)
+	res, err = t.Replay(ctx, r.run.Run, &o)
+	return res, output, file.Locate(err)
 }
 
 // silentAgents connects agents that are not called. Their endpoints are those of the run.
@@ -107,20 +111,6 @@ func (r *repetition) mask(key record.Key) record.Key {
 	defer r.mu.Unlock()
 	r.seen[key] = true
 	return key
-}
-
-// repeat repeats the run.
-func (r *repetition) repeat(ctx context.Context) (res *engine.Result, output []task.ID, err error) {
-	if r.file.Goal == nil && r.file.Run.Answer == nil {
-		plan, err := r.team.Plan(r.file.Tasks, &r.o)
-		if err != nil {
-			return nil, nil, err
-		}
-		output = plan.Output
-	}
-	run.SetTasks(&r.o, r.file)
-	res, err = r.team.Replay(ctx, r.run.Run, &r.o)
-	return res, output, err
 }
 
 // complete adds to a result how the stored run ended, which a replay cannot know.
@@ -162,11 +152,10 @@ func printVerdict(ctx context.Context, con *console.Console, r *repetition, odd 
 			con.Say("… and %d more", len(odd)-i)
 			break
 		}
-		why := o.why
-		if o.isPrompt && i == 0 {
-			why = r.firstDifference(ctx, o.id)
+		if o.prompt != nil && i == 0 {
+			o.why = r.firstDifference(o.prompt)
 		}
-		con.Say("differs: %s: %s", terminal.CleanLine(o.title), terminal.Clean(why))
+		con.Say("differs: %s: %s", terminal.CleanLine(o.title), terminal.Clean(o.why))
 	}
 	return exit.Status(exit.StatusFailed)
 }
@@ -189,31 +178,34 @@ func (r *repetition) counts() (want, got int) {
 
 // A difference is a task in which the replay differs from the run.
 type difference struct {
-	id       task.ID
-	title    string
-	why      string
-	isPrompt bool // its prompt differs
+	title  string
+	why    string
+	prompt *promptview.Shown // the prompt that differs; nil if it was not built, or something else differs
 }
+
+// promptDiffers says that a prompt of the replay is not the one that was sent.
+const promptDiffers = "its prompt differs"
 
 // differences returns the tasks whose prompts differ or, if none does, those whose status differs.
 func (r *repetition) differences(res *engine.Result) (list []difference) {
-	add := func(id task.ID, title string) {
-		o := difference{id: id, title: title, why: "its prompt differs", isPrompt: true}
-		if stored := r.run.ByID[id]; stored != nil {
-			if x := r.unreadable(stored); x != nil {
-				o.why, o.isPrompt = "its prompt is the same, but its answer cannot be read: "+unreadableWhy(x), false
+	add := func(title string, err *engine.TaskError) {
+		o := difference{title: title, why: promptDiffers}
+		if differs, ok := errors.AsType[*engine.ReplayError](err); ok {
+			o.prompt = &differs.Prompt
+			if x := r.unreadable(o.prompt.Receipt.Task); x != nil {
+				o.prompt, o.why = nil, "its prompt is the same, but its answer cannot be read: "+unreadableWhy(x)
 			}
 		}
 		list = append(list, o)
 	}
 	for i := range res.Tasks {
 		if t := &res.Tasks[i]; t.Error != nil && t.Error.Root == "" && t.Error.Code == codes.Replay {
-			add(t.ID, t.Title)
+			add(t.Title, t.Error)
 		}
 	}
 	for i := range res.Steps {
 		if s := &res.Steps[i]; s.Error != nil && (s.Error.Code == codes.Replay || s.Error.Reason == codes.Replay) {
-			add(r.stepID(res.Steps, i), string(s.Kind))
+			add(string(s.Kind), s.Error)
 		}
 	}
 	if len(list) > 0 || r.run.History.End == nil {
@@ -221,35 +213,19 @@ func (r *repetition) differences(res *engine.Result) (list []difference) {
 	}
 	for _, t := range res.Tasks {
 		if stored := r.run.ByID[t.ID]; stored != nil && stored.Status != t.Status {
-			list = append(list, difference{id: t.ID, title: t.Title, why: fmt.Sprintf("it is %s, and was %s", format.Status(t.Status), format.Status(stored.Status))})
+			list = append(list, difference{title: t.Title, why: fmt.Sprintf("it is %s, and was %s", format.Status(t.Status), format.Status(stored.Status))})
 		}
 	}
 	return list
 }
 
-// stepID returns the ID of the i-th step of the coordinator. Steps of one kind are distinguished
-// by their order.
-func (r *repetition) stepID(steps []engine.Step, i int) task.ID {
-	skip := 0
-	for _, s := range steps[:i] {
-		if s.Kind == steps[i].Kind {
-			skip++
-		}
-	}
-	for _, t := range r.run.Tasks {
-		if t.Step && t.Title == string(steps[i].Kind) {
-			if skip == 0 {
-				return t.ID
-			}
-			skip--
-		}
-	}
-	return ""
-}
-
 // unreadable returns the exchange of a task whose prompt is equal and whose answer cannot be read;
 // nil if there is none.
-func (r *repetition) unreadable(t *journals.StoredTask) *record.AgentCall {
+func (r *repetition) unreadable(id task.ID) *record.AgentCall {
+	t := r.run.ByID[id]
+	if t == nil {
+		return nil
+	}
 	for _, x := range t.Exchanges {
 		if r.seen[x.Key] && x.Completed() && unreadableWhy(x) != "" {
 			return x
