@@ -31,7 +31,9 @@ type attempt struct {
 // gather makes a the next attempt at a ready task, with what the task is granted.
 func (r *results) gather(a *attempt, i int) {
 	p := r.plan
-	*a = attempt{modelCall: modelCall{run: r.runScope, gatedContext: a.emptied()}, graph: p.Graph, planned: r.plannedText(i) != nil}
+	lists := a.emptied()
+	*a = attempt{graph: p.Graph, planned: r.plannedText(i) != nil}
+	a.run, a.contextLists = r.runScope, lists
 	t := p.Graph.Task(i)
 	a.start = time.Now()
 	a.began = a.start
@@ -74,12 +76,12 @@ func (r *results) gather(a *attempt, i int) {
 
 // emptied returns the memory of context that nothing refers to any more, for that of
 // the next model call.
-func (x *gatedContext) emptied() gatedContext {
+func (x *contextLists) emptied() contextLists {
 	clear(x.offers)
 	clear(x.grants)
 	clear(x.sealed)
 	clear(x.rulings)
-	return gatedContext{offers: x.offers[:0], grants: x.grants[:0], sealed: x.sealed[:0], rulings: x.rulings[:0]}
+	return contextLists{offers: x.offers[:0], grants: x.grants[:0], sealed: x.sealed[:0], rulings: x.rulings[:0]}
 }
 
 // takeOut takes the task of an attempt out of the queue.

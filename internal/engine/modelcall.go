@@ -79,12 +79,17 @@ func (r *request) eventOf(kind event.Type) event.Event {
 
 // A gatedContext is the context that is offered to an agent, and what the gate made of it.
 type gatedContext struct {
-	offers   []gate.Offer
-	grants   []gate.Grant     // parallel to offers
-	sealed   []gate.Sealed    // parallel to offers, once all were sealed
-	rulings  []*gate.Decision // parallel to offers, also if something was withheld
+	contextLists
 	contract gate.Contract
 	check    gateContext // of the check that runs
+}
+
+// contextLists are the lists of a gated context, whose memory later model calls use.
+type contextLists struct {
+	offers  []gate.Offer
+	grants  []gate.Grant     // parallel to offers
+	sealed  []gate.Sealed    // parallel to offers, once all were sealed
+	rulings []*gate.Decision // parallel to offers, also if something was withheld
 }
 
 // A builtPrompt is what the run knows of a prompt in addition to its text.
@@ -314,7 +319,7 @@ func (x *modelCall) ask(ctx context.Context, p prompt.Prompt) (agent.Reply, erro
 		over = true
 		mu.Unlock()
 	}()
-	about := modelCall{run: x.run, request: x.request, gatedContext: gatedContext{contract: x.contract, sealed: x.sealed}}
+	about := modelCall{run: x.run, request: x.request, gatedContext: gatedContext{contract: x.contract, contextLists: contextLists{sealed: x.sealed}}}
 	return x.does.Run(callwait.Observe(ctx, func(w callwait.Wait) {
 		mu.Lock()
 		defer mu.Unlock()
