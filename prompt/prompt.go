@@ -31,8 +31,14 @@ type built struct {
 	system, text string
 	schema       string
 	format       string
-	sections     []Section
+	sections     []section
 	receipt      *Receipt // apart, since it outlives the texts
+}
+
+// A section is what a [Section] has beside the gate's decision.
+type section struct {
+	source           int32 // of the receipt
+	title, text, raw string
 }
 
 // A Section is one piece of granted context in a prompt.
@@ -75,12 +81,19 @@ func (p Prompt) Layout() string { return p.get().layout }
 
 // Sections returns the granted context piece by piece, in the order of the texts:
 // context in the system prompt comes first. Instructions are not part of it.
-func (p Prompt) Sections() []Section { return append([]Section(nil), p.get().sections...) }
+func (p Prompt) Sections() []Section {
+	var list []Section
+	for _, s := range p.get().sections {
+		d := p.get().receipt.Sources[s.source].Decision
+		list = append(list, Section{Kind: d.Source.Kind, Title: s.title, From: d.From, Text: s.text, JSON: s.raw, Withheld: d.Reason})
+	}
+	return list
+}
 
 // Structured returns the structured part of the dependency with this title, as
 // canonical JSON; ok is false if none was delivered.
 func (p Prompt) Structured(title string) (canonical string, ok bool) {
-	for _, s := range p.get().sections {
+	for _, s := range p.Sections() {
 		if s.Kind == handoff.Dependency && s.JSON != "" && naming.Normalize(s.Title) == naming.Normalize(title) {
 			return s.JSON, true
 		}

@@ -172,22 +172,21 @@ func where(t *task.Task) string {
 }
 
 // sections lists the context for agents written in Go.
-func (r *renderer) sections() []Section {
+func (r *renderer) sections() []section {
 	if len(r.pieces) == 0 {
 		return nil
 	}
-	var list []Section
+	var list []section
 	for i := range r.pieces {
 		p := &r.pieces[i]
 		if p.silent() && !r.headed(p) || p == r.one[oneInstruction] || p.hidden() {
 			continue
 		}
 		if list == nil {
-			list = make([]Section, 0, len(r.pieces)-i)
+			list = make([]section, 0, len(r.pieces)-i)
 		}
 		canonical, _ := p.Payload().JSON()
-		d := p.Decision()
-		list = append(list, Section{Kind: p.Source().Kind, Title: p.Title(), From: d.From, Text: p.Payload().Text(), JSON: canonical, Withheld: d.Reason})
+		list = append(list, section{source: p.source, title: p.Title(), text: p.Payload().Text(), raw: canonical})
 	}
 	return list
 }

@@ -74,13 +74,9 @@ func (r *results) gather(a *attempt, i int) {
 	}
 }
 
-// emptied returns the memory of context that nothing refers to any more, for that of
-// the next model call.
+// emptied returns the memory of the lists, which nothing reads any more, for those of the
+// next model call. What they refer to stays reachable until it is overwritten.
 func (x *contextLists) emptied() contextLists {
-	clear(x.offers)
-	clear(x.grants)
-	clear(x.sealed)
-	clear(x.rulings)
 	return contextLists{offers: x.offers[:0], grants: x.grants[:0], sealed: x.sealed[:0], rulings: x.rulings[:0]}
 }
 
