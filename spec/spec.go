@@ -24,7 +24,6 @@ import (
 	"io"
 	"strings"
 
-	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/specfile"
 	"github.com/runteam/runteam/llm/limit"
 	"github.com/runteam/runteam/task"
@@ -114,7 +113,7 @@ func (f *File) Build(connect func(Agent) (team.Agent, error)) (*team.Team, error
 	if err != nil {
 		return nil, problemsOf(err)
 	}
-	return engine.Public(tm).(*team.Team), nil
+	return (*team.Team)(tm), nil
 }
 
 // Locate returns the [Problems] of an error of the team, with their places in

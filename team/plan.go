@@ -71,7 +71,7 @@ func (p *Plan) Run(ctx context.Context, o *RunOptions) (*Result, error) {
 		options.Subscribers, options.Monitor, options.Journal = subscribers(o.Subscribers), o.Monitor.inner(), o.Journal
 		options.Reuse, options.Fresh = o.Reuse, o.Fresh
 	}
-	return ended(made.team.inner().RunPlan(ctx, made.checked, &options))
+	return ended((*engine.Team)(made.team).RunPlan(ctx, made.checked, &options))
 }
 
 // Specs returns the tasks in the form that [Team.RunTasks] takes, each with its agent. The

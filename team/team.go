@@ -24,7 +24,7 @@ import (
 
 // A Team is a set of agents whose configuration was checked. It is immutable and safe for
 // concurrent runs. The methods of a nil or zero Team return errors.
-type Team struct{ engine *engine.Team }
+type Team engine.Team
 
 // New returns a team, or [task.Problems] that list everything wrong with cfg.
 func New(cfg Config) (*Team, error) {
@@ -32,27 +32,14 @@ func New(cfg Config) (*Team, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Team{t}, nil
-}
-
-func init() {
-	engine.Public = func(t *engine.Team) any { return &Team{t} }
-}
-
-// inner returns the team that runs; nil, which its methods refuse, for a team that [New]
-// did not make.
-func (t *Team) inner() *engine.Team {
-	if t == nil {
-		return nil
-	}
-	return t.engine
+	return (*Team)(t), nil
 }
 
 // NewBus returns a message bus for the agents of the team, for [RunOptions].Bus. It is
 // safe for concurrent use, and for one run at a time. NewBus panics for a team that [New]
 // did not make.
 func (t *Team) NewBus() *messagebus.Bus {
-	agents, log, err := t.inner().BusConfig()
+	agents, log, err := (*engine.Team)(t).BusConfig()
 	if err != nil {
 		panic(fmt.Sprintf("runteam: %v", err))
 	}
@@ -72,7 +59,7 @@ func (t *Team) NewBus() *messagebus.Bus {
 // large [RunOptions].Answer 30 seconds.
 func (t *Team) Plan(specs []task.Spec, o *RunOptions) (*Plan, error) {
 	options := o.internal()
-	p, err := t.inner().Plan(specs, options)
+	p, err := (*engine.Team)(t).Plan(specs, options)
 	if err != nil {
 		return nil, err
 	}
@@ -85,7 +72,7 @@ func (t *Team) Plan(specs []task.Spec, o *RunOptions) (*Plan, error) {
 // returned no valid plan.
 func (t *Team) PlanTeam(ctx context.Context, goal Goal, o *RunOptions) (*Plan, error) {
 	options := o.internal()
-	p, err := t.inner().PlanTeam(ctx, goal.internal(), options)
+	p, err := (*engine.Team)(t).PlanTeam(ctx, goal.internal(), options)
 	if err != nil {
 		return nil, publicError(err)
 	}
@@ -103,7 +90,7 @@ func (t *Team) PlanTeam(ctx context.Context, goal Goal, o *RunOptions) (*Plan, e
 // that does not return.
 func (t *Team) RunTasks(ctx context.Context, specs []task.Spec, o *RunOptions) (*Result, error) {
 	options := o.internal()
-	return ended(t.inner().RunTasks(ctx, specs, options))
+	return ended((*engine.Team)(t).RunTasks(ctx, specs, options))
 }
 
 // RunAgent gives one agent a prompt: the text, followed by the inputs of the options. The
@@ -111,7 +98,7 @@ func (t *Team) RunTasks(ctx context.Context, specs []task.Spec, o *RunOptions) (
 // [Team.RunTasks].
 func (t *Team) RunAgent(ctx context.Context, agent, text string, o *RunOptions) (*Result, error) {
 	options := o.internal()
-	return ended(t.inner().RunAgent(ctx, agent, text, options))
+	return ended((*engine.Team)(t).RunAgent(ctx, agent, text, options))
 }
 
 // RunTeam turns a goal into an answer: the coordinator plans tasks, the plan is checked
@@ -121,7 +108,7 @@ func (t *Team) RunAgent(ctx context.Context, agent, text string, o *RunOptions) 
 // nothing runs. The errors are those of [Team.RunTasks].
 func (t *Team) RunTeam(ctx context.Context, goal Goal, o *RunOptions) (*Result, error) {
 	options := o.internal()
-	return ended(t.inner().RunTeam(ctx, goal.internal(), options))
+	return ended((*engine.Team)(t).RunTeam(ctx, goal.internal(), options))
 }
 
 // Resume continues the run with this ID in o.Journal, with the tasks in o.Tasks or, if
@@ -132,7 +119,7 @@ func (t *Team) RunTeam(ctx context.Context, goal Goal, o *RunOptions) (*Result, 
 // [journal.ErrLeased]: https://pkg.go.dev/github.com/runteam/runteam/journal#pkg-variables
 func (t *Team) Resume(ctx context.Context, runID string, o *RunOptions) (*Result, error) {
 	options := o.internal()
-	return ended(t.inner().Resume(ctx, runID, options))
+	return ended((*engine.Team)(t).Resume(ctx, runID, options))
 }
 
 // Replay repeats the run with this ID from o.Journal, with the tasks in o.Tasks or, if
@@ -142,5 +129,5 @@ func (t *Team) Resume(ctx context.Context, runID string, o *RunOptions) (*Result
 // run is stored under o.RunID.
 func (t *Team) Replay(ctx context.Context, runID string, o *RunOptions) (*Result, error) {
 	options := o.internal()
-	return ended(t.inner().Replay(ctx, runID, options))
+	return ended((*engine.Team)(t).Replay(ctx, runID, options))
 }

@@ -43,7 +43,8 @@ type (
 	Finding           = plan.Finding
 )
 
-// A Team is a checked roster. It is immutable and safe for concurrent runs.
+// A Team is a checked roster. It is immutable and safe for concurrent runs. Packages team
+// and spec convert it into a team.Team and back.
 type Team struct{ roster *plan.Roster }
 
 // New returns a team, or [task.Problems] that list everything wrong with cfg.
@@ -107,7 +108,3 @@ func (t *Team) Plan(specs []task.Spec, o *RunOptions) (*Plan, error) {
 	}
 	return p, nil
 }
-
-// Public returns a team as a *team.Team. Package team sets it: exported signatures of
-// public packages name no internal type.
-var Public func(*Team) any
