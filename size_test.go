@@ -22,7 +22,6 @@ var exempt = map[string]string{
 	"task.Spec":                  "what a user writes about a task",
 	"team.RunOptions":            "what a program sets for a run",
 	"internal/engine.TaskResult": "a task in the JSON output of a run",
-	"internal/plan.Member":       "what a user writes about an agent",
 	"internal/plan.Options":      "the same, as the command sets it",
 }
 

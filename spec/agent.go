@@ -59,9 +59,7 @@ func member(m *plan.Member) team.Member {
 	return team.Member{
 		Name: m.Name, SystemPrompt: m.SystemPrompt, OutputSchema: m.OutputSchema, Accepts: m.Accepts, Produces: m.Produces,
 		OutputTags: m.OutputTags, Handoff: m.Handoff, MaxSession: m.MaxSession, MaxParallel: m.MaxParallel,
-		Limits:   team.Limits{MaxContextBytes: m.MaxContextBytes, MaxPromptBytes: m.MaxPromptBytes},
-		Budget:   team.Budget{MaxTokenBudget: m.MaxTokenBudget, MaxCostBudget: m.MaxCostBudget},
-		Backend:  team.Backend{Model: m.Model, Endpoint: m.Endpoint, EndpointNames: m.EndpointNames, Version: m.Version, Reuse: m.Reuse},
+		Limits: team.Limits(m.Limits), Budget: team.Budget(m.Budget), Backend: team.Backend(m.Backend),
 		Provider: m.Provider, Description: m.Description, Capabilities: m.Capabilities,
 	}
 }
@@ -70,7 +68,7 @@ func member(m *plan.Member) team.Member {
 func runOptions(o *engine.RunOptions) team.RunOptions {
 	out := team.RunOptions{
 		Output: o.Output, MaxConcurrency: o.MaxConcurrency, Timeout: o.Timeout, Strategy: string(o.Strategy), Auto: o.Auto,
-		Budget: team.Budget{MaxTokenBudget: o.MaxTokenBudget, MaxCostBudget: o.MaxCostBudget}, Answer: (*team.Goal)(o.Answer),
+		Budget: team.Budget(o.Budget), Answer: (*team.Goal)(o.Answer),
 		UserAccepts: o.UserAccepts, Reuse: o.Reuse,
 	}
 	for _, in := range o.Inputs {

@@ -215,24 +215,22 @@ func (g *Goal) internal() plan.Goal { return plan.Goal(*g) }
 func (c *Config) internal() plan.Config {
 	out := plan.Config{
 		Name: c.Name, Endpoints: c.Endpoints, Policy: c.Policy, Prices: c.Prices,
-		MaxContextBytes: c.MaxContextBytes, MaxPromptBytes: c.MaxPromptBytes, Logger: c.Logger,
+		Limits: plan.Limits(c.Limits), Logger: c.Logger,
 	}
 	for i := range c.Agents {
 		m := &c.Agents[i]
 		out.Agents = append(out.Agents, plan.Member{
 			Name: m.Name, Agent: m.Agent, SystemPrompt: m.SystemPrompt, OutputSchema: m.OutputSchema,
 			Accepts: m.Accepts, Produces: m.Produces, OutputTags: m.OutputTags, Handoff: m.Handoff,
-			MaxSession: m.MaxSession, MaxParallel: m.MaxParallel, MaxContextBytes: m.MaxContextBytes, MaxPromptBytes: m.MaxPromptBytes,
-			MaxTokenBudget: m.MaxTokenBudget, MaxCostBudget: m.MaxCostBudget,
-			Model: m.Model, Endpoint: m.Endpoint, EndpointNames: m.EndpointNames, Version: m.Version, Reuse: m.Reuse,
+			MaxSession: m.MaxSession, MaxParallel: m.MaxParallel,
+			Limits: plan.Limits(m.Limits), Budget: plan.Budget(m.Budget), Backend: plan.Backend(m.Backend),
 			Provider: m.Provider, Description: m.Description, Capabilities: m.Capabilities,
 		})
 	}
 	if k := c.Coordinator; k != nil {
 		out.Coordinator = &plan.Coordinator{
 			Agent: k.Agent, SystemPrompt: k.SystemPrompt, Instructions: k.Instructions, Accepts: k.Accepts, MayGrant: k.MayGrant,
-			MaxContextBytes: k.MaxContextBytes, MaxPromptBytes: k.MaxPromptBytes, MaxTokenBudget: k.MaxTokenBudget, MaxCostBudget: k.MaxCostBudget,
-			Model: k.Model, Endpoint: k.Endpoint, EndpointNames: k.EndpointNames, Version: k.Version, Reuse: k.Reuse,
+			Limits: plan.Limits(k.Limits), Budget: plan.Budget(k.Budget), Backend: plan.Backend(k.Backend),
 		}
 	}
 	return out

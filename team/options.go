@@ -117,7 +117,7 @@ func (o *RunOptions) internal() *engine.RunOptions {
 	}
 	out := &engine.RunOptions{
 		RunID: o.RunID, Output: o.Output, MaxConcurrency: o.MaxConcurrency, Timeout: o.Timeout, Strategy: assign.Strategy(o.Strategy),
-		MaxTokenBudget: o.MaxTokenBudget, MaxCostBudget: o.MaxCostBudget, Answer: (*plan.Goal)(o.Answer), Auto: o.Auto,
+		Budget: plan.Budget(o.Budget), Answer: (*plan.Goal)(o.Answer), Auto: o.Auto,
 		Bus: o.Bus.Internal(), Memory: o.Memory, Monitor: o.Monitor.inner(), UserAccepts: o.UserAccepts, Reveal: o.Reveal,
 		Subscribers: subscribers(o.Subscribers), Journal: o.Journal, Reuse: o.Reuse, Fresh: o.Fresh,
 		Tasks: o.Tasks, Replay: (*plan.Replay)(o.Replay),

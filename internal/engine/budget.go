@@ -117,21 +117,20 @@ type budgets struct {
 // so that its error is reported if several refuse a call.
 func newBudgets(t *plan.Roster, o *RunOptions, bus *bus) *budgets {
 	b := &budgets{team: t, bus: bus, freed: make(chan struct{})}
-	open := func(agent string, tokens int, cost llm.Money) {
-		if tokens > 0 {
-			b.accounts = append(b.accounts, &account{agent: agent, limit: int64(tokens)})
+	open := func(agent string, limit plan.Budget) {
+		if n := limit.MaxTokenBudget; n > 0 {
+			b.accounts = append(b.accounts, &account{agent: agent, limit: int64(n)})
 		}
-		if cost > 0 {
-			b.accounts = append(b.accounts, &account{agent: agent, cost: true, limit: int64(cost)})
+		if n := limit.MaxCostBudget; n > 0 {
+			b.accounts = append(b.accounts, &account{agent: agent, cost: true, limit: int64(n)})
 		}
 	}
-	open("", o.MaxTokenBudget, o.MaxCostBudget)
+	open("", o.Budget)
 	for i := range t.Config.Agents {
-		m := &t.Config.Agents[i]
-		open(m.Name, m.MaxTokenBudget, m.MaxCostBudget)
+		open(t.Config.Agents[i].Name, t.Config.Agents[i].Budget)
 	}
 	if c := t.Config.Coordinator; c != nil {
-		open(handoff.Coordinator, c.MaxTokenBudget, c.MaxCostBudget)
+		open(handoff.Coordinator, c.Budget)
 	}
 	return b
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/event"
+	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
@@ -66,7 +67,7 @@ func TestBudgetWaitsForCallsInProgress(t *testing.T) {
 			return takes(5, 5)(ctx, r, emit)
 		})
 		start := time.Now()
-		res := run(t, newTeam(t, asks("a", slow), asks("b", slow), asks("c", slow)), &engine.RunOptions{MaxTokenBudget: 130}, spec("a"), spec("b"), spec("c"))
+		res := run(t, newTeam(t, asks("a", slow), asks("b", slow), asks("c", slow)), &engine.RunOptions{Budget: plan.Budget{MaxTokenBudget: 130}}, spec("a"), spec("b"), spec("c"))
 		require.True(t, res.Success(), "%v", res.Err())
 		require.Equal(t, 3*time.Minute, time.Since(start), "one after the other")
 	})
@@ -77,7 +78,7 @@ func TestBudgetEstimatesUncountedTokens(t *testing.T) {
 	silent := llm.ModelFunc(func(context.Context, llm.Request, func(llm.Delta) error) (llm.Response, error) {
 		return llm.Response{Text: strings.Repeat("four", 400), CallInfo: llm.CallInfo{FinishReason: "stop"}}, nil
 	})
-	res := run(t, newTeam(t, asks("a", silent), asks("b", silent)), &engine.RunOptions{MaxTokenBudget: 450, MaxConcurrency: 1}, spec("a"), spec("b", "a"))
+	res := run(t, newTeam(t, asks("a", silent), asks("b", silent)), &engine.RunOptions{Budget: plan.Budget{MaxTokenBudget: 450}, MaxConcurrency: 1}, spec("a"), spec("b", "a"))
 	require.Equal(t, task.Completed, res.Tasks[0].Status)
 	require.Equal(t, "BUDGET_EXCEEDED", res.Tasks[1].Error.Code, "400 tokens of text were taken")
 }
@@ -103,7 +104,7 @@ func TestBudgetEstimatesMissingTokenCounts(t *testing.T) {
 			if res.Text == "ok" {
 				first.Description, second.Description = long[:1400], long[:1400]
 			}
-			got := run(t, newTeam(t, engine.Member{Name: "a", Agent: agent.New(m, agent.Options{Settings: llm.Settings{MaxTokens: 145}, Retry: llm.RetryOptions{Extra: -1}})}), &engine.RunOptions{MaxTokenBudget: 600, MaxConcurrency: 1}, first, second)
+			got := run(t, newTeam(t, engine.Member{Name: "a", Agent: agent.New(m, agent.Options{Settings: llm.Settings{MaxTokens: 145}, Retry: llm.RetryOptions{Extra: -1}})}), &engine.RunOptions{Budget: plan.Budget{MaxTokenBudget: 600}, MaxConcurrency: 1}, first, second)
 			require.Equal(t, 1, calls, "what the first call left of 600 tokens is not enough for the second")
 			require.Equal(t, engine.StatusBudget, got.Status)
 		})
@@ -115,14 +116,14 @@ func TestBudgetOfAgentsWrittenInGo(t *testing.T) {
 	spends := func(context.Context, prompt.Prompt) (agent.Reply, error) {
 		return agent.Reply{Text: "x", Usage: llm.Usage{InputTokens: 60, OutputTokens: 60}}, nil
 	}
-	res := run(t, newTeam(t, member("a", spends), member("b", never(t))), &engine.RunOptions{MaxTokenBudget: 100, MaxConcurrency: 1}, spec("a"), spec("b", "a"))
+	res := run(t, newTeam(t, member("a", spends), member("b", never(t))), &engine.RunOptions{Budget: plan.Budget{MaxTokenBudget: 100}, MaxConcurrency: 1}, spec("a"), spec("b", "a"))
 	require.Equal(t, engine.StatusBudget, res.Status)
 	require.Equal(t, "BUDGET_EXCEEDED", res.Tasks[1].Error.Code)
 
 	// One that asks a model under the same context pays once.
 	inner := agent.New(takes(20, 20), agent.Options{Settings: llm.Settings{MaxTokens: 30}})
 	wraps := func(ctx context.Context, p prompt.Prompt) (agent.Reply, error) { return inner.Run(ctx, p) }
-	res = run(t, newTeam(t, member("a", wraps), member("b", wraps)), &engine.RunOptions{MaxTokenBudget: 150, MaxConcurrency: 1}, spec("a"), spec("b", "a"))
+	res = run(t, newTeam(t, member("a", wraps), member("b", wraps)), &engine.RunOptions{Budget: plan.Budget{MaxTokenBudget: 150}, MaxConcurrency: 1}, spec("a"), spec("b", "a"))
 	require.True(t, res.Success(), "%v", res.Err())
 }
 
@@ -145,7 +146,7 @@ func TestBudgetOfTheCoordinator(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			res, err := led(t, lead, asks("a", takes(20, 80))).RunTeam(t.Context(), engine.Goal{Text: "x"}, &engine.RunOptions{MaxTokenBudget: tt.budget})
+			res, err := led(t, lead, asks("a", takes(20, 80))).RunTeam(t.Context(), engine.Goal{Text: "x"}, &engine.RunOptions{Budget: plan.Budget{MaxTokenBudget: tt.budget}})
 			require.NoError(t, err)
 			require.Equal(t, engine.StatusBudget, res.Status)
 			require.Equal(t, tt.want, kinds(res))
@@ -190,7 +191,7 @@ func TestBudgetIgnoresAbsurdTokenCounts(t *testing.T) {
 					return takes(tt.in, tt.out)(ctx, r, emit)
 				})
 				tm := newTeam(t, engine.Member{Name: "a", Agent: agent.New(m, agent.Options{Settings: llm.Settings{MaxTokens: tt.bound}})})
-				res := run(t, tm, &engine.RunOptions{MaxTokenBudget: tt.budget, MaxConcurrency: 1}, by("a", spec("one")), by("a", spec("two")), by("a", spec("three")))
+				res := run(t, tm, &engine.RunOptions{Budget: plan.Budget{MaxTokenBudget: tt.budget}, MaxConcurrency: 1}, by("a", spec("one")), by("a", spec("two")), by("a", spec("three")))
 				require.Equal(t, tt.calls, calls)
 				require.Equal(t, engine.StatusBudget, res.Status)
 			})
@@ -211,7 +212,7 @@ func TestBudgetOfATeamInsideAModel(t *testing.T) {
 			return takes(5, 5)(ctx, r, emit)
 		})
 		start := time.Now()
-		res := run(t, newTeam(t, asks("a", outer)), &engine.RunOptions{MaxTokenBudget: 150, Timeout: time.Hour}, spec("a"))
+		res := run(t, newTeam(t, asks("a", outer)), &engine.RunOptions{Budget: plan.Budget{MaxTokenBudget: 150}, Timeout: time.Hour}, spec("a"))
 		require.True(t, res.Success(), "%v", res.Err())
 		require.Zero(t, time.Since(start))
 	})

@@ -13,6 +13,7 @@ import (
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/event"
+	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/task"
@@ -156,7 +157,7 @@ func TestCallInfoIsClean(t *testing.T) {
 func TestWarningsOfModelCalls(t *testing.T) {
 	t.Parallel()
 	m := &described{texts: []string{"done"}, warnings: []string{"the endpoint does not take\ntemperature; it was left out", "another"}}
-	member := engine.Member{Name: "a", Agent: agent.New(m, agent.Options{}), Version: "1"}
+	member := engine.Member{Name: "a", Agent: agent.New(m, agent.Options{}), Backend: plan.Backend{Version: "1"}}
 	specs := []task.Spec{spec("a"), by("a", spec("b", "a"))}
 	a, journal := &audience{}, &memory{}
 	o := a.options()

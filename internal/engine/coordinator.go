@@ -88,7 +88,7 @@ func (c *coordinator) step(kind StepKind, layout brief.Layout, text string, offe
 	s.existed = c.totalBytes
 	id := task.ID(handoff.Coordinator + "/" + string(kind))
 	s.run, s.number, s.does, s.caps, s.bound = c.runScope, c.priorRun.counted(id).number+c.asked[kind], c.config.Agent, &c.caps, c.caps.Clearance()
-	s.limits = c.team.Limits(c.config.MaxContextBytes, c.config.MaxPromptBytes)
+	s.limits = c.team.Limits(c.config.Limits)
 	s.task = &task.Task{ID: id, Spec: task.Spec{Title: string(kind), Description: text, Assignee: handoff.Coordinator, Source: provenance.Source{Origin: c.config.Origin}}}
 	s.offers = append(make([]gate.Offer, 0, 2+len(offers)),
 		gate.Offer{Source: gate.Source{Kind: handoff.Goal, Name: "goal"}, Title: "Goal", Envelope: c.goalText},

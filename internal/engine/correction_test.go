@@ -8,6 +8,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/internal/promptview"
 
 	"github.com/stretchr/testify/require"
@@ -306,7 +307,7 @@ func TestCorrectionFails(t *testing.T) {
 		t.Parallel()
 		m := &corrected{first: unfit, then: right}
 		tm := countingTeam(t, m, func(c *engine.Member) { c.Agent = agent.New(m, agent.Options{Settings: llm.Settings{MaxTokens: 10}}) })
-		res := run(t, tm, &engine.RunOptions{MaxTokenBudget: 110}, counting()...)
+		res := run(t, tm, &engine.RunOptions{Budget: plan.Budget{MaxTokenBudget: 110}}, counting()...)
 		require.Equal(t, codes.Budget, of(t, res, "count").Error.Code)
 		require.Equal(t, engine.StatusBudget, res.Status)
 		require.Equal(t, 1, m.count())

@@ -102,7 +102,7 @@ func TestCostBudgetPricesCachedAndReasoningTokensApart(t *testing.T) {
 			for i := range specs {
 				specs[i] = by("a", spec(fmt.Sprint("task ", i)))
 			}
-			res := run(t, pricedTeam(t, one), &engine.RunOptions{MaxCostBudget: llm.Dollars(tt.limit), MaxConcurrency: 1}, specs...)
+			res := run(t, pricedTeam(t, one), &engine.RunOptions{Budget: plan.Budget{MaxCostBudget: llm.Dollars(tt.limit)}, MaxConcurrency: 1}, specs...)
 			require.Equal(t, engine.StatusBudget, res.Status)
 			require.Equal(t, tt.calls, calls)
 			require.Equal(t, tt.calls*tt.took.ReasoningTokens, res.Usage.ReasoningTokens)
@@ -132,7 +132,7 @@ func TestUnpricedModelIsAnErrorUnderACostBudget(t *testing.T) {
 	}
 	own := named("a", "other")
 	own.MaxCostBudget = llm.Dollars(1)
-	lead := &engine.Coordinator{Agent: agent.New(takes(1, 1), agent.Options{}), Model: "planner"}
+	lead := &engine.Coordinator{Agent: agent.New(takes(1, 1), agent.Options{}), Backend: plan.Backend{Model: "planner"}}
 	for _, tt := range []struct {
 		name string
 		cfg  engine.Config
@@ -156,7 +156,7 @@ func TestUnpricedModelIsAnErrorUnderACostBudget(t *testing.T) {
 			[]fault{{"/prices/m", "a price is not between 0 and 1000000", task.ErrInvalid}}},
 		{"a budget below zero", engine.Config{Agents: []engine.Member{named("a", "m")}}, false, -1,
 			[]fault{{"/maxCostBudget", "negative", task.ErrInvalid}}},
-		{"budgets of agents below zero", engine.Config{Agents: []engine.Member{{Name: "a", Agent: agent.New(takes(1, 1), agent.Options{}), MaxTokenBudget: -1, MaxCostBudget: -1}}}, false, 0,
+		{"budgets of agents below zero", engine.Config{Agents: []engine.Member{{Name: "a", Agent: agent.New(takes(1, 1), agent.Options{}), Budget: plan.Budget{MaxTokenBudget: -1, MaxCostBudget: -1}}}}, false, 0,
 			[]fault{{"/agents/0/maxTokenBudget", "negative", task.ErrInvalid}, {"/agents/0/maxCostBudget", "negative", task.ErrInvalid}}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -166,9 +166,9 @@ func TestUnpricedModelIsAnErrorUnderACostBudget(t *testing.T) {
 			}
 			tm, err := engine.New(tt.cfg)
 			if err == nil && tt.goal {
-				_, err = tm.RunTeam(t.Context(), engine.Goal{Text: "x"}, &engine.RunOptions{MaxCostBudget: tt.cost})
+				_, err = tm.RunTeam(t.Context(), engine.Goal{Text: "x"}, &engine.RunOptions{Budget: plan.Budget{MaxCostBudget: tt.cost}})
 			} else if err == nil {
-				_, err = tm.Plan([]task.Spec{spec("a")}, &engine.RunOptions{MaxCostBudget: tt.cost})
+				_, err = tm.Plan([]task.Spec{spec("a")}, &engine.RunOptions{Budget: plan.Budget{MaxCostBudget: tt.cost}})
 			}
 			if len(tt.want) == 0 {
 				require.NoError(t, err)
@@ -184,8 +184,8 @@ func TestUnpricedModelIsAnErrorUnderACostBudget(t *testing.T) {
 func TestBudgetHoldsForAnAgentThatCallsAModel(t *testing.T) {
 	t.Parallel()
 	for name, o := range map[string]*engine.RunOptions{
-		"tokens": {MaxTokenBudget: 5000}, "cost": {MaxCostBudget: llm.Dollars(5)},
-		"both": {MaxTokenBudget: 1_000_000, MaxCostBudget: llm.Dollars(5)},
+		"tokens": {Budget: plan.Budget{MaxTokenBudget: 5000}}, "cost": {Budget: plan.Budget{MaxCostBudget: llm.Dollars(5)}},
+		"both": {Budget: plan.Budget{MaxTokenBudget: 1_000_000, MaxCostBudget: llm.Dollars(5)}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -249,7 +249,7 @@ func TestMeteredCallsAreCountedOnce(t *testing.T) {
 			// The budget counts the same: what is left after it is left, to the token.
 			tail := asks("b", takes(1, 0))
 			for more, want := range map[int]engine.Status{99: engine.StatusBudget, 300: engine.StatusOK} {
-				res = run(t, pricedTeam(t, member("a", calls), tail), &engine.RunOptions{MaxTokenBudget: most + more}, spec("a"), spec("b", "a"))
+				res = run(t, pricedTeam(t, member("a", calls), tail), &engine.RunOptions{Budget: plan.Budget{MaxTokenBudget: most + more}}, spec("a"), spec("b", "a"))
 				require.Equal(t, want, res.Status, "%d", more)
 			}
 		})
@@ -283,7 +283,7 @@ func TestUsageWithoutAPriceEndsTheTask(t *testing.T) {
 			t.Parallel()
 			tm, err := engine.New(engine.Config{Agents: []engine.Member{member("a", tt.agent)}, Prices: mills})
 			require.NoError(t, err)
-			res := run(t, tm, &engine.RunOptions{MaxCostBudget: llm.Dollars(20)}, spec("a"))
+			res := run(t, tm, &engine.RunOptions{Budget: plan.Budget{MaxCostBudget: llm.Dollars(20)}}, spec("a"))
 			if tt.want == "" {
 				require.NoError(t, res.Err())
 				return
@@ -367,7 +367,7 @@ func TestBothBudgetsAdmitACall(t *testing.T) {
 		for i := range 5 {
 			specs = append(specs, by("a", spec(fmt.Sprint("task ", i))))
 		}
-		res := run(t, newTeam(t, one), &engine.RunOptions{MaxTokenBudget: tt.run, MaxConcurrency: 1}, specs...)
+		res := run(t, newTeam(t, one), &engine.RunOptions{Budget: plan.Budget{MaxTokenBudget: tt.run}, MaxConcurrency: 1}, specs...)
 		require.Equal(t, tt.status, res.Status, "%+v", tt)
 		require.Equal(t, tt.done, res.Outcomes().Completed, "%+v", tt)
 	}
@@ -383,7 +383,7 @@ func TestBudgetOfTheCoordinatorItself(t *testing.T) {
 	worker.Model = "m"
 	tm, err := engine.New(engine.Config{
 		Agents: []engine.Member{worker}, Prices: mills,
-		Coordinator: &engine.Coordinator{Agent: agent.New(planning, agent.Options{Settings: llm.Settings{MaxTokens: 100}}), Model: "m", MaxCostBudget: llm.Dollars(1.2)},
+		Coordinator: &engine.Coordinator{Agent: agent.New(planning, agent.Options{Settings: llm.Settings{MaxTokens: 100}}), Backend: plan.Backend{Model: "m"}, Budget: plan.Budget{MaxCostBudget: llm.Dollars(1.2)}},
 	})
 	require.NoError(t, err)
 	res, err := tm.RunTeam(t.Context(), engine.Goal{Text: "x"}, nil)
@@ -414,7 +414,7 @@ func TestCostBudgetPaysEveryKindOfCall(t *testing.T) {
 		reader.Model = "m"
 		tm, err := engine.New(engine.Config{Agents: []engine.Member{member("maker", says("a long story")), reader}, Policy: summarizing(50), Prices: mills})
 		require.NoError(t, err)
-		res := run(t, tm, &engine.RunOptions{MaxCostBudget: llm.Dollars(0.23)}, spec("maker"), spec("reader", "maker"))
+		res := run(t, tm, &engine.RunOptions{Budget: plan.Budget{MaxCostBudget: llm.Dollars(0.23)}}, spec("maker"), spec("reader", "maker"))
 		require.Equal(t, codes.CostBudget, of(t, res, "reader").Error.Code)
 		require.Contains(t, of(t, res, "reader").Error.Message, "$0.10 of $0.23 spent", "the translation is told though its task has not ended")
 	})
@@ -427,7 +427,7 @@ func TestCostBudgetPaysEveryKindOfCall(t *testing.T) {
 				return llm.Response{}, &llm.Error{Kind: callfault.BadResponse}
 			})
 			one := engine.Member{Name: "a", Agent: agent.New(m, agent.Options{Settings: llm.Settings{MaxTokens: 100}})}
-			res := run(t, pricedTeam(t, one), &engine.RunOptions{MaxCostBudget: llm.Dollars(0.3)}, spec("a"))
+			res := run(t, pricedTeam(t, one), &engine.RunOptions{Budget: plan.Budget{MaxCostBudget: llm.Dollars(0.3)}}, spec("a"))
 			require.Equal(t, 2, calls, "each takes what was reserved for it")
 			require.Equal(t, engine.StatusBudget, res.Status)
 		})
@@ -437,11 +437,11 @@ func TestCostBudgetPaysEveryKindOfCall(t *testing.T) {
 		inner := pricedTeam(t, asks("in", takes(20, 80)))
 		var status engine.Status
 		outer := func(ctx context.Context, _ prompt.Prompt) (agent.Reply, error) {
-			res, err := inner.RunTasks(ctx, []task.Spec{by("in", spec("one")), by("in", spec("two"))}, &engine.RunOptions{MaxConcurrency: 1, MaxTokenBudget: 10_000})
+			res, err := inner.RunTasks(ctx, []task.Spec{by("in", spec("one")), by("in", spec("two"))}, &engine.RunOptions{MaxConcurrency: 1, Budget: plan.Budget{MaxTokenBudget: 10_000}})
 			status = res.Status
 			return agent.Reply{Text: "x", Usage: res.Usage}, err
 		}
-		res := run(t, pricedTeam(t, member("a", outer)), &engine.RunOptions{MaxTokenBudget: 150}, spec("a"))
+		res := run(t, pricedTeam(t, member("a", outer)), &engine.RunOptions{Budget: plan.Budget{MaxTokenBudget: 150}}, spec("a"))
 		require.Equal(t, engine.StatusError, status, "its own budget had enough left")
 		require.Equal(t, engine.StatusBudget, res.Status)
 		require.Equal(t, 100, res.Usage.InputTokens+res.Usage.OutputTokens)
@@ -487,7 +487,7 @@ func TestCostBudgetContinuesAfterResume(t *testing.T) {
 				}
 				before.Log = append(before.Log, e)
 			}
-			res := run(t, worker(tt.model), &engine.RunOptions{RunID: "r", MaxCostBudget: llm.Dollars(tt.limit), Journal: after(&before)}, first, second, third)
+			res := run(t, worker(tt.model), &engine.RunOptions{RunID: "r", Budget: plan.Budget{MaxCostBudget: llm.Dollars(tt.limit)}, Journal: after(&before)}, first, second, third)
 			require.Equal(t, tt.want, res.Status, "%v", res.Err())
 			if tt.want == engine.StatusBudget {
 				require.Contains(t, of(t, res, "c").Error.Message, "$0.20 of $0.29 spent")
@@ -500,17 +500,17 @@ func TestCostBudgetContinuesAfterResume(t *testing.T) {
 		x := *before.Log[len(before.Log)-1].Exchange
 		x.Model, x.Cost = "old", 0
 		before.Log = append(before.Log[:len(before.Log)-1:len(before.Log)-1], record.Entry{Exchange: &x})
-		_, err := start(t.Context(), worker("m"), []task.Spec{first, second, third}, &engine.RunOptions{RunID: "r", MaxCostBudget: llm.Dollars(1), Journal: after(&before)})
+		_, err := start(t.Context(), worker("m"), []task.Spec{first, second, third}, &engine.RunOptions{RunID: "r", Budget: plan.Budget{MaxCostBudget: llm.Dollars(1)}, Journal: after(&before)})
 		requireFaults(t, err, fault{"/prices", `the run already called the model "old", which has no price`, plan.ErrNoPrice})
 	})
 	t.Run("a replay costs nothing", func(t *testing.T) {
 		t.Parallel()
-		res := run(t, worker("m"), &engine.RunOptions{RunID: "r", Replay: &engine.Replay{}, MaxCostBudget: 1, Journal: after(past)}, first, second)
+		res := run(t, worker("m"), &engine.RunOptions{RunID: "r", Replay: &engine.Replay{}, Budget: plan.Budget{MaxCostBudget: 1}, Journal: after(past)}, first, second)
 		require.NoError(t, res.Err())
 	})
 	t.Run("reuse costs nothing", func(t *testing.T) {
 		t.Parallel()
-		res := run(t, worker("m"), &engine.RunOptions{Journal: &memory{others: journal.exchanges()}, Reuse: true, MaxCostBudget: 1}, first, second)
+		res := run(t, worker("m"), &engine.RunOptions{Journal: &memory{others: journal.exchanges()}, Reuse: true, Budget: plan.Budget{MaxCostBudget: 1}}, first, second)
 		require.NoError(t, res.Err())
 		require.Equal(t, llm.Usage{InputTokens: 20, OutputTokens: 80}, of(t, res, "b").Saved)
 	})
@@ -527,7 +527,7 @@ func TestSpentCostIsRoundedAboveTheCaller(t *testing.T) {
 		require.NoError(t, err)
 		var heard audience
 		o := &engine.RunOptions{
-			Subscribers: []func(event.Event){heard.take}, MaxCostBudget: llm.Dollars(4), MaxConcurrency: 1, UserAccepts: new(label.Internal), Output: "end",
+			Subscribers: []func(event.Event){heard.take}, Budget: plan.Budget{MaxCostBudget: llm.Dollars(4)}, MaxConcurrency: 1, UserAccepts: new(label.Internal), Output: "end",
 			Inputs: []engine.Input{{Name: "pin", Text: strings.Repeat("7", 300), Classification: label.Confidential}},
 		}
 		var specs []task.Spec
@@ -567,7 +567,7 @@ func TestBudgetsAreNotOverdrawn(t *testing.T) {
 		at, most := rapid.IntRange(1, 6).Draw(rt, "at once"), 100
 		agents := rapid.IntRange(1, 3).Draw(rt, "agents")
 		o := &engine.RunOptions{
-			MaxConcurrency: at, MaxTokenBudget: rapid.IntRange(0, 3000).Draw(rt, "tokens"), MaxCostBudget: llm.Money(rapid.IntRange(0, 8).Draw(rt, "cost")) * llm.Dollars(1),
+			MaxConcurrency: at, Budget: plan.Budget{MaxTokenBudget: rapid.IntRange(0, 3000).Draw(rt, "tokens"), MaxCostBudget: llm.Money(rapid.IntRange(0, 8).Draw(rt, "cost")) * llm.Dollars(1)},
 		}
 		own := rapid.SampledFrom([]int{0, 400, 1500}).Draw(rt, "own")
 		var mu sync.Mutex // guards the rest
@@ -607,7 +607,7 @@ func TestBudgetsAreNotOverdrawn(t *testing.T) {
 					return agent.Reply{Text: "ok"}, nil
 				})
 			}
-			members[i] = engine.Member{Name: name, Agent: does, Model: "drawn", MaxTokenBudget: own}
+			members[i] = engine.Member{Name: name, Agent: does, Backend: plan.Backend{Model: "drawn"}, Budget: plan.Budget{MaxTokenBudget: own}}
 		}
 		tm, err := engine.New(engine.Config{Agents: members, Prices: map[string]llm.Price{"drawn": price}})
 		require.NoError(rt, err)
@@ -643,7 +643,7 @@ func TestCostBudgetWaitsForCallsInProgress(t *testing.T) {
 			return takes(5, 5)(ctx, r, emit)
 		})
 		start := time.Now()
-		res := run(t, pricedTeam(t, asks("a", slow), asks("b", slow), asks("c", slow)), &engine.RunOptions{MaxCostBudget: llm.Dollars(0.13)}, spec("a"), spec("b"), spec("c"))
+		res := run(t, pricedTeam(t, asks("a", slow), asks("b", slow), asks("c", slow)), &engine.RunOptions{Budget: plan.Budget{MaxCostBudget: llm.Dollars(0.13)}}, spec("a"), spec("b"), spec("c"))
 		require.True(t, res.Success(), "%v", res.Err())
 		require.Equal(t, 3*time.Minute, time.Since(start), "one after the other")
 	})
@@ -657,7 +657,7 @@ func TestWaitForABudgetEndsWithTheRun(t *testing.T) {
 			return llm.Response{}, context.Cause(ctx)
 		})
 		start := time.Now()
-		res := run(t, pricedTeam(t, asks("a", hangs), asks("b", hangs)), &engine.RunOptions{MaxCostBudget: llm.Dollars(0.13), Timeout: time.Minute}, spec("a"), spec("b"))
+		res := run(t, pricedTeam(t, asks("a", hangs), asks("b", hangs)), &engine.RunOptions{Budget: plan.Budget{MaxCostBudget: llm.Dollars(0.13)}, Timeout: time.Minute}, spec("a"), spec("b"))
 		require.Equal(t, engine.StatusTimeout, res.Status)
 		require.Equal(t, time.Minute, time.Since(start))
 	})

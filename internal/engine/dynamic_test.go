@@ -16,6 +16,7 @@ import (
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/mailbox"
+	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/internal/teammemory"
 	"github.com/runteam/runteam/label"
@@ -170,11 +171,11 @@ func TestContextSentDuringARunStaysBelowThePlan(t *testing.T) {
 // the race detector.
 func TestRunWithConcurrentCallers(t *testing.T) {
 	t.Parallel()
-	var plan []map[string]any
+	var tasks []map[string]any
 	for i := range 30 {
-		plan = append(plan, map[string]any{"title": fmt.Sprint("t", i), "description": "d", "memoryScope": "all", "maxRetries": 2, "retryDelayMs": 0})
+		tasks = append(tasks, map[string]any{"title": fmt.Sprint("t", i), "description": "d", "memoryScope": "all", "maxRetries": 2, "retryDelayMs": 0})
 	}
-	text, err := json.Marshal(plan)
+	text, err := json.Marshal(tasks)
 	require.NoError(t, err)
 	for k := range 3 {
 		t.Run(fmt.Sprint(k), func(t *testing.T) {
@@ -193,7 +194,7 @@ func TestRunWithConcurrentCallers(t *testing.T) {
 			}
 			tm, err := engine.New(engine.Config{
 				Agents:      []engine.Member{member("ada", work), member("bob", work)},
-				Coordinator: &engine.Coordinator{Agent: &planner{plans: []string{string(text)}, digest: "d"}, MayGrant: synth.Grants{Memory: true}, MaxPromptBytes: 60 << 10},
+				Coordinator: &engine.Coordinator{Agent: &planner{plans: []string{string(text)}, digest: "d"}, MayGrant: synth.Grants{Memory: true}, Limits: plan.Limits{MaxPromptBytes: 60 << 10}},
 			})
 			require.NoError(t, err)
 			bus = tm.NewBus()
@@ -222,7 +223,7 @@ func TestRunWithConcurrentCallers(t *testing.T) {
 			}
 			first := sync.OnceFunc(func() { close(begun) })
 			res, err := tm.RunTeam(t.Context(), engine.Goal{Text: "Go on, all of you."}, &engine.RunOptions{
-				Bus: bus, Monitor: &m, MaxTokenBudget: 100_000, Subscribers: []func(event.Event){func(event.Event) { first() }},
+				Bus: bus, Monitor: &m, Budget: plan.Budget{MaxTokenBudget: 100_000}, Subscribers: []func(event.Event){func(event.Event) { first() }},
 			})
 			require.NoError(t, err)
 			watchers.Wait()

@@ -15,6 +15,7 @@ import (
 	"github.com/runteam/runteam/internal/bytesize"
 	"github.com/runteam/runteam/internal/callfault"
 	"github.com/runteam/runteam/internal/engine"
+	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/task"
@@ -50,7 +51,7 @@ func TestDebugLogOfCallsAndRetries(t *testing.T) {
 		first, second := spec("a"), retrying("b", 1)
 		first.Description, second.DependsOn = "WORDS", task.On("a")
 		b := engine.Member{Name: "b", Agent: engine.AgentFunc(flaky(1, errBroken))}
-		members := []engine.Member{{Name: "a", Model: "m-1", Agent: agent.New(model, agent.Options{})}, b}
+		members := []engine.Member{{Name: "a", Backend: plan.Backend{Model: "m-1"}, Agent: agent.New(model, agent.Options{})}, b}
 		text, records := logged(t, slog.LevelDebug, nil, []task.Spec{first, second}, members...)
 		require.NotContains(t, text, "WORDS")
 		require.NotContains(t, text, errBroken.Error())
@@ -95,7 +96,7 @@ func TestDebugLogOfAFallback(t *testing.T) {
 			return llm.Response{}, &llm.Error{Kind: callfault.ServerError, Status: 503}
 		})
 		failing := agent.New(down, agent.Options{Fallback: []llm.Model{down}})
-		_, records := logged(t, slog.LevelDebug, nil, []task.Spec{spec("a")}, engine.Member{Name: "a", Model: "m-1", Agent: failing})
+		_, records := logged(t, slog.LevelDebug, nil, []task.Spec{spec("a")}, engine.Member{Name: "a", Backend: plan.Backend{Model: "m-1"}, Agent: failing})
 		retries := 0
 		for _, r := range records {
 			switch r["msg"] {

@@ -13,6 +13,7 @@ import (
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/event"
+	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/llm/openai"
 	"github.com/runteam/runteam/prompt"
@@ -170,7 +171,7 @@ func TestAcceptTruncatedMarksTheAnswer(t *testing.T) {
 		return m
 	}
 	team1 := func(m llm.Model) *engine.Team {
-		return newTeam(t, engine.Member{Name: "a", Agent: agent.New(m, agent.Options{}), Version: "1"}, keep("b"), keep("c"))
+		return newTeam(t, engine.Member{Name: "a", Agent: agent.New(m, agent.Options{}), Backend: plan.Backend{Version: "1"}}, keep("b"), keep("c"))
 	}
 	remembers := spec("c", "b")
 	remembers.MemoryScope = task.ScopeAll

@@ -19,6 +19,7 @@ import (
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/event"
+	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
@@ -197,7 +198,7 @@ func ledgerLaws(t *testing.T, rt *rapid.T) {
 	}
 	cfg := engine.Config{}
 	for _, name := range agents {
-		cfg.Agents = append(cfg.Agents, engine.Member{Name: name, Agent: engine.AgentFunc(does(name)), Version: "1", Accepts: label.Confidential, MaxParallel: each})
+		cfg.Agents = append(cfg.Agents, engine.Member{Name: name, Agent: engine.AgentFunc(does(name)), Backend: plan.Backend{Version: "1"}, Accepts: label.Confidential, MaxParallel: each})
 	}
 	tm, err := engine.New(cfg)
 	require.NoError(t, err)
@@ -208,7 +209,7 @@ func ledgerLaws(t *testing.T, rt *rapid.T) {
 	}
 	seq, breaks := 0, j.fail > 0
 	monitor := &record.Monitor{}
-	o := &engine.RunOptions{RunID: "r", Journal: j, MaxConcurrency: most, MaxTokenBudget: budget, Monitor: monitor, Subscribers: []func(event.Event){func(e event.Event) {
+	o := &engine.RunOptions{RunID: "r", Journal: j, MaxConcurrency: most, Budget: plan.Budget{MaxTokenBudget: budget}, Monitor: monitor, Subscribers: []func(event.Event){func(e event.Event) {
 		mu.Lock()
 		defer mu.Unlock()
 		if e.Seq != seq+1 && !(breaks && e.Seq > seq) { // what is not durable is left out

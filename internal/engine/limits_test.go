@@ -13,6 +13,7 @@ import (
 	"github.com/runteam/runteam/internal/brief"
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/gate"
+	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/redact"
 	"github.com/runteam/runteam/task"
@@ -191,7 +192,7 @@ func TestDescriptionsThatDoNotFitAreErrors(t *testing.T) {
 	t.Parallel()
 	s := spec("reader")
 	s.Description = strings.Repeat("x", 2000)
-	tm, err := engine.New(engine.Config{Agents: []engine.Member{member("reader", never(t))}, MaxPromptBytes: 1000})
+	tm, err := engine.New(engine.Config{Agents: []engine.Member{member("reader", never(t))}, Limits: plan.Limits{MaxPromptBytes: 1000}})
 	require.NoError(t, err)
 	_, err = tm.Plan([]task.Spec{s}, nil)
 	requireFaults(t, err, fault{"/tasks/0/description", "move long texts to inputs", brief.ErrTooLarge})
@@ -267,13 +268,13 @@ func TestLimitOfStructuredDependencies(t *testing.T) {
 func TestLimitsOutOfRange(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{-1, gate.MaxRedact + 1} {
-		_, err := engine.New(engine.Config{Agents: []engine.Member{{Name: "a", Agent: engine.AgentFunc(says("x")), MaxContextBytes: n}}, MaxContextBytes: n, Coordinator: &engine.Coordinator{Agent: engine.AgentFunc(says("x")), MaxContextBytes: n}})
+		_, err := engine.New(engine.Config{Agents: []engine.Member{{Name: "a", Agent: engine.AgentFunc(says("x")), Limits: plan.Limits{MaxContextBytes: n}}}, Limits: plan.Limits{MaxContextBytes: n}, Coordinator: &engine.Coordinator{Agent: engine.AgentFunc(says("x")), Limits: plan.Limits{MaxContextBytes: n}}})
 		requireFaults(t, err, fault{"/agents/0/maxContextBytes", "default", task.ErrInvalid}, fault{"/maxContextBytes", "default", task.ErrInvalid}, fault{"/coordinator/maxContextBytes", "default", task.ErrInvalid})
 		_, err = newTeam(t, member("a", never(t))).Plan([]task.Spec{spec("a"), {Title: "b", Description: "x", Assignee: "a", DependsOn: []task.Ref{{Task: "a", MaxContextBytes: n}}}}, &engine.RunOptions{Inputs: []engine.Input{{Name: "in", Text: "x", MaxContextBytes: n}}})
 		requireFaults(t, err, fault{"/inputs/in/maxContextBytes", "default", task.ErrInvalid}, fault{"/tasks/1/dependsOn/0/maxContextBytes", "default", task.ErrInvalid})
 	}
 	for _, n := range []int{-1, brief.MaxBytes + 1} {
-		_, err := engine.New(engine.Config{Agents: []engine.Member{{Name: "a", Agent: engine.AgentFunc(says("x")), MaxPromptBytes: n}}, MaxPromptBytes: n})
+		_, err := engine.New(engine.Config{Agents: []engine.Member{{Name: "a", Agent: engine.AgentFunc(says("x")), Limits: plan.Limits{MaxPromptBytes: n}}}, Limits: plan.Limits{MaxPromptBytes: n}})
 		requireFaults(t, err, fault{"/agents/0/maxPromptBytes", "default", task.ErrInvalid}, fault{"/maxPromptBytes", "default", task.ErrInvalid})
 	}
 }

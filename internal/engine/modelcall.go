@@ -283,7 +283,7 @@ func (x *gatedContext) late() error {
 
 // build writes the prompt of a brief, whose contract and task are the model call's.
 func (x *modelCall) build(b *brief.Brief) (prompt.Prompt, error) {
-	b.Contract, b.Task, b.MaxBytes = x.contract, x.task, x.limits.Prompt
+	b.Contract, b.Task, b.MaxBytes = x.contract, x.task, x.limits.MaxPromptBytes
 	if x.schema != nil {
 		b.Schema = x.schema.String()
 	}

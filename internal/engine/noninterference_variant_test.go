@@ -19,6 +19,7 @@ import (
 	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/internal/journaltest"
+	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/internal/trace"
 	"github.com/runteam/runteam/label"
@@ -293,7 +294,7 @@ func (s *setting) build() (*stage, error) {
 		}
 	}
 	if s.goal {
-		cfg.Coordinator = &engine.Coordinator{Accepts: &s.coordinator, MaxPromptBytes: s.most, Agent: engine.AgentFunc(func(_ context.Context, p prompt.Prompt) (agent.Reply, error) {
+		cfg.Coordinator = &engine.Coordinator{Accepts: &s.coordinator, Limits: plan.Limits{MaxPromptBytes: s.most}, Agent: engine.AgentFunc(func(_ context.Context, p prompt.Prompt) (agent.Reply, error) {
 			st.look(p, answering)
 			return agent.Reply{Text: "answered " + gist(p, "") + " " + echoes(p)}, nil
 		})}

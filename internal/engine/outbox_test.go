@@ -16,6 +16,7 @@ import (
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/mailbox"
+	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/prompt"
@@ -408,7 +409,7 @@ func TestMessagesStayWithTheirTasks(t *testing.T) {
 		first, second := by("bob", spec("first")), by("bob", spec("second", "first"))
 		run(t, newTeam(t, engine.Member{Name: "bob", Agent: c}), &engine.RunOptions{RunID: "r", Journal: j}, first, second)
 		var bob listens
-		res := run(t, newTeam(t, engine.Member{Name: "bob", Agent: &bob, Version: "1"}), &engine.RunOptions{RunID: "r", Journal: (&memory{}).after(j.history(j.len())), Messages: hello}, first, second)
+		res := run(t, newTeam(t, engine.Member{Name: "bob", Agent: &bob, Backend: plan.Backend{Version: "1"}}), &engine.RunOptions{RunID: "r", Journal: (&memory{}).after(j.history(j.len())), Messages: hello}, first, second)
 		require.NoError(t, res.Err())
 		require.Len(t, bob.prompts, 1)
 		require.Contains(t, bob.prompts[0], "hello", "the first is not asked again, and so is given none")

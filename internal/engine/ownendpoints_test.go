@@ -12,6 +12,7 @@ import (
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/event"
+	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/redact"
 )
@@ -38,7 +39,7 @@ func TestEventsShowTheEndpointsOfTheTeam(t *testing.T) {
 			t.Parallel()
 			does := engine.AgentFunc(func(context.Context, prompt.Prompt) (agent.Reply, error) { return agent.Reply{}, errors.New(tt.says) })
 			tm, err := engine.New(engine.Config{
-				Agents: []engine.Member{{Name: "a", Agent: does, Endpoint: tt.endpoint}},
+				Agents: []engine.Member{{Name: "a", Agent: does, Backend: plan.Backend{Endpoint: tt.endpoint}}},
 				Policy: &handoff.Policy{Redact: handoff.Redaction{Patterns: []redact.Pattern{{Name: "machine", Regexp: "host-[0-9]+"}}}},
 			})
 			require.NoError(t, err)

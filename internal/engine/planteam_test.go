@@ -9,6 +9,7 @@ import (
 
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/event"
+	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
 )
@@ -70,7 +71,7 @@ func TestPlanWithAnAnswerShowsTheCoordinator(t *testing.T) {
 	const far = "https://plan.example/v1"
 	tm, err := engine.New(engine.Config{
 		Agents:      idle(t, "ada"),
-		Coordinator: &engine.Coordinator{Agent: engine.AgentFunc(never(t)), Model: "big", Endpoint: far},
+		Coordinator: &engine.Coordinator{Agent: engine.AgentFunc(never(t)), Backend: plan.Backend{Model: "big", Endpoint: far}},
 		Endpoints:   map[string]label.Classification{far: label.Internal},
 	})
 	require.NoError(t, err)

@@ -14,6 +14,7 @@ import (
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/engine"
+	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
@@ -203,7 +204,7 @@ func TestCachedSideTextsPassTheGateAgain(t *testing.T) {
 		if o.Journal == nil {
 			o.Journal = journal
 		}
-		res := run(t, newTeam(t, engine.Member{Name: "count", Agent: agent.New(m, agent.Options{}), Accepts: label.Secret, Version: "1"}, member("read", says("fine"))), &o, secret, spec("read"))
+		res := run(t, newTeam(t, engine.Member{Name: "count", Agent: agent.New(m, agent.Options{}), Accepts: label.Secret, Backend: plan.Backend{Version: "1"}}, member("read", says("fine"))), &o, secret, spec("read"))
 		require.NoError(t, res.Err())
 		return res, journal
 	}

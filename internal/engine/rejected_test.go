@@ -11,6 +11,7 @@ import (
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/codes"
 	"github.com/runteam/runteam/internal/engine"
+	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/prompt"
@@ -56,7 +57,7 @@ func TestRejectedAnswersAreKept(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			tm := newTeam(t, engine.Member{Name: "count", Agent: tt.agent, Version: "1"}, engine.Member{Name: "read", Agent: engine.AgentFunc(says("fine")), Version: "1"})
+			tm := newTeam(t, engine.Member{Name: "count", Agent: tt.agent, Backend: plan.Backend{Version: "1"}}, engine.Member{Name: "read", Agent: engine.AgentFunc(says("fine")), Backend: plan.Backend{Version: "1"}})
 			journal := &memory{}
 			res := run(t, tm, &engine.RunOptions{RunID: "r", Journal: journal}, counting()...)
 			got := of(t, res, "count")

@@ -12,6 +12,7 @@ import (
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/gate"
+	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
@@ -128,7 +129,7 @@ func TestBudgetContinuesAfterResume(t *testing.T) {
 		return agent.Reply{Text: "c", Usage: llm.Usage{OutputTokens: 1}}, nil
 	})
 	for limit, want := range map[int]engine.Status{40: engine.StatusBudget, 41: engine.StatusOK} {
-		res := run(t, teamOf(t, versioned{worker}), &engine.RunOptions{RunID: "r", MaxTokenBudget: limit, Journal: after(past)}, specs...)
+		res := run(t, teamOf(t, versioned{worker}), &engine.RunOptions{RunID: "r", Budget: plan.Budget{MaxTokenBudget: limit}, Journal: after(past)}, specs...)
 		require.Equal(t, want, res.Status, "%d", limit)
 		if want == engine.StatusOK {
 			c := of(t, res, "c")

@@ -8,6 +8,7 @@ import (
 
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/internal/engine"
+	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/prompt"
 )
@@ -32,7 +33,7 @@ func (p *placed) Call(context.Context, llm.Request, func(llm.Delta) error) (llm.
 func TestReuseIsLimitedToTheOrigin(t *testing.T) {
 	t.Parallel()
 	run1 := func(p *placed, o *engine.RunOptions) *engine.Result {
-		tm := newTeam(t, engine.Member{Name: "a", Agent: agent.New(p, agent.Options{}), Version: "baseURL: ${URL}"})
+		tm := newTeam(t, engine.Member{Name: "a", Agent: agent.New(p, agent.Options{}), Backend: plan.Backend{Version: "baseURL: ${URL}"}})
 		res := run(t, tm, o, spec("a"))
 		require.NoError(t, res.Err())
 		return res
@@ -81,7 +82,7 @@ func TestReuseComparesOriginsNotEndpointNames(t *testing.T) {
 		run1 := func(o *engine.RunOptions, first, next string) *placed {
 			own := &placed{base: first}
 			it := agent.New(own, agent.Options{Fallback: []llm.Model{&placed{base: next}}})
-			tm := newTeam(t, engine.Member{Name: "a", Agent: it, Version: "as written", EndpointNames: []string{"${A}/v1", "${B}/v1"}})
+			tm := newTeam(t, engine.Member{Name: "a", Agent: it, Backend: plan.Backend{Version: "as written", EndpointNames: []string{"${A}/v1", "${B}/v1"}}})
 			require.NoError(t, run(t, tm, o, spec("a")).Err())
 			return own
 		}
@@ -102,7 +103,7 @@ func TestReuseIsLimitedToTheOriginsOfAFallback(t *testing.T) {
 		for _, base := range bases[1:] {
 			next = append(next, &placed{base: base})
 		}
-		tm := newTeam(t, engine.Member{Name: "a", Agent: agent.New(first, agent.Options{Fallback: next}), Version: "as written"})
+		tm := newTeam(t, engine.Member{Name: "a", Agent: agent.New(first, agent.Options{Fallback: next}), Backend: plan.Backend{Version: "as written"}})
 		res = run(t, tm, o, spec("a"))
 		require.NoError(t, res.Err())
 		return first, res

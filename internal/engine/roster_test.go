@@ -96,13 +96,13 @@ func TestNewReportsAllAgentsTogether(t *testing.T) {
 func TestNewReportsProblemsOfTheCoordinator(t *testing.T) {
 	t.Parallel()
 	good := engine.AgentFunc(says("x"))
-	_, err := engine.New(engine.Config{Agents: []engine.Member{member("ada", says("x"))}, Coordinator: &engine.Coordinator{Accepts: new(label.Classification(9)), MaxPromptBytes: -1}})
+	_, err := engine.New(engine.Config{Agents: []engine.Member{member("ada", says("x"))}, Coordinator: &engine.Coordinator{Accepts: new(label.Classification(9)), Limits: plan.Limits{MaxPromptBytes: -1}}})
 	requireFaults(t, err,
 		fault{"/coordinator", "its Agent is nil", agent.ErrNone},
 		fault{"/coordinator/accepts", "write one of public, internal, confidential, secret", label.ErrUnknown},
 		fault{"/coordinator/maxPromptBytes", "from 1 to", task.ErrInvalid},
 	)
-	_, err = engine.New(engine.Config{Agents: []engine.Member{{Name: "ada"}}, Coordinator: &engine.Coordinator{Agent: good, MaxPromptBytes: -1}})
+	_, err = engine.New(engine.Config{Agents: []engine.Member{{Name: "ada"}}, Coordinator: &engine.Coordinator{Agent: good, Limits: plan.Limits{MaxPromptBytes: -1}}})
 	requireFaults(t, err, fault{"/agents/0", "its Agent is nil", agent.ErrNone}, fault{"/coordinator/maxPromptBytes", "from 1 to", task.ErrInvalid})
 }
 

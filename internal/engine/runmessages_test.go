@@ -12,6 +12,7 @@ import (
 
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/internal/engine"
+	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/prompt"
@@ -82,7 +83,7 @@ func TestErrorsOfTheCoordinatorExpireWithWhatItRead(t *testing.T) {
 			return agent.Reply{Text: "a digest"}, nil
 		})
 		long := says(strings.Repeat("words and ", 600))
-		tm, err := engine.New(engine.Config{Agents: []engine.Member{member("ada", long), member("bob", long)}, Coordinator: &engine.Coordinator{Agent: c, MaxPromptBytes: 8000}})
+		tm, err := engine.New(engine.Config{Agents: []engine.Member{member("ada", long), member("bob", long)}, Coordinator: &engine.Coordinator{Agent: c, Limits: plan.Limits{MaxPromptBytes: 8000}}})
 		require.NoError(t, err)
 		brief := spec("ada")
 		brief.TTL = time.Minute

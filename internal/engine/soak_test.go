@@ -26,6 +26,7 @@ import (
 	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/journal"
+	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/internal/teammemory"
 	"github.com/runteam/runteam/label"
@@ -287,8 +288,8 @@ func newBasin(seed uint64) *basin {
 		}), agent.Options{Settings: llm.Settings{MaxTokens: 64}, Retry: retry})}
 	}
 	b.config.Agents = []engine.Member{
-		{Name: "high", Agent: model("high"), Accepts: label.Confidential, Endpoint: "http://127.0.0.1"},
-		{Name: "low", Agent: model("low"), Endpoint: "http://127.0.0.1"},
+		{Name: "high", Agent: model("high"), Accepts: label.Confidential, Backend: plan.Backend{Endpoint: "http://127.0.0.1"}},
+		{Name: "low", Agent: model("low"), Backend: plan.Backend{Endpoint: "http://127.0.0.1"}},
 		{Name: "func", Agent: versioned{engine.AgentFunc(func(ctx context.Context, p prompt.Prompt) (agent.Reply, error) { return b.work(ctx, seed, p) })}, Accepts: label.Confidential},
 	}
 	if chance(2) {
@@ -340,7 +341,7 @@ func newBasin(seed uint64) *basin {
 	}
 	if chance(4) { // the coordinator answers from the results
 		b.o.Answer = &engine.Goal{Text: "Tell what there is."}
-		b.config.Coordinator = &engine.Coordinator{Agent: model("coordinator"), Endpoint: "http://127.0.0.1"}
+		b.config.Coordinator = &engine.Coordinator{Agent: model("coordinator"), Backend: plan.Backend{Endpoint: "http://127.0.0.1"}}
 	}
 	return b
 }

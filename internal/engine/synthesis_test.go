@@ -13,6 +13,7 @@ import (
 
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/internal/engine"
+	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
@@ -139,7 +140,7 @@ func TestLongResultsAreAnsweredInParts(t *testing.T) {
 		members = append(members, member(name, says(strings.Repeat("long ", 200)+name)))
 		specs = append(specs, spec(name))
 	}
-	tm, err := engine.New(engine.Config{Agents: members, Coordinator: &engine.Coordinator{Agent: c, MaxPromptBytes: 5000}})
+	tm, err := engine.New(engine.Config{Agents: members, Coordinator: &engine.Coordinator{Agent: c, Limits: plan.Limits{MaxPromptBytes: 5000}}})
 	require.NoError(t, err)
 	res, err := tm.RunTasks(t.Context(), specs, &engine.RunOptions{Answer: &engine.Goal{Text: "Sum it up."}})
 	require.NoError(t, err)
@@ -176,7 +177,7 @@ func TestDigestExpires(t *testing.T) {
 		})
 		tm, err := engine.New(engine.Config{
 			Agents:      []engine.Member{member("ada", says(big)), member("bob", says(big))},
-			Coordinator: &engine.Coordinator{Agent: slow, MaxPromptBytes: 64 << 10},
+			Coordinator: &engine.Coordinator{Agent: slow, Limits: plan.Limits{MaxPromptBytes: 64 << 10}},
 		})
 		require.NoError(t, err)
 		s := spec("ada")
@@ -208,7 +209,7 @@ func TestDigestsThatDoNotFitAreDigestedAgain(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			c := &planner{digest: strings.Repeat("x", tt.digest)}
-			tm, err := engine.New(engine.Config{Agents: []engine.Member{member("ada", says(strings.Repeat("long ", 200)))}, Coordinator: &engine.Coordinator{Agent: c, MaxPromptBytes: bound}})
+			tm, err := engine.New(engine.Config{Agents: []engine.Member{member("ada", says(strings.Repeat("long ", 200)))}, Coordinator: &engine.Coordinator{Agent: c, Limits: plan.Limits{MaxPromptBytes: bound}}})
 			require.NoError(t, err)
 			var specs []task.Spec
 			for i := range 12 {

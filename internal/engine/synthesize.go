@@ -163,4 +163,4 @@ func (c *coordinator) digests(ctx context.Context, whole *step, results []gate.O
 }
 
 // limit returns how many bytes the prompt of a step may have.
-func (s *step) limit() int { return brief.Limit(s.limits.Prompt) }
+func (s *step) limit() int { return brief.Limit(s.limits.MaxPromptBytes) }

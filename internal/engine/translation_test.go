@@ -17,6 +17,7 @@ import (
 	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/naming"
+	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/prompt"
@@ -266,7 +267,7 @@ func TestTranslationIsPaidFromTheBudget(t *testing.T) {
 	tests := []struct{ budget, input int }{{150, 0}, {230, 20}, {1000, 40}}
 	for _, tt := range tests {
 		tm := governed(t, summarizing(50), member("maker", says("a long story")), asks("reader", takes(20, 80)))
-		res := run(t, tm, &engine.RunOptions{MaxTokenBudget: tt.budget}, spec("maker"), spec("reader", "maker"))
+		res := run(t, tm, &engine.RunOptions{Budget: plan.Budget{MaxTokenBudget: tt.budget}}, spec("maker"), spec("reader", "maker"))
 		r := of(t, res, "reader")
 		require.Equal(t, tt.input, r.Metrics.Usage.InputTokens, "%d: %v", tt.budget, r.Error)
 		for _, receipt := range r.Receipts {

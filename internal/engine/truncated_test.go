@@ -12,6 +12,7 @@ import (
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/gate"
+	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
 )
@@ -40,7 +41,7 @@ func TestTruncatedMarkSurvivesATranslation(t *testing.T) {
 				d := newDesk()
 				reader := member("reader", d.keeps(retells(says("in short"), says("done"))))
 				reader.Version = "1"
-				tm := governed(t, policy, engine.Member{Name: "maker", Agent: agent.New(cut(long), agent.Options{}), Version: "1"}, reader)
+				tm := governed(t, policy, engine.Member{Name: "maker", Agent: agent.New(cut(long), agent.Options{}), Backend: plan.Backend{Version: "1"}}, reader)
 				res := run(t, tm, o, accepting("maker"), second)
 				require.NoError(t, res.Err())
 				return res, d.prompts["reader"]

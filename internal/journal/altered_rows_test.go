@@ -15,6 +15,7 @@ import (
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/internal/journaltest"
+	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
@@ -53,7 +54,7 @@ var keyOf = regexp.MustCompile(`"key":"([0-9a-f]+)","core":"([0-9a-f]+)"`)
 
 func dbTeam(t *testing.T, calls map[string]int) *engine.Team {
 	w := func(name string) engine.Member {
-		return engine.Member{Name: name, Version: "1", Accepts: label.Confidential, Agent: engine.AgentFunc(func(_ context.Context, p prompt.Prompt) (agent.Reply, error) {
+		return engine.Member{Name: name, Backend: plan.Backend{Version: "1"}, Accepts: label.Confidential, Agent: engine.AgentFunc(func(_ context.Context, p prompt.Prompt) (agent.Reply, error) {
 			calls[name]++
 			return agent.Reply{Text: "to " + p.Text()[len("# Task: "):len("# Task: ")+1]}, nil
 		})}

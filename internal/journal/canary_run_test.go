@@ -18,6 +18,7 @@ import (
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/internal/journaltest"
+	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/prompt"
@@ -159,7 +160,7 @@ func TestJournalHasNoSecretOfAGoal(t *testing.T) {
 		return agent.Reply{Text: "canary-work"}, nil
 	}}
 	sec := label.Secret
-	tm, err := engine.New(engine.Config{Agents: []engine.Member{{Name: "one", Agent: worker, Accepts: label.Secret}}, Coordinator: &engine.Coordinator{Agent: lead, Version: "1", MayGrant: synth.Grants{Inputs: true}}, Policy: &handoff.Policy{Rules: []handoff.PairRule{
+	tm, err := engine.New(engine.Config{Agents: []engine.Member{{Name: "one", Agent: worker, Accepts: label.Secret}}, Coordinator: &engine.Coordinator{Agent: lead, Backend: plan.Backend{Version: "1"}, MayGrant: synth.Grants{Inputs: true}}, Policy: &handoff.Policy{Rules: []handoff.PairRule{
 		exact("user", "one"), bare("coordinator", "one"), exact("one", "one"), exact("one", "coordinator"), bare("coordinator", "user"), exact("one", "user"), bare("coordinator", "coordinator"),
 	}}})
 	require.NoError(t, err)

@@ -14,6 +14,7 @@ import (
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/internal/journaltest"
+	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
@@ -69,7 +70,7 @@ func TestResumedRunHasOneChain(t *testing.T) {
 					}
 					return agent.Reply{Text: "done"}, nil
 				})
-				tm, err := engine.New(engine.Config{Agents: []engine.Member{{Name: "worker", Version: "1", Agent: worker, Accepts: label.Confidential}}})
+				tm, err := engine.New(engine.Config{Agents: []engine.Member{{Name: "worker", Backend: plan.Backend{Version: "1"}, Agent: worker, Accepts: label.Confidential}}})
 				require.NoError(t, err)
 				play := func() (*engine.Result, error) { return tm.RunTasks(ctx, specs, o) }
 				if turn > 0 {

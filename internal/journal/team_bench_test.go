@@ -14,6 +14,7 @@ import (
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/internal/journaltest"
+	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/internal/trace"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
@@ -172,7 +173,7 @@ func BenchmarkResume(b *testing.B) {
 			b.StopTimer() // it is ready, and asks
 			cancel()
 			return agent.Reply{}, ctx.Err()
-		}), Version: "1"}}})
+		}), Backend: plan.Backend{Version: "1"}}}})
 		require.NoError(b, err)
 		got, err := last.Resume(ctx, res.RunID, &engine.RunOptions{Tasks: specs, Journal: journaltest.Opened(r), MaxConcurrency: 16})
 		require.NoError(b, err)

@@ -14,6 +14,7 @@ import (
 	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/internal/journaltest"
+	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/prompt"
@@ -36,7 +37,7 @@ func TestTokensAboveThePlaintextLimitAreClasses(t *testing.T) {
 			defer j.Close() //nolint:errcheck // reads only
 			r, err := j.Begin(t.Context(), journal.Info{Run: "r1"})
 			require.NoError(t, err)
-			tm, err := engine.New(engine.Config{Prices: map[string]llm.Price{"m": price}, Agents: []engine.Member{{Name: "a", Model: "m", Accepts: label.Secret, Agent: engine.AgentFunc(func(context.Context, prompt.Prompt) (agent.Reply, error) {
+			tm, err := engine.New(engine.Config{Prices: map[string]llm.Price{"m": price}, Agents: []engine.Member{{Name: "a", Backend: plan.Backend{Model: "m"}, Accepts: label.Secret, Agent: engine.AgentFunc(func(context.Context, prompt.Prompt) (agent.Reply, error) {
 				return agent.Reply{Text: "done", Usage: took}, nil
 			})}}})
 			require.NoError(t, err)

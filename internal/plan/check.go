@@ -123,8 +123,7 @@ func (c *checker) checkOptions() {
 	if !o.Strategy.Valid() {
 		c.at("schedulingStrategy").report(fmt.Sprintf("unknown strategy %q", o.Strategy), naming.Suggest(string(o.Strategy), strategies()), task.ErrInvalid)
 	}
-	c.at("maxTokenBudget").checkSign("the token budget", int64(o.MaxTokenBudget))
-	c.at("maxCostBudget").checkSign("the cost budget", int64(o.MaxCostBudget))
+	c.at().checkBudget(o.Budget)
 	c.checkPriced()
 	if o.MaxConcurrency < 0 {
 		c.at("maxConcurrency").report(fmt.Sprintf("the maximum concurrency %d is negative", o.MaxConcurrency), fmt.Sprintf("use a positive number, or leave it out for the default of %d", DefaultConcurrency), task.ErrInvalid)
@@ -168,7 +167,7 @@ func (c *checker) checkInput(i int) {
 	if !utf8.ValidString(in.Text) {
 		about.report("it is not valid UTF-8", "give a text, or clean it first", task.ErrInvalid)
 	}
-	about.checkLimits(in.MaxContextBytes, 0)
+	about.checkLimits(Limits{MaxContextBytes: in.MaxContextBytes})
 	about.at("ttlMs").checkSign("the TTL", int64(in.TTL))
 }
 
@@ -196,7 +195,7 @@ func (c *checker) checkSpec(i int, s *task.Spec) {
 	}
 	for j := range s.DependsOn {
 		if limit := s.DependsOn[j].MaxContextBytes; limit != 0 {
-			about().at("dependsOn", j).checkLimits(limit, 0)
+			about().at("dependsOn", j).checkLimits(Limits{MaxContextBytes: limit})
 		}
 	}
 	if s.OutputSchema != nil {

@@ -28,6 +28,21 @@ func (g Goal) Format(f fmt.State, _ rune) {
 	fmt.Fprintf(f, "goal, %v, %s", g.Classification, bytesize.ClassText(len(g.Text)))
 }
 
+// A Budget limits the tokens and the cost of model calls; see team.Budget.
+type Budget struct {
+	MaxTokenBudget int
+	MaxCostBudget  llm.Money
+}
+
+// A Backend describes the model and endpoint behind an agent; see team.Backend.
+type Backend struct {
+	Model         string
+	Endpoint      string
+	EndpointNames []string
+	Version       string
+	Reuse         string
+}
+
 // A Coordinator plans the tasks for a goal and writes the answer from their results; see
 // team.Coordinator.
 type Coordinator struct {
@@ -41,20 +56,10 @@ type Coordinator struct {
 
 	MayGrant Grants // what its plans may grant besides dependencies; the zero value means nothing
 
-	MaxContextBytes int
-	MaxPromptBytes  int
-
-	MaxTokenBudget int
-	MaxCostBudget  llm.Money
-
-	Endpoint string // as of a [Member]
-
-	EndpointNames []string
-
-	Version string // as of a [Member]
-	Reuse   string // as of a [Member]
-	Model   string // shown in plans
-	Origin  provenance.Position
+	Limits
+	Budget
+	Backend
+	Origin provenance.Position
 }
 
 // Grants are what a plan that a model wrote may grant in addition to dependencies:
@@ -93,23 +98,13 @@ type Member struct {
 
 	Handoff handoff.Mode
 
-	MaxContextBytes int // as of [Config]; zero means the team's
-	MaxPromptBytes  int // as of [Config]; zero means the team's
-
 	MaxSession  time.Duration // longest time that the agent may work on one attempt, and that a task may ask for; zero means no limit
 	MaxParallel int           // attempts at the same time; zero means as many as the run allows
 
-	MaxTokenBudget int
-	MaxCostBudget  llm.Money
+	Limits
+	Budget
+	Backend
 
-	Endpoint string
-
-	EndpointNames []string
-
-	Version string
-	Reuse   string // whether its answers may be those of earlier runs
-
-	Model        string
 	Provider     string // such as openai; matched by a task's requires
 	Description  string
 	Capabilities []string
@@ -129,9 +124,7 @@ type Config struct {
 
 	Prices map[string]llm.Price
 
-	MaxContextBytes int
-
-	MaxPromptBytes int
+	Limits
 
 	Logger *slog.Logger // nil discards; receives names and counts, never payloads
 }

@@ -23,7 +23,7 @@ func (t *Roster) checkCoordinator(found *task.Problems) {
 	if c.Accepts != nil {
 		about.at("accepts").checkLabel(*c.Accepts)
 	}
-	about.checkLimits(c.MaxContextBytes, c.MaxPromptBytes)
+	about.checkLimits(c.Limits)
 }
 
 // Coordinator returns the coordinator as the gate sees it in a run.
@@ -38,10 +38,7 @@ func (t *Roster) Coordinator(o *Options) gate.Capabilities {
 
 // member returns the settings that a coordinator shares with members.
 func (c *Coordinator) member() *Member {
-	return &Member{
-		Name: handoff.Coordinator, Agent: c.Agent, MaxTokenBudget: c.MaxTokenBudget, MaxCostBudget: c.MaxCostBudget,
-		Endpoint: c.Endpoint, EndpointNames: c.EndpointNames, Version: c.Version, Reuse: c.Reuse, Model: c.Model,
-	}
+	return &Member{Name: handoff.Coordinator, Agent: c.Agent, Budget: c.Budget, Backend: c.Backend}
 }
 
 // Find returns the member with a name, and for any other name the settings of the

@@ -18,21 +18,20 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// Limits bound what one reader gets, in bytes. Zero means the default.
+// Limits bound what one reader gets; see team.Limits.
 type Limits struct {
-	Context int // of one piece of context
-	Prompt  int // of a user message
+	MaxContextBytes int
+	MaxPromptBytes  int
 }
 
 // Limits returns those of a reader with these settings of its own.
-func (t *Roster) Limits(context, prompt int) Limits {
-	return Limits{cmp.Or(context, t.Config.MaxContextBytes), cmp.Or(prompt, t.Config.MaxPromptBytes)}
+func (t *Roster) Limits(own Limits) Limits {
+	return Limits{cmp.Or(own.MaxContextBytes, t.Config.MaxContextBytes), cmp.Or(own.MaxPromptBytes, t.Config.MaxPromptBytes)}
 }
 
 // MemberLimits returns the limits of member i.
 func (t *Roster) MemberLimits(i int) Limits {
-	m := &t.Config.Agents[i]
-	return t.Limits(m.MaxContextBytes, m.MaxPromptBytes)
+	return t.Limits(t.Config.Agents[i].Limits)
 }
 
 // On returns the limit on a piece of context that has a limit of its own, or
@@ -40,9 +39,9 @@ func (t *Roster) MemberLimits(i int) Limits {
 func (l Limits) On(s gate.Source, own int) int {
 	switch s.Kind {
 	case handoff.Goal, handoff.Roster, handoff.Plan:
-		return max(l.Context, gate.DefaultContextBytes)
+		return max(l.MaxContextBytes, gate.DefaultContextBytes)
 	}
-	return cmp.Or(own, l.Context)
+	return cmp.Or(own, l.MaxContextBytes)
 }
 
 // sizeTime bounds the time that the check of a plan may spend on redacting inputs. Only
@@ -78,7 +77,7 @@ type knownSize struct {
 func (c *sizeCheck) checkPromptSize(ctx context.Context, i int) {
 	t, agent := c.plan.Graph.Task(i), c.plan.Graph.Task(i).Assignee
 	limits := c.team.MemberLimits(int(c.plan.Members[i]))
-	most := brief.Limit(limits.Prompt)
+	most := brief.Limit(limits.MaxPromptBytes)
 	fixed := len("# Task: ") + len(t.Title) + len(t.Description) + Frame*len(t.Uses)
 	if fixed > most {
 		at := c.task(i).at("description")

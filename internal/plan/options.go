@@ -28,8 +28,7 @@ type Options struct {
 	MaxConcurrency int           // attempts at the same time; zero means [DefaultConcurrency]
 	Timeout        time.Duration // limit on the run; zero means none
 	Strategy       assign.Strategy
-	MaxTokenBudget int
-	MaxCostBudget  llm.Money
+	Budget
 
 	Answer *Goal // the goal that the coordinator answers; nil without one
 	Auto   bool  // a goal of one simple step goes to the agent that fits it best, without a plan

@@ -43,8 +43,7 @@ func (t *Roster) checkPrices(found *task.Problems) {
 // checkBudgets checks the budgets of a member, and that its models have a price if it has a
 // cost budget.
 func (t *Roster) checkBudgets(m *Member, about subject) {
-	about.at("maxTokenBudget").checkSign("the token budget", int64(m.MaxTokenBudget))
-	about.at("maxCostBudget").checkSign("the cost budget", int64(m.MaxCostBudget))
+	about.checkBudget(m.Budget)
 	if m.MaxCostBudget > 0 {
 		t.checkPriced(m, about)
 	}

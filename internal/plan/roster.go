@@ -53,7 +53,7 @@ func New(cfg Config) (*Roster, error) {
 	for i := range cfg.Agents {
 		t.enroll(i, &found)
 	}
-	subject{found: &found}.checkLimits(cfg.MaxContextBytes, cfg.MaxPromptBytes)
+	subject{found: &found}.checkLimits(cfg.Limits)
 	t.checkCoordinator(&found)
 	t.checkEndpoints(&found)
 	t.checkPrices(&found)
@@ -137,7 +137,7 @@ func (t *Roster) enroll(i int, found *task.Problems) {
 	}
 	about.at("maxParallel").checkSign("the limit of parallel attempts", int64(m.MaxParallel))
 	about.at("maxSessionMs").checkSign("the session time", int64(m.MaxSession))
-	about.checkLimits(m.MaxContextBytes, m.MaxPromptBytes)
+	about.checkLimits(m.Limits)
 	for j, tag := range m.OutputTags {
 		if err := naming.CheckName(tag); err != nil {
 			about.at("outputTags", j).report(err.Error(), "", err)

@@ -46,12 +46,18 @@ func (s subject) checkSign(what string, n int64) {
 	}
 }
 
+// checkBudget reports budgets that are negative.
+func (s subject) checkBudget(b Budget) {
+	s.at("maxTokenBudget").checkSign("the token budget", int64(b.MaxTokenBudget))
+	s.at("maxCostBudget").checkSign("the cost budget", int64(b.MaxCostBudget))
+}
+
 // checkLimits reports size limits that are out of bounds.
-func (s subject) checkLimits(context, prompt int) {
+func (s subject) checkLimits(l Limits) {
 	for _, one := range [...]struct {
 		key, what  string
 		value, max int
-	}{{"maxContextBytes", "the context limit", context, gate.MaxRedact}, {"maxPromptBytes", "the prompt limit", prompt, brief.MaxBytes}} {
+	}{{"maxContextBytes", "the context limit", l.MaxContextBytes, gate.MaxRedact}, {"maxPromptBytes", "the prompt limit", l.MaxPromptBytes, brief.MaxBytes}} {
 		if one.value < 0 || one.value > one.max {
 			s.at(one.key).report(fmt.Sprintf("%s is %d bytes, and must be from 1 to %d", one.what, one.value, one.max), "leave it out for the default", task.ErrInvalid)
 		}

@@ -21,7 +21,7 @@ type Coordinator struct {
 func (c *Coordinator) agent() Agent {
 	m := engine.Member{
 		Name: handoff.Coordinator, SystemPrompt: c.SystemPrompt, SystemParams: c.SystemParams,
-		Endpoint: c.Endpoint, EndpointNames: c.EndpointNames, Version: c.Version, Reuse: c.Reuse, Model: c.Coordinator.Model, Provider: openAI, Origin: c.Origin,
+		Backend: c.Backend, Provider: openAI, Origin: c.Origin,
 	}
 	return Agent{Member: m, Connection: c.Connection}
 }

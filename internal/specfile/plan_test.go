@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/runteam/runteam/internal/engine"
+	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/internal/provenance"
 	"github.com/runteam/runteam/internal/specfile"
 	"github.com/runteam/runteam/label"
@@ -67,7 +68,7 @@ func settled(t require.TestingT, f *specfile.File) string {
 	var b strings.Builder
 	agents := append([]specfile.Agent(nil), f.Agents...)
 	if c := f.Coordinator; c != nil {
-		agents = append(agents, specfile.Agent{Connection: c.Connection, Member: engine.Member{SystemPrompt: c.SystemPrompt, SystemParams: c.SystemParams, Model: c.Coordinator.Model}})
+		agents = append(agents, specfile.Agent{Connection: c.Connection, Member: engine.Member{SystemPrompt: c.SystemPrompt, SystemParams: c.SystemParams, Backend: plan.Backend{Model: c.Coordinator.Model}}})
 		fmt.Fprintln(&b, c.Instructions, c.MayGrant, c.MaxContextBytes, c.MaxPromptBytes, c.MaxTokenBudget, c.MaxCostBudget, c.Accepts == nil || *c.Accepts < label.Secret)
 	}
 	for _, a := range agents {
