@@ -68,7 +68,7 @@ func replayWithout(con *console.Console, cmd *cobra.Command, r *replayFlags) err
 	if err != nil {
 		return err
 	}
-	if t.journal, err = run.NewJournalWriter(con, t.job, file); err != nil {
+	if t.journal, err = run.NewJournalWriter(cmd.Context(), con, t.job, file); err != nil {
 		return err
 	}
 	defer t.journal.Release()
@@ -167,7 +167,7 @@ func (t *variant) run(ctx context.Context, con *console.Console, team *engine.Te
 	o.Journal = run.ReplayJournal{History: &t.prior.History, Writer: t.journal}
 	run.SetTasks(&o, t.file)
 	return progress.Follow(ctx, con, t.job.Progress, plan, func(ctx context.Context, observers []func(event.Event)) (*engine.Result, error) {
-		o.Subscribers = t.journal.Subscribers(append(observers, events.Subscribers()...))
+		o.Subscribers = append(observers, events.Subscribers()...)
 		return team.Replay(ctx, t.prior.Run, &o)
 	})
 }

@@ -36,8 +36,8 @@ func placeName(path string) string {
 }
 
 // printChanges reports what has changed since the run that is resumed.
-func printChanges(con *console.Console, j *Job, file *specfile.File, w *JournalWriter) {
-	again := j.resumed
+func (x *execution) printChanges() {
+	con, file, again := x.con, x.file, x.job.resumed
 	if again == nil {
 		return
 	}
@@ -51,20 +51,20 @@ func printChanges(con *console.Console, j *Job, file *specfile.File, w *JournalW
 		}
 		con.Say("resume:  %s: tasks whose prompt changed run again", text)
 	}
-	if why := j.ScriptChange(&again.invocation.Invocation, file); why != "" {
+	if why := x.job.ScriptChange(&again.invocation.Invocation, file); why != "" {
 		text := "its answers are requested again"
 		if unused := titlesOf(LastCompleted(&again.stored.History)); len(unused) > 0 {
 			text = fmt.Sprintf("earlier answers are not used; running again: %s", format.List(unused, 3))
-			w.unused = fmt.Sprintf("%s not used, because %s", format.Plural(len(unused), "earlier answer"), why)
+			again.unused = fmt.Sprintf("%s not used, because %s", format.Plural(len(unused), "earlier answer"), why)
 		}
 		con.Say("resume:  %s: %s", why, text)
 	}
 	for _, name := range changedInputs(&again.stored.History, file) {
 		con.Say("resume:  input %s has changed: tasks whose prompt changed run again", terminal.CleanLine(name))
 	}
-	for _, x := range LastCompleted(&again.stored.History) {
-		if x.Missing != "" {
-			con.Say("resume:  the result of %s cannot be read, so it runs again: %s", terminal.CleanLine(x.Title), terminal.CleanLine(x.Missing))
+	for _, call := range LastCompleted(&again.stored.History) {
+		if call.Missing != "" {
+			con.Say("resume:  the result of %s cannot be read, so it runs again: %s", terminal.CleanLine(call.Title), terminal.CleanLine(call.Missing))
 		}
 	}
 }

@@ -7,12 +7,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/runteam/runteam/internal/cli/console"
 	"github.com/runteam/runteam/internal/cli/journals"
 	"github.com/runteam/runteam/internal/engine"
-	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/internal/specfile"
@@ -26,12 +24,7 @@ type JournalWriter struct {
 	Info    journal.Info
 	resumed *resumed // nil for a new run
 
-	run    *journal.Run
-	unused string // why answers of the resumed run are not used; empty if they are
-
-	mu      sync.Mutex // guards what follows
-	earlier int        // tasks that had completed before the run was resumed
-	calls   int        // agents that were called
+	run *journal.Run
 }
 
 // An openJournal is the journal that a run is stored in.
@@ -51,8 +44,9 @@ func (j *Job) open(con *console.Console, why journals.Purpose) (o openJournal, e
 	return openJournal{opened, filepath.Dir(path), key != nil}, err
 }
 
-// NewJournalWriter opens the journal of a run, unless it is not to have one.
-func NewJournalWriter(con *console.Console, j *Job, file *specfile.File) (*JournalWriter, error) {
+// NewJournalWriter opens the journal of a run, unless it is not to have one, and claims the stored run
+// if it is resumed.
+func NewJournalWriter(ctx context.Context, con *console.Console, j *Job, file *specfile.File) (*JournalWriter, error) {
 	if j.Journal.None {
 		return nil, nil
 	}
@@ -60,36 +54,24 @@ func NewJournalWriter(con *console.Console, j *Job, file *specfile.File) (*Journ
 	if err != nil {
 		return nil, err
 	}
-	if j.resumed != nil {
-		info.Time, info.Command = j.resumed.stored.Info.Time, j.resumed.stored.Info.Command
-		return &JournalWriter{openJournal: j.resumed.openJournal, Info: info, resumed: j.resumed}, nil
+	again := j.resumed
+	if again == nil {
+		j.Journal.Quiet = j.Progress == "none"
+		opened, err := j.open(con, journals.ToKeep)
+		if err != nil {
+			return nil, err
+		}
+		return &JournalWriter{openJournal: opened, Info: info}, nil
 	}
-	j.Journal.Quiet = j.Progress == "none"
-	opened, err := j.open(con, journals.ToKeep)
-	if err != nil {
-		return nil, err
+	info.Time, info.Command = again.stored.Info.Time, again.stored.Info.Command
+	w := &JournalWriter{openJournal: again.openJournal, Info: info, resumed: again}
+	if w.run, again.stored, err = w.journal.Resume(ctx, info.Run); err != nil {
+		return nil, resumeError(ctx, err)
 	}
-	return &JournalWriter{openJournal: opened, Info: info}, nil
+	return w, nil
 }
 
-// Apply stores a run in the journal, and claims the stored run if it is resumed.
-func (c *JournalWriter) Apply(ctx context.Context, o *engine.RunOptions) error {
-	if c == nil {
-		return nil
-	}
-	o.Journal = c
-	if c.resumed == nil {
-		return nil
-	}
-	run, stored, err := c.journal.Resume(ctx, c.Info.Run)
-	if err != nil {
-		return resumeError(ctx, err)
-	}
-	c.run, c.resumed.stored = run, stored
-	return nil
-}
-
-// OpenRun begins the run, or returns the one that Apply claimed; see [record.Store].
+// OpenRun begins the run, or returns the one that is resumed; see [record.Store].
 func (c *JournalWriter) OpenRun(ctx context.Context, _ record.Opening) (record.Log, error) {
 	ctx = context.WithoutCancel(ctx) // it takes one commit, which must happen even if the run is ending
 	if c.resumed == nil {
@@ -119,26 +101,6 @@ func (c *JournalWriter) changed() bool {
 		return false
 	}
 	return c.journal.Masked(c.Info.Fingerprint) != old.Fingerprint || !bytes.Equal(old.Invocation, c.Info.Invocation)
-}
-
-// Subscribers appends a subscriber that counts events for the summary.
-func (c *JournalWriter) Subscribers(others []func(event.Event)) []func(event.Event) {
-	if c == nil {
-		return others
-	}
-	return append(slices.Clip(others), c.count)
-}
-
-// count counts an event for the summary.
-func (c *JournalWriter) count(e event.Event) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	switch {
-	case e.Type == event.TaskComplete && e.Reused == e.Run:
-		c.earlier++
-	case e.Type == event.AgentStart:
-		c.calls++
-	}
 }
 
 // Release closes the journal. It may be called at any time, and again.

@@ -18,19 +18,19 @@ import (
 )
 
 // printJournalNotes reports what a stored run reused, where it is stored, and what to do next.
-func printJournalNotes(con *console.Console, j *Job, res outcome) {
-	if res.journal == nil {
+func (x *execution) printJournalNotes() {
+	if x.journal == nil {
 		return
 	}
-	if j.Progress != "none" {
-		con.Say("%s", strings.Join(journalNotes(j, &res), "\n"))
+	if x.job.Progress != "none" {
+		x.con.Say("%s", strings.Join(x.journalNotes(), "\n"))
 	}
-	if res.digestOnly {
-		warnNoKey(con)
+	if !x.warned && x.journal.digestOnly(x.result) {
+		warnNoKey(x.con)
 	}
-	if res.JournalErr != nil {
-		con.Say("runteam: the journal does not have the end of the run: %s", terminal.Clean(res.JournalErr.Error()))
-		con.Say("         completed results are printed, and tasks that had not begun were skipped")
+	if err := x.result.JournalErr; err != nil {
+		x.con.Say("runteam: the journal does not have the end of the run: %s", terminal.Clean(err.Error()))
+		x.con.Say("         completed results are printed, and tasks that had not begun were skipped")
 	}
 }
 
@@ -42,16 +42,16 @@ func warnNoKey(con *console.Console) {
 }
 
 // journalNotes returns the lines of the notes.
-func journalNotes(j *Job, res *outcome) (lines []string) {
-	if j.resumed != nil {
-		lines = append(lines, "resumed: "+res.journal.describeResume(res.Result))
+func (x *execution) journalNotes() (lines []string) {
+	if again := x.job.resumed; again != nil {
+		lines = append(lines, "resumed: "+again.describe(x.result))
 	}
-	if saved := report.Savings(res.Result).String(); saved != "" {
+	if saved := report.Savings(x.result).String(); saved != "" {
 		lines = append(lines, "reused:  "+saved)
 	}
-	run := res.journal.shortID(res.RunID)
-	lines = append(lines, "", fmt.Sprintf("Run %s is saved in %s. Next:", run, terminal.CleanLine(res.journal.folder)))
-	for _, next := range nextCommands(j, res, run) {
+	run := x.journal.shortID(x.result.RunID)
+	lines = append(lines, "", fmt.Sprintf("Run %s is saved in %s. Next:", run, terminal.CleanLine(x.journal.folder)))
+	for _, next := range x.nextCommands(run) {
 		lines = append(lines, "  # "+next.question, "  "+next.command)
 	}
 	return lines
@@ -62,13 +62,13 @@ type nextCommand struct{ question, command string }
 
 // nextCommands returns what to do after a run: resume it if it did not succeed, else explain one
 // of its prompts and repeat it without one of its results.
-func nextCommands(j *Job, res *outcome, run string) []nextCommand {
-	command := func(verb string, words ...string) string { return j.Journal.Command(verb, words...) }
+func (x *execution) nextCommands(run string) []nextCommand {
+	res, command := x.result, x.job.Journal.Command
 	show := nextCommand{"See each task and its result:", command("show", run)}
 	if !res.Success() || res.JournalErr != nil {
 		return []nextCommand{{"Resume it; completed tasks are not repeated:", command("resume", run)}, show}
 	}
-	last, joined := cmp.Or(res.withheld.NarrowedTask(res.Result), lastPrompt(res.Result)), joinedTask(res.Result)
+	last, joined := cmp.Or(x.withheld.NarrowedTask(res), lastPrompt(res)), joinedTask(res)
 	if last == nil {
 		return []nextCommand{show}
 	}
@@ -77,7 +77,7 @@ func nextCommands(j *Job, res *outcome, run string) []nextCommand {
 		return append(all, show)
 	}
 	replay := command("replay") + " --without " + format.ShellWord(taskName(joined))
-	if j.Offline {
+	if x.job.Offline {
 		replay += " --offline"
 	}
 	question := fmt.Sprintf("Did the result of %q matter? Run again without it:", terminal.Clip(terminal.CleanLine(joined.Title), 24))
@@ -126,14 +126,14 @@ func (c *JournalWriter) shortID(run string) string {
 	return journals.ShortRun(run)
 }
 
-// describeResume says what had completed before the run was resumed.
-func (c *JournalWriter) describeResume(res *engine.Result) string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if res.Success() && c.calls == 0 {
+// describe says what had completed before the run was resumed.
+func (r *resumed) describe(res *engine.Result) string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if res.Success() && r.calls == 0 {
 		return "every task was completed before, and no agent was called"
 	}
-	text := fmt.Sprintf("%s completed before", format.Plural(c.earlier, "task"))
+	text := fmt.Sprintf("%s completed before", format.Plural(r.earlier, "task"))
 	interrupted := 0
 	for i := range res.Tasks {
 		interrupted += res.Tasks[i].Metrics.Interrupted
@@ -141,8 +141,8 @@ func (c *JournalWriter) describeResume(res *engine.Result) string {
 	for i := range res.Steps {
 		interrupted += res.Steps[i].Metrics.Interrupted
 	}
-	if c.unused != "" {
-		text += "; " + c.unused
+	if r.unused != "" {
+		text += "; " + r.unused
 	}
 	if interrupted > 0 {
 		text += fmt.Sprintf("; %s had been interrupted", format.Plural(interrupted, "attempt"))

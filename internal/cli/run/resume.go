@@ -3,6 +3,7 @@ package run
 import (
 	"context"
 	"slices"
+	"sync"
 
 	"github.com/runteam/runteam/internal/cli/connect"
 	"github.com/runteam/runteam/internal/cli/console"
@@ -10,6 +11,7 @@ import (
 	"github.com/runteam/runteam/internal/cli/format"
 	"github.com/runteam/runteam/internal/cli/journals"
 	"github.com/runteam/runteam/internal/cli/source"
+	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/task"
@@ -23,6 +25,23 @@ type resumed struct {
 	invocation *StoredInvocation
 	names      source.TaskNames // of its tasks, including those that the coordinator planned
 	isChanged  bool             // flags differ from those of the run
+	unused     string           // why earlier answers are not used; empty if they are
+
+	mu      sync.Mutex // guards what follows
+	earlier int        // tasks that had completed before
+	calls   int        // agents that were called
+}
+
+// count counts an event for the summary.
+func (r *resumed) count(e event.Event) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case e.Type == event.TaskComplete && e.Reused == e.Run:
+		r.earlier++
+	case e.Type == event.AgentStart:
+		r.calls++
+	}
 }
 
 // ResumeCommand returns the command resume.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 
-	"github.com/runteam/runteam/internal/cli/console"
 	"github.com/runteam/runteam/internal/cli/exit"
 	"github.com/runteam/runteam/internal/cli/journals"
 	"github.com/runteam/runteam/internal/cli/source"
@@ -83,22 +82,23 @@ func (r *reuseFlags) resolve(file *specfile.File, names source.TaskNames) error 
 
 // printReuse reports if the script has changed since the last run of the same spec, so that none of
 // its answers are reused.
-func printReuse(ctx context.Context, con *console.Console, j *Job, file *specfile.File, w *JournalWriter) error {
-	if w == nil || j.resumed != nil || !file.Run.Reuse || !j.Offline {
+func (x *execution) printReuse(ctx context.Context) error {
+	file, j := x.file, x.journal.journal
+	if x.job.resumed != nil || !file.Run.Reuse || !x.job.Offline {
 		return nil
 	}
-	list, err := w.journal.Runs(ctx)
+	list, err := j.Runs(ctx)
 	i := slices.IndexFunc(list, func(s journal.Summary) bool { return s.Name == file.Name })
 	if err != nil || i < 0 {
 		return journals.ReadError(ctx, err)
 	}
-	last, err := w.journal.Load(ctx, list[i].Run)
+	last, err := j.Load(ctx, list[i].Run)
 	if err != nil {
 		return journals.ReadError(ctx, err)
 	}
 	if was, err := ReadInvocation(&last.Info); err == nil { // another program may have begun the run
-		if why := j.ScriptChange(&was.Invocation, file); why != "" && was.Offline {
-			con.Say("reuse:   %s: its answers are requested again", why)
+		if why := x.job.ScriptChange(&was.Invocation, file); why != "" && was.Offline {
+			x.con.Say("reuse:   %s: its answers are requested again", why)
 		}
 	}
 	return nil

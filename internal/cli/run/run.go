@@ -2,11 +2,8 @@
 package run
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"slices"
-	"time"
 
 	"github.com/google/uuid"
 	"github.com/runteam/runteam/internal/cli/connect"
@@ -17,29 +14,12 @@ import (
 	"github.com/runteam/runteam/internal/cli/journals"
 	"github.com/runteam/runteam/internal/cli/progress"
 	"github.com/runteam/runteam/internal/cli/records"
-	"github.com/runteam/runteam/internal/cli/report"
 	"github.com/runteam/runteam/internal/cli/source"
 	"github.com/runteam/runteam/internal/engine"
-	"github.com/runteam/runteam/internal/event"
-	"github.com/runteam/runteam/internal/record"
-	"github.com/runteam/runteam/internal/scripted"
 	"github.com/runteam/runteam/internal/specfile"
 	"github.com/runteam/runteam/label"
-	"github.com/runteam/runteam/task"
 	"github.com/spf13/cobra"
 )
-
-// recording returns the recording of --record, nil without it. It refuses a file that could not be
-// written when the run has ended.
-func (j *Job) recording(cmd *cobra.Command, file *specfile.File) (*connect.Recording, error) {
-	if !cmd.Flags().Changed("record") {
-		return nil, nil
-	}
-	if err := j.record.Check(append(j.Reads(file), j.ScriptPath(file))...); err != nil {
-		return nil, err
-	}
-	return &connect.Recording{File: &j.record, Models: &scripted.Recorder{}}, nil
-}
 
 // A Job is one run with its flags.
 type Job struct {
@@ -58,7 +38,6 @@ type Job struct {
 	resumed     *resumed // nil for a new run
 
 	includeMessages bool
-	conversation    *records.Conversation // nil unless the result includes messages
 }
 
 // Command returns the command run.
@@ -189,46 +168,20 @@ func runJob(con *console.Console, cmd *cobra.Command, j *Job) error {
 	if err != nil {
 		return err
 	}
-	if err := journals.CheckOutputs(con, &j.Journal, &j.record, &j.trace.File, &j.trace.Anchor, &j.events.File); err != nil {
+	x := &execution{con: con, job: j, file: file}
+	if err := x.openRecords(cmd); err != nil {
 		return err
 	}
-	rec, err := j.recording(cmd, file)
-	if err != nil {
-		return err
-	}
-	used := append(j.Reads(file), j.ScriptPath(file), j.record.Path, j.Journal.Path, j.Journal.KeyFile)
-	trace, err := j.trace.Begin(cmd, con, file, j.record.Force, used...)
-	if err != nil {
-		return err
-	}
-	events, err := j.events.Begin(cmd, con, j.record.Force, append(used, j.trace.File.Path, j.trace.Anchor.Path, j.trace.KeyFile)...)
-	if err != nil {
-		return err
-	}
-	c, err := connect.NewConnector(cmd.Context(), con, &j.AnswerFlags, file, rec)
-	if err != nil {
-		return err
-	}
-	defer c.Close()
-	c.AllowNoKey = j.resumed != nil || file.Run.Reuse
-	file.Config.Logger = con.Log
-	t, err := connect.BuildTeam(file, c.Connect)
-	if err != nil {
-		return err
-	}
-	r, err := runSpec(cmd.Context(), con, j, t, file, c, slices.Concat(trace.Subscribers(), events.Subscribers()), trace.Recorder())
-	unwritten := events.Close()
-	defer r.journal.Release()
-	if errors.Is(err, engine.ErrAssertion) {
+	defer x.release()
+	err = x.perform(cmd.Context())
+	unwritten := x.events.Close()
+	switch {
+	case errors.Is(err, engine.ErrAssertion):
 		return &exit.Error{Kind: exit.KindValidation, Err: file.Locate(err), Status: exit.StatusFailed}
-	}
-	if err != nil {
+	case err != nil:
 		return file.Locate(err)
 	}
-	r.recordErr = errors.Join(rec.Save(), trace.Close(r.Recorded()), unwritten)
-	j.conversation.Attach(r.Result) // after the trace, which has the prompts already
-	r.Audit = cmp.Or(trace.Head(), r.Audit)
-	return printOutcome(con, j, r, rec, trace)
+	return x.printOutcome(errors.Join(x.closeRecords(), unwritten))
 }
 
 // loadSpec reads the spec, and refuses one without tasks and goal.
@@ -254,74 +207,6 @@ func (j *Job) loadSpec(ctx context.Context, con *console.Console) (*specfile.Fil
 	return file, nil
 }
 
-// outcome is a run that ended.
-type outcome struct {
-	spec     string           // its path
-	withheld *report.Withheld // from the agents
-	findings []engine.Finding // of the plan about its assertions
-	*engine.Result
-	output     []task.ID // whose results form the answer; none if the coordinator writes it
-	recordErr  error     // why a record of the run was not written
-	journal    *JournalWriter
-	began      time.Time // when this command started it
-	digestOnly bool      // the journal has only a digest of some result, and there was no warning
-}
-
-// runSpec runs the goal or the tasks of a spec.
-func runSpec(ctx context.Context, con *console.Console, j *Job, t *engine.Team, file *specfile.File, c *connect.Connector, observers []func(event.Event), rec record.Recorder) (out outcome, err error) {
-	o := j.Options(file)
-	out.spec, out.withheld = file.Path, &report.Withheld{}
-	if j.includeMessages {
-		j.conversation = &records.Conversation{}
-	}
-	o.Recorder = j.conversation.Recorder(rec)
-	var plan *engine.Plan
-	start := func(ctx context.Context, watching []func(event.Event)) (*engine.Result, error) {
-		o.Subscribers = out.journal.Subscribers(append(watching, observers...))
-		if j.Progress != "none" {
-			o.Subscribers = append(o.Subscribers, out.withheld.Observe)
-		}
-		if j.resumed != nil {
-			SetTasks(&o, file)
-			return t.Resume(ctx, file.Run.RunID, &o)
-		}
-		if file.Goal != nil {
-			return t.RunTeam(ctx, *file.Goal, &o)
-		}
-		return t.RunPlan(ctx, plan, &o)
-	}
-	if file.Goal == nil {
-		if plan, err = t.Plan(file.Tasks, &o); err != nil {
-			return out, err
-		}
-		if file.Run.Answer == nil {
-			out.output = plan.Output
-		}
-		out.findings = plan.Findings
-	}
-	con.Warn(append(source.Warnings(file, plan), c.UnusedReplies...))
-	if out.journal, err = NewJournalWriter(con, j, file); err != nil {
-		return out, err
-	}
-	if err := out.journal.Apply(ctx, &o); err != nil {
-		return out, err
-	}
-	warned := out.journal.mayStoreDigestOnly(plan, file)
-	if warned {
-		warnNoKey(con)
-	}
-	printChanges(con, j, file, out.journal)
-	if err := printReuse(ctx, con, j, file, out.journal); err != nil {
-		return out, err
-	}
-	out.began = con.Now()
-	if out.Result, err = progress.Follow(ctx, con, j.Progress, plan, start); err != nil {
-		return out, err
-	}
-	out.Command, out.digestOnly = j.Command, !warned && out.journal.digestOnly(out.Result)
-	return out, nil
-}
-
 // Options returns the options of the spec with those of the flags.
 func (j *Job) Options(file *specfile.File) engine.RunOptions {
 	o := file.Run
@@ -333,33 +218,4 @@ func (j *Job) Options(file *specfile.File) engine.RunOptions {
 		o.UserAccepts, o.Reveal = new(label.Secret), true
 	}
 	return o
-}
-
-// printOutcome prints the result on stdout and the report of the run on stderr.
-func printOutcome(con *console.Console, j *Job, res outcome, rec *connect.Recording, trace *records.TraceWriter) error {
-	err := report.PrintAnswer(con, res.output, res.Result, j.events.ToStdout())
-	shown := *res.Result
-	if j.resumed != nil {
-		shown.StartedAt = res.began // so that the report has the time of this command
-	}
-	ending := report.Ending{Result: &shown, Mode: progress.Mode(con, j.Progress), Scripted: j.Offline, Spec: res.spec, Withheld: res.withheld, Findings: res.findings}
-	ending.Print(con)
-	printJournalNotes(con, j, res)
-	status := report.ExitStatus(res.Result)
-	for _, err := range []error{err, res.recordErr} {
-		if err != nil {
-			con.PrintError(err, nil)
-			status = max(status, exit.StatusFailed)
-		}
-	}
-	if rec != nil && res.recordErr == nil && (j.Progress != "none" || rec.Empty()) {
-		con.Say("%s", rec.Summary(res.Result))
-	}
-	if trace.Head() != "" && (j.Progress != "none" || trace.Anchor == nil) {
-		con.Say("%s", trace.Summary(j.Progress != "none"))
-	}
-	if status == exit.StatusOK {
-		return nil
-	}
-	return exit.Status(status)
 }

@@ -1,0 +1,185 @@
+package run
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"time"
+
+	"github.com/runteam/runteam/internal/cli/connect"
+	"github.com/runteam/runteam/internal/cli/console"
+	"github.com/runteam/runteam/internal/cli/exit"
+	"github.com/runteam/runteam/internal/cli/journals"
+	"github.com/runteam/runteam/internal/cli/progress"
+	"github.com/runteam/runteam/internal/cli/records"
+	"github.com/runteam/runteam/internal/cli/report"
+	"github.com/runteam/runteam/internal/cli/source"
+	"github.com/runteam/runteam/internal/engine"
+	"github.com/runteam/runteam/internal/event"
+	"github.com/runteam/runteam/internal/scripted"
+	"github.com/runteam/runteam/internal/specfile"
+	"github.com/runteam/runteam/task"
+	"github.com/spf13/cobra"
+)
+
+// An execution is one run of a spec: what it uses, and how it ended.
+type execution struct {
+	con  *console.Console
+	job  *Job
+	file *specfile.File
+
+	recording    *connect.Recording    // nil without --record
+	trace        *records.TraceWriter  // nil without --trace
+	events       *records.EventWriter  // nil without --events
+	conversation *records.Conversation // nil without --include-messages
+	connector    *connect.Connector
+	journal      *JournalWriter // nil without a journal
+
+	plan     *engine.Plan // nil if the coordinator makes it
+	withheld report.Withheld
+	warned   bool      // that the journal may store only digests
+	began    time.Time // when this command started the run
+	result   *engine.Result
+}
+
+// openRecords opens the files that the run writes. It refuses those that could not be written when
+// the run has ended.
+func (x *execution) openRecords(cmd *cobra.Command) (err error) {
+	j := x.job
+	if err := journals.CheckOutputs(x.con, &j.Journal, &j.record, &j.trace.File, &j.trace.Anchor, &j.events.File); err != nil {
+		return err
+	}
+	used := append(j.Reads(x.file), j.ScriptPath(x.file))
+	if cmd.Flags().Changed("record") {
+		if err := j.record.Check(used...); err != nil {
+			return err
+		}
+		x.recording = &connect.Recording{File: &j.record, Models: &scripted.Recorder{}}
+	}
+	used = append(used, j.record.Path, j.Journal.Path, j.Journal.KeyFile)
+	if x.trace, err = j.trace.Begin(cmd, x.con, x.file, j.record.Force, used...); err != nil {
+		return err
+	}
+	x.events, err = j.events.Begin(cmd, x.con, j.record.Force, append(used, j.trace.File.Path, j.trace.Anchor.Path, j.trace.KeyFile)...)
+	if j.includeMessages {
+		x.conversation = &records.Conversation{}
+	}
+	return err
+}
+
+// release closes the journal and the connections.
+func (x *execution) release() {
+	x.journal.Release()
+	if x.connector != nil {
+		x.connector.Close()
+	}
+}
+
+// perform runs the goal or the tasks of the spec.
+func (x *execution) perform(ctx context.Context) (err error) {
+	if x.connector, err = connect.NewConnector(ctx, x.con, &x.job.AnswerFlags, x.file, x.recording); err != nil {
+		return err
+	}
+	x.connector.AllowNoKey = x.job.resumed != nil || x.file.Run.Reuse
+	x.file.Config.Logger = x.con.Log
+	t, err := connect.BuildTeam(x.file, x.connector.Connect)
+	if err != nil {
+		return err
+	}
+	o := x.job.Options(x.file)
+	o.Recorder = x.conversation.Recorder(x.trace.Recorder())
+	if x.file.Goal == nil {
+		if x.plan, err = t.Plan(x.file.Tasks, &o); err != nil {
+			return err
+		}
+	}
+	x.con.Warn(append(source.Warnings(x.file, x.plan), x.connector.UnusedReplies...))
+	if err := x.openJournal(ctx, &o); err != nil {
+		return err
+	}
+	x.began = x.con.Now()
+	x.result, err = progress.Follow(ctx, x.con, x.job.Progress, x.plan, func(ctx context.Context, observers []func(event.Event)) (*engine.Result, error) {
+		o.Subscribers = x.subscribers(observers)
+		switch {
+		case x.job.resumed != nil:
+			SetTasks(&o, x.file)
+			return t.Resume(ctx, x.file.Run.RunID, &o)
+		case x.file.Goal != nil:
+			return t.RunTeam(ctx, *x.file.Goal, &o)
+		}
+		return t.RunPlan(ctx, x.plan, &o)
+	})
+	return err
+}
+
+// openJournal opens the journal of the run, and reports what it changes about the run.
+func (x *execution) openJournal(ctx context.Context, o *engine.RunOptions) (err error) {
+	if x.journal, err = NewJournalWriter(ctx, x.con, x.job, x.file); x.journal == nil {
+		return err
+	}
+	o.Journal = x.journal
+	if x.warned = x.journal.mayStoreDigestOnly(x.plan, x.file); x.warned {
+		warnNoKey(x.con)
+	}
+	x.printChanges()
+	return x.printReuse(ctx)
+}
+
+// subscribers returns what receives the events of the run besides its progress.
+func (x *execution) subscribers(all []func(event.Event)) []func(event.Event) {
+	all = append(append(all, x.trace.Subscribers()...), x.events.Subscribers()...)
+	if x.job.resumed != nil {
+		all = append(all, x.job.resumed.count)
+	}
+	if x.job.Progress != "none" {
+		all = append(all, x.withheld.Observe)
+	}
+	return all
+}
+
+// closeRecords writes what the files of the run lack at its end.
+func (x *execution) closeRecords() error {
+	x.result.Command = x.job.Command
+	err := errors.Join(x.recording.Save(), x.trace.Close(x.result.Recorded()))
+	x.conversation.Attach(x.result) // after the trace, which has the prompts already
+	x.result.Audit = cmp.Or(x.trace.Head(), x.result.Audit)
+	return err
+}
+
+// printOutcome prints the result on stdout and the report of the run on stderr. recordErr says why a
+// record of the run was not written.
+func (x *execution) printOutcome(recordErr error) error {
+	con, j := x.con, x.job
+	shown := *x.result
+	if j.resumed != nil {
+		shown.StartedAt = x.began // so that the report has the time of this command
+	}
+	ending := report.Ending{Result: &shown, Mode: progress.Mode(con, j.Progress), Scripted: j.Offline, Spec: x.file.Path, Withheld: &x.withheld}
+	var output []task.ID // none if the coordinator writes the answer
+	if x.plan != nil {
+		ending.Findings = x.plan.Findings
+		if x.file.Run.Answer == nil {
+			output = x.plan.Output
+		}
+	}
+	err := report.PrintAnswer(con, output, x.result, j.events.ToStdout())
+	ending.Print(con)
+	x.printJournalNotes()
+	status := report.ExitStatus(x.result)
+	for _, err := range []error{err, recordErr} {
+		if err != nil {
+			con.PrintError(err, nil)
+			status = max(status, exit.StatusFailed)
+		}
+	}
+	if rec := x.recording; rec != nil && recordErr == nil && (j.Progress != "none" || rec.Empty()) {
+		con.Say("%s", rec.Summary(x.result))
+	}
+	if x.trace.Head() != "" && (j.Progress != "none" || x.trace.Anchor == nil) {
+		con.Say("%s", x.trace.Summary(j.Progress != "none"))
+	}
+	if status == exit.StatusOK {
+		return nil
+	}
+	return exit.Status(status)
+}
