@@ -3,54 +3,28 @@ package progress
 import (
 	"fmt"
 	"io"
-	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/runteam/runteam/internal/cli/format"
 	"github.com/runteam/runteam/internal/cli/terminal"
-	"github.com/runteam/runteam/internal/codes"
-	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/task"
 )
 
 // lineLog is progress as lines, for logs and pipes.
 type lineLog struct {
-	w     io.Writer
-	start time.Time
-	known map[string]bool // warnings that were printed before the run
-
-	mu      sync.Mutex // guards what follows
-	last    time.Time  // when a line was printed
-	running []string   // titles, in the order in which they began
-	tally   counts
-	limited time.Time          // the time of the last line about a limited endpoint
-	begun   map[task.ID]string // the lines about tasks that began, until it is known whether their answers are cached
-}
-
-func newLineLog(plan *engine.Plan, w io.Writer, start time.Time) *lineLog {
-	return &lineLog{w: w, start: start, last: start, tally: newCounts(plan), known: knownWarnings(plan), begun: map[task.ID]string{}}
-}
-
-// knownWarnings returns the warnings of a plan, which were printed before the run.
-func knownWarnings(plan *engine.Plan) map[string]bool {
-	known := make(map[string]bool)
-	if plan != nil {
-		for _, warning := range plan.Warnings {
-			known[warning.Error()] = true
-		}
-	}
-	return known
+	*tracker // its mutex guards what follows, too
+	w        io.Writer
+	last     time.Time // when a line was printed
+	limited  time.Time // of the last line about a limited endpoint
 }
 
 // take prints the line of an event.
 func (p *lineLog) take(e event.Event) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.tally.take(e)
-	p.count(e)
+	e, r := p.tracker.take(e)
 	switch {
 	case e.Type == event.Warning && p.known[e.Message]:
 		return
@@ -59,38 +33,22 @@ func (p *lineLog) take(e event.Event) {
 	case e.Type == event.Limited:
 		p.limited = e.Time
 	}
-	text := sentence(e, p.tally.outcome(e))
+	text := sentence(e, outcome(e, r))
 	if e.Type == event.TaskStart {
-		p.begun[e.Task] = text
+		r.unprinted = text
 		return
 	}
-	if start, held := p.begun[e.Task]; held && (text != "" || e.Type == event.AgentStart) {
-		delete(p.begun, e.Task)
+	if r != nil && r.unprinted != "" && (text != "" || e.Type == event.AgentStart) {
 		if e.Reused == "" {
-			p.print(e.Time, start)
+			p.print(e.Time, r.unprinted)
 		}
+		r.unprinted = ""
 	}
 	if text != "" {
 		p.print(e.Time, text)
 	}
 	if e.Type == event.PlanReady {
 		p.list(e.Plan)
-	}
-}
-
-// count updates the running tasks and steps.
-func (p *lineLog) count(e event.Event) {
-	name := e.Title
-	if ofCoordinator(e) {
-		name = stepName(e)
-	}
-	switch {
-	case begins(e):
-		p.running = append(p.running, name)
-	case ends(e):
-		if i := slices.Index(p.running, name); i >= 0 {
-			p.running = slices.Delete(p.running, i, i+1)
-		}
 	}
 }
 
@@ -129,9 +87,9 @@ func (p *lineLog) beat(now time.Time) {
 	if now.Sub(p.last) < heartbeat {
 		return
 	}
-	text := p.tally.String()
-	if n := len(p.running); n > 0 {
-		text += "; running: " + format.List(p.running, 3)
+	text := p.counts()
+	if all := p.running(); len(all) > 0 {
+		text += "; running: " + format.List(all, 3)
 	}
 	p.print(now, "working   "+text)
 }
@@ -141,9 +99,9 @@ func (p *lineLog) print(at time.Time, text string) {
 	_, _ = fmt.Fprintf(p.w, "%7s  %s\n", format.Elapsed(at.Sub(p.start)), text) // a failure to show progress is no error
 }
 
-// sentence describes an event in one line; it is empty for events without news. The outcome is that
+// sentence describes an event in one line; it is empty for events without news. The end is that
 // of the task or step that the event ends.
-func sentence(e event.Event, outcome string) string {
+func sentence(e event.Event, end state) string {
 	who, message := who(e), reason(e)
 	switch e.Type {
 	case event.PlanReady:
@@ -169,8 +127,8 @@ func sentence(e event.Event, outcome string) string {
 		return "start     " + who
 	case !ends(e):
 		return ""
-	case outcome != format.Completed:
-		return fmt.Sprintf("%-9s %s: %s", outcome, who, message)
+	case end != done:
+		return fmt.Sprintf("%-9s %s: %s", states[end].word, who, message)
 	case e.Reused != "":
 		return "cached    " + who + reusedFrom(e)
 	}
@@ -179,44 +137,9 @@ func sentence(e event.Event, outcome string) string {
 
 // who returns the task or step that an event is about, and its agent.
 func who(e event.Event) string {
-	name := e.Title
-	if ofCoordinator(e) {
-		name = stepName(e)
-	}
+	name := stepName(e)
 	if e.Agent != "" {
 		name += " (" + e.Agent + ")"
 	}
 	return terminal.CleanLine(name)
-}
-
-// reason says why a task ended without a result: because of another task, or of its own error.
-func reason(e event.Event) string {
-	switch {
-	case e.Type != event.Budget && budgetSpent(e.Code) != "": // the message repeats the budget
-		return budgetSpent(e.Code)
-	case e.Because == "":
-		return terminal.CleanLine(e.Message)
-	case e.Status == task.Skipped:
-		return fmt.Sprintf("because %q did not complete", terminal.CleanLine(e.Because))
-	}
-	return fmt.Sprintf("because %q failed", terminal.CleanLine(e.Because))
-}
-
-// budgetName returns the name of the budget that an error code is about, or "".
-func budgetName(code string) string {
-	switch code {
-	case codes.Budget:
-		return "token budget"
-	case codes.CostBudget:
-		return "cost budget"
-	}
-	return ""
-}
-
-// budgetSpent returns a clause that says which budget is spent, or "" for other error codes.
-func budgetSpent(code string) string {
-	if name := budgetName(code); name != "" {
-		return "the " + name + " is spent"
-	}
-	return ""
 }

@@ -3,6 +3,7 @@ package progress
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -10,17 +11,22 @@ import (
 
 	"github.com/runteam/runteam/internal/cli/clitest"
 	"github.com/runteam/runteam/internal/codes"
+	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/task"
 	"github.com/stretchr/testify/require"
 )
+
+func newTestLog(plan *engine.Plan, out io.Writer, start time.Time) *lineLog {
+	return &lineLog{tracker: newTracker(plan, start, interrupted), w: out, last: start}
+}
 
 func TestPlainPrintsALinePerEvent(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	plan := planOf(3)
 	plan.Warnings = []task.Problem{{Message: "was said before the run, at its place"}}
-	p := newLineLog(plan, &out, clitest.Noon)
+	p := newTestLog(plan, &out, clitest.Noon)
 	at := func(ms int) time.Time { return clitest.Noon.Add(time.Duration(ms) * time.Millisecond) }
 	for _, e := range []event.Event{
 		{Type: event.RunStart, Time: clitest.Noon, Tasks: 3},
@@ -61,7 +67,7 @@ func TestPlainPrintsALinePerEvent(t *testing.T) {
 func TestPlainLimitsLinesAboutRateLimits(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	p := newLineLog(planOf(1), &out, clitest.Noon)
+	p := newTestLog(planOf(1), &out, clitest.Noon)
 	for _, e := range []struct{ at, wait int }{{1, 2}, {3, 4}, {7, 8}, {15, 16}, {31, 2}, {40, 2}, {45, 2}, {46, 60}, {75, 2}} {
 		p.take(event.Event{
 			Type:    event.Limited,
@@ -83,7 +89,7 @@ func TestPlainPrintsHeartbeats(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
-		p := newLineLog(planOf(2), &out, time.Now())
+		p := newTestLog(planOf(2), &out, time.Now())
 		stop := every(time.Second, func() { p.beat(time.Now()) })
 		p.take(event.Event{Type: event.TaskStart, Title: "Slow", Agent: "a", Time: time.Now(), Attempt: 1})
 		p.take(event.Event{Type: event.AgentStart, Title: "Slow", Agent: "a", Time: time.Now(), Attempt: 1})
@@ -129,7 +135,7 @@ func goalEvents() []event.Event {
 func TestPlainOfAGoal(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	p := newLineLog(nil, &out, clitest.Noon)
+	p := newTestLog(nil, &out, clitest.Noon)
 	for i, e := range goalEvents() {
 		p.take(e)
 		if i == 1 {
@@ -157,13 +163,13 @@ func TestPlainOfAGoal(t *testing.T) {
    6.0s  completed digest 1 (coordinator) in 1.0s, 10 tokens in, 1 out
    9.0s  failed    digest 2 (coordinator): cut\x1b[2J
 `, "\n"), out.String())
-	require.Empty(t, p.running)
+	require.Empty(t, p.running())
 }
 
 func TestPlainListsOnlyTheStartOfALongPlan(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	p := newLineLog(nil, &out, clitest.Noon)
+	p := newTestLog(nil, &out, clitest.Noon)
 	plan := make([]event.Planned, 100)
 	for i := range plan {
 		plan[i] = event.Planned{Task: task.ID(fmt.Sprint(i)), Title: fmt.Sprintf("Task %d", i), Agent: "a"}

@@ -2,7 +2,6 @@
 package progress
 
 import (
-	"cmp"
 	"context"
 	"slices"
 	"sync"
@@ -46,46 +45,18 @@ func Mode(con *console.Console, asked string) string {
 	return "plain"
 }
 
-// withStopReason replaces the message of tasks that were skipped because the run ended, and of a step
-// of the coordinator that ended with it, by the reason: the end of ctx, a budget or a time limit.
-func withStopReason(ctx context.Context, take func(event.Event)) func(event.Event) {
-	spent := ""
-	return func(e event.Event) {
-		if e.Type == event.Budget && !e.OwnBudget {
-			spent = cmp.Or(spent, budgetSpent(e.Code))
-		}
-		if e.Type == event.TaskSkipped && e.Root == "" {
-			switch {
-			case ctx.Err() != nil:
-				e.Message = context.Cause(ctx).Error()
-			case spent != "":
-				e.Message = spent
-			case e.Message == "Skipped: the journal failed.":
-				e.Message = "the journal failed"
-			default:
-				e.Message = "timed out"
-			}
-		}
-		if ofCoordinator(e) && e.Code == "CANCELED" && ctx.Err() != nil {
-			e.Message = context.Cause(ctx).Error()
-		}
-		take(e)
-	}
-}
-
 // Follow calls start and shows the events of the run meanwhile. The plan is nil if the run makes it.
 // An interruption is reported at once, since calls in progress may take a moment to end.
 func Follow(ctx context.Context, con *console.Console, mode string, plan *engine.Plan, start func(context.Context, []func(event.Event)) (*engine.Result, error)) (*engine.Result, error) {
+	t := newTracker(plan, con.Now(), func() error { return context.Cause(ctx) })
 	var observers []func(event.Event)
 	stop := func() {}
 	switch Mode(con, mode) {
 	case "live":
-		observers, stop = live(con, plan)
+		observers, stop = live(con, t)
 	case "plain":
-		observers, stop = plain(con, plan)
-	}
-	for i, observe := range observers {
-		observers[i] = withStopReason(ctx, observe)
+		p := &lineLog{tracker: t, w: con.Screen, last: t.start}
+		observers, stop = []func(event.Event){p.take}, every(time.Second, func() { p.beat(con.Now()) })
 	}
 	reported := make(chan struct{})
 	cancelReport := context.AfterFunc(ctx, func() {
@@ -102,17 +73,18 @@ func Follow(ctx context.Context, con *console.Console, mode string, plan *engine
 
 // live shows a table from the first event until stop, which leaves it on the screen. A run that
 // cannot start has no table.
-func live(con *console.Console, plan *engine.Plan) (observers []func(event.Event), stop func()) {
-	t := newTable(plan, con.Now())
-	color, known := con.Colors(), knownWarnings(plan)
+func live(con *console.Console, t *tracker) (observers []func(event.Event), stop func()) {
+	color := con.Colors()
 	show := sync.OnceFunc(func() {
 		con.Screen.Show(func(width, height int) []terminal.Line { return t.lines(width, height, con.Now(), color) })
 	})
 	stopRefresh := every(frameTime, con.Screen.Refresh)
 	take := func(e event.Event) {
+		t.mu.Lock()
 		t.take(e)
+		t.mu.Unlock()
 		show()
-		if e.Type == event.Warning && e.Title == "" && !known[e.Message] { // about the whole run, which has no row
+		if e.Type == event.Warning && e.Title == "" && !t.known[e.Message] { // about the whole run, which has no row
 			con.Say("runteam: warning: %s", terminal.CleanLine(e.Message))
 		}
 	}
@@ -120,13 +92,6 @@ func live(con *console.Console, plan *engine.Plan) (observers []func(event.Event
 		stopRefresh()
 		con.Screen.Finish()
 	}
-}
-
-// plain prints a line for each event, and one after a long silence.
-func plain(con *console.Console, plan *engine.Plan) (observers []func(event.Event), stop func()) {
-	p := newLineLog(plan, con.Screen, con.Now())
-	stop = every(time.Second, func() { p.beat(con.Now()) })
-	return []func(event.Event){p.take}, stop
 }
 
 // every calls f periodically from one goroutine. The stop function waits for it.

@@ -1,6 +1,7 @@
 package progress
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -24,6 +25,9 @@ func planOf(n int) *engine.Plan {
 	return p
 }
 
+// interrupted is the cause of a run that is being ended.
+func interrupted() error { return errors.New("interrupted") }
+
 func texts(lines []terminal.Line) (all []string) {
 	for _, l := range lines {
 		all = append(all, l.Text)
@@ -33,7 +37,7 @@ func texts(lines []terminal.Line) (all []string) {
 
 func TestTableShowsEachState(t *testing.T) {
 	t.Parallel()
-	tb := newTable(planOf(7), clitest.Noon)
+	tb := newTracker(planOf(7), clitest.Noon, interrupted)
 	at := func(s int) time.Time { return clitest.Noon.Add(time.Duration(s) * time.Second) }
 	for _, e := range []event.Event{
 		{Type: event.RunStart, Time: clitest.Noon, Tasks: 7},
@@ -69,7 +73,7 @@ func TestTableShowsEachState(t *testing.T) {
 // TestTableShowsRateLimits checks the last line while calls wait.
 func TestTableShowsRateLimits(t *testing.T) {
 	t.Parallel()
-	tb := newTable(planOf(1), clitest.Noon)
+	tb := newTracker(planOf(1), clitest.Noon, interrupted)
 	tb.take(event.Event{Type: event.TaskStart, Task: "0", Time: clitest.Noon, Attempt: 1})
 	for _, wait := range []time.Duration{8 * time.Second, 3 * time.Second} {
 		tb.take(event.Event{Type: event.Limited, Task: "0", Time: clitest.Noon, Problem: event.Problem{Wait: wait, Message: "http://a/v1: its rate limit is reached; calls wait"}})
@@ -80,7 +84,7 @@ func TestTableShowsRateLimits(t *testing.T) {
 
 func TestTableMarksReusedResults(t *testing.T) {
 	t.Parallel()
-	tb := newTable(planOf(2), clitest.Noon)
+	tb := newTracker(planOf(2), clitest.Noon, interrupted)
 	tb.take(event.Event{Type: event.TaskComplete, Run: "r1", Task: "0", Time: clitest.Noon, Status: task.Completed, Work: event.Work{Reused: "r1", Duration: time.Hour}})
 	tb.take(event.Event{Type: event.TaskComplete, Run: "r1", Task: "1", Time: clitest.Noon, Status: task.Completed, Work: event.Work{Reused: "0195c3a1-7777"}})
 	require.Equal(t, []string{"completed Task 0  agent 0  cached", "completed Task 1  agent 1  cached, reused from 0195c3a1"}, texts(tb.lines(100, 0, clitest.Noon, false))[:2])
@@ -89,7 +93,7 @@ func TestTableMarksReusedResults(t *testing.T) {
 // All attempts at a task get the same messages, which count once.
 func TestTableCountsTheMessagesOfAnAttempt(t *testing.T) {
 	t.Parallel()
-	tb := newTable(planOf(1), clitest.Noon)
+	tb := newTracker(planOf(1), clitest.Noon, interrupted)
 	told := event.Event{Type: event.Message, Task: "0", Time: clitest.Noon, From: "user"}
 	for _, e := range []event.Event{
 		{Type: event.TaskStart, Task: "0", Time: clitest.Noon, Attempt: 1}, told, told,
@@ -104,7 +108,7 @@ func TestTableFitsEveryTerminal(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 40).Draw(t, "tasks")
-		tb := newTable(planOf(n), clitest.Noon)
+		tb := newTracker(planOf(n), clitest.Noon, interrupted)
 		running, failures := 0, 0
 		for i := range n {
 			id := task.ID(fmt.Sprint(i))
@@ -138,14 +142,14 @@ func TestTableFitsEveryTerminal(t *testing.T) {
 
 func TestTableCountsHiddenRows(t *testing.T) {
 	t.Parallel()
-	lines := texts(newTable(planOf(10), clitest.Noon).lines(80, 6, clitest.Noon, false))
+	lines := texts(newTracker(planOf(10), clitest.Noon, interrupted).lines(80, 6, clitest.Noon, false))
 	require.Len(t, lines, 5)
 	require.Equal(t, "0 of 10 tasks completed, 0s, 6 rows not shown", lines[4])
 }
 
 func TestTableOfAGoalGrowsDownwards(t *testing.T) {
 	t.Parallel()
-	tb := newTable(nil, clitest.Noon)
+	tb := newTracker(nil, clitest.Noon, interrupted)
 	at := func(s int) time.Time { return clitest.Noon.Add(time.Duration(s) * time.Second) }
 	require.Equal(t, []string{"planning, 0s"}, texts(tb.lines(80, 0, clitest.Noon, false)))
 	var before []string
@@ -177,7 +181,7 @@ func TestTableOfAGoalGrowsDownwards(t *testing.T) {
 		"1 of 2 tasks completed, 1 failed, no answer, token budget spent, 9s, 40 tokens in, 4 out",
 	}, texts(tb.lines(90, 0, at(9), false)))
 
-	tb = newTable(nil, clitest.Noon)
+	tb = newTracker(nil, clitest.Noon, interrupted)
 	for _, e := range goalEvents()[:3] {
 		tb.take(e)
 	}
@@ -187,7 +191,7 @@ func TestTableOfAGoalGrowsDownwards(t *testing.T) {
 
 func TestTableMarksRoundedNumbers(t *testing.T) {
 	t.Parallel()
-	tb := newTable(planOf(1), clitest.Noon)
+	tb := newTracker(planOf(1), clitest.Noon, interrupted)
 	tb.take(event.Event{Type: event.TaskComplete, Task: "0", Time: clitest.Noon, Status: task.Completed, Work: event.Work{Input: 256, Output: 256, Rounded: true}})
 	require.Equal(t, "1 of 1 task completed, 0s, ~256 tokens in, 256 out", texts(tb.lines(100, 0, clitest.Noon, false))[1])
 }

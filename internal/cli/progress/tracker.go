@@ -1,0 +1,320 @@
+package progress
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/cli/format"
+	"github.com/runteam/runteam/internal/cli/journals"
+	"github.com/runteam/runteam/internal/cli/terminal"
+	"github.com/runteam/runteam/internal/codes"
+	"github.com/runteam/runteam/internal/engine"
+	"github.com/runteam/runteam/internal/event"
+	"github.com/runteam/runteam/internal/record"
+	"github.com/runteam/runteam/llm"
+	"github.com/runteam/runteam/task"
+)
+
+// A tracker follows a run by its events. It has a row for each task, in the order of the spec, and
+// one for each step of the coordinator, when it began.
+type tracker struct {
+	start time.Time
+	known map[string]bool // warnings that were printed before the run
+	cause func() error    // why the run is being ended; nil otherwise
+
+	mu       sync.Mutex // guards what follows; callers of take hold it
+	rows     []row
+	byKey    map[string]int
+	begun    int // rows
+	ended    int // rows
+	outcomes record.Outcomes
+	total    int
+	planned  bool   // the tasks are known
+	over     bool   // the run ended
+	goal     bool   // the coordinator is to write an answer
+	answer   bool   // the coordinator wrote it
+	spent    string // the budget that ended the run, such as "token budget"; empty if none did
+	usage    llm.Usage
+	rounded  bool      // whether the tokens of any row are
+	limited  time.Time // until when an endpoint accepts no call
+}
+
+// row is one task, or one step of the coordinator.
+type row struct {
+	title, agent string
+	state        state
+	begun        int           // its position among the rows that began, from 1; 0 if it has not begun
+	since        time.Time     // running: when it began; waiting for a retry: when that begins
+	took         time.Duration // of a task that ended
+	attempt      int
+	messages     int // delivered with this attempt
+	reason       string
+	note         string // about a model call that is repeated
+	cached       string // where a cached answer is from; empty without one
+	ended        int    // its position among the ended rows, from 1; 0 if it has not ended
+	unprinted    string // the line about its start, until it is known whether the answer is cached
+}
+
+// state is the state of a row.
+type state uint8
+
+const (
+	waiting state = iota
+	running
+	retrying
+	done
+	failed
+	skipped
+	cancelled
+)
+
+var states = [...]struct{ word, color string }{
+	waiting:   {"waiting", "2"},
+	running:   {"running", "36"},
+	retrying:  {"retry", "33"},
+	done:      {format.Completed, "32"},
+	failed:    {format.Failed, "31"},
+	skipped:   {format.Skipped, "31"},
+	cancelled: {format.Cancelled, "2"},
+}
+
+// newTracker returns the state of a run before its first event. The rows of a goal are added when its
+// tasks are planned.
+func newTracker(plan *engine.Plan, start time.Time, cause func() error) *tracker {
+	t := &tracker{start: start, cause: cause, known: map[string]bool{}, byKey: map[string]int{}}
+	if plan == nil {
+		return t
+	}
+	t.total, t.planned, t.goal = len(plan.Tasks), true, plan.Coordinator != nil
+	for _, warning := range plan.Warnings {
+		t.known[warning.Error()] = true
+	}
+	for _, p := range plan.Tasks {
+		t.add(string(p.ID), p.Title, p.Assignee)
+	}
+	return t
+}
+
+// add adds a row below the others.
+func (t *tracker) add(key, title, agent string) *row {
+	t.byKey[key] = len(t.rows)
+	t.rows = append(t.rows, row{title: terminal.CleanLine(title), agent: terminal.CleanLine(agent)})
+	return &t.rows[len(t.rows)-1]
+}
+
+// take updates the rows and counts for an event. It returns the event with the message to show, and
+// its row; nil if it has none.
+func (t *tracker) take(e event.Event) (event.Event, *row) {
+	switch e.Type {
+	case event.PlanReady:
+		t.total, t.planned = len(e.Plan), true
+		for _, p := range e.Plan {
+			t.add(string(p.Task), p.Title, p.Agent)
+		}
+	case event.Budget:
+		if !e.OwnBudget {
+			t.spent = cmp.Or(t.spent, budgetName(e.Code))
+		}
+	case event.Limited:
+		if until := e.Time.Add(e.Wait); until.After(t.limited) {
+			t.limited = until
+		}
+	case event.RunComplete:
+		t.over = true
+	}
+	if ofCoordinator(e) {
+		t.goal = true
+		t.answer = e.Type == event.AgentComplete && e.Title == string(engine.StepSynthesis) && e.Status == task.Completed && e.Bytes > 0
+	}
+	e.Message = t.message(e)
+	r := t.row(e)
+	if r != nil {
+		t.update(r, e)
+	}
+	return e, r
+}
+
+// message returns the message of an event. For a task that was skipped because the run ended, and a
+// step of the coordinator that ended with it, it is the reason: the cause, a budget or a time limit.
+func (t *tracker) message(e event.Event) string {
+	skipped, cause := e.Type == event.TaskSkipped && e.Root == "", t.cause()
+	switch {
+	case cause != nil && (skipped || ofCoordinator(e) && e.Code == "CANCELED"):
+		return cause.Error()
+	case !skipped:
+		return e.Message
+	case t.spent != "":
+		return "the " + t.spent + " is spent"
+	case e.Message == "Skipped: the journal failed.":
+		return "the journal failed"
+	}
+	return "timed out"
+}
+
+// row returns the row that an event is about. A step of the coordinator gets a row when it begins.
+func (t *tracker) row(e event.Event) *row {
+	key := string(e.Task)
+	if ofCoordinator(e) {
+		key = stepName(e)
+	}
+	if i, ok := t.byKey[key]; ok {
+		return &t.rows[i]
+	}
+	if begins(e) || ends(e) && !ofCoordinator(e) {
+		return t.add(key, stepName(e), e.Agent)
+	}
+	return nil
+}
+
+// update updates a row for an event.
+func (t *tracker) update(r *row, e event.Event) {
+	if begins(e) {
+		t.begun++
+		r.begun = t.begun
+	}
+	switch e.Type {
+	case event.TaskStart, event.AgentStart:
+		if r.state != running {
+			r.state, r.since = running, e.Time
+		}
+		r.note = ""
+		if !ofCoordinator(e) { // whose number tells steps apart
+			r.attempt = e.Attempt
+		}
+	case event.Message:
+		r.messages++
+	case event.Warning:
+		r.note = fmt.Sprintf("retry in %s: %s", format.Elapsed(e.Wait), terminal.CleanLine(e.Message))
+	case event.TaskRetry:
+		r.state, r.since, r.reason = retrying, e.Time.Add(e.Wait), terminal.CleanLine(e.Message)
+		r.messages = 0 // the next attempt gets them again
+	}
+	if ends(e) {
+		t.end(r, e)
+	}
+}
+
+// end updates a row for the event that ends it.
+func (t *tracker) end(r *row, e event.Event) {
+	t.ended++
+	t.usage, t.rounded = t.usage.Add(e.Usage()), t.rounded || e.Rounded
+	r.ended, r.took, r.reason, r.state = t.ended, e.Duration, "", outcome(e, r)
+	if !ofCoordinator(e) {
+		t.outcomes.Add(e.Status, e.Root, r.begun > 0)
+	}
+	switch {
+	case r.state != done:
+		r.reason = reason(e)
+	case e.Reused != "":
+		r.cached = "cached" + reusedFrom(e)
+	}
+}
+
+// outcome returns how the task or step of an event ended. The row of a step may be nil.
+func outcome(e event.Event, r *row) state {
+	var o record.Outcomes
+	switch o.Add(e.Status, e.Root, r != nil && r.begun > 0 && !ofCoordinator(e)); {
+	case o.Completed == 1:
+		return done
+	case o.Failed == 1:
+		return failed
+	case o.Cancelled == 1:
+		return cancelled
+	}
+	return skipped
+}
+
+// counts returns "3 of 7 tasks completed", or the state of a goal without tasks.
+func (t *tracker) counts() string {
+	text := format.OutcomeCounts(t.outcomes, format.Plural(t.total, "task"))
+	switch {
+	case t.planned && t.over && t.goal && !t.answer:
+		text += ", no answer"
+	case t.planned:
+	case t.over:
+		text = "no plan"
+	default:
+		text = "planning"
+	}
+	if t.spent != "" {
+		text += ", " + t.spent + " spent"
+	}
+	return text
+}
+
+// running returns the titles of the tasks and steps that run, in the order in which they began.
+func (t *tracker) running() (titles []string) {
+	var rows []row
+	for _, r := range t.rows {
+		if r.state == running || r.state == retrying {
+			rows = append(rows, r)
+		}
+	}
+	slices.SortFunc(rows, func(a, b row) int { return a.begun - b.begun })
+	for _, r := range rows {
+		titles = append(titles, r.title)
+	}
+	return titles
+}
+
+// ofCoordinator reports whether an event is about a step of the coordinator.
+func ofCoordinator(e event.Event) bool { return e.Agent == handoff.Coordinator }
+
+// stepName returns the name of a task or step. Only digests are numbered, since there may be several.
+func stepName(e event.Event) string {
+	if ofCoordinator(e) && e.Title == string(engine.StepDigest) {
+		return fmt.Sprintf("%s %d", e.Title, e.Attempt)
+	}
+	return e.Title
+}
+
+// begins reports whether an event begins a task or a step.
+func begins(e event.Event) bool {
+	return e.Type == event.TaskStart || ofCoordinator(e) && e.Type == event.AgentStart
+}
+
+// ends reports whether an event ends a task or a step.
+func ends(e event.Event) bool {
+	switch e.Type {
+	case event.TaskComplete, event.TaskSkipped, event.Error:
+		return true
+	}
+	return ofCoordinator(e) && e.Type == event.AgentComplete
+}
+
+// reason says why a task ended without a result: because of another task, or of its own error.
+func reason(e event.Event) string {
+	switch {
+	case e.Type != event.Budget && budgetName(e.Code) != "": // the message repeats the budget
+		return "the " + budgetName(e.Code) + " is spent"
+	case e.Because == "":
+		return terminal.CleanLine(e.Message)
+	case e.Status == task.Skipped:
+		return fmt.Sprintf("because %q did not complete", terminal.CleanLine(e.Because))
+	}
+	return fmt.Sprintf("because %q failed", terminal.CleanLine(e.Because))
+}
+
+// budgetName returns the name of the budget that an error code is about, or "".
+func budgetName(code string) string {
+	switch code {
+	case codes.Budget:
+		return "token budget"
+	case codes.CostBudget:
+		return "cost budget"
+	}
+	return ""
+}
+
+// reusedFrom names the other run that a cached answer is from; it is empty if the answer is from this
+// run, which was resumed.
+func reusedFrom(e event.Event) string {
+	if e.Reused == e.Run {
+		return ""
+	}
+	return ", reused from " + journals.ShortRun(e.Reused)
+}
