@@ -39,7 +39,7 @@ func build(m *testing.M) int {
 		panic(err)
 	}
 	defer os.RemoveAll(bin)
-	out, err := exec.Command("go", "build", "-o", bin+string(filepath.Separator), "../cmd/runteam", "./library", "./durable", "./quickstart").CombinedOutput()
+	out, err := exec.Command("go", "build", "-ldflags=-w", "-o", bin+string(filepath.Separator), "../cmd/runteam", "./library", "./durable", "./quickstart").CombinedOutput()
 	if err != nil {
 		panic("go build: " + err.Error() + "\n" + string(out))
 	}

@@ -102,11 +102,11 @@ func (c call) command(t *testing.T) *exec.Cmd {
 	return cmd
 }
 
-// run makes the call: in this process if it has no folder, else as a process. The
+// run makes the call: in this process if the working directory does not matter, else as a process. The
 // command init writes into its folder, and a completion may leave a read behind after its time limit.
 func (c call) run(t *testing.T) outcome {
 	t.Helper()
-	if c.dir == "" && !c.bare && !slices.Contains(c.args, "init") && !slices.Contains(c.args, "__complete") {
+	if c.dir == "" && !c.bare && !slices.Contains(c.args, "init") && !slices.Contains(c.args, "__complete") || c.onlyReads() {
 		return c.runHere(t)
 	}
 	cmd := c.command(t)
@@ -115,11 +115,29 @@ func (c call) run(t *testing.T) outcome {
 	return outcome{status: statusAfter(t, cmd.Run()), stdout: stdout.String(), stderr: stderr.String()}
 }
 
-// runHere makes the call in this process, without a folder or an environment for the call.
+// onlyReads reports whether the call only reads runs from the journal of its folder: no argument names
+// another file.
+func (c call) onlyReads() bool {
+	if c.dir == "" || len(c.args) == 0 || !slices.Contains([]string{"runs", "show", "explain", "audit", "replay"}, c.args[0]) {
+		return false
+	}
+	return !slices.ContainsFunc(c.args[1:], func(arg string) bool {
+		_, err := os.Lstat(filepath.Join(c.dir, arg))
+		return err == nil || strings.ContainsAny(arg, "./=") || slices.Contains(namesFile, arg)
+	})
+}
+
+// namesFile are flags with the name of a file, or that make a new run.
+var namesFile = []string{"-", "--journal", "--journal-key", "--audit-key", "--key-file", "--anchor", "--events", "--env-file", "--script", "--without", "--without-input"}
+
+// runHere makes the call in this process, which has another working directory.
 func (c call) runHere(t *testing.T) outcome {
 	t.Helper()
 	con, stdout, stderr := clitest.Console(t, c.args...)
 	con.Stdin, con.ConfigDir = strings.NewReader(c.stdin), t.TempDir()
+	if c.dir != "" {
+		con.WorkDir = c.dir
+	}
 	con.LookupEnv = func(name string) (string, bool) {
 		value, ok := c.env[name]
 		return value, ok

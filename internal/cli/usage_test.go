@@ -50,9 +50,9 @@ func TestUsageErrors(t *testing.T) {
 		{"task --file team.yaml --journal-key=", "--journal-key is empty"},
 		{"run --audit-key x --no-journal", "--audit-key needs --trace or a journal"},
 		{"run --audit-key=", "--audit-key is empty"},
-		{"run --reuse --no-journal", "--reuse needs a journal"},
-		{"run --fresh Answer", "--fresh makes exceptions from --reuse"},
-		{"run --reuse --fresh Answr", `unknown task: did you mean "Answer"?`},
+		{"run team.yaml --reuse --no-journal", "--reuse needs a journal"},
+		{"run team.yaml --fresh Answer", "--fresh makes exceptions from --reuse"},
+		{"run team.yaml --reuse --fresh Answr", `unknown task: did you mean "Answer"?`},
 		{"resume a b", "one RUN, not 2"},
 		{"resume --no-journal", "unknown flag: --no-journal"},
 		{"resume --force", "--force needs --trace"},
@@ -62,13 +62,13 @@ func TestUsageErrors(t *testing.T) {
 		{"plan -o dto", "did you mean dot?"},
 		{"run -o dot", "--output dot: only plan draws a graph; runteam run prints text or json"},
 		{"check -o mermaid", "only plan draws a graph; runteam check prints text or json"},
-		{"plan --save f", "--save writes what the coordinator plans: add --goal TEXT"},
-		{"plan --offline", "--offline is for the coordinator: add --goal TEXT"},
-		{"plan --timeout 5s", "--timeout is for the coordinator: add --goal TEXT"},
-		{"plan --max-token-budget 5", "--max-token-budget is for the coordinator: add --goal TEXT"},
+		{"plan team.yaml --save f", "--save writes what the coordinator plans: add --goal TEXT"},
+		{"plan team.yaml --offline", "--offline is for the coordinator: add --goal TEXT"},
+		{"plan team.yaml --timeout 5s", "--timeout is for the coordinator: add --goal TEXT"},
+		{"plan team.yaml --max-token-budget 5", "--max-token-budget is for the coordinator: add --goal TEXT"},
 		{"plan --goal x --timeout 0s", "write a time above zero"},
 		{"plan --goal x --max-token-budget 0", "write 1 or more"},
-		{"plan --force", "--force needs --save"},
+		{"plan team.yaml --force", "--force needs --save"},
 		{"plan --script script.yaml", "--script needs --offline"},
 		{"run --strategy x", "unknown flag: --strategy"},
 		{"run --max-token-budget 0", "write 1 or more"},
@@ -117,7 +117,12 @@ func TestUsageErrors(t *testing.T) {
 		t.Run(tt.args, func(t *testing.T) {
 			t.Parallel()
 			args := strings.Fields(tt.args)
-			got := call{dir: dir, args: args}.run(t)
+			for i, arg := range args {
+				if arg == "team.yaml" || arg == "script.yaml" {
+					args[i] = filepath.Join(dir, arg)
+				}
+			}
+			got := call{args: args}.run(t)
 			require.Equal(t, exit.StatusUsage, got.status, "%+v", got)
 			if got.stdout == "" {
 				require.Contains(t, got.stderr, tt.want)
@@ -126,7 +131,7 @@ func TestUsageErrors(t *testing.T) {
 			if strings.Contains(tt.args, " -o ") || strings.Contains(tt.args, "--output xml") || strings.Contains(tt.args, "-o text") || tt.args == "run --pretty" {
 				return
 			}
-			got = call{dir: dir, args: append(args, "-o", "json")}.run(t)
+			got = call{args: append(args, "-o", "json")}.run(t)
 			require.Equal(t, exit.StatusUsage, got.status, "%+v", got)
 			require.Empty(t, got.stderr)
 			fault := object(t, got.stdout)["error"].(map[string]any)
