@@ -106,12 +106,12 @@ func (r *run) missingNote(x *canary, reader string) string {
 	fmt.Fprintf(&b, "\n  the flow table says: %s", p.summary(g, p.reader(reader)))
 	for _, i := range p.delivered[g.source] {
 		if e := &p.g.Edges[i]; p.reads(e.Task, reader) {
-			fmt.Fprintf(&b, "\n  %q receives %s", p.g.Tasks[e.Task].Title, delivery(e.Held, e.Minimal, &e.Delivers, e.Line))
+			fmt.Fprintf(&b, "\n  %q receives %s", p.g.Tasks[e.Task].Title, delivery(e.Withheld, e.Minimal, &e.Delivers, e.Line))
 		}
 	}
 	for i := range p.g.Sights {
 		if s := &p.g.Sights[i]; s.Source == g.source && p.g.Readers[s.Reader].Name == reader {
-			fmt.Fprintf(&b, "\n  %s sees %s", reader, delivery(s.Held, false, &s.Delivers, s.Line))
+			fmt.Fprintf(&b, "\n  %s sees %s", reader, delivery(s.Withheld, false, &s.Delivers, s.Line))
 		}
 	}
 	return b.String()

@@ -104,13 +104,13 @@ func TestSections(t *testing.T) {
 	b.Inputs = []gate.Sealed{d.input("report", "numbers")}
 	b.Dependencies = []gate.Sealed{
 		d.seal(handoff.Dependency, "Score It", "analyst", structured(t, `{"score":3}`).WithText("left behind"), task.Structured),
-		d.withheld("Held", func(c *gate.Compartment, _ *gate.Offer) { c.Contract.Grants = nil }),
+		d.withheld("Withheld", func(c *gate.Compartment, _ *gate.Offer) { c.Contract.Grants = nil }),
 	}
 	p := build(t, b)
 	want := []prompt.Section{
 		{Kind: handoff.Input, Title: "report", From: "user", Text: "numbers"},
 		{Kind: handoff.Dependency, Title: "Score It", From: "analyst", JSON: `{"score":3}`},
-		{Kind: handoff.Dependency, Title: "Held", From: "analyst", Withheld: gate.ReasonRule},
+		{Kind: handoff.Dependency, Title: "Withheld", From: "analyst", Withheld: gate.ReasonRule},
 	}
 	require.Equal(t, want, p.Sections())
 	p.Sections()[0].Text = "changed"

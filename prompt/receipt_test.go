@@ -107,7 +107,7 @@ func TestReceiptsAccountForEveryByte(t *testing.T) {
 				require.Equal(t, d.From, r.Sources[part.Source].Producer)
 				require.Equal(t, d.After, r.Sources[part.Source].Classification)
 			case brief.PartWithheld:
-				require.Equal(t, gate.Held, r.Sources[part.Source].Decision.Verdict)
+				require.Equal(t, gate.Withheld, r.Sources[part.Source].Decision.Verdict)
 				require.Equal(t, "\n[withheld: rule; status completed]", piece)
 			case brief.PartTitle:
 				require.Equal(t, d.task.Title, piece)
@@ -226,7 +226,7 @@ func TestReceiptIsACopyForTheAgent(t *testing.T) {
 	mine.Agent = "another"
 	mine.Text[0].End = 99
 	mine.Sources[1].Producer = "nobody"
-	mine.Sources[1].Decision.Verdict = gate.Held
+	mine.Sources[1].Decision.Verdict = gate.Withheld
 	mine.Sources[1].Decision.Redacted["token"] = 99
 	after, err := json.Marshal(record)
 	require.NoError(t, err)

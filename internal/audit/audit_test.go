@@ -48,7 +48,7 @@ func decided(i int) event.Handoff {
 		Ruling:   event.Ruling{Verdict: gate.Passed, Mode: "full", Rule: "POLICY-DEFAULT", Line: "team.yaml:7"},
 	}
 	if i%3 == 2 {
-		h.Verdict, h.Rule, h.Reason = gate.Held, "CLEARANCE", "above the reader"
+		h.Verdict, h.Rule, h.Reason = gate.Withheld, "CLEARANCE", "above the reader"
 	}
 	return h
 }
@@ -89,7 +89,7 @@ func TestUnchangedRecordIsVerified(t *testing.T) {
 	for _, k := range [][]byte{nil, key} {
 		for _, n := range []int{0, 1, 7} {
 			text, head := recordOf(t, audit.Options{Run: "run-1", Key: k, Previous: before}, n)
-			want := audit.Report{Status: audit.Verified, Run: "run-1", Runs: 1, Covered: n + 2, Decisions: n, Held: n / 3, Head: head, Previous: before, Keyed: k != nil}
+			want := audit.Report{Status: audit.Verified, Run: "run-1", Runs: 1, Covered: n + 2, Decisions: n, Withheld: n / 3, Head: head, Previous: before, Keyed: k != nil}
 			require.Equal(t, want, verify(t, text, audit.VerifyOptions{Key: k, Head: head}))
 			want.Status = audit.Consistent
 			require.Equal(t, want, verify(t, text, audit.VerifyOptions{Key: k}))
@@ -183,7 +183,7 @@ func TestAnyDecisionsAreVerified(t *testing.T) {
 		require.NoError(t, err)
 		got := verify(t, b.String(), audit.VerifyOptions{Head: head})
 		require.Equal(t, audit.Verified, got.Status, "%+v", got)
-		require.Equal(t, held, got.Held)
+		require.Equal(t, held, got.Withheld)
 	})
 }
 
@@ -389,7 +389,7 @@ func TestConcurrentAppends(t *testing.T) {
 	got := verify(t, string(text), audit.VerifyOptions{Key: key, Head: head})
 	require.Equal(t, audit.Verified, got.Status)
 	require.Equal(t, 3*writers*each, got.Decisions)
-	require.Equal(t, writers*each, got.Held)
+	require.Equal(t, writers*each, got.Withheld)
 }
 
 func TestHeadText(t *testing.T) {

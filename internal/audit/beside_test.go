@@ -46,7 +46,7 @@ func TestChainCoversTheOtherLines(t *testing.T) {
 	for _, k := range [][]byte{nil, key} {
 		text, head := among(t, audit.Options{Run: "run-1", Key: k}, 4)
 		require.Equal(t, 7, strings.Count(text, `{"event":`))
-		want := audit.Report{Status: audit.Verified, Run: "run-1", Runs: 1, Covered: 13, Decisions: 4, Held: 1, Head: head, Keyed: k != nil}
+		want := audit.Report{Status: audit.Verified, Run: "run-1", Runs: 1, Covered: 13, Decisions: 4, Withheld: 1, Head: head, Keyed: k != nil}
 		require.Equal(t, want, verify(t, text, audit.VerifyOptions{Key: k, Head: head}))
 		want.Status = audit.Consistent
 		require.Equal(t, want, verify(t, text, audit.VerifyOptions{Key: k}))

@@ -19,7 +19,7 @@ func Example() {
 	}
 	err = chain.Append(
 		event.Handoff{From: "reader", To: "writer", Ruling: event.Ruling{Verdict: gate.Passed, Rule: "POLICY-DEFAULT"}},
-		event.Handoff{From: "payroll", To: "writer", Ruling: event.Ruling{Verdict: gate.Held, Rule: "CLEARANCE"}},
+		event.Handoff{From: "payroll", To: "writer", Ruling: event.Ruling{Verdict: gate.Withheld, Rule: "CLEARANCE"}},
 	)
 	if err != nil {
 		panic(err)
@@ -30,7 +30,7 @@ func Example() {
 	}
 
 	r, _ := audit.Verify(strings.NewReader(file.String()), audit.VerifyOptions{Head: head})
-	fmt.Printf("%s: %d decisions, %d held\n", r.Status, r.Decisions, r.Held)
+	fmt.Printf("%s: %d decisions, %d held\n", r.Status, r.Decisions, r.Withheld)
 
 	edited := strings.Replace(file.String(), `"verdict":"held"`, `"verdict":"passed"`, 1)
 	r, _ = audit.Verify(strings.NewReader(edited), audit.VerifyOptions{Head: head})

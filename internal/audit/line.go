@@ -39,7 +39,7 @@ type entry struct {
 type counts struct {
 	Decisions int            `json:"decisions"`
 	Passed    int            `json:"passed"`
-	Held      map[string]int `json:"heldByRule,omitempty"`
+	Withheld  map[string]int `json:"heldByRule,omitempty"`
 }
 
 // passed is the verdict of context that is delivered.
@@ -51,14 +51,14 @@ func (c *counts) add(verdict, rule string) {
 		c.Passed++
 		return
 	}
-	if c.Held == nil {
-		c.Held = map[string]int{}
+	if c.Withheld == nil {
+		c.Withheld = map[string]int{}
 	}
-	c.Held[valid(rule)]++
+	c.Withheld[valid(rule)]++
 }
 
 func (c *counts) equal(d *counts) bool {
-	return c.Decisions == d.Decisions && c.Passed == d.Passed && maps.Equal(c.Held, d.Held)
+	return c.Decisions == d.Decisions && c.Passed == d.Passed && maps.Equal(c.Withheld, d.Withheld)
 }
 
 // A line is an object of two members in this order, without a space: the entry and its

@@ -48,7 +48,7 @@ func (c *Chain) State() State {
 		return State{}
 	}
 	s := State{head: c.head, counts: c.counts, closed: c.closed}
-	s.counts.Held = maps.Clone(c.counts.Held)
+	s.counts.Withheld = maps.Clone(c.counts.Withheld)
 	if s.lines = c.beside.lines; s.lines > 0 {
 		s.partial = c.beside.partial()
 	}
@@ -65,7 +65,7 @@ func Continue(w io.Writer, s State, o Options) (*Chain, error) {
 		return nil, errors.New("the state is of no chain: give one that a chain returned")
 	}
 	c := &Chain{w: w, hash: newDigester(o.Key), run: valid(o.Run), head: s.head, counts: s.counts, beside: newStretch()}
-	c.counts.Held = maps.Clone(s.counts.Held)
+	c.counts.Withheld = maps.Clone(s.counts.Withheld)
 	if !s.sealed(c.hash, c.run) {
 		return nil, ErrState
 	}
@@ -120,8 +120,8 @@ func (s *State) body() []byte {
 	if s.lines > 0 {
 		b = text(b, s.partial)
 	}
-	for _, rule := range slices.Sorted(maps.Keys(s.counts.Held)) {
-		b = binary.AppendUvarint(text(b, []byte(rule)), uint64(s.counts.Held[rule]))
+	for _, rule := range slices.Sorted(maps.Keys(s.counts.Withheld)) {
+		b = binary.AppendUvarint(text(b, []byte(rule)), uint64(s.counts.Withheld[rule]))
 	}
 	return b
 }
@@ -167,10 +167,10 @@ func (s *State) parse(form []byte) bool {
 	}
 	for !r.bad && len(r.rest) > 0 {
 		rule := string(r.take(r.number()))
-		if s.counts.Held == nil {
-			s.counts.Held = map[string]int{}
+		if s.counts.Withheld == nil {
+			s.counts.Withheld = map[string]int{}
 		}
-		s.counts.Held[rule] = r.number()
+		s.counts.Withheld[rule] = r.number()
 	}
 	if r.bad || s.head.Lines < 1 {
 		return false

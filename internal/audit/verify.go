@@ -38,7 +38,7 @@ type Report struct {
 	Runs      int    `json:"runs"`           // chains
 	Covered   int    `json:"covered"`        // lines of the file, of any kind, up to the last valid line of the chain
 	Decisions int    `json:"decisions"`      // of all chains
-	Held      int    `json:"held"`           // decisions that withheld context
+	Withheld  int    `json:"held"`           // decisions that withheld context
 	Head      Head   `json:"head,omitzero"`  // of the last valid line
 	Previous  Head   `json:"previous,omitzero"`
 	Keyed     bool   `json:"keyed"` // the digests of the last chain are HMAC; broken, if no key was given
@@ -175,7 +175,7 @@ func (v *verifier) follows(n int, e *entry) string {
 	v.counts.add(verdict, rule)
 	v.report.Decisions++
 	if verdict != passed {
-		v.report.Held++
+		v.report.Withheld++
 	}
 	return ""
 }

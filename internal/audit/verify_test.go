@@ -259,7 +259,7 @@ func TestFileOfSeveralProcessesIsVerified(t *testing.T) {
 		first, head1 := recordOf(t, audit.Options{Run: "one", Key: k}, 3)
 		second, head2 := recordOf(t, audit.Options{Run: "two", Key: k, Previous: head1}, 4)
 		got := verify(t, first+second, audit.VerifyOptions{Key: k, Head: head2})
-		require.Equal(t, audit.Report{Status: audit.Verified, Run: "two", Runs: 2, Covered: 11, Decisions: 7, Held: 2, Head: head2, Keyed: k != nil}, got)
+		require.Equal(t, audit.Report{Status: audit.Verified, Run: "two", Runs: 2, Covered: 11, Decisions: 7, Withheld: 2, Head: head2, Keyed: k != nil}, got)
 		require.Equal(t, audit.Consistent, verify(t, first+second, audit.VerifyOptions{Key: k}).Status)
 
 		got = verify(t, second, audit.VerifyOptions{Key: k, Head: head2})

@@ -30,7 +30,7 @@ func recorded(t *testing.T, o audit.Options) (string, audit.Head) {
 	b.WriteString(beside)
 	require.NoError(t, c.Beside([]byte(beside)))
 	ok := event.Handoff{From: "a", To: "b", Ruling: event.Ruling{Verdict: gate.Passed, Rule: "POLICY-DEFAULT"}}
-	require.NoError(t, c.Append(ok, event.Handoff{From: "a", To: "c", Ruling: event.Ruling{Verdict: gate.Held, Rule: "CLEARANCE"}}, ok))
+	require.NoError(t, c.Append(ok, event.Handoff{From: "a", To: "c", Ruling: event.Ruling{Verdict: gate.Withheld, Rule: "CLEARANCE"}}, ok))
 	head, err := c.Close(time.Unix(0, 0))
 	require.NoError(t, err)
 	return b.String(), head

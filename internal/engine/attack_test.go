@@ -110,7 +110,7 @@ func TestTrustIsNotInherited(t *testing.T) {
 				return
 			}
 			require.Empty(t, worked)
-			require.Equal(t, gate.CodeHeld, of(t, res, "clerk").Error.Code)
+			require.Equal(t, gate.CodeWithheld, of(t, res, "clerk").Error.Code)
 			require.Contains(t, of(t, res, "clerk").Error.Message, "no entry endorses it")
 			require.Contains(t, p.Warnings[len(p.Warnings)-1].Error(), `the result of "letters" will be withheld`, "what is certain is told before")
 		})

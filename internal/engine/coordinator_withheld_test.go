@@ -36,7 +36,7 @@ func TestCoordinatorPromptsDoNotSayWhyContextWasWithheld(t *testing.T) {
 		require.NoError(t, err)
 		res, err := tm.RunTeam(t.Context(), engine.Goal{Text: "Do it."}, &engine.RunOptions{RunID: "run"})
 		require.NoError(t, err)
-		require.Equal(t, gate.CodeHeld, of(t, res, "Read").Error.Code)
+		require.Equal(t, gate.CodeWithheld, of(t, res, "Read").Error.Code)
 		details[of(t, res, "Read").Error.Message] = true
 		return c.prompts
 	}

@@ -65,11 +65,11 @@ var errorCodes = [...]struct {
 
 // code names an error for results and events.
 func code(err error) string {
-	if held, ok := errors.AsType[*gate.HeldError](err); ok {
+	if held, ok := errors.AsType[*gate.WithheldError](err); ok {
 		return heldCode(held, err)
 	}
 	if _, ok := errors.AsType[*gate.Refusal](err); ok {
-		return gate.CodeHeld
+		return gate.CodeWithheld
 	}
 	if again, ok := errors.AsType[*repeatedError](err); ok {
 		return again.code
@@ -89,7 +89,7 @@ func code(err error) string {
 }
 
 // heldCode returns the code of an error of the gate, which err wraps.
-func heldCode(held *gate.HeldError, err error) string {
+func heldCode(held *gate.WithheldError, err error) string {
 	switch held.Decision.Rule {
 	case gate.RuleSchema:
 		if errors.Is(err, schema.ErrGuard) {
@@ -106,7 +106,7 @@ func heldCode(held *gate.HeldError, err error) string {
 
 // terminal reports whether another attempt at the same task would end the same way.
 func terminal(err error) bool {
-	if held, ok := errors.AsType[*gate.HeldError](err); ok {
+	if held, ok := errors.AsType[*gate.WithheldError](err); ok {
 		return held.Decision.Rule != gate.RuleContract // a late reply is a timeout, whether the agent minds its context or not
 	}
 	if _, ok := errors.AsType[*gate.Refusal](err); ok {
@@ -147,8 +147,8 @@ func (x *modelCall) setError(ctx context.Context, err error) {
 	}
 	x.aborted = ctx.Err() != nil && (errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx))) || errors.Is(err, ErrJournal)
 	x.code, x.terminal, x.reached = code(err), terminal(err), reached(err)
-	held, isHeld := errors.AsType[*gate.HeldError](err)
-	if isHeld { // the caller unwraps it
+	held, isWithheld := errors.AsType[*gate.WithheldError](err)
+	if isWithheld { // the caller unwraps it
 		held.Decision = *x.run.decided(&held.Decision)
 	}
 	switch s := x.untranslated; {
@@ -159,7 +159,7 @@ func (x *modelCall) setError(ctx context.Context, err error) {
 		x.message = x.run.errorText(err.Error())
 	case errors.Is(err, ErrReplay):
 		x.message, x.fault = x.run.ownError(x, x.code, err.Error(), time.Now())
-	case isHeld && !x.called && s == nil: // the detail may depend on the value, so only the caller gets it
+	case isWithheld && !x.called && s == nil: // the detail may depend on the value, so only the caller gets it
 		x.fault = x.run.whyWithheld(x, &held.Decision, time.Now())
 		x.message = x.run.errorText(err.Error())
 	default:

@@ -48,12 +48,12 @@ func TestInvalidValuesAreWithheld(t *testing.T) {
 		{"100 MB of text", strings.Repeat("x", 100<<20) + canary, false, []task.Path{task.Whole}, "maker", codes.Reply, "larger than 4 MiB"},
 		{"100 MB of JSON", `{"score":"` + strings.Repeat("x", 100<<20) + `","story":"` + canary + `"}`, true, []task.Path{"/score"}, "maker", codes.Reply, "larger than 4 MiB"},
 		{"depth 10,000", deep, true, []task.Path{"/score"}, "maker", codes.Schema, "deep"},
-		{"depth 10,000, text", deep, false, []task.Path{"/score"}, "reader", gate.CodeHeld, "a text is delivered whole or not at all"},
+		{"depth 10,000, text", deep, false, []task.Path{"/score"}, "reader", gate.CodeWithheld, "a text is delivered whole or not at all"},
 		{"duplicate keys", `{"score":7,"score":"` + canary + `"}`, true, []task.Path{"/score"}, "maker", codes.Schema, "duplicate key"},
-		{"duplicate keys, text", `{"score":7,"score":"` + canary + `"}`, false, []task.Path{"/score"}, "reader", gate.CodeHeld, "a text is delivered whole or not at all"},
+		{"duplicate keys, text", `{"score":7,"score":"` + canary + `"}`, false, []task.Path{"/score"}, "reader", gate.CodeWithheld, "a text is delivered whole or not at all"},
 		{"invalid UTF-8", "\xff" + canary, false, []task.Path{task.Whole}, "maker", "", "UTF-8"},
-		{"two values", `{"score":7}{"story":"` + canary + `"}`, false, []task.Path{"/score"}, "reader", gate.CodeHeld, "a text is delivered whole or not at all"},
-		{"a number beyond all", `{"score":1e999999,"story":"` + canary + `"}`, false, []task.Path{"/story2"}, "reader", gate.CodeHeld, ""},
+		{"two values", `{"score":7}{"story":"` + canary + `"}`, false, []task.Path{"/score"}, "reader", gate.CodeWithheld, "a text is delivered whole or not at all"},
+		{"a number beyond all", `{"score":1e999999,"story":"` + canary + `"}`, false, []task.Path{"/story2"}, "reader", gate.CodeWithheld, ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -81,7 +81,7 @@ func TestInvalidValuesAreWithheld(t *testing.T) {
 				require.Equal(t, tt.code, failed.Error.Code)
 			}
 			if tt.fails == "reader" {
-				require.Equal(t, gate.Held, a.handed("reader")[0].Verdict)
+				require.Equal(t, gate.Withheld, a.handed("reader")[0].Verdict)
 				require.Zero(t, a.handed("reader")[0].After.Bytes)
 				require.Contains(t, failed.Error.Message, "maker", "whose context it was")
 			}
@@ -203,7 +203,7 @@ func TestSlowPatternEndsWithTheAttempt(t *testing.T) {
 	require.NotNil(t, failed.Error)
 	require.Equal(t, codes.Timeout, failed.Error.Code)
 	require.ErrorIs(t, failed.Error, engine.ErrAttemptTimeout)
-	require.Equal(t, gate.Held, a.handed("reader")[0].Verdict)
+	require.Equal(t, gate.Withheld, a.handed("reader")[0].Verdict)
 	require.Equal(t, gate.RuleRedact, a.handed("reader")[0].Rule)
 }
 
@@ -225,7 +225,7 @@ func TestSlowPatternEndsWithTheRun(t *testing.T) {
 	res, err := governed(t, &handoff.Policy{Redact: slow}, maker, member("reader", never(t))).RunTasks(ctx, []task.Spec{spec("maker"), spec("reader", "maker")}, o)
 	require.NoError(t, err)
 	require.Equal(t, engine.StatusCanceled, res.Status)
-	require.Equal(t, gate.Held, a.handed("reader")[0].Verdict)
+	require.Equal(t, gate.Withheld, a.handed("reader")[0].Verdict)
 	require.Equal(t, gate.RuleRedact, a.handed("reader")[0].Rule)
 }
 

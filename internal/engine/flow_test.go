@@ -283,8 +283,8 @@ func TestResultThatExpires(t *testing.T) {
 		prompt   string
 	}{
 		{"before", 10*time.Second - time.Nanosecond, false, "", "short-lived"},
-		{"at it", 10 * time.Second, false, gate.CodeHeld, ""},
-		{"after it", time.Minute, false, gate.CodeHeld, ""},
+		{"at it", 10 * time.Second, false, gate.CodeWithheld, ""},
+		{"after it", time.Minute, false, gate.CodeWithheld, ""},
 		{"optional", time.Minute, true, "", "### source (by source)\n[withheld: expired; status completed]"},
 	}
 	for _, tt := range tests {
@@ -323,7 +323,7 @@ func TestInputThatExpires(t *testing.T) {
 			&engine.RunOptions{Inputs: []engine.Input{{Name: "code", Text: "4711", TTL: time.Minute}}}, early, spec("wait"), late)
 		require.Equal(t, "[withheld: expired]", of(t, res, "early").Result, "at the end of the run")
 		require.Equal(t, res.StartedAt.Add(time.Minute).UnixNano(), of(t, res, "early").Envelope.ExpiresAt().UnixNano(), "what is made from it ends with it")
-		require.Equal(t, gate.CodeHeld, of(t, res, "late").Error.Code)
+		require.Equal(t, gate.CodeWithheld, of(t, res, "late").Error.Code)
 		require.Contains(t, of(t, res, "late").Error.Message, `input from "user" is withheld by expiry`)
 	})
 }
@@ -501,7 +501,7 @@ func TestCodeOfAMissingStructuredResult(t *testing.T) {
 	t.Parallel()
 	_, err := newTeam(t, member("source", says("x")), member("reader", never(t))).Plan([]task.Spec{spec("source"), {Title: "reader", Description: "x", Assignee: "reader", DependsOn: []task.Ref{{Task: "source", As: task.Structured}}}}, nil)
 	requireFaults(t, err, fault{"/tasks/1/dependsOn/0", "outputSchema", task.ErrInvalid})
-	held := &gate.HeldError{Decision: gate.Decision{Rule: gate.RulePayload}}
+	held := &gate.WithheldError{Decision: gate.Decision{Rule: gate.RulePayload}}
 	res := run(t, newTeam(t, member("a", fails(held))), nil, spec("a"))
 	require.Equal(t, "DEPENDENCY_STRUCTURED_RESULT_MISSING", of(t, res, "a").Error.Code)
 }

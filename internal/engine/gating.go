@@ -147,9 +147,9 @@ func (x *modelCall) addGrant(i int) (part gate.Part, counts bool) {
 	}
 	terms := x.grants[i].Terms
 	c := terms.Admit(o.Envelope.Classification(), x.caps.Clearance(), x.caps.Agent)
-	held := c.Held() || c.After > x.bound || terms.Mode() == handoff.Minimal && !gate.Instructs(o.Source, o.Envelope.Producer())
+	held := c.Withheld() || c.After > x.bound || terms.Mode() == handoff.Minimal && !gate.Instructs(o.Source, o.Envelope.Producer())
 	counts = !held || !o.Optional && terms.Mode() != handoff.Minimal
-	return gate.Part{Classification: c.After, Held: held, Optional: o.Optional}, counts
+	return gate.Part{Classification: c.After, Withheld: held, Optional: o.Optional}, counts
 }
 
 // rule takes everything that is offered through the gate at one moment. It
@@ -165,7 +165,7 @@ func (x *modelCall) rule(ctx context.Context, now time.Time, failed map[int]*tra
 				wanted = append(wanted, neededTranslation{i, d})
 				x.rulings, x.sealed = append(x.rulings, new(d.Decision)), append(x.sealed, gate.Sealed{})
 				continue
-			} else if d.Verdict, d.Reason, d.Detail = gate.Held, gate.ReasonRule, "it could not be translated"; s.isRequired(o) {
+			} else if d.Verdict, d.Reason, d.Detail = gate.Withheld, gate.ReasonRule, "it could not be translated"; s.isRequired(o) {
 				x.untranslated, err = s, s.err
 			}
 		}

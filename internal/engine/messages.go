@@ -32,7 +32,7 @@ func (a *attempt) deliver() {
 		now := time.Now()
 		waiting, err := r.messages.bus.Take(a.task.Assignee, func(m mailbox.Message) bool {
 			x := r.team.MessageCrossing(m.Envelope.Producer(), m.Envelope.Classification(), a.caps)
-			return !x.Held() && x.After <= a.bound && !errors.Is(m.Envelope.Fresh(now), envelope.ErrExpired)
+			return !x.Withheld() && x.After <= a.bound && !errors.Is(m.Envelope.Fresh(now), envelope.ErrExpired)
 		})
 		must(err) // the bus is one of this roster
 		r.messages.given[a.index] = append(r.messages.again[a.index], waiting...)

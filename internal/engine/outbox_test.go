@@ -194,7 +194,7 @@ func TestMessageChainStopsAfterSixteenHops(t *testing.T) {
 	answers := func(to string) agentFunc {
 		return func(ctx context.Context, p prompt.Prompt) (agent.Reply, error) {
 			if err := engine.OutboxFrom(ctx).Send(to, "and you"); err != nil {
-				held := new(gate.HeldError)
+				held := new(gate.WithheldError)
 				require.ErrorAs(t, err, &held)
 				require.Equal(t, gate.RuleHops, held.Decision.Rule)
 				return agent.Reply{Text: "x"}, nil

@@ -141,7 +141,7 @@ func TestModesInARun(t *testing.T) {
 			}
 			if tt.sees == "" {
 				require.Empty(t, seen)
-				require.Equal(t, gate.CodeHeld, of(t, res, "reader").Error.Code)
+				require.Equal(t, gate.CodeWithheld, of(t, res, "reader").Error.Code)
 				require.Contains(t, of(t, res, "reader").Error.Message, "maker→reader", "the rule is named")
 				return
 			}
@@ -474,7 +474,7 @@ func TestEachRetryIsANewContract(t *testing.T) {
 		maker.TTL = 900 * time.Millisecond // two waits take at least a second, of which half is chance
 		again.RetryBackoff = 1
 		res = run(t, governed(t, nil, member("maker", says("x")), reader), nil, maker, again)
-		require.Equal(t, gate.CodeHeld, of(t, res, "reader").Error.Code, "expired between two attempts")
+		require.Equal(t, gate.CodeWithheld, of(t, res, "reader").Error.Code, "expired between two attempts")
 		require.Less(t, tries, 3)
 	})
 }

@@ -160,7 +160,7 @@ func TestLabelsStayBelowThePlanUnderAPolicy(t *testing.T) {
 			if out.Envelope != nil {
 				require.Equal(rt, out.Label, out.Envelope.Classification())
 			}
-			if out.Error != nil && out.Error.Code == gate.CodeHeld {
+			if out.Error != nil && out.Error.Code == gate.CodeWithheld {
 				// A label is never the reason, only a text of which parts are granted. The
 				// detail is missing if a rule hides the text from the caller.
 				if trusted {

@@ -143,7 +143,7 @@ func TestProvenanceGrantsNothing(t *testing.T) {
 	} {
 		text, res := run(of(func(s *task.Spec) { s.Source.Record = p }))
 		require.Empty(t, text, name)
-		require.Equal(t, gate.CodeHeld, res.Tasks[0].Error.Code, name)
+		require.Equal(t, gate.CodeWithheld, res.Tasks[0].Error.Code, name)
 	}
 	for name, tt := range map[string]struct {
 		change func(*task.Spec)

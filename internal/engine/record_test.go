@@ -114,7 +114,7 @@ func TestEachDecisionIsRecordedOnce(t *testing.T) {
 	require.Zero(t, least.After.Outputs)
 
 	held := byReader["low"][0]
-	require.Equal(t, gate.Held, held.Verdict)
+	require.Equal(t, gate.Withheld, held.Verdict)
 	require.Equal(t, gate.ReasonRule, held.Reason)
 	require.Zero(t, held.After.Bytes)
 
@@ -286,7 +286,7 @@ func TestSlowRecorder(t *testing.T) {
 			require.Equal(t, time.Minute, res.EndedAt.Sub(res.StartedAt))
 		}},
 		{"longer than its context lives", slow, func(*task.Spec) {}, engine.RunOptions{Inputs: []engine.Input{{Name: "x", Text: canary, TTL: 30 * time.Second}}}, func(t *testing.T, res *engine.Result) {
-			require.Equal(t, gate.CodeHeld, of(t, res, "a").Error.Code)
+			require.Equal(t, gate.CodeWithheld, of(t, res, "a").Error.Code)
 			require.Contains(t, of(t, res, "a").Error.Message, "expired")
 		}},
 		{"longer than the attempt may", slow, func(s *task.Spec) { s.Timeout = 30 * time.Second }, engine.RunOptions{}, func(t *testing.T, res *engine.Result) {

@@ -96,7 +96,7 @@ func TestResumeAppliesTheNewPolicy(t *testing.T) {
 	})
 	res := run(t, held, &engine.RunOptions{RunID: "r", Journal: after(past)}, two()...)
 	require.Equal(t, []task.Status{task.Completed, task.Failed}, statuses(res))
-	require.Equal(t, gate.CodeHeld, of(t, res, "b").Error.Code)
+	require.Equal(t, gate.CodeWithheld, of(t, res, "b").Error.Code)
 	require.Empty(t, c.count())
 }
 

@@ -124,7 +124,7 @@ func (v callView) rejectedAnswers() (list []RejectedAnswer) {
 // A mismatchError is the error of a reply that the gate refused because it does not match
 // the schema.
 type mismatchError struct {
-	held     *gate.HeldError
+	held     *gate.WithheldError
 	rejected *schema.RejectedError
 }
 
@@ -142,7 +142,7 @@ func (e *mismatchError) Unwrap() []error { return []error{e.held, e.rejected} }
 // explainRefusal returns the error with which the gate refused a reply. If the answer does
 // not match the schema, the error is a [mismatchError], which says what is wrong.
 func (x *modelCall) explainRefusal(ctx context.Context, err error) error {
-	held, ok := errors.AsType[*gate.HeldError](err)
+	held, ok := errors.AsType[*gate.WithheldError](err)
 	if !ok || held.Decision.Rule != gate.RuleSchema || x.schema == nil {
 		return err
 	}

@@ -422,7 +422,7 @@ func (b *basin) work(ctx context.Context, seed uint64, p prompt.Prompt) (agent.R
 	title, number, calm := b.note("func", p.Text())
 	if o := engine.OutboxFrom(ctx); o != nil {
 		if err := o.Broadcast("news of " + title); err != nil && !errors.Is(err, context.Canceled) {
-			var held *gate.HeldError
+			var held *gate.WithheldError
 			if !errors.As(err, &held) {
 				return agent.Reply{}, err
 			}

@@ -139,8 +139,8 @@ func TestSummaryTakesTime(t *testing.T) {
 	}{
 		{"nothing expires", 0, 0, ""},
 		{"all lives long enough", time.Hour, time.Hour, ""},
-		{"what was retold has expired", 30 * time.Second, 0, gate.CodeHeld},
-		{"what stands beside it has expired", 0, 30 * time.Second, gate.CodeHeld},
+		{"what was retold has expired", 30 * time.Second, 0, gate.CodeWithheld},
+		{"what stands beside it has expired", 0, 30 * time.Second, gate.CodeWithheld},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -206,7 +206,7 @@ func TestFailedTranslationWithholds(t *testing.T) {
 				r := of(t, res, "reader")
 				list := a.handed("reader")
 				require.Len(t, list, 1)
-				require.Equal(t, gate.Held, list[0].Verdict)
+				require.Equal(t, gate.Withheld, list[0].Verdict)
 				require.Zero(t, list[0].After.Bytes)
 				if optional {
 					require.NoError(t, res.Err(), "held is a line where it is optional")
@@ -322,7 +322,7 @@ func TestOnlyEndorsedContextIsRecast(t *testing.T) {
 			reader.SystemPrompt = "You are the reader."
 			res := run(t, governed(t, policy, member("maker", says("speak plainly")), reader), nil, spec("maker"), spec("reader", "maker"))
 			if !endorsed {
-				require.Equal(t, gate.CodeHeld, of(t, res, "reader").Error.Code)
+				require.Equal(t, gate.CodeWithheld, of(t, res, "reader").Error.Code)
 				require.Contains(t, of(t, res, "reader").Error.Message, "no entry endorses it")
 				require.Empty(t, d.prompts)
 				return

@@ -145,7 +145,7 @@ func (v callView) hidesReply() bool {
 // with this clearance, under the terms of its producer and the caller.
 func passesWhole(t *gate.Terms, producer string, source gate.Source, level, accepts label.Classification) bool {
 	x := t.Admit(level, accepts, handoff.User)
-	if x.Held() || x.Lowers != nil || t.AddsRedaction() {
+	if x.Withheld() || x.Lowers != nil || t.AddsRedaction() {
 		return false
 	}
 	return gate.Instructs(source, producer) || plan.PassesAsText(t)

@@ -99,7 +99,7 @@ func drawn(t *rapid.T, cycles bool) *draw {
 			continue
 		}
 		k := deliveries[pickOne(len(deliveries), "delivery")]
-		e.Delivers, e.Minimal, e.Held, e.Structured = k.selection, k.minimal, k.held, k.structured
+		e.Delivers, e.Minimal, e.Withheld, e.Structured = k.selection, k.minimal, k.held, k.structured
 		e.Rule, e.Line = handoff.Rule(k.name), fmt.Sprintf("line %d", len(d.Edges))
 		d.Edges, d.edges = append(d.Edges, e), append(d.edges, k)
 	}
@@ -109,7 +109,7 @@ func drawn(t *rapid.T, cycles bool) *draw {
 			continue
 		}
 		d.Sights = append(d.Sights, flow.Sight{
-			Source: pickOne(len(d.Sources), "source"), Reader: agents, Delivers: k.selection, Held: k.held,
+			Source: pickOne(len(d.Sources), "source"), Reader: agents, Delivers: k.selection, Withheld: k.held,
 			Rule: handoff.Rule(k.name), Line: fmt.Sprintf("sight %d", len(d.Sights)),
 		})
 		d.sights = append(d.sights, k)

@@ -109,7 +109,7 @@ type Edge struct {
 	Task       int            `json:"task"`
 	Delivers   pick.Selection `json:"-"`                    // the delivered part
 	Minimal    bool           `json:"minimal,omitempty"`    // only heading and status are delivered
-	Held       bool           `json:"held,omitempty"`       // it is certain that nothing is delivered
+	Withheld   bool           `json:"held,omitempty"`       // it is certain that nothing is delivered
 	Structured bool           `json:"structured,omitempty"` // only the structured part is delivered, without the text next to it
 	Rule       handoff.Rule   `json:"rule,omitempty"`
 	Line       string         `json:"line,omitempty"` // location of the rule
@@ -118,7 +118,7 @@ type Edge struct {
 }
 
 // Reach returns what the edge delivers by itself: Never, Part or Whole.
-func (e *Edge) Reach() Reach { return carries(&e.Delivers, e.Held || e.Minimal, e.Structured) }
+func (e *Edge) Reach() Reach { return carries(&e.Delivers, e.Withheld || e.Minimal, e.Structured) }
 
 // A Sight delivers a source to a reader outside of any task, such as a result to
 // the user. A reader whose output goes on to others reads in a task instead.
@@ -126,7 +126,7 @@ type Sight struct {
 	Source   int            `json:"source"`
 	Reader   int            `json:"reader"`
 	Delivers pick.Selection `json:"-"`              // the part that is shown
-	Held     bool           `json:"held,omitempty"` // it is certain that nothing is shown
+	Withheld bool           `json:"held,omitempty"` // it is certain that nothing is shown
 	Rule     handoff.Rule   `json:"rule,omitempty"`
 	Line     string         `json:"line,omitempty"`
 	Note     string         `json:"note,omitempty"`
@@ -134,7 +134,7 @@ type Sight struct {
 }
 
 // Reach returns what the sight shows: Never, Part or Whole.
-func (s *Sight) Reach() Reach { return carries(&s.Delivers, s.Held, false) }
+func (s *Sight) Reach() Reach { return carries(&s.Delivers, s.Withheld, false) }
 
 func carries(delivers *pick.Selection, nothing, structured bool) Reach {
 	switch {

@@ -335,7 +335,7 @@ func (d *draw) run(changed int, part string) []string {
 		prompt.WriteString(d.Tasks[i].Title)
 		for _, e := range d.Edges {
 			if e.Task == i {
-				prompt.WriteString(deliver(e.Source, e.Delivers, e.Held || e.Minimal))
+				prompt.WriteString(deliver(e.Source, e.Delivers, e.Withheld || e.Minimal))
 			}
 		}
 		for r := range d.Readers {
@@ -350,7 +350,7 @@ func (d *draw) run(changed int, part string) []string {
 		}
 	}
 	for _, s := range d.Sights {
-		read[s.Reader] += deliver(s.Source, s.Delivers, s.Held) + "\n"
+		read[s.Reader] += deliver(s.Source, s.Delivers, s.Withheld) + "\n"
 	}
 	return read
 }

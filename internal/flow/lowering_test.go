@@ -72,9 +72,9 @@ func TestDisclosuresCountAValueOnce(t *testing.T) {
 	g.Tasks = append(g.Tasks, flow.Task{Title: "again", Agent: 1})
 	again.Task = len(g.Tasks) - 1
 	g.Edges = append(g.Edges, again)
-	g.Sights = append(g.Sights, flow.Sight{Source: 2, Reader: 1, Delivers: pick.Everything(), Held: true, Lowers: unsafe})
+	g.Sights = append(g.Sights, flow.Sight{Source: 2, Reader: 1, Delivers: pick.Everything(), Withheld: true, Lowers: unsafe})
 	require.Equal(t, []flow.Disclosure{{Producer: "judge", Source: 0, Results: []int{2}, Bytes: 8, Safe: 8}}, g.Table().Disclosures())
-	g.Sights[0].Held = false
+	g.Sights[0].Withheld = false
 	require.Equal(t, []flow.Disclosure{{Producer: "judge", Source: 0, Results: []int{2}, Bytes: flow.Unbounded, Safe: 8}}, g.Table().Disclosures())
 	require.Equal(t, flow.Unbounded, unsafe.Bytes())
 }

@@ -21,8 +21,8 @@ type Admission struct {
 	Line   string
 }
 
-// Held reports whether a value of this label is certain to be withheld.
-func (c *Admission) Held() bool { return c.Rule != "" }
+// Withheld reports whether a value of this label is certain to be withheld.
+func (c *Admission) Withheld() bool { return c.Rule != "" }
 
 // Admission rules on the label of a value for a reader with this clearance.
 //

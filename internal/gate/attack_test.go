@@ -32,13 +32,13 @@ func TestTermsOfAnotherPairGrantNothing(t *testing.T) {
 	} {
 		g := gate.WholeOf(upstream, "")
 		g.Terms = terms
-		r := requireHeld(t, granted(t, []gate.Grant{g}), offer(t, structured(t, `{"CANARY":1}`)), gate.RuleGrant, gate.ReasonRule, gate.CodeHeld)
+		r := requireWithheld(t, granted(t, []gate.Grant{g}), offer(t, structured(t, `{"CANARY":1}`)), gate.RuleGrant, gate.ReasonRule, gate.CodeWithheld)
 		require.Contains(t, r.Detail, "another pair", name)
 	}
 	// Who offers it does not matter, only who made it.
 	o := offer(t, envelope.Text("x"), func(h *envelope.Header) { h.Producer = "critic" })
 	o.Assignee = "analyst"
-	requireHeld(t, under(t, handoff.Policy{}), o, gate.RuleGrant, gate.ReasonRule, gate.CodeHeld)
+	requireWithheld(t, under(t, handoff.Policy{}), o, gate.RuleGrant, gate.ReasonRule, gate.CodeWithheld)
 }
 
 // Requirement: G8.
@@ -76,7 +76,7 @@ func TestEachProducerHasRulesOfItsOwn(t *testing.T) {
 				canonical, _ := sealed(t, compartment, o).Payload().JSON()
 				require.Equal(t, "{"+all[i]+"}", canonical)
 				o.Source.Name = names[(i+1)%few].Name // offered as what another one made
-				require.Equal(t, gate.Held, decide(t, compartment, o).Verdict)
+				require.Equal(t, gate.Withheld, decide(t, compartment, o).Verdict)
 			}
 		}
 	}
@@ -162,7 +162,7 @@ func TestTextsThatAreNearlyJSONAreWithheld(t *testing.T) {
 		"a string of an object": `"{\"a\":1}"`,
 	} {
 		o := offer(t, envelope.Text(give))
-		r := requireHeld(t, under(t, exactly(handoff.PairRule{Allow: []task.Path{"/a/**"}})), o, "analyst→writer", gate.ReasonRule, gate.CodeHeld)
+		r := requireWithheld(t, under(t, exactly(handoff.PairRule{Allow: []task.Path{"/a/**"}})), o, "analyst→writer", gate.ReasonRule, gate.CodeWithheld)
 		require.NotContains(t, r.Err().Error(), "CANARY", name)
 	}
 }
@@ -170,7 +170,7 @@ func TestTextsThatAreNearlyJSONAreWithheld(t *testing.T) {
 func TestAllowListWithTheWholeStillNeedsEveryOther(t *testing.T) {
 	t.Parallel()
 	p := handoff.Policy{Rules: []handoff.PairRule{{From: "analyst", To: handoff.Anyone, Allow: []task.Path{"", "/a"}}, {From: handoff.Anyone, To: "writer", Allow: []task.Path{"/a", "/b"}}}}
-	requireHeld(t, under(t, p), offer(t, envelope.Text("words")), "analyst→*", gate.ReasonRule, gate.CodeHeld)
+	requireWithheld(t, under(t, p), offer(t, envelope.Text("words")), "analyst→*", gate.ReasonRule, gate.CodeWithheld)
 	canonical, _ := sealed(t, under(t, p), offer(t, structured(t, `{"a":1,"b":2,"c":3}`))).Payload().JSON()
 	require.Equal(t, `{"a":1,"b":2}`, canonical)
 	canonical, _ = sealed(t, needing(t, p, "", "/b"), offer(t, structured(t, `{"a":1,"b":2,"c":3}`))).Payload().JSON()
@@ -184,7 +184,7 @@ func TestTranslationFollowsTheRulesOfItsEdge(t *testing.T) {
 	p := exactly(handoff.PairRule{Mode: handoff.Full, Translate: byModel, Ceiling: new(label.Internal)})
 	o := offer(t, envelope.Text("a long story"), labelled(label.Internal))
 	o.Translated = retell(t, o, "x", above(label.Confidential))
-	requireHeld(t, under(t, p), o, "analyst→writer", gate.ReasonRule, gate.CodeHeld)
+	requireWithheld(t, under(t, p), o, "analyst→writer", gate.ReasonRule, gate.CodeWithheld)
 
 	// An entry lowers what was made, and not what a model made of it.
 	p = exactly(handoff.PairRule{Mode: handoff.Full, Translate: byModel})
@@ -194,7 +194,7 @@ func TestTranslationFollowsTheRulesOfItsEdge(t *testing.T) {
 	s := seal(t, under(t, p, cleared(label.Internal)), o)
 	require.Equal(t, label.Internal, s.Decision().After)
 	o.Translated = retell(t, o, "x", above(label.Confidential))
-	requireHeld(t, under(t, p, cleared(label.Internal)), o, gate.RuleClearance, gate.ReasonClearance, gate.CodeHeld)
+	requireWithheld(t, under(t, p, cleared(label.Internal)), o, gate.RuleClearance, gate.ReasonClearance, gate.CodeWithheld)
 	for _, tt := range []struct {
 		level, translated label.Classification
 		change            func(*gate.Contract)
@@ -212,7 +212,7 @@ func TestTranslationFollowsTheRulesOfItsEdge(t *testing.T) {
 		o.Translated = retell(t, o, "x", labelled(label.Internal))
 		require.Equal(t, label.Internal, sealed(t, under(t, p, tt.change), o).Decision().After)
 		o.Translated = retell(t, o, "x", labelled(tt.translated))
-		requireHeld(t, under(t, p, tt.change), o, tt.rule, tt.reason, gate.CodeHeld)
+		requireWithheld(t, under(t, p, tt.change), o, tt.rule, tt.reason, gate.CodeWithheld)
 	}
 	// A blank translation brings nothing across.
 	o = offer(t, envelope.Text("CANARY"))
@@ -291,14 +291,14 @@ func TestOnlyValidatedPartsOfAResultAreLowered(t *testing.T) {
 				o.Source = s
 				compartment := granted(t, []gate.Grant{g}, cleared(label.Internal))
 				if !trusted && !(kind == handoff.Dependency && structured) {
-					r := requireHeld(t, compartment, o, "score-only", gate.ReasonRule, gate.CodeHeld)
+					r := requireWithheld(t, compartment, o, "score-only", gate.ReasonRule, gate.CodeWithheld)
 					require.Contains(t, r.Detail, "only the validated parts of a result are lowered", kind)
 					require.Empty(t, r.Entries)
 					require.NotContains(t, r.Err().Error(), "CANARY")
 					continue
 				}
 				if kind == handoff.Fault { // what an agent said when it failed has no parts
-					requireHeld(t, compartment, o, "score-only", gate.ReasonRule, gate.CodeHeld)
+					requireWithheld(t, compartment, o, "score-only", gate.ReasonRule, gate.CodeWithheld)
 					continue
 				}
 				require.Equal(t, label.Internal, sealed(t, compartment, o).Decision().After, kind)

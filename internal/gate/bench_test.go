@@ -58,7 +58,7 @@ func BenchmarkBetween(b *testing.B) {
 			for b.Loop() {
 				terms := book.Between(pair.from, pair.to)
 				x := terms.Admit(label.Confidential, label.Confidential, pair.to)
-				if x.Held() {
+				if x.Withheld() {
 					b.Fatal(x.Detail)
 				}
 			}

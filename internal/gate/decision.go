@@ -17,7 +17,7 @@ import (
 
 // Codes of tasks that fail because context that they need was withheld.
 const (
-	CodeHeld              = "CONTEXT_HELD"
+	CodeWithheld          = "CONTEXT_HELD"
 	CodeStructuredMissing = "DEPENDENCY_STRUCTURED_RESULT_MISSING"
 	CodeTooLarge          = "DEPENDENCY_PAYLOAD_TOO_LARGE"
 	CodeUnserializable    = "DEPENDENCY_STRUCTURED_SERIALIZATION_FAILED"
@@ -197,7 +197,7 @@ func (d *Decision) Clone() *Decision {
 func (d *Decision) IsDelivered() bool { return d.Verdict == Passed }
 
 // Err returns nil for a decision that passed or was minimized, and a
-// [*HeldError] for any other.
+// [*WithheldError] for any other.
 func (d *Decision) Err() error {
 	if d == nil {
 		return errNothing
@@ -205,23 +205,23 @@ func (d *Decision) Err() error {
 	if d.Verdict == Passed || d.Verdict == Minimized {
 		return nil
 	}
-	return &HeldError{Decision: *d}
+	return &WithheldError{Decision: *d}
 }
 
-// A HeldError is what a task fails with when the gate withholds what it needs.
-type HeldError struct{ Decision Decision }
+// A WithheldError is what a task fails with when the gate withholds what it needs.
+type WithheldError struct{ Decision Decision }
 
 // public returns the error as callers of the library read it.
-func (e *HeldError) public() *handoff.WithheldError {
+func (e *WithheldError) public() *handoff.WithheldError {
 	d := &e.Decision
 	return &handoff.WithheldError{Kind: d.Source.Kind, From: d.From, Rule: d.Rule, Reason: d.Reason, Detail: d.Detail, Line: d.Line}
 }
 
 // Error names the source, the rule and the line; never a value.
-func (e *HeldError) Error() string { return e.public().Error() }
+func (e *WithheldError) Error() string { return e.public().Error() }
 
-// As sets a target of type **[HeldError], the form that callers of the library read.
-func (e *HeldError) As(target any) bool {
+// As sets a target of type **[WithheldError], the form that callers of the library read.
+func (e *WithheldError) As(target any) bool {
 	t, ok := target.(**handoff.WithheldError)
 	if ok {
 		*t = e.public()
@@ -230,7 +230,7 @@ func (e *HeldError) As(target any) bool {
 }
 
 // Code returns the error code for results, such as CONTEXT_HELD.
-func (e *HeldError) Code() string {
+func (e *WithheldError) Code() string {
 	switch e.Decision.Rule {
 	case RulePayload:
 		return CodeStructuredMissing
@@ -239,5 +239,5 @@ func (e *HeldError) Code() string {
 	case RuleTokens: // two of its keys would be written alike
 		return CodeUnserializable
 	}
-	return CodeHeld
+	return CodeWithheld
 }

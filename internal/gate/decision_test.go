@@ -203,7 +203,7 @@ func TestNothingIsDeliveredWithoutARedactor(t *testing.T) {
 			r, err := c.Decide(t.Context(), o, noon)
 			require.Error(t, err, name)
 			require.NotContains(t, err.Error(), "CANARY")
-			require.Equal(t, gate.Held, r.Verdict, name)
+			require.Equal(t, gate.Withheld, r.Verdict, name)
 			require.Equal(t, gate.RuleRedact, r.Rule)
 			require.Zero(t, r.BytesAfter)
 			s, err := c.GateOutbound(t.Context(), o, noon)

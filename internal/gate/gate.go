@@ -73,7 +73,7 @@ type Offer struct {
 
 // GateOutbound rules on an offer and seals what may be delivered. A withheld offer comes
 // back sealed as a withheld line if it is optional; otherwise the error is the
-// [*HeldError] that its reader fails with. Any other error means that the gate
+// [*WithheldError] that its reader fails with. Any other error means that the gate
 // could not decide.
 func (c *Compartment) GateOutbound(ctx context.Context, o *Offer, now time.Time) (Sealed, error) {
 	d, err := c.Decide(ctx, o, now)
@@ -208,7 +208,7 @@ func (c *Compartment) admit(o *Offer, g *Grant, d *Ruling) (Admission, bool) {
 	x := g.Terms.Admit(d.Before, c.Contract.Clearance, c.Contract.Callee)
 	d.After, d.trust = x.After, o.Envelope.Trust()
 	switch {
-	case x.Held():
+	case x.Withheld():
 		d.refuse(&x)
 	case x.After > c.Contract.MaxInput:
 		d.withhold(RuleClearance, ReasonClearance, fmt.Sprintf("it is %v, and the contract lets %v through", x.After, c.Contract.MaxInput))
@@ -314,7 +314,7 @@ func (c *Compartment) translated(o *Offer, g *Grant, d *Ruling, left envelope.Pa
 	}
 	undeclassified := *g.Terms // an entry lowers what the producer made, and not what a model made of it
 	undeclassified.lower = nil
-	if x := undeclassified.Admit(t.Classification(), c.Contract.Clearance, c.Contract.Callee); x.Held() {
+	if x := undeclassified.Admit(t.Classification(), c.Contract.Clearance, c.Contract.Callee); x.Withheld() {
 		d.refuse(&x)
 		return envelope.Payload{}, false
 	}
@@ -381,7 +381,7 @@ const (
 
 // withhold rules that nothing is delivered.
 func (d *Decision) withhold(rule handoff.Rule, why string, detail string) {
-	d.Verdict, d.Rule, d.Reason, d.Detail = Held, rule, why, detail
+	d.Verdict, d.Rule, d.Reason, d.Detail = Withheld, rule, why, detail
 	d.Redacted, d.Revealed, d.Broken, d.CutFrom, d.Truncated, d.BytesAfter, d.Translated = nil, nil, 0, 0, false, 0, false
 	if d.Envelope != "" {
 		d.BytesBefore = bytesize.Class(max(d.BytesBefore, 1))

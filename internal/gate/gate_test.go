@@ -28,33 +28,33 @@ type fault struct {
 var faults = []fault{
 	{"the contract is over", func(_ *testing.T, c *gate.Compartment, _ *gate.Offer) {
 		c.Contract.ExpiresAt = noon
-	}, gate.RuleContract, gate.ReasonExpired, gate.CodeHeld},
+	}, gate.RuleContract, gate.ReasonExpired, gate.CodeWithheld},
 	{"there is no result", func(_ *testing.T, _ *gate.Compartment, o *gate.Offer) {
 		o.Envelope, o.Status = nil, task.Failed
-	}, gate.RuleStatus, gate.ReasonFailed, gate.CodeHeld},
+	}, gate.RuleStatus, gate.ReasonFailed, gate.CodeWithheld},
 	{"it was altered", func(t *testing.T, _ *gate.Compartment, o *gate.Offer) {
 		if o.Envelope != nil {
 			o.Envelope = tampered(t, o.Envelope)
 		}
-	}, gate.RuleDigest, gate.ReasonTampered, gate.CodeHeld},
+	}, gate.RuleDigest, gate.ReasonTampered, gate.CodeWithheld},
 	{"it has expired", func(t *testing.T, _ *gate.Compartment, o *gate.Offer) {
 		remake(t, o, func(r *envelope.Record) { r.CreatedAt, r.ExpiresAt = noon.Add(-10*time.Second), noon })
-	}, gate.RuleExpiry, gate.ReasonExpired, gate.CodeHeld},
+	}, gate.RuleExpiry, gate.ReasonExpired, gate.CodeWithheld},
 	{"nothing grants it", func(_ *testing.T, c *gate.Compartment, _ *gate.Offer) {
 		c.Contract.Grants = nil
-	}, gate.RuleGrant, gate.ReasonRule, gate.CodeHeld},
+	}, gate.RuleGrant, gate.ReasonRule, gate.CodeWithheld},
 	{"it is above the reader", func(_ *testing.T, c *gate.Compartment, _ *gate.Offer) {
 		c.Contract.Clearance = label.Internal
-	}, gate.RuleClearance, gate.ReasonClearance, gate.CodeHeld},
+	}, gate.RuleClearance, gate.ReasonClearance, gate.CodeWithheld},
 	{"it is above the contract", func(_ *testing.T, c *gate.Compartment, _ *gate.Offer) {
 		c.Contract.MaxInput = label.Internal
-	}, gate.RuleClearance, gate.ReasonClearance, gate.CodeHeld},
+	}, gate.RuleClearance, gate.ReasonClearance, gate.CodeWithheld},
 	{"it has no structured result", func(_ *testing.T, _ *gate.Compartment, o *gate.Offer) {
 		o.As = task.Structured
 	}, gate.RulePayload, gate.ReasonRule, gate.CodeStructuredMissing},
 	{"it is too large to redact", func(t *testing.T, _ *gate.Compartment, o *gate.Offer) {
 		remake(t, o, func(r *envelope.Record) { r.Text = strings.Repeat("x", gate.MaxRedact+1) })
-	}, gate.RuleSize, gate.ReasonRule, gate.CodeHeld},
+	}, gate.RuleSize, gate.ReasonRule, gate.CodeWithheld},
 }
 
 // remake changes the envelope of an offer and gives it a digest of its own
@@ -81,17 +81,17 @@ func TestEachCheckWithholdsAlone(t *testing.T) {
 			t.Parallel()
 			c, o := newCompartment(t), offer(t, envelope.Text("numbers"))
 			f.break_(t, c, o)
-			requireHeld(t, c, o, f.rule, f.reason, f.code)
+			requireWithheld(t, c, o, f.rule, f.reason, f.code)
 		})
 	}
 }
 
-// requireHeld holds the gate to a rule: a required offer fails, an optional
+// requireWithheld holds the gate to a rule: a required offer fails, an optional
 // one becomes a line, and no byte crosses.
-func requireHeld(t *testing.T, c *gate.Compartment, o *gate.Offer, rule handoff.Rule, why string, code string) gate.Ruling {
+func requireWithheld(t *testing.T, c *gate.Compartment, o *gate.Offer, rule handoff.Rule, why string, code string) gate.Ruling {
 	t.Helper()
 	r := decide(t, c, o)
-	require.Equal(t, gate.Held, r.Verdict)
+	require.Equal(t, gate.Withheld, r.Verdict)
 	require.Equal(t, rule, r.Rule)
 	require.Equal(t, why, r.Reason)
 	require.NotEmpty(t, r.Detail)
@@ -99,7 +99,7 @@ func requireHeld(t *testing.T, c *gate.Compartment, o *gate.Offer, rule handoff.
 	require.Empty(t, r.Redacted)
 
 	s, err := c.GateOutbound(t.Context(), o, noon)
-	held, ok := errors.AsType[*gate.HeldError](err)
+	held, ok := errors.AsType[*gate.WithheldError](err)
 	require.True(t, ok, "%v", err)
 	require.Equal(t, code, held.Code())
 	require.Equal(t, r.Decision, held.Decision)
@@ -153,10 +153,10 @@ func TestNothingIsDeliveredWithoutAGrant(t *testing.T) {
 			for _, as := range []task.Payload{task.Output, task.Structured, task.Both} {
 				o := offer(t, structured(t, five))
 				o.As = as
-				r := requireHeld(t, c, o, gate.RuleGrant, gate.ReasonRule, gate.CodeHeld)
+				r := requireWithheld(t, c, o, gate.RuleGrant, gate.ReasonRule, gate.CodeWithheld)
 				require.Equal(t, []task.Path{"/*", "/*", "/*", "/*", "/*"}, r.Dropped, "five dropped, and no key is named")
 			}
-			r := requireHeld(t, c, offer(t, envelope.Text(five)), gate.RuleGrant, gate.ReasonRule, gate.CodeHeld)
+			r := requireWithheld(t, c, offer(t, envelope.Text(five)), gate.RuleGrant, gate.ReasonRule, gate.CodeWithheld)
 			require.Equal(t, []task.Path{task.Whole}, r.Dropped, "a text is one value")
 		})
 	}
@@ -169,7 +169,7 @@ func TestZeroCompartmentLetsNothingThrough(t *testing.T) {
 	for _, level := range []label.Classification{label.Public, label.Internal, label.Secret} {
 		o := offer(t, envelope.Text("numbers"), func(h *envelope.Header) { h.Classification = level })
 		r := decide(t, &c, o)
-		require.Equal(t, gate.Held, r.Verdict)
+		require.Equal(t, gate.Withheld, r.Verdict)
 		_, err := c.GateOutbound(t.Context(), o, noon)
 		require.Error(t, err)
 	}
@@ -177,8 +177,8 @@ func TestZeroCompartmentLetsNothingThrough(t *testing.T) {
 	o.Source = gate.Source{}
 	c.Contract.Grants = []gate.Grant{gate.WholeOf(gate.Source{}, "")}
 	c.Contract.MaxInput = label.Secret
-	require.Equal(t, gate.Held, decide(t, &c, o).Verdict, "a source of no kind is never granted")
-	require.Equal(t, gate.Held, gate.Verdict(0), "the zero verdict holds")
+	require.Equal(t, gate.Withheld, decide(t, &c, o).Verdict, "a source of no kind is never granted")
+	require.Equal(t, gate.Withheld, gate.Verdict(0), "the zero verdict holds")
 	require.Equal(t, "held", gate.Verdict(9).String())
 }
 
@@ -189,15 +189,15 @@ func TestSecretNeedsARuleForTheExactPair(t *testing.T) {
 		k.Clearance, k.MaxInput, k.MaxOutput = label.Secret, label.Secret, label.Secret
 	}
 	top := func(h *envelope.Header) { h.Classification = label.Secret }
-	requireHeld(t, newCompartment(t, secret), offer(t, envelope.Text("x"), top), gate.RuleSecret, gate.ReasonRule, gate.CodeHeld)
+	requireWithheld(t, newCompartment(t, secret), offer(t, envelope.Text("x"), top), gate.RuleSecret, gate.ReasonRule, gate.CodeWithheld)
 
 	self := newCompartment(t, secret, func(k *gate.Contract) { k.Callee = "analyst" })
-	requireHeld(t, self, offer(t, envelope.Text("x"), top), gate.RuleSecret, gate.ReasonRule, gate.CodeHeld)
+	requireWithheld(t, self, offer(t, envelope.Text("x"), top), gate.RuleSecret, gate.ReasonRule, gate.CodeWithheld)
 
 	input := granted(t, []gate.Grant{gate.WholeOf(gate.Source{Kind: handoff.Input, Name: "in"}, "uses")}, secret)
 	o := offer(t, envelope.Text("x"), top, func(h *envelope.Header) { h.Producer = handoff.User })
 	o.Source = gate.Source{Kind: handoff.Input, Name: "in"}
-	requireHeld(t, input, o, gate.RuleSecret, gate.ReasonRule, gate.CodeHeld)
+	requireWithheld(t, input, o, gate.RuleSecret, gate.ReasonRule, gate.CodeWithheld)
 
 	seal(t, newCompartment(t, secret), offer(t, envelope.Text("x"))) // confidential still crosses
 }
@@ -206,8 +206,8 @@ func TestSecretNeedsARuleForTheExactPair(t *testing.T) {
 func TestZeroLabelIsInternal(t *testing.T) {
 	t.Parallel()
 	unlabelled := func(h *envelope.Header) { h.Classification = 0 }
-	requireHeld(t, newCompartment(t, func(k *gate.Contract) { k.MaxInput = label.Public }), offer(t, envelope.Text("x"), unlabelled),
-		gate.RuleClearance, gate.ReasonClearance, gate.CodeHeld)
+	requireWithheld(t, newCompartment(t, func(k *gate.Contract) { k.MaxInput = label.Public }), offer(t, envelope.Text("x"), unlabelled),
+		gate.RuleClearance, gate.ReasonClearance, gate.CodeWithheld)
 	s := seal(t, newCompartment(t, func(k *gate.Contract) { k.MaxInput = label.Internal }), offer(t, envelope.Text("x"), unlabelled))
 	require.Equal(t, label.Internal, s.Decision().After)
 }
@@ -234,7 +234,7 @@ func TestFreshAtTheGate(t *testing.T) {
 func TestContractBoundsCopies(t *testing.T) {
 	t.Parallel()
 	c := newCompartment(t, func(k *gate.Contract) { k.ExpiresAt = noon.Add(10 * time.Second) })
-	for at, want := range map[time.Duration]gate.Verdict{0: gate.Passed, 9999 * time.Millisecond: gate.Passed, 10 * time.Second: gate.Held} {
+	for at, want := range map[time.Duration]gate.Verdict{0: gate.Passed, 9999 * time.Millisecond: gate.Passed, 10 * time.Second: gate.Withheld} {
 		r, err := c.Decide(t.Context(), offer(t, envelope.Text("x")), noon.Add(at))
 		require.NoError(t, err)
 		require.Equal(t, want, r.Verdict, "at %v", at)
@@ -254,7 +254,7 @@ func TestWithheldLineNamesTheReason(t *testing.T) {
 	for _, tt := range tests {
 		o := offer(t, envelope.Text("x"))
 		o.Envelope, o.Status = nil, tt.status
-		r := requireHeld(t, newCompartment(t), o, gate.RuleStatus, tt.want, gate.CodeHeld)
+		r := requireWithheld(t, newCompartment(t), o, gate.RuleStatus, tt.want, gate.CodeWithheld)
 		require.Equal(t, "analyst", r.From, "who was to do it")
 	}
 }
@@ -286,7 +286,7 @@ func TestFormsOfAPayload(t *testing.T) {
 			o := offer(t, tt.give)
 			o.As = tt.as
 			if tt.rule != "" {
-				requireHeld(t, newCompartment(t), o, tt.rule, gate.ReasonRule, gate.CodeStructuredMissing)
+				requireWithheld(t, newCompartment(t), o, tt.rule, gate.ReasonRule, gate.CodeStructuredMissing)
 				return
 			}
 			s := seal(t, newCompartment(t), o)
@@ -327,7 +327,7 @@ func TestSizes(t *testing.T) {
 				}
 				o := offer(t, structured(t, `"`+x(n-2)+`"`))
 				if o.As = task.Structured; cut {
-					requireHeld(t, c, o, gate.RuleStructuredSize, gate.ReasonRule, gate.CodeTooLarge)
+					requireWithheld(t, c, o, gate.RuleStructuredSize, gate.ReasonRule, gate.CodeTooLarge)
 				} else {
 					s := seal(t, c, o)
 					require.Equal(t, limit, s.Payload().Size())
@@ -339,7 +339,7 @@ func TestSizes(t *testing.T) {
 		t.Parallel()
 		o := offer(t, structured(t, `"`+x(1000)+`"`).WithText(x(gate.MaxRedact-1001)))
 		o.As = task.Both
-		requireHeld(t, newCompartment(t), o, gate.RuleSize, gate.ReasonRule, gate.CodeHeld)
+		requireWithheld(t, newCompartment(t), o, gate.RuleSize, gate.ReasonRule, gate.CodeWithheld)
 	})
 	t.Run("structured of 64 KiB is whole", func(t *testing.T) {
 		t.Parallel()
@@ -357,7 +357,7 @@ func TestSizes(t *testing.T) {
 			}
 			o := offer(t, structured(t, `"`+x(limit-1)+`"`))
 			o.As = as
-			requireHeld(t, newCompartment(t), o, gate.RuleStructuredSize, gate.ReasonRule, gate.CodeTooLarge)
+			requireWithheld(t, newCompartment(t), o, gate.RuleStructuredSize, gate.ReasonRule, gate.CodeTooLarge)
 		})
 	}
 	t.Run("structured that redaction makes too large is held", func(t *testing.T) {
@@ -369,7 +369,7 @@ func TestSizes(t *testing.T) {
 		o := offer(t, structured(t, "["+b.String()[1:]+"]"))
 		o.As = task.Structured
 		require.Less(t, o.Envelope.Open().Size(), gate.DefaultStructuredBytes)
-		requireHeld(t, newCompartment(t), o, gate.RuleStructuredSize, gate.ReasonRule, gate.CodeTooLarge)
+		requireWithheld(t, newCompartment(t), o, gate.RuleStructuredSize, gate.ReasonRule, gate.CodeTooLarge)
 	})
 	t.Run("beside a structured part the text gets the rest", func(t *testing.T) {
 		t.Parallel()
@@ -418,7 +418,7 @@ func TestUnredactableValuesAreWithheld(t *testing.T) {
 	r, err := newCompartment(t).Decide(t.Context(), o, noon)
 	require.Error(t, err)
 	require.NotContains(t, err.Error(), "bad")
-	require.Equal(t, gate.Held, r.Verdict)
+	require.Equal(t, gate.Withheld, r.Verdict)
 	require.Equal(t, gate.RuleRedact, r.Rule)
 	s, err := newCompartment(t).GateOutbound(t.Context(), o, noon)
 	require.Error(t, err)
@@ -427,8 +427,8 @@ func TestUnredactableValuesAreWithheld(t *testing.T) {
 
 func TestGrantLineIsNamed(t *testing.T) {
 	t.Parallel()
-	r := requireHeld(t, newCompartment(t, func(k *gate.Contract) { k.Clearance = label.Internal }), offer(t, envelope.Text("CANARY")),
-		gate.RuleClearance, gate.ReasonClearance, gate.CodeHeld)
+	r := requireWithheld(t, newCompartment(t, func(k *gate.Contract) { k.Clearance = label.Internal }), offer(t, envelope.Text("CANARY")),
+		gate.RuleClearance, gate.ReasonClearance, gate.CodeWithheld)
 	require.Equal(t, `dependency from "analyst" is withheld by clearance: it is confidential, and "writer" may see internal (team.yaml:12 dependsOn)`, r.Err().Error())
 	require.NotContains(t, r.Err().Error(), "CANARY")
 }

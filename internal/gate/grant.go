@@ -127,7 +127,7 @@ func (g *Grant) selects() (pick.Selection, error) {
 // A Part is one piece of context as the label of a task counts it.
 type Part struct {
 	Classification label.Classification // what it is delivered with, see [Terms.Admit]
-	Held           bool                 // it is certain to be withheld
+	Withheld       bool                 // it is certain to be withheld
 	Optional       bool
 }
 
@@ -138,7 +138,7 @@ type Part struct {
 func Label(own label.Classification, parts []Part) label.Classification {
 	level := own
 	for _, p := range parts {
-		if !p.Optional || !p.Held {
+		if !p.Optional || !p.Withheld {
 			level = level.Join(p.Classification)
 		}
 	}

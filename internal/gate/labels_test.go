@@ -51,10 +51,10 @@ func TestDeclassifierNarrowsWhereTheReaderIsBelowTheLabel(t *testing.T) {
 	require.Equal(t, label.Confidential, cleared.Decision().After)
 	require.Empty(t, cleared.Decision().Entries)
 
-	r := requireHeld(t, below, offer(t, envelope.Text("score: 0.7")), "score-only", gate.ReasonRule, gate.CodeHeld)
+	r := requireWithheld(t, below, offer(t, envelope.Text("score: 0.7")), "score-only", gate.ReasonRule, gate.CodeWithheld)
 	require.Empty(t, r.Entries, "what is held was lowered for nobody")
 	require.Equal(t, label.Confidential, r.After)
-	requireHeld(t, below, offer(t, structured(t, `{"notes":"CANARY"}`)), "score-only", gate.ReasonRule, gate.CodeHeld)
+	requireWithheld(t, below, offer(t, structured(t, `{"notes":"CANARY"}`)), "score-only", gate.ReasonRule, gate.CodeWithheld)
 }
 
 // Requirement: G14.
@@ -63,13 +63,13 @@ func TestDeclassifierIsForItsPairAndItsLevels(t *testing.T) {
 	value := structured(t, `{"score":0.7}`)
 	// the label that it lowers to is above the reader
 	tooHigh := lowering(func(d *handoff.Declassifier) { d.LowerTo = label.Confidential })
-	requireHeld(t, under(t, tooHigh, cleared(label.Internal)), offer(t, value, labelled(label.Secret)), gate.RuleClearance, gate.ReasonClearance, gate.CodeHeld)
+	requireWithheld(t, under(t, tooHigh, cleared(label.Internal)), offer(t, value, labelled(label.Secret)), gate.RuleClearance, gate.ReasonClearance, gate.CodeWithheld)
 	// another pair
 	for _, change := range []func(*handoff.Declassifier){
 		func(d *handoff.Declassifier) { d.From = "critic" }, func(d *handoff.Declassifier) { d.To = "critic" },
 		func(d *handoff.Declassifier) { d.From, d.To = "writer", "analyst" },
 	} {
-		requireHeld(t, under(t, lowering(change), cleared(label.Internal)), offer(t, value), gate.RuleClearance, gate.ReasonClearance, gate.CodeHeld)
+		requireWithheld(t, under(t, lowering(change), cleared(label.Internal)), offer(t, value), gate.RuleClearance, gate.ReasonClearance, gate.CodeWithheld)
 	}
 	// it never raises
 	raise := lowering(func(d *handoff.Declassifier) { d.LowerTo = label.Confidential })
@@ -77,7 +77,7 @@ func TestDeclassifierIsForItsPairAndItsLevels(t *testing.T) {
 	// what a rule blocks stays blocked, what a task does not need stays behind
 	p := lowering()
 	p.Rules = []handoff.PairRule{{From: handoff.Anyone, To: handoff.Anyone, Block: []task.Path{"SCORE"}}}
-	requireHeld(t, under(t, p, cleared(label.Internal)), offer(t, value), "*→*", gate.ReasonRule, gate.CodeHeld)
+	requireWithheld(t, under(t, p, cleared(label.Internal)), offer(t, value), "*→*", gate.ReasonRule, gate.CodeWithheld)
 	compartment := needing(t, lowering(), "/other", "/marks/*")
 	cleared(label.Internal)(&compartment.Contract)
 	canonical, _ := sealed(t, compartment, offer(t, structured(t, `{"score":0.7,"other":"CANARY","marks":[2]}`))).Payload().JSON()
@@ -85,7 +85,7 @@ func TestDeclassifierIsForItsPairAndItsLevels(t *testing.T) {
 	// a ceiling counts for the label that it crosses with
 	p = lowering()
 	p.Rules = []handoff.PairRule{{From: "analyst", To: handoff.Anyone, Ceiling: new(label.Public), Origin: at(4)}}
-	r := requireHeld(t, under(t, p, cleared(label.Internal)), offer(t, value), "analyst→*", gate.ReasonRule, gate.CodeHeld)
+	r := requireWithheld(t, under(t, p, cleared(label.Internal)), offer(t, value), "analyst→*", gate.ReasonRule, gate.CodeWithheld)
 	require.Equal(t, "team.yaml:4", r.Line)
 }
 
@@ -98,8 +98,8 @@ func TestDeclassifierOfText(t *testing.T) {
 	require.Equal(t, label.Internal, s.Decision().After)
 	stars := lowering(func(d *handoff.Declassifier) { d.Paths = []task.Path{"/*", "/*/**"} })
 	compartment := under(t, stars, cleared(label.Internal))
-	requireHeld(t, compartment, offer(t, envelope.Text("words")), "score-only", gate.ReasonRule, gate.CodeHeld)
-	requireHeld(t, compartment, offer(t, structured(t, `"words"`)), "score-only", gate.ReasonRule, gate.CodeHeld)
+	requireWithheld(t, compartment, offer(t, envelope.Text("words")), "score-only", gate.ReasonRule, gate.CodeWithheld)
+	requireWithheld(t, compartment, offer(t, structured(t, `"words"`)), "score-only", gate.ReasonRule, gate.CodeWithheld)
 }
 
 // Requirement: G14.
@@ -116,7 +116,7 @@ func TestEndorser(t *testing.T) {
 	already := seal(t, under(t, p), offer(t, envelope.Text("x"), func(h *envelope.Header) { h.Trust = label.Endorsed }))
 	require.Empty(t, already.Decision().Entries, "there was nothing to do")
 	recast := exactly(handoff.PairRule{Mode: handoff.Full, Translate: &handoff.Translation{Recast: gate.RecastSystem}})
-	require.Equal(t, gate.Held, decide(t, under(t, recast), offer(t, envelope.Text("x"))).Verdict)
+	require.Equal(t, gate.Withheld, decide(t, under(t, recast), offer(t, envelope.Text("x"))).Verdict)
 	recast.Endorse = p.Endorse
 	require.Equal(t, gate.Passed, decide(t, under(t, recast), offer(t, envelope.Text("x"))).Verdict)
 	for _, other := range []handoff.Endorser{{Entry: handoff.Entry{Name: "e", From: "analyst", To: "critic", Reason: "r"}}, {Entry: handoff.Entry{Name: "e", From: "critic", To: "writer", Reason: "r"}}} {
@@ -165,7 +165,7 @@ func TestRenewal(t *testing.T) {
 		require.Equal(t, gate.RuleExpiry, r.Rule)
 	}
 	future := offer(t, envelope.Text("x"), func(h *envelope.Header) { h.CreatedAt, h.ExpiresAt = noon.Add(1), noon.Add(2) })
-	requireHeld(t, under(t, p), future, gate.RuleExpiry, gate.ReasonExpired, gate.CodeHeld)
+	requireWithheld(t, under(t, p), future, gate.RuleExpiry, gate.ReasonExpired, gate.CodeWithheld)
 	short := handoff.Policy{Renew: []handoff.Renewal{{Entry: handoff.Entry{Name: "short", From: "analyst", To: "writer", Reason: "r"}, TTL: 1}}}
 	s := seal(t, under(t, short), offer(t, envelope.Text("x"), lives))
 	require.Empty(t, s.Decision().Entries, "a renewal never shortens")
@@ -206,7 +206,7 @@ func TestSecretFlowsByARuleForThePairThatStatesAMode(t *testing.T) {
 	}
 	// A rule does not raise a clearance.
 	compartment := under(t, exactly(handoff.PairRule{Mode: handoff.Full}))
-	requireHeld(t, compartment, offer(t, envelope.Text("x"), labelled(label.Secret)), gate.RuleClearance, gate.ReasonClearance, gate.CodeHeld)
+	requireWithheld(t, compartment, offer(t, envelope.Text("x"), labelled(label.Secret)), gate.RuleClearance, gate.ReasonClearance, gate.CodeWithheld)
 	// A declassifier lets parts of a secret value flow without one.
 	s := seal(t, under(t, lowering(), cleared(label.Secret)), offer(t, structured(t, `{"score":1,"notes":"CANARY"}`), labelled(label.Secret)))
 	canonical, _ := s.Payload().JSON()
@@ -227,7 +227,7 @@ func TestLabelLimits(t *testing.T) {
 					require.Equal(t, gate.Passed, decide(t, compartment, o).Verdict)
 					continue
 				}
-				r := requireHeld(t, compartment, o, handoff.Rule(rule.From+"→"+rule.To), gate.ReasonRule, gate.CodeHeld)
+				r := requireWithheld(t, compartment, o, handoff.Rule(rule.From+"→"+rule.To), gate.ReasonRule, gate.CodeWithheld)
 				require.Equal(t, "team.yaml:9", r.Line)
 				require.Contains(t, r.Detail, ceiling.String()+" through at most")
 			}
@@ -236,18 +236,18 @@ func TestLabelLimits(t *testing.T) {
 	// Of several the lowest counts, whatever their order,
 	for _, two := range [][]label.Classification{{label.Internal, label.Confidential}, {label.Confidential, label.Internal}} {
 		p := handoff.Policy{Rules: []handoff.PairRule{{From: handoff.Anyone, To: "writer", Ceiling: &two[0]}, {From: handoff.Anyone, To: "writer", Ceiling: &two[1]}}}
-		requireHeld(t, under(t, p), offer(t, envelope.Text("x")), "*→writer", gate.ReasonRule, gate.CodeHeld)
+		requireWithheld(t, under(t, p), offer(t, envelope.Text("x")), "*→writer", gate.ReasonRule, gate.CodeWithheld)
 	}
 	// and whatever the rank of their rules.
 	p := handoff.Policy{Rules: []handoff.PairRule{
 		{From: "analyst", To: "writer", Mode: handoff.Full, Ceiling: new(label.Secret)}, {From: "analyst", To: handoff.Anyone, Ceiling: new(label.Confidential)},
 		{From: handoff.Anyone, To: "writer", Ceiling: new(label.Confidential)}, {From: handoff.Anyone, To: handoff.Anyone, Ceiling: new(label.Internal)},
 	}}
-	requireHeld(t, under(t, p), offer(t, envelope.Text("x")), "*→*", gate.ReasonRule, gate.CodeHeld)
+	requireWithheld(t, under(t, p), offer(t, envelope.Text("x")), "*→*", gate.ReasonRule, gate.CodeWithheld)
 	p = handoff.Policy{Rules: []handoff.PairRule{
 		{From: "analyst", To: "writer", Mode: handoff.Full, Ceiling: new(label.Internal)}, {From: handoff.Anyone, To: handoff.Anyone, Ceiling: new(label.Secret)},
 	}}
-	requireHeld(t, under(t, p), offer(t, envelope.Text("x")), "analyst→writer", gate.ReasonRule, gate.CodeHeld)
+	requireWithheld(t, under(t, p), offer(t, envelope.Text("x")), "analyst→writer", gate.ReasonRule, gate.CodeWithheld)
 }
 
 // A translation reads a declassified value with the label of its original: whoever sees
@@ -289,7 +289,7 @@ func TestLabelLimitsApplyToContextWithoutParts(t *testing.T) {
 		require.Equal(t, handoff.Full, s.Decision().Mode)
 		o = offer(t, envelope.Text("it broke"), by)
 		o.Source = source
-		requireHeld(t, compartment, o, "ceiling", gate.ReasonRule, gate.CodeHeld)
+		requireWithheld(t, compartment, o, "ceiling", gate.ReasonRule, gate.CodeWithheld)
 	}
 }
 

@@ -303,7 +303,7 @@ func TestLowerLabelPassesWhereAHigherPasses(t *testing.T) {
 		terms, clearance := rulebook(t, p).Between("analyst", "writer"), levels().Draw(t, "clearance")
 		crosses := func(level label.Classification) bool {
 			x := terms.Admit(level, clearance, "writer")
-			return !x.Held()
+			return !x.Withheld()
 		}
 		for level := label.Internal; level <= label.Secret; level++ {
 			if crosses(level) {
@@ -334,8 +334,8 @@ func TestAdmissionPredictsTheGate(t *testing.T) {
 			require.Equal(t, level, r.After)
 			return
 		}
-		if x.Held() {
-			require.Equal(t, gate.Held, r.Verdict)
+		if x.Withheld() {
+			require.Equal(t, gate.Withheld, r.Verdict)
 			require.Equal(t, []string{string(x.Rule), string(x.Reason), x.Detail}, []string{string(r.Rule), string(r.Reason), r.Detail})
 			require.Equal(t, level, r.After)
 			return

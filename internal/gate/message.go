@@ -17,7 +17,7 @@ const RuleHops handoff.Rule = "hops"
 // The agent chooses neither the label nor the expiry: a message is as sensitive
 // as what the contract let in, and expires with the part that expires first. It
 // is not trusted. It has one hop more than the messages that the agent was given;
-// more than [envelope.MaxHops] are refused with a [*HeldError]. The gate
+// more than [envelope.MaxHops] are refused with a [*WithheldError]. The gate
 // decides at delivery what the reader may see of it.
 func (c *Compartment) GateMessage(parts []Sealed, now time.Time) (envelope.Header, error) {
 	if c == nil {

@@ -187,7 +187,7 @@ func levels() *rapid.Generator[label.Classification] {
 func parts() *rapid.Generator[[]gate.Part] {
 	level := levels()
 	return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) gate.Part {
-		return gate.Part{Classification: level.Draw(t, "level"), Held: rapid.Bool().Draw(t, "held"), Optional: rapid.Bool().Draw(t, "optional")}
+		return gate.Part{Classification: level.Draw(t, "level"), Withheld: rapid.Bool().Draw(t, "held"), Optional: rapid.Bool().Draw(t, "optional")}
 	}), 0, 5)
 }
 
@@ -217,7 +217,7 @@ func TestLabelIsTheJoin(t *testing.T) {
 			if !p.Optional {
 				require.GreaterOrEqual(t, got, p.Classification, "what is required always counts")
 			}
-			if !p.Optional || !p.Held {
+			if !p.Optional || !p.Withheld {
 				highest = highest.Join(p.Classification)
 			}
 		}
@@ -258,7 +258,7 @@ func TestAdmissionWithoutAPolicy(t *testing.T) {
 			require.Equal(t, tt.rule, x.Rule, "%v", tt)
 			require.Equal(t, tt.why, x.Reason, "%v", tt)
 			require.Equal(t, tt.rule == "", x.Detail == "")
-			require.Equal(t, tt.rule != "", x.Held())
+			require.Equal(t, tt.rule != "", x.Withheld())
 			require.Equal(t, tt.level, x.After)
 			require.Nil(t, x.Lowers)
 		}

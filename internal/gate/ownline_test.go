@@ -29,5 +29,5 @@ func TestErrorTextHasNoParts(t *testing.T) {
 	g.Terms = rulebook(t, exactly(handoff.PairRule{Allow: []task.Path{"/notes"}})).Between("analyst", "writer")
 	o := offer(t, envelope.Text(`{"notes":"CANARY"}`))
 	o.Source = source
-	requireHeld(t, granted(t, []gate.Grant{g}), o, "analyst→writer", gate.ReasonRule, gate.CodeHeld)
+	requireWithheld(t, granted(t, []gate.Grant{g}), o, "analyst→writer", gate.ReasonRule, gate.CodeWithheld)
 }

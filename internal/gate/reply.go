@@ -45,7 +45,7 @@ type Validator interface {
 // match the schema (nil: any text does), and carry the required tags. The label is computed and never taken from the
 // reply: as sensitive as what the contract let in, and it expires with the part that expires first. It is untrusted,
 // whatever it was made from: an endorsement covers only the text that was endorsed. A reply that is refused comes back
-// as a decision that withholds it, without an envelope; the error then is its [*HeldError].
+// as a decision that withholds it, without an envelope; the error then is its [*WithheldError].
 func (c *Compartment) GateInbound(r Reply, parts []Sealed, schema Validator, now time.Time) (*envelope.Envelope, Decision, error) {
 	if c == nil {
 		return nil, Decision{}, errNothing

@@ -63,10 +63,10 @@ func TestInboundRefusesByOneRuleAlone(t *testing.T) {
 			tt.change(&c.Contract, &r)
 			e, d, err := c.GateInbound(r, nil, tt.schema, noon)
 			require.Nil(t, e)
-			held, ok := errors.AsType[*gate.HeldError](err)
+			held, ok := errors.AsType[*gate.WithheldError](err)
 			require.True(t, ok, "%v", err)
 			require.Equal(t, tt.rule, d.Rule)
-			require.Equal(t, gate.Held, d.Verdict)
+			require.Equal(t, gate.Withheld, d.Verdict)
 			require.Equal(t, d, held.Decision)
 			require.Zero(t, d.BytesAfter)
 			require.NotContains(t, err.Error(), "CANARY")
@@ -240,10 +240,10 @@ func TestInboundReportsThatItCouldNotDecide(t *testing.T) {
 	t.Parallel()
 	e, d, err := newCompartment(t).GateInbound(gate.Reply{Text: "x"}, nil, nil, noon) // no id
 	require.ErrorIs(t, err, envelope.ErrInvalid)
-	_, held := errors.AsType[*gate.HeldError](err)
+	_, held := errors.AsType[*gate.WithheldError](err)
 	require.False(t, held, "that is no refusal")
 	require.Nil(t, e)
-	require.Equal(t, gate.Held, d.Verdict)
+	require.Equal(t, gate.Withheld, d.Verdict)
 }
 
 func ExampleCompartment() {

@@ -33,7 +33,7 @@ func TestSealedComesFromTheGateOnly(t *testing.T) {
 	e, d, err := newCompartment(t).GateInbound(gate.Reply{ID: "e", Text: "x"}, []gate.Sealed{zero}, nil, noon)
 	require.ErrorIs(t, err, gate.ErrUnsealed)
 	require.Nil(t, e)
-	require.Equal(t, gate.Held, d.Verdict)
+	require.Equal(t, gate.Withheld, d.Verdict)
 }
 
 // Requirement: G4.
@@ -178,7 +178,7 @@ func TestSealedOutlivesItsOffer(t *testing.T) {
 	s, err := c.Seal(o, &r)
 	require.NoError(t, err)
 	o.Title, o.Assignee, o.Status, o.Envelope = "changed", "changed", task.Failed, nil
-	r.Verdict, r.After = gate.Held, label.Public
+	r.Verdict, r.After = gate.Withheld, label.Public
 	c.Contract.Session = "changed"
 	require.Equal(t, "Analyse", s.Title())
 	require.Equal(t, "numbers [REDACTED:token]", s.Payload().Text())
@@ -191,7 +191,7 @@ func TestChangingASharedDecisionChangesNoRuling(t *testing.T) {
 	t.Parallel()
 	c := newCompartment(t)
 	s := seal(t, c, offer(t, envelope.Text("x"), func(h *envelope.Header) { h.ExpiresAt = noon.Add(time.Hour) }))
-	s.Decision().Verdict = gate.Held // receipts share it, and agents get receipts
+	s.Decision().Verdict = gate.Withheld // receipts share it, and agents get receipts
 	line := withheld(t, c)
 	line.Decision().Verdict = gate.Passed
 	require.False(t, s.Withheld())
@@ -222,12 +222,12 @@ func TestNoVerbPrintsDeliveredText(t *testing.T) {
 	require.Equal(t, "not sealed", gate.Sealed{}.String())
 }
 
-func TestHeldErrorIsFoundByErrorsAs(t *testing.T) {
+func TestWithheldErrorIsFoundByErrorsAs(t *testing.T) {
 	t.Parallel()
 	_, err := newCompartment(t, func(k *gate.Contract) { k.Grants = nil }).GateOutbound(t.Context(), offer(t, envelope.Text("x")), noon)
-	held, ok := errors.AsType[*gate.HeldError](fmt.Errorf("task: %w", err))
+	held, ok := errors.AsType[*gate.WithheldError](fmt.Errorf("task: %w", err))
 	require.True(t, ok)
-	require.Equal(t, gate.CodeHeld, held.Code())
+	require.Equal(t, gate.CodeWithheld, held.Code())
 }
 
 // Translation: the gate asks, a fake model retells, the gate rules again.
@@ -307,7 +307,7 @@ func TestTranslationPassesTheGate(t *testing.T) {
 			t.Parallel()
 			o := offer(t, envelope.Text("a long story"))
 			o.Translated = tt.give(t, o)
-			requireHeld(t, translating(t), o, tt.rule, tt.reason, gate.CodeHeld)
+			requireWithheld(t, translating(t), o, tt.rule, tt.reason, gate.CodeWithheld)
 		})
 	}
 	t.Run("secret without a rule", func(t *testing.T) {
@@ -315,7 +315,7 @@ func TestTranslationPassesTheGate(t *testing.T) {
 		o := offer(t, envelope.Text("a long story"))
 		o.Translated = retell(t, o, "x", func(h *envelope.Header) { h.Classification = label.Secret })
 		c := translating(t, func(k *gate.Contract) { k.Clearance, k.MaxInput = label.Secret, label.Secret })
-		requireHeld(t, c, o, gate.RuleSecret, gate.ReasonRule, gate.CodeHeld)
+		requireWithheld(t, c, o, gate.RuleSecret, gate.ReasonRule, gate.CodeWithheld)
 	})
 }
 

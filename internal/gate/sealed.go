@@ -34,7 +34,7 @@ type Sealed struct {
 
 // Seal carries a decision out. What passed is sealed with its payload; what
 // was withheld is sealed as a withheld line if the offer is optional, and is a
-// [*HeldError] otherwise. A decision that asks for a translation, or that was
+// [*WithheldError] otherwise. A decision that asks for a translation, or that was
 // made for another offer or contract, is an error.
 func (c *Compartment) Seal(o *Offer, d *Ruling) (Sealed, error) {
 	if err := c.enforce(o, d); err != nil {
@@ -80,8 +80,8 @@ func (c *Compartment) enforce(o *Offer, d *Ruling) error {
 	switch {
 	case d.Verdict == NeedsTranslation:
 		return fmt.Errorf("seal %s %q: it needs a translation first", o.Source.Kind, o.Source.Name)
-	case d.Verdict == Held && !o.Optional, d.Verdict > Minimized:
-		return &HeldError{Decision: d.Decision}
+	case d.Verdict == Withheld && !o.Optional, d.Verdict > Minimized:
+		return &WithheldError{Decision: d.Decision}
 	}
 	return nil
 }
@@ -114,7 +114,7 @@ func (s Sealed) String() string {
 // Format writes [Sealed.String] for every verb, so that no verb prints a payload.
 func (s Sealed) Format(f fmt.State, _ rune) { fmt.Fprint(f, s.String()) }
 
-// Fresh returns nil if s may still be read, and a [*HeldError] if it has expired.
+// Fresh returns nil if s may still be read, and a [*WithheldError] if it has expired.
 func (s *Sealed) Fresh(now time.Time) error {
 	if s == nil {
 		return ErrUnsealed
@@ -124,7 +124,7 @@ func (s *Sealed) Fresh(now time.Time) error {
 	}
 	d := *s.decision
 	d.withhold(RuleExpiry, ReasonExpired, "it expired before it was sent")
-	return &HeldError{Decision: d}
+	return &WithheldError{Decision: d}
 }
 
 // Withheld reports whether s is a line instead of a payload.

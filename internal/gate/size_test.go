@@ -23,7 +23,7 @@ func TestWithheldValuesOfAClassLookAlike(t *testing.T) {
 	t.Parallel()
 	low := newCompartment(t, func(k *gate.Contract) { k.Clearance, k.MaxInput = label.Internal, label.Internal })
 	of := func(text string) gate.Decision {
-		return requireHeld(t, low, offer(t, envelope.Text(text)), gate.RuleClearance, gate.ReasonClearance, gate.CodeHeld).Decision
+		return requireWithheld(t, low, offer(t, envelope.Text(text)), gate.RuleClearance, gate.ReasonClearance, gate.CodeWithheld).Decision
 	}
 	require.Equal(t, of("true"), of("false"))
 	require.Equal(t, of("true"), of(strings.Repeat("x", 1000)))
@@ -64,7 +64,7 @@ func TestOutlineRevealsNothingOfTheValue(t *testing.T) {
 	require.Empty(t, own.Kept)
 	require.Equal(t, long.Redacted, own.Redacted)
 	held := long
-	held.Verdict = gate.Held
+	held.Verdict = gate.Withheld
 	require.Equal(t, held.Outline(), held.ForReader())
 	whole := *short
 	whole.Before = whole.After

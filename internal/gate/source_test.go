@@ -53,7 +53,7 @@ func TestEachCarrierNeedsAGrantOfItsOwn(t *testing.T) {
 	for kind := range carriers {
 		for other := range carriers {
 			if kind != other { // of the same name
-				requireHeld(t, granting(t, other), offerOf(t, kind), gate.RuleGrant, gate.ReasonRule, gate.CodeHeld)
+				requireWithheld(t, granting(t, other), offerOf(t, kind), gate.RuleGrant, gate.ReasonRule, gate.CodeWithheld)
 			}
 		}
 	}

@@ -130,7 +130,7 @@ func TestTable(t *testing.T) {
 			seen["contradiction"]++
 			require.NotEmpty(t, r.Hint)
 			for name, o := range forms(t) {
-				require.Equal(t, gate.Held, decide(t, compartment, o).Verdict, "%v %s: and the gate holds what no check let start", c, name)
+				require.Equal(t, gate.Withheld, decide(t, compartment, o).Verdict, "%v %s: and the gate holds what no check let start", c, name)
 			}
 		default:
 			seen["delivers"]++
@@ -163,7 +163,7 @@ func requireTable(t *testing.T, compartment *gate.Compartment, c cell) {
 	for name, o := range forms(t) {
 		r := decide(t, compartment, o)
 		if name == "text" && !c.whole() {
-			require.Equal(t, gate.Held, r.Verdict, "%v: a text is delivered whole or not at all", c)
+			require.Equal(t, gate.Withheld, r.Verdict, "%v: a text is delivered whole or not at all", c)
 			continue
 		}
 		require.Equal(t, gate.Passed, r.Verdict, "%v %s: %s", c, name, r.Detail)
@@ -243,7 +243,7 @@ func TestLines(t *testing.T) {
 			}{{envelope.Text("words"), tt.text}, {structured(t, raw), tt.structured}} {
 				o := offer(t, give.payload)
 				if give.want == held {
-					r := requireHeld(t, compartment, o, decide(t, compartment, o).Rule, gate.ReasonRule, gate.CodeHeld)
+					r := requireWithheld(t, compartment, o, decide(t, compartment, o).Rule, gate.ReasonRule, gate.CodeWithheld)
 					require.NotEmpty(t, r.Dropped)
 					continue
 				}
@@ -266,7 +266,7 @@ func TestTextIsOneValue(t *testing.T) {
 			"block": under(t, exactly(handoff.PairRule{Block: []task.Path{"/other"}})),
 		} {
 			o := offer(t, envelope.Text(give))
-			r := requireHeld(t, compartment, o, decide(t, compartment, o).Rule, gate.ReasonRule, gate.CodeHeld)
+			r := requireWithheld(t, compartment, o, decide(t, compartment, o).Rule, gate.ReasonRule, gate.CodeWithheld)
 			require.Equal(t, []task.Path{task.Whole}, r.Dropped, "%s %q", name, give)
 			require.True(t, r.InPart)
 			require.False(t, r.Narrowed, "it is held as a whole")
@@ -274,7 +274,7 @@ func TestTextIsOneValue(t *testing.T) {
 	}
 	for _, root := range []string{`"billing"`, "12", "true", "null", `["category"]`, "[]", "{}"} { // at the path "", not at /category
 		o := offer(t, structured(t, root))
-		requireHeld(t, needing(t, handoff.Policy{}, "/category"), o, gate.RuleGrant, gate.ReasonRule, gate.CodeHeld)
+		requireWithheld(t, needing(t, handoff.Policy{}, "/category"), o, gate.RuleGrant, gate.ReasonRule, gate.CodeWithheld)
 		canonical, ok := sealed(t, needing(t, handoff.Policy{}, ""), o).Payload().JSON()
 		require.True(t, ok)
 		require.Equal(t, root, canonical)
@@ -344,15 +344,15 @@ func TestWithheldTextNamesTheBlockingRule(t *testing.T) {
 		{From: handoff.Anyone, To: handoff.Anyone, Ceiling: new(label.Secret), Origin: at(1)}, {From: "analyst", To: handoff.Anyone, Ceiling: new(label.Secret), Origin: at(2)},
 	}}
 	o := offer(t, envelope.Text("words"))
-	r := requireHeld(t, under(t, p), o, "*→*", gate.ReasonRule, gate.CodeHeld)
+	r := requireWithheld(t, under(t, p), o, "*→*", gate.ReasonRule, gate.CodeWithheld)
 	require.Equal(t, "team.yaml:5", r.Line)
-	r = requireHeld(t, needing(t, p, "/a"), o, gate.RuleGrant, gate.ReasonRule, gate.CodeHeld)
+	r = requireWithheld(t, needing(t, p, "/a"), o, gate.RuleGrant, gate.ReasonRule, gate.CodeWithheld)
 	require.Equal(t, "team.yaml:12 dependsOn", r.Line, "the need alone would hold it")
 	p.Rules = append(p.Rules, handoff.PairRule{From: "analyst", To: "writer", Translate: &handoff.Translation{Filter: []task.Path{"x"}}, Origin: at(9)})
-	r = requireHeld(t, under(t, p), o, "analyst→writer", gate.ReasonRule, gate.CodeHeld)
+	r = requireWithheld(t, under(t, p), o, "analyst→writer", gate.ReasonRule, gate.CodeWithheld)
 	require.Equal(t, "team.yaml:9", r.Line)
 	require.Contains(t, rulebook(t, p).Between("analyst", "writer").Contradiction([]task.Path{"/x"}).Reason, "analyst→writer (team.yaml:9)")
 	p.Rules = append(p.Rules, handoff.PairRule{From: handoff.Anyone, To: "writer", Mode: handoff.Full, Origin: at(11)})
-	r = requireHeld(t, under(t, p), o, "*→writer", gate.ReasonRule, gate.CodeHeld)
+	r = requireWithheld(t, under(t, p), o, "*→writer", gate.ReasonRule, gate.CodeWithheld)
 	require.Equal(t, "team.yaml:11", r.Line, "what states the mode is named first")
 }

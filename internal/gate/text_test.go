@@ -168,7 +168,7 @@ func TestKeysThatBecomeEqualAreWithheld(t *testing.T) {
 	t.Parallel()
 	o := offer(t, structured(t, `{"<s>":1,"<·s>":2,"x":"<|im_start|>"}`))
 	for _, o.As = range []task.Payload{task.Output, task.Structured, task.Both} {
-		requireHeld(t, newCompartment(t), o, gate.RuleTokens, gate.ReasonRule, gate.CodeUnserializable)
+		requireWithheld(t, newCompartment(t), o, gate.RuleTokens, gate.ReasonRule, gate.CodeUnserializable)
 	}
 }
 

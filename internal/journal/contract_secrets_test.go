@@ -246,7 +246,7 @@ func requireTraceOf(t testing.TB, j *journal.Journal, run string, id task.ID, al
 				out = append(out, fmt.Sprint(p.Text, more, inputs))
 			}
 		}
-		return append(out, fmt.Sprint(tr.Held(id)))
+		return append(out, fmt.Sprint(tr.Withheld(id)))
 	}
 	require.Greater(t, len(of(all)), 1)
 	require.Equal(t, of(all), of(one))

@@ -127,7 +127,7 @@ type delivery struct {
 }
 
 // counts reports whether the delivery raises the label of its reader.
-func (a *delivery) counts() bool { return !a.Optional || !a.Held }
+func (a *delivery) counts() bool { return !a.Optional || !a.Withheld }
 
 // deliveryOf returns what a value whose label lies between two bounds can at most add to
 // the label of a reader. A value with a lower label may be delivered where one with the
@@ -135,20 +135,20 @@ func (a *delivery) counts() bool { return !a.Optional || !a.Held }
 func deliveryOf(terms *gate.Terms, least, most label.Classification, optional bool, caps *gate.Capabilities) delivery {
 	clearance := caps.Clearance()
 	a := delivery{crossing: terms.Admit(most, clearance, caps.Agent)}
-	a.plain = !a.crossing.Held() && a.crossing.Lowers == nil
-	a.Optional, a.Held, a.Classification = optional, a.crossing.Held(), a.crossing.After
+	a.plain = !a.crossing.Withheld() && a.crossing.Lowers == nil
+	a.Optional, a.Withheld, a.Classification = optional, a.crossing.Withheld(), a.crossing.After
 	if terms.Mode() == handoff.Minimal {
-		a.Optional, a.Held, a.Classification, a.least, a.crossing = true, true, label.Public, label.Public, gate.Admission{}
+		a.Optional, a.Withheld, a.Classification, a.least, a.crossing = true, true, label.Public, label.Public, gate.Admission{}
 		return a
 	}
-	if a.Held && optional {
+	if a.Withheld && optional {
 		a.Classification = label.Public
 	}
 	lowest := a.Classification
 	for level := least; level < most; level++ {
-		if x := terms.Admit(level, clearance, caps.Agent); !x.Held() {
+		if x := terms.Admit(level, clearance, caps.Agent); !x.Withheld() {
 			a.Classification, lowest = a.Classification.Join(x.After), min(lowest, x.After)
-			a.Held, a.plain = a.Held && !optional, a.plain || x.Lowers == nil
+			a.Withheld, a.plain = a.Withheld && !optional, a.plain || x.Lowers == nil
 		}
 	}
 	a.least = lowest

@@ -189,7 +189,7 @@ func (b *flowBuilder) tasks() {
 // edge adds what a grant delivers of a source to a task.
 func (b *flowBuilder) edge(source, to int, g *gate.Grant, need []task.Path, a delivery, structured bool) {
 	rule, line := g.Terms.Stated()
-	e := flow.Edge{Source: source, Task: to, Rule: rule, Line: line, Minimal: g.Terms.Mode() == handoff.Minimal, Held: a.Held && !a.plain}
+	e := flow.Edge{Source: source, Task: to, Rule: rule, Line: line, Minimal: g.Terms.Mode() == handoff.Minimal, Withheld: a.Withheld && !a.plain}
 	if line == "" {
 		e.Line = g.Line
 	}
@@ -313,7 +313,7 @@ func (b *flowBuilder) addMemoryEntry(from, to, member int) {
 	grant := gate.Grant{Terms: b.team.Terms(p.Graph.Task(from).Assignee, caps.Agent)}
 	a := deliveryOf(grant.Terms, p.least[from], p.Labels[from], true, caps)
 	if lower := a.crossing.Lowers; lower != nil && !lower.UnsafeText && !a.plain { // entries are not lowered
-		a.Held = true
+		a.Withheld = true
 	}
 	b.edge(b.results+from, to, &grant, nil, a, false)
 	if e := &b.graph.Edges[len(b.graph.Edges)-1]; e.Rule == "" {
@@ -433,7 +433,7 @@ func (b *flowBuilder) addUserReads() {
 		terms := b.team.Terms(p.Graph.Task(i).Assignee, handoff.User)
 		a := deliveryOf(terms, p.least[i], p.Labels[i], true, &caps)
 		rule, line := terms.Stated()
-		s := flow.Sight{Source: b.results + i, Reader: b.user, Held: a.Held && !a.plain || terms.Mode() == handoff.Minimal, Rule: rule, Line: line}
+		s := flow.Sight{Source: b.results + i, Reader: b.user, Withheld: a.Withheld && !a.plain || terms.Mode() == handoff.Minimal, Rule: rule, Line: line}
 		s.Delivers, _ = terms.Delivers(nil)
 		if lower := a.crossing.Lowers; lower != nil {
 			s.Note = "declassified by " + lower.Name

@@ -18,7 +18,7 @@ import (
 // against no schema, so only an entry with unsafeText lowers it.
 func (t *Roster) MessageCrossing(from string, level label.Classification, to *gate.Capabilities) gate.Admission {
 	x := t.Terms(from, to.Agent).Admit(level, to.Clearance(), to.Agent)
-	if d := x.Lowers; d != nil && !d.UnsafeText && !x.Held() {
+	if d := x.Lowers; d != nil && !d.UnsafeText && !x.Withheld() {
 		x.After, x.Lowers, x.Rule, x.Reason = level, nil, handoff.Rule(d.Name), gate.ReasonRule
 		x.Detail = fmt.Sprintf("it is %v, %q may see %v, and %q lowers only the validated parts of a result", level, to.Agent, to.Clearance(), d.Name)
 	}

@@ -142,7 +142,7 @@ type PlannedUser struct {
 func (p *Plan) userSees(i int) bool {
 	terms := p.Roster().Terms(p.Graph.Task(i).Assignee, handoff.User)
 	x := terms.Admit(p.Labels[i], *p.Options().UserAccepts, handoff.User)
-	return !x.Held() && (PassesAsText(terms) || p.Schemas[i] != nil && terms.Mode() != handoff.Minimal)
+	return !x.Withheld() && (PassesAsText(terms) || p.Schemas[i] != nil && terms.Mode() != handoff.Minimal)
 }
 
 // PassesAsText reports whether a text passes under some terms: only a whole does.
@@ -247,7 +247,7 @@ func (r *Reading) govern(g *gate.Grant, need []task.Path, a delivery) {
 	switch {
 	case r.Mode == handoff.Minimal:
 		r.Withheld, r.Arrives = gate.ReasonMinimal, label.Public
-	case a.Held:
+	case a.Withheld:
 		r.Withheld = a.crossing.Reason
 	}
 }

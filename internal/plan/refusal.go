@@ -49,7 +49,7 @@ func (c *checker) checkReaders() {
 			if !m.Reads(caps.Agent) {
 				continue
 			}
-			if x := c.team.MessageCrossing(m.From, m.Classification, caps); x.Held() {
+			if x := c.team.MessageCrossing(m.From, m.Classification, caps); x.Withheld() {
 				hint := fmt.Sprintf("set accepts: %v on agent %q, lower the message's label, or write to another agent", m.Classification, caps.Agent)
 				if x.Rule == gate.RuleSecret {
 					hint = "write a rule for the pair that states a mode, or lower the message's label"
@@ -66,7 +66,7 @@ func (c *checker) checkReaders() {
 func (c *labelCheck) reportRuledOut(i int, parts []delivery) (found bool) {
 	for j := range parts {
 		x := &parts[j].crossing
-		if parts[j].Optional || !x.Held() || x.Reason == gate.ReasonClearance {
+		if parts[j].Optional || !x.Withheld() || x.Reason == gate.ReasonClearance {
 			continue
 		}
 		detail, hint := x.Detail, "classify it confidential instead of secret, or add a rule for the pair that sets a mode"
@@ -98,7 +98,7 @@ func (p *Plan) Declassified(i int) bool {
 	}
 	lowers := func(c *gate.Capabilities) bool {
 		x := p.Roster().Terms(t.Assignee, c.Agent).Admit(p.Labels[i], c.Clearance(), c.Agent)
-		return x.Held() || x.Lowers != nil && x.After <= produces
+		return x.Withheld() || x.Lowers != nil && x.After <= produces
 	}
 	ways := 0
 	if o.Answer != nil && p.Roster().Config.Coordinator != nil {

@@ -184,12 +184,12 @@ func TestAbsentListsUngrantedContext(t *testing.T) {
 	require.Equal(t, []string{"claim", "policy"}, names(2), "what it depends on is there")
 }
 
-func TestHeldListsDecisionsThatPreventedAPrompt(t *testing.T) {
+func TestWithheldListsDecisionsThatPreventedAPrompt(t *testing.T) {
 	t.Parallel()
 	file, _ := tell(t)
 	tr := read(t, file)
-	require.Empty(t, tr.Held(score.ID))
-	held := tr.Held(letter.ID)
+	require.Empty(t, tr.Withheld(score.ID))
+	held := tr.Withheld(letter.ID)
 	require.Len(t, held, 1)
 	require.Equal(t, gate.RuleClearance, held[0].Rule)
 }
@@ -281,5 +281,5 @@ func TestEachDecisionAppearsOnce(t *testing.T) {
 	require.NoError(t, err)
 	tr := read(t, out.Bytes())
 	require.Equal(t, []event.Handoff{one, user}, tr.Handoffs)
-	require.Equal(t, []event.Handoff{one}, tr.Held(score.ID), "what is held from the user kept no prompt")
+	require.Equal(t, []event.Handoff{one}, tr.Withheld(score.ID), "what is held from the user kept no prompt")
 }

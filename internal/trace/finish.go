@@ -134,7 +134,7 @@ func heldOf(t *Trace) map[task.ID][]event.Handoff {
 	}
 	held := map[task.ID][]event.Handoff{}
 	for i := range t.Handoffs {
-		if h := &t.Handoffs[i]; h.To != handoff.User && h.Verdict == gate.Held && !sent[h.Session] {
+		if h := &t.Handoffs[i]; h.To != handoff.User && h.Verdict == gate.Withheld && !sent[h.Session] {
 			held[h.Task] = append(held[h.Task], *h)
 		}
 	}

@@ -40,7 +40,7 @@ func steps(t testing.TB) []step {
 		}
 	}
 	r := recordOf(t, &facts, "You list facts.", input(t, "claim", label.Internal, claim, "team.yaml:15"))
-	held := record.Prompt{Handoffs: []event.Handoff{{Session: "r1/" + string(letter.ID) + "/1", From: "fraud", To: "letters", Task: letter.ID, Time: noon, Ruling: event.Ruling{Verdict: gate.Held, Rule: gate.RuleClearance}}}}
+	held := record.Prompt{Handoffs: []event.Handoff{{Session: "r1/" + string(letter.ID) + "/1", From: "fraud", To: "letters", Task: letter.ID, Time: noon, Ruling: event.Ruling{Verdict: gate.Withheld, Rule: gate.RuleClearance}}}}
 	return []step{
 		func(l *trace.Lines) error { return l.Add("begin", map[string]string{"run": "r1"}) },
 		tell(1, event.RunStart), tell(2, event.TaskReady),
@@ -112,7 +112,7 @@ func TestSplitIntoProcessesWritesEqualLines(t *testing.T) {
 		report, err := audit.Verify(strings.NewReader(want), audit.VerifyOptions{Key: key, Head: head})
 		require.NoError(t, err)
 		require.Equal(t, audit.Verified, report.Status, report.Why)
-		require.Equal(t, []int{2, 1}, []int{report.Decisions, report.Held})
+		require.Equal(t, []int{2, 1}, []int{report.Decisions, report.Withheld})
 		tr, err := trace.ReadWith(strings.NewReader(want), trace.ReadOptions{Other: other})
 		require.NoError(t, err)
 		require.Len(t, tr.Events, 5)

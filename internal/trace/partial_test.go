@@ -25,7 +25,7 @@ func promptsOf(tr *trace.Trace, id task.ID, most int) (out []string) {
 			out = append(out, fmt.Sprintf("%+v %v %d %v", p.Shown.Text, titles, more, inputs))
 		}
 	}
-	return append(out, fmt.Sprintf("%+v", tr.Held(id)))
+	return append(out, fmt.Sprintf("%+v", tr.Withheld(id)))
 }
 
 func TestOneTaskIsReadLikeAllTasks(t *testing.T) {

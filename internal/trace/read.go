@@ -45,7 +45,7 @@ type ReadOptions struct {
 	// Task, if not empty, is a title, a key or an ID, as for [Trace.Find]. If the head of the
 	// trace has such a task, lines about others are skipped, except that those tasks
 	// completed, and the result is empty. Such a partial trace has all that [Trace.Prompts],
-	// [Trace.Held] and [Trace.Absent] return for this task.
+	// [Trace.Withheld] and [Trace.Absent] return for this task.
 	Task string
 
 	// Head, if not nil, is called after the first line, with the trace so far, and with the

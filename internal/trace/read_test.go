@@ -128,7 +128,7 @@ func requireSound(t require.TestingT, tr *trace.Trace) {
 			}
 		}
 		tr.Absent(p, 0)
-		tr.Held(p.Receipt.Task)
+		tr.Withheld(p.Receipt.Task)
 	}
 	for _, o := range tr.Contains("a").Occurrences {
 		require.Less(t, o.Start, o.End)

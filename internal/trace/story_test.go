@@ -173,7 +173,7 @@ func (s *story) happen() {
 		Delivered: label.Confidential,
 		Before:    event.Extent{Outputs: 1, Tokens: 12, Bytes: 50},
 		Time:      noon,
-		Ruling:    event.Ruling{Verdict: gate.Held, Reason: gate.ReasonClearance, Mode: handoff.Full, Rule: gate.RuleClearance, Line: "team.yaml:28"},
+		Ruling:    event.Ruling{Verdict: gate.Withheld, Reason: gate.ReasonClearance, Mode: handoff.Full, Rule: gate.RuleClearance, Line: "team.yaml:28"},
 	}}}))
 	s.event(event.Error, &letter)
 	s.event(event.RunComplete, nil)

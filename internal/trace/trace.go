@@ -122,9 +122,9 @@ func (p *Prompt) Withheld() (n int) {
 	return n
 }
 
-// Held returns the decisions that withheld context from attempts of a task for which no
+// Withheld returns the decisions that withheld context from attempts of a task for which no
 // prompt was recorded.
-func (t *Trace) Held(id task.ID) []event.Handoff { return t.held[id] }
+func (t *Trace) Withheld(id task.ID) []event.Handoff { return t.held[id] }
 
 // SetResult sets the result of the run, which the trace keeps. Call it first on the trace of a
 // run whose result is not in a line.

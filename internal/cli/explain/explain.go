@@ -143,7 +143,7 @@ type Document struct {
 // withheld.
 type unsent struct {
 	trace.Task
-	Held []event.Handoff `json:"held"`
+	Withheld []event.Handoff `json:"held"`
 }
 
 // document returns the part of a trace to print.
@@ -168,7 +168,7 @@ func (e *explainFlags) document(t *trace.Trace) (*Document, error) {
 		}
 	}
 	for _, tk := range t.Tasks {
-		if held := t.Held(tk.ID); len(held) > 0 && only(string(tk.ID)) {
+		if held := t.Withheld(tk.ID); len(held) > 0 && only(string(tk.ID)) {
 			x.Unsent = append(x.Unsent, unsent{tk, held})
 		}
 	}

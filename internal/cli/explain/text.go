@@ -23,7 +23,7 @@ func (x *Document) write(w io.Writer) {
 	}
 	for _, u := range x.Unsent {
 		fmt.Fprintf(w, "\n%s\n", format.Dotted(u.Title, u.Assignee, "no prompt"))
-		for _, h := range u.Held {
+		for _, h := range u.Withheld {
 			fmt.Fprintf(w, "  withheld: %s, %s: %s\n", terminal.CleanLine(x.named(h.Source, h.From)), h.Label, terminal.CleanLine(string(h.Rule)+inParentheses(h.Line)+prefixedBy(": ", h.Detail)))
 		}
 	}

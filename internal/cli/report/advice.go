@@ -10,7 +10,7 @@ import (
 
 // advice says what to do about failures whose message does not say it.
 var advice = map[string]string{
-	gate.CodeHeld:         `see "runteam plan" for who reads what by which rule; "runteam explain" shows what was withheld and why`,
+	gate.CodeWithheld:     `see "runteam plan" for who reads what by which rule; "runteam explain" shows what was withheld and why`,
 	codes.Journal:         "make room for the journal, or store the run elsewhere with --journal FILE",
 	codes.Record:          "make room for the file of --trace, or name another one",
 	gate.CodeTooLarge:     "have the previous task answer in fewer words, or depend on it as output instead of structured",
@@ -34,7 +34,7 @@ var advice = map[string]string{
 
 // coordinatorAdvice says what to do about failures in a step of the coordinator.
 var coordinatorAdvice = map[string]string{
-	gate.CodeHeld:        "lower the classification of the goal, raise coordinator.accepts, or name the clearance of its endpoint under endpoints",
+	gate.CodeWithheld:    "lower the classification of the goal, raise coordinator.accepts, or name the clearance of its endpoint under endpoints",
 	codes.PromptTooLarge: "shorten the goal, or the descriptions of the agents",
 	codes.Timeout:        "raise timeoutMs of the coordinator, or give it a faster model",
 	codes.MaxTurns:       "raise maxTurns of the coordinator",

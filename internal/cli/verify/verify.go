@@ -156,7 +156,7 @@ func sentence(r audit.Report, of string) string {
 	if r.Runs > 1 {
 		text += " in " + format.Plural(r.Runs, "chain")
 	}
-	text += fmt.Sprintf(", %s held, head %s", format.Number(r.Held), r.Head)
+	text += fmt.Sprintf(", %s held, head %s", format.Number(r.Withheld), r.Head)
 	if r.Previous != (audit.Head{}) {
 		text += fmt.Sprintf("; it continues the record with head %s", r.Previous)
 	}
