@@ -41,17 +41,11 @@ func (r *Redactor) JSON(ctx context.Context, canonical string, reveal func(kind 
 	return out, redacted, revealed, nil
 }
 
-// redact leaves in w.in the value without its spans. Most values are clean, so the first walk stops where an edit is
-// needed. The walk over the result counts the revealed spans.
+// redact leaves in w.in the value without its spans. The last walk, which edits nothing, counts the revealed spans.
 func (w *walk) redact(value string) error {
-	w.in = value
+	w.in, w.counts = value, nil
 	for range maxRounds {
-		w.revealed = nil
-		if err := w.run(false); err != nil || !w.dirty {
-			return err
-		}
-		w.revealed, w.edits, w.sorted = nil, w.edits[:0], true
-		if err := w.run(true); err != nil {
+		if err := w.run(); err != nil || len(w.edits) == 0 {
 			return err
 		}
 		w.in = w.apply()
@@ -65,7 +59,6 @@ var walks = sync.Pool{New: func() any { return &walk{known: map[string]keyMeanin
 func (w *walk) free() {
 	w.s.free()
 	clear(w.edits)
-	clear(w.keys[:cap(w.keys)])
 	clear(w.known)
 	if w.reveal != nil {
 		clear(w.frames[:cap(w.frames)])
@@ -73,7 +66,7 @@ func (w *walk) free() {
 	if cap(w.buf) > maxKept {
 		w.buf = nil
 	}
-	*w = walk{jsonReader: jsonReader{buf: w.buf}, known: w.known, frames: w.frames[:0], edits: w.edits[:0], keys: w.keys[:0], renames: w.renames[:0], row: row{text: w.row.text[:0], parts: w.row.parts[:0], joins: w.row.joins[:0], cells: w.row.cells[:0], tail: w.row.tail[:0]}}
+	w.in, w.s, w.reveal, w.counts, w.revealed = "", nil, nil, nil, nil
 	walks.Put(w)
 }
 
@@ -85,8 +78,6 @@ type walk struct {
 	r *Redactor
 	s *scan
 	jsonReader
-	keep   bool // record edits; otherwise stop at the first need for one
-	dirty  bool // an edit is needed
 	frames []frame
 	edits  []edit
 	sorted bool // the edits are in order
@@ -97,7 +88,7 @@ type walk struct {
 	reveal   reveal
 	revealed Counts // of this walk
 
-	keys    []string // clean keys of the open objects, the innermost last
+	keys    []extent // clean keys of the open objects, the innermost last
 	renames []int    // edits of keys of the open objects, the innermost last
 }
 
@@ -117,20 +108,23 @@ type frame struct {
 	index    int       // of the next value of an array
 }
 
-// An edit replaces in[from:to], a string with its quotes or a number, by text as a string.
+// An extent is in[from:to], a string with its quotes or a number.
+type extent struct{ from, to int }
+
+// An edit replaces an extent by text as a string.
 type edit struct {
-	from, to int
-	text     string
+	extent
+	text string
 }
 
-// run walks to the end of the value. If it does not keep edits, it stops where the first one is needed.
-func (w *walk) run(keep bool) error {
-	w.keep, w.dirty, w.at, w.frames = keep, false, 0, w.frames[:0]
+// run walks to the end of the value and collects its edits.
+func (w *walk) run() error {
+	w.at, w.frames, w.keys, w.renames, w.edits, w.sorted, w.revealed = 0, w.frames[:0], w.keys[:0], w.renames[:0], w.edits[:0], true, nil
 	w.row.reset()
 	w.skipSpaces()
 	for {
 		opened, err := w.value()
-		if err != nil || w.stop() {
+		if err != nil {
 			return err
 		}
 		if opened {
@@ -149,13 +143,13 @@ func (w *walk) run(keep bool) error {
 				f.index++
 				w.skipSpaces()
 				if f.object {
-					if err := w.key(f); err != nil || w.stop() {
+					if err := w.key(f); err != nil {
 						return err
 					}
 				}
 				break
 			}
-			if err := w.joined(); err != nil || w.stop() { // the row of an array ends with it
+			if err := w.joined(); err != nil { // the row of an array ends with it
 				return err
 			}
 			if !w.close(f) {
@@ -164,8 +158,6 @@ func (w *walk) run(keep bool) error {
 		}
 	}
 }
-
-func (w *walk) stop() bool { return w.dirty && !w.keep }
 
 // value reads one value, or opens a container and reads up to its first value. If opened is true, a value must follow.
 func (w *walk) value() (opened bool, err error) {
@@ -253,10 +245,6 @@ func (w *walk) text(class nameClass) error {
 			return w.add(from, clean, false)
 		}
 	}
-	w.dirty = true
-	if !w.keep {
-		return nil
-	}
 	if whole {
 		kind := kindPassword
 		for _, f := range w.s.found {
@@ -267,6 +255,6 @@ func (w *walk) text(class nameClass) error {
 		w.s.found, clean = append(w.s.found[:0], span{Kind: kind}), kind.Placeholder()
 	}
 	w.counts = count(w.counts, w.s.found)
-	w.edits = append(w.edits, edit{from, w.at, strings.Clone(clean)})
+	w.edits = append(w.edits, edit{extent{from, w.at}, strings.Clone(clean)})
 	return w.add(from, clean, false)
 }

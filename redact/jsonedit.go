@@ -11,7 +11,8 @@ import (
 func (w *walk) unique(f *frame) {
 	taken := make(map[string]bool, len(w.keys)-f.keys)
 	for _, key := range w.keys[f.keys:] {
-		taken[key] = true
+		name, _ := jsontext.AppendUnquote(nil, w.in[key.from:key.to])
+		taken[string(name)] = true
 	}
 	last := map[string]int{}
 	for _, i := range w.renames[f.rename:] {

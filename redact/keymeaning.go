@@ -68,7 +68,7 @@ func (w *walk) key(f *frame) error {
 func (w *walk) checkKey(f *frame, key string, from int) error {
 	if known, ok := w.known[key]; ok {
 		f.expect(known, known.in(f))
-		w.rememberKey(key)
+		w.keys = append(w.keys, extent{from, w.at})
 		return nil
 	}
 	if err := w.r.redact(w.s, key, location{}); err != nil {
@@ -81,23 +81,14 @@ func (w *walk) checkKey(f *frame, key string, from int) error {
 			w.known[w.in[from+1:w.at-1]] = meaning
 		}
 		f.expect(meaning, meaning.in(f))
-		w.rememberKey(key)
+		w.keys = append(w.keys, extent{from, w.at})
 		return nil
 	}
 	f.expect(meaning, max(meaningOf(w.s.plain(key)).in(f), meaning.in(f)))
-	w.dirty = true
-	if w.keep {
-		w.counts = count(w.counts, w.s.found)
-		w.renames = append(w.renames, len(w.edits))
-		w.edits = append(w.edits, edit{from, w.at, clean})
-	}
+	w.counts = count(w.counts, w.s.found)
+	w.renames = append(w.renames, len(w.edits))
+	w.edits = append(w.edits, edit{extent{from, w.at}, clean})
 	return nil
-}
-
-func (w *walk) rememberKey(key string) {
-	if w.keep {
-		w.keys = append(w.keys, strings.Clone(key))
-	}
 }
 
 // expect sets what is known about the next value of f from its key, which makes it one of

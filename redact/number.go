@@ -31,12 +31,8 @@ func (w *walk) number(class nameClass) error {
 		w.revealed = count(w.revealed, w.s.revealed)
 		return w.joined()
 	}
-	w.dirty = true
-	if !w.keep {
-		return nil
-	}
 	w.counts = count(w.counts, []span{{Kind: kind}})
-	w.edits = append(w.edits, edit{from, w.at, kind.Placeholder()})
+	w.edits = append(w.edits, edit{extent{from, w.at}, kind.Placeholder()})
 	return w.add(from, kind.Placeholder(), false)
 }
 

@@ -21,13 +21,13 @@ type row struct {
 
 // A part is one leaf of a row.
 type part struct {
-	at, end  int  // of its text in the row
-	from, to int  // of the leaf in the value
-	edit     int  // the number of its edit, from 1; 0 for none
-	number   bool // the leaf is a number
-	digit    bool // there is one in it
-	sign     bool // there is an @ in it
-	reach
+	extent
+	at, end    int  // of its text in the row
+	edit       int  // the number of its edit, from 1; 0 for none
+	number     bool // the leaf is a number
+	digit      bool // there is one in it
+	sign       bool // there is an @ in it
+	date       bool // it is a date, which is no part of a value
 	isRevealed bool // a span of a join with it is revealed
 	index      int  // of the leaf in its array
 }
@@ -59,7 +59,7 @@ func (w *walk) add(from int, clean string, number bool) error {
 	if n := len(w.frames); n == 0 || w.frames[n-1].object || w.s.empty(clean) {
 		return nil
 	}
-	p := part{from: from, to: w.at, number: number, index: w.frames[len(w.frames)-1].index}
+	p := part{extent: extent{from, w.at}, number: number, index: w.frames[len(w.frames)-1].index}
 	if n := len(w.edits); n > 0 && w.edits[n-1].from == from {
 		p.edit = n
 	}
@@ -88,8 +88,9 @@ func (r *row) push(p part, clean string) {
 	p.at = len(r.text)
 	r.text = append(r.text, clean...)
 	p.end = len(r.text)
+	p.date = isoDate(clean)
 	for _, b := range r.text[p.at:] {
-		p.digit = p.digit || is(b, digitChar)
+		p.digit = p.digit || is(b, digitChar) && !p.date
 		p.sign = p.sign || b == '@'
 	}
 	r.parts = append(r.parts, p)
@@ -98,7 +99,7 @@ func (r *row) push(p part, clean string) {
 // joined searches the row, if there is one, and begins the next.
 func (w *walk) joined() error {
 	r := &w.row
-	if len(r.parts) < 2 || w.stop() {
+	if len(r.parts) < 2 {
 		r.reset()
 		return nil
 	}
@@ -110,7 +111,6 @@ func (w *walk) joined() error {
 	if slices.ContainsFunc(r.parts, func(p part) bool { return p.digit || p.sign }) { // almost every value worth finding has a digit
 		if !numbers {
 			r.join(0, len(r.parts), true)
-			r.measure()
 		}
 		r.windows(numbers || len(w.r.patterns) > 0)
 	}
@@ -127,20 +127,82 @@ func (w *walk) joined() error {
 // true, the latter does not count: numbers have few digits, and own patterns may match anything.
 func (r *row) windows(all bool) {
 	for from := range r.parts {
-		size, sign, numbers, spans := 0, false, true, all
+		size, sign, numbers := 0, false, true
 		for to := from; to < len(r.parts) && to < from+maxWindow; to++ {
 			p := r.parts[to]
 			size, sign, numbers = size+p.end-p.at, sign || p.sign, numbers && p.number
 			if size > maxPiece {
 				break
 			}
-			spans = spans || p.begins > from && to > from // the leaves around may be the word next to it
 			whole := from == 0 && to == len(r.parts)-1
-			if to > from && !whole && size >= minNumber && (sign || r.parts[from].digit && p.digit) && (!numbers || cardSize(size)) && (sign || spans) {
+			if to > from && !whole && size >= minNumber && (sign || r.parts[from].digit && p.digit) && (!numbers || cardSize(size)) && (sign || all || r.spans(from, to)) {
 				r.join(from, to+1, false)
 			}
 		}
 	}
+}
+
+// The least that a value has that begins in one leaf and ends in another: digits of a telephone number and of an address
+// with dots, and bytes of a token, a password in base64 or a hardware address without colons.
+const (
+	minSpanDigits = minPhone
+	minSpanOctets = 4
+	minSpanSolid  = 12
+)
+
+// spans reports whether a value, or the word next to it, may reach over a border between the leaves from from to to. Words,
+// dates and short names do not.
+func (r *row) spans(from, to int) bool {
+	solid, digits, dot := 0, 0, false               // of the bytes without a space, and of the bytes of a number, that end here
+	solidSpans, digitsSpan := false, false          // they reach over a border
+	first, second := byte(noLetter), byte(noLetter) // the letters before
+	for _, p := range r.parts[from : to+1] {
+		solidSpans, digitsSpan = solid > 0, digits > 0
+		if p.date {
+			solid, digits, first, second = 0, 0, noLetter, noLetter
+			continue
+		}
+		for i := p.at; i < p.end; i++ {
+			b, third := r.text[i], hintLetters[r.text[i]]
+			if !plainBytes[b] || hints[pairOf(first, second)]&(1<<third) != 0 || b == '-' && (i == p.at || r.text[i-1] == ' ') || r.accountStarts(from, i) {
+				return true
+			}
+			first, second = second, third
+			if solid++; b == ' ' {
+				solid, solidSpans = 0, false
+			}
+			switch {
+			case is(b, digitChar):
+				digits++
+			case !numberBytes[b]:
+				digits, dot, digitsSpan = 0, false, false
+			}
+			dot = dot || b == '.'
+			if solidSpans && solid >= minSpanSolid || digitsSpan && (digits >= minSpanDigits || dot && digits >= minSpanOctets) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// plainBytes are the bytes of words and numbers.
+var plainBytes = func() (t [256]bool) {
+	for _, b := range []byte(alnums + " -.,_") {
+		t[b] = true
+	}
+	return t
+}()
+
+// accountStarts reports whether two letters and two digits end at i, as at the beginning of an IBAN.
+func (r *row) accountStarts(from, i int) bool {
+	t := r.text[max(r.parts[from].at, i-3) : i+1]
+	return len(t) == 4 && is(t[0], letterChar) && is(t[1], letterChar) && is(t[2], digitChar) && is(t[3], digitChar)
+}
+
+// isoDate reports whether t is a date between 1900 and 2099.
+func isoDate(t string) bool {
+	return len(t) == len("2006-01-02") && dated(t) && year(t[:4]) && number(t[5:7]) <= 12 && number(t[8:]) <= 31 && digitsOnly(t[:4]+t[5:7]+t[8:])
 }
 
 // cardSize reports whether numbers with so many digits together may be a card, the only kind for which numbers are joined.
@@ -186,10 +248,6 @@ func (w *walk) searchJoins() error {
 				w.revealed = count(w.revealed, []span{h})
 			}
 			continue
-		}
-		w.dirty = true
-		if !w.keep {
-			return nil
 		}
 		edits := len(w.edits)
 		for _, c := range cells {
@@ -273,7 +331,7 @@ func (w *walk) replace(p *part, kind Kind) {
 		w.edits[p.edit-1].text = kind.Placeholder()
 		return
 	}
-	w.edits, w.sorted = append(w.edits, edit{p.from, p.to, kind.Placeholder()}), false
+	w.edits, w.sorted = append(w.edits, edit{p.extent, kind.Placeholder()}), false
 	p.edit = len(w.edits)
 }
 
