@@ -164,12 +164,15 @@ func checkList(p *pass, v value, c nameClass, how style) bool {
 	return true
 }
 
+// schemes are those of Authorization headers.
+var schemes = wordSet("bearer basic token digest apikey negotiate jwt oauth ssws")
+
 // afterScheme returns the credentials, if v begins with the scheme of an Authorization header.
 func afterScheme(p *pass, v value) value {
 	t := p.text[v.from:v.to]
 	const maxScheme = len("negotiate")
 	scheme, _, spaced := strings.Cut(t[:min(len(t), maxScheme+1)], " ")
-	if len(scheme) > maxScheme || !oneOf(scheme, "bearer", "basic", "token", "digest", "apikey", "negotiate", "jwt", "oauth", "ssws") {
+	if len(scheme) > maxScheme || !lookUp(schemes, scheme) {
 		return v
 	}
 	next := v.from + len(scheme)

@@ -125,6 +125,9 @@ func endsCard(text string, groups []group, k int) bool {
 	return endsNumber(text, groups[k].to)
 }
 
+// cardWords are words for cards. Others begin or end with one.
+var cardWords = wordSet("pan maestro visa debit credit carte tarjeta carta карта Карта КАРТА 卡号")
+
 // cardWord reports whether a word for cards precedes i on the same line.
 func cardWord(p *pass, i int) bool {
 	if p.keyNames(namesCard) {
@@ -135,7 +138,7 @@ func cardWord(p *pass, i int) bool {
 		if word == "" {
 			return false
 		}
-		if oneOf(word, "pan", "maestro", "visa", "debit", "credit", "kreditkarte", "carte", "tarjeta", "carta", "карта", "卡号") || hasFold(word, 0, "card") ||
+		if lookUp(cardWords, word) || hasFold(word, 0, "card") ||
 			hasFold(word, len(word)-4, "card") || hasFold(word, len(word)-5, "karte") {
 			return true
 		}
@@ -161,14 +164,7 @@ func mixed(word string) bool {
 	return strings.ContainsAny(word, digits) && strings.ContainsAny(word, lowers+uppers)
 }
 
-func hexWord(word string) bool {
-	for i := range len(word) {
-		if !is(word[i], hexChar) {
-			return false
-		}
-	}
-	return true
-}
+func hexWord(word string) bool { return allOf(word, hexChar) }
 
 // luhn reports whether the last digit is the check digit of ISO/IEC 7812-1.
 func luhn(digits []byte) bool {

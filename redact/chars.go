@@ -112,23 +112,14 @@ func toLower(b byte) byte {
 	return b
 }
 
-// wordSet returns the words of a text as a set.
-func wordSet(text string) map[string]bool {
-	t := make(map[string]bool)
-	for word := range strings.FieldsSeq(text) {
-		t[word] = true
-	}
-	return t
-}
-
-// oneOf reports whether v is one of words, in any case.
-func oneOf(v string, words ...string) bool {
-	for _, word := range words {
-		if strings.EqualFold(v, word) {
-			return true
+// allOf reports whether all bytes of text are of class c.
+func allOf(text string, c class) bool {
+	for i := range len(text) {
+		if !is(text[i], c) {
+			return false
 		}
 	}
-	return false
+	return true
 }
 
 // capital reports whether name has ASCII letters and none of them is lower-case.

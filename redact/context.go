@@ -59,21 +59,30 @@ func hasHint(p *pass, op int) bool {
 		k--
 	}
 	p.work += op - k
-	if k >= 0 && t[k] >= utf8.RuneSelf && closingQuote(t[:k+1]) || foreignName(t[:max(k+1, 0)]) != noName {
+	if k >= 0 && t[k] >= utf8.RuneSelf && closingQuote(t[:k+1]) || foreignNames.class(t[:max(k+1, 0)]) != noName {
 		return true
 	}
+	p.work += m.read(t, floor, op)
+	if m.last < floor || m.last <= m.barrier {
+		return false
+	}
+	return m.last > m.barrier+1 || m.last+len("key") < op || !hasFold(t, m.last, "key") // "key" alone is an index of a map
+}
+
+// read reads t up to op, from floor at the earliest, and returns how many bytes it read.
+func (m *hintMark) read(t string, floor, op int) int {
 	if op < m.to || m.to < floor { // nothing that was read applies
 		*m = hintMark{floor, -1, -1}
 	}
-	p.work += op - m.to
+	from := m.to
 	b, c := byte(noLetter), byte(noLetter)
-	if m.to > floor {
-		c = hintLetters[t[m.to-1]]
-		if m.to-1 > floor {
-			b = hintLetters[t[m.to-2]]
+	if from > floor {
+		c = hintLetters[t[from-1]]
+		if from-1 > floor {
+			b = hintLetters[t[from-2]]
 		}
 	}
-	for i := m.to; i < op; i++ {
+	for i := from; i < op; i++ {
 		a := b
 		b, c = c, hintLetters[t[i]]
 		switch {
@@ -87,10 +96,7 @@ func hasHint(p *pass, op int) bool {
 	if hints[pairOf(b, c)]&(1<<noLetter) != 0 { // two letters are enough before the operator
 		m.last = op - 2
 	}
-	if m.last < floor || m.last <= m.barrier {
-		return false
-	}
-	return m.last > m.barrier+1 || m.last+len("key") < op || !hasFold(t, m.last, "key") // "key" alone is an index of a map
+	return op - from
 }
 
 // closingQuote reports whether t ends with a closing quote or bracket beyond ASCII.
@@ -215,6 +221,9 @@ func sibling(name string) bool {
 	return oneOf(name, "value", "val", "defaultValue")
 }
 
+// namingKeys are the keys of the name in such a pair.
+var namingKeys = wordSet("name key variable header field setting property")
+
 // siblingName returns the class of the name in the pair before from: key="ClearTextPassword" value=.
 func siblingName(p *pass, from int) nameClass {
 	const between = " \t\r\n\"'`,-\\"
@@ -233,7 +242,7 @@ func siblingName(p *pass, from int) nameClass {
 		return noName
 	}
 	key = back(key-1, " \t\"'`\\")
-	if oneOf(t[p.runStart(key, wordChar, key-16):key], "name", "key", "variable", "header", "field", "setting", "property") {
+	if lookUp(namingKeys, t[p.runStart(key, wordChar, key-16):key]) {
 		return classify(t[start:end])
 	}
 	return noName

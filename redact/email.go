@@ -172,30 +172,18 @@ func versionLabel(label string) bool {
 	if label[0] == 'v' && len(label) > 1 {
 		label = label[1:]
 	}
-	for k := range len(label) {
-		if !is(label[k], digitChar) {
-			return false
-		}
-	}
-	return true
+	return digitsOnly(label)
 }
+
+var fileSuffixes = wordSet("service socket timer target slice mount scope png jpg jpeg svg webp gif")
 
 // fileName reports whether a domain is the end of the name of a high-resolution image (icon@2x.png) or of a systemd unit
 // (getty@tty1.service).
 func fileName(domain string) bool {
-	k := 0
-	for at(domain, k, digitChar) {
-		k++
-	}
-	if k > 0 && has(domain, k, "x.") {
+	name, _, _ := strings.Cut(domain, "x.")
+	if name != "" && name != domain && digitsOnly(name) {
 		return true
 	}
-	for k = len(domain); k > 0 && domain[k-1] != '.'; {
-		k--
-	}
-	switch domain[k:] {
-	case "service", "socket", "timer", "target", "slice", "mount", "scope", "png", "jpg", "jpeg", "svg", "webp", "gif":
-		return true
-	}
-	return false
+	k := strings.LastIndexByte(domain, '.') + 1
+	return fileSuffixes[domain[k:]]
 }

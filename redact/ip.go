@@ -63,6 +63,10 @@ func endsIPv4(text string, i int) bool {
 	return !at(text, i, wordChar)
 }
 
+// versionWords precede versions, numbers of sections and object identifiers.
+var versionWords = wordSet("v ver version versions release build section sec rfc chapter clause table figure fig appendix step oid upgrade firmware " +
+	"fileversion productversion assemblyversion")
+
 // isVersion reports whether four numbers are a version, the number of a section or an object identifier, according to the
 // word before them, or the frozen version of a browser.
 func isVersion(p *pass, start, end int) bool {
@@ -73,8 +77,7 @@ func isVersion(p *pass, start, end int) bool {
 		return false
 	}
 	word, _ := p.wordBefore(start, max(start-16, 0))
-	return oneOf(word, "v", "ver", "version", "versions", "release", "build", "section", "sec", "rfc", "chapter", "clause", "table", "figure", "fig",
-		"appendix", "step", "oid", "upgrade", "firmware", "fileversion", "productversion", "assemblyversion")
+	return lookUp(versionWords, word)
 }
 
 // prefixEnd returns the end of a prefix length of at most bits after the address that ends before i, or i.
@@ -186,6 +189,9 @@ func pairs(address string) bool {
 	return true
 }
 
+// addressWords precede addresses.
+var addressWords = wordSet("ip ips ip6 ipv6 inet6 addr address src dst host listen listening bind gateway route any")
+
 // unspecified reports whether :: is an address: it has a prefix length, is in brackets before a port, or follows a
 // word for addresses.
 func unspecified(p *pass, start, end int) bool {
@@ -200,7 +206,7 @@ func unspecified(p *pass, start, end int) bool {
 		k--
 	}
 	word := p.text[p.runStart(k, alnumChar, k-16):k]
-	return oneOf(word, "ip", "ips", "ip6", "ipv6", "inet6", "addr", "address", "src", "dst", "host", "listen", "listening", "bind", "gateway", "route", "any")
+	return lookUp(addressWords, word)
 }
 
 // zoneEnd returns the end of the zone after the address that ends before i, or i.

@@ -1,6 +1,7 @@
 package redact
 
 import (
+	"maps"
 	"strings"
 	"sync"
 	"unicode/utf8"
@@ -29,7 +30,7 @@ var kindWords = sync.OnceValue(func() map[string]kindSet {
 			t[word] = namesPhone
 		}
 	}
-	for kinds, words := range map[kindSet]string{
+	maps.Copy(t, wordTable(map[kindSet]string{
 		namesCard:   "card cards cc pan creditcard creditcards debitcard cardnumber cardnumbers cardno cardnum ccnumber ccnum ccno kreditkarte kartennummer tarjeta carta maestro visa",
 		namesIBAN:   "iban ibans account accounts accountnumber accountno accountnum acct bankaccount konto kontonummer kontonr cuenta compte conto rekening",
 		namesEmail:  "email emails mail mails emailaddress emailaddresses mailaddress emailaddr mailto correo courriel",
@@ -37,11 +38,7 @@ var kindWords = sync.OnceValue(func() map[string]kindSet {
 		namesSSN:    "ssn ssns ssnum ssno ssnumber ssnnumber socialsecurity socialsecuritynumber socialsecurityno socsec",
 		namesIP:     "ip ips ipaddress ipaddresses ipaddr ipv inet addr host listen bind gateway",
 		namesMAC:    "mac macs macaddress macaddresses macaddr hwaddr hwaddress lladdr ethernetaddress bssid",
-	} {
-		for word := range strings.FieldsSeq(words) {
-			t[word] = kinds
-		}
-	}
+	}))
 	return t
 })
 
@@ -92,12 +89,14 @@ func foreignKinds(key string) kindSet {
 	return 0
 }
 
-// counted reports whether a word before the one that names a kind makes the value another one: isPhone, maxCards.
+// counts are words before the one that names a kind that make the value another one: isPhone, maxCards.
+var counts = wordSet("is has num count total max min avg hash hashed without")
+
+// counted reports whether one of the words that end at ends is one of counts.
 func counted(flat []byte, ends []int) bool {
 	from := 0
 	for _, end := range ends {
-		switch string(flat[from:end]) {
-		case "is", "has", "num", "count", "total", "max", "min", "avg", "hash", "hashed", "without":
+		if counts[string(flat[from:end])] {
 			return true
 		}
 		from = end

@@ -4,7 +4,7 @@ import "strings"
 
 // A keyMeaning is what a key implies about its value.
 type keyMeaning struct {
-	name     string // what the pair is for, one of the names that [frame.expect] knows
+	role     pairRole
 	class    nameClass
 	keyKinds kindSet
 	addition bool
@@ -22,18 +22,22 @@ func meaningOf(key string) keyMeaning {
 		name = strings.TrimRight(key, " "+digits) // [walk.unique] may have added it
 	}
 	name = withoutPlaceholders(name[max(0, len(name)-2*maxName):])
-	return keyMeaning{pairName(key), classify(name), keyKinds, addition, disarmed(name)}
+	return keyMeaning{pairRoles[key], classify(name), keyKinds, addition, disarmed(name)}
 }
 
-// pairName returns key if it is one of a pair of a name and a value, and "" for any other key.
-func pairName(key string) string {
-	for _, name := range [...]string{"name", "key", "variable", "header", "field", "type", "label", "kind", "system", "value", "val", "defaultValue"} {
-		if key == name {
-			return name
-		}
-	}
-	return ""
-}
+// A pairRole is what a key is for in a pair: {"name": "DB_PASSWORD", "value": …}, {"type": "phone", "number": …}.
+type pairRole uint8
+
+const (
+	noRole     pairRole = iota
+	namesPair           // its value is the name of the other value
+	kindOfPair          // its value may name the kind of the other value
+	pairValue
+)
+
+var pairRoles = wordTable(map[pairRole]string{
+	namesPair: "name key variable header field", kindOfPair: "type label kind system", pairValue: "value val defaultValue",
+})
 
 // in returns the class of the value in f, by its own key or by the keys around the object.
 func (k keyMeaning) in(f *frame) nameClass {
@@ -99,13 +103,13 @@ func (f *frame) expect(key keyMeaning, class nameClass) {
 	if key.addition {
 		f.kinds = f.keyKinds
 	}
-	switch key.name {
-	case "name", "key", "variable", "header", "field":
+	switch key.role {
+	case namesPair:
 		f.named = f.member == noName
 		f.titled = f.named
-	case "type", "label", "kind", "system":
+	case kindOfPair:
 		f.titled = true
-	case "value", "val", "defaultValue":
+	case pairValue:
 		f.member = max(f.member, f.pair)
 	}
 }

@@ -29,7 +29,7 @@ func classify(name string) nameClass {
 	if len(name) > maxName {
 		name = name[len(name)-maxName:]
 	}
-	if c := foreignName(name); c != noName {
+	if c := foreignNames.class(name); c != noName {
 		return c
 	}
 	var room nameWords
@@ -99,7 +99,7 @@ func classifyWords(flat []byte, ends []int, constant bool) nameClass {
 			}
 			return c
 		}
-		if disarmsAfter(w) {
+		if afterSecret[string(w)] {
 			return noName
 		}
 	}
@@ -120,50 +120,15 @@ func classifyPair(first, second []byte) nameClass {
 }
 
 // classifyWord returns the class of one word, in lower case.
-func classifyWord(w []byte) nameClass {
-	if len(w) < 2 {
-		return noName
-	}
-	switch string(w) {
-	case "password", "passwords", "passwd", "passwort", "kennwort", "passphrase", "passcode", "pwd", "pswd", "senha", "wachtwoord", "passord",
-		"motdepasse", "psk":
-		return wordName
-	case "pass", "pw", "secret", "apikey", "apitoken", "authtoken", "accesstoken", "secretkey", "accesskey", "privatekey", "clientsecret":
-		return firmName
-	case "token", "secrets", "credential", "credentials", "creds", "cred", "auth", "authorization", "apikeys", "authkey", "jsessionid", "phpsessid",
-		"otp", "totp":
-		return weakName
-	}
-	if len(w) < 6 {
-		return noName
-	}
-	switch w[len(w)-1] { // words written together: dbpassword, mysqlpwd, bottoken
-	case 'd':
-		if suffix(w, "password") || suffix(w, "passwd") || suffix(w, "pwd") {
-			return wordName
-		}
-	case 't':
-		if suffix(w, "secret") {
-			return firmName
-		}
-	case 'e':
-		if suffix(w, "passphrase") {
-			return wordName
-		}
-	case 'n':
-		if suffix(w, "token") {
-			return weakName
-		}
-	case 'y':
-		if suffix(w, "apikey") || suffix(w, "secretkey") || suffix(w, "accesskey") || suffix(w, "privatekey") || suffix(w, "accountkey") ||
-			suffix(w, "encryptionkey") || suffix(w, "signingkey") || suffix(w, "masterkey") || suffix(w, "subscriptionkey") {
-			return firmName
-		}
-	}
-	return noName
-}
+func classifyWord(w []byte) nameClass { return secretWords.class(text(w)) }
 
-func suffix(w []byte, s string) bool { return len(w) >= len(s) && string(w[len(w)-len(s):]) == s }
+// secretWords may be at the end of words that are written together (dbpassword, mysqlpwd, bottoken), but for those with =.
+var secretWords = endingsOf(map[nameClass]string{
+	wordName: "password,passwd,pwd,passphrase,=passwords,=passwort,=kennwort,=passcode,=pswd,=senha,=wachtwoord,=passord,=motdepasse,=psk",
+	firmName: "secret,apikey,secretkey,accesskey,privatekey,accountkey,encryptionkey,signingkey,masterkey,subscriptionkey," +
+		"=pass,=pw,=apitoken,=authtoken,=accesstoken,=clientsecret",
+	weakName: "token,=secrets,=credential,=credentials,=creds,=cred,=auth,=authorization,=apikeys,=authkey,=jsessionid,=phpsessid,=otp,=totp",
+})
 
 // keyWords are the words before "key" that make it the name of a secret.
 var keyWords = wordSet("api access secret private encryption signing master account shared subscription auth admin root security crypto " +
@@ -217,44 +182,10 @@ var afterSecret = wordSet("hint hints policy policies length len size min max co
 	"supply bucket buckets spec schema properties options option settings mode style format model username user login " +
 	"email domain host port region realm owner issuer audience on in of by is was or and to be")
 
-// disarmsAfter reports whether w, a word after a secret-like one, names something else about it: token_count.
-func disarmsAfter(w []byte) bool {
-	if afterSecret[string(w)] {
-		return true
-	}
-	return false
-}
-
 // foreignNames are names in scripts without letters of ASCII, or with some beyond it; each is at the end of a name.
-var foreignNames = [...]struct {
-	text  string
-	class nameClass
-}{
-	{"пароль", wordName}, {"Пароль", wordName}, {"ПАРОЛЬ", wordName}, {"密码", wordName}, {"密碼", wordName}, {"口令", wordName},
-	{"パスワード", wordName}, {"비밀번호", wordName}, {"암호", wordName}, {"סיסמה", wordName}, {"סיסמא", wordName}, {"ססמה", wordName},
-	{"كلمة المرور", wordName}, {"كلمة السر", wordName}, {"contraseña", wordName}, {"Contraseña", wordName}, {"mật khẩu", wordName},
-	{"hasło", wordName}, {"Hasło", wordName}, {"şifre", wordName}, {"Şifre", wordName}, {"รหัสผ่าน", wordName}, {"κωδικός", wordName},
-	{"токен", weakName}, {"Токен", weakName}, {"トークン", weakName}, {"令牌", weakName}, {"秘钥", firmName}, {"密钥", firmName}, {"密鑰", firmName},
-}
-
-// foreignName returns the class of a name that ends in one of foreignNames.
-func foreignName(name string) nameClass {
-	if name == "" {
-		return noName
-	}
-	for _, i := range foreignByLast[name[len(name)-1]] {
-		if strings.HasSuffix(name, foreignNames[i].text) {
-			return foreignNames[i].class
-		}
-	}
-	return noName
-}
-
-// foreignByLast has the indices of foreignNames by their last byte.
-var foreignByLast = func() (t [256][]int) {
-	for i, f := range foreignNames {
-		last := f.text[len(f.text)-1]
-		t[last] = append(t[last], i)
-	}
-	return t
-}()
+var foreignNames = endingsOf(map[nameClass]string{
+	wordName: "пароль,Пароль,ПАРОЛЬ,密码,密碼,口令,パスワード,비밀번호,암호,סיסמה,סיסמא,ססמה,كلمة المرور,كلمة السر,contraseña,Contraseña," +
+		"mật khẩu,hasło,Hasło,şifre,Şifre,รหัสผ่าน,κωδικός",
+	firmName: "秘钥,密钥,密鑰",
+	weakName: "токен,Токен,トークン,令牌",
+})

@@ -85,14 +85,7 @@ func decimal(literal string) (plain string, whole bool) {
 	return literal, false
 }
 
-func digitsOnly(t string) bool {
-	for i := range len(t) {
-		if !is(t[i], digitChar) {
-			return false
-		}
-	}
-	return true
-}
+func digitsOnly(t string) bool { return allOf(t, digitChar) }
 
 // maxExponent bounds the zeros that an exponent represents.
 const maxExponent = 64

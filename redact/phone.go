@@ -51,13 +51,8 @@ const minPhone = 7
 // digits and begins with a zero, which amounts and JSON numbers do not. Mobile networks have 5 to 9 after the zero, or 10,
 // 15, 16 and 17.
 func bareMobile(text string) int {
-	if len(text) != 10 && len(text) != 11 || text[0] != '0' || text[1] == '0' {
+	if len(text) != 10 && len(text) != 11 || text[0] != '0' || text[1] == '0' || !digitsOnly(text) {
 		return 0
-	}
-	for i := range len(text) {
-		if !is(text[i], digitChar) {
-			return 0
-		}
 	}
 	if text[1] >= '5' || text[1] == '1' && (text[2] == '0' || text[2] >= '5' && text[2] <= '7') {
 		return len(text)

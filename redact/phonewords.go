@@ -1,6 +1,7 @@
 package redact
 
 import (
+	"maps"
 	"strings"
 	"sync"
 	"unicode/utf8"
@@ -19,8 +20,7 @@ const (
 // cues has words of the usual languages, in lower case; cueOf ignores the case of ASCII, and accepts other
 // words as they begin a sentence.
 var cues = sync.OnceValue(func() map[string]cue {
-	t := map[string]cue{}
-	for what, words := range map[cue]string{
+	t := wordTable(map[cue]string{
 		phoneCue: "tel tél tlf tfn mobile mobil mob cell cellular celular celulare cep gsm handy fax telefax landline hotline portable móvil movil cellulare " +
 			"telemóvel telemovel puhelin kontaktnummer rufnummer sms viber pager msisdn phone phones phoneno phonenr phonenumber phonenumbers telephone telephones " +
 			"telephonenumber telefon telefone telefono telefonnummer telefonnr telefonnumber telefoon telefoonnummer telefono teléfono téléphone telnum telno telnr " +
@@ -30,13 +30,11 @@ var cues = sync.OnceValue(func() map[string]cue {
 		callCue: "call dial ring appeler appelez anrufen llamar llame ligar chiamare bel ara",
 		linkCue: "number numbers num nr no nos n is at on me us him her them my the our your or und and to now work home office new please ist est es é " +
 			"numéro numero número nummer lautet unter sous au al a numarası numaram uri via was are ext contact direct main emergency",
-	} {
-		for word := range strings.FieldsSeq(words) {
-			t[word] = what
-			if word[0] >= 0x80 {
-				t[strings.ToUpper(word)] = what
-				t[string([]rune(strings.ToUpper(word))[:1])+string([]rune(word)[1:])] = what
-			}
+	})
+	for word, what := range maps.Clone(t) {
+		if word[0] >= utf8.RuneSelf {
+			t[strings.ToUpper(word)] = what
+			t[string([]rune(strings.ToUpper(word))[:1])+string([]rune(word)[1:])] = what
 		}
 	}
 	return t
@@ -44,15 +42,8 @@ var cues = sync.OnceValue(func() map[string]cue {
 
 // cueOf returns the cue of a word.
 func cueOf(word string) cue {
-	var lower [32]byte
-	if word == "" || len(word) > len(lower) {
-		return noCue
-	}
-	for i := range len(word) {
-		lower[i] = toLower(word[i])
-	}
-	found := cues()[string(lower[:len(word)])]
-	if found == noCue && word[0] >= utf8.RuneSelf {
+	found := lookUp(cues(), word)
+	if found == noCue && word != "" && len(word) <= maxWord && word[0] >= utf8.RuneSelf {
 		for _, stem := range denseStems {
 			if strings.Contains(word, stem) {
 				return phoneCue

@@ -10,12 +10,15 @@ func filler(h shape) bool {
 	return h.masked() || h.elided || reference(h.text) || idle(h)
 }
 
+// templateOpeners begin references in templates.
+var templateOpeners = strings.Fields("${ $( $[ {{ <% %( #{ @{ !{ &lt; &#x3C; &#60;")
+
 // reference reports whether v is a template or a variable instead of a value.
 func reference(v string) bool {
 	if v == "" {
 		return true
 	}
-	for _, open := range [...]string{"${", "$(", "$[", "{{", "<%", "%(", "#{", "@{", "!{", "&lt;", "&#x3C;", "&#60;"} {
+	for _, open := range templateOpeners {
 		if strings.HasPrefix(v, open) {
 			return referenced(v[len(open):])
 		}
@@ -70,6 +73,9 @@ var idleWords = wordSet("none null nil undefined true false yes no na tbd todo a
 	"changeme changeit changethis replaceme placeholder example sample dummy auto prompt file env stdin bearer basic " +
 	"oauth2 jwt http https username usernamepassword userpass")
 
+// gapWords begin descriptions of what to fill in.
+var gapWords = strings.Fields("your insert replace enteryour placeholder changeme example")
+
 // idle reports whether a value is a word for no value.
 func idle(h shape) bool {
 	v := h.text
@@ -85,7 +91,7 @@ func idle(h shape) bool {
 	if n == 0 || idleWords[string(flat)] {
 		return true
 	}
-	for _, word := range [...]string{"your", "insert", "replace", "enteryour", "placeholder", "changeme", "example"} {
+	for _, word := range gapWords {
 		if n >= len(word) && string(flat[:len(word)]) == word {
 			return h.digits < 3
 		}
@@ -100,12 +106,7 @@ func named(h shape) bool {
 	if h.digits+h.symbols+h.spaces > 0 || len(v) > maxName || !strings.ContainsAny(v, "_-.") && (h.uppers == 0 || !is(v[0], lowerChar)) {
 		return false
 	}
-	for i := range len(v) {
-		if !is(v[i], nameChar) {
-			return false
-		}
-	}
-	return classify(v) != noName
+	return allOf(v, nameChar) && classify(v) != noName
 }
 
 // specimen reports whether the body of a token only shows its format: it is a mask, or has words such as EXAMPLE, which

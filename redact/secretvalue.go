@@ -20,13 +20,16 @@ func secretLeaf(text string, c nameClass) bool {
 	return h.random(10) && !address(text)
 }
 
+// sentenceWords are words of sentences about secrets, and the small words of any sentence.
+var sentenceWords = wordSet("your enter required must should not none please forgot minimum invalid " +
+	"the a an of to for in is are be has with will can and or at least characters")
+
 // label reports a sentence about a secret rather than a pass phrase: it names what it is about, or has the small words
 // of a sentence.
 func label(text string) bool {
 	for word := range strings.FieldsSeq(text) {
 		word = strings.Trim(word, ".,:;!?()\"'")
-		if classify(word) != noName || oneOf(word, "your", "enter", "required", "must", "should", "not", "none", "please", "forgot", "minimum", "invalid",
-			"the", "a", "an", "of", "to", "for", "in", "is", "are", "be", "has", "with", "will", "can", "and", "or", "at", "least", "characters") {
+		if classify(word) != noName || lookUp(sentenceWords, word) {
 			return true
 		}
 	}
@@ -62,12 +65,7 @@ func disarmed(key string) bool {
 	if start > 0 && is(key[start-1], upperChar) {
 		start--
 	}
-	var word [maxName]byte
-	n := 0
-	for _, b := range []byte(key[start:min(end, start+maxName)]) {
-		word[n], n = toLower(b), n+1
-	}
-	return disarmsAfter(word[:n])
+	return lookUp(afterSecret, key[start:end])
 }
 
 // withoutPlaceholders returns text, a short one, without the placeholders in it.

@@ -180,9 +180,12 @@ func (h shape) constant() bool {
 	return len(h.text) <= 19 && hasFold(h.text, 0, "0x") || h.lowers == 0 && h.digits*3 < len(h.text) && strings.Count(h.text, "_") >= 2
 }
 
+// expressions are parts of regular expressions.
+var expressions = strings.Fields(`[0-9 [a-z [A-Z [a-f (? \d \w qr/`)
+
 // expression reports a regular expression.
 func expression(v string) bool {
-	for _, part := range [...]string{"[0-9", "[a-z", "[A-Z", "[a-f", "(?", `\d`, `\w`, "qr/"} {
+	for _, part := range expressions {
 		if strings.Contains(v, part) {
 			return true
 		}
@@ -208,18 +211,22 @@ func versioned(v string) bool {
 	return k > i && k-i <= 4 && at(v, k+1, digitChar) && v[k] == '.'
 }
 
+// algorithms are how names of encodings and hashes begin, numericTypes are types of numbers.
+var (
+	algorithms = strings.Fields("sha1 sha2 sha3 sha5 sha- md5 base64 base32 utf8 utf- aes1 aes2 aes- rsa- rsa2 rsa4 ed25519 x509 x.509 x25519 argon2 " +
+		"pbkdf2 pkcs oauth hs256 rs256 es256 bcrypt scrypt crc32")
+	numericTypes = wordSet("uint int float varchar nvarchar char decimal binary complex timestamp")
+)
+
 // algorithm reports the name of an encoding or a hash, alone or with a word after it (sha256, base64-encoded), or of a
 // type of numbers.
 func algorithm(v string) bool {
-	for _, a := range [...]string{
-		"sha1", "sha2", "sha3", "sha5", "sha-", "md5", "base64", "base32", "utf8", "utf-", "aes1", "aes2", "aes-", "rsa-", "rsa2", "rsa4",
-		"ed25519", "x509", "x.509", "x25519", "argon2", "pbkdf2", "pkcs", "oauth", "hs256", "rs256", "es256", "bcrypt", "scrypt", "crc32",
-	} {
+	for _, a := range algorithms {
 		if hasFold(v, 0, a) {
 			return len(v) < len(a)+12 && shapeOf(v[len(a):]).searchIslands <= 1
 		}
 	}
-	return oneOf(strings.TrimRight(v, digits), "uint", "int", "float", "varchar", "nvarchar", "char", "decimal", "binary", "complex", "timestamp")
+	return lookUp(numericTypes, strings.TrimRight(v, digits))
 }
 
 // frequent reports whether two letters, in any case, often follow one another in prose.

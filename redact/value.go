@@ -225,11 +225,14 @@ func trimEnd(v string) string {
 	return v
 }
 
+// operators are parts of expressions of programs.
+var operators = strings.Fields("this. => -> += && || ){")
+
 // isCode reports whether an unquoted value is an expression of a program: a call, an index, a path of names.
 func isCode(p *pass, v value, h shape, c nameClass) bool {
 	t := p.text[v.from:v.to]
 	if !h.restless() {
-		for _, operator := range [...]string{"this.", "=>", "->", "+=", "&&", "||", "){"} {
+		for _, operator := range operators {
 			if strings.Contains(t, operator) {
 				return true
 			}
