@@ -20,26 +20,16 @@ import (
 // takes seconds.
 const MaxFile = 16 << 20
 
-// A FileError is one problem of a script file. Line and Column count from 1; they are 0 if
-// the problem has no place.
+// A FileError is one problem of a script file. Its line is 0 if the problem has no place.
 type FileError struct {
-	File    string
-	Line    int
-	Column  int
+	Place
 	Message string
 	Excerpt string // the lines around it; may be empty
 }
 
 // Error is "file:line:col: message" and the excerpt.
 func (e *FileError) Error() string {
-	at := e.File
-	if e.Line > 0 {
-		at = fmt.Sprintf("%s:%d:%d", e.File, e.Line, e.Column)
-	}
-	if e.Excerpt == "" {
-		return at + ": " + e.Message
-	}
-	return at + ": " + e.Message + "\n" + e.Excerpt
+	return strings.TrimSuffix(e.Place.String()+": "+e.Message+"\n"+e.Excerpt, "\n")
 }
 
 // ReadFile reads and parses the script at path.
@@ -59,26 +49,25 @@ func ReadFile(path string) (*Script, error) {
 // Parse reads a script in YAML or JSON. The error joins a [*FileError], with the file name,
 // for each problem.
 func Parse(name string, data []byte) (*Script, error) {
+	d := &decoder{file: name}
 	if message := unfit(data); message != "" {
-		return nil, &FileError{File: name, Message: message}
+		d.ifNone(message)
+		return nil, d.err()
 	}
 	tokens := lexer.Tokenize(string(data))
-	if depth(tokens) > maxDepth {
-		return nil, &FileError{File: name, Message: "nested too deep"}
+	if d.inspect(tokens); d.err() != nil {
+		return nil, d.err()
 	}
 	file, err := parser.Parse(tokens, 0)
 	if err != nil {
-		return nil, syntaxError(name, err)
+		d.syntax(err)
+		return nil, d.err()
 	}
-	d := &decoder{file: name}
 	if len(file.Docs) > 1 {
 		d.fail(file.Docs[1].Body, "a second document: a script is one")
 		return nil, d.err()
 	}
-	for _, doc := range file.Docs {
-		d.plain(doc.Body)
-	}
-	if d.err() != nil || len(file.Docs) == 0 || file.Docs[0].Body == nil {
+	if len(file.Docs) == 0 || file.Docs[0].Body == nil {
 		d.ifNone("the file is empty: write models: or replies:")
 		return nil, d.err()
 	}
@@ -102,11 +91,15 @@ func unfit(data []byte) string {
 // maxDepth bounds nesting, since the parser takes time quadratic in the depth.
 const maxDepth = 200
 
-// depth bounds how deep brackets and dashes nest, by counting their tokens.
-func depth(tokens token.Tokens) int {
-	deepest, open, dashes, line := 0, 0, 0, 0
+// inspect reports anchors, aliases, merges and tags, and brackets or dashes that nest too deep.
+func (d *decoder) inspect(tokens token.Tokens) {
+	open, dashes, line := 0, 0, 0
 	for _, t := range tokens {
 		switch t.Type {
+		case token.AnchorType, token.AliasType, token.MergeKeyType:
+			d.failAt(t, "anchors, aliases and merges are not allowed: write the text out")
+		case token.TagType, token.DirectiveType:
+			d.failAt(t, "tags and directives are not allowed")
 		case token.SequenceStartType, token.MappingStartType:
 			open++
 		case token.SequenceEndType, token.MappingEndType:
@@ -117,26 +110,25 @@ func depth(tokens token.Tokens) int {
 			}
 			dashes++
 		}
-		deepest = max(deepest, open, dashes)
+		if max(open, dashes) > maxDepth {
+			d.faults = nil
+			d.ifNone("nested too deep")
+			return
+		}
 	}
-	return deepest
 }
 
-// syntaxError returns an error of the parser with its place.
-func syntaxError(name string, err error) error {
-	type located interface {
-		GetToken() *token.Token
-		GetMessage() string
-	}
+// syntax reports an error of the parser, at its place if it has one.
+func (d *decoder) syntax(err error) {
 	if at, ok := errors.AsType[interface {
 		error
-		located
+		GetToken() *token.Token
+		GetMessage() string
 	}](err); ok && at.GetToken() != nil {
-		t := at.GetToken()
-		return &FileError{File: name, Line: t.Position.Line, Column: t.Position.Column, Message: at.GetMessage(), Excerpt: excerpt(t)}
+		d.failAt(at.GetToken(), "%s", at.GetMessage())
 	}
 	first, _, _ := strings.Cut(err.Error(), "\n")
-	return &FileError{File: name, Message: first}
+	d.ifNone(first)
 }
 
 // excerpt shows the lines around a token.
@@ -157,17 +149,26 @@ type decoder struct {
 
 func (d *decoder) err() error { return errors.Join(d.faults...) }
 
+// ifNone reports a fault of the whole file, unless there are others.
 func (d *decoder) ifNone(message string) {
 	if len(d.faults) == 0 {
-		d.faults = append(d.faults, &FileError{File: d.file, Message: message})
+		d.failAt(nil, "%s", message)
 	}
 }
 
-// fail notes a fault at a node.
+// fail reports a fault at a node.
 func (d *decoder) fail(n ast.Node, format string, args ...any) {
-	e := &FileError{File: d.file, Message: fmt.Sprintf(format, args...)}
-	if n != nil && n.GetToken() != nil {
-		t := n.GetToken()
+	var t *token.Token
+	if n != nil {
+		t = n.GetToken()
+	}
+	d.failAt(t, format, args...)
+}
+
+// failAt reports a fault at a token; nil means the whole file.
+func (d *decoder) failAt(t *token.Token, format string, args ...any) {
+	e := &FileError{Place: Place{File: d.file}, Message: fmt.Sprintf(format, args...)}
+	if t != nil {
 		e.Line, e.Column, e.Excerpt = t.Position.Line, t.Position.Column, excerpt(t)
 	}
 	if len(d.faults) < maxFaults {
@@ -177,25 +178,3 @@ func (d *decoder) fail(n ast.Node, format string, args ...any) {
 
 // maxFaults bounds how many faults of a file are reported.
 const maxFaults = 50
-
-// plain reports anchors, aliases, merges and tags.
-func (d *decoder) plain(n ast.Node) {
-	if n == nil {
-		return
-	}
-	ast.Walk(visitor(func(n ast.Node) {
-		switch n.(type) {
-		case *ast.AnchorNode, *ast.AliasNode, *ast.MergeKeyNode:
-			d.fail(n, "anchors, aliases and merges are not allowed: write the text out")
-		case *ast.TagNode, *ast.DirectiveNode:
-			d.fail(n, "tags and directives are not allowed")
-		}
-	}), n)
-}
-
-type visitor func(ast.Node)
-
-func (v visitor) Visit(n ast.Node) ast.Visitor {
-	v(n)
-	return v
-}

@@ -46,10 +46,10 @@ type Place struct {
 	Line, Column int
 }
 
-// String returns "script.yaml:4:11", or "" for the zero Place.
+// String returns "script.yaml:4:11", or the file alone without a line.
 func (p Place) String() string {
-	if p == (Place{}) {
-		return ""
+	if p.Line == 0 {
+		return p.File
 	}
 	return fmt.Sprintf("%s:%d:%d", p.File, p.Line, p.Column)
 }
