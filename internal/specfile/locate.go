@@ -29,11 +29,10 @@ type places struct {
 	coordinator *fields // nil without one
 	connectionPlaces
 	readings
-	params     map[string]*param
-	options    *Options
-	files      map[*node]*source // the source that a {file: PATH} names
-	asserts    []*node           // of the run's assertions
-	unreadable []string          // pointers to parts of the policy that could not be read
+	params  map[string]*param
+	options *Options
+	files   map[*node]*source // the source that a {file: PATH} names
+	asserts []*node           // of the run's assertions
 }
 
 // readings are the texts that a spec was made from, behind pointers that printing does not follow.

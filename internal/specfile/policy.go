@@ -27,7 +27,7 @@ func (r policyReader) readPolicy() {
 	f := r.fields(n, "policy", nil)
 	r.readAsserts(main.own("assert"), f.own("assert"))
 	p := &handoff.Policy{Default: handoff.Mode(text(f.own("default")))}
-	p.Redact = r.redaction(f.own("redact"), "redact")
+	p.Redact = r.redaction(f.own("redact"))
 	for i, e := range r.entries(f, "rules", "rule") {
 		p.Rules = append(p.Rules, r.rule(i, e))
 	}
@@ -72,15 +72,13 @@ func (f *fields) origin() provenance.Position {
 	return origin(f.node.src, f.node.at)
 }
 
-// entries reads a list of a policy; an element that is not an object is nil. It marks what
-// could not be read, since further problems would only follow from that.
+// entries reads a list of a policy; an element that is not an object is nil.
 func (r policyReader) entries(policy *fields, list, place string) []*fields {
 	n := policy.own(list)
 	all := make([]*fields, n.len())
 	for i, item := range n.parts() {
 		r.subject = func() string { return "policy: " + entryName(list, i, item) + ": " }
 		all[i] = r.fields(item, place, nil)
-		r.places.markMissing(all[i], list, i)
 	}
 	return all
 }
@@ -98,52 +96,42 @@ func entryName(list string, i int, n *node) string {
 	return fmt.Sprintf("%s %d", what, i+1)
 }
 
-// rule reads one rule. Values that could not be read are replaced by valid ones, so that
-// the gate checks the rest.
+// rule reads one rule.
 func (r policyReader) rule(i int, f *fields) handoff.PairRule {
 	if f == nil {
 		return handoff.PairRule{}
 	}
 	r.subject = func() string { return "policy: " + entryName("rules", i, f.node) + ": " }
-	known := len(r.found)
 	p := handoff.PairRule{
-		Redact: r.redaction(f.own("redact"), "rules", i, "redact"),
+		Redact: r.redaction(f.own("redact")), Translate: r.translation(f.own("translate")), Origin: f.origin(),
 		Reveal: revealOf(f.own("reveal"), func(word string) redact.Kind { return redact.Kind(word) }),
-		Origin: f.origin(),
 	}
 	members{
 		{"name", &p.ID}, {"from", &p.From}, {"to", &p.To}, {"mode", &p.Mode}, {"allow", &p.Allow}, {"block", &p.Block}, {"maxClassification", &p.Ceiling},
 	}.read(f.own)
-	p.Translate = r.translation(f.own("translate"), "rules", i, "translate")
-	if f.unread("allow") {
+	// The gate checks the rest of a rule whose allow or reveal could not be read.
+	if f.own("allow") == nil && f.node.get("allow") != nil {
 		p.Allow = []task.Path{task.Whole}
 	}
-	if f.unread("reveal") {
+	if f.own("reveal") == nil && f.node.get("reveal") != nil {
 		p.Reveal = map[redact.Kind][]task.Path{redact.IBAN: {task.Whole}}
-	}
-	if p.Ceiling == nil && (known < len(r.found) || f.partly()) {
-		p.Ceiling = new(label.Secret) // the invalid part may have set something
 	}
 	return p
 }
 
 // redaction reads what is redacted in addition to what always is.
-func (r policyReader) redaction(n *node, where ...any) handoff.Redaction {
+func (r policyReader) redaction(n *node) handoff.Redaction {
 	var out handoff.Redaction
 	if n == nil {
 		return out
 	}
 	f := r.fields(n, "redact", nil)
-	r.places.markMissing(f, where...)
 	for _, word := range textList(f.own("kinds")) {
 		out.Kinds = append(out.Kinds, redact.Kind(word))
 	}
 	all := f.own("patterns")
 	for i, item := range all.parts() {
 		p := r.part(item, "pattern", fmt.Sprintf("patterns[%d]: ", i))
-		if p.partly() {
-			r.places.markUnread(append(slices.Clone(where), "patterns", i)...)
-		}
 		var pattern redact.Pattern
 		members{{"name", &pattern.Name}, {"regexp", &pattern.Regexp}}.read(p.own)
 		out.Patterns = append(out.Patterns, pattern)
@@ -152,21 +140,16 @@ func (r policyReader) redaction(n *node, where ...any) handoff.Redaction {
 }
 
 // translation reads how delivered context is translated.
-func (r policyReader) translation(n *node, where ...any) *handoff.Translation {
+func (r policyReader) translation(n *node) *handoff.Translation {
 	if n == nil {
 		return nil
 	}
-	known := len(r.found)
 	f := r.fields(n, "translate", nil)
-	r.places.markMissing(f, where...)
 	t := &handoff.Translation{}
 	members{{"fields", &t.Fields}, {"filter", &t.Filter}, {"recast", &t.Recast}}.read(f.own)
 	if s := f.own("summarize"); s != nil {
 		by := r.part(s, "summarize", "summarize: ")
 		t.MaxTokens, t.ByModel = integer(by.own("maxTokens")), text(by.own("by")) == "model"
-	}
-	if t.MaxTokens == 0 && known < len(r.found) {
-		t.MaxTokens = 1 // the invalid part may have set something
 	}
 	return t
 }

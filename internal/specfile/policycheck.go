@@ -9,54 +9,29 @@ import (
 
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/gate"
-	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/redact"
 	"github.com/runteam/runteam/task"
 )
 
-// markMissing marks the values of an object of the policy that could not be read or are
-// missing. Problems that the gate finds in them are not reported.
-func (p *places) markMissing(f *fields, where ...any) {
-	if f == nil {
-		p.markUnread(where...)
-		return
-	}
-	for i := range f.place.keys {
-		if name := f.place.keys[i].name; f.lacks(name) && !(f.place.name == "rule" && (name == "allow" || name == "reveal")) { // which rule replaces
-			p.markUnread(append(slices.Clone(where), name)...)
-		}
-	}
-}
-
-func (p *places) markUnread(where ...any) {
-	p.unreadable = append(p.unreadable, naming.Pointer(append([]any{"policy"}, where...)...))
-}
-
-// unread reports whether a key of this object has an invalid value.
-func (f *fields) unread(name string) bool { return f.own(name) == nil && f.node.get(name) != nil }
-
-// lacks reports whether a key has an invalid value, or is required and missing.
-func (f *fields) lacks(name string) bool {
-	return f.own(name) == nil && (f.node.get(name) != nil || slices.Contains(f.place.needs, name))
-}
-
-// partly reports whether a part of an object could not be read or is missing.
-func (f *fields) partly() bool {
-	if f == nil {
+// follows reports whether a problem that the gate finds in a policy only follows from what is
+// wrong with the same entry: it is about a value that is missing or could not be read, about
+// the mode, or says that the entry is empty. A rule replaces what is wrong in allow and reveal.
+func (r policyReader) follows(p task.Problem) bool {
+	parts := tokens(p.Pointer)
+	entry, _, _ := r.places.resolve(parts[:min(3, len(parts))])
+	n, _, _ := r.places.resolve(parts)
+	switch {
+	case !r.isWrong(entry):
+		return false
+	case strings.HasSuffix(p.Pointer, "/mode"), p.Message == "it says nothing":
 		return true
 	}
-	unknown := func(member node) bool { _, known := f.place.index[member.key]; return !known }
-	return slices.ContainsFunc(f.node.kids, unknown) || slices.ContainsFunc(names(f.place), f.lacks)
+	return n != entry && r.isWrong(n) && !strings.HasSuffix(p.Pointer, "/allow") && !strings.HasSuffix(p.Pointer, "/reveal")
 }
 
-// isReadable reports whether a pointer names nothing that is marked as unreadable.
-func (p *places) isReadable(pointer string) bool {
-	for _, s := range p.unreadable {
-		if pointer == s || strings.HasPrefix(pointer, s+"/") {
-			return false
-		}
-	}
-	return true
+// isWrong reports whether a value is missing, or has a problem at it or in it.
+func (r policyReader) isWrong(n *node) bool {
+	return n == nil || slices.ContainsFunc(r.found, func(f finding) bool { return f.src == n.src && n.at <= f.at && f.at < n.end })
 }
 
 // checkPolicy reports the problems that the gate finds in a policy, with their places. When
@@ -73,11 +48,8 @@ func (r policyReader) checkPolicy(p *handoff.Policy, f *fields) {
 	}
 	_, err := gate.Compile(p, parties)
 	problems, _ := errors.AsType[task.Problems](err)
-	for _, problem := range r.file.known(problems) {
-		if len(r.found) >= tooMany {
-			return
-		}
-		if r.places.isReadable(problem.Pointer) && !(clash && problem.Pointer == "/policy/redact") {
+	for _, problem := range slices.DeleteFunc(r.file.known(problems), r.follows) {
+		if len(r.found) < tooMany && !(clash && problem.Pointer == "/policy/redact") {
 			problem.Subject = r.policySubject(tokens(problem.Pointer))
 			r.found = append(r.found, r.places.find(problem))
 		}
