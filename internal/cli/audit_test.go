@@ -108,8 +108,8 @@ func TestAuditVerifyFindsTheRecordOfAnotherRun(t *testing.T) {
 	dir := t.TempDir()
 	j := openTest(t, dir, journal.Options{AuditKey: []byte(auditTestKey)})
 	for _, id := range []string{"aaaaaaaa-1", "bbbbbbbb-2"} {
-		w := write(t, j, id, "n", "One")
-		w.exchange("One", "m", 1, w.says("said in "+id, label.Public, 0))
+		w := beginRun(t, j, id, "n", "One")
+		w.exchange("One", "m", 1, w.withText("said in "+id, label.Public, 0))
 		w.end("ok", completed("One"))
 	}
 	require.NoError(t, j.Close())
@@ -188,7 +188,7 @@ func TestAuditHelpNamesVerify(t *testing.T) {
 	require.Contains(t, completions(t, "audit", "verify", "--"), "--key-file")
 }
 
-// endless is a file that never ends. It reports when much of it was read.
+// endless is a file without an end. It reports when a command has read much of it.
 type endless struct {
 	left    int // bytes until much was read
 	reading chan struct{}

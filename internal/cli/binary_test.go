@@ -184,7 +184,7 @@ tasks:
   - {title: Closed, assignee: solo, classification: secret, description: Say what is secret.}
 `
 
-// an endpoint that answers as a test wants, and counts its calls.
+// An endpointServer is an endpoint whose answers a test writes. It counts its calls.
 type endpointServer struct {
 	*httptest.Server
 	calls atomic.Int64
@@ -210,7 +210,7 @@ func serve(t *testing.T, handle func(w http.ResponseWriter, r *http.Request, n i
 	return s
 }
 
-// env sends the command to the endpoint.
+// env returns an environment in which the command calls the endpoint.
 func (s *endpointServer) env() map[string]string {
 	return map[string]string{"OPENAI_BASE_URL": s.URL + "/v1"}
 }

@@ -10,8 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestShowNamesTheModelCall looks at what run, its events and show say of the call that
-// gave an answer.
+// run, its events and show name the model call that answered.
 func TestShowNamesTheModelCall(t *testing.T) {
 	t.Parallel()
 	dir := clitest.Folder(t, map[string]string{

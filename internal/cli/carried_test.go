@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A draft of one run is an input of the next, with its label and its sources;
-// without them it would have become an internal text.
+// A result of one run can be an input of the next one, with its label and its sources. Without them
+// it would become an internal text.
 func TestResultOfAnEarlierRunIsAnInput(t *testing.T) {
 	t.Parallel()
 	dir := clitest.Folder(t, map[string]string{
@@ -99,8 +99,8 @@ tasks: [{title: Edit, assignee: editor, description: Edit it., uses: [draft]}]
 	}
 }
 
-// What a policy withholds from the caller is not readable as an input of a run
-// without that policy.
+// Context that a policy withholds from the caller cannot be read as an input of a run without that
+// policy.
 func TestResultOfAnEarlierRunHidesWithheldContext(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct{ rule, want, refuse string }{
@@ -151,7 +151,7 @@ replies:
 	}
 }
 
-// This also holds for a result above the caller's clearance, to which no rule applied.
+// The same is true of a result above the caller's clearance, to which no rule applied.
 func TestResultAboveTheCallerHidesWithheldContext(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -208,8 +208,8 @@ replies:
 	}
 }
 
-// A parameter is as sensitive as the texts that quote it: without a key a journal
-// does not keep the value of one that a secret task quotes.
+// A parameter is as sensitive as the texts that quote it: without a key, a journal does not store the
+// value of a parameter that a secret task quotes.
 func TestParametersTakeTheLabelOfTheTextsThatQuoteThem(t *testing.T) {
 	t.Parallel()
 	dir := clitest.Folder(t, map[string]string{
@@ -253,8 +253,8 @@ tasks:
 	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 }
 
-// If gc has removed the run whose result is an input, resume and replay name the
-// input and the run, and what to do, which works.
+// If gc has removed the run whose result is an input, resume and replay name the input and the run,
+// and suggest a command that works.
 func TestInputFromARemovedRunHasAHint(t *testing.T) {
 	t.Parallel()
 	dir := clitest.Folder(t, map[string]string{

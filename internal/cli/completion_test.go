@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// completions returns what a shell is offered for the last word.
+// completions returns the completions that a shell gets for the last word.
 func completions(t *testing.T, words ...string) []string {
 	t.Helper()
 	got := call{args: append([]string{"__complete"}, words...)}.run(t)
@@ -86,13 +86,13 @@ func TestCompletionOffersRunsAndTasks(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	j := openTest(t, dir, journal.Options{})
-	write(t, j, "aaaa-1", "first", "Read \x1b[2J", "Score fraud").end("ok", completed("Score fraud"))
-	write(t, j, "aaaa-2", "second", "Sum up", "Score fraud", "Score again").end("")
-	write(t, j, "bbbb-3", "third", "Other").end("ok", completed("Other"))
+	beginRun(t, j, "aaaa-1", "first", "Read \x1b[2J", "Score fraud").end("ok", completed("Score fraud"))
+	beginRun(t, j, "aaaa-2", "second", "Sum up", "Score fraud", "Score again").end("")
+	beginRun(t, j, "bbbb-3", "third", "Other").end("ok", completed("Other"))
 	other := filepath.Join(t.TempDir(), "other.db")
 	k, err := journal.Open(other, journal.Options{})
 	require.NoError(t, err)
-	write(t, k, "cccc-4", "elsewhere", "Away").end("")
+	beginRun(t, k, "cccc-4", "elsewhere", "Away").end("")
 	require.NoError(t, k.Close())
 
 	offered := func(words ...string) []string {
@@ -139,7 +139,7 @@ func TestCompletionIsSilentWithoutAJournal(t *testing.T) {
 	locked := filepath.Join(t.TempDir(), "locked.db")
 	j, err := journal.Open(locked, journal.Options{})
 	require.NoError(t, err)
-	write(t, j, "locked-1", "x", "One").end("")
+	beginRun(t, j, "locked-1", "x", "One").end("")
 	require.NoError(t, j.Close())
 	db, err := sql.Open("sqlite", locked)
 	require.NoError(t, err)
@@ -170,7 +170,7 @@ func TestCompletionIsBounded(t *testing.T) {
 	j := journal.InMemory(journal.Options{})
 	t.Cleanup(func() { _ = j.Close() })
 	for _, id := range []string{"a-1", "b-2", "a-3", "a-4"} {
-		write(t, j, id, "n", "One").end("")
+		beginRun(t, j, id, "n", "One").end("")
 	}
 	list, err := j.Newest(t.Context(), "a", 2)
 	require.NoError(t, err)

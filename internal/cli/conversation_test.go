@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-const talking = `
+const talkingTeam = `
 name: talking
 model: m
 endpoints: {"https://api.openai.com/v1": {accepts: secret}}
@@ -24,10 +24,10 @@ tasks:
 `
 
 // --include-messages adds the conversation of each agent to agentResults, in the
-// form of the original and without what the caller may not see.
+// form of the original and without text that the caller may not see.
 func TestIncludeMessages(t *testing.T) {
 	t.Parallel()
-	dir := clitest.Folder(t, map[string]string{"team.yaml": talking, "script.yaml": "replies: [{task: Open, text: the door}, {task: Refused, status: 400}, {text: canary}]"})
+	dir := clitest.Folder(t, map[string]string{"team.yaml": talkingTeam, "script.yaml": "replies: [{task: Open, text: the door}, {task: Refused, status: 400}, {text: canary}]"})
 	messages := func(got outcome, agent string) (list []string) {
 		t.Helper()
 		require.Equal(t, exit.StatusFailed, got.status, "%+v", got)

@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// chargedTeam is two tasks for agents whose models have prices.
+// chargedTeam is a spec with two tasks for agents whose models have prices.
 const chargedTeam = `name: charged
 model: small
 maxCostBudget: 0.05
@@ -31,8 +31,8 @@ tasks:
   - {title: Two, assignee: bob, dependsOn: [One], description: Do two.}
 `
 
-// TestCheckNamesModelsWithoutAPrice has a model that maxCostBudget cannot count:
-// check, plan and run name it with its line and say what to write.
+// If a model has no price, so that maxCostBudget cannot count it, check, plan and run name the model
+// with its line and say what to write.
 func TestCheckNamesModelsWithoutAPrice(t *testing.T) {
 	t.Parallel()
 	dir := clitest.Folder(t, map[string]string{"team.yaml": chargedTeam, "script.yaml": "replies: [{text: ok}]"})
@@ -64,15 +64,14 @@ func TestCheckNamesModelsWithoutAPrice(t *testing.T) {
 	}
 }
 
-// billed serves replies whose tokens are partly cached and partly of the reasoning.
+// billed serves replies whose tokens are partly cached and partly reasoning.
 func billed(w http.ResponseWriter) {
 	w.Header().Set("Content-Type", "application/json")
 	fmt.Fprint(w, `{"id":"x","object":"chat.completion","model":"m","choices":[{"index":0,"finish_reason":"stop","message":{"role":"assistant","content":"fine"}}],
 		"usage":{"prompt_tokens":100,"completion_tokens":10,"total_tokens":110,"prompt_tokens_details":{"cached_tokens":80},"completion_tokens_details":{"reasoning_tokens":6}}}`)
 }
 
-// TestCachedAndReasoningTokensAreShown runs tasks at an endpoint that reports such
-// tokens, and looks for them wherever tokens are shown, and in the bill.
+// Cached and reasoning tokens are shown wherever tokens are shown, and they are in the cost.
 func TestCachedAndReasoningTokensAreShown(t *testing.T) {
 	t.Parallel()
 	server := serve(t, func(w http.ResponseWriter, _ *http.Request, _ int) { billed(w) })
@@ -103,15 +102,15 @@ func TestCachedAndReasoningTokensAreShown(t *testing.T) {
 	require.Equal(t, 0.0376, *b.Total.Cost) //nolint:testifylint // sums are exact
 	require.Equal(t, llm.Usage{InputTokens: 200, OutputTokens: 20, CachedTokens: 160, ReasoningTokens: 12}, b.Total.Usage)
 
-	// An answer that is reused says what it saved.
+	// A reused answer shows what it saved.
 	got = call{dir: dir, env: server.env(), args: []string{"run", "--reuse", "--max-cost-budget", "0.000001"}}.run(t)
 	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 	require.Contains(t, shows("--usage"), "saved 200 tokens in (160 cached), 20 out (12 reasoning) ($0.0376)")
 	require.EqualValues(t, 2, server.calls.Load())
 }
 
-// TestCostBudgetOfARun ends a run by maxCostBudget, resumes it with a higher one, which
-// counts what was spent before, and replays it for nothing.
+// maxCostBudget ends a run. With a higher budget the run can be resumed, and the earlier cost counts.
+// A replay costs nothing.
 func TestCostBudgetOfARun(t *testing.T) {
 	t.Parallel()
 	server := serve(t, func(w http.ResponseWriter, _ *http.Request, _ int) { billed(w) })
@@ -138,11 +137,10 @@ func TestCostBudgetOfARun(t *testing.T) {
 	require.EqualValues(t, 2, server.calls.Load())
 }
 
-// TestFallbackIsPricedByItsOwnModel has a fallback answer: the bill and the budget count
-// the price of the model that was called.
+// If a fallback answers, the cost and the budget use the price of the model that was called.
 func TestFallbackIsPricedByItsOwnModel(t *testing.T) {
 	t.Parallel()
-	down, up := provide(t, "down", http.StatusPaymentRequired), provide(t, "up", 0)
+	down, up := startProvider(t, "down", http.StatusPaymentRequired), startProvider(t, "up", 0)
 	text := fmt.Sprintf(`model: "${FIRST:-first}"
 baseURL: %s/v1
 prices: {first: {input: 1, output: 1}, second: {input: 1000, output: 5000}}
@@ -159,8 +157,7 @@ agents: [{name: solo, maxTokens: 20}]
 	require.Contains(t, got.stderr, "cost budget exceeded")
 }
 
-// TestUsageNamesUncountedCalls has an endpoint that reports no usage for one
-// of two calls: the bill says that it is without them.
+// If an endpoint reports no usage for a call, show --usage says that the sum does not include it.
 func TestUsageNamesUncountedCalls(t *testing.T) {
 	t.Parallel()
 	server := serve(t, func(w http.ResponseWriter, _ *http.Request, n int) {

@@ -16,27 +16,27 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// crashSpec is a graph of 60 tasks in 12 rows of 5, each of which depends on
-// some of the row above. The description of the edited task differs.
+// crashSpec returns a graph of 60 tasks in 12 rows of 5. Each task depends on tasks of the row
+// above. The description of the edited task differs.
 func crashSpec(edited int) string {
 	var b strings.Builder
 	b.WriteString("name: crash\nmodel: m\nagents: [{name: odd, systemPrompt: You are odd.}, {name: even}]\nmaxConcurrency: 4\ntasks:\n")
 	for i := range crashTasks {
-		agent, words := "even", fmt.Sprintf("Do %d.", i)
+		agent, text := "even", fmt.Sprintf("Do %d.", i)
 		if i%2 == 1 {
 			agent = "odd"
 		}
 		if i == edited {
-			words = fmt.Sprintf("Do %d better.", i)
+			text = fmt.Sprintf("Do %d better.", i)
 		}
-		fmt.Fprintf(&b, "  - {title: T%d, assignee: %s, description: %s, dependsOn: [%s]}\n", i, agent, words, strings.Join(crashDepends(i), ", "))
+		fmt.Fprintf(&b, "  - {title: T%d, assignee: %s, description: %s, dependsOn: [%s]}\n", i, agent, text, strings.Join(crashDepends(i), ", "))
 	}
 	return b.String()
 }
 
 const crashTasks, crashRow = 60, 5
 
-// crashDepends are the titles of the tasks that task i depends on.
+// crashDepends returns the titles of the tasks that task i depends on.
 func crashDepends(i int) (titles []string) {
 	if i < crashRow {
 		return nil
@@ -48,8 +48,8 @@ func crashDepends(i int) (titles []string) {
 	return titles
 }
 
-// crashPoints is how often a run is killed in each of the two tests below, and
-// in how many runs.
+// crashPoints returns how many kills each of the two tests below makes, and over how many runs it
+// spreads them.
 func crashPoints() (kills, runs int) {
 	if slowtest.Enabled() {
 		return 50, 5
@@ -57,27 +57,27 @@ func crashPoints() (kills, runs int) {
 	return 4, 1
 }
 
-// A crash is a run that is killed again and again.
+// A crash is a run that is killed repeatedly.
 type crash struct {
-	t      *testing.T
-	server *teller
-	dir    string
-	random *rand.Rand
-	done   map[string]bool // answers that were in the journal at the last kill, by their words
-	cut    int             // kills that met the command at work
+	t           *testing.T
+	server      *countingServer
+	dir         string
+	random      *rand.Rand
+	done        map[string]bool // texts of the answers that the journal had after the last kill
+	interrupted int             // kills that ended a command before it had finished
 }
 
 // newCrash prepares a run of the spec.
 func newCrash(t *testing.T, seed uint64) *crash {
 	t.Helper()
 	t.Logf("seed %d", seed)
-	c := &crash{t: t, server: tell(t), dir: clitest.Folder(t, map[string]string{"team.yaml": crashSpec(-1)}), random: rand.New(rand.NewPCG(seed, 0))}
+	c := &crash{t: t, server: startCounting(t), dir: clitest.Folder(t, map[string]string{"team.yaml": crashSpec(-1)}), random: rand.New(rand.NewPCG(seed, 0))}
 	c.server.delay = 3 * time.Millisecond
 	return c
 }
 
-// kill starts a command and kills it at some moment, which is counted in calls
-// and from there in time. It reports whether the command had ended by itself.
+// kill starts a command and kills it after a random number of calls and a random time. It reports
+// whether the command had ended by itself.
 func (c *crash) kill(args ...string) (ended bool) {
 	c.t.Helper()
 	cmd := call{dir: c.dir, args: append(args, "--progress", "none"), env: c.server.env()}.command(c.t)
@@ -106,20 +106,20 @@ func (c *crash) kill(args ...string) (ended bool) {
 	_ = cmd.Process.Kill() // with SIGKILL
 	<-waited
 	if cmd.ProcessState.ExitCode() == -1 {
-		c.cut++
+		c.interrupted++
 	}
 	return ended
 }
 
-// look loads what is in the journal after a kill.
-func (c *crash) look() {
+// loadCompleted loads the answers that the journal has after a kill.
+func (c *crash) loadCompleted() {
 	c.t.Helper()
 	c.done = map[string]bool{}
 	j, err := journal.Open(filepath.Join(c.dir, ".runteam", "runs.db"), journal.Options{ReadOnly: true})
 	if err != nil {
-		return // killed before it made one
+		return // the command was killed before it created one
 	}
-	defer j.Close() //nolint:errcheck // it only read
+	defer j.Close() //nolint:errcheck // nothing was written
 	s, err := j.Load(c.t.Context(), "")
 	if err != nil {
 		require.ErrorIs(c.t, err, journal.ErrUnknownRun)
@@ -132,53 +132,51 @@ func (c *crash) look() {
 	}
 }
 
-// once requires that no stored answer was requested again. An
-// answer repeats its prompt, so a task that must run again after
-// an edit has another answer.
-func (c *crash) once() {
+// requireNoRepeats requires that no stored answer was requested again. An answer repeats its
+// prompt, so a task that must run again after an edit has another answer.
+func (c *crash) requireNoRepeats() {
 	c.t.Helper()
-	for text, n := range c.server.answered() {
-		require.False(c.t, c.done[text], "asked for %d times more, and it was in the journal: %s", n, text)
+	for text, n := range c.server.takeAnswers() {
+		require.False(c.t, c.done[text], "requested %d more times, although the journal has it: %s", n, text)
 	}
 }
 
-// goOn is the next command: resume, or run if there is nothing to resume yet.
-func (c *crash) goOn() string {
+// nextCommand returns resume, or run if there is nothing to resume yet.
+func (c *crash) nextCommand() string {
 	c.t.Helper()
 	j, err := journal.Open(filepath.Join(c.dir, ".runteam", "runs.db"), journal.Options{ReadOnly: true})
 	if err != nil {
 		return "run"
 	}
-	defer j.Close() //nolint:errcheck // it only read
+	defer j.Close() //nolint:errcheck // nothing was written
 	if _, err := j.Find(c.t.Context(), ""); err != nil {
 		return "run"
 	}
 	return "resume"
 }
 
-// rewrite edits a task of the spec.
-func (c *crash) rewrite(edited int) {
+// editTask changes the description of a task in the spec.
+func (c *crash) editTask(edited int) {
 	c.t.Helper()
 	require.NoError(c.t, os.WriteFile(filepath.Join(c.dir, "team.yaml"), []byte(crashSpec(edited)), 0o600))
 }
 
-// end lets the run finish, and requires that it equals one that nothing
-// interrupted.
-func (c *crash) end(edited int) {
+// finish lets the run end, and requires that its result equals that of an uninterrupted run.
+func (c *crash) finish(edited int) {
 	c.t.Helper()
-	got := call{dir: c.dir, args: []string{c.goOn(), "-o", "json"}, env: c.server.env()}.run(c.t)
+	got := call{dir: c.dir, args: []string{c.nextCommand(), "-o", "json"}, env: c.server.env()}.run(c.t)
 	require.Equal(c.t, exit.StatusOK, got.status, "%+v", got)
-	c.once()
-	whole := call{dir: clitest.Folder(c.t, map[string]string{"team.yaml": crashSpec(edited)}), args: []string{"run", "-o", "json"}, env: tell(c.t).env()}.run(c.t)
+	c.requireNoRepeats()
+	whole := call{dir: clitest.Folder(c.t, map[string]string{"team.yaml": crashSpec(edited)}), args: []string{"run", "-o", "json"}, env: startCounting(c.t).env()}.run(c.t)
 	require.Equal(c.t, exit.StatusOK, whole.status, "%+v", whole)
-	require.Equal(c.t, saidBy(c.t, whole.stdout), saidBy(c.t, got.stdout))
-	require.Equal(c.t, consistent(c.t, c.dir), object(c.t, got.stdout)["audit"])
+	require.Equal(c.t, stableResult(c.t, whole.stdout), stableResult(c.t, got.stdout))
+	require.Equal(c.t, requireConsistent(c.t, c.dir), object(c.t, got.stdout)["audit"])
 	verified := call{dir: c.dir, args: []string{"audit", "verify"}}.run(c.t)
 	require.Equal(c.t, exit.StatusOK, verified.status, "%+v", verified)
 	require.True(c.t, strings.HasPrefix(verified.stdout, "consistent"), "%s", verified.stdout)
 }
 
-// A run that is killed at any moment can be resumed, and pays for no call twice.
+// A run that is killed at any moment can be resumed, and no stored answer is paid for twice.
 func TestResumeAfterKill(t *testing.T) {
 	t.Parallel()
 	kills, runs := crashPoints()
@@ -187,19 +185,18 @@ func TestResumeAfterKill(t *testing.T) {
 			t.Parallel()
 			c := newCrash(t, rand.Uint64())
 			for range kills / runs {
-				c.kill(c.goOn())
-				c.once()
-				c.look()
+				c.kill(c.nextCommand())
+				c.requireNoRepeats()
+				c.loadCompleted()
 			}
-			c.end(-1)
-			t.Logf("%d kills met it at work", c.cut)
-			require.Positive(t, c.cut)
+			c.finish(-1)
+			t.Logf("%d kills interrupted a command", c.interrupted)
+			require.Positive(t, c.interrupted)
 		})
 	}
 }
 
-// The same, with a task edited between two kills: affected tasks
-// run again, and no others.
+// If a task is edited between two kills, only the tasks that it affects run again.
 func TestResumeAfterKillAndEdit(t *testing.T) {
 	t.Parallel()
 	kills, runs := crashPoints()
@@ -212,15 +209,15 @@ func TestResumeAfterKillAndEdit(t *testing.T) {
 			edited := c.random.IntN(crashTasks)
 			for k := range n {
 				if k == edit {
-					c.rewrite(edited)
+					c.editTask(edited)
 				}
-				c.kill(c.goOn())
-				c.once()
-				c.look()
+				c.kill(c.nextCommand())
+				c.requireNoRepeats()
+				c.loadCompleted()
 			}
-			c.end(edited)
-			t.Logf("task %d was edited after %d kills; %d met it at work", edited, edit, c.cut)
-			require.Positive(t, c.cut)
+			c.finish(edited)
+			t.Logf("task %d was edited after %d kills; %d interrupted a command", edited, edit, c.interrupted)
+			require.Positive(t, c.interrupted)
 		})
 	}
 }

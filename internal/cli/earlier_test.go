@@ -15,9 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestFilesOfAnEarlierVersion uses a journal and a trace that an earlier version
-// of the command wrote: it lists, shows, explains and verifies them, and resumes
-// the run whose process was killed.
+// The command lists, shows, explains and verifies a journal and a trace that an earlier version
+// wrote, and resumes a run whose process was killed.
 func TestFilesOfAnEarlierVersion(t *testing.T) {
 	t.Parallel()
 	const from = "../journal/testdata/earlier"

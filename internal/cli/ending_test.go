@@ -14,7 +14,7 @@ import (
 	"github.com/runteam/runteam/internal/cli/terminal"
 )
 
-// endOf returns what stderr says after the progress of a run, without times and IDs.
+// endOf returns the part of stderr after the progress of a run, without times and IDs.
 func endOf(t *testing.T, stderr string) string {
 	t.Helper()
 	at := regexp.MustCompile(`(?m)^\d+ of \d+ tasks? completed`).FindStringIndex(stderr)

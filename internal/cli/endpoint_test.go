@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// hurry asks for an immediate retry, so that tests need not wait.
+// hurry lets the client retry at once, so that tests need not wait.
 func hurry(w http.ResponseWriter) { w.Header().Set("Retry-After-Ms", "1") }
 
 func refuseWith(w http.ResponseWriter, status int, code, message string) {
@@ -190,8 +190,8 @@ func TestNoModel(t *testing.T) {
 	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 }
 
-// The key of the environment goes to the host of OPENAI_BASE_URL, is printed
-// nowhere, and nothing that the endpoint says reaches a terminal as it is.
+// The key of the environment goes only to the host of OPENAI_BASE_URL and is never printed. Text of
+// the endpoint is escaped for a terminal.
 //
 // Requirement: G53.
 func TestEndpointTextIsEscaped(t *testing.T) {

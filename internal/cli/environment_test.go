@@ -19,19 +19,19 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Values of variables that must not be seen anywhere but at their endpoint.
+// Values of variables that only their endpoint may receive.
 const (
 	tokenCanary = "canary-token-f83b1"
 	keyCanary   = "canary-key-f83b1"
 	modelCanary = "canary-model-f83b1"
 )
 
-// secretEnv is an environment with them.
+// secretEnv returns an environment with these values.
 func secretEnv() map[string]string {
 	return map[string]string{"ACME_TOKEN": tokenCanary, "ACME_KEY": keyCanary, "ACME_MODEL": modelCanary, journals.EnvJournalKey: journalTestKey}
 }
 
-// A listener is an endpoint that keeps what it was sent.
+// A listener is an endpoint that records the requests.
 type listener struct {
 	url string
 
@@ -90,8 +90,8 @@ func requireUnseen(t *testing.T, dir string, outputs ...outcome) {
 	}
 }
 
-// TestSpecSendsNoVariableWithoutConsent: neither check nor plan nor a run
-// accepts it, nothing is sent, and the error says what to type.
+// Without consent check, plan and run refuse a spec that sends a variable. Nothing is sent, and the
+// error says what to type.
 func TestSpecSendsNoVariableWithoutConsent(t *testing.T) {
 	t.Parallel()
 	l := listen(t, func(w http.ResponseWriter, _ *http.Request) { reply(w, "fine") })
@@ -109,8 +109,7 @@ func TestSpecSendsNoVariableWithoutConsent(t *testing.T) {
 	require.Empty(t, l.requests())
 }
 
-// TestOwnVariablesAreNeverSent: a spec cannot have the key of the
-// journal, whatever is allowed.
+// A spec cannot send the key of the journal, whatever is allowed.
 func TestOwnVariablesAreNeverSent(t *testing.T) {
 	t.Parallel()
 	dir := clitest.Folder(t, map[string]string{"team.yaml": "headers: {X: \"${RUNTEAM_JOURNAL_KEY}\"}\nagents: [{name: a}]\n"})
@@ -124,8 +123,8 @@ func TestOwnVariablesAreNeverSent(t *testing.T) {
 	require.Equal(t, exit.StatusUsage, got.status, "%+v", got)
 }
 
-// TestVariablesAreAllowedByFlagEnvironmentOrTrust: each has the run send it, and nothing but the
-// endpoint sees its value: no output, no journal, no trace, no recording.
+// A flag, the environment and trust each allow a run to send a variable. Only the endpoint gets its
+// value: no output, journal, trace or recording has it.
 func TestVariablesAreAllowedByFlagEnvironmentOrTrust(t *testing.T) {
 	t.Parallel()
 	ways := map[string]func(url string) (args []string, env map[string]string){
@@ -184,8 +183,7 @@ func TestVariablesAreAllowedByFlagEnvironmentOrTrust(t *testing.T) {
 	}
 }
 
-// TestErrorsDoNotShowEchoesOfAnEndpoint: a server may say back whatever it was
-// sent, in each place that an error quotes.
+// A server may repeat what it was sent in every part of a response that an error quotes.
 func TestErrorsDoNotShowEchoesOfAnEndpoint(t *testing.T) {
 	t.Parallel()
 	for _, status := range []int{301, 400, 401, 404, 500} {
@@ -212,8 +210,8 @@ func TestErrorsDoNotShowEchoesOfAnEndpoint(t *testing.T) {
 	}
 }
 
-// TestTrustLapsesWhenTheListChanges: as long as the same variables go to the
-// same endpoints the file may change, and no longer.
+// The file may change as long as the same variables go to the same endpoints; any other change ends
+// the trust.
 func TestTrustLapsesWhenTheListChanges(t *testing.T) {
 	t.Parallel()
 	const text = "model: m\nbaseURL: https://llm.acme.example/v1\napiKey: ${ACME_KEY}\nagents: [{name: a}]\n"
@@ -276,8 +274,7 @@ func TestTrustLapsesWhenTheListChanges(t *testing.T) {
 	require.Equal(t, exit.StatusUsage, call{dir: dir, stdin: text, args: []string{"trust", "-", "--yes"}}.run(t).status, "standard input has no path")
 }
 
-// TestSuggestedFlagsAllowVariables: the hint is a command line that works,
-// and holds nothing that a shell would run.
+// The hint is a command line that works and has nothing in it that a shell would run.
 func TestSuggestedFlagsAllowVariables(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{
@@ -333,8 +330,8 @@ func TestEnvFileIsNeverImplicit(t *testing.T) {
 	}
 }
 
-// TestEnvironmentOfTheReadmeNeedsNoConsent: an endpoint that OPENAI_BASE_URL
-// names, with and without a key, and a spec that names both.
+// No consent is needed for an endpoint that OPENAI_BASE_URL names, with and without a key, and for a
+// spec that names both.
 func TestEnvironmentOfTheReadmeNeedsNoConsent(t *testing.T) {
 	t.Parallel()
 	for _, head := range []string{"", "baseURL: ${OPENAI_BASE_URL}\n", "baseURL: ${OPENAI_BASE_URL:-http://localhost:11434/v1}\napiKey: ${OPENAI_API_KEY:-none}\n"} {
@@ -352,8 +349,7 @@ func TestEnvironmentOfTheReadmeNeedsNoConsent(t *testing.T) {
 	}
 }
 
-// TestProgressShowsTheEndpointAsItIsWritten: an address of the local network is
-// no personal data if the user wrote it in the spec.
+// Progress does not redact an address of the local network that the user wrote in the spec.
 func TestProgressShowsTheEndpointAsItIsWritten(t *testing.T) {
 	t.Parallel()
 	l := listen(t, func(w http.ResponseWriter, _ *http.Request) { refuseWith(w, 404, "", "nothing for 10.9.8.7 here") })

@@ -77,7 +77,7 @@ func TestEventsInAFile(t *testing.T) {
 // TestEventsOfAReplay writes the events of the run that replay --without makes.
 func TestEventsOfAReplay(t *testing.T) {
 	t.Parallel()
-	server, dir := tell(t), relayFolder(t)
+	server, dir := startCounting(t), relayFolder(t)
 	replay := func(args ...string) outcome {
 		return call{dir: dir, args: append([]string{"replay"}, args...), env: server.env()}.run(t)
 	}
@@ -154,7 +154,7 @@ func TestEventsOnStandardOutput(t *testing.T) {
 // ones also after a signal.
 func TestEventsInAPipe(t *testing.T) {
 	t.Parallel()
-	server := tell(t, "Second")
+	server := startCounting(t, "Second")
 	dir := relayFolder(t)
 	fifo := filepath.Join(dir, "fifo")
 	require.NoError(t, syscall.Mkfifo(fifo, 0o600))
@@ -174,7 +174,7 @@ func TestEventsInAPipe(t *testing.T) {
 		}
 		lines := bufio.NewReader(r)
 		readEvent(t, lines, event.TaskComplete) // while Second waits for its reply
-		<-server.held
+		<-server.blockedCalls
 		require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
 		readEvent(t, lines, event.RunComplete)
 		rest, err := io.ReadAll(lines)
@@ -259,7 +259,7 @@ func TestEventsOmitTextAboveTheCaller(t *testing.T) {
 // TestLogLevelDebug checks that the log has calls, retries and decisions, and no text.
 func TestLogLevelDebug(t *testing.T) {
 	t.Parallel()
-	got := call{dir: relayFolder(t), args: strings.Fields("run --log-level debug --progress none"), env: tell(t).env()}.run(t)
+	got := call{dir: relayFolder(t), args: strings.Fields("run --log-level debug --progress none"), env: startCounting(t).env()}.run(t)
 	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 	for _, want := range []string{
 		`DBG agent called task=First agent=solo attempt=1 model=test-model`, `DBG agent finished task=First agent=solo attempt=1 model=test-model answered_by=test-model endpoint=http:`, `request_id=x finish_reason=stop duration=`,

@@ -14,7 +14,7 @@ import (
 // An experiment does not become the newest run that commands use.
 func TestExperimentIsNotTheNewestRun(t *testing.T) {
 	t.Parallel()
-	server, dir := tell(t), relayFolder(t)
+	server, dir := startCounting(t), relayFolder(t)
 	in := call{dir: dir}
 	call := func(args ...string) outcome { t.Helper(); return call{dir: dir, args: args, env: server.env()}.run(t) }
 	got := call("run", "-o", "json")

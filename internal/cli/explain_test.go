@@ -16,10 +16,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// claims is the trace of a run of four tasks, which package trace's tests write.
+// claims is the trace of a run of four tasks. The tests of package trace write it.
 const claims = "../trace/testdata/claims.jsonl"
 
-// explainHere runs the command.
+// explainHere runs explain in this process.
 func explainHere(t *testing.T, stdin string, args ...string) (status int, stdout, stderr string) {
 	con, out, errs := clitest.Console(t, append([]string{"explain"}, args...)...)
 	con.Stdin = strings.NewReader(stdin)
@@ -81,7 +81,7 @@ func TestExplainTilesThePrompt(t *testing.T) {
 	}
 }
 
-// What is above the reader is shown by its source, label, rule and length.
+// Text above the clearance of the reader is shown by its source, label, rule and length.
 //
 // Requirement: G50.
 func TestExplainShowsNoWithheldWords(t *testing.T) {
@@ -99,7 +99,7 @@ func TestExplainShowsNoWithheldWords(t *testing.T) {
 	require.Contains(t, stdout, "not searched: 2 pieces, which you may not see")
 }
 
-// A trace whose withheld piece has words is refused, so that no printer can show them.
+// A trace in which a withheld piece has a text is refused, so that no output can show it.
 //
 // Requirement: G50.
 func TestExplainRefusesWithheldWords(t *testing.T) {
@@ -182,8 +182,8 @@ func TestExplainReportsAnIncompleteTrace(t *testing.T) {
 	require.Contains(t, stdout, "\nScore fraud: no prompt was recorded\n")
 }
 
-// A value that was lowered for one reader stays withheld for the caller, who is
-// below its label: of such a run explain reads the trace, fences and all.
+// A value that was declassified for one reader stays withheld from a caller below its label, and
+// explain can read the trace of such a run.
 //
 // Requirement: G50.
 func TestExplainOfALoweredResult(t *testing.T) {
@@ -239,8 +239,7 @@ replies:
 	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 }
 
-// The prompt of a corrective call is marked to distinguish it
-// from that of the attempt, as in show.
+// explain marks the prompt of a corrective call, as show does.
 func TestExplainNamesACorrectiveCall(t *testing.T) {
 	t.Parallel()
 	dir := clitest.Folder(t, map[string]string{

@@ -13,9 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestExtraBodyIsCheckedTheSameInFilesAndPrograms checks for every member of a chat
-// completion request that a file refuses it in extraBody exactly if the client does:
-// package spec may not import the client, so each has a list of its own.
+// A file refuses a member of a chat completion request in extraBody exactly if the client does.
+// Package spec may not import the client, so each has a list of its own.
 func TestExtraBodyIsCheckedTheSameInFilesAndPrograms(t *testing.T) {
 	t.Parallel()
 	request := reflect.TypeFor[goopenai.ChatCompletionRequest]()

@@ -27,12 +27,12 @@ type provider struct {
 	status int // 0 means that it answers
 
 	mu    sync.Mutex // guards what follows
-	heard []heardCall
+	heard []recordedCall
 }
 
-type heardCall struct{ model, key, title, body string }
+type recordedCall struct{ model, key, title, body string }
 
-func provide(t *testing.T, name string, status int) *provider {
+func startProvider(t *testing.T, name string, status int) *provider {
 	t.Helper()
 	p := &provider{name: name, status: status}
 	p.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -41,7 +41,7 @@ func provide(t *testing.T, name string, status int) *provider {
 		_ = json.Unmarshal(body, &sent)
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		p.heard = append(p.heard, heardCall{
+		p.heard = append(p.heard, recordedCall{
 			model: sent.Model, key: strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "), title: r.Header.Get("X-Title"), body: string(body),
 		})
 		if p.status != 0 {
@@ -56,7 +56,7 @@ func provide(t *testing.T, name string, status int) *provider {
 }
 
 // calls returns the requests.
-func (p *provider) calls() []heardCall {
+func (p *provider) calls() []recordedCall {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return slices.Clone(p.heard)
@@ -68,12 +68,11 @@ const threeTasks = `tasks:
   - {title: Write, dependsOn: [Judge], description: Write it.}
 `
 
-// TestFallbackAnswersForAServerThatIsDown has the first of two servers fail: all
-// tasks complete, and what is shown names the second.
+// If the first of two servers fails, all tasks complete, and all output names the second server.
 func TestFallbackAnswersForAServerThatIsDown(t *testing.T) {
 	t.Parallel()
 	for status, tries := range map[int]int{503: 3, 402: 1} {
-		down, up := provide(t, "down", status), provide(t, "up", 0)
+		down, up := startProvider(t, "down", status), startProvider(t, "up", 0)
 		dir := clitest.Folder(t, map[string]string{"team.yaml": fmt.Sprintf(`model: first
 baseURL: %s/v1
 apiKey: ${KEY}
@@ -90,7 +89,7 @@ agents: [{name: solo}]
 		require.Len(t, up.calls(), 3, "once for each task")
 		require.Equal(t, "fake-key-one", down.calls()[0].key)
 		for _, c := range up.calls() {
-			require.Equal(t, heardCall{model: "second", body: c.body}, c, "no key and no header of the first host")
+			require.Equal(t, recordedCall{model: "second", body: c.body}, c, "no key and no header of the first host")
 		}
 		answer := object(t, got.stdout)
 		for _, task := range answer["tasks"].([]any) {
@@ -114,7 +113,7 @@ agents: [{name: solo}]
 	}
 }
 
-// TestFallbackIsInThePlan as a reader, with the lowest clearance of the chain.
+// The plan shows a fallback as a reader, with the lowest clearance of the chain.
 func TestFallbackIsInThePlan(t *testing.T) {
 	t.Parallel()
 	const text = `name: plan
@@ -161,7 +160,7 @@ tasks: [{title: Read, assignee: solo, uses: [claim], description: Read it.}]
 	require.Contains(t, denied.stdout+denied.stderr, "https://far.example/v1")
 }
 
-// TestFallbackWithoutAKey is said before anything runs, and offline it needs none.
+// A missing key of a fallback is an error before anything runs; offline no key is needed.
 func TestFallbackWithoutAKey(t *testing.T) {
 	t.Parallel()
 	dir := clitest.Folder(t, map[string]string{
@@ -177,8 +176,7 @@ func TestFallbackWithoutAKey(t *testing.T) {
 	require.Contains(t, got.stdout, "fine")
 }
 
-// TestFallbackKeyIsListed checks that plan and check list the key of the environment
-// that an entry of a fallback gets.
+// plan and check list the variable whose key an entry of a fallback gets.
 func TestFallbackKeyIsListed(t *testing.T) {
 	t.Parallel()
 	dir := clitest.Folder(t, map[string]string{"team.yaml": `model: first
@@ -193,11 +191,11 @@ agents: [{name: solo}]
 	}
 }
 
-// TestFallbackAnswersForAServerThatLimitsTheRate for longer than a call waits. Later
-// calls do not try it again.
+// A fallback answers for a server that limits the rate for longer than a call waits. Later calls do
+// not try that server again.
 func TestFallbackAnswersForAServerThatLimitsTheRate(t *testing.T) {
 	t.Parallel()
-	up := provide(t, "up", 0)
+	up := startProvider(t, "up", 0)
 	var refused atomic.Int32
 	busy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		refused.Add(1)
@@ -212,11 +210,11 @@ func TestFallbackAnswersForAServerThatLimitsTheRate(t *testing.T) {
 	require.EqualValues(t, 1, refused.Load())
 }
 
-// TestFallbackUnderACostBudget needs a price for each model of the chain, and is
-// charged for the one that answers.
+// With a cost budget each model of the chain needs a price, and the budget pays for the model that
+// answers.
 func TestFallbackUnderACostBudget(t *testing.T) {
 	t.Parallel()
-	down, up := provide(t, "down", 402), provide(t, "up", 0)
+	down, up := startProvider(t, "down", 402), startProvider(t, "up", 0)
 	const text = "maxCostBudget: 1\nprices: {%s}\nmodel: first\nbaseURL: %s/v1\nfallback: [{model: second, baseURL: \"%s/v1\"}]\nagents: [{name: solo}]\n" + threeTasks
 	dir := clitest.Folder(t, map[string]string{
 		"half.yaml":  fmt.Sprintf(text, "first: {input: 1, output: 1}", down.URL, up.URL),

@@ -102,7 +102,7 @@ func TestForeignTextsRepeatNothing(t *testing.T) {
 	}
 }
 
-// repeated returns in which form a text repeats a secret, if it does.
+// repeated returns the form in which a text repeats a secret; it is empty if the text does not.
 func repeated(text, secret string) string {
 	packed := base64.StdEncoding.EncodeToString([]byte(secret))
 	for form, of := range map[string]string{
@@ -117,15 +117,15 @@ func repeated(text, secret string) string {
 	return ""
 }
 
-// journalLines returns all that the journal in a folder has of its run.
+// journalLines returns the lines of the run in the journal of a folder.
 func journalLines(t *testing.T, dir string) string {
 	t.Helper()
 	j, err := journal.Open(filepath.Join(dir, journals.FolderName, journals.FileName), journal.Options{ReadOnly: true})
 	require.NoError(t, err)
-	defer j.Close() //nolint:errcheck // it only read
+	defer j.Close() //nolint:errcheck // nothing was written
 	lines, err := j.Lines(t.Context(), "")
 	require.NoError(t, err)
-	defer lines.Close() //nolint:errcheck // it only read
+	defer lines.Close() //nolint:errcheck // nothing was written
 	var text bytes.Buffer
 	_, err = text.ReadFrom(lines)
 	require.NoError(t, err)

@@ -30,23 +30,23 @@ agents:
 const twoTasks = `[{"title": "Find", "description": "Find the facts.", "assignee": "finder"},
  {"title": "Write", "description": "Write them down.", "assignee": "writer", "dependsOn": ["Find"]}]`
 
-// played answers the coordinator and the agents of the team.
-const played = `replies:
+// goalScript answers the coordinator and the agents of the team.
+const goalScript = `replies:
   - {coordinator: plan, text: '` + twoTasks + `'}
   - {task: Find, text: 'fact 4711'}
   - {task: Write, text: 'written: {{dependency "Find"}}'}
   - {coordinator: synthesis, text: 'The answer is {{.Last | match "written: (fact [0-9]+)"}}.'}
 `
 
-// duo is a folder with the roster and a script.
-func duo(t *testing.T, script string) string {
+// goalFolder returns a folder with the roster and a script.
+func goalFolder(t *testing.T, script string) string {
 	t.Helper()
 	return clitest.Folder(t, map[string]string{"team.yaml": roster, "script.yaml": script})
 }
 
 func TestGoalIsPlannedRunAndAnswered(t *testing.T) {
 	t.Parallel()
-	dir := duo(t, played)
+	dir := goalFolder(t, goalScript)
 	args := []string{"run", "--offline", "--script", "script.yaml", "--goal"}
 	got := call{dir: dir, args: append(args, "Say what is so.")}.run(t)
 	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
@@ -72,7 +72,7 @@ Run ID is saved in .runteam. Next:
   runteam explain Write
   # See each task and its result:
   runteam show ID
-`, regexp.MustCompile(`\b[0-9a-f]{8}\b`).ReplaceAllString(timeless(got.stderr), "ID"))
+`, regexp.MustCompile(`\b[0-9a-f]{8}\b`).ReplaceAllString(withoutTimes(got.stderr), "ID"))
 
 	got = call{dir: dir, args: append(args, "-"), stdin: "Say what is so.\n"}.run(t)
 	require.Equal(t, "The answer is fact 4711.\n", got.stdout, "%+v", got)
@@ -86,8 +86,8 @@ Run ID is saved in .runteam. Next:
 	require.Len(t, result["tasks"], 2)
 }
 
-// timeless removes the times and tokens from plain progress.
-func timeless(text string) string {
+// withoutTimes removes the times and tokens from plain progress.
+func withoutTimes(text string) string {
 	text = regexp.MustCompile(`(?m)^( *\d\.\d+s|       )  (\x20{10})?`).ReplaceAllString(text, "$2")
 	text = regexp.MustCompile(`(?m) in \d\.\ds([,;] .* tokens in, .* out)?( \(scripted\))?$`).ReplaceAllString(text, "")
 	return strings.ReplaceAll(text, "runteam: ", "")
@@ -100,7 +100,7 @@ func TestGoalInTheFormOfTheOriginal(t *testing.T) {
 		"team.json":   `{"name":"duo","agents":[{"name":"finder","model":"m"},{"name":"writer","model":"m"}],"sharedMemory":true}`,
 		"orch.json":   `{"maxConcurrency":1,"defaultModel":"m"}`,
 		"coord.json":  `{"instructions":"Plan few tasks."}`,
-		"script.yaml": played,
+		"script.yaml": goalScript,
 	})
 	got := call{dir: dir, args: strings.Fields("run --team team.json --orchestrator orch.json --coordinator coord.json --offline --script script.yaml --pretty --goal Know"), env: map[string]string{console.EnvOutput: "text"}}.run(t)
 	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
@@ -124,7 +124,7 @@ func TestGoalInTheFormOfTheOriginal(t *testing.T) {
 func TestInvalidGoals(t *testing.T) {
 	t.Parallel()
 	server := serve(t, func(w http.ResponseWriter, _ *http.Request, _ int) { reply(w, "no") })
-	dir := duo(t, played)
+	dir := goalFolder(t, goalScript)
 	tests := []struct {
 		name, args, stdin, want string
 	}{
@@ -153,7 +153,7 @@ func TestInvalidGoals(t *testing.T) {
 
 func TestPlansThatCannotBeRun(t *testing.T) {
 	t.Parallel()
-	dir := duo(t, "replies:\n  - {coordinator: plan, text: 'I would rather not.'}\n  - {coordinator: repair, text: '[{\"title\": \"A\", \"description\": \"b\", \"assignee\": \"nobody\"}]'}\n")
+	dir := goalFolder(t, "replies:\n  - {coordinator: plan, text: 'I would rather not.'}\n  - {coordinator: repair, text: '[{\"title\": \"A\", \"description\": \"b\", \"assignee\": \"nobody\"}]'}\n")
 	got := call{dir: dir, args: []string{"run", "--offline", "--script", "script.yaml", "--goal", "Say."}}.run(t)
 	require.Equal(t, exit.StatusFailed, got.status, "%+v", got)
 	require.Empty(t, got.stdout)
@@ -182,7 +182,7 @@ func TestPlansThatCannotBeRun(t *testing.T) {
 // Results are printed even if the coordinator could not answer.
 func TestSynthesisThatFailsLeavesTheResults(t *testing.T) {
 	t.Parallel()
-	dir := duo(t, strings.Replace(played, "text: 'The answer", "status: 400, body: 'The answer", 1))
+	dir := goalFolder(t, strings.Replace(goalScript, "text: 'The answer", "status: 400, body: 'The answer", 1))
 	got := call{dir: dir, args: []string{"run", "--offline", "--script", "script.yaml", "--goal", "Say."}}.run(t)
 	require.Equal(t, exit.StatusFailed, got.status, "%+v", got)
 	require.Equal(t, "# Write\n\nwritten: fact 4711\n", got.stdout)
@@ -194,7 +194,7 @@ func TestSynthesisThatFailsLeavesTheResults(t *testing.T) {
 // The same for a spec with tasks and a goal.
 func TestSynthesisOfGivenTasksThatFailsLeavesTheResults(t *testing.T) {
 	t.Parallel()
-	dir := duo(t, strings.Replace(played, "text: 'The answer", "status: 400, body: 'The answer", 1))
+	dir := goalFolder(t, strings.Replace(goalScript, "text: 'The answer", "status: 400, body: 'The answer", 1))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "team.yaml"), []byte(roster+`goal: Say.
 tasks:
   - {title: Find, assignee: finder, description: Find.}
@@ -212,7 +212,7 @@ tasks:
 // The coordinator answers from the completed results; the run still fails.
 func TestSynthesisOfATeamThatFailed(t *testing.T) {
 	t.Parallel()
-	dir := duo(t, strings.Replace(played, "{task: Write, text: 'written: {{dependency \"Find\"}}'}", "{task: Write, status: 400}", 1))
+	dir := goalFolder(t, strings.Replace(goalScript, "{task: Write, text: 'written: {{dependency \"Find\"}}'}", "{task: Write, status: 400}", 1))
 	got := call{dir: dir, args: []string{"run", "--offline", "--script", "script.yaml", "--goal", "Say."}}.run(t)
 	require.Equal(t, exit.StatusFailed, got.status, "%+v", got)
 	require.Equal(t, "The answer is (not in the prompt).\n", got.stdout)
@@ -241,7 +241,7 @@ func TestEndpointsOfACoordinatorThatFail(t *testing.T) {
 			t.Parallel()
 			server := serve(t, tt.handle)
 			for _, command := range []string{"run", "plan"} {
-				got := call{dir: duo(t, ""), args: []string{command, "--goal", "Say."}, env: server.env()}.run(t)
+				got := call{dir: goalFolder(t, ""), args: []string{command, "--goal", "Say."}, env: server.env()}.run(t)
 				require.Equal(t, tt.status, got.status, "%+v", got)
 				require.Empty(t, got.stdout)
 				for _, want := range tt.want {
@@ -251,13 +251,13 @@ func TestEndpointsOfACoordinatorThatFail(t *testing.T) {
 		})
 	}
 	for _, command := range []string{"run", "plan"} {
-		got := call{dir: duo(t, ""), args: []string{command, "--goal", "Say."}}.run(t)
+		got := call{dir: goalFolder(t, ""), args: []string{command, "--goal", "Say."}}.run(t)
 		require.Equal(t, exit.StatusNoRun, got.status, "%+v", got)
 		require.Contains(t, got.stderr, "OPENAI_API_KEY")
 	}
 	down := serve(t, nil)
 	down.Close()
-	got := call{dir: duo(t, ""), args: []string{"plan", "--goal", "Say."}, env: down.env()}.run(t)
+	got := call{dir: goalFolder(t, ""), args: []string{"plan", "--goal", "Say."}, env: down.env()}.run(t)
 	require.Equal(t, exit.StatusNoRun, got.status, "%+v", got)
 	require.Contains(t, got.stderr, "connection refused")
 }
@@ -294,7 +294,7 @@ func TestSignalsInEachPhaseOfAGoal(t *testing.T) {
 				}
 			})
 			record := filepath.Join(t.TempDir(), "record.yaml")
-			cmd := call{dir: duo(t, ""), args: []string{"run", "--goal", "Say.", "--record", record}, env: server.env()}.command(t)
+			cmd := call{dir: goalFolder(t, ""), args: []string{"run", "--goal", "Say.", "--record", record}, env: server.env()}.command(t)
 			var stdout, stderr bytes.Buffer
 			cmd.Stdout, cmd.Stderr = &stdout, &stderr
 			require.NoError(t, cmd.Start())
@@ -330,7 +330,7 @@ func TestSignalWhileAPlanIsMade(t *testing.T) {
 		reached <- struct{}{}
 		<-r.Context().Done()
 	})
-	dir := duo(t, "")
+	dir := goalFolder(t, "")
 	cmd := call{dir: dir, args: []string{"plan", "--goal", "Say.", "--save", "plan.yaml"}, env: server.env()}.command(t)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
@@ -345,7 +345,7 @@ func TestSignalWhileAPlanIsMade(t *testing.T) {
 
 func TestBudgetOfAGoal(t *testing.T) {
 	t.Parallel()
-	dir := duo(t, played)
+	dir := goalFolder(t, goalScript)
 	args := []string{"run", "--offline", "--script", "script.yaml", "--goal", "Say.", "--max-token-budget"}
 	got := call{dir: dir, args: append(args, "1000000")}.run(t)
 	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
@@ -357,8 +357,7 @@ func TestBudgetOfAGoal(t *testing.T) {
 	require.Equal(t, "budget_exhausted", object(t, got.stdout)["status"])
 }
 
-// What is above the caller's clearance is above the coordinator's, and stays
-// out of all output.
+// Text above the caller's clearance is above the coordinator's too, and is in no output.
 //
 // Requirement: G47.
 func TestSecretsOfAGoalAreWithheld(t *testing.T) {

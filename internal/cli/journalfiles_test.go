@@ -12,8 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestNoOutputReplacesTheJournal checks every flag that writes a file against every
-// file of the journal, whether it exists by now or not.
+// No flag that writes a file accepts a file of the journal, whether that file exists yet or not.
 func TestNoOutputReplacesTheJournal(t *testing.T) {
 	t.Parallel()
 	const text = "offline: script.yaml\nagents: [{name: writer}]\ntasks: [{title: Draft, description: Write it.}, {title: Check, description: Check it.}]\n"

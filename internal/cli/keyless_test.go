@@ -12,7 +12,7 @@ import (
 // keylessRelay is the relay at an endpoint that needs a key, with all answers in a journal.
 func keylessRelay(t *testing.T) (dir, id, base string) {
 	t.Helper()
-	server, dir := tell(t), relayFolder(t)
+	server, dir := startCounting(t), relayFolder(t)
 	env := server.env()
 	got := call{dir: dir, args: []string{"run", "-o", "json"}, env: env}.run(t)
 	require.Equal(t, exit.StatusOK, got.status, "%+v", got)

@@ -88,8 +88,7 @@ func TestRunOfAProgramIsNotResumedByTheCommand(t *testing.T) {
 	}
 }
 
-// A text in a printed command is one word for a shell, and sends nothing to a
-// terminal but letters.
+// A text in a printed command is one word for a shell, and has no control character for a terminal.
 func TestShellQuoteIsOneWord(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"", "plain.db", "two words", "it's", `back\slash`, "a\nb", "\x1b[31mred", "\u202eleft", "\xff", "ümlaut", `'\` + "\t", "-x"} {

@@ -14,8 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A pipe where a journal or a key is to be is refused at once, and a wait for the
-// other end of one that is read ends with the first signal.
+// A pipe in place of a journal or a key is refused at once. Where a pipe may be read, the wait for
+// its writer ends with the first signal.
 func TestPipesAreRefusedOrLeft(t *testing.T) {
 	t.Parallel()
 	dir := relayFolder(t)
@@ -53,7 +53,7 @@ func TestPipesAreRefusedOrLeft(t *testing.T) {
 	require.NoError(t, r.Close())
 }
 
-// A device without an end is read no further than a key or a line may be long.
+// An endless device is read no further than the longest key or line.
 func TestEndlessFilesAreRefused(t *testing.T) {
 	t.Parallel()
 	dir := clitest.Folder(t, map[string]string{"large": string(bytes.Repeat([]byte("k"), 5000)), "open": "a key that others can read", "team.yaml": one})

@@ -17,8 +17,8 @@ import (
 
 const withInput = "agents: [{name: a}]\ninputs: {i: {}}\ntasks: [{title: T, assignee: a, description: d, uses: [i]}]\n"
 
-// TestOnlyFilesAreOpened: a pipe without a writer, a device without end,
-// a socket and a folder are errors at once, wherever a file is meant.
+// A pipe without a writer, an endless device, a socket and a folder are errors at once wherever a
+// file is expected.
 func TestOnlyFilesAreOpened(t *testing.T) {
 	t.Parallel()
 	dir := clitest.Folder(t, map[string]string{"team.yaml": withInput, "ok.md": "text", "named.yaml": "agents: [{name: a, systemPrompt: {file: pipe}}]\n", "link.yaml": ""})
@@ -53,8 +53,7 @@ func TestOnlyFilesAreOpened(t *testing.T) {
 	}
 }
 
-// TestShellPipesWork: standard input and <(command) of a shell, wherever they
-// worked before.
+// Standard input and <(command) of a shell work wherever a file may be a pipe.
 func TestShellPipesWork(t *testing.T) {
 	t.Parallel()
 	dir := clitest.Folder(t, map[string]string{"team.yaml": withInput, "script.yaml": "replies: [{text: from the script}]\n"})
@@ -87,7 +86,7 @@ func TestShellPipesWork(t *testing.T) {
 	require.Equal(t, exit.StatusUsage, got.status, "the next pipe has the same path: %+v", got)
 }
 
-// TestSignalEndsABlockedRead: the writer of a pipe may never write.
+// A signal ends the read of a pipe whose writer never writes.
 func TestSignalEndsABlockedRead(t *testing.T) {
 	t.Parallel()
 	dir := clitest.Folder(t, map[string]string{"team.yaml": withInput})

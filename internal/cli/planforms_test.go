@@ -26,8 +26,8 @@ func TestPlanIsDrawn(t *testing.T) {
 	}
 }
 
-// hold removes the broken assertion from a governed spec.
-func hold(t *testing.T) string {
+// withoutBrokenAssertion removes the broken assertion from a governed spec.
+func withoutBrokenAssertion(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile("plan/testdata/governed/team.yaml")
 	require.NoError(t, err)
@@ -38,7 +38,7 @@ func hold(t *testing.T) string {
 
 func TestPlanWhoseAssertionsHold(t *testing.T) {
 	t.Parallel()
-	got := call{args: []string{"plan", "-"}, stdin: hold(t)}.run(t)
+	got := call{args: []string{"plan", "-"}, stdin: withoutBrokenAssertion(t)}.run(t)
 	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 	require.NotContains(t, got.stderr, "broken")
 }
@@ -61,8 +61,8 @@ func TestPlanOfExamplesForPeople(t *testing.T) {
 	clitest.RequireGolden(t, "testdata/claims.golden", got.stdout)
 }
 
-// crowd is a spec of n agents in a row, each of which reads the result of the previous one.
-func crowd(n int) string {
+// manyAgents returns a spec of n agents in a row, each of which reads the result of the previous one.
+func manyAgents(n int) string {
 	var b strings.Builder
 	b.WriteString("name: crowd\nmodel: m\ninputs: {brief: {text: Go.}}\nagents:\n")
 	for i := range n {
@@ -77,13 +77,13 @@ func crowd(n int) string {
 
 func TestPlanOfManyAgentsHasLists(t *testing.T) {
 	t.Parallel()
-	got := call{args: []string{"plan", "-"}, stdin: crowd(13)}.run(t)
+	got := call{args: []string{"plan", "-"}, stdin: manyAgents(13)}.run(t)
 	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 	clitest.RequireGolden(t, "testdata/crowd.golden", got.stdout)
 	require.NotContains(t, got.stdout, "│")
-	got = call{args: []string{"plan", "-"}, stdin: crowd(12)}.run(t)
+	got = call{args: []string{"plan", "-"}, stdin: manyAgents(12)}.run(t)
 	require.Contains(t, got.stdout, "│")
-	got = call{args: []string{"plan", "-", "--from", "brief"}, stdin: crowd(13)}.run(t)
+	got = call{args: []string{"plan", "-", "--from", "brief"}, stdin: manyAgents(13)}.run(t)
 	require.Contains(t, got.stdout, "derived  agent 13, internal ")
 	require.Contains(t, got.stdout, "through Task 1 → Task 2 → Task 3\n")
 }
@@ -91,7 +91,7 @@ func TestPlanOfManyAgentsHasLists(t *testing.T) {
 // Long titles do not push the matrix off the screen, and wide letters do not shift it.
 func TestMatrixColumnsAlignWithNames(t *testing.T) {
 	t.Parallel()
-	long := strings.Replace(crowd(3), "title: Task 3", "title: "+strings.Repeat("long ", 30), 1)
+	long := strings.Replace(manyAgents(3), "title: Task 3", "title: "+strings.Repeat("long ", 30), 1)
 	got := call{args: []string{"plan", "-"}, stdin: strings.ReplaceAll(long, "brief", "指示書")}.run(t)
 	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 	_, table, ok := strings.Cut(got.stdout, "\nwho can see what\n")
@@ -127,7 +127,7 @@ func TestInvalidFlowFlags(t *testing.T) {
 		require.Contains(t, got.stderr, tt.want)
 		require.Empty(t, got.stdout)
 	}
-	both := strings.NewReplacer("Task 1", "brief").Replace(crowd(2))
+	both := strings.NewReplacer("Task 1", "brief").Replace(manyAgents(2))
 	got := call{args: []string{"plan", "-", "--from", "brief"}, stdin: both}.run(t)
 	require.Equal(t, exit.StatusUsage, got.status)
 	require.Contains(t, got.stderr, `--from "brief" names several: write "input brief" or "task brief"`)
@@ -166,7 +166,7 @@ func TestCheckChecksAssertions(t *testing.T) {
 	require.Len(t, c["assertions"], 5)
 	require.Equal(t, "runteam: 1 of 5 assertions broken\n", got.stderr)
 
-	got = call{args: []string{"check", "-", "--log-level", "error"}, stdin: hold(t)}.run(t)
+	got = call{args: []string{"check", "-", "--log-level", "error"}, stdin: withoutBrokenAssertion(t)}.run(t)
 	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 	require.Contains(t, got.stdout, "-: ok: 5 tasks, 5 agents, 2 inputs; 4 assertions\n")
 	require.Empty(t, got.stderr)
@@ -176,7 +176,7 @@ func TestCheckChecksAssertions(t *testing.T) {
 // either of the two lists.
 func TestInvalidAssertionsAreLocated(t *testing.T) {
 	t.Parallel()
-	text := strings.NewReplacer("internal_notes never reaches letters", "internal_notes never reaches lettres", "input terms never derives", "input trems never derives").Replace(hold(t))
+	text := strings.NewReplacer("internal_notes never reaches letters", "internal_notes never reaches lettres", "input terms never derives", "input trems never derives").Replace(withoutBrokenAssertion(t))
 	for _, command := range []string{"plan", "check"} {
 		got := call{args: []string{command, "-", "--assert", "x never reaches y"}[:map[string]int{"plan": 4, "check": 2}[command]], stdin: text}.run(t)
 		require.Equal(t, exit.StatusUsage, got.status, "%+v", got)

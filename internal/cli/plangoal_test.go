@@ -16,7 +16,7 @@ import (
 
 func TestPlanOfAGoal(t *testing.T) {
 	t.Parallel()
-	dir := duo(t, played)
+	dir := goalFolder(t, goalScript)
 	args := strings.Fields("plan --offline --script script.yaml --goal Know")
 	got := call{dir: dir, args: args}.run(t)
 	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
@@ -38,7 +38,7 @@ $`, got.stderr)
 func TestPlanOfAGoalCallsOnlyTheCoordinator(t *testing.T) {
 	t.Parallel()
 	server := serve(t, func(w http.ResponseWriter, _ *http.Request, _ int) { reply(w, twoTasks) })
-	dir := duo(t, "")
+	dir := goalFolder(t, "")
 	got := call{dir: dir, args: []string{"plan", "--goal", "Know."}, env: server.env()}.run(t)
 	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 	require.Contains(t, got.stderr, "asking the coordinator (test-model at "+server.URL+"/v1) for a plan")
@@ -60,13 +60,13 @@ func TestPlanOfAGoalCallsOnlyTheCoordinator(t *testing.T) {
 	require.EqualValues(t, 2, server.calls.Load(), "check asks nobody")
 }
 
-// The goal of a plan is printed as what a run prints: in one line for people,
-// without what plays tricks, and redacted.
+// A plan prints its goal like the output of a run: for people in one line, without deceptive
+// characters, and redacted.
 //
 // Requirement: G47.
 func TestGoalOfAPlanIsGated(t *testing.T) {
 	t.Parallel()
-	dir := duo(t, played)
+	dir := goalFolder(t, goalScript)
 	args := strings.Fields("plan --offline --script script.yaml --goal")
 	hostile := "Know\x1b[2J this:\n\n\tall \u202eof it " + strings.Repeat("and more ", 50)
 	got := call{dir: dir, args: append(args, hostile)}.run(t)
@@ -92,7 +92,7 @@ func TestGoalOfAPlanIsGated(t *testing.T) {
 	}
 }
 
-// A goal that one agent does alone is not answered by a coordinator.
+// If one agent alone works on a goal, its answer is the answer of the run.
 func TestPlanOfAGoalOfOneStep(t *testing.T) {
 	t.Parallel()
 	dir := clitest.Folder(t, map[string]string{"team.yaml": strings.Replace(roster, "systemPrompt: You write.", "systemPrompt: You translate into French.", 1) + "mode: auto\n"})
@@ -106,7 +106,7 @@ func TestPlanOfAGoalOfOneStep(t *testing.T) {
 func TestLimitsOfPlanning(t *testing.T) {
 	t.Parallel()
 	server := serve(t, func(w http.ResponseWriter, r *http.Request, _ int) { <-r.Context().Done() })
-	dir := duo(t, played)
+	dir := goalFolder(t, goalScript)
 	got := call{dir: dir, args: []string{"plan", "--goal", "Know.", "--timeout", "50ms"}, env: server.env()}.run(t)
 	require.Equal(t, exit.StatusFailed, got.status, "%+v", got)
 	require.Empty(t, got.stdout)
@@ -137,7 +137,7 @@ func TestSavedPlanRunsWithoutPlanning(t *testing.T) {
 			reply(w, "a fact")
 		}
 	})
-	dir := duo(t, "")
+	dir := goalFolder(t, "")
 	env := server.env()
 	args := []string{"plan", "--goal", "Know.", "--save", "planned.yaml"}
 	got := call{dir: dir, args: args, env: env}.run(t)
@@ -181,7 +181,7 @@ func TestPlansThatCannotBeSaved(t *testing.T) {
 	require.Equal(t, []string{"p.md", "sub", "team.yaml"}, clitest.Listing(t, dir))
 }
 
-// Omitted keys of a saved spec are reported.
+// A warning names the keys that a saved spec omits.
 func TestSavedPlanOmitsKeys(t *testing.T) {
 	t.Parallel()
 	dir := clitest.Folder(t, map[string]string{"team.yaml": roster + "baseURL: http://127.0.0.1:1/v1\napiKey: fake-key-0123\n"})

@@ -25,17 +25,17 @@ tasks: [{title: Answer, assignee: solo, description: Say something., uses: [clai
 `
 )
 
-// A thief is an endpoint that refuses the first run and then records the requests.
-type thief struct {
+// A leakServer is an endpoint that refuses the first run and then records the requests.
+type leakServer struct {
 	*endpointServer
 	mu   sync.Mutex
 	open bool
 	got  strings.Builder
 }
 
-func steal(t *testing.T) *thief {
+func startLeakServer(t *testing.T) *leakServer {
 	t.Helper()
-	s := &thief{}
+	s := &leakServer{}
 	s.endpointServer = serve(t, func(w http.ResponseWriter, r *http.Request, _ int) {
 		body, _ := io.ReadAll(r.Body)
 		s.mu.Lock()
@@ -50,8 +50,8 @@ func steal(t *testing.T) *thief {
 	return s
 }
 
-// A resumed run reads no file that only its journal names, wherever that lies,
-// and sends none that a copy of its spec names.
+// A resumed run reads no file outside the folder of its spec that only the journal names, and sends
+// no file that a stored copy of the spec names.
 func TestPlantedJournalReadsNoFiles(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -62,35 +62,35 @@ func TestPlantedJournalReadsNoFiles(t *testing.T) {
 		reads  bool
 		refuse string
 	}{
-		"an input elsewhere":         {args: []string{"--input", "claim=OUT/claim.md"}, plant: func(t *testing.T, _, out string) { become(t, out, "claim.md") }},
-		"an input elsewhere by name": {args: []string{"--input", "claim=OUT/claim.md"}, plant: func(t *testing.T, _, out string) { become(t, out, "claim.md") }, resume: []string{"--input", "claim=OUT/claim.md"}, reads: true},
-		"an input beside the spec":   {args: []string{"--input", "claim=claim.md"}, plant: func(t *testing.T, dir, _ string) { become(t, dir, "claim.md") }, reads: true},
+		"an input elsewhere":         {args: []string{"--input", "claim=OUT/claim.md"}, plant: func(t *testing.T, _, out string) { replaceFile(t, out, "claim.md") }},
+		"an input elsewhere by name": {args: []string{"--input", "claim=OUT/claim.md"}, plant: func(t *testing.T, _, out string) { replaceFile(t, out, "claim.md") }, resume: []string{"--input", "claim=OUT/claim.md"}, reads: true},
+		"an input beside the spec":   {args: []string{"--input", "claim=claim.md"}, plant: func(t *testing.T, dir, _ string) { replaceFile(t, dir, "claim.md") }, reads: true},
 		"an input behind a link":     {args: []string{"--input", "claim=claim.md"}, plant: linkOut("claim.md")},
 		"a file of a spec that is gone": {args: []string{"--input", "claim=claim.md"}, plant: func(t *testing.T, dir, _ string) {
-			become(t, dir, "role.md")
-			become(t, dir, "claim.md")
+			replaceFile(t, dir, "role.md")
+			replaceFile(t, dir, "claim.md")
 			require.NoError(t, os.Remove(filepath.Join(dir, "team.yaml")))
 		}},
 		"an input by name, of a spec that is gone": {args: []string{"--input", "claim=claim.md"}, plant: func(t *testing.T, dir, _ string) {
-			become(t, dir, "claim.md")
+			replaceFile(t, dir, "claim.md")
 			require.NoError(t, os.Remove(filepath.Join(dir, "team.yaml")))
 		}, resume: []string{"--input", "claim=claim.md"}, reads: true},
 		"a file of a spec from standard input": {spec: "-", args: []string{"--input", "claim=claim.md"}, plant: func(t *testing.T, dir, _ string) {
-			become(t, dir, "role.md")
-			become(t, dir, "claim.md")
+			replaceFile(t, dir, "role.md")
+			replaceFile(t, dir, "claim.md")
 		}},
-		"settings elsewhere": {args: []string{"--input", "claim=claim.md", "--orchestrator", "OUT/orchestrator.yaml"}, plant: func(t *testing.T, dir, _ string) { become(t, dir, "claim.md") },
+		"settings elsewhere": {args: []string{"--input", "claim=claim.md", "--orchestrator", "OUT/orchestrator.yaml"}, plant: func(t *testing.T, dir, _ string) { replaceFile(t, dir, "claim.md") },
 			refuse: "add --orchestrator FILE"},
-		"settings elsewhere by name": {args: []string{"--input", "claim=claim.md", "--orchestrator", "OUT/orchestrator.yaml"}, plant: func(t *testing.T, dir, _ string) { become(t, dir, "claim.md") },
+		"settings elsewhere by name": {args: []string{"--input", "claim=claim.md", "--orchestrator", "OUT/orchestrator.yaml"}, plant: func(t *testing.T, dir, _ string) { replaceFile(t, dir, "claim.md") },
 			resume: []string{"--orchestrator", "OUT/orchestrator.yaml"}, reads: true},
 		"settings that are gone": {args: []string{"--input", "claim=claim.md", "--orchestrator", "orchestrator.yaml"}, plant: func(t *testing.T, dir, _ string) {
-			become(t, dir, "claim.md")
+			replaceFile(t, dir, "claim.md")
 			require.NoError(t, os.Remove(filepath.Join(dir, "orchestrator.yaml")))
 		}, refuse: "add --orchestrator FILE"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			server := steal(t)
+			server := startLeakServer(t)
 			dir := clitest.Folder(t, map[string]string{"team.yaml": planted, "role.md": "You answer.", "claim.md": "a claim", "orchestrator.yaml": "maxConcurrency: 2"})
 			out := clitest.Folder(t, map[string]string{"claim.md": "a claim", "orchestrator.yaml": "maxConcurrency: 2"})
 			with := func(args []string) []string {
@@ -124,15 +124,15 @@ func TestPlantedJournalReadsNoFiles(t *testing.T) {
 	}
 }
 
-// become replaces a file that the run has read.
-func become(t *testing.T, dir, name string) {
+// replaceFile replaces a file that the run has read.
+func replaceFile(t *testing.T, dir, name string) {
 	t.Helper()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(stolen), 0o600))
 }
 
 func linkOut(name string) func(t *testing.T, dir, out string) {
 	return func(t *testing.T, dir, out string) {
-		become(t, out, name)
+		replaceFile(t, out, name)
 		require.NoError(t, os.Remove(filepath.Join(dir, name)))
 		require.NoError(t, os.Symlink(filepath.Join(out, name), filepath.Join(dir, name)))
 	}
@@ -155,9 +155,9 @@ func TestJournalFolderOfAnotherUserIsRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			server, dir := tell(t), relayFolder(t)
+			server, dir := startCounting(t), relayFolder(t)
 			require.Equal(t, exit.StatusOK, call{dir: dir, args: []string{"run"}, env: server.env()}.run(t).status)
-			server.asked()
+			server.takeCalls()
 			if err := plant(t, dir); err != nil {
 				t.Skip(err)
 			}
@@ -166,7 +166,7 @@ func TestJournalFolderOfAnotherUserIsRefused(t *testing.T) {
 				require.Equal(t, exit.StatusNoRun, got.status, "%v: %+v", args, got)
 				require.Contains(t, got.stderr, "it may be the work of another user", "%v", args)
 			}
-			require.Empty(t, server.asked())
+			require.Empty(t, server.takeCalls())
 		})
 	}
 }

@@ -17,7 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// pty is a command at a pseudo-terminal, and what can be seen on it.
+// pty is a command at a pseudo-terminal, and what the terminal shows.
 type pty struct {
 	master *os.File
 	cmd    *exec.Cmd
@@ -51,7 +51,7 @@ func atTerminal(t *testing.T, width, height int, c call) *pty {
 	return p
 }
 
-// watch reads until the last process has let go of the terminal.
+// watch reads until the last process has closed the terminal.
 func (p *pty) watch() {
 	defer close(p.read)
 	buf := make([]byte, 4096)
@@ -81,14 +81,14 @@ func (p *pty) resize(t *testing.T, width, height int) {
 	require.NoError(t, unix.IoctlSetWinsize(int(p.master.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Col: uint16(width), Row: uint16(height)}))
 }
 
-// text is what can be seen now.
+// text returns what the terminal shows.
 func (p *pty) text() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return strings.Join(p.screen.text(), "\n")
 }
 
-// end waits for the command and returns its exit status and all that it left on the terminal.
+// end waits for the command and returns its exit status and what it left on the terminal.
 func (p *pty) end(t *testing.T) (status int, lines []string, raw string) {
 	t.Helper()
 	status = statusAfter(t, p.cmd.Wait())
@@ -100,7 +100,7 @@ func (p *pty) end(t *testing.T) (status int, lines []string, raw string) {
 	return status, p.screen.text(), p.raw.String()
 }
 
-// TestTrustAsksAtATerminal: only yes is a consent.
+// At a terminal trust asks, and only yes is a consent.
 func TestTrustAsksAtATerminal(t *testing.T) {
 	t.Parallel()
 	for answer, want := range map[string]int{"y": exit.StatusOK, "YES": exit.StatusOK, "n": exit.StatusFailed, "": exit.StatusFailed, "yess": exit.StatusFailed} {
@@ -184,8 +184,8 @@ func TestLiveTableWhileItRuns(t *testing.T) {
 	require.Contains(t, text, "interrupted")
 }
 
-// A frame may be on its way when a terminal changes its size, and then a row of
-// it stays, in any terminal. So it is tried until none was.
+// If a frame is written while a terminal changes its size, one of its rows may stay, in any
+// terminal. So the test tries again until no frame was written then.
 func TestLiveTableOfATerminalThatShrinksAndGrows(t *testing.T) {
 	t.Parallel()
 	for range 5 {
@@ -196,7 +196,7 @@ func TestLiveTableOfATerminalThatShrinksAndGrows(t *testing.T) {
 	t.Fatal("something of an earlier frame is left each time")
 }
 
-// shrinkAndGrow reports whether nothing of an earlier frame was left.
+// shrinkAndGrow reports whether no row of an earlier frame was left.
 func shrinkAndGrow(t *testing.T) (clean bool) {
 	stuck := make(chan struct{})
 	server := serve(t, func(w http.ResponseWriter, r *http.Request, _ int) {
@@ -278,7 +278,7 @@ func TestLiveTableOfAGoal(t *testing.T) {
 		})
 		env := server.env()
 		env["TERM"] = "xterm"
-		p := atTerminal(t, size.width, size.height, call{dir: duo(t, ""), args: []string{"run", "--goal", "Say."}, env: env})
+		p := atTerminal(t, size.width, size.height, call{dir: goalFolder(t, ""), args: []string{"run", "--goal", "Say."}, env: env})
 		for _, pieces := range [][]string{{"running   plan ", "planning, "}, {"running   synthesis ", "2 of 2 tasks completed, "}} {
 			require.Eventually(t, func() bool {
 				return strings.Contains(p.text(), pieces[0]) && strings.Contains(p.text(), pieces[1])
@@ -308,7 +308,7 @@ func TestLiveTableLeavesRoomForWarnings(t *testing.T) {
 // A run that cannot start shows no table.
 func TestNoTableWithoutARun(t *testing.T) {
 	t.Parallel()
-	_, lines, raw := atTerminal(t, 80, 24, call{dir: duo(t, ""), args: []string{"run", "--offline", "--goal", "# Task: x"}, env: map[string]string{"TERM": "xterm"}}).end(t)
+	_, lines, raw := atTerminal(t, 80, 24, call{dir: goalFolder(t, ""), args: []string{"run", "--offline", "--goal", "# Task: x"}, env: map[string]string{"TERM": "xterm"}}).end(t)
 	require.Contains(t, strings.Join(lines, "\n"), "a line of the goal begins with")
 	require.NotContains(t, raw, "planning")
 }

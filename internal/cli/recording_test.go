@@ -32,7 +32,7 @@ func TestRecordingReplaysTheRun(t *testing.T) {
 			reply(w, fmt.Sprintf("answer %d: {{.Task}} \x1b[2J\u202e\ttab\n\n  two lines \n", n))
 		}
 	})
-	dir := duo(t, "")
+	dir := goalFolder(t, "")
 	for _, form := range []string{"text", "json"} {
 		server.calls.Store(0)
 		args := []string{"run", "--goal", "Say.", "-o", form}
@@ -54,7 +54,7 @@ func TestRecordingReplaysTheRun(t *testing.T) {
 	}
 }
 
-// sameRun removes what differs between two runs in JSON: the ID of the run, times,
+// sameRun removes the members that differ between two runs in JSON: the ID of the run, times,
 // and the calls that answered.
 func sameRun(text string) string {
 	return regexp.MustCompile(`"((runId|audit)":"[^"]*"|(start|end|duration)Ms":\d+|call":\{[^}]*\})`).ReplaceAllString(text, "")
@@ -139,8 +139,8 @@ func TestRecordingReplacesWhenForced(t *testing.T) {
 	require.Equal(t, []string{".runteam", "real.yaml", "team.yaml"}, clitest.Listing(t, dir))
 }
 
-// Only a folder below the working directory is behind a link here, so that
-// --force reaches nothing that the path does not name.
+// A folder below the working directory may be a link that leads out of it. --force replaces nothing
+// behind it, since the path does not name that place.
 func TestRecordingReplacesNothingBehindAFolderThatLeadsOut(t *testing.T) {
 	t.Parallel()
 	away := clitest.Folder(t, map[string]string{"f.yaml": "mine"})

@@ -9,8 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestShowRejectedAnswersAndReasoning looks at what run, show and replay print of
-// answers that were not accepted, and of what models wrote before their answers.
+// run, show and replay print rejected answers, and the reasoning of models before their answers.
 func TestShowRejectedAnswersAndReasoning(t *testing.T) {
 	t.Parallel()
 	const schema = "outputSchema: {type: object, properties: {verdict: {type: string, const: approve}, note: {type: string}}, required: [verdict, note]}"

@@ -24,7 +24,7 @@ func shownOf(t *testing.T, dir string, args ...string) (r history.RunDocument) {
 // A task that was removed from the spec is not pending.
 func TestRemovedTask(t *testing.T) {
 	t.Parallel()
-	server, dir := tell(t), relayFolder(t)
+	server, dir := startCounting(t), relayFolder(t)
 	call := func(args ...string) outcome { t.Helper(); return call{dir: dir, args: args, env: server.env()}.run(t) }
 	first := call("run")
 	require.Equal(t, exit.StatusOK, first.status, "%+v", first)
@@ -49,7 +49,7 @@ func TestRemovedTask(t *testing.T) {
 	require.Regexp(t, `removed +Third +solo .* no longer in the spec\n`, text.stdout)
 	require.NotContains(t, text.stdout, "pending")
 
-	diff := call("replay", idIn(t, first.stderr), "--diff", other)
+	diff := call("replay", shortIDIn(t, first.stderr), "--diff", other)
 	require.Regexp(t, `Third +completed → removed`, diff.stdout)
 	require.NotContains(t, diff.stdout, "pending")
 	again := call("replay", other)

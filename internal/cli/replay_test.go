@@ -21,7 +21,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// exampleSpecs are the folders of the examples that a spec describes.
+// exampleSpecs returns the folders of the examples that have a spec.
 func exampleSpecs(t *testing.T) []string {
 	t.Helper()
 	found, err := filepath.Glob("../../examples/*/team.yaml")
@@ -33,7 +33,7 @@ func exampleSpecs(t *testing.T) []string {
 	return found
 }
 
-// copyOf copies an example into a folder of its own.
+// copyOf copies an example into a new folder.
 func copyOf(t *testing.T, example string) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), filepath.Base(example))
@@ -41,8 +41,8 @@ func copyOf(t *testing.T, example string) string {
 	return dir
 }
 
-// deaf is an endpoint that fails the test on any connection.
-func deaf(t *testing.T) map[string]string {
+// forbidCalls returns the environment of an endpoint that fails the test if anything connects to it.
+func forbidCalls(t *testing.T) map[string]string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -62,12 +62,12 @@ func deaf(t *testing.T) map[string]string {
 	return map[string]string{"OPENAI_BASE_URL": at + "/v1", "OPENAI_API_KEY": "none", "HTTP_PROXY": at, "HTTPS_PROXY": at, "NO_PROXY": ""}
 }
 
-// Only this differs between the results of a replay and the run: a replay writes no
-// record, so it has no head of one.
-var ofTheRunAlone = []string{"audit"}
+// onlyInRun are the members that the result of a replay lacks: a replay writes no record, so it has
+// no head.
+var onlyInRun = []string{"audit"}
 
-// A replay equals the run, even if the files of the spec have
-// changed or no longer exist, and calls no model.
+// A replay equals the run, even if the files of the spec have changed or no longer exist, and it calls
+// no model.
 func TestReplayOfEveryExampleEqualsTheRun(t *testing.T) {
 	t.Parallel()
 	for _, example := range exampleSpecs(t) {
@@ -77,7 +77,7 @@ func TestReplayOfEveryExampleEqualsTheRun(t *testing.T) {
 			c := call{dir: dir}
 			run := offlineRun(t, c, "-o", "json")
 			want := object(t, run.stdout)
-			for _, name := range ofTheRunAlone {
+			for _, name := range onlyInRun {
 				require.Contains(t, want, name)
 				delete(want, name)
 			}
@@ -90,7 +90,7 @@ func TestReplayOfEveryExampleEqualsTheRun(t *testing.T) {
 				require.Equal(t, run.status != exit.StatusOK, strings.Contains(got.stderr, "and so does its replay"), got.stderr)
 			}
 			replay(nil)
-			replay(deaf(t))
+			replay(forbidCalls(t))
 			require.NoError(t, filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 				if err != nil || e.IsDir() || strings.Contains(path, journals.FolderName) {
 					return err
@@ -120,8 +120,8 @@ func TestReplayPrintsTheOutputOfTheRun(t *testing.T) {
 	require.Equal(t, outcome{stdout: run.stdout, stderr: "runteam: replayed 11 of 11 prompts, equal to the byte\n"}, got)
 }
 
-// inTurn is a spec in which the second task depends on the first.
-const inTurn = `
+// twoInTurn is a spec in which the second task depends on the first.
+const twoInTurn = `
 name: two
 model: ${MODEL:-m}
 apiKey: ${KEY}
@@ -135,7 +135,7 @@ tasks:
 // A replay does not need the environment of the run.
 func TestReplayNeedsNoEnvironment(t *testing.T) {
 	t.Parallel()
-	dir := clitest.Folder(t, map[string]string{"team.yaml": inTurn})
+	dir := clitest.Folder(t, map[string]string{"team.yaml": twoInTurn})
 	env := map[string]string{"KEY": "k", "MODEL": "other", "OPENAI_BASE_URL": "http://127.0.0.1:1/v1"}
 	run := offlineRun(t, call{dir: dir, env: env}, "-o", "json")
 	require.Equal(t, exit.StatusOK, run.status, "%+v", run)
@@ -144,7 +144,7 @@ func TestReplayNeedsNoEnvironment(t *testing.T) {
 	require.Contains(t, got.stderr, "replayed 2 of 2 prompts, equal to the byte")
 }
 
-// What an endpoint may receive depends on the endpoints of the run.
+// The endpoints of the run decide what an agent may receive in a replay.
 func TestReplayUsesTheEndpointsOfTheRun(t *testing.T) {
 	t.Parallel()
 	const spec = `
@@ -200,8 +200,8 @@ func TestReplayOfReusedAndCanceledRuns(t *testing.T) {
 	}
 }
 
-// edited stores another spec for a run.
-func edited(t *testing.T, dir, old, anew string) {
+// storeEdited replaces a text in the stored spec of a run.
+func storeEdited(t *testing.T, dir, old, anew string) {
 	t.Helper()
 	j := openTest(t, dir, journal.Options{})
 	run, stored, err := j.Resume(t.Context(), "")
@@ -227,18 +227,18 @@ func TestReplayShowsWhereAPromptDiffers(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			dir := clitest.Folder(t, map[string]string{"team.yaml": inTurn})
+			dir := clitest.Folder(t, map[string]string{"team.yaml": twoInTurn})
 			run := offlineRun(t, call{dir: dir, env: map[string]string{"KEY": "k"}})
 			require.Equal(t, exit.StatusOK, run.status, "%+v", run)
-			edited(t, dir, tt.old, tt.anew)
-			got := call{dir: dir, args: []string{"replay"}, env: deaf(t)}.run(t)
+			storeEdited(t, dir, tt.old, tt.anew)
+			got := call{dir: dir, args: []string{"replay"}, env: forbidCalls(t)}.run(t)
 			require.Equal(t, exit.StatusFailed, got.status, "%+v", got)
 			require.Regexp(t, `^runteam: replayed [01] of 2 prompts; the replay differs from the run\n`+tt.want+`\n$`, got.stderr)
 		})
 	}
 }
 
-// promptTexts are the prompts of a run by the titles of their tasks.
+// promptTexts returns the prompts of a run by the titles of their tasks.
 func promptTexts(t *testing.T, c call, run string) map[string]string {
 	t.Helper()
 	c.args = []string{"explain", run, "-o", "json"}
@@ -319,7 +319,7 @@ func TestReplayWithoutSaysWhetherItMattered(t *testing.T) {
 func TestReplayWithoutAnInputAsText(t *testing.T) {
 	t.Parallel()
 	const script = "replies:\n  - {task: First, text: '{{ input \"facts\" }}'}\n  - {task: Second, text: 'Two.'}\n"
-	dir := clitest.Folder(t, map[string]string{"team.yaml": inTurn + "offline: script.yaml\n", "script.yaml": script})
+	dir := clitest.Folder(t, map[string]string{"team.yaml": twoInTurn + "offline: script.yaml\n", "script.yaml": script})
 	env := map[string]string{"KEY": "k"}
 	require.Equal(t, exit.StatusOK, offlineRun(t, call{dir: dir, env: env}).status)
 	got := call{dir: dir, env: env, args: []string{"replay", "--without-input", "facts", "--progress", "none", "--no-journal"}}.run(t)
@@ -345,14 +345,14 @@ func TestReplayWithoutAnInputAsText(t *testing.T) {
 func TestReplayDiffComparesTwoRuns(t *testing.T) {
 	t.Parallel()
 	const script = "replies:\n  - {task: First, text: \"a\\nb\\nc\"}\n  - {task: Second, text: 'Two.'}\n"
-	dir := clitest.Folder(t, map[string]string{"team.yaml": inTurn, "script.yaml": script, "other.yaml": strings.Replace(script, "\\nb", "\\nB", 1)})
+	dir := clitest.Folder(t, map[string]string{"team.yaml": twoInTurn, "script.yaml": script, "other.yaml": strings.Replace(script, "\\nb", "\\nB", 1)})
 	env := map[string]string{"KEY": "k"}
 	for _, script := range []string{"script.yaml", "script.yaml", "other.yaml"} {
 		require.Equal(t, exit.StatusOK, offlineRun(t, call{dir: dir, env: env}, "--script", script).status)
 	}
 	list := listRuns(t, call{dir: dir})
 	diff := func(a, b string, args ...string) outcome {
-		return call{dir: dir, env: deaf(t), args: append([]string{"replay", a, "--diff", b}, args...)}.run(t)
+		return call{dir: dir, env: forbidCalls(t), args: append([]string{"replay", a, "--diff", b}, args...)}.run(t)
 	}
 	got := diff(list[2].Run, list[1].Run)
 	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
@@ -373,8 +373,8 @@ func TestReplayDiffComparesTwoRuns(t *testing.T) {
 	require.Equal(t, task.NewID("Second"), d.Tasks[1].ID)
 }
 
-// The journal key is needed for what is above confidential; without it, or with
-// another key, the command says so.
+// Without the journal key, or with another key, replay says that it needs the key for results above
+// confidential.
 func TestReplayWithEncryptedResults(t *testing.T) {
 	t.Parallel()
 	other := map[string]string{journals.EnvJournalKey: strings.Repeat("5c", journal.KeyBytes)}
@@ -417,8 +417,7 @@ tasks:
 	require.Contains(t, got.stderr, "cannot be replayed: ")
 }
 
-// A stored run is shown as its user may read it,
-// with or without the key of the journal.
+// Commands show a stored run as its user may read it, with or without the key of the journal.
 //
 // Requirement: G47.
 func TestStoredRunsShowNothingSecret(t *testing.T) {
@@ -472,8 +471,8 @@ replies:
 	require.Greater(t, seen, 10_000)
 }
 
-// Text that a run revealed on a terminal is in none of its records, even with the
-// key; only a replay with --reveal on a terminal shows it again.
+// No record of a run has the text that --reveal showed on a terminal, even with the key. Only a
+// replay with --reveal on a terminal shows it again.
 //
 // Requirement: G47.
 func TestRevealedTextIsNotRecorded(t *testing.T) {

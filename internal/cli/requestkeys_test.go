@@ -14,8 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestKeysOfRequestsAreSent runs a file with every key that says what a model call
-// asks for, at an endpoint with the api-version of Azure.
+// Every key of a spec that sets something in a request is sent, here to an endpoint with the
+// api-version of Azure.
 func TestKeysOfRequestsAreSent(t *testing.T) {
 	t.Parallel()
 	var body map[string]any
@@ -63,8 +63,8 @@ tasks:
 	require.NotContains(t, got.stdout+got.stderr, "azure-not-a-real-key")
 }
 
-// TestAgentsShareRefusedSettings checks that a refusal that one agent met is known
-// to the others with the same model, and that the run warns of omitted settings.
+// If an endpoint refuses a setting of one agent, the other agents with that model omit it too, and the
+// run warns of omitted settings.
 func TestAgentsShareRefusedSettings(t *testing.T) {
 	t.Parallel()
 	var refused atomic.Int32
@@ -94,8 +94,8 @@ tasks:
 	require.Contains(t, got.stderr, `agent "a": temperature: the endpoint does not take it for this model; requests are sent without it`)
 }
 
-// TestExtraBodyIsRefusedEarly checks that a member that the client does not take in
-// extraBody is an error of the file, with its place, and the other way round.
+// A member that the client does not accept in extraBody is an error of the file, with its position.
+// The client accepts all other members.
 func TestExtraBodyIsRefusedEarly(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{
@@ -109,8 +109,8 @@ func TestExtraBodyIsRefusedEarly(t *testing.T) {
 	}
 }
 
-// TestStructuredOutputIsSent runs a task with an outputSchema for each value of
-// structuredOutput, at an endpoint that refuses every schema.
+// Each value of structuredOutput decides how an outputSchema is sent, here to an endpoint that refuses
+// every schema.
 func TestStructuredOutputIsSent(t *testing.T) {
 	t.Parallel()
 	tests := []struct {

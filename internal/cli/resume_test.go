@@ -17,26 +17,26 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// cut runs a spec until some tasks have completed and another one is called,
-// and kills the command there. The endpoint then answers everything.
-func cut(t *testing.T, server *teller, c call, done int) {
+// killAfter runs a spec until so many tasks have completed and another one is called, and kills
+// the command. The server then answers all tasks.
+func killAfter(t *testing.T, server *countingServer, c call, done int) {
 	t.Helper()
-	cutIn(t, server, c, c.dir, done)
+	killAfterIn(t, server, c, c.dir, done)
 }
 
-// cutIn is cut for a journal in another folder than the command.
-func cutIn(t *testing.T, server *teller, c call, dir string, done int) {
+// killAfterIn is killAfter for a journal in another folder than that of the command.
+func killAfterIn(t *testing.T, server *countingServer, c call, dir string, done int) {
 	t.Helper()
-	cmd := server.begin(t, c)
-	require.Eventually(t, func() bool { return settled(t, dir, done) }, 30*time.Second, 5*time.Millisecond)
+	cmd := server.startBlocked(t, c)
+	require.Eventually(t, func() bool { return hasResults(t, dir, done) }, 30*time.Second, 5*time.Millisecond)
 	require.NoError(t, cmd.Process.Kill())
 	_ = cmd.Wait()
-	server.asked()
-	server.answer()
+	server.takeCalls()
+	server.unblock()
 }
 
-// begin starts a command and returns when it waits for an answer.
-func (s *teller) begin(t *testing.T, c call) *exec.Cmd {
+// startBlocked starts a command, and returns when it waits for the answer to a blocked task.
+func (s *countingServer) startBlocked(t *testing.T, c call) *exec.Cmd {
 	t.Helper()
 	cmd := c.command(t)
 	var stderr bytes.Buffer
@@ -48,22 +48,22 @@ func (s *teller) begin(t *testing.T, c call) *exec.Cmd {
 		_, _ = cmd.Process.Wait()
 	}()
 	select {
-	case <-s.held:
+	case <-s.blockedCalls:
 	case <-ended:
 		t.Fatalf("%v ended: %s", c.args, stderr.String())
 	}
 	return cmd
 }
 
-// cutRelay kills the relay during the call of its second task.
-func cutRelay(t *testing.T, args ...string) (server *teller, dir string) {
+// killedRelay runs the relay, and kills it during the call of its second task.
+func killedRelay(t *testing.T, args ...string) (server *countingServer, dir string) {
 	t.Helper()
-	server, dir = tell(t, "Second"), relayFolder(t)
-	cut(t, server, call{dir: dir, args: append([]string{"run"}, args...), env: server.env()}, 2)
+	server, dir = startCounting(t, "Second"), relayFolder(t)
+	killAfter(t, server, call{dir: dir, args: append([]string{"run"}, args...), env: server.env()}, 2)
 	return server, dir
 }
 
-// edit replaces a piece of a file.
+// edit replaces a text in a file.
 func edit(t *testing.T, path, old, now string) {
 	t.Helper()
 	text := clitest.Contents(t, path)
@@ -131,26 +131,26 @@ func TestResumeRepeatsOnlyAffectedTasks(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			server, dir := cutRelay(t)
+			server, dir := killedRelay(t)
 			require.NoError(t, os.WriteFile(filepath.Join(dir, "other.md"), []byte("the other note"), 0o600))
 			if tt.change != nil {
 				tt.change(t, dir)
 			}
 			got := call{dir: dir, args: append([]string{"resume", "-o", "json"}, strings.Fields(tt.args)...), env: server.env()}.run(t)
 			require.Equal(t, exit.StatusOK, got.status, "%+v", got)
-			require.Equal(t, tt.want, server.asked(), "%s", got.stderr)
+			require.Equal(t, tt.want, server.takeCalls(), "%s", got.stderr)
 			for _, want := range tt.says {
 				require.Contains(t, got.stderr, want)
 			}
 			for _, not := range tt.silent {
 				require.NotContains(t, got.stderr, not)
 			}
-			consistent(t, dir)
+			requireConsistent(t, dir)
 
 			again := call{dir: dir, args: []string{"resume", "-o", "json"}, env: server.env()}.run(t)
 			require.Equal(t, exit.StatusOK, again.status, "%+v", again)
-			require.Empty(t, server.asked(), "what was asked for anew is what is resumed: %s", again.stderr)
-			require.Equal(t, saidBy(t, got.stdout), saidBy(t, again.stdout))
+			require.Empty(t, server.takeCalls(), "what was asked for anew is what is resumed: %s", again.stderr)
+			require.Equal(t, stableResult(t, got.stdout), stableResult(t, again.stdout))
 			require.NotContains(t, again.stderr, "changed since")
 		})
 	}
@@ -158,37 +158,37 @@ func TestResumeRepeatsOnlyAffectedTasks(t *testing.T) {
 
 func TestResumeOfStandardInput(t *testing.T) {
 	t.Parallel()
-	server, dir := tell(t, "Second"), clitest.Folder(t, map[string]string{"note.md": "the note"})
-	cut(t, server, call{dir: dir, args: []string{"run", "-"}, stdin: relay, env: server.env()}, 2)
+	server, dir := startCounting(t, "Second"), clitest.Folder(t, map[string]string{"note.md": "the note"})
+	killAfter(t, server, call{dir: dir, args: []string{"run", "-"}, stdin: relay, env: server.env()}, 2)
 	got := call{dir: dir, args: []string{"resume"}, env: server.env()}.run(t)
 	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 	require.Contains(t, got.stderr, "resume:  standard input no longer exists: the copy in the journal is used\n")
-	require.Equal(t, map[string]int{"Second": 1, "Third": 1}, server.asked())
+	require.Equal(t, map[string]int{"Second": 1, "Third": 1}, server.takeCalls())
 
-	server, dir = tell(t, "Second"), relayFolder(t)
-	cut(t, server, call{dir: dir, args: []string{"run", "--input", "note=-"}, stdin: "said in passing", env: server.env()}, 2)
+	server, dir = startCounting(t, "Second"), relayFolder(t)
+	killAfter(t, server, call{dir: dir, args: []string{"run", "--input", "note=-"}, stdin: "said in passing", env: server.env()}, 2)
 	got = call{dir: dir, args: []string{"resume"}, env: server.env()}.run(t)
 	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 	require.Contains(t, got.stderr, "standard input no longer exists")
-	require.Equal(t, map[string]int{"Second": 1, "Third": 1}, server.asked())
+	require.Equal(t, map[string]int{"Second": 1, "Third": 1}, server.takeCalls())
 
 	got = call{dir: dir, args: []string{"resume", "--input", "note=-"}, stdin: "said again", env: server.env()}.run(t)
 	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 	require.NotContains(t, got.stderr, "standard input no longer exists")
-	require.Equal(t, map[string]int{"First": 1}, server.asked(), "its answer is the same, and so are those that depend on it")
+	require.Equal(t, map[string]int{"First": 1}, server.takeCalls(), "its answer is the same, and so are those that depend on it")
 }
 
 func TestResumeFromElsewhere(t *testing.T) {
 	t.Parallel()
 	for _, gone := range []bool{false, true} {
-		server, dir := tell(t, "Second"), t.TempDir()
+		server, dir := startCounting(t, "Second"), t.TempDir()
 		work := filepath.Join(dir, "work")
 		require.NoError(t, os.MkdirAll(filepath.Join(work, "sub"), 0o755))
 		require.NoError(t, os.WriteFile(filepath.Join(work, "sub", "note.md"), []byte("the note"), 0o600))
 		require.NoError(t, os.WriteFile(filepath.Join(work, "sub", "team.yaml"), []byte(strings.ReplaceAll(relay, "Say three.", "'Say ${params.n}.'")+"params: {n: '4'}\n"), 0o600))
 		require.NoError(t, journals.MakeFolder(filepath.Join(dir, journals.FolderName)))
 		require.NoError(t, os.Mkdir(filepath.Join(dir, ".git"), 0o755))
-		cutIn(t, server, call{bare: true, dir: work, args: []string{"run", "sub", "--param", "n=3"}, env: server.env()}, dir, 2)
+		killAfterIn(t, server, call{bare: true, dir: work, args: []string{"run", "sub", "--param", "n=3"}, env: server.env()}, dir, 2)
 
 		other := filepath.Join(dir, "other", "sub")
 		require.NoError(t, os.MkdirAll(other, 0o755))
@@ -198,7 +198,7 @@ func TestResumeFromElsewhere(t *testing.T) {
 		}
 		got := call{bare: true, dir: filepath.Dir(other), args: []string{"resume", "--trace", "t.jsonl"}, env: server.env()}.run(t)
 		require.Equal(t, exit.StatusOK, got.status, "%+v", got)
-		require.Equal(t, map[string]int{"Second": 1, "Third": 1}, server.asked())
+		require.Equal(t, map[string]int{"Second": 1, "Third": 1}, server.takeCalls())
 		require.Contains(t, got.stdout, "Say 3.")
 		require.Equal(t, gone, strings.Contains(got.stderr, "sub/team.yaml no longer exists"), "%s", got.stderr)
 		require.Contains(t, clitest.Contents(t, filepath.Join(dir, "other", "t.jsonl")), "Say two.")
@@ -207,10 +207,10 @@ func TestResumeFromElsewhere(t *testing.T) {
 
 func TestResumeOfAGoal(t *testing.T) {
 	t.Parallel()
-	dir := duo(t, strings.Replace(played, "{task: Write, text: 'written: {{dependency \"Find\"}}'}", "{task: Write, status: 400}", 1))
+	dir := goalFolder(t, strings.Replace(goalScript, "{task: Write, text: 'written: {{dependency \"Find\"}}'}", "{task: Write, status: 400}", 1))
 	first := call{dir: dir, args: []string{"run", "--goal", "-", "--offline", "--script", "script.yaml"}, stdin: "Say what is so."}.run(t)
 	require.Equal(t, exit.StatusFailed, first.status, "%+v", first)
-	id := idIn(t, first.stderr)
+	id := shortIDIn(t, first.stderr)
 	again := call{dir: dir, args: []string{"resume", id}}.run(t)
 	require.Equal(t, exit.StatusFailed, again.status, "%+v", again)
 	require.Contains(t, again.stderr, "resumed: 1 task completed before")
@@ -223,7 +223,7 @@ func TestResumeOfAGoal(t *testing.T) {
 	again = call{dir: dir, args: []string{"resume", "--fresh", "Find"}}.run(t)
 	require.Contains(t, again.stderr, "completed Find (finder) in")
 
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "script.yaml"), []byte(played), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "script.yaml"), []byte(goalScript), 0o600))
 	again = call{dir: dir, args: []string{"resume", id}}.run(t)
 	require.Equal(t, exit.StatusOK, again.status, "%+v", again)
 	require.Equal(t, "The answer is fact 4711.\n", again.stdout)
@@ -232,14 +232,14 @@ func TestResumeOfAGoal(t *testing.T) {
 
 func TestFailedRunIsResumed(t *testing.T) {
 	t.Parallel()
-	server, dir := tell(t), clitest.Folder(t, map[string]string{"team.yaml": one})
+	server, dir := startCounting(t), clitest.Folder(t, map[string]string{"team.yaml": one})
 	script := filepath.Join(dir, "s.yaml")
 	require.NoError(t, os.WriteFile(script, []byte("replies: [{status: 400}]"), 0o600))
 	first := call{dir: dir, args: []string{"run", "--offline", "--script", "s.yaml"}}.run(t)
 	require.Equal(t, exit.StatusFailed, first.status, "%+v", first)
 	got := call{dir: dir, args: []string{"resume", "--offline=false"}, env: server.env()}.run(t)
 	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
-	require.Equal(t, map[string]int{"Answer": 1}, server.asked())
+	require.Equal(t, map[string]int{"Answer": 1}, server.takeCalls())
 	require.NoError(t, os.WriteFile(script, []byte("replies: [{text: from the script}]"), 0o600))
 	got = call{dir: dir, args: []string{"resume", "--script", "s.yaml"}}.run(t)
 	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
@@ -301,8 +301,8 @@ func TestRunsThatCannotBeResumed(t *testing.T) {
 
 func TestTwoResumesAtOnce(t *testing.T) {
 	t.Parallel()
-	server, dir := tell(t, "Second"), relayFolder(t)
-	running := server.begin(t, call{dir: dir, args: []string{"run"}, env: server.env()})
+	server, dir := startCounting(t, "Second"), relayFolder(t)
+	running := server.startBlocked(t, call{dir: dir, args: []string{"run"}, env: server.env()})
 	got := call{dir: dir, args: []string{"resume"}, env: server.env()}.run(t)
 	require.Equal(t, exit.StatusNoRun, got.status, "%+v", got)
 	require.Contains(t, got.stderr, "is being worked on by process ")
@@ -310,17 +310,17 @@ func TestTwoResumesAtOnce(t *testing.T) {
 	require.NoError(t, running.Process.Kill())
 	_ = running.Wait()
 
-	resumed := server.begin(t, call{dir: dir, args: []string{"resume"}, env: server.env()})
+	resumed := server.startBlocked(t, call{dir: dir, args: []string{"resume"}, env: server.env()})
 	got = call{dir: dir, args: []string{"resume", "-o", "json"}, env: server.env()}.run(t)
 	require.Equal(t, exit.StatusNoRun, got.status, "%+v", got)
 	require.Contains(t, object(t, got.stdout)["error"].(map[string]any)["message"], "is being worked on by process ")
 	require.NoError(t, resumed.Process.Kill())
 	_ = resumed.Wait()
-	server.asked()
-	server.answer()
+	server.takeCalls()
+	server.unblock()
 	got = call{dir: dir, args: []string{"resume"}, env: server.env()}.run(t)
 	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
-	require.Equal(t, map[string]int{"Second": 1, "Third": 1}, server.asked())
+	require.Equal(t, map[string]int{"Second": 1, "Third": 1}, server.takeCalls())
 	require.Contains(t, got.stderr, "2 attempts had been interrupted")
 }
 
@@ -329,11 +329,11 @@ func TestSecretsInAJournal(t *testing.T) {
 	const key, other = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef", "abcdef0123456789abcdef0123456789abcdef0123456789abcdef0123456789"
 	spec := strings.Replace(secretive, "  - {title: Closed", "  - {title: Last, assignee: solo, dependsOn: [Closed], description: Say the last.}\n  - {title: Closed", 1)
 	spec = strings.Replace(spec, "baseURL: http://127.0.0.1:1/v1\n", "policy: {rules: [{from: solo, to: solo, mode: full}]}\n", 1)
-	start := func(t *testing.T, env map[string]string) (server *teller, dir string) {
-		server, dir = tell(t, "Last"), clitest.Folder(t, map[string]string{"team.yaml": spec, "key": key + "\n", "other": other})
+	start := func(t *testing.T, env map[string]string) (server *countingServer, dir string) {
+		server, dir = startCounting(t, "Last"), clitest.Folder(t, map[string]string{"team.yaml": spec, "key": key + "\n", "other": other})
 		all := server.env()
 		maps.Copy(all, env)
-		cut(t, server, call{dir: dir, args: []string{"run"}, env: all}, 2)
+		killAfter(t, server, call{dir: dir, args: []string{"run"}, env: all}, 2)
 		return server, dir
 	}
 	t.Run("without a key", func(t *testing.T) {
@@ -341,7 +341,7 @@ func TestSecretsInAJournal(t *testing.T) {
 		server, dir := start(t, nil)
 		got := call{dir: dir, args: []string{"resume"}, env: server.env()}.run(t)
 		require.Equal(t, exit.StatusOK, got.status, "%+v", got)
-		require.Equal(t, map[string]int{"Closed": 1, "Last": 1}, server.asked())
+		require.Equal(t, map[string]int{"Closed": 1, "Last": 1}, server.takeCalls())
 		require.Contains(t, got.stderr, "resume:  the result of Closed cannot be read, so it runs again: it is above confidential")
 		require.Equal(t, 1, strings.Count(got.stderr, "give --journal-key FILE or RUNTEAM_JOURNAL_KEY"), "%s", got.stderr)
 		require.Less(t, strings.Index(got.stderr, "give --journal-key FILE or"), strings.Index(got.stderr, "start "), "before anything is run: %s", got.stderr)
@@ -354,16 +354,16 @@ func TestSecretsInAJournal(t *testing.T) {
 			require.Equal(t, exit.StatusNoRun, got.status, "%+v", got)
 			require.Contains(t, got.stderr, "the results of Closed are encrypted under the key ")
 			require.Contains(t, got.stderr, "--fresh TASK runs one again instead")
-			require.Empty(t, server.asked())
+			require.Empty(t, server.takeCalls())
 		}
 		got := call{dir: dir, args: []string{"resume", "--journal-key", "key"}, env: server.env()}.run(t)
 		require.Equal(t, exit.StatusOK, got.status, "%+v", got)
-		require.Equal(t, map[string]int{"Last": 1}, server.asked())
+		require.Equal(t, map[string]int{"Last": 1}, server.takeCalls())
 		require.NotContains(t, got.stderr, "warning")
 
 		got = call{dir: dir, args: []string{"resume", "--fresh", "Closed", "--fresh", "Last"}, env: server.env()}.run(t)
 		require.Equal(t, exit.StatusOK, got.status, "%+v", got)
-		require.Equal(t, map[string]int{"Closed": 1, "Last": 1}, server.asked())
+		require.Equal(t, map[string]int{"Closed": 1, "Last": 1}, server.takeCalls())
 	})
 	t.Run("from standard input", func(t *testing.T) {
 		t.Parallel()

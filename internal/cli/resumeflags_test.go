@@ -14,7 +14,7 @@ import (
 // --timeout is not stored for the next command.
 func TestTimeoutAppliesToOneCommand(t *testing.T) {
 	t.Parallel()
-	server, dir := tell(t), clitest.Folder(t, map[string]string{"team.yaml": one})
+	server, dir := startCounting(t), clitest.Folder(t, map[string]string{"team.yaml": one})
 	server.delay = 2 * time.Second
 	for _, args := range []string{"run --timeout 300ms", "resume --timeout 300ms"} {
 		got := call{dir: dir, args: strings.Fields(args), env: server.env()}.run(t)
@@ -31,21 +31,21 @@ var keyedRelay = strings.NewReplacer("title: First,", "title: First, key: one,",
 func TestTasksAreNamedTheSameEverywhere(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"First", "  fIRST ", "one", " ONE ", "ID"} {
-		server, dir := tell(t), clitest.Folder(t, map[string]string{"team.yaml": keyedRelay, "note.md": "the note"})
+		server, dir := startCounting(t), clitest.Folder(t, map[string]string{"team.yaml": keyedRelay, "note.md": "the note"})
 		got := call{dir: dir, args: []string{"run", "-o", "json"}, env: server.env()}.run(t)
 		require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 		if name == "ID" {
 			name = strings.ToUpper(object(t, got.stdout)["tasks"].([]any)[0].(map[string]any)["id"].(string))
 		}
-		server.asked()
+		server.takeCalls()
 		for range 2 {
 			got = call{dir: dir, args: []string{"resume", "--fresh", name}, env: server.env()}.run(t)
 			require.Equal(t, exit.StatusOK, got.status, "%+v", got)
-			require.Equal(t, map[string]int{"First": 1}, server.asked(), name)
+			require.Equal(t, map[string]int{"First": 1}, server.takeCalls(), name)
 		}
 		got = call{dir: dir, args: []string{"resume"}, env: server.env()}.run(t)
 		require.Equal(t, exit.StatusOK, got.status, "%+v", got)
-		require.Empty(t, server.asked(), "%q has been run: %s", name, got.stderr)
+		require.Empty(t, server.takeCalls(), "%q has been run: %s", name, got.stderr)
 	}
 }
 
@@ -66,7 +66,7 @@ func TestFreshTaskWithAnEncryptedResult(t *testing.T) {
 
 func TestUnknownFreshTask(t *testing.T) {
 	t.Parallel()
-	server, dir := tell(t), relayFolder(t)
+	server, dir := startCounting(t), relayFolder(t)
 	for _, args := range []string{"run --fresh Frist", "run --reuse --fresh Frist", "run", "resume --fresh Frist"} {
 		got := call{dir: dir, args: strings.Fields(args), env: server.env()}.run(t)
 		if args == "run" {

@@ -208,7 +208,7 @@ func TestSignals(t *testing.T) {
 	}
 }
 
-// A closed pipe ends neither the process nor its message.
+// If stdout is a closed pipe, the process still reports how the run ended.
 func TestStdoutThatCannotBeWritten(t *testing.T) {
 	t.Parallel()
 	full := func(t *testing.T) io.WriteCloser {
@@ -224,12 +224,12 @@ func TestStdoutThatCannotBeWritten(t *testing.T) {
 		require.NoError(t, r.Close())
 		return w
 	}
-	story, err := filepath.Abs(claims)
+	claimsTrace, err := filepath.Abs(claims)
 	require.NoError(t, err)
 	for name, open := range map[string]func(*testing.T) io.WriteCloser{"full": full, "broken pipe": closed} {
 		for _, args := range [][]string{
 			{"run", harvestPath(t), "--offline"}, {"run", harvestPath(t), "--offline", "-o", "json"}, {"run", harvestPath(t), "--offline", "-o", "json", "--pretty"},
-			{"check", harvestPath(t)}, {"plan", harvestPath(t)}, {"plan", harvestPath(t), "-o", "json"}, {"version"}, {"init"}, {"schema"}, {"explain", story}, {"explain", story, "-o", "json"}, {"audit", "verify", story}, {"plan", harvestPath(t), "-o", "dot"}, {"plan", harvestPath(t), "--offline", "--goal", "x"}, {"mock", filepath.Join(harvestPath(t), "script.yaml")},
+			{"check", harvestPath(t)}, {"plan", harvestPath(t)}, {"plan", harvestPath(t), "-o", "json"}, {"version"}, {"init"}, {"schema"}, {"explain", claimsTrace}, {"explain", claimsTrace, "-o", "json"}, {"audit", "verify", claimsTrace}, {"plan", harvestPath(t), "-o", "dot"}, {"plan", harvestPath(t), "--offline", "--goal", "x"}, {"mock", filepath.Join(harvestPath(t), "script.yaml")},
 			{"completion", "bash"}, {"completion", "fish", "--no-descriptions"}, {"completion", "zsh"}, {"completion", "powershell"},
 		} {
 			t.Run(name+" "+strings.ReplaceAll(strings.Join(args, " "), harvestPath(t), harvest), func(t *testing.T) {

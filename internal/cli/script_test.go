@@ -46,7 +46,7 @@ func TestChangedScriptIsReported(t *testing.T) {
 // says why earlier answers are not used.
 func TestScriptInPlaceOfModelsIsReported(t *testing.T) {
 	t.Parallel()
-	server, dir := tell(t), clitest.Folder(t, map[string]string{"team.yaml": one, "s.yaml": "replies: [{text: one}]"})
+	server, dir := startCounting(t), clitest.Folder(t, map[string]string{"team.yaml": one, "s.yaml": "replies: [{text: one}]"})
 	for _, step := range []struct{ args, want string }{
 		{"run", ""},
 		{"resume --offline", "built-in answers replace those of the models: "},

@@ -24,29 +24,29 @@ const tricky = "fine\x1b[2J\u202e\u2066\r\x00end"
 func busy(t *testing.T, dir string) {
 	t.Helper()
 	j := openTest(t, dir, journal.Options{})
-	w := write(t, j, "earlier0-1", "n", "Taken")
+	w := beginRun(t, j, "earlier0-1", "n", "Taken")
 	w.exchange("Taken", "priced", 1, func(x *record.AgentCall) {
-		w.says("taken", label.Public, 0)(x)
+		w.withText("taken", label.Public, 0)(x)
 		x.Input, x.Output = 5000, 500
 	})
 	w.end("ok", completed("Taken"))
 
-	w = write(t, j, "later000-2", "busy", "Taken", "Tried "+tricky, "Cut", "Gone", "Hit", "Stale")
+	w = beginRun(t, j, "later000-2", "busy", "Taken", "Tried "+tricky, "Cut", "Gone", "Hit", "Stale")
 	w.info.Prices = json.RawMessage(`{"priced":{"input":2,"output":10}}`)
 	require.NoError(t, w.run.Update(t.Context(), w.info))
 	w.exchange("Taken", "priced", 1, func(x *record.AgentCall) {
-		w.says("taken", label.Public, 0)(x)
+		w.withText("taken", label.Public, 0)(x)
 		x.From, x.Input, x.Output, x.Turns, x.SavedInput, x.SavedOutput = "earlier0-1", 0, 0, 0, 5000, 500
 	})
 	fails := func(message string) func(*record.AgentCall) {
 		return func(x *record.AgentCall) { x.Code, x.Error = "TIMEOUT", message }
 	}
 	w.exchange("Tried "+tricky, "priced", 1, fails("too slow "+tricky))
-	w.exchange("Tried "+tricky, "priced", 2, w.says("result "+tricky+"\n"+strings.Repeat("line\n", 30)+"last", label.Confidential, 0))
-	w.asked("Cut", "priced", 1, 4001)
-	w.exchange("Cut", "other", 2, w.says("done", label.Internal, 0))
+	w.exchange("Tried "+tricky, "priced", 2, w.withText("result "+tricky+"\n"+strings.Repeat("line\n", 30)+"last", label.Confidential, 0))
+	w.callStarted("Cut", "priced", 1, 4001)
+	w.exchange("Cut", "other", 2, w.withText("done", label.Internal, 0))
 	w.exchange("Gone", "other", 1, fails("no such thing"))
-	w.exchange("Stale", "priced", 1, w.says("EXPIRED-WORDS", label.Public, time.Hour))
+	w.exchange("Stale", "priced", 1, w.withText("EXPIRED-WORDS", label.Public, time.Hour))
 	ended := []record.TaskEnd{completed("Taken"), completed("Tried " + tricky), completed("Cut"), completed("Stale")}
 	ended = append(ended, record.TaskEnd{Task: task.NewID("Gone"), Title: "Gone", Agent: "solo", Status: task.Failed, Reason: "no such thing", Code: "TIMEOUT"})
 	ended = append(ended, record.TaskEnd{Task: task.NewID("Hit"), Title: "Hit", Agent: "solo", Status: task.Failed, Reason: "Cancelled", Code: "DEPENDENCY_FAILED", Root: task.NewID("Gone")})
@@ -164,9 +164,9 @@ func TestShowOfARunWithoutAnEnd(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	j := openTest(t, dir, journal.Options{})
-	w := write(t, j, "cut00000-1", "n", "Done", "Open", "Waits")
-	w.exchange("Done", "m", 1, w.says("ready", label.Public, 0))
-	w.asked("Open", "m", 1, 400)
+	w := beginRun(t, j, "cut00000-1", "n", "Done", "Open", "Waits")
+	w.exchange("Done", "m", 1, w.withText("ready", label.Public, 0))
+	w.callStarted("Open", "m", 1, 400)
 	got := call{dir: dir, args: []string{"show"}}.run(t)
 	require.Contains(t, got.stdout, "n: run cut00000-1: running\n")
 	require.NotContains(t, got.stdout, "1 interrupted")
@@ -178,8 +178,8 @@ func TestShowOfARunWithoutAnEnd(t *testing.T) {
 	require.Regexp(t, `\ncompleted +Done .*\nin progress +Open .* 1 interrupted\npending +Waits`, got.stdout)
 }
 
-// TestMisspelledTaskIsSuggested checks that show and explain name the task that was
-// probably meant, since TASK alone means a task of the newest run.
+// show and explain suggest the task that was probably meant, since TASK alone means a task of the
+// newest run.
 func TestMisspelledTaskIsSuggested(t *testing.T) {
 	t.Parallel()
 	dir := clitest.Folder(t, map[string]string{"team.yaml": "agents: [{name: a}]\ntasks: [{title: Read all, assignee: a, description: d}]\n"})
@@ -192,8 +192,7 @@ func TestMisspelledTaskIsSuggested(t *testing.T) {
 	}
 }
 
-// TestShowMarksRoundedTokens checks that numbers of tokens which are classes, since the
-// user may not see the prompt, are marked.
+// show marks numbers of tokens that are rounded because the user may not see the prompt.
 func TestShowMarksRoundedTokens(t *testing.T) {
 	t.Parallel()
 	dir := clitest.Folder(t, map[string]string{"team.yaml": `

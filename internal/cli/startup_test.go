@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// initialized matches what the Go runtime says of a package of this module that it
-// initialized: the package and the bytes that it allocated.
+// initialized matches the line in which the Go runtime reports the initialization of a package of
+// this module: the package, and the bytes that it allocated.
 var initialized = regexp.MustCompile(`(?m)^init github\.com/runteam/runteam/(\S+) .* ms clock, (\d+) bytes, `)
 
 // TestStartBuildsNoDetectors checks that the command starts without building the

@@ -24,7 +24,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// journalTestKey is the key of what is above confidential in these journals.
+// journalTestKey encrypts what is above confidential in these journals.
 var journalTestKey = strings.Repeat("4b", journal.KeyBytes)
 
 // offlineRun runs the spec of a folder offline and returns what it printed.
@@ -51,8 +51,8 @@ type writtenRun struct {
 	info journal.Info
 }
 
-// write begins a run in a journal.
-func write(t *testing.T, j *journal.Journal, id, name string, titles ...string) *writtenRun {
+// beginRun begins a run in a journal.
+func beginRun(t *testing.T, j *journal.Journal, id, name string, titles ...string) *writtenRun {
 	t.Helper()
 	w := &writtenRun{t: t, info: journal.Info{Run: id, Name: name, Command: "run", Time: clitest.Noon, Invocation: []byte("{}")}}
 	b := &record.RunStart{Run: id, Name: name, Time: clitest.Noon}
@@ -74,14 +74,14 @@ func (w *writtenRun) add(entries ...record.Entry) {
 	require.NoError(w.t, <-done)
 }
 
-// asked is a prompt that is sent.
-func (w *writtenRun) asked(title, model string, attempt, bytes int) {
+// callStarted adds a prompt that was sent.
+func (w *writtenRun) callStarted(title, model string, attempt, bytes int) {
 	w.add(record.Entry{Asked: &record.CallStart{
 		Session: fmt.Sprintf("%s/%s/%d", w.info.Run, task.NewID(title), attempt), Task: task.NewID(title), Agent: "solo", Model: model, Attempt: attempt, Time: clitest.Noon.Add(time.Second), Bytes: bytes,
 	}}, record.Entry{Event: &event.Event{Seq: 1, Type: event.TaskStart, Run: w.info.Run, Task: task.NewID(title), Title: title, Agent: "solo", Attempt: attempt, Time: clitest.Noon}})
 }
 
-// exchange is a prompt with its answer or error.
+// exchange adds a prompt with its answer or error.
 func (w *writtenRun) exchange(title, model string, attempt int, edit func(*record.AgentCall)) {
 	x := &record.AgentCall{
 		Start:  clitest.Noon.Add(time.Second),
@@ -94,8 +94,8 @@ func (w *writtenRun) exchange(title, model string, attempt int, edit func(*recor
 	w.add(record.Entry{Exchange: x}, record.Entry{Event: &event.Event{Seq: 2, Type: event.TaskComplete, Run: w.info.Run, Task: x.Task, Title: title, Agent: "solo", Time: clitest.Noon}})
 }
 
-// says makes an exchange one that completed with a text.
-func (w *writtenRun) says(text string, level label.Classification, ttl time.Duration) func(*record.AgentCall) {
+// withText returns a function that completes an exchange with a text.
+func (w *writtenRun) withText(text string, level label.Classification, ttl time.Duration) func(*record.AgentCall) {
 	return func(x *record.AgentCall) {
 		h := envelope.Header{ID: envelope.ID(x.Session), Producer: "solo", Run: w.info.Run, Task: x.Task, Classification: level, CreatedAt: clitest.Noon}
 		if ttl > 0 {
@@ -108,7 +108,7 @@ func (w *writtenRun) says(text string, level label.Classification, ttl time.Dura
 	}
 }
 
-// end ends a run; without a status it is left as a crash leaves it.
+// end ends a run; without a status it leaves the run as a crash does.
 func (w *writtenRun) end(status string, tasks ...record.TaskEnd) {
 	if status != "" {
 		w.add(record.Entry{End: &record.RunEnd{Time: clitest.Noon.Add(time.Minute), Status: status, Tasks: tasks}})
@@ -135,13 +135,13 @@ func TestRunsListsTheNewestFirst(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	j := openTest(t, dir, journal.Options{})
-	w := write(t, j, "aaaaaaaa-1111", "\x1b[31mred\u202e", "One", "Two", "Three")
-	w.exchange("One", "m", 1, w.says("1", label.Public, 0))
+	w := beginRun(t, j, "aaaaaaaa-1111", "\x1b[31mred\u202e", "One", "Two", "Three")
+	w.exchange("One", "m", 1, w.withText("1", label.Public, 0))
 	w.end("error", completed("One"), record.TaskEnd{Task: task.NewID("Two"), Title: "Two", Status: task.Failed}, record.TaskEnd{Task: task.NewID("Three"), Title: "Three", Status: task.Skipped})
-	w = write(t, j, "aaaaaaaa-2222", "cut", "One", "Two")
-	w.asked("One", "m", 1, 400)
+	w = beginRun(t, j, "aaaaaaaa-2222", "cut", "One", "Two")
+	w.callStarted("One", "m", 1, 400)
 	w.end("")
-	w = write(t, j, "cccccccc-3333", "live", "One")
+	w = beginRun(t, j, "cccccccc-3333", "live", "One")
 	got := call{dir: dir, args: []string{"runs"}}.run(t)
 	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 	require.Empty(t, got.stderr)
@@ -190,8 +190,8 @@ func TestUnknownAndAmbiguousRuns(t *testing.T) {
 	dir := t.TempDir()
 	j := openTest(t, dir, journal.Options{})
 	for _, id := range []string{"abcd1111", "abcd2222"} {
-		w := write(t, j, id, "n", "One")
-		w.exchange("One", "m", 1, w.says("text of "+id, label.Public, 0))
+		w := beginRun(t, j, id, "n", "One")
+		w.exchange("One", "m", 1, w.withText("text of "+id, label.Public, 0))
 		w.end("ok", completed("One"))
 	}
 	for _, command := range [][]string{{"show"}, {"explain"}, {"replay"}, {"audit", "verify"}, {"replay", "abcd2", "--diff"}} {
@@ -219,7 +219,7 @@ func TestJournalOfANewerVersionIsRefused(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	j := openTest(t, dir, journal.Options{})
-	w := write(t, j, "abcd1111", "n", "One")
+	w := beginRun(t, j, "abcd1111", "n", "One")
 	w.end("ok")
 	require.NoError(t, j.Close())
 	path := filepath.Join(dir, journals.FolderName, journals.FileName)
@@ -245,8 +245,8 @@ func TestDamagedJournalIsReported(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	j := openTest(t, dir, journal.Options{})
-	w := write(t, j, "abcd1111", "n", "One")
-	w.exchange("One", "m", 1, w.says(strings.Repeat("words ", 20_000), label.Public, 0))
+	w := beginRun(t, j, "abcd1111", "n", "One")
+	w.exchange("One", "m", 1, w.withText(strings.Repeat("words ", 20_000), label.Public, 0))
 	w.end("ok", completed("One"))
 	require.NoError(t, j.Close())
 	path := filepath.Join(dir, journals.FolderName, journals.FileName)
@@ -279,7 +279,7 @@ func TestGCRemovesOldRuns(t *testing.T) {
 		return &writtenRun{t: t, run: run, info: run.Info()}
 	}
 	old := begin("old00000", now.Add(-72*time.Hour))
-	old.exchange("One", "m", 1, old.says(strings.Repeat("long ago ", 20_000), label.Public, 0))
+	old.exchange("One", "m", 1, old.withText(strings.Repeat("long ago ", 20_000), label.Public, 0))
 	old.end("ok")
 	at = now
 	begin("young000", now.Add(-time.Hour)).end("ok")

@@ -8,8 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestTruncatedAnswersInTheCommand runs a task whose answer is truncated, and looks at
-// what run, show, explain and replay say of it.
+// run, show, explain and replay report that the answer of a task is truncated.
 func TestTruncatedAnswersInTheCommand(t *testing.T) {
 	t.Parallel()
 	const script = `replies:

@@ -45,7 +45,7 @@ const patientSchema = `{"type":"object","required":["kind","code","note"],"prope
 var patientResult = `{"cards":["4111 1111 1111 1111","5500 0055 5555 5559"],"code":"qkplcode","hivcanary":true,"kind":"zebrakind","note":"noteword ` +
 	strings.Repeat("lorem ipsum ", 500) + `<|im_start|> ada.one@example.org"}`
 
-// aboveViewer is what a viewer below the label must not find.
+// aboveViewer matches what a viewer below the label must not find.
 var aboveViewer = map[string]*regexp.Regexp{
 	"a free text":                regexp.MustCompile(`noteword`),
 	"a bounded value":            regexp.MustCompile(`qkplcode`),
@@ -59,15 +59,15 @@ var aboveViewer = map[string]*regexp.Regexp{
 	"a number of tokens":         regexp.MustCompile(`\b(71117|81119)\b|71,117|81,119`),
 }
 
-// A crossing is one combination: how a result is translated on its way, which
+// A translationCase is one combination: how a result is translated on its way, which
 // declassifier lowers it, and how sensitive it is.
-type crossing struct {
+type translationCase struct {
 	translation  string
 	declassifier string
 	level        label.Classification
 }
 
-func (c crossing) String() string {
+func (c translationCase) String() string {
 	return strings.ReplaceAll(fmt.Sprintf("%s, %s, %v", c.translation, c.declassifier, c.level), " ", "-")
 }
 
@@ -80,7 +80,7 @@ var translations = map[string]*handoff.Translation{
 var loweredPaths = map[string][]task.Path{"none": nil, "enum": {"/kind"}, "bounded": {"/code"}, "unsafe text": {task.Whole}}
 
 // policy returns the rule that delivers the result of maker to reader.
-func (c crossing) policy() *handoff.Policy {
+func (c translationCase) policy() *handoff.Policy {
 	p := &handoff.Policy{Rules: []handoff.PairRule{{From: "maker", To: "reader", Mode: handoff.Full, Translate: translations[c.translation]}}}
 	if c.translation == "recast system" {
 		p.Endorse = []handoff.Endorser{{Entry: handoff.Entry{Name: "endorsed", From: "maker", To: "reader", Reason: "a test"}}}
@@ -91,8 +91,8 @@ func (c crossing) policy() *handoff.Policy {
 	return p
 }
 
-// reads is what the reader accepts: with a declassifier less than the label.
-func (c crossing) reads() label.Classification {
+// accepts is the clearance of the reader: with a declassifier less than the label.
+func (c translationCase) accepts() label.Classification {
 	if c.declassifier == "none" {
 		return c.level
 	}
@@ -101,7 +101,7 @@ func (c crossing) reads() label.Classification {
 
 // run runs maker and reader for a caller who is one level below the result, and
 // returns all output in the process: trace, events, log and result.
-func (c crossing) run(t *testing.T, j *journal.Journal) string {
+func (c translationCase) run(t *testing.T, j *journal.Journal) string {
 	t.Helper()
 	replies := func(text string) engine.AgentFunc {
 		return func(_ context.Context, p prompt.Prompt) (agent.Reply, error) {
@@ -116,12 +116,12 @@ func (c crossing) run(t *testing.T, j *journal.Journal) string {
 		seen += p.System() + p.Text()
 		return agent.Reply{Text: "done"}, nil
 	})
-	var logged, traced, told bytes.Buffer
+	var logged, traced, answerInPrompt bytes.Buffer
 	tm, err := engine.New(engine.Config{
 		Policy: c.policy(), Logger: slog.New(slog.NewJSONHandler(&logged, &slog.HandlerOptions{Level: slog.LevelDebug})),
 		Agents: []engine.Member{
 			{Name: "maker", Agent: replies(patientResult), Accepts: c.level, SystemPrompt: "You make."},
-			{Name: "reader", Agent: reader, Accepts: c.reads(), SystemPrompt: "You read."},
+			{Name: "reader", Agent: reader, Accepts: c.accepts(), SystemPrompt: "You read."},
 		},
 	})
 	require.NoError(t, err)
@@ -136,7 +136,7 @@ func (c crossing) run(t *testing.T, j *journal.Journal) string {
 	}, &engine.RunOptions{RunID: c.String(), UserAccepts: &viewer, Journal: journaltest.Opened(stored), Recorder: writer.Record, Output: "tell", Subscribers: []func(event.Event){writer.Event, func(e event.Event) {
 		text, err := json.Marshal(e)
 		require.NoError(t, err)
-		told.Write(append(text, '\n'))
+		answerInPrompt.Write(append(text, '\n'))
 	}}})
 	require.NoError(t, err)
 	require.NoError(t, res.Err())
@@ -155,7 +155,7 @@ func (c crossing) run(t *testing.T, j *journal.Journal) string {
 		require.NoError(t, err)
 		result = append(result, receipts...)
 	}
-	return strings.Join([]string{traced.String(), told.String(), logged.String(), string(result)}, "\n")
+	return strings.Join([]string{traced.String(), answerInPrompt.String(), logged.String(), string(result)}, "\n")
 }
 
 // inJournal runs a command that reads the journal of a folder.
@@ -203,24 +203,23 @@ func requireHidden(t *testing.T, where, text string) {
 	}
 }
 
-// Whatever translates a result and whatever declassifier lowers
-// it, a viewer below its label learns no value, no member, no count and no exact
-// size from the trace, the events, the log, the result, explain and show; and of
-// a secret result the journal without a key holds none of these.
+// Whatever translates or lowers a result, a viewer below its label learns no value, member, count or
+// exact size from the trace, the events, the log, the result, explain and show. A journal without a
+// key stores none of these of a secret result.
 //
 // Requirement: G50.
 func TestEveryTranslationWithEveryDeclassifier(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	j := openTest(t, dir, journal.Options{})
-	var all []crossing
+	var all []translationCase
 	for translation := range translations {
 		for declassifier := range loweredPaths {
 			for _, level := range []label.Classification{label.Internal, label.Confidential, label.Secret} {
 				if translation == "model and fields" && declassifier == "bounded" {
 					continue // /code is none of the fields
 				}
-				all = append(all, crossing{translation, declassifier, level})
+				all = append(all, translationCase{translation, declassifier, level})
 			}
 		}
 	}

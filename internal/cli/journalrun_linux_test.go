@@ -12,12 +12,12 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// nobody is a user without access to a folder, even if the tests run as root.
+// nobody is the ID of a user without access to the folder, even if the tests run as root.
 const nobody = 65534
 
 func TestJournalInAReadOnlyFolder(t *testing.T) {
 	t.Parallel()
-	server := tell(t)
+	server := startCounting(t)
 	for _, made := range []bool{false, true} {
 		dir := relayFolder(t)
 		closed := dir
@@ -43,6 +43,6 @@ func TestJournalInAReadOnlyFolder(t *testing.T) {
 		require.Contains(t, stderr.String(), "permission denied")
 		require.Contains(t, stderr.String(), "nothing was run; use --journal FILE for another file, or --no-journal to store nothing")
 		require.Empty(t, stdout.String())
-		require.Empty(t, server.asked())
+		require.Empty(t, server.takeCalls())
 	}
 }

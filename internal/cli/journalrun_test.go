@@ -24,7 +24,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// relay is a spec of three tasks in a row and one beside them.
+// relay is a spec with a chain of three tasks and one independent task.
 const relay = `
 name: relay
 model: test-model
@@ -37,46 +37,46 @@ tasks:
   - {title: Aside, assignee: solo, description: Say aside.}
 `
 
-// relayFolder is a folder with that spec and what it reads.
+// relayFolder returns a folder with that spec and the file of its input.
 func relayFolder(t *testing.T) string {
 	t.Helper()
 	return clitest.Folder(t, map[string]string{"team.yaml": relay, "note.md": "the note"})
 }
 
-// A teller is an endpoint whose answers depend only on the prompts, and which
-// counts its calls by task.
-type teller struct {
+// A countingServer is an endpoint whose answers depend only on the prompts. It counts its calls by
+// task and by answer.
+type countingServer struct {
 	*endpointServer
 
-	mu     sync.Mutex
-	counts map[string]int
-	said   map[string]int  // the same by what was answered
-	delay  time.Duration   // before each answer
-	hold   map[string]bool // tasks that are not answered
-	held   chan string     // each call that is not answered
+	mu           sync.Mutex
+	byTask       map[string]int
+	byAnswer     map[string]int
+	delay        time.Duration   // before each answer
+	blocked      map[string]bool // titles of tasks whose calls get no answer
+	blockedCalls chan string     // the title of each call that gets no answer
 }
 
 var (
-	askedFor = regexp.MustCompile(`# Task: (\S[^\n]*)\n([^#]*)`)
-	told     = regexp.MustCompile(`<[^<>]*>`)
+	taskInPrompt   = regexp.MustCompile(`# Task: (\S[^\n]*)\n([^#]*)`)
+	answerInPrompt = regexp.MustCompile(`<[^<>]*>`)
 )
 
-// tell starts such an endpoint.
-func tell(t *testing.T, hold ...string) *teller {
+// startCounting starts an endpoint that does not answer the blocked tasks.
+func startCounting(t *testing.T, blocked ...string) *countingServer {
 	t.Helper()
-	s := &teller{counts: map[string]int{}, said: map[string]int{}, hold: map[string]bool{}, held: make(chan string, 100)}
-	for _, title := range hold {
-		s.hold[title] = true
+	s := &countingServer{byTask: map[string]int{}, byAnswer: map[string]int{}, blocked: map[string]bool{}, blockedCalls: make(chan string, 100)}
+	for _, title := range blocked {
+		s.blocked[title] = true
 	}
 	s.endpointServer = serve(t, func(w http.ResponseWriter, r *http.Request, _ int) {
 		title, text := answerTo(t, r)
 		s.mu.Lock()
-		s.counts[title]++
-		s.said[text]++
-		held := s.hold[title]
+		s.byTask[title]++
+		s.byAnswer[text]++
+		blocked := s.blocked[title]
 		s.mu.Unlock()
-		if held {
-			s.held <- title
+		if blocked {
+			s.blockedCalls <- title
 			<-r.Context().Done()
 			return
 		}
@@ -86,28 +86,28 @@ func tell(t *testing.T, hold ...string) *teller {
 	return s
 }
 
-// answerTo returns the answer to a prompt: the title, the words of the task, and
-// how many other answers it contains.
+// answerTo returns the title of the task of a prompt, and an answer that repeats the title, the
+// description and the answers in the prompt.
 func answerTo(t *testing.T, r *http.Request) (title, text string) {
 	t.Helper()
 	var call struct {
 		Messages []struct{ Content string }
 	}
 	if err := json.NewDecoder(r.Body).Decode(&call); err != nil || len(call.Messages) == 0 {
-		t.Errorf("a call that is none: %v", err)
+		t.Errorf("a request without a prompt: %v", err)
 		return "", ""
 	}
 	user := call.Messages[len(call.Messages)-1].Content
-	m := askedFor.FindStringSubmatch(user)
+	m := taskInPrompt.FindStringSubmatch(user)
 	if m == nil {
 		t.Errorf("no task in %q", user)
 		return "", ""
 	}
-	seen := told.FindAllString(user, -1)
+	seen := answerInPrompt.FindAllString(user, -1)
 	return m[1], "<" + m[1] + " | " + strings.TrimSpace(m[2]) + " | " + strings.Join(unwrapped(seen), "; ") + ">"
 }
 
-// unwrapped removes the brackets, so that an answer in an answer does not count.
+// unwrapped replaces the brackets of answers, so that an answer in an answer is not counted.
 func unwrapped(list []string) (out []string) {
 	for _, one := range list {
 		out = append(out, "("+strings.Trim(one, "<>")+")")
@@ -115,32 +115,32 @@ func unwrapped(list []string) (out []string) {
 	return out
 }
 
-// asked returns how often each task was called since the last time.
-func (s *teller) asked() map[string]int {
+// takeCalls returns how often each task was called since the last call, and resets the counts.
+func (s *countingServer) takeCalls() map[string]int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	was := s.counts
-	s.counts, s.said = map[string]int{}, map[string]int{}
+	was := s.byTask
+	s.byTask, s.byAnswer = map[string]int{}, map[string]int{}
 	return was
 }
 
-// answered returns what was answered since the last time, and how often.
-func (s *teller) answered() map[string]int {
+// takeAnswers returns how often each answer was given since the last call, and resets the counts.
+func (s *countingServer) takeAnswers() map[string]int {
 	s.mu.Lock()
-	was := s.said
+	was := s.byAnswer
 	s.mu.Unlock()
-	s.asked()
+	s.takeCalls()
 	return was
 }
 
-// answer answers all tasks from now on.
-func (s *teller) answer() {
+// unblock lets the server answer all tasks from now on.
+func (s *countingServer) unblock() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.hold = map[string]bool{}
+	s.blocked = map[string]bool{}
 }
 
-// stored opens the journal of a folder.
+// stored opens the journal of a folder to read it.
 func stored(t *testing.T, dir string) *journal.Journal {
 	t.Helper()
 	j, err := journal.Open(filepath.Join(dir, ".runteam", "runs.db"), journal.Options{ReadOnly: true})
@@ -149,8 +149,9 @@ func stored(t *testing.T, dir string) *journal.Journal {
 	return j
 }
 
-// consistent requires that the record of the newest run of a folder is whole, and returns its head.
-func consistent(t *testing.T, dir string) string {
+// requireConsistent requires that the record of the newest run of a folder is consistent, and
+// returns its head.
+func requireConsistent(t *testing.T, dir string) string {
 	t.Helper()
 	j := stored(t, dir)
 	report, err := j.Verify(t.Context(), "", audit.VerifyOptions{})
@@ -159,8 +160,8 @@ func consistent(t *testing.T, dir string) string {
 	return report.Head.String()
 }
 
-// idIn returns the ID of the run in stderr.
-func idIn(t *testing.T, stderr string) string {
+// shortIDIn returns the ID of the run that stderr names.
+func shortIDIn(t *testing.T, stderr string) string {
 	t.Helper()
 	m := regexp.MustCompile(`(?m)^Run ([0-9a-f]{8}) is saved in `).FindStringSubmatch(stderr)
 	require.NotNil(t, m, "%s", stderr)
@@ -169,13 +170,13 @@ func idIn(t *testing.T, stderr string) string {
 
 func TestRunIsStored(t *testing.T) {
 	t.Parallel()
-	server, dir := tell(t), relayFolder(t)
+	server, dir := startCounting(t), relayFolder(t)
 	first := call{bare: true, dir: dir, args: []string{"run", "-o", "json"}, env: server.env()}.run(t)
 	require.Equal(t, exit.StatusOK, first.status, "%+v", first)
 	result := object(t, first.stdout)
-	require.True(t, strings.HasPrefix(result["runId"].(string), idIn(t, first.stderr)))
+	require.True(t, strings.HasPrefix(result["runId"].(string), shortIDIn(t, first.stderr)))
 	require.Contains(t, first.stderr, "runteam: created .runteam to store runs; use --no-journal to store nothing\n")
-	require.Equal(t, consistent(t, dir), result["audit"])
+	require.Equal(t, requireConsistent(t, dir), result["audit"])
 
 	at, err := os.Stat(filepath.Join(dir, ".runteam"))
 	require.NoError(t, err)
@@ -199,7 +200,7 @@ func TestRunIsStored(t *testing.T) {
 
 func TestRunWithoutAJournal(t *testing.T) {
 	t.Parallel()
-	server, dir := tell(t), relayFolder(t)
+	server, dir := startCounting(t), relayFolder(t)
 	got := call{bare: true, dir: dir, args: []string{"run", "--no-journal", "-o", "json"}, env: server.env()}.run(t)
 	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 	require.NotContains(t, object(t, got.stdout), "audit")
@@ -212,7 +213,7 @@ func TestRunWithoutAJournal(t *testing.T) {
 
 func TestProgressNoneDoesNotMentionTheJournal(t *testing.T) {
 	t.Parallel()
-	server := tell(t)
+	server := startCounting(t)
 	got := call{bare: true, dir: relayFolder(t), args: []string{"run", "--progress", "none"}, env: server.env()}.run(t)
 	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 	require.Empty(t, got.stderr)
@@ -254,10 +255,10 @@ func bytesOf(path string) []byte {
 
 func TestJournalsThatCannotBeUsed(t *testing.T) {
 	t.Parallel()
-	server := tell(t)
+	server := startCounting(t)
 	made := relayFolder(t)
 	require.Equal(t, exit.StatusOK, call{dir: made, args: []string{"run"}, env: server.env()}.run(t).status)
-	server.asked()
+	server.takeCalls()
 	good, key := bytesOf(filepath.Join(made, ".runteam", "runs.db")), bytesOf(filepath.Join(made, ".runteam", "runs.db.key"))
 	newer := append([]byte{}, good...)
 	newer[63] = 99 // user_version
@@ -316,18 +317,18 @@ func TestJournalsThatCannotBeUsed(t *testing.T) {
 			}
 		})
 	}
-	t.Cleanup(func() { require.Empty(t, server.asked(), "nothing was run") })
+	t.Cleanup(func() { require.Empty(t, server.takeCalls(), "nothing was run") })
 }
 
 func TestJournalFolderThatCannotBeMade(t *testing.T) {
 	t.Parallel()
-	server, dir := tell(t), relayFolder(t)
+	server, dir := startCounting(t), relayFolder(t)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, ".runteam"), []byte("x"), 0o600))
 	got := call{bare: true, dir: dir, args: []string{"run"}, env: server.env()}.run(t)
 	require.Equal(t, exit.StatusNoRun, got.status, "%+v", got)
 	require.Contains(t, got.stderr, "create the folder of the journal .runteam: ")
 	require.Contains(t, got.stderr, "--no-journal")
-	require.Empty(t, server.asked())
+	require.Empty(t, server.takeCalls())
 	require.Equal(t, "x", clitest.Contents(t, filepath.Join(dir, ".runteam")))
 }
 
@@ -370,7 +371,7 @@ func TestJournalOnAFullDisk(t *testing.T) {
 	require.Equal(t, result["runId"], object(t, again.stdout)["runId"])
 }
 
-// randomText is a text that no compression makes short.
+// randomText returns a text of n characters that cannot be compressed much.
 func randomText(n int) string {
 	const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_"
 	b, noise := make([]byte, n), rand.New(rand.NewPCG(1, 2))
@@ -380,7 +381,7 @@ func randomText(n int) string {
 	return "x" + string(b)
 }
 
-// lockDatabase prevents others from writing to an SQLite file.
+// lockDatabase locks an SQLite file, so that other connections cannot write.
 func lockDatabase(t *testing.T, path string) (unlock func()) {
 	t.Helper()
 	db, err := sql.Open("sqlite", path) // the driver of the journal
@@ -399,9 +400,9 @@ func lockDatabase(t *testing.T, path string) (unlock func()) {
 
 func TestLockedJournal(t *testing.T) {
 	t.Parallel()
-	server, dir := tell(t), relayFolder(t)
+	server, dir := startCounting(t), relayFolder(t)
 	require.Equal(t, exit.StatusOK, call{dir: dir, args: []string{"run"}, env: server.env()}.run(t).status)
-	server.asked()
+	server.takeCalls()
 	unlock := lockDatabase(t, filepath.Join(dir, ".runteam", "runs.db"))
 	defer unlock()
 	con, stdout, stderr := clitest.Console(t, "run", filepath.Join(dir, "team.yaml"))
@@ -411,14 +412,14 @@ func TestLockedJournal(t *testing.T) {
 	require.Equal(t, exit.StatusNoRun, runCommandLine(con), "%s", stderr)
 	require.Contains(t, stderr.String(), "another process has kept the file locked for too long")
 	require.Contains(t, stderr.String(), "--no-journal")
-	require.Empty(t, server.asked())
+	require.Empty(t, server.takeCalls())
 	require.Empty(t, stdout.String())
 }
 
 // The command waits for a short lock of another process.
 func TestBrieflyLockedJournalIsWaitedFor(t *testing.T) {
 	t.Parallel()
-	server, dir := tell(t), relayFolder(t)
+	server, dir := startCounting(t), relayFolder(t)
 	require.Equal(t, exit.StatusOK, call{dir: dir, args: []string{"run"}, env: server.env()}.run(t).status)
 	unlock := lockDatabase(t, filepath.Join(dir, ".runteam", "runs.db"))
 	time.AfterFunc(300*time.Millisecond, unlock)
@@ -431,58 +432,58 @@ func TestInterruptedRunIsResumed(t *testing.T) {
 	for name, signal := range map[string]syscall.Signal{"SIGINT": syscall.SIGINT, "SIGKILL": syscall.SIGKILL} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			server, dir := tell(t, "Second"), relayFolder(t)
-			whole := call{dir: relayFolder(t), args: []string{"run", "-o", "json"}, env: tell(t).env()}.run(t)
+			server, dir := startCounting(t, "Second"), relayFolder(t)
+			whole := call{dir: relayFolder(t), args: []string{"run", "-o", "json"}, env: startCounting(t).env()}.run(t)
 			cmd := call{dir: dir, args: []string{"run", "-o", "json"}, env: server.env()}.command(t)
 			var stderr strings.Builder
 			cmd.Stderr = &stderr
 			require.NoError(t, cmd.Start())
-			<-server.held
-			require.Eventually(t, func() bool { return settled(t, dir, 2) }, 30*time.Second, 5*time.Millisecond)
+			<-server.blockedCalls
+			require.Eventually(t, func() bool { return hasResults(t, dir, 2) }, 30*time.Second, 5*time.Millisecond)
 			require.NoError(t, cmd.Process.Signal(signal))
 			_ = cmd.Wait()
 			id := ""
 			if signal == syscall.SIGINT {
 				require.Equal(t, exit.StatusSIGINT, cmd.ProcessState.ExitCode())
-				id = idIn(t, stderr.String())
+				id = shortIDIn(t, stderr.String())
 				require.Contains(t, stderr.String(), "\n  runteam resume "+id+"\n")
 			}
-			require.Equal(t, map[string]int{"First": 1, "Second": 1, "Aside": 1}, server.asked())
-			server.answer()
+			require.Equal(t, map[string]int{"First": 1, "Second": 1, "Aside": 1}, server.takeCalls())
+			server.unblock()
 			got := call{dir: dir, args: strings.Fields("resume -o json " + id), env: server.env()}.run(t)
 			require.Equal(t, exit.StatusOK, got.status, "%+v", got)
-			require.Equal(t, map[string]int{"Second": 1, "Third": 1}, server.asked())
+			require.Equal(t, map[string]int{"Second": 1, "Third": 1}, server.takeCalls())
 			require.Contains(t, got.stderr, "resumed: 2 tasks completed before")
 			if signal == syscall.SIGKILL {
 				require.Contains(t, got.stderr, "; 1 attempt had been interrupted")
 			}
 			require.Contains(t, got.stderr, "cached    First (solo)\n")
-			require.Equal(t, saidBy(t, whole.stdout), saidBy(t, got.stdout))
-			require.Equal(t, consistent(t, dir), object(t, got.stdout)["audit"])
+			require.Equal(t, stableResult(t, whole.stdout), stableResult(t, got.stdout))
+			require.Equal(t, requireConsistent(t, dir), object(t, got.stdout)["audit"])
 
 			again := call{dir: dir, args: []string{"resume", "-o", "json"}, env: server.env()}.run(t)
 			require.Equal(t, exit.StatusOK, again.status, "%+v", again)
-			require.Empty(t, server.asked())
+			require.Empty(t, server.takeCalls())
 			require.Contains(t, again.stderr, "resumed: every task was completed before, and no agent was called\n")
-			require.Equal(t, saidBy(t, whole.stdout), saidBy(t, again.stdout))
+			require.Equal(t, stableResult(t, whole.stdout), stableResult(t, again.stdout))
 		})
 	}
 }
 
-// settled reports whether so many results of the newest run are in the journal.
-func settled(t *testing.T, dir string, n int) bool {
+// hasResults reports whether the journal has results of at least n tasks of the newest run.
+func hasResults(t *testing.T, dir string, n int) bool {
 	t.Helper()
 	j, err := journal.Open(filepath.Join(dir, ".runteam", "runs.db"), journal.Options{ReadOnly: true})
 	if err != nil {
 		return false
 	}
-	defer j.Close() //nolint:errcheck // it only read
+	defer j.Close() //nolint:errcheck // nothing was written
 	s, err := j.Load(t.Context(), "")
 	return err == nil && len(run.LastCompleted(&s.History)) >= n
 }
 
-// saidBy returns the parts of a result that do not differ from run to run.
-func saidBy(t *testing.T, stdout string) map[string]any {
+// stableResult returns the parts of a result that are the same in each run.
+func stableResult(t *testing.T, stdout string) map[string]any {
 	t.Helper()
 	result := object(t, stdout)
 	out := map[string]any{"status": result["status"], "output": result["output"]}
