@@ -2,7 +2,6 @@ package plan
 
 import (
 	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"io"
 	"strings"
@@ -23,15 +22,13 @@ type drawing struct {
 	edges []edge // what each task reads, in the order of its prompt; then to endpoints
 }
 
-// node is a task, a source of context or an endpoint. Its lines are clean.
+// node is a task, a source of context or an endpoint.
 type node struct {
-	id    string
-	kind  handoff.SourceKind // Dependency for a task, Goal for the answer to it, outside for an endpoint
-	lines []string
+	key  string // what it represents
+	id   string
+	kind kind
+	text string // clean lines
 }
-
-// outside is the kind of the nodes of endpoints.
-const outside handoff.SourceKind = ""
 
 // edge is what one node reads of another. Both are indices into the nodes.
 type edge struct {
@@ -41,13 +38,21 @@ type edge struct {
 	text     string // clean lines that say what is delivered and by which rules
 }
 
-// lines returns the lines of the text.
-func (e *edge) lines() []string {
-	if e.text == "" {
-		return nil
-	}
-	return strings.Split(e.text, "\n")
+// kind is how the nodes of one kind are drawn.
+type kind struct {
+	letter  string    // begins their IDs
+	dot     string    // the shape in Graphviz
+	mermaid [2]string // the brackets around a label
 }
+
+var (
+	taskKind     = kind{"t", "", [2]string{"[", "]"}} // with the default shape of the graph
+	answerKind   = kind{"a", "ellipse", [2]string{"([", "])"}}
+	endpointKind = kind{"e", "box3d", [2]string{"[[", "]]"}}
+	inputKind    = kind{"i", "note", [2]string{"[/", "/]"}}
+	memoryKind   = kind{"m", "cylinder", [2]string{"[(", ")]"}}
+	otherKind    = kind{"s", "cds", [2]string{">", "]"}}
+)
 
 // shortID is the length of the unique part of an ID, unless it must be longer to be unique.
 const shortID = 8
@@ -56,21 +61,23 @@ const shortID = 8
 func newDrawing(p *engine.Plan) *drawing {
 	d := &drawing{name: terminal.CleanLine(p.Name)}
 	at := make(map[string]int, len(p.Tasks)+len(p.Inputs))
-	var keys []string
-	add := func(key string, kind handoff.SourceKind, lines ...string) int {
-		if i, ok := at[key]; ok {
-			return i
+	add := func(key string, kind kind, lines ...string) int {
+		i, ok := at[key]
+		if !ok {
+			i = len(d.nodes)
+			at[key] = i
+			for k := range lines {
+				lines[k] = terminal.CleanLine(lines[k])
+			}
+			d.nodes = append(d.nodes, node{key: key, kind: kind, text: strings.Join(lines, "\n")})
 		}
-		at[key] = len(d.nodes)
-		keys = append(keys, key)
-		d.nodes = append(d.nodes, node{kind: kind, lines: lines})
-		return len(d.nodes) - 1
+		return i
 	}
 	for _, t := range p.Tasks {
-		add(taskKey(t.ID), handoff.Dependency, terminal.CleanLine(t.Title), terminal.CleanLine(t.Assignee)+", "+t.Label.String())
+		add(taskKey(t.ID), taskKind, t.Title, t.Assignee+", "+t.Label.String())
 	}
 	for _, in := range p.Inputs {
-		add(inputKey(in.Name), handoff.Input, terminal.CleanLine(in.Name), in.Classification.String())
+		add(inputKey(in.Name), inputKind, in.Name, in.Classification.String())
 	}
 	drawn := make(map[edge]bool)
 	for i, t := range p.Tasks {
@@ -85,26 +92,25 @@ func newDrawing(p *engine.Plan) *drawing {
 	}
 	leave := func(from int, to string, fallback []string) {
 		for _, to := range append([]string{to}, fallback...) {
-			if to == "" {
-				continue
+			if to != "" {
+				d.edges = append(d.edges, edge{from: from, to: add("endpoint "+to, endpointKind, to), leaves: true})
 			}
-			d.edges = append(d.edges, edge{from: from, to: add("endpoint "+to, outside, terminal.CleanLine(to)), leaves: true})
 		}
 	}
-	answer := -1
+	answer := 0
 	if p.Coordinator != nil {
-		answer = add("answer", handoff.Goal, "answer", handoff.Coordinator)
+		answer = add("answer", answerKind, "answer", handoff.Coordinator)
 		for _, id := range p.Output {
 			d.edges = append(d.edges, edge{from: at[taskKey(id)], to: answer})
 		}
 	}
-	for i := range p.Tasks {
-		leave(i, p.Tasks[i].LeavesTo, p.Tasks[i].Fallback)
+	for i, t := range p.Tasks {
+		leave(i, t.LeavesTo, t.Fallback)
 	}
-	if answer >= 0 {
+	if p.Coordinator != nil {
 		leave(answer, p.Coordinator.LeavesTo, p.Coordinator.Fallback)
 	}
-	d.identify(keys)
+	d.identify()
 	return d
 }
 
@@ -122,61 +128,41 @@ func edgeText(r *engine.Reading) string {
 }
 
 // origin returns the node that a reading comes from.
-func origin(r *engine.Reading) (key string, kind handoff.SourceKind, line string) {
+func origin(r *engine.Reading) (key string, kind kind, line string) {
 	switch r.Kind {
 	case handoff.Dependency:
-		return taskKey(r.Task), r.Kind, terminal.CleanLine(r.Name)
+		return taskKey(r.Task), taskKind, r.Name
 	case handoff.Input:
-		return inputKey(r.Name), r.Kind, terminal.CleanLine(r.Name)
+		return inputKey(r.Name), inputKind, r.Name
 	case handoff.Memory:
-		return "memory", r.Kind, "shared team memory"
+		return "memory", memoryKind, "shared team memory"
 	}
-	return string(r.Kind) + " " + r.From, r.Kind, fmt.Sprintf("%s from %s", r.Kind, terminal.CleanLine(r.From))
+	return string(r.Kind) + " " + r.From, otherKind, fmt.Sprintf("%s from %s", r.Kind, r.From)
 }
-
-// letters begin the IDs of nodes.
-var letters = map[handoff.SourceKind]string{handoff.Dependency: "t", handoff.Input: "i", handoff.Memory: "m", handoff.Goal: "a", outside: "e"}
 
 // identify gives each node an ID that depends only on what the node represents, so that a change of
 // a spec changes few lines of its drawing. IDs become longer if short ones are not unique.
-func (d *drawing) identify(keys []string) {
-	sums := make([]string, len(keys))
-	for i, key := range keys {
-		sum := sha256.Sum256([]byte(key))
-		sums[i] = hex.EncodeToString(sum[:])
-	}
-	n := shortID
-	for !distinct(sums, n) {
-		n *= 2
-	}
-	for i := range d.nodes {
-		letter, ok := letters[d.nodes[i].kind]
-		if !ok {
-			letter = "s"
+func (d *drawing) identify() {
+	for length := shortID; ; length *= 2 {
+		seen := make(map[string]bool, len(d.nodes))
+		for i := range d.nodes {
+			n := &d.nodes[i]
+			n.id = n.kind.letter + fmt.Sprintf("%x", sha256.Sum256([]byte(n.key)))[:length]
+			seen[n.id[1:]] = true
 		}
-		d.nodes[i].id = letter + sums[i][:n]
-	}
-}
-
-// distinct reports whether the first n characters of all sums differ.
-func distinct(sums []string, n int) bool {
-	if n >= sha256.Size*2 {
-		return true
-	}
-	seen := make(map[string]bool, len(sums))
-	for _, s := range sums {
-		if seen[s[:n]] {
-			return false
+		if len(seen) == len(d.nodes) {
+			return
 		}
-		seen[s[:n]] = true
 	}
-	return true
 }
 
 // Drawings are the forms in which a plan can be drawn.
-var Drawings = map[string]func(*drawing, io.Writer) error{"dot": (*drawing).dot, "mermaid": (*drawing).mermaid}
+var Drawings = map[string]func(*drawing) string{"dot": (*drawing).dot, "mermaid": (*drawing).mermaid}
 
 // printDrawing prints a plan as a drawing. Its text is clean, so it can be shown on a terminal too.
 func printDrawing(con *console.Console, form string, p *engine.Plan) error {
-	return con.Print(func(w io.Writer) error { return Drawings[form](newDrawing(p), w) })
+	return con.Print(func(w io.Writer) error {
+		_, err := io.WriteString(w, Drawings[form](newDrawing(p)))
+		return err
+	})
 }

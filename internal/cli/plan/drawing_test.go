@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"bytes"
 	"fmt"
 	"html"
 	"regexp"
@@ -44,10 +43,8 @@ func planOfTitles(titles []string) *engine.Plan {
 	return p
 }
 
-func drawn(t require.TestingT, form string, p *engine.Plan) string {
-	var out bytes.Buffer
-	require.NoError(t, Drawings[form](newDrawing(p), &out))
-	return out.String()
+func drawn(form string, p *engine.Plan) string {
+	return Drawings[form](newDrawing(p))
 }
 
 // graph is what a reader of a drawing sees: labels by ID, and edges.
@@ -162,16 +159,15 @@ func mermaidUnquoted(t require.TestingT, label string) string {
 // requireDrawn compares a drawing with its plan: each task and input once, with its
 // text, and an edge for each reading.
 func requireDrawn(t require.TestingT, form string, p *engine.Plan) {
-	text := drawn(t, form, p)
+	text := drawn(form, p)
 	require.Equal(t, -1, strings.IndexFunc(text, func(r rune) bool { return terminal.Hidden(r) && r != '\n' }), "%q", text)
 	g := readers[form](t, text)
 	d := newDrawing(p)
 	require.Len(t, g.labels, len(d.nodes))
 	for i, n := range d.nodes {
-		want := strings.Join(n.lines, " ")
-		require.Equal(t, strings.Fields(want), strings.Fields(g.labels[n.id]))
+		require.Equal(t, strings.Fields(n.text), strings.Fields(g.labels[n.id]))
 		if i < len(p.Tasks) {
-			require.Equal(t, terminal.CleanLine(p.Tasks[i].Title), n.lines[0])
+			require.Equal(t, terminal.CleanLine(p.Tasks[i].Title), strings.Split(n.text, "\n")[0])
 		}
 	}
 	var want, leave []string
@@ -237,7 +233,7 @@ func FuzzTitlesAddNothingToADrawing(f *testing.F) {
 func TestDrawingOfHostileTitles(t *testing.T) {
 	t.Parallel()
 	for form := range Drawings {
-		clitest.RequireGolden(t, "testdata/hostile."+form+".golden", drawn(t, form, planOfTitles(hostile)))
+		clitest.RequireGolden(t, "testdata/hostile."+form+".golden", drawn(form, planOfTitles(hostile)))
 	}
 }
 
@@ -246,8 +242,8 @@ func TestDrawingChangesOnlyWithThePlan(t *testing.T) {
 	t.Parallel()
 	short, long := planOfTitles([]string{"a", "b"}), planOfTitles([]string{"a", "b", "c"})
 	for form := range Drawings {
-		all := drawn(t, form, long)
-		for line := range strings.Lines(drawn(t, form, short)) {
+		all := drawn(form, long)
+		for line := range strings.Lines(drawn(form, short)) {
 			require.Contains(t, all, line)
 		}
 	}
@@ -256,19 +252,17 @@ func TestDrawingChangesOnlyWithThePlan(t *testing.T) {
 // A title chosen so that its short ID equals another one makes IDs longer, not equal.
 func TestDrawingIDsAreUnique(t *testing.T) {
 	t.Parallel()
-	require.False(t, distinct([]string{"abcd1" + strings.Repeat("0", 59), "abcd2" + strings.Repeat("0", 59)}, 4))
 	d := &drawing{nodes: make([]node, 1<<17)} // of so many, some meet in 32 bits
-	keys := make([]string, len(d.nodes))
-	for i := range keys {
-		keys[i] = fmt.Sprint(i)
+	for i := range d.nodes {
+		d.nodes[i].key, d.nodes[i].kind = fmt.Sprint(i), taskKind
 	}
-	d.identify(keys)
+	d.identify()
 	seen := map[string]bool{}
 	for _, n := range d.nodes {
 		require.Len(t, n.id, 1+2*shortID)
 		seen[n.id] = true
 	}
-	require.Len(t, seen, len(keys))
+	require.Len(t, seen, len(d.nodes))
 }
 
 func TestDrawingOfMemoryAndMessages(t *testing.T) {
@@ -278,7 +272,7 @@ func TestDrawingOfMemoryAndMessages(t *testing.T) {
 		p.Tasks[i].Reads = append(p.Tasks[i].Reads, engine.Reading{Kind: handoff.Memory, Name: "x", From: "a"}, engine.Reading{Kind: handoff.Memory, Name: "y", From: "b"}, engine.Reading{Kind: handoff.Message, From: "user"})
 	}
 	for form, read := range readers {
-		g := read(t, drawn(t, form, p))
+		g := read(t, drawn(form, p))
 		require.Len(t, g.labels, 8)
 		require.Len(t, g.edges, 7, "each task reads the memory once")
 	}
@@ -293,7 +287,7 @@ func BenchmarkDrawing(b *testing.B) {
 	for form := range Drawings {
 		b.Run(form, func(b *testing.B) {
 			for b.Loop() {
-				drawn(b, form, p)
+				drawn(form, p)
 			}
 		})
 	}

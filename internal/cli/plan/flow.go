@@ -84,8 +84,7 @@ func findSource(g *flow.Graph, name string) (int, error) {
 		s := &g.Sources[i]
 		names := namesOf(g, s)
 		known = append(known, names...)
-		kind, alone, two := strings.Cut(name, " ")
-		if hasName(s, names, name) || two && kind == sourceKindWord(s) && hasName(s, names, unquote(alone)) {
+		if slices.ContainsFunc(names, func(n string) bool { return isNamed(s, n, name) }) {
 			found = append(found, i)
 		}
 	}
@@ -112,13 +111,15 @@ func namesOf(g *flow.Graph, s *flow.Source) []string {
 	return append(names, string(t.ID))
 }
 
-// hasName reports whether a source has a name. For tasks, letter case does not matter.
-func hasName(s *flow.Source, names []string, name string) bool {
-	if s.Kind != handoff.Dependency {
-		return slices.Contains(names, name)
+// isNamed reports whether a text is one of the names of a source, alone or after the word for its kind,
+// where it may be quoted. For tasks, letter case does not matter.
+func isNamed(s *flow.Source, name, text string) bool {
+	same := func(a, b string) bool { return a == b }
+	if s.Kind == handoff.Dependency {
+		same = func(a, b string) bool { return naming.Normalize(a) == naming.Normalize(b) }
 	}
-	name = naming.Normalize(name)
-	return slices.ContainsFunc(names, func(n string) bool { return naming.Normalize(n) == name })
+	kind, rest, _ := strings.Cut(text, " ")
+	return same(text, name) || kind == sourceKindWord(s) && (same(rest, name) || same(rest, `"`+name+`"`))
 }
 
 // sourceKindWord returns the word of assertions for the kind of a source.
@@ -127,13 +128,6 @@ func sourceKindWord(s *flow.Source) string {
 		return "task"
 	}
 	return string(s.Kind)
-}
-
-func unquote(name string) string {
-	if len(name) > 1 && name[0] == '"' && name[len(name)-1] == '"' {
-		return name[1 : len(name)-1]
-	}
-	return name
 }
 
 func findReader(g *flow.Graph, name string) (int, error) {
