@@ -1,43 +1,14 @@
 package audit
 
 import (
-	"bufio"
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"strings"
 	"unicode/utf8"
-
-	"github.com/runteam/runteam/internal/record"
 )
-
-// errTorn is the error of a line that was cut off.
-var errTorn = errors.New("the last line has no line feed")
-
-// lines reads a file line by line.
-type lines struct {
-	r   *bufio.Reader
-	buf []byte
-	n   int // the number of the line read last, from 1
-}
-
-func newLines(r io.Reader) *lines { return &lines{r: bufio.NewReaderSize(r, 64<<10)} }
-
-// next returns the next line without its line feed; it is valid until the next call.
-func (l *lines) next() (line []byte, err error) {
-	l.n++
-	if l.buf, err = record.ReadLine(l.r, l.buf[:0]); err == nil {
-		return l.buf[:len(l.buf)-1], nil
-	}
-	if errors.Is(err, io.EOF) && len(l.buf) > 0 {
-		err = errTorn
-	}
-	return nil, err
-}
 
 // isChained reports whether a line belongs to the chain, or why no file with a chain may have
 // it. A name that differs only in case counts, since readers of JSON differ about it.

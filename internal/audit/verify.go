@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 
 	"github.com/runteam/runteam/internal/record"
 )
@@ -54,26 +55,29 @@ type Report struct {
 // line leaves the record open, also if another one follows. The digest of other lines covers
 // all between two lines of the chain: if one of them was altered, Report.Line is the first of
 // these, and Report.Why names the last.
-func Verify(r io.Reader, o VerifyOptions) (Report, error) {
+func Verify(r io.Reader, o VerifyOptions) (Report, error) { return VerifyLines(record.Lines(r), o) }
+
+// VerifyLines does what [Verify] does with the lines of a record, as [record.Lines] yields
+// them.
+func VerifyLines(lines iter.Seq2[[]byte, error], o VerifyOptions) (Report, error) {
 	v := &verifier{o: o, hash: newDigester(o.Key), beside: newStretch()}
-	lines := newLines(r)
-	for {
-		text, err := lines.next()
+	n := 0
+	for text, err := range lines {
+		n++
 		switch {
-		case errors.Is(err, io.EOF):
-			return v.end(), nil
-		case errors.Is(err, errTorn):
-			v.leftOpen(lines.n, "the last line has no end: writing it was interrupted")
+		case errors.Is(err, record.ErrTorn):
+			v.leftOpen(n, "the last line has no end: writing it was interrupted")
 			return v.end(), nil
 		case errors.Is(err, record.ErrLongLine):
-			return v.broken(lines.n, err.Error()), nil
+			return v.broken(n, err.Error()), nil
 		case err != nil:
-			return Report{}, fmt.Errorf("read line %d: %w", lines.n, err)
+			return Report{}, fmt.Errorf("read line %d: %w", n, err)
 		}
-		if at, why := v.line(lines.n, text); why != "" {
+		if at, why := v.line(n, text); why != "" {
 			return v.broken(at, why), nil
 		}
 	}
+	return v.end(), nil
 }
 
 // A verifier is the state of a verification at a line.
@@ -91,13 +95,14 @@ type verifier struct {
 }
 
 // line checks one line. It returns the line that is wrong, and why.
-func (v *verifier) line(n int, text []byte) (at int, why string) {
+func (v *verifier) line(n int, line []byte) (at int, why string) {
+	text := bytes.TrimSuffix(line, []byte("\n"))
 	chained, why := isChained(text)
 	if why != "" {
 		return n, why
 	}
 	if !chained {
-		_ = v.beside.add(append(text, '\n')) // it is a whole line
+		_ = v.beside.add(line) // it is a whole line
 		return n, ""
 	}
 	e, sum, why := parse(text)

@@ -89,16 +89,10 @@ func (c *commit) draft(r *Run) *rowDraft {
 // add adds a request to a draft.
 func (d *rowDraft) add(q *request, now time.Time) error {
 	lines := d.run.lines
-	for i := range q.parts {
-		p := &q.parts[i]
-		err := lines.Decisions(p.decisions)
-		if p.line != nil {
-			err = lines.AddEncoded(p.line)
-		}
-		if err != nil {
-			return err
-		}
+	if err := lines.AddBatch(q.lines); err != nil {
+		return err
 	}
+	q.releaseLines()
 	d.answers, d.turns, d.marks = append(d.answers, q.answers...), append(d.turns, q.turns...), append(d.marks, q.marks...)
 	if d.close = q.close; q.close {
 		if _, err := lines.Close(now); err != nil {

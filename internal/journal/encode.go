@@ -2,6 +2,7 @@ package journal
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,7 +12,6 @@ import (
 
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/handoff"
-	"github.com/runteam/runteam/internal/audit"
 	"github.com/runteam/runteam/internal/bytesize"
 	"github.com/runteam/runteam/internal/callinfo"
 	"github.com/runteam/runteam/internal/event"
@@ -22,12 +22,6 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// A part is what an entry adds to the lines of its run: decisions or one line.
-type part struct {
-	line      []byte
-	decisions audit.Decisions
-}
-
 // An encoder encodes entries as lines. It is safe for concurrent use.
 type encoder struct {
 	run   string
@@ -36,60 +30,49 @@ type encoder struct {
 	above *sensitiveTasks
 }
 
-// entry encodes an entry.
-func (e *encoder) entry(of *record.Entry) ([]part, error) {
+// add adds an entry to a batch.
+func (e *encoder) add(b *trace.Batch, of *record.Entry) error {
+	switch {
+	case of.Event != nil:
+		return e.lines.Event(b, e.event(*of.Event))
+	case of.Record != nil:
+		return e.record(b, of.Record)
+	}
+	kind, value, err := e.line(of)
+	if err != nil {
+		return err
+	}
+	return e.lines.Line(b, kind, value)
+}
+
+// line returns the kind and the stored form of an entry that only a journal has.
+func (e *encoder) line(of *record.Entry) (kind string, value any, err error) {
 	switch {
 	case of.Begin != nil:
-		x, err := e.begin(of.Begin)
-		if err != nil {
-			return nil, err
-		}
-		return e.one(record.KindRunStart, x)
-	case of.Event != nil:
-		line, err := e.lines.Event(e.event(*of.Event))
-		return []part{{line: line}}, err
-	case of.Record != nil:
-		return e.record(of.Record)
+		value, err = e.begin(of.Begin)
+		return record.KindRunStart, value, err
 	case of.Asked != nil:
 		asked := *of.Asked
 		if e.above.isExact(asked.Task) {
 			asked.Bytes = bytesize.Class(asked.Bytes)
 		}
-		return e.one(record.KindCallStart, asked)
+		return record.KindCallStart, &asked, nil
 	case of.Begun != nil:
-		return e.one(record.KindPrefetchStart, of.Begun)
+		return record.KindPrefetchStart, of.Begun, nil
 	case of.Exchange != nil:
-		x, err := e.exchange(of.Exchange)
-		if err != nil {
-			return nil, err
-		}
-		return e.one(record.KindAgentCall, x)
+		value, err = e.exchange(of.Exchange)
+		return record.KindAgentCall, value, err
 	case of.Sent != nil:
-		x, err := e.message(of.Sent)
-		if err != nil {
-			return nil, err
-		}
-		return e.one(record.KindMessage, x)
+		value, err = e.message(of.Sent)
+		return record.KindMessage, value, err
 	case of.Rejected != nil:
-		x, err := e.exchange(of.Rejected)
-		if err != nil {
-			return nil, err
-		}
-		return e.one(record.KindRejected, x)
+		value, err = e.exchange(of.Rejected)
+		return record.KindRejected, value, err
 	case of.End != nil:
-		x, err := e.end(of.End)
-		if err != nil {
-			return nil, err
-		}
-		return e.one(record.KindRunEnd, x)
+		value, err = e.end(of.End)
+		return record.KindRunEnd, value, err
 	}
-	return nil, fmt.Errorf("an empty entry cannot be stored: set one of its fields")
-}
-
-// one encodes a line.
-func (e *encoder) one(kind string, value any) ([]part, error) {
-	line, err := e.lines.Line(kind, value)
-	return []part{{line: line}}, err
+	return "", nil, errors.New("an empty entry cannot be stored: set one of its fields")
 }
 
 // begin returns a RunStart with masked keys, and without exact sizes of values above the
@@ -138,52 +121,38 @@ func (e *encoder) event(ev event.Event) event.Event {
 	return ev
 }
 
-// record returns the decisions and the prompt, and in a separate line the pieces of the
-// prompt above the plaintext limit.
-func (e *encoder) record(r *record.Prompt) ([]part, error) {
-	var parts []part
-	if len(r.Handoffs) > 0 {
-		low := make([]event.Handoff, len(r.Handoffs))
-		for i := range r.Handoffs {
-			low[i] = record.LowerHandoff(&r.Handoffs[i], plainLimit)
-		}
-		list, err := e.lines.Decisions(low...)
-		if err != nil {
-			return nil, err
-		}
-		parts = append(parts, part{decisions: list})
+// record adds the decisions and the prompt, and in a separate line the pieces of the prompt
+// above the plaintext limit.
+func (e *encoder) record(b *trace.Batch, r *record.Prompt) error {
+	low := record.Prompt{Handoffs: make([]event.Handoff, len(r.Handoffs))}
+	for i := range r.Handoffs {
+		low.Handoffs[i] = record.LowerHandoff(&r.Handoffs[i], plainLimit)
 	}
-	if r.Prompt == nil {
-		return parts, nil
+	cut := false
+	if r.Prompt != nil {
+		low.Prompt, cut = r.Prompt.Lower(plainLimit)
 	}
-	shown, cut := r.Prompt.Lower(plainLimit)
-	line, err := e.lines.Prompt(shown)
-	if err != nil {
-		return nil, err
-	}
-	if parts = append(parts, part{line: line}); !cut {
-		return parts, nil
+	if err := e.lines.Record(b, low); err != nil || !cut {
+		return err
 	}
 	session := r.Prompt.Receipt.Session
 	text, err := json.Marshal([2][]promptview.Piece{r.Prompt.System, r.Prompt.Text})
 	if err != nil {
-		return nil, err
+		return err
 	}
 	h, err := e.vault.hide(text, record.KindSealed, e.run, session)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	more, err := e.one(record.KindSealed, sealedLine{session, *h})
-	return append(parts, more...), err
+	return e.lines.Line(b, record.KindSealed, sealedLine{session, *h})
 }
 
 func (e *encoder) exchange(x *record.AgentCall) (*exchangeLine, error) {
 	out := &exchangeLine{AgentCall: *x, Key: e.key(x.Key), Core: e.key(x.Core), Reuse: e.key(x.Reuse)}
 	s := secrets{Shown: x.Shown, Error: x.Error}
 	if e.above.isExact(x.Task) {
-		own := sizesOf(x)
-		own.classes().set(&out.AgentCall)
-		s.Sizes = &own
+		s.Sizes = &sizes{x.Spent, x.SavedTokens, x.Context}
+		s.Sizes.classes().set(&out.AgentCall)
 	}
 	if x.Result != nil {
 		s.words = wordsOf(x.Result)

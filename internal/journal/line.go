@@ -94,27 +94,15 @@ type secrets struct {
 
 // sizes are the token counts and byte counts of an agent call.
 type sizes struct {
-	Input       int           `json:"inputTokens,omitempty"`
-	Output      int           `json:"outputTokens,omitempty"`
-	SavedInput  int           `json:"savedInputTokens,omitempty"`
-	SavedOutput int           `json:"savedOutputTokens,omitempty"`
-	Context     event.Context `json:"context,omitzero"`
-
-	CachedTokens    int       `json:"cachedTokens,omitempty"`
-	ReasoningTokens int       `json:"reasoningTokens,omitempty"`
-	SavedCached     int       `json:"savedCachedTokens,omitempty"`
-	SavedReasoning  int       `json:"savedReasoningTokens,omitempty"`
-	Cost            llm.Money `json:"cost,omitempty"`
-}
-
-func sizesOf(x *record.AgentCall) sizes {
-	return sizes{x.Input, x.Output, x.SavedInput, x.SavedOutput, x.Context, x.CachedTokens, x.ReasoningTokens, x.SavedCached, x.SavedReasoning, x.Cost}
+	record.Spent
+	record.SavedTokens
+	Context event.Context `json:"context,omitzero"`
 }
 
 // set sets the sizes of an agent call.
 func (s sizes) set(x *record.AgentCall) {
-	x.Input, x.Output, x.SavedInput, x.SavedOutput, x.Context = s.Input, s.Output, s.SavedInput, s.SavedOutput, s.Context
-	x.CachedTokens, x.ReasoningTokens, x.SavedCached, x.SavedReasoning, x.Cost = s.CachedTokens, s.ReasoningTokens, s.SavedCached, s.SavedReasoning, s.Cost
+	s.Rounded, s.Turns = x.Rounded, x.Turns // of every viewer
+	x.Spent, x.SavedTokens, x.Context = s.Spent, s.SavedTokens, s.Context
 }
 
 // classes returns the sizes for a viewer who may not see the texts. It leaves out
@@ -122,8 +110,9 @@ func (s sizes) set(x *record.AgentCall) {
 func (s sizes) classes() sizes {
 	token, bytes := gate.TokenClass, bytesize.Class
 	return sizes{
-		Input: token(s.Input), Output: token(s.Output), SavedInput: token(s.SavedInput), SavedOutput: token(s.SavedOutput),
-		Context: event.Context{Prompts: s.Context.Prompts, Sent: bytes(s.Context.Sent), Shared: bytes(s.Context.Shared)},
+		Spent:       record.Spent{Input: token(s.Input), Output: token(s.Output)},
+		SavedTokens: record.SavedTokens{SavedInput: token(s.SavedInput), SavedOutput: token(s.SavedOutput)},
+		Context:     event.Context{Prompts: s.Context.Prompts, Sent: bytes(s.Context.Sent), Shared: bytes(s.Context.Shared)},
 	}
 }
 

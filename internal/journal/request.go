@@ -2,15 +2,17 @@ package journal
 
 import (
 	"encoding/json"
+	"sync"
 
 	"github.com/runteam/runteam/internal/record"
+	"github.com/runteam/runteam/internal/trace"
 	"github.com/runteam/runteam/task"
 )
 
 // A request has the entries of one call of Append, which become durable together.
 type request struct {
 	run     *Run
-	parts   []part
+	lines   *trace.Batch // nil once they are in a row
 	answers [][32]byte
 	turns   []turn
 	marks   []mark
@@ -19,13 +21,26 @@ type request struct {
 	done    func(error) // called once, unless it is nil
 }
 
+// batches is a pool, since the lines of a request need much memory for a short time.
+var batches = sync.Pool{New: func() any { return new(trace.Batch) }}
+
+func newRequest(r *Run, done func(error)) *request {
+	return &request{run: r, lines: batches.Get().(*trace.Batch), done: done}
+}
+
+// releaseLines returns the memory of the lines to the pool.
+func (q *request) releaseLines() {
+	q.lines.Reset()
+	batches.Put(q.lines)
+	q.lines = nil
+}
+
 // add encodes an entry.
 func (q *request) add(e *record.Entry) error {
-	parts, err := q.run.encoder.entry(e)
-	if err != nil {
+	if err := q.run.encoder.add(q.lines, e); err != nil {
 		return err
 	}
-	q.parts, q.marks = append(q.parts, parts...), append(q.marks, marksOf(e)...)
+	q.marks = appendMarks(q.marks, e)
 	if x := e.Exchange; x != nil && x.Reusable && x.Completed() && x.Result != nil && x.Reuse != (record.Key{}) {
 		q.answers = append(q.answers, q.run.j.vault.mask(x.Reuse))
 	}

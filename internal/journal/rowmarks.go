@@ -40,8 +40,8 @@ func markOf(id task.ID, completed bool) mark {
 	return m
 }
 
-// marksOf returns the marks of an entry.
-func marksOf(e *record.Entry) (list []mark) {
+// appendMarks adds the marks of an entry to a list.
+func appendMarks(list []mark, e *record.Entry) []mark {
 	add := func(id task.ID) {
 		if id != "" {
 			list = append(list, markOf(id, false))

@@ -140,7 +140,7 @@ func (r *Run) fail(err error) {
 
 // Append appends entries, which become durable together; see [record.Log].
 func (r *Run) Append(entries []record.Entry, done func(error)) {
-	o := &request{run: r, done: done}
+	o := newRequest(r, done)
 	for i := range entries {
 		r.encoder.above.learn(&entries[i])
 		if o.err = o.add(&entries[i]); o.err != nil {
@@ -172,8 +172,9 @@ func (r *Run) Update(ctx context.Context, info Info) error {
 	if err != nil {
 		return r.j.fail("write", err)
 	}
-	o := &request{run: r, marks: []mark{wholeRun}}
-	if o.parts, err = r.encoder.one(record.KindInfo, x); err != nil {
+	o := newRequest(r, nil)
+	o.marks = []mark{wholeRun}
+	if err := r.encoder.lines.Line(o.lines, record.KindInfo, x); err != nil {
 		return r.j.fail("write", err)
 	}
 	if err := r.await(ctx, o); err != nil {
@@ -201,7 +202,8 @@ func (r *Run) Close(ctx context.Context) (string, error) {
 // If entries of the run could not be written, End returns why, and still releases the run,
 // so that it can be resumed: at once, or as soon as the journal can be written again.
 func (r *Run) End(ctx context.Context) (audit.Head, error) {
-	o := &request{run: r, close: true}
+	o := newRequest(r, nil)
+	o.close = true
 	if err := r.await(ctx, o); err != nil {
 		return audit.Head{}, err
 	}

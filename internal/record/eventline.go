@@ -6,19 +6,19 @@ import (
 	"github.com/runteam/runteam/internal/event"
 )
 
-// plainEvent is an event without its own way into JSON, which has none back.
+// plainEvent is an event without its method MarshalJSON, which no decoder undoes.
 type plainEvent event.Event
 
-// eventLine is an event as it is written.
+// eventLine is the stored form of an event.
 type eventLine struct {
 	plainEvent
 	WaitMs     int64 `json:"waitMs,omitempty"`
 	DurationMs int64 `json:"durationMs,omitempty"`
 }
 
-// EncodeEvent returns the line of an event.
-func EncodeEvent(e event.Event) ([]byte, error) {
-	return EncodeLine(KindEvent, &eventLine{plainEvent: plainEvent(e), WaitMs: e.Wait.Milliseconds(), DurationMs: e.Duration.Milliseconds()})
+// EventLine returns the value of the line of an event, for [AppendLine].
+func EventLine(e event.Event) any {
+	return &eventLine{plainEvent: plainEvent(e), WaitMs: e.Wait.Milliseconds(), DurationMs: e.Duration.Milliseconds()}
 }
 
 // DecodeEvent decodes the value of the line of an event.

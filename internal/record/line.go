@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"iter"
 )
 
 // MaxLine is how many bytes a line has at most, without its line feed.
@@ -33,19 +35,21 @@ const (
 	KindSealed        = "sealed" // the words of the prompt before it that are above the plaintext limit
 )
 
-// EncodeLine returns a line with its line feed. The JSON in the value is written
-// unchanged: characters of HTML are not escaped.
-func EncodeLine(kind string, value any) ([]byte, error) {
-	text := bytes.NewBufferString(`{"` + kind + `":`)
-	if err := encode(text, value); err != nil {
-		return nil, err
+// AppendLine adds a line with its line feed to a buffer, or nothing if there is an error.
+// The JSON in the value stands as it is: characters of HTML are not escaped.
+func AppendLine(to *bytes.Buffer, kind string, value any) error {
+	from := to.Len()
+	to.WriteString(`{"` + kind + `":`)
+	err := encode(to, value)
+	if n := to.Len() - from; err == nil && n > MaxLine {
+		err = fmt.Errorf("a line of %d bytes would be longer than %d", n, MaxLine)
 	}
-	line := text.Bytes()
-	line[len(line)-1] = '}' // the line feed
-	if n := len(line); n > MaxLine {
-		return nil, fmt.Errorf("a line of %d bytes would be longer than %d", n, MaxLine)
+	if err != nil {
+		to.Truncate(from)
+		return err
 	}
-	return append(line, '\n'), nil
+	to.Bytes()[to.Len()-1] = '}' // the line feed of the encoder
+	return to.WriteByte('\n')
 }
 
 // EncodeText returns a value as JSON, with the JSON in it unchanged.
@@ -64,7 +68,7 @@ func encode(into *bytes.Buffer, value any) error {
 // LinePrefix is how lines of a kind begin.
 func LinePrefix(kind string) []byte { return []byte(`{"` + kind + `":`) }
 
-// SplitLine returns the kind and the value of a line of one member, as [EncodeLine] wrote
+// SplitLine returns the kind and the value of a line of one member, as [AppendLine] wrote
 // it. The kind of another line is empty.
 func SplitLine(line []byte) (kind string, value []byte) {
 	line = bytes.TrimRight(line, "\n")
@@ -77,21 +81,51 @@ func SplitLine(line []byte) (kind string, value []byte) {
 	return string(name), value
 }
 
-// ErrLongLine reports a line that [EncodeLine] did not write.
+// SplitLines yields the kind and the value of each line of a text; see [SplitLine].
+func SplitLines(text []byte) iter.Seq2[string, []byte] {
+	return func(yield func(kind string, value []byte) bool) {
+		for line := range bytes.Lines(text) {
+			if !yield(SplitLine(line)) {
+				return
+			}
+		}
+	}
+}
+
+// ErrLongLine reports a line that [AppendLine] did not write.
 var ErrLongLine = fmt.Errorf("it is longer than %d bytes", MaxLine)
 
-// ReadLine appends the next line to buf, with its line feed. It reads at most [MaxLine]
-// bytes of it, so that an endless line does not fill the memory. The error is [io.EOF] if
-// the line feed is missing, also of a line that was cut off.
-func ReadLine(in *bufio.Reader, buf []byte) ([]byte, error) {
+// ErrTorn reports a last line that was cut off.
+var ErrTorn = errors.New("the last line has no line feed")
+
+// Lines yields the lines of a file, each with its line feed, which the caller may keep. An
+// error ends them: [ErrLongLine], [ErrTorn] with the text of the line, or one of reading. At
+// most [MaxLine] bytes of a line are read, so that an endless one does not fill the memory.
+func Lines(r io.Reader) iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		in := bufio.NewReaderSize(r, 64<<10)
+		for {
+			line, err := readLine(in)
+			if err == io.EOF && len(line) > 0 {
+				err = ErrTorn
+			}
+			if err == io.EOF || !yield(line, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// readLine reads the next line. The error is [io.EOF] if the line feed is missing.
+func readLine(in *bufio.Reader) (line []byte, err error) {
 	for {
 		part, err := in.ReadSlice('\n')
-		buf = append(buf, part...)
+		line = append(line, part...)
 		switch {
-		case len(bytes.TrimSuffix(buf, []byte("\n"))) > MaxLine:
+		case len(bytes.TrimSuffix(line, []byte("\n"))) > MaxLine:
 			return nil, ErrLongLine
 		case !errors.Is(err, bufio.ErrBufferFull):
-			return buf, err
+			return line, err
 		}
 	}
 }

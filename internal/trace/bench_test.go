@@ -6,7 +6,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/runteam/runteam/internal/audit"
 	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/internal/trace"
@@ -27,9 +26,9 @@ func aTask(tb testing.TB) (events []event.Event, r record.Prompt, others []any) 
 	return events, r, []any{asked, exchange}
 }
 
-// BenchmarkLines encodes tasks. Alone, one goroutine does all of it, as behind
-// a Writer; of the owner, whoever tells of something has encoded it before, and
-// the figure is of the one that owns the lines. Each takes what 16 tasks gave.
+// BenchmarkLines adds the lines of tasks and takes those of 16 at a time: "alone" by one
+// goroutine, as a Writer does; "owner" adds a batch that was encoded before, and "caller"
+// encodes it.
 func BenchmarkLines(b *testing.B) {
 	events, r, others := aTask(b)
 	o := trace.Options{Run: "r1", Tasks: given.Tasks}
@@ -56,38 +55,24 @@ func BenchmarkLines(b *testing.B) {
 		_ = l.Add("asked", others[0])
 		return l.Add("exchange", others[1])
 	})
-	lines, decisions := encoded(b, trace.NewEncoder(o.Tasks), events, r, others)
-	bench("owner", func(l *trace.Lines) error {
-		_ = l.Decisions(decisions)
-		for _, text := range lines[1:] {
-			_ = l.AddEncoded(text)
-		}
-		return l.AddEncoded(lines[0])
-	})
+	batch, e := new(trace.Batch), trace.NewEncoder(o.Tasks)
+	encode(b, e, batch, events, r, others)
+	bench("owner", func(l *trace.Lines) error { return l.AddBatch(batch) })
 	b.Run("caller", func(b *testing.B) {
-		e := trace.NewEncoder(o.Tasks)
 		b.ReportAllocs()
 		for b.Loop() {
-			encoded(b, e, events, r, others)
+			batch.Reset()
+			encode(b, e, batch, events, r, others)
 		}
 	})
 }
 
-// encoded is a task as others encode it: the prompt, then the rest.
-func encoded(b *testing.B, e *trace.Encoder, events []event.Event, r record.Prompt, others []any) (lines [][]byte, decisions audit.Decisions) {
-	add := func(text []byte, err error) {
-		if err != nil {
-			b.Fatal(err)
-		}
-		lines = append(lines, text)
-	}
-	add(e.Prompt(r.Prompt))
+// encode adds a task to a batch: the prompt, then the rest.
+func encode(b *testing.B, e *trace.Encoder, batch *trace.Batch, events []event.Event, r record.Prompt, others []any) {
+	require.NoError(b, e.Record(batch, r))
 	for _, ev := range events {
-		add(e.Event(ev))
+		require.NoError(b, e.Event(batch, ev))
 	}
-	add(e.Line("asked", others[0]))
-	add(e.Line("exchange", others[1]))
-	decisions, err := e.Decisions(r.Handoffs...)
-	require.NoError(b, err)
-	return lines, decisions
+	require.NoError(b, e.Line(batch, "asked", others[0]))
+	require.NoError(b, e.Line(batch, "exchange", others[1]))
 }

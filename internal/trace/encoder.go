@@ -1,6 +1,8 @@
 package trace
 
 import (
+	"bytes"
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -16,9 +18,49 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// An Encoder encodes the lines of a trace that do not depend on its chain, each with its line
-// feed, for [Lines.AddEncoded]. It is safe for concurrent use, so that many goroutines can
-// encode lines, and the owner of the Lines only puts them in order.
+// A Batch has encoded lines and decisions of a run, in their order, for [Lines.AddBatch]. An
+// [Encoder] adds to it; the zero value is empty.
+type Batch struct {
+	run   string       // of its first event or prompt
+	text  bytes.Buffer // the lines
+	parts []part
+}
+
+// A part of a batch is decisions, and lines after them.
+type part struct {
+	decisions audit.Decisions
+	end       int // of the lines, in the text of the batch
+}
+
+// Reset empties a batch, so that its memory can be used again.
+func (b *Batch) Reset() {
+	clear(b.parts)
+	b.run, b.parts = "", b.parts[:0]
+	reset(&b.text)
+}
+
+// reset empties a buffer. It does not keep the memory of one giant prompt.
+func reset(b *bytes.Buffer) {
+	if b.Reset(); b.Cap() > 1<<20 {
+		*b = bytes.Buffer{}
+	}
+}
+
+// add adds a line.
+func (b *Batch) add(kind string, value any) error {
+	if err := record.AppendLine(&b.text, kind, value); err != nil {
+		return err
+	}
+	if len(b.parts) == 0 {
+		b.parts = append(b.parts, part{})
+	}
+	b.parts[len(b.parts)-1].end = b.text.Len()
+	return nil
+}
+
+// An Encoder encodes the lines of a trace that do not depend on its chain. It is safe for
+// concurrent use, so that many goroutines can encode batches, and the owner of the [Lines]
+// only puts them in order. After an error a batch may have some of what was to be added.
 type Encoder struct {
 	mu     sync.RWMutex // guards titles
 	titles map[task.ID]string
@@ -33,47 +75,53 @@ func NewEncoder(tasks []Task) *Encoder {
 	return e
 }
 
-// Event returns the line of an event, without its receipt, which the prompt has. It remembers
-// the titles of the tasks of a plan.
-func (e *Encoder) Event(ev event.Event) ([]byte, error) {
+// Event adds an event, without its receipt, which the prompt has. The encoder remembers the
+// titles of the tasks of a plan.
+func (e *Encoder) Event(b *Batch, ev event.Event) error {
 	e.learn(ev.Plan)
-	ev.Receipt = nil
-	return record.EncodeEvent(ev)
+	ev.Receipt, b.run = nil, cmp.Or(b.run, ev.Run)
+	return b.add(record.KindEvent, record.EventLine(ev))
 }
 
-// Decisions encodes decisions for [Lines.Decisions].
-func (e *Encoder) Decisions(list ...event.Handoff) (audit.Decisions, error) {
-	encoded, err := audit.Encode(list...)
-	if err != nil {
-		return nil, fmt.Errorf("record decisions: %w", err)
+// Record adds the decisions about a prompt, and the prompt. After an error the prompt must
+// not be sent: it is not valid UTF-8, or too long for a line.
+func (e *Encoder) Record(b *Batch, r record.Prompt) error {
+	b.run = cmp.Or(b.run, runOf(r))
+	if len(r.Handoffs) > 0 {
+		list, err := audit.Encode(r.Handoffs...)
+		if err != nil {
+			return fmt.Errorf("record decisions: %w", err)
+		}
+		b.parts = append(b.parts, part{list, b.text.Len()})
 	}
-	return encoded, nil
+	if r.Prompt == nil {
+		return nil
+	}
+	return e.prompt(b, r.Prompt)
 }
 
-// Prompt returns the line of a prompt. After an error the prompt must not be sent: it is not
-// valid UTF-8, or too long for a line.
-func (e *Encoder) Prompt(s *promptview.Shown) ([]byte, error) {
+func (e *Encoder) prompt(b *Batch, s *promptview.Shown) error {
 	r := s.Receipt
 	p := &Prompt{Shown: *s, Agent: r.Agent, Title: e.title(r.Task), Attempt: attempt(r)}
 	if p.Title == "" {
 		p.Title = titleIn(s)
 	}
 	if !isUTF8(s) {
-		return nil, fmt.Errorf("the prompt of %q is not valid UTF-8 and cannot be recorded", p.Title)
+		return fmt.Errorf("the prompt of %q is not valid UTF-8 and cannot be recorded", p.Title)
 	}
 	lean := *r // the pieces have the ranges
 	lean.System, lean.Text = nil, nil
 	p.Receipt = &lean
-	return record.EncodeLine(record.KindPrompt, p)
+	return b.add(record.KindPrompt, p)
 }
 
-// Line returns a line of another kind, for readers with [ReadOptions].Other. The kind is a
-// word of small letters that is no kind of a trace; the value is written as JSON.
-func (e *Encoder) Line(kind string, value any) ([]byte, error) {
+// Line adds a line of another kind, for readers with [ReadOptions].Other. The kind is a word
+// of small letters that is no kind of a trace; the value is written as JSON.
+func (e *Encoder) Line(b *Batch, kind string, value any) error {
 	if !ownKind(kind) {
-		return nil, fmt.Errorf("a line cannot be of the kind %q: it is a word of small letters, and none of %s", kind, strings.Join(kinds, ", "))
+		return fmt.Errorf("a line cannot be of the kind %q: it is a word of small letters, and none of %s", kind, strings.Join(kinds, ", "))
 	}
-	return record.EncodeLine(kind, value)
+	return b.add(kind, value)
 }
 
 // kinds are the kinds of lines of a trace.

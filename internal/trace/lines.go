@@ -2,6 +2,7 @@ package trace
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -21,6 +22,7 @@ type Lines struct {
 	encoder *Encoder
 	chain   *audit.Chain // nil until a line is added
 	past    audit.State  // of a closed chain that this one follows
+	own     Batch        // for the methods that add one thing
 	buf     bytes.Buffer // lines since the last Take
 	err     error
 	closed  bool
@@ -49,52 +51,51 @@ func ContinueLines(o Options, s audit.State) (*Lines, error) {
 	return t, nil
 }
 
-// Encoder returns the encoder of these lines, for [Lines.AddEncoded].
+// Encoder returns the encoder of these lines, for [Lines.AddBatch].
 func (t *Lines) Encoder() *Encoder { return t.encoder }
 
 // Event adds an event, without its receipt, which the prompt has.
-func (t *Lines) Event(e event.Event) error {
-	text, err := t.encoder.Event(e)
-	return t.add(e.Run, text, err)
-}
+func (t *Lines) Event(e event.Event) error { return t.addOwn(t.encoder.Event(&t.own, e)) }
 
 // Record adds the decisions about a prompt, and the prompt.
-func (t *Lines) Record(r record.Prompt) error {
-	list, bad := t.encoder.Decisions(r.Handoffs...)
-	err := t.decisions(runOf(r), list, bad)
-	if err == nil && r.Prompt != nil {
-		text, bad := t.encoder.Prompt(r.Prompt)
-		err = t.add(r.Prompt.Receipt.Run, text, bad)
-	}
-	return err
+func (t *Lines) Record(r record.Prompt) error { return t.addOwn(t.encoder.Record(&t.own, r)) }
+
+// Add adds a line of another kind; see [Encoder.Line].
+func (t *Lines) Add(kind string, value any) error {
+	return t.addOwn(t.encoder.Line(&t.own, kind, value))
 }
 
-// Decisions adds a line of the chain for each decision.
-func (t *Lines) Decisions(list audit.Decisions) error { return t.decisions(t.o.Run, list, nil) }
-
-func (t *Lines) decisions(run string, list audit.Decisions, bad error) error {
-	if err := t.begin(run); err != nil {
+// addOwn adds the batch of these lines, unless it could not be encoded.
+func (t *Lines) addOwn(bad error) error {
+	defer t.own.Reset()
+	if err := t.begin(t.own.run); err != nil {
 		return err
 	}
 	if t.keep(bad) != nil {
 		return t.err
 	}
-	return t.keep(t.chain.AppendEncoded(list))
+	return t.AddBatch(&t.own)
 }
 
-// Add adds a line of another kind; see [Encoder.Line].
-func (t *Lines) Add(kind string, value any) error {
-	text, err := t.encoder.Line(kind, value)
-	return t.add(t.o.Run, text, err)
-}
-
-// AddEncoded adds one or more lines that an [Encoder] encoded. It does not keep the text.
-func (t *Lines) AddEncoded(line []byte) error {
-	var err error
-	if bytes.HasPrefix(line, auditOpener) {
-		err = errors.New("only Decisions adds lines of the chain")
+// AddBatch adds what an [Encoder] encoded. It does not keep the batch.
+func (t *Lines) AddBatch(b *Batch) error {
+	if len(b.parts) == 0 {
+		return t.err
 	}
-	return t.add(t.o.Run, line, err)
+	if err := t.begin(b.run); err != nil {
+		return err
+	}
+	from := 0
+	for i := range b.parts {
+		p := &b.parts[i]
+		lines := b.text.Bytes()[from:p.end]
+		if t.keep(t.chain.AppendEncoded(p.decisions)) != nil || t.keep(t.chain.Beside(lines)) != nil {
+			return t.err
+		}
+		t.buf.Write(lines)
+		from = p.end
+	}
+	return nil
 }
 
 // Result adds the result as JSON, which must be in the form for the caller. If it is too large
@@ -102,19 +103,17 @@ func (t *Lines) AddEncoded(line []byte) error {
 func (t *Lines) Result(result any) error {
 	text, err := json.Marshal(result)
 	if err != nil || len(text) <= maxPart {
-		return t.addMember("result", json.RawMessage(text), err)
+		return t.addOwn(cmp.Or(err, t.own.add(record.KindResult, json.RawMessage(text))))
 	}
-	for len(text) > 0 {
+	for len(text) > 0 && err == nil {
 		n := min(maxPart, len(text))
 		for n < len(text) && !utf8.RuneStart(text[n]) {
 			n++
 		}
-		if err := t.addMember("part", string(text[:n]), nil); err != nil {
-			return err
-		}
+		err = t.own.add(record.KindPart, string(text[:n]))
 		text = text[n:]
 	}
-	return t.addMember("result", null, nil)
+	return t.addOwn(cmp.Or(err, t.own.add(record.KindResult, null)))
 }
 
 // Close adds the closing line of the chain, which covers all lines before it, and returns its
@@ -138,9 +137,7 @@ func (t *Lines) Take() []byte {
 		return nil
 	}
 	text := t.buf.Bytes()
-	if t.buf.Reset(); t.buf.Cap() > 1<<20 { // the memory of one giant prompt is not kept
-		t.buf = bytes.Buffer{}
-	}
+	reset(&t.buf)
 	return text
 }
 
@@ -172,34 +169,14 @@ func (t *Lines) begin(run string) error {
 	}
 	o := &t.o
 	if t.past.IsZero() {
-		text, err := record.EncodeLine(record.KindTrace, &header{Version: Version, Run: o.Run, Name: o.Name, Time: o.Time, Tasks: o.Tasks, Inputs: o.Inputs})
+		err := record.AppendLine(&t.buf, record.KindTrace, &header{Version: Version, Run: o.Run, Name: o.Name, Time: o.Time, Tasks: o.Tasks, Inputs: o.Inputs})
 		if t.keep(err) != nil {
 			return t.err
 		}
-		t.buf.Write(text)
 	}
 	chain, err := audit.New(&t.buf, audit.Options{Run: o.Run, Key: o.Key, Previous: o.Previous, Time: o.Time, Before: t.buf.Bytes()})
 	t.chain = chain
 	return t.keep(err)
-}
-
-func (t *Lines) addMember(kind string, value any, err error) error {
-	var text []byte
-	if err == nil {
-		text, err = record.EncodeLine(kind, value)
-	}
-	return t.add(t.o.Run, text, err)
-}
-
-// add adds lines, which the next line of the chain covers.
-func (t *Lines) add(run string, text []byte, bad error) error {
-	if err := t.begin(run); err != nil {
-		return err
-	}
-	if t.keep(bad) == nil && t.keep(t.chain.Beside(text)) == nil {
-		t.buf.Write(text)
-	}
-	return t.err
 }
 
 // keep records the first error, and returns it.

@@ -126,26 +126,23 @@ func TestEncodedLinesEqualAddedLines(t *testing.T) {
 	events, r, others := aTask(t)
 	events = append(events, event.Event{Seq: 6, Type: event.PlanReady, Run: "r1", Plan: []event.Planned{{Task: "new", Title: "A new one"}}, Receipt: r.Prompt.Receipt})
 	one, two := trace.NewLines(of("r1")), trace.NewLines(of("r1"))
-	e := two.Encoder()
-	add := func(text []byte, err error) {
+	e, b := two.Encoder(), new(trace.Batch)
+	add := func(err error) {
 		require.NoError(t, err)
-		require.NoError(t, two.AddEncoded(text))
-		clear(text) // it is not kept
+		require.NoError(t, two.AddBatch(b))
+		b.Reset() // its memory is used again
 	}
 	for _, ev := range events {
 		require.NoError(t, one.Event(ev))
-		add(e.Event(ev))
+		add(e.Event(b, ev))
 	}
 	planned := *r.Prompt.Receipt
 	planned.Task, planned.Session = "new", "r1/new/2"
 	r.Prompt.Receipt = &planned
 	require.NoError(t, one.Record(r))
-	list, err := e.Decisions(r.Handoffs...)
-	require.NoError(t, err)
-	require.NoError(t, two.Decisions(list))
-	add(e.Prompt(r.Prompt))
+	require.NoError(t, e.Record(b, r))
 	require.NoError(t, one.Add("asked", others[0]))
-	add(e.Line("asked", others[0]))
+	add(e.Line(b, "asked", others[0])) // together with the record
 	want := string(one.Take())
 	require.Equal(t, want, string(two.Take()))
 	require.Contains(t, want, `"agent":"fraud","title":"A new one","attempt":2`, "the plan says what it is called")
@@ -156,20 +153,20 @@ func TestEncodedLinesEqualAddedLines(t *testing.T) {
 func TestLinesAreOfTheirKind(t *testing.T) {
 	t.Parallel()
 	e := trace.NewEncoder(nil)
-	text, err := e.Line("info", map[string]any{"a": "<b>"})
-	require.NoError(t, err)
-	require.Equal(t, `{"info":{"a":"<b>"}}`+"\n", string(text))
+	line := func(value any) string {
+		l := trace.NewLines(of("r1"))
+		require.NoError(t, l.Add("info", value))
+		_, text, _ := bytes.Cut(l.Take(), []byte(`{"info":`))
+		return `{"info":` + string(text)
+	}
+	require.Equal(t, `{"info":{"a":"<b>"}}`+"\n", line(map[string]any{"a": "<b>"}))
 	for _, kind := range []string{"", "trace", "audit", "event", "prompt", "part", "result", "Audit", "a b", "a\"", "é", "a1"} {
-		_, err := e.Line(kind, 1)
+		err := e.Line(new(trace.Batch), kind, 1)
 		require.ErrorContains(t, err, "a word of small letters, and none of trace, audit, event, prompt, part, result", "%q", kind)
 	}
-	_, err = e.Line("info", json.RawMessage("{"))
-	require.Error(t, err)
-	_, err = e.Line("info", strings.Repeat("x", record.MaxLine))
-	require.ErrorContains(t, err, "longer than 16777216")
-	text, err = e.Line("info", strings.Repeat("x", record.MaxLine-len(`{"info":""}`)))
-	require.NoError(t, err)
-	require.Len(t, text, record.MaxLine+1)
+	require.Error(t, e.Line(new(trace.Batch), "info", json.RawMessage("{")))
+	require.ErrorContains(t, e.Line(new(trace.Batch), "info", strings.Repeat("x", record.MaxLine)), "longer than 16777216")
+	require.Len(t, line(strings.Repeat("x", record.MaxLine-len(`{"info":""}`))), record.MaxLine+1)
 }
 
 // After an error nothing can be taken, and there is no state to go on from.
@@ -181,8 +178,6 @@ func TestLinesKeepTheirFirstError(t *testing.T) {
 	}{
 		"a kind that a trace has": {func(l *trace.Lines) error { return l.Add("audit", 1) }, "cannot be of the kind"},
 		"a value that is no JSON": {func(l *trace.Lines) error { return l.Add("info", func() {}) }, "unsupported type"},
-		"half a line":             {func(l *trace.Lines) error { return l.AddEncoded([]byte(`{"info":1}`)) }, "end within a line"},
-		"a line of the chain":     {func(l *trace.Lines) error { return l.AddEncoded([]byte(`{"audit":{}}` + "\n")) }, "only Decisions adds lines of the chain"},
 		"a decision without a time": {func(l *trace.Lines) error {
 			return l.Record(record.Prompt{Handoffs: []event.Handoff{{Time: noon.AddDate(9999, 0, 0)}}})
 		}, "record decisions"},
@@ -334,12 +329,10 @@ func TestEncoderIsSafeForConcurrentUse(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range 8 {
 		all.Go(func() {
-			_, err := e.Event(event.Event{Type: event.PlanReady, Plan: []event.Planned{{Task: score.ID, Title: fmt.Sprint(i)}}})
-			require.NoError(t, err)
+			require.NoError(t, e.Event(new(trace.Batch), event.Event{Type: event.PlanReady, Plan: []event.Planned{{Task: score.ID, Title: fmt.Sprint(i)}}}))
 		})
 		all.Go(func() {
-			_, err := e.Prompt(r.Prompt)
-			require.NoError(t, err)
+			require.NoError(t, e.Record(new(trace.Batch), r))
 		})
 	}
 	all.Wait()

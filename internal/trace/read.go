@@ -1,7 +1,6 @@
 package trace
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
@@ -64,30 +63,25 @@ func Read(r io.Reader) (*Trace, error) { return ReadWith(r, ReadOptions{}) }
 // ReadWith reads a trace with options. Several processes may have written it, each
 // continuing it.
 func ReadWith(r io.Reader, o ReadOptions) (*Trace, error) {
-	in, lines := NewReader(o), bufio.NewReaderSize(r, 64<<10)
-	for {
-		text, err := record.ReadLine(lines, nil)
-		if errors.Is(err, record.ErrLongLine) {
+	in := NewReader(o)
+	for text, err := range record.Lines(r) {
+		torn := errors.Is(err, record.ErrTorn)
+		switch {
+		case errors.Is(err, record.ErrLongLine):
 			return nil, &FormatError{in.at + 1, err.Error()}
-		}
-		if err != nil && err != io.EOF {
+		case err != nil && !torn:
 			return nil, fmt.Errorf("line %d: %w", in.at+1, err)
-		}
-		cut := err == io.EOF
-		if cut && len(bytes.TrimSpace(text)) == 0 {
-			return in.Trace()
-		}
-		if cut && !json.Valid(text) {
+		case torn && len(bytes.TrimSpace(text)) == 0:
+			continue
+		case torn && !json.Valid(text):
 			in.trace.Torn = true
-			return in.Trace()
+			continue
 		}
 		if err := in.Line(text); err != nil {
 			return nil, err
 		}
-		if cut {
-			return in.Trace()
-		}
 	}
+	return in.Trace()
 }
 
 // A Reader makes a trace of lines that the caller passes to it. [NewReader] returns one. It is
