@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -16,6 +15,7 @@ import (
 	"github.com/runteam/runteam/internal/cli/exit"
 	"github.com/runteam/runteam/internal/cli/journals"
 	"github.com/runteam/runteam/internal/journal"
+	"github.com/runteam/runteam/internal/journaltest"
 	"github.com/stretchr/testify/require"
 )
 
@@ -123,11 +123,7 @@ func journalLines(t *testing.T, dir string) string {
 	j, err := journal.Open(filepath.Join(dir, journals.FolderName, journals.FileName), journal.Options{ReadOnly: true})
 	require.NoError(t, err)
 	defer j.Close() //nolint:errcheck // nothing was written
-	lines, err := j.Lines(t.Context(), "")
+	text, err := journaltest.Text(j.Lines(t.Context(), ""))
 	require.NoError(t, err)
-	defer lines.Close() //nolint:errcheck // nothing was written
-	var text bytes.Buffer
-	_, err = text.ReadFrom(lines)
-	require.NoError(t, err)
-	return text.String()
+	return text
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/runteam/runteam/internal/cli/exit"
 	"github.com/runteam/runteam/internal/cli/journals"
 	"github.com/runteam/runteam/internal/journal"
+	"github.com/runteam/runteam/internal/journaltest"
 	"github.com/stretchr/testify/require"
 )
 
@@ -399,9 +400,8 @@ func TestSecretsInAJournal(t *testing.T) {
 			for _, name := range clitest.Listing(t, filepath.Join(dir, ".runteam")) {
 				require.NotContains(t, clitest.Contents(t, filepath.Join(dir, ".runteam", name)), canary, name)
 			}
-			lines, err := stored(t, dir).Lines(t.Context(), "")
+			all, err := journaltest.Text(stored(t, dir).Lines(t.Context(), ""))
 			require.NoError(t, err)
-			all := readAll(t, lines)
 			require.NotContains(t, all, canary)
 			require.Contains(t, all, `"fingerprint":"hmac-`, "it is a digest of all of it, which only the key of the journal makes")
 			for _, path := range []string{"team.yaml", "f.md", "g.md"} {

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,13 +10,6 @@ import (
 	"github.com/runteam/runteam/internal/cli/exit"
 	"github.com/stretchr/testify/require"
 )
-
-func readAll(t *testing.T, r io.Reader) string {
-	t.Helper()
-	b, err := io.ReadAll(r)
-	require.NoError(t, err)
-	return string(b)
-}
 
 func TestReuseCallsModelsOnlyForChanges(t *testing.T) {
 	t.Parallel()

@@ -45,14 +45,12 @@ func (r *Run) CachedAnswers(ctx context.Context, key record.Key) iter.Seq2[*reco
 
 // answersIn returns the answers in a row to a prompt.
 func (a *archive) answersIn(l batchRow, masked record.Key) (list []*record.AgentCall, err error) {
-	lines, err := l.read(false)
-	if err != nil {
+	if err := l.unpack(false); err != nil {
 		return nil, err
 	}
 	d := &decoder{vault: a.vault, run: l.id}
 	key := hex.AppendEncode(nil, masked[:])
-	for line := range bytes.Lines(lines) {
-		kind, value := record.SplitLine(line)
+	for kind, value := range record.SplitLines(l.text) {
 		if kind != record.KindAgentCall || !bytes.Contains(value, key) {
 			continue
 		}

@@ -88,9 +88,7 @@ func TestResumedRunHasOneChain(t *testing.T) {
 			}
 			j := open()
 			defer j.Close()
-			lines, err := j.Lines(t.Context(), "r1")
-			require.NoError(t, err)
-			report, err := audit.Verify(lines, audit.VerifyOptions{Key: key})
+			report, err := audit.VerifyLines(j.Lines(t.Context(), "r1"), audit.VerifyOptions{Key: key})
 			require.NoError(t, err)
 			require.NotContains(t, fmt.Sprint(report), "broken")
 

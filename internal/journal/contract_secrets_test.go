@@ -2,12 +2,12 @@ package journal_test
 
 import (
 	"fmt"
-	"io"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/runteam/runteam/internal/brief"
+	"github.com/runteam/runteam/internal/journaltest"
 	"github.com/runteam/runteam/internal/promptview"
 
 	"github.com/stretchr/testify/require"
@@ -91,11 +91,9 @@ func secretsNeedTheirKey(t *testing.T, open openFunc) {
 		list := secretEntries(name)
 		require.NoError(t, appendEntries(r, list...))
 		endRun(t, r)
-		lines, err := j.Lines(t.Context(), name)
+		text, err := journaltest.Text(j.Lines(t.Context(), name))
 		require.NoError(t, err)
-		text, err := io.ReadAll(lines)
-		require.NoError(t, err)
-		require.NotContains(t, string(text), canary)
+		require.NotContains(t, text, canary)
 		s, err := j.Load(t.Context(), name)
 		require.NoError(t, err)
 		tr, err := j.Trace(t.Context(), name)

@@ -19,13 +19,13 @@ type decoder struct {
 	vault  *vault
 	run    string
 	stored *Stored
+	infos  bool      // only the lines of an Info are read
 	only   []task.ID // the tasks whose lines are read; nil means all
 }
 
-// rows decodes the lines of a row.
-func (d *decoder) rows(lines []byte) error {
-	for line := range bytes.Lines(lines) {
-		kind, value := record.SplitLine(line)
+// lines decodes the lines of a row.
+func (d *decoder) lines(text []byte) error {
+	for kind, value := range record.SplitLines(text) {
 		if err := d.line(kind, value); err != nil {
 			return fmt.Errorf("its line of kind %q cannot be read: %w", kind, err)
 		}
@@ -41,24 +41,9 @@ func containsID(line []byte, ids []task.ID) bool {
 	return slices.ContainsFunc(ids, func(id task.ID) bool { return bytes.Contains(line, []byte(id)) })
 }
 
-// infos decodes only the lines of a row that are an Info.
-func (d *decoder) infos(lines []byte) error {
-	for line := range bytes.Lines(lines) {
-		if !bytes.HasPrefix(line, infoOpener) {
-			continue
-		}
-		if err := d.rows(line); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-var infoOpener = record.LinePrefix(record.KindInfo)
-
 // line decodes a line of the history. It ignores other lines.
 func (d *decoder) line(kind string, value []byte) error {
-	if d.only != nil && taskKinds[kind] && !containsID(value, d.only) {
+	if d.infos && kind != record.KindInfo || d.only != nil && taskKinds[kind] && !containsID(value, d.only) {
 		return nil
 	}
 	h := &d.stored.History

@@ -26,7 +26,7 @@ func FuzzRows(f *testing.F) {
 	v := &vault{sealer: s, digests: newDigester(make([]byte, 32)), pads: true}
 	f.Fuzz(func(t *testing.T, lines []byte) {
 		d := &decoder{vault: v, run: "r1", stored: new(Stored)}
-		err := d.rows(lines)
+		err := d.lines(lines)
 		for _, e := range d.stored.History.Log {
 			x := e.Exchange
 			if err != nil || x == nil || x.Result == nil {

@@ -31,11 +31,8 @@ func (a *archive) LoadInfo(ctx context.Context, run string) (*Info, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &decoder{vault: a.vault, run: r.id, stored: new(Stored)}
-	if err := a.each(ctx, r.n, false, d.infos); err != nil {
-		return nil, a.fail("read", fmt.Errorf("run %s: %w", r.id, err))
-	}
-	return &d.stored.Info, nil
+	d := &decoder{vault: a.vault, run: r.id, stored: new(Stored), infos: true}
+	return &d.stored.Info, a.decode(ctx, r.n, d)
 }
 
 func (a *archive) load(ctx context.Context, number int64, run string) (*Stored, error) {
@@ -44,8 +41,18 @@ func (a *archive) load(ctx context.Context, number int64, run string) (*Stored, 
 		return nil, a.fail("read", err)
 	}
 	d := &decoder{vault: a.vault, run: run, stored: &Stored{Newest: at, History: record.History{Mask: a.vault.mask}}}
-	if err := a.each(ctx, number, false, d.rows); err != nil {
-		return nil, a.fail("read", fmt.Errorf("run %s: %w", run, err))
+	return d.stored, a.decode(ctx, number, d)
+}
+
+// decode decodes the history of a run.
+func (a *archive) decode(ctx context.Context, number int64, d *decoder) error {
+	for l, err := range a.store.rows(ctx, number, false) {
+		if err == nil {
+			err = d.lines(l.text)
+		}
+		if err != nil {
+			return a.fail("read", fmt.Errorf("run %s: %w", d.run, err))
+		}
 	}
-	return d.stored, nil
+	return nil
 }

@@ -1,7 +1,6 @@
 package journal_test
 
 import (
-	"bytes"
 	"context"
 	"path/filepath"
 	"testing"
@@ -59,14 +58,11 @@ func TestDeclassifiedSecretIsNotStoredInClear(t *testing.T) {
 	require.Contains(t, res.Tasks[0].Result, "canary-4711", "the caller may see it")
 	_, err = r.Close(t.Context())
 	require.NoError(t, err)
-	lines, err := j.Lines(t.Context(), "r1")
+	text, err := journaltest.Text(j.Lines(t.Context(), "r1"))
 	require.NoError(t, err)
-	var text bytes.Buffer
-	_, err = text.ReadFrom(lines)
-	require.NoError(t, err)
-	require.Contains(t, text.String(), "Read it.", "the prompt is there")
-	require.NotContains(t, text.String(), "canary-4711")
-	require.Contains(t, text.String(), `"handoff":{`, "the decisions are there")
-	require.NotContains(t, text.String(), `"redacted":{`, "what was found in the secret")
-	require.NotContains(t, text.String(), "71117", "the size of a prompt with the secret")
+	require.Contains(t, text, "Read it.", "the prompt is there")
+	require.NotContains(t, text, "canary-4711")
+	require.Contains(t, text, `"handoff":{`, "the decisions are there")
+	require.NotContains(t, text, `"redacted":{`, "what was found in the secret")
+	require.NotContains(t, text, "71117", "the size of a prompt with the secret")
 }

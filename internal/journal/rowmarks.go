@@ -182,9 +182,9 @@ func (a *archive) readTask(ctx context.Context, run, name string, history bool) 
 				rows[i].completed(tasks, in)
 				continue
 			}
-			lines, err := a.row(ctx, rows[i].n, true)
+			l, err := a.store.batchRow(ctx, rows[i].n, true)
 			if err == nil {
-				err = takeLines(in, lines)
+				err = takeLines(in, l.text)
 			}
 			if err != nil {
 				return err
@@ -204,15 +204,6 @@ func (r *markedRow) completed(tasks map[mark]task.ID, in *trace.Reader) {
 	})
 }
 
-// row returns the lines of a row.
-func (a *archive) row(ctx context.Context, n int64, whole bool) ([]byte, error) {
-	l, err := a.store.batchRow(ctx, n)
-	if err != nil {
-		return nil, err
-	}
-	return l.read(whole)
-}
-
 // loadTasks loads some tasks of a run: the log of the history is only about these, and no
 // payload of another task is decrypted.
 func (a *archive) loadTasks(ctx context.Context, r row, ids ...task.ID) (*Stored, error) {
@@ -229,9 +220,9 @@ func (a *archive) loadTasks(ctx context.Context, r row, ids ...task.ID) (*Stored
 		if !rows[i].about(marks...) {
 			continue
 		}
-		lines, err := a.row(ctx, rows[i].n, false)
+		l, err := a.store.batchRow(ctx, rows[i].n, false)
 		if err == nil {
-			err = d.rows(lines)
+			err = d.lines(l.text)
 		}
 		if err != nil {
 			return nil, a.fail("read", err)

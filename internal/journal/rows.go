@@ -1,7 +1,11 @@
 package journal
 
 import (
+	"bytes"
+	"context"
 	"errors"
+	"iter"
+	"sync"
 	"time"
 )
 
@@ -53,8 +57,75 @@ type batchRow struct {
 	run   int64
 	id    string // of the run; only of an answer
 	lines bundle
-	text  []byte // the unpacked lines
+	text  []byte // the unpacked lines: all of them, or those of the history
 }
 
-// pageSize is how many rows are read at a time.
-const pageSize = 64
+// pageSize is how many rows are read and unpacked at a time.
+const pageSize = 16
+
+// rows yields the rows of a run in order, unpacked: with all lines if whole, else with those
+// of the history. An error ends them.
+func (s *store) rows(ctx context.Context, run int64, whole bool) iter.Seq2[*batchRow, error] {
+	return func(yield func(*batchRow, error) bool) {
+		for after := int64(0); ; {
+			page, err := s.page(ctx, run, after, whole)
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			for i, err := range unpacked(page, whole) {
+				if !yield(&page[i], err) || err != nil {
+					return
+				}
+				after = page[i].n
+			}
+			if len(page) < pageSize {
+				return
+			}
+		}
+	}
+}
+
+// unpacked unpacks the rows of a page in parallel, and returns the error of each.
+func unpacked(page []batchRow, whole bool) []error {
+	errs := make([]error, len(page))
+	var all sync.WaitGroup
+	for i := range page {
+		all.Go(func() { errs[i] = page[i].unpack(whole) })
+	}
+	all.Wait()
+	return errs
+}
+
+// unpack sets the text of a row.
+func (l *batchRow) unpack(whole bool) (err error) {
+	if whole {
+		l.text, err = l.lines.unpack()
+	} else {
+		l.text, err = decompress(l.lines.kept)
+	}
+	return err
+}
+
+// Lines yields the stored lines of a run, which is named as for [Journal.Find], in the form
+// of a trace with more kinds of lines.
+func (a *archive) Lines(ctx context.Context, run string) iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		r, err := a.find(ctx, run)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		for l, err := range a.store.rows(ctx, r.n, true) {
+			if err != nil {
+				yield(nil, a.fail("read", err))
+				return
+			}
+			for line := range bytes.Lines(l.text) {
+				if !yield(line, nil) {
+					return
+				}
+			}
+		}
+	}
+}

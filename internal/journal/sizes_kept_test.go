@@ -1,7 +1,6 @@
 package journal_test
 
 import (
-	"bufio"
 	"encoding/json"
 	"path/filepath"
 	"strings"
@@ -43,11 +42,10 @@ func TestSizesAboveThePlaintextLimitAreClasses(t *testing.T) {
 			require.NoError(t, res.JournalErr)
 			_, err = r.Close(t.Context())
 			require.NoError(t, err)
-			lines, err := j.Lines(t.Context(), "r1")
-			require.NoError(t, err)
 			inputs, messages := 0, 0
-			for in := bufio.NewScanner(lines); in.Scan(); {
-				if !strings.HasPrefix(in.Text(), `{"begin"`) && !strings.HasPrefix(in.Text(), `{"message"`) {
+			for text, err := range j.Lines(t.Context(), "r1") {
+				require.NoError(t, err)
+				if !strings.HasPrefix(string(text), `{"begin"`) && !strings.HasPrefix(string(text), `{"message"`) {
 					continue
 				}
 				var line struct {
@@ -59,12 +57,12 @@ func TestSizesAboveThePlaintextLimitAreClasses(t *testing.T) {
 					}
 					Message struct{ Bytes int }
 				}
-				require.NoError(t, json.Unmarshal([]byte(in.Text()), &line))
+				require.NoError(t, json.Unmarshal(text, &line))
 				for _, given := range line.Begin.Inputs {
 					inputs++
 					require.Equal(t, map[string]int{"pin": bytesize.Class(1), "year": 4}[given.Name], given.Bytes, given.Name)
 				}
-				if strings.HasPrefix(in.Text(), `{"message"`) {
+				if strings.HasPrefix(string(text), `{"message"`) {
 					messages++
 					require.Equal(t, bytesize.Class(1), line.Message.Bytes)
 				}

@@ -266,16 +266,16 @@ func (s *store) marked(ctx context.Context, run int64) (list []markedRow, err er
 	return list, s.explain(rows.Err())
 }
 
-// batchRow returns one row.
-func (s *store) batchRow(ctx context.Context, n int64) (batchRow, error) {
+// batchRow returns one row, unpacked.
+func (s *store) batchRow(ctx context.Context, n int64, whole bool) (*batchRow, error) {
 	list, err := s.batchRows(ctx, "select b.n, b.run, '', b.parts, b.kept, b.rest from batches b where b.n = ?", n)
 	if err == nil && len(list) == 0 {
 		err = errRow // it was removed meanwhile
 	}
 	if err != nil {
-		return batchRow{}, err
+		return nil, err
 	}
-	return list[0], nil
+	return &list[0], list[0].unpack(whole)
 }
 
 // answers returns rows with an answer to this key and a number lower than before, the

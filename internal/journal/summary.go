@@ -1,7 +1,6 @@
 package journal
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -218,20 +217,22 @@ type progressOf struct {
 // progress returns the tasks of a run that did not end, from its events.
 func (c *catalog) progress(ctx context.Context, number int64) (map[task.ID]progressOf, error) {
 	tasks := map[task.ID]progressOf{}
-	err := c.each(ctx, number, true, func(lines []byte) error {
-		for line := range bytes.Lines(lines) {
-			if err := learnProgress(tasks, line); err != nil {
-				return err
+	for l, err := range c.store.rows(ctx, number, true) {
+		if err != nil {
+			return tasks, err
+		}
+		for kind, value := range record.SplitLines(l.text) {
+			if err := learnProgress(tasks, kind, value); err != nil {
+				return tasks, err
 			}
 		}
-		return nil
-	})
-	return tasks, err
+	}
+	return tasks, nil
 }
 
 // learnProgress updates the progress of tasks from a line.
-func learnProgress(tasks map[task.ID]progressOf, line []byte) error {
-	switch kind, value := record.SplitLine(line); kind {
+func learnProgress(tasks map[task.ID]progressOf, kind string, value []byte) error {
+	switch kind {
 	case record.KindRunStart:
 		var b record.RunStart
 		err := json.Unmarshal(value, &b)

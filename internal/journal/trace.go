@@ -5,10 +5,8 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"io"
 
 	"github.com/runteam/runteam/internal/promptview"
-
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/internal/trace"
 	"github.com/runteam/runteam/task"
@@ -28,17 +26,15 @@ func (a *archive) Trace(ctx context.Context, run string) (*trace.Trace, error) {
 // everyLine returns a function that reads every line of a run.
 func (a *archive) everyLine(ctx context.Context, r row) func(*trace.Reader) error {
 	return func(in *trace.Reader) error {
-		rows := &lineReader{ctx: ctx, a: a, run: r.n}
-		for {
-			if err := rows.next(); err == io.EOF {
-				return nil
-			} else if err != nil {
-				return err
+		for l, err := range a.store.rows(ctx, r.n, true) {
+			if err == nil {
+				err = takeLines(in, l.text)
 			}
-			if err := takeLines(in, rows.text); err != nil {
+			if err != nil {
 				return err
 			}
 		}
+		return nil
 	}
 }
 

@@ -1,7 +1,6 @@
 package journal_test
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"path/filepath"
@@ -48,14 +47,11 @@ func TestTokensAboveThePlaintextLimitAreClasses(t *testing.T) {
 			require.Equal(t, took, res.Usage, "the caller may see it")
 			_, err = r.Close(t.Context())
 			require.NoError(t, err)
-			lines, err := j.Lines(t.Context(), "r1")
+			text, err := journaltest.Text(j.Lines(t.Context(), "r1"))
 			require.NoError(t, err)
-			var text bytes.Buffer
-			_, err = text.ReadFrom(lines)
-			require.NoError(t, err)
-			require.Contains(t, text.String(), `{"exchange"`)
+			require.Contains(t, text, `{"exchange"`)
 			for _, exact := range []string{"71117", "81119", "60223", "70489", fmt.Sprint(int64(price.Cost(took))), `"cost"`} {
-				require.NotContains(t, text.String(), exact)
+				require.NotContains(t, text, exact)
 			}
 			s, err := j.Load(t.Context(), "r1")
 			require.NoError(t, err)

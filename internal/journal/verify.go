@@ -1,7 +1,6 @@
 package journal
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -35,17 +34,31 @@ func (a *archive) Verify(ctx context.Context, run string, o audit.VerifyOptions)
 		return audit.Report{Status: audit.Broken, Why: "the state of its chain cannot be read: it was altered"}, nil
 	}
 	o.Run = r.id
-	line, altered := 1, 0 // the first lines of the next row, and of the first row with wrong marks
-	rows := &lineReader{ctx: ctx, a: a, run: r.n, until: last, took: func(l *batchRow, lines []byte) {
-		if altered == 0 && !marksAgree(l, lines) {
-			altered = line
+	altered := 0 // the first line of the first row with wrong marks
+	headed := false
+	lines := func(yield func([]byte, error) bool) {
+		n := 0
+		for l, err := range a.store.rows(ctx, r.n, true) {
+			if err != nil {
+				yield(nil, a.fail("read", err))
+				return
+			}
+			if l.n > last {
+				return
+			}
+			if altered == 0 && !marksAgree(l) {
+				altered = n + 1
+			}
+			for line := range bytes.Lines(l.text) {
+				n++
+				headed = headed || n == 1 && bytes.HasPrefix(line, traceOpener)
+				if !yield(line, nil) {
+					return
+				}
+			}
 		}
-		line += bytes.Count(lines, []byte("\n"))
-	}}
-	in := bufio.NewReaderSize(rows, 64<<10)
-	begin, _ := in.Peek(len(traceOpener)) // Verify returns the error
-	headed := bytes.Equal(begin, traceOpener)
-	report, err := audit.Verify(in, o)
+	}
+	report, err := audit.VerifyLines(lines, o)
 	if err != nil {
 		return audit.Report{}, err
 	}
@@ -69,7 +82,7 @@ var traceOpener = record.LinePrefix(record.KindTrace)
 // marksAgree reports whether the marks of a row, if it has any, name every task of its
 // lines, and as completed those that completed in it. The chain does not cover marks, and a
 // row without the mark of a task is skipped where that task is read alone.
-func marksAgree(l *batchRow, lines []byte) bool {
+func marksAgree(l *batchRow) bool {
 	var row markedRow
 	var err error
 	if row.marks, _, row.marked, err = splitMarks(l.lines.parts); err != nil || !row.marked {
@@ -84,7 +97,7 @@ func marksAgree(l *batchRow, lines []byte) bool {
 	})
 	missing := func(id task.ID) bool { return id != "" && !about[markOf(id, false)] }
 	done := 0
-	for line := range bytes.Lines(lines) {
+	for line := range bytes.Lines(l.text) {
 		kind, value := record.SplitLine(line)
 		var of aboutLine
 		switch kind {
