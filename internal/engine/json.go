@@ -6,16 +6,15 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"slices"
+	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/task"
 )
 
-// separator separates the results of one agent in agentResults.
+// separator stands between the results of one agent in agentResults.
 const separator = "\n\n---\n\n"
 
 // MarshalJSON returns what [Result.WriteJSON] writes.
@@ -25,8 +24,8 @@ func (r *Result) MarshalJSON() ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// WriteJSON writes the result as one JSON object with the names of the
-// original, piece by piece, so that a large result is never in memory twice.
+// WriteJSON writes the result as one JSON object with the names of the original. It
+// encodes one task and one agent at a time, so that a large result is not in memory twice.
 func (r *Result) WriteJSON(w io.Writer) error {
 	if r == nil {
 		return errNoResult
@@ -34,43 +33,28 @@ func (r *Result) WriteJSON(w io.Writer) error {
 	if w == nil {
 		return errors.New("write the result: the writer is nil")
 	}
-	out := &jsonWriter{w: bufio.NewWriter(w), first: true}
+	out := &jsonWriter{w: bufio.NewWriter(w)}
 	out.raw("{")
-	if r.Command != "" {
-		out.member("command", r.Command)
-	}
-	out.member("runId", r.RunID)
-	if r.Name != "" {
-		out.member("name", r.Name)
-	}
-	out.member("status", r.Status)
-	out.member("success", r.Success())
-	if r.Goal != "" {
-		out.member("goal", r.Goal)
-	}
-	out.long("output", r.Output)
+	out.members(struct {
+		Command string `json:"command,omitempty"`
+		RunID   string `json:"runId"`
+		Name    string `json:"name,omitempty"`
+		Status  Status `json:"status"`
+		Success bool   `json:"success"`
+		Goal    string `json:"goal,omitempty"`
+		Output  string `json:"output"`
+	}{r.Command, r.RunID, r.Name, r.Status, r.Success(), r.Goal, r.Output})
 	r.writeTasks(out)
-	if len(r.Steps) > 0 {
-		out.key("coordinator")
-		out.raw("[")
-		for i := range r.Steps {
-			out.next(i)
-			out.value(r.Steps[i].wire())
-		}
-		out.raw("]")
-	}
-	out.member("totalTokenUsage", r.Usage)
-	out.member("context", r.Context)
-	if r.Audit != "" {
-		out.member("audit", r.Audit)
-	}
-	out.member("errors", orEmpty(r.Errors))
-	if r.Cause != nil {
-		out.member("cause", r.Cause.Error())
-	}
-	if len(r.Warnings) > 0 {
-		out.member("warnings", r.Warnings)
-	}
+	out.raw(",")
+	out.members(struct {
+		Coordinator []wireStep  `json:"coordinator,omitempty"`
+		Usage       llm.Usage   `json:"totalTokenUsage"`
+		Context     Context     `json:"context"`
+		Audit       string      `json:"audit,omitempty"`
+		Errors      []TaskError `json:"errors"`
+		Cause       *string     `json:"cause,omitempty"`
+		Warnings    []string    `json:"warnings,omitempty"`
+	}{r.wireSteps(), r.Usage, r.Context, r.Audit, orEmpty(r.Errors), textOf(r.Cause), r.Warnings})
 	out.raw("}")
 	if out.err != nil {
 		return out.err
@@ -78,81 +62,71 @@ func (r *Result) WriteJSON(w io.Writer) error {
 	return out.w.Flush()
 }
 
-// writeAgents joins the results of each agent, agents in the order of their first task.
-func (r *Result) writeAgents(out *jsonWriter) {
-	var names []string
-	tasks := map[string][]*TaskResult{}
-	for i := range r.Tasks {
-		t := &r.Tasks[i]
-		if tasks[t.Assignee] == nil {
-			names = append(names, t.Assignee)
-		}
-		tasks[t.Assignee] = append(tasks[t.Assignee], t)
+// textOf returns the text of an error, or nil if there is none.
+func textOf(err error) *string {
+	if err == nil {
+		return nil
 	}
-	out.key("agentResults")
-	out.raw("{")
-	for i, name := range names {
-		out.next(i)
-		out.value(name)
-		out.raw(":{")
-		success, usage := true, llm.Usage{}
-		var last *TaskResult // with a structured result
-		for _, t := range tasks[name] {
-			success = success && t.Status == task.Completed
-			usage = usage.Add(t.Metrics.Usage)
-			if t.Status == task.Completed && t.Structured != "" {
-				last = t
-			}
-		}
-		out.first = true
-		out.member("success", success)
-		out.key("output")
-		out.raw(`"`)
-		shown := 0
-		for _, t := range tasks[name] {
-			if t.Status != task.Completed {
-				continue
-			}
-			if shown > 0 {
-				out.text(separator)
-			}
-			out.text(t.Result)
-			shown++
-		}
-		out.raw(`"`)
-		out.member("tokenUsage", usage)
-		out.member("toolCalls", []string{})
-		if last != nil {
-			out.member("structured", json.RawMessage(last.Structured))
-		}
-		writeMessages(out, tasks[name])
-		out.raw("}")
-	}
-	out.raw("}")
-	out.first = false
+	return new(err.Error())
 }
 
-// writeMessages writes the messages of the tasks of an agent in the form of the
-// original, if there are any.
-func writeMessages(out *jsonWriter, tasks []*TaskResult) {
-	if !slices.ContainsFunc(tasks, func(t *TaskResult) bool { return t.Messages != nil }) {
-		return
+// writeTasks writes the tasks and how many ended how, the results by agent, with agents in
+// the order of their first task, and the results by task.
+func (r *Result) writeTasks(out *jsonWriter) {
+	var agents []string
+	byAgent := map[string][]*TaskResult{}
+	out.raw(`,"tasks":[`)
+	for i := range r.Tasks {
+		t := &r.Tasks[i]
+		if byAgent[t.Assignee] == nil {
+			agents = append(agents, t.Assignee)
+		}
+		byAgent[t.Assignee] = append(byAgent[t.Assignee], t)
+		out.next(i)
+		out.value(t.wire())
 	}
-	out.key("messages")
-	out.raw("[")
-	n := 0
+	out.raw(`],"outcomes":`)
+	out.value(r.Outcomes())
+	out.raw(`,"agentResults":{`)
+	for i, name := range agents {
+		out.next(i)
+		out.value(name)
+		out.raw(":")
+		out.value(answerOf(byAgent[name]))
+	}
+	out.raw(`},"taskResults":{`)
+	for i := range r.Tasks {
+		out.next(i)
+		out.value(string(r.Tasks[i].ID))
+		out.raw(":")
+		out.value(r.Tasks[i].answer())
+	}
+	out.raw("}")
+}
+
+// answerOf returns what an agent did in its tasks.
+func answerOf(tasks []*TaskResult) wireAnswer {
+	a := wireAnswer{Success: true, ToolCalls: []string{}}
+	var shown []string
 	for _, t := range tasks {
+		a.TokenUsage = a.TokenUsage.Add(t.Metrics.Usage)
+		if t.Messages != nil {
+			a.Messages = orEmpty(a.Messages)
+		}
 		for _, m := range t.Messages {
-			out.next(n)
-			out.raw(`{"role":`)
-			out.value(m.Role)
-			out.raw(`,"content":[{"type":"text","text":"`)
-			out.text(m.Text)
-			out.raw(`"}]}`)
-			n++
+			a.Messages = append(a.Messages, wireMessage{m.Role, []wireText{{"text", m.Text}}})
+		}
+		if t.Status != task.Completed {
+			a.Success = false
+			continue
+		}
+		shown = append(shown, t.Result)
+		if t.Structured != "" {
+			a.Structured = json.RawMessage(t.Structured)
 		}
 	}
-	out.raw("]")
+	a.Output = strings.Join(shown, separator)
+	return a
 }
 
 type wireTask struct {
@@ -198,8 +172,12 @@ type wireStep struct {
 	Error   *TaskError   `json:"error,omitempty"`
 }
 
-func (s *Step) wire() wireStep {
-	return wireStep{Step: s.Kind, Call: s.Call, Metrics: s.Metrics.wire(), Reused: reuseOf(s.Reused, s.Saved), Error: s.Error}
+func (r *Result) wireSteps() (steps []wireStep) {
+	for i := range r.Steps {
+		s := &r.Steps[i]
+		steps = append(steps, wireStep{Step: s.Kind, Call: s.Call, Metrics: s.Metrics.wire(), Reused: reuseOf(s.Reused, s.Saved), Error: s.Error})
+	}
+	return steps
 }
 
 // wire returns nil for work that never began.
@@ -220,6 +198,7 @@ func (t *TaskResult) wire() wireTask {
 	}
 }
 
+// wireAnswer is the result of one task, or the results of all tasks of one agent.
 type wireAnswer struct {
 	Success    bool            `json:"success"`
 	Output     string          `json:"output"`
@@ -228,6 +207,18 @@ type wireAnswer struct {
 	Structured json.RawMessage `json:"structured,omitempty"`
 	Truncated  bool            `json:"truncated,omitempty"`
 	Reused     *wireReuse      `json:"reused,omitempty"`
+	Messages   []wireMessage   `json:"messages,omitzero"` // of an agent; nil if the conversations were not recorded
+}
+
+// wireMessage is a message in the form of the original.
+type wireMessage struct {
+	Role    string     `json:"role"`
+	Content []wireText `json:"content"`
+}
+
+type wireText struct {
+	Type string `json:"type"`
+	Text string `json:"text"`
 }
 
 // wireReuse says where a result was taken from, and what it had taken there.
@@ -256,9 +247,8 @@ func orEmpty[T any](list []T) []T {
 
 // A jsonWriter writes JSON in pieces and keeps the first error.
 type jsonWriter struct {
-	w     *bufio.Writer
-	err   error
-	first bool // no member of the present object has been written
+	w   *bufio.Writer
+	err error
 }
 
 func (j *jsonWriter) raw(text string) {
@@ -267,88 +257,25 @@ func (j *jsonWriter) raw(text string) {
 	}
 }
 
-func (j *jsonWriter) value(v any) {
+func (j *jsonWriter) value(v any) { j.write(v, 0) }
+
+// members writes the members of an object, without the braces.
+func (j *jsonWriter) members(object any) { j.write(object, len("{")) }
+
+// write writes a value without the first and last n bytes.
+func (j *jsonWriter) write(v any, n int) {
 	if j.err != nil {
 		return
 	}
-	b, err := json.Marshal(v)
-	if err != nil {
-		j.err = err
-		return
-	}
-	_, j.err = j.w.Write(b)
-}
-
-// chunk is how much of a long text is escaped at a time.
-const chunk = 64 << 10
-
-// text writes the inside of a JSON string.
-func (j *jsonWriter) text(s string) {
-	for len(s) > 0 && j.err == nil {
-		end := min(len(s), chunk)
-		for end < len(s) && !utf8.RuneStart(s[end]) {
-			end++
-		}
-		b, err := json.Marshal(s[:end])
-		if err != nil {
-			j.err = err
-			return
-		}
-		_, j.err = j.w.Write(b[1 : len(b)-1])
-		s = s[end:]
+	var b []byte
+	if b, j.err = json.Marshal(v); j.err == nil {
+		_, j.err = j.w.Write(b[n : len(b)-n])
 	}
 }
 
-// long writes a member whose text may be large.
-func (j *jsonWriter) long(name, text string) {
-	j.key(name)
-	j.raw(`"`)
-	j.text(text)
-	j.raw(`"`)
-}
-
-// key opens a member of the present object.
-func (j *jsonWriter) key(name string) {
-	if !j.first {
-		j.raw(",")
-	}
-	j.first = false
-	j.value(name)
-	j.raw(":")
-}
-
-func (j *jsonWriter) member(name string, v any) {
-	j.key(name)
-	j.value(v)
-}
-
-// next separates the elements of a list or a map that is written by hand.
+// next separates the elements of a list or an object.
 func (j *jsonWriter) next(i int) {
 	if i > 0 {
 		j.raw(",")
 	}
-}
-
-// writeTasks writes the tasks and how many ended how, what each agent did, and the
-// results by task.
-func (r *Result) writeTasks(out *jsonWriter) {
-	out.key("tasks")
-	out.raw("[")
-	for i := range r.Tasks {
-		out.next(i)
-		out.value(r.Tasks[i].wire())
-	}
-	out.raw("]")
-	out.member("outcomes", r.Outcomes())
-	r.writeAgents(out)
-	out.key("taskResults")
-	out.raw("{")
-	for i := range r.Tasks {
-		t := &r.Tasks[i]
-		out.next(i)
-		out.value(string(t.ID))
-		out.raw(":")
-		out.value(t.answer())
-	}
-	out.raw("}")
 }
