@@ -14,11 +14,11 @@ import (
 // payload, each mark after a comma, or "". After a cut, left is the length of
 // what is left of the text.
 func marks(d *gate.Decision, left int) string {
-	if len(d.Redacted) == 0 && len(d.Revealed) == 0 && d.CutFrom == 0 && d.Broken == 0 && !d.InPart && !d.AnswerTruncated {
+	if len(d.Redacted) == 0 && len(d.Revealed) == 0 && d.CutFrom == 0 && d.Broken == 0 && !d.Parts().InPart && !d.AnswerTruncated {
 		return ""
 	}
 	var b strings.Builder
-	if d.AnswerTruncated && !d.InPart { // the parts of a structured answer are complete
+	if d.AnswerTruncated && !d.Parts().InPart { // the parts of a structured answer are complete
 		b.WriteString(", truncated")
 	}
 	if n := total(d.Redacted); n > 0 {
@@ -33,7 +33,7 @@ func marks(d *gate.Decision, left int) string {
 	if d.CutFrom > 0 {
 		b.WriteString(", cut " + kib(left) + " of " + kib(d.CutFrom) + " KiB")
 	}
-	if d.InPart { // not d.Narrowed, which tells whether there was something that the reader must not get
+	if d.Parts().InPart { // not d.Narrowed, which tells whether there was something that the reader must not get
 		b.WriteString(", in parts")
 	}
 	if d.Broken > 0 {

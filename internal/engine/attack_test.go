@@ -185,7 +185,7 @@ func TestRecordedPromptsHideContextLoweredForOthers(t *testing.T) {
 func TestRecorderChangesNothing(t *testing.T) {
 	t.Parallel()
 	scribble := func(d *gate.Decision) {
-		for _, list := range [][]task.Path{d.Kept, d.Dropped, d.Unmatched} {
+		for _, list := range [][]task.Path{d.Parts().Kept, d.Parts().Dropped, d.Parts().Unmatched} {
 			for i := range list {
 				list[i] = "/FORGED"
 			}
@@ -228,12 +228,12 @@ func TestRecorderChangesNothing(t *testing.T) {
 	}
 	require.Len(t, decisions, 1)
 	d := decisions[0]
-	require.Equal(t, []task.Path{"/mail", "/score"}, d.Kept)
-	require.Equal(t, []task.Path{"/absent"}, d.Unmatched)
+	require.Equal(t, []task.Path{"/mail", "/score"}, d.Parts().Kept)
+	require.Equal(t, []task.Path{"/absent"}, d.Parts().Unmatched)
 	require.Equal(t, []gate.Entry{{Use: gate.EntryEndorsed, Name: "checked"}}, d.Entries)
 	require.Equal(t, redact.Counts{redact.Email: 1}, d.Redacted)
-	require.NotContains(t, d.Dropped, task.Path("/FORGED"))
-	require.NotEmpty(t, d.Dropped)
+	require.NotContains(t, d.Parts().Dropped, task.Path("/FORGED"))
+	require.NotEmpty(t, d.Parts().Dropped)
 }
 
 // A renewal lets results be read on. A message that has expired is not delivered,

@@ -17,8 +17,8 @@ func (v callView) measured() (c Context) {
 		d := v.run.decided(ruling)
 		c.Redacted += d.Redacted.Total()
 		c.Revealed += d.Revealed.Total()
-		c.Withheld += len(d.Dropped)
-		if d.Verdict != gate.Passed && len(d.Dropped) == 0 {
+		c.Withheld += len(d.Parts().Dropped)
+		if d.Verdict != gate.Passed && len(d.Parts().Dropped) == 0 {
 			c.Withheld++
 		}
 		delivered += d.BytesAfter

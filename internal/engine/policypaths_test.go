@@ -207,12 +207,12 @@ func TestOnlyNarrowedContextIsMarkedNarrowed(t *testing.T) {
 		return nil, nil, ""
 	}
 	d, res, same := play(`{"remarks": "x"}`)
-	require.False(t, d.Narrowed)
-	require.Empty(t, d.Dropped)
+	require.False(t, d.Parts().Narrowed)
+	require.Empty(t, d.Parts().Dropped)
 	require.Zero(t, res.Context.Withheld)
 	d, res, less := play(`{"remarks": "x", "secretz": "y"}`)
-	require.True(t, d.Narrowed)
-	require.Equal(t, []task.Path{"/secretz"}, d.Dropped)
+	require.True(t, d.Parts().Narrowed)
+	require.Equal(t, []task.Path{"/secretz"}, d.Parts().Dropped)
 	require.Equal(t, 1, res.Context.Withheld)
 	require.Equal(t, same, less, "the reader of a part does not learn whether there was more")
 	require.Contains(t, same, `[envelope `)

@@ -70,7 +70,7 @@ func (r *runScope) toClearance(ctx context.Context, e *envelope.Envelope, source
 		return reading{text: "[withheld: " + d.Reason + "]", partly: true}, nil
 	}
 	structured, _ := payload.JSON()
-	partly := d.Narrowed || d.TextDropped || len(d.Redacted) > 0
+	partly := d.Parts().Narrowed || d.Parts().TextDropped || len(d.Redacted) > 0
 	return reading{cmp.Or(payload.Text(), structured), structured, partly}, nil // if a rule lets only parts pass, there is no text
 }
 

@@ -129,7 +129,7 @@ func TestNamesThatLookLikeOthersAreRefused(t *testing.T) {
 				canonical, _ := s.Payload().JSON()
 				require.Equal(t, tt.want, canonical, tt.name)
 				require.Empty(t, s.Payload().Text(), "the text beside a filtered value stays behind")
-				require.Equal(t, p.Text() != "" && o.Envelope.Structured(), s.Decision().TextDropped)
+				require.Equal(t, p.Text() != "" && o.Envelope.Structured(), s.Decision().Parts().TextDropped)
 			}
 		}
 	}

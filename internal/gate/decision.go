@@ -29,6 +29,7 @@ const (
 // viewer who may not see it, [Decision.ForReader] that for the reader.
 type Decision struct {
 	Verdict  Verdict      `json:"verdict"`
+	byValue  bool         // the detail depends on more of the value than its label
 	Mode     handoff.Mode `json:"mode,omitempty"`
 	Rule     handoff.Rule `json:"rule"`             // the rule that decided
 	Reason   string       `json:"reason,omitempty"` // why it was withheld
@@ -40,7 +41,7 @@ type Decision struct {
 	To       string       `json:"to"`
 	Task     task.ID      `json:"task,omitempty"` // the reader's task
 
-	Narrowing
+	*Narrowing // nil if all of it passes; see [Decision.Parts]
 
 	Entries    []Entry `json:"entries,omitempty"` // of the policy, that lowered, endorsed or renewed it
 	Translated bool    `json:"translated,omitempty"`
@@ -50,12 +51,10 @@ type Decision struct {
 	Before label.Classification `json:"labelBefore"`
 	After  label.Classification `json:"labelAfter"`
 	Sizes
-	Coarse bool `json:"coarse,omitempty"` // a [Decision.Outline]: sizes are classes, paths and counts are left out
-
-	byValue bool // the detail depends on more of the value than its label
 }
 
-// Narrowing says which parts of a value pass.
+// A Narrowing says which parts of a value pass. It does not change once a decision has
+// it, because decisions share it.
 type Narrowing struct {
 	InPart      bool        `json:"inPart,omitempty"`      // parts are granted and not the whole, whatever the value has
 	Narrowed    bool        `json:"narrowed,omitempty"`    // something of the value was left out
@@ -85,6 +84,16 @@ type Sizes struct {
 	// Truncated says that a size limit cut the text. A text that was cut because
 	// the policy asks for an excerpt, or a digest shows one line, is not truncated.
 	Truncated bool `json:"truncated,omitempty"`
+
+	Coarse bool `json:"coarse,omitempty"` // a [Decision.Outline]: sizes are classes, paths and counts are left out
+}
+
+// Parts returns which parts of the value pass. It is never nil, and must not be changed.
+func (d *Decision) Parts() *Narrowing {
+	if d.Narrowing == nil {
+		return &Narrowing{}
+	}
+	return d.Narrowing
 }
 
 // A Ruling is a decision together with what it lets through. Only
@@ -153,7 +162,7 @@ func (d *Decision) Outline() Decision {
 	if o.Coarse = true; d.byValue {
 		o.Detail = ""
 	}
-	o.Narrowed, o.Kept, o.Dropped, o.TextDropped, o.Unmatched = false, nil, nil, false, nil
+	o.Narrowing = inPart(d.Parts().InPart, false)
 	o.Redacted, o.Revealed, o.Broken, o.CutFrom = nil, nil, 0, 0
 	if d.Truncated { // that it was larger than the limit is no more than its class says
 		o.CutFrom = bytesize.Class(d.CutFrom)
@@ -177,18 +186,28 @@ func (d *Decision) ForReader() Decision {
 		return d.Outline()
 	}
 	o := *d
-	if d.InPart || d.Before != d.After {
-		o.Narrowed = d.InPart // whether there was more than the parts is not the reader's to know
-		o.Kept, o.Dropped, o.TextDropped, o.Unmatched = nil, nil, false, nil
+	if parts := d.Parts().InPart; parts || d.Before != d.After {
+		o.Narrowing = inPart(parts, parts) // whether there was more than the parts is not the reader's to know
 		o.BytesBefore = max(d.BytesAfter, d.CutFrom)
 	}
 	return o
 }
 
+// inPart returns a narrowing without paths; nil if nothing is granted in part.
+func inPart(inPart, narrowed bool) *Narrowing {
+	if !inPart {
+		return nil
+	}
+	return &Narrowing{InPart: true, Narrowed: narrowed}
+}
+
 // Clone returns a decision that shares nothing with d that could be changed.
 func (d *Decision) Clone() *Decision {
 	c := *d
-	c.Kept, c.Dropped, c.Unmatched = slices.Clone(d.Kept), slices.Clone(d.Dropped), slices.Clone(d.Unmatched)
+	if n := d.Narrowing; n != nil {
+		c.Narrowing = new(*n)
+		c.Kept, c.Dropped, c.Unmatched = slices.Clone(n.Kept), slices.Clone(n.Dropped), slices.Clone(n.Unmatched)
+	}
 	c.Redacted, c.Revealed, c.Entries = maps.Clone(d.Redacted), maps.Clone(d.Revealed), slices.Clone(d.Entries)
 	return &c
 }

@@ -47,12 +47,12 @@ func TestDecisionNamesOnlyKnownNames(t *testing.T) {
 		Verdict: gate.Passed, Mode: handoff.Scoped, Rule: "analyst→writer", Line: "team.yaml:30", Source: upstream, Envelope: "e-up",
 		From: "analyst", To: "writer", Task: "t-down",
 		Before: label.Confidential, After: label.Confidential,
-		Narrowing: gate.Narrowing{InPart: true, Narrowed: true, Kept: []task.Path{"/facts/*", "/items/*/id", "/score"}, Dropped: []task.Path{"/*", "/facts/name", "/items/*/*"}, Unmatched: []task.Path{"/gone"}},
+		Narrowing: &gate.Narrowing{InPart: true, Narrowed: true, Kept: []task.Path{"/facts/*", "/items/*/id", "/score"}, Dropped: []task.Path{"/*", "/facts/name", "/items/*/*"}, Unmatched: []task.Path{"/gone"}},
 		Sizes:     gate.Sizes{BytesBefore: 134, BytesAfter: 55},
 	}, *s.Decision())
 
 	d := sealed(t, compartment(schema{"notes", "facts"}), offer(t, structured(t, give))).Decision()
-	require.Equal(t, []task.Path{"/*", "/facts/name", "/items/*/*", "/notes"}, d.Dropped, "the schema names one more")
+	require.Equal(t, []task.Path{"/*", "/facts/name", "/items/*/*", "/notes"}, d.Parts().Dropped, "the schema names one more")
 
 	for _, o := range []*gate.Offer{offer(t, structured(t, give)), offer(t, envelope.Text(give)), offer(t, structured(t, `{"CANARY":1,"name":{"CANARY":"CANARY"}}`)), offer(t, envelope.Text("CANARY"))} {
 		for _, names := range []gate.Namer{nil, schema{"notes"}} {

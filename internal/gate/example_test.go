@@ -60,7 +60,7 @@ func Example() {
 	safe, err := compartment.GateOutbound(context.Background(), &gate.Offer{Source: ticket, Title: "Ticket", Envelope: raw}, now)
 	crossed, _ := safe.Payload().JSON()
 	fmt.Println(crossed, err)
-	fmt.Println("kept:", safe.Decision().Kept, "dropped:", safe.Decision().Dropped, "redacted:", safe.Decision().Redacted)
+	fmt.Println("kept:", safe.Decision().Parts().Kept, "dropped:", safe.Decision().Parts().Dropped, "redacted:", safe.Decision().Redacted)
 
 	// 6. And it rules on what comes back: first without the tag that was asked for, then with it.
 	reply := gate.Reply{Session: contract.Session, ID: "e-2", Text: "Charged twice, wants a refund."}
@@ -122,7 +122,7 @@ func ExampleCompartment_Decide() {
 		payload, _ := envelope.Structured(raw)
 		e, _ := envelope.New(envelope.Header{ID: "e-1", Producer: "fraud", Classification: label.Confidential, CreatedAt: now}, payload)
 		d, _ := compartment.Decide(context.Background(), &gate.Offer{Source: source, Envelope: e}, now)
-		fmt.Println(d.Verdict, d.Before, d.After, d.Kept, d.Dropped, d.Entries, d.Err())
+		fmt.Println(d.Verdict, d.Before, d.After, d.Parts().Kept, d.Parts().Dropped, d.Entries, d.Err())
 	}
 	// Output:
 	// passed confidential internal [/fraud_score] [/*] [{lowered score-to-letters}] <nil>

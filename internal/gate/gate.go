@@ -125,7 +125,7 @@ func (c *Compartment) Decide(ctx context.Context, o *Offer, now time.Time) (Ruli
 		return d, nil
 	}
 	if g == nil || len(g.Paths) == 0 {
-		d.Dropped = topLevel(o.Envelope.Open())
+		d.Narrowing = &Narrowing{Dropped: topLevel(o.Envelope.Open())}
 		d.withhold(RuleGrant, ReasonRule, "nothing grants it")
 		return d, nil
 	}
@@ -342,7 +342,9 @@ func (c *Compartment) finish(ctx context.Context, g *Grant, d *Ruling, p envelop
 	}
 	p, err := c.redactPayload(ctx, g, d, p)
 	if err != nil {
-		d.Dropped = nil
+		n := *d.Parts()
+		n.Dropped = nil
+		d.Narrowing = &n
 		d.withholdValue(RuleRedact, "it could not be checked for secrets and personal data")
 		return fmt.Errorf("redact %s %q: %w", d.Source.Kind, d.Source.Name, err)
 	}
@@ -386,7 +388,12 @@ func (d *Decision) withhold(rule handoff.Rule, why string, detail string) {
 	if d.Envelope != "" {
 		d.BytesBefore = bytesize.Class(max(d.BytesBefore, 1))
 	}
-	d.Kept, d.Entries, d.After = nil, nil, d.Before // nothing was lowered, endorsed or renewed for anybody
+	if len(d.Parts().Kept) > 0 {
+		n := *d.Narrowing
+		n.Kept = nil
+		d.Narrowing = &n
+	}
+	d.Entries, d.After = nil, d.Before // nothing was lowered, endorsed or renewed for anybody
 }
 
 // withholdValue withholds because of more of the value than its label, which the

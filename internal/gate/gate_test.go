@@ -154,10 +154,10 @@ func TestNothingIsDeliveredWithoutAGrant(t *testing.T) {
 				o := offer(t, structured(t, five))
 				o.As = as
 				r := requireWithheld(t, c, o, gate.RuleGrant, gate.ReasonRule, gate.CodeWithheld)
-				require.Equal(t, []task.Path{"/*", "/*", "/*", "/*", "/*"}, r.Dropped, "five dropped, and no key is named")
+				require.Equal(t, []task.Path{"/*", "/*", "/*", "/*", "/*"}, r.Parts().Dropped, "five dropped, and no key is named")
 			}
 			r := requireWithheld(t, c, offer(t, envelope.Text(five)), gate.RuleGrant, gate.ReasonRule, gate.CodeWithheld)
-			require.Equal(t, []task.Path{task.Whole}, r.Dropped, "a text is one value")
+			require.Equal(t, []task.Path{task.Whole}, r.Parts().Dropped, "a text is one value")
 		})
 	}
 }
@@ -370,6 +370,13 @@ func TestSizes(t *testing.T) {
 		o.As = task.Structured
 		require.Less(t, o.Envelope.Open().Size(), gate.DefaultStructuredBytes)
 		requireWithheld(t, newCompartment(t), o, gate.RuleStructuredSize, gate.ReasonRule, gate.CodeTooLarge)
+	})
+	t.Run("parts that are withheld are not listed as kept", func(t *testing.T) {
+		t.Parallel()
+		c := granted(t, []gate.Grant{{Source: upstream, Paths: []task.Path{"/a"}, MaxBytes: 8}})
+		r := requireWithheld(t, c, offer(t, structured(t, `{"a":"much longer","b":1}`)), gate.RuleStructuredSize, gate.ReasonRule, gate.CodeTooLarge)
+		require.True(t, r.Parts().InPart)
+		require.Empty(t, r.Parts().Kept)
 	})
 	t.Run("beside a structured part the text gets the rest", func(t *testing.T) {
 		t.Parallel()

@@ -43,8 +43,8 @@ func TestDeclassifierNarrowsWhereTheReaderIsBelowTheLabel(t *testing.T) {
 	require.Equal(t, label.Confidential, d.Before)
 	require.Equal(t, label.Internal, d.After)
 	require.Equal(t, []gate.Entry{{Use: gate.EntryLowered, Name: "score-only"}}, d.Entries)
-	require.Equal(t, []task.Path{"/score"}, []task.Path{d.Kept[len(d.Kept)-1]})
-	require.NotEmpty(t, d.Dropped)
+	require.Equal(t, []task.Path{"/score"}, []task.Path{d.Parts().Kept[len(d.Parts().Kept)-1]})
+	require.NotEmpty(t, d.Parts().Dropped)
 
 	cleared := seal(t, under(t, lowering()), o)
 	require.Equal(t, value, cleared.Payload(), "a reader that is cleared gets the whole")

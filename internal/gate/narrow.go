@@ -15,7 +15,8 @@ import (
 // narrow picks parts of the structured value; where there is none, of the JSON
 // value that a text consists of. Any other text is delivered whole or not at all.
 func (c *Compartment) narrow(g *Grant, s pick.Selection, p envelope.Payload, d *Ruling) (_ envelope.Payload, ok bool) {
-	d.InPart = true
+	n := &Narrowing{InPart: true}
+	d.Narrowing = n
 	by, line := g.narrowing(d)
 	if l := d.lowers; l != nil && by == RuleGrant {
 		by, line = handoff.Rule(l.Name), cmp.Or(l.Origin.String(), d.Line)
@@ -27,12 +28,12 @@ func (c *Compartment) narrow(g *Grant, s pick.Selection, p envelope.Payload, d *
 	}
 	value, ok := decoded(p)
 	if _, text := value.(string); !ok || text || g.Source.Kind == handoff.Fault { // a text in quotes is a text, and so is what an agent said when it failed
-		d.Dropped = []task.Path{task.Whole}
+		n.Dropped = []task.Path{task.Whole}
 		return withhold("a text is delivered whole or not at all, and only parts are granted: " + s.String())
 	}
 	picked := s.Apply(value)
 	named := names{g, s}
-	d.Dropped, d.Kept, d.Unmatched = named.shown(picked.Dropped), named.shown(picked.Kept), picked.Unmatched
+	n.Dropped, n.Kept, n.Unmatched = named.shown(picked.Dropped), named.shown(picked.Kept), picked.Unmatched
 	if !picked.Any {
 		return withhold("none of the granted parts is in it: " + s.String())
 	}
@@ -45,8 +46,8 @@ func (c *Compartment) narrow(g *Grant, s pick.Selection, p envelope.Payload, d *
 		return withhold("it has no canonical form")
 	}
 	_, structured := p.JSON()
-	d.TextDropped = structured && p.Text() != "" && !writes(p.Text(), whole)
-	d.Narrowed = d.TextDropped || whole.Canonical() != v.Canonical()
+	n.TextDropped = structured && p.Text() != "" && !writes(p.Text(), whole)
+	n.Narrowed = n.TextDropped || whole.Canonical() != v.Canonical()
 	if by != RuleGrant { // what the task itself did not ask for is explained by its rule
 		d.Rule, d.Line = by, line
 	}

@@ -70,8 +70,8 @@ func TestScenarioScoped(t *testing.T) {
 	require.Equal(t, `{"fraud_score":0.72,"risk_level":"high"}`, canonical)
 	d := s.Decision()
 	require.Equal(t, handoff.Scoped, d.Mode)
-	require.Equal(t, []task.Path{"/fraud_score", "/risk_level"}, d.Kept)
-	require.Equal(t, []task.Path{"/*", "/internal_notes"}, d.Dropped)
+	require.Equal(t, []task.Path{"/fraud_score", "/risk_level"}, d.Parts().Kept)
+	require.Equal(t, []task.Path{"/*", "/internal_notes"}, d.Parts().Dropped)
 	require.Equal(t, handoff.Rule("fraud_to_recommendation_scoped"), d.Rule)
 }
 

@@ -44,24 +44,24 @@ func TestOutlineRevealsNothingOfTheValue(t *testing.T) {
 		Sizes: gate.Sizes{BytesBefore: 4, BytesAfter: 2},
 	}
 	long := *short
-	long.Narrowed, long.Kept, long.Dropped, long.TextDropped = true, []task.Path{"/score"}, []task.Path{"/hiv"}, true
-	long.Unmatched, long.Redacted, long.Revealed = []task.Path{"/x"}, redact.Counts{redact.Card: 2}, redact.Counts{redact.Email: 1}
+	long.Narrowing = &gate.Narrowing{Narrowed: true, Kept: []task.Path{"/score"}, Dropped: []task.Path{"/hiv"}, TextDropped: true, Unmatched: []task.Path{"/x"}}
+	long.Redacted, long.Revealed = redact.Counts{redact.Card: 2}, redact.Counts{redact.Email: 1}
 	long.Broken, long.CutFrom, long.BytesBefore, long.BytesAfter = 3, 900, 1000, 500
 	require.Equal(t, short.Outline(), long.Outline())
 	o := long.Outline()
 	require.Equal(t, o, o.Outline())
 	require.Equal(t, gate.Decision{
 		Verdict: gate.Passed, Mode: handoff.Scoped, Rule: "rule", From: "a", To: "b", Envelope: "a/1", Before: label.Secret, After: label.Internal,
-		Entries: short.Entries, Translated: true, Coarse: true,
-		Sizes: gate.Sizes{BytesBefore: 1 << 10, BytesAfter: 1 << 10},
+		Entries: short.Entries, Translated: true,
+		Sizes: gate.Sizes{BytesBefore: 1 << 10, BytesAfter: 1 << 10, Coarse: true},
 	}, o)
 
 	own := long.ForReader()
-	require.Empty(t, own.Dropped)
-	require.Empty(t, own.Unmatched)
-	require.False(t, own.TextDropped)
+	require.Empty(t, own.Parts().Dropped)
+	require.Empty(t, own.Parts().Unmatched)
+	require.False(t, own.Parts().TextDropped)
 	require.Equal(t, 900, own.BytesBefore, "what the mark of the cut says")
-	require.Empty(t, own.Kept)
+	require.Empty(t, own.Parts().Kept)
 	require.Equal(t, long.Redacted, own.Redacted)
 	held := long
 	held.Verdict = gate.Withheld

@@ -174,7 +174,7 @@ func requireTable(t *testing.T, compartment *gate.Compartment, c cell) {
 			require.True(t, structured, "%v %s", c, name)
 			require.Equal(t, written(c.kept()), canonical, "%v %s", c, name)
 			require.Empty(t, got.Text(), "%v %s: the text beside it stays behind", c, name)
-			require.True(t, r.Narrowed)
+			require.True(t, r.Parts().Narrowed)
 		case name == "both":
 			require.Equal(t, o.Envelope.Open(), got, "%v: same bytes", c)
 		case name == "as structured":
@@ -182,7 +182,7 @@ func requireTable(t *testing.T, compartment *gate.Compartment, c cell) {
 			require.Empty(t, got.Text())
 		default:
 			require.Equal(t, o.Envelope.Open(), got, "%v %s: same bytes", c, name)
-			require.False(t, r.Narrowed)
+			require.False(t, r.Parts().Narrowed)
 		}
 	}
 }
@@ -244,7 +244,7 @@ func TestLines(t *testing.T) {
 				o := offer(t, give.payload)
 				if give.want == held {
 					r := requireWithheld(t, compartment, o, decide(t, compartment, o).Rule, gate.ReasonRule, gate.CodeWithheld)
-					require.NotEmpty(t, r.Dropped)
+					require.NotEmpty(t, r.Parts().Dropped)
 					continue
 				}
 				p := sealed(t, compartment, o).Payload()
@@ -267,9 +267,9 @@ func TestTextIsOneValue(t *testing.T) {
 		} {
 			o := offer(t, envelope.Text(give))
 			r := requireWithheld(t, compartment, o, decide(t, compartment, o).Rule, gate.ReasonRule, gate.CodeWithheld)
-			require.Equal(t, []task.Path{task.Whole}, r.Dropped, "%s %q", name, give)
-			require.True(t, r.InPart)
-			require.False(t, r.Narrowed, "it is held as a whole")
+			require.Equal(t, []task.Path{task.Whole}, r.Parts().Dropped, "%s %q", name, give)
+			require.True(t, r.Parts().InPart)
+			require.False(t, r.Parts().Narrowed, "it is held as a whole")
 		}
 	}
 	for _, root := range []string{`"billing"`, "12", "true", "null", `["category"]`, "[]", "{}"} { // at the path "", not at /category
@@ -308,7 +308,7 @@ func TestPathsAtAnyDepth(t *testing.T) {
 				s := sealed(t, under(t, exactly(tt.rule)), offer(t, p))
 				canonical, _ := s.Payload().JSON()
 				require.Equal(t, tt.want, canonical)
-				require.Equal(t, tt.unmatched, s.Decision().Unmatched)
+				require.Equal(t, tt.unmatched, s.Decision().Parts().Unmatched)
 			}
 		})
 	}

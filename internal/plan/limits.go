@@ -111,7 +111,7 @@ func (c *sizeCheck) checkPromptSize(ctx context.Context, i int) {
 		}
 		switch {
 		case d.IsDelivered() && !d.Truncated:
-			if fixed += d.BytesAfter; !d.InPart {
+			if fixed += d.BytesAfter; !d.Parts().InPart {
 				fixed, texts = fixed-d.BytesAfter, append(texts, d.BytesAfter)
 			}
 			continue

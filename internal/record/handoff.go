@@ -37,8 +37,8 @@ func measure(h *event.Handoff, d *gate.Decision) {
 	h.Coarse, h.Redacted, h.Revealed = d.Coarse, d.Redacted, d.Revealed
 	h.Before = extent(d.BytesBefore, d.Envelope != "")
 	h.After = extent(d.BytesAfter, d.IsDelivered())
-	h.After.Included, h.After.Excluded = d.Kept, d.Dropped
-	if d.IsDelivered() && !d.Narrowed && !d.Coarse {
+	h.After.Included, h.After.Excluded = d.Parts().Kept, d.Parts().Dropped
+	if d.IsDelivered() && !d.Parts().Narrowed && !d.Coarse {
 		h.After.Included = []task.Path{task.Whole}
 	}
 }

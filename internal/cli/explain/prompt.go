@@ -73,8 +73,8 @@ func (x *Document) prompt(p *trace.Prompt) PromptDocument {
 		case d == nil:
 		case d.Verdict != gate.Passed:
 			out.Withheld = append(out.Withheld, withheld{What: x.SourceName(d), Reason: d.Reason, Rule: d.Rule, Line: d.Line, Detail: d.Detail})
-		case len(d.Dropped) > 0 || d.TextDropped:
-			out.Withheld = append(out.Withheld, withheld{What: "of " + x.SourceName(d), Rule: d.Rule, Line: d.Line, Paths: d.Dropped, Text: d.TextDropped})
+		case len(d.Parts().Dropped) > 0 || d.Parts().TextDropped:
+			out.Withheld = append(out.Withheld, withheld{What: "of " + x.SourceName(d), Rule: d.Rule, Line: d.Line, Paths: d.Parts().Dropped, Text: d.Parts().TextDropped})
 		}
 	}
 	most := MaxAbsent
@@ -178,7 +178,7 @@ func (x *Document) describeDecision(d *gate.Decision) string {
 	if d.Translated {
 		parts = append(parts, "translated")
 	}
-	if d.Narrowed {
+	if d.Parts().Narrowed {
 		parts = append(parts, "narrowed to "+delivered(d))
 	}
 	for _, e := range d.Entries {
@@ -194,13 +194,13 @@ const unnamed task.Path = "/*"
 // delivered says what of a narrowed value was delivered. If the names of some parts are not recorded,
 // it names what was not delivered instead, if those names are recorded.
 func delivered(d *gate.Decision) string {
-	open := slices.ContainsFunc(d.Dropped, func(p task.Path) bool { return strings.Contains(string(p), "*") })
+	open := slices.ContainsFunc(d.Parts().Dropped, func(p task.Path) bool { return strings.Contains(string(p), "*") })
 	switch {
-	case !slices.Contains(d.Kept, unnamed) || open:
-		return pathList(d.Kept)
-	case len(d.Dropped) > 0:
-		return "all but " + pathList(d.Dropped)
-	case d.TextDropped:
+	case !slices.Contains(d.Parts().Kept, unnamed) || open:
+		return pathList(d.Parts().Kept)
+	case len(d.Parts().Dropped) > 0:
+		return "all but " + pathList(d.Parts().Dropped)
+	case d.Parts().TextDropped:
 		return "all of its structured part"
 	}
 	return "all of its parts"

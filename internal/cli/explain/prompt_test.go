@@ -43,7 +43,7 @@ func TestExplainShowsPolicyEffects(t *testing.T) {
 	t.Parallel()
 	d := &gate.Decision{
 		Verdict: gate.Passed, Mode: handoff.Scoped, Rule: "intake-to-fraud", Line: "team.yaml:30", Source: gate.Source{Kind: handoff.Input, Name: "claim"}, From: "user", Translated: true, Entries: []gate.Entry{{Use: gate.EntryLowered, Name: "score"}}, Before: label.Confidential, After: label.Internal,
-		Narrowing:  gate.Narrowing{Narrowed: true, Kept: []task.Path{"/facts/*", "/sum"}, Dropped: []task.Path{"/notes"}, TextDropped: true},
+		Narrowing:  &gate.Narrowing{Narrowed: true, Kept: []task.Path{"/facts/*", "/sum"}, Dropped: []task.Path{"/notes"}, TextDropped: true},
 		Redactions: gate.Redactions{Redacted: redact.Counts{"card": 1, "email": 2}, Revealed: redact.Counts{"iban": 1}},
 		Sizes:      gate.Sizes{CutFrom: 80_000},
 	}
@@ -78,7 +78,7 @@ func TestExplainDescribesNarrowedValues(t *testing.T) {
 		{"nothing", nil, nil, false, "narrowed to nothing"},
 	}
 	for _, tt := range tests {
-		d := &gate.Decision{Rule: "r", Source: gate.Source{Kind: handoff.Input, Name: "claim"}, Narrowing: gate.Narrowing{Narrowed: true, Kept: tt.kept, Dropped: tt.dropped, TextDropped: tt.text}}
+		d := &gate.Decision{Rule: "r", Source: gate.Source{Kind: handoff.Input, Name: "claim"}, Narrowing: &gate.Narrowing{Narrowed: true, Kept: tt.kept, Dropped: tt.dropped, TextDropped: tt.text}}
 		require.Equal(t, "input claim, internal, r, "+tt.want, x.describeDecision(d), tt.name)
 	}
 	require.Equal(t, "/sum and parts whose names are not recorded", pathList([]task.Path{"/*", "/sum"}))
