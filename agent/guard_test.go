@@ -49,7 +49,7 @@ func TestGuardsAreNotCorrected(t *testing.T) {
 }
 
 // TestGuardsDoNotBindTheEndpoint checks that an endpoint that enforces the schema does not
-// enforce the verdict. The prompt has the schema as it is written.
+// enforce the verdict. The prompt has the schema unchanged.
 func TestGuardsDoNotBindTheEndpoint(t *testing.T) {
 	t.Parallel()
 	for give, want := range map[string]string{

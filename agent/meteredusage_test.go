@@ -121,7 +121,7 @@ func TestOversizedReplyIsPaid(t *testing.T) {
 	require.Equal(t, []llm.Usage{{InputTokens: 8, OutputTokens: 50}}, b.took)
 }
 
-// What an agent reports is never below zero, whatever its endpoint counts.
+// The usage of an agent is never below zero, even if its endpoint counts wrongly.
 func TestUsageOfFailedCallsIsNotNegative(t *testing.T) {
 	t.Parallel()
 	m := llm.ModelFunc(func(context.Context, llm.Request, func(llm.Delta) error) (llm.Response, error) {

@@ -69,8 +69,8 @@ func TestDigestCoversEveryField(t *testing.T) {
 // Requirement: G19.
 func TestDigestIsFixed(t *testing.T) {
 	t.Parallel()
-	// A digest that stands in a store must stay valid: this value changes only
-	// together with the version in the digest's input.
+	// A stored digest must stay valid: this value changes only together with the
+	// version in the digest's input.
 	e := newEnvelope(t, full(), structured(t, `{"a":1}`).WithText("text"))
 	require.Equal(t, "2c7d50159d747c55ed27007f702f71045aec7cbc827a331a1d0d709e38427f43", e.Digest())
 }

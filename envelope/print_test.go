@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// canary stands in payloads that nothing may print.
+// canary is in payloads that nothing may print.
 const canary = "CANARY-7f3a"
 
 // verbs that call Format; %T writes the type, and %p and %w of a struct are mistakes that vet reports.

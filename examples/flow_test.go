@@ -10,7 +10,7 @@ import (
 )
 
 // TestCanariesStayOnTheirPaths plants in every input and every result of every
-// example, with agents that repeat whatever they read, and looks for each
+// example, with agents that repeat everything that they read, and looks for each
 // canary wherever anything is written.
 func TestCanariesStayOnTheirPaths(t *testing.T) {
 	t.Parallel()

@@ -74,7 +74,7 @@ func TestTicketAgentsRead(t *testing.T) {
 }
 
 // TestReplyHasOnlyDeclassifiedParts changes all of the ticket but what the
-// declassifier lets through, and finds the same reply.
+// declassifier delivers, and finds the same reply.
 func TestReplyHasOnlyDeclassifiedParts(t *testing.T) {
 	t.Parallel()
 	before, _ := prompts(t, edited(t, "support-ticket"))

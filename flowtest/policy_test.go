@@ -31,7 +31,7 @@ policy: {POLICY}
 `
 
 // TestPoliciesHold checks that what a policy withholds reaches the reader neither by an edge
-// nor through the memory, whatever agents repeat.
+// nor through the memory.
 func TestPoliciesHold(t *testing.T) {
 	t.Parallel()
 	tests := []struct {

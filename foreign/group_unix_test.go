@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// startGroup makes a command the first process of a group of its own: llmock
-// serves from a process that it starts.
+// startGroup makes a command the leader of a new process group: llmock serves from
+// a process that it starts.
 func startGroup(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
 
 // stopGroup ends a command and the processes that it started.

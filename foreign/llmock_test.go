@@ -10,7 +10,7 @@ import (
 )
 
 // llmock accepts only requests that have each member of its template, and its
-// preset "stream" answers with a stream that nobody asked for.
+// preset "stream" answers with a stream that was not requested.
 func TestLlmock(t *testing.T) {
 	t.Parallel()
 	for _, preset := range []string{"whole", "stream"} {

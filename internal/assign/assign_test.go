@@ -35,7 +35,7 @@ func graphOf(t require.TestingT, specs []task.Spec) *graph.Graph {
 	return g
 }
 
-// named returns agents that are told apart by their names alone.
+// named returns agents that differ only in their names.
 func named(names ...string) []assign.Agent {
 	agents := make([]assign.Agent, len(names))
 	for i := range agents {

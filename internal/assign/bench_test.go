@@ -27,7 +27,7 @@ func vocabulary(r *rand.Rand) []string {
 	return words
 }
 
-// prose returns n words, of which the common ones are frequent, as in a language.
+// prose returns n words. Common words are frequent, as in a language.
 func prose(r *rand.Rand, words []string, n int) string {
 	out := make([]string, n)
 	for i := range out {

@@ -14,7 +14,7 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// A fitted team is a roster and tasks of which a person said who should have them.
+// A fitted team is a roster and tasks with the agents that a person chose for them.
 type fitted struct {
 	Team   string         `json:"team"`
 	Agents []assign.Agent `json:"agents"`
@@ -25,9 +25,9 @@ type fitted struct {
 	} `json:"tasks"`
 }
 
-// TestFitChoosesLikeAPerson counts the tasks of eight teams, in four
-// languages, that go to the agent that a person chose for them. It is a floor:
-// whoever changes how fit is measured sees what becomes of it.
+// TestFitChoosesLikeAPerson counts the tasks of eight teams, in four languages,
+// that go to the agent that a person chose for them. The count is a lower bound for
+// changes of how fit is measured.
 func TestFitChoosesLikeAPerson(t *testing.T) {
 	t.Parallel()
 	data, err := os.ReadFile("testdata/fits.json")

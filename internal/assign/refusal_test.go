@@ -88,7 +88,8 @@ func TestRefusalsNameEveryMissingRequirement(t *testing.T) {
 	ask := task.Spec{Title: "Ask", Description: "Do it.", Timeout: 2 * time.Hour, RequiredTags: []string{"letter"}}
 	require.Equal(t, `no agent keeps a session for 2h0m0s: the longest is 1h0m0s, "writer"`, refused(t, ask, label.Internal, desk()[1:]).Message)
 
-	// each meets something that the other lacks, so that no filter alone leaves nobody
+	// each meets something that the other lacks, so that no filter alone excludes all
+	// agents
 	two := desk()[:2]
 	two[0].MaxSession, two[1].MaxSession = 0, time.Hour
 	two[1].Clearance, two[0].OutputTags = label.Public, []string{"letter"}
@@ -178,7 +179,7 @@ func TestBlankRequirementsMatchNothing(t *testing.T) {
 	}
 }
 
-// TestManyRefusalsAreQuick has more tasks that nobody may do than could each
+// TestManyRefusalsAreQuick has more tasks without an eligible agent than could each
 // be compared with every word that agents have.
 func TestManyRefusalsAreQuick(t *testing.T) {
 	t.Parallel()

@@ -53,7 +53,7 @@ func decided(i int) event.Handoff {
 	return h
 }
 
-// list is n decisions, the first of which has the number from.
+// list is n decisions, numbered from from.
 func list(from, n int) (l []event.Handoff) {
 	for i := range n {
 		l = append(l, decided(from+i))
@@ -205,7 +205,7 @@ func TestShortKeyIsRefused(t *testing.T) {
 	require.Zero(t, b.Len())
 }
 
-// disk fails as it is told, and remembers what was asked of it.
+// disk fails on request, and records its calls.
 type disk struct {
 	bytes.Buffer
 	writes, syncs int
@@ -247,8 +247,8 @@ func TestEachAppendIsOneWriteMadeDurable(t *testing.T) {
 	require.Equal(t, []int{3, 3}, []int{d.writes, d.syncs})
 }
 
-// TestAfterAFailedWriteNothingIsWritten lets a write fail after each number
-// of bytes: what stands then is open, never closed, and nothing comes after it.
+// TestAfterAFailedWriteNothingIsWritten lets a write fail after each number of
+// bytes: the file is then open, never closed, and has no more lines.
 //
 // Requirement: G45.
 func TestAfterAFailedWriteNothingIsWritten(t *testing.T) {
@@ -284,7 +284,7 @@ func TestAfterAFailedWriteNothingIsWritten(t *testing.T) {
 	}
 }
 
-// volatile is a writer that panics when it is told.
+// volatile is a writer that panics on request.
 type volatile struct{ panics bool }
 
 func (v *volatile) Write(p []byte) (int, error) {

@@ -44,9 +44,9 @@ func TestRecordOfAnotherRunIsRefused(t *testing.T) {
 	}
 }
 
-// A forged line can have a right digest: without a key anybody computes it, and
-// with one a signed line of another version of the run can be copied. Only the
-// line after it, which names the digest of the real one, tells.
+// A forged line can have a right digest: without a key anyone can compute it, and
+// with one a signed line of another version of the run can be copied. Only the line
+// after it, which names the digest of the real one, reveals it.
 //
 // Requirement: G45.
 func TestReplacedLineIsFound(t *testing.T) {

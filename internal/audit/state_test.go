@@ -111,8 +111,8 @@ func (r *relay) form() []byte {
 	return form
 }
 
-// TestAlterationBetweenProcessesIsFound alters each line while no process
-// runs; the next one goes on from the state that was kept.
+// TestAlterationBetweenProcessesIsFound alters each line while no process runs; the
+// next one continues from the stored state.
 //
 // Requirement: G45.
 func TestAlterationBetweenProcessesIsFound(t *testing.T) {
@@ -327,7 +327,7 @@ func TestStateIsSmall(t *testing.T) {
 	require.LessOrEqual(t, len(r.form()), 200)
 }
 
-// What was taken stays as it was taken.
+// A state that was taken does not change.
 //
 // Requirement: G45.
 func TestStateIsACopy(t *testing.T) {

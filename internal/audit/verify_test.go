@@ -40,9 +40,9 @@ func brokenIn(t *testing.T, text string, o audit.VerifyOptions, first, last int)
 	}
 }
 
-// around returns the stretch in which the line at an index stands, as numbers
-// of lines: from the one after the last line of a record before it, to the next
-// line of a record at or after the index from.
+// around returns the range of the line at an index, as numbers of lines: from the
+// one after the last line of a record before it, to the next line of a record at or
+// after the index from.
 func around(lines []string, at, from int) (first, last int) {
 	for first = at; first > 0 && !strings.HasPrefix(lines[first-1], ours); first-- {
 	}
@@ -312,8 +312,8 @@ func TestEmptyFileIsNotVerified(t *testing.T) {
 	}
 }
 
-// sealed is a line as somebody without respect for its form could write it,
-// with the digest that it needs: this is the form that is documented.
+// sealed is a line in a form that the package never writes, with the digest that it
+// needs: this is the form that is documented.
 func sealed(previous [32]byte, text string) (string, [32]byte) {
 	h := sha256.New()
 	for _, part := range []string{"runteam/audit/1", string(previous[:]), text} {

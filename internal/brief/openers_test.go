@@ -45,8 +45,8 @@ func TestGoalOpener(t *testing.T) {
 	}
 }
 
-// requireOpeners holds find to each opener: alone and on a later line, in any
-// case, behind blanks, and with invisible characters in it.
+// requireOpeners holds find to each opener: alone and on a later line, in any case,
+// after spaces, and with invisible characters in it.
 func requireOpeners(t *testing.T, find func(string) (int, string), openers []string) {
 	t.Helper()
 	leads := []string{"", " ", "\t ", "   ", "\u00a0", "\u3000", "\u200b", "\ufeff", "\u2060", "\u202e", "\u00ad", "\u200d", "\u034f", "\ufe0f", "\u115f", "\u3164", "\u2800", "\U000e0041", "\x00", "\x1b", "\x7f", " \u200b\t\ufeff "}

@@ -72,7 +72,8 @@ func TestAssignmentRespectsClearance(t *testing.T) {
 	require.Equal(t, []string{"high", "high", "high"}, names[:3], "also for what it need not have")
 	require.NotEqual(t, "", names[3])
 
-	// Where nobody may have all that a task could be given, one who may have what it must will do.
+	// If no agent may read all optional context of a task, an agent that may read the required
+	// context is enough.
 	tm = newTeam(t, cleared("only", label.Confidential, says("x")), member("low", says("x")))
 	pinned := first
 	pinned.Assignee = "only"

@@ -19,7 +19,7 @@ import (
 // Ways past an assertion.
 
 // assertionFinding returns the finding about one assertion of a plan. What does not hold
-// keeps a run from starting, before any agent is asked.
+// keeps a run from starting, before any agent is called.
 func assertionFinding(t *testing.T, tm *engine.Team, specs []task.Spec, o *engine.RunOptions, text string) flow.Finding {
 	t.Helper()
 	a, err := flow.ParseAssertion(text)
@@ -64,8 +64,8 @@ func TestAssertionsAboutAnEndpointInAnySpelling(t *testing.T) {
 	}
 }
 
-// Agents written in Go may tell each other anything over a bus, and the
-// table knows.
+// Agents written in Go may send each other anything over a bus, and the table
+// covers that.
 //
 // Requirement: G54.
 func TestFlowTableHasTheMessageBus(t *testing.T) {
@@ -82,9 +82,8 @@ func TestFlowTableHasTheMessageBus(t *testing.T) {
 	}
 }
 
-// What stands in a memory that the caller brings is known to nobody, and
-// comes to every task of scope all. The table has it, and an assertion that
-// cannot see into it says so.
+// The content of a memory that the caller brings is unknown, and is delivered to
+// every task of scope all. The table covers it, and assertions name it as opaque.
 //
 // Requirement: G54.
 func TestFlowTableHasTheCallersMemory(t *testing.T) {
@@ -161,8 +160,8 @@ func TestAssertionsNameOpaqueTexts(t *testing.T) {
 	}
 }
 
-// A rule of everybody for the user that blocks parts would withhold the answer
-// to a goal, which is a text: it is refused before a model is asked.
+// A rule of everybody for the user that blocks parts would withhold the answer to a
+// goal, which is a text: it is refused before a model is called.
 //
 // Requirement: G47.
 func TestGoalWhoseAnswerIsWithheldIsRefusedBeforehand(t *testing.T) {

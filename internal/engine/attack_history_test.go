@@ -17,7 +17,7 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// Whatever stands under the key of a prompt, an answer of another agent is none to it.
+// A stored answer of another agent is not used, even under the key of the prompt.
 //
 // Requirement: G19.
 func TestAnswerOfAnotherAgentIsNotTaken(t *testing.T) {
@@ -85,7 +85,7 @@ func TestHistoryOfAnotherRunIsRefused(t *testing.T) {
 	require.ErrorContains(t, err, `the journal has run "r" in its place`)
 }
 
-// Where agents are asked, they are given nothing that has expired since.
+// Agents that are called in a replay read no expired context.
 //
 // Requirement: G16.
 func TestReplayThatCallsAgentsWithholdsExpiredContext(t *testing.T) {
@@ -153,7 +153,7 @@ func TestPrefetchStopsWhenTheJournalFails(t *testing.T) {
 	require.Equal(t, 2, f.calls)
 }
 
-// A task that was interrupted, and then failed with another one, has times that there are.
+// A task that was interrupted, and then failed because of another one, has valid times.
 func TestInterruptedTaskThatFailsHasTimes(t *testing.T) {
 	t.Parallel()
 	then := time.Now().Add(-time.Hour)

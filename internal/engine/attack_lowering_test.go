@@ -18,9 +18,10 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// Ways to get below a label what no schema bounds, or what somebody else reads.
+// Attempts to deliver below a label what no schema bounds, or what another reader
+// reads.
 
-// scoreOnly is a schema that bounds all that it lets stand in a result.
+// scoreOnly is a schema that bounds every value of a result.
 const scoreOnly = `{"type":"object","additionalProperties":false,"required":["score"],"properties":{"score":{"type":"integer"}}}`
 
 // scorer is a task of maker with a confidential result.
@@ -81,8 +82,7 @@ func TestErrorTextsAreNotLoweredForTheCoordinator(t *testing.T) {
 	}
 }
 
-// What stands in the memory, or in a message, was held to no schema when it
-// came there.
+// Entries of the memory and messages were not checked against a schema.
 //
 // Requirement: G14.
 func TestMemoryAndMessagesAreNotLowered(t *testing.T) {

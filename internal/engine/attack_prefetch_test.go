@@ -57,7 +57,7 @@ func TestReplayOfAnAbortedRunEndsAsItDid(t *testing.T) {
 	require.Equal(t, want.Usage, got.Usage)
 }
 
-// What crossed into an answer that is reused is recorded like any other.
+// The context of a reused answer is recorded like any other.
 //
 // Requirement: G44.
 func TestContextOfACachedAnswerIsRecorded(t *testing.T) {
@@ -77,7 +77,7 @@ func TestContextOfACachedAnswerIsRecorded(t *testing.T) {
 	require.Equal(t, 1, n, "from a to b")
 }
 
-// A journal tells no exact sizes of what is above the caller.
+// A journal has no exact sizes of values above the caller.
 //
 // Requirement: G50.
 func TestJournalStoresSizeClassesAboveTheCaller(t *testing.T) {

@@ -20,10 +20,10 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// Ways to get context across a run that nobody granted: what is redacted, who is
-// trusted, and what is recorded.
+// Attempts to pass context that nothing grants: what is redacted, who is trusted,
+// and what is recorded.
 
-// recorded is all that a recorder was told, as one text.
+// recorded is everything that a recorder received, as one text.
 func (l *ledger) recorded(t testing.TB) string {
 	t.Helper()
 	raw, err := json.Marshal(l.records)
@@ -51,8 +51,8 @@ func TestFirstLineOfACodeFenceIsRedactedEverywhere(t *testing.T) {
 	}
 }
 
-// What an agent writes is trusted by nobody, also where all that it read was
-// endorsed, by an entry or as the model of another retold it.
+// What an agent writes is untrusted, even if everything that it read was endorsed
+// or translated by another model.
 //
 // Requirement: G13.
 func TestTrustIsNotInherited(t *testing.T) {
@@ -178,8 +178,8 @@ func TestRecordedPromptsHideContextLoweredForOthers(t *testing.T) {
 	}
 }
 
-// Whoever keeps the record holds copies. What it writes into them is
-// in no receipt, no event and no decision of the run.
+// A recorder receives copies. What it writes into them is in no receipt, no event
+// and no decision of the run.
 //
 // Requirement: G44.
 func TestRecorderChangesNothing(t *testing.T) {

@@ -91,7 +91,7 @@ func BenchmarkRun(b *testing.B) { benchmarkRun(b, "The answer is short.") }
 func BenchmarkRunEmpty(b *testing.B) { benchmarkRun(b, "") }
 
 // BenchmarkRunSlowAgent has agents that take a millisecond, which is still much less
-// than a model call takes: what a run does beside them should not show.
+// than a model call takes: the overhead of a run should not be visible.
 func BenchmarkRunSlowAgent(b *testing.B) {
 	worker := engine.AgentFunc(func(context.Context, prompt.Prompt) (agent.Reply, error) {
 		time.Sleep(time.Millisecond)

@@ -58,7 +58,7 @@ func TestBudgetEndsARun(t *testing.T) {
 	}
 }
 
-// A call that finds too little waits for the calls under way, which mostly take
+// A call that finds too little waits for the calls in progress, which mostly use
 // less than was set aside for them.
 func TestBudgetWaitsForCallsInProgress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

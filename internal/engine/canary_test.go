@@ -40,9 +40,9 @@ type voyage struct {
 	o       engine.RunOptions
 }
 
-// What is above a reader, or blocked on its way, reaches it by no carrier,
-// and none of it stands in an event, a log, the record or the result of a
-// caller who is not cleared for it.
+// What is above a reader, or blocked on its way, does not reach it in any form, and
+// none of it is in an event, a log, the record or the result of a caller who is not
+// cleared for it.
 //
 // Requirement: G9.
 func TestWithheldCanaryReachesNoPromptEventLogOrRecord(t *testing.T) {
@@ -102,7 +102,7 @@ func TestWithheldCanaryReachesNoPromptEventLogOrRecord(t *testing.T) {
 			s.council = fails(errors.New(canary))
 		}, ""},
 	}
-	// An error's words are told to who is cleared for them, in events too.
+	// Error texts are shown only to cleared readers, also in events.
 	told := map[string]bool{"an error": true, "a panic": true, "an error of the coordinator": true, "what is no JSON": true}
 	for _, v := range vessels {
 		for _, accepts := range []label.Classification{label.Internal, label.Confidential} {

@@ -66,7 +66,7 @@ func TestRunReportsItsContext(t *testing.T) {
 	}, res.Context)
 }
 
-// A retelling is a prompt, and what was redacted in it counts.
+// A translation is a prompt, and its redactions count.
 func TestContextCountsTranslations(t *testing.T) {
 	t.Parallel()
 	d := newDesk()

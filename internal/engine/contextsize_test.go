@@ -13,8 +13,8 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// The sums of a run tell a caller nothing of the exact size of an input and of a
-// message that the caller may not see.
+// The sums of a run hide from a caller the exact sizes of an input and a message
+// that the caller may not see.
 //
 // Requirement: G54.
 func TestSumsHideExactSizesAboveTheCaller(t *testing.T) {

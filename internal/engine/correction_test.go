@@ -158,7 +158,7 @@ func words(pieces []promptview.Piece) (text string) {
 }
 
 // TestAnsweredCorrectionIsNotRepeated resumes a run after each commit, and counts
-// the calls: an answer that is durable is asked for once.
+// the calls: a durable answer is requested once.
 func TestAnsweredCorrectionIsNotRepeated(t *testing.T) {
 	t.Parallel()
 	m := &corrected{first: unfit, then: right}
@@ -197,7 +197,7 @@ func TestAnsweredCorrectionIsNotRepeated(t *testing.T) {
 }
 
 // A crash between the two answers leaves a rejected answer, and a correction that
-// was answered, and no result: then nothing is asked.
+// was answered, and no result: then no agent is called.
 func TestCorrectionThatWasAnsweredBeforeACrash(t *testing.T) {
 	t.Parallel()
 	m := &corrected{first: unfit, then: right}

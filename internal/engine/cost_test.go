@@ -348,7 +348,7 @@ func TestRefusedCallDoesNotBlameTheEndpoint(t *testing.T) {
 	require.True(t, res.Answered)
 }
 
-// A call needs the leave of the run's budget and of its agent's, whichever is smaller.
+// A call must fit both the run's budget and its agent's.
 func TestBothBudgetsAdmitACall(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -373,7 +373,7 @@ func TestBothBudgetsAdmitACall(t *testing.T) {
 	}
 }
 
-// The coordinator has a budget of its own too, which ends its work and not the tasks.
+// The coordinator has its own budget too, which ends its steps and not the tasks.
 func TestBudgetOfTheCoordinatorItself(t *testing.T) {
 	t.Parallel()
 	planning := llm.ModelFunc(func(context.Context, llm.Request, func(llm.Delta) error) (llm.Response, error) {
@@ -516,8 +516,8 @@ func TestCostBudgetContinuesAfterResume(t *testing.T) {
 	})
 }
 
-// The event of a spent budget tells a caller who may not see the prompts what
-// results tell: a cost by rounded tokens.
+// For a caller who may not see the prompts, the event of a spent budget has a cost
+// by rounded tokens, as results do.
 func TestSpentCostIsRoundedAboveTheCaller(t *testing.T) {
 	t.Parallel()
 	reader := func(exact int) string {
@@ -552,10 +552,10 @@ func TestSpentCostIsRoundedAboveTheCaller(t *testing.T) {
 	require.Equal(t, reader(310), reader(311), "the exact count does not show")
 }
 
-// However calls run beside each other, a budget is never overdrawn by calls that
-// keep to their estimate, and by the others at most by what those under way at
-// once take beyond theirs. When all has ended, nothing stays reserved: another run
-// of calls finds all that is left.
+// However calls overlap, a budget is never overdrawn by calls that stay within
+// their estimate, and by the others at most by what those under way at once take
+// beyond theirs. When all has ended, nothing stays reserved: another run of calls
+// finds all that is left.
 func TestBudgetsAreNotOverdrawn(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
@@ -634,7 +634,7 @@ func TestBudgetsAreNotOverdrawn(t *testing.T) {
 	})
 }
 
-// A call that finds too little of a cost budget waits for the calls under way,
+// A call that finds too little of a cost budget waits for the calls in progress,
 // which mostly take less than is reserved for them, also in another agent.
 func TestCostBudgetWaitsForCallsInProgress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -48,7 +48,7 @@ func secrets() *engine.RunOptions {
 }
 
 // TestDeclassifiersAreBoundedTogether is about twenty bounded lists that carried
-// 25,600 bytes of a secret, of which nothing was said.
+// 25,600 bytes of a secret without a warning.
 func TestDeclassifiersAreBoundedTogether(t *testing.T) {
 	t.Parallel()
 	var lists []task.Path

@@ -25,10 +25,10 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// A scene is a random run of which nothing is known before but the seed: three
-// agents, inputs, messages of the options and some that wait on the bus, a memory
-// with notes in it, and tasks of which some fail, some read the memory and some
-// have no assignee. Each piece carries a canary of its label, and each agent tells all that it read.
+// A scene is a random run made from a seed: three agents, inputs, messages of the options and some
+// that wait on the bus, a memory with notes in it, and tasks of which some fail, some read the
+// memory and some have no assignee. Each piece carries a canary of its label, and each agent
+// repeats everything that it read.
 type scene struct {
 	r       *rand.Rand
 	levels  []label.Classification
@@ -133,9 +133,9 @@ func (s *scene) highest(title string) label.Classification {
 	return level
 }
 
-// Whatever comes while a run goes on (a message, an entry of the memory,
-// what a failure quotes), nothing above the planned label of a task reaches it,
-// and so nothing that was planned is held.
+// Context that arrives during a run (a message, an entry of the memory, the text of
+// an error) never has a label above the planned label of the task that reads it, so
+// no planned context is withheld.
 //
 // Requirement: G48.
 func TestContextSentDuringARunStaysBelowThePlan(t *testing.T) {

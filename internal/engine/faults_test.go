@@ -24,8 +24,8 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// Whatever is wrong with a value, no more of it flows than of a sound one,
-// and the result says which task was held and why.
+// Whatever is wrong with a value, no more of it flows than of a sound one, and the
+// result names the task and the reason.
 //
 // A detector cannot be broken from outside: own patterns are of RE2, which does
 // not panic, they end with the context of the attempt, and what is above the
@@ -89,7 +89,7 @@ func TestInvalidValuesAreWithheld(t *testing.T) {
 	}
 }
 
-// A held value is one line for a reader that can do without it.
+// A withheld optional value leaves one line in the prompt.
 //
 // Requirement: G2.
 func TestInvalidOptionalValuesAreOneLine(t *testing.T) {
@@ -105,7 +105,7 @@ func TestInvalidOptionalValuesAreOneLine(t *testing.T) {
 	require.NotContains(t, d.of("reader"), "score")
 }
 
-// What is from the future is held, as it is when a clock was set back.
+// Context from the future is withheld, as after a clock was set back.
 //
 // Requirement: G16.
 func TestClockSetBack(t *testing.T) {
@@ -174,7 +174,7 @@ type errQuoting struct{}
 
 func (errQuoting) Error() string { panic("no words") }
 
-// An error of an agent's that cannot be asked for its words fails its task.
+// An error whose Error method panics fails its task.
 //
 // Requirement: G2.
 func TestPanicInErrorTextFailsTheTask(t *testing.T) {

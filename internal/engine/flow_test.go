@@ -211,7 +211,7 @@ func TestOptionalResultWithALowerLabel(t *testing.T) {
 	requireRule(t, err, gate.RuleProduces)
 }
 
-// The label of a result is computed, whatever the agent claims.
+// The label of a result is computed; the agent's claim lowers nothing.
 //
 // Requirement: G13.
 func TestClaimedLabelLowersNothing(t *testing.T) {
@@ -338,7 +338,7 @@ func TestResultExpiresWithItsEarliestSource(t *testing.T) {
 	})
 }
 
-// everything is all that a run tells the caller.
+// everything is all that a run shows the caller.
 func everything(t *testing.T, res *engine.Result, heard *audience) string {
 	t.Helper()
 	var b strings.Builder
@@ -364,7 +364,7 @@ func everything(t *testing.T, res *engine.Result, heard *audience) string {
 
 const canary = "canary-b1f5"
 
-// Above the caller's clearance there is the label, on every way out.
+// Above the caller's clearance every output shows only the label.
 //
 // Requirement: G47.
 func TestCanaryStaysInside(t *testing.T) {
@@ -430,7 +430,7 @@ func TestNoEventCarriesAPayload(t *testing.T) {
 	require.Len(t, heard.only(event.AgentStart), 2)
 }
 
-// Credentials cross no edge, whoever wrote them and wherever.
+// Credentials are redacted on every edge, whatever their source.
 func TestCredentialsAreRedacted(t *testing.T) {
 	t.Parallel()
 	key := "gh" + "p_" + strings.Repeat("Ab1C2d", 6) // fake

@@ -13,8 +13,8 @@ import (
 	"github.com/runteam/runteam/llm"
 )
 
-// TestPlansAreAskedForAsJSON checks that the endpoint of a coordinator is asked to
-// hold plans, corrected ones too, to their schema, and answers to none.
+// TestPlansAreAskedForAsJSON checks that the endpoint of a coordinator is requested
+// to hold plans, corrected ones too, to their schema, and answers to none.
 func TestPlansAreAskedForAsJSON(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex

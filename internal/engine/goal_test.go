@@ -175,7 +175,7 @@ func TestPlanIsCorrectedOnce(t *testing.T) {
 	require.Contains(t, c.prompts[1], "prio")
 }
 
-// A plan is held to labels and clearances like the caller's own tasks.
+// Labels and clearances apply to a plan as to the caller's own tasks.
 //
 // Requirement: G49.
 func TestPlanGrantsNoMoreThanItMay(t *testing.T) {
@@ -301,8 +301,8 @@ func TestSimpleGoalGoesToOneAgent(t *testing.T) {
 	require.Empty(t, res.Steps)
 }
 
-// A goal of one step becomes the title of its task, which stands outside of any
-// fence and before every reader.
+// A goal of one step becomes the title of its task, which is outside of any fence
+// and before every reader.
 //
 // Requirement: G9.
 func TestTitleMadeFromAGoalHasNoSecret(t *testing.T) {

@@ -18,7 +18,7 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// A faulty store does something of its own before it keeps or reads.
+// A faulty store calls a hook before it stores or reads.
 type faulty struct {
 	teammemory.Store
 	put func(teammemory.Entry) error

@@ -49,8 +49,8 @@ func TestRulesWithoutEffectAreWarnings(t *testing.T) {
 	require.Len(t, warned(nil), 1, "so is the shared memory")
 }
 
-// Context that nobody endorsed is not put into a system prompt; where that is
-// certain it is said before a run.
+// Unendorsed context is not put into a system prompt; where that is certain it is
+// said before a run.
 //
 // Requirement: G14.
 func TestRecastWithoutAnEndorserIsAWarning(t *testing.T) {

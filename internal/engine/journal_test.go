@@ -173,8 +173,8 @@ func (m *memory) exchanges() (list []record.AgentCall) {
 	return list
 }
 
-// A counter is an agent whose answer is a function of its prompt, and which
-// counts how often it is asked for each task.
+// A counter is an agent whose answer is a function of its prompt, and which counts
+// its calls for each task.
 type counter struct {
 	mu    sync.Mutex
 	calls map[string]int
@@ -235,8 +235,8 @@ func answers(res *engine.Result) map[string]string {
 	return all
 }
 
-// Whatever a process had made durable when it died, the run goes on with it:
-// nothing that completed is asked for again, and the result is the same.
+// After a crash the run continues from what was durable: completed tasks are not
+// run again, and the result is the same.
 func TestRunResumesAfterEveryCommit(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -403,7 +403,7 @@ func TestFailedJournalEndsTheRun(t *testing.T) {
 	}
 }
 
-// No prompt is sent, and nothing told, that is not in the journal.
+// No prompt is sent, and no event emitted, that is not in the journal.
 func TestEventsAreDurableBeforeTheyAreEmitted(t *testing.T) {
 	t.Parallel()
 	journal := &memory{}

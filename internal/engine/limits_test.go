@@ -164,8 +164,8 @@ func TestSlowPatternsDoNotDelayThePlan(t *testing.T) {
 	}
 }
 
-// The sum of inputs and the room for them tell nothing of the size of one that the
-// caller may not see.
+// The sum of inputs and the room for them reveal nothing about the size of one that
+// the caller may not see.
 func TestDifferencesOfSumsHideSizesOfSecretInputs(t *testing.T) {
 	t.Parallel()
 	var said []string

@@ -22,7 +22,7 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// No goroutine outlives a run, whatever the test did to it.
+// No goroutine outlives a run.
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // agentFunc is the shape of the fakes.
@@ -162,7 +162,7 @@ func (a *audience) only(kind event.Type) []event.Event {
 	return out
 }
 
-// told is everything that a run told the caller: its result and its events.
+// told is everything that the caller received: the result and the events.
 func told(t testing.TB, res *engine.Result, a *audience) string {
 	t.Helper()
 	out, err := json.Marshal(res)

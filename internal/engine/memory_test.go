@@ -201,7 +201,7 @@ func TestMemoryKeepsNoResultThatWasReplaced(t *testing.T) {
 	require.NotContains(t, eve.prompts[0], "OLD")
 }
 
-// The key of a note is whoever wrote it's word, and stands outside of the fence.
+// The key of a note is chosen by its writer, and is outside of the fence.
 //
 // Requirement: G9.
 func TestKeyOfANoteIsGated(t *testing.T) {

@@ -135,7 +135,7 @@ func TestMessagesThatCannotBeSent(t *testing.T) {
 	}
 }
 
-// A message that expired in its inbox was not delivered, and the caller is told.
+// A message that expired in its inbox is not delivered, which is a warning.
 //
 // Requirement: G16.
 func TestMessageThatExpiresIsNotDelivered(t *testing.T) {

@@ -109,7 +109,7 @@ func TestOneRunAtATimeUsesABus(t *testing.T) {
 	}
 }
 
-// Nobody is paid for working, and a sum of counts is no small number.
+// Token counts below zero and overflowing sums are refused.
 func TestInvalidUsageIsRefused(t *testing.T) {
 	t.Parallel()
 	for name, give := range map[string]agent.Reply{

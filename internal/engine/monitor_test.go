@@ -75,8 +75,8 @@ func TestMonitorShowsARunFromOutside(t *testing.T) {
 	}
 }
 
-// Whoever asked for the run before gets its end, although the monitor shows the
-// next one by now.
+// A snapshot that was requested before gets the end of its run, although the
+// monitor shows the next one by now.
 func TestMonitorOfTwoRunsAnswersForBoth(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -112,7 +112,7 @@ func TestMonitorOfTwoRunsAnswersForBoth(t *testing.T) {
 	})
 }
 
-// A subscriber may look at the run that tells it, up to its end.
+// A subscriber may take snapshots of its run until it ends.
 func TestMonitorAskedByASubscriberDelaysNothing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -14,8 +14,8 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// What the policy keeps from the caller is in no recorded prompt of
-// another reader either; what it lets cross whole is.
+// What the policy keeps from the caller is in no recorded prompt of another reader
+// either; what it delivers whole is.
 //
 // Requirement: G54.
 func TestRecordedPromptsHideContextAboveTheCaller(t *testing.T) {
@@ -73,8 +73,9 @@ func TestRecordedPromptsHideContextAboveTheCaller(t *testing.T) {
 	}
 }
 
-// That context was held because of what is in it tells of the value, as the
-// words of its reader's agent would. It reaches the coordinator only where these do.
+// That context was withheld because of its content reveals something about the
+// value, as the output of its agent would. It reaches the coordinator only where
+// that output does.
 //
 // Requirement: G54.
 func TestReasonsForWithholdingKeepTheLabel(t *testing.T) {
@@ -101,7 +102,7 @@ func TestReasonsForWithholdingKeepTheLabel(t *testing.T) {
 	require.Contains(t, play(lacks), `dependency from "maker" was withheld: rule`)
 }
 
-// The coordinator reads no more than the caller, whom it answers, whatever it accepts.
+// The coordinator reads no more than the caller, even if it accepts more.
 //
 // Requirement: G47.
 func TestCoordinatorReadsNoMoreThanTheCaller(t *testing.T) {

@@ -88,7 +88,7 @@ func TestNonInterference(t *testing.T) {
 	require.Less(t, sum.uneven, sum.runs/5)
 }
 
-// requireApart looks at the setting that a seed stands for.
+// requireApart checks the setting of a seed.
 func requireApart(t *testing.T, seed int, sum *tally) {
 	t.Helper()
 	s := rapid.Custom(drawSetting).Example(seed)
@@ -229,8 +229,8 @@ func (v *view) source(name string) int {
 	panic("no source " + name)
 }
 
-// A spread is whom something comes to by the edges of the graph, worked out
-// without the table, task by task.
+// A spread is the readers that something reaches by the edges of the graph,
+// computed without the table, task by task.
 type spread struct {
 	direct, tainted map[string]bool // titles of tasks and turns
 	shown, user     bool            // to the user: itself, or also what derives from it
@@ -347,7 +347,7 @@ func (s *story) endings() string {
 }
 
 // open reports whether a source is one that the user may see, and brought along:
-// the record of the run tells all of it.
+// the record of the run shows all of it.
 func (v *view) open(at spot) bool {
 	if strings.HasPrefix(at.source, "task/") {
 		return false
@@ -378,8 +378,8 @@ func (s *sight) differs(o *sight) string {
 	return ""
 }
 
-// never reports whether the table says that a place of a source never comes to
-// a reader, nor derives into what does.
+// never reports whether the table says that a place of a source never reaches a
+// reader, nor derives into what does.
 func (v *view) never(at spot, source, reader int) bool {
 	if v.table.Reach(source, reader) == flow.Never {
 		return true
@@ -431,7 +431,7 @@ func difference(a, b string) string {
 	return "it is longer"
 }
 
-// excerpts are what stands in two long lines where they begin to differ.
+// excerpts returns the parts of two long lines where they begin to differ.
 func excerpts(a, b string) string {
 	at := 0
 	for at < min(len(a), len(b)) && a[at] == b[at] {
@@ -582,8 +582,8 @@ func (v *view) is(source string, d *gate.Decision) bool {
 	return false
 }
 
-// lawful holds what was delivered to the policy as it is written: every rule
-// for the pair, and the declassifier where the reader is not cleared.
+// lawful compares what was delivered with the policy: every rule for the pair, and
+// the declassifier where the reader is not cleared.
 func (v *view) lawful(at spot, d *gate.Decision, s *sight, system bool) string {
 	source, reader := v.source(at.source), v.reader(s.agent)
 	if v.table.Reach(source, reader) < flow.Part && !v.table.Wrote(source, reader) {
@@ -761,7 +761,7 @@ func (v *view) outside() string {
 	return ""
 }
 
-// String writes a setting for whoever looks for what is wrong.
+// String describes a setting for a failure message.
 func (s *setting) String() string {
 	var b strings.Builder
 	for i := range s.agents {

@@ -29,11 +29,11 @@ import (
 )
 
 // A variant says the words of a setting's sources. Each place of each source has a
-// word of its own, its canary, by which it is known wherever it comes. Two
-// variants differ in the places that one of them changes: in the words and how
-// many there are, in the personal data, secrets and control tokens among them, in
-// whether optional members are there, in how long lists are, and, of a whole
-// input, in whether it is JSON. All variants of a value are of one size class.
+// word of its own, its canary, by which it is recognized everywhere. Two variants
+// differ in the places that one of them changes: in the words and how many there
+// are, in the personal data, secrets and control tokens among them, in whether
+// optional members are there, in how long lists are, and, of a whole input, in
+// whether it is JSON. All variants of a value are of one size class.
 //
 // A source is named input/0, message/0, goal or task/0, a place in it by its
 // path behind that.
@@ -48,7 +48,7 @@ func newVariant(changed func(place string) bool) *variant {
 
 var canaries = regexp.MustCompile(`zq[a-p]{10}`)
 
-// letters is a word of n letters that stands for what it is made from.
+// letters is a word of n letters that is derived from its source.
 func letters(n int, from ...string) string {
 	sum := sha256.Sum256([]byte(strings.Join(from, "\x00")))
 	out := make([]byte, n)
@@ -197,7 +197,7 @@ func echoes(p prompt.Prompt) string {
 	return text[:min(len(text), echoed)] + strings.Repeat(".", max(echoed-len(text), 0))
 }
 
-// gist stands for every byte of a prompt.
+// gist depends on every byte of a prompt.
 func gist(p prompt.Prompt, what string) string { return letters(12, p.System(), p.Text(), what) }
 
 var errOutOfOrder = errors.New("out of order")

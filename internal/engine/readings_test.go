@@ -85,7 +85,7 @@ func TestErrorOfJSONHasNoPartsForTheCaller(t *testing.T) {
 	require.NotContains(t, res.Tasks[0].Error.Message, "CANARY")
 }
 
-// What events tell of the size of a value above the caller is its class.
+// Events show only the size class of a value above the caller.
 //
 // Requirement: G50.
 func TestEventsShowSizeClassesAboveTheCaller(t *testing.T) {

@@ -124,7 +124,7 @@ func TestEachDecisionIsRecordedOnce(t *testing.T) {
 	require.NotContains(t, string(everything), "ada@example.com")
 }
 
-// A schema says which keys may be told.
+// Decisions may name the keys of a schema.
 //
 // Requirement: G44.
 func TestDecisionsShowKeysOfTheSchema(t *testing.T) {
@@ -175,7 +175,7 @@ func TestRecordIsWrittenBeforeThePromptIsSent(t *testing.T) {
 	require.Contains(t, string(text), "Do b.")
 }
 
-// The coordinator's prompts and retellings are recorded as any other.
+// The coordinator's prompts and translations are recorded like others.
 //
 // Requirement: G44.
 func TestCoordinatorAndTranslationsAreRecorded(t *testing.T) {

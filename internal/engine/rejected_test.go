@@ -29,7 +29,7 @@ func refused(list []engine.RejectedAnswer) (out [][2]string) {
 }
 
 // TestRejectedAnswersAreKept checks that the result and the journal have each answer that
-// was not accepted, with what its agent was told, whether it was corrected or not, and
+// was not accepted, with the message for its agent, whether it was corrected or not, and
 // that a replay has them again.
 func TestRejectedAnswersAreKept(t *testing.T) {
 	t.Parallel()

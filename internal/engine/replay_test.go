@@ -19,7 +19,7 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// nobody is an agent that must not be asked.
+// nobody is an agent that must not be called.
 func nobody(t require.TestingT) engine.Agent {
 	return versioned{engine.AgentFunc(func(_ context.Context, p prompt.Prompt) (agent.Reply, error) {
 		t.Errorf("an agent was asked: %v", p)
@@ -72,7 +72,7 @@ func pair(a engine.Agent) func(*engine.Config) {
 	}
 }
 
-// A run comes again from its journal: nobody is asked, and the result is the
+// A run is repeated from its journal: no agent is called, and the result is the
 // same to the byte, also of what failed and of what was never begun.
 func TestReplayEqualsTheRun(t *testing.T) {
 	t.Parallel()
@@ -105,8 +105,8 @@ func TestReplayOfAnEditedRunNamesTheChangedPrompt(t *testing.T) {
 	require.Equal(t, codes.Replay, of(t, res, "b").Error.Code)
 }
 
-// Without some context, those are asked whose prompts it stood in, directly or
-// through what others made of it, and nobody else.
+// Without some context, only agents are called whose prompts contained it, directly
+// or in text derived from it.
 func TestReplayWithoutContextCallsOnlyItsReaders(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -165,7 +165,7 @@ func TestReplayWithoutUnknownContextIsRefused(t *testing.T) {
 	require.ErrorContains(t, err, `did you mean "write"?`)
 }
 
-// A goal goes on as well: the plan is not made again, and neither is an answer
+// A goal is repeated as well: the plan is not made again, and neither is an answer
 // that there was.
 func TestGoalResumesAfterEveryCommit(t *testing.T) {
 	t.Parallel()

@@ -83,8 +83,8 @@ func TestUnusablePriorResultsRunAgain(t *testing.T) {
 	}
 }
 
-// The gate is asked again: what a policy of today does not let through is held,
-// though it had crossed.
+// The gate decides again: context that the current policy does not deliver is
+// withheld, although it was delivered before.
 //
 // Requirement: G18.
 func TestResumeAppliesTheNewPolicy(t *testing.T) {
@@ -140,8 +140,8 @@ func TestBudgetContinuesAfterResume(t *testing.T) {
 	}
 }
 
-// An optional dependency that had failed and completes now stands in the prompt
-// of who ran without it, who is therefore asked again.
+// An optional dependency that had failed and completes now is in the prompt of who
+// ran without it, who is therefore asked again.
 func TestOptionalDependencyThatCompletesLater(t *testing.T) {
 	t.Parallel()
 	specs := []task.Spec{
@@ -157,7 +157,7 @@ func TestOptionalDependencyThatCompletesLater(t *testing.T) {
 	require.Equal(t, map[string]int{"a": 1, "b": 1}, c.count())
 }
 
-// An abort leaves a run that can go on.
+// An aborted run can be resumed.
 func TestCanceledRunResumes(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -180,8 +180,7 @@ func TestCanceledRunResumes(t *testing.T) {
 	require.Equal(t, 1, of(t, res, "b").Metrics.Interrupted)
 }
 
-// What was retold by a model is not retold again, in whichever way the run
-// comes back.
+// A translation by a model is not repeated, however the run comes back.
 func TestTranslationIsNotPaidTwice(t *testing.T) {
 	t.Parallel()
 	long := says("It was a long day, and nothing came of it, but for the rain in the evening.")

@@ -23,7 +23,7 @@ func joined(hs ...*record.History) *record.History {
 	return h
 }
 
-// However often a goal is taken up again, what it took stays the same.
+// However often a goal is resumed, its usage stays the same.
 func TestGoalThatIsResumedOftenCountsOnce(t *testing.T) {
 	t.Parallel()
 	const plan = `[{"title":"find","description":"Find it.","assignee":"worker"},{"title":"write","description":"Write it.","assignee":"worker","dependsOn":["find"]}]`
@@ -56,8 +56,8 @@ func TestGoalThatIsResumedOftenCountsOnce(t *testing.T) {
 	require.Len(t, res.Steps, len(want.Steps))
 }
 
-// Retries, failures and what they mean for optional readers come again, also of
-// a run that was taken up after it had failed.
+// Retries, failures and what they mean for optional readers come again, also of a
+// run that was resumed after it had failed.
 func TestReplayOfRetriesAndOfAResumedRun(t *testing.T) {
 	t.Parallel()
 	n := 0

@@ -61,7 +61,7 @@ func TestMessagesOfAnAgentThatWasNeverCalledWait(t *testing.T) {
 	})
 }
 
-// What no plan could make right is said before a plan is asked for.
+// Problems that no plan could solve are reported before planning.
 func TestMessageAboveItsReaderIsRefusedBeforePlanning(t *testing.T) {
 	t.Parallel()
 	_, err := led(t, engine.AgentFunc(never(t)), member("bob", never(t))).RunTeam(t.Context(), engine.Goal{Text: "Do it."},

@@ -110,7 +110,7 @@ const soakCanary = "canary-confidential"
 
 var errSoak = errors.New("out of order")
 
-// one makes a run, interrupts it or not, and goes on with it until it is done.
+// one makes a run, interrupts it or not, and resumes it until it is done.
 func (s *soak) one(t *testing.T, seed uint64) {
 	before := runtime.NumGoroutine()
 	b := newBasin(seed)
@@ -132,7 +132,7 @@ func (s *soak) one(t *testing.T, seed uint64) {
 	}
 	s.ended[first.Status]++
 
-	// What goes on is the same team without faults, cancels and budget.
+	// The run is resumed by the same team without faults, cancels and budget.
 	b.mu.Lock()
 	b.calm, b.cancel, b.calls = true, 0, map[string]int{}
 	b.mu.Unlock()
@@ -373,7 +373,7 @@ func (b *basin) fault(seed uint64, title string, number int, calm bool) int {
 	return n
 }
 
-// answer is the text of a task, which tells of what is confidential where it may.
+// answer is the text of a task, which repeats confidential text where allowed.
 func answer(p string) string {
 	if strings.Contains(p, "JSON Schema") || strings.Contains(p, `"said"`) {
 		return `{"said":"words"}`

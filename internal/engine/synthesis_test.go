@@ -32,7 +32,7 @@ func TestFailedSynthesis(t *testing.T) {
 	require.ErrorIs(t, res.Err(), errBroken)
 }
 
-// An answer of no words is none, and nobody has to guess that from an empty output.
+// An empty answer is an error and not an empty output.
 func TestEmptyAnswerIsAnError(t *testing.T) {
 	t.Parallel()
 	c := &planner{plans: []string{twoTasks}, answer: func(prompt.Prompt) (string, error) { return "", nil }}

@@ -24,11 +24,11 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// retelling reports whether a prompt asks its agent to retell something.
+// retelling reports whether a prompt asks its agent for a translation.
 func retelling(p prompt.Prompt) bool { return strings.Contains(p.Receipt().Session, "/retell/") }
 
-// retells is an agent that answers what it is to retell with one function, and
-// its tasks with another.
+// retells is an agent that answers translations with one function, and its tasks
+// with another.
 func retells(retell, work agentFunc) agentFunc {
 	return func(ctx context.Context, p prompt.Prompt) (agent.Reply, error) {
 		if retelling(p) {
@@ -38,7 +38,7 @@ func retells(retell, work agentFunc) agentFunc {
 	}
 }
 
-// summarizing is a policy that has what maker makes retold for reader.
+// summarizing is a policy that translates results of maker for reader.
 func summarizing(tokens int) *handoff.Policy {
 	return &handoff.Policy{Rules: []handoff.PairRule{
 		{From: "maker", To: "reader", Mode: handoff.Full, Translate: &handoff.Translation{MaxTokens: tokens, ByModel: true}},
@@ -54,7 +54,7 @@ func spends(in, out int, fn agentFunc) agentFunc {
 	}
 }
 
-// Without a model the head and the tail of a text cross, within the bound.
+// Without a model, the head and the tail of a text are delivered, within the bound.
 func TestExcerptIsBounded(t *testing.T) {
 	t.Parallel()
 	d := newDesk()
@@ -110,7 +110,7 @@ func TestSummaryByTheReadersAgent(t *testing.T) {
 	require.Equal(t, "a long story", of(t, res, "maker").Result, "its producer keeps the original")
 }
 
-// A summary that is too long is cut: the bound holds whatever a model answers.
+// A summary that is too long is cut to the bound.
 func TestSummaryIsBounded(t *testing.T) {
 	t.Parallel()
 	d := newDesk()
@@ -123,8 +123,8 @@ func TestSummaryIsBounded(t *testing.T) {
 	require.Positive(t, h.After.Bytes)
 }
 
-// What takes time is over later: a summary that took a minute still crosses,
-// and what expired meanwhile does not.
+// A summary that took a minute is still delivered, and what expired meanwhile does
+// not.
 func TestSummaryTakesTime(t *testing.T) {
 	t.Parallel()
 	slow := func(ctx context.Context, p prompt.Prompt) (agent.Reply, error) {
@@ -165,7 +165,8 @@ func TestSummaryTakesTime(t *testing.T) {
 	}
 }
 
-// A result's own life begins when it is made, and not when its context was retold.
+// A result's own life begins when it is made, and not when its context was
+// translated.
 func TestSummaryDoesNotShortenTheExpiry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		reader := spec("reader", "maker")
@@ -177,8 +178,8 @@ func TestSummaryDoesNotShortenTheExpiry(t *testing.T) {
 	})
 }
 
-// A retelling that fails holds: nothing of the original crosses, and the result
-// says why.
+// A failed translation withholds: nothing of the original is delivered, and the
+// result says why.
 func TestFailedTranslationWithholds(t *testing.T) {
 	t.Parallel()
 	panics := func(context.Context, prompt.Prompt) (agent.Reply, error) { panic("out of order") }
@@ -225,7 +226,8 @@ func TestFailedTranslationWithholds(t *testing.T) {
 	}
 }
 
-// A retelling is no way out of its reader: what the reader may read it may retell.
+// A translation reveals nothing to another reader: its agent translates only what
+// it may read.
 func TestTranslationOfALoweredResult(t *testing.T) {
 	t.Parallel()
 	policy := summarizing(50)
@@ -239,7 +241,7 @@ func TestTranslationOfALoweredResult(t *testing.T) {
 	require.NoError(t, res.Err())
 }
 
-// What is public stays public when it is retold.
+// A public result stays public when it is translated.
 func TestTranslationKeepsTheLabel(t *testing.T) {
 	t.Parallel()
 	d := newDesk()
@@ -252,7 +254,7 @@ func TestTranslationKeepsTheLabel(t *testing.T) {
 	require.Contains(t, d.of("reader"), `from "maker", public`)
 }
 
-// A title has its length; what is to be retold of it has one more word.
+// The title of a translation task is one word longer than the task's title.
 func TestTranslationOfALongTitle(t *testing.T) {
 	t.Parallel()
 	tm := governed(t, summarizing(50), member("maker", says("x")), member("reader", retells(says("short"), says("done"))))
@@ -261,7 +263,7 @@ func TestTranslationOfALongTitle(t *testing.T) {
 	require.NoError(t, res.Err())
 }
 
-// A retelling pays from the budget of the run, as any model call does.
+// A translation is paid from the budget of the run, like any model call.
 func TestTranslationIsPaidFromTheBudget(t *testing.T) {
 	t.Parallel()
 	tests := []struct{ budget, input int }{{150, 0}, {230, 20}, {1000, 40}}
@@ -280,7 +282,7 @@ func TestTranslationIsPaidFromTheBudget(t *testing.T) {
 	}
 }
 
-// The coordinator retells what it reads, as any reader does.
+// The coordinator translates what it reads, like any reader.
 func TestCoordinatorTranslates(t *testing.T) {
 	t.Parallel()
 	policy := &handoff.Policy{Rules: []handoff.PairRule{
@@ -336,7 +338,7 @@ func TestOnlyEndorsedContextIsRecast(t *testing.T) {
 	}
 }
 
-// Fields and filter keep and take out parts, beside what the rule itself says.
+// Fields and filter select and remove parts, in addition to the rule itself.
 func TestTranslationByFieldsAndFilter(t *testing.T) {
 	t.Parallel()
 	tests := []struct {

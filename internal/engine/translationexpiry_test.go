@@ -9,7 +9,7 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// What was retold of a result serves also when its task was run anew and said the same.
+// The translation of a result is also used if its task ran again with an equal result.
 func TestTranslationIsReusedForAnEqualResult(t *testing.T) {
 	t.Parallel()
 	tm := func() *engine.Team {

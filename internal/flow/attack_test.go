@@ -10,9 +10,9 @@ import (
 	"github.com/runteam/runteam/internal/pick"
 )
 
-// A text without a schema may be JSON with the property that an assertion is
-// about. The table cannot know, and says so, in both claims: also of what has no
-// writer among the tasks, such as a message or a memory of the caller's.
+// A text without a schema may be JSON with the property that an assertion is about.
+// The finding names such texts for both claims, also those without a writer among
+// the tasks, such as a message or a memory of the caller's.
 func TestFindingNamesTextsThatMayHaveTheProperty(t *testing.T) {
 	t.Parallel()
 	named := func(name string) flow.Answer {

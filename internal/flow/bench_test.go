@@ -10,8 +10,8 @@ import (
 	"github.com/runteam/runteam/internal/pick"
 )
 
-// layers is 10,000 tasks, a hundred a layer, each of which depends on three of
-// the layer before, and reads one of ten inputs.
+// layers is 10,000 tasks, a hundred a layer. Each depends on three of the layer
+// before, and reads one of ten inputs.
 func layers(agents int) *flow.Graph {
 	const tasks, wide, inputs = 10_000, 100, 10
 	g := &flow.Graph{}

@@ -14,9 +14,9 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// office is a graph with a bit of everything: an opaque input, one with a
-// schema, one of which nothing is known, a reader behind an endpoint, a result
-// that is narrowed, one that is minimal, and one that is shown to the user.
+// office is a graph with a bit of everything: an opaque input, one with a schema,
+// an unknown one, a reader behind an endpoint, a result that is narrowed, one that
+// is minimal, and one that is shown to the user.
 func office() *flow.Graph {
 	closed := func(names ...string) (func([]string) flow.Answer, func(string) flow.Answer, []string) {
 		is := func(name string) flow.Answer {
@@ -97,7 +97,8 @@ func TestCheck(t *testing.T) {
 		{"summary never reaches reader", "", `reader writes it, in task "Read it", which does not count`},
 		{"summary never reaches writer", `result of "Read it" → task "Write it" → writer`, `writer receives property "summary" of result of "Read it", in task "Write it" (dependsOn, team.yaml:9)`},
 
-		// the writer of a part knows it, and all that it writes may tell it
+		// the writer of a part knows it, and everything that it writes may reveal
+		// it
 		{"task read/SSN never reaches writer", "", ""},
 		{
 			"task read/SSN never derives into writer", `result of "Read it" → task "Read it" → task "Write it" → writer`,
@@ -208,7 +209,7 @@ func TestReaderListedTwiceIsOne(t *testing.T) {
 }
 
 // TestErrorsReachTheirWriter shows a reader the error of a task that it does
-// itself, in which a part of the result may stand.
+// itself, which may contain a part of the result.
 func TestErrorsReachTheirWriter(t *testing.T) {
 	t.Parallel()
 	g := office()

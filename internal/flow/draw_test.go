@@ -12,8 +12,8 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// A delivery is one way in which an edge may deliver a source that has /a and
-// /b, and what is known of it without asking anybody.
+// A delivery is one way in which an edge may deliver a source that has /a and /b,
+// and what is known of it by definition.
 type delivery struct {
 	name                      string
 	selection                 pick.Selection
@@ -126,8 +126,8 @@ type way struct {
 	wrote  bool // it begins with the writer of the source
 }
 
-// ways lists every way on which a source, or what derives from it, comes to
-// anybody, and that passes no task twice. It knows nothing of how a table works.
+// ways lists every path on which a source, or what derives from it, reaches a
+// reader without passing a task twice. It is independent of the table.
 func (d *draw) ways(source int) []way {
 	var found []way
 	var from func(source int, passed []int, first *delivery, wrote bool)
@@ -172,7 +172,7 @@ func (d *draw) ways(source int) []way {
 	return found
 }
 
-// direct reports whether nobody stands between the source and the reader.
+// direct reports whether no task is between the source and the reader.
 func (d *draw) direct(w way) bool {
 	if w.wrote {
 		return false

@@ -15,8 +15,8 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// TestTableMatchesExplicitPaths compares each cell, each row and each way with
-// all ways of a small graph, one by one.
+// TestTableMatchesExplicitPaths compares each cell, each row and each path with all
+// paths of a small graph, one by one.
 func TestTableMatchesExplicitPaths(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -42,8 +42,8 @@ func TestTableMatchesExplicitPaths(t *testing.T) {
 	})
 }
 
-// expected returns what explicit ways say of a source: how far it comes to each
-// reader, and over how few tasks.
+// expected returns from the explicit paths of a source how much of it each reader
+// gets, and over how few tasks.
 func (d *draw) expected(source int) (levels []flow.Reach, fewest []int) {
 	levels, fewest = make([]flow.Reach, len(d.Readers)), slices.Repeat([]int{math.MaxInt}, len(d.Readers))
 	for _, w := range d.ways(source) {

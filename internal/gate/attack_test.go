@@ -21,7 +21,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Ways to get bytes across that nobody granted.
+// Attempts to pass bytes that nothing grants.
 
 func TestTermsOfAnotherPairGrantNothing(t *testing.T) {
 	t.Parallel()
@@ -214,7 +214,7 @@ func TestTranslationFollowsTheRulesOfItsEdge(t *testing.T) {
 		o.Translated = retell(t, o, "x", labelled(tt.translated))
 		requireWithheld(t, under(t, p, tt.change), o, tt.rule, tt.reason, gate.CodeWithheld)
 	}
-	// A blank translation brings nothing across.
+	// An empty translation delivers nothing.
 	o = offer(t, envelope.Text("CANARY"))
 	o.Translated = retell(t, o, "")
 	s = seal(t, under(t, p), o)

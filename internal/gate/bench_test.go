@@ -46,8 +46,8 @@ func crowd(t testing.TB) *gate.Rulebook {
 	return b
 }
 
-// BenchmarkBetween is what one decision costs beside the value: the terms of a
-// pair among 1,000 rules, and what they say of a label.
+// BenchmarkBetween measures one decision without the value: the terms of a pair
+// among 1,000 rules, and what they say of a label.
 func BenchmarkBetween(b *testing.B) {
 	book := crowd(b)
 	for _, pair := range []struct{ name, from, to string }{
@@ -90,8 +90,8 @@ func BenchmarkCompile(b *testing.B) {
 	}
 }
 
-// BenchmarkDecide is what the gate costs for a value: a text that crosses
-// whole, a text that is JSON and a structured value of which parts do.
+// BenchmarkDecide measures the gate for a value: a text that is delivered whole, a
+// text that is JSON and a structured value that is delivered in part.
 func BenchmarkDecide(b *testing.B) {
 	for _, size := range []int{4 << 10, 64 << 10} {
 		var items []string

@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A fault is one thing wrong with an offer that would cross without it.
+// A fault is one defect of an offer that would pass without it.
 type fault struct {
 	name   string
 	break_ func(*testing.T, *gate.Compartment, *gate.Offer)
@@ -86,8 +86,8 @@ func TestEachCheckWithholdsAlone(t *testing.T) {
 	}
 }
 
-// requireWithheld holds the gate to a rule: a required offer fails, an optional
-// one becomes a line, and no byte crosses.
+// requireWithheld holds the gate to a rule: a required offer fails, an optional one
+// becomes a line, and no byte is delivered.
 func requireWithheld(t *testing.T, c *gate.Compartment, o *gate.Offer, rule handoff.Rule, why string, code string) gate.Ruling {
 	t.Helper()
 	r := decide(t, c, o)

@@ -106,7 +106,7 @@ func structured(t require.TestingT, raw string) envelope.Payload {
 	return p
 }
 
-// offer returns an offer that crosses the gate of [compartment].
+// offer returns an offer that passes the gate of [compartment].
 func offer(t require.TestingT, p envelope.Payload, changes ...func(*envelope.Header)) *gate.Offer {
 	return &gate.Offer{Source: upstream, Title: "Analyse", Assignee: "analyst", Status: task.Completed, Envelope: envelopeOf(t, p, changes...)}
 }
@@ -131,7 +131,7 @@ func sealed(t require.TestingT, c *gate.Compartment, o *gate.Offer) *gate.Sealed
 	return &s
 }
 
-// text gates a text and returns what crosses.
+// text gates a text and returns what is delivered.
 func text(t require.TestingT, give string) *gate.Sealed {
 	return sealed(t, newCompartment(t), offer(t, envelope.Text(give)))
 }

@@ -82,7 +82,7 @@ func TestDeclassifierIsForItsPairAndItsLevels(t *testing.T) {
 	cleared(label.Internal)(&compartment.Contract)
 	canonical, _ := sealed(t, compartment, offer(t, structured(t, `{"score":0.7,"other":"CANARY","marks":[2]}`))).Payload().JSON()
 	require.Equal(t, `{"marks":[2]}`, canonical)
-	// a ceiling counts for the label that it crosses with
+	// a limit applies to the label that it is delivered with
 	p = lowering()
 	p.Rules = []handoff.PairRule{{From: "analyst", To: handoff.Anyone, Ceiling: new(label.Public), Origin: at(4)}}
 	r := requireWithheld(t, under(t, p, cleared(label.Internal)), offer(t, value), "analyst→*", gate.ReasonRule, gate.CodeWithheld)

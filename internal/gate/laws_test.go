@@ -18,7 +18,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// What must hold whatever the policy and the value are.
+// Properties of every policy and value.
 
 var keys = []string{"a", "b", "A", "ssn", "x/y"}
 
@@ -113,7 +113,7 @@ func ask(t *rapid.T, p handoff.Policy, need []task.Path, o *gate.Offer) (gate.Ru
 	return decide(t, compartment, &line), s.Payload()
 }
 
-// numbers are the leaves of what crosses, by the path of each.
+// numbers are the leaves of what is delivered, by path.
 func numbers(t *rapid.T, p envelope.Payload) map[int][]string {
 	found := map[int][]string{}
 	raw, ok := p.JSON()
@@ -269,7 +269,7 @@ func TestRulingTwiceIsEqual(t *testing.T) {
 	})
 }
 
-// A ruling carries what crosses where only Seal can reach it.
+// Only Seal can reach what a ruling delivers.
 //
 // Requirement: G46.
 func TestRulingDeliversNothing(t *testing.T) {
@@ -290,8 +290,8 @@ func TestRulingDeliversNothing(t *testing.T) {
 	require.NoError(t, err, "asking does not use up the contract")
 }
 
-// If a label crosses, every lower label crosses too. The static check relies on it
-// where it looks only at the highest label that can come.
+// If a label passes, every lower label passes too. The static check relies on this,
+// since it looks only at the highest possible label.
 //
 // Requirement: G48.
 func TestLowerLabelPassesWhereAHigherPasses(t *testing.T) {
@@ -313,7 +313,7 @@ func TestLowerLabelPassesWhereAHigherPasses(t *testing.T) {
 	})
 }
 
-// What would become of a label is what becomes of it.
+// Admit predicts what the gate does with a label.
 //
 // Requirement: G46.
 func TestAdmissionPredictsTheGate(t *testing.T) {

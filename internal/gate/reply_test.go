@@ -150,7 +150,7 @@ func TestResultTakesTheLabelOfWhatWasRead(t *testing.T) {
 	require.Equal(t, label.Secret, e.Classification(), "and no lowering")
 }
 
-// What an agent writes is vouched for by nobody, whatever it has read.
+// What an agent writes is untrusted, whatever it has read.
 //
 // Requirement: G13.
 func TestReplyIsUntrusted(t *testing.T) {

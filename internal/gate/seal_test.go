@@ -42,7 +42,7 @@ func TestZeroRulingSealsNothing(t *testing.T) {
 	s, err := newCompartment(t).Seal(offer(t, envelope.Text("x")), &gate.Ruling{})
 	require.Error(t, err)
 	require.Zero(t, s)
-	// A ruling that somebody wrote by hand carries nothing.
+	// A forged ruling delivers nothing.
 	o := offer(t, envelope.Text("x"))
 	forged := gate.Ruling{Decision: decide(t, newCompartment(t), o).Decision}
 	s, err = newCompartment(t).Seal(o, &forged)
@@ -230,14 +230,15 @@ func TestWithheldErrorIsFoundByErrorsAs(t *testing.T) {
 	require.Equal(t, gate.CodeWithheld, held.Code())
 }
 
-// Translation: the gate asks, a fake model retells, the gate rules again.
+// Translation: the gate requests it, a fake model translates, the gate decides
+// again.
 
-// translating returns a gate that lets nothing cross as it is.
+// translating returns a gate that delivers only translations.
 func translating(t require.TestingT, changes ...func(*gate.Contract)) *gate.Compartment {
 	return under(t, exactly(handoff.PairRule{Translate: &handoff.Translation{MaxTokens: 10, ByModel: true}}), changes...)
 }
 
-// retell is a translator: it answers what the ruling asked for.
+// retell is a translator: it returns the translation that the ruling requests.
 func retell(t require.TestingT, o *gate.Offer, text string, changes ...func(*envelope.Header)) *envelope.Envelope {
 	derive := func(h *envelope.Header) {
 		h.ID, h.Producer, h.DerivedFrom = "e-up/short", "translator", []envelope.ID{o.Envelope.ID()}

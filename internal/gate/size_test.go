@@ -15,8 +15,8 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// Of what is held a decision tells the size by its class, so that two values of
-// few forms look alike.
+// A decision shows only the size class of a withheld value, so that values of few
+// forms look alike.
 //
 // Requirement: G50.
 func TestWithheldValuesOfAClassLookAlike(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The table of modes: what crosses for each mode, allow list, block list and
+// The table of modes: what is delivered for each mode, allow list, block list and
 // need, for a text, a text that is JSON, a structured value, and both.
 
 // leaves are the leaves of the value of the table, in the order of its keys.

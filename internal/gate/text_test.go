@@ -13,7 +13,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// What the gate does to the text that crosses: redact, break, cut.
+// What the gate does to delivered text: redact, break, cut.
 
 // Requirement: G35.
 func TestRedactedBeforeCut(t *testing.T) {

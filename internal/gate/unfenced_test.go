@@ -48,7 +48,7 @@ func TestUnfencedErrorQuotesNoSecret(t *testing.T) {
 	}
 }
 
-// What is harmless the gate lets through as it is.
+// The gate passes safe words unchanged.
 func TestUnfencedWordsPassUnchanged(t *testing.T) {
 	t.Parallel()
 	pieces := rapid.OneOf(rapid.StringN(0, 6, -1), rapid.SampledFrom(append([]string{"a", "<", "|", ">", "[INST", "]", "password: ", fakeToken, "\n", " "}, controlTokens...)))

@@ -118,7 +118,7 @@ func TestAnswerUnderAnotherPromptsKeyIsNotTaken(t *testing.T) {
 	}
 }
 
-// A copy of a spec that somebody altered in the file is not gone on with.
+// A run is not resumed with a copy of a spec that was altered in the file.
 //
 // Requirement: G19.
 func TestCopyOfAFileThatWasAlteredIsMissing(t *testing.T) {

@@ -82,7 +82,7 @@ func perSecond(b *testing.B, do func(i int) error) {
 	b.ReportMetric(float64(n)/time.Since(began).Seconds(), "tasks/s")
 }
 
-// packed returns the bytes that completions come to: their JSON, compressed.
+// packed returns the bytes of completions: their JSON, compressed.
 func packed(b *testing.B, list []completion) [][]byte {
 	out := make([][]byte, len(list))
 	for i, entries := range list {
@@ -113,8 +113,8 @@ func newFloor(b *testing.B) *floor {
 	return &floor{db: db}
 }
 
-// insert returns when a row is durable. Whoever comes first commits for all
-// who come while the disk is busy.
+// insert returns when a row is durable. The first caller commits for all who come
+// while the disk is busy.
 func (f *floor) insert(row []byte) error {
 	done := make(chan error, 1)
 	f.mu.Lock()

@@ -20,8 +20,8 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// However often a run is interrupted and taken up, the record of its decisions
-// is one chain, and every prompt that was sent has its decisions in it.
+// However often a run is interrupted and resumed, the record of its decisions is
+// one chain, and every prompt that was sent has its decisions in it.
 //
 // Requirement: G44.
 func TestResumedRunHasOneChain(t *testing.T) {

@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A run that begins while its journal is being closed is not begun, and nobody
-// is left with its lease; the file is closed after that.
+// A run cannot begin while its journal is being closed, and no process keeps its
+// lease; the file is closed after that.
 func TestRunThatBeginsWhileItsJournalIsClosed(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "runs.db")

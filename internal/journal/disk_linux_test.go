@@ -178,7 +178,8 @@ func leaveLog(t *testing.T, path string) {
 	}
 }
 
-// What stands ahead of a file can only be read where there is room for its index.
+// Lines that are not yet in the file can only be read if there is room for the
+// index.
 func TestFullDiskWithUnwrittenLines(t *testing.T) {
 	t.Parallel()
 	folder := mounted(t, "700k") // before anything is open, since it may skip the test
@@ -201,8 +202,8 @@ func TestFullDiskWithUnwrittenLines(t *testing.T) {
 	}
 }
 
-// asNobody calls f as a user to whom nothing belongs, or skips the test where
-// that is not allowed.
+// asNobody calls f as a user who owns nothing, or skips the test where that is not
+// allowed.
 func asNobody(t *testing.T, f func()) {
 	done, allowed := make(chan struct{}), true
 	go func() {
@@ -222,7 +223,8 @@ func asNobody(t *testing.T, f func()) {
 	}
 }
 
-// Whoever may not read a file is told so, and not that it cannot be written.
+// The error for a file without read permission does not say that it cannot be
+// written.
 func TestFileThatMayNotBeRead(t *testing.T) {
 	t.Parallel()
 	for name, closed := range map[string]string{"journal": "", "key file": ".key"} {

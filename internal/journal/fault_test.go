@@ -424,8 +424,8 @@ func readAll(ctx context.Context, path string) error {
 	return err
 }
 
-// What is durable is a prefix of what was told, wherever power fails: the copy
-// of a file and of what was written ahead of it, also if that is cut off.
+// After a power failure the durable entries are a prefix of those appended: the
+// copy of a file and of what was written ahead of it, also if that is cut off.
 func TestJournalThatIsCopiedWhileItIsWritten(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()

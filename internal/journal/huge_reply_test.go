@@ -77,8 +77,8 @@ func TestHugeReplyFailsOnlyItsTask(t *testing.T) {
 	}
 }
 
-// The last entry of a run names every failure, however many there are and
-// however much each has to say.
+// The last entry of a run names every failure, however many there are and however
+// long each error is.
 func TestManyLongErrorsFitIntoTheLastEntry(t *testing.T) {
 	t.Parallel()
 	j, err := journal.Open(filepath.Join(t.TempDir(), "runs.db"), journal.Options{})
@@ -105,8 +105,8 @@ func TestManyLongErrorsFitIntoTheLastEntry(t *testing.T) {
 	require.Contains(t, s.History.End.Tasks[49].Reason, "out of order")
 }
 
-// What an agent writes beside its result is cut, so that the result, the reasoning and
-// an answer that was rejected fit into one line.
+// What an agent writes in addition to its result is cut, so that the result, the
+// reasoning and an answer that was rejected fit into one line.
 func TestHugeReasoningIsCut(t *testing.T) {
 	t.Parallel()
 	for level, of := range map[label.Classification]string{label.Internal: "password: Xk9#mP2q ", label.Secret: "é\u2028<&>\"\x01"} {

@@ -166,8 +166,8 @@ func TestKeyFileThatCannotBeMadeLeavesNothing(t *testing.T) {
 	require.Equal(t, []string{"link"}, names(t, folder))
 }
 
-// TestProcessesThatBeginAtOnceGetOneKey starts processes of this test that all
-// make the key file as soon as they are let go, and some goroutines beside them.
+// TestProcessesThatBeginAtOnceGetOneKey starts processes of this test that all make
+// the key file as soon as they are released, and so do some goroutines.
 func TestProcessesThatBeginAtOnceGetOneKey(t *testing.T) {
 	t.Parallel()
 	const variable = "RUNTEAM_TEST_KEY_FILE"
@@ -217,7 +217,7 @@ func printMac(t *testing.T, path string) {
 	require.NoError(t, err)
 }
 
-// macLine is what tells one key from another.
+// macLine distinguishes keys.
 func macLine(d *digester) string {
 	sum := d.mac("test", []byte("text"))
 	return "mac " + hex.EncodeToString(sum[:])

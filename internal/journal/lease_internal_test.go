@@ -94,8 +94,8 @@ func TestHolderIsJudgedAgainLater(t *testing.T) {
 	require.Equal(t, taken, got, "there was none at the first look")
 }
 
-// TestLeaseIsFreeWithinItsTime plays watches to their end, with clocks that
-// differ by any amount and are set while they go on.
+// TestLeaseIsFreeWithinItsTime plays watches to their end, with clocks that differ
+// by any amount and are set while they run.
 func TestLeaseIsFreeWithinItsTime(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

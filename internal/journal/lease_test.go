@@ -13,7 +13,7 @@ import (
 	"github.com/runteam/runteam/internal/journal"
 )
 
-// elsewhere is a process of which nothing can be seen from here.
+// elsewhere is a process that cannot be seen from here.
 var elsewhere = journal.Holder{Host: "elsewhere", Boot: "b", PID: 7, Started: "1"}
 
 // A run that lives elsewhere is watched until its lease is renewed; one that
@@ -96,8 +96,8 @@ func TestRunOfADeadProcess(t *testing.T) {
 	require.NoError(t, there.Close())
 }
 
-// Whoever finds the run taken over writes nothing more of it, and leaves the
-// other's lease alone.
+// A process that finds its run claimed by another one writes nothing more of it,
+// and leaves the other's lease alone.
 func TestRunClaimedByAnotherProcessIsLost(t *testing.T) {
 	t.Parallel()
 	dead := journal.ThisHolder()

@@ -42,8 +42,8 @@ func talking(t *testing.T, answers bool, read *[]string) (*engine.Team, []task.S
 	}
 }
 
-// A message above the plaintext limit stands in no file in clear, and with the key of the
-// journal the run goes on with it; one that was altered is not delivered.
+// A message above the plaintext limit is in no file in clear, and with the key of the
+// journal the run is resumed with it; one that was altered is not delivered.
 //
 // Requirement: G42.
 func TestMessagesAreStoredLikeResults(t *testing.T) {

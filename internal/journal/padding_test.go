@@ -16,8 +16,8 @@ import (
 	"github.com/runteam/runteam/llm"
 )
 
-// Whoever has the file and not the key does not learn the length of a secret: two
-// runs whose secrets differ in length within a size class have lines of the same lengths.
+// The length of a secret cannot be learned from the file without the key: two runs whose
+// secrets differ in length within a size class have lines of the same lengths.
 //
 // Requirement: G42.
 func TestCiphertextsOfAClassHaveOneLength(t *testing.T) {

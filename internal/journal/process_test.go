@@ -119,8 +119,8 @@ func TestProcessesWriteOneJournal(t *testing.T) {
 	}
 }
 
-// Whoever was killed has lost nothing that was said to be durable, and its
-// lease at once.
+// A killed process has lost nothing that was reported as durable, and its lease at
+// once.
 func TestProcessThatIsKilled(t *testing.T) {
 	t.Parallel()
 	for _, after := range []int{1, 7, 40} {

@@ -75,7 +75,8 @@ func result(t *rapid.T) *envelope.Record {
 	return r
 }
 
-// Whatever is appended comes back, in whatever pieces and processes.
+// Everything that is appended is read back, however it is divided into pieces and
+// processes.
 func TestAppendedEntriesAreReadBack(t *testing.T) {
 	t.Parallel()
 	asked := rapid.Custom(func(t *rapid.T) record.Entry {

@@ -13,8 +13,8 @@ import (
 	"github.com/runteam/runteam/internal/journal"
 )
 
-// A run that is taken up after the runs were listed is not removed under who
-// took it up.
+// A run that is claimed after the runs were listed is not removed from the process
+// that claimed it.
 func TestRunIsClaimedWhileOldOnesAreRemoved(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "runs.db")
@@ -45,7 +45,7 @@ func TestRunIsClaimedWhileOldOnesAreRemoved(t *testing.T) {
 	require.NoError(t, errors.Join(worker.Close(), gc.Close(), there.Close()))
 }
 
-// What went before an error is told with it.
+// The runs that were removed before an error are returned with it.
 func TestInterruptedRemovalIsFinished(t *testing.T) {
 	t.Parallel()
 	path := written(t, 1)
@@ -65,8 +65,8 @@ func TestInterruptedRemovalIsFinished(t *testing.T) {
 	require.NoError(t, j.Close())
 }
 
-// A run of which only a part was removed when the process ended is not there any
-// more for anybody, and the next removal removes the rest of it.
+// A run that was partly removed when the process ended is no longer found, and the
+// next removal removes the rest.
 func TestRemovalAfterAKill(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "runs.db")

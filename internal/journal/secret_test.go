@@ -19,8 +19,8 @@ var (
 	otherKey = []byte("fedcba9876543210fedcba9876543210")
 )
 
-// Whoever reads the files of a journal finds nothing above confidential in
-// them, with a key and without one, while it is written and afterwards.
+// The files of a journal have nothing above confidential in them, with a key and
+// without one, while it is written and afterwards.
 //
 // Requirement: G19.
 func TestNoFileOfAJournalHasASecret(t *testing.T) {
@@ -109,8 +109,8 @@ func TestWrongKeyIsAnError(t *testing.T) {
 	require.ErrorContains(t, err, "AuditKey has 1 byte; use at least 16")
 }
 
-// What goes on after a key was lost stays hidden, since the task that it is
-// about is still known to be secret.
+// A secret task that is resumed after its key was lost stays hidden, since it is
+// still known to be secret.
 func TestSecretTaskStaysHiddenWithoutTheKey(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "runs.db")
@@ -136,8 +136,8 @@ func TestSecretTaskStaysHiddenWithoutTheKey(t *testing.T) {
 	require.NoError(t, j.Close())
 }
 
-// A payload that somebody altered in the file makes an envelope that the gate
-// takes for what it is.
+// A payload that was altered in the file makes an envelope that the gate takes for
+// what it is.
 //
 // Requirement: G19.
 func TestResultThatWasAlteredIsNotGenuine(t *testing.T) {

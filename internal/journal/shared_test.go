@@ -15,8 +15,8 @@ import (
 	"github.com/runteam/runteam/prompt"
 )
 
-// A second run of a team that is given the same run of a journal asks nobody, and
-// what the journal has of the first stays as it was.
+// A second run of a team with the same run of a journal calls no agent, and the
+// record of the first does not change.
 func TestSecondRunOfATeamOnOneRunIsRefused(t *testing.T) {
 	t.Parallel()
 	j, err := journal.Open(filepath.Join(t.TempDir(), "runs.db"), journal.Options{})

@@ -54,7 +54,7 @@ func add(t *testing.T, r *journal.Run, of *fakeRun, from, to int) {
 	}
 }
 
-// execute changes a journal as somebody can who has the file and no key.
+// execute changes a journal as an attacker with the file and without the key can.
 func execute(t *testing.T, path string, statements ...string) {
 	t.Helper()
 	db, err := sql.Open("sqlite", path)
@@ -122,7 +122,7 @@ func TestMovedRowsAreFound(t *testing.T) {
 		{"the closing row removed", "r2", []string{"delete from batches where n = " + row(two, last)}, audit.Open, "rows were removed"},
 		{"rows of another run behind an open one", "open", []string{"update batches set run = " + open + ", n = n + 1000 where run = " + two}, audit.Broken, `of run "r2", not of run "open"`},
 
-		// What only a head tells.
+		// Alterations that only a head reveals.
 		{"the last row of an open run removed", "open", []string{"delete from batches where n = " + row(open, last)}, audit.Open, "the run did not end"},
 		{"an old state restored", "r1", []string{"delete from batches where run = " + one + " and n > " + row(one, nth+"7")}, audit.Consistent, ""},
 	} {
@@ -163,8 +163,8 @@ func TestHeadOfAnotherRunVerifiesNothing(t *testing.T) {
 	require.Contains(t, got.Why, "lines were added after it")
 }
 
-// The lines behind the last decision of a run that goes on, or was interrupted,
-// are covered by the state of the chain alone.
+// The lines after the last decision of a run that is in progress, or was
+// interrupted, are covered by the state of the chain alone.
 //
 // Requirement: G45.
 func TestEndOfAnInterruptedRunIsCovered(t *testing.T) {
@@ -186,7 +186,7 @@ func TestEndOfAnInterruptedRunIsCovered(t *testing.T) {
 	}
 }
 
-// Verify reads a run that goes on up to where it stood when it was called.
+// Verify reads a run in progress up to its state at the call.
 func TestVerifyOfARunInProgressIsOpen(t *testing.T) {
 	t.Parallel()
 	j := journal.InMemory(journal.Options{AuditKey: auditTestKey})

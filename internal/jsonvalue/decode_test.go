@@ -240,8 +240,8 @@ func parts(size int) string {
 	return `{"facts":[` + strings.Join(items, ",") + `]}`
 }
 
-// BenchmarkDecode is what reading a structured value costs, beside what the
-// oracle takes for it.
+// BenchmarkDecode measures reading a structured value, compared with the oracle
+// takes for it.
 func BenchmarkDecode(b *testing.B) {
 	for _, size := range []int{4 << 10, 64 << 10} {
 		raw := parts(size)

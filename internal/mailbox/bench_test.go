@@ -7,7 +7,7 @@ import (
 	"github.com/runteam/runteam/internal/mailbox"
 )
 
-// BenchmarkSendAndTake sends a message and takes it, beside ones that wait.
+// BenchmarkSendAndTake sends a message and takes it, among waiting ones.
 func BenchmarkSendAndTake(b *testing.B) {
 	for _, bm := range []struct {
 		name           string

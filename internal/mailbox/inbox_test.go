@@ -140,8 +140,8 @@ type delivery struct {
 	agent, text string
 }
 
-// TestEachMessageIsTakenOnce has senders and takers at work at the same
-// time, the takers each with a taste of its own, over small inboxes.
+// TestEachMessageIsTakenOnce has senders and takers at work at the same time, each
+// taker with its own filter, over small inboxes.
 //
 // Requirement: G38.
 func TestEachMessageIsTakenOnce(t *testing.T) {

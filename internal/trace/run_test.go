@@ -119,7 +119,7 @@ func TestTraceOfARunHasNothingAboveTheCaller(t *testing.T) {
 	require.Empty(t, inputs, "nobody said which inputs there are")
 }
 
-// What is retold for an attempt belongs to it, however much is.
+// Translations for an attempt belong to it.
 func TestTranslationBelongsToItsAttempt(t *testing.T) {
 	t.Parallel()
 	says := engine.AgentFunc(func(context.Context, prompt.Prompt) (agent.Reply, error) { return agent.Reply{Text: "It is so."}, nil })

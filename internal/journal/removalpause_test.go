@@ -12,7 +12,7 @@ import (
 	"github.com/runteam/runteam/internal/journal"
 )
 
-// A slowClock takes 25 ms to tell the time, which a transaction does at most
+// A slowClock takes 25 ms to return the time, which a transaction does at most
 // twice while another process has a run. It counts what it took.
 type slowClock struct {
 	mu      sync.Mutex // guards the rest

@@ -25,8 +25,8 @@ func planned(t *testing.T, tm *engine.Team, o *engine.RunOptions, specs ...task.
 
 var claim = &engine.RunOptions{Inputs: []engine.Input{{Name: "claim", Text: "x", Classification: label.Confidential}}}
 
-// What one input raises is one problem, which names every agent of the cone and
-// what would mend it.
+// The conflicts that one input causes are one problem, which names every affected
+// agent and what would solve it.
 func TestLabelConflictNamesAllAgentsOnce(t *testing.T) {
 	t.Parallel()
 	intake := cleared("intake", label.Confidential, never(t))
@@ -48,7 +48,7 @@ func TestLabelConflictNamesAllAgentsOnce(t *testing.T) {
 	requireRule(t, p.Err, gate.RuleClearance)
 }
 
-// One task reads as it always did.
+// A conflict of one task names the task.
 func TestLabelConflictOfOneTaskNamesTheTask(t *testing.T) {
 	t.Parallel()
 	first := spec("intake")
@@ -59,7 +59,7 @@ func TestLabelConflictOfOneTaskNamesTheTask(t *testing.T) {
 	require.Equal(t, `remove the confidential context, declassify the parts that it needs, or set accepts: confidential on agent "fraud"`, found[0].Hint)
 }
 
-// Each root has a cone of its own: a classification, an input, a message.
+// Each cause is one problem: a classification, an input, a message.
 func TestEachCauseOfALabelConflictIsOneProblem(t *testing.T) {
 	t.Parallel()
 	first, own := spec("intake"), by("intake", spec("own"))
@@ -76,7 +76,7 @@ func TestEachCauseOfALabelConflictIsOneProblem(t *testing.T) {
 	}
 }
 
-// A cone of 10,000 tasks and as many agents is still one readable problem, and
+// A label conflict of 10,000 tasks and as many agents is one readable problem, and
 // is found quickly.
 func TestLabelConflictOf10000TasksIsOneProblem(t *testing.T) {
 	t.Parallel()

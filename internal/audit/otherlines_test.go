@@ -98,7 +98,8 @@ func TestEveryAlterationOfOtherLinesIsFound(t *testing.T) {
 	}
 }
 
-// TestVerifyNamesAlteredOtherLines tells in which stretch, and how.
+// TestVerifyNamesAlteredOtherLines checks that the range of lines and the kind of
+// alteration are named.
 //
 // Requirement: G45.
 func TestVerifyNamesAlteredOtherLines(t *testing.T) {

@@ -19,9 +19,9 @@ import (
 )
 
 // TestDeclassifiedSecretIsNotStoredInClear runs a declassifier that lets a secret
-// cross to a public reader, for a caller who may see it. The journal has no key,
-// so it keeps the words neither with the secret result nor in the reader's prompt,
-// and of what was found in them no count and no exact size.
+// be delivered to a public reader, for a caller who may see it. The journal has no
+// key, so it keeps the words neither with the secret result nor in the reader's
+// prompt, and of what was found in them no count and no exact size.
 //
 // Requirement: G42.
 func TestDeclassifiedSecretIsNotStoredInClear(t *testing.T) {

@@ -15,8 +15,8 @@ import (
 	"github.com/runteam/runteam/label"
 )
 
-// The caller may see secrets, and whoever reads the file may not: it holds size
-// classes of inputs and messages above the plaintext limit, with a key and without one.
+// The caller may see secrets, and readers of the file may not: it holds size classes of
+// inputs and messages above the plaintext limit, with a key and without one.
 //
 // Requirement: G42.
 func TestSizesAboveThePlaintextLimitAreClasses(t *testing.T) {
