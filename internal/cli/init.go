@@ -3,6 +3,8 @@ package cli
 import (
 	"embed"
 	"errors"
+	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -65,7 +67,7 @@ func writeStarterTo(con *console.Console, dir string) error {
 	if err := writeStarter(dir, names); err != nil {
 		return unwritable(dir, err)
 	}
-	return exit.IgnoreClosedPipe(printInit(con, dir, names))
+	return printInit(con, dir, names)
 }
 
 // unwritable returns the error for a folder in which no file can be created.
@@ -142,14 +144,10 @@ func printInit(con *console.Console, dir string, names []string) error {
 	for i, name := range names {
 		names[i] = filepath.Join(dir, name)
 	}
-	var err error
-	if con.Settings.JSON() {
-		err = con.PrintJSON(struct {
-			Files []string `json:"files"`
-		}{names})
-	} else {
-		err = con.PrintText(strings.Join(names, "\n"))
-	}
+	document := struct {
+		Files []string `json:"files"`
+	}{names}
+	err := con.PrintResult(document, func(w io.Writer) { fmt.Fprintln(w, strings.Join(names, "\n")) })
 	where := ""
 	if filepath.Clean(dir) != "." {
 		where = " " + format.ShellPath(dir)

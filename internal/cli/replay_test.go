@@ -290,7 +290,7 @@ func TestReplayWithoutSaysWhetherItMattered(t *testing.T) {
 			after := promptTexts(t, c, d.Run)
 			for _, tk := range d.Tasks {
 				switch {
-				case tk.Left:
+				case tk.Omitted:
 					require.Equal(t, tt.left, tk.Title)
 					require.Nil(t, tk.After)
 				case tk.Prompt == replay.Same:

@@ -151,22 +151,26 @@ func flagError(con *console.Console, cmd *cobra.Command, err error) error {
 		return invalidValue(bad.GetFlag(), bad.GetValue(), err)
 	}
 	missing, ok := err.(*pflag.NotExistError) //nolint:errorlint // as pflag returns it
-	if !ok || missing.GetSpecifiedShortnames() != "" {
-		return exit.Usagef("%v; see %q", err, cmd.CommandPath()+" --help")
+	if ok && missing.GetSpecifiedShortnames() == "" {
+		if near, ok := nearestFlag(cmd, missing.GetSpecifiedName()); ok {
+			return exit.Usagef("%v; did you mean --%s?", err, near)
+		}
 	}
+	return exit.Usagef("%v; see %q", err, cmd.CommandPath()+" --help")
+}
+
+// nearestFlag returns the flag of a command that an unknown name probably means.
+func nearestFlag(cmd *cobra.Command, name string) (string, bool) {
 	var known []string
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		if !f.Hidden {
 			known = append(known, f.Name)
 		}
 	})
-	if near, ok := naming.Nearest(missing.GetSpecifiedName(), known); ok {
-		return exit.Usagef("%v; did you mean --%s?", err, near)
+	if near, ok := naming.Nearest(name, known); ok {
+		return near, true
 	}
-	if longer, ok := onlyLonger(missing.GetSpecifiedName(), known); ok {
-		return exit.Usagef("%v; did you mean --%s?", err, longer)
-	}
-	return exit.Usagef("%v; see %q", err, cmd.CommandPath()+" --help")
+	return onlyLonger(name, known)
 }
 
 // onlyLonger returns the only known name that begins with a name, with or without a plural s.

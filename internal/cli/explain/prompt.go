@@ -229,12 +229,7 @@ func pathList(paths []task.Path) string {
 	return text + " and parts whose names are not recorded"
 }
 
-func inParentheses(line string) string {
-	if line == "" {
-		return ""
-	}
-	return " (" + line + ")"
-}
+func inParentheses(line string) string { return format.Unless(line == "", " ("+line+")") }
 
 func kinds(c redact.Counts) string {
 	return strings.Join(format.Kinds(slices.Sorted(maps.Keys(c))), " ")

@@ -24,20 +24,12 @@ func (x *Document) write(w io.Writer) {
 	for _, u := range x.Unsent {
 		fmt.Fprintf(w, "\n%s\n", format.Dotted(u.Title, u.Assignee, "no prompt"))
 		for _, h := range u.Withheld {
-			fmt.Fprintf(w, "  withheld: %s, %s: %s\n", terminal.CleanLine(x.named(h.Source, h.From)), h.Label, terminal.CleanLine(string(h.Rule)+inParentheses(h.Line)+prefixedBy(": ", h.Detail)))
+			fmt.Fprintf(w, "  withheld: %s, %s: %s\n", terminal.CleanLine(x.named(h.Source, h.From)), h.Label, terminal.CleanLine(string(h.Rule)+inParentheses(h.Line)+format.Unless(h.Detail == "", ": "+h.Detail)))
 		}
 	}
 	if x.task != "" && len(x.Prompts)+len(x.Unsent) == 0 {
 		fmt.Fprintf(w, "\n%s: no prompt was recorded%s\n", terminal.CleanLine(x.task), x.status())
 	}
-}
-
-// prefixedBy returns a text behind a mark, or "" for an empty text.
-func prefixedBy(mark, text string) string {
-	if text == "" {
-		return ""
-	}
-	return mark + text
 }
 
 // status returns a clause with the status of the only task that is explained.
@@ -76,10 +68,7 @@ func (x *Document) kind() string {
 
 // attemptText names an attempt; it is empty for a prompt that belongs to none.
 func attemptText(attempt int) string {
-	if attempt == 0 {
-		return ""
-	}
-	return fmt.Sprintf("attempt %d", attempt)
+	return format.Unless(attempt == 0, fmt.Sprintf("attempt %d", attempt))
 }
 
 // part returns the part of an attempt that a prompt belongs to, such as correct for a corrective call.

@@ -167,12 +167,12 @@ type rejectedDocument struct {
 
 // newRunDocument returns the document of a stored run.
 func newRunDocument(k *journals.StoredRun) *RunDocument {
-	asked := journals.InvocationOf(&k.Info)
+	invocation := journals.InvocationOf(&k.Info)
 	r := &RunDocument{
-		Run: k.Run, Name: k.Name, Command: k.Command, Status: k.Status, Spec: asked.Found, Fingerprint: k.Info.Fingerprint,
+		Run: k.Run, Name: k.Name, Command: k.Command, Status: k.Status, Spec: invocation.Found, Fingerprint: k.Info.Fingerprint,
 		Inputs: []record.Input{}, Tasks: []TaskDocument{}, Errors: []record.Failure{}, Outcomes: k.Outcomes,
 		runProcesses: runProcesses{Started: k.Started, Ended: k.Ended, Processes: len(k.History.Begins), Holder: k.Holder},
-		replayOrigin: replayOrigin(asked.ReplayArguments),
+		replayOrigin: replayOrigin(invocation.ReplayArguments),
 		runView:      runView{stored: k},
 	}
 	if n := len(k.History.Begins); n > 0 {
@@ -212,7 +212,7 @@ func (r *RunDocument) answer(output []task.ID) {
 	r.Output = strings.Join(parts, "\n\n")
 }
 
-// newTaskDocument returns the document of a task without its exchanges.
+// newTaskDocument returns the document of a task without its calls.
 func newTaskDocument(k *journals.StoredRun, s *journals.StoredTask) TaskDocument {
 	t := TaskDocument{
 		ID: s.ID, Key: s.Key, Title: s.Title, Agent: s.Agent, Status: s.Status,
@@ -220,7 +220,7 @@ func newTaskDocument(k *journals.StoredRun, s *journals.StoredTask) TaskDocument
 		Usage:         s.Usage(), taskView: taskView{isStep: s.Step},
 	}
 	t.Started, t.Ended = s.Span()
-	t.Rounded = len(s.Interrupted) > 0 || slices.ContainsFunc(s.Exchanges, func(x *record.AgentCall) bool { return x.Rounded && x.From == "" })
+	t.Rounded = len(s.Interrupted) > 0 || slices.ContainsFunc(s.Calls, func(x *record.AgentCall) bool { return x.Rounded && x.From == "" })
 	switch x := s.Accepted(); {
 	case t.Status == task.Completed && x != nil:
 		r := k.Result(x)
@@ -232,14 +232,14 @@ func newTaskDocument(k *journals.StoredRun, s *journals.StoredTask) TaskDocument
 		}
 	case t.Status == task.Failed || t.Status == task.Skipped:
 		t.Error = &ErrorDocument{s.Ended.Code, k.WhyNoResult(s), s.Ended.Root}
-		if n := len(s.Exchanges); n > 0 {
-			t.Call = lastCall(s.Exchanges[n-1])
+		if n := len(s.Calls); n > 0 {
+			t.Call = lastCall(s.Calls[n-1])
 		}
 	}
 	return t
 }
 
-// newFullTaskDocument returns the document of the task that a name means, with its exchanges.
+// newFullTaskDocument returns the document of the task that a name means, with its calls.
 func newFullTaskDocument(k *journals.StoredRun, name string, reasoning bool) (*TaskDocument, error) {
 	id, err := k.FindTask(name)
 	if err != nil {
@@ -247,7 +247,7 @@ func newFullTaskDocument(k *journals.StoredRun, name string, reasoning bool) (*T
 	}
 	s := k.TaskOf(id, k.Trace.Title(id), "")
 	t := newTaskDocument(k, s)
-	for _, x := range s.Exchanges {
+	for _, x := range s.Calls {
 		e := promptDocument{
 			Session: x.Session, Agent: x.Agent, Model: x.Model, Attempt: x.Attempt, Part: x.Part, State: stateOf(x), Started: x.Start, Ended: x.End,
 			Usage: x.Usage(), Estimate: x.Rounded, Turns: x.Turns, Reused: x.From, Call: x.Call, Warnings: x.Warnings,
@@ -266,10 +266,10 @@ func newFullTaskDocument(k *journals.StoredRun, name string, reasoning bool) (*T
 		}
 		t.Exchanges = append(t.Exchanges, e)
 	}
-	for _, asked := range s.Interrupted {
+	for _, call := range s.Interrupted {
 		t.Exchanges = append(t.Exchanges, promptDocument{
-			Session: asked.Session, Agent: asked.Agent, Model: asked.Model, Attempt: asked.Attempt, State: "interrupted", Started: asked.Time,
-			Usage: llm.Usage{InputTokens: journals.EstimatedTokens(asked)}, Estimate: true,
+			Session: call.Session, Agent: call.Agent, Model: call.Model, Attempt: call.Attempt, State: "interrupted", Started: call.Time,
+			Usage: llm.Usage{InputTokens: journals.EstimatedTokens(call)}, Estimate: true,
 		})
 	}
 	t.heading, t.reasoning = journals.Heading(k.Name, k.Run), reasoning
@@ -287,7 +287,7 @@ func stateOf(x *record.AgentCall) string {
 	return string(task.Completed)
 }
 
-// lastCall returns the last model call of an exchange that answered.
+// lastCall returns the last model call for a prompt that answered.
 func lastCall(x *record.AgentCall) llm.CallInfo {
 	if x.Corrected != nil {
 		return *x.Corrected

@@ -164,11 +164,7 @@ func (t *TaskDocument) excerpt(w io.Writer, from *journals.Flags, run string) {
 	head, isCut := excerptOf(strings.TrimRight(terminal.Clean(t.Result), "\n"))
 	fmt.Fprintf(w, "\n# %s\n\n%s\n", terminal.CleanLine(t.Title), head)
 	if isCut {
-		name := t.Title
-		if terminal.CleanLine(name) != name {
-			name = string(t.ID)
-		}
-		fmt.Fprintf(w, "… %s in all: %s\n", bytesize.Text(len(t.Result)), from.Command("show", run, name))
+		fmt.Fprintf(w, "… %s in all: %s\n", bytesize.Text(len(t.Result)), from.Command("show", run, journals.TaskName(t.Title, t.ID)))
 	}
 }
 
@@ -183,7 +179,7 @@ func excerptOf(text string) (head string, isCut bool) {
 	return head, head != text
 }
 
-// write writes one task with its exchanges as text.
+// write writes one task with its calls as text.
 func (t *TaskDocument) write(w io.Writer) {
 	fmt.Fprintf(w, "%s\n\n", t.heading)
 	table := format.NewTable(w, "")

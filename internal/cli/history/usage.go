@@ -55,11 +55,11 @@ func newUsageDocument(k *journals.StoredRun) *UsageDocument {
 	d := &UsageDocument{Run: k.Run, Name: k.Name, Status: k.Status, Total: &UsageRow{}}
 	_ = json.Unmarshal(k.Info.Prices, &d.Prices) // without prices nothing has a cost
 	for _, t := range k.Tasks {
-		for _, x := range t.Exchanges {
-			d.addExchange(t, x)
+		for _, x := range t.Calls {
+			d.addCall(t, x)
 		}
-		for _, asked := range t.Interrupted {
-			d.add(t, asked.Agent, asked.Model, UsageRow{Interrupted: 1, Usage: llm.Usage{InputTokens: journals.EstimatedTokens(asked)}})
+		for _, call := range t.Interrupted {
+			d.add(t, call.Agent, call.Model, UsageRow{Interrupted: 1, Usage: llm.Usage{InputTokens: journals.EstimatedTokens(call)}})
 		}
 	}
 	for _, r := range slices.Concat(d.Rows, d.Agents, d.Models, []*UsageRow{d.Total}) {
@@ -82,8 +82,8 @@ func (d *UsageDocument) unpriced() (names []string) {
 	return names
 }
 
-// addExchange adds one prompt. A cached answer used nothing.
-func (d *UsageDocument) addExchange(t *journals.StoredTask, x *record.AgentCall) {
+// addCall adds one prompt. A cached answer used nothing.
+func (d *UsageDocument) addCall(t *journals.StoredTask, x *record.AgentCall) {
 	r := UsageRow{Calls: 1, Usage: x.Usage(), cost: x.Cost}
 	switch {
 	case x.From != "":

@@ -67,11 +67,7 @@ func (c Completer) tasks(cmd *cobra.Command, run, before, word string) []cobra.C
 		}
 		var out []cobra.Completion
 		for _, t := range tasks {
-			name := t.Title
-			if terminal.CleanLine(name) != name { // a terminal must not receive this word
-				name = string(t.ID)
-			}
-			if strings.HasPrefix(name, word) {
+			if name := TaskName(t.Title, t.ID); strings.HasPrefix(name, word) {
 				out = append(out, cobra.CompletionWithDesc(before+name, terminal.CleanLine(t.Assignee)))
 			}
 		}

@@ -5,8 +5,10 @@ import (
 	"strings"
 
 	"github.com/runteam/runteam/internal/cli/format"
+	"github.com/runteam/runteam/internal/cli/terminal"
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/journal"
+	"github.com/runteam/runteam/task"
 )
 
 // Command returns a command about a run of the journal that works in the same folder: it has the
@@ -28,6 +30,15 @@ func (g *Flags) Command(verb string, words ...string) string {
 		return strings.Join(append(append(append(text, flags...), "--"), words...), " ")
 	}
 	return strings.Join(append(append(text, words...), flags...), " ")
+}
+
+// TaskName returns the title of a task as an argument of a command, or its ID if a terminal must not
+// receive the title.
+func TaskName(title string, id task.ID) string {
+	if terminal.CleanLine(title) != title {
+		return string(id)
+	}
+	return title
 }
 
 // NextStep says how to resume a run that did not succeed: with a command, or by the program that began

@@ -74,8 +74,7 @@ func (k *StoredRun) readTask(ctx context.Context, j *journal.Journal, name strin
 	}
 	addKeyHints(loaded)
 	k.Info, k.History, k.Trace = loaded.Info, loaded.History, t
-	_, err = k.FindTask(name)
-	return err
+	return nil
 }
 
 // Removed is the status of a task that the spec no longer has, or that a later plan of the
@@ -107,7 +106,7 @@ func (k *StoredRun) collect() {
 			x := e.Exchange
 			delete(calls, x.Session)
 			t := k.TaskOf(x.Task, x.Title, x.Agent)
-			t.Exchanges = append(t.Exchanges, x)
+			t.Calls = append(t.Calls, x)
 		}
 	}
 	for _, session := range sessions {
@@ -127,7 +126,7 @@ func (k *StoredRun) steps() {
 		if !t.Step {
 			continue
 		}
-		last := len(t.Exchanges) - 1
+		last := len(t.Calls) - 1
 		switch {
 		case t.Accepted() != nil:
 			t.Status = task.Completed
@@ -137,7 +136,7 @@ func (k *StoredRun) steps() {
 			t.Status = task.Failed
 		}
 		if t.Status != task.Completed && last >= 0 {
-			t.Ended = record.TaskEnd{Code: t.Exchanges[last].Code, Reason: t.Exchanges[last].Error}
+			t.Ended = record.TaskEnd{Code: t.Calls[last].Code, Reason: t.Calls[last].Error}
 		}
 	}
 }
@@ -234,7 +233,7 @@ func (k *StoredRun) FindTask(name string) (task.ID, error) {
 	return t.ID, err
 }
 
-// Result returns the result of a completed exchange as the user of the run may read it now: it is
+// Result returns the result of a completed call as the user of the run may read it now: it is
 // withheld above the user's clearance, and if it cannot be decrypted, has expired or was altered.
 func (k *StoredRun) Result(x *record.AgentCall) StoredResult {
 	if x.Result == nil || x.Missing != "" {

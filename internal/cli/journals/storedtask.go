@@ -21,7 +21,7 @@ type StoredTask struct {
 	Step        bool
 	Status      task.Status
 	Ended       record.TaskEnd      // how it ended, unless it completed
-	Exchanges   []*record.AgentCall // in order, including those of translations
+	Calls       []*record.AgentCall // in order, including translations
 	Interrupted []*record.CallStart // calls that a crash ended
 	Running     int                 // calls in progress
 }
@@ -40,9 +40,9 @@ func (t *StoredTask) rank() int {
 // IsTask reports whether the run still has the task.
 func (t *StoredTask) IsTask() bool { return t.rank() == 0 }
 
-// Accepted returns the exchange whose answer is the result; nil if there is none.
+// Accepted returns the call whose answer is the result; nil if there is none.
 func (t *StoredTask) Accepted() *record.AgentCall {
-	for _, x := range slices.Backward(t.Exchanges) {
+	for _, x := range slices.Backward(t.Calls) {
 		if x.Part == "" && x.Completed() {
 			return x
 		}
@@ -50,9 +50,9 @@ func (t *StoredTask) Accepted() *record.AgentCall {
 	return nil
 }
 
-// LastPrompt returns the exchange of the last attempt; nil if none ended.
+// LastPrompt returns the call of the last attempt; nil if none ended.
 func (t *StoredTask) LastPrompt() *record.AgentCall {
-	for _, x := range slices.Backward(t.Exchanges) {
+	for _, x := range slices.Backward(t.Calls) {
 		if x.Part == "" {
 			return x
 		}
@@ -63,7 +63,7 @@ func (t *StoredTask) LastPrompt() *record.AgentCall {
 // Attempts counts the attempts that ended.
 func (t *StoredTask) Attempts() int {
 	n := len(t.Interrupted)
-	for _, x := range t.Exchanges {
+	for _, x := range t.Calls {
 		if x.Part == "" {
 			n++
 		}
@@ -73,7 +73,7 @@ func (t *StoredTask) Attempts() int {
 
 // Usage sums the tokens of a task. For interrupted calls it estimates those of the prompts.
 func (t *StoredTask) Usage() (u llm.Usage) {
-	for _, x := range t.Exchanges {
+	for _, x := range t.Calls {
 		u = u.Add(x.Usage())
 	}
 	for _, call := range t.Interrupted {
@@ -92,7 +92,7 @@ func (t *StoredTask) Span() (start, end time.Time) {
 			start = call.Time
 		}
 	}
-	for _, x := range t.Exchanges {
+	for _, x := range t.Calls {
 		if start.IsZero() || x.Start.Before(start) {
 			start = x.Start
 		}

@@ -23,14 +23,14 @@ const (
 
 // A ComparedTask is a task in two runs, in JSON.
 type ComparedTask struct {
-	ID     task.ID       `json:"id"`
-	Title  string        `json:"title"`
-	Prompt string        `json:"prompt"` // same, changed or none
-	Result string        `json:"result"` // same, changed, withheld or none
-	Before *comparedSide `json:"before,omitempty"`
-	After  *comparedSide `json:"after,omitempty"`
-	Left   bool          `json:"leftOut,omitempty"` // as the flags ask
-	Step   bool          `json:"step,omitempty"`    // of the coordinator
+	ID      task.ID       `json:"id"`
+	Title   string        `json:"title"`
+	Prompt  string        `json:"prompt"` // same, changed or none
+	Result  string        `json:"result"` // same, changed, withheld or none
+	Before  *comparedSide `json:"before,omitempty"`
+	After   *comparedSide `json:"after,omitempty"`
+	Omitted bool          `json:"leftOut,omitempty"` // as the flags ask
+	Step    bool          `json:"step,omitempty"`    // of the coordinator
 }
 
 // A comparedSide is a task in one of the runs.
@@ -43,11 +43,10 @@ type comparedSide struct {
 	Text   string                `json:"text,omitempty"`  // the result, if it differs
 	Error  string                `json:"error,omitempty"` // why there is none
 
-	text   string
-	hidden bool
+	hidden bool // the viewer may not see the result
 }
 
-// compare compares the results of both sides, and shows their texts if they differ.
+// compare compares the results of both sides, and removes their texts if they are equal.
 func (c *ComparedTask) compare() {
 	b, a := c.Before, c.After
 	switch {
@@ -55,17 +54,10 @@ func (c *ComparedTask) compare() {
 		c.Result = none
 	case b.hidden || a.hidden:
 		c.Result = withheld
-	case b.text == a.text:
-		c.Result = Same
+	case b.Text == a.Text:
+		c.Result, b.Text, a.Text = Same, "", ""
 	default:
 		c.Result = Changed
-	}
-	if c.Result != Same {
-		for _, side := range []*comparedSide{b, a} {
-			if side != nil {
-				side.Text = side.text
-			}
-		}
 	}
 }
 
@@ -91,7 +83,7 @@ func storedSide(k *journals.StoredRun, t *journals.StoredTask) *comparedSide {
 		return s
 	}
 	r := k.Result(x)
-	s.Label, s.Reused, s.text, s.hidden = &r.Label, x.From, r.Text, r.Hidden
+	s.Label, s.Reused, s.Text, s.hidden = &r.Label, x.From, r.Text, r.Hidden
 	return s
 }
 
@@ -102,11 +94,11 @@ func (c *ComparedTask) write(w io.Writer, verbose bool) {
 	}
 	title := terminal.CleanLine(c.Title)
 	if verbose {
-		fmt.Fprintf(w, "\n# %[1]s: before\n\n%[2]s\n\n# %[1]s: after\n\n%[3]s\n", title, terminal.Clean(c.Before.text), terminal.Clean(c.After.text))
+		fmt.Fprintf(w, "\n# %[1]s: before\n\n%[2]s\n\n# %[1]s: after\n\n%[3]s\n", title, terminal.Clean(c.Before.Text), terminal.Clean(c.After.Text))
 		return
 	}
 	fmt.Fprintf(w, "\n%s\n", title)
-	lines, more := format.LineDiff(c.Before.text, c.After.text)
+	lines, more := format.LineDiff(c.Before.Text, c.After.Text)
 	for _, line := range lines {
 		fmt.Fprintf(w, "  %s\n", terminal.CleanLine(line))
 	}

@@ -45,12 +45,12 @@ func replay(con *console.Console, cmd *cobra.Command, r *replayFlags) error {
 		return err
 	}
 	res.Command = k.Command
-	odd := again.differences(res)
-	again.complete(res, len(odd) == 0)
+	differing := again.differences(res)
+	again.complete(res, len(differing) == 0)
 	if err := report.PrintAnswer(con, output, res, false); err != nil {
 		return err
 	}
-	return printVerdict(cmd.Context(), con, again, odd)
+	return printVerdict(cmd.Context(), con, again, differing)
 }
 
 // repeat repeats the run with a team whose agents are not called. It returns the tasks whose results
@@ -130,13 +130,13 @@ func (r *repetition) complete(res *engine.Result, equal bool) {
 }
 
 // printVerdict says on stderr whether the replay equals the run and, if not, where it differs.
-func printVerdict(ctx context.Context, con *console.Console, r *repetition, odd []difference) error {
+func printVerdict(ctx context.Context, con *console.Console, r *repetition, differing []difference) error {
 	if stop, ok := errors.AsType[*exit.Interrupted](context.Cause(ctx)); ok {
 		return exit.Status(stop.Status())
 	}
 	want, got := r.counts()
 	text := fmt.Sprintf("replayed %s of %s", format.Number(got), format.Plural(want, "prompt"))
-	if want == got && len(odd) == 0 {
+	if want == got && len(differing) == 0 {
 		con.Say("runteam: %s, equal to the byte", text)
 		switch status := r.run.Status; {
 		case r.run.History.End == nil:
@@ -147,9 +147,9 @@ func printVerdict(ctx context.Context, con *console.Console, r *repetition, odd 
 		return nil
 	}
 	con.Say("runteam: %s; the replay differs from the run", text)
-	for i, o := range odd {
+	for i, o := range differing {
 		if i == report.MaxFailures {
-			con.Say("… and %d more", len(odd)-i)
+			con.Say("… and %d more", len(differing)-i)
 			break
 		}
 		if o.prompt != nil && i == 0 {
@@ -164,7 +164,7 @@ func printVerdict(ctx context.Context, con *console.Console, r *repetition, odd 
 // replay built again.
 func (r *repetition) counts() (want, got int) {
 	known := map[record.Key]bool{}
-	for _, x := range finalExchanges(r.run) {
+	for _, x := range finalCalls(r.run) {
 		if known[x.Key] {
 			continue
 		}
@@ -219,14 +219,14 @@ func (r *repetition) differences(res *engine.Result) (list []difference) {
 	return list
 }
 
-// unreadable returns the exchange of a task whose prompt is equal and whose answer cannot be read;
+// unreadable returns the call of a task whose prompt is equal and whose answer cannot be read;
 // nil if there is none.
 func (r *repetition) unreadable(id task.ID) *record.AgentCall {
 	t := r.run.ByID[id]
 	if t == nil {
 		return nil
 	}
-	for _, x := range t.Exchanges {
+	for _, x := range t.Calls {
 		if r.seen[x.Key] && x.Completed() && unreadableWhy(x) != "" {
 			return x
 		}

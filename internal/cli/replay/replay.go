@@ -194,16 +194,16 @@ func restoreModels(k *journals.StoredRun, file *specfile.File) {
 	}
 }
 
-// finalExchanges returns the exchanges that the result of a run consists of: the last attempt of each
+// finalCalls returns the calls that the result of a run consists of: the last attempt of each
 // task, with its parts.
-func finalExchanges(k *journals.StoredRun) []*record.AgentCall {
+func finalCalls(k *journals.StoredRun) []*record.AgentCall {
 	var out []*record.AgentCall
 	for _, t := range k.Tasks {
 		last := t.LastPrompt()
 		if last == nil || t.Status == journals.Removed {
 			continue
 		}
-		for _, x := range t.Exchanges {
+		for _, x := range t.Calls {
 			if x.Key != (record.Key{}) && (x == last || x.Part != "" && x.Attempt == last.Attempt) {
 				out = append(out, x)
 			}

@@ -70,7 +70,7 @@ func (d *VariantDocument) compare(k *journals.StoredRun, res *engine.Result, omi
 		if !s.IsTask() {
 			continue
 		}
-		c := ComparedTask{ID: s.ID, Title: s.Title, Prompt: none, Before: storedSide(k, s), Left: omitted[s.ID]}
+		c := ComparedTask{ID: s.ID, Title: s.Title, Prompt: none, Before: storedSide(k, s), Omitted: omitted[s.ID]}
 		if t, ok := res.Task(string(s.ID)); ok {
 			c.After, c.Prompt = sideOf(res, t, accepts), promptOfTask(k, s, t)
 		}
@@ -97,8 +97,8 @@ func (d *VariantDocument) answer(k *journals.StoredRun, res *engine.Result) {
 	step := &res.Steps[len(res.Steps)-1]
 	before := synthesis(k)
 	c := ComparedTask{
-		Title: string(step.Kind), Step: true, Prompt: Changed, Before: &comparedSide{Status: task.Completed, text: end.Answer, hidden: journals.IsWithheld(end.Answer)},
-		After: &comparedSide{Status: task.Completed, text: res.Output, hidden: journals.IsWithheld(res.Output), Usage: step.Metrics.Usage, Reused: step.Reused},
+		Title: string(step.Kind), Step: true, Prompt: Changed, Before: &comparedSide{Status: task.Completed, Text: end.Answer, hidden: journals.IsWithheld(end.Answer)},
+		After: &comparedSide{Status: task.Completed, Text: res.Output, hidden: journals.IsWithheld(res.Output), Usage: step.Metrics.Usage, Reused: step.Reused},
 	}
 	if before != nil {
 		c.Before.hidden = k.Result(before).Hidden
@@ -113,7 +113,7 @@ func (d *VariantDocument) answer(k *journals.StoredRun, res *engine.Result) {
 	d.Tasks = append(d.Tasks, c)
 }
 
-// synthesis returns the exchange with the answer of the coordinator; nil if there is none.
+// synthesis returns the call with the answer of the coordinator; nil if there is none.
 func synthesis(k *journals.StoredRun) (last *record.AgentCall) {
 	for _, t := range k.Tasks {
 		if t.Step && t.Title == string(engine.StepSynthesis) {
@@ -133,7 +133,7 @@ func repeats(k *journals.StoredRun, repeated bool, reused string, before *record
 func sideOf(res *engine.Result, t *engine.TaskResult, accepts label.Classification) *comparedSide {
 	s := &comparedSide{Status: t.Status, Agent: t.Assignee, Usage: t.Metrics.Usage, Reused: t.Reused}
 	if t.Status == task.Completed {
-		s.Label, s.text, s.hidden = &t.Label, t.Result, t.Label > accepts || journals.IsWithheld(t.Result)
+		s.Label, s.Text, s.hidden = &t.Label, t.Result, t.Label > accepts || journals.IsWithheld(t.Result)
 	} else if s.Error = t.Result; t.Error != nil {
 		s.Error = t.Error.Message
 	}
@@ -148,7 +148,7 @@ func sideOf(res *engine.Result, t *engine.TaskResult, accepts label.Classificati
 // promptOfTask compares the prompt of a task with the one in the stored run.
 func promptOfTask(k *journals.StoredRun, s *journals.StoredTask, t *engine.TaskResult) string {
 	switch {
-	case t.Metrics.Attempts == 0 || len(s.Exchanges) == 0:
+	case t.Metrics.Attempts == 0 || len(s.Calls) == 0:
 		return none
 	case repeats(k, t.Repeated, t.Reused, s.Accepted()):
 		return Same
@@ -162,7 +162,7 @@ func (d *VariantDocument) sentence() string {
 	var results []string
 	tasks := 0
 	for _, c := range d.Tasks {
-		if c.Left || c.unfinished() {
+		if c.Omitted || c.unfinished() {
 			continue
 		}
 		tasks++
@@ -215,7 +215,7 @@ func (d *VariantDocument) write(w io.Writer, verbose bool) {
 // outcome returns how a task ended without the omitted context.
 func (c *ComparedTask) outcome() string {
 	switch {
-	case c.Left:
+	case c.Omitted:
 		return "omitted"
 	case c.Before == nil:
 		return "new: " + format.Status(c.After.Status)

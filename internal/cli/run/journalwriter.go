@@ -57,7 +57,7 @@ func NewJournalWriter(ctx context.Context, con *console.Console, j *Job, file *s
 	again := j.resumed
 	if again == nil {
 		j.Journal.Quiet = j.Progress == "none"
-		opened, err := j.open(con, journals.ToKeep)
+		opened, err := j.open(con, journals.ToStore)
 		if err != nil {
 			return nil, err
 		}
@@ -77,12 +77,12 @@ func (c *JournalWriter) OpenRun(ctx context.Context, _ record.Opening) (record.L
 	if c.resumed == nil {
 		run, err := c.journal.Begin(ctx, c.Info)
 		if err != nil {
-			return nil, journals.OpenError(err, journals.ToKeep)
+			return nil, journals.OpenError(err, journals.ToStore)
 		}
 		c.run = run
 	} else if c.changed() {
 		if err := c.run.Update(ctx, c.Info); err != nil {
-			return nil, journals.OpenError(err, journals.ToKeep)
+			return nil, journals.OpenError(err, journals.ToStore)
 		}
 	}
 	return c.run, nil
