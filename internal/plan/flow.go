@@ -75,35 +75,23 @@ func (c *labelCheck) propagate(visit func(i int, parts []delivery)) {
 	var parts []delivery
 	for _, at := range g.Order() {
 		i := int(at)
-		tk, caps := g.Task(i), &c.team.Capabilities[p.Members[i]]
-		parts = parts[:0]
-		p.least[i] = tk.Classification
-		for j, u := range tk.Uses {
-			level := c.input(u).Classification
-			in := deliveryOf(c.team.Terms(handoff.User, tk.Assignee), level, level, false, caps)
-			in.part = partOf{handoff.Input, int32(j)}
-			parts = append(parts, in)
-			p.least[i] = p.least[i].Join(in.least)
+		t := g.Task(i)
+		parts = p.deliveries(parts[:0], i)
+		if t.MemoryScope == task.ScopeAll {
+			most := min(c.memory[i], c.team.Capabilities[p.Members[i]].Clearance()) // what is above the clearance is withheld
+			parts = append(parts, delivery{part: partOf{kind: handoff.Memory}, Part: gate.Part{Classification: most, Optional: true}})
 		}
-		up := g.Upstream(i)
-		for j, d := range tk.DependsOn {
-			from := int(up[j])
-			in := deliveryOf(c.team.Terms(g.Task(from).Assignee, tk.Assignee), p.least[from], p.Labels[from], d.Optional, caps)
-			in.part = partOf{handoff.Dependency, int32(j)}
-			parts = append(parts, in)
-			if !d.Optional {
-				p.least[i] = p.least[i].Join(in.least)
-			}
-		}
-		parts = c.addOptional(i, parts)
-		level := tk.Classification
+		level, least := t.Classification, t.Classification
 		for k := range parts {
 			if parts[k].counts() {
 				level = level.Join(parts[k].Classification)
 			}
+			if !parts[k].Optional {
+				least = least.Join(parts[k].least)
+			}
 		}
-		p.Labels[i] = level
-		c.raised[i] = raiser(level, tk.Classification, parts)
+		p.Labels[i], p.least[i] = level, least
+		c.raised[i] = raiser(level, t.Classification, parts)
 		if visit != nil {
 			visit(i, parts)
 		}
@@ -120,6 +108,8 @@ type partOf struct {
 // A delivery is one piece of context as the check before a run counts it.
 type delivery struct {
 	part      partOf
+	from      string               // its producer
+	most      label.Classification // the highest label that the value can have
 	gate.Part                      // with the highest label that it can be delivered with
 	least     label.Classification // the lowest label that it can be delivered with
 	crossing  gate.Admission       // at the highest label that it can have
@@ -155,22 +145,40 @@ func deliveryOf(terms *gate.Terms, least, most label.Classification, optional bo
 	return a
 }
 
-// addOptional adds what may reach a task besides what it names: messages to its agent,
-// and the shared memory.
-func (c *labelCheck) addOptional(i int, parts []delivery) []delivery {
-	t := c.plan.Graph.Task(i)
-	for k := range c.options.Messages {
-		if m := &c.options.Messages[k]; m.Reads(t.Assignee) {
-			in := deliveryOf(c.team.Terms(m.From, t.Assignee), m.Classification, m.Classification, true, &c.team.Capabilities[c.plan.Members[i]])
-			in.part = partOf{handoff.Message, int32(k)}
-			parts = append(parts, in)
+// deliveries appends to list what may reach task i besides the shared memory: inputs, then
+// the results that it depends on, whose labels must be known, then messages.
+func (p *Plan) deliveries(list []delivery, i int) []delivery {
+	t, team, o := p.Graph.Task(i), p.Roster(), p.Options()
+	add := func(kind handoff.SourceKind, n int, from string, least, most label.Classification, optional bool) {
+		a := deliveryOf(team.Terms(from, t.Assignee), least, most, optional, &team.Capabilities[p.Members[i]])
+		a.part, a.from, a.most = partOf{kind, int32(n)}, from, most
+		list = append(list, a)
+	}
+	for j, u := range t.Uses {
+		level := p.Input(u).Classification
+		add(handoff.Input, j, handoff.User, level, level, false)
+	}
+	for j, up := range p.Graph.Upstream(i) {
+		add(handoff.Dependency, j, p.Graph.Task(int(up)).Assignee, p.least[up], p.Labels[up], t.DependsOn[j].Optional)
+	}
+	for k := range o.Messages {
+		if m := &o.Messages[k]; m.Reads(t.Assignee) {
+			add(handoff.Message, k, m.From, m.Classification, m.Classification, true)
 		}
 	}
-	if t.MemoryScope == task.ScopeAll {
-		most := min(c.memory[i], c.team.Capabilities[c.plan.Members[i]].Clearance()) // what is above the clearance is withheld
-		parts = append(parts, delivery{part: partOf{kind: handoff.Memory}, Part: gate.Part{Classification: most, Optional: true}})
+	return list
+}
+
+// grantOf returns the grant of a delivery to task i, and the paths that the task needs of it.
+func (p *Plan) grantOf(i int, a *delivery) (g gate.Grant, need []task.Path) {
+	t, n := p.Graph.Task(i), int(a.part.n)
+	switch a.part.kind {
+	case handoff.Input:
+		return p.InputGrant(i, n), t.Uses[n].Need
+	case handoff.Dependency:
+		return p.DependencyGrant(i, n, int(p.Graph.Upstream(i)[n])), t.DependsOn[n].Need
 	}
-	return parts
+	return gate.Grant{Terms: p.Roster().Terms(a.from, t.Assignee)}, nil
 }
 
 // raiseMemory computes what each task of scope all may find in the shared memory:

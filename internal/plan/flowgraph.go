@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/runteam/runteam/handoff"
@@ -165,47 +166,47 @@ func (b *flowBuilder) tasks() {
 	for m := range b.team.Capabilities {
 		leaves[m] = b.endpointReaders(&b.team.Capabilities[m])
 	}
+	var parts []delivery
 	for i := range p.Graph.Len() {
 		t, m := p.Graph.Task(i), p.Members[i]
-		caps := &b.team.Capabilities[m]
 		g.Tasks = append(g.Tasks, flow.Task{ID: t.ID, Key: t.Key, Title: t.Title, Agent: int(m), Endpoints: leaves[m]})
-		for j, u := range t.Uses {
-			grant, level := p.InputGrant(i, j), p.Input(u).Classification
-			b.edge(p.InputIndex[strings.ToLower(u.Name)], i, &grant, u.Need, deliveryOf(grant.Terms, level, level, false, caps), false)
-		}
-		for j, up := range p.Graph.Upstream(i) {
-			d, grant := &t.DependsOn[j], p.DependencyGrant(i, j, int(up))
-			b.edge(b.results+int(up), i, &grant, d.Need, deliveryOf(grant.Terms, p.least[up], p.Labels[up], d.Optional, caps), d.As == task.Structured)
-		}
-		for k := range b.options.Messages {
-			if msg := &b.options.Messages[k]; msg.Reads(t.Assignee) {
-				grant := gate.Grant{Terms: b.team.Terms(msg.From, t.Assignee)}
-				b.edge(b.messages+k, i, &grant, nil, deliveryOf(grant.Terms, msg.Classification, msg.Classification, true, caps), false)
+		parts = p.deliveries(parts[:0], i)
+		for k := range parts {
+			a := &parts[k]
+			n := int(a.part.n)
+			source, structured := b.messages+n, false
+			switch a.part.kind {
+			case handoff.Input:
+				source = p.InputIndex[strings.ToLower(t.Uses[n].Name)]
+			case handoff.Dependency:
+				source, structured = b.results+int(p.Graph.Upstream(i)[n]), t.DependsOn[n].As == task.Structured
 			}
+			grant, need := p.grantOf(i, a)
+			b.edge(source, i, &grant, need, *a, structured)
 		}
 	}
 }
 
 // edge adds what a grant delivers of a source to a task.
 func (b *flowBuilder) edge(source, to int, g *gate.Grant, need []task.Path, a delivery, structured bool) {
-	rule, line := g.Terms.Stated()
-	e := flow.Edge{Source: source, Task: to, Rule: rule, Line: line, Minimal: g.Terms.Mode() == handoff.Minimal, Withheld: a.Withheld && !a.plain}
-	if line == "" {
-		e.Line = g.Line
-	}
-	s, err := g.Terms.Delivers(need)
-	if err != nil {
-		s = pick.Selection{}
-	}
+	e := b.passage(source, g.Terms, need, &a)
+	e.Task, e.Line, e.Structured = to, cmp.Or(e.Line, g.Line), structured
+	b.graph.Edges = append(b.graph.Edges, e)
+}
+
+// passage returns what the terms of a pair deliver of a source, as an edge to no task yet.
+func (b *flowBuilder) passage(source int, terms *gate.Terms, need []task.Path, a *delivery) flow.Edge {
+	rule, line := terms.Stated()
+	e := flow.Edge{Source: source, Rule: rule, Line: line, Minimal: terms.Mode() == handoff.Minimal, Withheld: a.Withheld && !a.plain}
+	e.Delivers, _ = terms.Delivers(need) // nothing after an error
 	if lower := a.crossing.Lowers; lower != nil {
 		e.Note = "declassified by " + lower.Name
-		e.Lowers = b.lowering(lower, source, s, a.plain)
+		e.Lowers = b.lowering(lower, source, e.Delivers, a.plain)
 		if !a.plain {
-			s = only(s, lower.Paths)
+			e.Delivers = only(e.Delivers, lower.Paths)
 		}
 	}
-	e.Delivers, e.Structured = s, structured
-	b.graph.Edges = append(b.graph.Edges, e)
+	return e
 }
 
 // wholeEdge adds all of a source to what a task may read by a rule.
@@ -432,16 +433,9 @@ func (b *flowBuilder) addUserReads() {
 	for i := range p.Graph.Len() {
 		terms := b.team.Terms(p.Graph.Task(i).Assignee, handoff.User)
 		a := deliveryOf(terms, p.least[i], p.Labels[i], true, &caps)
-		rule, line := terms.Stated()
-		s := flow.Sight{Source: b.results + i, Reader: b.user, Withheld: a.Withheld && !a.plain || terms.Mode() == handoff.Minimal, Rule: rule, Line: line}
-		s.Delivers, _ = terms.Delivers(nil)
-		if lower := a.crossing.Lowers; lower != nil {
-			s.Note = "declassified by " + lower.Name
-			s.Lowers = b.lowering(lower, s.Source, s.Delivers, a.plain)
-			if !a.plain {
-				s.Delivers = only(s.Delivers, lower.Paths)
-			}
-		}
-		b.graph.Sights = append(b.graph.Sights, s)
+		e := b.passage(b.results+i, terms, nil, &a)
+		b.graph.Sights = append(b.graph.Sights, flow.Sight{
+			Source: e.Source, Reader: b.user, Withheld: e.Withheld || e.Minimal, Rule: e.Rule, Line: e.Line, Note: e.Note, Lowers: e.Lowers, Delivers: e.Delivers,
+		})
 	}
 }

@@ -202,29 +202,36 @@ func (p *Plan) describeTask(t *Roster, i int) PlannedTask {
 		Classification: tk.Classification, Label: p.Labels[i], Reads: []Reading{},
 		LeavesTo: leavesTo(caps), Fallback: fallback(caps), UserSees: p.userSees(i), Line: tk.Source.Origin.String(),
 	}
-	for j, u := range tk.Uses {
-		level := p.Input(u).Classification
-		r := Reading{Kind: handoff.Input, Name: u.Name, From: handoff.User, As: task.Output, Label: level}
-		grant := p.InputGrant(i, j)
-		r.govern(&grant, u.Need, deliveryOf(grant.Terms, level, level, false, caps))
-		for _, kind := range slices.Sorted(maps.Keys(grant.Reveal)) {
-			if !slices.Contains(r.Reveals, kind) {
-				r.Reveals = append(r.Reveals, kind)
+	parts := p.deliveries(nil, i)
+	for k := range parts {
+		a := &parts[k]
+		grant, need := p.grantOf(i, a)
+		r := Reading{Kind: a.part.kind, From: a.from, As: task.Output, Label: a.most}
+		r.govern(&grant, need, *a)
+		switch n := a.part.n; r.Kind {
+		case handoff.Input:
+			r.Name = tk.Uses[n].Name
+			for _, kind := range slices.Sorted(maps.Keys(grant.Reveal)) {
+				if !slices.Contains(r.Reveals, kind) {
+					r.Reveals = append(r.Reveals, kind)
+				}
 			}
-		}
-		if limit := cmp.Or(grant.MaxBytes, gate.DefaultContextBytes); r.Delivers == "" && r.Withheld == "" && len(p.Input(u).Text) > limit {
-			r.CutTo = limit
+			if limit := cmp.Or(grant.MaxBytes, gate.DefaultContextBytes); r.Delivers == "" && r.Withheld == "" && len(p.Input(tk.Uses[n]).Text) > limit {
+				r.CutTo = limit
+			}
+		case handoff.Dependency:
+			d, from := tk.DependsOn[n], p.Graph.Task(int(p.Graph.Upstream(i)[n]))
+			r.Task, r.Name, r.As, r.Optional = from.ID, from.Title, cmp.Or(d.As, task.Output), d.Optional
+		default:
+			r.Name, r.Optional = fmt.Sprintf("message %d", n+1), true
 		}
 		out.Reads = append(out.Reads, r)
 	}
-	for j, up := range p.Graph.Upstream(i) {
-		d, from := tk.DependsOn[j], p.Graph.Task(int(up))
-		r := Reading{Kind: handoff.Dependency, Task: from.ID, Name: from.Title, From: from.Assignee, As: cmp.Or(d.As, task.Output), Optional: d.Optional, Label: p.Labels[up]}
-		grant := p.DependencyGrant(i, j, int(up))
-		r.govern(&grant, d.Need, deliveryOf(grant.Terms, p.least[up], p.Labels[up], d.Optional, caps))
-		out.Reads = append(out.Reads, r)
+	if p.memory != nil && tk.MemoryScope == task.ScopeAll {
+		level := min(p.memory[i], out.Label)
+		out.Reads = append(out.Reads, Reading{Kind: handoff.Memory, Name: "a digest of the shared memory", From: handoff.Anyone, As: task.Output, Optional: true, Label: level, Arrives: level, Mode: handoff.Full})
 	}
-	return p.describeOptional(t, out, i)
+	return out
 }
 
 // govern fills in what the policy makes of a reading.
@@ -250,23 +257,6 @@ func (r *Reading) govern(g *gate.Grant, need []task.Path, a delivery) {
 	case a.Withheld:
 		r.Withheld = a.crossing.Reason
 	}
-}
-
-// describeOptional adds what may reach a task besides what it names.
-func (p *Plan) describeOptional(t *Roster, out PlannedTask, i int) PlannedTask {
-	o := p.Options()
-	for k := range o.Messages {
-		if m := &o.Messages[k]; m.Reads(out.Assignee) {
-			r := Reading{Kind: handoff.Message, Name: fmt.Sprintf("message %d", k+1), From: m.From, As: task.Output, Optional: true, Label: m.Classification}
-			g := gate.Grant{Terms: t.Terms(m.From, out.Assignee)}
-			r.govern(&g, nil, deliveryOf(g.Terms, m.Classification, m.Classification, true, &t.Capabilities[p.Members[i]]))
-			out.Reads = append(out.Reads, r)
-		}
-	}
-	if p.memory != nil && p.Graph.Task(i).MemoryScope == task.ScopeAll {
-		out.Reads = append(out.Reads, Reading{Kind: handoff.Memory, Name: "a digest of the shared memory", From: handoff.Anyone, As: task.Output, Optional: true, Label: min(p.memory[i], out.Label), Arrives: min(p.memory[i], out.Label), Mode: handoff.Full})
-	}
-	return out
 }
 
 // PlannedCoordinator returns the coordinator as a plan shows it.
