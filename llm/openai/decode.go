@@ -74,7 +74,7 @@ func (d *completionReader) add(data []byte, c *completion, chunk bool) error {
 		switch string(name) {
 		case "id":
 			if kind := d.tokens.PeekKind(); c.id != "" || kind != '"' && kind != '0' {
-				return d.tokens.SkipValue()
+				return nil
 			}
 			id, err := d.verbatim()
 			c.id = string(id[:min(len(id), maxServerText)])
@@ -89,7 +89,7 @@ func (d *completionReader) add(data []byte, c *completion, chunk bool) error {
 			return d.usage(c)
 		case "error":
 			if kind := d.tokens.PeekKind(); kind == 'n' || kind == 'f' {
-				return d.tokens.SkipValue()
+				return nil
 			}
 			raw, err := d.tokens.ReadValue()
 			if err == nil && string(raw) != `""` {
@@ -100,13 +100,13 @@ func (d *completionReader) add(data []byte, c *completion, chunk bool) error {
 		case "choices":
 			return d.array(func() error {
 				if !chunk && !first {
-					return d.tokens.SkipValue()
+					return nil
 				}
 				first = false
 				return d.choice(c, chunk)
 			})
 		}
-		return d.tokens.SkipValue()
+		return nil
 	})
 	if err != nil {
 		return err
@@ -137,19 +137,17 @@ func (d *completionReader) choice(c *completion, chunk bool) error {
 			p.finish = string(text[:min(len(text), maxServerText)])
 			return err
 		case "message":
-			if pieces {
-				break // some servers also send the text so far
+			if !pieces { // some servers also send the text so far
+				return d.message(p)
 			}
-			return d.message(p)
 		case "delta":
-			if !chunk || d.tokens.PeekKind() != '{' {
-				break
+			if chunk && d.tokens.PeekKind() == '{' {
+				pieces = true
+				p.text, p.refusal, p.calls = p.text[:0], p.refusal[:0], p.calls[:0]
+				return d.message(p)
 			}
-			pieces = true
-			p.text, p.refusal, p.calls = p.text[:0], p.refusal[:0], p.calls[:0]
-			return d.message(p)
 		}
-		return d.tokens.SkipValue()
+		return nil
 	})
 	if err != nil || chunk && index != 0 {
 		return err
@@ -241,12 +239,9 @@ func (d *completionReader) message(p *completion) error {
 		case "reasoning_details", "thinking_blocks":
 			err = d.reasoning(inDetails)
 		case "tool_calls":
-			if d.tokens.PeekKind() != '[' {
-				return d.tokens.SkipValue()
+			if d.tokens.PeekKind() == '[' {
+				err = d.array(func() error { return d.toolCall(p) })
 			}
-			err = d.array(func() error { return d.toolCall(p) })
-		default:
-			err = d.tokens.SkipValue()
 		}
 		return err
 	})
@@ -281,8 +276,6 @@ func (d *completionReader) texts(text []byte) ([]byte, error) {
 			switch string(name) {
 			case "text", "thinking", "reasoning", "summary":
 				text, err = d.texts(text)
-			default:
-				err = d.tokens.SkipValue()
 			}
 			return err
 		})
@@ -327,8 +320,6 @@ func (d *completionReader) part(text []byte) ([]byte, error) {
 			text, err = d.optional(text[:start])
 		case "thinking", "reasoning", "summary":
 			d.thought, err = d.texts(d.thought)
-		default:
-			err = d.tokens.SkipValue()
 		}
 		return err
 	})
@@ -365,13 +356,9 @@ func (d *completionReader) toolCall(p *completion) error {
 					t.name, err = d.optional(nil)
 				case "arguments":
 					t.arguments, err = d.verbatim() // Ollama's own format has an object (docs/api.md of github.com/ollama/ollama)
-				default:
-					err = d.tokens.SkipValue()
 				}
 				return err
 			})
-		default:
-			err = d.tokens.SkipValue()
 		}
 		return err
 	})

@@ -28,8 +28,8 @@ func (d *valueReader) open(data []byte) {
 	d.tokens.Reset(&d.in, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 }
 
-// object calls member with the name of each member, which must read the value.
-// null is an object without members.
+// object calls member with the name of each member. A value that member does not read is
+// skipped. null is an object without members.
 func (d *valueReader) object(member func(name []byte) error) error {
 	if open, err := d.enter('{'); !open || err != nil {
 		return err
@@ -43,7 +43,7 @@ func (d *valueReader) object(member func(name []byte) error) error {
 		if bytes.IndexByte(name, '\\') >= 0 {
 			name, _ = jsontext.AppendUnquote(nil, raw)
 		}
-		if err := member(name); err != nil {
+		if err := d.readOrSkip(func() error { return member(name) }); err != nil {
 			return err
 		}
 	}
@@ -51,7 +51,17 @@ func (d *valueReader) object(member func(name []byte) error) error {
 	return err
 }
 
-// array calls item for each item, which must read it. null is an array without items.
+// readOrSkip calls read for the next value, and skips the value unless read has read it.
+func (d *valueReader) readOrSkip(read func() error) error {
+	at := d.tokens.InputOffset()
+	if err := read(); err != nil || d.tokens.InputOffset() > at {
+		return err
+	}
+	return d.tokens.SkipValue()
+}
+
+// array calls item for each item. An item that it does not read is skipped. null is an
+// array without items.
 func (d *valueReader) array(item func() error) error {
 	if open, err := d.enter('['); !open || err != nil {
 		return err
@@ -62,7 +72,7 @@ func (d *valueReader) array(item func() error) error {
 			_, err := d.tokens.ReadToken() // the end, or the error
 			return err
 		}
-		if err := item(); err != nil {
+		if err := d.readOrSkip(item); err != nil {
 			return err
 		}
 	}
@@ -75,7 +85,7 @@ func (d *valueReader) enter(kind jsontext.Kind) (open bool, err error) {
 		_, err := d.tokens.ReadToken()
 		return true, err
 	case 'n', 0:
-		return false, d.tokens.SkipValue()
+		return false, nil
 	}
 	return false, errForm
 }
@@ -91,17 +101,17 @@ func (d *valueReader) string(text []byte) ([]byte, error) {
 		text, _ = jsontext.AppendUnquote(text, raw) // invalid UTF-8 is replaced
 		return text, nil
 	case 'n', 0:
-		return text, d.tokens.SkipValue()
+		return text, nil
 	}
 	return text, errForm
 }
 
-// optional appends a value to a text if it is a string. Other values are skipped.
+// optional appends a value to a text if it is a string. Other values are left to be skipped.
 func (d *valueReader) optional(text []byte) ([]byte, error) {
 	if d.tokens.PeekKind() == '"' {
 		return d.string(text)
 	}
-	return text, d.tokens.SkipValue()
+	return text, nil
 }
 
 // verbatim reads a string, or any other value as its JSON text. null is empty.
@@ -125,7 +135,7 @@ func (d *valueReader) integer() (n int, known bool, err error) {
 	case '"':
 		raw, err = d.string(nil)
 	default:
-		return 0, false, d.tokens.SkipValue()
+		return 0, false, nil
 	}
 	if err != nil {
 		return 0, false, err
@@ -191,5 +201,5 @@ func (d *valueReader) value() (any, error) {
 		raw, err := d.tokens.ReadValue()
 		return json.Number(raw), err
 	}
-	return nil, d.tokens.SkipValue()
+	return nil, nil
 }

@@ -7,7 +7,7 @@ import "math"
 // error, since it would lower what a budget counts.
 func (d *completionReader) usage(c *completion) error {
 	if d.tokens.PeekKind() != '{' {
-		return d.tokens.SkipValue() // null in most chunks of a stream
+		return nil // null in most chunks of a stream
 	}
 	u := &c.usage
 	total := 0
@@ -31,7 +31,7 @@ func (d *completionReader) usage(c *completion) error {
 		case "completion_tokens_details":
 			return d.countIn("reasoning_tokens", &u.ReasoningTokens)
 		}
-		return d.tokens.SkipValue()
+		return nil
 	})
 	if u.InputTokens > 0 {
 		// xAI, Gemini and gateways to it leave reasoning out of completion_tokens
@@ -45,13 +45,13 @@ func (d *completionReader) usage(c *completion) error {
 // other value is skipped.
 func (d *completionReader) countIn(member string, count *int) error {
 	if d.tokens.PeekKind() != '{' {
-		return d.tokens.SkipValue()
+		return nil
 	}
 	return d.object(func(name []byte) error {
 		if string(name) == member {
 			return d.partOfCount(count)
 		}
-		return d.tokens.SkipValue()
+		return nil
 	})
 }
 
