@@ -78,7 +78,7 @@ type walk struct {
 	r *Redactor
 	s *scan
 	jsonReader
-	frames []frame
+	frames []frame // the first is around the value
 	edits  []edit
 	sorted bool // the edits are in order
 	counts Counts
@@ -119,7 +119,8 @@ type edit struct {
 
 // run walks to the end of the value and collects its edits.
 func (w *walk) run() error {
-	w.at, w.frames, w.keys, w.renames, w.edits, w.sorted, w.revealed = 0, w.frames[:0], w.keys[:0], w.renames[:0], w.edits[:0], true, nil
+	w.frames = append(w.frames[:0], frame{object: true})
+	w.at, w.keys, w.renames, w.edits, w.sorted, w.revealed = 0, w.keys[:0], w.renames[:0], w.edits[:0], true, nil
 	w.row.reset()
 	w.skipSpaces()
 	for {
@@ -132,13 +133,13 @@ func (w *walk) run() error {
 		}
 		for { // after a value
 			w.skipSpaces()
-			if len(w.frames) == 0 {
+			if len(w.frames) == 1 {
 				if w.at < len(w.in) {
 					return w.wrong("the end of the value")
 				}
 				return nil
 			}
-			f := &w.frames[len(w.frames)-1]
+			f := w.top()
 			if w.take(',') {
 				f.index++
 				w.skipSpaces()
@@ -159,12 +160,12 @@ func (w *walk) run() error {
 	}
 }
 
+// top returns the innermost open container.
+func (w *walk) top() *frame { return &w.frames[len(w.frames)-1] }
+
 // value reads one value, or opens a container and reads up to its first value. If opened is true, a value must follow.
 func (w *walk) value() (opened bool, err error) {
-	class, keyKinds := noName, kindSet(0)
-	if n := len(w.frames); n > 0 {
-		class, keyKinds = w.frames[n-1].member, w.frames[n-1].kinds
-	}
+	class, keyKinds := w.top().member, w.top().kinds
 	if w.has('{') || w.has('[') {
 		if err := w.joined(); err != nil {
 			return false, err
@@ -191,12 +192,12 @@ func (w *walk) value() (opened bool, err error) {
 
 // open enters a container.
 func (w *walk) open(f frame) (opened bool, err error) {
-	if len(w.frames) == maxDepth {
+	if len(w.frames) > maxDepth {
 		return false, fmt.Errorf("%w: nested deeper than %d at byte %d", errSyntax, maxDepth, w.at)
 	}
 	f.keys, f.rename = len(w.keys), len(w.renames)
 	w.frames = append(w.frames, f)
-	top := &w.frames[len(w.frames)-1]
+	top := w.top()
 	w.skipSpaces()
 	if w.close(top) {
 		return false, nil
@@ -231,12 +232,15 @@ func (w *walk) text(class nameClass) error {
 		return err
 	}
 	clean := w.s.clean
-	if n := len(w.frames); n > 0 && w.frames[n-1].named {
-		w.frames[n-1].pair = classify(withoutPlaceholders(w.s.plain(clean[:min(len(clean), 2*maxName)])))
-	}
-	if n := len(w.frames); n > 0 && w.frames[n-1].titled {
-		keyKinds, _ := kindsNamedBy(withoutPlaceholders(w.s.plain(clean[:min(len(clean), 2*maxName)])))
-		w.frames[n-1].keyKinds |= keyKinds
+	if f := w.top(); f.named || f.titled {
+		name := withoutPlaceholders(w.s.plain(clean[:min(len(clean), 2*maxName)]))
+		if f.named {
+			f.pair = classify(name)
+		}
+		if f.titled {
+			keyKinds, _ := kindsNamedBy(name)
+			f.keyKinds |= keyKinds
+		}
 	}
 	whole := class != noName && (secretLeaf(text, class) || secretLeaf(clean, class))
 	if !whole {

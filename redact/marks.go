@@ -182,16 +182,12 @@ func findManifest(p *pass, i int) {
 	if !hasFold(p.text, k, "secret") || at(p.text, k+len("secret"), nameChar) {
 		return
 	}
-	from, to := 0, len(p.text)
-	if n := strings.LastIndex(p.text[max(i-reach, p.tokens.manifest, 0):i], "\n---"); n >= 0 {
-		from = max(i-reach, p.tokens.manifest, 0) + n + 1
-	} else {
-		from = max(i-reach, p.tokens.manifest, 0)
+	from, to := max(i-reach, p.tokens.manifest, 0), min(i+reach, len(p.text))
+	if n := strings.LastIndex(p.text[from:i], "\n---"); n >= 0 {
+		from += n + 1
 	}
-	if n := strings.Index(p.text[i:min(i+reach, to)], "\n---"); n >= 0 {
+	if n := strings.Index(p.text[i:to], "\n---"); n >= 0 {
 		to = i + n
-	} else {
-		to = min(i+reach, to)
 	}
 	p.work += to - from
 	p.tokens.manifest = to

@@ -1,6 +1,7 @@
 package redact
 
 import (
+	"math/big"
 	"strconv"
 	"strings"
 )
@@ -64,25 +65,16 @@ func decimal(literal string) (plain string, whole bool) {
 	if last := literal[len(literal)-1]; last != '0' && strings.IndexByte(literal, 'e') < 0 && strings.IndexByte(literal, 'E') < 0 {
 		return literal, false // most fractions
 	}
-	mantissa, exponent := literal, 0
-	if i := strings.IndexAny(literal, "eE"); i >= 0 {
-		n, err := strconv.Atoi(literal[i+1:])
-		if err != nil || n > maxExponent || n < -maxExponent {
+	if _, exponent, ok := strings.Cut(strings.ToLower(literal), "e"); ok {
+		if n, err := strconv.Atoi(exponent); err != nil || n > maxExponent || n < -maxExponent {
 			return literal, false
 		}
-		mantissa, exponent = literal[:i], n
 	}
-	before, behind, _ := strings.Cut(mantissa, ".")
-	behind = strings.TrimRight(behind, "0")
-	switch {
-	case len(behind) > exponent && exponent >= 0:
+	n, ok := new(big.Rat).SetString(literal)
+	if !ok || !n.IsInt() {
 		return literal, false
-	case exponent >= 0:
-		return strings.TrimLeft(before+behind+strings.Repeat("0", exponent-len(behind)), "0"), true
-	case behind == "" && len(before) > -exponent && strings.Trim(before[len(before)+exponent:], "0") == "":
-		return before[:len(before)+exponent], true
 	}
-	return literal, false
+	return n.Num().String(), true
 }
 
 func digitsOnly(t string) bool { return allOf(t, digitChar) }

@@ -56,10 +56,10 @@ func (r *row) reset() {
 // add takes the leaf that was just read into the row, if it is one of an array; clean is its text. An empty
 // leaf, or one of spaces, does not separate its neighbors.
 func (w *walk) add(from int, clean string, number bool) error {
-	if n := len(w.frames); n == 0 || w.frames[n-1].object || w.s.empty(clean) {
+	if w.top().object || w.s.empty(clean) {
 		return nil
 	}
-	p := part{extent: extent{from, w.at}, number: number, index: w.frames[len(w.frames)-1].index}
+	p := part{extent: extent{from, w.at}, number: number, index: w.top().index}
 	if n := len(w.edits); n > 0 && w.edits[n-1].from == from {
 		p.edit = n
 	}
@@ -303,7 +303,7 @@ func (w *walk) isRevealed(kind Kind, cells []cell) bool {
 	if w.reveal == nil || kind.Secret() {
 		return false
 	}
-	f := &w.frames[len(w.frames)-1]
+	f := w.top()
 	now := f.index
 	defer func() { f.index = now }()
 	for _, c := range cells {
@@ -337,17 +337,13 @@ func (w *walk) replace(p *part, kind Kind) {
 
 // here returns the leaf that the walk has reached.
 func (w *walk) here() location {
-	keyKinds := kindSet(0)
-	if n := len(w.frames); n > 0 {
-		keyKinds = w.frames[n-1].kinds
-	}
-	return location{reveal: w.reveal, walk: w, keyKinds: keyKinds}
+	return location{reveal: w.reveal, walk: w, keyKinds: w.top().kinds}
 }
 
 // path returns the tokens of the pointer to the leaf that the walk has reached.
 func (w *walk) path() []string {
-	path := make([]string, len(w.frames))
-	for i, f := range w.frames {
+	path := make([]string, len(w.frames)-1)
+	for i, f := range w.frames[1:] {
 		if path[i] = f.token; !f.object {
 			path[i] = strconv.Itoa(f.index)
 		}
