@@ -38,9 +38,9 @@ func promptOf(t testing.TB, system, schema string) prompt.Prompt {
 
 // A fake is a model that answers from a list and records its requests.
 type fake struct {
-	mu      sync.Mutex // guards both
-	answers []answer
-	asked   []llm.Request
+	mu       sync.Mutex // guards both
+	answers  []answer
+	requests []llm.Request
 }
 
 type answer struct {
@@ -60,14 +60,14 @@ func (f *fake) Call(ctx context.Context, req llm.Request, emit func(llm.Delta) e
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if emit != nil {
-		return llm.Response{}, errors.New("nobody asked for a stream")
+		return llm.Response{}, errors.New("unexpected request for a stream")
 	}
 	req.Messages = slices.Clone(req.Messages)
-	f.asked = append(f.asked, req)
-	if len(f.asked) > len(f.answers) {
+	f.requests = append(f.requests, req)
+	if len(f.requests) > len(f.answers) {
 		return llm.Response{}, errors.New("one call too many")
 	}
-	a := f.answers[len(f.asked)-1]
+	a := f.answers[len(f.requests)-1]
 	return a.res, a.err
 }
 
@@ -87,14 +87,14 @@ func TestPromptIsPassedVerbatim(t *testing.T) {
 	require.Equal(t, agent.Reply{Text: " An answer.\n", Usage: llm.Usage{InputTokens: 10, OutputTokens: 1}, Turns: 1, Call: llm.CallInfo{FinishReason: "stop"}}, reply)
 	require.Equal(t, []llm.Request{{
 		System: p.System(), Messages: []llm.Message{{Role: llm.User, Text: p.Text()}}, Settings: llm.Settings{MaxTokens: 77, Temperature: new(0.0), TopP: new(0.5), FrequencyPenalty: new(-1.0), PresencePenalty: new(0.0), Seed: new(int64(7)), Stop: []string{"END"}, ReasoningEffort: "low"},
-	}}, model.asked)
+	}}, model.requests)
 	require.Equal(t, " You score.\n\n<b> ", p.System())
 }
 
 func TestStructuredAnswer(t *testing.T) {
 	t.Parallel()
 	for name, text := range map[string]string{
-		"bare": `{"score": 7}`, "blanks around": "\n {\"score\": 7} \n", "in a fence": "```json\n{\"score\": 7}\n```", "in a bare fence": "```\n{\"score\": 7}\n```",
+		"bare": `{"score": 7}`, "spaces around": "\n {\"score\": 7} \n", "in a fence": "```json\n{\"score\": 7}\n```", "in a bare fence": "```\n{\"score\": 7}\n```",
 	} {
 		model := says(text)
 		reply, err := agent.New(model, agent.Options{}).Run(t.Context(), promptOf(t, "", scoreSchema))
@@ -102,7 +102,7 @@ func TestStructuredAnswer(t *testing.T) {
 		require.Equal(t, `{"score":7}`, reply.JSON.Canonical(), name)
 		require.Equal(t, text, reply.Text, name)
 		require.Equal(t, 1, reply.Turns, name)
-		require.Contains(t, model.asked[0].System, scoreSchema)
+		require.Contains(t, model.requests[0].System, scoreSchema)
 	}
 }
 
@@ -137,9 +137,9 @@ func TestOneCorrectiveTurn(t *testing.T) {
 			require.Equal(t, `{"score":7}`, reply.Text, "the answer that counts")
 			require.Equal(t, 2, reply.Turns)
 			require.Equal(t, llm.Usage{InputTokens: 20, OutputTokens: 2}, reply.Usage)
-			require.Len(t, model.asked, 2)
-			require.Equal(t, model.asked[0].System, model.asked[1].System)
-			messages := model.asked[1].Messages
+			require.Len(t, model.requests, 2)
+			require.Equal(t, model.requests[0].System, model.requests[1].System)
+			messages := model.requests[1].Messages
 			require.Len(t, messages, 3)
 			require.Equal(t, llm.Message{Role: llm.User, Text: p.Text()}, messages[0])
 			require.Equal(t, llm.Message{Role: llm.Assistant, Text: first}, messages[1])
@@ -154,7 +154,7 @@ func TestCorrectionNamesTheProblems(t *testing.T) {
 	model := says(`{"score":"seven"}`, `{"score":7}`)
 	_, err := agent.New(model, agent.Options{}).Run(t.Context(), promptOf(t, "", scoreSchema))
 	require.NoError(t, err)
-	correction := model.asked[1].Messages[2].Text
+	correction := model.requests[1].Messages[2].Text
 	require.Contains(t, correction, `/score: found "seven"; expected type "integer"`)
 }
 
@@ -163,7 +163,7 @@ func TestNoThirdTurn(t *testing.T) {
 	model := says(`{"score":"CANARY"}`, `{"score":"CANARY","CANARY":1}`, `{"score":7}`)
 	reply, err := agent.New(model, agent.Options{}).Run(t.Context(), promptOf(t, "", scoreSchema))
 	require.ErrorIs(t, err, agent.Condition(codes.Schema))
-	require.Len(t, model.asked, 2)
+	require.Len(t, model.requests, 2)
 	require.Zero(t, reply.JSON)
 	require.Equal(t, 2, reply.Turns)
 	require.Equal(t, llm.Usage{InputTokens: 20, OutputTokens: 2}, reply.Usage)
@@ -175,7 +175,7 @@ func TestMaxTurnsOne(t *testing.T) {
 	model := says("prose", `{"score":7}`)
 	reply, err := agent.New(model, agent.Options{MaxTurns: 1}).Run(t.Context(), promptOf(t, "", scoreSchema))
 	require.ErrorIs(t, err, agent.Condition(codes.MaxTurns))
-	require.Len(t, model.asked, 1)
+	require.Len(t, model.requests, 1)
 	require.Equal(t, llm.Usage{InputTokens: 10, OutputTokens: 1}, reply.Usage)
 	_, err = agent.New(says(`{"score":7}`), agent.Options{MaxTurns: 1}).Run(t.Context(), promptOf(t, "", scoreSchema))
 	require.NoError(t, err)
@@ -194,7 +194,7 @@ func TestToolCallsAreRefused(t *testing.T) {
 		require.Contains(t, err.Error(), "shell")
 		require.NotContains(t, err.Error(), "\n")
 		require.NotContains(t, err.Error(), "CANARY")
-		require.Equal(t, llm.Usage{InputTokens: 10, OutputTokens: 1}.InputTokens*len(before.asked), reply.Usage.InputTokens)
+		require.Equal(t, llm.Usage{InputTokens: 10, OutputTokens: 1}.InputTokens*len(before.requests), reply.Usage.InputTokens)
 		require.Zero(t, reply.JSON)
 	}
 }
@@ -229,7 +229,7 @@ func TestReasoningIsNotTheAnswer(t *testing.T) {
 		"apart":                  {llm.Response{Text: "7", Reasoning: "why"}, "7", "why"},
 		"apart, and in the text": {llm.Response{Text: "<think>why</think>7", Reasoning: "why"}, "7", "why"},
 		"two":                    {llm.Response{Text: "<think>what</think>7", Reasoning: "why"}, "7", "why\n\nwhat"},
-		"truncated behind it":    {llm.Response{Text: "<think>why</think>7", CallInfo: llm.CallInfo{FinishReason: "length"}}, "7", "why"},
+		"truncated after it":     {llm.Response{Text: "<think>why</think>7", CallInfo: llm.CallInfo{FinishReason: "length"}}, "7", "why"},
 		"truncated inside":       {llm.Response{Text: "<think>why 7", CallInfo: llm.CallInfo{FinishReason: "length"}}, "", "why 7"},
 	} {
 		model := &fake{answers: []answer{{res: tt.give}}}
@@ -247,7 +247,7 @@ func TestReasoningIsNotTheAnswer(t *testing.T) {
 		reply, err := agent.New(model, agent.Options{Retry: llm.RetryOptions{Delay: 1}}).Run(t.Context(), promptOf(t, "", ""))
 		require.NoError(t, err)
 		require.Equal(t, "7", reply.Text)
-		require.Len(t, model.asked, 2, "%q is no answer, and the call is made again", text)
+		require.Len(t, model.requests, 2, "%q is no answer, and the call is made again", text)
 		_, err = agent.New(says(text), agent.Options{Retry: llm.RetryOptions{Extra: -1}}).Run(t.Context(), promptOf(t, "", ""))
 		failed, ok := errors.AsType[*llm.Error](err)
 		require.True(t, ok)
@@ -256,7 +256,7 @@ func TestReasoningIsNotTheAnswer(t *testing.T) {
 	model := says("<think>CANARY</think>prose", `<thinking>CANARY</thinking>{"score":7}`)
 	_, err := agent.New(model, agent.Options{}).Run(t.Context(), promptOf(t, "", scoreSchema))
 	require.NoError(t, err)
-	require.NotContains(t, fmt.Sprint(model.asked), "CANARY", "a corrective call has none of it")
+	require.NotContains(t, fmt.Sprint(model.requests), "CANARY", "a corrective call has none of it")
 }
 
 // Requirement: G32.
@@ -267,7 +267,7 @@ func TestJSONWithoutSchemaIsText(t *testing.T) {
 		reply, err := agent.New(model, agent.Options{}).Run(t.Context(), promptOf(t, "", ""))
 		require.NoError(t, err)
 		require.Equal(t, text, reply.Text)
-		require.Len(t, model.asked, 1)
+		require.Len(t, model.requests, 1)
 		require.Zero(t, reply.JSON, "no schema, no structure")
 	}
 }
@@ -285,7 +285,7 @@ func TestUsageCountsEveryCall(t *testing.T) {
 		failed, ok := errors.AsType[*llm.Error](err)
 		require.True(t, ok)
 		require.Equal(t, callfault.ServerError, failed.Kind)
-		require.Len(t, model.asked, 6, "two more for each call")
+		require.Len(t, model.requests, 6, "two more for each call")
 		require.Equal(t, llm.Usage{InputTokens: 100 + 200 + 10 + 1000 + 2000 + 4000, OutputTokens: 100 + 200 + 1 + 1000 + 2000 + 4000}, reply.Usage)
 		require.Equal(t, 1, reply.Turns, "calls that answered")
 		require.Equal(t, "prose", reply.Text)
@@ -303,19 +303,19 @@ func TestRetries(t *testing.T) {
 		require.Equal(t, "done", reply.Text)
 		require.Equal(t, time.Minute, time.Since(start))
 
-		model.asked = nil
+		model.requests = nil
 		_, err = agent.New(model, agent.Options{CallTimeout: 7 * time.Second}).Run(t.Context(), promptOf(t, "", ""))
 		require.NoError(t, err, "the wait between two calls is no part of either")
 
 		never := &fake{answers: []answer{{err: &llm.Error{Kind: callfault.BadRequest, Status: 400}}}}
 		_, err = agent.New(never, agent.Options{}).Run(t.Context(), promptOf(t, "", ""))
 		require.Error(t, err)
-		require.Len(t, never.asked, 1)
+		require.Len(t, never.requests, 1)
 
 		once := &fake{answers: []answer{{err: &llm.Error{Kind: callfault.ServerError, Status: 500}}}}
 		_, err = agent.New(once, agent.Options{Retry: llm.RetryOptions{Extra: -1}}).Run(t.Context(), promptOf(t, "", ""))
 		require.Error(t, err)
-		require.Len(t, once.asked, 1)
+		require.Len(t, once.requests, 1)
 	})
 }
 
@@ -412,7 +412,7 @@ func TestBadSchemaCallsNoModel(t *testing.T) {
 	model := says("x")
 	_, err := agent.New(model, agent.Options{}).Run(t.Context(), promptOf(t, "", `{"type":"nothing of the kind`))
 	require.ErrorIs(t, err, schema.ErrInvalid)
-	require.Empty(t, model.asked)
+	require.Empty(t, model.requests)
 }
 
 func TestRunsAreIndependent(t *testing.T) {

@@ -23,15 +23,15 @@ func TestSchemaIsSentToTheEndpoint(t *testing.T) {
 	require.NoError(t, err)
 	s, err := schema.Parse(scoreSchema)
 	require.NoError(t, err)
-	require.Len(t, model.asked, 2)
-	for _, req := range model.asked {
+	require.Len(t, model.requests, 2)
+	for _, req := range model.requests {
 		require.Equal(t, s.String(), string(req.Schema), "canonical")
 		require.Contains(t, req.System, "JSON")
 	}
 	model = says("hi")
 	_, err = agent.New(model, agent.Options{}).Run(t.Context(), promptOf(t, "", ""))
 	require.NoError(t, err)
-	require.Nil(t, model.asked[0].Schema)
+	require.Nil(t, model.requests[0].Schema)
 }
 
 // TestFormatSchemaIsNotValidated checks that the agent does not validate a reply against a
@@ -48,5 +48,5 @@ func TestFormatSchemaIsNotValidated(t *testing.T) {
 	reply, err := agent.New(model, agent.Options{}).Run(t.Context(), p)
 	require.NoError(t, err)
 	require.Equal(t, "no JSON", reply.Text)
-	require.JSONEq(t, scoreSchema, string(model.asked[0].Schema))
+	require.JSONEq(t, scoreSchema, string(model.requests[0].Schema))
 }

@@ -30,10 +30,10 @@ func TestGuardsAreNotCorrected(t *testing.T) {
 	} {
 		model := says(tt.give...)
 		reply, err := agent.New(model, agent.Options{}).Run(t.Context(), promptOf(t, "", verdict))
-		require.Len(t, model.asked, tt.calls, name)
+		require.Len(t, model.requests, tt.calls, name)
 		require.Equal(t, tt.give[len(tt.give)-1], reply.Text, name)
 		if tt.calls == 2 && tt.guard {
-			require.NotContains(t, model.asked[1].Messages[2].Text, "approve", name)
+			require.NotContains(t, model.requests[1].Messages[2].Text, "approve", name)
 		}
 		if !tt.guard {
 			require.NoError(t, err, name)
@@ -62,8 +62,8 @@ func TestGuardsDoNotBindTheEndpoint(t *testing.T) {
 	} {
 		model := says("7")
 		_, _ = agent.New(model, agent.Options{}).Run(supervise.With(t.Context(), nil, 1), promptOf(t, "", give))
-		require.JSONEq(t, want, string(model.asked[0].Schema))
-		require.Contains(t, model.asked[0].System, `"const"`)
+		require.JSONEq(t, want, string(model.requests[0].Schema))
+		require.Contains(t, model.requests[0].System, `"const"`)
 	}
 }
 

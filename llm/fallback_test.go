@@ -84,7 +84,7 @@ func TestFallbackDoesNotHideOtherErrors(t *testing.T) {
 	cancel()
 	_, err = llm.Fallback(fails("first", callfault.Timeout), second).Call(ctx, llm.Request{}, nil)
 	require.Error(t, err)
-	require.Zero(t, second.calls, "when the caller gives up, no other endpoint is called")
+	require.Zero(t, second.calls, "no other endpoint is called after the caller canceled")
 }
 
 func TestFallbackAfterRetries(t *testing.T) {

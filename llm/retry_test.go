@@ -156,7 +156,7 @@ func TestRetryStopsWhenContextEnds(t *testing.T) {
 		m := &answers{errs: []error{&llm.Error{Kind: callfault.RateLimited, Status: 429, RetryAfter: 90 * time.Second}}}
 		_, err := llm.Retry(m, llm.RetryOptions{}).Call(ctx, llm.Request{}, nil)
 		require.ErrorIs(t, err, stop)
-		require.ErrorContains(t, err, "rate limited (429)", "it says what it waited for")
+		require.ErrorContains(t, err, "rate limited (429)", "it names the failure before the wait")
 		require.Equal(t, time.Minute, time.Since(start))
 		require.Len(t, m.calls, 1)
 	})

@@ -2,9 +2,9 @@
 //
 //	specs, err := synth.ParsePlan(reply, synth.Rules{Agents: []string{"intake", "letters"}})
 //
-// A model wrote the plan, so it is read strictly, and it grants nothing but what the
-// rules allow. [team.Team.RunTeam] asks for a plan, runs it, and asks for the answer;
-// this package is for programs that ask a model themselves.
+// A plan is the text of a model, so it is read strictly and grants nothing but what the
+// rules allow. [team.Team.RunTeam] requests a plan, runs it and requests the answer. This
+// package is for programs that call a model for a plan themselves.
 //
 // [team.Team.RunTeam]: https://pkg.go.dev/github.com/runteam/runteam/team#Team.RunTeam
 package synth
@@ -31,11 +31,11 @@ type Grants = planning.Grants
 // the model. Specs that come back without an error resolve as tasks.
 func ParsePlan(reply string, r Rules) ([]task.Spec, error) { return planning.ParsePlan(reply, r) }
 
-// Faults writes problems as a model can read them and correct its plan: one clean line
-// for each, with the task's number and title, what is wrong and what to write.
+// Faults writes problems for the model that wrote the plan, so that it can correct it: one
+// line for each, with the number and title of the task, what is wrong and what to write.
 func Faults(problems task.Problems) string { return planning.Faults(problems) }
 
-// Simple reports whether a goal is one plain step that needs no plan, such as a short
-// question. It errs on the side of no: a plan for a plain goal costs one call, and a
-// goal of several steps that gets none is badly answered.
+// Simple reports whether a goal is a single step that needs no plan, such as a short
+// question. In doubt it reports false: an unnecessary plan costs one call, and a goal of
+// several steps without a plan gets a bad answer.
 func Simple(goal string) bool { return planning.Simple(goal) }

@@ -335,7 +335,7 @@ func TestCallsBeginInOrder(t *testing.T) {
 }
 
 // TestWaitStopsWhenContextEnds checks that a call that waits ends at once with its
-// context, and that those behind it go on.
+// context, and that the calls after it continue.
 func TestWaitStopsWhenContextEnds(t *testing.T) {
 	t.Parallel()
 	for name, set := range map[string]limit.Limits{"concurrency": {MaxConcurrency: 1}, "requests": {RequestsPerMinute: 1}, "refusals": {}} {

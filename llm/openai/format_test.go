@@ -256,7 +256,7 @@ func TestArraySchemaIsNotSentAsJSONObject(t *testing.T) {
 		}
 		_, err := m.Call(t.Context(), asking(strictSchema), nil)
 		require.NoError(t, err)
-		require.Equal(t, []string{"strict"}, forms(t, got.taken()), "another schema is not to blame")
+		require.Equal(t, []string{"strict"}, forms(t, got.taken()), "other schemas are not affected")
 	}
 }
 

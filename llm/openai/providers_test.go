@@ -115,10 +115,10 @@ func TestProviderStreams(t *testing.T) {
 		{"gateway: a message in each event, with the text so far", "text/event-stream", pieces(messageHi, strings.Replace(messageHi, "hi ", "hi there", 1), strings.Replace(messageHi, "hi ", "hi there", 1), chunkEnd, chunkUse)},
 		{"gateway: a message in each event, with a piece", "text/event-stream", pieces(messageHi, strings.Replace(messageHi, "hi ", "there", 1), chunkEnd, chunkUse)},
 		{"gateway: the whole message last", "text/event-stream", pieces(chunkHi, "data: "+whole)},
-		{"Perplexity: the text so far beside each piece", "text/event-stream", pieces(
+		{"Perplexity: the text so far with each piece", "text/event-stream", pieces(
 			strings.Replace(chunkHi, `"delta"`, `"message":{"content":"hi "},"delta"`, 1), strings.Replace(chunkYou, `"there"}`, `"there"},"message":{"content":"hi there"}`, 1),
 			strings.Replace(chunkEnd, `"finish`, `"message":{"content":"hi there"},"finish`, 1), chunkUse)},
-		{"gateway: delta is null beside a message", "text/event-stream", pieces(strings.Replace(messageHi, `"message"`, `"delta":null,"message"`, 1), chunkYou, chunkEnd, chunkUse)},
+		{"gateway: delta is null next to a message", "text/event-stream", pieces(strings.Replace(messageHi, `"message"`, `"delta":null,"message"`, 1), chunkYou, chunkEnd, chunkUse)},
 		{"counts become null", "text/event-stream", pieces(chunkHi, chunkYou, chunkUse, strings.Replace(chunkUse, `:7,"completion_tokens":2`, `:null,"completion_tokens":null`, 1), chunkEnd)},
 	}
 	for _, tt := range tests {
@@ -136,7 +136,7 @@ func TestProviderStreams(t *testing.T) {
 		})
 	}
 	e := failure(t, model(t, events(chunkHi, "", chunkYou)), false)
-	require.Equal(t, callfault.Cut, e.Kind, "a stream that was not asked for is not complete without a finish reason either")
+	require.Equal(t, callfault.Cut, e.Kind, "an unrequested stream is not complete without a finish reason either")
 	e = failure(t, model(t, sayJSON(200, strings.Repeat(" ", 1<<20))), false)
 	require.Equal(t, callfault.BadResponse, e.Kind, "a body of spaces is empty")
 }

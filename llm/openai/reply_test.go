@@ -84,7 +84,7 @@ func TestErrorInsideAStream(t *testing.T) {
 		want  string
 	}{
 		{"as data", []string{chunkHi, "", `data: {"error":{"message":"GPU on fire"}}`, "", done}, callfault.BadResponse, "GPU on fire"},
-		{"with a blank", []string{chunkHi, "", `data: { "error": {"message":"GPU on fire"}}`, "", done}, callfault.BadResponse, "GPU on fire"},
+		{"with a space", []string{chunkHi, "", `data: { "error": {"message":"GPU on fire"}}`, "", done}, callfault.BadResponse, "GPU on fire"},
 		{"after comments", []string{": a", chunkHi, ": b", `data: {"error":{"message":"GPU on fire"}}`}, callfault.BadResponse, "GPU on fire"},
 		{"by event", []string{chunkHi, "", "event: error", `data: {"message":"GPU on fire"}`, "", done}, callfault.BadResponse, "GPU on fire"},
 		{"by event, as text", []string{chunkHi, "", "event: error", `data: GPU on fire`, "", done}, callfault.BadResponse, "GPU on fire"},

@@ -95,7 +95,7 @@ func shapes() []shape {
 		{name: "stream of arguments", stream: true, body: fill("", `data: {"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"arguments":"x"}}]}}]}`+"\n", chunkEnd+"\ndata: [DONE]\n")},
 		{name: "stream of ids", stream: true, body: fill("", `data: {"choices":[{"delta":{"tool_calls":[{"index":0,"id":"x"}]}}]}`+"\n", chunkEnd+"\ndata: [DONE]\n")},
 		{name: "stream of null errors", stream: true, body: fill(chunkHi+"\n", `data: {"error":null}`+"\n", chunkEnd+"\ndata: [DONE]\n")},
-		{name: "stream that was not asked for", body: fill("", `data: {"choices":[{"delta":{"content":"x"}}]}`+"\n", chunkEnd+"\ndata: [DONE]\n")},
+		{name: "unrequested stream", body: fill("", `data: {"choices":[{"delta":{"content":"x"}}]}`+"\n", chunkEnd+"\ndata: [DONE]\n")},
 		{name: "stream of comments", stream: true, body: fill(chunkHi+"\n", ":\n", chunkEnd+"\ndata: [DONE]\n")},
 	}
 	return all

@@ -1,5 +1,5 @@
-// Package scripted runs a model endpoint whose answers are written down beforehand, for
-// tests and demonstrations without a network or a key.
+// Package scripted runs a model endpoint that answers from a script, for tests and
+// demonstrations without a network or a key.
 //
 //	script, err := scripted.Parse("script.yaml", []byte(`
 //	replies:
@@ -12,10 +12,10 @@
 //	researcher := agent.New(model, agent.Options{})
 //
 // The first reply whose conditions a call meets answers it. Replies are templates that can
-// quote the prompt, so an answer is wrong if context did not arrive. A reply can also fail,
+// quote the prompt, so that an answer shows whether context arrived. A reply can also fail,
 // with an HTTP status or a broken connection. A call that no reply matches gets a small
-// answer of the form that its schema demands, marked OFFLINE. docs/reference/scripts.md describes
-// the file.
+// answer that matches its schema and is marked OFFLINE. docs/reference/scripts.md describes
+// the format.
 package scripted
 
 import (
@@ -24,11 +24,11 @@ import (
 	"github.com/runteam/runteam/llm/openai"
 )
 
-// A Script says what to answer. A nil Script has no replies.
+// A Script lists the replies of a [Server]. A nil Script has none.
 type Script struct{ script *scripted.Script }
 
-// Parse reads a script in YAML or JSON. The error lists everything that is wrong with it;
-// it names the file name.
+// Parse reads a script in YAML or JSON. Its error lists all problems, each with the file
+// name.
 func Parse(name string, data []byte) (*Script, error) {
 	s, err := scripted.Parse(name, data)
 	if err != nil {
@@ -56,7 +56,7 @@ func Start(s *Script) (*Server, error) {
 // URL returns the base URL, such as http://127.0.0.1:40123/v1.
 func (s *Server) URL() string { return s.server.URL() }
 
-// Model returns a model at the endpoint. Every name that is not empty is a model of it.
+// Model returns a model of the endpoint, which accepts every name that is not empty.
 func (s *Server) Model(name string) (llm.Model, error) {
 	return openai.New(openai.Config{Model: name, BaseURL: s.URL()})
 }
@@ -77,6 +77,5 @@ func (s *Server) Requests() []Request {
 	return all
 }
 
-// Close ends all calls and waits until nothing of the server runs. It may be called
-// twice.
+// Close ends all calls and waits until the server has stopped. It may be called twice.
 func (s *Server) Close() error { return s.server.Close() }

@@ -1,4 +1,8 @@
-// Package storetest holds stores of shared memory to what a memory relies on.
+// Package storetest tests implementations of [sharedmem.Store].
+//
+//	func TestStore(t *testing.T) {
+//		storetest.Run(t, func(t *testing.T) sharedmem.Store { return newStore(t) })
+//	}
 package storetest
 
 import (
@@ -17,33 +21,32 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// Run holds a store to the contract of [sharedmem.Store], a subtest for each
-// clause. Open returns a new, empty store at every call, and closes it with
-// t.Cleanup if need be.
+// Run tests a store against the contract of [sharedmem.Store], with a subtest for each
+// clause. Each call of open must return a new, empty store; open may close it with
+// t.Cleanup.
 func Run(t *testing.T, open func(t *testing.T) sharedmem.Store) {
 	for _, clause := range []struct {
 		name string
-		hold func(t *testing.T, s sharedmem.Store)
+		test func(t *testing.T, s sharedmem.Store)
 	}{
 		{"a new store is empty", empty},
 		{"an entry comes back whole", whole},
 		{"an envelope comes back genuine", genuine},
 		{"a later entry replaces an earlier one", replaces},
 		{"places differ by every byte", distinct},
-		{"a slice belongs to the caller", ownSlice},
+		{"the caller may change the slice", ownSlice},
 		{"nothing happens after the context has ended", ended},
-		{"many write and read at once", concurrent},
+		{"writes and reads at the same time", concurrent},
 		{"many entries are kept", many},
 	} {
-		t.Run(clause.name, func(t *testing.T) { clause.hold(t, open(t)) })
+		t.Run(clause.name, func(t *testing.T) { clause.test(t, open(t)) })
 	}
 }
 
-// made is when the envelopes of the suite are made, to the nanosecond.
+// made is the creation time of the envelopes. Stores must keep its nanoseconds.
 var made = time.Date(2026, 3, 14, 12, 0, 0, 123456789, time.UTC)
 
-// note returns an entry of an agent that says text. Like all entries of the
-// suite it is one that a Writer would let through.
+// note returns an entry with a text by an agent.
 func note(t *testing.T, agent, key, text string) sharedmem.Entry {
 	t.Helper()
 	e, err := envelope.New(envelope.Header{ID: envelope.ID("note/" + key), Producer: agent, CreatedAt: made}, envelope.Text(text))
@@ -70,7 +73,7 @@ func requireSame(t *testing.T, want, got []sharedmem.Entry) {
 	t.Helper()
 	byKey := map[string]sharedmem.Entry{}
 	for _, e := range got {
-		require.NotContains(t, byKey, e.FullKey(), "it is there twice")
+		require.NotContains(t, byKey, e.FullKey(), "it is stored twice")
 		byKey[e.FullKey()] = e
 	}
 	require.Len(t, byKey, len(want))
@@ -97,8 +100,8 @@ func whole(t *testing.T, s sharedmem.Store) {
 	requireHolds(t, s, result, user)
 }
 
-// genuine covers every part of an envelope. Nothing here can open one; but a
-// digest that is the same and still fits says that no byte was changed.
+// genuine stores envelopes that use all fields. Equal digests, which the envelopes still
+// match, show that no byte has changed.
 func genuine(t *testing.T, s sharedmem.Store) {
 	payloads := map[string]envelope.Payload{
 		"empty": {},
@@ -131,7 +134,7 @@ func replaces(t *testing.T, s sharedmem.Store) {
 	second.Turn, second.Seq = 2, 9
 	put(t, s, first, other, second)
 	requireHolds(t, s, other, second)
-	put(t, s, first) // an older turn is no reason to keep what is there
+	put(t, s, first) // its turn is older, and it still replaces the entry
 	requireHolds(t, s, other, first)
 }
 
@@ -198,7 +201,7 @@ func concurrent(t *testing.T, s sharedmem.Store) {
 	requireHolds(t, s, want...)
 }
 
-// readsAtLeast returns an error unless so many entries can be read.
+// readsAtLeast returns an error unless at least n entries can be read.
 func readsAtLeast(ctx context.Context, s sharedmem.Store, n int) error {
 	got, err := s.All(ctx)
 	if err == nil && len(got) < n {
@@ -213,7 +216,7 @@ func many(t *testing.T, s sharedmem.Store) {
 		e := note(t, fmt.Sprintf("agent %d", i%7), fmt.Sprintf("key %d", i), fmt.Sprint(i))
 		e.Seq = i + 1
 		put(t, s, e)
-		if i%3 == 0 { // every third is written again at once
+		if i%3 == 0 { // every third entry is written twice
 			e.Turn = i
 			put(t, s, e)
 		}
