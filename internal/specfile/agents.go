@@ -23,9 +23,6 @@ func (r agentReader) readAgents() {
 	}
 	defer func() { r.subject = nil }()
 	for i, item := range n.parts() {
-		if len(r.found) >= tooMany {
-			return
-		}
 		r.mine = func() string { return agentName(i, text(item.get("name"))) + ": " }
 		r.subject = r.mine
 		f, a := r.fields(item, "agent", defaults), Agent{} // so that indexes match the file

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/endpoint"
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/internal/plan"
@@ -64,14 +65,7 @@ func (f *File) Build(connect func(Agent) (engine.Agent, error)) (*engine.Team, e
 func endpoints(cfg *engine.Config) []string {
 	known := []string{}
 	add := func(a engine.Agent, names ...string) {
-		var urls []string
-		switch at := a.(type) {
-		case interface{ Endpoints() []string }:
-			urls = at.Endpoints()
-		case interface{ Endpoint() string }:
-			urls = []string{at.Endpoint()}
-		}
-		for i, base := range urls {
+		for i, base := range endpoint.All(a) {
 			name := base
 			if i < len(names) {
 				name = cmp.Or(names[i], base)

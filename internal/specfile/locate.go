@@ -47,7 +47,6 @@ type connectionPlaces struct {
 	fallback map[*fields][]*fields // of each agent and the coordinator
 	entries  map[*node][]*fields   // of each list, as they are written
 	models   map[*fields]string    // of the options, by agent or entry
-	accepts  map[string]bool       // endpoints with the key accepts
 }
 
 // An inputPlaceOf says where an input is written.

@@ -25,17 +25,12 @@ func (r runReader) readPrices() {
 				prices = make(map[string]llm.Price)
 				r.file.Config.Prices = prices
 			}
-			p := llm.Price{Input: amount(f.own("input")), Output: amount(f.own("output"))}
-			optionalPrices(&p).read(f.own)
+			p := llm.Price{}
+			members{{"input", &p.Input}, {"output", &p.Output}, {"cachedInput", &p.CachedInput}, {"reasoning", &p.Reasoning}}.read(f.own)
 			prices[model] = p
 		}
 	}
 	r.subject = nil
-}
-
-// optionalPrices are the members of a price that need not be written.
-func optionalPrices(p *llm.Price) members {
-	return members{{"cachedInput", &p.CachedInput}, {"reasoning", &p.Reasoning}}
 }
 
 // amount returns a number; nil is zero.

@@ -63,7 +63,7 @@ type layer struct {
 func newReader(o Options) *reader {
 	p := &places{files: make(map[*node]*source), connectionPlaces: connectionPlaces{
 		links: make(map[*fields]*link), fallback: make(map[*fields][]*fields), entries: make(map[*node][]*fields),
-		models: make(map[*fields]string), accepts: make(map[string]bool),
+		models: make(map[*fields]string),
 	}}
 	option := "Path"
 	if o.Path == "" && o.Team != "" {

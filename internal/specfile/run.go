@@ -52,11 +52,6 @@ func runMembers(f *File) (settings, own members) {
 	return settings, own
 }
 
-// endpointMembers are the limits of the calls to an endpoint.
-func endpointMembers(l *limit.Limits) members {
-	return members{{"requestsPerMinute", &l.RequestsPerMinute}, {"tokensPerMinute", &l.TokensPerMinute}, {"maxConcurrency", &l.MaxConcurrency}}
-}
-
 // name is the name of the spec, else of the team, else of the file.
 func (r runReader) name() string {
 	for _, n := range []*node{
@@ -91,13 +86,12 @@ func (r runReader) readEndpoints() {
 				f.Config.Endpoints = make(map[string]label.Classification)
 			}
 			if accepts := own.own("accepts"); accepts != nil {
-				r.places.accepts[base] = true
 				f.Config.Endpoints[base] = level(accepts)
 			} else if _, named := f.Config.Endpoints[base]; !named {
 				f.Config.Endpoints[base] = plan.DefaultAccepts(base)
 			}
 			l := f.Limits[base]
-			endpointMembers(&l).read(own.own)
+			members{{"requestsPerMinute", &l.RequestsPerMinute}, {"tokensPerMinute", &l.TokensPerMinute}, {"maxConcurrency", &l.MaxConcurrency}}.read(own.own)
 			if l == (limit.Limits{}) {
 				continue
 			}

@@ -45,24 +45,10 @@ func (s *saver) task(t *task.Spec) *node {
 // check reports values of a task that a spec cannot express.
 func (s *saver) check(who string, n *node) {
 	l := &report{subject: func() string { return "the plan: " + who + ": " }}
-	reset(n, newSource("", "", ""))
 	l.fields(n, "task", nil)
-	if r := n.get("requires"); r != nil {
-		l.fields(r, "requires", nil)
-	}
-	if p := n.get("provenance"); p != nil {
-		l.fields(p, "provenance", nil)
-	}
-	refs := n.get("dependsOn")
-	for _, ref := range refs.parts() {
-		if ref.is == isObject {
-			l.fields(ref, "dependency", nil)
-		}
-	}
-	uses := n.get("uses")
-	for _, use := range uses.parts() {
-		if use.is == isObject {
-			l.fields(use, "use", nil)
+	for _, in := range [...]struct{ key, place string }{{"requires", "requires"}, {"provenance", "provenance"}, {"dependsOn", "dependency"}, {"uses", "use"}} {
+		for _, part := range objects(n.get(in.key)) {
+			l.fields(part, in.place, nil)
 		}
 	}
 	if text(n.get("memoryScope")) == string(task.ScopeAll) && text(s.p.sharedMemory()) == "false" {
@@ -73,12 +59,17 @@ func (s *saver) check(who string, n *node) {
 	}
 }
 
-// reset sets the source of a value and its parts, which the loader needs.
-func reset(n *node, src *source) {
-	n.src = src
-	for _, part := range n.parts() {
-		reset(part, src)
+// objects returns an object itself, or the objects in a list.
+func objects(n *node) (all []*node) {
+	if n != nil && n.is == isObject {
+		return []*node{n}
 	}
+	for _, item := range n.parts() {
+		if item.is == isObject {
+			all = append(all, item)
+		}
+	}
+	return all
 }
 
 // words writes a text with the parameters of the spec, and escapes texts that only look

@@ -96,8 +96,8 @@ func (s *saver) spec(goal engine.Goal, tasks []task.Spec) *node {
 	}
 	n.set("params", s.params(goal, tasks))
 	n.set("inputs", s.inputs())
-	n.set("schemas", s.schemas())
-	n.set("endpoints", s.endpoints())
+	n.set("schemas", s.merged("schemas"))
+	n.set("endpoints", s.merged("endpoints"))
 	if defaults := s.p.main.spec.own("agentDefaults"); defaults != nil && !s.flat {
 		fields := &fields{place: placesByName["agentDefaults"], node: defaults, vals: valuesOf(defaults)}
 		n.set("agentDefaults", s.agent("agentDefaults: ", fields))
@@ -119,7 +119,7 @@ func (s *saver) limits(n *node) {
 	settings, own := runMembers(s.f)
 	settings.write(n)
 	own.write(n)
-	n.set("prices", s.prices())
+	n.set("prices", s.merged("prices"))
 	if off := s.p.sharedMemory(); off != nil {
 		n.set("sharedMemory", off)
 	}
@@ -296,53 +296,28 @@ func (s *saver) params(goal engine.Goal, tasks []task.Spec) *node {
 	return n
 }
 
-// schemas writes the named schemas of all files.
-func (s *saver) schemas() *node {
+// merged writes the members of a key of all files. Of two with the same name, the first one
+// counts, and an endpoint has the keys of both.
+func (s *saver) merged(key string) *node {
 	all := objectNode()
 	for _, y := range s.p.layers {
-		if n := y.spec.own("schemas"); n != nil {
-			for _, value := range n.parts() {
+		n := y.spec.own(key)
+		for _, value := range n.parts() {
+			known := all.get(value.key)
+			if known == nil {
 				all.set(value.key, s.copy("outputSchema", value))
+				continue
+			}
+			known.kids = slices.Clip(known.kids)
+			for _, member := range value.parts() {
+				if key == "endpoints" && known.get(member.key) == nil {
+					known.set(member.key, member)
+				}
 			}
 		}
 	}
 	if all.len() == 0 {
 		return nil
-	}
-	return all
-}
-
-// endpoints writes the clearances and limits of endpoints.
-func (s *saver) endpoints() *node {
-	if len(s.f.Config.Endpoints) == 0 {
-		return nil
-	}
-	all := objectNode()
-	for _, base := range sortedKeys(s.f.Config.Endpoints) {
-		n := objectNode()
-		if s.p.accepts[base] {
-			n.set("accepts", textNode(s.f.Config.Endpoints[base].String()))
-		}
-		l := s.f.Limits[base]
-		endpointMembers(&l).write(n)
-		all.set(base, n)
-	}
-	return all
-}
-
-// prices writes the prices of models.
-func (s *saver) prices() *node {
-	prices := s.f.Config.Prices
-	if len(prices) == 0 {
-		return nil
-	}
-	all := objectNode()
-	for _, model := range sortedKeys(prices) {
-		p, n := prices[model], objectNode()
-		n.set("input", floatsNode(p.Input))
-		n.set("output", floatsNode(p.Output))
-		optionalPrices(&p).write(n)
-		all.set(model, n)
 	}
 	return all
 }

@@ -32,9 +32,6 @@ func (r taskReader) readTasks() {
 	r.file.Tasks = make([]task.Spec, 0, n.len())
 	r.places.tasks = make([]*fields, 0, n.len())
 	for i, item := range n.parts() {
-		if len(r.found) >= tooMany {
-			return
-		}
 		r.mine = func() string { return taskName(i, text(item.get("title"))) + ": " }
 		r.subject = r.mine
 		f := r.fields(item, "task", defaults)
@@ -100,50 +97,45 @@ func requiresMembers(q *task.Requires) members {
 // dependencies reads dependsOn: names, or mappings with a name.
 func (r taskReader) dependencies(f *fields) []task.Ref {
 	r.subject = r.mine
-	n := f.own("dependsOn")
-	if n == nil {
-		return nil
-	}
 	all := task.Payload(text(f.get("dependencyPayload")))
-	refs := make([]task.Ref, 0, n.len())
-	for i, item := range n.parts() {
-		if item.is == isText {
-			refs = append(refs, task.Ref{Task: item.text, As: all})
-			continue
+	return named(r, f.own("dependsOn"), "dependency", "task", "title of a task", func(name string, d *fields) task.Ref {
+		ref := task.Ref{Task: name, As: all}
+		if d != nil {
+			dependencyMembers(&ref).read(d.own)
 		}
-		if item.is != isObject {
-			r.bad(item, "write a title in quotes, or {task: …}", "dependsOn[%d]: %s where the title of a task belongs", i, item.describe())
-			continue
-		}
-		d := r.part(item, "dependency", fmt.Sprintf("dependsOn[%d]: ", i))
-		ref := task.Ref{As: all}
-		dependencyMembers(&ref).read(d.own)
-		refs = append(refs, ref)
-	}
-	return refs
+		return ref
+	})
 }
 
 // uses reads the named inputs of a task: names, or mappings with a name.
 func (r taskReader) uses(n *node) []task.Use {
+	return named(r, n, "use", "name", "name of an input", func(name string, u *fields) task.Use {
+		use := task.Use{Name: name, Reveal: revealOf(u.own("reveal"), func(kind string) string { return kind })}
+		if u != nil {
+			useMembers(&use).read(u.own)
+		}
+		return use
+	})
+}
+
+// named reads a list of names, which read gets with nil fields, or of mappings with a key for
+// the name; what says whose name it is.
+func named[T any](r taskReader, n *node, place, key, what string, read func(name string, f *fields) T) []T {
 	if n == nil {
 		return nil
 	}
-	uses := make([]task.Use, 0, n.len())
+	all := make([]T, 0, n.len())
 	for i, item := range n.parts() {
-		if item.is == isText {
-			uses = append(uses, task.Use{Name: item.text})
-			continue
+		switch item.is {
+		case isText:
+			all = append(all, read(item.text, nil))
+		case isObject:
+			all = append(all, read("", r.part(item, place, fmt.Sprintf("%s[%d]: ", n.key, i))))
+		default:
+			r.bad(item, "write the "+what+" in quotes, or {"+key+": …}", "%s[%d]: %s where the %s belongs", n.key, i, item.describe(), what)
 		}
-		if item.is != isObject {
-			r.bad(item, "write a name in quotes, or {name: …}", "uses[%d]: %s where the name of an input belongs", i, item.describe())
-			continue
-		}
-		u := r.part(item, "use", fmt.Sprintf("uses[%d]: ", i))
-		use := task.Use{Reveal: revealOf(u.own("reveal"), func(kind string) string { return kind })}
-		useMembers(&use).read(u.own)
-		uses = append(uses, use)
 	}
-	return uses
+	return all
 }
 
 // provenance reads the origin of a description.
@@ -186,50 +178,39 @@ func asksNothing(q *task.Requires) bool {
 	return q == nil || len(q.Tools)+len(q.Capabilities)+len(q.Backend)+len(q.Provider) == 0
 }
 
-// metadata reads texts, numbers, booleans and lists of them; the task package checks keys and sizes.
+// metadata reads texts, numbers, booleans and lists of them; the task package checks keys,
+// sizes, and that the values of a list have one type.
 func (r taskReader) metadata(n *node) map[string]any {
-	if n == nil || n.len() == 0 {
+	if n.len() == 0 {
 		return nil
 	}
 	out := make(map[string]any, n.len())
 	for _, v := range n.parts() {
-		name := v.key
-		switch v.is {
-		case isText:
-			out[name] = v.text
-		case isBool:
-			out[name] = v.text == "true"
-		case isNumber:
-			out[name] = numberOf(v)
-		case isList:
-			if list, ok := r.metadataList(name, v); ok {
-				out[name] = list
-			}
-		default:
-			r.bad(v, "write a text, a number, true, false, or a list of them", "metadata: %s: %s where a value belongs", quote(name), v.describe())
+		if v.is != isList {
+			out[v.key] = r.metadataValue(v, "write a text, a number, true, false, or a list of them", func() string { return quote(v.key) })
+			continue
 		}
+		list := make([]any, v.len())
+		for i, item := range v.parts() {
+			list[i] = r.metadataValue(item, "write texts, numbers, or true and false", func() string { return fmt.Sprintf("%s[%d]", quote(v.key), i) })
+		}
+		out[v.key] = list
 	}
 	return out
 }
 
-// metadataList reads a list; the task package checks that its values are of one
-// type.
-func (r taskReader) metadataList(name string, n *node) ([]any, bool) {
-	out, ok := make([]any, n.len()), true
-	for i, v := range n.parts() {
-		switch v.is {
-		case isText:
-			out[i] = v.text
-		case isBool:
-			out[i] = v.text == "true"
-		case isNumber:
-			out[i] = numberOf(v)
-		default:
-			r.bad(v, "write texts, numbers, or true and false", "metadata: %s[%d]: %s where a value belongs", quote(name), i, v.describe())
-			ok = false
-		}
+// metadataValue returns a text, a number or a boolean.
+func (r taskReader) metadataValue(n *node, hint string, where func() string) any {
+	switch n.is {
+	case isText:
+		return n.text
+	case isBool:
+		return n.text == "true"
+	case isNumber:
+		return numberOf(n)
 	}
-	return out, ok
+	r.bad(n, hint, "metadata: %s: %s where a value belongs", where(), n.describe())
+	return nil
 }
 
 // numberOf returns a whole number as int64 and any other as float64.
