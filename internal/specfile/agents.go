@@ -74,7 +74,7 @@ func (r agentReader) agent(f *fields) Agent {
 	_, description := r.textOf(r.pick(f, "description"))
 	m := engine.Member{
 		SystemPrompt: prompt, SystemParams: params, Description: description,
-		OutputSchema: r.schema(r.pick(f, "outputSchema")), Provider: openAI, Origin: origin(f.node.src, f.node.at),
+		OutputSchema: r.schema(r.pick(f, "outputSchema")), Provider: openAI, Origin: f.node.origin(),
 	}
 	members{
 		{"name", &m.Name}, {"accepts", &m.Accepts}, {"produces", &m.Produces}, {"handoff", &m.Handoff}, {"outputTags", &m.OutputTags},

@@ -21,7 +21,7 @@ func (r policyReader) readAsserts(lists ...*node) {
 			if err != nil {
 				continue // reported when the list was checked
 			}
-			a.Line = origin(item.src, item.at).String()
+			a.Line = item.origin().String()
 			r.file.Run.Assert = append(r.file.Run.Assert, a)
 			r.places.asserts = append(r.places.asserts, item)
 		}

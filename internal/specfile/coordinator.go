@@ -64,7 +64,7 @@ func (r goalReader) coordinator(f *fields) *Coordinator {
 		{"maxTokenBudget", &c.MaxTokenBudget}, {"maxCostBudget", &c.MaxCostBudget},
 	}.read(f.own)
 	c.Coordinator.Model, c.EndpointNames = c.ModelAsWritten(), c.endpointNames()
-	c.Origin = origin(f.node.src, f.node.at)
+	c.Origin = f.node.origin()
 	return c
 }
 

@@ -102,7 +102,7 @@ func (p *places) schemaOf(f *File, i int) provenance.Position {
 	case p.files[n] != nil:
 		return origin(p.files[n], 0)
 	}
-	return origin(n.src, n.at)
+	return n.origin()
 }
 
 // named returns a schema of the key schemas.

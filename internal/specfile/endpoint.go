@@ -13,7 +13,8 @@ import (
 // there.
 type resolver struct {
 	*loader
-	places *places
+	places  *places
+	entries map[*node][]*fields // of each list of a fallback, as they are written
 }
 
 // connection reads how the model of an agent is reached, and its fallback.
@@ -34,7 +35,7 @@ func (r *resolver) connect(f *fields, l *link) (Connection, destination) {
 		{"structuredOutput", &c.StructuredOutput},
 	}.read(f.get)
 	c.Stop, c.ReasoningEffort = stopList(f.get("stop")), strings.TrimSpace(c.ReasoningEffort)
-	r.places.links[f] = l
+	f.link = l
 	base := cmp.Or(r.pick(f, "baseURL"), r.places.setting("baseURL"))
 	where := r.destination(f, base, &c)
 	l.baseURL = base

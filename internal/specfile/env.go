@@ -228,13 +228,15 @@ func (e *environment) isAllowed(name, origin string) bool {
 func (r checker) checkEnv() {
 	r.subject = nil
 	r.sends = slices.DeleteFunc(r.sends, func(s sending) bool {
-		_, replaced := r.places.models[s.of]
+		if s.of == nil {
+			return false
+		}
 		owner := s.of
-		if l := r.places.links[s.of]; l != nil && l.owner != nil {
+		if l := s.of.link; l != nil && l.owner != nil {
 			owner = l.owner
 		}
 		unasked := owner == r.places.coordinator && !r.file.hasGoal()
-		return s.of != nil && (unasked || replaced && s.key == "model") // an option sets the model
+		return unasked || s.of.model != "" && s.key == "model" // an option sets the model
 	})
 	var consent []EnvUse
 	var refused []sending

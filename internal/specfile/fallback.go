@@ -54,7 +54,7 @@ func (r *resolver) fallback(f *fields, c *Connection, first destination) (all []
 		default:
 			seen[next.target()] = i + 1
 		}
-		r.places.fallback[f] = append(r.places.fallback[f], e)
+		f.fallback = append(f.fallback, e)
 		all = append(all, next)
 	}
 	return all
@@ -66,7 +66,7 @@ func (r *resolver) chainEntries(n *node) []*fields {
 	if n == nil {
 		return nil
 	}
-	if known, ok := r.places.entries[n]; ok {
+	if known, ok := r.entries[n]; ok {
 		return known
 	}
 	all := make([]*fields, n.len())
@@ -82,7 +82,7 @@ func (r *resolver) chainEntries(n *node) []*fields {
 		}
 	}
 	r.subject = nil
-	r.places.entries[n] = all
+	r.entries[n] = all
 	return all
 }
 
@@ -128,12 +128,16 @@ func repeated(c *Connection, entries []*fields) map[*fields]bool {
 	return out
 }
 
-// setFallbackModel sets the model of an option in the entries that name none.
-func (r *resolver) setFallbackModel(f *fields, chain []Connection, model string) {
-	for i, e := range r.places.fallback[f] {
+// setModel sets the model of an option, also in the entries of the fallback that name none.
+func (f *fields) setModel(c *Connection, model string) {
+	c.Model, c.shownModel = model, ""
+	if f == nil {
+		return // reported already
+	}
+	f.model = model
+	for i, e := range f.fallback {
 		if e.own("model") == nil {
-			chain[i].Model, chain[i].shownModel = model, ""
-			r.places.models[e] = model
+			c.Fallback[i].Model, c.Fallback[i].shownModel, e.model = model, "", model
 		}
 	}
 }

@@ -13,6 +13,11 @@ type fields struct {
 	node     *node
 	vals     map[string]*node
 	defaults *fields // where values come from that are not here
+
+	// Of an agent, the coordinator or an entry of a fallback:
+	link     *link     // where the settings of its connection are written
+	fallback []*fields // the entries of its fallback
+	model    string    // that of the options; empty without one
 }
 
 // get returns the value of a key, from here or from the defaults, or nil.

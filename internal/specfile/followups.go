@@ -44,7 +44,7 @@ func refused(tasks []task.Spec, inputs []engine.Input) map[name]bool {
 		if t := &tasks[i]; naming.CheckTitle(t.Title) != nil {
 			bad[name{"dependsOn", naming.Normalize(t.Title)}] = true
 		}
-		if key := tasks[i].Key; strings.Trim(key, "abcdefghijklmnopqrstuvwxyz0123456789-") != "" || len(key) > naming.MaxName {
+		if key := tasks[i].Key; naming.KeyFault(key) != "" {
 			bad[name{"dependsOn", naming.Normalize(key)}] = true
 		}
 	}

@@ -33,7 +33,7 @@ func (r goalReader) readGoal() {
 
 // goal reads a text, or a mapping with a text or a file.
 func (r goalReader) goal(n *node) *engine.Goal {
-	g := &engine.Goal{Source: provenance.Source{Origin: origin(n.src, n.at)}}
+	g := &engine.Goal{Source: provenance.Source{Origin: n.origin()}}
 	if n.is == isText {
 		g.Text, g.Source.Params = r.fill("goal", n)
 		r.raiseLabel(n, g.Classification)

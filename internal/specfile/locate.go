@@ -27,7 +27,6 @@ type places struct {
 	inputs      []inputPlaceOf
 	goal        *node   // nil without one, or if an option brought it
 	coordinator *fields // nil without one
-	connectionPlaces
 	readings
 	params  map[string]*param
 	options *Options
@@ -39,14 +38,6 @@ type places struct {
 type readings struct {
 	kept  []*kept  // every file that was read
 	flags []string // the values of options, for the fingerprint
-}
-
-// connectionPlaces record where the settings of connections are written.
-type connectionPlaces struct {
-	links    map[*fields]*link     // of each agent, the coordinator and each entry of their fallback
-	fallback map[*fields][]*fields // of each agent and the coordinator
-	entries  map[*node][]*fields   // of each list, as they are written
-	models   map[*fields]string    // of the options, by agent or entry
 }
 
 // An inputPlaceOf says where an input is written.

@@ -36,12 +36,12 @@ func (r policyReader) readPolicy() {
 	}
 	for _, e := range r.entries(f, "endorse", "endorse") {
 		d := handoff.Endorser{Entry: handoff.Entry{Origin: e.origin()}}
-		members{{"name", &d.Name}, {"from", &d.From}, {"to", &d.To}, {"reason", &d.Reason}}.read(e.own)
+		entryMembers(&d.Entry).read(e.own)
 		p.Endorse = append(p.Endorse, d)
 	}
 	for _, e := range r.entries(f, "renew", "renew") {
 		d := handoff.Renewal{Entry: handoff.Entry{Origin: e.origin()}}
-		members{{"name", &d.Name}, {"from", &d.From}, {"to", &d.To}, {"reason", &d.Reason}, {"ttlMs", &d.TTL}}.read(e.own)
+		append(entryMembers(&d.Entry), member{"ttlMs", &d.TTL}).read(e.own)
 		p.Renew = append(p.Renew, d)
 	}
 	if n.len() > 0 {
@@ -69,7 +69,7 @@ func (f *fields) origin() provenance.Position {
 	if f == nil {
 		return provenance.Position{}
 	}
-	return origin(f.node.src, f.node.at)
+	return f.node.origin()
 }
 
 // entries reads a list of a policy; an element that is not an object is nil.
@@ -166,15 +166,17 @@ func revealOf[K ~string](n *node, kind func(string) K) map[K][]task.Path {
 	return out
 }
 
+func entryMembers(e *handoff.Entry) members {
+	return members{{"name", &e.Name}, {"from", &e.From}, {"to", &e.To}, {"reason", &e.Reason}}
+}
+
 // declassifier reads a declassifier.
 func (r policyReader) declassifier(f *fields) handoff.Declassifier {
 	if f == nil {
 		return handoff.Declassifier{}
 	}
 	d := handoff.Declassifier{Entry: handoff.Entry{Origin: f.origin()}, LowerTo: label.Internal}
-	members{
-		{"name", &d.Name}, {"from", &d.From}, {"to", &d.To}, {"paths", &d.Paths}, {"lowerTo", &d.LowerTo}, {"reason", &d.Reason}, {"unsafeText", &d.UnsafeText},
-	}.read(f.own)
+	append(entryMembers(&d.Entry), members{{"paths", &d.Paths}, {"lowerTo", &d.LowerTo}, {"unsafeText", &d.UnsafeText}}...).read(f.own)
 	if d.UnsafeText {
 		n := f.own("unsafeText")
 		r.subject = func() string { return "policy: " + entryName("declassify", 0, f.node) + ": " }

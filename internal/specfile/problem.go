@@ -1,29 +1,19 @@
 package specfile
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 )
 
 // A Problem is one thing that is wrong with a file, or a warning.
 type Problem struct {
-	File    string // path as the user wrote it, without secrets; empty for an option
-	Line    int    // from 1; zero when the problem has no place in a file
-	Column  int    // from 1, in characters
-	Message string
-	Hint    string // what to write instead; may be empty
-	Excerpt string // the lines around the place, with a caret, without secrets; may be empty
-	Err     error  // the condition, for errors.Is; may be nil
-}
-
-// problemJSON is the JSON form of a problem.
-type problemJSON struct {
-	File    string `json:"file,omitempty"`
-	Line    int    `json:"line,omitempty"`
-	Column  int    `json:"column,omitempty"`
+	File    string `json:"file,omitempty"`   // path as the user wrote it, without secrets; empty for an option
+	Line    int    `json:"line,omitempty"`   // from 1; zero when the problem has no place in a file
+	Column  int    `json:"column,omitempty"` // from 1, in characters
 	Message string `json:"message"`
-	Hint    string `json:"hint,omitempty"`
+	Hint    string `json:"hint,omitempty"` // what to write instead; may be empty
+	Excerpt string `json:"-"`              // the lines around the place, with a caret, without secrets; may be empty
+	Err     error  `json:"-"`              // the condition, for errors.Is; may be nil
 }
 
 // At returns the place of the problem: "team.yaml:3:5", a file alone, or nothing.
@@ -73,9 +63,4 @@ func (e *Error) Unwrap() []error {
 		errs[i] = p
 	}
 	return errs
-}
-
-// MarshalJSON writes file, line, column, message and hint.
-func (p Problem) MarshalJSON() ([]byte, error) {
-	return json.Marshal(problemJSON{p.File, p.Line, p.Column, p.Message, p.Hint})
 }

@@ -61,10 +61,7 @@ type layer struct {
 
 // newReader opens the files of a spec. Files that cannot be read are reported.
 func newReader(o Options) *reader {
-	p := &places{files: make(map[*node]*source), connectionPlaces: connectionPlaces{
-		links: make(map[*fields]*link), fallback: make(map[*fields][]*fields), entries: make(map[*node][]*fields),
-		models: make(map[*fields]string),
-	}}
+	p := &places{files: make(map[*node]*source)}
 	option := "Path"
 	if o.Path == "" && o.Team != "" {
 		o.Path, o.Team, option = o.Team, "", "Team"
@@ -93,7 +90,7 @@ func newReader(o Options) *reader {
 	}
 	r := &reader{
 		loader: l, filler: &filler{loader: l, known: make(map[string]*param)}, schemas: &schemas{loader: l, known: make(map[string]json.RawMessage)},
-		resolver: &resolver{loader: l, places: p}, places: p, file: f,
+		resolver: &resolver{loader: l, places: p, entries: make(map[*node][]*fields)}, places: p, file: f,
 	}
 	p.params = r.filler.known
 	return r
@@ -238,8 +235,11 @@ func taskName(i int, title string) string {
 	return "task " + quote(title)
 }
 
-// origin returns the position of a value.
+// origin returns the position of a byte of a source.
 func origin(src *source, at int) provenance.Position {
 	line, column := src.place(at)
 	return provenance.Position{File: withoutSecrets(src.path), Line: line, Column: column}
 }
+
+// origin returns the position of a value.
+func (n *node) origin() provenance.Position { return origin(n.src, n.at) }

@@ -156,17 +156,15 @@ func (r runReader) setModel(agent, model string, one bool) (known []string, hit 
 		a := &r.file.Agents[i]
 		known = append(known, a.Member.Name)
 		if !one || strings.EqualFold(a.Member.Name, agent) {
-			a.Model, a.Member.Model, a.shownModel, hit = model, model, "", true
-			r.places.models[r.places.agents[i]] = model
-			r.setFallbackModel(r.places.agents[i], a.Fallback, model)
+			a.Member.Model, hit = model, true
+			r.places.agents[i].setModel(&a.Connection, model)
 		}
 	}
 	if c := r.file.Coordinator; c != nil {
 		known = append(known, handoff.Coordinator)
 		if !one || strings.EqualFold(handoff.Coordinator, agent) {
-			c.Connection.Model, c.Coordinator.Model, c.shownModel, hit = model, model, "", true
-			r.places.models[r.places.coordinator] = model
-			r.setFallbackModel(r.places.coordinator, c.Fallback, model)
+			c.Coordinator.Model, hit = model, true
+			r.places.coordinator.setModel(&c.Connection, model)
 		}
 	}
 	return known, hit

@@ -30,10 +30,10 @@ import (
 func (f *File) WithPlan(goal engine.Goal, tasks []task.Spec, dir string) (text []byte, left []Problem, err error) {
 	s := &saver{f: f, p: f.places, dir: dir, flat: len(f.places.layers) > 1, repeated: make(map[*fields]bool)}
 	for i := range f.Agents {
-		maps.Copy(s.repeated, repeated(&f.Agents[i].Connection, f.places.fallback[f.places.agents[i]]))
+		maps.Copy(s.repeated, repeated(&f.Agents[i].Connection, f.places.agents[i].fallback))
 	}
 	if c := f.Coordinator; c != nil {
-		maps.Copy(s.repeated, repeated(&c.Connection, f.places.fallback[f.places.coordinator]))
+		maps.Copy(s.repeated, repeated(&c.Connection, f.places.coordinator.fallback))
 	}
 	n := s.spec(goal, tasks)
 	if text, err = emit(n); err != nil {
@@ -158,7 +158,7 @@ func (s *saver) agent(who string, f *fields) *node {
 	n := objectNode()
 	l := &link{model: f.own("model"), baseURL: f.own("baseURL"), apiKey: f.own("apiKey"), headers: f.own("headers")}
 	if s.flat {
-		l = s.p.links[f]
+		l = f.link
 	}
 	for i := range f.place.keys {
 		k := &f.place.keys[i]
@@ -172,8 +172,8 @@ func (s *saver) agent(who string, f *fields) *node {
 		switch {
 		case k.name == "model":
 			s.connection(n, who, s.model(f, l.model), l.baseURL, l.apiKey, l.headers)
-		case k.name == "fallback" && (s.flat || value != nil && s.p.fallback[f] != nil):
-			n.set(k.name, s.fallback(who, s.p.fallback[f]))
+		case k.name == "fallback" && (s.flat || value != nil && f.fallback != nil):
+			n.set(k.name, s.fallback(who, f.fallback))
 		case k.name == "fallback":
 			n.set(k.name, s.fallback(who, fallbackFields(value)))
 		case k.name == "baseURL", k.name == "apiKey", k.name == "headers":
@@ -211,14 +211,13 @@ func fallbackFields(list *node) (entries []*fields) {
 
 // model returns the model of the options, or else the one in the file.
 func (s *saver) model(f *fields, written *node) *node {
-	model, given := s.p.models[f]
-	switch {
-	case !given:
+	if f.model == "" {
 		return written
-	case strings.Contains(model, opening):
-		s.wrong("%s: %s would be read as a variable of the environment", s.p.options.called("Models"), quote(model))
 	}
-	return textNode(model)
+	if strings.Contains(f.model, opening) {
+		s.wrong("%s: %s would be read as a variable of the environment", s.p.options.called("Models"), quote(f.model))
+	}
+	return textNode(f.model)
 }
 
 // connection writes the settings of a connection without literal keys.

@@ -66,7 +66,7 @@ func (r taskReader) task(f *fields, s *task.Spec) {
 		Uses:         r.uses(r.pick(f, "uses")),
 		OutputSchema: r.schema(r.pick(f, "outputSchema")),
 		Metadata:     r.metadata(r.pick(f, "metadata")),
-		Source:       provenance.Source{Record: r.provenance(f.own("provenance")), Origin: origin(f.node.src, f.node.at)},
+		Source:       provenance.Source{Record: r.provenance(f.own("provenance")), Origin: f.node.origin()},
 	}
 	who, what, bounds := taskMembers(s)
 	who.read(f.get)
