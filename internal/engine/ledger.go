@@ -27,11 +27,12 @@ type ledger struct {
 	publish func(event.Event)
 	broken  chan struct{} // closed with the first error
 
-	mu        sync.Mutex  // guards the rest, and what is said of batches
-	waiting   []*batch    // not given to the journal yet, in order; the last one takes what comes
-	submitted *batch      // the last that was given
-	timer     *time.Timer // until entries that no call waits for are submitted; nil if it does not run
-	err       error       // the first
+	mu         sync.Mutex  // guards the rest, and the fields of batches
+	waiting    []*batch    // not submitted yet, in order; new entries join the last one
+	submitted  *batch      // the last one that was submitted
+	submitting bool        // a caller submits, with the lock released
+	timer      *time.Timer // until entries that no call waits for are submitted; nil if it does not run
+	err        error       // the first
 }
 
 // submitDelay is the longest time that an entry waits for others if no call waits for it.
@@ -63,7 +64,7 @@ func (l *ledger) hold() *batch {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	b := l.last()
-	if b.holds > 0 {
+	if b.holds > 0 || l.submitting && b.wanted { // the latter is about to be submitted
 		b = l.next()
 	}
 	b.holds, b.wanted = 1, true
@@ -170,8 +171,14 @@ func (l *ledger) next() *batch {
 }
 
 // submit passes the journal, in order, the batches that a call waits for and that have no
-// holder.
+// holder. The journal encodes a batch in Append, so the lock is released meanwhile: one
+// caller submits at a time, also what becomes ready until it is done.
 func (l *ledger) submit() {
+	if l.submitting {
+		return
+	}
+	l.submitting = true
+	defer func() { l.submitting = false }()
 	for len(l.waiting) > 0 && l.waiting[0].holds == 0 && l.waiting[0].wanted {
 		b := l.waiting[0]
 		l.waiting[0] = nil
@@ -181,7 +188,9 @@ func (l *ledger) submit() {
 			continue
 		}
 		l.submitted = b
+		l.mu.Unlock()
 		l.log.Append(b.entries, func(err error) { l.committed(b, err) })
+		l.mu.Lock()
 	}
 }
 
