@@ -20,15 +20,15 @@ func (k *key) allowed(g Grants) bool { return k.grant == nil || k.grant(g) }
 
 // keys are all that a planned task may have, in the order in which they are listed and read.
 var keys = []key{
-	{"title", "one line of at most 200 characters, by which other tasks name this one; no two tasks have the same", nil, (*reader).title, always(ofType("string"))},
-	{"description", "what the agent must do, complete in itself, at most 16 KiB", nil, (*reader).description, always(ofType("string"))},
-	{"assignee", "the name of an agent as the roster has it; without it one is picked", nil, (*reader).assignee, func(r *Rules) any { return oneOf(r.Agents) }},
+	{"title", "one line of at most 200 characters; other tasks refer to this one by it, so each title is used once", nil, (*reader).title, always(ofType("string"))},
+	{"description", "what the agent must do, complete without other texts, at most 16 KiB", nil, (*reader).description, always(ofType("string"))},
+	{"assignee", "the name of an agent, as in the roster; without it an agent is chosen", nil, (*reader).assignee, func(r *Rules) any { return oneOf(r.Agents) }},
 	{"dependsOn", "a list of titles: the tasks whose results this one needs", nil, (*reader).dependsOn, always(listOf(ofType("string")))},
 	{"uses", "a list of names: the inputs that this task needs", func(g Grants) bool { return g.Inputs }, (*reader).uses, func(r *Rules) any { return listOf(oneOf(r.Inputs)) }},
-	{"memoryScope", `"all" if the task needs a digest of everything done so far, else "dependencies", which is the default`, func(g Grants) bool { return g.Memory }, (*reader).memoryScope, always(oneOf([]string{"dependencies", "all"}))},
-	{"role", "a few words about whose work this is, at most 200 characters", nil, (*reader).role, always(ofType("string"))},
-	{"priority", `"low", "normal", "high" or "critical": which of the tasks that could run goes first`, nil, (*reader).priority, always(oneOf([]string{"low", "normal", "high", "critical"}))},
-	{"maxRetries", "how often the task is tried again after a failure, 0 to 10; 0 is the default", nil, (*reader).maxRetries, always(ofType("integer"))},
+	{"memoryScope", `"all" if the task needs a digest of all results so far, else "dependencies", which is the default`, func(g Grants) bool { return g.Memory }, (*reader).memoryScope, always(oneOf([]string{"dependencies", "all"}))},
+	{"role", "a few words about the role of the agent, at most 200 characters", nil, (*reader).role, always(ofType("string"))},
+	{"priority", `"low", "normal", "high" or "critical": which of the tasks that could run is started first`, nil, (*reader).priority, always(oneOf([]string{"low", "normal", "high", "critical"}))},
+	{"maxRetries", "how often the task is repeated after a failure, 0 to 10; 0 is the default", nil, (*reader).maxRetries, always(ofType("integer"))},
 	{"retryDelayMs", "milliseconds before the first retry; 1000 is the default", nil, (*reader).retryDelay, always(ofType("number"))},
 	{"retryBackoff", "factor from one wait to the next, 1 to 1000; 2 is the default", nil, (*reader).retryBackoff, always(ofType("number"))},
 	{"requires", `an object of what the agent must have, for tasks without an assignee: "requiredTools" and "requiredCapabilities" (lists), "requiredBackend" and "requiredProvider" (texts)`, nil, (*reader).requires, always(requirements)},

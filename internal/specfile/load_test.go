@@ -140,7 +140,7 @@ func TestLoadReadsATasksFileOfTheOriginal(t *testing.T) {
 	require.Equal(t, "http://localhost:1/v1", f.Agents[1].BaseURL)
 	require.Equal(t, "k", f.Agents[1].APIKey.Reveal())
 	require.Equal(t, []task.Ref{{Task: "Design"}}, f.Tasks[1].DependsOn)
-	require.Equal(t, []string{"7:49: agent \"builder\": compressToolResults: no effect here: about tools, of which it has none"}, warnings(f))
+	require.Equal(t, []string{"7:49: agent \"builder\": compressToolResults: no effect here: about tools, which agents do not have"}, warnings(f))
 }
 
 func TestJSONAndYAMLSayTheSame(t *testing.T) {

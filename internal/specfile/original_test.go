@@ -31,7 +31,7 @@ func TestKeysOfTheOriginal(t *testing.T) {
 		{"agent", "permissionBoundary", `"read-only"`, `agent "a": permissionBoundary: not supported: a limit on what an agent may do; remove it; write accepts, and what its endpoint may read under endpoints`},
 		{"agent", "history", `[{"role": "user"}]`, `agent "a": history: not supported: earlier messages of an agent; remove it; write what it needs to know as an input`},
 		{"agent", "history", `[]`, ""},
-		{"agent", "credentials", `{"STRIPE_KEY": "sk-1"}`, `agent "a": credentials: not supported: secrets for tools, of which it has none; remove it; keep them out of the file`},
+		{"agent", "credentials", `{"STRIPE_KEY": "sk-1"}`, `agent "a": credentials: not supported: secrets for tools, which agents do not have; remove it; keep them out of the file`},
 		{"agent", "provider", `"anthropic"`, `agent "a": provider: "anthropic" is not built in; write provider: openai, baseURL: https://api.anthropic.com/v1/ and apiKey: ${ANTHROPIC_API_KEY}`},
 		{"agent", "provider", `"gemini"`, `agent "a": provider: "gemini" is not built in; write provider: openai, baseURL: https://generativelanguage.googleapis.com/v1beta/openai/ and apiKey: ${GEMINI_API_KEY}`},
 		{"agent", "provider", `"bedrock"`, `agent "a": provider: "bedrock" is not built in; write provider: openai, and as baseURL an OpenAI-compatible endpoint of that provider`},
