@@ -7,7 +7,6 @@ import (
 
 	"github.com/runteam/runteam/internal/cli/clitest"
 	"github.com/runteam/runteam/internal/cli/exit"
-	"github.com/runteam/runteam/internal/cli/format"
 	"github.com/stretchr/testify/require"
 )
 
@@ -17,7 +16,7 @@ func layered(n, agents int) string {
 	var b strings.Builder
 	b.WriteString(`{"name": "layered", "model": "m", "inputs": {"brief": {"text": "Go."}}, "agents": [`)
 	for i := range agents {
-		fmt.Fprintf(&b, `%s{"name": "agent %d"}`, format.Unless(i == 0, ","), i)
+		fmt.Fprintf(&b, `%s{"name": "agent %d"}`, strings.Repeat(",", min(i, 1)), i)
 	}
 	b.WriteString(`], "tasks": [`)
 	for i := range n {
@@ -25,7 +24,7 @@ func layered(n, agents int) string {
 		if above := (i/10 - 1) * 10; above >= 0 {
 			reads = fmt.Sprintf(`"dependsOn": ["Task %d", "Task %d", "Task %d"]`, above+i%10, above+(i+1)%10, above+(i+2)%10)
 		}
-		fmt.Fprintf(&b, `%s{"title": "Task %d", "assignee": "agent %d", "description": "Do it.", %s}`, format.Unless(i == 0, ","), i, i*7%agents, reads)
+		fmt.Fprintf(&b, `%s{"title": "Task %d", "assignee": "agent %d", "description": "Do it.", %s}`, strings.Repeat(",", min(i, 1)), i, i*7%agents, reads)
 	}
 	b.WriteString("]}")
 	return b.String()

@@ -90,14 +90,18 @@ func unusedReplies(script *scripted.Script, tasks []task.Spec) (found []specfile
 func (c *Connector) Connect(ag specfile.Agent) (engine.Agent, error) {
 	var models []llm.Model
 	var bases []string
-	for i, one := range connections(ag) {
+	for i, one := range connections(ag.Connection) {
 		m, base, err := c.model(one)
 		if err != nil {
 			return nil, inFallback(i, err)
 		}
 		models, bases = append(models, pricedModel{m, one.ModelAsWritten()}), append(bases, base)
 	}
-	return EndpointAgent{c.agent(ag, models), bases, modelNames(ag)}, nil
+	llmAgent := agent.New(models[0], agent.Options{
+		MaxTurns: ag.MaxTurns, Settings: ag.Settings,
+		Timeout: ag.Timeout, CallTimeout: ag.CallTimeout, Fallback: models[1:], Limits: c.limits,
+	})
+	return EndpointAgent{llmAgent, bases, modelNames(ag)}, nil
 }
 
 // pricedModel is a model with its name in the spec, which prices refer to.
@@ -114,20 +118,15 @@ func (m pricedModel) Endpoint() string { return endpoint.Of(m.Model) }
 
 // modelNames returns the names in the spec of the models of all connections of an agent.
 func modelNames(ag specfile.Agent) (names []string) {
-	for _, one := range connections(ag) {
+	for _, one := range connections(ag.Connection) {
 		names = append(names, one.ModelAsWritten())
 	}
 	return names
 }
 
-// connections returns an agent for each of its connections: its own, then each entry of its
-// fallback.
-func connections(ag specfile.Agent) []specfile.Agent {
-	all := []specfile.Agent{ag}
-	for _, next := range ag.Fallback {
-		all = append(all, specfile.Agent{Member: ag.Member, Connection: next})
-	}
-	return all
+// connections returns a connection and then each entry of its fallback.
+func connections(own specfile.Connection) []specfile.Connection {
+	return append([]specfile.Connection{own}, own.Fallback...)
 }
 
 // inFallback adds the number of the fallback entry to an error. Entry 0 is the agent's own connection.
@@ -143,33 +142,30 @@ func inFallback(entry int, err error) error {
 }
 
 // model returns the model of one connection, and its base URL.
-func (c *Connector) model(ag specfile.Agent) (llm.Model, string, error) {
+func (c *Connector) model(to specfile.Connection) (llm.Model, string, error) {
 	if c.Server != nil {
-		return c.standIn(ag)
+		return c.standIn(to)
 	}
-	base, key, err := connection.Resolve(ag.BaseURL, ag.APIKey.Reveal(), c.Lookup)
-	if err = concealed(ag.Connection, err); c.AllowNoKey && errors.Is(err, llm.ErrNoKey) {
-		return c.keyless(ag, err)
+	base, key, err := connection.Resolve(to.BaseURL, to.APIKey.Reveal(), c.Lookup)
+	if err = concealed(to, err); c.AllowNoKey && errors.Is(err, llm.ErrNoKey) {
+		return c.keyless(to, err)
 	}
 	if err != nil {
-		return nil, "", resolveError(ag, c.Lookup, err)
+		return nil, "", resolveError(to, c.Lookup, err)
 	}
 	m, err := c.newModel(openai.Config{
-		Model: ag.Model, BaseURL: base, APIKey: openai.NewKey(key), Headers: ag.Headers,
-		MaxTokensKey: ag.MaxTokensKey, SystemRole: ag.SystemRole, ExtraBody: ag.ExtraBody,
-		StructuredOutput: string(ag.StructuredOutput),
+		Model: to.Model, BaseURL: base, APIKey: openai.NewKey(key), Headers: to.Headers,
+		MaxTokensKey: to.MaxTokensKey, SystemRole: to.SystemRole, ExtraBody: to.ExtraBody,
+		StructuredOutput: to.StructuredOutput,
 	})
-	if err = concealed(ag.Connection, err); err != nil {
+	if err = concealed(to, err); err != nil {
 		return nil, "", connectionError(err)
 	}
-	if ag.URLAsWritten() == ag.BaseURL && ag.ModelAsWritten() == ag.Model {
-		return c.recording.record(m), m.Endpoint(), nil
-	}
-	return c.recording.record(concealing(m, ag.Connection)), m.Endpoint(), nil
+	return c.recording.record(concealing(m, to)), m.Endpoint(), nil
 }
 
 // concealing returns a model whose responses and errors do not contain values of environment variables
-// from its connection, whatever the endpoint answers.
+// from its connection, even if the endpoint repeats one.
 func concealing(m llm.Model, c specfile.Connection) llm.Model {
 	return located{endpoint.Of(m), func(ctx context.Context, req llm.Request, emit func(llm.Delta) error) (llm.Response, error) {
 		res, err := m.Call(ctx, req, emit)
@@ -222,35 +218,24 @@ func concealed(c specfile.Connection, err error) error {
 }
 
 // keyless returns a model without a key, which fails when it is called.
-func (c *Connector) keyless(ag specfile.Agent, why error) (llm.Model, string, error) {
-	base, err := BaseURLOf(ag, c.Lookup)
-	if err != nil {
-		return nil, "", resolveError(ag, c.Lookup, err)
-	}
+func (c *Connector) keyless(to specfile.Connection, why error) (llm.Model, string, error) {
+	base, err := BaseURLOf(to, c.Lookup)
 	return llm.ModelFunc(func(context.Context, llm.Request, func(llm.Delta) error) (llm.Response, error) {
 		return llm.Response{}, connectionError(why)
-	}), base, nil
+	}), base, err
 }
 
 // standIn returns a model of the scripted endpoint, and the base URL of the settings.
-func (c *Connector) standIn(ag specfile.Agent) (llm.Model, string, error) {
-	base, err := BaseURLOf(ag, c.Lookup)
+func (c *Connector) standIn(to specfile.Connection) (llm.Model, string, error) {
+	base, err := BaseURLOf(to, c.Lookup)
 	if err != nil {
-		return nil, "", resolveError(ag, c.Lookup, err)
+		return nil, "", err
 	}
-	m, err := c.newModel(openai.Config{Model: cmp.Or(ag.Model, "scripted"), BaseURL: c.Server.URL()})
+	m, err := c.newModel(openai.Config{Model: cmp.Or(to.Model, "scripted"), BaseURL: c.Server.URL()})
 	if err != nil {
 		return nil, "", connectionError(err)
 	}
 	return c.recording.record(fromScript(m)), base, nil
-}
-
-// agent returns the agent that calls the models in order.
-func (c *Connector) agent(ag specfile.Agent, models []llm.Model) *agent.LLM {
-	return agent.New(models[0], agent.Options{
-		MaxTurns: ag.MaxTurns, Settings: ag.Settings,
-		Timeout: ag.Timeout, CallTimeout: ag.CallTimeout, Fallback: models[1:], Limits: c.limits,
-	})
 }
 
 // A concealedError replaces the text of an error.
@@ -275,15 +260,18 @@ func (c *Connector) Close() {
 	}
 }
 
-// BaseURLOf returns the base URL of an agent. It needs no key. A URL with a variable, which is not
+// BaseURLOf returns the base URL of a connection. It needs no key. A URL with a variable, which is not
 // replaced if no model is called, is returned unchanged.
-func BaseURLOf(ag specfile.Agent, lookup func(string) (string, bool)) (string, error) {
-	if strings.Contains(ag.BaseURL, "${") {
-		return ag.BaseURL, nil
+func BaseURLOf(to specfile.Connection, lookup func(string) (string, bool)) (string, error) {
+	if strings.Contains(to.BaseURL, "${") {
+		return to.BaseURL, nil
 	}
-	base, _, err := connection.Resolve(ag.BaseURL, "none-is-sent", lookup)
+	base, _, err := connection.Resolve(to.BaseURL, "none-is-sent", lookup)
+	if err != nil {
+		return "", resolveError(to, lookup, err)
+	}
 	base, _, _ = strings.Cut(base, "?") // the name of an endpoint does not include the version of its API
-	return base, err
+	return base, nil
 }
 
 // offlineScript is the name of the script's endpoint in messages.
@@ -322,7 +310,7 @@ func (e EndpointAgent) Endpoints() []string { return e.endpoints }
 // Unconnected returns agents that are not called, for a team that is only planned.
 func Unconnected(lookup func(string) (string, bool)) func(specfile.Agent) (engine.Agent, error) {
 	return func(ag specfile.Agent) (engine.Agent, error) {
-		bases, err := AgentBaseURLs(ag, lookup)
+		bases, err := AllBaseURLs(ag.Connection, lookup)
 		if err != nil {
 			return nil, err
 		}
@@ -337,12 +325,12 @@ func SilentAgent(bases, models []string) engine.Agent {
 	}), bases, models}
 }
 
-// resolveError says why an agent has no endpoint. If only the environment determines the endpoint, the
-// error is not about the agent.
-func resolveError(ag specfile.Agent, lookup func(string) (string, bool), err error) error {
+// resolveError says why a connection has no endpoint. If only the environment determines the endpoint,
+// the error is not about the agent.
+func resolveError(to specfile.Connection, lookup func(string) (string, bool), err error) error {
 	err = connectionError(err)
 	f, ok := errors.AsType[*exit.Error](err)
-	if !ok || strings.TrimSpace(ag.BaseURL) != "" || !ag.APIKey.IsZero() {
+	if !ok || strings.TrimSpace(to.BaseURL) != "" || !to.APIKey.IsZero() {
 		return err
 	}
 	f.Ambient = true

@@ -8,12 +8,12 @@ import (
 	"github.com/runteam/runteam/internal/specfile"
 )
 
-// AgentBaseURLs returns the base URLs of all connections of an agent.
-func AgentBaseURLs(ag specfile.Agent, lookup func(string) (string, bool)) (bases []string, err error) {
-	for i, one := range connections(ag) {
+// AllBaseURLs returns the base URLs of a connection and its fallback.
+func AllBaseURLs(own specfile.Connection, lookup func(string) (string, bool)) (bases []string, err error) {
+	for i, one := range connections(own) {
 		base, err := BaseURLOf(one, lookup)
 		if err != nil {
-			return nil, inFallback(i, resolveError(one, lookup, err))
+			return nil, inFallback(i, err)
 		}
 		bases = append(bases, base)
 	}
@@ -25,7 +25,7 @@ func AgentBaseURLs(ag specfile.Agent, lookup func(string) (string, bool)) (bases
 func BaseURLs(file *specfile.File, lookup func(string) (string, bool)) (own map[string]string, fallback map[string][]string) {
 	own, fallback = map[string]string{}, map[string][]string{}
 	add := func(name string, c specfile.Connection) {
-		bases, err := AgentBaseURLs(specfile.Agent{Connection: c}, lookup)
+		bases, err := AllBaseURLs(c, lookup)
 		if err != nil {
 			return
 		}

@@ -50,8 +50,9 @@ func New(a Console) *Console {
 	return &a
 }
 
-// PrintError prints an error on stderr.
-func (c *Console) PrintError(err error, problems []specfile.Problem) {
+// PrintError prints an error on stderr, or the problems in files that it lists.
+func (c *Console) PrintError(err error) {
+	problems := exit.Problems(err)
 	if len(problems) == 0 {
 		c.Say("runteam: %s", terminal.Clean(err.Error()))
 		return

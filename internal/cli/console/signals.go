@@ -16,9 +16,9 @@ func (c *Console) Report(err error) int {
 	if status, ok := errors.AsType[exit.Status](err); ok {
 		return int(status)
 	}
-	kind, problems := exit.KindOf(err), exit.Problems(err)
-	if !c.Settings.JSON() || c.PrintJSON(exit.NewDocument(kind, err, problems)) != nil {
-		c.PrintError(err, problems)
+	kind := exit.KindOf(err)
+	if !c.Settings.JSON() || c.PrintJSON(exit.NewDocument(kind, err)) != nil {
+		c.PrintError(err)
 	}
 	return exit.StatusOf(err, kind)
 }

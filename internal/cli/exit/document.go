@@ -72,8 +72,8 @@ type Document struct {
 }
 
 // NewDocument returns the JSON form of an error.
-func NewDocument(k Kind, err error, problems []specfile.Problem) Document {
-	var d Document
+func NewDocument(k Kind, err error) (d Document) {
+	problems := Problems(err)
 	d.Error.Kind, d.Error.Message, d.Error.Details = k, err.Error(), problems
 	if len(problems) > 0 {
 		d.Error.Message = headline(problems)

@@ -88,7 +88,7 @@ func WriteError(err error) error {
 	return Errorf(KindInternal, "writing the result to standard output: %w", err)
 }
 
-// IgnoreClosedPipe returns nil if the reader of stdout went away, as head does. It is for
+// IgnoreClosedPipe returns nil if the reader of stdout, such as head, closed it. It is for
 // output that the user can print again.
 func IgnoreClosedPipe(err error) error {
 	if errors.Is(err, syscall.EPIPE) {

@@ -152,7 +152,7 @@ type flowDocument struct {
 type flowRow struct {
 	flow.Source
 	Reach []flow.Reach `json:"reach"`
-	Wrote []int        `json:"wrote,omitempty"` // the readers that produced it and know it anyway
+	Wrote []int        `json:"wrote,omitempty"` // the readers that produced it
 	Ways  []flow.Path  `json:"ways,omitempty"`  // to each reader, with --from; null if it never reaches the reader
 }
 

@@ -65,7 +65,7 @@ func TestPlanFromAndTo(t *testing.T) {
 	} {
 		text, _, status := shown(t, "text", q, file, plan)
 		clitest.RequireGolden(t, "testdata/governed."+name+".golden", text)
-		require.Equal(t, exit.StatusFailed, status, "the assertions are held to all the same")
+		require.Equal(t, exit.StatusFailed, status, "the assertions are checked all the same")
 	}
 }
 

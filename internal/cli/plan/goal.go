@@ -57,7 +57,7 @@ func where(c *connect.Connector, file *specfile.File) string {
 		return "offline"
 	}
 	connection := file.Coordinator.Connection
-	base, _ := connect.BaseURLOf(specfile.Agent{Connection: connection}, c.Lookup) // NewConnector has reported errors
+	base, _ := connect.BaseURLOf(connection, c.Lookup) // NewConnector has reported errors
 	if connection.BaseURL != "" {
 		base = connection.URLAsWritten()
 	}
@@ -112,7 +112,7 @@ func printSaved(con *console.Console, j *planFlags, left []specfile.Problem, uns
 	case j.save.Path == "":
 		return nil
 	case unsaved != nil:
-		con.PrintError(unsaved, exit.Problems(unsaved))
+		con.PrintError(unsaved)
 		return exit.Status(exit.StatusFailed)
 	}
 	con.Warn(left)

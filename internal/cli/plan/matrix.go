@@ -59,11 +59,11 @@ func (v *flowView) writeMatrix(w io.Writer) {
 	}
 	for k, s := range v.sources {
 		fmt.Fprint(w, heads[k], strings.Repeat(" ", width-terminal.Width(heads[k])))
-		all := v.reaches(s)
+		all, signs := v.reaches(s), make([]string, len(v.readers))
 		for i, r := range v.readers {
-			fmt.Fprint(w, format.Unless(i == 0, " "), v.sign(s, r, all(r)))
+			signs[i] = v.sign(s, r, all(r))
 		}
-		fmt.Fprintln(w)
+		fmt.Fprintln(w, strings.Join(signs, " "))
 	}
 }
 

@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 
@@ -57,7 +56,11 @@ func deliveryNotes(r *engine.Reading) (all []string) {
 		}
 	}
 	if r.Withheld == "" {
-		add(cmp.Or(format.Unless(!r.ByTask, "parts by task: "), "parts: "), r.Delivers)
+		word := "parts: "
+		if r.ByTask {
+			word = "parts by task: "
+		}
+		add(word, r.Delivers)
 	}
 	add("withheld: ", string(r.Withheld))
 	switch {

@@ -35,10 +35,10 @@ func CheckMode(con *console.Console, mode string) error {
 }
 
 // Mode returns the form of progress: auto is live on a terminal, else plain.
-func Mode(con *console.Console, asked string) string {
+func Mode(con *console.Console, mode string) string {
 	switch {
-	case asked != "auto":
-		return asked
+	case mode != "auto":
+		return mode
 	case con.CanRedraw():
 		return "live"
 	}

@@ -94,10 +94,10 @@ func TestTableMarksReusedResults(t *testing.T) {
 func TestTableCountsTheMessagesOfAnAttempt(t *testing.T) {
 	t.Parallel()
 	tb := newTracker(planOf(1), clitest.Noon, interrupted)
-	told := event.Event{Type: event.Message, Task: "0", Time: clitest.Noon, From: "user"}
+	message := event.Event{Type: event.Message, Task: "0", Time: clitest.Noon, From: "user"}
 	for _, e := range []event.Event{
-		{Type: event.TaskStart, Task: "0", Time: clitest.Noon, Attempt: 1}, told, told,
-		{Type: event.TaskRetry, Task: "0", Time: clitest.Noon}, {Type: event.AgentStart, Task: "0", Time: clitest.Noon, Attempt: 2}, told, told,
+		{Type: event.TaskStart, Task: "0", Time: clitest.Noon, Attempt: 1}, message, message,
+		{Type: event.TaskRetry, Task: "0", Time: clitest.Noon}, {Type: event.AgentStart, Task: "0", Time: clitest.Noon, Attempt: 2}, message, message,
 	} {
 		tb.take(e)
 	}

@@ -182,7 +182,7 @@ func (t *tracker) update(r *row, e event.Event) {
 			r.state, r.since = running, e.Time
 		}
 		r.note = ""
-		if !ofCoordinator(e) { // whose number tells steps apart
+		if !ofCoordinator(e) { // the number of its events distinguishes steps
 			r.attempt = e.Attempt
 		}
 	case event.Message:

@@ -96,7 +96,7 @@ func silentAgents(m *run.StoredInvocation, lookup func(string) (string, bool)) f
 	return func(ag specfile.Agent) (engine.Agent, error) {
 		bases := append([]string{m.Endpoints[ag.Member.Name]}, m.Fallback[ag.Member.Name]...)
 		if bases[0] == "" {
-			bases, _ = connect.AgentBaseURLs(ag, lookup)
+			bases, _ = connect.AllBaseURLs(ag.Connection, lookup)
 		}
 		return connect.SilentAgent(bases, nil), nil
 	}

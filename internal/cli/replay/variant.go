@@ -81,7 +81,7 @@ func replayWithout(con *console.Console, cmd *cobra.Command, r *replayFlags) err
 		return unwritten
 	}
 	if unwritten != nil {
-		con.PrintError(unwritten, nil)
+		con.PrintError(unwritten)
 	}
 	return err
 }

@@ -23,10 +23,10 @@ func TestStatusOfARun(t *testing.T) {
 	}{
 		{"all done", engine.Result{Status: engine.StatusOK, Answered: true}, exit.StatusOK},
 		{"a task failed", engine.Result{Status: engine.StatusError, Answered: true}, exit.StatusFailed},
-		{"nobody answered", engine.Result{Status: engine.StatusError}, exit.StatusNoRun},
+		{"no model answered", engine.Result{Status: engine.StatusError}, exit.StatusNoRun},
 		{"interrupted", engine.Result{Status: engine.StatusCanceled, Cause: &exit.Interrupted{Signal: os.Interrupt}}, exit.StatusSIGINT},
 		{"out of time", engine.Result{Status: engine.StatusTimeout, Cause: engine.ErrTimeout, Answered: true}, exit.StatusFailed},
-		{"canceled otherwise", engine.Result{Status: engine.StatusCanceled, Cause: errors.New("x"), Answered: true}, exit.StatusFailed},
+		{"canceled by the program", engine.Result{Status: engine.StatusCanceled, Cause: errors.New("x"), Answered: true}, exit.StatusFailed},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

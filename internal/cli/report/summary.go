@@ -17,40 +17,32 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// savings counts cached answers from other runs.
-type savings struct {
-	tasks, steps int
-	tokens       int
-}
-
-// Savings counts the answers that a run took from other runs.
-func Savings(res *engine.Result) (s savings) {
+// Savings is "3 tasks reused, 12,300 tokens saved", by the answers that a run took from other runs; empty
+// if there are none.
+func Savings(res *engine.Result) string {
+	var tasks, steps, tokens int
 	for i := range res.Tasks {
 		if t := &res.Tasks[i]; t.Reused != "" && t.Reused != res.RunID {
-			s.tasks++
-			s.tokens += t.Saved.InputTokens + t.Saved.OutputTokens
+			tasks++
+			tokens += t.Saved.InputTokens + t.Saved.OutputTokens
 		}
 	}
 	for i := range res.Steps {
-		if t := &res.Steps[i]; t.Reused != "" && t.Reused != res.RunID {
-			s.steps++
-			s.tokens += t.Saved.InputTokens + t.Saved.OutputTokens
+		if s := &res.Steps[i]; s.Reused != "" && s.Reused != res.RunID {
+			steps++
+			tokens += s.Saved.InputTokens + s.Saved.OutputTokens
 		}
 	}
-	return s
-}
-
-// String is "3 tasks reused, 12,300 tokens saved"; empty if nothing was.
-func (s savings) String() string {
-	if s.tasks+s.steps == 0 {
+	if tasks+steps == 0 {
 		return ""
 	}
-	text := format.Plural(s.tasks, "task") + " reused"
-	if s.steps > 0 {
-		text = format.Plural(s.tasks, "task") + " and " + format.Plural(s.steps, "step") + " of the coordinator reused"
+	text := format.Plural(tasks, "task")
+	if steps > 0 {
+		text += " and " + format.Plural(steps, "step") + " of the coordinator"
 	}
-	if s.tokens > 0 {
-		text += fmt.Sprintf(", %s saved", format.Plural(s.tokens, "token"))
+	text += " reused"
+	if tokens > 0 {
+		text += fmt.Sprintf(", %s saved", format.Plural(tokens, "token"))
 	}
 	return text
 }

@@ -168,7 +168,7 @@ func (x *execution) printOutcome(recordErr error) error {
 	status := report.ExitStatus(x.result)
 	for _, err := range []error{err, recordErr} {
 		if err != nil {
-			con.PrintError(err, nil)
+			con.PrintError(err)
 			status = max(status, exit.StatusFailed)
 		}
 	}

@@ -74,16 +74,14 @@ func NewJournalWriter(ctx context.Context, con *console.Console, j *Job, file *s
 // OpenRun begins the run, or returns the one that is resumed; see [record.Store].
 func (c *JournalWriter) OpenRun(ctx context.Context, _ record.Opening) (record.Log, error) {
 	ctx = context.WithoutCancel(ctx) // it takes one commit, which must happen even if the run is ending
+	var err error
 	if c.resumed == nil {
-		run, err := c.journal.Begin(ctx, c.Info)
-		if err != nil {
-			return nil, journals.OpenError(err, journals.ToStore)
-		}
-		c.run = run
+		c.run, err = c.journal.Begin(ctx, c.Info)
 	} else if c.changed() {
-		if err := c.run.Update(ctx, c.Info); err != nil {
-			return nil, journals.OpenError(err, journals.ToStore)
-		}
+		err = c.run.Update(ctx, c.Info)
+	}
+	if err != nil {
+		return nil, journals.OpenError(err, journals.ToStore)
 	}
 	return c.run, nil
 }
@@ -113,13 +111,11 @@ func (c *JournalWriter) Release() {
 // mayStoreDigestOnly reports whether the journal may store only a digest of some result or of
 // standard input, since it is above confidential and there is no key.
 func (c *JournalWriter) mayStoreDigestOnly(plan *engine.Plan, file *specfile.File) bool {
-	if c == nil || c.hasKey {
+	if c.hasKey {
 		return false
 	}
-	for i := range c.Info.Files {
-		if f := &c.Info.Files[i]; f.Path == "-" && f.Label > label.Confidential {
-			return true
-		}
+	if slices.ContainsFunc(c.Info.Files, func(f journal.File) bool { return f.Path == "-" && f.Label > label.Confidential }) {
+		return true
 	}
 	if file.Goal != nil && file.Goal.Classification > label.Confidential {
 		return true
@@ -129,7 +125,7 @@ func (c *JournalWriter) mayStoreDigestOnly(plan *engine.Plan, file *specfile.Fil
 
 // digestOnly reports whether the journal stored only a digest of some result, since there is no key.
 func (c *JournalWriter) digestOnly(res *engine.Result) bool {
-	return c != nil && !c.hasKey && slices.ContainsFunc(res.Tasks, func(t engine.TaskResult) bool {
+	return !c.hasKey && slices.ContainsFunc(res.Tasks, func(t engine.TaskResult) bool {
 		return t.Envelope != nil && t.Label > label.Confidential
 	})
 }

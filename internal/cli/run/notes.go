@@ -46,7 +46,7 @@ func (x *execution) journalNotes() (lines []string) {
 	if again := x.job.resumed; again != nil {
 		lines = append(lines, "resumed: "+again.describe(x.result))
 	}
-	if saved := report.Savings(x.result).String(); saved != "" {
+	if saved := report.Savings(x.result); saved != "" {
 		lines = append(lines, "reused:  "+saved)
 	}
 	run := x.journal.shortID(x.result.RunID)

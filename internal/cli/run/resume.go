@@ -47,7 +47,7 @@ func (r *resumed) count(e event.Event) {
 // ResumeCommand returns the command resume.
 func ResumeCommand(con *console.Console) *cobra.Command {
 	j := &Job{AnswerFlags: connect.AnswerFlags{ScriptImpliesOffline: true}}
-	asked := &journals.ReadFlags{}
+	read := &journals.ReadFlags{}
 	cmd := &cobra.Command{
 		Use:   "resume [RUN]",
 		Short: "Resume a run that was interrupted or failed, without repeating completed tasks",
@@ -62,8 +62,8 @@ journal is used otherwise. Flags have the values of the run, unless given again.
   runteam resume 1f3c                          the run whose ID begins with 1f3c
   runteam resume 1f3c --model gpt-4o           with another model: calls that it affects are repeated
   runteam resume --fresh "Score fraud"         repeat this task too`,
-		Args: asked.Arguments(1, "one RUN"),
-		RunE: func(cmd *cobra.Command, _ []string) error { return resume(con, cmd, j, asked.Run) },
+		Args: read.Arguments(1, "one RUN"),
+		RunE: func(cmd *cobra.Command, _ []string) error { return resume(con, cmd, j, read.Run) },
 	}
 	j.SpecFlags.AddTo(cmd)
 	j.AddMergeFlagsTo(cmd)

@@ -8,7 +8,7 @@ import (
 	"github.com/runteam/runteam/internal/specfile"
 )
 
-// A GoalFlag is the value of --goal. It tells an empty text from none.
+// A GoalFlag is the value of --goal. An empty text differs from no flag.
 type GoalFlag struct {
 	Text    string
 	Given   bool
