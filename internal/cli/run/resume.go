@@ -65,21 +65,10 @@ journal is used otherwise. Flags have the values of the run, unless given again.
 		Args: read.Arguments(1, "one RUN"),
 		RunE: func(cmd *cobra.Command, _ []string) error { return resume(con, cmd, j, read.Run) },
 	}
-	j.SpecFlags.AddTo(cmd)
-	j.AddMergeFlagsTo(cmd)
-	j.AddCoordinatorFlagTo(cmd)
-	j.AnswerFlags.AddTo(cmd)
-	j.Limits.AddTo(cmd, "the work of this command")
-	j.viewFlags(cmd)
-	j.trace.AddTo(cmd)
-	j.events.AddTo(cmd)
-	cmd.Flags().BoolVar(&j.record.Force, "force", false, "with --trace, --audit-anchor and --events: replace a file that exists")
-	j.reuse.freshFlag(cmd)
-	j.Journal.AddTo(cmd)
-	offers := journals.NewCompleter(con, &j.Journal)
+	offers := j.sharedFlags(cmd, con, "the work of this command")
 	offers.Arguments(cmd, false, false)
 	offers.TaskFlag(cmd, "fresh", true)
-	offers.InputFlag(cmd)
+	j.AddCoordinatorFlagTo(cmd)
 	return cmd
 }
 

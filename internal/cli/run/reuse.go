@@ -9,7 +9,6 @@ import (
 	"github.com/runteam/runteam/internal/cli/source"
 	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/internal/specfile"
-	"github.com/spf13/cobra"
 )
 
 // reuseFlags say which answers of earlier runs may replace calls.
@@ -17,16 +16,6 @@ type reuseFlags struct {
 	on    bool
 	given bool // --reuse is given
 	fresh []string
-}
-
-// freshFlag adds --fresh.
-func (r *reuseFlags) freshFlag(cmd *cobra.Command) {
-	cmd.Flags().StringArrayVar(&r.fresh, "fresh", nil, "run `TASK`, a title or key, even if there is a cached answer (repeatable)")
-}
-
-func (r *reuseFlags) flags(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&r.on, "reuse", false, "use answers of earlier runs in the journal to identical prompts (default: the spec's)")
-	r.freshFlag(cmd)
 }
 
 // override returns the value of --reuse; nil if it is not given.

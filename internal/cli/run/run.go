@@ -59,7 +59,6 @@ func Command(con *console.Console) *cobra.Command {
 	}
 	j.flags(cmd, con)
 	j.AddGoalFlagsTo(cmd)
-	j.AddMergeFlagsTo(cmd)
 	cmd.Flags().Lookup("team").Annotations = map[string][]string{console.OriginalAnnotation: {"true"}}
 	j.messagesFlag(cmd)
 	return cmd
@@ -88,42 +87,46 @@ func TaskCommand(con *console.Console) *cobra.Command {
 	}
 	j.flags(cmd, con)
 	cmd.Flags().StringVar(&j.Path, "file", "", "the tasks `FILE` (required)")
-	j.AddMergeFlagsTo(cmd)
 	j.messagesFlag(cmd)
 	return cmd
 }
 
+// flags adds the flags of the commands that begin a run.
 func (j *Job) flags(cmd *cobra.Command, con *console.Console) {
+	j.sharedFlags(cmd, con, "the run").TaskFlag(cmd, "fresh", false)
 	f := cmd.Flags()
-	j.SpecFlags.AddTo(cmd)
-	j.AnswerFlags.AddTo(cmd)
-	j.Limits.AddTo(cmd, "the run")
-	j.viewFlags(cmd)
 	j.record.Flag = "record"
 	f.StringVar(&j.record.Path, "record", "", "write the answers of the models to `FILE`, a script for --offline")
-	f.BoolVar(&j.record.Force, "force", false, "with --record, --trace, --audit-anchor and --events: replace a file that exists")
-	j.trace.AddTo(cmd)
-	j.events.AddTo(cmd)
-	j.reuse.flags(cmd)
-	j.Journal.AddTo(cmd)
+	f.Lookup("force").Usage = "with --record, --trace, --audit-anchor and --events: replace a file that exists"
+	f.BoolVar(&j.reuse.on, "reuse", false, "use answers of earlier runs in the journal to identical prompts (default: the spec's)")
 	j.Journal.AddNoJournalTo(cmd)
-	offers := journals.NewCompleter(con, &j.Journal)
-	offers.TaskFlag(cmd, "fresh", false)
-	offers.InputFlag(cmd)
 }
 
-// messagesFlag adds --include-messages, a flag of the original.
-func (j *Job) messagesFlag(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&j.includeMessages, "include-messages", false, "with JSON: add the prompts and answers of each agent that you may see to agentResults")
-}
-
-// viewFlags adds the flags about what is shown and how many tasks run at once.
-func (j *Job) viewFlags(cmd *cobra.Command) {
+// sharedFlags adds the flags that resume has too; whole names what the time limit ends. It returns
+// the completion of arguments and flags about the journal.
+func (j *Job) sharedFlags(cmd *cobra.Command, con *console.Console, whole string) journals.Completer {
+	j.SpecFlags.AddTo(cmd)
+	j.AddMergeFlagsTo(cmd)
+	j.AnswerFlags.AddTo(cmd)
+	j.Limits.AddTo(cmd, whole)
 	f := cmd.Flags()
 	f.BoolVar(&j.Reveal, "reveal", false, "show secrets; on a terminal only, and not in records of the run")
 	f.IntVar(&j.Concurrency, "max-concurrency", 0, "run at most `N` tasks at once (default: the spec's, else 5)")
 	f.StringVar(&j.Progress, "progress", "auto", "progress on stderr, as `MODE`: auto, live, plain or none")
 	flags.Complete(cmd, "progress", progress.Modes)
+	j.trace.AddTo(cmd)
+	j.events.AddTo(cmd)
+	f.BoolVar(&j.record.Force, "force", false, "with --trace, --audit-anchor and --events: replace a file that exists")
+	f.StringArrayVar(&j.reuse.fresh, "fresh", nil, "run `TASK`, a title or key, even if there is a cached answer (repeatable)")
+	j.Journal.AddTo(cmd)
+	offers := journals.NewCompleter(con, &j.Journal)
+	offers.InputFlag(cmd)
+	return offers
+}
+
+// messagesFlag adds --include-messages, a flag of the original.
+func (j *Job) messagesFlag(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&j.includeMessages, "include-messages", false, "with JSON: add the prompts and answers of each agent that you may see to agentResults")
 }
 
 // check refuses flags that contradict each other or cannot be used here.
