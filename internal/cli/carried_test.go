@@ -82,7 +82,7 @@ tasks: [{title: Edit, assignee: editor, description: Edit it., uses: [draft]}]
 	require.Equal(t, exit.StatusUsage, got.status, "%+v", got)
 	require.Contains(t, got.stderr, `third.yaml:3:24: input "draft": from: run: "`+id[:8]+`" is only the beginning of the ID of a run`)
 	require.Contains(t, got.stderr, "write the whole ID: "+id)
-	require.NotContains(t, got.stderr, "confidential", "nothing is said of the result")
+	require.NotContains(t, got.stderr, "confidential", "the error does not describe the result")
 	third(id)
 	got = call{bare: true, dir: dir, args: []string{"check", "third.yaml"}}.run(t)
 	require.Equal(t, exit.StatusUsage, got.status, "%+v", got)

@@ -70,5 +70,5 @@ func TestFilesOfAnEarlierVersion(t *testing.T) {
 	for _, of := range shown.Tasks {
 		attempts[of.Title] = of.Attempts
 	}
-	require.Equal(t, map[string]int{"Read the claim": 1, "Score the claim": 1, "Wait": 2, "Report": 1}, attempts, "what completed did not run again")
+	require.Equal(t, map[string]int{"Read the claim": 1, "Score the claim": 1, "Wait": 2, "Report": 1}, attempts, "completed tasks did not run again")
 }

@@ -242,7 +242,7 @@ func TestMockServesModels(t *testing.T) {
 	n, err := stdout.Read(line)
 	require.NoError(t, err)
 	url := strings.TrimSpace(string(line[:n]))
-	require.Regexp(t, `^http://127\.0\.0\.1:\d+/v1$`, url, "G43: loopback unless told")
+	require.Regexp(t, `^http://127\.0\.0\.1:\d+/v1$`, url, "the default address is loopback (G43)")
 	got := call{args: []string{"run", "-"}, stdin: one, env: map[string]string{"OPENAI_BASE_URL": url}}.run(t)
 	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 	require.Equal(t, "scripted Answer\n", got.stdout)

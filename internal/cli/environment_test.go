@@ -104,7 +104,7 @@ func TestSpecSendsNoVariableWithoutConsent(t *testing.T) {
 		requireUnseen(t, dir, got)
 	}
 	got := call{dir: dir, env: secretEnv(), args: []string{"run", "--offline"}}.run(t)
-	require.Equal(t, exit.StatusOK, got.status, "offline nothing leaves: %+v", got)
+	require.Equal(t, exit.StatusOK, got.status, "an offline run sends nothing: %+v", got)
 	requireUnseen(t, dir, got)
 	require.Empty(t, l.requests())
 }
@@ -169,7 +169,7 @@ func TestVariablesAreAllowedByFlagEnvironmentOrTrust(t *testing.T) {
 			}
 			got := object(t, run("check", "-o", "json").stdout)
 			require.Len(t, got["environment"], 3)
-			require.Empty(t, l.requests(), "nothing is called to look")
+			require.Empty(t, l.requests(), "the check makes no call")
 			run("run", "--trace", "trace.jsonl", "--record", "script.yaml", "--log-level", "debug")
 			require.Len(t, l.requests(), 1)
 			require.Contains(t, l.requests()[0], "/"+tokenCanary+"/v1/chat/completions")
@@ -229,10 +229,10 @@ func TestTrustLapsesWhenTheListChanges(t *testing.T) {
 	}
 	require.Equal(t, exit.StatusUsage, status("team.yaml", text))
 	got := trust("team.yaml")
-	require.Equal(t, exit.StatusUsage, got.status, "without a terminal it has to be said")
+	require.Equal(t, exit.StatusUsage, got.status, "without a terminal --yes is needed")
 	require.Contains(t, got.stderr, "ACME_KEY  to https://llm.acme.example")
 	require.Contains(t, got.stderr, "add --yes")
-	require.Equal(t, exit.StatusUsage, status("team.yaml", text), "nothing was kept")
+	require.Equal(t, exit.StatusUsage, status("team.yaml", text), "no consent was stored")
 
 	require.Equal(t, exit.StatusOK, trust("team.yaml", "--yes").status)
 	require.Equal(t, exit.StatusOK, status("team.yaml", text))
@@ -263,13 +263,13 @@ func TestTrustLapsesWhenTheListChanges(t *testing.T) {
 	require.Equal(t, fs.FileMode(0o600), at.Mode().Perm())
 
 	require.NoError(t, os.Chmod(kept, 0o622))
-	require.Equal(t, exit.StatusUsage, status("team.yaml", text), "anybody may have written it")
+	require.Equal(t, exit.StatusUsage, status("team.yaml", text), "other users may have written it")
 	require.NoError(t, os.Chmod(kept, 0o600))
 	require.Equal(t, exit.StatusOK, status("team.yaml", text))
 
 	require.Equal(t, exit.StatusOK, trust("--revoke", "team.yaml").status)
 	require.Equal(t, exit.StatusUsage, status("team.yaml", text))
-	require.Equal(t, exit.StatusUsage, trust("--revoke", "team.yaml").status, "there is nothing left")
+	require.Equal(t, exit.StatusUsage, trust("--revoke", "team.yaml").status, "no consent is left")
 	require.Equal(t, "no spec is trusted\n", trust("--list").stdout)
 	require.Equal(t, exit.StatusUsage, call{dir: dir, stdin: text, args: []string{"trust", "-", "--yes"}}.run(t).status, "standard input has no path")
 }
@@ -344,7 +344,7 @@ func TestEnvironmentOfTheReadmeNeedsNoConsent(t *testing.T) {
 			env["OPENAI_API_KEY"] = keyCanary
 		}
 		got := call{dir: dir, env: env, args: []string{"check"}}.run(t)
-		require.Regexp(t, `(?m)^  OPENAI_API_KEY +to `+l.url+`$`, got.stdout, "it goes there although the spec may not name it")
+		require.Regexp(t, `(?m)^  OPENAI_API_KEY +to `+l.url+`$`, got.stdout, "the key goes to that endpoint although the spec may not name it")
 		require.Contains(t, call{dir: dir, env: env, args: []string{"plan"}}.run(t).stdout, "leaves to "+l.url+"/v1")
 	}
 }

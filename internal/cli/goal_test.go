@@ -148,7 +148,7 @@ func TestInvalidGoals(t *testing.T) {
 			})
 		}
 	}
-	t.Cleanup(func() { require.Zero(t, server.calls.Load(), "nothing was asked") })
+	t.Cleanup(func() { require.Zero(t, server.calls.Load(), "no model was called") })
 }
 
 func TestPlansThatCannotBeRun(t *testing.T) {
@@ -304,7 +304,7 @@ func TestSignalsInEachPhaseOfAGoal(t *testing.T) {
 			require.Equal(t, tt.stdout, stdout.String())
 			require.Contains(t, stderr.String(), tt.want)
 			require.Contains(t, stderr.String(), "interrupted: ending running tasks")
-			require.NotContains(t, stderr.String(), "canceled", "one word for it is enough")
+			require.NotContains(t, stderr.String(), "canceled", "only \"interrupted\" is used")
 			require.NotContains(t, stderr.String(), "failed:  ")
 			if tt.name == "plan" {
 				require.NoFileExists(t, record)
@@ -313,9 +313,9 @@ func TestSignalsInEachPhaseOfAGoal(t *testing.T) {
 			}
 			require.Contains(t, stderr.String(), "recorded: ")
 			text, err := os.ReadFile(record)
-			require.NoError(t, err, "what was answered is kept")
+			require.NoError(t, err, "answers are recorded")
 			require.Contains(t, string(text), "Write them down")
-			require.NotContains(t, stderr.String(), "to replay it", "there was more to come")
+			require.NotContains(t, stderr.String(), "to replay it", "the recording is incomplete")
 		})
 	}
 }
@@ -350,7 +350,7 @@ func TestBudgetOfAGoal(t *testing.T) {
 	got := call{dir: dir, args: append(args, "1000000")}.run(t)
 	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 	got = call{dir: dir, args: append(args, "10")}.run(t)
-	require.Equal(t, exit.StatusFailed, got.status, "no endpoint is at fault: %+v", got)
+	require.Equal(t, exit.StatusFailed, got.status, "the error does not name an endpoint: %+v", got)
 	require.Regexp(t, `(?m)^ +0\.\ds  budget    plan \(coordinator\): token budget exceeded: `, got.stderr)
 	require.Contains(t, got.stderr, "raise --max-token-budget")
 	got = call{dir: dir, args: append(args, "10", "-o", "json")}.run(t)

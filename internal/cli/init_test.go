@@ -19,7 +19,7 @@ func TestStarterChecksPlansAndRuns(t *testing.T) {
 	got := call{args: []string{"init", dir}}.run(t)
 	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 	require.Equal(t, strings.Join([]string{filepath.Join(dir, "notes.md"), filepath.Join(dir, "script.yaml"), filepath.Join(dir, "team.yaml"), ""}, "\n"), got.stdout)
-	require.Contains(t, got.stderr, "runteam run \""+dir+"\" --offline", "as a shell takes it")
+	require.Contains(t, got.stderr, "runteam run \""+dir+"\" --offline", "quoted for a shell")
 
 	got = call{args: []string{"check", dir}}.run(t)
 	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
@@ -83,7 +83,7 @@ func TestInitNeedsAFolder(t *testing.T) {
 	require.NoError(t, os.Symlink("nowhere", filepath.Join(dir, "team.yaml")))
 	got := call{dir: dir, args: []string{"init"}}.run(t)
 	require.Equal(t, exit.StatusUsage, got.status, "%+v", got)
-	require.Contains(t, got.stderr, "already exists: team.yaml", "a link that leads nowhere is something too")
+	require.Contains(t, got.stderr, "already exists: team.yaml", "a broken link exists too")
 }
 
 func TestInitThatCannotWriteLeavesNothing(t *testing.T) {

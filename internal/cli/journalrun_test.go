@@ -313,7 +313,7 @@ func TestJournalsThatCannotBeUsed(t *testing.T) {
 				if command == "run" {
 					require.Empty(t, got.stdout)
 				}
-				require.Equal(t, tt.file, bytesOf(path), "the file stays as it was")
+				require.Equal(t, tt.file, bytesOf(path), "the file is unchanged")
 			}
 		})
 	}

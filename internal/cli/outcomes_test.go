@@ -39,7 +39,7 @@ func TestCommandsCountOutcomesTheSame(t *testing.T) {
 	require.Regexp(t, ` 1 of 5 completed, 1 failed, 1 cancelled, 2 skipped  `, call{dir: dir, args: []string{"runs"}}.run(t).stdout)
 	list := listRuns(t, call{dir: dir})
 	require.Equal(t, [4]int{1, 1, 1, 2}, [4]int{list[0].Outcomes.Completed, list[0].Outcomes.Failed, list[0].Outcomes.Cancelled, list[0].Outcomes.NotRun})
-	require.Len(t, list[0].Tasks, 3, "the statuses stay as they were")
+	require.Len(t, list[0].Tasks, 3, "the statuses are unchanged")
 
 	shown := call{dir: dir, args: []string{"show"}}.run(t).stdout
 	require.Contains(t, shown, "\ntasks 1 of 5 completed, 1 failed, 1 cancelled, 2 skipped\n")

@@ -28,7 +28,7 @@ func TestPlanInJSON(t *testing.T) {
 	require.Equal(t, []any{}, plan["warnings"])
 	last := plan["tasks"].([]any)[3].(map[string]any)
 	require.Equal(t, "Write the letter", last["title"])
-	require.Equal(t, "https://api.openai.com/v1", last["leavesTo"], "no key is needed to know it")
+	require.Equal(t, "https://api.openai.com/v1", last["leavesTo"], "the check needs no key")
 	require.Equal(t, "confidential", last["reads"].([]any)[0].(map[string]any)["label"])
 	require.Equal(t, []any{last["id"]}, plan["output"])
 }
@@ -60,7 +60,7 @@ func TestCheckNamesWarningsAtTheirPlaces(t *testing.T) {
 	require.Len(t, c.Warnings, 1)
 	require.Equal(t, 4, c.Warnings[0].Line)
 	run := call{dir: dir, args: []string{"run", "--offline"}}.run(t)
-	require.Equal(t, 1, strings.Count(run.stderr, "warning: "), "said once: %s", run.stderr)
+	require.Equal(t, 1, strings.Count(run.stderr, "warning: "), "the warning is printed once: %s", run.stderr)
 }
 
 func TestRosterCanBeCheckedButNotRun(t *testing.T) {
@@ -71,7 +71,7 @@ func TestRosterCanBeCheckedButNotRun(t *testing.T) {
 	require.Contains(t, got.stdout, `0 tasks, 1 agent, 0 inputs; to run it without tasks, give a goal: "runteam run --goal TEXT"`)
 	for _, command := range []string{"run", "plan"} {
 		got = call{dir: dir, args: []string{command}}.run(t)
-		require.Equal(t, exit.StatusUsage, got.status, "no key is needed to say so: %+v", got)
+		require.Equal(t, exit.StatusUsage, got.status, "the error needs no key: %+v", got)
 		require.Contains(t, got.stderr, "neither tasks nor a goal, so there is nothing to "+command)
 		require.Contains(t, got.stderr, "add --goal TEXT")
 	}

@@ -203,5 +203,5 @@ func TestPlanCallsNoModel(t *testing.T) {
 	}
 	require.Zero(t, server.calls.Load())
 	require.Equal(t, exit.StatusOK, call{dir: harvestPath(t), args: []string{"run", "--no-journal"}, env: server.env()}.run(t).status)
-	require.NotZero(t, server.calls.Load(), "a run asks the same server")
+	require.NotZero(t, server.calls.Load(), "a run calls the same server")
 }

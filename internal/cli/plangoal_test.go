@@ -46,7 +46,7 @@ func TestPlanOfAGoalCallsOnlyTheCoordinator(t *testing.T) {
 
 	spec := clitest.Folder(t, map[string]string{"team.yaml": roster + "goal: Know.\ncoordinator: {model: planner}\n"})
 	got = call{dir: spec, args: []string{"plan"}, env: server.env()}.run(t)
-	require.Equal(t, exit.StatusOK, got.status, "the goal of a spec is asked for too: %+v", got)
+	require.Equal(t, exit.StatusOK, got.status, "the goal of a spec is planned too: %+v", got)
 	require.Contains(t, got.stderr, "asking the coordinator (planner at ")
 	require.EqualValues(t, 2, server.calls.Load())
 
@@ -57,7 +57,7 @@ func TestPlanOfAGoalCallsOnlyTheCoordinator(t *testing.T) {
 	long := call{dir: dir, args: []string{"check", "--goal", "-"}, stdin: strings.Repeat("x", 300_000)}.run(t)
 	require.Equal(t, exit.StatusUsage, long.status)
 	require.Contains(t, long.stderr, "the goal has 300000 bytes")
-	require.EqualValues(t, 2, server.calls.Load(), "check asks nobody")
+	require.EqualValues(t, 2, server.calls.Load(), "check calls no model")
 }
 
 // A plan prints its goal like the output of a run: for people in one line, without deceptive
@@ -87,7 +87,7 @@ func TestGoalOfAPlanIsGated(t *testing.T) {
 		case "text":
 			require.Contains(t, got.stdout, "\ngoal: "+ran["goal"].(string)+"\n")
 		case "json":
-			require.Equal(t, ran["goal"], object(t, got.stdout)["goalText"], "as a run has it")
+			require.Equal(t, ran["goal"], object(t, got.stdout)["goalText"], "as a run prints it")
 		}
 	}
 }
@@ -155,7 +155,7 @@ func TestSavedPlanRunsWithoutPlanning(t *testing.T) {
 	got = call{dir: dir, args: args, env: env}.run(t)
 	require.Equal(t, exit.StatusUsage, got.status, "%+v", got)
 	require.Contains(t, got.stderr, "--save planned.yaml: it exists: add --force")
-	require.EqualValues(t, 1, plans.Load(), "before anything was asked")
+	require.EqualValues(t, 1, plans.Load(), "before any task ran")
 	got = call{dir: dir, args: append(args, "--force"), env: env}.run(t)
 	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 	require.EqualValues(t, 2, plans.Load())
@@ -177,7 +177,7 @@ func TestPlansThatCannotBeSaved(t *testing.T) {
 		require.Empty(t, got.stdout)
 		require.Contains(t, got.stderr, want)
 	}
-	require.Zero(t, server.calls.Load(), "nothing was asked for what cannot be saved")
+	require.Zero(t, server.calls.Load(), "no model was called for a plan that cannot be saved")
 	require.Equal(t, []string{"p.md", "sub", "team.yaml"}, clitest.Listing(t, dir))
 }
 

@@ -122,8 +122,8 @@ func TestRecordingsThatCannotBeWritten(t *testing.T) {
 		})
 	}
 	t.Cleanup(func() {
-		require.Zero(t, server.calls.Load(), "nothing was asked for what cannot be kept")
-		require.Equal(t, before, clitest.Listing(t, dir), "nothing was written, and no trial is left")
+		require.Zero(t, server.calls.Load(), "no model was called for a recording that cannot be written")
+		require.Equal(t, before, clitest.Listing(t, dir), "nothing was written, and no temporary file is left")
 	})
 }
 
@@ -187,5 +187,5 @@ func TestRecordingOnAFullDisk(t *testing.T) {
 	require.Equal(t, "ok", object(t, stdout.String())["status"])
 	require.Contains(t, stderr.String(), "--record sub/f.yaml: not written: ")
 	require.NotContains(t, stderr.String(), "recorded")
-	require.Equal(t, []string{"x"}, clitest.Listing(t, filepath.Join(dir, "sub")), "nothing is left half-way")
+	require.Equal(t, []string{"x"}, clitest.Listing(t, filepath.Join(dir, "sub")), "no incomplete file is left")
 }

@@ -44,7 +44,7 @@ func TestRemovedTask(t *testing.T) {
 	require.Len(t, r.Tasks, 5)
 	require.Equal(t, "Third", r.Tasks[4].Title)
 	require.Equal(t, journals.Removed, r.Tasks[4].Status)
-	require.Positive(t, r.Tasks[4].Usage.InputTokens, "what it took was paid")
+	require.Positive(t, r.Tasks[4].Usage.InputTokens, "the tokens of the removed task count")
 	text := call("show", other)
 	require.Regexp(t, `removed +Third +solo .* no longer in the spec\n`, text.stdout)
 	require.NotContains(t, text.stdout, "pending")

@@ -106,7 +106,7 @@ func TestReplayOfEveryExampleEqualsTheRun(t *testing.T) {
 				}
 			}
 			replay(nil)
-			require.Len(t, listRuns(t, c), 1, "a replay is not kept")
+			require.Len(t, listRuns(t, c), 1, "a replay is not stored")
 		})
 	}
 }
@@ -162,7 +162,7 @@ tasks:
 	run := offlineRun(t, call{dir: dir, env: env})
 	require.Equal(t, exit.StatusOK, run.status, "%+v", run)
 	delete(env, "OPENAI_BASE_URL")
-	require.Equal(t, exit.StatusUsage, offlineRun(t, call{dir: dir, env: env}).status, "api.openai.com gets nothing that is secret")
+	require.Equal(t, exit.StatusUsage, offlineRun(t, call{dir: dir, env: env}).status, "api.openai.com gets no secret context")
 	got := call{dir: dir, env: env, args: []string{"replay"}}.run(t)
 	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 	require.Contains(t, got.stderr, "replayed 2 of 2 prompts, equal to the byte")
@@ -272,7 +272,7 @@ func TestReplayWithoutSaysWhetherItMattered(t *testing.T) {
 		want string
 	}{
 		{"a task", []string{"--without", "score the fraud risk"}, "Score the fraud risk", "Without task score the fraud risk, 4 of 10 prompts and 4 results changed, so it mattered for Decide the claim, Letter to the customer, Note for the file, Line for the statistics."},
-		{"a task that nobody reads", []string{"--without", "Note for the file"}, "Note for the file", "Without task Note for the file, no prompt changed, so it did not matter."},
+		{"a task without readers", []string{"--without", "Note for the file"}, "Note for the file", "Without task Note for the file, no prompt changed, so it did not matter."},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -281,7 +281,7 @@ func TestReplayWithoutSaysWhetherItMattered(t *testing.T) {
 			c := call{dir: dir}
 			require.Equal(t, exit.StatusOK, offlineRun(t, c).status)
 			before := promptTexts(t, c, listRuns(t, c)[0].Run)
-			require.NoError(t, os.WriteFile(filepath.Join(dir, "team.yaml"), []byte("written since"), 0o600), "it is the run that is made again, not what its spec became")
+			require.NoError(t, os.WriteFile(filepath.Join(dir, "team.yaml"), []byte("written since"), 0o600), "the stored spec is repeated, not the edited one")
 			got := call{dir: dir, args: append([]string{"replay", "-o", "json", "--progress", "none"}, tt.args...)}.run(t)
 			require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 			var d replay.VariantDocument
@@ -294,7 +294,7 @@ func TestReplayWithoutSaysWhetherItMattered(t *testing.T) {
 					require.Equal(t, tt.left, tk.Title)
 					require.Nil(t, tk.After)
 				case tk.Prompt == replay.Same:
-					require.NotContains(t, after, tk.Title, "nobody was asked")
+					require.NotContains(t, after, tk.Title, "no agent was called")
 					require.Equal(t, replay.Same, tk.Result)
 					require.Equal(t, d.Replayed, tk.After.Reused)
 				default:
@@ -327,7 +327,7 @@ func TestReplayWithoutAnInputAsText(t *testing.T) {
 	require.Regexp(t, `^run \S+ without input facts, as run \S+\n\nFirst +changed prompt, changed result\nSecond +changed prompt, same result\n\nFirst\n  - The sky is blue\.\n  \+ \(not in the prompt\)\n\nWithout input facts, 2 of 2 prompts and 1 result changed, so it mattered for First\.\n$`, got.stdout)
 	require.Len(t, listRuns(t, call{dir: dir}), 1, "--no-journal")
 	got = call{dir: dir, env: env, args: []string{"replay", "--without-input", "facts", "--progress", "none", "--no-journal", "--journal", filepath.Join(journals.FolderName, journals.FileName)}}.run(t)
-	require.Equal(t, exit.StatusOK, got.status, "it is looked for in one journal and kept in none: %+v", got)
+	require.Equal(t, exit.StatusOK, got.status, "the run is read from one journal and stored in none: %+v", got)
 	got = call{dir: dir, env: env, args: []string{"replay", "--without-input", "facts", "--progress", "none", "-v"}}.run(t)
 	require.Contains(t, got.stdout, "\n# First: before\n\nThe sky is blue.\n\n# First: after\n\n(not in the prompt)\n")
 	require.Len(t, listRuns(t, call{dir: dir}), 2)
@@ -369,7 +369,7 @@ func TestReplayDiffComparesTwoRuns(t *testing.T) {
 	require.False(t, d.Equal)
 	require.Equal(t, "a\nb\nc", d.Tasks[0].Before.Text)
 	require.Equal(t, "a\nB\nc", d.Tasks[0].After.Text)
-	require.Empty(t, d.Tasks[1].After.Text, "what is the same is not told twice")
+	require.Empty(t, d.Tasks[1].After.Text, "equal texts are omitted")
 	require.Equal(t, task.NewID("Second"), d.Tasks[1].ID)
 }
 
@@ -540,7 +540,7 @@ func TestExplainAndVerifyARunOfTheJournal(t *testing.T) {
 
 	require.NoError(t, os.WriteFile(filepath.Join(dir, id[:8]), []byte("no trace"), 0o600))
 	got := call{dir: dir, args: []string{"explain", id[:8]}}.run(t)
-	require.Equal(t, exit.StatusUsage, got.status, "a file of that name goes before: %+v", got)
+	require.Equal(t, exit.StatusUsage, got.status, "a file of that name takes precedence: %+v", got)
 	require.Contains(t, got.stderr, id[:8]+": line 1")
 	require.NoError(t, os.Remove(filepath.Join(dir, id[:8])))
 

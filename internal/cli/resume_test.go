@@ -150,7 +150,7 @@ func TestResumeRepeatsOnlyAffectedTasks(t *testing.T) {
 
 			again := call{dir: dir, args: []string{"resume", "-o", "json"}, env: server.env()}.run(t)
 			require.Equal(t, exit.StatusOK, again.status, "%+v", again)
-			require.Empty(t, server.takeCalls(), "what was asked for anew is what is resumed: %s", again.stderr)
+			require.Empty(t, server.takeCalls(), "the edited run is the one that is resumed: %s", again.stderr)
 			require.Equal(t, stableResult(t, got.stdout), stableResult(t, again.stdout))
 			require.NotContains(t, again.stderr, "changed since")
 		})
@@ -176,7 +176,7 @@ func TestResumeOfStandardInput(t *testing.T) {
 	got = call{dir: dir, args: []string{"resume", "--input", "note=-"}, stdin: "said again", env: server.env()}.run(t)
 	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 	require.NotContains(t, got.stderr, "standard input no longer exists")
-	require.Equal(t, map[string]int{"First": 1}, server.takeCalls(), "its answer is the same, and so are those that depend on it")
+	require.Equal(t, map[string]int{"First": 1}, server.takeCalls(), "its answer is the same, so its dependents are not repeated")
 }
 
 func TestResumeFromElsewhere(t *testing.T) {
@@ -193,7 +193,7 @@ func TestResumeFromElsewhere(t *testing.T) {
 
 		other := filepath.Join(dir, "other", "sub")
 		require.NoError(t, os.MkdirAll(other, 0o755))
-		require.NoError(t, os.WriteFile(filepath.Join(other, "team.yaml"), []byte(one), 0o600), "a spec that is not meant")
+		require.NoError(t, os.WriteFile(filepath.Join(other, "team.yaml"), []byte(one), 0o600), "another spec")
 		if gone {
 			require.NoError(t, os.RemoveAll(work))
 		}
@@ -228,7 +228,7 @@ func TestResumeOfAGoal(t *testing.T) {
 	again = call{dir: dir, args: []string{"resume", id}}.run(t)
 	require.Equal(t, exit.StatusOK, again.status, "%+v", again)
 	require.Equal(t, "The answer is fact 4711.\n", again.stdout)
-	require.Contains(t, again.stderr, "start     plan", "the script is another one: what it answered before is not its answer")
+	require.Contains(t, again.stderr, "start     plan", "answers of another script are not used")
 }
 
 func TestFailedRunIsResumed(t *testing.T) {
@@ -244,7 +244,7 @@ func TestFailedRunIsResumed(t *testing.T) {
 	require.NoError(t, os.WriteFile(script, []byte("replies: [{text: from the script}]"), 0o600))
 	got = call{dir: dir, args: []string{"resume", "--script", "s.yaml"}}.run(t)
 	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
-	require.Equal(t, "from the script\n", got.stdout, "an answer of a model is none of a script")
+	require.Equal(t, "from the script\n", got.stdout, "answers of a model are not answers of a script")
 	got = call{dir: dir, args: []string{"resume", "--script", "s.yaml", "--offline=false"}}.run(t)
 	require.Equal(t, exit.StatusUsage, got.status, "%+v", got)
 }
@@ -289,7 +289,7 @@ func TestRunsThatCannotBeResumed(t *testing.T) {
 	require.Equal(t, exit.StatusUsage, got.status, "%+v", got)
 	runs, err := stored(t, dir).Runs(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, "ok", runs[0].Status, "a spec that is no good leaves the run as it was")
+	require.Equal(t, "ok", runs[0].Status, "an invalid spec leaves the run unchanged")
 
 	got = call{dir: t.TempDir(), args: []string{"resume"}}.run(t)
 	require.Equal(t, exit.StatusUsage, got.status, "%+v", got)

@@ -23,7 +23,7 @@ func TestReuseCallsModelsOnlyForChanges(t *testing.T) {
 	first := run("-o json")
 	id := object(t, first.stdout)["runId"].(string)
 	require.Len(t, server.takeCalls(), 4)
-	require.Len(t, func() map[string]int { run(""); return server.takeCalls() }(), 4, "a second answer is a new one unless asked otherwise")
+	require.Len(t, func() map[string]int { run(""); return server.takeCalls() }(), 4, "without --reuse each call is made again")
 
 	got := run("--reuse -o json --no-journal=false")
 	require.Empty(t, server.takeCalls())
@@ -52,7 +52,7 @@ func TestReuseCallsModelsOnlyForChanges(t *testing.T) {
 	require.Contains(t, refused.stderr, "leave out --no-journal, or add --reuse=false")
 
 	run("--reuse --model another")
-	require.Len(t, server.takeCalls(), 4, "answers of another model are others")
+	require.Len(t, server.takeCalls(), 4, "answers of another model are not reused")
 	require.NotEmpty(t, id)
 }
 

@@ -242,7 +242,7 @@ func TestStdoutThatCannotBeWritten(t *testing.T) {
 				status := statusAfter(t, cmd.Run())
 				require.NotContains(t, stderr.String(), "goroutine")
 				if name == "broken pipe" && slices.Contains([]string{"init", "schema", "explain", "audit"}, args[0]) {
-					require.Equal(t, exit.StatusOK, status, "whoever reads the beginning has read enough: %s", stderr.String())
+					require.Equal(t, exit.StatusOK, status, "a reader may stop early: %s", stderr.String())
 					require.NotContains(t, stderr.String(), "standard output")
 					return
 				}

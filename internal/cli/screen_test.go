@@ -80,7 +80,7 @@ func TestScreenSkipsUnchangedFrames(t *testing.T) {
 	out := &counted{Writer: io.Discard}
 	s := &terminal.Screen{W: out, Size: func() (int, int) { return 0, 0 }}
 	s.Show(func(width, height int) []terminal.Line {
-		require.Equal(t, []int{80, 24}, []int{width, height}, "a terminal that does not say its size")
+		require.Equal(t, []int{80, 24}, []int{width, height}, "a terminal of unknown size")
 		return []terminal.Line{{Text: "same"}}
 	})
 	for range 10 {

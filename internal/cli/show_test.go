@@ -81,7 +81,7 @@ func TestShowPrintsEachTask(t *testing.T) {
 	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 	require.Regexp(t, `attempt 1 · solo · priced · failed · .* · 2\.0s · 1,000 tokens in, 100 out\n +TIMEOUT: too slow fine\\x1b`, got.stdout)
 	require.Regexp(t, `attempt 2 · solo · priced · completed`, got.stdout)
-	require.True(t, strings.HasSuffix(got.stdout, "line\nlast\n"), "it is whole")
+	require.True(t, strings.HasSuffix(got.stdout, "line\nlast\n"), "the result is complete")
 	requireHarmless(t, got.stdout)
 }
 
@@ -148,7 +148,7 @@ func TestShowUsage(t *testing.T) {
 	cut := row("Cut", "priced")
 	require.Equal(t, [3]int{0, 1, 1001}, [3]int{cut.Calls, cut.Interrupted, cut.Usage.InputTokens}, "a fourth of the bytes")
 	require.Nil(t, row("Cut", "other").Cost)
-	require.Nil(t, b.Total.Cost, "it is without those that have no price")
+	require.Nil(t, b.Total.Cost, "models without a price are not included")
 	require.Len(t, b.Models, 2)
 	require.Len(t, b.Agents, 1)
 	require.Equal(t, 6001, b.Total.Usage.InputTokens)

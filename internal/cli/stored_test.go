@@ -169,7 +169,7 @@ func TestRunsOfNoJournalIsAnEmptyList(t *testing.T) {
 		require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 		require.Equal(t, map[string]string{"text": "", "json": "[]\n"}[form], got.stdout)
 		require.Contains(t, got.stderr, "there is no journal yet")
-		require.NoDirExists(t, filepath.Join(dir, journals.FolderName), "looking makes none")
+		require.NoDirExists(t, filepath.Join(dir, journals.FolderName), "reading creates no journal")
 	}
 	for _, args := range [][]string{{"show"}, {"explain"}, {"replay"}, {"audit", "verify"}, {"gc", "--older-than", "1d"}} {
 		got := call{dir: dir, args: args}.run(t)

@@ -175,7 +175,7 @@ func TestFormOfTheOutput(t *testing.T) {
 	}
 	require.False(t, json([]string{"version"}, ""))
 	require.True(t, json([]string{"version"}, "json"), "the environment")
-	require.False(t, json([]string{"version", "-o", "text"}, "json"), "a flag goes before it")
+	require.False(t, json([]string{"version", "-o", "text"}, "json"), "a flag takes precedence")
 	require.True(t, json([]string{"-ojson", "version"}, "text"))
 	require.Contains(t, call{args: []string{"version", "--pretty"}, env: map[string]string{console.EnvOutput: "json"}}.run(t).stdout, "\n  \"version\"")
 	bad := call{args: []string{"version"}, env: map[string]string{console.EnvOutput: "yaml"}}.run(t)

@@ -49,8 +49,8 @@ func TestExplainShowsPolicyEffects(t *testing.T) {
 	}
 	x := &Document{Trace: &trace.Trace{}}
 	require.Equal(t, "input claim, internal (was confidential), intake-to-fraud (team.yaml:30), redacted 3: card email, revealed iban, cut from 78.1 KiB, translated, narrowed to /facts/* /sum, lowered by score", x.describeDecision(d))
-	held := &gate.Decision{Rule: "clearance", Reason: gate.ReasonClearance, Line: "team.yaml:31", Detail: "too high\n\x1b[2J", Source: gate.Source{Kind: handoff.Dependency, Name: "t"}, From: "intake"}
-	p := x.prompt(&trace.Prompt{Agent: "fraud", Title: "Score", Shown: promptview.Shown{Receipt: &prompt.Receipt{Sources: []prompt.Source{{Decision: d}, {Decision: held}}}}})
+	withheldDecision := &gate.Decision{Rule: "clearance", Reason: gate.ReasonClearance, Line: "team.yaml:31", Detail: "too high\n\x1b[2J", Source: gate.Source{Kind: handoff.Dependency, Name: "t"}, From: "intake"}
+	p := x.prompt(&trace.Prompt{Agent: "fraud", Title: "Score", Shown: promptview.Shown{Receipt: &prompt.Receipt{Sources: []prompt.Source{{Decision: d}, {Decision: withheldDecision}}}}})
 	require.Len(t, p.Withheld, 2)
 	var out strings.Builder
 	p.write(&out)

@@ -43,13 +43,13 @@ func TestNewFileReplacesOnlyTheFileItChecked(t *testing.T) {
 			require.NoError(t, statErr)
 			require.True(t, os.SameFile(before, after))
 			require.Equal(t, "mine", clitest.Contents(t, filepath.Join(dir, "mine.yaml")))
-			requireKept(t, err, dir, "new")
-			require.Len(t, clitest.Listing(t, dir), 3, "no trial is left")
+			requireSaved(t, err, dir, "new")
+			require.Len(t, clitest.Listing(t, dir), 3, "no temporary file is left")
 		})
 	}
 }
 
-// If the folder was replaced meanwhile, nothing is written there, and nothing is lost.
+// If the folder was replaced meanwhile, the new one is not changed, and the data is saved elsewhere.
 func TestNewFileStaysInItsFolder(t *testing.T) {
 	t.Parallel()
 	dir := clitest.Folder(t, map[string]string{"a/f.yaml": "old", "b/f.yaml": "mine"})
@@ -60,14 +60,14 @@ func TestNewFileStaysInItsFolder(t *testing.T) {
 	require.NoError(t, os.Symlink("b", filepath.Join(dir, "to")))
 	err := f.Write([]byte("new"))
 	require.ErrorContains(t, err, "its folder is another one than when the command began")
-	kept := requireKept(t, err, os.TempDir(), "new")
-	require.NoError(t, os.Remove(kept))
+	saved := requireSaved(t, err, os.TempDir(), "new")
+	require.NoError(t, os.Remove(saved))
 	require.Equal(t, "mine", clitest.Contents(t, filepath.Join(dir, "b", "f.yaml")))
 	require.Equal(t, "old", clitest.Contents(t, filepath.Join(dir, "a", "f.yaml")))
 }
 
-// requireKept requires that an error names the file that holds a text, for its owner only.
-func requireKept(t *testing.T, err error, dir, text string) (path string) {
+// requireSaved requires that an error names the file that holds a text, for its owner only.
+func requireSaved(t *testing.T, err error, dir, text string) (path string) {
 	t.Helper()
 	_, path, found := strings.Cut(err.Error(), "what was to be written is in ")
 	require.True(t, found, "%v", err)
@@ -83,13 +83,13 @@ func requireKept(t *testing.T, err error, dir, text string) (path string) {
 func TestModesOfNewFiles(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
-		ownMode   bool
+		keepMode  bool
 		old, want os.FileMode // no old: a new file
 	}{
 		{true, 0, 0o600}, {true, 0o644, 0o644}, {true, 0o400, 0o400}, {true, 0o640, 0o640},
 		{false, 0, 0o600}, {false, 0o644, 0o600},
 	} {
-		f := Output{Flag: "save", Path: filepath.Join(t.TempDir(), "f"), Force: true, KeepMode: tt.ownMode}
+		f := Output{Flag: "save", Path: filepath.Join(t.TempDir(), "f"), Force: true, KeepMode: tt.keepMode}
 		if tt.old != 0 {
 			require.NoError(t, os.WriteFile(f.Path, nil, 0o600))
 			require.NoError(t, os.Chmod(f.Path, tt.old))
@@ -111,7 +111,7 @@ func TestNewFileNeverReplacesWithoutForce(t *testing.T) {
 	require.NoError(t, os.WriteFile(f.Path, []byte("theirs"), 0o600))
 	err := f.Write([]byte("ours"))
 	require.ErrorContains(t, err, "not written: another file was created there while the command ran, and is left as it is")
-	require.NoError(t, os.Remove(requireKept(t, err, dir, "ours")))
+	require.NoError(t, os.Remove(requireSaved(t, err, dir, "ours")))
 	text, err := os.ReadFile(f.Path)
 	require.NoError(t, err)
 	require.Equal(t, "theirs", string(text))

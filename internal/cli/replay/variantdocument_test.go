@@ -9,8 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A prompt is the same if the run says so, or if its answer was taken from where
-// the stored run has it from.
+// A prompt is the same if the new run says so, or if both runs took its answer from the same place.
 func TestEqualPrompts(t *testing.T) {
 	t.Parallel()
 	k := &journals.StoredRun{Summary: journal.Summary{Run: "run"}}
