@@ -62,7 +62,7 @@ func (x answerCache) find(ctx context.Context, p prompt.Prompt) (done bool, err 
 			return true, err
 		}
 	}
-	if r.priorRun != nil && r.priorRun.strict {
+	if r.priorRun.isStrict() {
 		return true, &ReplayError{r.shown(p, x.whole)}
 	}
 	if !r.options.Reuse || r.log == nil || fresh || !x.reusable() {
@@ -108,15 +108,8 @@ func (r *recorder) credit(ctx context.Context, x *modelCall, p prompt.Prompt) er
 // the task may be is not taken, and the agent is called.
 func (x answerCache) reissue(ctx context.Context, e *record.AgentCall, own bool) (taken bool, err error) {
 	now := time.Now()
-	if e.Result == nil || e.Missing != "" {
-		return false, nil
-	}
-	fresh := now
-	if x.run.priorRun.isStrict() {
-		fresh = time.Time{} // no agent is called: what had not expired then has not expired in the replay
-	}
-	reply, old, err := gate.Reissue(e.Result, fresh)
-	if err != nil || reply.Truncated && !x.task.AcceptTruncated || old.Producer() != x.caps.Agent || x.contract.MaxInput.Join(old.Classification()) > x.bound {
+	reply, old, ok := x.stored(e, now)
+	if !ok || reply.Truncated && !x.task.AcceptTruncated || x.contract.MaxInput.Join(old.Classification()) > x.bound {
 		return false, nil
 	}
 	made, err := x.admit(reply, now)
@@ -129,6 +122,19 @@ func (x answerCache) reissue(ctx context.Context, e *record.AgentCall, own bool)
 	x.reply, x.recalled, x.own = agent.Reply{Text: reply.Text, JSON: reply.JSON, Tags: reply.Tags, Truncated: reply.Truncated, Call: e.Call, Warnings: e.Warnings}, e, own
 	x.correctedBy = e.Corrected
 	return true, x.accept(ctx, made, now)
+}
+
+// stored returns a recorded answer of this agent as a reply, and the envelope that it had.
+// It is not ok if the answer has expired, does not verify, or cannot be read any more.
+func (x answerCache) stored(e *record.AgentCall, now time.Time) (reply gate.Reply, old *envelope.Envelope, ok bool) {
+	if e.Result == nil || e.Missing != "" {
+		return reply, nil, false
+	}
+	if x.run.priorRun.isStrict() { // no agent is called: what had not expired then has not expired in the replay
+		now = time.Time{}
+	}
+	reply, old, err := gate.Reissue(e.Result, now)
+	return reply, old, err == nil && old.Producer() == x.caps.Agent
 }
 
 // sameBut reports whether a result that was issued again differs from the first in its
@@ -213,13 +219,13 @@ func (v callView) isPartWithheld() bool {
 
 // call returns what a journal stores of a model call in addition to its result.
 func (v callView) call() *record.AgentCall {
-	told := v.usageOf(v.reply.Usage, v.reply.Turns)
+	shown := v.usageOf(v.reply.Usage, v.reply.Turns)
 	e := &record.AgentCall{
 		Start:  v.began,
 		End:    v.end,
 		CallID: record.CallID{Session: v.contract.Session, Task: v.task.ID, Title: v.task.Title, Agent: v.caps.Agent, Model: v.run.team.Find(v.caps.Agent).FirstModel(), Attempt: v.number, Part: v.part},
 		Keys:   record.Keys{Key: v.key, Core: v.core},
-		Spent:  record.Spent{Input: told.InputTokens, Output: told.OutputTokens, CachedTokens: told.CachedTokens, ReasoningTokens: told.ReasoningTokens, Rounded: told != (llm.Usage{}) && told != v.reply.Usage, Turns: v.reply.Turns},
+		Spent:  record.Spent{Input: shown.InputTokens, Output: shown.OutputTokens, CachedTokens: shown.CachedTokens, ReasoningTokens: shown.ReasoningTokens, Rounded: shown != (llm.Usage{}) && shown != v.reply.Usage, Turns: v.reply.Turns},
 	}
 	if !v.coarse() {
 		e.Cost = v.cost

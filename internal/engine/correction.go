@@ -54,15 +54,8 @@ func (a *attempt) correct(ctx context.Context, rejected *schema.RejectedError) e
 // correctAgain corrects an answer that was rejected before the run was interrupted,
 // or in the run that is replayed. taken says whether that answer could be used.
 func (a *attempt) correctAgain(ctx context.Context, e *record.AgentCall) (taken bool, err error) {
-	if e.Result == nil || e.Missing != "" {
-		return false, nil
-	}
-	fresh := time.Now()
-	if a.run.priorRun.isStrict() {
-		fresh = time.Time{} // what had not expired then has not expired in the replay
-	}
-	reply, draft, err := gate.Reissue(e.Result, fresh)
-	if err != nil || draft.Producer() != a.caps.Agent || draft.Classification() > a.contract.MaxInput {
+	reply, draft, ok := a.cache().stored(e, time.Now())
+	if !ok || draft.Classification() > a.contract.MaxInput {
 		return false, nil
 	}
 	a.repeated = a.run.repeats()

@@ -9,7 +9,7 @@ import (
 // skipUnrepeated skips what the run that is replayed never began, for the
 // reason that it had.
 func (r *results) skipUnrepeated() {
-	if r.priorRun == nil || !r.priorRun.strict || r.queue.IsComplete() {
+	if !r.priorRun.isStrict() || r.queue.IsComplete() {
 		return
 	}
 	reason := "Skipped: it did not run in the run that is replayed."
