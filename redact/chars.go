@@ -47,12 +47,11 @@ const (
 	schemeChar   // token68 of RFC 7235
 	cookieChar   // values of cookies, RFC 6265 4.1.1, but for =
 	runChar      // runs of base64, base64url and hexadecimal
-	plusChar
-	controlChar // control characters but for tabs and line ends
-	stopChar    // bytes that may end a value, quoted or not; see [valueStops]
-	letterChar  = lowerChar | upperChar
-	alnumChar   = letterChar | digitChar
-	baseChar    = upperChar | digitChar
+	controlChar  // control characters but for tabs and line ends
+	stopChar     // bytes that may end a value, quoted or not; see [valueStops]
+	letterChar   = lowerChar | upperChar
+	alnumChar    = letterChar | digitChar
+	baseChar     = upperChar | digitChar
 )
 
 var classes = func() (t [256]class) {
@@ -61,7 +60,7 @@ var classes = func() (t [256]class) {
 		base64Char: alnums + "+/=", nameChar: nameSet, blankChar: spaces, dashChar: "-", dotChar: ".", awsChar: alnums + "+/", runChar: url64 + "+/", slashChar: url64 + "/+",
 		operatorChar: ":!?+", closerChar: "\"'`])}*\\?", maskChar: "xX*#.-_?", symbolChar: "!@#$%^&*+?~=|", azureChar: url64 + "~.", schemeChar: url64 + "~.+/=",
 		cookieChar: alnums + "!#$%&'()*+-./:<>?@[]^_`{|}~", quoteChar: "\"'`",
-		plusChar: "+", controlChar: controls, stopChar: "\"'`<>\\&?,;)[",
+		controlChar: controls, stopChar: "\"'`<>\\&?,;)[",
 	} {
 		for i := range len(set) {
 			t[set[i]] |= c

@@ -107,14 +107,7 @@ func (r *Redactor) searchRuns(s *scan, layer int) {
 		if !is(t[p], runChar) {
 			continue
 		}
-		from := p
-		for from > floor && is(t[from-1], runChar) {
-			from--
-		}
-		to := p + 1
-		for to < len(t) && is(t[to], runChar) {
-			to++
-		}
+		from, to := s.runStart(p, runChar, floor), s.runEnd(p+1, runChar, len(t))
 		if to-from >= minRun {
 			to = r.searchRun(s, from, to, layer)
 		}
@@ -324,24 +317,23 @@ func appendHex(out []byte, run string, skip int) []byte {
 
 // searchTags searches text written in tag characters, the invisible copies of ASCII.
 func (r *Redactor) searchTags(s *scan, layer int) {
-	const lead, first, last = "\xf3\xa0", 0xe0020, 0xe007e
-	t := s.text
-	for i := strings.Index(t, lead); i >= 0 && i < len(t); {
-		k := i
-		for s.raw = s.raw[:0]; has(t, k, lead); k += utf8.UTFMax {
-			c, _ := utf8.DecodeRuneInString(t[k:])
-			if c < first || c > last {
-				break
+	const first, last = 0xe0020, 0xe007e
+	t, from := s.text, 0
+	s.raw = s.raw[:0]
+	for i := 0; i <= len(t); {
+		c, n := utf8.DecodeRuneInString(t[i:])
+		switch {
+		case c >= first && c <= last:
+			if len(s.raw) == 0 {
+				from = i
 			}
 			s.raw = append(s.raw, byte(c-first+' '))
+		case len(s.raw) > 0:
+			if kind, _ := r.searchIslands(s, layer); kind != "" {
+				s.hit(kind, from, i)
+			}
+			s.raw = s.raw[:0]
 		}
-		if kind, _ := r.searchIslands(s, layer); kind != "" {
-			s.hit(kind, i, k)
-		}
-		next := strings.Index(t[max(k, i+1):], lead)
-		if next < 0 {
-			return
-		}
-		i = max(k, i+1) + next
+		i += max(n, 1)
 	}
 }

@@ -122,17 +122,15 @@ func withoutGroups(re *syntax.Regexp) *syntax.Regexp {
 
 // inPlaceholder returns a kind in whose placeholder c matches, if there is one.
 func (c compiled) inPlaceholder(own []compiled) (Kind, bool) {
-	for _, kind := range ranking {
-		if c.first.MatchString(kind.Placeholder()) {
-			return kind, true
-		}
-	}
+	kinds := ranking[:]
 	for _, other := range own {
-		if c.first.MatchString(other.kind.Placeholder()) {
-			return other.kind, true
-		}
+		kinds = append(kinds, other.kind)
 	}
-	return "", false
+	i := slices.IndexFunc(kinds, func(k Kind) bool { return c.first.MatchString(k.Placeholder()) })
+	if i < 0 {
+		return "", false
+	}
+	return kinds[i], true
 }
 
 // minimum returns the length of the shortest match of re in characters, which need not be reached.

@@ -96,16 +96,8 @@ func startsPhone(text string, i int) bool {
 	case text[i-1] == '/':
 		return !at(text, i-2, digitChar)
 	}
-	return text[i-1] != '_' && text[i-1] != '$' && text[i-1] != '+' && !(text[i-1] >= utf8.RuneSelf && hasSuffix(text[:i], "€", "£", "¥"))
-}
-
-func hasSuffix(text string, suffixes ...string) bool {
-	for _, suffix := range suffixes {
-		if strings.HasSuffix(text, suffix) {
-			return true
-		}
-	}
-	return false
+	before, _ := utf8.DecodeLastRuneInString(text[:i])
+	return !strings.ContainsRune("_$+€£¥", before)
 }
 
 // endsPhone reports whether a number may end before i.

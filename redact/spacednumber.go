@@ -149,7 +149,7 @@ func findLoose(p *pass, i int, numbers []detector) {
 		return
 	}
 	listed := strings.IndexByte(",|:;", first.sort) >= 0 || apart > 1 && p.text[start] == '0'
-	if at(p.text, start-1, plusChar) {
+	if has(p.text, start-1, "+") {
 		start, listed = start-1, false
 	}
 	if !findRewritten(p, start, end, text(written), numbers, listed) && glued {

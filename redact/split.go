@@ -281,6 +281,9 @@ func (r *row) takes(h span, cells []cell) bool {
 		return false
 	}
 	first, last := cells[0], cells[len(cells)-1]
+	if h.End > last.end && !h.Kind.Secret() { // a number that goes on in the next join is none
+		return false
+	}
 	whole := h.Start == first.at && h.End == last.end
 	if h.Kind == kindPassword && first.spaced {
 		return first.part > 0 && whole
