@@ -23,9 +23,28 @@ type policyChecker struct {
 	unclear bool      // a kind or a pattern is wrong
 }
 
-func (c *policyChecker) add(subject, message, hint string, tokens ...any) {
-	c.found = append(c.found, task.Problem{
-		Pointer: naming.Pointer(append([]any{"policy"}, tokens...)...), Subject: subject, Message: message, Hint: hint, Err: handoff.ErrPolicy,
+// A place is where a part of the policy is written, for the problems that are found there.
+type place struct {
+	checker *policyChecker
+	subject string
+	tokens  []any // of the pointer
+}
+
+// at returns a place of the policy.
+func (c *policyChecker) at(subject string, tokens ...any) place {
+	return place{c, subject, append([]any{"policy"}, tokens...)}
+}
+
+// below returns a place within p.
+func (p place) below(tokens ...any) place {
+	p.tokens = slices.Concat(p.tokens, tokens)
+	return p
+}
+
+// add reports a problem at p, or below it.
+func (p place) add(message, hint string, tokens ...any) {
+	p.checker.found = append(p.checker.found, task.Problem{
+		Pointer: naming.Pointer(p.below(tokens...).tokens...), Subject: p.subject, Message: message, Hint: hint, Err: handoff.ErrPolicy,
 	})
 }
 
@@ -35,13 +54,13 @@ func (c *policyChecker) check() {
 		b.defaults[p.Name] = p.Default
 		c.names = append(c.names, p.Name)
 		if p.Default != "" && !validMode(p.Default) {
-			c.add(fmt.Sprintf("agent %q", p.Name), fmt.Sprintf("unknown mode %q", p.Default), suggestMode(p.Default), "default")
+			c.at(fmt.Sprintf("agent %q", p.Name)).add(fmt.Sprintf("unknown mode %q", p.Default), suggestMode(p.Default), "default")
 		}
 	}
 	if !validMode(b.standard) {
-		c.add("", fmt.Sprintf("unknown mode %q", b.standard), suggestMode(b.standard), "default")
+		c.at("").add(fmt.Sprintf("unknown mode %q", b.standard), suggestMode(b.standard), "default")
 	}
-	c.checkRedaction("", handoff.Redaction(b.redact), "redact")
+	c.at("", "redact").checkRedaction(b.redact)
 	b.rules = make([]compiledRule, len(b.policy.Rules))
 	for i := range b.policy.Rules {
 		c.checkRule(i)
@@ -69,7 +88,7 @@ func (c *policyChecker) makeRedactors() {
 	}
 	if err != nil {
 		says, hint := patternAdvice(err)
-		c.add("", says, hint, "redact")
+		c.at("", "redact").add(says, hint)
 	}
 }
 
@@ -84,46 +103,44 @@ func (c *policyChecker) checkRule(i int) {
 	b := c.book
 	r := &b.policy.Rules[i]
 	known := len(c.found)
-	subject := c.checkPair("", r.From, r.To, true, "rules", i)
+	at := c.at(ruleSubject(r.From, r.To), "rules", i)
+	at.checkPair(r.From, r.To, true)
 	if r.ID == "" {
 		r.ID = handoff.Rule(r.From + "→" + r.To)
 	}
 	if err := naming.CheckLine(string(r.ID)); err != nil {
-		c.add(subject, "its name: "+err.Error(), "write one clean line", "rules", i, "name")
-	}
-	add := func(message, hint string, tokens ...any) {
-		c.add(subject, message, hint, append([]any{"rules", i}, tokens...)...)
+		at.add("its name: "+err.Error(), "write one clean line", "name")
 	}
 	if isReserved(r.ID) {
-		add(takenName, takenHint, "name")
+		at.add(takenName, takenHint, "name")
 	}
 	everybody := r.From == handoff.Anyone && r.To == handoff.Anyone
 	exact := r.From != handoff.Anyone && r.To != handoff.Anyone
-	checkMode(r, everybody, add)
+	at.checkMode(r, everybody)
 	sound := len(c.found)
 	rule := compiledRule{PairRule: *r, picked: pick.Everything(), blocks: pick.Everything()}
-	rule.blocks = c.except(rule.blocks, r.Block, subject, "rules", i, "block")
+	rule.blocks = at.below("block").except(rule.blocks, r.Block)
 	rule.picked = rule.blocks
 	if r.Mode == handoff.Scoped && r.Allow != nil {
-		rule.picked = c.only(rule.picked, r.Allow, subject, "rules", i, "allow")
+		rule.picked = at.below("allow").only(rule.picked, r.Allow)
 		if len(c.found) == sound && rule.picked.Empty() {
-			add("everything that it allows it also blocks", "let allow and block leave something, or write mode: minimal", "block")
+			at.add("everything that it allows it also blocks", "let allow and block leave something, or write mode: minimal", "block")
 		}
 	}
 	if words := wordsOf(r.From, r.To); words != "" && (r.Mode != "" || len(r.Block) > 0) {
-		add(words+" has no parts", "leave mode, allow and block out; maxClassification and redact count for it", "mode")
+		at.add(words+" has no parts", "leave mode, allow and block out; maxClassification and redact count for it", "mode")
 	}
 	if r.Ceiling != nil && !r.Ceiling.Valid() {
-		add("unknown label", "write one of "+strings.Join(label.Classifications(), ", "), "maxClassification")
+		at.add("unknown label", "write one of "+strings.Join(label.Classifications(), ", "), "maxClassification")
 	}
 	if r.Mode == "" && len(r.Block) == 0 && r.Ceiling == nil && redaction(r.Redact).empty() && len(r.Reveal) == 0 && r.Translate == nil {
-		add("it says nothing", "give it a mode, allow, block, maxClassification, redact, reveal or translate")
+		at.add("it says nothing", "give it a mode, allow, block, maxClassification, redact, reveal or translate")
 	}
-	c.checkRedaction(subject, r.Redact, "rules", i, "redact")
-	c.checkReveal(r, subject, exact, i)
-	c.checkTranslation(r, subject, everybody, exact, i)
+	at.below("redact").checkRedaction(redaction(r.Redact))
+	at.below("reveal").checkReveal(r, exact)
+	at.below("translate").checkTranslation(r, everybody, exact)
 	if exact {
-		c.addExact(i, r)
+		at.addExact(i, r)
 	}
 	if len(c.found) > known {
 		return
@@ -135,20 +152,20 @@ func (c *policyChecker) checkRule(i int) {
 }
 
 // checkMode checks the mode of a rule and its allow list, which implies a mode.
-func checkMode(r *handoff.PairRule, everybody bool, add func(message, hint string, tokens ...any)) {
+func (p place) checkMode(r *handoff.PairRule, everybody bool) {
 	if r.Allow != nil && r.Mode == "" {
 		r.Mode = handoff.Scoped
 	}
 	switch {
 	case r.Mode == "":
 	case !validMode(r.Mode):
-		add(fmt.Sprintf("unknown mode %q", r.Mode), suggestMode(r.Mode), "mode")
+		p.add(fmt.Sprintf("unknown mode %q", r.Mode), suggestMode(r.Mode), "mode")
 	case everybody:
-		add("a rule from * to * may not state a mode", "leave mode and allow out; policy.default says what grants deliver", "mode")
+		p.add("a rule from * to * may not state a mode", "leave mode and allow out; policy.default says what grants deliver", "mode")
 	case r.Mode != handoff.Scoped && r.Allow != nil:
-		add(fmt.Sprintf("allow has no effect with mode: %s", r.Mode), "write mode: scoped, or leave allow out", "allow")
+		p.add(fmt.Sprintf("allow has no effect with mode: %s", r.Mode), "write mode: scoped, or leave allow out", "allow")
 	case r.Allow != nil && len(r.Allow) == 0:
-		add("an empty allow list grants nothing", "write paths, or mode: minimal", "allow")
+		p.add("an empty allow list grants nothing", "write paths, or mode: minimal", "allow")
 	}
 }
 
@@ -163,51 +180,42 @@ func wordsOf(from, to string) string {
 	return ""
 }
 
-// checkPair checks the two names of a rule or an entry, and returns its subject.
-func (c *policyChecker) checkPair(name, from, to string, anyone bool, tokens ...any) string {
-	subject := c.subject(from, to)
-	if name != "" {
-		subject = fmt.Sprintf("%q", name)
-	}
+func ruleSubject(from, to string) string { return fmt.Sprintf("rule %s→%s", from, to) }
+
+// checkPair checks the two names of a rule or an entry.
+func (p place) checkPair(from, to string, anyone bool) {
+	names := p.checker.names
 	for _, side := range [...]struct{ key, name string }{{"from", from}, {"to", to}} {
-		at := append(slices.Clone(tokens), side.key)
 		switch {
 		case side.name == "":
-			c.add(subject, side.key+" is missing", "name an agent", at...)
+			p.add(side.key+" is missing", "name an agent", side.key)
 		case side.name == handoff.Anyone && !anyone:
-			c.add(subject, "it is for everybody", "name one agent: each pair needs an entry of its own", at...)
-		case side.name == handoff.Anyone, side.name == handoff.User, side.name == handoff.Coordinator, slices.Contains(c.names, side.name):
+			p.add("it is for everybody", "name one agent: each pair needs an entry of its own", side.key)
+		case side.name == handoff.Anyone, side.name == handoff.User, side.name == handoff.Coordinator, slices.Contains(names, side.name):
 		default:
-			c.add(subject, fmt.Sprintf("unknown agent %q", side.name), naming.Suggest(side.name, append([]string{handoff.User, handoff.Coordinator}, c.names...)), at...)
+			p.add(fmt.Sprintf("unknown agent %q", side.name), naming.Suggest(side.name, append([]string{handoff.User, handoff.Coordinator}, names...)), side.key)
 		}
 	}
 	if from == to && from == handoff.User {
-		c.add(subject, "the inputs of the caller are not delivered to the caller", "name an agent on one side", append(slices.Clone(tokens), "to")...)
+		p.add("the inputs of the caller are not delivered to the caller", "name an agent on one side", "to")
 	}
-	return subject
-}
-
-func (c *policyChecker) subject(from, to string) string {
-	return fmt.Sprintf("rule %s→%s", from, to)
 }
 
 // only narrows a selection, and reports the paths that are none.
-func (c *policyChecker) only(s pick.Selection, paths []task.Path, subject string, tokens ...any) pick.Selection {
-	for k, p := range paths {
-		if err := pick.CheckAllow(p); err != nil {
-			c.add(subject, err.Error(), "", append(slices.Clone(tokens), k)...)
+func (p place) only(s pick.Selection, paths []task.Path) pick.Selection {
+	for k, path := range paths {
+		if err := pick.CheckAllow(path); err != nil {
+			p.add(err.Error(), "", k)
 		}
 	}
 	return narrowed(s.Only(paths...))
 }
 
-func (c *policyChecker) except(s pick.Selection, paths []task.Path, subject string, tokens ...any) pick.Selection {
-	if len(paths) == 0 {
-		return s
-	}
-	for k, p := range paths {
-		if err := pick.CheckBlock(p); err != nil {
-			c.add(subject, err.Error(), "", append(slices.Clone(tokens), k)...)
+// except removes paths from a selection, and reports those that are none.
+func (p place) except(s pick.Selection, paths []task.Path) pick.Selection {
+	for k, path := range paths {
+		if err := pick.CheckBlock(path); err != nil {
+			p.add(err.Error(), "", k)
 		}
 	}
 	return narrowed(s.Except(paths...))

@@ -14,57 +14,62 @@ import (
 func (c *policyChecker) checkEntries() {
 	b := c.book
 	named, firsts := map[string]bool{}, map[[3]string]string{} // the first entry of each kind for a pair
-	common := func(list string, i int, e *handoff.Entry) [2]string {
-		subject := fmt.Sprintf("%q", e.Name)
+	common := func(list string, i int, e *handoff.Entry) (place, [2]string) {
+		at := c.at(fmt.Sprintf("%q", e.Name), list, i)
+		if e.Name == "" {
+			at.subject = ruleSubject(e.From, e.To)
+		}
 		switch err := naming.CheckName(e.Name); {
 		case err != nil:
-			c.add("", "name: "+err.Error(), "give it a name, which decisions and events show", list, i, "name")
+			c.at("", list, i).add("name: "+err.Error(), "give it a name, which decisions and events show", "name")
 		case isReserved(handoff.Rule(e.Name)):
-			c.add(subject, takenName, takenHint, list, i, "name")
+			at.add(takenName, takenHint, "name")
 		case named[e.Name]:
-			c.add(subject, "another entry has this name", "give each a name of its own", list, i, "name")
+			at.add("another entry has this name", "give each a name of its own", "name")
 		}
 		named[e.Name] = true
 		if strings.TrimSpace(e.Reason) == "" {
-			c.add(subject, "reason is missing", "say why it is safe", list, i, "reason")
+			at.add("reason is missing", "say why it is safe", "reason")
 		}
-		c.checkPair(e.Name, e.From, e.To, false, list, i)
+		at.checkPair(e.From, e.To, false)
 		kind := [3]string{list, e.From, e.To}
 		if first, twice := firsts[kind]; twice && e.From != "" && e.To != "" {
-			c.add(subject, fmt.Sprintf("%q is for this pair too", first), "make one of the two", list, i)
+			at.add(fmt.Sprintf("%q is for this pair too", first), "make one of the two")
 		}
 		firsts[kind] = e.Name
-		return [2]string{e.From, e.To}
+		return at, [2]string{e.From, e.To}
 	}
 	for i := range b.policy.Declassify {
 		d := &b.policy.Declassify[i]
-		b.lower[common("declassify", i, &d.Entry)] = d
-		c.checkDeclassifier(d, i)
+		at, pair := common("declassify", i, &d.Entry)
+		b.lower[pair] = d
+		at.checkDeclassifier(d)
 	}
 	for i := range b.policy.Endorse {
 		e := &b.policy.Endorse[i]
-		b.endorse[common("endorse", i, &e.Entry)] = e
+		_, pair := common("endorse", i, &e.Entry)
+		b.endorse[pair] = e
 	}
 	for i := range b.policy.Renew {
 		n := &b.policy.Renew[i]
-		b.renew[common("renew", i, &n.Entry)] = n
+		at, pair := common("renew", i, &n.Entry)
+		b.renew[pair] = n
 		if n.TTL <= 0 {
-			c.add(fmt.Sprintf("%q", n.Name), "ttlMs must be at least 1", "write how long after its making the context may be read", "renew", i, "ttlMs")
+			at.add("ttlMs must be at least 1", "write how long after its making the context may be read", "ttlMs")
 		}
 	}
 }
 
 // checkDeclassifier checks what a declassifier lets through, as far as that can be said
 // without a schema.
-func (c *policyChecker) checkDeclassifier(d *handoff.Declassifier, i int) {
-	subject := fmt.Sprintf("%q", d.Name)
+func (p place) checkDeclassifier(d *handoff.Declassifier) {
 	if len(d.Paths) == 0 {
-		c.add(subject, "it names no path", "write the paths that are safe: [/path]", "declassify", i, "paths")
+		p.add("it names no path", "write the paths that are safe: [/path]", "paths")
 	}
-	if named := c.only(pick.Everything(), d.Paths, subject, "declassify", i, "paths"); !d.UnsafeText && named.Whole() {
-		c.add(subject, "it would lower a whole value, which may be free text", "name paths that the schema makes a number, a boolean, an enum or a bounded pattern, or set unsafeText: true", "declassify", i, "paths")
+	if named := p.below("paths").only(pick.Everything(), d.Paths); !d.UnsafeText && named.Whole() {
+		p.add("it would lower a whole value, which may be free text", "name paths that the schema makes a number, a boolean, an enum or a bounded pattern, or set unsafeText: true", "paths")
 	}
 	if !d.LowerTo.Valid() || d.LowerTo == label.Secret {
-		c.add(subject, "lowerTo is no label below secret", "write public, internal or confidential", "declassify", i, "lowerTo")
+		p.add("lowerTo is no label below secret", "write public, internal or confidential", "lowerTo")
 	}
 }

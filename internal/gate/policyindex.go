@@ -11,15 +11,15 @@ import (
 
 // addExact files a rule under the one pair that it is for, also one in which
 // something else is wrong.
-func (c *policyChecker) addExact(i int, r *handoff.PairRule) {
-	pair := [2]string{r.From, r.To}
-	first, twice := c.book.exact[pair]
+func (p place) addExact(i int, r *handoff.PairRule) {
+	pair, b := [2]string{r.From, r.To}, p.checker.book
+	first, twice := b.exact[pair]
 	switch {
 	case r.From == "" || r.To == "":
 	case twice:
-		c.add(c.subject(r.From, r.To), "there is already a rule for this pair, "+where(c.book.policy.Rules[first].Origin, r.Origin, first), "make one rule of the two", "rules", i)
+		p.add("there is already a rule for this pair, "+where(b.policy.Rules[first].Origin, r.Origin, first), "make one rule of the two")
 	default:
-		c.book.exact[pair] = i
+		b.exact[pair] = i
 	}
 }
 

@@ -16,26 +16,24 @@ import (
 func (r redaction) empty() bool { return len(r.Kinds) == 0 && len(r.Patterns) == 0 }
 
 // checkRedaction checks kinds and patterns, and remembers them.
-func (c *policyChecker) checkRedaction(subject string, r handoff.Redaction, tokens ...any) {
-	if redaction(r).empty() {
-		return
-	}
+func (p place) checkRedaction(r redaction) {
+	c := p.checker
 	known := len(c.found)
 	for k, kind := range r.Kinds {
 		switch {
 		case kind.Secret():
-			c.add(subject, fmt.Sprintf("%s is always redacted", kind), "leave it out", append(slices.Clone(tokens), "kinds", k)...)
+			p.add(fmt.Sprintf("%s is always redacted", kind), "leave it out", "kinds", k)
 		case !slices.Contains(redact.PersonalKinds(), kind):
-			c.add(subject, fmt.Sprintf("unknown kind %q", kind), naming.Suggest(string(kind), kindNamesOf(redact.PersonalKinds())), append(slices.Clone(tokens), "kinds", k)...)
+			p.add(fmt.Sprintf("unknown kind %q", kind), naming.Suggest(string(kind), kindNamesOf(redact.PersonalKinds())), "kinds", k)
 		}
 	}
-	for k, p := range r.Patterns {
-		if _, err := redact.New(nil, []redact.Pattern{p}); err != nil {
+	for k, pattern := range r.Patterns {
+		if _, err := redact.New(nil, []redact.Pattern{pattern}); err != nil {
 			says, hint := patternAdvice(err)
-			c.add(subject, says, hint, append(slices.Clone(tokens), "patterns", k)...)
+			p.add(says, hint, "patterns", k)
 		}
 	}
-	c.all, c.unclear = c.all.and(redaction(r)), c.unclear || len(c.found) > known
+	c.all, c.unclear = c.all.and(r), c.unclear || len(c.found) > known
 }
 
 // patternAdvice splits what package redact says of a pattern into what is
@@ -66,15 +64,15 @@ func kindNamesOf(kinds []redact.Kind) []string {
 }
 
 // checkReveal checks which kinds a rule delivers in clear.
-func (c *policyChecker) checkReveal(r *handoff.PairRule, subject string, exact bool, i int) {
+func (p place) checkReveal(r *handoff.PairRule, exact bool) {
 	if len(r.Reveal) == 0 {
 		return
 	}
 	if !exact || r.To == handoff.User {
-		c.add(subject, "reveal is for one pair of agents", "write it in a rule with a name on both sides; to the user nothing personal is redacted", "rules", i, "reveal")
+		p.add("reveal is for one pair of agents", "write it in a rule with a name on both sides; to the user nothing personal is redacted")
 	}
 	for _, problem := range CheckReveal(r.Reveal) {
-		c.add(subject, problem.Message, problem.Hint, append([]any{"rules", i, "reveal"}, problem.tokens...)...)
+		p.add(problem.Message, problem.Hint, problem.tokens...)
 	}
 }
 
