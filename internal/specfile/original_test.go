@@ -16,7 +16,7 @@ import (
 func TestKeysOfTheOriginal(t *testing.T) {
 	t.Parallel()
 	tests := []struct{ place, key, value, want string }{
-		{"orchestrator", "observability", `{"sinks": []}`, "warning: observability: no effect here: where traces go; each run is recorded in any case"},
+		{"orchestrator", "observability", `{"sinks": []}`, "warning: observability: no effect here: where traces go; each run is always recorded"},
 		{"orchestrator", "evaluation", `{"sampleRate": 1}`, "warning: evaluation: no effect here: scores of finished runs"},
 		{"orchestrator", "requireConsequentialConfirmation", `true`, "warning: requireConsequentialConfirmation: no effect here: confirmation of tool calls; agents have no tools yet"},
 		{"orchestrator", "onToolCall", `"f"`, "warning: onToolCall: no effect here: a function of a program; agents have no tools yet"},
