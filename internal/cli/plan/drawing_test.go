@@ -252,7 +252,7 @@ func TestDrawingChangesOnlyWithThePlan(t *testing.T) {
 // A title chosen so that its short ID equals another one makes IDs longer, not equal.
 func TestDrawingIDsAreUnique(t *testing.T) {
 	t.Parallel()
-	d := &drawing{nodes: make([]node, 1<<17)} // of so many, some meet in 32 bits
+	d := &drawing{nodes: make([]node, 1<<17)} // of so many, some are equal in 32 bits
 	for i := range d.nodes {
 		d.nodes[i].key, d.nodes[i].kind = fmt.Sprint(i), taskKind
 	}

@@ -33,7 +33,7 @@ func governed(t *testing.T) (*specfile.File, *engine.Plan) {
 	return file, plan
 }
 
-// shown prints a plan in a form, and says with which status it would end.
+// shown prints a plan in a form, and returns the exit status.
 func shown(t *testing.T, form string, q flowFlags, file *specfile.File, plan *engine.Plan) (stdout, stderr string, status int) {
 	t.Helper()
 	con, out, complaints := clitest.Console(t)
@@ -53,7 +53,7 @@ func TestPlanShowsPolicyEffects(t *testing.T) {
 		clitest.RequireGolden(t, "testdata/"+golden, text)
 		require.Equal(t, exit.StatusFailed, status)
 		require.Contains(t, stderr, "runteam: 1 of 5 assertions broken\n")
-		require.Equal(t, Drawings[form] != nil, strings.Contains(stderr, "BROKEN  "+untrue+"\n"), "what stdout has no place for: %s", stderr)
+		require.Equal(t, Drawings[form] != nil, strings.Contains(stderr, "BROKEN  "+untrue+"\n"), "a drawing on stdout has no assertions: %s", stderr)
 	}
 }
 
@@ -65,7 +65,7 @@ func TestPlanFromAndTo(t *testing.T) {
 	} {
 		text, _, status := shown(t, "text", q, file, plan)
 		clitest.RequireGolden(t, "testdata/governed."+name+".golden", text)
-		require.Equal(t, exit.StatusFailed, status, "the assertions are checked all the same")
+		require.Equal(t, exit.StatusFailed, status, "the assertions are checked even for a part of the flow")
 	}
 }
 

@@ -42,8 +42,8 @@ type execution struct {
 	result   *engine.Result
 }
 
-// openRecords opens the files that the run writes. It refuses those that could not be written when
-// the run has ended.
+// openRecords prepares the files that the run writes. A file that cannot be written is an error before
+// the run starts.
 func (x *execution) openRecords(cmd *cobra.Command) (err error) {
 	j := x.job
 	if err := journals.CheckOutputs(x.con, &j.Journal, &j.record, &j.trace.File, &j.trace.Anchor, &j.events.File); err != nil {
@@ -125,7 +125,7 @@ func (x *execution) openJournal(ctx context.Context, o *engine.RunOptions) (err 
 	return x.printReuse(ctx)
 }
 
-// subscribers returns what receives the events of the run besides its progress.
+// subscribers adds to the subscribers of the progress those of the records and the report.
 func (x *execution) subscribers(all []func(event.Event)) []func(event.Event) {
 	all = append(append(all, x.trace.Subscribers()...), x.events.Subscribers()...)
 	if x.job.resumed != nil {
@@ -137,7 +137,7 @@ func (x *execution) subscribers(all []func(event.Event)) []func(event.Event) {
 	return all
 }
 
-// closeRecords writes what the files of the run lack at its end.
+// closeRecords adds the result to the files of the run and closes them.
 func (x *execution) closeRecords() error {
 	x.result.Command = x.job.Command
 	err := errors.Join(x.recording.Save(), x.trace.Close(x.result.Recorded()))
