@@ -47,6 +47,8 @@ func setValue(to any, n *node) {
 		*to = pathList(n)
 	case *[]string:
 		*to = textList(n)
+	case *map[string][]task.Path:
+		*to = revealOf(n, func(kind string) string { return kind })
 	case **float64:
 		*to = new(amount(n))
 	case **int64:
@@ -74,6 +76,13 @@ func (all members) write(n *node) {
 	}
 }
 
+// node returns an object with the keys whose values are set, or nil if none is.
+func (all members) node() *node {
+	n := objectNode()
+	all.write(n)
+	return n.orNil()
+}
+
 // nodeOf returns the value that from points to, or nil for its zero value.
 func nodeOf(from any) *node {
 	v := reflect.ValueOf(from).Elem()
@@ -93,6 +102,12 @@ func nodeOf(from any) *node {
 		return floatsNode(from.Dollars())
 	case *[]task.Path:
 		return pathsNode(*from)
+	case *map[string][]task.Path:
+		n := objectNode()
+		for _, kind := range sortedKeys(*from) {
+			n.set(kind, pathsNode((*from)[kind]))
+		}
+		return n.orNil()
 	case **float64:
 		return floatsNode(**from)
 	}

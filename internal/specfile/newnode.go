@@ -39,6 +39,14 @@ func (n *node) set(key string, value *node) {
 	}
 }
 
+// orNil returns a list or an object, or nil if it has no parts.
+func (n *node) orNil() *node {
+	if n.len() == 0 {
+		return nil
+	}
+	return n
+}
+
 // replace sets a key and removes the same key in another letter case.
 func (n *node) replace(key string, value *node) {
 	n.kids = slices.DeleteFunc(n.kids, func(known node) bool { return strings.EqualFold(known.key, key) })

@@ -11,9 +11,6 @@ import (
 
 // inputs writes the named inputs.
 func (s *saver) inputs() *node {
-	if len(s.p.inputs) == 0 {
-		return nil
-	}
 	all := objectNode()
 	for _, in := range s.p.inputs {
 		n := objectNode()
@@ -32,13 +29,12 @@ func (s *saver) inputs() *node {
 		} else {
 			n.set("text", in.fields.own("text"))
 		}
-		n.set("classification", in.fields.own("classification"))
-		for _, key := range []string{"ttlMs", "maxContextBytes", "cut"} {
+		for _, key := range []string{"classification", "ttlMs", "maxContextBytes", "cut"} {
 			n.set(key, in.fields.own(key))
 		}
 		all.set(in.name, n)
 	}
-	return all
+	return all.orNil()
 }
 
 // givenInput returns the path of an input that an option brought, if it is in

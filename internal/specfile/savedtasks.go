@@ -30,11 +30,15 @@ func (s *saver) task(t *task.Spec) *node {
 	spec.MaxRetries = max(spec.MaxRetries, 0)
 	who, what, bounds := taskMembers(&spec)
 	who.write(n)
-	n.set("requires", requiresNode(t.Requires))
-	n.set("dependsOn", dependsOnNode(t.DependsOn))
-	n.set("uses", usesNode(t.Uses))
+	if t.Requires != nil {
+		n.set("requires", requiresMembers(t.Requires).node())
+	}
+	n.set("dependsOn", namesNode(t.DependsOn, "task", dependencyMembers))
+	n.set("uses", namesNode(t.Uses, "name", useMembers))
 	what.write(n)
-	n.set("provenance", provenanceNode(t.Source.Record))
+	if t.Source.Record != nil {
+		n.set("provenance", provenanceMembers(t.Source.Record).node())
+	}
 	n.set("description", s.words(t.Description, t.Source.Params))
 	n.set("outputSchema", s.schema(t.OutputSchema))
 	bounds.write(n)
@@ -121,65 +125,21 @@ func (s *saver) schema(raw json.RawMessage) *node {
 	return n
 }
 
-func requiresNode(r *task.Requires) *node {
-	if asksNothing(r) {
+// namesNode writes a list of names, or of mappings for those that have more than the key of
+// the name; nil for a nil list.
+func namesNode[T any](all []T, key string, membersOf func(*T) members) *node {
+	if all == nil {
 		return nil
 	}
-	n := objectNode()
-	requiresMembers(r).write(n)
-	return n
-}
-
-// provenanceNode writes the origin of a description; nil for a description of the caller.
-func provenanceNode(p *provenance.Record) *node {
-	if p == nil {
-		return nil
-	}
-	n := objectNode()
-	provenanceMembers(p).write(n)
-	return n
-}
-
-// dependsOnNode writes references: titles, or mappings for those with options.
-func dependsOnNode(refs []task.Ref) *node {
-	if refs == nil {
-		return nil
-	}
-	all := listNode()
-	for _, r := range refs {
-		if r.As == "" && !r.Optional && r.Need == nil && r.MaxContextBytes == 0 {
-			all.add(textNode(r.Task))
-			continue
+	list := listNode()
+	for i := range all {
+		n := membersOf(&all[i]).node()
+		if n.len() < 2 {
+			n = textNode(text(n.get(key)))
 		}
-		n := objectNode()
-		dependencyMembers(&r).write(n)
-		all.add(n)
+		list.add(n)
 	}
-	return all
-}
-
-func usesNode(uses []task.Use) *node {
-	if uses == nil {
-		return nil
-	}
-	all := listNode()
-	for _, u := range uses {
-		if u.Need == nil && len(u.Reveal) == 0 {
-			all.add(textNode(u.Name))
-			continue
-		}
-		n := objectNode()
-		useMembers(&u).write(n)
-		if len(u.Reveal) > 0 {
-			shown := objectNode()
-			for _, kind := range sortedKeys(u.Reveal) {
-				shown.set(kind, pathsNode(u.Reveal[kind]))
-			}
-			n.set("reveal", shown)
-		}
-		all.add(n)
-	}
-	return all
+	return list
 }
 
 // pathsNode writes paths; nil is none.
@@ -197,40 +157,34 @@ func pathsNode(paths []task.Path) *node {
 // metadata writes values so that the loader reads the same: whole numbers without a decimal
 // point, others with one.
 func (s *saver) metadata(all map[string]any) *node {
-	if len(all) == 0 {
-		return nil
-	}
 	n := objectNode()
-	one := func(what string, v any) *node {
-		value := metadataNode(v)
-		if value == nil {
-			s.wrong("metadata: %s: it is a %T", what, v)
-			return &node{}
-		}
-		return value
-	}
 	for _, key := range sortedKeys(all) {
-		list, ok := all[key].([]any)
-		if !ok {
-			n.set(key, one(quote(key), all[key]))
-			continue
+		value := metadataNode(all[key])
+		if value == nil {
+			s.wrong("metadata: %s: it is a %T", quote(key), all[key])
 		}
-		values := listNode()
-		for i, v := range list {
-			values.add(one(fmt.Sprintf("%s[%d]", quote(key), i), v))
-		}
-		n.set(key, values)
+		n.set(key, value)
 	}
-	return n
+	return n.orNil()
 }
 
-// metadataNode writes a text, number or boolean; nil for another value.
+// metadataNode writes a text, number or boolean, or a list of them; nil for another value.
 func metadataNode(v any) *node {
 	switch v := v.(type) {
 	case string:
 		return textNode(v)
 	case bool:
 		return boolNode(v)
+	case []any:
+		list := listNode()
+		for _, one := range v {
+			item := metadataNode(one)
+			if item == nil {
+				return nil
+			}
+			list.add(item)
+		}
+		return list
 	case float64:
 		return floatNode(v)
 	case float32:

@@ -99,8 +99,7 @@ func (s *saver) spec(goal engine.Goal, tasks []task.Spec) *node {
 	n.set("schemas", s.merged("schemas"))
 	n.set("endpoints", s.merged("endpoints"))
 	if defaults := s.p.main.spec.own("agentDefaults"); defaults != nil && !s.flat {
-		fields := &fields{place: placesByName["agentDefaults"], node: defaults, vals: valuesOf(defaults)}
-		n.set("agentDefaults", s.agent("agentDefaults: ", fields))
+		n.set("agentDefaults", s.agent("agentDefaults: ", written("agentDefaults", defaults)))
 	}
 	n.set("policy", s.p.main.spec.own("policy"))
 	n.set("assert", s.p.main.spec.own("assert"))
@@ -146,11 +145,7 @@ func (s *saver) coordinator() *node {
 	if f == nil {
 		return nil
 	}
-	n := s.agent("coordinator: ", f)
-	if n.len() == 0 {
-		return nil
-	}
-	return n
+	return s.agent("coordinator: ", f).orNil()
 }
 
 // agent writes an agent, agentDefaults, the coordinator or an entry of a fallback.
@@ -195,16 +190,13 @@ func (s *saver) fallback(who string, entries []*fields) *node {
 			n.add(entry)
 		}
 	}
-	if n.len() == 0 {
-		return nil
-	}
-	return n
+	return n.orNil()
 }
 
 // fallbackFields returns the entries of a fallback as written, without defaults.
 func fallbackFields(list *node) (entries []*fields) {
 	for _, item := range list.parts() {
-		entries = append(entries, &fields{place: placesByName["fallback"], node: item, vals: valuesOf(item)})
+		entries = append(entries, written("fallback", item))
 	}
 	return entries
 }
@@ -285,14 +277,11 @@ func (s *saver) params(goal engine.Goal, tasks []task.Spec) *node {
 	if c := s.f.Coordinator; c != nil && strings.TrimSpace(goal.Text) != "" {
 		add(c.SystemParams)
 	}
-	if slices.Sort(used); len(used) == 0 {
-		return nil
-	}
 	n := objectNode()
-	for _, name := range used {
+	for _, name := range slices.Sorted(slices.Values(used)) {
 		n.set(name, textNode(s.p.params[name].value))
 	}
-	return n
+	return n.orNil()
 }
 
 // merged writes the members of a key of all files. Of two with the same name, the first one
@@ -315,17 +304,11 @@ func (s *saver) merged(key string) *node {
 			}
 		}
 	}
-	if all.len() == 0 {
-		return nil
-	}
-	return all
+	return all.orNil()
 }
 
 // messages writes the messages to members of the team.
 func (s *saver) messages() *node {
-	if len(s.p.messages) == 0 {
-		return nil
-	}
 	all := listNode()
 	for _, f := range s.p.messages {
 		n := objectNode()
@@ -336,14 +319,14 @@ func (s *saver) messages() *node {
 		}
 		all.add(n)
 	}
-	return all
+	return all.orNil()
 }
 
-// valuesOf returns the values of an object that the loader has checked.
-func valuesOf(n *node) map[string]*node {
-	vals := make(map[string]*node)
+// written returns an object that the loader has checked as its fields, without defaults.
+func written(place string, n *node) *fields {
+	f := &fields{place: placesByName[place], node: n, vals: make(map[string]*node)}
 	for _, value := range n.parts() {
-		vals[value.key] = value
+		f.vals[value.key] = value
 	}
-	return vals
+	return f
 }

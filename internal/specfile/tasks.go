@@ -82,7 +82,9 @@ func dependencyMembers(r *task.Ref) members {
 	return members{{"task", &r.Task}, {"as", &r.As}, {"need", &r.Need}, {"optional", &r.Optional}, {"maxContextBytes", &r.MaxContextBytes}}
 }
 
-func useMembers(u *task.Use) members { return members{{"name", &u.Name}, {"need", &u.Need}} }
+func useMembers(u *task.Use) members {
+	return members{{"name", &u.Name}, {"need", &u.Need}, {"reveal", &u.Reveal}}
+}
 
 func provenanceMembers(p *provenance.Record) members {
 	return members{{"from", &p.From}, {"run", &p.Run}, {"envelope", &p.Envelope}, {"createdAt", &p.CreatedAt}, {"expiresAt", &p.ExpiresAt}}
@@ -110,7 +112,7 @@ func (r taskReader) dependencies(f *fields) []task.Ref {
 // uses reads the named inputs of a task: names, or mappings with a name.
 func (r taskReader) uses(n *node) []task.Use {
 	return named(r, n, "use", "name", "name of an input", func(name string, u *fields) task.Use {
-		use := task.Use{Name: name, Reveal: revealOf(u.own("reveal"), func(kind string) string { return kind })}
+		use := task.Use{Name: name}
 		if u != nil {
 			useMembers(&use).read(u.own)
 		}
@@ -166,16 +168,11 @@ func (r taskReader) requires(n *node) *task.Requires {
 	}
 	f := r.fields(n, "requires", nil)
 	q := &task.Requires{}
-	requiresMembers(q).read(f.own)
-	if asksNothing(q) {
+	all := requiresMembers(q)
+	if all.read(f.own); all.node() == nil {
 		return nil
 	}
 	return q
-}
-
-// asksNothing reports whether q, which may be nil, requires nothing.
-func asksNothing(q *task.Requires) bool {
-	return q == nil || len(q.Tools)+len(q.Capabilities)+len(q.Backend)+len(q.Provider) == 0
 }
 
 // metadata reads texts, numbers, booleans and lists of them; the task package checks keys,
