@@ -209,7 +209,7 @@ func TestUnknownAndAmbiguousRuns(t *testing.T) {
 	require.Contains(t, got.stdout, "text of abcd1111")
 	require.Contains(t, call{dir: dir, args: []string{"show"}}.run(t).stdout, "text of abcd2222")
 	require.Contains(t, call{dir: dir, args: []string{"show", ""}}.run(t).stderr, "RUN is empty")
-	require.Contains(t, call{dir: dir, args: []string{"replay"}}.run(t).stderr, "no copy of it was kept")
+	require.Contains(t, call{dir: dir, args: []string{"replay"}}.run(t).stderr, "no copy of it is stored")
 	got = call{dir: dir, args: []string{"show", "abcd1", "Oen"}}.run(t)
 	require.Equal(t, exit.StatusUsage, got.status)
 	require.Contains(t, got.stderr, `unknown task "Oen"`)

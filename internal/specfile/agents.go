@@ -7,10 +7,10 @@ import (
 	"github.com/runteam/runteam/internal/engine"
 )
 
-// An agentReader reads the roster.
+// An agentReader reads the agents.
 type agentReader struct{ *reader }
 
-// readAgents reads the roster.
+// readAgents reads the agents of the team.
 func (r agentReader) readAgents() {
 	n := r.places.roster.spec.own("agents")
 	if r.places.roster.team != nil {
@@ -44,7 +44,7 @@ func agentName(i int, name string) string {
 	return "agent " + quote(name)
 }
 
-// agentDefaults returns the defaults of the roster's file, followed by those of the other files.
+// agentDefaults returns the defaults of the file with the agents, followed by those of the other files.
 func (r agentReader) agentDefaults() *fields {
 	var first, last *fields
 	for _, y := range append([]*layer{r.places.roster}, r.places.layers...) {

@@ -85,7 +85,7 @@ func endpoints(cfg *engine.Config) []string {
 	return known
 }
 
-// An idleAgent stands in for an agent in a team that only checks. It cannot run.
+// An idleAgent replaces an agent in a team that only checks. It cannot run.
 type idleAgent struct{ engine.Agent }
 
 // cleared returns a member with the abilities of m that may read everything.
@@ -105,7 +105,7 @@ func cleared(m engine.Member) engine.Member {
 	return c
 }
 
-// graph returns the problems of tasks, whatever is wrong with the roster. It checks them
+// graph returns the problems of tasks, even if the agents have problems. It checks them
 // against the agents with valid names, and ignores references to the other agents.
 func (f *File) graph(tasks []task.Spec) task.Problems {
 	if len(tasks) == 0 {

@@ -25,7 +25,7 @@ type cleaned struct {
 }
 
 // clean returns a file without credentials.
-func (k *kept) clean() cleaned {
+func (k *loadedFile) clean() cleaned {
 	k.once.Do(func() {
 		if k.copied != nil {
 			k.cleaned = cleaned{k.copied.Text, k.copied.Without, true}
@@ -63,7 +63,7 @@ func cleanProse(text string) cleaned {
 
 // cleanTree is clean for a file of keys. It cuts credentials out of the text, which keeps
 // comments and lines, or else writes the values again.
-func (k *kept) cleanTree() cleaned {
+func (k *loadedFile) cleanTree() cleaned {
 	w := &cleaner{src: k.src, found: redactions(k.text), keys: make(map[*node]string)}
 	if k.keyed {
 		credentials(k.src.tree, "", w.credential)

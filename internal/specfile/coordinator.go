@@ -29,7 +29,7 @@ func (c *Coordinator) agent() Agent {
 // hasGoal reports whether a run of the file calls the coordinator.
 func (f *File) hasGoal() bool { return f.Goal != nil || f.Run.Answer != nil }
 
-// readCoordinator reads the coordinator. A roster has one even without a goal or the key,
+// readCoordinator reads the coordinator. A file without tasks has one even without a goal or the key,
 // since a goal may be given later.
 func (r goalReader) readCoordinator() {
 	defer func() { r.subject = nil }()

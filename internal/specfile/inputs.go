@@ -153,7 +153,7 @@ func (r inputReader) inputText(name string, f *fields, src *source, at int) stri
 		r.bad(inline, "keep one of them", "text: file is set too")
 	case file != nil:
 		if from := r.readFile(file, maxInput); from != nil {
-			from.kept.label = from.kept.label.Join(level(f.own("classification")))
+			from.loaded.label = from.loaded.label.Join(level(f.own("classification")))
 			return from.text
 		}
 	case inline != nil:
@@ -183,7 +183,7 @@ func (l *loader) readInput(name, path string, level label.Classification) (strin
 	if err != nil {
 		return "", err
 	}
-	k := l.keep(path, path, "input "+name, text, copied)
+	k := l.record(path, path, "input "+name, text, copied)
 	k.label = k.label.Join(level)
 	return text, nil
 }

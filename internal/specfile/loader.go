@@ -46,8 +46,8 @@ func (l *loader) open(given, option string) *node {
 		return nil
 	}
 	src := l.add(path, dir, text)
-	src.kept = l.keep(given, path, optionFiles[option].role, text, copied)
-	src.kept.src, src.kept.keyed = src, true
+	src.loaded = l.record(given, path, optionFiles[option].role, text, copied)
+	src.loaded.src, src.loaded.keyed = src, true
 	n, bad := parse(src)
 	if n != nil && copied != nil {
 		src.taken = takenOut(n, copied.Without)
@@ -131,10 +131,10 @@ func parse(src *source) (n *node, bad []fault) {
 // namedJSON reports whether a file must be JSON.
 func (s *source) namedJSON() bool { return strings.EqualFold(filepath.Ext(s.path), ".json") }
 
-// likeJSON reports whether who wrote a file probably meant JSON.
+// likeJSON reports whether a file is probably meant as JSON.
 func (s *source) likeJSON() bool { return s.namedJSON() || s.opens("{") || s.opens("[") }
 
-// opens reports whether a file begins with a word, behind blanks.
+// opens reports whether a file begins with a text after whitespace.
 func (s *source) opens(with string) bool {
 	return strings.HasPrefix(strings.TrimLeft(s.text, " \t\r\n"), with)
 }
@@ -276,7 +276,7 @@ const (
 	errIrregular readError = "it is not a regular file"
 	errUTF16     readError = "it is UTF-16: save it as UTF-8"
 	errMissing   readError = "it does not exist"
-	errNoCopy    readError = "no copy of it was kept" // only stored copies are read
+	errNoCopy    readError = "no copy of it is stored" // only stored copies are read
 	errOutside   readError = "it is outside the folder of the spec"
 )
 
@@ -338,8 +338,8 @@ func (l *loader) readFile(at *node, limit int) *source {
 	}
 	src := l.add(whole, filepath.Join(at.src.dir, filepath.Dir(path)), text)
 	src.prose = true
-	src.kept = l.keep(whole, whole, "file "+shown, text, copied)
-	src.kept.src = src
+	src.loaded = l.record(whole, whole, "file "+shown, text, copied)
+	src.loaded.src = src
 	l.texts[id] = src
 	return src
 }

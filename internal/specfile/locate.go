@@ -36,8 +36,8 @@ type places struct {
 
 // readings are the texts that a spec was made from, behind pointers that printing does not follow.
 type readings struct {
-	kept  []*kept  // every file that was read
-	flags []string // the values of options, for the fingerprint
+	loaded []*loadedFile // every file that was read
+	flags  []string      // the values of options, for the fingerprint
 }
 
 // An inputPlaceOf says where an input is written.

@@ -13,7 +13,7 @@ import (
 // Load reads the spec that o names and every file that the spec names. The error is an
 // [*Error] that lists everything wrong in all of them. Names, titles, references and labels
 // are checked by [File.Build] and by the team's Plan; [File.Locate] finds their places. A
-// file without tasks is a valid roster.
+// file without tasks is valid: it only defines a team.
 func Load(o Options) (*File, error) {
 	r := newReader(o)
 	r.read()
@@ -29,7 +29,7 @@ func Load(o Options) (*File, error) {
 		f.reads = append(f.reads, filepath.Join(id.dir, id.path))
 	}
 	slices.Sort(f.reads)
-	f.places.kept = r.kept
+	f.places.loaded = r.loaded
 	f.places.flags = slices.Concat([]string{o.Goal}, o.Models, r.results)
 	for _, name := range sortedKeys(o.Params) {
 		f.places.flags = append(f.places.flags, name, o.Params[name])
@@ -48,7 +48,7 @@ type loader struct {
 	texts   map[fileID]*source
 	trees   map[*source]*node // of files that are JSON or YAML themselves
 	named   map[*node]*source // what a {file: PATH} was read from
-	kept    []*kept
+	loaded  []*loadedFile
 }
 
 // A layer is one file that settings may come from. An earlier layer takes precedence.
@@ -74,8 +74,8 @@ func newReader(o Options) *reader {
 	if o.Team != "" {
 		p.compat = true
 		p.roster = l.layer(o.Team, "Team")
-		l.onlyRoster(p.roster)
-		l.unusedRoster(p.main)
+		l.checkTeamFile(p.roster)
+		l.warnUnusedAgents(p.main)
 		p.layers = append(p.layers, p.roster)
 	}
 	if o.Orchestrator != "" {
@@ -154,8 +154,8 @@ var settings = []struct{ spec, orch string }{
 	{"maxConcurrency", "maxConcurrency"}, {"maxTokenBudget", "maxTokenBudget"}, {"maxCostBudget", "maxCostBudget"}, {"schedulingStrategy", "schedulingStrategy"}, {"strictAssignees", "strictAssignees"},
 }
 
-// onlyRoster reports keys in the file of a team that belong to a run.
-func (l *loader) onlyRoster(y *layer) {
+// checkTeamFile reports keys in the file of a team that belong to a run.
+func (l *loader) checkTeamFile(y *layer) {
 	for _, name := range [...]string{"goal", "mode", "tasks", "taskDefaults", "inputs", "policy", "assert", "messages", "output", "offline", "timeoutMs", "reuse"} {
 		if n := y.spec.own(name); n != nil {
 			l.bad(n, "move it to the spec", "%s: the file of %s brings a team only", name, l.o.called("Team"))
@@ -163,8 +163,8 @@ func (l *loader) onlyRoster(y *layer) {
 	}
 }
 
-// unusedRoster warns of a roster that the file of a team replaces.
-func (l *loader) unusedRoster(y *layer) {
+// warnUnusedAgents warns of agents that the file of a team replaces.
+func (l *loader) warnUnusedAgents(y *layer) {
 	for _, name := range [...]string{"team", "agents"} {
 		if n := y.spec.own(name); n != nil {
 			l.warn(n, "", "%s: not used: %s brings the team", name, l.o.called("Team"))

@@ -19,7 +19,7 @@ type source struct {
 	tree    *node  // what the text says, if it could be parsed
 	once    sync.Once
 	secrets []span         // ranges that excerpts hide; set by conceal
-	kept    *kept          // the copy that is kept of it, or nil
+	loaded  *loadedFile    // what Stored copies of it, or nil
 	taken   map[*node]bool // in a stored copy: credentials that were removed
 	prose   bool           // a prompt or an input, which has no keys
 }

@@ -114,9 +114,9 @@ type File struct {
 	Dir  string // folder that its relative paths start from
 	Name string // name of the team
 
-	Agents []Agent       // the roster, in the order written
+	Agents []Agent       // in the order written
 	Config engine.Config // all but Agents and Coordinator, which Build fills in
-	Tasks  []task.Spec   // in the order written; none for a roster and for a goal that is to be planned
+	Tasks  []task.Spec   // in the order written; none for a file that only defines a team, and for a goal that is to be planned
 
 	// Goal is the goal for the team's RunTeam. It is nil without a goal, and for a file with
 	// tasks, whose results answer Run.Answer.
@@ -148,7 +148,7 @@ type File struct {
 // environment, for messages.
 func (f *File) OfflineAsWritten() string { return f.offlineShown }
 
-// An Agent is one member of the roster and how its model is reached. The
+// An Agent is one member of the team and how its model is reached. The
 // Member's Agent is nil until [File.Build].
 type Agent struct {
 	Member engine.Member

@@ -47,7 +47,7 @@ func (s StoredFile) LogValue() slog.Value { return slog.StringValue(s.String()) 
 func (f *File) Stored() []StoredFile {
 	var out []StoredFile
 	at := make(map[string]int)
-	for _, k := range f.places.kept {
+	for _, k := range f.places.loaded {
 		if i, twice := at[k.asked]; twice {
 			out[i].Label = out[i].Label.Join(k.label)
 			continue
@@ -64,8 +64,8 @@ func (f *File) Stored() []StoredFile {
 
 // cleanOf returns a file without credentials. A text that is also read as a file of keys is
 // cleaned as such.
-func (f *File) cleanOf(k *kept) cleaned {
-	for _, other := range f.places.kept {
+func (f *File) cleanOf(k *loadedFile) cleaned {
+	for _, other := range f.places.loaded {
 		if other.keyed && other.text == k.text {
 			return other.clean()
 		}
@@ -77,7 +77,7 @@ func (f *File) cleanOf(k *kept) cleaned {
 // they were read.
 func (f *File) Restored() []string {
 	var out []string
-	for _, k := range f.places.kept {
+	for _, k := range f.places.loaded {
 		if k.copied != nil && !slices.Contains(out, k.found) {
 			out = append(out, k.found)
 		}
@@ -85,8 +85,8 @@ func (f *File) Restored() []string {
 	return out
 }
 
-// A kept is a file that was read, for [File.Stored] and [File.Fingerprint].
-type kept struct {
+// A loadedFile is a file that was read, for [File.Stored] and [File.Fingerprint].
+type loadedFile struct {
 	asked, found string
 	role         string // its role in the fingerprint
 	text         string
@@ -99,13 +99,13 @@ type kept struct {
 	cleaned cleaned
 }
 
-// keep records a file that was read.
-func (l *loader) keep(asked, found, role, text string, copied *StoredFile) *kept {
-	k := &kept{asked: asked, found: found, role: role, text: text, copied: copied, label: label.Internal}
+// record remembers a file that was read.
+func (l *loader) record(asked, found, role, text string, copied *StoredFile) *loadedFile {
+	k := &loadedFile{asked: asked, found: found, role: role, text: text, copied: copied, label: label.Internal}
 	if copied != nil {
 		k.label = k.label.Join(copied.Label)
 	}
-	l.kept = append(l.kept, k)
+	l.loaded = append(l.loaded, k)
 	return k
 }
 
@@ -118,8 +118,8 @@ func (l *loader) raiseLabel(n *node, level label.Classification) {
 	if from, ok := l.named[n]; ok && from != nil {
 		src = from
 	}
-	if src.kept != nil {
-		src.kept.label = src.kept.label.Join(level)
+	if src.loaded != nil {
+		src.loaded.label = src.loaded.label.Join(level)
 	}
 }
 
@@ -147,7 +147,7 @@ func (f *File) Fingerprint() string {
 		}
 	}
 	add("runteam spec 1", f.Name)
-	for _, k := range f.places.kept {
+	for _, k := range f.places.loaded {
 		add(k.role, k.meaning())
 	}
 	add(f.places.flags...)
@@ -162,7 +162,7 @@ func (f *File) Fingerprint() string {
 
 // meaning returns the values of a file of keys, or the text of another file, without
 // credentials.
-func (k *kept) meaning() string {
+func (k *loadedFile) meaning() string {
 	clean := k.clean()
 	switch {
 	case !clean.ok && !k.keyed:

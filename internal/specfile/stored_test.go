@@ -318,7 +318,7 @@ func TestStoredOnlyReadsNoFile(t *testing.T) {
 	for i := range all {
 		o.Stored = append(append([]specfile.StoredFile{}, all[:i]...), all[i+1:]...)
 		_, err := specfile.Load(o)
-		require.ErrorContains(t, err, "no copy of it was kept", all[i].Path)
+		require.ErrorContains(t, err, "no copy of it is stored", all[i].Path)
 		require.NotContains(t, err.Error(), "written since")
 	}
 }
