@@ -198,7 +198,7 @@ func (x answerCache) rejected() *record.AgentCall {
 	return p.rejected[key]
 }
 
-// before returns what there was of a task; nil if there was nothing.
+// task returns what an earlier run recorded about a task; nil if it recorded nothing.
 func (p *priorRun) task(id task.ID) *priorTask {
 	if p == nil {
 		return nil

@@ -13,28 +13,27 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// An Entry is one thing that a journal keeps of a run. Exactly one field is
-// set. An Event and a Record are in the form for the caller; an Exchange holds
-// what an agent answered as it came, so that a journal is data to keep and not
-// a log.
+// An Entry is one thing that a journal stores about a run. Exactly one field is set. Event
+// and Record are in the form that the caller may see. Exchange contains the answer as the
+// agent gave it, so a journal must not be used as a log.
 type Entry struct {
-	Begin    *RunStart      // a process took the run up; the first entry of each
+	Begin    *RunStart      // a process begins or resumes the run; its first entry
 	Event    *event.Event   // the event for subscribers; never of the type Handed, whose decisions are in records
 	Record   *Prompt        // decisions and, if there is one, the prompt; before it is sent
 	Asked    *CallStart     // an agent is to be given the prompt
-	Begun    *PrefetchStart // and now is, if it was prepared before its turn came
-	Exchange *AgentCall     // what came of it
+	Begun    *PrefetchStart // a prefetched call begins
+	Exchange *AgentCall     // the result of that call
 	Sent     *SentMessage   // a message waits for its readers from now on
 	Rejected *AgentCall     // an answer that its agent must correct: Result is the answer, and Error what is wrong with it; the Exchange of the session follows
 	End      *RunEnd        // the last entry, if the process ended the run
 }
 
-// A Key is a digest of everything that decides on an agent's answer: who it
-// is, and both texts of its prompt. It is over context of any label, so a
-// journal keeps it only under a key of its own.
+// A Key is a digest of everything that an agent's answer depends on: the agent, and both
+// texts of its prompt. The texts may have any label, so a journal stores a key only in a
+// form that depends on a secret of its own.
 type Key [sha256.Size]byte
 
-// A Begin says what a run is of when a process takes it up.
+// A RunStart says what a run consists of when a process begins or resumes it.
 type RunStart struct {
 	Run    string          `json:"run"`
 	Name   string          `json:"name,omitempty"` // of the team
@@ -44,7 +43,7 @@ type RunStart struct {
 	Goal   bool            `json:"goal,omitempty"` // a coordinator answers it
 }
 
-// A GivenInput is an input by its name. The caller keeps the text.
+// An Input names an input of the run. Its text is not stored.
 type Input struct {
 	Name           string               `json:"name"`
 	Classification label.Classification `json:"classification"`
@@ -58,9 +57,9 @@ type Input struct {
 	FromTask task.ID `json:"fromTask,omitempty"`
 }
 
-// Asked says that an agent is given a prompt. If no Exchange of the same
-// session follows, the work was interrupted; one that was prepared ahead only
-// if it is known to have begun.
+// A CallStart says that an agent is about to be given a prompt. If no Exchange of the same
+// session follows, the call was interrupted. A prefetched call counts as interrupted only
+// if a PrefetchStart follows.
 type CallStart struct {
 	Session string    `json:"session"`
 	Task    task.ID   `json:"task"` // or the coordinator's step
@@ -69,13 +68,13 @@ type CallStart struct {
 	Attempt int       `json:"attempt"` // from 1 in the whole run, over all processes
 	Time    time.Time `json:"time"`
 	Bytes   int       `json:"bytes"`           // of the prompt; their class, if it is above the caller
-	Ahead   bool      `json:"ahead,omitempty"` // it waits for its turn
+	Ahead   bool      `json:"ahead,omitempty"` // it is prefetched
 
 	Messages []string `json:"messages,omitempty"` // ids of the messages in the prompt
 }
 
-// Sent says that a message was sent. What an agent sends becomes durable together
-// with its answer, and a prompt that holds a message after the message.
+// A SentMessage says that a message was sent. The messages of an agent become durable
+// together with its answer, and before any prompt that contains them.
 type SentMessage struct {
 	ID      string    `json:"id"` // unique in its run
 	From    string    `json:"from"`
@@ -85,18 +84,18 @@ type SentMessage struct {
 	Time    time.Time `json:"time"`
 	Bytes   int       `json:"bytes"` // of its text; their class, if it is above the caller
 
-	Message *envelope.Record `json:"-"` // nil if it cannot be had any more, as Missing says
+	Message *envelope.Record `json:"-"` // nil if it cannot be read any more; Missing says why
 	Missing string           `json:"-"`
 }
 
-// Begun says that the turn of a prompt came that was prepared ahead.
+// A PrefetchStart says that a prefetched call has begun.
 type PrefetchStart struct {
 	Session string    `json:"session"`
 	Time    time.Time `json:"time"`
 }
 
-// An Exchange is one prompt to an agent and what came of it: of a task, of a
-// step of the coordinator, or of a retelling for one of them.
+// An AgentCall is one prompt to an agent and its result: for a task, for a step of the
+// coordinator, or for a translation that one of them needed.
 type AgentCall struct {
 	CallID
 	Keys
@@ -127,7 +126,7 @@ type AgentCall struct {
 	Missing string `json:"-"`
 }
 
-// A CallID says which call of a run it is.
+// A CallID identifies a call within a run.
 type CallID struct {
 	Session string  `json:"session"` // unique in its run
 	Task    task.ID `json:"task"`
@@ -201,7 +200,7 @@ type ShownResult struct {
 	KeptBack bool `json:"keptBack,omitempty"`
 }
 
-// An End says how a run ended.
+// A RunEnd says how a run ended.
 type RunEnd struct {
 	Time     time.Time `json:"time"`
 	Status   string    `json:"status"`
@@ -212,7 +211,7 @@ type RunEnd struct {
 	Warnings []string  `json:"warnings,omitempty"`
 }
 
-// An Ended is what became of a task.
+// A TaskEnd says how a task ended.
 type TaskEnd struct {
 	Task   task.ID     `json:"task"`
 	Title  string      `json:"title"`
