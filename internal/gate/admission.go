@@ -7,7 +7,7 @@ import (
 	"github.com/runteam/runteam/label"
 )
 
-// A Admission is what would become of a value of some label on an edge,
+// An Admission is what would become of a value of some label on an edge,
 // whatever the value is: what a static check asks beforehand, and the gate
 // about each value.
 type Admission struct {

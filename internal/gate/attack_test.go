@@ -123,7 +123,7 @@ func TestNamesThatLookLikeOthersAreRefused(t *testing.T) {
 					continue
 				}
 				if tt.name == "a key that is a star" && p.Text() != "" && !o.Envelope.Structured() {
-					continue // the whole is covered, and a text crosses only if the whole is granted
+					continue // the whole is covered, and a text is delivered only if the whole is granted
 				}
 				s := sealed(t, under(t, exactly(tt.rule)), o)
 				canonical, _ := s.Payload().JSON()
@@ -183,17 +183,17 @@ func TestTranslationFollowsTheRulesOfItsEdge(t *testing.T) {
 	above := func(level label.Classification) func(*envelope.Header) { return labelled(level) }
 	p := exactly(handoff.PairRule{Mode: handoff.Full, Translate: byModel, Ceiling: new(label.Internal)})
 	o := offer(t, envelope.Text("a long story"), labelled(label.Internal))
-	o.Translated = retell(t, o, "x", above(label.Confidential))
+	o.Translated = translationOf(t, o, "x", above(label.Confidential))
 	requireWithheld(t, under(t, p), o, "analyst→writer", gate.ReasonRule, gate.CodeWithheld)
 
 	// An entry lowers what was made, and not what a model made of it.
 	p = exactly(handoff.PairRule{Mode: handoff.Full, Translate: byModel})
 	p.Declassify = lowering().Declassify
 	o = offer(t, structured(t, `{"score":1,"notes":"CANARY"}`))
-	o.Translated = retell(t, o, "x", above(label.Internal))
+	o.Translated = translationOf(t, o, "x", above(label.Internal))
 	s := seal(t, under(t, p, cleared(label.Internal)), o)
 	require.Equal(t, label.Internal, s.Decision().After)
-	o.Translated = retell(t, o, "x", above(label.Confidential))
+	o.Translated = translationOf(t, o, "x", above(label.Confidential))
 	requireWithheld(t, under(t, p, cleared(label.Internal)), o, gate.RuleClearance, gate.ReasonClearance, gate.CodeWithheld)
 	for _, tt := range []struct {
 		level, translated label.Classification
@@ -209,14 +209,14 @@ func TestTranslationFollowsTheRulesOfItsEdge(t *testing.T) {
 	} {
 		p := handoff.Policy{Rules: []handoff.PairRule{{From: "analyst", To: handoff.Anyone, Translate: byModel, Ceiling: &tt.ceiling}}, Declassify: lowering().Declassify}
 		o := offer(t, structured(t, `{"score":1}`), labelled(tt.level))
-		o.Translated = retell(t, o, "x", labelled(label.Internal))
+		o.Translated = translationOf(t, o, "x", labelled(label.Internal))
 		require.Equal(t, label.Internal, sealed(t, under(t, p, tt.change), o).Decision().After)
-		o.Translated = retell(t, o, "x", labelled(tt.translated))
+		o.Translated = translationOf(t, o, "x", labelled(tt.translated))
 		requireWithheld(t, under(t, p, tt.change), o, tt.rule, tt.reason, gate.CodeWithheld)
 	}
 	// An empty translation delivers nothing.
 	o = offer(t, envelope.Text("CANARY"))
-	o.Translated = retell(t, o, "")
+	o.Translated = translationOf(t, o, "")
 	s = seal(t, under(t, p), o)
 	require.Zero(t, s.Payload().Size())
 	// Nor does the structured part of one.

@@ -393,7 +393,7 @@ func (d *Decision) withhold(rule handoff.Rule, why string, detail string) {
 		n.Kept = nil
 		d.Narrowing = &n
 	}
-	d.Entries, d.After = nil, d.Before // nothing was lowered, endorsed or renewed for anybody
+	d.Entries, d.After = nil, d.Before // nothing was lowered, endorsed or renewed
 }
 
 // withholdValue withholds because of more of the value than its label, which the

@@ -201,7 +201,7 @@ func TestSecretFlowsByARuleForThePairThatStatesAMode(t *testing.T) {
 			if !tt.flows {
 				require.Equal(t, gate.ReasonRule, r.Reason)
 			}
-			require.Equal(t, gate.Passed, decide(t, compartment, offer(t, structured(t, `{"a":1}`))).Verdict, "below secret it crosses")
+			require.Equal(t, gate.Passed, decide(t, compartment, offer(t, structured(t, `{"a":1}`))).Verdict, "below secret it is delivered")
 		})
 	}
 	// A rule does not raise a clearance.

@@ -238,7 +238,7 @@ func requireUnblocked(t *rapid.T, path []string, list []task.Path) {
 		name, anywhere := strings.CutPrefix(string(block), "/**/")
 		if anywhere || !strings.Contains(name, "/") {
 			for _, key := range path {
-				require.False(t, strings.EqualFold(key, unescape.Replace(name)), "%q crosses in spite of %q", path, block)
+				require.False(t, strings.EqualFold(key, unescape.Replace(name)), "%q is delivered in spite of %q", path, block)
 			}
 			continue
 		}
@@ -247,7 +247,7 @@ func requireUnblocked(t *rapid.T, path []string, list []task.Path) {
 		for i := 0; same && i < len(segments); i++ {
 			same = segments[i] == "*" || path[i] != "*" && strings.EqualFold(unescape.Replace(segments[i]), path[i])
 		}
-		require.False(t, same, "%q crosses in spite of %q", path, block)
+		require.False(t, same, "%q is delivered in spite of %q", path, block)
 	}
 }
 
@@ -301,13 +301,13 @@ func TestLowerLabelPassesWhereAHigherPasses(t *testing.T) {
 		p.Declassify = []handoff.Declassifier{{Entry: handoff.Entry{Name: "d", From: "analyst", To: "writer", Reason: "r"}, Paths: []task.Path{"/*/**"}, LowerTo: rapid.SampledFrom([]label.Classification{label.Public, label.Internal, label.Confidential}).Draw(t, "to")}}
 		p.Rules = append(p.Rules, handoff.PairRule{From: handoff.Anyone, To: handoff.Anyone, Ceiling: new(levels().Draw(t, "ceiling"))})
 		terms, clearance := rulebook(t, p).Between("analyst", "writer"), levels().Draw(t, "clearance")
-		crosses := func(level label.Classification) bool {
+		delivered := func(level label.Classification) bool {
 			x := terms.Admit(level, clearance, "writer")
 			return !x.Withheld()
 		}
 		for level := label.Internal; level <= label.Secret; level++ {
-			if crosses(level) {
-				require.True(t, crosses(level-1), "%v crosses, and %v does not", level, level-1)
+			if delivered(level) {
+				require.True(t, delivered(level-1), "%v is delivered, and %v is not", level, level-1)
 			}
 		}
 	})
@@ -330,7 +330,7 @@ func TestAdmissionPredictsTheGate(t *testing.T) {
 		x := rulebook(t, p).Between("analyst", "writer").Admit(level, clearance, "writer")
 		r := decide(t, under(t, p, cleared(clearance)), offer(t, structured(t, `{"a":{"b":1}}`), labelled(level)))
 		require.LessOrEqual(t, x.After, level, "nothing rises")
-		if r.Verdict == gate.Minimized { // nothing that is labelled crosses, so the label does not count
+		if r.Verdict == gate.Minimized { // nothing that is labelled is delivered, so the label does not count
 			require.Equal(t, level, r.After)
 			return
 		}

@@ -239,7 +239,7 @@ func translating(t require.TestingT, changes ...func(*gate.Contract)) *gate.Comp
 }
 
 // retell is a translator: it returns the translation that the ruling requests.
-func retell(t require.TestingT, o *gate.Offer, text string, changes ...func(*envelope.Header)) *envelope.Envelope {
+func translationOf(t require.TestingT, o *gate.Offer, text string, changes ...func(*envelope.Header)) *envelope.Envelope {
 	derive := func(h *envelope.Header) {
 		h.ID, h.Producer, h.DerivedFrom = "e-up/short", "translator", []envelope.ID{o.Envelope.ID()}
 	}
@@ -260,7 +260,7 @@ func TestTranslationRound(t *testing.T) {
 	_, err = c.GateOutbound(t.Context(), o, noon)
 	require.Error(t, err, "optional does not stand in for a translation")
 
-	o.Translated = retell(t, o, "short "+fakeToken)
+	o.Translated = translationOf(t, o, "short "+fakeToken)
 	s = seal(t, c, o)
 	require.Equal(t, "short [REDACTED:token]", s.Payload().Text(), "and it is redacted like anything else")
 	require.Equal(t, envelope.ID("e-up"), s.Decision().Envelope)
@@ -269,7 +269,7 @@ func TestTranslationRound(t *testing.T) {
 func TestTranslationOfferedUnaskedIsIgnored(t *testing.T) {
 	t.Parallel()
 	o := offer(t, envelope.Text("numbers"))
-	o.Translated = retell(t, o, "something else")
+	o.Translated = translationOf(t, o, "something else")
 	require.Equal(t, "numbers", sealed(t, newCompartment(t), o).Payload().Text())
 }
 
@@ -282,25 +282,25 @@ func TestTranslationPassesTheGate(t *testing.T) {
 		reason string
 	}{
 		{"not derived from the original", func(t *testing.T, o *gate.Offer) *envelope.Envelope {
-			return retell(t, o, "x", func(h *envelope.Header) { h.DerivedFrom = []envelope.ID{"e-other"} })
+			return translationOf(t, o, "x", func(h *envelope.Header) { h.DerivedFrom = []envelope.ID{"e-other"} })
 		}, gate.RuleDigest, gate.ReasonTampered},
 		{"derived from nothing", func(t *testing.T, o *gate.Offer) *envelope.Envelope {
-			return retell(t, o, "x", func(h *envelope.Header) { h.DerivedFrom = nil })
+			return translationOf(t, o, "x", func(h *envelope.Header) { h.DerivedFrom = nil })
 		}, gate.RuleDigest, gate.ReasonTampered},
 		{"altered", func(t *testing.T, o *gate.Offer) *envelope.Envelope {
-			return tampered(t, retell(t, o, "x"))
+			return tampered(t, translationOf(t, o, "x"))
 		}, gate.RuleDigest, gate.ReasonTampered},
 		{"of a lower label", func(t *testing.T, o *gate.Offer) *envelope.Envelope {
-			return retell(t, o, "x", func(h *envelope.Header) { h.Classification = label.Internal })
+			return translationOf(t, o, "x", func(h *envelope.Header) { h.Classification = label.Internal })
 		}, gate.RuleDigest, gate.ReasonTampered},
 		{"above the contract", func(t *testing.T, o *gate.Offer) *envelope.Envelope {
-			return retell(t, o, "x", func(h *envelope.Header) { h.Classification = label.Secret })
+			return translationOf(t, o, "x", func(h *envelope.Header) { h.Classification = label.Secret })
 		}, gate.RuleClearance, gate.ReasonClearance},
 		{"expired", func(t *testing.T, o *gate.Offer) *envelope.Envelope {
-			return retell(t, o, "x", func(h *envelope.Header) { h.CreatedAt, h.ExpiresAt = noon.Add(-2), noon })
+			return translationOf(t, o, "x", func(h *envelope.Header) { h.CreatedAt, h.ExpiresAt = noon.Add(-2), noon })
 		}, gate.RuleExpiry, gate.ReasonExpired},
 		{"from the future", func(t *testing.T, o *gate.Offer) *envelope.Envelope {
-			return retell(t, o, "x", func(h *envelope.Header) { h.CreatedAt = noon.Add(1) })
+			return translationOf(t, o, "x", func(h *envelope.Header) { h.CreatedAt = noon.Add(1) })
 		}, gate.RuleExpiry, gate.ReasonExpired},
 	}
 	for _, tt := range tests {
@@ -314,7 +314,7 @@ func TestTranslationPassesTheGate(t *testing.T) {
 	t.Run("secret without a rule", func(t *testing.T) {
 		t.Parallel()
 		o := offer(t, envelope.Text("a long story"))
-		o.Translated = retell(t, o, "x", func(h *envelope.Header) { h.Classification = label.Secret })
+		o.Translated = translationOf(t, o, "x", func(h *envelope.Header) { h.Classification = label.Secret })
 		c := translating(t, func(k *gate.Contract) { k.Clearance, k.MaxInput = label.Secret, label.Secret })
 		requireWithheld(t, c, o, gate.RuleSecret, gate.ReasonRule, gate.CodeWithheld)
 	})
@@ -325,10 +325,10 @@ func TestTranslationLowersTrustAndLife(t *testing.T) {
 	t.Parallel()
 	endorsed := func(h *envelope.Header) { h.Trust, h.ExpiresAt = label.Endorsed, noon.Add(time.Hour) }
 	c, o := translating(t), offer(t, envelope.Text("a long story"), endorsed)
-	o.Translated = retell(t, o, "short", func(h *envelope.Header) { h.ExpiresAt = noon.Add(time.Minute) })
+	o.Translated = translationOf(t, o, "short", func(h *envelope.Header) { h.ExpiresAt = noon.Add(time.Minute) })
 	e, _, err := c.GateInbound(gate.Reply{ID: "e", Text: "x"}, []gate.Sealed{seal(t, c, o)}, nil, noon)
 	require.NoError(t, err)
-	require.Equal(t, label.Untrusted, e.Trust(), "a model retold it")
+	require.Equal(t, label.Untrusted, e.Trust(), "a model translated it")
 	require.Equal(t, noon.Add(time.Minute), e.ExpiresAt())
 
 	plain := newCompartment(t)
