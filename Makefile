@@ -1,4 +1,4 @@
-# What a person types while working on runteam; `.ci/run` runs test, lint, race and examples.
+# Commands for development; `.ci/run` runs test, lint, race and examples.
 GO ?= go
 FUZZTIME ?= 30s
 SOAK ?= 5m
@@ -24,29 +24,29 @@ lint:
 	$(GO) fix -diff ./...
 	$(GO) mod tidy -diff
 
-# Faults in the gate, one at a time, each with the test that must notice it (docs/mutants.md).
+# Applies faults to the gate, one at a time, and runs the test that must notice each (docs/mutants.md).
 mutants:
 	RUNTEAM_MUTANTS=1 $(GO) test ./internal/mutants -run TestMutantsAreNoticed -timeout 0 -v | grep -E "^ *---|^(ok|FAIL)|passes with"
 
 race:
 	$(GO) test -race ./...
 
-# The command against servers of other projects. It needs Node 20 or later, and the
+# Tests of the command against servers of other projects. They need Node 20 or later, and the
 # packages of foreign/package.json from npm.
 foreign:
 	cd foreign && npm ci --silent && $(GO) vet ./... && $(GO) test -count 1 ./...
 
-# Runs of 1,000 to 100,000 tasks beside the least that they could cost; who gets
-# a task, and reading a plan of 1,000.
+# Runs of 1,000 to 100,000 tasks compared with the least possible cost, assignment of tasks,
+# reading a plan of 1,000, replies, the gate, redaction and the flow table.
 bench:
 	$(GO) test ./internal/engine -run '^$$' -bench 'Benchmark(Run|RunGated|Floor)$$' -benchtime 1s
 	$(GO) test ./internal/assign ./internal/planning -run '^$$' -bench 'Benchmark(Tasks|ParsePlan)$$' -benchtime 10x
 	$(GO) test ./llm/openai -run '^$$' -bench 'BenchmarkReply$$' -benchtime 3x
 	$(GO) test ./internal/gate ./redact ./internal/flow -run '^$$' -bench 'Benchmark(Between|Decide|Text|JSON|Repeated|Table)$$' -benchtime 1s
 
-# What a journal costs: completions a second beside bare inserts of the same bytes, a
-# run with and without it, reading a long run back, taking one up, taking all from another,
-# removing old runs, and other runs meanwhile.
+# The cost of a journal: completions per second compared with bare inserts of the same bytes, a
+# run with and without a journal, loading and resuming a long run, reusing all answers of
+# another, and removing old runs, alone and during other runs.
 bench-journal:
 	$(GO) test ./internal/journal -run '^$$' -bench 'Benchmark(Journal|Load)$$' -benchtime 2s
 	$(GO) test ./internal/journal -run '^$$' -bench 'Benchmark(Run|Reuse|Resume|Read)$$' -benchtime 3x
@@ -56,11 +56,11 @@ bench-journal:
 soak:
 	SOAK=$(SOAK) $(GO) test -race ./internal/engine -run 'TestSoak$$' -count 1 -v -timeout 0
 
-# Twenty processes on one journal, of which five are killed at random moments.
+# Twenty processes on one journal; five of them are killed at random moments.
 soak-journal:
 	SOAK=1 $(GO) test ./internal/journal -run 'ManyProcesses' -count 1 -v -timeout 20m
 
-# What redaction finds in the corpora beside this tree, kind by kind; it skips, saying so, where they are absent.
+# What redaction finds in the corpora next to this repository, by kind; skipped if they are absent.
 corpora:
 	@$(GO) test ./redact -run 'Corpora$$' -count 1 -v | grep -E '^(ok|FAIL|---)|rows|spans|absent|Error' | sed 's/^ *corpora_test.go:[0-9]*: //'
 
