@@ -5,9 +5,12 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // isChained reports whether a line belongs to the chain, or why no file with a chain may have
@@ -89,53 +92,11 @@ func verdictOf(handoff json.RawMessage) (verdict, rule string, ok bool) {
 	return verdict, rule, true
 }
 
-// duplicate finds an object with a name twice, at any depth of a valid JSON value in UTF-8.
-// It is not recursive, since the writer chooses the depth.
+// duplicate finds an object with a name twice, at any depth of a JSON value.
 func duplicate(value []byte) (name string, twice bool) {
-	var stack []map[string]bool // the names of each open object; nil of an array
-	named := false              // the name of a member of the innermost object was read
-	for i := 0; i < len(value); i++ {
-		switch value[i] {
-		case '{':
-			stack, named = append(stack, map[string]bool{}), false
-		case '[':
-			stack = append(stack, nil)
-		case '}', ']':
-			stack = stack[:len(stack)-1]
-		case ',':
-			named = false
-		case '"':
-			from := i
-			i = endOfString(value, from)
-			if top := len(stack) - 1; top >= 0 && stack[top] != nil && !named {
-				name, named = unquoted(value[from:i+1]), true
-				if stack[top][name] {
-					return name, true
-				}
-				stack[top][name] = true
-			}
-		}
+	_, err := jsontext.NewDecoder(bytes.NewReader(value)).ReadValue()
+	if wrong, ok := errors.AsType[*jsontext.SyntacticError](err); ok && errors.Is(err, jsontext.ErrDuplicateName) {
+		return wrong.JSONPointer.LastToken(), true
 	}
 	return "", false
-}
-
-// endOfString returns the index of the closing quotation mark of a string in a valid JSON
-// value.
-func endOfString(value []byte, open int) int {
-	i := open + 1
-	for ; value[i] != '"'; i++ {
-		if value[i] == '\\' {
-			i++
-		}
-	}
-	return i
-}
-
-// unquoted returns the value of a valid string.
-func unquoted(text []byte) (s string) {
-	if bytes.IndexByte(text, '\\') < 0 {
-		return string(text[1 : len(text)-1])
-	}
-	_ = json.Unmarshal(text, &s) // it is valid
-	return s
 }

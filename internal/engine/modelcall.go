@@ -106,10 +106,10 @@ type builtPrompt struct {
 // An answer is what an agent replied and what the gate made of it.
 type answer struct {
 	reply         agent.Reply
-	rejected      *record.SideText // a reply that was not accepted; nil if there is none
-	rejectedAgain *record.SideText // the corrected reply, if that was not accepted either
-	reasoning     *record.SideText // what the model wrote before its answer; nil if nothing
-	correctedBy   *llm.CallInfo    // the call that corrected the answer; nil if none did
+	rejected      *record.LabeledText // a reply that was not accepted; nil if there is none
+	rejectedAgain *record.LabeledText // the corrected reply, if that was not accepted either
+	reasoning     *record.LabeledText // what the model wrote before its answer; nil if nothing
+	correctedBy   *llm.CallInfo       // the call that corrected the answer; nil if none did
 
 	envelope   *envelope.Envelope
 	text       string // the result as the caller may see it
@@ -164,7 +164,7 @@ func perform(ctx context.Context, x *modelCall, o purpose) {
 		o.ended(ctx)
 	}()
 	err := x.try(ctx, o)
-	x.keepSideTexts(err)
+	x.keepLabeledTexts(err)
 	x.setError(ctx, err)
 	returned = true
 }

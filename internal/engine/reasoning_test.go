@@ -154,7 +154,7 @@ func TestReasoningReachesOnlyTheJournal(t *testing.T) {
 // Requirement: G19.
 func TestReasoningIsAsSensitiveAsTheResult(t *testing.T) {
 	t.Parallel()
-	keep := func(o engine.RunOptions, policy *handoff.Policy) *record.SideText {
+	keep := func(o engine.RunOptions, policy *handoff.Policy) *record.LabeledText {
 		journal := &memory{}
 		o.Journal = journal
 		m := &reasoner{answer: func(string) string { return `{"n": 1, "m": "x"}` }}
@@ -172,7 +172,7 @@ func TestReasoningIsAsSensitiveAsTheResult(t *testing.T) {
 		return nil
 	}
 	full := keep(engine.RunOptions{UserAccepts: new(label.Secret)}, nil)
-	require.Equal(t, &record.SideText{Text: "I know " + thought, Label: label.Secret}, full)
+	require.Equal(t, &record.LabeledText{Text: "I know " + thought, Label: label.Secret}, full)
 	require.Equal(t, "[withheld: secret]", keep(engine.RunOptions{}, nil).Text)
 	require.Equal(t, "[withheld: secret]", keep(engine.RunOptions{UserAccepts: new(label.Secret), Reveal: true}, nil).Text, "what is revealed is not recorded")
 	lower := &handoff.Policy{
@@ -185,11 +185,11 @@ func TestReasoningIsAsSensitiveAsTheResult(t *testing.T) {
 	require.Equal(t, "[withheld: rule]", keep(engine.RunOptions{UserAccepts: new(label.Secret)}, scoped).Text)
 }
 
-// TestCachedSideTextsPassTheGateAgain has a run whose caller may see less take a cached
+// TestCachedLabeledTextsPassTheGateAgain has a run whose caller may see less take a cached
 // answer with its reasoning and the answer that was corrected.
 //
 // Requirement: G47.
-func TestCachedSideTextsPassTheGateAgain(t *testing.T) {
+func TestCachedLabeledTextsPassTheGateAgain(t *testing.T) {
 	t.Parallel()
 	m := &reasoner{answer: func(text string) string {
 		if strings.Contains(text, "## Your previous answer") {

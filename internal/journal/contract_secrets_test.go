@@ -50,8 +50,8 @@ func secretEntries(run string) []record.Entry {
 	failure := t.Answer(failed, "", answerKey(1))
 	failure.Result, failure.Code, failure.Error = nil, "SCHEMA", "not a number: "+canary
 	failure.Call = llm.CallInfo{RequestID: canary}
-	failure.Refused = &record.SideText{Text: "refused " + canary, Problem: "found " + canary, Label: label.Secret}
-	answer.Reasoning = &record.SideText{Text: "first " + canary, Label: label.Secret}
+	failure.Refused = &record.LabeledText{Text: "refused " + canary, Problem: "found " + canary, Label: label.Secret}
+	answer.Reasoning = &record.LabeledText{Text: "first " + canary, Label: label.Secret}
 	failedEvents := t.Events(failed, event.Error)
 	failedEvents[0].Event.Message = "not a number: " + canary
 	warned := event.Event{Seq: failedEvents[0].Event.Seq + 1, Type: event.Warning, Time: t.now(), Run: run, Problem: event.Problem{Message: "answered by " + canary}}

@@ -181,9 +181,9 @@ func (e *encoder) exchange(x *record.AgentCall) (*exchangeLine, error) {
 	return out, err
 }
 
-// aboveCeiling reports whether a side text is above the plaintext limit. Nil is not.
-func aboveCeiling(list ...*record.SideText) bool {
-	return slices.ContainsFunc(list, func(a *record.SideText) bool { return a != nil && a.Label > plainLimit })
+// aboveCeiling reports whether a labeled text is above the plaintext limit. Nil is not.
+func aboveCeiling(list ...*record.LabeledText) bool {
+	return slices.ContainsFunc(list, func(a *record.LabeledText) bool { return a != nil && a.Label > plainLimit })
 }
 
 // message returns the stored form of a message. Above the plaintext limit its payload is hidden.

@@ -27,4 +27,4 @@ func WithoutMarks(stored []byte) (parts []byte, err error) {
 func Decompress(text []byte) ([]byte, error) { return decompress(text) }
 
 // Compress compresses lines.
-func Compress(lines []byte) []byte { return compress(lines) }
+func Compress(lines []byte) []byte { return compressor().EncodeAll(lines, nil) }

@@ -134,22 +134,22 @@ func TestHugeReasoningIsCut(t *testing.T) {
 			require.NoError(t, err)
 			s, err := j.Load(t.Context(), "r1")
 			require.NoError(t, err)
-			sideTexts := 0
+			labeledTexts := 0
 			for _, e := range s.History.Log {
 				if e.Exchange == nil {
 					continue
 				}
-				for _, a := range []*record.SideText{e.Exchange.Reasoning, e.Exchange.Refused} {
+				for _, a := range []*record.LabeledText{e.Exchange.Reasoning, e.Exchange.Refused} {
 					if a == nil {
 						continue
 					}
-					sideTexts++
+					labeledTexts++
 					text, err := json.Marshal(a.Text)
 					require.NoError(t, err)
 					require.LessOrEqual(t, len(text), 256<<10)
 				}
 			}
-			require.Equal(t, 3, sideTexts)
+			require.Equal(t, 3, labeledTexts)
 		})
 	}
 }

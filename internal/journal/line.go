@@ -85,11 +85,11 @@ type secrets struct {
 	Tags  []string            `json:"tags,omitempty"`
 	Sizes *sizes              `json:"sizes,omitempty"` // the exact ones, if those of the line are classes
 
-	Refused   *record.SideText `json:"refused,omitempty"`
-	Reasoning *record.SideText `json:"reasoning,omitempty"`
-	Call      llm.CallInfo     `json:"call,omitzero"`
-	Corrected *llm.CallInfo    `json:"corrected,omitempty"`
-	Warnings  []string         `json:"warnings,omitempty"`
+	Refused   *record.LabeledText `json:"refused,omitempty"`
+	Reasoning *record.LabeledText `json:"reasoning,omitempty"`
+	Call      llm.CallInfo        `json:"call,omitzero"`
+	Corrected *llm.CallInfo       `json:"corrected,omitempty"`
+	Warnings  []string            `json:"warnings,omitempty"`
 }
 
 // sizes are the token counts and byte counts of an agent call.

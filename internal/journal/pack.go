@@ -163,14 +163,6 @@ func (b *bundle) unpack() ([]byte, error) {
 // errRow is the error of a damaged row.
 var errRow = fmt.Errorf("%w: a row of it is not as it was written", ErrCorrupt)
 
-// compress compresses lines.
-func compress(lines []byte) []byte {
-	if len(lines) == 0 {
-		return []byte{}
-	}
-	return compressor().EncodeAll(lines, nil)
-}
-
 // decompress decompresses lines, and requires a line feed at their end.
 func decompress(text []byte) ([]byte, error) {
 	if len(text) == 0 {

@@ -51,8 +51,7 @@ type Input struct {
 	Key            Key                  `json:"-"`     // of the text
 	Line           string               `json:"line,omitempty"`
 
-	// FromRun and FromTask name the result of an earlier run that the input is;
-	// empty for any other.
+	// FromRun and FromTask are set if the input is the result of a task of an earlier run.
 	FromRun  string  `json:"fromRun,omitempty"`
 	FromTask task.ID `json:"fromTask,omitempty"`
 }
@@ -80,7 +79,7 @@ type SentMessage struct {
 	From    string    `json:"from"`
 	To      string    `json:"to"`                // an agent, or * for all others
 	Session string    `json:"session,omitempty"` // of the attempt that sent it; empty if the program did
-	Given   int       `json:"given,omitempty"`   // its place among the messages of the options, from 1; zero for any other
+	Given   int       `json:"given,omitempty"`   // its number among the messages in the options of the run, from 1; zero for any other
 	Time    time.Time `json:"time"`
 	Bytes   int       `json:"bytes"` // of its text; their class, if it is above the caller
 
@@ -103,9 +102,9 @@ type AgentCall struct {
 	End   time.Time `json:"end"`
 	Spent
 	Context  event.Context `json:"context,omitzero"`
-	Messages []string      `json:"messages,omitempty"` // ids of the messages that it was given
-	Memory   []task.ID     `json:"memory,omitempty"`   // the tasks of which it found results in the shared memory
-	From     string        `json:"from,omitempty"`     // the run that the answer was taken from; empty for one of its own
+	Messages []string      `json:"messages,omitempty"` // IDs of the messages in its prompt
+	Memory   []task.ID     `json:"memory,omitempty"`   // the tasks whose results it found in the shared memory
+	From     string        `json:"from,omitempty"`     // the run of a cached answer; empty if the agent answered
 	SavedTokens
 
 	Call      llm.CallInfo  `json:"call,omitzero"`       // of the last model call that answered, as the caller may see it
@@ -113,16 +112,16 @@ type AgentCall struct {
 	Warnings  []string      `json:"warnings,omitempty"`  // of its model calls, as the caller may see them
 
 	Result *envelope.Record `json:"-"`               // nil if it failed
-	Shown  *ShownResult     `json:"shown,omitempty"` // the result as the caller may see it; nil if that is the result as it is
+	Shown  *ShownResult     `json:"shown,omitempty"` // the result as the caller may see it; nil if the caller may see all of it
 	Code   string           `json:"code,omitempty"`  // of the error, if it failed
 
-	Refused   *SideText `json:"refused,omitempty"`   // an answer that was not accepted, even if it was corrected later; nil if there is none
-	Reasoning *SideText `json:"reasoning,omitempty"` // what the model wrote before its answer; nil if nothing
+	Refused   *LabeledText `json:"refused,omitempty"`   // an answer that was not accepted, even if it was corrected later; nil if there is none
+	Reasoning *LabeledText `json:"reasoning,omitempty"` // what the model wrote before its answer; nil if nothing
 
 	Error string `json:"error,omitempty"` // as the caller may see it
 
-	// Missing says why a result that there was cannot be had any more, such as
-	// that it is encrypted under a key that was not given; empty if it can.
+	// Missing says why the result cannot be read, such as that it is encrypted under a key that
+	// was not given; empty if it can.
 	Missing string `json:"-"`
 }
 
@@ -134,18 +133,18 @@ type CallID struct {
 	Agent   string  `json:"agent"`
 	Model   string  `json:"model,omitempty"`
 	Attempt int     `json:"attempt"`
-	Part    string  `json:"part,omitempty"` // of a translation or a part of the synthesis, what tells it from the other calls of its task
+	Part    string  `json:"part,omitempty"` // of a translation or a part of the synthesis: distinguishes it from other calls of its task
 }
 
 // Keys find a cached answer.
 type Keys struct {
 	Key      Key  `json:"-"`                  // zero if no prompt could be built
-	Core     Key  `json:"-"`                  // the same without what the prompt had of the shared memory and of messages
+	Core     Key  `json:"-"`                  // the same without the shared memory and the messages in the prompt
 	Reusable bool `json:"reusable,omitempty"` // another run may take the answer
-	Reuse    Key  `json:"-"`                  // by which it finds the answer: Key and the origin of the endpoint
+	Reuse    Key  `json:"-"`                  // the key for another run: Key and the origin of the endpoint
 }
 
-// Spent is what was paid for a call.
+// Spent is the cost of a call.
 type Spent struct {
 	Input           int       `json:"inputTokens,omitempty"`
 	Output          int       `json:"outputTokens,omitempty"`
@@ -156,7 +155,7 @@ type Spent struct {
 	Turns           int       `json:"turns,omitempty"`           // model calls that answered
 }
 
-// SavedTokens are what a cached answer took when another run made it.
+// SavedTokens are the tokens that another run spent on a cached answer.
 type SavedTokens struct {
 	SavedInput     int `json:"savedInputTokens,omitempty"`
 	SavedOutput    int `json:"savedOutputTokens,omitempty"`
@@ -164,22 +163,22 @@ type SavedTokens struct {
 	SavedReasoning int `json:"savedReasoningTokens,omitempty"` // of SavedOutput
 }
 
-// Usage returns the tokens that were paid for the exchange.
+// Usage returns the tokens that the call spent.
 func (x *AgentCall) Usage() llm.Usage {
 	return llm.Usage{InputTokens: x.Input, OutputTokens: x.Output, CachedTokens: x.CachedTokens, ReasoningTokens: x.ReasoningTokens}
 }
 
-// Saved returns the tokens that the answer took in the run that it was taken from.
+// Saved returns the tokens that another run spent on a cached answer.
 func (x *AgentCall) Saved() llm.Usage {
 	return llm.Usage{InputTokens: x.SavedInput, OutputTokens: x.SavedOutput, CachedTokens: x.SavedCached, ReasoningTokens: x.SavedReasoning}
 }
 
-// Completed reports whether the agent's answer was taken.
+// Completed reports whether the agent's answer was accepted.
 func (x *AgentCall) Completed() bool { return x.Code == "" }
 
-// A SideText is a text that an agent wrote in addition to its result, as the caller may
+// A LabeledText is a text that an agent wrote in addition to its result, as the caller may
 // see it: the reasoning of its model, or an answer that was not accepted.
-type SideText struct {
+type LabeledText struct {
 	Text      string               `json:"text"`
 	Label     label.Classification `json:"label"`              // of the text as the agent wrote it
 	ExpiresAt time.Time            `json:"expiresAt,omitzero"` // the text must not be read from then on; zero means it does not expire
@@ -221,18 +220,18 @@ type TaskEnd struct {
 	Code   string      `json:"code,omitempty"`
 	Root   task.ID     `json:"root,omitempty"` // the task whose end caused this one's
 
-	Attempts int `json:"attempts,omitempty"` // that were begun
+	Attempts int `json:"attempts,omitempty"` // that began
 }
 
-// A Failure is an error of the coordinator's work.
+// A Failure is an error of a step of the coordinator.
 type Failure struct {
 	Code    string `json:"code"`
 	Message string `json:"message"`
 }
 
-// A History is what a journal has of one run.
+// A History is what a journal stores of one run.
 type History struct {
-	Begins []RunStart // one for each process that took the run up, in order
+	Begins []RunStart // one for each process that began or resumed the run, in order
 	Log    []Entry    // each Asked, Begun, Exchange, Rejected and Sent, in the order in which they became durable
 	End    *RunEnd    // of the last process; nil if it was interrupted
 

@@ -10,16 +10,15 @@ import (
 
 // A Store is where runs are recorded. The journal of a team is one.
 type Store interface {
-	// OpenRun makes a run this process's until its Log is closed: a new one, or one
-	// that the store has, which is then resumed. The error says so if another
-	// process works on the run. A nil Log records nothing.
+	// OpenRun begins a run, or resumes a stored one. The run belongs to this process until its
+	// Log is closed; it is an error if another process works on it. A nil Log records nothing.
 	OpenRun(ctx context.Context, o Opening) (Log, error)
 
-	// LoadRun returns what the store has of a run, and claims nothing.
+	// LoadRun reads a stored run, which may belong to another process.
 	LoadRun(ctx context.Context, run string) (*History, error)
 }
 
-// An Opening says which run is opened. What a resumed run is of the store knows.
+// An Opening says which run is opened. For a resumed run only Run and Resume are used.
 type Opening struct {
 	Run    string
 	Resume bool
@@ -31,20 +30,17 @@ type Opening struct {
 
 // A Log records one run. It is safe for concurrent use.
 type Log interface {
-	// History returns what earlier processes recorded of a run that is resumed; nil
-	// of a new one.
+	// History returns what earlier processes recorded of a resumed run; nil for a new one.
 	History() *History
 
-	// Append takes entries that belong together: after a crash all of them are
-	// there or none, and behind what earlier calls brought. It keeps the slice
-	// and does not wait. done is called once, in the order of the calls: with nil
-	// when the entries are as durable as the log can make them, and never
-	// within Append. After an error nothing more is taken, and every later done
-	// is given that error.
+	// Append adds entries that belong together: after a crash, all of them are stored or none,
+	// and only after those of earlier calls. It keeps the slice and does not wait. done is called
+	// once, in the order of the calls and never within Append: with nil when the entries are
+	// durable. After an error nothing more is stored, and every later done gets that error.
 	Append(entries []Entry, done func(error))
 
-	// CachedAnswers yields the answers of other runs under this key, the newest
-	// first, as far as they may be taken: reusable and stored. An error ends them.
+	// CachedAnswers yields the reusable answers of other runs under this key, the newest first.
+	// An error ends them.
 	CachedAnswers(ctx context.Context, key Key) iter.Seq2[*AgentCall, error]
 
 	// Close waits for what was appended, releases the run, and returns the head of its chain

@@ -11,8 +11,8 @@ type Outcomes struct {
 	NotRun    int `json:"notRun"`    // never begun: skipped, or a task that they depend on did not complete
 }
 
-// Add counts a task that ended, or that had not when its run did. Root is the
-// task whose end caused this one's, and begun whether an attempt of it began.
+// Add counts a task of a run that ended. Root is the task because of which it did not complete;
+// begun says that an attempt of it began.
 func (o *Outcomes) Add(s task.Status, root task.ID, begun bool) {
 	switch {
 	case s == task.Completed:

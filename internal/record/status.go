@@ -5,8 +5,8 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// StatusAfter returns the status that a task has after an event of this type; empty
-// if that says nothing of it.
+// StatusAfter returns the status of a task after an event of this type; empty if the event
+// does not change it.
 func StatusAfter(t event.Type) task.Status {
 	switch t {
 	case event.TaskStart:

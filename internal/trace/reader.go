@@ -17,30 +17,43 @@ func (r *Reader) line(text []byte) error {
 	if r.only != nil && r.unrelated(text) {
 		return nil
 	}
-	if done, err := r.known(text); done {
-		return err
-	}
-	var members map[string]json.RawMessage
-	if err := json.Unmarshal(text, &members); err != nil {
-		return errors.New("it is not a JSON object")
-	}
-	head, first := members["trace"]
+	kind, value, members, err := r.split(text)
 	switch {
-	case first && r.at > 1:
+	case err != nil:
+		return err
+	case kind == record.KindTrace && r.at > 1:
 		return errors.New("a second head: the file holds more than one trace")
-	case first:
-		return r.head(head, len(members))
+	case kind == record.KindTrace:
+		return r.head(value, members)
 	case r.at == 1:
 		return errors.New(`the file does not begin with "trace"`)
-	case members["audit"] != nil:
+	case kind == record.KindDecision:
 		return r.audited(text)
-	case len(members) != 1:
-		return fmt.Errorf("it has %d kinds where one belongs", len(members))
+	case members != 1:
+		return fmt.Errorf("it has %d kinds where one belongs", members)
 	}
-	for kind, value := range members {
-		return r.member(kind, value)
+	return r.member(kind, value)
+}
+
+// split returns the kind of a line, its value, and how many members the line has. It parses
+// only lines that a [Writer] did not write, to find what is wrong with them.
+func (r *Reader) split(text []byte) (kind string, value json.RawMessage, members int, err error) {
+	kind, value = record.SplitLine(text)
+	if kind == record.KindDecision || r.only != nil && ownKind(kind) || json.Valid(value) {
+		return kind, value, 1, nil
 	}
-	return nil
+	var all map[string]json.RawMessage
+	if json.Unmarshal(text, &all) != nil {
+		return "", nil, 0, errors.New("it is not a JSON object")
+	}
+	for _, kind := range []string{record.KindTrace, record.KindDecision} {
+		if value, ok := all[kind]; ok {
+			return kind, value, len(all), nil
+		}
+	}
+	for kind, value = range all {
+	}
+	return kind, value, len(all), nil
 }
 
 // head reads the first line.
@@ -96,44 +109,11 @@ func (r *Reader) unrelated(text []byte) bool {
 
 // The prefixes of lines.
 var (
-	headOpener   = record.LinePrefix(record.KindTrace)
 	eventOpener  = record.LinePrefix(record.KindEvent)
 	promptOpener = record.LinePrefix(record.KindPrompt)
 	auditOpener  = record.LinePrefix(record.KindDecision)
 	partOpener   = record.LinePrefix(record.KindPart)
 )
-
-// known reads a head, an event or a prompt that is alone in its line, as a [Writer] writes
-// it. Other lines are parsed in full, which finds what is wrong with them.
-func (r *Reader) known(text []byte) (done bool, err error) {
-	text = bytes.TrimSuffix(text, []byte("\n"))
-	switch {
-	case r.at == 1:
-		value, ok := bytes.CutPrefix(text, headOpener)
-		value, closed := bytes.CutSuffix(value, []byte("}"))
-		var h header
-		if !ok || !closed || record.DecodeStrict(value, &h) != nil || h.Version < 1 || h.Version > Version {
-			return false, nil
-		}
-		r.begin(&h)
-		return true, nil
-	case r.trace.Result != nil:
-		return false, nil
-	}
-	for _, k := range [...]struct {
-		opener []byte
-		take   func(json.RawMessage) error
-	}{{eventOpener, r.event}, {promptOpener, r.prompt}} {
-		value, ok := bytes.CutPrefix(text, k.opener)
-		if value, closed := bytes.CutSuffix(value, []byte("}")); ok && closed && json.Valid(value) {
-			return true, k.take(value)
-		}
-	}
-	if kind, value, ok := bytes.Cut(bytes.TrimPrefix(text, []byte(`{"`)), []byte(`":`)); ok && r.only != nil && ownKind(string(kind)) {
-		return true, r.other(string(kind), bytes.TrimSuffix(value, []byte("}")))
-	}
-	return false, nil
-}
 
 // member reads the value of a line, by its kind.
 func (r *Reader) member(kind string, value json.RawMessage) error {

@@ -295,10 +295,10 @@ func lastCall(x *record.AgentCall) llm.CallInfo {
 	return x.Call
 }
 
-// currentText returns a side text, without its text if that has expired.
-func currentText(k *journals.StoredRun, a *record.SideText) *record.SideText {
+// currentText returns a labeled text, without its text if that has expired.
+func currentText(k *journals.StoredRun, a *record.LabeledText) *record.LabeledText {
 	if a == nil || a.ExpiresAt.IsZero() || k.Now.Before(a.ExpiresAt) {
 		return a
 	}
-	return &record.SideText{Text: "[withheld: expired]", Call: a.Call}
+	return &record.LabeledText{Text: "[withheld: expired]", Call: a.Call}
 }

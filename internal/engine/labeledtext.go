@@ -17,12 +17,12 @@ import (
 	"github.com/runteam/runteam/internal/schema"
 )
 
-// sideText returns a text that the agent wrote in addition to its result, as the caller
+// labeledText returns a text that the agent wrote in addition to its result, as the caller
 // may see it, or nil if there is none. Only the caller reads it. It has the label and the
 // expiry that the result would have, and for a cached answer at least those that it was
 // stored with. Its Problem may quote the text, so it passes the gate too. Both are
-// redacted first and then cut to maxSideText.
-func (x *modelCall) sideText(source handoff.SourceKind, given record.SideText) *record.SideText {
+// redacted first and then cut to maxLabeledText.
+func (x *modelCall) labeledText(source handoff.SourceKind, given record.LabeledText) *record.LabeledText {
 	if strings.TrimSpace(given.Text) == "" || x.contract.Session == "" {
 		return nil
 	}
@@ -46,7 +46,7 @@ func (x *modelCall) sideText(source handoff.SourceKind, given record.SideText) *
 			continue
 		}
 		if seen, err := x.run.toUser(ctx, e, gate.Source{Kind: source, Name: string(x.task.ID)}, now); err == nil {
-			*part.of = cutSideText(seen.text)
+			*part.of = cutLabeledText(seen.text)
 		}
 	}
 	return &out
@@ -55,14 +55,14 @@ func (x *modelCall) sideText(source handoff.SourceKind, given record.SideText) *
 // uncheckable replaces a text that the gate could not check for the caller.
 const uncheckable = "[withheld: it is too large, or could not be checked]"
 
-// maxSideText bounds a side text, in bytes of JSON. A line of a journal has room for an
+// maxLabeledText bounds a labeled text, in bytes of JSON. A line of a journal has room for an
 // encrypted result in both of its forms and for little else.
-const maxSideText = 256 << 10
+const maxLabeledText = 256 << 10
 
-// cutSideText returns a text in the form for the caller, cut to maxSideText with a mark.
-func cutSideText(text string) string {
+// cutLabeledText returns a text in the form for the caller, cut to maxLabeledText with a mark.
+func cutLabeledText(text string) string {
 	const mark = len(`… [cut: 256 of 99999 KiB]`)
-	left, end := maxSideText-mark-len(`""`), -1 // end is where the text is cut if it is too long
+	left, end := maxLabeledText-mark-len(`""`), -1 // end is where the text is cut if it is too long
 	for i, r := range text {
 		switch {
 		case r < ' ', r == '"', r == '\\', r == '<', r == '>', r == '&', r == 0x7f, r == 0x2028, r == 0x2029, r == utf8.RuneError:
@@ -82,25 +82,25 @@ func cutSideText(text string) string {
 
 // reject records an answer that was not accepted, for the caller.
 func (x *modelCall) reject(text, problem string, attempt int) {
-	x.rejected = x.sideText(handoff.Fault, record.SideText{Text: text, Problem: problem, Attempt: attempt, Call: x.view().callInfo(x.reply.Call)})
+	x.rejected = x.labeledText(handoff.Fault, record.LabeledText{Text: text, Problem: problem, Attempt: attempt, Call: x.view().callInfo(x.reply.Call)})
 }
 
-// keepSideTexts records what the agent wrote in addition to its result: its reasoning and,
+// keepLabeledTexts records what the agent wrote in addition to its result: its reasoning and,
 // if err is not nil, the answer that was not accepted.
-func (x *modelCall) keepSideTexts(err error) {
+func (x *modelCall) keepLabeledTexts(err error) {
 	if e := x.recalled; e != nil {
 		if e.Reasoning != nil {
-			x.reasoning = x.sideText(gate.Reasoning, *e.Reasoning)
+			x.reasoning = x.labeledText(gate.Reasoning, *e.Reasoning)
 		}
 		if e.Refused != nil {
-			x.rejected = x.sideText(handoff.Fault, *e.Refused)
+			x.rejected = x.labeledText(handoff.Fault, *e.Refused)
 		}
 		return
 	}
 	if !x.called {
 		return
 	}
-	x.reasoning = x.sideText(gate.Reasoning, record.SideText{Text: x.reply.Reasoning})
+	x.reasoning = x.labeledText(gate.Reasoning, record.LabeledText{Text: x.reply.Reasoning})
 	if err == nil || x.rejected != nil {
 		return
 	}
@@ -113,7 +113,7 @@ func (x *modelCall) keepSideTexts(err error) {
 
 // rejectedAnswers returns the answers of an attempt that were not accepted.
 func (v callView) rejectedAnswers() (list []RejectedAnswer) {
-	for _, a := range []*record.SideText{v.rejected, v.rejectedAgain} {
+	for _, a := range []*record.LabeledText{v.rejected, v.rejectedAgain} {
 		if a != nil {
 			list = append(list, RejectedAnswer{Attempt: a.Attempt, Text: a.Text, Problem: a.Problem, Call: a.Call})
 		}
