@@ -177,12 +177,12 @@ var broken = map[string]struct {
 	"folds letters": {"places_differ_by_every_byte", func() teammemory.Store {
 		return &hoard{twin: func(a, b teammemory.Entry) bool { return strings.EqualFold(a.FullKey(), b.FullKey()) }}
 	}},
-	"hands out its slice": {"a_slice_belongs_to_the_caller", func() teammemory.Store {
+	"hands out its slice": {"the_caller_may_change_the_slice", func() teammemory.Store {
 		return &hoard{twin: func(a, b teammemory.Entry) bool { return a.FullKey() == b.FullKey() }}
 	}},
 	"ignores the context":  {"nothing_happens_after_the_context_has_ended", func() teammemory.Store { return deaf{teammemory.NewMapStore()} }},
 	"forgets what is many": {"many_entries_are_kept", look(func(list []teammemory.Entry) []teammemory.Entry { return list[:min(len(list), 500)] })},
-	"loses some of two":    {"many_write_and_read_at_once", look(func(list []teammemory.Entry) []teammemory.Entry { return list[:len(list)-len(list)/50] })},
+	"loses some of two":    {"writes_and_reads_at_the_same_time", look(func(list []teammemory.Entry) []teammemory.Entry { return list[:len(list)-len(list)/50] })},
 }
 
 // A deaf store does not hear that the context has ended.
