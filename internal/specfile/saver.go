@@ -193,10 +193,17 @@ func (s *saver) fallback(who string, entries []*fields) *node {
 	return n.orNil()
 }
 
-// fallbackFields returns the entries of a fallback as written, without defaults.
+// fallbackFields returns the entries of a fallback as written, without defaults. It leaves
+// out those that repeat an earlier one, which are an error once an agent uses the fallback.
 func fallbackFields(list *node) (entries []*fields) {
+	seen := map[target]bool{}
 	for _, item := range list.parts() {
-		entries = append(entries, written("fallback", item))
+		e := written("fallback", item)
+		t := target{strings.TrimRight(text(e.own("baseURL")), "/"), text(e.own("model"))}
+		if hasCredentials(e) || !seen[t] {
+			entries = append(entries, e)
+		}
+		seen[t] = seen[t] || !hasCredentials(e)
 	}
 	return entries
 }
