@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -47,7 +48,11 @@ func TestMutantsAreNoticed(t *testing.T) {
 			require.NoError(t, os.WriteFile(overlay, replace, 0o600))
 
 			pattern := "^" + strings.ReplaceAll(regexp.QuoteMeta(m.test), "/", "$/^") + "$"
-			cmd := exec.CommandContext(t.Context(), "go", "test", "-vet=off", "-overlay", overlay, "-count=1", "-run", pattern, m.pkg)
+			args := []string{"test", "-vet=off", "-overlay", overlay, "-count=1", "-run", pattern, m.pkg}
+			if drawsCases(t, filepath.Join(root, m.pkg)) {
+				args = append(args, "-rapid.checks=1000") // a hundred cases may miss the change
+			}
+			cmd := exec.CommandContext(t.Context(), "go", args...)
 			cmd.Dir = root
 			out, err := cmd.CombinedOutput()
 			require.NotContains(t, string(out), "[build failed]")
@@ -55,6 +60,17 @@ func TestMutantsAreNoticed(t *testing.T) {
 			require.Error(t, err, "%s passes with this change of %s", m.test, m.file)
 		})
 	}
+}
+
+// drawsCases reports whether tests of a package draw their cases with rapid.
+func drawsCases(t *testing.T, dir string) bool {
+	files, err := filepath.Glob(filepath.Join(dir, "*_test.go"))
+	require.NoError(t, err)
+	return slices.ContainsFunc(files, func(file string) bool {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		return strings.Contains(string(text), `"pgregory.net/rapid"`)
+	})
 }
 
 // A mutant is one change of a source file and the test that must fail with it.
