@@ -62,6 +62,7 @@ var opaque = map[string]string{
 	"event.Event":     "what package team makes an event from",
 	"gate.Decision":   "what a receipt says about one piece of context",
 	"brief.Brief":     "what the engine builds a prompt from",
+	"brief.Turn":      "what the engine builds a later turn of a prompt from",
 	"jsonvalue.Value": "JSON that was checked once and cannot be built otherwise",
 	"record.Store":    "what a team calls of a journal; programs pass journals on",
 	"record.Opening":  "of the methods of a journal that only a team calls",

@@ -52,6 +52,11 @@ type Reply struct {
 	Usage llm.Usage             // tokens of all its calls; also set with an error
 	Turns int                   // model calls that answered
 
+	// ToolCalls are the calls of tools that the agent asks for in place of an answer. Only
+	// an agent whose prompt has tools may ask for any. The caller makes the calls and gives
+	// the agent another prompt, with the results.
+	ToolCalls []llm.ToolCall
+
 	Reasoning string // what the model wrote before its answer; not part of Text, and never shown to an agent
 
 	Call     llm.CallInfo // the last call that was answered
@@ -205,9 +210,15 @@ func (a *LLM) Run(ctx context.Context, p prompt.Prompt) (Reply, error) {
 	if turn > a.options.MaxTurns {
 		return Reply{}, a.noTurn()
 	}
-	c := conversation{agent: a, messages: []llm.Message{{Role: llm.User, Text: p.Text()}}, system: p.System(), schema: replySchema(p, output)}
+	c := conversation{agent: a, messages: messagesOf(p), tools: toolsOf(p), system: p.System(), schema: replySchema(p, output)}
+	if len(c.tools) > 0 {
+		c.schema = nil // most endpoints that follow a schema then call no tool; the system prompt has it
+	}
 	for corrected := false; ; corrected = true {
 		err := c.turn(ctx)
+		if len(c.reply.ToolCalls) > 0 {
+			return c.reply, err
+		}
 		if output == nil || err != nil && !c.reply.Truncated {
 			return c.reply, err
 		}
@@ -248,8 +259,31 @@ type conversation struct {
 	agent    *LLM
 	system   string
 	messages []llm.Message
+	tools    []llm.Tool
 	schema   json.RawMessage // nil means text
 	reply    Reply
+}
+
+// messagesOf returns the conversation of a prompt.
+func messagesOf(p prompt.Prompt) []llm.Message {
+	var list []llm.Message
+	for _, m := range p.Messages() {
+		out := llm.Message{Role: m.Role, Text: m.Text, ToolCallID: m.CallID}
+		for _, c := range m.Calls {
+			out.ToolCalls = append(out.ToolCalls, llm.ToolCall(c))
+		}
+		list = append(list, out)
+	}
+	return list
+}
+
+// toolsOf returns the tools of a prompt.
+func toolsOf(p prompt.Prompt) []llm.Tool {
+	var list []llm.Tool
+	for _, t := range p.Tools() {
+		list = append(list, llm.Tool{Name: t.Name, Description: t.Description, Parameters: json.RawMessage(t.Parameters)})
+	}
+	return list
 }
 
 func (c *conversation) add(role, text string) {
@@ -262,7 +296,7 @@ func (c *conversation) turn(ctx context.Context) error {
 	if c.reply.Turns == o.MaxTurns {
 		return c.agent.noTurn()
 	}
-	res, err := c.agent.chain(ctx).Call(ctx, llm.Request{System: c.system, Messages: c.messages, Settings: o.Settings, Schema: c.schema}, nil)
+	res, err := c.agent.chain(ctx).Call(ctx, llm.Request{System: c.system, Messages: c.messages, Settings: o.Settings, Tools: c.tools, Schema: c.schema}, nil)
 	c.reply.Usage = c.reply.Usage.Add(res.Usage)
 	if err != nil {
 		if failed, ok := errors.AsType[*llm.Error](err); ok {
@@ -273,6 +307,10 @@ func (c *conversation) turn(ctx context.Context) error {
 	c.reply.Turns++
 	c.reply.Call, c.reply.Warnings = callinfo.Clean(res.CallInfo), append(c.reply.Warnings, res.Warnings...)
 	c.reply.Text, c.reply.Reasoning = res.Text, res.Reasoning
+	if len(res.ToolCalls) > 0 && len(c.tools) > 0 && slices.Contains([]callinfo.Finish{callinfo.Stopped, callinfo.ToolUse}, callinfo.FinishOf(&res)) {
+		c.reply.ToolCalls = res.ToolCalls
+		return nil
+	}
 	if len(res.ToolCalls) > 0 {
 		name := oneline.Of(res.ToolCalls[0].Name)
 		if strings.TrimSpace(res.Text) == "" {

@@ -14,5 +14,7 @@ const (
 	Plan       SourceKind = "plan"       // a text of the coordinator: the description of a planned task, or a draft of a plan
 	Fault      SourceKind = "fault"      // an error text, or a list of what is wrong
 	Digest     SourceKind = "digest"     // the coordinator's digest of a part of the results
-	Draft      SourceKind = "draft"      // an answer of the reader itself, which it is to correct
+	Draft      SourceKind = "draft"      // what the reader itself said in an earlier turn, such as an answer to correct
+	Arguments  SourceKind = "arguments"  // of a call of a tool, which reads them
+	ToolResult SourceKind = "toolResult" // what a tool returned
 )

@@ -63,6 +63,10 @@ type Request struct {
 	Messages []Message // the conversation, oldest first; at least one
 	Settings
 
+	// Tools are the functions that the model may call. Most endpoints let a model either
+	// call tools or follow a Schema, so a caller sets one of the two.
+	Tools []Tool
+
 	// Schema is the JSON Schema of the reply; nil requests text. A model whose endpoint
 	// does not support schemas does not send it, so the caller must validate the reply.
 	Schema json.RawMessage
@@ -83,15 +87,26 @@ type Settings struct {
 
 // A Message is one message of a conversation.
 type Message struct {
-	Role string `json:"role"` // [User] or [Assistant]
+	Role string `json:"role"` // [User], [Assistant] or [ToolResult]
 	Text string `json:"text"`
+
+	ToolCalls  []ToolCall `json:"toolCalls,omitempty"`  // of the assistant; each must be answered by a message with its ID
+	ToolCallID string     `json:"toolCallId,omitempty"` // of a tool result: the call that it answers
 }
 
 // The roles of messages. The system prompt is a field of [Request].
 const (
-	User      = "user"
-	Assistant = "assistant"
+	User       = "user"
+	Assistant  = "assistant"
+	ToolResult = "tool"
 )
+
+// A Tool is a function that a model may call.
+type Tool struct {
+	Name        string
+	Description string
+	Parameters  json.RawMessage // JSON Schema of the arguments
+}
 
 // A Delta is a piece of a reply while it arrives.
 //
@@ -131,9 +146,9 @@ type Response struct {
 // A ToolCall is a call that a model requests in the member tool_calls of the reply. A text
 // that looks like a tool call is a text.
 type ToolCall struct {
-	ID        string
-	Name      string
-	Arguments string // JSON, as the model wrote it: not validated
+	ID        string `json:"id"`
+	Name      string `json:"name"`
+	Arguments string `json:"arguments"` // JSON, as the model wrote it: not validated
 }
 
 // Usage counts the tokens of calls, as the endpoint counted them. The zero

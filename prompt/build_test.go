@@ -27,6 +27,7 @@ func TestContextComesAsSealedOnly(t *testing.T) {
 		"System": reflect.TypeFor[string](), "SystemParams": reflect.TypeFor[[]provenance.Param](), "SystemOrigin": reflect.TypeFor[string](), "Schema": reflect.TypeFor[string](), "FormatSchema": reflect.TypeFor[string](),
 		"Layout": reflect.TypeFor[brief.Layout](), "Guidance": reflect.TypeFor[string](), "MaxBytes": reflect.TypeFor[int](), "Whole": reflect.TypeFor[bool](),
 		"Part": reflect.TypeFor[int](), "Parts": reflect.TypeFor[int](), "GoalParams": reflect.TypeFor[[]provenance.Param](),
+		"Tools":   reflect.TypeFor[[]brief.Tool](), // fixed before the run was checked, and untrusted if a server defined them
 		"Context": reflect.TypeFor[brief.Context](),
 	}
 	made := reflect.TypeFor[brief.Brief]()

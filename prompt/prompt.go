@@ -31,6 +31,9 @@ type built struct {
 	system, text string
 	schema       string
 	format       string
+	tools        []Tool
+	later        []Message // behind the user message
+	added        string    // what the last turn added, as one text; empty for the first
 	sections     []section
 	receipt      *Receipt // apart, since it outlives the texts
 }
@@ -65,6 +68,11 @@ func (p Prompt) System() string { return p.get().system }
 
 // Text returns the user message.
 func (p Prompt) Text() string { return p.get().text }
+
+// Added returns what the last turn added to the conversation, as one text: the messages,
+// and before each a line with its role. The receipt accounts for this text. For the first
+// turn it is [Prompt.Text].
+func (p Prompt) Added() string { return cmp.Or(p.get().added, p.get().text) }
 
 // Schema returns the JSON Schema that the reply must match, or "".
 func (p Prompt) Schema() string { return p.get().schema }

@@ -37,7 +37,7 @@ func render(b *brief.Brief) *built {
 	r.collect()
 	fences(b.Task.Title, b.Task.Description, r.inlined, r.blocks)
 
-	out := &built{layout: b.Layout.String(), schema: b.Schema, format: b.FormatSchema, sections: r.sections()}
+	out := &built{layout: b.Layout.String(), schema: b.Schema, format: b.FormatSchema, tools: toolsOf(b.Tools), sections: r.sections()}
 	r.system()
 	out.system = string(r.text)
 	system := len(r.ranges)

@@ -14,6 +14,7 @@ import (
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/synth"
+	"github.com/runteam/runteam/tool"
 )
 
 // Agent performs tasks; see [agent.Agent].
@@ -114,6 +115,16 @@ type Member struct {
 	Accepts    label.Classification  // the most sensitive level that it may read; zero means internal
 	Produces   *label.Classification // the most sensitive level that it may write; nil means Accepts
 	OutputTags []string              // tags that its results may carry
+
+	// Tools are the tools that it may call, if Agent is an [agent.LLM]; nil means none. They
+	// are readers and sources like any other: see [tool.Options]. Members may share a tool.
+	Tools []*tool.Tool
+
+	// AllowUntrusted lists the tools with an external effect that it may call when its
+	// context is untrusted: when it has read anything, such as an input, the result of a task
+	// or of a tool, that no entry of the policy endorses. A text that an attacker wrote could
+	// then cause the call.
+	AllowUntrusted []string
 
 	// Handoff is the mode in which it receives other agents' results if no rule of the
 	// policy states one. It may narrow [handoff.Policy].Default; empty narrows nothing.
@@ -221,7 +232,7 @@ func (c *Config) internal() plan.Config {
 		m := &c.Agents[i]
 		out.Agents = append(out.Agents, plan.Member{
 			Name: m.Name, Agent: m.Agent, SystemPrompt: m.SystemPrompt, OutputSchema: m.OutputSchema,
-			Accepts: m.Accepts, Produces: m.Produces, OutputTags: m.OutputTags, Handoff: m.Handoff,
+			Accepts: m.Accepts, Produces: m.Produces, OutputTags: m.OutputTags, Tools: m.Tools, AllowUntrusted: m.AllowUntrusted, Handoff: m.Handoff,
 			MaxSession: m.MaxSession, MaxParallel: m.MaxParallel,
 			Limits: plan.Limits(m.Limits), Budget: plan.Budget(m.Budget), Backend: plan.Backend(m.Backend),
 			Provider: m.Provider, Description: m.Description, Capabilities: m.Capabilities,

@@ -43,6 +43,8 @@ type Brief struct {
 	Schema       string             // JSON Schema of the reply; empty means free text
 	FormatSchema string             // JSON Schema for the endpoint only: the texts do not hold it, and no agent validates the reply; empty means Schema
 
+	Tools []Tool // that the agent may call
+
 	MaxBytes int  // of the user message; zero means [DefaultBytes], and more than [MaxBytes] means [MaxBytes]
 	Whole    bool // refuse to cut: a message above the limit is an error
 

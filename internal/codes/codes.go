@@ -26,6 +26,7 @@ const (
 	Reply          = "REPLY_REFUSED"         // the gate refused the reply
 	MaxTurns       = "MAX_TURNS"             // no turn was left
 	ToolCall       = "TOOL_NOT_GRANTED"      // the model called a tool that it does not have
+	Effects        = "EFFECTS_UNCERTAIN"     // a tool with an external effect may have been called, so the task does not start over
 	Model          = "MODEL_ERROR"           // a model call failed in a way that has no code of its own
 	Agent          = "AGENT_ERROR"           // an agent written in Go returned an error of its own
 	Panic          = "AGENT_PANIC"           // an agent panicked

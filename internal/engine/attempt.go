@@ -13,6 +13,7 @@ import (
 	"github.com/runteam/runteam/internal/graph"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
+	"github.com/runteam/runteam/tool"
 )
 
 // An attempt is one try at one task of the graph.
@@ -22,10 +23,15 @@ type attempt struct {
 	planned      bool // a coordinator wrote the description of the task
 	index        int
 	member       int
-	known        doneSet // the tasks whose results a task of scope all may find in memory; nil for any other
-	granted      int     // how many offers there are before those of the memory
-	messageCount int     // among the offers, behind all that the task itself is granted
-	unnoted      error   // why the result is not in the shared memory
+	known        doneSet      // the tasks whose results a task of scope all may find in memory; nil for any other
+	granted      int          // how many offers there are before those of the memory
+	messageCount int          // among the offers, behind all that the task itself is granted
+	shared       tool.Shared  // what the calls of tools have in common
+	cachedTurn   bool         // what the agent said first is known from an earlier process
+	callBase     string       // the session of the attempt in which it said that; empty for this one
+	earlier      []*modelCall // the turns that have ended with calls of tools
+	external     bool         // a tool with an external effect that must not be repeated was called
+	unnoted      error        // why the result is not in the shared memory
 }
 
 // gather makes a the next attempt at a ready task, with what the task is granted.
@@ -42,6 +48,7 @@ func (r *results) gather(a *attempt, i int) {
 	}
 	a.index, a.number, a.member, a.task = i, r.priorRun.counted(t.ID).number+r.tries(i)+1, int(p.Members[i]), t
 	a.does, a.caps, a.schema, a.bound = r.team.Config.Agents[a.member].Agent, &r.team.Capabilities[a.member], p.Schemas[i], p.Labels[i]
+	a.tools, a.least = r.team.Config.Agents[a.member].Tools, p.ToolLabel(i)
 	a.declassified, a.limits = p.Declassified(i), r.team.MemberLimits(a.member)
 	if a.planned {
 		a.offers = append(a.offers, r.instruction(i))

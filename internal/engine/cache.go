@@ -107,6 +107,9 @@ func (r *recorder) credit(ctx context.Context, x *modelCall, p prompt.Prompt) er
 // that has expired, does not verify, cannot be read any more, or is more sensitive than
 // the task may be is not taken, and the agent is called.
 func (x answerCache) reissue(ctx context.Context, e *record.AgentCall, own bool) (taken bool, err error) {
+	if e.CallsTools {
+		return x.reissueTurnOf(e, own)
+	}
 	now := time.Now()
 	reply, old, ok := x.stored(e, now)
 	if !ok || reply.Truncated && !x.task.AcceptTruncated || x.contract.MaxInput.Join(old.Classification()) > x.bound {
@@ -197,9 +200,10 @@ func (v callView) entry() record.Entry {
 		return record.Entry{Exchange: e}
 	}
 	e.Result = gate.RecordOf(v.envelope)
-	if e.Reusable = v.cache().reusable() && len(v.outbox.end()) == 0; e.Reusable { // another run would lack the messages
+	if e.Reusable = v.cache().reusable() && len(v.outbox.end()) == 0 && len(v.tools) == 0; e.Reusable { // another run would lack the messages
 		e.Reuse = v.cache().reuseKey()
 	}
+	e.CallsTools = len(v.reply.ToolCalls) > 0
 	if v.part == "" && !gate.IsShownWhole(e.Result, v.text, v.structured) {
 		e.Shown = &record.ShownResult{Text: v.text, Structured: v.structured, KeptBack: v.isPartWithheld()}
 	}

@@ -38,6 +38,7 @@ var errorCodes = [...]struct {
 	{ErrBudget, codes.Budget},
 	{ErrCostBudget, codes.CostBudget},
 	{plan.ErrNoPrice, codes.NoPrice},
+	{ErrEffectsUncertain, codes.Effects},
 	{ErrMemory, codes.Memory},
 	{ErrRecord, codes.Record},
 	{ErrJournal, codes.Journal},
@@ -118,7 +119,7 @@ func terminal(err error) bool {
 	if failed, ok := errors.AsType[*llm.Error](err); ok {
 		return callfault.IsTerminal(failed.Kind)
 	}
-	for _, condition := range [...]error{ErrBudget, ErrCostBudget, plan.ErrNoPrice, ErrRecord, ErrJournal, ErrReplay, schema.ErrMismatch, codes.Condition(codes.MaxTurns), codes.Condition(codes.ToolCall), codes.Condition(codes.Filtered), codes.Condition(codes.Refused), schema.ErrInvalid, brief.ErrTooLarge, brief.ErrInvalid, llm.ErrNoModel, errUsage, errInternal} {
+	for _, condition := range [...]error{ErrEffectsUncertain, ErrBudget, ErrCostBudget, plan.ErrNoPrice, ErrRecord, ErrJournal, ErrReplay, schema.ErrMismatch, codes.Condition(codes.MaxTurns), codes.Condition(codes.ToolCall), codes.Condition(codes.Filtered), codes.Condition(codes.Refused), schema.ErrInvalid, brief.ErrTooLarge, brief.ErrInvalid, llm.ErrNoModel, errUsage, errInternal} {
 		if errors.Is(err, condition) {
 			return true
 		}

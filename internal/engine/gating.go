@@ -28,7 +28,7 @@ func (x *modelCall) seal(ctx context.Context) error {
 	contract, err := gate.Negotiate(gate.Request{
 		Session: x.session(),
 		Caller:  handoff.User, Run: r.id, Task: t.ID,
-		Classification: gate.Label(t.Classification, parts),
+		Classification: gate.Label(t.Classification.Join(x.least), parts),
 		RequiredTags:   t.RequiredTags, Grants: x.grants, Owned: true, Duration: t.Timeout, Declassified: x.declassified,
 	}, x.caps)
 	if err != nil {

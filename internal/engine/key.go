@@ -3,6 +3,7 @@ package engine
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"encoding/json"
 	"fmt"
 
 	"github.com/runteam/runteam/internal/brief"
@@ -23,6 +24,18 @@ func keyOf(agent, version string, p prompt.Prompt) record.Key {
 		binary.BigEndian.PutUint64(size[:], uint64(len(part)))
 		h.Write(size[:])
 		h.Write([]byte(part))
+	}
+	if tools, later := p.Tools(), p.Messages()[1:]; len(tools)+len(later) > 0 {
+		for _, list := range []any{tools, later} {
+			raw, err := json.Marshal(list)
+			if err != nil {
+				panic(err) // they are strings
+			}
+			var size [8]byte
+			binary.BigEndian.PutUint64(size[:], uint64(len(raw)))
+			h.Write(size[:])
+			h.Write(raw)
+		}
 	}
 	return record.Key(h.Sum(nil))
 }

@@ -28,6 +28,7 @@ import (
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
+	"github.com/runteam/runteam/tool"
 )
 
 // A modelCall is one prompt to one agent and its reply, the only path between the
@@ -64,6 +65,8 @@ type request struct {
 	schema       *schema.Schema
 	bound        label.Classification // of the prompt and the result, as the static check has it
 	limits       plan.Limits          // on the sizes of its context
+	tools        []*tool.Tool         // that the agent may call
+	least        label.Classification // its label, at least: that of the turns before, and what its tools may return
 	turn         int                  // which model call of the attempt it is; zero means the first
 	part         string               // end of its session if it serves an attempt, such as /correct; empty for the attempt's own
 	declassified bool                 // the policy lowers everything that leaves the task
@@ -190,6 +193,14 @@ func (x *modelCall) try(ctx context.Context, o purpose) error {
 // rejected. It reports whether the model call needs no other call.
 func (x *modelCall) useCached(ctx context.Context, o purpose, text prompt.Prompt) (done bool, err error) {
 	if a, ok := o.(*attempt); ok {
+		if e := x.cache().cachedTurn(); e != nil {
+			if done, err := a.continueFrom(ctx, e, text); done || err != nil {
+				return done, err
+			}
+		}
+		if err := a.checkEffects(); err != nil {
+			return true, err
+		}
 		if e := x.cache().rejected(); e != nil {
 			if done, err := a.correctAgain(ctx, e); done || err != nil {
 				return done, err
@@ -247,6 +258,14 @@ func (x *modelCall) callAgent(ctx context.Context, o purpose, text prompt.Prompt
 	if x.worked = before + now.Sub(called); x.reply.Truncated {
 		err = acceptTruncated(&x.reply, x.task, x.schema != nil, err)
 	}
+	if err == nil && len(x.reply.ToolCalls) > 0 {
+		x.inAgent = false
+		if a, first := o.(*attempt); first {
+			return a.converse(outer, text)
+		}
+		_, err = saidIn(x)
+		return err
+	}
 	if err != nil {
 		a, ok := o.(*attempt)
 		if rejected, faulty := errors.AsType[*schema.RejectedError](err); faulty && ok && x.schema != nil && ctx.Err() == nil && !errors.Is(err, schema.ErrGuard) {
@@ -286,6 +305,9 @@ func (x *modelCall) build(b *brief.Brief) (prompt.Prompt, error) {
 	b.Contract, b.Task, b.MaxBytes = x.contract, x.task, x.limits.MaxPromptBytes
 	if x.schema != nil {
 		b.Schema = x.schema.String()
+	}
+	for _, t := range x.tools {
+		b.Tools = append(b.Tools, brief.Tool{Name: t.Name, Description: t.Description, Parameters: string(t.Parameters)})
 	}
 	text, receipt, err := prompt.Build(*b)
 	if err == nil {

@@ -22,6 +22,9 @@ type priorRun struct {
 
 	answers   map[record.Key]*record.AgentCall // the newest for each prompt
 	rejected  map[record.Key]*record.AgentCall // likewise, of answers that had to be corrected
+	turns     map[record.Key]*record.AgentCall // what agents said in first turns, by the key of the prompt
+	toolCalls map[string]*record.CallStart     // by session
+	results   map[string]*record.AgentCall     // of tool calls, by session
 	tasks     map[task.ID]*priorTask           // also the coordinator's steps
 	sent      []*record.SentMessage
 	delivered map[string]bool  // ids of messages that a prompt contains
@@ -57,6 +60,7 @@ func priorOf(o *RunOptions) *priorRun {
 		p = &priorRun{history: o.Past, own: true}
 	}
 	p.answers, p.tasks, p.delivered = map[record.Key]*record.AgentCall{}, map[task.ID]*priorTask{}, map[string]bool{}
+	p.turns, p.toolCalls, p.results = map[record.Key]*record.AgentCall{}, map[string]*record.CallStart{}, map[string]*record.AgentCall{}
 	asked := map[string]*record.CallStart{} // by session: calls that have no end yet
 	begun := map[string]bool{}              // by session: prefetched attempts that were started
 	p.rejected = map[record.Key]*record.AgentCall{}
@@ -81,6 +85,14 @@ func priorOf(o *RunOptions) *priorRun {
 			p.take(e.Exchange)
 		case e.Sent != nil:
 			p.sent = append(p.sent, e.Sent)
+		case e.Turn != nil:
+			p.turns[p.keyOf(e.Turn)] = e.Turn
+			delete(asked, e.Turn.Session)
+			open[e.Turn.Session] = e.Turn
+		case e.ToolCall != nil:
+			p.toolCalls[e.ToolCall.Session] = e.ToolCall
+		case e.ToolResult != nil:
+			p.results[e.ToolResult.Session] = e.ToolResult
 		case e.Rejected != nil:
 			p.rejected[p.keyOf(e.Rejected)] = e.Rejected
 			delete(asked, e.Rejected.Session)
@@ -90,7 +102,7 @@ func priorOf(o *RunOptions) *priorRun {
 	for _, x := range open {
 		b := p.of(x.Task)
 		p.spend(b, plan.PriorCall{Agent: x.Agent, Model: x.Model, Usage: x.Usage(), Cost: x.Cost})
-		if asked[x.Session+correctionPart] == nil { // else that one counts
+		if asked[x.Session+correctionPart] == nil && !hasTurn(asked, x.Session) { // else that one counts
 			b.attempts, b.interrupted = b.attempts+1, b.interrupted+1
 		}
 	}
@@ -103,6 +115,16 @@ func priorOf(o *RunOptions) *priorRun {
 		p.spend(b, plan.PriorCall{Agent: a.Agent, Model: a.Model, Usage: llm.Usage{InputTokens: gate.Tokens(a.Bytes)}})
 	}
 	return p
+}
+
+// hasTurn reports whether a later turn of an attempt was interrupted.
+func hasTurn(asked map[string]*record.CallStart, session string) bool {
+	for s := range asked {
+		if strings.HasPrefix(s, session+"/turn/") {
+			return true
+		}
+	}
+	return false
 }
 
 // of returns what there was of a task, which it makes if it is the first.

@@ -167,9 +167,10 @@ const (
 	Coordinator            // plans and answers the goal
 	User                   // the caller
 	Endpoint               // a model server that reads prompts
+	Tool                   // a tool that reads the arguments of its calls
 )
 
-var readerNames = [...]string{"unknown", "agent", "coordinator", "user", "endpoint"}
+var readerNames = [...]string{"unknown", "agent", "coordinator", "user", "endpoint", "tool"}
 
 // String returns the kind's name.
 func (k ReaderKind) String() string {

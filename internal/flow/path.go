@@ -23,7 +23,7 @@ type Step struct {
 // String names the step, such as `task "Score fraud"`.
 func (s Step) String() string {
 	switch s.Kind {
-	case Agent.String(), Coordinator.String(), User.String(), Endpoint.String():
+	case Agent.String(), Coordinator.String(), User.String(), Endpoint.String(), Tool.String(), string(handoff.ToolResult):
 		return s.Name
 	case string(handoff.Dependency):
 		return `result of "` + s.Name + `"`

@@ -99,6 +99,14 @@ func (w *ways) at(source int, path task.Path) (*resolvedSubject, error) {
 // property finds the sources that can have a member of this name.
 func (w *ways) property(name string) (*resolvedSubject, error) {
 	x := &resolvedSubject{subject: subject{part: memoized(named(name))}, text: "property " + quoted(name, false)}
+	for i := range w.g.Sources { // the results of a tool, which has the name of no property
+		if s := &w.g.Sources[i]; s.Kind == handoff.ToolResult && s.Name == name {
+			x.sources, x.part, x.text = append(x.sources, i), nil, ""
+		}
+	}
+	if len(x.sources) > 0 {
+		return x, nil
+	}
 	x.known = func(s *Source) Answer { return s.names(name) }
 	for i := range w.g.Sources {
 		if w.g.Sources[i].names(name) != No {

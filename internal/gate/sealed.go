@@ -156,5 +156,8 @@ func (s *Sealed) As() task.Payload { return s.as }
 // Recast returns where the payload belongs; the zero value is the user message.
 func (s *Sealed) Recast() string { return s.recast }
 
+// Trust returns whether an entry of the policy endorses the payload for this reader.
+func (s *Sealed) Trust() label.Trust { return s.trust }
+
 // Payload returns the gated form. It is empty if s is withheld.
 func (s *Sealed) Payload() envelope.Payload { return s.payload }

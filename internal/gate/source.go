@@ -59,6 +59,7 @@ const (
 	RulePlan      handoff.Rule = "plan"        // the reader does the planned task, or corrects the plan
 	RuleFault     handoff.Rule = "fault"       // the reader corrects what is wrong, or reports what failed
 	RuleDraft     handoff.Rule = "draft"       // the reader corrects its own answer
+	RuleTools     handoff.Rule = "tools"       // the agent may call the tool
 	RuleDigested  handoff.Rule = "digested"    // the reader joins digests; [RuleDigest] is the one that withholds what was altered
 )
 
@@ -66,5 +67,5 @@ const (
 // that is [RuleGrant].
 var granted = map[handoff.SourceKind]handoff.Rule{
 	handoff.Dependency: RuleDependsOn, handoff.Input: RuleUses, handoff.Memory: RuleMemory, handoff.Message: RuleMessage,
-	handoff.Goal: RuleGoal, handoff.Roster: RuleRoster, handoff.Plan: RulePlan, handoff.Fault: RuleFault, handoff.Digest: RuleDigested, handoff.Draft: RuleDraft, Reasoning: RuleResult,
+	handoff.Goal: RuleGoal, handoff.Roster: RuleRoster, handoff.Plan: RulePlan, handoff.Fault: RuleFault, handoff.Digest: RuleDigested, handoff.Draft: RuleDraft, handoff.Arguments: RuleTools, handoff.ToolResult: RuleTools, Reasoning: RuleResult,
 }

@@ -34,7 +34,7 @@ func (d *decoder) lines(text []byte) error {
 }
 
 // taskKinds are the kinds of lines that are about one task.
-var taskKinds = map[string]bool{record.KindCallStart: true, record.KindPrefetchStart: true, record.KindAgentCall: true, record.KindRejected: true, record.KindMessage: true}
+var taskKinds = map[string]bool{record.KindCallStart: true, record.KindPrefetchStart: true, record.KindAgentCall: true, record.KindRejected: true, record.KindMessage: true, record.KindTurn: true, record.KindToolStart: true, record.KindToolEnd: true}
 
 // containsID reports whether a line contains one of these IDs.
 func containsID(line []byte, ids []task.ID) bool {
@@ -72,6 +72,18 @@ func (d *decoder) line(kind string, value []byte) error {
 		x, err := d.exchange(value)
 		h.Log = append(h.Log, record.Entry{Rejected: x})
 		return err
+	case record.KindTurn:
+		x, err := d.exchange(value)
+		h.Log = append(h.Log, record.Entry{Turn: x})
+		return err
+	case record.KindToolEnd:
+		x, err := d.exchange(value)
+		h.Log = append(h.Log, record.Entry{ToolResult: x})
+		return err
+	case record.KindToolStart:
+		a := new(record.CallStart)
+		h.Log = append(h.Log, record.Entry{ToolCall: a})
+		return json.Unmarshal(value, a)
 	case record.KindRunEnd:
 		return d.end(value)
 	}

@@ -68,6 +68,18 @@ func (e *encoder) line(of *record.Entry) (kind string, value any, err error) {
 	case of.Rejected != nil:
 		value, err = e.exchange(of.Rejected)
 		return record.KindRejected, value, err
+	case of.Turn != nil:
+		value, err = e.exchange(of.Turn)
+		return record.KindTurn, value, err
+	case of.ToolResult != nil:
+		value, err = e.exchange(of.ToolResult)
+		return record.KindToolEnd, value, err
+	case of.ToolCall != nil:
+		start := *of.ToolCall
+		if e.above.isExact(start.Task) {
+			start.Bytes = bytesize.Class(start.Bytes)
+		}
+		return record.KindToolStart, &start, nil
 	case of.End != nil:
 		value, err = e.end(of.End)
 		return record.KindRunEnd, value, err

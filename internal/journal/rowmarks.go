@@ -75,6 +75,12 @@ func appendMarks(list []mark, e *record.Entry) []mark {
 		add(e.Exchange.Task)
 	case e.Rejected != nil:
 		add(e.Rejected.Task)
+	case e.Turn != nil:
+		add(e.Turn.Task)
+	case e.ToolCall != nil:
+		add(e.ToolCall.Task)
+	case e.ToolResult != nil:
+		add(e.ToolResult.Task)
 	case e.Sent != nil: // the prompts with the message have marks
 	default:
 		list = append(list, wholeRun)

@@ -111,7 +111,7 @@ func marksAgree(l *batchRow) bool {
 				return false
 			}
 			of = chained.Audit
-		case record.KindEvent, record.KindPrompt, record.KindCallStart, record.KindAgentCall, record.KindRejected:
+		case record.KindEvent, record.KindPrompt, record.KindCallStart, record.KindAgentCall, record.KindRejected, record.KindTurn, record.KindToolStart, record.KindToolEnd:
 			if json.Unmarshal(value, &of) != nil {
 				return false
 			}

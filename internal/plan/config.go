@@ -14,6 +14,7 @@ import (
 	"github.com/runteam/runteam/internal/provenance"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
+	"github.com/runteam/runteam/tool"
 )
 
 // A Goal is what the coordinator plans tasks for and answers from their results.
@@ -95,6 +96,9 @@ type Member struct {
 	Accepts    label.Classification  // the most sensitive level that it may read
 	Produces   *label.Classification // the most sensitive level that it may write; nil means Accepts
 	OutputTags []string              // tags that its results may carry
+
+	Tools          []*tool.Tool // that it may call
+	AllowUntrusted []string     // names of those with an external effect that it may call from untrusted context
 
 	Handoff handoff.Mode
 

@@ -41,6 +41,7 @@ func (c *checker) checkFlow() *loweringCheck {
 	lowering.checkLoweredOutside()
 	(&idleCheck{c}).checkIdle()
 	c.checkReaders()
+	c.checkToolLabels()
 	return lowering
 }
 
@@ -81,7 +82,8 @@ func (c *labelCheck) propagate(visit func(i int, parts []delivery)) {
 			most := min(c.memory[i], c.team.Capabilities[p.Members[i]].Clearance()) // what is above the clearance is withheld
 			parts = append(parts, delivery{part: partOf{kind: handoff.Memory}, Part: gate.Part{Classification: most, Optional: true}})
 		}
-		level, least := t.Classification, t.Classification
+		own := t.Classification.Join(p.ToolLabel(i))
+		level, least := own, t.Classification
 		for k := range parts {
 			if parts[k].counts() {
 				level = level.Join(parts[k].Classification)
@@ -91,7 +93,7 @@ func (c *labelCheck) propagate(visit func(i int, parts []delivery)) {
 			}
 		}
 		p.Labels[i], p.least[i] = level, least
-		c.raised[i] = raiser(level, t.Classification, parts)
+		c.raised[i] = raiser(level, own, parts)
 		if visit != nil {
 			visit(i, parts)
 		}

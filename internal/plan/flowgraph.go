@@ -53,6 +53,7 @@ func (b *flowBuilder) build() *flow.Graph {
 	b.addUnknown()
 	b.addDescriptions()
 	b.addAnswer()
+	b.addTools()
 	b.addUserReads()
 	return &b.graph
 }

@@ -57,6 +57,7 @@ func New(cfg Config) (*Roster, error) {
 	t.checkCoordinator(&found)
 	t.checkEndpoints(&found)
 	t.checkPrices(&found)
+	t.Config.checkTools(&found)
 	found = append(found, t.govern()...)
 	if len(found) > 0 {
 		return nil, found

@@ -32,6 +32,9 @@ func (t *Roster) govern() task.Problems {
 		parties[i] = gate.Party{Name: m.Name, Default: m.Handoff}
 		needed = needed || m.Handoff != ""
 	}
+	for _, name := range t.Config.toolNames() {
+		parties = append(parties, gate.Party{Name: gate.ToolReader(name)})
+	}
 	if !needed {
 		return nil
 	}

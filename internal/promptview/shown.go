@@ -37,7 +37,7 @@ type Piece struct {
 // fences of a prompt with withheld context, and what their first lines say about a
 // payload that is withheld.
 func Show(p prompt.Prompt, r *prompt.Receipt, clearance label.Classification, hide func(*prompt.Source) bool) Shown {
-	whole := Shown{Receipt: r, System: pieces(r.System, p.System()), Text: pieces(r.Text, p.Text())}
+	whole := Shown{Receipt: r, System: pieces(r.System, p.System()), Text: pieces(r.Text, p.Added())}
 	if hidden := above(r, clearance, hide); hidden != nil {
 		return *whole.without(hidden)
 	}
@@ -62,7 +62,7 @@ func copyOf(r *prompt.Receipt) *prompt.Receipt {
 // both texts have there.
 func Receipt(p prompt.Prompt, r *prompt.Receipt, clearance label.Classification, hide func(*prompt.Source) bool) (shown *prompt.Receipt, bytes int) {
 	if above(r, clearance, hide) == nil {
-		return r, len(p.System()) + len(p.Text())
+		return r, len(p.System()) + len(p.Added())
 	}
 	s := Show(p, r, clearance, hide)
 	return s.Receipt, s.Bytes()

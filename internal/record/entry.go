@@ -17,15 +17,18 @@ import (
 // and Record are in the form that the caller may see. Exchange contains the answer as the
 // agent gave it, so a journal must not be used as a log.
 type Entry struct {
-	Begin    *RunStart      // a process begins or resumes the run; its first entry
-	Event    *event.Event   // the event for subscribers; never of the type Handed, whose decisions are in records
-	Record   *Prompt        // decisions and, if there is one, the prompt; before it is sent
-	Asked    *CallStart     // an agent is to be given the prompt
-	Begun    *PrefetchStart // a prefetched call begins
-	Exchange *AgentCall     // the result of that call
-	Sent     *SentMessage   // a message waits for its readers from now on
-	Rejected *AgentCall     // an answer that its agent must correct: Result is the answer, and Error what is wrong with it; the Exchange of the session follows
-	End      *RunEnd        // the last entry, if the process ended the run
+	Begin      *RunStart      // a process begins or resumes the run; its first entry
+	Event      *event.Event   // the event for subscribers; never of the type Handed, whose decisions are in records
+	Record     *Prompt        // decisions and, if there is one, the prompt; before it is sent
+	Asked      *CallStart     // an agent is to be given the prompt
+	Begun      *PrefetchStart // a prefetched call begins
+	Exchange   *AgentCall     // the result of that call
+	Sent       *SentMessage   // a message waits for its readers from now on
+	Rejected   *AgentCall     // an answer that its agent must correct: Result is the answer, and Error what is wrong with it; the Exchange of the session follows
+	Turn       *AgentCall     // what an agent said in the first turn of an attempt that has more: Result has the calls of tools
+	ToolCall   *CallStart     // a tool is about to be called, with arguments that passed the gate
+	ToolResult *AgentCall     // the result of that call; Agent is the reader name of the tool, and Session that of the call
+	End        *RunEnd        // the last entry, if the process ended the run
 }
 
 // A Key is a digest of everything that an agent's answer depends on: the agent, and both
@@ -70,6 +73,10 @@ type CallStart struct {
 	Ahead   bool      `json:"ahead,omitempty"` // it is prefetched
 
 	Messages []string `json:"messages,omitempty"` // ids of the messages in the prompt
+
+	// Set only for a call of a tool:
+	Effect     string `json:"effect,omitempty"`
+	Repeatable bool   `json:"repeatable,omitempty"`
 }
 
 // A SentMessage says that a message was sent. The messages of an agent become durable
@@ -134,6 +141,9 @@ type CallID struct {
 	Model   string  `json:"model,omitempty"`
 	Attempt int     `json:"attempt"`
 	Part    string  `json:"part,omitempty"` // of a translation or a part of the synthesis: distinguishes it from other calls of its task
+
+	// CallsTools says that the agent called tools in place of an answer: the result has the calls.
+	CallsTools bool `json:"callsTools,omitempty"`
 }
 
 // Keys find a cached answer.

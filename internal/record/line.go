@@ -30,6 +30,9 @@ const (
 	KindPrefetchStart = "begun"
 	KindAgentCall     = "exchange"
 	KindRejected      = "rejected" // an agent call whose answer must be corrected
+	KindTurn          = "turn"     // what an agent said in a turn that is not its last
+	KindToolStart     = "toolcall" // a tool is about to be called
+	KindToolEnd       = "toolend"  // and this came of it
 	KindRunEnd        = "end"
 	KindMessage       = "message"
 	KindSealed        = "sealed" // the words of the prompt before it that are above the plaintext limit

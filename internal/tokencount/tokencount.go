@@ -18,6 +18,12 @@ func Estimate(req *llm.Request) llm.Usage {
 	sent := len(req.System) + len(req.Schema)
 	for i := range req.Messages {
 		sent += len(req.Messages[i].Text)
+		for _, c := range req.Messages[i].ToolCalls {
+			sent += len(c.ID) + len(c.Name) + len(c.Arguments)
+		}
+	}
+	for i := range req.Tools {
+		sent += len(req.Tools[i].Name) + len(req.Tools[i].Description) + len(req.Tools[i].Parameters)
 	}
 	reply := req.MaxTokens
 	if reply <= 0 {

@@ -30,18 +30,51 @@ type request struct {
 // encodes messages twice and cannot send a temperature of zero.
 type chatRequest struct {
 	openai.ChatCompletionRequest
-	Messages         []message `json:"messages"`
-	Temperature      *float64  `json:"temperature,omitempty"`
-	TopP             *float64  `json:"top_p,omitempty"`
-	FrequencyPenalty *float64  `json:"frequency_penalty,omitempty"`
-	PresencePenalty  *float64  `json:"presence_penalty,omitempty"`
-	Seed             *int64    `json:"seed,omitempty"`
+	Messages         []message  `json:"messages"`
+	Temperature      *float64   `json:"temperature,omitempty"`
+	TopP             *float64   `json:"top_p,omitempty"`
+	FrequencyPenalty *float64   `json:"frequency_penalty,omitempty"`
+	PresencePenalty  *float64   `json:"presence_penalty,omitempty"`
+	Seed             *int64     `json:"seed,omitempty"`
+	Tools            []function `json:"tools,omitempty"`
 }
 
 // A message is one message of a request.
 type message struct {
-	Role    string `json:"role"`
-	Content string `json:"content"`
+	Role       string            `json:"role"`
+	Content    string            `json:"content"`
+	ToolCalls  []openai.ToolCall `json:"tool_calls,omitempty"`
+	ToolCallID string            `json:"tool_call_id,omitempty"`
+}
+
+// A function is a tool that the model may call.
+type function struct {
+	Type     string             `json:"type"`
+	Function functionDefinition `json:"function"`
+}
+
+type functionDefinition struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description,omitempty"`
+	Parameters  json.RawMessage `json:"parameters,omitempty"`
+}
+
+// functions returns the tools of the request.
+func (r *request) functions() []function {
+	list := make([]function, len(r.Tools))
+	for i, t := range r.Tools {
+		list[i] = function{"function", functionDefinition(t)}
+	}
+	return list
+}
+
+// messageOf returns a message of the conversation.
+func messageOf(m *llm.Message) message {
+	out := message{Role: m.Role, Content: m.Text, ToolCallID: m.ToolCallID}
+	for _, c := range m.ToolCalls {
+		out.ToolCalls = append(out.ToolCalls, openai.ToolCall{ID: c.ID, Type: openai.ToolTypeFunction, Function: openai.FunctionCall{Name: c.Name, Arguments: c.Arguments}})
+	}
+	return out
 }
 
 // warn adds a warning to the response: which part of the request was left out or
@@ -55,7 +88,7 @@ func (r *request) encode() ([]byte, error) {
 	}
 	s := r.acceptedSettings()
 	body := chatRequest{
-		Messages: r.messages(), Temperature: s.Temperature, TopP: s.TopP,
+		Messages: r.messages(), Tools: r.functions(), Temperature: s.Temperature, TopP: s.TopP,
 		FrequencyPenalty: s.FrequencyPenalty, PresencePenalty: s.PresencePenalty, Seed: s.Seed,
 		ChatCompletionRequest: openai.ChatCompletionRequest{
 			Model: r.model.name, Stream: r.stream, Stop: s.Stop, ReasoningEffort: s.ReasoningEffort, ResponseFormat: r.responseFormat(),
@@ -136,20 +169,20 @@ func (r *request) messages() []message {
 	all := make([]message, 0, 1+len(r.Messages))
 	system := r.System
 	if system != "" && r.role() != mergedRole {
-		all = append(all, message{r.role(), system})
+		all = append(all, message{Role: r.role(), Content: system})
 		system = ""
 	}
-	for _, m := range r.Messages {
-		text := m.Text
+	for i := range r.Messages {
+		m := messageOf(&r.Messages[i])
 		if system != "" {
 			if m.Role != llm.User {
-				all = append(all, message{llm.User, system})
+				all = append(all, message{Role: llm.User, Content: system})
 			} else {
-				text = system + "\n\n" + text
+				m.Content = system + "\n\n" + m.Content
 			}
 			system = ""
 		}
-		all = append(all, message{m.Role, text})
+		all = append(all, m)
 	}
 	if r.System != "" && r.changes.role == mergedRole {
 		r.warn("system prompt: the endpoint takes none for this model; it is sent at the start of the first message")

@@ -202,6 +202,8 @@ func describeSource(s *flow.Source) (kind, name string) {
 		return "error", terminal.CleanLine(s.Name)
 	case handoff.Input:
 		return "input", terminal.CleanLine(s.Name)
+	case handoff.ToolResult:
+		return "results of", terminal.CleanLine(s.Name)
 	case handoff.Message:
 		return "message", terminal.CleanLine(strings.TrimPrefix(s.Name, "message "))
 	}

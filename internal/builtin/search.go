@@ -1,0 +1,149 @@
+package builtin
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"regexp"
+	"strings"
+
+	"github.com/bmatcuk/doublestar/v4"
+)
+
+// Defaults and bounds of searches.
+const (
+	defaultFiles   = 500
+	defaultResults = 100
+	maxLine        = 500 // bytes of a line that grep returns
+)
+
+type globArguments struct {
+	Path     string `json:"path,omitempty" jsonschema:"the folder to search; the whole workspace if it is missing"`
+	Pattern  string `json:"pattern,omitempty" jsonschema:"such as **/*.go; every file if it is missing"`
+	MaxFiles int    `json:"maxFiles,omitempty" jsonschema:"the most files to list; 500 if it is missing"`
+}
+
+func glob(ctx context.Context, root *os.Root, in globArguments) (string, error) {
+	limit := cmp.Or(max(in.MaxFiles, 0), defaultFiles)
+	var out strings.Builder
+	n := 0
+	err := walk(ctx, root, in.Path, in.Pattern, func(name string) error {
+		if n++; n > limit {
+			return fs.SkipAll
+		}
+		out.WriteString(name)
+		out.WriteByte('\n')
+		return nil
+	})
+	switch {
+	case err != nil:
+		return "", err
+	case n == 0:
+		return "No files match.", nil
+	case n > limit:
+		fmt.Fprintf(&out, "More than %d files match; narrow the pattern.\n", limit)
+	}
+	return out.String(), nil
+}
+
+// walk calls f for each regular file below a folder that matches a pattern, in the order of
+// their names. A pattern without a slash matches the last part of a path.
+func walk(ctx context.Context, root *os.Root, dir, pattern string, f func(name string) error) error {
+	dir, err := inside(root, cmp.Or(dir, "."))
+	if err != nil {
+		return err
+	}
+	if !doublestar.ValidatePattern(pattern) {
+		return fmt.Errorf("pattern %q: not a valid pattern; write such as **/*.go", pattern)
+	}
+	return plain(fs.WalkDir(root.FS(), dir, func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case err != nil && name == dir:
+			return err
+		case err != nil || !d.Type().IsRegular():
+			return nil
+		}
+		subject := strings.TrimPrefix(strings.TrimPrefix(name, dir), "/")
+		if dir == "." || subject == "" {
+			subject = name
+		}
+		if !strings.Contains(pattern, "/") {
+			subject = path.Base(name)
+		}
+		if pattern != "" && !doublestar.MatchUnvalidated(pattern, subject) {
+			return nil
+		}
+		return f(name)
+	}))
+}
+
+type grepArguments struct {
+	Pattern    string `json:"pattern" jsonschema:"the regular expression"`
+	Path       string `json:"path,omitempty" jsonschema:"the file or folder to search; the whole workspace if it is missing"`
+	Glob       string `json:"glob,omitempty" jsonschema:"search only files that match this pattern"`
+	MaxResults int    `json:"maxResults,omitempty" jsonschema:"the most lines to return; 100 if it is missing"`
+}
+
+func grep(ctx context.Context, root *os.Root, in grepArguments) (string, error) {
+	re, err := regexp.Compile(in.Pattern)
+	if err != nil {
+		return "", fmt.Errorf("pattern: %w", err)
+	}
+	limit := cmp.Or(max(in.MaxResults, 0), defaultResults)
+	var out bytes.Buffer
+	n := 0
+	err = walk(ctx, root, in.Path, in.Glob, func(name string) error {
+		f, err := openFile(root, name)
+		if err != nil {
+			return nil // removed since, or unreadable
+		}
+		defer f.Close()
+		return matches(ctx, f, re, func(line int, text []byte) error {
+			if n++; n > limit {
+				return fs.SkipAll
+			}
+			fmt.Fprintf(&out, "%s:%d:%s\n", name, line, bytes.ToValidUTF8(text[:min(len(text), maxLine)], nil))
+			return nil
+		})
+	})
+	switch {
+	case err != nil:
+		return "", err
+	case n == 0:
+		return "No lines match.", nil
+	case n > limit:
+		fmt.Fprintf(&out, "More than %d lines match; narrow the search.\n", limit)
+	}
+	return out.String(), nil
+}
+
+// matches calls f for each line of a text that matches. It skips files that are no text.
+func matches(ctx context.Context, file io.Reader, re *regexp.Regexp, f func(line int, text []byte) error) error {
+	lines := bufio.NewScanner(io.LimitReader(file, maxFile))
+	lines.Buffer(make([]byte, 64<<10), maxFile+1)
+	for n := 1; lines.Scan(); n++ {
+		switch text := lines.Bytes(); {
+		case n%1024 == 0 && ctx.Err() != nil:
+			return context.Cause(ctx)
+		case bytes.IndexByte(text, 0) >= 0:
+			return nil
+		case re.Match(text):
+			if err := f(n, text); err != nil {
+				return err
+			}
+		}
+	}
+	if err := lines.Err(); err != nil && !errors.Is(err, bufio.ErrTooLong) {
+		return err
+	}
+	return nil
+}

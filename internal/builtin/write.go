@@ -1,0 +1,81 @@
+package builtin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"strings"
+	"syscall"
+)
+
+type writeArguments struct {
+	Path    string `json:"path" jsonschema:"the file, relative to the workspace"`
+	Content string `json:"content" jsonschema:"the whole new content"`
+}
+
+func write(_ context.Context, root *os.Root, in writeArguments) (string, error) {
+	name, err := writable(root, in.Path)
+	if err != nil {
+		return "", err
+	}
+	if err := store(root, name, in.Content); err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("Wrote %d bytes to %s.", len(in.Content), name), nil
+}
+
+// store writes a whole file, and the folders above it.
+func store(root *os.Root, name, content string) error {
+	if dir := path.Dir(name); dir != "." {
+		if err := root.MkdirAll(dir, 0o755); err != nil {
+			return plain(err)
+		}
+	}
+	if info, err := root.Stat(name); err == nil && !info.Mode().IsRegular() {
+		return fmt.Errorf("%s: is no regular file", name)
+	}
+	f, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC|syscall.O_NONBLOCK, 0o644)
+	if err != nil {
+		return plain(err)
+	}
+	_, err = f.WriteString(content)
+	if err := errors.Join(err, f.Close()); err != nil {
+		return plain(err)
+	}
+	return nil
+}
+
+type editArguments struct {
+	Path       string `json:"path" jsonschema:"the file, relative to the workspace"`
+	Old        string `json:"old_string" jsonschema:"the text to replace, exactly as the file has it"`
+	New        string `json:"new_string" jsonschema:"the text to put in its place"`
+	ReplaceAll bool   `json:"replace_all,omitempty" jsonschema:"replace every occurrence; false if it is missing"`
+}
+
+func edit(_ context.Context, root *os.Root, in editArguments) (string, error) {
+	name, err := writable(root, in.Path)
+	if err != nil {
+		return "", err
+	}
+	text, err := readText(root, name)
+	if err != nil {
+		return "", err
+	}
+	n := strings.Count(text, in.Old)
+	switch {
+	case in.Old == "":
+		return "", errors.New("old_string is empty; write a new file with file_write")
+	case in.Old == in.New:
+		return "", errors.New("old_string and new_string are equal")
+	case n == 0:
+		return "", fmt.Errorf("%s: does not contain old_string; read the file and copy the text exactly", name)
+	case n > 1 && !in.ReplaceAll:
+		return "", fmt.Errorf("%s: contains old_string %d times; add lines around it, or set replace_all", name, n)
+	}
+	if err := store(root, name, strings.ReplaceAll(text, in.Old, in.New)); err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("Replaced %d occurrences in %s.", n, name), nil
+}

@@ -1,0 +1,347 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/gate"
+	"github.com/runteam/runteam/internal/jsonvalue"
+	"github.com/runteam/runteam/internal/record"
+	"github.com/runteam/runteam/internal/schema"
+	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/llm"
+	"github.com/runteam/runteam/task"
+	"github.com/runteam/runteam/tool"
+)
+
+// ErrEffectsUncertain reports a call with an external effect that may or may not have taken
+// place, so that neither the call nor its task is started again.
+var ErrEffectsUncertain = errors.New("a tool with an external effect may have been called")
+
+// A toolAnswer is what a call gave: the envelope of the result, or of what went wrong.
+type toolAnswer struct {
+	id       string // of the call, in the conversation
+	envelope *envelope.Envelope
+	failed   bool
+	limit    int // bytes that the agent gets; zero means the default
+}
+
+// A toolCall is one call of a tool. The gate decides on its arguments as on context for an
+// agent: a contract with the tool, a grant, the terms of the pair.
+type toolCall struct {
+	modelCall
+	tool *tool.Tool
+	call llm.ToolCall
+	from *envelope.Envelope // what the agent said
+	id   string             // unique in the run, and the same in every process
+}
+
+// callTools makes the calls that the agent asked for. Calls without effects run at the same
+// time, and the others one at a time, in the order of the calls.
+func (a *attempt) callTools(ctx context.Context, x *modelCall, said *envelope.Envelope) ([]toolAnswer, error) {
+	calls := x.reply.ToolCalls
+	answers := make([]toolAnswer, len(calls))
+	var group errgroup.Group
+	group.SetLimit(maxParallelCalls)
+	for i := range calls {
+		perform := func() (err error) {
+			answers[i], err = a.callTool(ctx, x, said, calls[i])
+			return err
+		}
+		if f := a.tool(calls[i].Name); f != nil && f.Effect == tool.None {
+			group.Go(perform)
+			continue
+		}
+		if err := errors.Join(group.Wait(), perform()); err != nil {
+			return nil, err
+		}
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	return answers, nil
+}
+
+// maxParallelCalls bounds the calls of one turn that run at the same time.
+const maxParallelCalls = 8
+
+// callTool makes one call. Its error ends the attempt; what goes wrong with the call itself
+// is its answer.
+func (a *attempt) callTool(ctx context.Context, x *modelCall, said *envelope.Envelope, call llm.ToolCall) (toolAnswer, error) {
+	answer := toolAnswer{id: call.ID}
+	refuse := func(reason string) (toolAnswer, error) {
+		e, err := a.runtimeAnswer(x, said, call, reason)
+		answer.envelope, answer.failed = e, true
+		return answer, err
+	}
+	f := a.tool(call.Name)
+	if f == nil {
+		return refuse("There is no tool of this name. The tools are: " + strings.Join(toolNames(a.tools), ", ") + ".")
+	}
+	c := &toolCall{tool: f, call: call, from: said, id: cmp.Or(a.callBase, a.session()) + x.part + "/" + call.ID}
+	answer.limit = cmp.Or(c.tool.MaxOutput, tool.DefaultMaxOutput)
+	if from := a.untrusted(x); from != "" && c.isExternal() && !slices.Contains(a.run.team.Config.Agents[a.member].AllowUntrusted, c.tool.Name) {
+		return refuse(fmt.Sprintf("The call was refused: %s has an effect outside the workspace, and the context is untrusted since it holds %s. The operator can allow that with allowUntrusted.", c.tool.Name, from))
+	}
+	value, err := c.arguments()
+	if err != nil {
+		return refuse("The arguments cannot be used: " + err.Error() + ".")
+	}
+	if err := c.offerArguments(ctx, a, value); err != nil {
+		return refuse("The call was refused: " + refusalOf(err) + ".")
+	}
+	if done, err := c.answered(&answer); done || err != nil {
+		return answer, err
+	}
+	if c.once() { // such calls are made one at a time
+		a.external = true
+	}
+	if err := a.run.recordToolStart(ctx, c); err != nil {
+		return answer, err
+	}
+	answer.envelope, answer.failed, err = c.perform(ctx, a)
+	return answer, err
+}
+
+// tool returns the tool with this name that the agent may call, or nil.
+func (a *attempt) tool(name string) *tool.Tool {
+	if i := slices.IndexFunc(a.tools, func(t *tool.Tool) bool { return t.Name == name }); i >= 0 {
+		return a.tools[i]
+	}
+	return nil
+}
+
+// toolNames returns the names of tools.
+func toolNames(list []*tool.Tool) []string {
+	names := make([]string, len(list))
+	for i, t := range list {
+		names[i] = t.Name
+	}
+	return names
+}
+
+// arguments returns the arguments of the call, which match the schema of the tool.
+func (c *toolCall) arguments() (jsonvalue.Value, error) {
+	v, err := jsonvalue.Parse(c.call.Arguments)
+	if err != nil {
+		return v, err
+	}
+	s, err := schema.Parse(string(c.tool.Parameters))
+	if err != nil {
+		return v, err
+	}
+	if err := s.Validate(v); err != nil {
+		return v, errors.New(schema.Problem(err))
+	}
+	return v, nil
+}
+
+// refusalOf says why the gate refused arguments, in words for the agent.
+func refusalOf(err error) string {
+	if r, ok := errors.AsType[*gate.Refusal](err); ok {
+		return r.Reason
+	}
+	if h, ok := errors.AsType[*gate.WithheldError](err); ok {
+		return h.Decision.Detail
+	}
+	return err.Error()
+}
+
+// offerArguments takes the arguments through the gate, to the tool.
+func (c *toolCall) offerArguments(ctx context.Context, a *attempt, value jsonvalue.Value) error {
+	h, now := c.from.Header(), time.Now()
+	e, err := envelope.New(envelope.Header{
+		ID: envelope.ID(c.id[len(a.run.id)+1:] + "/arguments"), Producer: h.Producer, Task: h.Task, Run: h.Run, Classification: h.Classification, Trust: h.Trust,
+		CreatedAt: now, ExpiresAt: h.ExpiresAt, DerivedFrom: []envelope.ID{h.ID},
+	}, envelope.Text("").WithStructured(value))
+	if err != nil {
+		return err
+	}
+	source := gate.Source{Kind: handoff.Arguments, Name: c.id}
+	g := gate.WholeOf(source, "tools")
+	reader := gate.ToolReader(c.tool.Name)
+	g.Terms = a.run.team.Terms(h.Producer, reader)
+	c.modelCall = modelCall{run: a.run, request: request{
+		task: &task.Task{ID: a.task.ID, Spec: task.Spec{Title: a.task.Title, Assignee: a.task.Assignee, Classification: label.Public}},
+		caps: &gate.Capabilities{Agent: reader, Accepts: c.tool.Accepts, Produces: c.tool.Level()}, bound: label.Secret, number: a.number, part: "/" + c.call.ID,
+		start: now, began: now, declassified: true,
+	}}
+	c.offers, c.grants = []gate.Offer{{Source: source, Title: c.tool.Name, Envelope: e}}, []gate.Grant{g}
+	return c.seal(ctx)
+}
+
+// isExternal reports whether the call reaches anything outside the task.
+func (c *toolCall) isExternal() bool { return cmp.Or(c.tool.Effect, tool.External) == tool.External }
+
+// once reports whether the call must not be made twice.
+func (c *toolCall) once() bool { return c.isExternal() && !c.tool.Repeatable }
+
+// untrusted names a piece of the conversation that no entry of the policy endorses; empty if
+// there is none. What the agent itself said is as trusted as what it was given.
+func (a *attempt) untrusted(x *modelCall) string {
+	for _, t := range a.tools {
+		if t.Foreign {
+			return "the definition of " + t.Name + ", which a server wrote"
+		}
+	}
+	for _, of := range append(slices.Clip(a.earlier), x) {
+		for i := range of.sealed {
+			s := &of.sealed[i]
+			if s.Withheld() || s.Trust() == label.Endorsed || s.Source().Kind == handoff.Draft || s.Decision().From == gate.Runtime {
+				continue
+			}
+			return fmt.Sprintf("%s %q of %s", s.Source().Kind, cmp.Or(s.Title(), s.Source().Name), s.Decision().From)
+		}
+	}
+	return ""
+}
+
+// answered takes the result that the call had before the run was interrupted. A call of
+// which only the start is known is made again, unless it may have had an external effect.
+func (c *toolCall) answered(answer *toolAnswer) (done bool, err error) {
+	p := c.run.priorRun
+	if p == nil || !p.own || p.toolCalls[c.id] == nil {
+		return false, nil
+	}
+	if e := p.results[c.id]; e != nil && e.Result != nil && e.Missing == "" {
+		if _, old, err := gate.Reissue(e.Result, time.Now()); err == nil {
+			answer.envelope, answer.failed = old, !e.Completed()
+			return true, nil
+		}
+	}
+	if c.once() {
+		return false, fmt.Errorf("%w: %s was called before the run was interrupted, and its result is not known", ErrEffectsUncertain, c.tool.Name)
+	}
+	return false, nil
+}
+
+// recordToolStart records the decision on the arguments of a call, and that the call
+// begins. It returns when both are durable.
+func (r *recorder) recordToolStart(ctx context.Context, c *toolCall) error {
+	if r.sink == nil && !r.bus.live() {
+		return nil
+	}
+	handed := r.handoffs(&c.modelCall, time.Now())
+	rec := record.Prompt{Handoffs: handed}
+	if err := r.callSink(ctx, rec); err != nil {
+		return err
+	}
+	if r.bus.live() {
+		r.emitHandoffs(&c.modelCall, handed)
+	}
+	b := r.ledger.add(nil, record.Entry{Record: &rec}, record.Entry{ToolCall: &record.CallStart{
+		Session: c.id, Task: c.task.ID, Agent: c.caps.Agent, Attempt: c.number, Time: c.start, Bytes: c.sealed[0].Payload().Size(), Effect: string(cmp.Or(c.tool.Effect, tool.External)), Repeatable: c.tool.Repeatable,
+	}})
+	return r.ledger.wait(ctx, b)
+}
+
+// perform calls the tool and takes its result through the gate.
+func (c *toolCall) perform(ctx context.Context, a *attempt) (*envelope.Envelope, bool, error) {
+	limited, cancel := context.WithTimeoutCause(ctx, cmp.Or(c.tool.Timeout, tool.DefaultTimeout), fmt.Errorf("the tool took longer than %v", cmp.Or(c.tool.Timeout, tool.DefaultTimeout)))
+	defer cancel()
+	arguments, _ := c.sealed[0].Payload().JSON()
+	began := time.Now()
+	result, err := c.callOutside(limited, tool.Call{ID: c.id, Arguments: json.RawMessage(arguments), Shared: &a.shared})
+	if ctx.Err() != nil {
+		return nil, false, withCause(ctx, ctx.Err())
+	}
+	if err == nil && limited.Err() != nil {
+		err = context.Cause(limited)
+	}
+	if err != nil {
+		result = tool.Result{Text: a.run.errorText(err.Error()), IsError: true}
+	}
+	e, err := c.gateResult(&result)
+	if err != nil {
+		result = tool.Result{Text: "The result was withheld: " + refusalOf(err) + ".", IsError: true}
+		if e, err = c.gateResult(&result); err != nil {
+			return nil, false, err
+		}
+	}
+	if a.run.ledger != nil {
+		entry := &record.AgentCall{
+			CallID: record.CallID{Session: c.id, Task: a.task.ID, Title: a.task.Title, Agent: c.caps.Agent, Attempt: a.number, Part: "/tool"},
+			Start:  began, End: time.Now(), Result: gate.RecordOf(e),
+		}
+		if result.IsError {
+			entry.Code = "TOOL_ERROR"
+		}
+		a.run.ledger.note(record.Entry{ToolResult: entry})
+	}
+	return e, result.IsError, nil
+}
+
+// gateResult makes the envelope of a result.
+func (c *toolCall) gateResult(r *tool.Result) (*envelope.Envelope, error) {
+	reply := gate.ToolReply{ID: envelope.ID(c.contract.Session[len(c.run.id)+1:] + "/result"), Text: strings.ToValidUTF8(r.Text, "\uFFFD"), Claim: r.Label}
+	if len(r.JSON) > 0 {
+		v, err := jsonvalue.Parse(string(r.JSON))
+		if err != nil {
+			return nil, fmt.Errorf("its structured result is no JSON value: %w", err)
+		}
+		reply.JSON = v
+	}
+	return (&gate.Compartment{Contract: c.contract}).GateToolResult(reply, c.tool.Level(), &c.sealed[0], time.Now())
+}
+
+// callOutside calls the function of the tool. A panic is an error.
+func (c *toolCall) callOutside(ctx context.Context, call tool.Call) (r tool.Result, err error) {
+	type outcome struct {
+		r   tool.Result
+		err error
+	}
+	done := make(chan outcome, 1)
+	go func() { // a tool that ignores its context does not hold up the run
+		o := outcome{err: errors.New("the tool ended its goroutine")}
+		defer func() {
+			if p := recover(); p != nil {
+				o = outcome{err: errors.New("the tool panicked")}
+				c.modelCall.run.team.Log.Error("tool panicked", "tool", c.tool.Name, "stack", string(debug.Stack()))
+			}
+			done <- o
+		}()
+		o.r, o.err = c.tool.Run(ctx, call)
+	}()
+	select {
+	case o := <-done:
+		return o.r, o.err
+	case <-ctx.Done():
+		return tool.Result{}, context.Cause(ctx)
+	}
+}
+
+// runtimeAnswer makes the envelope of what the runtime answers in place of a tool. It is as
+// sensitive as what the agent said.
+func (a *attempt) runtimeAnswer(x *modelCall, said *envelope.Envelope, call llm.ToolCall, text string) (*envelope.Envelope, error) {
+	h := said.Header()
+	return envelope.New(envelope.Header{
+		ID: envelope.ID(x.identity() + "/" + call.ID + "/refused"), Producer: gate.Runtime, Task: h.Task, Run: h.Run, Classification: h.Classification, Trust: h.Trust,
+		CreatedAt: time.Now(), ExpiresAt: h.ExpiresAt, DerivedFrom: []envelope.ID{h.ID},
+	}, envelope.Text(text))
+}
+
+// checkEffects returns an error if a call with an external effect has begun in an earlier
+// attempt at the task, which this one would start over.
+func (a *attempt) checkEffects() error {
+	p := a.run.priorRun
+	if len(a.tools) == 0 || p == nil || !p.own || p.answer(&a.modelCall) != nil {
+		return nil
+	}
+	for _, s := range p.toolCalls {
+		if s.Task == a.task.ID && s.Effect == string(tool.External) && !s.Repeatable {
+			return fmt.Errorf("%w: %s was called before the run was interrupted, and the prompt is another one now", ErrEffectsUncertain, s.Agent)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,243 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/runteam/runteam/agent"
+	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/brief"
+	"github.com/runteam/runteam/internal/event"
+	"github.com/runteam/runteam/internal/gate"
+	"github.com/runteam/runteam/internal/jsonvalue"
+	"github.com/runteam/runteam/internal/record"
+	"github.com/runteam/runteam/llm"
+	"github.com/runteam/runteam/prompt"
+)
+
+// A turn is a later model call of an attempt: its prompt is that of the turn before, with
+// what the agent said then and the results of the tools that it called appended. It has its
+// own contract, decisions, receipt, budget reservation and entries in the journal.
+type turn struct {
+	modelCall
+	of     *attempt
+	before prompt.Prompt // the prompt of the turn before
+	prompt prompt.Prompt
+}
+
+// turnPart returns the end of the session of a turn.
+func turnPart(n int) string { return "/turn/" + strconv.Itoa(n) }
+
+// converse makes the calls of tools that the agent asked for in its first turn, gives it the
+// results, and so on until it answers. The last answer is that of the attempt. After a call
+// with an external effect, the task does not start over: an error that another attempt might
+// not have wraps [ErrEffectsUncertain].
+func (a *attempt) converse(ctx context.Context, first prompt.Prompt) (err error) {
+	defer a.shared.Close()
+	defer func() {
+		if err != nil && a.external && ctx.Err() == nil && !terminal(err) {
+			err = fmt.Errorf("%w, so the task does not start over: %w", ErrEffectsUncertain, err)
+		}
+	}()
+	current, last := &a.modelCall, &turn{prompt: first}
+	for n := 2; len(current.reply.ToolCalls) > 0; n++ {
+		said, err := saidIn(current)
+		if err != nil {
+			return err
+		}
+		a.recordTurn(current, said)
+		a.showCost()
+		answers, err := a.callTools(ctx, current, said)
+		if err != nil {
+			return err
+		}
+		a.earlier = append(a.earlier, current)
+		t := &turn{modelCall: modelCall{run: a.run, request: a.side(turnPart(n), time.Now())}, of: a, before: last.prompt}
+		t.turn, t.worked, t.tools = n, current.worked, a.tools
+		t.least = current.contract.MaxInput
+		t.offer(said, answers)
+		serve(ctx, &a.modelCall, &t.modelCall, t)
+		a.later, a.worked = len(a.spent), t.worked
+		if t.err != nil {
+			return t.err
+		}
+		last, current = t, &t.modelCall
+	}
+	own := a.reply
+	a.reply = last.reply
+	a.reply.Usage, a.reply.Turns, a.reply.Warnings, a.reply.Reasoning = own.Usage, own.Turns, own.Warnings, own.Reasoning // those of the turns are their own
+	return a.accept(ctx, last.envelope, time.Now())
+}
+
+// saidIn makes the envelope of what the agent said in a turn that is not its last. It gives
+// each call of a tool an ID, and makes its arguments a JSON value.
+func saidIn(x *modelCall) (*envelope.Envelope, error) {
+	if x.envelope != nil {
+		return x.envelope, nil // it is made, or of an earlier process
+	}
+	calls := make([]brief.Call, len(x.reply.ToolCalls))
+	for i := range x.reply.ToolCalls {
+		c := &x.reply.ToolCalls[i]
+		c.ID = fmt.Sprintf("call_%d_%d", max(x.turn, 1), i+1)
+		calls[i] = brief.Call{ID: c.ID, Name: c.Name, Arguments: argumentsOf(c.Arguments)}
+		c.Arguments = string(calls[i].Arguments)
+	}
+	raw, err := json.Marshal(brief.Said{Calls: calls})
+	if err != nil {
+		return nil, err
+	}
+	v, err := jsonvalue.Parse(string(raw))
+	if err != nil {
+		return nil, fmt.Errorf("the calls of tools: %w", err)
+	}
+	x.envelope, err = (&gate.Compartment{Contract: x.contract}).GateTurn(envelope.ID(x.identity()+"/said"), x.reply.Text, v, x.sealed, time.Now())
+	return x.envelope, err
+}
+
+// argumentsOf returns the arguments of a call as JSON. What is no JSON value is a string, to
+// which no schema of a tool applies.
+func argumentsOf(text string) json.RawMessage {
+	if text == "" {
+		return json.RawMessage(`{}`)
+	}
+	if v, err := jsonvalue.Parse(text); err == nil {
+		return json.RawMessage(v.Canonical())
+	}
+	raw, err := json.Marshal(text)
+	if err != nil {
+		return json.RawMessage(`""`)
+	}
+	return raw
+}
+
+// recordTurn records what the agent said in the first turn of an attempt. The turns after it
+// have entries of their own.
+func (a *attempt) recordTurn(x *modelCall, said *envelope.Envelope) {
+	if x != &a.modelCall || a.run.ledger == nil || a.run.priorRun.isStrict() || a.cachedTurn {
+		return
+	}
+	e := a.view().call()
+	e.Part, e.End, e.Context = a.part+turnPart(1), time.Now(), event.Context{}
+	e.Result = gate.RecordOf(said)
+	e.CallsTools = true
+	a.run.ledger.note(record.Entry{Turn: e})
+}
+
+// offer offers what the agent said, and what its calls gave.
+func (t *turn) offer(said *envelope.Envelope, answers []toolAnswer) {
+	add := func(o gate.Offer, terms *gate.Terms, limit int) {
+		g := gate.WholeOf(o.Source, "tools")
+		g.Terms, g.MaxBytes = terms, limit
+		t.offers, t.grants = append(t.offers, o), append(t.grants, g)
+	}
+	source := gate.Source{Kind: handoff.Draft, Name: string(t.task.ID) + t.part}
+	add(gate.Offer{Source: source, Title: "said", Envelope: said}, gate.CorrectionTerms(said.Producer(), t.caps.Agent), maxSaid)
+	for i := range answers {
+		r := &answers[i]
+		terms := t.run.team.Terms(r.envelope.Producer(), t.caps.Agent)
+		if r.envelope.Producer() == gate.Runtime {
+			terms = gate.CorrectionTerms(gate.Runtime, t.caps.Agent)
+		}
+		o := gate.Offer{Source: gate.Source{Kind: handoff.ToolResult, Name: r.id}, Envelope: r.envelope, Optional: true}
+		if r.failed {
+			o.Title = "error"
+		}
+		add(o, terms, r.limit)
+	}
+}
+
+// maxSaid bounds what an agent said in one turn, as its later prompts repeat it.
+const maxSaid = 1 << 20
+
+// open takes what the turn adds through the gate, and appends it to the conversation.
+func (t *turn) open(ctx context.Context) (prompt.Prompt, error) {
+	for _, x := range t.of.earlier {
+		if err := x.checkFresh(time.Now()); err != nil {
+			return prompt.Prompt{}, err
+		}
+	}
+	if err := t.seal(ctx); err != nil {
+		return prompt.Prompt{}, err
+	}
+	added := brief.Turn{Contract: t.contract, Number: t.turn, Title: t.task.Title, MaxBytes: t.limits.MaxPromptBytes, Said: t.sealed[0], Results: t.sealed[1:]}
+	p, receipt, err := prompt.Continue(t.before, &added)
+	if err != nil {
+		return prompt.Prompt{}, err
+	}
+	t.prompt, t.whole = p, receipt
+	t.receipt, t.shownSize = t.run.receiptOf(p, receipt)
+	t.hidden = t.receipt != receipt
+	if t.run.keyed() {
+		t.key = keyOf(t.caps.Agent, t.run.team.Find(t.caps.Agent).AnswerVersion(), p)
+		t.core = t.key
+	}
+	return p, nil
+}
+
+func (t *turn) started() *Outbox {
+	if t.of.outbox == nil {
+		t.of.outbox = t.of.started()
+	}
+	return t.of.outbox
+}
+
+func (*turn) ended(context.Context) {}
+
+// cachedTurn returns what the agent said to the same prompt before the run was interrupted,
+// if it called tools then.
+func (x answerCache) cachedTurn() *record.AgentCall {
+	p := x.run.priorRun
+	if p == nil || !p.own || p.strict || x.run.fresh[x.task.ID] {
+		return nil
+	}
+	return p.turns[p.key(x.modelCall)]
+}
+
+// continueFrom continues a conversation whose first turn an earlier process had. taken says
+// whether that turn could be used.
+func (a *attempt) continueFrom(ctx context.Context, e *record.AgentCall, first prompt.Prompt) (taken bool, err error) {
+	if taken, err := a.cache().reissueTurn(e); !taken || err != nil {
+		return false, err
+	}
+	a.cachedTurn, a.callBase = true, strings.TrimSuffix(e.Session, a.part)
+	a.releaseBatch()
+	return true, a.converse(ctx, first)
+}
+
+// reissueTurn takes what the agent said in an earlier process through the gate again.
+func (x answerCache) reissueTurn(e *record.AgentCall) (taken bool, err error) {
+	if e.Result == nil || e.Missing != "" {
+		return false, nil
+	}
+	reply, old, err := gate.Reissue(e.Result, time.Now())
+	if err != nil || old.Producer() != x.caps.Agent || old.Classification() > x.contract.MaxInput {
+		return false, nil
+	}
+	said, err := (&gate.Compartment{Contract: x.contract}).GateTurn(envelope.ID(x.identity()+"/said"), reply.Text, reply.JSON, x.sealed, time.Now())
+	if err != nil {
+		return false, nil
+	}
+	calls, err := prompt.CallsOf(reply.JSON.Canonical())
+	if err != nil {
+		return false, nil
+	}
+	x.reply = agent.Reply{Text: reply.Text, Call: e.Call, Warnings: e.Warnings}
+	for _, c := range calls {
+		x.reply.ToolCalls = append(x.reply.ToolCalls, llm.ToolCall(c))
+	}
+	x.envelope = said
+	return true, nil
+}
+
+// reissueTurnOf takes a later turn of an earlier process as this turn.
+func (x answerCache) reissueTurnOf(e *record.AgentCall, own bool) (taken bool, err error) {
+	if taken, err = x.reissueTurn(e); taken {
+		x.recalled, x.own = e, own
+	}
+	return taken, err
+}

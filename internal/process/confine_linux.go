@@ -1,0 +1,177 @@
+//go:build linux && (amd64 || arm64)
+
+package process
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"runtime"
+	"sync"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// A confined program reads the system's programs, and reads and writes one folder. Landlock
+// forbids it every other file, /proc and /tmp included, and signals to other processes. A
+// seccomp filter forbids it sockets of every family, so it reaches neither the network nor a
+// service on this machine, and the kernel's key rings. It has a PID namespace of its own, so
+// everything that it started ends with it.
+//
+// Both kinds of limits belong to a thread and pass to the processes that it starts. So a
+// thread of its own takes them on, starts the program, and ends.
+
+// readable are the files outside its folder that a confined program may read and execute.
+var readable = []string{
+	"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/nix/store",
+	"/etc/alternatives", "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/localtime",
+	"/etc/nsswitch.conf", "/etc/passwd", "/etc/group", "/etc/ssl/certs", "/etc/mime.types", "/etc/magic",
+}
+
+// devices are the devices that a confined program may read and write.
+var devices = []string{"/dev/null", "/dev/zero", "/dev/random", "/dev/urandom"}
+
+const (
+	readAccess = unix.LANDLOCK_ACCESS_FS_EXECUTE | unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_READ_DIR
+	// fileAccess is what a rule for a file, and not a folder, can allow.
+	fileAccess = unix.LANDLOCK_ACCESS_FS_EXECUTE | unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_TRUNCATE
+
+	minVersion    = 3  // of Landlock: the first that controls truncation
+	scopesVersion = 6  // the first that controls signals
+	deviceVersion = 5  // the first that controls requests to devices
+	allAccessBits = 15 // in version 3: EXECUTE to TRUNCATE
+)
+
+// forbidden are the system calls that a confined program may not make.
+var forbidden = []uint32{
+	unix.SYS_SOCKET, unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER,
+	unix.SYS_ADD_KEY, unix.SYS_REQUEST_KEY, unix.SYS_KEYCTL, unix.SYS_PTRACE,
+	unix.SYS_PROCESS_VM_READV, unix.SYS_PROCESS_VM_WRITEV, unix.SYS_BPF, unix.SYS_PERF_EVENT_OPEN, unix.SYS_USERFAULTFD,
+}
+
+// Confines reports whether this system can confine programs.
+var Confines = sync.OnceValue(func() bool {
+	dir, err := os.MkdirTemp("", "runteam")
+	if err != nil {
+		return false
+	}
+	defer os.RemoveAll(dir)
+	cmd := exec.Command("/bin/sh", "-c", "exit 0")
+	cmd.Dir = dir
+	ownGroup(cmd)
+	return startConfined(cmd, dir) == nil && cmd.Wait() == nil
+})
+
+// startConfined starts a command that is confined to a folder.
+func startConfined(cmd *exec.Cmd, dir string) error {
+	cmd.SysProcAttr.Cloneflags |= unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWIPC | unix.CLONE_NEWNET
+	err := make(chan error, 1)
+	go func() {
+		runtime.LockOSThread() // and never unlocked, so that the thread ends with this goroutine
+		if e := restrictThread(dir); e != nil {
+			err <- fmt.Errorf("confine %s: %w", cmd.Path, e)
+			return
+		}
+		err <- cmd.Start()
+	}()
+	return <-err
+}
+
+// restrictThread takes on the limits of a confined program.
+func restrictThread(dir string) error {
+	version, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
+	if errno != 0 || version < minVersion {
+		return errors.New("the kernel has no Landlock, or too old a version of it")
+	}
+	rules := unix.LandlockRulesetAttr{Handled_access_fs: 1<<allAccessBits - 1}
+	if version >= deviceVersion {
+		rules.Handled_access_fs |= unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
+	}
+	size := unsafe.Offsetof(rules.Scoped) // older kernels do not know the fields behind it
+	if version >= scopesVersion {
+		rules.Scoped = unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET | unix.LANDLOCK_SCOPE_SIGNAL
+		size += unsafe.Sizeof(rules.Scoped)
+	}
+	set, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&rules)), size, 0)
+	if errno != 0 {
+		return os.NewSyscallError("landlock_create_ruleset", errno)
+	}
+	defer unix.Close(int(set))
+	for _, path := range readable {
+		if err := allow(int(set), path, readAccess); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	for _, path := range devices {
+		if err := allow(int(set), path, unix.LANDLOCK_ACCESS_FS_READ_FILE|unix.LANDLOCK_ACCESS_FS_WRITE_FILE); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	own := uint64(1<<allAccessBits-1) &^ (unix.LANDLOCK_ACCESS_FS_MAKE_CHAR | unix.LANDLOCK_ACCESS_FS_MAKE_BLOCK | unix.LANDLOCK_ACCESS_FS_MAKE_SOCK)
+	if err := allow(int(set), dir, own); err != nil {
+		return err
+	}
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return os.NewSyscallError("prctl", err)
+	}
+	if _, _, errno := unix.Syscall(unix.SYS_LANDLOCK_RESTRICT_SELF, set, 0, 0); errno != 0 {
+		return os.NewSyscallError("landlock_restrict_self", errno)
+	}
+	return filterCalls()
+}
+
+// allow adds a rule for everything below a path.
+func allow(set int, path string, access uint64) error {
+	fd, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return &fs.PathError{Op: "open", Path: path, Err: err}
+	}
+	defer unix.Close(fd)
+	var stat unix.Stat_t
+	if err := unix.Fstat(fd, &stat); err != nil {
+		return err
+	}
+	if stat.Mode&unix.S_IFMT != unix.S_IFDIR {
+		access &= fileAccess
+	}
+	rule := unix.LandlockPathBeneathAttr{Allowed_access: access, Parent_fd: int32(fd)}
+	_, _, errno := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, uintptr(set), unix.LANDLOCK_RULE_PATH_BENEATH, uintptr(unsafe.Pointer(&rule)), 0, 0, 0)
+	if errno != 0 {
+		return os.NewSyscallError("landlock_add_rule", errno)
+	}
+	return nil
+}
+
+// filterCalls installs a seccomp filter that refuses the forbidden system calls, and all
+// calls of another architecture.
+func filterCalls() error {
+	const (
+		load, jumpEqual, jumpAtLeast, give = unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, unix.BPF_JMP | unix.BPF_JGE | unix.BPF_K, unix.BPF_RET | unix.BPF_K
+
+		offsetOfCall, offsetOfArch = 0, 4       // in struct seccomp_data
+		otherABI                   = 0x40000000 // numbers of the x32 ABI of amd64 begin here
+	)
+	arch := uint32(unix.AUDIT_ARCH_X86_64)
+	if runtime.GOARCH == "arm64" {
+		arch = unix.AUDIT_ARCH_AARCH64
+	}
+	refuse := unix.SockFilter{Code: give, K: unix.SECCOMP_RET_ERRNO | uint32(syscall.EACCES)}
+	program := []unix.SockFilter{
+		{Code: load, K: offsetOfArch},
+		{Code: jumpEqual, K: arch, Jt: 1},
+		refuse,
+		{Code: load, K: offsetOfCall},
+		{Code: jumpAtLeast, K: otherABI, Jf: 1},
+		refuse,
+	}
+	for _, call := range forbidden {
+		program = append(program, unix.SockFilter{Code: jumpEqual, K: call, Jf: 1}, refuse)
+	}
+	program = append(program, unix.SockFilter{Code: give, K: unix.SECCOMP_RET_ALLOW})
+	filter := unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]}
+	return os.NewSyscallError("seccomp", unix.Prctl(unix.PR_SET_SECCOMP, unix.SECCOMP_MODE_FILTER, uintptr(unsafe.Pointer(&filter)), 0, 0))
+}
