@@ -80,7 +80,7 @@ var arrows = []struct {
 	{"llm/scripted", "internal/scripted llm llm/openai"},
 	{"tool", "label internal/schema"},
 	{"internal/process", ""},
-	{"internal/builtin", "internal/process tool"},
+	{"tool/builtin", "internal/process tool"},
 	{"mcp", "internal/oneline internal/process tool"},
 	{"agent", "internal/codes internal/callfault internal/supervise internal/tokencount internal/callinfo internal/endpoint internal/oneline label envelope prompt llm llm/limit internal/schema internal/jsonvalue"},
 	{"internal/planning", "internal/naming label task internal/gate internal/jsonvalue internal/brief"},

@@ -5,19 +5,23 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/runteam/runteam/agent"
+	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/journal"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/task"
 	"github.com/runteam/runteam/team"
 	"github.com/runteam/runteam/tool"
+	"github.com/runteam/runteam/tool/builtin"
 )
 
 // A chat is a model that plays a script, and keeps the requests.
@@ -345,3 +349,79 @@ func TestConversationResumesFromAJournal(t *testing.T) {
 type named struct{ llm.Model }
 
 func (named) Name() string { return "scripted" }
+
+// An answer that does not match the schema is corrected in the same conversation.
+func TestAnswerOfAConversationIsCorrected(t *testing.T) {
+	t.Parallel()
+	model := &chat{replies: []llm.Response{calls("lookup", `{"name": "Ann"}`), says("Ann is 23."), says(`{"age": 23}`)}}
+	tm, err := team.New(team.Config{Agents: []team.Member{{Name: "clerk", Agent: agent.New(model, agent.Options{}), Tools: []*tool.Tool{lookup(t, tool.Options{Effect: tool.None})}}}})
+	require.NoError(t, err)
+	schema := json.RawMessage(`{"type": "object", "properties": {"age": {"type": "integer"}}, "required": ["age"]}`)
+	res, err := tm.RunTasks(t.Context(), []task.Spec{{Title: "A", Description: "?", Assignee: "clerk", OutputSchema: schema}}, nil)
+	require.NoError(t, err)
+	require.JSONEq(t, `{"age": 23}`, res.Output)
+	messages := model.requests[2].Messages
+	require.Len(t, messages, 5)
+	require.Equal(t, llm.Message{Role: llm.Assistant, Text: "Ann is 23."}, messages[3])
+	require.Equal(t, llm.User, messages[4].Role)
+	require.Contains(t, messages[4].Text, "Answer again with one JSON value")
+	require.Nil(t, model.requests[0].Schema)
+	require.Equal(t, 3, len(res.Tasks[0].Receipts))
+}
+
+// Each task has a workspace of its own, which is gone when it ends.
+//
+// Requirement: G57.
+func TestWorkspacesOfTasksAreApart(t *testing.T) {
+	t.Parallel()
+	files, err := builtin.Files("readwrite", tool.Options{})
+	require.NoError(t, err)
+	var dir string
+	where, err := tool.New("where", "", func(ctx context.Context, _ struct{}) (string, error) {
+		c, _ := tool.CallFrom(ctx)
+		root, err := c.Workspace()
+		dir = root.Name()
+		return "", err
+	}, tool.Options{Effect: tool.None})
+	require.NoError(t, err)
+	model := &chat{replies: []llm.Response{
+		calls("file_write", `{"path": "note.txt", "content": "canary of ann@example.org"}`), calls("file_read", `{"path": "note.txt"}`), calls("grep", `{"pattern": "calls|Calls", "path": "history"}`), calls("where", ""), says("written"),
+		calls("grep", `{"pattern": "."}`), calls("glob", `{}`), says("nothing there"),
+	}}
+	tm, err := team.New(team.Config{Agents: []team.Member{{Name: "coder", Agent: agent.New(model, agent.Options{}), Tools: append(files, where)}}})
+	require.NoError(t, err)
+	_, err = tm.RunTasks(t.Context(), []task.Spec{{Title: "Write", Description: "?", Assignee: "coder"}, {Title: "Search", Description: "?", Assignee: "coder"}}, &team.RunOptions{MaxConcurrency: 1})
+	require.NoError(t, err)
+	require.Contains(t, model.requests[2].Messages[4].Text, "canary of [REDACTED:email]")
+	require.Contains(t, model.requests[3].Messages[6].Text, "history/step_001.json")
+	require.NotEmpty(t, dir)
+	require.NoDirExists(t, dir)
+	second := model.requests[7].Messages
+	require.NotContains(t, fmt.Sprint(second), "canary")
+	require.NotContains(t, fmt.Sprint(second), "note.txt")
+}
+
+// What is secret is not written to a disk.
+func TestWorkspaceOfASecretTaskIsInMemory(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux has /dev/shm")
+	}
+	var dir string
+	where, err := tool.New("where", "", func(ctx context.Context, _ struct{}) (string, error) {
+		c, _ := tool.CallFrom(ctx)
+		root, err := c.Workspace()
+		dir = root.Name()
+		return "", err
+	}, tool.Options{Effect: tool.None, Accepts: label.Secret})
+	require.NoError(t, err)
+	model := &chat{replies: []llm.Response{calls("where", ""), says("done")}}
+	policy := &handoff.Policy{Rules: []handoff.PairRule{{From: "clerk", To: "tool:where", Mode: handoff.Full}, {From: "tool:where", To: "clerk", Mode: handoff.Full}}}
+	tm, err := team.New(team.Config{Policy: policy, Agents: []team.Member{{Name: "clerk", Agent: agent.New(model, agent.Options{}), Accepts: label.Secret, Tools: []*tool.Tool{where}, Backend: team.Backend{Endpoint: "http://localhost:1"}}}})
+	require.NoError(t, err)
+	secret := label.Secret
+	_, err = tm.RunTasks(t.Context(), []task.Spec{{Title: "A", Description: "?", Assignee: "clerk", Classification: label.Secret}}, &team.RunOptions{UserAccepts: &secret})
+	require.NoError(t, err)
+	require.True(t, strings.HasPrefix(dir, "/dev/shm/"), dir)
+	require.NoDirExists(t, dir)
+}

@@ -52,7 +52,11 @@ type Call struct {
 	ID string
 
 	Arguments json.RawMessage // they match Parameters, in the form that passed the gate
-	Workspace *os.Root        // the files of the task; nil if it has none. The tool must not close it.
+
+	// Workspace returns the folder of the task, which is made for the first call that asks
+	// for it and removed when the attempt at the task ends. The tool must not close it. It is
+	// nil if nobody provides a folder.
+	Workspace func() (*os.Root, error)
 
 	// Shared holds what the calls of one task have in common, such as a connection to a
 	// server. It is never nil when a team makes the call.

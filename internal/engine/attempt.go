@@ -13,25 +13,20 @@ import (
 	"github.com/runteam/runteam/internal/graph"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
-	"github.com/runteam/runteam/tool"
 )
 
 // An attempt is one try at one task of the graph.
 type attempt struct {
 	modelCall
-	graph        *graph.Graph
-	planned      bool // a coordinator wrote the description of the task
-	index        int
-	member       int
-	known        doneSet      // the tasks whose results a task of scope all may find in memory; nil for any other
-	granted      int          // how many offers there are before those of the memory
-	messageCount int          // among the offers, behind all that the task itself is granted
-	shared       tool.Shared  // what the calls of tools have in common
-	cachedTurn   bool         // what the agent said first is known from an earlier process
-	callBase     string       // the session of the attempt in which it said that; empty for this one
-	earlier      []*modelCall // the turns that have ended with calls of tools
-	external     bool         // a tool with an external effect that must not be repeated was called
-	unnoted      error        // why the result is not in the shared memory
+	graph         *graph.Graph
+	planned       bool // a coordinator wrote the description of the task
+	index         int
+	member        int
+	known         doneSet // the tasks whose results a task of scope all may find in memory; nil for any other
+	granted       int     // how many offers there are before those of the memory
+	messageCount  int     // among the offers, behind all that the task itself is granted
+	*conversation         // of an attempt that calls tools; nil of any other
+	unnoted       error   // why the result is not in the shared memory
 }
 
 // gather makes a the next attempt at a ready task, with what the task is granted.

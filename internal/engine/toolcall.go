@@ -252,7 +252,7 @@ func (c *toolCall) perform(ctx context.Context, a *attempt) (*envelope.Envelope,
 	defer cancel()
 	arguments, _ := c.sealed[0].Payload().JSON()
 	began := time.Now()
-	result, err := c.callOutside(limited, tool.Call{ID: c.id, Arguments: json.RawMessage(arguments), Shared: &a.shared})
+	result, err := c.callOutside(limited, tool.Call{ID: c.id, Arguments: json.RawMessage(arguments), Workspace: a.files, Shared: &a.shared})
 	if ctx.Err() != nil {
 		return nil, false, withCause(ctx, ctx.Err())
 	}

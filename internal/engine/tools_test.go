@@ -82,7 +82,7 @@ func TestToolLoopResumesAfterEveryCommit(t *testing.T) {
 		name   string
 		effect tool.Effect
 		repeat bool
-	}{{"external", tool.External, false}, {"repeatable", tool.External, true}, {"workspace", tool.Workspace, false}, {"none", tool.None, false}} {
+	}{{"external", tool.External, false}, {"repeatable", tool.External, true}, {"none", tool.None, false}} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			whole := &memory{}

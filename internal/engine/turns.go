@@ -3,9 +3,11 @@ package engine
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/runteam/runteam/agent"
@@ -16,8 +18,10 @@ import (
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/jsonvalue"
 	"github.com/runteam/runteam/internal/record"
+	"github.com/runteam/runteam/internal/schema"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/prompt"
+	"github.com/runteam/runteam/tool"
 )
 
 // A turn is a later model call of an attempt: its prompt is that of the turn before, with
@@ -28,6 +32,20 @@ type turn struct {
 	of     *attempt
 	before prompt.Prompt // the prompt of the turn before
 	prompt prompt.Prompt
+
+	corrects bool // the agent is to correct its answer
+}
+
+// A conversation is what the turns of an attempt have in common.
+type conversation struct {
+	shared     tool.Shared        // what its calls of tools have in common
+	earlier    []*modelCall       // the turns that have ended with calls of tools
+	steps      [][]prompt.Message // what each turn added
+	written    int                // how many of them are in the workspace
+	hasFiles   atomic.Bool        // there is a workspace
+	cachedTurn bool               // the first turn is one of an earlier process
+	callBase   string             // the session of the attempt that had the first turn; empty for this one
+	external   bool               // a tool with an external effect that must not be repeated was called
 }
 
 // turnPart returns the end of the session of a turn.
@@ -38,6 +56,9 @@ func turnPart(n int) string { return "/turn/" + strconv.Itoa(n) }
 // with an external effect, the task does not start over: an error that another attempt might
 // not have wraps [ErrEffectsUncertain].
 func (a *attempt) converse(ctx context.Context, first prompt.Prompt) (err error) {
+	if a.conversation == nil {
+		a.conversation = &conversation{}
+	}
 	defer a.shared.Close()
 	defer func() {
 		if err != nil && a.external && ctx.Err() == nil && !terminal(err) {
@@ -45,25 +66,32 @@ func (a *attempt) converse(ctx context.Context, first prompt.Prompt) (err error)
 		}
 	}()
 	current, last := &a.modelCall, &turn{prompt: first}
-	for n := 2; len(current.reply.ToolCalls) > 0; n++ {
-		said, err := saidIn(current)
-		if err != nil {
-			return err
+	var rejected *schema.RejectedError // of the last answer; corrected once
+	for n := 2; len(current.reply.ToolCalls) > 0 || rejected != nil && current.err != nil; n++ {
+		t := &turn{modelCall: modelCall{run: a.run, request: a.side(turnPart(n), time.Now())}, of: a, before: last.prompt}
+		t.turn, t.worked, t.tools, t.least = n, current.worked, a.tools, current.contract.MaxInput
+		if current.err != nil {
+			err = t.offerProblem(current, rejected)
+		} else {
+			err = t.offerResults(ctx, current)
 		}
-		a.recordTurn(current, said)
-		a.showCost()
-		answers, err := a.callTools(ctx, current, said)
 		if err != nil {
 			return err
 		}
 		a.earlier = append(a.earlier, current)
-		t := &turn{modelCall: modelCall{run: a.run, request: a.side(turnPart(n), time.Now())}, of: a, before: last.prompt}
-		t.turn, t.worked, t.tools = n, current.worked, a.tools
-		t.least = current.contract.MaxInput
-		t.offer(said, answers)
+		t.start = time.Now() // the calls took a while
+		t.began = t.start
 		serve(ctx, &a.modelCall, &t.modelCall, t)
 		a.later, a.worked = len(a.spent), t.worked
-		if t.err != nil {
+		again, isRejected := errors.AsType[*schema.RejectedError](t.err)
+		switch {
+		case t.err == nil:
+		case isRejected && rejected == nil && !errors.Is(again, schema.ErrGuard):
+			rejected = again
+			a.reject(t.reply.Text, again.Problem, a.number)
+		case isRejected && !errors.Is(again, schema.ErrGuard):
+			return fmt.Errorf("%w, also after a second try: %w", schema.ErrMismatch, again.Err)
+		default:
 			return t.err
 		}
 		last, current = t, &t.modelCall
@@ -72,6 +100,42 @@ func (a *attempt) converse(ctx context.Context, first prompt.Prompt) (err error)
 	a.reply = last.reply
 	a.reply.Usage, a.reply.Turns, a.reply.Warnings, a.reply.Reasoning = own.Usage, own.Turns, own.Warnings, own.Reasoning // those of the turns are their own
 	return a.accept(ctx, last.envelope, time.Now())
+}
+
+// offerResults makes the calls that the agent asked for, and offers it what they gave.
+func (t *turn) offerResults(ctx context.Context, current *modelCall) error {
+	a := t.of
+	said, err := saidIn(current)
+	if err != nil {
+		return err
+	}
+	a.recordTurn(current, said)
+	a.showCost()
+	answers, err := a.callTools(ctx, current, said)
+	if err != nil {
+		return err
+	}
+	t.offer(said, answers)
+	return nil
+}
+
+// offerProblem offers the agent its answer and what is wrong with it.
+func (t *turn) offerProblem(current *modelCall, rejected *schema.RejectedError) error {
+	now := time.Now()
+	said, err := (&gate.Compartment{Contract: current.contract}).GateTurn(envelope.ID(current.identity()+"/said"), current.reply.Text, jsonvalue.Value{}, current.sealed, now)
+	if err != nil {
+		return err
+	}
+	h := said.Header()
+	h.ID, h.Producer, h.CreatedAt, h.DerivedFrom = h.ID+"/problem", gate.Runtime, now, []envelope.ID{h.ID}
+	problem, err := envelope.New(h, envelope.Text(rejected.Problem))
+	if err != nil {
+		return err
+	}
+	t.offer(said, nil)
+	t.add(gate.Offer{Source: gate.Source{Kind: handoff.Fault, Name: string(t.task.ID) + t.part}, Title: "problem", Envelope: problem}, gate.CorrectionTerms(gate.Runtime, t.caps.Agent), maxSaid)
+	t.corrects = true
+	return nil
 }
 
 // saidIn makes the envelope of what the agent said in a turn that is not its last. It gives
@@ -130,13 +194,8 @@ func (a *attempt) recordTurn(x *modelCall, said *envelope.Envelope) {
 
 // offer offers what the agent said, and what its calls gave.
 func (t *turn) offer(said *envelope.Envelope, answers []toolAnswer) {
-	add := func(o gate.Offer, terms *gate.Terms, limit int) {
-		g := gate.WholeOf(o.Source, "tools")
-		g.Terms, g.MaxBytes = terms, limit
-		t.offers, t.grants = append(t.offers, o), append(t.grants, g)
-	}
 	source := gate.Source{Kind: handoff.Draft, Name: string(t.task.ID) + t.part}
-	add(gate.Offer{Source: source, Title: "said", Envelope: said}, gate.CorrectionTerms(said.Producer(), t.caps.Agent), maxSaid)
+	t.add(gate.Offer{Source: source, Title: "said", Envelope: said}, gate.CorrectionTerms(said.Producer(), t.caps.Agent), maxSaid)
 	for i := range answers {
 		r := &answers[i]
 		terms := t.run.team.Terms(r.envelope.Producer(), t.caps.Agent)
@@ -147,8 +206,15 @@ func (t *turn) offer(said *envelope.Envelope, answers []toolAnswer) {
 		if r.failed {
 			o.Title = "error"
 		}
-		add(o, terms, r.limit)
+		t.add(o, terms, r.limit)
 	}
+}
+
+// add adds an offer, and the grant of all of it.
+func (t *turn) add(o gate.Offer, terms *gate.Terms, limit int) {
+	g := gate.WholeOf(o.Source, "tools")
+	g.Terms, g.MaxBytes = terms, limit
+	t.offers, t.grants = append(t.offers, o), append(t.grants, g)
 }
 
 // maxSaid bounds what an agent said in one turn, as its later prompts repeat it.
@@ -165,8 +231,15 @@ func (t *turn) open(ctx context.Context) (prompt.Prompt, error) {
 		return prompt.Prompt{}, err
 	}
 	added := brief.Turn{Contract: t.contract, Number: t.turn, Title: t.task.Title, MaxBytes: t.limits.MaxPromptBytes, Said: t.sealed[0], Results: t.sealed[1:]}
+	if t.corrects {
+		added.Results, added.Problem = nil, &t.sealed[1]
+	}
 	p, receipt, err := prompt.Continue(t.before, &added)
 	if err != nil {
+		return prompt.Prompt{}, err
+	}
+	t.of.steps = append(t.of.steps, p.Messages()[len(t.before.Messages()):])
+	if err := t.of.writeHistory(); err != nil {
 		return prompt.Prompt{}, err
 	}
 	t.prompt, t.whole = p, receipt
@@ -195,6 +268,11 @@ func (x answerCache) cachedTurn() *record.AgentCall {
 	if p == nil || !p.own || p.strict || x.run.fresh[x.task.ID] {
 		return nil
 	}
+	for _, s := range p.toolCalls { // the workspace is gone, so the conversation begins again
+		if s.Task == x.task.ID && s.Effect == string(tool.Workspace) {
+			return nil
+		}
+	}
 	return p.turns[p.key(x.modelCall)]
 }
 
@@ -204,7 +282,7 @@ func (a *attempt) continueFrom(ctx context.Context, e *record.AgentCall, first p
 	if taken, err := a.cache().reissueTurn(e); !taken || err != nil {
 		return false, err
 	}
-	a.cachedTurn, a.callBase = true, strings.TrimSuffix(e.Session, a.part)
+	a.conversation = &conversation{cachedTurn: true, callBase: strings.TrimSuffix(e.Session, a.part)}
 	a.releaseBatch()
 	return true, a.converse(ctx, first)
 }

@@ -14,9 +14,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/runteam/runteam/internal/builtin"
-	"github.com/runteam/runteam/internal/process"
+	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/tool"
+	"github.com/runteam/runteam/tool/builtin"
 )
 
 // workspace returns a folder with these files, and a folder above it with a file that no
@@ -37,14 +37,20 @@ func workspace(t testing.TB, files map[string]string) *os.Root {
 	return root
 }
 
-var tools = builtin.Workspace(tool.Options{}, process.Confines())
+var tools = func() []*tool.Tool {
+	list, err := builtin.Files("full", tool.Options{})
+	if err != nil {
+		panic(err)
+	}
+	return list
+}()
 
 // call calls a built-in tool with arguments in JSON.
 func call(t testing.TB, root *os.Root, name, arguments string) (string, error) {
 	t.Helper()
 	for _, f := range tools {
 		if f.Name == name {
-			r, err := f.Run(t.Context(), tool.Call{ID: "1", Arguments: json.RawMessage(arguments), Workspace: root})
+			r, err := f.Run(t.Context(), tool.Call{ID: "1", Arguments: json.RawMessage(arguments), Workspace: func() (*os.Root, error) { return root, nil }})
 			return r.Text, err
 		}
 	}
@@ -257,17 +263,30 @@ func TestSearchEndsWithItsContext(t *testing.T) {
 		if f.Name != "grep" && f.Name != "glob" {
 			continue
 		}
-		_, err := f.Run(ctx, tool.Call{Arguments: json.RawMessage(`{"pattern": "b"}`), Workspace: root})
+		_, err := f.Run(ctx, tool.Call{Arguments: json.RawMessage(`{"pattern": "b"}`), Workspace: func() (*os.Root, error) { return root, nil }})
 		require.ErrorIs(t, err, context.DeadlineExceeded, f.Name)
 	}
 }
 
 func TestPresets(t *testing.T) {
 	t.Parallel()
-	require.Equal(t, []string{"file_read", "grep", "glob"}, builtin.Presets("readonly"))
-	require.Equal(t, []string{"file_read", "grep", "glob", "file_write", "file_edit"}, builtin.Presets("readwrite"))
-	require.Contains(t, builtin.Presets("full"), "bash")
-	require.Nil(t, builtin.Presets("all"))
+	for preset, want := range map[string][]string{
+		"readonly":  {"file_read", "glob", "grep"},
+		"readwrite": {"file_read", "file_write", "file_edit", "glob", "grep"},
+		"full":      {"file_read", "file_write", "file_edit", "glob", "grep", "bash"},
+	} {
+		list, err := builtin.Files(preset, tool.Options{Accepts: label.Confidential})
+		require.NoError(t, err)
+		var names []string
+		for _, f := range list {
+			require.NoError(t, f.Check())
+			require.Equal(t, label.Confidential, f.Accepts)
+			names = append(names, f.Name)
+		}
+		require.Equal(t, want, names)
+	}
+	_, err := builtin.Files("all", tool.Options{})
+	require.ErrorContains(t, err, "write readonly, readwrite or full")
 }
 
 func BenchmarkFileRead(b *testing.B) {

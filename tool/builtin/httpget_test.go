@@ -9,8 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/runteam/runteam/internal/builtin"
 	"github.com/runteam/runteam/tool"
+	"github.com/runteam/runteam/tool/builtin"
 )
 
 // get reads a page with http_get.

@@ -1,6 +1,9 @@
-// Package builtin makes the built-in tools: file_read, file_write, file_edit, glob and grep,
+// Package builtin has tools for files, commands and web pages: file_read, file_write, file_edit, glob and grep,
 // which work on the files of a task's workspace, bash, which runs a command there, and
 // http_get. Names and arguments are those of open-multi-agent.
+//
+//	files, err := builtin.Files("readwrite", tool.Options{})
+//	member := team.Member{Name: "coder", Agent: coder, Tools: files}
 //
 // Every path is resolved inside the [os.Root] of the workspace, so neither "..", an absolute
 // path nor a symbolic link leads out of it, also while another process moves files.
@@ -8,6 +11,7 @@ package builtin
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,6 +20,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"unicode/utf8"
@@ -24,34 +29,46 @@ import (
 	"github.com/runteam/runteam/tool"
 )
 
-// HistoryDir is the folder of a workspace that the runtime writes and tools may only read.
-const HistoryDir = "history"
+// historyDir is the folder of a workspace that the runtime writes and tools may only read.
+const historyDir = "history"
 
 // maxFile is the size of the largest file that is edited or searched, in bytes.
 const maxFile = 16 << 20
 
-// Presets returns the names of the built-in tools in a preset: readonly, readwrite or full.
-// It returns nil for any other word.
-func Presets(name string) []string {
-	readonly := []string{"file_read", "grep", "glob"}
-	switch name {
-	case "readonly":
-		return readonly
-	case "readwrite":
-		return append(readonly, "file_write", "file_edit")
-	case "full":
-		return append(readonly, "file_write", "file_edit", "bash")
-	}
-	return nil
+// presets are the names of the tools in each preset.
+var presets = map[string][]string{
+	"readonly":  {"file_read", "grep", "glob"},
+	"readwrite": {"file_read", "grep", "glob", "file_write", "file_edit"},
+	"full":      {"file_read", "grep", "glob", "file_write", "file_edit", "bash"},
 }
 
-// Workspace returns the tools that work on a workspace. They accept and produce what the
-// options say. If bash is not confined, it can read and change what other tasks and
-// programs can, so it is stateful and its effect is external.
-func Workspace(o tool.Options, confine bool) []*tool.Tool {
+// Files returns the tools of a preset that work on the workspace of a task: readonly has
+// file_read, grep and glob, readwrite adds file_write and file_edit, and full adds bash. The
+// labels of the options hold for all of them. Agents that have the same tools share the
+// values that one call of Files returned.
+//
+// On Linux, bash is confined to the workspace and the system's programs, without the network.
+// Where that is not possible, it can read and change what other tasks and programs can, so
+// it is stateful and its effect is external.
+func Files(preset string, o tool.Options) ([]*tool.Tool, error) {
+	names, ok := presets[preset]
+	if !ok {
+		return nil, fmt.Errorf("builtin: unknown preset %q; write readonly, readwrite or full", preset)
+	}
+	var list []*tool.Tool
+	for _, t := range workspaceTools(o, process.Confines()) {
+		if slices.Contains(names, t.Name) {
+			list = append(list, t)
+		}
+	}
+	return list, nil
+}
+
+// workspaceTools returns the tools that work on a workspace.
+func workspaceTools(o tool.Options, confine bool) []*tool.Tool {
 	reads, writes, runs := o, o, o
 	reads.Effect, writes.Effect, runs.Effect = tool.None, tool.Workspace, tool.Workspace
-	reads.MaxOutput = maxRead
+	reads.MaxOutput = cmp.Or(o.MaxOutput, maxRead)
 	if runs.Timeout = maxCommandTime + process.StopTime; !confine {
 		runs.Effect, runs.Stateful = tool.External, true
 	}
@@ -72,7 +89,11 @@ func define[In any](name, description string, f func(context.Context, *os.Root, 
 		if c.Workspace == nil {
 			return "", errors.New("the task has no workspace")
 		}
-		return f(ctx, c.Workspace, in)
+		root, err := c.Workspace()
+		if err != nil {
+			return "", err
+		}
+		return f(ctx, root, in)
 	}, o)
 	if err != nil {
 		panic(err) // the definitions above are constant
@@ -101,7 +122,7 @@ func inside(root *os.Root, name string) (string, error) {
 // writable returns the path of a file that a tool may write.
 func writable(root *os.Root, name string) (string, error) {
 	name, err := inside(root, name)
-	if err == nil && (name == HistoryDir || strings.HasPrefix(name, HistoryDir+"/")) {
+	if err == nil && (name == historyDir || strings.HasPrefix(name, historyDir+"/")) {
 		err = fmt.Errorf("%s: the runtime writes this folder; write elsewhere", name)
 	}
 	return name, err
