@@ -39,7 +39,7 @@ func build(m *testing.M) int {
 		panic(err)
 	}
 	defer os.RemoveAll(bin)
-	out, err := exec.Command("go", "build", "-ldflags=-w", "-o", bin+string(filepath.Separator), "../cmd/runteam", "./library", "./durable", "./quickstart").CombinedOutput()
+	out, err := exec.Command("go", "build", "-ldflags=-w", "-o", bin+string(filepath.Separator), "../cmd/runteam", "./library", "./durable", "./tools", "./quickstart").CombinedOutput()
 	if err != nil {
 		panic("go build: " + err.Error() + "\n" + string(out))
 	}
@@ -141,8 +141,9 @@ func TestExamples(t *testing.T) {
 		{"failure", func(t *testing.T) (string, string, int) { return offline(t, "failure") }, 1},
 		{"library", func(t *testing.T) (string, string, int) { return run(t, "library") }, 0},
 		{"durable", func(t *testing.T) (string, string, int) { return run(t, "durable") }, 0},
+		{"tools", func(t *testing.T) (string, string, int) { return run(t, "tools") }, 0},
 	}
-	for _, dir := range []string{"../cmd/runteam", "library", "durable", "quickstart"} { // for the cache, too
+	for _, dir := range []string{"../cmd/runteam", "library", "durable", "tools", "quickstart"} { // for the cache, too
 		_, err := os.ReadDir(dir)
 		require.NoError(t, err)
 	}
