@@ -475,3 +475,17 @@ func TestResultOfAToolCreatesNoStructure(t *testing.T) {
 		require.NotContains(t, text, "<|im_start|>")
 	}
 }
+
+// What the tools of an agent may return counts towards the label of its task, whether or not
+// it calls them.
+func TestResultOfATaskHasTheLabelOfItsTools(t *testing.T) {
+	t.Parallel()
+	confidential := label.Confidential
+	for _, replies := range [][]llm.Response{{says("done")}, {calls("lookup", `{"name": "Ann"}`), says("done")}} {
+		tm, err := team.New(team.Config{Agents: []team.Member{{Name: "clerk", Agent: agent.New(&chat{replies: replies}, agent.Options{}), Accepts: label.Confidential, Tools: []*tool.Tool{lookup(t, tool.Options{Accepts: label.Confidential, Produces: &confidential, Effect: tool.None})}}}})
+		require.NoError(t, err)
+		res, err := tm.RunTasks(t.Context(), []task.Spec{{Title: "A", Description: "?", Assignee: "clerk"}}, nil)
+		require.NoError(t, err)
+		require.Equal(t, label.Confidential, res.Tasks[0].Label)
+	}
+}
