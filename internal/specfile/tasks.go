@@ -101,10 +101,11 @@ func (r taskReader) dependencies(f *fields) []task.Ref {
 	r.subject = r.mine
 	all := task.Payload(text(f.get("dependencyPayload")))
 	return named(r, f.own("dependsOn"), "dependency", "task", "title of a task", func(name string, d *fields) task.Ref {
-		ref := task.Ref{Task: name, As: all}
-		if d != nil {
-			dependencyMembers(&ref).read(d.own)
+		if d == nil { // without a pointer to the value, which would make it escape
+			return task.Ref{Task: name, As: all}
 		}
+		ref := task.Ref{As: all}
+		dependencyMembers(&ref).read(d.own)
 		return ref
 	})
 }
@@ -112,10 +113,11 @@ func (r taskReader) dependencies(f *fields) []task.Ref {
 // uses reads the named inputs of a task: names, or mappings with a name.
 func (r taskReader) uses(n *node) []task.Use {
 	return named(r, n, "use", "name", "name of an input", func(name string, u *fields) task.Use {
-		use := task.Use{Name: name}
-		if u != nil {
-			useMembers(&use).read(u.own)
+		if u == nil {
+			return task.Use{Name: name}
 		}
+		use := task.Use{}
+		useMembers(&use).read(u.own)
 		return use
 	})
 }
