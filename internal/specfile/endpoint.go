@@ -95,6 +95,7 @@ func (r *resolver) destination(f *fields, base *node, c *Connection) (d destinat
 type link struct {
 	model, baseURL, apiKey *node // nil if not set
 	headers                *node // the headers that are sent, each once
+	option                 string // the model that the options set; empty if they set none
 
 	owner *fields     // of the agent, for an entry of a fallback; else nil
 	first destination // of the agent's own connection, for an entry of a fallback

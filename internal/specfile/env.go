@@ -236,7 +236,7 @@ func (r checker) checkEnv() {
 			owner = l.owner
 		}
 		unasked := owner == r.places.coordinator && !r.file.hasGoal()
-		return unasked || s.of.model != "" && s.key == "model" // an option sets the model
+		return unasked || s.of.model() != "" && s.key == "model" // an option sets the model
 	})
 	var consent []EnvUse
 	var refused []sending

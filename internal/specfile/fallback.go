@@ -134,10 +134,10 @@ func (f *fields) setModel(c *Connection, model string) {
 	if f == nil {
 		return // reported already
 	}
-	f.model = model
+	f.link.option = model
 	for i, e := range f.fallback {
 		if e.own("model") == nil {
-			c.Fallback[i].Model, c.Fallback[i].shownModel, e.model = model, "", model
+			c.Fallback[i].Model, c.Fallback[i].shownModel, e.link.option = model, "", model
 		}
 	}
 }

@@ -17,7 +17,14 @@ type fields struct {
 	// Of an agent, the coordinator or an entry of a fallback:
 	link     *link     // where the settings of its connection are written
 	fallback []*fields // the entries of its fallback
-	model    string    // that of the options; empty without one
+}
+
+// model returns the model that the options set, or "".
+func (f *fields) model() string {
+	if f.link == nil {
+		return ""
+	}
+	return f.link.option
 }
 
 // get returns the value of a key, from here or from the defaults, or nil.

@@ -210,13 +210,13 @@ func fallbackFields(list *node) (entries []*fields) {
 
 // model returns the model of the options, or else the one in the file.
 func (s *saver) model(f *fields, written *node) *node {
-	if f.model == "" {
+	if f.model() == "" {
 		return written
 	}
-	if strings.Contains(f.model, opening) {
-		s.wrong("%s: %s would be read as a variable of the environment", s.p.options.called("Models"), quote(f.model))
+	if strings.Contains(f.model(), opening) {
+		s.wrong("%s: %s would be read as a variable of the environment", s.p.options.called("Models"), quote(f.model()))
 	}
-	return textNode(f.model)
+	return textNode(f.model())
 }
 
 // connection writes the settings of a connection without literal keys.
