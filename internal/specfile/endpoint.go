@@ -93,8 +93,8 @@ func (r *resolver) destination(f *fields, base *node, c *Connection) (d destinat
 
 // A link is where the settings of a connection are written.
 type link struct {
-	model, baseURL, apiKey *node // nil if not set
-	headers                *node // the headers that are sent, each once
+	model, baseURL, apiKey *node  // nil if not set
+	headers                *node  // the headers that are sent, each once
 	option                 string // the model that the options set; empty if they set none
 
 	owner *fields     // of the agent, for an entry of a fallback; else nil
