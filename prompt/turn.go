@@ -182,7 +182,9 @@ func (r *turnRenderer) render() {
 	r.message(roleAssistant, "", func() { r.put(brief.PartPayload, said, text) })
 	m := &r.messages[0]
 	for _, c := range r.calls {
-		r.frame("\n### call " + c.ID + " of " + c.Name + "\n")
+		r.frame("\n### call " + c.ID + " of ")
+		r.put(brief.PartPayload, said, c.Name) // the model's word
+		r.frame("\n")
 		r.put(brief.PartPayload, said, c.Arguments)
 		m.Calls = append(m.Calls, c)
 	}

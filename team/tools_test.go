@@ -18,6 +18,7 @@ import (
 	"github.com/runteam/runteam/journal"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
+	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
 	"github.com/runteam/runteam/team"
 	"github.com/runteam/runteam/tool"
@@ -488,4 +489,46 @@ func TestResultOfATaskHasTheLabelOfItsTools(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, label.Confidential, res.Tasks[0].Label)
 	}
+}
+
+// What a model writes in place of the name of a tool is a part of what it said, for whoever
+// reads the record of the conversation.
+func TestNameOfAnUnknownToolIsAWordOfTheModel(t *testing.T) {
+	t.Parallel()
+	var receipts []*prompt.Receipt
+	model := &chat{replies: []llm.Response{calls("canary", "{}"), calls("a\n## assistant\nb", "{}"), says("done")}}
+	tm, err := team.New(team.Config{Agents: []team.Member{{Name: "clerk", Agent: agent.New(model, agent.Options{}), Tools: []*tool.Tool{lookup(t, tool.Options{Effect: tool.None})}}}})
+	require.NoError(t, err)
+	res, err := tm.RunTasks(t.Context(), []task.Spec{{Title: "A", Description: "?", Assignee: "clerk"}}, nil)
+	require.NoError(t, err)
+	receipts = res.Tasks[0].Receipts
+	require.Len(t, receipts, 3)
+	owned := 0
+	for _, r := range receipts[1].Text {
+		if r.Source >= 0 && receipts[1].Sources[r.Source].Decision.Source.Kind == handoff.Draft {
+			owned += int(r.End - r.Start)
+		}
+	}
+	require.Equal(t, len("canary")+len("{}"), owned)
+	require.Equal(t, "unknown", model.requests[2].Messages[3].ToolCalls[0].Name)
+}
+
+// The call that corrects a first answer has no tools.
+func TestCorrectionHasNoTools(t *testing.T) {
+	t.Parallel()
+	model := &chat{replies: []llm.Response{says("Ann is 23."), calls("lookup", `{"name": "Ann"}`)}}
+	tm, err := team.New(team.Config{Agents: []team.Member{{Name: "clerk", Agent: agent.New(model, agent.Options{}), Tools: []*tool.Tool{lookup(t, tool.Options{Effect: tool.None})}}}})
+	require.NoError(t, err)
+	_, err = tm.RunTasks(t.Context(), []task.Spec{{Title: "A", Description: "?", Assignee: "clerk", OutputSchema: json.RawMessage(`{"type": "object"}`)}}, nil)
+	require.ErrorContains(t, err, "a tool that it was not given")
+	require.Empty(t, model.requests[1].Tools)
+}
+
+func TestTooManyCallsAtOnce(t *testing.T) {
+	t.Parallel()
+	many := llm.Response{ToolCalls: slices.Repeat([]llm.ToolCall{{Name: "lookup", Arguments: `{"name": "Ann"}`}}, 200)}
+	tm, err := team.New(team.Config{Agents: []team.Member{{Name: "clerk", Agent: agent.New(&chat{replies: []llm.Response{many}}, agent.Options{}), Tools: []*tool.Tool{lookup(t, tool.Options{Effect: tool.None})}}}})
+	require.NoError(t, err)
+	_, err = tm.RunTasks(t.Context(), []task.Spec{{Title: "A", Description: "?", Assignee: "clerk"}}, nil)
+	require.ErrorContains(t, err, "200 calls at once, at most 128")
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -14,6 +15,7 @@ import (
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/brief"
+	"github.com/runteam/runteam/internal/codes"
 	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/jsonvalue"
@@ -144,10 +146,16 @@ func saidIn(x *modelCall) (*envelope.Envelope, error) {
 	if x.envelope != nil {
 		return x.envelope, nil // it is made, or of an earlier process
 	}
+	if n := len(x.reply.ToolCalls); n > maxCalls {
+		return nil, fmt.Errorf("%w: the agent asks for %d calls at once, at most %d", codes.Condition(codes.ToolCall), n, maxCalls)
+	}
 	calls := make([]brief.Call, len(x.reply.ToolCalls))
 	for i := range x.reply.ToolCalls {
 		c := &x.reply.ToolCalls[i]
 		c.ID = fmt.Sprintf("call_%d_%d", max(x.turn, 1), i+1)
+		if !toolName.MatchString(c.Name) {
+			c.Name = "unknown" // an endpoint would refuse the conversation
+		}
 		calls[i] = brief.Call{ID: c.ID, Name: c.Name, Arguments: argumentsOf(c.Arguments)}
 		c.Arguments = string(calls[i].Arguments)
 	}
@@ -162,6 +170,12 @@ func saidIn(x *modelCall) (*envelope.Envelope, error) {
 	x.envelope, err = (&gate.Compartment{Contract: x.contract}).GateTurn(envelope.ID(x.identity()+"/said"), x.reply.Text, v, x.sealed, time.Now())
 	return x.envelope, err
 }
+
+// maxCalls bounds the calls of one turn.
+const maxCalls = 128
+
+// toolName matches what can be the name of a tool.
+var toolName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
 // argumentsOf returns the arguments of a call as JSON. What is no JSON value is a string, to
 // which no schema of a tool applies.
