@@ -124,6 +124,18 @@ type AgentComplete struct {
 	Problem // why it failed
 }
 
+// ToolStart (tool_start) says that an agent calls a tool.
+type ToolStart struct {
+	Tool string // its name as a reader, such as tool:search
+}
+
+// ToolComplete (tool_complete) says that a call of a tool has ended.
+type ToolComplete struct {
+	Tool     string // its name as a reader
+	Failed   bool   // the agent got an error in place of a result
+	Duration time.Duration
+}
+
 // Message (message) says that a message is delivered with this attempt.
 type Message struct {
 	From  string

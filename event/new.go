@@ -1,6 +1,9 @@
 package event
 
-import "github.com/runteam/runteam/internal/event"
+import (
+	"github.com/runteam/runteam/internal/event"
+	"github.com/runteam/runteam/task"
+)
 
 // New returns an event of the engine in its public form. Package team calls it.
 func New(e event.Event) Event {
@@ -40,6 +43,10 @@ func dataOf(e *event.Event) any {
 		return AgentStart{Bytes: e.Bytes, Receipt: e.Receipt}
 	case event.AgentComplete:
 		return AgentComplete{Status: e.Status, Bytes: e.Bytes, Work: workOf(e), Problem: problem}
+	case event.ToolStart:
+		return ToolStart{Tool: e.From}
+	case event.ToolComplete:
+		return ToolComplete{Tool: e.From, Failed: e.Status == task.Failed, Duration: e.Duration}
 	case event.Message:
 		return Message{From: e.From, Bytes: e.Bytes}
 	case event.Budget:

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/runteam/runteam/agent"
+	"github.com/runteam/runteam/event"
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/journal"
 	"github.com/runteam/runteam/label"
@@ -531,4 +532,22 @@ func TestTooManyCallsAtOnce(t *testing.T) {
 	require.NoError(t, err)
 	_, err = tm.RunTasks(t.Context(), []task.Spec{{Title: "A", Description: "?", Assignee: "clerk"}}, nil)
 	require.ErrorContains(t, err, "200 calls at once, at most 128")
+}
+
+func TestEventsOfToolCalls(t *testing.T) {
+	t.Parallel()
+	var got []string
+	model := &chat{replies: []llm.Response{calls("lookup", `{"name": "Ann"}`), calls("lookup", `{"name": "nobody"}`), says("done")}}
+	tm, err := team.New(team.Config{Agents: []team.Member{{Name: "clerk", Agent: agent.New(model, agent.Options{}), Tools: []*tool.Tool{lookup(t, tool.Options{Effect: tool.None})}}}})
+	require.NoError(t, err)
+	_, err = tm.RunTasks(t.Context(), []task.Spec{{Title: "A", Description: "?", Assignee: "clerk"}}, &team.RunOptions{Subscribers: []func(event.Event){func(e event.Event) {
+		switch data := e.Data.(type) {
+		case event.ToolStart:
+			got = append(got, fmt.Sprint(e.Agent, " calls ", data.Tool))
+		case event.ToolComplete:
+			got = append(got, fmt.Sprint(data.Tool, " failed ", data.Failed))
+		}
+	}}})
+	require.NoError(t, err)
+	require.Equal(t, []string{"clerk calls tool:lookup", "tool:lookup failed false", "clerk calls tool:lookup", "tool:lookup failed true"}, got)
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/jsonvalue"
 	"github.com/runteam/runteam/internal/record"
@@ -239,11 +240,19 @@ func (r *recorder) recordToolStart(ctx context.Context, c *toolCall) error {
 	}
 	if r.bus.live() {
 		r.emitHandoffs(&c.modelCall, handed)
+		r.bus.emit(c.toolEvent(event.ToolStart))
 	}
 	b := r.ledger.add(nil, record.Entry{Record: &rec}, record.Entry{ToolCall: &record.CallStart{
 		Session: c.id, Task: c.task.ID, Agent: c.caps.Agent, Attempt: c.number, Time: c.start, Bytes: c.sealed[0].Payload().Size(), Effect: string(cmp.Or(c.tool.Effect, tool.External)), Repeatable: c.tool.Repeatable,
 	}})
 	return r.ledger.wait(ctx, b)
+}
+
+// toolEvent returns an event about the call, which the agent of the task makes.
+func (c *toolCall) toolEvent(kind event.Type) event.Event {
+	ev := c.eventOf(kind)
+	ev.Agent, ev.From = c.task.Assignee, c.caps.Agent
+	return ev
 }
 
 // perform calls the tool and takes its result through the gate.
@@ -268,6 +277,13 @@ func (c *toolCall) perform(ctx context.Context, a *attempt) (*envelope.Envelope,
 		if e, err = c.gateResult(&result); err != nil {
 			return nil, false, err
 		}
+	}
+	if a.run.bus.live() {
+		ev := c.toolEvent(event.ToolComplete)
+		if ev.Status, ev.Duration = task.Completed, time.Since(began); result.IsError {
+			ev.Status = task.Failed
+		}
+		a.run.bus.emit(ev)
 	}
 	if a.run.ledger != nil {
 		entry := &record.AgentCall{

@@ -31,6 +31,8 @@ const (
 	TaskRetry     Type = "task_retry"      // an attempt failed, and another follows after Wait: about a task, Problem
 	AgentStart    Type = "agent_start"     // an attempt begins: about a task, Bytes, Receipt
 	AgentComplete Type = "agent_complete"  // an attempt ended: about a task, Status, Bytes, Work, Problem
+	ToolStart     Type = "tool_start"      // a tool is called: about a task, From is tool:NAME
+	ToolComplete  Type = "tool_complete"   // it returned: about a task, From, Status, Work.Duration
 	AllComplete   Type = "all_complete"    // every task has ended; the synthesis, if any, follows
 	Message       Type = "message"         // a message of From is delivered with this attempt: about a task, Bytes
 	Budget        Type = "budget_exceeded" // a model call was not made, since a budget has too little left: about a task, Problem
@@ -59,7 +61,7 @@ type Event struct {
 
 	Status task.Status `json:"status,omitempty"` // TaskComplete, TaskSkipped, Error, AgentComplete
 	Problem
-	From string `json:"from,omitempty"` // Message: who sent it; Lowered, Endorsed, Renewed: whose context it is
+	From string `json:"from,omitempty"` // Message: who sent it; ToolStart, ToolComplete: the tool; Lowered, Endorsed, Renewed: whose context it is
 	Work
 	Bytes   int             `json:"bytes,omitempty"`   // AgentStart: of the prompt; AgentComplete, TaskComplete: of the reply
 	Tasks   int             `json:"tasks,omitempty"`   // RunStart, PlanReady: how many; a goal has none at the start
