@@ -551,3 +551,17 @@ func TestEventsOfToolCalls(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []string{"clerk calls tool:lookup", "tool:lookup failed false", "clerk calls tool:lookup", "tool:lookup failed true"}, got)
 }
+
+func TestTaskThatRequiresAToolGoesToAnAgentThatHasIt(t *testing.T) {
+	t.Parallel()
+	tm, err := team.New(team.Config{Agents: []team.Member{
+		{Name: "reader", Agent: agent.New(&chat{}, agent.Options{})},
+		{Name: "clerk", Agent: agent.New(&chat{}, agent.Options{}), Tools: []*tool.Tool{lookup(t, tool.Options{Effect: tool.None})}},
+	}})
+	require.NoError(t, err)
+	p, err := tm.Plan([]task.Spec{{Title: "Age", Description: "?", Requires: &task.Requires{Tools: []string{"lookup"}}}}, nil)
+	require.NoError(t, err)
+	require.Equal(t, "clerk", p.Tasks[0].Assignee)
+	_, err = tm.Plan([]task.Spec{{Title: "Age", Description: "?", Requires: &task.Requires{Tools: []string{"search"}}}}, nil)
+	require.ErrorContains(t, err, "search")
+}

@@ -58,7 +58,7 @@ func (t *Roster) Members() []planning.Agent {
 	list := make([]planning.Agent, len(t.Config.Agents))
 	for i := range list {
 		m := &t.Config.Agents[i]
-		list[i] = planning.Agent{Name: m.Name, Model: m.Model, Description: m.Description, SystemPrompt: m.SystemPrompt, Capabilities: m.Capabilities}
+		list[i] = planning.Agent{Name: m.Name, Model: m.Model, Description: m.Description, SystemPrompt: m.SystemPrompt, Capabilities: m.Capabilities, Tools: m.toolNames()}
 	}
 	return list
 }

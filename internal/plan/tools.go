@@ -23,6 +23,14 @@ func (p *Plan) ToolLabel(i int) label.Classification {
 	return level
 }
 
+// toolNames returns the names of the tools of the member.
+func (m *Member) toolNames() (names []string) {
+	for _, f := range m.Tools {
+		names = append(names, f.Name)
+	}
+	return names
+}
+
 // toolNames returns the name of each tool of the team once, in the order of the members.
 func (c *Config) toolNames() (names []string) {
 	seen := map[string]bool{}
