@@ -198,14 +198,11 @@ func (r *turnRenderer) render() {
 			r.fenced(s)
 		})
 	}
-	switch {
-	case t.Problem != nil:
+	if t.Problem != nil {
 		r.message(roleUser, "", func() {
 			r.fenced(t.Problem)
 			r.frame(again)
 		})
-	case t.Notice != "":
-		r.message(roleUser, "", func() { r.frame(t.Notice) })
 	}
 }
 

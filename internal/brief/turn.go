@@ -18,7 +18,6 @@ type Turn struct {
 	Said    gate.Sealed   // a [handoff.Draft]: a text, and a structured value of the form [Said] if the agent called tools
 	Results []gate.Sealed // one [handoff.ToolResult] for each call, in their order
 	Problem *gate.Sealed  // a [handoff.Fault], in place of results
-	Notice  string        // words of the runtime after the results; empty for none
 }
 
 // Said is the structured part of what an agent said when it called tools.

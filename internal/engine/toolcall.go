@@ -3,6 +3,7 @@ package engine
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -26,8 +27,8 @@ import (
 	"github.com/runteam/runteam/tool"
 )
 
-// ErrEffectsUncertain reports a call with an external effect that may or may not have taken
-// place, so that neither the call nor its task is started again.
+// ErrEffectsUncertain reports that an external call may have taken effect, so neither it nor
+// its task is run again.
 var ErrEffectsUncertain = errors.New("a tool with an external effect may have been called")
 
 // A toolAnswer is what a call gave: the envelope of the result, or of what went wrong.
@@ -77,8 +78,8 @@ func (a *attempt) callTools(ctx context.Context, x *modelCall, said *envelope.En
 // maxParallelCalls bounds the calls of one turn that run at the same time.
 const maxParallelCalls = 8
 
-// callTool makes one call. Its error ends the attempt; what goes wrong with the call itself
-// is its answer.
+// callTool makes one call. It returns an error only if the attempt must end; a failed call
+// has an answer that says so.
 func (a *attempt) callTool(ctx context.Context, x *modelCall, said *envelope.Envelope, call llm.ToolCall) (toolAnswer, error) {
 	answer := toolAnswer{id: call.ID}
 	refuse := func(reason string) (toolAnswer, error) {
@@ -88,21 +89,21 @@ func (a *attempt) callTool(ctx context.Context, x *modelCall, said *envelope.Env
 	}
 	f := a.tool(call.Name)
 	if f == nil {
-		return refuse("There is no tool of this name. The tools are: " + strings.Join(toolNames(a.tools), ", ") + ".")
+		return refuse("Unknown tool. Available tools: " + strings.Join(toolNames(a.tools), ", ") + ".")
 	}
-	c := &toolCall{tool: f, call: call, from: said, id: cmp.Or(a.callBase, a.session()) + x.part + "/" + call.ID}
+	c := &toolCall{tool: f, call: call, from: said, id: x.callID(&call)}
 	answer.limit = cmp.Or(c.tool.MaxOutput, tool.DefaultMaxOutput)
 	if from := a.untrusted(x); from != "" && c.isExternal() && !slices.Contains(a.run.team.Config.Agents[a.member].AllowUntrusted, c.tool.Name) {
-		return refuse(fmt.Sprintf("The call was refused: %s has an effect outside the workspace, and the context is untrusted since it holds %s. The operator can allow that with allowUntrusted.", c.tool.Name, from))
+		return refuse(fmt.Sprintf("Call refused: %s has external effects, and the context is untrusted: it contains %s.", c.tool.Name, from))
 	}
 	value, err := c.arguments()
 	if err != nil {
-		return refuse("The arguments cannot be used: " + err.Error() + ".")
+		return refuse("Invalid arguments: " + err.Error() + ".")
 	}
-	if err := c.offerArguments(ctx, a, value); err != nil {
-		return refuse("The call was refused: " + refusalOf(err) + ".")
+	if err := c.offerArguments(ctx, a, x, value); err != nil {
+		return refuse("Call refused: " + refusalOf(err) + ".")
 	}
-	if done, err := c.answered(&answer); done || err != nil {
+	if done, err := c.answered(a, &answer); done || err != nil {
 		return answer, err
 	}
 	if c.once() { // such calls are made one at a time
@@ -160,10 +161,10 @@ func refusalOf(err error) string {
 }
 
 // offerArguments takes the arguments through the gate, to the tool.
-func (c *toolCall) offerArguments(ctx context.Context, a *attempt, value jsonvalue.Value) error {
+func (c *toolCall) offerArguments(ctx context.Context, a *attempt, x *modelCall, value jsonvalue.Value) error {
 	h, now := c.from.Header(), time.Now()
 	e, err := envelope.New(envelope.Header{
-		ID: envelope.ID(c.id[len(a.run.id)+1:] + "/arguments"), Producer: h.Producer, Task: h.Task, Run: h.Run, Classification: h.Classification, Trust: h.Trust,
+		ID: envelope.ID(x.identity() + "/" + c.call.ID + "/arguments"), Producer: h.Producer, Task: h.Task, Run: h.Run, Classification: h.Classification, Trust: h.Trust,
 		CreatedAt: now, ExpiresAt: h.ExpiresAt, DerivedFrom: []envelope.ID{h.ID},
 	}, envelope.Text("").WithStructured(value))
 	if err != nil {
@@ -175,7 +176,7 @@ func (c *toolCall) offerArguments(ctx context.Context, a *attempt, value jsonval
 	g.Terms = a.run.team.Terms(h.Producer, reader)
 	c.modelCall = modelCall{run: a.run, request: request{
 		task: &task.Task{ID: a.task.ID, Spec: task.Spec{Title: a.task.Title, Assignee: a.task.Assignee, Classification: label.Public}},
-		caps: &gate.Capabilities{Agent: reader, Accepts: c.tool.Accepts, Produces: c.tool.Level()}, bound: label.Secret, number: a.number, part: "/" + c.call.ID,
+		caps: &gate.Capabilities{Agent: reader, Accepts: c.tool.Accepts, Produces: c.tool.Level()}, bound: label.Secret, number: a.number, part: x.part + "/" + c.call.ID,
 		start: now, began: now, declassified: true,
 	}}
 	c.offers, c.grants = []gate.Offer{{Source: source, Title: c.tool.Name, Envelope: e}}, []gate.Grant{g}
@@ -193,7 +194,7 @@ func (c *toolCall) once() bool { return c.isExternal() && !c.tool.Repeatable }
 func (a *attempt) untrusted(x *modelCall) string {
 	for _, t := range a.tools {
 		if t.Foreign {
-			return "the definition of " + t.Name + ", which a server wrote"
+			return "the definition of " + t.Name + ", written by a server"
 		}
 	}
 	for _, of := range append(slices.Clip(a.earlier), x) {
@@ -208,11 +209,20 @@ func (a *attempt) untrusted(x *modelCall) string {
 	return ""
 }
 
+// callID identifies a call of a tool in every process and every attempt that makes it with
+// the same arguments at the same place of the conversation.
+func (x *modelCall) callID(call *llm.ToolCall) string {
+	digest := sha256.Sum256([]byte(call.Name + "\x00" + call.Arguments))
+	return fmt.Sprintf("%s/%s%s/%s-%x", x.run.id, x.task.ID, x.part, call.ID, digest[:8])
+}
+
 // answered takes the result that the call had before the run was interrupted. A call of
-// which only the start is known is made again, unless it may have had an external effect.
-func (c *toolCall) answered(answer *toolAnswer) (done bool, err error) {
+// which only the start is known is made again, unless it may have had an external effect. In
+// a conversation that starts over, other calls are made again, since they may depend on the
+// workspace.
+func (c *toolCall) answered(a *attempt, answer *toolAnswer) (done bool, err error) {
 	p := c.run.priorRun
-	if p == nil || !p.own || p.toolCalls[c.id] == nil {
+	if p == nil || !p.own || p.toolCalls[c.id] == nil || !a.cachedTurn && !c.isExternal() {
 		return false, nil
 	}
 	if e := p.results[c.id]; e != nil && e.Result != nil && e.Missing == "" {
@@ -257,7 +267,7 @@ func (c *toolCall) toolEvent(kind event.Type) event.Event {
 
 // perform calls the tool and takes its result through the gate.
 func (c *toolCall) perform(ctx context.Context, a *attempt) (*envelope.Envelope, bool, error) {
-	limited, cancel := context.WithTimeoutCause(ctx, cmp.Or(c.tool.Timeout, tool.DefaultTimeout), fmt.Errorf("the tool took longer than %v", cmp.Or(c.tool.Timeout, tool.DefaultTimeout)))
+	limited, cancel := context.WithTimeoutCause(ctx, cmp.Or(c.tool.Timeout, tool.DefaultTimeout), fmt.Errorf("the tool timed out after %v", cmp.Or(c.tool.Timeout, tool.DefaultTimeout)))
 	defer cancel()
 	arguments, _ := c.sealed[0].Payload().JSON()
 	began := time.Now()
@@ -304,7 +314,7 @@ func (c *toolCall) gateResult(r *tool.Result) (*envelope.Envelope, error) {
 	if len(r.JSON) > 0 {
 		v, err := jsonvalue.Parse(string(r.JSON))
 		if err != nil {
-			return nil, fmt.Errorf("its structured result is no JSON value: %w", err)
+			return nil, fmt.Errorf("structured result: invalid JSON: %w", err)
 		}
 		reply.JSON = v
 	}
@@ -318,7 +328,7 @@ func (c *toolCall) callOutside(ctx context.Context, call tool.Call) (r tool.Resu
 		err error
 	}
 	done := make(chan outcome, 1)
-	go func() { // a tool that ignores its context does not hold up the run
+	go func() { // a tool that ignores ctx must not block the run
 		o := outcome{err: errors.New("the tool ended its goroutine")}
 		defer func() {
 			if p := recover(); p != nil {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"regexp"
 	"strconv"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -26,9 +25,9 @@ import (
 	"github.com/runteam/runteam/tool"
 )
 
-// A turn is a later model call of an attempt: its prompt is that of the turn before, with
-// what the agent said then and the results of the tools that it called appended. It has its
-// own contract, decisions, receipt, budget reservation and entries in the journal.
+// A turn is the second or a later model call of an attempt. Its prompt is that of the turn
+// before, followed by the agent's reply and the results of its tool calls. It has its own
+// contract, decisions, receipt, budget reservation and entries in the journal.
 type turn struct {
 	modelCall
 	of     *attempt
@@ -46,17 +45,16 @@ type conversation struct {
 	written    int                // how many of them are in the workspace
 	hasFiles   atomic.Bool        // there is a workspace
 	cachedTurn bool               // the first turn is one of an earlier process
-	callBase   string             // the session of the attempt that had the first turn; empty for this one
 	external   bool               // a tool with an external effect that must not be repeated was called
 }
 
 // turnPart returns the end of the session of a turn.
 func turnPart(n int) string { return "/turn/" + strconv.Itoa(n) }
 
-// converse makes the calls of tools that the agent asked for in its first turn, gives it the
-// results, and so on until it answers. The last answer is that of the attempt. After a call
-// with an external effect, the task does not start over: an error that another attempt might
-// not have wraps [ErrEffectsUncertain].
+// converse makes the tool calls that the agent requested, performs the next turn with their
+// results, and repeats until the agent answers. That answer is the one of the attempt. After
+// an external call the task is not retried: errors that a retry might fix wrap
+// [ErrEffectsUncertain].
 func (a *attempt) converse(ctx context.Context, first prompt.Prompt) (err error) {
 	if a.conversation == nil {
 		a.conversation = &conversation{}
@@ -64,7 +62,7 @@ func (a *attempt) converse(ctx context.Context, first prompt.Prompt) (err error)
 	defer a.shared.Close()
 	defer func() {
 		if err != nil && a.external && ctx.Err() == nil && !terminal(err) {
-			err = fmt.Errorf("%w, so the task does not start over: %w", ErrEffectsUncertain, err)
+			err = fmt.Errorf("%w, so the task is not retried: %w", ErrEffectsUncertain, err)
 		}
 	}()
 	current, last := &a.modelCall, &turn{prompt: first}
@@ -81,7 +79,7 @@ func (a *attempt) converse(ctx context.Context, first prompt.Prompt) (err error)
 			return err
 		}
 		a.earlier = append(a.earlier, current)
-		t.start = time.Now() // the calls took a while
+		t.start = time.Now() // tool calls may have taken long
 		t.began = t.start
 		serve(ctx, &a.modelCall, &t.modelCall, t)
 		a.later, a.worked = len(a.spent), t.worked
@@ -92,7 +90,7 @@ func (a *attempt) converse(ctx context.Context, first prompt.Prompt) (err error)
 			rejected = again
 			a.reject(t.reply.Text, again.Problem, a.number)
 		case isRejected && !errors.Is(again, schema.ErrGuard):
-			return fmt.Errorf("%w, also after a second try: %w", schema.ErrMismatch, again.Err)
+			return fmt.Errorf("%w, even after one correction: %w", schema.ErrMismatch, again.Err)
 		default:
 			return t.err
 		}
@@ -100,11 +98,11 @@ func (a *attempt) converse(ctx context.Context, first prompt.Prompt) (err error)
 	}
 	own := a.reply
 	a.reply = last.reply
-	a.reply.Usage, a.reply.Turns, a.reply.Warnings, a.reply.Reasoning = own.Usage, own.Turns, own.Warnings, own.Reasoning // those of the turns are their own
+	a.reply.Usage, a.reply.Turns, a.reply.Warnings, a.reply.Reasoning = own.Usage, own.Turns, own.Warnings, own.Reasoning // later turns account for their own
 	return a.accept(ctx, last.envelope, time.Now())
 }
 
-// offerResults makes the calls that the agent asked for, and offers it what they gave.
+// offerResults makes the requested calls and offers their results to the agent.
 func (t *turn) offerResults(ctx context.Context, current *modelCall) error {
 	a := t.of
 	said, err := saidIn(current)
@@ -165,7 +163,7 @@ func saidIn(x *modelCall) (*envelope.Envelope, error) {
 	}
 	v, err := jsonvalue.Parse(string(raw))
 	if err != nil {
-		return nil, fmt.Errorf("the calls of tools: %w", err)
+		return nil, fmt.Errorf("tool calls: %w", err)
 	}
 	x.envelope, err = (&gate.Compartment{Contract: x.contract}).GateTurn(envelope.ID(x.identity()+"/said"), x.reply.Text, v, x.sealed, time.Now())
 	return x.envelope, err
@@ -296,7 +294,7 @@ func (a *attempt) continueFrom(ctx context.Context, e *record.AgentCall, first p
 	if taken, err := a.cache().reissueTurn(e); !taken || err != nil {
 		return false, err
 	}
-	a.conversation = &conversation{cachedTurn: true, callBase: strings.TrimSuffix(e.Session, a.part)}
+	a.conversation = &conversation{cachedTurn: true}
 	a.releaseBatch()
 	return true, a.converse(ctx, first)
 }

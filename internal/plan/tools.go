@@ -54,15 +54,21 @@ func (c *Config) checkTools(found *task.Problems) {
 		for k, f := range m.Tools {
 			of := subject{found: found, pointer: naming.Pointer("agents", i, "tools", k), name: fmt.Sprintf("agent %q", m.Name)}
 			if err := f.Check(); err != nil {
-				of.report(err.Error(), "", err)
+				of.report(err.Error(), "", fmt.Errorf("%w: %w", task.ErrInvalid, err))
 				continue
 			}
 			if first, shared := known[f.Name]; own[f.Name] {
-				of.report(fmt.Sprintf("it has two tools with the name %q", f.Name), "remove or rename one", task.ErrInvalid)
+				of.report(fmt.Sprintf("duplicate tool %q", f.Name), "remove or rename one", task.ErrInvalid)
 			} else if shared && first != f {
-				of.report(fmt.Sprintf("another agent has another tool with the name %q", f.Name), "give both agents the same tool, or rename one", task.ErrInvalid)
+				of.report(fmt.Sprintf("tool %q differs from the tool of that name of another agent", f.Name), "give both agents the same tool, or rename one", task.ErrInvalid)
 			}
 			own[f.Name], known[f.Name] = true, f
+		}
+		for _, name := range m.AllowUntrusted {
+			if !own[name] {
+				(subject{found: found, pointer: naming.Pointer("agents", i, "allowUntrusted"), name: fmt.Sprintf("agent %q", m.Name)}).report(
+					fmt.Sprintf("unknown tool %q in AllowUntrusted", name), naming.Suggest(name, m.toolNames()), task.ErrUnknown)
+			}
 		}
 	}
 }
@@ -81,8 +87,8 @@ func (c *checker) checkToolLabels() {
 				c.checkUntrusted(i, f)
 				continue
 			}
-			detail := fmt.Sprintf("its context is %v, and the tool %q of agent %q accepts %v", level, f.Name, tk.Assignee, f.Accepts)
-			c.task(i).report(detail, fmt.Sprintf("assign it to an agent without the tool, or let the tool accept %v", level), &gate.Refusal{Rule: gate.RuleClearance, Reason: detail})
+			detail := fmt.Sprintf("its context is at least %v, and tool %q of agent %q accepts at most %v", level, f.Name, tk.Assignee, f.Accepts)
+			c.task(i).report(detail, fmt.Sprintf("use an agent without the tool, or raise Accepts of the tool to %v", level), &gate.Refusal{Rule: gate.RuleClearance, Reason: detail})
 		}
 	}
 }
@@ -95,12 +101,12 @@ func (c *checker) checkUntrusted(i int, f *tool.Tool) {
 		return
 	}
 	report := func(what, from string) {
-		detail := fmt.Sprintf("the tool %q of agent %q has an effect outside the workspace, and %s is untrusted", f.Name, tk.Assignee, what)
-		c.task(i).report(detail, fmt.Sprintf("add %q to allowUntrusted of agent %q, or endorse what %q delivers to it", f.Name, tk.Assignee, from), &gate.Refusal{Rule: gate.RuleTools, Reason: detail})
+		detail := fmt.Sprintf("the tool %q of agent %q has external effects, and %s is untrusted", f.Name, tk.Assignee, what)
+		c.task(i).report(detail, fmt.Sprintf("add %q to AllowUntrusted of agent %q, or endorse what %q delivers to it", f.Name, tk.Assignee, from), &gate.Refusal{Rule: gate.RuleTools, Reason: detail})
 	}
 	for _, t := range c.team.Config.Agents[c.plan.Members[i]].Tools {
 		if t.Foreign {
-			report(fmt.Sprintf("the definition of tool %q, which a server wrote,", t.Name), gate.ToolReader(t.Name))
+			report(fmt.Sprintf("the definition of tool %q, written by a server,", t.Name), gate.ToolReader(t.Name))
 			return
 		}
 	}
