@@ -216,7 +216,7 @@ func TestRedirectToAnotherOriginIsRefused(t *testing.T) {
 	web := httptest.NewServer(http.RedirectHandler(other.URL, http.StatusTemporaryRedirect))
 	defer web.Close()
 	_, err := (&mcp.Server{Name: "web", URL: web.URL, Headers: map[string]string{"Authorization": "Bearer t"}}).Tools(t.Context())
-	require.ErrorContains(t, err, "redirects to another origin")
+	require.ErrorContains(t, err, "redirect to another origin")
 	require.False(t, reached.Load())
 }
 
@@ -231,7 +231,7 @@ func TestServersThatFail(t *testing.T) {
 	t.Run("program ends at once", func(t *testing.T) {
 		t.Parallel()
 		_, err := server(t, "broken").Tools(t.Context())
-		require.ErrorContains(t, err, "it wrote: cannot find the index")
+		require.ErrorContains(t, err, "stderr: cannot find the index")
 	})
 	t.Run("program does not answer", func(t *testing.T) {
 		t.Parallel()
@@ -245,7 +245,7 @@ func TestServersThatFail(t *testing.T) {
 		s := server(t, "plain")
 		s.Allow = []string{"search"}
 		_, err := s.Tools(t.Context())
-		require.ErrorContains(t, err, `it has no tool "search"`)
+		require.ErrorContains(t, err, `the server has no tool "search"`)
 	})
 	t.Run("tool fails", func(t *testing.T) {
 		t.Parallel()
@@ -317,7 +317,7 @@ func TestChangedDefinitionsEndTheSession(t *testing.T) {
 	defer shared.Close()
 	for range 2 {
 		_, err := echo(t, f, &shared, "x")
-		require.ErrorContains(t, err, "have changed since the run was checked")
+		require.ErrorContains(t, err, "changed since Tools was called")
 	}
 }
 
@@ -325,23 +325,50 @@ func TestServersThatAreDescribedWrongly(t *testing.T) {
 	t.Parallel()
 	public := label.Public
 	for _, tt := range []struct {
-		give mcp.Server
+		give *mcp.Server
 		want string
 	}{
-		{mcp.Server{Name: "a b", Command: "x"}, "a name has"},
-		{mcp.Server{Name: "a"}, "set Command or URL"},
-		{mcp.Server{Name: "a", Command: "x", URL: "http://x"}, "set Command or URL"},
-		{mcp.Server{Name: "a", URL: "http://x", Args: []string{"x"}}, "are for a Command"},
-		{mcp.Server{Name: "a", Command: "x", Headers: map[string]string{"A": "b"}}, "are for a URL"},
-		{mcp.Server{Name: "a", URL: "http://x", Stateless: true}, "remove Stateless"},
+		{&mcp.Server{Name: "a b", Command: "x"}, "use 1 to 32"},
+		{&mcp.Server{Name: "a"}, "set either Command or URL"},
+		{&mcp.Server{Name: "a", Command: "x", URL: "http://x"}, "set either Command or URL"},
+		{&mcp.Server{Name: "a", URL: "http://x", Args: []string{"x"}}, "require Command"},
+		{&mcp.Server{Name: "a", Command: "x", Headers: map[string]string{"A": "b"}}, "require URL"},
+		{&mcp.Server{Name: "a", URL: "http://x", Stateless: true}, "remove Stateless"},
 	} {
 		_, err := tt.give.Tools(t.Context())
 		require.ErrorContains(t, err, tt.want)
 	}
 	s := server(t, "plain")
-	s.Produces = &public
+	s.Options.Produces = &public
 	_, err := s.Tools(t.Context())
-	require.ErrorContains(t, err, "could be returned with a lower label")
+	require.ErrorContains(t, err, "could lower the label of arguments")
+}
+
+// With SharedSession all tasks talk to one process, until the server is closed.
+func TestSharedSession(t *testing.T) {
+	t.Parallel()
+	s := server(t, "plain")
+	s.SharedSession = true
+	f := toolsOf(t, s)["test__echo"]
+	require.True(t, f.Stateful)
+	for range 2 {
+		var own tool.Shared
+		got, err := echo(t, f, &own, "x")
+		require.NoError(t, err)
+		require.Equal(t, "x", got)
+		require.NoError(t, own.Close())
+	}
+	require.NoError(t, s.Close())
+	_, err := echo(t, f, nil, "x")
+	require.ErrorIs(t, err, tool.ErrClosed)
+}
+
+func TestServerIsPrintedWithoutCredentials(t *testing.T) {
+	t.Parallel()
+	s := &mcp.Server{Name: "a", URL: "https://user:canary@example.com/?key=canary", Headers: map[string]string{"Authorization": "canary"}, Env: map[string]string{"T": "canary"}}
+	for _, verb := range []string{"%v", "%+v", "%#v", "%s"} {
+		require.Equal(t, `mcp server "a" at https://example.com`, fmt.Sprintf(verb, s))
+	}
 }
 
 // BenchmarkCall compares a call with one of the SDK alone.

@@ -1,16 +1,14 @@
-// Package mcp offers the tools of MCP servers (Model Context Protocol) to agents.
+// Package mcp lets agents use the tools of MCP (Model Context Protocol) servers.
 //
 //	search := &mcp.Server{Name: "search", Command: "search-server", Allow: []string{"web_search"}}
 //	tools, err := search.Tools(ctx)
 //
-// A server is a process that speaks over its standard input and output, or a URL that speaks
-// streamable HTTP. Each task of a run has a session of its own with each server that it
-// calls, which ends with the task.
+// A server is a local process (stdio) or a URL (streamable HTTP). Each attempt at a task opens
+// its own session with a server on its first call, and ends it.
 //
-// A server is not trusted. Its hints about what a tool changes are ignored: what holds is
-// [Server].Options. The definitions of its tools are read once, before a run is checked; a
-// session whose server offers others than those is ended. Sampling, elicitation and roots
-// are refused.
+// Servers are not trusted: their annotations about effects are ignored; set [Server].Options.
+// [Server.Tools] pins the definitions; if a later session offers different ones, its calls
+// fail. Sampling, elicitation and roots are refused.
 package mcp
 
 import (
@@ -21,6 +19,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/url"
 	"regexp"
 	"slices"
 	"time"
@@ -35,27 +34,32 @@ import (
 type Server struct {
 	Name string // 1 to 32 letters, digits, _ or -; the names of its tools begin with it
 
-	// Command is the program of a server on this machine. It runs with Args in Dir, in an
-	// environment that has PATH, HOME, LANG and TMPDIR, and Env.
+	// Command is a program to start, with Args, in Dir. Its environment is PATH, HOME, LANG,
+	// TMPDIR and SystemRoot of this process, and Env; nothing else.
 	Command string
 	Args    []string
 	Env     map[string]string
 	Dir     string // empty means the folder of this process
 
-	URL     string // of a server that speaks streamable HTTP
-	Headers map[string]string
+	URL     string            // of a server that speaks streamable HTTP
+	Headers map[string]string // sent to the origin of URL only, so they may hold credentials
 
-	// Allow lists the tools that are offered to agents by the names that the server gives
-	// them. Nil means all of them.
+	// Allow lists the tools to offer, by the server's own names. Nil means all, empty none.
 	Allow []string
 
-	// Shared says that all tasks of the process have one session. The tools then keep state.
-	Shared bool
+	// SharedSession makes all tasks of this process use one session, until [Server.Close]. It
+	// implies Stateful.
+	SharedSession bool
 
-	// Options hold for each tool. A server keeps state between sessions unless it is proven
-	// otherwise, so its tools are stateful unless Stateless is set.
-	tool.Options
+	// Options apply to every tool. MCP carries no ID of a call: set Repeatable only if
+	// repeating a call is harmless.
+	Options tool.Options
+
+	// Stateless says that sessions of the server share nothing. Without it, the tools are
+	// Stateful. Not allowed with URL or SharedSession.
 	Stateless bool
+
+	shared tool.Shared // the session of SharedSession
 }
 
 // connectTimeout bounds the start of a session, from the start of the process to the
@@ -68,16 +72,17 @@ const separator = "__"
 var (
 	nameForm    = regexp.MustCompile(`^[A-Za-z0-9_-]{1,32}$`)
 	notInName   = regexp.MustCompile(`[^A-Za-z0-9_-]`)
-	errNoServer = errors.New("mcp: set Command or URL, and not both")
+	errNoServer = errors.New("set either Command or URL")
 )
 
-// Tools connects to the server, reads the definitions of its tools, and disconnects. Each
-// later session must offer the same definitions.
+// Tools connects to the server, reads the definitions of its tools, and disconnects. It gives
+// up after 30 seconds. The tools are named SERVER__TOOL, with characters other than letters,
+// digits, _ and - replaced by _.
 func (s *Server) Tools(ctx context.Context) ([]*tool.Tool, error) {
 	if err := s.check(); err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, connectTimeout, fmt.Errorf("no answer within %v", connectTimeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, connectTimeout, fmt.Errorf("no response within %v", connectTimeout))
 	defer cancel()
 	c, err := s.connect(ctx)
 	if err != nil {
@@ -95,10 +100,10 @@ func (s *Server) Tools(ctx context.Context) ([]*tool.Tool, error) {
 			Name: s.Name + separator + notInName.ReplaceAllString(d.Name, "_"), Description: d.Description, Parameters: d.Schema,
 			Foreign: true, Options: s.Options,
 		}
-		t.Stateful = !s.Stateless || s.Shared || s.Stateful
+		t.Stateful = !s.Stateless || s.SharedSession || s.Options.Stateful
 		t.Run = func(ctx context.Context, call tool.Call) (tool.Result, error) { return pinned.call(ctx, d.Name, call) }
 		if err := t.Check(); err != nil {
-			return nil, fmt.Errorf("mcp server %q: %w", s.Name, err)
+			return nil, fmt.Errorf("mcp server %q: %w; to leave this tool out, list the others in Allow", s.Name, err)
 		}
 		if slices.ContainsFunc(tools, func(o *tool.Tool) bool { return o.Name == t.Name }) {
 			return nil, fmt.Errorf("mcp server %q: two of its tools have the name %q", s.Name, t.Name)
@@ -112,15 +117,15 @@ func (s *Server) Tools(ctx context.Context) ([]*tool.Tool, error) {
 func (s *Server) check() error {
 	switch {
 	case !nameForm.MatchString(s.Name):
-		return fmt.Errorf("mcp server %q: a name has 1 to 32 letters, digits, _ or -", s.Name)
+		return fmt.Errorf("mcp server %q: invalid name; use 1 to 32 letters, digits, _ or -", s.Name)
 	case (s.Command == "") == (s.URL == ""):
 		return fmt.Errorf("mcp server %q: %w", s.Name, errNoServer)
 	case s.Command == "" && (len(s.Args) > 0 || len(s.Env) > 0 || s.Dir != ""):
-		return fmt.Errorf("mcp server %q: Args, Env and Dir are for a Command", s.Name)
+		return fmt.Errorf("mcp server %q: Args, Env and Dir require Command", s.Name)
 	case s.URL == "" && len(s.Headers) > 0:
-		return fmt.Errorf("mcp server %q: Headers are for a URL", s.Name)
-	case s.Stateless && (s.Shared || s.Stateful || s.URL != ""):
-		return fmt.Errorf("mcp server %q: a session that tasks share, and a server elsewhere, keep state; remove Stateless", s.Name)
+		return fmt.Errorf("mcp server %q: Headers require URL", s.Name)
+	case s.Stateless && (s.SharedSession || s.Options.Stateful || s.URL != ""):
+		return fmt.Errorf("mcp server %q: Stateless cannot be combined with SharedSession, Stateful or URL; remove Stateless", s.Name)
 	}
 	return nil
 }
@@ -151,15 +156,18 @@ func (s *Server) definitions(ctx context.Context, c *connection) ([]definition, 
 			continue
 		}
 		raw, err := json.Marshal(t.InputSchema)
-		if err != nil || len(raw)+len(t.Description) > maxDefinition {
-			return nil, fmt.Errorf("mcp server %q: the definition of tool %q has more than %d bytes", s.Name, t.Name, maxDefinition)
+		if err != nil {
+			return nil, fmt.Errorf("mcp server %q: tool %q: %w", s.Name, t.Name, err)
+		}
+		if len(raw)+len(t.Description) > maxDefinition {
+			return nil, fmt.Errorf("mcp server %q: tool %q: the definition is larger than %d bytes; leave it out of Allow", s.Name, t.Name, maxDefinition)
 		}
 		list = append(list, definition{t.Name, t.Description, raw})
 	}
 	slices.SortFunc(list, func(a, b definition) int { return cmp.Compare(a.Name, b.Name) })
 	for _, name := range s.Allow {
 		if !slices.ContainsFunc(list, func(d definition) bool { return d.Name == name }) {
-			return nil, fmt.Errorf("mcp server %q: it has no tool %q", s.Name, name)
+			return nil, fmt.Errorf("mcp server %q: Allow: the server has no tool %q", s.Name, name)
 		}
 	}
 	return list, nil
@@ -180,7 +188,7 @@ func (s *Server) failed(ctx context.Context, c *connection, err error) error {
 		err = cause
 	}
 	if words := c.lastWords(); words != "" {
-		return fmt.Errorf("mcp server %q: %w; it wrote: %s", s.Name, err, words)
+		return fmt.Errorf("mcp server %q: %w; stderr: %s", s.Name, err, words)
 	}
 	return fmt.Errorf("mcp server %q: %w", s.Name, err)
 }
@@ -189,19 +197,22 @@ func (s *Server) failed(ctx context.Context, c *connection, err error) error {
 type pinned struct {
 	server *Server
 	digest [sha256.Size]byte
-	shared tool.Shared // the session of a server whose tasks share one
 }
 
 // errChanged reports a server that offers other tools than those that the run was checked with.
-var errChanged = errors.New("the definitions of its tools have changed since the run was checked; start the run again")
+var errChanged = errors.New("tool definitions changed since Tools was called; call Tools again and start a new run")
 
-// call makes a call in the session of the task. A session that is lost is opened again, once.
+// call makes one call in the session of the attempt. It first opens a new session if the last
+// one was lost.
 func (p *pinned) call(ctx context.Context, name string, c tool.Call) (tool.Result, error) {
-	holder := c.Shared
-	if p.server.Shared || holder == nil {
-		holder = &p.shared
+	resources := c.Shared
+	if p.server.SharedSession {
+		resources = &p.server.shared
 	}
-	v, err := holder.Get(p, func() (io.Closer, error) { return &sessions{pinned: p}, nil })
+	if resources == nil {
+		return tool.Result{}, errors.New("tool.Call.Shared is nil; a team sets it")
+	}
+	v, err := resources.Get(p, func() (io.Closer, error) { return &sessions{pinned: p}, nil })
 	if err != nil {
 		return tool.Result{}, err
 	}
@@ -214,4 +225,16 @@ func (p *pinned) call(ctx context.Context, name string, c tool.Call) (tool.Resul
 		return tool.Result{}, p.server.failed(ctx, conn, err)
 	}
 	return resultOf(res)
+}
+
+// Close ends the session of a server with SharedSession. Calls after it fail.
+func (s *Server) Close() error { return s.shared.Close() }
+
+// Format writes the name of the server and where it is, so that no verb prints credentials.
+func (s *Server) Format(f fmt.State, _ rune) {
+	at := s.Command
+	if u, err := url.Parse(s.URL); err == nil && s.URL != "" {
+		at = u.Scheme + "://" + u.Host
+	}
+	fmt.Fprintf(f, "mcp server %q at %s", s.Name, at)
 }

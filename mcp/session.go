@@ -42,7 +42,7 @@ func (s *sessions) get(ctx context.Context) (*connection, error) {
 		s.current = nil
 	}
 	server := s.pinned.server
-	ctx, cancel := context.WithTimeoutCause(ctx, connectTimeout, fmt.Errorf("no answer within %v", connectTimeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, connectTimeout, fmt.Errorf("no response within %v", connectTimeout))
 	defer cancel()
 	c, err := server.connect(ctx)
 	if err != nil {
@@ -153,10 +153,10 @@ func (s *Server) client() *http.Client {
 		Transport: headerTransport(s.Headers),
 		CheckRedirect: func(r *http.Request, via []*http.Request) error {
 			if first := via[0].URL; r.URL.Scheme != first.Scheme || r.URL.Host != first.Host {
-				return fmt.Errorf("it redirects to another origin, %s://%s", r.URL.Scheme, r.URL.Host)
+				return fmt.Errorf("redirect to another origin, %s://%s", r.URL.Scheme, r.URL.Host)
 			}
 			if len(via) >= maxRedirects {
-				return errors.New("it redirects too often")
+				return errors.New("too many redirects")
 			}
 			return nil
 		},

@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// Shared holds what the calls of one task have in common. The team that makes the calls
-// closes it when the task ends. It is safe for concurrent use; the zero value is empty.
+// Shared holds resources that the calls of one attempt at a task share. The team closes it
+// when the attempt ends. It is safe for concurrent use; the zero value is empty.
 type Shared struct {
 	mu     sync.Mutex // guards the fields below
 	values map[any]*sharedValue
@@ -23,11 +23,12 @@ type sharedValue struct {
 	err   error
 }
 
-// ErrClosed reports a call that outlived its task.
-var ErrClosed = errors.New("tool: the task has ended")
+// ErrClosed reports a call that outlived its attempt.
+var ErrClosed = errors.New("tool: the attempt has ended")
 
-// Get returns the value of a key. The first call opens it, and concurrent calls wait for
-// that. An error of open is returned to every later call.
+// Get returns the value of a key. The first call for a key runs open, and concurrent calls
+// wait for it. If open fails, later calls get the same error. open must not call Get with the
+// same key.
 func (s *Shared) Get(key any, open func() (io.Closer, error)) (io.Closer, error) {
 	s.mu.Lock()
 	v, ok := s.values[key]
@@ -47,8 +48,8 @@ func (s *Shared) Get(key any, open func() (io.Closer, error)) (io.Closer, error)
 	return v.value, v.err
 }
 
-// errPanicked is the error of a value whose open did not return.
-var errPanicked = errors.New("tool: opening it panicked")
+// errPanicked is the error of a value whose open panicked.
+var errPanicked = errors.New("tool: open panicked")
 
 // Close closes all values, the newest first. Values that are being opened are closed once
 // they are open. A second Close does nothing.

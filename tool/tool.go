@@ -7,9 +7,10 @@
 //		func(ctx context.Context, q query) ([]string, error) { return catalog.Find(ctx, q.Words) },
 //		tool.Options{Accepts: label.Public})
 //
-// A team calls a tool only for an agent that lists it. What the agent passes to the tool, and
-// what the tool returns, goes through the gate like any other context: a tool is a reader
-// with a clearance, and a source of results with a label. Results are untrusted.
+// A team calls a tool only for agents that list it. The gate checks every call: Accepts is
+// the clearance for arguments, and Produces the label of results. Results are untrusted. A
+// tool raises the label of each task of its agents to at least Produces, whether or not it is
+// called.
 package tool
 
 import (
@@ -27,70 +28,74 @@ import (
 	"github.com/runteam/runteam/label"
 )
 
-// A Tool is a function that agents may call. [New] makes one of a Go function with typed
-// arguments. A Tool must be safe for concurrent use, and must not change once a team has it.
+// A Tool is a function that agents may call. [New] makes one from a typed Go function. Run
+// must be safe for concurrent use: tasks run in parallel, and so do the calls of one turn if
+// Effect is [None]. Do not change a Tool after you pass it to a team.
 type Tool struct {
 	Name        string          // 1 to 64 letters, digits, _ or -
 	Description string          // tells the model what the tool does and when to call it
-	Parameters  json.RawMessage // JSON Schema of the arguments; it describes an object
+	Parameters  json.RawMessage // JSON Schema of the arguments; required, and its type must be object
 
-	// Run makes one call. Its error goes to the agent as a result that is marked as an
-	// error, with secrets and personal data redacted; it does not fail the task.
+	// Run makes one call. It must return when ctx ends; a call that does not is abandoned and
+	// keeps running. The agent gets an error as a failed result, with secrets and personal
+	// data redacted, and the task continues. A panic is such an error too.
 	Run func(ctx context.Context, c Call) (Result, error)
 
-	// Foreign says that a server wrote the definition. An agent that reads it has untrusted
-	// context.
+	// Foreign says that the program did not write Name, Description and Parameters, as with
+	// an MCP server. Any agent that has such a tool has untrusted context.
 	Foreign bool
 
 	Options
 }
 
-// A Call is what a tool gets.
+// A Call is one call of a tool by an agent.
 type Call struct {
-	// ID identifies the call. It is unique, and the same if the call is made again after a
-	// crash, so it can serve as an idempotency key.
+	// ID can serve as an idempotency key. It is unique to the arguments at one place of a
+	// task's conversation: a call that is made again, after a crash or by another attempt at
+	// the task, has the same ID.
 	ID string
 
-	Arguments json.RawMessage // they match Parameters, in the form that passed the gate
+	Arguments json.RawMessage // validated against Parameters, and redacted by the gate
 
-	// Workspace returns the folder of the task, which is made for the first call that asks
-	// for it and removed when the attempt at the task ends. The tool must not close it. It is
-	// nil if nobody provides a folder.
+	// Workspace returns the folder of the attempt. The first call creates it, and it is
+	// removed when the attempt ends. Do not close the Root. The function is safe for
+	// concurrent use, and nil outside a team, as in tests.
 	Workspace func() (*os.Root, error)
 
-	// Shared holds what the calls of one task have in common, such as a connection to a
-	// server. It is never nil when a team makes the call.
+	// Shared holds resources that the calls of one attempt share, such as a connection. It is
+	// nil outside a team.
 	Shared *Shared
 }
 
-// A Result is what a tool returns to the agent. Text and JSON may both be set.
+// A Result is what a tool returns. The agent gets Text and JSON if both are set.
 type Result struct {
 	Text    string
 	JSON    json.RawMessage       // a structured result
-	Label   *label.Classification // nil means what the tool produces; a result above that is withheld
+	Label   *label.Classification // level that the tool claims; above Produces, the result is withheld; it never lowers the label
 	IsError bool                  // the call failed, and Text says why
 }
 
-// Options say what a tool may read, what it returns and what it changes. The zero value is
-// the most careful: internal context, and effects that cannot be undone.
+// Options say what a tool may read, what it returns and what it changes. The zero value
+// accepts and produces internal context, and treats every call as an external effect that
+// must not be repeated.
 type Options struct {
 	Accepts  label.Classification  // the most sensitive level of arguments; zero means internal
-	Produces *label.Classification // the most sensitive level of results; nil means Accepts
+	Produces *label.Classification // label of results, joined with that of the arguments; nil means Accepts
 
 	Effect Effect // empty means External
 
-	// Repeatable says that an external call may be made twice with the same ID, as with a
-	// service that takes an idempotency key. Otherwise a task whose call was interrupted by
-	// a crash fails, since nobody can know whether the call took effect.
+	// Repeatable says that an external call may be made again with the same [Call].ID, because
+	// the service recognizes the ID or the call is idempotent. Without it, a task whose call
+	// was interrupted fails with EFFECTS_UNCERTAIN, and a task that made the call is not
+	// retried.
 	Repeatable bool
 
-	// Stateful says that the tool keeps something between calls that a later call can read,
-	// so that what one task passes to it may reach every other task that calls it. What it
-	// produces must then be at least what it accepts.
+	// Stateful says that a later call, by another task too, may return what an earlier call
+	// passed in. Produces must then not be below Accepts.
 	Stateful bool
 
 	Timeout   time.Duration // of one call; zero means a minute
-	MaxOutput int           // bytes of a result that the agent gets; the rest is cut. Zero means 32 KiB
+	MaxOutput int           // bytes of a result that the agent gets; a longer text is cut at the end, a longer JSON withheld. Zero means 32 KiB
 }
 
 // An Effect is what a call changes.
@@ -98,9 +103,9 @@ type Effect string
 
 // The effects.
 const (
-	None      Effect = "none"      // it only computes: the call can be repeated
-	Workspace Effect = "workspace" // it changes files of the task's workspace only
-	External  Effect = "external"  // it reaches anything else, the network included
+	None      Effect = "none"      // reads or computes only, and sends nothing out; calls run in parallel and may be repeated
+	Workspace Effect = "workspace" // changes files of the workspace only
+	External  Effect = "external"  // anything else, including network reads, which can carry data out; also the empty value
 )
 
 // Defaults of [Options].
@@ -109,12 +114,10 @@ const (
 	DefaultMaxOutput = 32 << 10
 )
 
-// New returns a tool that calls f. The JSON Schema of its arguments comes from the type In,
-// which must be a struct or a map: field names from json tags, descriptions from jsonschema
-// tags, and each field without omitempty is required. The result is a text if Out is a
-// string, a [Result] as it is, and JSON otherwise.
-//
-// f finds the [Call] with [CallFrom].
+// New returns a tool that calls f. It derives Parameters from In, which must be a struct or a
+// map (struct{} for no arguments): json tags name the fields, jsonschema tags describe them,
+// and fields without omitempty are required. A string is returned as Text, a [Result] and a
+// [json.RawMessage] as they are, and anything else as JSON. f gets its [Call] from [CallFrom].
 func New[In, Out any](name, description string, f func(ctx context.Context, in In) (Out, error), o Options) (*Tool, error) {
 	if f == nil {
 		return nil, fmt.Errorf("tool %q: the function is nil", name)
@@ -139,12 +142,16 @@ func New[In, Out any](name, description string, f func(ctx context.Context, in I
 		}
 		return resultOf(out)
 	}
-	return t, t.Check()
+	if err := t.Check(); err != nil {
+		return nil, err
+	}
+	return t, nil
 }
 
 type callKey struct{} // the context value is a Call
 
-// CallFrom returns the call that a function given to [New] serves.
+// CallFrom returns the Call that a function passed to [New] is handling. ok is false for any
+// other ctx.
 func CallFrom(ctx context.Context) (c Call, ok bool) {
 	c, ok = ctx.Value(callKey{}).(Call)
 	return c, ok
@@ -169,31 +176,33 @@ func resultOf(out any) (Result, error) {
 
 var nameForm = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
-// Check returns an error that says what is wrong with the tool. A team checks its tools.
+// Check reports what is wrong with t. [New] and the constructor of a team call it.
 func (t *Tool) Check() error {
 	if t == nil {
 		return errors.New("the tool is nil")
 	}
 	switch {
 	case !nameForm.MatchString(t.Name):
-		return fmt.Errorf("tool %q: a name has 1 to 64 letters, digits, _ or -", t.Name)
+		return fmt.Errorf("tool %q: invalid name; use 1 to 64 letters, digits, _ or -", t.Name)
 	case t.Run == nil:
 		return fmt.Errorf("tool %q: Run is nil", t.Name)
 	case !t.Accepts.Valid():
-		return fmt.Errorf("tool %q: Accepts is no level: %v", t.Name, t.Accepts)
+		return fmt.Errorf("tool %q: Accepts: unknown level %v", t.Name, t.Accepts)
 	case !t.Level().Valid():
-		return fmt.Errorf("tool %q: Produces is no level: %v", t.Name, t.Level())
+		return fmt.Errorf("tool %q: Produces: unknown level %v", t.Name, t.Level())
 	case t.Effect != "" && t.Effect != None && t.Effect != Workspace && t.Effect != External:
-		return fmt.Errorf("tool %q: unknown effect %q; write none, workspace or external", t.Name, t.Effect)
+		return fmt.Errorf("tool %q: unknown effect %q; use none, workspace or external", t.Name, t.Effect)
 	case t.Stateful && t.Level() < t.Accepts:
-		return fmt.Errorf("tool %q keeps state, accepts %v and produces %v: what it is given could be returned with a lower label; set Produces to %v", t.Name, t.Accepts, t.Level(), t.Accepts)
+		return fmt.Errorf("tool %q: Stateful, and Produces (%v) is below Accepts (%v): results could lower the label of arguments; set Produces to %v", t.Name, t.Level(), t.Accepts, t.Accepts)
+	case t.Timeout < 0 || t.MaxOutput < 0:
+		return fmt.Errorf("tool %q: Timeout and MaxOutput must not be negative; use zero for the default", t.Name)
 	}
 	s, err := schema.Parse(string(t.Parameters))
 	if err != nil {
 		return fmt.Errorf("tool %q: parameters: %w", t.Name, err)
 	}
 	if !s.AllowsType(map[string]any{}) {
-		return fmt.Errorf("tool %q: parameters: the schema does not describe an object", t.Name)
+		return fmt.Errorf("tool %q: parameters: the schema must have type object", t.Name)
 	}
 	return nil
 }

@@ -67,13 +67,14 @@ func TestToolsThatCannotBeUsed(t *testing.T) {
 		want string
 	}{
 		{nil, "the tool is nil"},
-		{&tool.Tool{Name: "a b", Parameters: object, Run: run}, "a name has 1 to 64"},
+		{&tool.Tool{Name: "a b", Parameters: object, Run: run}, "use 1 to 64"},
 		{&tool.Tool{Name: "a", Parameters: object}, "Run is nil"},
 		{&tool.Tool{Name: "a", Parameters: json.RawMessage(`{`), Run: run}, "parameters"},
-		{&tool.Tool{Name: "a", Parameters: json.RawMessage(`{"type": "string"}`), Run: run}, "does not describe an object"},
+		{&tool.Tool{Name: "a", Parameters: json.RawMessage(`{"type": "string"}`), Run: run}, "must have type object"},
 		{&tool.Tool{Name: "a", Parameters: object, Run: run, Options: tool.Options{Effect: "some"}}, `unknown effect "some"`},
-		{&tool.Tool{Name: "a", Parameters: object, Run: run, Options: tool.Options{Accepts: 9}}, "is no level"},
-		{&tool.Tool{Name: "a", Parameters: object, Run: run, Options: tool.Options{Stateful: true, Produces: &public}}, "could be returned with a lower label"},
+		{&tool.Tool{Name: "a", Parameters: object, Run: run, Options: tool.Options{Accepts: 9}}, "unknown level"},
+		{&tool.Tool{Name: "a", Parameters: object, Run: run, Options: tool.Options{Stateful: true, Produces: &public}}, "could lower the label of arguments"},
+		{&tool.Tool{Name: "a", Parameters: object, Run: run, Options: tool.Options{Timeout: -1}}, "must not be negative"},
 	} {
 		require.ErrorContains(t, tt.give.Check(), tt.want)
 	}

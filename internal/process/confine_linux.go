@@ -16,15 +16,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A confined program reads the system's programs, and reads and writes one folder. Landlock
-// forbids it every other file, /proc and /tmp included, and signals to other processes. A
-// seccomp filter forbids it sockets of every family, so it reaches neither the network nor a
-// service on this machine, and the kernel's key rings. It has a PID namespace of its own, so
-// everything that it started ends with it.
-//
-// Both kinds of limits belong to a thread and pass to the processes that it starts. So a
-// thread of its own takes them on, starts the program, and ends.
-
 // readable are the files outside its folder that a confined program may read and execute.
 var readable = []string{
 	"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/nix/store",
@@ -66,7 +57,13 @@ var Confines = sync.OnceValue(func() bool {
 	return startConfined(cmd, dir) == nil && cmd.Wait() == nil
 })
 
-// startConfined starts a command that is confined to a folder.
+// startConfined starts cmd with access only to dir and the system's programs. Landlock blocks
+// all other files, /proc and /tmp included, and on newer kernels signals to other processes.
+// A seccomp filter blocks sockets of every family, key rings and tracing. A PID namespace
+// ends all children with the program.
+//
+// The limits apply to a thread and its children, so a dedicated thread applies them, starts
+// the program and exits.
 func startConfined(cmd *exec.Cmd, dir string) error {
 	cmd.SysProcAttr.Cloneflags |= unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWIPC | unix.CLONE_NEWNET
 	err := make(chan error, 1)
@@ -81,11 +78,11 @@ func startConfined(cmd *exec.Cmd, dir string) error {
 	return <-err
 }
 
-// restrictThread takes on the limits of a confined program.
+// restrictThread applies the limits to the current thread.
 func restrictThread(dir string) error {
 	version, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
 	if errno != 0 || version < minVersion {
-		return errors.New("the kernel has no Landlock, or too old a version of it")
+		return errors.New("the kernel lacks Landlock, or has too old a version")
 	}
 	rules := unix.LandlockRulesetAttr{Handled_access_fs: 1<<allAccessBits - 1}
 	if version >= deviceVersion {

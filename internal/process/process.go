@@ -1,6 +1,6 @@
-// Package process runs programs for agents: with an environment that names only what it is
-// given, in bounds of time and output, and together with everything that they start. On
-// Linux a program can be confined to a folder and the system's programs.
+// Package process runs programs on behalf of agents: with a minimal environment, limits on
+// time and output, and cleanup of child processes. On Linux it can confine a program to one
+// folder.
 package process
 
 import (
@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"slices"
@@ -27,16 +28,18 @@ type Command struct {
 	Confine bool
 }
 
-// Environment returns the variables of this process that a program of the user's gets, and
-// those of env. The others, such as keys of models, are left out.
+// Environment returns a minimal environment: PATH, HOME, LANG, TMPDIR and SystemRoot of this
+// process, and env, which takes precedence. Other variables, such as API keys, are left out.
 func Environment(env map[string]string) []string {
-	var list []string
+	all := map[string]string{}
 	for _, name := range []string{"PATH", "HOME", "LANG", "TMPDIR", "SystemRoot"} {
 		if value, ok := os.LookupEnv(name); ok {
-			list = append(list, name+"="+value)
+			all[name] = value
 		}
 	}
-	for name, value := range env {
+	maps.Copy(all, env)
+	var list []string
+	for name, value := range all {
 		list = append(list, name+"="+value)
 	}
 	slices.Sort(list)
@@ -46,7 +49,7 @@ func Environment(env map[string]string) []string {
 // StopTime is how long a program may take to end once its input was closed.
 const StopTime = 2 * time.Second
 
-// A Process is a program that runs.
+// A Process is a running program.
 type Process struct {
 	Stdin  io.WriteCloser
 	Stdout io.ReadCloser
@@ -107,7 +110,7 @@ func (p *Process) Stop() {
 	})
 }
 
-// A Result is what a program left.
+// A Result is the outcome of Run.
 type Result struct {
 	Stdout, Stderr []byte
 	Cut            bool // there was more output than was kept
@@ -127,7 +130,7 @@ func Run(ctx context.Context, c *Command, stdin io.Reader, limit int) (Result, e
 	stop := context.AfterFunc(ctx, func() { killGroup(cmd) })
 	err := cmd.Wait()
 	stop()
-	killGroup(cmd) // what it left running
+	killGroup(cmd) // children that it left running
 	r := Result{Stdout: stdout.kept, Stderr: stderr.kept, Cut: stdout.cut || stderr.cut, ExitStatus: cmd.ProcessState.ExitCode()}
 	_, exited := errors.AsType[*exec.ExitError](err)
 	switch {
@@ -153,7 +156,7 @@ func (c *Command) start(cmd *exec.Cmd) error {
 		return cmd.Start()
 	}
 	if !Confines() {
-		return fmt.Errorf("%s: this system cannot confine a program", c.Path)
+		return fmt.Errorf("%s: confinement is not supported on this system", c.Path)
 	}
 	return startConfined(cmd, c.Dir)
 }
@@ -165,7 +168,7 @@ type head struct {
 	cut   bool
 }
 
-// Write keeps the begin of p, and drops what is above the limit.
+// Write keeps the start of p, and drops what is above the limit.
 func (h *head) Write(p []byte) (int, error) {
 	room := min(len(p), h.limit-len(h.kept))
 	h.kept, h.cut = append(h.kept, p[:room]...), h.cut || room < len(p)

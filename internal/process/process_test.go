@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -50,6 +51,7 @@ func TestRunGivesNoVariableThatItWasNotGiven(t *testing.T) {
 	require.Contains(t, string(r.Stdout), "TOKEN=t\n")
 	require.Contains(t, string(r.Stdout), "PATH=")
 	require.NotContains(t, string(r.Stdout), "canary")
+	require.Equal(t, []string{"PATH=/own"}, slices.DeleteFunc(process.Environment(map[string]string{"PATH": "/own"}), func(v string) bool { return !strings.HasPrefix(v, "PATH=") }))
 }
 
 func TestRunKeepsTheBeginOfAFlood(t *testing.T) {

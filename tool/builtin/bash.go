@@ -27,7 +27,7 @@ const (
 
 type bashArguments struct {
 	Command string `json:"command" jsonschema:"the command"`
-	Timeout int    `json:"timeout,omitempty" jsonschema:"milliseconds that it may take; 30000 if it is missing"`
+	Timeout int    `json:"timeout,omitempty" jsonschema:"milliseconds that it may take, default 30000"`
 	Dir     string `json:"cwd,omitempty" jsonschema:"the folder to run it in, relative to the workspace"`
 }
 
@@ -42,7 +42,7 @@ func bash(confine bool) func(context.Context, *os.Root, bashArguments) (string, 
 			return "", err
 		}
 		if info, err := root.Stat(dir); err != nil || !info.IsDir() {
-			return "", fmt.Errorf("%s: no folder of the workspace", dir)
+			return "", fmt.Errorf("%s: not a folder in the workspace", dir)
 		}
 		limit := min(cmp.Or(time.Duration(max(in.Timeout, 0))*time.Millisecond, defaultCommandTime), maxCommandTime)
 		limited, cancel := context.WithTimeoutCause(ctx, limit, errCommandTime)
@@ -54,7 +54,7 @@ func bash(confine bool) func(context.Context, *os.Root, bashArguments) (string, 
 		switch {
 		case errors.Is(err, errCommandTime):
 			r.ExitStatus = statusTimeout
-			fmt.Fprintf((*appender)(&r.Stderr), "\nended after %v\n", limit)
+			fmt.Fprintf((*appender)(&r.Stderr), "\nkilled after %v\n", limit)
 		case ctx.Err() != nil:
 			r.ExitStatus = statusAborted
 		case err != nil:
@@ -72,17 +72,19 @@ func (a *appender) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// output returns both outputs and the exit status as one text.
+// output returns the exit status and both outputs as one text. The status comes first, since
+// a text that is too long is cut at the end.
 func output(r *process.Result) string {
 	var b strings.Builder
-	b.WriteString(strings.ToValidUTF8(string(r.Stdout), "\uFFFD"))
-	if len(r.Stderr) > 0 {
-		b.WriteString("\nstderr:\n")
-		b.WriteString(strings.ToValidUTF8(string(r.Stderr), "\uFFFD"))
-	}
+	fmt.Fprintf(&b, "exit status %d\n", r.ExitStatus)
 	if r.Cut {
-		fmt.Fprintf(&b, "\n(cut after %d bytes)", maxCommandOutput)
+		fmt.Fprintf(&b, "(output cut after %d bytes)\n", maxCommandOutput)
 	}
-	fmt.Fprintf(&b, "\nexit status %d", r.ExitStatus)
-	return strings.TrimLeft(b.String(), "\n")
+	if len(r.Stderr) > 0 {
+		fmt.Fprintf(&b, "stderr:\n%s\n", strings.ToValidUTF8(string(r.Stderr), "\uFFFD"))
+	}
+	if len(r.Stdout) > 0 {
+		fmt.Fprintf(&b, "stdout:\n%s", strings.ToValidUTF8(string(r.Stdout), "\uFFFD"))
+	}
+	return b.String()
 }

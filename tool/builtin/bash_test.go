@@ -10,22 +10,22 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/runteam/runteam/internal/process"
 	"github.com/runteam/runteam/tool"
+	"github.com/runteam/runteam/tool/builtin"
 )
 
 func TestBash(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ name, give, want, err string }{
-		{"output", `{"command": "echo hello; cat a.txt"}`, "hello\none\n\nexit status 0", ""},
-		{"failure", `{"command": "echo bad >&2; exit 7"}`, "stderr:\nbad\n\nexit status 7", ""},
-		{"folder", `{"command": "cat b.txt", "cwd": "sub"}`, "two\n\nexit status 0", ""},
-		{"quotes", `{"command": "x=\"it's\"; echo \"$x\" 'a \"b\"'"}`, "it's a \"b\"\n\nexit status 0", ""},
-		{"own environment", `{"command": "env | cut -d= -f1 | sort | grep -E 'KEY|TOKEN|GO'"}`, "exit status 1", ""},
-		{"timeout", `{"command": "echo begun; sleep 60", "timeout": 100}`, "begun\n\nstderr:\n\nended after 100ms\n\nexit status 124", ""},
-		{"no text", `{"command": "printf '\\377'"}`, "\uFFFD\nexit status 0", ""},
+		{"output", `{"command": "echo hello; cat a.txt"}`, "exit status 0\nstdout:\nhello\none\n", ""},
+		{"failure", `{"command": "echo bad >&2; exit 7"}`, "exit status 7\nstderr:\nbad\n\n", ""},
+		{"folder", `{"command": "cat b.txt", "cwd": "sub"}`, "exit status 0\nstdout:\ntwo\n", ""},
+		{"quotes", `{"command": "x=\"it's\"; echo \"$x\" 'a \"b\"'"}`, "exit status 0\nstdout:\nit's a \"b\"\n", ""},
+		{"own environment", `{"command": "env | cut -d= -f1 | sort | grep -E 'KEY|TOKEN|GO'"}`, "exit status 1\n", ""},
+		{"timeout", `{"command": "echo begun; sleep 60", "timeout": 100}`, "exit status 124\nstderr:\n\nkilled after 100ms\n\nstdout:\nbegun\n", ""},
+		{"no text", `{"command": "printf '\\377'"}`, "exit status 0\nstdout:\n\uFFFD", ""},
 		{"folder outside", `{"command": "pwd", "cwd": ".."}`, "", "outside the workspace"},
-		{"folder missing", `{"command": "pwd", "cwd": "none"}`, "", "no folder of the workspace"},
+		{"folder missing", `{"command": "pwd", "cwd": "none"}`, "", "not a folder in the workspace"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -56,7 +56,7 @@ func TestBashEndsWithItsContext(t *testing.T) {
 // Requirement: G57.
 func TestConfinedBashSeesTheWorkspaceOnly(t *testing.T) {
 	t.Parallel()
-	if !process.Confines() {
+	if !builtin.CanConfine() {
 		t.Skip("this system cannot confine programs")
 	}
 	root := workspace(t, nil)
@@ -78,8 +78,8 @@ func TestUnconfinedBashIsStatefulAndExternal(t *testing.T) {
 	t.Parallel()
 	for _, f := range tools {
 		if f.Name == "bash" {
-			require.Equal(t, !process.Confines(), f.Stateful)
-			require.Equal(t, process.Confines(), f.Effect == tool.Workspace)
+			require.Equal(t, !builtin.CanConfine(), f.Stateful)
+			require.Equal(t, builtin.CanConfine(), f.Effect == tool.Workspace)
 		}
 	}
 }

@@ -1,12 +1,12 @@
-// Package builtin has tools for files, commands and web pages: file_read, file_write, file_edit, glob and grep,
-// which work on the files of a task's workspace, bash, which runs a command there, and
-// http_get. Names and arguments are those of open-multi-agent.
+// Package builtin provides tools for files, commands and web pages. file_read, file_write,
+// file_edit, glob and grep work on the workspace of a task, bash runs a command in it, and
+// http_get reads web pages. Names and arguments match open-multi-agent.
 //
 //	files, err := builtin.Files("readwrite", tool.Options{})
 //	member := team.Member{Name: "coder", Agent: coder, Tools: files}
 //
-// Every path is resolved inside the [os.Root] of the workspace, so neither "..", an absolute
-// path nor a symbolic link leads out of it, also while another process moves files.
+// Paths are resolved in the [os.Root] of the workspace. No "..", absolute path or symbolic
+// link leads outside it, even while another process moves files.
 package builtin
 
 import (
@@ -42,52 +42,71 @@ var presets = map[string][]string{
 	"full":      {"file_read", "grep", "glob", "file_write", "file_edit", "bash"},
 }
 
-// Files returns the tools of a preset that work on the workspace of a task: readonly has
-// file_read, grep and glob, readwrite adds file_write and file_edit, and full adds bash. The
-// labels of the options hold for all of them. Agents that have the same tools share the
-// values that one call of Files returned.
-//
-// On Linux, bash is confined to the workspace and the system's programs, without the network.
-// Where that is not possible, it can read and change what other tasks and programs can, so
-// it is stateful and its effect is external.
+// CanConfine reports whether this system can confine bash to a workspace, as Linux with
+// Landlock and user namespaces can. Where it is false, the bash of [Files] can read and change
+// what other tasks and programs can; it is then stateful, and its effect is external.
+func CanConfine() bool { return process.Confines() }
+
+// Files returns the tools of a preset: "readonly" (file_read, grep, glob), "readwrite" (adds
+// file_write and file_edit) or "full" (adds bash; see [CanConfine]). Accepts, Produces and
+// MaxOutput apply to each tool; Files sets Effect, and for bash Timeout too. The default
+// MaxOutput of file_read, grep and glob is 2 MiB. Members share tools from one call of Files:
+// two tools of one name are an error.
 func Files(preset string, o tool.Options) ([]*tool.Tool, error) {
 	names, ok := presets[preset]
 	if !ok {
-		return nil, fmt.Errorf("builtin: unknown preset %q; write readonly, readwrite or full", preset)
+		return nil, fmt.Errorf("builtin: unknown preset %q; use readonly, readwrite or full", preset)
 	}
 	var list []*tool.Tool
-	for _, t := range workspaceTools(o, process.Confines()) {
-		if slices.Contains(names, t.Name) {
-			list = append(list, t)
+	for _, name := range names {
+		t, err := definitions[name](o)
+		if err != nil {
+			return nil, fmt.Errorf("builtin: %w", err)
 		}
+		list = append(list, t)
 	}
-	return list, nil
+	return slices.Clip(list), nil // callers append their own tools
 }
 
-// workspaceTools returns the tools that work on a workspace.
-func workspaceTools(o tool.Options, confine bool) []*tool.Tool {
-	reads, writes, runs := o, o, o
-	reads.Effect, writes.Effect, runs.Effect = tool.None, tool.Workspace, tool.Workspace
-	reads.MaxOutput = cmp.Or(o.MaxOutput, maxRead)
-	if runs.Timeout = maxCommandTime + process.StopTime; !confine {
-		runs.Effect, runs.Stateful = tool.External, true
-	}
-	return []*tool.Tool{
-		define("file_read", "Reads a text file of the workspace. Returns its lines, each after its number and a tab.", read, reads),
-		define("file_write", "Writes a file of the workspace, and the folders above it. Replaces a file that exists.", write, writes),
-		define("file_edit", "Replaces a text in a file of the workspace. The text must occur exactly once, unless replace_all is true.", edit, writes),
-		define("glob", "Lists files of the workspace by a pattern, such as **/*.go.", glob, reads),
-		define("grep", "Searches files of the workspace for a regular expression (RE2). Returns path:line:text for each line that matches.", grep, reads),
-		define("bash", "Runs a command with bash in the workspace. Returns its output and its exit status.", bash(confine), runs),
-	}
+// definitions make the tools that work on a workspace.
+var definitions = map[string]func(o tool.Options) (*tool.Tool, error){
+	"file_read": func(o tool.Options) (*tool.Tool, error) {
+		return reading(o, "file_read", "Reads a text file of the workspace. Returns its lines, each after its number and a tab.", read)
+	},
+	"glob": func(o tool.Options) (*tool.Tool, error) {
+		return reading(o, "glob", "Lists files of the workspace by a pattern, such as **/*.go.", glob)
+	},
+	"grep": func(o tool.Options) (*tool.Tool, error) {
+		return reading(o, "grep", "Searches files of the workspace for a regular expression (RE2). Returns path:line:text for each line that matches. Lines are cut at 500 bytes; only the first 16 MiB of a file are searched.", grep)
+	},
+	"file_write": func(o tool.Options) (*tool.Tool, error) {
+		o.Effect = tool.Workspace
+		return define("file_write", "Writes a file of the workspace, and the folders above it. Replaces a file that exists.", write, o)
+	},
+	"file_edit": func(o tool.Options) (*tool.Tool, error) {
+		o.Effect = tool.Workspace
+		return define("file_edit", "Replaces a text in a file of the workspace. The text must occur exactly once, unless replace_all is true.", edit, o)
+	},
+	"bash": func(o tool.Options) (*tool.Tool, error) {
+		if o.Effect, o.Timeout = tool.Workspace, maxCommandTime+process.StopTime; !CanConfine() {
+			o.Effect, o.Stateful = tool.External, true
+		}
+		return define("bash", "Runs a command with bash in the workspace. Returns its exit status and its output.", bash(CanConfine()), o)
+	},
+}
+
+// reading makes a tool that changes nothing.
+func reading[In any](o tool.Options, name, description string, f func(context.Context, *os.Root, In) (string, error)) (*tool.Tool, error) {
+	o.Effect, o.MaxOutput = tool.None, cmp.Or(o.MaxOutput, maxRead)
+	return define(name, description, f, o)
 }
 
 // define makes a tool of a function that works on a workspace.
-func define[In any](name, description string, f func(context.Context, *os.Root, In) (string, error), o tool.Options) *tool.Tool {
-	t, err := tool.New(name, description, func(ctx context.Context, in In) (string, error) {
+func define[In any](name, description string, f func(context.Context, *os.Root, In) (string, error), o tool.Options) (*tool.Tool, error) {
+	return tool.New(name, description, func(ctx context.Context, in In) (string, error) {
 		c, _ := tool.CallFrom(ctx)
 		if c.Workspace == nil {
-			return "", errors.New("the task has no workspace")
+			return "", errors.New("tool.Call.Workspace is nil; only a team provides a workspace")
 		}
 		root, err := c.Workspace()
 		if err != nil {
@@ -95,10 +114,6 @@ func define[In any](name, description string, f func(context.Context, *os.Root, 
 		}
 		return f(ctx, root, in)
 	}, o)
-	if err != nil {
-		panic(err) // the definitions above are constant
-	}
-	return t
 }
 
 // inside returns a path as the root names it. An absolute path must lie in the root.
@@ -123,7 +138,7 @@ func inside(root *os.Root, name string) (string, error) {
 func writable(root *os.Root, name string) (string, error) {
 	name, err := inside(root, name)
 	if err == nil && (name == historyDir || strings.HasPrefix(name, historyDir+"/")) {
-		err = fmt.Errorf("%s: the runtime writes this folder; write elsewhere", name)
+		err = fmt.Errorf("%s: read-only folder; write to another path", name)
 	}
 	return name, err
 }
@@ -143,7 +158,7 @@ func openFile(root *os.Root, name string) (*os.File, error) {
 		return nil, fmt.Errorf("%s: is a folder; list it with glob", name)
 	case !info.Mode().IsRegular():
 		f.Close()
-		return nil, fmt.Errorf("%s: is no regular file", name)
+		return nil, fmt.Errorf("%s: not a regular file", name)
 	}
 	return f, nil
 }
@@ -162,7 +177,7 @@ func readText(root *os.Root, name string) (string, error) {
 	case len(raw) > maxFile:
 		return "", fmt.Errorf("%s: larger than %d MiB", name, maxFile>>20)
 	case isBinary(raw):
-		return "", fmt.Errorf("%s: not a text in UTF-8", name)
+		return "", fmt.Errorf("%s: not a UTF-8 text file", name)
 	}
 	return string(raw), nil
 }

@@ -77,13 +77,13 @@ func TestFileTools(t *testing.T) {
 		{"file_read", `{"path": "a.txt"}`, "1\tone\n2\ttwo\n3\tthree\n", ""},
 		{"file_read", `{"path": "a.txt", "offset": 2}`, "2\ttwo\n3\tthree\n", ""},
 		{"file_read", `{"path": "a.txt", "offset": 2, "limit": 1}`, "2\ttwo\n", ""},
-		{"file_read", `{"path": "a.txt", "offset": 9}`, "", "has 3 lines, so none at offset 9"},
+		{"file_read", `{"path": "a.txt", "offset": 9}`, "", "offset 9 is past the end; the file has 3 lines"},
 		{"file_read", `{"path": "a.txt", "offset": -1}`, "", "must not be negative"},
 		{"file_read", `{"path": "./src/../a.txt", "limit": 1}`, "1\tone\n", ""},
 		{"file_read", `{"path": "crlf.txt"}`, "1\tone\r\n2\ttwo\n", ""},
 		{"file_read", `{"path": "empty.txt"}`, "(The file is empty.)\n", ""},
-		{"file_read", `{"path": "binary"}`, "", "not a text in UTF-8"},
-		{"file_read", `{"path": "latin1.txt"}`, "", "not a text in UTF-8"},
+		{"file_read", `{"path": "binary"}`, "", "not a UTF-8 text file"},
+		{"file_read", `{"path": "latin1.txt"}`, "", "not a UTF-8 text file"},
 		{"file_read", `{"path": "src"}`, "", "is a folder; list it with glob"},
 		{"file_read", `{"path": "missing"}`, "", "missing: no such file"},
 		{"file_read", `{"path": "../outside.txt"}`, "", "outside the workspace"},
@@ -92,10 +92,10 @@ func TestFileTools(t *testing.T) {
 
 		{"file_write", `{"path": "new/dir/b.txt", "content": "hello"}`, "Wrote 5 bytes to new/dir/b.txt.", ""},
 		{"file_write", `{"path": "a.txt/b", "content": ""}`, "", "a.txt: file exists"},
-		{"file_write", `{"path": "src", "content": ""}`, "", "is no regular file"},
+		{"file_write", `{"path": "src", "content": ""}`, "", "not a regular file"},
 		{"file_write", `{"path": "../outside.txt", "content": ""}`, "", "outside the workspace"},
-		{"file_write", `{"path": "history/step_001.json", "content": ""}`, "", "the runtime writes this folder"},
-		{"file_write", `{"path": "x/../history/step_001.json", "content": ""}`, "", "the runtime writes this folder"},
+		{"file_write", `{"path": "history/step_001.json", "content": ""}`, "", "read-only folder"},
+		{"file_write", `{"path": "x/../history/step_001.json", "content": ""}`, "", "read-only folder"},
 
 		{"file_edit", `{"path": "a.txt", "old_string": "two", "new_string": "2"}`, "Replaced 1 occurrences in a.txt.", ""},
 		{"file_edit", `{"path": "a.txt", "old_string": "e", "new_string": "E"}`, "", "contains old_string 3 times"},
@@ -103,14 +103,14 @@ func TestFileTools(t *testing.T) {
 		{"file_edit", `{"path": "a.txt", "old_string": "four", "new_string": "4"}`, "", "does not contain old_string"},
 		{"file_edit", `{"path": "a.txt", "old_string": "", "new_string": "4"}`, "", "old_string is empty"},
 		{"file_edit", `{"path": "a.txt", "old_string": "two", "new_string": "two"}`, "", "are equal"},
-		{"file_edit", `{"path": "history/s.json", "old_string": "{", "new_string": "["}`, "", "the runtime writes this folder"},
+		{"file_edit", `{"path": "history/s.json", "old_string": "{", "new_string": "["}`, "", "read-only folder"},
 
 		{"glob", `{"pattern": "**/*.go"}`, "src/main.go\nsrc/x/util.go\n", ""},
 		{"glob", `{"pattern": "*.go"}`, "src/main.go\nsrc/x/util.go\n", ""},
 		{"glob", `{"path": "src", "pattern": "x/*"}`, "src/x/READ.md\nsrc/x/util.go\n", ""},
 		{"glob", `{"pattern": "*.go", "maxFiles": 1}`, "src/main.go\nMore than 1 files match; narrow the pattern.\n", ""},
 		{"glob", `{"pattern": "*.c"}`, "No files match.", ""},
-		{"glob", `{"pattern": "["}`, "", "not a valid pattern"},
+		{"glob", `{"pattern": "["}`, "", "invalid pattern"},
 		{"glob", `{"path": ".."}`, "", "outside the workspace"},
 
 		{"grep", `{"pattern": "package \\w+"}`, "src/main.go:1:package main\nsrc/x/util.go:1:package x\n", ""},
@@ -227,7 +227,7 @@ func TestNamedPipesAreNotRead(t *testing.T) {
 		{"file_write", `{"path": "pipe", "content": "x"}`},
 	} {
 		_, err := call(t, root, tt.tool, tt.give)
-		require.ErrorContains(t, err, "is no regular file", tt)
+		require.ErrorContains(t, err, "not a regular file", tt)
 	}
 	got, err := call(t, root, "grep", `{"pattern": "x"}`)
 	require.NoError(t, err)
@@ -241,6 +241,7 @@ func TestLargeFilesAreReadInPieces(t *testing.T) {
 	got, err := call(t, root, "file_read", `{"path": "big.txt"}`)
 	require.NoError(t, err)
 	require.Less(t, len(got), 3<<20)
+	require.True(t, strings.HasPrefix(got, "(Lines up to "), got[:40])
 	_, rest, found := strings.Cut(got, "Continue with offset ")
 	require.True(t, found)
 	var next int
@@ -271,9 +272,9 @@ func TestSearchEndsWithItsContext(t *testing.T) {
 func TestPresets(t *testing.T) {
 	t.Parallel()
 	for preset, want := range map[string][]string{
-		"readonly":  {"file_read", "glob", "grep"},
-		"readwrite": {"file_read", "file_write", "file_edit", "glob", "grep"},
-		"full":      {"file_read", "file_write", "file_edit", "glob", "grep", "bash"},
+		"readonly":  {"file_read", "grep", "glob"},
+		"readwrite": {"file_read", "grep", "glob", "file_write", "file_edit"},
+		"full":      {"file_read", "grep", "glob", "file_write", "file_edit", "bash"},
 	} {
 		list, err := builtin.Files(preset, tool.Options{Accepts: label.Confidential})
 		require.NoError(t, err)
@@ -284,9 +285,15 @@ func TestPresets(t *testing.T) {
 			names = append(names, f.Name)
 		}
 		require.Equal(t, want, names)
+		require.Equal(t, len(list), cap(list), "callers append their own tools")
 	}
-	_, err := builtin.Files("all", tool.Options{})
-	require.ErrorContains(t, err, "write readonly, readwrite or full")
+	public := label.Public
+	_, err := builtin.Files("readonly", tool.Options{Accepts: 99})
+	require.ErrorContains(t, err, "unknown level")
+	_, err = builtin.Files("readonly", tool.Options{Stateful: true, Produces: &public})
+	require.ErrorContains(t, err, "could lower the label")
+	_, err = builtin.Files("all", tool.Options{})
+	require.ErrorContains(t, err, "use readonly, readwrite or full")
 }
 
 func BenchmarkFileRead(b *testing.B) {

@@ -17,7 +17,7 @@ const maxRead = 2 << 20
 type readArguments struct {
 	Path   string `json:"path" jsonschema:"the file, relative to the workspace"`
 	Offset int    `json:"offset,omitempty" jsonschema:"the first line to return, from 1"`
-	Limit  int    `json:"limit,omitempty" jsonschema:"the number of lines to return; all if it is missing"`
+	Limit  int    `json:"limit,omitempty" jsonschema:"the number of lines to return, default all"`
 }
 
 // read returns numbered lines of a file, and reads no further than it must.
@@ -48,10 +48,10 @@ func read(ctx context.Context, root *os.Root, in readArguments) (string, error) 
 		}
 		line := lines.Bytes()
 		if isBinary(line) {
-			return "", fmt.Errorf("%s: not a text in UTF-8", name)
+			return "", fmt.Errorf("%s: not a UTF-8 text file", name)
 		}
 		if len(out) > 0 && len(out)+len(line) > maxRead {
-			return fmt.Sprintf("%sMore lines follow. Continue with offset %d.\n", out, n), nil
+			return fmt.Sprintf("(Lines up to %d. Continue with offset %d.)\n%s", n-1, n, out), nil
 		}
 		out = append(append(append(strconv.AppendInt(out, int64(n), 10), '\t'), line...), '\n')
 	}
@@ -63,7 +63,7 @@ func read(ctx context.Context, root *os.Root, in readArguments) (string, error) 
 	case n == 0:
 		return "(The file is empty.)\n", nil
 	case len(out) == 0:
-		return "", fmt.Errorf("%s: has %d lines, so none at offset %d", name, n, first)
+		return "", fmt.Errorf("%s: offset %d is past the end; the file has %d lines", name, first, n)
 	}
 	return string(out), nil
 }

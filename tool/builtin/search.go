@@ -25,9 +25,9 @@ const (
 )
 
 type globArguments struct {
-	Path     string `json:"path,omitempty" jsonschema:"the folder to search; the whole workspace if it is missing"`
-	Pattern  string `json:"pattern,omitempty" jsonschema:"such as **/*.go; every file if it is missing"`
-	MaxFiles int    `json:"maxFiles,omitempty" jsonschema:"the most files to list; 500 if it is missing"`
+	Path     string `json:"path,omitempty" jsonschema:"the folder to search, default the whole workspace"`
+	Pattern  string `json:"pattern,omitempty" jsonschema:"glob such as **/*.go, default every file"`
+	MaxFiles int    `json:"maxFiles,omitempty" jsonschema:"the most files to list, default 500"`
 }
 
 func glob(ctx context.Context, root *os.Root, in globArguments) (string, error) {
@@ -61,7 +61,7 @@ func walk(ctx context.Context, root *os.Root, dir, pattern string, f func(name s
 		return err
 	}
 	if !doublestar.ValidatePattern(pattern) {
-		return fmt.Errorf("pattern %q: not a valid pattern; write such as **/*.go", pattern)
+		return fmt.Errorf("pattern %q: invalid pattern; use a glob such as **/*.go", pattern)
 	}
 	return plain(fs.WalkDir(root.FS(), dir, func(name string, d fs.DirEntry, err error) error {
 		switch {
@@ -88,9 +88,9 @@ func walk(ctx context.Context, root *os.Root, dir, pattern string, f func(name s
 
 type grepArguments struct {
 	Pattern    string `json:"pattern" jsonschema:"the regular expression"`
-	Path       string `json:"path,omitempty" jsonschema:"the file or folder to search; the whole workspace if it is missing"`
+	Path       string `json:"path,omitempty" jsonschema:"the file or folder to search, default the whole workspace"`
 	Glob       string `json:"glob,omitempty" jsonschema:"search only files that match this pattern"`
-	MaxResults int    `json:"maxResults,omitempty" jsonschema:"the most lines to return; 100 if it is missing"`
+	MaxResults int    `json:"maxResults,omitempty" jsonschema:"the most lines to return, default 100"`
 }
 
 func grep(ctx context.Context, root *os.Root, in grepArguments) (string, error) {

@@ -34,7 +34,7 @@ func store(root *os.Root, name, content string) error {
 		}
 	}
 	if info, err := root.Stat(name); err == nil && !info.Mode().IsRegular() {
-		return fmt.Errorf("%s: is no regular file", name)
+		return fmt.Errorf("%s: not a regular file", name)
 	}
 	f, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC|syscall.O_NONBLOCK, 0o644)
 	if err != nil {
@@ -51,7 +51,7 @@ type editArguments struct {
 	Path       string `json:"path" jsonschema:"the file, relative to the workspace"`
 	Old        string `json:"old_string" jsonschema:"the text to replace, exactly as the file has it"`
 	New        string `json:"new_string" jsonschema:"the text to put in its place"`
-	ReplaceAll bool   `json:"replace_all,omitempty" jsonschema:"replace every occurrence; false if it is missing"`
+	ReplaceAll bool   `json:"replace_all,omitempty" jsonschema:"replace every occurrence, default false"`
 }
 
 func edit(_ context.Context, root *os.Root, in editArguments) (string, error) {
