@@ -52,9 +52,9 @@ type Reply struct {
 	Usage llm.Usage             // tokens of all its calls; also set with an error
 	Turns int                   // model calls that answered
 
-	// ToolCalls are the calls of tools that the agent asks for in place of an answer. Only
-	// an agent whose prompt has tools may ask for any. The caller makes the calls and gives
-	// the agent another prompt, with the results.
+	// ToolCalls requests calls of tools in place of an answer. Only an agent whose prompt lists
+	// tools may set it. The team makes the calls and runs the agent again with a prompt that
+	// has the results.
 	ToolCalls []llm.ToolCall
 
 	Reasoning string // what the model wrote before its answer; not part of Text, and never shown to an agent
@@ -72,10 +72,10 @@ type Reply struct {
 type Options struct {
 	llm.Settings // of each model call
 
-	// MaxTurns bounds the model calls of one attempt at a task; zero means 10. An attempt
-	// has at most two today: the answer and, if that does not match the output schema, one
-	// correction. So MaxTurns 1 turns corrections off, and higher values change nothing.
-	// Retries of a failed call are not counted.
+	// MaxTurns limits the model calls of one attempt at a task: one for each round of tool
+	// calls, the answer, and one correction if the answer does not match the output schema.
+	// Zero means 10; 1 allows neither tools nor a correction. Retries of a failed call are not
+	// counted. An attempt that needs more fails with MAX_TURNS.
 	MaxTurns int
 
 	Timeout     time.Duration // bound on the whole work for one prompt; zero means none

@@ -61,8 +61,9 @@ func (p Prompt) Messages() []Message {
 	return append([]Message{{Role: roleUser, Text: b.text}}, b.later...)
 }
 
-// Continue returns the prompt of the next turn: p with the messages of the turn appended. It
-// changes no byte of p. The receipt accounts for [Prompt.Added] only. Continue returns an
+// Continue returns the prompt of the next turn: p with the messages of the turn appended. The
+// engine calls it, as it calls [Build]. The messages of p stay as they are, so that providers
+// can cache them. The receipt accounts for [Prompt.Added] only. Continue returns an
 // error if a piece was not sealed under the contract of the turn ([gate.ErrUnsealed]) or is
 // in the wrong field of it, or if the conversation is too large ([brief.ErrTooLarge]).
 func Continue(p Prompt, t *brief.Turn) (Prompt, *Receipt, error) {
@@ -118,9 +119,9 @@ func checkTurn(t *brief.Turn) ([]Call, error) {
 	case t.Said.Withheld():
 		return nil, errors.New("what the agent said is withheld")
 	case len(calls) != len(t.Results):
-		return nil, fmt.Errorf("%d calls and %d results", len(calls), len(t.Results))
+		return nil, fmt.Errorf("%d calls, but %d results", len(calls), len(t.Results))
 	case (t.Problem == nil) == (len(t.Results) == 0):
-		return nil, errors.New("a turn has either results or a problem")
+		return nil, errors.New("a turn needs either results or a problem")
 	case t.Problem == nil:
 		return calls, nil
 	}
@@ -133,7 +134,7 @@ func checkPlace(t *brief.Turn, s *gate.Sealed, kind handoff.SourceKind) error {
 		return err
 	}
 	if s.Source().Kind != kind {
-		return fmt.Errorf("%s %q: it has no place there in a turn", s.Source().Kind, s.Source().Name)
+		return fmt.Errorf("%s %q is not allowed in this place of a turn", s.Source().Kind, s.Source().Name)
 	}
 	return nil
 }

@@ -116,14 +116,16 @@ type Member struct {
 	Produces   *label.Classification // the most sensitive level that it may write; nil means Accepts
 	OutputTags []string              // tags that its results may carry
 
-	// Tools are the tools that it may call, if Agent is an [agent.LLM]; nil means none. They
-	// are readers and sources like any other: see [tool.Options]. Members may share a tool.
+	// Tools are the tools that it may call; nil means none. An [agent.LLM] passes them to its
+	// model; another Agent finds them in [prompt.Prompt.Tools] and returns
+	// [agent.Reply].ToolCalls. Each raises the label of its tasks to at least what the tool
+	// produces. Members may share a tool; two different tools of one name are an error.
 	Tools []*tool.Tool
 
-	// AllowUntrusted lists the tools with an external effect that it may call when its
-	// context is untrusted: when it has read anything, such as an input, the result of a task
-	// or of a tool, that no entry of the policy endorses. A text that an attacker wrote could
-	// then cause the call.
+	// AllowUntrusted names the external tools that it may call with untrusted context. That is
+	// anything it read that the policy does not endorse: an input, the result of a task or a
+	// tool, the definition of an MCP tool. An attacker who controls such a text can cause
+	// these calls.
 	AllowUntrusted []string
 
 	// Handoff is the mode in which it receives other agents' results if no rule of the

@@ -67,7 +67,7 @@ func run(ctx context.Context, out io.Writer) error {
 }
 
 // model returns a model that asks for the weather, takes a note of it, and answers. It
-// prints what it is told by the tools.
+// prints the results of its tool calls.
 func model(out io.Writer) llm.Model {
 	turns := [][]llm.ToolCall{
 		{{Name: "weather", Arguments: `{"city": "Lisbon"}`}, {Name: "weather", Arguments: `{"city": "Bergen"}`}},

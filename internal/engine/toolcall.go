@@ -91,7 +91,7 @@ func (a *attempt) callTool(ctx context.Context, x *modelCall, said *envelope.Env
 	if f == nil {
 		return refuse("Unknown tool. Available tools: " + strings.Join(toolNames(a.tools), ", ") + ".")
 	}
-	c := &toolCall{tool: f, call: call, from: said, id: x.callID(&call)}
+	c := &toolCall{tool: f, call: call, from: said, id: callID(x, &call)}
 	answer.limit = cmp.Or(c.tool.MaxOutput, tool.DefaultMaxOutput)
 	if from := a.untrusted(x); from != "" && c.isExternal() && !slices.Contains(a.run.team.Config.Agents[a.member].AllowUntrusted, c.tool.Name) {
 		return refuse(fmt.Sprintf("Call refused: %s has external effects, and the context is untrusted: it contains %s.", c.tool.Name, from))
@@ -211,7 +211,7 @@ func (a *attempt) untrusted(x *modelCall) string {
 
 // callID identifies a call of a tool in every process and every attempt that makes it with
 // the same arguments at the same place of the conversation.
-func (x *modelCall) callID(call *llm.ToolCall) string {
+func callID(x *modelCall, call *llm.ToolCall) string {
 	digest := sha256.Sum256([]byte(call.Name + "\x00" + call.Arguments))
 	return fmt.Sprintf("%s/%s%s/%s-%x", x.run.id, x.task.ID, x.part, call.ID, digest[:8])
 }

@@ -24,7 +24,7 @@ func (w workspace) Close() error {
 // workspaceKey is the key of the workspace among what the calls of an attempt share.
 type workspaceKey struct{}
 
-// memoryDir is a folder in memory, for what must not be written to a disk.
+// memoryDir is a tmpfs, for data that must not be written to disk.
 const memoryDir = "/dev/shm"
 
 // files returns the workspace of the attempt.
@@ -33,7 +33,7 @@ func (a *attempt) files() (*os.Root, error) {
 		parent := ""
 		if a.contract.MaxInput > label.Confidential {
 			if parent = memoryDir; runtime.GOOS != "linux" {
-				return nil, fmt.Errorf("what is %v is not written to a disk, and this system has no folder in memory", a.contract.MaxInput)
+				return nil, fmt.Errorf("%v data must not be written to disk, and this system has no in-memory folder", a.contract.MaxInput)
 			}
 		}
 		dir, err := os.MkdirTemp(parent, "runteam-")
@@ -51,7 +51,7 @@ func (a *attempt) files() (*os.Root, error) {
 		return workspace{root}, nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("the workspace: %w", err)
+		return nil, fmt.Errorf("workspace: %w", err)
 	}
 	return w.(workspace).Root, nil
 }
@@ -73,7 +73,7 @@ func (a *attempt) writeHistory() error {
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("the workspace: %w", err)
+		return fmt.Errorf("workspace: %w", err)
 	}
 	return nil
 }

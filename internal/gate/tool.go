@@ -11,7 +11,7 @@ import (
 )
 
 // ToolReader returns the name of a tool as a reader of arguments and a producer of results,
-// in policies, decisions and records. No agent can have it.
+// in policies, decisions and records. Names of agents have no colon, so the two never collide.
 func ToolReader(name string) string { return "tool:" + name }
 
 // GateTurn makes the envelope of what an agent said in a turn that is not its last: a text,
@@ -40,7 +40,7 @@ type anyValue struct{}
 // Validate returns nil.
 func (anyValue) Validate(jsonvalue.Value) error { return nil }
 
-// A ToolReply is what a tool returned, before the gate ruled on it.
+// A ToolReply is what a tool returned, before the gate checks it.
 type ToolReply struct {
 	ID    envelope.ID // of the envelope to be made
 	Text  string
@@ -60,7 +60,7 @@ func (c *Compartment) GateToolResult(r ToolReply, produces label.Classification,
 	reply := Reply{Text: r.Text, JSON: r.JSON}
 	switch {
 	case r.Claim != nil && *r.Claim > produces:
-		return nil, refusal(RuleClaim, fmt.Sprintf("the result is %v, and %s produces at most %v", *r.Claim, k.Callee, produces))
+		return nil, refusal(RuleClaim, fmt.Sprintf("the result claims %v, but %s produces at most %v", *r.Claim, k.Callee, produces))
 	case reply.tooLarge():
 		return nil, refusal(RuleReplySize, tooLargeReply)
 	}

@@ -53,7 +53,7 @@ func TestResultOfAToolThatIsRefused(t *testing.T) {
 	t.Parallel()
 	c, arguments, now := toTool(t, label.Internal, time.Time{})
 	_, err := c.GateToolResult(gate.ToolReply{ID: "r", Text: "x", Claim: new(label.Confidential)}, label.Internal, &arguments, now)
-	require.ErrorContains(t, err, "the result is confidential, and tool:x produces at most internal")
+	require.ErrorContains(t, err, "the result claims confidential, but tool:x produces at most internal")
 	_, err = c.GateToolResult(gate.ToolReply{ID: "r", Text: "x", Claim: new(label.Public)}, label.Internal, &arguments, now)
 	require.NoError(t, err)
 	_, other, _ := toTool(t, label.Internal, time.Time{})
