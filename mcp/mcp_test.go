@@ -1,6 +1,7 @@
 package mcp_test
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -20,6 +21,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/mcp"
@@ -85,6 +87,26 @@ func serve(mode string) {
 		os.Exit(1)
 	case "silent":
 		time.Sleep(time.Hour)
+	case "deaf": // stops reading once it has listed its tools
+		for in := bufio.NewScanner(os.Stdin); in.Scan(); {
+			var m struct {
+				ID     json.RawMessage
+				Method string
+				Params struct{ ProtocolVersion string }
+			}
+			_ = json.Unmarshal(in.Bytes(), &m)
+			switch m.Method {
+			case "initialize":
+				fmt.Printf(`{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":%q,"capabilities":{"tools":{}},"serverInfo":{"name":"x","version":"1"}}}`+"\n", m.ID, m.Params.ProtocolVersion)
+			case "tools/list":
+				fmt.Printf(`{"jsonrpc":"2.0","id":%s,"result":{"tools":[{"name":"echo","inputSchema":{"type":"object"}}]}}`+"\n", m.ID)
+				time.Sleep(time.Hour)
+			default:
+				if m.ID != nil {
+					fmt.Printf(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"unknown"}}`+"\n", m.ID)
+				}
+			}
+		}
 	case "stubborn": // ignores signals and the end of its input, and has a child that does too
 		signal.Ignore(syscall.SIGTERM, syscall.SIGINT)
 		child := exec.Command("/bin/sh", "-c", "trap '' TERM INT; sleep 3600")
@@ -342,6 +364,26 @@ func TestServersThatAreDescribedWrongly(t *testing.T) {
 	s.Options.Produces = &public
 	_, err := s.Tools(t.Context())
 	require.ErrorContains(t, err, "could lower the label of arguments")
+}
+
+// Calls of a server that does not read end with their context, and so does its session.
+func TestServerThatDoesNotRead(t *testing.T) {
+	t.Parallel()
+	f := toolsOf(t, server(t, "deaf"))["test__echo"]
+	var shared tool.Shared
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	arguments, err := json.Marshal(map[string]string{"text": strings.Repeat("x", 60<<10)})
+	require.NoError(t, err)
+	var calls errgroup.Group
+	for range 8 {
+		calls.Go(func() error {
+			_, err := f.Run(ctx, tool.Call{ID: "1", Arguments: arguments, Shared: &shared})
+			return err
+		})
+	}
+	require.ErrorIs(t, calls.Wait(), context.DeadlineExceeded)
+	require.NoError(t, shared.Close())
 }
 
 // With SharedSession all tasks talk to one process, until the server is closed.

@@ -100,6 +100,7 @@ func (s *Server) Tools(ctx context.Context) ([]*tool.Tool, error) {
 			Name: s.Name + separator + notInName.ReplaceAllString(d.Name, "_"), Description: d.Description, Parameters: d.Schema,
 			Foreign: true, Options: s.Options,
 		}
+		t.State = cmp.Or(s.Options.State, "mcp "+cmp.Or(s.URL, s.Name))
 		t.Stateful = !s.Stateless || s.SharedSession || s.Options.Stateful
 		t.Run = func(ctx context.Context, call tool.Call) (tool.Result, error) { return pinned.call(ctx, d.Name, call) }
 		if err := t.Check(); err != nil {
@@ -220,11 +221,24 @@ func (p *pinned) call(ctx context.Context, name string, c tool.Call) (tool.Resul
 	if err != nil {
 		return tool.Result{}, err
 	}
-	res, err := conn.session.CallTool(ctx, &sdk.CallToolParams{Name: name, Arguments: c.Arguments})
-	if err != nil {
-		return tool.Result{}, p.server.failed(ctx, conn, err)
+	type reply struct {
+		res *sdk.CallToolResult
+		err error
 	}
-	return resultOf(res)
+	done := make(chan reply, 1)
+	go func() { // it may hang in a write to a server that does not read, until the session is closed
+		res, err := conn.session.CallTool(ctx, &sdk.CallToolParams{Name: name, Arguments: c.Arguments})
+		done <- reply{res, err}
+	}()
+	select {
+	case r := <-done:
+		if r.err != nil {
+			return tool.Result{}, p.server.failed(ctx, conn, r.err)
+		}
+		return resultOf(r.res)
+	case <-ctx.Done():
+		return tool.Result{}, p.server.failed(ctx, conn, context.Cause(ctx))
+	}
 }
 
 // Close ends the session of a server with SharedSession. Calls after it fail.

@@ -100,12 +100,15 @@ func (c *connection) lastWords() string {
 
 // Close ends the session and the process. It may be called twice.
 func (c *connection) Close() error {
-	err := c.session.Close()
-	if c.process != nil {
-		c.process.Stop()
+	if c.process == nil {
+		err := c.session.Close()
+		<-c.ended
+		return err
 	}
+	c.process.Stop()      // first, since the session waits for a server that does not read
+	_ = c.session.Close() // its pipes are closed
 	<-c.ended
-	return err
+	return nil
 }
 
 // connect starts a session.

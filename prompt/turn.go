@@ -223,6 +223,9 @@ func (r *turnRenderer) message(role, call string, write func()) {
 func resultBlock(s *gate.Sealed) block {
 	text, canonical := split(s)
 	p := piece{Sealed: s}
+	if text != "" && canonical != "" {
+		text += "\n"
+	}
 	b := p.block(text + canonical)
 	b.heading = s.Source().Name
 	if s.Title() != "" {

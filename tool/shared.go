@@ -2,6 +2,7 @@ package tool
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"sync"
@@ -12,13 +13,13 @@ import (
 type Shared struct {
 	mu     sync.Mutex // guards the fields below
 	values map[any]*sharedValue
-	order  []*sharedValue
+	open   []io.Closer // in the order in which they were opened
 	closed bool
 }
 
 // A sharedValue is opened by the first call that needs it.
 type sharedValue struct {
-	once  sync.Once
+	done  chan struct{} // closed when open has returned
 	value io.Closer
 	err   error
 }
@@ -26,44 +27,65 @@ type sharedValue struct {
 // ErrClosed reports a call that outlived its attempt.
 var ErrClosed = errors.New("tool: the attempt has ended")
 
+// errPanicked is the error of a value whose open panicked.
+var errPanicked = errors.New("tool: open panicked")
+
 // Get returns the value of a key. The first call for a key runs open, and concurrent calls
 // wait for it. If open fails, later calls get the same error. open must not call Get with the
-// same key.
+// same key. A value that is opened after Close is closed at once.
 func (s *Shared) Get(key any, open func() (io.Closer, error)) (io.Closer, error) {
 	s.mu.Lock()
-	v, ok := s.values[key]
+	v, known := s.values[key]
 	switch {
 	case s.closed:
 		s.mu.Unlock()
 		return nil, ErrClosed
-	case !ok:
-		if v = (&sharedValue{err: errPanicked}); s.values == nil {
-			s.values = map[any]*sharedValue{}
-		}
-		s.values[key] = v
-		s.order = append(s.order, v)
+	case known:
+		s.mu.Unlock()
+		<-v.done
+		return v.value, v.err
+	}
+	v = &sharedValue{done: make(chan struct{}), err: errPanicked}
+	if s.values == nil {
+		s.values = map[any]*sharedValue{}
+	}
+	s.values[key] = v
+	s.mu.Unlock()
+	defer close(v.done) // also if open panics
+	value, err := open()
+	s.mu.Lock()
+	late := s.closed
+	if !late && value != nil {
+		s.open = append(s.open, value)
 	}
 	s.mu.Unlock()
-	v.once.Do(func() { v.value, v.err = open() })
+	if late && value != nil {
+		value, err = nil, errors.Join(ErrClosed, closeOne(value))
+	}
+	v.value, v.err = value, err
 	return v.value, v.err
 }
 
-// errPanicked is the error of a value whose open panicked.
-var errPanicked = errors.New("tool: open panicked")
-
-// Close closes all values, the newest first. Values that are being opened are closed once
-// they are open. A second Close does nothing.
+// Close closes all values, the newest first. It does not wait for values that are being
+// opened. A second Close does nothing.
 func (s *Shared) Close() error {
 	s.mu.Lock()
-	order := s.order
-	s.order, s.values, s.closed = nil, nil, true
+	open := s.open
+	s.open, s.closed = nil, true
 	s.mu.Unlock()
 	var errs []error
-	for _, v := range slices.Backward(order) {
-		v.once.Do(func() { v.err = ErrClosed }) // waits for a running open
-		if v.value != nil {
-			errs = append(errs, v.value.Close())
-		}
+	for _, value := range slices.Backward(open) {
+		errs = append(errs, closeOne(value))
 	}
 	return errors.Join(errs...)
+}
+
+// closeOne closes a value. A panic is an error, so that the other values are closed too.
+func closeOne(value io.Closer) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("tool: Close panicked: %v", p)
+		}
+	}()
+	return value.Close()
 }

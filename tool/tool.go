@@ -94,6 +94,10 @@ type Options struct {
 	// passed in. Produces must then not be below Accepts.
 	Stateful bool
 
+	// State names what a stateful tool keeps. Tools with an equal State share it, as those of
+	// one server do. Empty means the name of the tool.
+	State string
+
 	Timeout   time.Duration // of one call; zero means a minute
 	MaxOutput int           // bytes of a result that the agent gets; a longer text is cut at the end, a longer JSON withheld. Zero means 32 KiB
 }

@@ -116,3 +116,38 @@ func TestSharedOpensOnceAndClosesInReverse(t *testing.T) {
 	_, err = s.Get("c", func() (io.Closer, error) { return closer{}, nil })
 	require.ErrorIs(t, err, tool.ErrClosed)
 }
+
+// A panicker panics when it is closed.
+type panicker struct{}
+
+func (panicker) Close() error { panic("boom") }
+
+func TestSharedClosesTheRestAfterAPanic(t *testing.T) {
+	t.Parallel()
+	var s tool.Shared
+	var closed []string
+	_, err := s.Get("a", func() (io.Closer, error) { return closer{"a", &closed}, nil })
+	require.NoError(t, err)
+	_, err = s.Get("b", func() (io.Closer, error) { return panicker{}, nil })
+	require.NoError(t, err)
+	require.ErrorContains(t, s.Close(), "Close panicked: boom")
+	require.Equal(t, []string{"a"}, closed)
+}
+
+// Close does not wait for an open that hangs, and what that opens later is closed.
+func TestSharedDoesNotWaitForAnOpenThatHangs(t *testing.T) {
+	t.Parallel()
+	var s tool.Shared
+	var closed []string
+	hangs, over, ended := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		_, err := s.Get("a", func() (io.Closer, error) { close(hangs); <-over; return closer{"a", &closed}, nil })
+		require.ErrorIs(t, err, tool.ErrClosed)
+	}()
+	<-hangs
+	require.NoError(t, s.Close())
+	close(over)
+	<-ended
+	require.Equal(t, []string{"a"}, closed)
+}

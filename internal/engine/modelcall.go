@@ -20,6 +20,7 @@ import (
 	"github.com/runteam/runteam/internal/codes"
 	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/gate"
+	"github.com/runteam/runteam/internal/oneline"
 	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/internal/schema"
@@ -180,6 +181,9 @@ func (x *modelCall) try(ctx context.Context, o purpose) error {
 			return err
 		}
 	}
+	if err == nil {
+		err = checkEffects(o)
+	}
 	if err := x.run.recordPrompt(ctx, x, text, err); err != nil {
 		return err
 	}
@@ -197,9 +201,6 @@ func (x *modelCall) useCached(ctx context.Context, o purpose, text prompt.Prompt
 			if done, err := a.continueFrom(ctx, e, text); done || err != nil {
 				return done, err
 			}
-		}
-		if err := a.checkEffects(); err != nil {
-			return true, err
 		}
 		if e := x.cache().rejected(); e != nil {
 			if done, err := a.correctAgain(ctx, e); done || err != nil {
@@ -259,7 +260,9 @@ func (x *modelCall) callAgent(ctx context.Context, o purpose, text prompt.Prompt
 		err = acceptTruncated(&x.reply, x.task, x.schema != nil, err)
 	}
 	if err == nil && len(x.reply.ToolCalls) > 0 {
-		x.inAgent = false
+		if x.inAgent = false; len(x.tools) == 0 {
+			return fmt.Errorf("%w: %s", codes.Condition(codes.ToolCall), oneline.Of(x.reply.ToolCalls[0].Name))
+		}
 		if a, first := o.(*attempt); first {
 			return a.converse(outer, text)
 		}

@@ -100,9 +100,22 @@ func (a *attempt) callTool(ctx context.Context, x *modelCall, said *envelope.Env
 	if err != nil {
 		return refuse("Invalid arguments: " + err.Error() + ".")
 	}
+	if c.isExternal() && a.run.repeats() {
+		return refuse("Call refused: a replay calls no tool with external effects.")
+	}
 	if err := c.offerArguments(ctx, a, x, value); err != nil {
 		return refuse("Call refused: " + refusalOf(err) + ".")
 	}
+	if c.sealed[0].Withheld() {
+		return refuse("Call refused: the policy delivers no arguments to " + c.tool.Name + ".")
+	}
+	if canonical, _ := c.sealed[0].Payload().JSON(); canonical != value.Canonical() {
+		c.call.Arguments = canonical
+		if _, err := c.arguments(); err != nil {
+			return refuse("Invalid arguments, once they are redacted: " + err.Error() + ".")
+		}
+	}
+	a.know(c.id)
 	if done, err := c.answered(a, &answer); done || err != nil {
 		return answer, err
 	}
@@ -185,6 +198,16 @@ func (c *toolCall) offerArguments(ctx context.Context, a *attempt, x *modelCall,
 
 // isExternal reports whether the call reaches anything outside the task.
 func (c *toolCall) isExternal() bool { return cmp.Or(c.tool.Effect, tool.External) == tool.External }
+
+// know notes that a call is in the conversation. Calls without effects run at the same time.
+func (c *conversation) know(id string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.made == nil {
+		c.made = map[string]bool{}
+	}
+	c.made[id] = true
+}
 
 // once reports whether the call must not be made twice.
 func (c *toolCall) once() bool { return c.isExternal() && !c.tool.Repeatable }
@@ -357,16 +380,26 @@ func (a *attempt) runtimeAnswer(x *modelCall, said *envelope.Envelope, call llm.
 	}, envelope.Text(text))
 }
 
-// checkEffects returns an error if a call with an external effect has begun in an earlier
-// attempt at the task, which this one would start over.
-func (a *attempt) checkEffects() error {
-	p := a.run.priorRun
-	if len(a.tools) == 0 || p == nil || !p.own || p.answer(&a.modelCall) != nil {
+// checkEffects returns an error if an agent is to be asked although an earlier process made
+// an external call for the task that is not in the conversation: the agent would not know of
+// it.
+func checkEffects(o purpose) error {
+	var a *attempt
+	switch o := o.(type) {
+	case *attempt:
+		a = o
+	case *turn:
+		a = o.of
+	default:
 		return nil
 	}
-	for _, s := range p.toolCalls {
-		if s.Task == a.task.ID && s.Effect == string(tool.External) && !s.Repeatable {
-			return fmt.Errorf("%w: %s was called before the run was interrupted, and the prompt is another one now", ErrEffectsUncertain, s.Agent)
+	p := a.run.priorRun
+	if len(a.tools) == 0 || p == nil || !p.own {
+		return nil
+	}
+	for id, s := range p.toolCalls {
+		if s.Task == a.task.ID && s.Effect == string(tool.External) && !s.Repeatable && (a.conversation == nil || !a.made[id]) {
+			return fmt.Errorf("%w: %s was called before the run was interrupted, and the conversation is another one now", ErrEffectsUncertain, strings.TrimPrefix(s.Agent, gate.ToolReader("")))
 		}
 	}
 	return nil

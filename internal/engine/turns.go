@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"regexp"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -22,6 +23,7 @@ import (
 	"github.com/runteam/runteam/internal/schema"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/prompt"
+	"github.com/runteam/runteam/task"
 	"github.com/runteam/runteam/tool"
 )
 
@@ -44,6 +46,8 @@ type conversation struct {
 	steps      [][]prompt.Message // what each turn added
 	written    int                // how many of them are in the workspace
 	hasFiles   atomic.Bool        // there is a workspace
+	mu         sync.Mutex         // guards made
+	made       map[string]bool    // the IDs of its calls of tools
 	cachedTurn bool               // the first turn is one of an earlier process
 	external   bool               // a tool with an external effect that must not be repeated was called
 }
@@ -59,7 +63,19 @@ func (a *attempt) converse(ctx context.Context, first prompt.Prompt) (err error)
 	if a.conversation == nil {
 		a.conversation = &conversation{}
 	}
-	defer a.shared.Close()
+	defer func() {
+		if err := a.shared.Close(); err != nil {
+			a.run.team.Log.Warn("what the tools of a task shared could not be closed", "task", a.task.Title, "error", err)
+		}
+	}()
+	if a.contract.Duration > 0 { // the calls of tools count towards it
+		if a.contract.ExpiresAt.IsZero() {
+			a.contract.Start(time.Now())
+		}
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadlineCause(ctx, a.contract.ExpiresAt, a.late())
+		defer cancel()
+	}
 	defer func() {
 		if err != nil && a.external && ctx.Err() == nil && !terminal(err) {
 			err = fmt.Errorf("%w, so the task is not retried: %w", ErrEffectsUncertain, err)
@@ -67,7 +83,7 @@ func (a *attempt) converse(ctx context.Context, first prompt.Prompt) (err error)
 	}()
 	current, last := &a.modelCall, &turn{prompt: first}
 	var rejected *schema.RejectedError // of the last answer; corrected once
-	for n := 2; len(current.reply.ToolCalls) > 0 || rejected != nil && current.err != nil; n++ {
+	for n := 2; n <= maxConversation && len(current.reply.ToolCalls) > 0 || rejected != nil && current.err != nil; n++ {
 		t := &turn{modelCall: modelCall{run: a.run, request: a.side(turnPart(n), time.Now())}, of: a, before: last.prompt}
 		t.turn, t.worked, t.tools, t.least = n, current.worked, a.tools, current.contract.MaxInput
 		if current.err != nil {
@@ -96,11 +112,17 @@ func (a *attempt) converse(ctx context.Context, first prompt.Prompt) (err error)
 		}
 		last, current = t, &t.modelCall
 	}
+	if len(current.reply.ToolCalls) > 0 {
+		return fmt.Errorf("%w: after %d turns", codes.Condition(codes.MaxTurns), maxConversation)
+	}
 	own := a.reply
 	a.reply = last.reply
 	a.reply.Usage, a.reply.Turns, a.reply.Warnings, a.reply.Reasoning = own.Usage, own.Turns, own.Warnings, own.Reasoning // later turns account for their own
 	return a.accept(ctx, last.envelope, time.Now())
 }
+
+// maxConversation bounds the turns of an agent that has no bound of its own.
+const maxConversation = 200
 
 // offerResults makes the requested calls and offers their results to the agent.
 func (t *turn) offerResults(ctx context.Context, current *modelCall) error {
@@ -161,6 +183,9 @@ func saidIn(x *modelCall) (*envelope.Envelope, error) {
 	if err != nil {
 		return nil, err
 	}
+	if n := len(raw) + len(x.reply.Text); n > maxSaid {
+		return nil, fmt.Errorf("%w: the calls of tools in one reply have %d bytes, at most %d", brief.ErrTooLarge, n, maxSaid)
+	}
 	v, err := jsonvalue.Parse(string(raw))
 	if err != nil {
 		return nil, fmt.Errorf("tool calls: %w", err)
@@ -207,19 +232,27 @@ func (a *attempt) recordTurn(x *modelCall, said *envelope.Envelope) {
 // offer offers what the agent said, and what its calls gave.
 func (t *turn) offer(said *envelope.Envelope, answers []toolAnswer) {
 	source := gate.Source{Kind: handoff.Draft, Name: string(t.task.ID) + t.part}
-	t.add(gate.Offer{Source: source, Title: "said", Envelope: said}, gate.CorrectionTerms(said.Producer(), t.caps.Agent), maxSaid)
+	t.add(gate.Offer{Source: source, Title: "said", Envelope: said, As: formOf(said)}, gate.CorrectionTerms(said.Producer(), t.caps.Agent), maxSaid)
 	for i := range answers {
 		r := &answers[i]
 		terms := t.run.team.Terms(r.envelope.Producer(), t.caps.Agent)
 		if r.envelope.Producer() == gate.Runtime {
 			terms = gate.CorrectionTerms(gate.Runtime, t.caps.Agent)
 		}
-		o := gate.Offer{Source: gate.Source{Kind: handoff.ToolResult, Name: r.id}, Envelope: r.envelope, Optional: true}
+		o := gate.Offer{Source: gate.Source{Kind: handoff.ToolResult, Name: r.id}, Envelope: r.envelope, As: formOf(r.envelope), Optional: true}
 		if r.failed {
 			o.Title = "error"
 		}
 		t.add(o, terms, r.limit)
 	}
+}
+
+// formOf returns the form that delivers all parts of an envelope.
+func formOf(e *envelope.Envelope) task.Payload {
+	if e.Structured() {
+		return task.Both
+	}
+	return task.Output
 }
 
 // add adds an offer, and the grant of all of it.
@@ -296,6 +329,9 @@ func (a *attempt) continueFrom(ctx context.Context, e *record.AgentCall, first p
 	}
 	a.conversation = &conversation{cachedTurn: true}
 	a.releaseBatch()
+	if err := a.permitted(ctx); err != nil {
+		return true, err
+	}
 	return true, a.converse(ctx, first)
 }
 

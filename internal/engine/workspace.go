@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"runtime"
 
 	"github.com/runteam/runteam/label"
@@ -18,7 +20,18 @@ type workspace struct{ *os.Root }
 
 // Close removes the workspace.
 func (w workspace) Close() error {
-	return errors.Join(w.Root.Close(), os.RemoveAll(w.Name()))
+	dir := w.Name()
+	err := w.Root.Close()
+	if os.RemoveAll(dir) == nil {
+		return err
+	}
+	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, _ error) error { // a tool may have taken its own rights away
+		if d != nil && d.IsDir() {
+			return os.Chmod(path, 0o700)
+		}
+		return nil
+	})
+	return errors.Join(err, os.RemoveAll(dir))
 }
 
 // workspaceKey is the key of the workspace among what the calls of an attempt share.
@@ -69,11 +82,25 @@ func (a *attempt) writeHistory() error {
 	for ; err == nil && a.written < len(a.steps); a.written++ {
 		var raw []byte
 		if raw, err = json.MarshalIndent(a.steps[a.written], "", "  "); err == nil {
-			err = root.WriteFile(fmt.Sprintf("%s/step_%03d.json", historyDir, a.written+1), append(raw, '\n'), 0o644)
+			err = replaceFile(root, fmt.Sprintf("%s/step_%03d.json", historyDir, a.written+1), append(raw, '\n'))
 		}
 	}
 	if err != nil {
 		return fmt.Errorf("workspace: %w", err)
 	}
 	return nil
+}
+
+// replaceFile writes a file, in place of whatever a tool has put there: opening a named pipe
+// would wait for its reader.
+func replaceFile(root *os.Root, name string, text []byte) error {
+	if err := root.RemoveAll(name); err != nil {
+		return err
+	}
+	f, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	return errors.Join(err, f.Close())
 }

@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"cmp"
+
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/flow"
 	"github.com/runteam/runteam/internal/gate"
@@ -20,7 +22,7 @@ func (b *flowBuilder) addTools() {
 			inputs[e.Task] = append(inputs[e.Task], e)
 		}
 	}
-	readers, shared := map[string]int{}, map[string]int{}
+	readers, shared, states := map[string]int{}, map[string]int{}, map[string][]int{}
 	for i := range inputs {
 		tools := b.team.Config.Agents[b.plan.Members[i]].Tools
 		sources := make([]int, len(tools))
@@ -36,6 +38,12 @@ func (b *flowBuilder) addTools() {
 				source = b.addTool(f, reader)
 				if f.Stateful {
 					shared[f.Name] = source
+					state := cmp.Or(f.State, f.Name)
+					for _, other := range states[state] { // what one is given, the other can return
+						b.wholeEdge(other, g.Sources[source].Task, gate.RuleTools)
+						b.wholeEdge(source, g.Sources[other].Task, gate.RuleTools)
+					}
+					states[state] = append(states[state], source)
 				}
 			}
 			sources[k] = source

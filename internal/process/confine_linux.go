@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"os/exec"
 	"runtime"
@@ -44,6 +45,17 @@ var forbidden = []uint32{
 	unix.SYS_PROCESS_VM_READV, unix.SYS_PROCESS_VM_WRITEV, unix.SYS_BPF, unix.SYS_PERF_EVENT_OPEN, unix.SYS_USERFAULTFD,
 }
 
+// pretended are the system calls that change modes, owners and times, also of files that a
+// confined program may not open. They report success and do nothing, so that programs that
+// make them on files of their own go on.
+var pretended = []uint32{
+	unix.SYS_FCHMOD, unix.SYS_FCHMODAT, sysFchmodat2, unix.SYS_FCHOWN, unix.SYS_FCHOWNAT, unix.SYS_UTIMENSAT,
+	unix.SYS_SETXATTR, unix.SYS_LSETXATTR, unix.SYS_FSETXATTR, unix.SYS_REMOVEXATTR, unix.SYS_LREMOVEXATTR, unix.SYS_FREMOVEXATTR,
+}
+
+// sysFchmodat2 is the number of fchmodat2 on every architecture.
+const sysFchmodat2 = 452
+
 // Confines reports whether this system can confine programs.
 var Confines = sync.OnceValue(func() bool {
 	dir, err := os.MkdirTemp("", "runteam")
@@ -59,8 +71,9 @@ var Confines = sync.OnceValue(func() bool {
 
 // startConfined starts cmd with access only to dir and the system's programs. Landlock blocks
 // all other files, /proc and /tmp included, and on newer kernels signals to other processes.
-// A seccomp filter blocks sockets of every family, key rings and tracing. A PID namespace
-// ends all children with the program.
+// A seccomp filter blocks sockets of every family, key rings and tracing, and makes calls that
+// change modes, owners and times do nothing. A PID namespace ends all children with the
+// program. What remains possible is to find out with stat whether a file exists.
 //
 // The limits apply to a thread and its children, so a dedicated thread applies them, starts
 // the program and exits.
@@ -80,6 +93,10 @@ func startConfined(cmd *exec.Cmd, dir string) error {
 
 // restrictThread applies the limits to the current thread.
 func restrictThread(dir string) error {
+	// What the parent of this process left open would pass to the program.
+	if err := unix.CloseRange(3, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC); err != nil {
+		return os.NewSyscallError("close_range", err)
+	}
 	version, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
 	if errno != 0 || version < minVersion {
 		return errors.New("the kernel lacks Landlock, or has too old a version")
@@ -167,6 +184,10 @@ func filterCalls() error {
 	}
 	for _, call := range forbidden {
 		program = append(program, unix.SockFilter{Code: jumpEqual, K: call, Jf: 1}, refuse)
+	}
+	pretend := unix.SockFilter{Code: give, K: unix.SECCOMP_RET_ERRNO} // with no error
+	for _, call := range append(pretended, oldCalls...) {
+		program = append(program, unix.SockFilter{Code: jumpEqual, K: call, Jf: 1}, pretend)
 	}
 	program = append(program, unix.SockFilter{Code: give, K: unix.SECCOMP_RET_ALLOW})
 	filter := unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]}

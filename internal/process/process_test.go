@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -204,4 +205,34 @@ func TestStartAndStop(t *testing.T) {
 	p.Stop()
 	p.Stop()
 	require.Equal(t, "problem", strings.TrimSpace(p.Stderr()))
+}
+
+// What a confined program does to modes and times of files outside has no effect.
+func TestConfinedProgramChangesNoModes(t *testing.T) {
+	t.Parallel()
+	skipUnlessConfines(t, true)
+	outside := filepath.Join(t.TempDir(), "key")
+	require.NoError(t, os.WriteFile(outside, nil, 0o600))
+	for _, command := range []string{"chmod 644 ", "touch -d 2001-01-01 ", "chown 1:1 "} {
+		_, err := shell(t, t.TempDir(), true, command+outside)
+		require.NoError(t, err)
+	}
+	info, err := os.Stat(outside)
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
+	require.WithinDuration(t, time.Now(), info.ModTime(), time.Minute)
+}
+
+// A file that the parent of this process left open does not reach a confined program.
+func TestConfinedProgramInheritsNoFiles(t *testing.T) {
+	t.Parallel()
+	skipUnlessConfines(t, true)
+	secret := filepath.Join(t.TempDir(), "secret")
+	require.NoError(t, os.WriteFile(secret, []byte("canary"), 0o600))
+	fd, err := syscall.Open(secret, syscall.O_RDONLY, 0)
+	require.NoError(t, err)
+	defer syscall.Close(fd)
+	r, err := process.Run(t.Context(), &process.Command{Path: "bash", Args: []string{"-c", fmt.Sprintf("cat <&%d", fd)}, Dir: t.TempDir(), Env: []string{"PATH=/usr/bin:/bin"}, Confine: true}, nil, 1000)
+	require.NoError(t, err)
+	require.NotContains(t, string(r.Stdout), "canary")
 }
