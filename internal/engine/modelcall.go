@@ -20,7 +20,6 @@ import (
 	"github.com/runteam/runteam/internal/codes"
 	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/gate"
-	"github.com/runteam/runteam/internal/oneline"
 	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/internal/schema"
@@ -260,14 +259,8 @@ func (x *modelCall) callAgent(ctx context.Context, o purpose, text prompt.Prompt
 		err = acceptTruncated(&x.reply, x.task, x.schema != nil, err)
 	}
 	if err == nil && len(x.reply.ToolCalls) > 0 {
-		if x.inAgent = false; len(x.tools) == 0 {
-			return fmt.Errorf("%w: %s", codes.Condition(codes.ToolCall), oneline.Of(x.reply.ToolCalls[0].Name))
-		}
-		if a, first := o.(*attempt); first {
-			return a.converse(outer, text)
-		}
-		_, err = saidIn(x)
-		return err
+		x.inAgent = false
+		return takeCalls(outer, x, o, text)
 	}
 	if err != nil {
 		a, ok := o.(*attempt)

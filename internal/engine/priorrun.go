@@ -89,10 +89,8 @@ func priorOf(o *RunOptions) *priorRun {
 			p.turns[p.keyOf(e.Turn)] = e.Turn
 			delete(asked, e.Turn.Session)
 			open[e.Turn.Session] = e.Turn
-		case e.ToolCall != nil:
-			p.toolCalls[e.ToolCall.Session] = e.ToolCall
-		case e.ToolResult != nil:
-			p.results[e.ToolResult.Session] = e.ToolResult
+		case e.ToolCall != nil, e.ToolResult != nil:
+			p.takeTool(e)
 		case e.Rejected != nil:
 			p.rejected[p.keyOf(e.Rejected)] = e.Rejected
 			delete(asked, e.Rejected.Session)
@@ -106,6 +104,12 @@ func priorOf(o *RunOptions) *priorRun {
 			b.attempts, b.interrupted = b.attempts+1, b.interrupted+1
 		}
 	}
+	p.takeInterrupted(asked, begun)
+	return p
+}
+
+// takeInterrupted takes in the calls that have no end.
+func (p *priorRun) takeInterrupted(asked map[string]*record.CallStart, begun map[string]bool) {
 	for session, a := range asked {
 		if a.Ahead && !begun[session] || p.strict {
 			continue // no agent was called; or a replay repeats it as it was
@@ -114,7 +118,15 @@ func priorOf(o *RunOptions) *priorRun {
 		b.attempts, b.interrupted = b.attempts+1, b.interrupted+1
 		p.spend(b, plan.PriorCall{Agent: a.Agent, Model: a.Model, Usage: llm.Usage{InputTokens: gate.Tokens(a.Bytes)}})
 	}
-	return p
+}
+
+// takeTool takes in the start or the result of a call of a tool.
+func (p *priorRun) takeTool(e *record.Entry) {
+	if e.ToolCall != nil {
+		p.toolCalls[e.ToolCall.Session] = e.ToolCall
+	} else {
+		p.results[e.ToolResult.Session] = e.ToolResult
+	}
 }
 
 // hasTurn reports whether a later turn of an attempt was interrupted.

@@ -19,6 +19,7 @@ import (
 	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/jsonvalue"
+	"github.com/runteam/runteam/internal/oneline"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/internal/schema"
 	"github.com/runteam/runteam/llm"
@@ -63,11 +64,7 @@ func (a *attempt) converse(ctx context.Context, first prompt.Prompt) (err error)
 	if a.conversation == nil {
 		a.conversation = &conversation{}
 	}
-	defer func() {
-		if err := a.shared.Close(); err != nil {
-			a.run.team.Log.Warn("what the tools of a task shared could not be closed", "task", a.task.Title, "error", err)
-		}
-	}()
+	defer a.closeShared()
 	if a.contract.Duration > 0 { // the calls of tools count towards it
 		if a.contract.ExpiresAt.IsZero() {
 			a.contract.Start(time.Now())
@@ -121,6 +118,13 @@ func (a *attempt) converse(ctx context.Context, first prompt.Prompt) (err error)
 	return a.accept(ctx, last.envelope, time.Now())
 }
 
+// closeShared closes what the calls of tools shared.
+func (a *attempt) closeShared() {
+	if err := a.shared.Close(); err != nil {
+		a.run.team.Log.Warn("resources of tools could not be closed", "task", a.task.Title, "error", err)
+	}
+}
+
 // maxConversation bounds the turns of an agent that has no bound of its own.
 const maxConversation = 200
 
@@ -158,6 +162,19 @@ func (t *turn) offerProblem(current *modelCall, rejected *schema.RejectedError) 
 	t.add(gate.Offer{Source: gate.Source{Kind: handoff.Fault, Name: string(t.task.ID) + t.part}, Title: "problem", Envelope: problem}, gate.CorrectionTerms(gate.Runtime, t.caps.Agent), maxSaid)
 	t.corrects = true
 	return nil
+}
+
+// takeCalls takes a reply that calls tools: the first turn of an attempt begins a
+// conversation, and a later one continues it.
+func takeCalls(ctx context.Context, x *modelCall, o purpose, text prompt.Prompt) error {
+	if len(x.tools) == 0 {
+		return fmt.Errorf("%w: %s", codes.Condition(codes.ToolCall), oneline.Of(x.reply.ToolCalls[0].Name))
+	}
+	if a, first := o.(*attempt); first {
+		return a.converse(ctx, text)
+	}
+	_, err := saidIn(x)
+	return err
 }
 
 // saidIn makes the envelope of what the agent said in a turn that is not its last. It gives
