@@ -3,6 +3,7 @@ module github.com/runteam/runteam
 go 1.26.0
 
 require (
+	github.com/aymanbagabas/go-udiff v0.4.1
 	github.com/bmatcuk/doublestar/v4 v4.10.4
 	github.com/cenkalti/backoff/v5 v5.0.3
 	github.com/dominikbraun/graph v0.23.0

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"slices"
 	"sync"
 	"syscall"
 	"unsafe"
@@ -17,8 +18,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// readable are the files outside its folder that a confined program may read and execute.
-var readable = []string{
+// systemFiles are the files outside its folder that every confined program may read and
+// execute.
+var systemFiles = []string{
 	"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/nix/store",
 	"/etc/alternatives", "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/localtime",
 	"/etc/nsswitch.conf", "/etc/passwd", "/etc/group", "/etc/ssl/certs", "/etc/mime.types", "/etc/magic",
@@ -41,15 +43,16 @@ const (
 // forbidden are the system calls that a confined program may not make.
 var forbidden = []uint32{
 	unix.SYS_SOCKET, unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER,
-	unix.SYS_ADD_KEY, unix.SYS_REQUEST_KEY, unix.SYS_KEYCTL, unix.SYS_PTRACE,
+	unix.SYS_ADD_KEY, unix.SYS_REQUEST_KEY, unix.SYS_KEYCTL, unix.SYS_MEMFD_CREATE, unix.SYS_MEMFD_SECRET, unix.SYS_SHMGET,
 	unix.SYS_PROCESS_VM_READV, unix.SYS_PROCESS_VM_WRITEV, unix.SYS_BPF, unix.SYS_PERF_EVENT_OPEN, unix.SYS_USERFAULTFD,
 }
 
 // pretended are the system calls that change modes, owners and times, also of files that a
-// confined program may not open. They report success and do nothing, so that programs that
+// confined program may not open, and the processors that a program uses. They report success and do nothing, so that programs that
 // make them on files of their own go on.
 var pretended = []uint32{
 	unix.SYS_FCHMOD, unix.SYS_FCHMODAT, sysFchmodat2, unix.SYS_FCHOWN, unix.SYS_FCHOWNAT, unix.SYS_UTIMENSAT,
+	unix.SYS_SCHED_SETAFFINITY, // see yieldProcessors
 	unix.SYS_SETXATTR, unix.SYS_LSETXATTR, unix.SYS_FSETXATTR, unix.SYS_REMOVEXATTR, unix.SYS_LREMOVEXATTR, unix.SYS_FREMOVEXATTR,
 }
 
@@ -66,7 +69,7 @@ var Confines = sync.OnceValue(func() bool {
 	cmd := exec.Command("/bin/sh", "-c", "exit 0")
 	cmd.Dir = dir
 	ownGroup(cmd)
-	return startConfined(cmd, dir) == nil && cmd.Wait() == nil
+	return startConfined(cmd, dir, nil, defaultLimits()) == nil && cmd.Wait() == nil
 })
 
 // startConfined starts cmd with access only to dir and the system's programs. Landlock blocks
@@ -75,24 +78,59 @@ var Confines = sync.OnceValue(func() bool {
 // change modes, owners and times do nothing. A PID namespace ends all children with the
 // program. What remains possible is to find out with stat whether a file exists.
 //
-// The limits apply to a thread and its children, so a dedicated thread applies them, starts
-// the program and exits.
-func startConfined(cmd *exec.Cmd, dir string) error {
+// All of this applies to a thread and its children, so a dedicated thread applies it, starts
+// the program and exits. The limits on resources apply to a process, so the program is traced
+// until they are set: it stops before its first instruction.
+func startConfined(cmd *exec.Cmd, dir string, readable []string, l *Limits) error {
 	cmd.SysProcAttr.Cloneflags |= unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWIPC | unix.CLONE_NEWNET
+	cmd.SysProcAttr.Ptrace = true
+	cmd.SysProcAttr.Setpgid, cmd.SysProcAttr.Setsid = false, true // schedulers divide time between sessions
 	err := make(chan error, 1)
 	go func() {
 		runtime.LockOSThread() // and never unlocked, so that the thread ends with this goroutine
-		if e := restrictThread(dir); e != nil {
+		if e := restrictThread(dir, readable); e != nil {
 			err <- fmt.Errorf("confine %s: %w", cmd.Path, e)
 			return
 		}
-		err <- cmd.Start()
+		if e := cmd.Start(); e != nil {
+			err <- e
+			return
+		}
+		e := release(cmd.Process.Pid, l)
+		if e != nil {
+			e = fmt.Errorf("limit %s: %w", cmd.Path, e)
+			_ = cmd.Process.Kill()
+			_ = cmd.Wait()
+		}
+		err <- e
 	}()
 	return <-err
 }
 
+// release sets the limits of a program that has stopped before its first instruction, and
+// lets it continue. The thread that started the program must call it.
+func release(pid int, l *Limits) error {
+	var status unix.WaitStatus
+	for {
+		_, err := unix.Wait4(pid, &status, unix.WALL, nil)
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, unix.EINTR) {
+			return os.NewSyscallError("wait4", err)
+		}
+	}
+	if !status.Stopped() {
+		return errors.New("it ended before its limits were set")
+	}
+	if err := applyLimits(pid, l); err != nil {
+		return err
+	}
+	return os.NewSyscallError("ptrace", unix.PtraceDetach(pid))
+}
+
 // restrictThread applies the limits to the current thread.
-func restrictThread(dir string) error {
+func restrictThread(dir string, readable []string) error {
 	// What the parent of this process left open would pass to the program.
 	if err := unix.CloseRange(3, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC); err != nil {
 		return os.NewSyscallError("close_range", err)
@@ -115,7 +153,7 @@ func restrictThread(dir string) error {
 		return os.NewSyscallError("landlock_create_ruleset", errno)
 	}
 	defer unix.Close(int(set))
-	for _, path := range readable {
+	for _, path := range slices.Concat(systemFiles, readable) {
 		if err := allow(int(set), path, readAccess); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
@@ -160,14 +198,14 @@ func allow(set int, path string, access uint64) error {
 	return nil
 }
 
-// filterCalls installs a seccomp filter that refuses the forbidden system calls, and all
-// calls of another architecture.
+// filterCalls installs a seccomp filter that refuses the forbidden system calls, tracing, and
+// all calls of another architecture.
 func filterCalls() error {
 	const (
 		load, jumpEqual, jumpAtLeast, give = unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, unix.BPF_JMP | unix.BPF_JGE | unix.BPF_K, unix.BPF_RET | unix.BPF_K
 
-		offsetOfCall, offsetOfArch = 0, 4       // in struct seccomp_data
-		otherABI                   = 0x40000000 // numbers of the x32 ABI of amd64 begin here
+		offsetOfCall, offsetOfArch, offsetOfArgument = 0, 4, 16   // in struct seccomp_data
+		otherABI                                     = 0x40000000 // numbers of the x32 ABI of amd64 begin here
 	)
 	arch := uint32(unix.AUDIT_ARCH_X86_64)
 	if runtime.GOARCH == "arm64" {
@@ -189,7 +227,13 @@ func filterCalls() error {
 	for _, call := range append(pretended, oldCalls...) {
 		program = append(program, unix.SockFilter{Code: jumpEqual, K: call, Jf: 1}, pretend)
 	}
-	program = append(program, unix.SockFilter{Code: give, K: unix.SECCOMP_RET_ALLOW})
+	permit := unix.SockFilter{Code: give, K: unix.SECCOMP_RET_ALLOW}
+	program = append(program, // a program is traced only until its limits are set; see release
+		unix.SockFilter{Code: jumpEqual, K: unix.SYS_PTRACE, Jf: 5},
+		unix.SockFilter{Code: load, K: offsetOfArgument},
+		unix.SockFilter{Code: jumpEqual, K: unix.PTRACE_TRACEME, Jt: 2},
+		unix.SockFilter{Code: jumpEqual, K: unix.PTRACE_DETACH, Jt: 1},
+		refuse, permit, permit)
 	filter := unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]}
 	return os.NewSyscallError("seccomp", unix.Prctl(unix.PR_SET_SECCOMP, unix.SECCOMP_MODE_FILTER, uintptr(unsafe.Pointer(&filter)), 0, 0))
 }

@@ -4,6 +4,7 @@
 package process
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +15,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/runteam/runteam/internal/mask"
 )
 
 // A Command says what to run.
@@ -25,7 +28,19 @@ type Command struct {
 
 	// Confine confines the program to Dir and the system's programs. It is an error where
 	// [Confines] reports false.
-	Confine bool
+	Confine  bool
+	Readable []string // other files that a confined program may read and execute
+	Limits   *Limits  // of a confined program; nil means the default
+
+	// Mask has the values that are replaced in the outputs of the program; Start leaves the
+	// standard output as it is.
+	Mask *mask.Values
+
+	// Grace is how long Run waits after it asked the program to end (SIGTERM) before it kills
+	// it. Zero means that it is killed at once.
+	Grace time.Duration
+
+	EndWhenFull bool // Run ends a program whose standard output is larger than what is kept
 }
 
 // Environment returns a minimal environment: PATH, HOME, LANG, TMPDIR and SystemRoot of this
@@ -74,9 +89,10 @@ func Start(c *Command) (*Process, error) {
 		return nil, err
 	}
 	p := &Process{Stdin: stdin, Stdout: stdout, cmd: c.command(), exited: make(chan struct{})}
-	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = in, out, &p.stderr
+	masked := c.Mask.Writer(&p.stderr)
+	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = in, out, masked
 	p.cmd.WaitDelay = StopTime // for children that keep the standard error open
-	err = c.start(p.cmd)
+	quota, err := c.start(p.cmd)
 	in.Close()
 	out.Close()
 	if err != nil {
@@ -88,6 +104,8 @@ func Start(c *Command) (*Process, error) {
 		defer close(p.exited)
 		_ = p.cmd.Wait()
 		killGroup(p.cmd)
+		_ = masked.Flush()
+		quota.stop(p.cmd.ProcessState)
 	}()
 	return p, nil
 }
@@ -112,26 +130,46 @@ func (p *Process) Stop() {
 
 // A Result is the outcome of Run.
 type Result struct {
-	Stdout, Stderr []byte
-	Cut            bool // there was more output than was kept
-	ExitStatus     int  // -1 if a signal ended it
+	Stdout, Stderr []byte // the beginning of the standard output, and the end of the standard error
+	Cut, StderrCut bool   // more was written than is kept
+	ExitStatus     int    // -1 if a signal ended it
+	Exceeded       string // which limit a confined program reached; empty if none
 }
 
 // Run runs a program with an input, and keeps at most limit bytes of each output. When ctx
-// ends, the program is ended with everything that it started, and the error is the cause.
+// ends, the program is ended with everything in its process group, and the error is the cause.
 func Run(ctx context.Context, c *Command, stdin io.Reader, limit int) (Result, error) {
-	stdout, stderr := head{limit: limit}, head{limit: limit}
 	cmd := c.command()
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdin, &stdout, &stderr
+	stdout, stderr := &head{limit: limit}, &tail{limit: limit}
+	if c.EndWhenFull {
+		stdout.full = func() { killGroup(cmd) }
+	}
+	out, errs := c.Mask.Writer(stdout), c.Mask.Writer(stderr)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdin, out, errs
 	cmd.WaitDelay = StopTime
-	if err := c.start(cmd); err != nil {
+	if ctx.Err() != nil {
+		return Result{}, context.Cause(ctx)
+	}
+	quota, err := c.start(cmd)
+	if err != nil {
 		return Result{}, err
 	}
-	stop := context.AfterFunc(ctx, func() { killGroup(cmd) })
-	err := cmd.Wait()
-	stop()
+	over, watched := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(watched)
+		select {
+		case <-ctx.Done():
+			endGroup(cmd, c.Grace, over)
+		case <-over:
+		}
+	}()
+	err = cmd.Wait()
+	close(over)
+	<-watched
 	killGroup(cmd) // children that it left running
-	r := Result{Stdout: stdout.kept, Stderr: stderr.kept, Cut: stdout.cut || stderr.cut, ExitStatus: cmd.ProcessState.ExitCode()}
+	_, _ = out.Flush(), errs.Flush()
+	r := Result{Stdout: stdout.kept, Stderr: stderr.last(limit), Cut: stdout.cut, StderrCut: stderr.cut, ExitStatus: cmd.ProcessState.ExitCode()}
+	r.Exceeded = quota.stop(cmd.ProcessState)
 	_, exited := errors.AsType[*exec.ExitError](err)
 	switch {
 	case ctx.Err() != nil:
@@ -142,6 +180,20 @@ func Run(ctx context.Context, c *Command, stdin io.Reader, limit int) (Result, e
 	return r, err
 }
 
+// endGroup asks the group of a program to end, and kills it if the program has not ended
+// after a while.
+func endGroup(cmd *exec.Cmd, grace time.Duration, over <-chan struct{}) {
+	if grace > 0 {
+		terminateGroup(cmd)
+		select {
+		case <-over:
+			return
+		case <-time.After(grace):
+		}
+	}
+	killGroup(cmd)
+}
+
 // command returns the command as package exec has it.
 func (c *Command) command() *exec.Cmd {
 	cmd := exec.Command(c.Path, c.Args...)
@@ -150,52 +202,24 @@ func (c *Command) command() *exec.Cmd {
 	return cmd
 }
 
-// start starts a command.
-func (c *Command) start(cmd *exec.Cmd) error {
+// start starts a command. The caller must stop the quota, which is nil for a program that is
+// not confined.
+func (c *Command) start(cmd *exec.Cmd) (*quota, error) {
 	if !c.Confine {
-		return cmd.Start()
+		return nil, cmd.Start()
 	}
 	if !Confines() {
-		return fmt.Errorf("%s: confinement is not supported on this system", c.Path)
+		return nil, fmt.Errorf("%s: confinement is not supported on this system", c.Path)
 	}
-	return startConfined(cmd, c.Dir)
+	limits := cmp.Or(c.Limits, defaultLimits())
+	q := newQuota(c.Dir, limits)
+	if err := startConfined(cmd, c.Dir, c.Readable, limits); err != nil {
+		return nil, err
+	}
+	q.watch(cmd)
+	return q, nil
 }
 
-// A head keeps the first bytes that were written to it.
-type head struct {
-	limit int
-	kept  []byte
-	cut   bool
-}
-
-// Write keeps the start of p, and drops what is above the limit.
-func (h *head) Write(p []byte) (int, error) {
-	room := min(len(p), h.limit-len(h.kept))
-	h.kept, h.cut = append(h.kept, p[:room]...), h.cut || room < len(p)
-	return len(p), nil
-}
-
-// A tail keeps the last bytes that were written to it.
-type tail struct {
-	mu   sync.Mutex // guards kept
-	kept []byte
-}
-
-// tailSize is how much of the standard error of a program is kept.
-const tailSize = 2 << 10
-
-// Write keeps the end of p.
-func (t *tail) Write(p []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.kept = append(t.kept, p[max(0, len(p)-tailSize):]...)
-	t.kept = append([]byte(nil), t.kept[max(0, len(t.kept)-tailSize):]...)
-	return len(p), nil
-}
-
-// String returns what was kept.
-func (t *tail) String() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return string(t.kept)
-}
+// Machine is the name of what all commands that are not confined share: files, processes and
+// the network. What one of them reads can reach every other.
+const Machine = "machine"

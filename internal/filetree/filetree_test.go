@@ -1,0 +1,158 @@
+package filetree_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/runteam/runteam/internal/filetree"
+)
+
+// tree returns a tree of pairs of a path and a text; the text "-" is a removed file.
+func tree(pairs ...string) filetree.Tree {
+	t := filetree.Tree{}
+	for i := 0; i < len(pairs); i += 2 {
+		if t[pairs[i]] = &pairs[i+1]; pairs[i+1] == "-" {
+			t[pairs[i]] = nil
+		}
+	}
+	return t
+}
+
+func TestReadLeavesOutWhatIsNoText(t *testing.T) {
+	t.Parallel()
+	m := fstest.MapFS{
+		"a.go": {Data: []byte("a")}, "empty": {Data: nil}, "dir/b.go": {Data: []byte("b")}, "dir/dist/x.js": {Data: []byte("x")},
+		".git/HEAD": {Data: []byte("ref")}, "sub/.runteam/journal.db": {Data: []byte("j")},
+		"logo.png": {Data: []byte("\x89PNG\x00\x01")}, "latin1.txt": {Data: []byte("caf\xe9")}, "late.bin": {Data: append([]byte(strings.Repeat("a", 600)), 0xff)},
+		"link": {Data: []byte("a.go"), Mode: os.ModeSymlink},
+	}
+	f, err := filetree.ReadFolder(m, "dist", "*.min.js")
+	require.NoError(t, err)
+	require.Equal(t, tree("a.go", "a", "dir/b.go", "b", "empty", ""), filetree.TreeOf(f))
+	require.Equal(t, []string{"late.bin", "latin1.txt", "link", "logo.png"}, f.Skipped())
+	_, err = filetree.ReadFolder(m, "[")
+	require.ErrorContains(t, err, "not a valid glob")
+}
+
+func TestReadRefusesWhatIsTooLarge(t *testing.T) {
+	t.Parallel()
+	half := []byte(strings.Repeat("a", filetree.MaxBytes/2+1))
+	_, err := filetree.ReadFolder(fstest.MapFS{"a": {Data: half}, "b": {Data: half}})
+	var large *filetree.TooLargeError
+	require.ErrorAs(t, err, &large)
+	_, err = filetree.ReadFolder(fstest.MapFS{"a": {Data: half}, "b.png": {Data: append([]byte{0}, half...)}})
+	require.NoError(t, err, "a file that is left out does not count")
+	many := fstest.MapFS{}
+	for i := range filetree.MaxFiles + 1 {
+		many[strconv.Itoa(i)] = &fstest.MapFile{}
+	}
+	_, err = filetree.ReadFolder(many)
+	require.ErrorAs(t, err, &large)
+}
+
+func TestTreesAsJSON(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		want := draw(t, "file")
+		got, err := filetree.Parse(want.JSON())
+		require.NoError(t, err)
+		require.Equal(t, want, got)
+	})
+	for _, bad := range []string{``, `[]`, `"a"`, `{"a": 1}`, `{"a": {"..": "x"}}`, `{"": "x"}`, `{"a/b": "x"}`, `{"a": {"/": "x"}}`, `{"a\u0000": "x"}`, `{".": "x"}`, `{"a\nb": "x"}`} {
+		_, err := filetree.Parse(bad)
+		require.ErrorIs(t, err, filetree.ErrInvalid, bad)
+	}
+}
+
+// draw draws the files of a folder, as a tree without folders and files of one name.
+func draw(t *rapid.T, label string) filetree.Tree {
+	paths := []string{"a", "b.go", "dir/a", "dir/deep/er", "sp ace/ü"}
+	lines := rapid.SliceOfN(rapid.SampledFrom([]string{"one\n", "two\n", "three\n", "ann@x.org\n", "\n", "last"}), 0, 12)
+	out := filetree.Tree{}
+	for _, path := range paths {
+		switch rapid.IntRange(0, 3).Draw(t, label+path) {
+		case 0:
+		case 1:
+			out[path] = nil
+		default:
+			out[path] = new(strings.Join(lines.Draw(t, "lines"), ""))
+		}
+	}
+	return out
+}
+
+// TestPatchesApply applies drawn patches with git, to a folder in which mail addresses are
+// not redacted.
+func TestPatchesApply(t *testing.T) {
+	t.Parallel()
+	git, err := exec.LookPath("git")
+	if err != nil {
+		t.Skip("git is not installed")
+	}
+	redacted := func(in filetree.Tree) filetree.Tree {
+		out := filetree.Tree{}
+		for path, text := range in {
+			out[path] = new(strings.ReplaceAll(*text, "ann@x.org", "[REDACTED:email]"))
+		}
+		return out
+	}
+	dir := t.TempDir()
+	rapid.Check(t, func(t *rapid.T) {
+		original, want := draw(t, "original"), filetree.Tree{}
+		for path, text := range original {
+			if text == nil {
+				delete(original, path)
+			}
+		}
+		before, changed := redacted(original), filetree.Tree{}
+		for path, text := range draw(t, "changed") {
+			if text == nil && before[path] == nil {
+				continue
+			}
+			if text != nil { // the task cannot write what it cannot read
+				text = new(strings.ReplaceAll(*text, "ann@x.org", "[REDACTED:email]"))
+				if before[path] != nil && rapid.Bool().Draw(t, "append") {
+					text = new(*before[path] + *text)
+				}
+			}
+			changed[path] = text
+		}
+		patch, err := filetree.Patch(changed, before, original)
+		require.NoError(t, err)
+		require.NoError(t, os.RemoveAll(filepath.Join(dir, "work")))
+		for path, text := range original {
+			require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, "work", path)), 0o755))
+			require.NoError(t, os.WriteFile(filepath.Join(dir, "work", path), []byte(*text), 0o644))
+		}
+		require.NoError(t, os.MkdirAll(filepath.Join(dir, "work"), 0o755))
+		if !strings.Contains(patch, "diff --git") {
+			return
+		}
+		cmd := exec.Command(git, "apply", "--whitespace=nowarn", "-")
+		cmd.Dir, cmd.Stdin = filepath.Join(dir, "work"), strings.NewReader(patch)
+		cmd.Env = append(os.Environ(), "GIT_CEILING_DIRECTORIES="+dir)
+		output, err := cmd.CombinedOutput()
+		require.NoError(t, err, "%s\n%s", output, patch)
+		got, _, err := filetree.Read(os.DirFS(filepath.Join(dir, "work")), nil)
+		require.NoError(t, err)
+		for path, text := range original {
+			if _, is := changed[path]; !is {
+				want[path] = text
+			}
+		}
+		for path, text := range changed {
+			if text != nil {
+				want[path] = text
+			}
+		}
+		require.Equal(t, redacted(want), redacted(got), patch)
+	})
+}
