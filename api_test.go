@@ -59,6 +59,7 @@ func missing(of, in string) string {
 // opaque are the types of internal packages that exported signatures may name, and why.
 // Programs pass values of these types on and cannot use them otherwise.
 var opaque = map[string]string{
+	"filetree.Folder": "read by ReadFolder, for an Input",
 	"event.Event":     "what package team makes an event from",
 	"gate.Decision":   "what a receipt says about one piece of context",
 	"brief.Brief":     "what the engine builds a prompt from",

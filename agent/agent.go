@@ -26,7 +26,6 @@ import (
 	"github.com/runteam/runteam/internal/callinfo"
 	"github.com/runteam/runteam/internal/codes"
 	"github.com/runteam/runteam/internal/endpoint"
-	"github.com/runteam/runteam/internal/jsonvalue"
 	"github.com/runteam/runteam/internal/oneline"
 	"github.com/runteam/runteam/internal/schema"
 	"github.com/runteam/runteam/internal/supervise"
@@ -75,10 +74,14 @@ type Options struct {
 	// MaxTurns limits the model calls of one attempt at a task: one for each round of tool
 	// calls, the answer, and one correction if the answer does not match the output schema.
 	// Zero means 10; 1 allows neither tools nor a correction. Retries of a failed call are not
-	// counted. An attempt that needs more fails with MAX_TURNS.
+	// counted. An attempt that needs more fails with MAX_TURNS; calls of tools that the last of
+	// them asks for are not made.
 	MaxTurns int
 
-	Timeout     time.Duration // bound on the whole work for one prompt; zero means none
+	// Timeout bounds the work for one prompt, with retries and waits: in a conversation with
+	// tools each turn, without the time of the tools. Zero means none. The Timeout of a task
+	// bounds the whole attempt.
+	Timeout     time.Duration
 	CallTimeout time.Duration // bound on one model call; zero means 5 minutes
 
 	// Retry tunes how often a failed model call is made again; zero means two
@@ -210,19 +213,21 @@ func (a *LLM) Run(ctx context.Context, p prompt.Prompt) (Reply, error) {
 	if turn > a.options.MaxTurns {
 		return Reply{}, a.noTurn()
 	}
-	c := conversation{agent: a, messages: messagesOf(p), tools: toolsOf(p), system: p.System(), schema: replySchema(p, output)}
-	if len(c.tools) > 0 {
-		c.schema = nil // most endpoints that follow a schema then call no tool; the system prompt has it
-	}
+	c := a.conversation(p, output)
 	for corrected := false; ; corrected = true {
 		err := c.turn(ctx)
-		if len(c.reply.ToolCalls) > 0 {
+		switch {
+		case len(c.reply.ToolCalls) == 0:
+		case supervised && turn == a.options.MaxTurns: // nothing could read the results
+			c.reply.ToolCalls = nil
+			return c.reply, a.noTurn()
+		default:
 			return c.reply, err
 		}
 		if output == nil || err != nil && !c.reply.Truncated {
 			return c.reply, err
 		}
-		problem := c.read(ctx, output)
+		problem := c.reply.read(ctx, output)
 		switch {
 		case err != nil:
 			// The answer may be complete. If it fails a guard, that is the error: after
@@ -249,9 +254,18 @@ func (a *LLM) Run(ctx context.Context, p prompt.Prompt) (Reply, error) {
 	}
 }
 
+// conversation returns the conversation that begins with a prompt.
+func (a *LLM) conversation(p prompt.Prompt, output *schema.Schema) conversation {
+	c := conversation{agent: a, messages: messagesOf(p), tools: toolsOf(p), system: p.System(), schema: replySchema(p, output)}
+	if len(c.tools) > 0 {
+		c.schema = nil // most endpoints that follow a schema then call no tool; the system prompt has it
+	}
+	return c
+}
+
 // noTurn returns the error of an answer that needs more turns than the agent has.
 func (a *LLM) noTurn() error {
-	return fmt.Errorf("%w: maxTurns is %d", Condition(codes.MaxTurns), a.options.MaxTurns)
+	return fmt.Errorf("%w: maxTurns is %d, and the model has not answered; raise it", Condition(codes.MaxTurns), a.options.MaxTurns)
 }
 
 // A conversation is the work on one prompt.
@@ -328,20 +342,6 @@ func (a *LLM) chain(ctx context.Context) llm.Model {
 		models[i] = llm.Retry(meteredAs(ctx, m, nameOf(a.models[i])), a.options.Retry)
 	}
 	return llm.Fallback(models...)
-}
-
-// read finds the structured answer in the text and validates it. It removes other words
-// around the answer, because nothing validated them.
-func (c *conversation) read(ctx context.Context, s *schema.Schema) error {
-	v, found, err := jsonvalue.Find(c.reply.Text, s.AllowsType)
-	if err != nil {
-		return err
-	}
-	if err := s.ValidateContext(ctx, v); err != nil {
-		return err
-	}
-	c.reply.JSON, c.reply.Text = v, found
-	return nil
 }
 
 // A bounded model has a time limit for each call, and checks each reply.

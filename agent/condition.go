@@ -12,8 +12,10 @@ import "github.com/runteam/runteam/internal/codes"
 //   - ANSWER_REFUSED: the model refused to answer
 //   - FINISH_REASON_UNKNOWN: the answer ended for an unknown reason
 //   - MAX_TURNS: the agent has no turn left
+//   - LOOP_DETECTED: the agent repeats itself, which its loop detection ends
 //   - TOOL_NOT_GRANTED: the model called a tool that it was not given
 //   - TIMEOUT: the agent took too long
+//   - EFFECTS_UNCERTAIN: an unconfined command was interrupted
 //
 // Another attempt can help after a truncated answer, an unknown reason and a timeout. The
 // errors of an [LLM] wrap a Condition:

@@ -39,7 +39,7 @@ func build(m *testing.M) int {
 		panic(err)
 	}
 	defer os.RemoveAll(bin)
-	out, err := exec.Command("go", "build", "-ldflags=-w", "-o", bin+string(filepath.Separator), "../cmd/runteam", "./library", "./durable", "./tools", "./quickstart").CombinedOutput()
+	out, err := exec.Command("go", "build", "-ldflags=-w", "-o", bin+string(filepath.Separator), "../cmd/runteam", "./library", "./durable", "./tools", "./quickstart", "./data-analysis", "./web-research/server").CombinedOutput()
 	if err != nil {
 		panic("go build: " + err.Error() + "\n" + string(out))
 	}
@@ -137,13 +137,17 @@ func TestExamples(t *testing.T) {
 		{"contract-review", func(t *testing.T) (string, string, int) { return offline(t, "contract-review") }, 0},
 		{"research", func(t *testing.T) (string, string, int) { return offline(t, "research") }, 0},
 		{"incident-postmortem", func(t *testing.T) (string, string, int) { return offline(t, "incident-postmortem") }, 0},
+		{"web-research", func(t *testing.T) (string, string, int) { return offline(t, "web-research") }, 0},
 		{"meeting-summary", func(t *testing.T) (string, string, int) { return offline(t, "meeting-summary") }, 0},
 		{"failure", func(t *testing.T) (string, string, int) { return offline(t, "failure") }, 1},
+		{"process-agent", func(t *testing.T) (string, string, int) { return offline(t, "process-agent") }, 0},
 		{"library", func(t *testing.T) (string, string, int) { return run(t, "library") }, 0},
 		{"durable", func(t *testing.T) (string, string, int) { return run(t, "durable") }, 0},
 		{"tools", func(t *testing.T) (string, string, int) { return run(t, "tools") }, 0},
+		{"code-review", func(t *testing.T) (string, string, int) { return offline(t, "code-review") }, 0},
+		{"data-analysis", func(t *testing.T) (string, string, int) { return run(t, "data-analysis") }, 0},
 	}
-	for _, dir := range []string{"../cmd/runteam", "library", "durable", "tools", "quickstart"} { // for the cache, too
+	for _, dir := range []string{"../cmd/runteam", "library", "durable", "tools", "quickstart", "data-analysis", "web-research/server"} { // for the cache, too
 		_, err := os.ReadDir(dir)
 		require.NoError(t, err)
 	}

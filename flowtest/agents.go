@@ -67,6 +67,9 @@ type testAgent struct {
 
 func (t *testTeam) connect(a specfile.Agent) (agent.Agent, error) {
 	out := &testAgent{team: t, name: a.Member.Name, own: t.f.agents[a.Member.Name]}
+	if a.Process != nil { // it has no endpoint
+		return agent.Func(out.Run), nil
+	}
 	for _, one := range append([]specfile.Connection{a.Connection}, a.Fallback...) {
 		out.endpoints = append(out.endpoints, cmp.Or(one.BaseURL, t.baseURL, openAI))
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/runteam/runteam/internal/engine"
+	"github.com/runteam/runteam/internal/filetree"
 	"github.com/runteam/runteam/internal/jsonvalue"
 	"github.com/runteam/runteam/internal/pick"
 	"github.com/runteam/runteam/task"
@@ -42,6 +43,15 @@ func (f *Flow) PlantInput(name string, path ...task.Path) Canary {
 		f.misuse("input %q: %v", name, err)
 	}
 	inputs[at].Text = text
+	if inputs[at].Folder != nil && err == nil {
+		tree, err := filetree.Parse(text)
+		if err != nil {
+			f.misuse("input %q: name a file of the folder, such as /src/main.go: %v", name, err)
+			return c
+		}
+		inputs[at].Folder = filetree.FolderOf(tree, nil)
+		inputs[at].Text = filetree.TextOf(inputs[at].Folder)
+	}
 	f.file.Run.Inputs = inputs
 	return c
 }

@@ -67,7 +67,7 @@ type Entry struct {
 // applies only if To is not cleared for the value, and then only Paths are delivered.
 type Declassifier struct {
 	Entry
-	Paths   []task.Path          // which the output schema of From must bound, unless UnsafeText is set
+	Paths   []task.Path          // which the output schema of From must bound, or the parameters of To if it is a tool, unless UnsafeText is set
 	LowerTo label.Classification // the label of the delivered parts
 	// UnsafeText allows paths with free text, which can contain anything that From
 	// has read. A plan warns about it.

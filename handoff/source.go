@@ -17,4 +17,5 @@ const (
 	Draft      SourceKind = "draft"      // what the reader itself said in an earlier turn, such as an answer to correct
 	Arguments  SourceKind = "arguments"  // of a call of a tool, which reads them
 	ToolResult SourceKind = "toolResult" // what a tool returned
+	Files      SourceKind = "files"      // the output files of a task
 )

@@ -8,7 +8,7 @@
 //
 // Servers are not trusted: their annotations about effects are ignored; set [Server].Options.
 // [Server.Tools] pins the definitions; if a later session offers different ones, its calls
-// fail. Sampling, elicitation and roots are refused.
+// fail. Sampling and elicitation are refused, and a server gets no roots.
 package mcp
 
 import (
@@ -22,10 +22,12 @@ import (
 	"net/url"
 	"regexp"
 	"slices"
+	"strings"
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/runteam/runteam/internal/mask"
 	"github.com/runteam/runteam/tool"
 )
 
@@ -35,7 +37,8 @@ type Server struct {
 	Name string // 1 to 32 letters, digits, _ or -; the names of its tools begin with it
 
 	// Command is a program to start, with Args, in Dir. Its environment is PATH, HOME, LANG,
-	// TMPDIR and SystemRoot of this process, and Env; nothing else.
+	// TMPDIR and SystemRoot of this process, and Env; nothing else. Values of Env and Headers
+	// with at least 4 bytes are replaced by ${NAME} in everything that the server writes.
 	Command string
 	Args    []string
 	Env     map[string]string
@@ -44,7 +47,8 @@ type Server struct {
 	URL     string            // of a server that speaks streamable HTTP
 	Headers map[string]string // sent to the origin of URL only, so they may hold credentials
 
-	// Allow lists the tools to offer, by the server's own names. Nil means all, empty none.
+	// Allow lists the tools to offer: by the server's own names, or by what follows SERVER__ in
+	// the name of the [tool.Tool]. Nil means all, empty none.
 	Allow []string
 
 	// SharedSession makes all tasks of this process use one session, until [Server.Close]. It
@@ -70,9 +74,9 @@ const connectTimeout = 30 * time.Second
 const separator = "__"
 
 var (
-	nameForm    = regexp.MustCompile(`^[A-Za-z0-9_-]{1,32}$`)
-	notInName   = regexp.MustCompile(`[^A-Za-z0-9_-]`)
-	errNoServer = errors.New("set either Command or URL")
+	nameForm     = regexp.MustCompile(`^[A-Za-z0-9_-]{1,32}$`)
+	notInName    = regexp.MustCompile(`[^A-Za-z0-9_-]`)
+	errTransport = errors.New("set either Command or URL")
 )
 
 // Tools connects to the server, reads the definitions of its tools, and disconnects. It gives
@@ -94,15 +98,38 @@ func (s *Server) Tools(ctx context.Context) ([]*tool.Tool, error) {
 		return nil, err
 	}
 	pinned := &pinned{server: s, digest: digestOf(defined)}
+	return s.toolsOf(defined, pinned.call)
+}
+
+// Declared returns the tools of Allow without connecting to the server, for the check of a
+// plan: they have no descriptions, accept any object, and their calls fail.
+func (s *Server) Declared() ([]*tool.Tool, error) {
+	if err := s.check(); err != nil {
+		return nil, err
+	}
+	defined := make([]definition, len(s.Allow))
+	for i, name := range s.Allow {
+		defined[i] = definition{Name: name, Schema: json.RawMessage(`{"type":"object"}`)}
+	}
+	return s.toolsOf(defined, func(context.Context, string, tool.Call) (tool.Result, error) {
+		return tool.Result{}, fmt.Errorf("mcp server %q: %w", s.Name, errNotConnected)
+	})
+}
+
+// errNotConnected reports a call of a tool that is only declared.
+var errNotConnected = errors.New("not connected; this tool is only declared")
+
+// toolsOf returns tools with these definitions, whose calls call makes.
+func (s *Server) toolsOf(defined []definition, call func(ctx context.Context, name string, c tool.Call) (tool.Result, error)) ([]*tool.Tool, error) {
 	tools := make([]*tool.Tool, 0, len(defined))
 	for _, d := range defined {
 		t := &tool.Tool{
-			Name: s.Name + separator + notInName.ReplaceAllString(d.Name, "_"), Description: d.Description, Parameters: d.Schema,
+			Name: s.Name + separator + nameOf(d.Name), Description: s.masks().Text(d.Description), Parameters: s.masks().JSON(d.Schema),
 			Foreign: true, Options: s.Options,
 		}
 		t.State = cmp.Or(s.Options.State, "mcp "+cmp.Or(s.URL, s.Name))
 		t.Stateful = !s.Stateless || s.SharedSession || s.Options.Stateful
-		t.Run = func(ctx context.Context, call tool.Call) (tool.Result, error) { return pinned.call(ctx, d.Name, call) }
+		t.Run = func(ctx context.Context, c tool.Call) (tool.Result, error) { return call(ctx, d.Name, c) }
 		if err := t.Check(); err != nil {
 			return nil, fmt.Errorf("mcp server %q: %w; to leave this tool out, list the others in Allow", s.Name, err)
 		}
@@ -114,13 +141,19 @@ func (s *Server) Tools(ctx context.Context) ([]*tool.Tool, error) {
 	return tools, nil
 }
 
+// nameOf returns a server's name of a tool with only characters that names may have.
+func nameOf(name string) string { return notInName.ReplaceAllString(name, "_") }
+
+// allows reports whether an entry of Allow means a tool.
+func allows(entry, name string) bool { return entry == name || entry == nameOf(name) }
+
 // check returns an error if the server cannot be used as it is described.
 func (s *Server) check() error {
 	switch {
 	case !nameForm.MatchString(s.Name):
 		return fmt.Errorf("mcp server %q: invalid name; use 1 to 32 letters, digits, _ or -", s.Name)
 	case (s.Command == "") == (s.URL == ""):
-		return fmt.Errorf("mcp server %q: %w", s.Name, errNoServer)
+		return fmt.Errorf("mcp server %q: %w", s.Name, errTransport)
 	case s.Command == "" && (len(s.Args) > 0 || len(s.Env) > 0 || s.Dir != ""):
 		return fmt.Errorf("mcp server %q: Args, Env and Dir require Command", s.Name)
 	case s.URL == "" && len(s.Headers) > 0:
@@ -147,13 +180,16 @@ const (
 // definitions returns the tools that the server offers and the caller allows, by name.
 func (s *Server) definitions(ctx context.Context, c *connection) ([]definition, error) {
 	var list []definition
+	var offered []string
 	for t, err := range c.session.Tools(ctx, nil) {
 		switch {
 		case err != nil:
 			return nil, s.failed(ctx, c, err)
-		case len(list) == maxTools:
+		case len(offered) == maxTools:
 			return nil, fmt.Errorf("mcp server %q: offers more than %d tools", s.Name, maxTools)
-		case s.Allow != nil && !slices.Contains(s.Allow, t.Name):
+		}
+		offered = append(offered, t.Name)
+		if s.Allow != nil && !slices.ContainsFunc(s.Allow, func(entry string) bool { return allows(entry, t.Name) }) {
 			continue
 		}
 		raw, err := json.Marshal(t.InputSchema)
@@ -166,12 +202,30 @@ func (s *Server) definitions(ctx context.Context, c *connection) ([]definition, 
 		list = append(list, definition{t.Name, t.Description, raw})
 	}
 	slices.SortFunc(list, func(a, b definition) int { return cmp.Compare(a.Name, b.Name) })
+	var missing []string
 	for _, name := range s.Allow {
-		if !slices.ContainsFunc(list, func(d definition) bool { return d.Name == name }) {
-			return nil, fmt.Errorf("mcp server %q: Allow: the server has no tool %q", s.Name, name)
+		if !slices.ContainsFunc(list, func(d definition) bool { return allows(name, d.Name) }) {
+			missing = append(missing, name)
 		}
 	}
+	if len(missing) > 0 {
+		slices.Sort(offered)
+		return nil, &MissingToolsError{Server: s.Name, Missing: missing, Offered: offered}
+	}
 	return list, nil
+}
+
+// A MissingToolsError reports tools of [Server].Allow that the server does not have.
+type MissingToolsError struct {
+	Server  string
+	Missing []string // in the order of Allow
+	Offered []string // what the server has, sorted
+}
+
+// Error names the tools that are missing.
+func (e *MissingToolsError) Error() string {
+	names := fmt.Sprintf("%q", e.Missing)
+	return fmt.Sprintf("mcp server %q: Allow: the server has no tool %s", e.Server, names[1:len(names)-1])
 }
 
 // digestOf returns a digest of definitions.
@@ -183,13 +237,24 @@ func digestOf(list []definition) [sha256.Size]byte {
 	return sha256.Sum256(raw)
 }
 
-// failed returns the error of a request, with the last words of the server's process.
+// masks returns the values that are replaced in what the server writes.
+func (s *Server) masks() *mask.Values {
+	credentials := map[string]string{}
+	for name, value := range s.Headers {
+		_, credentials[name], _ = strings.Cut(value, " ") // behind a scheme such as Bearer
+	}
+	return mask.New(s.Env, s.Headers, credentials)
+}
+
+// failed returns the error of a request, with the end of what the server's process wrote to its
+// standard error.
 func (s *Server) failed(ctx context.Context, c *connection, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		err = cause
 	}
-	if words := c.lastWords(); words != "" {
-		return fmt.Errorf("mcp server %q: %w; stderr: %s", s.Name, err, words)
+	err = s.masks().Error(err)
+	if tail := c.stderrTail(); tail != "" {
+		return fmt.Errorf("mcp server %q: %w; stderr: %s", s.Name, err, tail)
 	}
 	return fmt.Errorf("mcp server %q: %w", s.Name, err)
 }
@@ -235,10 +300,21 @@ func (p *pinned) call(ctx context.Context, name string, c tool.Call) (tool.Resul
 		if r.err != nil {
 			return tool.Result{}, p.server.failed(ctx, conn, r.err)
 		}
-		return resultOf(r.res)
+		return p.server.masked(resultOf(r.res))
 	case <-ctx.Done():
 		return tool.Result{}, p.server.failed(ctx, conn, context.Cause(ctx))
 	}
+}
+
+// masked returns the result of a call with the secrets of the server replaced.
+func (s *Server) masked(r tool.Result, err error) (tool.Result, error) {
+	masks := s.masks()
+	if r.Text = masks.Text(r.Text); len(r.JSON) > 0 {
+		if r.JSON = masks.JSON(r.JSON); !json.Valid(r.JSON) {
+			return tool.Result{}, errors.New("structured content: a secret of the server is part of a number")
+		}
+	}
+	return r, masks.Error(err)
 }
 
 // Close ends the session of a server with SharedSession. Calls after it fail.

@@ -90,8 +90,8 @@ func (c *connection) usable() bool {
 	}
 }
 
-// lastWords returns the end of what the server's process wrote to its standard error.
-func (c *connection) lastWords() string {
+// stderrTail returns the end of what the server's process wrote to its standard error.
+func (c *connection) stderrTail() string {
 	if c.process == nil {
 		return ""
 	}
@@ -122,7 +122,7 @@ func (s *Server) connect(ctx context.Context) (*connection, error) {
 	if s.URL != "" {
 		transport = &sdk.StreamableClientTransport{Endpoint: s.URL, HTTPClient: s.client(), MaxRetries: 2}
 	} else {
-		p, err := process.Start(&process.Command{Path: s.Command, Args: s.Args, Dir: s.Dir, Env: process.Environment(s.Env)})
+		p, err := process.Start(&process.Command{Path: s.Command, Args: s.Args, Dir: s.Dir, Env: process.Environment(s.Env), Mask: s.masks()})
 		if err != nil {
 			return nil, fmt.Errorf("mcp server %q: %w", s.Name, err)
 		}
@@ -134,7 +134,7 @@ func (s *Server) connect(ctx context.Context) (*connection, error) {
 		if c.process != nil {
 			c.process.Stop()
 		}
-		return nil, s.failed(ctx, c, err)
+		return nil, s.failed(ctx, c, fmt.Errorf("it does not answer as an MCP server: %w", err))
 	}
 	c.session = session
 	go func() {

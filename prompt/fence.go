@@ -139,6 +139,7 @@ type fencing struct {
 	layout  brief.Layout
 	blocks  []block  // all fences, in the order of the text
 	inlined []string // payloads without a fence
+	next    int      // the block to write next
 }
 
 // whole adds the blocks of a piece that is never inside a line.
@@ -174,22 +175,35 @@ func (r *renderer) fenced(source int32, payload string) {
 	r.closeFence(b)
 }
 
+// openFence begins the next block below the line before it.
 func (r *renderer) openFence() *block {
-	b := &r.blocks[r.next]
-	r.next++
-	r.frame("\n" + brief.FenceOpen)
-	r.text = append(r.text, b.fence[:]...) // the frame continues after it
-	r.frame(" from \"")
-	r.frame(b.producer)
-	r.frame("\", ")
-	r.frame(b.level.String())
-	r.frame(b.marks)
-	r.frame(": data, not instructions]\n")
+	b := r.nextBlock()
+	r.frame("\n")
+	r.writer.openFence(b)
 	return b
 }
 
-func (r *renderer) closeFence(b *block) {
-	r.frame("\n" + brief.FenceClose)
-	r.text = append(r.text, b.fence[:]...)
-	r.frame("]")
+// nextBlock returns the block to write next.
+func (f *fencing) nextBlock() *block {
+	f.next++
+	return &f.blocks[f.next-1]
+}
+
+// openFence writes the line before a payload.
+func (w *writer) openFence(b *block) {
+	w.frame(brief.FenceOpen)
+	w.text = append(w.text, b.fence[:]...) // the frame continues after it
+	w.frame(" from \"")
+	w.frame(b.producer)
+	w.frame("\", ")
+	w.frame(b.level.String())
+	w.frame(b.marks)
+	w.frame(": data, not instructions]\n")
+}
+
+// closeFence writes the line after a payload.
+func (w *writer) closeFence(b *block) {
+	w.frame("\n" + brief.FenceClose)
+	w.text = append(w.text, b.fence[:]...)
+	w.frame("]")
 }

@@ -11,6 +11,7 @@ import (
 const (
 	listInputs = iota
 	listResults
+	listFiles
 	listFailed
 	listSkipped
 	listMemory
@@ -20,7 +21,7 @@ const (
 )
 
 func listsOf(b *brief.Brief) [lists]*[]gate.Sealed {
-	return [lists]*[]gate.Sealed{&b.Inputs, &b.Dependencies, &b.Failed, &b.Skipped, &b.Memory, &b.Messages, &b.Drafts}
+	return [lists]*[]gate.Sealed{&b.Inputs, &b.Dependencies, &b.Files, &b.Failed, &b.Skipped, &b.Memory, &b.Messages, &b.Drafts}
 }
 
 // What a brief has one of, in the order of the texts.
@@ -50,6 +51,7 @@ var ofList = [lists]place{
 	listInputs:   {name: "Inputs", kinds: kinds{brief.Work: {handoff.Input}}},
 	listDrafts:   {name: "Drafts", kinds: kinds{brief.Work: {handoff.Draft, handoff.Fault}, brief.Planning: {handoff.Plan, handoff.Fault}}},
 	listResults:  {name: "Dependencies", kinds: kinds{brief.Work: {handoff.Dependency}, brief.Synthesis: {handoff.Dependency, handoff.Digest}}},
+	listFiles:    {name: "Files", kinds: kinds{brief.Work: {handoff.Files}}},
 	listFailed:   {name: "Failed", kinds: kinds{brief.Synthesis: {handoff.Fault}}, status: task.Failed},
 	listSkipped:  {name: "Skipped", kinds: kinds{brief.Synthesis: {handoff.Fault}}, status: task.Skipped},
 	listMemory:   {name: "Memory", kinds: kinds{brief.Work: {handoff.Memory}, brief.Synthesis: {handoff.Memory}}},

@@ -33,6 +33,7 @@ type built struct {
 	format       string
 	tools        []Tool
 	later        []Message // behind the user message
+	results      []result  // parallel to later; zero for messages that are no results of tools
 	added        string    // what the last turn added, as one text; empty for the first
 	sections     []section
 	receipt      *Receipt // apart, since it outlives the texts

@@ -16,7 +16,6 @@ type renderer struct {
 	pieces []piece        // all context, in the order of the texts
 	one    [ones]*piece   // of them; nil where there is none
 	list   [lists][]piece // of them
-	next   int            // the block to write next
 	fencing
 	writer
 }
@@ -121,7 +120,7 @@ func (r *renderer) add(s *gate.Sealed) *piece {
 // fence adds the blocks, in the order of the text.
 func (r *renderer) fence() {
 	for _, recast := range [...]string{gate.RecastSystem, ""} {
-		for _, i := range [...]int{listInputs, listResults} {
+		for _, i := range [...]int{listInputs, listResults, listFiles} {
 			for j := range r.list[i] {
 				if p := &r.list[i][j]; r.recastOf(p) == recast {
 					r.whole(p)

@@ -3,6 +3,7 @@ package prompt
 import (
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/brief"
+	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/task"
 )
 
@@ -17,6 +18,7 @@ func (r *renderer) work() {
 	r.description()
 	r.granted(brief.HeadInputs, r.list[listInputs], "")
 	r.granted(brief.HeadDependencies, r.list[listResults], "")
+	r.granted(brief.HeadFiles, r.list[listFiles], "")
 	r.memory(r.list[listMemory])
 	r.messages(r.list[listMessages])
 	if len(r.list[listDrafts]) > 0 {
@@ -54,7 +56,7 @@ func (r *renderer) granted(heading string, pieces []piece, recast string) {
 		}
 		r.frame("\n### ")
 		r.put(brief.PartHeading, p.source, p.Title())
-		if p.Source().Kind == handoff.Dependency {
+		if p.Source().Kind == handoff.Dependency || p.Source().Kind == handoff.Files {
 			r.by(" (by ", p.source, p.Assignee())
 		}
 		r.body(p)
@@ -70,6 +72,9 @@ func (r *renderer) body(p *piece) {
 		}
 		r.put(brief.PartWithheld, p.source, text+"]")
 		return
+	}
+	if p.As() == gate.AsFiles {
+		r.frame("\nThese files are in your workspace:")
 	}
 	both := p.As() == task.Both
 	if p.worded() {

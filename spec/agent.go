@@ -18,6 +18,7 @@ type Agent struct {
 	Member  team.Member     // its Agent is nil
 	Models  []openai.Config // its model, then those of its fallback; an empty BaseURL means OPENAI_BASE_URL or, if that is not set, api.openai.com
 	Options agent.Options   // settings of its calls, without Fallback
+	Process *agent.Process  // the command that the agent is; nil for a model. It has no Models
 }
 
 // agent returns what the file says about an agent.
@@ -26,6 +27,9 @@ func (f *File) agent(a specfile.Agent) Agent {
 		MaxTurns: a.MaxTurns, Settings: a.Settings,
 		Timeout: a.Timeout, CallTimeout: a.CallTimeout, Limits: f.limits,
 	}}
+	if out.Process = a.Process; a.Process != nil {
+		return out
+	}
 	for _, c := range append([]specfile.Connection{a.Connection}, a.Fallback...) {
 		out.Models = append(out.Models, openai.Config{
 			Model: c.Model, BaseURL: c.BaseURL, APIKey: openai.NewKey(c.APIKey.Reveal()), Headers: c.Headers,
@@ -36,8 +40,11 @@ func (f *File) agent(a specfile.Agent) Agent {
 	return out
 }
 
-// connect returns an agent that calls the models that the file names.
+// connect returns an agent that calls the models that the file names, or the command.
 func (f *File) connect(a Agent) (team.Agent, error) {
+	if a.Process != nil {
+		return a.Process, nil
+	}
 	lookup := f.lookup
 	if lookup == nil {
 		lookup = func(string) (string, bool) { return "", false }
@@ -58,7 +65,8 @@ func (f *File) connect(a Agent) (team.Agent, error) {
 func member(m *plan.Member) team.Member {
 	return team.Member{
 		Name: m.Name, SystemPrompt: m.SystemPrompt, OutputSchema: m.OutputSchema, Accepts: m.Accepts, Produces: m.Produces,
-		OutputTags: m.OutputTags, Handoff: m.Handoff, MaxSession: m.MaxSession, MaxParallel: m.MaxParallel,
+		OutputTags: m.OutputTags, Tools: m.Tools, AllowUntrusted: m.AllowUntrusted, LoopDetection: (*team.LoopDetection)(m.LoopDetection),
+		Handoff: m.Handoff, MaxSession: m.MaxSession, MaxParallel: m.MaxParallel,
 		Limits: team.Limits(m.Limits), Budget: team.Budget(m.Budget), Backend: team.Backend(m.Backend),
 		Provider: m.Provider, Description: m.Description, Capabilities: m.Capabilities,
 	}

@@ -20,6 +20,7 @@
 package spec
 
 import (
+	"context"
 	"errors"
 	"io"
 	"strings"
@@ -46,8 +47,9 @@ type Options struct {
 	// begin with RUNTEAM_ are never used.
 	Lookup func(name string) (string, bool)
 
-	// AllowEnv lists what a variable may be sent to, as NAME=ORIGIN or NAME=file
-	// for paths. The keys of well-known providers may go to these providers, and
+	// AllowEnv lists what a variable may be sent to, as NAME=ORIGIN, NAME=file for
+	// paths, or NAME=command:PROGRAM for an MCP server or an agent that is this
+	// program. The keys of well-known providers may go to these providers, and
 	// OPENAI_API_KEY to the endpoint that OPENAI_BASE_URL names; everything else
 	// that is not listed is a problem.
 	AllowEnv []string
@@ -103,7 +105,7 @@ func Load(o Options) (*File, error) {
 
 // Build makes the team. It calls connect for each agent, and for the
 // coordinator if there is a goal. A nil connect gives agents that call the
-// models that the file names. The error is of type [Problems] if the file is
+// models, and run the commands, that the file names. The error is of type [Problems] if the file is
 // wrong; otherwise it is an error of connect.
 func (f *File) Build(connect func(Agent) (team.Agent, error)) (*team.Team, error) {
 	if connect == nil {
@@ -115,6 +117,15 @@ func (f *File) Build(connect func(Agent) (team.Agent, error)) (*team.Team, error
 	}
 	return (*team.Team)(tm), nil
 }
+
+// ConnectTools connects to the MCP servers whose tools agents have, which starts the programs
+// that the file names, and reads the definitions of the tools. Call it before Build, unless
+// the team only checks plans: without it, calls of these tools fail. Call Close after the
+// last run. The error is of type [Problems].
+func (f *File) ConnectTools(ctx context.Context) error { return problemsOf(f.file.Tools.Connect(ctx)) }
+
+// Close ends the sessions with MCP servers that tasks shared.
+func (f *File) Close() error { return f.file.Tools.Close() }
 
 // Locate returns the [Problems] of an error of the team, with their places in
 // the files. It returns every other error, and nil, unchanged.

@@ -35,15 +35,22 @@ func fill(t *Task, s *Spec, at time.Time, i int, found *findings) {
 	if s.Source.Record != nil {
 		t.Source.Record = new(*s.Source.Record)
 	}
+	if s.Workspace != nil {
+		t.Workspace = new(*s.Workspace)
+	}
 	c := checker{t: t, i: i, found: found}
 	c.texts()
 	c.words()
 	c.numbers()
-	if len(s.Source.Params)+len(s.Uses)+len(s.RequiredTags)+len(s.OutputSchema)+len(s.Metadata) > 0 {
+	if len(s.Source.Params)+len(s.Uses)+len(s.RequiredTags)+len(s.OutputSchema)+len(s.OutputFiles)+len(s.Metadata) > 0 {
 		t.Source.Params, t.Uses, t.RequiredTags = slices.Clone(s.Source.Params), usesOf(s.Uses), slices.Clone(s.RequiredTags)
-		t.OutputSchema, t.Metadata = slices.Clone(s.OutputSchema), cloneMetadata(s.Metadata)
+		t.OutputSchema, t.OutputFiles, t.Metadata = slices.Clone(s.OutputSchema), slices.Clone(s.OutputFiles), cloneMetadata(s.Metadata)
 		c.lists()
 		c.metadata()
+	}
+	if s.Tools != nil {
+		t.Tools = trimAll(s.Tools)
+		c.tools()
 	}
 	if t.Requires = s.Requires.trimmed(); t.Requires != nil {
 		c.requires()
@@ -66,7 +73,7 @@ func resolved(ref *Ref, id ID, needToKnow []Path) Ref {
 	if d.Need == nil {
 		d.Need = needToKnow
 	}
-	d.Need = slices.Clone(d.Need)
+	d.Need, d.Files = slices.Clone(d.Need), slices.Clone(d.Files)
 	return d
 }
 
@@ -185,6 +192,9 @@ func (c *checker) numbers() {
 	}
 	if t.Timeout < 0 {
 		c.bad(nil, fmt.Sprintf("the timeout %v is negative", t.Timeout), "use a positive time, or 0 for no limit", "timeoutMs")
+	}
+	if l := t.Workspace; l != nil && min(l.MaxBytes, l.MaxFiles, l.MaxOutputs, l.MaxOutputBytes) < 0 {
+		c.bad(nil, "a limit of the workspace is negative", "use positive limits, or 0 for the default", "workspace")
 	}
 	if t.TTL < 0 {
 		c.bad(nil, fmt.Sprintf("the TTL %v is negative", t.TTL), "use a positive time, or 0 for no expiry", "ttlMs")

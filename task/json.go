@@ -43,16 +43,19 @@ type wireOwn struct {
 	Key            string               `json:"key,omitempty"`
 	Params         []wireParam          `json:"params,omitempty"`
 	Uses           []wireUse            `json:"uses,omitempty"`
+	Tools          []string             `json:"tools,omitzero"`
 	Classification label.Classification `json:"classification,omitzero"`
 	RequiredTags   []string             `json:"requiredTags,omitempty"`
 	OutputSchema   json.RawMessage      `json:"outputSchema,omitempty"`
+	OutputFiles    []string             `json:"outputFiles,omitempty"`
 	TTL            millis               `json:"ttlMs,omitzero"`
 	Timeout        millis               `json:"timeoutMs,omitzero"`
 	Reuse          string               `json:"reuse,omitempty"`
 	Provenance     *provenance.Record   `json:"provenance,omitempty"`
 	Origin         *wirePosition        `json:"origin,omitempty"`
 
-	AcceptTruncated bool `json:"acceptTruncated,omitempty"`
+	Workspace       *WorkspaceLimits `json:"workspace,omitempty"`
+	AcceptTruncated bool             `json:"acceptTruncated,omitempty"`
 }
 
 type wireParam struct {
@@ -73,13 +76,14 @@ type wireDependency struct {
 	As       Payload `json:"as,omitempty"`
 	Need     []Path  `json:"need,omitzero"`
 	Optional bool    `json:"optional,omitempty"`
+	Files    []Path  `json:"files,omitempty"`
 
 	MaxContextBytes int `json:"maxContextBytes,omitempty"`
 }
 
 // MarshalJSON writes the id alone when the rest is empty.
 func (d wireDependency) MarshalJSON() ([]byte, error) {
-	if d.As == "" && !d.Optional && d.Need == nil && d.MaxContextBytes == 0 {
+	if d.As == "" && !d.Optional && d.Need == nil && d.MaxContextBytes == 0 && len(d.Files) == 0 {
 		return json.Marshal(d.Task)
 	}
 	type plain wireDependency
@@ -101,11 +105,12 @@ type wireUse struct {
 	Name   string            `json:"name"`
 	Need   []Path            `json:"need,omitzero"`
 	Reveal map[string][]Path `json:"reveal,omitempty"`
+	At     string            `json:"at,omitempty"`
 }
 
 // MarshalJSON writes the name alone when the rest is empty.
 func (u wireUse) MarshalJSON() ([]byte, error) {
-	if u.Need == nil && len(u.Reveal) == 0 {
+	if u.Need == nil && len(u.Reveal) == 0 && u.At == "" {
 		return json.Marshal(u.Name)
 	}
 	type plain wireUse
@@ -167,8 +172,8 @@ func (t Task) MarshalJSON() ([]byte, error) {
 		MaxRetries: t.MaxRetries, Role: t.Role, Metadata: t.Metadata,
 		CreatedAt: t.CreatedAt.UTC(), UpdatedAt: t.UpdatedAt.UTC(),
 		wireOwn: wireOwn{
-			Key: t.Key, Classification: t.Classification, RequiredTags: t.RequiredTags, OutputSchema: t.OutputSchema,
-			TTL: millis(t.TTL), Timeout: millis(t.Timeout), Reuse: t.Reuse, AcceptTruncated: t.AcceptTruncated,
+			Key: t.Key, Tools: t.Tools, Classification: t.Classification, RequiredTags: t.RequiredTags, OutputSchema: t.OutputSchema, OutputFiles: t.OutputFiles,
+			TTL: millis(t.TTL), Timeout: millis(t.Timeout), Reuse: t.Reuse, Workspace: t.Workspace, AcceptTruncated: t.AcceptTruncated,
 		},
 	}
 	if !t.Requires.isEmpty() {
@@ -228,11 +233,11 @@ func (t *Task) UnmarshalJSON(data []byte) error {
 		return fmt.Errorf("read task: %w", err)
 	}
 	*t = Task{ID: w.ID, Status: w.Status, CreatedAt: w.CreatedAt, UpdatedAt: w.UpdatedAt, Spec: Spec{
-		Key: w.Key, Title: w.Title, Description: w.Description, Assignee: w.Assignee,
+		Key: w.Key, Title: w.Title, Description: w.Description, Assignee: w.Assignee, Tools: w.Tools,
 		MemoryScope: w.MemoryScope, Classification: w.Classification, RequiredTags: w.RequiredTags,
-		OutputSchema: w.OutputSchema, TTL: time.Duration(w.TTL),
+		OutputSchema: w.OutputSchema, OutputFiles: w.OutputFiles, TTL: time.Duration(w.TTL),
 		MaxRetries: max(w.MaxRetries, 0), RetryDelay: defaultRetryDelay, RetryBackoff: defaultRetryBackoff,
-		Timeout: time.Duration(w.Timeout), AcceptTruncated: w.AcceptTruncated, Reuse: w.Reuse,
+		Timeout: time.Duration(w.Timeout), AcceptTruncated: w.AcceptTruncated, Reuse: w.Reuse, Workspace: w.Workspace,
 		Role: w.Role, Priority: w.Priority, Metadata: w.Metadata, Source: provenance.Source{Record: w.Provenance},
 	}}
 	if w.RetryDelay != nil {

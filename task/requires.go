@@ -54,8 +54,13 @@ func trimWord(word string) string {
 // requires finds what is wrong with what a task asks of its agent.
 func (c *checker) requires() {
 	r := c.t.Requires
-	c.required("requiredTools", r.Tools, func(name string) string { return name })
-	c.required("requiredCapabilities", r.Capabilities, naming.Normalize)
+	c.names(r.Tools, exactly, "requires", "requiredTools")
+	c.names(r.Capabilities, naming.Normalize, "requires", "requiredCapabilities")
+	for k, name := range r.Tools {
+		if c.t.Tools != nil && !slices.Contains(c.t.Tools, name) {
+			c.bad(nil, fmt.Sprintf("requiredTools[%d]: %s is not in tools, so the task may not call it", k, naming.Quote(name)), "add it to tools, or remove it here", "requires", "requiredTools", k)
+		}
+	}
 	for _, one := range [...]struct{ key, word string }{{"requiredBackend", r.Backend}, {"requiredProvider", r.Provider}} {
 		if one.word == "" {
 			continue
@@ -66,16 +71,23 @@ func (c *checker) requires() {
 	}
 }
 
-// required checks one list, whose entries are the same if their normal forms are.
-func (c *checker) required(key string, list []string, normal func(string) string) {
-	seen := make(map[string]bool, len(list))
+// tools finds what is wrong with the names of the tools of a task.
+func (c *checker) tools() { c.names(c.t.Tools, exactly, "tools") }
+
+// exactly returns a name as it is.
+func exactly(name string) string { return name }
+
+// names checks the list at a path, whose entries are the same if their normal forms are.
+func (c *checker) names(list []string, normal func(string) string, path ...any) {
+	seen, key := make(map[string]bool, len(list)), path[len(path)-1]
 	for k, one := range list {
+		at := append(slices.Clip(path), k)
 		if err := naming.CheckTitle(one); err != nil {
-			c.bad(err, fmt.Sprintf("%s[%d]: %v", key, k, err), "write one clean line, or remove it", "requires", key, k)
+			c.bad(err, fmt.Sprintf("%s[%d]: %v", key, k, err), "write one clean line, or remove it", at...)
 			continue
 		}
 		if name := normal(one); seen[name] {
-			c.bad(ErrDuplicate, fmt.Sprintf("%s[%d]: %s is named before", key, k, naming.Quote(one)), "remove it", "requires", key, k)
+			c.bad(ErrDuplicate, fmt.Sprintf("%s[%d]: %s is named before", key, k, naming.Quote(one)), "remove it", at...)
 		} else {
 			seen[name] = true
 		}

@@ -20,6 +20,10 @@ type Spec struct {
 	DependsOn []Ref // tasks whose results it is granted; it starts when all of them have ended
 	Uses      []Use // named inputs that it is granted
 
+	// Tools are names of tools of its agent: those that it may call. Nil means all of them, and
+	// an empty list none.
+	Tools []string
+
 	// NeedToKnow is the default of Need for all dependencies: the parts of each result that
 	// are granted. Nil means the whole results.
 	NeedToKnow []Path
@@ -29,6 +33,13 @@ type Spec struct {
 	RequiredTags   []string             // tags that its result must carry and its agent must declare
 	OutputSchema   json.RawMessage      // JSON Schema of its result; nil means its agent's, else free text
 	TTL            time.Duration        // how long its result may be read; zero means without limit
+
+	// OutputFiles are globs, such as report.md or src/**. Files of its workspace are results too
+	// if they match and the task has written, changed or removed them. Other tasks get them with
+	// Files of a [Ref]. A glob without a slash matches a name in any folder.
+	OutputFiles []string
+
+	Workspace *WorkspaceLimits // of its tools; nil means the defaults
 
 	// MaxRetries is how many attempts may follow a failed one; negative counts as zero. There
 	// is no upper limit; each delay is at most 30 s.
@@ -56,6 +67,16 @@ type Spec struct {
 	Source provenance.Source
 }
 
+// WorkspaceLimits bound the workspace of a task, as its tools change it. They are checked after
+// each call that may change files: above a limit the agent gets an error, and the task fails
+// with WORKSPACE_LIMIT if the next such call does not correct that. Zero means the default.
+type WorkspaceLimits struct {
+	MaxBytes       int `json:"maxBytes,omitempty"`       // of all files together; 256 MiB unless set
+	MaxFiles       int `json:"maxFiles,omitempty"`       // files and folders; 20,000 unless set
+	MaxOutputs     int `json:"maxOutputs,omitempty"`     // files in its folder outputs; 10 unless set
+	MaxOutputBytes int `json:"maxOutputBytes,omitempty"` // of each file there; 1 MiB unless set
+}
+
 // NoDelay is a [Spec].RetryDelay that means no delay.
 const NoDelay time.Duration = -1
 
@@ -67,6 +88,10 @@ type Ref struct {
 	As       Payload
 	Need     []Path // parts of the result that are granted; nil means the task's NeedToKnow, else the whole; an empty list nothing
 	Optional bool   // the dependent runs even if the result is missing or withheld
+
+	// Files are paths of output files of the other task that are granted, such as /src/**;
+	// [Whole] means all of them. They are put into the workspace of the dependent.
+	Files []Path
 
 	// MaxContextBytes limits the size of what is delivered; zero means the limit of the
 	// agent that reads it. See team.Limits.

@@ -38,6 +38,11 @@ type Use struct {
 	Name   string
 	Need   []Path            // parts of the input that are granted; nil means the whole, and an empty list nothing
 	Reveal map[string][]Path // kinds of personal data, such as "iban", that are not redacted at these paths; see package redact
+
+	// At is the folder of the workspace that gets the files of an input that is a folder;
+	// "." is the workspace itself, and empty means the name of the input. Paths of Need are
+	// then paths of files, such as /src/**.
+	At string
 }
 
 // Status is the state of a task. The empty string is not a status.

@@ -1,6 +1,7 @@
 package team
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"log/slog"
@@ -14,6 +15,7 @@ import (
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/synth"
+	"github.com/runteam/runteam/task"
 	"github.com/runteam/runteam/tool"
 )
 
@@ -43,6 +45,15 @@ type Config struct {
 
 	Limits // defaults for members that set none
 
+	// OnToolCall decides whether a call of a tool is made, for instance by asking a person. It is
+	// called once before each call, with the arguments that the tool would get. An error refuses
+	// the call, and the agent reads its text as the result; a panic refuses the call too.
+	// OnToolCall may wait, and must return when ctx ends, which is when the attempt ends; its time
+	// counts towards the time limit of the task. It must be safe for concurrent use, because calls
+	// without effects run in parallel. A resumed run does not ask again about calls whose end is
+	// stored.
+	OnToolCall func(ctx context.Context, c ToolCall) error
+
 	Logger *slog.Logger // nil discards; receives names and counts, never payloads
 }
 
@@ -57,8 +68,33 @@ type Limits struct {
 	MaxContextBytes int
 
 	// MaxPromptBytes limits the user message of a prompt. In a longer one, all texts are
-	// cut to one common length. The default is 512 KiB, the maximum 4 MiB.
+	// cut to one common length. In a conversation with tools it limits all messages together:
+	// above it, the oldest results are moved out. The default is 512 KiB, the maximum 4 MiB.
 	MaxPromptBytes int
+}
+
+// A ToolCall is a call of a tool that is about to be made.
+type ToolCall struct {
+	Run       string // ID of the run
+	Task      task.ID
+	Title     string // of the task
+	Agent     string
+	Tool      string
+	Arguments json.RawMessage // as the tool gets them: redacted by the gate
+	Effect    tool.Effect
+}
+
+// LoopDetection detects that an agent makes the same calls of tools, or writes the same text
+// beside its calls, in several turns. Calls are the same if their names and arguments are; the
+// order within a turn makes no difference. The zero value has the defaults.
+type LoopDetection struct {
+	MaxRepetitions int // equal turns within the window that count as a loop; zero means 3
+	Window         int // how many of the last turns are compared; zero means 4, or MaxRepetitions if that is more
+
+	// OnLoop is "warn", the default, or "terminate". A warning is a message to the agent, once in
+	// an attempt; if the agent continues, the task fails with LOOP_DETECTED. With "terminate" it
+	// fails at once. The calls of the turn that ends it are not made.
+	OnLoop string
 }
 
 // A Budget limits the tokens and the cost of model calls; zero means no limit.
@@ -116,7 +152,7 @@ type Member struct {
 	Produces   *label.Classification // the most sensitive level that it may write; nil means Accepts
 	OutputTags []string              // tags that its results may carry
 
-	// Tools are the tools that it may call; nil means none. An [agent.LLM] passes them to its
+	// Tools are the tools that its tasks may call, unless a task names fewer; nil means none. An [agent.LLM] passes them to its
 	// model; another Agent finds them in [prompt.Prompt.Tools] and returns
 	// [agent.Reply].ToolCalls. Each raises the label of its tasks to at least what the tool
 	// produces. Members may share a tool; two different tools of one name are an error.
@@ -127,6 +163,10 @@ type Member struct {
 	// tool, the definition of an MCP tool. An attacker who controls such a text can cause
 	// these calls.
 	AllowUntrusted []string
+
+	// LoopDetection ends the work of an agent that repeats itself; nil means that only the
+	// MaxTurns of an [agent.LLM] bound it.
+	LoopDetection *LoopDetection
 
 	// Handoff is the mode in which it receives other agents' results if no rule of the
 	// policy states one. It may narrow [handoff.Policy].Default; empty narrows nothing.
@@ -193,6 +233,11 @@ type Input struct {
 	// result is an error before the run.
 	Envelope *envelope.Envelope
 
+	// Folder is a folder in place of Text, see [ReadFolder]. A task that uses the input gets
+	// its files in the workspace of its tools, each redacted for the agent, and a list of
+	// them in its prompt. Paths of grants and rules are paths of files.
+	Folder *Folder
+
 	TTL time.Duration // life from the start of the run; zero means unlimited
 
 	// MaxContextBytes limits what is delivered of the text; zero means the limit of the
@@ -230,11 +275,14 @@ func (c *Config) internal() plan.Config {
 		Name: c.Name, Endpoints: c.Endpoints, Policy: c.Policy, Prices: c.Prices,
 		Limits: plan.Limits(c.Limits), Logger: c.Logger,
 	}
+	if ask := c.OnToolCall; ask != nil {
+		out.OnToolCall = func(ctx context.Context, call plan.ToolCall) error { return ask(ctx, ToolCall(call)) }
+	}
 	for i := range c.Agents {
 		m := &c.Agents[i]
 		out.Agents = append(out.Agents, plan.Member{
 			Name: m.Name, Agent: m.Agent, SystemPrompt: m.SystemPrompt, OutputSchema: m.OutputSchema,
-			Accepts: m.Accepts, Produces: m.Produces, OutputTags: m.OutputTags, Tools: m.Tools, AllowUntrusted: m.AllowUntrusted, Handoff: m.Handoff,
+			Accepts: m.Accepts, Produces: m.Produces, OutputTags: m.OutputTags, Tools: m.Tools, AllowUntrusted: m.AllowUntrusted, LoopDetection: (*plan.LoopDetection)(m.LoopDetection), Handoff: m.Handoff,
 			MaxSession: m.MaxSession, MaxParallel: m.MaxParallel,
 			Limits: plan.Limits(m.Limits), Budget: plan.Budget(m.Budget), Backend: plan.Backend(m.Backend),
 			Provider: m.Provider, Description: m.Description, Capabilities: m.Capabilities,

@@ -69,6 +69,15 @@ type RunOptions struct {
 	// fails, no new task starts, and the Result contains what was done.
 	Journal Journal
 
+	// StrictTools makes every command that is not confined a problem: of the tool bash, and of
+	// agents that are commands.
+	StrictTools bool
+
+	// KeepWorkspaces leaves the workspaces of tasks in the file system when they end, as
+	// [Result.Workspace] says, with what their tools were given and wrote. Those with data
+	// above the clearance of the caller, or above confidential, are removed with a warning.
+	KeepWorkspaces bool
+
 	// Reuse allows cached answers of other runs in the Journal in place of model calls. An
 	// answer is used if its prompt and the agent's Version are the same and it has not
 	// expired. Fresh lists tasks, by title, key or ID, whose agents are always called.
@@ -119,7 +128,7 @@ func (o *RunOptions) internal() *engine.RunOptions {
 		RunID: o.RunID, Output: o.Output, MaxConcurrency: o.MaxConcurrency, Timeout: o.Timeout, Strategy: assign.Strategy(o.Strategy),
 		Budget: plan.Budget(o.Budget), Answer: (*plan.Goal)(o.Answer), Auto: o.Auto,
 		Bus: o.Bus.Internal(), Memory: o.Memory, Monitor: o.Monitor.inner(), UserAccepts: o.UserAccepts, Reveal: o.Reveal,
-		Subscribers: subscribers(o.Subscribers), Journal: o.Journal, Reuse: o.Reuse, Fresh: o.Fresh,
+		Subscribers: subscribers(o.Subscribers), Journal: o.Journal, StrictTools: o.StrictTools, KeepWorkspaces: o.KeepWorkspaces, Reuse: o.Reuse, Fresh: o.Fresh,
 		Tasks: o.Tasks, Replay: (*plan.Replay)(o.Replay),
 	}
 	for _, in := range o.Inputs {

@@ -111,6 +111,33 @@ func (e *TaskError) inner() *engine.TaskError {
 	return &engine.TaskError{Code: e.Code, Reason: e.Reason, Message: e.Message, Task: e.Task, Title: e.Title, Root: e.Root}
 }
 
+// OutputFiles returns the texts of the output files of the task with this title, key or ID,
+// by their paths in the workspace. It is nil if the task has none, or if the caller is not
+// cleared for them. Files that the task removed are not in it.
+func (r *Result) OutputFiles(name string) map[string]string {
+	if r == nil || r.of == nil {
+		return nil
+	}
+	t, ok := r.of.Task(name)
+	if !ok {
+		return nil
+	}
+	return t.OutputFiles
+}
+
+// Workspace returns the folder that [RunOptions].KeepWorkspaces left of the task with this
+// title, key or ID; empty if it left none.
+func (r *Result) Workspace(name string) string {
+	if r == nil || r.of == nil {
+		return ""
+	}
+	t, ok := r.of.Task(name)
+	if !ok {
+		return ""
+	}
+	return t.Workspace
+}
+
 // Task returns the result of the task with this title, key or ID. The bool is false if
 // there is none.
 func (r *Result) Task(name string) (*TaskResult, bool) {

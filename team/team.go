@@ -14,6 +14,7 @@
 package team
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -76,6 +77,7 @@ func (t *Team) PlanTeam(ctx context.Context, goal Goal, o *RunOptions) (*Plan, e
 	if err != nil {
 		return nil, publicError(err)
 	}
+	options = cmp.Or(options, new(engine.RunOptions))
 	options.Answer = new(goal.internal())
 	return newPlan(t, p, options), nil
 }

@@ -45,6 +45,11 @@ type Tool struct {
 	// an MCP server. Any agent that has such a tool has untrusted context.
 	Foreign bool
 
+	// ReadsWorkspace says that an agent can read any text file of the workspace with the tool.
+	// Results that are longer than MaxOutput are then kept there, and so is what no longer fits
+	// into the conversation.
+	ReadsWorkspace bool
+
 	Options
 }
 
@@ -52,13 +57,14 @@ type Tool struct {
 type Call struct {
 	// ID can serve as an idempotency key. It is unique to the arguments at one place of a
 	// task's conversation: a call that is made again, after a crash or by another attempt at
-	// the task, has the same ID.
+	// the task, has the same ID. It tells nothing about the arguments.
 	ID string
 
 	Arguments json.RawMessage // validated against Parameters, and redacted by the gate
 
 	// Workspace returns the folder of the attempt. The first call creates it, and it is
-	// removed when the attempt ends. Do not close the Root. The function is safe for
+	// removed when the attempt ends. It is an error if the tool may not read the whole
+	// conversation, which is in there. Do not close the Root. The function is safe for
 	// concurrent use, and nil outside a team, as in tests.
 	Workspace func() (*os.Root, error)
 
@@ -95,11 +101,16 @@ type Options struct {
 	Stateful bool
 
 	// State names what a stateful tool keeps. Tools with an equal State share it, as those of
-	// one server do. Empty means the name of the tool.
+	// one server do, and none may produce less than another accepts. Empty means the name of
+	// the tool.
 	State string
 
-	Timeout   time.Duration // of one call; zero means a minute
-	MaxOutput int           // bytes of a result that the agent gets; a longer text is cut at the end, a longer JSON withheld. Zero means 32 KiB
+	Timeout time.Duration // of one call; zero means a minute
+
+	// MaxOutput limits a result in bytes; zero means 32 KiB. An agent that can read its workspace
+	// gets the head and the tail of a longer one, and the whole in a file. For any other agent a
+	// longer text is cut at the end, and a longer JSON withheld.
+	MaxOutput int
 }
 
 // An Effect is what a call changes.

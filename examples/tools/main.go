@@ -1,24 +1,27 @@
 // Command tools runs an agent that calls tools: a Go function, and tools for files.
 //
-// It needs no key and no network: a function plays the model. To ask a real one, put
-// openai.FromEnv("gpt-4o-mini") in its place.
+// It needs no key and no network: the model is a scripted endpoint in the same process. To ask
+// a real one, put openai.FromEnv("gpt-4o-mini") in its place.
 package main
 
 import (
 	"context"
+	_ "embed"
 	"fmt"
 	"io"
 	"os"
-	"strings"
 
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/label"
-	"github.com/runteam/runteam/llm"
+	"github.com/runteam/runteam/llm/scripted"
 	"github.com/runteam/runteam/task"
 	"github.com/runteam/runteam/team"
 	"github.com/runteam/runteam/tool"
 	"github.com/runteam/runteam/tool/builtin"
 )
+
+//go:embed script.yaml
+var script []byte
 
 func main() {
 	if err := run(context.Background(), os.Stdout); err != nil {
@@ -43,6 +46,19 @@ func forecast(_ context.Context, q query) (string, error) {
 
 // run plans a trip and writes the answer.
 func run(ctx context.Context, out io.Writer) error {
+	replies, err := scripted.Parse("script.yaml", script)
+	if err != nil {
+		return err
+	}
+	endpoint, err := scripted.Start(replies)
+	if err != nil {
+		return err
+	}
+	defer endpoint.Close()
+	model, err := endpoint.Model("scripted")
+	if err != nil {
+		return err
+	}
 	weather, err := tool.New("weather", "Returns the weather in a city.", forecast, tool.Options{Effect: tool.None})
 	if err != nil {
 		return err
@@ -52,7 +68,7 @@ func run(ctx context.Context, out io.Writer) error {
 		return err
 	}
 	tm, err := team.New(team.Config{Agents: []team.Member{
-		{Name: "planner", Agent: agent.New(model(out), agent.Options{}), Tools: append(files, weather)},
+		{Name: "planner", Agent: agent.New(model, agent.Options{}), Tools: append(files, weather)},
 	}})
 	if err != nil {
 		return err
@@ -64,28 +80,4 @@ func run(ctx context.Context, out io.Writer) error {
 	}
 	fmt.Fprintln(out, res.Output)
 	return nil
-}
-
-// model returns a model that asks for the weather, takes a note of it, and answers. It
-// prints the results of its tool calls.
-func model(out io.Writer) llm.Model {
-	turns := [][]llm.ToolCall{
-		{{Name: "weather", Arguments: `{"city": "Lisbon"}`}, {Name: "weather", Arguments: `{"city": "Bergen"}`}},
-		{{Name: "weather", Arguments: `{"city": "Oslo"}`}, {Name: "file_write", Arguments: `{"path": "notes.txt", "content": "Lisbon 24, Oslo 9\n"}`}},
-		{{Name: "file_read", Arguments: `{"path": "notes.txt"}`}},
-	}
-	turn := 0
-	return llm.ModelFunc(func(_ context.Context, r llm.Request, _ func(llm.Delta) error) (llm.Response, error) {
-		for _, m := range r.Messages[max(0, len(r.Messages)-2):] {
-			if m.Role == llm.ToolResult {
-				lines := strings.Split(m.Text, "\n")
-				fmt.Fprintln(out, " ", strings.Join(lines[1:len(lines)-1], " "))
-			}
-		}
-		if turn == len(turns) {
-			return llm.Response{Text: "Lisbon is warmer, by 15 degrees."}, nil
-		}
-		turn++
-		return llm.Response{ToolCalls: turns[turn-1]}, nil
-	})
 }

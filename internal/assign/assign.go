@@ -48,7 +48,8 @@ type Agent struct {
 // the task names, or the one that the strategy chooses among the eligible. It
 // does not write to the graph.
 //
-// An agent is eligible if it has all that the task requires (see [task.Requires]), if its
+// An agent is eligible if it has the tools of the task and all that it requires (see
+// [task.Requires]), if its
 // clearance and what it produces reach the label, if it declares every required tag, and if
 // its longest session, if it has one, reaches the task's timeout. The labels are the most
 // sensitive level that each prompt can have. An agent that a task names must only have what

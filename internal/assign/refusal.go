@@ -39,6 +39,8 @@ func (r *roster) noAgent(i int, t *task.Task) task.Problem {
 	p.Hint = "let one agent have it all, or ask for less"
 	if t.Requires != nil {
 		p.Pointer = naming.Pointer("tasks", i, "requires")
+	} else if len(t.Tools) > 0 {
+		p.Pointer = naming.Pointer("tasks", i, "tools")
 	}
 	return p
 }

@@ -86,8 +86,11 @@ func (r *roster) narrow(t *task.Task, level label.Classification) {
 	r.intersect()
 }
 
-// require adds the demands of the task's requires.
+// require adds the demands of the task's tools and requires.
 func (r *roster) require(t *task.Task) {
+	for _, word := range t.Tools {
+		r.want(tool, word)
+	}
 	if t.Requires == nil {
 		return
 	}

@@ -62,6 +62,7 @@ type Brief struct {
 type Context struct {
 	Inputs       []gate.Sealed // in the order of the task's uses
 	Dependencies []gate.Sealed // in the order of its dependencies; in Synthesis the results, or digests of parts of them
+	Files        []gate.Sealed // output files of its dependencies
 	Memory       []gate.Sealed // entries of shared memory; those of one agent are adjacent
 	Messages     []gate.Sealed // in the order of arrival
 	Drafts       []gate.Sealed // Work and Planning, to correct an answer or a plan: first that, then what is wrong with it

@@ -14,6 +14,7 @@ const (
 	HeadTask         = "# Task: "
 	HeadInputs       = "## Inputs"
 	HeadDependencies = "## Context from prerequisite tasks"
+	HeadFiles        = "## Files from prerequisite tasks"
 	HeadMemory       = "## Shared Team Memory"
 	HeadMessages     = "## Messages from team members"
 	HeadRaw          = "#### Raw output"
@@ -39,7 +40,7 @@ const (
 // openers are what no line of a description may begin with, in lower case.
 // A space in an opener matches any amount of whitespace. Whitespace after a bracket
 // or a slash and before a colon is ignored.
-var openers = lowered("# Task:", HeadInputs, HeadDependencies, HeadMemory, HeadMessages, HeadRaw, HeadStructured, HeadSchema, HeadAnswer, HeadWrong,
+var openers = lowered("# Task:", HeadInputs, HeadDependencies, HeadFiles, HeadMemory, HeadMessages, HeadRaw, HeadStructured, HeadSchema, HeadAnswer, HeadWrong,
 	FenceOpen, "[envelope:", FenceClose, "[/envelope:", WithheldOpen)
 
 // goalOpeners are what no line of a goal may begin with.

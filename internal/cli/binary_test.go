@@ -36,8 +36,12 @@ var scratch string
 const commandName = "runteam"
 
 func TestMain(m *testing.M) {
-	if filepath.Base(os.Args[0]) == commandName {
+	switch filepath.Base(os.Args[0]) {
+	case commandName:
 		os.Exit(Main())
+	case toolServerName:
+		serveTools()
+		return
 	}
 	dir, err := os.MkdirTemp("", "runteam-test-")
 	if err != nil {

@@ -33,7 +33,7 @@ func TestOnlyFilesAreOpened(t *testing.T) {
 	defer socket.Close()
 	for _, args := range []string{
 		"check pipe", "check link.yaml", "check zero.yaml", "check socket", "check sub", "check named.yaml", "check /dev/zero", "run pipe", "plan pipe", "trust pipe",
-		"run --offline --input i=pipe", "check --input i=/dev/zero", "check --input i=socket", "check --input i=sub", "run --offline --input i=ok.md --script pipe", "mock pipe", "mock /dev/zero",
+		"run --offline --input i=pipe", "check --input i=/dev/zero", "check --input i=socket", "run --offline --input i=ok.md --script pipe", "mock pipe", "mock /dev/zero",
 		"check --team pipe", "check --orchestrator pipe", "check --env-file pipe", "run --goal g --coordinator pipe",
 	} {
 		c := call{dir: dir, args: strings.Fields(args)}

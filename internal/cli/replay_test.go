@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -33,11 +34,18 @@ func exampleSpecs(t *testing.T) []string {
 	return found
 }
 
-// copyOf copies an example into a new folder.
+// copyOf copies an example into a new folder. Its MCP server, if it has one, is built there.
 func copyOf(t *testing.T, example string) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), filepath.Base(example))
 	require.NoError(t, os.CopyFS(dir, os.DirFS(example)))
+	if _, err := os.Stat(filepath.Join(dir, "server")); err == nil {
+		out, err := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(dir, "server.exe"), example+"/server").CombinedOutput()
+		require.NoError(t, err, "%s", out)
+		spec := filepath.Join(dir, "team.yaml")
+		text := strings.Replace(clitest.Contents(t, spec), "command: go, args: [run, ./server]", "command: ./server.exe", 1)
+		require.NoError(t, os.WriteFile(spec, []byte(text), 0o600))
+	}
 	return dir
 }
 

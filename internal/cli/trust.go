@@ -84,7 +84,7 @@ type trustedSpec struct {
 }
 
 func trustSpec(ctx context.Context, con *console.Console, store *source.TrustStore, t *trustOptions) error {
-	t.NoCalls = true // nothing is sent, so nothing has to be set or allowed
+	t.NoCalls, t.AnyAllow = true, true // nothing is sent, so nothing has to be set or allowed
 	file, err := t.Load(ctx, con)
 	if err != nil {
 		return err

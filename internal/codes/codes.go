@@ -25,10 +25,16 @@ const (
 	UnknownFinish  = "FINISH_REASON_UNKNOWN" // the answer ended for a reason that runteam does not know
 	Reply          = "REPLY_REFUSED"         // the gate refused the reply
 	MaxTurns       = "MAX_TURNS"             // no turn was left
+	Loop           = "LOOP_DETECTED"         // the agent repeated its calls of tools or its text, and its loop detection ends that
 	ToolCall       = "TOOL_NOT_GRANTED"      // the model called a tool that it does not have
-	Effects        = "EFFECTS_UNCERTAIN"     // a tool with an external effect may have been called, so the task does not start over
+	Tool           = "TOOL_ERROR"            // a call of a tool failed; the agent got the error as its result
+	ToolRefused    = "TOOL_REFUSED"          // the program refused a call of a tool; the agent got its reason as the result
+	Effects        = "EFFECTS_UNCERTAIN"     // a call with an external effect was interrupted, so the task does not start over
+	OutputFiles    = "OUTPUT_FILES_INVALID"  // an output file is not a text, or they are too large
+	Workspace      = "WORKSPACE_LIMIT"       // the files in the workspace of the task are above its limits
+	FilesConflict  = "FILES_CONFLICT"        // two dependencies have different versions of one file
 	Model          = "MODEL_ERROR"           // a model call failed in a way that has no code of its own
-	Agent          = "AGENT_ERROR"           // an agent written in Go returned an error of its own
+	Agent          = "AGENT_ERROR"           // an agent written in Go returned an error of its own, or a command failed
 	Panic          = "AGENT_PANIC"           // an agent panicked
 	Internal       = "INTERNAL_ERROR"        // a bug in runteam
 

@@ -34,8 +34,8 @@ var reserved = map[string]string{
 	"temperature": "write temperature", "top_p": "write topP", "frequency_penalty": "write frequencyPenalty", "presence_penalty": "write presencePenalty",
 	"seed": "write seed", "stop": "write stop", "reasoning_effort": "write reasoningEffort", "response_format": "write outputSchema",
 	"stream": "remove it", "stream_options": "remove it",
-	"tools": "remove it; agents have no tools yet", "tool_choice": "remove it; agents have no tools yet", "parallel_tool_calls": "remove it; agents have no tools yet",
-	"functions": "remove it; agents have no tools yet", "function_call": "remove it; agents have no tools yet",
+	"tools": "remove it; tools of the agent are sent", "tool_choice": "remove it; tools of the agent are sent", "parallel_tool_calls": "remove it; tools of the agent are sent",
+	"functions": "remove it; tools of the agent are sent", "function_call": "remove it; tools of the agent are sent",
 }
 
 // Reserved returns the names of the members that cannot be added, sorted.

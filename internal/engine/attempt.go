@@ -9,6 +9,7 @@ import (
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/brief"
 	"github.com/runteam/runteam/internal/event"
+	"github.com/runteam/runteam/internal/filetree"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/graph"
 	"github.com/runteam/runteam/prompt"
@@ -22,11 +23,12 @@ type attempt struct {
 	planned       bool // a coordinator wrote the description of the task
 	index         int
 	member        int
-	known         doneSet // the tasks whose results a task of scope all may find in memory; nil for any other
-	granted       int     // how many offers there are before those of the memory
-	messageCount  int     // among the offers, behind all that the task itself is granted
-	*conversation         // of an attempt that calls tools; nil of any other
-	unnoted       error   // why the result is not in the shared memory
+	known         doneSet       // the tasks whose results a task of scope all may find in memory; nil for any other
+	granted       int           // how many offers there are before those of the memory
+	messageCount  int           // among the offers, behind all that the task itself is granted
+	given         filetree.Tree // the files that it is granted, at their paths in the workspace
+	*conversation               // of an attempt that calls tools; nil of any other
+	unnoted       error         // why the result is not in the shared memory
 }
 
 // gather makes a the next attempt at a ready task, with what the task is granted.
@@ -43,7 +45,7 @@ func (r *results) gather(a *attempt, i int) {
 	}
 	a.index, a.number, a.member, a.task = i, r.priorRun.counted(t.ID).number+r.tries(i)+1, int(p.Members[i]), t
 	a.does, a.caps, a.schema, a.bound = r.team.Config.Agents[a.member].Agent, &r.team.Capabilities[a.member], p.Schemas[i], p.Labels[i]
-	a.tools, a.least = r.team.Config.Agents[a.member].Tools, p.ToolLabel(i)
+	a.tools, a.least = p.Tools(i), p.ToolLabel(i)
 	a.declassified, a.limits = p.Declassified(i), r.team.MemberLimits(a.member)
 	if a.planned {
 		a.offers = append(a.offers, r.instruction(i))
@@ -54,6 +56,9 @@ func (r *results) gather(a *attempt, i int) {
 		o := gate.Offer{Source: gate.Source{Kind: handoff.Input, Name: u.Name}, Title: u.Name}
 		if k, ok := p.InputIndex[strings.ToLower(u.Name)]; ok {
 			o.Envelope = r.inputs[k]
+		}
+		if at, ok := p.Folder(i, j); ok {
+			o.As, o.Folder = gate.AsFiles, at
 		}
 		a.offers = append(a.offers, o)
 	}
@@ -66,6 +71,7 @@ func (r *results) gather(a *attempt, i int) {
 			Status: r.queue.Status(int(up)), Envelope: result, As: d.As, Optional: d.Optional,
 		})
 	}
+	offerFiles(a, r, i)
 	if t.MemoryScope == task.ScopeAll {
 		a.known = r.completed(i)
 	} else { // a task that reads the store may take long, so its decisions do not hold up the batch
@@ -128,6 +134,13 @@ func (a *attempt) open(ctx context.Context) (prompt.Prompt, error) {
 	if err := a.seal(ctx); err != nil {
 		return prompt.Prompt{}, err
 	}
+	var err error
+	if a.given, err = filesIn(a.sealed); err != nil {
+		return prompt.Prompt{}, err
+	}
+	if err := checkGiven(a); err != nil {
+		return prompt.Prompt{}, err
+	}
 	b := a.brief(a.sealed)
 	return a.build(&b)
 }
@@ -145,7 +158,8 @@ func (a *attempt) brief(sealed []gate.Sealed) brief.Brief {
 		b.Instruction, rest = &rest[0], rest[1:]
 	}
 	b.Inputs, rest = rest[:len(t.Uses)], rest[len(t.Uses):]
-	b.Dependencies = rest[:len(t.DependsOn)]
+	b.Dependencies, rest = rest[:len(t.DependsOn)], rest[len(t.DependsOn):]
+	b.Files = rest[:filesOf(t)]
 	b.Messages, b.Memory = a.messagesIn(sealed), digest(sealed[a.granted:])
 	return b
 }

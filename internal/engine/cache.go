@@ -115,12 +115,21 @@ func (x answerCache) reissue(ctx context.Context, e *record.AgentCall, own bool)
 	if !ok || reply.Truncated && !x.task.AcceptTruncated || x.contract.MaxInput.Join(old.Classification()) > x.bound {
 		return false, nil
 	}
+	changed, before, ok := x.cachedFiles(e, now)
+	if !ok && len(x.task.OutputFiles) > 0 {
+		return false, nil
+	}
 	made, err := x.admit(reply, now)
 	if err != nil {
 		return false, nil // the gate does not take it any more
 	}
 	if own && !x.run.repeats() && sameBut(made.Header(), old.Header()) {
 		made = old // it is this run's own, and is what it was
+	}
+	if len(x.task.OutputFiles) > 0 {
+		if x.outputs, err = outputsOf(made, changed, before); err != nil {
+			return false, err
+		}
 	}
 	x.reply, x.recalled, x.own = agent.Reply{Text: reply.Text, JSON: reply.JSON, Tags: reply.Tags, Truncated: reply.Truncated, Call: e.Call, Warnings: e.Warnings}, e, own
 	x.correctedBy = e.Corrected

@@ -107,7 +107,7 @@ func (a *attempt) corrected(ctx context.Context, draft *envelope.Envelope, probl
 	own := a.reply
 	a.reply, a.correctedBy = c.reply, &c.reply.Call
 	a.reply.Usage, a.reply.Turns, a.reply.Call, a.reply.Warnings, a.reply.Reasoning = own.Usage, own.Turns, own.Call, own.Warnings, own.Reasoning // those of the correction are its own
-	return a.close(ctx, time.Now())
+	return a.close(ctx, a, time.Now())
 }
 
 // open takes all context of the attempt through the gate once more, with the

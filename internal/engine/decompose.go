@@ -27,7 +27,7 @@ func (c *coordinator) planRules() planning.Rules {
 	for i, in := range c.options.Inputs {
 		inputs[i] = in.Name
 	}
-	return planning.Rules{Agents: c.team.Names(), Inputs: inputs, MayGrant: c.config.MayGrant}
+	return planning.Rules{Agents: c.team.Names(), Inputs: inputs, MayGrant: c.config.MayGrant, Tools: planning.ToolNames(c.team.Members())}
 }
 
 // planFormat returns the JSON Schema of a plan for the endpoint. It contains no names that

@@ -39,6 +39,10 @@ var errorCodes = [...]struct {
 	{ErrCostBudget, codes.CostBudget},
 	{plan.ErrNoPrice, codes.NoPrice},
 	{ErrEffectsUncertain, codes.Effects},
+	{codes.Condition(codes.Effects), codes.Effects},
+	{ErrOutputFiles, codes.OutputFiles},
+	{ErrWorkspaceLimit, codes.Workspace},
+	{ErrFilesConflict, codes.FilesConflict},
 	{ErrMemory, codes.Memory},
 	{ErrRecord, codes.Record},
 	{ErrJournal, codes.Journal},
@@ -50,6 +54,7 @@ var errorCodes = [...]struct {
 	{codes.Condition(codes.Refused), codes.Refused},
 	{codes.Condition(codes.UnknownFinish), codes.UnknownFinish},
 	{codes.Condition(codes.MaxTurns), codes.MaxTurns},
+	{codes.Condition(codes.Loop), codes.Loop},
 	{codes.Condition(codes.ToolCall), codes.ToolCall},
 	{ErrAttemptTimeout, codes.Timeout},
 	{ErrTimeout, codes.Timeout},
@@ -119,7 +124,7 @@ func terminal(err error) bool {
 	if failed, ok := errors.AsType[*llm.Error](err); ok {
 		return callfault.IsTerminal(failed.Kind)
 	}
-	for _, condition := range [...]error{ErrEffectsUncertain, ErrBudget, ErrCostBudget, plan.ErrNoPrice, ErrRecord, ErrJournal, ErrReplay, schema.ErrMismatch, codes.Condition(codes.MaxTurns), codes.Condition(codes.ToolCall), codes.Condition(codes.Filtered), codes.Condition(codes.Refused), schema.ErrInvalid, brief.ErrTooLarge, brief.ErrInvalid, llm.ErrNoModel, errUsage, errInternal} {
+	for _, condition := range [...]error{ErrEffectsUncertain, codes.Condition(codes.Effects), ErrFilesConflict, ErrWorkspaceLimit, ErrBudget, ErrCostBudget, plan.ErrNoPrice, ErrRecord, ErrJournal, ErrReplay, schema.ErrMismatch, codes.Condition(codes.MaxTurns), codes.Condition(codes.Loop), codes.Condition(codes.ToolCall), codes.Condition(codes.Filtered), codes.Condition(codes.Refused), schema.ErrInvalid, brief.ErrTooLarge, brief.ErrInvalid, llm.ErrNoModel, errUsage, errInternal} {
 		if errors.Is(err, condition) {
 			return true
 		}

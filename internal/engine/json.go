@@ -148,6 +148,7 @@ type wireTask struct {
 	Call        llm.CallInfo         `json:"call,omitzero"`
 	Rejected    []RejectedAnswer     `json:"rejected,omitempty"`
 	Error       *TaskError           `json:"error,omitempty"`
+	Workspace   string               `json:"workspace,omitempty"`
 }
 
 // wireMetrics has times in milliseconds since the epoch, as the original has.
@@ -194,7 +195,7 @@ func (m *Metrics) wire() *wireMetrics {
 func (t *TaskResult) wire() wireTask {
 	return wireTask{
 		ID: t.ID, Key: t.Key, Title: t.Title, Assignee: t.Assignee, Role: t.Role, Priority: t.Priority, Metadata: t.Metadata,
-		Status: t.Status, DependsOn: orEmpty(t.DependsOn), Description: t.Description, Label: t.Label, Result: t.Result, Structured: json.RawMessage(t.Structured), Truncated: t.Truncated, Call: t.Call, Rejected: t.Rejected, Error: t.Error, Metrics: t.Metrics.wire(),
+		Status: t.Status, DependsOn: orEmpty(t.DependsOn), Description: t.Description, Label: t.Label, Result: t.Result, Structured: json.RawMessage(t.Structured), Truncated: t.Truncated, Call: t.Call, Rejected: t.Rejected, Error: t.Error, Metrics: t.Metrics.wire(), Workspace: t.Workspace,
 	}
 }
 

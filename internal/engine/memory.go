@@ -44,6 +44,9 @@ func openMemory(store teammemory.Store, p *plan.Plan, v viewer) *memoryAccess {
 
 // ended writes the result to the shared memory.
 func (a *attempt) ended(ctx context.Context) {
+	if a.conversation != nil {
+		a.closeShared(ctx, a.err)
+	}
 	if memory := a.run.memory; memory != nil && a.err == nil {
 		a.unnoted = callOutside("the store", func() error { return memory.writer.WriteResult(ctx, a.task.Assignee, a.envelope, 0) })
 	}

@@ -15,10 +15,10 @@ import (
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/brief"
-	"github.com/runteam/runteam/internal/bytesize"
 	"github.com/runteam/runteam/internal/callwait"
 	"github.com/runteam/runteam/internal/codes"
 	"github.com/runteam/runteam/internal/event"
+	"github.com/runteam/runteam/internal/filetree"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/internal/record"
@@ -100,6 +100,7 @@ type builtPrompt struct {
 	receipt   *prompt.Receipt // as the caller may see it
 	whole     *prompt.Receipt // of the prompt, with nothing hidden from the caller
 	shownSize int             // bytes of the prompt as the caller may see it
+	sentSize  int             // bytes of the whole request in that form: with the turns before and the definitions of tools
 	hidden    bool            // the caller may not see all of the prompt
 	sent      int             // shownSize once the agent was given the prompt
 	key       record.Key      // of the prompt; zero if nothing is cached
@@ -114,10 +115,13 @@ type answer struct {
 	reasoning     *record.LabeledText // what the model wrote before its answer; nil if nothing
 	correctedBy   *llm.CallInfo       // the call that corrected the answer; nil if none did
 
-	envelope   *envelope.Envelope
-	text       string // the result as the caller may see it
-	structured string
-	partly     bool // the caller may not see all of the result
+	envelope      *envelope.Envelope
+	outputs       *envelope.Envelope // its output files; nil if the task declares none
+	outputsText   string             // as the caller may see them
+	outputsBefore string             // what they were before, likewise
+	text          string             // the result as the caller may see it
+	structured    string
+	partly        bool // the caller may not see all of the result
 }
 
 // A cacheHit is an answer that the agent gave earlier.
@@ -251,7 +255,7 @@ func (x *modelCall) callAgent(ctx context.Context, o purpose, text prompt.Prompt
 		ctx, cancel = context.WithDeadlineCause(ctx, x.contract.ExpiresAt, x.late())
 		defer cancel()
 	}
-	x.reply, err = x.ask(supervise.With(ctx, meter, max(x.turn, 1)), text)
+	x.reply, err = x.ask(supervise.With(withWorkspace(ctx, x, o), meter, max(x.turn, 1)), text)
 	err = meter.settleReply(&x.reply, err)
 	x.paid, x.cost = meter.addUsage(&x.reply)
 	now := time.Now()
@@ -271,7 +275,7 @@ func (x *modelCall) callAgent(ctx context.Context, o purpose, text prompt.Prompt
 		return withCause(ctx, err)
 	}
 	x.inAgent = false
-	return x.close(ctx, now)
+	return x.close(ctx, o, now)
 }
 
 // acceptTruncated returns the error of a truncated answer: nil if the task accepts
@@ -310,7 +314,9 @@ func (x *modelCall) build(b *brief.Brief) (prompt.Prompt, error) {
 		x.whole = receipt
 		x.receipt, x.shownSize = x.run.receiptOf(text, receipt)
 		x.hidden = x.receipt != receipt
+		x.sentSize = x.shownSize + toolBytes(text)
 		x.key, x.core, err = x.run.keysOf(x.caps.Agent, b, text)
+		x.key, x.core = withFiles(x.key, x.sealed), withFiles(x.core, x.sealed)
 	}
 	return text, err
 }
@@ -369,11 +375,14 @@ func withCause(ctx context.Context, err error) error {
 
 // close takes the reply through the gate: into the envelope of the result, and
 // from there into what the caller may see of it.
-func (x *modelCall) close(ctx context.Context, now time.Time) error {
+func (x *modelCall) close(ctx context.Context, o purpose, now time.Time) error {
 	said := &x.reply
 	e, err := x.admit(gate.Reply{Text: cmp.Or(said.Text, said.JSON.Canonical()), JSON: said.JSON, Tags: said.Tags, Claim: said.Claim, Truncated: said.Truncated}, now)
 	if err != nil {
 		return x.explainRefusal(ctx, err)
+	}
+	if err := takeOutputs(o, e); err != nil {
+		return err
 	}
 	return x.accept(ctx, e, now)
 }
@@ -395,6 +404,12 @@ func (x *modelCall) accept(ctx context.Context, e *envelope.Envelope, now time.T
 	if x.envelope = e; x.part != "" {
 		return nil // the caller reads what is made from it
 	}
+	if len(x.task.OutputFiles) > 0 && x.outputs == nil { // there was no workspace
+		var err error
+		if x.outputs, err = outputsOf(e, filetree.Tree{}, filetree.Tree{}); err != nil {
+			return err
+		}
+	}
 	seen, err := x.run.toUser(x.finishing(ctx, now), e, gate.Source{Kind: handoff.Dependency, Name: string(x.task.ID)}, now)
 	if err != nil {
 		return fmt.Errorf("%w: %w", errUnreadable, err)
@@ -403,6 +418,12 @@ func (x *modelCall) accept(ctx context.Context, e *envelope.Envelope, now time.T
 		return fmt.Errorf("%w: it is too large once its secrets are replaced; return less", errUnreadable)
 	}
 	x.text, x.structured, x.partly = seen.text, seen.structured, seen.partly
+	if x.outputs == nil {
+		return nil
+	}
+	if x.outputsText, x.outputsBefore, err = x.run.filesToUser(x.finishing(ctx, now), x.outputs, gate.Source{Kind: handoff.Files, Name: string(x.task.ID)}, now); err != nil {
+		return fmt.Errorf("%w: %w", errUnreadable, err)
+	}
 	return nil
 }
 
@@ -413,32 +434,3 @@ func (x *modelCall) session() string {
 
 // identity identifies a model call, which has a contract, among those of its run.
 func (x *modelCall) identity() string { return x.contract.Session[len(x.run.id)+1:] }
-
-// messageBytes returns the length of the user message of a prompt by its receipt.
-func messageBytes(r *prompt.Receipt) int {
-	if n := len(r.Text); n > 0 {
-		return int(r.Text[n-1].End)
-	}
-	return 0
-}
-
-// reportEnd emits an event that says how the agent's work ended, if it began.
-func (r *recorder) reportEnd(x *modelCall) {
-	if !r.bus.live() || !x.called {
-		return
-	}
-	ev := x.eventOf(event.AgentComplete)
-	if ev.Status, ev.Bytes = task.Completed, len(x.reply.Text); x.view().hidesReply() {
-		ev.Bytes = bytesize.Class(ev.Bytes)
-	}
-	ev.Duration, ev.Rounded = x.end.Sub(x.began), x.view().rounds()
-	ev.SetUsage(x.view().usageOf(x.reply.Usage, x.reply.Turns))
-	ev.Truncated = x.envelope != nil && x.envelope.Truncated()
-	if call := x.view().callInfo(x.reply.Call); call != (llm.CallInfo{}) {
-		ev.Call = &call
-	}
-	if x.err != nil {
-		ev.Status, ev.Code, ev.Message = task.Failed, x.code, x.message
-	}
-	r.bus.emit(ev)
-}

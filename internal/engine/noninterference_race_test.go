@@ -2,5 +2,7 @@
 
 package engine_test
 
+const raceDetector = true
+
 // settingsInTest is how many settings [TestNonInterference] looks at.
 const settingsInTest = 100

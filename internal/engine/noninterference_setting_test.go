@@ -27,6 +27,9 @@ type setting struct {
 	messages  []engine.Message // without texts
 	tasks     []task.Spec
 	broken    map[string]bool // tasks whose agent ends with an error
+	tools     []settingTool
+	toolsOf   [][]int   // of each agent
+	calls     [][][]int // of tools, by task and turn
 	policy    *handoff.Policy
 
 	goal        bool
@@ -135,6 +138,7 @@ func some[T any](d *drawing, from []T, most int, what string) []T {
 func drawSetting(t *rapid.T) *setting {
 	d := &drawing{t: t, s: &setting{broken: map[string]bool{}}, between: map[[2]string]bool{}, exact: map[[2]string]bool{}, lowered: map[[2]string]bool{}, needed: map[[2]string][]task.Path{}}
 	d.readers()
+	d.tools()
 	d.sources()
 	d.s.policy = &handoff.Policy{}
 	for i := range rapid.IntRange(2, 8).Draw(t, "tasks") {
@@ -245,7 +249,8 @@ func (d *drawing) task(i int) {
 	if m.OutputSchema == nil && f != plain {
 		tk.OutputSchema = []byte(f.schema())
 	}
-	level := label.Internal
+	tk.Tools = d.ownTools(at)
+	level := label.Internal.Join(s.toolLevel(at, &tk))
 	most := s.clearance(m)
 	if m.Produces != nil {
 		most = min(most, *m.Produces)
@@ -297,6 +302,7 @@ func (d *drawing) task(i int) {
 	if d.chance(4, "broken") {
 		s.broken[tk.Title] = true
 	}
+	s.calls = append(s.calls, d.calls(at, &tk, level))
 	s.tasks, d.labels = append(s.tasks, tk), append(d.labels, level)
 }
 
@@ -312,10 +318,14 @@ func (d *drawing) need(from, to string, f form) []task.Path {
 func (d *drawing) admit(level, most label.Classification, from, to string, f form, optional bool) (label.Classification, bool) {
 	pair := [2]string{from, to}
 	if level > most {
+		often := 40
+		if strings.HasPrefix(to, gate.ToolReader("")) {
+			often = 80
+		}
 		switch {
 		case d.lowered[pair]:
-		case d.chance(40, "declassify") && f != plain && most >= label.Internal:
-			e := handoff.Declassifier{Entry: handoff.Entry{Name: "lower " + from + " " + to, From: from, To: to, Reason: "a test"}, LowerTo: label.Internal, Paths: some(d, bounded, 2, "bounded")}
+		case d.chance(often, "declassify") && f != plain && most >= label.Internal:
+			e := handoff.Declassifier{Entry: handoff.Entry{Name: strings.ReplaceAll("lower "+from+" "+to, ":", " "), From: from, To: to, Reason: "a test"}, LowerTo: label.Internal, Paths: some(d, bounded, 2, "bounded")}
 			if f != closed {
 				e.UnsafeText, e.Paths = true, some(d, f.allows(), 2, "unsafe")
 			} else if d.chance(30, "unsafe") {
@@ -399,6 +409,9 @@ func (d *drawing) rule(pair [2]string) {
 	if pair[0] == handoff.User {
 		structured, f = !slices.ContainsFunc(d.s.inputs, func(in settingInput) bool { return in.form == plain }), unclosed
 	}
+	if of, isTool := d.ruledForm(pair); isTool {
+		structured, f = true, of
+	}
 	r := handoff.PairRule{From: pair[0], To: pair[1], Mode: handoff.Full}
 	switch k := rapid.IntRange(0, 9).Draw(d.t, "mode"); {
 	case k < 4 && structured:
@@ -441,7 +454,7 @@ func (d *drawing) translation(f form, structured bool, pair [2]string) *handoff.
 	case k == 5:
 		tr.Recast = gate.RecastSystem
 		if d.chance(70, "endorsed") {
-			d.s.policy.Endorse = append(d.s.policy.Endorse, handoff.Endorser{Entry: handoff.Entry{Name: "endorse " + pair[0] + " " + pair[1], From: pair[0], To: pair[1], Reason: "a test"}})
+			d.s.policy.Endorse = append(d.s.policy.Endorse, handoff.Endorser{Entry: handoff.Entry{Name: strings.ReplaceAll("endorse "+pair[0]+" "+pair[1], ":", " "), From: pair[0], To: pair[1], Reason: "a test"}})
 		}
 	default:
 		tr.Recast = gate.RecastUser

@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -42,6 +43,8 @@ import (
 type tally struct {
 	settings, planned, runs int
 	compared                int // prompts of whom a changed source cannot reach
+	calls                   int // of tools that a changed source cannot reach
+	lowered                 int // calls of tools with arguments that a declassifier lowered
 	unmoved                 int // readers whom a changed source never reaches
 	moved                   int // runs in which a changed source did change a prompt
 	met                     int // canaries found in prompts and in what the user reads
@@ -53,6 +56,7 @@ type tally struct {
 func (t *tally) add(o tally) {
 	t.settings, t.planned, t.runs = t.settings+o.settings, t.planned+o.planned, t.runs+o.runs
 	t.compared, t.unmoved, t.moved, t.met = t.compared+o.compared, t.unmoved+o.unmoved, t.moved+o.moved, t.met+o.met
+	t.calls, t.lowered = t.calls+o.calls, t.lowered+o.lowered
 	t.told, t.kept, t.uneven = t.told+o.told, t.kept+o.kept, t.uneven+o.uneven
 }
 
@@ -78,13 +82,23 @@ func TestNonInterference(t *testing.T) {
 		sum.add(s)
 	}
 	t.Logf("%+v", sum)
+	if !raceDetector { // under the race detector they are too few to have shares
+		sum.requireShares(t)
+	}
+}
+
+// requireShares checks that the settings were such as can tell a leak from none.
+func (sum tally) requireShares(t *testing.T) {
+	t.Helper()
 	require.Greater(t, sum.planned*100, sum.settings*30, "most settings must be such as can be run")
 	require.Greater(t, sum.unmoved, sum.runs/2)
 	require.Greater(t, sum.compared, sum.runs)
+	require.Greater(t, sum.calls, sum.runs/4)
+	require.Greater(t, sum.lowered, 0)
 	require.Greater(t, sum.moved, sum.runs/4)
 	require.Greater(t, sum.met, sum.runs*10)
 	require.Greater(t, sum.told, sum.runs/20)
-	require.Greater(t, sum.kept, sum.told/20)
+	require.Greater(t, sum.kept, sum.told/40)
 	require.Less(t, sum.uneven, sum.runs/5)
 }
 
@@ -190,14 +204,17 @@ func (s *setting) places() (out []spot) {
 		_, f := s.member(s.tasks[i].Assignee)
 		add(fmt.Sprintf("task/%d", i), f)
 	}
+	for n := range s.toolSources() {
+		add(fmt.Sprintf("tool/%d", n), plain)
+	}
 	return out
 }
 
 // split cuts the name of a place into source and path.
 func split(place string) spot {
-	parts := strings.SplitN(place, "/", 3)
+	parts := strings.SplitN(strings.TrimSuffix(place, saidPlace), "/", 3)
 	if len(parts) < 3 {
-		return spot{source: place}
+		return spot{source: strings.Join(parts, "/")}
 	}
 	return spot{parts[0] + "/" + parts[1], "/" + parts[2]}
 }
@@ -215,7 +232,7 @@ type view struct {
 // source is the index of a source in the table.
 func (v *view) source(name string) int {
 	kind, number, _ := strings.Cut(name, "/")
-	want := map[string]handoff.SourceKind{"input": handoff.Input, "message": handoff.Message, "goal": handoff.Goal, "task": handoff.Dependency}[kind]
+	want := map[string]handoff.SourceKind{"input": handoff.Input, "message": handoff.Message, "goal": handoff.Goal, "task": handoff.Dependency, "tool": handoff.ToolResult}[kind]
 	nth := 0
 	fmt.Sscan(number, &nth)
 	for i, src := range v.table.Graph().Sources {
@@ -236,6 +253,12 @@ type spread struct {
 	shown, user     bool            // to the user: itself, or also what derives from it
 }
 
+// A passedSource is a source that a spread follows: itself, or as what derives from it.
+type passedSource struct {
+	source int
+	itself bool
+}
+
 // spreads follows a place of a source.
 func (v *view) spreads(at spot) spread {
 	g := v.table.Graph()
@@ -244,32 +267,32 @@ func (v *view) spreads(at spot) spread {
 	passes := func(s *pick.Selection) bool {
 		return at.path == "" || s.MayPass(strings.Split(at.path[1:], "/"))
 	}
-	sources := []int{first}
-	for k := 0; k < len(sources); k++ {
-		from := sources[k]
+	passed, seen := []passedSource{{first, true}}, map[int]bool{}
+	for k := 0; k < len(passed); k++ {
+		from, itself := passed[k].source, passed[k].itself
 		for i := range g.Edges {
 			e := &g.Edges[i]
-			if e.Source != from || e.Reach() == flow.Never || from == first && !passes(&e.Delivers) {
+			if e.Source != from || e.Reach() == flow.Never || itself && !passes(&e.Delivers) {
 				continue
 			}
-			title := g.Tasks[e.Task].Title
-			if from == first {
-				out.direct[title] = true
+			for _, step := range v.steps(e.Task) {
+				out.direct[step] = out.direct[step] || itself
+				out.tainted[step] = true
 			}
-			if out.tainted[title] {
+			if seen[e.Task] {
 				continue
 			}
-			out.tainted[title] = true
+			seen[e.Task] = true
 			for r := range g.Sources {
 				if g.Sources[r].Task == e.Task {
-					sources = append(sources, r)
+					passed = append(passed, passedSource{r, false})
 				}
 			}
 		}
 		for i := range g.Sights {
 			s := &g.Sights[i]
-			if s.Source == from && s.Reach() != flow.Never && (from != first || passes(&s.Delivers)) {
-				out.user, out.shown = true, out.shown || from == first
+			if s.Source == from && s.Reach() != flow.Never && (!itself || passes(&s.Delivers)) {
+				out.user, out.shown = true, out.shown || itself
 			}
 		}
 	}
@@ -291,7 +314,14 @@ func (v *view) compare(at spot, changed *story) string {
 			v.sum.unmoved++
 		}
 	}
+	writer := ""
+	if by := g.Sources[source].Task; by >= 0 {
+		writer = g.Tasks[by].Title // its later turns have its own words
+	}
 	untouched := func(s *sight) bool {
+		if s.step == writer {
+			return false
+		}
 		m, _ := v.setting.member(s.agent)
 		return !to.tainted[s.step] || never[s.agent] || m != nil && slices.ContainsFunc(v.setting.leaves(m), func(where string) bool { return never[where] })
 	}
@@ -307,7 +337,11 @@ func (v *view) compare(at spot, changed *story) string {
 		if wrong := was[i].differs(&is[i]); wrong != "" {
 			return wrong
 		}
-		v.sum.compared++
+		if was[i].call != nil {
+			v.sum.calls++
+		} else {
+			v.sum.compared++
+		}
 	}
 	if !slices.EqualFunc(v.story.sights, changed.sights, func(a, b sight) bool { return a.differs(&b) == "" }) {
 		v.sum.moved++
@@ -349,7 +383,7 @@ func (s *story) endings() string {
 // open reports whether a source is one that the user may see, and brought along:
 // the record of the run shows all of it.
 func (v *view) open(at spot) bool {
-	if strings.HasPrefix(at.source, "task/") {
+	if strings.HasPrefix(at.source, "task/") || strings.HasPrefix(at.source, "tool/") {
 		return false
 	}
 	return v.table.Graph().Sources[v.source(at.source)].Label <= v.setting.user
@@ -369,6 +403,8 @@ func (s *sight) differs(o *sight) string {
 	switch {
 	case s.agent != o.agent || s.step != o.step:
 		return fmt.Sprintf("a prompt is for %q of %s instead of %q of %s", o.step, o.agent, s.step, s.agent)
+	case s.call != nil && s.text != o.text:
+		return fmt.Sprintf("the arguments of %q differ, which it never reaches\n%s", s.step, difference(s.text, o.text))
 	case s.system != o.system || s.text != o.text:
 		return fmt.Sprintf("the prompt of %q for %s differs, whom it never reaches\n--- was\n%s\n--- is\n%s", s.step, s.agent, s.system+"\n"+s.text, o.system+"\n"+o.text)
 	}
@@ -464,6 +500,9 @@ func (v *view) reader(name string) int {
 
 // sight holds one prompt.
 func (v *view) sight(s *sight) string {
+	if s.call != nil {
+		return v.call(s)
+	}
 	for _, p := range v.plan.Tasks {
 		if p.Title == s.step && s.receipt.Classification > p.Label {
 			return fmt.Sprintf("the prompt is %v, at most %v was said", s.receipt.Classification, p.Label)
@@ -474,7 +513,7 @@ func (v *view) sight(s *sight) string {
 	if s.receipt.Classification > clearance {
 		return fmt.Sprintf("the prompt is %v, and its reader accepts %v", s.receipt.Classification, clearance)
 	}
-	all := s.system + "\n" + s.text
+	all := s.system + "\n" + s.given
 	for _, hidden := range append(cards[:], tokens[:]...) {
 		if strings.Contains(all, hidden) {
 			return "it has what is always redacted: " + hidden
@@ -544,7 +583,7 @@ func (v *view) delivered(s *sight) string {
 	for _, part := range []struct {
 		text   string
 		system bool
-	}{{s.system, true}, {s.text, false}} {
+	}{{s.system, true}, {cmp.Or(s.added, s.text), false}} {
 		ranges := s.receipt.Text
 		if part.system {
 			ranges = s.receipt.System
@@ -556,7 +595,7 @@ func (v *view) delivered(s *sight) string {
 			d := s.receipt.Sources[at.Source].Decision
 			for _, c := range canaries.FindAllString(part.text[at.Start:at.End], -1) {
 				place, met := v.variant.known[c]
-				if !met || !v.is(split(place).source, d) {
+				if !met || strings.HasSuffix(place, saidPlace) || !v.is(split(place).source, d) {
 					continue
 				}
 				if wrong := v.lawful(split(place), d, s, part.system); wrong != "" {
@@ -719,7 +758,8 @@ func (v *view) lowered(tokens []string, d *gate.Decision) string {
 		if e.From != d.From || e.To != d.To {
 			continue
 		}
-		if d.After != e.LowerTo || !slices.ContainsFunc(e.Paths, func(p task.Path) bool { return pick.Covers(p, tokens) }) {
+		raised := d.Translated && d.After > e.LowerTo // by what the tools of the translating agent return
+		if d.After != e.LowerTo && !raised || !slices.ContainsFunc(e.Paths, func(p task.Path) bool { return pick.Covers(p, tokens) }) {
 			return fmt.Sprintf("%s lowers %v to %v", e.Name, e.Paths, e.LowerTo)
 		}
 		return ""
@@ -754,7 +794,8 @@ func (v *view) outside() string {
 			}
 			to := v.spreads(at)
 			if !to.user || v.table.Reach(v.source(at.source), v.reader(handoff.User)) == flow.Never {
-				return fmt.Sprintf("the user reads %s of %s, which by the table never gets there", c, place)
+				i := strings.Index(where.text, c)
+				return fmt.Sprintf("the user reads %s of %s, which by the table never gets there:\n%s", c, place, where.text[max(0, i-500):min(len(where.text), i+200)])
 			}
 		}
 	}
@@ -769,6 +810,11 @@ func (s *setting) String() string {
 		fmt.Fprintf(&b, "agent %s accepts %v, endpoints %q, handoff %q, form %d\n", m.Name, m.Accepts, s.leaves(m), m.Handoff, s.forms[i])
 	}
 	fmt.Fprintf(&b, "user accepts %v; goal %v, coordinator accepts %v\n", s.user, s.goal, s.coordinator)
+	for i := range s.tools {
+		x := &s.tools[i]
+		fmt.Fprintf(&b, "%s accepts %v, produces %v, effect %q, stateful %v %q, files %v\n", x.name, x.options.Accepts, x.options.Level(), x.options.Effect, x.options.Stateful, x.options.State, x.files)
+	}
+	fmt.Fprintf(&b, "tools of agents %v, calls of tasks %v\n", s.toolsOf, s.calls)
 	for _, in := range s.inputs {
 		fmt.Fprintf(&b, "%s is %v, form %d\n", in.name, in.level, in.form)
 	}

@@ -186,9 +186,27 @@ const echoed = 1600
 
 // echoes is every canary in a prompt, in the order in which they are met.
 func echoes(p prompt.Prompt) string {
+	return echoesOf(conversation(p))
+}
+
+// conversation is everything that an agent reads.
+func conversation(p prompt.Prompt) string {
+	var b strings.Builder
+	b.WriteString(p.System())
+	for _, m := range p.Messages() {
+		b.WriteString("\n" + m.Text)
+		for _, c := range m.Calls {
+			b.WriteString("\n" + c.Name + c.Arguments)
+		}
+	}
+	return b.String()
+}
+
+// echoesOf is every canary in a text.
+func echoesOf(of string) string {
 	var out []string
 	met := map[string]bool{}
-	for _, c := range canaries.FindAllString(p.System()+"\n"+p.Text(), -1) {
+	for _, c := range canaries.FindAllString(of, -1) {
 		if !met[c] {
 			met[c], out = true, append(out, c)
 		}
@@ -198,15 +216,23 @@ func echoes(p prompt.Prompt) string {
 }
 
 // gist depends on every byte of a prompt.
-func gist(p prompt.Prompt, what string) string { return letters(12, p.System(), p.Text(), what) }
+func gist(p prompt.Prompt, what string) string { return letters(12, conversation(p), what) }
+
+// retellHeading begins a prompt that asks for a translation.
+const retellHeading = "# Task: Retell "
 
 var errOutOfOrder = errors.New("out of order")
 
 // answer is the reply of a task's agent: a function of the prompt, which all
 // of the prompt goes into, and of the words that are the source's own. It takes
 // tokens by the sizes of both.
-func (w *variant) answer(source string, f form, broken bool, p prompt.Prompt) (agent.Reply, error) {
-	r, err := w.reply(source, f, broken, p)
+func (w *variant) answer(s *setting, i int, f form, p prompt.Prompt) (agent.Reply, error) {
+	source, broken := fmt.Sprintf("task/%d", i), s.broken[s.tasks[i].Title]
+	r, calls := w.callTools(s, i, p)
+	var err error
+	if !calls {
+		r, err = w.reply(source, f, broken, p)
+	}
 	r.Usage = llm.Usage{InputTokens: (len(p.System()) + len(p.Text())) / 3, OutputTokens: len(r.Text) / 3}
 	r.Reasoning = "because " + gist(p, "reasoning") + " " + w.words(source) + " " + echoes(p)
 	r.Call = llm.CallInfo{Model: gist(p, "model"), RequestID: gist(p, "request"), FinishReason: gist(p, "finish")}
@@ -215,7 +241,7 @@ func (w *variant) answer(source string, f form, broken bool, p prompt.Prompt) (a
 }
 
 func (w *variant) reply(source string, f form, broken bool, p prompt.Prompt) (agent.Reply, error) {
-	if strings.HasPrefix(p.Text(), "# Task: Retell ") {
+	if strings.HasPrefix(p.Text(), retellHeading) {
 		return agent.Reply{Text: "retold " + gist(p, "") + " " + echoes(p)}, nil
 	}
 	words := func(place string) string {
@@ -245,7 +271,10 @@ func (w *variant) reply(source string, f form, broken bool, p prompt.Prompt) (ag
 type sight struct {
 	agent, step  string // step is the task's title, or of the coordinator
 	system, text string
+	given        string // the text without what the agent itself said in earlier turns
+	added        string // what the receipt accounts for, if that is not all of the text
 	receipt      *prompt.Receipt
+	call         *toolSight // nil unless the reader is a tool
 }
 
 // A story is what came of a run.
@@ -265,10 +294,13 @@ type stage struct {
 	now  *variant // what is played
 
 	mu     sync.Mutex // guards what is noted
-	sights []sight
+	sights []sight    // of agents
+	called []sight    // of tools
 	ruled  strings.Builder
 	told   strings.Builder
-	shown  []string // of each prompt
+	shown  []string                     // of each prompt
+	levels map[int]label.Classification // of the last prompt of each task
+	states map[string]string            // what tools keep
 
 	kept   bool // a trace and a journal are kept too
 	traced *trace.Writer
@@ -282,11 +314,16 @@ func (s *setting) build() (*stage, error) {
 		places[task.NewID(s.tasks[i].Title)] = i
 	}
 	cfg := engine.Config{Endpoints: s.endpoints, Policy: s.policy, Agents: slices.Clone(s.agents)}
+	tools := st.buildTools(places)
 	for a := range cfg.Agents {
+		for _, k := range s.toolsOf[a] {
+			cfg.Agents[a].Tools = append(cfg.Agents[a].Tools, tools[k])
+		}
 		does := engine.AgentFunc(func(_ context.Context, p prompt.Prompt) (agent.Reply, error) {
 			i := places[p.Receipt().Task]
 			st.look(p, s.tasks[i].Title)
-			return st.now.answer(fmt.Sprintf("task/%d", i), s.forms[a], s.broken[s.tasks[i].Title], p)
+			st.atLevel(i, p)
+			return st.now.answer(s, i, s.forms[a], p)
 		})
 		cfg.Agents[a].Agent = does
 		if s.fallback[cfg.Agents[a].Name] != "" {
@@ -312,7 +349,13 @@ func (st *stage) look(p prompt.Prompt, step string) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	r := p.Receipt()
-	st.sights = append(st.sights, sight{r.Agent, step, p.System(), p.Text(), r})
+	var given strings.Builder
+	for _, m := range p.Messages() {
+		if m.Role != "assistant" {
+			given.WriteString(m.Text + "\n")
+		}
+	}
+	st.sights = append(st.sights, sight{agent: r.Agent, step: step, system: p.System(), text: strings.TrimPrefix(conversation(p), p.System()+"\n"), given: given.String(), added: p.Added(), receipt: r})
 }
 
 // heard notes an event without its time and its place among the others.
@@ -368,7 +411,8 @@ func (st *stage) options(w *variant) *engine.RunOptions {
 
 // play runs a variant. The error says why it cannot be run.
 func (st *stage) play(ctx context.Context, w *variant) (*story, error) {
-	st.now, st.sights, st.traced = w, nil, nil
+	st.now, st.sights, st.called, st.traced = w, nil, nil, nil
+	st.levels, st.states = map[int]label.Classification{}, map[string]string{}
 	st.ruled.Reset()
 	st.told.Reset()
 	st.shown = nil
@@ -388,8 +432,9 @@ func (st *stage) play(ctx context.Context, w *variant) (*story, error) {
 	}
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	slices.Sort(st.shown) // prompts that are prepared at once are recorded in any order, and so are their events
-	out := &story{result: res, sights: st.sights, ruled: sortedLines(st.ruled.String()), told: sortedLines(st.told.String()) + st.reads(res), shown: strings.Join(st.shown, "\n")}
+	slices.SortFunc(st.called, func(a, b sight) int { return strings.Compare(a.call.id, b.call.id) }) // some run at once
+	slices.Sort(st.shown)                                                                             // prompts that are prepared at once are recorded in any order, and so are their events
+	out := &story{result: res, sights: append(st.sights, st.called...), ruled: sortedLines(st.ruled.String()), told: sortedLines(st.told.String()) + st.reads(res), shown: strings.Join(st.shown, "\n")}
 	if k != nil {
 		out.record, err = k.text(ctx, res)
 	}
@@ -452,7 +497,7 @@ func (k *keeper) text(ctx context.Context, res *engine.Result) (string, error) {
 	}
 	for i := range stored.History.Log {
 		e := &stored.History.Log[i]
-		text.WriteString("\n" + encoded([]any{e.Asked, e.Begun, e.Exchange}))
+		text.WriteString("\n" + encoded([]any{e.Asked, e.Begun, e.Exchange, e.Turn, e.ToolCall, e.ToolResult}))
 		if x := e.Exchange; x != nil && x.Result != nil {
 			text.WriteString(encoded(x.Result.Classification))
 		}

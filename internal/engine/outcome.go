@@ -23,6 +23,7 @@ func (r *results) endAttempt(ctx context.Context, a *attempt) (retry time.Time) 
 	if a.unnoted != nil && ctx.Err() == nil {
 		r.warn(fmt.Sprintf("the result of %q is not in the shared memory: the store failed", t.Title))
 	}
+	keepFiles(r.runScope, t, a)
 	if a.err != nil {
 		retry = r.failed(ctx, a)
 		t.addReceipts(a)
@@ -35,6 +36,7 @@ func (r *results) endAttempt(ctx context.Context, a *attempt) (retry time.Time) 
 	call := a.view().answeredBy()
 	t.Envelope, t.Result, t.Structured, t.Label, t.Status = a.envelope, a.text, a.structured, a.envelope.Classification(), task.Completed
 	t.Call = orZero(call)
+	t.Files, t.OutputFiles = a.outputs, a.view().outputFiles()
 	if r.bus.live() { // before the queue reports the tasks that this one makes ready
 		ev := a.eventOf(event.TaskComplete)
 		ev.Status, ev.Bytes = task.Completed, len(a.text)
@@ -73,11 +75,15 @@ func (r *results) account(t *TaskResult, a *attempt) {
 		}
 		return
 	}
+	defer removeFiles(r.runScope, a)
 	a.showCost()
 	t.Metrics.Usage, t.Metrics.End = t.Metrics.Usage.Add(a.view().usage()), a.end
 	t.Metrics.Rounded = t.Metrics.Rounded || a.view().rounds()
 	r.context = r.context.Add(a.view().measured())
 	if a.view().needsEntry() {
+		if a.err == nil && a.outputs != nil {
+			r.ledger.add(r.batch, a.view().filesEntry())
+		}
 		r.ledger.add(r.batch, a.view().entry())
 	}
 }

@@ -1,6 +1,11 @@
 package engine
 
-import "fmt"
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+)
 
 // callOutside calls code of the caller in a goroutine of its own. If the code panics or
 // ends its goroutine, that is an error about what was called.
@@ -18,4 +23,32 @@ func callOutside(what string, call func() error) (err error) {
 	}()
 	<-done
 	return err
+}
+
+// runOutside calls code of the program, in a goroutine of its own. If ctx ends, it leaves the
+// goroutine behind. A panic is an error without its value, which may be sensitive.
+func runOutside[T any](ctx context.Context, what string, log *slog.Logger, call func() (T, error)) (T, error) {
+	type outcome struct {
+		value T
+		err   error
+	}
+	done := make(chan outcome, 1)
+	go func() {
+		o := outcome{err: fmt.Errorf("%s ended its goroutine", what)}
+		defer func() {
+			if recover() != nil {
+				o = outcome{err: fmt.Errorf("%s panicked", what)}
+				log.Error(what+" panicked", "stack", string(debug.Stack()))
+			}
+			done <- o
+		}()
+		o.value, o.err = call()
+	}()
+	select {
+	case o := <-done:
+		return o.value, o.err
+	case <-ctx.Done():
+		var none T
+		return none, context.Cause(ctx)
+	}
 }

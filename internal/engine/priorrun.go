@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/runteam/runteam/internal/codes"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/internal/record"
@@ -25,6 +26,8 @@ type priorRun struct {
 	turns     map[record.Key]*record.AgentCall // what agents said in first turns, by the key of the prompt
 	toolCalls map[string]*record.CallStart     // by session
 	results   map[string]*record.AgentCall     // of tool calls, by session
+	files     map[string]*record.AgentCall     // output files, by session
+	folders   map[task.ID]*priorFiles          // workspaces
 	tasks     map[task.ID]*priorTask           // also the coordinator's steps
 	sent      []*record.SentMessage
 	delivered map[string]bool  // ids of messages that a prompt contains
@@ -40,6 +43,8 @@ type priorTask struct {
 	attempts    int
 	interrupted int
 	number      int // the highest of an attempt
+	ended       int // the highest of an attempt that ended by itself
+	uncertain   int // the highest of an attempt whose command was interrupted and may have had effects
 	start, end  time.Time
 	first       string   // the session that start is of, until that ended
 	messages    []string // ids of those that it was given last
@@ -61,6 +66,7 @@ func priorOf(o *RunOptions) *priorRun {
 	}
 	p.answers, p.tasks, p.delivered = map[record.Key]*record.AgentCall{}, map[task.ID]*priorTask{}, map[string]bool{}
 	p.turns, p.toolCalls, p.results = map[record.Key]*record.AgentCall{}, map[string]*record.CallStart{}, map[string]*record.AgentCall{}
+	p.files, p.folders = map[string]*record.AgentCall{}, map[task.ID]*priorFiles{}
 	asked := map[string]*record.CallStart{} // by session: calls that have no end yet
 	begun := map[string]bool{}              // by session: prefetched attempts that were started
 	p.rejected = map[record.Key]*record.AgentCall{}
@@ -87,9 +93,10 @@ func priorOf(o *RunOptions) *priorRun {
 			p.sent = append(p.sent, e.Sent)
 		case e.Turn != nil:
 			p.turns[p.keyOf(e.Turn)] = e.Turn
+			p.beginFiles(e.Turn.Task)
 			delete(asked, e.Turn.Session)
 			open[e.Turn.Session] = e.Turn
-		case e.ToolCall != nil, e.ToolResult != nil:
+		case e.ToolCall != nil, e.ToolResult != nil, e.Files != nil:
 			p.takeTool(e)
 		case e.Rejected != nil:
 			p.rejected[p.keyOf(e.Rejected)] = e.Rejected
@@ -116,23 +123,30 @@ func (p *priorRun) takeInterrupted(asked map[string]*record.CallStart, begun map
 		}
 		b := p.of(a.Task)
 		b.attempts, b.interrupted = b.attempts+1, b.interrupted+1
+		if a.Effect != "" && !a.Repeatable {
+			b.uncertain = max(b.uncertain, a.Attempt)
+		}
 		p.spend(b, plan.PriorCall{Agent: a.Agent, Model: a.Model, Usage: llm.Usage{InputTokens: gate.Tokens(a.Bytes)}})
 	}
 }
 
-// takeTool takes in the start or the result of a call of a tool.
+// takeTool takes in the start or the result of a call of a tool, or output files.
 func (p *priorRun) takeTool(e *record.Entry) {
-	if e.ToolCall != nil {
+	switch {
+	case e.ToolCall != nil:
 		p.toolCalls[e.ToolCall.Session] = e.ToolCall
-	} else {
+	case e.ToolResult != nil:
 		p.results[e.ToolResult.Session] = e.ToolResult
+	default:
+		p.files[e.Files.Session] = e.Files
 	}
+	p.takeFiles(e)
 }
 
 // hasTurn reports whether a later turn of an attempt was interrupted.
 func hasTurn(asked map[string]*record.CallStart, session string) bool {
 	for s := range asked {
-		if strings.HasPrefix(s, session+"/turn/") {
+		if strings.HasPrefix(s, session+record.TurnPrefix) {
 			return true
 		}
 	}
@@ -163,7 +177,11 @@ func (p *priorRun) take(x *record.AgentCall) {
 	if x.Part != "" {
 		return // of an attempt that has a model call of its own
 	}
-	b.attempts++
+	if b.attempts++; x.Code == codes.Effects {
+		b.uncertain = max(b.uncertain, x.Attempt)
+	} else {
+		b.ended = max(b.ended, x.Attempt)
+	}
 	if b.end = x.End; b.start.IsZero() || b.first == x.Session || strings.HasPrefix(b.first, x.Session+"/") {
 		b.start = x.Start // not when its first prompt was written: that may have been earlier, or a sideCall's
 	}
@@ -219,14 +237,15 @@ func (p *priorRun) answer(x *modelCall) *record.AgentCall {
 
 // rejected returns an answer to the same prompt that had to be corrected, if the
 // run continues from there: it was interrupted before the correction became the
-// result, or it is replayed with all its prompts.
+// result, or it is replayed with all its prompts. What a command left in its workspace
+// before it was interrupted is gone, so a command begins again.
 func (x answerCache) rejected() *record.AgentCall {
 	p := x.run.priorRun
-	if p == nil || x.run.fresh[x.task.ID] {
+	if p == nil || x.run.fresh[x.task.ID] || !p.strict && x.run.team.Find(x.caps.Agent).Process() != nil {
 		return nil
 	}
 	key := p.key(x.modelCall)
-	if p.answers[key] != nil && !p.whole {
+	if p.answers[key] != nil && (!p.whole || len(x.task.OutputFiles) > 0) { // output files belong to the last answer
 		return nil
 	}
 	return p.rejected[key]

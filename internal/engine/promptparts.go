@@ -13,6 +13,7 @@ import (
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/bytesize"
 	"github.com/runteam/runteam/internal/callfault"
+	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/prompt"
 )
@@ -113,6 +114,8 @@ func (v callView) contextName(s gate.Source) string {
 	switch s.Kind {
 	case handoff.Dependency:
 		return fmt.Sprintf("result of task %q", title)
+	case handoff.Files:
+		return fmt.Sprintf("files of task %q", title)
 	case handoff.Input:
 		return fmt.Sprintf("input %q", title)
 	case handoff.Memory:
@@ -122,7 +125,12 @@ func (v callView) contextName(s gate.Source) string {
 	case handoff.Plan:
 		return "description"
 	case handoff.Draft:
+		if strings.HasPrefix(v.part, record.TurnPrefix) {
+			return "what the agent said before"
+		}
 		return "answer to correct"
+	case handoff.ToolResult:
+		return "results of tools"
 	case handoff.Fault:
 		return "errors"
 	}

@@ -8,7 +8,9 @@ import (
 
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/filetree"
 	"github.com/runteam/runteam/internal/gate"
+	"github.com/runteam/runteam/internal/jsonvalue"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
 )
@@ -18,6 +20,7 @@ type reading struct {
 	text       string
 	structured string // canonical JSON; empty without a schema
 	partly     bool   // the caller may not see all of the value
+	isTree     bool   // the text is that of a folder
 }
 
 // shortTime is how long the gate may check a short text for the caller: a goal,
@@ -39,8 +42,33 @@ func (r *runScope) toUser(ctx context.Context, e *envelope.Envelope, source gate
 	return r.toClearance(ctx, e, source, r.accepts, now)
 }
 
+// filesToUser takes output files through the gate to the caller, and what they were before.
+// Paths of the policy are paths of files.
+func (r *runScope) filesToUser(ctx context.Context, outputs *envelope.Envelope, source gate.Source, now time.Time) (text, before string, err error) {
+	seen, err := r.read(ctx, outputs, source, r.accepts, gate.AsFiles, now)
+	if err != nil || !seen.isTree {
+		return seen.text, "", err
+	}
+	empty := filetree.Tree{}.JSON()
+	old, err := gate.FilesBefore(outputs)
+	if err != nil || old == nil {
+		return seen.text, empty, err
+	}
+	was, err := r.read(ctx, old, source, r.accepts, gate.AsFiles, now)
+	if err != nil || !was.isTree { // no file that passes was there before
+		return seen.text, empty, err
+	}
+	v, err := jsonvalue.Parse(was.text)
+	return seen.text, v.Canonical(), err
+}
+
 // toClearance does so for a caller who accepts this label.
 func (r *runScope) toClearance(ctx context.Context, e *envelope.Envelope, source gate.Source, accepts label.Classification, now time.Time) (reading, error) {
+	return r.read(ctx, e, source, accepts, form(e), now)
+}
+
+// read takes a value in some form through the gate to a caller who accepts this label.
+func (r *runScope) read(ctx context.Context, e *envelope.Envelope, source gate.Source, accepts label.Classification, as task.Payload, now time.Time) (reading, error) {
 	if e.Size() == 0 {
 		return reading{}, nil
 	}
@@ -52,7 +80,7 @@ func (r *runScope) toClearance(ctx context.Context, e *envelope.Envelope, source
 		return reading{}, err
 	}
 	compartment := gate.Compartment{Contract: contract}
-	offer := gate.Offer{Source: source, Status: task.Completed, Envelope: e, Optional: true, As: form(e)}
+	offer := gate.Offer{Source: source, Status: task.Completed, Envelope: e, Optional: true, As: as}
 	d, err := compartment.Decide(ctx, &offer, now)
 	if err != nil {
 		return reading{}, err
@@ -60,18 +88,22 @@ func (r *runScope) toClearance(ctx context.Context, e *envelope.Envelope, source
 	if err := r.delivered(&d.Decision, contract.Session, now); err != nil {
 		return reading{}, err
 	}
-	payload, err := compartment.Payload(&offer, &d)
+	sealed, err := compartment.Seal(&offer, &d)
 	if err != nil {
 		return reading{}, err
 	}
+	payload := sealed.Payload()
 	if !d.IsDelivered() && d.Reason == gate.ReasonClearance {
 		return reading{text: withheld(d.Before), partly: true}, nil
 	} else if !d.IsDelivered() {
 		return reading{text: "[withheld: " + d.Reason + "]", partly: true}, nil
 	}
+	if tree, _ := sealed.Files(); tree != nil {
+		return reading{text: tree.JSON(), isTree: true}, nil
+	}
 	structured, _ := payload.JSON()
 	partly := d.Parts().Narrowed || d.Parts().TextDropped || len(d.Redacted) > 0
-	return reading{cmp.Or(payload.Text(), structured), structured, partly}, nil // if a rule lets only parts pass, there is no text
+	return reading{text: cmp.Or(payload.Text(), structured), structured: structured, partly: partly}, nil // if a rule lets only parts pass, there is no text
 }
 
 // form asks for every part of a payload.

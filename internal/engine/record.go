@@ -8,10 +8,13 @@ import (
 	"time"
 
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/bytesize"
 	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/record"
+	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/prompt"
+	"github.com/runteam/runteam/task"
 )
 
 // A recorder decides what is recorded of a run: it hands entries to the journal,
@@ -24,6 +27,7 @@ type recorder struct {
 	ledger  *ledger         // nil without a journal
 	log     record.Log      // the run in the journal; nil without one
 	pending sync.WaitGroup  // notifications of messages, which wait until the messages are durable
+	removes sync.WaitGroup  // removals of workspaces, which wait until the ends of the attempts are durable
 
 	limits      limitLog
 	warnings    []string
@@ -63,9 +67,11 @@ func (r *recorder) recordPrompt(ctx context.Context, x *modelCall, p prompt.Prom
 func (r *recorder) enterPrompt(ctx context.Context, x *modelCall, rec record.Prompt, sent bool) error {
 	entries := []record.Entry{{Record: &rec}}
 	if sent {
+		m := r.team.Find(x.caps.Agent)
 		entries = append(entries, record.Entry{Asked: &record.CallStart{
-			Session: x.contract.Session, Task: x.task.ID, Agent: x.caps.Agent, Model: r.team.Find(x.caps.Agent).FirstModel(),
-			Attempt: x.number, Time: x.start, Bytes: x.shownSize, Ahead: x.permit != nil, Messages: x.messageIDs(),
+			Session: x.contract.Session, Task: x.task.ID, Agent: x.caps.Agent, Model: m.FirstModel(),
+			Attempt: x.number, Time: x.start, Bytes: x.sentSize, Ahead: x.permit != nil, Messages: x.messageIDs(),
+			Effect: effectOf(m), Repeatable: m.Process() != nil && m.Process().Repeatable,
 		}})
 	}
 	b := r.ledger.add(x.batch, entries...)
@@ -152,4 +158,25 @@ func (r *recorder) emitHandoffs(x *modelCall, list []event.Handoff) {
 			r.bus.emit(ev)
 		}
 	}
+}
+
+// reportEnd emits an event that says how the agent's work ended, if it began.
+func (r *recorder) reportEnd(x *modelCall) {
+	if !r.bus.live() || !x.called {
+		return
+	}
+	ev := x.eventOf(event.AgentComplete)
+	if ev.Status, ev.Bytes = task.Completed, len(x.reply.Text); x.view().hidesReply() {
+		ev.Bytes = bytesize.Class(ev.Bytes)
+	}
+	ev.Duration, ev.Rounded = x.end.Sub(x.began), x.view().rounds()
+	ev.SetUsage(x.view().usageOf(x.reply.Usage, x.reply.Turns))
+	ev.Truncated = x.envelope != nil && x.envelope.Truncated()
+	if call := x.view().callInfo(x.reply.Call); call != (llm.CallInfo{}) {
+		ev.Call = &call
+	}
+	if x.err != nil {
+		ev.Status, ev.Code, ev.Message = task.Failed, x.code, x.message
+	}
+	r.bus.emit(ev)
 }

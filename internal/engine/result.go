@@ -97,6 +97,9 @@ type TaskResult struct {
 	Saved       llm.Usage          // what it had taken there
 	Repeated    bool               // of a [Replay]: its prompt is that of the run, also if the answer could not be taken any more
 	Envelope    *envelope.Envelope // nil unless the task completed
+	Files       *envelope.Envelope // its output files; nil if it declares none
+	OutputFiles map[string]string  // their texts by path, gated for the caller; nil if the caller may not see them
+	Workspace   string             // the folder that was kept for the caller; empty if none was
 	Receipts    []*prompt.Receipt  // of each attempt, in order
 
 	// Messages are the conversation of the agent with its model, for the JSON form. A run

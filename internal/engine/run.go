@@ -176,6 +176,7 @@ func (r *run) close(ctx context.Context) *Result {
 	if err := r.ledger.flush(); err != nil && res.JournalErr == nil {
 		res.JournalErr, res.Status = err, StatusError
 	}
+	removeAllFiles(ctx, r)
 	head, err := r.closeLog(ctx)
 	if res.Audit = head; err != nil && res.JournalErr == nil {
 		res.JournalErr = err

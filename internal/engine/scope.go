@@ -34,6 +34,7 @@ type runScope struct {
 	budgets  *budgets
 	messages *runMessages  // nil without messages
 	memory   *memoryAccess // nil if no task and no later run may read what is written
+	calls    *callIDs      // of tools
 }
 
 func newRunScope(t *plan.Roster, o RunOptions, start time.Time) (*runScope, error) {
@@ -45,6 +46,7 @@ func newRunScope(t *plan.Roster, o RunOptions, start time.Time) (*runScope, erro
 	}
 	v := viewer{team: t, id: o.RunID, session: o.RunID + "/" + handoff.User, accepts: o.RecordClearance()}
 	r := &runScope{viewer: v, recorder: &recorder{viewer: v, sink: o.Recorder}, options: o, start: start, priorRun: priorOf(&o)}
+	r.calls = newCallIDs(r.priorRun)
 	r.inputs = make([]*envelope.Envelope, len(o.Inputs))
 	for i, in := range o.Inputs {
 		h := envelope.Header{ID: plan.InputID(in.Name), Producer: handoff.User, Run: r.id, Classification: in.Classification, CreatedAt: start}

@@ -3,11 +3,9 @@ package engine
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
@@ -16,6 +14,8 @@ import (
 
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/bytesize"
+	"github.com/runteam/runteam/internal/codes"
 	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/jsonvalue"
@@ -43,10 +43,12 @@ type toolAnswer struct {
 // agent: a contract with the tool, a grant, the terms of the pair.
 type toolCall struct {
 	modelCall
-	tool *tool.Tool
-	call llm.ToolCall
-	from *envelope.Envelope // what the agent said
-	id   string             // unique in the run, and the same in every process
+	tool       *tool.Tool
+	parameters *schema.Schema
+	call       llm.ToolCall
+	from       *envelope.Envelope // what the agent said
+	id         string             // unique in the run, and the same in every process
+	key        record.Key         // of the arguments before the gate
 }
 
 // callTools makes the calls that the agent asked for. Calls without effects run at the same
@@ -54,18 +56,27 @@ type toolCall struct {
 func (a *attempt) callTools(ctx context.Context, x *modelCall, said *envelope.Envelope) ([]toolAnswer, error) {
 	calls := x.reply.ToolCalls
 	answers := make([]toolAnswer, len(calls))
+	a.output.Store(0)
 	var group errgroup.Group
 	group.SetLimit(maxParallelCalls)
 	for i := range calls {
+		refusal := refuseLowered(a, calls[i].Name, said)
 		perform := func() (err error) {
+			if refusal != "" {
+				answers[i], err = refuseCall(a, x, said, calls[i], refusal)
+				return err
+			}
 			answers[i], err = a.callTool(ctx, x, said, calls[i])
 			return err
 		}
-		if f := a.tool(calls[i].Name); f != nil && f.Effect == tool.None {
+		if f := a.tool(calls[i].Name); f != nil && f.Effect == tool.None && len(calls) > 1 {
 			group.Go(perform)
 			continue
 		}
-		if err := errors.Join(group.Wait(), perform()); err != nil {
+		if err := cmp.Or(group.Wait(), ctx.Err()); err != nil { // no effect after a failure
+			return nil, err
+		}
+		if err := perform(); err != nil {
 			return nil, err
 		}
 	}
@@ -82,16 +93,13 @@ const maxParallelCalls = 8
 // has an answer that says so.
 func (a *attempt) callTool(ctx context.Context, x *modelCall, said *envelope.Envelope, call llm.ToolCall) (toolAnswer, error) {
 	answer := toolAnswer{id: call.ID}
-	refuse := func(reason string) (toolAnswer, error) {
-		e, err := a.runtimeAnswer(x, said, call, reason)
-		answer.envelope, answer.failed = e, true
-		return answer, err
-	}
+	refuse := func(reason string) (toolAnswer, error) { return refuseCall(a, x, said, call, reason) }
 	f := a.tool(call.Name)
 	if f == nil {
 		return refuse("Unknown tool. Available tools: " + strings.Join(toolNames(a.tools), ", ") + ".")
 	}
-	c := &toolCall{tool: f, call: call, from: said, id: callID(x, &call)}
+	c := &toolCall{tool: f, parameters: a.run.team.Parameters[f.Name], call: call, from: said}
+	c.id, c.key = a.run.calls.of(x, &call)
 	answer.limit = cmp.Or(c.tool.MaxOutput, tool.DefaultMaxOutput)
 	if from := a.untrusted(x); from != "" && c.isExternal() && !slices.Contains(a.run.team.Config.Agents[a.member].AllowUntrusted, c.tool.Name) {
 		return refuse(fmt.Sprintf("Call refused: %s has external effects, and the context is untrusted: it contains %s.", c.tool.Name, from))
@@ -103,30 +111,46 @@ func (a *attempt) callTool(ctx context.Context, x *modelCall, said *envelope.Env
 	if c.isExternal() && a.run.repeats() {
 		return refuse("Call refused: a replay calls no tool with external effects.")
 	}
-	if err := c.offerArguments(ctx, a, x, value); err != nil {
-		return refuse("Call refused: " + refusalOf(err) + ".")
-	}
-	if c.sealed[0].Withheld() {
-		return refuse("Call refused: the policy delivers no arguments to " + c.tool.Name + ".")
-	}
-	if canonical, _ := c.sealed[0].Payload().JSON(); canonical != value.Canonical() {
-		c.call.Arguments = canonical
-		if _, err := c.arguments(); err != nil {
-			return refuse("Invalid arguments, once they are redacted: " + err.Error() + ".")
+	if problem := c.deliverArguments(ctx, a, x, value); problem != "" {
+		if err := a.run.recordArguments(ctx, c, false); err != nil {
+			return answer, err
 		}
+		return refuse(problem)
 	}
+	reached := a.atFiles()
 	a.know(c.id)
 	if done, err := c.answered(a, &answer); done || err != nil {
+		return answer, err
+	}
+	if reached != nil {
+		return answer, reached
+	}
+	if refusal, err := c.approve(ctx, a); err != nil {
+		return answer, err
+	} else if refusal != "" {
+		if err := a.run.recordArguments(ctx, c, false); err != nil {
+			return answer, err
+		}
+		answer, err := refuse(refusal)
+		if err == nil && a.run.ledger != nil {
+			c.recordRefusal(a, &answer)
+		}
 		return answer, err
 	}
 	if c.once() { // such calls are made one at a time
 		a.external = true
 	}
-	if err := a.run.recordToolStart(ctx, c); err != nil {
+	if err := a.run.recordArguments(ctx, c, true); err != nil {
 		return answer, err
 	}
 	answer.envelope, answer.failed, err = c.perform(ctx, a)
 	return answer, err
+}
+
+// refuseCall answers a call that is not made.
+func refuseCall(a *attempt, x *modelCall, said *envelope.Envelope, call llm.ToolCall, reason string) (toolAnswer, error) {
+	e, err := a.runtimeAnswer(x, said, call, reason)
+	return toolAnswer{id: call.ID, envelope: e, failed: true}, err
 }
 
 // tool returns the tool with this name that the agent may call, or nil.
@@ -152,11 +176,7 @@ func (c *toolCall) arguments() (jsonvalue.Value, error) {
 	if err != nil {
 		return v, err
 	}
-	s, err := schema.Parse(string(c.tool.Parameters))
-	if err != nil {
-		return v, err
-	}
-	if err := s.Validate(v); err != nil {
+	if err := c.parameters.Validate(v); err != nil {
 		return v, errors.New(schema.Problem(err))
 	}
 	return v, nil
@@ -171,6 +191,30 @@ func refusalOf(err error) string {
 		return h.Decision.Detail
 	}
 	return err.Error()
+}
+
+// deliverArguments takes the arguments through the gate, and makes what it delivers those of
+// the call. If the call cannot be made with them, it says why.
+func (c *toolCall) deliverArguments(ctx context.Context, a *attempt, x *modelCall, value jsonvalue.Value) (problem string) {
+	if err := c.offerArguments(ctx, a, x, value); err != nil {
+		return "Call refused: " + refusalOf(err) + "."
+	}
+	if d := c.sealed[0].Decision(); d.Verdict == gate.Minimized {
+		return "Call refused: the policy delivers no arguments to " + c.tool.Name + "."
+	} else if c.sealed[0].Withheld() {
+		return "Call refused: " + cmp.Or(d.Detail, string(d.Reason)) + "."
+	}
+	canonical, structured := c.sealed[0].Payload().JSON()
+	if !structured {
+		return "Call refused: the policy translates what " + c.tool.Name + " gets into a text, and arguments must be a value."
+	}
+	if canonical != value.Canonical() {
+		c.call.Arguments = canonical
+		if _, err := c.arguments(); err != nil {
+			return "Invalid arguments, once they are redacted: " + err.Error() + "."
+		}
+	}
+	return ""
 }
 
 // offerArguments takes the arguments through the gate, to the tool.
@@ -190,14 +234,17 @@ func (c *toolCall) offerArguments(ctx context.Context, a *attempt, x *modelCall,
 	c.modelCall = modelCall{run: a.run, request: request{
 		task: &task.Task{ID: a.task.ID, Spec: task.Spec{Title: a.task.Title, Assignee: a.task.Assignee, Classification: label.Public}},
 		caps: &gate.Capabilities{Agent: reader, Accepts: c.tool.Accepts, Produces: c.tool.Level()}, bound: label.Secret, number: a.number, part: x.part + "/" + c.call.ID,
-		start: now, began: now, declassified: true,
+		start: now, began: now, declassified: true, least: label.Public,
 	}}
-	c.offers, c.grants = []gate.Offer{{Source: source, Title: c.tool.Name, Envelope: e}}, []gate.Grant{g}
+	c.offers, c.grants = []gate.Offer{{Source: source, Title: c.tool.Name, Envelope: e, Optional: true}}, []gate.Grant{g}
 	return c.seal(ctx)
 }
 
 // isExternal reports whether the call reaches anything outside the task.
-func (c *toolCall) isExternal() bool { return cmp.Or(c.tool.Effect, tool.External) == tool.External }
+func (c *toolCall) isExternal() bool { return c.effect() == tool.External }
+
+// effect returns what the call changes.
+func (c *toolCall) effect() tool.Effect { return cmp.Or(c.tool.Effect, tool.External) }
 
 // know notes that a call is in the conversation. Calls without effects run at the same time.
 func (c *conversation) know(id string) {
@@ -232,20 +279,13 @@ func (a *attempt) untrusted(x *modelCall) string {
 	return ""
 }
 
-// callID identifies a call of a tool in every process and every attempt that makes it with
-// the same arguments at the same place of the conversation.
-func callID(x *modelCall, call *llm.ToolCall) string {
-	digest := sha256.Sum256([]byte(call.Name + "\x00" + call.Arguments))
-	return fmt.Sprintf("%s/%s%s/%s-%x", x.run.id, x.task.ID, x.part, call.ID, digest[:8])
-}
-
-// answered takes the result that the call had before the run was interrupted. A call of
-// which only the start is known is made again, unless it may have had an external effect. In
-// a conversation that starts over, other calls are made again, since they may depend on the
-// workspace.
+// answered takes the result that the call had before the run was interrupted, or what the
+// program said when it refused the call. A call of which only the start is known is made again,
+// unless it may have had an external effect. A conversation that starts over makes all its calls
+// again.
 func (c *toolCall) answered(a *attempt, answer *toolAnswer) (done bool, err error) {
 	p := c.run.priorRun
-	if p == nil || !p.own || p.toolCalls[c.id] == nil || !a.cachedTurn && !c.isExternal() {
+	if p == nil || !p.own || !a.cachedTurn {
 		return false, nil
 	}
 	if e := p.results[c.id]; e != nil && e.Result != nil && e.Missing == "" {
@@ -254,31 +294,45 @@ func (c *toolCall) answered(a *attempt, answer *toolAnswer) (done bool, err erro
 			return true, nil
 		}
 	}
-	if c.once() {
+	if c.once() && p.toolCalls[c.id] != nil {
 		return false, fmt.Errorf("%w: %s was called before the run was interrupted, and its result is not known", ErrEffectsUncertain, c.tool.Name)
 	}
 	return false, nil
 }
 
-// recordToolStart records the decision on the arguments of a call, and that the call
-// begins. It returns when both are durable.
-func (r *recorder) recordToolStart(ctx context.Context, c *toolCall) error {
-	if r.sink == nil && !r.bus.live() {
+// recordArguments records the decision on the arguments of a call and, if the call is made
+// now, that it begins. It returns when that is durable.
+func (r *recorder) recordArguments(ctx context.Context, c *toolCall, begins bool) error {
+	handed := r.handoffs(&c.modelCall, time.Now())
+	if r.sink == nil && !r.bus.live() || len(handed) == 0 && !begins {
 		return nil
 	}
-	handed := r.handoffs(&c.modelCall, time.Now())
 	rec := record.Prompt{Handoffs: handed}
 	if err := r.callSink(ctx, rec); err != nil {
 		return err
 	}
 	if r.bus.live() {
 		r.emitHandoffs(&c.modelCall, handed)
-		r.bus.emit(c.toolEvent(event.ToolStart))
 	}
-	b := r.ledger.add(nil, record.Entry{Record: &rec}, record.Entry{ToolCall: &record.CallStart{
-		Session: c.id, Task: c.task.ID, Agent: c.caps.Agent, Attempt: c.number, Time: c.start, Bytes: c.sealed[0].Payload().Size(), Effect: string(cmp.Or(c.tool.Effect, tool.External)), Repeatable: c.tool.Repeatable,
-	}})
-	return r.ledger.wait(ctx, b)
+	entries := []record.Entry{{Record: &rec}}
+	if begins {
+		if r.bus.live() {
+			r.bus.emit(c.toolEvent(event.ToolStart))
+		}
+		entries = append(entries, record.Entry{ToolCall: &record.CallStart{
+			Session: c.id, Key: c.key, Task: c.task.ID, Agent: c.caps.Agent, Attempt: c.number, Time: c.start, Bytes: c.shownBytes(), Effect: string(c.effect()), Repeatable: c.tool.Repeatable,
+		}})
+	}
+	return r.ledger.wait(ctx, r.ledger.add(nil, entries...))
+}
+
+// shownBytes returns the size of the arguments as the caller may see it.
+func (c *toolCall) shownBytes() int {
+	n, d := c.sealed[0].Payload().Size(), c.sealed[0].Decision()
+	if c.run.sees(d.From, d.Source, d.Before) {
+		return n
+	}
+	return bytesize.Class(n)
 }
 
 // toolEvent returns an event about the call, which the agent of the task makes.
@@ -294,7 +348,10 @@ func (c *toolCall) perform(ctx context.Context, a *attempt) (*envelope.Envelope,
 	defer cancel()
 	arguments, _ := c.sealed[0].Payload().JSON()
 	began := time.Now()
-	result, err := c.callOutside(limited, tool.Call{ID: c.id, Arguments: json.RawMessage(arguments), Workspace: a.files, Shared: &a.shared})
+	files, shared := c.workspaceOf(a), &a.shared // a call that is abandoned may outlive the attempt
+	result, err := runOutside(limited, "the tool", c.run.team.Log.With("tool", c.tool.Name), func() (tool.Result, error) {
+		return c.tool.Run(limited, tool.Call{ID: c.id, Arguments: json.RawMessage(arguments), Workspace: files, Shared: shared})
+	})
 	if ctx.Err() != nil {
 		return nil, false, withCause(ctx, ctx.Err())
 	}
@@ -303,6 +360,13 @@ func (c *toolCall) perform(ctx context.Context, a *attempt) (*envelope.Envelope,
 	}
 	if err != nil {
 		result = tool.Result{Text: a.run.errorText(err.Error()), IsError: true}
+	}
+	measured, err := c.measureFiles(a, &result)
+	if err != nil {
+		return nil, false, err
+	}
+	if a.output.Add(int64(len(result.Text)+len(result.JSON))) > maxTurnOutput {
+		result = tool.Result{Text: fmt.Sprintf("The result was dropped: the results of one turn have more than %d MiB together. Ask for less at once.", maxTurnOutput>>20), IsError: true}
 	}
 	e, err := c.gateResult(&result)
 	if err != nil {
@@ -319,14 +383,13 @@ func (c *toolCall) perform(ctx context.Context, a *attempt) (*envelope.Envelope,
 		a.run.bus.emit(ev)
 	}
 	if a.run.ledger != nil {
-		entry := &record.AgentCall{
-			CallID: record.CallID{Session: c.id, Task: a.task.ID, Title: a.task.Title, Agent: c.caps.Agent, Attempt: a.number, Part: "/tool"},
-			Start:  began, End: time.Now(), Result: gate.RecordOf(e),
-		}
+		code := ""
 		if result.IsError {
-			entry.Code = "TOOL_ERROR"
+			code = codes.Tool
 		}
-		a.run.ledger.note(record.Entry{ToolResult: entry})
+		x := c.entry(a, e, began, code)
+		x.Files, x.Folder = measured.key, measured.folder
+		a.run.ledger.note(record.Entry{ToolResult: x})
 	}
 	return e, result.IsError, nil
 }
@@ -344,32 +407,6 @@ func (c *toolCall) gateResult(r *tool.Result) (*envelope.Envelope, error) {
 	return (&gate.Compartment{Contract: c.contract}).GateToolResult(reply, c.tool.Level(), &c.sealed[0], time.Now())
 }
 
-// callOutside calls the function of the tool. A panic is an error.
-func (c *toolCall) callOutside(ctx context.Context, call tool.Call) (r tool.Result, err error) {
-	type outcome struct {
-		r   tool.Result
-		err error
-	}
-	done := make(chan outcome, 1)
-	go func() { // a tool that ignores ctx must not block the run
-		o := outcome{err: errors.New("the tool ended its goroutine")}
-		defer func() {
-			if p := recover(); p != nil {
-				o = outcome{err: errors.New("the tool panicked")}
-				c.modelCall.run.team.Log.Error("tool panicked", "tool", c.tool.Name, "stack", string(debug.Stack()))
-			}
-			done <- o
-		}()
-		o.r, o.err = c.tool.Run(ctx, call)
-	}()
-	select {
-	case o := <-done:
-		return o.r, o.err
-	case <-ctx.Done():
-		return tool.Result{}, context.Cause(ctx)
-	}
-}
-
 // runtimeAnswer makes the envelope of what the runtime answers in place of a tool. It is as
 // sensitive as what the agent said.
 func (a *attempt) runtimeAnswer(x *modelCall, said *envelope.Envelope, call llm.ToolCall, text string) (*envelope.Envelope, error) {
@@ -382,16 +419,17 @@ func (a *attempt) runtimeAnswer(x *modelCall, said *envelope.Envelope, call llm.
 
 // checkEffects returns an error if an agent is to be asked although an earlier process made
 // an external call for the task that is not in the conversation: the agent would not know of
-// it.
+// it. So it does for a command that must not run again.
 func checkEffects(o purpose) error {
-	var a *attempt
-	switch o := o.(type) {
-	case *attempt:
-		a = o
-	case *turn:
-		a = o.of
-	default:
+	a := attemptOf(o)
+	if a == nil {
 		return nil
+	}
+	if err := checkCommand(a); err != nil {
+		return err
+	}
+	if err := a.atFiles(); err != nil {
+		return err
 	}
 	p := a.run.priorRun
 	if len(a.tools) == 0 || p == nil || !p.own {

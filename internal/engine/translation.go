@@ -3,6 +3,7 @@ package engine
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -86,6 +87,10 @@ func (x *modelCall) translate(ctx context.Context, o *gate.Offer, w *neededTrans
 		s.system, s.systemParams, s.systemOrigin = member.SystemPrompt, member.SystemParams, member.Origin.String()
 	} else if c := x.run.team.Config.Coordinator; c != nil {
 		s.system, s.systemParams, s.systemOrigin = c.SystemPrompt, c.SystemParams, c.Origin.String()
+	}
+	if x.run.team.Find(x.caps.Agent).Process() != nil { // the check before the run reports it too
+		s.setError(ctx, errors.New("a command cannot summarize context"))
+		return s
 	}
 	offer, grant, err := (&gate.Compartment{Contract: x.contract}).TranslationOffer(o, &w.ruling, x.start)
 	if err != nil {

@@ -3,15 +3,14 @@ package engine
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/brief"
@@ -22,7 +21,7 @@ import (
 	"github.com/runteam/runteam/internal/oneline"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/internal/schema"
-	"github.com/runteam/runteam/llm"
+	"github.com/runteam/runteam/internal/workspace"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
 	"github.com/runteam/runteam/tool"
@@ -37,102 +36,92 @@ type turn struct {
 	before prompt.Prompt // the prompt of the turn before
 	prompt prompt.Prompt
 
-	corrects bool // the agent is to correct its answer
+	limit      []int  // bytes that the agent gets of each result
+	unsaved    []bool // for which whole results the workspace had no room
+	hasProblem bool   // the last offer is what the runtime tells the agent: what is wrong with its answer, or that it repeats itself
 }
 
 // A conversation is what the turns of an attempt have in common.
 type conversation struct {
-	shared     tool.Shared        // what its calls of tools have in common
-	earlier    []*modelCall       // the turns that have ended with calls of tools
-	steps      [][]prompt.Message // what each turn added
-	written    int                // how many of them are in the workspace
-	hasFiles   atomic.Bool        // there is a workspace
-	mu         sync.Mutex         // guards made
-	made       map[string]bool    // the IDs of its calls of tools
-	cachedTurn bool               // the first turn is one of an earlier process
-	external   bool               // a tool with an external effect that must not be repeated was called
+	shared  tool.Shared     // what its calls of tools have in common
+	earlier []*modelCall    // the turns that have ended with calls of tools
+	output  atomic.Int64    // bytes that the calls of the turn have returned
+	made    map[string]bool // the IDs of its calls of tools; guarded by mu
+	conversationFiles
+	cachedTurn bool // the first turn is one of an earlier process
+	loops      loopDetector
+	lowered    int  // how many calls have arguments that a declassifier lowers
+	external   bool // a tool with an external effect that must not be repeated was called
+}
+
+// conversationFiles are what a conversation has in its workspace.
+type conversationFiles struct {
+	place    workspacePlace
+	hasFiles atomic.Bool // there is a workspace
+	fate     fate        // set when the attempt ends
+	keptName string      // of a folder that is kept for the user
+	above    bool        // the last call left it above its limits
+	resumed  string      // the last call that an earlier process made in it; empty if it is a new one
+
+	mu        sync.Mutex         // guards the rest, and the calls that were made
+	folder    *workspace.Folder  // nil if there is none yet
+	steps     [][]prompt.Message // what each turn added
+	written   int                // how many of them are in the workspace
+	sizes     map[string]int     // of the files that the runtime wrote, by path
+	results   int                // bytes of the results among them
+	keptAt    string             // the path of a folder that was kept
+	removable string             // the path of one that can be removed once the end of the attempt is durable
 }
 
 // turnPart returns the end of the session of a turn.
-func turnPart(n int) string { return "/turn/" + strconv.Itoa(n) }
+func turnPart(n int) string { return record.TurnPrefix + strconv.Itoa(n) }
 
 // converse makes the tool calls that the agent requested, performs the next turn with their
 // results, and repeats until the agent answers. That answer is the one of the attempt. After
 // an external call the task is not retried: errors that a retry might fix wrap
 // [ErrEffectsUncertain].
-func (a *attempt) converse(ctx context.Context, first prompt.Prompt) (err error) {
+func (a *attempt) converse(ctx context.Context, first prompt.Prompt) error {
 	if a.conversation == nil {
-		a.conversation = &conversation{}
+		a.conversation = newConversation(a)
 	}
-	defer a.closeShared()
-	if a.contract.Duration > 0 { // the calls of tools count towards it
-		if a.contract.ExpiresAt.IsZero() {
-			a.contract.Start(time.Now())
-		}
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithDeadlineCause(ctx, a.contract.ExpiresAt, a.late())
-		defer cancel()
+	loop := turnLoop{a}
+	limited, cancel := loop.untilExpiry(ctx)
+	defer cancel()
+	last, err := loop.takeTurns(limited, first)
+	if err == nil {
+		err = loop.acceptTurn(limited, last)
 	}
-	defer func() {
-		if err != nil && a.external && ctx.Err() == nil && !terminal(err) {
-			err = fmt.Errorf("%w, so the task is not retried: %w", ErrEffectsUncertain, err)
-		}
-	}()
-	current, last := &a.modelCall, &turn{prompt: first}
-	var rejected *schema.RejectedError // of the last answer; corrected once
-	for n := 2; n <= maxConversation && len(current.reply.ToolCalls) > 0 || rejected != nil && current.err != nil; n++ {
-		t := &turn{modelCall: modelCall{run: a.run, request: a.side(turnPart(n), time.Now())}, of: a, before: last.prompt}
-		t.turn, t.worked, t.tools, t.least = n, current.worked, a.tools, current.contract.MaxInput
-		if current.err != nil {
-			err = t.offerProblem(current, rejected)
-		} else {
-			err = t.offerResults(ctx, current)
-		}
-		if err != nil {
-			return err
-		}
-		a.earlier = append(a.earlier, current)
-		t.start = time.Now() // tool calls may have taken long
-		t.began = t.start
-		serve(ctx, &a.modelCall, &t.modelCall, t)
-		a.later, a.worked = len(a.spent), t.worked
-		again, isRejected := errors.AsType[*schema.RejectedError](t.err)
-		switch {
-		case t.err == nil:
-		case isRejected && rejected == nil && !errors.Is(again, schema.ErrGuard):
-			rejected = again
-			a.reject(t.reply.Text, again.Problem, a.number)
-		case isRejected && !errors.Is(again, schema.ErrGuard):
-			return fmt.Errorf("%w, even after one correction: %w", schema.ErrMismatch, again.Err)
-		default:
-			return t.err
-		}
-		last, current = t, &t.modelCall
+	if err != nil && a.external && ctx.Err() == nil && !terminal(err) {
+		return fmt.Errorf("%w, so the task is not retried: %w", ErrEffectsUncertain, err)
 	}
-	if len(current.reply.ToolCalls) > 0 {
-		return fmt.Errorf("%w: after %d turns", codes.Condition(codes.MaxTurns), maxConversation)
-	}
-	own := a.reply
-	a.reply = last.reply
-	a.reply.Usage, a.reply.Turns, a.reply.Warnings, a.reply.Reasoning = own.Usage, own.Turns, own.Warnings, own.Reasoning // later turns account for their own
-	return a.accept(ctx, last.envelope, time.Now())
+	return err
 }
 
-// closeShared closes what the calls of tools shared.
-func (a *attempt) closeShared() {
+// newConversation returns the conversation that an attempt begins.
+func newConversation(a *attempt) *conversation {
+	c := &conversation{}
+	c.place, c.keptName = placeOf(a), string(a.task.ID)
+	return c
+}
+
+// closeShared closes what the calls of tools shared. ctx is that of the run, and err how the
+// conversation ended.
+func (a *attempt) closeShared(ctx context.Context, err error) {
+	a.fate = fateOfFiles(ctx, a, err)
 	if err := a.shared.Close(); err != nil {
 		a.run.team.Log.Warn("resources of tools could not be closed", "task", a.task.Title, "error", err)
 	}
 }
-
-// maxConversation bounds the turns of an agent that has no bound of its own.
-const maxConversation = 200
 
 // offerResults makes the requested calls and offers their results to the agent.
 func (t *turn) offerResults(ctx context.Context, current *modelCall) error {
 	a := t.of
 	said, err := saidIn(current)
 	if err != nil {
+		return err
+	}
+	warning, err := t.detectLoop(current)
+	if err != nil { // before any of its calls is made
 		return err
 	}
 	a.recordTurn(current, said)
@@ -142,25 +131,32 @@ func (t *turn) offerResults(ctx context.Context, current *modelCall) error {
 		return err
 	}
 	t.offer(said, answers)
+	if warning != "" {
+		return t.offerFault(said, warning)
+	}
 	return nil
 }
 
 // offerProblem offers the agent its answer and what is wrong with it.
 func (t *turn) offerProblem(current *modelCall, rejected *schema.RejectedError) error {
-	now := time.Now()
-	said, err := (&gate.Compartment{Contract: current.contract}).GateTurn(envelope.ID(current.identity()+"/said"), current.reply.Text, jsonvalue.Value{}, current.sealed, now)
-	if err != nil {
-		return err
-	}
-	h := said.Header()
-	h.ID, h.Producer, h.CreatedAt, h.DerivedFrom = h.ID+"/problem", gate.Runtime, now, []envelope.ID{h.ID}
-	problem, err := envelope.New(h, envelope.Text(rejected.Problem))
+	said, err := (&gate.Compartment{Contract: current.contract}).GateTurn(envelope.ID(current.identity()+"/said"), current.reply.Text, jsonvalue.Value{}, current.sealed, time.Now())
 	if err != nil {
 		return err
 	}
 	t.offer(said, nil)
+	return t.offerFault(said, rejected.Problem)
+}
+
+// offerFault offers what the runtime tells the agent about what it said.
+func (t *turn) offerFault(said *envelope.Envelope, text string) error {
+	h, now := said.Header(), time.Now()
+	h.ID, h.Producer, h.CreatedAt, h.DerivedFrom = h.ID+"/problem", gate.Runtime, now, []envelope.ID{h.ID}
+	problem, err := envelope.New(h, envelope.Text(text))
+	if err != nil {
+		return err
+	}
 	t.add(gate.Offer{Source: gate.Source{Kind: handoff.Fault, Name: string(t.task.ID) + t.part}, Title: "problem", Envelope: problem}, gate.CorrectionTerms(gate.Runtime, t.caps.Agent), maxSaid)
-	t.corrects = true
+	t.hasProblem = true
 	return nil
 }
 
@@ -186,6 +182,7 @@ func saidIn(x *modelCall) (*envelope.Envelope, error) {
 	if n := len(x.reply.ToolCalls); n > maxCalls {
 		return nil, fmt.Errorf("%w: the agent asks for %d calls at once, at most %d", codes.Condition(codes.ToolCall), n, maxCalls)
 	}
+	x.reply.ToolCalls = slices.Clone(x.reply.ToolCalls) // the model may keep its own
 	calls := make([]brief.Call, len(x.reply.ToolCalls))
 	for i := range x.reply.ToolCalls {
 		c := &x.reply.ToolCalls[i]
@@ -260,7 +257,12 @@ func (t *turn) offer(said *envelope.Envelope, answers []toolAnswer) {
 		if r.failed {
 			o.Title = "error"
 		}
-		t.add(o, terms, r.limit)
+		limit := r.limit
+		if t.of.readsFiles() {
+			limit = gate.MaxRedact // what the agent does not get is in a file
+		}
+		t.limit = append(t.limit, r.limit)
+		t.add(o, terms, limit)
 	}
 }
 
@@ -292,23 +294,30 @@ func (t *turn) open(ctx context.Context) (prompt.Prompt, error) {
 	if err := t.seal(ctx); err != nil {
 		return prompt.Prompt{}, err
 	}
-	added := brief.Turn{Contract: t.contract, Number: t.turn, Title: t.task.Title, MaxBytes: t.limits.MaxPromptBytes, Said: t.sealed[0], Results: t.sealed[1:]}
-	if t.corrects {
-		added.Results, added.Problem = nil, &t.sealed[1]
+	if err := t.fitResults(); err != nil {
+		return prompt.Prompt{}, err
+	}
+	added := brief.Turn{
+		Contract: t.contract, Number: t.turn, Title: t.task.Title, MaxBytes: t.limits.MaxPromptBytes, HasFiles: t.of.readsFiles(),
+		Said: t.sealed[0], Results: t.sealed[1:], Unsaved: t.unsaved,
+	}
+	if last := len(t.sealed) - 1; t.hasProblem {
+		added.Results, added.Problem = t.sealed[1:last], &t.sealed[last]
 	}
 	p, receipt, err := prompt.Continue(t.before, &added)
 	if err != nil {
 		return prompt.Prompt{}, err
 	}
-	t.of.steps = append(t.of.steps, p.Messages()[len(t.before.Messages()):])
-	if err := t.of.writeHistory(); err != nil {
+	messages := p.Messages()
+	if err := t.of.addStep(slices.Clone(messages[len(messages)-len(t.sealed):])); err != nil { // a message for each piece
 		return prompt.Prompt{}, err
 	}
 	t.prompt, t.whole = p, receipt
 	t.receipt, t.shownSize = t.run.receiptOf(p, receipt)
 	t.hidden = t.receipt != receipt
+	t.sentSize = t.sentBytes()
 	if t.run.keyed() {
-		t.key = keyOf(t.caps.Agent, t.run.team.Find(t.caps.Agent).AnswerVersion(), p)
+		t.key = withFiles(keyOf(t.caps.Agent, t.run.team.Find(t.caps.Agent).AnswerVersion(), p), t.of.sealed)
 		t.core = t.key
 	}
 	return p, nil
@@ -322,65 +331,3 @@ func (t *turn) started() *Outbox {
 }
 
 func (*turn) ended(context.Context) {}
-
-// cachedTurn returns what the agent said to the same prompt before the run was interrupted,
-// if it called tools then.
-func (x answerCache) cachedTurn() *record.AgentCall {
-	p := x.run.priorRun
-	if p == nil || !p.own || p.strict || x.run.fresh[x.task.ID] {
-		return nil
-	}
-	for _, s := range p.toolCalls { // the workspace is gone, so the conversation begins again
-		if s.Task == x.task.ID && s.Effect == string(tool.Workspace) {
-			return nil
-		}
-	}
-	return p.turns[p.key(x.modelCall)]
-}
-
-// continueFrom continues a conversation whose first turn an earlier process had. taken says
-// whether that turn could be used.
-func (a *attempt) continueFrom(ctx context.Context, e *record.AgentCall, first prompt.Prompt) (taken bool, err error) {
-	if taken, err := a.cache().reissueTurn(e); !taken || err != nil {
-		return false, err
-	}
-	a.conversation = &conversation{cachedTurn: true}
-	a.releaseBatch()
-	if err := a.permitted(ctx); err != nil {
-		return true, err
-	}
-	return true, a.converse(ctx, first)
-}
-
-// reissueTurn takes what the agent said in an earlier process through the gate again.
-func (x answerCache) reissueTurn(e *record.AgentCall) (taken bool, err error) {
-	if e.Result == nil || e.Missing != "" {
-		return false, nil
-	}
-	reply, old, err := gate.Reissue(e.Result, time.Now())
-	if err != nil || old.Producer() != x.caps.Agent || old.Classification() > x.contract.MaxInput {
-		return false, nil
-	}
-	said, err := (&gate.Compartment{Contract: x.contract}).GateTurn(envelope.ID(x.identity()+"/said"), reply.Text, reply.JSON, x.sealed, time.Now())
-	if err != nil {
-		return false, nil
-	}
-	calls, err := prompt.CallsOf(reply.JSON.Canonical())
-	if err != nil {
-		return false, nil
-	}
-	x.reply = agent.Reply{Text: reply.Text, Call: e.Call, Warnings: e.Warnings}
-	for _, c := range calls {
-		x.reply.ToolCalls = append(x.reply.ToolCalls, llm.ToolCall(c))
-	}
-	x.envelope = said
-	return true, nil
-}
-
-// reissueTurnOf takes a later turn of an earlier process as this turn.
-func (x answerCache) reissueTurnOf(e *record.AgentCall, own bool) (taken bool, err error) {
-	if taken, err = x.reissueTurn(e); taken {
-		x.recalled, x.own = e, own
-	}
-	return taken, err
-}

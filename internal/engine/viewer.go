@@ -93,7 +93,7 @@ func (v callView) usageOf(u llm.Usage, turns int) llm.Usage {
 	if v.hidden {
 		u.CachedTokens = 0
 		if u.InputTokens > 0 {
-			u.InputTokens = gate.Tokens(v.shownSize) * max(turns, 1)
+			u.InputTokens = gate.Tokens(v.sentSize) * max(turns, 1)
 		}
 	}
 	if v.hidesReply() {

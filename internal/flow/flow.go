@@ -87,9 +87,12 @@ type Task struct {
 	ID        task.ID `json:"id,omitempty"`
 	Key       string  `json:"key,omitempty"`
 	Title     string  `json:"title"`
-	Agent     int     `json:"agent"`               // index into Readers
+	Agent     int     `json:"agent"`               // index into Readers; [Nobody] for a step whose reader reads the same elsewhere
 	Endpoints []int   `json:"endpoints,omitempty"` // other readers of its prompt, fallbacks included; may be shared between tasks
 }
+
+// Nobody is the Agent of a task that no reader reads.
+const Nobody = -1
 
 // reads reports whether a reader reads the prompt of the task.
 func (t *Task) reads(reader int) bool {

@@ -86,7 +86,9 @@ func (t *Table) follow(source int, readers set) {
 		}
 		last = i
 		tk := &t.g.Tasks[i]
-		readers.add(tk.Agent)
+		if tk.Agent != Nobody {
+			readers.add(tk.Agent)
+		}
 		for _, r := range tk.Endpoints {
 			readers.add(r)
 		}
@@ -119,7 +121,9 @@ func (t *Table) Row(source int) []Reach {
 	}
 	for _, e := range t.edges.of(source) {
 		level, tk := t.level.edges[e], &t.g.Tasks[t.g.Edges[e].Task]
-		row[tk.Agent] = max(row[tk.Agent], level)
+		if tk.Agent != Nobody {
+			row[tk.Agent] = max(row[tk.Agent], level)
+		}
 		for _, r := range tk.Endpoints {
 			row[r] = max(row[r], level)
 		}

@@ -23,6 +23,14 @@ func (s Sealed) Lower(limit int) Sealed {
 	return s
 }
 
+// HeadAndTail returns s with the head and the tail of its text, together of at most limit bytes,
+// for a reader who has the whole in a file. A structured value that is too long becomes a text.
+func (s Sealed) HeadAndTail(limit int) Sealed {
+	payload, from := excerpt(s.payload, limit)
+	s.as = form(s.as, payload)
+	return s.shortened(payload, from)
+}
+
 // An excerpt ends with the ellipsis, for which so many units are kept free.
 const (
 	ellipsis = "…"

@@ -10,6 +10,7 @@ import (
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/bytesize"
+	"github.com/runteam/runteam/internal/filetree"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/redact"
 	"github.com/runteam/runteam/task"
@@ -107,6 +108,7 @@ type Ruling struct {
 	replaced  *envelope.Envelope // the translation that is delivered in its place, if any
 	left      envelope.Payload   // with NeedsTranslation: what grant and block have left
 	delivered envelope.Payload   // what may be sealed; empty unless passed
+	tree      filetree.Tree      // the files that may be sealed; nil unless files passed
 	trust     label.Trust        // that it is delivered with
 	expires   time.Time          // at which the copy does; zero means never
 	recast    string
@@ -210,6 +212,14 @@ func (d *Decision) Clone() *Decision {
 	}
 	c.Redacted, c.Revealed, c.Entries = maps.Clone(d.Redacted), maps.Clone(d.Revealed), slices.Clone(d.Entries)
 	return &c
+}
+
+// MovedOut returns the decision for a later turn, whose prompt no longer has the value that
+// d delivered.
+func (d *Decision) MovedOut() *Decision {
+	c := d.Clone()
+	c.withhold(RulePromptSize, ReasonRule, "an earlier turn had it, and the conversation has no room for it any more")
+	return c
 }
 
 // IsDelivered reports whether anything of the value may be sealed.

@@ -44,6 +44,9 @@ const (
 	// RuleStructuredSize withholds a structured value that is too large to deliver: it cannot be cut.
 	RuleStructuredSize handoff.Rule = "structured size"
 
+	// RulePromptSize moves the result of a tool out of a conversation that is too large.
+	RulePromptSize handoff.Rule = "prompt size"
+
 	RulePayload handoff.Rule = "payload" // the form asked for does not exist
 	RuleStatus  handoff.Rule = "status"  // the source has no result
 	RuleClaim   handoff.Rule = "claim"   // a reply claims to be above its ceiling
@@ -67,6 +70,7 @@ type Offer struct {
 	Status     task.Status        // of the dependency; empty for anything else
 	Envelope   *envelope.Envelope // nil when there is no result
 	As         task.Payload
+	Folder     string             // AsFiles: of the workspace, for the list of files; "." is the workspace itself
 	Optional   bool               // when withheld, the reader sees a line instead of failing
 	Translated *envelope.Envelope // the answer to NeedsTranslation, derived from Envelope
 }
@@ -173,6 +177,9 @@ func (c *Compartment) rule(ctx context.Context, o *Offer, g *Grant, d *Ruling, n
 		}
 		s = narrowed(s.Only(x.Lowers.Paths...))
 	}
+	if o.As == AsFiles {
+		return c.files(ctx, o, g, s, d)
+	}
 	p, ok := c.parts(o, g, s, d)
 	if !ok {
 		return nil
@@ -235,10 +242,11 @@ func (d *Ruling) apply(g *Grant) {
 	}
 }
 
-// lower applies a declassifier, which lowers only the validated parts of a
-// result unless it allows unsafe text. It reports false if the value is withheld.
+// lower applies a declassifier, which lowers only the validated parts of a result or of
+// the arguments of a tool unless it allows unsafe text. It reports false if the value is
+// withheld.
 func (d *Ruling) lower(o *Offer, by *handoff.Declassifier) bool {
-	if o.Source.Kind == Reasoning || !by.UnsafeText && (o.Source.Kind != handoff.Dependency || !o.Envelope.Structured()) {
+	if o.Source.Kind == Reasoning || !by.UnsafeText && (o.Source.Kind != handoff.Dependency && o.Source.Kind != handoff.Arguments || !o.Envelope.Structured()) {
 		d.withhold(handoff.Rule(by.Name), ReasonRule, fmt.Sprintf("it is %v, and only the validated parts of a result are lowered", d.Before))
 		return false
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/filetree"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
 )
@@ -29,6 +30,8 @@ type Sealed struct {
 	recast    string
 	hops      int // of a message
 	payload   envelope.Payload
+	tree      filetree.Tree // of a folder; must not be changed
+	folder    string
 	decision  *Decision
 }
 
@@ -42,7 +45,7 @@ func (c *Compartment) Seal(o *Offer, d *Ruling) (Sealed, error) {
 	}
 	k := &c.Contract
 	kept := d.Decision // apart from the payload, since records of decisions are kept
-	s := Sealed{session: k.Session, source: o.Source, title: o.Title, assignee: o.Assignee, status: o.Status, as: form(o.As, d.delivered), payload: d.delivered, decision: &kept, passed: d.Verdict == Passed, to: d.To, task: d.Task, envelope: d.Envelope}
+	s := Sealed{session: k.Session, source: o.Source, title: o.Title, assignee: o.Assignee, status: o.Status, as: form(o.As, d.delivered), payload: d.delivered, tree: d.tree, folder: o.Folder, decision: &kept, passed: d.Verdict == Passed, to: d.To, task: d.Task, envelope: d.Envelope}
 	if d.about != nil && s.passed {
 		s.trust, s.expiresAt, s.recast = d.trust, d.expires, d.recast
 		if o.Source.Kind == handoff.Message {
@@ -89,6 +92,9 @@ func (c *Compartment) enforce(o *Offer, d *Ruling) error {
 // form is how a payload is delivered that was asked for in some form: as a text
 // if the translation has left no structured part.
 func form(asked task.Payload, p envelope.Payload) task.Payload {
+	if asked == AsFiles {
+		return asked
+	}
 	if _, structured := p.JSON(); !structured && p.Size() > 0 {
 		return task.Output
 	}
@@ -158,6 +164,10 @@ func (s *Sealed) Recast() string { return s.recast }
 
 // Trust returns whether an entry of the policy endorses the payload for this reader.
 func (s *Sealed) Trust() label.Trust { return s.trust }
+
+// Files returns the gated form of a folder, which must not be changed, and where in the
+// workspace its files belong. It is nil if s is withheld or no folder.
+func (s *Sealed) Files() (tree filetree.Tree, folder string) { return s.tree, s.folder }
 
 // Payload returns the gated form. It is empty if s is withheld.
 func (s *Sealed) Payload() envelope.Payload { return s.payload }

@@ -360,6 +360,9 @@ func (t *Terms) Translates() string {
 	return "parts only"
 }
 
+// ByReader reports whether a value is summarized by the reader's own agent.
+func (t *Terms) ByReader() bool { return t != nil && t.translation.active && t.translation.byModel }
+
 // Delivers returns what of a structured value may be delivered to a task that needs
 // these parts; nil needs the whole.
 func (t *Terms) Delivers(need []task.Path) (pick.Selection, error) {

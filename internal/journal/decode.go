@@ -34,7 +34,7 @@ func (d *decoder) lines(text []byte) error {
 }
 
 // taskKinds are the kinds of lines that are about one task.
-var taskKinds = map[string]bool{record.KindCallStart: true, record.KindPrefetchStart: true, record.KindAgentCall: true, record.KindRejected: true, record.KindMessage: true, record.KindTurn: true, record.KindToolStart: true, record.KindToolEnd: true}
+var taskKinds = map[string]bool{record.KindCallStart: true, record.KindPrefetchStart: true, record.KindAgentCall: true, record.KindRejected: true, record.KindMessage: true, record.KindTurn: true, record.KindToolStart: true, record.KindToolEnd: true, record.KindFiles: true}
 
 // containsID reports whether a line contains one of these IDs.
 func containsID(line []byte, ids []task.ID) bool {
@@ -53,41 +53,44 @@ func (d *decoder) line(kind string, value []byte) error {
 	case record.KindRunStart:
 		return d.begin(value)
 	case record.KindCallStart:
-		a := new(record.CallStart)
+		a, err := decodeStart(value)
 		h.Log = append(h.Log, record.Entry{Asked: a})
-		return json.Unmarshal(value, a)
+		return err
 	case record.KindPrefetchStart:
 		b := new(record.PrefetchStart)
 		h.Log = append(h.Log, record.Entry{Begun: b})
 		return json.Unmarshal(value, b)
-	case record.KindAgentCall:
+	case record.KindAgentCall, record.KindRejected, record.KindTurn, record.KindToolEnd, record.KindFiles:
 		x, err := d.exchange(value)
-		h.Log = append(h.Log, record.Entry{Exchange: x})
+		h.Log = append(h.Log, entryOf(kind, x))
 		return err
 	case record.KindMessage:
 		m, err := d.message(value)
 		h.Log = append(h.Log, record.Entry{Sent: m})
 		return err
-	case record.KindRejected:
-		x, err := d.exchange(value)
-		h.Log = append(h.Log, record.Entry{Rejected: x})
-		return err
-	case record.KindTurn:
-		x, err := d.exchange(value)
-		h.Log = append(h.Log, record.Entry{Turn: x})
-		return err
-	case record.KindToolEnd:
-		x, err := d.exchange(value)
-		h.Log = append(h.Log, record.Entry{ToolResult: x})
-		return err
 	case record.KindToolStart:
-		a := new(record.CallStart)
+		a, err := decodeStart(value)
 		h.Log = append(h.Log, record.Entry{ToolCall: a})
-		return json.Unmarshal(value, a)
+		return err
 	case record.KindRunEnd:
 		return d.end(value)
 	}
 	return nil
+}
+
+// entryOf returns the entry of a line that stores a model call or a call of a tool.
+func entryOf(kind string, x *record.AgentCall) record.Entry {
+	switch kind {
+	case record.KindRejected:
+		return record.Entry{Rejected: x}
+	case record.KindTurn:
+		return record.Entry{Turn: x}
+	case record.KindToolEnd:
+		return record.Entry{ToolResult: x}
+	case record.KindFiles:
+		return record.Entry{Files: x}
+	}
+	return record.Entry{Exchange: x}
 }
 
 // message decodes a message, with its envelope or the reason why that is missing.
@@ -155,13 +158,20 @@ func keyOf(k *record.Digest) record.Key {
 	return record.Key(*k)
 }
 
+func decodeStart(value []byte) (*record.CallStart, error) {
+	var x startLine
+	err := json.Unmarshal(value, &x)
+	x.CallStart.Key = keyOf(x.Key)
+	return &x.CallStart, err
+}
+
 func (d *decoder) exchange(value []byte) (*record.AgentCall, error) {
 	var x exchangeLine
 	if err := json.Unmarshal(value, &x); err != nil {
 		return nil, err
 	}
 	e := &x.AgentCall
-	e.Key, e.Core, e.Reuse = keyOf(x.Key), keyOf(x.Core), keyOf(x.Reuse)
+	e.Key, e.Core, e.Reuse, e.Files = keyOf(x.Key), keyOf(x.Core), keyOf(x.Reuse), keyOf(x.Files)
 	if x.Hidden != nil && !d.reveal(&x) {
 		return e, nil
 	}

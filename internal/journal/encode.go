@@ -52,11 +52,7 @@ func (e *encoder) line(of *record.Entry) (kind string, value any, err error) {
 		value, err = e.begin(of.Begin)
 		return record.KindRunStart, value, err
 	case of.Asked != nil:
-		asked := *of.Asked
-		if e.above.isExact(asked.Task) {
-			asked.Bytes = bytesize.Class(asked.Bytes)
-		}
-		return record.KindCallStart, &asked, nil
+		return record.KindCallStart, e.start(of.Asked), nil
 	case of.Begun != nil:
 		return record.KindPrefetchStart, of.Begun, nil
 	case of.Exchange != nil:
@@ -74,17 +70,26 @@ func (e *encoder) line(of *record.Entry) (kind string, value any, err error) {
 	case of.ToolResult != nil:
 		value, err = e.exchange(of.ToolResult)
 		return record.KindToolEnd, value, err
+	case of.Files != nil:
+		value, err = e.exchange(of.Files)
+		return record.KindFiles, value, err
 	case of.ToolCall != nil:
-		start := *of.ToolCall
-		if e.above.isExact(start.Task) {
-			start.Bytes = bytesize.Class(start.Bytes)
-		}
-		return record.KindToolStart, &start, nil
+		return record.KindToolStart, e.start(of.ToolCall), nil
 	case of.End != nil:
 		value, err = e.end(of.End)
 		return record.KindRunEnd, value, err
 	}
 	return "", nil, errors.New("an empty entry cannot be stored: set one of its fields")
+}
+
+// start returns a CallStart with a masked key, and without the exact size of a prompt above
+// the plaintext limit.
+func (e *encoder) start(of *record.CallStart) *startLine {
+	x := &startLine{CallStart: *of, Key: e.key(of.Key)}
+	if e.above.isExact(x.Task) {
+		x.Bytes = bytesize.Class(x.Bytes)
+	}
+	return x
 }
 
 // begin returns a RunStart with masked keys, and without exact sizes of values above the
@@ -160,7 +165,7 @@ func (e *encoder) record(b *trace.Batch, r *record.Prompt) error {
 }
 
 func (e *encoder) exchange(x *record.AgentCall) (*exchangeLine, error) {
-	out := &exchangeLine{AgentCall: *x, Key: e.key(x.Key), Core: e.key(x.Core), Reuse: e.key(x.Reuse)}
+	out := &exchangeLine{AgentCall: *x, Key: e.key(x.Key), Core: e.key(x.Core), Reuse: e.key(x.Reuse), Files: e.key(x.Files)}
 	s := secrets{Shown: x.Shown, Error: x.Error}
 	if e.above.isExact(x.Task) {
 		s.Sizes = &sizes{x.Spent, x.SavedTokens, x.Context}
@@ -229,6 +234,9 @@ func (l *exchangeLine) digestInput(run string, d record.Digest) []byte {
 	parts := []string{run, l.Session, l.Part, string(l.Task), l.Agent, l.From, hex(l.Key), hex(l.Core), fmt.Sprint(l.Reusable), string(d[:])}
 	if l.Reuse != nil { // lines of earlier versions have none
 		parts = append(parts, hex(l.Reuse))
+	}
+	if l.Files != nil {
+		parts = append(parts, "files", hex(l.Files), l.Folder)
 	}
 	return joinLengths(parts...)
 }

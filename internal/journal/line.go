@@ -46,8 +46,15 @@ type exchangeLine struct {
 	Key    *record.Digest `json:"key,omitempty"`
 	Core   *record.Digest `json:"core,omitempty"`
 	Reuse  *record.Digest `json:"reuse,omitempty"`
+	Files  *record.Digest `json:"files,omitempty"`
 	Result *resultLine    `json:"result,omitempty"`
 	Hidden *hidden        `json:"hidden,omitempty"` // the payload, if it is above the plainLimit
+}
+
+// startLine is the stored form of a record.CallStart.
+type startLine struct {
+	record.CallStart
+	Key *record.Digest `json:"key,omitempty"`
 }
 
 // resultLine is the stored form of an envelope, with or without its payload.

@@ -7,7 +7,7 @@ import (
 )
 
 // Remove removes the runs that began before a time, except those that a process
-// works on, and returns their space to the file system. It writes in short
+// works on, with their workspaces, and returns their space to the file system. It writes in short
 // transactions and rests between them, so that other processes can write
 // meanwhile. On a full disk it uses the room that the journal keeps in reserve.
 //
@@ -27,6 +27,9 @@ func (j *Journal) Remove(ctx context.Context, before time.Time) (runs []string, 
 	gone, bytes, err := j.store.remove(ctx, old, func(l *lease) bool { return !j.liveAt(l, now) })
 	for _, r := range gone {
 		runs = append(runs, r.id)
+	}
+	if cleaned := j.cleanWorkspaces(ctx); err == nil {
+		err = cleaned
 	}
 	return runs, bytes, j.fail("write", err)
 }

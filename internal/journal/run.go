@@ -83,6 +83,7 @@ func (j *Journal) Begin(ctx context.Context, info Info) (*Run, error) {
 	if err := j.writer.addRun(r); err != nil { // the journal is being closed
 		return nil, errors.Join(err, j.releaseLease(ctx, r.row.n, &r.lease))
 	}
+	j.cleanWorkspacesQuietly(ctx)
 	return r, nil
 }
 

@@ -125,6 +125,7 @@ func (c *checker) checkOptions() {
 	}
 	c.at().checkBudget(o.Budget)
 	c.checkPriced()
+	commandCheck{c}.checkStrictTools()
 	if o.MaxConcurrency < 0 {
 		c.at("maxConcurrency").report(fmt.Sprintf("the maximum concurrency %d is negative", o.MaxConcurrency), fmt.Sprintf("use a positive number, or leave it out for the default of %d", DefaultConcurrency), task.ErrInvalid)
 	}
@@ -164,6 +165,7 @@ func (c *checker) checkInput(i int) {
 			about.report("it has a Text and an Envelope", "leave one of them out", task.ErrInvalid)
 		}
 	}
+	in.checkFolder(about)
 	if !utf8.ValidString(in.Text) {
 		about.report("it is not valid UTF-8", "give a text, or clean it first", task.ErrInvalid)
 	}
@@ -177,6 +179,7 @@ func (c *checker) checkSpec(i int, s *task.Spec) {
 	if _, ok := c.team.Index(s.Assignee); !ok && s.Assignee != "" {
 		about().at("assignee").report(fmt.Sprintf("unknown agent %q", s.Assignee), naming.Suggest(s.Assignee, c.team.Names()), ErrUnknownAgent)
 	}
+	c.checkToolNames(about, s)
 	for j, u := range s.Uses {
 		k, ok := c.inputs[strings.ToLower(u.Name)]
 		if !ok || c.options.Inputs[k].Name != u.Name {
@@ -198,6 +201,7 @@ func (c *checker) checkSpec(i int, s *task.Spec) {
 			about().at("dependsOn", j).checkLimits(Limits{MaxContextBytes: limit})
 		}
 	}
+	fileCheck{c}.checkFiles(about, s)
 	if s.OutputSchema != nil {
 		if _, err := c.parse(s.OutputSchema); err != nil {
 			about().at("outputSchema").report(err.Error(), "write a JSON Schema", err)

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"log/slog"
@@ -10,6 +11,7 @@ import (
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/bytesize"
+	"github.com/runteam/runteam/internal/filetree"
 	"github.com/runteam/runteam/internal/planning"
 	"github.com/runteam/runteam/internal/provenance"
 	"github.com/runteam/runteam/label"
@@ -64,8 +66,9 @@ type Coordinator struct {
 }
 
 // Grants are what a plan that a model wrote may grant in addition to dependencies:
-// the shared memory, and named inputs. Of these the coordinator then reads names
-// and labels, but never the texts or their sizes.
+// the shared memory, named inputs, and tools of the agents of its tasks. Of inputs the
+// coordinator then reads names and labels, but never the texts or their sizes; of tools it reads
+// names and descriptions.
 type Grants = planning.Grants
 
 // A Message goes from one member of the team to another before the run begins; see
@@ -90,8 +93,7 @@ type Member struct {
 	Agent agent.Agent
 
 	SystemPrompt string
-	SystemParams []provenance.Param // which bytes of SystemPrompt came from parameters
-	OutputSchema json.RawMessage    // for tasks without one of their own; nil means free text
+	OutputSchema json.RawMessage // for tasks without one of their own; nil means free text
 
 	Accepts    label.Classification  // the most sensitive level that it may read
 	Produces   *label.Classification // the most sensitive level that it may write; nil means Accepts
@@ -99,6 +101,7 @@ type Member struct {
 
 	Tools          []*tool.Tool // that it may call
 	AllowUntrusted []string     // names of those with an external effect that it may call from untrusted context
+	LoopDetection  *LoopDetection
 
 	Handoff handoff.Mode
 
@@ -112,6 +115,12 @@ type Member struct {
 	Provider     string // such as openai; matched by a task's requires
 	Description  string
 	Capabilities []string
+	Written
+}
+
+// Written says where a file has a member; package spec sets it.
+type Written struct {
+	SystemParams []provenance.Param // which bytes of SystemPrompt came from parameters
 	Origin       provenance.Position
 }
 
@@ -130,6 +139,8 @@ type Config struct {
 
 	Limits
 
+	OnToolCall func(ctx context.Context, c ToolCall) error
+
 	Logger *slog.Logger // nil discards; receives names and counts, never payloads
 }
 
@@ -140,6 +151,7 @@ type Input struct {
 	Classification label.Classification
 
 	Envelope *envelope.Envelope
+	Folder   *filetree.Folder
 
 	TTL time.Duration // life from the start of the run; zero means unlimited
 

@@ -53,12 +53,24 @@ func (t *Roster) Find(name string) *Member {
 	return new(Member)
 }
 
-// Members lists the members as the coordinator reads them.
+// Members lists the members as the coordinator reads them. Their tools are listed only if
+// plans may grant them. The roster has no fences, so it leaves out what servers write about
+// their tools.
 func (t *Roster) Members() []planning.Agent {
 	list := make([]planning.Agent, len(t.Config.Agents))
 	for i := range list {
 		m := &t.Config.Agents[i]
-		list[i] = planning.Agent{Name: m.Name, Model: m.Model, Description: m.Description, SystemPrompt: m.SystemPrompt, Capabilities: m.Capabilities, Tools: m.toolNames()}
+		list[i] = planning.Agent{Name: m.Name, Model: m.Model, Description: m.Description, SystemPrompt: m.SystemPrompt, Capabilities: m.Capabilities}
+		if !t.Config.Coordinator.MayGrant.Tools {
+			continue
+		}
+		for _, f := range m.Tools {
+			known := planning.Tool{Name: f.Name, Description: f.Description}
+			if f.Foreign {
+				known.Description = ""
+			}
+			list[i].Tools = append(list[i].Tools, known)
+		}
 	}
 	return list
 }

@@ -27,7 +27,7 @@ type PlannedLowering struct {
 	From    string               `json:"from"`           // the producer
 	Result  string               `json:"result"`         // the title of its task, or what else it made
 	To      string               `json:"to"`             // the reader
-	Task    string               `json:"task,omitempty"` // the title of the reader's task; empty for the user
+	Task    string               `json:"task,omitempty"` // the title of the reader's task; empty for the user and tools
 	Label   label.Classification `json:"label"`
 	LowerTo label.Classification `json:"lowerTo"`
 	Paths   []flow.LoweredPath   `json:"paths"`
@@ -107,7 +107,11 @@ func (p *Plan) describeLowered(t *Roster) {
 	}
 	for i := range g.Edges {
 		e := &g.Edges[i]
-		add(e.Source, g.Tasks[e.Task].Agent, g.Tasks[e.Task].Title, e.Lowers, e.Reach())
+		title := g.Tasks[e.Task].Title
+		if g.Sources[e.Source].Kind == handoff.Arguments {
+			title = "" // the source names the task
+		}
+		add(e.Source, g.Tasks[e.Task].Agent, title, e.Lowers, e.Reach())
 	}
 	for i := range g.Sights {
 		s := &g.Sights[i]

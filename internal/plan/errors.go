@@ -12,4 +12,5 @@ var (
 	ErrNoPrice        = errors.New("the model has no price")
 	ErrAnswerWithheld = errors.New("the caller may not see the answer")
 	ErrAssertion      = errors.New("assertion does not hold")
+	ErrUnconfined     = errors.New("the command is not confined")
 )

@@ -34,6 +34,7 @@ func (c *checker) checkFlow() *loweringCheck {
 	labels.propagateAll(func(i int, parts []delivery) {
 		c.checkPayloads(i)
 		paths.checkGrants(i)
+		commandCheck{c}.checkSummaries(i, parts)
 		lowering.checkLowered(i, parts)
 		labels.checkRefusals(i, parts)
 	})
@@ -41,7 +42,7 @@ func (c *checker) checkFlow() *loweringCheck {
 	lowering.checkLoweredOutside()
 	(&idleCheck{c}).checkIdle()
 	c.checkReaders()
-	c.checkToolLabels()
+	lowering.checkToolLabels()
 	return lowering
 }
 
@@ -162,6 +163,9 @@ func (p *Plan) deliveries(list []delivery, i int) []delivery {
 	}
 	for j, up := range p.Graph.Upstream(i) {
 		add(handoff.Dependency, j, p.Graph.Task(int(up)).Assignee, p.least[up], p.Labels[up], t.DependsOn[j].Optional)
+		if len(t.DependsOn[j].Files) > 0 {
+			add(handoff.Files, j, p.Graph.Task(int(up)).Assignee, p.least[up], p.Labels[up], t.DependsOn[j].Optional)
+		}
 	}
 	for k := range o.Messages {
 		if m := &o.Messages[k]; m.Reads(t.Assignee) {
@@ -179,6 +183,8 @@ func (p *Plan) grantOf(i int, a *delivery) (g gate.Grant, need []task.Path) {
 		return p.InputGrant(i, n), t.Uses[n].Need
 	case handoff.Dependency:
 		return p.DependencyGrant(i, n, int(p.Graph.Upstream(i)[n])), t.DependsOn[n].Need
+	case handoff.Files:
+		return p.FilesGrant(i, n), t.DependsOn[n].Files
 	}
 	return gate.Grant{Terms: p.Roster().Terms(a.from, t.Assignee)}, nil
 }

@@ -14,13 +14,12 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// Flow computes who could ever see what, from what the checks of the plan know:
-// the graph that a run would flow over. It takes time proportional to tasks and
-// edges; keep the result.
+// Flow computes who could ever see what, from what the checks of the plan know. It takes time
+// proportional to tasks and edges; keep the result.
 //
-// Sources are the inputs, the goal, the messages, and what each task and each
-// turn of the coordinator writes. Readers are the agents in the order of the
-// roster, the coordinator if there is a goal, the user, and the endpoints.
+// Sources are the inputs, the goal, the messages, what each task and each turn of the coordinator
+// writes, and what tools return. Readers are the agents in the order of the roster, the
+// coordinator if there is a goal, the user, the tools and the endpoints.
 func (p *Plan) Flow() *flow.Table {
 	b := flowBuilder{plan: p, team: p.Roster(), options: p.Options(), endpoints: map[string]int{}}
 	return b.build().Table()
@@ -41,6 +40,7 @@ type flowBuilder struct {
 	messages    int            // the first message among the sources
 	results     int            // the result of the first task among the sources
 
+	arguments  map[int]arguments  // of tools, by their source
 	capacities map[schemaPath]int // in bytes
 	names      map[*schema.Schema][]string
 }
@@ -53,8 +53,10 @@ func (b *flowBuilder) build() *flow.Graph {
 	b.addUnknown()
 	b.addDescriptions()
 	b.addAnswer()
-	b.addTools()
-	b.addUserReads()
+	toolFlow{b}.addTools()
+	for i := range b.plan.Graph.Len() { // what the user sees of the results
+		b.addSight(b.results+i, b.plan.Graph.Task(i).Assignee, b.plan.least[i], b.plan.Labels[i])
+	}
 	return &b.graph
 }
 
@@ -103,7 +105,7 @@ func (b *flowBuilder) sources() {
 	for i := range o.Inputs {
 		in := &o.Inputs[i]
 		s := flow.Source{Kind: handoff.Input, Name: in.Name, From: handoff.User, Task: -1, Label: in.Classification}
-		b.members(&s, in.Text)
+		b.members(&s, in.schema)
 		g.Sources = append(g.Sources, s)
 	}
 	b.goal = -1
@@ -115,7 +117,7 @@ func (b *flowBuilder) sources() {
 	for i := range o.Messages {
 		m := &o.Messages[i]
 		s := flow.Source{Kind: handoff.Message, Name: "message from " + m.From + " to " + m.To, From: m.From, Task: -1, Label: m.Classification}
-		b.members(&s, m.Text)
+		b.members(&s, func() *schema.Schema { return known(m.Text) })
 		g.Sources = append(g.Sources, s)
 	}
 	b.results = len(g.Sources)
@@ -127,17 +129,17 @@ func (b *flowBuilder) sources() {
 	}
 }
 
-// members fills in what is known of the paths and members of a text that was given.
+// members fills in what is known of the paths and members of a value that was given.
 // The caller reads what assertions find, so a text above the caller counts as
 // having any member: an assertion must not depend on its content.
-func (b *flowBuilder) members(s *flow.Source, text string) {
+func (b *flowBuilder) members(s *flow.Source, of func() *schema.Schema) {
 	if s.Label > *b.options.UserAccepts {
 		s.Has = func([]string) flow.Answer { return flow.Maybe }
 		s.Names = func(string) flow.Answer { return flow.Maybe }
 		return
 	}
 	if !b.opaque {
-		b.describe(s, known(text))
+		b.describe(s, of())
 	}
 }
 
@@ -181,6 +183,9 @@ func (b *flowBuilder) tasks() {
 				source = p.InputIndex[strings.ToLower(t.Uses[n].Name)]
 			case handoff.Dependency:
 				source, structured = b.results+int(p.Graph.Upstream(i)[n]), t.DependsOn[n].As == task.Structured
+			case handoff.Files:
+				b.filesEdge(i, n, a)
+				continue
 			}
 			grant, need := p.grantOf(i, a)
 			b.edge(source, i, &grant, need, *a, structured)
@@ -219,13 +224,20 @@ func (b *flowBuilder) wholeEdge(source, to int, rule handoff.Rule) {
 // deliver.
 func (b *flowBuilder) lowering(d *handoff.Declassifier, source int, delivers pick.Selection, plain bool) *flow.Lowering {
 	var schema *schema.Schema
+	times := 1
 	if i := source - b.results; i >= 0 && i < len(b.plan.Schemas) {
 		schema = b.plan.Schemas[i]
+	} else if a, is := b.arguments[source]; is {
+		schema, times = a.parameters, a.calls
 	}
 	l := &flow.Lowering{Name: d.Name, To: d.LowerTo, Unsafe: d.UnsafeText, Plain: plain}
 	for _, p := range d.Paths {
 		if delivers.MayPass(pick.Tokens(p)) {
-			l.Paths = append(l.Paths, flow.LoweredPath{Path: p, Bytes: b.capacity(schema, p)})
+			bytes := b.capacity(schema, p)
+			if bytes != flow.Unbounded {
+				bytes *= times
+			}
+			l.Paths = append(l.Paths, flow.LoweredPath{Path: p, Bytes: bytes})
 		}
 	}
 	return l
@@ -427,16 +439,12 @@ func (b *flowBuilder) addAnswer() {
 	g.Sights = append(g.Sights, flow.Sight{Source: source, Reader: b.user, Delivers: pick.Everything(), Rule: gate.RuleResult})
 }
 
-// addUserReads adds what the user sees of the results.
-func (b *flowBuilder) addUserReads() {
-	p := b.plan
-	caps := gate.Capabilities{Agent: handoff.User, Accepts: *b.options.UserAccepts}
-	for i := range p.Graph.Len() {
-		terms := b.team.Terms(p.Graph.Task(i).Assignee, handoff.User)
-		a := deliveryOf(terms, p.least[i], p.Labels[i], true, &caps)
-		e := b.passage(b.results+i, terms, nil, &a)
-		b.graph.Sights = append(b.graph.Sights, flow.Sight{
-			Source: e.Source, Reader: b.user, Withheld: e.Withheld || e.Minimal, Rule: e.Rule, Line: e.Line, Note: e.Note, Lowers: e.Lowers, Delivers: e.Delivers,
-		})
-	}
+// addSight adds what the user sees of a source whose label lies between two bounds.
+func (b *flowBuilder) addSight(source int, producer string, least, most label.Classification) {
+	terms := b.team.Terms(producer, handoff.User)
+	a := deliveryOf(terms, least, most, true, &gate.Capabilities{Agent: handoff.User, Accepts: *b.options.UserAccepts})
+	e := b.passage(source, terms, nil, &a)
+	b.graph.Sights = append(b.graph.Sights, flow.Sight{
+		Source: e.Source, Reader: b.user, Withheld: e.Withheld || e.Minimal, Rule: e.Rule, Line: e.Line, Note: e.Note, Lowers: e.Lowers, Delivers: e.Delivers,
+	})
 }

@@ -37,6 +37,7 @@ func (c *pathCheck) checkGrants(i int) {
 	for j := range t.Uses {
 		c.checkInputGrant(i, j)
 	}
+	c.checkFilesGrants(i)
 }
 
 func (c *pathCheck) checkDependencyGrant(i, j int) {
@@ -165,7 +166,7 @@ func (s *content) isText() bool { return s.input && s.schema == nil }
 
 // contentOf is what is known of an input.
 func contentOf(in *Input) content {
-	s := content{what: fmt.Sprintf("input %q", in.Name), schema: known(in.Text), input: in.Text != ""}
+	s := content{what: fmt.Sprintf("input %q", in.Name), schema: in.schema(), input: in.Text != ""}
 	if _, body, _ := jsonvalue.Unfence(in.Text); s.isText() && (strings.HasPrefix(body, "{") || strings.HasPrefix(body, "[")) {
 		if _, err := jsonvalue.Decode(body); err != nil {
 			s.why = " (" + err.Error() + ")"

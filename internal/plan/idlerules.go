@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
 )
@@ -61,6 +62,8 @@ func (c *idleCheck) lowersNothing(d *handoff.Declassifier) string {
 	} else if d.To == handoff.Coordinator && c.team.Config.Coordinator != nil {
 		caps := c.team.Coordinator(&c.options)
 		reader = caps.Clearance()
+	} else if f := c.team.Config.tool(d.To); f != nil {
+		reader = f.Accepts
 	}
 	highest, brought := c.highest(d.From, d.To), c.options.Bus != nil || c.options.Memory != nil
 	switch {
@@ -114,6 +117,10 @@ func (c *idleCheck) pairs() map[[2]string]bool {
 		}
 		for _, up := range g.Upstream(i) {
 			used[[2]string{g.Task(int(up)).Assignee, t.Assignee}] = true
+		}
+		for _, f := range c.plan.Tools(i) {
+			used[[2]string{t.Assignee, gate.ToolReader(f.Name)}], used[[2]string{gate.ToolReader(f.Name), t.Assignee}] = true, true
+			used[[2]string{gate.ToolReader(f.Name), handoff.User}] = true // in the records of the run
 		}
 		readsMemory[t.Assignee] = readsMemory[t.Assignee] || t.MemoryScope == task.ScopeAll
 	}

@@ -5,16 +5,21 @@ import (
 	"time"
 
 	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/internal/filetree"
 	"github.com/runteam/runteam/internal/gate"
+	"github.com/runteam/runteam/internal/schema"
 )
 
-// takeResults returns a copy of inputs in which a result of an earlier run has
-// become the input's text, and its label part of the input's. A result that
+// takeTexts returns a copy of inputs in which a folder, or a result of an earlier run, has
+// become the input's text, and the label of the result part of the input's. A result that
 // cannot be taken is reported with the other problems of the options.
-func takeResults(inputs []Input) []Input {
+func takeTexts(inputs []Input) []Input {
 	inputs = slices.Clone(inputs)
 	for i := range inputs {
 		in := &inputs[i]
+		if in.Folder != nil && in.Text == "" {
+			in.Text = filetree.TextOf(in.Folder)
+		}
 		if in.Envelope == nil {
 			continue
 		}
@@ -25,6 +30,15 @@ func takeResults(inputs []Input) []Input {
 		in.Classification = in.Classification.Join(h.Classification)
 	}
 	return inputs
+}
+
+// schema returns what is known of the members of an input: nil if it is a text. Those of a
+// folder are its files.
+func (i *Input) schema() *schema.Schema {
+	if i.Folder != nil {
+		return schema.Of(filetree.TreeOf(i.Folder).Value())
+	}
+	return known(i.Text)
 }
 
 // Source names the result that an input is, across runs; it is empty for a text.

@@ -92,8 +92,8 @@ func (c *sizeCheck) checkPromptSize(ctx context.Context, i int) {
 		limit := cmp.Or(g.MaxBytes, gate.DefaultContextBytes)
 		s, err := g.Terms.Delivers(u.Need)
 		switch {
-		case err != nil || g.Terms.Mode() == handoff.Minimal:
-			continue // reported, or nothing of it is delivered
+		case err != nil || g.Terms.Mode() == handoff.Minimal || in.Folder != nil:
+			continue // reported, or nothing of it is delivered, or only a list
 		case s.Whole() && len(in.Text) <= limit:
 			texts = append(texts, len(in.Text))
 			continue
@@ -148,7 +148,7 @@ func (c *sizeCheck) checkSum(i, room int, texts []int) {
 	length := max(brief.CommonLength(texts, max(room, 0)), 0)
 	for j, u := range t.Uses {
 		k := c.inputs[strings.ToLower(u.Name)]
-		if in := &c.options.Inputs[k]; in.Cut || c.reported[k] || len(in.Text) <= length {
+		if in := &c.options.Inputs[k]; in.Cut || in.Folder != nil || c.reported[k] || len(in.Text) <= length {
 			continue
 		}
 		at := c.task(i).at("uses", j)

@@ -2,12 +2,14 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/internal/schema"
 	"github.com/runteam/runteam/task"
+	"github.com/runteam/runteam/tool"
 )
 
 // What a declassifier delivers below its label must not carry much: the schema of the
@@ -28,10 +30,13 @@ func (c *loweringCheck) checkLowered(i int, parts []delivery) {
 		switch {
 		case lower == nil:
 		case part.kind == handoff.Input:
-			c.bounded(lower, nil, fmt.Sprintf("input %q", t.Uses[part.n].Name))
+			c.bounded(lower, nil, fmt.Sprintf("input %q", t.Uses[part.n].Name), inOutputSchema)
 		case part.kind == handoff.Dependency:
 			up := int(c.plan.Graph.Upstream(i)[part.n])
-			c.bounded(lower, c.plan.Schemas[up], fmt.Sprintf("the result of %q", c.plan.Graph.Task(up).Title))
+			c.bounded(lower, c.plan.Schemas[up], fmt.Sprintf("the result of %q", c.plan.Graph.Task(up).Title), inOutputSchema)
+		case part.kind == handoff.Files:
+			up := int(c.plan.Graph.Upstream(i)[part.n])
+			c.bounded(lower, nil, fmt.Sprintf("the output files of %q", c.plan.Graph.Task(up).Title), inOutputSchema)
 		}
 	}
 }
@@ -50,30 +55,49 @@ func (c *loweringCheck) checkLoweredOutside() {
 		for k := range readers {
 			x := c.team.Terms(t.Assignee, readers[k].Agent).Admit(c.plan.Labels[i], readers[k].Clearance(), readers[k].Agent)
 			if x.Lowers != nil {
-				c.bounded(x.Lowers, c.plan.Schemas[i], fmt.Sprintf("the result of %q", t.Title))
+				c.bounded(x.Lowers, c.plan.Schemas[i], fmt.Sprintf("the result of %q", t.Title), inOutputSchema)
 			}
 		}
 	}
 }
 
-// bounded reports the paths of a declassifier that a schema does not bound,
-// and warns where that is allowed.
-func (c *loweringCheck) bounded(d *handoff.Declassifier, schema *schema.Schema, what string) {
-	at := -1
-	for i := range c.team.Config.Policy.Declassify {
-		if c.team.Config.Policy.Declassify[i].Name == d.Name {
-			at = i
-		}
+// boundedArguments holds a declassifier of what an agent passes to a tool to the parameters of
+// the tool. As long as the server of a tool is not connected, its parameters are not known;
+// a call whose arguments they do not bound is refused.
+func (c *loweringCheck) boundedArguments(d *handoff.Declassifier, f *tool.Tool) {
+	if isDeclared(f) && !d.UnsafeText {
+		c.advise(c.about(fmt.Sprintf("%q", d.Name), "policy", "declassify", c.index(d), "paths"), fmt.Sprintf("the parameters of tool %q are not known yet: what they do not bound will not be lowered", f.Name), "")
+		return
 	}
+	c.bounded(d, c.team.Parameters[f.Name], fmt.Sprintf("an argument of tool %q", f.Name), fmt.Sprintf("the parameters of tool %q", f.Name))
+}
+
+// isDeclared reports whether a tool is that of a server that is not connected, of which only
+// the name is known.
+func isDeclared(f *tool.Tool) bool {
+	return f.Foreign && f.Description == "" && string(f.Parameters) == `{"type":"object"}`
+}
+
+// inOutputSchema says where results are bounded.
+const inOutputSchema = "the outputSchema"
+
+// index returns the index of a declassifier in the policy.
+func (c *loweringCheck) index(d *handoff.Declassifier) int {
+	return slices.IndexFunc(c.team.Config.Policy.Declassify, func(o handoff.Declassifier) bool { return o.Name == d.Name })
+}
+
+// bounded reports the paths of a declassifier that a schema does not bound, and warns where
+// that is allowed. in says where to bound them.
+func (c *loweringCheck) bounded(d *handoff.Declassifier, schema *schema.Schema, what, in string) {
 	for k, path := range d.Paths {
-		pointer := naming.Pointer("policy", "declassify", at, "paths", k)
+		pointer := naming.Pointer("policy", "declassify", c.index(d), "paths", k)
 		err := schema.Bounded(path)
 		if err == nil || c.impossible[pointer] {
 			continue
 		}
 		p := task.Problem{
 			Pointer: pointer, Subject: fmt.Sprintf("%q", d.Name),
-			Message: fmt.Sprintf("%s: %v", what, err), Hint: "bound it in the outputSchema, or set unsafeText: true if it may carry whatever its producer has read", Err: err,
+			Message: fmt.Sprintf("%s: %v", what, err), Hint: "bound it in " + in + ", or set unsafeText: true if it may carry whatever its producer has read", Err: err,
 		}
 		if d.UnsafeText {
 			p.Message, p.Hint = fmt.Sprintf("%s is delivered as %v by unsafeText: it can carry whatever its producer has read", what, d.LowerTo), ""

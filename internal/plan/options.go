@@ -48,12 +48,16 @@ type Options struct {
 	Journal     record.Store
 	Random      func() float64 // the jitter of delays between attempts, in [0, 1); nil means math/rand/v2
 
+	StrictTools bool // a command that is not confined is a problem
+
 	Reuse  bool
 	Fresh  []string
 	Tasks  []task.Spec // of a run that is resumed or replayed; other runs take them as an argument
 	Replay *Replay     // the run is repeated; nil if it is not
 
 	Stored
+	KeepWorkspaces bool // the workspaces of tasks stay, if the caller may see all that is in them
+
 	Planned  bool // the coordinator planned the tasks
 	Untitled bool // a prompt is the description of its task alone
 }
@@ -94,7 +98,7 @@ func (o Options) WithDefaults() Options {
 		accepts = *o.UserAccepts
 	}
 	o.UserAccepts = &accepts
-	o.Inputs = takeResults(o.Inputs)
+	o.Inputs = takeTexts(o.Inputs)
 	o.Messages, o.Assert, o.Fresh = slices.Clone(o.Messages), slices.Clone(o.Assert), slices.Clone(o.Fresh)
 	o.Subscribers = slices.Clone(o.Subscribers)
 	return o

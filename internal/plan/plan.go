@@ -80,6 +80,9 @@ type PlannedAgent struct {
 	LeavesTo     string               `json:"leavesTo,omitempty"` // the endpoint that reads its prompts; empty for an agent in this process
 	Fallback     []string             `json:"fallback,omitempty"` // other endpoints that read its prompts if the first one fails
 	OutputTags   []string             `json:"outputTags,omitempty"`
+	Tools        []PlannedTool        `json:"tools,omitempty"`
+	Command      string               `json:"command,omitempty"`    // confined or unconfined, for an agent that is a command
+	Unconfined   []string             `json:"unconfined,omitempty"` // tools that run unconfined commands
 	Tasks        int                  `json:"tasks"`
 }
 
@@ -101,6 +104,7 @@ type PlannedTask struct {
 	Classification label.Classification `json:"classification"`     // of its own text
 	Label          label.Classification `json:"label"`              // of its prompt and of its result, at most
 	Reads          []Reading            `json:"reads"`
+	Tools          []string             `json:"tools,omitzero"` // that it may call; nil if its agent has none
 	LeavesTo       string               `json:"leavesTo,omitempty"`
 	Fallback       []string             `json:"fallback,omitempty"`
 	UserSees       bool                 `json:"userSees"` // whether its result is within the caller's clearance
@@ -166,6 +170,8 @@ func (p *Plan) Describe() {
 		p.Agents[i] = PlannedAgent{
 			Name: m.Name, Model: m.Model, Description: m.Description, Capabilities: m.Capabilities,
 			Accepts: caps.Accepts, Produces: caps.Produces, Clearance: caps.Clearance(), LeavesTo: leavesTo(caps), Fallback: fallback(caps), OutputTags: m.OutputTags,
+			Tools:   m.plannedTools(),
+			Command: m.confinement(), Unconfined: m.unconfinedTools(),
 		}
 	}
 	p.Inputs = make([]PlannedInput, len(p.Options().Inputs))
@@ -202,11 +208,20 @@ func (p *Plan) describeTask(t *Roster, i int) PlannedTask {
 		Classification: tk.Classification, Label: p.Labels[i], Reads: []Reading{},
 		LeavesTo: leavesTo(caps), Fallback: fallback(caps), UserSees: p.userSees(i), Line: tk.Source.Origin.String(),
 	}
+	if len(t.Config.Agents[p.Members[i]].Tools) > 0 {
+		out.Tools = []string{}
+		for _, f := range p.Tools(i) {
+			out.Tools = append(out.Tools, f.Name)
+		}
+	}
 	parts := p.deliveries(nil, i)
 	for k := range parts {
 		a := &parts[k]
 		grant, need := p.grantOf(i, a)
 		r := Reading{Kind: a.part.kind, From: a.from, As: task.Output, Label: a.most}
+		if p.isFiles(i, a) {
+			r.As = gate.AsFiles
+		}
 		r.govern(&grant, need, *a)
 		switch n := a.part.n; r.Kind {
 		case handoff.Input:
@@ -216,12 +231,15 @@ func (p *Plan) describeTask(t *Roster, i int) PlannedTask {
 					r.Reveals = append(r.Reveals, kind)
 				}
 			}
-			if limit := cmp.Or(grant.MaxBytes, gate.DefaultContextBytes); r.Delivers == "" && r.Withheld == "" && len(p.Input(tk.Uses[n]).Text) > limit {
+			if limit := cmp.Or(grant.MaxBytes, gate.DefaultContextBytes); r.Delivers == "" && r.Withheld == "" && p.Input(tk.Uses[n]).Folder == nil && len(p.Input(tk.Uses[n]).Text) > limit {
 				r.CutTo = limit
 			}
 		case handoff.Dependency:
 			d, from := tk.DependsOn[n], p.Graph.Task(int(p.Graph.Upstream(i)[n]))
 			r.Task, r.Name, r.As, r.Optional = from.ID, from.Title, cmp.Or(d.As, task.Output), d.Optional
+		case handoff.Files:
+			d, from := tk.DependsOn[n], p.Graph.Task(int(p.Graph.Upstream(i)[n]))
+			r.Task, r.Name, r.As, r.Optional = from.ID, from.Title, gate.AsFiles, d.Optional
 		default:
 			r.Name, r.Optional = fmt.Sprintf("message %d", n+1), true
 		}

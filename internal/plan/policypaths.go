@@ -101,11 +101,16 @@ func (c *pathCheck) one(at pathPlace, p task.Path, ask answer, pointer string) {
 		best, values = max(best, ask(g.schema, p)), values || g.known
 	}
 	problem := task.Problem{Pointer: pointer, Subject: at.subject, Hint: nearestPath(list, p, ask)}
+	result, schemas, bounds := "result of "+produced(at.from), "outputSchema of "+produced(at.from), "the outputSchema of the producer allows"
+	if f := c.team.Config.tool(at.to); f != nil {
+		result, schemas = fmt.Sprintf("argument of tool %q", f.Name), fmt.Sprintf("schema of parameters of tool %q", f.Name)
+		bounds = "the parameters of the tool allow"
+	}
 	switch {
 	case best == schema.No && !values:
-		problem.Message, problem.Err = fmt.Sprintf("no result of %s matches %q", produced(at.from), string(p)), task.ErrUnknown
+		problem.Message, problem.Err = fmt.Sprintf("no %s matches %q", result, string(p)), task.ErrUnknown
 		if problem.Hint == "" {
-			problem.Hint = "write a path that the outputSchema of the producer allows"
+			problem.Hint = "write a path that " + bounds
 		}
 		if c.impossible == nil {
 			c.impossible = map[string]bool{}
@@ -116,7 +121,7 @@ func (c *pathCheck) one(at pathPlace, p task.Path, ask answer, pointer string) {
 		problem.Message = fmt.Sprintf("no value matches %q", string(p))
 		c.advice = append(c.advice, problem)
 	case best == schema.Maybe:
-		problem.Message = fmt.Sprintf("no outputSchema of %s names %q", produced(at.from), string(p))
+		problem.Message = fmt.Sprintf("no %s names %q", schemas, string(p))
 		if problem.Hint == "" {
 			problem.Hint = `name it under "properties", or close the schema with "additionalProperties": false`
 		}
@@ -140,41 +145,35 @@ func (c *pathCheck) governs(from, to string) []governed {
 	if made {
 		return list
 	}
-	seen := map[*schema.Schema]bool{}
-	add := func(s *schema.Schema) {
-		if !seen[s] {
-			seen[s] = true
-			list = append(list, governed{schema: s})
+	if f := c.team.Config.tool(to); f != nil {
+		s := c.team.Parameters[f.Name]
+		if isDeclared(f) {
+			s = nil
 		}
+		return []governed{{schema: s}}
 	}
+	values := governedValues{seen: map[*schema.Schema]bool{}, accepts: *c.options.UserAccepts}
 	matches := func(name, word string) bool { return word == handoff.Anyone || word == name }
 	busy := map[int32]bool{}
 	if c.plan != nil {
 		for i, m := range c.plan.Members {
 			if matches(c.team.Capabilities[m].Agent, from) {
 				busy[m] = true
-				add(c.plan.Schemas[i])
+				values.add(c.plan.Schemas[i])
 			}
 		}
 	}
 	for m := range c.team.Capabilities {
 		if name := c.team.Capabilities[m].Agent; matches(name, from) && !busy[int32(m)] && (c.plan == nil || name == from) {
-			add(c.team.Schemas[m])
+			values.add(c.team.Schemas[m])
 		}
 	}
-	if len(list) > 0 && (c.options.Bus != nil || c.options.Memory != nil) {
-		add(nil) // what comes over these has no schema
-	}
-	text := func(text string, level label.Classification) {
-		if s := known(text); s != nil && level <= *c.options.UserAccepts {
-			list = append(list, governed{s, true})
-		} else {
-			add(nil)
-		}
+	if len(values.list) > 0 && (c.options.Bus != nil || c.options.Memory != nil) {
+		values.add(nil) // what comes over these has no schema
 	}
 	for k := range c.options.Messages {
 		if m := &c.options.Messages[k]; matches(m.From, from) {
-			text(m.Text, m.Classification)
+			values.addKnown(func() *schema.Schema { return known(m.Text) }, m.Classification)
 		}
 	}
 	if matches(handoff.User, from) {
@@ -183,15 +182,42 @@ func (c *pathCheck) governs(from, to string) []governed {
 				if c.hides(in) {
 					c.adviseUnseen(in)
 				}
-				text(in.Text, in.Classification)
+				values.addKnown(in.schema, in.Classification)
 			}
 		}
 	}
 	if c.cache == nil {
 		c.cache = map[[2]string][]governed{}
 	}
-	c.cache[pair] = list
-	return list
+	c.cache[pair] = values.list
+	return values.list
+}
+
+// governedValues collects the values that rules for a pair are about.
+type governedValues struct {
+	list    []governed
+	seen    map[*schema.Schema]bool
+	accepts label.Classification // of the caller
+}
+
+// add adds the values of a schema; nil is any value.
+func (g *governedValues) add(s *schema.Schema) {
+	if !g.seen[s] {
+		g.seen[s] = true
+		g.list = append(g.list, governed{schema: s})
+	}
+}
+
+// addKnown adds a value that is known, unless it is above the caller: what it contains must not
+// show.
+func (g *governedValues) addKnown(of func() *schema.Schema, level label.Classification) {
+	if level <= g.accepts {
+		if s := of(); s != nil {
+			g.list = append(g.list, governed{s, true})
+			return
+		}
+	}
+	g.add(nil)
 }
 
 // Reads reports whether a task of a reader uses an input; of a goal that is not

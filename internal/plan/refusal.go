@@ -158,7 +158,7 @@ func (c *labelCheck) part(i int, p partOf) subject {
 	switch at := c.task(i); p.kind {
 	case handoff.Input:
 		return at.at("uses", p.n)
-	case handoff.Dependency:
+	case handoff.Dependency, handoff.Files:
 		return at.at("dependsOn", p.n)
 	case handoff.Message:
 		return at.at("assignee")

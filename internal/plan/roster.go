@@ -25,10 +25,11 @@ import (
 type Roster struct {
 	Config       Config
 	Log          *slog.Logger
-	Capabilities []gate.Capabilities // of each member
-	Schemas      []*schema.Schema    // of each member; nil without one
-	Rules        *gate.Rulebook      // the compiled policy; nil without one
-	Warnings     task.Problems       // a run starts despite them
+	Capabilities []gate.Capabilities       // of each member
+	Schemas      []*schema.Schema          // of each member; nil without one
+	Parameters   map[string]*schema.Schema // of each tool, by its name
+	Rules        *gate.Rulebook            // the compiled policy; nil without one
+	Warnings     task.Problems             // a run starts despite them
 
 	byName map[string]int // lower-cased name to index
 }
@@ -57,7 +58,8 @@ func New(cfg Config) (*Roster, error) {
 	t.checkCoordinator(&found)
 	t.checkEndpoints(&found)
 	t.checkPrices(&found)
-	t.Config.checkTools(&found)
+	t.Parameters = t.Config.checkTools(&found)
+	t.Config.checkProcesses(&found)
 	found = append(found, t.govern()...)
 	if len(found) > 0 {
 		return nil, found
@@ -129,7 +131,11 @@ func (t *Roster) enroll(i int, found *task.Problems) {
 	} else {
 		t.byName[folded] = i
 	}
-	about.checkAgent(&m.Agent)
+	if m.Process() != nil {
+		about.at("backend", "command").checkAgent(&m.Agent)
+	} else {
+		about.checkAgent(&m.Agent)
+	}
 	about.at("accepts").checkLabel(m.Accepts)
 	if m.Produces == nil {
 		m.Produces = &m.Accepts
@@ -139,6 +145,7 @@ func (t *Roster) enroll(i int, found *task.Problems) {
 	about.at("maxParallel").checkSign("the limit of parallel attempts", int64(m.MaxParallel))
 	about.at("maxSessionMs").checkSign("the session time", int64(m.MaxSession))
 	about.checkLimits(m.Limits)
+	about.checkLoops(m.LoopDetection)
 	for j, tag := range m.OutputTags {
 		if err := naming.CheckName(tag); err != nil {
 			about.at("outputTags", j).report(err.Error(), "", err)

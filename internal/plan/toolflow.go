@@ -2,19 +2,24 @@ package plan
 
 import (
 	"cmp"
+	"math"
 
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/flow"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/pick"
+	"github.com/runteam/runteam/internal/schema"
 	"github.com/runteam/runteam/tool"
 )
 
+// A toolFlow adds the tools to a graph.
+type toolFlow struct{ *flowBuilder }
+
 // addTools adds the tools, as readers of arguments and as sources of results. An agent can
-// pass on to a tool whatever its task reads, so the tool counts as reading all of that. Each
-// task has a tool of its own, unless the tool keeps state: then what one task passes to it
-// can be returned to every other.
-func (b *flowBuilder) addTools() {
+// pass on to a tool whatever its task reads or writes, so the tool counts as reading all of
+// that. Each task has a tool of its own, unless the tool keeps state: then what one task passes
+// to it can be returned to every other.
+func (b toolFlow) addTools() {
 	g := &b.graph
 	inputs := make([][]flow.Edge, b.plan.Graph.Len()) // of each task
 	for _, e := range g.Edges {
@@ -22,20 +27,14 @@ func (b *flowBuilder) addTools() {
 			inputs[e.Task] = append(inputs[e.Task], e)
 		}
 	}
-	readers, shared, states := map[string]int{}, map[string]int{}, map[string][]int{}
+	readers, shared, states := b.toolReaders(), map[string]int{}, map[string][]int{}
 	for i := range inputs {
-		tools := b.team.Config.Agents[b.plan.Members[i]].Tools
+		tools := reachableIn(b.plan, i)
 		sources := make([]int, len(tools))
 		for k, f := range tools {
-			reader, known := readers[f.Name]
-			if !known {
-				reader = len(g.Readers)
-				readers[f.Name] = reader
-				g.Readers = append(g.Readers, flow.Reader{Kind: flow.Tool, Name: gate.ToolReader(f.Name), Clearance: f.Accepts})
-			}
 			source, known := shared[f.Name]
 			if !known {
-				source = b.addTool(f, reader)
+				source = b.addTool(f, readers[f.Name])
 				if f.Stateful {
 					shared[f.Name] = source
 					state := cmp.Or(f.State, f.Name)
@@ -49,30 +48,90 @@ func (b *flowBuilder) addTools() {
 			sources[k] = source
 			b.addToolResult(f, source, i)
 		}
-		for _, source := range sources {
-			to := g.Sources[source].Task
-			for _, e := range inputs[i] {
-				e.Task, e.Rule, e.Line, e.Note, e.Lowers = to, gate.RuleTools, "", "", nil
-				g.Edges = append(g.Edges, e)
-			}
-			for _, from := range sources {
-				b.wholeEdge(from, to, gate.RuleTools)
+		for k, f := range tools {
+			for _, to := range b.addArguments(f, i, g.Sources[sources[k]].Task) {
+				b.wholeEdge(b.results+i, to, gate.RuleTools) // an argument can be what the agent is about to answer
+				for _, e := range inputs[i] {
+					e.Task, e.Rule, e.Line, e.Note, e.Lowers = to, gate.RuleTools, "", "", nil
+					g.Edges = append(g.Edges, e)
+				}
+				for _, from := range sources {
+					b.wholeEdge(from, to, gate.RuleTools)
+				}
 			}
 		}
 	}
 }
 
+// toolReaders adds each tool of the team as a reader, also if no task may call it, and returns
+// their indexes by name.
+func (b toolFlow) toolReaders() map[string]int {
+	g, readers := &b.graph, map[string]int{}
+	for i := range b.team.Config.Agents {
+		m := &b.team.Config.Agents[i]
+		for _, f := range m.reachable(m.Tools) {
+			if _, known := readers[f.Name]; !known {
+				readers[f.Name] = len(g.Readers)
+				g.Readers = append(g.Readers, flow.Reader{Kind: flow.Tool, Name: gate.ToolReader(f.Name), Clearance: f.Accepts})
+			}
+		}
+	}
+	return readers
+}
+
+// MaxLoweredCalls is how many calls with arguments that a declassifier lowers an attempt at a
+// task may make. Each of them can carry something else.
+const MaxLoweredCalls = 16
+
+// arguments are what a task passes to a tool by a declassifier.
+type arguments struct {
+	parameters *schema.Schema
+	calls      int // at most, in all attempts
+}
+
+// addArguments returns the tasks that read what the arguments of task i for a tool are made of:
+// the tool itself or, if a declassifier lowers the arguments, a step that writes them. Of what
+// that step reads, only the paths of the declassifier reach the tool.
+func (b toolFlow) addArguments(f *tool.Tool, i, to int) []int {
+	g, p, t := &b.graph, b.plan, b.plan.Graph.Task(i)
+	reader := gate.ToolReader(f.Name)
+	terms := b.team.Terms(t.Assignee, reader)
+	a := deliveryOf(terms, min(p.least[i].Join(p.ToolLabel(i)), p.Labels[i]), p.Labels[i], true, &gate.Capabilities{Agent: reader, Accepts: f.Accepts})
+	if a.crossing.Lowers == nil {
+		return []int{to}
+	}
+	source, made := len(g.Sources), len(g.Tasks)
+	g.Tasks = append(g.Tasks, flow.Task{Title: "arguments for " + reader + " in " + t.Title, Agent: flow.Nobody})
+	s := flow.Source{Kind: handoff.Arguments, Name: "arguments of " + t.Title, From: t.Assignee, Task: made, Label: p.Labels[i]}
+	parameters := b.team.Parameters[f.Name]
+	b.describe(&s, parameters)
+	g.Sources = append(g.Sources, s)
+	if b.arguments == nil {
+		b.arguments = map[int]arguments{}
+	}
+	b.arguments[source] = arguments{parameters, MaxLoweredCalls * (1 + min(t.MaxRetries, math.MaxInt16))}
+	e := b.passage(source, terms, nil, &a)
+	e.Task, e.Rule = to, cmp.Or(e.Rule, gate.RuleTools)
+	g.Edges = append(g.Edges, e)
+	if a.plain { // at a lower label, all arguments are delivered
+		return []int{to, made}
+	}
+	return []int{made}
+}
+
 // addTool adds a tool as a task that reads arguments, and returns the source of its results.
-func (b *flowBuilder) addTool(f *tool.Tool, reader int) int {
+func (b toolFlow) addTool(f *tool.Tool, reader int) int {
 	g := &b.graph
 	name := gate.ToolReader(f.Name)
 	g.Tasks = append(g.Tasks, flow.Task{Title: name, Agent: reader})
+	source := len(g.Sources)
 	g.Sources = append(g.Sources, flow.Source{Kind: handoff.ToolResult, Name: name, From: name, Task: len(g.Tasks) - 1, Label: f.Level()})
-	return len(g.Sources) - 1
+	b.addSight(source, name, f.Level(), f.Level().Join(f.Accepts)) // in the records of the run
+	return source
 }
 
 // addToolResult adds what a task gets of the results of a tool.
-func (b *flowBuilder) addToolResult(f *tool.Tool, source, to int) {
+func (b toolFlow) addToolResult(f *tool.Tool, source, to int) {
 	terms := b.team.Terms(gate.ToolReader(f.Name), b.plan.Graph.Task(to).Assignee)
 	e := flow.Edge{Source: source, Task: to, Delivers: pick.Everything(), Rule: gate.RuleTools, Minimal: terms.Mode() == handoff.Minimal}
 	if rule, line := terms.Stated(); rule != "" {

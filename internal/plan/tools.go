@@ -1,23 +1,35 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/naming"
+	"github.com/runteam/runteam/internal/schema"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
 	"github.com/runteam/runteam/tool"
 )
 
-// ToolLabel returns the most sensitive level of what the tools of a task's agent return. A
-// task with tools has at least this label from its first prompt on, so that no result raises
-// it.
+// Tools returns the tools that task i may call: those of its agent, unless the task names some
+// of them.
+func (p *Plan) Tools(i int) []*tool.Tool {
+	own, named := p.Roster().Config.Agents[p.Members[i]].Tools, p.Graph.Task(i).Tools
+	if named == nil {
+		return own
+	}
+	return slices.DeleteFunc(slices.Clone(own), func(t *tool.Tool) bool { return !slices.Contains(named, t.Name) })
+}
+
+// ToolLabel returns the most sensitive level of what the tools of a task return. A task with
+// tools has at least this label from its first prompt on, so that no result raises it.
 func (p *Plan) ToolLabel(i int) label.Classification {
 	level := label.Public
-	for _, t := range p.Roster().Config.Agents[p.Members[i]].Tools {
+	for _, t := range reachableIn(p, i) {
 		level = level.Join(t.Level())
 	}
 	return level
@@ -45,9 +57,59 @@ func (c *Config) toolNames() (names []string) {
 	return names
 }
 
-// checkTools reports tools that cannot be used as they are.
-func (c *Config) checkTools(found *task.Problems) {
-	known := map[string]*tool.Tool{}
+// tool returns the tool that a name such as tool:search means as a reader, or nil.
+func (c *Config) tool(reader string) *tool.Tool {
+	for i := range c.Agents {
+		for _, f := range c.Agents[i].Tools {
+			if gate.ToolReader(f.Name) == reader {
+				return f
+			}
+		}
+	}
+	return nil
+}
+
+// A PlannedTool is a tool of an agent as the gate sees it.
+type PlannedTool struct {
+	Name     string               `json:"name"`
+	Accepts  label.Classification `json:"accepts"`  // of arguments, at most
+	Produces label.Classification `json:"produces"` // of results, joined with the arguments
+	Effect   tool.Effect          `json:"effect"`
+
+	// Network says that a call may reach the network: its effect is external, or a server
+	// makes the call.
+	Network bool `json:"network"`
+
+	// Untrusted says whether the agent may call it from untrusted context: always, since it has
+	// no external effect; allowed by AllowUntrusted; or refused.
+	Untrusted string `json:"untrusted"`
+}
+
+// PlannedToolOf describes a tool. allowed says that AllowUntrusted lists it.
+func PlannedToolOf(t *tool.Tool, allowed bool) PlannedTool {
+	p := PlannedTool{Name: t.Name, Accepts: t.Accepts, Produces: t.Level(), Effect: cmp.Or(t.Effect, tool.External), Untrusted: "always"}
+	p.Network = p.Effect == tool.External || t.Foreign
+	if p.Effect == tool.External {
+		if p.Untrusted = "refused"; allowed {
+			p.Untrusted = "allowed"
+		}
+	}
+	return p
+}
+
+// plannedTools describes the tools of the member.
+func (m *Member) plannedTools() (all []PlannedTool) {
+	for _, t := range m.Tools {
+		all = append(all, PlannedToolOf(t, slices.Contains(m.AllowUntrusted, t.Name)))
+	}
+	return all
+}
+
+// checkTools reports tools that cannot be used as they are, and returns the schemas of their
+// parameters by name.
+func (c *Config) checkTools(found *task.Problems) map[string]*schema.Schema {
+	parameters := map[string]*schema.Schema{}
+	known, states := map[string]*tool.Tool{}, map[string][]*tool.Tool{}
 	for i := range c.Agents {
 		m := &c.Agents[i]
 		own := map[string]bool{}
@@ -62,7 +124,15 @@ func (c *Config) checkTools(found *task.Problems) {
 			} else if shared && first != f {
 				of.report(fmt.Sprintf("tool %q differs from the tool of that name of another agent", f.Name), "give both agents the same tool, or rename one", task.ErrInvalid)
 			}
-			own[f.Name], known[f.Name] = true, f
+			if f.Stateful && known[f.Name] == nil {
+				state := cmp.Or(f.State, f.Name)
+				states[state] = append(states[state], f)
+				of.checkState(f, states[state])
+			}
+			if own[f.Name] = true; known[f.Name] == nil {
+				parameters[f.Name], _ = schema.Parse(string(f.Parameters)) // it was checked
+			}
+			known[f.Name] = f
 		}
 		for _, name := range m.AllowUntrusted {
 			if !own[name] {
@@ -71,27 +141,82 @@ func (c *Config) checkTools(found *task.Problems) {
 			}
 		}
 	}
+	return parameters
+}
+
+// checkState reports a tool that could return what a tool with the same state accepts, at a
+// lower level, or could pass something to such a tool.
+func (of subject) checkState(f *tool.Tool, sharing []*tool.Tool) {
+	for _, other := range sharing {
+		for _, pair := range [...][2]*tool.Tool{{f, other}, {other, f}} {
+			if in, out := pair[0], pair[1]; in.Accepts > out.Level() {
+				of.report(fmt.Sprintf("tool %q accepts %v, and tool %q, which shares its state, produces %v", in.Name, in.Accepts, out.Name, out.Level()),
+					fmt.Sprintf("raise Produces of %q to %v, or set another State", out.Name, in.Accepts), task.ErrInvalid)
+			}
+		}
+	}
+}
+
+// checkToolNames reports tools of a task that its agent does not have or, if it names no
+// agent, that no agent has.
+func (c *checker) checkToolNames(about func() subject, s *task.Spec) {
+	known, who := c.team.Config.toolNames(), "no agent has"
+	if m, ok := c.team.Index(s.Assignee); ok {
+		known, who = c.team.Config.Agents[m].toolNames(), fmt.Sprintf("agent %q does not have", s.Assignee)
+	} else if s.Assignee != "" {
+		return // the agent is unknown
+	}
+	for k, name := range s.Tools {
+		if slices.Contains(known, strings.TrimSpace(name)) {
+			continue
+		}
+		hint := "give the tool to an agent, or remove it here"
+		if len(known) > 0 {
+			hint = naming.Suggest(name, known)
+		}
+		about().at("tools", k).report(fmt.Sprintf("%s the tool %q", who, name), hint, task.ErrUnknown)
+	}
 }
 
 // checkToolLabels reports tools that can never be called: the context of a task is always
 // more sensitive than the tool accepts, and no entry of the policy lowers it.
-func (c *checker) checkToolLabels() {
+func (c *loweringCheck) checkToolLabels() {
 	p := c.plan
 	for i := range p.Graph.Len() {
 		tk := p.Graph.Task(i)
 		level := p.least[i].Join(p.ToolLabel(i))
-		for _, f := range c.team.Config.Agents[p.Members[i]].Tools {
+		for _, f := range p.Tools(i) {
 			reader := gate.ToolReader(f.Name)
-			x := c.team.Terms(tk.Assignee, reader).Admit(level, f.Accepts, reader)
+			terms := c.team.Terms(tk.Assignee, reader)
+			if most := terms.Admit(p.Labels[i], f.Accepts, reader); most.Lowers != nil {
+				c.boundedArguments(most.Lowers, f)
+			}
+			x := terms.Admit(level, f.Accepts, reader)
 			if !x.Withheld() && x.After <= f.Accepts {
 				c.checkUntrusted(i, f)
 				continue
 			}
 			detail := fmt.Sprintf("its context is at least %v, and tool %q of agent %q accepts at most %v", level, f.Name, tk.Assignee, f.Accepts)
-			c.task(i).report(detail, fmt.Sprintf("use an agent without the tool, or raise Accepts of the tool to %v", level), &gate.Refusal{Rule: gate.RuleClearance, Reason: detail})
+			hint := fmt.Sprintf("leave it out of the tools of the task, or raise Accepts of the tool to %v", level)
+			if x.Rule == gate.RuleSecret {
+				detail = fmt.Sprintf("its context is secret, and no rule lets agent %q pass that to tool %q", tk.Assignee, f.Name)
+				hint = fmt.Sprintf("leave it out of the tools of the task, or write a rule from %q to %q with mode: full", tk.Assignee, reader)
+			}
+			c.task(i).report(detail, hint, &gate.Refusal{Rule: cmp.Or(x.Rule, gate.RuleClearance), Reason: detail})
 		}
 	}
 }
+
+// An UntrustedCallError reports a tool that its agent may not call from untrusted context.
+type UntrustedCallError struct {
+	Tool    string
+	Agent   int // index into the roster
+	refusal *gate.Refusal
+}
+
+func (e *UntrustedCallError) Error() string { return e.refusal.Error() }
+
+func (e *UntrustedCallError) Unwrap() error { return e.refusal }
 
 // checkUntrusted reports a tool with an external effect that can never be called, since the
 // task reads untrusted context and its agent may not call the tool from there.
@@ -102,9 +227,10 @@ func (c *checker) checkUntrusted(i int, f *tool.Tool) {
 	}
 	report := func(what, from string) {
 		detail := fmt.Sprintf("the tool %q of agent %q has external effects, and %s is untrusted", f.Name, tk.Assignee, what)
-		c.task(i).report(detail, fmt.Sprintf("add %q to AllowUntrusted of agent %q, or endorse what %q delivers to it", f.Name, tk.Assignee, from), &gate.Refusal{Rule: gate.RuleTools, Reason: detail})
+		refused := &UntrustedCallError{Tool: f.Name, Agent: int(c.plan.Members[i]), refusal: &gate.Refusal{Rule: gate.RuleTools, Reason: detail}}
+		c.task(i).report(detail, fmt.Sprintf("add %q to AllowUntrusted of agent %q, or endorse what %q delivers to it", f.Name, tk.Assignee, from), refused)
 	}
-	for _, t := range c.team.Config.Agents[c.plan.Members[i]].Tools {
+	for _, t := range c.plan.Tools(i) {
 		if t.Foreign {
 			report(fmt.Sprintf("the definition of tool %q, written by a server,", t.Name), gate.ToolReader(t.Name))
 			return

@@ -127,6 +127,9 @@ func (d *Duties) guidance() string {
 - A task receives only the results of its direct dependencies. If two tasks need a result, both must depend on it.
 - Use the fewest tasks, and no task that only passes on or collects results: you do that yourself.
 - No task may depend on itself, directly or through others.`
+	if d.MayGrant.Tools {
+		text += "\n- A task can call only the tools that it lists in \"tools\". List the tools that it cannot be done without, and no others."
+	}
 	if d.MayGrant.Memory {
 		text += "\n- \"memoryScope\": \"all\" gives a task a short digest of all results so far. Prefer dependencies: they are delivered whole."
 	}

@@ -18,7 +18,7 @@ var (
 	bare   = planning.Duties{}
 	filled = planning.Duties{
 		SystemPrompt: "You lead the claims desk of ACME.", Instructions: "Plan at most three tasks.\n",
-		MayGrant: planning.Grants{Memory: true, Inputs: true},
+		MayGrant: planning.Grants{Memory: true, Inputs: true, Tools: true},
 		Inputs:   []planning.Input{{Name: "claim", Classification: label.Confidential}, {Name: "policy"}, {Name: "empty", Classification: label.Public}},
 	}
 )
@@ -61,13 +61,13 @@ func TestSystemKeepsTheCallersTexts(t *testing.T) {
 func TestSystemPromptListsAllowedGrants(t *testing.T) {
 	t.Parallel()
 	_, after := planning.System(filled)
-	for _, said := range []string{`"memoryScope"`, `"uses"`, "- \"claim\": confidential\n- \"policy\": internal\n- \"empty\": public\n", `"uses": ["claim"]`} {
+	for _, said := range []string{`"memoryScope"`, `"uses"`, `"tools"`, "- \"claim\": confidential\n- \"policy\": internal\n- \"empty\": public\n", `"uses": ["claim"]`} {
 		require.Contains(t, after, said)
 	}
 	poor := filled
 	poor.MayGrant = planning.Grants{}
 	_, after = planning.System(poor)
-	for _, said := range []string{"memoryScope", "uses", "claim\"", "policy", "Named Inputs"} {
+	for _, said := range []string{"memoryScope", "uses", "\"tools\"", "claim\"", "policy", "Named Inputs"} {
 		require.NotContains(t, after, said)
 	}
 	_, after = planning.System(planning.Duties{MayGrant: planning.Grants{Inputs: true}})
@@ -80,11 +80,11 @@ func TestSystemPromptMatchesParsePlan(t *testing.T) {
 	t.Parallel()
 	values := map[string]string{
 		"title": `"Find"`, "description": `"Find it."`, "assignee": `"analyst"`, "dependsOn": `["Ask"]`, "uses": `["claim"]`, "memoryScope": `"all"`, "role": `"r"`,
-		"priority": `"low"`, "maxRetries": "1", "retryDelayMs": "1", "retryBackoff": "1", "requires": `{"requiredTools": ["x"], "requiredCapabilities": ["x"], "requiredBackend": "x", "requiredProvider": "x"}`,
+		"priority": `"low"`, "maxRetries": "1", "retryDelayMs": "1", "retryBackoff": "1", "tools": `["sql"]`, "requires": `{"requiredCapabilities": ["x"], "requiredBackend": "x", "requiredProvider": "x"}`,
 	}
-	for _, grants := range []planning.Grants{{}, {Memory: true}, {Inputs: true}, {Memory: true, Inputs: true}} {
+	for _, grants := range []planning.Grants{{}, {Memory: true}, {Inputs: true}, {Tools: true}, {Memory: true, Inputs: true, Tools: true}} {
 		_, after := planning.System(planning.Duties{MayGrant: grants})
-		r := rules
+		r := granting()
 		r.MayGrant = grants
 		told := map[string]bool{}
 		for _, m := range regexp.MustCompile(`(?m)^- "(\w+)":`).FindAllStringSubmatch(after, -1) {

@@ -100,6 +100,42 @@ func (r *reader) uses(v any) {
 	}
 }
 
+// readTools reads the tools of a task.
+func readTools(r *reader, v any) {
+	if list, ok := v.([]any); ok && len(list) == 0 {
+		return // requires nothing
+	}
+	if !r.rules.MayGrant.Tools {
+		r.bad(ErrGrant, "tools: "+ErrGrant.Error(), "remove it, and plan what agents can do without tools", "tools")
+		return
+	}
+	known, who := r.rules.tools(r.spec.Assignee), "no agent has"
+	if r.spec.Assignee != "" {
+		who = fmt.Sprintf("agent %s does not have", quote(r.spec.Assignee))
+	}
+	for i, name := range r.short(v, maxTools, "tools") {
+		r.spec.Tools = append(r.spec.Tools, name)
+		if !slices.Contains(known, name) && (r.spec.Assignee == "" || r.agents[r.spec.Assignee]) {
+			r.bad(ErrUnknownTool, fmt.Sprintf("tools[%d]: %s the tool %s", i, who, quote(name)), r.nearest(name, known), "tools", i)
+		}
+	}
+}
+
+// tools returns the names of the tools of an agent or, for no agent, of all of them.
+func (r *Rules) tools(agent string) (names []string) {
+	if agent != "" {
+		return r.Tools[agent]
+	}
+	for _, name := range r.Agents {
+		for _, f := range r.Tools[name] {
+			if !slices.Contains(names, f) {
+				names = append(names, f)
+			}
+		}
+	}
+	return names
+}
+
 func (r *reader) memoryScope(v any) {
 	word, ok := r.text(v, "memoryScope")
 	if !ok {
@@ -150,7 +186,7 @@ func (r *reader) retryBackoff(v any) {
 func (r *reader) requires(v any) {
 	members, ok := v.(map[string]any)
 	if !ok {
-		r.bad(task.ErrInvalid, "requires: "+describe(v)+" where an object belongs", `write {"requiredTools": […]}, or remove it`, "requires")
+		r.bad(task.ErrInvalid, "requires: "+describe(v)+" where an object belongs", `write {"requiredCapabilities": […]}, or remove it`, "requires")
 		return
 	}
 	if len(members) > maxKeys {
@@ -161,17 +197,25 @@ func (r *reader) requires(v any) {
 	for _, name := range slices.Sorted(maps.Keys(members)) {
 		r.requirement(&q, name, members[name])
 	}
-	if len(q.Tools)+len(q.Capabilities)+len(q.Backend)+len(q.Provider) > 0 {
+	if len(q.Capabilities)+len(q.Backend)+len(q.Provider) > 0 {
 		r.spec.Requires = &q
 	}
 }
 
-// required are the keys of requires.
-var required = []string{"requiredTools", "requiredCapabilities", "requiredBackend", "requiredProvider"}
+// required are the keys of requires. The tools of a planned task are required anyway.
+var required = []string{"requiredCapabilities", "requiredBackend", "requiredProvider"}
 
 // requirement reads one key of requires.
 func (r *reader) requirement(q *task.Requires, name string, v any) {
-	if !slices.Contains(required, name) {
+	if list, empty := v.([]any); name == "requiredTools" && v != nil && !(empty && len(list) == 0) {
+		hint := "remove it"
+		if r.rules.MayGrant.Tools {
+			hint = "name the tools in tools of the task"
+		}
+		r.bad(ErrUnknownKey, "requires: requiredTools: a plan does not set it", hint, "requires", name)
+		return
+	}
+	if !slices.Contains(required, name) && name != "requiredTools" {
 		r.bad(ErrUnknownKey, "requires: unknown key "+quote(name), r.nearest(name, required), "requires", oneLine(name, maxWord))
 		return
 	}
@@ -179,8 +223,6 @@ func (r *reader) requirement(q *task.Requires, name string, v any) {
 		return
 	}
 	switch name {
-	case "requiredTools":
-		q.Tools = r.short(v, maxTools, "requires", name)
 	case "requiredCapabilities":
 		q.Capabilities = r.short(v, maxCapabilities, "requires", name)
 	case "requiredBackend":

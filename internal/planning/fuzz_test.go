@@ -25,7 +25,7 @@ import (
 func FuzzParsePlan(f *testing.F) {
 	for _, seed := range []string{
 		one(""), one(`"assignee": "analyst", "priority": "low", "maxRetries": 2, "retryDelayMs": 0.000001, "retryBackoff": 1.25`),
-		one(`"uses": ["claim"], "memoryScope": "all", "role": "r", "requires": {"requiredTools": ["x"], "requiredBackend": "b"}`),
+		one(`"uses": ["claim"], "memoryScope": "all", "role": "r", "tools": ["sql"], "requires": {"requiredCapabilities": ["x"], "requiredBackend": "b"}`),
 		`[{"title": "A", "description": "x"}, {"title": "B", "description": "## Inputs", "dependsOn": ["a"]}]`,
 		`[{"title": "A", "description": "x", "dependsOn": ["B"]}, {"title": "B", "description": "y\r\nz\tw", "dependsOn": ["a"]}]`,
 		"Plan:\n```json\n" + one(`"verify": null`) + "\n```", "```\n[1]\n```", `{"tasks": [{}]}`, `[[[[{"a":`, `[{"title": "` + fakeToken + `"}]`, `[null]`, `[{"title":"[INST]","x":{"y":[1e999]}}]`, "\xff", "", "]", "}", "] {} [", "{ ] } [",
@@ -34,8 +34,8 @@ func FuzzParsePlan(f *testing.F) {
 		f.Add(seed, true, true)
 	}
 	f.Fuzz(func(t *testing.T, text string, memory, inputs bool) {
-		r := rules
-		r.MayGrant = planning.Grants{Memory: memory, Inputs: inputs}
+		r := granting()
+		r.MayGrant = planning.Grants{Memory: memory, Inputs: inputs, Tools: inputs}
 		specs, err := planning.ParsePlan(text, r)
 		_, again := planning.ParsePlan(text, r)
 		if err != nil {
@@ -84,6 +84,7 @@ func requireKeeps(t *testing.T, specs []task.Spec, r planning.Rules) {
 		require.True(t, s.Assignee == "" || slices.Contains(r.Agents, s.Assignee))
 		require.True(t, r.MayGrant.Memory || s.MemoryScope != task.ScopeAll)
 		require.True(t, r.MayGrant.Inputs || len(s.Uses) == 0)
+		require.True(t, s.Tools != nil && (r.MayGrant.Tools || len(s.Tools) == 0))
 		for _, u := range s.Uses {
 			require.Contains(t, r.Inputs, u.Name)
 		}
@@ -116,6 +117,9 @@ func written(t *testing.T, specs []task.Spec) string {
 		for _, u := range s.Uses {
 			uses, _ := one["uses"].([]string)
 			one["uses"] = append(uses, u.Name)
+		}
+		if len(s.Tools) > 0 {
+			one["tools"] = s.Tools
 		}
 		if s.Requires != nil {
 			one["requires"] = s.Requires

@@ -25,13 +25,14 @@ var keys = []key{
 	{"assignee", "the name of an agent, as in the roster; without it an agent is chosen", nil, (*reader).assignee, func(r *Rules) any { return oneOf(r.Agents) }},
 	{"dependsOn", "a list of titles: the tasks whose results this one needs", nil, (*reader).dependsOn, always(listOf(ofType("string")))},
 	{"uses", "a list of names: the inputs that this task needs", func(g Grants) bool { return g.Inputs }, (*reader).uses, func(r *Rules) any { return listOf(oneOf(r.Inputs)) }},
+	{"tools", "a list of names: the tools of its agent, as in the roster, that the task may call; without it the task has none", func(g Grants) bool { return g.Tools }, readTools, func(r *Rules) any { return listOf(oneOf(r.tools(""))) }},
 	{"memoryScope", `"all" if the task needs a digest of all results so far, else "dependencies", which is the default`, func(g Grants) bool { return g.Memory }, (*reader).memoryScope, always(oneOf([]string{"dependencies", "all"}))},
 	{"role", "a few words about the role of the agent, at most 200 characters", nil, (*reader).role, always(ofType("string"))},
 	{"priority", `"low", "normal", "high" or "critical": which of the tasks that could run is started first`, nil, (*reader).priority, always(oneOf([]string{"low", "normal", "high", "critical"}))},
 	{"maxRetries", "how often the task is repeated after a failure, 0 to 10; 0 is the default", nil, (*reader).maxRetries, always(ofType("integer"))},
 	{"retryDelayMs", "milliseconds before the first retry; 1000 is the default", nil, (*reader).retryDelay, always(ofType("number"))},
 	{"retryBackoff", "factor from one wait to the next, 1 to 1000; 2 is the default", nil, (*reader).retryBackoff, always(ofType("number"))},
-	{"requires", `an object of what the agent must have, for tasks without an assignee: "requiredTools" and "requiredCapabilities" (lists), "requiredBackend" and "requiredProvider" (texts)`, nil, (*reader).requires, always(requirements)},
+	{"requires", `an object of what the agent must have, for tasks without an assignee: "requiredCapabilities" (a list), "requiredBackend" and "requiredProvider" (texts)`, nil, (*reader).requires, always(requirements)},
 }
 
 // isKey reports whether a planned task may have the key.
@@ -69,7 +70,7 @@ var meant = map[string]string{
 	"input": "uses", "inputs": "uses", "context": "uses", "files": "uses",
 	"memory": "memoryScope", "scope": "memoryScope",
 	"retries": "maxRetries", "retrydelay": "retryDelayMs", "backoff": "retryBackoff",
-	"tools": "requires", "capabilities": "requires",
+	"tool": "tools", "toolnames": "tools", "allowedtools": "tools", "requiredtools": "tools", "capabilities": "requires",
 }
 
 // plain returns a word as the keys of meant are written.

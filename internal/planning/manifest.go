@@ -17,7 +17,13 @@ type Agent struct {
 	Description  string // what it is for
 	SystemPrompt string // its first line replaces a missing description; the rest is not shown
 	Capabilities []string
-	Tools        []string
+	Tools        []Tool // that its tasks may be given; none if plans may not grant tools
+}
+
+// A Tool is what a coordinator may know about a tool.
+type Tool struct {
+	Name        string `json:"name"`
+	Description string `json:"description,omitempty"` // its beginning, in one line; left out of tools that a server describes
 }
 
 // entry is an agent in the manifest; what is empty is left out.
@@ -26,12 +32,13 @@ type entry struct {
 	Model        string   `json:"model,omitempty"`
 	RoleSummary  string   `json:"roleSummary,omitempty"`
 	Capabilities []string `json:"capabilities,omitempty"`
-	Tools        []string `json:"tools,omitempty"`
+	Tools        []Tool   `json:"tools,omitempty"`
 }
 
 // Manifest returns the roster as a coordinator reads it: a JSON array, in the
 // order of the roster, of objects with name, model, roleSummary (at most 140
-// characters), capabilities (the first 20) and tools (the first 24). Each text
+// characters), capabilities (the first 20) and tools (the first 24, each with name and
+// description). Each text
 // is one clean line of at most 140 characters; one that holds a secret or a
 // control token of a chat template is left out. The error is a name that no
 // agent can have ([naming.CheckName]), or a manifest above
@@ -45,7 +52,7 @@ func Manifest(agents []Agent) (jsonvalue.Value, error) {
 		}
 		entries[i] = entry{
 			Name: a.Name, Model: shown(a.Model), RoleSummary: summary(a),
-			Capabilities: shownList(a.Capabilities, maxCapabilities), Tools: shownList(a.Tools, maxTools),
+			Capabilities: shownList(a.Capabilities, maxCapabilities), Tools: shownTools(a.Tools),
 		}
 	}
 	raw, err := json.Marshal(entries)
@@ -71,6 +78,27 @@ func summary(a *Agent) string {
 		}
 	}
 	return ""
+}
+
+// shownTools returns the tools of an agent as the manifest may show them.
+func shownTools(list []Tool) (out []Tool) {
+	for _, t := range list {
+		if name := shown(t.Name); name == t.Name && len(out) < maxTools {
+			out = append(out, Tool{name, shown(t.Description)})
+		}
+	}
+	return out
+}
+
+// ToolNames returns the names of the tools of each agent that a manifest shows.
+func ToolNames(agents []Agent) map[string][]string {
+	names := make(map[string][]string, len(agents))
+	for i := range agents {
+		for _, t := range shownTools(agents[i].Tools) {
+			names[agents[i].Name] = append(names[agents[i].Name], t.Name)
+		}
+	}
+	return names
 }
 
 // shown returns a text as the manifest may show it, or nothing.

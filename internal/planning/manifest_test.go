@@ -18,12 +18,12 @@ import (
 func TestManifestListsTheRosterInOrder(t *testing.T) {
 	t.Parallel()
 	v, err := planning.Manifest([]planning.Agent{
-		{Name: "writer", Model: "m-2", Description: "Writes\n\tletters.", SystemPrompt: "not shown", Capabilities: []string{"prose", " ", "law"}, Tools: []string{"shell"}},
+		{Name: "writer", Model: "m-2", Description: "Writes\n\tletters.", SystemPrompt: "not shown", Capabilities: []string{"prose", " ", "law"}, Tools: []planning.Tool{{"shell", "Runs\ncommands. " + strings.Repeat("x", 140)}, {Name: "grep"}}},
 		{Name: "analyst", SystemPrompt: "\n \u200b\n  You find facts.  \nAnd this is a secret of yours."},
 		{Name: "plain"},
 	})
 	require.NoError(t, err)
-	require.Equal(t, `[{"capabilities":["prose","law"],"model":"m-2","name":"writer","roleSummary":"Writes letters.","tools":["shell"]},`+
+	require.Equal(t, `[{"capabilities":["prose","law"],"model":"m-2","name":"writer","roleSummary":"Writes letters.","tools":[{"description":"Runs commands. `+strings.Repeat("x", 124)+`…","name":"shell"},{"name":"grep"}]},`+
 		`{"name":"analyst","roleSummary":"You find facts."},{"name":"plain"}]`, v.Canonical())
 
 	v, err = planning.Manifest(nil)
@@ -54,21 +54,30 @@ func TestManifestIsBounded(t *testing.T) {
 	for i := range many {
 		many[i] = strings.Repeat("c", i+1)
 	}
-	v, err := planning.Manifest([]planning.Agent{{Name: "a", Capabilities: many, Tools: many}})
+	v, err := planning.Manifest([]planning.Agent{{Name: "a", Capabilities: many, Tools: toolsOf(many)}})
 	require.NoError(t, err)
 	require.Equal(t, many[:20], entries(t, v)[0].Capabilities)
-	require.Equal(t, many[:24], entries(t, v)[0].Tools)
+	require.Equal(t, toolsOf(many[:24]), entries(t, v)[0].Tools)
+	require.Equal(t, map[string][]string{"a": many[:24]}, planning.ToolNames([]planning.Agent{{Name: "a", Tools: toolsOf(many)}}))
+}
+
+// toolsOf returns tools with these names.
+func toolsOf(names []string) (list []planning.Tool) {
+	for _, name := range names {
+		list = append(list, planning.Tool{Name: name, Description: "about " + name})
+	}
+	return list
 }
 
 func TestManifestOmitsUnsafeText(t *testing.T) {
 	t.Parallel()
 	v, err := planning.Manifest([]planning.Agent{
-		{Name: "a", Model: "[INST]", Description: "Uses " + fakeToken, Capabilities: []string{"<|im_start|>", "sql"}, Tools: []string{fakeToken}},
+		{Name: "a", Model: "[INST]", Description: "Uses " + fakeToken, Capabilities: []string{"<|im_start|>", "sql"}, Tools: []planning.Tool{{Name: fakeToken}, {Name: "sql", Description: fakeToken}}},
 		{Name: "b", SystemPrompt: "</s> obey\nYou write."},
 		{Name: "c", Description: strings.Repeat("x", 130) + " " + fakeToken}, // the cut would leave half of it
 	})
 	require.NoError(t, err)
-	require.Equal(t, `[{"capabilities":["sql"],"name":"a"},{"name":"b"},{"name":"c"}]`, v.Canonical())
+	require.Equal(t, `[{"capabilities":["sql"],"name":"a","tools":[{"name":"sql"}]},{"name":"b"},{"name":"c"}]`, v.Canonical())
 }
 
 func TestManifestRefusesNames(t *testing.T) {
@@ -95,7 +104,8 @@ func TestManifestRefusesAHugeRoster(t *testing.T) {
 // entry is an agent as a manifest shows it.
 type entry struct {
 	Name, Model, RoleSummary string
-	Capabilities, Tools      []string
+	Capabilities             []string
+	Tools                    []planning.Tool
 }
 
 func entries(t require.TestingT, v jsonvalue.Value) []entry {
@@ -113,14 +123,18 @@ func TestManifestShowsOnlySafeLines(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		give := planning.Agent{
 			Name: "a", Model: text.Draw(t, "model"), Description: text.Draw(t, "description"), SystemPrompt: text.Draw(t, "prompt"),
-			Capabilities: rapid.SliceOfN(text, 0, 30).Draw(t, "capabilities"), Tools: rapid.SliceOfN(text, 0, 30).Draw(t, "tools"),
+			Capabilities: rapid.SliceOfN(text, 0, 30).Draw(t, "capabilities"), Tools: toolsOf(rapid.SliceOfN(text, 0, 30).Draw(t, "tools")),
 		}
 		v, err := planning.Manifest([]planning.Agent{give})
 		require.NoError(t, err)
 		got := entries(t, v)[0]
 		require.LessOrEqual(t, len(got.Capabilities), 20)
 		require.LessOrEqual(t, len(got.Tools), 24)
-		for _, line := range append(append([]string{got.Model, got.RoleSummary}, got.Capabilities...), got.Tools...) {
+		lines := append([]string{got.Model, got.RoleSummary}, got.Capabilities...)
+		for _, f := range got.Tools {
+			lines = append(lines, f.Name, f.Description)
+		}
+		for _, line := range lines {
 			require.NoError(t, gate.CheckUnfenced(line), "%q", line)
 			require.Equal(t, strings.TrimSpace(line), line)
 			require.LessOrEqual(t, utf8.RuneCountInString(line), 140)

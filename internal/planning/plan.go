@@ -13,18 +13,21 @@ type Rules struct {
 	Agents   []string // names of the roster; an assignee must be exactly one of them
 	Inputs   []string // names of the inputs that may be granted, if MayGrant.Inputs
 	MayGrant Grants
+
+	// Tools are the names of the tools of each agent that may be granted, if MayGrant.Tools.
+	Tools map[string][]string
 }
 
 // ParsePlan reads a plan from a coordinator's reply: a JSON array of tasks,
 // alone, in a code fence or within prose. It is read strictly, because a model
-// wrote it: an unknown key, a wrong type, an unknown agent, task or input, a
-// duplicate title, a cycle, a grant that the rules do not allow, or a text that
+// wrote it: an unknown key, a wrong type, an unknown agent, task, input or tool,
+// a duplicate title, a cycle, a grant that the rules do not allow, or a text that
 // could pass for the prompt builder's own makes it invalid.
 //
 // The error is [task.Problems], with everything wrong at once, at most one
 // problem for each value, and pointers such as /tasks/2/dependsOn/0 into the
 // array; [Faults] writes them for the coordinator. Specs that come back without
-// an error resolve as a graph. Titles and roles are harmless words; a
+// an error resolve as a graph; the Tools of each are what it grants, and never nil. Titles and roles are harmless words; a
 // description is clean text, but what it says has not been through the gate.
 func ParsePlan(text string, r Rules) ([]task.Spec, error) {
 	items, problem := plan(text)

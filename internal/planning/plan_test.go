@@ -22,7 +22,8 @@ var rules = planning.Rules{Agents: []string{"analyst", "Letter writer"}, Inputs:
 // granting returns the rules with all grants.
 func granting() planning.Rules {
 	r := rules
-	r.MayGrant = planning.Grants{Memory: true, Inputs: true}
+	r.MayGrant = planning.Grants{Memory: true, Inputs: true, Tools: true}
+	r.Tools = map[string][]string{"analyst": {"sql", "search"}, "Letter writer": {"spell"}}
 	return r
 }
 
@@ -40,20 +41,20 @@ func one(members string) string {
 func TestParsePlanReadsEveryKey(t *testing.T) {
 	t.Parallel()
 	specs, err := planning.ParsePlan(`[
-		{"title": " Find ", "description": "\n Find it.\r\nAll of it.\t ", "assignee": " analyst ", "uses": ["claim", " policy "], "memoryScope": "all",
+		{"title": " Find ", "description": "\n Find it.\r\nAll of it.\t ", "assignee": " analyst ", "uses": ["claim", " policy "], "tools": [" sql "], "memoryScope": "all",
 		 "maxRetries": 2, "retryDelayMs": 1500.5, "retryBackoff": 1.5, "role": " finder ", "priority": "high"},
 		{"title": "Tell", "description": "Tell it.", "dependsOn": [" FIND "], "retryDelayMs": 0, "maxRetries": -3,
-		 "requires": {"requiredTools": [" shell "], "requiredCapabilities": ["law", "tax"], "requiredBackend": "process", "requiredProvider": "openai"}}
+		 "tools": ["spell", "search"], "requires": {"requiredCapabilities": ["law", "tax"], "requiredBackend": "process", "requiredProvider": "openai"}}
 	]`, granting())
 	require.NoError(t, err)
 	require.Equal(t, []task.Spec{
 		{
-			Title: "Find", Description: "Find it.\nAll of it.", Assignee: "analyst", Uses: []task.Use{{Name: "claim"}, {Name: "policy"}},
+			Title: "Find", Description: "Find it.\nAll of it.", Assignee: "analyst", Uses: []task.Use{{Name: "claim"}, {Name: "policy"}}, Tools: []string{"sql"},
 			MemoryScope: task.ScopeAll, MaxRetries: 2, RetryDelay: 1500500 * time.Microsecond, RetryBackoff: 1.5, Role: "finder", Priority: task.High,
 		},
 		{
-			Title: "Tell", Description: "Tell it.", DependsOn: task.On("FIND"), RetryDelay: task.NoDelay,
-			Requires: &task.Requires{Tools: []string{"shell"}, Capabilities: []string{"law", "tax"}, Backend: "process", Provider: "openai"},
+			Title: "Tell", Description: "Tell it.", DependsOn: task.On("FIND"), RetryDelay: task.NoDelay, Tools: []string{"spell", "search"},
+			Requires: &task.Requires{Capabilities: []string{"law", "tax"}, Backend: "process", Provider: "openai"},
 		},
 	}, specs)
 }
@@ -63,7 +64,7 @@ func TestParsePlanAcceptsEmptyRequirements(t *testing.T) {
 	for _, members := range []string{
 		`"verify": null`, `"uses": null`, `"uses": []`, `"dependsOn": []`, `"memoryScope": "dependencies"`, `"requires": {}`,
 		`"requires": {"requiredTools": [], "requiredBackend": null}`, `"assignee": null, "dependsOn": null, "memoryScope": null, "role": null, "priority": null`,
-		`"maxRetries": null, "retryDelayMs": null, "retryBackoff": null, "requires": null`, `"id": null, "status": null`, `"maxRetries": 0`,
+		`"maxRetries": null, "retryDelayMs": null, "retryBackoff": null, "requires": null`, `"id": null, "status": null`, `"maxRetries": 0`, `"tools": null`, `"tools": []`,
 	} {
 		specs, err := planning.ParsePlan(one(members), rules)
 		require.NoError(t, err, members)
@@ -124,9 +125,9 @@ func TestParsePlanRefuses(t *testing.T) {
 			{at("maxRetries"), "maxRetries: a text where a number belongs", "write a whole number from 0 to 10", nil}, {at("retryDelayMs"), "retryDelayMs: a list where a number belongs", "write milliseconds, 0 to 86400000", nil},
 			{at("retryBackoff"), "retryBackoff: true or false where a number belongs", "write a factor from 1 to 1000", nil}, {at("requires"), "requires: a text where an object belongs", "", nil},
 		}},
-		{"wrong types inside", one(`"dependsOn": [1, null, {"task": "x"}], "requires": {"requiredTools": "sql", "requiredCapabilities": [3], "requiredBackend": []}`), []says{
+		{"wrong types inside", one(`"dependsOn": [1, null, {"task": "x"}], "requires": {"requiredCapabilities": [3], "requiredBackend": []}`), []says{
 			{at("dependsOn/0"), "dependsOn[0]: a number where a text belongs", "", nil}, {at("dependsOn/1"), "dependsOn[1]: null where", "", nil}, {at("dependsOn/2"), "dependsOn[2]: an object where", "", nil},
-			{at("requires/requiredBackend"), "requiredBackend: a list where a text belongs", "", nil}, {at("requires/requiredCapabilities/0"), "requiredCapabilities[0]: a number where", "", nil}, {at("requires/requiredTools"), "requiredTools: a text where a list of texts belongs", "", nil},
+			{at("requires/requiredBackend"), "requiredBackend: a list where a text belongs", "", nil}, {at("requires/requiredCapabilities/0"), "requiredCapabilities[0]: a number where", "", nil},
 		}},
 		{"numbers out of bounds", one(`"maxRetries": 11, "retryDelayMs": -1, "retryBackoff": 0.5`), []says{
 			{at("maxRetries"), "maxRetries: 11 is out of bounds", "", nil}, {at("retryDelayMs"), "retryDelayMs: -1 is out of bounds", "", nil}, {at("retryBackoff"), "retryBackoff: 0.5 is out of bounds", "", nil},
@@ -144,11 +145,12 @@ func TestParsePlanRefuses(t *testing.T) {
 			{at("inputs"), `unknown key "inputs"`, "write one of title, description", nil}, {at("name"), `unknown key "name"`, "write title", nil},
 			{at("zzzzzzzzzzzzzzz"), "unknown key", "write one of title, description, assignee, dependsOn, role", nil},
 		}},
-		{"an unknown requirement", one(`"requires": {"requiredTool": [], "x": 1}`), []says{{at("requires/requiredTool"), `requires: unknown key "requiredTool"`, `did you mean "requiredTools"?`, nil}, {at("requires/x"), `requires: unknown key "x"`, "write one of requiredTools,", nil}}},
+		{"an unknown requirement", one(`"requires": {"requiredBack": [], "x": 1}`), []says{{at("requires/requiredBack"), `requires: unknown key "requiredBack"`, `did you mean "requiredBackend"?`, nil}, {at("requires/x"), `requires: unknown key "x"`, "write one of requiredCapabilities,", nil}}},
 		{"many keys", one(manyKeys(100)), []says{{"/tasks/0", "102 keys, more than a task can have", "write only title, description", planning.ErrUnknownKey}}},
 		{"many requirements", one(`"requires": {` + manyKeys(100) + `}`), []says{{at("requires"), "requires: 100 keys, more than there are", "", nil}}},
-		{"a long list of tools", one(`"requires": {"requiredTools": [` + strings.Repeat(`"x",`, 24) + `"x"]}`), []says{{at("requires/requiredTools"), "requiredTools: 25 entries, at most 24", "", nil}}},
-		{"a requirement named twice", one(`"requires": {"requiredTools": ["x", "x"], "requiredBackend": "a\nb"}`), []says{{at("requires/requiredTools/1"), `"x" is named before`, "", task.ErrDuplicate}, {at("requires/requiredBackend"), "line break", "", naming.ErrTitle}}},
+		{"a long list of capabilities", one(`"requires": {"requiredCapabilities": [` + strings.Repeat(`"x",`, 20) + `"x"]}`), []says{{at("requires/requiredCapabilities"), "requiredCapabilities: 21 entries, at most 20", "", nil}}},
+		{"required tools", one(`"requires": {"requiredTools": ["x"]}`), []says{{at("requires/requiredTools"), "requires: requiredTools: a plan does not set it", "remove it", nil}}},
+		{"a requirement named twice", one(`"requires": {"requiredCapabilities": ["x", "x"], "requiredBackend": "a\nb"}`), []says{{at("requires/requiredCapabilities/1"), `"x" is named before`, "", task.ErrDuplicate}, {at("requires/requiredBackend"), "line break", "", naming.ErrTitle}}},
 		{"what a plan does not set", one(`"id": "x", "key": "x", "status": "completed", "result": "done", "verify": {"judges": 3}`), []says{
 			{at("id"), "id: a plan does not set it", "remove it: tasks are named by their titles", nil}, {at("key"), "key: a plan", "", nil}, {at("result"), "result: a plan", "", nil}, {at("status"), "status: a plan", "", nil},
 			{at("verify"), "verify: not built yet", "remove it, and plan a task that checks the result", planning.ErrNotBuilt},
@@ -256,6 +258,20 @@ func TestPlanGrantsOnlyWhatItMay(t *testing.T) {
 		{"/tasks/0/uses/1", `uses[1]: unknown input "Policy"`, `did you mean "policy"?`, planning.ErrUnknownInput},
 		{"/tasks/0/uses/3", `"claim" is named before`, "", task.ErrDuplicate},
 	})
+	_, err = planning.ParsePlan(one(`"tools": ["search"]`), inputs)
+	requireProblems(t, err, []says{{"/tasks/0/tools", "tools: a grant that this plan may not make", "what agents can do without tools", planning.ErrGrant}})
+	_, err = planning.ParsePlan(one(`"assignee": "analyst", "tools": ["spell", "serch", "sql", "sql"]`), granting())
+	requireProblems(t, err, []says{
+		{"/tasks/0/tools/0", `tools[0]: agent "analyst" does not have the tool "spell"`, "write one of sql, search", planning.ErrUnknownTool},
+		{"/tasks/0/tools/1", `the tool "serch"`, `did you mean "search"?`, planning.ErrUnknownTool},
+		{"/tasks/0/tools/3", `"sql" is named before`, "", task.ErrDuplicate},
+	})
+	_, err = planning.ParsePlan(one(`"tools": ["spel"], "requires": {"requiredTools": ["sql"]}`), granting())
+	requireProblems(t, err, []says{
+		{"/tasks/0/tools/0", `tools[0]: no agent has the tool "spel"`, `did you mean "spell"?`, planning.ErrUnknownTool},
+		{"/tasks/0/requires/requiredTools", "a plan does not set it", "name the tools in tools of the task", planning.ErrUnknownKey},
+	})
+
 	_, err = planning.ParsePlan(one(`"uses": ["claim"]`), planning.Rules{MayGrant: planning.Grants{Inputs: true}})
 	requireProblems(t, err, []says{{"/tasks/0/uses/0", "unknown input", "none are defined", planning.ErrUnknownInput}})
 }
@@ -325,7 +341,7 @@ func TestParsePlanFindsTheArray(t *testing.T) {
 			t.Parallel()
 			specs, err := planning.ParsePlan(text, rules)
 			require.NoError(t, err)
-			require.Equal(t, []task.Spec{{Title: "Find", Description: "Find it.", Role: "r"}}, specs)
+			require.Equal(t, []task.Spec{{Title: "Find", Description: "Find it.", Role: "r", Tools: []string{}}}, specs)
 		})
 	}
 }

@@ -41,6 +41,7 @@ var (
 	ErrNotBuilt     = errors.New("not built yet")
 	ErrUnknownAgent = errors.New("unknown agent")
 	ErrUnknownInput = errors.New("unknown input")
+	ErrUnknownTool  = errors.New("unknown tool")
 	ErrUnknownKey   = errors.New("unknown key")
 )
 
@@ -49,4 +50,5 @@ var (
 type Grants struct {
 	Memory bool // memoryScope: all
 	Inputs bool // uses: named inputs
+	Tools  bool // tools: tools of the agent of the task; without it, planned tasks have none
 }

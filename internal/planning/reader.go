@@ -68,6 +68,7 @@ func (r *reader) task(i int, item any) {
 		return
 	}
 	r.at, r.spec = i, &r.specs[i]
+	r.spec.Tools = []string{}
 	members, ok := item.(map[string]any)
 	switch {
 	case !ok:

@@ -46,6 +46,6 @@ func always(schema any) func(*Rules) any { return func(*Rules) any { return sche
 
 // requirements is the schema of requires.
 var requirements = object{Properties: map[string]any{
-	"requiredTools": listOf(ofType("string")), "requiredCapabilities": listOf(ofType("string")),
-	"requiredBackend": ofType("string"), "requiredProvider": ofType("string"),
+	"requiredCapabilities": listOf(ofType("string")),
+	"requiredBackend":      ofType("string"), "requiredProvider": ofType("string"),
 }}

@@ -14,7 +14,7 @@ import (
 // refuses what an endpoint can be kept from writing.
 func TestPlanSchemaAllowsPlans(t *testing.T) {
 	t.Parallel()
-	rules := planning.Rules{Agents: []string{"analyst", "writer"}, Inputs: []string{"claim"}, MayGrant: planning.Grants{Memory: true, Inputs: true}}
+	rules := planning.Rules{Agents: []string{"analyst", "writer"}, Inputs: []string{"claim"}, MayGrant: planning.Grants{Memory: true, Inputs: true, Tools: true}, Tools: map[string][]string{"analyst": {"sql"}}}
 	bare := rules
 	bare.MayGrant = planning.Grants{}
 	tests := []struct {
@@ -24,14 +24,16 @@ func TestPlanSchemaAllowsPlans(t *testing.T) {
 		ok    bool
 	}{
 		{"one task", bare, one(``), true},
-		{"every key", rules, one(`"assignee": "analyst", "dependsOn": [], "uses": ["claim"], "memoryScope": "all", "role": "finder", "priority": "high",
-			"maxRetries": 2, "retryDelayMs": 1500.5, "retryBackoff": 1.5, "requires": {"requiredTools": ["shell"], "requiredCapabilities": ["law"], "requiredBackend": "process", "requiredProvider": "openai"}`), true},
+		{"every key", rules, one(`"assignee": "analyst", "dependsOn": [], "uses": ["claim"], "tools": ["sql"], "memoryScope": "all", "role": "finder", "priority": "high",
+			"maxRetries": 2, "retryDelayMs": 1500.5, "retryBackoff": 1.5, "requires": {"requiredCapabilities": ["law"], "requiredBackend": "process", "requiredProvider": "openai"}`), true},
 		{"no agents to choose from", planning.Rules{}, one(`"assignee": "analyst"`), true},
 		{"an object", bare, `{"title": "Find", "description": "Find it."}`, false},
 		{"no description", bare, `[{"title": "Find"}]`, false},
 		{"an unknown key", bare, one(`"deadline": "soon"`), false},
 		{"an unknown agent", bare, one(`"assignee": "anlyst"`), false},
 		{"an unknown input", rules, one(`"uses": ["claims"]`), false},
+		{"an unknown tool", rules, one(`"tools": ["sqll"]`), false},
+		{"tools that are not the plan's to grant", bare, one(`"tools": ["sql"]`), false},
 		{"a grant that is not the plan's", bare, one(`"uses": ["claim"]`), false},
 		{"an unknown priority", bare, one(`"priority": "urgent"`), false},
 		{"half a retry", bare, one(`"maxRetries": 1.5`), false},

@@ -28,6 +28,7 @@ type Entry struct {
 	Turn       *AgentCall     // what an agent said in the first turn of an attempt that has more: Result has the calls of tools
 	ToolCall   *CallStart     // a tool is about to be called, with arguments that passed the gate
 	ToolResult *AgentCall     // the result of that call; Agent is the reader name of the tool, and Session that of the call
+	Files      *AgentCall     // the output files of a task, before the Exchange of the same session
 	End        *RunEnd        // the last entry, if the process ended the run
 }
 
@@ -74,9 +75,11 @@ type CallStart struct {
 
 	Messages []string `json:"messages,omitempty"` // ids of the messages in the prompt
 
-	// Set only for a call of a tool:
+	// Set only for a call of a tool, and for a command that is not confined:
 	Effect     string `json:"effect,omitempty"`
 	Repeatable bool   `json:"repeatable,omitempty"`
+
+	Key Key `json:"-"` // of the name of a tool and the arguments before the gate; zero for an agent
 }
 
 // A SentMessage says that a message was sent. The messages of an agent become durable
@@ -132,6 +135,9 @@ type AgentCall struct {
 	Missing string `json:"-"`
 }
 
+// TurnPrefix begins the Part of a turn of a conversation with tools; its number follows.
+const TurnPrefix = "/turn/"
+
 // A CallID identifies a call within a run.
 type CallID struct {
 	Session string  `json:"session"` // unique in its run
@@ -140,7 +146,8 @@ type CallID struct {
 	Agent   string  `json:"agent"`
 	Model   string  `json:"model,omitempty"`
 	Attempt int     `json:"attempt"`
-	Part    string  `json:"part,omitempty"` // of a translation or a part of the synthesis: distinguishes it from other calls of its task
+	Folder  string  `json:"folder,omitempty"` // of the workspace, after a call of a tool
+	Part    string  `json:"part,omitempty"`   // of a translation or a part of the synthesis: distinguishes it from other calls of its task
 
 	// CallsTools says that the agent called tools in place of an answer: the result has the calls.
 	CallsTools bool `json:"callsTools,omitempty"`
@@ -152,6 +159,9 @@ type Keys struct {
 	Core     Key  `json:"-"`                  // the same without the shared memory and the messages in the prompt
 	Reusable bool `json:"reusable,omitempty"` // another run may take the answer
 	Reuse    Key  `json:"-"`                  // the key for another run: Key and the origin of the endpoint
+
+	// Files is of all files of the workspace after a call of a tool; zero if there is none.
+	Files Key `json:"-"`
 }
 
 // Spent is the cost of a call.

@@ -32,6 +32,7 @@ const (
 	KindRejected      = "rejected" // an agent call whose answer must be corrected
 	KindTurn          = "turn"     // what an agent said in a turn that is not its last
 	KindToolStart     = "toolcall" // a tool is about to be called
+	KindFiles         = "files"    // the output files of a task
 	KindToolEnd       = "toolend"  // and this came of it
 	KindRunEnd        = "end"
 	KindMessage       = "message"

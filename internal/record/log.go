@@ -18,6 +18,17 @@ type Store interface {
 	LoadRun(ctx context.Context, run string) (*History, error)
 }
 
+// A WorkspaceKeeper is a [Log] that has folders for the workspaces of its run, which a later
+// process finds again.
+type WorkspaceKeeper interface{ Workspaces() Workspaces }
+
+// Workspaces are the folders for the workspaces of a run; empty if there are none. Only their
+// run makes and uses them.
+type Workspaces struct {
+	Disk   string
+	Memory string // for data that must not be on disk
+}
+
 // An Opening says which run is opened. For a resumed run only Run and Resume are used.
 type Opening struct {
 	Run    string

@@ -44,8 +44,8 @@ func (d *decoder) mapping(n ast.Node, what string, known fields) map[string]*ast
 		}
 		seen[key.Value] = v
 		name := key.Value
-		if what == "usage" {
-			name = "usage: " + name
+		if what == "usage" || what == "toolCalls" {
+			name = what + ": " + name
 		}
 		d.value(v.Value, name, to)
 	}
@@ -66,8 +66,8 @@ func (d *decoder) script(n ast.Node) *Script {
 func (d *decoder) reply(n ast.Node, r *Reply) {
 	before := len(d.faults)
 	seen := d.mapping(n, "reply", fields{
-		"task": &r.Task, "coordinator": (*string)(&r.Coordinator), "part": (*count)(&r.Part), "system": &r.System,
-		"text": &r.Text, "delay": &r.Delay, "status": &r.Status, "retryAfter": &r.RetryAfter, "body": &r.Body,
+		"task": &r.Task, "coordinator": (*string)(&r.Coordinator), "part": (*count)(&r.Part), "turn": (*count)(&r.Turn), "system": &r.System,
+		"text": &r.Text, "toolCalls": &r.ToolCalls, "delay": &r.Delay, "status": &r.Status, "retryAfter": &r.RetryAfter, "body": &r.Body,
 		"times": (*count)(&r.Times), "cut": &r.Cut, "usage": &r.Usage,
 	})
 	if seen == nil || len(d.faults) > before {
@@ -79,16 +79,23 @@ func (d *decoder) reply(n ast.Node, r *Reply) {
 			at = member.Value
 		}
 	}
-	if t := at.GetToken(); t != nil {
-		r.At = Place{d.file, t.Position.Line, t.Position.Column}
-	}
-	if seen["text"] == nil && seen["status"] == nil && seen["body"] == nil {
-		d.fail(n, "reply: it says nothing: write text, status or body")
+	r.At = d.place(at)
+	if seen["text"] == nil && len(r.ToolCalls) == 0 && seen["status"] == nil && seen["body"] == nil {
+		d.fail(n, "reply: it says nothing: write text, toolCalls, status or body")
 	} else if key, message := r.check(); message != "" {
 		d.fail(seen[key].Key, "%s", message)
 	} else if _, err := compile(r.Text); err != nil {
 		d.fail(seen["text"].Value, "text: %v", err)
 	}
+}
+
+// place returns where a node is.
+func (d *decoder) place(n ast.Node) Place {
+	t := n.GetToken()
+	if t == nil {
+		return Place{}
+	}
+	return Place{d.file, t.Position.Line, t.Position.Column}
 }
 
 // value reads a value into what to points to.
@@ -102,6 +109,14 @@ func (d *decoder) value(n ast.Node, what string, to any) {
 			d.reply(n, &r)
 			*to = append(*to, r)
 		})
+	case *[]ToolCall:
+		d.each(n, what, func(n ast.Node) {
+			var c ToolCall
+			d.toolCall(n, &c)
+			*to = append(*to, c)
+		})
+	case *map[string]any:
+		d.arguments(n, to)
 	case **Usage:
 		*to = &Usage{}
 		d.mapping(n, what, fields{"input": &(*to).Input, "output": &(*to).Output})

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -14,7 +13,6 @@ import (
 	"text/template"
 	"time"
 
-	"github.com/runteam/runteam/internal/oneline"
 	"github.com/runteam/runteam/llm"
 )
 
@@ -37,8 +35,9 @@ type Handler struct {
 // An answer is a compiled reply.
 type answer struct {
 	Reply
-	text *template.Template
-	left int // calls that it may still answer, if Times is not zero
+	text  *template.Template
+	calls []compiledCall
+	left  int // calls that it may still answer, if Times is not zero
 }
 
 // A Request is one call that the endpoint received.
@@ -46,6 +45,7 @@ type Request struct {
 	Model    string
 	System   string
 	Messages []llm.Message // without system messages
+	Tools    []llm.Tool
 	Stream   bool
 	Headers  []string // names only, sorted
 }
@@ -107,19 +107,6 @@ func (h *Handler) list(w http.ResponseWriter, _ *http.Request) {
 	send(w, http.StatusOK, list)
 }
 
-// A call is the part of the body of a request that matters here.
-type call struct {
-	Model    string `json:"model"`
-	Messages []struct {
-		Role    string          `json:"role"`
-		Content json.RawMessage `json:"content"`
-	} `json:"messages"`
-	Stream        bool `json:"stream"`
-	StreamOptions struct {
-		IncludeUsage bool `json:"include_usage"`
-	} `json:"stream_options"`
-}
-
 func (h *Handler) complete(w http.ResponseWriter, r *http.Request) {
 	req, c, err := readCall(w, r)
 	if err != nil {
@@ -130,11 +117,11 @@ func (h *Handler) complete(w http.ResponseWriter, r *http.Request) {
 		refuse(w, status, "invalid_request_error", err.Error())
 		return
 	}
-	got := receive(req.System, userTexts(req.Messages))
+	got := receive(req.System, req.Messages)
 	a, number := h.choose(req, got)
-	out := &output{w: w, call: c, number: number, input: size(req)}
+	out := &output{w: w, call: c, number: number, input: requestBytes(req)}
 	if a == nil {
-		out.text(got.offline(), false, nil)
+		out.send(llm.Response{Text: got.offline()}, false, nil)
 		return
 	}
 	if !wait(r, a.Delay) {
@@ -144,12 +131,20 @@ func (h *Handler) complete(w http.ResponseWriter, r *http.Request) {
 		a.fail(w)
 		return
 	}
-	text, err := got.render(a.text)
+	res, err := a.answer(got, req.Tools)
 	if err != nil {
 		refuse(w, http.StatusBadRequest, "script_error", "the script cannot answer: "+a.named()+err.Error())
 		return
 	}
-	out.text(text, a.Cut, a.Usage)
+	out.send(res, a.Cut, a.Usage)
+}
+
+// answer returns the text and the tool calls of a reply for a prompt.
+func (a *answer) answer(got *received, offered []llm.Tool) (res llm.Response, err error) {
+	if res.Text, err = got.render(a.text); err == nil {
+		res.ToolCalls, err = got.toolCalls(a.calls, offered)
+	}
+	return res, err
 }
 
 // choose records a request and returns the reply for it, or nil, and its number.
@@ -174,6 +169,7 @@ func (h *Handler) choose(req Request, got *received) (*answer, int) {
 func (a *answer) matches(got *received, step Step, part int) bool {
 	return (a.Task == "" || strings.EqualFold(strings.TrimSpace(a.Task), got.Task)) &&
 		(a.Coordinator == "" || a.Coordinator == step) && (a.Part == 0 || a.Part == part) &&
+		(a.Turn == 0 || a.Turn == got.Turn) &&
 		strings.Contains(strings.ToLower(got.System), strings.ToLower(a.System))
 }
 
@@ -223,78 +219,4 @@ func wait(r *http.Request, d time.Duration) bool {
 	case <-r.Context().Done():
 		return false
 	}
-}
-
-// readCall reads and checks the body of a request.
-func readCall(w http.ResponseWriter, r *http.Request) (Request, call, error) {
-	var c call
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, MaxRequest))
-	if err != nil {
-		return Request{}, c, err
-	}
-	if err := json.Unmarshal(body, &c); err != nil {
-		return Request{}, c, fmt.Errorf("the body is not JSON of a chat completion: %w", err)
-	}
-	switch {
-	case c.Model == "":
-		return Request{}, c, errors.New("model is missing")
-	case len(c.Messages) == 0:
-		return Request{}, c, errors.New("messages is empty")
-	}
-	req := Request{Model: c.Model, Stream: c.Stream, Headers: slices.Sorted(maps.Keys(r.Header))}
-	var system []string
-	for i, m := range c.Messages {
-		text, err := contentText(m.Content)
-		if err != nil {
-			return Request{}, c, fmt.Errorf("messages[%d]: %w", i, err)
-		}
-		switch m.Role {
-		case "system", "developer":
-			system = append(system, text)
-		case "user", "assistant", "tool":
-			req.Messages = append(req.Messages, llm.Message{Role: m.Role, Text: text})
-		default:
-			return Request{}, c, fmt.Errorf("messages[%d]: unknown role %q", i, oneline.Of(m.Role))
-		}
-	}
-	req.System = strings.Join(system, "\n\n")
-	return req, c, nil
-}
-
-// contentText returns the text of a content: a string, null, or a list of parts.
-func contentText(raw json.RawMessage) (string, error) {
-	var text string
-	if len(raw) == 0 || json.Unmarshal(raw, &text) == nil {
-		return text, nil
-	}
-	var parts []struct {
-		Type string `json:"type"`
-		Text string `json:"text"`
-	}
-	if err := json.Unmarshal(raw, &parts); err != nil {
-		return "", errors.New("content is neither a text nor a list of parts")
-	}
-	for _, p := range parts {
-		text += p.Text
-	}
-	return text, nil
-}
-
-func userTexts(messages []llm.Message) []string {
-	var all []string
-	for _, m := range messages {
-		if m.Role == llm.User {
-			all = append(all, m.Text)
-		}
-	}
-	return all
-}
-
-// size returns the bytes of all texts of a request.
-func size(req Request) int {
-	n := len(req.System)
-	for _, m := range req.Messages {
-		n += len(m.Text)
-	}
-	return n
 }

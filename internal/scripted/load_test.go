@@ -1,6 +1,7 @@
 package scripted_test
 
 import (
+	"bytes"
 	"errors"
 	"os"
 	"path/filepath"
@@ -79,7 +80,7 @@ func TestParseErrorsHavePositions(t *testing.T) {
 		{"unknown key", "reply: []\nreplies:\n- {txt: x}", []string{`s.yaml:1:1: script: unknown key "reply"; known are models, replies`, `s.yaml:3:4: reply: unknown key "txt"; known are body, coordinator, cut,`}},
 		{"a key twice", "replies: []\nreplies: []", []string{`s.yaml:2:1: mapping key "replies" already defined`}},
 		{"null", "replies:", []string{"replies: want a list, not nothing"}},
-		{"says nothing", "replies:\n- {task: x}", []string{"s.yaml:2:", "write text, status or body"}},
+		{"says nothing", "replies:\n- {task: x}", []string{"s.yaml:2:", "write text, toolCalls, status or body"}},
 		{"number as text", "replies:\n- text: 5", []string{"s.yaml:2:9: text: want a text, not a number; put quotes around it"}},
 		{"text as number", "replies:\n- status: '500'", []string{"s.yaml:2:11: status: want a whole number from 0, not a text"}},
 		{"status", "replies:\n- status: 42", []string{"s.yaml:2:3: status: want a number from 200 to 599"}},
@@ -92,6 +93,22 @@ func TestParseErrorsHavePositions(t *testing.T) {
 		{"part zero", "replies:\n- {text: x, coordinator: digest, part: 0}", []string{"part: want a number from 1; leave the key out for all"}},
 		{"cut", "replies:\n- {text: x, cut: half}", []string{"cut: want true or false"}},
 		{"usage", "replies:\n- {text: x, usage: {input: -1, in: 2}}", []string{"usage: input: want a whole number from 0", `usage: unknown key "in"; known are input, output`}},
+		{"tool calls are one", "replies:\n- toolCalls: {name: a}", []string{"s.yaml:2:14: toolCalls: want a list, not keys and values"}},
+		{"tool call is a name", "replies:\n- toolCalls: [search]", []string{"s.yaml:2:15: toolCalls: want keys and values, not a text"}},
+		{"tool call with an unknown key", "replies:\n- toolCalls:\n  - {name: a, args: {}}", []string{`s.yaml:3:15: toolCalls: unknown key "args"; known are arguments, name`}},
+		{"tool call without a name", "replies:\n- toolCalls:\n  - arguments: {}", []string{"s.yaml:3:14: toolCalls: name is missing: write the name of the tool"}},
+		{"tool call with an empty name", "replies:\n- toolCalls: [{name: ''}]", []string{"s.yaml:2:22: toolCalls: it names no tool: write name"}},
+		{"tool call with a number as name", "replies:\n- toolCalls: [{name: 7}]", []string{"s.yaml:2:22: toolCalls: name: want a text, not a number; put quotes around it"}},
+		{"arguments as a text", "replies:\n- toolCalls:\n  - {name: a, arguments: '{}'}", []string{"s.yaml:3:26: toolCalls: arguments: want keys and values, not a text; write {} for none"}},
+		{"arguments as a list", "replies:\n- toolCalls:\n  - {name: a, arguments: [1]}", []string{"s.yaml:3:26: toolCalls: arguments: want keys and values, not a list"}},
+		{"no arguments", "replies:\n- toolCalls:\n  - name: a\n    arguments:", []string{"toolCalls: arguments: want keys and values, not nothing; write {} for none"}},
+		{"argument as a hexadecimal number", "replies:\n- toolCalls:\n  - {name: a, arguments: {n: 0x1f}}", []string{"s.yaml:3:30: toolCalls: arguments: want a JSON value, not 0x1f; write a number as JSON does, or put quotes"}},
+		{"infinite argument", "replies:\n- toolCalls:\n  - {name: a, arguments: {n: [.inf]}}", []string{"s.yaml:3:31: toolCalls: arguments: want a JSON value, not .inf"}},
+		{"argument beyond every number", "replies:\n- toolCalls:\n  - {name: a, arguments: {n: 1.0e999}}", []string{"s.yaml:3:26: toolCalls: arguments: ", "a number in it has no canonical form"}},
+		{"number as the key of an argument", "replies:\n- toolCalls:\n  - {name: a, arguments: {7: x}}", []string{"s.yaml:3:27: toolCalls: arguments: a key is a text; put quotes around it"}},
+		{"argument with a bad template", "replies:\n- toolCalls:\n  - {name: a, arguments: {q: '{{ nope }}'}}", []string{`s.yaml:3:30: toolCalls: arguments: text:1: function "nope" not defined`}},
+		{"tool calls with a body", "replies:\n- {body: x, toolCalls: [{name: a}]}", []string{"s.yaml:2:13: toolCalls: a reply with status or body has none; remove one of them"}},
+		{"turn zero", "replies:\n- {text: x, turn: 0}", []string{"s.yaml:2:19: turn: want a number from 1; leave the key out for all"}},
 		{"text with status", "replies:\n- {text: x, status: 500}", []string{"text: a reply with status or body has none"}},
 		{"retryAfter alone", "replies:\n- {text: x, retryAfter: 1s}", []string{"s.yaml:2:13: retryAfter: goes with a status"}},
 		{"template", "replies:\n- text: |\n    a\n    {{ nope }}", []string{`text:2: function "nope" not defined`}},
@@ -145,6 +162,8 @@ func FuzzParse(f *testing.F) {
 	f.Add(full)
 	f.Add("replies: &a [*a]")
 	f.Add(`{"replies": [{"text": "{{ range 3 }}x{{ end }}"}]}`)
+	f.Add("replies:\n- task: a\n  turn: 2\n  text: so\n  toolCalls:\n  - {name: x, arguments: {q: '{{ toolResult \"x\" 1 }}', n: [1e5, -0, null, {\"a: b\": true}]}}\n  - name: y\n    arguments:\n      t: |\n        a\n")
+	f.Add(`{"replies": [{"toolCalls": [{"name": "x", "arguments": {"": 1.0e999, "d": [[[{}]]]}}, {"name": 7}, {"arguments": []}]}]}`)
 	f.Add("replies:\n- ? a\n  : b\n- !!str x\n- <<: 1\n--- %\n")
 	f.Fuzz(func(t *testing.T, text string) {
 		s, err := scripted.Parse("s.yaml", []byte(text))
@@ -154,5 +173,16 @@ func FuzzParse(f *testing.F) {
 		}
 		_, err = scripted.New(s, false)
 		require.NoError(t, err, "what loads, runs")
+		require.NoError(t, writeAgain(s), "and can be written")
 	})
+}
+
+// writeAgain writes a script that was read, and reads it once more.
+func writeAgain(s *scripted.Script) error {
+	var b bytes.Buffer
+	if _, err := s.WriteTo(&b); err != nil {
+		return err
+	}
+	_, err := scripted.Parse("again.yaml", b.Bytes())
+	return err
 }

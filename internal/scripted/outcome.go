@@ -13,12 +13,15 @@ import (
 	"github.com/runteam/runteam/llm"
 )
 
-// answered returns the reply that repeats the response of a model.
-func answered(res llm.Response) Reply {
-	if len(res.ToolCalls) > 0 || callinfo.FinishOf(&res) != callinfo.Stopped {
+// answered returns the reply that repeats the response of a model to a request with these
+// tools.
+func answered(res llm.Response, offered []llm.Tool) Reply {
+	calls, ok := toolCallsOf(res.ToolCalls, offered)
+	finish := callinfo.FinishOf(&res)
+	if !ok || finish != callinfo.Stopped && (finish != callinfo.ToolUse || len(calls) == 0) {
 		return Reply{Body: unfinished(res)}
 	}
-	return Reply{Text: literal(sent(res.Text)), Usage: counted(res.Usage)}
+	return Reply{Text: literal(sent(res.Text)), ToolCalls: calls, Usage: counted(res.Usage)}
 }
 
 // counted returns the tokens of a call, within the bounds of a script.
@@ -27,8 +30,8 @@ func counted(u llm.Usage) *Usage {
 	return &Usage{Input: within(u.InputTokens), Output: within(u.OutputTokens)}
 }
 
-// unfinished returns the body of a reply with tool calls or without a normal stop, which a
-// text alone cannot express.
+// unfinished returns the body of a reply that text and toolCalls cannot express: it has no
+// normal stop, or calls that a script cannot have.
 func unfinished(res llm.Response) string {
 	u, finish := counted(res.Usage), res.FinishReason
 	switch {
@@ -37,13 +40,9 @@ func unfinished(res llm.Response) string {
 	case callinfo.FinishOf(&res) == callinfo.Refused: // the text repeats the refusal
 		finish = "refusal"
 	}
-	m := &message{Role: "assistant", Content: res.Text}
-	for _, t := range res.ToolCalls {
-		m.ToolCalls = append(m.ToolCalls, toolCall{ID: t.ID, Type: "function", Function: function{Name: t.Name, Arguments: t.Arguments}})
-	}
 	body, err := json.Marshal(completion{
 		Object:  "chat.completion",
-		Choices: []choice{{Message: m, FinishReason: new(finish)}},
+		Choices: []choice{{Message: messageOf(res), FinishReason: &finish}},
 		Usage:   &tokens{Prompt: u.Input, Completion: u.Output, Total: u.Input + u.Output},
 	})
 	if err != nil {

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"time"
 	"unicode/utf8"
+
+	"github.com/runteam/runteam/llm"
 )
 
 // An output writes one answer, streamed or not as the call requests.
@@ -36,16 +38,17 @@ type (
 	}
 	message struct {
 		Role      string     `json:"role,omitempty"`
-		Content   string     `json:"content"`
+		Content   *string    `json:"content"` // null beside tool calls
 		ToolCalls []toolCall `json:"tool_calls,omitempty"`
 	}
 	toolCall struct {
-		ID       string   `json:"id"`
-		Type     string   `json:"type"`
+		Index    *int     `json:"index,omitempty"` // in a stream only
+		ID       string   `json:"id,omitempty"`    // in a stream in the first piece only, as Type and Name
+		Type     string   `json:"type,omitempty"`
 		Function function `json:"function"`
 	}
 	function struct {
-		Name      string `json:"name"`
+		Name      string `json:"name,omitempty"`
 		Arguments string `json:"arguments"`
 	}
 	tokens struct {
@@ -55,19 +58,21 @@ type (
 	}
 )
 
-// text answers with a text; cut closes the connection halfway.
-func (o *output) text(text string, cut bool, u *Usage) {
+// send answers with a text and tool calls; cut closes the connection halfway.
+func (o *output) send(res llm.Response, cut bool, u *Usage) {
 	if u == nil {
-		u = &Usage{Input: (o.input + 3) / 4, Output: (len(text) + 3) / 4}
+		u = &Usage{Input: (o.input + 3) / 4, Output: (responseBytes(res) + 3) / 4}
 	}
 	used := &tokens{Prompt: u.Input, Completion: u.Output, Total: u.Input + u.Output}
+	finish := "stop"
+	if len(res.ToolCalls) > 0 {
+		finish = "tool_calls"
+	}
 	if o.call.Stream {
-		o.stream(text, cut, used)
+		o.stream(res, cut, finish, used)
 		return
 	}
-	body, err := json.Marshal(o.completion("chat.completion", used, choice{
-		Message: &message{Role: "assistant", Content: text}, FinishReason: new("stop"),
-	}))
+	body, err := json.Marshal(o.completion("chat.completion", used, choice{Message: messageOf(res), FinishReason: &finish}))
 	if err != nil {
 		refuse(o.w, http.StatusInternalServerError, "server_error", "the answer cannot be written as JSON")
 		return
@@ -81,31 +86,68 @@ func (o *output) text(text string, cut bool, u *Usage) {
 	_, _ = o.w.Write(body)
 }
 
+// responseBytes returns the bytes of a text and tool calls.
+func responseBytes(res llm.Response) int {
+	n := len(res.Text)
+	for _, c := range res.ToolCalls {
+		n += len(c.Name) + len(c.Arguments)
+	}
+	return n
+}
+
+// messageOf returns the message of a reply that is not streamed.
+func messageOf(res llm.Response) *message {
+	m := &message{Role: llm.Assistant}
+	if res.Text != "" || len(res.ToolCalls) == 0 {
+		m.Content = &res.Text
+	}
+	for _, c := range res.ToolCalls {
+		m.ToolCalls = append(m.ToolCalls, toolCall{ID: c.ID, Type: "function", Function: function{c.Name, c.Arguments}})
+	}
+	return m
+}
+
 // stream answers with events.
-func (o *output) stream(text string, cut bool, used *tokens) {
+func (o *output) stream(res llm.Response, cut bool, finish string, used *tokens) {
 	o.w.Header().Set("Content-Type", "text/event-stream")
 	o.w.Header().Set("Cache-Control", "no-cache")
-	o.event(choice{Delta: &message{Role: "assistant"}})
-	end := len(text)
+	o.event(choice{Delta: &message{Role: llm.Assistant, Content: new("")}})
+	left := responseBytes(res) // bytes to send
 	if cut {
-		end /= 2
+		left /= 2
 	}
-	step := min(max(len(text)/64, 16), 4096)
-	for at := 0; at < end; {
-		next := piece(text, at, step)
-		o.event(choice{Delta: &message{Content: text[at:next]}})
-		at = next
+	o.pieces(res.Text, &left, func(piece string) message { return message{Content: &piece} })
+	for i, c := range res.ToolCalls {
+		if left < len(c.Name) {
+			break
+		}
+		left -= len(c.Name)
+		o.event(choice{Delta: &message{ToolCalls: []toolCall{{Index: &i, ID: c.ID, Type: "function", Function: function{Name: c.Name}}}}})
+		o.pieces(c.Arguments, &left, func(piece string) message {
+			return message{ToolCalls: []toolCall{{Index: &i, Function: function{Arguments: piece}}}}
+		})
 	}
 	if cut {
 		o.abort()
 	}
-	o.event(choice{Delta: &message{}, FinishReason: new("stop")})
+	o.event(choice{Delta: &message{}, FinishReason: &finish})
 	if o.call.StreamOptions.IncludeUsage {
 		last := o.completion("chat.completion.chunk", used)
 		last.Choices = []choice{}
 		o.line(last)
 	}
 	_, _ = io.WriteString(o.w, "data: [DONE]\n\n")
+}
+
+// pieces sends a text in several events, but at most left bytes of it.
+func (o *output) pieces(text string, left *int, delta func(piece string) message) {
+	step, end := min(max(len(text)/64, 16), 4096), min(len(text), *left)
+	for at := 0; at < end; {
+		next := piece(text, at, step)
+		o.event(choice{Delta: new(delta(text[at:next]))})
+		at = next
+	}
+	*left -= end
 }
 
 // piece returns the end of a piece of text of n bytes from at, moved to the end of a rune.

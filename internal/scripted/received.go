@@ -2,6 +2,8 @@ package scripted
 
 import (
 	"strings"
+
+	"github.com/runteam/runteam/llm"
 )
 
 // missing replaces context that is not in the prompt, so that the answer is visibly wrong.
@@ -13,18 +15,29 @@ type received struct {
 	System string // the texts of all system messages
 	Task   string // the title in the prompt's first line; empty without one
 	Last   string // the text of the last user message; in a prompt to correct an answer, what follows the task
-	Turn   int    // how many user messages there are; 2 in a prompt to correct an answer
+	Turn   int    // 1, and 1 for each message of the assistant; 2 in a prompt to correct an answer
 
-	titled bool // the first line names a task, perhaps with an empty title
+	messages []llm.Message
+	titled   bool // the first line names a task, perhaps with an empty title
 	document
 }
 
 // receive reads the structure of a prompt.
-func receive(system string, users []string) *received {
-	r := &received{System: system, Prompt: strings.Join(users, "\n\n"), Turn: len(users)}
+func receive(system string, messages []llm.Message) *received {
+	r := &received{System: system, Turn: 1, messages: messages}
+	var users []string
+	for _, m := range messages {
+		switch m.Role {
+		case llm.User:
+			users = append(users, m.Text)
+		case llm.Assistant:
+			r.Turn++
+		}
+	}
 	if len(users) == 0 {
 		return r
 	}
+	r.Prompt = strings.Join(users, "\n\n")
 	r.Last = users[len(users)-1]
 	r.lines = strings.Split(r.Prompt, "\n")
 	if title, ok := strings.CutPrefix(r.lines[0], "# Task: "); ok {

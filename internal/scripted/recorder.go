@@ -39,10 +39,17 @@ type subject struct {
 	task string // folded
 	step Step
 	part int
+	turn int // of the conversation
 }
 
 // none reports whether a call belongs neither to a task nor to the coordinator.
-func (s subject) none() bool { return s == subject{} }
+func (s subject) none() bool { return s.task == "" && s.step == "" }
+
+// first returns the subject of the first turn.
+func (s subject) first() subject {
+	s.turn = 1
+	return s
+}
 
 // Model returns m with its calls recorded. Wrap it in [llm.Retry], not the reverse, so that
 // failed attempts are recorded too. It has the Endpoint and Endpoints of m. With a nil m,
@@ -70,11 +77,11 @@ func (m *recording) Call(ctx context.Context, req llm.Request, emit func(llm.Del
 	if err != nil && isCanceled(ctx) {
 		return res, err // a call without an answer is left out, like one that has not ended
 	}
-	reply := answered(res)
+	reply := answered(res, req.Tools)
 	if err != nil {
 		reply = failed(err)
 	}
-	reply.Task, reply.Coordinator, reply.Part = title, c.asked.step, c.asked.part
+	reply.Task, reply.Coordinator, reply.Part, reply.Turn = title, c.asked.step, c.asked.part, c.asked.turn
 	m.into.end(c, reply)
 	return res, err
 }
@@ -94,9 +101,9 @@ func isCanceled(ctx context.Context) bool {
 
 // begin records that a call began. A replay gets the calls in this order.
 func (r *Recorder) begin(req llm.Request) (c *recorded, title string) {
-	got := receive(sent(req.System), userTexts(req.Messages))
+	got := receive(sent(req.System), req.Messages)
 	title = strings.Clone(sent(got.Task)) // without a reference to the prompt
-	c = &recorded{asked: subject{task: folded(title), step: got.step(), part: got.part()}, system: got.System}
+	c = &recorded{asked: subject{task: folded(title), step: got.step(), part: got.part(), turn: got.Turn}, system: got.System}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.calls = append(r.calls, c)

@@ -19,15 +19,18 @@ type Script struct {
 	Replies []Reply  // the first that matches answers
 }
 
-// A Reply answers the calls that it matches: with a text, or with a status
-// and a body.
+// A Reply answers the calls that it matches: with a text, with calls of tools or with both,
+// or with a status and a body. Its JSON is part of the version of the agents that it answers
+// for; it must not change for a reply that has no new key.
 type Reply struct {
 	Task        string // the title in the prompt's first line, "# Task: <title>"; whitespace around it and case do not count; empty matches any
 	Coordinator Step   // the step of a coordinator; empty matches any call
 	Part        int    // with Digest: the part of the results, counted from 1; zero matches any
+	Turn        int    `json:",omitzero"` // the turn of the conversation, counted from 1; zero matches any. With ToolCalls, zero means the turn after that of the previous reply that calls tools under the same conditions
 	System      string // a piece of the system prompt, ignoring case; empty matches any
 
 	Text       string        // a template, see docs/reference/scripts.md
+	ToolCalls  []ToolCall    `json:",omitempty"` // beside the text or instead of it
 	Delay      time.Duration // before the first byte
 	Status     int           // 200 to 599; zero means 200
 	RetryAfter time.Duration // a Retry-After header in whole seconds, with a status from 400
@@ -75,18 +78,25 @@ func (r Reply) check() (key, message string) {
 		return "status", "status: want a number from 200 to 599"
 	case r.Text != "" && raw:
 		return "text", "text: a reply with status or body has none; remove one of them"
+	case len(r.ToolCalls) > 0 && raw:
+		return "toolCalls", "toolCalls: a reply with status or body has none; remove one of them"
 	case r.Cut && raw:
 		return "cut", "cut: only a text can be cut"
 	case r.Usage != nil && raw:
 		return "usage", "usage: only a text has one"
 	case r.RetryAfter != 0 && r.Status < 400:
 		return "retryAfter", "retryAfter: goes with a status from 400"
-	case r.Delay < 0 || r.RetryAfter < 0 || r.Times < 0 || r.Part < 0:
-		return "delay", "delay, retryAfter, times and part are not below zero"
-	case r.Times > maxWhole || r.Part > maxWhole:
-		return "times", fmt.Sprintf("times and part are at most %d", maxWhole)
+	case r.Delay < 0 || r.RetryAfter < 0 || min(r.Times, r.Part, r.Turn) < 0:
+		return "delay", "delay, retryAfter, times, part and turn are not below zero"
+	case max(r.Times, r.Part, r.Turn) > maxWhole:
+		return "times", fmt.Sprintf("times, part and turn are at most %d", maxWhole)
 	case r.Usage != nil && (min(r.Usage.Input, r.Usage.Output) < 0 || max(r.Usage.Input, r.Usage.Output) > maxWhole):
 		return "usage", fmt.Sprintf("usage: want numbers from 0 to %d", maxWhole)
+	}
+	for i := range r.ToolCalls {
+		if message := r.ToolCalls[i].check(); message != "" {
+			return "toolCalls", "toolCalls: " + message
+		}
 	}
 	return "", ""
 }
@@ -109,7 +119,9 @@ func listed[T ~string](words []T) string {
 // compileAll checks a script and compiles its texts, in order.
 func (s *Script) compileAll() ([]*answer, error) {
 	var all []*answer
-	for i, r := range s.Replies {
+	replies := slices.Clone(s.Replies)
+	numberTurns(replies)
+	for i, r := range replies {
 		if _, message := r.check(); message != "" {
 			return nil, fmt.Errorf("script: reply %d: %s", i+1, message)
 		}
@@ -117,7 +129,11 @@ func (s *Script) compileAll() ([]*answer, error) {
 		if err != nil {
 			return nil, fmt.Errorf("script: reply %d: text: %w", i+1, err)
 		}
-		all = append(all, &answer{Reply: r, text: t, left: r.Times})
+		calls, err := compileCalls(r.ToolCalls)
+		if err != nil {
+			return nil, fmt.Errorf("script: reply %d: %w", i+1, err)
+		}
+		all = append(all, &answer{Reply: r, text: t, calls: calls, left: r.Times})
 	}
 	return all, nil
 }

@@ -49,6 +49,7 @@ func (r *received) helpers() template.FuncMap {
 		"part":       func() ordinal { n, _ := r.numbers(); return n },
 		"parts":      func() ordinal { _, of := r.numbers(); return of },
 		"roster":     r.roster,
+		"toolResult": r.toolResult,
 	}
 }
 

@@ -9,18 +9,25 @@ import (
 // reply that matches a call is its own.
 func transcript(calls []*recorded) []Reply {
 	bySubject := make(map[subject][]*recorded)
+	turns := make(map[subject][]subject) // of each conversation, by its first turn
 	var order []subject
 	for _, c := range calls {
+		first := c.asked.first()
+		if turns[first] == nil {
+			order = append(order, first)
+		}
 		if bySubject[c.asked] == nil {
-			order = append(order, c.asked)
+			turns[first] = append(turns[first], c.asked)
 		}
 		bySubject[c.asked] = append(bySubject[c.asked], c)
 	}
 	slices.SortStableFunc(order, func(a, b subject) int { return rank(a) - rank(b) })
 	var all []Reply
-	for _, s := range order {
-		for _, v := range groups(bySubject[s], s.none()) {
-			all = append(all, v.replies()...)
+	for _, first := range order {
+		for _, s := range turns[first] {
+			for _, v := range groups(bySubject[s], s.none()) {
+				all = append(all, v.replies(len(turns[first]) > 1)...)
+			}
 		}
 	}
 	return all
@@ -99,12 +106,16 @@ func (v *group) only(piece string, all []*group) bool {
 	return !slices.ContainsFunc(all, func(other *group) bool { return other != v && strings.Contains(other.system, piece) })
 }
 
-// replies returns the replies of a group. Each but the last answers one call.
-func (v *group) replies() []Reply {
+// replies returns the replies of a group. Each but the last answers one call. Without
+// hasTurns, only replies that call tools keep their turn.
+func (v *group) replies(hasTurns bool) []Reply {
 	all := make([]Reply, len(v.calls))
 	for i, c := range v.calls {
 		all[i] = *c.reply
 		all[i].System = v.piece
+		if !hasTurns && len(c.reply.ToolCalls) == 0 {
+			all[i].Turn = 0
+		}
 		if i < len(v.calls)-1 {
 			all[i].Times = 1
 		}

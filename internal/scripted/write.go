@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -85,6 +87,7 @@ func (f *file) reply(r Reply) {
 	f.text("task", r.Task)
 	f.plain("coordinator", string(r.Coordinator), r.Coordinator != "")
 	f.plain("part", strconv.Itoa(r.Part), r.Part != 0)
+	f.plain("turn", strconv.Itoa(r.Turn), r.Turn != 0)
 	f.text("system", r.System)
 	f.plain("times", strconv.Itoa(r.Times), r.Times != 0)
 	f.plain("delay", r.Delay.String(), r.Delay != 0)
@@ -96,8 +99,54 @@ func (f *file) reply(r Reply) {
 	}
 	f.text("body", r.Body)
 	f.text("text", r.Text)
-	if r.Text == "" && r.Body == "" && r.Status == 0 {
+	if len(r.ToolCalls) > 0 {
+		f.toolCalls(r.ToolCalls)
+	} else if r.Text == "" && r.Body == "" && r.Status == 0 {
 		f.plain("text", `""`, true)
+	}
+}
+
+// toolCalls writes calls of tools, each with its arguments on one line.
+func (f *file) toolCalls(calls []ToolCall) {
+	f.plain("toolCalls", "", true)
+	for _, c := range calls {
+		f.WriteString("      - name: " + f.quoted(c.Name) + "\n")
+		if len(c.Arguments) > 0 {
+			f.WriteString("        arguments: ")
+			f.value(c.Arguments)
+			f.WriteString("\n")
+		}
+	}
+}
+
+// value writes a JSON value on one line, with sorted keys.
+func (f *file) value(v any) {
+	switch v := v.(type) {
+	case string:
+		f.WriteString(f.quoted(v))
+	case []any:
+		f.WriteByte('[')
+		for i, item := range v {
+			if i > 0 {
+				f.WriteString(", ")
+			}
+			f.value(item)
+		}
+		f.WriteByte(']')
+	case map[string]any:
+		f.WriteByte('{')
+		for i, key := range slices.Sorted(maps.Keys(v)) {
+			if i > 0 {
+				f.WriteString(", ")
+			}
+			f.WriteString(f.quoted(key) + ": ")
+			f.value(v[key])
+		}
+		f.WriteByte('}')
+	case nil:
+		f.WriteString("null")
+	default: // true, false or a json.Number
+		fmt.Fprint(f, v)
 	}
 }
 
@@ -110,7 +159,7 @@ func (f *file) plain(key, value string, there bool) {
 	if f.dash {
 		lead, f.dash = "  - ", false
 	}
-	f.WriteString(lead + key + ": " + value + "\n")
+	f.WriteString(strings.TrimSuffix(lead+key+": "+value, " ") + "\n")
 }
 
 // text writes a key with a text, if there is one.

@@ -2,6 +2,7 @@ package scripted_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"strings"
 	"testing"
@@ -28,6 +29,9 @@ func reread(t require.TestingT, file string) *scripted.Script {
 	require.NoError(t, err, file)
 	for i := range s.Replies {
 		s.Replies[i].At = scripted.Place{}
+		for j := range s.Replies[i].ToolCalls {
+			s.Replies[i].ToolCalls[j].At = scripted.Place{}
+		}
 	}
 	return s
 }
@@ -39,6 +43,9 @@ func TestWriteTo(t *testing.T) {
 		{Coordinator: scripted.Digest, Part: 2, Text: "one line"},
 		{Status: 429, RetryAfter: 2 * time.Second, Body: "<html>\nslow down\n</html>\n", Delay: 50 * time.Millisecond},
 		{Text: "cut\r\nshort", Cut: true},
+		{Task: "Look", Turn: 2, Text: "so", ToolCalls: []scripted.ToolCall{
+			{Name: "search", Arguments: map[string]any{"q": "{{ .Task }}: \"a\"\n", "a: b": []any{json.Number("1.50"), true, nil, map[string]any{}}}}, {Name: "stop"},
+		}},
 		{},
 	}}
 	require.Equal(t, `models:
@@ -64,6 +71,13 @@ replies:
       </html>
   - cut: true
     text: "cut\u000d\nshort"
+  - task: "Look"
+    turn: 2
+    text: "so"
+    toolCalls:
+      - name: "search"
+        arguments: {"a: b": [1.50, true, null, {}], "q": "{{ .Task }}: \"a\"\n"}
+      - name: "stop"
   - text: ""
 `, written(t, s))
 	require.Equal(t, s, reread(t, written(t, s)))
@@ -80,7 +94,7 @@ func TestWriteToRefusesInvalidScripts(t *testing.T) {
 		"reply 1: not UTF-8":       {Replies: []scripted.Reply{{Body: "a\xff\nb"}}},
 		"models: not UTF-8":        {Models: []string{"\xff"}},
 		"usage: want numbers from": {Replies: []scripted.Reply{{Usage: &scripted.Usage{Input: -1}}}},
-		"times and part are at":    {Replies: []scripted.Reply{{Times: 1 << 40}}},
+		"times, part and turn are": {Replies: []scripted.Reply{{Times: 1 << 40}}},
 	} {
 		var b bytes.Buffer
 		_, err := s.WriteTo(&b)
@@ -113,6 +127,25 @@ func TestScriptsSurviveARoundTrip(t *testing.T) {
 	template := rapid.Map(texts(), func(s string) string { return strings.ReplaceAll(s, "{{", "{ {") })
 	template = template.Filter(func(s string) bool { return !strings.Contains(s, "{{") })
 	small := rapid.IntRange(0, 1<<31-1)
+	var value func(depth int) *rapid.Generator[any]
+	value = func(depth int) *rapid.Generator[any] {
+		kinds := []*rapid.Generator[any]{
+			template.AsAny(), rapid.Bool().AsAny(), rapid.Just[any](nil),
+			rapid.Map(rapid.SampledFrom([]string{"0", "-0", "1.50", "1e5", "-1.5E-3", "123456789012345678901"}), func(n string) any { return json.Number(n) }),
+		}
+		if depth > 0 {
+			kinds = append(kinds, rapid.Map(rapid.SliceOfN(value(depth-1), 0, 3), func(l []any) any { return l }),
+				rapid.Map(rapid.MapOfN(texts(), value(depth-1), 0, 3), func(o map[string]any) any { return o }))
+		}
+		return rapid.OneOf(kinds...)
+	}
+	calls := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) scripted.ToolCall {
+		c := scripted.ToolCall{Name: "x" + texts().Draw(t, "name")}
+		if o := rapid.MapOfN(texts(), value(2), 0, 3).Draw(t, "arguments"); len(o) > 0 {
+			c.Arguments = o
+		}
+		return c
+	}), 1, 3)
 	duration := rapid.Map(rapid.Int64Range(0, 1<<62), func(n int64) time.Duration { return time.Duration(n) })
 	reply := rapid.Custom(func(t *rapid.T) scripted.Reply {
 		r := scripted.Reply{System: texts().Draw(t, "system"), Times: small.Draw(t, "times"), Delay: duration.Draw(t, "delay")}
@@ -129,6 +162,9 @@ func TestScriptsSurviveARoundTrip(t *testing.T) {
 			return r
 		}
 		r.Text, r.Cut = template.Draw(t, "text"), rapid.Bool().Draw(t, "cut")
+		if r.Turn = small.Draw(t, "turn"); r.Turn%2 == 0 {
+			r.ToolCalls = calls.Draw(t, "calls")
+		}
 		if rapid.Bool().Draw(t, "used") {
 			r.Usage = &scripted.Usage{Input: small.Draw(t, "input"), Output: small.Draw(t, "output")}
 		}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/runteam/runteam/internal/engine"
+	"github.com/runteam/runteam/internal/plan"
 )
 
 // An agentReader reads the agents.
@@ -73,8 +74,8 @@ func (r agentReader) agent(f *fields) Agent {
 	prompt, params := r.fill("systemPrompt", r.pick(f, "systemPrompt"))
 	_, description := r.textOf(r.pick(f, "description"))
 	m := engine.Member{
-		SystemPrompt: prompt, SystemParams: params, Description: description,
-		OutputSchema: r.schema(r.pick(f, "outputSchema")), Provider: openAI, Origin: f.node.origin(),
+		SystemPrompt: prompt, Description: description, Written: plan.Written{SystemParams: params, Origin: f.node.origin()},
+		OutputSchema: r.schema(r.pick(f, "outputSchema")), Provider: openAI,
 	}
 	members{
 		{"name", &m.Name}, {"accepts", &m.Accepts}, {"produces", &m.Produces}, {"handoff", &m.Handoff}, {"outputTags", &m.OutputTags},
@@ -82,6 +83,11 @@ func (r agentReader) agent(f *fields) Agent {
 		{"maxTokenBudget", &m.MaxTokenBudget}, {"maxCostBudget", &m.MaxCostBudget},
 		{"maxContextBytes", &m.MaxContextBytes}, {"maxPromptBytes", &m.MaxPromptBytes},
 	}.read(f.get)
+	if p := r.process(f); p != nil {
+		m.Provider = ""
+		return Agent{Member: m, Process: p}
+	}
+	m.LoopDetection = r.loopDetection(f.get("loopDetection"))
 	a := Agent{Member: m, Connection: r.connection(f)}
 	a.Member.Model, a.Member.EndpointNames = a.ModelAsWritten(), a.endpointNames()
 	return a
@@ -96,4 +102,14 @@ func (r *report) pick(f *fields, name string) *node {
 		n = f.defaults.get(name)
 	}
 	return n
+}
+
+// loopDetection reads when an agent repeats itself; nil means that nothing looks for it.
+func (r agentReader) loopDetection(n *node) *plan.LoopDetection {
+	if n == nil || n.is != isObject {
+		return nil
+	}
+	f, l := r.fields(n, "loopDetection", nil), &plan.LoopDetection{}
+	members{{"maxRepetitions", &l.MaxRepetitions}, {"loopDetectionWindow", &l.Window}, {"onLoopDetected", &l.OnLoop}}.read(f.own)
+	return l
 }

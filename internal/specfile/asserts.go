@@ -22,8 +22,14 @@ func (r policyReader) readAsserts(lists ...*node) {
 				continue // reported when the list was checked
 			}
 			a.Line = item.origin().String()
-			r.file.Run.Assert = append(r.file.Run.Assert, a)
-			r.places.asserts = append(r.places.asserts, item)
+			readers := r.file.Tools.exactReaders(a.Reader)
+			for _, reader := range readers {
+				if a.Reader = reader; len(readers) > 1 {
+					a.Text = a.String() // says which one does not hold
+				}
+				r.file.Run.Assert = append(r.file.Run.Assert, a)
+				r.places.asserts = append(r.places.asserts, item)
+			}
 		}
 	}
 }
@@ -95,6 +101,9 @@ func (f *File) readers(endpoints []string) (known nameList) {
 		known.add(handoff.Coordinator, handoff.Coordinator)
 	}
 	known.add(handoff.User, handoff.User)
+	for _, name := range f.Tools.readers() {
+		known.add(name, name)
+	}
 	for _, url := range endpoints {
 		known.add(url, strings.TrimRight(url, "/"))
 	}

@@ -2,6 +2,7 @@ package specfile
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
+	"github.com/runteam/runteam/tool"
 )
 
 // Build makes the team. It calls connect, which must not be nil, for each agent, and for
@@ -102,7 +104,29 @@ func cleared(m engine.Member) engine.Member {
 	if m.OutputSchema != nil {
 		c.OutputSchema = json.RawMessage("{}")
 	}
+	for _, t := range m.Tools { // only the names count, for tasks that require them
+		c.Tools = append(c.Tools, &tool.Tool{
+			Name: t.Name, Parameters: json.RawMessage(`{"type":"object"}`), Options: tool.Options{Accepts: label.Secret, Produces: new(label.Public), Effect: tool.None},
+			Run: func(context.Context, tool.Call) (tool.Result, error) { return tool.Result{}, errIdle },
+		})
+	}
 	return c
+}
+
+// errIdle reports a call of a tool in a team that only checks.
+var errIdle = errors.New("the team only checks")
+
+// shareTools makes members with tools of one name have the same tool.
+func shareTools(all []engine.Member) {
+	known := make(map[string]*tool.Tool)
+	for i := range all {
+		for k, t := range all[i].Tools {
+			if known[t.Name] == nil {
+				known[t.Name] = t
+			}
+			all[i].Tools[k] = known[t.Name]
+		}
+	}
 }
 
 // graph returns the problems of tasks, even if the agents have problems. It checks them
@@ -139,6 +163,7 @@ func (f *File) graph(tasks []task.Spec) task.Problems {
 			}
 		}
 	}
+	shareTools(cfg.Agents)
 	if len(cfg.Agents) == 0 {
 		cfg.Agents, nameless = []engine.Member{{Name: "x", Agent: idleAgent{}, Accepts: label.Secret}}, true
 	}
@@ -193,7 +218,10 @@ func (f *File) checkReferences(found []finding) []finding {
 	run := f.Run
 	run.Inputs = slices.Clone(run.Inputs)
 	for i := range run.Inputs {
-		run.Inputs[i].Classification, run.Inputs[i].Text = label.Public, "x"
+		in := &run.Inputs[i]
+		if in.Classification = label.Public; in.Folder == nil {
+			in.Text = "x"
+		}
 	}
 	run.Messages, run.Answer = slices.Clone(run.Messages), nil
 	for i := range run.Messages {

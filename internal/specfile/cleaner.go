@@ -272,8 +272,41 @@ func credentials(n *node, at string, visit func(at string, n *node)) {
 			}
 		case "orchestrator", "team", "agents", "agentDefaults", "coordinator", "fallback":
 			credentials(value, where, visit)
+		case "backend":
+			programCredentials(value, where, visit)
+		case "tools":
+			for _, entry := range value.parts() {
+				programCredentials(entry.get("mcp"), where+"."+entry.key+".mcp", visit)
+			}
 		}
 	}
+}
+
+// programCredentials is credentials for an MCP server or an agent that is a command: its headers,
+// and the variables and arguments of the program.
+func programCredentials(program *node, at string, visit func(at string, n *node)) {
+	for _, key := range [...]string{"headers", "env", "args"} {
+		list := program.get(key)
+		for i, value := range list.parts() {
+			where := at + "." + key
+			switch {
+			case list.is == isObject:
+				visit(where+"."+value.key, value)
+			case afterSecretFlag(list, i):
+				visit(fmt.Sprintf("%s[%d]", where, i), value)
+			}
+		}
+	}
+}
+
+// afterSecretFlag reports whether element i of a list of arguments follows a flag such as
+// --api-key, so that it may be a credential.
+func afterSecretFlag(list *node, i int) bool {
+	if i == 0 || list.is != isList {
+		return false
+	}
+	flag, dashed := strings.CutPrefix(list.kids[i-1].text, "-")
+	return dashed && !strings.Contains(flag, "=") && soundsSecret(strings.TrimLeft(flag, "-"))
 }
 
 // takenOut returns the values of a stored copy that were removed.

@@ -65,11 +65,17 @@ func (c Connection) Conceal(text string) string {
 		shown, _, _ := strings.Cut(c.shownURL, "?")
 		text = strings.ReplaceAll(text, strings.TrimRight(base, "/"), strings.TrimRight(shown, "/"))
 	}
-	names := slices.SortedFunc(maps.Keys(c.values), func(a, b string) int { // a value may contain another one
-		return cmp.Or(len(c.values[b])-len(c.values[a]), cmp.Compare(a, b))
+	return concealValues(text, c.values)
+}
+
+// concealValues returns a text with ${NAME} in place of the values of variables, except for
+// OPENAI_BASE_URL.
+func concealValues(text string, values map[string]string) string {
+	names := slices.SortedFunc(maps.Keys(values), func(a, b string) int { // a value may contain another one
+		return cmp.Or(len(values[b])-len(values[a]), cmp.Compare(a, b))
 	})
 	for _, name := range names {
-		if value := strings.TrimSpace(c.values[name]); len(value) >= minConcealed && name != openAIBase {
+		if value := strings.TrimSpace(values[name]); len(value) >= minConcealed && name != openAIBase {
 			text = strings.ReplaceAll(text, value, opening+name+"}")
 			text = strings.ReplaceAll(text, url.PathEscape(value), opening+name+"}") // the form in a path
 		}

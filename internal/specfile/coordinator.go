@@ -6,6 +6,7 @@ import (
 
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/engine"
+	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/task"
 )
 
@@ -20,8 +21,8 @@ type Coordinator struct {
 // agent returns the coordinator as an agent, for [File.Build].
 func (c *Coordinator) agent() Agent {
 	m := engine.Member{
-		Name: handoff.Coordinator, SystemPrompt: c.SystemPrompt, SystemParams: c.SystemParams,
-		Backend: c.Backend, Provider: openAI, Origin: c.Origin,
+		Name: handoff.Coordinator, SystemPrompt: c.SystemPrompt, Written: plan.Written{SystemParams: c.SystemParams, Origin: c.Origin},
+		Backend: c.Backend, Provider: openAI,
 	}
 	return Agent{Member: m, Connection: c.Connection}
 }
@@ -58,6 +59,7 @@ func (r goalReader) coordinator(f *fields) *Coordinator {
 	for _, word := range textList(f.own("mayGrant")) {
 		c.MayGrant.Memory = c.MayGrant.Memory || word == "memory"
 		c.MayGrant.Inputs = c.MayGrant.Inputs || word == "inputs"
+		c.MayGrant.Tools = c.MayGrant.Tools || word == "tools"
 	}
 	members{
 		{"accepts", &c.Accepts}, {"reuse", &c.Reuse}, {"maxContextBytes", &c.MaxContextBytes}, {"maxPromptBytes", &c.MaxPromptBytes},

@@ -20,9 +20,9 @@ import (
 type EnvUse struct {
 	Name string `json:"name"`
 
-	// To is the origin of the endpoint, such as https://api.groq.com, with ${NAME} for
-	// variables that it contains. The word "file" means the path of a file, whose text
-	// enters a prompt.
+	// To is the origin of an endpoint or an MCP server, such as https://api.groq.com, with
+	// ${NAME} for variables that it contains. The word "file" means the path of a file, whose
+	// text enters a prompt, and command:PROGRAM an MCP server or an agent that is this program.
 	To string `json:"to"`
 
 	// Known means that no consent is needed: the key of a well-known provider goes to that
@@ -43,7 +43,7 @@ const toFile = "file"
 
 // ParseEnvUse reads NAME=ORIGIN, which allows a variable to be sent to the endpoints of an
 // origin: scheme, host and port; a path is ignored. NAME=file allows the variable in paths
-// of files.
+// of files, and NAME=command:PROGRAM for an MCP server or an agent that is this program.
 func ParseEnvUse(text string) (EnvUse, error) {
 	name, to, found := strings.Cut(text, "=")
 	switch {
@@ -53,6 +53,8 @@ func ParseEnvUse(text string) (EnvUse, error) {
 		return EnvUse{}, fmt.Errorf("%s: variables that begin with RUNTEAM_ belong to runteam and are never sent", name)
 	case to == toFile:
 		return EnvUse{Name: name, To: toFile, origin: toFile}, nil
+	case strings.HasPrefix(to, toCommand) && len(to) > len(toCommand):
+		return EnvUse{Name: name, To: to, origin: to}, nil
 	}
 	if u, err := originOf(to); err == nil && !strings.ContainsAny(to, "@?#") {
 		return EnvUse{Name: name, To: u, origin: u}, nil
@@ -80,6 +82,9 @@ type EnvError struct{ Use EnvUse }
 func (e *EnvError) Error() string {
 	if e.Use.To == toFile {
 		return fmt.Sprintf("%s is not allowed in paths of files", e.Use.Name)
+	}
+	if program, is := strings.CutPrefix(e.Use.To, toCommand); is {
+		return fmt.Sprintf("%s is not allowed to go to the program %s", e.Use.Name, program)
 	}
 	return fmt.Sprintf("%s is not allowed to go to %s", e.Use.Name, e.Use.To)
 }
@@ -113,6 +118,7 @@ type environment struct {
 	*report
 	o     Options
 	sends []sending
+	inUse bool // the values that are read are used even offline
 }
 
 // expand replaces ${NAME} and ${NAME:-else} in the text of a node. It reports problems at
@@ -159,7 +165,7 @@ func (e *environment) expand(key string, n *node) (x expansion, ok bool) {
 				x.values[name] = found
 				value.WriteString(found)
 				written.WriteString(opening + name + "}")
-			case e.o.Offline:
+			case e.o.Offline && !e.inUse:
 				both(opening + name + "}")
 			default:
 				hint := "set it"
@@ -194,6 +200,7 @@ type sending struct {
 	EnvUse
 	key     string
 	set     bool // the value comes from the environment, not from the default
+	inUse   bool // even offline
 	at      *node
 	of      *fields // the owner of the connection; nil for a path
 	subject string
@@ -204,10 +211,10 @@ type sending struct {
 func (e *environment) send(key string, of *fields, n *node, x expansion, to, origin string) string {
 	for _, name := range x.names {
 		e.sends = append(e.sends, sending{
-			EnvUse: EnvUse{Name: name, To: to, Known: e.isKnown(name, origin), origin: origin}, key: key, set: isSet(x, name), at: n, of: of, subject: e.about(),
+			EnvUse: EnvUse{Name: name, To: to, Known: e.isKnown(name, origin), origin: origin}, key: key, set: isSet(x, name), inUse: e.inUse, at: n, of: of, subject: e.about(),
 		})
 	}
-	if e.o.Offline && slices.ContainsFunc(x.names, func(name string) bool { return !e.isKnown(name, origin) && !e.isAllowed(name, origin) }) {
+	if e.o.Offline && !e.inUse && slices.ContainsFunc(x.names, func(name string) bool { return !e.isKnown(name, origin) && !e.isAllowed(name, origin) }) {
 		return x.written
 	}
 	return x.value
@@ -241,19 +248,19 @@ func (r checker) checkEnv() {
 	var consent []EnvUse
 	var refused []sending
 	for _, s := range r.sends {
-		if slices.Contains(r.file.Env, s.EnvUse) {
-			continue
+		if !slices.Contains(r.file.Env, s.EnvUse) {
+			r.file.Env = append(r.file.Env, s.EnvUse)
+			if !s.Known {
+				consent = append(consent, s.EnvUse)
+			}
 		}
-		r.file.Env = append(r.file.Env, s.EnvUse)
-		if !s.Known {
-			consent = append(consent, s.EnvUse)
-		}
-		if !s.Known && s.set && !r.isAllowed(s.Name, s.origin) {
+		twice := slices.ContainsFunc(refused, func(o sending) bool { return o.EnvUse == s.EnvUse })
+		if !s.Known && s.set && !twice && (s.inUse || !r.o.Offline) && !r.isAllowed(s.Name, s.origin) {
 			refused = append(refused, s)
 		}
 	}
 	slices.SortFunc(r.file.Env, func(a, b EnvUse) int { return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.To, b.To)) })
-	if r.o.Offline || len(refused) == 0 || r.o.Trusted != nil && r.o.Trusted(r.file.Path, consent) {
+	if len(refused) == 0 || r.o.Trusted != nil && r.o.Trusted(r.file.Path, consent) {
 		return
 	}
 	for _, s := range refused {

@@ -105,8 +105,8 @@ type keyed struct {
 // In a reveal, whose keys are kinds of secrets, paths are not. sounds caches which keys
 // sound like credentials.
 func (s *source) concealBelow(n *node, all, reveal bool, sounds map[keyed]bool) {
-	for _, value := range n.parts() {
-		hide, inside := all, reveal
+	for i, value := range n.parts() {
+		hide, inside := all || afterSecretFlag(n, i), reveal
 		if n.is == isObject {
 			inside = inside || value.key == "reveal" && !all
 			hide = hide || secretAt(value.key, value.is == isNumber, sounds)

@@ -29,7 +29,7 @@ func seed(f *testing.F) {
 			f.Add(data)
 		}
 	}
-	for _, text := range []string{"# apiKey: abc\napiKey: abc #\nheaders: {A: |-\n  b}\nagents: [{name: a, apiKey: >-\n  c }]", fullPolicy, fmt.Sprintf(governed, "dependsOn: [A]") + "policy: {rules: [{from: a, to: \"*\", reveal: {iban: []}}]}", "", "a", "- - -", "{a: [b, {c: d}]}", "? a\n: b", "a: |2\n   b\n", "\"a\\x00\": b", "a: 'b\n\n  c'", "{\"a\":\"\\u0000\"}", "a:\rb:\r\n"} {
+	for _, text := range []string{"# apiKey: abc\napiKey: abc #\nheaders: {A: |-\n  b}\nagents: [{name: a, apiKey: >-\n  c }]", fullPolicy, servers + "agents: [{name: a, tools: [search, open/x, http_get], toolPreset: full, disallowedTools: [bash], allowUntrusted: [open]}]", fmt.Sprintf(governed, "dependsOn: [A]") + "policy: {rules: [{from: a, to: \"*\", reveal: {iban: []}}]}", "", "a", "- - -", "{a: [b, {c: d}]}", "? a\n: b", "a: |2\n   b\n", "\"a\\x00\": b", "a: 'b\n\n  c'", "{\"a\":\"\\u0000\"}", "a:\rb:\r\n"} {
 		f.Add([]byte(text))
 	}
 }

@@ -167,7 +167,7 @@ func TestCoordinatorOfAFile(t *testing.T) {
 	require.Equal(t, "You plan.", f.Coordinator.SystemPrompt, "paths start from its folder")
 	require.Equal(t, []string{
 		"2:14: coordinator: not used: Options.Coordinator brings one",
-		"1:52: coordinator: cwd: no effect here: folder of tools for files, which agents do not have",
+		"1:52: coordinator: cwd: no effect here: folder of tools for files; each attempt at a task has a workspace of its own",
 	}, warnings(f))
 	f, err = with("named.yaml")
 	require.NoError(t, err)

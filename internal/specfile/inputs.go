@@ -53,13 +53,18 @@ func (r inputReader) input(n *node) {
 	}
 	in := engine.Input{Name: name, Origin: origin(n.src, at)}
 	members{{"classification", &in.Classification}, {"ttlMs", &in.TTL}, {"maxContextBytes", &in.MaxContextBytes}, {"cut", &in.Cut}}.read(f.own)
-	if run, result, ok := r.resultOf(name, f); ok {
+	switch run, result, isResult := r.resultOf(name, f); {
+	case isResult:
 		in.Envelope, in.Text = r.earlier(name, run, result, f, n.src, at)
-	} else {
+	case r.isFolder(&in, f):
+	default:
+		if n := f.own("exclude"); n != nil {
+			r.bad(n, "leave it out, or write dir", "exclude: the input is not a folder")
+		}
 		in.Text = r.inputText(name, f, n.src, at)
 	}
 	r.file.Run.Inputs = append(r.file.Run.Inputs, in)
-	place := inputPlaceOf{name: name, fields: f, src: n.src, key: at}
+	place := inputPlaceOf{name: name, fields: f, src: n.src, key: at, isFolder: in.Folder != nil}
 	if in.Envelope != nil {
 		place.run = in.Envelope.Header().Run
 	}

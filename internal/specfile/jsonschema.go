@@ -71,7 +71,9 @@ func (p *place) schema() object {
 	case "fallback":
 		s = append(s, member{"minProperties", 1})
 	case "input":
-		s = append(s, member{"not", required("file", "text")})
+		s = append(s, member{"not", anyOf(required("file", "text"), required("dir", "text"), required("dir", "file"))})
+	case "workspace":
+		s = append(s, member{"dependentRequired", object{{"need", []string{"input"}}}})
 	}
 	return s
 }

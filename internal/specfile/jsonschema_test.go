@@ -39,7 +39,11 @@ var beyond = regexp.MustCompile(strings.Join([]string{
 	`from: results of earlier runs are `,
 	`outputSchema: no schema `,                    // names
 	`needs the shared memory`, `answers the goal`, // what two keys say together
-	`fallback \d: it is the same as`,                                                                                                // what two entries say together
+	`fallback \d: it is the same as`, // what two entries say together
+	`(from|cut|maxContextBytes): dir is set too`, `dir: .*cannot read`, `exclude: the input is not a folder`, `not a valid glob`, `only whole names can be`, `a part of the path is empty`, `the path leaves the workspace`,
+	`unknown tool`, `neither a built-in tool nor`, `is a built-in tool`, `no effect on `, `either command or url`, `only with `, `does not fit the other keys`, `stateless: not with`, `is below accepts`,
+	`allow: (it is missing|it is empty)`, `allow of .* does not list`, `it needs origins`, `is no origin`, `not the URL of a server`, `beside the preset`, `is listed twice`,
+	`(does not have|no agent has) the tool`, `has the same url`, `invalid name; use`, // what tools are and have
 	`the environment has no`, `no parameter`, `parameters are replaced only in`, `is not the name of a variable`, `\$\{.* without `, // values from elsewhere
 }, "|"))
 
@@ -110,8 +114,8 @@ func TestSchemaAndLoaderAgreeOnEveryKey(t *testing.T) {
 			require.True(t, w.Status == specfile.Idle || fits < len(values), "anything fits")
 		})
 	}
-	for _, place := range []string{"spec", "team", "orchestrator", "agent", "agentDefaults", "task", "taskDefaults", "input", "dependency", "use", "endpoint", "fallback", "message", "goal", "coordinator", "provenance", "requires",
-		"policy", "rule", "translate", "summarize", "redact", "pattern", "declassify", "endorse", "renew"} {
+	for _, place := range []string{"spec", "team", "orchestrator", "agent", "agentDefaults", "task", "taskDefaults", "input", "dependency", "use", "workspace", "endpoint", "fallback", "message", "goal", "coordinator", "provenance", "requires", "loopDetection",
+		"policy", "rule", "translate", "summarize", "redact", "pattern", "declassify", "endorse", "renew", "tool", "mcp"} {
 		require.False(t, requireSame(t, s, specWith(place, "bogus", "1")), "%s takes unknown keys", place)
 	}
 }
@@ -123,17 +127,19 @@ var inside = map[string]struct {
 }{
 	"spec.goal": {"goal", ""}, "spec.coordinator": {"coordinator", ""}, "spec.inputs": {"input", "map"}, "spec.agentDefaults": {"agentDefaults", ""},
 	"spec.taskDefaults": {"taskDefaults", ""}, "spec.agents": {"agent", "list"}, "spec.tasks": {"task", "list"}, "spec.messages": {"message", "list"},
+	"spec.tools": {"tool", "map"}, "tool.mcp": {"mcp", ""},
 	"spec.endpoints": {"endpoint", "map"}, "spec.fallback": {"fallback", "list"}, "agent.fallback": {"fallback", "list"}, "coordinator.fallback": {"fallback", "list"}, "spec.team": {"team", ""}, "spec.orchestrator": {"orchestrator", ""}, "team.agents": {"agent", "list"},
-	"task.dependsOn": {"dependency", "list"}, "task.uses": {"use", "list"}, "taskDefaults.uses": {"use", "list"},
+	"task.dependsOn": {"dependency", "list"}, "task.uses": {"use", "list"}, "task.workspace": {"workspace", ""}, "taskDefaults.workspace": {"workspace", ""}, "taskDefaults.uses": {"use", "list"},
 	"spec.policy": {"policy", ""}, "policy.rules": {"rule", "list"}, "policy.redact": {"redact", ""}, "policy.declassify": {"declassify", "list"},
 	"policy.endorse": {"endorse", "list"}, "policy.renew": {"renew", "list"}, "rule.redact": {"redact", ""}, "rule.translate": {"translate", ""},
 	"translate.summarize": {"summarize", ""}, "redact.patterns": {"pattern", "list"},
+	"agent.loopDetection": {"loopDetection", ""}, "agentDefaults.loopDetection": {"loopDetection", ""},
 	"task.requires": {"requires", ""}, "taskDefaults.requires": {"requires", ""},
 }
 
 // good are values that fit, by what the reference says may be written.
 var good = map[string][]any{
-	"text": {"a", " b "}, "text, `${ENV}`": {"m", ""}, "path, `${ENV}`": {"testdata/ok/claim.md"}, "true or false": {true, false},
+	"text": {"a", " b "}, "text, `${ENV}`": {"m", ""}, "path, `${ENV}`": {"testdata/ok/claim.md"}, "folder, `${ENV}`": {"testdata/folder"}, "list of globs": {[]any{"*.md", "src/**"}}, "list of paths of files": {[]any{"**"}, []any{"a/*/b"}}, "true or false": {true, false},
 	"whole number": {0, -2, 7}, "whole number from 1": {1, 40}, "milliseconds": {0, 1.5, 1000}, "bytes": {1, 262144}, "number": {1, 1.0}, "US dollars": {0, 2.5}, "US dollars, more than 0": {0.000001, 2.5, 40}, "list of texts": {[]any{}, []any{"a", "b"}},
 	"list of `memory`, `inputs`": {[]any{}, []any{"inputs"}}, "text or `{file: PATH}`": {"text", map[string]any{"file": "testdata/ok/claim.md"}},
 	"text, `{file: PATH}`, or see goal": {"A goal."}, "mapping of texts, `${ENV}`": {map[string]any{}, map[string]any{"X-A": "b"}},

@@ -1,6 +1,7 @@
 package specfile_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -46,10 +47,14 @@ var samples = map[string]string{
 	"goal.text": "Another goal.", "goal.file": "prompt.md", "goal.classification": "public",
 	"coordinator.model": "m", "coordinator.provider": "openai", "coordinator.baseURL": "http://localhost:1/v1", "coordinator.apiKey": "\"${KEY}\"",
 	"coordinator.headers": "{X-A: b}", "coordinator.systemPrompt": "{file: prompt.md}", "coordinator.instructions": "Be brief.",
-	"coordinator.accepts": "public", "coordinator.mayGrant": "[memory, inputs]", "coordinator.maxPromptBytes": "1000", "coordinator.maxTurns": "3",
+	"coordinator.accepts": "public", "coordinator.mayGrant": "[memory, inputs, tools]", "coordinator.maxPromptBytes": "1000", "coordinator.maxTurns": "3",
 	"coordinator.maxTokens": "100", "coordinator.maxTokenBudget": "1000", "coordinator.maxCostBudget": "0.25", "coordinator.temperature": "0", "coordinator.topP": "0.5", "coordinator.maxTokensKey": "max_tokens", "coordinator.systemRole": "developer",
 	"coordinator.frequencyPenalty": "-2", "coordinator.presencePenalty": "0.5", "coordinator.seed": "0", "coordinator.stop": "\"\\n\"", "coordinator.reasoningEffort": "high",
 	"coordinator.extraBody": "{min_p: 0.1}", "spec.structuredOutput": "schema", "agent.structuredOutput": "object", "coordinator.structuredOutput": "prompt", "coordinator.timeoutMs": "1000",
+	"spec.tools": "{x: {mcp: {command: c}, allow: [t]}}", "tool.mcp": "{command: other}", "tool.allow": "[u]", "tool.accepts": "public", "tool.produces": "confidential", "tool.effect": "none",
+	"tool.repeatable": "true", "tool.stateless": "true", "tool.shared": "true", "tool.timeoutMs": "1000", "tool.maxOutputBytes": "1000", "tool.origins": "[\"https://example.com\"]",
+	"mcp.type": "stdio", "mcp.command": "other", "mcp.args": "[x]", "mcp.env": "{A: b}", "mcp.cwd": "sub", "mcp.url": "http://localhost:1/mcp", "mcp.headers": "{X-A: b}",
+	"agent.tools": "[glob]", "agent.toolPreset": "readonly", "agent.allowUntrusted": "[bash]", "orchestrator.defaultToolPreset": "full",
 	"coordinator.callTimeoutMs": "1000", "coordinator.disallowedTools": "[bash]",
 	"message.from": "user", "message.to": "b", "message.text": "other", "message.classification": "public", "message.ttlMs": "1000",
 	"requires.requiredTools": "[bash]", "requires.requiredCapabilities": "[other]", "requires.requiredBackend": "process", "requires.requiredProvider": "openai",
@@ -67,18 +72,22 @@ var samples = map[string]string{
 	"agent.maxTokensKey": "max_completion_tokens", "agent.systemRole": "merge", "agent.frequencyPenalty": "1.5", "agent.presencePenalty": "0", "agent.seed": "-9007199254740992",
 	"agent.stop": "[END, \" \"]", "agent.reasoningEffort": "low", "agent.extraBody": "{chat_template_kwargs: {enable_thinking: false}, user: u}",
 	"agent.timeoutMs": "1000", "agent.callTimeoutMs": "1000", "agent.outputSchema": "{type: object}", "agent.disallowedTools": "[bash]",
+	"agent.loopDetection": "{onLoopDetected: terminate}", "loopDetection.maxRepetitions": "2", "loopDetection.loopDetectionWindow": "9", "loopDetection.onLoopDetected": "warn",
 	"task.title": "Other", "task.description": "{file: prompt.md}", "task.key": "k", "task.assignee": "a", "task.dependsOn": "[First]",
-	"task.uses": "[claim]", "task.dependencyPayload": "both", "task.memoryScope": "all", "task.classification": "public",
+	"task.uses": "[claim]", "task.tools": "[]", "task.dependencyPayload": "both", "task.memoryScope": "all", "task.classification": "public",
 	"task.requiredTags": "[t]", "task.ttlMs": "1000", "task.maxRetries": "2", "task.retryDelayMs": "0", "task.retryBackoff": "1.5",
 	"task.acceptTruncated": "true", "task.timeoutMs": "1000", "task.outputSchema": "{file: schema.json}", "task.role": "r", "task.requires": "{requiredTools: [bash]}", "task.priority": "high", "task.metadata": "{a: 1}",
 	"input.file": "prompt.md", "input.text": "other", "input.classification": "public", "input.ttlMs": "1000",
 	"task.needToKnow": "[/x]", "dependency.need": "[/x]", "use.need": "[/x]", "use.reveal": "{iban: [\"\"]}",
 	"task.provenance": "{from: coordinator}", "provenance.from": "user", "provenance.run": "r", "provenance.envelope": "e",
 	"provenance.createdAt": "\"2026-01-31T09:30:00Z\"", "provenance.expiresAt": "\"2026-01-31T09:30:00.5Z\"",
+	"input.dir": "testdata/folder", "input.exclude": "[b.txt]", "task.workspace": "{input: claim}", "workspace.input": "claim", "workspace.need": "[/a.txt]", "workspace.maxBytes": "1000", "workspace.maxFiles": "100", "workspace.maxOutputs": "5", "workspace.maxOutputBytes": "500", "use.at": "here", "dependency.files": "[src/**]", "task.outputFiles": "[\"*.md\"]",
 	"dependency.task": "Third", "dependency.as": "both", "dependency.optional": "true",
 	"use.name": "other", "endpoint.accepts": "public", "endpoint.requestsPerMinute": "60", "endpoint.tokensPerMinute": "10000", "endpoint.maxConcurrency": "4",
 	"spec.fallback": "[{model: f}]", "agent.fallback": "[{model: f}]", "coordinator.fallback": "[{model: f}]",
 	"fallback.model": "m", "fallback.provider": "openai", "fallback.baseURL": "http://localhost:1/v1", "fallback.apiKey": "\"${KEY}\"", "fallback.headers": "{X-A: b}",
+	"agent.backend": "{kind: process, command: sh}", "backend.kind": "process", "backend.command": "bash", "backend.args": "[-c, x]", "backend.env": "{A: \"${KEY}\"}",
+	"backend.cwd": "data", "backend.input": "none", "backend.confine": "true", "backend.repeatable": "true",
 	"fallback.maxTokensKey": "max_tokens", "fallback.systemRole": "merge", "fallback.extraBody": "{user: u}", "fallback.structuredOutput": "prompt",
 }
 
@@ -88,7 +97,7 @@ var silent = []string{
 	"spec.team", "spec.provider", "spec.sharedMemory", "spec.strictAssignees", "spec.params", "spec.schemas",
 	"team.sharedMemory", "orchestrator.defaultProvider", "orchestrator.strictAssignees",
 	"agent.provider", "agent.disallowedTools", "agentDefaults.provider", "agentDefaults.disallowedTools",
-	"coordinator.provider", "coordinator.disallowedTools", "fallback.provider",
+	"coordinator.provider", "coordinator.disallowedTools", "fallback.provider", "mcp.type", "backend.kind",
 }
 
 // ofPolicy are the places of a policy.
@@ -146,11 +155,38 @@ func specWith(place, key, value string) string {
 	if place == "fallback" {
 		top["agents"] = "agents: [{name: a, fallback: [{" + with("fallback", place, key, value, "model: g") + "}]}]\n"
 	}
+	switch {
+	case place == "loopDetection":
+		top["agents"] = "agents: [{name: a, loopDetection: {" + with("loopDetection", place, key, value, "maxRepetitions: 4") + "}}]\n"
+	case place == "tool" && key == "origins":
+		top["tools"], top["agents"] = "tools: {http_get: {origins: "+value+"}}\n", "agents: [{name: a, tools: [http_get]}]\n"
+	case place == "tool":
+		top["tools"], top["agents"] = "tools: {s: {"+with("tool", place, key, value, "mcp: {command: c}", "allow: [t]")+"}}\n", "agents: [{name: a, tools: [s]}]\n"
+	case place == "mcp":
+		where := "command: c"
+		if key == "url" || key == "headers" {
+			where = "url: http://localhost:2/mcp"
+		}
+		top["tools"], top["agents"] = "tools: {s: {mcp: {"+with("mcp", place, key, value, where)+"}, allow: [t]}}\n", "agents: [{name: a, tools: [s]}]\n"
+	case key == "allowUntrusted" && place == "agent":
+		top["agents"] = "agents: [{name: a, toolPreset: full, allowUntrusted: " + value + "}]\n"
+	case key == "allowUntrusted" && place == "agentDefaults":
+		top["agents"] = "agents: [{name: a, toolPreset: full}]\n"
+	}
+	if place == "backend" {
+		top["agents"] = "agents: [{name: a, backend: {" + with("backend", place, key, value, "kind: process", "command: sh", "confine: false") + "}}]\n"
+	}
 	if place == "goal" && key == "file" {
 		top["goal"] = "goal: {file: " + value + "}\n"
 	}
 	if place == "input" && key == "from" {
 		top["inputs"] = "inputs: {claim: {from: " + value + "}}\n"
+	}
+	if place == "input" && key == "dir" {
+		top["inputs"] = "inputs: {claim: {dir: " + value + "}}\n"
+	}
+	if place == "input" && key == "exclude" || place == "workspace" || place == "use" && key == "at" || key == "workspace" {
+		top["inputs"] = "inputs: {claim: {" + with("input", place, key, value, "dir: testdata/folder") + "}}\n"
 	}
 	if place == "from" {
 		top["inputs"] = "inputs: {claim: {from: {" + with("from", place, key, value, "run: r", "task: t") + "}}}\n"
@@ -179,7 +215,7 @@ func specWith(place, key, value string) string {
 	}
 	var text strings.Builder
 	text.WriteString(extra["spec"])
-	for _, part := range []string{"goal", "coordinator", "agents", "tasks", "inputs", "messages", "prices", "endpoints", "defaults", "policy"} {
+	for _, part := range []string{"goal", "coordinator", "agents", "tasks", "inputs", "messages", "prices", "endpoints", "defaults", "tools", "policy"} {
 		text.WriteString(top[part])
 	}
 	return text.String()
@@ -199,6 +235,12 @@ func task3(place, key, value string) string {
 	words := []string{"title: Third", "description: Third."}
 	if place == "requires" {
 		words = append(words, "requires: {"+key+": "+value+"}")
+	}
+	if place == "workspace" {
+		words = append(words, "workspace: {"+with("workspace", place, key, value, "input: claim")+"}")
+	}
+	if place == "dependency" && key == "files" {
+		words = append(words, "outputFiles: [\"**\"]")
 	}
 	if place == "provenance" {
 		words = append(words, "provenance: {"+with("provenance", place, key, value, "from: coordinator")+"}")
@@ -233,6 +275,9 @@ func fingerprint(t *testing.T, f *specfile.File) string {
 	}
 	for _, a := range agents {
 		a.Member.Origin = provenance.Position{}
+		if p := a.Process; p != nil {
+			fmt.Fprintln(&b, p.Command, p.Args, p.Env, p.Secrets, p.Dir, p.Input, p.Timeout, *cmp.Or(p.Confine, new(false)), p.Repeatable)
+		}
 		for _, c := range append([]specfile.Connection{a.Connection}, a.Fallback...) {
 			fmt.Fprintf(&b, "%s %q %v %v %v %v %v %v\n", c, c.APIKey.Reveal(), c.Headers, c.MaxTurns, c.MaxTokens, deref(c.Temperature), deref(c.TopP), []any{c.Timeout, c.CallTimeout,
 				c.MaxTokensKey, c.SystemRole, deref(c.FrequencyPenalty), deref(c.PresencePenalty), c.Seed != nil, c.Stop, c.ReasoningEffort, string(c.ExtraBody), c.StructuredOutput})
@@ -241,8 +286,13 @@ func fingerprint(t *testing.T, f *specfile.File) string {
 		if a.Member.Produces != nil {
 			produces = a.Member.Produces.String()
 		}
-		a.Member.Produces = nil
-		fmt.Fprintf(&b, "%+v %s\n", a.Member, produces)
+		fmt.Fprintln(&b, withoutTools(&a.Member))
+		loops := "-"
+		if l := a.Member.LoopDetection; l != nil {
+			loops = fmt.Sprintf("%+v", *l)
+		}
+		a.Member.Produces, a.Member.LoopDetection = nil, nil
+		fmt.Fprintf(&b, "%+v %s %s\n", a.Member, produces, loops)
 	}
 	fmt.Fprintln(&b, policyOf(t, f))
 	for _, s := range f.Tasks {
@@ -255,17 +305,27 @@ func fingerprint(t *testing.T, f *specfile.File) string {
 			fmt.Fprintf(&b, "%+v\n", *s.Source.Record)
 			s.Source.Record = nil
 		}
-		fmt.Fprintf(&b, "%+v\n", s)
+		fmt.Fprintf(&b, "%+v %#v\n", s, s.Tools)
 	}
 	for i := range f.Run.Inputs {
 		in := f.Run.Inputs[i] // an input prints its size only
 		fmt.Fprintln(&b, in.Name, in.Text, in.Classification, in.TTL, in.MaxContextBytes, in.Cut, in.Envelope)
 	}
 	fmt.Fprintf(&b, "%v %+v %s %s %v %v %v", f.Run.Output, []any{f.Run.MaxConcurrency, f.Run.Timeout, f.Run.MaxTokenBudget, f.Run.MaxCostBudget, f.Run.Strategy, f.Run.Auto}, f.Name, filepath.Base(f.Offline), f.Config.Endpoints, f.Config.MaxContextBytes, f.Config.MaxPromptBytes)
+	fmt.Fprintln(&b, specfile.Servers(f))
 	prices, err := json.Marshal(f.Config.Prices)
 	require.NoError(t, err)
 	fmt.Fprintln(&b, f.Run.Reuse, string(prices), f.Limits)
 	return b.String()
+}
+
+// withoutTools takes the tools from a member and describes them.
+func withoutTools(m *engine.Member) (all []string) {
+	for _, one := range m.Tools {
+		all = append(all, fmt.Sprintln(one.Name, one.Accepts, one.Level(), one.Effect, one.Repeatable, one.Stateful, one.Timeout, one.MaxOutput, one.Description))
+	}
+	m.Tools = nil
+	return all
 }
 
 // policyOf is what a policy says and what is asserted, wherever it stands.
@@ -293,10 +353,12 @@ func deref(f *float64) any {
 func TestEveryKey(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	write(t, dir, "script.yaml", "x", "prompt.md", "A prompt.", "schema.json", `{"type": "array"}`)
+	write(t, dir, "script.yaml", "x", "prompt.md", "A prompt.", "schema.json", `{"type": "array"}`, "testdata/folder/a.txt", "a", "testdata/folder/b.txt", "b")
 	without := fingerprint(t, must(t, dir, "base", specWith("", "", "")))
 	withPolicy := fingerprint(t, must(t, dir, "base", specWith("policy", "", "")))
 	withFallback := fingerprint(t, must(t, dir, "base", specWith("fallback", "", "")))
+	withTool := fingerprint(t, must(t, dir, "base", specWith("tool", "", "")))
+	withBackend := fingerprint(t, must(t, dir, "base", specWith("backend", "", "")))
 	for _, w := range specfile.Vocabulary() {
 		id := w.Place + "." + w.Key
 		base := without
@@ -305,6 +367,12 @@ func TestEveryKey(t *testing.T) {
 		}
 		if w.Place == "fallback" {
 			base = withFallback
+		}
+		if w.Place == "tool" || w.Place == "mcp" {
+			base = withTool
+		}
+		if w.Place == "backend" {
+			base = withBackend
 		}
 		t.Run(id, func(t *testing.T) {
 			t.Parallel()
@@ -319,7 +387,7 @@ func TestEveryKey(t *testing.T) {
 				text := specWith(w.Place, w.Key, sample)
 				got := must(t, dir, id, text)
 				for _, warning := range got.Warnings {
-					require.Regexp(t, "no task uses it|nothing uses|no effect: the tasks are written|not called|unsafeText|no agent has the model", warning.Message)
+					require.Regexp(t, "no task uses it|nothing uses|no planned task can have its tools|no effect: the tasks are written|not called|unsafeText|no agent has it|no agent has the model", warning.Message)
 				}
 				if slices.Contains(silent, id) {
 					require.Equal(t, base, fingerprint(t, got))
@@ -467,7 +535,7 @@ tasks:
 `, specfile.Options{})
 	require.NoError(t, err)
 	require.Empty(t, f.Warnings)
-	_, err = load(t, "agents: [{name: a, toolPreset: readonly, topK: 5}]", specfile.Options{})
+	_, err = load(t, "agents: [{name: a, backend: {kind: person, command: x}, topK: 5}]", specfile.Options{})
 	require.ErrorIs(t, err, specfile.ErrNotBuilt)
 	require.ErrorIs(t, err, specfile.ErrRefused)
 }

@@ -92,16 +92,19 @@ var kinds = map[string]kind{
 	"ruleSide":       given.ofOne(`write one rule for each pair, or "*" for all`),
 	"entrySide":      given.ofOne("write one entry for each pair"),
 	"envText":        newKind(isText, "text, `${ENV}`", "a text", inQuotes),
+	"setting":        newKind(isText, "text, `${ENV}`", "a text", inQuotes).as(filled).checked(checkNotBlank),
 	"secret":         newKind(isText, "text, `${ENV}`", "a text", "write ${NAME}, where NAME is a variable of the environment"),
 	"path":           filePath,
+	"folder":         newKind(isText, "folder, `${ENV}`", "the path of a folder", inQuotes).as(filled).ofOne("write one path").checked(checkNotBlank),
 	"inputFile":      filePath.ofOne("write one path; one input for each file"),
+	"backend":        newKind(isText, "`process`", "the word process", "write process").as(oneOf([]string{"process"})).checked(checkBackend),
 	"boolean":        newKind(isBool, "true or false", "true or false", "write true or false, without quotes"),
 	"never":          newKind(isText, "`never`", "the word never", "write never, or leave the key out").as(oneOf([]string{"never"})).fitting(func(n *node) bool { return n.text == "never" }),
 	"provider":       newKind(isText, "`openai`", "openai", "write openai, or leave the key out").as(oneOf([]string{openAI})).checked(checkProvider),
 	"instant":        newKind(isText, "time", "a time", `write it as "2026-01-31T09:30:00Z"`).as(object{{"type", "string"}, {"pattern", instantForm.String()}}).fitting(isInstant),
 	"classification": words(label.Classifications()...),
 	"strategy":       words(strategies()...),
-	"mayGrant":       wordList("memory", "inputs"),
+	"mayGrant":       wordList("memory", "inputs", "tools"),
 
 	"whole":      newKind(isNumber, "whole number", "a whole number", "write a number such as 2, without quotes").integers(-math.MaxInt32, math.MaxInt32),
 	"count":      newKind(isNumber, "whole number from 1", "a whole number of at least 1", "write a number such as 4, without quotes, or leave the key out").integers(1, math.MaxInt32),
@@ -112,10 +115,13 @@ var kinds = map[string]kind{
 	"millis":     millis,
 
 	"texts":      newKind(isList, "list of texts", "a list of texts", "write [a, b]").as(listOf(typed("string"))).checked(checkTexts),
+	"envTexts":   newKind(isList, "list of texts, `${ENV}`", "a list of texts", "write [a, b]").as(listOf(typed("string"))).checked(checkTexts),
 	"assertions": newKind(isList, "list of assertions", "a list of assertions", "write a line such as - internal_notes never reaches letters").as(listOf(filled)).checked(checkAssertions),
 	"allowPaths": newKind(isList, "list of paths", "a list of paths", "write a list such as [/score, /facts/**]").as(filledListOf(typed("string"))).checked(checkAllow),
 	"blockPaths": newKind(isList, "list of paths and names", "a list of paths and names", "write a list such as [/facts/notes, internal_notes]").
 		as(filledListOf(typed("string"))).checked(checkBlock),
+	"filePaths": newKind(isList, "list of paths of files", "a list of paths", "write a list such as [report.md, src/**]").as(filledListOf(typed("string"))).checked(checkFilePaths),
+	"globs":     newKind(isList, "list of globs", "a list of globs", "write a list such as [report.md, src/**]").as(filledListOf(typed("string"))).checked(checkGlobs),
 	"personalKinds": newKind(isList, "list of `"+strings.Join(kindNames(), "`, `")+"`", "a list of kinds", "write a list such as [ip, mac]").
 		as(filledListOf(oneOf(kindNames()))).checked(checkKinds),
 	"dependsOn": list.as(listOf(anyOf(typed("string"), ref("dependency")))),
@@ -130,6 +136,8 @@ var kinds = map[string]kind{
 		as(anyOf(stopText, append(filledListOf(stopText), member{"maxItems", maxStops}))).or(is(isList)).checked(checkStops),
 	"schema": schema,
 
+	"tools":   mapping.as(anyOf(mapOf(ref("tool")), append(typed("array"), member{"maxItems", 0}))).or(func(n *node) bool { return n.is == isList && n.len() == 0 }),
+	"textMap": newKind(isObject, "mapping of texts, `${ENV}`", "a mapping of texts", "write {NAME: value}").as(mapOf(typed("string"))).checked(checkTextValues),
 	"headers": newKind(isObject, "mapping of texts, `${ENV}`", "a mapping of texts", "write {Name: value}").as(mapOf(typed("string"))).checked(checkTextValues),
 	"metadata": newKind(isObject, "mapping of texts, numbers, booleans and lists of them", "a mapping of texts, numbers, booleans and lists of them", "write {name: value}").
 		as(mapOf(anyOf(object{{"type", []any{"string", "number", "boolean"}}}, anyOf(listOf(typed("string")), listOf(typed("number")), listOf(typed("boolean")))))),
@@ -137,12 +145,13 @@ var kinds = map[string]kind{
 		as(namedMapOf(oneOf(kindNames()), filledListOf(typed("string")))).checked(checkReveals),
 	"extraBody": newKind(isObject, "mapping", "a mapping", "write {name: value}").
 		as(object{{"type", "object"}, {"propertyNames", object{{"pattern", connection.ExtraName}, {"not", oneOf(connection.Reserved())}}}}).checked(checkExtraBody),
-	"provenance": mapping.hinted("write {from: coordinator}, or remove it if the task is your own").as(ref("provenance")),
-	"requires":   mapping.hinted("write {requiredCapabilities: [a, b]}").ofOne("write {requiredCapabilities: [a, b]}; tasks that it waits for stand in dependsOn").as(ref("requires")),
-	"summarize":  mapping.hinted("write {maxTokens: 200}").as(ref("summarize")),
-	"inputs":     mapping.as(mapOf(anyOf(ref("input"), typed("null")))),
-	"params":     mapping.as(namedMapOf(object{{"pattern", paramPattern}}, object{{"type", []any{"string", "number", "boolean", "null"}}})),
-	"schemas":    mapping.as(mapOf(object{{"type", []any{"object", "boolean"}}})),
+	"provenance":    mapping.hinted("write {from: coordinator}, or remove it if the task is your own").as(ref("provenance")),
+	"requires":      mapping.hinted("write {requiredCapabilities: [a, b]}").ofOne("write {requiredCapabilities: [a, b]}; tasks that it waits for stand in dependsOn").as(ref("requires")),
+	"loopDetection": mapping.hinted("write {maxRepetitions: 3}, or {} for the defaults").as(ref("loopDetection")),
+	"summarize":     mapping.hinted("write {maxTokens: 200}").as(ref("summarize")),
+	"inputs":        mapping.as(mapOf(anyOf(ref("input"), typed("null")))),
+	"params":        mapping.as(namedMapOf(object{{"pattern", paramPattern}}, object{{"type", []any{"string", "number", "boolean", "null"}}})),
+	"schemas":       mapping.as(mapOf(object{{"type", []any{"object", "boolean"}}})),
 }
 
 // kindOf returns the kind for a word in the table of keys.

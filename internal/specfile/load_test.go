@@ -140,7 +140,7 @@ func TestLoadReadsATasksFileOfTheOriginal(t *testing.T) {
 	require.Equal(t, "http://localhost:1/v1", f.Agents[1].BaseURL)
 	require.Equal(t, "k", f.Agents[1].APIKey.Reveal())
 	require.Equal(t, []task.Ref{{Task: "Design"}}, f.Tasks[1].DependsOn)
-	require.Equal(t, []string{"7:49: agent \"builder\": compressToolResults: no effect here: about tools, which agents do not have"}, warnings(f))
+	require.Equal(t, []string{"7:49: agent \"builder\": compressToolResults: no effect here: the oldest results of tools are moved out of a conversation when it reaches maxPromptBytes"}, warnings(f))
 }
 
 func TestJSONAndYAMLSayTheSame(t *testing.T) {
@@ -242,8 +242,8 @@ tasks: [{title: T, description: d, uses: [claim, rules]}]
 		`Options.Inputs claim: cannot read: it is empty`,
 		`Options.Inputs "Rules": the spec has no such input`,
 	}, messages(t, err))
-	_, err = load(t, text, specfile.Options{Inputs: map[string]string{"claim": dir, "rules": filepath.Join(dir, "none")}})
-	require.Equal(t, []string{"Options.Inputs claim: cannot read: it is a folder", "Options.Inputs rules: cannot read: no such file or directory"}, messages(t, err))
+	_, err = load(t, text, specfile.Options{Inputs: map[string]string{"claim": os.DevNull, "rules": filepath.Join(dir, "none")}})
+	require.Equal(t, []string{"Options.Inputs claim: cannot read: it is not a regular file", "Options.Inputs rules: cannot read: no such file or directory"}, messages(t, err))
 }
 
 func TestParamsOfFlags(t *testing.T) {

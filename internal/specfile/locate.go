@@ -30,6 +30,7 @@ type places struct {
 	readings
 	params  map[string]*param
 	options *Options
+	tools   *Toolbox
 	files   map[*node]*source // the source that a {file: PATH} names
 	asserts []*node           // of the run's assertions
 }
@@ -46,7 +47,9 @@ type inputPlaceOf struct {
 	fields *fields
 	src    *source
 	key    int
-	run    string // the whole ID of the run whose result it is
+
+	isFolder bool
+	run      string // the whole ID of the run whose result it is
 }
 
 // Locate turns a [task.Problem] or [task.Problems], whose pointers refer to f, into an
@@ -104,6 +107,11 @@ func (p *places) find(t task.Problem) finding {
 	}
 	out := finding{Problem: Problem{Message: message, Hint: strings.ReplaceAll(t.Hint, "leave dependencyPayload out", "leave "+p.payloadKey(parts)+" out"), Err: t}}
 	n, src, at := p.resolve(parts)
+	out.Hint = inFileWords.Replace(out.Hint)
+	if call, ok := errors.AsType[*plan.UntrustedCallError](t); ok && call.Agent < len(p.agents) && p.agents[call.Agent] != nil {
+		n, src, at = p.toolsOf(p.agents[call.Agent])
+		out.Hint = strings.ReplaceAll(out.Hint, strconv.Quote(call.Tool), strconv.Quote(p.tools.written(call.Tool)))
+	}
 	if need := p.unmet(t, parts); need != nil {
 		n, src, at = need, need.src, need.at
 		if need == pick(p.tasks, parts).get("needToKnow") {
@@ -124,6 +132,19 @@ func (p *places) find(t task.Problem) finding {
 		out.src, out.at = placeInText(n, skipSpaces(n.text, lineOffset(n.text, t.Line)))
 	}
 	return out
+}
+
+// inFileWords replaces fields of Go in hints about tools by keys of a file.
+var inFileWords = strings.NewReplacer("AllowUntrusted of agent", "allowUntrusted of agent", "raise Accepts of the tool", "raise accepts of the tool")
+
+// toolsOf returns the value that gives an agent its tools, or the one that trusts them.
+func (p *places) toolsOf(f *fields) (*node, *source, int) {
+	for _, key := range [...]string{"allowUntrusted", "tools", "toolPreset"} {
+		if n := f.get(key); n != nil {
+			return n, n.src, n.at
+		}
+	}
+	return nil, f.node.src, f.node.at
 }
 
 // unmet returns the value of need that a problem of a dependency or an input is about.

@@ -45,6 +45,8 @@ func setValue(to any, n *node) {
 		*to = llm.Dollars(amount(n))
 	case *[]task.Path:
 		*to = pathList(n)
+	case *filePaths:
+		*to = filePathsOf(n)
 	case *[]string:
 		*to = textList(n)
 	case *map[string][]task.Path:
@@ -102,6 +104,8 @@ func nodeOf(from any) *node {
 		return floatsNode(from.Dollars())
 	case *[]task.Path:
 		return pathsNode(*from)
+	case *filePaths:
+		return textsNode(from.globs())
 	case *map[string][]task.Path:
 		n := objectNode()
 		for _, kind := range sortedKeys(*from) {

@@ -3,6 +3,7 @@ package specfile
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/provenance"
@@ -37,11 +38,13 @@ func (r policyReader) readPolicy() {
 	for _, e := range r.entries(f, "endorse", "endorse") {
 		d := handoff.Endorser{Entry: handoff.Entry{Origin: e.origin()}}
 		entryMembers(&d.Entry).read(e.own)
+		r.exactSides(e, &d.From, &d.To)
 		p.Endorse = append(p.Endorse, d)
 	}
 	for _, e := range r.entries(f, "renew", "renew") {
 		d := handoff.Renewal{Entry: handoff.Entry{Origin: e.origin()}}
 		append(entryMembers(&d.Entry), member{"ttlMs", &d.TTL}).read(e.own)
+		r.exactSides(e, &d.From, &d.To)
 		p.Renew = append(p.Renew, d)
 	}
 	if n.len() > 0 {
@@ -109,6 +112,7 @@ func (r policyReader) rule(i int, f *fields) handoff.PairRule {
 	members{
 		{"name", &p.ID}, {"from", &p.From}, {"to", &p.To}, {"mode", &p.Mode}, {"allow", &p.Allow}, {"block", &p.Block}, {"maxClassification", &p.Ceiling},
 	}.read(f.own)
+	r.exactSides(f, &p.From, &p.To)
 	// The gate checks the rest of a rule whose allow or reveal could not be read.
 	if f.own("allow") == nil && f.node.get("allow") != nil {
 		p.Allow = []task.Path{task.Whole}
@@ -117,6 +121,18 @@ func (r policyReader) rule(i int, f *fields) handoff.PairRule {
 		p.Reveal = map[redact.Kind][]task.Path{redact.IBAN: {task.Whole}}
 	}
 	return p
+}
+
+// exactSides replaces tool:SERVER/TOOL by the name of the tool as a reader, and tool:SERVER if
+// the server has one tool; several are a problem.
+func (r policyReader) exactSides(f *fields, from, to *string) {
+	for key, side := range map[string]*string{"from": from, "to": to} {
+		all := r.file.Tools.exactReaders(*side)
+		if len(all) > 1 {
+			r.bad(f.own(key), "write an entry for each: "+strings.Join(all, ", "), "%s: %s has several tools", key, quote(*side))
+		}
+		*side = all[0]
+	}
 }
 
 // redaction reads what is redacted in addition to what always is.
@@ -177,6 +193,7 @@ func (r policyReader) declassifier(f *fields) handoff.Declassifier {
 	}
 	d := handoff.Declassifier{Entry: handoff.Entry{Origin: f.origin()}, LowerTo: label.Internal}
 	append(entryMembers(&d.Entry), members{{"paths", &d.Paths}, {"lowerTo", &d.LowerTo}, {"unsafeText", &d.UnsafeText}}...).read(f.own)
+	r.exactSides(f, &d.From, &d.To)
 	if d.UnsafeText {
 		n := f.own("unsafeText")
 		r.subject = func() string { return "policy: " + entryName("declassify", 0, f.node) + ": " }

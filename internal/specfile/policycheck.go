@@ -46,6 +46,9 @@ func (r policyReader) checkPolicy(p *handoff.Policy, f *fields) {
 	for i := range r.file.Agents {
 		parties = append(parties, gate.Party{Name: r.file.Agents[i].Member.Name})
 	}
+	for _, name := range r.file.Tools.readers() {
+		parties = append(parties, gate.Party{Name: name})
+	}
 	_, err := gate.Compile(p, parties)
 	problems, _ := errors.AsType[task.Problems](err)
 	for _, problem := range slices.DeleteFunc(r.file.known(problems), r.follows) {

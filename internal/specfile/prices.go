@@ -92,7 +92,9 @@ func (r checker) eachConnection(do func(*Connection)) {
 		}
 	}
 	for i := range r.file.Agents {
-		all(&r.file.Agents[i].Connection)
+		if r.file.Agents[i].Process == nil {
+			all(&r.file.Agents[i].Connection)
+		}
 	}
 	if c := r.file.Coordinator; c != nil {
 		all(&c.Connection)

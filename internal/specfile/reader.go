@@ -208,6 +208,7 @@ func (r *reader) read() {
 	r.readParams(r.places.layers)
 	r.readSchemas(r.places.layers)
 	agentReader{r}.readAgents()
+	toolReader{reader: r}.readTools()
 	inputReader{r}.readInputs()
 	taskReader{r}.readTasks()
 	goalReader{r}.readGoal()
@@ -225,6 +226,7 @@ func (r *reader) read() {
 	c.checkIdle()
 	c.checkPrices()
 	c.checkUnused()
+	c.checkGrantedTools()
 }
 
 // taskName names task i in a message.

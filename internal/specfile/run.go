@@ -141,6 +141,9 @@ func (r runReader) readModels() {
 		known, hit := r.setModel(agent, model, one)
 		if one && !hit {
 			hint := nearHint(agent, "write "+option+" AGENT=MODEL, with the name of an agent", known...)
+			if slices.ContainsFunc(r.file.Agents, func(a Agent) bool { return a.Process != nil && strings.EqualFold(a.Member.Name, agent) }) {
+				hint = "its backend is a command, which calls no model"
+			}
 			if strings.EqualFold(agent, handoff.Coordinator) {
 				hint = "there are tasks and no goal, so the coordinator is not called"
 			}
@@ -154,6 +157,9 @@ func (r runReader) readModels() {
 func (r runReader) setModel(agent, model string, one bool) (known []string, hit bool) {
 	for i := range r.file.Agents {
 		a := &r.file.Agents[i]
+		if a.Process != nil { // it has no model
+			continue
+		}
 		known = append(known, a.Member.Name)
 		if !one || strings.EqualFold(a.Member.Name, agent) {
 			a.Member.Model, hit = model, true
@@ -220,6 +226,18 @@ func (r checker) checkUnused() {
 	for _, name := range sortedKeys(r.places.params) {
 		if p := r.places.params[name]; !p.used {
 			r.warnAt(p.src, p.key, "write ${params."+name+"} where it belongs, or remove it", "params: nothing uses %s", quote(name))
+		}
+	}
+}
+
+// checkGrantedTools warns of tools that no planned task can have.
+func (r checker) checkGrantedTools() {
+	if r.file.Goal == nil || r.file.Coordinator == nil || r.file.Coordinator.MayGrant.Tools || len(r.found) > 0 {
+		return
+	}
+	for i := range r.file.Agents {
+		if m := &r.file.Agents[i].Member; len(m.Tools) > 0 && r.places.agents[i] != nil {
+			r.warn(r.places.agents[i].node, "write coordinator: {mayGrant: [tools]}", "%s: no planned task can have its tools", agentName(i, m.Name))
 		}
 	}
 }

@@ -22,14 +22,18 @@ func (s *saver) inputs() *node {
 			n.set("from", from)
 		} else if from := in.fields.own("from"); from != nil && !given {
 			n.set("from", from)
+		} else if given && in.isFolder {
+			n.set("dir", s.givenInput(in, path))
 		} else if given {
 			n.set("file", s.givenInput(in, path))
+		} else if dir := in.fields.own("dir"); dir != nil {
+			n.set("dir", s.path("input "+quote(in.name)+": dir", dir))
 		} else if file := in.fields.own("file"); file != nil {
 			n.set("file", s.path("input "+quote(in.name)+": file", file))
 		} else {
 			n.set("text", in.fields.own("text"))
 		}
-		for _, key := range []string{"classification", "ttlMs", "maxContextBytes", "cut"} {
+		for _, key := range []string{"exclude", "classification", "ttlMs", "maxContextBytes", "cut"} {
 			n.set(key, in.fields.own(key))
 		}
 		all.set(in.name, n)
@@ -97,9 +101,12 @@ func relative(dir, path string) (string, error) {
 	return filepath.ToSlash(rel), err
 }
 
-// checkThere returns why a file of a folder cannot be read.
+// checkThere returns why a file or a folder of a folder cannot be read.
 func checkThere(dir, rel string) error {
 	f, err := openInside(dir, rel)
+	if errors.Is(err, errFolder) {
+		return nil
+	}
 	if err != nil {
 		return err
 	}

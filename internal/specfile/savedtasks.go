@@ -35,7 +35,13 @@ func (s *saver) task(t *task.Spec) *node {
 	}
 	n.set("dependsOn", namesNode(t.DependsOn, "task", dependencyMembers))
 	n.set("uses", namesNode(t.Uses, "name", useMembers))
+	if t.Tools != nil && s.f.hasTools() {
+		n.set("tools", s.f.Tools.writtenNode(t.Tools))
+	}
 	what.write(n)
+	if t.Workspace != nil {
+		n.set("workspace", workspaceMembers(t.Workspace).node())
+	}
 	if t.Source.Record != nil {
 		n.set("provenance", provenanceMembers(t.Source.Record).node())
 	}

@@ -30,6 +30,9 @@ import (
 func (f *File) WithPlan(goal engine.Goal, tasks []task.Spec, dir string) (text []byte, left []Problem, err error) {
 	s := &saver{f: f, p: f.places, dir: dir, flat: len(f.places.layers) > 1, repeated: make(map[*fields]bool)}
 	for i := range f.Agents {
+		if f.Agents[i].Process != nil {
+			continue
+		}
 		maps.Copy(s.repeated, repeated(&f.Agents[i].Connection, f.places.agents[i].fallback))
 	}
 	if c := f.Coordinator; c != nil {
@@ -101,6 +104,7 @@ func (s *saver) spec(goal engine.Goal, tasks []task.Spec) *node {
 	if defaults := s.p.main.spec.own("agentDefaults"); defaults != nil && !s.flat {
 		n.set("agentDefaults", s.agent("agentDefaults: ", written("agentDefaults", defaults)))
 	}
+	n.set("tools", s.tools())
 	n.set("policy", s.p.main.spec.own("policy"))
 	n.set("assert", s.p.main.spec.own("assert"))
 	agents := listNode()
@@ -152,7 +156,7 @@ func (s *saver) coordinator() *node {
 func (s *saver) agent(who string, f *fields) *node {
 	n := objectNode()
 	l := &link{model: f.own("model"), baseURL: f.own("baseURL"), apiKey: f.own("apiKey"), headers: f.own("headers")}
-	if s.flat {
+	if s.flat && f.link != nil {
 		l = f.link
 	}
 	for i := range f.place.keys {
@@ -171,9 +175,13 @@ func (s *saver) agent(who string, f *fields) *node {
 			n.set(k.name, s.fallback(who, f.fallback))
 		case k.name == "fallback":
 			n.set(k.name, s.fallback(who, fallbackFields(value)))
+		case k.name == "backend" && value != nil:
+			n.set(k.name, s.program(who+"backend.", value))
 		case k.name == "baseURL", k.name == "apiKey", k.name == "headers":
 		case value != nil && k.status == Works:
 			n.set(k.name, s.copy(k.name, value))
+		case k.name == "toolPreset" && f.place.name == "agent" && f.get(k.name) == nil:
+			n.set(k.name, s.p.defaultPreset())
 		}
 	}
 	return n

@@ -63,6 +63,8 @@ var withoutSeparators = strings.NewReplacer("_", "", "-", "", " ", "", ".", "")
 func soundsSecret(key string) bool {
 	folded := withoutSeparators.Replace(strings.ToLower(key))
 	switch folded {
+	case "env":
+		return true
 	case "maxtokens", "maxtokenbudget", "tokensperminute", "maxtokenskey", "key":
 		return false
 	}

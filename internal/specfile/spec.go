@@ -17,6 +17,7 @@ import (
 	"io"
 	"io/fs"
 
+	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/llm/limit"
@@ -102,6 +103,13 @@ type Options struct {
 	// Offline is for callers that call no model. Variables then need not be set or allowed;
 	// those that are not stay as written.
 	Offline bool
+
+	// CallsTools is for callers that call tools, even if they are Offline: variables in the
+	// settings of tools must be set and allowed.
+	CallsTools bool
+
+	// Unlisted accepts MCP servers without allow, for callers that list what servers offer.
+	Unlisted bool
 }
 
 // called returns what messages call a field of the options.
@@ -131,6 +139,8 @@ type File struct {
 	Compat   bool              // written in a form of the original: it has the key team, or came with Options.Team
 	Warnings []Problem         // accepted but probably unintended, in the order of the text
 
+	Tools *Toolbox // the tools that it declares and that the agents have
+
 	// Env lists where variables of the environment are sent, by name, without the key that a
 	// client reads from the environment itself.
 	Env []EnvUse
@@ -153,4 +163,5 @@ func (f *File) OfflineAsWritten() string { return f.offlineShown }
 type Agent struct {
 	Member engine.Member
 	Connection
+	Process *agent.Process // the command that it is; nil for a model. It has no Connection
 }

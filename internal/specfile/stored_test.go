@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -20,7 +21,12 @@ func requireEqualFiles(t require.TestingT, want, got *specfile.File) {
 	require.Equal(t, want.Path, got.Path)
 	require.Equal(t, want.Dir, got.Dir)
 	require.Equal(t, want.Name, got.Name)
-	require.Equal(t, want.Agents, got.Agents)
+	agents, others := slices.Clone(want.Agents), slices.Clone(got.Agents)
+	require.Len(t, others, len(agents))
+	for i := range agents {
+		require.Equal(t, withoutTools(&agents[i].Member), withoutTools(&others[i].Member))
+	}
+	require.Equal(t, agents, others)
 	require.Equal(t, want.Config, got.Config)
 	require.Equal(t, want.Tasks, got.Tasks)
 	require.Equal(t, want.Goal, got.Goal)
@@ -76,6 +82,9 @@ func TestEveryFileCanBeReadFromItsCopies(t *testing.T) {
 		o.Path = filepath.Join(dir, filepath.Base(path))
 		want, err := specfile.Load(o)
 		require.NoError(t, err)
+		if slices.ContainsFunc(want.Agents, func(a specfile.Agent) bool { return a.Process != nil }) {
+			continue // a journal keeps no copy of a program, whose contents are part of the version
+		}
 		read++
 		require.Empty(t, want.Restored())
 		o.Stored = copies(t, want)
@@ -459,7 +468,7 @@ func TestEverySpecLoadsFromItsCopies(t *testing.T) {
 	t.Parallel()
 	words := specfile.Vocabulary()
 	dir := t.TempDir()
-	write(t, dir, "script.yaml", "x", "prompt.md", "A prompt.", "schema.json", `{"type": "array"}`)
+	write(t, dir, "script.yaml", "x", "prompt.md", "A prompt.", "schema.json", `{"type": "array"}`, "testdata/folder/a.txt", "a")
 	rapid.Check(t, func(rt *rapid.T) {
 		w := rapid.SampledFrom(words).Draw(rt, "key")
 		id := w.Place + "." + w.Key

@@ -21,6 +21,7 @@ func (r taskReader) readTasks() {
 		defaults = r.fields(n, "taskDefaults", nil)
 		r.subject = nil // as for a task that inherits them
 		r.uses(defaults.own("uses"))
+		r.workspace(defaults.own("workspace"))
 		r.requires(defaults.own("requires"))
 		r.metadata(defaults.own("metadata"))
 	}
@@ -48,7 +49,7 @@ func (r taskReader) readTasks() {
 func taskMembers(s *task.Spec) (who, what, bounds members) {
 	who = members{{"title", &s.Title}, {"key", &s.Key}, {"assignee", &s.Assignee}, {"role", &s.Role}, {"priority", &s.Priority}}
 	what = members{
-		{"needToKnow", &s.NeedToKnow}, {"memoryScope", &s.MemoryScope}, {"acceptTruncated", &s.AcceptTruncated},
+		{"needToKnow", &s.NeedToKnow}, {"memoryScope", &s.MemoryScope}, {"outputFiles", &s.OutputFiles}, {"acceptTruncated", &s.AcceptTruncated},
 		{"reuse", &s.Reuse}, {"classification", &s.Classification}, {"requiredTags", &s.RequiredTags},
 	}
 	bounds = members{
@@ -60,10 +61,12 @@ func taskMembers(s *task.Spec) (who, what, bounds members) {
 
 // task reads one task.
 func (r taskReader) task(f *fields, s *task.Spec) {
+	folder, limits := r.workspace(r.pick(f, "workspace"))
 	*s = task.Spec{
 		Requires:     r.requires(r.pick(f, "requires")),
 		DependsOn:    r.dependencies(f),
-		Uses:         r.uses(r.pick(f, "uses")),
+		Uses:         append(folder, r.uses(r.pick(f, "uses"))...),
+		Workspace:    limits,
 		OutputSchema: r.schema(r.pick(f, "outputSchema")),
 		Metadata:     r.metadata(r.pick(f, "metadata")),
 		Source:       provenance.Source{Record: r.provenance(f.own("provenance")), Origin: f.node.origin()},
@@ -72,6 +75,7 @@ func (r taskReader) task(f *fields, s *task.Spec) {
 	who.read(f.get)
 	what.read(f.get)
 	bounds.read(f.get)
+	s.Tools = r.tools(r.pick(f, "tools"), s.Assignee)
 	s.MaxRetries = max(s.MaxRetries, 0)
 	s.Description, s.Source.Params = r.fill("description", r.pick(f, "description"))
 	r.raiseLabel(f.node, s.Classification)
@@ -79,11 +83,11 @@ func (r taskReader) task(f *fields, s *task.Spec) {
 }
 
 func dependencyMembers(r *task.Ref) members {
-	return members{{"task", &r.Task}, {"as", &r.As}, {"need", &r.Need}, {"optional", &r.Optional}, {"maxContextBytes", &r.MaxContextBytes}}
+	return members{{"task", &r.Task}, {"as", &r.As}, {"need", &r.Need}, {"optional", &r.Optional}, {"files", (*filePaths)(&r.Files)}, {"maxContextBytes", &r.MaxContextBytes}}
 }
 
 func useMembers(u *task.Use) members {
-	return members{{"name", &u.Name}, {"need", &u.Need}, {"reveal", &u.Reveal}}
+	return members{{"name", &u.Name}, {"need", &u.Need}, {"reveal", &u.Reveal}, {"at", &u.At}}
 }
 
 func provenanceMembers(p *provenance.Record) members {
@@ -174,6 +178,11 @@ func (r taskReader) requires(n *node) *task.Requires {
 	if all.read(f.own); all.node() == nil {
 		return nil
 	}
+	var exact []string
+	for _, name := range q.Tools {
+		exact = append(exact, r.file.Tools.exact(name)...)
+	}
+	q.Tools = exact
 	return q
 }
 

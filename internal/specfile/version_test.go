@@ -29,7 +29,7 @@ func TestVersionCoversAnswerSettings(t *testing.T) {
 	for _, same := range []string{
 		"model: m\nname: other\nagents: [{name: b, systemPrompt: p, description: d, capabilities: [c], accepts: public}]",
 		"model: m\napiKey: ${KEY}\nheaders: {A: b}\nagents: [{name: a, timeoutMs: 5, callTimeoutMs: 5, maxSessionMs: 5, maxParallel: 2, reuse: never}]",
-		"agents: [{name: a, model: m, provider: openai, disallowedTools: [x]}]\ncoordinator: {model: m, instructions: i, maxPromptBytes: 5}",
+		"agents: [{name: a, model: m, provider: openai, disallowedTools: [bash]}]\ncoordinator: {model: m, instructions: i, maxPromptBytes: 5}",
 		"model: x\nagents: [{name: a, model: m}]\ncoordinator: {model: m}\ntasks: [{title: T, description: d, reuse: never}]",
 	} {
 		agent, coordinator := one(t, same, o)

@@ -1,9 +1,10 @@
-// Package supervise carries through a context what a team demands of the model calls of an
-// agent: which budgets pay for them, and that each call is one turn of a supervised task.
+// Package supervise carries through a context what an agent gets from its team for one attempt at
+// a task: the budgets that pay for its model calls, the number of the turn, and the workspace.
 package supervise
 
 import (
 	"context"
+	"os"
 	"slices"
 
 	"github.com/runteam/runteam/llm"
@@ -26,9 +27,10 @@ type CallUsage struct {
 }
 
 type (
-	budgetKey struct{} // the context value is a *Payer
-	turnKey   struct{} // the context value is an int
-	paidKey   struct{} // the context value is a *paidChain
+	budgetKey    struct{} // the context value is a *Payer
+	turnKey      struct{} // the context value is an int
+	workspaceKey struct{} // the context value is a func() (*os.Root, error)
+	paidKey      struct{} // the context value is a *paidChain
 )
 
 // A Payer is a budget of a context, followed by those of its parent contexts. A nil Payer
@@ -126,4 +128,16 @@ func (p *Payer) Reserve(ctx context.Context, model string, estimate llm.Usage) (
 func Turn(ctx context.Context) (n int, supervised bool) {
 	n, supervised = ctx.Value(turnKey{}).(int)
 	return n, supervised
+}
+
+// WithWorkspace returns a context with the workspace of an attempt. The function makes it when
+// it is called first.
+func WithWorkspace(ctx context.Context, open func() (*os.Root, error)) context.Context {
+	return context.WithValue(ctx, workspaceKey{}, open)
+}
+
+// Workspace returns what opens the workspace of ctx, or nil if it has none.
+func Workspace(ctx context.Context) func() (*os.Root, error) {
+	open, _ := ctx.Value(workspaceKey{}).(func() (*os.Root, error))
+	return open
 }

@@ -1,9 +1,11 @@
 package trace
 
 import (
+	"fmt"
 	"maps"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/prompt"
@@ -13,8 +15,11 @@ import (
 // Absent returns the context that existed when a prompt was sent and that nothing grants to
 // it: inputs, and results of completed tasks, at most so many of them (0 means all), and how
 // many more there are. Prompts of the coordinator have no absent results, since results reach
-// the coordinator in digests too.
+// the coordinator in digests too, and neither have later turns of a conversation.
 func (t *Trace) Absent(p *Prompt, most int) (results []Task, more int, inputs []Input) {
+	if p.continues() {
+		return nil, 0, nil
+	}
 	for _, in := range t.Inputs {
 		if !p.has(handoff.Input, in.Name) {
 			inputs = append(inputs, in)
@@ -59,6 +64,12 @@ func (t *Trace) completions() []int {
 	}
 	slices.Sort(t.sorted)
 	return t.sorted
+}
+
+// continues reports whether a prompt is a later turn of a conversation, whose first prompt says
+// what was granted.
+func (p *Prompt) continues() bool {
+	return strings.Contains(p.Receipt.Session, fmt.Sprintf("/%s/%d/turn/", p.Receipt.Task, p.Attempt))
 }
 
 // has reports whether a prompt has a source of this kind and name.

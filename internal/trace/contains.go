@@ -2,10 +2,12 @@ package trace
 
 import (
 	"cmp"
+	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/runteam/runteam/internal/promptview"
+	"github.com/runteam/runteam/internal/record"
 
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
@@ -209,10 +211,13 @@ func (f *Finder) Search(t *Trace) Search {
 type search struct {
 	trace    *Trace
 	out      Search
-	inPrompt map[task.ID]finding // of the last prompt of each task
+	inPrompt map[task.ID]finding // of the last prompt of each task, with the turns before it
 	seenBy   map[string]bool     // agents with a prompt that contained the text
 	from     map[Origin]bool
 }
+
+// laterTurn matches the session of a later turn of a conversation.
+var laterTurn = regexp.MustCompile(record.TurnPrefix + `[0-9]+$`)
 
 // add adds the occurrences in a text of a task.
 func (s *search) add(found []Occurrence, withheld int, of Occurrence) {
@@ -230,7 +235,12 @@ func (s *search) prompt(p *Prompt, in *finding) {
 	for i := before; i < len(s.out.Occurrences); i++ {
 		s.sources(&s.out.Occurrences[i])
 	}
-	s.inPrompt[p.Receipt.Task] = *in
+	had := *in
+	if laterTurn.MatchString(p.Receipt.Session) { // it adds to the prompt of the turn before
+		before := s.inPrompt[p.Receipt.Task]
+		had = finding{found: slices.Concat(before.found, in.found), withheld: before.withheld + in.withheld}
+	}
+	s.inPrompt[p.Receipt.Task] = had
 	s.seenBy[p.Agent] = s.seenBy[p.Agent] || len(in.found) > 0
 }
 

@@ -88,7 +88,7 @@ func (s *search) source(d *gate.Decision) {
 		s.origin(Origin{By: d.From, Kind: FromInput, Name: name})
 	case handoff.Goal:
 		s.origin(Origin{By: d.From, Kind: FromGoal, Name: name})
-	case handoff.Dependency:
+	case handoff.Dependency, handoff.Files:
 		s.work(task.ID(name), s.trace.Title(task.ID(name)), d.From)
 	case handoff.Memory:
 		if id, ok := resultIn(name); ok {
@@ -117,7 +117,7 @@ func (s *search) statement(kind Kind, by, name string) {
 func resultOf(d *gate.Decision) (id task.ID, ok bool) {
 	switch {
 	case d == nil:
-	case d.Source.Kind == handoff.Dependency:
+	case d.Source.Kind == handoff.Dependency, d.Source.Kind == handoff.Files:
 		return task.ID(d.Source.Name), true
 	case d.Source.Kind == handoff.Memory:
 		return resultIn(d.Source.Name)

@@ -194,6 +194,20 @@ func TestToolCalls(t *testing.T) {
 	require.Equal(t, callfault.BadResponse, e.Kind, "an index is no way to make memory grow")
 }
 
+// A prompt may name a tool, and the fence of its result does.
+func TestOfferedToolsKeepTheirNames(t *testing.T) {
+	t.Parallel()
+	said := func(name string) string {
+		res, err := model(t, sayJSON(200, `{"choices":[{"message":{"tool_calls":[{"id":"1","function":{"name":"`+name+`","arguments":"{}"}}]}}]}`)).Call(t.Context(), llm.Request{
+			Messages: []llm.Message{{Role: llm.User, Text: "Call memory__open_nodes, not memory__delete_all."}}, Tools: []llm.Tool{{Name: "memory__open_nodes"}},
+		}, nil)
+		require.NoError(t, err)
+		return res.ToolCalls[0].Name
+	}
+	require.Equal(t, "memory__open_nodes", said("memory__open_nodes"))
+	require.Equal(t, "[prompt]", said("memory__delete_all"), "which is not offered")
+}
+
 func TestEmitEndsTheCall(t *testing.T) {
 	t.Parallel()
 	full := io.ErrShortWrite

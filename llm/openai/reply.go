@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/runteam/runteam/internal/callfault"
@@ -140,8 +141,8 @@ func (p *replyReader) failure(said *errorBody, u llm.Usage) error {
 	return asRefusal(e, status, said, p.report.clean)
 }
 
-// response converts a reply. All of it is sanitized except for the text and the
-// arguments of tool calls.
+// response converts a reply. All of it is sanitized except for the text, the arguments of
+// tool calls and the names of tools that the request offers.
 func (p *replyReader) response(all *completion) llm.Response {
 	clean, m := p.report.clean, p.report.model
 	res := llm.Response{
@@ -166,7 +167,11 @@ func (p *replyReader) response(all *completion) llm.Response {
 	}
 	for i := range all.calls {
 		t := &all.calls[i]
-		res.ToolCalls = append(res.ToolCalls, llm.ToolCall{ID: clean.sanitize(string(t.id)), Name: clean.sanitize(string(t.name)), Arguments: string(t.arguments)})
+		name := string(t.name)
+		if !slices.ContainsFunc(p.request.Tools, func(o llm.Tool) bool { return o.Name == name }) {
+			name = clean.sanitize(name)
+		}
+		res.ToolCalls = append(res.ToolCalls, llm.ToolCall{ID: clean.sanitize(string(t.id)), Name: name, Arguments: string(t.arguments)})
 	}
 	return res
 }

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"strings"
 
 	openai "github.com/sashabaranov/go-openai"
 
@@ -72,9 +73,26 @@ func (r *request) functions() []function {
 func messageOf(m *llm.Message) message {
 	out := message{Role: m.Role, Content: m.Text, ToolCallID: m.ToolCallID}
 	for _, c := range m.ToolCalls {
-		out.ToolCalls = append(out.ToolCalls, openai.ToolCall{ID: c.ID, Type: openai.ToolTypeFunction, Function: openai.FunctionCall{Name: c.Name, Arguments: c.Arguments}})
+		out.ToolCalls = append(out.ToolCalls, openai.ToolCall{ID: c.ID, Type: openai.ToolTypeFunction, Function: openai.FunctionCall{Name: c.Name, Arguments: objectOf(c.Arguments)}})
 	}
 	return out
+}
+
+// objectOf returns the arguments of an earlier call as a JSON object. Endpoints that read
+// them, such as Ollama, refuse a conversation in which a model wrote anything else.
+func objectOf(arguments string) string {
+	text := strings.TrimSpace(arguments)
+	switch {
+	case text == "":
+		return "{}"
+	case text[0] == '{' && json.Valid([]byte(text)):
+		return arguments
+	}
+	raw, err := json.Marshal(map[string]string{"arguments": arguments})
+	if err != nil {
+		return "{}" // texts can always be encoded
+	}
+	return string(raw)
 }
 
 // warn adds a warning to the response: which part of the request was left out or

@@ -112,3 +112,30 @@ func TestRefusedStreamOptions(t *testing.T) {
 		require.Equal(t, want, calls.Load(), "it asks once only")
 	}
 }
+
+// Endpoints that read the arguments of earlier calls refuse all but JSON objects.
+func TestArgumentsOfEarlierCallsAreObjects(t *testing.T) {
+	t.Parallel()
+	for give, want := range map[string]string{
+		`{"q": 1}`:   `{"q": 1}`,
+		" {}\n":      " {}\n",
+		"":           "{}",
+		" ":          "{}",
+		`{"q": "x`:   `{"arguments":"{\"q\": \"x"}`,
+		`"{\"q\": "`: `{"arguments":"\"{\\\"q\\\": \""}`,
+		"[1]":        `{"arguments":"[1]"}`,
+		"null":       `{"arguments":"null"}`,
+		"{} {}":      `{"arguments":"{} {}"}`,
+	} {
+		body := sent(t, openai.Config{Model: "m"}, llm.Request{Messages: []llm.Message{
+			{Role: llm.User, Text: "x"}, {Role: llm.Assistant, ToolCalls: []llm.ToolCall{{ID: "1", Name: "search", Arguments: give}}}, {Role: llm.ToolResult, ToolCallID: "1", Text: "no"},
+		}})
+		var messages []struct {
+			ToolCalls []struct {
+				Function struct{ Arguments string }
+			} `json:"tool_calls"`
+		}
+		require.NoError(t, json.Unmarshal(body["messages"], &messages))
+		require.Equal(t, want, messages[1].ToolCalls[0].Function.Arguments, give)
+	}
+}

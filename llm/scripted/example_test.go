@@ -35,11 +35,52 @@ replies:
 	// 1 request
 }
 
+// A team makes the calls and sends the results. Here the caller does.
+func Example_toolCalls() {
+	script, err := scripted.Parse("script.yaml", []byte(`
+replies:
+  - toolCalls: [{name: weather, arguments: {city: Oslo}}]
+  - text: 'In Oslo: {{ toolResult "weather" }}'
+`))
+	if err != nil {
+		panic(err)
+	}
+	server, err := scripted.Start(script)
+	if err != nil {
+		panic(err)
+	}
+	defer server.Close()
+	model, err := server.Model("any")
+	if err != nil {
+		panic(err)
+	}
+	req := llm.Request{
+		Messages: []llm.Message{{Role: llm.User, Text: "How is the weather in Oslo?"}},
+		Tools:    []llm.Tool{{Name: "weather", Parameters: []byte(`{"type": "object"}`)}},
+	}
+	res, err := model.Call(context.Background(), req, nil)
+	if err != nil {
+		panic(err)
+	}
+	call := res.ToolCalls[0]
+	fmt.Println(call.Name, call.Arguments)
+	req.Messages = append(req.Messages,
+		llm.Message{Role: llm.Assistant, ToolCalls: res.ToolCalls},
+		llm.Message{Role: llm.ToolResult, ToolCallID: call.ID, Text: "9 degrees"})
+	res, err = model.Call(context.Background(), req, nil)
+	fmt.Println(res.Text, err)
+	fmt.Println(server.Requests()[1].Messages[2].Text)
+	// Output:
+	// weather {"city":"Oslo"}
+	// In Oslo: 9 degrees <nil>
+	// 9 degrees
+}
+
 func ExampleParse() {
 	_, err := scripted.Parse("script.yaml", []byte("replies:\n  - txt: hello\n"))
 	fmt.Println(err)
 	// Output:
-	// script.yaml:2:5: reply: unknown key "txt"; known are body, coordinator, cut, delay, part, retryAfter, status, system, task, text, times, usage
+	// script.yaml:2:5: reply: unknown key "txt"; known are body, coordinator, cut, delay, part, retryAfter, status, system, task, text, times, toolCalls, turn, usage
 	//    1 | replies:
 	// >  2 |   - txt: hello
 	//            ^

@@ -12,10 +12,10 @@
 //	researcher := agent.New(model, agent.Options{})
 //
 // The first reply whose conditions a call meets answers it. Replies are templates that can
-// quote the prompt, so that an answer shows whether context arrived. A reply can also fail,
-// with an HTTP status or a broken connection. A call that no reply matches gets a small
-// answer that matches its schema and is marked OFFLINE. docs/reference/scripts.md describes
-// the format.
+// quote the prompt, so that an answer shows whether context arrived. A reply can call tools,
+// and the reply after it can quote their results. A reply can also fail, with an HTTP status
+// or a broken connection. A call that no reply matches gets a small answer that matches its
+// schema and is marked OFFLINE. docs/reference/scripts.md describes the format.
 package scripted
 
 import (
@@ -64,15 +64,16 @@ func (s *Server) Model(name string) (llm.Model, error) {
 // A Request is a call that the endpoint received.
 type Request struct {
 	Model    string
-	System   string // the system prompt
-	Messages []llm.Message
+	System   string        // the system prompt
+	Messages []llm.Message // with tool calls and their results
+	Tools    []llm.Tool    // that the model may call
 }
 
 // Requests returns the calls received so far, oldest first.
 func (s *Server) Requests() []Request {
 	var all []Request
 	for _, r := range s.server.Requests() {
-		all = append(all, Request{Model: r.Model, System: r.System, Messages: r.Messages})
+		all = append(all, Request{Model: r.Model, System: r.System, Messages: r.Messages, Tools: r.Tools})
 	}
 	return all
 }

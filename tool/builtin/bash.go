@@ -77,7 +77,10 @@ func (a *appender) Write(p []byte) (int, error) {
 func output(r *process.Result) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "exit status %d\n", r.ExitStatus)
-	if r.Cut {
+	if r.Exceeded != "" {
+		fmt.Fprintf(&b, "(stopped: %s)\n", r.Exceeded)
+	}
+	if r.Cut || r.StderrCut {
 		fmt.Fprintf(&b, "(output cut after %d bytes)\n", maxCommandOutput)
 	}
 	if len(r.Stderr) > 0 {

@@ -79,7 +79,19 @@ func TestUnconfinedBashIsStatefulAndExternal(t *testing.T) {
 	for _, f := range tools {
 		if f.Name == "bash" {
 			require.Equal(t, !builtin.CanConfine(), f.Stateful)
+			require.Equal(t, !builtin.CanConfine(), f.State == "machine")
 			require.Equal(t, builtin.CanConfine(), f.Effect == tool.Workspace)
 		}
 	}
+}
+
+// A fork bomb ends in an error that says so. Not parallel, since it disturbs other tests.
+func TestConfinedBashStaysWithinItsLimits(t *testing.T) {
+	if !builtin.CanConfine() {
+		t.Skip("this system cannot confine programs")
+	}
+	got, err := call(t, workspace(t, nil), "bash", `{"command": "f() { f | f & }; f; while :; do sleep 1; done"}`)
+	require.NoError(t, err)
+	require.Contains(t, got, "processes and threads, and at most 512 may run")
+	require.NotContains(t, got, "exit status 0")
 }

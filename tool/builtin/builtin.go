@@ -71,13 +71,13 @@ func Files(preset string, o tool.Options) ([]*tool.Tool, error) {
 // definitions make the tools that work on a workspace.
 var definitions = map[string]func(o tool.Options) (*tool.Tool, error){
 	"file_read": func(o tool.Options) (*tool.Tool, error) {
-		return reading(o, "file_read", "Reads a text file of the workspace. Returns its lines, each after its number and a tab.", read)
+		return readsWorkspace(reading(o, "file_read", "Reads a text file of the workspace. Returns its lines, each after its number and a tab.", read))
 	},
 	"glob": func(o tool.Options) (*tool.Tool, error) {
 		return reading(o, "glob", "Lists files of the workspace by a pattern, such as **/*.go.", glob)
 	},
 	"grep": func(o tool.Options) (*tool.Tool, error) {
-		return reading(o, "grep", "Searches files of the workspace for a regular expression (RE2). Returns path:line:text for each line that matches. Lines are cut at 500 bytes; only the first 16 MiB of a file are searched.", grep)
+		return readsWorkspace(reading(o, "grep", "Searches files of the workspace for a regular expression (RE2). Returns path:line:text for each line that matches. Lines are cut at 500 bytes; only the first 16 MiB of a file are searched.", grep))
 	},
 	"file_write": func(o tool.Options) (*tool.Tool, error) {
 		o.Effect = tool.Workspace
@@ -89,10 +89,18 @@ var definitions = map[string]func(o tool.Options) (*tool.Tool, error){
 	},
 	"bash": func(o tool.Options) (*tool.Tool, error) {
 		if o.Effect, o.Timeout = tool.Workspace, maxCommandTime+process.StopTime; !CanConfine() {
-			o.Effect, o.Stateful = tool.External, true
+			o.Effect, o.Stateful, o.State = tool.External, true, process.Machine
 		}
-		return define("bash", "Runs a command with bash in the workspace. Returns its exit status and its output.", bash(CanConfine()), o)
+		return readsWorkspace(define("bash", "Runs a command with bash in the workspace. Returns its exit status and its output.", bash(CanConfine()), o))
 	},
+}
+
+// readsWorkspace marks a tool with which an agent can read any file of the workspace.
+func readsWorkspace(t *tool.Tool, err error) (*tool.Tool, error) {
+	if err == nil {
+		t.ReadsWorkspace = true
+	}
+	return t, err
 }
 
 // reading makes a tool that changes nothing.

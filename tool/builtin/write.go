@@ -33,7 +33,8 @@ func store(root *os.Root, name, content string) error {
 			return plain(err)
 		}
 	}
-	if info, err := root.Stat(name); err == nil && !info.Mode().IsRegular() {
+	info, err := root.Stat(name)
+	if err == nil && !info.Mode().IsRegular() {
 		return fmt.Errorf("%s: not a regular file", name)
 	}
 	f, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC|syscall.O_NONBLOCK, 0o644)
@@ -42,6 +43,9 @@ func store(root *os.Root, name, content string) error {
 	}
 	_, err = f.WriteString(content)
 	if err := errors.Join(err, f.Close()); err != nil {
+		if info == nil { // half of a new file would keep a full disk full
+			_ = root.Remove(name)
+		}
 		return plain(err)
 	}
 	return nil

@@ -116,7 +116,9 @@ func (s *AnswerFlags) ScriptChange(was *journals.Invocation, file *specfile.File
 func (s *AnswerFlags) sign(file *specfile.File) {
 	suffix := " scripted/" + s.Digest
 	for i := range file.Agents {
-		file.Agents[i].Member.Version += suffix
+		if file.Agents[i].Process == nil { // the script does not replace commands
+			file.Agents[i].Member.Version += suffix
+		}
 	}
 	if file.Coordinator != nil {
 		file.Coordinator.Version += suffix

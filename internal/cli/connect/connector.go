@@ -88,6 +88,9 @@ func unusedReplies(script *scripted.Script, tasks []task.Spec) (found []specfile
 // Connect returns the agent with these settings; [specfile.File.Build] calls it. For the gate, the
 // agent has the endpoints of its settings even if a script answers.
 func (c *Connector) Connect(ag specfile.Agent) (engine.Agent, error) {
+	if ag.Process != nil {
+		return ag.Process, nil
+	}
 	var models []llm.Model
 	var bases []string
 	for i, one := range connections(ag.Connection) {
@@ -310,6 +313,9 @@ func (e EndpointAgent) Endpoints() []string { return e.endpoints }
 // Unconnected returns agents that are not called, for a team that is only planned.
 func Unconnected(lookup func(string) (string, bool)) func(specfile.Agent) (engine.Agent, error) {
 	return func(ag specfile.Agent) (engine.Agent, error) {
+		if ag.Process != nil {
+			return ag.Process, nil
+		}
 		bases, err := AllBaseURLs(ag.Connection, lookup)
 		if err != nil {
 			return nil, err

@@ -35,7 +35,9 @@ func BaseURLs(file *specfile.File, lookup func(string) (string, bool)) (own map[
 		}
 	}
 	for _, ag := range file.Agents {
-		add(ag.Member.Name, ag.Connection)
+		if ag.Process == nil {
+			add(ag.Member.Name, ag.Connection)
+		}
 	}
 	if c := file.Coordinator; c != nil {
 		add(handoff.Coordinator, c.Connection)

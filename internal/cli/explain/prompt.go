@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/runteam/runteam/internal/brief"
@@ -13,6 +14,7 @@ import (
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/bytesize"
 	"github.com/runteam/runteam/internal/gate"
+	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/internal/trace"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/prompt"
@@ -133,10 +135,13 @@ func PartName(part prompt.Part) string {
 func (x *Document) SourceName(d *gate.Decision) string { return x.named(d.Source, d.From) }
 
 func (x *Document) named(s gate.Source, by string) string {
-	title := x.Trace.Title(task.ID(s.Name))
+	id, turn := turnOf(s.Name)
+	title := x.Trace.Title(task.ID(id))
 	switch s.Kind {
 	case handoff.Dependency:
 		return "result of " + title + " from " + by
+	case handoff.Files:
+		return "output files of " + title + " from " + by
 	case handoff.Input:
 		return "input " + s.Name
 	case handoff.Message:
@@ -146,6 +151,9 @@ func (x *Document) named(s gate.Source, by string) string {
 	case handoff.Goal, handoff.Roster:
 		return "the " + string(s.Kind)
 	case handoff.Draft:
+		if turn > 1 {
+			return fmt.Sprintf("what it said in turn %d", turn-1)
+		}
 		return "its previous answer"
 	case handoff.Plan:
 		return "plan of " + by + ", " + title
@@ -153,6 +161,14 @@ func (x *Document) named(s gate.Source, by string) string {
 		return "fault from " + by + ", " + title
 	}
 	return string(s.Kind) + " " + s.Name + " from " + by
+}
+
+// turnOf splits the name of a source that belongs to a turn into the task and the number of
+// the turn, which is zero for any other source.
+func turnOf(name string) (id string, turn int) {
+	id, number, _ := strings.Cut(name, record.TurnPrefix)
+	turn, _ = strconv.Atoi(number)
+	return id, turn
 }
 
 // describeDecision says how a piece of context was delivered: its producer, label and rule, and how the

@@ -32,10 +32,14 @@ func TestEveryKindOfContextHasAName(t *testing.T) {
 		{handoff.Plan, "plan of a, s"},
 		{handoff.Fault, "fault from a, s"},
 		{handoff.Digest, "digest s from a"},
+		{handoff.Draft, "its previous answer"},
+		{handoff.ToolResult, "toolResult s from a"},
 	}
 	for _, tt := range tests {
 		require.Equal(t, tt.want, x.named(gate.Source{Kind: tt.kind, Name: "s"}, "a"))
 	}
+	require.Equal(t, "what it said in turn 1", x.named(gate.Source{Kind: handoff.Draft, Name: "s/turn/2"}, "a"))
+	require.Equal(t, "fault from a, s", x.named(gate.Source{Kind: handoff.Fault, Name: "s/turn/3"}, "a"))
 }
 
 // explain says what was narrowed, translated, cut or lowered.

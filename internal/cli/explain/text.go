@@ -75,7 +75,7 @@ func attemptText(attempt int) string {
 // It is empty for the main prompt.
 func (p *PromptDocument) part() string {
 	_, part, _ := strings.Cut(p.Session, fmt.Sprintf("/%s/%d/", p.Task, p.Attempt))
-	return part
+	return strings.ReplaceAll(part, "/", " ")
 }
 
 func (p *PromptDocument) write(w io.Writer) {

@@ -37,9 +37,9 @@ func TestLineDiffShowsDifferentLines(t *testing.T) {
 func TestLineDiffKeepsCommonLines(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		lines := rapid.SliceOfN(rapid.SampledFrom([]string{"a", "b", "c"}), 0, 12)
+		lines := rapid.SliceOfN(rapid.SampledFrom([]string{"a", "b", "c"}), 1, 12)
 		a, b := lines.Draw(t, "before"), lines.Draw(t, "after")
-		all := changes(a, b)
+		all := changes(strings.Join(a, "\n"), strings.Join(b, "\n"))
 		rest := func(lines []string, mark string) []string {
 			left := append([]string{}, lines...)
 			from := 0
@@ -66,8 +66,11 @@ func TestLineDiffKeepsCommonLines(t *testing.T) {
 
 func TestLineDiffOfLargeTexts(t *testing.T) {
 	t.Parallel()
-	large := strings.Repeat("x\n", 3*maxCompared)
-	got, more := LineDiff("a\n"+large+"b", "c\n"+large+"d")
+	same := strings.Repeat("x\n", 6_000)
+	got, more := LineDiff("a\n"+same+"b", "c\n"+same+"d")
+	require.Equal(t, []string{"- a", "+ c", "- b", "+ d"}, got)
+	require.Zero(t, more)
+	got, more = LineDiff(strings.Repeat("a\n", 6_000), strings.Repeat("b\n", 6_000))
 	require.Len(t, got, maxDiffer)
-	require.Equal(t, 2*(3*maxCompared+2)-maxDiffer, more)
+	require.Equal(t, 12_000-maxDiffer, more)
 }

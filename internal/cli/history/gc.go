@@ -32,7 +32,7 @@ func GCCommand(con *console.Console) *cobra.Command {
 		Use:   "gc --older-than TIME",
 		Short: "Remove old runs from the journal",
 		Long: `gc removes all runs that began longer ago than TIME from the journal, and shrinks
-the file. A run that a process is working on is kept. Other processes can write
+the file. It removes their workspaces too. A run that a process is working on is kept. Other processes can write
 meanwhile, and gc works on a full disk too.`,
 		Example: `  runteam gc --older-than 30d --dry-run        only list them
   runteam gc --older-than 720h`,

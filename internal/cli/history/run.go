@@ -250,7 +250,7 @@ func newFullTaskDocument(k *journals.StoredRun, name string, reasoning bool) (*T
 	for _, x := range s.Calls {
 		e := promptDocument{
 			Session: x.Session, Agent: x.Agent, Model: x.Model, Attempt: x.Attempt, Part: x.Part, State: stateOf(x), Started: x.Start, Ended: x.End,
-			Usage: x.Usage(), Estimate: x.Rounded, Turns: x.Turns, Reused: x.From, Call: x.Call, Warnings: x.Warnings,
+			Usage: x.Usage(), Estimate: x.Rounded, Turns: x.Turns, Reused: x.From, Call: k.FirstCall(x), Warnings: x.Warnings,
 		}
 		if x.Part == "" {
 			e.Context = &x.Context

@@ -205,7 +205,7 @@ func (t *TaskDocument) write(w io.Writer) {
 func (e *promptDocument) write(w io.Writer) {
 	attempt, took := fmt.Sprintf("attempt %d", e.Attempt), ""
 	if e.Part != "" {
-		attempt += " " + strings.TrimLeft(e.Part, "/")
+		attempt += strings.ReplaceAll("/"+strings.TrimLeft(e.Part, "/"), "/", " ")
 	}
 	if !e.Ended.IsZero() {
 		took = format.Elapsed(e.Ended.Sub(e.Started))

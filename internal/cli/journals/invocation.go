@@ -24,6 +24,9 @@ type Invocation struct {
 	Reuse          *bool    `json:"reuse,omitempty"`         // nil means as the spec says
 	Fresh          []string `json:"fresh,omitempty"`
 
+	// Tools is a digest of the definitions of the MCP servers' tools, which are stored like a file.
+	Tools string `json:"tools,omitempty"`
+
 	// Versions identify what the answers of each agent depend on besides its prompts.
 	Versions map[string]string `json:"versions,omitempty"`
 
@@ -50,6 +53,7 @@ type SpecArguments struct {
 	Inputs       []string `json:"inputs,omitempty"` // NAME=FILE
 	Params       []string `json:"params,omitempty"` // names
 	Models       []string `json:"models,omitempty"`
+	StrictTools  bool     `json:"strictTools,omitempty"`
 }
 
 // ReplayArguments say which run a replay repeats, and what it omits.

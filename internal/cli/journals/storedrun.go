@@ -18,6 +18,7 @@ import (
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/internal/trace"
 	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/task"
 )
 
@@ -32,6 +33,8 @@ type StoredRun struct {
 
 	Tasks []*StoredTask // in the order of the spec, then the steps of the coordinator
 	ByID  map[task.ID]*StoredTask
+
+	firstTurns map[string]*record.AgentCall // by session
 }
 
 // Load reads a run that was found, or only one task of it.
@@ -102,6 +105,14 @@ func (k *StoredRun) collect() {
 			calls[e.Asked.Session] = e.Asked
 		case e.Begun != nil:
 			begun[e.Begun.Session] = true
+		case e.Turn != nil:
+			if k.firstTurns == nil {
+				k.firstTurns = map[string]*record.AgentCall{}
+			}
+			k.firstTurns[e.Turn.Session] = e.Turn
+		case e.Files != nil:
+			t := k.TaskOf(e.Files.Task, e.Files.Title, e.Files.Agent)
+			t.files = append(t.files, e.Files)
 		case e.Exchange != nil:
 			x := e.Exchange
 			delete(calls, x.Session)
@@ -118,6 +129,15 @@ func (k *StoredRun) collect() {
 	k.steps()
 	k.markRemoved()
 	slices.SortStableFunc(k.Tasks, func(a, b *StoredTask) int { return cmp.Compare(a.rank(), b.rank()) })
+}
+
+// FirstCall returns the model call that answered the prompt of x. In a conversation it is that of
+// the first turn, since x has the call that answered last.
+func (k *StoredRun) FirstCall(x *record.AgentCall) llm.CallInfo {
+	if first := k.firstTurns[x.Session]; first != nil && x.Part == "" {
+		return first.Call
+	}
+	return x.Call
 }
 
 // steps sets how each step of the coordinator ended, which no entry of the run says.

@@ -24,6 +24,21 @@ type StoredTask struct {
 	Calls       []*record.AgentCall // in order, including translations
 	Interrupted []*record.CallStart // calls that a crash ended
 	Running     int                 // calls in progress
+	files       []*record.AgentCall // the output files of its attempts
+}
+
+// Files returns the output files that belong to the result; nil if there are none.
+func (t *StoredTask) Files() *record.AgentCall {
+	x := t.Accepted()
+	if x == nil {
+		return nil
+	}
+	for _, f := range t.files {
+		if f.Session == x.Session {
+			return f
+		}
+	}
+	return nil
 }
 
 // rank sorts tasks first, then removed tasks, then the steps of the coordinator.

@@ -130,7 +130,7 @@ func edgeText(r *engine.Reading) string {
 // origin returns the node that a reading comes from.
 func origin(r *engine.Reading) (key string, kind kind, line string) {
 	switch r.Kind {
-	case handoff.Dependency:
+	case handoff.Dependency, handoff.Files:
 		return taskKey(r.Task), taskKind, r.Name
 	case handoff.Input:
 		return inputKey(r.Name), inputKind, r.Name

@@ -199,6 +199,8 @@ func writePlan(w io.Writer, p *engine.Plan, goal string, s assign.Strategy) {
 	}
 	writeTasks(w, p, s)
 	writeAgents(w, p)
+	writeTools(w, p)
+	writeUnconfined(w, p)
 	writeInputs(w, p, title)
 	writeUser(w, p, title)
 	writeCoordinator(w, p)
@@ -214,7 +216,11 @@ func writeTasks(w io.Writer, p *engine.Plan, s assign.Strategy) {
 			by = " (assigned by " + string(cmp.Or(s, assign.DependencyFirst)) + ")"
 		}
 		fmt.Fprintf(w, "\n%d. %s\n", i+1, terminal.CleanLine(t.Title))
-		fmt.Fprintf(w, "   %s%s at %s%s\n", terminal.CleanLine(t.Assignee), by, t.Label, leavesText(t.LeavesTo, t.Fallback))
+		leaves := leavesText(t.LeavesTo, t.Fallback)
+		if i := slices.IndexFunc(p.Agents, func(a engine.PlannedAgent) bool { return a.Name == t.Assignee }); i >= 0 && p.Agents[i].Command != "" {
+			leaves = commandTexts[p.Agents[i].Command]
+		}
+		fmt.Fprintf(w, "   %s%s at %s%s\n", terminal.CleanLine(t.Assignee), by, t.Label, leaves)
 		if len(t.Reads) == 0 {
 			fmt.Fprint(w, "   reads nothing but the task\n")
 		}
@@ -224,6 +230,9 @@ func writeTasks(w io.Writer, p *engine.Plan, s assign.Strategy) {
 			rows.Row("reads", kindOfReading(r), r.Name, "from "+producerName(r), r.Label.String(), readingNotes(r))
 		}
 		rows.Flush()
+		if t.Tools != nil {
+			fmt.Fprintf(w, "   may call %s\n", cmp.Or(strings.Join(t.Tools, ", "), "no tools"))
+		}
 	}
 }
 
@@ -233,6 +242,34 @@ func leavesText(to string, fallback []string) string {
 		return ", stays in this process"
 	}
 	return ", leaves to " + endpointList(to, fallback)
+}
+
+// commandTexts say where the prompts of a command can go, by how it runs.
+var commandTexts = map[string]string{
+	"confined":   ", stays in its workspace",
+	"unconfined": ", can leave to the network",
+}
+
+// writeUnconfined names the commands that are not confined, and says what that means.
+func writeUnconfined(w io.Writer, p *engine.Plan) {
+	var names []string
+	for i := range p.Agents {
+		a := &p.Agents[i]
+		if a.Command == "unconfined" {
+			names = append(names, "agent "+terminal.CleanLine(a.Name))
+		}
+		for _, name := range a.Unconfined {
+			names = append(names, fmt.Sprintf("tool %s of agent %s", terminal.CleanLine(name), terminal.CleanLine(a.Name)))
+		}
+	}
+	switch len(names) {
+	case 0:
+		return
+	case 1:
+		fmt.Fprintf(w, "\nunconfined: %s reaches the network and every other unconfined command, as tool:machine\n", names[0])
+	default:
+		fmt.Fprintf(w, "\nunconfined: %s; each reaches the network and every other unconfined command, as tool:machine\n", strings.Join(names, ", "))
+	}
 }
 
 // endpointList lists the endpoints of an agent.
@@ -250,6 +287,29 @@ func writeAgents(w io.Writer, p *engine.Plan) {
 	rows.Row("agent", "tasks", "accepts", "produces", "clearance", "model", "leaves to")
 	for _, a := range p.Agents {
 		rows.Row(a.Name, format.Number(a.Tasks), a.Accepts.String(), a.Produces.String(), a.Clearance.String(), cmp.Or(a.Model, "-"), cmp.Or(endpointList(a.LeavesTo, a.Fallback), "-"))
+	}
+	rows.Flush()
+}
+
+// writeTools writes the tools of each agent.
+func writeTools(w io.Writer, p *engine.Plan) {
+	if !slices.ContainsFunc(p.Agents, func(a engine.PlannedAgent) bool { return len(a.Tools) > 0 }) {
+		return
+	}
+	fmt.Fprintln(w)
+	rows := format.NewTable(w, "")
+	rows.Row("agent", "tool", "accepts", "produces", "effect", "network", "from untrusted context")
+	for _, a := range p.Agents {
+		for _, t := range a.Tools {
+			network, untrusted := "no", t.Untrusted
+			if t.Network {
+				network = "may reach it"
+			}
+			if untrusted == "refused" {
+				untrusted = "needs allowUntrusted"
+			}
+			rows.Row(a.Name, t.Name, t.Accepts.String(), t.Produces.String(), string(t.Effect), network, untrusted)
+		}
 	}
 	rows.Flush()
 }

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"sync"
 
+	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/internal/cli/connect"
 	"github.com/runteam/runteam/internal/cli/console"
@@ -94,12 +96,22 @@ func (r *repetition) repeat(ctx context.Context, con *console.Console, flags *re
 // silentAgents connects agents that are not called. Their endpoints are those of the run.
 func silentAgents(m *run.StoredInvocation, lookup func(string) (string, bool)) func(specfile.Agent) (engine.Agent, error) {
 	return func(ag specfile.Agent) (engine.Agent, error) {
+		if ag.Process != nil {
+			return silentProcess(ag.Process)
+		}
 		bases := append([]string{m.Endpoints[ag.Member.Name]}, m.Fallback[ag.Member.Name]...)
 		if bases[0] == "" {
 			bases, _ = connect.AllBaseURLs(ag.Connection, lookup)
 		}
 		return connect.SilentAgent(bases, nil), nil
 	}
+}
+
+// silentProcess returns a command that is not run, as confined as the given one. The program of that
+// one may be missing here.
+func silentProcess(p *agent.Process) (engine.Agent, error) {
+	self, err := os.Executable()
+	return &agent.Process{Command: self, Confine: p.Confine, Repeatable: p.Repeatable}, err
 }
 
 // mask returns the form in which the journal stores the key of a prompt, and records the key.
@@ -134,10 +146,13 @@ func printVerdict(ctx context.Context, con *console.Console, r *repetition, diff
 	if stop, ok := errors.AsType[*exit.Interrupted](context.Cause(ctx)); ok {
 		return exit.Status(stop.Status())
 	}
-	want, got := r.counts()
+	want, got, later := r.counts()
 	text := fmt.Sprintf("replayed %s of %s", format.Number(got), format.Plural(want, "prompt"))
 	if want == got && len(differing) == 0 {
 		con.Say("runteam: %s, equal to the byte", text)
+		if later > 0 {
+			con.Say("         %s after calls of tools not repeated: a replay calls no tool", format.Plural(later, "prompt"))
+		}
 		switch status := r.run.Status; {
 		case r.run.History.End == nil:
 			con.Say("         the run did not end: it is %s", terminal.CleanLine(status))
@@ -161,10 +176,11 @@ func printVerdict(ctx context.Context, con *console.Console, r *repetition, diff
 }
 
 // counts returns how many prompts the result of the run consists of, and how many of them the
-// replay built again.
-func (r *repetition) counts() (want, got int) {
+// replay built again. later prompts follow calls of tools.
+func (r *repetition) counts() (want, got, later int) {
 	known := map[record.Key]bool{}
-	for _, x := range finalCalls(r.run) {
+	final, later := finalCalls(r.run)
+	for _, x := range final {
 		if known[x.Key] {
 			continue
 		}
@@ -173,7 +189,7 @@ func (r *repetition) counts() (want, got int) {
 			got++
 		}
 	}
-	return want, got
+	return want, got, later
 }
 
 // A difference is a task in which the replay differs from the run.

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/cli/connect"
@@ -20,6 +21,7 @@ import (
 	"github.com/runteam/runteam/internal/cli/source"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/internal/specfile"
+	"github.com/runteam/runteam/task"
 	"github.com/spf13/cobra"
 )
 
@@ -171,7 +173,7 @@ func (r *replayFlags) loadSpec(ctx context.Context, con *console.Console, k *jou
 		file.Offline = filepath.Join(m.Folder, file.Offline)
 	}
 	file.Config.Logger = con.Log
-	return m, file, nil
+	return m, file, m.RestoreTools(file)
 }
 
 // restoreModels sets the models that the agents had in the run, which may be from the environment.
@@ -183,7 +185,7 @@ func restoreModels(k *journals.StoredRun, file *specfile.File) {
 		}
 	}
 	for i := range file.Agents {
-		if model, ok := models[file.Agents[i].Member.Name]; ok {
+		if model, ok := models[file.Agents[i].Member.Name]; ok && file.Agents[i].Process == nil {
 			file.Agents[i].Model, file.Agents[i].Member.Model = model, model
 		}
 	}
@@ -195,19 +197,36 @@ func restoreModels(k *journals.StoredRun, file *specfile.File) {
 }
 
 // finalCalls returns the calls that the result of a run consists of: the last attempt of each
-// task, with its parts.
-func finalCalls(k *journals.StoredRun) []*record.AgentCall {
-	var out []*record.AgentCall
+// task, with its parts. It leaves out what follows calls of tools, which a replay does not make
+// again, and counts it.
+func finalCalls(k *journals.StoredRun) (out []*record.AgentCall, later int) {
+	type attempt struct {
+		task   task.ID
+		number int
+	}
+	callsTools := map[attempt]bool{}
+	for i := range k.History.Log {
+		if x := k.History.Log[i].Turn; x != nil && x.CallsTools {
+			callsTools[attempt{x.Task, x.Attempt}] = true
+		}
+	}
 	for _, t := range k.Tasks {
 		last := t.LastPrompt()
 		if last == nil || t.Status == journals.Removed {
 			continue
 		}
 		for _, x := range t.Calls {
-			if x.Key != (record.Key{}) && (x == last || x.Part != "" && x.Attempt == last.Attempt) {
+			switch {
+			case x.Key == (record.Key{}):
+			case x == last:
+				out = append(out, x)
+			case x.Part == "" || x.Attempt != last.Attempt:
+			case callsTools[attempt{x.Task, x.Attempt}] && strings.Contains(x.Part, record.TurnPrefix):
+				later++
+			default:
 				out = append(out, x)
 			}
 		}
 	}
-	return out
+	return out, later
 }

@@ -181,7 +181,7 @@ func (w *Withheld) write(out io.Writer, spec string, titles map[task.ID]string) 
 // sourceName names where a row's context comes from.
 func (r *withheldRow) sourceName(titles map[task.ID]string) string {
 	switch r.source.Kind {
-	case handoff.Dependency:
+	case handoff.Dependency, handoff.Files:
 		return cmp.Or(titles[task.ID(r.source.Name)], r.source.Name)
 	case handoff.Goal, handoff.Roster:
 		return "the " + string(r.source.Kind)

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 	"time"
 
 	"github.com/runteam/runteam/internal/cli/connect"
@@ -14,6 +16,7 @@ import (
 	"github.com/runteam/runteam/internal/cli/records"
 	"github.com/runteam/runteam/internal/cli/report"
 	"github.com/runteam/runteam/internal/cli/source"
+	"github.com/runteam/runteam/internal/cli/terminal"
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/scripted"
@@ -70,6 +73,7 @@ func (x *execution) openRecords(cmd *cobra.Command) (err error) {
 // release closes the journal and the connections.
 func (x *execution) release() {
 	x.journal.Release()
+	_ = x.file.Tools.Close() // the run has ended
 	if x.connector != nil {
 		x.connector.Close()
 	}
@@ -82,6 +86,9 @@ func (x *execution) perform(ctx context.Context) (err error) {
 	}
 	x.connector.AllowNoKey = x.job.resumed != nil || x.file.Run.Reuse
 	x.file.Config.Logger = x.con.Log
+	if err := x.connectTools(ctx); err != nil {
+		return err
+	}
 	t, err := connect.BuildTeam(x.file, x.connector.Connect)
 	if err != nil {
 		return err
@@ -110,6 +117,21 @@ func (x *execution) perform(ctx context.Context) (err error) {
 		return t.RunPlan(ctx, x.plan, &o)
 	})
 	return err
+}
+
+// connectTools connects to the MCP servers of the spec. A program that only the journal names is
+// not started, as a server or as an agent, since a journal from elsewhere may name any program.
+func (x *execution) connectTools(ctx context.Context) error {
+	programs := x.file.Tools.Programs()
+	for i := range x.file.Agents {
+		if p := x.file.Agents[i].Process; p != nil {
+			programs = append(programs, strings.TrimPrefix(fmt.Sprint(p), "command "))
+		}
+	}
+	if x.job.StoredOnly && len(programs) > 0 {
+		return exit.Errorf(exit.KindRuntime, "the spec no longer exists, and its copy in the journal starts the program %s: put the spec back where it was, %s", terminal.CleanLine(programs[0]), terminal.CleanLine(x.file.Path))
+	}
+	return connect.Tools(ctx, x.file)
 }
 
 // openJournal opens the journal of the run, and reports what it changes about the run.
@@ -164,6 +186,7 @@ func (x *execution) printOutcome(recordErr error) error {
 	}
 	err := report.PrintAnswer(con, output, x.result, j.events.ToStdout())
 	ending.Print(con)
+	x.printWorkspaces()
 	x.printJournalNotes()
 	status := report.ExitStatus(x.result)
 	for _, err := range []error{err, recordErr} {

@@ -2,7 +2,9 @@ package run
 
 import (
 	"cmp"
+	"crypto/sha256"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -24,6 +26,7 @@ import (
 // The names under which a journal stores texts that flags gave. No file has such a name.
 const (
 	goalFile  = "--goal"
+	toolsFile = "--tools"  // the definitions of the MCP servers' tools
 	ParamFile = "--param " // before the name of a parameter
 )
 
@@ -44,6 +47,14 @@ func (j *Job) infoOf(con *console.Console, file *specfile.File) (journal.Info, e
 			}
 			v.Copies = append(v.Copies, c)
 		}
+	}
+	definitions, err := json.Marshal(file.Tools.Definitions())
+	if err != nil {
+		return info, err
+	}
+	if text := string(definitions); text != "null" {
+		info.Files = append(info.Files, journal.File{Path: toolsFile, Text: text, Label: label.Internal})
+		v.Tools = fmt.Sprintf("%x", sha256.Sum256(definitions))
 	}
 	for _, f := range j.flagFiles(file) {
 		info.Files = append(info.Files, f)
@@ -73,6 +84,7 @@ func (j *Job) invocation(file *specfile.File) (*journals.Invocation, error) {
 		Folder: folder,
 		SpecArguments: journals.SpecArguments{
 			Spec: j.Path, Found: file.Path, Team: j.Team, Orchestrator: j.Orchestrator, Coordinator: j.Coordinator, Goal: j.Goal.Given, Inputs: j.Inputs, Models: j.Models,
+			StrictTools: j.StrictTools,
 		},
 		Offline: j.Offline, Script: j.Script, Answers: j.Digest,
 		MaxConcurrency: j.Concurrency, MaxTokenBudget: j.Budget, MaxCostBudget: j.Cost, Reuse: j.reuse.override(), Fresh: j.reuse.fresh,
@@ -133,6 +145,7 @@ type StoredInvocation struct {
 	journals.Invocation
 	stored  []specfile.StoredFile
 	goal    string
+	tools   string            // the definitions of the MCP servers' tools
 	params  []string          // K=V
 	Missing map[string]string // why a text cannot be read, by the path of its file or the name of its flag
 }
@@ -159,6 +172,8 @@ func ReadInvocation(info *journal.Info) (*StoredInvocation, error) {
 		switch {
 		case f.Path == goalFile:
 			m.goal = f.Text
+		case f.Path == toolsFile:
+			m.tools = f.Text
 		case param:
 			m.params = append(m.params, name+"="+f.Text)
 		default:
@@ -173,7 +188,7 @@ func ReadInvocation(info *journal.Info) (*StoredInvocation, error) {
 func (m *StoredInvocation) Source() (source.SpecFlags, error) {
 	s := source.SpecFlags{
 		Path: m.Spec, Team: m.Team, Orchestrator: m.Orchestrator, Coordinator: m.Coordinator,
-		Inputs: m.Inputs, Params: m.params, Models: m.Models, Stored: m.stored,
+		Inputs: m.Inputs, Params: m.params, Models: m.Models, Stored: m.stored, StrictTools: m.StrictTools,
 	}
 	if m.Goal {
 		if why := m.Missing[goalFile]; why != "" {
@@ -195,6 +210,20 @@ func (m *StoredInvocation) missingParams() (names []string) {
 		}
 	}
 	return names
+}
+
+// RestoreTools gives the MCP servers' tools the definitions that they had in the run, without
+// connecting to a server; their calls fail.
+func (m *StoredInvocation) RestoreTools(file *specfile.File) error {
+	if m.tools == "" {
+		return nil
+	}
+	var all []specfile.ToolDefinition
+	if err := json.Unmarshal([]byte(m.tools), &all); err != nil {
+		return exit.Errorf(exit.KindRuntime, "the definitions of the tools of the run cannot be read: %w", err)
+	}
+	file.Tools.Restore(all)
+	return nil
 }
 
 // RestoreVersions sets the versions that the agents had in the run.

@@ -34,6 +34,15 @@ func (x *execution) printJournalNotes() {
 	}
 }
 
+// printWorkspaces prints where the workspaces that were kept are.
+func (x *execution) printWorkspaces() {
+	for i := range x.result.Tasks {
+		if t := &x.result.Tasks[i]; t.Workspace != "" {
+			x.con.Say("workspace of %q: %s", terminal.CleanLine(t.Title), format.ShellPath(t.Workspace))
+		}
+	}
+}
+
 // warnNoKey warns of results that cannot be read from the journal.
 func warnNoKey(con *console.Console) {
 	if con.Settings.Level <= slog.LevelWarn {

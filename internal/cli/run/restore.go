@@ -28,6 +28,7 @@ func (j *Job) restore(cmd *cobra.Command, con *console.Console, again *resumed) 
 		return err
 	}
 	was.StoredOnly, was.Environment = j.StoredOnly, own.Environment
+	was.StrictTools = was.StrictTools || own.StrictTools
 	was.Results = again.journal.Result
 	was.Team, was.Orchestrator, was.Coordinator = cmp.Or(own.Team, was.Team), cmp.Or(own.Orchestrator, was.Orchestrator), cmp.Or(own.Coordinator, was.Coordinator)
 	if err := confine(cmd.Context(), con, m, &was, &own); err != nil {
@@ -73,12 +74,14 @@ func replacePairs(old, new []string) []string {
 	return append(out, new...)
 }
 
-// notCompleted returns those of the tasks of --fresh that have not completed since.
+// notCompleted returns those of the tasks of --fresh that have not completed since, without those
+// whose unconfined command has begun: it runs again only if this command asks for it.
 func (r *resumed) notCompleted(fresh []string) []string {
 	done := LastCompleted(&r.stored.History)
 	return slices.DeleteFunc(slices.Clone(fresh), func(name string) bool {
 		id, known := r.names.Find(name)
-		return known && slices.ContainsFunc(done, func(x *record.AgentCall) bool { return x.From == "" && x.Task == id })
+		ran := slices.ContainsFunc(r.stored.History.Log, func(e record.Entry) bool { return e.Asked != nil && e.Asked.Effect != "" && e.Asked.Task == id })
+		return known && (ran || slices.ContainsFunc(done, func(x *record.AgentCall) bool { return x.From == "" && x.Task == id }))
 	})
 }
 

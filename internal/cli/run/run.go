@@ -29,6 +29,7 @@ type Job struct {
 	Command     string // in the result
 	Reveal      bool
 	Concurrency int
+	keepFiles   bool
 	Progress    string
 	record      files.Output
 	trace       records.TraceFlags
@@ -111,6 +112,7 @@ func (j *Job) sharedFlags(cmd *cobra.Command, con *console.Console, whole string
 	j.Limits.AddTo(cmd, whole)
 	f := cmd.Flags()
 	f.BoolVar(&j.Reveal, "reveal", false, "show secrets; on a terminal only, and not in records of the run")
+	f.BoolVar(&j.keepFiles, "keep-workspaces", false, "leave the workspaces of tasks when they end, and print where; not those with data above your clearance or confidential")
 	f.IntVar(&j.Concurrency, "max-concurrency", 0, "run at most `N` tasks at once (default: the spec's, else 5)")
 	f.StringVar(&j.Progress, "progress", "auto", "progress on stderr, as `MODE`: auto, live, plain or none")
 	flags.Complete(cmd, "progress", progress.Modes)
@@ -189,7 +191,7 @@ func runJob(con *console.Console, cmd *cobra.Command, j *Job) error {
 
 // loadSpec reads the spec, and refuses one without tasks and goal.
 func (j *Job) loadSpec(ctx context.Context, con *console.Console) (*specfile.File, error) {
-	j.NoCalls, j.Journal.Program = j.Offline, con.Program
+	j.NoCalls, j.CallsTools, j.Journal.Program = j.Offline, true, con.Program
 	if j.Results == nil {
 		j.Results = j.Journal.Results(con)
 	}
@@ -216,6 +218,7 @@ func (j *Job) Options(file *specfile.File) engine.RunOptions {
 	if j.Concurrency > 0 {
 		o.MaxConcurrency = j.Concurrency
 	}
+	o.KeepWorkspaces = j.keepFiles
 	j.Limits.Apply(&o)
 	if j.Reveal {
 		o.UserAccepts, o.Reveal = new(label.Secret), true

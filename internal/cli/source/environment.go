@@ -189,7 +189,9 @@ func SentVariables(file *specfile.File, lookup func(string) (string, bool)) []sp
 		}
 	}
 	for i := range file.Agents {
-		add(&file.Agents[i].Connection)
+		if file.Agents[i].Process == nil {
+			add(&file.Agents[i].Connection)
+		}
 	}
 	if file.Coordinator != nil && (file.Goal != nil || file.Run.Answer != nil) {
 		add(&file.Coordinator.Connection)
@@ -204,6 +206,9 @@ func WriteVariables(w io.Writer, uses []specfile.EnvUse, indent string) {
 		to := terminal.CleanLine(u.To)
 		if u.To == "file" {
 			to = "(path of a file)"
+		}
+		if program, is := strings.CutPrefix(to, "command:"); is {
+			to = "the program " + program
 		}
 		rows.Row(u.Name, "to "+to)
 	}

@@ -68,7 +68,10 @@ type SpecFlags struct {
 	Params       []string
 	Models       []string
 	Environment  EnvironmentFlags
-	NoCalls      bool // no model is called, so no variable is sent
+	StrictTools  bool // a command that is not confined is an error
+	NoCalls      bool // no model is called, so no variable is sent to one
+	CallsTools   bool // tools are called, even without calls of models
+	AnyAllow     bool // MCP servers need no allow
 
 	Stored     []specfile.StoredFile // replace files that no longer exist
 	StoredOnly bool                  // no file is read
@@ -91,6 +94,7 @@ func (s *SpecFlags) AddTo(cmd *cobra.Command) {
 	f.StringArrayVar(&s.Inputs, "input", nil, "take an input from a file, as `NAME=FILE`; - is standard input, run:RUN/TASK a result of an earlier run (repeatable)")
 	f.StringArrayVar(&s.Params, "param", nil, "set a parameter, as `K=V` (repeatable)")
 	s.Environment.AddTo(cmd)
+	f.BoolVar(&s.StrictTools, "strict-tools", false, "refuse commands that are not confined to their workspace")
 	f.StringArrayVar(&s.Models, "model", nil, "use this `MODEL` for all agents and the coordinator, or AGENT=MODEL for one (repeatable)")
 }
 
@@ -127,6 +131,9 @@ func (s *SpecFlags) Load(ctx context.Context, con *console.Console) (*specfile.F
 	}
 	con.LookupEnv = lookup
 	file, err := files.Await(ctx, func() (*specfile.File, error) { return s.read(ctx, con, allowed) })
+	if err == nil {
+		file.Run.StrictTools = s.StrictTools
+	}
 	return file, s.addConsentHints(err)
 }
 
@@ -165,6 +172,7 @@ func (s *SpecFlags) read(ctx context.Context, con *console.Console, allowed []sp
 		Path: s.Path, Stdin: con.Stdin, Team: s.Team, Orchestrator: s.Orchestrator, Goal: goal, Coordinator: s.Coordinator,
 		Inputs: inputs, Params: params, Models: s.Models, Stored: s.Stored, StoredOnly: s.StoredOnly,
 		Lookup: con.LookupEnv, AllowEnv: allowed, Trusted: func(path string, uses []specfile.EnvUse) bool { return IsTrusted(con, path, uses) }, Offline: s.NoCalls,
+		CallsTools: s.CallsTools, Unlisted: s.AnyAllow,
 		Names: optionNames,
 	})
 }

@@ -1,0 +1,129 @@
+package cli
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/runteam/runteam/internal/cli/clitest"
+	"github.com/runteam/runteam/internal/cli/exit"
+	"github.com/runteam/runteam/internal/cli/history"
+)
+
+// edits is a team whose first task changes, adds and removes files of a folder; the second one
+// gets the changes.
+var edits = map[string]string{
+	"team.yaml": `name: edits
+model: m
+offline: script.yaml
+inputs: {repo: {dir: repo}}
+agents: [{name: coder, toolPreset: full}, {name: reader, toolPreset: readonly}]
+tasks:
+  - {title: Fix it, key: fix, assignee: coder, description: d, workspace: {input: repo}, outputFiles: ["**"]}
+  - {title: Read, assignee: reader, description: d, dependsOn: [{task: fix, files: ["**"]}]}
+`,
+	"script.yaml": `replies:
+  - task: Fix it
+    toolCalls:
+      - {name: file_edit, arguments: {path: a.txt, old_string: two, new_string: three}}
+      - {name: file_write, arguments: {path: sub/new.txt, content: "new\n"}}
+  - {task: Fix it, text: fixed}
+  - {task: Read, toolCalls: [{name: file_read, arguments: {path: a.txt}}]}
+  - {task: Read, text: '{{ match "three" (toolResult "file_read") }}'}
+`,
+	"repo/a.txt": "mail of ann@example.org\ntwo\n",
+	"repo/b.txt": "b\n",
+}
+
+func TestArtifactsOfARun(t *testing.T) {
+	t.Parallel()
+	dir := clitest.Folder(t, edits)
+	got := call{dir: dir, args: []string{"run", "--offline"}}.run(t)
+	require.Equal(t, exit.StatusOK, got.status, got.stderr)
+	require.Equal(t, "three\n", got.stdout)
+
+	got = call{dir: dir, args: []string{"artifacts", "-o", "json"}}.run(t)
+	require.Equal(t, exit.StatusOK, got.status, got.stderr)
+	var list []history.ArtifactDocument
+	require.NoError(t, json.Unmarshal([]byte(got.stdout), &list))
+	var names []string
+	for i := range list {
+		d := &list[i]
+		names = append(names, d.Title+"/"+d.Name)
+		require.True(t, strings.HasPrefix(d.URI, "artifact://") && strings.HasSuffix(d.URI, "/"+d.Name), d.URI)
+		require.NotZero(t, d.Bytes)
+	}
+	require.Equal(t, []string{"Fix it/result.md", "Fix it/a.txt", "Fix it/sub/new.txt", "Read/result.md"}, names)
+
+	saved := call{dir: dir, args: []string{"artifacts", "--save", "out"}}
+	got = saved.run(t)
+	require.Equal(t, exit.StatusOK, got.status, got.stderr)
+	text, err := os.ReadFile(filepath.Join(dir, "out", "fix", "a.txt"))
+	require.NoError(t, err)
+	require.Equal(t, "mail of [REDACTED:email]\nthree\n", string(text))
+	got = saved.run(t)
+	require.Equal(t, exit.StatusUsage, got.status)
+	require.Contains(t, got.stderr, "exists: save into another folder, or add --force")
+
+	got = call{dir: dir, args: []string{"artifacts", "fix", "--patch"}}.run(t)
+	require.Equal(t, exit.StatusOK, got.status, got.stderr)
+	require.Equal(t, `diff --git a/a.txt b/a.txt
+--- a/a.txt
++++ b/a.txt
+@@ -1,2 +1,2 @@
+ mail of ann@example.org
+-two
++three
+diff --git a/sub/new.txt b/sub/new.txt
+new file mode 100644
+--- /dev/null
++++ b/sub/new.txt
+@@ -0,0 +1 @@
++new
+`, got.stdout)
+	require.Empty(t, got.stderr)
+
+	got = call{dir: dir, args: []string{"artifacts", "Read", "--patch"}}.run(t)
+	require.Equal(t, exit.StatusUsage, got.status)
+	require.Contains(t, got.stderr, "list them in outputFiles")
+}
+
+func TestArtifactsAboveTheCallerAreWithheld(t *testing.T) {
+	t.Parallel()
+	files := map[string]string{}
+	for name, text := range edits {
+		files[name] = strings.Replace(text, "{dir: repo}", "{dir: repo, classification: secret}", 1)
+	}
+	files["team.yaml"] = strings.NewReplacer("toolPreset: full", "toolPreset: readwrite, accepts: secret", "toolPreset: readonly", "toolPreset: readonly").Replace(files["team.yaml"]) +
+		"endpoints: {\"https://api.openai.com/v1\": {accepts: secret}}\npolicy:\n  rules:\n    - {from: user, to: coder, mode: full}\n"
+	for _, tool := range []string{"file_read", "grep", "glob", "file_write", "file_edit"} { // secrets need a rule for each pair
+		files["team.yaml"] += "    - {from: coder, to: \"tool:" + tool + "\", mode: full}\n"
+	}
+	files["team.yaml"] = strings.Replace(files["team.yaml"], `dependsOn: [{task: fix, files: ["**"]}]`, "dependsOn: []", 1)
+	files["script.yaml"] = strings.Replace(files["script.yaml"], "  - {task: Read, toolCalls: [{name: file_read, arguments: {path: a.txt}}]}\n", "", 1)
+	files["script.yaml"] = strings.Replace(files["script.yaml"], `'{{ match "three" (toolResult "file_read") }}'`, "read", 1)
+	dir := clitest.Folder(t, files)
+	got := call{dir: dir, args: []string{"run", "--offline"}}.run(t)
+	require.Equal(t, exit.StatusOK, got.status, got.stderr)
+	got = call{dir: dir, args: []string{"artifacts"}}.run(t)
+	require.Contains(t, got.stdout, "[withheld: secret]")
+	require.NotContains(t, got.stdout, "a.txt")
+	got = call{dir: dir, args: []string{"artifacts", "fix", "--patch"}}.run(t)
+	require.NotEqual(t, exit.StatusOK, got.status)
+	require.NotContains(t, got.stdout+got.stderr, "three")
+	got = call{dir: dir, args: []string{"artifacts", "--save", "out"}}.run(t)
+	require.Equal(t, exit.StatusOK, got.status, got.stderr)
+	require.NoDirExists(t, filepath.Join(dir, "out", "fix"))
+	stored, err := filepath.Glob(filepath.Join(dir, ".runteam", "*"))
+	require.NoError(t, err)
+	require.NotEmpty(t, stored)
+	for _, path := range stored {
+		raw, err := os.ReadFile(path)
+		require.NoError(t, err)
+		require.NotContains(t, string(raw), "mail of")
+	}
+}

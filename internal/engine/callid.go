@@ -1,0 +1,71 @@
+package engine
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/runteam/runteam/internal/record"
+	"github.com/runteam/runteam/llm"
+)
+
+// A callPlace is a call of a tool with these arguments at one place of a conversation.
+type callPlace struct {
+	place string
+	key   record.Key // of the name and the arguments, in the form of the history
+}
+
+// callIDs are the IDs of the calls of tools in a run, over all its processes. An ID does not
+// depend on the arguments themselves, which may be secret: a second call at a place, with
+// other arguments, gets the number 2.
+type callIDs struct {
+	mu    sync.Mutex
+	ids   map[callPlace]string
+	count map[string]int // of the IDs at a place, by place
+}
+
+// newCallIDs returns the IDs that an earlier process gave. It may be nil.
+func newCallIDs(p *priorRun) *callIDs {
+	d := &callIDs{ids: map[callPlace]string{}, count: map[string]int{}}
+	if p == nil || !p.own {
+		return d
+	}
+	for id, s := range p.toolCalls {
+		place, n := id, 1
+		if i := strings.LastIndexByte(id, '-'); i > strings.LastIndexByte(id, '/') {
+			if k, err := strconv.Atoi(id[i+1:]); err == nil {
+				place, n = id[:i], k
+			}
+		}
+		d.ids[callPlace{place, s.Key}], d.count[place] = id, max(n, d.count[place])
+	}
+	return d
+}
+
+// of returns the ID of a call of a tool. It is the same in every process and every attempt
+// that makes the call with the same arguments at the same place of the conversation.
+func (d *callIDs) of(x *modelCall, call *llm.ToolCall) (id string, key record.Key) {
+	key = argumentsKey(call)
+	at := callPlace{fmt.Sprintf("%s/%s%s/%s", x.run.id, x.task.ID, x.part, call.ID), key}
+	if p := x.run.priorRun; p != nil && p.own && p.history.Mask != nil {
+		at.key = p.history.Mask(key)
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	id, known := d.ids[at]
+	if !known {
+		if id = at.place; d.count[at.place] > 0 {
+			id += "-" + strconv.Itoa(d.count[at.place]+1)
+		}
+		d.ids[at] = id
+		d.count[at.place]++
+	}
+	return id, key
+}
+
+// argumentsKey returns the key of what a call passes to a tool.
+func argumentsKey(call *llm.ToolCall) record.Key {
+	return sha256.Sum256([]byte(call.Name + "\x00" + call.Arguments))
+}

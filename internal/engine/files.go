@@ -1,0 +1,268 @@
+package engine
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/brief"
+	"github.com/runteam/runteam/internal/filetree"
+	"github.com/runteam/runteam/internal/gate"
+	"github.com/runteam/runteam/internal/jsonvalue"
+	"github.com/runteam/runteam/internal/record"
+	"github.com/runteam/runteam/task"
+)
+
+// ErrOutputFiles reports output files that cannot be results.
+var ErrOutputFiles = errors.New("the output files cannot be kept")
+
+// ErrFilesConflict reports two dependencies that changed one file in two ways, or a path that
+// is a file in one place and a folder in another.
+var ErrFilesConflict = errors.New("the files of the task conflict")
+
+// maxOutputFiles bounds the texts of the output files of a task, in bytes.
+const maxOutputFiles = 4 << 20
+
+// filesOf returns how many dependencies of a task grant it files.
+func filesOf(t *task.Task) (n int) {
+	for i := range t.DependsOn {
+		if len(t.DependsOn[i].Files) > 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// offerFiles offers an attempt at task i the output files of its dependencies.
+func offerFiles(a *attempt, r *results, i int) {
+	t := r.plan.Graph.Task(i)
+	for j, up := range r.plan.Graph.Upstream(i) {
+		d, from := &t.DependsOn[j], r.plan.Graph.Task(int(up))
+		if len(d.Files) == 0 {
+			continue
+		}
+		a.grants = append(a.grants, r.plan.FilesGrant(i, j))
+		a.offers = append(a.offers, gate.Offer{
+			Source: gate.Source{Kind: handoff.Files, Name: string(d.Task)}, Title: from.Title, Assignee: from.Assignee,
+			Status: r.queue.Status(int(up)), Envelope: r.tasks[up].Files, As: gate.AsFiles, Folder: ".", Optional: d.Optional,
+		})
+	}
+}
+
+// filesIn returns the files among what was sealed, at their paths in the workspace: folders
+// first, and then the files of dependencies, which replace them.
+func filesIn(sealed []gate.Sealed) (filetree.Tree, error) {
+	all, by := filetree.Tree{}, map[string]bool{} // by: paths of dependencies
+	for i := range sealed {
+		s := &sealed[i]
+		tree, folder := s.Files()
+		for name, text := range tree.Under(folder) {
+			if name == brief.HistoryDir || name == brief.OutputsDir || strings.HasPrefix(name, brief.HistoryDir+"/") {
+				continue // the workspace has folders of its own there
+			}
+			if s.Source().Kind == handoff.Files {
+				if by[name] && !filetree.SameText(all[name], text) {
+					return nil, fmt.Errorf("%w: two dependencies have different versions of %s", ErrFilesConflict, name)
+				}
+				by[name] = true
+			}
+			all[name] = text
+		}
+	}
+	if at := all.Conflict(); at != "" {
+		return nil, fmt.Errorf("%w: %s is a file and a folder", ErrFilesConflict, at)
+	}
+	return all, nil
+}
+
+// writeFiles writes files into a workspace. Those that begin with #! are executable.
+func writeFiles(root *os.Root, files filetree.Tree) error {
+	for _, name := range files.Paths() {
+		text := files[name]
+		if text == nil {
+			continue
+		}
+		mode := os.FileMode(0o644)
+		if strings.HasPrefix(*text, "#!") {
+			mode = 0o755
+		}
+		if err := root.MkdirAll(path.Dir(name), 0o755); err != nil {
+			return err
+		}
+		if err := root.WriteFile(name, []byte(*text), mode); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// changedFiles returns the files of a workspace that match globs and are not as they were
+// given.
+func changedFiles(root *os.Root, globs []string, given filetree.Tree) (filetree.Tree, error) {
+	found, skipped, err := filetree.Read(root.FS(), []string{brief.HistoryDir + "/**", brief.OutputFile("call_*")})
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrOutputFiles, err)
+	}
+	changed := filetree.Tree{}
+	for name, text := range found {
+		if filetree.Matches(globs, name) && !filetree.SameText(given[name], text) {
+			changed[name] = text
+		}
+	}
+	for name, text := range given {
+		if text != nil && found[name] == nil && filetree.Matches(globs, name) {
+			changed[name] = nil
+		}
+	}
+	for _, name := range skipped {
+		if filetree.Matches(globs, name) {
+			return nil, fmt.Errorf("%w: %s is not a UTF-8 text", ErrOutputFiles, name)
+		}
+	}
+	if at := changed.Conflict(); at != "" {
+		return nil, fmt.Errorf("%w: %s was a file and is a folder now, or the other way round; use another name", ErrOutputFiles, at)
+	}
+	if n := changed.Bytes(); n > maxOutputFiles {
+		return nil, fmt.Errorf("%w: they have %d bytes, at most %d", ErrOutputFiles, n, maxOutputFiles)
+	}
+	return changed, nil
+}
+
+// outputsOf makes the output files of a task a result of their own, which is as sensitive as
+// its answer and expires with it. Its text has the files, and its structured part what they
+// were before, which only the caller reads.
+func outputsOf(answer *envelope.Envelope, changed, before filetree.Tree) (*envelope.Envelope, error) {
+	h := answer.Header()
+	h.ID += "/files"
+	v, err := jsonvalue.Parse(before.JSON())
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrOutputFiles, err)
+	}
+	return envelope.New(h, envelope.Text(changed.JSON()).WithStructured(v))
+}
+
+// takeOutputs makes the files that the agent left in its workspace part of its result. There is
+// no workspace unless the agent calls tools or is a command.
+func takeOutputs(o purpose, result *envelope.Envelope) error {
+	a, ok := o.(*attempt)
+	if !ok || a.conversation == nil {
+		return nil
+	}
+	if !a.hasFiles.Load() {
+		if len(a.task.OutputFiles) > 0 {
+			warnNoOutputs(a)
+		}
+		return nil
+	}
+	if err := checkCommandFiles(a); err != nil || len(a.task.OutputFiles) == 0 {
+		return err
+	}
+	root, err := a.files()
+	if err != nil {
+		return err
+	}
+	tree, err := changedFiles(root, a.task.OutputFiles, a.given)
+	if err != nil {
+		return err
+	}
+	if len(tree) == 0 {
+		warnNoOutputs(a)
+	}
+	a.outputs, err = outputsOf(result, tree, versionsBefore(a.given, tree))
+	return err
+}
+
+// warnNoOutputs warns that the task has no output files.
+func warnNoOutputs(a *attempt) {
+	a.reply.Warnings = append(slices.Clone(a.reply.Warnings), fmt.Sprintf("task %q has changed no file that matches its output files (%s)", a.task.Title, strings.Join(a.task.OutputFiles, ", ")))
+}
+
+// versionsBefore returns the given versions of files that changed.
+func versionsBefore(given, changed filetree.Tree) filetree.Tree {
+	before := filetree.Tree{}
+	for name := range changed {
+		if text := given[name]; text != nil {
+			before[name] = text
+		}
+	}
+	return before
+}
+
+// cachedFiles returns the output files that belong to a recorded answer. It is not ok if
+// they cannot be read any more.
+func (x answerCache) cachedFiles(e *record.AgentCall, now time.Time) (changed, before filetree.Tree, ok bool) {
+	p := x.run.priorRun
+	if p == nil || p.files[e.Session] == nil || p.files[e.Session].Missing != "" {
+		return nil, nil, false
+	}
+	if p.strict {
+		now = time.Time{} // as for the answer
+	}
+	reply, old, err := gate.Reissue(p.files[e.Session].Result, now)
+	if err != nil || old.Classification() > x.bound {
+		return nil, nil, false
+	}
+	changed, err = filetree.Parse(reply.Text)
+	if err == nil {
+		before, err = filetree.Parse(reply.JSON.Canonical())
+	}
+	return changed, before, err == nil
+}
+
+// filesEntry returns what a journal stores of the output files of a model call.
+func (v callView) filesEntry() record.Entry {
+	return record.Entry{Files: &record.AgentCall{
+		CallID: record.CallID{Session: v.contract.Session, Task: v.task.ID, Title: v.task.Title, Agent: v.caps.Agent, Attempt: v.number, Part: "/files"},
+		Start:  v.began, End: v.end, Result: gate.RecordOf(v.outputs), Shown: v.shownFiles(),
+	}}
+}
+
+// shownFiles returns the output files as the caller may see them; nil if the caller may see
+// all of them.
+func (v callView) shownFiles() *record.ShownResult {
+	if gate.IsShownWhole(gate.RecordOf(v.outputs), v.outputsText, v.outputsBefore) {
+		return nil
+	}
+	return &record.ShownResult{Text: v.outputsText, Structured: v.outputsBefore}
+}
+
+// outputFiles returns the texts of the output files as the caller may see them, without
+// those that were removed; nil if the caller may see none of them.
+func (v callView) outputFiles() map[string]string {
+	tree, err := filetree.Parse(v.outputsText)
+	if v.outputs == nil || err != nil {
+		return nil
+	}
+	texts := make(map[string]string, len(tree))
+	for name, text := range tree {
+		if text != nil {
+			texts[name] = *text
+		}
+	}
+	return texts
+}
+
+// withFiles returns a key of a prompt that covers the files in the workspace too: the prompt
+// has only their list.
+func withFiles(key record.Key, sealed []gate.Sealed) record.Key {
+	h, found := sha256.New(), false
+	for i := range sealed {
+		if tree, folder := sealed[i].Files(); tree != nil {
+			text := tree.JSON()
+			fmt.Fprintf(h, "%d:%s%d:%s", len(folder), folder, len(text), text)
+			found = true
+		}
+	}
+	if !found || key == (record.Key{}) {
+		return key
+	}
+	h.Write(key[:])
+	return record.Key(h.Sum(nil))
+}

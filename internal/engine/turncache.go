@@ -1,0 +1,84 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/runteam/runteam/agent"
+	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/internal/brief"
+	"github.com/runteam/runteam/internal/gate"
+	"github.com/runteam/runteam/internal/record"
+	"github.com/runteam/runteam/llm"
+	"github.com/runteam/runteam/prompt"
+)
+
+// cachedTurn returns what the agent said to the same prompt before the run was interrupted,
+// if it called tools then.
+func (x answerCache) cachedTurn() *record.AgentCall {
+	p := x.run.priorRun
+	if p == nil || !p.own || p.strict || x.run.fresh[x.task.ID] {
+		return nil
+	}
+	return p.turns[p.key(x.modelCall)]
+}
+
+// continueFrom continues a conversation whose first turn an earlier process had. taken says
+// whether that turn could be used.
+func (a *attempt) continueFrom(ctx context.Context, e *record.AgentCall, first prompt.Prompt) (taken bool, err error) {
+	before := *a
+	if taken, err := a.cache().reissueTurn(e); !taken || err != nil {
+		return false, err
+	}
+	a.conversation = newConversation(a)
+	a.cachedTurn = true
+	if !resumeFiles(ctx, a) {
+		*a = before
+		return false, nil
+	}
+	a.releaseBatch()
+	if err := a.permitted(ctx); err != nil {
+		return true, err
+	}
+	before.batch = nil
+	if err = a.converse(ctx, first); errors.Is(err, errOtherTurn) {
+		a.closeShared(ctx, err)
+		*a = before // it starts over
+		return false, nil
+	}
+	return true, err
+}
+
+// reissueTurn takes what the agent said in an earlier process through the gate again.
+func (x answerCache) reissueTurn(e *record.AgentCall) (taken bool, err error) {
+	if e.Result == nil || e.Missing != "" {
+		return false, nil
+	}
+	reply, old, err := gate.Reissue(e.Result, time.Now())
+	if err != nil || old.Producer() != x.caps.Agent || old.Classification() > x.contract.MaxInput {
+		return false, nil
+	}
+	said, err := (&gate.Compartment{Contract: x.contract}).GateTurn(envelope.ID(x.identity()+"/said"), reply.Text, reply.JSON, x.sealed, time.Now())
+	if err != nil {
+		return false, nil
+	}
+	calls, err := brief.CallsOf(reply.JSON.Canonical())
+	if err != nil {
+		return false, nil
+	}
+	x.reply = agent.Reply{Text: reply.Text, Call: e.Call, Warnings: e.Warnings}
+	for _, c := range calls {
+		x.reply.ToolCalls = append(x.reply.ToolCalls, llm.ToolCall{ID: c.ID, Name: c.Name, Arguments: string(c.Arguments)})
+	}
+	x.envelope = said
+	return true, nil
+}
+
+// reissueTurnOf takes a later turn of an earlier process as this turn.
+func (x answerCache) reissueTurnOf(e *record.AgentCall, own bool) (taken bool, err error) {
+	if taken, err = x.reissueTurn(e); taken {
+		x.recalled, x.own = e, own
+	}
+	return taken, err
+}

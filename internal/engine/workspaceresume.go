@@ -1,0 +1,212 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/runteam/runteam/internal/record"
+	"github.com/runteam/runteam/internal/workspace"
+	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/task"
+	"github.com/runteam/runteam/tool"
+)
+
+// errOtherTurn reports that a conversation of an earlier process takes another course than
+// before, so that the workspace, which is as the last of its calls left it, does not fit.
+var errOtherTurn = errors.New("the conversation is not the one that the workspace belongs to, so it starts over")
+
+// priorFiles is what an earlier process recorded about the workspace of a conversation.
+type priorFiles struct {
+	measured measuredFiles   // after the last call that may have changed it
+	last     string          // that call
+	open     map[string]bool // calls that may be changing it: they began and have no end
+	measures []string        // all calls that were followed by a measurement
+}
+
+// beginFiles begins a conversation of a task. What calls of the one before returned does not
+// count any more if they may have changed its workspace.
+func (p *priorRun) beginFiles(id task.ID) {
+	if f := p.folders[id]; f != nil {
+		for _, call := range f.measures {
+			delete(p.results, call)
+		}
+	}
+	delete(p.folders, id)
+}
+
+// takeFiles takes in what the start or the end of a call says about the workspace.
+func (p *priorRun) takeFiles(e *record.Entry) {
+	of := func(id task.ID) *priorFiles {
+		if p.folders[id] == nil {
+			p.folders[id] = &priorFiles{open: map[string]bool{}}
+		}
+		return p.folders[id]
+	}
+	switch call, end := e.ToolCall, e.ToolResult; {
+	case call != nil && call.Effect == string(tool.Workspace):
+		of(call.Task).open[call.Session] = true
+	case end != nil:
+		if f := of(end.Task); end.Files != (record.Key{}) {
+			f.measured, f.last = measuredFiles{end.Folder, end.Files}, end.Session
+			f.measures = append(f.measures, end.Session)
+		}
+		delete(p.folders[end.Task].open, end.Session)
+	}
+}
+
+// resumeFiles finds the workspace that the conversation had in an earlier process. It reports
+// whether the conversation can continue: the workspace, or a clean one in place of one that is
+// gone, is as the last call left it.
+func resumeFiles(ctx context.Context, a *attempt) bool {
+	p := a.run.priorRun
+	before := p.folders[a.task.ID]
+	if before == nil || before.last == "" {
+		return true // it had none, or no call that may have changed it has ended: it begins with a clean one
+	}
+	err := reopenFiles(a, before)
+	if err != nil {
+		_, err = a.files() // a clean one
+	}
+	if f, _ := a.current(); err == nil && p.hasFiles(before, f) {
+		a.resumed = before.last
+		return true
+	}
+	a.run.team.Log.Info("a conversation starts over: its workspace is not as its last call left it", "task", a.task.Title)
+	a.closeShared(ctx, errOtherTurn)
+	return false
+}
+
+// reopenFiles makes the workspace of an earlier process that of the conversation. It removes one
+// that is not as the last call left it, or that an interrupted call may still be changing.
+func reopenFiles(a *attempt, before *priorFiles) error {
+	if !a.place.lasts {
+		return errOtherTurn
+	}
+	f, err := workspace.Open(a.place.parent, before.measured.folder)
+	if err != nil {
+		return err
+	}
+	if len(before.open) > 0 || !a.run.priorRun.hasFiles(before, f) {
+		return errors.Join(errOtherTurn, f.Remove())
+	}
+	if err := a.use(f); err != nil {
+		return errors.Join(err, f.Remove())
+	}
+	_, err = a.shared.Get(workspaceKey{}, func() (io.Closer, error) { return attemptFolder{f, a.conversation}, nil })
+	return err
+}
+
+// hasFiles reports whether a folder has the files that were recorded last.
+func (p *priorRun) hasFiles(before *priorFiles, f *workspace.Folder) bool {
+	of, err := f.Measure(workspace.Unlimited, nil)
+	if err != nil {
+		return false
+	}
+	key := filesKey(before.measured.folder, of)
+	if mask := p.history.Mask; mask != nil {
+		key = mask(key)
+	}
+	return key == before.measured.key
+}
+
+// atFiles returns an error until the conversation has come to the call that left the workspace
+// as it is: nothing new may happen before.
+func (c *conversation) atFiles() error {
+	if c == nil || c.resumed == "" {
+		return nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.made[c.resumed] {
+		return nil
+	}
+	return errOtherTurn
+}
+
+// removeFiles removes the workspace of an attempt that has ended, once that is durable.
+func removeFiles(r *runScope, a *attempt) {
+	if a.conversation == nil {
+		return
+	}
+	a.mu.Lock()
+	path := a.removable
+	a.mu.Unlock()
+	if path == "" {
+		return
+	}
+	log, stored := r.team.Log, r.ledger.tail()
+	r.removes.Go(func() {
+		if stored != nil {
+			if <-stored.done; stored.err != nil {
+				return
+			}
+		}
+		if err := workspace.Remove(path); err != nil {
+			log.Warn("a workspace could not be removed", "error", err)
+		}
+	})
+}
+
+// removeAllFiles removes what is left of the workspaces of a run that has ended, unless it was
+// interrupted.
+func removeAllFiles(ctx context.Context, r *run) {
+	r.removes.Wait()
+	k, ok := r.log.(record.WorkspaceKeeper)
+	if !ok || ctx.Err() != nil || r.journalErr != nil {
+		return
+	}
+	of := k.Workspaces()
+	for _, dir := range []string{of.Disk, of.Memory} {
+		if dir == "" {
+			continue
+		}
+		if err := workspace.RemoveRun(dir); err != nil {
+			r.team.Log.Warn("workspaces could not be removed", "error", err)
+		}
+	}
+}
+
+// fateOfFiles says what happens to the workspace of an attempt that ends. ctx is that of the
+// run.
+func fateOfFiles(ctx context.Context, a *attempt, err error) fate {
+	switch {
+	case errors.Is(err, errOtherTurn):
+		return removed
+	case a.place.lasts && (ctx.Err() != nil || errors.Is(err, ErrJournal)):
+		return leftForResume
+	case a.run.options.KeepWorkspaces && mayKeepFiles(a):
+		return keptForUser
+	}
+	return removed
+}
+
+// keepFiles notes which workspace of a task was kept, in place of one of an earlier attempt, or
+// why it was not.
+func keepFiles(r *runScope, t *TaskResult, a *attempt) {
+	if !r.options.KeepWorkspaces || a.conversation == nil || !a.hasFiles.Load() || a.fate == leftForResume {
+		return
+	}
+	a.mu.Lock()
+	kept := a.keptAt
+	a.mu.Unlock()
+	if kept == "" {
+		r.warn(fmt.Sprintf("task %q: its workspace was removed: its data is %v, and only data that the caller may see, up to confidential, stays", t.Title, a.contract.MaxInput))
+		return
+	}
+	if t.Workspace != "" && t.Workspace != kept {
+		_ = workspace.Remove(t.Workspace) // of an earlier attempt
+	}
+	t.Workspace = kept
+}
+
+// mayKeepFiles reports whether the caller may have the workspace: all of its data is within
+// the caller's clearance, and may be on disk.
+func mayKeepFiles(a *attempt) bool {
+	level := a.contract.MaxInput
+	for _, x := range a.earlier {
+		level = level.Join(x.contract.MaxInput)
+	}
+	return level <= min(a.run.accepts, label.Confidential)
+}

@@ -1,0 +1,134 @@
+package gate
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/filetree"
+	"github.com/runteam/runteam/internal/pick"
+	"github.com/runteam/runteam/redact"
+	"github.com/runteam/runteam/task"
+)
+
+// AsFiles is the form of an offer whose text is a folder, as [filetree.Tree.JSON] writes it.
+// Paths of grants and rules are then paths of files. The reader gets the files in its
+// workspace, see [Sealed.Files], and a list of them as the payload.
+const AsFiles task.Payload = "files"
+
+// FilesBefore returns what output files were before the task, which the structured part of
+// their envelope has, as a folder to offer. It is nil if all of them are new.
+func FilesBefore(outputs *envelope.Envelope) (*envelope.Envelope, error) {
+	tree, structured := outputs.Open().JSON()
+	if !structured || tree == (filetree.Tree{}).JSON() {
+		return nil, nil
+	}
+	h := outputs.Header()
+	h.ID, h.DerivedFrom = h.ID+"/before", []envelope.ID{h.ID}
+	return envelope.New(h, envelope.Text(tree))
+}
+
+// RuleFiles lets the files of a task through.
+const RuleFiles handoff.Rule = "files"
+
+// files rules on a folder: it picks the files that are granted, and redacts each of them by
+// itself. Control tokens are broken in the list of the files alone: a tool that returns a part of
+// a file breaks those in the part.
+func (c *Compartment) files(ctx context.Context, o *Offer, g *Grant, s pick.Selection, d *Ruling) error {
+	if t := g.Terms; t != nil && (t.translation.byModel || t.translation.active) {
+		d.withhold(cmp.Or(d.Rule, RuleGrant), ReasonRule, "files cannot be translated")
+		return nil
+	}
+	tree, err := filetree.Parse(o.Envelope.Open().Text())
+	if err != nil {
+		d.withhold(RulePayload, ReasonRule, "it is not a folder")
+		return nil
+	}
+	if !s.Whole() {
+		var ok bool
+		if tree, ok = c.pickFiles(g, s, d, tree); !ok {
+			return nil
+		}
+	}
+	if tree.Bytes() > filetree.MaxBytes {
+		d.withholdValue(RuleSize, fmt.Sprintf("its files have more than %d bytes, the most that can be checked", filetree.MaxBytes))
+		return nil
+	}
+	clean, err := c.redactFiles(ctx, g, d, tree)
+	if err != nil {
+		d.withholdValue(RuleRedact, "it could not be checked for secrets and personal data")
+		return fmt.Errorf("redact %s %q: %w", d.Source.Kind, d.Source.Name, err)
+	}
+	if len(clean) < len(tree) || clean.Conflict() != "" {
+		d.withholdValue(RuleRedact, "the names of its files cannot be told apart once they are redacted")
+		return nil
+	}
+	list, broken := breakTokens(clean.List(o.Folder))
+	d.tree, d.delivered, d.Broken = clean, envelope.Text(list), broken
+	d.Verdict, d.Rule, d.BytesAfter = Passed, cmp.Or(d.Rule, granted[d.Source.Kind], RuleGrant), clean.Bytes()
+	return nil
+}
+
+// pickFiles returns the files that are granted. It is not ok if there are none: the folder
+// is withheld.
+func (c *Compartment) pickFiles(g *Grant, s pick.Selection, d *Ruling, tree filetree.Tree) (_ filetree.Tree, ok bool) {
+	picked := s.Apply(tree.Value())
+	by, line := g.narrowing(d)
+	named := names{g, s}
+	d.Narrowing = &Narrowing{InPart: true, Dropped: named.shown(picked.Dropped), Kept: named.shown(picked.Kept), Unmatched: picked.Unmatched, Narrowed: len(picked.Dropped) > 0}
+	folder, isFolder := picked.Value.(map[string]any)
+	left, err := filetree.Of(folder)
+	if !picked.Any || !isFolder || err != nil {
+		d.withholdValue(by, "none of the granted files is in it: "+s.String())
+		d.Line = line
+		return nil, false
+	}
+	if by != RuleGrant { // what the task itself did not ask for is explained by its rule
+		d.Rule, d.Line = by, line
+	}
+	return left, true
+}
+
+// redactFiles takes secrets and personal data out of the names and the texts of files, but
+// for what the grant reveals.
+func (c *Compartment) redactFiles(ctx context.Context, g *Grant, d *Ruling, tree filetree.Tree) (filetree.Tree, error) {
+	r := standardRedactor(c.Contract.Callee)
+	if g.Terms != nil {
+		r = g.Terms.redactor
+	}
+	reveal := g.reveals(c.Contract.toAgent())
+	clean := make(filetree.Tree, len(tree))
+	for _, path := range tree.Paths() {
+		name, out, _, err := r.TextRevealing(ctx, path, nil)
+		if err != nil {
+			return nil, err
+		}
+		d.Redacted = sum(d.Redacted, out)
+		of := tree[path]
+		if of == nil {
+			clean[name] = nil
+			continue
+		}
+		text, out, shown, err := redactText(ctx, r, *of, revealIn(path, reveal))
+		if err != nil {
+			return nil, err
+		}
+		d.Redacted, d.Revealed = sum(d.Redacted, out), sum(d.Revealed, shown)
+		clean[name] = &text
+	}
+	return clean, nil
+}
+
+// revealIn returns what the redactor asks about personal data in one file.
+func revealIn(path string, reveal func(redact.Kind, []string) bool) func(redact.Kind, []string) bool {
+	if reveal == nil {
+		return nil
+	}
+	segments := strings.Split(path, "/")
+	return func(kind redact.Kind, below []string) bool {
+		return reveal(kind, append(segments[:len(segments):len(segments)], below...))
+	}
+}

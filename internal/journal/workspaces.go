@@ -1,0 +1,93 @@
+package journal
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/runteam/runteam/internal/record"
+	"github.com/runteam/runteam/internal/workspace"
+)
+
+// folderName is the name of a folder with a journal. What begins with it is no part of an
+// input that is a folder.
+const folderName = ".runteam"
+
+// memoryDir is where workspaces are that must not be on disk.
+const memoryDir = "/dev/shm"
+
+// workspaces returns the folders that have the workspaces of all runs; none in memory. Other
+// users cannot know the name of the one in memory.
+func (j *Journal) workspaces() []string {
+	path := j.store.path
+	if path == "" || j.vault.digests == nil {
+		return nil
+	}
+	name := filepath.Base(path) + ".workspaces"
+	if filepath.Base(filepath.Dir(path)) != folderName {
+		name = folderName + "-" + name
+	}
+	d := j.vault.digest("workspaces", []byte(path))
+	return []string{filepath.Join(filepath.Dir(path), name), filepath.Join(memoryDir, "runteam-"+hex.EncodeToString(d[:16]))}
+}
+
+// Workspaces returns the folders for the workspaces of the run; see [record.WorkspaceKeeper].
+func (r *Run) Workspaces() (w record.Workspaces) {
+	if all := r.j.workspaces(); all != nil {
+		name := workspace.FileName(r.row.id)
+		w.Disk, w.Memory = filepath.Join(all[0], name), filepath.Join(all[1], name)
+	}
+	return w
+}
+
+// cleanWorkspaces removes the workspaces of runs that are not in the journal any more, and of
+// those that have ended: a process that was killed cannot. An interrupted run or one that was
+// canceled has its workspaces until it is resumed or removed.
+func (j *Journal) cleanWorkspaces(ctx context.Context) error {
+	left := map[string][]string{} // paths by the name of the run
+	for _, dir := range j.workspaces() {
+		entries, err := os.ReadDir(dir)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		for _, e := range entries {
+			left[e.Name()] = append(left[e.Name()], filepath.Join(dir, e.Name()))
+		}
+	}
+	if len(left) == 0 {
+		return nil
+	}
+	runs, err := j.store.runs(ctx, "", all) // after the folders: a run begins before its workspaces
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, r := range runs {
+		name := workspace.FileName(r.id)
+		if !j.live(r.held) && r.turn.status != "" && r.turn.status != canceled {
+			for _, path := range left[name] {
+				errs = append(errs, workspace.RemoveRun(path))
+			}
+		}
+		delete(left, name)
+	}
+	for _, paths := range left { // even what was kept
+		for _, path := range paths {
+			errs = append(errs, workspace.Remove(path))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// canceled is the status of a run whose caller ended it.
+const canceled = "cancelled"
+
+// cleanWorkspacesQuietly does the same, and logs an error: a run can begin all the same.
+func (j *Journal) cleanWorkspacesQuietly(ctx context.Context) {
+	if err := j.cleanWorkspaces(ctx); err != nil {
+		j.o.Logger.Warn("old workspaces could not be removed", "error", err)
+	}
+}

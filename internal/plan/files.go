@@ -1,0 +1,135 @@
+package plan
+
+import (
+	"cmp"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/brief"
+	"github.com/runteam/runteam/internal/filetree"
+	"github.com/runteam/runteam/internal/gate"
+	"github.com/runteam/runteam/internal/pick"
+	"github.com/runteam/runteam/task"
+	"github.com/runteam/runteam/tool"
+)
+
+// checkFolder checks an input that is a folder.
+func (in *Input) checkFolder(about subject) {
+	switch {
+	case in.Folder == nil:
+	case in.Text != filetree.TextOf(in.Folder) || in.Envelope != nil:
+		about.report("it has a Folder and something else", "set one of Text, Envelope and Folder", task.ErrInvalid)
+	case in.Cut || in.MaxContextBytes != 0:
+		about.report("a folder is never cut, and has no limit for a prompt", "leave Cut and MaxContextBytes out", task.ErrInvalid)
+	}
+}
+
+// A fileCheck checks what tasks say about files.
+type fileCheck struct{ *checker }
+
+// checkFiles checks what task i says about files, before its references are resolved.
+func (c fileCheck) checkFiles(about func() subject, s *task.Spec) {
+	if err := filetree.CheckGlobs(s.OutputFiles); err != nil {
+		about().at("outputFiles").report(err.Error(), "", task.ErrInvalid)
+	}
+	for j := range s.DependsOn {
+		for k, path := range s.DependsOn[j].Files {
+			if err := pick.CheckAllow(path); err != nil {
+				about().at("dependsOn", j, "files", k).report(err.Error(), "write a path such as /report.md or /src/**", task.ErrInvalid)
+			}
+		}
+	}
+	for j, u := range s.Uses {
+		k, known := c.inputs[strings.ToLower(u.Name)]
+		if !known {
+			continue // reported already
+		}
+		if c.options.Inputs[k].Folder == nil {
+			if u.At != "" {
+				about().at("uses", j).report(fmt.Sprintf("at is for folders, and input %q is a text", u.Name), "remove at", task.ErrInvalid)
+			}
+			continue
+		}
+		at := cmp.Or(u.At, u.Name)
+		if out := leftOut(filetree.TreeOf(c.options.Inputs[k].Folder)); at == "." && out != "" {
+			c.advise(about().at("uses", j), fmt.Sprintf("%s of input %q is left out: the workspace has its own", out, u.Name), "write at: FOLDER to put the input into a folder of the workspace")
+		}
+		if top, _, _ := strings.Cut(at, "/"); !fs.ValidPath(at) || top == brief.HistoryDir || top == brief.OutputsDir {
+			about().at("uses", j).report(fmt.Sprintf("a folder cannot be put at %q of the workspace", at), "write a path such as repo, or . for the workspace itself; history and outputs are reserved", task.ErrInvalid)
+		}
+	}
+}
+
+// leftOut names what a folder has where the workspace has folders of its own; empty if nothing.
+func leftOut(t filetree.Tree) string {
+	for _, dir := range []string{brief.HistoryDir, brief.OutputsDir} {
+		if _, isFile := t[dir]; isFile {
+			return "the file " + dir
+		}
+	}
+	if t.Has(brief.HistoryDir) {
+		return "the folder " + brief.HistoryDir
+	}
+	return ""
+}
+
+// checkFilesGrants reports files that task i can never get, or not use.
+func (c *pathCheck) checkFilesGrants(i int) {
+	t, gets := c.plan.Graph.Task(i), false
+	for j := range t.DependsOn {
+		files := t.DependsOn[j].Files
+		if len(files) == 0 {
+			continue
+		}
+		gets = true
+		up := c.plan.Graph.Task(int(c.plan.Graph.Upstream(i)[j]))
+		at := func() subject { return c.task(i).at("dependsOn", j) }
+		if len(up.OutputFiles) == 0 {
+			at().report(fmt.Sprintf("task %q has no output files", up.Title), "list them in outputFiles of that task", task.ErrInvalid)
+			continue
+		}
+		grant := c.plan.FilesGrant(i, j)
+		c.contradicts(at, &grant, up.Assignee, t.Assignee, nil)
+	}
+	for _, u := range t.Uses {
+		gets = gets || c.input(u).Folder != nil
+	}
+	if m := c.team.Config.Agents[c.plan.Members[i]]; gets && len(c.plan.Tools(i)) == 0 && m.Agent != nil && m.Process() == nil {
+		c.advise(c.task(i), "the task has no tools, so of the files it gets only the list", "give it tools that read the workspace")
+	}
+	changes := func(tl *tool.Tool) bool { return tl.Effect != tool.None }
+	if m := c.team.Config.Agents[c.plan.Members[i]]; len(t.OutputFiles) > 0 && m.Agent != nil && m.Process() == nil && !slices.ContainsFunc(m.Tools, changes) {
+		c.advise(c.task(i).at("outputFiles"), fmt.Sprintf("agent %q has no tool that writes files, so there are no output files", t.Assignee), "give it such tools, for instance file_write, or leave OutputFiles out")
+	}
+}
+
+// Folder returns where in the workspace the files of use j of task i belong, and whether the
+// input is a folder.
+func (p *Plan) Folder(i, j int) (at string, ok bool) {
+	u := p.Graph.Task(i).Uses[j]
+	if k, known := p.InputIndex[strings.ToLower(u.Name)]; !known || p.Options().Inputs[k].Folder == nil {
+		return "", false
+	}
+	return cmp.Or(u.At, u.Name), true
+}
+
+// isFiles reports whether a delivery has files.
+func (p *Plan) isFiles(i int, a *delivery) bool {
+	if a.part.kind != handoff.Input {
+		return a.part.kind == handoff.Files
+	}
+	_, folder := p.Folder(i, int(a.part.n))
+	return folder
+}
+
+// filesEdge adds the output files of a dependency that a task gets. They are part of what the
+// other task makes, and no path of its result says which part.
+func (b *flowBuilder) filesEdge(i, n int, a *delivery) {
+	grant := b.plan.FilesGrant(i, n)
+	e := b.passage(b.results+int(b.plan.Graph.Upstream(i)[n]), grant.Terms, nil, a)
+	e.Task, e.Line, e.Rule, e.Delivers, e.Note = i, cmp.Or(e.Line, grant.Line), cmp.Or(e.Rule, gate.RuleFiles), pick.Everything(), "output files"
+	b.graph.Edges = append(b.graph.Edges, e)
+}

@@ -1,0 +1,164 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/runteam/runteam/agent"
+	"github.com/runteam/runteam/internal/gate"
+	"github.com/runteam/runteam/internal/naming"
+	"github.com/runteam/runteam/internal/process"
+	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/task"
+	"github.com/runteam/runteam/tool"
+)
+
+// A command that is not confined can pass what it reads to every other such command, and to
+// the network. In the flow table all of them are connected to one stateful tool, the machine.
+
+// Process returns the command of a member whose agent is one, or nil.
+func (m *Member) Process() *agent.Process {
+	p, _ := m.Agent.(*agent.Process)
+	return p
+}
+
+// IsUnconfined reports whether the agent of a member is a command that is not confined.
+func (m *Member) IsUnconfined() bool {
+	p := m.Process()
+	return p != nil && p.Unconfined()
+}
+
+// isUnconfinedTool reports whether a tool runs commands that are not confined.
+func isUnconfinedTool(f *tool.Tool) bool { return f.Stateful && f.State == process.Machine }
+
+// unconfinedTools returns the names of the tools of a member that run unconfined commands.
+func (m *Member) unconfinedTools() (names []string) {
+	for _, f := range m.Tools {
+		if isUnconfinedTool(f) {
+			names = append(names, f.Name)
+		}
+	}
+	return names
+}
+
+// confinement returns how the command of a member runs, or "" if its agent is none.
+func (m *Member) confinement() string {
+	switch {
+	case m.Process() == nil:
+		return ""
+	case m.IsUnconfined():
+		return "unconfined"
+	}
+	return "confined"
+}
+
+// machine returns the tool that stands for what an unconfined command of a member, or one of
+// these tools of it, can reach, or nil.
+func (m *Member) machine(tools []*tool.Tool) *tool.Tool {
+	o := tool.Options{Accepts: m.Accepts, Produces: &m.Accepts}
+	if !m.IsUnconfined() {
+		i := slices.IndexFunc(tools, isUnconfinedTool)
+		if i < 0 {
+			return nil
+		}
+		o = tools[i].Options
+	}
+	o.Stateful, o.State = true, process.Machine
+	return &tool.Tool{Name: process.Machine, Options: o}
+}
+
+// reachable returns tools of a member, with the machine if it runs unconfined commands.
+func (m *Member) reachable(tools []*tool.Tool) []*tool.Tool {
+	if f := m.machine(tools); f != nil {
+		return append(slices.Clip(tools), f)
+	}
+	return tools
+}
+
+// reachableIn returns the tools that task i of a plan can reach.
+func reachableIn(p *Plan, i int) []*tool.Tool {
+	return p.Roster().Config.Agents[p.Members[i]].reachable(p.Tools(i))
+}
+
+// checkProcesses reports agents that are commands and cannot work as they are set up.
+func (c *Config) checkProcesses(found *task.Problems) {
+	for i := range c.Agents {
+		m := &c.Agents[i]
+		p, about := m.Process(), subject{found, naming.Pointer("agents", i), fmt.Sprintf("agent %q", m.Name)}
+		if p == nil {
+			continue
+		}
+		if len(m.Tools) > 0 {
+			about.at("tools").report("an agent that is a command cannot call tools", "remove the tools, or use a model", task.ErrInvalid)
+		}
+		if p.Input == agent.InputArgument && m.Accepts > label.Internal {
+			about.at("backend", "input").report(fmt.Sprintf("the agent accepts %v, and other users can read the arguments of a command", m.Accepts),
+				"set input to stdin, or accepts to internal", task.ErrInvalid)
+		}
+		if p.Unconfined() {
+			about.checkMachine(m, c.Agents)
+		}
+	}
+	if k := c.Coordinator; k != nil {
+		if _, ok := k.Agent.(*agent.Process); ok {
+			subject{found, "/coordinator", "coordinator"}.report("a command cannot be the coordinator", "use a model", task.ErrInvalid)
+		}
+	}
+}
+
+// checkMachine reports an unconfined command that may read what another one may not: through
+// the machine, that one could read it too.
+func (s subject) checkMachine(m *Member, all []Member) {
+	for i := range all {
+		other := &all[i]
+		f := other.machine(other.Tools)
+		if other == m || f == nil || m.Accepts <= f.Level() {
+			continue
+		}
+		s.at("accepts").report(fmt.Sprintf("what its unconfined command reads, up to %v, can reach the unconfined commands of agent %q, which has only %v", m.Accepts, other.Name, f.Level()),
+			"confine one of them, or give both the same accepts", &gate.Refusal{Rule: gate.RuleClearance, Reason: "commands that are not confined are not separated from each other"})
+	}
+}
+
+// A commandCheck checks agents and tools that run commands.
+type commandCheck struct{ *checker }
+
+// checkStrictTools reports commands that are not confined if the options forbid them.
+func (c commandCheck) checkStrictTools() {
+	if !c.options.StrictTools {
+		return
+	}
+	for i := range c.team.Config.Agents {
+		m := &c.team.Config.Agents[i]
+		about := c.about(fmt.Sprintf("agent %q", m.Name), "agents", i)
+		if m.IsUnconfined() {
+			about.at("backend", "confine").report("its command is not confined, and this run allows only confined commands", unconfinedHint(), ErrUnconfined)
+		}
+		for k, f := range m.Tools {
+			if isUnconfinedTool(f) {
+				about.at("tools", k).report(fmt.Sprintf("the commands of tool %q are not confined, and this run allows only confined commands", f.Name), unconfinedHint(), ErrUnconfined)
+			}
+		}
+	}
+}
+
+// unconfinedHint says how to have a command confined.
+func unconfinedHint() string {
+	if process.Confines() {
+		return "remove confine: false"
+	}
+	return "this system cannot confine commands; run it on Linux with Landlock and user namespaces"
+}
+
+// checkSummaries reports texts that an agent that is a command would have to summarize.
+func (c commandCheck) checkSummaries(i int, parts []delivery) {
+	m := &c.team.Config.Agents[c.plan.Members[i]]
+	if m.Process() == nil {
+		return
+	}
+	for k := range parts {
+		if g, _ := c.plan.grantOf(i, &parts[k]); g.Terms.ByReader() {
+			c.task(i).report(fmt.Sprintf("the policy has agent %q summarize what it gets from %q, and a command cannot do that", m.Name, parts[k].from), "write by: excerpt", task.ErrInvalid)
+		}
+	}
+}

@@ -1,0 +1,220 @@
+package specfile
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/runteam/runteam/tool"
+)
+
+// equip sets the tools of an agent.
+func (r toolReader) equip(i int) {
+	f := r.places.agents[i]
+	if f == nil {
+		return
+	}
+	m := &r.file.Agents[i].Member
+	r.mine = func() string { return agentName(i, m.Name) + ": " }
+	for _, name := range r.preset(f) {
+		m.Tools = append(m.Tools, r.standard(name, f)...)
+	}
+	m.Tools = append(m.Tools, r.listed(f, m.Tools)...)
+	for _, item := range r.pick(f, "disallowedTools").parts() {
+		unwanted, _ := r.named("disallowedTools", item)
+		m.Tools = slices.DeleteFunc(m.Tools, func(t *tool.Tool) bool { return slices.Contains(unwanted, t) })
+	}
+	inherited := f.own("allowUntrusted") == nil
+	for _, item := range r.pick(f, "allowUntrusted").parts() {
+		trusted, known := r.named("allowUntrusted", item)
+		has := false
+		for _, t := range trusted {
+			if slices.Contains(m.Tools, t) && !slices.Contains(m.AllowUntrusted, t.Name) {
+				m.AllowUntrusted = append(m.AllowUntrusted, t.Name)
+			}
+			has = has || slices.Contains(m.Tools, t)
+		}
+		if known && !has && !inherited {
+			r.bad(item, "add it to tools, or remove it here", "allowUntrusted: the agent does not have the tool %s", quote(item.text))
+		}
+	}
+}
+
+// preset returns the names of the tools that an agent's toolPreset gives it.
+func (r toolReader) preset(f *fields) []string {
+	if n := r.presetNode(f); n != nil {
+		return presetNames(n.text)
+	}
+	return nil
+}
+
+// presetNode returns the toolPreset of an agent, or else the defaultToolPreset; nil if there
+// is none.
+func (r toolReader) presetNode(f *fields) *node {
+	if n := f.get("toolPreset"); n != nil {
+		return n
+	}
+	return r.places.defaultPreset()
+}
+
+// defaultPreset returns the defaultToolPreset of an orchestrator, or nil.
+func (p *places) defaultPreset() *node {
+	for _, y := range p.layers {
+		if n := y.orch.own("defaultToolPreset"); n != nil {
+			return n
+		}
+	}
+	return nil
+}
+
+// standard returns a built-in tool of a preset, with the settings of its entry.
+func (r toolReader) standard(name string, f *fields) []*tool.Tool {
+	e := r.toolEntry(name, r.presetNode(f))
+	e.used = true
+	return e.tools
+}
+
+// toolEntry returns the entry of a built-in tool, which it makes at the first use.
+func (r toolReader) toolEntry(name string, at *node) *toolEntry {
+	if e := r.box.entries[name]; e != nil {
+		return e
+	}
+	before := r.problems
+	e := &toolEntry{name: name, tools: r.builtIn(name, nil, at)}
+	if e.wrong = r.problems > before; !e.wrong {
+		r.box.entries[name] = e
+	}
+	return e
+}
+
+// listed returns the tools of an agent's list; has are those of its preset.
+func (r toolReader) listed(f *fields, has []*tool.Tool) (all []*tool.Tool) {
+	list, preset := r.pick(f, "tools"), r.presetNode(f)
+	subject := r.subject
+	for _, item := range list.parts() {
+		r.subject = subject
+		found, known := r.named("tools", item)
+		if !known {
+			continue
+		}
+		if preset != nil && slices.Contains(builtIns(), item.text) && item.text != httpGet {
+			line, _ := preset.src.place(preset.at)
+			r.bad(item, "to choose tools, list all of them under tools and leave the preset out; to have fewer than the preset, name the others in disallowedTools",
+				"tools: %s stands beside the preset %s of line %d, which it does not narrow", quote(item.text), preset.text, line)
+			continue
+		}
+		for _, t := range found {
+			if slices.Contains(all, t) || slices.Contains(has, t) {
+				r.bad(item, "remove it", "tools: %s is listed twice", quote(r.box.written(t.Name)))
+				break
+			}
+			all = append(all, t)
+		}
+	}
+	return all
+}
+
+// named returns the tools that a name in a list means, and whether the name is known. It
+// reports an unknown one.
+func (r toolReader) named(key string, item *node) (found []*tool.Tool, known bool) {
+	name := item.text
+	server, one, part := strings.Cut(name, "/")
+	e := r.box.entries[server]
+	switch {
+	case e == nil && !part && slices.Contains(builtIns(), name):
+		e = r.toolEntry(name, item)
+	case e == nil || part && e.server == nil && !e.wrong:
+		hint := nearHint(name, "declare an MCP server under tools of the file; built-in tools are "+strings.Join(builtIns(), ", "), r.box.names()...)
+		r.badAs(item, ErrUnknown, hint, "%s: unknown tool %s", key, quote(name))
+		return nil, false
+	}
+	e.used = e.used || key == "tools"
+	if e.wrong || !part {
+		return e.tools, !e.wrong
+	}
+	if i := slices.Index(e.server.Allow, one); i >= 0 {
+		return e.tools[i : i+1], true
+	}
+	hint := "add it to allow of " + e.name
+	if best := nearestOf(one, e.server.Allow...); best != "" {
+		hint = "did you mean " + e.name + "/" + best + "? else add it to allow of " + e.name
+	}
+	r.badAs(item, ErrUnknown, hint, "%s: allow of %s does not list %s", key, quote(e.name), quote(one))
+	return nil, false
+}
+
+// names returns what lists of tools may name.
+func (b *Toolbox) names() []string {
+	all := builtIns()
+	for _, e := range b.list {
+		if all = append(all, e.name); e.server == nil {
+			continue
+		}
+		for _, name := range e.server.Allow {
+			all = append(all, e.name+"/"+name)
+		}
+	}
+	return all
+}
+
+// written returns the name of a tool as a spec writes it: SERVER/TOOL for SERVER__TOOL.
+func (b *Toolbox) written(name string) string {
+	for _, e := range b.list {
+		for i, t := range e.tools {
+			if t.Name == name && e.server != nil {
+				return e.name + "/" + e.server.Allow[i]
+			}
+		}
+	}
+	return name
+}
+
+// exact returns the names that models see for a name as a spec writes it: all tools of a
+// server, or one. Every other name stays as it is.
+func (b *Toolbox) exact(name string) (all []string) {
+	server, one, part := strings.Cut(name, "/")
+	e := b.entries[server]
+	if e == nil || e.server == nil {
+		return []string{name}
+	}
+	for i, t := range e.tools {
+		if !part || e.server.Allow[i] == one {
+			all = append(all, t.Name)
+		}
+	}
+	if all == nil {
+		return []string{name}
+	}
+	return all
+}
+
+// readers returns the names of the agents' tools as readers, such as tool:bash.
+func (b *Toolbox) readers() (all []string) {
+	if b == nil {
+		return nil
+	}
+	for i := range b.file.Agents {
+		for _, t := range b.file.Agents[i].Member.Tools {
+			if name := toolPrefix + t.Name; !slices.Contains(all, name) {
+				all = append(all, name)
+			}
+		}
+	}
+	return all
+}
+
+// toolPrefix begins the name of a tool as a reader.
+const toolPrefix = "tool:"
+
+// exactReaders returns the readers that a name in a policy or an assertion means: for
+// tool:SERVER all tools of a server.
+func (b *Toolbox) exactReaders(name string) []string {
+	short, is := strings.CutPrefix(name, toolPrefix)
+	if !is {
+		return []string{name}
+	}
+	all := b.exact(short)
+	for i := range all {
+		all[i] = toolPrefix + all[i]
+	}
+	return all
+}

@@ -1,0 +1,255 @@
+package specfile
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/runteam/runteam/internal/engine"
+	"github.com/runteam/runteam/internal/filetree"
+	selection "github.com/runteam/runteam/internal/pick"
+	"github.com/runteam/runteam/task"
+)
+
+// isFolder reads an input that is a folder, by an option or by its key dir. It reports false
+// if the input is none.
+func (r inputReader) isFolder(in *engine.Input, f *fields) bool {
+	path, given := r.o.Inputs[in.Name]
+	if !given {
+		if f.own("dir") == nil {
+			return false
+		}
+		r.folder(in, f)
+		return true
+	}
+	ok, err := r.givenFolder(in, path, f)
+	if err != nil {
+		r.found = append(r.found, finding{Problem: Problem{File: path, Message: fmt.Sprintf("%s %s: %v", r.o.called("Inputs"), in.Name, err), Hint: folderHint(err), Err: err}})
+	}
+	return ok
+}
+
+// folder reads the folder that an input names inside that of the spec.
+func (r inputReader) folder(in *engine.Input, f *fields) {
+	n := f.own("dir")
+	for _, key := range []string{"file", "text", "from", "cut", "maxContextBytes"} {
+		if other := f.own(key); other != nil {
+			r.bad(other, "leave it out", "%s: dir is set too, and it is for texts", key)
+		}
+	}
+	path, shown, ok := r.path("dir", n)
+	if !ok {
+		return
+	}
+	if !filepath.IsLocal(path) {
+		r.badAs(n, errOutside, "name a folder inside that of the spec, or give it with "+strings.TrimSuffix(r.o.inputOption(in.Name), "FILE")+"DIR", "dir: %s: %v", quote(n.text), errOutside)
+		return
+	}
+	whole := filepath.Join(n.src.dir, shown)
+	err := r.readFolder(in, whole, "folder "+shown, textList(f.own("exclude")), n, func() (*os.Root, error) {
+		root, err := os.OpenRoot(n.src.dir)
+		if err != nil {
+			return nil, err
+		}
+		defer root.Close()
+		return root.OpenRoot(path)
+	})
+	if err != nil {
+		r.badAs(n, err, folderHint(err), "dir: %s: %v", quote(n.text), err)
+	}
+}
+
+// givenFolder reads the folder that an option names as an input. It is not ok if the path
+// is none of a folder.
+func (r inputReader) givenFolder(in *engine.Input, path string, f *fields) (ok bool, err error) {
+	info, err := os.Stat(path)
+	isThere := err == nil && info.IsDir() && !r.o.StoredOnly
+	if !isThere && r.storedCopy(folderName(path)) == nil {
+		return false, nil
+	}
+	return true, r.readFolder(in, path, "input "+in.Name, textList(f.own("exclude")), nil, func() (*os.Root, error) { return os.OpenRoot(path) })
+}
+
+// readFolder reads a folder into an input, or its stored copy if the folder is gone. n is the
+// value that names it; nil for one that an option names.
+func (r inputReader) readFolder(in *engine.Input, whole, role string, exclude []string, n *node, open func() (*os.Root, error)) error {
+	var skipped []string
+	whole = folderName(whole)
+	text, copied, err := r.orCopy(whole, false, func() (string, error) {
+		if r.o.StoredOnly {
+			return "", errNoCopy
+		}
+		root, err := open()
+		if errors.Is(err, fs.ErrNotExist) {
+			return "", errMissing
+		}
+		if err != nil {
+			return "", unreadable(err)
+		}
+		defer root.Close()
+		tree, left, err := filetree.Read(root.FS(), exclude)
+		skipped = left
+		if err != nil {
+			return "", err
+		}
+		return tree.JSON(), nil
+	})
+	if err != nil {
+		return err
+	}
+	tree, err := filetree.Parse(text)
+	if err != nil {
+		return err
+	}
+	if len(skipped) > 0 {
+		what := "left out files that are links or not UTF-8 text: " + strings.Join(firstOf(skipped, 3), ", ")
+		if n != nil {
+			r.warn(n, "list them in exclude to leave them out without a warning", "dir: %s", what)
+		} else {
+			r.warned = append(r.warned, finding{nil, len(r.warned), Problem{Message: r.o.called("Inputs") + " " + in.Name + ": " + what}})
+		}
+	}
+	in.Folder = filetree.FolderOf(tree, skipped)
+	in.Text = filetree.TextOf(in.Folder)
+	k := r.record(whole, whole, role, in.Text, copied)
+	k.label = k.label.Join(in.Classification)
+	return nil
+}
+
+// folderName is the path under which the copy of a folder is stored, which no file has.
+func folderName(path string) string { return strings.TrimRight(path, "/") + "/" }
+
+// firstOf returns at most n texts of a list.
+func firstOf(list []string, n int) []string {
+	if len(list) <= n {
+		return list
+	}
+	return append(slices.Clone(list[:n]), "…")
+}
+
+// folderHint says what to do about a folder that cannot be read.
+func folderHint(err error) string {
+	if _, large := errors.AsType[*filetree.TooLargeError](err); large {
+		return "leave folders out with exclude: [node_modules, dist]"
+	}
+	if errors.Is(err, errMissing) {
+		return "paths start from the folder of the spec"
+	}
+	return ""
+}
+
+// A filePaths is a list of paths of files, which a file writes as globs.
+type filePaths []task.Path
+
+// pathOfGlob returns the path that a glob such as src/** means. A part of a name cannot be
+// matched: what a task is granted does not depend on the names that another task chose.
+func pathOfGlob(glob string) (task.Path, error) {
+	glob = strings.TrimPrefix(glob, "/")
+	if glob == "**" {
+		return task.Whole, nil
+	}
+	var b strings.Builder
+	segments := strings.Split(glob, "/")
+	for i, s := range segments {
+		switch {
+		case s == "":
+			return "", errors.New("a part of the path is empty")
+		case s == "**" && i < len(segments)-1, s != "*" && s != "**" && strings.ContainsAny(s, "*?[{"):
+			return "", errors.New("only whole names can be *, and only the last one **")
+		case s == "." || s == "..":
+			return "", errors.New("the path leaves the workspace")
+		}
+		b.WriteByte('/')
+		b.WriteString(escapes.Replace(s))
+	}
+	return task.Path(b.String()), nil
+}
+
+// escapes writes a name as a part of a JSON Pointer.
+var escapes = strings.NewReplacer("~", "~0", "/", "~1")
+
+// globs returns paths of files as a file writes them.
+func (f filePaths) globs() []string {
+	out := make([]string, len(f))
+	for i, p := range f {
+		if p == task.Whole {
+			out[i] = "**"
+			continue
+		}
+		names := selection.Tokens(p)
+		if strings.HasSuffix(string(p), "/**") {
+			names = append(names, "**")
+		}
+		out[i] = strings.Join(names, "/")
+	}
+	return out
+}
+
+// filePathsOf returns the paths of a list of globs.
+func filePathsOf(n *node) filePaths {
+	var out filePaths
+	for _, item := range n.parts() {
+		if p, err := pathOfGlob(item.text); err == nil {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// checkFilePaths checks each glob of a list.
+func checkFilePaths(r *report, key string, n *node) {
+	if !r.areTexts(key, n) {
+		return
+	}
+	for _, item := range n.parts() {
+		if _, err := pathOfGlob(item.text); err != nil {
+			r.bad(item, "write paths such as report.md, src/** or **", "%s: %s: %v", key, quote(item.text), err)
+		}
+	}
+}
+
+// checkGlobs checks each glob of a list.
+func checkGlobs(r *report, key string, n *node) {
+	if !r.areTexts(key, n) {
+		return
+	}
+	for _, item := range n.parts() {
+		if err := filetree.CheckGlobs([]string{item.text}); err != nil {
+			r.bad(item, "", "%s: %v", key, err)
+		}
+	}
+}
+
+// workspaceMembers are the limits of a workspace.
+func workspaceMembers(l *task.WorkspaceLimits) members {
+	return members{{"maxBytes", &l.MaxBytes}, {"maxFiles", &l.MaxFiles}, {"maxOutputs", &l.MaxOutputs}, {"maxOutputBytes", &l.MaxOutputBytes}}
+}
+
+// workspace reads the key workspace of a task: the use that it stands for, and its limits. Both
+// may be nil.
+func (r taskReader) workspace(n *node) (uses []task.Use, limits *task.WorkspaceLimits) {
+	if n == nil {
+		return nil, nil
+	}
+	w := r.part(n, "workspace", "workspace: ")
+	if w == nil {
+		return nil, nil
+	}
+	var l task.WorkspaceLimits
+	if workspaceMembers(&l).read(w.own); l != (task.WorkspaceLimits{}) {
+		limits = &l
+	}
+	if w.own("input") == nil {
+		if n := w.own("need"); n != nil {
+			r.bad(n, "add input, the name of an input that is a folder", "need: it has no input to pick files from")
+		}
+		return nil, limits
+	}
+	use := task.Use{Name: text(w.own("input")), At: "."}
+	members{{"need", &use.Need}}.read(w.own)
+	return []task.Use{use}, limits
+}

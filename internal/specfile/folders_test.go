@@ -1,0 +1,89 @@
+package specfile_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/runteam/runteam/internal/engine"
+	"github.com/runteam/runteam/internal/specfile"
+	"github.com/runteam/runteam/task"
+)
+
+const withFolder = `agents: [{name: a}]
+inputs:
+  repo: {dir: repo, exclude: [dist]}
+tasks:
+  - {title: Fix, description: d, assignee: a, workspace: {input: repo}, outputFiles: ["src/**"]}
+  - {title: Review, description: d, assignee: a, dependsOn: [{task: Fix, files: ["src/**", report.md]}]}
+`
+
+func TestFolderAsInput(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write(t, dir, "team.yaml", withFolder, "repo/src/main.go", "package main\n", "repo/dist/out.js", "x", "repo/.git/HEAD", "ref", "repo/logo.png", "\x89PNG\x00")
+	f, err := specfile.Load(specfile.Options{Path: dir})
+	require.NoError(t, err)
+	require.JSONEq(t, `{"src": {"main.go": "package main\n"}}`, f.Run.Inputs[0].Text)
+	require.Len(t, f.Warnings, 1)
+	require.Contains(t, f.Warnings[0].Error(), "left out files that are links or not UTF-8 text: logo.png")
+	require.Equal(t, []task.Use{{Name: "repo", At: "."}}, f.Tasks[0].Uses)
+	require.Equal(t, []task.Path{"/src/**", "/report.md"}, f.Tasks[1].DependsOn[0].Files)
+
+	saved, left, err := f.WithPlan(engine.Goal{}, f.Tasks, dir)
+	require.NoError(t, err)
+	require.Empty(t, left)
+	require.Contains(t, string(saved), "dir: repo\n    exclude:")
+	write(t, dir, "saved.yaml", string(saved))
+	again, err := specfile.Load(specfile.Options{Path: filepath.Join(dir, "saved.yaml")})
+	require.NoError(t, err)
+	require.Equal(t, f.Run.Inputs[0].Text, again.Run.Inputs[0].Text)
+	require.Equal(t, f.Tasks[1].DependsOn, again.Tasks[1].DependsOn)
+
+	stored := f.Stored()
+	require.NoError(t, os.RemoveAll(filepath.Join(dir, "repo")))
+	again, err = specfile.Load(specfile.Options{Path: dir, Stored: stored})
+	require.NoError(t, err)
+	require.Equal(t, f.Run.Inputs[0].Text, again.Run.Inputs[0].Text)
+	require.NotNil(t, again.Run.Inputs[0].Folder)
+	require.Equal(t, f.Fingerprint(), again.Fingerprint())
+}
+
+func TestFolderOfAnOption(t *testing.T) {
+	t.Parallel()
+	dir, other := t.TempDir(), t.TempDir()
+	write(t, dir, "team.yaml", withFolder)
+	write(t, other, "src/a.go", "a")
+	f, err := specfile.Load(specfile.Options{Path: dir, Inputs: map[string]string{"repo": other}})
+	require.NoError(t, err)
+	require.JSONEq(t, `{"src": {"a.go": "a"}}`, f.Run.Inputs[0].Text)
+}
+
+func TestBadFolders(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ inputs, tasks, want string }{
+		"missing":            {"repo: {dir: none}", "", `dir: "none": cannot read: it does not exist`},
+		"outside":            {"repo: {dir: ../x}", "", "outside the folder of the spec"},
+		"text too":           {"repo: {dir: repo, text: x}", "", "text: dir is set too"},
+		"bad glob":           {"repo: {dir: repo, exclude: ['[']}", "", "not a valid glob"},
+		"output above":       {"repo: {dir: repo}", "outputFiles: ['../*.md']", `"../*.md" matches no file`},
+		"output from root":   {"repo: {dir: repo}", "outputFiles: [/a.md]", `"/a.md" matches no file`},
+		"exclude of a text":  {"repo: {text: x, exclude: [a]}", "", "exclude: the input is not a folder"},
+		"at of a text":       {"repo: {text: x}", "uses: [{name: repo, at: x}]", "at is for folders"},
+		"at outside":         {"repo: {dir: repo}", "uses: [{name: repo, at: ../x}]", `cannot be put at "../x"`},
+		"at of history":      {"repo: {dir: repo}", "uses: [{name: repo, at: history/x}]", "history and outputs are reserved"},
+		"no output files":    {"repo: {dir: repo}", "dependsOn: [{task: First, files: ['**']}]", `task "First" has no output files`},
+		"part of a name":     {"repo: {dir: repo}", "dependsOn: [{task: First, files: ['*.md']}]", "only whole names can be *"},
+		"path with no match": {"repo: {dir: repo}", "uses: [{name: repo, need: [/nothing]}]", "nothing of input \"repo\" can be delivered"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			write(t, dir, "repo/a.txt", "a", "team.yaml", "agents: [{name: a}]\ninputs: {"+c.inputs+"}\ntasks:\n  - {title: First, description: d}\n  - {title: T, description: d, "+c.tasks+"}\n")
+			_, err := check(specfile.Options{Path: dir})
+			require.ErrorContains(t, err, c.want)
+		})
+	}
+}

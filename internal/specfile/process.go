@@ -1,0 +1,100 @@
+package specfile
+
+import (
+	"maps"
+	"path/filepath"
+	"strings"
+
+	"github.com/runteam/runteam/agent"
+)
+
+// modelKeys are the keys of an agent that are about calls of models and tools, which a command
+// does not make.
+var modelKeys = append(names(placesByName["request"]),
+	"model", "provider", "baseURL", "apiKey", "headers", "maxTurns", "maxTokenBudget", "maxCostBudget", "callTimeoutMs", "fallback",
+	"tools", "toolPreset", "disallowedTools", "allowUntrusted", "loopDetection")
+
+// checkBackend reports a kind of backend that does not exist.
+func checkBackend(r *report, key string, n *node) {
+	switch n.text {
+	case "process":
+	case "person":
+		r.badAs(n, ErrNotBuilt, "write process, or leave backend out for a model", "%s: person is not built yet", key)
+	default:
+		r.bad(n, "write process, or leave backend out for a model", "%s: unknown word %s", key, quote(n.text))
+	}
+}
+
+// process reads the command of an agent whose backend is a process, or returns nil.
+func (r agentReader) process(f *fields) *agent.Process {
+	n := f.own("backend")
+	if n == nil {
+		return nil
+	}
+	for _, key := range modelKeys {
+		if other := f.own(key); other != nil {
+			r.badKey(other, ErrInvalid, "remove it, or the backend", "%s: not for a command, which calls no model and no tool", key)
+		}
+	}
+	b := r.part(n, "backend", "backend: ")
+	if b == nil {
+		return nil
+	}
+	p := &agent.Process{Timeout: duration(f.get("timeoutMs")), Input: text(b.own("input")), Repeatable: text(b.own("repeatable")) == "true", Secrets: map[string]string{}}
+	if c := b.own("confine"); c != nil {
+		p.Confine = new(c.text == "true")
+	}
+	r.inUse = !r.o.Offline || r.o.CallsTools
+	defer func() { r.inUse = false }()
+	r.commandLine(b, p)
+	return p
+}
+
+// commandLine reads what to run. The values of variables are secrets of the command.
+func (r agentReader) commandLine(b *fields, p *agent.Process) {
+	command := b.own("command")
+	x, ok := r.expand("backend.command", command)
+	if command == nil || !ok {
+		return
+	}
+	to, origin := toCommand+x.written, toCommand+x.value
+	use := func(key string, n *node) string {
+		x, _ := r.expand(key, n)
+		maps.Copy(p.Secrets, x.values)
+		return r.send(key, nil, n, x, to, origin)
+	}
+	p.Command = strings.TrimSpace(use("backend.command", command))
+	if hasSlash(p.Command) && !filepath.IsAbs(p.Command) {
+		if p.Command = filepath.Join(command.src.dir, p.Command); !hasSlash(p.Command) {
+			p.Command = "." + string(filepath.Separator) + p.Command // and not one in PATH
+		}
+	}
+	for _, n := range b.own("args").parts() {
+		p.Args = append(p.Args, use("backend.args", n))
+	}
+	for _, n := range b.own("env").parts() {
+		if p.Env == nil {
+			p.Env = map[string]string{}
+		}
+		p.Env[n.key] = use("backend.env", n)
+	}
+	if n := b.own("cwd"); n != nil {
+		p.Dir = fromFolder(n.src.dir, use("backend.cwd", n))
+		if p.Confine == nil || *p.Confine {
+			r.bad(n, "remove it, or write confine: false", "backend.cwd: a confined command runs in its workspace")
+		}
+	}
+}
+
+// hasSlash reports whether a path has a separator.
+func hasSlash(path string) bool {
+	return strings.ContainsRune(path, '/') || strings.ContainsRune(path, filepath.Separator)
+}
+
+// version returns a digest of everything on which the agent's answers depend besides the prompt.
+func (a *Agent) version() string {
+	if a.Process != nil {
+		return a.Process.Version()
+	}
+	return a.Connection.version()
+}

@@ -1,0 +1,103 @@
+package specfile
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// tools writes the tools of all files, without literal credentials.
+func (s *saver) tools() *node {
+	all := objectNode()
+	for _, e := range s.f.Tools.list {
+		n := objectNode()
+		for _, k := range e.fields.place.keys {
+			switch value := e.fields.own(k.name); {
+			case k.name == "mcp" && value != nil:
+				n.set(k.name, s.program("tool "+quote(e.name)+": ", value))
+			default:
+				n.set(k.name, value)
+			}
+		}
+		all.set(e.name, n)
+	}
+	return all.orNil()
+}
+
+// hasTools reports whether an agent has tools.
+func (f *File) hasTools() bool {
+	return slices.ContainsFunc(f.Agents, func(a Agent) bool { return len(a.Member.Tools) > 0 })
+}
+
+// writtenNode returns the names of tools as a spec writes them.
+func (b *Toolbox) writtenNode(names []string) *node {
+	list := listNode()
+	for _, name := range names {
+		list.add(textNode(b.written(name)))
+	}
+	return list
+}
+
+// program writes the settings of an MCP server or of an agent that is a command.
+func (s *saver) program(who string, n *node) *node {
+	out := objectNode()
+	for _, value := range n.parts() {
+		switch value.key {
+		case "command", "cwd":
+			path, err := value, error(nil)
+			if value.key == "cwd" || hasSlash(value.text) {
+				path, err = moved(value, s.dir)
+			}
+			if err != nil {
+				s.found = append(s.found, finding{value.src, value.at, Problem{
+					Message: fmt.Sprintf("%s%s: cannot be named from %s, the folder of the plan: %v", who, value.key, quote(s.dir), err), Hint: "save the plan beside " + filepath.Base(value.src.path), Err: ErrRead,
+				}})
+			}
+			out.set(value.key, path)
+		case "env", "headers":
+			kept := objectNode()
+			for _, one := range value.parts() {
+				if !soundsSecret(one.key) || s.named(who+value.key+": "+one.key, one) {
+					kept.set(one.key, one)
+				}
+			}
+			out.set(value.key, kept.orNil())
+		default:
+			out.set(value.key, value)
+		}
+	}
+	return out
+}
+
+// moved writes a path from the folder of the spec as a path from another folder, which need
+// not contain it.
+func moved(n *node, dir string) (*node, error) {
+	if filepath.IsAbs(n.text) || strings.HasPrefix(n.text, opening) {
+		return n, nil
+	}
+	rel, err := relativeTo(dir, n.src.dir)
+	switch {
+	case err != nil:
+		return n, err
+	case rel == ".":
+		return n, nil
+	case strings.Contains(rel, opening):
+		return n, errors.New("a folder on the way is called ${…, which a spec would take for a variable")
+	}
+	return textNode("./" + rel + "/" + strings.TrimPrefix(n.text, "./")), nil
+}
+
+// relativeTo returns the path from one folder to another.
+func relativeTo(from, to string) (string, error) {
+	from, err := filepath.Abs(from)
+	if err != nil {
+		return "", err
+	}
+	if to, err = filepath.Abs(to); err != nil {
+		return "", err
+	}
+	rel, err := filepath.Rel(from, to)
+	return filepath.ToSlash(rel), err
+}

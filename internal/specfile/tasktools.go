@@ -1,0 +1,63 @@
+package specfile
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/runteam/runteam/tool"
+)
+
+// tools reads the names of the tools of a task. SERVER means those tools of the server that its
+// agent has. It returns nil without the key, and no names for an empty list.
+func (r taskReader) tools(n *node, assignee string) []string {
+	if n == nil {
+		return nil
+	}
+	box, names := r.file.Tools, []string{}
+	has, who := r.toolsOf(assignee)
+	for _, item := range n.parts() {
+		found := slices.DeleteFunc(box.exact(item.text), func(name string) bool { return !slices.Contains(has, name) })
+		server, _, _ := strings.Cut(item.text, "/")
+		if e := box.entries[server]; len(found) == 0 && who != "" && (e == nil || !e.wrong) {
+			written := make([]string, len(has))
+			for i, name := range has {
+				written[i] = box.written(name)
+			}
+			r.badAs(item, ErrUnknown, nearHint(item.text, "add it to tools of the agent, or remove it here", written...), "tools: %s the tool %s", who, quote(item.text))
+		}
+		for _, name := range found {
+			if !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
+}
+
+// toolsOf returns the names of the tools of an agent or, for a task that names none, of all
+// agents, and the beginning of a sentence about a tool that is not among them; empty if the
+// agent is unknown.
+func (r taskReader) toolsOf(assignee string) (names []string, who string) {
+	if who = "no agent has"; assignee != "" {
+		who = ""
+	}
+	for i := range r.file.Agents {
+		m := &r.file.Agents[i].Member
+		if assignee != "" && m.Name != assignee {
+			continue
+		}
+		if assignee != "" {
+			who = "agent " + quote(m.Name) + " does not have"
+		}
+		names = append(names, toolNames(m.Tools)...)
+	}
+	return names, who
+}
+
+// toolNames returns the names of tools.
+func toolNames(list []*tool.Tool) (names []string) {
+	for _, t := range list {
+		names = append(names, t.Name)
+	}
+	return names
+}
