@@ -3,12 +3,17 @@ GO ?= go
 FUZZTIME ?= 30s
 SOAK ?= 5m
 
-.PHONY: all build test slow lint race mutants foreign bench bench-journal soak soak-journal corpora fuzz examples tidy
+.PHONY: all build cross test slow lint race mutants foreign bench bench-journal soak soak-journal corpora fuzz examples tidy
 
 all: build lint test
 
 build:
 	$(GO) build ./...
+
+# The command for the systems that tests do not run on.
+cross:
+	GOOS=windows GOARCH=amd64 $(GO) build -o /dev/null ./cmd/runteam
+	GOOS=darwin GOARCH=arm64 $(GO) build -o /dev/null ./cmd/runteam
 
 test:
 	$(GO) test ./...
@@ -31,7 +36,7 @@ mutants:
 race:
 	$(GO) test -race ./...
 
-# Tests of the command against servers of other projects. They need Node 20 or later, and the
+# Tests against model servers, MCP servers and a client of other projects. They need Node 20 or later, and the
 # packages of foreign/package.json from npm.
 foreign:
 	cd foreign && npm ci --silent && $(GO) vet ./... && $(GO) test -count 1 ./...

@@ -1,4 +1,4 @@
-// Package foreign tests the command runteam against servers that other projects
-// wrote. It is a module of its own, so that runteam does not depend on them. `make
-// foreign` in the folder above installs the servers and runs the tests.
+// Package foreign tests runteam against programs that other projects wrote: model
+// servers, MCP servers and a client. It is a module of its own, so that runteam does not
+// depend on them. `make foreign` in the folder above installs them and runs the tests.
 package foreign

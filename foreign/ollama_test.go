@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -44,7 +45,8 @@ func (o *ollama) chat(c *gin.Context) {
 	o.seen = append(o.seen, req)
 	o.mu.Unlock()
 	var answer func(*api.ChatRequest, *api.ChatResponse)
-	for line := range strings.Lines(req.Messages[len(req.Messages)-1].Content) {
+	user := slices.IndexFunc(req.Messages, func(m api.Message) bool { return m.Role == "user" })
+	for line := range strings.Lines(req.Messages[user].Content) {
 		if a, ok := o.answers[strings.TrimSpace(line)]; ok {
 			answer = a
 		}
@@ -58,6 +60,12 @@ func (o *ollama) chat(c *gin.Context) {
 		Metrics: api.Metrics{PromptEvalCount: 20, EvalCount: 5},
 	}
 	answer(&req, &res)
+	if req.Stream != nil && *req.Stream { // first what the model says, then that it is done
+		said := res
+		said.Done, said.DoneReason, said.Metrics = false, "", api.Metrics{}
+		c.JSON(http.StatusOK, said)
+		res.Message = api.Message{Role: "assistant"}
+	}
 	c.JSON(http.StatusOK, res)
 }
 
