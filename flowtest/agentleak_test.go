@@ -72,7 +72,7 @@ func (s *scenario) allows(field string) bool { return slices.Contains(s.Allowed.
 func TestAgentLeak(t *testing.T) {
 	t.Parallel()
 	scenarios, every := corpus(t), 8
-	if slowtest.Enabled() && !withRace { // the race detector needs no more than a part
+	if slowtest.Enabled() && !slowtest.RaceDetector { // the race detector needs no more than a part
 		every = 1
 	}
 	var sum tally

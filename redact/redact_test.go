@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/runteam/runteam/internal/slowtest"
 	"github.com/stretchr/testify/require"
 
 	"github.com/runteam/runteam/redact"
@@ -88,7 +89,7 @@ func TestPlaceholdersDoNotHideValues(t *testing.T) {
 }
 
 func TestCleanTextCostsNoAllocation(t *testing.T) { // AllocsPerRun does not allow parallel tests
-	if raceEnabled {
+	if slowtest.RaceDetector {
 		t.Skip("the race detector empties pools at random")
 	}
 	texts := prose(t)

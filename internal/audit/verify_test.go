@@ -14,6 +14,7 @@ import (
 	"testing"
 	"testing/iotest"
 
+	"github.com/runteam/runteam/internal/slowtest"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
@@ -436,6 +437,7 @@ func TestOnlyChainLinesAreRead(t *testing.T) {
 // Requirement: G45.
 func TestLineSizeIsLimited(t *testing.T) {
 	t.Parallel()
+	slowtest.NotUnderRace(t)
 	long := func(n int) string { return `{"event":"` + strings.Repeat("x", n-len(`{"event":""}`)) + `"}` }
 	text, head := recordOf(t, audit.Options{Before: []byte(long(record.MaxLine) + "\n")}, 1)
 	require.Equal(t, audit.Verified, verify(t, long(record.MaxLine)+"\n"+text, audit.VerifyOptions{Head: head}).Status)
@@ -450,6 +452,7 @@ func TestLineSizeIsLimited(t *testing.T) {
 // Requirement: G45.
 func TestLongestLineIsWrittenAndRead(t *testing.T) {
 	t.Parallel()
+	slowtest.NotUnderRace(t)
 	var b bytes.Buffer
 	c, err := audit.New(&b, audit.Options{})
 	require.NoError(t, err)

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/runteam/runteam/internal/slowtest"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
@@ -66,12 +67,13 @@ func (t *tally) add(o tally) {
 func TestNonInterference(t *testing.T) {
 	t.Parallel()
 	const shards = 4
+	settings := 700 / slowtest.Every(7)
 	sums := make([]tally, shards)
 	t.Run("settings", func(t *testing.T) {
 		for k := range shards {
 			t.Run(strconv.Itoa(k), func(t *testing.T) {
 				t.Parallel()
-				for seed := k + 1; seed <= settingsInTest; seed += shards {
+				for seed := k + 1; seed <= settings; seed += shards {
 					requireApart(t, seed, &sums[k])
 				}
 			})
@@ -82,7 +84,7 @@ func TestNonInterference(t *testing.T) {
 		sum.add(s)
 	}
 	t.Logf("%+v", sum)
-	if !raceDetector { // under the race detector they are too few to have shares
+	if !slowtest.RaceDetector { // under the race detector they are too few to have shares
 		sum.requireShares(t)
 	}
 }

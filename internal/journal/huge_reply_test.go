@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/runteam/runteam/internal/slowtest"
 	"github.com/stretchr/testify/require"
 
 	"github.com/runteam/runteam/agent"
@@ -81,6 +82,7 @@ func TestHugeReplyFailsOnlyItsTask(t *testing.T) {
 // long each error is.
 func TestManyLongErrorsFitIntoTheLastEntry(t *testing.T) {
 	t.Parallel()
+	slowtest.NotUnderRace(t)
 	j, err := journal.Open(filepath.Join(t.TempDir(), "runs.db"), journal.Options{})
 	require.NoError(t, err)
 	defer j.Close()

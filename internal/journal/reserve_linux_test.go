@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/runteam/runteam/internal/slowtest"
 	"github.com/stretchr/testify/require"
 
 	"github.com/runteam/runteam/internal/journal"
@@ -31,6 +32,7 @@ func TestRemovalUsesTheReserveOfADiskThatGotFull(t *testing.T) {
 // the index is larger than the reserve.
 func TestOldRunsAreRemovedWhereTheIndexHasNoRoom(t *testing.T) {
 	t.Parallel()
+	slowtest.NotUnderRace(t)
 	folder := mounted(t, "8m")
 	path := filepath.Join(folder, "runs.db")
 	filled(t, path, 2, 30)

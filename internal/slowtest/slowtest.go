@@ -19,3 +19,21 @@ func Only(t testing.TB) {
 		t.Skip("slow test; make slow runs it")
 	}
 }
+
+// NotUnderRace skips a test of one goroutine that takes long under the race detector, which
+// could find nothing in it.
+func NotUnderRace(t testing.TB) {
+	t.Helper()
+	if RaceDetector {
+		t.Skip("one goroutine: nothing to find for the race detector")
+	}
+}
+
+// Every says how many cases of a table stand for one that runs: 1, and n under the race
+// detector, where what it could find does not depend on which cases run.
+func Every(n int) int {
+	if RaceDetector {
+		return n
+	}
+	return 1
+}

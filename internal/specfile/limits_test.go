@@ -49,6 +49,7 @@ func TestDeepAndWideFilesAreRefused(t *testing.T) {
 
 func TestManyProblemsAreCut(t *testing.T) {
 	t.Parallel()
+	slowtest.NotUnderRace(t)
 	_, err := check(specfile.Options{Path: "-", Stdin: strings.NewReader(`{"tasks": [0` + strings.Repeat(",0", 1<<20) + `]}`)})
 	got := messages(t, err)
 	require.Len(t, got, 101)
@@ -61,7 +62,7 @@ func TestManyProblemsAreCut(t *testing.T) {
 // multiple of it in memory.
 // It does not run in parallel, since it counts what the process holds.
 func TestLargeJSON(t *testing.T) {
-	limit := 64 << 20 / thin
+	limit := 64 << 20 / slowtest.Every(5)
 	if !slowtest.Enabled() {
 		limit /= 8
 	}

@@ -1,5 +1,0 @@
-//go:build !race
-
-package flowtest_test
-
-const withRace = false

@@ -1,5 +1,0 @@
-//go:build !race
-
-package specfile_test
-
-const thin = 1

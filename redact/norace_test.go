@@ -1,5 +1,0 @@
-//go:build !race
-
-package redact_test
-
-const raceEnabled = false
