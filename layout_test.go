@@ -55,7 +55,7 @@ var arrows = []struct {
 	{"internal/readyqueue", "task internal/graph envelope"},
 	{"queue", "task internal/graph envelope internal/readyqueue"},
 	{"handoff", "label task redact internal/provenance"},
-	{"internal/filetree", ""},
+	{"internal/filetree", "internal/pick"},
 	{"internal/gate", "internal/filetree internal/bytesize internal/naming label task internal/pick envelope redact handoff internal/jsonvalue internal/provenance"},
 	{"internal/brief", "internal/gate internal/naming task internal/provenance"},
 	{"prompt", "internal/bytesize internal/naming label task envelope handoff redact internal/gate internal/brief internal/provenance"},

@@ -166,8 +166,11 @@ func (t Tree) Under(folder string) Tree {
 	return moved
 }
 
-// maxListed is how many files a listing names.
-const maxListed = 400
+// Bounds on a listing.
+const (
+	maxListed      = 400 // files
+	maxListedBytes = 32 << 10
+)
 
 // List returns a line for each file, with its path in a folder and its size, in the order
 // of the paths.
@@ -176,8 +179,8 @@ func (t Tree) List(folder string) string {
 	in := t.Under(folder)
 	for i, path := range in.Paths() {
 		switch text := in[path]; {
-		case i == maxListed:
-			fmt.Fprintf(&b, "and %d other files\n", len(in)-maxListed)
+		case i == maxListed || b.Len()+len(path) > maxListedBytes:
+			fmt.Fprintf(&b, "and %d other files\n", len(in)-i)
 			return strings.TrimSuffix(b.String(), "\n")
 		case text == nil:
 			b.WriteString(path + " (removed)\n")

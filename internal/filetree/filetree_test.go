@@ -42,6 +42,28 @@ func TestReadLeavesOutWhatIsNoText(t *testing.T) {
 	require.ErrorContains(t, err, "not a valid glob")
 }
 
+func TestReadLeavesOutOtherSpellings(t *testing.T) {
+	t.Parallel()
+	m := fstest.MapFS{"Cafe\u0301.txt": {}, "sub/.ENV": {}, "a.Go": {}, ".Git/HEAD": {}, "Z": {}, "kept": {}}
+	f, err := filetree.ReadFolder(m, "caf\u00e9.*", ".env", "*.go", "[^a-z]")
+	require.NoError(t, err)
+	require.Equal(t, tree("kept", ""), filetree.TreeOf(f))
+}
+
+func TestListsAreBounded(t *testing.T) {
+	t.Parallel()
+	many, long := filetree.Tree{}, filetree.Tree{}
+	for i := range 500 {
+		many[strconv.Itoa(1000+i)] = new("x")
+		long[strings.Repeat("long/", 100)+strconv.Itoa(1000+i)] = new("x")
+	}
+	require.Equal(t, "and 100 other files", lastLine(many.List("repo")))
+	require.Less(t, len(long.List("repo")), 33<<10)
+	require.Regexp(t, `^and 4\d\d other files$`, lastLine(long.List("repo")))
+}
+
+func lastLine(text string) string { return text[strings.LastIndex(text, "\n")+1:] }
+
 func TestReadRefusesWhatIsTooLarge(t *testing.T) {
 	t.Parallel()
 	half := []byte(strings.Repeat("a", filetree.MaxBytes/2+1))

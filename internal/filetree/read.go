@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/bmatcuk/doublestar/v4"
+	"github.com/runteam/runteam/internal/pick"
 )
 
 // excluded are folders that [Read] always leaves out: what is below them is for other programs.
@@ -28,7 +29,8 @@ func (e *TooLargeError) Error() string {
 // Read reads the texts of a folder. Files and folders that match one of the globs in
 // exclude are left out, and so are .git, .runteam, symbolic links, and files that are not
 // UTF-8 text; skipped names the files among them. A glob without a slash matches a name at
-// any depth.
+// any depth. Other spellings of a name are left out with it, see [pick.Loose]: some file systems
+// take them for the same file.
 func Read(fsys fs.FS, exclude []string) (t Tree, skipped []string, err error) {
 	if err := CheckGlobs(exclude); err != nil {
 		return nil, nil, err
@@ -40,7 +42,7 @@ func Read(fsys fs.FS, exclude []string) (t Tree, skipped []string, err error) {
 			return err
 		case name == ".":
 			return nil
-		case Matches(exclude, name), d.IsDir() && Matches(excluded, name):
+		case matchesLoosely(exclude, name), d.IsDir() && matchesLoosely(excluded, name):
 			if d.IsDir() {
 				return fs.SkipDir
 			}
@@ -117,4 +119,17 @@ func Matches(globs []string, name string) bool {
 		}
 	}
 	return false
+}
+
+// matchesLoosely reports whether one of the globs matches a path, or matches it but for the
+// spelling of names.
+func matchesLoosely(globs []string, name string) bool {
+	if Matches(globs, name) {
+		return true
+	}
+	loose := make([]string, len(globs))
+	for i, g := range globs {
+		loose[i] = pick.Loose(g)
+	}
+	return Matches(loose, pick.Loose(name))
 }

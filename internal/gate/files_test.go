@@ -38,6 +38,15 @@ func texts(s *gate.Sealed) map[string]string {
 	return out
 }
 
+// A file system may give the name of a file in other letters than the policy has.
+func TestBlockedFilesInOtherSpellings(t *testing.T) {
+	t.Parallel()
+	s := seal(t, under(t, exactly(handoff.PairRule{Mode: handoff.Full, Block: []task.Path{"/caf\u00e9/secret.txt", ".env"}})),
+		folder(t, "cafe\u0301/Secret.TXT", "s", "src/.Env", "KEY=1", "src/.e\u200bnv", "KEY=2", "doc.md", "d"))
+	require.Equal(t, map[string]string{"doc.md": "d"}, texts(&s))
+	require.NotContains(t, strings.ToLower(s.Payload().Text()), "secret")
+}
+
 // Requirement: G57.
 func TestFilesAreRedactedOneByOne(t *testing.T) {
 	t.Parallel()
