@@ -92,7 +92,7 @@ func checkLayout(b *brief.Brief) error {
 	}
 	for i := 1; i < len(b.Drafts); i++ {
 		if b.Drafts[i].Source().Kind != handoff.Fault && b.Drafts[i-1].Source().Kind == handoff.Fault {
-			return errors.New("drafts: a plan or an answer comes after what is wrong with it; put it first")
+			return errors.New("drafts: a plan comes after what is wrong with it; put it first")
 		}
 	}
 	if err := checkInstructions(b); err != nil {

@@ -49,7 +49,7 @@ type kinds [brief.Layouts][]handoff.SourceKind
 
 var ofList = [lists]place{
 	listInputs:   {name: "Inputs", kinds: kinds{brief.Work: {handoff.Input}}},
-	listDrafts:   {name: "Drafts", kinds: kinds{brief.Work: {handoff.Draft, handoff.Fault}, brief.Planning: {handoff.Plan, handoff.Fault}}},
+	listDrafts:   {name: "Drafts", kinds: kinds{brief.Planning: {handoff.Plan, handoff.Fault}}},
 	listResults:  {name: "Dependencies", kinds: kinds{brief.Work: {handoff.Dependency}, brief.Synthesis: {handoff.Dependency, handoff.Digest}}},
 	listFiles:    {name: "Files", kinds: kinds{brief.Work: {handoff.Files}}},
 	listFailed:   {name: "Failed", kinds: kinds{brief.Synthesis: {handoff.Fault}}, status: task.Failed},

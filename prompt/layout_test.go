@@ -57,7 +57,7 @@ var fields = []field{
 	{name: "Messages", put: func(b *brief.Brief, s gate.Sealed) { b.Messages = append(b.Messages, s) },
 		takes: map[brief.Layout][]handoff.SourceKind{brief.Work: {handoff.Message}}},
 	{name: "Drafts", put: func(b *brief.Brief, s gate.Sealed) { b.Drafts = append(b.Drafts, s) },
-		takes: map[brief.Layout][]handoff.SourceKind{brief.Work: {handoff.Draft, handoff.Fault}, brief.Planning: {handoff.Plan, handoff.Fault}}},
+		takes: map[brief.Layout][]handoff.SourceKind{brief.Planning: {handoff.Plan, handoff.Fault}}},
 	{name: "Failed", put: func(b *brief.Brief, s gate.Sealed) { b.Failed = append(b.Failed, s) }, status: task.Failed,
 		takes: map[brief.Layout][]handoff.SourceKind{brief.Synthesis: {handoff.Fault}}},
 	{name: "Skipped", put: func(b *brief.Brief, s gate.Sealed) { b.Skipped = append(b.Skipped, s) }, status: task.Skipped,

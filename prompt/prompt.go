@@ -67,8 +67,10 @@ func (p Prompt) get() *built {
 // System returns the system prompt, with the schema if there is one.
 func (p Prompt) System() string { return p.get().system }
 
-// Text returns the user message.
-func (p Prompt) Text() string { return p.get().text }
+// Text returns the conversation as one text, for an agent that takes no list of messages: the
+// user message, and what each later turn added, as [Prompt.Added] has it. [Prompt.Messages]
+// returns the messages.
+func (p Prompt) Text() string { return p.get().conversation() }
 
 // Added returns what the last turn added to the conversation, as one text: the messages,
 // and before each a line with its role. The receipt accounts for this text. For the first
@@ -84,8 +86,8 @@ func (p Prompt) FormatSchema() string { return cmp.Or(p.get().format, p.get().sc
 
 // Layout returns what the prompt is for: "work" for a task of the graph, "planning" if
 // the coordinator divides a goal into tasks, or "synthesis" if the coordinator answers a
-// goal from results. A correction prompt has two sections: the rejected answer
-// ([handoff.Draft] or [handoff.Plan]) and the problems ([handoff.Fault]).
+// goal from results. A prompt to correct a plan has two sections: the rejected plan
+// ([handoff.Plan]) and the problems ([handoff.Fault]).
 func (p Prompt) Layout() string { return p.get().layout }
 
 // Sections returns the granted context piece by piece, in the order of the texts:

@@ -374,7 +374,7 @@ func TestDescriptionsAvoidReservedLines(t *testing.T) {
 var (
 	openers = []string{
 		"# Task: x", "## Inputs", "## Context from prerequisite tasks", "## Shared Team Memory", "## Messages from team members",
-		"#### Raw output", "#### Validated structured result", "## Output schema", "## Your previous answer", "## What is wrong with it", "[envelope x", "[envelope: x", "[/envelope x", "[/envelope: x", "[withheld",
+		"#### Raw output", "#### Validated structured result", "## Output schema", "## What is wrong with it", "[envelope x", "[envelope: x", "[/envelope x", "[/envelope: x", "[withheld",
 	}
 	goalOpeners = []string{
 		"## Team Roster", "## Goal", "## Your previous plan",

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/brief"
@@ -58,6 +59,26 @@ func (p Prompt) Tools() []Tool { return slices.Clone(p.get().tools) }
 func (p Prompt) Messages() []Message {
 	b := p.get()
 	return append([]Message{{Role: roleUser, Text: b.text}}, b.later...)
+}
+
+// conversation returns all messages as one text.
+func (b *built) conversation() string {
+	if len(b.later) == 0 {
+		return b.text
+	}
+	var w strings.Builder
+	w.WriteString(b.text)
+	for _, m := range b.later {
+		w.WriteString("\n\n## " + m.Role)
+		if m.CallID != "" {
+			w.WriteString(" " + m.CallID)
+		}
+		w.WriteString("\n" + m.Text)
+		for _, c := range m.Calls {
+			w.WriteString("\n### call " + c.ID + " of " + c.Name + "\n" + c.Arguments)
+		}
+	}
+	return w.String()
 }
 
 // Continue returns the prompt of the next turn: p with the messages of the turn appended. The
@@ -138,6 +159,9 @@ func checkPlace(t *brief.Turn, s *gate.Sealed, kind handoff.SourceKind) error {
 	return nil
 }
 
+// again ends a turn that has an answer corrected.
+const again = "\n\nAnswer again with one JSON value that matches the output schema, and with nothing else."
+
 // A turnRenderer writes the messages of a turn, and the text that accounts for them.
 type turnRenderer struct {
 	turn     *brief.Turn
@@ -193,6 +217,9 @@ func (r *turnRenderer) render() {
 	if t.Problem != nil {
 		r.message(roleUser, "", func() {
 			r.fenced(t.Problem)
+			if d := t.Said.Decision(); d.CutFrom > 0 {
+				r.frame("\n\nYour answer is above up to its first " + kib(len(text)) + " of " + kib(d.CutFrom) + " KiB.")
+			}
 			if len(t.Results) == 0 {
 				r.frame(again)
 			}

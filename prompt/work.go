@@ -21,15 +21,7 @@ func (r *renderer) work() {
 	r.granted(brief.HeadFiles, r.list[listFiles], "")
 	r.memory(r.list[listMemory])
 	r.messages(r.list[listMessages])
-	if len(r.list[listDrafts]) > 0 {
-		r.drafted(brief.HeadAnswer, handoff.Draft)
-		r.drafted(brief.HeadWrong, handoff.Fault)
-		r.frame(again)
-	}
 }
-
-// again ends a prompt that has an answer corrected.
-const again = "\n\nAnswer again with one JSON value that matches the output schema, and with nothing else."
 
 // description writes what is to be done: as the spec has it, or as the
 // coordinator planned it.

@@ -77,7 +77,7 @@ func TestCommandUsesTheWorkspaceOfItsAttempt(t *testing.T) {
 func TestAnswerOfACommandIsCorrected(t *testing.T) {
 	t.Parallel()
 	requireConfinement(t)
-	const text = `if grep -q 'previous answer'; then cat before >&2; echo '{"score": 7}'; else touch before; echo none; fi`
+	const text = `if grep -q 'Answer again'; then cat before >&2; echo '{"score": 7}'; else touch before; echo none; fi`
 	repeatable := free(text)
 	repeatable.Repeatable = true
 	for _, a := range []*agent.Process{script(text), repeatable, free(text)} {

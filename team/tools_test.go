@@ -519,17 +519,6 @@ func TestNameOfAnUnknownToolIsAWordOfTheModel(t *testing.T) {
 	require.Equal(t, "unknown", model.requests[2].Messages[3].ToolCalls[0].Name)
 }
 
-// The call that corrects a first answer has no tools.
-func TestCorrectionHasNoTools(t *testing.T) {
-	t.Parallel()
-	model := &chat{replies: []llm.Response{says("Ann is 23."), calls("lookup", `{"name": "Ann"}`)}}
-	tm, err := team.New(team.Config{Agents: []team.Member{{Name: "clerk", Agent: agent.New(model, agent.Options{}), Tools: []*tool.Tool{lookup(t, tool.Options{Effect: tool.None})}}}})
-	require.NoError(t, err)
-	_, err = tm.RunTasks(t.Context(), []task.Spec{{Title: "A", Description: "?", Assignee: "clerk", OutputSchema: json.RawMessage(`{"type": "object"}`)}}, nil)
-	require.ErrorContains(t, err, "a tool that it was not given")
-	require.Empty(t, model.requests[1].Tools)
-}
-
 func TestTooManyCallsAtOnce(t *testing.T) {
 	t.Parallel()
 	many := llm.Response{ToolCalls: slices.Repeat([]llm.ToolCall{{Name: "lookup", Arguments: `{"name": "Ann"}`}}, 200)}

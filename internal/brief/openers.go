@@ -20,7 +20,6 @@ const (
 	HeadRaw          = "#### Raw output"
 	HeadStructured   = "#### Validated structured result"
 	HeadSchema       = "## Output schema"
-	HeadAnswer       = "## Your previous answer"
 	HeadWrong        = "## What is wrong with it"
 	FenceOpen        = "[envelope "
 	FenceClose       = "[/envelope "
@@ -40,7 +39,7 @@ const (
 // openers are what no line of a description may begin with, in lower case.
 // A space in an opener matches any amount of whitespace. Whitespace after a bracket
 // or a slash and before a colon is ignored.
-var openers = lowered("# Task:", HeadInputs, HeadDependencies, HeadFiles, HeadMemory, HeadMessages, HeadRaw, HeadStructured, HeadSchema, HeadAnswer, HeadWrong,
+var openers = lowered("# Task:", HeadInputs, HeadDependencies, HeadFiles, HeadMemory, HeadMessages, HeadRaw, HeadStructured, HeadSchema, HeadWrong,
 	FenceOpen, "[envelope:", FenceClose, "[/envelope:", WithheldOpen)
 
 // goalOpeners are what no line of a goal may begin with.

@@ -251,7 +251,7 @@ func TestExplainNamesACorrectiveCall(t *testing.T) {
 	got = call{dir: dir, args: []string{"explain"}}.run(t)
 	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 	require.Contains(t, got.stdout, "\nCount · a · attempt 1 · internal")
-	require.Contains(t, got.stdout, "\nCount · a · attempt 1 correct · internal")
+	require.Contains(t, got.stdout, "\nCount · a · attempt 1 turn 2 · internal")
 }
 
 // Without TASK, the context that was not sent with each prompt is counted: a list

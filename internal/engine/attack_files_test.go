@@ -16,7 +16,7 @@ import (
 
 func TestOutputFilesOfACorrectedAnswer(t *testing.T) {
 	t.Parallel()
-	const text = `if grep -q 'previous answer'; then echo second > b.txt; echo '{"score": 7}'; else echo first > a.txt; echo none; fi`
+	const text = `if grep -q 'Answer again'; then echo second > b.txt; echo '{"score": 7}'; else echo first > a.txt; echo none; fi`
 	a := &agent.Process{Command: "sh", Args: []string{"-c", text}}
 	if a.Unconfined() {
 		t.Skip("this system cannot confine commands")

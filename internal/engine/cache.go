@@ -132,7 +132,6 @@ func (x answerCache) reissue(ctx context.Context, e *record.AgentCall, own bool)
 		}
 	}
 	x.reply, x.recalled, x.own = agent.Reply{Text: reply.Text, JSON: reply.JSON, Tags: reply.Tags, Truncated: reply.Truncated, Call: e.Call, Warnings: e.Warnings}, e, own
-	x.correctedBy = e.Corrected
 	return true, x.accept(ctx, made, now)
 }
 
@@ -244,9 +243,6 @@ func (v callView) call() *record.AgentCall {
 		e.Cost = v.cost
 	}
 	e.Call, e.Warnings = v.callInfo(v.reply.Call), v.modelWarnings()
-	if by := v.callInfo(orZero(v.correctedBy)); by != (llm.CallInfo{}) {
-		e.Corrected = &by
-	}
 	e.Refused, e.Reasoning = v.rejected, v.reasoning
 	if e.Session == "" {
 		e.Session = v.session() // it was refused before there was a contract

@@ -35,13 +35,10 @@ func masked(word string) string {
 }
 
 // answeredBy returns the model call that gave the answer of the model call, as the caller may
-// see it. If the answer was corrected, it is the corrective call. It is nil if the model
+// see it. It is nil if the model
 // does not report its calls.
 func (v callView) answeredBy() *llm.CallInfo {
-	of := v.callInfo(orZero(v.correctedBy))
-	if of == (llm.CallInfo{}) {
-		of = v.callInfo(v.reply.Call)
-	}
+	of := v.callInfo(v.reply.Call)
 	if of == (llm.CallInfo{}) {
 		return nil
 	}

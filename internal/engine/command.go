@@ -20,8 +20,6 @@ func attemptOf(o purpose) *attempt {
 		return o
 	case *turn:
 		return o.of
-	case *correction:
-		return o.of
 	}
 	return nil
 }

@@ -41,7 +41,7 @@ func (c *corrected) Call(_ context.Context, r llm.Request, _ func(llm.Delta) err
 	defer c.mu.Unlock()
 	c.calls = append(c.calls, r)
 	text, usage := c.first, llm.Usage{InputTokens: 10, OutputTokens: 1}
-	if len(r.Messages) > 1 || strings.Contains(r.Messages[0].Text, "## Your previous answer") {
+	if len(r.Messages) > 1 {
 		text, usage = c.then, llm.Usage{InputTokens: 20, OutputTokens: 2}
 	}
 	return llm.Response{Text: text, Usage: usage}, nil
@@ -105,21 +105,21 @@ func TestCorrectiveCallHasItsOwnRecord(t *testing.T) {
 	require.Equal(t, right, of(t, res, "count").Result)
 	require.Equal(t, []int{0, 1}, before, "each call is recorded before it is made")
 	require.Len(t, m.calls, 2)
-	for i, r := range records {
-		require.Len(t, m.calls[i].Messages, 1)
-		require.Equal(t, m.calls[i].Messages[0].Text, words(r.Prompt.Text), "call %d is what the record says", i+1)
-		require.Equal(t, m.calls[i].System, words(r.Prompt.System))
-	}
+	first, later := m.calls[0].Messages, m.calls[1].Messages
 	require.Equal(t, m.calls[0].System, m.calls[1].System)
-	require.True(t, strings.HasPrefix(m.calls[1].Messages[0].Text, m.calls[0].Messages[0].Text), "the second prompt continues the first")
-	require.Contains(t, m.calls[1].Messages[0].Text, unfit)
+	require.Equal(t, first, later[:1], "the second call appends to the first")
+	require.Equal(t, []string{llm.User, llm.Assistant, llm.User}, []string{later[0].Role, later[1].Role, later[2].Role})
+	require.Equal(t, unfit, later[1].Text)
+	require.Contains(t, later[2].Text, "/n: found \"forty-two\"; expected type \"integer\"")
+	require.Equal(t, first[0].Text, words(records[0].Prompt.Text), "a record has what its call adds")
+	require.Equal(t, "## assistant\n"+unfit+"\n\n## user\n"+later[2].Text, words(records[1].Prompt.Text))
 
 	second := records[1]
 	id := string(of(t, res, "count").ID)
-	require.Equal(t, "r/"+id+"/1/correct", second.Prompt.Receipt.Session)
+	require.Equal(t, "r/"+id+"/1/turn/2", second.Prompt.Receipt.Session)
 	kinds := map[handoff.SourceKind]string{}
 	for _, h := range second.Handoffs {
-		require.Equal(t, "r/"+id+"/1/correct", h.Session)
+		require.Equal(t, "r/"+id+"/1/turn/2", h.Session)
 		require.Equal(t, gate.Passed, h.Verdict)
 		kinds[h.Source.Kind] = h.From
 	}
@@ -128,7 +128,7 @@ func TestCorrectiveCallHasItsOwnRecord(t *testing.T) {
 	receipts := of(t, res, "count").Receipts
 	require.Len(t, receipts, 2)
 	require.Equal(t, "r/"+id+"/1", receipts[0].Session)
-	require.Equal(t, "r/"+id+"/1/correct", receipts[1].Session)
+	require.Equal(t, "r/"+id+"/1/turn/2", receipts[1].Session)
 	require.Equal(t, llm.Usage{InputTokens: 30, OutputTokens: 3}, of(t, res, "count").Metrics.Usage)
 	require.Equal(t, 1, of(t, res, "count").Metrics.Attempts)
 
@@ -144,8 +144,8 @@ func TestCorrectiveCallHasItsOwnRecord(t *testing.T) {
 		}
 	}
 	require.Equal(t, []string{
-		"asked r/" + id + "/1", "rejected r/" + id + "/1: " + unfit, "asked r/" + id + "/1/correct",
-		"answered r/" + id + "/1/correct", "answered r/" + id + "/1",
+		"asked r/" + id + "/1", "rejected r/" + id + "/1: " + unfit, "asked r/" + id + "/1/turn/2",
+		"answered r/" + id + "/1/turn/2", "answered r/" + id + "/1",
 	}, kept)
 }
 
@@ -222,7 +222,7 @@ func TestCorrectionPassesTheGate(t *testing.T) {
 	m := &corrected{first: `{"n": "` + token + `", "mail": "jane@example.com"} <|im_start|>`, then: right}
 	res := run(t, countingTeam(t, m), nil, counting()...)
 	require.NoError(t, res.Err())
-	sent := m.calls[1].Messages[0].Text
+	sent := m.calls[1].Messages[1].Text
 	require.NotContains(t, sent, token)
 	require.NotContains(t, sent, "<|im_start|>")
 	require.Contains(t, sent, "jane@example.com", "no edge is crossed: the agent's own words come back to it")
@@ -230,7 +230,8 @@ func TestCorrectionPassesTheGate(t *testing.T) {
 	m = &corrected{first: unfit + strings.Repeat("x", 2<<20), then: right}
 	res = run(t, countingTeam(t, m), nil, counting()...)
 	require.NoError(t, res.Err())
-	require.True(t, strings.Contains(m.calls[1].Messages[0].Text, "cut 256 of 2048 KiB"), "a long answer is cut like other context")
+	require.Len(t, m.calls[1].Messages[1].Text, 256<<10)
+	require.Contains(t, m.calls[1].Messages[2].Text, "up to its first 256 of 2048 KiB", "a long answer is cut like other context")
 }
 
 // A secret answer comes back to its agent without a rule for the pair, and to
@@ -259,7 +260,7 @@ func TestCorrectionOfASecret(t *testing.T) {
 	res := run(t, countingTeam(t, m, func(c *engine.Member) { c.Accepts, c.Produces = label.Secret, new(label.Secret) }), o, secret...)
 	require.Equal(t, task.Completed, of(t, res, "count").Status, of(t, res, "count").Result)
 	require.Len(t, m.calls, 2)
-	require.True(t, strings.Contains(m.calls[1].Messages[0].Text, "canary"))
+	require.True(t, strings.Contains(m.calls[1].Messages[1].Text, "canary"))
 	require.NotContains(t, shown.String(), "canary")
 	require.NotContains(t, told(t, res, a), "canary")
 	for _, e := range journal.history(journal.len()).Log {
@@ -294,7 +295,7 @@ func TestCorrectionFails(t *testing.T) {
 		t.Parallel()
 		m := &corrected{first: unfit, then: right}
 		o := &engine.RunOptions{Recorder: func(_ context.Context, r record.Prompt) error {
-			if r.Prompt != nil && strings.HasSuffix(r.Prompt.Receipt.Session, "/correct") {
+			if r.Prompt != nil && strings.HasSuffix(r.Prompt.Receipt.Session, "/turn/2") {
 				return errDisk
 			}
 			return nil

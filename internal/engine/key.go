@@ -18,14 +18,14 @@ const keyVersion = "runteam/key/1"
 // name, its version, and both texts of the prompt, which include the schema. It
 // covers neither run, time nor address.
 func keyOf(agent, version string, p prompt.Prompt) record.Key {
-	h := sha256.New()
-	for _, part := range [...]string{keyVersion, agent, version, p.System(), p.Text()} {
+	h, messages := sha256.New(), p.Messages()
+	for _, part := range [...]string{keyVersion, agent, version, p.System(), messages[0].Text} {
 		var size [8]byte
 		binary.BigEndian.PutUint64(size[:], uint64(len(part)))
 		h.Write(size[:])
 		h.Write([]byte(part))
 	}
-	if tools, later := p.Tools(), p.Messages()[1:]; len(tools)+len(later) > 0 {
+	if tools, later := p.Tools(), messages[1:]; len(tools)+len(later) > 0 {
 		for _, list := range []any{tools, later} {
 			raw, err := json.Marshal(list)
 			if err != nil {

@@ -68,7 +68,7 @@ type request struct {
 	tools        []*tool.Tool         // that the agent may call
 	least        label.Classification // its label, at least: that of the turns before, and what its tools may return
 	turn         int                  // which model call of the attempt it is; zero means the first
-	part         string               // end of its session if it serves an attempt, such as /correct; empty for the attempt's own
+	part         string               // end of its session if it serves an attempt, such as /turn/2; empty for the attempt's own
 	declassified bool                 // the policy lowers everything that leaves the task
 	began        time.Time            // when it was dispatched
 	start        time.Time            // context that was sent or stored by then is offered
@@ -113,7 +113,6 @@ type answer struct {
 	rejected      *record.LabeledText // a reply that was not accepted; nil if there is none
 	rejectedAgain *record.LabeledText // the corrected reply, if that was not accepted either
 	reasoning     *record.LabeledText // what the model wrote before its answer; nil if nothing
-	correctedBy   *llm.CallInfo       // the call that corrected the answer; nil if none did
 
 	envelope      *envelope.Envelope
 	outputs       *envelope.Envelope // its output files; nil if the task declares none
@@ -206,7 +205,7 @@ func (x *modelCall) useCached(ctx context.Context, o purpose, text prompt.Prompt
 			}
 		}
 		if e := x.cache().rejected(); e != nil {
-			if done, err := a.correctAgain(ctx, e); done || err != nil {
+			if done, err := a.correctAgain(ctx, e, text); done || err != nil {
 				return done, err
 			}
 		}
@@ -270,7 +269,7 @@ func (x *modelCall) callAgent(ctx context.Context, o purpose, text prompt.Prompt
 		a, ok := o.(*attempt)
 		if rejected, faulty := errors.AsType[*schema.RejectedError](err); faulty && ok && x.schema != nil && ctx.Err() == nil && !errors.Is(err, schema.ErrGuard) {
 			x.inAgent = false
-			return a.correct(outer, rejected)
+			return a.correct(outer, text, rejected)
 		}
 		return withCause(ctx, err)
 	}

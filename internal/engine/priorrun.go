@@ -107,7 +107,7 @@ func priorOf(o *RunOptions) *priorRun {
 	for _, x := range open {
 		b := p.of(x.Task)
 		p.spend(b, plan.PriorCall{Agent: x.Agent, Model: x.Model, Usage: x.Usage(), Cost: x.Cost})
-		if asked[x.Session+correctionPart] == nil && !hasTurn(asked, x.Session) { // else that one counts
+		if !hasTurn(asked, x.Session) { // else that one counts
 			b.attempts, b.interrupted = b.attempts+1, b.interrupted+1
 		}
 	}

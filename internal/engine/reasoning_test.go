@@ -36,7 +36,10 @@ func (*reasoner) Endpoint() string { return "http://127.0.0.1:1/v1" }
 const thought = "CANARY-thought-4417"
 
 func (r *reasoner) Call(_ context.Context, req llm.Request, _ func(llm.Delta) error) (llm.Response, error) {
-	text := req.Messages[0].Text
+	var text string
+	for _, m := range req.Messages {
+		text += m.Text + "\n"
+	}
 	r.mu.Lock()
 	r.prompts = append(r.prompts, req.System+fmt.Sprint(req.Messages))
 	r.mu.Unlock()
@@ -70,7 +73,7 @@ func TestReasoningReachesOnlyTheJournal(t *testing.T) {
 					return "no plan"
 				}
 				return `[{"title": "t0", "description": "Do it.", "assignee": "a"}, {"title": "t1", "description": "Do it too.", "assignee": "a", "dependsOn": ["t0"]}]`
-			case unfitFirst && !strings.Contains(text, "## Your previous answer"):
+			case unfitFirst && !strings.Contains(text, "Answer again"):
 				return `{"n": "x"}`
 			}
 			return `{"n": 1}`
@@ -192,7 +195,7 @@ func TestReasoningIsAsSensitiveAsTheResult(t *testing.T) {
 func TestCachedLabeledTextsPassTheGateAgain(t *testing.T) {
 	t.Parallel()
 	m := &reasoner{answer: func(text string) string {
-		if strings.Contains(text, "## Your previous answer") {
+		if strings.Contains(text, "Answer again") {
 			return right
 		}
 		return `{"n": "` + thought + `"}`

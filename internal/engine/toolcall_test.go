@@ -144,33 +144,37 @@ func TestTranslationCannotCallTools(t *testing.T) {
 	require.Equal(t, "TOOL_NOT_GRANTED", of(t, res, "errand").Error.Code)
 }
 
-// A correction offers no tools. A model that calls one in place of a text has not corrected its
-// answer, and a call beside a text is left out, also when the run is resumed.
-func TestCorrectionCannotCallTools(t *testing.T) {
+// A correction is a turn: it offers the tools of the task, and what an agent called is not called
+// again when the run is resumed. It corrects once, whatever it calls in between.
+func TestCorrectionsMayCallTools(t *testing.T) {
 	t.Parallel()
-	for name, tt := range map[string]struct{ text, code string }{"alone": {"", "TOOL_NOT_GRANTED"}, "beside a text": {`{"score":1}`, ""}} {
+	for name, tt := range map[string]struct{ text, code string }{"corrected": {`{"score":1}`, ""}, "not corrected": {"still not JSON", "OUTPUT_SCHEMA_INVALID"}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			pay := newCountedTool(t, "pay", tool.Options{})
-			m := byTurn(func(_ int, r llm.Request) llm.Response {
-				if len(r.Tools) > 0 {
+			m := byTurn(func(turn int, r llm.Request) llm.Response {
+				switch turn {
+				case 1:
 					return llm.Response{Text: "not JSON"}
+				case 2:
+					return llm.Response{ToolCalls: []llm.ToolCall{call("pay", `{}`)}}
 				}
-				return llm.Response{Text: tt.text, ToolCalls: []llm.ToolCall{call("pay", `{}`)}}
+				return llm.Response{Text: tt.text}
 			})
 			tm := newTeam(t, clerk(m, pay.Tool), engine.Member{Name: "other", Agent: &counter{}})
 			s := errand()
 			s.OutputSchema = []byte(scoreOnly)
 			j, res := journaled(t, tm, s, spec("other"))
-			again := resumed(t, tm, interrupted(j, nil), s, spec("other"))
-			require.Equal(t, answers(res), answers(again))
-			require.Zero(t, pay.calls.Load())
-			if tt.code != "" {
-				require.Equal(t, tt.code, res.Tasks[0].Error.Code)
+			require.EqualValues(t, 1, pay.calls.Load())
+			if tt.code == "" {
+				require.NoError(t, res.Err())
+				again := resumed(t, tm, interrupted(j, nil), s, spec("other"))
+				require.Equal(t, answers(res), answers(again))
+				require.EqualValues(t, 1, pay.calls.Load())
 				return
 			}
-			require.NoError(t, res.Err())
-			require.Contains(t, strings.Join(res.Warnings, "\n"), "the text beside the call is the answer")
+			require.Equal(t, tt.code, res.Tasks[0].Error.Code)
+			require.Len(t, res.Tasks[0].Rejected, 2)
 		})
 	}
 }

@@ -107,7 +107,7 @@ func (x *modelCall) translate(ctx context.Context, o *gate.Offer, w *neededTrans
 // side returns the request of a model call with the same agent that serves that of r.
 func (r request) side(part string, now time.Time) request {
 	r.part += part
-	r.tools = nil // a translation and a correction have none
+	r.tools = nil // a translation has none, and a turn those of its conversation
 	r.start, r.began = now, now
 	return r
 }

@@ -42,7 +42,7 @@ func (a *attempt) continueFrom(ctx context.Context, e *record.AgentCall, first p
 		return true, err
 	}
 	before.batch = nil
-	if err = a.converse(ctx, first); errors.Is(err, errOtherTurn) {
+	if err = a.converse(ctx, first, nil); errors.Is(err, errOtherTurn) {
 		a.closeShared(ctx, err)
 		*a = before // it starts over
 		return false, nil

@@ -30,29 +30,30 @@ func (l turnLoop) untilExpiry(ctx context.Context) (context.Context, context.Can
 }
 
 // takeTurns performs turns until the agent answers, and returns the last one. An answer that
-// does not match its schema is corrected once.
-func (l turnLoop) takeTurns(ctx context.Context, first prompt.Prompt) (*turn, error) {
-	current, last := &l.modelCall, &turn{prompt: first}
-	var rejected *schema.RejectedError // of the last answer
-	for n := 2; n <= maxConversation && len(current.reply.ToolCalls) > 0 || rejected != nil && current.err != nil; n++ {
+// does not match its schema is corrected once. rejected says what is wrong with the first
+// answer; it is nil if that calls tools.
+func (l turnLoop) takeTurns(ctx context.Context, first prompt.Prompt, rejected *schema.RejectedError) (*turn, error) {
+	current, last, corrected := &l.modelCall, &turn{prompt: first}, false
+	for n := 2; rejected != nil || n <= maxConversation && len(current.reply.ToolCalls) > 0; n++ {
 		t, err := l.nextTurn(ctx, n, current, last.prompt, rejected)
 		if err != nil {
 			return nil, err
 		}
 		serve(ctx, &l.modelCall, &t.modelCall, t)
 		l.later, l.worked = len(l.spent), t.worked
+		if corrected = corrected || rejected != nil; corrected {
+			l.rejectedAgain = t.rejected
+		}
 		again, isRejected := errors.AsType[*schema.RejectedError](t.err)
 		switch {
-		case t.err == nil:
-		case isRejected && rejected == nil && !errors.Is(again, schema.ErrGuard):
-			rejected = again
-			l.reject(t.reply.Text, again.Problem, l.number)
-		case isRejected && !errors.Is(again, schema.ErrGuard):
-			return nil, fmt.Errorf("%w, even after one correction: %w", schema.ErrMismatch, again.Err)
-		default:
+		case t.err != nil && (!isRejected || errors.Is(again, schema.ErrGuard)):
 			return nil, t.err
+		case isRejected && corrected:
+			return nil, fmt.Errorf("%w, also after a second try: %w", schema.ErrMismatch, again.Err)
+		case isRejected:
+			l.reject(t.reply.Text, again.Problem, l.number)
 		}
-		last, current = t, &t.modelCall
+		last, current, rejected = t, &t.modelCall, again
 	}
 	if len(current.reply.ToolCalls) > 0 {
 		return nil, fmt.Errorf("%w: a conversation has at most %d turns; split the task", codes.Condition(codes.MaxTurns), maxConversation)
@@ -65,8 +66,10 @@ func (l turnLoop) takeTurns(ctx context.Context, first prompt.Prompt) (*turn, er
 func (l turnLoop) nextTurn(ctx context.Context, n int, current *modelCall, before prompt.Prompt, rejected *schema.RejectedError) (*turn, error) {
 	t := &turn{modelCall: modelCall{run: l.run, request: l.side(turnPart(n), time.Now())}, of: l.attempt, before: before}
 	t.turn, t.worked, t.tools, t.least = n, current.worked, l.tools, current.contract.MaxInput
+	t.grant = "tools"
 	var err error
-	if current.err != nil {
+	if rejected != nil {
+		t.grant = "outputSchema"
 		err = t.offerProblem(current, rejected)
 	} else {
 		err = t.offerResults(ctx, current)

@@ -36,6 +36,7 @@ type turn struct {
 	before prompt.Prompt // the prompt of the turn before
 	prompt prompt.Prompt
 
+	grant      string // what lets its context through: tools, or outputSchema if it corrects an answer
 	limit      []int  // bytes that the agent gets of each result
 	unsaved    []bool // for which whole results the workspace had no room
 	hasProblem bool   // the last offer is what the runtime tells the agent: what is wrong with its answer, or that it repeats itself
@@ -77,17 +78,18 @@ type conversationFiles struct {
 func turnPart(n int) string { return record.TurnPrefix + strconv.Itoa(n) }
 
 // converse makes the tool calls that the agent requested, performs the next turn with their
-// results, and repeats until the agent answers. That answer is the one of the attempt. After
+// results, and repeats until the agent answers. That answer is the one of the attempt. rejected
+// says what is wrong with the first answer, if the agent did not call tools. After
 // an external call the task is not retried: errors that a retry might fix wrap
 // [ErrEffectsUncertain].
-func (a *attempt) converse(ctx context.Context, first prompt.Prompt) error {
+func (a *attempt) converse(ctx context.Context, first prompt.Prompt, rejected *schema.RejectedError) error {
 	if a.conversation == nil {
 		a.conversation = newConversation(a)
 	}
 	loop := turnLoop{a}
 	limited, cancel := loop.untilExpiry(ctx)
 	defer cancel()
-	last, err := loop.takeTurns(limited, first)
+	last, err := loop.takeTurns(limited, first, rejected)
 	if err == nil {
 		err = loop.acceptTurn(limited, last)
 	}
@@ -139,11 +141,11 @@ func (t *turn) offerResults(ctx context.Context, current *modelCall) error {
 
 // offerProblem offers the agent its answer and what is wrong with it.
 func (t *turn) offerProblem(current *modelCall, rejected *schema.RejectedError) error {
-	said, err := (&gate.Compartment{Contract: current.contract}).GateTurn(envelope.ID(current.identity()+"/said"), current.reply.Text, jsonvalue.Value{}, current.sealed, time.Now())
+	said, err := saidInRejected(current)
 	if err != nil {
 		return err
 	}
-	t.offer(said, nil)
+	t.offerSaid(said, t.limits.On(gate.Source{Kind: handoff.Draft}, 0)) // cut like other context
 	return t.offerFault(said, rejected.Problem)
 }
 
@@ -167,7 +169,7 @@ func takeCalls(ctx context.Context, x *modelCall, o purpose, text prompt.Prompt)
 		return fmt.Errorf("%w: %s", codes.Condition(codes.ToolCall), oneline.Of(x.reply.ToolCalls[0].Name))
 	}
 	if a, first := o.(*attempt); first {
-		return a.converse(ctx, text)
+		return a.converse(ctx, text, nil)
 	}
 	_, err := saidIn(x)
 	return err
@@ -243,10 +245,15 @@ func (a *attempt) recordTurn(x *modelCall, said *envelope.Envelope) {
 	a.run.ledger.note(record.Entry{Turn: e})
 }
 
+// offerSaid offers what the agent said.
+func (t *turn) offerSaid(said *envelope.Envelope, limit int) {
+	source := gate.Source{Kind: handoff.Draft, Name: string(t.task.ID) + t.part}
+	t.add(gate.Offer{Source: source, Title: "said", Envelope: said, As: formOf(said)}, gate.CorrectionTerms(said.Producer(), t.caps.Agent), limit)
+}
+
 // offer offers what the agent said, and what its calls gave.
 func (t *turn) offer(said *envelope.Envelope, answers []toolAnswer) {
-	source := gate.Source{Kind: handoff.Draft, Name: string(t.task.ID) + t.part}
-	t.add(gate.Offer{Source: source, Title: "said", Envelope: said, As: formOf(said)}, gate.CorrectionTerms(said.Producer(), t.caps.Agent), maxSaid)
+	t.offerSaid(said, maxSaid)
 	for i := range answers {
 		r := &answers[i]
 		terms := t.run.team.Terms(r.envelope.Producer(), t.caps.Agent)
@@ -276,7 +283,7 @@ func formOf(e *envelope.Envelope) task.Payload {
 
 // add adds an offer, and the grant of all of it.
 func (t *turn) add(o gate.Offer, terms *gate.Terms, limit int) {
-	g := gate.WholeOf(o.Source, "tools")
+	g := gate.WholeOf(o.Source, t.grant)
 	g.Terms, g.MaxBytes = terms, limit
 	t.offers, t.grants = append(t.offers, o), append(t.grants, g)
 }

@@ -44,8 +44,8 @@ func secretEntries(run string) []record.Entry {
 	asks := t.Ask(done, label.Secret)
 	answer := t.Answer(done, "It says "+canary, answerKey(0))
 	answer.Shown = &record.ShownResult{Text: "shown " + canary}
-	answer.Call = llm.CallInfo{Model: canary, Endpoint: "http://localhost:1/v1", RequestID: canary, FinishReason: "stop"}
-	answer.Corrected, answer.Warnings = &llm.CallInfo{FinishReason: canary}, []string{"look at " + canary}
+	answer.Call = llm.CallInfo{Model: canary, Endpoint: "http://localhost:1/v1", RequestID: canary, FinishReason: canary}
+	answer.Warnings = []string{"look at " + canary}
 	asksAgain := t.Ask(failed, label.Secret)
 	failure := t.Answer(failed, "", answerKey(1))
 	failure.Result, failure.Code, failure.Error = nil, "SCHEMA", "not a number: "+canary

@@ -204,7 +204,7 @@ func (d *decoder) reveal(x *exchangeLine) bool {
 		s.Sizes.set(e)
 	}
 	if s.Call != (llm.CallInfo{}) {
-		e.Call, e.Corrected = s.Call, s.Corrected
+		e.Call = s.Call
 	}
 	e.Refused, e.Reasoning, e.Warnings = s.Refused, s.Reasoning, s.Warnings
 	if e.Shown, e.Error = s.Shown, s.Error; x.Result != nil {

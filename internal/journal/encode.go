@@ -183,11 +183,8 @@ func (e *encoder) exchange(x *record.AgentCall) (*exchangeLine, error) {
 	}
 	out.Shown, out.Error = nil, ""
 	s.Refused, s.Reasoning, out.Refused, out.Reasoning = x.Refused, x.Reasoning, nil, nil
-	s.Call, s.Corrected, s.Warnings = x.Call, x.Corrected, x.Warnings
+	s.Call, s.Warnings = x.Call, x.Warnings
 	out.Call, out.Warnings = callinfo.Outline(x.Call), nil
-	if x.Corrected != nil {
-		out.Corrected = new(callinfo.Outline(*x.Corrected))
-	}
 	if out.Result != nil { // a tag may name a member of the result
 		s.Tags, out.Result.Tags = out.Result.Tags, nil
 	}

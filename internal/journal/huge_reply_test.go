@@ -122,7 +122,7 @@ func TestHugeReasoningIsCut(t *testing.T) {
 			produces := label.Secret
 			huge := strings.Repeat(of, (1<<20)/len(of))
 			tm, err := engine.New(engine.Config{Agents: []engine.Member{{Name: "a", Accepts: label.Secret, Produces: &produces, Agent: engine.AgentFunc(func(_ context.Context, p prompt.Prompt) (agent.Reply, error) {
-				if !strings.Contains(p.Text(), "## Your previous answer") {
+				if !strings.Contains(p.Text(), "Answer again") {
 					return agent.Reply{Text: huge, Reasoning: huge}, &schema.RejectedError{Problem: "no text", Err: errors.New("no text")}
 				}
 				return agent.Reply{Text: `"` + strings.Repeat("password: Xk9#mP2q ", (2<<20-1000)/19) + `"`, Reasoning: huge}, nil

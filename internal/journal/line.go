@@ -95,7 +95,6 @@ type secrets struct {
 	Refused   *record.LabeledText `json:"refused,omitempty"`
 	Reasoning *record.LabeledText `json:"reasoning,omitempty"`
 	Call      llm.CallInfo        `json:"call,omitzero"`
-	Corrected *llm.CallInfo       `json:"corrected,omitempty"`
 	Warnings  []string            `json:"warnings,omitempty"`
 }
 

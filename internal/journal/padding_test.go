@@ -63,7 +63,7 @@ func TestJournalWithoutPaddingOpens(t *testing.T) {
 			a.Bytes = bytesize.Class(a.Bytes)
 		}
 		if x := want[i].Exchange; x != nil { // later versions keep these too
-			x.Call, x.Corrected, x.Warnings, x.Refused, x.Reasoning = llm.CallInfo{}, nil, nil, nil, nil
+			x.Call, x.Warnings, x.Refused, x.Reasoning = llm.CallInfo{}, nil, nil, nil
 		}
 	}
 	check := func(o journal.Options) {

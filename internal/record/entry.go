@@ -117,9 +117,8 @@ type AgentCall struct {
 	From     string        `json:"from,omitempty"`     // the run of a cached answer; empty if the agent answered
 	SavedTokens
 
-	Call      llm.CallInfo  `json:"call,omitzero"`       // of the last model call that answered, as the caller may see it
-	Corrected *llm.CallInfo `json:"corrected,omitempty"` // of the call that corrected the answer; nil if none did
-	Warnings  []string      `json:"warnings,omitempty"`  // of its model calls, as the caller may see them
+	Call     llm.CallInfo `json:"call,omitzero"`      // of the last model call that answered, as the caller may see it
+	Warnings []string     `json:"warnings,omitempty"` // of its model calls, as the caller may see them
 
 	Result *envelope.Record `json:"-"`               // nil if it failed
 	Shown  *ShownResult     `json:"shown,omitempty"` // the result as the caller may see it; nil if the caller may see all of it

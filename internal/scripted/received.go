@@ -14,8 +14,8 @@ type received struct {
 	Prompt string // the texts of all user messages, separated by an empty line
 	System string // the texts of all system messages
 	Task   string // the title in the prompt's first line; empty without one
-	Last   string // the text of the last user message; in a prompt to correct an answer, what follows the task
-	Turn   int    // 1, and 1 for each message of the assistant; 2 in a prompt to correct an answer
+	Last   string // the text of the last user message
+	Turn   int    // 1, and 1 for each message of the assistant
 
 	messages []llm.Message
 	titled   bool // the first line names a task, perhaps with an empty title
@@ -44,9 +44,6 @@ func receive(system string, messages []llm.Message) *received {
 		r.Task, r.titled = strings.TrimSpace(title), true
 	}
 	r.scan()
-	if answer, ok := r.under(r.all(), 2, called("Your previous answer")); ok && r.titled && r.Turn == 1 {
-		r.Turn, r.Last = 2, strings.Join(r.lines[answer.from-1:], "\n")
-	}
 	return r
 }
 

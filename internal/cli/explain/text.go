@@ -71,7 +71,7 @@ func attemptText(attempt int) string {
 	return format.Unless(attempt == 0, fmt.Sprintf("attempt %d", attempt))
 }
 
-// part returns the part of an attempt that a prompt belongs to, such as correct for a corrective call.
+// part returns the part of an attempt that a prompt belongs to, such as turn 2.
 // It is empty for the main prompt.
 func (p *PromptDocument) part() string {
 	_, part, _ := strings.Cut(p.Session, fmt.Sprintf("/%s/%d/", p.Task, p.Attempt))

@@ -226,14 +226,14 @@ func newTaskDocument(k *journals.StoredRun, s *journals.StoredTask) TaskDocument
 		r := k.Result(x)
 		t.Result, t.Structured, t.Label = r.Text, json.RawMessage(r.Structured), &r.Label
 		t.Truncated = x.Result != nil && x.Result.Truncated
-		t.Call = lastCall(x)
+		t.Call = x.Call
 		if x.From != "" {
 			t.Reused = &reuseDocument{x.From, x.Saved()}
 		}
 	case t.Status == task.Failed || t.Status == task.Skipped:
 		t.Error = &ErrorDocument{s.Ended.Code, k.WhyNoResult(s), s.Ended.Root}
 		if n := len(s.Calls); n > 0 {
-			t.Call = lastCall(s.Calls[n-1])
+			t.Call = s.Calls[n-1].Call
 		}
 	}
 	return t
@@ -285,14 +285,6 @@ func stateOf(x *record.AgentCall) string {
 		return "reused"
 	}
 	return string(task.Completed)
-}
-
-// lastCall returns the last model call for a prompt that answered.
-func lastCall(x *record.AgentCall) llm.CallInfo {
-	if x.Corrected != nil {
-		return *x.Corrected
-	}
-	return x.Call
 }
 
 // currentText returns a labeled text, without its text if that has expired.
