@@ -39,7 +39,7 @@ func TestPatchHasTheOriginalLinesOfItsOwnInput(t *testing.T) {
 	for name, tt := range map[string]struct{ other, level, want string }{
 		"another text":         {"text of another input", "internal", "mail ann@x.org"},
 		"more sensitive":       {"mail of another input", "secret", "mail ann@x.org"},
-		"either may be it":     {"mail of another input", "internal", "mail [REDACTED:email]"},
+		"either may be it":     {"mail of another input", "internal", ""},
 		"both have equal text": {"mail ann@x.org", "internal", "mail ann@x.org"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -50,6 +50,10 @@ func TestPatchHasTheOriginalLinesOfItsOwnInput(t *testing.T) {
 			require.Equal(t, exit.StatusOK, first.status, "%+v", first)
 			patch := run("artifacts", "Fix", "--patch")
 			require.Equal(t, exit.StatusOK, patch.status, "%+v", patch)
+			if tt.want == "" { // without the line, since its text is not certain
+				require.Contains(t, patch.stdout, "@@ -3 +3 @@\n-bug\n+feature\n")
+				return
+			}
 			require.Contains(t, patch.stdout, " "+tt.want+"\n-bug\n+feature\n")
 		})
 	}

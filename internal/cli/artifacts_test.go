@@ -71,15 +71,12 @@ func TestArtifactsOfARun(t *testing.T) {
 
 	got = call{dir: dir, args: []string{"artifacts", "fix", "--patch"}}.run(t)
 	require.Equal(t, exit.StatusOK, got.status, got.stderr)
-	require.Equal(t, `diff --git a/a.txt b/a.txt
---- a/a.txt
+	require.Equal(t, `--- a/a.txt
 +++ b/a.txt
 @@ -1,2 +1,2 @@
  mail of ann@example.org
 -two
 +three
-diff --git a/sub/new.txt b/sub/new.txt
-new file mode 100644
 --- /dev/null
 +++ b/sub/new.txt
 @@ -0,0 +1 @@

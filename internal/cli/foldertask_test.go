@@ -37,14 +37,14 @@ func TestPatchOfAFolderThatIsNotTheWorkspaceItself(t *testing.T) {
 	}
 	run("run", "--offline")
 	got := run("artifacts", "Work", "--patch")
-	require.Equal(t, `diff --git a/repo/README.md b/repo/README.md
---- a/repo/README.md
-+++ b/repo/README.md
+	require.Equal(t, `--- a/README.md
++++ b/README.md
 @@ -1,2 +1,2 @@
 -Hello
 +Hullo
  write to ann@claims.example
 `, got.stdout)
+	require.Empty(t, got.stderr)
 	refused := call{dir: dir, args: []string{"artifacts", "--patch", "-o", "json"}}.run(t)
 	require.Equal(t, exit.StatusUsage, refused.status)
 	require.Contains(t, refused.stdout, "leave -o json out")

@@ -219,9 +219,21 @@ func (x answerCache) cachedFiles(e *record.AgentCall, now time.Time) (changed, b
 // filesEntry returns what a journal stores of the output files of a model call.
 func (v callView) filesEntry() record.Entry {
 	return record.Entry{Files: &record.AgentCall{
-		CallID: record.CallID{Session: v.contract.Session, Task: v.task.ID, Title: v.task.Title, Agent: v.caps.Agent, Attempt: v.number, Part: "/files"},
+		CallID: record.CallID{Session: v.contract.Session, Task: v.task.ID, Title: v.task.Title, Agent: v.caps.Agent, Attempt: v.number, Part: "/files", Mounts: mountsOf(v.sealed)},
 		Start:  v.began, End: v.end, Result: gate.RecordOf(v.outputs), Shown: v.shownFiles(),
 	}}
+}
+
+// mountsOf returns where the folders among what was sealed are in the workspace.
+func mountsOf(sealed []gate.Sealed) (mounts []record.Mount) {
+	for i := range sealed {
+		if s := &sealed[i]; s.Source().Kind == handoff.Input {
+			if tree, at := s.Files(); tree != nil {
+				mounts = append(mounts, record.Mount{Input: s.Source().Name, At: at})
+			}
+		}
+	}
+	return mounts
 }
 
 // shownFiles returns the output files as the caller may see them; nil if the caller may see

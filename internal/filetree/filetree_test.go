@@ -2,8 +2,6 @@ package filetree_test
 
 import (
 	"os"
-	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -109,72 +107,4 @@ func draw(t *rapid.T, label string) filetree.Tree {
 		}
 	}
 	return out
-}
-
-// TestPatchesApply applies drawn patches with git, to a folder in which mail addresses are
-// not redacted.
-func TestPatchesApply(t *testing.T) {
-	t.Parallel()
-	git, err := exec.LookPath("git")
-	if err != nil {
-		t.Skip("git is not installed")
-	}
-	redacted := func(in filetree.Tree) filetree.Tree {
-		out := filetree.Tree{}
-		for path, text := range in {
-			out[path] = new(strings.ReplaceAll(*text, "ann@x.org", "[REDACTED:email]"))
-		}
-		return out
-	}
-	dir := t.TempDir()
-	rapid.Check(t, func(t *rapid.T) {
-		original, want := draw(t, "original"), filetree.Tree{}
-		for path, text := range original {
-			if text == nil {
-				delete(original, path)
-			}
-		}
-		before, changed := redacted(original), filetree.Tree{}
-		for path, text := range draw(t, "changed") {
-			if text == nil && before[path] == nil {
-				continue
-			}
-			if text != nil { // the task cannot write what it cannot read
-				text = new(strings.ReplaceAll(*text, "ann@x.org", "[REDACTED:email]"))
-				if before[path] != nil && rapid.Bool().Draw(t, "append") {
-					text = new(*before[path] + *text)
-				}
-			}
-			changed[path] = text
-		}
-		patch, err := filetree.Patch(changed, before, original)
-		require.NoError(t, err)
-		require.NoError(t, os.RemoveAll(filepath.Join(dir, "work")))
-		for path, text := range original {
-			require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, "work", path)), 0o755))
-			require.NoError(t, os.WriteFile(filepath.Join(dir, "work", path), []byte(*text), 0o644))
-		}
-		require.NoError(t, os.MkdirAll(filepath.Join(dir, "work"), 0o755))
-		if !strings.Contains(patch, "diff --git") {
-			return
-		}
-		cmd := exec.Command(git, "apply", "--whitespace=nowarn", "-")
-		cmd.Dir, cmd.Stdin = filepath.Join(dir, "work"), strings.NewReader(patch)
-		cmd.Env = append(os.Environ(), "GIT_CEILING_DIRECTORIES="+dir)
-		output, err := cmd.CombinedOutput()
-		require.NoError(t, err, "%s\n%s", output, patch)
-		got, _, err := filetree.Read(os.DirFS(filepath.Join(dir, "work")), nil)
-		require.NoError(t, err)
-		for path, text := range original {
-			if _, is := changed[path]; !is {
-				want[path] = text
-			}
-		}
-		for path, text := range changed {
-			if text != nil {
-				want[path] = text
-			}
-		}
-		require.Equal(t, redacted(want), redacted(got), patch)
-	})
 }

@@ -1,44 +1,95 @@
 package filetree
 
 import (
+	"errors"
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
-
-	"github.com/aymanbagabas/go-udiff"
 )
 
-// Patch returns the changes of files as a patch that git apply takes. before has the files
-// as the task was given them, and original as they were before anything was redacted: what
-// the task left alone is written as it is there.
-func Patch(changed, before, original Tree) (string, error) {
-	var b strings.Builder
+// An Original is a file as it was before the task's agent was given a redacted form of it.
+type Original struct {
+	Text   string
+	Hidden []string // placeholders in Text of data that is not known
+}
+
+// Patch returns the changes of files as a patch that git apply takes, in the folder of the files
+// itself, even if that is in a folder of a repository. before has the files as the task was given
+// them. What the task left alone is written as it is in originals, by path.
+//
+// No line of the patch has a placeholder of redacted data. Patch returns an error, and no patch,
+// if a change cannot be written without one.
+func Patch(changed, before Tree, originals map[string]*Original) (string, error) {
+	var b, empty strings.Builder
+	var refused []error
 	for _, path := range changed.Paths() {
 		old, text := before[path], changed[path]
 		if SameText(old, text) {
 			continue
 		}
-		from, to := "a/"+path, "b/"+path
-		fmt.Fprintf(&b, "diff --git %s %s\n", quoted(from), quoted(to))
-		var was, is string
-		switch {
-		case old == nil:
-			from, is = "/dev/null", *text
-			b.WriteString("new file mode 100644\n")
-		case text == nil:
-			to, was = "/dev/null", whole(*old, original[path])
-			b.WriteString("deleted file mode 100644\n")
-		default:
-			was, is = restored(*old, *text, original[path])
+		if p := placeholder.FindString(path); p != "" {
+			refused = append(refused, fmt.Errorf("%s: the name of the file has %s in place of redacted data", path, p))
+			continue
 		}
-		diff, err := udiff.ToUnified(quoted(from), quoted(to), was, udiff.Lines(was, is), udiff.DefaultContextLines)
-		if err != nil {
-			return "", fmt.Errorf("%s: %w", path, err)
+		if old == nil && *text == "" || text == nil && *old == "" {
+			writeEmptyFile(&empty, path, text != nil)
+			continue
 		}
-		b.WriteString(diff)
+		if err := writeFile(&b, path, old, text, originals[path]); err != nil {
+			refused = append(refused, fmt.Errorf("%s:%w", path, err))
+		}
 	}
-	return b.String(), nil
+	if err := errors.Join(refused...); err != nil {
+		return "", err
+	}
+	return b.String() + empty.String(), nil // after such a header git would read the next one as a part of it
+}
+
+// writeFile writes the changes of one file. It writes no line "diff --git", since git apply takes
+// the paths after one from the root of the repository, and silently skips them in a folder below.
+func writeFile(b *strings.Builder, path string, old, text *string, original *Original) error {
+	from, to := quoted("a/"+path), quoted("b/"+path)
+	var was, is string
+	if old == nil {
+		from = noFile
+	} else {
+		was = *old
+	}
+	if text == nil {
+		to = noFile
+	} else {
+		is = *text
+	}
+	hunks, err := hunksOf(newGivenFile(was, original), is)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(b, "--- %s\n+++ %s\n", from, to)
+	for i := range hunks {
+		hunks[i].write(b)
+	}
+	return nil
+}
+
+const (
+	noFile    = "/dev/null"
+	gitHeader = "diff --git "
+)
+
+// writeEmptyFile writes that an empty file is new or was removed, which a patch without the
+// header of git cannot say.
+func writeEmptyFile(b *strings.Builder, path string, isNew bool) {
+	mode := "deleted"
+	if isNew {
+		mode = "new"
+	}
+	fmt.Fprintf(b, "%s%s %s\n%s file mode 100644\n", gitHeader, quoted("a/"+path), quoted("b/"+path), mode)
+}
+
+// HasEmptyFiles reports whether a patch adds or removes empty files, which git apply does at the
+// root of a repository only.
+func HasEmptyFiles(patch string) bool {
+	return strings.HasPrefix(patch, gitHeader) || strings.Contains(patch, "\n"+gitHeader)
 }
 
 // quoted writes a path as git does.
@@ -47,71 +98,4 @@ func quoted(path string) string {
 		return strconv.Quote(path)
 	}
 	return path
-}
-
-// whole returns the text of a file before redaction, if it is known.
-func whole(before string, original *string) string {
-	if original == nil || !IsRedacted(before, *original) {
-		return before
-	}
-	return *original
-}
-
-// placeholder is what stands in place of redacted data.
-var placeholder = regexp.MustCompile(`\[REDACTED:[^\]\n]*\]`)
-
-// IsRedacted reports whether a text may be what redaction made of another one: it has the same
-// lines, but for its placeholders.
-func IsRedacted(text, original string) bool {
-	lines, plain := strings.Split(text, "\n"), strings.Split(original, "\n")
-	if len(lines) != len(plain) {
-		return false
-	}
-	for i, line := range lines {
-		kept, rest, ok := placeholder.Split(line, -1), plain[i], false
-		if rest, ok = strings.CutPrefix(rest, kept[0]); !ok || len(kept) == 1 && rest != "" {
-			return false
-		}
-		last := len(kept) - 1
-		for k := 1; k < last; k++ {
-			if _, rest, ok = strings.Cut(rest, kept[k]); !ok {
-				return false
-			}
-		}
-		if last > 0 && !strings.HasSuffix(rest, kept[last]) {
-			return false
-		}
-	}
-	return true
-}
-
-// restored returns both texts of a changed file with the lines that did not change as they
-// were before redaction, if redaction kept the lines apart.
-func restored(before, after string, original *string) (was, is string) {
-	was = whole(before, original)
-	if was == before {
-		return before, after
-	}
-	old, plain := strings.SplitAfter(before, "\n"), strings.SplitAfter(was, "\n")
-	place := make(map[int]int, len(old)) // of the start of a line, its number
-	at := 0
-	for i, line := range old {
-		place[at] = i
-		at += len(line)
-	}
-	place[at] = len(old)
-	var b strings.Builder
-	next := 0
-	keep := func(from, to int) { // lines of before that did not change
-		for i := place[from]; i < place[to]; i++ {
-			b.WriteString(plain[i])
-		}
-	}
-	for _, e := range udiff.Lines(before, after) {
-		keep(next, e.Start)
-		b.WriteString(e.New)
-		next = e.End
-	}
-	keep(next, len(before))
-	return was, b.String()
 }

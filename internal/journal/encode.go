@@ -235,6 +235,9 @@ func (l *exchangeLine) digestInput(run string, d record.Digest) []byte {
 	if l.Files != nil {
 		parts = append(parts, "files", hex(l.Files), l.Folder)
 	}
+	for _, m := range l.Mounts {
+		parts = append(parts, "mount", m.Input, m.At)
+	}
 	return joinLengths(parts...)
 }
 

@@ -134,6 +134,12 @@ type AgentCall struct {
 	Missing string `json:"-"`
 }
 
+// A Mount says where the files of an input that is a folder are in the workspace of a task.
+type Mount struct {
+	Input string `json:"input"`
+	At    string `json:"at"` // a folder of the workspace; "." is the workspace itself
+}
+
 // TurnPrefix begins the Part of a turn of a conversation with tools; its number follows.
 const TurnPrefix = "/turn/"
 
@@ -147,6 +153,8 @@ type CallID struct {
 	Attempt int     `json:"attempt"`
 	Folder  string  `json:"folder,omitempty"` // of the workspace, after a call of a tool
 	Part    string  `json:"part,omitempty"`   // of a translation or a part of the synthesis: distinguishes it from other calls of its task
+
+	Mounts []Mount `json:"mounts,omitempty"` // of output files: the inputs in the workspace of their task
 
 	// CallsTools says that the agent called tools in place of an answer: the result has the calls.
 	CallsTools bool `json:"callsTools,omitempty"`

@@ -40,11 +40,11 @@ func ArtifactsCommand(con *console.Console) *cobra.Command {
 		Long: `artifacts lists what the tasks of a run made: their results, and the files that they
 declare as outputFiles. RUN is the newest run unless given; with TASK, only that task.
 --save writes them into a folder, --patch prints the changes of files as a patch for
-git apply. What is above the clearance of the user of the run, or has expired, is
+git apply in the folder that was the input. What is above the clearance of the user of the run, or has expired, is
 withheld.`,
 		Example: `  runteam artifacts
   runteam artifacts 0195c3a1 Fix --save out
-  runteam artifacts Fix --patch | git apply --directory=repo`,
+  runteam artifacts Fix --patch | git apply`,
 		Args: a.Arguments(2, "a RUN and a TASK (quote a title of several words)"),
 		RunE: func(cmd *cobra.Command, _ []string) error { return artifacts(con, cmd, a) },
 	}
@@ -100,36 +100,13 @@ func artifacts(con *console.Console, cmd *cobra.Command, a *artifactFlags) error
 		}
 	}
 	if a.patch {
-		text, err := patchOf(k, only)
-		if err != nil {
-			return err
-		}
-		if n := redactedLines(text); n > 0 {
-			fmt.Fprintf(con.Screen, "warning: the patch adds %s with redacted data; look at it before you apply it\n", format.Plural(n, "line"))
-		}
-		if con.IsTerminal(con.Stdout) {
-			return con.PrintText(text)
-		}
-		return exit.IgnoreClosedPipe(con.Print(func(w io.Writer) error { // as it is, to be applied
-			_, err := io.WriteString(w, text)
-			return err
-		}))
+		return printPatch(con, k, only)
 	}
 	list := artifactsOf(k, only)
 	if a.save != "" {
 		return saveArtifacts(con, list, a)
 	}
 	return con.PrintResult(list, func(w io.Writer) { writeArtifacts(w, list) })
-}
-
-// redactedLines counts the lines that a patch adds and that have redacted data.
-func redactedLines(patch string) (n int) {
-	for line := range strings.Lines(patch) {
-		if strings.HasPrefix(line, "+") && strings.Contains(line, "[REDACTED:") {
-			n++
-		}
-	}
-	return n
 }
 
 // artifactsOf returns the results and output files of the tasks of a run, or of one task.
@@ -212,78 +189,6 @@ func outputFiles(k *journals.StoredRun, t *journals.StoredTask) (*journals.Store
 	}
 	tree, err := filetree.Parse(r.Text)
 	return &r, tree, err
-}
-
-// patchOf returns the changes of the output files of a run, or of one task, as a patch.
-func patchOf(k *journals.StoredRun, only task.ID) (string, error) {
-	folders, original := foldersOf(k), filetree.Tree{}
-	changed, before := filetree.Tree{}, filetree.Tree{}
-	for _, t := range k.Tasks {
-		if only != "" && t.ID != only {
-			continue
-		}
-		r, tree, err := outputFiles(k, t)
-		if err != nil {
-			return "", fmt.Errorf("task %q: %w", t.Title, err)
-		}
-		if r == nil {
-			continue
-		}
-		was, err := filetree.Parse(r.Structured)
-		if err != nil {
-			return "", fmt.Errorf("task %q: %w", t.Title, err)
-		}
-		for path, text := range tree {
-			if _, known := changed[path]; !known {
-				before[path], original[path] = was[path], originalOf(folders, path, was[path], r.Label)
-			}
-			changed[path] = text
-		}
-	}
-	if len(changed) == 0 {
-		return "", exit.Usagef("no task of the run has output files: list them in outputFiles of a task")
-	}
-	return filetree.Patch(changed, before, original)
-}
-
-// A storedFolder is the copy of an input that was a folder.
-type storedFolder struct {
-	tree  filetree.Tree
-	label label.Classification
-}
-
-// foldersOf returns the copies of folders that a run has.
-func foldersOf(k *journals.StoredRun) (list []storedFolder) {
-	for _, f := range k.Info.Files {
-		if !strings.HasSuffix(f.Path, "/") || f.Missing != "" {
-			continue
-		}
-		if tree, err := filetree.Parse(f.Text); err == nil {
-			list = append(list, storedFolder{tree, f.Label})
-		}
-	}
-	return list
-}
-
-// originalOf returns a file before redaction; nil unless exactly one text can be it. A task has
-// read no folder that is more sensitive than its files; copies are at least internal.
-func originalOf(folders []storedFolder, path string, given *string, level label.Classification) (found *string) {
-	if given == nil {
-		return nil
-	}
-	for below := true; below; _, path, below = strings.Cut(path, "/") { // a task may have the folder anywhere
-		for _, f := range folders {
-			text := f.tree[path]
-			switch {
-			case text == nil, f.label > max(level, label.Internal), !filetree.IsRedacted(*given, *text):
-			case found != nil && *found != *text:
-				return nil
-			default:
-				found = text
-			}
-		}
-	}
-	return found
 }
 
 // folderOf returns the folder of a task among those that are saved.
