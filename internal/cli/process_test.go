@@ -157,3 +157,26 @@ func TestBackendsThatCannotWork(t *testing.T) {
 	got := call{bare: true, dir: clitest.Folder(t, files), args: []string{"check"}}.run(t)
 	require.Contains(t, got.stderr, "backend: not built yet")
 }
+
+// The summary on the screen shows an error as the events do; the result has what the caller may read.
+func TestErrorOfACommandIsRedactedOnTheScreen(t *testing.T) {
+	t.Parallel()
+	dir := clitest.Folder(t, processFiles(`command: sh, args: [-c, "echo cannot reach 192.0.2.7 >&2; exit 3"]`))
+	got := call{bare: true, dir: dir, args: []string{"run", "--offline", "-o", "json"}}.run(t)
+	require.Equal(t, exit.StatusFailed, got.status, "%+v", got)
+	const shown = "the command exited with status 3; stderr: cannot reach [REDACTED:ip]\n"
+	require.Contains(t, got.stderr, "failed    Count (counter): "+shown)
+	require.Contains(t, got.stderr, "failed:  Count (counter): "+shown)
+	require.NotContains(t, got.stderr, "192.0.2.7")
+	require.Contains(t, got.stdout, "cannot reach 192.0.2.7")
+}
+
+// An error about an answer says what is wrong with it, and does not quote it.
+func TestCommandWhoseAnswerDoesNotMatchItsSchema(t *testing.T) {
+	t.Parallel()
+	dir := clitest.Folder(t, processFiles(`command: sh, args: [-c, "echo '{\"total\": \"CANARY\"}'"]`, "    outputSchema: {type: object, properties: {total: {type: number}}}"))
+	got := call{bare: true, dir: dir, args: []string{"run", "--offline"}}.run(t)
+	require.Equal(t, exit.StatusFailed, got.status, "%+v", got)
+	require.Contains(t, got.stderr, `it does not match the schema: /total: found a string; expected type "number"`)
+	require.NotContains(t, got.stderr, "CANARY")
+}

@@ -178,7 +178,7 @@ func (s *step) split() bool { return s.whole && !s.called && errors.Is(s.err, br
 
 // stepError words what went wrong with a step, in the form that the caller is cleared for.
 func (c *coordinator) stepError(s *step, code string) *TaskError {
-	out, err := &TaskError{Code: code, Message: s.message, Title: string(s.kind), said: s.fault}, s.err
+	out, err := &TaskError{Code: code, Message: s.message, Title: string(s.kind), said: s.fault, words: c.bus.words}, s.err
 	if out.cause = func() error { return err }; s.code != code {
 		out.Reason = s.code
 	}

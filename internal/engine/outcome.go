@@ -136,7 +136,7 @@ func (r *results) fail(a *attempt) {
 	r.faults[a.index], t.Call = a.fault, orZero(a.view().answeredBy())
 	r.warnTruncated(&a.modelCall, "task", t.Title)
 	r.messages.putBackUnread(a.index, t.Assignee)
-	t.Error = &TaskError{Code: a.code, Message: a.message, Task: t.ID, Title: t.Title, cause: func() error { return err }, said: a.fault}
+	t.Error = &TaskError{Code: a.code, Message: a.message, Task: t.ID, Title: t.Title, cause: func() error { return err }, said: a.fault, words: r.bus.words}
 	must(r.queue.Fail(a.index, a.message, time.Now()))
 }
 

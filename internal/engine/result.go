@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -167,6 +169,7 @@ type TaskError struct {
 	Root    task.ID            `json:"root,omitempty"` // the task whose failure this one follows from; empty for a root
 	cause   func() error       // behind a function, which no verb looks into
 	said    *envelope.Envelope // what Message is the caller's form of; nil for words of the runtime
+	words   *ownEndpoints      // of the run's events; nil for an error that was not made in this process
 }
 
 // expire takes the words back if they may no longer be read.
@@ -191,14 +194,25 @@ func (e *TaskError) Error() string {
 // cause, which is not gated.
 func (e TaskError) Format(f fmt.State, _ rune) { fmt.Fprint(f, e.Error()) }
 
-// LogValue returns the code and the message for a structured log, without the
-// personal data that the caller may read in it.
-func (e TaskError) LogValue() slog.Value {
-	message, _, err := redact.All().Text(e.Message)
-	if err != nil {
-		message = "[withheld]"
+// LogMessage returns Message as the events of the run show it, for logs and screens: without
+// the personal data that the caller may read in it.
+func (e *TaskError) LogMessage() string {
+	words := e.words
+	if words == nil {
+		words = &ownEndpoints{words: redact.All()}
 	}
-	return slog.GroupValue(slog.String("code", e.Code), slog.String("task", e.Title), slog.String("message", message))
+	ctx, cancel := context.WithTimeout(context.Background(), messageTime)
+	defer cancel()
+	message, err := words.text(ctx, e.Message)
+	if err != nil {
+		return cmp.Or(e.Code, "[withheld]")
+	}
+	return message
+}
+
+// LogValue returns the code and [TaskError.LogMessage] for a structured log.
+func (e TaskError) LogValue() slog.Value {
+	return slog.GroupValue(slog.String("code", e.Code), slog.String("task", e.Title), slog.String("message", e.LogMessage()))
 }
 
 // Unwrap returns the cause as the agent gave it. It is not gated: it is for errors.Is and errors.As.

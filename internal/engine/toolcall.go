@@ -295,7 +295,7 @@ func (c *toolCall) answered(a *attempt, answer *toolAnswer) (done bool, err erro
 		}
 	}
 	if c.once() && p.toolCalls[c.id] != nil {
-		return false, fmt.Errorf("%w: %s was called before the run was interrupted, and its result is not known", ErrEffectsUncertain, c.tool.Name)
+		return false, fmt.Errorf("%w: %s was called before the run was interrupted, and its result is not known", ErrEffectsUncertain, c.caps.Agent)
 	}
 	return false, nil
 }
@@ -437,7 +437,7 @@ func checkEffects(o purpose) error {
 	}
 	for id, s := range p.toolCalls {
 		if s.Task == a.task.ID && s.Effect == string(tool.External) && !s.Repeatable && (a.conversation == nil || !a.made[id]) {
-			return fmt.Errorf("%w: %s was called before the run was interrupted, and the conversation is another one now", ErrEffectsUncertain, strings.TrimPrefix(s.Agent, gate.ToolReader("")))
+			return fmt.Errorf("%w: %s was called before the run was interrupted, and the conversation is another one now", ErrEffectsUncertain, s.Agent)
 		}
 	}
 	return nil

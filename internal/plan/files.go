@@ -49,7 +49,7 @@ func (c fileCheck) checkFiles(about func() subject, s *task.Spec) {
 		}
 		if c.options.Inputs[k].Folder == nil {
 			if u.At != "" {
-				about().at("uses", j).report(fmt.Sprintf("at is for folders, and input %q is a text", u.Name), "remove at", task.ErrInvalid)
+				about().at("uses", j).report(fmt.Sprintf("at is for folders, and input %q is a text", u.Name), "name an input that is a folder, or remove at", task.ErrInvalid)
 			}
 			continue
 		}

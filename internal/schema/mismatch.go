@@ -2,6 +2,7 @@ package schema
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/internal/oneline"
+	"github.com/runteam/runteam/task"
 )
 
 // A mismatch is the error for a value that does not match a schema. If only guards
@@ -51,20 +53,36 @@ func (s *Schema) mismatch(value any, refusal error) error {
 // Is reports whether target is [ErrGuard] and nothing but a guard failed.
 func (m *mismatch) Is(target error) bool { return target == ErrGuard && len(m.guards) > 0 }
 
-// Error names the place in the schema and the keyword. It does not quote the value.
+// Error names the path in the value, the type of what was found there and what the schema
+// expects. It does not quote the value: names that the schema does not write out are *.
 func (m *mismatch) Error() string {
 	if len(m.guards) > 0 {
 		return m.guards[0].rule()
 	}
+	const text = "it does not match the schema"
+	if v, found := m.violated(); found {
+		at := oneline.Of(string(m.schema.Shown(task.Path(pointer(v.path)))))
+		expected := v.keyword
+		if all(v.want, isScalar) || isScalar(v.want) {
+			expected += " " + excerpt(v.want)
+		}
+		return fmt.Sprintf("%s: %s: found %s; expected %s", text, cmp.Or(at, wholeValue), kindWords[kindOf(v.value)], expected)
+	}
 	at, keyword := m.failed()
 	switch {
 	case keyword == "":
-		return "it does not match the schema at " + at
+		return text + " at " + at
 	case at == "":
-		return "it does not match the schema"
+		return text
 	}
-	return "it does not match the schema at " + at + ": " + keyword
+	return text + " at " + at + ": " + keyword
 }
+
+// isScalar reports whether a value is neither an object nor an array.
+func isScalar(v any) bool { return !is[map[string]any](v) && !is[[]any](v) }
+
+// kindWords describe values of each kind.
+var kindWords = map[kind]string{aNull: "null", aBoolean: "a boolean", aString: "a string", anObject: "an object", anArray: "an array", aNumeric: "a number"}
 
 // failure finds the innermost place and keyword in the text of a validator.
 var failure = regexp.MustCompile(`^(?:validating (\S+): )+(?:(\w+): )?`)
@@ -94,24 +112,40 @@ func (m *mismatch) explain() string {
 		found, _ := valueAt(m.value, g.path)
 		return fmt.Sprintf("%s: found %s; expected const %s", g.name(), excerpt(found), excerpt(g.want))
 	}
-	at, keyword := m.failed()
-	at = strings.TrimPrefix(at, "root")
-	_, said, _ := strings.Cut(m.text, at+": "+keyword+": ")
-	in, _ := find(m.schema.source, at)
-	rule, _ := in.(map[string]any)
-	want, known := rule[keyword]
-	if keyword == "" || !known { // also a value that is too much work to look through
-		return oneline.Of(m.text)
-	}
-	path, value, found := m.schema.locate(m.value, at, said)
+	v, found := m.violated()
 	if !found {
 		return oneline.Of(m.text)
 	}
 	detail := ""
-	if saysMore[keyword] {
-		detail = " (" + oneline.Of(said) + ")"
+	if saysMore[v.keyword] {
+		detail = " (" + oneline.Of(v.said) + ")"
 	}
-	return fmt.Sprintf("%s: found %s; expected %s %s%s", pathText(path), excerpt(value), keyword, excerpt(want), detail)
+	return fmt.Sprintf("%s: found %s; expected %s %s%s", pathText(v.path), excerpt(v.value), v.keyword, excerpt(v.want), detail)
+}
+
+// A violation is the part of a value that the validator refused, and the rule that it violates.
+type violation struct {
+	path    []string
+	value   any
+	keyword string
+	want    any
+	said    string // by the validator; it may quote the value
+}
+
+// violated returns what the validator refused. It is not found if the keyword is not in the
+// schema, or if the value is too much work to look through.
+func (m *mismatch) violated() (v violation, found bool) {
+	at, keyword := m.failed()
+	at = strings.TrimPrefix(at, "root")
+	v.keyword = keyword
+	_, v.said, _ = strings.Cut(m.text, at+": "+keyword+": ")
+	in, _ := find(m.schema.source, at)
+	rule, _ := in.(map[string]any)
+	if v.want, found = rule[keyword]; keyword == "" || !found {
+		return v, false
+	}
+	v.path, v.value, found = m.schema.locate(m.value, at, v.said)
+	return v, found
 }
 
 // saysMore are the keywords for which the validator names the wrong members or items.
@@ -164,16 +198,19 @@ func (n *node) visit(v any, path []string, f func(n *node, v any, path []string)
 	}
 }
 
-// pathText writes a path as a JSON pointer.
-func pathText(path []string) string {
-	if len(path) == 0 {
-		return "the whole value"
-	}
+// wholeValue is the text of the path of the whole value.
+const wholeValue = "the whole value"
+
+// pathText writes a path as a JSON pointer in one line.
+func pathText(path []string) string { return cmp.Or(oneline.Of(pointer(path)), wholeValue) }
+
+// pointer returns a path as a JSON pointer.
+func pointer(path []string) string {
 	var b strings.Builder
 	for _, token := range path {
 		b.WriteString(naming.Pointer(token))
 	}
-	return oneline.Of(b.String())
+	return b.String()
 }
 
 // maxExcerpt is how much of a value an explanation quotes, in bytes.

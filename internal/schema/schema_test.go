@@ -35,14 +35,15 @@ func TestSchemaValidates(t *testing.T) {
 func TestSchemaErrorsQuoteNoValue(t *testing.T) {
 	t.Parallel()
 	tests := []struct{ schema, value, want string }{
-		{`{"type":"integer"}`, `"CANARY"`, "it does not match the schema at root: type"},
-		{`{"properties":{"a":{"properties":{"b":{"type":"integer"}}}}}`, `{"a":{"b":"CANARY"}}`, "it does not match the schema at /properties/a/properties/b: type"},
-		{`{"properties":{"a":{"enum":[1]}}}`, `{"a":"CANARY: type: x"}`, "it does not match the schema at /properties/a: enum"},
-		{`{"const":1}`, `"CANARY"`, "it does not match the schema at root: type"},
-		{`{"items":{"maxLength":3}}`, `["CANARY"]`, "it does not match the schema at /items: maxLength"},
+		{`{"type":"integer"}`, `"CANARY"`, `it does not match the schema: the whole value: found a string; expected type "integer"`},
+		{`{"properties":{"a":{"properties":{"b":{"type":"integer"}}}}}`, `{"a":{"b":"CANARY"}}`, `it does not match the schema: /a/b: found a string; expected type "integer"`},
+		{`{"properties":{"a":{"enum":[1]}}}`, `{"a":"CANARY: type: x"}`, "it does not match the schema: /a: found a string; expected enum [1]"},
+		{`{"const":1}`, `"CANARY"`, `it does not match the schema: the whole value: found a string; expected type "number"`},
+		{`{"items":{"maxLength":3}}`, `["CANARY"]`, "it does not match the schema: /*: found a string; expected maxLength 3"},
+		{`{"additionalProperties":{"items":{"type":"null"}}}`, `{"CANARY":[true]}`, `it does not match the schema: /*/*: found a boolean; expected type "null"`},
 		{`{"additionalProperties":false}`, `{"CANARY":1}`, ""},
 		{`{"additionalProperties":false}`, `{"CANARY: x":1}`, ""},
-		{`{"required":["a"]}`, `{"CANARY":1}`, "it does not match the schema at root: required"},
+		{`{"required":["a"]}`, `{"CANARY":1}`, `it does not match the schema: the whole value: found an object; expected required ["a"]`},
 		{`{"contains":{"type":"integer"}}`, `["CANARY"]`, ""}, {`{"not":{"type":"string"}}`, `"CANARY"`, ""}, {`{"oneOf":[{"type":"integer"}]}`, `"CANARY"`, ""}, {`{"anyOf":[{"const":1}]}`, `"CANARY"`, ""},
 		{`{"propertyNames":{"maxLength":2}}`, `{"CANARY":1}`, ""}, {`{"dependentRequired":{"CANARY":["b"]}}`, `{"CANARY":1}`, ""}, {`{"pattern":"^a$"}`, `"CANARY\nvalidating /x: type: "`, ""},
 		{`{"$id":"https://x.example/with blank: y","type":"integer"}`, `"CANARY"`, ""},

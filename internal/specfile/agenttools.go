@@ -1,6 +1,7 @@
 package specfile
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
@@ -15,10 +16,12 @@ func (r toolReader) equip(i int) {
 	}
 	m := &r.file.Agents[i].Member
 	r.mine = func() string { return agentName(i, m.Name) + ": " }
+	before := r.problems
 	for _, name := range r.preset(f) {
 		m.Tools = append(m.Tools, r.standard(name, f)...)
 	}
 	m.Tools = append(m.Tools, r.listed(f, m.Tools)...)
+	r.box.unequipped[i] = r.problems > before || f.unread("tools") || f.unread("toolPreset")
 	for _, item := range r.pick(f, "disallowedTools").parts() {
 		unwanted, _ := r.named("disallowedTools", item)
 		m.Tools = slices.DeleteFunc(m.Tools, func(t *tool.Tool) bool { return slices.Contains(unwanted, t) })
@@ -125,6 +128,7 @@ func (r toolReader) named(key string, item *node) (found []*tool.Tool, known boo
 	case e == nil || part && e.server == nil && !e.wrong:
 		hint := nearHint(name, "declare an MCP server under tools of the file; built-in tools are "+strings.Join(builtIns(), ", "), r.box.names()...)
 		r.badAs(item, ErrUnknown, hint, "%s: unknown tool %s", key, quote(name))
+		r.box.refused[name] = true
 		return nil, false
 	}
 	e.used = e.used || key == "tools"
@@ -139,6 +143,7 @@ func (r toolReader) named(key string, item *node) (found []*tool.Tool, known boo
 		hint = "did you mean " + e.name + "/" + best + "? else add it to allow of " + e.name
 	}
 	r.badAs(item, ErrUnknown, hint, "%s: allow of %s does not list %s", key, quote(e.name), quote(one))
+	r.box.refused[name] = true
 	return nil, false
 }
 
@@ -166,6 +171,17 @@ func (b *Toolbox) written(name string) string {
 		}
 	}
 	return name
+}
+
+// word matches what can be the name of a tool in a text.
+var word = regexp.MustCompile(`[A-Za-z0-9_-]+`)
+
+// respell returns a text with SERVER/TOOL for each SERVER__TOOL of the spec in it.
+func (b *Toolbox) respell(text string) string {
+	if b == nil || !strings.Contains(text, "__") {
+		return text
+	}
+	return word.ReplaceAllStringFunc(text, b.written)
 }
 
 // exact returns the names that models see for a name as a spec writes it: all tools of a
@@ -209,7 +225,7 @@ const toolPrefix = "tool:"
 // tool:SERVER all tools of a server.
 func (b *Toolbox) exactReaders(name string) []string {
 	short, is := strings.CutPrefix(name, toolPrefix)
-	if !is {
+	if !is || b == nil {
 		return []string{name}
 	}
 	all := b.exact(short)

@@ -22,16 +22,24 @@ func (r policyReader) readAsserts(lists ...*node) {
 				continue // reported when the list was checked
 			}
 			a.Line = item.origin().String()
-			readers := r.file.Tools.exactReaders(a.Reader)
-			for _, reader := range readers {
-				if a.Reader = reader; len(readers) > 1 {
-					a.Text = a.String() // says which one does not hold
-				}
-				r.file.Run.Assert = append(r.file.Run.Assert, a)
+			for range r.file.Assert(a) {
 				r.places.asserts = append(r.places.asserts, item)
 			}
 		}
 	}
+}
+
+// Assert adds an assertion to those of the run: one for each tool, if its reader is a server. It
+// returns how many these are.
+func (f *File) Assert(a flow.Assertion) int {
+	readers := f.Tools.exactReaders(a.Reader)
+	for _, reader := range readers {
+		if a.Reader = reader; len(readers) > 1 {
+			a.Text = f.Tools.respell(a.String()) // says which one does not hold
+		}
+		f.Run.Assert = append(f.Run.Assert, a)
+	}
+	return len(readers)
 }
 
 // unknownNames reports assertions that name a reader, an input or a task that no run of
@@ -59,6 +67,9 @@ func (f *File) unknownNames(endpoints []string) (found task.Problems) {
 			no("task", name, naming.Normalize(name), tasks)
 		}
 		if may := strings.Contains(a.Reader, "://") || strings.HasPrefix(a.Reader, "("); !may || endpoints != nil {
+			if f.Tools.follows(a.Reader) {
+				continue
+			}
 			no("reader", a.Reader, strings.TrimRight(a.Reader, "/"), readers)
 		}
 	}

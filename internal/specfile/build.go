@@ -255,7 +255,7 @@ func (p *places) written(parts []string) bool {
 		return false
 	case parts[0] == "tasks" && len(parts) > 2:
 		f := pick(p.tasks, parts)
-		return f != nil && f.get(parts[2]) != nil
+		return f != nil && f.get(inWorkspace(f, parts[2:])[0]) != nil
 	case parts[0] == "agents" && len(parts) > 2:
 		return pick(p.agents, parts).own(parts[2]) != nil
 	case parts[0] == "messages" && len(parts) > 2:

@@ -45,6 +45,17 @@ func (f *fields) own(name string) *node {
 	return f.vals[name]
 }
 
+// unread reports whether the value of a key, here or in the defaults, is not known because it is
+// invalid or its key is misspelled.
+func (f *fields) unread(name string) bool {
+	for ; f != nil; f = f.defaults {
+		if f.own(name) == nil && (f.node.get(name) != nil || misspelled(f.node, name, f.place)) {
+			return true
+		}
+	}
+	return false
+}
+
 // fields reads an object by the table of a place. It reports a value that is not an object
 // and returns nil, which has no values.
 func (r *report) fields(n *node, place string, defaults *fields) *fields {

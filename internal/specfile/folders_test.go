@@ -1,8 +1,10 @@
 package specfile_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -84,6 +86,29 @@ func TestBadFolders(t *testing.T) {
 			write(t, dir, "repo/a.txt", "a", "team.yaml", "agents: [{name: a}]\ninputs: {"+c.inputs+"}\ntasks:\n  - {title: First, description: d}\n  - {title: T, description: d, "+c.tasks+"}\n")
 			_, err := check(specfile.Options{Path: dir})
 			require.ErrorContains(t, err, c.want)
+		})
+	}
+}
+
+// Problems of workspace.input are at that key, and those of uses beside it at theirs.
+func TestInputOfAWorkspaceHasItsPlace(t *testing.T) {
+	t.Parallel()
+	const spec = "agents: [{name: a%s}]\ninputs: {repo: {text: x}, notes: {text: x}}\ntasks:\n  - title: Fix\n    description: d\n    assignee: a\n    workspace: {input: %s, need: [/a]}\n    uses: [%s]\n"
+	for name, tt := range map[string]struct{ other, input, use, want string }{
+		"unknown input":                   {"", "rpeo", "notes", `team.yaml:7:24: task "Fix": unknown input "rpeo"`},
+		"beside a mistake somewhere else": {", acepts: public", "rpeo", "notes", `team.yaml:7:24: task "Fix": unknown input "rpeo"`},
+		"text":                            {"", "repo", "notes", `team.yaml:7:24: task "Fix": at is for folders, and input "repo" is a text`},
+		"unknown use beside it":           {"", "repo", "ntes", `team.yaml:8:12: task "Fix": unknown input "ntes"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			write(t, dir, "team.yaml", fmt.Sprintf(spec, tt.other, tt.input, tt.use))
+			_, err := check(specfile.Options{Path: dir})
+			require.ErrorContains(t, err, tt.want)
+			if strings.Contains(tt.want, "unknown") {
+				require.ErrorContains(t, err, "did you mean")
+			}
 		})
 	}
 }

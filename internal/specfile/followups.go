@@ -2,6 +2,8 @@ package specfile
 
 import (
 	"errors"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -32,6 +34,23 @@ func withoutFollowUps(problems task.Problems, tasks []task.Spec, inputs []engine
 		return problems
 	}
 	return kept
+}
+
+// follows reports whether a reader is unknown only because of a problem that is reported: it is a
+// tool that could not be read, or one that an agent may lack because of that.
+func (b *Toolbox) follows(reader string) bool {
+	tool, is := strings.CutPrefix(reader, toolPrefix)
+	if b == nil || !is {
+		return false
+	}
+	tool = b.written(tool)
+	server, _, _ := strings.Cut(tool, "/")
+	e := b.entries[server]
+	if b.refused[tool] || b.refused[server] || e != nil && e.wrong {
+		return true
+	}
+	lacking := slices.Contains(slices.Collect(maps.Values(b.unequipped)), true)
+	return lacking && (e != nil || slices.Contains(builtIns(), tool))
 }
 
 // A name is an entry of dependsOn or uses.

@@ -107,10 +107,10 @@ func (p *places) find(t task.Problem) finding {
 	}
 	out := finding{Problem: Problem{Message: message, Hint: strings.ReplaceAll(t.Hint, "leave dependencyPayload out", "leave "+p.payloadKey(parts)+" out"), Err: t}}
 	n, src, at := p.resolve(parts)
-	out.Hint = inFileWords.Replace(out.Hint)
+	out.Hint = p.tools.respell(inFileWords.Replace(out.Hint))
+	out.Message = p.tools.respell(out.Message)
 	if call, ok := errors.AsType[*plan.UntrustedCallError](t); ok && call.Agent < len(p.agents) && p.agents[call.Agent] != nil {
 		n, src, at = p.toolsOf(p.agents[call.Agent])
-		out.Hint = strings.ReplaceAll(out.Hint, strconv.Quote(call.Tool), strconv.Quote(p.tools.written(call.Tool)))
 	}
 	if need := p.unmet(t, parts); need != nil {
 		n, src, at = need, need.src, need.at
@@ -281,6 +281,7 @@ func inFields(f *fields, parts []string) (*node, *source, int) {
 	if len(parts) == 0 {
 		return f.node, f.node.src, f.node.at
 	}
+	parts = inWorkspace(f, parts)
 	n := f.get(parts[0])
 	if n == nil {
 		return nil, f.node.src, f.node.at
@@ -296,6 +297,24 @@ func inFields(f *fields, parts []string) (*node, *source, int) {
 		return nil, src, at
 	}
 	return walk(n, parts[1:])
+}
+
+// inWorkspace returns a pointer into the uses of a task as the file has it: the first use can be
+// that of the key workspace.
+func inWorkspace(f *fields, parts []string) []string {
+	if len(parts) < 2 || parts[0] != "uses" || f.get("workspace").get("input") == nil {
+		return parts
+	}
+	i, err := strconv.Atoi(parts[1])
+	switch {
+	case err != nil:
+		return parts
+	case i > 0:
+		return append([]string{"uses", strconv.Itoa(i - 1)}, parts[2:]...)
+	case len(parts) > 2 && parts[2] == "need":
+		return append([]string{"workspace"}, parts[2:]...)
+	}
+	return []string{"workspace", "input"}
 }
 
 // walk follows a pointer from a node as far as possible.

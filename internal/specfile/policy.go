@@ -129,7 +129,7 @@ func (r policyReader) exactSides(f *fields, from, to *string) {
 	for key, side := range map[string]*string{"from": from, "to": to} {
 		all := r.file.Tools.exactReaders(*side)
 		if len(all) > 1 {
-			r.bad(f.own(key), "write an entry for each: "+strings.Join(all, ", "), "%s: %s has several tools", key, quote(*side))
+			r.bad(f.own(key), "write an entry for each: "+r.file.Tools.respell(strings.Join(all, ", ")), "%s: %s has several tools", key, quote(*side))
 		}
 		*side = all[0]
 	}

@@ -60,12 +60,16 @@ func (r policyReader) checkPolicy(p *handoff.Policy, f *fields) {
 }
 
 // known removes problems of unknown names in a policy if an agent has no name, since the
-// policy may mean that agent.
+// policy may mean that agent, and of tools that could not be read.
 func (f *File) known(problems task.Problems) task.Problems {
 	nameless := f.nameless()
 	return slices.DeleteFunc(problems, func(p task.Problem) bool {
 		side := strings.HasSuffix(p.Pointer, "/from") || strings.HasSuffix(p.Pointer, "/to")
-		return nameless && side && errors.Is(p, handoff.ErrPolicy)
+		if !side || !errors.Is(p, handoff.ErrPolicy) {
+			return false
+		}
+		n, _, _ := f.places.resolve(tokens(p.Pointer))
+		return nameless || f.Tools.follows(text(n))
 	})
 }
 
@@ -166,6 +170,9 @@ func badPart(n *node) *node {
 // needed returns the need of a dependency or an input: its own, or for a dependency that of
 // the task; nil if there is none.
 func needed(f *fields, parts []string) *node {
+	if parts = inWorkspace(f, parts); parts[0] == "workspace" {
+		return f.get("workspace").get("need")
+	}
 	item, _, _ := walk(f.get(parts[0]), parts[1:])
 	if own := item.get("need"); own != nil || parts[0] != "dependsOn" {
 		return own

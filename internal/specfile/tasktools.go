@@ -18,7 +18,7 @@ func (r taskReader) tools(n *node, assignee string) []string {
 	for _, item := range n.parts() {
 		found := slices.DeleteFunc(box.exact(item.text), func(name string) bool { return !slices.Contains(has, name) })
 		server, _, _ := strings.Cut(item.text, "/")
-		if e := box.entries[server]; len(found) == 0 && who != "" && (e == nil || !e.wrong) {
+		if e := box.entries[server]; len(found) == 0 && who != "" && !box.refused[item.text] && (e == nil || !e.wrong) {
 			written := make([]string, len(has))
 			for i, name := range has {
 				written[i] = box.written(name)
@@ -36,20 +36,25 @@ func (r taskReader) tools(n *node, assignee string) []string {
 
 // toolsOf returns the names of the tools of an agent or, for a task that names none, of all
 // agents, and the beginning of a sentence about a tool that is not among them; empty if the
-// agent is unknown.
+// agent is unknown, or may lack a tool because of a problem that is reported.
 func (r taskReader) toolsOf(assignee string) (names []string, who string) {
 	if who = "no agent has"; assignee != "" {
 		who = ""
 	}
+	lacking := false
 	for i := range r.file.Agents {
 		m := &r.file.Agents[i].Member
 		if assignee != "" && m.Name != assignee {
 			continue
 		}
+		lacking = lacking || r.file.Tools.unequipped[i]
 		if assignee != "" {
 			who = "agent " + quote(m.Name) + " does not have"
 		}
 		names = append(names, toolNames(m.Tools)...)
+	}
+	if lacking {
+		who = ""
 	}
 	return names, who
 }

@@ -32,6 +32,9 @@ type Toolbox struct {
 	file    *File
 	list    []*toolEntry // of the key tools, in the order written
 	entries map[string]*toolEntry
+
+	refused    map[string]bool // the names in lists of agents that are no tools
+	unequipped map[int]bool    // the agents that do not have all tools that they should have
 }
 
 // A toolReader reads the tools and gives them to the agents.
@@ -43,7 +46,7 @@ type toolReader struct {
 // readTools reads the tools of all files, and sets those of each agent.
 func (r toolReader) readTools() {
 	defer func() { r.subject = nil }()
-	r.box = &Toolbox{file: r.file, entries: make(map[string]*toolEntry)}
+	r.box = &Toolbox{file: r.file, entries: make(map[string]*toolEntry), refused: make(map[string]bool), unequipped: make(map[int]bool)}
 	r.file.Tools, r.places.tools = r.box, r.box
 	for _, y := range r.places.layers {
 		for _, item := range y.spec.own("tools").parts() {

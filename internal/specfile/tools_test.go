@@ -2,6 +2,7 @@ package specfile_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -111,7 +112,7 @@ assert: [input i never reaches tool:search, input i never reaches tool:open/x]
 
 	_, err = load(t, servers+"agents: [{name: a, tools: [search, open/x]}]\npolicy: {endorse: [{name: e, from: tool:search, to: a, reason: r}]}\n", specfile.Options{})
 	require.ErrorContains(t, err, `from: "tool:search" has several tools`)
-	require.ErrorContains(t, err, "tool:search__find, tool:search__read_page")
+	require.ErrorContains(t, err, "tool:search/find, tool:search/read.page")
 	_, err = check(specfile.Options{Path: "-", Stdin: strings.NewReader(servers + "agents: [{name: a, tools: [search, open/x]}]\ntasks: [{title: T, description: d}]\nassert: [input i never reaches tool:serach]\n")})
 	require.ErrorContains(t, err, `no reader "tool:serach"`)
 }
@@ -221,4 +222,40 @@ func TestCopiesHaveNoLiteralKeysOfPrograms(t *testing.T) {
 	require.Len(t, stored, 1)
 	require.NotContains(t, stored[0].Text, "canary")
 	require.Equal(t, 2, strings.Count(stored[0].Text, "--mode, fast"))
+}
+
+// What is wrong with the tools of an agent is reported once, and not again where they are named.
+func TestBadToolsHaveNoFollowUps(t *testing.T) {
+	t.Parallel()
+	const (
+		server  = "tools:\n  search: {mcp: {command: x}, allow: [find], %saccepts: public}\n"
+		another = "inputs: {i: {text: x}}\nassert: [\"input i never reaches %s\"]\npolicy: {rules: [{from: a, to: %s, mode: minimal}]}\ntasks: [{title: T, description: d, assignee: a, tools: [%s]}]\n"
+	)
+	for name, tt := range map[string]struct {
+		server, agent, name string
+		want                []string
+	}{
+		"misspelled":           {"", "tools: [serch]", "serch", []string{`unknown tool "serch"`}},
+		"misspelled beside it": {"", "tools: [serch]", "search/find", []string{`unknown tool "serch"`}},
+		"built-in tool":        {"", "tools: [bsh]", "bash", []string{`unknown tool "bsh"`}},
+		"tool of a server":     {"", "tools: [search/fnd]", "search/fnd", []string{`allow of "search" does not list "fnd"`}},
+		"invalid server":       {"efect: none, ", "tools: [search]", "search/find", []string{`unknown key "efect"`}},
+		"key of the agent":     {"", "tols: [search]", "search/find", []string{`unknown key "tols"`}},
+		"value of the agent":   {"", "tools: 5", "search/find", []string{"tools: the number 5 where"}},
+		"another mistake remains": {"", "tools: [search, bsh]", "serch", []string{
+			`unknown tool "bsh"`, `no reader "tool:serch"`, `unknown agent "tool:serch"`,
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			reader := "tool:" + tt.name
+			text := fmt.Sprintf(server, tt.server) + "agents: [{name: a, " + tt.agent + "}]\n" + fmt.Sprintf(another, reader, reader, tt.name)
+			_, err := check(specfile.Options{Path: "-", Stdin: strings.NewReader(text)})
+			got := messages(t, err)
+			require.Len(t, got, len(tt.want), "%q", got)
+			for _, want := range tt.want {
+				require.ErrorContains(t, err, want)
+			}
+		})
+	}
 }

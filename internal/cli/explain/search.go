@@ -114,6 +114,6 @@ func (o *occurrence) write(w io.Writer) {
 	}
 	fmt.Fprintf(w, "\n%s\n", format.Dotted(o.Title, o.Agent, attemptText(o.Attempt), place))
 	if len(o.From) > 0 {
-		fmt.Fprintf(w, "  %s\n", terminal.CleanLine(strings.Join(o.From, "; ")))
+		fmt.Fprintf(w, "  %s\n", terminal.CleanLine(format.Readers(strings.Join(o.From, "; "))))
 	}
 }

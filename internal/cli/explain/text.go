@@ -24,7 +24,7 @@ func (x *Document) write(w io.Writer) {
 	for _, u := range x.Unsent {
 		fmt.Fprintf(w, "\n%s\n", format.Dotted(u.Title, u.Assignee, "no prompt"))
 		for _, h := range u.Withheld {
-			fmt.Fprintf(w, "  withheld: %s, %s: %s\n", terminal.CleanLine(x.named(h.Source, h.From)), h.Label, terminal.CleanLine(string(h.Rule)+inParentheses(h.Line)+format.Unless(h.Detail == "", ": "+h.Detail)))
+			fmt.Fprintf(w, "  withheld: %s, %s: %s\n", terminal.CleanLine(format.Readers(x.named(h.Source, h.From))), h.Label, terminal.CleanLine(format.Readers(string(h.Rule)+inParentheses(h.Line)+format.Unless(h.Detail == "", ": "+h.Detail))))
 		}
 	}
 	if x.task != "" && len(x.Prompts)+len(x.Unsent) == 0 {
@@ -101,7 +101,7 @@ func (p *PromptDocument) write(w io.Writer) {
 		if text += ", by " + string(h.Rule) + inParentheses(h.Line); h.Detail != "" {
 			text += ": " + h.Detail
 		}
-		fmt.Fprintf(w, "  withheld: %s\n", terminal.CleanLine(text))
+		fmt.Fprintf(w, "  withheld: %s\n", terminal.CleanLine(format.Readers(text)))
 	}
 	if all := p.Absent.names(); len(all)+p.Absent.More > 0 {
 		fmt.Fprintf(w, "  not sent, because nothing grants it: %s\n", format.ListOf(all, MaxAbsent, len(all)+p.Absent.More))
@@ -151,7 +151,7 @@ func sameRange(a, b *Piece) bool {
 
 func writeRange(w io.Writer, pieces []Piece) {
 	first, last := &pieces[0], &pieces[len(pieces)-1]
-	from := terminal.CleanLine(first.From)
+	from := terminal.CleanLine(format.Readers(first.From))
 	framed := first.Part == brief.PartFrame || first.Part == brief.PartHeading
 	if framed {
 		from = "builder"

@@ -71,7 +71,7 @@ func (r *RunDocument) write(w io.Writer) {
 	}
 	table.Flush()
 	for _, e := range r.Errors {
-		fmt.Fprintf(w, "\nfailed: coordinator: %s\n", format.Indent(e.Message))
+		fmt.Fprintf(w, "\nfailed: coordinator: %s\n", format.Indent(format.Readers(e.Message)))
 	}
 	for i := range r.Tasks {
 		if t := &r.Tasks[i]; !whole || !slices.Contains(r.answers, t.ID) {
@@ -151,7 +151,7 @@ func (t *TaskDocument) remarks() string {
 	}
 	if t.Error != nil {
 		first, _, _ := strings.Cut(strings.TrimSpace(t.Error.Message), "\n")
-		all = append(all, terminal.Clip(terminal.CleanLine(cmp.Or(first, t.Error.Code)), format.MaxLine))
+		all = append(all, terminal.Clip(terminal.CleanLine(format.Readers(cmp.Or(first, t.Error.Code))), format.MaxLine))
 	}
 	return strings.Join(all, "; ")
 }
@@ -192,7 +192,7 @@ func (t *TaskDocument) write(w io.Writer) {
 		fmt.Fprintln(w, "reasoning: none; its models reported none")
 	}
 	if t.Error != nil && t.Error.Message != "" {
-		fmt.Fprintf(w, "\n%s: %s\n", format.Status(t.Status), format.Indent(t.Error.Message))
+		fmt.Fprintf(w, "\n%s: %s\n", format.Status(t.Status), format.Indent(format.Readers(t.Error.Message)))
 	}
 	if t.Status == task.Completed {
 		fmt.Fprintf(w, "\n# %s\n\n%s\n", terminal.CleanLine(t.Title), terminal.Clean(t.Result))
@@ -225,7 +225,7 @@ func (e *promptDocument) write(w io.Writer) {
 		fmt.Fprintf(w, "         warning: %s\n", terminal.CleanLine(warning))
 	}
 	if e.Error != nil {
-		fmt.Fprintf(w, "         %s: %s\n", terminal.CleanLine(e.Error.Code), format.Indent(e.Error.Message))
+		fmt.Fprintf(w, "         %s: %s\n", terminal.CleanLine(e.Error.Code), format.Indent(format.Readers(e.Error.Message)))
 	}
 	if r := e.Rejected; r != nil {
 		fmt.Fprintf(w, "         rejected answer:\n%s", format.QuoteBlock(r.Text))

@@ -39,7 +39,7 @@ func (p *assertFlags) add(file *specfile.File) error {
 			return exit.Usagef("--assert: %w", err)
 		}
 		a.Line = "--assert"
-		file.Run.Assert = append(file.Run.Assert, a)
+		file.Assert(a)
 	}
 	return nil
 }
@@ -94,7 +94,7 @@ func findingWord(f *engine.Finding) string {
 
 // assertionText returns an assertion and where it is written.
 func assertionText(f *engine.Finding) string {
-	text := terminal.CleanLine(f.Assertion.Text)
+	text := terminal.CleanLine(format.Readers(f.Assertion.Text))
 	if f.Assertion.Line != "" {
 		text += " (" + terminal.CleanLine(f.Assertion.Line) + ")"
 	}
@@ -104,10 +104,10 @@ func assertionText(f *engine.Finding) string {
 // findingReasons says why an assertion does not hold, or what one that holds does not cover.
 func findingReasons(f *engine.Finding) (lines []string) {
 	if f.Why != "" {
-		lines = append(lines, terminal.CleanLine(f.Why))
+		lines = append(lines, terminal.CleanLine(format.Readers(f.Why)))
 	}
 	if len(f.Path) > 0 {
-		lines = append(lines, terminal.CleanLine(f.Path.String()))
+		lines = append(lines, terminal.CleanLine(format.Readers(f.Path.String())))
 	}
 	return lines
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/cli/exit"
 	"github.com/runteam/runteam/internal/cli/flags"
+	"github.com/runteam/runteam/internal/cli/format"
 	"github.com/runteam/runteam/internal/cli/terminal"
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/flow"
@@ -134,10 +135,10 @@ func findReader(g *flow.Graph, name string) (int, error) {
 	var known []string
 	for i := range g.Readers {
 		r := &g.Readers[i]
-		if r.Name == name || r.Kind == flow.Endpoint && strings.TrimRight(r.Name, "/") == strings.TrimRight(name, "/") {
+		if r.Name == name || format.Readers(r.Name) == name || r.Kind == flow.Endpoint && strings.TrimRight(r.Name, "/") == strings.TrimRight(name, "/") {
 			return i, nil
 		}
-		known = append(known, r.Name)
+		known = append(known, format.Readers(r.Name))
 	}
 	return 0, exit.Usagef("--to %q: no reader has this name; %s", name, naming.Suggest(name, known))
 }
@@ -203,7 +204,7 @@ func describeSource(s *flow.Source) (kind, name string) {
 	case handoff.Input:
 		return "input", terminal.CleanLine(s.Name)
 	case handoff.ToolResult:
-		return "results of", terminal.CleanLine(s.Name)
+		return "results of", terminal.CleanLine(format.Readers(s.Name))
 	case handoff.Message:
 		return "message", terminal.CleanLine(strings.TrimPrefix(s.Name, "message "))
 	}
@@ -212,5 +213,5 @@ func describeSource(s *flow.Source) (kind, name string) {
 
 // describeReader names a reader and its clearance.
 func describeReader(r *flow.Reader) string {
-	return fmt.Sprintf("%s, %s", terminal.CleanLine(r.Name), r.Clearance)
+	return fmt.Sprintf("%s, %s", terminal.CleanLine(format.Readers(r.Name)), r.Clearance)
 }

@@ -130,7 +130,7 @@ func (v *flowView) byReach(source int) (names [len(reachSigns)][]string) {
 	all := v.reaches(source)
 	for _, r := range v.readers {
 		if level := all(r); level >= flow.Part || !v.Wrote(source, r) {
-			names[level] = append(names[level], v.Graph().Readers[r].Name)
+			names[level] = append(names[level], format.Readers(v.Graph().Readers[r].Name))
 		}
 	}
 	return names
@@ -183,7 +183,7 @@ func pathText(p flow.Path) string {
 	}
 	var stops []string
 	for _, s := range p[1 : len(p)-1] {
-		stops = append(stops, terminal.CleanLine(s.Name)+ruleText(s))
+		stops = append(stops, terminal.CleanLine(format.Readers(s.Name))+ruleText(s))
 	}
 	if last := p[len(p)-1]; len(stops) == 0 || last.Rule != "" {
 		stops = append(stops, "shown"+ruleText(last))

@@ -231,7 +231,7 @@ func writeTasks(w io.Writer, p *engine.Plan, s assign.Strategy) {
 		}
 		rows.Flush()
 		if t.Tools != nil {
-			fmt.Fprintf(w, "   may call %s\n", cmp.Or(strings.Join(t.Tools, ", "), "no tools"))
+			fmt.Fprintf(w, "   may call %s\n", cmp.Or(strings.Join(format.ToolNames(t.Tools), ", "), "no tools"))
 		}
 	}
 }
@@ -308,7 +308,7 @@ func writeTools(w io.Writer, p *engine.Plan) {
 			if untrusted == "refused" {
 				untrusted = "needs allowUntrusted"
 			}
-			rows.Row(a.Name, t.Name, t.Accepts.String(), t.Produces.String(), string(t.Effect), network, untrusted)
+			rows.Row(a.Name, format.ToolName(t.Name), t.Accepts.String(), t.Produces.String(), string(t.Effect), network, untrusted)
 		}
 	}
 	rows.Flush()

@@ -72,6 +72,9 @@ func (r *row) detail(now time.Time) string {
 		if r.attempt > 1 {
 			text += fmt.Sprintf("  attempt %d", r.attempt)
 		}
+		if call := r.conversation.text(); call != "" {
+			text += "  " + call
+		}
 		if r.note != "" {
 			text += "  " + r.note
 		}

@@ -90,6 +90,40 @@ func TestTableMarksReusedResults(t *testing.T) {
 	require.Equal(t, []string{"completed Task 0  agent 0  cached", "completed Task 1  agent 1  cached, reused from 0195c3a1"}, texts(tb.lines(100, 0, clitest.Noon, false))[:2])
 }
 
+// A row shows the tools that are being called, as the spec names them; lines stay as they are.
+func TestTableShowsCallsOfTools(t *testing.T) {
+	t.Parallel()
+	tb := newTracker(planOf(1), clitest.Noon, interrupted)
+	var out strings.Builder
+	log := newTestLog(planOf(1), &out, clitest.Noon)
+	at := func(kind event.Type, from string) event.Event {
+		return event.Event{Type: kind, Task: "0", Title: "Task 0", Agent: "agent 0", Time: clitest.Noon, Attempt: 1, From: from}
+	}
+	for _, step := range []struct {
+		event event.Event
+		want  string
+	}{
+		{at(event.TaskStart, ""), ""},
+		{at(event.AgentStart, ""), ""},
+		{at(event.ToolStart, "tool:search__web_search"), "  turn 1, tool search/web_search"},
+		{at(event.ToolComplete, "tool:search__web_search"), ""},
+		{at(event.AgentStart, ""), ""},
+		{at(event.ToolStart, "tool:bash"), "  turn 2, tool bash"},
+		{at(event.ToolStart, "tool:grep"), "  turn 2, tool bash and 1 more"},
+		{at(event.ToolComplete, "tool:bash"), "  turn 2, tool grep"},
+		{at(event.ToolComplete, "tool:grep"), ""},
+	} {
+		tb.take(step.event)
+		log.take(step.event)
+		require.Equal(t, "running   Task 0  agent 0  0s"+step.want, texts(tb.lines(100, 0, clitest.Noon, false))[0])
+	}
+	tb.take(at(event.ToolStart, "tool:bash"))
+	tb.take(at(event.TaskRetry, "")) // the call was abandoned
+	tb.take(at(event.AgentStart, ""))
+	require.Equal(t, "running   Task 0  agent 0  0s", texts(tb.lines(100, 0, clitest.Noon, false))[0])
+	require.Equal(t, "   0.0s  start     Task 0 (agent 0)\n", out.String())
+}
+
 // All attempts at a task get the same messages, which count once.
 func TestTableCountsTheMessagesOfAnAttempt(t *testing.T) {
 	t.Parallel()

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -54,9 +55,48 @@ type row struct {
 	messages     int // delivered with this attempt
 	reason       string
 	note         string // about a model call that is repeated
-	cached       string // where a cached answer is from; empty without one
-	ended        int    // its position among the ended rows, from 1; 0 if it has not ended
-	unprinted    string // the line about its start, until it is known whether the answer is cached
+	conversation
+	cached    string // where a cached answer is from; empty without one
+	ended     int    // its position among the ended rows, from 1; 0 if it has not ended
+	unprinted string // the line about its start, until it is known whether the answer is cached
+}
+
+// A conversation is how far an attempt with tools is.
+type conversation struct {
+	turn   int      // from 1; 0 for an attempt that has not called a tool
+	called bool     // a tool was called in this turn
+	tools  []string // that are being called
+}
+
+// update updates a conversation for an event.
+func (c *conversation) update(e event.Event) {
+	name := terminal.CleanLine(format.ToolName(strings.TrimPrefix(e.From, "tool:")))
+	switch e.Type {
+	case event.TaskStart, event.TaskRetry:
+		*c = conversation{}
+	case event.AgentStart:
+		if c.called { // with the results
+			c.turn, c.called = c.turn+1, false
+		}
+	case event.ToolStart:
+		c.turn, c.called, c.tools = max(c.turn, 1), true, append(c.tools, name)
+	case event.ToolComplete:
+		if i := slices.Index(c.tools, name); i >= 0 {
+			c.tools = slices.Delete(c.tools, i, i+1)
+		}
+	}
+}
+
+// text returns the turn and the tool that is being called; empty if none is.
+func (c *conversation) text() string {
+	if len(c.tools) == 0 {
+		return ""
+	}
+	text := fmt.Sprintf("turn %d, tool %s", c.turn, c.tools[0])
+	if more := len(c.tools) - 1; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
 }
 
 // state is the state of a row.
@@ -130,7 +170,7 @@ func (t *tracker) take(e event.Event) (event.Event, *row) {
 		t.goal = true
 		t.answer = e.Type == event.AgentComplete && e.Title == string(engine.StepSynthesis) && e.Status == task.Completed && e.Bytes > 0
 	}
-	e.Message = t.message(e)
+	e.Message = format.Readers(t.message(e))
 	r := t.row(e)
 	if r != nil {
 		t.update(r, e)
@@ -176,6 +216,7 @@ func (t *tracker) update(r *row, e event.Event) {
 		t.begun++
 		r.begun = t.begun
 	}
+	r.conversation.update(e)
 	switch e.Type {
 	case event.TaskStart, event.AgentStart:
 		if r.state != running {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/runteam/runteam/internal/bytesize"
 	"github.com/runteam/runteam/internal/cli/explain"
+	"github.com/runteam/runteam/internal/cli/format"
 	"github.com/runteam/runteam/internal/trace"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
@@ -104,7 +105,7 @@ func rangeSource(x *explain.Document, r *prompt.Receipt, p *promptview.Piece) st
 	}
 	s := &r.Sources[p.Source]
 	if s.Decision != nil {
-		return x.SourceName(s.Decision)
+		return format.Readers(x.SourceName(s.Decision))
 	}
 	return explain.PartName(p.Part)
 }

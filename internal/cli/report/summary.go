@@ -105,7 +105,7 @@ func (e *Ending) Print(con *console.Console) {
 			say("… and %d more kinds of failure; --output json has all", len(causes)-i)
 			break
 		}
-		say("failed:  %s: %s", format.List(c.who, 3), format.Indent(c.message))
+		say("failed:  %s: %s", format.List(c.who, 3), format.Indent(format.Readers(c.message)))
 		if c.next != "" {
 			say("         %s", c.next)
 		}
@@ -206,7 +206,7 @@ func (e *Ending) writeContext(b *strings.Builder) {
 
 // A cause is one reason why tasks, or steps of the coordinator, failed.
 type cause struct {
-	message string
+	message string   // as in the events
 	next    string   // what to do about it; may be empty
 	who     []string // "task (agent)"
 	skipped []string // titles of the tasks that did not run because of them
@@ -225,7 +225,7 @@ func causesOf(res *engine.Result) []*cause {
 		key := t.Error.Code + "\x00" + t.Error.Message
 		c := byText[key]
 		if c == nil {
-			c = &cause{message: t.Error.Message, next: advice[t.Error.Code]}
+			c = &cause{message: t.Error.LogMessage(), next: advice[t.Error.Code]}
 			byText[key] = c
 			all = append(all, c)
 		}
@@ -240,7 +240,7 @@ func causesOf(res *engine.Result) []*cause {
 	}
 	for i := range res.Errors {
 		if e := &res.Errors[i]; e.Task == "" && !endedBecause(res, e) {
-			all = append(all, &cause{message: e.Message, next: CoordinatorAdvice(e), who: []string{e.Title + " (" + handoff.Coordinator + ")"}})
+			all = append(all, &cause{message: e.LogMessage(), next: CoordinatorAdvice(e), who: []string{e.Title + " (" + handoff.Coordinator + ")"}})
 		}
 	}
 	return all

@@ -155,7 +155,7 @@ func (w *Withheld) write(out io.Writer, spec string, titles map[task.ID]string) 
 	cells := make([][3]string, len(shown))
 	agents, froms, lines := len("AGENT"), len("FROM"), len("LINE")
 	for i, r := range shown {
-		cells[i] = [3]string{terminal.Clip(terminal.CleanLine(r.agent), maxAgent), terminal.Clip(terminal.CleanLine(r.sourceName(titles)), maxFrom), r.lineIn(spec)}
+		cells[i] = [3]string{terminal.Clip(terminal.CleanLine(format.Readers(r.agent)), maxAgent), terminal.Clip(terminal.CleanLine(format.Readers(r.sourceName(titles))), maxFrom), r.lineIn(spec)}
 		agents, froms, lines = max(agents, terminal.Width(cells[i][0])), max(froms, terminal.Width(cells[i][1])), max(lines, terminal.Width(cells[i][2]))
 	}
 	room := lineWidth - 1 - 2 - agents - 2 - 2 - froms - 2 - lines

@@ -1,0 +1,34 @@
+package format
+
+import (
+	"regexp"
+	"strings"
+)
+
+// ToolName returns the name of a tool as a spec writes it, SERVER/TOOL, for the one that models see,
+// SERVER__TOOL. Every other name stays as it is.
+func ToolName(name string) string {
+	if server, tool, ok := strings.Cut(name, "__"); ok && server != "" && tool != "" {
+		return server + "/" + tool
+	}
+	return name
+}
+
+// ToolNames returns several names.
+func ToolNames(names []string) []string {
+	out := make([]string, len(names))
+	for i, name := range names {
+		out[i] = ToolName(name)
+	}
+	return out
+}
+
+// toolReader matches the name of a tool of a server as a reader.
+var toolReader = regexp.MustCompile(`\btool:[A-Za-z0-9_-]+__[A-Za-z0-9_-]+`)
+
+// Readers returns a text with tool:SERVER/TOOL for each tool:SERVER__TOOL in it.
+func Readers(text string) string {
+	return toolReader.ReplaceAllStringFunc(text, func(name string) string {
+		return "tool:" + ToolName(strings.TrimPrefix(name, "tool:"))
+	})
+}
