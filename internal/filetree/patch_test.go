@@ -1,6 +1,7 @@
 package filetree_test
 
 import (
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -80,9 +81,7 @@ func TestPatchesApply(t *testing.T) {
 			original[path] = new(strings.Join(lines.Draw(t, "lines"), "") + *drawn[path])
 		}
 		before, stored := redacted(original, false), redacted(original, true)
-		for path, text := range redacted(existing(draw(t, "changed")), false) {
-			changed[path] = text
-		}
+		maps.Copy(changed, redacted(existing(draw(t, "changed")), false))
 		for _, path := range before.Paths() {
 			text := before[path]
 			switch rapid.IntRange(0, 3).Draw(t, "change") {
@@ -109,9 +108,7 @@ func TestPatchesApply(t *testing.T) {
 		got, err := apply(t, dir, patch, original)
 		require.NoError(t, err, patch)
 		want := filetree.Tree{}
-		for path, text := range before {
-			want[path] = text
-		}
+		maps.Copy(want, before)
 		for path, text := range changed {
 			if want[path] = text; text == nil {
 				delete(want, path)
