@@ -252,6 +252,9 @@ func TestExplainNamesACorrectiveCall(t *testing.T) {
 	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 	require.Contains(t, got.stdout, "\nCount · a · attempt 1 · internal")
 	require.Contains(t, got.stdout, "\nCount · a · attempt 1 turn 2 · internal")
+	got = call{dir: dir, args: []string{"show", "Count"}}.run(t)
+	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
+	require.Regexp(t, `(?s)attempt 1 · a .* request chatcmpl-1 .*rejected answer:.*attempt 1 turn 2 · a .* request chatcmpl-2 `, got.stdout)
 }
 
 // Without TASK, the context that was not sent with each prompt is counted: a list

@@ -94,6 +94,7 @@ func (k *StoredRun) collect() {
 		}
 	}
 	k.statuses()
+	k.firstTurns = map[string]*record.AgentCall{}
 	calls, begun := map[string]*record.CallStart{}, map[string]bool{}
 	var sessions []string
 	for i := range k.History.Log {
@@ -106,10 +107,9 @@ func (k *StoredRun) collect() {
 		case e.Begun != nil:
 			begun[e.Begun.Session] = true
 		case e.Turn != nil:
-			if k.firstTurns == nil {
-				k.firstTurns = map[string]*record.AgentCall{}
-			}
 			k.firstTurns[e.Turn.Session] = e.Turn
+		case e.Rejected != nil:
+			k.firstTurns[e.Rejected.Session] = e.Rejected
 		case e.Files != nil:
 			t := k.TaskOf(e.Files.Task, e.Files.Title, e.Files.Agent)
 			t.files = append(t.files, e.Files)
