@@ -36,14 +36,14 @@ func (*reasoner) Endpoint() string { return "http://127.0.0.1:1/v1" }
 const thought = "CANARY-thought-4417"
 
 func (r *reasoner) Call(_ context.Context, req llm.Request, _ func(llm.Delta) error) (llm.Response, error) {
-	var text string
+	var text strings.Builder
 	for _, m := range req.Messages {
-		text += m.Text + "\n"
+		text.WriteString(m.Text + "\n")
 	}
 	r.mu.Lock()
 	r.prompts = append(r.prompts, req.System+fmt.Sprint(req.Messages))
 	r.mu.Unlock()
-	answer := r.answer(text)
+	answer := r.answer(text.String())
 	switch r.style {
 	case 0:
 		return llm.Response{Text: "<think>\nI know " + thought + "</think>\n\n" + answer}, nil
