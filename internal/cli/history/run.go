@@ -3,6 +3,7 @@ package history
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -267,8 +268,9 @@ func newFullTaskDocument(k *journals.StoredRun, name string, reasoning bool) (*T
 		t.Exchanges = append(t.Exchanges, e)
 	}
 	for _, call := range s.Interrupted {
+		_, part, _ := strings.Cut(call.Session, fmt.Sprintf("/%s/%d", call.Task, call.Attempt))
 		t.Exchanges = append(t.Exchanges, promptDocument{
-			Session: call.Session, Agent: call.Agent, Model: call.Model, Attempt: call.Attempt, State: "interrupted", Started: call.Time,
+			Session: call.Session, Agent: call.Agent, Model: call.Model, Attempt: call.Attempt, Part: part, State: "interrupted", Started: call.Time,
 			Usage: llm.Usage{InputTokens: journals.EstimatedTokens(call)}, Estimate: true,
 		})
 	}

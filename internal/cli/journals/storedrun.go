@@ -95,6 +95,7 @@ func (k *StoredRun) collect() {
 	}
 	k.statuses()
 	k.firstTurns = map[string]*record.AgentCall{}
+	unended := map[string]*record.AgentCall{} // by session: first turns of attempts that were interrupted later
 	calls, begun := map[string]*record.CallStart{}, map[string]bool{}
 	var sessions []string
 	for i := range k.History.Log {
@@ -107,20 +108,27 @@ func (k *StoredRun) collect() {
 		case e.Begun != nil:
 			begun[e.Begun.Session] = true
 		case e.Turn != nil:
-			k.firstTurns[e.Turn.Session] = e.Turn
+			k.firstTurns[e.Turn.Session], unended[e.Turn.Session] = e.Turn, e.Turn
+			delete(calls, e.Turn.Session)
 		case e.Rejected != nil:
-			k.firstTurns[e.Rejected.Session] = e.Rejected
+			k.firstTurns[e.Rejected.Session], unended[e.Rejected.Session] = e.Rejected, e.Rejected
+			delete(calls, e.Rejected.Session)
 		case e.Files != nil:
 			t := k.TaskOf(e.Files.Task, e.Files.Title, e.Files.Agent)
 			t.files = append(t.files, e.Files)
 		case e.Exchange != nil:
 			x := e.Exchange
 			delete(calls, x.Session)
+			delete(unended, x.Session)
 			t := k.TaskOf(x.Task, x.Title, x.Agent)
 			t.Calls = append(t.Calls, x)
 		}
 	}
 	for _, session := range sessions {
+		if x := unended[session]; x != nil {
+			t := k.TaskOf(x.Task, x.Title, x.Agent)
+			t.Calls = append(t.Calls, x)
+		}
 		if call := calls[session]; call != nil && (!call.Ahead || begun[session]) {
 			delete(calls, session)
 			k.addOpen(call)

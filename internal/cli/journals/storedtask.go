@@ -75,9 +75,15 @@ func (t *StoredTask) LastPrompt() *record.AgentCall {
 	return nil
 }
 
-// Attempts counts the attempts that ended.
+// Attempts counts the attempts that ended or were interrupted.
 func (t *StoredTask) Attempts() int {
-	n := len(t.Interrupted)
+	n := 0
+	for _, call := range t.Interrupted {
+		ofEnded := func(x *record.AgentCall) bool { return x.Part == "" && strings.HasPrefix(call.Session, x.Session+"/") }
+		if !slices.ContainsFunc(t.Calls, ofEnded) {
+			n++
+		}
+	}
 	for _, x := range t.Calls {
 		if x.Part == "" {
 			n++
