@@ -35,8 +35,7 @@ func masked(word string) string {
 }
 
 // answeredBy returns the model call that gave the answer of the model call, as the caller may
-// see it. It is nil if the model
-// does not report its calls.
+// see it. It is nil if the model does not report its calls.
 func (v callView) answeredBy() *llm.CallInfo {
 	of := v.callInfo(v.reply.Call)
 	if of == (llm.CallInfo{}) {

@@ -20,7 +20,7 @@ const rejectedPart = "/rejected"
 
 // correct has the agent correct the answer in a.reply, in a second turn.
 func (a *attempt) correct(ctx context.Context, first prompt.Prompt, rejected *schema.RejectedError) error {
-	said, err := saidInRejected(&a.modelCall)
+	said, err := rejectedAnswer(&a.modelCall)
 	if err != nil {
 		return err
 	}
@@ -51,7 +51,7 @@ func (a *attempt) correctAgain(ctx context.Context, e *record.AgentCall, first p
 	return true, a.converse(ctx, first, &schema.RejectedError{Problem: e.Error})
 }
 
-// saidInRejected makes the envelope of an answer that is to be corrected.
-func saidInRejected(x *modelCall) (*envelope.Envelope, error) {
+// rejectedAnswer makes the envelope of an answer that is to be corrected.
+func rejectedAnswer(x *modelCall) (*envelope.Envelope, error) {
 	return (&gate.Compartment{Contract: x.contract}).GateTurn(envelope.ID(x.identity()+"/said"), x.reply.Text, jsonvalue.Value{}, x.sealed, time.Now())
 }

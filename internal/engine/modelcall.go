@@ -135,7 +135,7 @@ type expenses struct {
 	cost      llm.Money     // of its model calls, by counted tokens and known prices
 	paid      llm.Money     // what its model calls were charged, including estimates
 	costShown llm.Money     // the part of the cost that showCost added already
-	spent     []sideCall    // translations before this prompt, and corrections of its answer
+	spent     []sideCall    // translations before this prompt, and later turns
 	later     int           // how many of spent came after it
 	worked    time.Duration // how long its agent worked so far, including side calls
 	broke     exhausted     // which budget of the run had not enough left for a call
@@ -214,8 +214,8 @@ func (x *modelCall) useCached(ctx context.Context, o purpose, text prompt.Prompt
 }
 
 // callAgent gives the agent the prompt, within the budget and the time limit of the
-// attempt, and takes its reply. An answer that does not match the schema is
-// corrected once.
+// attempt, and takes its reply. If that calls tools, or the first answer does not match the
+// schema, it performs the later turns too.
 func (x *modelCall) callAgent(ctx context.Context, o purpose, text prompt.Prompt) (err error) {
 	outer := ctx // without the time limit and the budget of this call
 	meter := x.run.budgets.meter(x)

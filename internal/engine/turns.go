@@ -141,7 +141,7 @@ func (t *turn) offerResults(ctx context.Context, current *modelCall) error {
 
 // offerProblem offers the agent its answer and what is wrong with it.
 func (t *turn) offerProblem(current *modelCall, rejected *schema.RejectedError) error {
-	said, err := saidInRejected(current)
+	said, err := rejectedAnswer(current)
 	if err != nil {
 		return err
 	}
