@@ -1,6 +1,8 @@
 package prompt
 
 import (
+	"slices"
+
 	"github.com/runteam/runteam/internal/brief"
 	"github.com/runteam/runteam/internal/bytesize"
 )
@@ -20,6 +22,7 @@ const movedOutHeading = "## moved out"
 // each, the oldest first, until it has at most target bytes. It returns the new size.
 func (r *turnRenderer) moveOut(b *built, n, size, target int) int {
 	opened := false
+	b.later, b.results, b.filled = slices.Clone(b.later), slices.Clone(b.results), nil // other prompts have theirs
 	for i := 0; i < n && size > target; i++ {
 		of, m := &b.results[i], &b.later[i]
 		line := of.line(r.turn.HasFiles)

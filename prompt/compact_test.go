@@ -43,6 +43,32 @@ func bytesOf(messages []prompt.Message) (n int) {
 	return n
 }
 
+// Prompts are immutable, although those of a conversation share their messages: two turns that
+// continue the same prompt do not see each other.
+func TestConversationsDoNotShareTurns(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		d := newDesk(t)
+		first, _, err := prompt.Build(d.brief())
+		require.NoError(t, err)
+		prompts, want := []prompt.Prompt{first}, [][]prompt.Message{first.Messages()}
+		for i := range rapid.IntRange(1, 20).Draw(t, "turns") {
+			before := rapid.IntRange(0, len(prompts)-1).Draw(t, "before")
+			turn := d.sealTurn(len(want[before])/2+2, fmt.Sprint("said ", i), fmt.Sprint("result ", i))
+			next, _, err := prompt.Continue(prompts[before], &turn)
+			require.NoError(t, err)
+			messages := next.Messages()
+			require.Equal(t, want[before], messages[:len(messages)-2])
+			require.Equal(t, fmt.Sprint("said ", i), messages[len(messages)-2].Text)
+			require.Contains(t, messages[len(messages)-1].Text, fmt.Sprint("result ", i))
+			prompts, want = append(prompts, next), append(want, messages)
+		}
+		for i, p := range prompts {
+			require.Equal(t, want[i], p.Messages())
+		}
+	})
+}
+
 // Turns only append, except where a conversation would exceed its limit: then the oldest
 // results become one line each, and the first message, the words of the agent and the newest
 // turn stay as they are.

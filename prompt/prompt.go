@@ -16,6 +16,7 @@ package prompt
 import (
 	"cmp"
 	"fmt"
+	"sync/atomic"
 
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/brief"
@@ -32,9 +33,10 @@ type built struct {
 	schema       string
 	format       string
 	tools        []Tool
-	later        []Message // behind the user message
-	results      []result  // parallel to later; zero for messages that are no results of tools
-	added        string    // what the last turn added, as one text; empty for the first
+	later        []Message     // behind the user message
+	results      []result      // parallel to later; zero for messages that are no results of tools
+	filled       *atomic.Int64 // messages in the array of later, which longer conversations share
+	added        string        // what the last turn added, as one text; empty for the first
 	sections     []section
 	receipt      *Receipt // apart, since it outlives the texts
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/brief"
@@ -95,21 +96,35 @@ func Continue(p Prompt, t *brief.Turn) (Prompt, *Receipt, error) {
 	}
 	k, old := &t.Contract, p.get()
 	r := turnRenderer{turn: t, calls: calls}
-	r.render()
+	added := r.render()
 	next := *old
-	next.later = append(slices.Clip(old.later), r.messages...)
-	next.results = append(slices.Clip(old.results), r.results...)
+	next.append(r.messages, r.results)
 	size, limit := sizeOf(next.text, next.later), brief.Limit(t.MaxBytes)
 	if size > limit {
 		size = r.moveOut(&next, len(old.later), size, limit/2)
 	}
-	next.added = string(r.text)
+	if len(r.text) > len(added) { // results were moved out
+		added = string(r.text)
+	}
+	next.added = added
 	next.sections = nil
 	next.receipt = &Receipt{Session: k.Session, Run: k.Run, Task: k.Task, Agent: k.Callee, Classification: k.MaxInput, Text: r.ranges, Sources: r.sources}
 	if size > limit {
 		return Prompt{}, nil, fmt.Errorf("%w: the conversation has %d bytes, at most %d", brief.ErrTooLarge, size, limit)
 	}
 	return Prompt{&next}, next.receipt, nil
+}
+
+// append appends messages, and their results, to a copy of a prompt. The prompts of a conversation
+// share one array, unless two continue the same prompt: the second copies it.
+func (b *built) append(messages []Message, results []result) {
+	n := int64(len(b.later))
+	if b.filled == nil || !b.filled.CompareAndSwap(n, n+int64(len(messages))) {
+		b.filled = new(atomic.Int64)
+		b.filled.Store(n + int64(len(messages)))
+		b.later, b.results = slices.Clip(b.later), slices.Clip(b.results)
+	}
+	b.later, b.results = append(b.later, messages...), append(b.results, results...)
 }
 
 // checkTurn lets through what was sealed for this turn and belongs into its place. It
@@ -167,13 +182,16 @@ type turnRenderer struct {
 	turn     *brief.Turn
 	calls    []Call
 	messages []Message
-	results  []result // parallel to messages
+	results  []result // parallel to messages, as starts and ends
+	starts   []int    // where the texts of the messages start in the text
+	ends     []int
 	fencing
 	writer
 }
 
-// render writes the message of the assistant, and those that answer it.
-func (r *turnRenderer) render() {
+// render writes the message of the assistant, and those that answer it. It returns the text, of
+// which the texts of the messages are parts.
+func (r *turnRenderer) render() string {
 	t := r.turn
 	text := t.Said.Payload().Text()
 	for i := range t.Results {
@@ -186,6 +204,7 @@ func (r *turnRenderer) render() {
 	}
 	fences(t.Title+"\nturn "+strconv.Itoa(t.Number), text, nil, r.blocks)
 
+	r.text = make([]byte, 0, r.room(text))
 	said := r.source(&t.Said)
 	r.message(roleAssistant, "", func() { r.put(brief.PartPayload, said, text) })
 	m := &r.messages[0]
@@ -225,6 +244,23 @@ func (r *turnRenderer) render() {
 			}
 		})
 	}
+	all := string(r.text)
+	for i := range r.messages {
+		r.messages[i].Text = all[r.starts[i]:r.ends[i]]
+	}
+	return all
+}
+
+// room returns about how long the text will be.
+func (r *turnRenderer) room(said string) int {
+	n := len(said) + 256
+	for _, c := range r.calls {
+		n += len(c.Arguments) + 128
+	}
+	for i := range r.blocks {
+		n += len(r.blocks[i].payload) + 256
+	}
+	return n
 }
 
 // message adds a message whose text the function writes, below a line with its role.
@@ -234,10 +270,9 @@ func (r *turnRenderer) message(role, call string, write func()) {
 		r.frame(" " + call)
 	}
 	r.frame("\n")
-	start := len(r.text)
-	r.results = append(r.results, result{})
+	r.starts, r.results = append(r.starts, len(r.text)), append(r.results, result{})
 	write()
-	r.messages = append(r.messages, Message{Role: role, Text: string(r.text[start:]), CallID: call})
+	r.ends, r.messages = append(r.ends, len(r.text)), append(r.messages, Message{Role: role, CallID: call})
 }
 
 // resultBlock returns the block of a result or a problem.

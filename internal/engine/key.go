@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"io"
 
 	"github.com/runteam/runteam/internal/brief"
 	"github.com/runteam/runteam/internal/record"
@@ -12,32 +13,47 @@ import (
 )
 
 // keyVersion opens what is hashed, so that another layout has other keys.
-const keyVersion = "runteam/key/1"
+const (
+	keyVersion     = "runteam/key/1"
+	turnKeyVersion = "runteam/turn/1"
+)
 
-// keyOf returns the digest of everything that determines an agent's answer: its
-// name, its version, and both texts of the prompt, which include the schema. It
+// keyOf returns the digest of everything that determines an agent's first answer: its
+// name, its version, both texts of the prompt, which include the schema, and its tools. It
 // covers neither run, time nor address.
 func keyOf(agent, version string, p prompt.Prompt) record.Key {
-	h, messages := sha256.New(), p.Messages()
-	for _, part := range [...]string{keyVersion, agent, version, p.System(), messages[0].Text} {
+	parts := []string{keyVersion, agent, version, p.System(), p.Text()}
+	if tools := p.Tools(); len(tools) > 0 {
+		parts = append(parts, jsonOf(tools))
+	}
+	return digestOf(parts...)
+}
+
+// keyOfTurn returns the key of a turn: of the turn before, the messages that the turn adds, and
+// what was added as one text, which says what was moved out.
+func keyOfTurn(before record.Key, step []prompt.Message, added string) record.Key {
+	return digestOf(turnKeyVersion, string(before[:]), jsonOf(step), added)
+}
+
+// digestOf returns the digest of texts, with the length of each.
+func digestOf(parts ...string) record.Key {
+	h := sha256.New()
+	for _, part := range parts {
 		var size [8]byte
 		binary.BigEndian.PutUint64(size[:], uint64(len(part)))
 		h.Write(size[:])
-		h.Write([]byte(part))
-	}
-	if tools, later := p.Tools(), messages[1:]; len(tools)+len(later) > 0 {
-		for _, list := range []any{tools, later} {
-			raw, err := json.Marshal(list)
-			if err != nil {
-				panic(err) // they are strings
-			}
-			var size [8]byte
-			binary.BigEndian.PutUint64(size[:], uint64(len(raw)))
-			h.Write(size[:])
-			h.Write(raw)
-		}
+		io.WriteString(h, part)
 	}
 	return record.Key(h.Sum(nil))
+}
+
+// jsonOf returns a value of strings as JSON.
+func jsonOf(v any) string {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		panic(err) // it has strings only
+	}
+	return string(raw)
 }
 
 // reuseKeyOf returns the key by which another run finds the answer to a prompt: the

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"golang.org/x/sync/errgroup"
 
@@ -396,7 +397,10 @@ func (c *toolCall) perform(ctx context.Context, a *attempt) (*envelope.Envelope,
 
 // gateResult makes the envelope of a result.
 func (c *toolCall) gateResult(r *tool.Result) (*envelope.Envelope, error) {
-	reply := gate.ToolReply{ID: envelope.ID(c.contract.Session[len(c.run.id)+1:] + "/result"), Text: strings.ToValidUTF8(r.Text, "\uFFFD"), Claim: r.Label}
+	reply := gate.ToolReply{ID: envelope.ID(c.contract.Session[len(c.run.id)+1:] + "/result"), Text: r.Text, Claim: r.Label}
+	if !utf8.ValidString(reply.Text) {
+		reply.Text = strings.ToValidUTF8(reply.Text, "\uFFFD")
+	}
 	if len(r.JSON) > 0 {
 		v, err := jsonvalue.Parse(string(r.JSON))
 		if err != nil {

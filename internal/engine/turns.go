@@ -316,15 +316,16 @@ func (t *turn) open(ctx context.Context) (prompt.Prompt, error) {
 		return prompt.Prompt{}, err
 	}
 	messages := p.Messages()
-	if err := t.of.addStep(slices.Clone(messages[len(messages)-len(t.sealed):])); err != nil { // a message for each piece
+	step := slices.Clone(messages[len(messages)-len(t.sealed):]) // a message for each piece
+	if err := t.of.addStep(step); err != nil {
 		return prompt.Prompt{}, err
 	}
 	t.prompt, t.whole = p, receipt
 	t.receipt, t.shownSize = t.run.receiptOf(p, receipt)
 	t.hidden = t.receipt != receipt
-	t.sentSize = t.sentBytes()
+	t.sentSize = t.sentBytes(messages)
 	if t.run.keyed() {
-		t.key = withFiles(keyOf(t.caps.Agent, t.run.team.Find(t.caps.Agent).AnswerVersion(), p), t.of.sealed)
+		t.key = withFiles(keyOfTurn(t.of.earlier[len(t.of.earlier)-1].key, step, p.Added()), t.of.sealed)
 		t.core = t.key
 	}
 	return p, nil

@@ -61,7 +61,7 @@ var fence = regexp.MustCompile("^\\s*(?:```[A-Za-z0-9_+-]{0,10})?\\s*$")
 // not, is redacted by its structure: names say what their values are, and paths
 // reveal. What is not redacted keeps its bytes.
 func redactText(ctx context.Context, r *redact.Redactor, text string, reveal func(kind redact.Kind, path []string) bool) (string, redact.Counts, redact.Counts, error) {
-	if strings.IndexAny(text, "{[") < 0 {
+	if strings.IndexByte(text, '{') < 0 && strings.IndexByte(text, '[') < 0 {
 		return r.TextRevealing(ctx, text, reveal)
 	}
 	before, body, after := jsonvalue.Unfence(text)

@@ -17,8 +17,12 @@ const RuleReplySize handoff.Rule = "reply size"
 // tooLargeReply is the reason for that.
 var tooLargeReply = fmt.Sprintf("the reply is larger than %d MiB, as JSON writes it: return less", MaxReply>>20)
 
-// tooLarge reports whether the reply is above [MaxReply].
+// tooLarge reports whether the reply is above [MaxReply]. A small text is not looked through: JSON
+// writes a byte as at most six.
 func (r *Reply) tooLarge() bool {
+	if len(r.Tags) == 0 && len(r.JSON.Canonical())+len(`\u0000`)*len(r.Text)+len(`""`) <= MaxReply {
+		return false
+	}
 	left := MaxReply - len(r.JSON.Canonical()) - jsonSize(r.Text)
 	for _, tag := range r.Tags {
 		if left < 0 {
