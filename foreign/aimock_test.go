@@ -7,9 +7,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func aimock(t *testing.T) string {
+// aimock starts aimock with the fixtures of a file and returns its address.
+func aimock(t *testing.T, file string) string {
 	t.Helper()
-	fixtures, err := filepath.Abs("testdata/aimock.json")
+	fixtures, err := filepath.Abs(file)
 	require.NoError(t, err)
 	return node(t, t.TempDir(), "@copilotkit/aimock/dist/cli.js", func(port string) []string {
 		return []string{"-p", port, "-f", fixtures, "--strict"}
@@ -19,7 +20,7 @@ func aimock(t *testing.T) string {
 // aimock plays OpenAI, Azure and OpenRouter.
 func TestAimock(t *testing.T) {
 	t.Parallel()
-	server := "http://" + aimock(t)
+	server := "http://" + aimock(t, "testdata/aimock.json")
 	rows := []struct {
 		path string
 		row

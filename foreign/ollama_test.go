@@ -1,6 +1,7 @@
 package foreign
 
 import (
+	"bytes"
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
@@ -13,13 +14,16 @@ import (
 	"github.com/gin-gonic/gin"
 	"github.com/ollama/ollama/api"
 	"github.com/ollama/ollama/middleware"
+	"github.com/ollama/ollama/openai"
 	"github.com/stretchr/testify/require"
 )
 
 // An ollama is a server with the middleware that translates between OpenAI's
-// format and Ollama's. Behind it, the description of the task decides the answer.
+// format and Ollama's. Behind it, the description of the task decides the answer, or a
+// scripted endpoint does.
 type ollama struct {
 	answers map[string]func(*api.ChatRequest, *api.ChatResponse)
+	script  string // the base URL of the scripted endpoint, if there is one
 	mu      sync.Mutex
 	seen    []api.ChatRequest
 }
@@ -44,22 +48,14 @@ func (o *ollama) chat(c *gin.Context) {
 	o.mu.Lock()
 	o.seen = append(o.seen, req)
 	o.mu.Unlock()
-	var answer func(*api.ChatRequest, *api.ChatResponse)
-	user := slices.IndexFunc(req.Messages, func(m api.Message) bool { return m.Role == "user" })
-	for line := range strings.Lines(req.Messages[user].Content) {
-		if a, ok := o.answers[strings.TrimSpace(line)]; ok {
-			answer = a
-		}
-	}
-	if answer == nil {
-		c.JSON(http.StatusNotFound, gin.H{"error": "model 'gpt-4o' not found"})
-		return
-	}
 	res := api.ChatResponse{
 		Model: req.Model, CreatedAt: time.Now(), Message: api.Message{Role: "assistant"}, Done: true, DoneReason: "stop",
 		Metrics: api.Metrics{PromptEvalCount: 20, EvalCount: 5},
 	}
-	answer(&req, &res)
+	if status, message := o.answer(&req, &res); status != http.StatusOK {
+		c.JSON(status, gin.H{"error": message})
+		return
+	}
 	if req.Stream != nil && *req.Stream { // first what the model says, then that it is done
 		said := res
 		said.Done, said.DoneReason, said.Metrics = false, "", api.Metrics{}
@@ -67,6 +63,58 @@ func (o *ollama) chat(c *gin.Context) {
 		res.Message = api.Message{Role: "assistant"}
 	}
 	c.JSON(http.StatusOK, res)
+}
+
+// answer completes the response to a request, or returns the status and the message of an
+// error.
+func (o *ollama) answer(req *api.ChatRequest, res *api.ChatResponse) (status int, message string) {
+	if o.script != "" {
+		return relay(o.script, req, res)
+	}
+	user := slices.IndexFunc(req.Messages, func(m api.Message) bool { return m.Role == "user" })
+	for line := range strings.Lines(req.Messages[user].Content) {
+		if answer, ok := o.answers[strings.TrimSpace(line)]; ok {
+			answer(req, res)
+			return http.StatusOK, ""
+		}
+	}
+	return http.StatusNotFound, "model 'gpt-4o' not found"
+}
+
+// relay has the scripted endpoint at a base URL answer a request as Ollama understood it.
+func relay(baseURL string, req *api.ChatRequest, res *api.ChatResponse) (status int, message string) {
+	call := openai.ChatCompletionRequest{Model: req.Model, Tools: req.Tools}
+	for _, m := range req.Messages {
+		call.Messages = append(call.Messages, openai.Message{
+			Role: m.Role, Content: m.Content, ToolCalls: openai.ToToolCalls(m.ToolCalls), ToolCallID: m.ToolCallID,
+		})
+	}
+	body, err := json.Marshal(call)
+	if err != nil {
+		return http.StatusInternalServerError, err.Error()
+	}
+	got, err := http.Post(baseURL+"/chat/completions", "application/json", bytes.NewReader(body))
+	if err != nil {
+		return http.StatusInternalServerError, err.Error()
+	}
+	defer got.Body.Close()
+	var reply struct {
+		openai.ChatCompletion
+		openai.ErrorResponse
+	}
+	if err := json.NewDecoder(got.Body).Decode(&reply); err != nil {
+		return http.StatusInternalServerError, err.Error()
+	}
+	if got.StatusCode != http.StatusOK {
+		return got.StatusCode, reply.Error.Message
+	}
+	said := reply.Choices[0].Message
+	res.Message.Content, _ = said.Content.(string)
+	res.PromptEvalCount, res.EvalCount = reply.Usage.PromptTokens, reply.Usage.CompletionTokens
+	if res.Message.ToolCalls, err = openai.FromCompletionToolCall(said.ToolCalls); err != nil {
+		return http.StatusInternalServerError, err.Error()
+	}
+	return http.StatusOK, ""
 }
 
 func TestOllama(t *testing.T) {

@@ -67,7 +67,7 @@ func work(t *testing.T, m llm.Model, say string, tools []*tool.Tool, allowed ...
 // aimock answers a later turn only if the last message is the result of the right call.
 func TestToolsWithAimock(t *testing.T) {
 	t.Parallel()
-	m := modelAt(t, "http://"+aimock(t)+"/v1")
+	m := modelAt(t, "http://"+aimock(t, "testdata/aimock.json")+"/v1")
 	for _, tt := range []struct {
 		say, want string
 		called    []string
@@ -114,7 +114,7 @@ func callsOf(t *testing.T, m llm.Model, say string, stream bool) (text string, c
 func TestStreamedToolCalls(t *testing.T) {
 	t.Parallel()
 	o := lookUps()
-	for name, at := range map[string]string{"aimock": "http://" + aimock(t) + "/v1", "Ollama": o.start(t)} {
+	for name, at := range map[string]string{"aimock": "http://" + aimock(t, "testdata/aimock.json") + "/v1", "Ollama": o.start(t)} {
 		m := modelAt(t, at)
 		for _, stream := range []bool{false, true} {
 			text, calls := callsOf(t, m, "look up two", stream)
