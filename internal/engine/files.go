@@ -57,8 +57,11 @@ func offerFiles(a *attempt, r *results, i int) {
 }
 
 // filesIn returns the files among what was sealed, at their paths in the workspace: folders
-// first, and then the files of dependencies, which replace them.
+// first, and then the files of dependencies, which replace them. It returns nil if there are none.
 func filesIn(sealed []gate.Sealed) (filetree.Tree, error) {
+	if !hasFiles(sealed) {
+		return nil, nil
+	}
 	all, by := filetree.Tree{}, map[string]bool{} // by: paths of dependencies
 	for i := range sealed {
 		s := &sealed[i]
@@ -248,8 +251,11 @@ func (v callView) shownFiles() *record.ShownResult {
 // outputFiles returns the texts of the output files as the caller may see them, without
 // those that were removed; nil if the caller may see none of them.
 func (v callView) outputFiles() map[string]string {
+	if v.outputs == nil {
+		return nil
+	}
 	tree, err := filetree.Parse(v.outputsText)
-	if v.outputs == nil || err != nil {
+	if err != nil {
 		return nil
 	}
 	texts := make(map[string]string, len(tree))
@@ -264,17 +270,26 @@ func (v callView) outputFiles() map[string]string {
 // withFiles returns a key of a prompt that covers the files in the workspace too: the prompt
 // has only their list.
 func withFiles(key record.Key, sealed []gate.Sealed) record.Key {
-	h, found := sha256.New(), false
+	if !hasFiles(sealed) || key == (record.Key{}) {
+		return key
+	}
+	h := sha256.New()
 	for i := range sealed {
 		if tree, folder := sealed[i].Files(); tree != nil {
 			text := tree.JSON()
 			fmt.Fprintf(h, "%d:%s%d:%s", len(folder), folder, len(text), text)
-			found = true
 		}
-	}
-	if !found || key == (record.Key{}) {
-		return key
 	}
 	h.Write(key[:])
 	return record.Key(h.Sum(nil))
+}
+
+// hasFiles reports whether there are files among what was sealed.
+func hasFiles(sealed []gate.Sealed) bool {
+	for i := range sealed {
+		if tree, _ := sealed[i].Files(); tree != nil {
+			return true
+		}
+	}
+	return false
 }

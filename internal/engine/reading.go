@@ -88,18 +88,17 @@ func (r *runScope) read(ctx context.Context, e *envelope.Envelope, source gate.S
 	if err := r.delivered(&d.Decision, contract.Session, now); err != nil {
 		return reading{}, err
 	}
-	sealed, err := compartment.Seal(&offer, &d)
+	payload, files, err := compartment.Payload(&offer, &d)
 	if err != nil {
 		return reading{}, err
 	}
-	payload := sealed.Payload()
 	if !d.IsDelivered() && d.Reason == gate.ReasonClearance {
 		return reading{text: withheld(d.Before), partly: true}, nil
 	} else if !d.IsDelivered() {
 		return reading{text: "[withheld: " + d.Reason + "]", partly: true}, nil
 	}
-	if tree, _ := sealed.Files(); tree != nil {
-		return reading{text: tree.JSON(), isTree: true}, nil
+	if files != nil {
+		return reading{text: files.JSON(), isTree: true}, nil
 	}
 	structured, _ := payload.JSON()
 	partly := d.Parts().Narrowed || d.Parts().TextDropped || len(d.Redacted) > 0

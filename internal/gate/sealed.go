@@ -59,12 +59,13 @@ func (c *Compartment) Seal(o *Offer, d *Ruling) (Sealed, error) {
 }
 
 // Payload carries a decision out as Seal does, for a reader to whom the runtime gives the
-// payload itself. It is empty if an optional offer was withheld.
-func (c *Compartment) Payload(o *Offer, d *Ruling) (envelope.Payload, error) {
+// payload itself, and the files that it is, if it is files. Both are empty if an optional offer
+// was withheld.
+func (c *Compartment) Payload(o *Offer, d *Ruling) (envelope.Payload, filetree.Tree, error) {
 	if err := c.enforce(o, d); err != nil {
-		return envelope.Payload{}, err
+		return envelope.Payload{}, nil, err
 	}
-	return d.delivered, nil
+	return d.delivered, d.tree, nil
 }
 
 // enforce returns an error unless the decision is about this offer and contract, and lets

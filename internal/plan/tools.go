@@ -160,6 +160,9 @@ func (of subject) checkState(f *tool.Tool, sharing []*tool.Tool) {
 // checkToolNames reports tools of a task that its agent does not have or, if it names no
 // agent, that no agent has.
 func (c *checker) checkToolNames(about func() subject, s *task.Spec) {
+	if len(s.Tools) == 0 {
+		return
+	}
 	known, who := c.team.Config.toolNames(), "no agent has"
 	if m, ok := c.team.Index(s.Assignee); ok {
 		known, who = c.team.Config.Agents[m].toolNames(), fmt.Sprintf("agent %q does not have", s.Assignee)
