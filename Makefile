@@ -22,12 +22,13 @@ test:
 slow:
 	RUNTEAM_SLOW=1 $(GO) test ./...
 
-# Formatting, vet, modern forms, and go.mod as `go mod tidy` would write it.
+# Formatting, vet, modern forms, and go.mod as `go mod tidy` would write it; foreign/ is a module of its own.
 lint:
 	@unformatted=$$(gofmt -l .); if [ -n "$$unformatted" ]; then echo "gofmt would change:"; echo "$$unformatted"; exit 1; fi
 	$(GO) vet ./...
 	$(GO) fix -diff ./...
 	$(GO) mod tidy -diff
+	cd foreign && $(GO) mod tidy -diff && $(GO) vet ./...
 
 # Applies faults to the gate, one at a time, and runs the test that must notice each (docs/mutants.md).
 mutants:
