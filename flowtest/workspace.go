@@ -1,13 +1,17 @@
 package flowtest
 
 import (
+	"context"
 	"encoding/json"
+	"os"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/filetree"
+	"github.com/runteam/runteam/internal/supervise"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
@@ -15,7 +19,8 @@ import (
 
 // A stand-in reads and writes its workspace as a model does: with the tools of its task, so that
 // the gate decides on every call and result. It reads all files first, then writes one if the
-// task has output files, and then answers.
+// task has output files, and then answers. In place of a command, which has no tools, it works in
+// the workspace that the engine gives to commands.
 
 // shape matches every word that [word] makes. A search for it finds the canaries of a large
 // folder in a short result, and does not tell the tool which words were planted.
@@ -60,10 +65,10 @@ func (t *testTeam) readingCalls(p prompt.Prompt) (calls []llm.ToolCall) {
 	return calls
 }
 
-// writingCall returns the call that writes canaries into an output file of a task, unless it was made.
+// writingCall returns the call that writes words into an output file of a task, unless it was
+// made.
 func (t *testTeam) writingCall(p prompt.Prompt, words []string) []llm.ToolCall {
-	globs := t.outputFiles[p.Receipt().Task]
-	if len(globs) == 0 || len(words) == 0 || !offers(p, "file_write") {
+	if !offers(p, "file_write") {
 		return nil
 	}
 	for _, m := range p.Messages() {
@@ -71,12 +76,56 @@ func (t *testTeam) writingCall(p prompt.Prompt, words []string) []llm.ToolCall {
 			return nil
 		}
 	}
-	name := nameFor(globs, p.Receipt().Task)
+	name, text := t.outputFile(p.Receipt().Task, words)
 	if name == "" {
-		t.report("flowtest finds no name that matches the output files of %q; replace the agent", p.Receipt().Task)
 		return nil
 	}
-	return []llm.ToolCall{call("file_write", map[string]any{"path": name, "content": strings.Join(words, "\n") + "\n"})}
+	return []llm.ToolCall{call("file_write", map[string]any{"path": name, "content": text})}
+}
+
+// outputFile returns an output file of a task that has the words in it. The name is empty if
+// there is none.
+func (t *testTeam) outputFile(id task.ID, words []string) (name, text string) {
+	globs := t.outputFiles[id]
+	if len(globs) == 0 || len(words) == 0 {
+		return "", ""
+	}
+	if name = nameFor(globs, id); name == "" {
+		t.report("flowtest finds no name for a file that matches outputFiles %q; add a simpler glob", globs)
+	}
+	return name, strings.Join(words, "\n") + "\n"
+}
+
+// workspaceOf returns the workspace of an agent that is a command, and the texts in it. For any
+// other agent it is nil.
+func workspaceOf(ctx context.Context) (root *os.Root, texts string, err error) {
+	open := supervise.Workspace(ctx)
+	if open == nil {
+		return nil, "", nil
+	}
+	if root, err = open(); err != nil {
+		return nil, "", err
+	}
+	tree, _, err := filetree.Read(root.FS(), nil)
+	for _, text := range tree {
+		texts += "\n" + *text
+	}
+	return root, texts, err
+}
+
+// writeFile does for a command what writingCall does for a model.
+func (t *testTeam) writeFile(root *os.Root, id task.ID, words []string) error {
+	if root == nil {
+		return nil
+	}
+	name, text := t.outputFile(id, words)
+	if name == "" {
+		return nil
+	}
+	if err := root.MkdirAll(path.Dir(name), 0o755); err != nil {
+		return err
+	}
+	return root.WriteFile(name, []byte(text), 0o644)
 }
 
 // offers reports whether an agent may call a tool.

@@ -49,9 +49,15 @@ policy:
 // the reviewer's tools.
 func inRepair(t *testing.T, mode, tools string, test func(f *flowtest.Flow)) string {
 	t.Helper()
+	return inTeam(t, repair, mode, tools, test)
+}
+
+// inTeam does what inRepair does with another team.
+func inTeam(t *testing.T, team, mode, tools string, test func(f *flowtest.Flow)) string {
+	t.Helper()
 	dir := t.TempDir()
 	for name, text := range map[string]string{
-		"team.yaml": strings.NewReplacer("MODE", mode, "TOOLS", tools).Replace(repair), "keys/key.txt": "key",
+		"team.yaml": strings.NewReplacer("MODE", mode, "TOOLS", tools).Replace(team), "keys/key.txt": "key",
 		"repo/README.md": "text", "repo/src/slug.py": "code", "repo/src/secret.py": "code",
 	} {
 		require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o700))
@@ -114,6 +120,26 @@ func TestLargeFoldersAreSearched(t *testing.T) {
 	f := flowtest.Load(t, dir)
 	f.Reaches(f.PlantInput("repo", "/150.txt"), "reader", "user")
 	f.Run(t)
+}
+
+// TestCommandsReadAndWriteTheirWorkspace has commands, which use no tools, in the place of two
+// agents.
+func TestCommandsReadAndWriteTheirWorkspace(t *testing.T) {
+	t.Parallel()
+	command := "backend: {kind: process, command: sh, confine: false}"
+	text := strings.NewReplacer("toolPreset: readwrite, systemPrompt: You fix.", command, "tools: [TOOLS], systemPrompt: You review.", command).Replace(repair)
+	require.Empty(t, inTeam(t, text, "full", "", func(f *flowtest.Flow) {
+		readme, slug := f.PlantInput("repo", "/README.md"), f.PlantInput("repo", "/src/slug.py")
+		f.Reaches(slug, "developer", "reviewer", "user")
+		f.Never(readme, "developer", "reviewer")
+		f.Reaches(f.PlantResult("Fix", ""), "reviewer")
+	}))
+	got := inTeam(t, text, "full", "", func(f *flowtest.Flow) {
+		slug := f.PlantInput("repo", "/src/slug.py")
+		f.Agent("developer", &agent.Process{Command: "sh", Args: []string{"-c", `cp src/slug.py src/copy.py; echo '{"done": true}'`}, Confine: new(false)})
+		f.Never(slug, "reviewer")
+	})
+	requireFailure(t, got, `never reaches reviewer, but it is in the prompt of "Review" (reviewer)`, `input "repo" → task "Fix"`)
 }
 
 func TestLeaksThroughFilesAreFound(t *testing.T) {
