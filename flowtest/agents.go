@@ -23,6 +23,8 @@ type testTeam struct {
 	baseURL string            // endpoint of agents without one of their own
 	planner *scripted.Handler // answers the coordinator's planning: with the script of the spec, if it has one
 
+	outputFiles map[task.ID][]string // globs of each task; nil while the run is planned
+
 	mu       sync.Mutex // guards the fields below
 	prompts  []sentPrompt
 	written  map[*canary]bool // canaries that an agent answered with
@@ -34,7 +36,8 @@ type sentPrompt struct {
 	agent  string
 	task   task.ID // empty for the coordinator
 	layout string
-	text   string // system prompt and message
+	text   string // system prompt and messages, without what the agent said itself
+	said   string // in earlier turns
 }
 
 func newTestTeam(f *Flow, baseURL string) (*testTeam, error) {
@@ -63,12 +66,13 @@ type testAgent struct {
 	name      string
 	endpoints []string    // its own, then those of its fallback
 	own       agent.Agent // of the test, or nil
+	command   bool        // in the place of a command, which works in its workspace without tools
 }
 
 func (t *testTeam) connect(a specfile.Agent) (agent.Agent, error) {
-	out := &testAgent{team: t, name: a.Member.Name, own: t.f.agents[a.Member.Name]}
-	if a.Process != nil { // it has no endpoint
-		return agent.Func(out.Run), nil
+	out := &testAgent{team: t, name: a.Member.Name, own: t.f.agents[a.Member.Name], command: a.Process != nil}
+	if out.command { // it has no endpoint
+		return out, nil
 	}
 	for _, one := range append([]specfile.Connection{a.Connection}, a.Fallback...) {
 		out.endpoints = append(out.endpoints, cmp.Or(one.BaseURL, t.baseURL, openAI))
@@ -79,14 +83,30 @@ func (t *testTeam) connect(a specfile.Agent) (agent.Agent, error) {
 // Endpoints returns where the agent's prompts may go.
 func (a *testAgent) Endpoints() []string { return a.endpoints }
 
+// UsesWorkspace reports whether the engine gives the agent its workspace.
+func (a *testAgent) UsesWorkspace() bool { return a.command }
+
 // Run records the prompt and answers it.
 func (a *testAgent) Run(ctx context.Context, p prompt.Prompt) (reply agent.Reply, err error) {
 	id := p.Receipt().Task
-	a.team.recordPrompt(sentPrompt{agent: a.name, task: id, layout: p.Layout(), text: p.System() + "\n" + p.Text()})
+	sent := sentPrompt{agent: a.name, task: id, layout: p.Layout(), text: p.System()}
+	for _, m := range p.Messages() {
+		if m.Role == "assistant" {
+			sent.said += fmt.Sprintf("%s\n%v\n", m.Text, m.Calls)
+		} else {
+			sent.text += "\n" + m.Text
+		}
+	}
+	root, files, err := workspaceOf(ctx)
+	if err != nil {
+		return reply, err
+	}
+	sent.text += files
+	a.team.recordPrompt(sent)
 	if a.own != nil {
 		reply, err = a.own.Run(ctx, p)
 	} else {
-		reply, err = a.team.standIn(p)
+		reply, err = a.team.standIn(p, a.team.canariesIn(sent.text), root)
 	}
 	a.team.recordAnswer(id, reply)
 	if err != nil && a.own == nil {

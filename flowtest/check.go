@@ -81,9 +81,12 @@ func (r *run) violation(s *sighting) string {
 		if p.task < 0 || !g.tasks[p.task] {
 			return "no edge of the spec delivers it there" + r.flowNote(s.canary, p.task)
 		}
-	case aResult:
+	case aCall, aResult:
 		if !r.writes(s.canary, p.task) {
-			return "its prompt may not have it, so its result may not either" + r.flowNote(s.canary, p.task)
+			return "its prompt may not have it, so what it writes may not either" + r.flowNote(s.canary, p.task)
+		}
+		if p.kind == aCall {
+			return ""
 		}
 		fallthrough
 	case anAnswer:

@@ -14,7 +14,10 @@
 //	}
 //
 // A stand-in replaces every agent. Its free text repeats all canaries of its prompt, as a
-// model could, so that the test finds leaks through the words of another agent too. [Flow.Run]
+// model could, so that the test finds leaks through the words of another agent too. If its task
+// has the tool grep or file_read, it reads its workspace first: folders, and files of other
+// tasks. If the task has file_write and outputFiles, it writes a file with the canaries that it
+// read and its own. In place of a command, it does both without tools. [Flow.Run]
 // then searches every prompt, result, event, log line and file for every canary, also in
 // encoded form. It fails if the flow of the spec or the clearance of the reader does not
 // allow the canary there.
@@ -77,7 +80,8 @@ func LoadOptions(t testing.TB, o spec.Options) *Flow {
 
 // Agent replaces the stand-in of the agent of this name, or of the coordinator, by an
 // agent of yours. Its prompts are searched like all others, and its endpoint is that of
-// the spec. It must write the canaries that are planted in the results of its tasks.
+// the spec. It must write the canaries that are planted in the results of its tasks. In place
+// of a command, an [agent.Process] works in the workspace of its task.
 func (f *Flow) Agent(name string, a agent.Agent) {
 	if !f.has(name) {
 		f.misuse("unknown agent %q", name)

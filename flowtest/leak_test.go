@@ -104,7 +104,7 @@ func TestBrokenGateFails(t *testing.T) {
 			},
 			[]string{
 				`input "claim" (`, `is in the prompt of "Write about rules" (writer): no edge of the spec delivers it there; the flow table says of claim and writer: never`,
-				`is in the result of "Read the rules" that the user is shown: its prompt may not have it, so its result may not either`,
+				`is in the result of "Read the rules" that the user is shown: its prompt may not have it, so what it writes may not either`,
 			},
 		},
 	}

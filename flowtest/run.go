@@ -80,6 +80,7 @@ func (r *run) perform() error {
 	if err != nil {
 		return err
 	}
+	r.team.outputFiles = outputFilesOf(plan)
 	w := trace.NewWriter(&r.trace, trace.Options{Name: r.file.Name, Time: time.Now()})
 	o := r.options()
 	o.Recorder = w.Record
@@ -203,6 +204,7 @@ type kind int
 
 const (
 	aPrompt  kind = iota // what the plan delivers to the task
+	aCall                // what the task passes to its tools
 	aResult              // what the user is shown of a task's result
 	anAnswer             // what the user is shown of the run
 	aRecord              // the trace: prompts and results, up to the user's clearance
@@ -222,11 +224,12 @@ func (r *run) places() (out []place) {
 			title = r.flow.g.Tasks[at].Title
 		}
 		add(aPrompt, at, s.text, "the prompt of %q (%s)", title, s.agent)
+		add(aCall, at, s.said, "the tool calls of %q (%s)", title, s.agent)
 	}
 	for i := range r.result.Tasks {
 		t := &r.result.Tasks[i]
 		at := slices.IndexFunc(r.flow.plan.Tasks, func(p engine.PlannedTask) bool { return p.ID == t.ID })
-		text := t.Result + "\n" + t.Structured
+		text := fmt.Sprintf("%s\n%s\n%v", t.Result, t.Structured, t.OutputFiles)
 		if t.Error != nil {
 			text += "\n" + t.Error.Message
 		}

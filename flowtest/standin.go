@@ -2,6 +2,8 @@ package flowtest
 
 import (
 	"fmt"
+	"os"
+	"slices"
 	"strings"
 
 	"github.com/runteam/runteam/agent"
@@ -12,16 +14,24 @@ import (
 	"github.com/runteam/runteam/prompt"
 )
 
-// standIn answers in place of an agent.
-func (t *testTeam) standIn(p prompt.Prompt) (agent.Reply, error) {
+// standIn answers in place of an agent, which repeats canaries that it read. Without tools, a
+// command writes into its workspace; root is nil for any other agent.
+func (t *testTeam) standIn(p prompt.Prompt, repeated []string, root *os.Root) (agent.Reply, error) {
 	if p.Layout() == brief.Planning.String() {
 		text, err := t.planner.Answer(p.System(), p.Text())
 		return agent.Reply{Text: text, Turns: 1}, err
 	}
-	own, repeated := t.canariesOf(p.Receipt().Task), t.canariesIn(p)
-	structured := p.Schema() != ""
+	own := t.canariesOf(p.Receipt().Task)
+	structured, words := p.Schema() != "", slices.Clip(repeated)
 	for _, x := range own {
 		structured = structured || x.path != ""
+		words = append(words, x.word)
+	}
+	if calls := t.toolCalls(p, words); len(calls) > 0 {
+		return agent.Reply{ToolCalls: calls, Turns: 1}, nil
+	}
+	if err := t.writeFile(root, p.Receipt().Task, words); err != nil {
+		return agent.Reply{}, err
 	}
 	if structured {
 		return t.structured(p, own, repeated)
@@ -45,9 +55,9 @@ func firstLine(own []*canary, repeated []string) string {
 	return strings.Join(words, " ") + "\n"
 }
 
-// canariesIn returns the canaries of a prompt.
-func (t *testTeam) canariesIn(p prompt.Prompt) (words []string) {
-	lower := strings.ToLower(p.System() + "\n" + p.Text())
+// canariesIn returns the canaries in a text.
+func (t *testTeam) canariesIn(text string) (words []string) {
+	lower := strings.ToLower(text)
 	for _, x := range t.f.canaries {
 		if _, ok := x.in(lower); ok {
 			words = append(words, x.word)

@@ -28,7 +28,7 @@ func attemptOf(o purpose) *attempt {
 // command.
 func withWorkspace(ctx context.Context, x *modelCall, o purpose) context.Context {
 	a := attemptOf(o)
-	if a == nil || x.run.team.Find(x.caps.Agent).Process() == nil {
+	if a == nil || !x.run.team.Find(x.caps.Agent).UsesWorkspace() {
 		return ctx
 	}
 	if a.conversation == nil {

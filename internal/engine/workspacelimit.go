@@ -66,7 +66,7 @@ func (c *toolCall) measureFiles(a *attempt, result *tool.Result) (m measuredFile
 // checkCommandFiles returns an error if an agent that is a command has left its workspace above
 // the limits. It has no further call to correct that.
 func checkCommandFiles(a *attempt) error {
-	if a.run.team.Find(a.caps.Agent).Process() == nil {
+	if !a.run.team.Find(a.caps.Agent).UsesWorkspace() {
 		return nil
 	}
 	f, sizes := a.current()

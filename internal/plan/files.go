@@ -97,11 +97,11 @@ func (c *pathCheck) checkFilesGrants(i int) {
 	for _, u := range t.Uses {
 		gets = gets || c.input(u).Folder != nil
 	}
-	if m := c.team.Config.Agents[c.plan.Members[i]]; gets && len(c.plan.Tools(i)) == 0 && m.Agent != nil && m.Process() == nil {
+	if m := c.team.Config.Agents[c.plan.Members[i]]; gets && len(c.plan.Tools(i)) == 0 && m.Agent != nil && !m.UsesWorkspace() {
 		c.advise(c.task(i), "the task has no tools, so of the files it gets only the list", "give it tools that read the workspace")
 	}
 	changes := func(tl *tool.Tool) bool { return tl.Effect != tool.None }
-	if m := c.team.Config.Agents[c.plan.Members[i]]; len(t.OutputFiles) > 0 && m.Agent != nil && m.Process() == nil && !slices.ContainsFunc(m.Tools, changes) {
+	if m := c.team.Config.Agents[c.plan.Members[i]]; len(t.OutputFiles) > 0 && m.Agent != nil && !m.UsesWorkspace() && !slices.ContainsFunc(m.Tools, changes) {
 		c.advise(c.task(i).at("outputFiles"), fmt.Sprintf("agent %q has no tool that writes files, so there are no output files", t.Assignee), "give it such tools, for instance file_write, or leave OutputFiles out")
 	}
 }

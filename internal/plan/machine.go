@@ -22,6 +22,16 @@ func (m *Member) Process() *agent.Process {
 	return p
 }
 
+// A workspaceUser is an agent that may work in the workspace of its attempt without tools, such as
+// a stand-in for a command.
+type workspaceUser interface{ UsesWorkspace() bool }
+
+// UsesWorkspace reports whether the agent of a member works in the workspace without tools.
+func (m *Member) UsesWorkspace() bool {
+	u, ok := m.Agent.(workspaceUser)
+	return m.Process() != nil || ok && u.UsesWorkspace()
+}
+
 // IsUnconfined reports whether the agent of a member is a command that is not confined.
 func (m *Member) IsUnconfined() bool {
 	p := m.Process()
