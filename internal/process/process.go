@@ -211,9 +211,8 @@ func (c *Command) start(cmd *exec.Cmd) (*quota, error) {
 	if !Confines() {
 		return nil, fmt.Errorf("%s: confinement is not supported on this system", c.Path)
 	}
-	limits := cmp.Or(c.Limits, defaultLimits())
-	q := newQuota(c.Dir, limits)
-	if err := startConfined(cmd, c.Dir, c.Readable, limits); err != nil {
+	q := newQuota(c.Dir, cmp.Or(c.Limits, defaultLimits()))
+	if err := startConfined(cmd, c.Readable, q); err != nil {
 		return nil, err
 	}
 	q.watch(cmd)
