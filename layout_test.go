@@ -83,7 +83,7 @@ var arrows = []struct {
 	{"tool", "label internal/schema"},
 	{"internal/mask", ""},
 	{"internal/process", "internal/bytesize internal/mask"},
-	{"tool/builtin", "internal/process tool"},
+	{"tool/builtin", "internal/process internal/workspace tool"},
 	{"mcp", "internal/mask internal/oneline internal/process tool"},
 	{"agent", "internal/mask internal/process internal/codes internal/callfault internal/supervise internal/tokencount internal/callinfo internal/endpoint internal/oneline label envelope prompt llm llm/limit internal/schema internal/jsonvalue"},
 	{"internal/planning", "internal/naming label task internal/gate internal/jsonvalue internal/brief"},

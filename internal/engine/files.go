@@ -17,6 +17,7 @@ import (
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/jsonvalue"
 	"github.com/runteam/runteam/internal/record"
+	"github.com/runteam/runteam/internal/workspace"
 	"github.com/runteam/runteam/task"
 )
 
@@ -106,7 +107,7 @@ func writeFiles(root *os.Root, files filetree.Tree) error {
 // changedFiles returns the files of a workspace that match globs and are not as they were
 // given.
 func changedFiles(root *os.Root, globs []string, given filetree.Tree) (filetree.Tree, error) {
-	found, skipped, err := filetree.Read(root.FS(), []string{brief.HistoryDir + "/**", brief.OutputFile("call_*")})
+	found, skipped, err := filetree.Read(workspace.FS(root), []string{brief.HistoryDir + "/**", brief.OutputFile("call_*")})
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrOutputFiles, err)
 	}
