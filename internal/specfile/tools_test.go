@@ -114,7 +114,7 @@ assert: [input i never reaches tool:search, input i never reaches tool:open/x]
 	require.ErrorContains(t, err, `from: "tool:search" has several tools`)
 	require.ErrorContains(t, err, "tool:search/find, tool:search/read.page")
 	_, err = check(specfile.Options{Path: "-", Stdin: strings.NewReader(servers + "agents: [{name: a, tools: [search, open/x]}]\ntasks: [{title: T, description: d}]\nassert: [input i never reaches tool:serach]\n")})
-	require.ErrorContains(t, err, `no reader "tool:serach"`)
+	require.ErrorContains(t, err, `no tool "tool:serach"`)
 }
 
 // A stored copy has no credentials of servers, and a replay can have their definitions.
@@ -243,7 +243,7 @@ func TestBadToolsHaveNoFollowUps(t *testing.T) {
 		"key of the agent":     {"", "tols: [search]", "search/find", []string{`unknown key "tols"`}},
 		"value of the agent":   {"", "tools: 5", "search/find", []string{"tools: the number 5 where"}},
 		"another mistake remains": {"", "tools: [search, bsh]", "serch", []string{
-			`unknown tool "bsh"`, `no reader "tool:serch"`, `unknown agent "tool:serch"`,
+			`unknown tool "bsh"`, `no tool "tool:serch"`, `unknown tool "tool:serch"`,
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
