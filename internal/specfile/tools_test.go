@@ -259,3 +259,29 @@ func TestBadToolsHaveNoFollowUps(t *testing.T) {
 		})
 	}
 }
+
+// A credential that is in the file itself is warned of wherever a program or a server gets it.
+func TestLiteralCredentialsAreWarnedOf(t *testing.T) {
+	t.Parallel()
+	f, err := load(t, `
+tools:
+  s: {mcp: {command: x, env: {API_KEY: k1, LANG: C}}, allow: [find]}
+  r: {mcp: {url: "https://mcp.example/mcp", headers: {Authorization: k2}}, allow: [find]}
+agents:
+  - {name: a, model: m, tools: [s, r], allowUntrusted: [s, r]}
+  - {name: b, backend: {kind: process, command: cat, env: {API_KEY: k3, LANG: C, EMPTY_KEY: ""}}}
+tasks: [{title: T, description: d, assignee: a}]
+`, specfile.Options{})
+	require.NoError(t, err)
+	var got []string
+	for _, w := range f.Warnings {
+		if strings.Contains(w.Message, "the file contains") {
+			got = append(got, w.Message)
+		}
+	}
+	require.Equal(t, []string{
+		`tool "s": mcp: env: the file contains the value of "API_KEY" itself`,
+		`tool "r": mcp: headers: the file contains the value of "Authorization" itself`,
+		`backend.env: the file contains the value of "API_KEY" itself`,
+	}, got)
+}
