@@ -85,7 +85,7 @@ var arrows = []struct {
 	{"internal/process", "internal/bytesize internal/mask"},
 	{"tool/builtin", "internal/process internal/workspace tool"},
 	{"mcp", "internal/mask internal/oneline internal/process tool"},
-	{"agent", "internal/mask internal/process internal/codes internal/callfault internal/supervise internal/tokencount internal/callinfo internal/endpoint internal/oneline label envelope prompt llm llm/limit internal/schema internal/jsonvalue"},
+	{"agent", "internal/mask internal/process internal/workspace internal/codes internal/callfault internal/supervise internal/tokencount internal/callinfo internal/endpoint internal/oneline label envelope prompt llm llm/limit internal/schema internal/jsonvalue"},
 	{"internal/planning", "internal/naming label task internal/gate internal/jsonvalue internal/brief"},
 	{"synth", "task internal/planning"},
 	{"internal/plan", "internal/filetree internal/event internal/pricing internal/bytesize internal/naming internal/endpoint label redact task internal/pick envelope handoff prompt internal/record internal/assign internal/mailbox internal/teammemory agent internal/planning internal/flow llm internal/gate internal/graph internal/schema internal/jsonvalue internal/brief internal/provenance tool internal/process"},
