@@ -219,6 +219,12 @@ func (c *Command) start(cmd *exec.Cmd) (*quota, error) {
 	return q, nil
 }
 
+// How a command of an agent runs, in plans.
+const (
+	Confined   = "confined"
+	Unconfined = "unconfined"
+)
+
 // Machine is the name of what all commands that are not confined share: files, processes and
 // the network. What one of them reads can reach every other.
 const Machine = "machine"
