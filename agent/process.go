@@ -26,6 +26,7 @@ import (
 	"github.com/runteam/runteam/internal/process"
 	"github.com/runteam/runteam/internal/schema"
 	"github.com/runteam/runteam/internal/supervise"
+	"github.com/runteam/runteam/internal/workspace"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/prompt"
 )
@@ -199,17 +200,11 @@ func workspaceOf(ctx context.Context) (root *os.Root, remove func(), err error) 
 		root, err = open()
 		return root, func() {}, err
 	}
-	dir, err := os.MkdirTemp("", "runteam-")
+	f, err := workspace.Make("", "runteam-")
 	if err != nil {
 		return nil, nil, err
 	}
-	if root, err = os.OpenRoot(dir); err != nil {
-		return nil, nil, errors.Join(err, os.RemoveAll(dir))
-	}
-	return root, func() {
-		root.Close()
-		_ = os.RemoveAll(dir)
-	}, nil
+	return f.Root, func() { _ = f.Remove() }, nil
 }
 
 // command returns what to run for a prompt, and its input.

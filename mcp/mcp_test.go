@@ -351,6 +351,8 @@ func TestServersThatAreDescribedWrongly(t *testing.T) {
 		want string
 	}{
 		{&mcp.Server{Name: "a b", Command: "x"}, "use 1 to 32"},
+		{&mcp.Server{Name: "a__b", Command: "x"}, "leave out __"},
+		{&mcp.Server{Name: "a_", Command: "x"}, "and _ at its end"},
 		{&mcp.Server{Name: "a"}, "set either Command or URL"},
 		{&mcp.Server{Name: "a", Command: "x", URL: "http://x"}, "set either Command or URL"},
 		{&mcp.Server{Name: "a", URL: "http://x", Args: []string{"x"}}, "require Command"},

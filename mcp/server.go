@@ -34,7 +34,9 @@ import (
 // A Server is an MCP server. Exactly one of Command and URL is set. It must not change while
 // its tools are in use.
 type Server struct {
-	Name string // 1 to 32 letters, digits, _ or -; the names of its tools begin with it
+	// Name has 1 to 32 letters, digits, _ or -, but no __ and no _ at its end. The names of its
+	// tools begin with it.
+	Name string
 
 	// Command is a program to start, with Args, in Dir. Its environment is PATH, HOME, LANG,
 	// TMPDIR and SystemRoot of this process, and Env; nothing else. Values of Env and Headers
@@ -152,6 +154,8 @@ func (s *Server) check() error {
 	switch {
 	case !nameForm.MatchString(s.Name):
 		return fmt.Errorf("mcp server %q: invalid name; use 1 to 32 letters, digits, _ or -", s.Name)
+	case strings.Contains(s.Name+"_", separator): // it must be the first in the names of tools
+		return fmt.Errorf("mcp server %q: invalid name; leave out %s, which stands before the name of a tool, and _ at its end", s.Name, separator)
 	case (s.Command == "") == (s.URL == ""):
 		return fmt.Errorf("mcp server %q: %w", s.Name, errTransport)
 	case s.Command == "" && (len(s.Args) > 0 || len(s.Env) > 0 || s.Dir != ""):

@@ -120,7 +120,9 @@ func (q *Queue) Skip(id task.ID, reason string, at time.Time) error {
 
 // SkipRemaining skips every task that has not ended, for one reason. Without a reason
 // it is `Skipped: approval rejected.`.
-func (q *Queue) SkipRemaining(reason string, at time.Time) { q.q.SkipRemaining(reason, at) }
+func (q *Queue) SkipRemaining(reason string, at time.Time) {
+	q.q.SkipRemaining(func(int) string { return reason }, at)
+}
 
 // Next returns the first pending task of an agent, in the order in which tasks came.
 // Without an assignee it is the first pending task that has none, or else the first

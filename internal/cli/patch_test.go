@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -113,6 +114,42 @@ func TestPatchOfSeveralInputsHasThePathsOfTheWorkspace(t *testing.T) {
 			require.Contains(t, patch.stderr, "git apply --directory")
 		})
 	}
+}
+
+// Files that a task got from another one are where the input is in the workspace of that one.
+func TestPatchOfFilesOfADependency(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip("git is not installed")
+	}
+	edit := func(task, call string) string { return "  - {task: " + task + ", toolCalls: [" + call + "]}\n" }
+	files := patchFiles(`dependsOn: [{task: First, files: ["**"]}, {task: Other, files: ["**"]}]},
+  {title: First, assignee: a, outputFiles: ["**"], description: d, uses: [docs]},
+  {title: Other, assignee: a, outputFiles: ["**"], description: d, uses: [repo]`)
+	script := "replies:\n" + edit("First", fileEdit("docs/page.md", "page", "Page")) + edit("Work", fileEdit("docs/page.md", "Page", "Pages")) + "%s  - {text: done}\n"
+
+	files["script.yaml"] = fmt.Sprintf(script, "")
+	dir := clitest.Folder(t, files)
+	first := call{dir: dir, args: []string{"run", "--offline"}}.run(t)
+	require.Equal(t, exit.StatusOK, first.status, "%+v", first)
+	for _, args := range []string{"artifacts First --patch", "artifacts Work --patch"} {
+		patch := call{dir: dir, args: strings.Fields(args)}.run(t)
+		require.Equal(t, exit.StatusOK, patch.status, "%+v", patch)
+		require.Empty(t, patch.stderr)
+		git(t, filepath.Join(dir, "doc"), patch.stdout, "apply")
+	}
+	got, err := os.ReadFile(filepath.Join(dir, "doc/page.md"))
+	require.NoError(t, err)
+	require.Equal(t, "Pages\n", string(got))
+
+	files["script.yaml"] = fmt.Sprintf(script, edit("Other", fileEdit("repo/README.md", "Hello", "Hullo")))
+	dir = clitest.Folder(t, files)
+	first = call{dir: dir, args: []string{"run", "--offline"}}.run(t)
+	require.Equal(t, exit.StatusOK, first.status, "%+v", first)
+	patch := call{dir: dir, args: []string{"artifacts", "Work", "--patch"}}.run(t)
+	require.Equal(t, exit.StatusOK, patch.status, "%+v", patch)
+	require.Contains(t, patch.stdout, "+++ b/docs/page.md\n")
+	require.Contains(t, patch.stderr, "note: the run does not say which input the files are from")
 }
 
 // No patch writes a placeholder over the text that it stands for.

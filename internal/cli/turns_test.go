@@ -35,8 +35,10 @@ func TestAnsweredTurnsOfAnInterruptedAttempt(t *testing.T) {
 	<-reached
 	require.NoError(t, cmd.Process.Signal(syscall.SIGINT))
 	require.Equal(t, exit.StatusSIGINT, statusAfter(t, cmd.Wait()), "%s", stderr.String())
+	got := call{dir: dir, args: []string{"show", "Count"}}.run(t)
+	require.Contains(t, got.stdout, "\ncancelled: Interrupted: run aborted.\n")
 
-	got := call{dir: dir, args: []string{"resume"}, env: server.env()}.run(t)
+	got = call{dir: dir, args: []string{"resume"}, env: server.env()}.run(t)
 	require.Equal(t, exit.StatusOK, got.status, "%+v", got)
 	got = call{dir: dir, args: []string{"show", "Count"}}.run(t)
 	require.Equal(t, exit.StatusOK, got.status, "%+v", got)

@@ -39,8 +39,8 @@ func TestAbort(t *testing.T) {
 		require.Equal(t, []task.Status{task.Completed, task.Skipped, task.Completed, task.Skipped, task.Skipped}, statuses(res))
 		require.Equal(t, "done", of(t, res, "quick").Result)
 		require.Equal(t, "done anyway", of(t, res, "deaf").Result, "finished work is returned")
-		for _, title := range []string{"slow", "next", "last"} {
-			require.Equal(t, "Skipped: run aborted.", of(t, res, title).Result)
+		for title, reason := range map[string]string{"slow": "Interrupted: run aborted.", "next": "Skipped: run aborted.", "last": "Skipped: run aborted."} {
+			require.Equal(t, reason, of(t, res, title).Result)
 			require.Nil(t, of(t, res, title).Error)
 		}
 		require.Zero(t, of(t, res, "last").Metrics.Attempts, "nothing starts after the cancel")
@@ -51,7 +51,9 @@ func TestAbort(t *testing.T) {
 		require.ErrorIs(t, res.Err(), engine.ErrCanceled)
 		require.Empty(t, res.Errors)
 
-		require.Len(t, heard.only(event.TaskSkipped), 3)
+		skipped := heard.only(event.TaskSkipped)
+		require.Len(t, skipped, 3)
+		require.Equal(t, "Interrupted: run aborted.", skipped[0].Message)
 		for _, e := range heard.only(event.AgentComplete) {
 			if e.Title == "slow" {
 				require.Equal(t, "CANCELED", e.Code)
@@ -251,7 +253,7 @@ func TestAbortInEachPhase(t *testing.T) {
 				require.Equal(t, "COORDINATOR_DECOMPOSITION_FAILED", res.Errors[0].Code)
 			case "task":
 				require.Equal(t, task.Completed, res.Tasks[0].Status)
-				require.Equal(t, "Skipped: run aborted.", res.Tasks[1].Result)
+				require.Equal(t, "Interrupted: run aborted.", res.Tasks[1].Result)
 				require.Equal(t, []engine.StepKind{engine.StepPlan}, kinds(res), "nobody is asked for an answer any more")
 			case "synthesis":
 				require.Equal(t, "told", res.Tasks[1].Result)

@@ -55,6 +55,9 @@ func TestReplayOfAnAbortedRunEndsAsItDid(t *testing.T) {
 	got := run(t, teamOf(t, nobody(t)), &engine.RunOptions{RunID: "r", Replay: &engine.Replay{}, Journal: after(journal.history(journal.len()))}, two()...)
 	require.Equal(t, want.Status, got.Status)
 	require.Equal(t, want.Usage, got.Usage)
+	for i := range want.Tasks {
+		require.Equal(t, want.Tasks[i].Result, got.Tasks[i].Result)
+	}
 }
 
 // The context of a reused answer is recorded like any other.

@@ -17,6 +17,7 @@ import (
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/jsonvalue"
 	"github.com/runteam/runteam/internal/record"
+	"github.com/runteam/runteam/internal/workspace"
 	"github.com/runteam/runteam/task"
 )
 
@@ -109,7 +110,7 @@ func writeFiles(root *os.Root, files filetree.Tree) error {
 // changedFiles returns the files of a workspace that match globs and are not as they were
 // given.
 func changedFiles(root *os.Root, globs []string, given filetree.Tree) (filetree.Tree, error) {
-	found, skipped, err := filetree.Read(root.FS(), []string{brief.HistoryDir + "/**", brief.OutputFile("call_*")})
+	found, skipped, err := filetree.Read(workspace.FS(root), []string{brief.HistoryDir + "/**", brief.OutputFile("call_*")})
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrOutputFiles, err)
 	}
@@ -219,20 +220,34 @@ func (x answerCache) cachedFiles(e *record.AgentCall, now time.Time) (changed, b
 	return changed, before, err == nil
 }
 
-// filesEntry returns what a journal stores of the output files of a model call.
-func (v callView) filesEntry() record.Entry {
+// filesEntry returns what a journal stores of the output files of a model call, with where the
+// inputs are in the workspace.
+func (v callView) filesEntry(mounts []record.Mount) record.Entry {
 	return record.Entry{Files: &record.AgentCall{
-		CallID: record.CallID{Session: v.contract.Session, Task: v.task.ID, Title: v.task.Title, Agent: v.caps.Agent, Attempt: v.number, Part: "/files", Mounts: mountsOf(v.sealed)},
+		CallID: record.CallID{Session: v.contract.Session, Task: v.task.ID, Title: v.task.Title, Agent: v.caps.Agent, Attempt: v.number, Part: "/files", Mounts: mounts},
 		Start:  v.began, End: v.end, Result: gate.RecordOf(v.outputs), Shown: v.shownFiles(),
 	}}
 }
 
-// mountsOf returns where the folders among what was sealed are in the workspace.
-func mountsOf(sealed []gate.Sealed) (mounts []record.Mount) {
+// mountsOf returns where the folders among what was sealed are in the workspace. Files of a
+// dependency are at the paths that they had in its workspace, so its folders count too, unless
+// several dependencies had different ones.
+func mountsOf(r *results, sealed []gate.Sealed) (mounts []record.Mount) {
+	var inherited [][]record.Mount
 	for i := range sealed {
-		if s := &sealed[i]; s.Source().Kind == handoff.Input {
-			if tree, at := s.Files(); tree != nil {
-				mounts = append(mounts, record.Mount{Input: s.Source().Name, At: at})
+		s := &sealed[i]
+		switch tree, at := s.Files(); {
+		case tree == nil:
+		case s.Source().Kind == handoff.Input:
+			mounts = append(mounts, record.Mount{Input: s.Source().Name, At: at})
+		case s.Source().Kind == handoff.Files && len(tree) > 0:
+			inherited = append(inherited, r.mounts[task.ID(s.Source().Name)])
+		}
+	}
+	if inherited = slices.CompactFunc(inherited, slices.Equal); len(inherited) == 1 {
+		for _, m := range inherited[0] {
+			if !slices.Contains(mounts, m) {
+				mounts = append(mounts, m)
 			}
 		}
 	}

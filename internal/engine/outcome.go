@@ -68,6 +68,9 @@ func (r *results) account(t *TaskResult, a *attempt) {
 	r.addModelWarnings(&a.modelCall)
 	t.Rejected = append(t.Rejected, a.view().rejectedAnswers()...)
 	r.overdrawn = cmp.Or(r.overdrawn, a.broke)
+	if a.err == nil && a.outputs != nil {
+		r.mounts[t.ID] = mountsOf(r, a.sealed)
+	}
 	if a.own || r.priorRun.isStrict() { // it was counted when it was made
 		t.Metrics.Attempts--
 		if t.Metrics.End.IsZero() {
@@ -82,7 +85,7 @@ func (r *results) account(t *TaskResult, a *attempt) {
 	r.context = r.context.Add(a.view().measured())
 	if a.view().needsEntry() {
 		if a.err == nil && a.outputs != nil {
-			r.ledger.add(r.batch, a.view().filesEntry())
+			r.ledger.add(r.batch, a.view().filesEntry(r.mounts[t.ID]))
 		}
 		r.ledger.add(r.batch, a.view().entry())
 	}

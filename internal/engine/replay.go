@@ -1,24 +1,27 @@
 package engine
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/runteam/runteam/task"
 )
 
-// skipUnrepeated skips what the run that is replayed never began, for the
-// reason that it had.
+// skipUnrepeated skips the tasks without an outcome in the run that is replayed, each for the
+// reason that it had there.
 func (r *results) skipUnrepeated() {
 	if !r.priorRun.isStrict() || r.queue.IsComplete() {
 		return
 	}
-	reason := "Skipped: it did not run in the run that is replayed."
+	reasons := map[task.ID]string{}
 	if end := r.priorRun.history.End; end != nil {
 		for i := range end.Tasks {
-			if e := &end.Tasks[i]; e.Status == task.Skipped && e.Reason != "" && e.Root == "" {
-				reason = e.Reason
+			if e := &end.Tasks[i]; e.Status == task.Skipped && e.Root == "" {
+				reasons[e.Task] = e.Reason
 			}
 		}
 	}
-	r.queue.SkipRemaining(reason, time.Now())
+	r.queue.SkipRemaining(func(i int) string {
+		return cmp.Or(reasons[r.tasks[i].ID], "Skipped: it did not run in the run that is replayed.")
+	}, time.Now())
 }

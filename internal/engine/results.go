@@ -4,6 +4,8 @@ import (
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/internal/readyqueue"
+	"github.com/runteam/runteam/internal/record"
+	"github.com/runteam/runteam/task"
 )
 
 // results has, for each task of a run, what it is granted and what its result is.
@@ -11,17 +13,18 @@ type results struct {
 	*runScope
 	plan    *plan.Plan
 	queue   *readyqueue.Queue
-	tasks   []TaskResult         // empty until [results.prepare]
-	faults  []*envelope.Envelope // of each task, why it failed by itself
-	planned []*envelope.Envelope // of each task, its description if a coordinator wrote it; nil if none did
-	batch   *batch               // what becomes durable together with the result of the attempt that has just ended
+	tasks   []TaskResult               // empty until [results.prepare]
+	faults  []*envelope.Envelope       // of each task, why it failed by itself
+	planned []*envelope.Envelope       // of each task, its description if a coordinator wrote it; nil if none did
+	mounts  map[task.ID][]record.Mount // of each task with output files: the inputs in its workspace
+	batch   *batch                     // what becomes durable together with the result of the attempt that has just ended
 }
 
 // newResults prepares the run of a plan.
 func newResults(scope *runScope, p *plan.Plan) (*results, error) {
 	r := &results{
 		runScope: scope, plan: p, queue: readyqueue.New(p.Graph),
-		faults: make([]*envelope.Envelope, p.Graph.Len()),
+		faults: make([]*envelope.Envelope, p.Graph.Len()), mounts: map[task.ID][]record.Mount{},
 	}
 	var err error
 	if r.planned, err = r.plannedTexts(); err != nil {

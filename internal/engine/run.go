@@ -219,11 +219,11 @@ func (r *run) work(ctx context.Context) {
 	defer r.mu.Unlock()
 	switch {
 	case ctx.Err() != nil:
-		r.queue.SkipRemaining(skippedByAbort, time.Now())
+		r.queue.SkipRemaining(func(i int) string { return abortReason(r.queue.Status(i)) }, time.Now())
 	case r.overdrawn != notExhausted:
-		r.queue.SkipRemaining(r.overdrawn.skipReason(), time.Now())
+		r.queue.SkipRemaining(func(int) string { return r.overdrawn.skipReason() }, time.Now())
 	case r.journalErr != nil:
-		r.queue.SkipRemaining(skippedByJournal, time.Now())
+		r.queue.SkipRemaining(func(int) string { return skippedByJournal }, time.Now())
 	default:
 		r.skipUnrepeated()
 	}
@@ -241,9 +241,18 @@ func (r *recorder) warn(text string) {
 
 // Why tasks that had not ended were skipped.
 const (
-	skippedByAbort   = "Skipped: run aborted."
-	skippedByJournal = "Skipped: the journal failed."
+	skippedByAbort     = "Skipped: run aborted."
+	interruptedByAbort = "Interrupted: run aborted." // the task had started
+	skippedByJournal   = "Skipped: the journal failed."
 )
+
+// abortReason returns why a task that had this status is skipped after an abort.
+func abortReason(s task.Status) string {
+	if s == task.InProgress {
+		return interruptedByAbort
+	}
+	return skippedByAbort
+}
 
 // prepare fills in what is known of each task before it runs, and follows the
 // queue's cascades.

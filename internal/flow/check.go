@@ -83,7 +83,8 @@ func (w *ways) readers(name string) ([]int, error) {
 		}
 	}
 	if len(found) == 0 {
-		return nil, unknown("no reader "+quoted(name, false), naming.Suggest(name, known))
+		kind, alike := naming.Alike("reader", name, known)
+		return nil, unknown("no "+kind+" "+quoted(name, false), naming.Suggest(name, alike))
 	}
 	return found, nil
 }

@@ -146,6 +146,7 @@ func TestCheckResolvesSubjectsAndReaders(t *testing.T) {
 		{"task write/a never reaches reader", `result of "Write it" is a text, which has no paths`, "leave the path out", invalid},
 		{"ssn never reaches raeder", `no reader "raeder"`, `did you mean "reader"?`, unknown},
 		{"ssn never reaches reader/", `no reader "reader/"`, `did you mean "reader"?`, unknown},
+		{"ssn never reaches tool:bash", `no tool "tool:bash"`, "none are defined", unknown},
 		{"ssn never reaches coordinator", `no reader "coordinator"`, "write one of reader, writer, clerk, user, https://models.example/v1/", unknown},
 	}
 	for _, tt := range tests {

@@ -193,7 +193,8 @@ func (p place) checkPair(from, to string, anyone bool) {
 			p.add("it is for everybody", "name one agent: each pair needs an entry of its own", side.key)
 		case side.name == handoff.Anyone, side.name == handoff.User, side.name == handoff.Coordinator, slices.Contains(names, side.name):
 		default:
-			p.add(fmt.Sprintf("unknown agent %q", side.name), naming.Suggest(side.name, append([]string{handoff.User, handoff.Coordinator}, names...)), side.key)
+			kind, alike := naming.Alike("agent", side.name, append([]string{handoff.User, handoff.Coordinator}, names...))
+			p.add(fmt.Sprintf("unknown %s %q", kind, side.name), naming.Suggest(side.name, alike), side.key)
 		}
 	}
 	if from == to && from == handoff.User {

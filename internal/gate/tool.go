@@ -7,12 +7,13 @@ import (
 
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/internal/jsonvalue"
+	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/label"
 )
 
 // ToolReader returns the name of a tool as a reader of arguments and a producer of results,
 // in policies, decisions and records. Names of agents have no colon, so the two never collide.
-func ToolReader(name string) string { return "tool:" + name }
+func ToolReader(name string) string { return naming.ToolPrefix + name }
 
 // GateTurn makes the envelope of what an agent said in a turn that is not its last: a text,
 // and the calls of tools that it asks for. It is labelled as a reply is, carries no tags,

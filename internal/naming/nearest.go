@@ -44,6 +44,19 @@ func Suggest(word string, known []string) string {
 	return "write one of " + list
 }
 
+// ToolPrefix begins the name of a tool as a reader of arguments and a producer of results, such
+// as tool:bash.
+const ToolPrefix = "tool:"
+
+// Alike returns what an unknown name would be, and the known names of that kind: tools for a name
+// such as tool:bash, and kind and all names for others.
+func Alike(kind, name string, known []string) (string, []string) {
+	if !strings.HasPrefix(name, ToolPrefix) {
+		return kind, known
+	}
+	return "tool", slices.DeleteFunc(slices.Clone(known), func(k string) bool { return !strings.HasPrefix(k, ToolPrefix) })
+}
+
 // nearest is a search for one word; its rows are reused from try to try.
 type nearest struct {
 	word     []rune

@@ -57,9 +57,9 @@ func (m *Member) confinement() string {
 	case m.Process() == nil:
 		return ""
 	case m.IsUnconfined():
-		return "unconfined"
+		return process.Unconfined
 	}
-	return "confined"
+	return process.Confined
 }
 
 // machine returns the tool that stands for what an unconfined command of a member, or one of

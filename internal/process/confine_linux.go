@@ -69,26 +69,30 @@ var Confines = sync.OnceValue(func() bool {
 	cmd := exec.Command("/bin/sh", "-c", "exit 0")
 	cmd.Dir = dir
 	ownGroup(cmd)
-	return startConfined(cmd, dir, nil, defaultLimits()) == nil && cmd.Wait() == nil
+	q := newQuota(dir, defaultLimits())
+	defer close(q.stopped)
+	return startConfined(cmd, nil, q) == nil && cmd.Wait() == nil
 })
 
-// startConfined starts cmd with access only to dir and the system's programs. Landlock blocks
-// all other files, /proc and /tmp included, and on newer kernels signals to other processes.
-// A seccomp filter blocks sockets of every family, key rings and tracing, and makes calls that
-// change modes, owners and times do nothing. A PID namespace ends all children with the
-// program. What remains possible is to find out with stat whether a file exists.
+// startConfined starts cmd with access only to the folder of q and the system's programs. Landlock
+// blocks all other files, /proc and /tmp included, and on newer kernels signals to other
+// processes. A seccomp filter blocks sockets of every family, key rings and tracing, and makes
+// calls that change modes, owners and times do nothing. A PID namespace ends all children with
+// the program. What remains possible is to find out with stat whether a file exists.
 //
 // All of this applies to a thread and its children, so a dedicated thread applies it, starts
-// the program and exits. The limits on resources apply to a process, so the program is traced
-// until they are set: it stops before its first instruction.
-func startConfined(cmd *exec.Cmd, dir string, readable []string, l *Limits) error {
+// the program and exits once the quota has stopped. The limits on resources apply to a process,
+// so the program is traced until they are set: it stops before its first instruction.
+//
+// If this process is killed, the kernel kills the program, and with it the namespace.
+func startConfined(cmd *exec.Cmd, readable []string, q *quota) error {
 	cmd.SysProcAttr.Cloneflags |= unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWIPC | unix.CLONE_NEWNET
-	cmd.SysProcAttr.Ptrace = true
+	cmd.SysProcAttr.Ptrace, cmd.SysProcAttr.Pdeathsig = true, unix.SIGKILL
 	cmd.SysProcAttr.Setpgid, cmd.SysProcAttr.Setsid = false, true // schedulers divide time between sessions
 	err := make(chan error, 1)
 	go func() {
 		runtime.LockOSThread() // and never unlocked, so that the thread ends with this goroutine
-		if e := restrictThread(dir, readable); e != nil {
+		if e := restrictThread(q.dir, readable); e != nil {
 			err <- fmt.Errorf("confine %s: %w", cmd.Path, e)
 			return
 		}
@@ -96,13 +100,14 @@ func startConfined(cmd *exec.Cmd, dir string, readable []string, l *Limits) erro
 			err <- e
 			return
 		}
-		e := release(cmd.Process.Pid, l)
-		if e != nil {
-			e = fmt.Errorf("limit %s: %w", cmd.Path, e)
+		if e := release(cmd.Process.Pid, q.limits); e != nil {
 			_ = cmd.Process.Kill()
 			_ = cmd.Wait()
+			err <- fmt.Errorf("limit %s: %w", cmd.Path, e)
+			return
 		}
-		err <- e
+		err <- nil
+		<-q.stopped // Pdeathsig is sent when the thread ends, not the process
 	}()
 	return <-err
 }

@@ -10,4 +10,4 @@ import (
 // Confines reports whether this system can confine programs.
 func Confines() bool { return false }
 
-func startConfined(*exec.Cmd, string, []string, *Limits) error { return errors.ErrUnsupported }
+func startConfined(*exec.Cmd, []string, *quota) error { return errors.ErrUnsupported }

@@ -211,14 +211,19 @@ func (c *Command) start(cmd *exec.Cmd) (*quota, error) {
 	if !Confines() {
 		return nil, fmt.Errorf("%s: confinement is not supported on this system", c.Path)
 	}
-	limits := cmp.Or(c.Limits, defaultLimits())
-	q := newQuota(c.Dir, limits)
-	if err := startConfined(cmd, c.Dir, c.Readable, limits); err != nil {
+	q := newQuota(c.Dir, cmp.Or(c.Limits, defaultLimits()))
+	if err := startConfined(cmd, c.Readable, q); err != nil {
 		return nil, err
 	}
 	q.watch(cmd)
 	return q, nil
 }
+
+// How a command of an agent runs, in plans.
+const (
+	Confined   = "confined"
+	Unconfined = "unconfined"
+)
 
 // Machine is the name of what all commands that are not confined share: files, processes and
 // the network. What one of them reads can reach every other.

@@ -5,8 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -15,13 +17,28 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
 	"github.com/runteam/runteam/internal/process"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// scriptVariable has a script that this program runs confined, in place of its tests.
+const scriptVariable = "PROCESS_TEST_SCRIPT"
+
+func TestMain(m *testing.M) {
+	if script := os.Getenv(scriptVariable); script != "" {
+		dir, err := os.Getwd()
+		if err == nil {
+			_, err = process.Run(context.Background(), &process.Command{
+				Path: "/bin/sh", Args: []string{"-c", script}, Dir: dir, Env: []string{"PATH=/usr/bin:/bin"}, Confine: true,
+			}, nil, 1000)
+		}
+		log.Fatal("the script ended: ", err)
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // shell runs a script, confined or not.
 func shell(t testing.TB, dir string, confine bool, script string) (process.Result, error) {
@@ -94,6 +111,21 @@ func TestConfinedProgramLeavesNoProcess(t *testing.T) {
 	mark := filepath.Base(dir) + "-left"
 	_, err := shell(t, dir, true, `setsid sh -c "while :; do sleep 0.05; : `+mark+`; done" >/dev/null 2>&1 & sleep 0.2`)
 	require.NoError(t, err)
+	require.Eventually(t, func() bool { return running(mark) == 0 }, 5*time.Second, 10*time.Millisecond)
+}
+
+// A confined program ends with the process that started it, even if that is killed.
+func TestConfinedProgramEndsWithItsParent(t *testing.T) {
+	t.Parallel()
+	skipUnlessConfines(t, true)
+	mark := fmt.Sprint("orphan-of-", os.Getpid())
+	cmd := exec.Command(os.Args[0])
+	cmd.Dir, cmd.Env, cmd.Stderr = t.TempDir(), append(os.Environ(), scriptVariable+`=setsid sh -c "while :; do sleep 0.05; : `+mark+`; done" & wait`), os.Stderr
+	require.NoError(t, cmd.Start())
+	t.Cleanup(func() { _ = cmd.Wait() })
+	started := func() bool { return running(mark) == 2 } // the script and its child
+	assert.Eventually(t, started, 10*time.Second, 10*time.Millisecond)
+	require.NoError(t, cmd.Process.Kill())
 	require.Eventually(t, func() bool { return running(mark) == 0 }, 5*time.Second, 10*time.Millisecond)
 }
 

@@ -120,18 +120,21 @@ func TestSkipSkipsTransitiveDependents(t *testing.T) {
 	require.Equal(t, `Skipped: dependency "a" was skipped.`, q.Reason("b"))
 }
 
+// unexplained is a reason to skip tasks that has no words.
+func unexplained(int) string { return "" }
+
 func TestSkipRemaining(t *testing.T) {
 	t.Parallel()
 	q := newQueue(t, one("a"), one("b"), one("c", "a"), one("d"), one("e", "d"))
 	run(t, q, "a")
 	require.NoError(t, q.Fail("d", "x", at))
 	require.NoError(t, q.Start("b", at))
-	q.SkipRemaining("", at)
+	q.SkipRemaining(unexplained, at)
 	require.Equal(t, []task.Status{task.Completed, task.Skipped, task.Skipped, task.Failed, task.Failed}, statuses(q))
 	require.Equal(t, "Skipped: approval rejected.", q.Reason("c"))
 	root, _ := q.Root("c")
 	require.EqualValues(t, "c", root)
-	q.SkipRemaining("Skipped: run aborted.", at) // nothing is left
+	q.SkipRemaining(func(int) string { return "Skipped: run aborted." }, at) // nothing is left
 	require.Equal(t, "Skipped: approval rejected.", q.Reason("c"))
 }
 

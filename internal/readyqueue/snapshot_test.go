@@ -109,7 +109,7 @@ func TestRestoringACompleteQueueFiresNoEvent(t *testing.T) {
 	restored, err := restore(q.Snapshot(), envelope.Header{})
 	require.NoError(t, err)
 	log := record(restored)
-	restored.SkipRemaining("", at)
+	restored.SkipRemaining(unexplained, at)
 	require.Empty(t, *log)
 }
 

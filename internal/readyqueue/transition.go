@@ -55,12 +55,13 @@ func (q *Queue) Fail(i int, text string, at time.Time) error { return q.end(i, f
 func (q *Queue) Skip(i int, reason string, at time.Time) error { return q.end(i, skipped, reason, at) }
 
 // SkipRemaining skips every task that is not terminal yet, also those that
-// run, for one reason; an empty one means that an approval was rejected.
-func (q *Queue) SkipRemaining(reason string, at time.Time) {
-	reason = cmp.Or(reason, "Skipped: approval rejected.")
+// run, for the reason that reason returns for it; an empty one means that an approval was
+// rejected.
+func (q *Queue) SkipRemaining(reason func(i int) string, at time.Time) {
 	for i := range q.states {
 		if !q.states[i].status.terminal() {
-			q.close(i, skipped, end{text: reason, root: int32(i), via: none}, at)
+			text := cmp.Or(reason(i), "Skipped: approval rejected.")
+			q.close(i, skipped, end{text: text, root: int32(i), via: none}, at)
 		}
 	}
 	q.finish()

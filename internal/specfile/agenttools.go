@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/tool"
 )
 
@@ -210,7 +211,7 @@ func (b *Toolbox) readers() (all []string) {
 	}
 	for i := range b.file.Agents {
 		for _, t := range b.file.Agents[i].Member.Tools {
-			if name := toolPrefix + t.Name; !slices.Contains(all, name) {
+			if name := naming.ToolPrefix + t.Name; !slices.Contains(all, name) {
 				all = append(all, name)
 			}
 		}
@@ -218,19 +219,16 @@ func (b *Toolbox) readers() (all []string) {
 	return all
 }
 
-// toolPrefix begins the name of a tool as a reader.
-const toolPrefix = "tool:"
-
 // exactReaders returns the readers that a name in a policy or an assertion means: for
 // tool:SERVER all tools of a server.
 func (b *Toolbox) exactReaders(name string) []string {
-	short, is := strings.CutPrefix(name, toolPrefix)
+	short, is := strings.CutPrefix(name, naming.ToolPrefix)
 	if !is || b == nil {
 		return []string{name}
 	}
 	all := b.exact(short)
 	for i := range all {
-		all[i] = toolPrefix + all[i]
+		all[i] = naming.ToolPrefix + all[i]
 	}
 	return all
 }

@@ -70,7 +70,8 @@ func (f *File) unknownNames(endpoints []string) (found task.Problems) {
 			if f.Tools.follows(a.Reader) {
 				continue
 			}
-			no("reader", a.Reader, strings.TrimRight(a.Reader, "/"), readers)
+			kind, alike := naming.Alike("reader", a.Reader, readers.shown)
+			no(kind, a.Reader, strings.TrimRight(a.Reader, "/"), nameList{readers.names, alike})
 		}
 	}
 	return found

@@ -39,7 +39,7 @@ func withoutFollowUps(problems task.Problems, tasks []task.Spec, inputs []engine
 // follows reports whether a reader is unknown only because of a problem that is reported: it is a
 // tool that could not be read, or one that an agent may lack because of that.
 func (b *Toolbox) follows(reader string) bool {
-	tool, is := strings.CutPrefix(reader, toolPrefix)
+	tool, is := strings.CutPrefix(reader, naming.ToolPrefix)
 	if b == nil || !is {
 		return false
 	}

@@ -77,6 +77,7 @@ func (r agentReader) commandLine(b *fields, p *agent.Process) {
 			p.Env = map[string]string{}
 		}
 		p.Env[n.key] = use("backend.env", n)
+		r.warnLiteral("backend.env", n)
 	}
 	if n := b.own("cwd"); n != nil {
 		p.Dir = fromFolder(n.src.dir, use("backend.cwd", n))

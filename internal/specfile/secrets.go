@@ -76,6 +76,14 @@ func soundsSecret(key string) bool {
 	return nearestOf(key, "apiKey", "defaultApiKey", "headers") != ""
 }
 
+// warnLiteral warns of a member of an env or of headers that may be a credential and is in the
+// file itself.
+func (r *report) warnLiteral(key string, n *node) {
+	if soundsSecret(n.key) && strings.TrimSpace(n.text) != "" && !strings.Contains(n.text, opening) {
+		r.warn(n, "write ${NAME}, and set that variable", "%s: the file contains the value of %s itself", key, quote(n.key))
+	}
+}
+
 // meansCount reports whether an unknown key is a misspelling of keys whose values are not
 // credentials, such as maxTokenBudgts. A number is then not a secret.
 func meansCount(key string) bool {

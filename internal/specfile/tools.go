@@ -234,9 +234,7 @@ func (r toolReader) program(e *toolEntry, f *fields, s *mcp.Server) {
 			s.Env = make(map[string]string)
 		}
 		s.Env[n.key] = use("env", n)
-		if soundsSecret(n.key) && strings.TrimSpace(n.text) != "" && !strings.Contains(n.text, opening) {
-			r.warn(n, "write ${NAME}, and set that variable", "mcp: env: the file contains the value of %s itself", quote(n.key))
-		}
+		r.warnLiteral("mcp: env", n)
 	}
 	if n := f.own("cwd"); n != nil {
 		s.Dir = fromFolder(n.src.dir, use("cwd", n))
@@ -287,9 +285,7 @@ func (r toolReader) remote(e *toolEntry, f *fields, s *mcp.Server) {
 		x, _ := r.expand("mcp: headers", header)
 		e.conceal(x)
 		s.Headers[header.key] = r.send("mcp: headers", nil, header, x, to, origin)
-		if soundsSecret(header.key) && strings.TrimSpace(header.text) != "" && !strings.Contains(header.text, opening) {
-			r.warn(header, "write ${NAME}, and set that variable", "mcp: headers: the file contains the value of %s itself", quote(header.key))
-		}
+		r.warnLiteral("mcp: headers", header)
 	}
 }
 

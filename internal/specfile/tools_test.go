@@ -114,7 +114,7 @@ assert: [input i never reaches tool:search, input i never reaches tool:open/x]
 	require.ErrorContains(t, err, `from: "tool:search" has several tools`)
 	require.ErrorContains(t, err, "tool:search/find, tool:search/read.page")
 	_, err = check(specfile.Options{Path: "-", Stdin: strings.NewReader(servers + "agents: [{name: a, tools: [search, open/x]}]\ntasks: [{title: T, description: d}]\nassert: [input i never reaches tool:serach]\n")})
-	require.ErrorContains(t, err, `no reader "tool:serach"`)
+	require.ErrorContains(t, err, `no tool "tool:serach"`)
 }
 
 // A stored copy has no credentials of servers, and a replay can have their definitions.
@@ -243,7 +243,7 @@ func TestBadToolsHaveNoFollowUps(t *testing.T) {
 		"key of the agent":     {"", "tols: [search]", "search/find", []string{`unknown key "tols"`}},
 		"value of the agent":   {"", "tools: 5", "search/find", []string{"tools: the number 5 where"}},
 		"another mistake remains": {"", "tools: [search, bsh]", "serch", []string{
-			`unknown tool "bsh"`, `no reader "tool:serch"`, `unknown agent "tool:serch"`,
+			`unknown tool "bsh"`, `no tool "tool:serch"`, `unknown tool "tool:serch"`,
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -258,4 +258,30 @@ func TestBadToolsHaveNoFollowUps(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A credential that is in the file itself is warned of wherever a program or a server gets it.
+func TestLiteralCredentialsAreWarnedOf(t *testing.T) {
+	t.Parallel()
+	f, err := load(t, `
+tools:
+  s: {mcp: {command: x, env: {API_KEY: k1, LANG: C}}, allow: [find]}
+  r: {mcp: {url: "https://mcp.example/mcp", headers: {Authorization: k2}}, allow: [find]}
+agents:
+  - {name: a, model: m, tools: [s, r], allowUntrusted: [s, r]}
+  - {name: b, backend: {kind: process, command: cat, env: {API_KEY: k3, LANG: C, EMPTY_KEY: ""}}}
+tasks: [{title: T, description: d, assignee: a}]
+`, specfile.Options{})
+	require.NoError(t, err)
+	var got []string
+	for _, w := range f.Warnings {
+		if strings.Contains(w.Message, "the file contains") {
+			got = append(got, w.Message)
+		}
+	}
+	require.Equal(t, []string{
+		`tool "s": mcp: env: the file contains the value of "API_KEY" itself`,
+		`tool "r": mcp: headers: the file contains the value of "Authorization" itself`,
+		`backend.env: the file contains the value of "API_KEY" itself`,
+	}, got)
 }

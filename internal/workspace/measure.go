@@ -14,7 +14,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 )
 
@@ -91,7 +90,7 @@ func (m *measurement) walk(dir string, depth int) error {
 	if depth > maxDepth {
 		return &LimitError{fmt.Sprintf("folders are nested more than %d deep; remove %q", maxDepth, firstOf(dir))}
 	}
-	d, err := m.folder.OpenFile(dir, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	d, _, err := OpenFile(m.folder.Root, dir, os.O_RDONLY, 0)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil // it was removed meanwhile
@@ -214,14 +213,11 @@ func isSame(a, b fs.FileInfo) bool {
 
 // sum returns the digest of the content of a file, of which it reads at most so many bytes.
 func (f *Folder) sum(name string, size int64) (sum [sha256.Size]byte, err error) {
-	in, err := f.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // it may have become a named pipe
+	in, _, err := OpenFile(f.Root, name, os.O_RDONLY, 0)
 	if err != nil {
 		return sum, err
 	}
 	defer in.Close()
-	if info, err := in.Stat(); err != nil || !info.Mode().IsRegular() {
-		return sum, fmt.Errorf("%q was replaced while it was read", name)
-	}
 	h := sha256.New()
 	if _, err := io.Copy(h, io.LimitReader(in, size)); err != nil {
 		return sum, err

@@ -273,6 +273,33 @@ func TestMeasureWhileFilesAreSwapped(t *testing.T) {
 	swapper.Wait()
 }
 
+// A named pipe, also one that has a writer, is refused at once.
+func TestPipesAreNotOpened(t *testing.T) {
+	t.Parallel()
+	f := made(t)
+	pipe := filepath.Join(f.Name(), "pipe")
+	require.NoError(t, syscall.Mkfifo(pipe, 0o600))
+	opened := make(chan error, 1)
+	open := func() {
+		_, err := workspace.FS(f.Root).Open("pipe")
+		opened <- err
+	}
+	go open()
+	select {
+	case err := <-opened:
+		require.EqualError(t, err, "open pipe: not a regular file")
+	case <-time.After(10 * time.Second):
+		t.Fatal("it waits for a writer")
+	}
+	both, err := os.OpenFile(pipe, os.O_RDWR, 0)
+	require.NoError(t, err)
+	defer both.Close()
+	open()
+	require.EqualError(t, <-opened, "open pipe: not a regular file")
+	_, _, err = workspace.OpenFile(f.Root, "pipe", os.O_WRONLY|os.O_TRUNC, 0)
+	require.EqualError(t, err, "open pipe: not a regular file")
+}
+
 func TestOpenRefusesForeignFolders(t *testing.T) {
 	t.Parallel()
 	parent := filepath.Join(t.TempDir(), "run")

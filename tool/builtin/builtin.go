@@ -22,10 +22,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"unicode/utf8"
 
 	"github.com/runteam/runteam/internal/process"
+	"github.com/runteam/runteam/internal/workspace"
 	"github.com/runteam/runteam/tool"
 )
 
@@ -151,22 +151,15 @@ func writable(root *os.Root, name string) (string, error) {
 	return name, err
 }
 
-// openFile opens a regular file for reading. It does not wait for a writer of a named pipe.
+// openFile opens a regular file for reading.
 func openFile(root *os.Root, name string) (*os.File, error) {
-	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	f, info, err := workspace.OpenFile(root, name, os.O_RDONLY, 0)
 	if err != nil {
 		return nil, plain(err)
 	}
-	switch info, err := f.Stat(); {
-	case err != nil:
-		f.Close()
-		return nil, plain(err)
-	case info.IsDir():
+	if info.IsDir() {
 		f.Close()
 		return nil, fmt.Errorf("%s: is a folder; list it with glob", name)
-	case !info.Mode().IsRegular():
-		f.Close()
-		return nil, fmt.Errorf("%s: not a regular file", name)
 	}
 	return f, nil
 }

@@ -15,6 +15,8 @@ import (
 	"strings"
 
 	"github.com/bmatcuk/doublestar/v4"
+
+	"github.com/runteam/runteam/internal/workspace"
 )
 
 // Defaults and bounds of searches.
@@ -63,7 +65,7 @@ func walk(ctx context.Context, root *os.Root, dir, pattern string, f func(name s
 	if !doublestar.ValidatePattern(pattern) {
 		return fmt.Errorf("pattern %q: invalid pattern; use a glob such as **/*.go", pattern)
 	}
-	return plain(fs.WalkDir(root.FS(), dir, func(name string, d fs.DirEntry, err error) error {
+	return plain(fs.WalkDir(workspace.FS(root), dir, func(name string, d fs.DirEntry, err error) error {
 		switch {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)

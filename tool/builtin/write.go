@@ -7,7 +7,8 @@ import (
 	"os"
 	"path"
 	"strings"
-	"syscall"
+
+	"github.com/runteam/runteam/internal/workspace"
 )
 
 type writeArguments struct {
@@ -37,7 +38,7 @@ func store(root *os.Root, name, content string) error {
 	if err == nil && !info.Mode().IsRegular() {
 		return fmt.Errorf("%s: not a regular file", name)
 	}
-	f, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC|syscall.O_NONBLOCK, 0o644)
+	f, _, err := workspace.OpenFile(root, name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
 	if err != nil {
 		return plain(err)
 	}

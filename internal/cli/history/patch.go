@@ -143,10 +143,15 @@ func inOneInput(all []taskFiles) bool {
 }
 
 // noteOn says which paths a patch has whose files are not all in one input; empty if the tasks
-// have no inputs that are folders.
+// were given no files.
 func noteOn(all []taskFiles) string {
+	const advice = "; apply the patch to a folder laid out like it, with git apply --directory=FOLDER"
 	var list []string
+	given := false
 	for i := range all {
+		for _, text := range all[i].before {
+			given = given || text != nil
+		}
 		for _, m := range all[i].mounts {
 			what := fmt.Sprintf("input %s is in %s/", m.Input, m.At)
 			if m.At == "." {
@@ -155,12 +160,14 @@ func noteOn(all []taskFiles) string {
 			list = append(list, what)
 		}
 	}
-	if len(list) == 0 {
-		return ""
+	switch {
+	case len(list) > 0:
+		slices.Sort(list)
+		return "not all files are in one input, so the paths are those of the workspace (" + strings.Join(slices.Compact(list), ", ") + ")" + advice
+	case given:
+		return "the run does not say which input the files are from, so the paths are those of the workspace" + advice
 	}
-	slices.Sort(list)
-	return "not all files are in one input, so the paths are those of the workspace (" + strings.Join(slices.Compact(list), ", ") +
-		"); apply the patch to a folder laid out like it, with git apply --directory=FOLDER"
+	return ""
 }
 
 // A storedFolder is the copy of an input that was a folder.

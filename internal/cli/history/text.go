@@ -192,7 +192,7 @@ func (t *TaskDocument) write(w io.Writer) {
 		fmt.Fprintln(w, "reasoning: none; its models reported none")
 	}
 	if t.Error != nil && t.Error.Message != "" {
-		fmt.Fprintf(w, "\n%s: %s\n", format.Status(t.Status), format.Indent(format.Readers(t.Error.Message)))
+		fmt.Fprintf(w, "\n%s: %s\n", t.outcome(), format.Indent(format.Readers(t.Error.Message)))
 	}
 	if t.Status == task.Completed {
 		fmt.Fprintf(w, "\n# %s\n\n%s\n", terminal.CleanLine(t.Title), terminal.Clean(t.Result))

@@ -23,6 +23,7 @@ import (
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/flow"
 	"github.com/runteam/runteam/internal/gate"
+	"github.com/runteam/runteam/internal/process"
 	"github.com/runteam/runteam/internal/specfile"
 	"github.com/runteam/runteam/task"
 	"github.com/spf13/cobra"
@@ -246,8 +247,8 @@ func leavesText(to string, fallback []string) string {
 
 // commandTexts say where the prompts of a command can go, by how it runs.
 var commandTexts = map[string]string{
-	"confined":   ", stays in its workspace",
-	"unconfined": ", can leave to the network",
+	process.Confined:   ", stays in its workspace",
+	process.Unconfined: ", can leave to the network",
 }
 
 // writeUnconfined names the commands that are not confined, and says what that means.
@@ -255,7 +256,7 @@ func writeUnconfined(w io.Writer, p *engine.Plan) {
 	var names []string
 	for i := range p.Agents {
 		a := &p.Agents[i]
-		if a.Command == "unconfined" {
+		if a.Command == process.Unconfined {
 			names = append(names, "agent "+terminal.CleanLine(a.Name))
 		}
 		for _, name := range a.Unconfined {

@@ -17,6 +17,7 @@ import (
 	"github.com/runteam/runteam/internal/jsonvalue"
 	"github.com/runteam/runteam/internal/schema"
 	"github.com/runteam/runteam/internal/specfile"
+	"github.com/runteam/runteam/internal/workspace"
 	"github.com/runteam/runteam/tool"
 )
 
@@ -101,17 +102,12 @@ func (d callDocument) write(w io.Writer) {
 func perform(ctx context.Context, t *tool.Tool, arguments json.RawMessage) (tool.Result, error) {
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(t.Timeout, tool.DefaultTimeout))
 	defer cancel()
-	dir, err := os.MkdirTemp("", "runteam-")
+	f, err := workspace.Make("", "runteam-")
 	if err != nil {
 		return tool.Result{}, err
 	}
-	defer os.RemoveAll(dir)
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return tool.Result{}, err
-	}
-	defer root.Close()
+	defer f.Remove() //nolint:errcheck // the result is known
 	shared := &tool.Shared{}
 	defer shared.Close() //nolint:errcheck // the result is known
-	return t.Run(ctx, tool.Call{ID: uuid.NewString(), Arguments: arguments, Workspace: func() (*os.Root, error) { return root, nil }, Shared: shared})
+	return t.Run(ctx, tool.Call{ID: uuid.NewString(), Arguments: arguments, Workspace: func() (*os.Root, error) { return f.Root, nil }, Shared: shared})
 }
