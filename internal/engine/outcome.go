@@ -68,6 +68,9 @@ func (r *results) account(t *TaskResult, a *attempt) {
 	r.addModelWarnings(&a.modelCall)
 	t.Rejected = append(t.Rejected, a.view().rejectedAnswers()...)
 	r.overdrawn = cmp.Or(r.overdrawn, a.broke)
+	if a.conversation != nil {
+		t.Metrics.ToolCalls = append(t.Metrics.ToolCalls, a.toolCalls...)
+	}
 	if a.own || r.priorRun.isStrict() { // it was counted when it was made
 		t.Metrics.Attempts--
 		if t.Metrics.End.IsZero() {
