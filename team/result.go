@@ -76,6 +76,14 @@ type TaskResult struct {
 	Receipts []*prompt.Receipt  // of each attempt, in order
 }
 
+// ToolCallMetrics says of one call of a tool what [event.ToolComplete] says. Arguments and
+// results are as sensitive as prompts and not included; a journal stores them.
+type ToolCallMetrics struct {
+	Tool     string        // its name
+	Duration time.Duration // from the start of the call until its result had passed the gate
+	Failed   bool          // the result is an error
+}
+
 // A TaskError says why a task, or a step of the coordinator, failed. Its fields hold only
 // what the caller is cleared for. For errors.Is and errors.As it wraps the cause as the
 // agent returned it; the gate has not checked the text of that cause, so do not print it.
@@ -123,6 +131,24 @@ func (r *Result) OutputFiles(name string) map[string]string {
 		return nil
 	}
 	return t.OutputFiles
+}
+
+// ToolCalls returns the calls of tools in all attempts of the task with this title, key or ID,
+// in the order of the calls; nil if there were none. Calls that did not reach the tool, or that
+// the end of an attempt cut off, are not among them. In a resumed run the calls of earlier
+// processes come first, and a replay has those of the run that it replays.
+func (r *Result) ToolCalls(name string) (calls []ToolCallMetrics) {
+	if r == nil || r.of == nil {
+		return nil
+	}
+	t, ok := r.of.Task(name)
+	if !ok {
+		return nil
+	}
+	for _, c := range t.Metrics.ToolCalls {
+		calls = append(calls, ToolCallMetrics(c))
+	}
+	return calls
 }
 
 // Workspace returns the folder that [RunOptions].KeepWorkspaces left of the task with this

@@ -106,10 +106,11 @@ func (r *Result) writeTasks(out *jsonWriter) {
 
 // answerOf returns what an agent did in its tasks.
 func answerOf(tasks []*TaskResult) wireAnswer {
-	a := wireAnswer{Success: true, ToolCalls: []string{}}
+	a := wireAnswer{Success: true, ToolCalls: []wireToolCall{}}
 	var shown []string
 	for _, t := range tasks {
 		a.TokenUsage = a.TokenUsage.Add(t.Metrics.Usage)
+		a.ToolCalls = append(a.ToolCalls, t.Metrics.wireCalls()...)
 		if t.Messages != nil {
 			a.Messages = orEmpty(a.Messages)
 		}
@@ -153,15 +154,31 @@ type wireTask struct {
 
 // wireMetrics has times in milliseconds since the epoch, as the original has.
 type wireMetrics struct {
-	StartMs    int64     `json:"startMs"`
-	EndMs      int64     `json:"endMs"`
-	DurationMs int64     `json:"durationMs"`
-	TokenUsage llm.Usage `json:"tokenUsage"`
-	ToolCalls  []string  `json:"toolCalls"`
-	Retries    int       `json:"retries"`
-	Rounded    bool      `json:"rounded,omitempty"` // the tokens are estimates
+	StartMs    int64          `json:"startMs"`
+	EndMs      int64          `json:"endMs"`
+	DurationMs int64          `json:"durationMs"`
+	TokenUsage llm.Usage      `json:"tokenUsage"`
+	ToolCalls  []wireToolCall `json:"toolCalls"`
+	Retries    int            `json:"retries"`
+	Rounded    bool           `json:"rounded,omitempty"` // the tokens are estimates
 
 	Interrupted int `json:"interrupted,omitempty"` // attempts that a crash ended
+}
+
+// wireToolCall is a call of a tool. The name is the one that models see, as in records.
+type wireToolCall struct {
+	Name       string `json:"toolName"`
+	DurationMs int64  `json:"durationMs"`
+	IsError    bool   `json:"isError,omitempty"`
+}
+
+// wireCalls returns a list that is never nil.
+func (m *Metrics) wireCalls() []wireToolCall {
+	calls := make([]wireToolCall, len(m.ToolCalls))
+	for i, c := range m.ToolCalls {
+		calls[i] = wireToolCall{c.Tool, c.Duration.Round(time.Millisecond).Milliseconds(), c.Failed}
+	}
+	return calls
 }
 
 // wireStep is a step of the coordinator.
@@ -188,7 +205,7 @@ func (m *Metrics) wire() *wireMetrics {
 	}
 	return &wireMetrics{
 		StartMs: m.Start.UnixMilli(), EndMs: m.End.UnixMilli(), DurationMs: m.End.Round(0).Sub(m.Start.Round(0)).Round(time.Millisecond).Milliseconds(),
-		TokenUsage: m.Usage, ToolCalls: []string{}, Retries: max(m.Attempts-m.Interrupted-1, 0), Interrupted: m.Interrupted, Rounded: m.Rounded,
+		TokenUsage: m.Usage, ToolCalls: m.wireCalls(), Retries: max(m.Attempts-m.Interrupted-1, 0), Interrupted: m.Interrupted, Rounded: m.Rounded,
 	}
 }
 
@@ -204,7 +221,7 @@ type wireAnswer struct {
 	Success    bool            `json:"success"`
 	Output     string          `json:"output"`
 	TokenUsage llm.Usage       `json:"tokenUsage"`
-	ToolCalls  []string        `json:"toolCalls"`
+	ToolCalls  []wireToolCall  `json:"toolCalls"`
 	Structured json.RawMessage `json:"structured,omitempty"`
 	Truncated  bool            `json:"truncated,omitempty"`
 	Reused     *wireReuse      `json:"reused,omitempty"`
@@ -236,7 +253,7 @@ func reuseOf(run string, saved llm.Usage) *wireReuse {
 }
 
 func (t *TaskResult) answer() wireAnswer {
-	return wireAnswer{Success: t.Status == task.Completed, Output: t.Result, TokenUsage: t.Metrics.Usage, ToolCalls: []string{}, Structured: json.RawMessage(t.Structured), Truncated: t.Truncated, Reused: reuseOf(t.Reused, t.Saved)}
+	return wireAnswer{Success: t.Status == task.Completed, Output: t.Result, TokenUsage: t.Metrics.Usage, ToolCalls: t.Metrics.wireCalls(), Structured: json.RawMessage(t.Structured), Truncated: t.Truncated, Reused: reuseOf(t.Reused, t.Saved)}
 }
 
 func orEmpty[T any](list []T) []T {

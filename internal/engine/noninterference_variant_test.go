@@ -519,7 +519,11 @@ func (s *setting) reads(res *engine.Result) string {
 	out.Tasks, out.Steps = append([]engine.TaskResult(nil), res.Tasks...), append([]engine.Step(nil), res.Steps...)
 	var receipts strings.Builder
 	for i := range out.Tasks {
-		out.Tasks[i].Metrics.Start, out.Tasks[i].Metrics.End = time.Time{}, time.Time{}
+		m := &out.Tasks[i].Metrics
+		m.Start, m.End, m.ToolCalls = time.Time{}, time.Time{}, slices.Clone(m.ToolCalls)
+		for k := range m.ToolCalls {
+			m.ToolCalls[k].Duration = 0
+		}
 		receipts.WriteString(encoded(out.Tasks[i].Receipts) + "\n")
 	}
 	for i := range out.Steps {

@@ -71,6 +71,9 @@ func (r *results) account(t *TaskResult, a *attempt) {
 	if a.err == nil && a.outputs != nil {
 		r.mounts[t.ID] = mountsOf(r, a.sealed)
 	}
+	if a.conversation != nil {
+		t.Metrics.ToolCalls = append(t.Metrics.ToolCalls, a.toolCalls...)
+	}
 	if a.own || r.priorRun.isStrict() { // it was counted when it was made
 		t.Metrics.Attempts--
 		if t.Metrics.End.IsZero() {

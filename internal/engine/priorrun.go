@@ -50,6 +50,7 @@ type priorTask struct {
 	messages    []string // ids of those that it was given last
 	completed   bool     // an answer was taken
 	memory      []task.ID
+	toolResults []*record.AgentCall
 	place       int // of the end of its last attempt in the log, from 1; zero if none ended
 }
 
@@ -137,6 +138,8 @@ func (p *priorRun) takeTool(e *record.Entry) {
 		p.toolCalls[e.ToolCall.Session] = e.ToolCall
 	case e.ToolResult != nil:
 		p.results[e.ToolResult.Session] = e.ToolResult
+		b := p.of(e.ToolResult.Task)
+		b.toolResults = append(b.toolResults, e.ToolResult)
 	default:
 		p.files[e.Files.Session] = e.Files
 	}
@@ -332,5 +335,5 @@ func (b priorTask) metrics() Metrics {
 	if b.end.IsZero() { // it was interrupted at an unknown time
 		b.end = b.start
 	}
-	return Metrics{Start: b.start, End: b.end, Usage: b.usage, Attempts: b.attempts, Interrupted: b.interrupted, Rounded: b.rounded}
+	return Metrics{Start: b.start, End: b.end, Usage: b.usage, Attempts: b.attempts, Interrupted: b.interrupted, Rounded: b.rounded, ToolCalls: b.calledTools()}
 }

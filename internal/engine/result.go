@@ -156,6 +156,11 @@ type Metrics struct {
 	// not see all of the prompts or replies that it is of. A caller who accepts
 	// every label gets exact numbers.
 	Rounded bool
+
+	// ToolCalls are the calls of tools in the attempts that Usage is of, in the order of the
+	// calls, those of earlier processes first. Calls that did not reach a tool, or that were cut
+	// off, are not among them: no event tells the caller how they ended either.
+	ToolCalls []ToolCallMetrics
 }
 
 // A TaskError is why a task failed, or the coordinator's work, in the form

@@ -16,7 +16,6 @@ import (
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/bytesize"
-	"github.com/runteam/runteam/internal/codes"
 	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/jsonvalue"
@@ -37,7 +36,8 @@ type toolAnswer struct {
 	id       string // of the call, in the conversation
 	envelope *envelope.Envelope
 	failed   bool
-	limit    int // bytes that the agent gets; zero means the default
+	limit    int              // bytes that the agent gets; zero means the default
+	made     *ToolCallMetrics // nil if no tool was called in this process
 }
 
 // A toolCall is one call of a tool. The gate decides on its arguments as on context for an
@@ -57,6 +57,7 @@ type toolCall struct {
 func (a *attempt) callTools(ctx context.Context, x *modelCall, said *envelope.Envelope) ([]toolAnswer, error) {
 	calls := x.reply.ToolCalls
 	answers := make([]toolAnswer, len(calls))
+	defer a.countCalls(answers) // also those made before one that fails: nothing runs any more when this returns
 	a.output.Store(0)
 	var group errgroup.Group
 	group.SetLimit(maxParallelCalls)
@@ -144,7 +145,7 @@ func (a *attempt) callTool(ctx context.Context, x *modelCall, said *envelope.Env
 	if err := a.run.recordArguments(ctx, c, true); err != nil {
 		return answer, err
 	}
-	answer.envelope, answer.failed, err = c.perform(ctx, a)
+	err = c.perform(ctx, a, &answer)
 	return answer, err
 }
 
@@ -344,7 +345,7 @@ func (c *toolCall) toolEvent(kind event.Type) event.Event {
 }
 
 // perform calls the tool and takes its result through the gate.
-func (c *toolCall) perform(ctx context.Context, a *attempt) (*envelope.Envelope, bool, error) {
+func (c *toolCall) perform(ctx context.Context, a *attempt, answer *toolAnswer) error {
 	limited, cancel := context.WithTimeoutCause(ctx, cmp.Or(c.tool.Timeout, tool.DefaultTimeout), fmt.Errorf("the tool timed out after %v", cmp.Or(c.tool.Timeout, tool.DefaultTimeout)))
 	defer cancel()
 	arguments, _ := c.sealed[0].Payload().JSON()
@@ -354,7 +355,7 @@ func (c *toolCall) perform(ctx context.Context, a *attempt) (*envelope.Envelope,
 		return c.tool.Run(limited, tool.Call{ID: c.id, Arguments: json.RawMessage(arguments), Workspace: files, Shared: shared})
 	})
 	if ctx.Err() != nil {
-		return nil, false, withCause(ctx, ctx.Err())
+		return withCause(ctx, ctx.Err())
 	}
 	if err == nil && limited.Err() != nil {
 		err = context.Cause(limited)
@@ -364,7 +365,7 @@ func (c *toolCall) perform(ctx context.Context, a *attempt) (*envelope.Envelope,
 	}
 	measured, err := c.measureFiles(a, &result)
 	if err != nil {
-		return nil, false, err
+		return err
 	}
 	if a.output.Add(int64(len(result.Text)+len(result.JSON))) > maxTurnOutput {
 		result = tool.Result{Text: fmt.Sprintf("The result was dropped: the results of one turn have more than %d MiB together. Ask for less at once.", maxTurnOutput>>20), IsError: true}
@@ -373,26 +374,13 @@ func (c *toolCall) perform(ctx context.Context, a *attempt) (*envelope.Envelope,
 	if err != nil {
 		result = tool.Result{Text: "The result was withheld: " + refusalOf(err) + ".", IsError: true}
 		if e, err = c.gateResult(&result); err != nil {
-			return nil, false, err
+			return err
 		}
 	}
-	if a.run.bus.live() {
-		ev := c.toolEvent(event.ToolComplete)
-		if ev.Status, ev.Duration = task.Completed, time.Since(began); result.IsError {
-			ev.Status = task.Failed
-		}
-		a.run.bus.emit(ev)
-	}
-	if a.run.ledger != nil {
-		code := ""
-		if result.IsError {
-			code = codes.Tool
-		}
-		x := c.entry(a, e, began, code)
-		x.Files, x.Folder = measured.key, measured.folder
-		a.run.ledger.note(record.Entry{ToolResult: x})
-	}
-	return e, result.IsError, nil
+	answer.envelope, answer.failed = e, result.IsError
+	answer.made = &ToolCallMetrics{Tool: c.tool.Name, Duration: time.Since(began), Failed: result.IsError}
+	c.recordEnd(a, answer, began, measured)
+	return nil
 }
 
 // gateResult makes the envelope of a result.

@@ -49,7 +49,8 @@ type conversation struct {
 	output  atomic.Int64    // bytes that the calls of the turn have returned
 	made    map[string]bool // the IDs of its calls of tools; guarded by mu
 	conversationFiles
-	cachedTurn bool // the first turn is one of an earlier process
+	toolCalls  []ToolCallMetrics // those that this process made, without the turn that is making its calls
+	cachedTurn bool              // the first turn is one of an earlier process
 	loops      loopDetector
 	lowered    int  // how many calls have arguments that a declassifier lowers
 	external   bool // a tool with an external effect that must not be repeated was called
