@@ -100,6 +100,13 @@ type TaskSkipped struct {
 	Cause
 }
 
+// TaskNotNeeded (task_not_needed) says that a task will not run, since its condition, or that of
+// a task before it, does not hold. It is no failure.
+type TaskNotNeeded struct {
+	Message string // why
+	Cause
+}
+
 // TaskFailed (error) says that a task failed, because of its own error or of
 // another task.
 type TaskFailed struct {

@@ -35,6 +35,8 @@ func dataOf(e *event.Event) any {
 		return TaskComplete{Bytes: e.Bytes, Work: workOf(e)}
 	case event.TaskSkipped:
 		return TaskSkipped{problem, cause}
+	case event.TaskNotNeeded:
+		return TaskNotNeeded{problem.Message, cause}
 	case event.Error:
 		return TaskFailed{problem, cause}
 	case event.AllComplete:

@@ -18,4 +18,5 @@ const (
 	Arguments  SourceKind = "arguments"  // of a call of a tool, which reads them
 	ToolResult SourceKind = "toolResult" // what a tool returned
 	Files      SourceKind = "files"      // the output files of a task
+	Condition  SourceKind = "condition"  // what the condition of a task compares
 )

@@ -54,7 +54,7 @@ func checkSealed(s *gate.Sealed, in *place, b *brief.Brief) error {
 }
 
 // statuses are those that a task can have.
-var statuses = []task.Status{task.Pending, task.Blocked, task.InProgress, task.Completed, task.Failed, task.Skipped}
+var statuses = []task.Status{task.Pending, task.Blocked, task.InProgress, task.Completed, task.Failed, task.Skipped, task.NotNeeded}
 
 func fault(s *gate.Sealed, in *place, b *brief.Brief) error {
 	if err := s.For(&b.Contract); err != nil {

@@ -190,7 +190,7 @@ func (q *Queue) IsComplete() bool { return q.q.IsComplete() }
 // Progress returns how many tasks have each status.
 func (q *Queue) Progress() map[task.Status]int {
 	counts := map[task.Status]int{}
-	for _, s := range [...]task.Status{task.Pending, task.Blocked, task.InProgress, task.Completed, task.Failed, task.Skipped} {
+	for _, s := range [...]task.Status{task.Pending, task.Blocked, task.InProgress, task.Completed, task.Failed, task.Skipped, task.NotNeeded} {
 		counts[s] = q.q.Count(s)
 	}
 	return counts
@@ -198,7 +198,7 @@ func (q *Queue) Progress() map[task.Status]int {
 
 // On calls fn for every event of one kind from now on, with the task as it stood then.
 // The returned function cancels the subscription. The events are "task:ready",
-// "task:complete", "task:failed", "task:skipped", and "all:complete", which comes once,
+// "task:complete", "task:failed", "task:skipped", "task:not_needed", and "all:complete", which comes once,
 // with an empty task, when the last task has ended; adding a task that has not ended makes
 // it possible again.
 //

@@ -66,7 +66,7 @@ func TestTransitionsAndResults(t *testing.T) {
 	var q queue.Queue
 	require.NoError(t, q.Add(one("b", "", "a")))
 	require.Equal(t, map[task.Status]int{
-		task.Pending: 0, task.Blocked: 1, task.InProgress: 0, task.Completed: 0, task.Failed: 0, task.Skipped: 0,
+		task.Pending: 0, task.Blocked: 1, task.InProgress: 0, task.Completed: 0, task.Failed: 0, task.Skipped: 0, task.NotNeeded: 0,
 	}, q.Progress())
 	require.NoError(t, q.Add(one("a", "")))
 	require.ErrorIs(t, q.Complete("a", nil, at), queue.ErrTransition)

@@ -23,6 +23,8 @@ type wire struct {
 	Status            Status           `json:"status,omitempty"`
 	Assignee          string           `json:"assignee,omitempty"`
 	DependsOn         []wireDependency `json:"dependsOn,omitempty"`
+	When              *Condition       `json:"when,omitempty"`
+	Reads             int              `json:"reads,omitempty"`
 	DependencyPayload Payload          `json:"dependencyPayload,omitempty"`
 	MemoryScope       MemoryScope      `json:"memoryScope,omitempty"`
 	MaxRetries        int              `json:"maxRetries,omitempty"`
@@ -72,18 +74,19 @@ type wirePosition struct {
 
 // A wireDependency is an id alone, or an object when there is more to say.
 type wireDependency struct {
-	Task     string  `json:"task"`
-	As       Payload `json:"as,omitempty"`
-	Need     []Path  `json:"need,omitzero"`
-	Optional bool    `json:"optional,omitempty"`
-	Files    []Path  `json:"files,omitempty"`
+	Task     string   `json:"task"`
+	As       Payload  `json:"as,omitempty"`
+	OneOf    []string `json:"oneOf,omitempty"`
+	Need     []Path   `json:"need,omitzero"`
+	Optional bool     `json:"optional,omitempty"`
+	Files    []Path   `json:"files,omitempty"`
 
 	MaxContextBytes int `json:"maxContextBytes,omitempty"`
 }
 
 // MarshalJSON writes the id alone when the rest is empty.
 func (d wireDependency) MarshalJSON() ([]byte, error) {
-	if d.As == "" && !d.Optional && d.Need == nil && d.MaxContextBytes == 0 && len(d.Files) == 0 {
+	if d.As == "" && !d.Optional && d.Need == nil && d.MaxContextBytes == 0 && len(d.Files) == 0 && len(d.OneOf) == 0 {
 		return json.Marshal(d.Task)
 	}
 	type plain wireDependency
@@ -169,7 +172,7 @@ func (m *millis) UnmarshalJSON(data []byte) error {
 func (t Task) MarshalJSON() ([]byte, error) {
 	w := wire{
 		ID: t.ID, Title: t.Title, Description: t.Description, Status: t.Status, Assignee: t.Assignee,
-		MaxRetries: t.MaxRetries, Role: t.Role, Metadata: t.Metadata,
+		When: t.When, Reads: t.Reads, MaxRetries: t.MaxRetries, Role: t.Role, Metadata: t.Metadata,
 		CreatedAt: t.CreatedAt.UTC(), UpdatedAt: t.UpdatedAt.UTC(),
 		wireOwn: wireOwn{
 			Key: t.Key, Tools: t.Tools, Classification: t.Classification, RequiredTags: t.RequiredTags, OutputSchema: t.OutputSchema, OutputFiles: t.OutputFiles,
@@ -232,8 +235,8 @@ func (t *Task) UnmarshalJSON(data []byte) error {
 	if err := json.Unmarshal(data, &w); err != nil {
 		return fmt.Errorf("read task: %w", err)
 	}
-	*t = Task{ID: w.ID, Status: w.Status, CreatedAt: w.CreatedAt, UpdatedAt: w.UpdatedAt, Spec: Spec{
-		Key: w.Key, Title: w.Title, Description: w.Description, Assignee: w.Assignee, Tools: w.Tools,
+	*t = Task{ID: w.ID, Reads: min(max(w.Reads, 0), len(w.DependsOn)), Status: w.Status, CreatedAt: w.CreatedAt, UpdatedAt: w.UpdatedAt, Spec: Spec{
+		Key: w.Key, Title: w.Title, Description: w.Description, Assignee: w.Assignee, When: w.When, Tools: w.Tools,
 		MemoryScope: w.MemoryScope, Classification: w.Classification, RequiredTags: w.RequiredTags,
 		OutputSchema: w.OutputSchema, OutputFiles: w.OutputFiles, TTL: time.Duration(w.TTL),
 		MaxRetries: max(w.MaxRetries, 0), RetryDelay: defaultRetryDelay, RetryBackoff: defaultRetryBackoff,

@@ -51,6 +51,15 @@ func (l *linker) link(i, j, k int, optional bool) bool {
 	return false
 }
 
+// read makes task i wait for task j, whose result its condition compares.
+func (l *linker) read(i, j int) bool {
+	if i == j {
+		return false
+	}
+	l.dag.EdgeAgain(j)
+	return true
+}
+
 // finish names the cycles, and returns the graph unless anything was found.
 func (l *linker) finish() (*dag.Graph, error) {
 	g := l.dag.Build()
@@ -94,7 +103,9 @@ func link(tasks []Task) (*dag.Graph, error) {
 		t := &tasks[i]
 		for k, d := range t.DependsOn {
 			if j, ok := index[ID(d.Task)]; ok {
-				l.link(i, j, k, d.Optional)
+				if k < len(t.DependsOn)-t.Reads || !l.read(i, j) {
+					l.link(i, j, k, d.Optional || len(d.OneOf) > 0)
+				}
 				continue
 			}
 			l.found.add(i, Problem{

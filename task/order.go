@@ -13,6 +13,9 @@ func New(spec Spec, at time.Time) (Task, error) {
 		t.ID = NewID(spec.Title)
 	}
 	fill(&t, &spec, at, 0, found)
+	if t.When != nil {
+		found.add(0, Problem{Pointer: pointer(0, "when"), Subject: subject(0, t.Title), Message: "when: a task that is made alone has no condition", Hint: "resolve all tasks together", Err: ErrInvalid})
+	}
 	seen := make(map[ID]bool, len(spec.DependsOn))
 	for k, ref := range spec.DependsOn {
 		id, p, bad := directRef(&t, k, ref, seen)

@@ -18,7 +18,7 @@ import (
 func Resolve(specs []Spec, at time.Time) ([]Task, error) {
 	links := 0
 	for i := range specs {
-		links += len(specs[i].DependsOn)
+		links += linksOf(&specs[i])
 	}
 	r := &resolver{
 		specs:  specs,
@@ -136,6 +136,10 @@ func (r *resolver) link(l *linker, links int) {
 		start := len(slab)
 		for k := range r.specs[i].DependsOn {
 			ref := &r.specs[i].DependsOn[k]
+			if len(ref.OneOf) > 0 {
+				slab = r.alternatives(l, slab, i, k)
+				continue
+			}
 			j, p := r.find(ref.Task)
 			if p.Err != nil {
 				p.Pointer, p.Subject = pointer(i, "dependsOn", k), subject(i, r.tasks[i].Title)
@@ -150,6 +154,9 @@ func (r *resolver) link(l *linker, links int) {
 				r.found.add(i, badPayload(&r.tasks[i], i, k, ref.As))
 			}
 			slab = append(slab, resolved(ref, r.tasks[j].ID, r.specs[i].NeedToKnow))
+		}
+		if r.specs[i].When != nil {
+			slab = r.condition(l, slab, i)
 		}
 		if len(slab) > start {
 			r.tasks[i].DependsOn = slab[start:len(slab):len(slab)]

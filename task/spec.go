@@ -18,7 +18,13 @@ type Spec struct {
 	Requires    *Requires // what its agent must have, chosen or named; nil means nothing
 
 	DependsOn []Ref // tasks whose results it is granted; it starts when all of them have ended
-	Uses      []Use // named inputs that it is granted
+
+	// When says whether it runs; nil means that it does. A task that does not run ends as
+	// [NotNeeded], and so does what depends on it, unless the dependency is optional or has
+	// alternatives.
+	When *Condition
+
+	Uses []Use // named inputs that it is granted
 
 	// Tools are names of tools of its agent: those that it may call. Nil means all of them, and
 	// an empty list none.
@@ -84,8 +90,14 @@ const NoDelay time.Duration = -1
 type Ref struct {
 	// Task names the other task. In a Spec it is a title (letter case and surrounding
 	// spaces do not matter), a key or an ID; in a Task it is the ID.
-	Task     string
-	As       Payload
+	Task string
+	As   Payload
+
+	// OneOf names alternatives, in place of Task: the result of the first of them that completed
+	// is granted. It is for tasks of which one runs, by their conditions. In a Task, there is a
+	// Ref for each alternative, one after the other, and OneOf has the IDs of all.
+	OneOf []string
+
 	Need     []Path // parts of the result that are granted; nil means the task's NeedToKnow, else the whole; an empty list nothing
 	Optional bool   // the dependent runs even if the result is missing or withheld
 

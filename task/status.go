@@ -1,7 +1,9 @@
 package task
 
-// Terminal reports whether s is final: completed, failed or skipped.
-func (s Status) Terminal() bool { return s == Completed || s == Failed || s == Skipped }
+// Terminal reports whether s is final: completed, failed, skipped or not needed.
+func (s Status) Terminal() bool {
+	return s == Completed || s == Failed || s == Skipped || s == NotNeeded
+}
 
 // valid reports whether s is a status.
 func (s Status) valid() bool {

@@ -28,6 +28,7 @@ const Whole Path = ""
 type Task struct {
 	ID ID
 	Spec
+	Reads     int // how many of DependsOn, at its end, are read by When alone, and are in no prompt
 	Status    Status
 	CreatedAt time.Time
 	UpdatedAt time.Time
@@ -48,7 +49,7 @@ type Use struct {
 // Status is the state of a task. The empty string is not a status.
 type Status string
 
-// The statuses. Completed, Failed and Skipped are terminal.
+// The statuses. Completed, Failed, Skipped and NotNeeded are terminal.
 const (
 	Pending    Status = "pending"     // may run
 	Blocked    Status = "blocked"     // waiting for its dependencies
@@ -56,6 +57,7 @@ const (
 	Completed  Status = "completed"
 	Failed     Status = "failed"
 	Skipped    Status = "skipped"
+	NotNeeded  Status = "not_needed" // its condition does not hold, or that of a task before it
 )
 
 // Payload says in which form a dependency is delivered. The zero value means Output.

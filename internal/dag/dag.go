@@ -111,6 +111,12 @@ func (b *Builder) Edge(j int, optional bool) bool {
 	return true
 }
 
+// EdgeAgain makes the current node depend on node j, also if it does so already.
+func (b *Builder) EdgeAgain(j int) {
+	b.seen[j] = 0
+	b.Edge(j, false)
+}
+
 // Next ends the edges of the current node.
 func (b *Builder) Next() { b.g.upStart = append(b.g.upStart, int32(len(b.g.up))) }
 

@@ -24,6 +24,9 @@ type attempt struct {
 	index         int
 	member        int
 	known         doneSet       // the tasks whose results a task of scope all may find in memory; nil for any other
+	dependencies  int           // among the offers: results, then output files
+	filesOffered  int           //
+	unreadable    error         // why its condition could not be read; nil if it was
 	granted       int           // how many offers there are before those of the memory
 	messageCount  int           // among the offers, behind all that the task itself is granted
 	given         filetree.Tree // the files that it is granted, at their paths in the workspace
@@ -45,7 +48,7 @@ func (r *results) gather(a *attempt, i int) {
 	}
 	a.index, a.number, a.member, a.task = i, r.priorRun.counted(t.ID).number+r.tries(i)+1, int(p.Members[i]), t
 	a.does, a.caps, a.schema, a.bound = r.team.Config.Agents[a.member].Agent, &r.team.Capabilities[a.member], p.Schemas[i], p.Labels[i]
-	a.tools, a.least = p.Tools(i), p.ToolLabel(i)
+	a.tools, a.least = p.Tools(i), p.ToolLabel(i).Join(p.Branches.Of(i))
 	a.declassified, a.limits = p.Declassified(i), r.team.MemberLimits(a.member)
 	if a.planned {
 		a.offers = append(a.offers, r.instruction(i))
@@ -62,16 +65,11 @@ func (r *results) gather(a *attempt, i int) {
 		}
 		a.offers = append(a.offers, o)
 	}
-	for j, up := range p.Graph.Upstream(i) {
-		d, from := &t.DependsOn[j], p.Graph.Task(int(up))
-		a.grants = append(a.grants, p.DependencyGrant(i, j, int(up)))
-		result, _ := r.queue.Result(int(up))
-		a.offers = append(a.offers, gate.Offer{
-			Source: gate.Source{Kind: handoff.Dependency, Name: string(d.Task)}, Title: from.Title, Assignee: from.Assignee,
-			Status: r.queue.Status(int(up)), Envelope: result, As: d.As, Optional: d.Optional,
-		})
-	}
+	r.branches.offerDependencies(a, i)
 	offerFiles(a, r, i)
+	if t.Reads > 0 {
+		r.branches.offerCondition(a, i)
+	}
 	if t.MemoryScope == task.ScopeAll {
 		a.known = r.completed(i)
 	} else { // a task that reads the store may take long, so its decisions do not hold up the batch
@@ -122,6 +120,9 @@ func (r *results) instructionGrant(i int) gate.Grant {
 
 // open takes the context through the gate and builds the prompt.
 func (a *attempt) open(ctx context.Context) (prompt.Prompt, error) {
+	if a.unreadable != nil {
+		return prompt.Prompt{}, a.unreadable
+	}
 	a.granted = len(a.offers) // without the memory, which only now is looked up
 	if a.known != nil {
 		memory, err := a.readMemory(ctx)
@@ -158,8 +159,8 @@ func (a *attempt) brief(sealed []gate.Sealed) brief.Brief {
 		b.Instruction, rest = &rest[0], rest[1:]
 	}
 	b.Inputs, rest = rest[:len(t.Uses)], rest[len(t.Uses):]
-	b.Dependencies, rest = rest[:len(t.DependsOn)], rest[len(t.DependsOn):]
-	b.Files = rest[:filesOf(t)]
+	b.Dependencies, rest = rest[:a.dependencies], rest[a.dependencies:]
+	b.Files = rest[:a.filesOffered]
 	b.Messages, b.Memory = a.messagesIn(sealed), digest(sealed[a.granted:])
 	return b
 }

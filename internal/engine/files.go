@@ -31,24 +31,16 @@ var ErrFilesConflict = errors.New("the files of the task conflict")
 // maxOutputFiles bounds the texts of the output files of a task, in bytes.
 const maxOutputFiles = 4 << 20
 
-// filesOf returns how many dependencies of a task grant it files.
-func filesOf(t *task.Task) (n int) {
-	for i := range t.DependsOn {
-		if len(t.DependsOn[i].Files) > 0 {
-			n++
-		}
-	}
-	return n
-}
-
 // offerFiles offers an attempt at task i the output files of its dependencies.
 func offerFiles(a *attempt, r *results, i int) {
-	t := r.plan.Graph.Task(i)
-	for j, up := range r.plan.Graph.Upstream(i) {
+	t, ups := r.plan.Graph.Task(i), r.plan.Graph.Upstream(i)
+	for j := range r.branches.granted(i) {
+		up := ups[j]
 		d, from := &t.DependsOn[j], r.plan.Graph.Task(int(up))
 		if len(d.Files) == 0 {
 			continue
 		}
+		a.filesOffered++
 		a.grants = append(a.grants, r.plan.FilesGrant(i, j))
 		a.offers = append(a.offers, gate.Offer{
 			Source: gate.Source{Kind: handoff.Files, Name: string(d.Task)}, Title: from.Title, Assignee: from.Assignee,

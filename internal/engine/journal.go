@@ -74,7 +74,7 @@ func (r *run) ending(res *Result) record.Entry {
 	for i := range res.Tasks {
 		t := &res.Tasks[i]
 		e := record.TaskEnd{Task: t.ID, Title: t.Title, Agent: t.Assignee, Status: t.Status, Attempts: t.Metrics.Attempts}
-		if t.Status == task.Failed || t.Status == task.Skipped {
+		if t.Status == task.Failed || t.Status == task.Skipped || t.Status == task.NotNeeded {
 			e.Reason = t.Result
 		}
 		if t.Error != nil {

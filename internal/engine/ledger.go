@@ -218,7 +218,7 @@ func (l *ledger) committed(b *batch, err error) {
 // it says how the run ended, and nothing of a result.
 func isEmittedUnstored(t event.Type) bool {
 	switch t {
-	case event.TaskSkipped, event.Error, event.Warning, event.AllComplete, event.RunComplete:
+	case event.TaskSkipped, event.TaskNotNeeded, event.Error, event.Warning, event.AllComplete, event.RunComplete:
 		return true
 	}
 	return false

@@ -7,7 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/bytesize"
 	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/gate"
@@ -94,9 +93,9 @@ func (r *recorder) delivered(d *gate.Decision, session string, now time.Time) er
 	}
 	r.ledger.note(record.Entry{Record: &rec})
 	if r.bus.live() {
-		r.bus.emit(event.Event{Type: event.Handed, Task: d.Task, Agent: handoff.User, Handoff: &h})
+		r.bus.emit(event.Event{Type: event.Handed, Task: d.Task, Agent: d.To, Handoff: &h})
 		for _, e := range d.Entries {
-			r.bus.emit(event.Event{Type: uses[e.Use], Task: d.Task, Agent: handoff.User, From: d.From, Problem: event.Problem{Code: e.Name}})
+			r.bus.emit(event.Event{Type: uses[e.Use], Task: d.Task, Agent: d.To, From: d.From, Problem: event.Problem{Code: e.Name}})
 		}
 	}
 	return nil

@@ -11,13 +11,14 @@ import (
 // results has, for each task of a run, what it is granted and what its result is.
 type results struct {
 	*runScope
-	plan    *plan.Plan
-	queue   *readyqueue.Queue
-	tasks   []TaskResult               // empty until [results.prepare]
-	faults  []*envelope.Envelope       // of each task, why it failed by itself
-	planned []*envelope.Envelope       // of each task, its description if a coordinator wrote it; nil if none did
-	mounts  map[task.ID][]record.Mount // of each task with output files: the inputs in its workspace
-	batch   *batch                     // what becomes durable together with the result of the attempt that has just ended
+	plan     *plan.Plan
+	queue    *readyqueue.Queue
+	tasks    []TaskResult               // empty until [results.prepare]
+	faults   []*envelope.Envelope       // of each task, why it failed by itself
+	planned  []*envelope.Envelope       // of each task, its description if a coordinator wrote it; nil if none did
+	mounts   map[task.ID][]record.Mount // of each task with output files: the inputs in its workspace
+	branches *brancher
+	batch    *batch // what becomes durable together with the result of the attempt that has just ended
 }
 
 // newResults prepares the run of a plan.
@@ -26,6 +27,7 @@ func newResults(scope *runScope, p *plan.Plan) (*results, error) {
 		runScope: scope, plan: p, queue: readyqueue.New(p.Graph),
 		faults: make([]*envelope.Envelope, p.Graph.Len()), mounts: map[task.ID][]record.Mount{},
 	}
+	r.branches = &brancher{results: r, decided: map[int]error{}}
 	var err error
 	if r.planned, err = r.plannedTexts(); err != nil {
 		return nil, err

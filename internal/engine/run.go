@@ -286,8 +286,11 @@ func (r *results) prepare() {
 				r.ready(*g.Task(i))
 			}
 		}
-		r.queue.On(readyqueue.Ready, r.ready)
 	}
+	if r.bus.live() || r.plan.Branches != nil {
+		r.queue.On(readyqueue.Ready, r.branches.becameReady)
+	}
+	r.queue.On(readyqueue.NotNeeded, func(t task.Task) { r.cascaded(t, event.TaskNotNeeded) })
 	r.queue.On(readyqueue.Failed, func(t task.Task) { r.cascaded(t, event.Error) })
 	r.queue.On(readyqueue.Skipped, func(t task.Task) { r.cascaded(t, event.TaskSkipped) })
 }

@@ -35,7 +35,7 @@ func (r *run) result(ctx context.Context) *Result {
 		if t.Error != nil {
 			res.Errors = append(res.Errors, *t.Error)
 		}
-		if t.Status != task.Completed && !r.plansOnly {
+		if t.Status != task.Completed && t.Status != task.NotNeeded && !r.plansOnly {
 			res.Status = StatusError
 		}
 	}

@@ -105,6 +105,7 @@ func (s *scheduler) advance(ctx context.Context, ended *attempt) (next *attempt)
 		must(r.queue.Requeue(i, time.Now()))
 	}
 	if ctx.Err() == nil && !r.stopped() { // nothing starts after a cancel
+		r.branches.decide(ctx)
 		s.fill(ctx)
 		s.prefetch()
 	} else {

@@ -419,6 +419,8 @@ func (d *Decision) withholdAbsent(s task.Status) {
 		why = ReasonFailed
 	case task.Skipped:
 		why = ReasonSkipped
+	case task.NotNeeded:
+		why = ReasonNotNeeded
 	}
 	d.withhold(RuleStatus, why, "it has no result, its status is "+string(s))
 }

@@ -26,6 +26,7 @@ const (
 	ReasonMinimal   = "minimal"
 	ReasonFailed    = "failed"
 	ReasonSkipped   = "skipped"
+	ReasonNotNeeded = "not needed"
 )
 
 // The values of [handoff.Translation].Recast.

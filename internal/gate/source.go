@@ -51,6 +51,7 @@ func Instructs(s Source, from string) bool {
 const (
 	RuleDependsOn handoff.Rule = "dependsOn"   // a dependency
 	RuleUses      handoff.Rule = "uses"        // a named input
+	RuleWhen      handoff.Rule = "when"        // the condition of the task compares it
 	RuleResult    handoff.Rule = "result"      // the reader asked for the run
 	RuleMemory    handoff.Rule = "memoryScope" // the task reads shared memory
 	RuleMessage   handoff.Rule = "message"     // the reader was written to
@@ -66,6 +67,6 @@ const (
 // granted names what lets each kind of context through. For a kind that is not in it,
 // that is [RuleGrant].
 var granted = map[handoff.SourceKind]handoff.Rule{
-	handoff.Dependency: RuleDependsOn, handoff.Input: RuleUses, handoff.Memory: RuleMemory, handoff.Message: RuleMessage,
+	handoff.Dependency: RuleDependsOn, handoff.Condition: RuleWhen, handoff.Input: RuleUses, handoff.Memory: RuleMemory, handoff.Message: RuleMessage,
 	handoff.Goal: RuleGoal, handoff.Roster: RuleRoster, handoff.Plan: RulePlan, handoff.Fault: RuleFault, handoff.Digest: RuleDigested, handoff.Draft: RuleDraft, handoff.Arguments: RuleTools, handoff.ToolResult: RuleTools, handoff.Files: RuleFiles, Reasoning: RuleResult,
 }

@@ -47,7 +47,12 @@ func New(tasks []task.Task) (*Graph, error) {
 		for k := range tasks[i].DependsOn {
 			d := &tasks[i].DependsOn[k]
 			j, ok := g.index[task.ID(d.Task)]
-			if !ok || int(j) == i || !b.Edge(int(j), d.Optional) {
+			switch reads := k >= len(tasks[i].DependsOn)-tasks[i].Reads; {
+			case !ok || int(j) == i:
+				return nil, task.Validate(tasks)
+			case reads:
+				b.EdgeAgain(int(j))
+			case !b.Edge(int(j), d.Optional || len(d.OneOf) > 0):
 				return nil, task.Validate(tasks)
 			}
 		}

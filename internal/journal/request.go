@@ -76,12 +76,12 @@ func parseTaskCounts(text string) (n Counts, o record.Outcomes, err error) {
 	if err := json.Unmarshal([]byte(text), &n); err != nil {
 		return nil, o, err
 	}
-	o = record.Outcomes{Completed: n[task.Completed], Cancelled: n[countCancelled], NotRun: n[task.Skipped]}
+	o = record.Outcomes{Completed: n[task.Completed], Cancelled: n[countCancelled], NotRun: n[task.Skipped], NotNeeded: n[task.NotNeeded]}
 	if notRun, known := n[countNotRun]; known {
 		o.NotRun = notRun
 	}
 	delete(n, countCancelled)
 	delete(n, countNotRun)
-	o.Failed = n.total() - o.Completed - o.Cancelled - o.NotRun
+	o.Failed = n.total() - o.Completed - o.Cancelled - o.NotRun - o.NotNeeded
 	return n, o, nil
 }

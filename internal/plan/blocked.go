@@ -122,7 +122,7 @@ func (c *labelCheck) root(i int) root {
 			return root{task: -1, input: c.plan.Graph.Task(i).Uses[by.n].Name}
 		case handoff.Message:
 			return root{task: -1, from: c.options.Messages[by.n].From}
-		case handoff.Dependency, handoff.Files:
+		case handoff.Dependency, handoff.Files, handoff.Condition:
 			i = int(c.plan.Graph.Upstream(i)[by.n])
 		default:
 			return root{task: i}

@@ -86,7 +86,7 @@ func (c *pathCheck) checkFilesGrants(i int) {
 		}
 		gets = true
 		up := c.plan.Graph.Task(int(c.plan.Graph.Upstream(i)[j]))
-		at := func() subject { return c.task(i).at("dependsOn", j) }
+		at := func() subject { return dependency(c.checker, i, j) }
 		if len(up.OutputFiles) == 0 {
 			at().report(fmt.Sprintf("task %q has no output files", up.Title), "list them in outputFiles of that task", task.ErrInvalid)
 			continue

@@ -39,6 +39,7 @@ func (c *checker) checkFlow() *loweringCheck {
 		labels.checkRefusals(i, parts)
 	})
 	labels.reportBlocked()
+	branchCheck{c}.checkBranches()
 	lowering.checkLoweredOutside()
 	(&idleCheck{c}).checkIdle()
 	c.checkReaders()
@@ -89,12 +90,13 @@ func (c *labelCheck) propagate(visit func(i int, parts []delivery)) {
 			if parts[k].counts() {
 				level = level.Join(parts[k].Classification)
 			}
-			if !parts[k].Optional {
+			if !parts[k].Optional && !parts[k].other {
 				least = least.Join(parts[k].least)
 			}
 		}
-		p.Labels[i], p.least[i] = level, least
-		c.raised[i] = raiser(level, own, parts)
+		branch := c.propagateBranch(i, parts)
+		p.Labels[i], p.least[i] = level.Join(branch), least.Join(branch)
+		c.raised[i] = c.branchRaiser(i, raiser(p.Labels[i], own, parts))
 		if visit != nil {
 			visit(i, parts)
 		}
@@ -116,6 +118,7 @@ type delivery struct {
 	gate.Part                      // with the highest label that it can be delivered with
 	least     label.Classification // the lowest label that it can be delivered with
 	crossing  gate.Admission       // at the highest label that it can have
+	other     bool                 // an alternative, in whose place another may be delivered
 	plain     bool                 // at some label, it is delivered without a declassifier
 }
 
@@ -162,7 +165,12 @@ func (p *Plan) deliveries(list []delivery, i int) []delivery {
 		add(handoff.Input, j, handoff.User, level, level, false)
 	}
 	for j, up := range p.Graph.Upstream(i) {
-		add(handoff.Dependency, j, p.Graph.Task(int(up)).Assignee, p.least[up], p.Labels[up], t.DependsOn[j].Optional)
+		kind := handoff.Dependency
+		if isRead(p.Graph.Task(i), j) {
+			kind = handoff.Condition
+		}
+		add(kind, j, p.Graph.Task(int(up)).Assignee, p.least[up], p.Labels[up], t.DependsOn[j].Optional)
+		list[len(list)-1].other = len(t.DependsOn[j].OneOf) > 0
 		if len(t.DependsOn[j].Files) > 0 {
 			add(handoff.Files, j, p.Graph.Task(int(up)).Assignee, p.least[up], p.Labels[up], t.DependsOn[j].Optional)
 		}
@@ -181,7 +189,7 @@ func (p *Plan) grantOf(i int, a *delivery) (g gate.Grant, need []task.Path) {
 	switch a.part.kind {
 	case handoff.Input:
 		return p.InputGrant(i, n), t.Uses[n].Need
-	case handoff.Dependency:
+	case handoff.Dependency, handoff.Condition:
 		return p.DependencyGrant(i, n, int(p.Graph.Upstream(i)[n])), t.DependsOn[n].Need
 	case handoff.Files:
 		return p.FilesGrant(i, n), t.DependsOn[n].Files

@@ -49,6 +49,7 @@ func (b *flowBuilder) build() *flow.Graph {
 	b.readers()
 	b.sources()
 	b.tasks()
+	b.addBranches()
 	b.addMemory()
 	b.addUnknown()
 	b.addDescriptions()
@@ -186,6 +187,8 @@ func (b *flowBuilder) tasks() {
 			case handoff.Files:
 				b.filesEdge(i, n, a)
 				continue
+			case handoff.Condition:
+				source, structured = b.results+int(p.Graph.Upstream(i)[n]), true
 			}
 			grant, need := p.grantOf(i, a)
 			b.edge(source, i, &grant, need, *a, structured)

@@ -47,7 +47,7 @@ func (c *pathCheck) checkDependencyGrant(i, j int) {
 	if d.Need == nil && grant.Terms == nil {
 		return // the whole result is delivered, and no rule says otherwise
 	}
-	at := func() subject { return c.task(i).at("dependsOn", j) } // most have no problem
+	at := func() subject { return dependency(c.checker, i, j) } // most have no problem
 	if c.contradicts(at, &grant, g.Task(up).Assignee, g.Task(i).Assignee, d.Need) {
 		return
 	}
@@ -110,7 +110,7 @@ func (c *pathCheck) checkOpaque(i, j, up int, grant *gate.Grant) {
 	if s.Whole() || grant.Terms.Mode() == handoff.Minimal || c.plan.Schemas[up] != nil {
 		return
 	}
-	c.advise(c.task(i).at("dependsOn", j), fmt.Sprintf("only parts of the result of %q may be delivered, and it has no outputSchema: a reply that is not one JSON value will be withheld", c.plan.Graph.Task(up).Title),
+	c.advise(dependency(c.checker, i, j), fmt.Sprintf("only parts of the result of %q may be delivered, and it has no outputSchema: a reply that is not one JSON value will be withheld", c.plan.Graph.Task(up).Title),
 		"give that task an outputSchema")
 }
 
@@ -123,7 +123,7 @@ func (c *pathCheck) checkNeed(i, j int, need []task.Path, in *content) bool {
 		if in.excludes(p) == "" || in.schema.Has(pick.Tokens(p)) != schema.No {
 			continue
 		}
-		at, message := c.task(i).at("dependsOn", j, "need", k), fmt.Sprintf("%s can have nothing at %q", in.what, string(p))
+		at, message := dependency(c.checker, i, j).at("need", k), fmt.Sprintf("%s can have nothing at %q", in.what, string(p))
 		about := []governed{{schema: in.schema}}
 		if in.shared {
 			about = about[:0]
@@ -143,8 +143,9 @@ func (c *pathCheck) checkNeed(i, j int, need []task.Path, in *content) bool {
 
 // inherits reports whether a dependency has its need from the task's needToKnow.
 func (c *pathCheck) inherits(i, j int) bool {
+	at, _ := written(&c.specs[i], j)
 	deps := c.specs[i].DependsOn
-	return j < len(deps) && deps[j].Need == nil
+	return at < len(deps) && deps[at].Need == nil
 }
 
 // ErrInputValue marks a problem that depends on the text of an input. A

@@ -31,7 +31,7 @@ func (c *loweringCheck) checkLowered(i int, parts []delivery) {
 		case lower == nil:
 		case part.kind == handoff.Input:
 			c.bounded(lower, nil, fmt.Sprintf("input %q", t.Uses[part.n].Name), inOutputSchema)
-		case part.kind == handoff.Dependency:
+		case part.kind == handoff.Dependency, part.kind == handoff.Condition:
 			up := int(c.plan.Graph.Upstream(i)[part.n])
 			c.bounded(lower, c.plan.Schemas[up], fmt.Sprintf("the result of %q", c.plan.Graph.Task(up).Title), inOutputSchema)
 		case part.kind == handoff.Files:

@@ -61,6 +61,7 @@ type Plan struct {
 	Schemas    []*schema.Schema       `json:"-"` // of each task; nil for free text
 	Labels     []label.Classification `json:"-"` // of each task's prompt and result, at most
 	least      []label.Classification // the same if everything optional is missing
+	Branches   BranchLabels           `json:"-"`
 	memory     []label.Classification // of each task of scope all, what it may find in memory at most; nil if there is none
 	InputIndex map[string]int         `json:"-"` // lower-cased name to an index into options.Inputs
 	Outputs    []int32                `json:"-"` // tasks whose results make the answer
@@ -237,6 +238,9 @@ func (p *Plan) describeTask(t *Roster, i int) PlannedTask {
 		case handoff.Dependency:
 			d, from := tk.DependsOn[n], p.Graph.Task(int(p.Graph.Upstream(i)[n]))
 			r.Task, r.Name, r.As, r.Optional = from.ID, from.Title, cmp.Or(d.As, task.Output), d.Optional
+		case handoff.Condition:
+			from := p.Graph.Task(int(p.Graph.Upstream(i)[n]))
+			r.Task, r.Name, r.As = from.ID, from.Title, task.Structured
 		case handoff.Files:
 			d, from := tk.DependsOn[n], p.Graph.Task(int(p.Graph.Upstream(i)[n]))
 			r.Task, r.Name, r.As, r.Optional = from.ID, from.Title, gate.AsFiles, d.Optional

@@ -17,8 +17,11 @@ func (c *checker) checkPayloads(i int) {
 	g, p := c.plan.Graph, c.plan
 	for j, d := range g.Task(i).DependsOn {
 		from := int(g.Upstream(i)[j])
+		if isRead(p.Graph.Task(i), j) {
+			continue // its check says more
+		}
 		if (d.As == task.Structured || d.As == task.Both) && p.Schemas[from] == nil && !d.Optional {
-			c.task(i).at("dependsOn", j).report(fmt.Sprintf("%q has no outputSchema, so it has no structured result to deliver", g.Task(from).Title),
+			dependency(c, i, j).report(fmt.Sprintf("%q has no outputSchema, so it has no structured result to deliver", g.Task(from).Title),
 				"give it an outputSchema, or leave dependencyPayload out", task.ErrInvalid)
 		}
 	}
@@ -158,8 +161,8 @@ func (c *labelCheck) part(i int, p partOf) subject {
 	switch at := c.task(i); p.kind {
 	case handoff.Input:
 		return at.at("uses", p.n)
-	case handoff.Dependency, handoff.Files:
-		return at.at("dependsOn", p.n)
+	case handoff.Dependency, handoff.Files, handoff.Condition:
+		return dependency(c.checker, i, int(p.n))
 	case handoff.Message:
 		return at.at("assignee")
 	case handoff.Memory:
@@ -194,7 +197,11 @@ func (c *labelCheck) path(i int) string {
 			b.WriteString("and others before it")
 			return b.String()
 		}
+		how := "through"
+		if by.kind == handoff.Condition {
+			how = "by the condition on"
+		}
 		i = int(c.plan.Graph.Upstream(i)[by.n])
-		fmt.Fprintf(&b, "through %q, ", c.plan.Graph.Task(i).Title)
+		fmt.Fprintf(&b, "%s %q, ", how, c.plan.Graph.Task(i).Title)
 	}
 }

@@ -85,6 +85,9 @@ func (p *Plan) DependencyGrant(i, j, up int) gate.Grant {
 	t, from := p.Graph.Task(i), p.Graph.Task(up)
 	d := &t.DependsOn[j]
 	g := gate.WholeOf(gate.Source{Kind: handoff.Dependency, Name: string(d.Task)}, p.Line(i))
+	if isRead(p.Graph.Task(i), j) {
+		g.Source.Kind = handoff.Condition
+	}
 	if d.Need != nil {
 		g.Paths = d.Need
 	}

@@ -42,10 +42,10 @@ func (q *Queue) open(i int) {
 	}
 	for _, d := range q.tasks.at(i).DependsOn {
 		j, ok := q.Index(task.ID(d.Task))
-		if !ok || d.Optional {
+		if !ok || d.Optional || len(d.OneOf) > 0 {
 			continue
 		}
-		if how := q.states[j].status; how == failed || how == skipped {
+		if how := q.states[j].status; how >= failed {
 			root := q.ends[j].root
 			q.close(i, how, end{root: root, via: int32(j)}, s.updated)
 			q.cascade(int32(i), root, how, s.updated)

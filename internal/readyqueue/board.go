@@ -19,9 +19,10 @@ const (
 	completed
 	failed
 	skipped
+	notNeeded
 )
 
-var statuses = [...]task.Status{task.Pending, task.Blocked, task.InProgress, task.Completed, task.Failed, task.Skipped}
+var statuses = [...]task.Status{task.Pending, task.Blocked, task.InProgress, task.Completed, task.Failed, task.Skipped, task.NotNeeded}
 
 func (s status) terminal() bool { return s >= completed }
 
@@ -42,7 +43,7 @@ type state struct {
 	waiting bool // in progress, between two attempts
 }
 
-// An end says why a task failed or was skipped.
+// An end says why a task did not complete.
 type end struct {
 	text string
 	root int32 // the task that the cascade started from
@@ -57,8 +58,8 @@ type board struct {
 	tasks   definitions
 	states  []state
 	results []*envelope.Envelope
-	ends    []end // parallel to states once something failed or was skipped
-	counts  [skipped + 1]int
+	ends    []end // parallel to states once something ended without completing
+	counts  [len(statuses)]int
 	low     int // no pending task comes before it
 }
 
@@ -86,11 +87,11 @@ func (b *board) Waiting(i int) bool { return b.states[i].waiting }
 // Result returns the result of task i, if it is completed and has one.
 func (b *board) Result(i int) (*envelope.Envelope, bool) { return b.results[i], b.results[i] != nil }
 
-// Reason returns why task i failed or was skipped: the text that it was ended
+// Reason returns why task i failed, was skipped or was not needed: the text that it was ended
 // with, or of the cascade that reached it. It is empty for any other task.
 func (b *board) Reason(i int) string {
 	s := b.states[i].status
-	if s != failed && s != skipped {
+	if s < failed {
 		return ""
 	}
 	switch why := b.ends[i]; {
@@ -98,15 +99,17 @@ func (b *board) Reason(i int) string {
 		return why.text
 	case s == failed:
 		return fmt.Sprintf("Cancelled: dependency %q failed.", b.tasks.at(int(why.via)).ID)
+	case s == notNeeded:
+		return fmt.Sprintf("Not needed: dependency %q was not needed.", b.tasks.at(int(why.via)).ID)
 	default:
 		return fmt.Sprintf("Skipped: dependency %q was skipped.", b.tasks.at(int(why.via)).ID)
 	}
 }
 
-// Root returns the task whose failure or skipping ended task i, which may be i
-// itself. It is false for a task that has not ended so.
+// Root returns the task whose end ended task i, which may be i itself. It is false for a task
+// that has completed or not ended.
 func (b *board) Root(i int) (root int, ok bool) {
-	if s := b.states[i].status; s != failed && s != skipped {
+	if b.states[i].status < failed {
 		return 0, false
 	}
 	return int(b.ends[i].root), true
@@ -131,13 +134,13 @@ func (b *board) Count(s task.Status) int { return b.counts[statusOf(s)] }
 
 // IsComplete reports whether every task is terminal. An empty queue is complete.
 func (b *board) IsComplete() bool {
-	return b.counts[completed]+b.counts[failed]+b.counts[skipped] == len(b.states)
+	return b.counts[completed]+b.counts[failed]+b.counts[skipped]+b.counts[notNeeded] == len(b.states)
 }
 
 // legal are all steps from one status to another. Any other step is an error of the caller.
 var legal = [len(statuses)]uint8{
-	pending: 1<<blocked | 1<<running | 1<<failed | 1<<skipped,
-	blocked: 1<<pending | 1<<failed | 1<<skipped,
+	pending: 1<<blocked | 1<<running | 1<<failed | 1<<skipped | 1<<notNeeded,
+	blocked: 1<<pending | 1<<failed | 1<<skipped | 1<<notNeeded,
 	running: 1<<pending | 1<<completed | 1<<failed | 1<<skipped, // pending: a retry, or an interrupted run
 }
 
@@ -179,7 +182,7 @@ func (b *board) set(i int, next status, at time.Time) {
 func (b *board) unfinished(t *task.Task) (n int32) {
 	for _, d := range t.DependsOn {
 		j, ok := b.Index(task.ID(d.Task))
-		if !ok || !b.states[j].status.terminal() || b.states[j].status != completed && !d.Optional {
+		if !ok || !b.states[j].status.terminal() || b.states[j].status != completed && !d.Optional && len(d.OneOf) == 0 {
 			n++
 		}
 	}

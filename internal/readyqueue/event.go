@@ -16,6 +16,7 @@ const (
 	Completed   Event = "task:complete"
 	Failed      Event = "task:failed"
 	Skipped     Event = "task:skipped"
+	NotNeeded   Event = "task:not_needed"
 	AllComplete Event = "all:complete"
 )
 

@@ -33,6 +33,7 @@ type snapshot struct {
 	Failed     []task.ID `json:"failed"`
 	Blocked    []task.ID `json:"blocked"`
 	Skipped    []task.ID `json:"skipped"`
+	NotNeeded  []task.ID `json:"notNeeded,omitempty"`
 }
 
 // A stored task is one with what became of it.
@@ -43,7 +44,7 @@ type stored struct {
 
 // storedExtra is what a stored task adds to the JSON of its task.
 type storedExtra struct {
-	Result   *string          `json:"result,omitempty"`   // why it failed or was skipped; in the original also the text of a result
+	Result   *string          `json:"result,omitempty"`   // why it did not complete; in the original also the text of a result
 	Envelope *envelope.Record `json:"envelope,omitempty"` // the result
 	Root     task.ID          `json:"root,omitempty"`     // the task whose end ended this one; empty for itself
 	Via      task.ID          `json:"via,omitempty"`      // the direct dependency through which that came
@@ -83,7 +84,7 @@ func (q *Queue) Snapshot() Snapshot {
 		if e := q.results[i]; e != nil {
 			one.extra.Envelope = new(e.Record())
 		}
-		if now == failed || now == skipped {
+		if now >= failed {
 			one.extra.Result = new(q.Reason(i))
 			if why := q.ends[i]; why.via != none {
 				one.extra.Root, one.extra.Via = q.tasks.at(int(why.root)).ID, q.tasks.at(int(why.via)).ID
@@ -101,7 +102,7 @@ func (q *Queue) Snapshot() Snapshot {
 
 // lists returns the lists of IDs by status.
 func (s *snapshot) lists() [len(statuses)]*[]task.ID {
-	return [...]*[]task.ID{&s.Pending, &s.Blocked, &s.InProgress, &s.Completed, &s.Failed, &s.Skipped}
+	return [...]*[]task.ID{&s.Pending, &s.Blocked, &s.InProgress, &s.Completed, &s.Failed, &s.Skipped, &s.NotNeeded}
 }
 
 // Restore restores a queue from its snapshot. A task that was in progress is ready
@@ -136,12 +137,12 @@ func (s *snapshot) restore(unlabelled envelope.Header) (*Queue, error) {
 		return nil, err
 	}
 	for i := range s.Tasks {
-		if err := q.restore(i, &s.Tasks[i], known[i], unlabelled); err != nil {
+		if err := (restorer{q}).task(i, &s.Tasks[i], known[i], unlabelled); err != nil {
 			return nil, fmt.Errorf("task %q: %w", s.Tasks[i].task.Title, err)
 		}
 	}
-	q.restoreEnds(s.Tasks)
-	q.reopen()
+	restorer{q}.fillEnds(s.Tasks)
+	restorer{q}.reopen()
 	q.events.over = q.IsComplete()
 	return q, nil
 }
@@ -190,8 +191,11 @@ func newDangling(all []stored) (*Queue, error) {
 	return q, nil
 }
 
-// restore gives task i its status and result.
-func (q *Queue) restore(i int, one *stored, now status, unlabelled envelope.Header) error {
+// A restorer fills in a queue from a snapshot.
+type restorer struct{ *Queue }
+
+// task gives task i its status and result.
+func (q restorer) task(i int, one *stored, now status, unlabelled envelope.Header) error {
 	if !now.terminal() {
 		now = blocked // until reopen knows better
 	}
@@ -221,9 +225,9 @@ func header(h envelope.Header, t *task.Task) envelope.Header {
 	return h
 }
 
-// restoreEnds fills in why tasks failed or were skipped.
-func (q *Queue) restoreEnds(all []stored) {
-	if q.counts[failed]+q.counts[skipped] == 0 {
+// fillEnds fills in why tasks ended without completing.
+func (q restorer) fillEnds(all []stored) {
+	if q.counts[failed]+q.counts[skipped]+q.counts[notNeeded] == 0 {
 		return
 	}
 	q.ends = make([]end, len(q.states))
@@ -244,7 +248,7 @@ func (q *Queue) restoreEnds(all []stored) {
 // reopen counts the dependencies that every blocked task still waits for, and
 // makes ready what waits for none. A task whose dependency had ended without
 // a result ends with it, which the original forgets for tasks added later.
-func (q *Queue) reopen() {
+func (q restorer) reopen() {
 	for i := range q.states {
 		if !q.states[i].status.terminal() {
 			q.states[i].open = q.unfinished(q.tasks.at(i))

@@ -54,6 +54,28 @@ func (q *Queue) Fail(i int, text string, at time.Time) error { return q.end(i, f
 // [Queue.Fail] would fail it.
 func (q *Queue) Skip(i int, reason string, at time.Time) error { return q.end(i, skipped, reason, at) }
 
+// Omit ends a task that has not started and is not needed, and with it what depends on it as
+// [Queue.Fail] would fail it.
+func (q *Queue) Omit(i int, reason string, at time.Time) error {
+	return q.end(i, notNeeded, reason, at)
+}
+
+// Follow ends a task that has not started as its dependency j has ended, which did not complete.
+func (q *Queue) Follow(i, j int, at time.Time) error {
+	how := q.states[j].status
+	if how < failed {
+		return q.illegal(j, statuses[failed])
+	}
+	if err := q.check(i, how); err != nil {
+		return err
+	}
+	root := q.ends[j].root
+	q.close(i, how, end{root: root, via: int32(j)}, at)
+	q.cascade(int32(i), root, how, at)
+	q.finish()
+	return nil
+}
+
 // SkipRemaining skips every task that is not terminal yet, also those that
 // run, for the reason that reason returns for it; an empty one means that an approval was
 // rejected.
@@ -135,11 +157,7 @@ func (q *Queue) close(i int, how status, why end, at time.Time) {
 	q.ends[i] = why
 	q.set(i, how, at)
 	q.order.remove(i)
-	if how == failed {
-		q.emit(Failed, i)
-	} else {
-		q.emit(Skipped, i)
-	}
+	q.emit([...]Event{failed: Failed, skipped: Skipped, notNeeded: NotNeeded}[how], i)
 }
 
 // cascade ends every transitive dependent of a task that has ended, over

@@ -9,6 +9,8 @@ type Outcomes struct {
 	Failed    int `json:"failed"`    // by themselves
 	Cancelled int `json:"cancelled"` // in progress when the run ended
 	NotRun    int `json:"notRun"`    // never begun: skipped, or a task that they depend on did not complete
+
+	NotNeeded int `json:"notNeeded,omitempty"` // by a condition
 }
 
 // Add counts a task of a run that ended. Root is the task because of which it did not complete;
@@ -17,6 +19,8 @@ func (o *Outcomes) Add(s task.Status, root task.ID, begun bool) {
 	switch {
 	case s == task.Completed:
 		o.Completed++
+	case s == task.NotNeeded:
+		o.NotNeeded++
 	case s == task.Failed && root == "":
 		o.Failed++
 	case begun && root == "":

@@ -15,6 +15,8 @@ func StatusAfter(t event.Type) task.Status {
 		return task.Completed
 	case event.TaskSkipped:
 		return task.Skipped
+	case event.TaskNotNeeded:
+		return task.NotNeeded
 	case event.Error:
 		return task.Failed
 	}

@@ -1,0 +1,247 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"time"
+
+	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/condition"
+	"github.com/runteam/runteam/internal/gate"
+	"github.com/runteam/runteam/internal/jsonvalue"
+	"github.com/runteam/runteam/internal/pick"
+	"github.com/runteam/runteam/internal/plan"
+	"github.com/runteam/runteam/task"
+)
+
+// A brancher decides which ready tasks run: it evaluates their conditions, and chooses among
+// alternatives, once all that a task depends on has ended.
+type brancher struct {
+	*results
+	undecided []int         // ready tasks to decide about
+	decided   map[int]error // about tasks that run; an error if their condition could not be read
+}
+
+// whyNotNeeded is the reason of a task whose condition does not hold. It does not repeat the
+// value, which not everybody may see who reads the reason.
+const whyNotNeeded = "Not needed: its condition does not hold."
+
+// becameReady follows a task that the queue may hand out. Whether it runs may still have to be
+// decided.
+func (r *brancher) becameReady(t task.Task) {
+	if r.plan.Branches != nil && plan.MayBeLeftOut(&t) {
+		i, _ := r.queue.Index(t.ID)
+		if _, decided := r.decided[i]; !decided {
+			r.undecided = append(r.undecided, i)
+			return
+		}
+	}
+	if r.bus.live() {
+		r.ready(t)
+	}
+}
+
+// decide ends the ready tasks that are not to run, and what follows from them.
+func (r *brancher) decide(ctx context.Context) {
+	for len(r.undecided) > 0 {
+		i := r.undecided[0]
+		r.undecided = r.undecided[1:]
+		if r.queue.Status(i) != task.Pending {
+			continue
+		}
+		now := time.Now()
+		if missing, ok := r.missing(i); ok {
+			must(r.queue.Follow(i, missing, now))
+			continue
+		}
+		holds, err := r.holds(ctx, i, now)
+		if err == nil && !holds {
+			must(r.queue.Omit(i, whyNotNeeded, now))
+			continue
+		}
+		r.decided[i] = err
+		if r.bus.live() {
+			r.ready(r.queue.Task(i))
+		}
+	}
+}
+
+// missing returns the task because of which task i cannot run: none of its alternatives
+// completed. One that failed counts before one that was skipped, and that before one that was not
+// needed.
+func (r *brancher) missing(i int) (at int, ok bool) {
+	t := r.plan.Graph.Task(i)
+	up := r.plan.Graph.Upstream(i)
+	for j := 0; j < len(t.DependsOn); j += max(len(t.DependsOn[j].OneOf), 1) {
+		if n := len(t.DependsOn[j].OneOf); n > 0 && !t.DependsOn[j].Optional {
+			if one := r.alternative(up[j : j+n]); r.queue.Status(one) != task.Completed {
+				return one, true
+			}
+		}
+	}
+	return 0, false
+}
+
+// alternative returns the task whose result stands for several: the first that completed, else
+// the first that says most about why none did.
+func (r *brancher) alternative(tasks []int32) int {
+	for _, status := range [...]task.Status{task.Completed, task.Failed, task.Skipped} {
+		for _, k := range tasks {
+			if r.queue.Status(int(k)) == status {
+				return int(k)
+			}
+		}
+	}
+	return int(tasks[0])
+}
+
+// granted yields the dependencies of task i whose results are granted: of alternatives one, and
+// none that only its condition reads.
+func (r *brancher) granted(i int) iter.Seq[int] {
+	return func(yield func(j int) bool) {
+		t, ups := r.plan.Graph.Task(i), r.plan.Graph.Upstream(i)
+		for j := 0; j < len(ups)-t.Reads; {
+			n, at := max(len(t.DependsOn[j].OneOf), 1), j
+			if n > 1 {
+				at += slices.Index(ups[j:j+n], int32(r.alternative(ups[j:j+n])))
+			}
+			if !yield(at) {
+				return
+			}
+			j += n
+		}
+	}
+}
+
+// offerDependencies offers an attempt the results that its task depends on.
+func (r *brancher) offerDependencies(a *attempt, i int) {
+	t, ups := r.plan.Graph.Task(i), r.plan.Graph.Upstream(i)
+	for j := range r.granted(i) {
+		d, up := &t.DependsOn[j], int(ups[j])
+		from := r.plan.Graph.Task(up)
+		a.grants = append(a.grants, r.plan.DependencyGrant(i, j, up))
+		result, _ := r.queue.Result(up)
+		a.offers = append(a.offers, gate.Offer{
+			Source: gate.Source{Kind: handoff.Dependency, Name: d.Task}, Title: from.Title, Assignee: from.Assignee,
+			Status: r.queue.Status(up), Envelope: result, As: d.As, Optional: d.Optional,
+		})
+		a.dependencies++
+	}
+}
+
+// holds evaluates the condition of task i. An error means that the gate withholds a value that
+// it compares, or that it could not decide.
+func (r *brancher) holds(ctx context.Context, i int, now time.Time) (bool, error) {
+	t := r.plan.Graph.Task(i)
+	if t.When == nil {
+		return true, nil
+	}
+	var failed error
+	holds := t.When.Holds(func(c *condition.Condition) string {
+		value, err := r.compared(ctx, i, c, now)
+		failed = errors.Join(failed, err)
+		return value
+	})
+	return holds, failed
+}
+
+// compared takes the value that a comparison of task i reads through the gate to the agent of the
+// task. It returns canonical JSON, or "" if there is no value.
+func (r *brancher) compared(ctx context.Context, i int, c *condition.Condition, now time.Time) (string, error) {
+	p, t := r.plan, r.plan.Graph.Task(i)
+	j, _ := p.Graph.Index(task.ID(c.Task))
+	at := dependencyOn(t, c.Task)
+	grant := p.DependencyGrant(i, at, j)
+	grant.Paths = []task.Path{task.Path(c.Path)}
+	member := int(p.Members[i])
+	contract, err := gate.Negotiate(gate.Request{
+		Session: fmt.Sprintf("%s/%s/when", r.session, t.ID), Caller: handoff.User, Run: r.id, Task: t.ID,
+		Classification: p.Branches.Of(i), Grants: []gate.Grant{grant}, Declassified: p.Declassified(i),
+	}, &r.team.Capabilities[member])
+	if err != nil {
+		return "", err
+	}
+	result, _ := r.queue.Result(j)
+	offer := conditionOffer(r.results, t, at, j, result)
+	compartment := gate.Compartment{Contract: contract}
+	d, err := compartment.Decide(ctx, &offer, now)
+	if err != nil {
+		return "", err
+	}
+	if err := r.delivered(&d.Decision, contract.Session, now); err != nil {
+		return "", err
+	}
+	payload, _, err := compartment.Payload(&offer, &d)
+	if err != nil {
+		return "", err
+	}
+	canonical, _ := payload.JSON()
+	return valueAt(canonical, pick.Tokens(task.Path(c.Path)))
+}
+
+// dependencyOn returns which dependency of a task its condition reads a result by.
+func dependencyOn(t *task.Task, id string) int {
+	for j := len(t.DependsOn) - t.Reads; j < len(t.DependsOn); j++ {
+		if t.DependsOn[j].Task == id {
+			return j
+		}
+	}
+	return -1
+}
+
+// offerCondition offers an attempt what the condition of its task has read, so that it counts as
+// read: no prompt has it.
+func (r *brancher) offerCondition(a *attempt, i int) {
+	t, ups := r.plan.Graph.Task(i), r.plan.Graph.Upstream(i)
+	a.unreadable = r.decided[i]
+	for j := len(ups) - t.Reads; j < len(ups); j++ {
+		result, _ := r.queue.Result(int(ups[j]))
+		a.grants = append(a.grants, r.plan.DependencyGrant(i, j, int(ups[j])))
+		a.offers = append(a.offers, conditionOffer(r.results, t, j, int(ups[j]), result))
+	}
+}
+
+// conditionOffer offers the result of task up to the condition of t.
+func conditionOffer(r *results, t *task.Task, at, up int, result *envelope.Envelope) gate.Offer {
+	from := r.plan.Graph.Task(up)
+	return gate.Offer{
+		Source: gate.Source{Kind: handoff.Condition, Name: t.DependsOn[at].Task}, Title: from.Title, Assignee: from.Assignee,
+		Status: r.queue.Status(up), Envelope: result, As: task.Structured,
+	}
+}
+
+// valueAt returns the value at a path of a structured value of which only this path was
+// delivered, so that a list has no other items.
+func valueAt(canonical string, path []string) (string, error) {
+	if canonical == "" {
+		return "", nil
+	}
+	parsed, err := jsonvalue.Parse(canonical)
+	if err != nil {
+		return "", err
+	}
+	at := parsed.Value()
+	for _, token := range path {
+		switch in := at.(type) {
+		case map[string]any:
+			next, ok := in[token]
+			if !ok {
+				return "", nil
+			}
+			at = next
+		case []any:
+			if len(in) == 0 {
+				return "", nil
+			}
+			at = in[0]
+		default:
+			return "", nil
+		}
+	}
+	value, err := jsonvalue.Encode(at)
+	return value.Canonical(), err
+}

@@ -1,0 +1,190 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/condition"
+	"github.com/runteam/runteam/internal/naming"
+	"github.com/runteam/runteam/internal/pick"
+	"github.com/runteam/runteam/internal/schema"
+	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/task"
+)
+
+// A branchCheck checks the conditions of tasks, and alternatives.
+type branchCheck struct{ *checker }
+
+// checkBranches reports conditions on values that no schema bounds, or that are never true, cases
+// that no task takes, and readers who may not know which tasks run.
+func (c branchCheck) checkBranches() {
+	if c.plan.Branches == nil {
+		return
+	}
+	cases := map[value][]int{} // of each value, the tasks whose conditions compare it alone
+	for i := range c.plan.Graph.Len() {
+		t := c.plan.Graph.Task(i)
+		if t.When == nil {
+			continue
+		}
+		before := len(c.found)
+		t.When.Leaves(func(l *condition.Condition) { c.checkLeaf(i, l) })
+		if at, single := valueOf(t.When); single && len(c.found) == before {
+			cases[at] = append(cases[at], i)
+		}
+	}
+	for i := range c.plan.Graph.Len() {
+		t := c.plan.Graph.Task(i)
+		if at, single := valueOf(t.When); single && slices.Index(cases[at], i) == 0 {
+			c.checkCases(at, cases[at])
+		}
+		c.checkAlternatives(i)
+		c.checkObservers(i)
+	}
+}
+
+// A value is one that conditions compare.
+type value struct{ task, path string }
+
+// valueOf returns the value that a condition compares, if it is one.
+func valueOf(when *task.Condition) (at value, single bool) {
+	single = when != nil
+	when.Leaves(func(l *condition.Condition) {
+		own := value{l.Task, l.Path}
+		single = single && (at == value{} || at == own)
+		at = own
+	})
+	return at, single
+}
+
+// checkLeaf reports what is wrong with one comparison of task i.
+func (c branchCheck) checkLeaf(i int, l *condition.Condition) {
+	p := c.plan
+	up, _ := p.Graph.Index(task.ID(l.Task))
+	of, at := p.Graph.Task(up), c.task(i).at("when")
+	path, schema := task.Path(l.Path), p.Schemas[up]
+	terms := c.team.Terms(of.Assignee, p.Graph.Task(i).Assignee)
+	delivers, err := terms.Delivers([]task.Path{path})
+	switch {
+	case schema == nil:
+		at.report(fmt.Sprintf("the result of %q has no outputSchema, so nothing bounds %s", of.Title, path), "give that task an outputSchema in which this is an enum, a boolean or a number", task.ErrInvalid)
+		return
+	case terms.Mode() == handoff.Minimal, err == nil && !delivers.MayPass(pick.Tokens(path)):
+		at.report(fmt.Sprintf("%s of the result of %q is not delivered to %q, by the rules for the two", path, of.Title, p.Graph.Task(i).Assignee), "allow the path in a rule for the pair, or compare another value", task.ErrInvalid)
+		return
+	}
+	if err := schema.Bounded(path); err != nil {
+		at.report(fmt.Sprintf("%s of the result of %q can be anything: %v", path, of.Title, err), "", task.ErrInvalid)
+		return
+	}
+	domain := schema.Domain(pick.Tokens(path))
+	if domain.Texts || domain.Numbers {
+		return
+	}
+	for _, v := range l.Values {
+		if l.Op != condition.AtLeast && l.Op != condition.AtMost && !slices.Contains(domain.Values, v) {
+			at.report(fmt.Sprintf("%s of the result of %q is never %s", path, of.Title, v), naming.Suggest(v, domain.Values), task.ErrUnknown)
+		}
+	}
+}
+
+// checkCases reports values for which none of several tasks runs: somebody who wrote several
+// cases meant all of them. A single condition may leave values.
+func (c branchCheck) checkCases(at value, tasks []int) {
+	if len(tasks) < 2 {
+		return
+	}
+	up, _ := c.plan.Graph.Index(task.ID(at.task))
+	left := c.left(c.plan.Schemas[up], at, tasks)
+	if len(left) == 0 {
+		return
+	}
+	c.task(tasks[0]).at("when").report(
+		fmt.Sprintf("no task runs if %s of the result of %q is %s", at.path, c.plan.Graph.Task(up).Title, strings.Join(left, " or ")),
+		"give a task this case, or one with when: else", task.ErrInvalid)
+}
+
+// left returns the cases of a value in which none of the tasks runs.
+func (c branchCheck) left(s *schema.Schema, at value, tasks []int) (names []string) {
+	conditions := c.conditions(tasks)
+	domain := s.Domain(pick.Tokens(task.Path(at.path)))
+	for _, one := range domain.Cases(conditions) {
+		if !slices.ContainsFunc(conditions, one.Meets) && !slices.Contains(names, one.Name) {
+			names = append(names, one.Name)
+		}
+	}
+	return names
+}
+
+func (c branchCheck) conditions(tasks []int) []*condition.Condition {
+	all := make([]*condition.Condition, len(tasks))
+	for k, i := range tasks {
+		all[k] = c.plan.Graph.Task(i).When
+	}
+	return all
+}
+
+// checkAlternatives reports alternatives of which two may run: the dependent would get one of
+// them only. Those whose conditions do not compare one and the same value are not compared.
+func (c branchCheck) checkAlternatives(i int) {
+	p, t := c.plan, c.plan.Graph.Task(i)
+	for j := 0; j < len(t.DependsOn); j += max(len(t.DependsOn[j].OneOf), 1) {
+		n := len(t.DependsOn[j].OneOf)
+		if n == 0 {
+			continue
+		}
+		tasks := make([]int, n)
+		same, first := true, value{}
+		for k, up := range p.Graph.Upstream(i)[j : j+n] {
+			at, single := valueOf(p.Graph.Task(int(up)).When)
+			same = same && single && (k == 0 || at == first)
+			tasks[k], first = int(up), at
+		}
+		if same {
+			c.checkExclusive(dependency(c.checker, i, j), first, tasks)
+		}
+	}
+}
+
+// checkExclusive reports a case in which two of the tasks run.
+func (c branchCheck) checkExclusive(at subject, of value, tasks []int) {
+	up, _ := c.plan.Graph.Index(task.ID(of.task))
+	domain := c.plan.Schemas[up].Domain(pick.Tokens(task.Path(of.path)))
+	conditions := c.conditions(tasks)
+	for _, one := range domain.Cases(conditions) {
+		var both []string
+		for k, when := range conditions {
+			if one.Meets(when) {
+				both = append(both, fmt.Sprintf("%q", c.plan.Graph.Task(tasks[k]).Title))
+			}
+		}
+		if len(both) > 1 {
+			at.report(fmt.Sprintf("%s run if %s is %s, and only one of them is granted", strings.Join(both, " and "), of.path, one.Name), "make their conditions exclude each other, or depend on each with optional: true", task.ErrInvalid)
+			return
+		}
+	}
+}
+
+// checkObservers reports that the caller, or the coordinator, is not cleared for what decides
+// whether a task runs: both see the status of each task.
+func (c branchCheck) checkObservers(i int) {
+	t, level := c.plan.Graph.Task(i), c.plan.Branches[i]
+	if t.Reads == 0 {
+		return
+	}
+	refuse := func(who string, accepts label.Classification) {
+		c.task(i).at("when").report(fmt.Sprintf("whether it runs is %v, and %s sees the status of tasks and may see %v", level, who, accepts),
+			"declassify the value for this task, or raise the clearance", task.ErrInvalid)
+	}
+	if accepts := *c.options.UserAccepts; level > accepts {
+		refuse("the caller", accepts)
+	}
+	if c.options.Answer == nil || c.team.Config.Coordinator == nil {
+		return
+	}
+	if caps := c.team.Coordinator(&c.options); level > caps.Clearance() {
+		refuse("the coordinator", caps.Clearance())
+	}
+}

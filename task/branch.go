@@ -1,0 +1,156 @@
+package task
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/runteam/runteam/internal/condition"
+	"github.com/runteam/runteam/internal/naming"
+)
+
+// linksOf returns how many dependencies a spec has at most, with those that its condition reads.
+func linksOf(s *Spec) int {
+	n := len(s.DependsOn)
+	for k := range s.DependsOn {
+		n += len(s.DependsOn[k].OneOf)
+	}
+	s.When.Leaves(func(*Condition) { n++ })
+	if s.When != nil && s.When.Op == condition.Else {
+		n++
+	}
+	return n
+}
+
+// alternatives adds the dependencies of a reference that names several tasks.
+func (r *resolver) alternatives(l *linker, slab []Ref, i, k int) []Ref {
+	ref := &r.specs[i].DependsOn[k]
+	bad := func(message, hint string, err error, path ...any) {
+		r.found.add(i, Problem{
+			Pointer: pointer(i, append([]any{"dependsOn", k}, path...)...), Subject: subject(i, r.tasks[i].Title),
+			Message: fmt.Sprintf("dependsOn[%d]: %s", k, message), Hint: hint, Err: err,
+		})
+	}
+	switch {
+	case ref.Task != "":
+		bad("it has task and oneOf", "write one of them", ErrInvalid)
+		return slab
+	case len(ref.OneOf) == 1:
+		bad("oneOf has one task", "write task instead", ErrInvalid, "oneOf")
+		return slab
+	case !ref.As.valid():
+		r.found.add(i, badPayload(&r.tasks[i], i, k, ref.As))
+	}
+	ids := make([]string, len(ref.OneOf))
+	start := len(slab)
+	for n, name := range ref.OneOf {
+		j, p := r.find(name)
+		if p.Err != nil {
+			bad("oneOf: "+p.Message, p.Hint, p.Err, "oneOf", n)
+			continue
+		}
+		if l.link(i, int(j), k, true) {
+			ids[n] = string(r.tasks[j].ID)
+			one := resolved(ref, r.tasks[j].ID, r.specs[i].NeedToKnow)
+			one.OneOf = ids
+			slab = append(slab, one)
+		}
+	}
+	if len(slab)-start < len(ids) { // reported
+		return slab[:start]
+	}
+	return slab
+}
+
+// condition resolves the condition of a task, and adds what it reads to the dependencies.
+func (r *resolver) condition(l *linker, slab []Ref, i int) []Ref {
+	t := &r.tasks[i]
+	bad := func(err error, message, hint string, path ...any) {
+		r.found.add(i, Problem{Pointer: pointer(i, append([]any{"when"}, path...)...), Subject: subject(i, t.Title), Message: "when: " + message, Hint: hint, Err: err})
+	}
+	t.When = r.specs[i].When.Clone()
+	if path, err := t.When.Check(); err != nil {
+		bad(ErrInvalid, err.Error(), "write a condition such as {task: Triage, path: /team, equals: billing}", path...)
+		return slab
+	}
+	if t.When.Op == condition.Else {
+		left, hint := r.left(i)
+		if left == nil {
+			bad(ErrInvalid, "it is not clear which values else takes", hint)
+			return slab
+		}
+		t.When = left
+	}
+	start := len(slab)
+	t.When.Leaves(func(c *Condition) {
+		j, p := r.find(c.Task)
+		switch {
+		case p.Err != nil:
+			bad(p.Err, p.Message, p.Hint)
+			return
+		case int(j) == i:
+			bad(ErrSelf, "it reads the result of the task itself", "name a task before it")
+			return
+		}
+		c.Task = string(r.tasks[j].ID)
+		for k := range slab[start:] {
+			if of := &slab[start+k]; of.Task == c.Task {
+				if !slices.Contains(of.Need, Path(c.Path)) {
+					of.Need = append(of.Need, Path(c.Path))
+				}
+				return
+			}
+		}
+		l.read(i, int(j))
+		slab = append(slab, Ref{Task: c.Task, As: Structured, Need: []Path{Path(c.Path)}})
+	})
+	t.Reads = len(slab) - start
+	return slab
+}
+
+// left returns the condition that holds if those of all other tasks do not that compare one
+// and the same value. It returns a hint if they compare several values, or none.
+func (r *resolver) left(i int) (left *Condition, hint string) {
+	const write = "write the condition in full, such as {not: {task: Triage, path: /team, in: [billing, sales]}}"
+	var others []Condition
+	values := map[string]string{} // by task and path: the same for people
+	for k := range r.specs {
+		when := r.specs[k].When
+		if k == i || when == nil || when.Op == condition.Else {
+			continue
+		}
+		if at, name, ok := r.single(when); ok {
+			values[at] = name
+			others = append(others, *when.Clone())
+		}
+	}
+	switch len(values) {
+	case 0:
+		return nil, "no other task compares a value; " + write
+	case 1:
+		return &Condition{Op: condition.Not, Of: []Condition{{Op: condition.Any, Of: others}}}, ""
+	}
+	names := make([]string, 0, len(values))
+	for _, name := range values {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return nil, "other tasks compare " + strings.Join(names, " and ") + "; " + write
+}
+
+// single returns the value that a condition compares, if that is one.
+func (r *resolver) single(c *Condition) (at, name string, ok bool) {
+	ok = true
+	c.Leaves(func(c *Condition) {
+		of := naming.Normalize(c.Task)
+		if j, p := r.find(c.Task); p.Err == nil {
+			of = string(r.tasks[j].ID)
+		}
+		own := of + c.Path
+		if at != "" && at != own {
+			ok = false
+		}
+		at, name = own, fmt.Sprintf("%s of %s", c.Path, naming.Quote(c.Task))
+	})
+	return at, name, ok && at != ""
+}
