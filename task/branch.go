@@ -16,6 +16,12 @@ func linksOf(s *Spec) int {
 		n += len(s.DependsOn[k].OneOf)
 	}
 	s.When.Leaves(func(*Condition) { n++ })
+	if s.Instance != nil {
+		s.Instance.Guard.Leaves(func(*Condition) { n++ })
+		for _, until := range s.Instance.Until {
+			until.Leaves(func(*Condition) { n++ })
+		}
+	}
 	if s.When != nil && s.When.Op == condition.Else {
 		n++
 	}
@@ -69,6 +75,9 @@ func (r *resolver) condition(l *linker, slab []Ref, i int) []Ref {
 		r.found.add(i, Problem{Pointer: pointer(i, append([]any{"when"}, path...)...), Subject: subject(i, t.Title), Message: "when: " + message, Hint: hint, Err: err})
 	}
 	t.When = r.specs[i].When.Clone()
+	if t.When == nil {
+		return r.reads(l, slab, i, bad)
+	}
 	if path, err := t.When.Check(); err != nil {
 		bad(ErrInvalid, err.Error(), "write a condition such as {task: Triage, path: /team, equals: billing}", path...)
 		return slab
@@ -81,8 +90,14 @@ func (r *resolver) condition(l *linker, slab []Ref, i int) []Ref {
 		}
 		t.When = left
 	}
-	start := len(slab)
-	t.When.Leaves(func(c *Condition) {
+	return r.reads(l, slab, i, bad)
+}
+
+// reads adds the dependencies that the condition of a task reads, and those that end a loop, which
+// may be missing.
+func (r *resolver) reads(l *linker, slab []Ref, i int, bad func(err error, message, hint string, path ...any)) []Ref {
+	t, start, optional := &r.tasks[i], len(slab), false
+	add := func(c *Condition) {
 		j, p := r.find(c.Task)
 		switch {
 		case p.Err != nil:
@@ -101,9 +116,21 @@ func (r *resolver) condition(l *linker, slab []Ref, i int) []Ref {
 				return
 			}
 		}
-		l.read(i, int(j))
-		slab = append(slab, Ref{Task: c.Task, As: Structured, Need: []Path{Path(c.Path)}})
-	})
+		l.read(i, int(j), optional)
+		slab = append(slab, Ref{Task: c.Task, As: Structured, Need: []Path{Path(c.Path)}, Optional: optional})
+	}
+	t.When.Leaves(add)
+	if t.Instance != nil {
+		until := t.Instance.Until
+		t.Instance = new(*t.Instance)
+		t.Instance.Guard = t.Instance.Guard.Clone()
+		t.Instance.Guard.Leaves(add)
+		t.Instance.Until, optional = make([]*Condition, len(until)), true
+		for k := range until {
+			t.Instance.Until[k] = until[k].Clone()
+			t.Instance.Until[k].Leaves(add)
+		}
+	}
 	t.Reads = len(slab) - start
 	return slab
 }
@@ -111,15 +138,25 @@ func (r *resolver) condition(l *linker, slab []Ref, i int) []Ref {
 // left returns the condition that holds if those of all other tasks do not that compare one
 // and the same value. It returns a hint if they compare several values, or none.
 func (r *resolver) left(i int) (left *Condition, hint string) {
+	return leftBy(r.specs, i, func(name string) string {
+		if j, p := r.find(name); p.Err == nil {
+			return string(r.tasks[j].ID)
+		}
+		return naming.Normalize(name)
+	})
+}
+
+// leftBy is left for some tasks; of tells which names mean the same task.
+func leftBy(specs []Spec, i int, of func(name string) string) (left *Condition, hint string) {
 	const write = "write the condition in full, such as {not: {task: Triage, path: /team, in: [billing, sales]}}"
 	var others []Condition
 	values := map[string]string{} // by task and path: the same for people
-	for k := range r.specs {
-		when := r.specs[k].When
-		if k == i || when == nil || when.Op == condition.Else {
+	for k := range specs {
+		when := specs[k].When
+		if k == i || when == nil || when.Op == condition.Else || specs[k].inLoop() != specs[i].inLoop() {
 			continue
 		}
-		if at, name, ok := r.single(when); ok {
+		if at, name, ok := single(when, of); ok {
 			values[at] = name
 			others = append(others, *when.Clone())
 		}
@@ -138,15 +175,19 @@ func (r *resolver) left(i int) (left *Condition, hint string) {
 	return nil, "other tasks compare " + strings.Join(names, " and ") + "; " + write
 }
 
+// inLoop returns the loop that a task was written out of; empty for none.
+func (s *Spec) inLoop() string {
+	if s.Instance == nil {
+		return ""
+	}
+	return s.Instance.Loop
+}
+
 // single returns the value that a condition compares, if that is one.
-func (r *resolver) single(c *Condition) (at, name string, ok bool) {
+func single(c *Condition, of func(name string) string) (at, name string, ok bool) {
 	ok = true
 	c.Leaves(func(c *Condition) {
-		of := naming.Normalize(c.Task)
-		if j, p := r.find(c.Task); p.Err == nil {
-			of = string(r.tasks[j].ID)
-		}
-		own := of + c.Path
+		own := of(c.Task) + c.Path
 		if at != "" && at != own {
 			ok = false
 		}

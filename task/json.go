@@ -77,6 +77,7 @@ type wireDependency struct {
 	Task     string   `json:"task"`
 	As       Payload  `json:"as,omitempty"`
 	OneOf    []string `json:"oneOf,omitempty"`
+	Round    string   `json:"round,omitempty"`
 	Need     []Path   `json:"need,omitzero"`
 	Optional bool     `json:"optional,omitempty"`
 	Files    []Path   `json:"files,omitempty"`

@@ -52,11 +52,11 @@ func (l *linker) link(i, j, k int, optional bool) bool {
 }
 
 // read makes task i wait for task j, whose result its condition compares.
-func (l *linker) read(i, j int) bool {
+func (l *linker) read(i, j int, optional bool) bool {
 	if i == j {
 		return false
 	}
-	l.dag.EdgeAgain(j)
+	l.dag.EdgeAgain(j, optional)
 	return true
 }
 
@@ -103,7 +103,7 @@ func link(tasks []Task) (*dag.Graph, error) {
 		t := &tasks[i]
 		for k, d := range t.DependsOn {
 			if j, ok := index[ID(d.Task)]; ok {
-				if k < len(t.DependsOn)-t.Reads || !l.read(i, j) {
+				if k < len(t.DependsOn)-t.Reads || !l.read(i, j, d.Optional) {
 					l.link(i, j, k, d.Optional || len(d.OneOf) > 0)
 				}
 				continue

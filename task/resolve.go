@@ -155,7 +155,7 @@ func (r *resolver) link(l *linker, links int) {
 			}
 			slab = append(slab, resolved(ref, r.tasks[j].ID, r.specs[i].NeedToKnow))
 		}
-		if r.specs[i].When != nil {
+		if r.specs[i].When != nil || r.specs[i].Instance != nil {
 			slab = r.condition(l, slab, i)
 		}
 		if len(slab) > start {

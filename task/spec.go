@@ -68,6 +68,12 @@ type Spec struct {
 	Priority Priority       // breaks ties among tasks that are ready at the same time
 	Metadata map[string]any // shown in results; at most 16 strings, numbers, booleans and []any of at most 16 of one type
 
+	// Repeat makes it a loop of other tasks. A loop has a title, and may have a key and When.
+	Repeat *Repeat
+
+	// Instance says which part of a loop it is; nil for any other. [Unroll] sets it.
+	Instance *Instance
+
 	// Source says where the task and its description come from. Plans and package spec set
 	// it. The description of a planned task reaches the agent as context, through the gate.
 	Source provenance.Source
@@ -97,6 +103,8 @@ type Ref struct {
 	// is granted. It is for tasks of which one runs, by their conditions. In a Task, there is a
 	// Ref for each alternative, one after the other, and OneOf has the IDs of all.
 	OneOf []string
+
+	Round string // [Previous] for the result of the round before, in a loop; empty for that of the same round
 
 	Need     []Path // parts of the result that are granted; nil means the task's NeedToKnow, else the whole; an empty list nothing
 	Optional bool   // the dependent runs even if the result is missing or withheld

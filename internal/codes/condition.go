@@ -16,6 +16,7 @@ var conditions = map[Condition]string{
 	Refused:       "the model refused to answer",
 	UnknownFinish: "the answer ended for an unknown reason",
 	MaxTurns:      "no turn is left",
+	LoopLimit:     "the loop reached its limit",
 	Loop:          "the agent repeats itself",
 	ToolCall:      "the model called a tool that it was not given",
 	Timeout:       "the agent took too long",

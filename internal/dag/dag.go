@@ -112,9 +112,9 @@ func (b *Builder) Edge(j int, optional bool) bool {
 }
 
 // EdgeAgain makes the current node depend on node j, also if it does so already.
-func (b *Builder) EdgeAgain(j int) {
+func (b *Builder) EdgeAgain(j int, optional bool) {
 	b.seen[j] = 0
-	b.Edge(j, false)
+	b.Edge(j, optional)
 }
 
 // Next ends the edges of the current node.

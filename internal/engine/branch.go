@@ -30,6 +30,9 @@ type brancher struct {
 // value, which not everybody may see who reads the reason.
 const whyNotNeeded = "Not needed: its condition does not hold."
 
+// whyLoopEnded is the reason of a task in a round that does not run.
+const whyLoopEnded = "Not needed: its loop needs no such round."
+
 // becameReady follows a task that the queue may hand out. Whether it runs may still have to be
 // decided.
 func (r *brancher) becameReady(t task.Task) {
@@ -45,6 +48,14 @@ func (r *brancher) becameReady(t task.Task) {
 	}
 }
 
+// heading returns the title of a task as prompts have it, without the round of a loop.
+func heading(t *task.Task) string {
+	if t.Instance != nil {
+		return t.Instance.Title
+	}
+	return t.Title
+}
+
 // decide ends the ready tasks that are not to run, and what follows from them.
 func (r *brancher) decide(ctx context.Context) {
 	for len(r.undecided) > 0 {
@@ -55,12 +66,20 @@ func (r *brancher) decide(ctx context.Context) {
 		}
 		now := time.Now()
 		if missing, ok := r.missing(i); ok {
-			must(r.queue.Follow(i, missing, now))
+			if plan.Joins(r.plan.Graph.Task(i)) && r.queue.Status(missing) == task.NotNeeded {
+				must(r.queue.Omit(i, whyNotNeeded, now))
+			} else {
+				must(r.queue.Follow(i, missing, now))
+			}
 			continue
 		}
-		holds, err := r.holds(ctx, i, now)
-		if err == nil && !holds {
-			must(r.queue.Omit(i, whyNotNeeded, now))
+		why, err := r.whyNot(ctx, i, now)
+		if err == nil && why != "" {
+			must(r.queue.Omit(i, why, now))
+			continue
+		}
+		if err == nil && plan.Joins(r.plan.Graph.Task(i)) {
+			r.finishLoop(ctx, i, now)
 			continue
 		}
 		r.decided[i] = err
@@ -126,27 +145,42 @@ func (r *brancher) offerDependencies(a *attempt, i int) {
 		a.grants = append(a.grants, r.plan.DependencyGrant(i, j, up))
 		result, _ := r.queue.Result(up)
 		a.offers = append(a.offers, gate.Offer{
-			Source: gate.Source{Kind: handoff.Dependency, Name: d.Task}, Title: from.Title, Assignee: from.Assignee,
+			Source: gate.Source{Kind: handoff.Dependency, Name: d.Task}, Title: heading(from), Assignee: from.Assignee,
 			Status: r.queue.Status(up), Envelope: result, As: d.As, Optional: d.Optional,
 		})
 		a.dependencies++
 	}
 }
 
-// holds evaluates the condition of task i. An error means that the gate withholds a value that
-// it compares, or that it could not decide.
-func (r *brancher) holds(ctx context.Context, i int, now time.Time) (bool, error) {
+// whyNot evaluates the conditions of task i, and says why it is not needed; "" if it is. An error
+// means that the gate withholds a value that they compare, or that it could not decide.
+func (r *brancher) whyNot(ctx context.Context, i int, now time.Time) (why string, err error) {
 	t := r.plan.Graph.Task(i)
-	if t.When == nil {
-		return true, nil
+	if t.Instance != nil && t.Instance.Guard != nil {
+		switch holds, err := r.evaluate(ctx, i, t.Instance.Guard, now); {
+		case err != nil:
+			return "", err
+		case !holds:
+			return whyLoopEnded, nil
+		}
 	}
-	var failed error
-	holds := t.When.Holds(func(c *condition.Condition) string {
-		value, err := r.compared(ctx, i, c, now)
-		failed = errors.Join(failed, err)
+	if t.When == nil {
+		return "", nil
+	}
+	if holds, err := r.evaluate(ctx, i, t.When, now); err != nil || holds {
+		return "", err
+	}
+	return whyNotNeeded, nil
+}
+
+// evaluate evaluates one condition for task i.
+func (r *brancher) evaluate(ctx context.Context, i int, c *condition.Condition, now time.Time) (holds bool, err error) {
+	holds = c.Holds(func(c *condition.Condition) string {
+		value, failed := r.compared(ctx, i, c, now)
+		err = errors.Join(err, failed)
 		return value
 	})
-	return holds, failed
+	return holds, err
 }
 
 // compared takes the value that a comparison of task i reads through the gate to the agent of the
@@ -209,7 +243,7 @@ func (r *brancher) offerCondition(a *attempt, i int) {
 func conditionOffer(r *results, t *task.Task, at, up int, result *envelope.Envelope) gate.Offer {
 	from := r.plan.Graph.Task(up)
 	return gate.Offer{
-		Source: gate.Source{Kind: handoff.Condition, Name: t.DependsOn[at].Task}, Title: from.Title, Assignee: from.Assignee,
+		Source: gate.Source{Kind: handoff.Condition, Name: t.DependsOn[at].Task}, Title: heading(from), Assignee: from.Assignee,
 		Status: r.queue.Status(up), Envelope: result, As: task.Structured,
 	}
 }

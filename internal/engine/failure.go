@@ -54,6 +54,7 @@ var errorCodes = [...]struct {
 	{codes.Condition(codes.Refused), codes.Refused},
 	{codes.Condition(codes.UnknownFinish), codes.UnknownFinish},
 	{codes.Condition(codes.MaxTurns), codes.MaxTurns},
+	{ErrLoopLimit, codes.LoopLimit},
 	{codes.Condition(codes.Loop), codes.Loop},
 	{codes.Condition(codes.ToolCall), codes.ToolCall},
 	{ErrAttemptTimeout, codes.Timeout},

@@ -73,6 +73,9 @@ func (r *run) ending(res *Result) record.Entry {
 	room := max(reasonsInEnd/(len(res.Errors)+1), leastReason)
 	for i := range res.Tasks {
 		t := &res.Tasks[i]
+		if r.branches.isLeftOut(i) {
+			continue
+		}
 		e := record.TaskEnd{Task: t.ID, Title: t.Title, Agent: t.Assignee, Status: t.Status, Attempts: t.Metrics.Attempts}
 		if t.Status == task.Failed || t.Status == task.Skipped || t.Status == task.NotNeeded {
 			e.Reason = t.Result

@@ -302,6 +302,10 @@ func (x *gatedContext) late() error {
 // build writes the prompt of a brief, whose contract and task are the model call's.
 func (x *modelCall) build(b *brief.Brief) (prompt.Prompt, error) {
 	b.Contract, b.Task, b.MaxBytes = x.contract, x.task, x.limits.MaxPromptBytes
+	if x.task.Instance != nil {
+		b.Task = new(*x.task)
+		b.Task.Title = heading(x.task)
+	}
 	if x.schema != nil {
 		b.Schema = x.schema.String()
 	}

@@ -170,6 +170,9 @@ func (r *run) close(ctx context.Context) *Result {
 	if r.options.Reveal {
 		r.reveal(res)
 	}
+	if r.plan != nil {
+		r.branches.leaveOut(res)
+	}
 	ev := event.Event{Type: event.RunComplete, Problem: event.Problem{Code: string(res.Status)}, Work: event.Work{Duration: res.EndedAt.Sub(res.StartedAt), Rounded: res.rounded()}}
 	ev.SetUsage(res.Usage)
 	r.bus.emit(ev)

@@ -306,7 +306,7 @@ func (t *turn) open(ctx context.Context) (prompt.Prompt, error) {
 		return prompt.Prompt{}, err
 	}
 	added := brief.Turn{
-		Contract: t.contract, Number: t.turn, Title: t.task.Title, MaxBytes: t.limits.MaxPromptBytes, HasFiles: t.of.readsFiles(),
+		Contract: t.contract, Number: t.turn, Title: heading(t.task), MaxBytes: t.limits.MaxPromptBytes, HasFiles: t.of.readsFiles(),
 		Said: t.sealed[0], Results: t.sealed[1:], Unsaved: t.unsaved,
 	}
 	if last := len(t.sealed) - 1; t.hasProblem {

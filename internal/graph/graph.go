@@ -51,7 +51,7 @@ func New(tasks []task.Task) (*Graph, error) {
 			case !ok || int(j) == i:
 				return nil, task.Validate(tasks)
 			case reads:
-				b.EdgeAgain(int(j))
+				b.EdgeAgain(int(j), d.Optional)
 			case !b.Edge(int(j), d.Optional || len(d.OneOf) > 0):
 				return nil, task.Validate(tasks)
 			}

@@ -47,6 +47,7 @@ func (c *checker) assign() {
 	}
 	c.plan.assigned = make([]bool, g.Len())
 	c.specs = slices.Clone(c.specs)
+	sameInRounds(g, chosen)
 	for i, agent := range chosen {
 		if g.Task(i).Assignee == "" {
 			c.plan.assigned[i], c.specs[i].Assignee = true, agents[agent].Name

@@ -25,6 +25,24 @@ import (
 // assignment to agents, labels and sizes, then the assertions. Resolved tasks get at as the
 // time of their creation.
 func (t *Roster) Check(specs []task.Spec, o Options, at time.Time) (*Plan, error) {
+	tasks, pointers, err := task.Unroll(specs)
+	if err != nil {
+		return nil, err
+	}
+	p, err := check(t, tasks, o, at)
+	if pointers == nil {
+		return p, err
+	}
+	w := writtenOut{specs, tasks, pointers}
+	if err != nil {
+		return nil, w.place(err)
+	}
+	p.Warnings, p.Written = w.placeAll(p.Warnings), w.assigned(p.Written)
+	return p, nil
+}
+
+// check checks tasks that have no loops.
+func check(t *Roster, specs []task.Spec, o Options, at time.Time) (*Plan, error) {
 	specs, unknown := o.Replay.apply(specs, o.Inputs)
 	if len(unknown) > 0 {
 		return nil, unknown

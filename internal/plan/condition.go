@@ -26,6 +26,11 @@ func (c branchCheck) checkBranches() {
 	cases := map[value][]int{} // of each value, the tasks whose conditions compare it alone
 	for i := range c.plan.Graph.Len() {
 		t := c.plan.Graph.Task(i)
+		if t.Instance != nil {
+			for _, until := range append(t.Instance.Until, t.Instance.Guard) {
+				until.Leaves(func(l *condition.Condition) { c.checkLeaf(i, l) })
+			}
+		}
 		if t.When == nil {
 			continue
 		}

@@ -97,7 +97,7 @@ func (c *labelCheck) propagate(visit func(i int, parts []delivery)) {
 		branch := c.propagateBranch(i, parts)
 		p.Labels[i], p.least[i] = level.Join(branch), least.Join(branch)
 		c.raised[i] = c.branchRaiser(i, raiser(p.Labels[i], own, parts))
-		if visit != nil {
+		if visit != nil && !Joins(t) {
 			visit(i, parts)
 		}
 	}
@@ -155,6 +155,9 @@ func deliveryOf(terms *gate.Terms, least, most label.Classification, optional bo
 // the results that it depends on, whose labels must be known, then messages.
 func (p *Plan) deliveries(list []delivery, i int) []delivery {
 	t, team, o := p.Graph.Task(i), p.Roster(), p.Options()
+	if Joins(t) {
+		return joined(list, p, i)
+	}
 	add := func(kind handoff.SourceKind, n int, from string, least, most label.Classification, optional bool) {
 		a := deliveryOf(team.Terms(from, t.Assignee), least, most, optional, &team.Capabilities[p.Members[i]])
 		a.part, a.from, a.most = partOf{kind, int32(n)}, from, most

@@ -173,11 +173,19 @@ func (b *flowBuilder) tasks() {
 	var parts []delivery
 	for i := range p.Graph.Len() {
 		t, m := p.Graph.Task(i), p.Members[i]
-		g.Tasks = append(g.Tasks, flow.Task{ID: t.ID, Key: t.Key, Title: t.Title, Agent: int(m), Endpoints: leaves[m]})
+		reader := flow.Task{ID: t.ID, Key: t.Key, Title: t.Title, Agent: int(m), Endpoints: leaves[m]}
+		if Joins(t) {
+			reader.Agent, reader.Endpoints = flow.Nobody, nil
+		}
+		g.Tasks = append(g.Tasks, reader)
 		parts = p.deliveries(parts[:0], i)
 		for k := range parts {
 			a := &parts[k]
 			n := int(a.part.n)
+			if Joins(t) {
+				b.wholeEdge(b.results+int(p.Graph.Upstream(i)[n]), i, gate.RuleDependsOn)
+				continue
+			}
 			source, structured := b.messages+n, false
 			switch a.part.kind {
 			case handoff.Input:

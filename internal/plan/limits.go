@@ -62,7 +62,9 @@ func (c *sizeCheck) checkSizes() {
 	ctx, cancel := context.WithTimeout(context.Background(), sizeTime)
 	defer cancel()
 	for i := range c.plan.Graph.Len() {
-		c.checkPromptSize(ctx, i)
+		if !Joins(c.plan.Graph.Task(i)) {
+			c.checkPromptSize(ctx, i)
+		}
 	}
 }
 

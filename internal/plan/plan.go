@@ -184,7 +184,9 @@ func (p *Plan) Describe() {
 	for _, at := range g.Order() {
 		i := int(at)
 		p.Tasks[i] = p.describeTask(t, i)
-		p.Agents[p.Members[i]].Tasks++
+		if !Joins(g.Task(i)) {
+			p.Agents[p.Members[i]].Tasks++
+		}
 		for _, up := range g.Upstream(i) {
 			p.Tasks[i].Depth = max(p.Tasks[i].Depth, p.Tasks[up].Depth+1)
 		}

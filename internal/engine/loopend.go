@@ -1,0 +1,85 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/runteam/runteam/internal/codes"
+	"github.com/runteam/runteam/internal/event"
+	"github.com/runteam/runteam/task"
+)
+
+// ErrLoopLimit reports a loop whose condition does not hold after its last round.
+var ErrLoopLimit = codes.Condition(codes.LoopLimit)
+
+// finishLoop ends a loop whose rounds have ended: its result is that of the last round.
+func (r *brancher) finishLoop(ctx context.Context, i int, now time.Time) {
+	t, ups := r.plan.Graph.Task(i), r.plan.Graph.Upstream(i)
+	for _, up := range ups[len(ups)-t.Reads:] {
+		if s := r.queue.Status(int(up)); s == task.Failed || s == task.Skipped {
+			must(r.queue.Follow(i, int(up), now))
+			return
+		}
+	}
+	last := r.alternative(ups[:len(ups)-t.Reads])
+	if err := r.checkLimit(ctx, i, now); err != nil {
+		r.failLoop(i, err, now)
+		return
+	}
+	from, out := &r.tasks[last], &r.tasks[i]
+	out.Envelope, out.Result, out.Structured, out.Label = from.Envelope, from.Result, from.Structured, from.Label
+	out.Truncated, out.Files, out.OutputFiles, out.Status = from.Truncated, from.Files, from.OutputFiles, task.Completed
+	out.Metrics.Start, out.Metrics.End = now, now
+	if r.bus.live() {
+		ev := event.Event{Type: event.TaskComplete, Task: t.ID, Title: t.Title, Agent: t.Assignee, Status: task.Completed, Bytes: len(out.Result)}
+		r.bus.emit(ev)
+	}
+	must(r.queue.Start(i, now))
+	must(r.queue.Complete(i, from.Envelope, now))
+}
+
+// checkLimit returns an error if a loop ran all its rounds, and is to fail unless its condition
+// holds then.
+func (r *brancher) checkLimit(ctx context.Context, i int, now time.Time) error {
+	t := r.plan.Graph.Task(i)
+	if !t.Instance.Fails || r.queue.Status(int(r.plan.Graph.Upstream(i)[0])) != task.Completed {
+		return nil
+	}
+	holds, err := r.evaluate(ctx, i, t.Instance.Until[t.Instance.Rounds-1], now)
+	if err == nil && !holds {
+		err = fmt.Errorf("%w: its condition does not hold after %d rounds", ErrLoopLimit, t.Instance.Rounds)
+	}
+	return err
+}
+
+// failLoop ends a loop with an error.
+func (r *brancher) failLoop(i int, err error, now time.Time) {
+	t := &r.tasks[i]
+	message := r.errorText(err.Error())
+	t.Error = &TaskError{Code: code(err), Message: message, Task: t.ID, Title: t.Title, cause: func() error { return err }, words: r.bus.words}
+	must(r.queue.Fail(i, message, now))
+}
+
+// isLeftOut reports whether task i is of a round that did not run, which results do not have.
+func (r *brancher) isLeftOut(i int) bool {
+	if r == nil || r.plan.Graph.Task(i).Instance == nil {
+		return false
+	}
+	root, ok := r.queue.Root(i)
+	return ok && r.queue.Status(i) == task.NotNeeded && r.queue.Reason(root) == whyLoopEnded
+}
+
+// leaveOut takes the rounds that did not run out of a result.
+func (r *brancher) leaveOut(res *Result) {
+	if r.plan.Branches == nil {
+		return
+	}
+	for _, of := range []*Result{res, res.recorded} {
+		if of != nil {
+			i := -1
+			of.Tasks = slices.DeleteFunc(slices.Clone(of.Tasks), func(TaskResult) bool { i++; return r.isLeftOut(i) })
+		}
+	}
+}

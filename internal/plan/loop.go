@@ -1,0 +1,118 @@
+package plan
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/gate"
+	"github.com/runteam/runteam/internal/graph"
+	"github.com/runteam/runteam/internal/naming"
+	"github.com/runteam/runteam/task"
+)
+
+// Joins reports whether a task is a loop itself, which calls no agent and has the result of its
+// last round.
+func Joins(t *task.Task) bool { return t.Instance != nil && t.Instance.Joins }
+
+// joined appends what the task of a loop may have: results that the runtime passes on.
+func joined(list []delivery, p *Plan, i int) []delivery {
+	for j, up := range p.Graph.Upstream(i) {
+		from := p.Graph.Task(int(up))
+		kind := handoff.Dependency
+		if isRead(p.Graph.Task(i), j) {
+			kind = handoff.Condition
+		}
+		list = append(list, delivery{
+			part: partOf{kind, int32(j)}, from: from.Assignee, most: p.Labels[up], least: p.least[up], plain: true, other: true,
+			Part: gate.Part{Classification: p.Labels[up], Optional: true}, crossing: gate.Admission{After: p.Labels[up]},
+		})
+	}
+	return list
+}
+
+// writtenOut says where the tasks of a plan are written, of which the rounds of loops have many.
+type writtenOut struct {
+	specs    []task.Spec // as written
+	tasks    []task.Spec
+	pointers []string // parallel to tasks
+}
+
+// place moves problems to where their tasks are written.
+func (w *writtenOut) place(err error) error {
+	if problems, ok := errors.AsType[task.Problems](err); ok {
+		return w.placeAll(problems)
+	}
+	return err
+}
+
+// placeAll moves problems to where their tasks are written. What is wrong in one round is wrong in
+// each, and is reported once.
+func (w *writtenOut) placeAll(problems []task.Problem) task.Problems {
+	var placed task.Problems
+	first := map[string]int{} // by pointer, the task whose problems are reported
+	for _, p := range problems {
+		i := naming.TaskIndex(p.Pointer)
+		if i < 0 || i >= len(w.tasks) {
+			placed = append(placed, p)
+			continue
+		}
+		rest := strings.TrimPrefix(p.Pointer, naming.Pointer("tasks", i))
+		p.Pointer = w.pointers[i] + rest
+		if s := &w.tasks[i]; s.Instance != nil {
+			if known, reported := first[p.Pointer]; reported && known != i {
+				continue
+			}
+			first[p.Pointer] = i
+			p.Subject = strings.ReplaceAll(p.Subject, fmt.Sprintf("%q", s.Title), fmt.Sprintf("%q", s.Instance.Title))
+		}
+		placed = append(placed, p)
+	}
+	slices.SortStableFunc(placed, func(a, b task.Problem) int { return naming.TaskIndex(a.Pointer) - naming.TaskIndex(b.Pointer) })
+	return placed
+}
+
+// assigned returns the specs as written, with the agents that were chosen for their tasks.
+func (w *writtenOut) assigned(tasks []task.Spec) []task.Spec {
+	agents := map[string]string{}
+	for i := range tasks {
+		agents[w.pointers[i]] = tasks[i].Assignee
+	}
+	return withAgents(w.specs, "/tasks", agents)
+}
+
+// withAgents returns copies of specs with the agents of those at their pointers.
+func withAgents(specs []task.Spec, pointer string, agents map[string]string) []task.Spec {
+	specs = slices.Clone(specs)
+	for i := range specs {
+		at := fmt.Sprintf("%s/%d", pointer, i)
+		if r := specs[i].Repeat; r != nil {
+			specs[i].Repeat = new(*r)
+			specs[i].Repeat.Tasks = withAgents(r.Tasks, at+"/repeat/tasks", agents)
+			continue
+		}
+		specs[i].Assignee = agents[at]
+	}
+	return specs
+}
+
+// sameInRounds gives a task the same agent in every round: that of the last round, whose context
+// is the most sensitive. A loop has the agent of its result.
+func sameInRounds(g *graph.Graph, chosen []int32) {
+	last := map[string]int32{}
+	for i := range g.Tasks() {
+		if t := g.Task(i); t.Instance != nil && !t.Instance.Joins {
+			last[t.Instance.Pointer] = chosen[i]
+		}
+	}
+	for _, i := range g.Order() {
+		switch t := g.Task(int(i)); {
+		case Joins(t):
+			chosen[i] = chosen[g.Upstream(int(i))[0]]
+		case t.Instance != nil:
+			chosen[i] = last[t.Instance.Pointer]
+		}
+	}
+}

@@ -1,0 +1,37 @@
+package task
+
+// A Repeat is a loop: its tasks run in rounds, until a condition holds after one of them. In plans
+// and results, the task Write of round 2 is Write#2; prompts have the title as written.
+//
+// Inside the loop, names mean the tasks of the same round first. The tasks outside depend on the
+// loop, by its title, and get the result of its output task in the last round that ran.
+type Repeat struct {
+	MaxRounds int        // required, from 1 to 100
+	Until     *Condition // the loop ends after the round in which it holds; it compares results of its tasks
+	Output    string     // the task of the loop whose last result is that of the loop
+	Tasks     []Spec
+
+	// OnLimit says what it means that Until does not hold after MaxRounds: "last", the default,
+	// takes the result of the last round, and "fail" fails the loop with LOOP_LIMIT.
+	OnLimit string
+}
+
+// Previous is the Round of a [Ref] to the round before: in the first round there is no such
+// result, so the dependency must be optional.
+const Previous = "previous"
+
+// An Instance says which part of a loop a task is. [Unroll] sets it.
+type Instance struct {
+	Pointer string // where the task is written, such as /tasks/2/repeat/tasks/0
+	Title   string // as written, without the round
+	Loop    string // the title of the loop, with the round of the loop that it is in, if any
+	Round   int    // from 1
+	Rounds  int    // how many there are at most
+
+	// Joins says that the task is the loop itself: it calls no agent, and has the result of the
+	// output task in the last round that ran.
+	Joins bool
+	Guard *Condition   // what the round needs in order to run, besides the conditions of its tasks
+	Until []*Condition // of a loop: what ends it after each round
+	Fails bool         // of a loop: it fails if that does not hold after the last round
+}

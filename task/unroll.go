@@ -1,0 +1,261 @@
+package task
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/runteam/runteam/internal/condition"
+	"github.com/runteam/runteam/internal/naming"
+)
+
+// Bounds of loops.
+const (
+	maxRounds   = 100
+	maxNesting  = 3
+	maxUnrolled = 100_000
+)
+
+// Unroll writes out the loops of specs: each round as tasks of its own, which run if the loop has
+// not ended before, and each loop as a task that has the result of its last round. It also
+// returns where each of them is written, such as /tasks/2/repeat/tasks/0. Specs without loops are
+// returned as they are, with nil. The error is [Problems], with pointers into the specs as given.
+func Unroll(specs []Spec) (tasks []Spec, pointers []string, err error) {
+	if !slices.ContainsFunc(specs, func(s Spec) bool { return s.Repeat != nil }) {
+		return specs, nil, nil
+	}
+	u := unroller{found: &findings{}}
+	u.list(specs, &scope{pointer: "/tasks"})
+	return u.out, u.pointers, u.found.err()
+}
+
+// An unroller writes out loops.
+type unroller struct {
+	out      []Spec
+	pointers []string // parallel to out
+	found    *findings
+}
+
+// A scope is one round of a loop, or the tasks outside of loops.
+type scope struct {
+	outer   *scope
+	pointer string            // to the list of its tasks
+	suffix  string            // of the titles of its tasks, such as #2.1
+	names   map[string]string // the titles of its tasks in this round, by normalized title and key
+	loop    string            // the title of the loop; empty outside
+	key     int               // the index of the spec at the top, for the order of problems
+	depth   int
+	round   int
+	rounds  int
+	guard   *Condition // what its tasks need in order to run, besides their own conditions
+}
+
+// list writes out the tasks of one scope.
+func (u *unroller) list(specs []Spec, in *scope) {
+	in.names = make(map[string]string, len(specs))
+	for i := range specs {
+		s := &specs[i]
+		in.names[naming.Normalize(s.Title)] = s.Title + in.suffix
+		if s.Key != "" {
+			in.names[s.Key] = s.Title + in.suffix
+		}
+	}
+	for i := range specs {
+		if in.outer == nil {
+			in.key = i
+		}
+		if len(u.out) > maxUnrolled {
+			return
+		}
+		if specs[i].Repeat != nil {
+			u.repeat(specs, i, in)
+			continue
+		}
+		u.add(u.task(specs, i, in), in.at(i))
+	}
+	if len(u.out) > maxUnrolled && in.outer == nil {
+		u.bad(in, 0, "", fmt.Sprintf("the rounds of all loops have more than %d tasks together", maxUnrolled), "lower maxRounds")
+	}
+}
+
+// add adds a task that is written at a pointer.
+func (u *unroller) add(s Spec, pointer string) {
+	u.out, u.pointers = append(u.out, s), append(u.pointers, pointer)
+}
+
+// bad reports a problem of spec i.
+func (u *unroller) bad(in *scope, i int, path, message, hint string) {
+	u.found.add(in.key, Problem{Pointer: in.at(i) + path, Subject: subject(i, ""), Message: message, Hint: hint, Err: ErrInvalid})
+}
+
+// at returns the pointer to spec i of a scope.
+func (in *scope) at(i int) string { return in.pointer + "/" + strconv.Itoa(i) }
+
+// task returns a task of a scope.
+func (u *unroller) task(specs []Spec, i int, in *scope) Spec {
+	s := specs[i]
+	if in.loop != "" {
+		s.Instance = &Instance{Pointer: in.at(i), Title: s.Title, Loop: in.loop, Round: in.round, Rounds: in.rounds, Guard: in.guard}
+		s.Title, s.Key = s.Title+in.suffix, ""
+	}
+	s.DependsOn = nil
+	for k, ref := range specs[i].DependsOn {
+		if u.reference(&ref, in, i, k) {
+			s.DependsOn = append(s.DependsOn, ref)
+		}
+	}
+	s.When = u.condition(specs, i, in)
+	return s
+}
+
+// reference finds what a dependency means in a scope. It reports whether there is one.
+func (u *unroller) reference(ref *Ref, in *scope, i, k int) bool {
+	at := "/dependsOn/" + strconv.Itoa(k)
+	if ref.Round == "" {
+		ref.Task = in.find(ref.Task)
+		ref.OneOf = slices.Clone(ref.OneOf)
+		for n := range ref.OneOf {
+			ref.OneOf[n] = in.find(ref.OneOf[n])
+		}
+		return true
+	}
+	own, known := in.names[naming.Normalize(ref.Task)]
+	switch {
+	case ref.Round != Previous:
+		u.bad(in, i, at+"/round", fmt.Sprintf("unknown round %s", naming.Quote(ref.Round)), "write previous, or leave it out for the same round")
+	case in.loop == "":
+		u.bad(in, i, at+"/round", "the task is not in a loop, so it has no previous round", "remove round")
+	case !known:
+		u.bad(in, i, at+"/task", fmt.Sprintf("the loop has no task %s", naming.Quote(ref.Task)), "name a task of the same loop")
+	case !ref.Optional:
+		u.bad(in, i, at, "the first round has no previous one", "write optional: true")
+	case in.round > 1:
+		ref.Task, ref.Round = in.before(own), ""
+		return true
+	}
+	return false
+}
+
+// before returns the title in the previous round of a task of this one.
+func (in *scope) before(title string) string {
+	return title[:len(title)-len(in.suffix)] + suffixOf(in.outer.suffix, in.round-1)
+}
+
+// suffixOf returns the suffix of the titles of a round.
+func suffixOf(outer string, round int) string {
+	if outer == "" {
+		return "#" + strconv.Itoa(round)
+	}
+	return outer + "." + strconv.Itoa(round)
+}
+
+// find returns the title that a name means: of a task of the same round, else of one outside.
+func (in *scope) find(name string) string {
+	for s := in; s != nil; s = s.outer {
+		if title, ok := s.names[naming.Normalize(name)]; ok && s.loop != "" {
+			return title
+		}
+	}
+	return name
+}
+
+// condition returns the condition of spec i.
+func (u *unroller) condition(specs []Spec, i int, in *scope) *Condition {
+	when := specs[i].When
+	if when != nil && when.Op == condition.Else && in.loop != "" {
+		left, hint := leftBy(specs, i, naming.Normalize)
+		if left == nil {
+			u.bad(in, i, "/when", "when: it is not clear which values else takes", hint)
+			return nil
+		}
+		when = left
+	}
+	return in.named(when)
+}
+
+// both returns the condition that holds if two do, of which each may be nil.
+func both(a, b *Condition) *Condition {
+	if a == nil || b == nil {
+		return cmp.Or(a, b)
+	}
+	return All(a, b)
+}
+
+// named returns a condition that names tasks as they are written out.
+func (in *scope) named(c *Condition) *Condition {
+	c = c.Clone()
+	c.Leaves(func(c *Condition) { c.Task = in.find(c.Task) })
+	return c
+}
+
+// repeat writes out the loop that is spec i.
+func (u *unroller) repeat(specs []Spec, i int, in *scope) {
+	s, r := specs[i], specs[i].Repeat
+	output := slices.IndexFunc(r.Tasks, func(t Spec) bool { return isNamed(&t, r.Output) })
+	if !u.checkLoop(&s, r, output, in, i) {
+		return
+	}
+	title := s.Title + in.suffix
+	guard := both(in.guard, u.condition(specs, i, in))
+	until := make([]*Condition, r.MaxRounds)
+	results := make([]string, r.MaxRounds)
+	for n := 1; n <= r.MaxRounds; n++ {
+		round := &scope{
+			outer: in, pointer: in.at(i) + "/repeat/tasks", suffix: suffixOf(in.suffix, n), loop: title,
+			key: in.key, depth: in.depth + 1, round: n, rounds: r.MaxRounds, guard: guard,
+		}
+		if n > 1 {
+			round.guard = Not(until[n-2])
+		}
+		u.list(r.Tasks, round)
+		until[n-1] = round.named(r.Until)
+		results[r.MaxRounds-n] = r.Tasks[output].Title + round.suffix
+	}
+	out := &r.Tasks[output]
+	join := Spec{
+		Title: title, Key: s.Key, Description: "The result of the last round.", Assignee: out.Assignee, OutputSchema: out.OutputSchema, Classification: s.Classification, Source: s.Source, Tools: []string{},
+		DependsOn: []Ref{{OneOf: results}},
+		Instance:  &Instance{Pointer: in.at(i), Title: s.Title, Loop: in.loop, Round: in.round, Rounds: r.MaxRounds, Joins: true, Until: until, Fails: r.OnLimit == "fail"},
+	}
+	if len(results) == 1 {
+		join.DependsOn = On(results...)
+	}
+	u.add(join, in.at(i))
+}
+
+// checkLoop reports what is wrong with a loop.
+func (u *unroller) checkLoop(s *Spec, r *Repeat, output int, in *scope, i int) bool {
+	before := len(u.found.list)
+	bad := func(path, message, hint string) { u.bad(in, i, path, message, hint) }
+	switch {
+	case in.depth >= maxNesting:
+		bad("/repeat", fmt.Sprintf("loops are nested deeper than %d", maxNesting), "move the inner loop out")
+	case r.MaxRounds < 1 || r.MaxRounds > maxRounds:
+		bad("/repeat/maxRounds", fmt.Sprintf("maxRounds is %d", r.MaxRounds), fmt.Sprintf("write how many rounds there may be, from 1 to %d", maxRounds))
+	case len(r.Tasks) == 0:
+		bad("/repeat/tasks", "the loop has no tasks", "write the tasks of a round")
+	case output < 0:
+		bad("/repeat/output", fmt.Sprintf("the loop has no task %s", naming.Quote(r.Output)), "name the task whose last result is that of the loop")
+	case r.Until == nil:
+		bad("/repeat/until", "the loop has no condition to end", "write a condition such as {task: Check, path: /valid, equals: true}")
+	case r.OnLimit != "" && r.OnLimit != "last" && r.OnLimit != "fail":
+		bad("/repeat/onLimit", "unknown word "+naming.Quote(r.OnLimit), wordHint(r.OnLimit, []string{"last", "fail"}))
+	case s.Description != "" || s.Assignee != "" || len(s.DependsOn) > 0 || len(s.Uses) > 0 || s.OutputSchema != nil:
+		bad("/repeat", "a loop has a title, a key, a condition and tasks, and nothing else", "move description, assignee, dependsOn, uses and outputSchema to the tasks of the loop")
+	case r.Until.Op == condition.Else:
+		bad("/repeat/until", "else is no condition of a loop", "write the condition in full")
+	}
+	r.Until.Leaves(func(c *Condition) {
+		if !slices.ContainsFunc(r.Tasks, func(t Spec) bool { return isNamed(&t, c.Task) }) {
+			bad("/repeat/until", fmt.Sprintf("the loop has no task %s", naming.Quote(c.Task)), "compare the result of a task of the loop")
+		}
+	})
+	return len(u.found.list) == before
+}
+
+// isNamed reports whether a name is the title or the key of a spec.
+func isNamed(s *Spec, name string) bool {
+	name = naming.Normalize(name)
+	return name != "" && (naming.Normalize(s.Title) == name || s.Key == name)
+}

@@ -1,0 +1,102 @@
+package task_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/runteam/runteam/task"
+)
+
+// writer is a loop in which an editor says what a writer is to change.
+func writer() []task.Spec {
+	return []task.Spec{
+		{Title: "Research", Description: "d"},
+		{Title: "Draft", Repeat: &task.Repeat{
+			MaxRounds: 3, Until: task.Equals("Check", "/valid", true), Output: "Write",
+			Tasks: []task.Spec{
+				{Title: "Write", Description: "d", DependsOn: []task.Ref{{Task: "Research"}, {Task: "Check", Round: task.Previous, Need: []task.Path{"/feedback"}, Optional: true}}},
+				{Title: "Check", Description: "d", DependsOn: task.On("Write")},
+			},
+		}},
+		{Title: "Publish", Description: "d", DependsOn: task.On("Draft")},
+	}
+}
+
+func TestUnroll(t *testing.T) {
+	t.Parallel()
+	specs, pointers, err := task.Unroll(writer())
+	require.NoError(t, err)
+	var titles []string
+	for i := range specs {
+		titles = append(titles, specs[i].Title+" "+pointers[i])
+	}
+	require.Equal(t, []string{
+		"Research /tasks/0",
+		"Write#1 /tasks/1/repeat/tasks/0", "Check#1 /tasks/1/repeat/tasks/1",
+		"Write#2 /tasks/1/repeat/tasks/0", "Check#2 /tasks/1/repeat/tasks/1",
+		"Write#3 /tasks/1/repeat/tasks/0", "Check#3 /tasks/1/repeat/tasks/1",
+		"Draft /tasks/1", "Publish /tasks/2",
+	}, titles)
+	require.Nil(t, specs[1].Instance.Guard)
+	require.Equal(t, task.On("Research"), specs[1].DependsOn, "the first round has no previous one")
+	require.Equal(t, []task.Ref{{Task: "Research"}, {Task: "Check#1", Need: []task.Path{"/feedback"}, Optional: true}}, specs[3].DependsOn)
+	require.Equal(t, task.Not(task.Equals("Check#1", "/valid", true)), specs[3].Instance.Guard)
+	require.Equal(t, []string{"Write#3", "Write#2", "Write#1"}, specs[7].DependsOn[0].OneOf)
+	_, err = task.Resolve(specs, at)
+	require.NoError(t, err)
+}
+
+func TestLoopsThatCannotBeUnrolled(t *testing.T) {
+	t.Parallel()
+	for want, change := range map[string]func(s *task.Spec, r *task.Repeat){
+		"/tasks/1/repeat/maxRounds maxRounds is 0":                                           func(_ *task.Spec, r *task.Repeat) { r.MaxRounds = 0 },
+		"/tasks/1/repeat/maxRounds maxRounds is 101":                                         func(_ *task.Spec, r *task.Repeat) { r.MaxRounds = 101 },
+		"/tasks/1/repeat/tasks the loop has no tasks":                                        func(_ *task.Spec, r *task.Repeat) { r.Tasks = nil },
+		`/tasks/1/repeat/output the loop has no task "Nobody"`:                               func(_ *task.Spec, r *task.Repeat) { r.Output = "Nobody" },
+		"/tasks/1/repeat/until the loop has no condition to end":                             func(_ *task.Spec, r *task.Repeat) { r.Until = nil },
+		`/tasks/1/repeat/until the loop has no task "Research"`:                              func(_ *task.Spec, r *task.Repeat) { r.Until = task.Equals("Research", "/x", 1) },
+		"/tasks/1/repeat/until else is no condition of a loop":                               func(_ *task.Spec, r *task.Repeat) { r.Until = task.Otherwise() },
+		`/tasks/1/repeat/onLimit unknown word "never"`:                                       func(_ *task.Spec, r *task.Repeat) { r.OnLimit = "never" },
+		"/tasks/1/repeat a loop has a title, a key, a condition and tasks, and nothing else": func(s *task.Spec, _ *task.Repeat) { s.Assignee = "a" },
+		"/tasks/1/repeat/tasks/0/dependsOn/1 the first round has no previous one":            func(_ *task.Spec, r *task.Repeat) { r.Tasks[0].DependsOn[1].Optional = false },
+		`/tasks/1/repeat/tasks/0/dependsOn/1/task the loop has no task "Research"`:           func(_ *task.Spec, r *task.Repeat) { r.Tasks[0].DependsOn[1].Task = "Research" },
+		`/tasks/1/repeat/tasks/0/dependsOn/1/round unknown round "next"`:                     func(_ *task.Spec, r *task.Repeat) { r.Tasks[0].DependsOn[1].Round = "next" },
+	} {
+		specs := writer()
+		change(&specs[1], specs[1].Repeat)
+		_, _, err := task.Unroll(specs)
+		var problems task.Problems
+		require.ErrorAs(t, err, &problems, want)
+		require.Equal(t, want, problems[0].Pointer+" "+problems[0].Message)
+	}
+}
+
+// Loops inside of loops number their rounds by all of them, and at most 3 are inside each other.
+func TestNestedLoops(t *testing.T) {
+	t.Parallel()
+	loop := func(title string, inner task.Spec) task.Spec {
+		return task.Spec{Title: title, Repeat: &task.Repeat{
+			MaxRounds: 2, Until: task.Equals("Check "+title, "/ok", true), Output: inner.Title,
+			Tasks: []task.Spec{inner, {Title: "Check " + title, Description: "d", DependsOn: task.On(inner.Title)}},
+		}}
+	}
+	specs := []task.Spec{loop("a", loop("b", task.Spec{Title: "c", Description: "d"}))}
+	out, _, err := task.Unroll(specs)
+	require.NoError(t, err)
+	var titles []string
+	for i := range out {
+		titles = append(titles, out[i].Title)
+	}
+	require.Equal(t, []string{
+		"c#1.1", "Check b#1.1", "c#1.2", "Check b#1.2", "b#1", "Check a#1",
+		"c#2.1", "Check b#2.1", "c#2.2", "Check b#2.2", "b#2", "Check a#2", "a",
+	}, titles)
+	require.Equal(t, task.On("b#2"), out[11].DependsOn)
+	require.Equal(t, task.All(task.Not(task.Equals("Check a#1", "/ok", true))), task.All(out[6].Instance.Guard))
+	require.Equal(t, task.Not(task.Equals("Check b#2.1", "/ok", true)), out[8].Instance.Guard)
+	_, err = task.Resolve(out, at)
+	require.NoError(t, err)
+	_, _, err = task.Unroll([]task.Spec{loop("x", loop("y", specs[0]))})
+	require.ErrorContains(t, err, "loops are nested deeper than 3")
+}
