@@ -2,14 +2,19 @@ package team_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"path/filepath"
+	"regexp"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/runteam/runteam/agent"
+	"github.com/runteam/runteam/journal"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
 	"github.com/runteam/runteam/team"
@@ -72,3 +77,91 @@ func TestRepeatFailsAtItsLimit(t *testing.T) {
 	require.Equal(t, "LOOP_LIMIT", loop.Error.Code)
 	require.Equal(t, task.Failed, loop.Status)
 }
+
+// The plan has each task of a loop once.
+func TestPlanOfALoop(t *testing.T) {
+	t.Parallel()
+	tm, specs := writing(t, 2, task.Repeat{MaxRounds: 4})
+	p, err := tm.Plan(specs, nil)
+	require.NoError(t, err)
+	raw, err := json.Marshal(p)
+	require.NoError(t, err)
+	var plan struct {
+		Tasks []struct {
+			Title  string
+			Rounds int
+			Loop   bool
+			Reads  []struct{ Kind, Name string }
+		}
+	}
+	require.NoError(t, json.Unmarshal(raw, &plan))
+	require.Len(t, plan.Tasks, 4)
+	require.Equal(t, "[{Write 4 false [{dependency Check} {condition Check}]} {Check 4 false [{dependency Write} {condition Check}]} {Draft 4 true [{dependency Write} {condition Check}]} {Publish 0 false [{dependency Draft}]}]", fmt.Sprint(plan.Tasks))
+	require.Equal(t, specs[0].Repeat.Tasks[0].Title, p.Specs()[0].Repeat.Tasks[0].Title, "a plan can be saved as it was written")
+}
+
+// A loop that is interrupted at any point goes on where it was, and asks nothing twice.
+func TestInterruptedLoop(t *testing.T) {
+	t.Parallel()
+	for stop := range 7 {
+		j, err := journal.Open(filepath.Join(t.TempDir(), "runs.db"), journal.Options{})
+		require.NoError(t, err)
+		asked := map[string]int{}
+		ctx, cancel := context.WithCancel(t.Context())
+		tm := deterministic(t, func(p string) {
+			asked[p]++
+			if len(asked) == stop {
+				cancel()
+			}
+		})
+		_, specs := writing(t, 0, task.Repeat{MaxRounds: 4})
+		res, err := tm.RunTasks(ctx, specs, &team.RunOptions{RunID: "r", Journal: j})
+		if stop > 0 && err != nil {
+			require.Equal(t, team.StatusCanceled, res.Status)
+			res, err = tm.Resume(t.Context(), "r", &team.RunOptions{Journal: j, Tasks: specs})
+		}
+		require.NoError(t, err)
+		require.Equal(t, "published draft after draft after draft first", res.Output)
+		for prompt, n := range asked {
+			require.LessOrEqual(t, n, 2, prompt)
+		}
+		require.Len(t, asked, 7)
+		require.NoError(t, j.Close())
+		cancel()
+	}
+}
+
+// deterministic is a team whose agents answer equal prompts equally: the third draft is accepted.
+func deterministic(t *testing.T, hears func(p string)) *team.Team {
+	t.Helper()
+	var mu sync.Mutex
+	says := func(does func(text string) string) agent.Agent {
+		return versionedAgent{agent.Func(func(ctx context.Context, p prompt.Prompt) (agent.Reply, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			hears(p.Text())
+			return agent.Reply{Text: does(p.Text())}, ctx.Err()
+		})}
+	}
+	draft := regexp.MustCompile(`draft (after draft )*first`)
+	tm, err := team.New(team.Config{Agents: []team.Member{
+		{Name: "writer", Agent: says(func(text string) string {
+			if before := draft.FindString(text); before != "" {
+				return "draft after " + before
+			}
+			return "draft first"
+		})},
+		{Name: "critic", Agent: says(func(text string) string {
+			before := draft.FindString(text)
+			return fmt.Sprintf(`{"valid":%t,"feedback":%q}`, strings.Count(before, "draft") == 3, before)
+		})},
+		{Name: "publisher", Agent: says(func(text string) string { return "published " + draft.FindString(text) })},
+	}})
+	require.NoError(t, err)
+	return tm
+}
+
+// A versionedAgent answers equal prompts equally, so that a journal keeps its answers.
+type versionedAgent struct{ agent.Agent }
+
+func (versionedAgent) Version() string { return "1" }

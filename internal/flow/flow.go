@@ -30,7 +30,7 @@ import (
 // answer, is a source of that task. Such tasks come after those of the plan.
 type Graph struct {
 	Sources []Source `json:"sources"` // for a stable print: inputs, the goal, messages, then what tasks write
-	Tasks   []Task   `json:"tasks"`   // parallel to the plan's, then turns of the coordinator
+	Tasks   []Task   `json:"tasks"`   // those of the plan, the rounds of loops as one, then turns of the coordinator
 	Readers []Reader `json:"readers"` // for a stable print: agents, coordinator, user, endpoints
 	Edges   []Edge   `json:"edges"`
 	Sights  []Sight  `json:"sights"`
@@ -44,6 +44,8 @@ type Source struct {
 	Name  string               `json:"name"` // the input's name, the task's title
 	From  string               `json:"from"` // who makes it
 	Task  int                  `json:"task"` // the task that writes it; -1 if none does
+
+	Rounds int `json:"rounds,omitempty"` // how often at most, in a loop; zero for once
 	Label label.Classification `json:"label"`
 
 	// Has reports whether a value can be at a path (unescaped tokens; * is any

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 
 	"github.com/runteam/runteam/handoff"
@@ -57,6 +58,9 @@ func (b *flowBuilder) build() *flow.Graph {
 	toolFlow{b}.addTools()
 	for i := range b.plan.Graph.Len() { // what the user sees of the results
 		b.addSight(b.results+i, b.plan.Graph.Task(i).Assignee, b.plan.least[i], b.plan.Labels[i])
+	}
+	if slices.ContainsFunc(b.plan.Graph.Tasks(), func(t task.Task) bool { return t.Instance != nil }) {
+		foldLoops(&b.graph, b.plan)
 	}
 	return &b.graph
 }

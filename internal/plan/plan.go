@@ -108,8 +108,10 @@ type PlannedTask struct {
 	Tools          []string             `json:"tools,omitzero"` // that it may call; nil if its agent has none
 	LeavesTo       string               `json:"leavesTo,omitempty"`
 	Fallback       []string             `json:"fallback,omitempty"`
-	UserSees       bool                 `json:"userSees"` // whether its result is within the caller's clearance
-	Depth          int                  `json:"depth"`    // longest way from a task without dependencies, from 0
+	UserSees       bool                 `json:"userSees"`         // whether its result is within the caller's clearance
+	Depth          int                  `json:"depth"`            // longest way from a task without dependencies, from 0
+	Rounds         int                  `json:"rounds,omitempty"` // how often it may run, in a loop; zero for once
+	Loop           bool                 `json:"loop,omitempty"`   // it is a loop, which calls no agent and has the result of its last round
 	Line           string               `json:"line,omitempty"`
 }
 
@@ -198,6 +200,7 @@ func (p *Plan) Describe() {
 		}
 	}
 	p.describeLowered(t)
+	defer describeLoops(p)
 	p.Output = make([]task.ID, len(p.Outputs))
 	for k, i := range p.Outputs {
 		p.Output[k] = g.Task(int(i)).ID

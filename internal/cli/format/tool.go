@@ -1,6 +1,7 @@
 package format
 
 import (
+	"fmt"
 	"regexp"
 	"strings"
 )
@@ -31,4 +32,12 @@ func Readers(text string) string {
 	return toolReader.ReplaceAllStringFunc(text, func(name string) string {
 		return "tool:" + ToolName(strings.TrimPrefix(name, "tool:"))
 	})
+}
+
+// Rounds returns how often a task in a loop may run, such as " ×≤4"; "" for a task that runs once.
+func Rounds(most int) string {
+	if most == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" ×≤%d", most)
 }

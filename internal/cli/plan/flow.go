@@ -198,7 +198,7 @@ func (v *flowView) reaches(source int) func(reader int) flow.Reach {
 func describeSource(s *flow.Source) (kind, name string) {
 	switch s.Kind {
 	case handoff.Dependency:
-		return "result", terminal.CleanLine(s.Name)
+		return "result", terminal.CleanLine(s.Name) + format.Rounds(s.Rounds)
 	case handoff.Fault:
 		return "error", terminal.CleanLine(s.Name)
 	case handoff.Input:

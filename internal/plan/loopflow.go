@@ -1,0 +1,153 @@
+package plan
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/flow"
+	"github.com/runteam/runteam/task"
+)
+
+// foldLoops makes one row of all rounds of a task: what it says is true of each of them. What a
+// round reads of the one before becomes a way in a circle.
+func foldLoops(g *flow.Graph, p *Plan) {
+	f := folder{plan: p, tasks: make([]int, len(g.Tasks)), sources: make([]int, len(g.Sources)), first: map[string]int{}}
+	f.foldTasks(g)
+	f.foldSources(g)
+	for i := range g.Edges {
+		e := &g.Edges[i]
+		e.Source, e.Task = f.sources[e.Source], f.tasks[e.Task]
+	}
+	for i := range g.Sights {
+		g.Sights[i].Source = f.sources[g.Sights[i].Source]
+	}
+}
+
+// A folder numbers tasks and sources anew.
+type folder struct {
+	plan    *Plan
+	tasks   []int
+	sources []int
+	first   map[string]int // by what they have in common, the new number
+}
+
+// foldTasks merges the rounds of each task.
+func (f *folder) foldTasks(g *flow.Graph) {
+	kept := g.Tasks[:0]
+	for i, t := range g.Tasks {
+		key := ""
+		if i < f.plan.Graph.Len() {
+			if in := f.plan.Graph.Task(i).Instance; in != nil {
+				key, t.Title = "task "+in.Pointer, in.Title
+			}
+		}
+		if at, known := f.first[key]; known && key != "" {
+			f.tasks[i] = at
+			continue
+		}
+		f.first[key], f.tasks[i] = len(kept), len(kept)
+		kept = append(kept, t)
+	}
+	g.Tasks = kept
+}
+
+// foldSources merges what the rounds of a task make.
+func (f *folder) foldSources(g *flow.Graph) {
+	kept, rounds := g.Sources[:0], roundsOf(f.plan)
+	for i, s := range g.Sources {
+		key := ""
+		if s.Task >= 0 && s.Task < f.plan.Graph.Len() {
+			if t := f.plan.Graph.Task(s.Task); t.Instance != nil {
+				s.Name = strings.ReplaceAll(s.Name, t.Title, t.Instance.Title)
+				key = "source " + string(s.Kind) + " " + s.From + " " + t.Instance.Pointer + " " + s.Name
+				if s.Kind == handoff.Dependency && !t.Instance.Joins {
+					s.Rounds = rounds[t.Instance.Pointer]
+				}
+			}
+		}
+		if s.Task >= 0 {
+			s.Task = f.tasks[s.Task]
+		}
+		if at, known := f.first[key]; known && key != "" {
+			f.sources[i] = at
+			kept[at].Label = kept[at].Label.Join(s.Label)
+			continue
+		}
+		f.first[key], f.sources[i] = len(kept), len(kept)
+		kept = append(kept, s)
+	}
+	g.Sources = kept
+}
+
+// roundsOf counts, for each pointer, how often the task that is written there may run.
+func roundsOf(p *Plan) map[string]int {
+	rounds := map[string]int{}
+	for i := range p.Graph.Len() {
+		if in := p.Graph.Task(i).Instance; in != nil {
+			rounds[in.Pointer]++
+		}
+	}
+	return rounds
+}
+
+// describeLoops leaves one description of each task in a loop: that of its last round, which may
+// read what any round reads.
+func describeLoops(p *Plan) {
+	rounds := roundsOf(p)
+	if len(rounds) == 0 {
+		return
+	}
+	last := map[string]int{}
+	for i := range p.Tasks {
+		if in := p.Graph.Task(i).Instance; in != nil {
+			last[in.Pointer] = i
+		}
+	}
+	kept := make([]PlannedTask, 0, len(p.Tasks))
+	ids, titles := map[task.ID]task.ID{}, map[task.ID]string{}
+	for i, t := range p.Tasks {
+		in := p.Graph.Task(i).Instance
+		if in == nil {
+			kept = append(kept, t)
+			continue
+		}
+		of := &p.Tasks[last[in.Pointer]]
+		ids[t.ID], titles[t.ID] = of.ID, in.Title
+		if t.ID == of.ID {
+			t.Title, t.Loop = in.Title, in.Joins
+			if t.Rounds = rounds[in.Pointer]; in.Joins {
+				t.Rounds = in.Rounds
+			}
+			kept = append(kept, t)
+		}
+	}
+	for i := range kept {
+		seen := map[[2]string]bool{}
+		kept[i].Reads = slices.DeleteFunc(kept[i].Reads, func(r Reading) bool {
+			key := [2]string{string(r.Kind), string(cmp.Or(ids[r.Task], r.Task))}
+			if r.Task == "" || ids[r.Task] == "" {
+				return false
+			}
+			again := seen[key]
+			seen[key] = true
+			return again
+		})
+		for k := range kept[i].Reads {
+			if r := &kept[i].Reads[k]; ids[r.Task] != "" {
+				r.Task, r.Name = ids[r.Task], titles[r.Task]
+			}
+		}
+	}
+	for i := range p.Inputs {
+		var readers []task.ID
+		for _, id := range p.Inputs[i].Readers {
+			if id = cmp.Or(ids[id], id); !slices.Contains(readers, id) {
+				readers = append(readers, id)
+			}
+		}
+		p.Inputs[i].Readers = append([]task.ID{}, readers...)
+	}
+	p.Tasks = kept
+}
