@@ -17,6 +17,7 @@ func linksOf(s *Spec) int {
 	}
 	s.When.Leaves(func(*Condition) { n++ })
 	if s.Instance != nil {
+		n++ // the list
 		s.Instance.Guard.Leaves(func(*Condition) { n++ })
 		for _, until := range s.Instance.Until {
 			until.Leaves(func(*Condition) { n++ })
@@ -125,6 +126,15 @@ func (r *resolver) reads(l *linker, slab []Ref, i int, bad func(err error, messa
 		t.Instance = new(*t.Instance)
 		t.Instance.Guard = t.Instance.Guard.Clone()
 		t.Instance.Guard.Leaves(add)
+		if list := t.Instance.List; list != nil {
+			t.Instance.List = new(*list)
+			item := Condition{Task: list.Task}
+			add(&item)
+			t.Instance.List.Task = item.Task
+			if n := len(slab); n > start {
+				slab[n-1].Need, slab[n-1].Item = list.paths(), list.item()
+			}
+		}
 		t.Instance.Until, optional = make([]*Condition, len(until)), true
 		for k := range until {
 			t.Instance.Until[k] = until[k].Clone()

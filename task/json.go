@@ -77,6 +77,9 @@ type wireDependency struct {
 	Task     string   `json:"task"`
 	As       Payload  `json:"as,omitempty"`
 	OneOf    []string `json:"oneOf,omitempty"`
+	Each     string   `json:"each,omitempty"`
+	Item     Path     `json:"item,omitempty"`
+	Title    string   `json:"title,omitempty"`
 	Round    string   `json:"round,omitempty"`
 	Need     []Path   `json:"need,omitzero"`
 	Optional bool     `json:"optional,omitempty"`

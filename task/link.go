@@ -104,7 +104,7 @@ func link(tasks []Task) (*dag.Graph, error) {
 		for k, d := range t.DependsOn {
 			if j, ok := index[ID(d.Task)]; ok {
 				if k < len(t.DependsOn)-t.Reads || !l.read(i, j, d.Optional) {
-					l.link(i, j, k, d.Optional || len(d.OneOf) > 0)
+					l.link(i, j, k, d.MayBeMissing())
 				}
 				continue
 			}

@@ -147,7 +147,7 @@ func (r *resolver) link(l *linker, links int) {
 				r.found.add(i, p)
 				continue
 			}
-			if !l.link(i, int(j), k, ref.Optional) {
+			if !l.link(i, int(j), k, ref.MayBeMissing()) {
 				continue
 			}
 			if !ref.As.valid() {

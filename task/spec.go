@@ -71,7 +71,10 @@ type Spec struct {
 	// Repeat makes it a loop of other tasks. A loop has a title, and may have a key and When.
 	Repeat *Repeat
 
-	// Instance says which part of a loop it is; nil for any other. [Unroll] sets it.
+	// ForEach makes it a task for each item of a list.
+	ForEach *ForEach
+
+	// Instance says which part of a loop or of a list it is; nil for any other. [Unroll] sets it.
 	Instance *Instance
 
 	// Source says where the task and its description come from. Plans and package spec set
@@ -104,6 +107,9 @@ type Ref struct {
 	// Ref for each alternative, one after the other, and OneOf has the IDs of all.
 	OneOf []string
 
+	Each  string // in place of Task: all instances of a task with ForEach, in the order of the list
+	Item  Path   // of the item of the list that is granted, in a task for each item; [Unroll] sets it
+	Title string // the heading of what is granted; the title of the task unless [Unroll] sets it
 	Round string // [Previous] for the result of the round before, in a loop; empty for that of the same round
 
 	Need     []Path // parts of the result that are granted; nil means the task's NeedToKnow, else the whole; an empty list nothing
@@ -117,6 +123,10 @@ type Ref struct {
 	// agent that reads it. See team.Limits.
 	MaxContextBytes int
 }
+
+// MayBeMissing reports whether a task can run without this dependency: it is optional, one of
+// several alternatives, or of an instance that a shorter list does not have.
+func (r *Ref) MayBeMissing() bool { return r.Optional || len(r.OneOf) > 0 || r.Each != "" }
 
 // On returns references to the named tasks, for [Spec].DependsOn.
 func On(tasks ...string) []Ref {

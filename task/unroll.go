@@ -18,29 +18,37 @@ const (
 )
 
 // Unroll writes out the loops of specs: each round as tasks of its own, which run if the loop has
-// not ended before, and each loop as a task that has the result of its last round. It also
-// returns where each of them is written, such as /tasks/2/repeat/tasks/0. Specs without loops are
-// returned as they are, with nil. The error is [Problems], with pointers into the specs as given.
-func Unroll(specs []Spec) (tasks []Spec, pointers []string, err error) {
-	if !slices.ContainsFunc(specs, func(s Spec) bool { return s.Repeat != nil }) {
+// not ended before, and each loop as a task that has the result of its last round. A task for each
+// item of a list is written out once for each item that there may be. It also returns where each of
+// them is written. Specs with neither are returned as they are, with nil. The error is [Problems],
+// with pointers into the specs as given.
+func Unroll(specs []Spec) (tasks []Spec, places []Place, err error) {
+	if !slices.ContainsFunc(specs, func(s Spec) bool { return s.Repeat != nil || s.ForEach != nil }) {
 		return specs, nil, nil
 	}
 	u := unroller{found: &findings{}}
 	u.list(specs, &scope{pointer: "/tasks"})
-	return u.out, u.pointers, u.found.err()
+	return u.out, u.places, u.found.err()
+}
+
+// A Place is where a task is written that [Unroll] returns.
+type Place struct {
+	Pointer   string // such as /tasks/2/repeat/tasks/0
+	DependsOn []int  // for each dependency, which one it is there; -1 for the item of a list
 }
 
 // An unroller writes out loops.
 type unroller struct {
-	out      []Spec
-	pointers []string // parallel to out
-	found    *findings
+	out    []Spec
+	places []Place // parallel to out
+	found  *findings
 }
 
 // A scope is one round of a loop, or the tasks outside of loops.
 type scope struct {
 	outer   *scope
 	pointer string            // to the list of its tasks
+	specs   []Spec            // its tasks
 	suffix  string            // of the titles of its tasks, such as #2.1
 	names   map[string]string // the titles of its tasks in this round, by normalized title and key
 	loop    string            // the title of the loop; empty outside
@@ -53,7 +61,7 @@ type scope struct {
 
 // list writes out the tasks of one scope.
 func (u *unroller) list(specs []Spec, in *scope) {
-	in.names = make(map[string]string, len(specs))
+	in.specs, in.names = specs, make(map[string]string, len(specs))
 	for i := range specs {
 		s := &specs[i]
 		in.names[naming.Normalize(s.Title)] = s.Title + in.suffix
@@ -68,11 +76,18 @@ func (u *unroller) list(specs []Spec, in *scope) {
 		if len(u.out) > maxUnrolled {
 			return
 		}
-		if specs[i].Repeat != nil {
+		switch {
+		case specs[i].Repeat != nil && specs[i].ForEach != nil:
+			u.bad(in, i, "", "it has repeat and forEach", "put the loop into a task of its own")
+			continue
+		case specs[i].Repeat != nil:
 			u.repeat(specs, i, in)
 			continue
+		case specs[i].ForEach != nil:
+			u.forEach(specs, i, in)
+			continue
 		}
-		u.add(u.task(specs, i, in), in.at(i))
+		u.add(u.task(specs, i, in))
 	}
 	if len(u.out) > maxUnrolled && in.outer == nil {
 		u.bad(in, 0, "", fmt.Sprintf("the rounds of all loops have more than %d tasks together", maxUnrolled), "lower maxRounds")
@@ -80,9 +95,7 @@ func (u *unroller) list(specs []Spec, in *scope) {
 }
 
 // add adds a task that is written at a pointer.
-func (u *unroller) add(s Spec, pointer string) {
-	u.out, u.pointers = append(u.out, s), append(u.pointers, pointer)
-}
+func (u *unroller) add(s Spec, at Place) { u.out, u.places = append(u.out, s), append(u.places, at) }
 
 // bad reports a problem of spec i.
 func (u *unroller) bad(in *scope, i int, path, message, hint string) {
@@ -92,21 +105,26 @@ func (u *unroller) bad(in *scope, i int, path, message, hint string) {
 // at returns the pointer to spec i of a scope.
 func (in *scope) at(i int) string { return in.pointer + "/" + strconv.Itoa(i) }
 
-// task returns a task of a scope.
-func (u *unroller) task(specs []Spec, i int, in *scope) Spec {
-	s := specs[i]
+// task returns a task of a scope, and where it is written.
+func (u *unroller) task(specs []Spec, i int, in *scope) (Spec, Place) {
+	s, place := specs[i], Place{Pointer: in.at(i)}
 	if in.loop != "" {
 		s.Instance = &Instance{Pointer: in.at(i), Title: s.Title, Loop: in.loop, Round: in.round, Rounds: in.rounds, Guard: in.guard}
 		s.Title, s.Key = s.Title+in.suffix, ""
 	}
 	s.DependsOn = nil
 	for k, ref := range specs[i].DependsOn {
-		if u.reference(&ref, in, i, k) {
+		if ref.Each != "" {
+			s.DependsOn = append(s.DependsOn, u.each(&ref, in, i, k)...)
+		} else if u.reference(&ref, in, i, k) {
 			s.DependsOn = append(s.DependsOn, ref)
+		}
+		for len(place.DependsOn) < len(s.DependsOn) {
+			place.DependsOn = append(place.DependsOn, k)
 		}
 	}
 	s.When = u.condition(specs, i, in)
-	return s
+	return s, place
 }
 
 // reference finds what a dependency means in a scope. It reports whether there is one.
@@ -221,7 +239,7 @@ func (u *unroller) repeat(specs []Spec, i int, in *scope) {
 	if len(results) == 1 {
 		join.DependsOn = On(results...)
 	}
-	u.add(join, in.at(i))
+	u.add(join, Place{Pointer: in.at(i)})
 }
 
 // checkLoop reports what is wrong with a loop.

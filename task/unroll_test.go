@@ -25,11 +25,11 @@ func writer() []task.Spec {
 
 func TestUnroll(t *testing.T) {
 	t.Parallel()
-	specs, pointers, err := task.Unroll(writer())
+	specs, places, err := task.Unroll(writer())
 	require.NoError(t, err)
 	var titles []string
 	for i := range specs {
-		titles = append(titles, specs[i].Title+" "+pointers[i])
+		titles = append(titles, specs[i].Title+" "+places[i].Pointer)
 	}
 	require.Equal(t, []string{
 		"Research /tasks/0",

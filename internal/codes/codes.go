@@ -25,6 +25,7 @@ const (
 	UnknownFinish  = "FINISH_REASON_UNKNOWN" // the answer ended for a reason that runteam does not know
 	Reply          = "REPLY_REFUSED"         // the gate refused the reply
 	MaxTurns       = "MAX_TURNS"             // no turn was left
+	ListTooLong    = "LIST_TOO_LONG"         // a list has more items than instances of a task are allowed
 	LoopLimit      = "LOOP_LIMIT"            // the condition of a loop does not hold after its last round
 	Loop           = "LOOP_DETECTED"         // the agent repeated its calls of tools or its text, and its loop detection ends that
 	ToolCall       = "TOOL_NOT_GRANTED"      // the model called a tool that it does not have

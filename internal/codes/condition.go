@@ -16,6 +16,7 @@ var conditions = map[Condition]string{
 	Refused:       "the model refused to answer",
 	UnknownFinish: "the answer ended for an unknown reason",
 	MaxTurns:      "no turn is left",
+	ListTooLong:   "the list is too long",
 	LoopLimit:     "the loop reached its limit",
 	Loop:          "the agent repeats itself",
 	ToolCall:      "the model called a tool that it was not given",

@@ -24,14 +24,26 @@ type brancher struct {
 	*results
 	undecided []int         // ready tasks to decide about
 	decided   map[int]error // about tasks that run; an error if their condition could not be read
+	lists     map[listKey]listLength
 }
 
 // whyNotNeeded is the reason of a task whose condition does not hold. It does not repeat the
 // value, which not everybody may see who reads the reason.
 const whyNotNeeded = "Not needed: its condition does not hold."
 
-// whyLoopEnded is the reason of a task in a round that does not run.
-const whyLoopEnded = "Not needed: its loop needs no such round."
+// whyLoopEnded is the reason of a task in a round that does not run, or without an item.
+const whyLoopEnded = "Not needed: there is no such round or item."
+
+// headingOf returns the heading of a dependency in prompts.
+func headingOf(d *task.Ref, from *task.Task) string {
+	switch {
+	case d.Title != "":
+		return d.Title
+	case d.Each != "":
+		return from.Title
+	}
+	return heading(from)
+}
 
 // becameReady follows a task that the queue may hand out. Whether it runs may still have to be
 // decided.
@@ -101,6 +113,11 @@ func (r *brancher) missing(i int) (at int, ok bool) {
 				return one, true
 			}
 		}
+		if d := &t.DependsOn[j]; d.Each != "" && !d.Optional {
+			if s := r.queue.Status(int(up[j])); s == task.Failed || s == task.Skipped {
+				return int(up[j]), true
+			}
+		}
 	}
 	return 0, false
 }
@@ -128,7 +145,7 @@ func (r *brancher) granted(i int) iter.Seq[int] {
 			if n > 1 {
 				at += slices.Index(ups[j:j+n], int32(r.alternative(ups[j:j+n])))
 			}
-			if !yield(at) {
+			if left := t.DependsOn[at].Each != "" && r.isLeftOut(int(ups[at])); !left && !yield(at) {
 				return
 			}
 			j += n
@@ -145,7 +162,7 @@ func (r *brancher) offerDependencies(a *attempt, i int) {
 		a.grants = append(a.grants, r.plan.DependencyGrant(i, j, up))
 		result, _ := r.queue.Result(up)
 		a.offers = append(a.offers, gate.Offer{
-			Source: gate.Source{Kind: handoff.Dependency, Name: d.Task}, Title: heading(from), Assignee: from.Assignee,
+			Source: gate.Source{Kind: handoff.Dependency, Name: d.Task}, Title: headingOf(d, from), Assignee: from.Assignee,
 			Status: r.queue.Status(up), Envelope: result, As: d.As, Optional: d.Optional,
 		})
 		a.dependencies++
@@ -156,6 +173,11 @@ func (r *brancher) offerDependencies(a *attempt, i int) {
 // means that the gate withholds a value that they compare, or that it could not decide.
 func (r *brancher) whyNot(ctx context.Context, i int, now time.Time) (why string, err error) {
 	t := r.plan.Graph.Task(i)
+	if t.Instance != nil && t.Instance.List != nil {
+		if has, err := r.hasItem(ctx, i, now); err != nil || !has {
+			return whyLoopEnded, err
+		}
+	}
 	if t.Instance != nil && t.Instance.Guard != nil {
 		switch holds, err := r.evaluate(ctx, i, t.Instance.Guard, now); {
 		case err != nil:
@@ -186,16 +208,31 @@ func (r *brancher) evaluate(ctx context.Context, i int, c *condition.Condition, 
 // compared takes the value that a comparison of task i reads through the gate to the agent of the
 // task. It returns canonical JSON, or "" if there is no value.
 func (r *brancher) compared(ctx context.Context, i int, c *condition.Condition, now time.Time) (string, error) {
+	path := task.Path(c.Path)
+	canonical, err := r.readFor(ctx, i, c.Task, now, path)
+	if err != nil {
+		return "", err
+	}
+	value, found, err := valueAt(canonical, pick.Tokens(path))
+	if err != nil || !found {
+		return "", err
+	}
+	text, err := jsonvalue.Encode(value)
+	return text.Canonical(), err
+}
+
+// readFor takes parts of a result that the condition of task i reads through the gate to the
+// agent of the task. It returns the delivered value as canonical JSON.
+func (r *brancher) readFor(ctx context.Context, i int, from string, now time.Time, paths ...task.Path) (canonical string, err error) {
 	p, t := r.plan, r.plan.Graph.Task(i)
-	j, _ := p.Graph.Index(task.ID(c.Task))
-	at := dependencyOn(t, c.Task)
+	j, _ := p.Graph.Index(task.ID(from))
+	at := dependencyOn(t, from)
 	grant := p.DependencyGrant(i, at, j)
-	grant.Paths = []task.Path{task.Path(c.Path)}
-	member := int(p.Members[i])
+	grant.Paths, grant.Item, grant.MaxBytes = paths, "", gate.MaxRedact
 	contract, err := gate.Negotiate(gate.Request{
 		Session: fmt.Sprintf("%s/%s/when", r.session, t.ID), Caller: handoff.User, Run: r.id, Task: t.ID,
 		Classification: p.Branches.Of(i), Grants: []gate.Grant{grant}, Declassified: p.Declassified(i),
-	}, &r.team.Capabilities[member])
+	}, &r.team.Capabilities[p.Members[i]])
 	if err != nil {
 		return "", err
 	}
@@ -209,12 +246,21 @@ func (r *brancher) compared(ctx context.Context, i int, c *condition.Condition, 
 	if err := r.delivered(&d.Decision, contract.Session, now); err != nil {
 		return "", err
 	}
+	if isAbsent(&d.Decision, paths) {
+		return "", nil
+	}
 	payload, _, err := compartment.Payload(&offer, &d)
 	if err != nil {
 		return "", err
 	}
-	canonical, _ := payload.JSON()
-	return valueAt(canonical, pick.Tokens(task.Path(c.Path)))
+	canonical, _ = payload.JSON()
+	return canonical, nil
+}
+
+// isAbsent reports whether a value was withheld because it has nothing at some paths.
+func isAbsent(d *gate.Decision, paths []task.Path) bool {
+	return !d.IsDelivered() && d.Rule == gate.RuleGrant && d.Narrowing != nil &&
+		!slices.ContainsFunc(paths, func(p task.Path) bool { return !slices.Contains(d.Narrowing.Unmatched, p) })
 }
 
 // dependencyOn returns which dependency of a task its condition reads a result by.
@@ -235,7 +281,9 @@ func (r *brancher) offerCondition(a *attempt, i int) {
 	for j := len(ups) - t.Reads; j < len(ups); j++ {
 		result, _ := r.queue.Result(int(ups[j]))
 		a.grants = append(a.grants, r.plan.DependencyGrant(i, j, int(ups[j])))
-		a.offers = append(a.offers, conditionOffer(r.results, t, j, int(ups[j]), result))
+		o := conditionOffer(r.results, t, j, int(ups[j]), result)
+		o.Optional = true // it may have no such value, which was decided about
+		a.offers = append(a.offers, o)
 	}
 }
 
@@ -250,32 +298,29 @@ func conditionOffer(r *results, t *task.Task, at, up int, result *envelope.Envel
 
 // valueAt returns the value at a path of a structured value of which only this path was
 // delivered, so that a list has no other items.
-func valueAt(canonical string, path []string) (string, error) {
+func valueAt(canonical string, path []string) (value any, found bool, err error) {
 	if canonical == "" {
-		return "", nil
+		return nil, false, nil
 	}
 	parsed, err := jsonvalue.Parse(canonical)
 	if err != nil {
-		return "", err
+		return nil, false, err
 	}
-	at := parsed.Value()
+	value = parsed.Value()
 	for _, token := range path {
-		switch in := at.(type) {
+		switch in := value.(type) {
 		case map[string]any:
-			next, ok := in[token]
-			if !ok {
-				return "", nil
+			if value, found = in[token]; !found {
+				return nil, false, nil
 			}
-			at = next
 		case []any:
 			if len(in) == 0 {
-				return "", nil
+				return nil, false, nil
 			}
-			at = in[0]
+			value = in[0]
 		default:
-			return "", nil
+			return nil, false, nil
 		}
 	}
-	value, err := jsonvalue.Encode(at)
-	return value.Canonical(), err
+	return value, true, nil
 }

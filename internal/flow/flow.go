@@ -40,13 +40,13 @@ type Graph struct {
 // that a task writes. A task has one result, of kind [handoff.Dependency], and
 // may write more, such as the text of its error.
 type Source struct {
-	Kind  handoff.SourceKind   `json:"kind"`
-	Name  string               `json:"name"` // the input's name, the task's title
-	From  string               `json:"from"` // who makes it
-	Task  int                  `json:"task"` // the task that writes it; -1 if none does
+	Kind handoff.SourceKind `json:"kind"`
+	Name string             `json:"name"` // the input's name, the task's title
+	From string             `json:"from"` // who makes it
+	Task int                `json:"task"` // the task that writes it; -1 if none does
 
-	Rounds int `json:"rounds,omitempty"` // how often at most, in a loop; zero for once
-	Label label.Classification `json:"label"`
+	Rounds int                  `json:"rounds,omitempty"` // how often at most, in a loop; zero for once
+	Label  label.Classification `json:"label"`
 
 	// Has reports whether a value can be at a path (unescaped tokens; * is any
 	// element or member), and Names whether a member of a name can be at any depth.

@@ -246,7 +246,7 @@ func (d *Ruling) apply(g *Grant) {
 // the arguments of a tool unless it allows unsafe text. It reports false if the value is
 // withheld.
 func (d *Ruling) lower(o *Offer, by *handoff.Declassifier) bool {
-	if o.Source.Kind == Reasoning || !by.UnsafeText && (o.Source.Kind != handoff.Dependency && o.Source.Kind != handoff.Arguments || !o.Envelope.Structured()) {
+	if o.Source.Kind == Reasoning || !by.UnsafeText && (o.Source.Kind != handoff.Dependency && o.Source.Kind != handoff.Condition && o.Source.Kind != handoff.Arguments || !o.Envelope.Structured()) {
 		d.withhold(handoff.Rule(by.Name), ReasonRule, fmt.Sprintf("it is %v, and only the validated parts of a result are lowered", d.Before))
 		return false
 	}
@@ -361,6 +361,12 @@ func (c *Compartment) finish(ctx context.Context, g *Grant, d *Ruling, p envelop
 		if p, d.Broken, ok = breakPayloadTokens(p); !ok {
 			d.withholdValue(RuleTokens, "its keys cannot be told apart once the control tokens in them are broken")
 			return nil
+		}
+		if g.Item != "" {
+			if p, ok = itemOf(p, g.Item); !ok {
+				d.withholdValue(RuleGrant, "the list has no such item")
+				return nil
+			}
 		}
 		if t := g.Terms; t != nil && t.translation.active && !Instructs(g.Source, d.From) {
 			d.Translated = true

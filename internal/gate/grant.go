@@ -29,6 +29,10 @@ type Grant struct {
 	// [DefaultStructuredBytes] for a dependency in the form structured or both.
 	MaxBytes int
 
+	// Item is the path of the item of a list that is delivered in place of the value. Paths grant
+	// nothing else of the list.
+	Item task.Path
+
 	// Names says which keys of the value a decision may show; nil shows those
 	// that paths of the grant and its terms name, and * for any other.
 	Names Namer

@@ -31,6 +31,11 @@ func (c *Compartment) narrow(g *Grant, s pick.Selection, p envelope.Payload, d *
 		n.Dropped = []task.Path{task.Whole}
 		return withhold("a text is delivered whole or not at all, and only parts are granted: " + s.String())
 	}
+	if g.Item != "" {
+		if value, ok = onlyItem(value, pick.Tokens(g.Item)); !ok {
+			return withhold("the list has no such item")
+		}
+	}
 	picked := s.Apply(value)
 	named := names{g, s}
 	n.Dropped, n.Kept, n.Unmatched = named.shown(picked.Dropped), named.shown(picked.Kept), picked.Unmatched

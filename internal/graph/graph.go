@@ -52,7 +52,7 @@ func New(tasks []task.Task) (*Graph, error) {
 				return nil, task.Validate(tasks)
 			case reads:
 				b.EdgeAgain(int(j), d.Optional)
-			case !b.Edge(int(j), d.Optional || len(d.OneOf) > 0):
+			case !b.Edge(int(j), d.MayBeMissing()):
 				return nil, task.Validate(tasks)
 			}
 		}

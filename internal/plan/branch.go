@@ -28,7 +28,7 @@ func isRead(t *task.Task, j int) bool { return j >= len(t.DependsOn)-t.Reads }
 
 // MayBeLeftOut reports whether a task has a condition, or waits for one of several tasks.
 func MayBeLeftOut(t *task.Task) bool {
-	return t.Reads > 0 || Joins(t) || slices.ContainsFunc(t.DependsOn, func(d task.Ref) bool { return len(d.OneOf) > 0 })
+	return t.Reads > 0 || Joins(t) || slices.ContainsFunc(t.DependsOn, func(d task.Ref) bool { return len(d.OneOf) > 0 || d.Each != "" })
 }
 
 // propagateBranch computes the branch label of a task from its dependencies.

@@ -8,6 +8,7 @@ import (
 	"github.com/runteam/runteam/internal/flow"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/pick"
+	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
 )
 
@@ -19,31 +20,52 @@ func (b *flowBuilder) addBranches() {
 	if p.Branches == nil {
 		return
 	}
-	sources := map[string]int{}
+	var order []string
+	all := map[string]*branchFlow{}
 	for i := range p.Graph.Len() {
 		for j, up := range p.Graph.Upstream(i) {
 			if !isRead(p.Graph.Task(i), j) {
 				continue
 			}
-			paths := p.Graph.Task(i).DependsOn[j].Need
+			_, paths := p.grantOf(i, &delivery{part: partOf{handoff.Condition, int32(j)}})
 			name := b.branchName(int(up), paths)
-			source, known := sources[name]
-			if !known {
-				source = len(b.graph.Sources)
-				sources[name] = source
-				b.graph.Sources = append(b.graph.Sources, flow.Source{
-					Kind: handoff.Condition, Name: name, From: p.Graph.Task(int(up)).Assignee, Task: int(up), Label: p.Branches[i],
-				})
-				b.graph.Sights = append(b.graph.Sights, flow.Sight{Source: source, Reader: b.user, Delivers: pick.Everything(), Rule: gate.RuleWhen})
+			if all[name] == nil {
+				all[name], order = &branchFlow{up: int(up), paths: paths, label: label.Public}, append(order, name)
 			}
-			b.wholeEdge(source, i, gate.RuleWhen)
-			parts, _ := pick.Everything().Only(paths...)
-			for next, follows := range p.followers(i) {
-				if follows {
-					b.wholeEdge(source, next, gate.RuleWhen)
-					b.graph.Edges = append(b.graph.Edges, flow.Edge{Source: b.results + int(up), Task: next, Delivers: parts, Rule: gate.RuleWhen, Structured: true})
-				}
-			}
+			f := all[name]
+			f.tasks, f.label = append(f.tasks, int32(i)), f.label.Join(p.Branches[i])
+		}
+	}
+	for _, name := range order {
+		b.addBranch(name, all[name])
+	}
+}
+
+// A branchFlow is what conditions compare of one result, and the tasks whose conditions do.
+type branchFlow struct {
+	up    int
+	paths []task.Path
+	tasks []int32
+	label label.Classification
+}
+
+// addBranch adds one source, and who learns it.
+func (b *flowBuilder) addBranch(name string, f *branchFlow) {
+	p, g, source := b.plan, &b.graph, len(b.graph.Sources)
+	g.Sources = append(g.Sources, flow.Source{Kind: handoff.Condition, Name: name, From: p.Graph.Task(f.up).Assignee, Task: f.up, Label: f.label})
+	g.Sights = append(g.Sights, flow.Sight{Source: source, Reader: b.user, Delivers: pick.Everything(), Rule: gate.RuleWhen})
+	parts, _ := pick.Everything().Only(f.paths...)
+	own := make([]bool, p.Graph.Len())
+	for _, i := range f.tasks {
+		own[i] = true
+	}
+	for i, learns := range p.followers(f.tasks...) {
+		if !learns && !own[i] {
+			continue
+		}
+		b.wholeEdge(source, i, gate.RuleWhen)
+		if !own[i] { // the others have an edge for what they compare
+			g.Edges = append(g.Edges, flow.Edge{Source: b.results + f.up, Task: i, Delivers: parts, Rule: gate.RuleWhen, Structured: true})
 		}
 	}
 }
@@ -55,5 +77,9 @@ func (b *flowBuilder) branchName(up int, paths []task.Path) string {
 		names[k] = string(path)
 	}
 	slices.Sort(names)
-	return strings.Join(names, ", ") + " of " + b.plan.Graph.Task(up).Title
+	of := b.plan.Graph.Task(up)
+	if of.Instance != nil {
+		return strings.Join(names, ", ") + " of " + of.Instance.Title
+	}
+	return strings.Join(names, ", ") + " of " + of.Title
 }

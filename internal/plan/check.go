@@ -25,15 +25,15 @@ import (
 // assignment to agents, labels and sizes, then the assertions. Resolved tasks get at as the
 // time of their creation.
 func (t *Roster) Check(specs []task.Spec, o Options, at time.Time) (*Plan, error) {
-	tasks, pointers, err := task.Unroll(specs)
+	tasks, places, err := task.Unroll(specs)
 	if err != nil {
 		return nil, err
 	}
 	p, err := check(t, tasks, o, at)
-	if pointers == nil {
+	if places == nil {
 		return p, err
 	}
-	w := writtenOut{specs, tasks, pointers}
+	w := writtenOut{specs, tasks, places}
 	if err != nil {
 		return nil, w.place(err)
 	}

@@ -27,6 +27,7 @@ func (c branchCheck) checkBranches() {
 	for i := range c.plan.Graph.Len() {
 		t := c.plan.Graph.Task(i)
 		if t.Instance != nil {
+			c.checkList(i, t.Instance.List)
 			for _, until := range append(t.Instance.Until, t.Instance.Guard) {
 				until.Leaves(func(l *condition.Condition) { c.checkLeaf(i, l) })
 			}
@@ -92,6 +93,21 @@ func (c branchCheck) checkLeaf(i int, l *condition.Condition) {
 		if l.Op != condition.AtLeast && l.Op != condition.AtMost && !slices.Contains(domain.Values, v) {
 			at.report(fmt.Sprintf("%s of the result of %q is never %s", path, of.Title, v), naming.Suggest(v, domain.Values), task.ErrUnknown)
 		}
+	}
+}
+
+// checkList reports that the items of task i are of no list.
+func (c branchCheck) checkList(i int, list *task.List) {
+	if list == nil {
+		return
+	}
+	up, _ := c.plan.Graph.Index(task.ID(list.Task))
+	of, at := c.plan.Graph.Task(up), c.task(i).at("forEach", "path")
+	switch s := c.plan.Schemas[up]; {
+	case s == nil:
+		at.report(fmt.Sprintf("the result of %q has no outputSchema, so it has no list", of.Title), "give that task an outputSchema with an array at "+string(list.Path), task.ErrInvalid)
+	case s.Has(append(pick.Tokens(list.Path), "0")) == schema.No:
+		at.report(fmt.Sprintf("the result of %q has no list at %s", of.Title, list.Path), "write the path of an array of its outputSchema", task.ErrUnknown)
 	}
 }
 

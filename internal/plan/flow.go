@@ -173,7 +173,7 @@ func (p *Plan) deliveries(list []delivery, i int) []delivery {
 			kind = handoff.Condition
 		}
 		add(kind, j, p.Graph.Task(int(up)).Assignee, p.least[up], p.Labels[up], t.DependsOn[j].Optional)
-		list[len(list)-1].other = len(t.DependsOn[j].OneOf) > 0
+		list[len(list)-1].other = len(t.DependsOn[j].OneOf) > 0 || t.DependsOn[j].Each != ""
 		if len(t.DependsOn[j].Files) > 0 {
 			add(handoff.Files, j, p.Graph.Task(int(up)).Assignee, p.least[up], p.Labels[up], t.DependsOn[j].Optional)
 		}

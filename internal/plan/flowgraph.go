@@ -307,7 +307,7 @@ func (b *flowBuilder) addMemory() {
 	n := p.Graph.Len()
 	if len(readers)*n <= mostRemembered {
 		for _, i := range readers {
-			follows := p.followers(i)
+			follows := p.followers(int32(i))
 			for from := range n {
 				if from != i && !follows[from] {
 					b.addMemoryEntry(from, i, int(p.Members[i]))
@@ -384,10 +384,10 @@ func (b *flowBuilder) addUnknown() {
 	}
 }
 
-// followers returns which tasks follow from a task.
-func (p *Plan) followers(i int) []bool {
+// followers returns which tasks follow from one of some tasks.
+func (p *Plan) followers(from ...int32) []bool {
 	seen := make([]bool, p.Graph.Len())
-	for queue := []int32{int32(i)}; len(queue) > 0; queue = queue[1:] {
+	for queue := slices.Clone(from); len(queue) > 0; queue = queue[1:] {
 		for _, next := range p.Graph.Downstream(int(queue[0])) {
 			if !seen[next] {
 				seen[next] = true

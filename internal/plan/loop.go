@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/runteam/runteam/handoff"
@@ -35,9 +36,9 @@ func joined(list []delivery, p *Plan, i int) []delivery {
 
 // writtenOut says where the tasks of a plan are written, of which the rounds of loops have many.
 type writtenOut struct {
-	specs    []task.Spec // as written
-	tasks    []task.Spec
-	pointers []string // parallel to tasks
+	specs  []task.Spec // as written
+	tasks  []task.Spec
+	places []task.Place // parallel to tasks
 }
 
 // place moves problems to where their tasks are written.
@@ -60,7 +61,7 @@ func (w *writtenOut) placeAll(problems []task.Problem) task.Problems {
 			continue
 		}
 		rest := strings.TrimPrefix(p.Pointer, naming.Pointer("tasks", i))
-		p.Pointer = w.pointers[i] + rest
+		p.Pointer = pointerAt(&w.places[i], rest)
 		if s := &w.tasks[i]; s.Instance != nil {
 			if known, reported := first[p.Pointer]; reported && known != i {
 				continue
@@ -74,11 +75,29 @@ func (w *writtenOut) placeAll(problems []task.Problem) task.Problems {
 	return placed
 }
 
+// pointerAt returns where a part of a task is written.
+func pointerAt(at *task.Place, part string) string {
+	rest, is := strings.CutPrefix(part, "/dependsOn/")
+	number, below, _ := strings.Cut(rest, "/")
+	n, err := strconv.Atoi(number)
+	switch {
+	case !is || err != nil || n >= len(at.DependsOn):
+		return at.Pointer + part
+	case at.DependsOn[n] < 0:
+		return at.Pointer + "/forEach/path"
+	}
+	pointer := at.Pointer + naming.Pointer("dependsOn", at.DependsOn[n])
+	if below != "" {
+		pointer += "/" + below
+	}
+	return pointer
+}
+
 // assigned returns the specs as written, with the agents that were chosen for their tasks.
 func (w *writtenOut) assigned(tasks []task.Spec) []task.Spec {
 	agents := map[string]string{}
 	for i := range tasks {
-		agents[w.pointers[i]] = tasks[i].Assignee
+		agents[w.places[i].Pointer] = tasks[i].Assignee
 	}
 	return withAgents(w.specs, "/tasks", agents)
 }

@@ -91,6 +91,7 @@ func (p *Plan) DependencyGrant(i, j, up int) gate.Grant {
 	if d.Need != nil {
 		g.Paths = d.Need
 	}
+	g.Item = d.Item
 	if g.Terms = p.Roster().Terms(from.Assignee, t.Assignee); p.Schemas[up] != nil {
 		g.Names = p.Schemas[up]
 	}

@@ -182,7 +182,7 @@ func (b *board) set(i int, next status, at time.Time) {
 func (b *board) unfinished(t *task.Task) (n int32) {
 	for _, d := range t.DependsOn {
 		j, ok := b.Index(task.ID(d.Task))
-		if !ok || !b.states[j].status.terminal() || b.states[j].status != completed && !d.Optional && len(d.OneOf) == 0 {
+		if !ok || !b.states[j].status.terminal() || b.states[j].status != completed && !d.MayBeMissing() {
 			n++
 		}
 	}
