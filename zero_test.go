@@ -55,7 +55,7 @@ var zeros = map[string][]any{
 	"sharedmem":  {new(sharedmem.Memory), new(sharedmem.Entry)},
 	"teammemory": {new(teammemory.MapStore), new(teammemory.Memory), new(teammemory.Reader), new(teammemory.Writer)},
 	"synth":      {new(synth.Rules)},
-	"task":       {new(task.CycleError), new(task.Spec), new(task.Task), new(task.Requires), new(task.Problem), new(task.Problems), new(provenance.Position), new(task.MemoryScope), new(task.Payload), new(task.Priority), new(task.Status)},
+	"task":       {new(task.CycleError), new(task.Spec), new(task.Task), new(task.Ref), new(task.Requires), new(task.Problem), new(task.Problems), new(provenance.Position), new(task.MemoryScope), new(task.Payload), new(task.Priority), new(task.Status)},
 	"engine":     {new(engine.BudgetError), new(engine.Result), new(engine.TaskError), new(engine.Team), new(engine.AgentFunc), new(engine.Outbox), new(engine.Goal), new(engine.Input), new(engine.Message)},
 	"team":       {new(team.Plan), new(team.Result), new(team.RunError), new(team.TaskError), new(team.Team), new(team.Outbox), new(team.Monitor), new(team.Goal), new(team.Input), new(team.Message), new(team.Config), new(team.RunOptions)},
 }

@@ -98,14 +98,21 @@ func (r *resolver) condition(l *linker, slab []Ref, i int) []Ref {
 // may be missing.
 func (r *resolver) reads(l *linker, slab []Ref, i int, bad func(err error, message, hint string, path ...any)) []Ref {
 	t, start, optional := &r.tasks[i], len(slab), false
+	isElse := r.specs[i].When != nil && r.specs[i].When.Op == condition.Else
 	add := func(c *Condition) {
 		j, p := r.find(c.Task)
+		var at []any // where the file has the comparison, unless that is at another task
+		if path, _ := t.When.PathOf(c); !isElse {
+			at = append(path, "task")
+		}
 		switch {
+		case p.Err != nil && isElse:
+			return // reported at the other task
 		case p.Err != nil:
-			bad(p.Err, p.Message, p.Hint)
+			bad(p.Err, p.Message, p.Hint, at...)
 			return
 		case int(j) == i:
-			bad(ErrSelf, "it reads the result of the task itself", "name a task before it")
+			bad(ErrSelf, "it reads the result of the task itself", "name a task before it", at...)
 			return
 		}
 		c.Task = string(r.tasks[j].ID)

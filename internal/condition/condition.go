@@ -73,6 +73,23 @@ func (c *Condition) Leaves(visit func(*Condition)) {
 	}
 }
 
+// PathOf returns the way to one of the comparisons, as [Condition.Check] does, and false if there
+// is no such comparison.
+func (c *Condition) PathOf(leaf *Condition) (path []any, ok bool) {
+	if c == leaf {
+		return nil, true
+	}
+	if c == nil {
+		return nil, false
+	}
+	for i := range c.Of {
+		if path, ok := c.Of[i].PathOf(leaf); ok {
+			return append([]any{string(c.Op), i}, path...), true
+		}
+	}
+	return nil, false
+}
+
 // Clone returns a copy that shares nothing.
 func (c *Condition) Clone() *Condition {
 	if c == nil {
@@ -143,7 +160,10 @@ func (c *Condition) Check() (path []any, err error) {
 		if c.Path == "" || strings.Contains(c.Path+"/", "/*/") || strings.Contains(c.Path+"/", "/**/") || c.Path[0] != '/' {
 			return []any{"path"}, errors.New("write the path of one value, such as /team")
 		}
-		return nil, c.checkValues(n)
+		if err := c.checkValues(n); err != nil {
+			return []any{string(c.Op)}, err
+		}
+		return nil, nil
 	case All, Any:
 		if len(c.Of) == 0 {
 			return nil, fmt.Errorf("%s has no conditions", c.Op)

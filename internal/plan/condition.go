@@ -69,29 +69,32 @@ func valueOf(when *task.Condition) (at value, single bool) {
 func (c branchCheck) checkLeaf(i int, l *condition.Condition) {
 	p := c.plan
 	up, _ := p.Graph.Index(task.ID(l.Task))
-	of, at := p.Graph.Task(up), c.task(i).at("when")
+	of, at := p.Graph.Task(up), func(key ...any) subject { return c.comparison(i, l, key) }
 	path, schema := task.Path(l.Path), p.Schemas[up]
 	terms := c.team.Terms(of.Assignee, p.Graph.Task(i).Assignee)
 	delivers, err := terms.Delivers([]task.Path{path})
 	switch {
 	case schema == nil:
-		at.report(fmt.Sprintf("the result of %q has no outputSchema, so nothing bounds %s", of.Title, path), "give that task an outputSchema in which this is an enum, a boolean or a number", task.ErrInvalid)
+		at("path").report(fmt.Sprintf("the result of %q has no outputSchema, so nothing bounds %s", of.Title, path), "give that task an outputSchema in which this is an enum, a boolean or a number", task.ErrInvalid)
 		return
-	case terms.Mode() == handoff.Minimal, err == nil && !delivers.MayPass(pick.Tokens(path)):
-		at.report(fmt.Sprintf("%s of the result of %q is not delivered to %q, by the rules for the two", path, of.Title, p.Graph.Task(i).Assignee), "allow the path in a rule for the pair, or compare another value", task.ErrInvalid)
+	case schema.Bounded(path) != nil:
+		at("path").report(fmt.Sprintf("the result of %q: %v", of.Title, schema.Bounded(path)), "", task.ErrInvalid)
 		return
-	}
-	if err := schema.Bounded(path); err != nil {
-		at.report(fmt.Sprintf("%s of the result of %q can be anything: %v", path, of.Title, err), "", task.ErrInvalid)
+	case terms.Mode() == handoff.Minimal, err != nil, !delivers.MayPass(pick.Tokens(path)):
+		at("path").report(fmt.Sprintf("%s of the result of %q is not delivered to %q, by the rules for the two", path, of.Title, p.Graph.Task(i).Assignee), "allow the path in a rule for the pair, or compare another value", task.ErrInvalid)
 		return
 	}
 	domain := schema.Domain(pick.Tokens(path))
 	if domain.Texts || domain.Numbers {
 		return
 	}
-	for _, v := range l.Values {
+	for k, v := range l.Values {
 		if l.Op != condition.AtLeast && l.Op != condition.AtMost && !slices.Contains(domain.Values, v) {
-			at.report(fmt.Sprintf("%s of the result of %q is never %s", path, of.Title, v), naming.Suggest(v, domain.Values), task.ErrUnknown)
+			key := []any{string(l.Op)}
+			if l.Op == condition.In {
+				key = append(key, k)
+			}
+			at(key...).report(fmt.Sprintf("%s of the result of %q is never %s", path, of.Title, v), suggestValue(v, domain.Values), task.ErrUnknown)
 		}
 	}
 }
@@ -109,6 +112,37 @@ func (c branchCheck) checkList(i int, list *task.List) {
 	case s.Has(append(pick.Tokens(list.Path), "0")) == schema.No:
 		at.report(fmt.Sprintf("the result of %q has no list at %s", of.Title, list.Path), "write the path of an array of its outputSchema", task.ErrUnknown)
 	}
+}
+
+// comparison returns the place of a key of a comparison of task i. A task that takes what others
+// leave has none of its own.
+func (c branchCheck) comparison(i int, l *condition.Condition, key []any) subject {
+	at := c.task(i).at("when")
+	if c.specs[i].When == nil {
+		return c.until(i)
+	}
+	path, ok := c.plan.Graph.Task(i).When.PathOf(l)
+	if !ok || c.specs[i].When.Op == condition.Else {
+		return at
+	}
+	return at.at(append(path, key...)...)
+}
+
+// until returns where the condition of the loop is written that task i is, or is part of.
+func (c branchCheck) until(i int) subject {
+	t := c.plan.Graph.Task(i)
+	if !Joins(t) {
+		i = slices.IndexFunc(c.plan.Graph.Tasks(), func(of task.Task) bool { return of.Title == t.Instance.Loop })
+	}
+	return c.task(i).at("repeat", "until")
+}
+
+// suggestValue returns a hint for a value that none of the known is, as canonical JSON.
+func suggestValue(value string, known []string) string {
+	if near, ok := naming.Nearest(value, known); ok {
+		return "did you mean " + near + "?"
+	}
+	return "write one of " + strings.Join(known, ", ")
 }
 
 // checkCases reports values for which none of several tasks runs: somebody who wrote several

@@ -32,7 +32,9 @@ type pathCheck struct {
 func (c *pathCheck) checkGrants(i int) {
 	t := c.plan.Graph.Task(i)
 	for j := range t.DependsOn {
-		c.checkDependencyGrant(i, j)
+		if !isRead(t, j) { // a branchCheck says more of those
+			c.checkDependencyGrant(i, j)
+		}
 	}
 	for j := range t.Uses {
 		c.checkInputGrant(i, j)

@@ -145,6 +145,9 @@ func TestParsePlanRefuses(t *testing.T) {
 			{at("inputs"), `unknown key "inputs"`, "write one of title, description", nil}, {at("name"), `unknown key "name"`, "write title", nil},
 			{at("zzzzzzzzzzzzzzz"), "unknown key", "write one of title, description, assignee, dependsOn, role", nil},
 		}},
+		{"a condition", one(`"when": {"task": "A", "path": "/x", "equals": 1}, "dependsOn": [{"oneOf": ["A", "B"]}]`), []says{
+			{at("dependsOn/0"), "dependsOn[0]: an object where a text belongs", "", nil}, {at("when"), `unknown key "when"`, "write one of title", planning.ErrUnknownKey},
+		}},
 		{"an unknown requirement", one(`"requires": {"requiredBack": [], "x": 1}`), []says{{at("requires/requiredBack"), `requires: unknown key "requiredBack"`, `did you mean "requiredBackend"?`, nil}, {at("requires/x"), `requires: unknown key "x"`, "write one of requiredCapabilities,", nil}}},
 		{"many keys", one(manyKeys(100)), []says{{"/tasks/0", "102 keys, more than a task can have", "write only title, description", planning.ErrUnknownKey}}},
 		{"many requirements", one(`"requires": {` + manyKeys(100) + `}`), []says{{at("requires"), "requires: 100 keys, more than there are", "", nil}}},

@@ -202,7 +202,7 @@ func (f *File) checkReferences(found []finding) []finding {
 	for i := range tasks {
 		// Labels, tags and forms depend on values that may not have been read.
 		s := &tasks[i]
-		s.Classification, s.RequiredTags, s.OutputSchema, s.Timeout, s.Requires = label.Public, nil, nil, 0, nil
+		s.Classification, s.RequiredTags, s.OutputSchema, s.Timeout, s.Requires, s.When = label.Public, nil, nil, 0, nil, nil
 		s.DependsOn, s.Uses, s.NeedToKnow = slices.Clone(s.DependsOn), slices.Clone(s.Uses), nil
 		for k := range s.DependsOn {
 			s.DependsOn[k].As, s.DependsOn[k].Need = task.Output, nil
@@ -255,6 +255,10 @@ func (p *places) written(parts []string) bool {
 		return false
 	case parts[0] == "tasks" && len(parts) > 2:
 		f := pick(p.tasks, parts)
+		if list := f.own("dependsOn"); list != nil && parts[2] == "dependsOn" && len(parts) == 4 {
+			item, _, _ := walk(list, parts[3:])
+			return item == nil || item.is != isObject || text(item.get("task")) != "" // another one has alternatives, or no name that can be read
+		}
 		return f != nil && f.get(inWorkspace(f, parts[2:])[0]) != nil
 	case parts[0] == "agents" && len(parts) > 2:
 		return pick(p.agents, parts).own(parts[2]) != nil

@@ -171,6 +171,12 @@ func misspelled(n *node, key string, p *place) bool {
 	})
 }
 
+// writes reports whether an object of a place has a key, or one that is probably a misspelling of
+// it.
+func (n *node) writes(key, place string) bool {
+	return n.get(key) != nil || misspelled(n, key, placesByName[place])
+}
+
 // needs reports required keys that an object does not have.
 func (r *report) needs(n *node, p *place, before string) {
 	for _, name := range p.needs {

@@ -72,6 +72,10 @@ func (p *place) schema() object {
 		s = append(s, member{"minProperties", 1})
 	case "input":
 		s = append(s, member{"not", anyOf(required("file", "text"), required("dir", "text"), required("dir", "file"))})
+	case "dependency":
+		s = append(s, member{"oneOf", []object{required("task"), required("oneOf")}})
+	case "condition":
+		s = append(s, conditionRules()...)
 	case "workspace":
 		s = append(s, member{"dependentRequired", object{{"need", []string{"input"}}}})
 	}

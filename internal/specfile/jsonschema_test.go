@@ -114,7 +114,7 @@ func TestSchemaAndLoaderAgreeOnEveryKey(t *testing.T) {
 			require.True(t, w.Status == specfile.Idle || fits < len(values), "anything fits")
 		})
 	}
-	for _, place := range []string{"spec", "team", "orchestrator", "agent", "agentDefaults", "task", "taskDefaults", "input", "dependency", "use", "workspace", "endpoint", "fallback", "message", "goal", "coordinator", "provenance", "requires", "loopDetection",
+	for _, place := range []string{"spec", "team", "orchestrator", "agent", "agentDefaults", "task", "taskDefaults", "input", "dependency", "use", "workspace", "endpoint", "fallback", "message", "goal", "coordinator", "provenance", "requires", "loopDetection", "condition",
 		"policy", "rule", "translate", "summarize", "redact", "pattern", "declassify", "endorse", "renew", "tool", "mcp"} {
 		require.False(t, requireSame(t, s, specWith(place, "bogus", "1")), "%s takes unknown keys", place)
 	}
@@ -134,6 +134,7 @@ var inside = map[string]struct {
 	"policy.endorse": {"endorse", "list"}, "policy.renew": {"renew", "list"}, "rule.redact": {"redact", ""}, "rule.translate": {"translate", ""},
 	"translate.summarize": {"summarize", ""}, "redact.patterns": {"pattern", "list"},
 	"agent.loopDetection": {"loopDetection", ""}, "agentDefaults.loopDetection": {"loopDetection", ""},
+	"task.when": {"condition", ""}, "condition.not": {"condition", ""}, "condition.any": {"condition", "list"},
 	"task.requires": {"requires", ""}, "taskDefaults.requires": {"requires", ""},
 }
 
@@ -148,6 +149,7 @@ var good = map[string][]any{
 	"list of paths":                                         {[]any{""}, []any{"/a", "/b/*/c/**"}}, "list of paths and names": {[]any{"a"}, []any{"/a", "/b/0", "/**/c"}},
 	"mapping of lists of paths, by kind":                           {map[string]any{}, map[string]any{"iban": []any{"/a"}, "ip": []any{""}}},
 	"list of `card`, `iban`, `email`, `phone`, `ssn`, `ip`, `mac`": {[]any{"ip", "mac"}}, "list of assertions": {[]any{}, []any{"notes never reaches a"}},
+	"text, number, boolean or null": {nil, "a", 1.5, true}, "list of texts, numbers, booleans and null": {[]any{1, nil}}, "see condition, list of them, or `else`": {"else"},
 	"mapping": {map[string]any{}}, "list": {[]any{}}, "text, or list of 1 to 32": {"END", " ", []any{"a", "b"}},
 }
 

@@ -82,6 +82,9 @@ var samples = map[string]string{
 	"task.provenance": "{from: coordinator}", "provenance.from": "user", "provenance.run": "r", "provenance.envelope": "e",
 	"provenance.createdAt": "\"2026-01-31T09:30:00Z\"", "provenance.expiresAt": "\"2026-01-31T09:30:00.5Z\"",
 	"input.dir": "testdata/folder", "input.exclude": "[b.txt]", "task.workspace": "{input: claim}", "workspace.input": "claim", "workspace.need": "[/a.txt]", "workspace.maxBytes": "1000", "workspace.maxFiles": "100", "workspace.maxOutputs": "5", "workspace.maxOutputBytes": "500", "use.at": "here", "dependency.files": "[src/**]", "task.outputFiles": "[\"*.md\"]",
+	"task.when": "{task: First, path: /x, exists: true}", "dependency.oneOf": "[First, Third]",
+	"condition.task": "Second", "condition.path": "/y", "condition.equals": "null", "condition.in": "[1, b]", "condition.gte": "0.5", "condition.lte": "-2", "condition.exists": "false",
+	"condition.any": "[{task: First, path: /z, lte: 1}]", "condition.not": "{task: First, path: /z, gte: 1}",
 	"dependency.task": "Third", "dependency.as": "both", "dependency.optional": "true",
 	"use.name": "other", "endpoint.accepts": "public", "endpoint.requestsPerMinute": "60", "endpoint.tokensPerMinute": "10000", "endpoint.maxConcurrency": "4",
 	"spec.fallback": "[{model: f}]", "agent.fallback": "[{model: f}]", "coordinator.fallback": "[{model: f}]",
@@ -128,7 +131,7 @@ func specWith(place, key, value string) string {
 		}
 	}
 	entry := func(in, start string) string {
-		if in == place && strings.HasPrefix(start, key+":") {
+		if in == place && (strings.HasPrefix(start, key+":") || place == "dependency" && key == "oneOf") {
 			return key + ": " + value // in the place of the one that is there
 		}
 		return start + extra[in]
@@ -242,6 +245,9 @@ func task3(place, key, value string) string {
 	if place == "dependency" && key == "files" {
 		words = append(words, "outputFiles: [\"**\"]")
 	}
+	if place == "condition" {
+		words = append(words, "when: {"+with("condition", place, key, value, "task: First", "path: /x", "equals: 7")+"}")
+	}
 	if place == "provenance" {
 		words = append(words, "provenance: {"+with("provenance", place, key, value, "from: coordinator")+"}")
 	}
@@ -297,6 +303,10 @@ func fingerprint(t *testing.T, f *specfile.File) string {
 	fmt.Fprintln(&b, policyOf(t, f))
 	for _, s := range f.Tasks {
 		s.Source.Origin = provenance.Position{}
+		when, err := json.Marshal(s.When)
+		require.NoError(t, err)
+		fmt.Fprintf(&b, "%s\n", when)
+		s.When = nil
 		if s.Requires != nil {
 			fmt.Fprintf(&b, "%+v\n", *s.Requires)
 			s.Requires = nil

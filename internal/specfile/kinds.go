@@ -124,8 +124,17 @@ var kinds = map[string]kind{
 	"globs":     newKind(isList, "list of globs", "a list of globs", "write a list such as [report.md, src/**]").as(filledListOf(typed("string"))).checked(checkGlobs),
 	"personalKinds": newKind(isList, "list of `"+strings.Join(kindNames(), "`, `")+"`", "a list of kinds", "write a list such as [ip, mac]").
 		as(filledListOf(oneOf(kindNames()))).checked(checkKinds),
-	"dependsOn": list.as(listOf(anyOf(typed("string"), ref("dependency")))),
-	"uses":      list.as(listOf(anyOf(typed("string"), ref("use")))),
+	"dependsOn":    list.as(listOf(anyOf(typed("string"), ref("dependency")))),
+	"uses":         list.as(listOf(anyOf(typed("string"), ref("use")))),
+	"alternatives": list.hinted("write [a, b]").as(append(listOf(typed("string")), member{"minItems", 2})).checked(checkAlternatives),
+	"when": newKind(isObject, "see condition, list of them, or `else`", "a condition", whenHint).
+		as(anyOf(oneOf([]string{whenElse}), nestedCondition)).or(is(isList, isText)).checked(checkWhen),
+	"condition": newKind(isObject, "see condition, or list of them", "a condition", whenHint).as(nestedCondition).or(is(isList)).checked(checkConditions),
+	"conditions": newKind(isList, "list, see condition", "a list of conditions", "write a line that begins with - for each condition").
+		as(filledListOf(ref("condition/properties/not"))).checked(checkConditions),
+	"value":     newKind(isText, "text, number, boolean or null", "a text, a number, true, false or null", "write one value").ofOne("write in for several values").as(comparable).or(isComparable),
+	"values":    newKind(isList, "list of texts, numbers, booleans and null", "a list of values", "write [a, b], or equals for one value").as(filledListOf(comparable)).checked(checkValues),
+	"anyNumber": newKind(isNumber, "number", "a number", "write a number such as 0.8, without quotes").numbers(-math.MaxFloat64, math.MaxFloat64).as(typed("number")),
 	"patterns":  list.as(filledListOf(ref("pattern"))).checked(checkNotEmpty),
 	"fallback": newKind(isList, "list", "a list of connections", "write lines such as - {model: …, baseURL: …}").
 		as(append(filledListOf(ref("fallback")), member{"maxItems", maxFallback})).checked(checkFallback),

@@ -31,8 +31,9 @@ type places struct {
 	params  map[string]*param
 	options *Options
 	tools   *Toolbox
-	files   map[*node]*source // the source that a {file: PATH} names
-	asserts []*node           // of the run's assertions
+	files   map[*node]*source          // the source that a {file: PATH} names
+	whens   map[*fields]conditionPlace // of the conditions of tasks
+	asserts []*node                    // of the run's assertions
 }
 
 // readings are the texts that a spec was made from, behind pointers that printing does not follow.
@@ -210,6 +211,9 @@ func (p *places) resolve(parts []string) (n *node, src *source, at int) {
 		}
 	case "tasks":
 		if f := pick(p.tasks, parts); f != nil {
+			if at, is := p.whens[f]; is && len(parts) > 2 && parts[2] == "when" {
+				return at.find(parts[3:])
+			}
 			return inFields(f, parts[2:])
 		}
 		if p.taskList != nil {

@@ -34,6 +34,11 @@ func (s *saver) task(t *task.Spec) *node {
 		n.set("requires", requiresMembers(t.Requires).node())
 	}
 	n.set("dependsOn", namesNode(t.DependsOn, "task", dependencyMembers))
+	when, err := conditionNode(t.When)
+	if err != nil {
+		s.wrong("when: %v", err)
+	}
+	n.set("when", when)
 	n.set("uses", namesNode(t.Uses, "name", useMembers))
 	if t.Tools != nil && s.f.hasTools() {
 		n.set("tools", s.f.Tools.writtenNode(t.Tools))
@@ -140,8 +145,8 @@ func namesNode[T any](all []T, key string, membersOf func(*T) members) *node {
 	list := listNode()
 	for i := range all {
 		n := membersOf(&all[i]).node()
-		if n.len() < 2 {
-			n = textNode(text(n.get(key)))
+		if name := n.get(key); n == nil || n.len() == 1 && name != nil {
+			n = textNode(text(name))
 		}
 		list.add(n)
 	}

@@ -61,6 +61,13 @@ title: name task
 description: prompt instructions instruction text goal ask do what
 assignee: agent agents assignedTo assign worker owner who by
 dependsOn: depends dependencies deps needs need after from upstream inputsFrom
+when: if condition conditions runIf onlyIf
+equals: is eq equal value
+in: among values
+gte: min minimum atLeast ge
+lte: max maximum atMost le
+any: or anyOf
+oneOf: anyOf alternatives either
 uses: inputs input files documents context use with
 dependencyPayload: payload as
 maxRetries: retries retry attempts maxAttempts

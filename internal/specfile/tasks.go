@@ -65,6 +65,7 @@ func (r taskReader) task(f *fields, s *task.Spec) {
 	*s = task.Spec{
 		Requires:     r.requires(r.pick(f, "requires")),
 		DependsOn:    r.dependencies(f),
+		When:         r.when(f),
 		Uses:         append(folder, r.uses(r.pick(f, "uses"))...),
 		Workspace:    limits,
 		OutputSchema: r.schema(r.pick(f, "outputSchema")),
@@ -83,7 +84,7 @@ func (r taskReader) task(f *fields, s *task.Spec) {
 }
 
 func dependencyMembers(r *task.Ref) members {
-	return members{{"task", &r.Task}, {"as", &r.As}, {"need", &r.Need}, {"optional", &r.Optional}, {"files", (*filePaths)(&r.Files)}, {"maxContextBytes", &r.MaxContextBytes}}
+	return members{{"task", &r.Task}, {"oneOf", &r.OneOf}, {"as", &r.As}, {"need", &r.Need}, {"optional", &r.Optional}, {"files", (*filePaths)(&r.Files)}, {"maxContextBytes", &r.MaxContextBytes}}
 }
 
 func useMembers(u *task.Use) members {
@@ -104,6 +105,11 @@ func requiresMembers(q *task.Requires) members {
 func (r taskReader) dependencies(f *fields) []task.Ref {
 	r.subject = r.mine
 	all := task.Payload(text(f.get("dependencyPayload")))
+	for k, item := range f.own("dependsOn").parts() {
+		if item.is == isObject && !item.writes("task", "dependency") && !item.writes("oneOf", "dependency") {
+			r.bad(item, "write {task: …}", "dependsOn[%d]: task: it is missing", k)
+		}
+	}
 	return named(r, f.own("dependsOn"), "dependency", "task", "title of a task", func(name string, d *fields) task.Ref {
 		if d == nil { // without a pointer to the value, which would make it escape
 			return task.Ref{Task: name, As: all}
@@ -112,6 +118,16 @@ func (r taskReader) dependencies(f *fields) []task.Ref {
 		dependencyMembers(&ref).read(d.own)
 		return ref
 	})
+}
+
+// when reads the condition of a task.
+func (r taskReader) when(f *fields) *task.Condition {
+	r.subject = r.mine
+	when, place := conditionReader{r.report}.condition(f.own("when"))
+	if when != nil {
+		r.places.whens[f] = place
+	}
+	return when
 }
 
 // uses reads the named inputs of a task: names, or mappings with a name.
