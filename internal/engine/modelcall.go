@@ -302,7 +302,7 @@ func (x *gatedContext) late() error {
 // build writes the prompt of a brief, whose contract and task are the model call's.
 func (x *modelCall) build(b *brief.Brief) (prompt.Prompt, error) {
 	b.Contract, b.Task, b.MaxBytes = x.contract, x.task, x.limits.MaxPromptBytes
-	if x.schema != nil {
+	if x.schema != nil && !x.task.IsComputed() {
 		b.Schema = x.schema.String()
 	}
 	for _, t := range x.tools {
@@ -316,6 +316,7 @@ func (x *modelCall) build(b *brief.Brief) (prompt.Prompt, error) {
 		x.sentSize = x.shownSize + toolBytes(text)
 		x.key, x.core, err = x.run.keysOf(x.caps.Agent, b, text)
 		x.key, x.core = withFiles(x.key, x.sealed), withFiles(x.core, x.sealed)
+		x.key, x.core = withComputed(x.key, x.task), withComputed(x.core, x.task)
 	}
 	return text, err
 }
