@@ -85,6 +85,7 @@ var (
 // kinds are the kinds that the table of keys names.
 var kinds = map[string]kind{
 	"anyText":        anyText,
+	"value":          {name: "any value but null", want: "a value", hint: "write a text, a number, a list or a mapping", json: object{{"not", typed("null")}}, fits: func(n *node) bool { return n.is != isNull }},
 	"inputText":      anyText.as(filled), // not empty, unless the options bring the text
 	"text":           oneText,
 	"name":           oneText.checked(checkRuleName),
