@@ -38,6 +38,9 @@ func (c computation) Run(ctx context.Context, _ prompt.Prompt) (agent.Reply, err
 		return agent.Reply{}, fmt.Errorf("template: %w", err)
 	}
 	inputs, results := c.granted()
+	if r := c.run.options.Replay; r != nil && len(r.Without)+len(r.WithoutInputs) > 0 {
+		fillLeftOut(parsed, inputs, results)
+	}
 	text, err := parsed.Execute(ctx, inputs, results)
 	if err != nil {
 		return agent.Reply{}, fmt.Errorf("template: %w", err)
@@ -72,6 +75,19 @@ func (c computation) granted() (inputs, results map[string]any) {
 		}
 	}
 	return inputs, results
+}
+
+// fillLeftOut makes what a replay leaves out an empty text, where a template names it.
+func fillLeftOut(t *texttemplate.Template, inputs, results map[string]any) {
+	for _, r := range t.Reads() {
+		list := results
+		if r.Of == texttemplate.Inputs {
+			list = inputs
+		}
+		if _, granted := list[r.Name]; !granted {
+			list[r.Name] = ""
+		}
+	}
 }
 
 // valueOf returns what was delivered: a parsed value if that was asked for or is all there is,
