@@ -243,3 +243,20 @@ func TestPlansShowTasksWithoutAnAgent(t *testing.T) {
 	_, err = writerTeam(t, nil).Plan(specs, nil)
 	require.NoError(t, err)
 }
+
+// TestPlansHaveNoTasksWithoutAnAgent checks that a coordinator cannot write a value or a template.
+func TestPlansHaveNoTasksWithoutAnAgent(t *testing.T) {
+	t.Parallel()
+	for _, plan := range []string{
+		`{"tasks":[{"title":"A","description":"Do it.","template":"{{.inputs.claim}}"}]}`,
+		`{"tasks":[{"title":"A","description":"Do it.","value":5}]}`,
+		`{"tasks":[{"title":"A","description":"Do it.","assignee":"computed"}]}`,
+	} {
+		tm := writerTeam(t, func(c *team.Config) {
+			c.Coordinator = &team.Coordinator{Agent: team.AgentFunc(func(context.Context, prompt.Prompt) (agent.Reply, error) { return agent.Reply{Text: plan}, nil })}
+		})
+		res, err := tm.RunTeam(t.Context(), team.Goal{Text: "Write a letter about the claim, and then a summary."}, nil)
+		require.Error(t, err, plan)
+		require.Empty(t, res.Tasks)
+	}
+}
