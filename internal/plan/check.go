@@ -59,8 +59,7 @@ func (t *Roster) Check(specs []task.Spec, o Options, at time.Time) (*Plan, error
 	if len(c.found) > 0 {
 		return nil, c.sorted()
 	}
-	t = withComputed(t, specs)
-	c.team = t
+	t = computedCheck{&c}.addMember()
 	c.plan = &Plan{
 		Description: Description{Name: t.Config.Name, User: PlannedUser{Accepts: *o.UserAccepts}},
 		Graph:       g, Roster: func() *Roster { return t }, Options: func() *Options { return &o },

@@ -36,8 +36,12 @@ func agentsOf(t *Roster) int {
 	return len(t.Config.Agents)
 }
 
-// withComputed returns the roster for tasks: t itself, unless some of them have no agent.
-func withComputed(t *Roster, specs []task.Spec) *Roster {
+// A computedCheck checks tasks that have a value or a template.
+type computedCheck struct{ *checker }
+
+// addMember returns the roster for the tasks: that of the team, unless some of them have no agent.
+func (c computedCheck) addMember() *Roster {
+	t, specs := c.team, c.specs
 	if !slices.ContainsFunc(specs, func(s task.Spec) bool { return s.IsComputed() }) {
 		return t
 	}
@@ -52,6 +56,7 @@ func withComputed(t *Roster, specs []task.Spec) *Roster {
 	more.Schemas = append(slices.Clip(t.Schemas), nil)
 	more.byName = maps.Clone(t.byName)
 	more.byName[handoff.Computed] = len(t.Config.Agents)
+	c.team = &more
 	return &more
 }
 
@@ -70,9 +75,6 @@ func computedBy(s *task.Spec) string {
 	}
 	return ""
 }
-
-// A computedCheck checks tasks that have a value or a template.
-type computedCheck struct{ *checker }
 
 // assign gives the tasks without an agent to the member that performs them.
 func (c computedCheck) assign() {

@@ -58,6 +58,14 @@ func TestTasksWithoutAnAgentAreRead(t *testing.T) {
 	require.Equal(t, label.Public, f.Tasks[3].Classification)
 }
 
+func TestValuesAreJSON(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "team.yaml")
+	require.NoError(t, os.WriteFile(path, []byte("agents: [{name: writer}]\ntasks: [{title: A, value: [.nan]}]\n"), 0o600))
+	_, err := specfile.Load(specfile.Options{Path: path})
+	require.ErrorContains(t, err, `task "A": value: .nan is not a JSON number`)
+}
+
 func TestPlansOfTasksWithoutAnAgentAreSaved(t *testing.T) {
 	t.Parallel()
 	f := loadComputed(t)
