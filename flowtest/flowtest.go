@@ -21,6 +21,11 @@
 // then searches every prompt, result, event, log line and file for every canary, also in
 // encoded form. It fails if the flow of the spec or the clearance of the reader does not
 // allow the canary there.
+//
+// A canary in a file of a folder is planted at its path:
+//
+//	source := f.PlantInput("repo", "/src/main.go")
+//	f.Reaches(source, "developer", "reviewer")
 package flowtest
 
 import (

@@ -25,8 +25,8 @@ type Policy struct {
 }
 
 // A PairRule says what To receives of what From produced. Both are the name of an
-// agent, [User] (From for inputs, To for results), [Coordinator] or [Anyone].
-// Anyone means every agent and the coordinator, and as From also the user.
+// agent, [User] (From for inputs, To for results), [Coordinator], [Computed] or [Anyone].
+// Anyone means every agent, the coordinator and Computed, and as From also the user.
 //
 // Block, Ceiling and Redact of all rules that match a pair apply together. The mode
 // comes from the rule for exactly this pair. Without one, it is the narrowest mode

@@ -55,6 +55,10 @@ func fill(t *Task, s *Spec, at time.Time, i int, found *findings) {
 	if t.Requires = s.Requires.trimmed(); t.Requires != nil {
 		c.requires()
 	}
+	if s.IsComputed() {
+		t.Value = slices.Clone(s.Value)
+		c.computed(s)
+	}
 }
 
 // payload returns the form that a reference asks for; unset, it is Output.
@@ -114,7 +118,7 @@ func (c *checker) texts() {
 	switch {
 	case !utf8.ValidString(t.Description):
 		c.bad(nil, "description: it is not valid UTF-8", "", "description")
-	case strings.TrimSpace(t.Description) == "":
+	case strings.TrimSpace(t.Description) == "" && !t.IsComputed():
 		c.bad(nil, "description: it is empty", "say what the agent must do", "description")
 	}
 	if t.Key != "" {

@@ -43,6 +43,8 @@ type wire struct {
 // wireOwn are the keys that only this module knows.
 type wireOwn struct {
 	Key            string               `json:"key,omitempty"`
+	Value          json.RawMessage      `json:"value,omitempty"`
+	Template       string               `json:"template,omitempty"`
 	Params         []wireParam          `json:"params,omitempty"`
 	Uses           []wireUse            `json:"uses,omitempty"`
 	Tools          []string             `json:"tools,omitzero"`
@@ -179,7 +181,7 @@ func (t Task) MarshalJSON() ([]byte, error) {
 		When: t.When, Reads: t.Reads, MaxRetries: t.MaxRetries, Role: t.Role, Metadata: t.Metadata,
 		CreatedAt: t.CreatedAt.UTC(), UpdatedAt: t.UpdatedAt.UTC(),
 		wireOwn: wireOwn{
-			Key: t.Key, Tools: t.Tools, Classification: t.Classification, RequiredTags: t.RequiredTags, OutputSchema: t.OutputSchema, OutputFiles: t.OutputFiles,
+			Key: t.Key, Value: t.Value, Template: t.Template, Tools: t.Tools, Classification: t.Classification, RequiredTags: t.RequiredTags, OutputSchema: t.OutputSchema, OutputFiles: t.OutputFiles,
 			TTL: millis(t.TTL), Timeout: millis(t.Timeout), Reuse: t.Reuse, Workspace: t.Workspace, AcceptTruncated: t.AcceptTruncated,
 		},
 	}
@@ -240,7 +242,7 @@ func (t *Task) UnmarshalJSON(data []byte) error {
 		return fmt.Errorf("read task: %w", err)
 	}
 	*t = Task{ID: w.ID, Reads: min(max(w.Reads, 0), len(w.DependsOn)), Status: w.Status, CreatedAt: w.CreatedAt, UpdatedAt: w.UpdatedAt, Spec: Spec{
-		Key: w.Key, Title: w.Title, Description: w.Description, Assignee: w.Assignee, When: w.When, Tools: w.Tools,
+		Key: w.Key, Value: w.Value, Template: w.Template, Title: w.Title, Description: w.Description, Assignee: w.Assignee, When: w.When, Tools: w.Tools,
 		MemoryScope: w.MemoryScope, Classification: w.Classification, RequiredTags: w.RequiredTags,
 		OutputSchema: w.OutputSchema, OutputFiles: w.OutputFiles, TTL: time.Duration(w.TTL),
 		MaxRetries: max(w.MaxRetries, 0), RetryDelay: defaultRetryDelay, RetryBackoff: defaultRetryBackoff,

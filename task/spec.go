@@ -13,9 +13,21 @@ import (
 type Spec struct {
 	Key         string    // optional short name, [a-z0-9-]+
 	Title       string    // required; one line of at most 200 characters
-	Description string    // required
+	Description string    // required, unless the task has a Value or a Template
 	Assignee    string    // an agent; empty means that one is chosen before anything runs
 	Requires    *Requires // what its agent must have, chosen or named; nil means nothing
+
+	// Value is the result of a task that no agent performs: a text for a JSON string, and a
+	// structured result for any other value but null.
+	Value json.RawMessage
+
+	// Template makes the result of a task that no agent performs, a text. It is a template of
+	// text/template with the functions of that package. It reads what the task is granted, as
+	// the gate delivers it: .inputs.NAME is a text; .results has results by the key and by the
+	// title of their task, a text each, or the parsed value of a dependency that is delivered
+	// as Structured or Both. An optional result that is missing is an empty text, and any other
+	// missing name an error. It ends with the context of its attempt, and after 30 s.
+	Template string
 
 	DependsOn []Ref // tasks whose results it is granted; it starts when all of them have ended
 
@@ -81,6 +93,9 @@ type Spec struct {
 	// it. The description of a planned task reaches the agent as context, through the gate.
 	Source provenance.Source
 }
+
+// IsComputed reports whether the task has a value or a template in place of an agent.
+func (s *Spec) IsComputed() bool { return s.Value != nil || s.Template != "" }
 
 // WorkspaceLimits bound the workspace of a task, as its tools change it. They are checked after
 // each call that may change files: above a limit the agent gets an error, and the task fails

@@ -44,8 +44,11 @@ type Agent struct {
 	MaxSession time.Duration        // bound on the work on one task; zero or less means none
 }
 
+// None is in place of an agent for a task that has a value or a template.
+const None = -1
+
 // Tasks returns the agent of each task as an index into agents: the one that
-// the task names, or the one that the strategy chooses among the eligible. It
+// the task names, or the one that the strategy chooses among the eligible, or [None]. It
 // does not write to the graph.
 //
 // An agent is eligible if it has the tools of the task and all that it requires (see
@@ -84,7 +87,7 @@ func Check(g *graph.Graph, agents []Agent) error {
 	r := newRoster(agents)
 	var found task.Problems
 	for i := range g.Tasks() {
-		if t := g.Task(i); t.Assignee != "" {
+		if t := g.Task(i); t.Assignee != "" && !t.IsComputed() {
 			if _, p, bad := r.named(i, t); bad {
 				found = append(found, p)
 			}
@@ -131,6 +134,10 @@ func (a *assigner) sortOut() error {
 		t := a.graph.Task(i)
 		var p task.Problem
 		var bad bool
+		if t.IsComputed() {
+			a.chosen[i] = None
+			continue
+		}
 		if t.Assignee == "" {
 			a.open = append(a.open, int32(i))
 			a.roster.narrow(t, a.labels[i])

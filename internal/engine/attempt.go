@@ -75,7 +75,7 @@ func (r *results) gather(a *attempt, i int) {
 	} else { // a task that reads the store may take long, so its decisions do not hold up the batch
 		a.batch = r.ledger.join(r.batch)
 	}
-	if r.messages != nil {
+	if r.messages != nil && !t.IsComputed() {
 		a.deliver()
 	}
 }
@@ -143,6 +143,9 @@ func (a *attempt) open(ctx context.Context) (prompt.Prompt, error) {
 		return prompt.Prompt{}, err
 	}
 	b := a.brief(a.sealed)
+	if a.task.IsComputed() {
+		a.does, b.Whole = computation{a}, true
+	}
 	return a.build(&b)
 }
 

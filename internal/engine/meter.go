@@ -37,7 +37,11 @@ type meter struct {
 
 // meter returns a meter for a model call.
 func (b *budgets) meter(x *modelCall) *meter {
-	return &meter{budgets: b, accounts: b.of(x.caps.Agent), agent: x.caps.Agent, task: x.task, attempt: x.number}
+	accounts := b.of(x.caps.Agent)
+	if x.task.IsComputed() { // it calls no model, so it also runs when a budget is used up
+		accounts = nil
+	}
+	return &meter{budgets: b, accounts: accounts, agent: x.caps.Agent, task: x.task, attempt: x.number}
 }
 
 // checkLeft returns an error if an account has nothing left. An agent written in Go may

@@ -306,7 +306,7 @@ func (x *modelCall) build(b *brief.Brief) (prompt.Prompt, error) {
 		b.Task = new(*x.task)
 		b.Task.Title = heading(x.task)
 	}
-	if x.schema != nil {
+	if x.schema != nil && !x.task.IsComputed() {
 		b.Schema = x.schema.String()
 	}
 	for _, t := range x.tools {
@@ -320,6 +320,7 @@ func (x *modelCall) build(b *brief.Brief) (prompt.Prompt, error) {
 		x.sentSize = x.shownSize + toolBytes(text)
 		x.key, x.core, err = x.run.keysOf(x.caps.Agent, b, text)
 		x.key, x.core = withFiles(x.key, x.sealed), withFiles(x.core, x.sealed)
+		x.key, x.core = withComputed(x.key, x.task), withComputed(x.core, x.task)
 	}
 	return text, err
 }

@@ -106,7 +106,7 @@ func (o *Outbox) end() []mailbox.Draft {
 // newOutbox returns the outbox of an attempt whose agent is called now; nil if
 // the run has no message bus.
 func (a *attempt) newOutbox() *Outbox {
-	if a.run.options.Bus == nil {
+	if a.run.options.Bus == nil || a.task.IsComputed() {
 		return nil
 	}
 	h, err := (&gate.Compartment{Contract: a.contract}).GateMessage(a.sealed, time.Now())

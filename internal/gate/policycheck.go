@@ -191,7 +191,7 @@ func (p place) checkPair(from, to string, anyone bool) {
 			p.add(side.key+" is missing", "name an agent", side.key)
 		case side.name == handoff.Anyone && !anyone:
 			p.add("it is for everybody", "name one agent: each pair needs an entry of its own", side.key)
-		case side.name == handoff.Anyone, side.name == handoff.User, side.name == handoff.Coordinator, slices.Contains(names, side.name):
+		case side.name == handoff.Anyone, side.name == handoff.User, side.name == handoff.Coordinator, side.name == handoff.Computed, slices.Contains(names, side.name):
 		default:
 			kind, alike := naming.Alike("agent", side.name, append([]string{handoff.User, handoff.Coordinator}, names...))
 			p.add(fmt.Sprintf("unknown %s %q", kind, side.name), naming.Suggest(side.name, alike), side.key)

@@ -5,6 +5,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/jsonvalue"
 )
 
 // MaxReply is how many bytes a reply may have as JSON writes it: text, structured
@@ -31,6 +32,12 @@ func (r *Reply) tooLarge() bool {
 		left -= jsonSize(tag)
 	}
 	return left < 0
+}
+
+// FitsReply reports whether a reply of a text and a structured part, which may be the zero
+// value, is within [MaxReply].
+func FitsReply(text string, v jsonvalue.Value) bool {
+	return !(&Reply{Text: text, JSON: v}).tooLarge()
 }
 
 // mostShown bounds a result as the caller sees it. A line of a journal has 16 MiB

@@ -92,7 +92,7 @@ func (b *Rulebook) Between(from, to string) *Terms {
 
 func (b *Rulebook) knows(name string) bool {
 	_, party := b.defaults[name]
-	return party || name == handoff.User || name == handoff.Coordinator
+	return party || name == handoff.User || name == handoff.Coordinator || name == handoff.Computed
 }
 
 // between composes the terms of a pair from the rules that match it.

@@ -11,7 +11,7 @@ import (
 
 // Candidates returns what package assign needs to know of the members.
 func (t *Roster) Candidates() []assign.Agent {
-	list := make([]assign.Agent, len(t.Config.Agents))
+	list := make([]assign.Agent, agentsOf(t))
 	for i := range list {
 		m, caps := &t.Config.Agents[i], &t.Capabilities[i]
 		list[i] = assign.Agent{
@@ -30,7 +30,8 @@ func (t *Roster) Candidates() []assign.Agent {
 // that is cleared for its required context is chosen, and the gate withholds the rest.
 func (c *checker) assign() {
 	g := c.plan.Graph
-	if !slices.ContainsFunc(g.Tasks(), func(t task.Task) bool { return t.Assignee == "" }) {
+	defer computedCheck{c}.assign()
+	if !slices.ContainsFunc(g.Tasks(), func(t task.Task) bool { return t.Assignee == "" && !t.IsComputed() }) {
 		if slices.ContainsFunc(g.Tasks(), func(t task.Task) bool { return t.Requires != nil }) {
 			c.refuse(assign.Check(g, c.team.Candidates()))
 		}
@@ -49,7 +50,7 @@ func (c *checker) assign() {
 	c.specs = slices.Clone(c.specs)
 	sameInRounds(g, chosen)
 	for i, agent := range chosen {
-		if g.Task(i).Assignee == "" {
+		if g.Task(i).Assignee == "" && agent != assign.None {
 			c.plan.assigned[i], c.specs[i].Assignee = true, agents[agent].Name
 			g.Assign(i, agents[agent].Name)
 		}

@@ -77,11 +77,13 @@ func check(t *Roster, specs []task.Spec, o Options, at time.Time) (*Plan, error)
 	if len(c.found) > 0 {
 		return nil, c.sorted()
 	}
+	t = computedCheck{&c}.addMember()
 	c.plan = &Plan{
 		Description: Description{Name: t.Config.Name, User: PlannedUser{Accepts: *o.UserAccepts}},
 		Graph:       g, Roster: func() *Roster { return t }, Options: func() *Options { return &o },
 	}
 	c.plan.writeLines()
+	computedCheck{&c}.checkReads()
 	if c.assign(); len(c.found) == 0 {
 		lowering := c.checkFlow()
 		(&sizeCheck{checker: &c, reported: make([]bool, len(o.Inputs)), known: map[knownSize]gate.Decision{}}).checkSizes()
@@ -220,6 +222,7 @@ func (c *checker) checkSpec(i int, s *task.Spec) {
 		}
 	}
 	fileCheck{c}.checkFiles(about, s)
+	computedCheck{c}.checkResult(about, s)
 	if s.OutputSchema != nil {
 		if _, err := c.parse(s.OutputSchema); err != nil {
 			about().at("outputSchema").report(err.Error(), "write a JSON Schema", err)
@@ -308,6 +311,9 @@ func (c *checker) find(name string) int {
 
 // schema returns what the result of a task must match: its own schema or its agent's.
 func (c *checker) schema(t *task.Task, member int) *schema.Schema {
+	if t.OutputSchema == nil && t.Value != nil {
+		return schemaOfValue(t.Value)
+	}
 	if t.OutputSchema == nil {
 		return c.team.Schemas[member]
 	}
@@ -347,9 +353,9 @@ func (t *Roster) Index(name string) (int, bool) {
 	return i, ok && t.Config.Agents[i].Name == name
 }
 
-// Names returns the names of the members.
+// Names returns the names of the agents.
 func (t *Roster) Names() []string {
-	names := make([]string, len(t.Config.Agents))
+	names := make([]string, agentsOf(t))
 	for i := range names {
 		names[i] = t.Config.Agents[i].Name
 	}

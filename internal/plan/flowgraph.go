@@ -356,7 +356,7 @@ func (b *flowBuilder) addUnknown() {
 	g, p, o := &b.graph, b.plan, b.options
 	n := p.Graph.Len()
 	if o.Bus != nil {
-		for m := range b.team.Capabilities {
+		for m := range agentsOf(b.team) {
 			at := len(g.Tasks)
 			g.Tasks = append(g.Tasks, flow.Task{Title: "messages", Agent: m, Endpoints: b.endpointReaders(&b.team.Capabilities[m])})
 			for from := range n {

@@ -163,11 +163,14 @@ func unconfinedHint() string {
 // checkSummaries reports texts that an agent that is a command would have to summarize.
 func (c commandCheck) checkSummaries(i int, parts []delivery) {
 	m := &c.team.Config.Agents[c.plan.Members[i]]
-	if m.Process() == nil {
+	isComputed := c.plan.Graph.Task(i).IsComputed()
+	if m.Process() == nil && !isComputed {
 		return
 	}
 	for k := range parts {
-		if g, _ := c.plan.grantOf(i, &parts[k]); g.Terms.ByReader() {
+		if g, _ := c.plan.grantOf(i, &parts[k]); g.Terms.ByReader() && isComputed {
+			c.task(i).report(fmt.Sprintf("the policy has %q summarize what it gets from %q, and that has no model", m.Name, parts[k].from), "write by: excerpt", task.ErrInvalid)
+		} else if g.Terms.ByReader() {
 			c.task(i).report(fmt.Sprintf("the policy has agent %q summarize what it gets from %q, and a command cannot do that", m.Name, parts[k].from), "write by: excerpt", task.ErrInvalid)
 		}
 	}

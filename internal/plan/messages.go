@@ -57,7 +57,7 @@ func (c *checker) checkMessages() {
 	}
 }
 
-// Reads reports whether a message is for this agent.
+// Reads reports whether a message is for this reader.
 func (m *Message) Reads(agent string) bool {
-	return m.To == agent || m.To == mailbox.Everyone && m.From != agent
+	return m.To == agent || m.To == mailbox.Everyone && m.From != agent && agent != handoff.Computed
 }

@@ -102,6 +102,7 @@ type PlannedTask struct {
 	Title          string               `json:"title"`
 	Assignee       string               `json:"assignee"`
 	Assigned       bool                 `json:"assigned,omitempty"` // by the scheduler, not by the caller
+	Computed       string               `json:"computed,omitempty"` // value or template, for a task that has one in place of an agent
 	Classification label.Classification `json:"classification"`     // of its own text
 	Label          label.Classification `json:"label"`              // of its prompt and of its result, at most
 	Reads          []Reading            `json:"reads"`
@@ -210,7 +211,7 @@ func (p *Plan) Describe() {
 func (p *Plan) describeTask(t *Roster, i int) PlannedTask {
 	tk, caps := p.Graph.Task(i), &t.Capabilities[p.Members[i]]
 	out := PlannedTask{
-		ID: tk.ID, Key: tk.Key, Title: tk.Title, Assignee: tk.Assignee, Assigned: p.WasAssigned(i),
+		ID: tk.ID, Key: tk.Key, Title: tk.Title, Assignee: tk.Assignee, Assigned: p.WasAssigned(i), Computed: computedBy(&tk.Spec),
 		Classification: tk.Classification, Label: p.Labels[i], Reads: []Reading{},
 		LeavesTo: leavesTo(caps), Fallback: fallback(caps), UserSees: p.userSees(i), Line: tk.Source.Origin.String(),
 	}

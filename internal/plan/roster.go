@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/runteam/runteam/agent"
+	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/internal/schema"
@@ -31,7 +32,8 @@ type Roster struct {
 	Rules        *gate.Rulebook            // the compiled policy; nil without one
 	Warnings     task.Problems             // a run starts despite them
 
-	byName map[string]int // lower-cased name to index
+	byName   map[string]int // lower-cased name to index
+	computed bool           // the last member performs the tasks that have a value or a template
 }
 
 // New returns a roster, or [task.Problems] that list everything wrong with cfg.
@@ -126,6 +128,9 @@ func (t *Roster) enroll(i int, found *task.Problems) {
 		about.at("name").report(err.Error(), "", err)
 	}
 	folded := strings.ToLower(m.Name)
+	if folded == handoff.Computed {
+		about.at("name").report(fmt.Sprintf("%v %s: choose another", naming.ErrReserved, m.Name), "", naming.ErrReserved)
+	}
 	if first, twice := t.byName[folded]; twice {
 		about.at("name").report(fmt.Sprintf("there is already an agent %q", t.Config.Agents[first].Name), "give each agent its own name; names are not case-sensitive", task.ErrDuplicate)
 	} else {

@@ -2,6 +2,7 @@ package specfile
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/runteam/runteam/handoff"
@@ -113,6 +114,9 @@ func (f *File) readers(endpoints []string) (known nameList) {
 		known.add(handoff.Coordinator, handoff.Coordinator)
 	}
 	known.add(handoff.User, handoff.User)
+	if slices.ContainsFunc(f.Tasks, func(s task.Spec) bool { return s.IsComputed() }) {
+		known.add(handoff.Computed, handoff.Computed)
+	}
 	for _, name := range f.Tools.readers() {
 		known.add(name, name)
 	}

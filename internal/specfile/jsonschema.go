@@ -64,6 +64,8 @@ func (p *place) schema() object {
 		s = append(s, member{"required", p.needs})
 	}
 	switch p.name {
+	case "task":
+		s = append(s, resultsOfTasks()...)
 	case "spec":
 		s = append(s, member{"allOf", contradictions()})
 	case "goal":
@@ -80,6 +82,19 @@ func (p *place) schema() object {
 		s = append(s, member{"dependentRequired", object{{"need", []string{"input"}}}})
 	}
 	return s
+}
+
+// resultsOfTasks are the ways in which a task gets its result: an agent with a description, or a
+// value, a template or a file.
+func resultsOfTasks() object {
+	ways, pairs := []object{required("description")}, []object(nil)
+	for i, key := range computedKeys {
+		ways = append(ways, required(key))
+		for _, other := range computedKeys[i+1:] {
+			pairs = append(pairs, required(key, other))
+		}
+	}
+	return append(anyOf(ways...), member{"not", anyOf(pairs...)})
 }
 
 // contradictions excludes keys of a spec that contradict each other.

@@ -150,7 +150,8 @@ var good = map[string][]any{
 	"mapping of lists of paths, by kind":                           {map[string]any{}, map[string]any{"iban": []any{"/a"}, "ip": []any{""}}},
 	"list of `card`, `iban`, `email`, `phone`, `ssn`, `ip`, `mac`": {[]any{"ip", "mac"}}, "list of assertions": {[]any{}, []any{"notes never reaches a"}},
 	"text, number, boolean or null": {nil, "a", 1.5, true}, "list of texts, numbers, booleans and null": {[]any{1, nil}}, "see condition, list of them, or `else`": {"else"},
-	"mapping": {map[string]any{}}, "list": {[]any{}}, "text, or list of 1 to 32": {"END", " ", []any{"a", "b"}},
+	"any value but null": {"text", 5, []any{1}, map[string]any{"file": "x"}},
+	"mapping":            {map[string]any{}}, "list": {[]any{}}, "text, or list of 1 to 32": {"END", " ", []any{"a", "b"}},
 }
 
 // anyValues fit here and there.
@@ -186,10 +187,13 @@ func (f *family) object(place string, depth int) map[string]any {
 			out[w.Key] = rapid.SampledFrom(anyValues).Draw(f.t, "any")
 		}
 	}
-	for _, pair := range [...][3]string{{"goal", "text", "file"}, {"input", "text", "file"}, {"spec", "agents", "team"}, {"spec", "model", "orchestrator"}} {
+	for _, pair := range [...][3]string{{"goal", "text", "file"}, {"input", "text", "file"}, {"spec", "agents", "team"}, {"spec", "model", "orchestrator"}, {"task", "value", "template"}, {"task", "value", "file"}, {"task", "template", "file"}} {
 		if place == pair[0] && out[pair[1]] != nil && out[pair[2]] != nil && !f.chance(30) {
 			delete(out, pair[2])
 		}
+	}
+	if place == "task" && !f.chance(f.odd) {
+		out["description"] = "Do it."
 	}
 	if place == "goal" && len(out) == 0 {
 		out["text"] = "A goal."

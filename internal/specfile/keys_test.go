@@ -74,6 +74,7 @@ var samples = map[string]string{
 	"agent.timeoutMs": "1000", "agent.callTimeoutMs": "1000", "agent.outputSchema": "{type: object}", "agent.disallowedTools": "[bash]",
 	"agent.loopDetection": "{onLoopDetected: terminate}", "loopDetection.maxRepetitions": "2", "loopDetection.loopDetectionWindow": "9", "loopDetection.onLoopDetected": "warn",
 	"task.title": "Other", "task.description": "{file: prompt.md}", "task.key": "k", "task.assignee": "a", "task.dependsOn": "[First]",
+	"task.value": "5", "task.template": "text", "task.file": "prompt.md",
 	"task.uses": "[claim]", "task.tools": "[]", "task.dependencyPayload": "both", "task.memoryScope": "all", "task.classification": "public",
 	"task.requiredTags": "[t]", "task.ttlMs": "1000", "task.maxRetries": "2", "task.retryDelayMs": "0", "task.retryBackoff": "1.5",
 	"task.acceptTruncated": "true", "task.timeoutMs": "1000", "task.outputSchema": "{file: schema.json}", "task.role": "r", "task.requires": "{requiredTools: [bash]}", "task.priority": "high", "task.metadata": "{a: 1}",

@@ -85,6 +85,7 @@ var (
 // kinds are the kinds that the table of keys names.
 var kinds = map[string]kind{
 	"anyText":        anyText,
+	"value":          {name: "any value but null", want: "a value", hint: "write a text, a number, a list or a mapping", json: object{{"not", typed("null")}}, fits: func(n *node) bool { return n.is != isNull }},
 	"inputText":      anyText.as(filled), // not empty, unless the options bring the text
 	"text":           oneText,
 	"name":           oneText.checked(checkRuleName),
@@ -132,10 +133,10 @@ var kinds = map[string]kind{
 	"condition": newKind(isObject, "see condition, or list of them", "a condition", whenHint).as(nestedCondition).or(is(isList)).checked(checkConditions),
 	"conditions": newKind(isList, "list, see condition", "a list of conditions", "write a line that begins with - for each condition").
 		as(filledListOf(ref("condition/properties/not"))).checked(checkConditions),
-	"value":     newKind(isText, "text, number, boolean or null", "a text, a number, true, false or null", "write one value").ofOne("write in for several values").as(comparable).or(isComparable),
-	"values":    newKind(isList, "list of texts, numbers, booleans and null", "a list of values", "write [a, b], or equals for one value").as(filledListOf(comparable)).checked(checkValues),
-	"anyNumber": newKind(isNumber, "number", "a number", "write a number such as 0.8, without quotes").numbers(-math.MaxFloat64, math.MaxFloat64).as(typed("number")),
-	"patterns":  list.as(filledListOf(ref("pattern"))).checked(checkNotEmpty),
+	"compared":    newKind(isText, "text, number, boolean or null", "a text, a number, true, false or null", "write one value").ofOne("write in for several values").as(comparable).or(isComparable),
+	"comparables": newKind(isList, "list of texts, numbers, booleans and null", "a list of values", "write [a, b], or equals for one value").as(filledListOf(comparable)).checked(checkValues),
+	"anyNumber":   newKind(isNumber, "number", "a number", "write a number such as 0.8, without quotes").numbers(-math.MaxFloat64, math.MaxFloat64).as(typed("number")),
+	"patterns":    list.as(filledListOf(ref("pattern"))).checked(checkNotEmpty),
 	"fallback": newKind(isList, "list", "a list of connections", "write lines such as - {model: …, baseURL: …}").
 		as(append(filledListOf(ref("fallback")), member{"maxItems", maxFallback})).checked(checkFallback),
 

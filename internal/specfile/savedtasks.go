@@ -50,7 +50,19 @@ func (s *saver) task(t *task.Spec) *node {
 	if t.Source.Record != nil {
 		n.set("provenance", provenanceMembers(t.Source.Record).node())
 	}
-	n.set("description", s.words(t.Description, t.Source.Params))
+	if t.Description != "" || !t.IsComputed() {
+		n.set("description", s.words(t.Description, t.Source.Params))
+	}
+	if t.Value != nil {
+		value, err := parseValue(t.Value)
+		if err != nil {
+			s.wrong("value: %v", err)
+		}
+		n.set("value", value)
+	}
+	if t.Template != "" {
+		n.set("template", textNode(t.Template))
+	}
 	n.set("outputSchema", s.schema(t.OutputSchema))
 	bounds.write(n)
 	n.set("metadata", s.metadata(t.Metadata))
@@ -122,10 +134,7 @@ func (s *saver) schema(raw json.RawMessage) *node {
 	if len(raw) == 0 {
 		return nil
 	}
-	n, twice, err := parseJSON(newSource("", "", string(raw)))
-	if err == nil && len(twice) > 0 {
-		err = &twice[0]
-	}
+	n, err := parseValue(raw)
 	if err == nil && (n.is == isText || isFileRef(n)) {
 		err = errors.New("it would be read as the name of a schema or a file")
 	}
@@ -134,6 +143,15 @@ func (s *saver) schema(raw json.RawMessage) *node {
 		return nil
 	}
 	return n
+}
+
+// parseValue returns a JSON value as a node.
+func parseValue(raw json.RawMessage) (*node, error) {
+	n, twice, err := parseJSON(newSource("", "", string(raw)))
+	if err == nil && len(twice) > 0 {
+		err = &twice[0]
+	}
+	return n, err
 }
 
 // namesNode writes a list of names, or of mappings for those that have more than the key of

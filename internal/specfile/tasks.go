@@ -61,6 +61,7 @@ func taskMembers(s *task.Spec) (who, what, bounds members) {
 
 // task reads one task.
 func (r taskReader) task(f *fields, s *task.Spec) {
+	computed := r.checkComputed(f)
 	folder, limits := r.workspace(r.pick(f, "workspace"))
 	*s = task.Spec{
 		Requires:     r.requires(r.pick(f, "requires")),
@@ -79,6 +80,9 @@ func (r taskReader) task(f *fields, s *task.Spec) {
 	s.Tools = r.tools(r.pick(f, "tools"), s.Assignee)
 	s.MaxRetries = max(s.MaxRetries, 0)
 	s.Description, s.Source.Params = r.fill("description", r.pick(f, "description"))
+	if computed {
+		r.computed(f, s)
+	}
 	r.raiseLabel(f.node, s.Classification)
 	r.raiseLabel(f.get("description"), s.Classification)
 }

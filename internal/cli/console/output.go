@@ -52,26 +52,29 @@ func (c *Console) PrintText(text string) error {
 
 // PrintDocument prints the JSON document that write writes on stdout, with a line feed at its end.
 func (c *Console) PrintDocument(write func(io.Writer) error) error {
-	return c.Print(func(w io.Writer) error {
-		out := &lastLine{w: &terminal.JSONWriter{W: w}}
-		if !c.Settings.pretty {
-			if err := write(out); err != nil {
-				return err
-			}
-			return out.end()
-		}
-		var whole, indented bytes.Buffer
-		if err := write(&whole); err != nil {
-			return err
-		}
-		if err := json.Indent(&indented, whole.Bytes(), "", "  "); err != nil {
-			return err
-		}
-		if _, err := indented.WriteTo(out); err != nil {
+	return c.Print(func(w io.Writer) error { return c.WriteDocument(w, write) })
+}
+
+// WriteDocument writes to w what [Console.PrintDocument] prints.
+func (c *Console) WriteDocument(w io.Writer, write func(io.Writer) error) error {
+	out := &lastLine{w: &terminal.JSONWriter{W: w}}
+	if !c.Settings.pretty {
+		if err := write(out); err != nil {
 			return err
 		}
 		return out.end()
-	})
+	}
+	var whole, indented bytes.Buffer
+	if err := write(&whole); err != nil {
+		return err
+	}
+	if err := json.Indent(&indented, whole.Bytes(), "", "  "); err != nil {
+		return err
+	}
+	if _, err := indented.WriteTo(out); err != nil {
+		return err
+	}
+	return out.end()
 }
 
 // lastLine writes a text to w and ends it with a line feed unless it has one.

@@ -134,7 +134,7 @@ func (f *Output) probe() error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	probe, name, err := f.createTemp(root)
+	probe, name, err := createTemp(root)
 	if err != nil {
 		return fmt.Errorf("nothing can be written there: %w", exit.WithoutPath(err))
 	}
@@ -159,8 +159,8 @@ func (f *Output) open() (*os.Root, error) {
 	return root, nil
 }
 
-// createTemp creates a file in the folder under an unused name.
-func (f *Output) createTemp(root *os.Root) (*os.File, string, error) {
+// createTemp creates a file in a folder under an unused name.
+func createTemp(root *os.Root) (*os.File, string, error) {
 	for {
 		name := fmt.Sprintf(".runteam-%016x", rand.Uint64())
 		file, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
@@ -185,7 +185,7 @@ func (f *Output) replace(data []byte) error {
 		return f.saveElsewhere(data, err)
 	}
 	defer root.Close()
-	temp, name, err := f.createTemp(root)
+	temp, name, err := createTemp(root)
 	if err != nil {
 		return f.saveElsewhere(data, err)
 	}
@@ -301,7 +301,7 @@ func (f *Output) create() (*os.File, error) {
 		return nil, err
 	}
 	defer root.Close()
-	file, temp, err := f.createTemp(root)
+	file, temp, err := createTemp(root)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package history
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/runteam/runteam/internal/cli/console"
 	"github.com/runteam/runteam/internal/cli/exit"
+	"github.com/runteam/runteam/internal/cli/files"
 	"github.com/runteam/runteam/internal/cli/format"
 	"github.com/runteam/runteam/internal/cli/journals"
 	"github.com/runteam/runteam/internal/cli/terminal"
@@ -135,7 +137,7 @@ func artifactsOf(k *journals.StoredRun, only task.ID) []ArtifactDocument {
 		if r.Structured != "" {
 			name, text = "result.json", r.Structured
 		}
-		files, changed, err := outputFiles(k, t)
+		outputs, changed, err := outputFiles(k, t)
 		for isTaken(changed, name) {
 			name = "task-" + name
 		}
@@ -143,18 +145,18 @@ func artifactsOf(k *journals.StoredRun, only task.ID) []ArtifactDocument {
 			d.withhold(r.Text)
 		}
 		switch {
-		case files == nil:
+		case outputs == nil:
 		case err != nil:
-			add("file", "files", "", files.Label).withhold(files.Text)
+			add("file", "files", "", outputs.Label).withhold(outputs.Text)
 		default:
 			for _, path := range changed.Paths() {
 				text := changed[path]
 				if text == nil {
-					d := add("file", path, "", files.Label)
+					d := add("file", path, "", outputs.Label)
 					d.Removed, d.SHA256 = true, ""
 					continue
 				}
-				add("file", path, *text, files.Label)
+				add("file", path, *text, outputs.Label)
 			}
 		}
 	}
@@ -193,15 +195,7 @@ func outputFiles(k *journals.StoredRun, t *journals.StoredTask) (*journals.Store
 
 // folderOf returns the folder of a task among those that are saved.
 func folderOf(t *journals.StoredTask, taken map[string]bool) string {
-	name := t.Key
-	if name == "" {
-		name = strings.Trim(strings.Map(func(r rune) rune {
-			if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-' {
-				return r
-			}
-			return '-'
-		}, t.Title), "-")
-	}
+	name := cmp.Or(t.Key, files.Slug(t.Title))
 	if fold := strings.ToLower(name); name == "" || taken[fold] {
 		name = string(t.ID)
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/cli/format"
 	"github.com/runteam/runteam/internal/cli/journals"
 	"github.com/runteam/runteam/internal/cli/terminal"
@@ -82,8 +83,11 @@ func (d *UsageDocument) unpriced() (names []string) {
 	return names
 }
 
-// addCall adds one prompt. A cached answer used nothing.
+// addCall adds one prompt. A cached answer used nothing, and a value or a template is no call.
 func (d *UsageDocument) addCall(t *journals.StoredTask, x *record.AgentCall) {
+	if x.Agent == handoff.Computed {
+		return
+	}
 	r := UsageRow{Calls: 1, Usage: x.Usage(), cost: x.Cost}
 	switch {
 	case x.From != "":

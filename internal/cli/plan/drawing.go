@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"fmt"
 	"io"
@@ -74,7 +75,7 @@ func newDrawing(p *engine.Plan) *drawing {
 		return i
 	}
 	for _, t := range p.Tasks {
-		add(taskKey(t.ID), taskKind, t.Title, t.Assignee+", "+t.Label.String())
+		add(taskKey(t.ID), taskKind, t.Title, cmp.Or(t.Computed, t.Assignee)+", "+t.Label.String())
 	}
 	for _, in := range p.Inputs {
 		add(inputKey(in.Name), inputKind, in.Name, in.Classification.String())

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/assign"
 	"github.com/runteam/runteam/internal/cli/connect"
 	"github.com/runteam/runteam/internal/cli/console"
@@ -194,7 +195,7 @@ func writePlan(w io.Writer, p *engine.Plan, goal string, s assign.Strategy) {
 	if p.Goal {
 		what = "planned by the coordinator, no task was run"
 	}
-	fmt.Fprintf(w, "%s%s, %s, %s; %s\n", format.NamePrefix(p.Name), format.Plural(len(p.Tasks), "task"), format.Plural(len(p.Agents), "agent"), format.Plural(len(p.Inputs), "input"), what)
+	fmt.Fprintf(w, "%s%s, %s, %s; %s\n", format.NamePrefix(p.Name), format.Plural(len(p.Tasks), "task"), format.Plural(agentsOf(p), "agent"), format.Plural(len(p.Inputs), "input"), what)
 	if goal != "" {
 		fmt.Fprintf(w, "goal: %s\n", source.GoalLine(goal))
 	}
@@ -208,11 +209,23 @@ func writePlan(w io.Writer, p *engine.Plan, goal string, s assign.Strategy) {
 	writeLowered(w, p)
 }
 
+// agentsOf counts the agents of a plan.
+func agentsOf(p *engine.Plan) int {
+	n := len(p.Agents)
+	if slices.ContainsFunc(p.Agents, func(a engine.PlannedAgent) bool { return a.Name == handoff.Computed }) {
+		n--
+	}
+	return n
+}
+
 func writeTasks(w io.Writer, p *engine.Plan, s assign.Strategy) {
 	order := slices.Clone(p.Tasks)
 	slices.SortStableFunc(order, func(a, b engine.PlannedTask) int { return cmp.Compare(a.Depth, b.Depth) })
 	for i, t := range order {
 		by := ""
+		if t.Computed != "" {
+			by = " by " + t.Computed
+		}
 		if t.Assigned {
 			by = " (assigned by " + string(cmp.Or(s, assign.DependencyFirst)) + ")"
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/runteam/runteam/internal/cli/connect"
 	"github.com/runteam/runteam/internal/cli/console"
 	"github.com/runteam/runteam/internal/cli/exit"
+	"github.com/runteam/runteam/internal/cli/files"
 	"github.com/runteam/runteam/internal/cli/journals"
 	"github.com/runteam/runteam/internal/cli/progress"
 	"github.com/runteam/runteam/internal/cli/records"
@@ -34,6 +35,7 @@ type execution struct {
 	recording    *connect.Recording    // nil without --record
 	trace        *records.TraceWriter  // nil without --trace
 	events       *records.EventWriter  // nil without --events
+	folder       *files.Folder         // nil without --save
 	conversation *records.Conversation // nil without --include-messages
 	connector    *connect.Connector
 	journal      *JournalWriter // nil without a journal
@@ -63,6 +65,9 @@ func (x *execution) openRecords(cmd *cobra.Command) (err error) {
 	if x.trace, err = j.trace.Begin(cmd, x.con, x.file, j.record.Force, used...); err != nil {
 		return err
 	}
+	if err := x.openFolder(cmd); err != nil {
+		return err
+	}
 	x.events, err = j.events.Begin(cmd, x.con, j.record.Force, append(used, j.trace.File.Path, j.trace.Anchor.Path, j.trace.KeyFile)...)
 	if j.includeMessages {
 		x.conversation = &records.Conversation{}
@@ -73,6 +78,9 @@ func (x *execution) openRecords(cmd *cobra.Command) (err error) {
 // release closes the journal and the connections.
 func (x *execution) release() {
 	x.journal.Release()
+	if x.folder != nil {
+		x.folder.Close()
+	}
 	_ = x.file.Tools.Close() // the run has ended
 	if x.connector != nil {
 		x.connector.Close()
@@ -189,10 +197,13 @@ func (x *execution) printOutcome(recordErr error) error {
 	x.printWorkspaces()
 	x.printJournalNotes()
 	status := report.ExitStatus(x.result)
-	for _, err := range []error{err, recordErr} {
+	for _, err := range []error{err, recordErr, x.save()} {
 		if err != nil {
 			con.PrintError(err)
 			status = max(status, exit.StatusFailed)
+		}
+		if e, ok := errors.AsType[*exit.Error](err); ok {
+			status = max(status, e.Status)
 		}
 	}
 	if rec := x.recording; rec != nil && recordErr == nil && (j.Progress != "none" || rec.Empty()) {

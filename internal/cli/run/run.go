@@ -4,6 +4,7 @@ package run
 import (
 	"context"
 	"errors"
+	"strings"
 
 	"github.com/google/uuid"
 	"github.com/runteam/runteam/internal/cli/connect"
@@ -32,6 +33,7 @@ type Job struct {
 	keepFiles   bool
 	Progress    string
 	record      files.Output
+	save        files.Folder
 	trace       records.TraceFlags
 	events      records.EventFlags
 	Journal     journals.Flags
@@ -60,6 +62,9 @@ func Command(con *console.Console) *cobra.Command {
 	}
 	j.flags(cmd, con)
 	j.AddGoalFlagsTo(cmd)
+	j.saveFlag(cmd)
+	f := cmd.Flags().Lookup("force")
+	f.Usage = strings.Replace(f.Usage, "--record,", "--record, --save,", 1)
 	cmd.Flags().Lookup("team").Annotations = map[string][]string{console.OriginalAnnotation: {"true"}}
 	j.messagesFlag(cmd)
 	return cmd
@@ -143,8 +148,11 @@ func (j *Job) check(cmd *cobra.Command, con *console.Console) error {
 		return exit.Usagef("--include-messages adds to the JSON of the result: add -o json")
 	case changed("audit-key") && j.Journal.None && !changed("trace"):
 		return exit.Usagef("--audit-key needs --trace or a journal")
-	case j.record.Force && !changed("record") && !changed("trace") && !changed("events"):
+	case j.record.Force && !changed("record") && !changed("trace") && !changed("events") && !changed("save"):
 		needs := "--record, --trace or --events"
+		if cmd.Flags().Lookup("save") != nil {
+			needs = "--record, --save, --trace or --events"
+		}
 		if cmd.Flags().Lookup("record") == nil {
 			needs = "--trace or --events"
 		}
