@@ -3,6 +3,7 @@ package engine
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -162,7 +163,7 @@ func (r *recorder) emitHandoffs(x *modelCall, list []event.Handoff) {
 
 // reportEnd emits an event that says how the agent's work ended, if it began.
 func (r *recorder) reportEnd(x *modelCall) {
-	if !r.bus.live() || !x.called {
+	if !r.bus.live() || !x.called || errors.Is(x.err, errLater) {
 		return
 	}
 	ev := x.eventOf(event.AgentComplete)

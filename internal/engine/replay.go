@@ -12,6 +12,9 @@ func (r *results) skipUnrepeated() {
 	if !r.priorRun.isStrict() || r.queue.IsComplete() {
 		return
 	}
+	if end := r.priorRun.history.End; end != nil && Status(end.Status) == StatusSuspended {
+		return // what it did not begin, it may begin yet
+	}
 	reason := "Skipped: it did not run in the run that is replayed."
 	if end := r.priorRun.history.End; end != nil {
 		for i := range end.Tasks {

@@ -165,6 +165,9 @@ func (s *scheduler) newAttempt(i int) *attempt {
 		a = new(attempt)
 	}
 	s.run.gather(a, i)
+	if a.isPerson() {
+		a.freeSlot = s.freeSlot
+	}
 	return a
 }
 
@@ -181,7 +184,9 @@ func (s *scheduler) endAttempt(ctx context.Context, a *attempt) {
 	r := s.run
 	s.busy--
 	if s.prefetched[a.index] != a {
-		s.running--
+		if !a.slotless {
+			s.running--
+		}
 	} else {
 		delete(s.prefetched, a.index)
 		if a.neverStarted() {
@@ -221,28 +226,29 @@ func (s *scheduler) perform(ctx context.Context, a *attempt) {
 			s.finish()
 		} else if a != nil {
 			a.gone = true
-			s.takeNext(ctx, a)
+			_, _ = s.takeNext(ctx, a)
 		}
 	}()
 	for a != nil {
 		perform(ctx, &a.modelCall, a)
-		if a = s.takeNext(ctx, a); a == nil {
+		next, waits := s.takeNext(ctx, a)
+		if a = next; waits {
 			a = <-s.jobs
 		}
 	}
 }
 
 // takeNext hands in an attempt that has ended and returns the next one, or
-// nil if the worker is to wait for one.
-func (s *scheduler) takeNext(ctx context.Context, ended *attempt) *attempt {
+// nil; waits says that the worker is to wait for one.
+func (s *scheduler) takeNext(ctx context.Context, ended *attempt) (next *attempt, waits bool) {
 	s.run.mu.Lock()
 	defer s.run.mu.Unlock()
 	gone := ended.gone
-	next := s.advance(ctx, ended)
-	if next == nil && !gone {
+	next = s.advance(ctx, ended)
+	if waits = next == nil && !gone && s.idle < cap(s.jobs); waits {
 		s.idle++
 	}
-	return next
+	return next, waits
 }
 
 // stopped reports whether no further task may start.

@@ -28,6 +28,7 @@ const (
 	TaskStart     Type = "task_start"      // its first attempt begins: about a task
 	TaskComplete  Type = "task_complete"   // about a task, Status, Bytes, Work
 	TaskSkipped   Type = "task_skipped"    // a task will not run: about a task, Status, Problem
+	TaskWaiting   Type = "task_waiting"    // a person does not answer now, and the run continues without the task: about a task
 	TaskRetry     Type = "task_retry"      // an attempt failed, and another follows after Wait: about a task, Problem
 	AgentStart    Type = "agent_start"     // an attempt begins: about a task, Bytes, Receipt
 	AgentComplete Type = "agent_complete"  // an attempt ended: about a task, Status, Bytes, Work, Problem
