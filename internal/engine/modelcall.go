@@ -213,7 +213,13 @@ func (x *modelCall) useCached(ctx context.Context, o purpose, text prompt.Prompt
 			}
 		}
 	}
-	return x.cache().find(ctx, text)
+	if done, err := x.cache().find(ctx, text); done || err != nil {
+		return done, err
+	}
+	if a, ok := o.(*attempt); ok && x.isPerson() {
+		return takeGiven(ctx, a, text)
+	}
+	return false, nil
 }
 
 // callAgent gives the agent the prompt, within the budget and the time limit of the

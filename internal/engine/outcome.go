@@ -17,7 +17,7 @@ import (
 func (r *results) endAttempt(ctx context.Context, a *attempt) (retry time.Time) {
 	t := &r.tasks[a.index]
 	r.account(t, a)
-	if r.messages != nil && (a.called || a.recalled != nil) {
+	if r.messages != nil && (a.called || a.recalled != nil || a.answered) {
 		r.messages.read[a.index] = true
 	}
 	if a.unnoted != nil && ctx.Err() == nil {

@@ -67,7 +67,10 @@ func (r *recorder) recordPrompt(ctx context.Context, x *modelCall, p prompt.Prom
 // records that too, and returns when both are durable.
 func (r *recorder) enterPrompt(ctx context.Context, x *modelCall, rec record.Prompt, sent bool) error {
 	entries := []record.Entry{{Record: &rec}}
-	if sent {
+	switch {
+	case sent && x.isPerson():
+		entries = append(entries, record.Entry{Question: questionOf(x)})
+	case sent:
 		m := r.team.Find(x.caps.Agent)
 		entries = append(entries, record.Entry{Asked: &record.CallStart{
 			Session: x.contract.Session, Task: x.task.ID, Agent: x.caps.Agent, Model: m.FirstModel(),

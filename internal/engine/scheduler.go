@@ -24,6 +24,7 @@ type scheduler struct {
 	running int        // attempts that hold a slot
 	busy    int        // attempts that have not ended, including prefetched ones
 	begun   []*attempt // attempts that no worker has yet
+	held    []int      // tasks that [scheduler.nextReady] holds back
 	spare   []*attempt // attempts that have ended, whose memory later ones use: nothing refers to them any more
 
 	workers sync.WaitGroup
@@ -101,6 +102,9 @@ func (s *scheduler) advance(ctx context.Context, ended *attempt) (next *attempt)
 			s.spare = append(s.spare, ended)
 		}
 	}
+	if ended != nil {
+		s.releaseHeld()
+	}
 	for _, i := range s.timers.due() {
 		must(r.queue.Requeue(i, time.Now()))
 	}
@@ -176,7 +180,7 @@ func (s *scheduler) next() (i int, ok bool) {
 	if s.order != nil {
 		return s.order.next(s.run.queue, s.running)
 	}
-	return s.run.queue.Next()
+	return s.nextReady()
 }
 
 // endAttempt records an attempt that has ended.
