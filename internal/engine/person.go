@@ -210,11 +210,22 @@ func isSuspended(tasks []TaskResult) bool {
 	return false
 }
 
-// keepOpen sets the status of the tasks that did not begin because others wait for people.
+// keepOpen sets the status of the tasks that did not begin because others wait for people. A
+// replay asks nobody: there, the tasks wait that waited in the run.
 func keepOpen(r *results) {
+	waited := map[task.ID]bool{}
+	if end := r.priorRun.recorded(); end != nil {
+		for i := range end.Tasks {
+			waited[end.Tasks[i].Task] = end.Tasks[i].Status == task.InProgress
+		}
+	}
 	for i := range r.tasks {
-		if t := &r.tasks[i]; t.Status == "" {
-			t.Status = r.queue.Status(i)
+		t := &r.tasks[i]
+		if t.Status != "" {
+			continue
+		}
+		if t.Status = r.queue.Status(i); waited[t.ID] {
+			t.Status, t.WaitingFor = task.InProgress, t.Assignee
 		}
 	}
 }

@@ -129,6 +129,9 @@ func (j *Journal) Answer(ctx context.Context, run string, id task.ID, answer fun
 	}
 	o := newRequest(r, nil)
 	a, err := s.answer(id, answer)
+	if err == nil && a.Label > plainLimit && j.vault.sealer == nil {
+		err = fmt.Errorf("%w: the question is above confidential, and without a key the journal can keep no answer to it", ErrNoKey)
+	}
 	if err == nil {
 		err = o.add(&record.Entry{Answer: a})
 	}
