@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -57,6 +58,7 @@ func answerAs(by, text string) func(*journal.Question) (record.Answer, error) {
 // idOf returns the ID of a task.
 func idOf(title string) task.ID { return task.NewID(title) }
 
+// Requirement: G56.
 func TestAnAnswerInTheJournalIsTakenOnResume(t *testing.T) {
 	t.Parallel()
 	j := journal.InMemory(journal.Options{})
@@ -94,6 +96,7 @@ func TestAnAnswerInTheJournalIsTakenOnResume(t *testing.T) {
 	require.Equal(t, team.StatusOK, res.Status)
 }
 
+// Requirement: G56.
 func TestAnAnswerIsForOneQuestionOnly(t *testing.T) {
 	t.Parallel()
 	j := journal.InMemory(journal.Options{})
@@ -241,4 +244,56 @@ func TestAnswersAboveThePlaintextLimitAreEncrypted(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, team.StatusOK, res.Status)
 	require.Equal(t, `"canary-go"`, res.Tasks[0].Structured)
+}
+
+// A question shows the files of the workspace too, as a list; their contents are part of its key.
+//
+// Requirement: G56.
+func TestAQuestionAboutChangedFilesIsAskedAnew(t *testing.T) {
+	t.Parallel()
+	j := journal.InMemory(journal.Options{})
+	defer j.Close()
+	specs := []task.Spec{{Title: "decide", Description: "Merge it?", Assignee: "editor", Uses: []task.Use{{Name: "repo"}}}}
+	options := func(text string) *team.RunOptions {
+		files, err := team.ReadFolder(fstest.MapFS{"main.go": {Data: []byte(text)}})
+		require.NoError(t, err)
+		return &team.RunOptions{RunID: "r1", Tasks: specs, Journal: j, Inputs: []team.Input{{Name: "repo", Folder: files}}}
+	}
+	asked := 0
+	tm := teamWith(t, person.New(func(context.Context, prompt.Prompt) (agent.Reply, error) {
+		asked++
+		return agent.Reply{}, person.ErrLater
+	}))
+	_, err := tm.RunTasks(t.Context(), specs, options("package one"))
+	require.NoError(t, err)
+	require.NoError(t, j.Answer(t.Context(), "r1", idOf("decide"), answerAs("ann", "yes")))
+	res, err := tm.Resume(t.Context(), "r1", options("package two"))
+	require.NoError(t, err)
+	require.Equal(t, []any{2, team.StatusSuspended}, []any{asked, res.Status}, "the same length, another text")
+	res, err = tm.Resume(t.Context(), "r1", options("package one"))
+	require.NoError(t, err)
+	require.Equal(t, []any{2, team.StatusOK}, []any{asked, res.Status}, "that is what was answered")
+}
+
+func TestTheCoordinatorWaitsForPeople(t *testing.T) {
+	t.Parallel()
+	j := journal.InMemory(journal.Options{})
+	defer j.Close()
+	answered := 0
+	tm, err := team.New(team.Config{
+		Agents: []team.Member{{Name: "writer", Agent: answering("hello")}, {Name: "editor", Agent: person.New(later)}},
+		Coordinator: &team.Coordinator{Agent: agent.Func(func(context.Context, prompt.Prompt) (agent.Reply, error) {
+			answered++
+			return agent.Reply{Text: "the answer"}, nil
+		})},
+	})
+	require.NoError(t, err)
+	o := &team.RunOptions{RunID: "r1", Journal: j, Answer: &team.Goal{Text: "Settle it."}, Tasks: []task.Spec{assigned("draft", "writer"), assigned("decide", "editor", "draft")}}
+	res, err := tm.RunTasks(t.Context(), o.Tasks, o)
+	require.NoError(t, err)
+	require.Equal(t, []any{0, team.StatusSuspended, ""}, []any{answered, res.Status, res.Output})
+	require.NoError(t, j.Answer(t.Context(), "r1", idOf("decide"), answerAs("ann", "yes")))
+	res, err = tm.Resume(t.Context(), "r1", o)
+	require.NoError(t, err)
+	require.Equal(t, []any{1, team.StatusOK, "the answer"}, []any{answered, res.Status, res.Output})
 }

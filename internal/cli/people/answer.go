@@ -129,7 +129,11 @@ func answer(con *console.Console, cmd *cobra.Command, a *answerFlags) error {
 		if out.Open > 0 {
 			fmt.Fprintf(w, "; %s left in this run", format.Plural(out.Open, "open question"))
 		}
-		fmt.Fprintf(w, "\n%s\n", a.Command("resume", journals.ShortRun(out.Run)))
+		next := a.Command("resume", journals.ShortRun(out.Run))
+		if found.Command == "" {
+			next = journals.StartedByProgram
+		}
+		fmt.Fprintf(w, "\n%s\n", next)
 	})
 }
 

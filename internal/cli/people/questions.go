@@ -84,7 +84,7 @@ func listQuestions(con *console.Console, cmd *cobra.Command, read *journals.Read
 	}
 	docs := []questionDocument{}
 	for i := range runs {
-		if runs[i].Status == string(engine.StatusOK) {
+		if runs[i].Status == string(engine.StatusOK) || runs[i].Command == journals.ExperimentCommand { // which is not resumed
 			continue
 		}
 		of, err := documentsOf(ctx, j, &runs[i], short[runs[i].Run], &read.Flags)
