@@ -88,6 +88,10 @@ type TaskStart struct{}
 // TaskRetry (task_retry) says that an attempt failed and that another follows after Wait.
 type TaskRetry Problem
 
+// TaskWaiting (task_waiting) says that a person does not answer now. The run performs its
+// other tasks, and the question stays open.
+type TaskWaiting struct{}
+
 // TaskComplete (task_complete) ends a task that has a result.
 type TaskComplete struct {
 	Bytes int // of the result

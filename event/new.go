@@ -29,6 +29,8 @@ func dataOf(e *event.Event) any {
 		return TaskReady{}
 	case event.TaskStart:
 		return TaskStart{}
+	case event.TaskWaiting:
+		return TaskWaiting{}
 	case event.TaskRetry:
 		return TaskRetry(problem)
 	case event.TaskComplete:

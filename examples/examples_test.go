@@ -142,6 +142,7 @@ func TestExamples(t *testing.T) {
 		{"failure", func(t *testing.T) (string, string, int) { return offline(t, "failure") }, 1},
 		{"process-agent", func(t *testing.T) (string, string, int) { return offline(t, "process-agent") }, 0},
 		{"template", func(t *testing.T) (string, string, int) { return offline(t, "template") }, 0},
+		{"human-approval", func(t *testing.T) (string, string, int) { return offline(t, "human-approval") }, 0},
 		{"library", func(t *testing.T) (string, string, int) { return run(t, "library") }, 0},
 		{"durable", func(t *testing.T) (string, string, int) { return run(t, "durable") }, 0},
 		{"tools", func(t *testing.T) (string, string, int) { return run(t, "tools") }, 0},

@@ -71,7 +71,7 @@ type testAgent struct {
 
 func (t *testTeam) connect(a specfile.Agent) (agent.Agent, error) {
 	out := &testAgent{team: t, name: a.Member.Name, own: t.f.agents[a.Member.Name], command: a.Process != nil}
-	if out.command { // it has no endpoint
+	if !a.HasModel() { // it has no endpoint
 		return out, nil
 	}
 	for _, one := range append([]specfile.Connection{a.Connection}, a.Fallback...) {

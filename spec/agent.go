@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/runteam/runteam/agent"
@@ -9,6 +10,8 @@ import (
 	"github.com/runteam/runteam/internal/specfile"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/llm/openai"
+	"github.com/runteam/runteam/person"
+	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/team"
 )
 
@@ -18,7 +21,8 @@ type Agent struct {
 	Member  team.Member     // its Agent is nil
 	Models  []openai.Config // its model, then those of its fallback; an empty BaseURL means OPENAI_BASE_URL or, if that is not set, api.openai.com
 	Options agent.Options   // settings of its calls, without Fallback
-	Process *agent.Process  // the command that the agent is; nil for a model. It has no Models
+	Process *agent.Process  // the command that the agent is; nil for a model and a person. It has no Models
+	Person  bool            // the agent is a person, and has no Models: see [person.New]
 }
 
 // agent returns what the file says about an agent.
@@ -27,7 +31,7 @@ func (f *File) agent(a specfile.Agent) Agent {
 		MaxTurns: a.MaxTurns, Settings: a.Settings,
 		Timeout: a.Timeout, CallTimeout: a.CallTimeout, Limits: f.limits,
 	}}
-	if out.Process = a.Process; a.Process != nil {
+	if out.Process, out.Person = a.Process, a.Person; !a.HasModel() {
 		return out
 	}
 	for _, c := range append([]specfile.Connection{a.Connection}, a.Fallback...) {
@@ -40,10 +44,14 @@ func (f *File) agent(a specfile.Agent) Agent {
 	return out
 }
 
-// connect returns an agent that calls the models that the file names, or the command.
+// connect returns an agent that calls the models that the file names, the command, or a
+// person whose questions stay open.
 func (f *File) connect(a Agent) (team.Agent, error) {
 	if a.Process != nil {
 		return a.Process, nil
+	}
+	if a.Person {
+		return person.New(func(context.Context, prompt.Prompt) (agent.Reply, error) { return agent.Reply{}, person.ErrLater }), nil
 	}
 	lookup := f.lookup
 	if lookup == nil {

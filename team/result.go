@@ -28,6 +28,10 @@ const (
 	StatusCanceled Status = "cancelled"        // the caller's context ended
 	StatusTimeout  Status = "timeout"          // [RunOptions].Timeout passed
 	StatusBudget   Status = "budget_exhausted" // the budget of the run was too small for a call
+
+	// StatusSuspended says that everything left of the run waits for the answers of people.
+	// [Team.Resume] continues it.
+	StatusSuspended Status = "suspended"
 )
 
 // A Result is the outcome of a run, as far as the caller is cleared for it: a value above
@@ -164,6 +168,19 @@ func (r *Result) Workspace(name string) string {
 	return t.Workspace
 }
 
+// WaitingFor returns the person whose answer the task with this title, key or ID waits for;
+// empty if it waits for none.
+func (r *Result) WaitingFor(name string) string {
+	if r == nil || r.of == nil {
+		return ""
+	}
+	t, ok := r.of.Task(name)
+	if !ok {
+		return ""
+	}
+	return t.WaitingFor
+}
+
 // Task returns the result of the task with this title, key or ID. The bool is false if
 // there is none.
 func (r *Result) Task(name string) (*TaskResult, bool) {
@@ -276,7 +293,7 @@ func ended(r *engine.Result, err error) (*Result, error) {
 	for i := range r.Errors {
 		out.Errors = append(out.Errors, newTaskError(&r.Errors[i]))
 	}
-	if out.Status == StatusOK && out.JournalErr == nil {
+	if r.Err() == nil && (out.Status == StatusOK || out.Status == StatusSuspended) {
 		return out, nil
 	}
 	failed := &RunError{RunID: out.RunID, Status: out.Status, causes: r.EarlyEnd()}

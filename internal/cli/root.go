@@ -12,6 +12,7 @@ import (
 	"github.com/runteam/runteam/internal/cli/explain"
 	"github.com/runteam/runteam/internal/cli/flags"
 	"github.com/runteam/runteam/internal/cli/history"
+	"github.com/runteam/runteam/internal/cli/people"
 	"github.com/runteam/runteam/internal/cli/plan"
 	"github.com/runteam/runteam/internal/cli/replay"
 	"github.com/runteam/runteam/internal/cli/run"
@@ -70,7 +71,7 @@ another process works on); 130 or 143 interrupted.`,
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return flagError(con, cmd, err) })
 	con.Settings.Flags(root)
 	root.Flags().Bool("version", false, "print the version")
-	root.AddCommand(run.Command(con), run.TaskCommand(con), run.ResumeCommand(con), plan.CheckCommand(con), plan.Command(con), tools.Command(con), initCommand(con), schemaCommand(con), mockCommand(con), trustCommand(con), verify.Command(con), explain.Command(con), history.RunsCommand(con), history.ShowCommand(con), history.ArtifactsCommand(con), replay.Command(con), history.GCCommand(con), versionCommand(con))
+	root.AddCommand(run.Command(con), run.TaskCommand(con), run.ResumeCommand(con), people.QuestionsCommand(con), people.AnswerCommand(con), plan.CheckCommand(con), plan.Command(con), tools.Command(con), initCommand(con), schemaCommand(con), mockCommand(con), trustCommand(con), verify.Command(con), explain.Command(con), history.RunsCommand(con), history.ShowCommand(con), history.ArtifactsCommand(con), replay.Command(con), history.GCCommand(con), versionCommand(con))
 	completionCommand(con, root)
 	helpCommand(root)
 	return root

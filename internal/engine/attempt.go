@@ -31,7 +31,8 @@ type attempt struct {
 	messageCount  int           // among the offers, behind all that the task itself is granted
 	given         filetree.Tree // the files that it is granted, at their paths in the workspace
 	*conversation               // of an attempt that calls tools; nil of any other
-	unnoted       error         // why the result is not in the shared memory
+	personTask
+	unnoted error // why the result is not in the shared memory
 }
 
 // gather makes a the next attempt at a ready task, with what the task is granted.

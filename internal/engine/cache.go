@@ -17,6 +17,7 @@ import (
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/prompt"
+	"github.com/runteam/runteam/task"
 )
 
 // ErrReplay reports a prompt to which the run that is replayed has no answer.
@@ -39,7 +40,7 @@ func (x *modelCall) cache() answerCache { return answerCache{x} }
 // runs, and those of others this one.
 func (x answerCache) reusable() bool {
 	m := x.run.team.Find(x.caps.Agent)
-	return m.AnswerVersion() != "" && m.Reuse != "never" && x.task.Reuse != "never"
+	return !x.isPerson() && m.AnswerVersion() != "" && m.Reuse != "never" && x.task.Reuse != "never"
 }
 
 // find looks for an answer to the same prompt that there is already: of this
@@ -200,6 +201,20 @@ func (x *gatedContext) messageIDs() (ids []string) {
 	return ids
 }
 
+// memoryTasks returns the tasks whose results in the shared memory the model call is offered.
+func (x *gatedContext) memoryTasks() (ids []task.ID) {
+	for i := range x.offers {
+		o := &x.offers[i]
+		if o.Source.Kind != handoff.Memory || o.Envelope == nil {
+			continue
+		}
+		if of := o.Envelope.Header().Task; of != "" {
+			ids = append(ids, of)
+		}
+	}
+	return ids
+}
+
 // entry returns what a journal stores of a model call that has ended.
 func (v callView) entry() record.Entry {
 	e := v.call()
@@ -252,15 +267,6 @@ func (v callView) call() *record.AgentCall {
 	}
 	from, took := v.saved()
 	e.From, e.SavedInput, e.SavedOutput, e.SavedCached, e.SavedReasoning = from, took.InputTokens, took.OutputTokens, took.CachedTokens, took.ReasoningTokens
-	e.Messages = v.messageIDs()
-	for i := range v.offers {
-		o := &v.offers[i]
-		if o.Source.Kind != handoff.Memory || o.Envelope == nil {
-			continue
-		}
-		if of := o.Envelope.Header().Task; of != "" {
-			e.Memory = append(e.Memory, of)
-		}
-	}
+	e.Messages, e.Memory = v.messageIDs(), v.memoryTasks()
 	return e
 }

@@ -150,6 +150,7 @@ type wireTask struct {
 	Rejected    []RejectedAnswer     `json:"rejected,omitempty"`
 	Error       *TaskError           `json:"error,omitempty"`
 	Workspace   string               `json:"workspace,omitempty"`
+	WaitingFor  string               `json:"waitingFor,omitempty"`
 }
 
 // wireMetrics has times in milliseconds since the epoch, as the original has.
@@ -213,6 +214,7 @@ func (t *TaskResult) wire() wireTask {
 	return wireTask{
 		ID: t.ID, Key: t.Key, Title: t.Title, Assignee: t.Assignee, Role: t.Role, Priority: t.Priority, Metadata: t.Metadata,
 		Status: t.Status, DependsOn: orEmpty(t.DependsOn), Description: t.Description, Label: t.Label, Result: t.Result, Structured: json.RawMessage(t.Structured), Truncated: t.Truncated, Call: t.Call, Rejected: t.Rejected, Error: t.Error, Metrics: t.Metrics.wire(), Workspace: t.Workspace,
+		WaitingFor: t.WaitingFor,
 	}
 }
 

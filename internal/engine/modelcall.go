@@ -192,6 +192,9 @@ func (x *modelCall) try(ctx context.Context, o purpose) error {
 	if err := x.permitted(ctx); err != nil {
 		return err
 	}
+	if a, ok := o.(*attempt); ok && x.isPerson() {
+		return a.askPerson(ctx, text)
+	}
 	return x.callAgent(ctx, o, text)
 }
 
@@ -210,7 +213,13 @@ func (x *modelCall) useCached(ctx context.Context, o purpose, text prompt.Prompt
 			}
 		}
 	}
-	return x.cache().find(ctx, text)
+	if done, err := x.cache().find(ctx, text); done || err != nil {
+		return done, err
+	}
+	if a, ok := o.(*attempt); ok && x.isPerson() {
+		return takeGiven(ctx, a, text)
+	}
+	return false, nil
 }
 
 // callAgent gives the agent the prompt, within the budget and the time limit of the
@@ -229,12 +238,7 @@ func (x *modelCall) callAgent(ctx context.Context, o purpose, text prompt.Prompt
 	if limit := x.contract.Duration; limit > 0 && x.worked >= limit { // translations took all of it
 		return x.late()
 	}
-	x.called, x.sent = true, x.shownSize
-	if bus := x.run.bus; bus.live() {
-		ev := x.eventOf(event.AgentStart)
-		ev.Bytes, ev.Receipt = messageBytes(x.receipt), x.receipt
-		bus.emit(ev)
-	}
+	announce(x)
 	x.outbox = o.started()
 	defer x.outbox.end()                           // also if the agent panics
 	if x.outbox != nil || OutboxFrom(ctx) != nil { // that of a run around this one is not this agent's
@@ -275,6 +279,16 @@ func (x *modelCall) callAgent(ctx context.Context, o purpose, text prompt.Prompt
 	}
 	x.inAgent = false
 	return x.close(ctx, o, now)
+}
+
+// announce records that the agent is given the prompt.
+func announce(x *modelCall) {
+	x.called, x.sent = true, x.shownSize
+	if bus := x.run.bus; bus.live() {
+		ev := x.eventOf(event.AgentStart)
+		ev.Bytes, ev.Receipt = messageBytes(x.receipt), x.receipt
+		bus.emit(ev)
+	}
 }
 
 // acceptTruncated returns the error of a truncated answer: nil if the task accepts

@@ -17,13 +17,17 @@ import (
 func (r *results) endAttempt(ctx context.Context, a *attempt) (retry time.Time) {
 	t := &r.tasks[a.index]
 	r.account(t, a)
-	if r.messages != nil && (a.called || a.recalled != nil) {
+	if r.messages != nil && (a.called || a.recalled != nil || a.answered) {
 		r.messages.read[a.index] = true
 	}
 	if a.unnoted != nil && ctx.Err() == nil {
 		r.warn(fmt.Sprintf("the result of %q is not in the shared memory: the store failed", t.Title))
 	}
 	keepFiles(r.runScope, t, a)
+	if errors.Is(a.err, errLater) {
+		awaitPerson(r, a)
+		return time.Time{}
+	}
 	if a.err != nil {
 		retry = r.failed(ctx, a)
 		t.addReceipts(a)
@@ -74,7 +78,7 @@ func (r *results) account(t *TaskResult, a *attempt) {
 	if a.conversation != nil {
 		t.Metrics.ToolCalls = append(t.Metrics.ToolCalls, a.toolCalls...)
 	}
-	if a.own || r.priorRun.isStrict() { // it was counted when it was made
+	if a.own || r.priorRun.isStrict() || errors.Is(a.err, errLater) { // it was counted when it was made, or is when it is answered
 		t.Metrics.Attempts--
 		if t.Metrics.End.IsZero() {
 			t.Metrics.End = a.end
@@ -150,7 +154,7 @@ func (r *results) fail(a *attempt) {
 func (r *results) cascaded(t task.Task, kind event.Type) {
 	i, _ := r.queue.Index(t.ID)
 	out := &r.tasks[i]
-	out.Status, out.Result = t.Status, r.queue.Reason(i)
+	out.Status, out.Result, out.WaitingFor = t.Status, r.queue.Reason(i), ""
 	ev := event.Event{Type: kind, Task: t.ID, Title: t.Title, Agent: t.Assignee, Status: t.Status, Attempt: out.Metrics.Attempts, Problem: event.Problem{Message: out.Result}}
 	if root, ok := r.queue.Root(i); ok && root != i {
 		ev.Root, ev.Because = r.tasks[root].ID, r.tasks[root].Title

@@ -28,6 +28,7 @@ type priorRun struct {
 	results   map[string]*record.AgentCall     // of tool calls, by session
 	files     map[string]*record.AgentCall     // output files, by session
 	folders   map[task.ID]*priorFiles          // workspaces
+	given     map[record.Key]*record.Answer    // of people, by the keys of their questions
 	tasks     map[task.ID]*priorTask           // also the coordinator's steps
 	sent      []*record.SentMessage
 	delivered map[string]bool  // ids of messages that a prompt contains
@@ -51,7 +52,8 @@ type priorTask struct {
 	completed   bool     // an answer was taken
 	memory      []task.ID
 	toolResults []*record.AgentCall
-	place       int // of the end of its last attempt in the log, from 1; zero if none ended
+	question    *record.Question // to a person, if the task has not ended since; nil if there is none
+	place       int              // of the end of its last attempt in the log, from 1; zero if none ended
 }
 
 // priorOf returns the prior run that the options name, or nil.
@@ -65,7 +67,7 @@ func priorOf(o *RunOptions) *priorRun {
 	default:
 		p = &priorRun{history: o.Past, own: true}
 	}
-	p.answers, p.tasks, p.delivered = map[record.Key]*record.AgentCall{}, map[task.ID]*priorTask{}, map[string]bool{}
+	p.answers, p.given, p.tasks, p.delivered = map[record.Key]*record.AgentCall{}, map[record.Key]*record.Answer{}, map[task.ID]*priorTask{}, map[string]bool{}
 	p.turns, p.toolCalls, p.results = map[record.Key]*record.AgentCall{}, map[string]*record.CallStart{}, map[string]*record.AgentCall{}
 	p.files, p.folders = map[string]*record.AgentCall{}, map[task.ID]*priorFiles{}
 	asked := map[string]*record.CallStart{} // by session: calls that have no end yet
@@ -78,13 +80,9 @@ func priorOf(o *RunOptions) *priorRun {
 			begun[e.Begun.Session] = true
 		case e.Asked != nil:
 			asked[e.Asked.Session] = e.Asked
-			b := p.of(e.Asked.Task)
-			b.messages = e.Asked.Messages
+			p.of(e.Asked.Task).begin(e.Asked.Session, e.Asked.Attempt, e.Asked.Time)
+			p.of(e.Asked.Task).messages = e.Asked.Messages
 			p.deliver(e.Asked.Messages)
-			b.number = max(b.number, e.Asked.Attempt)
-			if b.start.IsZero() {
-				b.start, b.first = e.Asked.Time, e.Asked.Session
-			}
 		case e.Exchange != nil:
 			p.of(e.Exchange.Task).place = i + 1
 			delete(asked, e.Exchange.Session)
@@ -103,6 +101,8 @@ func priorOf(o *RunOptions) *priorRun {
 			p.rejected[p.keyOf(e.Rejected)] = e.Rejected
 			delete(asked, e.Rejected.Session)
 			open[e.Rejected.Session] = e.Rejected
+		case e.Question != nil, e.Answer != nil:
+			p.takeQuestion(e)
 		}
 	}
 	for _, x := range open {
@@ -166,6 +166,13 @@ func (p *priorRun) of(id task.ID) *priorTask {
 	return b
 }
 
+// begin takes in the start of an attempt.
+func (b *priorTask) begin(session string, number int, at time.Time) {
+	if b.number = max(b.number, number); b.start.IsZero() {
+		b.start, b.first = at, session
+	}
+}
+
 // take takes a model call in.
 func (p *priorRun) take(x *record.AgentCall) {
 	key := p.keyOf(x)
@@ -173,6 +180,7 @@ func (p *priorRun) take(x *record.AgentCall) {
 		p.answers[key] = x
 	}
 	b := p.of(x.Task)
+	b.question = nil
 	p.spend(b, plan.PriorCall{Agent: x.Agent, Model: x.Model, Usage: x.Usage(), Cost: x.Cost})
 	b.rounded = b.rounded || x.Rounded
 	p.context = p.context.Add(x.Context)
@@ -303,14 +311,17 @@ func (p *priorRun) began(now time.Time) time.Time {
 	return p.history.Begins[0].Time
 }
 
-// remembered reports whether a task of a run that is repeated found the result
-// of another one in the shared memory. In any other run it may.
+// remembered reports whether a task of a run that is repeated, or one that waits for a
+// person, found the result of another one in the shared memory. Any other task may.
 func (p *priorRun) remembered(reader, id task.ID) bool {
-	if p == nil || !p.whole {
+	if p == nil {
 		return true
 	}
 	b := p.tasks[reader]
-	return b == nil || slices.Contains(b.memory, id)
+	if b == nil || !p.whole && b.question == nil {
+		return true
+	}
+	return slices.Contains(b.memory, id)
 }
 
 // recorded is how the replayed run ended. It is nil if this run is no replay or the

@@ -3,6 +3,7 @@ package engine
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -65,7 +66,10 @@ func (r *recorder) recordPrompt(ctx context.Context, x *modelCall, p prompt.Prom
 // records that too, and returns when both are durable.
 func (r *recorder) enterPrompt(ctx context.Context, x *modelCall, rec record.Prompt, sent bool) error {
 	entries := []record.Entry{{Record: &rec}}
-	if sent {
+	switch {
+	case sent && x.isPerson():
+		entries = append(entries, record.Entry{Question: questionOf(x)})
+	case sent:
 		m := r.team.Find(x.caps.Agent)
 		entries = append(entries, record.Entry{Asked: &record.CallStart{
 			Session: x.contract.Session, Task: x.task.ID, Agent: x.caps.Agent, Model: m.FirstModel(),
@@ -161,7 +165,7 @@ func (r *recorder) emitHandoffs(x *modelCall, list []event.Handoff) {
 
 // reportEnd emits an event that says how the agent's work ended, if it began.
 func (r *recorder) reportEnd(x *modelCall) {
-	if !r.bus.live() || !x.called {
+	if !r.bus.live() || !x.called || errors.Is(x.err, errLater) {
 		return
 	}
 	ev := x.eventOf(event.AgentComplete)

@@ -13,6 +13,9 @@ func (r *results) skipUnrepeated() {
 	if !r.priorRun.isStrict() || r.queue.IsComplete() {
 		return
 	}
+	if end := r.priorRun.history.End; end != nil && Status(end.Status) == StatusSuspended {
+		return // what it did not begin, it may begin yet
+	}
 	reasons := map[task.ID]string{}
 	if end := r.priorRun.history.End; end != nil {
 		for i := range end.Tasks {

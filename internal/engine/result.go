@@ -39,6 +39,8 @@ const (
 	StatusCanceled Status = "cancelled"        // the caller's context ended; spelt as the original does
 	StatusTimeout  Status = "timeout"          // RunOptions.Timeout passed
 	StatusBudget   Status = "budget_exhausted" // MaxTokenBudget or MaxCostBudget of RunOptions had not enough left for a call
+
+	StatusSuspended Status = "suspended" // everything left waits for the answers of people; it can be resumed
 )
 
 // Result is the result of a run, as the caller may see it: a value above the caller's
@@ -102,6 +104,7 @@ type TaskResult struct {
 	Files       *envelope.Envelope // its output files; nil if it declares none
 	OutputFiles map[string]string  // their texts by path, gated for the caller; nil if the caller may not see them
 	Workspace   string             // the folder that was kept for the caller; empty if none was
+	WaitingFor  string             // the person whose answer a task in progress waits for; empty if none
 	Receipts    []*prompt.Receipt  // of each attempt, in order
 
 	// Messages are the conversation of the agent with its model, for the JSON form. A run
@@ -244,6 +247,9 @@ func (r *Result) Outcomes() (o record.Outcomes) {
 	}
 	for i := range r.Tasks {
 		t, root := &r.Tasks[i], task.ID("")
+		if r.Status == StatusSuspended && !t.Status.Terminal() {
+			continue
+		}
 		if t.Error != nil {
 			root = t.Error.Root
 		}
@@ -274,7 +280,7 @@ func (r *Result) EarlyEnd() (errs []error) {
 }
 
 // Err joins [Result.EarlyEnd], the errors of the tasks that failed by themselves, and those
-// of the coordinator; it is nil for a success.
+// of the coordinator; it is nil for a success, and for a suspended run in which no task failed.
 func (r *Result) Err() error {
 	if r == nil {
 		return errNoResult

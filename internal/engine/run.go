@@ -101,7 +101,7 @@ func (r *run) execute(ctx context.Context) (*Result, error) {
 		r.enter(record.PhaseRunning)
 		r.work(ctx)
 	}
-	if r.answers && !r.plansOnly && r.plan != nil && ctx.Err() == nil && !r.stopped() {
+	if r.answers && !r.plansOnly && r.plan != nil && ctx.Err() == nil && !r.stopped() && !isSuspended(r.tasks) {
 		r.enter(record.PhaseSynthesis)
 		r.answerGoal(ctx, r.coordinator)
 	}
@@ -229,11 +229,14 @@ func (r *run) work(ctx context.Context) {
 		r.queue.SkipRemaining(func(int) string { return skippedByJournal }, time.Now())
 	default:
 		r.skipUnrepeated()
+		keepOpen(r.results)
 	}
 	for i := range r.tasks {
 		r.messages.putBackUnread(i, r.tasks[i].Assignee) // of what ended between two attempts
 	}
-	r.bus.emit(event.Event{Type: event.AllComplete})
+	if !isSuspended(r.tasks) {
+		r.bus.emit(event.Event{Type: event.AllComplete})
+	}
 }
 
 // warn adds a warning to the result and emits it.

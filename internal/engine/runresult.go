@@ -47,6 +47,9 @@ func (r *run) result(ctx context.Context) *Result {
 	if r.answers && r.coordinator.output == "" && !r.plansOnly && res.Status == StatusOK {
 		res.Status = StatusError // it ended before the coordinator answered
 	}
+	if isSuspended(r.tasks) {
+		res.Status = StatusSuspended
+	}
 	if r.overdrawn != notExhausted {
 		res.Status = StatusBudget
 	}

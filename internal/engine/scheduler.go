@@ -24,6 +24,7 @@ type scheduler struct {
 	running int        // attempts that hold a slot
 	busy    int        // attempts that have not ended, including prefetched ones
 	begun   []*attempt // attempts that no worker has yet
+	held    []int      // tasks that [scheduler.nextReady] holds back
 	spare   []*attempt // attempts that have ended, whose memory later ones use: nothing refers to them any more
 
 	workers sync.WaitGroup
@@ -101,6 +102,9 @@ func (s *scheduler) advance(ctx context.Context, ended *attempt) (next *attempt)
 			s.spare = append(s.spare, ended)
 		}
 	}
+	if ended != nil {
+		s.releaseHeld()
+	}
 	for _, i := range s.timers.due() {
 		must(r.queue.Requeue(i, time.Now()))
 	}
@@ -166,6 +170,9 @@ func (s *scheduler) newAttempt(i int) *attempt {
 		a = new(attempt)
 	}
 	s.run.gather(a, i)
+	if a.isPerson() {
+		a.freeSlot = s.freeSlot
+	}
 	return a
 }
 
@@ -174,7 +181,7 @@ func (s *scheduler) next() (i int, ok bool) {
 	if s.order != nil {
 		return s.order.next(s.run.queue, s.running)
 	}
-	return s.run.queue.Next()
+	return s.nextReady()
 }
 
 // endAttempt records an attempt that has ended.
@@ -182,7 +189,9 @@ func (s *scheduler) endAttempt(ctx context.Context, a *attempt) {
 	r := s.run
 	s.busy--
 	if s.prefetched[a.index] != a {
-		s.running--
+		if !a.slotless {
+			s.running--
+		}
 	} else {
 		delete(s.prefetched, a.index)
 		if a.neverStarted() {
@@ -222,28 +231,29 @@ func (s *scheduler) perform(ctx context.Context, a *attempt) {
 			s.finish()
 		} else if a != nil {
 			a.gone = true
-			s.takeNext(ctx, a)
+			_, _ = s.takeNext(ctx, a)
 		}
 	}()
 	for a != nil {
 		perform(ctx, &a.modelCall, a)
-		if a = s.takeNext(ctx, a); a == nil {
+		next, waits := s.takeNext(ctx, a)
+		if a = next; waits {
 			a = <-s.jobs
 		}
 	}
 }
 
 // takeNext hands in an attempt that has ended and returns the next one, or
-// nil if the worker is to wait for one.
-func (s *scheduler) takeNext(ctx context.Context, ended *attempt) *attempt {
+// nil; waits says that the worker is to wait for one.
+func (s *scheduler) takeNext(ctx context.Context, ended *attempt) (next *attempt, waits bool) {
 	s.run.mu.Lock()
 	defer s.run.mu.Unlock()
 	gone := ended.gone
-	next := s.advance(ctx, ended)
-	if next == nil && !gone {
+	next = s.advance(ctx, ended)
+	if waits = next == nil && !gone && s.idle < cap(s.jobs); waits {
 		s.idle++
 	}
-	return next
+	return next, waits
 }
 
 // stopped reports whether no further task may start.

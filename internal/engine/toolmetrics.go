@@ -48,6 +48,7 @@ func (c *toolCall) recordEnd(a *attempt, answer *toolAnswer, began time.Time, me
 		code = codes.Tool
 	}
 	x := c.entry(a, answer.envelope, began, code)
+	x.End = began.Add(answer.made.Duration) // a result and its replay say the same
 	x.Files, x.Folder = measured.key, measured.folder
 	a.run.ledger.note(record.Entry{ToolResult: x})
 }

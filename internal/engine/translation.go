@@ -92,6 +92,10 @@ func (x *modelCall) translate(ctx context.Context, o *gate.Offer, w *neededTrans
 		s.setError(ctx, errors.New("a command cannot summarize context"))
 		return s
 	}
+	if x.isPerson() { // likewise
+		s.setError(ctx, errors.New("a person cannot summarize context"))
+		return s
+	}
 	offer, grant, err := (&gate.Compartment{Contract: x.contract}).TranslationOffer(o, &w.ruling, x.start)
 	if err != nil {
 		s.setError(ctx, err)

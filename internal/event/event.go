@@ -29,6 +29,7 @@ const (
 	TaskComplete  Type = "task_complete"   // about a task, Status, Bytes, Work
 	TaskSkipped   Type = "task_skipped"    // a task will not run: about a task, Status, Problem
 	TaskNotNeeded Type = "task_not_needed" // a task will not run, by its condition or that of one before it: as TaskSkipped
+	TaskWaiting   Type = "task_waiting"    // a person does not answer now, and the run continues without the task: about a task
 	TaskRetry     Type = "task_retry"      // an attempt failed, and another follows after Wait: about a task, Problem
 	AgentStart    Type = "agent_start"     // an attempt begins: about a task, Bytes, Receipt
 	AgentComplete Type = "agent_complete"  // an attempt ended: about a task, Status, Bytes, Work, Problem

@@ -34,7 +34,7 @@ func (d *decoder) lines(text []byte) error {
 }
 
 // taskKinds are the kinds of lines that are about one task.
-var taskKinds = map[string]bool{record.KindCallStart: true, record.KindPrefetchStart: true, record.KindAgentCall: true, record.KindRejected: true, record.KindMessage: true, record.KindTurn: true, record.KindToolStart: true, record.KindToolEnd: true, record.KindFiles: true}
+var taskKinds = map[string]bool{record.KindCallStart: true, record.KindPrefetchStart: true, record.KindAgentCall: true, record.KindRejected: true, record.KindMessage: true, record.KindTurn: true, record.KindToolStart: true, record.KindToolEnd: true, record.KindFiles: true, record.KindQuestion: true, record.KindAnswer: true}
 
 // containsID reports whether a line contains one of these IDs.
 func containsID(line []byte, ids []task.ID) bool {
@@ -71,6 +71,14 @@ func (d *decoder) line(kind string, value []byte) error {
 	case record.KindToolStart:
 		a, err := decodeStart(value)
 		h.Log = append(h.Log, record.Entry{ToolCall: a})
+		return err
+	case record.KindQuestion:
+		q, err := d.question(value)
+		h.Log = append(h.Log, record.Entry{Question: q})
+		return err
+	case record.KindAnswer:
+		a, err := d.answer(value)
+		h.Log = append(h.Log, record.Entry{Answer: a})
 		return err
 	case record.KindRunEnd:
 		return d.end(value)

@@ -75,6 +75,12 @@ func (e *encoder) line(of *record.Entry) (kind string, value any, err error) {
 		return record.KindFiles, value, err
 	case of.ToolCall != nil:
 		return record.KindToolStart, e.start(of.ToolCall), nil
+	case of.Question != nil:
+		value, err = e.question(of.Question)
+		return record.KindQuestion, value, err
+	case of.Answer != nil:
+		value, err = e.answer(of.Answer)
+		return record.KindAnswer, value, err
 	case of.End != nil:
 		value, err = e.end(of.End)
 		return record.KindRunEnd, value, err

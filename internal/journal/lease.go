@@ -123,7 +123,7 @@ func (w watch) rule(l *lease, of liveness, since time.Duration) (leaseVerdict, t
 	switch {
 	case l == nil || of == dead:
 		return free, 0
-	case l.Holder == w.self && w.first.recent(w.at): // another run of this process
+	case l.Holder == w.self && w.first != nil && w.first.recent(w.at): // another run of this process
 		return taken, 0
 	case l.Holder != w.self && of == alive:
 		return taken, 0

@@ -82,6 +82,7 @@ func parseTaskCounts(text string) (n Counts, o record.Outcomes, err error) {
 	}
 	delete(n, countCancelled)
 	delete(n, countNotRun)
-	o.Failed = n.total() - o.Completed - o.Cancelled - o.NotRun - o.NotNeeded
+	open := n[task.Pending] + n[task.Blocked] + n[task.InProgress] // of a suspended run
+	o.Failed = n.total() - o.Completed - o.Cancelled - o.NotRun - o.NotNeeded - open
 	return n, o, nil
 }

@@ -22,6 +22,11 @@ var ErrClock = errors.New("the clock was set back")
 // [ErrClock] if the clock is more than 2 s behind the entries of the run; for less, Resume
 // waits.
 func (j *Journal) Resume(ctx context.Context, run string) (*Run, *Stored, error) {
+	return j.reopen(ctx, run, j.recordTurn)
+}
+
+// reopen opens a stored run once opened has returned, which is called with its lease.
+func (j *Journal) reopen(ctx context.Context, run string, opened func(context.Context, int64, lease) error) (*Run, *Stored, error) {
 	if err := j.writable(); err != nil {
 		return nil, nil, j.fail("write", err)
 	}
@@ -38,15 +43,21 @@ func (j *Journal) Resume(ctx context.Context, run string) (*Run, *Stored, error)
 		return nil, nil, errors.Join(err, j.releaseLease(ctx, row.n, &l))
 	}
 	defer leave()
-	r, s, err := j.resumeRow(ctx, row.runRow, l)
+	r, s, err := j.reopenRow(ctx, row.runRow, l)
+	if err == nil {
+		err = opened(ctx, row.n, l)
+	}
+	if err == nil {
+		err = j.writer.addRun(r)
+	}
 	if err != nil {
 		return nil, nil, errors.Join(err, j.releaseLease(ctx, row.n, &l))
 	}
 	return r, s, nil
 }
 
-// resumeRow opens a run whose lease this process has.
-func (j *Journal) resumeRow(ctx context.Context, row runRow, l lease) (*Run, *Stored, error) {
+// reopenRow prepares a run whose lease this process has.
+func (j *Journal) reopenRow(ctx context.Context, row runRow, l lease) (*Run, *Stored, error) {
 	s, err := j.load(ctx, row.n, row.id)
 	if err != nil {
 		return nil, nil, err
@@ -66,15 +77,20 @@ func (j *Journal) resumeRow(ctx context.Context, row runRow, l lease) (*Run, *St
 		return nil, nil, j.fail("read", fmt.Errorf("run %s: %w", row.id, err))
 	}
 	r.encoder.lines, r.head = r.lines.Encoder(), r.lines.State().Head()
+	return r, s, nil
+}
+
+// recordTurn records that this process, which has the lease, continues a run.
+func (j *Journal) recordTurn(ctx context.Context, run int64, l lease) error {
 	now := j.o.Now()
-	b := &batch{run: row.n, lease: l, at: now, empty: true, turns: []turn{{at: now}}}
+	b := &batch{run: run, lease: l, at: now, empty: true, turns: []turn{{at: now}}}
 	if err := j.store.commit(ctx, []*batch{b}); err != nil {
-		return nil, nil, j.fail("write", err)
+		return j.fail("write", err)
 	}
 	if b.lost {
-		return nil, nil, j.fail("write", ErrLost)
+		return j.fail("write", ErrLost)
 	}
-	return r, s, j.writer.addRun(r)
+	return nil
 }
 
 // continueLines returns the lines that continue those of a run.

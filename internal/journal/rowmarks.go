@@ -21,6 +21,10 @@ type mark uint64
 // wholeRun marks a row that has lines about the run as a whole.
 const wholeRun mark = 0
 
+// questions marks a row that has a question or an answer of a person. No hash of a task has
+// this value.
+const questions mark = 4
+
 // The parameters of FNV-1a in 64 bits.
 const (
 	fnvOffset = 14695981039346656037
@@ -81,6 +85,10 @@ func appendMarks(list []mark, e *record.Entry) []mark {
 		add(e.ToolCall.Task)
 	case e.ToolResult != nil:
 		add(e.ToolResult.Task)
+	case e.Question != nil:
+		list = append(list, questions, markOf(e.Question.Task, false))
+	case e.Answer != nil:
+		list = append(list, questions, markOf(e.Answer.Task, false))
 	case e.Sent != nil: // the prompts with the message have marks
 	default:
 		list = append(list, wholeRun)

@@ -160,18 +160,21 @@ func unconfinedHint() string {
 	return "this system cannot confine commands; run it on Linux with Landlock and user namespaces"
 }
 
-// checkSummaries reports texts that an agent that is a command would have to summarize.
+// checkSummaries reports texts that a command or a person would have to summarize.
 func (c commandCheck) checkSummaries(i int, parts []delivery) {
 	m := &c.team.Config.Agents[c.plan.Members[i]]
-	isComputed := c.plan.Graph.Task(i).IsComputed()
-	if m.Process() == nil && !isComputed {
+	who := "command"
+	switch {
+	case c.plan.Graph.Task(i).IsComputed():
+		who = "task without a model"
+	case m.IsPerson():
+		who = "person"
+	case m.Process() == nil:
 		return
 	}
 	for k := range parts {
-		if g, _ := c.plan.grantOf(i, &parts[k]); g.Terms.ByReader() && isComputed {
-			c.task(i).report(fmt.Sprintf("the policy has %q summarize what it gets from %q, and that has no model", m.Name, parts[k].from), "write by: excerpt", task.ErrInvalid)
-		} else if g.Terms.ByReader() {
-			c.task(i).report(fmt.Sprintf("the policy has agent %q summarize what it gets from %q, and a command cannot do that", m.Name, parts[k].from), "write by: excerpt", task.ErrInvalid)
+		if g, _ := c.plan.grantOf(i, &parts[k]); g.Terms.ByReader() {
+			c.task(i).report(fmt.Sprintf("the policy has agent %q summarize what it gets from %q, and a %s cannot do that", m.Name, parts[k].from, who), "write by: excerpt", task.ErrInvalid)
 		}
 	}
 }

@@ -84,6 +84,7 @@ type PlannedAgent struct {
 	Tools        []PlannedTool        `json:"tools,omitempty"`
 	Command      string               `json:"command,omitempty"`    // confined or unconfined, for an agent that is a command
 	Unconfined   []string             `json:"unconfined,omitempty"` // tools that run unconfined commands
+	Person       bool                 `json:"person,omitempty"`     // it is a person, who passes nothing on
 	Tasks        int                  `json:"tasks"`
 }
 
@@ -175,7 +176,7 @@ func (p *Plan) Describe() {
 			Name: m.Name, Model: m.Model, Description: m.Description, Capabilities: m.Capabilities,
 			Accepts: caps.Accepts, Produces: caps.Produces, Clearance: caps.Clearance(), LeavesTo: leavesTo(caps), Fallback: fallback(caps), OutputTags: m.OutputTags,
 			Tools:   m.plannedTools(),
-			Command: m.confinement(), Unconfined: m.unconfinedTools(),
+			Command: m.confinement(), Unconfined: m.unconfinedTools(), Person: m.IsPerson(),
 		}
 	}
 	p.Inputs = make([]PlannedInput, len(p.Options().Inputs))

@@ -62,6 +62,7 @@ func New(cfg Config) (*Roster, error) {
 	t.checkPrices(&found)
 	t.Parameters = t.Config.checkTools(&found)
 	t.Config.checkProcesses(&found)
+	t.Config.checkPeople(&found)
 	found = append(found, t.govern()...)
 	if len(found) > 0 {
 		return nil, found

@@ -29,6 +29,8 @@ type Entry struct {
 	ToolCall   *CallStart     // a tool is about to be called, with arguments that passed the gate
 	ToolResult *AgentCall     // the result of that call; Agent is the reader name of the tool, and Session that of the call
 	Files      *AgentCall     // the output files of a task, before the Exchange of the same session
+	Question   *Question      // a person is asked
+	Answer     *Answer        // and answered while no process worked on the run
 	End        *RunEnd        // the last entry, if the process ended the run
 }
 
@@ -259,7 +261,7 @@ type Failure struct {
 // A History is what a journal stores of one run.
 type History struct {
 	Begins []RunStart // one for each process that began or resumed the run, in order
-	Log    []Entry    // each Asked, Begun, Exchange, Rejected and Sent, in the order in which they became durable
+	Log    []Entry    // each Asked, Begun, Exchange, Rejected, Sent, Question and Answer, in the order in which they became durable
 	End    *RunEnd    // of the last process; nil if it was interrupted
 
 	// Mask replaces a key in the history: a journal stores no key in clear. Nil

@@ -34,6 +34,8 @@ const (
 	KindToolStart     = "toolcall" // a tool is about to be called
 	KindFiles         = "files"    // the output files of a task
 	KindToolEnd       = "toolend"  // and this came of it
+	KindQuestion      = "question" // a person is asked
+	KindAnswer        = "answer"   // and answered while no process worked on the run
 	KindRunEnd        = "end"
 	KindMessage       = "message"
 	KindSealed        = "sealed" // the words of the prompt before it that are above the plaintext limit

@@ -30,10 +30,16 @@ func (o *Outcomes) Add(s task.Status, root task.ID, begun bool) {
 	}
 }
 
+// suspended is the status of a run in which tasks wait for people.
+const suspended = "suspended"
+
 // Outcomes counts the tasks of a run that ended.
 func (e *RunEnd) Outcomes() (o Outcomes) {
 	for i := range e.Tasks {
 		t := &e.Tasks[i]
+		if e.Status == suspended && !t.Status.Terminal() {
+			continue
+		}
 		o.Add(t.Status, t.Root, t.Attempts > 0)
 	}
 	return o

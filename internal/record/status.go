@@ -9,7 +9,7 @@ import (
 // does not change it.
 func StatusAfter(t event.Type) task.Status {
 	switch t {
-	case event.TaskStart:
+	case event.TaskStart, event.TaskWaiting:
 		return task.InProgress
 	case event.TaskComplete:
 		return task.Completed

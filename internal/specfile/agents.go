@@ -83,9 +83,11 @@ func (r agentReader) agent(f *fields) Agent {
 		{"maxTokenBudget", &m.MaxTokenBudget}, {"maxCostBudget", &m.MaxCostBudget},
 		{"maxContextBytes", &m.MaxContextBytes}, {"maxPromptBytes", &m.MaxPromptBytes},
 	}.read(f.get)
-	if p := r.process(f); p != nil {
-		m.Provider = ""
-		return Agent{Member: m, Process: p}
+	if p, isPerson := r.backend(f); p != nil || isPerson {
+		if m.Provider = ""; isPerson {
+			m.SystemPrompt, m.SystemParams = "", nil // of agentDefaults
+		}
+		return Agent{Member: m, Process: p, Person: isPerson}
 	}
 	m.LoopDetection = r.loopDetection(f.get("loopDetection"))
 	a := Agent{Member: m, Connection: r.connection(f)}

@@ -72,6 +72,11 @@ func (p *place) schema() object {
 		s = append(s, member{"oneOf", []object{required("text"), required("file")}})
 	case "fallback":
 		s = append(s, member{"minProperties", 1})
+	case "backend":
+		s = append(s, member{"oneOf", []object{
+			append(required("command"), member{"properties", object{{"kind", oneOf([]string{"process"})}}}),
+			{{"properties", object{{"kind", oneOf([]string{"person"})}}}, {"maxProperties", 1}},
+		}})
 	case "input":
 		s = append(s, member{"not", anyOf(required("file", "text"), required("dir", "text"), required("dir", "file"))})
 	case "dependency":

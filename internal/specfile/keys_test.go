@@ -547,7 +547,7 @@ tasks:
 	require.NoError(t, err)
 	require.Empty(t, f.Warnings)
 	_, err = load(t, "agents: [{name: a, backend: {kind: person, command: x}, topK: 5}]", specfile.Options{})
-	require.ErrorIs(t, err, specfile.ErrNotBuilt)
+	require.ErrorIs(t, err, specfile.ErrInvalid)
 	require.ErrorIs(t, err, specfile.ErrRefused)
 }
 

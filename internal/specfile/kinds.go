@@ -98,7 +98,7 @@ var kinds = map[string]kind{
 	"path":           filePath,
 	"folder":         newKind(isText, "folder, `${ENV}`", "the path of a folder", inQuotes).as(filled).ofOne("write one path").checked(checkNotBlank),
 	"inputFile":      filePath.ofOne("write one path; one input for each file"),
-	"backend":        newKind(isText, "`process`", "the word process", "write process").as(oneOf([]string{"process"})).checked(checkBackend),
+	"backend":        newKind(isText, "`process`, `person`", "one of the words process, person", "write process or person").as(oneOf([]string{"process", "person"})).checked(checkBackend),
 	"boolean":        newKind(isBool, "true or false", "true or false", "write true or false, without quotes"),
 	"never":          newKind(isText, "`never`", "the word never", "write never, or leave the key out").as(oneOf([]string{"never"})).fitting(func(n *node) bool { return n.text == "never" }),
 	"provider":       newKind(isText, "`openai`", "openai", "write openai, or leave the key out").as(oneOf([]string{openAI})).checked(checkProvider),

@@ -92,7 +92,7 @@ func (r checker) eachConnection(do func(*Connection)) {
 		}
 	}
 	for i := range r.file.Agents {
-		if r.file.Agents[i].Process == nil {
+		if r.file.Agents[i].HasModel() {
 			all(&r.file.Agents[i].Connection)
 		}
 	}

@@ -3,9 +3,11 @@ package specfile
 import (
 	"maps"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/runteam/runteam/agent"
+	"github.com/runteam/runteam/person"
 )
 
 // modelKeys are the keys of an agent that are about calls of models and tools, which a command
@@ -17,28 +19,48 @@ var modelKeys = append(names(placesByName["request"]),
 // checkBackend reports a kind of backend that does not exist.
 func checkBackend(r *report, key string, n *node) {
 	switch n.text {
-	case "process":
-	case "person":
-		r.badAs(n, ErrNotBuilt, "write process, or leave backend out for a model", "%s: person is not built yet", key)
+	case "process", "person":
 	default:
-		r.bad(n, "write process, or leave backend out for a model", "%s: unknown word %s", key, quote(n.text))
+		r.bad(n, "write process or person, or leave backend out for a model", "%s: unknown word %s", key, quote(n.text))
 	}
 }
 
-// process reads the command of an agent whose backend is a process, or returns nil.
-func (r agentReader) process(f *fields) *agent.Process {
+// backend reads the backend of an agent: a command, or whether it is a person. Without one,
+// the agent is a model.
+func (r agentReader) backend(f *fields) (p *agent.Process, isPerson bool) {
 	n := f.own("backend")
 	if n == nil {
-		return nil
-	}
-	for _, key := range modelKeys {
-		if other := f.own(key); other != nil {
-			r.badKey(other, ErrInvalid, "remove it, or the backend", "%s: not for a command, which calls no model and no tool", key)
-		}
+		return nil, false
 	}
 	b := r.part(n, "backend", "backend: ")
-	if b == nil {
-		return nil
+	isPerson = text(n.get("kind")) == "person"
+	refused, why := modelKeys, "not for a command, which calls no model and no tool"
+	if isPerson {
+		refused, why = append(slices.Clone(modelKeys), "systemPrompt", "timeoutMs"), "not for a person; the descriptions of tasks say what to do, and timeoutMs of a task bounds the wait"
+	}
+	for _, key := range refused {
+		if other := f.own(key); other != nil {
+			r.badKey(other, ErrInvalid, "remove it, or the backend", "%s: %s", key, why)
+		}
+	}
+	switch {
+	case b == nil:
+		return nil, isPerson
+	case isPerson:
+		for _, other := range n.parts() {
+			if other.key != "kind" {
+				r.badKey(other, ErrInvalid, "remove it", "backend.%s: not for a person", other.key)
+			}
+		}
+		return nil, true
+	}
+	return r.process(f, n, b), false
+}
+
+// process reads the command of an agent.
+func (r agentReader) process(f *fields, n *node, b *fields) *agent.Process {
+	if b.own("command") == nil && !misspelled(n, "command", placesByName["backend"]) {
+		r.bad(n, "write command: PROGRAM", "backend: command: it is missing")
 	}
 	p := &agent.Process{Timeout: duration(f.get("timeoutMs")), Input: text(b.own("input")), Repeatable: text(b.own("repeatable")) == "true", Secrets: map[string]string{}}
 	if c := b.own("confine"); c != nil {
@@ -92,8 +114,14 @@ func hasSlash(path string) bool {
 	return strings.ContainsRune(path, '/') || strings.ContainsRune(path, filepath.Separator)
 }
 
+// HasModel reports whether the agent is a model: neither a command nor a person.
+func (a *Agent) HasModel() bool { return a.Process == nil && !a.Person }
+
 // version returns a digest of everything on which the agent's answers depend besides the prompt.
 func (a *Agent) version() string {
+	if a.Person {
+		return (*person.Agent)(nil).Version()
+	}
 	if a.Process != nil {
 		return a.Process.Version()
 	}

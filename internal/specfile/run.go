@@ -141,8 +141,11 @@ func (r runReader) readModels() {
 		known, hit := r.setModel(agent, model, one)
 		if one && !hit {
 			hint := nearHint(agent, "write "+option+" AGENT=MODEL, with the name of an agent", known...)
-			if slices.ContainsFunc(r.file.Agents, func(a Agent) bool { return a.Process != nil && strings.EqualFold(a.Member.Name, agent) }) {
+			if i := slices.IndexFunc(r.file.Agents, func(a Agent) bool { return !a.HasModel() && strings.EqualFold(a.Member.Name, agent) }); i >= 0 {
 				hint = "its backend is a command, which calls no model"
+				if r.file.Agents[i].Person {
+					hint = "its backend is a person, and no model"
+				}
 			}
 			if strings.EqualFold(agent, handoff.Coordinator) {
 				hint = "there are tasks and no goal, so the coordinator is not called"
@@ -157,7 +160,7 @@ func (r runReader) readModels() {
 func (r runReader) setModel(agent, model string, one bool) (known []string, hit bool) {
 	for i := range r.file.Agents {
 		a := &r.file.Agents[i]
-		if a.Process != nil { // it has no model
+		if !a.HasModel() {
 			continue
 		}
 		known = append(known, a.Member.Name)

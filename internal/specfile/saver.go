@@ -30,7 +30,7 @@ import (
 func (f *File) WithPlan(goal engine.Goal, tasks []task.Spec, dir string) (text []byte, left []Problem, err error) {
 	s := &saver{f: f, p: f.places, dir: dir, flat: len(f.places.layers) > 1, repeated: make(map[*fields]bool)}
 	for i := range f.Agents {
-		if f.Agents[i].Process != nil {
+		if !f.Agents[i].HasModel() {
 			continue
 		}
 		maps.Copy(s.repeated, repeated(&f.Agents[i].Connection, f.places.agents[i].fallback))

@@ -163,5 +163,6 @@ func (f *File) OfflineAsWritten() string { return f.offlineShown }
 type Agent struct {
 	Member engine.Member
 	Connection
-	Process *agent.Process // the command that it is; nil for a model. It has no Connection
+	Process *agent.Process // the command that it is; nil for a model and a person. It has no Connection
+	Person  bool           // it is a person, and has no Connection
 }

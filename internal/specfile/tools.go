@@ -69,7 +69,7 @@ func (r toolReader) readTools() {
 	}
 	r.checkSharedURLs()
 	for i := range r.file.Agents {
-		if r.file.Agents[i].Process == nil { // a command calls none
+		if r.file.Agents[i].HasModel() { // others call none
 			r.equip(i)
 		}
 	}

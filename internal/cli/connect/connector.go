@@ -37,6 +37,9 @@ type Connector struct {
 	limits        *limit.Group       // of the endpoints
 	AllowNoKey    bool               // a missing key is an error only when a model is called
 	open          []openModel
+
+	// Ask asks people; nil leaves their questions open. A script answers in its place.
+	Ask func(context.Context, prompt.Prompt) (agent.Reply, error)
 }
 
 // openModel is a model with its configuration.
@@ -90,6 +93,9 @@ func unusedReplies(script *scripted.Script, tasks []task.Spec) (found []specfile
 func (c *Connector) Connect(ag specfile.Agent) (engine.Agent, error) {
 	if ag.Process != nil {
 		return ag.Process, nil
+	}
+	if ag.Person {
+		return c.person()
 	}
 	var models []llm.Model
 	var bases []string
@@ -315,6 +321,9 @@ func Unconnected(lookup func(string) (string, bool)) func(specfile.Agent) (engin
 	return func(ag specfile.Agent) (engine.Agent, error) {
 		if ag.Process != nil {
 			return ag.Process, nil
+		}
+		if ag.Person {
+			return Absent(), nil
 		}
 		bases, err := AllBaseURLs(ag.Connection, lookup)
 		if err != nil {

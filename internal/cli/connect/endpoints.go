@@ -35,7 +35,7 @@ func BaseURLs(file *specfile.File, lookup func(string) (string, bool)) (own map[
 		}
 	}
 	for _, ag := range file.Agents {
-		if ag.Process == nil {
+		if ag.HasModel() {
 			add(ag.Member.Name, ag.Connection)
 		}
 	}

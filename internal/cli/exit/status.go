@@ -15,6 +15,7 @@ const (
 	StatusFailed   = 1 // the run ended without success
 	StatusUsage    = 2 // usage or a bad file; nothing was run
 	StatusNoRun    = 3 // could not run: no key, no endpoint, no model
+	StatusWaiting  = 4 // the run is suspended: it waits for the answers of people
 	StatusSIGINT   = 130
 	StatusSIGTERM  = 143
 	MaxProblemText = 100 // problems that are printed as text; JSON holds all

@@ -105,6 +105,7 @@ type TaskDocument struct {
 	Call       llm.CallInfo     `json:"call,omitzero"` // of the answer
 	Error      *ErrorDocument   `json:"error,omitempty"`
 	Exchanges  []promptDocument `json:"exchanges,omitempty"` // only if one task is shown
+	questionDocument
 
 	taskView
 }
@@ -221,6 +222,7 @@ func newTaskDocument(k *journals.StoredRun, s *journals.StoredTask) TaskDocument
 		Usage:         s.Usage(), taskView: taskView{isStep: s.Step},
 	}
 	t.Started, t.Ended = s.Span()
+	t.questionDocument = newQuestionDocument(s.Question)
 	t.Rounded = len(s.Interrupted) > 0 || slices.ContainsFunc(s.Calls, func(x *record.AgentCall) bool { return x.Rounded && x.From == "" })
 	switch x := s.Accepted(); {
 	case t.Status == task.Completed && x != nil:
@@ -228,6 +230,9 @@ func newTaskDocument(k *journals.StoredRun, s *journals.StoredTask) TaskDocument
 		t.Result, t.Structured, t.Label = r.Text, json.RawMessage(r.Structured), &r.Label
 		t.Truncated = x.Result != nil && x.Result.Truncated
 		t.Call = x.Call
+		if a := t.Answered; a != nil && r.Hidden {
+			a.Reason = ""
+		}
 		if x.From != "" {
 			t.Reused = &reuseDocument{x.From, x.Saved()}
 		}

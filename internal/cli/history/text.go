@@ -11,6 +11,7 @@ import (
 	"github.com/runteam/runteam/internal/cli/format"
 	"github.com/runteam/runteam/internal/cli/journals"
 	"github.com/runteam/runteam/internal/cli/terminal"
+	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/task"
 )
@@ -56,7 +57,11 @@ func (r *RunDocument) write(w io.Writer) {
 	if e := journals.Experiment(r.replayOrigin); r.Command == journals.ExperimentCommand {
 		fmt.Fprintln(w, e.Text(r.Of))
 	} else if next := r.journal.NextStep(&r.stored.Summary, r.stored.ShortID); next != "" {
-		if next != journals.StartedByProgram {
+		switch {
+		case next == journals.StartedByProgram:
+		case r.Status == string(engine.StatusSuspended):
+			next = "to answer: " + next
+		default:
 			next = "to resume: " + next
 		}
 		fmt.Fprintln(w, next)
@@ -188,6 +193,7 @@ func (t *TaskDocument) write(w io.Writer) {
 	for i := range t.Exchanges {
 		t.Exchanges[i].write(w)
 	}
+	t.writeQuestion(w)
 	if t.reasoning && !slices.ContainsFunc(t.Exchanges, func(e promptDocument) bool { return e.Reasoning != "" }) {
 		fmt.Fprintln(w, "reasoning: none; its models reported none")
 	}

@@ -49,6 +49,8 @@ func (g *Flags) NextStep(s *journal.Summary, short string) string {
 		return ""
 	case s.Command == "":
 		return StartedByProgram
+	case s.Status == string(engine.StatusSuspended):
+		return g.Command("questions", short)
 	}
 	return g.Command("resume", short)
 }

@@ -134,6 +134,9 @@ func (k *StoredRun) collect() {
 			k.addOpen(call)
 		}
 	}
+	for _, q := range (&journal.Stored{History: k.History}).Questions() {
+		k.TaskOf(q.Task, q.Title, q.Agent).Question = q
+	}
 	k.steps()
 	k.markRemoved()
 	slices.SortStableFunc(k.Tasks, func(a, b *StoredTask) int { return cmp.Compare(a.rank(), b.rank()) })

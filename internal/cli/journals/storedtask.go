@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/runteam/runteam/internal/gate"
+	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
@@ -24,6 +25,7 @@ type StoredTask struct {
 	Calls       []*record.AgentCall // in order, including translations
 	Interrupted []*record.CallStart // calls that a crash ended
 	Running     int                 // calls in progress
+	Question    *journal.Question   // to a person; nil if there is none
 	files       []*record.AgentCall // the output files of its attempts
 }
 

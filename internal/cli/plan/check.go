@@ -122,7 +122,7 @@ func agentsWithoutModel(file *specfile.File) (found []specfile.Problem) {
 	var names []string
 	var first *specfile.Agent
 	for i := range file.Agents {
-		if ag := &file.Agents[i]; ag.Model == "" && ag.Process == nil {
+		if ag := &file.Agents[i]; ag.Model == "" && ag.HasModel() {
 			if names = append(names, fmt.Sprintf("%q", ag.Member.Name)); first == nil {
 				first = ag
 			}

@@ -231,8 +231,11 @@ func writeTasks(w io.Writer, p *engine.Plan, s assign.Strategy) {
 		}
 		fmt.Fprintf(w, "\n%d. %s\n", i+1, terminal.CleanLine(t.Title))
 		leaves := leavesText(t.LeavesTo, t.Fallback)
-		if i := slices.IndexFunc(p.Agents, func(a engine.PlannedAgent) bool { return a.Name == t.Assignee }); i >= 0 && p.Agents[i].Command != "" {
-			leaves = commandTexts[p.Agents[i].Command]
+		if i := slices.IndexFunc(p.Agents, func(a engine.PlannedAgent) bool { return a.Name == t.Assignee }); i >= 0 {
+			leaves = cmp.Or(commandTexts[p.Agents[i].Command], leaves)
+			if p.Agents[i].Person {
+				leaves = ", read by a person"
+			}
 		}
 		fmt.Fprintf(w, "   %s%s at %s%s\n", terminal.CleanLine(t.Assignee), by, t.Label, leaves)
 		if len(t.Reads) == 0 {

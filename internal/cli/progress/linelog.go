@@ -110,6 +110,8 @@ func sentence(e event.Event, end state) string {
 		return fmt.Sprintf("message   %s: from %s", who, terminal.CleanLine(e.From))
 	case event.Budget:
 		return "budget    " + who + ": " + message
+	case event.TaskWaiting:
+		return "asked     " + who + ": no answer yet"
 	case event.TaskRetry:
 		return fmt.Sprintf("retry     %s: attempt %d failed: %s; next attempt in %s", who, e.Attempt, message, format.Elapsed(e.Wait))
 	case event.Reveal:

@@ -106,6 +106,7 @@ const (
 	waiting state = iota
 	running
 	retrying
+	asked // a person has not answered
 	done
 	failed
 	skipped
@@ -116,6 +117,7 @@ var states = [...]struct{ word, color string }{
 	waiting:   {"waiting", "2"},
 	running:   {"running", "36"},
 	retrying:  {"retry", "33"},
+	asked:     {"asked", "33"},
 	done:      {format.Completed, "32"},
 	failed:    {format.Failed, "31"},
 	skipped:   {format.Skipped, "31"},
@@ -230,6 +232,8 @@ func (t *tracker) update(r *row, e event.Event) {
 		r.messages++
 	case event.Warning:
 		r.note = fmt.Sprintf("retry in %s: %s", format.Elapsed(e.Wait), terminal.CleanLine(e.Message))
+	case event.TaskWaiting:
+		r.state, r.reason = asked, "no answer yet"
 	case event.TaskRetry:
 		r.state, r.since, r.reason = retrying, e.Time.Add(e.Wait), terminal.CleanLine(e.Message)
 		r.messages = 0 // the next attempt gets them again

@@ -99,6 +99,9 @@ func silentAgents(m *run.StoredInvocation, lookup func(string) (string, bool)) f
 		if ag.Process != nil {
 			return silentProcess(ag.Process)
 		}
+		if ag.Person {
+			return connect.Absent(), nil
+		}
 		bases := append([]string{m.Endpoints[ag.Member.Name]}, m.Fallback[ag.Member.Name]...)
 		if bases[0] == "" {
 			bases, _ = connect.AllBaseURLs(ag.Connection, lookup)

@@ -185,7 +185,7 @@ func restoreModels(k *journals.StoredRun, file *specfile.File) {
 		}
 	}
 	for i := range file.Agents {
-		if model, ok := models[file.Agents[i].Member.Name]; ok && file.Agents[i].Process == nil {
+		if model, ok := models[file.Agents[i].Member.Name]; ok && file.Agents[i].HasModel() {
 			file.Agents[i].Model, file.Agents[i].Member.Model = model, model
 		}
 	}

@@ -57,6 +57,8 @@ func ExitStatus(res *engine.Result) int {
 		return exit.StatusNoRun
 	case res.Success():
 		return exit.StatusOK
+	case res.Status == engine.StatusSuspended:
+		return exit.StatusWaiting
 	case res.Status == engine.StatusBudget, res.Status == engine.StatusTimeout: // a limit of the user ended it, whether or not an endpoint would have answered
 		return exit.StatusFailed
 	case !res.Answered:
@@ -136,6 +138,8 @@ func (e *Ending) totals() string {
 	switch {
 	case len(res.Tasks) == 0:
 		text = "no task was run"
+	case res.Status == engine.StatusSuspended:
+		text += fmt.Sprintf(", %s waiting for a person", format.Number(waiting(res)))
 	case res.Goal != "" && res.Output == "":
 		text += ", no answer"
 	}
@@ -149,6 +153,16 @@ func (e *Ending) totals() string {
 		text += " (scripted)"
 	}
 	return text
+}
+
+// waiting counts the tasks that wait for people.
+func waiting(res *engine.Result) (n int) {
+	for i := range res.Tasks {
+		if res.Tasks[i].WaitingFor != "" {
+			n++
+		}
+	}
+	return n
 }
 
 // approximately returns the text before token or byte counts of a run, with a mark if some are

@@ -13,6 +13,7 @@ import (
 	"github.com/runteam/runteam/internal/cli/exit"
 	"github.com/runteam/runteam/internal/cli/files"
 	"github.com/runteam/runteam/internal/cli/journals"
+	"github.com/runteam/runteam/internal/cli/people"
 	"github.com/runteam/runteam/internal/cli/progress"
 	"github.com/runteam/runteam/internal/cli/records"
 	"github.com/runteam/runteam/internal/cli/report"
@@ -39,6 +40,7 @@ type execution struct {
 	conversation *records.Conversation // nil without --include-messages
 	connector    *connect.Connector
 	journal      *JournalWriter // nil without a journal
+	asker        *people.Asker  // nil if nobody is asked on the terminal
 
 	plan     *engine.Plan // nil if the coordinator makes it
 	withheld report.Withheld
@@ -77,6 +79,7 @@ func (x *execution) openRecords(cmd *cobra.Command) (err error) {
 
 // release closes the journal and the connections.
 func (x *execution) release() {
+	x.asker.Close()
 	x.journal.Release()
 	if x.folder != nil {
 		x.folder.Close()
@@ -92,6 +95,7 @@ func (x *execution) perform(ctx context.Context) (err error) {
 	if x.connector, err = connect.NewConnector(ctx, x.con, &x.job.AnswerFlags, x.file, x.recording); err != nil {
 		return err
 	}
+	x.openAsker()
 	x.connector.AllowNoKey = x.job.resumed != nil || x.file.Run.Reuse
 	x.file.Config.Logger = x.con.Log
 	if err := x.connectTools(ctx); err != nil {
@@ -102,11 +106,14 @@ func (x *execution) perform(ctx context.Context) (err error) {
 		return err
 	}
 	o := x.job.Options(x.file)
-	o.Recorder = x.conversation.Recorder(x.trace.Recorder())
+	o.Recorder = x.asker.Recorder(x.conversation.Recorder(x.trace.Recorder()))
 	if x.file.Goal == nil {
 		if x.plan, err = t.Plan(x.file.Tasks, &o); err != nil {
 			return err
 		}
+	}
+	if err := x.checkPeople(); err != nil {
+		return err
 	}
 	x.con.Warn(append(source.Warnings(x.file, x.plan), x.connector.UnusedReplies...))
 	if err := x.openJournal(ctx, &o); err != nil {

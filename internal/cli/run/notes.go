@@ -74,6 +74,9 @@ type nextCommand struct{ question, command string }
 func (x *execution) nextCommands(run string) []nextCommand {
 	res, command := x.result, x.job.Journal.Command
 	show := nextCommand{"See each task and its result:", command("show", run)}
+	if res.Status == engine.StatusSuspended && res.JournalErr == nil {
+		return append(x.answerCommands(run), nextCommand{"Then resume it; completed tasks are not repeated:", command("resume", run)})
+	}
 	if !res.Success() || res.JournalErr != nil {
 		return []nextCommand{{"Resume it; completed tasks are not repeated:", command("resume", run)}, show}
 	}

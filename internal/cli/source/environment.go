@@ -189,7 +189,7 @@ func SentVariables(file *specfile.File, lookup func(string) (string, bool)) []sp
 		}
 	}
 	for i := range file.Agents {
-		if file.Agents[i].Process == nil {
+		if file.Agents[i].HasModel() {
 			add(&file.Agents[i].Connection)
 		}
 	}

@@ -29,6 +29,7 @@ type Screen struct {
 	drawn []int                          // widths of the lines of the table on the screen
 	lost  []int                          // widths of the lines that scrolled out when the terminal became lower
 	last  frame                          // on the screen, to skip frames that change nothing
+	held  *bytes.Buffer                  // lines that wait for the end of a dialog; nil if there is none
 	out   bytes.Buffer
 }
 
@@ -49,7 +50,10 @@ type Line struct {
 func (s *Screen) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.table == nil {
+	switch {
+	case s.held != nil:
+		return s.held.Write(p)
+	case s.table == nil:
 		return s.W.Write(p)
 	}
 	s.out.Reset()
@@ -65,19 +69,45 @@ func (s *Screen) Write(p []byte) (int, error) {
 	return len(p), s.flush()
 }
 
+// Pause gives the terminal to a dialog until resume is called: it erases the table and holds
+// other lines back. w writes to the terminal meanwhile.
+func (s *Screen) Pause() (w io.Writer, resume func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.table != nil {
+		s.out.Reset()
+		s.home()
+		s.out.WriteString("\x1b[J")
+		_ = s.flush() // a failure to draw progress is no error
+		s.drawn, s.lost, s.last = nil, nil, frame{}
+	}
+	s.held = &bytes.Buffer{}
+	return s.W, sync.OnceFunc(func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		lines := s.held
+		s.held = nil
+		_, _ = s.W.Write(lines.Bytes()) // as above
+		if s.table != nil {
+			s.redraw()
+		}
+	})
+}
+
 // Show shows a table below the lines.
 func (s *Screen) Show(table func(width, height int) []Line) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.table = table
-	s.redraw()
+	if s.table = table; s.held == nil {
+		s.redraw()
+	}
 }
 
 // Refresh draws the table again, if it has changed.
 func (s *Screen) Refresh() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.table != nil {
+	if s.table != nil && s.held == nil {
 		s.redraw()
 	}
 }

@@ -1,0 +1,31 @@
+package connect
+
+import (
+	"context"
+
+	"github.com/runteam/runteam/agent"
+	"github.com/runteam/runteam/internal/engine"
+	"github.com/runteam/runteam/llm/openai"
+	"github.com/runteam/runteam/person"
+	"github.com/runteam/runteam/prompt"
+)
+
+// Absent returns a person whose questions stay open.
+func Absent() engine.Agent {
+	return person.New(func(context.Context, prompt.Prompt) (agent.Reply, error) { return agent.Reply{}, person.ErrLater })
+}
+
+// person returns a person, for whom the script answers if there is one.
+func (c *Connector) person() (engine.Agent, error) {
+	if c.Server == nil {
+		if c.Ask == nil {
+			return Absent(), nil
+		}
+		return person.New(c.Ask), nil
+	}
+	m, err := c.newModel(openai.Config{Model: "scripted", BaseURL: c.Server.URL()})
+	if err != nil {
+		return nil, connectionError(err)
+	}
+	return person.New(agent.New(fromScript(m), agent.Options{}).Run), nil
+}

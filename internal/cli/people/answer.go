@@ -1,0 +1,248 @@
+package people
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/user"
+	"strings"
+	"time"
+
+	"github.com/runteam/runteam/internal/cli/console"
+	"github.com/runteam/runteam/internal/cli/exit"
+	"github.com/runteam/runteam/internal/cli/files"
+	"github.com/runteam/runteam/internal/cli/flags"
+	"github.com/runteam/runteam/internal/cli/format"
+	"github.com/runteam/runteam/internal/cli/journals"
+	"github.com/runteam/runteam/internal/cli/terminal"
+	"github.com/runteam/runteam/internal/journal"
+	"github.com/runteam/runteam/internal/naming"
+	"github.com/runteam/runteam/internal/record"
+	"github.com/runteam/runteam/task"
+	"github.com/spf13/cobra"
+)
+
+// answerFlags are the arguments and flags of answer.
+type answerFlags struct {
+	journals.Flags
+	run, task, text string
+	hasText         bool
+	set             []string
+	file            string
+	by, reason      string
+}
+
+// An answerDocument is a stored answer, in JSON.
+type answerDocument struct {
+	Run   string    `json:"runId"`
+	Task  task.ID   `json:"task"`
+	Title string    `json:"title"`
+	Agent string    `json:"agent"`
+	By    string    `json:"by"`
+	Time  time.Time `json:"answeredAt"`
+	Open  int       `json:"openQuestions"` // that the run still has
+}
+
+// AnswerCommand returns the command answer.
+func AnswerCommand(con *console.Console) *cobra.Command {
+	a := &answerFlags{}
+	cmd := &cobra.Command{
+		Use:   "answer RUN TASK [TEXT]",
+		Short: "Answer the question of a run to a person",
+		Long: `answer stores the answer to the open question about a TASK (a title, a key or an ID)
+of the run whose ID begins with RUN; runteam resume then continues the run with it.
+The answer is TEXT, the contents of a file, or with an outputSchema its fields, each
+with --set. It is for exactly this question: if the task shows something else when
+the run is resumed, the person is asked again. The first answer counts. While a
+process works on the run, it takes no answer.`,
+		Example: `  runteam answer 1f3c "Decide" --set choice=send --set note="Fine."
+  runteam answer 1f3c "Review" "The second paragraph is wrong."
+  runteam answer 1f3c "Review" --file review.md --reason "as discussed"`,
+		Args: a.arguments,
+		RunE: func(cmd *cobra.Command, _ []string) error { return answer(con, cmd, a) },
+	}
+	a.AddTo(cmd)
+	f := cmd.Flags()
+	f.StringArrayVar(&a.set, "set", nil, "the value of a field, as `FIELD=VALUE` (repeatable)")
+	f.StringVar(&a.file, "file", "", "the answer is in `FILE`; - is standard input")
+	f.StringVar(&a.by, "by", "", "`NAME` of who answers (default: the user of this computer)")
+	f.StringVar(&a.reason, "reason", "", "`TEXT` that is stored with the answer")
+	journals.NewCompleter(con, &a.Flags).Arguments(cmd, true, false)
+	return cmd
+}
+
+func (a *answerFlags) arguments(cmd *cobra.Command, args []string) error {
+	if len(args) < 2 || args[0] == "" || args[1] == "" {
+		return exit.Usagef("%s needs a RUN and a TASK: runteam questions lists them", cmd.CommandPath())
+	}
+	if err := flags.AtMost(3, "a RUN, a TASK and a TEXT (quote a text of several words)")(cmd, args); err != nil {
+		return err
+	}
+	if a.run, a.task = args[0], args[1]; len(args) == 3 {
+		a.text, a.hasText = args[2], true
+	}
+	return nil
+}
+
+func answer(con *console.Console, cmd *cobra.Command, a *answerFlags) error {
+	ctx := cmd.Context()
+	texts, err := a.read(ctx, con, cmd)
+	if err != nil {
+		return err
+	}
+	j, _, err := journals.Open(con, &a.Flags, journals.ToChange)
+	if err != nil {
+		return err
+	}
+	defer j.Close() //nolint:errcheck // the answer is durable already
+	found, err := journals.Find(ctx, j, a.run)
+	if err != nil {
+		return err
+	}
+	id, err := a.findTask(ctx, j, found.Run)
+	if err != nil {
+		return err
+	}
+	out := answerDocument{Run: found.Run, Task: id, By: cmp.Or(a.by, userName(con)), Time: con.Now()}
+	err = j.Answer(ctx, found.Run, id, func(q *journal.Question) (record.Answer, error) {
+		out.Title, out.Agent = q.Title, q.Agent
+		text, err := a.answerTo(q, texts)
+		return record.Answer{By: out.By, Time: out.Time, Reason: a.reason, Text: text}, err
+	})
+	if err != nil {
+		return answerError(ctx, a, err)
+	}
+	list, err := j.Questions(ctx, found.Run)
+	if err != nil {
+		return journals.ReadError(ctx, err)
+	}
+	for _, q := range list {
+		if q.Open() {
+			out.Open++
+		}
+	}
+	return con.PrintResult(out, func(w io.Writer) {
+		fmt.Fprintf(w, "answered %q as %s", terminal.CleanLine(out.Title), terminal.CleanLine(out.By))
+		if out.Open > 0 {
+			fmt.Fprintf(w, "; %s left in this run", format.Plural(out.Open, "open question"))
+		}
+		next := a.Command("resume", journals.ShortRun(out.Run))
+		if found.Command == "" {
+			next = journals.StartedByProgram
+		}
+		fmt.Fprintf(w, "\n%s\n", next)
+	})
+}
+
+// read reads the answer from the arguments and flags: the fields, or a text.
+func (a *answerFlags) read(ctx context.Context, con *console.Console, cmd *cobra.Command) (fields map[string]string, err error) {
+	given := 0
+	for _, is := range []bool{a.hasText, len(a.set) > 0, cmd.Flags().Changed("file")} {
+		if is {
+			given++
+		}
+	}
+	if given != 1 {
+		return nil, exit.Usagef("write the answer as TEXT, with --file, or with --set for each field")
+	}
+	if len(a.set) > 0 {
+		return flags.Pairs("set", "FIELD=VALUE", a.set)
+	}
+	if a.hasText {
+		return nil, nil
+	}
+	raw, err := files.Await(ctx, func() ([]byte, error) {
+		if a.file == "-" {
+			return io.ReadAll(io.LimitReader(con.Stdin, maxAnswer+1))
+		}
+		return os.ReadFile(a.file)
+	})
+	if err != nil {
+		return nil, exit.FileError("--file "+a.file, err)
+	}
+	a.text = string(raw)
+	return nil, nil
+}
+
+// maxAnswer is the most bytes of an answer.
+const maxAnswer = 1 << 20
+
+// answerTo returns the text of the answer to a question.
+func (a *answerFlags) answerTo(q *journal.Question, fields map[string]string) (string, error) {
+	if q.Missing != "" {
+		return "", exit.Errorf(exit.KindRuntime, "the form of the question cannot be read: it is %s", q.Missing)
+	}
+	f, err := newForm(q.Schema)
+	if err != nil {
+		return "", err
+	}
+	text := ""
+	if fields != nil {
+		text, err = f.set(fields)
+	} else {
+		text, err = f.text(a.text)
+	}
+	if err == nil && len(text) > maxAnswer {
+		err = exit.Errorf(exit.KindValidation, "the answer has more than %s", format.Bytes(maxAnswer))
+	}
+	return text, err
+}
+
+// findTask returns the ID of a task that has a question.
+func (a *answerFlags) findTask(ctx context.Context, j *journal.Journal, run string) (task.ID, error) {
+	list, err := j.Questions(ctx, run)
+	if err != nil {
+		return "", journals.ReadError(ctx, err)
+	}
+	var titles []string
+	folded := naming.Normalize(a.task)
+	for _, q := range list {
+		if naming.Normalize(q.Title) == folded || string(q.Task) == a.task {
+			return q.Task, nil
+		}
+		titles = append(titles, q.Title)
+	}
+	t, err := j.TraceTask(ctx, run, a.task) // by its key
+	if err != nil {
+		return "", journals.ReadError(ctx, err)
+	}
+	known, err := t.Find(a.task)
+	for _, q := range list {
+		if err == nil && q.Task == known.ID {
+			return q.Task, nil
+		}
+	}
+	switch {
+	case err != nil:
+		return "", exit.Usagef("%v", err)
+	case len(titles) == 0:
+		return "", exit.Usagef("run %s has asked no person", journals.ShortRun(run))
+	}
+	return "", exit.Usagef("task %q asks no person; those that do: %s", known.Title, format.List(titles, 5))
+}
+
+// answerError returns the error of an answer that was not stored.
+func answerError(ctx context.Context, a *answerFlags, err error) error {
+	_, classified := errors.AsType[*exit.Error](err)
+	switch {
+	case classified:
+		return err
+	case errors.Is(err, journal.ErrAnswered), errors.Is(err, journal.ErrNoQuestion):
+		return exit.Usagef("task %q: %w", a.task, err)
+	case errors.Is(err, journal.ErrLeased):
+		return exit.Errorf(exit.KindRuntime, "%w; it takes answers when it is suspended", err)
+	}
+	return journals.ReadError(ctx, err)
+}
+
+// userName returns the name of the user of this computer.
+func userName(con *console.Console) string {
+	if u, err := user.Current(); err == nil && u.Username != "" {
+		return u.Username
+	}
+	name, _ := con.LookupEnv("USER")
+	return cmp.Or(strings.TrimSpace(name), "unknown")
+}

@@ -1,0 +1,281 @@
+// Package people is how the command asks the people of a team: on the terminal of a run, and
+// with the commands questions and answer.
+package people
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/runteam/runteam/internal/cli/exit"
+	"github.com/runteam/runteam/internal/cli/format"
+	"github.com/runteam/runteam/internal/jsonvalue"
+	"github.com/runteam/runteam/internal/naming"
+	"github.com/runteam/runteam/internal/schema"
+)
+
+// A form is what a question asks for: a text, one value, or the fields of an object.
+type form struct {
+	schema *schema.Schema // nil for a text
+	value  field          // of a schema that describes no object
+	fields []field        // of one that does
+}
+
+// A field is a value that a person gives.
+type field struct {
+	name     string
+	about    string // from the schema
+	kind     string // text, number, yes or no, choice, or JSON
+	choices  []any
+	required bool
+}
+
+// The kinds of fields.
+const (
+	kindText   = "text"
+	kindNumber = "number"
+	kindYesNo  = "yes or no"
+	kindChoice = "choice"
+	kindJSON   = "JSON"
+)
+
+// newForm returns the form of a JSON Schema; empty is a text.
+func newForm(raw string) (*form, error) {
+	if raw == "" {
+		return &form{value: field{kind: kindText}}, nil
+	}
+	s, err := schema.Parse(raw)
+	if err != nil {
+		return nil, err
+	}
+	f := &form{schema: s}
+	var described map[string]any
+	if json.Unmarshal([]byte(raw), &described) != nil { // true
+		f.value = field{kind: kindJSON, required: true}
+		return f, nil
+	}
+	f.value = newField("", described, true)
+	properties, _ := described["properties"].(map[string]any)
+	if described["type"] != "object" || len(properties) == 0 {
+		return f, nil
+	}
+	var names []string
+	required, _ := described["required"].([]any)
+	for _, name := range required {
+		if text, ok := name.(string); ok && properties[text] != nil {
+			names = append(names, text)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(properties)) {
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	for _, name := range names {
+		of, _ := properties[name].(map[string]any)
+		f.fields = append(f.fields, newField(name, of, slices.Contains(required, any(name))))
+	}
+	return f, nil
+}
+
+// newField returns the field that a schema describes.
+func newField(name string, of map[string]any, required bool) field {
+	f := field{name: name, kind: kindJSON, required: required}
+	f.about, _ = of["description"].(string)
+	if fixed, ok := of["const"]; ok {
+		f.kind, f.choices = kindChoice, []any{fixed}
+		return f
+	}
+	if f.choices, _ = of["enum"].([]any); len(f.choices) > 0 {
+		f.kind = kindChoice
+		return f
+	}
+	switch of["type"] {
+	case "string":
+		f.kind = kindText
+	case "boolean":
+		f.kind = kindYesNo
+	case "number", "integer":
+		f.kind = kindNumber
+	}
+	return f
+}
+
+// hint says what may be written for a field.
+func (f *field) hint() string {
+	switch f.kind {
+	case kindChoice:
+		return strings.Join(f.words(), ", ")
+	case kindYesNo:
+		return "yes or no"
+	case kindNumber:
+		return "a number"
+	case kindJSON:
+		return "JSON"
+	}
+	return "text"
+}
+
+// words returns the choices as they are written.
+func (f *field) words() []string {
+	words := make([]string, len(f.choices))
+	for i, c := range f.choices {
+		words[i] = wordOf(c)
+	}
+	return words
+}
+
+// wordOf returns how a value is written.
+func wordOf(v any) string {
+	if text, ok := v.(string); ok {
+		return text
+	}
+	raw, _ := json.Marshal(v) // of a value that was JSON
+	return string(raw)
+}
+
+// example returns a value for a suggested command.
+func (f *field) example() string {
+	switch f.kind {
+	case kindChoice:
+		return f.words()[0]
+	case kindYesNo:
+		return "yes"
+	case kindNumber:
+		return "1"
+	}
+	return "…"
+}
+
+// read returns the value that a text means.
+func (f *field) read(text string) (any, error) {
+	wrong := func() error {
+		if f.name == "" {
+			return fmt.Errorf("%q is not %s", text, f.article())
+		}
+		return fmt.Errorf("%s: %q is not %s", f.name, text, f.article())
+	}
+	switch f.kind {
+	case kindText:
+		return text, nil
+	case kindChoice:
+		if i := slices.Index(f.words(), strings.TrimSpace(text)); i >= 0 {
+			return f.choices[i], nil
+		}
+		return nil, wrong()
+	case kindYesNo:
+		switch strings.ToLower(strings.TrimSpace(text)) {
+		case "yes", "y", "true":
+			return true, nil
+		case "no", "n", "false":
+			return false, nil
+		}
+		return nil, wrong()
+	}
+	v, err := jsonvalue.Parse(text)
+	if err != nil {
+		return nil, wrong()
+	}
+	return json.RawMessage(v.Canonical()), nil
+}
+
+// article says what a value must be.
+func (f *field) article() string {
+	if f.kind == kindChoice {
+		return "one of " + f.hint()
+	}
+	return f.hint()
+}
+
+// set returns the answer whose fields have these texts.
+func (f *form) set(texts map[string]string) (string, error) {
+	if len(f.fields) == 0 {
+		return "", exit.Usagef("--set is for an answer with fields, and this one is %s: write it as an argument", f.value.article())
+	}
+	values := map[string]any{}
+	names := make([]string, len(f.fields))
+	for i := range f.fields {
+		names[i] = f.fields[i].name
+	}
+	for _, name := range slices.Sorted(maps.Keys(texts)) {
+		i := slices.Index(names, name)
+		if i < 0 {
+			hint := "the fields are " + format.List(names, len(names))
+			if near, ok := naming.Nearest(name, names); ok {
+				hint = fmt.Sprintf("did you mean %s?", near)
+			}
+			return "", exit.Errorf(exit.KindValidation, "--set %s: there is no such field; %s", name, hint)
+		}
+		v, err := f.fields[i].read(texts[name])
+		if err != nil {
+			return "", exit.Errorf(exit.KindValidation, "--set %w", err)
+		}
+		values[name] = v
+	}
+	for i := range f.fields {
+		if one := &f.fields[i]; one.required && values[one.name] == nil {
+			return "", exit.Errorf(exit.KindValidation, "%s is missing: write --set %s=%s", one.name, one.name, one.example())
+		}
+	}
+	raw, err := json.Marshal(values)
+	if err != nil {
+		return "", err
+	}
+	return string(raw), f.check(string(raw))
+}
+
+// text returns the answer that a text is: as it is, or the value that it means.
+func (f *form) text(given string) (string, error) {
+	switch {
+	case f.schema == nil && strings.TrimSpace(given) == "":
+		return "", exit.Errorf(exit.KindValidation, "the answer is empty")
+	case f.schema == nil:
+		return given, nil
+	case len(f.fields) > 0 || f.value.kind == kindJSON:
+		if _, err := jsonvalue.Parse(given); err != nil {
+			return "", exit.Errorf(exit.KindValidation, "the answer is not JSON: %w; write its fields with --set", err)
+		}
+		return given, f.check(given)
+	}
+	v, err := f.value.read(given)
+	if err != nil {
+		return "", exit.Errorf(exit.KindValidation, "%w", err)
+	}
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return "", err
+	}
+	return string(raw), f.check(string(raw))
+}
+
+// errForm reports an answer that does not match the schema.
+var errForm = errors.New("the answer does not fit")
+
+// check returns an error if an answer does not match the schema.
+func (f *form) check(raw string) error {
+	v, err := jsonvalue.Parse(raw)
+	if err == nil {
+		err = f.schema.Validate(v)
+	}
+	if err != nil {
+		return exit.Errorf(exit.KindValidation, "%w: %s", errForm, schema.Problem(err))
+	}
+	return nil
+}
+
+// arguments returns an example of the arguments that answer the question.
+func (f *form) arguments() []string {
+	if len(f.fields) == 0 {
+		return []string{f.value.example()}
+	}
+	var args []string
+	for i := range f.fields {
+		if one := &f.fields[i]; one.required || i == 0 {
+			args = append(args, "--set", one.name+"="+one.example())
+		}
+	}
+	return args
+}

@@ -1,0 +1,56 @@
+package people
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestForms(t *testing.T) {
+	t.Parallel()
+	const object = `{"type":"object","properties":{"choice":{"enum":["send",2,true]},"ok":{"type":"boolean"},"n":{"type":"integer","minimum":1},"note":{"type":"string","description":"why"},"more":{"type":"array"}},"required":["ok","choice"]}`
+	tests := []struct {
+		name, schema string
+		set          map[string]string
+		text         string
+		want, err    string
+	}{
+		{name: "a text", text: "fine\n", want: "fine\n"},
+		{name: "an empty text", text: " \n", err: "the answer is empty"},
+		{name: "a choice", schema: `{"enum":["send","stop"]}`, text: "stop", want: `"stop"`},
+		{name: "a wrong choice", schema: `{"enum":["send","stop"]}`, text: "burn", err: `"burn" is not one of send, stop`},
+		{name: "yes", schema: `{"type":"boolean"}`, text: "Yes", want: `true`},
+		{name: "a number", schema: `{"type":"number"}`, text: "1.50", want: `1.5`},
+		{name: "no number", schema: `{"type":"number"}`, text: "one", err: `"one" is not a number`},
+		{name: "a text with a bound", schema: `{"type":"string","maxLength":3}`, text: "long", err: "the answer does not fit"},
+		{name: "any JSON", schema: `true`, text: `[1]`, want: `[1]`},
+		{name: "all fields", schema: object, set: map[string]string{"choice": "2", "ok": "no", "n": "3", "note": "a=b", "more": "[1]"}, want: `{"choice":2,"more":[1],"n":3,"note":"a=b","ok":false}`},
+		{name: "an object as JSON", schema: object, text: `{"choice":"send","ok":true}`, want: `{"choice":"send","ok":true}`},
+		{name: "a number that does not fit", schema: object, set: map[string]string{"choice": "send", "ok": "y", "n": "0"}, err: "n"},
+		{name: "a list that is none", schema: object, set: map[string]string{"choice": "send", "ok": "y", "more": "x"}, err: `more: "x" is not JSON`},
+		{name: "a field that is missing", schema: object, set: map[string]string{"choice": "send"}, err: "ok is missing: write --set ok=yes"},
+		{name: "fields of a text", set: map[string]string{"a": "b"}, err: "--set is for an answer with fields, and this one is text"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			f, err := newForm(tt.schema)
+			require.NoError(t, err)
+			var got string
+			if tt.set != nil {
+				got, err = f.set(tt.set)
+			} else {
+				got, err = f.text(tt.text)
+			}
+			if tt.err != "" {
+				require.ErrorContains(t, err, tt.err)
+				return
+			}
+			require.NoError(t, err)
+			require.Equal(t, tt.want, got)
+		})
+	}
+	f, err := newForm(object)
+	require.NoError(t, err)
+	require.Equal(t, []string{"--set", "ok=yes", "--set", "choice=send"}, f.arguments())
+}

@@ -1,0 +1,92 @@
+package cli
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/runteam/runteam/internal/cli/clitest"
+	"github.com/runteam/runteam/internal/cli/exit"
+	"github.com/stretchr/testify/require"
+)
+
+// types answers each thing that the terminal asks, in order.
+func (p *pty) types(t *testing.T, dialog ...string) {
+	t.Helper()
+	for i := 0; i < len(dialog); i += 2 {
+		require.Eventually(t, func() bool { return strings.HasSuffix(strings.TrimRight(p.text(), "\n "), dialog[i]) }, 20*time.Second, 5*time.Millisecond, "%q in\n%s", dialog[i], p.text())
+		_, err := p.master.WriteString(dialog[i+1] + "\n")
+		require.NoError(t, err)
+	}
+}
+
+const oneQuestion = `
+agents:
+  - {name: writer, backend: {kind: process, command: cat}}
+  - {name: editor, backend: {kind: person}}
+tasks:
+  - title: Decide
+    assignee: editor
+    description: May it be sent?
+    outputSchema: {type: object, properties: {choice: {enum: [send, stop]}, note: {type: string}}, required: [choice]}
+  - {title: Other, assignee: writer, description: Goes on meanwhile.}
+  - {title: Send, assignee: writer, dependsOn: [Decide], description: Send it.}
+`
+
+func TestAPersonIsAskedOnTheTerminal(t *testing.T) {
+	t.Parallel()
+	dir := clitest.Folder(t, map[string]string{"team.yaml": oneQuestion})
+	p := atTerminal(t, 100, 40, call{dir: dir, args: []string{"run", "--max-concurrency", "1"}, env: map[string]string{"TERM": "xterm"}})
+	p.types(t, "choice (send, stop):", "burn", `choice: "burn" is not one of send, stop`+"\nchoice (send, stop):", "send", "note (text, may be empty):", "")
+	status, lines, raw := p.end(t)
+	require.Equal(t, exit.StatusOK, status, "%q", raw)
+	text := strings.Join(lines, "\n")
+	require.Contains(t, text, "── a question for editor ──\n# Task: Decide\n\nMay it be sent?")
+	require.Contains(t, text, `{"choice":"send"}`)
+	require.Equal(t, 1, countPrefix(lines, "completed Decide"), "the table is drawn again below the dialog:\n%s", text)
+	require.Equal(t, 1, countPrefix(lines, "completed Other"))
+}
+
+func TestAQuestionIsLeftOpenOnTheTerminal(t *testing.T) {
+	t.Parallel()
+	dir := clitest.Folder(t, map[string]string{"team.yaml": oneQuestion})
+	p := atTerminal(t, 100, 40, call{dir: dir, args: []string{"run"}, env: map[string]string{"TERM": "xterm"}})
+	p.types(t, "choice (send, stop):", "/later")
+	status, lines, raw := p.end(t)
+	require.Equal(t, exit.StatusWaiting, status, "%q", raw)
+	require.Contains(t, strings.Join(lines, "\n"), "runteam answer")
+
+	p = atTerminal(t, 100, 40, call{dir: dir, args: []string{"resume", "--no-input"}, env: map[string]string{"TERM": "xterm"}})
+	status, lines, raw = p.end(t)
+	require.Equal(t, exit.StatusWaiting, status, "%q", raw)
+	require.NotContains(t, strings.Join(lines, "\n"), "a question for")
+
+	p = atTerminal(t, 100, 40, call{dir: dir, args: []string{"resume"}, env: map[string]string{"TERM": "xterm"}})
+	p.types(t, "choice (send, stop):", "\x03")
+	status, lines, raw = p.end(t)
+	require.Equal(t, exit.StatusSIGINT, status, "%q", raw)
+	require.Contains(t, call{dir: dir, args: []string{"questions"}}.run(t).stdout, `"Decide" for editor`, "an interruption leaves the question open:\n%s", strings.Join(lines, "\n"))
+}
+
+// What the user may not see is not on the screen, although the person may see it.
+func TestTheTerminalShowsWhatTheUserMaySee(t *testing.T) {
+	t.Parallel()
+	dir := clitest.Folder(t, map[string]string{"team.yaml": `
+agents: [{name: editor, backend: {kind: person}, accepts: secret}, {name: writer, backend: {kind: process, command: cat}}]
+inputs: {plan: {text: canary-words, classification: secret}}
+policy: {rules: [{from: user, to: editor, mode: full}]}
+tasks: [{title: Decide, assignee: editor, uses: [plan], description: Well?}, {title: Tell, assignee: writer, description: Done.}]
+`})
+	p := atTerminal(t, 100, 40, call{dir: dir, args: []string{"run"}, env: map[string]string{"TERM": "xterm"}})
+	p.types(t, ">", "/later")
+	status, _, raw := p.end(t)
+	require.Equal(t, exit.StatusWaiting, status, "%q", raw)
+	require.NotContains(t, raw, "canary-words")
+	require.Contains(t, raw, "[withheld: secret]")
+	got := call{dir: dir, args: []string{"questions"}}.run(t)
+	require.Contains(t, got.stdout, "[withheld: secret]")
+	require.NotContains(t, got.stdout, "canary-words")
+	got = call{dir: dir, args: []string{"answer", strings.Fields(got.stdout)[2][:8], "Decide", "x"}}.run(t)
+	require.Equal(t, 3, got.status, "%+v", got)
+	require.Contains(t, got.stderr, "key")
+}

@@ -1,0 +1,75 @@
+package run
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/runteam/runteam/internal/cli/exit"
+	"github.com/runteam/runteam/internal/cli/people"
+	"github.com/runteam/runteam/internal/cli/terminal"
+)
+
+// maxAnswerCommands bounds how many open questions are listed after a run.
+const maxAnswerCommands = 3
+
+// openAsker asks the people of the spec on the terminal, if there is one.
+func (x *execution) openAsker() {
+	var names []string
+	for i := range x.file.Agents {
+		if x.file.Agents[i].Person {
+			names = append(names, x.file.Agents[i].Member.Name)
+		}
+	}
+	if len(names) == 0 || x.job.Offline || x.job.noInput || !people.CanAsk(x.con) {
+		return
+	}
+	x.asker = people.NewAsker(x.con, names)
+	x.connector.Ask = x.asker.Ask
+}
+
+// checkPeople returns an error if a person can neither be asked nor answer later.
+func (x *execution) checkPeople() error {
+	if !x.job.Journal.None || x.asker != nil || x.job.Offline {
+		return nil
+	}
+	isPerson := map[string]bool{}
+	for i := range x.file.Agents {
+		if a := &x.file.Agents[i]; a.Person {
+			isPerson[a.Member.Name] = true
+			if x.plan == nil { // a goal may give any agent a task
+				return exit.Usagef("agent %q is a person, who cannot answer: run it on a terminal, or without --no-journal", a.Member.Name)
+			}
+		}
+	}
+	if x.plan == nil {
+		return nil
+	}
+	for _, t := range x.plan.Tasks {
+		if isPerson[t.Assignee] {
+			return exit.Usagef("task %q is for the person %q, who cannot answer: run it on a terminal, or without --no-journal", t.Title, t.Assignee)
+		}
+	}
+	return nil
+}
+
+// answerCommands returns the commands that answer the open questions of the run.
+func (x *execution) answerCommands(run string) (list []nextCommand) {
+	all, err := x.journal.journal.Questions(context.Background(), x.result.RunID)
+	if err != nil {
+		return []nextCommand{{"See what it asks:", x.job.Journal.Command("questions", run)}}
+	}
+	more := 0
+	for _, q := range all {
+		switch {
+		case !q.Open():
+		case len(list) == maxAnswerCommands:
+			more++
+		default:
+			list = append(list, nextCommand{fmt.Sprintf("Answer %q for %s:", terminal.CleanLine(q.Title), terminal.CleanLine(q.Agent)), people.CommandFor(&x.job.Journal, run, q)})
+		}
+	}
+	if more > 0 {
+		list = append(list, nextCommand{fmt.Sprintf("See these and %d more questions:", more), x.job.Journal.Command("questions", run)})
+	}
+	return list
+}

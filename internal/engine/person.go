@@ -1,0 +1,231 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/runteam/runteam/agent"
+	"github.com/runteam/runteam/internal/codes"
+	"github.com/runteam/runteam/internal/event"
+	"github.com/runteam/runteam/internal/jsonvalue"
+	"github.com/runteam/runteam/internal/record"
+	"github.com/runteam/runteam/person"
+	"github.com/runteam/runteam/prompt"
+	"github.com/runteam/runteam/task"
+)
+
+// A person is given a prompt as any agent is. A person may answer much later, so the attempt
+// holds no slot while a person is asked. If there is no answer, the attempt ends without
+// one, the task waits, and the run performs everything else.
+
+// errLater ends an attempt whose person does not answer now.
+var errLater = fmt.Errorf("the task waits: %w", person.ErrLater)
+
+// isPerson reports whether the agent is a person.
+func (r *request) isPerson() bool {
+	_, ok := r.does.(*person.Agent)
+	return ok
+}
+
+// A personTask is what an attempt at a task of a person has in addition.
+type personTask struct {
+	freeSlot func(context.Context, *attempt) // nil unless the agent is a person
+	slotless bool                            // it holds no slot any more; guarded by the lock of the run
+	answered bool                            // the journal has the answer
+}
+
+// freeSlot lets another attempt start in place of a, which continues without a slot.
+func (s *scheduler) freeSlot(ctx context.Context, a *attempt) {
+	s.run.mu.Lock()
+	defer s.run.mu.Unlock()
+	a.slotless = true
+	s.running--
+	s.advance(ctx, nil)
+}
+
+// nextReady returns the best ready task. A question that was asked before with results from
+// the shared memory comes after the tasks of these results, which the resumed run takes from
+// the journal first: then the question is the same.
+func (s *scheduler) nextReady() (i int, ok bool) {
+	for {
+		i, ok = s.run.queue.Next()
+		switch {
+		case ok && s.waitsForMemory(i):
+			s.held = append(s.held, i)
+			continue
+		case !ok && s.busy == 0 && s.timers.empty() && len(s.held) > 0: // they do not complete any more
+			i, ok = s.held[0], true
+			s.held = s.held[1:]
+		}
+		return i, ok
+	}
+}
+
+// waitsForMemory reports whether a result that the prompt of a task had in its digest of the
+// shared memory may still come.
+func (s *scheduler) waitsForMemory(i int) bool {
+	r := s.run
+	b := r.priorRun.counted(r.tasks[i].ID)
+	return b.question != nil && slices.ContainsFunc(b.memory, func(id task.ID) bool {
+		k, known := r.queue.Index(id)
+		return known && !r.queue.Status(k).Terminal()
+	})
+}
+
+// releaseHeld has the tasks that were held back considered again.
+func (s *scheduler) releaseHeld() {
+	for _, i := range s.held {
+		must(s.run.queue.Requeue(i, time.Now()))
+	}
+	s.held = s.held[:0]
+}
+
+// askPerson asks the person and takes the answer. The time limit of the attempt bounds how
+// long the run waits: after it, as with [person.ErrLater], the error is errLater.
+func (a *attempt) askPerson(ctx context.Context, text prompt.Prompt) (err error) {
+	announce(&a.modelCall)
+	a.outbox = a.started()
+	defer a.outbox.end() // also if the function that asks panics
+	a.freeSlot(ctx, a)
+	asked := time.Now()
+	a.contract.Start(asked)
+	limited := context.WithValue(ctx, outboxKey{}, a.outbox)
+	if !a.contract.ExpiresAt.IsZero() {
+		var cancel context.CancelFunc
+		limited, cancel = context.WithDeadlineCause(limited, a.contract.ExpiresAt, a.late())
+		defer cancel()
+	}
+	a.inAgent = true
+	a.reply, err = a.ask(limited, text)
+	a.inAgent = false
+	now := time.Now()
+	a.worked = now.Sub(asked)
+	switch {
+	case err == nil && len(a.reply.ToolCalls) > 0:
+		return fmt.Errorf("%w: a person has no tools", codes.Condition(codes.ToolCall))
+	case err == nil:
+		return a.close(limited, a, now)
+	case ctx.Err() != nil:
+		return withCause(ctx, err)
+	case errors.Is(err, person.ErrLater), limited.Err() != nil:
+		return errLater
+	}
+	return err
+}
+
+// questionOf returns what a journal stores of a question to a person. The caller does not see
+// the schema of a task that is above its clearance.
+func questionOf(x *modelCall) *record.Question {
+	q := &record.Question{
+		Session: x.contract.Session, Task: x.task.ID, Title: x.task.Title, Agent: x.caps.Agent, Attempt: x.number, Time: x.start,
+		Label: x.whole.Classification, Messages: x.messageIDs(), Memory: x.memoryTasks(), Key: x.key,
+	}
+	if x.schema != nil && x.task.Classification <= x.run.accepts {
+		q.Schema = x.schema.String()
+	}
+	return q
+}
+
+// takeQuestion takes in a question to a person, or the answer to one.
+func (p *priorRun) takeQuestion(e *record.Entry) {
+	if a := e.Answer; a != nil {
+		if a.Missing == "" && p.given[a.Key] == nil { // the first answer counts
+			p.given[a.Key] = a
+		}
+		return
+	}
+	q := e.Question
+	b := p.of(q.Task)
+	b.begin(q.Session, q.Attempt, q.Time)
+	b.question, b.messages, b.memory = q, q.Messages, q.Memory
+	p.deliver(q.Messages)
+}
+
+// takeGiven takes the answer that a person gave to the same prompt while no process worked
+// on this run. It reports whether it did. An answer that the gate refuses leaves the
+// question open.
+func takeGiven(ctx context.Context, a *attempt, text prompt.Prompt) (done bool, err error) {
+	p := a.run.priorRun
+	if p == nil || !p.own || a.run.fresh[a.task.ID] {
+		return false, nil
+	}
+	key := a.key
+	if mask := p.history.Mask; mask != nil {
+		key = mask(key)
+	}
+	given := p.given[key]
+	if given == nil || given.Task != a.task.ID {
+		if b := p.tasks[a.task.ID]; b != nil && b.question != nil && p.given[b.question.Key] != nil {
+			warnUnused(a, "the question has changed since %s answered it", p.given[b.question.Key])
+		}
+		return false, nil
+	}
+	a.reply = agent.Reply{Text: given.Text}
+	if a.schema != nil {
+		a.reply.JSON, err = jsonvalue.Parse(given.Text)
+	}
+	if err == nil {
+		err = a.close(ctx, a, time.Now())
+	}
+	if err != nil && ctx.Err() == nil {
+		a.reply, a.envelope = agent.Reply{}, nil
+		warnUnused(a, "the answer of %s does not fit the task", given)
+		return false, nil
+	}
+	if err != nil {
+		return true, err
+	}
+	a.answered = true
+	return true, a.run.credit(ctx, &a.modelCall, text)
+}
+
+// warnUnused warns that the answer of a person is not used, and why.
+func warnUnused(a *attempt, why string, given *record.Answer) {
+	a.run.mu.Lock()
+	defer a.run.mu.Unlock()
+	a.run.warn(fmt.Sprintf("task %q: "+why+", so it is asked again", a.task.Title, given.By))
+}
+
+// awaitPerson leaves the task of an attempt to a person who has not answered.
+func awaitPerson(r *results, a *attempt) {
+	t := &r.tasks[a.index]
+	t.WaitingFor = a.caps.Agent
+	t.addReceipts(a)
+	must(r.queue.Retry(a.index, a.end))
+	if r.bus.live() {
+		r.bus.emit(a.eventOf(event.TaskWaiting))
+	}
+}
+
+// isSuspended reports whether one of the tasks waits for a person.
+func isSuspended(tasks []TaskResult) bool {
+	for i := range tasks {
+		if t := &tasks[i]; t.WaitingFor != "" && t.Status == task.InProgress {
+			return true
+		}
+	}
+	return false
+}
+
+// keepOpen sets the status of the tasks that did not begin because others wait for people. A
+// replay asks nobody: there, the tasks wait that waited in the run.
+func keepOpen(r *results) {
+	waited := map[task.ID]bool{}
+	if end := r.priorRun.recorded(); end != nil {
+		for i := range end.Tasks {
+			waited[end.Tasks[i].Task] = end.Tasks[i].Status == task.InProgress
+		}
+	}
+	for i := range r.tasks {
+		t := &r.tasks[i]
+		if t.Status != "" {
+			continue
+		}
+		if t.Status = r.queue.Status(i); waited[t.ID] {
+			t.Status, t.WaitingFor = task.InProgress, t.Assignee
+		}
+	}
+}

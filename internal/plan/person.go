@@ -1,0 +1,37 @@
+package plan
+
+import (
+	"fmt"
+
+	"github.com/runteam/runteam/internal/naming"
+	"github.com/runteam/runteam/person"
+	"github.com/runteam/runteam/task"
+)
+
+// IsPerson reports whether the agent of a member is a person.
+func (m *Member) IsPerson() bool {
+	_, ok := m.Agent.(*person.Agent)
+	return ok
+}
+
+// checkPeople reports settings of people that only models have.
+func (c *Config) checkPeople(found *task.Problems) {
+	for i := range c.Agents {
+		m := &c.Agents[i]
+		if !m.IsPerson() {
+			continue
+		}
+		about := subject{found, naming.Pointer("agents", i), fmt.Sprintf("agent %q", m.Name)}
+		if len(m.Tools) > 0 {
+			about.at("tools").report("a person cannot call tools", "remove the tools, or use a model", task.ErrInvalid)
+		}
+		if m.SystemPrompt != "" {
+			about.at("systemPrompt").report("a person has no system prompt", "write what to do in the descriptions of tasks", task.ErrInvalid)
+		}
+	}
+	if k := c.Coordinator; k != nil {
+		if m := (Member{Agent: k.Agent}); m.IsPerson() {
+			subject{found, "/coordinator", "coordinator"}.report("a person cannot be the coordinator", "use a model", task.ErrInvalid)
+		}
+	}
+}

@@ -1,0 +1,48 @@
+package record
+
+import (
+	"time"
+
+	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/task"
+)
+
+// A Question says that a person is asked for the result of a task. It is durable together
+// with the prompt, before the person is asked. It is open until an Answer to it or an
+// Exchange of its task follows, or a Question about the same task with another key.
+type Question struct {
+	Session string               `json:"session"` // of the attempt that asks
+	Task    task.ID              `json:"task"`
+	Title   string               `json:"title"`
+	Agent   string               `json:"agent"` // the person
+	Attempt int                  `json:"attempt"`
+	Time    time.Time            `json:"time"`
+	Label   label.Classification `json:"label"` // of the prompt
+
+	Messages []string  `json:"messages,omitempty"` // ids of the messages in the prompt
+	Memory   []task.ID `json:"memory,omitempty"`   // the tasks whose results it found in the shared memory
+
+	Key Key `json:"-"` // of exactly what the person is shown: the prompt and the files of the workspace
+
+	// Schema is the JSON Schema that the answer must match; empty for a text, and if the caller
+	// may not see the task.
+	Schema  string `json:"schema,omitempty"`
+	Missing string `json:"-"` // why the schema cannot be read; empty if it can, or if there is none
+}
+
+// An Answer is what a person answered to a Question while no process worked on the run. It
+// serves prompts with the key of that question, in this run only.
+type Answer struct {
+	Session string               `json:"session"` // of the question
+	Task    task.ID              `json:"task"`
+	Title   string               `json:"title"`
+	Agent   string               `json:"agent"`
+	By      string               `json:"by"` // who answered
+	Time    time.Time            `json:"time"`
+	Reason  string               `json:"reason,omitempty"`
+	Label   label.Classification `json:"label"` // of the question
+
+	Key     Key    `json:"-"`              // of the question, as the journal has it
+	Text    string `json:"text,omitempty"` // JSON if the question has a schema
+	Missing string `json:"-"`              // why the text cannot be read; empty if it can
+}

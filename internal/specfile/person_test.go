@@ -1,0 +1,61 @@
+package specfile_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/runteam/runteam/internal/specfile"
+	"github.com/runteam/runteam/label"
+)
+
+func TestPersonInASpec(t *testing.T) {
+	t.Parallel()
+	f := loaded(t, `
+model: m
+agentDefaults: {systemPrompt: Be brief., temperature: 0.5, timeoutMs: 1000}
+agents:
+  - {name: writer}
+  - {name: editor, backend: {kind: person}, accepts: confidential, description: Decides.}
+tasks: [{title: A, description: a, assignee: editor}]
+`)
+	editor := f.Agents[1]
+	require.True(t, editor.Person)
+	require.False(t, editor.HasModel())
+	require.Equal(t, label.Confidential, editor.Member.Accepts)
+	require.Empty(t, editor.Member.SystemPrompt, "defaults are for models")
+	require.Empty(t, editor.Member.Provider)
+	require.Equal(t, "person", editor.Member.Version)
+	require.True(t, f.Agents[0].HasModel())
+}
+
+func TestKeysThatAPersonDoesNotHave(t *testing.T) {
+	t.Parallel()
+	tests := []struct{ key, want string }{
+		{"model: gpt-4o", "model: not for a person"},
+		{"systemPrompt: Be kind.", "systemPrompt: not for a person"},
+		{"temperature: 1", "temperature: not for a person"},
+		{"tools: [file_read]", "tools: not for a person"},
+		{"timeoutMs: 1000", "timeoutMs: not for a person; the descriptions of tasks say what to do, and timeoutMs of a task bounds the wait"},
+		{"maxTokenBudget: 10", "maxTokenBudget: not for a person"},
+	}
+	for _, tt := range tests {
+		_, err := load(t, "agents: [{name: a, backend: {kind: person}, "+tt.key+"}]", specfile.Options{})
+		require.ErrorIs(t, err, specfile.ErrInvalid, tt.key)
+		require.ErrorContains(t, err, tt.want)
+	}
+	_, err := load(t, "agents: [{name: a, backend: {kind: person, command: x, confine: true}}]", specfile.Options{})
+	require.ErrorContains(t, err, "backend.command: not for a person")
+	require.ErrorContains(t, err, "backend.confine: not for a person")
+	_, err = load(t, "agents: [{name: a, backend: {kind: process}}]", specfile.Options{})
+	require.ErrorContains(t, err, "backend: command: it is missing")
+	_, err = load(t, "agents: [{name: a, backend: {kind: robot}}]", specfile.Options{})
+	require.ErrorContains(t, err, "write process or person")
+}
+
+func loaded(t *testing.T, text string) *specfile.File {
+	t.Helper()
+	f, err := load(t, text, specfile.Options{})
+	require.NoError(t, err)
+	return f
+}
