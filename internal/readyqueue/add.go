@@ -42,7 +42,7 @@ func (q *Queue) open(i int) {
 	}
 	for _, d := range q.tasks.at(i).DependsOn {
 		j, ok := q.Index(task.ID(d.Task))
-		if !ok || d.Optional || len(d.OneOf) > 0 {
+		if !ok || isLoose(&d) {
 			continue
 		}
 		if how := q.states[j].status; how >= failed {
