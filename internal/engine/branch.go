@@ -26,9 +26,11 @@ type brancher struct {
 	decided   map[int]error // about tasks that run; an error if their condition could not be read
 }
 
-// whyNotNeeded is the reason of a task whose condition does not hold. It does not repeat the
-// value, which not everybody may see who reads the reason.
-const whyNotNeeded = "Not needed: its condition does not hold."
+// whyNotNeeded returns the reason of a task whose condition does not hold. It repeats the words of
+// the spec and not the value.
+func (r *brancher) whyNotNeeded(i int) string {
+	return "Not needed: it runs when " + plan.ConditionText(r.plan, i) + "."
+}
 
 // becameReady follows a task that the queue may hand out. Whether it runs may still have to be
 // decided.
@@ -60,7 +62,7 @@ func (r *brancher) decide(ctx context.Context) {
 		}
 		holds, err := r.holds(ctx, i, now)
 		if err == nil && !holds {
-			must(r.queue.Omit(i, whyNotNeeded, now))
+			must(r.queue.Omit(i, r.whyNotNeeded(i), now))
 			continue
 		}
 		r.decided[i] = err

@@ -50,12 +50,10 @@ type value struct{ task, path string }
 
 // valueOf returns the value that a condition compares, if it is one.
 func valueOf(when *task.Condition) (at value, single bool) {
-	single = when != nil
-	when.Leaves(func(l *condition.Condition) {
-		own := value{l.Task, l.Path}
-		single = single && (at == value{} || at == own)
-		at = own
-	})
+	if when == nil {
+		return at, false
+	}
+	at.task, at.path, single = when.Value()
 	return at, single
 }
 
@@ -115,7 +113,7 @@ func suggestValue(value string, known []string) string {
 // checkCases reports values for which none of several tasks runs: somebody who wrote several
 // cases meant all of them. A single condition may leave values.
 func (c branchCheck) checkCases(at value, tasks []int) {
-	if len(tasks) < 2 {
+	if len(tasks) < 2 || c.options.Replay.omitsTasks() {
 		return
 	}
 	up, _ := c.plan.Graph.Index(task.ID(at.task))

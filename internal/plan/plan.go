@@ -104,6 +104,7 @@ type PlannedTask struct {
 	Assigned       bool                 `json:"assigned,omitempty"` // by the scheduler, not by the caller
 	Classification label.Classification `json:"classification"`     // of its own text
 	Label          label.Classification `json:"label"`              // of its prompt and of its result, at most
+	When           string               `json:"when,omitempty"`     // the condition on which it runs
 	Reads          []Reading            `json:"reads"`
 	Tools          []string             `json:"tools,omitzero"` // that it may call; nil if its agent has none
 	LeavesTo       string               `json:"leavesTo,omitempty"`
@@ -121,6 +122,7 @@ type Reading struct {
 	From     string               `json:"from"`           // the agent that makes it, or user
 	As       task.Payload         `json:"as"`
 	Optional bool                 `json:"optional,omitempty"`
+	OneOf    []task.ID            `json:"oneOf,omitempty"`    // the alternatives, if it is one of several
 	Label    label.Classification `json:"label"`              // of what there is, at most
 	Withheld string               `json:"withheld,omitempty"` // the rule, if it is certain to be withheld
 
@@ -206,7 +208,7 @@ func (p *Plan) describeTask(t *Roster, i int) PlannedTask {
 	tk, caps := p.Graph.Task(i), &t.Capabilities[p.Members[i]]
 	out := PlannedTask{
 		ID: tk.ID, Key: tk.Key, Title: tk.Title, Assignee: tk.Assignee, Assigned: p.WasAssigned(i),
-		Classification: tk.Classification, Label: p.Labels[i], Reads: []Reading{},
+		Classification: tk.Classification, Label: p.Labels[i], When: ConditionText(p, i), Reads: []Reading{},
 		LeavesTo: leavesTo(caps), Fallback: fallback(caps), UserSees: p.userSees(i), Line: tk.Source.Origin.String(),
 	}
 	if len(t.Config.Agents[p.Members[i]].Tools) > 0 {
@@ -237,7 +239,7 @@ func (p *Plan) describeTask(t *Roster, i int) PlannedTask {
 			}
 		case handoff.Dependency:
 			d, from := tk.DependsOn[n], p.Graph.Task(int(p.Graph.Upstream(i)[n]))
-			r.Task, r.Name, r.As, r.Optional = from.ID, from.Title, cmp.Or(d.As, task.Output), d.Optional
+			r.Task, r.Name, r.As, r.Optional, r.OneOf = from.ID, from.Title, cmp.Or(d.As, task.Output), d.Optional, alternatives(&d)
 		case handoff.Condition:
 			from := p.Graph.Task(int(p.Graph.Upstream(i)[n]))
 			r.Task, r.Name, r.As = from.ID, from.Title, task.Structured
