@@ -104,6 +104,7 @@ type TaskDocument struct {
 	Truncated  bool             `json:"truncated,omitempty"`
 	Call       llm.CallInfo     `json:"call,omitzero"` // of the answer
 	Error      *ErrorDocument   `json:"error,omitempty"`
+	Reason     string           `json:"reason,omitempty"`    // why it was not needed
 	Exchanges  []promptDocument `json:"exchanges,omitempty"` // only if one task is shown
 
 	taskView
@@ -231,6 +232,8 @@ func newTaskDocument(k *journals.StoredRun, s *journals.StoredTask) TaskDocument
 		if x.From != "" {
 			t.Reused = &reuseDocument{x.From, x.Saved()}
 		}
+	case t.Status == task.NotNeeded:
+		t.Reason = k.WhyNoResult(s)
 	case t.Status == task.Failed || t.Status == task.Skipped:
 		t.Error = &ErrorDocument{s.Ended.Code, k.WhyNoResult(s), s.Ended.Root}
 		if n := len(s.Calls); n > 0 {

@@ -109,6 +109,7 @@ const (
 	done
 	failed
 	skipped
+	notNeeded
 	cancelled
 )
 
@@ -119,6 +120,7 @@ var states = [...]struct{ word, color string }{
 	done:      {format.Completed, "32"},
 	failed:    {format.Failed, "31"},
 	skipped:   {format.Skipped, "31"},
+	notNeeded: {format.NotNeeded, "2"},
 	cancelled: {format.Cancelled, "2"},
 }
 
@@ -265,6 +267,8 @@ func outcome(e event.Event, r *row) state {
 		return failed
 	case o.Cancelled == 1:
 		return cancelled
+	case o.NotNeeded == 1:
+		return notNeeded
 	}
 	return skipped
 }
@@ -321,7 +325,7 @@ func begins(e event.Event) bool {
 // ends reports whether an event ends a task or a step.
 func ends(e event.Event) bool {
 	switch e.Type {
-	case event.TaskComplete, event.TaskSkipped, event.Error:
+	case event.TaskComplete, event.TaskSkipped, event.TaskNotNeeded, event.Error:
 		return true
 	}
 	return ofCoordinator(e) && e.Type == event.AgentComplete
@@ -332,6 +336,8 @@ func reason(e event.Event) string {
 	switch {
 	case e.Type != event.Budget && budgetName(e.Code) != "": // the message repeats the budget
 		return "the " + budgetName(e.Code) + " is spent"
+	case e.Type == event.TaskNotNeeded:
+		return terminal.CleanLine(format.WhyNotNeeded(e.Message))
 	case e.Because == "":
 		return terminal.CleanLine(e.Message)
 	case e.Status == task.Skipped:
