@@ -181,7 +181,10 @@ func (r *brancher) compared(ctx context.Context, i int, c *condition.Condition, 
 	if err != nil {
 		return "", err
 	}
-	canonical, _ := payload.JSON()
+	canonical, ok := payload.JSON()
+	if !ok {
+		return "", fmt.Errorf("compare %s of %q: it was delivered as a text", c.Path, c.Task)
+	}
 	return valueAt(canonical, pick.Tokens(task.Path(c.Path)))
 }
 
@@ -219,9 +222,6 @@ func conditionOffer(r *results, t *task.Task, at, up int, result *envelope.Envel
 // valueAt returns the value at a path of a structured value of which only this path was
 // delivered, so that a list has no other items.
 func valueAt(canonical string, path []string) (string, error) {
-	if canonical == "" {
-		return "", nil
-	}
 	parsed, err := jsonvalue.Parse(canonical)
 	if err != nil {
 		return "", err

@@ -69,10 +69,10 @@ func (c branchCheck) checkLeaf(i int, l *condition.Condition) {
 	case schema == nil:
 		at("path").report(fmt.Sprintf("the result of %q has no outputSchema, so nothing bounds %s", of.Title, path), "give that task an outputSchema in which this is an enum, a boolean or a number", task.ErrInvalid)
 		return
-	case schema.Bounded(path) != nil:
-		at("path").report(fmt.Sprintf("the result of %q: %v", of.Title, schema.Bounded(path)), "", task.ErrInvalid)
+	case boundedFor(schema, l) != nil:
+		at("path").report(fmt.Sprintf("the result of %q: %v", of.Title, boundedFor(schema, l)), "", task.ErrInvalid)
 		return
-	case terms.Mode() == handoff.Minimal, err != nil, !delivers.MayPass(pick.Tokens(path)):
+	case terms.Mode() == handoff.Minimal, terms.Summarizes(), err != nil, !delivers.MayPass(pick.Tokens(path)):
 		at("path").report(fmt.Sprintf("%s of the result of %q is not delivered to %q, by the rules for the two", path, of.Title, p.Graph.Task(i).Assignee), "allow the path in a rule for the pair, or compare another value", task.ErrInvalid)
 		return
 	}
@@ -89,6 +89,16 @@ func (c branchCheck) checkLeaf(i int, l *condition.Condition) {
 			at(key...).report(fmt.Sprintf("%s of the result of %q is never %s", path, of.Title, v), suggestValue(v, domain.Values), task.ErrUnknown)
 		}
 	}
+}
+
+// boundedFor returns why a schema does not bound what a comparison tells, or nil. Whether there is a
+// value tells little, whatever it is.
+func boundedFor(s *schema.Schema, l *condition.Condition) error {
+	path := task.Path(l.Path)
+	if err := pick.CheckAllow(path); l.Op == condition.Exists && err == nil && s.Has(pick.Tokens(path)) != schema.No {
+		return nil
+	}
+	return s.Bounded(path)
 }
 
 // comparison returns the place of a key of a comparison of task i. A task that takes what others
