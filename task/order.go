@@ -33,14 +33,14 @@ func New(spec Spec, at time.Time) (Task, error) {
 }
 
 // Ready reports whether t is pending and every required dependency is completed. Optional
-// dependencies only need to have ended. A dependency that get does not find is not ready.
+// dependencies and alternatives only need to have ended. A dependency that get does not find is not ready.
 func Ready(t Task, get func(ID) (Task, bool)) bool {
 	if t.Status != Pending {
 		return false
 	}
 	for _, d := range t.DependsOn {
 		up, ok := get(ID(d.Task))
-		if !ok || up.Status != Completed && !(d.Optional && up.Status.Terminal()) {
+		if !ok || up.Status != Completed && !((d.Optional || len(d.OneOf) > 0) && up.Status.Terminal()) {
 			return false
 		}
 	}

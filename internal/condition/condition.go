@@ -207,6 +207,16 @@ func (c *Condition) checkValues(n int) error {
 	return nil
 }
 
+// Value returns the value that a condition compares; ok is false if it compares several.
+func (c *Condition) Value() (task, path string, ok bool) {
+	ok = true
+	c.Leaves(func(l *Condition) {
+		ok = ok && (path == "" || l.Task == task && l.Path == path)
+		task, path = l.Task, l.Path
+	})
+	return task, path, ok && path != ""
+}
+
 // String returns a condition as people read it, such as `/team of "Route" is "billing"`.
 func (c *Condition) String() string {
 	if c.IsLeaf() {
@@ -214,7 +224,7 @@ func (c *Condition) String() string {
 	}
 	parts := make([]string, len(c.Of))
 	for i := range c.Of {
-		if parts[i] = c.Of[i].String(); !c.Of[i].IsLeaf() {
+		if parts[i] = c.Of[i].String(); !c.Of[i].IsLeaf() && len(c.Of[i].Of) > 1 {
 			parts[i] = "(" + parts[i] + ")"
 		}
 	}
@@ -224,9 +234,34 @@ func (c *Condition) String() string {
 	case Any:
 		return strings.Join(parts, " or ")
 	case Not:
+		if values := c.Of[0].values(); len(values) > 0 {
+			task, path, _ := c.Value()
+			return fmt.Sprintf("%s of %q is not %s", path, task, strings.Join(values, " or "))
+		}
 		return "not " + strings.Join(parts, "")
 	}
 	return string(c.Op)
+}
+
+// values returns the values of which a condition says that one value is one of them, and nil if it
+// says something else.
+func (c *Condition) values() (all []string) {
+	switch c.Op {
+	case Equals, In:
+		return c.Values
+	case Any:
+		if _, _, ok := c.Value(); !ok {
+			return nil
+		}
+		for i := range c.Of {
+			values := c.Of[i].values()
+			if values == nil {
+				return nil
+			}
+			all = append(all, values...)
+		}
+	}
+	return all
 }
 
 // words returns the comparison without what it reads.

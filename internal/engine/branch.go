@@ -27,9 +27,14 @@ type brancher struct {
 	lists     map[listKey]listLength
 }
 
-// whyNotNeeded is the reason of a task whose condition does not hold. It does not repeat the
-// value, which not everybody may see who reads the reason.
-const whyNotNeeded = "Not needed: its condition does not hold."
+// whyNotNeeded returns the reason of a task whose condition does not hold. It repeats the words of
+// the spec and not the value.
+func (r *brancher) whyNotNeeded(i int) string {
+	return "Not needed: it runs when " + plan.ConditionText(r.plan, i) + "."
+}
+
+// whyLoopNotNeeded is the reason of a loop that runs no round.
+const whyLoopNotNeeded = "Not needed: its condition does not hold."
 
 // whyLoopEnded is the reason of a task in a round that does not run, or without an item.
 const whyLoopEnded = "Not needed: there is no such round or item."
@@ -79,7 +84,7 @@ func (r *brancher) decide(ctx context.Context) {
 		now := time.Now()
 		if missing, ok := r.missing(i); ok {
 			if plan.Joins(r.plan.Graph.Task(i)) && r.queue.Status(missing) == task.NotNeeded {
-				must(r.queue.Omit(i, whyNotNeeded, now))
+				must(r.queue.Omit(i, whyLoopNotNeeded, now))
 			} else {
 				must(r.queue.Follow(i, missing, now))
 			}
@@ -192,7 +197,7 @@ func (r *brancher) whyNot(ctx context.Context, i int, now time.Time) (why string
 	if holds, err := r.evaluate(ctx, i, t.When, now); err != nil || holds {
 		return "", err
 	}
-	return whyNotNeeded, nil
+	return r.whyNotNeeded(i), nil
 }
 
 // evaluate evaluates one condition for task i.
@@ -223,7 +228,7 @@ func (r *brancher) compared(ctx context.Context, i int, c *condition.Condition, 
 
 // readFor takes parts of a result that the condition of task i reads through the gate to the
 // agent of the task. It returns the delivered value as canonical JSON.
-func (r *brancher) readFor(ctx context.Context, i int, from string, now time.Time, paths ...task.Path) (canonical string, err error) {
+func (r *brancher) readFor(ctx context.Context, i int, from string, now time.Time, paths ...task.Path) (string, error) {
 	p, t := r.plan, r.plan.Graph.Task(i)
 	j, _ := p.Graph.Index(task.ID(from))
 	at := dependencyOn(t, from)
@@ -246,21 +251,15 @@ func (r *brancher) readFor(ctx context.Context, i int, from string, now time.Tim
 	if err := r.delivered(&d.Decision, contract.Session, now); err != nil {
 		return "", err
 	}
-	if isAbsent(&d.Decision, paths) {
-		return "", nil
-	}
 	payload, _, err := compartment.Payload(&offer, &d)
 	if err != nil {
 		return "", err
 	}
-	canonical, _ = payload.JSON()
+	canonical, ok := payload.JSON()
+	if !ok {
+		return "", fmt.Errorf("compare a result of %q: it was delivered as a text", p.Graph.Task(j).Title)
+	}
 	return canonical, nil
-}
-
-// isAbsent reports whether a value was withheld because it has nothing at some paths.
-func isAbsent(d *gate.Decision, paths []task.Path) bool {
-	return !d.IsDelivered() && d.Rule == gate.RuleGrant && d.Narrowing != nil &&
-		!slices.ContainsFunc(paths, func(p task.Path) bool { return !slices.Contains(d.Narrowing.Unmatched, p) })
 }
 
 // dependencyOn returns which dependency of a task its condition reads a result by.
@@ -281,9 +280,7 @@ func (r *brancher) offerCondition(a *attempt, i int) {
 	for j := len(ups) - t.Reads; j < len(ups); j++ {
 		result, _ := r.queue.Result(int(ups[j]))
 		a.grants = append(a.grants, r.plan.DependencyGrant(i, j, int(ups[j])))
-		o := conditionOffer(r.results, t, j, int(ups[j]), result)
-		o.Optional = true // it may have no such value, which was decided about
-		a.offers = append(a.offers, o)
+		a.offers = append(a.offers, conditionOffer(r.results, t, j, int(ups[j]), result))
 	}
 }
 
@@ -299,9 +296,6 @@ func conditionOffer(r *results, t *task.Task, at, up int, result *envelope.Envel
 // valueAt returns the value at a path of a structured value of which only this path was
 // delivered, so that a list has no other items.
 func valueAt(canonical string, path []string) (value any, found bool, err error) {
-	if canonical == "" {
-		return nil, false, nil
-	}
 	parsed, err := jsonvalue.Parse(canonical)
 	if err != nil {
 		return nil, false, err

@@ -95,8 +95,13 @@ func (r *Result) writeTasks(out *jsonWriter) {
 		out.value(answerOf(byAgent[name]))
 	}
 	out.raw(`},"taskResults":{`)
+	answered := 0
 	for i := range r.Tasks {
-		out.next(i)
+		if r.Tasks[i].Status == task.NotNeeded {
+			continue
+		}
+		out.next(answered)
+		answered++
 		out.value(string(r.Tasks[i].ID))
 		out.raw(":")
 		out.value(r.Tasks[i].answer())
@@ -118,7 +123,7 @@ func answerOf(tasks []*TaskResult) wireAnswer {
 			a.Messages = append(a.Messages, wireMessage{m.Role, []wireText{{"text", m.Text}}})
 		}
 		if t.Status != task.Completed {
-			a.Success = false
+			a.Success = a.Success && t.Status == task.NotNeeded
 			continue
 		}
 		shown = append(shown, t.Result)

@@ -123,19 +123,24 @@ func (t *TaskResult) expire(now time.Time) {
 	}
 }
 
-// joined returns the answer: the result of the only output task, or the results of several,
-// each under its title.
+// joined returns the answer: the result of the only output task that was needed, or the results of
+// several, each under its title.
 func (r *results) joined() string {
 	var shown []*TaskResult
+	needed := 0
 	for _, i := range r.plan.Outputs {
-		if t := &r.tasks[i]; t.Status == task.Completed && t.Result != "" {
+		t := &r.tasks[i]
+		if t.Status != task.NotNeeded {
+			needed++
+		}
+		if t.Status == task.Completed && t.Result != "" {
 			shown = append(shown, t)
 		}
 	}
 	switch {
 	case len(shown) == 0:
 		return ""
-	case len(shown) == 1 && len(r.plan.Outputs) == 1:
+	case len(shown) == 1 && needed == 1:
 		return shown[0].Result
 	}
 	size := 0

@@ -65,12 +65,12 @@ const mostEnded = 100
 
 // endedOffers offers why the other tasks have no result: first those that failed,
 // by themselves before those that followed from them, then those that were
-// skipped. Beyond mostEnded of each, one offer counts the others.
+// skipped. The coordinator is not told of tasks that were not needed. Beyond mostEnded of each, one offer counts the others.
 func (r *results) endedOffers() []gate.Offer {
 	var own, followed, skipped []gate.Offer
 	for i := range r.tasks {
 		t := &r.tasks[i]
-		if t.Status == task.Completed {
+		if t.Status == task.Completed || t.Status == task.NotNeeded {
 			continue
 		}
 		o := gate.Offer{Source: gate.Source{Kind: handoff.Fault, Name: string(t.ID)}, Title: t.Title, Assignee: t.Assignee, Status: t.Status, Envelope: r.faults[i], Optional: true}

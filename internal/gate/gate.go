@@ -242,11 +242,14 @@ func (d *Ruling) apply(g *Grant) {
 	}
 }
 
+// validated are the kinds of context that schemas are checked against.
+var validated = map[handoff.SourceKind]bool{handoff.Dependency: true, handoff.Condition: true, handoff.Arguments: true}
+
 // lower applies a declassifier, which lowers only the validated parts of a result or of
 // the arguments of a tool unless it allows unsafe text. It reports false if the value is
 // withheld.
 func (d *Ruling) lower(o *Offer, by *handoff.Declassifier) bool {
-	if o.Source.Kind == Reasoning || !by.UnsafeText && (o.Source.Kind != handoff.Dependency && o.Source.Kind != handoff.Condition && o.Source.Kind != handoff.Arguments || !o.Envelope.Structured()) {
+	if o.Source.Kind == Reasoning || !by.UnsafeText && (!validated[o.Source.Kind] || !o.Envelope.Structured()) {
 		d.withhold(handoff.Rule(by.Name), ReasonRule, fmt.Sprintf("it is %v, and only the validated parts of a result are lowered", d.Before))
 		return false
 	}

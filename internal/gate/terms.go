@@ -344,6 +344,9 @@ func (t *Terms) Unendorsed() *Refusal {
 	return nil
 }
 
+// Summarizes reports whether a value is delivered as a shorter text only.
+func (t *Terms) Summarizes() bool { return t != nil && t.translation.maxTokens > 0 }
+
 // Translates describes how a value is translated, such as "excerpt of 500
 // tokens"; empty if it is not.
 func (t *Terms) Translates() string {

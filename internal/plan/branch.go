@@ -31,6 +31,27 @@ func MayBeLeftOut(t *task.Task) bool {
 	return t.Reads > 0 || Joins(t) || slices.ContainsFunc(t.DependsOn, func(d task.Ref) bool { return len(d.OneOf) > 0 || d.Each != "" })
 }
 
+// ConditionText returns the condition of a task as people read it, with titles; empty without one.
+func ConditionText(p *Plan, i int) string {
+	when := p.Graph.Task(i).When.Clone()
+	if when == nil {
+		return ""
+	}
+	when.Leaves(func(c *task.Condition) {
+		up, _ := p.Graph.Index(task.ID(c.Task))
+		c.Task = p.Graph.Task(up).Title
+	})
+	return when.String()
+}
+
+// alternatives returns the tasks of which a dependency is one; nil if it is no alternative.
+func alternatives(d *task.Ref) (ids []task.ID) {
+	for _, id := range d.OneOf {
+		ids = append(ids, task.ID(id))
+	}
+	return ids
+}
+
 // propagateBranch computes the branch label of a task from its dependencies.
 func (c *labelCheck) propagateBranch(i int, parts []delivery) label.Classification {
 	p := c.plan

@@ -56,12 +56,10 @@ type value struct{ task, path string }
 
 // valueOf returns the value that a condition compares, if it is one.
 func valueOf(when *task.Condition) (at value, single bool) {
-	single = when != nil
-	when.Leaves(func(l *condition.Condition) {
-		own := value{l.Task, l.Path}
-		single = single && (at == value{} || at == own)
-		at = own
-	})
+	if when == nil {
+		return at, false
+	}
+	at.task, at.path, single = when.Value()
 	return at, single
 }
 
@@ -77,10 +75,10 @@ func (c branchCheck) checkLeaf(i int, l *condition.Condition) {
 	case schema == nil:
 		at("path").report(fmt.Sprintf("the result of %q has no outputSchema, so nothing bounds %s", of.Title, path), "give that task an outputSchema in which this is an enum, a boolean or a number", task.ErrInvalid)
 		return
-	case schema.Bounded(path) != nil:
-		at("path").report(fmt.Sprintf("the result of %q: %v", of.Title, schema.Bounded(path)), "", task.ErrInvalid)
+	case boundedFor(schema, l) != nil:
+		at("path").report(fmt.Sprintf("the result of %q: %v", of.Title, boundedFor(schema, l)), "", task.ErrInvalid)
 		return
-	case terms.Mode() == handoff.Minimal, err != nil, !delivers.MayPass(pick.Tokens(path)):
+	case terms.Mode() == handoff.Minimal, terms.Summarizes(), err != nil, !delivers.MayPass(pick.Tokens(path)):
 		at("path").report(fmt.Sprintf("%s of the result of %q is not delivered to %q, by the rules for the two", path, of.Title, p.Graph.Task(i).Assignee), "allow the path in a rule for the pair, or compare another value", task.ErrInvalid)
 		return
 	}
@@ -112,6 +110,16 @@ func (c branchCheck) checkList(i int, list *task.List) {
 	case s.Has(append(pick.Tokens(list.Path), "0")) == schema.No:
 		at.report(fmt.Sprintf("the result of %q has no list at %s", of.Title, list.Path), "write the path of an array of its outputSchema", task.ErrUnknown)
 	}
+}
+
+// boundedFor returns why a schema does not bound what a comparison tells, or nil. Whether there is a
+// value tells little, whatever it is.
+func boundedFor(s *schema.Schema, l *condition.Condition) error {
+	path := task.Path(l.Path)
+	if err := pick.CheckAllow(path); l.Op == condition.Exists && err == nil && s.Has(pick.Tokens(path)) != schema.No {
+		return nil
+	}
+	return s.Bounded(path)
 }
 
 // comparison returns the place of a key of a comparison of task i. A task that takes what others
@@ -148,7 +156,7 @@ func suggestValue(value string, known []string) string {
 // checkCases reports values for which none of several tasks runs: somebody who wrote several
 // cases meant all of them. A single condition may leave values.
 func (c branchCheck) checkCases(at value, tasks []int) {
-	if len(tasks) < 2 {
+	if len(tasks) < 2 || c.options.Replay.omitsTasks() {
 		return
 	}
 	up, _ := c.plan.Graph.Index(task.ID(at.task))

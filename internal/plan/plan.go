@@ -106,6 +106,7 @@ type PlannedTask struct {
 	Computed       string               `json:"computed,omitempty"` // value or template, for a task that has one in place of an agent
 	Classification label.Classification `json:"classification"`     // of its own text
 	Label          label.Classification `json:"label"`              // of its prompt and of its result, at most
+	When           string               `json:"when,omitempty"`     // the condition on which it runs
 	Reads          []Reading            `json:"reads"`
 	Tools          []string             `json:"tools,omitzero"` // that it may call; nil if its agent has none
 	LeavesTo       string               `json:"leavesTo,omitempty"`
@@ -125,6 +126,7 @@ type Reading struct {
 	From     string               `json:"from"`           // the agent that makes it, or user
 	As       task.Payload         `json:"as"`
 	Optional bool                 `json:"optional,omitempty"`
+	OneOf    []task.ID            `json:"oneOf,omitempty"`    // the alternatives, if it is one of several
 	Label    label.Classification `json:"label"`              // of what there is, at most
 	Withheld string               `json:"withheld,omitempty"` // the rule, if it is certain to be withheld
 
@@ -213,7 +215,7 @@ func (p *Plan) describeTask(t *Roster, i int) PlannedTask {
 	tk, caps := p.Graph.Task(i), &t.Capabilities[p.Members[i]]
 	out := PlannedTask{
 		ID: tk.ID, Key: tk.Key, Title: tk.Title, Assignee: tk.Assignee, Assigned: p.WasAssigned(i), Computed: computedBy(&tk.Spec),
-		Classification: tk.Classification, Label: p.Labels[i], Reads: []Reading{},
+		Classification: tk.Classification, Label: p.Labels[i], When: ConditionText(p, i), Reads: []Reading{},
 		LeavesTo: leavesTo(caps), Fallback: fallback(caps), UserSees: p.userSees(i), Line: tk.Source.Origin.String(),
 	}
 	if len(t.Config.Agents[p.Members[i]].Tools) > 0 {
@@ -244,7 +246,7 @@ func (p *Plan) describeTask(t *Roster, i int) PlannedTask {
 			}
 		case handoff.Dependency:
 			d, from := tk.DependsOn[n], p.Graph.Task(int(p.Graph.Upstream(i)[n]))
-			r.Task, r.Name, r.As, r.Optional = from.ID, from.Title, cmp.Or(d.As, task.Output), d.Optional
+			r.Task, r.Name, r.As, r.Optional, r.OneOf = from.ID, from.Title, cmp.Or(d.As, task.Output), d.Optional, alternatives(&d)
 		case handoff.Condition:
 			from := p.Graph.Task(int(p.Graph.Upstream(i)[n]))
 			r.Task, r.Name, r.As = from.ID, from.Title, task.Structured

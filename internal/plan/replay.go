@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/runteam/runteam/internal/condition"
 	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/task"
 )
@@ -33,15 +34,21 @@ func (r *Replay) apply(specs []task.Spec, inputs []Input) ([]task.Spec, task.Pro
 	if found := r.unknown(specs, inputs); len(found) > 0 {
 		return nil, found
 	}
+	if found := r.decisive(specs); len(found) > 0 {
+		return nil, found
+	}
 	var left []task.Spec
 	for i := range specs {
 		if r.leavesOut(&specs[i]) {
 			continue
 		}
 		s := specs[i]
-		s.DependsOn = slices.DeleteFunc(slices.Clone(s.DependsOn), func(ref task.Ref) bool {
-			return slices.ContainsFunc(specs, func(up task.Spec) bool { return Named(&up, ref.Task) && r.leavesOut(&up) })
-		})
+		s.When = otherwise(specs, i)
+		s.DependsOn = slices.Clone(s.DependsOn)
+		for k := range s.DependsOn {
+			s.DependsOn[k] = r.withoutAlternatives(specs, s.DependsOn[k])
+		}
+		s.DependsOn = slices.DeleteFunc(s.DependsOn, func(ref task.Ref) bool { return len(ref.OneOf) == 0 && r.leavesOutNamed(specs, ref.Task) })
 		s.Uses = slices.DeleteFunc(slices.Clone(s.Uses), func(u task.Use) bool {
 			return slices.ContainsFunc(r.WithoutInputs, func(name string) bool { return strings.EqualFold(name, u.Name) })
 		})
@@ -52,6 +59,66 @@ func (r *Replay) apply(specs []task.Spec, inputs []Input) ([]task.Spec, task.Pro
 	}
 	return left, nil
 }
+
+// decisive reports tasks that cannot be left out, since conditions of others compare their results.
+func (r *Replay) decisive(specs []task.Spec) (found task.Problems) {
+	for i := range specs {
+		if r.leavesOut(&specs[i]) {
+			continue
+		}
+		specs[i].When.Leaves(func(c *task.Condition) {
+			if r.leavesOutNamed(specs, c.Task) {
+				found = append(found, task.Problem{
+					Pointer: naming.Pointer("without"), Message: fmt.Sprintf("without %q it is not known whether %q runs", c.Task, specs[i].Title), Hint: "leave out another task", Err: task.ErrInvalid,
+				})
+			}
+		})
+	}
+	return found
+}
+
+// otherwise returns the condition of a task. It writes out else, which would take the values of the
+// tasks that are left out.
+func otherwise(specs []task.Spec, i int) *task.Condition {
+	when := specs[i].When
+	if when == nil || when.Op != condition.Else {
+		return when
+	}
+	var others []*task.Condition
+	for k := range specs {
+		if when := specs[k].When; when != nil && when.Op != condition.Else {
+			if _, _, single := when.Value(); single {
+				others = append(others, when)
+			}
+		}
+	}
+	return task.Not(task.Any(others...))
+}
+
+// withoutAlternatives returns a reference without the alternatives that are left out.
+func (r *Replay) withoutAlternatives(specs []task.Spec, ref task.Ref) task.Ref {
+	if len(ref.OneOf) == 0 {
+		return ref
+	}
+	left := slices.DeleteFunc(slices.Clone(ref.OneOf), func(name string) bool { return r.leavesOutNamed(specs, name) })
+	switch len(left) {
+	case 0:
+		ref.Task, ref.OneOf = ref.OneOf[0], nil // which is left out
+	case 1:
+		ref.Task, ref.OneOf = left[0], nil
+	default:
+		ref.OneOf = left
+	}
+	return ref
+}
+
+// leavesOutNamed reports whether the task that a name means is left out.
+func (r *Replay) leavesOutNamed(specs []task.Spec, name string) bool {
+	return slices.ContainsFunc(specs, func(up task.Spec) bool { return Named(&up, name) && r.leavesOut(&up) })
+}
+
+// omitsTasks reports whether a replay leaves out tasks.
+func (r *Replay) omitsTasks() bool { return r != nil && len(r.Without) > 0 }
 
 // leavesOut reports whether a task is left out.
 func (r *Replay) leavesOut(s *task.Spec) bool {

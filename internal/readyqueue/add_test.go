@@ -88,3 +88,26 @@ func TestAddRanksAgain(t *testing.T) {
 	require.NoError(t, q.Add(one("e", "d"))) // now a has the longest path
 	require.Equal(t, []int{0, 1}, drain(q))
 }
+
+// TestAlternativesThatAreAddedLater checks that a task waits for alternatives that do not exist yet,
+// and does not end with the first of them; a task that its condition reads, too, is mandatory.
+func TestAlternativesThatAreAddedLater(t *testing.T) {
+	t.Parallel()
+	joined := one("c", "a", "b")
+	setOneOf(joined.DependsOn)
+	reader := one("d", "a?", "a")
+	reader.Reads = 1
+	q := newQueue(t)
+	for _, one := range []task.Task{joined, reader, one("a"), one("b")} {
+		require.NoError(t, q.Add(one))
+	}
+	require.Equal(t, []task.Status{task.Blocked, task.Blocked, task.Pending, task.Pending}, statuses(q))
+	require.NoError(t, q.Omit(q.at("a"), "x", at))
+	require.Equal(t, []task.Status{task.Blocked, task.NotNeeded, task.NotNeeded, task.Pending}, statuses(q))
+	require.NoError(t, q.Omit(q.at("b"), "x", at))
+	require.Equal(t, task.Pending, q.Status(0), "the caller chooses")
+	require.ErrorIs(t, q.Follow(0, 0, at), readyqueue.ErrTransition)
+	require.NoError(t, q.Follow(0, 2, at))
+	require.Equal(t, `Not needed: none of "T a", "T b" completed.`, q.Reason("c"))
+	require.True(t, q.IsComplete())
+}

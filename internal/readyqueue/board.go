@@ -3,6 +3,8 @@ package readyqueue
 import (
 	"fmt"
 	"iter"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/runteam/runteam/envelope"
@@ -100,10 +102,28 @@ func (b *board) Reason(i int) string {
 	case s == failed:
 		return fmt.Sprintf("Cancelled: dependency %q failed.", b.tasks.at(int(why.via)).ID)
 	case s == notNeeded:
-		return fmt.Sprintf("Not needed: dependency %q was not needed.", b.tasks.at(int(why.via)).ID)
+		return b.whyNotNeeded(b.tasks.at(i), b.tasks.at(int(why.via)))
 	default:
 		return fmt.Sprintf("Skipped: dependency %q was skipped.", b.tasks.at(int(why.via)).ID)
 	}
+}
+
+// whyNotNeeded returns why a task is not needed that depends on one, or on alternatives, that are
+// not.
+func (b *board) whyNotNeeded(t, via *task.Task) string {
+	for _, d := range t.DependsOn {
+		if d.Task != string(via.ID) || len(d.OneOf) == 0 {
+			continue
+		}
+		var titles []string
+		for _, id := range d.OneOf {
+			if j, ok := b.Index(task.ID(id)); ok {
+				titles = append(titles, strconv.Quote(b.tasks.at(j).Title))
+			}
+		}
+		return "Not needed: none of " + strings.Join(titles, ", ") + " completed."
+	}
+	return "Not needed: " + strconv.Quote(via.Title) + " was not needed."
 }
 
 // Root returns the task whose end ended task i, which may be i itself. It is false for a task

@@ -67,11 +67,11 @@ func (q *idQueue) firstPending() (task.Task, bool) {
 }
 
 // counts are the numbers of tasks by status.
-type counts struct{ Total, Completed, Failed, Skipped, InProgress, Pending, Blocked int }
+type counts struct{ Total, Completed, Failed, Skipped, NotNeeded, InProgress, Pending, Blocked int }
 
 func progress(q *idQueue) counts {
 	return counts{
-		q.Len(), q.Count(task.Completed), q.Count(task.Failed), q.Count(task.Skipped),
+		q.Len(), q.Count(task.Completed), q.Count(task.Failed), q.Count(task.Skipped), q.Count(task.NotNeeded),
 		q.Count(task.InProgress), q.Count(task.Pending), q.Count(task.Blocked),
 	}
 }

@@ -131,15 +131,17 @@ func (d *definitions) add(t *task.Task) {
 	d.added = append(d.added, t)
 	for _, ref := range t.DependsOn {
 		if j, ok := d.index(task.ID(ref.Task)); ok {
-			d.connect(int32(j), i, ref.Optional)
+			d.connect(int32(j), i, ref.MayBeMissing())
 		} else {
 			d.missing[task.ID(ref.Task)] = append(d.missing[task.ID(ref.Task)], i)
 		}
 	}
-	for _, j := range d.missing[t.ID] {
-		d.connect(i, j, slices.ContainsFunc(d.at(int(j)).DependsOn, func(ref task.Ref) bool {
-			return ref.Task == string(t.ID) && ref.Optional
-		}))
+	for _, j := range slices.Compact(d.missing[t.ID]) {
+		for _, ref := range d.at(int(j)).DependsOn {
+			if ref.Task == string(t.ID) {
+				d.connect(i, j, ref.MayBeMissing())
+			}
+		}
 	}
 	delete(d.missing, t.ID)
 }
@@ -162,11 +164,11 @@ func (d *definitions) admit(t *task.Task) error {
 		return fmt.Errorf("%w: its status is %s: add pending tasks only", task.ErrInvalid, t.Status)
 	}
 	seen := make(map[string]bool, len(t.DependsOn))
-	for _, ref := range t.DependsOn {
+	for k, ref := range t.DependsOn {
 		switch {
 		case ref.Task == string(t.ID):
 			return task.ErrSelf
-		case seen[ref.Task]:
+		case seen[ref.Task] && k < len(t.DependsOn)-t.Reads: // a condition may read the result of a dependency
 			return fmt.Errorf("%w dependency %q", task.ErrDuplicate, ref.Task)
 		}
 		seen[ref.Task] = true

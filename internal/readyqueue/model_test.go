@@ -33,11 +33,28 @@ func drawTasks(t *rapid.T) []task.Task {
 			}
 		}
 		tasks[i] = one(task.ID(fmt.Sprint(i)), deps...)
+		if n := rapid.IntRange(0, len(deps)).Draw(t, "alternatives"); n > 1 && rapid.Bool().Draw(t, "oneOf") {
+			setOneOf(tasks[i].DependsOn[:n])
+		}
 		tasks[i].Assignee = rapid.SampledFrom([]string{"", "x", "y"}).Draw(t, "assignee")
 		tasks[i].Priority = rapid.SampledFrom([]task.Priority{task.Normal, task.Low, task.High, task.Critical}).Draw(t, "priority")
 	}
 	return tasks
 }
+
+// setOneOf makes dependencies alternatives.
+func setOneOf(all []task.Ref) {
+	var ids []string
+	for _, d := range all {
+		ids = append(ids, d.Task)
+	}
+	for k := range all {
+		all[k].OneOf = ids
+	}
+}
+
+// loose reports whether a task may run without a dependency, or must be ended by the caller.
+func loose(d task.Ref) bool { return d.Optional || len(d.OneOf) > 0 }
 
 // A model is the queue written as plainly as possible.
 type model struct {
@@ -45,12 +62,13 @@ type model struct {
 	status         []task.Status
 	taken, waiting []bool
 	root           []int
+	followed       map[int]bool // ended by Follow, which need not name a dependency
 	limit          map[string]int
 }
 
 func newModel(tasks []task.Task) *model {
 	n := len(tasks)
-	m := &model{tasks, make([]task.Status, n), make([]bool, n), make([]bool, n), make([]int, n), map[string]int{}}
+	m := &model{tasks, make([]task.Status, n), make([]bool, n), make([]bool, n), make([]int, n), map[int]bool{}, map[string]int{}}
 	for i := range tasks {
 		m.status[i], m.root[i] = task.Blocked, -1
 	}
@@ -66,24 +84,27 @@ func (m *model) promote() {
 	for i, t := range m.tasks {
 		if m.status[i] == task.Blocked && !slices.ContainsFunc(t.DependsOn, func(d task.Ref) bool {
 			s := m.status[m.index(task.ID(d.Task))]
-			return s != task.Completed && !(d.Optional && s.Terminal())
+			return s != task.Completed && !(loose(d) && s.Terminal())
 		}) {
 			m.status[i] = task.Pending
 		}
 	}
 }
 
-// end ends a task, and as failed or skipped whatever depends on it.
-func (m *model) end(i int, how task.Status) {
-	m.status[i], m.taken[i], m.waiting[i] = how, false, false
+// end ends a task, and unless it is completed whatever depends on it.
+func (m *model) end(i int, how task.Status) { m.endWith(i, i, how) }
+
+// endWith ends a task because of a root.
+func (m *model) endWith(task0, i int, how task.Status) {
+	m.status[task0], m.taken[task0], m.waiting[task0] = how, false, false
 	if how != task.Completed {
-		m.root[i] = i
+		m.root[task0] = i
 	}
 	for again := how != task.Completed; again; {
 		again = false
 		for k, t := range m.tasks {
 			if !m.status[k].Terminal() && slices.ContainsFunc(t.DependsOn, func(d task.Ref) bool {
-				return !d.Optional && m.root[m.index(task.ID(d.Task))] == i
+				return !loose(d) && m.root[m.index(task.ID(d.Task))] == i
 			}) {
 				m.status[k], m.root[k], m.taken[k], again = how, i, false, true
 			}
@@ -199,6 +220,15 @@ func TestQueueAgreesWithItsModel(t *testing.T) {
 				i := pick(t)
 				try(t, !m.status[i].Terminal(), q.Queue.Skip(i, "x", at), func() { m.end(i, task.Skipped) })
 			},
+			"omit": func(t *rapid.T) {
+				i := pick(t)
+				try(t, m.status[i] == task.Pending || m.status[i] == task.Blocked, q.Queue.Omit(i, "x", at), func() { m.end(i, task.NotNeeded) })
+			},
+			"follow": func(t *rapid.T) {
+				i, j := pick(t), pick(t)
+				allowed := m.root[j] >= 0 && !m.status[i].Terminal() && (m.status[i] != task.InProgress || m.status[j] != task.NotNeeded)
+				try(t, allowed, q.Queue.Follow(i, j, at), func() { m.followed[i] = true; m.endWith(i, m.root[j], m.status[j]) })
+			},
 			"retry": func(t *rapid.T) {
 				i := pick(t)
 				allowed := m.status[i] == task.InProgress && !m.waiting[i]
@@ -238,16 +268,23 @@ func requireModel(t *rapid.T, m *model, q *idQueue) {
 			require.Equal(t, "x", q.Queue.Reason(i))
 			continue
 		}
+		if m.followed[i] {
+			require.NotEmpty(t, q.Queue.Reason(i))
+			continue
+		}
 		require.True(t, slices.ContainsFunc(one.DependsOn, func(d task.Ref) bool {
 			text := fmt.Sprintf("Cancelled: dependency %q failed.", task.ID(d.Task))
-			if m.status[i] == task.Skipped {
+			switch m.status[i] {
+			case task.Skipped:
 				text = fmt.Sprintf("Skipped: dependency %q was skipped.", task.ID(d.Task))
+			case task.NotNeeded:
+				text = fmt.Sprintf("Not needed: %q was not needed.", "T "+d.Task)
 			}
-			return !d.Optional && m.root[m.index(task.ID(d.Task))] == root && text == q.Queue.Reason(i)
+			return !loose(d) && m.root[m.index(task.ID(d.Task))] == root && text == q.Queue.Reason(i)
 		}), "the reason of task %d names a direct dependency that ended so: %s", i, q.Queue.Reason(i))
 	}
 	require.Equal(t, counts{
-		Total: len(m.tasks), Completed: count[task.Completed], Failed: count[task.Failed], Skipped: count[task.Skipped],
+		Total: len(m.tasks), Completed: count[task.Completed], Failed: count[task.Failed], Skipped: count[task.Skipped], NotNeeded: count[task.NotNeeded],
 		InProgress: count[task.InProgress], Pending: count[task.Pending], Blocked: count[task.Blocked],
 	}, progress(q))
 	require.Equal(t, q.IsComplete(), count[task.Pending]+count[task.Blocked]+count[task.InProgress] == 0)
@@ -264,7 +301,7 @@ func requireModel(t *rapid.T, m *model, q *idQueue) {
 func outcome(id task.ID) task.Status {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(id))
-	return []task.Status{task.Completed, task.Completed, task.Completed, task.Failed, task.Skipped}[h.Sum32()%5]
+	return []task.Status{task.Completed, task.Completed, task.Completed, task.Failed, task.Skipped, task.NotNeeded}[h.Sum32()%6]
 }
 
 // step runs the next ready task to its outcome.
@@ -273,8 +310,12 @@ func step(t require.TestingT, q *idQueue) bool {
 	if !ok {
 		return false
 	}
-	require.NoError(t, q.Queue.Start(i, at))
 	id := q.Task(i).ID
+	if outcome(id) == task.NotNeeded {
+		require.NoError(t, q.Queue.Omit(i, "x", at))
+		return true
+	}
+	require.NoError(t, q.Queue.Start(i, at))
 	switch outcome(id) {
 	case task.Failed:
 		require.NoError(t, q.Queue.Fail(i, "x", at))

@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"encoding/json"
 	"slices"
 
 	"github.com/runteam/runteam/internal/condition"
@@ -49,7 +50,11 @@ func (n *node) allowsAnyValue() bool { return n.types == allKinds && n.fixed == 
 func (n *node) addTo(d *condition.Domain) {
 	if n.fixed != nil {
 		for _, v := range n.fixed {
-			if text, err := jsonvalue.Encode(v); err == nil {
+			raw, err := json.Marshal(v) // numbers of a schema are floats
+			if err != nil {
+				continue
+			}
+			if text, err := jsonvalue.Parse(string(raw)); err == nil {
 				d.Values = append(d.Values, text.Canonical())
 			}
 		}

@@ -44,6 +44,7 @@ func TestConditionsOfSpecs(t *testing.T) {
 		{"a list", "[{task: Route, path: /n, gte: 2}, {task: Route, path: /ok, equals: true}]", `[{"task":"Route","path":"/n","gte":2},{"task":"Route","path":"/ok","equals":true}]`},
 		{"any", "{any: [{task: Route, path: /n, gte: 2}, [{task: Route, path: /ok, equals: true}]]}", `{"any":[{"task":"Route","path":"/n","gte":2},[{"task":"Route","path":"/ok","equals":true}]]}`},
 		{"not", "{not: {task: Route, path: /n, gte: 2}}", `{"not":{"task":"Route","path":"/n","gte":2}}`},
+		{"any text", "{task: Route, path: /why, exists: true}", `{"task":"Route","path":"/why","exists":true}`},
 		{"not a list", "{not: [{task: Route, path: /n, gte: 2}]}", `{"not":[{"task":"Route","path":"/n","gte":2}]}`},
 		{"all keys", "{task: Route, path: /n, lte: 4, not: {task: Route, path: /n, equals: 3}}", `[{"task":"Route","path":"/n","lte":4},{"not":{"task":"Route","path":"/n","equals":3}}]`},
 	}
@@ -168,6 +169,8 @@ tasks:
 		{"blocked", "high", "policy: {rules: [{from: router, to: high, mode: scoped, block: [/team]}]}\n",
 			`4:72: task "A": /team of the result of "Route" is not delivered to "high", by the rules for the two; allow the path in a rule for the pair, or compare another value`},
 		{"minimal", "high", "policy: {rules: [{from: router, to: high, mode: minimal}]}\n",
+			`4:72: task "A": /team of the result of "Route" is not delivered to "high", by the rules for the two; allow the path in a rule for the pair, or compare another value`},
+		{"summarized", "high", "policy: {rules: [{from: router, to: high, translate: {summarize: {maxTokens: 50}}}]}\n",
 			`4:72: task "A": /team of the result of "Route" is not delivered to "high", by the rules for the two; allow the path in a rule for the pair, or compare another value`},
 		{"nothing in common", "high", "policy: {rules: [{from: router, to: high, mode: scoped, allow: [/other]}]}\n",
 			`4:72: task "A": /team of the result of "Route" is not delivered to "high", by the rules for the two; allow the path in a rule for the pair, or compare another value`},

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/runteam/runteam/internal/brief"
+	"github.com/runteam/runteam/internal/event"
 
 	"github.com/runteam/runteam/internal/bytesize"
 	"github.com/runteam/runteam/internal/cli/format"
@@ -38,7 +39,13 @@ func (x *Document) status() string {
 	if i < 0 {
 		return ""
 	}
-	return "; the task is " + string(x.Trace.Tasks[i].Status)
+	text := "; the task is " + format.Status(x.Trace.Tasks[i].Status)
+	for k := range x.Trace.Events {
+		if e := &x.Trace.Events[k]; e.Type == event.TaskNotNeeded && e.Task == x.Trace.Tasks[i].ID {
+			text += ": " + terminal.CleanLine(format.WhyNotNeeded(e.Message))
+		}
+	}
+	return text
 }
 
 // headline names the run and counts what was read.

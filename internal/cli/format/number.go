@@ -42,14 +42,14 @@ func Bytes(n int) string {
 	return fmt.Sprintf("%.0f %s", size, [...]string{"KB", "MB", "GB", "TB"}[unit])
 }
 
-// OutcomeCounts returns "3 of 7 tasks completed, 1 failed, 1 cancelled, 2 skipped".
+// OutcomeCounts returns "3 of 7 tasks completed, 1 failed, 1 cancelled, 2 skipped, 1 not needed".
 func OutcomeCounts(o record.Outcomes, of string) string {
 	var text strings.Builder
 	text.WriteString(fmt.Sprintf("%s of %s completed", Number(o.Completed), of))
 	for _, part := range []struct {
 		n    int
 		word string
-	}{{o.Failed, Failed}, {o.Cancelled, Cancelled}, {o.NotRun, Skipped}} {
+	}{{o.Failed, Failed}, {o.Cancelled, Cancelled}, {o.NotRun, Skipped}, {o.NotNeeded, NotNeeded}} {
 		if part.n > 0 {
 			text.WriteString(fmt.Sprintf(", %s %s", Number(part.n), part.word))
 		}
@@ -108,10 +108,16 @@ func ApproximationMark(rounded bool) string {
 // Status returns a status in words.
 func Status(s task.Status) string { return strings.ReplaceAll(string(s), "_", " ") }
 
+// WhyNotNeeded returns the reason of a task that was not needed as a clause behind that status.
+func WhyNotNeeded(reason string) string {
+	return strings.TrimSuffix(strings.TrimPrefix(reason, "Not needed: "), ".")
+}
+
 // The words for how a task ended.
 const (
 	Completed = "completed"
 	Failed    = "failed"
 	Cancelled = "cancelled" // it was in progress when the run ended
 	Skipped   = "skipped"   // it never began
+	NotNeeded = "not needed"
 )

@@ -94,20 +94,26 @@ type TaskDocument struct {
 	Status task.Status           `json:"status"`
 	Label  *label.Classification `json:"label,omitempty"` // of the result
 	attemptCounts
-	Usage      llm.Usage        `json:"tokenUsage"`
-	Rounded    bool             `json:"rounded,omitempty"` // the tokens are estimates or classes
-	Started    time.Time        `json:"startedAt,omitzero"`
-	Ended      time.Time        `json:"endedAt,omitzero"`
+	Usage   llm.Usage `json:"tokenUsage"`
+	Rounded bool      `json:"rounded,omitempty"` // the tokens are estimates or classes
+	spanDocument
 	Reused     *reuseDocument   `json:"reused,omitempty"`
 	Result     string           `json:"result,omitempty"`
 	Structured json.RawMessage  `json:"structured,omitempty"`
 	Truncated  bool             `json:"truncated,omitempty"`
 	Call       llm.CallInfo     `json:"call,omitzero"` // of the answer
 	Error      *ErrorDocument   `json:"error,omitempty"`
+	Reason     string           `json:"reason,omitempty"`    // why it was not needed
 	Exchanges  []promptDocument `json:"exchanges,omitempty"` // only if one task is shown
 	questionDocument
 
 	taskView
+}
+
+// A spanDocument is when a task was worked on.
+type spanDocument struct {
+	Started time.Time `json:"startedAt,omitzero"`
+	Ended   time.Time `json:"endedAt,omitzero"`
 }
 
 // A taskView holds what the text of a task needs in addition to its JSON.
@@ -236,6 +242,8 @@ func newTaskDocument(k *journals.StoredRun, s *journals.StoredTask) TaskDocument
 		if x.From != "" {
 			t.Reused = &reuseDocument{x.From, x.Saved()}
 		}
+	case t.Status == task.NotNeeded:
+		t.Reason = k.WhyNoResult(s)
 	case t.Status == task.Failed || t.Status == task.Skipped:
 		t.Error = &ErrorDocument{s.Ended.Code, k.WhyNoResult(s), s.Ended.Root}
 		if n := len(s.Calls); n > 0 {

@@ -154,6 +154,9 @@ func (t *TaskDocument) remarks() string {
 	if t.Reused != nil {
 		all = append(all, "reused from "+terminal.CleanLine(t.Reused.Run)+format.Tokens(t.Reused.Saved, ", saved "))
 	}
+	if t.Reason != "" {
+		all = append(all, terminal.Clip(terminal.CleanLine(t.Reason), format.MaxLine))
+	}
 	if t.Error != nil {
 		first, _, _ := strings.Cut(strings.TrimSpace(t.Error.Message), "\n")
 		all = append(all, terminal.Clip(terminal.CleanLine(format.Readers(cmp.Or(first, t.Error.Code))), format.MaxLine))

@@ -236,7 +236,7 @@ func (k *StoredRun) statuses() {
 		if t == nil || status == "" {
 			continue
 		}
-		if t.Status = status; status == task.Failed || status == task.Skipped {
+		if t.Status = status; status.Terminal() && status != task.Completed {
 			t.Ended = record.TaskEnd{Reason: e.Message, Code: e.Code, Root: e.Root}
 		}
 	}
@@ -291,6 +291,9 @@ func withheldResult(level label.Classification, why string) StoredResult {
 
 // WhyNoResult says why a task has no result, such as the task whose failure is the reason.
 func (k *StoredRun) WhyNoResult(t *StoredTask) string {
+	if t.Status == task.NotNeeded {
+		return format.WhyNotNeeded(t.Ended.Reason)
+	}
 	if root := t.Ended.Root; root != "" && root != t.ID {
 		how := "failed"
 		if by := k.ByID[root]; by != nil && by.Status == task.Skipped {

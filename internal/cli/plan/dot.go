@@ -7,8 +7,8 @@ import (
 	"github.com/runteam/runteam/internal/cli/terminal"
 )
 
-// dot returns a drawing for Graphviz. A dashed edge is optional or withheld; a dotted one leads to an
-// endpoint.
+// dot returns a drawing for Graphviz. A dashed edge is optional, an alternative, a condition or
+// withheld; a dotted one leads to an endpoint.
 func (d *drawing) dot() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "digraph %s {\n", dotQuoted(d.name))

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 
 	"github.com/runteam/runteam/handoff"
@@ -34,7 +35,7 @@ type node struct {
 // edge is what one node reads of another. Both are indices into the nodes.
 type edge struct {
 	from, to int
-	faint    bool   // optional or withheld, as its text says
+	faint    bool   // optional, an alternative, a condition or withheld, as its text says
 	leaves   bool   // to an endpoint
 	text     string // clean lines that say what is delivered and by which rules
 }
@@ -84,7 +85,7 @@ func newDrawing(p *engine.Plan) *drawing {
 	for i, t := range p.Tasks {
 		for j := range t.Reads {
 			r := &t.Reads[j]
-			e := edge{from: add(origin(r)), to: i, faint: r.Optional || r.Withheld != "", text: edgeText(r)}
+			e := edge{from: add(origin(r)), to: i, faint: r.Optional || r.Withheld != "" || r.Kind == handoff.Condition || len(r.OneOf) > 0, text: edgeText(&t, r)}
 			if !drawn[e] {
 				drawn[e] = true
 				d.edges = append(d.edges, e)
@@ -119,9 +120,18 @@ func taskKey(id task.ID) string { return "task " + string(id) }
 
 func inputKey(name string) string { return "input " + strings.ToLower(name) }
 
-// edgeText says how the gate changes what is read, one change per line.
-func edgeText(r *engine.Reading) string {
-	lines := deliveryNotes(r)
+// edgeText says how the gate changes what a task reads, one change per line.
+func edgeText(t *engine.PlannedTask, r *engine.Reading) string {
+	var lines []string
+	switch {
+	case r.Kind == handoff.Condition:
+		lines = append(lines, "when "+terminal.CleanLine(t.When))
+	case len(r.OneOf) > 0:
+		lines = append(lines, "one of "+strconv.Itoa(len(r.OneOf)))
+	}
+	if r.Kind != handoff.Condition || r.Withheld != "" {
+		lines = append(lines, deliveryNotes(r)...)
+	}
 	if rules := ruleNames(r); rules != "" {
 		lines = append(lines, rules)
 	}
@@ -131,7 +141,7 @@ func edgeText(r *engine.Reading) string {
 // origin returns the node that a reading comes from.
 func origin(r *engine.Reading) (key string, kind kind, line string) {
 	switch r.Kind {
-	case handoff.Dependency, handoff.Files:
+	case handoff.Dependency, handoff.Files, handoff.Condition:
 		return taskKey(r.Task), taskKind, r.Name
 	case handoff.Input:
 		return inputKey(r.Name), inputKind, r.Name

@@ -201,8 +201,8 @@ func describeSource(s *flow.Source) (kind, name string) {
 		return "result", terminal.CleanLine(s.Name) + format.Rounds(s.Rounds)
 	case handoff.Fault:
 		return "error", terminal.CleanLine(s.Name)
-	case handoff.Input:
-		return "input", terminal.CleanLine(s.Name)
+	case handoff.Input, handoff.Condition:
+		return string(s.Kind), terminal.CleanLine(s.Name)
 	case handoff.ToolResult:
 		return "results of", terminal.CleanLine(format.Readers(s.Name))
 	case handoff.Message:

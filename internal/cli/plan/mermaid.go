@@ -7,7 +7,7 @@ import (
 )
 
 // mermaid returns a drawing as a flowchart for Mermaid, which Markdown pages show. A dotted edge is
-// optional or withheld; one with a round end leads to an endpoint.
+// optional, an alternative, a condition or withheld; one with a round end leads to an endpoint.
 func (d *drawing) mermaid() string {
 	var b strings.Builder
 	b.WriteString("flowchart TD\n")

@@ -238,13 +238,20 @@ func writeTasks(w io.Writer, p *engine.Plan, s assign.Strategy) {
 			}
 		}
 		fmt.Fprintf(w, "   %s%s at %s%s\n", terminal.CleanLine(t.Assignee), by, t.Label, leaves)
+		if t.When != "" {
+			fmt.Fprintf(w, "   when %s\n", terminal.CleanLine(t.When))
+		}
 		if len(t.Reads) == 0 {
 			fmt.Fprint(w, "   reads nothing but the task\n")
 		}
 		rows := format.NewTable(w, "   ")
 		for i := range t.Reads {
 			r := &t.Reads[i]
-			rows.Row("reads", kindOfReading(r), r.Name, "from "+producerName(r), r.Label.String(), readingNotes(r))
+			word := "reads"
+			if len(r.OneOf) > 0 && r.OneOf[0] != r.Task {
+				word = "or"
+			}
+			rows.Row(word, kindOfReading(r), r.Name, "from "+producerName(r), r.Label.String(), readingNotes(r))
 		}
 		rows.Flush()
 		if t.Tools != nil {

@@ -57,7 +57,10 @@ func deliveryNotes(r *engine.Reading) (all []string) {
 	}
 	if r.Withheld == "" {
 		word := "parts: "
-		if r.ByTask {
+		switch {
+		case r.Kind == handoff.Condition:
+			word = ""
+		case r.ByTask:
 			word = "parts by task: "
 		}
 		add(word, r.Delivers)

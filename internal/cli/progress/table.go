@@ -22,12 +22,13 @@ func (t *tracker) lines(width, height int, now time.Time, color bool) []terminal
 	defer t.mu.Unlock()
 	shown, hidden := t.window(height)
 	lines := make([]terminal.Line, 0, len(shown)+1)
-	var titles, agents int // the widest
+	words, titles, agents := terminal.Width(format.Completed), 0, 0 // the widest
 	for i := range t.rows {
+		words = max(words, terminal.Width(states[t.rows[i].state].word))
 		titles, agents = max(titles, terminal.Width(t.rows[i].title)), max(agents, terminal.Width(t.rows[i].agent))
 	}
 	for _, i := range shown {
-		lines = append(lines, t.rows[i].line(titles, min(agents, maxAgent), width-1, now, color))
+		lines = append(lines, t.rows[i].line(words, titles, min(agents, maxAgent), width-1, now, color))
 	}
 	text := t.counts() + ", " + format.Seconds(now.Sub(t.start))
 	if left := t.limited.Sub(now); left > 0 {
@@ -39,10 +40,10 @@ func (t *tracker) lines(width, height int, now time.Time, color bool) []terminal
 	return append(lines, terminal.Line{Text: terminal.Clip(text+format.Tokens(t.usage, ", "+format.ApproximationMark(t.rounded)), width-1)})
 }
 
-// line renders a row of this width in cells, with columns for titles and agents.
-func (r *row) line(widest, agents, width int, now time.Time, color bool) terminal.Line {
+// line renders a row of this width in cells, with columns for states, titles and agents.
+func (r *row) line(words, widest, agents, width int, now time.Time, color bool) terminal.Line {
 	state := states[r.state]
-	head := terminal.Pad(state.word, 9)
+	head := terminal.Pad(state.word, words)
 	tail := r.detail(now)
 	room := width - terminal.Width(head) - 1
 	titles := room - agents - 2 - 2 - 12 // the room that the agent and a short detail leave

@@ -110,6 +110,7 @@ const (
 	done
 	failed
 	skipped
+	notNeeded
 	cancelled
 )
 
@@ -121,6 +122,7 @@ var states = [...]struct{ word, color string }{
 	done:      {format.Completed, "32"},
 	failed:    {format.Failed, "31"},
 	skipped:   {format.Skipped, "31"},
+	notNeeded: {format.NotNeeded, "2"},
 	cancelled: {format.Cancelled, "2"},
 }
 
@@ -269,6 +271,8 @@ func outcome(e event.Event, r *row) state {
 		return failed
 	case o.Cancelled == 1:
 		return cancelled
+	case o.NotNeeded == 1:
+		return notNeeded
 	}
 	return skipped
 }
@@ -325,7 +329,7 @@ func begins(e event.Event) bool {
 // ends reports whether an event ends a task or a step.
 func ends(e event.Event) bool {
 	switch e.Type {
-	case event.TaskComplete, event.TaskSkipped, event.Error:
+	case event.TaskComplete, event.TaskSkipped, event.TaskNotNeeded, event.Error:
 		return true
 	}
 	return ofCoordinator(e) && e.Type == event.AgentComplete
@@ -336,6 +340,8 @@ func reason(e event.Event) string {
 	switch {
 	case e.Type != event.Budget && budgetName(e.Code) != "": // the message repeats the budget
 		return "the " + budgetName(e.Code) + " is spent"
+	case e.Type == event.TaskNotNeeded:
+		return terminal.CleanLine(format.WhyNotNeeded(e.Message))
 	case e.Because == "":
 		return terminal.CleanLine(e.Message)
 	case e.Status == task.Skipped:

@@ -134,7 +134,7 @@ func sideOf(res *engine.Result, t *engine.TaskResult, accepts label.Classificati
 	s := &comparedSide{Status: t.Status, Agent: t.Assignee, Usage: t.Metrics.Usage, Reused: t.Reused}
 	if t.Status == task.Completed {
 		s.Label, s.Text, s.hidden = &t.Label, t.Result, t.Label > accepts || journals.IsWithheld(t.Result)
-	} else if s.Error = t.Result; t.Error != nil {
+	} else if s.Error = format.WhyNotNeeded(t.Result); t.Error != nil {
 		s.Error = t.Error.Message
 	}
 	if t.Error != nil && t.Error.Root != "" {
@@ -194,7 +194,7 @@ func (d *VariantDocument) sentence() string {
 
 // unfinished reports whether the task did not end in the stored run, so that it cannot be compared.
 func (c *ComparedTask) unfinished() bool {
-	return c.Before != nil && c.Before.Status != task.Completed && c.Before.Status != task.Failed
+	return c.Before != nil && c.Before.Status != task.Completed && c.Before.Status != task.Failed && c.Before.Status != task.NotNeeded
 }
 
 func (d *VariantDocument) what() string { return journals.OmittedText(d.Without, d.WithoutInputs) }

@@ -106,14 +106,20 @@ func lastPrompt(res *engine.Result) *engine.TaskResult {
 	return nil
 }
 
-// joinedTask returns the last dependency of the first task with the most dependencies, counting up
-// to three. It is nil if no task has two.
+// joinedTask returns the last dependency of the first task with the most dependencies that
+// completed, counting up to three. It is nil if no task has two.
 func joinedTask(res *engine.Result) (found *engine.TaskResult) {
 	most := 1
 	for i := range res.Tasks {
-		if n := len(res.Tasks[i].DependsOn); min(n, 3) > most {
-			most = min(n, 3)
-			found, _ = res.Task(string(res.Tasks[i].DependsOn[n-1]))
+		var last *engine.TaskResult
+		n := 0
+		for _, id := range res.Tasks[i].DependsOn {
+			if up, ok := res.Task(string(id)); ok && up.Status == task.Completed {
+				last, n = up, n+1
+			}
+		}
+		if min(n, 3) > most {
+			most, found = min(n, 3), last
 		}
 	}
 	return found
