@@ -19,6 +19,9 @@ func TestReadmesShowWhatCommandsPrint(t *testing.T) {
 	t.Parallel()
 	readmes, err := filepath.Glob("*/README.md")
 	require.NoError(t, err)
+	patterns, err := filepath.Glob("patterns/*/README.md")
+	require.NoError(t, err)
+	readmes = append(readmes, patterns...)
 	blocks := regexp.MustCompile("(?s)```console\n(.*?)```")
 	commands := 0
 	for _, readme := range readmes {

@@ -147,9 +147,14 @@ func canonical(v any) (string, error) {
 	return value.Canonical(), err
 }
 
-// number returns a number of canonical JSON. Large ones are texts there.
+// number returns a number of canonical JSON. Integers that no float represents are texts there.
 func number(canonical string) (*big.Rat, bool) {
-	return new(big.Rat).SetString(strings.Trim(canonical, `"`))
+	text, quoted := strings.CutPrefix(canonical, `"`)
+	x, ok := new(big.Rat).SetString(strings.TrimSuffix(text, `"`))
+	if !ok || quoted && (!x.IsInt() || x.Num().BitLen() <= 53) {
+		return nil, false
+	}
+	return x, true
 }
 
 // Check says what is wrong with a condition itself, or nil. The path leads to the part of it.

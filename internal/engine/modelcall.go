@@ -14,7 +14,6 @@ import (
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/handoff"
-	"github.com/runteam/runteam/internal/brief"
 	"github.com/runteam/runteam/internal/callwait"
 	"github.com/runteam/runteam/internal/codes"
 	"github.com/runteam/runteam/internal/event"
@@ -311,32 +310,6 @@ func acceptTruncated(reply *agent.Reply, t *task.Task, hasSchema bool, err error
 // late is the error of an attempt that took longer than it may.
 func (x *gatedContext) late() error {
 	return fmt.Errorf("%w: more than %v", ErrAttemptTimeout, x.contract.Duration)
-}
-
-// build writes the prompt of a brief, whose contract and task are the model call's.
-func (x *modelCall) build(b *brief.Brief) (prompt.Prompt, error) {
-	b.Contract, b.Task, b.MaxBytes = x.contract, x.task, x.limits.MaxPromptBytes
-	if x.task.Instance != nil {
-		b.Task = new(*x.task)
-		b.Task.Title = heading(x.task)
-	}
-	if x.schema != nil && !x.task.IsComputed() {
-		b.Schema = x.schema.String()
-	}
-	for _, t := range x.tools {
-		b.Tools = append(b.Tools, brief.Tool{Name: t.Name, Description: t.Description, Parameters: string(t.Parameters)})
-	}
-	text, receipt, err := prompt.Build(*b)
-	if err == nil {
-		x.whole = receipt
-		x.receipt, x.shownSize = x.run.receiptOf(text, receipt)
-		x.hidden = x.receipt != receipt
-		x.sentSize = x.shownSize + toolBytes(text)
-		x.key, x.core, err = x.run.keysOf(x.caps.Agent, b, text)
-		x.key, x.core = withFiles(x.key, x.sealed), withFiles(x.core, x.sealed)
-		x.key, x.core = withComputed(x.key, x.task), withComputed(x.core, x.task)
-	}
-	return text, err
 }
 
 // releaseBatch lets what becomes durable together with the gate decisions go to the journal.

@@ -338,13 +338,6 @@ func (c *Compartment) translated(o *Offer, g *Grant, d *Ruling, left envelope.Pa
 	return envelope.Text(t.Open().Text()), true
 }
 
-// derives reports whether an envelope was made from another one, or from what
-// grant and block had left of it.
-func derives(e, from *envelope.Envelope) bool {
-	parents := e.Header().DerivedFrom
-	return slices.Contains(parents, from.ID()) || slices.Contains(parents, leftOf(from))
-}
-
 // finish redacts, breaks control tokens and cuts. After an error the value is withheld.
 func (c *Compartment) finish(ctx context.Context, g *Grant, d *Ruling, p envelope.Payload, as task.Payload) error {
 	if c.Contract.toAgent() && p.Size() > MaxRedact {

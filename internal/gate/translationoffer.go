@@ -2,6 +2,7 @@ package gate
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/runteam/runteam/envelope"
@@ -52,3 +53,10 @@ func (c *Compartment) TranslationOffer(o *Offer, d *Ruling, now time.Time) (Offe
 
 // leftOf names the envelope of what grant and block have left of another one.
 func leftOf(e *envelope.Envelope) envelope.ID { return e.ID() + "/left" }
+
+// derives reports whether an envelope was made from another one, or from what
+// grant and block had left of it.
+func derives(e, from *envelope.Envelope) bool {
+	parents := e.Header().DerivedFrom
+	return slices.Contains(parents, from.ID()) || slices.Contains(parents, leftOf(from))
+}

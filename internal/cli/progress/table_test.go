@@ -35,6 +35,21 @@ func texts(lines []terminal.Line) (all []string) {
 	return all
 }
 
+// TestTableOfBranches checks that the column of states is as wide as the widest.
+func TestTableOfBranches(t *testing.T) {
+	t.Parallel()
+	tb := newTracker(planOf(2), clitest.Noon, func() error { return nil })
+	tb.take(event.Event{Type: event.TaskStart, Task: "0", Time: clitest.Noon, Attempt: 1})
+	tb.take(event.Event{Type: event.TaskNotNeeded, Task: "1", Status: task.NotNeeded, Problem: event.Problem{Message: `Not needed: "Task 0" was not needed.`}})
+	lines := tb.lines(80, 0, clitest.Noon, true)
+	require.Equal(t, []string{
+		"running    Task 0  agent 0  0s",
+		`not needed Task 1  agent 1  "Task 0" was not needed`,
+		"0 of 2 tasks completed, 1 not needed, 0s",
+	}, texts(lines))
+	require.Equal(t, "2", lines[1].Color, "no color of an error")
+}
+
 func TestTableShowsEachState(t *testing.T) {
 	t.Parallel()
 	tb := newTracker(planOf(7), clitest.Noon, interrupted)

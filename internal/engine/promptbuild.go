@@ -1,0 +1,32 @@
+package engine
+
+import (
+	"github.com/runteam/runteam/internal/brief"
+	"github.com/runteam/runteam/prompt"
+)
+
+// build writes the prompt of a brief, whose contract and task are the model call's.
+func (x *modelCall) build(b *brief.Brief) (prompt.Prompt, error) {
+	b.Contract, b.Task, b.MaxBytes = x.contract, x.task, x.limits.MaxPromptBytes
+	if x.task.Instance != nil {
+		b.Task = new(*x.task)
+		b.Task.Title = heading(x.task)
+	}
+	if x.schema != nil && !x.task.IsComputed() {
+		b.Schema = x.schema.String()
+	}
+	for _, t := range x.tools {
+		b.Tools = append(b.Tools, brief.Tool{Name: t.Name, Description: t.Description, Parameters: string(t.Parameters)})
+	}
+	text, receipt, err := prompt.Build(*b)
+	if err == nil {
+		x.whole = receipt
+		x.receipt, x.shownSize = x.run.receiptOf(text, receipt)
+		x.hidden = x.receipt != receipt
+		x.sentSize = x.shownSize + toolBytes(text)
+		x.key, x.core, err = x.run.keysOf(x.caps.Agent, b, text)
+		x.key, x.core = withFiles(x.key, x.sealed), withFiles(x.core, x.sealed)
+		x.key, x.core = withComputed(x.key, x.task), withComputed(x.core, x.task)
+	}
+	return text, err
+}
