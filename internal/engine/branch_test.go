@@ -16,6 +16,7 @@ import (
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/event"
+	"github.com/runteam/runteam/internal/flow"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
@@ -297,5 +298,36 @@ func TestConditionsAboveWhoSeesStatuses(t *testing.T) {
 			}
 			require.ErrorContains(t, err, tt.want)
 		})
+	}
+}
+
+// TestFlowOfConditions checks that the table says who learns from statuses what decides, even if
+// rules deliver nothing else of it.
+func TestFlowOfConditions(t *testing.T) {
+	t.Parallel()
+	specs := append(routedTasks(), task.Spec{Title: "Then", Description: "d", Assignee: "last", DependsOn: task.On("One")})
+	specs[0].Assignee = "router"
+	tm := teamOf(t, routing(1), func(c *engine.Config) {
+		c.Agents = append(c.Agents, engine.Member{Name: "router", Agent: routing(1)}, engine.Member{Name: "last", Agent: routing(1)}, engine.Member{Name: "idle", Agent: routing(1)})
+		c.Coordinator = &engine.Coordinator{Agent: &planner{}}
+		c.Policy = &handoff.Policy{Rules: []handoff.PairRule{{From: "router", To: "user", Mode: handoff.Minimal}, {From: "router", To: "coordinator", Mode: handoff.Minimal}}}
+	})
+	p, err := tm.Plan(specs, &engine.RunOptions{Answer: &engine.Goal{Text: "Answer."}})
+	require.NoError(t, err)
+	table := p.Flow()
+	g := table.Graph()
+	for i := range g.Sources {
+		s := &g.Sources[i]
+		if s.Kind != handoff.Condition && s.Name != "Route" {
+			continue
+		}
+		for r := range g.Readers {
+			reach := table.Reach(i, r)
+			if name := g.Readers[r].Name; name == "idle" || name == "router" {
+				require.Equal(t, flow.Never, reach, "%s of %s", s.Name, name)
+				continue
+			}
+			require.NotEqual(t, flow.Never, reach, "%s of %s", s.Name, g.Readers[r].Name)
+		}
 	}
 }

@@ -13,8 +13,8 @@ import (
 
 // addBranches adds what decides which tasks run: a source for each value that conditions compare,
 // which the tasks whose conditions compare it, everything that follows from them, the user and
-// the coordinator learn. The parts of the result that it is taken from reach them too.
-func (b *flowBuilder) addBranches() {
+// the answer of the coordinator learn. The parts of the result that it is taken from reach them too.
+func (b *flowBuilder) addBranches(answer int) {
 	p := b.plan
 	if p.Branches == nil {
 		return
@@ -34,17 +34,32 @@ func (b *flowBuilder) addBranches() {
 				b.graph.Sources = append(b.graph.Sources, flow.Source{
 					Kind: handoff.Condition, Name: name, From: p.Graph.Task(int(up)).Assignee, Task: int(up), Label: p.Branches[i],
 				})
-				b.graph.Sights = append(b.graph.Sights, flow.Sight{Source: source, Reader: b.user, Delivers: pick.Everything(), Rule: gate.RuleWhen})
+				parts, _ := pick.Everything().Only(paths...)
+				b.graph.Sights = append(b.graph.Sights,
+					flow.Sight{Source: source, Reader: b.user, Delivers: pick.Everything(), Rule: gate.RuleWhen},
+					flow.Sight{Source: b.results + int(up), Reader: b.user, Delivers: parts, Rule: gate.RuleWhen})
 			}
 			b.wholeEdge(source, i, gate.RuleWhen)
-			parts, _ := pick.Everything().Only(paths...)
-			for next, follows := range p.followers(i) {
-				if follows {
-					b.wholeEdge(source, next, gate.RuleWhen)
-					b.graph.Edges = append(b.graph.Edges, flow.Edge{Source: b.results + int(up), Task: next, Delivers: parts, Rule: gate.RuleWhen, Structured: true})
-				}
-			}
+			b.tellBranch(source, int(up), i, answer, paths)
 		}
+	}
+}
+
+// tellBranch adds who but the user learns from the status of task i what its condition compares of
+// the result of task up.
+func (b *flowBuilder) tellBranch(source, up, i, answer int, paths []task.Path) {
+	parts, _ := pick.Everything().Only(paths...)
+	learn := func(at int) {
+		b.wholeEdge(source, at, gate.RuleWhen)
+		b.graph.Edges = append(b.graph.Edges, flow.Edge{Source: b.results + up, Task: at, Delivers: parts, Rule: gate.RuleWhen, Structured: true})
+	}
+	for next, follows := range b.plan.followers(i) {
+		if follows {
+			learn(next)
+		}
+	}
+	if answer >= 0 {
+		learn(answer)
 	}
 }
 

@@ -49,11 +49,10 @@ func (b *flowBuilder) build() *flow.Graph {
 	b.readers()
 	b.sources()
 	b.tasks()
-	b.addBranches()
 	b.addMemory()
 	b.addUnknown()
 	b.addDescriptions()
-	b.addAnswer()
+	b.addBranches(b.addAnswer())
 	toolFlow{b}.addTools()
 	for i := range b.plan.Graph.Len() { // what the user sees of the results
 		b.addSight(b.results+i, b.plan.Graph.Task(i).Assignee, b.plan.least[i], b.plan.Labels[i])
@@ -421,13 +420,14 @@ func (b *flowBuilder) addDescriptions() {
 	}
 }
 
-// addAnswer adds the answer of the coordinator, which it makes from the goal and all results.
-func (b *flowBuilder) addAnswer() {
+// addAnswer adds the answer of the coordinator, which it makes from the goal and all results, and
+// returns its turn; -1 if the coordinator does not answer.
+func (b *flowBuilder) addAnswer() (at int) {
 	if b.coordinator < 0 {
-		return
+		return -1
 	}
 	g, p, caps := &b.graph, b.plan, b.coordinatorCaps()
-	at := b.addTurn("the answer")
+	at = b.addTurn("the answer")
 	highest := label.Public
 	for i := range p.Graph.Len() {
 		grant := gate.Grant{Terms: b.team.Terms(p.Graph.Task(i).Assignee, handoff.Coordinator)}
@@ -440,6 +440,7 @@ func (b *flowBuilder) addAnswer() {
 	source := len(g.Sources)
 	g.Sources = append(g.Sources, flow.Source{Kind: handoff.Digest, Name: "the answer", From: handoff.Coordinator, Task: at, Label: highest})
 	g.Sights = append(g.Sights, flow.Sight{Source: source, Reader: b.user, Delivers: pick.Everything(), Rule: gate.RuleResult})
+	return at
 }
 
 // addSight adds what the user sees of a source whose label lies between two bounds.
