@@ -3,6 +3,7 @@ package condition_test
 import (
 	"encoding/json"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -186,11 +187,11 @@ func TestCasesTellAllValuesApart(t *testing.T) {
 
 // pattern says which conditions hold.
 func pattern(conditions []*condition.Condition, meets func(*condition.Condition) bool) string {
-	text := ""
+	var text strings.Builder
 	for _, c := range conditions {
-		text += strconv.FormatBool(meets(c)) + " "
+		text.WriteString(strconv.FormatBool(meets(c)) + " ")
 	}
-	return text
+	return text.String()
 }
 
 func TestJSONOfAnyConditionIsTheSame(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -16,6 +17,7 @@ import (
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/event"
+	"github.com/runteam/runteam/internal/flow"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
@@ -137,7 +139,7 @@ func TestBranchesOfAnyGraph(t *testing.T) {
 			again := with()
 			res, err := start(context.Background(), teamOf(t, again), specs, &engine.RunOptions{RunID: "r", Journal: after(past)})
 			require.NoError(t, err)
-			require.Equal(t, answers(want), answers(res), "after %d commits", n)
+			require.Equal(t, outcomes(want), outcomes(res), "after %d commits", n)
 			require.Equal(t, want.Outcomes(), res.Outcomes())
 			for title := range again.count() {
 				require.False(t, completed[title], "%q was asked again", title)
@@ -148,8 +150,21 @@ func TestBranchesOfAnyGraph(t *testing.T) {
 		same(t, document(t, want), document(t, got))
 		reused, err := teamOf(t, nobody(t)).RunTasks(context.Background(), specs, &engine.RunOptions{RunID: "second", Journal: &memory{others: whole.exchanges()}, Reuse: true})
 		require.NoError(t, err)
-		require.Equal(t, answers(want), answers(reused))
+		require.Equal(t, outcomes(want), outcomes(reused))
 	})
+}
+
+// following matches the reason of a task that was not needed because of another one. If there are
+// several, their order in time decides which one it names.
+var following = regexp.MustCompile(`Not needed: "task \d" was not needed\.`)
+
+// outcomes returns the answers and reasons of a run that do not depend on time.
+func outcomes(res *engine.Result) map[string]string {
+	all := answers(res)
+	for title, text := range all {
+		all[title] = following.ReplaceAllString(text, "Not needed.")
+	}
+	return all
 }
 
 // routedTasks are a router, two cases and what follows.
@@ -297,5 +312,36 @@ func TestConditionsAboveWhoSeesStatuses(t *testing.T) {
 			}
 			require.ErrorContains(t, err, tt.want)
 		})
+	}
+}
+
+// TestFlowOfConditions checks that the table says who learns from statuses what decides, even if
+// rules deliver nothing else of it.
+func TestFlowOfConditions(t *testing.T) {
+	t.Parallel()
+	specs := append(routedTasks(), task.Spec{Title: "Then", Description: "d", Assignee: "last", DependsOn: task.On("One")})
+	specs[0].Assignee = "router"
+	tm := teamOf(t, routing(1), func(c *engine.Config) {
+		c.Agents = append(c.Agents, engine.Member{Name: "router", Agent: routing(1)}, engine.Member{Name: "last", Agent: routing(1)}, engine.Member{Name: "idle", Agent: routing(1)})
+		c.Coordinator = &engine.Coordinator{Agent: &planner{}}
+		c.Policy = &handoff.Policy{Rules: []handoff.PairRule{{From: "router", To: "user", Mode: handoff.Minimal}, {From: "router", To: "coordinator", Mode: handoff.Minimal}}}
+	})
+	p, err := tm.Plan(specs, &engine.RunOptions{Answer: &engine.Goal{Text: "Answer."}})
+	require.NoError(t, err)
+	table := p.Flow()
+	g := table.Graph()
+	for i := range g.Sources {
+		s := &g.Sources[i]
+		if s.Kind != handoff.Condition && s.Name != "Route" {
+			continue
+		}
+		for r := range g.Readers {
+			reach := table.Reach(i, r)
+			if name := g.Readers[r].Name; name == "idle" || name == "router" {
+				require.Equal(t, flow.Never, reach, "%s of %s", s.Name, name)
+				continue
+			}
+			require.NotEqual(t, flow.Never, reach, "%s of %s", s.Name, g.Readers[r].Name)
+		}
 	}
 }

@@ -110,13 +110,16 @@ var classes = []label.Classification{label.Public, label.Internal, label.Confide
 // A drawing draws a setting so that most of them can be run: it keeps the label
 // of each task as the check beforehand will have it.
 type drawing struct {
-	t       *rapid.T
-	s       *setting
-	labels  []label.Classification // of tasks, at most
-	between map[[2]string]bool     // pairs that something crosses
-	exact   map[[2]string]bool     // pairs that something secret crosses
-	lowered map[[2]string]bool
-	needed  map[[2]string][]task.Path // what tasks need of a pair
+	t        *rapid.T
+	s        *setting
+	labels   []label.Classification // of tasks, at most
+	deciding map[int]bool           // tasks that a condition reads
+	compared map[[2]string]bool     // pairs that such a value crosses
+	branches []label.Classification // of tasks: of what decides whether they run
+	between  map[[2]string]bool     // pairs that something crosses
+	exact    map[[2]string]bool     // pairs that something secret crosses
+	lowered  map[[2]string]bool
+	needed   map[[2]string][]task.Path // what tasks need of a pair
 }
 
 func (d *drawing) chance(percent int, what string) bool {
@@ -136,7 +139,7 @@ func some[T any](d *drawing, from []T, most int, what string) []T {
 }
 
 func drawSetting(t *rapid.T) *setting {
-	d := &drawing{t: t, s: &setting{broken: map[string]bool{}}, between: map[[2]string]bool{}, exact: map[[2]string]bool{}, lowered: map[[2]string]bool{}, needed: map[[2]string][]task.Path{}}
+	d := &drawing{t: t, deciding: map[int]bool{}, compared: map[[2]string]bool{}, s: &setting{broken: map[string]bool{}}, between: map[[2]string]bool{}, exact: map[[2]string]bool{}, lowered: map[[2]string]bool{}, needed: map[[2]string][]task.Path{}}
 	d.readers()
 	d.tools()
 	d.sources()
@@ -273,11 +276,15 @@ func (d *drawing) task(i int) {
 		}
 		tk.Uses, level = append(tk.Uses, u), level.Join(arrives)
 	}
+	branch := label.Public
 	for up := range i {
 		if !d.chance(45, "depends") {
 			continue
 		}
 		from, shape := s.member(s.tasks[up].Assignee)
+		if d.branches[up] > most {
+			continue
+		}
 		ref := task.Ref{Task: s.tasks[up].Title, Optional: d.chance(20, "optional")}
 		arrives, ok := d.admit(d.labels[up], most, from.Name, m.Name, shape, ref.Optional)
 		if !ok {
@@ -289,8 +296,11 @@ func (d *drawing) task(i int) {
 			}
 			ref.As = pickOne(d, []task.Payload{task.Output, task.Structured, task.Both}, "as")
 		}
-		tk.DependsOn, level = append(tk.DependsOn, ref), level.Join(arrives)
+		tk.DependsOn, level = append(tk.DependsOn, ref), level.Join(arrives).Join(d.branches[up])
+		branch = branch.Join(d.branches[up])
 	}
+	branch = branch.Join(d.when(i, &tk, m, most))
+	level = level.Join(branch)
 	for k := range s.messages {
 		if msg := &s.messages[k]; reads(msg, m.Name) && msg.Classification <= most {
 			level = level.Join(msg.Classification)
@@ -299,11 +309,39 @@ func (d *drawing) task(i int) {
 	if d.chance(8, "memory") {
 		tk.MemoryScope, level = task.ScopeAll, level.Join(min(most, label.Confidential))
 	}
-	if d.chance(4, "broken") {
+	if tk.When == nil && d.chance(4, "broken") {
 		s.broken[tk.Title] = true
 	}
 	s.calls = append(s.calls, d.calls(at, &tk, level))
-	s.tasks, d.labels = append(s.tasks, tk), append(d.labels, level)
+	s.tasks, d.labels, d.branches = append(s.tasks, tk), append(d.labels, level), append(d.branches, branch)
+}
+
+// when draws a condition on the choice of an earlier task, and returns the label of what it reads.
+// Who sees the status of tasks may read it.
+func (d *drawing) when(i int, tk *task.Spec, m *engine.Member, most label.Classification) label.Classification {
+	s := d.s
+	if most = min(most, s.user); s.goal {
+		most = min(most, s.coordinator)
+	}
+	for up := range i {
+		from, shape := s.member(s.tasks[up].Assignee)
+		if shape != closed || m.Handoff == handoff.Minimal || d.deciding[up] || d.branches[up] > most || !d.chance(70, "when") {
+			continue
+		}
+		arrives, ok := d.admit(d.labels[up], most, from.Name, m.Name, shape, false)
+		if !ok {
+			continue
+		}
+		title, pair := s.tasks[up].Title, [2]string{from.Name, m.Name}
+		tk.When = pickOne(d, []*task.Condition{
+			task.In(title, "/kind", "red", "sky"), task.Not(task.Equals(title, "/kind", "sky")), task.AtLeast(title, "/score", 400),
+			task.Equals(title, "/kind", "red"), task.Any(task.AtMost(title, "/score", 400), task.Equals(title, "/kind", "tan")),
+		}, "condition")
+		tk.When.Leaves(func(l *task.Condition) { d.needed[pair] = append(d.needed[pair], task.Path(l.Path)) })
+		d.deciding[up], d.compared[pair] = true, true
+		return arrives.Join(d.branches[up])
+	}
+	return label.Public
 }
 
 // need draws what a task needs of something.
@@ -355,7 +393,7 @@ func (d *drawing) rules() {
 		p.Default = pickOne(d, []handoff.Mode{handoff.Full, handoff.Minimal}, "default")
 	}
 	for _, pair := range sortedPairs(d.between) {
-		if d.exact[pair] || d.chance(50, "rule") {
+		if d.exact[pair] || d.compared[pair] || d.chance(50, "rule") {
 			d.rule(pair)
 		}
 	}
@@ -416,7 +454,7 @@ func (d *drawing) rule(pair [2]string) {
 	switch k := rapid.IntRange(0, 9).Draw(d.t, "mode"); {
 	case k < 4 && structured:
 		r.Mode, r.Allow = handoff.Scoped, some(d, f.allows(), 5, "allow")
-		if d.chance(80, "needed") {
+		if d.compared[pair] || d.chance(80, "needed") {
 			r.Allow = append(r.Allow, d.needed[pair]...)
 		}
 	case k == 4 && !d.exact[pair] && len(d.needed[pair]) == 0:
@@ -434,7 +472,7 @@ func (d *drawing) rule(pair [2]string) {
 	if d.chance(15, "reveal") {
 		r.Reveal = map[redact.Kind][]task.Path{redact.Email: {pickOne(d, f.allows(), "reveal")}}
 	}
-	if r.Mode != handoff.Minimal && d.chance(25, "translate") {
+	if r.Mode != handoff.Minimal && !d.compared[pair] && d.chance(25, "translate") {
 		r.Translate = d.translation(f, structured, pair)
 	}
 	d.s.policy.Rules = append(d.s.policy.Rules, r)

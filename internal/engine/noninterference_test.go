@@ -28,7 +28,7 @@ import (
 // reach a reader in a run is in the table. Variants differ in words, members,
 // findings, shapes and sizes within a class.
 //
-// Two variants are not compared where a task ends with another status, or the
+// Two variants are not compared where a task fails in one only, or the
 // coordinator is called more or less often. This is legitimate: an agent that may read the
 // changed place can fail because of it, and a task whose required context lacks in one
 // variant what it needs is withheld by the gate and fails. Every reader knows the status of
@@ -51,7 +51,8 @@ type tally struct {
 	met                     int // canaries found in prompts and in what the user reads
 	told                    int // runs of which the user is told the same
 	kept                    int // of them, with a trace and a journal
-	uneven                  int // runs in which a task ended otherwise
+	uneven                  int // runs in which a task failed, or did not
+	branched                int // runs in which other tasks were needed
 }
 
 func (t *tally) add(o tally) {
@@ -59,6 +60,7 @@ func (t *tally) add(o tally) {
 	t.compared, t.unmoved, t.moved, t.met = t.compared+o.compared, t.unmoved+o.unmoved, t.moved+o.moved, t.met+o.met
 	t.calls, t.lowered = t.calls+o.calls, t.lowered+o.lowered
 	t.told, t.kept, t.uneven = t.told+o.told, t.kept+o.kept, t.uneven+o.uneven
+	t.branched += o.branched
 }
 
 // See GATE.md. The settings are the same in every run of the test.
@@ -99,6 +101,7 @@ func (sum tally) requireShares(t *testing.T) {
 	require.Greater(t, sum.lowered, 0)
 	require.Greater(t, sum.moved, sum.runs/4)
 	require.Greater(t, sum.met, sum.runs*10)
+	require.Greater(t, sum.branched, sum.runs/100)
 	require.Greater(t, sum.told, sum.runs/20)
 	require.Greater(t, sum.kept, sum.told/40)
 	require.Less(t, sum.uneven, sum.runs/5)
@@ -128,7 +131,7 @@ func FuzzNonInterference(f *testing.F) {
 }
 
 // keeps is one in how many settings a trace and a journal are kept of.
-const keeps = 8
+const keeps = 4
 
 // variations is how many sources of a setting are changed, one at a time.
 const variations = 3
@@ -208,6 +211,12 @@ func (s *setting) places() (out []spot) {
 	}
 	for n := range s.toolSources() {
 		add(fmt.Sprintf("tool/%d", n), plain)
+	}
+	for i := range s.tasks { // what decides is changed more often
+		s.tasks[i].When.Leaves(func(c *task.Condition) {
+			up := slices.IndexFunc(s.tasks, func(t task.Spec) bool { return t.Title == c.Task })
+			out = append(out, slices.Repeat([]spot{{source: fmt.Sprintf("task/%d", up)}}, 8)...)
+		})
 	}
 	return out
 }
@@ -308,6 +317,9 @@ func (v *view) compare(at spot, changed *story) string {
 		v.sum.uneven++
 		return ""
 	}
+	if v.story.branches() != changed.branches() {
+		v.sum.branched++
+	}
 	g := v.table.Graph()
 	never := map[string]bool{}
 	for r := range g.Readers {
@@ -372,13 +384,26 @@ func (v *view) compare(at spot, changed *story) string {
 func (s *story) endings() string {
 	var b strings.Builder
 	for i := range s.result.Tasks {
-		fmt.Fprint(&b, s.result.Tasks[i].Status)
+		status := s.result.Tasks[i].Status
+		if status == task.NotNeeded { // by a condition, which the table knows
+			status = task.Completed
+		}
+		fmt.Fprint(&b, status)
 		if err := s.result.Tasks[i].Error; err != nil && err.Root != "" {
 			fmt.Fprint(&b, " because of ", err.Root)
 		}
 		fmt.Fprintln(&b)
 	}
 	fmt.Fprintln(&b, len(s.result.Steps))
+	return b.String()
+}
+
+// branches is which tasks of a run were needed.
+func (s *story) branches() string {
+	var b strings.Builder
+	for i := range s.result.Tasks {
+		fmt.Fprintln(&b, s.result.Tasks[i].Status == task.NotNeeded)
+	}
 	return b.String()
 }
 

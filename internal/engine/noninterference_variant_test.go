@@ -462,9 +462,9 @@ func newKeeper(ctx context.Context, o *engine.RunOptions) (*keeper, error) {
 	return k, nil
 }
 
-// unequal is what differs between two runs that come to the same: times, and what
+// unequal is what differs between two runs that come to the same: times, names of folders, and what
 // is computed from them, also over the keys of prompts, which have keys of their own.
-var unequal = regexp.MustCompile(`"[0-9]{4}-[0-9-]+T[^"]+"|(,"beside":)?"[0-9a-f]{64}(:[0-9]+)?"|,"(durationMs|startMs|endMs)":[0-9]+|"seq":[0-9]+,`)
+var unequal = regexp.MustCompile(`"[0-9]{4}-[0-9-]+T[^"]+"|(,"beside":)?"[0-9a-f]{64}(:[0-9]+)?"|,"(durationMs|startMs|endMs)":[0-9]+|"seq":[0-9]+,|"folder":"runteam-[0-9]+",`)
 
 // text is everything that was kept, without what is unequal in any two runs, and
 // without the words of results, which a journal holds as they came.

@@ -14,8 +14,8 @@ import (
 
 // addBranches adds what decides which tasks run: a source for each value that conditions compare,
 // which the tasks whose conditions compare it, everything that follows from them, the user and
-// the coordinator learn. The parts of the result that it is taken from reach them too.
-func (b *flowBuilder) addBranches() {
+// the answer of the coordinator learn. The parts of the result that it is taken from reach them too.
+func (b *flowBuilder) addBranches(answer int) {
 	p := b.plan
 	if p.Branches == nil {
 		return
@@ -37,7 +37,7 @@ func (b *flowBuilder) addBranches() {
 		}
 	}
 	for _, name := range order {
-		b.addBranch(name, all[name])
+		b.addBranch(name, all[name], answer)
 	}
 }
 
@@ -49,23 +49,33 @@ type branchFlow struct {
 	label label.Classification
 }
 
-// addBranch adds one source, and who learns it.
-func (b *flowBuilder) addBranch(name string, f *branchFlow) {
+// addBranch adds one source, and who learns it from which tasks run: answer is the turn in which
+// the coordinator answers, or -1.
+func (b *flowBuilder) addBranch(name string, f *branchFlow, answer int) {
 	p, g, source := b.plan, &b.graph, len(b.graph.Sources)
 	g.Sources = append(g.Sources, flow.Source{Kind: handoff.Condition, Name: name, From: p.Graph.Task(f.up).Assignee, Task: f.up, Label: f.label})
-	g.Sights = append(g.Sights, flow.Sight{Source: source, Reader: b.user, Delivers: pick.Everything(), Rule: gate.RuleWhen})
 	parts, _ := pick.Everything().Only(f.paths...)
+	g.Sights = append(g.Sights,
+		flow.Sight{Source: source, Reader: b.user, Delivers: pick.Everything(), Rule: gate.RuleWhen},
+		flow.Sight{Source: b.results + f.up, Reader: b.user, Delivers: parts, Rule: gate.RuleWhen})
+	learns := func(at int) {
+		g.Edges = append(g.Edges, flow.Edge{Source: b.results + f.up, Task: at, Delivers: parts, Rule: gate.RuleWhen, Structured: true})
+	}
+	if answer >= 0 {
+		b.wholeEdge(source, answer, gate.RuleWhen)
+		learns(answer)
+	}
 	own := make([]bool, p.Graph.Len())
 	for _, i := range f.tasks {
 		own[i] = true
 	}
-	for i, learns := range p.followers(f.tasks...) {
-		if !learns && !own[i] {
+	for i, follows := range p.followers(f.tasks...) {
+		if !follows && !own[i] {
 			continue
 		}
 		b.wholeEdge(source, i, gate.RuleWhen)
 		if !own[i] { // the others have an edge for what they compare
-			g.Edges = append(g.Edges, flow.Edge{Source: b.results + f.up, Task: i, Delivers: parts, Rule: gate.RuleWhen, Structured: true})
+			learns(i)
 		}
 	}
 }

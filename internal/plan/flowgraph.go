@@ -50,11 +50,10 @@ func (b *flowBuilder) build() *flow.Graph {
 	b.readers()
 	b.sources()
 	b.tasks()
-	b.addBranches()
 	b.addMemory()
 	b.addUnknown()
 	b.addDescriptions()
-	b.addAnswer()
+	b.addBranches(b.addAnswer())
 	toolFlow{b}.addTools()
 	for i := range b.plan.Graph.Len() { // what the user sees of the results
 		b.addSight(b.results+i, b.plan.Graph.Task(i).Assignee, b.plan.least[i], b.plan.Labels[i])
@@ -382,62 +381,6 @@ func (b *flowBuilder) addUnknown() {
 			}
 		}
 	}
-}
-
-// addTurn adds a turn of the coordinator, which reads the goal.
-func (b *flowBuilder) addTurn(title string) int {
-	g := &b.graph
-	g.Tasks = append(g.Tasks, flow.Task{Title: title, Agent: b.coordinator, Endpoints: b.endpointReaders(b.coordinatorCaps())})
-	at := len(g.Tasks) - 1
-	b.wholeEdge(b.goal, at, gate.RuleGoal)
-	return at
-}
-
-// addDescriptions adds the descriptions that are context: those of a plan, which the
-// Coordinator made from the goal, also if that was in another run, and a goal
-// that became a task.
-func (b *flowBuilder) addDescriptions() {
-	g, plan := &b.graph, -1
-	for i := range b.plan.Graph.Len() {
-		t := b.plan.Graph.Task(i)
-		switch {
-		case t.Source.Record == nil:
-		case t.Source.Record.From == handoff.User && b.goal >= 0:
-			b.wholeEdge(b.goal, i, gate.RulePlan)
-		case t.Source.Record.From == handoff.Coordinator:
-			if plan < 0 {
-				made := -1
-				if b.coordinator >= 0 {
-					made = b.addTurn("the plan")
-				}
-				plan = len(g.Sources)
-				g.Sources = append(g.Sources, flow.Source{Kind: handoff.Plan, Name: "the plan", From: handoff.Coordinator, Task: made, Label: label.Public})
-			}
-			g.Sources[plan].Label = g.Sources[plan].Label.Join(t.Classification)
-			b.wholeEdge(plan, i, gate.RulePlan)
-		}
-	}
-}
-
-// addAnswer adds the answer of the coordinator, which it makes from the goal and all results.
-func (b *flowBuilder) addAnswer() {
-	if b.coordinator < 0 {
-		return
-	}
-	g, p, caps := &b.graph, b.plan, b.coordinatorCaps()
-	at := b.addTurn("the answer")
-	highest := label.Public
-	for i := range p.Graph.Len() {
-		grant := gate.Grant{Terms: b.team.Terms(p.Graph.Task(i).Assignee, handoff.Coordinator)}
-		a := deliveryOf(grant.Terms, p.least[i], p.Labels[i], true, caps)
-		b.edge(b.results+i, at, &grant, nil, a, false)
-		if a.counts() {
-			highest = highest.Join(a.Classification)
-		}
-	}
-	source := len(g.Sources)
-	g.Sources = append(g.Sources, flow.Source{Kind: handoff.Digest, Name: "the answer", From: handoff.Coordinator, Task: at, Label: highest})
-	g.Sights = append(g.Sights, flow.Sight{Source: source, Reader: b.user, Delivers: pick.Everything(), Rule: gate.RuleResult})
 }
 
 // addSight adds what the user sees of a source whose label lies between two bounds.

@@ -39,13 +39,14 @@ func (x *Document) status() string {
 	if i < 0 {
 		return ""
 	}
-	text := "; the task is " + format.Status(x.Trace.Tasks[i].Status)
+	var text strings.Builder
+	text.WriteString("; the task is " + format.Status(x.Trace.Tasks[i].Status))
 	for k := range x.Trace.Events {
 		if e := &x.Trace.Events[k]; e.Type == event.TaskNotNeeded && e.Task == x.Trace.Tasks[i].ID {
-			text += ": " + terminal.CleanLine(format.WhyNotNeeded(e.Message))
+			text.WriteString(": " + terminal.CleanLine(format.WhyNotNeeded(e.Message)))
 		}
 	}
-	return text
+	return text.String()
 }
 
 // headline names the run and counts what was read.
