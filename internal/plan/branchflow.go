@@ -72,3 +72,17 @@ func (b *flowBuilder) branchName(up int, paths []task.Path) string {
 	slices.Sort(names)
 	return strings.Join(names, ", ") + " of " + b.plan.Graph.Task(up).Title
 }
+
+// followers returns which tasks follow from a task.
+func (p *Plan) followers(i int) []bool {
+	seen := make([]bool, p.Graph.Len())
+	for queue := []int32{int32(i)}; len(queue) > 0; queue = queue[1:] {
+		for _, next := range p.Graph.Downstream(int(queue[0])) {
+			if !seen[next] {
+				seen[next] = true
+				queue = append(queue, next)
+			}
+		}
+	}
+	return seen
+}

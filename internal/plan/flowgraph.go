@@ -371,20 +371,6 @@ func (b *flowBuilder) addUnknown() {
 	}
 }
 
-// followers returns which tasks follow from a task.
-func (p *Plan) followers(i int) []bool {
-	seen := make([]bool, p.Graph.Len())
-	for queue := []int32{int32(i)}; len(queue) > 0; queue = queue[1:] {
-		for _, next := range p.Graph.Downstream(int(queue[0])) {
-			if !seen[next] {
-				seen[next] = true
-				queue = append(queue, next)
-			}
-		}
-	}
-	return seen
-}
-
 // addTurn adds a turn of the coordinator, which reads the goal.
 func (b *flowBuilder) addTurn(title string) int {
 	g := &b.graph
