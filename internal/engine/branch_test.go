@@ -110,6 +110,18 @@ func expected(specs []task.Spec, c *chooser) map[string]task.Status {
 	return ended
 }
 
+// outcomes returns how the tasks of a run ended. Which of several dependencies was the first that
+// was not needed depends on the order in which tasks end.
+func outcomes(res *engine.Result) map[string]string {
+	all := answers(res)
+	for i := range res.Tasks {
+		if t := &res.Tasks[i]; t.Status == task.NotNeeded {
+			all[t.Title] = string(t.Status)
+		}
+	}
+	return all
+}
+
 // TestBranchesOfAnyGraph runs graphs with conditions, resumes them after each commit, replays them
 // and reuses their answers: the same tasks run, and none is asked again.
 func TestBranchesOfAnyGraph(t *testing.T) {
@@ -138,7 +150,7 @@ func TestBranchesOfAnyGraph(t *testing.T) {
 			again := with()
 			res, err := start(context.Background(), teamOf(t, again), specs, &engine.RunOptions{RunID: "r", Journal: after(past)})
 			require.NoError(t, err)
-			require.Equal(t, answers(want), answers(res), "after %d commits", n)
+			require.Equal(t, outcomes(want), outcomes(res), "after %d commits", n)
 			require.Equal(t, want.Outcomes(), res.Outcomes())
 			for title := range again.count() {
 				require.False(t, completed[title], "%q was asked again", title)
@@ -149,7 +161,7 @@ func TestBranchesOfAnyGraph(t *testing.T) {
 		same(t, document(t, want), document(t, got))
 		reused, err := teamOf(t, nobody(t)).RunTasks(context.Background(), specs, &engine.RunOptions{RunID: "second", Journal: &memory{others: whole.exchanges()}, Reuse: true})
 		require.NoError(t, err)
-		require.Equal(t, answers(want), answers(reused))
+		require.Equal(t, outcomes(want), outcomes(reused))
 	})
 }
 
