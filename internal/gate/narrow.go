@@ -39,11 +39,10 @@ func (c *Compartment) narrow(g *Grant, s pick.Selection, p envelope.Payload, d *
 	picked := s.Apply(value)
 	named := names{g, s}
 	n.Dropped, n.Kept, n.Unmatched = named.shown(picked.Dropped), named.shown(picked.Kept), picked.Unmatched
-	switch {
-	case picked.Any:
-	case g.Source.Kind == handoff.Condition: // which reads that there is no such value
-		n.Narrowed, picked.Value = true, map[string]any{}
-	default:
+	if g.Source.Kind == handoff.Condition && !picked.Any { // it reads that there is no such value
+		picked.Any, picked.Value = true, map[string]any{}
+	}
+	if !picked.Any {
 		return withhold("none of the granted parts is in it: " + s.String())
 	}
 	v, err := jsonvalue.Encode(picked.Value)

@@ -39,14 +39,12 @@ func (x *Document) status() string {
 	if i < 0 {
 		return ""
 	}
-	var text strings.Builder
-	text.WriteString("; the task is " + format.Status(x.Trace.Tasks[i].Status))
-	for k := range x.Trace.Events {
-		if e := &x.Trace.Events[k]; e.Type == event.TaskNotNeeded && e.Task == x.Trace.Tasks[i].ID {
-			text.WriteString(": " + terminal.CleanLine(format.WhyNotNeeded(e.Message)))
-		}
+	text := "; the task is " + format.Status(x.Trace.Tasks[i].Status)
+	why := slices.IndexFunc(x.Trace.Events, func(e event.Event) bool { return e.Type == event.TaskNotNeeded && e.Task == x.Trace.Tasks[i].ID })
+	if why >= 0 {
+		text += ": " + terminal.CleanLine(format.WhyNotNeeded(x.Trace.Events[why].Message))
 	}
-	return text.String()
+	return text
 }
 
 // headline names the run and counts what was read.
