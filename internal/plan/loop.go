@@ -68,7 +68,7 @@ func (w *writtenOut) placeAll(problems []task.Problem) task.Problems {
 		}
 		given, start := p.Pointer, naming.Pointer("tasks", i)
 		p.Pointer, p.Message = pointerAt(&w.places[i], strings.TrimPrefix(given, start)), asWritten.Replace(p.Message)
-		if list := start + listPath; given != list && lists[list] && strings.HasSuffix(p.Pointer, listPath) || reported[[2]string{p.Pointer, p.Message}] {
+		if list := start + listPath; given != list && (lists[list] || p.Err == nil) && strings.HasSuffix(p.Pointer, listPath) || reported[[2]string{p.Pointer, p.Message}] {
 			continue
 		}
 		reported[[2]string{p.Pointer, p.Message}] = true

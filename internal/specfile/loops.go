@@ -95,6 +95,19 @@ func loopTasks(s *task.Spec) []task.Spec {
 	return s.Repeat.Tasks
 }
 
+// AllTasks returns the tasks of a file and those of its loops, each once.
+func (f *File) AllTasks() iter.Seq[*task.Spec] { return allTasks(f.Tasks) }
+
+// WrittenOut returns the tasks that a run of the file has: of loops each round, and each item of
+// lists.
+func (f *File) WrittenOut() []task.Spec {
+	all, _, err := task.Unroll(f.Tasks)
+	if err != nil {
+		return f.Tasks // the plan reports it
+	}
+	return all
+}
+
 // allTasks returns tasks and those of their loops.
 func allTasks(tasks []task.Spec) iter.Seq[*task.Spec] {
 	return func(yield func(*task.Spec) bool) {
