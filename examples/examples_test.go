@@ -144,6 +144,8 @@ func TestExamples(t *testing.T) {
 		{"process-agent", func(t *testing.T) (string, string, int) { return offline(t, "process-agent") }, 0},
 		{"template", func(t *testing.T) (string, string, int) { return offline(t, "template") }, 0},
 		{"human-approval", func(t *testing.T) (string, string, int) { return offline(t, "human-approval") }, 0},
+		{"patterns/evaluator-optimizer", func(t *testing.T) (string, string, int) { return offline(t, "patterns/evaluator-optimizer") }, 0},
+		{"patterns/map-reduce", func(t *testing.T) (string, string, int) { return offline(t, "patterns/map-reduce") }, 0},
 		{"library", func(t *testing.T) (string, string, int) { return run(t, "library") }, 0},
 		{"durable", func(t *testing.T) (string, string, int) { return run(t, "durable") }, 0},
 		{"tools", func(t *testing.T) (string, string, int) { return run(t, "tools") }, 0},
@@ -161,7 +163,7 @@ func TestExamples(t *testing.T) {
 			require.Equal(t, tt.status, status, stderr)
 			golden := filepath.Join("testdata", tt.name+".golden")
 			if *update {
-				require.NoError(t, os.MkdirAll("testdata", 0o755))
+				require.NoError(t, os.MkdirAll(filepath.Dir(golden), 0o755))
 				require.NoError(t, os.WriteFile(golden, []byte(stdout), 0o644))
 			}
 			want, err := os.ReadFile(golden)

@@ -75,6 +75,8 @@ func (u *unroller) checkList(f *ForEach, in *scope, i int) bool {
 	switch {
 	case f.Task == "":
 		bad("/task", "the list has no task", "name the task whose result has the list")
+	case !in.knows(f.Task):
+		u.unknown(in, i, "/forEach/task", "", f.Task)
 	case f.Path == "" || f.Path[0] != '/':
 		bad("/path", "the list has no path", "write where it is in the result, such as /searches")
 	case f.MaxItems < 1 || f.MaxItems > maxItems:
@@ -87,9 +89,36 @@ func (u *unroller) checkList(f *ForEach, in *scope, i int) bool {
 	return len(u.found.list) == before
 }
 
+// knows reports whether a name means a task of a scope or around it.
+func (in *scope) knows(name string) bool {
+	for s := in; s != nil; s = s.outer {
+		if _, ok := s.names[naming.Normalize(name)]; ok {
+			return true
+		}
+		if s.outer == nil {
+			return slices.ContainsFunc(s.specs, func(t Spec) bool { return string(NewID(t.Title)) == name })
+		}
+	}
+	return false
+}
+
+// titles returns the titles of the tasks of a scope and around it.
+func (in *scope) titles() (all []string) {
+	for s := in; s != nil; s = s.outer {
+		for i := range s.specs {
+			all = append(all, s.specs[i].Title)
+		}
+	}
+	return all
+}
+
 // each returns the references to all instances of a task.
 func (u *unroller) each(ref *Ref, in *scope, i, k int) (all []Ref) {
 	at := "/dependsOn/" + strconv.Itoa(k) + "/each"
+	if ref.Task != "" || len(ref.OneOf) > 0 || ref.Round != "" {
+		u.bad(in, i, at, "each is beside task, oneOf or round", "write one of them")
+		return nil
+	}
 	for s := in; s != nil; s = s.outer {
 		n := slices.IndexFunc(s.specs, func(t Spec) bool { return isNamed(&t, ref.Each) })
 		if n < 0 {
@@ -106,6 +135,6 @@ func (u *unroller) each(ref *Ref, in *scope, i, k int) (all []Ref) {
 		}
 		return all
 	}
-	u.bad(in, i, at, "no task "+naming.Quote(ref.Each), "name a task that has forEach")
+	u.unknown(in, i, at, "", ref.Each)
 	return nil
 }

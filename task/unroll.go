@@ -23,12 +23,17 @@ const (
 // them is written. Specs with neither are returned as they are, with nil. The error is [Problems],
 // with pointers into the specs as given.
 func Unroll(specs []Spec) (tasks []Spec, places []Place, err error) {
-	if !slices.ContainsFunc(specs, func(s Spec) bool { return s.Repeat != nil || s.ForEach != nil }) {
+	if !slices.ContainsFunc(specs, isUnrolled) {
 		return specs, nil, nil
 	}
 	u := unroller{found: &findings{}}
 	u.list(specs, &scope{pointer: "/tasks"})
 	return u.out, u.places, u.found.err()
+}
+
+// isUnrolled reports whether a spec is a loop, runs for each item of a list, or names rounds or items.
+func isUnrolled(s Spec) bool {
+	return s.Repeat != nil || s.ForEach != nil || slices.ContainsFunc(s.DependsOn, func(ref Ref) bool { return ref.Each != "" || ref.Round != "" })
 }
 
 // A Place is where a task is written that [Unroll] returns.
@@ -99,7 +104,14 @@ func (u *unroller) add(s Spec, at Place) { u.out, u.places = append(u.out, s), a
 
 // bad reports a problem of spec i.
 func (u *unroller) bad(in *scope, i int, path, message, hint string) {
-	u.found.add(in.key, Problem{Pointer: in.at(i) + path, Subject: subject(i, ""), Message: message, Hint: hint, Err: ErrInvalid})
+	u.found.add(in.key, Problem{Pointer: in.at(i) + path, Subject: subject(i, in.specs[i].Title), Message: message, Hint: hint, Err: ErrInvalid})
+}
+
+// unknown reports a name of no task in spec i.
+func (u *unroller) unknown(in *scope, i int, path, where, name string) {
+	u.found.add(in.key, Problem{
+		Pointer: in.at(i) + path, Subject: subject(i, in.specs[i].Title), Message: where + "no task " + naming.Quote(name), Hint: naming.Suggest(name, in.titles()), Err: ErrUnknown,
+	})
 }
 
 // at returns the pointer to spec i of a scope.
@@ -131,6 +143,10 @@ func (u *unroller) task(specs []Spec, i int, in *scope) (Spec, Place) {
 func (u *unroller) reference(ref *Ref, in *scope, i, k int) bool {
 	at := "/dependsOn/" + strconv.Itoa(k)
 	if ref.Round == "" {
+		if in.loop != "" && len(ref.OneOf) == 0 && !in.knows(ref.Task) {
+			u.unknown(in, i, at, "dependsOn["+strconv.Itoa(k)+"]: ", ref.Task)
+			return false
+		}
 		ref.Task = in.find(ref.Task)
 		ref.OneOf = slices.Clone(ref.OneOf)
 		for n := range ref.OneOf {

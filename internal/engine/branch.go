@@ -36,8 +36,8 @@ func (r *brancher) whyNotNeeded(i int) string {
 // whyLoopNotNeeded is the reason of a loop that runs no round.
 const whyLoopNotNeeded = "Not needed: its condition does not hold."
 
-// whyLoopEnded is the reason of a task in a round that does not run, or without an item.
-const whyLoopEnded = "Not needed: there is no such round or item."
+// WhyLeftOut is the reason of a task in a round that does not run, or without an item.
+const WhyLeftOut = "Not needed: there is no such round or item."
 
 // headingOf returns the heading of a dependency in prompts.
 func headingOf(d *task.Ref, from *task.Task) string {
@@ -180,7 +180,7 @@ func (r *brancher) whyNot(ctx context.Context, i int, now time.Time) (why string
 	t := r.plan.Graph.Task(i)
 	if t.Instance != nil && t.Instance.List != nil {
 		if has, err := r.hasItem(ctx, i, now); err != nil || !has {
-			return whyLoopEnded, err
+			return WhyLeftOut, err
 		}
 	}
 	if t.Instance != nil && t.Instance.Guard != nil {
@@ -188,7 +188,7 @@ func (r *brancher) whyNot(ctx context.Context, i int, now time.Time) (why string
 		case err != nil:
 			return "", err
 		case !holds:
-			return whyLoopEnded, nil
+			return WhyLeftOut, nil
 		}
 	}
 	if t.When == nil {

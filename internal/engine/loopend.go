@@ -68,7 +68,7 @@ func (r *brancher) isLeftOut(i int) bool {
 		return false
 	}
 	root, ok := r.queue.Root(i)
-	return ok && r.queue.Status(i) == task.NotNeeded && r.queue.Reason(root) == whyLoopEnded
+	return ok && r.queue.Status(i) == task.NotNeeded && r.queue.Reason(root) == WhyLeftOut
 }
 
 // leaveOut takes the rounds that did not run out of a result.

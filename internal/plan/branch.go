@@ -33,13 +33,18 @@ func MayBeLeftOut(t *task.Task) bool {
 
 // ConditionText returns the condition of a task as people read it, with titles; empty without one.
 func ConditionText(p *Plan, i int) string {
-	when := p.Graph.Task(i).When.Clone()
+	return p.conditionText(p.Graph.Task(i).When, func(t *task.Task) string { return t.Title })
+}
+
+// conditionText returns a condition as people read it.
+func (p *Plan) conditionText(when *task.Condition, title func(t *task.Task) string) string {
 	if when == nil {
 		return ""
 	}
+	when = when.Clone()
 	when.Leaves(func(c *task.Condition) {
 		up, _ := p.Graph.Index(task.ID(c.Task))
-		c.Task = p.Graph.Task(up).Title
+		c.Task = title(p.Graph.Task(up))
 	})
 	return when.String()
 }

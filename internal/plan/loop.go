@@ -53,17 +53,27 @@ func (w *writtenOut) place(err error) error {
 // each, and is reported once.
 func (w *writtenOut) placeAll(problems []task.Problem) task.Problems {
 	var placed task.Problems
-	first := map[string]int{} // by pointer, the task whose problems are reported
+	first := map[string]int{}                          // by pointer, the task whose problems are reported
+	reported := map[[2]string]bool{}                   // pointers and messages
+	lists := map[string]bool{}                         // pointers of lists that are reported as such
+	asWritten := strings.NewReplacer(w.instances()...) // messages name tasks as they are written
+	for _, p := range problems {
+		lists[p.Pointer] = strings.HasSuffix(p.Pointer, listPath)
+	}
 	for _, p := range problems {
 		i := naming.TaskIndex(p.Pointer)
 		if i < 0 || i >= len(w.tasks) {
 			placed = append(placed, p)
 			continue
 		}
-		rest := strings.TrimPrefix(p.Pointer, naming.Pointer("tasks", i))
-		p.Pointer = pointerAt(&w.places[i], rest)
+		given, start := p.Pointer, naming.Pointer("tasks", i)
+		p.Pointer, p.Message = pointerAt(&w.places[i], strings.TrimPrefix(given, start)), asWritten.Replace(p.Message)
+		if list := start + listPath; given != list && (lists[list] || p.Err == nil) && strings.HasSuffix(p.Pointer, listPath) || reported[[2]string{p.Pointer, p.Message}] {
+			continue
+		}
+		reported[[2]string{p.Pointer, p.Message}] = true
 		if s := &w.tasks[i]; s.Instance != nil {
-			if known, reported := first[p.Pointer]; reported && known != i {
+			if known, is := first[p.Pointer]; is && known != i {
 				continue
 			}
 			first[p.Pointer] = i
@@ -75,6 +85,19 @@ func (w *writtenOut) placeAll(problems []task.Problem) task.Problems {
 	return placed
 }
 
+// listPath is the end of the pointer to the path of a list.
+const listPath = "/forEach/path"
+
+// instances returns the titles of instances and those that are written, both in quotes.
+func (w *writtenOut) instances() (pairs []string) {
+	for i := range w.tasks {
+		if s := &w.tasks[i]; s.Instance != nil && s.Title != s.Instance.Title {
+			pairs = append(pairs, fmt.Sprintf("%q", s.Title), fmt.Sprintf("%q", s.Instance.Title))
+		}
+	}
+	return pairs
+}
+
 // pointerAt returns where a part of a task is written.
 func pointerAt(at *task.Place, part string) string {
 	rest, is := strings.CutPrefix(part, "/dependsOn/")
@@ -84,7 +107,7 @@ func pointerAt(at *task.Place, part string) string {
 	case !is || err != nil || n >= len(at.DependsOn):
 		return at.Pointer + part
 	case at.DependsOn[n] < 0:
-		return at.Pointer + "/forEach/path"
+		return at.Pointer + listPath
 	}
 	pointer := at.Pointer + naming.Pointer("dependsOn", at.DependsOn[n])
 	if below != "" {

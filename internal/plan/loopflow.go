@@ -92,6 +92,29 @@ func roundsOf(p *Plan) map[string]int {
 	return rounds
 }
 
+// textOf returns a condition as people read it, with titles as they are written.
+func (p *Plan) textOf(c *task.Condition) string { return p.conditionText(c, writtenTitle) }
+
+// writtenTitle returns the title of a task without its round and its item.
+func writtenTitle(t *task.Task) string {
+	if t.Instance != nil {
+		return t.Instance.Title
+	}
+	return t.Title
+}
+
+// describeInstance says that a task is a loop, or of which list its items are.
+func (p *Plan) describeInstance(t *task.Task, out *PlannedTask) {
+	switch in := t.Instance; {
+	case in == nil:
+	case in.Joins:
+		out.Loop, out.Until, out.LeavesTo, out.Fallback = true, p.textOf(in.Until[len(in.Until)-1]), "", nil
+	case in.List != nil:
+		up, _ := p.Graph.Index(task.ID(in.List.Task))
+		out.ForEach = string(in.List.Path) + " of " + writtenTitle(p.Graph.Task(up))
+	}
+}
+
 // describeLoops leaves one description of each task in a loop: that of its last round, which may
 // read what any round reads.
 func describeLoops(p *Plan) {
@@ -116,7 +139,7 @@ func describeLoops(p *Plan) {
 		of := &p.Tasks[last[in.Pointer]]
 		ids[t.ID], titles[t.ID] = of.ID, in.Title
 		if t.ID == of.ID {
-			t.Title, t.Loop = in.Title, in.Joins
+			t.Title = in.Title
 			if t.Rounds = rounds[in.Pointer]; in.Joins {
 				t.Rounds = in.Rounds
 			}

@@ -111,10 +111,12 @@ type PlannedTask struct {
 	Tools          []string             `json:"tools,omitzero"` // that it may call; nil if its agent has none
 	LeavesTo       string               `json:"leavesTo,omitempty"`
 	Fallback       []string             `json:"fallback,omitempty"`
-	UserSees       bool                 `json:"userSees"`         // whether its result is within the caller's clearance
-	Depth          int                  `json:"depth"`            // longest way from a task without dependencies, from 0
-	Rounds         int                  `json:"rounds,omitempty"` // how often it may run, in a loop; zero for once
-	Loop           bool                 `json:"loop,omitempty"`   // it is a loop, which calls no agent and has the result of its last round
+	UserSees       bool                 `json:"userSees"`          // whether its result is within the caller's clearance
+	Depth          int                  `json:"depth"`             // longest way from a task without dependencies, from 0
+	Rounds         int                  `json:"rounds,omitempty"`  // how often it may run, in a loop; zero for once
+	Loop           bool                 `json:"loop,omitempty"`    // it is a loop, which calls no agent and has the result of its last round
+	Until          string               `json:"until,omitempty"`   // of a loop: the condition that ends it
+	ForEach        string               `json:"forEach,omitempty"` // the list that it runs for, such as /searches of Plan
 	Line           string               `json:"line,omitempty"`
 }
 
@@ -215,10 +217,11 @@ func (p *Plan) describeTask(t *Roster, i int) PlannedTask {
 	tk, caps := p.Graph.Task(i), &t.Capabilities[p.Members[i]]
 	out := PlannedTask{
 		ID: tk.ID, Key: tk.Key, Title: tk.Title, Assignee: tk.Assignee, Assigned: p.WasAssigned(i), Computed: computedBy(&tk.Spec),
-		Classification: tk.Classification, Label: p.Labels[i], When: ConditionText(p, i), Reads: []Reading{},
+		Classification: tk.Classification, Label: p.Labels[i], When: p.textOf(tk.When), Reads: []Reading{},
 		LeavesTo: leavesTo(caps), Fallback: fallback(caps), UserSees: p.userSees(i), Line: tk.Source.Origin.String(),
 	}
-	if len(t.Config.Agents[p.Members[i]].Tools) > 0 {
+	p.describeInstance(tk, &out)
+	if len(t.Config.Agents[p.Members[i]].Tools) > 0 && !out.Loop {
 		out.Tools = []string{}
 		for _, f := range p.Tools(i) {
 			out.Tools = append(out.Tools, f.Name)

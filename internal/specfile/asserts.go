@@ -2,7 +2,6 @@ package specfile
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/runteam/runteam/handoff"
@@ -114,8 +113,11 @@ func (f *File) readers(endpoints []string) (known nameList) {
 		known.add(handoff.Coordinator, handoff.Coordinator)
 	}
 	known.add(handoff.User, handoff.User)
-	if slices.ContainsFunc(f.Tasks, func(s task.Spec) bool { return s.IsComputed() }) {
-		known.add(handoff.Computed, handoff.Computed)
+	for s := range allTasks(f.Tasks) {
+		if s.IsComputed() {
+			known.add(handoff.Computed, handoff.Computed)
+			break
+		}
 	}
 	for _, name := range f.Tools.readers() {
 		known.add(name, name)
@@ -142,8 +144,7 @@ func (f *File) inputs() (known nameList) {
 // titles returns the titles, keys and IDs of the tasks; not known if the tasks are still
 // to be planned, or if one has no title.
 func (f *File) titles() (known nameList) {
-	for i := range f.Tasks {
-		t := &f.Tasks[i]
+	for t := range allTasks(f.Tasks) {
 		if strings.TrimSpace(t.Title) == "" {
 			return nameList{}
 		}

@@ -140,7 +140,7 @@ func (f *File) graph(tasks []task.Spec) task.Problems {
 		cfg.Coordinator = &engine.Coordinator{Agent: idleAgent{}}
 	}
 	nameless := false
-	tasks = slices.Clone(tasks)
+	tasks = copyTasks(tasks)
 	run := f.Run
 	run.Messages, run.Assert = slices.Clone(run.Messages), nil // the policy and the schemas may be missing here
 	for _, a := range f.Agents {
@@ -151,8 +151,7 @@ func (f *File) graph(tasks []task.Spec) task.Problems {
 			continue
 		}
 		nameless = nameless || name == ""
-		for i := range tasks {
-			t := &tasks[i]
+		for t := range allTasks(tasks) {
 			if t.Requires, t.RequiredTags = nil, nil; t.Assignee == name { // the agent may be the only one that meets the requirements
 				t.Assignee = ""
 			}
@@ -197,24 +196,8 @@ func (f *File) checkReferences(found []finding) []finding {
 		return nil
 	}
 	p := f.places
-	tasks := slices.Clone(f.Tasks)
-	untitled := false
-	for i := range tasks {
-		// Labels, tags and forms depend on values that may not have been read.
-		s := &tasks[i]
-		s.Classification, s.RequiredTags, s.OutputSchema, s.Timeout, s.Requires, s.When = label.Public, nil, nil, 0, nil, nil
-		s.DependsOn, s.Uses, s.NeedToKnow = slices.Clone(s.DependsOn), slices.Clone(s.Uses), nil
-		for k := range s.DependsOn {
-			s.DependsOn[k].As, s.DependsOn[k].Need = task.Output, nil
-		}
-		for k := range s.Uses {
-			s.Uses[k].Need, s.Uses[k].Reveal = nil, nil
-		}
-		untitled = untitled || strings.TrimSpace(s.Title) == ""
-		if n := p.tasks[i].get("description"); s.Description == "" && n != nil && n.is == isObject {
-			s.Description = "x" // the file that cannot be read is reported already
-		}
-	}
+	tasks := copyTasks(f.Tasks)
+	untitled := plainTasks(tasks, p.tasks, p.loops)
 	run := f.Run
 	run.Inputs = slices.Clone(run.Inputs)
 	for i := range run.Inputs {
@@ -247,6 +230,30 @@ func (f *File) checkReferences(found []finding) []finding {
 	})
 }
 
+// plainTasks changes tasks so that only their references can be wrong: labels, tags and forms depend
+// on values that may not have been read. It reports whether one has no title.
+func plainTasks(tasks []task.Spec, places []*fields, loops map[*fields]loopPlace) (untitled bool) {
+	for i := range tasks {
+		s := &tasks[i]
+		s.Classification, s.RequiredTags, s.OutputSchema, s.Timeout, s.Requires, s.When = label.Public, nil, nil, 0, nil, nil
+		s.DependsOn, s.Uses, s.NeedToKnow = slices.Clone(s.DependsOn), slices.Clone(s.Uses), nil
+		for k := range s.DependsOn {
+			s.DependsOn[k].As, s.DependsOn[k].Need = task.Output, nil
+		}
+		for k := range s.Uses {
+			s.Uses[k].Need, s.Uses[k].Reveal = nil, nil
+		}
+		untitled = untitled || strings.TrimSpace(s.Title) == ""
+		if n := places[i].get("description"); s.Description == "" && n != nil && n.is == isObject {
+			s.Description = "x" // the file that cannot be read is reported already
+		}
+		if s.Repeat != nil && places[i] != nil {
+			untitled = plainTasks(s.Repeat.Tasks, loops[places[i]].tasks, loops) || untitled
+		}
+	}
+	return untitled
+}
+
 // written reports whether the value that a pointer names could be read. A value that is
 // missing or has the wrong type is reported already.
 func (p *places) written(parts []string) bool {
@@ -254,12 +261,7 @@ func (p *places) written(parts []string) bool {
 	case len(parts) == 0:
 		return false
 	case parts[0] == "tasks" && len(parts) > 2:
-		f := pick(p.tasks, parts)
-		if list := f.own("dependsOn"); list != nil && parts[2] == "dependsOn" && len(parts) == 4 {
-			item, _, _ := walk(list, parts[3:])
-			return item == nil || item.is != isObject || text(item.get("task")) != "" // another one has alternatives, or no name that can be read
-		}
-		return f != nil && f.get(inWorkspace(f, parts[2:])[0]) != nil
+		return p.writtenInTask(p.taskAt(parts))
 	case parts[0] == "agents" && len(parts) > 2:
 		return pick(p.agents, parts).own(parts[2]) != nil
 	case parts[0] == "messages" && len(parts) > 2:
@@ -268,4 +270,16 @@ func (p *places) written(parts []string) bool {
 		return false
 	}
 	return true
+}
+
+// writtenInTask is written for a pointer into a task.
+func (p *places) writtenInTask(f *fields, rest []string) bool {
+	if f == nil || len(rest) == 0 || rest[0] == "repeat" || rest[0] == "forEach" { // conditions and lists depend on schemas
+		return false
+	}
+	if list := f.own("dependsOn"); list != nil && rest[0] == "dependsOn" && len(rest) == 2 {
+		item, _, _ := walk(list, rest[1:])
+		return item == nil || item.is != isObject || text(item.get("task")) != "" // another one has alternatives, or no name that can be read
+	}
+	return f.get(inWorkspace(f, rest)[0]) != nil
 }

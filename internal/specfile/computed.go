@@ -34,7 +34,7 @@ func (r taskReader) checkComputed(f *fields) bool {
 		}
 	}
 	if first == "" {
-		if f.node.get("description") == nil && !misspelled(f.node, "description", f.place) && !slices.ContainsFunc(computedKeys, func(key string) bool { return misspelled(f.node, key, f.place) }) {
+		if f.node.get("description") == nil && !misspelled(f.node, "description", f.place) && !slices.ContainsFunc(append([]string{"repeat"}, computedKeys...), func(key string) bool { return misspelled(f.node, key, f.place) }) {
 			hint := "write description: …"
 			if f.node.get("assignee") == nil {
 				hint += ", or value, template or file for a task without an agent"

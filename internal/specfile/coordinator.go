@@ -102,22 +102,28 @@ func (r checker) checkMemory() {
 	if off == nil || off.text != "false" {
 		return
 	}
-	for i, f := range r.places.tasks {
-		scope := f.get("memoryScope")
-		if text(scope) != string(task.ScopeAll) {
-			continue
-		}
-		if r.subject = nil; scope == f.own("memoryScope") {
-			r.subject = func() string { return taskName(i, r.file.Tasks[i].Title) + ": " }
-		}
-		r.bad(scope, "write sharedMemory: true, or name in dependsOn what the task needs", "memoryScope: all needs the shared memory, and sharedMemory is false")
-	}
+	r.checkScopes(r.places.tasks, r.file.Tasks)
 	grants := r.places.coordinator.own("mayGrant")
 	for _, n := range grants.parts() {
 		if n.text == "memory" {
 			r.subject = nil
 			r.bad(n, "write sharedMemory: true, or remove the word", "coordinator: mayGrant: memory needs the shared memory, and sharedMemory is false")
 		}
+	}
+}
+
+// checkScopes reports tasks that read the shared memory.
+func (r checker) checkScopes(places []*fields, tasks []task.Spec) {
+	for i, f := range places {
+		r.checkScopes(r.places.loops[f].tasks, loopTasks(&tasks[i]))
+		scope := f.get("memoryScope")
+		if text(scope) != string(task.ScopeAll) {
+			continue
+		}
+		if r.subject = nil; scope == f.own("memoryScope") {
+			r.subject = func() string { return taskName(i, tasks[i].Title) + ": " }
+		}
+		r.bad(scope, "write sharedMemory: true, or name in dependsOn what the task needs", "memoryScope: all needs the shared memory, and sharedMemory is false")
 	}
 }
 

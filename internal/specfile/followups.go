@@ -19,13 +19,13 @@ func withoutFollowUps(problems task.Problems, tasks []task.Spec, inputs []engine
 	bad := refused(tasks, inputs)
 	kept := make(task.Problems, 0, len(problems))
 	for _, p := range problems {
-		i, list, word := reference(p, tasks)
+		of, list, word := reference(p, tasks)
 		meant := meantBy(p.Hint)
 		switch {
 		case list == "":
 		case bad[name{list, naming.Normalize(word)}], meant != "" && bad[name{list, naming.Normalize(meant)}]:
 			continue
-		case list == "dependsOn" && meant != "" && (naming.Normalize(meant) == naming.Normalize(tasks[i].Title) || meant == tasks[i].Key):
+		case list == "dependsOn" && meant != "" && (naming.Normalize(meant) == naming.Normalize(of.Title) || meant == of.Key):
 			p.Hint = "write the title, the key or the id of another task"
 		}
 		kept = append(kept, p)
@@ -59,12 +59,12 @@ type name struct{ list, word string }
 // refused returns the invalid titles and keys of tasks and names of inputs.
 func refused(tasks []task.Spec, inputs []engine.Input) map[name]bool {
 	bad := make(map[name]bool)
-	for i := range tasks {
-		if t := &tasks[i]; naming.CheckTitle(t.Title) != nil {
+	for t := range allTasks(tasks) {
+		if naming.CheckTitle(t.Title) != nil {
 			bad[name{"dependsOn", naming.Normalize(t.Title)}] = true
 		}
-		if key := tasks[i].Key; naming.KeyFault(key) != "" {
-			bad[name{"dependsOn", naming.Normalize(key)}] = true
+		if naming.KeyFault(t.Key) != "" {
+			bad[name{"dependsOn", naming.Normalize(t.Key)}] = true
 		}
 	}
 	for _, in := range inputs {
@@ -77,23 +77,22 @@ func refused(tasks []task.Spec, inputs []engine.Input) map[name]bool {
 
 // reference returns the task, the list and the name that a problem of a reference is about;
 // an empty list for another problem.
-func reference(p task.Problem, tasks []task.Spec) (i int, list, word string) {
-	parts := tokens(p.Pointer)
-	if len(parts) != 4 || parts[0] != "tasks" {
-		return 0, "", ""
+func reference(p task.Problem, tasks []task.Spec) (of *task.Spec, list, word string) {
+	of, rest := specAt(tasks, tokens(p.Pointer))
+	if of == nil || len(rest) != 2 {
+		return nil, "", ""
 	}
-	i, err := strconv.Atoi(parts[1])
-	k, err2 := strconv.Atoi(parts[3])
-	if err != nil || err2 != nil || i < 0 || k < 0 || i >= len(tasks) {
-		return 0, "", ""
+	k, err := strconv.Atoi(rest[1])
+	if err != nil || k < 0 {
+		return nil, "", ""
 	}
 	switch {
-	case parts[2] == "dependsOn" && k < len(tasks[i].DependsOn) && errors.Is(p, task.ErrUnknown):
-		return i, parts[2], tasks[i].DependsOn[k].Task
-	case parts[2] == "uses" && k < len(tasks[i].Uses) && !errors.Is(p, task.ErrDuplicate):
-		return i, parts[2], tasks[i].Uses[k].Name
+	case rest[0] == "dependsOn" && k < len(of.DependsOn) && errors.Is(p, task.ErrUnknown):
+		return of, rest[0], of.DependsOn[k].Task
+	case rest[0] == "uses" && k < len(of.Uses) && !errors.Is(p, task.ErrDuplicate):
+		return of, rest[0], of.Uses[k].Name
 	}
-	return 0, "", ""
+	return nil, "", ""
 }
 
 // meantBy returns the word of a hint such as `did you mean "Score"?`, or "".

@@ -66,6 +66,7 @@ func (p *place) schema() object {
 	switch p.name {
 	case "task":
 		s = append(s, resultsOfTasks()...)
+		s = append(s, member{"dependentSchemas", object{{"repeat", object{{"propertyNames", oneOf(p.keysOfLoops())}}}}})
 	case "spec":
 		s = append(s, member{"allOf", contradictions()})
 	case "goal":
@@ -80,7 +81,7 @@ func (p *place) schema() object {
 	case "input":
 		s = append(s, member{"not", anyOf(required("file", "text"), required("dir", "text"), required("dir", "file"))})
 	case "dependency":
-		s = append(s, member{"oneOf", []object{required("task"), required("oneOf")}})
+		s = append(s, member{"oneOf", []object{required("task"), required("oneOf"), required("each")}})
 	case "condition":
 		s = append(s, conditionRules()...)
 	case "workspace":
@@ -89,10 +90,10 @@ func (p *place) schema() object {
 	return s
 }
 
-// resultsOfTasks are the ways in which a task gets its result: an agent with a description, or a
-// value, a template or a file.
+// resultsOfTasks are the ways in which a task gets its result: an agent with a description, a loop,
+// or a value, a template or a file.
 func resultsOfTasks() object {
-	ways, pairs := []object{required("description")}, []object(nil)
+	ways, pairs := []object{required("description"), required("repeat")}, []object(nil)
 	for i, key := range computedKeys {
 		ways = append(ways, required(key))
 		for _, other := range computedKeys[i+1:] {

@@ -114,7 +114,7 @@ func TestSchemaAndLoaderAgreeOnEveryKey(t *testing.T) {
 			require.True(t, w.Status == specfile.Idle || fits < len(values), "anything fits")
 		})
 	}
-	for _, place := range []string{"spec", "team", "orchestrator", "agent", "agentDefaults", "task", "taskDefaults", "input", "dependency", "use", "workspace", "endpoint", "fallback", "message", "goal", "coordinator", "provenance", "requires", "loopDetection", "condition",
+	for _, place := range []string{"spec", "team", "orchestrator", "agent", "agentDefaults", "task", "taskDefaults", "input", "dependency", "use", "workspace", "endpoint", "fallback", "message", "goal", "coordinator", "provenance", "requires", "loopDetection", "condition", "repeat", "forEach",
 		"policy", "rule", "translate", "summarize", "redact", "pattern", "declassify", "endorse", "renew", "tool", "mcp"} {
 		require.False(t, requireSame(t, s, specWith(place, "bogus", "1")), "%s takes unknown keys", place)
 	}
@@ -134,7 +134,7 @@ var inside = map[string]struct {
 	"policy.endorse": {"endorse", "list"}, "policy.renew": {"renew", "list"}, "rule.redact": {"redact", ""}, "rule.translate": {"translate", ""},
 	"translate.summarize": {"summarize", ""}, "redact.patterns": {"pattern", "list"},
 	"agent.loopDetection": {"loopDetection", ""}, "agentDefaults.loopDetection": {"loopDetection", ""},
-	"task.when": {"condition", ""}, "condition.not": {"condition", ""}, "condition.any": {"condition", "list"},
+	"task.repeat": {"repeat", ""}, "repeat.tasks": {"task", "list"}, "repeat.until": {"condition", ""}, "task.forEach": {"forEach", ""}, "task.when": {"condition", ""}, "condition.not": {"condition", ""}, "condition.any": {"condition", "list"},
 	"task.requires": {"requires", ""}, "taskDefaults.requires": {"requires", ""},
 }
 
@@ -150,8 +150,9 @@ var good = map[string][]any{
 	"mapping of lists of paths, by kind":                           {map[string]any{}, map[string]any{"iban": []any{"/a"}, "ip": []any{""}}},
 	"list of `card`, `iban`, `email`, `phone`, `ssn`, `ip`, `mac`": {[]any{"ip", "mac"}}, "list of assertions": {[]any{}, []any{"notes never reaches a"}},
 	"text, number, boolean or null": {nil, "a", 1.5, true}, "list of texts, numbers, booleans and null": {[]any{1, nil}}, "see condition, list of them, or `else`": {"else"},
-	"any value but null": {"text", 5, []any{1}, map[string]any{"file": "x"}},
-	"mapping":            {map[string]any{}}, "list": {[]any{}}, "text, or list of 1 to 32": {"END", " ", []any{"a", "b"}},
+	"any value but null":         {"text", 5, []any{1}, map[string]any{"file": "x"}},
+	"whole number from 1 to 100": {1, 100}, "whole number from 1 to 10000": {1, 10000}, "see condition, or list of them": {map[string]any{"task": "First", "path": "/x", "exists": true}},
+	"mapping": {map[string]any{}}, "list": {[]any{}}, "text, or list of 1 to 32": {"END", " ", []any{"a", "b"}},
 }
 
 // anyValues fit here and there.
@@ -192,7 +193,9 @@ func (f *family) object(place string, depth int) map[string]any {
 			delete(out, pair[2])
 		}
 	}
-	if place == "task" && !f.chance(f.odd) {
+	if place == "task" && out["repeat"] != nil && !f.chance(f.odd) {
+		out = map[string]any{"title": "Loop", "repeat": out["repeat"]}
+	} else if place == "task" && !f.chance(f.odd) {
 		out["description"] = "Do it."
 	}
 	if place == "goal" && len(out) == 0 {

@@ -83,6 +83,9 @@ var samples = map[string]string{
 	"task.provenance": "{from: coordinator}", "provenance.from": "user", "provenance.run": "r", "provenance.envelope": "e",
 	"provenance.createdAt": "\"2026-01-31T09:30:00Z\"", "provenance.expiresAt": "\"2026-01-31T09:30:00.5Z\"",
 	"input.dir": "testdata/folder", "input.exclude": "[b.txt]", "task.workspace": "{input: claim}", "workspace.input": "claim", "workspace.need": "[/a.txt]", "workspace.maxBytes": "1000", "workspace.maxFiles": "100", "workspace.maxOutputs": "5", "workspace.maxOutputBytes": "500", "use.at": "here", "dependency.files": "[src/**]", "task.outputFiles": "[\"*.md\"]",
+	"task.repeat": "{maxRounds: 2, until: {task: A, path: /x, exists: true}, output: A, tasks: [{title: A, description: d}]}", "task.forEach": "{task: First, path: /x, maxItems: 3}",
+	"repeat.maxRounds": "5", "repeat.until": "{task: A, path: /y, exists: true}", "repeat.output": "B", "repeat.tasks": "[{title: B, description: d}]", "repeat.onLimit": "fail",
+	"forEach.task": "Second", "forEach.path": "/y", "forEach.as": "query", "forEach.maxItems": "7", "forEach.onOverflow": "first", "dependency.each": "First", "dependency.round": "previous",
 	"task.when": "{task: First, path: /x, exists: true}", "dependency.oneOf": "[First, Third]",
 	"condition.task": "Second", "condition.path": "/y", "condition.equals": "null", "condition.in": "[1, b]", "condition.gte": "0.5", "condition.lte": "-2", "condition.exists": "false",
 	"condition.any": "[{task: First, path: /z, lte: 1}]", "condition.not": "{task: First, path: /z, gte: 1}",
@@ -132,7 +135,7 @@ func specWith(place, key, value string) string {
 		}
 	}
 	entry := func(in, start string) string {
-		if in == place && (strings.HasPrefix(start, key+":") || place == "dependency" && key == "oneOf") {
+		if in == place && (strings.HasPrefix(start, key+":") || place == "dependency" && (key == "oneOf" || key == "each")) {
 			return key + ": " + value // in the place of the one that is there
 		}
 		return start + extra[in]
@@ -237,6 +240,15 @@ func with(in, place, key, value string, words ...string) string {
 // task3 is the task to which keys are added.
 func task3(place, key, value string) string {
 	words := []string{"title: Third", "description: Third."}
+	if place == "repeat" || place == "task" && key == "repeat" {
+		words = words[:1]
+	}
+	if place == "repeat" {
+		words = append(words, "repeat: {"+with("repeat", place, key, value, "maxRounds: 2", "until: {task: A, path: /x, exists: true}", "output: A", "tasks: [{title: A, description: d}]")+"}")
+	}
+	if place == "forEach" {
+		words = append(words, "forEach: {"+with("forEach", place, key, value, "task: First", "path: /x", "maxItems: 3")+"}")
+	}
 	if place == "requires" {
 		words = append(words, "requires: {"+key+": "+value+"}")
 	}
@@ -308,6 +320,12 @@ func fingerprint(t *testing.T, f *specfile.File) string {
 		require.NoError(t, err)
 		fmt.Fprintf(&b, "%s\n", when)
 		s.When = nil
+		if s.Repeat != nil || s.ForEach != nil {
+			text, err := json.Marshal([]any{s.Repeat, s.ForEach})
+			require.NoError(t, err)
+			fmt.Fprintf(&b, "%s\n", text)
+			s.Repeat, s.ForEach = nil, nil
+		}
 		if s.Requires != nil {
 			fmt.Fprintf(&b, "%+v\n", *s.Requires)
 			s.Requires = nil

@@ -13,6 +13,7 @@ import (
 	"github.com/runteam/runteam/internal/connection"
 	"github.com/runteam/runteam/internal/pricing"
 	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/task"
 )
 
 // A kind is what may be written as the value of a key.
@@ -101,6 +102,7 @@ var kinds = map[string]kind{
 	"backend":        newKind(isText, "`process`, `person`", "one of the words process, person", "write process or person").as(oneOf([]string{"process", "person"})).checked(checkBackend),
 	"boolean":        newKind(isBool, "true or false", "true or false", "write true or false, without quotes"),
 	"never":          newKind(isText, "`never`", "the word never", "write never, or leave the key out").as(oneOf([]string{"never"})).fitting(func(n *node) bool { return n.text == "never" }),
+	"previous":       newKind(isText, "`previous`", "the word previous", "write previous, or leave the key out").as(oneOf([]string{task.Previous})).fitting(func(n *node) bool { return n.text == task.Previous }),
 	"provider":       newKind(isText, "`openai`", "openai", "write openai, or leave the key out").as(oneOf([]string{openAI})).checked(checkProvider),
 	"instant":        newKind(isText, "time", "a time", `write it as "2026-01-31T09:30:00Z"`).as(object{{"type", "string"}, {"pattern", instantForm.String()}}).fitting(isInstant),
 	"classification": words(label.Classifications()...),
@@ -109,6 +111,8 @@ var kinds = map[string]kind{
 
 	"whole":      newKind(isNumber, "whole number", "a whole number", "write a number such as 2, without quotes").integers(-math.MaxInt32, math.MaxInt32),
 	"count":      newKind(isNumber, "whole number from 1", "a whole number of at least 1", "write a number such as 4, without quotes, or leave the key out").integers(1, math.MaxInt32),
+	"rounds":     newKind(isNumber, "whole number from 1 to 100", "a whole number from 1 to 100", "write a number such as 4, without quotes").integers(1, 100),
+	"items":      newKind(isNumber, "whole number from 1 to 10000", "a whole number from 1 to 10000", "write a number such as 20, without quotes").integers(1, 10_000),
 	"byteLimit":  newKind(isNumber, "bytes", fmt.Sprintf("a whole number from 1 to %d", maxLimit), "write a number of bytes, without quotes, or leave the key out").integers(1, maxLimit),
 	"seed":       newKind(isNumber, "whole number", "a whole number", "write a number such as 7, without quotes").integers(-maxSeed, maxSeed),
 	"price":      newKind(isNumber, "US dollars", "a number of US dollars", "write a number such as 0.15, without quotes and currency").numbers(0, pricing.Max),

@@ -33,6 +33,7 @@ type places struct {
 	tools   *Toolbox
 	files   map[*node]*source          // the source that a {file: PATH} names
 	whens   map[*fields]conditionPlace // of the conditions of tasks
+	loops   map[*fields]loopPlace      // of the tasks that are loops
 	asserts []*node                    // of the run's assertions
 }
 
@@ -115,7 +116,7 @@ func (p *places) find(t task.Problem) finding {
 	}
 	if need := p.unmet(t, parts); need != nil {
 		n, src, at = need, need.src, need.at
-		if need == pick(p.tasks, parts).get("needToKnow") {
+		if f, _ := p.taskAt(parts); need == f.get("needToKnow") {
 			out.Hint = strings.ReplaceAll(out.Hint, "leave need out", "leave needToKnow out")
 		}
 	}
@@ -151,11 +152,11 @@ func (p *places) toolsOf(f *fields) (*node, *source, int) {
 // unmet returns the value of need that a problem of a dependency or an input is about.
 func (p *places) unmet(t task.Problem, parts []string) *node {
 	refusal, ok := errors.AsType[*gate.Refusal](t)
-	if !ok || len(parts) != 4 || parts[0] != "tasks" || !strings.Contains(refusal.Hint, "need") {
+	if !ok || !strings.Contains(refusal.Hint, "need") {
 		return nil
 	}
-	if f := pick(p.tasks, parts); f != nil && (parts[2] == "dependsOn" || parts[2] == "uses") {
-		return needed(f, parts[2:])
+	if f, rest := p.taskAt(parts); f != nil && len(rest) == 2 && (rest[0] == "dependsOn" || rest[0] == "uses") {
+		return needed(f, rest)
 	}
 	return nil
 }
@@ -169,11 +170,9 @@ func (p *places) lacksTeam() bool {
 // payloadKey returns the key that sets the form of a dependency: the dependency's own, if
 // it has one, or else that of the task.
 func (p *places) payloadKey(parts []string) string {
-	if len(parts) > 3 && parts[2] == "dependsOn" {
-		if f := pick(p.tasks, parts); f != nil {
-			if n, _, _ := walk(f.own("dependsOn"), parts[3:4]); n.get("as") != nil {
-				return "`as`"
-			}
+	if f, rest := p.taskAt(parts); f != nil && len(rest) > 1 && rest[0] == "dependsOn" {
+		if n, _, _ := walk(f.own("dependsOn"), rest[1:2]); n.get("as") != nil {
+			return "`as`"
 		}
 	}
 	return "dependencyPayload"
@@ -210,11 +209,8 @@ func (p *places) resolve(parts []string) (n *node, src *source, at int) {
 			return p.agentList, p.agentList.src, p.agentList.at
 		}
 	case "tasks":
-		if f := pick(p.tasks, parts); f != nil {
-			if at, is := p.whens[f]; is && len(parts) > 2 && parts[2] == "when" {
-				return at.find(parts[3:])
-			}
-			return inFields(f, parts[2:])
+		if f, rest := p.taskAt(parts); f != nil {
+			return p.inTask(f, rest)
 		}
 		if p.taskList != nil {
 			return p.taskList, p.taskList.src, p.taskList.at
@@ -250,6 +246,18 @@ func (p *places) resolve(parts []string) (n *node, src *source, at int) {
 		return walk(n, parts[1:])
 	}
 	return nil, root.src, root.at
+}
+
+// inTask follows a pointer into a task.
+func (p *places) inTask(f *fields, rest []string) (*node, *source, int) {
+	at, is := p.whens[f]
+	if is && len(rest) > 0 && rest[0] == "when" {
+		return at.find(rest[1:])
+	}
+	if l, is := p.loops[f]; is && l.until.n != nil && len(rest) > 1 && rest[0] == "repeat" && rest[1] == "until" {
+		return l.until.find(rest[2:])
+	}
+	return inFields(f, rest)
 }
 
 // pick returns the element whose index is the second part of a pointer.

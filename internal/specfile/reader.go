@@ -61,7 +61,7 @@ type layer struct {
 
 // newReader opens the files of a spec. Files that cannot be read are reported.
 func newReader(o Options) *reader {
-	p := &places{files: make(map[*node]*source), whens: make(map[*fields]conditionPlace)}
+	p := &places{files: make(map[*node]*source), whens: make(map[*fields]conditionPlace), loops: make(map[*fields]loopPlace)}
 	option := "Path"
 	if o.Path == "" && o.Team != "" {
 		o.Path, o.Team, option = o.Team, "", "Team"

@@ -252,8 +252,8 @@ func (r checker) usedInputs() func(name string) bool {
 		return func(string) bool { return may }
 	}
 	used := make(map[string]bool)
-	for i := range r.file.Tasks {
-		for _, u := range r.file.Tasks[i].Uses {
+	for s := range allTasks(r.file.Tasks) {
+		for _, u := range s.Uses {
 			used[strings.ToLower(u.Name)] = true
 		}
 	}

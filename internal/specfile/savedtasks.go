@@ -39,6 +39,13 @@ func (s *saver) task(t *task.Spec) *node {
 		s.wrong("when: %v", err)
 	}
 	n.set("when", when)
+	if t.Repeat != nil {
+		n.set("repeat", loopNode(s, t.Repeat))
+		return n
+	}
+	if t.ForEach != nil {
+		n.set("forEach", forEachMembers(t.ForEach).node())
+	}
 	n.set("uses", namesNode(t.Uses, "name", useMembers))
 	if t.Tools != nil && s.f.hasTools() {
 		n.set("tools", s.f.Tools.writtenNode(t.Tools))

@@ -283,8 +283,8 @@ func (s *saver) params(goal engine.Goal, tasks []task.Spec) *node {
 		}
 	}
 	add(goal.Source.Params)
-	for i := range tasks {
-		add(tasks[i].Source.Params)
+	for t := range allTasks(tasks) {
+		add(t.Source.Params)
 	}
 	for i := range s.f.Agents {
 		add(s.f.Agents[i].Member.SystemParams)

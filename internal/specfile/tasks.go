@@ -30,18 +30,21 @@ func (r taskReader) readTasks() {
 	if n == nil {
 		return
 	}
-	r.file.Tasks = make([]task.Spec, 0, n.len())
-	r.places.tasks = make([]*fields, 0, n.len())
+	r.file.Tasks, r.places.tasks = r.list(n, defaults)
+}
+
+// list reads a list of tasks, and where they are written. An invalid one is empty, so that indexes
+// match the file.
+func (r taskReader) list(n *node, defaults *fields) ([]task.Spec, []*fields) {
+	tasks, places := make([]task.Spec, n.len()), make([]*fields, n.len())
 	for i, item := range n.parts() {
 		r.mine = func() string { return taskName(i, text(item.get("title"))) + ": " }
 		r.subject = r.mine
-		f := r.fields(item, "task", defaults)
-		r.places.tasks = append(r.places.tasks, f)
-		r.file.Tasks = append(r.file.Tasks, task.Spec{}) // even for an invalid one, so that indexes match the file
-		if f != nil {
-			r.task(f, &r.file.Tasks[i])
+		if places[i] = r.fields(item, "task", defaults); places[i] != nil {
+			r.task(places[i], &tasks[i])
 		}
 	}
+	return tasks, places
 }
 
 // taskMembers are the simple values of a task, in the order in which a plan is written: who
@@ -61,12 +64,17 @@ func taskMembers(s *task.Spec) (who, what, bounds members) {
 
 // task reads one task.
 func (r taskReader) task(f *fields, s *task.Spec) {
+	if f.node.get("repeat") != nil {
+		r.loop(f, s)
+		return
+	}
 	computed := r.checkComputed(f)
 	folder, limits := r.workspace(r.pick(f, "workspace"))
 	*s = task.Spec{
 		Requires:     r.requires(r.pick(f, "requires")),
 		DependsOn:    r.dependencies(f),
 		When:         r.when(f),
+		ForEach:      r.forEach(f.own("forEach")),
 		Uses:         append(folder, r.uses(r.pick(f, "uses"))...),
 		Workspace:    limits,
 		OutputSchema: r.schema(r.pick(f, "outputSchema")),
@@ -88,7 +96,7 @@ func (r taskReader) task(f *fields, s *task.Spec) {
 }
 
 func dependencyMembers(r *task.Ref) members {
-	return members{{"task", &r.Task}, {"oneOf", &r.OneOf}, {"as", &r.As}, {"need", &r.Need}, {"optional", &r.Optional}, {"files", (*filePaths)(&r.Files)}, {"maxContextBytes", &r.MaxContextBytes}}
+	return members{{"task", &r.Task}, {"oneOf", &r.OneOf}, {"each", &r.Each}, {"round", &r.Round}, {"as", &r.As}, {"need", &r.Need}, {"optional", &r.Optional}, {"files", (*filePaths)(&r.Files)}, {"maxContextBytes", &r.MaxContextBytes}}
 }
 
 func useMembers(u *task.Use) members {
@@ -110,7 +118,7 @@ func (r taskReader) dependencies(f *fields) []task.Ref {
 	r.subject = r.mine
 	all := task.Payload(text(f.get("dependencyPayload")))
 	for k, item := range f.own("dependsOn").parts() {
-		if item.is == isObject && !item.writes("task", "dependency") && !item.writes("oneOf", "dependency") {
+		if item.is == isObject && !item.writes("task", "dependency") && !item.writes("oneOf", "dependency") && !item.writes("each", "dependency") {
 			r.bad(item, "write {task: …}", "dependsOn[%d]: task: it is missing", k)
 		}
 	}
@@ -120,6 +128,9 @@ func (r taskReader) dependencies(f *fields) []task.Ref {
 		}
 		ref := task.Ref{As: all}
 		dependencyMembers(&ref).read(d.own)
+		if ref.Round == "" && d.node.get("round") != nil { // reported, and no result of the same round
+			ref.Round = task.Previous
+		}
 		return ref
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"log/slog"
 	"reflect"
 	"slices"
@@ -65,12 +66,11 @@ func (c *Connector) newModel(cfg openai.Config) (*openai.Model, error) {
 
 // unusedReplies warns of the replies of a script for unknown tasks. Without the warning a misspelled
 // title would silently select another reply.
-func unusedReplies(script *scripted.Script, tasks []task.Spec) (found []specfile.Problem) {
-	known := make(map[string]bool, len(tasks))
-	titles := make([]string, len(tasks))
-	for i := range tasks {
-		titles[i] = strings.TrimSpace(tasks[i].Title)
-		known[naming.Normalize(tasks[i].Title)] = true
+func unusedReplies(script *scripted.Script, tasks iter.Seq[*task.Spec]) (found []specfile.Problem) {
+	known, titles := map[string]bool{}, []string{}
+	for t := range tasks {
+		titles = append(titles, strings.TrimSpace(t.Title))
+		known[naming.Normalize(t.Title)] = true
 	}
 	for _, r := range script.Replies {
 		if r.Task == "" || known[naming.Normalize(r.Task)] {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/cli/console"
+	"github.com/runteam/runteam/internal/cli/format"
 	"github.com/runteam/runteam/internal/cli/terminal"
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/task"
@@ -76,7 +77,7 @@ func newDrawing(p *engine.Plan) *drawing {
 		return i
 	}
 	for _, t := range p.Tasks {
-		add(taskKey(t.ID), taskKind, t.Title, cmp.Or(t.Computed, t.Assignee)+", "+t.Label.String())
+		add(taskKey(t.ID), taskKind, t.Title+format.Rounds(t.Rounds), cmp.Or(t.Computed, t.Assignee)+", "+t.Label.String())
 	}
 	for _, in := range p.Inputs {
 		add(inputKey(in.Name), inputKind, in.Name, in.Classification.String())
@@ -124,8 +125,16 @@ func inputKey(name string) string { return "input " + strings.ToLower(name) }
 func edgeText(t *engine.PlannedTask, r *engine.Reading) string {
 	var lines []string
 	switch {
-	case r.Kind == handoff.Condition:
+	case r.Kind == handoff.Condition && t.When != "":
 		lines = append(lines, "when "+terminal.CleanLine(t.When))
+	case r.Kind == handoff.Condition && t.Until != "":
+		lines = append(lines, "until "+terminal.CleanLine(t.Until))
+	case r.Kind == handoff.Condition && t.ForEach != "":
+		lines = append(lines, "for each")
+	case r.Kind == handoff.Condition:
+		lines = append(lines, "next round")
+	case t.Loop:
+		lines = append(lines, "last round")
 	case len(r.OneOf) > 0:
 		lines = append(lines, "one of "+strconv.Itoa(len(r.OneOf)))
 	}

@@ -195,7 +195,7 @@ func writePlan(w io.Writer, p *engine.Plan, goal string, s assign.Strategy) {
 	if p.Goal {
 		what = "planned by the coordinator, no task was run"
 	}
-	fmt.Fprintf(w, "%s%s, %s, %s; %s\n", format.NamePrefix(p.Name), format.Plural(len(p.Tasks), "task"), format.Plural(agentsOf(p), "agent"), format.Plural(len(p.Inputs), "input"), what)
+	fmt.Fprintf(w, "%s%s, %s, %s; %s\n", format.NamePrefix(p.Name), format.Plural(len(p.Tasks), "task")+runsText(p), format.Plural(agentsOf(p), "agent"), format.Plural(len(p.Inputs), "input"), what)
 	if goal != "" {
 		fmt.Fprintf(w, "goal: %s\n", source.GoalLine(goal))
 	}
@@ -207,6 +207,21 @@ func writePlan(w io.Writer, p *engine.Plan, goal string, s assign.Strategy) {
 	writeUser(w, p, title)
 	writeCoordinator(w, p)
 	writeLowered(w, p)
+}
+
+// runsText says how often the tasks of a plan with loops run at most; it is empty for another plan.
+func runsText(p *engine.Plan) string {
+	runs, repeats := 0, false
+	for i := range p.Tasks {
+		if t := &p.Tasks[i]; !t.Loop {
+			runs += max(1, t.Rounds)
+		}
+		repeats = repeats || p.Tasks[i].Rounds > 0
+	}
+	if !repeats {
+		return ""
+	}
+	return fmt.Sprintf(" that run at most %s times", format.Number(runs))
 }
 
 // agentsOf counts the agents of a plan.
@@ -229,7 +244,11 @@ func writeTasks(w io.Writer, p *engine.Plan, s assign.Strategy) {
 		if t.Assigned {
 			by = " (assigned by " + string(cmp.Or(s, assign.DependencyFirst)) + ")"
 		}
-		fmt.Fprintf(w, "\n%d. %s\n", i+1, terminal.CleanLine(t.Title))
+		fmt.Fprintf(w, "\n%d. %s\n", i+1, headingOf(&t))
+		if t.Loop {
+			fmt.Fprintf(w, "   repeats until %s; its last result at %s\n", terminal.CleanLine(t.Until), t.Label)
+			continue
+		}
 		leaves := leavesText(t.LeavesTo, t.Fallback)
 		if i := slices.IndexFunc(p.Agents, func(a engine.PlannedAgent) bool { return a.Name == t.Assignee }); i >= 0 {
 			leaves = cmp.Or(commandTexts[p.Agents[i].Command], leaves)
@@ -258,6 +277,15 @@ func writeTasks(w io.Writer, p *engine.Plan, s assign.Strategy) {
 			fmt.Fprintf(w, "   may call %s\n", cmp.Or(strings.Join(format.ToolNames(t.Tools), ", "), "no tools"))
 		}
 	}
+}
+
+// headingOf returns the title of a task, with how often it may run.
+func headingOf(t *engine.PlannedTask) string {
+	text := terminal.CleanLine(t.Title) + format.Rounds(t.Rounds)
+	if t.ForEach != "" {
+		text += ", for each item of " + terminal.CleanLine(t.ForEach)
+	}
+	return text
 }
 
 // leavesText says which endpoints a prompt is sent to.

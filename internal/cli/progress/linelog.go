@@ -26,6 +26,8 @@ func (p *lineLog) take(e event.Event) {
 	defer p.mu.Unlock()
 	e, r := p.tracker.take(e)
 	switch {
+	case r == nil && e.Type == event.TaskNotNeeded: // a round or an item that there is not
+		return
 	case e.Type == event.Warning && p.known[e.Message]:
 		return
 	case e.Type == event.Limited && e.Wait < heartbeat/2 && e.Time.Sub(p.limited) < heartbeat: // short waits follow each other quickly

@@ -1,7 +1,9 @@
 package progress
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -128,5 +130,6 @@ func (t *tracker) window(height int) (shown []int, hidden int) {
 			shown = append(shown, i)
 		}
 	}
+	slices.SortStableFunc(shown, func(a, b int) int { return cmp.Compare(t.rows[a].position, t.rows[b].position) })
 	return shown, n - len(shown)
 }

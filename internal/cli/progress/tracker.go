@@ -3,6 +3,7 @@ package progress
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -42,11 +43,13 @@ type tracker struct {
 	usage    llm.Usage
 	rounded  bool      // whether the tokens of any row are
 	limited  time.Time // until when an endpoint accepts no call
+	instances
 }
 
 // row is one task, or one step of the coordinator.
 type row struct {
 	title, agent string
+	position     int // among the rows as shown; equal ones are shown in the order in which they were added
 	state        state
 	begun        int           // its position among the rows that began, from 1; 0 if it has not begun
 	since        time.Time     // running: when it began; waiting for a retry: when that begins
@@ -133,12 +136,16 @@ func newTracker(plan *engine.Plan, start time.Time, cause func() error) *tracker
 	if plan == nil {
 		return t
 	}
-	t.total, t.planned, t.goal = len(plan.Tasks), true, plan.Coordinator != nil
+	t.planned, t.goal = true, plan.Coordinator != nil
 	for _, warning := range plan.Warnings {
 		t.known[warning.Error()] = true
 	}
-	for _, p := range plan.Tasks {
-		t.add(string(p.ID), p.Title, p.Assignee)
+	t.instances = newInstances(plan)
+	for i := range plan.Tasks {
+		if p := &plan.Tasks[i]; p.Rounds == 0 || p.Loop {
+			t.total++
+			t.add(string(p.ID), p.Title, p.Assignee).position = i
+		}
 	}
 	return t
 }
@@ -146,7 +153,7 @@ func newTracker(plan *engine.Plan, start time.Time, cause func() error) *tracker
 // add adds a row below the others.
 func (t *tracker) add(key, title, agent string) *row {
 	t.byKey[key] = len(t.rows)
-	t.rows = append(t.rows, row{title: terminal.CleanLine(title), agent: terminal.CleanLine(agent)})
+	t.rows = append(t.rows, row{title: terminal.CleanLine(title), agent: terminal.CleanLine(agent), position: math.MaxInt})
 	return &t.rows[len(t.rows)-1]
 }
 
@@ -208,10 +215,15 @@ func (t *tracker) row(e event.Event) *row {
 	if i, ok := t.byKey[key]; ok {
 		return &t.rows[i]
 	}
-	if begins(e) || ends(e) && !ofCoordinator(e) {
-		return t.add(key, stepName(e), e.Agent)
+	if !begins(e) && (!ends(e) || ofCoordinator(e)) || t.isLeftOut(e) {
+		return nil
 	}
-	return nil
+	r := t.add(key, stepName(e), e.Agent)
+	if i, is := t.position(e); is {
+		r.position = i
+		t.total++
+	}
+	return r
 }
 
 // update updates a row for an event.

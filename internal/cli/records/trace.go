@@ -72,8 +72,9 @@ func (t *TraceFlags) Begin(cmd *cobra.Command, con *console.Console, file *specf
 // TraceOptions returns the header of a trace.
 func TraceOptions(file *specfile.File, key []byte, now time.Time) trace.Options {
 	o := trace.Options{Run: file.Run.RunID, Name: file.Name, Time: now, Key: key}
-	for i := range file.Tasks {
-		t := &file.Tasks[i]
+	tasks := file.WrittenOut()
+	for i := range tasks {
+		t := &tasks[i]
 		o.Tasks = append(o.Tasks, trace.Task{ID: task.NewID(t.Title), Key: t.Key, Title: t.Title, Assignee: t.Assignee, Line: t.Source.Origin.String()})
 	}
 	for i := range file.Run.Inputs {

@@ -52,7 +52,7 @@ type withheldRow struct {
 // Observe collects decisions of the gate about context for agents.
 func (w *Withheld) Observe(e event.Event) {
 	h := e.Handoff
-	if e.Type != event.Handed || h.To == handoff.User {
+	if e.Type != event.Handed || h.To == handoff.User || h.Source.Kind == handoff.Condition { // agents do not read conditions
 		return
 	}
 	w.mu.Lock()
