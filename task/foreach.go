@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/runteam/runteam/internal/naming"
 )
@@ -77,6 +78,8 @@ func (u *unroller) checkList(f *ForEach, in *scope, i int) bool {
 		bad("/task", "the list has no task", "name the task whose result has the list")
 	case f.Path == "" || f.Path[0] != '/':
 		bad("/path", "the list has no path", "write where it is in the result, such as /searches")
+	case slices.ContainsFunc(strings.Split(string(f.Path), "/"), func(segment string) bool { return segment == "*" || segment == "**" }):
+		bad("/path", fmt.Sprintf("%s may be several lists", naming.Quote(string(f.Path))), "write the path of one list, such as /searches")
 	case f.MaxItems < 1 || f.MaxItems > maxItems:
 		bad("/maxItems", fmt.Sprintf("maxItems is %d", f.MaxItems), fmt.Sprintf("write how many items there may be, from 1 to %d", maxItems))
 	case f.OnOverflow != "" && f.OnOverflow != "fail" && f.OnOverflow != "first":
@@ -90,6 +93,10 @@ func (u *unroller) checkList(f *ForEach, in *scope, i int) bool {
 // each returns the references to all instances of a task.
 func (u *unroller) each(ref *Ref, in *scope, i, k int) (all []Ref) {
 	at := "/dependsOn/" + strconv.Itoa(k) + "/each"
+	if ref.Task != "" || len(ref.OneOf) > 0 || ref.Round != "" {
+		u.bad(in, i, at, "it has each, and task, oneOf or round", "write one of them")
+		return nil
+	}
 	for s := in; s != nil; s = s.outer {
 		n := slices.IndexFunc(s.specs, func(t Spec) bool { return isNamed(&t, ref.Each) })
 		if n < 0 {
