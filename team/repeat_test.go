@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/runteam/runteam/agent"
+	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/journal"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
@@ -165,3 +166,25 @@ func deterministic(t *testing.T, hears func(p string)) *team.Team {
 type versionedAgent struct{ agent.Agent }
 
 func (versionedAgent) Version() string { return "1" }
+
+// Two tasks of one title, of which one is in a loop, are two sources in the flow table.
+func TestFlowOfConditionsOnTasksOfOneTitle(t *testing.T) {
+	t.Parallel()
+	schema := []byte(`{"type":"object","properties":{"ok":{"type":"boolean"}},"required":["ok"]}`)
+	does := agent.Func(func(context.Context, prompt.Prompt) (agent.Reply, error) { return agent.Reply{}, nil })
+	tm, err := team.New(team.Config{
+		Agents: []team.Member{{Name: "a", Agent: does}, {Name: "b", Agent: does}, {Name: "reader", Agent: does}},
+		Policy: &handoff.Policy{Rules: []handoff.PairRule{{From: "b", To: "reader", Mode: handoff.Minimal}}},
+	})
+	require.NoError(t, err)
+	p, err := tm.Plan([]task.Spec{
+		{Title: "Draft", Repeat: &task.Repeat{MaxRounds: 2, Until: task.Equals("Check", "/ok", true), Output: "Check", Tasks: []task.Spec{
+			{Title: "Check", Description: "d", Assignee: "a", OutputSchema: schema},
+		}}},
+		{Title: "Check", Description: "d", Assignee: "a", Uses: []task.Use{{Name: "claim"}}, OutputSchema: schema},
+		{Title: "Pay", Description: "d", Assignee: "b", When: task.Equals("Check", "/ok", true)},
+		{Title: "Report", Description: "d", Assignee: "reader", DependsOn: task.On("Pay")},
+	}, &team.RunOptions{Inputs: []team.Input{{Name: "claim", Text: "x"}}, Assert: []string{"input claim never derives into reader"}})
+	require.NoError(t, err)
+	require.ErrorContains(t, p.Err(), `reader receives what task "Check" wrote`)
+}
