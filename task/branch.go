@@ -135,11 +135,13 @@ func (r *resolver) reads(l *linker, slab []Ref, i int, bad func(err error, messa
 		t.Instance.Guard.Leaves(add)
 		if list := t.Instance.List; list != nil {
 			t.Instance.List = new(*list)
-			item := Condition{Task: list.Task}
-			add(&item)
-			t.Instance.List.Task = item.Task
-			if n := len(slab); n > start {
-				slab[n-1].Need, slab[n-1].Item = list.paths(), list.item()
+			for _, path := range list.paths() {
+				item := Condition{Task: list.Task, Path: string(path)}
+				add(&item)
+				t.Instance.List.Task = item.Task
+			}
+			if k := slices.IndexFunc(slab[start:], func(of Ref) bool { return of.Task == t.Instance.List.Task }); k >= 0 {
+				slab[start+k].Item = list.item() // the conditions may read the same result
 			}
 		}
 		t.Instance.Until, optional = make([]*Condition, len(until)), true

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/runteam/runteam/internal/naming"
 )
@@ -79,6 +80,8 @@ func (u *unroller) checkList(f *ForEach, in *scope, i int) bool {
 		u.unknown(in, i, "/forEach/task", "", f.Task)
 	case f.Path == "" || f.Path[0] != '/':
 		bad("/path", "the list has no path", "write where it is in the result, such as /searches")
+	case slices.ContainsFunc(strings.Split(string(f.Path), "/"), func(segment string) bool { return segment == "*" || segment == "**" }):
+		bad("/path", fmt.Sprintf("%s may be several lists", naming.Quote(string(f.Path))), "write the path of one list, such as /searches")
 	case f.MaxItems < 1 || f.MaxItems > maxItems:
 		bad("/maxItems", fmt.Sprintf("maxItems is %d", f.MaxItems), fmt.Sprintf("write how many items there may be, from 1 to %d", maxItems))
 	case f.OnOverflow != "" && f.OnOverflow != "fail" && f.OnOverflow != "first":

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/runteam/runteam/internal/condition"
 	"github.com/runteam/runteam/internal/naming"
@@ -66,6 +67,10 @@ type scope struct {
 
 // list writes out the tasks of one scope.
 func (u *unroller) list(specs []Spec, in *scope) {
+	specs = slices.Clone(specs)
+	for i := range specs {
+		specs[i].Title = strings.TrimSpace(specs[i].Title) // something may follow
+	}
 	in.specs, in.names = specs, make(map[string]string, len(specs))
 	for i := range specs {
 		s := &specs[i]
@@ -197,8 +202,8 @@ func (in *scope) find(name string) string {
 // condition returns the condition of spec i.
 func (u *unroller) condition(specs []Spec, i int, in *scope) *Condition {
 	when := specs[i].When
-	if when != nil && when.Op == condition.Else && in.loop != "" {
-		left, hint := leftBy(specs, i, naming.Normalize)
+	if when != nil && when.Op == condition.Else { // here, where a loop has its condition, and a list has one
+		left, hint := leftBy(specs, i, in.meaning)
 		if left == nil {
 			u.bad(in, i, "/when", "when: it is not clear which values else takes", hint)
 			return nil
@@ -206,6 +211,12 @@ func (u *unroller) condition(specs []Spec, i int, in *scope) *Condition {
 		when = left
 	}
 	return in.named(when)
+}
+
+// meaning returns the same for all names of a task.
+func (in *scope) meaning(name string) string {
+	name = naming.Normalize(name)
+	return cmp.Or(in.names[name], name)
 }
 
 // both returns the condition that holds if two do, of which each may be nil.
@@ -244,7 +255,7 @@ func (u *unroller) repeat(specs []Spec, i int, in *scope) {
 		}
 		u.list(r.Tasks, round)
 		until[n-1] = round.named(r.Until)
-		results[r.MaxRounds-n] = r.Tasks[output].Title + round.suffix
+		results[r.MaxRounds-n] = round.specs[output].Title + round.suffix
 	}
 	out := &r.Tasks[output]
 	join := Spec{
@@ -279,13 +290,26 @@ func (u *unroller) checkLoop(s *Spec, r *Repeat, output int, in *scope, i int) b
 		bad("/repeat", "a loop has a title, a key, a condition and tasks, and nothing else", "move description, assignee, dependsOn, uses and outputSchema to the tasks of the loop")
 	case r.Until.Op == condition.Else:
 		bad("/repeat/until", "else is no condition of a loop", "write the condition in full")
+	default:
+		u.checkCondition(in, i, "/repeat/until", "until", r.Until)
 	}
+	u.checkCondition(in, i, "/when", "when", s.When)
 	r.Until.Leaves(func(c *Condition) {
 		if !slices.ContainsFunc(r.Tasks, func(t Spec) bool { return isNamed(&t, c.Task) }) {
 			bad("/repeat/until", fmt.Sprintf("the loop has no task %s", naming.Quote(c.Task)), "compare the result of a task of the loop")
 		}
 	})
 	return len(u.found.list) == before
+}
+
+// checkCondition reports what is wrong with a condition of a loop, which no single task has.
+func (u *unroller) checkCondition(in *scope, i int, at, key string, c *Condition) {
+	if c == nil {
+		return
+	}
+	if path, err := c.Check(); err != nil {
+		u.bad(in, i, at+naming.Pointer(path...), key+": "+err.Error(), "write a condition such as {task: Check, path: /valid, equals: true}")
+	}
 }
 
 // isNamed reports whether a name is the title or the key of a spec.

@@ -100,3 +100,92 @@ func TestNestedLoops(t *testing.T) {
 	_, _, err = task.Unroll([]task.Spec{loop("x", loop("y", specs[0]))})
 	require.ErrorContains(t, err, "loops are nested deeper than 3")
 }
+
+// What is wrong with a condition that only the tasks of a loop have is reported at the loop.
+func TestConditionsOfLoops(t *testing.T) {
+	t.Parallel()
+	for want, bad := range map[string]*task.Condition{
+		"not has 0 conditions":       task.Not(nil),
+		"all has no conditions":      task.All(),
+		"gte has 0 values":           {Op: "gte", Task: "Check", Path: "/valid"},
+		"unknown operator":           {Op: "bogus"},
+		"write the path of one":      task.Equals("Check", "", true),
+		"else is the whole":          task.All(task.Equals("Check", "/valid", true), task.Otherwise()),
+		"compares texts, numbers, t": task.Equals("Check", "/valid", []int{1}),
+	} {
+		specs := writer()
+		specs[1].When = bad
+		_, _, err := task.Unroll(specs)
+		require.ErrorContains(t, err, want)
+		specs = writer()
+		specs[1].Repeat.Until = bad
+		_, _, err = task.Unroll(specs)
+		require.ErrorContains(t, err, want)
+	}
+}
+
+// A loop that takes what other tasks leave runs in these cases only, and what a loop takes is left
+// out of what others take.
+func TestElseBesideLoops(t *testing.T) {
+	t.Parallel()
+	specs := writer()
+	specs[1].When = task.Otherwise()
+	_, _, err := task.Unroll(specs)
+	require.ErrorContains(t, err, "it is not clear which values else takes")
+	billing := task.Equals("Research", "/team", "billing")
+	specs[2].When = billing
+	out, _, err := task.Unroll(specs)
+	require.NoError(t, err)
+	require.Equal(t, task.Not(task.Any(billing)), out[1].Instance.Guard)
+	specs[1].When, specs[2].When = billing, task.Otherwise()
+	out, _, err = task.Unroll(specs)
+	require.NoError(t, err)
+	require.Equal(t, task.Not(task.Any(billing)), out[len(out)-1].When)
+}
+
+func TestUnrollOfTitlesWithSpaces(t *testing.T) {
+	t.Parallel()
+	specs := writer()
+	specs[1].Title, specs[1].Repeat.Tasks[0].Title = " Draft ", " Write "
+	out, _, err := task.Unroll(specs)
+	require.NoError(t, err)
+	require.Equal(t, "Write#1", out[1].Title)
+	require.Equal(t, "Draft", out[1].Instance.Loop)
+	_, err = task.Resolve(out, at)
+	require.NoError(t, err)
+}
+
+func TestListsThatCannotBeUnrolled(t *testing.T) {
+	t.Parallel()
+	for want, change := range map[string]func(list, reader *task.Spec){
+		`"/groups/*/items" may be several lists`:    func(list, _ *task.Spec) { list.ForEach.Path = "/groups/*/items" },
+		"each is beside task, oneOf or round":     func(_, reader *task.Spec) { reader.DependsOn[0].Task = "Plan" },
+		"each is beside task, oneOf or round: wr": func(_, reader *task.Spec) { reader.DependsOn[0].Round = task.Previous },
+	} {
+		specs := []task.Spec{
+			{Title: "Plan", Description: "d"},
+			{Title: "Do", Description: "d", ForEach: &task.ForEach{Task: "Plan", Path: "/items", MaxItems: 2}},
+			{Title: "Read", Description: "d", DependsOn: []task.Ref{{Each: "Do"}}},
+		}
+		change(&specs[1], &specs[2])
+		_, _, err := task.Unroll(specs)
+		require.ErrorContains(t, err, want)
+	}
+}
+
+// A condition may read the result that has the list, and others.
+func TestConditionsBesideAList(t *testing.T) {
+	t.Parallel()
+	specs, _, err := task.Unroll([]task.Spec{
+		{Title: "Plan", Description: "d"}, {Title: "Check", Description: "d"},
+		{Title: "Do", Description: "d", ForEach: &task.ForEach{Task: "Plan", Path: "/items", MaxItems: 1}, When: task.All(task.Equals("Plan", "/kind", "a"), task.Equals("Check", "/ok", true))},
+	})
+	require.NoError(t, err)
+	tasks, err := task.Resolve(specs, at)
+	require.NoError(t, err)
+	of := tasks[2].DependsOn[1:]
+	require.Equal(t, []task.Path{"/kind", "/items/*", "/items/*/**"}, of[0].Need)
+	require.Equal(t, task.Path("/items/0"), of[0].Item)
+	require.Equal(t, []task.Path{"/ok"}, of[1].Need)
+	require.Empty(t, of[1].Item)
+}

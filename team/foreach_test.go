@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/runteam/runteam/agent"
+	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
 	"github.com/runteam/runteam/team"
@@ -98,4 +99,88 @@ func TestForEachRequired(t *testing.T) {
 	res, err = research(t, 2, func(specs []task.Spec) { specs[2].DependsOn[0].Optional = false })
 	require.NoError(t, err)
 	require.Equal(t, team.StatusOK, res.Status)
+}
+
+// listed runs an instance for each item of a list that another agent gives, and returns by title
+// what each was given, or why it did not complete.
+func listed(t *testing.T, list string, rule handoff.PairRule, change func(do *task.Spec)) (*team.Result, map[string]string) {
+	t.Helper()
+	says := func(does func(p prompt.Prompt) string) agent.Agent {
+		return agent.Func(func(_ context.Context, p prompt.Prompt) (agent.Reply, error) { return agent.Reply{Text: does(p)}, nil })
+	}
+	rule.From, rule.To = "planner", "worker"
+	tm, err := team.New(team.Config{
+		Agents: []team.Member{
+			{Name: "planner", Agent: says(func(prompt.Prompt) string { return `{"kind":"a","items":` + list + `}` })},
+			{Name: "checker", Agent: says(func(prompt.Prompt) string { return `{"ok":true}` })},
+			{Name: "worker", Agent: says(func(p prompt.Prompt) string {
+				return p.Sections()[0].JSON + p.Sections()[0].Text
+			})},
+		},
+		Policy: &handoff.Policy{Rules: []handoff.PairRule{rule}},
+	})
+	require.NoError(t, err)
+	do := task.Spec{Title: "Do", Description: "d", Assignee: "worker", ForEach: &task.ForEach{Task: "Plan", Path: "/items", MaxItems: 4}}
+	if change != nil {
+		change(&do)
+	}
+	res, err := tm.RunTasks(t.Context(), []task.Spec{
+		{Title: "Plan", Description: "d", Assignee: "planner", OutputSchema: []byte(`{"type":"object","properties":{"kind":{"enum":["a","b"]},"items":{}},"required":["kind"]}`)},
+		{Title: "Check", Description: "d", Assignee: "checker", OutputSchema: []byte(`{"type":"object","properties":{"ok":{"type":"boolean"}},"required":["ok"]}`)},
+		do,
+		{Title: "End", Description: "d", Assignee: "checker", DependsOn: []task.Ref{{Each: "Do", Optional: true}}},
+	}, nil)
+	require.NotNil(t, res, err)
+	results := map[string]string{}
+	for i := range res.Tasks {
+		if of := &res.Tasks[i]; strings.HasPrefix(of.Title, "Do[") {
+			results[of.Title] = of.Result
+			if of.Status != task.Completed {
+				results[of.Title] = string(of.Status)
+			}
+			if of.Error != nil {
+				results[of.Title] = of.Error.Code
+			}
+		}
+	}
+	return res, results
+}
+
+// An item that a rule blocks does not move the others, and the instance that has it fails.
+func TestForEachWithBlockedItems(t *testing.T) {
+	t.Parallel()
+	const list = `[{"q":1},{"s":2},{"q":3}]`
+	want := map[string]string{"Do[1]": `{"q":1}`, "Do[2]": "CONTEXT_HELD", "Do[3]": `{"q":3}`}
+	_, got := listed(t, list, handoff.PairRule{Block: []task.Path{"/items/1"}}, nil)
+	require.Equal(t, want, got, "blocked by its number")
+	_, got = listed(t, list, handoff.PairRule{Block: []task.Path{"/items/0"}}, nil)
+	require.Equal(t, map[string]string{"Do[1]": "CONTEXT_HELD", "Do[2]": `{"s":2}`, "Do[3]": `{"q":3}`}, got)
+	_, got = listed(t, list, handoff.PairRule{Allow: []task.Path{"/kind", "/items/*/q"}}, nil)
+	require.Equal(t, want, got, "not allowed")
+}
+
+func TestForEachOfWhatIsNoList(t *testing.T) {
+	t.Parallel()
+	for list, want := range map[string]map[string]string{
+		`null`: {}, `[]`: {}, `[[1,2],[]]`: {"Do[1]": "[1,2]", "Do[2]": "[]"},
+		`{"0":1}`: {"Do[1]": "AGENT_ERROR", "Do[2]": "AGENT_ERROR", "Do[3]": "AGENT_ERROR", "Do[4]": "AGENT_ERROR"},
+	} {
+		_, got := listed(t, list, handoff.PairRule{Mode: handoff.Full}, nil)
+		require.Equal(t, want, got, list)
+	}
+}
+
+// One condition may leave values, also if there are many instances, and results of instances that
+// are not needed are left out.
+func TestForEachWithACondition(t *testing.T) {
+	t.Parallel()
+	both := task.All(task.Equals("Plan", "/kind", "a"), task.Equals("Check", "/ok", true))
+	for _, when := range []*task.Condition{task.Equals("Plan", "/kind", "a"), both} {
+		res, got := listed(t, `[1,2]`, handoff.PairRule{Mode: handoff.Full}, func(do *task.Spec) { do.When = when })
+		require.Equal(t, team.StatusOK, res.Status, res.Errors)
+		require.Equal(t, map[string]string{"Do[1]": "1", "Do[2]": "2"}, got)
+	}
+	res, got := listed(t, `[1,2]`, handoff.PairRule{Mode: handoff.Full}, func(do *task.Spec) { do.When = task.Equals("Plan", "/kind", "b") })
+	require.Equal(t, team.StatusOK, res.Status, res.Errors)
+	require.Equal(t, map[string]string{"Do[1]": "not_needed", "Do[2]": "not_needed"}, got)
 }

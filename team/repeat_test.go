@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/runteam/runteam/agent"
+	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/journal"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
@@ -165,3 +166,70 @@ func deterministic(t *testing.T, hears func(p string)) *team.Team {
 type versionedAgent struct{ agent.Agent }
 
 func (versionedAgent) Version() string { return "1" }
+
+// A loop whose result is missing in the last round has not the one of the round before, and one
+// that no check accepted has not met its condition.
+func TestLoopWithoutALastResult(t *testing.T) {
+	t.Parallel()
+	schema := []byte(`{"type":"object","properties":{"ok":{"type":"boolean"}},"required":["ok"]}`)
+	var checks, polished atomic.Int64
+	tm, err := team.New(team.Config{Agents: []team.Member{
+		{Name: "critic", Agent: agent.Func(func(context.Context, prompt.Prompt) (agent.Reply, error) {
+			return agent.Reply{Text: fmt.Sprintf(`{"ok":%t}`, checks.Add(1) == 2)}, nil
+		})},
+		{Name: "editor", Agent: agent.Func(func(context.Context, prompt.Prompt) (agent.Reply, error) {
+			if polished.Add(1) == 2 {
+				return agent.Reply{}, fmt.Errorf("no more")
+			}
+			return agent.Reply{Text: "out of date"}, nil
+		})},
+	}})
+	require.NoError(t, err)
+	loop := task.Repeat{MaxRounds: 3, Until: task.Equals("Check", "/ok", true), Output: "Polish", Tasks: []task.Spec{
+		{Title: "Check", Description: "d", Assignee: "critic", OutputSchema: schema},
+		{Title: "Polish", Description: "d", Assignee: "editor", DependsOn: []task.Ref{{Task: "Check"}, {Task: "Polish", Round: task.Previous, Optional: true}}},
+	}}
+	res, err := tm.RunTasks(t.Context(), []task.Spec{{Title: "Draft", Repeat: &loop}}, nil)
+	require.Error(t, err)
+	draft, _ := res.Task("Draft")
+	require.Equal(t, task.Failed, draft.Status)
+	require.Empty(t, draft.Structured)
+
+	checks.Store(9)
+	loop = task.Repeat{MaxRounds: 3, Until: task.Equals("Check", "/ok", true), Output: "Write", OnLimit: "fail", Tasks: []task.Spec{
+		{Title: "Write", Description: "d", Assignee: "critic", OutputSchema: schema},
+		{Title: "Check", Description: "d", Assignee: "critic", When: task.Equals("Write", "/ok", true), OutputSchema: schema},
+	}}
+	res, err = tm.RunTasks(t.Context(), []task.Spec{{Title: "Draft", Repeat: &loop}}, nil)
+	require.Error(t, err)
+	draft, _ = res.Task("Draft")
+	require.Equal(t, "LOOP_LIMIT", draft.Error.Code)
+
+	loop.Until = task.Any(task.Equals("Write", "/ok", false), task.Equals("Check", "/ok", true))
+	res, err = tm.RunTasks(t.Context(), []task.Spec{{Title: "Draft", Repeat: &loop}}, nil)
+	require.NoError(t, err, "it holds without the check that was not needed")
+	draft, _ = res.Task("Draft")
+	require.Equal(t, task.Completed, draft.Status)
+}
+
+// Two tasks of one title, of which one is in a loop, are two sources in the flow table.
+func TestFlowOfConditionsOnTasksOfOneTitle(t *testing.T) {
+	t.Parallel()
+	schema := []byte(`{"type":"object","properties":{"ok":{"type":"boolean"}},"required":["ok"]}`)
+	does := agent.Func(func(context.Context, prompt.Prompt) (agent.Reply, error) { return agent.Reply{}, nil })
+	tm, err := team.New(team.Config{
+		Agents: []team.Member{{Name: "a", Agent: does}, {Name: "b", Agent: does}, {Name: "reader", Agent: does}},
+		Policy: &handoff.Policy{Rules: []handoff.PairRule{{From: "b", To: "reader", Mode: handoff.Minimal}}},
+	})
+	require.NoError(t, err)
+	p, err := tm.Plan([]task.Spec{
+		{Title: "Draft", Repeat: &task.Repeat{MaxRounds: 2, Until: task.Equals("Check", "/ok", true), Output: "Check", Tasks: []task.Spec{
+			{Title: "Check", Description: "d", Assignee: "a", OutputSchema: schema},
+		}}},
+		{Title: "Check", Description: "d", Assignee: "a", Uses: []task.Use{{Name: "claim"}}, OutputSchema: schema},
+		{Title: "Pay", Description: "d", Assignee: "b", When: task.Equals("Check", "/ok", true)},
+		{Title: "Report", Description: "d", Assignee: "reader", DependsOn: task.On("Pay")},
+	}, &team.RunOptions{Inputs: []team.Input{{Name: "claim", Text: "x"}}, Assert: []string{"input claim never derives into reader"}})
+	require.NoError(t, err)
+	require.ErrorContains(t, p.Err(), `reader receives what task "Check" wrote`)
+}

@@ -25,6 +25,7 @@ type brancher struct {
 	undecided []int         // ready tasks to decide about
 	decided   map[int]error // about tasks that run; an error if their condition could not be read
 	lists     map[listKey]listLength
+	items     map[string]*gate.List // by the task whose result has the list
 }
 
 // whyNotNeeded returns the reason of a task whose condition does not hold. It repeats the words of
@@ -140,8 +141,8 @@ func (r *brancher) alternative(tasks []int32) int {
 	return int(tasks[0])
 }
 
-// granted yields the dependencies of task i whose results are granted: of alternatives one, and
-// none that only its condition reads.
+// granted yields the dependencies of task i whose results are granted: of alternatives one, of each
+// item those that were needed, and none that only its condition reads.
 func (r *brancher) granted(i int) iter.Seq[int] {
 	return func(yield func(j int) bool) {
 		t, ups := r.plan.Graph.Task(i), r.plan.Graph.Upstream(i)
@@ -150,7 +151,7 @@ func (r *brancher) granted(i int) iter.Seq[int] {
 			if n > 1 {
 				at += slices.Index(ups[j:j+n], int32(r.alternative(ups[j:j+n])))
 			}
-			if left := t.DependsOn[at].Each != "" && r.isLeftOut(int(ups[at])); !left && !yield(at) {
+			if left := t.DependsOn[at].Each != "" && r.queue.Status(int(ups[at])) == task.NotNeeded; !left && !yield(at) {
 				return
 			}
 			j += n
@@ -165,6 +166,7 @@ func (r *brancher) offerDependencies(a *attempt, i int) {
 		d, up := &t.DependsOn[j], int(ups[j])
 		from := r.plan.Graph.Task(up)
 		a.grants = append(a.grants, r.plan.DependencyGrant(i, j, up))
+		a.grants[len(a.grants)-1].List = r.list(d)
 		result, _ := r.queue.Result(up)
 		a.offers = append(a.offers, gate.Offer{
 			Source: gate.Source{Kind: handoff.Dependency, Name: d.Task}, Title: headingOf(d, from), Assignee: from.Assignee,
@@ -213,6 +215,9 @@ func (r *brancher) evaluate(ctx context.Context, i int, c *condition.Condition, 
 // compared takes the value that a comparison of task i reads through the gate to the agent of the
 // task. It returns canonical JSON, or "" if there is no value.
 func (r *brancher) compared(ctx context.Context, i int, c *condition.Condition, now time.Time) (string, error) {
+	if up, _ := r.plan.Graph.Index(task.ID(c.Task)); r.queue.Status(up) == task.NotNeeded {
+		return "", nil // of the last round of a loop: there is no such value
+	}
 	path := task.Path(c.Path)
 	canonical, err := r.readFor(ctx, i, c.Task, now, path)
 	if err != nil {
@@ -280,6 +285,7 @@ func (r *brancher) offerCondition(a *attempt, i int) {
 	for j := len(ups) - t.Reads; j < len(ups); j++ {
 		result, _ := r.queue.Result(int(ups[j]))
 		a.grants = append(a.grants, r.plan.DependencyGrant(i, j, int(ups[j])))
+		a.grants[len(a.grants)-1].List = r.list(&t.DependsOn[j])
 		a.offers = append(a.offers, conditionOffer(r.results, t, j, int(ups[j]), result))
 	}
 }

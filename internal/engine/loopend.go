@@ -17,19 +17,21 @@ var ErrLoopLimit = codes.Condition(codes.LoopLimit)
 // finishLoop ends a loop whose rounds have ended: its result is that of the last round.
 func (r *brancher) finishLoop(ctx context.Context, i int, now time.Time) {
 	t, ups := r.plan.Graph.Task(i), r.plan.Graph.Upstream(i)
-	for _, up := range ups[len(ups)-t.Reads:] {
+	results, reads := ups[:len(ups)-t.Reads], ups[len(ups)-t.Reads:]
+	last := r.alternative(results)
+	later := results[:slices.Index(results, int32(last))] // the last round comes first
+	for _, up := range slices.Concat(reads, later) {
 		if s := r.queue.Status(int(up)); s == task.Failed || s == task.Skipped {
 			must(r.queue.Follow(i, int(up), now))
 			return
 		}
 	}
-	last := r.alternative(ups[:len(ups)-t.Reads])
 	if err := r.checkLimit(ctx, i, now); err != nil {
 		r.failLoop(i, err, now)
 		return
 	}
 	from, out := &r.tasks[last], &r.tasks[i]
-	out.Envelope, out.Result, out.Structured, out.Label = from.Envelope, from.Result, from.Structured, from.Label
+	out.Envelope, out.Result, out.Structured, out.Label = from.Envelope, from.Result, from.Structured, from.Label.Join(r.plan.Branches.Of(i))
 	out.Truncated, out.Files, out.OutputFiles, out.Status = from.Truncated, from.Files, from.OutputFiles, task.Completed
 	out.Metrics.Start, out.Metrics.End = now, now
 	if r.bus.live() {
@@ -40,18 +42,33 @@ func (r *brancher) finishLoop(ctx context.Context, i int, now time.Time) {
 	must(r.queue.Complete(i, from.Envelope, now))
 }
 
-// checkLimit returns an error if a loop ran all its rounds, and is to fail unless its condition
-// holds then.
+// checkLimit returns an error if a loop is to fail unless its condition holds at its end, and it
+// does not: all rounds ran, or the last one left nothing to compare.
 func (r *brancher) checkLimit(ctx context.Context, i int, now time.Time) error {
-	t := r.plan.Graph.Task(i)
-	if !t.Instance.Fails || r.queue.Status(int(r.plan.Graph.Upstream(i)[0])) != task.Completed {
+	t, rounds := r.plan.Graph.Task(i), 0
+	if !t.Instance.Fails {
 		return nil
 	}
-	holds, err := r.evaluate(ctx, i, t.Instance.Until[t.Instance.Rounds-1], now)
-	if err == nil && !holds {
-		err = fmt.Errorf("%w: its condition does not hold after %d rounds", ErrLoopLimit, t.Instance.Rounds)
+	for n, until := range slices.Backward(t.Instance.Until) {
+		if !r.hasRead(until) {
+			continue
+		}
+		if holds, err := r.evaluate(ctx, i, until, now); err != nil || holds {
+			return err
+		}
+		rounds = n + 1
+		break
 	}
-	return err
+	return fmt.Errorf("%w: its condition does not hold after %d rounds", ErrLoopLimit, max(rounds, 1))
+}
+
+// hasRead reports whether a task has completed whose result a condition compares.
+func (r *brancher) hasRead(c *task.Condition) (some bool) {
+	c.Leaves(func(c *task.Condition) {
+		up, _ := r.plan.Graph.Index(task.ID(c.Task))
+		some = some || r.queue.Status(up) == task.Completed
+	})
+	return some
 }
 
 // failLoop ends a loop with an error.

@@ -33,6 +33,10 @@ type Grant struct {
 	// nothing else of the list.
 	Item task.Path
 
+	// List has the value decoded in which Item is, for the grants of many items; nil decodes it
+	// for this one.
+	List *List
+
 	// Names says which keys of the value a decision may show; nil shows those
 	// that paths of the grant and its terms name, and * for any other.
 	Names Namer

@@ -1,7 +1,11 @@
 package gate
 
 import (
+	"slices"
 	"strconv"
+	"strings"
+	"sync"
+	"unicode"
 
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/internal/jsonvalue"
@@ -9,8 +13,34 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// onlyItem returns a value that has nothing but one item of a list, in its place.
-func onlyItem(value any, path []string) (only any, ok bool) {
+// A List decodes a value once for the grants of its items. It may be used concurrently.
+type List struct {
+	mu        sync.Mutex
+	canonical string
+	value     any // never changed
+}
+
+// decoded is the function of this name for the value of a list.
+func (l *List) decoded(p envelope.Payload) (any, bool) {
+	canonical, ok := p.JSON()
+	if l == nil || !ok {
+		return decoded(p)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.canonical != canonical {
+		value, ok := decoded(p)
+		if !ok {
+			return nil, false
+		}
+		l.canonical, l.value = canonical, value
+	}
+	return l.value, true
+}
+
+// onlyItem returns a value that has nothing but one item of a list. If inPlace, items that no
+// selection takes stand before it, so that a block of a numbered item means the one that it names.
+func onlyItem(value any, path []string, inPlace bool) (only any, ok bool) {
 	if len(path) == 0 {
 		return value, true
 	}
@@ -20,17 +50,30 @@ func onlyItem(value any, path []string) (only any, ok bool) {
 		if !has {
 			return nil, false
 		}
-		rest, ok := onlyItem(next, path[1:])
+		rest, ok := onlyItem(next, path[1:], inPlace)
 		return map[string]any{path[0]: rest}, ok
 	case []any:
 		i, err := strconv.Atoi(path[0])
 		if err != nil || i < 0 || i >= len(in) {
 			return nil, false
 		}
-		rest, ok := onlyItem(in[i], path[1:])
-		return []any{rest}, ok
+		rest, ok := onlyItem(in[i], path[1:], inPlace)
+		var list []any
+		if inPlace {
+			list = slices.Repeat([]any{otherItem{}}, i)
+		}
+		return append(list, rest), ok
 	}
 	return nil, false
+}
+
+// An otherItem stands for an item of a list. It is no value of JSON, so it is never selected.
+type otherItem struct{}
+
+// numbers reports whether a selection may block an item of a list by its number.
+func numbers(s pick.Selection) bool {
+	_, blocks := s.Paths()
+	return slices.ContainsFunc(blocks, func(p task.Path) bool { return strings.ContainsFunc(string(p), unicode.IsNumber) })
 }
 
 // itemOf returns the item of a list as a payload: a text, or a structured value. Nothing else of

@@ -26,17 +26,21 @@ func (c *Compartment) narrow(g *Grant, s pick.Selection, p envelope.Payload, d *
 		d.Line = line
 		return envelope.Payload{}, false
 	}
-	value, ok := decoded(p)
+	value, ok := g.List.decoded(p)
 	if _, text := value.(string); !ok || text || g.Source.Kind == handoff.Fault { // a text in quotes is a text, and so is what an agent said when it failed
 		n.Dropped = []task.Path{task.Whole}
 		return withhold("a text is delivered whole or not at all, and only parts are granted: " + s.String())
 	}
+	all, from := value, value
 	if g.Item != "" {
-		if value, ok = onlyItem(value, pick.Tokens(g.Item)); !ok {
+		if value, ok = onlyItem(all, pick.Tokens(g.Item), false); !ok {
 			return withhold("the list has no such item")
 		}
+		if from = value; numbers(s) {
+			from, _ = onlyItem(all, pick.Tokens(g.Item), true)
+		}
 	}
-	picked := s.Apply(value)
+	picked := s.Apply(from)
 	named := names{g, s}
 	n.Dropped, n.Kept, n.Unmatched = named.shown(picked.Dropped), named.shown(picked.Kept), picked.Unmatched
 	if g.Source.Kind == handoff.Condition && !picked.Any { // it reads that there is no such value
@@ -54,7 +58,7 @@ func (c *Compartment) narrow(g *Grant, s pick.Selection, p envelope.Payload, d *
 		return withhold("it has no canonical form")
 	}
 	_, structured := p.JSON()
-	n.TextDropped = structured && p.Text() != "" && !writes(p.Text(), whole)
+	n.TextDropped = structured && p.Text() != "" && (g.Item != "" || !writes(p.Text(), whole))
 	n.Narrowed = n.TextDropped || whole.Canonical() != v.Canonical()
 	if by != RuleGrant { // what the task itself did not ask for is explained by its rule
 		d.Rule, d.Line = by, line

@@ -20,25 +20,38 @@ func (b *flowBuilder) addBranches(answer int) {
 	if p.Branches == nil {
 		return
 	}
-	var order []string
-	all := map[string]*branchFlow{}
+	var order []branchKey
+	all, first := map[branchKey]*branchFlow{}, map[string]int{}
 	for i := range p.Graph.Len() {
 		for j, up := range p.Graph.Upstream(i) {
 			if !isRead(p.Graph.Task(i), j) {
 				continue
 			}
 			_, paths := p.grantOf(i, &delivery{part: partOf{handoff.Condition, int32(j)}})
-			name := b.branchName(int(up), paths)
-			if all[name] == nil {
-				all[name], order = &branchFlow{up: int(up), paths: paths, label: label.Public}, append(order, name)
+			key := branchKey{b.branchName(int(up), paths), int(up)}
+			if in := p.Graph.Task(int(up)).Instance; in != nil { // its rounds become one
+				if _, known := first[in.Pointer]; !known {
+					first[in.Pointer] = int(up)
+				}
+				key.up = first[in.Pointer]
 			}
-			f := all[name]
+			if all[key] == nil {
+				all[key], order = &branchFlow{up: key.up, paths: paths, label: label.Public}, append(order, key)
+			}
+			f := all[key]
 			f.tasks, f.label = append(f.tasks, int32(i)), f.label.Join(p.Branches[i])
 		}
 	}
-	for _, name := range order {
-		b.addBranch(name, all[name], answer)
+	for _, key := range order {
+		b.addBranch(key.name, all[key], answer)
 	}
+}
+
+// A branchKey identifies what conditions compare of one result: in two loops, tasks with one title
+// may have it.
+type branchKey struct {
+	name string
+	up   int
 }
 
 // A branchFlow is what conditions compare of one result, and the tasks whose conditions do.

@@ -23,7 +23,7 @@ func (c branchCheck) checkBranches() {
 	if c.plan.Branches == nil {
 		return
 	}
-	cases := map[value][]int{} // of each value, the tasks whose conditions compare it alone
+	cases, written := map[value][]int{}, map[string]bool{} // of each value, the tasks whose conditions compare it alone
 	for i := range c.plan.Graph.Len() {
 		t := c.plan.Graph.Task(i)
 		if t.Instance != nil {
@@ -37,18 +37,31 @@ func (c branchCheck) checkBranches() {
 		}
 		before := len(c.found)
 		t.When.Leaves(func(l *condition.Condition) { c.checkLeaf(i, l) })
-		if at, single := valueOf(t.When); single && len(c.found) == before {
+		if at, single := valueOf(t.When); single && len(c.found) == before && !isAgain(t, written) {
 			cases[at] = append(cases[at], i)
 		}
 	}
 	for i := range c.plan.Graph.Len() {
 		t := c.plan.Graph.Task(i)
-		if at, single := valueOf(t.When); single && slices.Index(cases[at], i) == 0 {
+		if at, single := valueOf(t.When); single && len(cases[at]) > 0 && cases[at][0] == i {
 			c.checkCases(at, cases[at])
 		}
 		c.checkAlternatives(i)
 		c.checkObservers(i)
 	}
+}
+
+// isAgain reports whether a task is another instance of one that was met, and compares the same
+// value: what a round compares of its own results is another value.
+func isAgain(t *task.Task, met map[string]bool) bool {
+	if t.Instance == nil {
+		return false
+	}
+	of, path, _ := t.When.Value()
+	key := t.Instance.Pointer + " " + of + " " + path
+	again := met[key]
+	met[key] = true
+	return again
 }
 
 // A value is one that conditions compare.
@@ -104,7 +117,11 @@ func (c branchCheck) checkList(i int, list *task.List) {
 	}
 	up, _ := c.plan.Graph.Index(task.ID(list.Task))
 	of, at := c.plan.Graph.Task(up), c.task(i).at("forEach", "path")
+	terms := c.team.Terms(of.Assignee, c.plan.Graph.Task(i).Assignee)
+	delivers, err := terms.Delivers([]task.Path{list.Path + "/*", list.Path + "/*/**"})
 	switch s := c.plan.Schemas[up]; {
+	case terms.Mode() == handoff.Minimal, terms.Summarizes(), err == nil && !delivers.MayPass(append(pick.Tokens(list.Path), "*")):
+		at.report(fmt.Sprintf("nothing in %s of the result of %q is delivered to %q, by the rules for the two", list.Path, of.Title, c.plan.Graph.Task(i).Assignee), "allow the path in a rule for the pair, or name another list", task.ErrInvalid)
 	case s == nil:
 		at.report(fmt.Sprintf("the result of %q has no outputSchema, so it has no list", of.Title), "give that task an outputSchema with an array at "+string(list.Path), task.ErrInvalid)
 	case s.Has(append(pick.Tokens(list.Path), "0")) == schema.No:

@@ -96,11 +96,26 @@ func (c *labelCheck) propagate(visit func(i int, parts []delivery)) {
 		}
 		branch := c.propagateBranch(i, parts)
 		p.Labels[i], p.least[i] = level.Join(branch), least.Join(branch)
+		if Joins(t) {
+			p.least[i] = c.leastResult(i, parts)
+		}
 		c.raised[i] = c.branchRaiser(i, raiser(p.Labels[i], own, parts))
 		if visit != nil && !Joins(t) {
 			visit(i, parts)
 		}
 	}
+}
+
+// leastResult returns the lowest label that the result of a loop can have: that of one of its
+// rounds, which what decided how many there are does not raise.
+func (c *labelCheck) leastResult(i int, parts []delivery) label.Classification {
+	least := c.plan.Labels[i]
+	for k := range parts {
+		if parts[k].part.kind == handoff.Dependency {
+			least = min(least, parts[k].least)
+		}
+	}
+	return least
 }
 
 // A partOf names a piece of context of a task. The zero value is the task's own

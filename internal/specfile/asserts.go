@@ -102,14 +102,14 @@ func (r *nameList) lacks(normal string) bool { return r.names != nil && !r.names
 // readers returns everyone who may read something in a run. It is not known if an agent
 // has no name, since an assertion may mean that agent.
 func (f *File) readers(endpoints []string) (known nameList) {
-	if f.nameless() {
+	if nameless(f) {
 		return nameList{}
 	}
 	for i := range f.Agents {
 		name := f.Agents[i].Member.Name
 		known.add(name, name)
 	}
-	if f.hasGoal() || len(f.Tasks) == 0 {
+	if hasGoal(f) || len(f.Tasks) == 0 {
 		known.add(handoff.Coordinator, handoff.Coordinator)
 	}
 	known.add(handoff.User, handoff.User)

@@ -40,7 +40,7 @@ func (f *File) Build(connect func(Agent) (engine.Agent, error)) (*engine.Team, e
 		cfg.Agents[i] = a.Member
 		cfg.Agents[i].Agent = does
 	}
-	if f.hasGoal() && f.Coordinator != nil {
+	if hasGoal(f) && f.Coordinator != nil {
 		c := f.Coordinator.Coordinator
 		does, err := connect(f.Coordinator.agent())
 		add(handoff.Coordinator, err)
@@ -136,7 +136,7 @@ func (f *File) graph(tasks []task.Spec) task.Problems {
 		return nil
 	}
 	cfg := engine.Config{Name: f.Name}
-	if f.hasGoal() {
+	if hasGoal(f) {
 		cfg.Coordinator = &engine.Coordinator{Agent: idleAgent{}}
 	}
 	nameless := false

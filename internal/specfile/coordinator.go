@@ -28,7 +28,7 @@ func (c *Coordinator) agent() Agent {
 }
 
 // hasGoal reports whether a run of the file calls the coordinator.
-func (f *File) hasGoal() bool { return f.Goal != nil || f.Run.Answer != nil }
+func hasGoal(f *File) bool { return f.Goal != nil || f.Run.Answer != nil }
 
 // readCoordinator reads the coordinator. A file without tasks has one even without a goal or the key,
 // since a goal may be given later.
@@ -36,7 +36,7 @@ func (r goalReader) readCoordinator() {
 	defer func() { r.subject = nil }()
 	n := r.coordinatorNode()
 	root := cmp.Or(n, r.places.main.node)
-	if root == nil || n == nil && !r.file.hasGoal() && len(r.file.Tasks) > 0 {
+	if root == nil || n == nil && !hasGoal(r.file) && len(r.file.Tasks) > 0 {
 		return
 	}
 	r.mine = func() string { return "coordinator: " }

@@ -242,7 +242,7 @@ func (r checker) checkEnv() {
 		if l := s.of.link; l != nil && l.owner != nil {
 			owner = l.owner
 		}
-		unasked := owner == r.places.coordinator && !r.file.hasGoal()
+		unasked := owner == r.places.coordinator && !hasGoal(r.file)
 		return unasked || s.of.model() != "" && s.key == "model" // an option sets the model
 	})
 	var consent []EnvUse

@@ -62,19 +62,19 @@ func (r policyReader) checkPolicy(p *handoff.Policy, f *fields) {
 // known removes problems of unknown names in a policy if an agent has no name, since the
 // policy may mean that agent, and of tools that could not be read.
 func (f *File) known(problems task.Problems) task.Problems {
-	nameless := f.nameless()
+	unnamed := nameless(f)
 	return slices.DeleteFunc(problems, func(p task.Problem) bool {
 		side := strings.HasSuffix(p.Pointer, "/from") || strings.HasSuffix(p.Pointer, "/to")
 		if !side || !errors.Is(p, handoff.ErrPolicy) {
 			return false
 		}
 		n, _, _ := f.places.resolve(tokens(p.Pointer))
-		return nameless || f.Tools.follows(text(n))
+		return unnamed || f.Tools.follows(text(n))
 	})
 }
 
-// nameless reports whether an agent has no name, or there are no agents.
-func (f *File) nameless() bool {
+// unnamed reports whether an agent has no name, or there are no agents.
+func nameless(f *File) bool {
 	return len(f.Agents) == 0 || slices.ContainsFunc(f.Agents, func(a Agent) bool { return a.Member.Name == "" })
 }
 

@@ -190,7 +190,7 @@ func (r checker) checkIdle() {
 			r.warn(n, hint, "%s: no effect: %s", name, why)
 		}
 	}
-	if n := main.own("output"); n != nil && f.hasGoal() {
+	if n := main.own("output"); n != nil && hasGoal(f) {
 		if f.Run.Output = ""; r.o.Goal != "" {
 			warn("output", "", "the coordinator answers "+r.o.called("Goal")+", from all results")
 		} else {
@@ -206,7 +206,7 @@ func (r checker) checkIdle() {
 	if f.Run.Auto {
 		warn("mode", "remove it, or the tasks", "the tasks are written")
 	}
-	if c := r.places.coordinator; c != nil && !f.hasGoal() {
+	if c := r.places.coordinator; c != nil && !hasGoal(f) {
 		r.warn(c.node, "add goal: to have it answer from the results", "coordinator: not called: there are tasks and no goal")
 	}
 }
