@@ -73,7 +73,7 @@ func (f *File) known(problems task.Problems) task.Problems {
 	})
 }
 
-// unnamed reports whether an agent has no name, or there are no agents.
+// nameless reports whether an agent has no name, or there are no agents.
 func nameless(f *File) bool {
 	return len(f.Agents) == 0 || slices.ContainsFunc(f.Agents, func(a Agent) bool { return a.Member.Name == "" })
 }
