@@ -131,7 +131,14 @@ func (u *unroller) each(ref *Ref, in *scope, i, k int) (all []Ref) {
 			u.bad(in, i, at, fmt.Sprintf("%s runs once", naming.Quote(ref.Each)), "write task instead of each")
 			return nil
 		}
-		for item := range s.specs[n].ForEach.MaxItems {
+		items := min(s.specs[n].ForEach.MaxItems, maxItems) // more are reported
+		if u.reads += items; u.reads > maxReads {
+			if u.reads-items <= maxReads { // it is reported once
+				u.bad(in, i, at, fmt.Sprintf("the tasks that read each instance of others read more than %d instances together", maxReads), "lower maxItems, or depend on one task that reads all")
+			}
+			return nil
+		}
+		for item := range items {
 			one := *ref
 			one.Task = fmt.Sprintf("%s[%d]%s", s.specs[n].Title, item+1, s.suffix)
 			all = append(all, one)

@@ -16,6 +16,7 @@ const (
 	maxRounds   = 100
 	maxNesting  = 3
 	maxUnrolled = 100_000
+	maxReads    = 1_000_000 // of instances, by all tasks together
 )
 
 // Unroll writes out the loops of specs: each round as tasks of its own, which run if the loop has
@@ -47,6 +48,7 @@ type Place struct {
 type unroller struct {
 	out    []Spec
 	places []Place // parallel to out
+	reads  int     // how many instances tasks read, with each
 	found  *findings
 }
 

@@ -1,6 +1,7 @@
 package task_test
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -171,6 +172,22 @@ func TestListsThatCannotBeUnrolled(t *testing.T) {
 		_, _, err := task.Unroll(specs)
 		require.ErrorContains(t, err, want)
 	}
+}
+
+// Instances that each read all instances of another task are too many, long before they fill the
+// memory.
+func TestUnrollOfManyReads(t *testing.T) {
+	t.Parallel()
+	many := task.ForEach{Task: "Plan", Path: "/items", MaxItems: 10_000}
+	_, _, err := task.Unroll([]task.Spec{
+		{Title: "Plan", Description: "d"},
+		{Title: "Do", Description: "d", ForEach: &many},
+		{Title: "Compare", Description: "d", ForEach: &many, DependsOn: []task.Ref{{Each: "Do"}}},
+	})
+	require.ErrorContains(t, err, "read more than 1000000 instances together")
+	problems, ok := errors.AsType[task.Problems](err)
+	require.True(t, ok)
+	require.Len(t, problems, 1)
 }
 
 // A condition may read the result that has the list, and others.
