@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
 	"github.com/runteam/runteam/team"
@@ -183,4 +185,39 @@ func TestForEachWithACondition(t *testing.T) {
 	res, got := listed(t, `[1,2]`, handoff.PairRule{Mode: handoff.Full}, func(do *task.Spec) { do.When = task.Equals("Plan", "/kind", "b") })
 	require.Equal(t, team.StatusOK, res.Status, res.Errors)
 	require.Equal(t, map[string]string{"Do[1]": "not_needed", "Do[2]": "not_needed"}, got)
+}
+
+// How many instances there were is as sensitive as the list, so their results displace none that
+// an agent below it finds in the shared memory.
+func TestInstancesDisplaceNoMemory(t *testing.T) {
+	t.Parallel()
+	items := func(n int) string { return "[" + strings.TrimSuffix(strings.Repeat("1,", n), ",") + "]" }
+	for _, n := range []int{0, 300} {
+		says := func(text string) agent.Agent {
+			return agent.Func(func(context.Context, prompt.Prompt) (agent.Reply, error) { return agent.Reply{Text: text}, nil })
+		}
+		tm, err := team.New(team.Config{Agents: []team.Member{
+			{Name: "planner", Accepts: label.Confidential, Agent: says(`{"items":` + items(n) + `}`)},
+			{Name: "worker", Accepts: label.Confidential, Agent: says("hidden")},
+			{Name: "noter", Agent: says("a note")},
+			{Name: "waiter", Agent: agent.Func(func(context.Context, prompt.Prompt) (agent.Reply, error) {
+				time.Sleep(300 * time.Millisecond)
+				return agent.Reply{Text: "waited"}, nil
+			})},
+			{Name: "reader", Agent: agent.Func(func(_ context.Context, p prompt.Prompt) (agent.Reply, error) {
+				require.Contains(t, p.Text(), "a note")
+				require.NotContains(t, p.Text(), "hidden")
+				return agent.Reply{Text: "read"}, nil
+			})},
+		}})
+		require.NoError(t, err)
+		_, err = tm.RunTasks(t.Context(), []task.Spec{
+			{Title: "Note", Description: "d", Assignee: "noter"},
+			{Title: "Plan", Description: "d", Assignee: "planner", DependsOn: task.On("Note"), Classification: label.Confidential, OutputSchema: []byte(`{"type":"object","properties":{"items":{"type":"array"}}}`)},
+			{Title: "Do", Description: "d", Assignee: "worker", ForEach: &task.ForEach{Task: "Plan", Path: "/items", MaxItems: 300}},
+			{Title: "Wait", Description: "d", Assignee: "waiter"},
+			{Title: "Read", Description: "d", Assignee: "reader", MemoryScope: task.ScopeAll, DependsOn: task.On("Wait")},
+		}, &team.RunOptions{UserAccepts: new(label.Confidential)})
+		require.NoError(t, err)
+	}
 }

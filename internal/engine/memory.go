@@ -11,6 +11,7 @@ import (
 	"github.com/runteam/runteam/internal/graph"
 	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/internal/teammemory"
+	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
 )
 
@@ -75,7 +76,7 @@ func (r *results) completed(reader int) doneSet {
 // readMemory offers the shared memory to an attempt: what had completed when it
 // was dispatched, and what is no result of this run.
 func (a *attempt) readMemory(ctx context.Context) ([]gate.Offer, error) {
-	return a.run.memory.offers(ctx, a.graph, func(i int) bool { return a.known.has(i) })
+	return a.run.memory.offers(ctx, a.graph, a.caps.Clearance(), func(i int) bool { return a.known.has(i) })
 }
 
 // memoryOffers offers the shared memory to the synthesis, which has the results
@@ -84,13 +85,15 @@ func (r *results) memoryOffers(ctx context.Context) ([]gate.Offer, error) {
 	if r.memory == nil {
 		return nil, nil
 	}
-	return r.memory.offers(ctx, r.plan.Graph, func(int) bool { return false })
+	caps := r.team.Coordinator(r.plan.Options())
+	return r.memory.offers(ctx, r.plan.Graph, caps.Clearance(), func(int) bool { return false })
 }
 
 // offers lists entries in the order of the roster, an agent's results in the
 // order of the spec and then its notes in the order in which they were written.
-// Of more entries than a digest holds the newest are taken.
-func (m *memoryAccess) offers(ctx context.Context, g *graph.Graph, shown func(int) bool) ([]gate.Offer, error) {
+// Of more entries than a digest holds the newest are taken, of those above the clearance for
+// themselves: how many there are may be a secret, so they displace no others.
+func (m *memoryAccess) offers(ctx context.Context, g *graph.Graph, clearance label.Classification, shown func(int) bool) ([]gate.Offer, error) {
 	var entries []teammemory.Entry
 	wanted := func(id task.ID) bool {
 		i, ours := g.Index(id)
@@ -107,9 +110,14 @@ func (m *memoryAccess) offers(ctx context.Context, g *graph.Graph, shown func(in
 		_, ours := g.Index(e.Task) // the result that an earlier run had of a task of this one is out of date
 		return e.Task != "" && ours && e.Envelope.Header().Run != m.run
 	})
-	if n := len(entries); n > digestEntries {
-		slices.SortFunc(entries, func(a, b teammemory.Entry) int { return cmp.Or(cmp.Compare(a.Turn, b.Turn), cmp.Compare(a.Seq, b.Seq)) })
-		entries = entries[n-digestEntries:]
+	if len(entries) > digestEntries {
+		slices.SortFunc(entries, func(a, b teammemory.Entry) int { return cmp.Or(cmp.Compare(b.Turn, a.Turn), cmp.Compare(b.Seq, a.Seq)) })
+		counts := map[bool]int{}
+		entries = slices.DeleteFunc(entries, func(e teammemory.Entry) bool {
+			above := e.Envelope.Classification() > clearance
+			counts[above]++
+			return counts[above] > digestEntries
+		})
 	}
 	slices.SortStableFunc(entries, func(a, b teammemory.Entry) int {
 		return cmp.Or(cmp.Compare(m.position(a.Agent), m.position(b.Agent)), cmp.Compare(a.Agent, b.Agent), cmp.Compare(rank(g, &a), rank(g, &b)), cmp.Compare(a.Seq, b.Seq))
