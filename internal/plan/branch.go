@@ -33,11 +33,11 @@ func MayBeLeftOut(t *task.Task) bool {
 
 // ConditionText returns the condition of a task as people read it, with titles; empty without one.
 func ConditionText(p *Plan, i int) string {
-	return p.conditionText(p.Graph.Task(i).When, func(t *task.Task) string { return t.Title })
+	return conditionText(p, p.Graph.Task(i).When, func(t *task.Task) string { return t.Title })
 }
 
 // conditionText returns a condition as people read it.
-func (p *Plan) conditionText(when *task.Condition, title func(t *task.Task) string) string {
+func conditionText(p *Plan, when *task.Condition, title func(t *task.Task) string) string {
 	if when == nil {
 		return ""
 	}

@@ -93,7 +93,7 @@ func roundsOf(p *Plan) map[string]int {
 }
 
 // textOf returns a condition as people read it, with titles as they are written.
-func (p *Plan) textOf(c *task.Condition) string { return p.conditionText(c, writtenTitle) }
+func textOf(p *Plan, c *task.Condition) string { return conditionText(p, c, writtenTitle) }
 
 // writtenTitle returns the title of a task without its round and its item.
 func writtenTitle(t *task.Task) string {
@@ -104,11 +104,11 @@ func writtenTitle(t *task.Task) string {
 }
 
 // describeInstance says that a task is a loop, or of which list its items are.
-func (p *Plan) describeInstance(t *task.Task, out *PlannedTask) {
+func describeInstance(p *Plan, t *task.Task, out *PlannedTask) {
 	switch in := t.Instance; {
 	case in == nil:
 	case in.Joins:
-		out.Loop, out.Until, out.LeavesTo, out.Fallback = true, p.textOf(in.Until[len(in.Until)-1]), "", nil
+		out.Loop, out.Until, out.LeavesTo, out.Fallback = true, textOf(p, in.Until[len(in.Until)-1]), "", nil
 	case in.List != nil:
 		up, _ := p.Graph.Index(task.ID(in.List.Task))
 		out.ForEach = string(in.List.Path) + " of " + writtenTitle(p.Graph.Task(up))

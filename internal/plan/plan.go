@@ -217,10 +217,10 @@ func (p *Plan) describeTask(t *Roster, i int) PlannedTask {
 	tk, caps := p.Graph.Task(i), &t.Capabilities[p.Members[i]]
 	out := PlannedTask{
 		ID: tk.ID, Key: tk.Key, Title: tk.Title, Assignee: tk.Assignee, Assigned: p.WasAssigned(i), Computed: computedBy(&tk.Spec),
-		Classification: tk.Classification, Label: p.Labels[i], When: p.textOf(tk.When), Reads: []Reading{},
+		Classification: tk.Classification, Label: p.Labels[i], When: textOf(p, tk.When), Reads: []Reading{},
 		LeavesTo: leavesTo(caps), Fallback: fallback(caps), UserSees: p.userSees(i), Line: tk.Source.Origin.String(),
 	}
-	p.describeInstance(tk, &out)
+	describeInstance(p, tk, &out)
 	if len(t.Config.Agents[p.Members[i]].Tools) > 0 && !out.Loop {
 		out.Tools = []string{}
 		for _, f := range p.Tools(i) {

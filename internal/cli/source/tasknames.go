@@ -15,7 +15,7 @@ type TaskNames []trace.Task
 
 // NewTaskNames returns the tasks of a spec.
 func NewTaskNames(file *specfile.File) (all TaskNames) {
-	for _, t := range file.WrittenOut() {
+	for _, t := range specfile.WrittenOut(file.Tasks) {
 		all = append(all, trace.Task{ID: task.NewID(t.Title), Key: t.Key, Title: t.Title})
 	}
 	return all
