@@ -66,15 +66,35 @@ func (r *Replay) decisive(specs []task.Spec) (found task.Problems) {
 		if r.leavesOut(&specs[i]) {
 			continue
 		}
-		specs[i].When.Leaves(func(c *task.Condition) {
-			if r.leavesOutNamed(specs, c.Task) {
+		for _, name := range decidedBy(&specs[i]) {
+			if r.leavesOutNamed(specs, name) {
 				found = append(found, task.Problem{
-					Pointer: naming.Pointer("without"), Message: fmt.Sprintf("without %q it is not known whether %q runs", c.Task, specs[i].Title), Hint: "leave out another task", Err: task.ErrInvalid,
+					Pointer: naming.Pointer("without"), Message: fmt.Sprintf("without %q it is not known whether %q runs", name, specs[i].Title), Hint: "leave out another task", Err: task.ErrInvalid,
 				})
 			}
-		})
+		}
 	}
 	return found
+}
+
+// decidedBy returns the tasks whose results say whether a task runs, each once.
+func decidedBy(s *task.Spec) (names []string) {
+	add := func(c *task.Condition) {
+		if !slices.Contains(names, c.Task) {
+			names = append(names, c.Task)
+		}
+	}
+	s.When.Leaves(add)
+	if in := s.Instance; in != nil {
+		in.Guard.Leaves(add)
+		for _, until := range in.Until {
+			until.Leaves(add)
+		}
+		if in.List != nil {
+			names = append(names, in.List.Task)
+		}
+	}
+	return names
 }
 
 // otherwise returns the condition of a task. It writes out else, which would take the values of the

@@ -113,7 +113,7 @@ func (f *File) readers(endpoints []string) (known nameList) {
 		known.add(handoff.Coordinator, handoff.Coordinator)
 	}
 	known.add(handoff.User, handoff.User)
-	for s := range allTasks(f.Tasks) {
+	for s := range AllTasks(f.Tasks) {
 		if s.IsComputed() {
 			known.add(handoff.Computed, handoff.Computed)
 			break
@@ -144,7 +144,7 @@ func (f *File) inputs() (known nameList) {
 // titles returns the titles, keys and IDs of the tasks; not known if the tasks are still
 // to be planned, or if one has no title.
 func (f *File) titles() (known nameList) {
-	for t := range allTasks(f.Tasks) {
+	for t := range AllTasks(f.Tasks) {
 		if strings.TrimSpace(t.Title) == "" {
 			return nameList{}
 		}

@@ -151,7 +151,7 @@ func (f *File) graph(tasks []task.Spec) task.Problems {
 			continue
 		}
 		nameless = nameless || name == ""
-		for t := range allTasks(tasks) {
+		for t := range AllTasks(tasks) {
 			if t.Requires, t.RequiredTags = nil, nil; t.Assignee == name { // the agent may be the only one that meets the requirements
 				t.Assignee = ""
 			}

@@ -59,7 +59,7 @@ type name struct{ list, word string }
 // refused returns the invalid titles and keys of tasks and names of inputs.
 func refused(tasks []task.Spec, inputs []engine.Input) map[name]bool {
 	bad := make(map[name]bool)
-	for t := range allTasks(tasks) {
+	for t := range AllTasks(tasks) {
 		if naming.CheckTitle(t.Title) != nil {
 			bad[name{"dependsOn", naming.Normalize(t.Title)}] = true
 		}

@@ -134,7 +134,7 @@ var inside = map[string]struct {
 	"policy.endorse": {"endorse", "list"}, "policy.renew": {"renew", "list"}, "rule.redact": {"redact", ""}, "rule.translate": {"translate", ""},
 	"translate.summarize": {"summarize", ""}, "redact.patterns": {"pattern", "list"},
 	"agent.loopDetection": {"loopDetection", ""}, "agentDefaults.loopDetection": {"loopDetection", ""},
-	"task.repeat": {"repeat", ""}, "repeat.tasks": {"task", "list"}, "repeat.until": {"condition", ""}, "task.forEach": {"forEach", ""}, "task.when": {"condition", ""}, "condition.not": {"condition", ""}, "condition.any": {"condition", "list"},
+	"task.repeat": {"repeat", ""}, "repeat.tasks": {"task", "list"}, "task.forEach": {"forEach", ""}, "task.when": {"condition", ""}, "condition.not": {"condition", ""}, "condition.any": {"condition", "list"},
 	"task.requires": {"requires", ""}, "taskDefaults.requires": {"requires", ""},
 }
 

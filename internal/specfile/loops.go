@@ -95,21 +95,17 @@ func loopTasks(s *task.Spec) []task.Spec {
 	return s.Repeat.Tasks
 }
 
-// AllTasks returns the tasks of a file and those of its loops, each once.
-func (f *File) AllTasks() iter.Seq[*task.Spec] { return allTasks(f.Tasks) }
-
-// WrittenOut returns the tasks that a run of the file has: of loops each round, and each item of
-// lists.
-func (f *File) WrittenOut() []task.Spec {
-	all, _, err := task.Unroll(f.Tasks)
+// WrittenOut returns the tasks that a run of tasks has: of loops each round, and each item of lists.
+func WrittenOut(tasks []task.Spec) []task.Spec {
+	all, _, err := task.Unroll(tasks)
 	if err != nil {
-		return f.Tasks // the plan reports it
+		return tasks // the plan reports it
 	}
 	return all
 }
 
-// allTasks returns tasks and those of their loops.
-func allTasks(tasks []task.Spec) iter.Seq[*task.Spec] {
+// AllTasks returns tasks and those of their loops, each once.
+func AllTasks(tasks []task.Spec) iter.Seq[*task.Spec] {
 	return func(yield func(*task.Spec) bool) {
 		for i := range tasks {
 			if !yield(&tasks[i]) {
@@ -118,7 +114,7 @@ func allTasks(tasks []task.Spec) iter.Seq[*task.Spec] {
 			if tasks[i].Repeat == nil {
 				continue
 			}
-			for s := range allTasks(tasks[i].Repeat.Tasks) {
+			for s := range AllTasks(tasks[i].Repeat.Tasks) {
 				if !yield(s) {
 					return
 				}

@@ -252,7 +252,7 @@ func (r checker) usedInputs() func(name string) bool {
 		return func(string) bool { return may }
 	}
 	used := make(map[string]bool)
-	for s := range allTasks(r.file.Tasks) {
+	for s := range AllTasks(r.file.Tasks) {
 		for _, u := range s.Uses {
 			used[strings.ToLower(u.Name)] = true
 		}

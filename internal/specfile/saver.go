@@ -283,7 +283,7 @@ func (s *saver) params(goal engine.Goal, tasks []task.Spec) *node {
 		}
 	}
 	add(goal.Source.Params)
-	for t := range allTasks(tasks) {
+	for t := range AllTasks(tasks) {
 		add(t.Source.Params)
 	}
 	for i := range s.f.Agents {

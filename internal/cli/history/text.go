@@ -166,7 +166,7 @@ func (t *TaskDocument) remarks() string {
 
 // excerpt writes the beginning of a result.
 func (t *TaskDocument) excerpt(w io.Writer, from *journals.Flags, run string) {
-	if t.Status != task.Completed {
+	if t.Status != task.Completed || t.Result == "" && t.Label == nil { // a loop has the result of another task
 		return
 	}
 	head, isCut := excerptOf(strings.TrimRight(terminal.Clean(t.Result), "\n"))

@@ -1,10 +1,9 @@
 package progress
 
 import (
-	"regexp"
-
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/event"
+	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/task"
 )
 
@@ -26,12 +25,9 @@ func newInstances(plan *engine.Plan) instances {
 	return n
 }
 
-// instanceEnd matches the item and the round at the end of the title of an instance.
-var instanceEnd = regexp.MustCompile(`(\[\d+\])?(#\d+(\.\d+)*)?$`)
-
 // position returns the position in the plan of the task that an event is about an instance of.
 func (n *instances) position(e event.Event) (int, bool) {
-	i, is := n.written[instanceEnd.ReplaceAllString(e.Title, "")]
+	i, is := n.written[naming.WithoutInstance(e.Title)]
 	return i, is && !ofCoordinator(e)
 }
 

@@ -72,7 +72,7 @@ func (t *TraceFlags) Begin(cmd *cobra.Command, con *console.Console, file *specf
 // TraceOptions returns the header of a trace.
 func TraceOptions(file *specfile.File, key []byte, now time.Time) trace.Options {
 	o := trace.Options{Run: file.Run.RunID, Name: file.Name, Time: now, Key: key}
-	tasks := file.WrittenOut()
+	tasks := specfile.WrittenOut(file.Tasks)
 	for i := range tasks {
 		t := &tasks[i]
 		o.Tasks = append(o.Tasks, trace.Task{ID: task.NewID(t.Title), Key: t.Key, Title: t.Title, Assignee: t.Assignee, Line: t.Source.Origin.String()})

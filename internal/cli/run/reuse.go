@@ -60,11 +60,13 @@ func (r *reuseFlags) resolve(file *specfile.File, names source.TaskNames) error 
 	}
 	file.Run.Fresh = nil
 	for _, name := range r.fresh {
-		id, ok := names.Find(name)
-		if !ok {
+		found := names.FindAll(name)
+		if len(found) == 0 {
 			return exit.Usagef("--fresh %q: unknown task: %s", name, names.Suggest(name))
 		}
-		file.Run.Fresh = append(file.Run.Fresh, string(id))
+		for _, id := range found {
+			file.Run.Fresh = append(file.Run.Fresh, string(id))
+		}
 	}
 	return nil
 }

@@ -15,7 +15,7 @@ type TaskNames []trace.Task
 
 // NewTaskNames returns the tasks of a spec.
 func NewTaskNames(file *specfile.File) (all TaskNames) {
-	for _, t := range file.WrittenOut() {
+	for _, t := range specfile.WrittenOut(file.Tasks) {
 		all = append(all, trace.Task{ID: task.NewID(t.Title), Key: t.Key, Title: t.Title})
 	}
 	return all
@@ -42,8 +42,20 @@ func (n TaskNames) Find(name string) (task.ID, bool) {
 // IDs returns the IDs of the known names.
 func (n TaskNames) IDs(names []string) (all []task.ID) {
 	for _, name := range names {
-		if id, ok := n.Find(name); ok {
-			all = append(all, id)
+		all = append(all, n.FindAll(name)...)
+	}
+	return all
+}
+
+// FindAll is Find for a name that may also mean all rounds, or all items, of a task.
+func (n TaskNames) FindAll(name string) (all []task.ID) {
+	if id, ok := n.Find(name); ok {
+		return []task.ID{id}
+	}
+	folded := naming.Normalize(name)
+	for i := range n {
+		if naming.Normalize(naming.WithoutInstance(n[i].Title)) == folded {
+			all = append(all, n[i].ID)
 		}
 	}
 	return all

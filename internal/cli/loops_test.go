@@ -1,0 +1,92 @@
+package cli
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/runteam/runteam/internal/cli/clitest"
+	"github.com/runteam/runteam/internal/cli/exit"
+)
+
+// loopSpec has a loop in which a person accepts what a command writes, and a task for each item of
+// what the person asks for.
+const loopSpec = `
+name: loop
+agents:
+  - {name: writer, backend: {kind: process, command: cat}}
+  - {name: editor, backend: {kind: person}}
+tasks:
+  - title: Letter
+    repeat:
+      maxRounds: 3
+      until: {task: Decide, path: /choice, equals: send}
+      output: Draft
+      tasks:
+        - {title: Draft, assignee: writer, description: Write the letter., dependsOn: [{task: Decide, round: previous, need: [/note], optional: true}]}
+        - title: Decide
+          assignee: editor
+          description: May this letter be sent?
+          dependsOn: [Draft]
+          outputSchema:
+            type: object
+            properties: {choice: {enum: [send, rewrite]}, note: {type: string}}
+            required: [choice]
+  - title: Plan
+    value: {to: [Ann, Bob]}
+    outputSchema: {type: object, properties: {to: {type: array, items: {type: string}}}, required: [to]}
+  - {title: Send, assignee: writer, description: Send it., dependsOn: [Letter], forEach: {task: Plan, path: /to, as: reader, maxItems: 5}}
+`
+
+// A run with a loop is suspended in each round, answered and resumed, and then replayed and shown.
+func TestALoopIsResumedReplayedAndShown(t *testing.T) {
+	t.Parallel()
+	dir := clitest.Folder(t, map[string]string{"team.yaml": loopSpec})
+	at := func(args ...string) outcome { return call{dir: dir, args: args}.run(t) }
+	got := at("run")
+	require.Equal(t, exit.StatusWaiting, got.status, got.stderr)
+	require.NotContains(t, got.stderr, "Draft#2")
+	require.Contains(t, at("questions").stdout, `"Decide#1" for editor`)
+	run := shortIDIn(t, got.stderr)
+	got = at("answer", run, "Decide#1", "--set", "choice=rewrite", "--set", "note=Be brief.")
+	require.Zero(t, got.status, got.stderr)
+	got = at("resume", run)
+	require.Equal(t, exit.StatusWaiting, got.status, got.stderr)
+	require.Contains(t, at("show", "Draft#2").stdout, "Be brief.")
+	require.Contains(t, at("explain", "Draft#2").stdout, "result of Decide#1 from editor, internal, dependsOn (team.yaml:13), narrowed to /note")
+	got = at("answer", run, "Decide#2", "--set", "choice=send")
+	require.Zero(t, got.status, got.stderr)
+	got = at("resume", run, "--progress", "plain")
+	require.Zero(t, got.status, got.stderr)
+	require.NotContains(t, got.stderr, "#3")
+	require.NotContains(t, got.stderr, "Send[3]")
+	require.Contains(t, got.stderr, "8 of 8 tasks completed")
+
+	shown := at("show").stdout
+	require.Contains(t, shown, "tasks 8 of 8 completed")
+	require.NotContains(t, shown, "#3")
+	require.NotContains(t, shown, "# Letter\n", "its result is shown below Draft#2")
+	require.Contains(t, at("show", "Send[2]").stdout, "Bob")
+	require.Contains(t, at("replay").stderr, "equal to the byte")
+	got = at("replay", "--without", "Decide#1", "--offline")
+	require.NotZero(t, got.status)
+	require.Contains(t, got.stderr, `without "Decide#1" it is not known whether "Draft#2" runs`)
+}
+
+func TestLoopsOfPlans(t *testing.T) {
+	t.Parallel()
+	dir := clitest.Folder(t, map[string]string{"team.yaml": loopSpec})
+	at := func(args ...string) string {
+		got := call{dir: dir, args: args}.run(t)
+		require.Zero(t, got.status, got.stderr)
+		return got.stdout
+	}
+	plan := at("plan")
+	require.Contains(t, plan, "5 tasks that run at most 12 times, 2 agents")
+	require.Contains(t, plan, ". Draft ×≤3\n")
+	require.Contains(t, plan, ". Letter ×≤3\n   repeats until /choice of \"Decide\" is \"send\"; its last result at internal\n")
+	require.Contains(t, plan, ". Send ×≤5, for each item of /to of Plan\n")
+	require.Contains(t, at("plan", "-o", "mermaid"), "last round")
+	require.Contains(t, at("plan", "-o", "dot"), "next round")
+	require.Contains(t, at("plan", "-o", "json"), `"forEach":"/to of Plan"`)
+}
