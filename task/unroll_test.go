@@ -159,7 +159,7 @@ func TestUnrollOfTitlesWithSpaces(t *testing.T) {
 func TestListsThatCannotBeUnrolled(t *testing.T) {
 	t.Parallel()
 	for want, change := range map[string]func(list, reader *task.Spec){
-		`"/groups/*/items" may be several lists`:    func(list, _ *task.Spec) { list.ForEach.Path = "/groups/*/items" },
+		`"/groups/*/items" may be several lists`:  func(list, _ *task.Spec) { list.ForEach.Path = "/groups/*/items" },
 		"each is beside task, oneOf or round":     func(_, reader *task.Spec) { reader.DependsOn[0].Task = "Plan" },
 		"each is beside task, oneOf or round: wr": func(_, reader *task.Spec) { reader.DependsOn[0].Round = task.Previous },
 	} {
