@@ -50,8 +50,8 @@ func TestTokensAboveThePlaintextLimitAreClasses(t *testing.T) {
 			text, err := journaltest.Text(j.Lines(t.Context(), "r1"))
 			require.NoError(t, err)
 			require.Contains(t, text, `{"exchange"`)
-			for _, exact := range []string{"71117", "81119", "60223", "70489", fmt.Sprint(int64(price.Cost(took))), `"cost"`} {
-				require.NotContains(t, text, exact)
+			for _, exact := range []string{"71117", "81119", "60223", "70489", fmt.Sprint(int64(price.Cost(took))), "cost"} {
+				require.NotRegexp(t, `\b`+exact+`\b`, text) // digests and times may have the digits among others
 			}
 			s, err := j.Load(t.Context(), "r1")
 			require.NoError(t, err)
