@@ -54,7 +54,7 @@ func (u *unroller) forEach(specs []Spec, i int, in *scope) {
 	for n := range f.MaxItems {
 		s, place := u.task(specs, i, in)
 		title := specs[i].Title
-		of := Instance{Pointer: in.at(i), Title: title}
+		of := Instance{Pointer: in.at(i), Title: title, Key: specs[i].Key}
 		if s.Instance != nil {
 			of = *s.Instance
 		}

@@ -44,9 +44,14 @@ func (l *linker) link(i, j, k int, optional bool) bool {
 		}
 		fault, err = naming.Quote(l.tasks[j].Title)+" is named before", ErrDuplicate
 	}
+	at, hint := pointer(i, "dependsOn", k), "remove it"
+	if in := l.tasks[i].Instance; err == ErrDuplicate && in != nil && in.List != nil && naming.Normalize(in.List.Task) == naming.Normalize(l.tasks[j].Title) {
+		k-- // it follows the item
+		fault, hint = naming.Quote(l.tasks[j].Title)+" has the list, of which the task gets one item", "remove it; to use another part of that result, depend on a task between, such as one with a template"
+	}
 	l.found.add(i, Problem{
-		Pointer: pointer(i, "dependsOn", k), Subject: subject(i, l.tasks[i].Title), Err: err,
-		Message: fmt.Sprintf("dependsOn[%d]: %s", k, fault), Hint: "remove it",
+		Pointer: at, Subject: subject(i, l.tasks[i].Title), Err: err,
+		Message: fmt.Sprintf("dependsOn[%d]: %s", k, fault), Hint: hint,
 	})
 	return false
 }

@@ -22,13 +22,15 @@ const Previous = "previous"
 
 // An Instance says which part of a loop or of a list a task is. [Unroll] sets it.
 type Instance struct {
-	Pointer string // where the task is written, such as /tasks/2/repeat/tasks/0
-	Title   string // as written, without the round
-	Loop    string // the title of the loop, with the round of the loop that it is in, if any
-	Round   int    // from 1; zero outside of loops
-	Rounds  int    // how many there are at most
-	Item    int    // its item of the list, from 1; zero without a list
-	List    *List  // that it has its item of; nil without one
+	Pointer string   // where the task is written, such as /tasks/2/repeat/tasks/0
+	Title   string   // as written, without the round
+	Key     string   // as written
+	Lacks   []string // titles and keys of tasks of the round before, which the first has not
+	Loop    string   // the title of the loop, with the round of the loop that it is in, if any
+	Round   int      // from 1; zero outside of loops
+	Rounds  int      // how many there are at most
+	Item    int      // its item of the list, from 1; zero without a list
+	List    *List    // that it has its item of; nil without one
 
 	// Joins says that the task is the loop itself: it calls no agent, and has the result of the
 	// output task in the last round that ran.

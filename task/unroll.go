@@ -128,7 +128,7 @@ func (in *scope) at(i int) string { return in.pointer + "/" + strconv.Itoa(i) }
 func (u *unroller) task(specs []Spec, i int, in *scope) (Spec, Place) {
 	s, place := specs[i], Place{Pointer: in.at(i)}
 	if in.loop != "" {
-		s.Instance = &Instance{Pointer: in.at(i), Title: s.Title, Loop: in.loop, Round: in.round, Rounds: in.rounds, Guard: in.guard}
+		s.Instance = &Instance{Pointer: in.at(i), Title: s.Title, Key: s.Key, Loop: in.loop, Round: in.round, Rounds: in.rounds, Guard: in.guard}
 		s.Title, s.Key = s.Title+in.suffix, ""
 	}
 	s.DependsOn = nil
@@ -137,6 +137,8 @@ func (u *unroller) task(specs []Spec, i int, in *scope) (Spec, Place) {
 			s.DependsOn = append(s.DependsOn, u.each(&ref, in, i, k)...)
 		} else if u.reference(&ref, in, i, k) {
 			s.DependsOn = append(s.DependsOn, ref)
+		} else if s.Instance != nil && ref.Round == Previous {
+			s.Instance.Lacks = append(s.Instance.Lacks, in.namesOf(ref.Task)...)
 		}
 		for len(place.DependsOn) < len(s.DependsOn) {
 			place.DependsOn = append(place.DependsOn, k)
@@ -176,6 +178,19 @@ func (u *unroller) reference(ref *Ref, in *scope, i, k int) bool {
 		return true
 	}
 	return false
+}
+
+// namesOf returns the title and the key of a task of this scope.
+func (in *scope) namesOf(name string) (names []string) {
+	for i := range in.specs {
+		if s := &in.specs[i]; isNamed(s, name) {
+			names = append(names, s.Title)
+			if s.Key != "" {
+				names = append(names, s.Key)
+			}
+		}
+	}
+	return names
 }
 
 // before returns the title in the previous round of a task of this one.

@@ -48,7 +48,7 @@ func headingOf(d *task.Ref, from *task.Task) string {
 	case d.Each != "":
 		return from.Title
 	}
-	return heading(from)
+	return plan.WrittenTitle(from)
 }
 
 // becameReady follows a task that the queue may hand out. Whether it runs may still have to be
@@ -64,14 +64,6 @@ func (r *brancher) becameReady(t task.Task) {
 	if r.bus.live() {
 		r.ready(t)
 	}
-}
-
-// heading returns the title of a task as prompts have it, without the round of a loop.
-func heading(t *task.Task) string {
-	if t.Instance != nil {
-		return t.Instance.Title
-	}
-	return t.Title
 }
 
 // decide ends the ready tasks that are not to run, and what follows from them.
@@ -294,7 +286,7 @@ func (r *brancher) offerCondition(a *attempt, i int) {
 func conditionOffer(r *results, t *task.Task, at, up int, result *envelope.Envelope) gate.Offer {
 	from := r.plan.Graph.Task(up)
 	return gate.Offer{
-		Source: gate.Source{Kind: handoff.Condition, Name: t.DependsOn[at].Task}, Title: heading(from), Assignee: from.Assignee,
+		Source: gate.Source{Kind: handoff.Condition, Name: t.DependsOn[at].Task}, Title: plan.WrittenTitle(from), Assignee: from.Assignee,
 		Status: r.queue.Status(up), Envelope: result, As: task.Structured,
 	}
 }

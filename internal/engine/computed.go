@@ -62,19 +62,52 @@ func (c computation) Run(ctx context.Context, _ prompt.Prompt) (agent.Reply, err
 // for them. The key of a task counts before the title of another.
 func (c computation) granted() (inputs, results map[string]any) {
 	inputs, results = map[string]any{}, map[string]any{}
-	for i, u := range c.task.Uses {
-		inputs[u.Name] = valueOf(&c.sealed[i])
-	}
-	deps := c.sealed[len(c.task.Uses):]
-	for k, up := range c.graph.Upstream(c.index) {
-		results[c.graph.Task(int(up)).Title] = valueOf(&deps[k])
-	}
-	for k, up := range c.graph.Upstream(c.index) {
-		if key := c.graph.Task(int(up)).Key; key != "" {
-			results[key] = valueOf(&deps[k])
+	delivered := make([]*gate.Sealed, len(c.task.DependsOn)) // nil for other alternatives, and for what was not needed
+	next := 0
+	for i := range c.sealed {
+		switch s := &c.sealed[i]; s.Source().Kind {
+		case handoff.Input:
+			inputs[s.Source().Name] = valueOf(s)
+		case handoff.Dependency:
+			for c.task.DependsOn[next].Task != s.Source().Name {
+				next++
+			}
+			delivered[next] = s
+			next++
 		}
 	}
+	if c.task.Instance != nil {
+		for _, name := range c.task.Instance.Lacks {
+			results[name] = ""
+		}
+	}
+	c.name(results, delivered, 0)
+	c.name(results, delivered, 1)
 	return inputs, results
+}
+
+// name adds to results what was delivered, by the n-th name of each. The results of all instances
+// of a task are one list, and what was not granted is an empty text.
+func (c computation) name(results map[string]any, delivered []*gate.Sealed, n int) {
+	lists := map[string][]any{}
+	for j := range len(c.task.DependsOn) - c.task.Reads {
+		names := plan.ResultNames(c.graph, c.index, j)
+		if n >= len(names) {
+			continue
+		}
+		var value any = ""
+		if s := delivered[j]; s != nil {
+			value = valueOf(s)
+		}
+		if c.task.DependsOn[j].Each == "" {
+			results[names[n]] = value
+			continue
+		}
+		if delivered[j] != nil {
+			lists[names[n]] = append(lists[names[n]], value)
+		}
+		results[names[n]] = lists[names[n]]
+	}
 }
 
 // fillLeftOut makes what a replay leaves out an empty text, where a template names it.

@@ -16,6 +16,7 @@ import (
 	"github.com/runteam/runteam/internal/filetree"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/jsonvalue"
+	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/internal/workspace"
 	"github.com/runteam/runteam/task"
@@ -43,7 +44,7 @@ func offerFiles(a *attempt, r *results, i int) {
 		a.filesOffered++
 		a.grants = append(a.grants, r.plan.FilesGrant(i, j))
 		a.offers = append(a.offers, gate.Offer{
-			Source: gate.Source{Kind: handoff.Files, Name: string(d.Task)}, Title: heading(from), Assignee: from.Assignee,
+			Source: gate.Source{Kind: handoff.Files, Name: string(d.Task)}, Title: plan.WrittenTitle(from), Assignee: from.Assignee,
 			Status: r.queue.Status(int(up)), Envelope: r.tasks[up].Files, As: gate.AsFiles, Folder: ".", Optional: d.Optional,
 		})
 	}

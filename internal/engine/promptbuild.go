@@ -2,6 +2,7 @@ package engine
 
 import (
 	"github.com/runteam/runteam/internal/brief"
+	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/prompt"
 )
 
@@ -10,7 +11,7 @@ func (x *modelCall) build(b *brief.Brief) (prompt.Prompt, error) {
 	b.Contract, b.Task, b.MaxBytes = x.contract, x.task, x.limits.MaxPromptBytes
 	if x.task.Instance != nil {
 		b.Task = new(*x.task)
-		b.Task.Title = heading(x.task)
+		b.Task.Title = plan.WrittenTitle(x.task)
 	}
 	if x.schema != nil && !x.task.IsComputed() {
 		b.Schema = x.schema.String()

@@ -19,6 +19,7 @@ import (
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/jsonvalue"
 	"github.com/runteam/runteam/internal/oneline"
+	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/internal/schema"
 	"github.com/runteam/runteam/internal/workspace"
@@ -306,7 +307,7 @@ func (t *turn) open(ctx context.Context) (prompt.Prompt, error) {
 		return prompt.Prompt{}, err
 	}
 	added := brief.Turn{
-		Contract: t.contract, Number: t.turn, Title: heading(t.task), MaxBytes: t.limits.MaxPromptBytes, HasFiles: t.of.readsFiles(),
+		Contract: t.contract, Number: t.turn, Title: plan.WrittenTitle(t.task), MaxBytes: t.limits.MaxPromptBytes, HasFiles: t.of.readsFiles(),
 		Said: t.sealed[0], Results: t.sealed[1:], Unsaved: t.unsaved,
 	}
 	if last := len(t.sealed) - 1; t.hasProblem {

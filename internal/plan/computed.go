@@ -13,6 +13,7 @@ import (
 	"github.com/runteam/runteam/internal/brief"
 	"github.com/runteam/runteam/internal/bytesize"
 	"github.com/runteam/runteam/internal/gate"
+	"github.com/runteam/runteam/internal/graph"
 	"github.com/runteam/runteam/internal/jsonvalue"
 	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/internal/schema"
@@ -161,12 +162,11 @@ func (c computedCheck) checkReadsOf(i int, t *task.Task) {
 		return // reported
 	}
 	granted := map[string][]string{}
-	for _, up := range c.plan.Graph.Upstream(i) {
-		from := c.plan.Graph.Task(int(up))
-		granted[texttemplate.Results] = append(granted[texttemplate.Results], from.Title)
-		if from.Key != "" {
-			granted[texttemplate.Results] = append(granted[texttemplate.Results], from.Key)
-		}
+	for j := range len(t.DependsOn) - t.Reads { // what its condition reads is not granted
+		granted[texttemplate.Results] = append(granted[texttemplate.Results], ResultNames(c.plan.Graph, i, j)...)
+	}
+	if t.Instance != nil {
+		granted[texttemplate.Results] = append(granted[texttemplate.Results], t.Instance.Lacks...)
 	}
 	for _, u := range t.Uses {
 		granted[texttemplate.Inputs] = append(granted[texttemplate.Inputs], u.Name)
@@ -178,6 +178,23 @@ func (c computedCheck) checkReadsOf(i int, t *task.Task) {
 		message, hint := c.ungranted(r, granted[r.Of])
 		c.atLine(c.task(i).at("template"), &texttemplate.Error{Line: r.Line}, "template: "+message, hint)
 	}
+}
+
+// ResultNames returns the names by which a template of task i names the result of dependency j:
+// the heading of an item, or the title as written of the other task and its key.
+func ResultNames(g *graph.Graph, i, j int) []string {
+	d, from := &g.Task(i).DependsOn[j], g.Task(int(g.Upstream(i)[j]))
+	key := from.Key
+	if from.Instance != nil && key == "" {
+		key = from.Instance.Key
+	}
+	switch {
+	case d.Title != "":
+		return []string{d.Title}
+	case key == "":
+		return []string{WrittenTitle(from)}
+	}
+	return []string{WrittenTitle(from), key}
 }
 
 // ungranted says why a template cannot read a name, and what to write.

@@ -93,10 +93,10 @@ func roundsOf(p *Plan) map[string]int {
 }
 
 // textOf returns a condition as people read it, with titles as they are written.
-func textOf(p *Plan, c *task.Condition) string { return conditionText(p, c, writtenTitle) }
+func textOf(p *Plan, c *task.Condition) string { return conditionText(p, c, WrittenTitle) }
 
-// writtenTitle returns the title of a task without its round and its item.
-func writtenTitle(t *task.Task) string {
+// WrittenTitle returns the title of a task without its round and its item.
+func WrittenTitle(t *task.Task) string {
 	if t.Instance != nil {
 		return t.Instance.Title
 	}
@@ -111,7 +111,7 @@ func describeInstance(p *Plan, t *task.Task, out *PlannedTask) {
 		out.Loop, out.Until, out.LeavesTo, out.Fallback = true, textOf(p, in.Until[len(in.Until)-1]), "", nil
 	case in.List != nil:
 		up, _ := p.Graph.Index(task.ID(in.List.Task))
-		out.ForEach = string(in.List.Path) + " of " + writtenTitle(p.Graph.Task(up))
+		out.ForEach = string(in.List.Path) + " of " + WrittenTitle(p.Graph.Task(up))
 	}
 }
 
