@@ -240,16 +240,11 @@ func (r taskReader) metadata(n *node) map[string]any {
 
 // metadataValue returns a text, a number or a boolean.
 func (r taskReader) metadataValue(n *node, hint string, where func() string) any {
-	switch n.is {
-	case isText:
-		return n.text
-	case isBool:
-		return n.text == "true"
-	case isNumber:
-		return numberOf(n)
+	v := valueOf(n)
+	if v == nil {
+		r.bad(n, hint, "metadata: %s: %s where a value belongs", where(), n.describe())
 	}
-	r.bad(n, hint, "metadata: %s: %s where a value belongs", where(), n.describe())
-	return nil
+	return v
 }
 
 // numberOf returns a whole number as int64 and any other as float64.
