@@ -153,6 +153,14 @@ func (c *checker) words() {
 	if t.Reuse != "" && t.Reuse != "never" {
 		c.word("reuse", t.Reuse, "never")
 	}
+	switch t.OnTimeout {
+	case "", "suspend", "fail":
+		if t.OnTimeout != "" && t.Timeout == 0 {
+			c.bad(nil, "onTimeout: the task has no time limit", "set timeoutMs too, or remove onTimeout", "onTimeout")
+		}
+	default:
+		c.word("onTimeout", t.OnTimeout, "suspend", "fail")
+	}
 	if !t.Classification.Valid() {
 		c.bad(nil, fmt.Sprintf("classification: there is no level %v", t.Classification),
 			"write public, internal, confidential or secret", "classification")

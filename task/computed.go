@@ -42,6 +42,7 @@ func (c *checker) computed(s *Spec) {
 		{"retryBackoff", s.RetryBackoff != 0 && s.RetryBackoff != defaultRetryBackoff},
 		{"provenance", s.Source.Record != nil},
 		{"uses", s.Value != nil && len(s.Uses) > 0},
+		{"onTimeout", s.OnTimeout != ""},
 		{"timeoutMs", s.Value != nil && s.Timeout != 0},
 	} {
 		if setting.used {

@@ -69,6 +69,11 @@ type Spec struct {
 	RetryBackoff float64       // factor between two delays; zero means 2
 	Timeout      time.Duration // limit on one attempt; zero means none
 
+	// OnTimeout says what it means that a person has not answered within Timeout: "suspend", the
+	// default, leaves the question open, and "fail" fails the task with TIMEOUT once Timeout has
+	// passed since the question was first asked, also while no process worked on the run.
+	OnTimeout string
+
 	// AcceptTruncated lets the task complete with an answer that a limit on tokens
 	// ended. The result is marked as truncated wherever it is delivered or shown.
 	// An answer that does not match OutputSchema is never accepted.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/journal"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/person"
 	"github.com/runteam/runteam/prompt"
@@ -232,4 +233,55 @@ func TestSettingsOfModelsAreRefusedForPeople(t *testing.T) {
 	require.ErrorContains(t, err, "pass a function to person.New")
 	_, err = team.New(team.Config{Agents: []team.Member{{Name: "a", Agent: answering("x")}}, Coordinator: &team.Coordinator{Agent: person.New(later)}})
 	require.ErrorContains(t, err, "a person cannot be the coordinator")
+}
+
+func TestOnTimeoutFailsATaskThatNobodyAnswers(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		j := journal.InMemory()
+		defer j.Close()
+		asked := 0
+		tm := teamWith(t, person.New(func(ctx context.Context, _ prompt.Prompt) (agent.Reply, error) {
+			if asked++; asked < 3 {
+				return agent.Reply{}, person.ErrLater
+			}
+			<-ctx.Done()
+			return agent.Reply{}, ctx.Err()
+		}))
+		decide := assigned("decide", "editor")
+		decide.Timeout, decide.OnTimeout, decide.MaxRetries = time.Hour, "fail", 3
+		options := &team.RunOptions{RunID: "r1", Journal: j, Tasks: []task.Spec{decide}}
+		first := time.Now()
+		res, err := tm.RunTasks(t.Context(), options.Tasks, &team.RunOptions{RunID: "r1", Journal: j})
+		require.NoError(t, err)
+		require.Equal(t, team.StatusSuspended, res.Status)
+
+		time.Sleep(40 * time.Minute)
+		res, err = tm.Resume(t.Context(), "r1", options)
+		require.NoError(t, err)
+		require.Equal(t, team.StatusSuspended, res.Status, "20 minutes are left")
+
+		time.Sleep(10 * time.Minute)
+		res, err = tm.Resume(t.Context(), "r1", options)
+		require.Equal(t, time.Hour, time.Since(first), "the time passes from the first question on")
+		require.ErrorContains(t, err, "nobody answered within 1h0m0s")
+		require.Equal(t, team.StatusError, res.Status)
+		require.Equal(t, "TIMEOUT", res.Tasks[0].Error.Code)
+		require.Equal(t, 3, asked, "a failure of this kind is not retried")
+	})
+}
+
+func TestOnTimeoutIsForPeople(t *testing.T) {
+	t.Parallel()
+	decide, draft := assigned("decide", "editor"), assigned("draft", "writer")
+	decide.OnTimeout = "fail"
+	draft.OnTimeout, draft.Timeout = "fail", time.Minute
+	tm := teamWith(t, person.New(later))
+	_, err := tm.Plan([]task.Spec{draft}, nil)
+	require.ErrorContains(t, err, `task "draft": onTimeout: agent "writer" is not a person`)
+	_, err = tm.Plan([]task.Spec{decide}, nil)
+	require.ErrorContains(t, err, "onTimeout: the task has no time limit: set timeoutMs too")
+	decide.OnTimeout = "ask"
+	_, err = tm.Plan([]task.Spec{decide}, nil)
+	require.ErrorContains(t, err, `unknown word "ask": write one of suspend, fail`)
 }

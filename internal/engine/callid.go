@@ -49,8 +49,8 @@ func newCallIDs(p *priorRun) *callIDs {
 func (d *callIDs) of(x *modelCall, call *llm.ToolCall) (id string, key record.Key) {
 	key = argumentsKey(call)
 	at := callPlace{fmt.Sprintf("%s/%s%s/%s", x.run.id, x.task.ID, x.part, call.ID), key}
-	if p := x.run.priorRun; p != nil && p.own && p.history.Mask != nil {
-		at.key = p.history.Mask(key)
+	if p := x.run.priorRun; p != nil && p.own {
+		at.key = p.masked(key)
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()

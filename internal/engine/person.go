@@ -24,6 +24,10 @@ import (
 // errLater ends an attempt whose person does not answer now.
 var errLater = fmt.Errorf("the task waits: %w", person.ErrLater)
 
+// errNoAnswer ends an attempt whose person had to answer within the time limit. To ask again would
+// be to extend it.
+var errNoAnswer = fmt.Errorf("%w: nobody answered", ErrAttemptTimeout)
+
 // isPerson reports whether the agent is a person.
 func (r *request) isPerson() bool {
 	_, ok := r.does.(*person.Agent)
@@ -84,7 +88,8 @@ func (s *scheduler) releaseHeld() {
 }
 
 // askPerson asks the person and takes the answer. The time limit of the attempt bounds how
-// long the run waits: after it, as with [person.ErrLater], the error is errLater.
+// long the run waits: after it, as with [person.ErrLater], the error is errLater, unless the
+// task is to fail then.
 func (a *attempt) askPerson(ctx context.Context, text prompt.Prompt) (err error) {
 	announce(&a.modelCall)
 	a.outbox = a.started()
@@ -95,12 +100,14 @@ func (a *attempt) askPerson(ctx context.Context, text prompt.Prompt) (err error)
 	limited := context.WithValue(ctx, outboxKey{}, a.outbox)
 	if !a.contract.ExpiresAt.IsZero() {
 		var cancel context.CancelFunc
-		limited, cancel = context.WithDeadlineCause(limited, a.contract.ExpiresAt, a.late())
+		limited, cancel = context.WithDeadlineCause(limited, a.answerBy(), a.late())
 		defer cancel()
 	}
-	a.inAgent = true
-	a.reply, err = a.ask(limited, text)
-	a.inAgent = false
+	if err = limited.Err(); err == nil {
+		a.inAgent = true
+		a.reply, err = a.ask(limited, text)
+		a.inAgent = false
+	}
 	now := time.Now()
 	a.worked = now.Sub(asked)
 	switch {
@@ -110,10 +117,23 @@ func (a *attempt) askPerson(ctx context.Context, text prompt.Prompt) (err error)
 		return a.close(limited, a, now)
 	case ctx.Err() != nil:
 		return withCause(ctx, err)
+	case limited.Err() != nil && a.task.OnTimeout == "fail":
+		return fmt.Errorf("%w within %v", errNoAnswer, a.contract.Duration)
 	case errors.Is(err, person.ErrLater), limited.Err() != nil:
 		return errLater
 	}
 	return err
+}
+
+// answerBy returns when the run stops to wait. If the task is to fail then, the time has passed
+// since the question was first asked, perhaps by another process.
+func (a *attempt) answerBy() time.Time {
+	if p := a.run.priorRun; p != nil && a.task.OnTimeout == "fail" {
+		if b := p.tasks[a.task.ID]; b != nil && b.question != nil && b.question.Key == p.masked(a.key) {
+			return b.asked.Add(a.contract.Duration)
+		}
+	}
+	return a.contract.ExpiresAt
 }
 
 // questionOf returns what a journal stores of a question to a person. The caller does not see
@@ -140,6 +160,9 @@ func (p *priorRun) takeQuestion(e *record.Entry) {
 	q := e.Question
 	b := p.of(q.Task)
 	b.begin(q.Session, q.Attempt, q.Time)
+	if b.question == nil || b.question.Key != q.Key {
+		b.asked = q.Time
+	}
 	b.question, b.messages, b.memory = q, q.Messages, q.Memory
 	p.deliver(q.Messages)
 }
@@ -152,11 +175,7 @@ func takeGiven(ctx context.Context, a *attempt, text prompt.Prompt) (done bool, 
 	if p == nil || !p.own || a.run.fresh[a.task.ID] {
 		return false, nil
 	}
-	key := a.key
-	if mask := p.history.Mask; mask != nil {
-		key = mask(key)
-	}
-	given := p.given[key]
+	given := p.given[p.masked(a.key)]
 	if given == nil || given.Task != a.task.ID {
 		if b := p.tasks[a.task.ID]; b != nil && b.question != nil && p.given[b.question.Key] != nil {
 			warnUnused(a, "the question has changed since %s answered it", p.given[b.question.Key])

@@ -53,6 +53,7 @@ type priorTask struct {
 	memory      []task.ID
 	toolResults []*record.AgentCall
 	question    *record.Question // to a person, if the task has not ended since; nil if there is none
+	asked       time.Time        // when that was asked first
 	place       int              // of the end of its last attempt in the log, from 1; zero if none ended
 }
 
@@ -228,12 +229,16 @@ func (p *priorRun) keyOf(x *record.AgentCall) record.Key {
 
 // key returns the key by which an earlier answer to the same prompt is found.
 func (p *priorRun) key(x *modelCall) record.Key {
-	key := x.core
 	if p.whole {
-		key = x.key
+		return p.masked(x.key)
 	}
+	return p.masked(x.core)
+}
+
+// masked returns a key as the journal stores it.
+func (p *priorRun) masked(key record.Key) record.Key {
 	if mask := p.history.Mask; mask != nil {
-		key = mask(key)
+		return mask(key)
 	}
 	return key
 }

@@ -104,11 +104,7 @@ func (p *priorRun) hasFiles(before *priorFiles, f *workspace.Folder) bool {
 	if err != nil {
 		return false
 	}
-	key := filesKey(before.measured.folder, of)
-	if mask := p.history.Mask; mask != nil {
-		key = mask(key)
-	}
-	return key == before.measured.key
+	return p.masked(filesKey(before.measured.folder, of)) == before.measured.key
 }
 
 // atFiles returns an error until the conversation has come to the call that left the workspace

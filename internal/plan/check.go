@@ -84,7 +84,8 @@ func check(t *Roster, specs []task.Spec, o Options, at time.Time) (*Plan, error)
 	}
 	c.plan.writeLines()
 	computedCheck{&c}.checkReads()
-	if c.assign(); len(c.found) == 0 {
+	c.assign()
+	if checkTimeouts(&c); len(c.found) == 0 {
 		lowering := c.checkFlow()
 		(&sizeCheck{checker: &c, reported: make([]bool, len(o.Inputs)), known: map[knownSize]gate.Decision{}}).checkSizes()
 		if c.checkOutput(); len(c.found) == 0 {

@@ -14,6 +14,16 @@ func (m *Member) IsPerson() bool {
 	return ok
 }
 
+// checkTimeouts reports tasks that say what it means that a person does not answer, and that a
+// person does not perform.
+func checkTimeouts(c *checker) {
+	for i, t := range c.plan.Graph.Tasks() {
+		if t.OnTimeout != "" && !c.team.Find(t.Assignee).IsPerson() {
+			c.task(i).at("onTimeout").report(fmt.Sprintf("onTimeout: agent %q is not a person; its attempts fail after timeoutMs", t.Assignee), "remove it", task.ErrInvalid)
+		}
+	}
+}
+
 // checkPeople reports settings of people that only models have.
 func (c *Config) checkPeople(found *task.Problems) {
 	for i := range c.Agents {

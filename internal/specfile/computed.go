@@ -12,7 +12,7 @@ var computedKeys = []string{"value", "template", "file"}
 // agentKeys are the keys of a task that only an agent can follow. A task without an agent takes
 // them from no defaults.
 var agentKeys = []string{
-	"assignee", "requires", "tools", "memoryScope", "requiredTags", "outputFiles", "workspace", "acceptTruncated",
+	"assignee", "requires", "tools", "memoryScope", "requiredTags", "outputFiles", "workspace", "acceptTruncated", "onTimeout",
 	"maxRetries", "retryDelayMs", "retryBackoff",
 }
 

@@ -56,7 +56,7 @@ func taskMembers(s *task.Spec) (who, what, bounds members) {
 		{"reuse", &s.Reuse}, {"classification", &s.Classification}, {"requiredTags", &s.RequiredTags},
 	}
 	bounds = members{
-		{"ttlMs", &s.TTL}, {"timeoutMs", &s.Timeout}, {"maxRetries", &s.MaxRetries},
+		{"ttlMs", &s.TTL}, {"timeoutMs", &s.Timeout}, {"onTimeout", &s.OnTimeout}, {"maxRetries", &s.MaxRetries},
 		{"retryDelayMs", (*delay)(&s.RetryDelay)}, {"retryBackoff", &s.RetryBackoff},
 	}
 	return who, what, bounds
