@@ -35,7 +35,15 @@ func (q *Queue) Add(t task.Task) error {
 // ready, or stays blocked, or ends with a dependency that has ended.
 func (q *Queue) open(i int) {
 	s := &q.states[i]
+	ended := func(how status, via int) {
+		q.close(i, how, end{root: q.ends[via].root, via: int32(via)}, s.updated)
+		q.endFollowers(int32(i), how, s.updated)
+	}
 	if s.open == 0 {
+		if via := q.omitted(i); via != none {
+			ended(notNeeded, int(via))
+			return
+		}
 		q.set(i, pending, s.updated)
 		q.ready(i)
 		return
@@ -45,10 +53,8 @@ func (q *Queue) open(i int) {
 		if !ok || d.MayBeMissing() {
 			continue
 		}
-		if how := q.states[j].status; how >= failed {
-			root := q.ends[j].root
-			q.close(i, how, end{root: root, via: int32(j)}, s.updated)
-			q.cascade(int32(i), root, how, s.updated)
+		if how := q.states[j].status; how == failed || how == skipped {
+			ended(how, j)
 			return
 		}
 	}

@@ -202,9 +202,25 @@ func (b *board) set(i int, next status, at time.Time) {
 func (b *board) unfinished(t *task.Task) (n int32) {
 	for _, d := range t.DependsOn {
 		j, ok := b.Index(task.ID(d.Task))
-		if !ok || !b.states[j].status.terminal() || b.states[j].status != completed && !d.MayBeMissing() {
+		if !ok || !b.states[j].status.terminal() || (b.states[j].status == failed || b.states[j].status == skipped) && !d.MayBeMissing() {
 			n++
 		}
 	}
 	return n
+}
+
+// omitted returns the first dependency because of which a task is not needed, or none.
+func (b *board) omitted(i int) int32 {
+	if b.counts[notNeeded] == 0 {
+		return none
+	}
+	for _, d := range b.tasks.at(i).DependsOn {
+		if d.MayBeMissing() {
+			continue
+		}
+		if j, ok := b.Index(task.ID(d.Task)); ok && b.states[j].status == notNeeded {
+			return int32(j)
+		}
+	}
+	return none
 }

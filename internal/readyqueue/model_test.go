@@ -80,13 +80,24 @@ func (m *model) index(id task.ID) int {
 	return slices.IndexFunc(m.tasks, func(t task.Task) bool { return t.ID == id })
 }
 
+// promote ends or makes ready the blocked tasks whose dependencies have all ended.
 func (m *model) promote() {
-	for i, t := range m.tasks {
-		if m.status[i] == task.Blocked && !slices.ContainsFunc(t.DependsOn, func(d task.Ref) bool {
-			s := m.status[m.index(task.ID(d.Task))]
-			return s != task.Completed && !(loose(d) && s.Terminal())
-		}) {
+	for again := true; again; {
+		again = false
+		for i, t := range m.tasks {
+			if m.status[i] != task.Blocked || slices.ContainsFunc(t.DependsOn, func(d task.Ref) bool {
+				s := m.status[m.index(task.ID(d.Task))]
+				return !s.Terminal() || !loose(d) && s != task.Completed && s != task.NotNeeded
+			}) {
+				continue
+			}
 			m.status[i] = task.Pending
+			for _, d := range t.DependsOn {
+				if up := m.index(task.ID(d.Task)); !loose(d) && m.status[up] == task.NotNeeded {
+					m.status[i], m.root[i], again = task.NotNeeded, m.root[up], true
+					break
+				}
+			}
 		}
 	}
 }
@@ -100,7 +111,7 @@ func (m *model) endWith(task0, i int, how task.Status) {
 	if how != task.Completed {
 		m.root[task0] = i
 	}
-	for again := how != task.Completed; again; {
+	for again := how == task.Failed || how == task.Skipped; again; {
 		again = false
 		for k, t := range m.tasks {
 			if !m.status[k].Terminal() && slices.ContainsFunc(t.DependsOn, func(d task.Ref) bool {

@@ -308,3 +308,27 @@ func TestZeroQueue(t *testing.T) {
 	require.True(t, ok)
 	require.Zero(t, i)
 }
+
+// How a task ends of whose dependencies one failed and others were not needed, and why, does not
+// depend on which of them ended first.
+func TestEndsDoNotDependOnTheOrder(t *testing.T) {
+	t.Parallel()
+	for _, order := range [][]task.ID{{"a", "b", "c"}, {"a", "c", "b"}, {"b", "a", "c"}, {"b", "c", "a"}, {"c", "a", "b"}, {"c", "b", "a"}} {
+		q := newQueue(t, one("a"), one("b"), one("c"), one("both", "a", "b"), one("all", "a", "b", "c"), one("late", "both"))
+		for _, id := range order {
+			switch id {
+			case "c":
+				require.NoError(t, q.Fail(id, "broken", at))
+			default:
+				require.NoError(t, q.Omit(q.at(id), "no "+string(id), at))
+			}
+		}
+		require.True(t, q.IsComplete())
+		require.Equal(t, []task.Status{task.NotNeeded, task.NotNeeded, task.Failed, task.NotNeeded, task.Failed, task.NotNeeded}, statuses(q), order)
+		require.Equal(t, `Not needed: "T a" was not needed.`, q.Reason("both"), order)
+		root, _ := q.Root("late")
+		require.EqualValues(t, "a", root, order)
+		root, _ = q.Root("all")
+		require.EqualValues(t, "c", root, order)
+	}
+}

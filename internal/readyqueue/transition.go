@@ -41,7 +41,7 @@ func (q *Queue) Complete(i int, result *envelope.Envelope, at time.Time) error {
 	q.set(i, completed, at)
 	q.order.remove(i)
 	q.emit(Completed, i)
-	q.tasks.eachDownstream(i, func(j int32, _ bool) { q.settle(int(j), at) })
+	q.endFollowers(int32(i), completed, at)
 	q.finish()
 	return nil
 }
@@ -54,8 +54,8 @@ func (q *Queue) Fail(i int, text string, at time.Time) error { return q.end(i, f
 // [Queue.Fail] would fail it.
 func (q *Queue) Skip(i int, reason string, at time.Time) error { return q.end(i, skipped, reason, at) }
 
-// Omit ends a task that has not started and is not needed, and with it what depends on it as
-// [Queue.Fail] would fail it.
+// Omit ends a task that has not started and is not needed. Tasks that depend on it are not needed
+// either, once all their dependencies have ended: one that fails counts before one that is not needed.
 func (q *Queue) Omit(i int, reason string, at time.Time) error {
 	return q.end(i, notNeeded, reason, at)
 }
@@ -69,9 +69,8 @@ func (q *Queue) Follow(i, j int, at time.Time) error {
 	if err := q.check(i, how); err != nil {
 		return err
 	}
-	root := q.ends[j].root
-	q.close(i, how, end{root: root, via: int32(j)}, at)
-	q.cascade(int32(i), root, how, at)
+	q.close(i, how, end{root: q.ends[j].root, via: int32(j)}, at)
+	q.endFollowers(int32(i), how, at)
 	q.finish()
 	return nil
 }
@@ -129,13 +128,19 @@ func (q *Queue) ready(i int) {
 	q.emit(Ready, i)
 }
 
-// settle counts one dependency of task j as done, and makes j ready after the last.
-func (q *Queue) settle(j int, at time.Time) {
+// settle counts one dependency of task j as ended. After the last one j is ready, unless it is not
+// needed because of the dependency that settle returns.
+func (q *Queue) settle(j int, at time.Time) (notNeeded int32) {
 	s := &q.states[j]
-	if s.open--; s.open == 0 && s.status == blocked {
+	if s.open--; s.open > 0 || s.status != blocked {
+		return none
+	}
+	via := q.omitted(j)
+	if via == none {
 		q.set(j, pending, at)
 		q.ready(j)
 	}
+	return via
 }
 
 // end ends a task as failed or skipped, and what depends on it.
@@ -144,7 +149,7 @@ func (q *Queue) end(i int, how status, text string, at time.Time) error {
 		return err
 	}
 	q.close(i, how, end{text: text, root: int32(i), via: none}, at)
-	q.cascade(int32(i), int32(i), how, at)
+	q.endFollowers(int32(i), how, at)
 	q.finish()
 	return nil
 }
@@ -160,36 +165,45 @@ func (q *Queue) close(i int, how status, why end, at time.Time) {
 	q.emit([...]Event{failed: Failed, skipped: Skipped, notNeeded: NotNeeded}[how], i)
 }
 
-// cascade ends every transitive dependent of a task that has ended, over
-// dependencies that are not optional, and settles the optional ones; root is
-// the task that it all started from. It visits depth first, the
-// dependents of each task in their order, as a recursion would; the stack is
-// its own, since a chain of a hundred thousand tasks is a depth of that many.
-func (q *Queue) cascade(first, root int32, how status, at time.Time) {
-	type step struct{ task, via int32 }
-	var stack []step
-	visit := func(i int32) {
-		start := len(stack)
-		q.tasks.eachDownstream(int(i), func(j int32, optional bool) {
-			switch {
-			case optional:
-				q.settle(int(j), at)
-			case q.states[j].status == pending || q.states[j].status == blocked:
-				stack = append(stack, step{j, i})
-			}
-		})
-		slices.Reverse(stack[start:]) // first on top
-	}
-	visit(first)
+// A step of a cascade ends a task because of one of its dependencies.
+type step struct {
+	task, via int32
+	how       status
+}
+
+// endFollowers ends what a task that has ended in some way keeps from running, directly or not. It
+// visits depth first, the dependents of each task in their order, as a recursion would; the
+// stack is its own, since a chain of a hundred thousand tasks is a depth of that many.
+func (q *Queue) endFollowers(of int32, how status, at time.Time) {
+	stack := q.pushFollowers(nil, of, how, at)
 	for len(stack) > 0 {
 		s := stack[len(stack)-1]
 		stack = stack[:len(stack)-1]
 		if q.states[s.task].status.terminal() {
 			continue // reached on another way meanwhile
 		}
-		q.close(int(s.task), how, end{root: root, via: s.via}, at)
-		visit(s.task)
+		q.close(int(s.task), s.how, end{root: q.ends[s.via].root, via: s.via}, at)
+		stack = q.pushFollowers(stack, s.task, s.how, at)
 	}
+}
+
+// pushFollowers pushes the dependents that end because task i has ended, the first on top, and
+// makes those ready that have waited for it alone. A failed or skipped task ends its dependents
+// at once; whether one is not needed is known when all its dependencies have ended.
+func (q *Queue) pushFollowers(stack []step, i int32, how status, at time.Time) []step {
+	start := len(stack)
+	q.tasks.eachDownstream(int(i), func(j int32, optional bool) {
+		switch {
+		case optional || how == completed || how == notNeeded:
+			if via := q.settle(int(j), at); via != none {
+				stack = append(stack, step{j, via, notNeeded})
+			}
+		case q.states[j].status == pending || q.states[j].status == blocked:
+			stack = append(stack, step{j, i, how})
+		}
+	})
+	slices.Reverse(stack[start:])
+	return stack
 }
 
 // emit notes an event of task i for its subscribers.
