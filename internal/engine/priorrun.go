@@ -21,15 +21,16 @@ type priorRun struct {
 	whole   bool // a prompt is the same only with its messages and its memory
 	strict  bool // no agent is called; what failed fails again
 
-	answers   map[record.Key]*record.AgentCall // the newest for each prompt
-	rejected  map[record.Key]*record.AgentCall // likewise, of answers that had to be corrected
-	turns     map[record.Key]*record.AgentCall // what agents said in first turns, by the key of the prompt
-	toolCalls map[string]*record.CallStart     // by session
-	results   map[string]*record.AgentCall     // of tool calls, by session
-	files     map[string]*record.AgentCall     // output files, by session
-	folders   map[task.ID]*priorFiles          // workspaces
-	given     map[record.Key]*record.Answer    // of people, by the keys of their questions
-	tasks     map[task.ID]*priorTask           // also the coordinator's steps
+	answers   map[record.Key]*record.AgentCall  // the newest for each prompt
+	earlier   map[priorAnswer]*record.AgentCall // of prompts that several tasks had, those that are not the newest
+	rejected  map[record.Key]*record.AgentCall  // likewise, of answers that had to be corrected
+	turns     map[record.Key]*record.AgentCall  // what agents said in first turns, by the key of the prompt
+	toolCalls map[string]*record.CallStart      // by session
+	results   map[string]*record.AgentCall      // of tool calls, by session
+	files     map[string]*record.AgentCall      // output files, by session
+	folders   map[task.ID]*priorFiles           // workspaces
+	given     map[record.Key]*record.Answer     // of people, by the keys of their questions
+	tasks     map[task.ID]*priorTask            // also the coordinator's steps
 	sent      []*record.SentMessage
 	delivered map[string]bool  // ids of messages that a prompt contains
 	usage     llm.Usage        // of all of it
@@ -73,7 +74,7 @@ func priorOf(o *RunOptions) *priorRun {
 	p.files, p.folders = map[string]*record.AgentCall{}, map[task.ID]*priorFiles{}
 	asked := map[string]*record.CallStart{} // by session: calls that have no end yet
 	begun := map[string]bool{}              // by session: prefetched attempts that were started
-	p.rejected = map[record.Key]*record.AgentCall{}
+	p.rejected, p.earlier = map[record.Key]*record.AgentCall{}, map[priorAnswer]*record.AgentCall{}
 	open := map[string]*record.AgentCall{} // by session: answers that were rejected, and of whose correction nothing is known
 	for i := range p.history.Log {
 		switch e := &p.history.Log[i]; {
@@ -178,6 +179,9 @@ func (b *priorTask) begin(session string, number int, at time.Time) {
 func (p *priorRun) take(x *record.AgentCall) {
 	key := p.keyOf(x)
 	if key != (record.Key{}) && (p.strict || x.Completed()) {
+		if before := p.answers[key]; before != nil && before.Task != x.Task {
+			p.earlier[priorAnswer{key, before.Task}] = before
+		}
 		p.answers[key] = x
 	}
 	b := p.of(x.Task)
@@ -243,12 +247,28 @@ func (p *priorRun) masked(key record.Key) record.Key {
 	return key
 }
 
-// answer returns what an agent answered to the same prompt before, or nil.
+// answer returns what an agent answered to the same prompt before, or nil. The rounds of a loop may
+// have one prompt and several answers: each takes its own, and any other task also one of another.
 func (p *priorRun) answer(x *modelCall) *record.AgentCall {
 	if p == nil {
 		return nil
 	}
-	return p.answers[p.key(x)]
+	key := p.key(x)
+	last := p.answers[key]
+	if last == nil || last.Task == x.task.ID {
+		return last
+	}
+	own := p.earlier[priorAnswer{key, x.task.ID}]
+	if in := x.task.Instance; own != nil || in != nil && in.Round > 0 {
+		return own
+	}
+	return last
+}
+
+// A priorAnswer names the answer to a prompt that several tasks had.
+type priorAnswer struct {
+	key  record.Key
+	task task.ID
 }
 
 // rejected returns an answer to the same prompt that had to be corrected, if the
