@@ -38,6 +38,14 @@ func (a *LLM) Version() string {
 	return b.String()
 }
 
+// IsDeterministic reports whether equal prompts have equal answers, as far as settings can say that:
+// it has one model, which is called with temperature 0 or with a seed. A loop of such agents ends
+// with LOOP_STUCK if it repeats itself. Other agents may have this method too.
+func (a *LLM) IsDeterministic() bool {
+	zero := a.options.Temperature != nil && *a.options.Temperature == 0
+	return a.Check() == nil && len(a.models) == 1 && (zero || a.options.Seed != nil)
+}
+
 // describe writes the settings that change a request. Settings that earlier releases did
 // not have are left out if they are not set, so that answers of those releases stay
 // usable.

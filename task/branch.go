@@ -17,7 +17,7 @@ func linksOf(s *Spec) int {
 	}
 	s.When.Leaves(func(*Condition) { n++ })
 	if s.Instance != nil {
-		n++ // the list
+		n += 1 + len(s.Instance.Again) // the list
 		s.Instance.Guard.Leaves(func(*Condition) { n++ })
 		for _, until := range s.Instance.Until {
 			until.Leaves(func(*Condition) { n++ })
@@ -42,7 +42,7 @@ func (r *resolver) alternatives(l *linker, slab []Ref, i, k int) []Ref {
 	case ref.Task != "":
 		bad("it has task and oneOf", "write one of them", ErrInvalid)
 		return slab
-	case len(ref.OneOf) == 1:
+	case len(ref.OneOf) == 1 && (r.specs[i].Instance == nil || !r.specs[i].Instance.Joins): // a loop may have one round
 		bad("oneOf has one task", "write task instead", ErrInvalid, "oneOf")
 		return slab
 	case !ref.As.valid():
@@ -149,8 +149,19 @@ func (r *resolver) reads(l *linker, slab []Ref, i int, bad func(err error, messa
 			t.Instance.Until[k] = until[k].Clone()
 			t.Instance.Until[k].Leaves(add)
 		}
+		slab = r.rereads(l, slab, i)
 	}
 	t.Reads = len(slab) - start
+	return slab
+}
+
+// rereads adds the dependencies on what the round of a task reads of the one before.
+func (r *resolver) rereads(l *linker, slab []Ref, i int) []Ref {
+	for _, ref := range r.tasks[i].Instance.Again {
+		if j, p := r.find(ref.Task); p.Err == nil && l.read(i, int(j), true) {
+			slab = append(slab, resolved(&ref, r.tasks[j].ID, nil))
+		}
+	}
 	return slab
 }
 

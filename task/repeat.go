@@ -1,5 +1,7 @@
 package task
 
+import "reflect"
+
 // A Repeat is a loop: its tasks run in rounds, until a condition holds after one of them. In plans
 // and results, the task Write of round 2 is Write#2; prompts have the title as written.
 //
@@ -14,6 +16,12 @@ type Repeat struct {
 	// OnLimit says what it means that Until does not hold after MaxRounds: "last", the default,
 	// takes the result of the last round, and "fail" fails the loop with LOOP_LIMIT.
 	OnLimit string
+
+	// OnRepeat says what it means that a round would be given the same by the round before as an
+	// earlier round was, and so would have the same prompts and results. "fail", the default, ends
+	// the loop with LOOP_STUCK before the round has made a call, and "continue" runs it. Rounds with
+	// tools, people, commands or samples of a model are always run: see agent.LLM.IsDeterministic.
+	OnRepeat string
 }
 
 // Previous is the Round of a [Ref] to the round before: in the first round there is no such
@@ -36,6 +44,22 @@ type Instance struct {
 	// output task in the last round that ran.
 	Joins bool
 	Guard *Condition   // what the round needs in order to run, besides the conditions of its tasks
+	Again []Ref        // what the round reads of the one before, if it does not run when that repeats itself
 	Until []*Condition // of a loop: what ends it after each round
 	Fails bool         // of a loop: it fails if that does not hold after the last round
+}
+
+// besideRepeat returns the names of the fields of a loop that have no effect.
+func (s *Spec) besideRepeat() (names []string) {
+	fields := reflect.ValueOf(s).Elem()
+	for field, value := range fields.Fields() {
+		switch field.Name {
+		case "Title", "Key", "When", "Classification", "Repeat", "Source":
+		default:
+			if !value.IsZero() {
+				names = append(names, field.Name)
+			}
+		}
+	}
+	return names
 }

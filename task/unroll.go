@@ -49,7 +49,9 @@ type unroller struct {
 	out    []Spec
 	places []Place // parallel to out
 	reads  int     // how many instances tasks read, with each
-	found  *findings
+
+	rereads int // how many results tasks wait for because their rounds are compared
+	found   *findings
 }
 
 // A scope is one round of a loop, or the tasks outside of loops.
@@ -65,6 +67,8 @@ type scope struct {
 	round   int
 	rounds  int
 	guard   *Condition // what its tasks need in order to run, besides their own conditions
+	compare bool       // it does not run if it repeats an earlier round
+	again   []Ref      // what is compared for that, here or in the round around it
 }
 
 // list writes out the tasks of one scope.
@@ -80,6 +84,9 @@ func (u *unroller) list(specs []Spec, in *scope) {
 		if s.Key != "" {
 			in.names[s.Key] = s.Title + in.suffix
 		}
+	}
+	if in.compare && in.round > 1 {
+		in.again = in.rereads()
 	}
 	for i := range specs {
 		if in.outer == nil {
@@ -128,7 +135,8 @@ func (in *scope) at(i int) string { return in.pointer + "/" + strconv.Itoa(i) }
 func (u *unroller) task(specs []Spec, i int, in *scope) (Spec, Place) {
 	s, place := specs[i], Place{Pointer: in.at(i)}
 	if in.loop != "" {
-		s.Instance = &Instance{Pointer: in.at(i), Title: s.Title, Key: s.Key, Loop: in.loop, Round: in.round, Rounds: in.rounds, Guard: in.guard}
+		s.Instance = &Instance{Pointer: in.at(i), Title: s.Title, Key: s.Key, Loop: in.loop, Round: in.round, Rounds: in.rounds, Guard: in.guard, Again: in.again}
+		u.countRereads(in, i)
 		s.Title, s.Key = s.Title+in.suffix, ""
 	}
 	s.DependsOn = nil
@@ -146,6 +154,14 @@ func (u *unroller) task(specs []Spec, i int, in *scope) (Spec, Place) {
 	}
 	s.When = u.condition(specs, i, in)
 	return s, place
+}
+
+// countRereads bounds how many results the tasks of all rounds wait for because rounds are compared.
+func (u *unroller) countRereads(in *scope, i int) {
+	before := u.rereads
+	if u.rereads += len(in.again); before <= maxReads && u.rereads > maxReads {
+		u.bad(in, i, "", fmt.Sprintf("the rounds of all loops are compared by more than %d results", maxReads), "write onRepeat: continue for its loop")
+	}
 }
 
 // reference finds what a dependency means in a scope. It reports whether there is one.
@@ -196,6 +212,33 @@ func (in *scope) namesOf(name string) (names []string) {
 // before returns the title in the previous round of a task of this one.
 func (in *scope) before(title string) string {
 	return title[:len(title)-len(in.suffix)] + suffixOf(in.outer.suffix, in.round-1)
+}
+
+// rereads returns what the tasks of a round read of the one before, with one reference for each
+// result.
+func (in *scope) rereads() (all []Ref) {
+	for i := range in.specs {
+		for _, ref := range in.specs[i].DependsOn {
+			own, known := in.names[naming.Normalize(ref.Task)]
+			if ref.Round != Previous || !known {
+				continue
+			}
+			if ref.Need == nil {
+				ref.Need = in.specs[i].NeedToKnow
+			}
+			title := in.before(own)
+			k := slices.IndexFunc(all, func(of Ref) bool { return of.Task == title })
+			switch {
+			case k < 0:
+				all = append(all, Ref{Task: title, Need: slices.Clone(ref.Need), Optional: true})
+			case all[k].Need == nil || ref.Need == nil:
+				all[k].Need = nil
+			default:
+				all[k].Need = append(all[k].Need, ref.Need...)
+			}
+		}
+	}
+	return all
 }
 
 // suffixOf returns the suffix of the titles of a round.
@@ -259,29 +302,33 @@ func (u *unroller) repeat(specs []Spec, i int, in *scope) {
 		return
 	}
 	title := s.Title + in.suffix
-	guard := both(in.guard, u.condition(specs, i, in))
+	when := u.condition(specs, i, in)
+	guard := both(in.guard, when)
 	until := make([]*Condition, r.MaxRounds)
 	results := make([]string, r.MaxRounds)
 	for n := 1; n <= r.MaxRounds; n++ {
 		round := &scope{
 			outer: in, pointer: in.at(i) + "/repeat/tasks", suffix: suffixOf(in.suffix, n), loop: title,
-			key: in.key, depth: in.depth + 1, round: n, rounds: r.MaxRounds, guard: guard,
+			key: in.key, depth: in.depth + 1, round: n, rounds: r.MaxRounds, guard: guard, compare: r.OnRepeat != "continue", again: in.again,
 		}
 		if n > 1 {
-			round.guard = Not(until[n-2])
+			round.guard, round.again = Not(until[n-2]), nil
 		}
 		u.list(r.Tasks, round)
 		until[n-1] = round.named(r.Until)
 		results[r.MaxRounds-n] = round.specs[output].Title + round.suffix
 	}
-	out := &r.Tasks[output]
-	join := Spec{
-		Title: title, Key: s.Key, Description: "The result of the last round.", Assignee: out.Assignee, OutputSchema: out.OutputSchema, Classification: s.Classification, Source: s.Source, Tools: []string{},
-		DependsOn: []Ref{{OneOf: results}},
-		Instance:  &Instance{Pointer: in.at(i), Title: s.Title, Loop: in.loop, Round: in.round, Rounds: r.MaxRounds, Joins: true, Until: until, Fails: r.OnLimit == "fail"},
+	if len(u.found.list) > 0 {
+		return
 	}
-	if len(results) == 1 {
-		join.DependsOn = On(results...)
+	out := &r.Tasks[output]
+	for out.Repeat != nil { // a loop is the output: it has been checked
+		out = &out.Repeat.Tasks[slices.IndexFunc(out.Repeat.Tasks, func(t Spec) bool { return isNamed(&t, out.Repeat.Output) })]
+	}
+	join := Spec{
+		Title: title, Key: s.Key, Description: "The result of the last round.", Assignee: out.Assignee, OutputSchema: out.OutputSchema, OutputFiles: out.OutputFiles, Classification: s.Classification, Source: s.Source, Tools: []string{},
+		DependsOn: []Ref{{OneOf: results}}, When: when,
+		Instance: &Instance{Pointer: in.at(i), Title: s.Title, Loop: in.loop, Round: in.round, Rounds: r.MaxRounds, Joins: true, Guard: in.guard, Again: in.again, Until: until, Fails: r.OnLimit == "fail"},
 	}
 	u.add(join, Place{Pointer: in.at(i)})
 }
@@ -303,8 +350,10 @@ func (u *unroller) checkLoop(s *Spec, r *Repeat, output int, in *scope, i int) b
 		bad("/repeat/until", "the loop has no condition to end", "write a condition such as {task: Check, path: /valid, equals: true}")
 	case r.OnLimit != "" && r.OnLimit != "last" && r.OnLimit != "fail":
 		bad("/repeat/onLimit", "unknown word "+naming.Quote(r.OnLimit), wordHint(r.OnLimit, []string{"last", "fail"}))
-	case s.Description != "" || s.Assignee != "" || len(s.DependsOn) > 0 || len(s.Uses) > 0 || s.OutputSchema != nil:
-		bad("/repeat", "a loop has a title, a key, a condition and tasks, and nothing else", "move description, assignee, dependsOn, uses and outputSchema to the tasks of the loop")
+	case r.OnRepeat != "" && r.OnRepeat != "fail" && r.OnRepeat != "continue":
+		bad("/repeat/onRepeat", "unknown word "+naming.Quote(r.OnRepeat), wordHint(r.OnRepeat, []string{"fail", "continue"}))
+	case len(s.besideRepeat()) > 0:
+		bad("/repeat", "a loop does not have "+strings.Join(s.besideRepeat(), ", "), "set it in the tasks of the loop")
 	case r.Until.Op == condition.Else:
 		bad("/repeat/until", "else is no condition of a loop", "write the condition in full")
 	default:

@@ -51,18 +51,18 @@ func TestUnroll(t *testing.T) {
 func TestLoopsThatCannotBeUnrolled(t *testing.T) {
 	t.Parallel()
 	for want, change := range map[string]func(s *task.Spec, r *task.Repeat){
-		"/tasks/1/repeat/maxRounds maxRounds is 0":                                           func(_ *task.Spec, r *task.Repeat) { r.MaxRounds = 0 },
-		"/tasks/1/repeat/maxRounds maxRounds is 101":                                         func(_ *task.Spec, r *task.Repeat) { r.MaxRounds = 101 },
-		"/tasks/1/repeat/tasks the loop has no tasks":                                        func(_ *task.Spec, r *task.Repeat) { r.Tasks = nil },
-		`/tasks/1/repeat/output the loop has no task "Nobody"`:                               func(_ *task.Spec, r *task.Repeat) { r.Output = "Nobody" },
-		"/tasks/1/repeat/until the loop has no condition to end":                             func(_ *task.Spec, r *task.Repeat) { r.Until = nil },
-		`/tasks/1/repeat/until the loop has no task "Research"`:                              func(_ *task.Spec, r *task.Repeat) { r.Until = task.Equals("Research", "/x", 1) },
-		"/tasks/1/repeat/until else is no condition of a loop":                               func(_ *task.Spec, r *task.Repeat) { r.Until = task.Otherwise() },
-		`/tasks/1/repeat/onLimit unknown word "never"`:                                       func(_ *task.Spec, r *task.Repeat) { r.OnLimit = "never" },
-		"/tasks/1/repeat a loop has a title, a key, a condition and tasks, and nothing else": func(s *task.Spec, _ *task.Repeat) { s.Assignee = "a" },
-		"/tasks/1/repeat/tasks/0/dependsOn/1 the first round has no previous one":            func(_ *task.Spec, r *task.Repeat) { r.Tasks[0].DependsOn[1].Optional = false },
-		`/tasks/1/repeat/tasks/0/dependsOn/1/task the loop has no task "Research"`:           func(_ *task.Spec, r *task.Repeat) { r.Tasks[0].DependsOn[1].Task = "Research" },
-		`/tasks/1/repeat/tasks/0/dependsOn/1/round unknown round "next"`:                     func(_ *task.Spec, r *task.Repeat) { r.Tasks[0].DependsOn[1].Round = "next" },
+		"/tasks/1/repeat/maxRounds maxRounds is 0":                                 func(_ *task.Spec, r *task.Repeat) { r.MaxRounds = 0 },
+		"/tasks/1/repeat/maxRounds maxRounds is 101":                               func(_ *task.Spec, r *task.Repeat) { r.MaxRounds = 101 },
+		"/tasks/1/repeat/tasks the loop has no tasks":                              func(_ *task.Spec, r *task.Repeat) { r.Tasks = nil },
+		`/tasks/1/repeat/output the loop has no task "Nobody"`:                     func(_ *task.Spec, r *task.Repeat) { r.Output = "Nobody" },
+		"/tasks/1/repeat/until the loop has no condition to end":                   func(_ *task.Spec, r *task.Repeat) { r.Until = nil },
+		`/tasks/1/repeat/until the loop has no task "Research"`:                    func(_ *task.Spec, r *task.Repeat) { r.Until = task.Equals("Research", "/x", 1) },
+		"/tasks/1/repeat/until else is no condition of a loop":                     func(_ *task.Spec, r *task.Repeat) { r.Until = task.Otherwise() },
+		`/tasks/1/repeat/onLimit unknown word "never"`:                             func(_ *task.Spec, r *task.Repeat) { r.OnLimit = "never" },
+		"/tasks/1/repeat a loop does not have Assignee, Tools, MaxRetries":         func(s *task.Spec, _ *task.Repeat) { s.Assignee, s.Tools, s.MaxRetries = "a", []string{}, 1 },
+		"/tasks/1/repeat/tasks/0/dependsOn/1 the first round has no previous one":  func(_ *task.Spec, r *task.Repeat) { r.Tasks[0].DependsOn[1].Optional = false },
+		`/tasks/1/repeat/tasks/0/dependsOn/1/task the loop has no task "Research"`: func(_ *task.Spec, r *task.Repeat) { r.Tasks[0].DependsOn[1].Task = "Research" },
+		`/tasks/1/repeat/tasks/0/dependsOn/1/round unknown round "next"`:           func(_ *task.Spec, r *task.Repeat) { r.Tasks[0].DependsOn[1].Round = "next" },
 	} {
 		specs := writer()
 		change(&specs[1], specs[1].Repeat)

@@ -21,7 +21,6 @@ import (
 	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/record"
-	"github.com/runteam/runteam/internal/slowtest"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/redact"
 	"github.com/runteam/runteam/task"
@@ -254,7 +253,6 @@ func TestEachAppendIsOneWriteMadeDurable(t *testing.T) {
 // Requirement: G45.
 func TestAfterAFailedWriteNothingIsWritten(t *testing.T) {
 	t.Parallel()
-	slowtest.NotUnderRace(t)
 	whole, _ := recordOf(t, audit.Options{}, 2)
 	for _, short := range []bool{false, true} {
 		want := errFull
@@ -339,7 +337,6 @@ func TestFailedSyncBreaksTheChain(t *testing.T) {
 // Requirement: G45.
 func TestDecisionThatCannotBeWrittenBreaksTheChain(t *testing.T) {
 	t.Parallel()
-	slowtest.NotUnderRace(t)
 	for name, bad := range map[string]event.Handoff{
 		"a line too long":         {Ruling: event.Ruling{Rule: handoff.Rule(strings.Repeat("x", record.MaxLine))}},
 		"names that become equal": {Redacted: redact.Counts{"\xff": 1, "\xfe": 1}},

@@ -12,7 +12,6 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/runteam/runteam/internal/audit"
-	"github.com/runteam/runteam/internal/slowtest"
 )
 
 // A relay is a chain that several processes write in turn, with other lines
@@ -73,7 +72,6 @@ func (r *relay) close() audit.Head {
 // Requirement: G45.
 func TestSplitIntoProcessesWritesEqualBytes(t *testing.T) {
 	t.Parallel()
-	slowtest.NotUnderRace(t)
 	rapid.Check(t, func(t *rapid.T) {
 		o := audit.Options{Run: rapid.StringN(0, 9, -1).Draw(t, "run") + "\xff"}
 		if rapid.Bool().Draw(t, "keyed") {
@@ -203,7 +201,6 @@ func TestFileCutAtTheBoundaryIsNotAltered(t *testing.T) {
 // Requirement: G45.
 func TestWrongStateIsRefused(t *testing.T) {
 	t.Parallel()
-	slowtest.NotUnderRace(t)
 	for _, k := range [][]byte{nil, key} {
 		r := newRelay(t, audit.Options{Run: "run-1", Key: k})
 		require.NoError(t, r.chain.Append(list(0, 4)...))

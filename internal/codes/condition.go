@@ -18,6 +18,7 @@ var conditions = map[Condition]string{
 	MaxTurns:      "no turn is left",
 	ListTooLong:   "the list is too long",
 	LoopLimit:     "the loop reached its limit",
+	LoopStuck:     "the loop repeats itself",
 	Loop:          "the agent repeats itself",
 	ToolCall:      "the model called a tool that it was not given",
 	Timeout:       "the agent took too long",

@@ -15,6 +15,7 @@ import (
 	"github.com/runteam/runteam/internal/jsonvalue"
 	"github.com/runteam/runteam/internal/pick"
 	"github.com/runteam/runteam/internal/plan"
+	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
 )
 
@@ -22,8 +23,9 @@ import (
 // alternatives, once all that a task depends on has ended.
 type brancher struct {
 	*results
-	undecided []int         // ready tasks to decide about
-	decided   map[int]error // about tasks that run; an error if their condition could not be read
+	undecided []int                      // ready tasks to decide about
+	decided   map[int]error              // about tasks that run; an error if their condition could not be read
+	rounds    map[string]*comparedRounds // by the title of their loop
 	lists     map[listKey]listLength
 	items     map[string]*gate.List // by the task whose result has the list
 }
@@ -33,9 +35,6 @@ type brancher struct {
 func (r *brancher) whyNotNeeded(i int) string {
 	return "Not needed: it runs when " + plan.ConditionText(r.plan, i) + "."
 }
-
-// whyLoopNotNeeded is the reason of a loop that runs no round.
-const whyLoopNotNeeded = "Not needed: its condition does not hold."
 
 // WhyLeftOut is the reason of a task in a round that does not run, or without an item.
 const WhyLeftOut = "Not needed: there is no such round or item."
@@ -75,21 +74,17 @@ func (r *brancher) decide(ctx context.Context) {
 			continue
 		}
 		now := time.Now()
+		if plan.Joins(r.plan.Graph.Task(i)) {
+			r.decideLoop(ctx, i, now)
+			continue
+		}
 		if missing, ok := r.missing(i); ok {
-			if plan.Joins(r.plan.Graph.Task(i)) && r.queue.Status(missing) == task.NotNeeded {
-				must(r.queue.Omit(i, whyLoopNotNeeded, now))
-			} else {
-				must(r.queue.Follow(i, missing, now))
-			}
+			must(r.queue.Follow(i, missing, now))
 			continue
 		}
 		why, err := r.whyNot(ctx, i, now)
 		if err == nil && why != "" {
 			must(r.queue.Omit(i, why, now))
-			continue
-		}
-		if err == nil && plan.Joins(r.plan.Graph.Task(i)) {
-			r.finishLoop(ctx, i, now)
 			continue
 		}
 		r.decided[i] = err
@@ -151,19 +146,24 @@ func (r *brancher) granted(i int) iter.Seq[int] {
 	}
 }
 
+// offerDependency offers task i the result of task up, which is its dependency j.
+func (r *brancher) offerDependency(i, j, up int) gate.Offer {
+	d, from := &r.plan.Graph.Task(i).DependsOn[j], r.plan.Graph.Task(up)
+	result, _ := r.queue.Result(up)
+	return gate.Offer{
+		Source: gate.Source{Kind: handoff.Dependency, Name: d.Task}, Title: headingOf(d, from), Assignee: from.Assignee,
+		Status: r.queue.Status(up), Envelope: result, As: d.As, Optional: d.Optional,
+	}
+}
+
 // offerDependencies offers an attempt the results that its task depends on.
 func (r *brancher) offerDependencies(a *attempt, i int) {
 	t, ups := r.plan.Graph.Task(i), r.plan.Graph.Upstream(i)
 	for j := range r.granted(i) {
-		d, up := &t.DependsOn[j], int(ups[j])
-		from := r.plan.Graph.Task(up)
+		up := int(ups[j])
 		a.grants = append(a.grants, r.plan.DependencyGrant(i, j, up))
-		a.grants[len(a.grants)-1].List = r.list(d)
-		result, _ := r.queue.Result(up)
-		a.offers = append(a.offers, gate.Offer{
-			Source: gate.Source{Kind: handoff.Dependency, Name: d.Task}, Title: headingOf(d, from), Assignee: from.Assignee,
-			Status: r.queue.Status(up), Envelope: result, As: d.As, Optional: d.Optional,
-		})
+		a.grants[len(a.grants)-1].List = r.list(&t.DependsOn[j])
+		a.offers = append(a.offers, r.offerDependency(i, j, up))
 		a.dependencies++
 	}
 }
@@ -184,6 +184,9 @@ func (r *brancher) whyNot(ctx context.Context, i int, now time.Time) (why string
 		case !holds:
 			return WhyLeftOut, nil
 		}
+	}
+	if again, err := r.repeats(ctx, i, now); err != nil || again {
+		return WhyLeftOut, err
 	}
 	if t.When == nil {
 		return "", nil
@@ -231,24 +234,9 @@ func (r *brancher) readFor(ctx context.Context, i int, from string, now time.Tim
 	at := dependencyOn(t, from)
 	grant := p.DependencyGrant(i, at, j)
 	grant.Paths, grant.Item, grant.MaxBytes = paths, "", gate.MaxRedact
-	contract, err := gate.Negotiate(gate.Request{
-		Session: fmt.Sprintf("%s/%s/when", r.session, t.ID), Caller: handoff.User, Run: r.id, Task: t.ID,
-		Classification: p.Branches.Of(i), Grants: []gate.Grant{grant}, Declassified: p.Declassified(i),
-	}, &r.team.Capabilities[p.Members[i]])
-	if err != nil {
-		return "", err
-	}
 	result, _ := r.queue.Result(j)
 	offer := conditionOffer(r.results, t, at, j, result)
-	compartment := gate.Compartment{Contract: contract}
-	d, err := compartment.Decide(ctx, &offer, now)
-	if err != nil {
-		return "", err
-	}
-	if err := r.delivered(&d.Decision, contract.Session, now); err != nil {
-		return "", err
-	}
-	payload, _, err := compartment.Payload(&offer, &d)
+	_, payload, err := r.deliver(ctx, i, p.Branches.Of(i), grant, &offer, now)
 	if err != nil {
 		return "", err
 	}
@@ -257,6 +245,29 @@ func (r *brancher) readFor(ctx context.Context, i int, from string, now time.Tim
 		return "", fmt.Errorf("compare a result of %q: it was delivered as a text", p.Graph.Task(j).Title)
 	}
 	return canonical, nil
+}
+
+// deliver takes an offer through the gate to the agent of task i, for the runtime to compare what
+// arrives, at most at a level. There is no payload if it would have to be translated first.
+func (r *brancher) deliver(ctx context.Context, i int, level label.Classification, grant gate.Grant, offer *gate.Offer, now time.Time) (gate.Ruling, envelope.Payload, error) {
+	p, t := r.plan, r.plan.Graph.Task(i)
+	contract, err := gate.Negotiate(gate.Request{
+		Session: fmt.Sprintf("%s/%s/when", r.session, t.ID), Caller: handoff.User, Run: r.id, Task: t.ID,
+		Classification: level, Grants: []gate.Grant{grant}, Declassified: p.Declassified(i),
+	}, &r.team.Capabilities[p.Members[i]])
+	if err != nil {
+		return gate.Ruling{}, envelope.Payload{}, err
+	}
+	compartment := gate.Compartment{Contract: contract}
+	d, err := compartment.Decide(ctx, offer, now)
+	if err != nil {
+		return d, envelope.Payload{}, err
+	}
+	if err := r.delivered(&d.Decision, contract.Session, now); err != nil || d.Verdict == gate.NeedsTranslation {
+		return d, envelope.Payload{}, err
+	}
+	payload, _, err := compartment.Payload(offer, &d)
+	return d, payload, err
 }
 
 // dependencyOn returns which dependency of a task its condition reads a result by.
@@ -274,7 +285,7 @@ func dependencyOn(t *task.Task, id string) int {
 func (r *brancher) offerCondition(a *attempt, i int) {
 	t, ups := r.plan.Graph.Task(i), r.plan.Graph.Upstream(i)
 	a.unreadable = r.decided[i]
-	for j := len(ups) - t.Reads; j < len(ups); j++ {
+	for j := len(ups) - t.Reads; j < len(ups)-plan.Rereads(t); j++ {
 		result, _ := r.queue.Result(int(ups[j]))
 		a.grants = append(a.grants, r.plan.DependencyGrant(i, j, int(ups[j])))
 		a.grants[len(a.grants)-1].List = r.list(&t.DependsOn[j])

@@ -55,6 +55,7 @@ var errorCodes = [...]struct {
 	{codes.Condition(codes.UnknownFinish), codes.UnknownFinish},
 	{codes.Condition(codes.MaxTurns), codes.MaxTurns},
 	{ErrLoopLimit, codes.LoopLimit},
+	{ErrLoopStuck, codes.LoopStuck},
 	{ErrListTooLong, codes.ListTooLong},
 	{codes.Condition(codes.Loop), codes.Loop},
 	{codes.Condition(codes.ToolCall), codes.ToolCall},

@@ -8,11 +8,35 @@ import (
 
 	"github.com/runteam/runteam/internal/codes"
 	"github.com/runteam/runteam/internal/event"
+	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/task"
 )
 
 // ErrLoopLimit reports a loop whose condition does not hold after its last round.
 var ErrLoopLimit = codes.Condition(codes.LoopLimit)
+
+// whyNoResult is the reason of a loop whose output task was needed in none of its rounds.
+const whyNoResult = "Not needed: its output task was needed in no round."
+
+// decideLoop ends a loop: its rounds have ended, or none of them runs.
+func (r *brancher) decideLoop(ctx context.Context, i int, now time.Time) {
+	why, err := r.whyNot(ctx, i, now)
+	missing, none := r.missing(i)
+	switch {
+	case err != nil:
+		r.failLoop(i, err, now)
+	case why != "":
+		must(r.queue.Omit(i, why, now))
+	case r.rounds[r.plan.Graph.Task(i).Title].isStuck():
+		r.failLoop(i, r.rounds[r.plan.Graph.Task(i).Title].stuck, now)
+	case none && r.queue.Status(missing) == task.NotNeeded:
+		must(r.queue.Omit(i, whyNoResult, now))
+	case none:
+		must(r.queue.Follow(i, missing, now))
+	default:
+		r.finishLoop(ctx, i, now)
+	}
+}
 
 // finishLoop ends a loop whose rounds have ended: its result is that of the last round.
 func (r *brancher) finishLoop(ctx context.Context, i int, now time.Time) {
@@ -30,16 +54,17 @@ func (r *brancher) finishLoop(ctx context.Context, i int, now time.Time) {
 		r.failLoop(i, err, now)
 		return
 	}
-	from, out := &r.tasks[last], &r.tasks[i]
-	out.Envelope, out.Result, out.Structured, out.Label = from.Envelope, from.Result, from.Structured, from.Label.Join(r.plan.Branches.Of(i))
-	out.Truncated, out.Files, out.OutputFiles, out.Status = from.Truncated, from.Files, from.OutputFiles, task.Completed
+	from, out, decided := &r.tasks[last], &r.tasks[i], r.plan.Branches.Of(i)
+	out.Envelope, out.Files, out.Label = gate.Raise(from.Envelope, decided), gate.Raise(from.Files, decided), from.Label.Join(decided)
+	out.Result, out.Structured, out.Truncated, out.OutputFiles, out.Status = from.Result, from.Structured, from.Truncated, from.OutputFiles, task.Completed
 	out.Metrics.Start, out.Metrics.End = now, now
+	r.mounts[t.ID] = r.mounts[from.ID]
 	if r.bus.live() {
 		ev := event.Event{Type: event.TaskComplete, Task: t.ID, Title: t.Title, Agent: t.Assignee, Status: task.Completed, Bytes: len(out.Result)}
 		r.bus.emit(ev)
 	}
 	must(r.queue.Start(i, now))
-	must(r.queue.Complete(i, from.Envelope, now))
+	must(r.queue.Complete(i, out.Envelope, now))
 }
 
 // checkLimit returns an error if a loop is to fail unless its condition holds at its end, and it

@@ -27,7 +27,7 @@ func newResults(scope *runScope, p *plan.Plan) (*results, error) {
 		runScope: scope, plan: p, queue: readyqueue.New(p.Graph),
 		faults: make([]*envelope.Envelope, p.Graph.Len()), mounts: map[task.ID][]record.Mount{},
 	}
-	r.branches = &brancher{results: r, decided: map[int]error{}}
+	r.branches = &brancher{results: r, decided: map[int]error{}, rounds: map[string]*comparedRounds{}}
 	var err error
 	if r.planned, err = r.plannedTexts(); err != nil {
 		return nil, err

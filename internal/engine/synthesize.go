@@ -45,12 +45,13 @@ func (c *coordinator) synthesize(ctx context.Context, results, ended, memory []g
 // maxLevels bounds how often digests are digested again; then they are cut.
 const maxLevels = 3
 
-// completedOffers offers what completed, in the order written.
+// completedOffers offers what completed, in the order written. A loop that completed stands for its
+// rounds.
 func (r *results) completedOffers() []gate.Offer {
 	var list []gate.Offer
 	for i := range r.tasks {
 		t := &r.tasks[i]
-		if t.Status == task.Completed {
+		if t.Status == task.Completed && !inCompletedLoop(r, i) {
 			list = append(list, gate.Offer{
 				Source: gate.Source{Kind: handoff.Dependency, Name: string(t.ID)}, Title: t.Title, Assignee: t.Assignee,
 				Status: t.Status, Envelope: t.Envelope, Optional: true,
@@ -60,12 +61,26 @@ func (r *results) completedOffers() []gate.Offer {
 	return list
 }
 
+// inCompletedLoop reports whether task i is part of a loop that completed, or of one around it.
+func inCompletedLoop(r *results, i int) bool {
+	for {
+		in := r.plan.Graph.Task(i).Instance
+		if in == nil || in.Loop == "" {
+			return false
+		}
+		i, _ = r.plan.Graph.Index(task.NewID(in.Loop))
+		if r.tasks[i].Status == task.Completed {
+			return true
+		}
+	}
+}
+
 // mostEnded is how many tasks of a kind without a result are listed one by one.
 const mostEnded = 100
 
-// endedOffers offers why the other tasks have no result: first those that failed,
-// by themselves before those that followed from them, then those that were
-// skipped. The coordinator is not told of tasks that were not needed. Beyond mostEnded of each, one offer counts the others.
+// endedOffers offers why the other tasks have no result: first those that failed, by themselves
+// before those that followed from them, then those that were skipped, and none that were not
+// needed. Beyond mostEnded of each, one offer counts the others.
 func (r *results) endedOffers() []gate.Offer {
 	var own, followed, skipped []gate.Offer
 	for i := range r.tasks {

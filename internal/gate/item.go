@@ -20,7 +20,7 @@ type List struct {
 	value     any // never changed
 }
 
-// decoded is the function of this name for the value of a list.
+// decoded returns the value of a structured payload, which is decoded once.
 func (l *List) decoded(p envelope.Payload) (any, bool) {
 	canonical, ok := p.JSON()
 	if l == nil || !ok {

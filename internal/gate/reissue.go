@@ -6,6 +6,7 @@ import (
 
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/internal/jsonvalue"
+	"github.com/runteam/runteam/label"
 )
 
 // RecordOf returns a result in the form in which it is stored, to be taken again
@@ -64,4 +65,19 @@ func InputText(e *envelope.Envelope, now time.Time) (string, envelope.Header, er
 	p := e.Open()
 	canonical, _ := p.JSON()
 	return cmp.Or(canonical, p.Text()), e.Header(), nil
+}
+
+// Raise returns a result with at least a label, such as that of a loop, which also tells how many
+// rounds there were.
+func Raise(e *envelope.Envelope, level label.Classification) *envelope.Envelope {
+	if e == nil || level <= e.Classification() {
+		return e
+	}
+	h := e.Header()
+	h.Classification = level
+	raised, err := envelope.New(h, e.Open())
+	if err != nil {
+		panic(err) // its header and payload are those of an envelope
+	}
+	return raised
 }

@@ -72,8 +72,11 @@ func (c *labelCheck) propagateBranch(i int, parts []delivery) label.Classificati
 			level = level.Join(parts[k].Classification)
 		}
 	}
-	for _, up := range p.Graph.Upstream(i) {
+	for j, up := range p.Graph.Upstream(i) {
 		level = level.Join(p.Branches[up])
+		if isReread(p.Graph.Task(i), j) {
+			level = level.Join(rereadLabel(p, i, j))
+		}
 	}
 	p.Branches[i] = level
 	return level
@@ -86,18 +89,22 @@ func (c *labelCheck) branchRaiser(i int, by partOf) partOf {
 		return by
 	}
 	for j, up := range p.Graph.Upstream(i) {
-		if p.Branches[up] == p.Labels[i] {
+		if p.Branches[up] == p.Labels[i] || isReread(p.Graph.Task(i), j) && rereadLabel(p, i, j) == p.Labels[i] {
 			return partOf{handoff.Dependency, int32(j)}
 		}
 	}
 	return by
 }
 
-// dependency returns the place where dependency j of task i is written: its condition, or a
-// reference, which may name alternatives.
+// dependency returns the place where dependency j of task i is written: what reads the result, or
+// a reference, which may name alternatives.
 func dependency(c *checker, i, j int) subject {
+	if isReread(c.plan.Graph.Task(i), j) {
+		return repeatPlace(c, i, j)
+	}
 	if isRead(c.plan.Graph.Task(i), j) {
-		return c.task(i).at("when")
+		at, key := readingPlace(c.plan, i, c.plan.Graph.Task(i).DependsOn[j].Task)
+		return c.task(at).at(key...)
 	}
 	at, one := written(&c.specs[i], j)
 	if one < 0 {

@@ -24,7 +24,7 @@ func (b *flowBuilder) addBranches(answer int) {
 	all, first := map[branchKey]*branchFlow{}, map[string]int{}
 	for i := range p.Graph.Len() {
 		for j, up := range p.Graph.Upstream(i) {
-			if !isRead(p.Graph.Task(i), j) {
+			if !isRead(p.Graph.Task(i), j) || isReread(p.Graph.Task(i), j) {
 				continue
 			}
 			_, paths := p.grantOf(i, &delivery{part: partOf{handoff.Condition, int32(j)}})
@@ -45,6 +45,7 @@ func (b *flowBuilder) addBranches(answer int) {
 	for _, key := range order {
 		b.addBranch(key.name, all[key], answer)
 	}
+	addRepeats(b, answer)
 }
 
 // A branchKey identifies what conditions compare of one result: in two loops, tasks with one title
@@ -60,6 +61,8 @@ type branchFlow struct {
 	paths []task.Path
 	tasks []int32
 	label label.Classification
+
+	learners []int32 // tasks that learn it without having compared it
 }
 
 // addBranch adds one source, and who learns it from which tasks run: answer is the turn in which
@@ -67,7 +70,7 @@ type branchFlow struct {
 func (b *flowBuilder) addBranch(name string, f *branchFlow, answer int) {
 	p, g, source := b.plan, &b.graph, len(b.graph.Sources)
 	g.Sources = append(g.Sources, flow.Source{Kind: handoff.Condition, Name: name, From: p.Graph.Task(f.up).Assignee, Task: f.up, Label: f.label})
-	parts, _ := pick.Everything().Only(f.paths...)
+	parts := f.compared()
 	g.Sights = append(g.Sights,
 		flow.Sight{Source: source, Reader: b.user, Delivers: pick.Everything(), Rule: gate.RuleWhen},
 		flow.Sight{Source: b.results + f.up, Reader: b.user, Delivers: parts, Rule: gate.RuleWhen})
@@ -82,8 +85,12 @@ func (b *flowBuilder) addBranch(name string, f *branchFlow, answer int) {
 	for _, i := range f.tasks {
 		own[i] = true
 	}
-	for i, follows := range p.followers(f.tasks...) {
-		if !follows && !own[i] {
+	follow := p.followers(slices.Concat(f.tasks, f.learners)...)
+	for _, i := range f.learners {
+		follow[i] = true
+	}
+	for i := range follow {
+		if !follow[i] && !own[i] {
 			continue
 		}
 		b.wholeEdge(source, i, gate.RuleWhen)

@@ -25,7 +25,14 @@ import (
 // assignment to agents, labels and sizes, then the assertions. Resolved tasks get at as the
 // time of their creation.
 func (t *Roster) Check(specs []task.Spec, o Options, at time.Time) (*Plan, error) {
-	tasks, places, err := task.Unroll(specs)
+	if found := checkWritten(specs, "/tasks"); len(found) > 0 {
+		return nil, found
+	}
+	loops := loopCheck{team: t, options: &o}
+	tasks, places, err := task.Unroll(loops.compareRounds(specs, "/tasks"))
+	if err == nil {
+		err = loops.found.Err()
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -37,7 +44,7 @@ func (t *Roster) Check(specs []task.Spec, o Options, at time.Time) (*Plan, error
 	if err != nil {
 		return nil, w.place(err)
 	}
-	p.Warnings, p.Written = w.placeAll(p.Warnings), w.assigned(p.Written)
+	p.Warnings, p.Written = append(w.placeAll(p.Warnings), loops.advice...), w.assigned(p.Written)
 	return p, nil
 }
 

@@ -142,24 +142,46 @@ func boundedFor(s *schema.Schema, l *condition.Condition) error {
 // comparison returns the place of a key of a comparison of task i. A task that takes what others
 // leave has none of its own.
 func (c branchCheck) comparison(i int, l *condition.Condition, key []any) subject {
-	at := c.task(i).at("when")
-	if c.specs[i].When == nil {
-		return c.until(i)
+	path, own := c.plan.Graph.Task(i).When.PathOf(l)
+	if !own {
+		at, written := readingPlace(c.plan, i, l.Task)
+		c.plan.Graph.Task(at).When.Leaves(func(of *condition.Condition) {
+			if of.Task == l.Task && of.Path == l.Path { // the tasks of a loop have its condition
+				path, own = c.plan.Graph.Task(at).When.PathOf(of)
+			}
+		})
+		if i = at; !own {
+			return c.task(at).at(written...)
+		}
 	}
-	path, ok := c.plan.Graph.Task(i).When.PathOf(l)
-	if !ok || c.specs[i].When.Op == condition.Else {
-		return at
+	if c.specs[i].When.Op == condition.Else {
+		return c.task(i).at("when")
 	}
-	return at.at(append(path, key...)...)
+	return c.task(i).at("when").at(append(path, key...)...)
 }
 
-// until returns where the condition of the loop is written that task i is, or is part of.
-func (c branchCheck) until(i int) subject {
-	t := c.plan.Graph.Task(i)
-	if !Joins(t) {
-		i = slices.IndexFunc(c.plan.Graph.Tasks(), func(of task.Task) bool { return of.Title == t.Instance.Loop })
+// readingPlace returns which task of the plan, at which key, is the reason why task i reads a result
+// without a dependency: its condition or its list, or the condition or the end of a loop that
+// it is in.
+func readingPlace(p *Plan, i int, id string) (at int, key []any) {
+	compares := func(t *task.Task) (found bool) {
+		t.When.Leaves(func(l *condition.Condition) { found = found || l.Task == id })
+		return found
 	}
-	return c.task(i).at("repeat", "until")
+	if in := p.Graph.Task(i).Instance; in != nil && in.List != nil && in.List.Task == id && !compares(p.Graph.Task(i)) {
+		return i, []any{"forEach", "path"}
+	}
+	read, _ := p.Graph.Index(task.ID(id))
+	for at = i; ; {
+		t := p.Graph.Task(at)
+		if of := p.Graph.Task(read).Instance; Joins(t) && of != nil && of.Loop == t.Title {
+			return at, []any{"repeat", "until"}
+		}
+		if t.Instance == nil || t.Instance.Loop == "" || compares(t) {
+			return at, []any{"when"}
+		}
+		at, _ = p.Graph.Index(task.NewID(t.Instance.Loop))
+	}
 }
 
 // suggestValue returns a hint for a value that none of the known is, as canonical JSON.
@@ -255,8 +277,9 @@ func (c branchCheck) checkObservers(i int) {
 		return
 	}
 	refuse := func(who string, accepts label.Classification) {
-		c.task(i).at("when").report(fmt.Sprintf("whether it runs is %v, and %s sees the status of tasks and may see %v", level, who, accepts),
-			"declassify the value for this task, or raise the clearance", task.ErrInvalid)
+		if at, hint, own := c.decidedAt(i, accepts); own {
+			at.report(fmt.Sprintf("whether it runs is %v, and %s sees the status of tasks and may see %v", level, who, accepts), hint, task.ErrInvalid)
+		}
 	}
 	if accepts := *c.options.UserAccepts; level > accepts {
 		refuse("the caller", accepts)
@@ -267,4 +290,21 @@ func (c branchCheck) checkObservers(i int) {
 	if caps := c.team.Coordinator(&c.options); level > caps.Clearance() {
 		refuse("the coordinator", caps.Clearance())
 	}
+}
+
+// decidedAt returns the place of what task i itself reads that makes its status more sensitive than a
+// level, and what to do; own is false if only the status of a task before it does.
+func (c branchCheck) decidedAt(i int, level label.Classification) (at subject, hint string, own bool) {
+	p, ups := c.plan, c.plan.Graph.Upstream(i)
+	for _, part := range p.deliveries(nil, i) {
+		if j := int(part.part.n); part.part.kind == handoff.Condition && part.Classification > level && p.Branches[ups[j]] <= level {
+			return dependency(c.checker, i, j), "declassify the value for this task, or raise the clearance", true
+		}
+	}
+	for j := len(ups) - Rereads(p.Graph.Task(i)); j < len(ups); j++ {
+		if rereadLabel(p, i, j) > level && p.Branches[ups[j]] <= level {
+			return dependency(c.checker, i, j), "write onRepeat: continue, or raise the clearance", true
+		}
+	}
+	return at, "", false
 }

@@ -97,7 +97,7 @@ func (c *labelCheck) propagate(visit func(i int, parts []delivery)) {
 		branch := c.propagateBranch(i, parts)
 		p.Labels[i], p.least[i] = level.Join(branch), least.Join(branch)
 		if Joins(t) {
-			p.least[i] = c.leastResult(i, parts)
+			p.least[i] = c.leastResult(i, parts).Join(branch)
 		}
 		c.raised[i] = c.branchRaiser(i, raiser(p.Labels[i], own, parts))
 		if visit != nil && !Joins(t) {
@@ -106,8 +106,8 @@ func (c *labelCheck) propagate(visit func(i int, parts []delivery)) {
 	}
 }
 
-// leastResult returns the lowest label that the result of a loop can have: that of one of its
-// rounds, which what decided how many there are does not raise.
+// leastResult returns the lowest label that the result of a loop can have, without what decided how
+// many rounds there are: that of one of its rounds.
 func (c *labelCheck) leastResult(i int, parts []delivery) label.Classification {
 	least := c.plan.Labels[i]
 	for k := range parts {
@@ -183,6 +183,9 @@ func (p *Plan) deliveries(list []delivery, i int) []delivery {
 		add(handoff.Input, j, handoff.User, level, level, false)
 	}
 	for j, up := range p.Graph.Upstream(i) {
+		if isReread(t, j) {
+			break // the runtime compares them, and they are the last
+		}
 		kind := handoff.Dependency
 		if isRead(p.Graph.Task(i), j) {
 			kind = handoff.Condition

@@ -185,7 +185,7 @@ func (b *flowBuilder) tasks() {
 		for k := range parts {
 			a := &parts[k]
 			n := int(a.part.n)
-			if Joins(t) {
+			if Joins(t) && a.part.kind == handoff.Dependency {
 				b.wholeEdge(b.results+int(p.Graph.Upstream(i)[n]), i, gate.RuleDependsOn)
 				continue
 			}

@@ -125,7 +125,10 @@ func (c *pathCheck) checkNeed(i, j int, need []task.Path, in *content) bool {
 		if in.excludes(p) == "" || in.schema.Has(pick.Tokens(p)) != schema.No {
 			continue
 		}
-		at, message := dependency(c.checker, i, j).at("need", k), fmt.Sprintf("%s can have nothing at %q", in.what, string(p))
+		at, message := dependency(c.checker, i, j), fmt.Sprintf("%s can have nothing at %q", in.what, string(p))
+		if !isRead(c.plan.Graph.Task(i), j) {
+			at = at.at("need", k)
+		}
 		about := []governed{{schema: in.schema}}
 		if in.shared {
 			about = about[:0]

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -20,18 +21,52 @@ func Joins(t *task.Task) bool { return t.Instance != nil && t.Instance.Joins }
 
 // joined appends what the task of a loop may have: results that the runtime passes on.
 func joined(list []delivery, p *Plan, i int) []delivery {
+	team, t := p.Roster(), p.Graph.Task(i)
 	for j, up := range p.Graph.Upstream(i) {
+		if isReread(t, j) {
+			break // as in [Plan.deliveries]
+		}
 		from := p.Graph.Task(int(up))
-		kind := handoff.Dependency
-		if isRead(p.Graph.Task(i), j) {
-			kind = handoff.Condition
+		if isRead(t, j) {
+			a := deliveryOf(team.Terms(from.Assignee, t.Assignee), p.least[up], p.Labels[up], true, &team.Capabilities[p.Members[i]])
+			a.part, a.from, a.most = partOf{handoff.Condition, int32(j)}, from.Assignee, p.Labels[up]
+			list = append(list, a)
+			continue
 		}
 		list = append(list, delivery{
-			part: partOf{kind, int32(j)}, from: from.Assignee, most: p.Labels[up], least: p.least[up], plain: true, other: true,
+			part: partOf{handoff.Dependency, int32(j)}, from: from.Assignee, most: p.Labels[up], least: p.least[up], plain: true, other: true,
 			Part: gate.Part{Classification: p.Labels[up], Optional: true}, crossing: gate.Admission{After: p.Labels[up]},
 		})
 	}
 	return list
+}
+
+// checkWritten reports fields of specs, and of those in their loops, that only [task.Unroll] sets.
+func checkWritten(specs []task.Spec, pointer string) (found task.Problems) {
+	for i := range specs {
+		s, at := &specs[i], fmt.Sprintf("%s/%d", pointer, i)
+		refuse := func(at, field string) {
+			found = append(found, task.Problem{
+				Pointer: at, Subject: fmt.Sprintf("task %q", s.Title), Message: field + " is set, and no caller can set it",
+				Hint: "leave it out; write Repeat for a loop, and ForEach for a list", Err: task.ErrInvalid,
+			})
+		}
+		if s.Instance != nil {
+			refuse(at, "Instance")
+		}
+		for k := range s.DependsOn {
+			if s.DependsOn[k].Item != "" {
+				refuse(at+naming.Pointer("dependsOn", k), "Item")
+			}
+			if s.DependsOn[k].Title != "" {
+				refuse(at+naming.Pointer("dependsOn", k), "Title")
+			}
+		}
+		if s.Repeat != nil {
+			found = append(found, checkWritten(s.Repeat.Tasks, at+"/repeat/tasks")...)
+		}
+	}
+	return found
 }
 
 // writtenOut says where the tasks of a plan are written, of which the rounds of loops have many.
@@ -53,10 +88,11 @@ func (w *writtenOut) place(err error) error {
 // each, and is reported once.
 func (w *writtenOut) placeAll(problems []task.Problem) task.Problems {
 	var placed task.Problems
-	first := map[string]int{}                          // by pointer, the task whose problems are reported
-	reported := map[[2]string]bool{}                   // pointers and messages
-	lists := map[string]bool{}                         // pointers of lists that are reported as such
-	asWritten := strings.NewReplacer(w.instances()...) // messages name tasks as they are written
+	first := map[string]int{}        // by pointer, the task whose problems are reported
+	reported := map[[2]string]bool{} // pointers and messages
+	lists := map[string]bool{}       // pointers of lists that are reported as such
+	titles := w.titles()
+	asWritten := strings.NewReplacer(inQuotes(titles)...)
 	for _, p := range problems {
 		lists[p.Pointer] = strings.HasSuffix(p.Pointer, listPath)
 	}
@@ -68,10 +104,15 @@ func (w *writtenOut) placeAll(problems []task.Problem) task.Problems {
 		}
 		given, start := p.Pointer, naming.Pointer("tasks", i)
 		p.Pointer, p.Message = pointerAt(&w.places[i], strings.TrimPrefix(given, start)), asWritten.Replace(p.Message)
-		if list := start + listPath; given != list && (lists[list] || p.Err == nil) && strings.HasSuffix(p.Pointer, listPath) || reported[[2]string{p.Pointer, p.Message}] {
+		writeCycle(&p, titles)
+		// A list is read by a dependency that nobody wrote: what is reported about the list itself,
+		// and warnings, would be reported again about that.
+		ofItem := strings.HasSuffix(p.Pointer, listPath) && given != start+listPath
+		key := [2]string{p.Pointer, p.Message}
+		if reported[key] || ofItem && (lists[start+listPath] || p.Err == nil) {
 			continue
 		}
-		reported[[2]string{p.Pointer, p.Message}] = true
+		reported[key] = true
 		if s := &w.tasks[i]; s.Instance != nil {
 			if known, is := first[p.Pointer]; is && known != i {
 				continue
@@ -85,15 +126,37 @@ func (w *writtenOut) placeAll(problems []task.Problem) task.Problems {
 	return placed
 }
 
+// writeCycle names the tasks of a cycle as they are written, if that is the problem.
+func writeCycle(p *task.Problem, titles map[string]string) {
+	cycle, ok := errors.AsType[*task.CycleError](p.Err)
+	if !ok {
+		return
+	}
+	own := task.CycleError{Path: cycle.Path}
+	for _, title := range cycle.Titles {
+		own.Titles = append(own.Titles, cmp.Or(titles[title], title))
+	}
+	p.Message, p.Err = own.Error(), &own
+}
+
 // listPath is the end of the pointer to the path of a list.
 const listPath = "/forEach/path"
 
-// instances returns the titles of instances and those that are written, both in quotes.
-func (w *writtenOut) instances() (pairs []string) {
+// titles returns how the titles of rounds and of items are written.
+func (w *writtenOut) titles() map[string]string {
+	titles := map[string]string{}
 	for i := range w.tasks {
 		if s := &w.tasks[i]; s.Instance != nil && s.Title != s.Instance.Title {
-			pairs = append(pairs, fmt.Sprintf("%q", s.Title), fmt.Sprintf("%q", s.Instance.Title))
+			titles[s.Title] = s.Instance.Title
 		}
+	}
+	return titles
+}
+
+// inQuotes returns titles and how they are written, both in quotes.
+func inQuotes(titles map[string]string) (pairs []string) {
+	for title, written := range titles {
+		pairs = append(pairs, fmt.Sprintf("%q", title), fmt.Sprintf("%q", written))
 	}
 	return pairs
 }

@@ -233,7 +233,6 @@ func (f *family) value(place string, w specfile.Word, depth int) any {
 
 func TestSchemaAndLoaderAgreeOnDocuments(t *testing.T) {
 	t.Parallel()
-	slowtest.NotUnderRace(t)
 	s := schemaOf(t)
 	words := vocabulary()
 	fit, all := 0, 0

@@ -84,7 +84,7 @@ var samples = map[string]string{
 	"provenance.createdAt": "\"2026-01-31T09:30:00Z\"", "provenance.expiresAt": "\"2026-01-31T09:30:00.5Z\"",
 	"input.dir": "testdata/folder", "input.exclude": "[b.txt]", "task.workspace": "{input: claim}", "workspace.input": "claim", "workspace.need": "[/a.txt]", "workspace.maxBytes": "1000", "workspace.maxFiles": "100", "workspace.maxOutputs": "5", "workspace.maxOutputBytes": "500", "use.at": "here", "dependency.files": "[src/**]", "task.outputFiles": "[\"*.md\"]",
 	"task.repeat": "{maxRounds: 2, until: {task: A, path: /x, exists: true}, output: A, tasks: [{title: A, description: d}]}", "task.forEach": "{task: First, path: /x, maxItems: 3}",
-	"repeat.maxRounds": "5", "repeat.until": "{task: A, path: /y, exists: true}", "repeat.output": "B", "repeat.tasks": "[{title: B, description: d}]", "repeat.onLimit": "fail",
+	"repeat.maxRounds": "5", "repeat.until": "{task: A, path: /y, exists: true}", "repeat.output": "B", "repeat.tasks": "[{title: B, description: d}]", "repeat.onLimit": "fail", "repeat.onRepeat": "continue",
 	"forEach.task": "Second", "forEach.path": "/y", "forEach.as": "query", "forEach.maxItems": "7", "forEach.onOverflow": "first", "dependency.each": "First", "dependency.round": "previous",
 	"task.when": "{task: First, path: /x, exists: true}", "dependency.oneOf": "[First, Third]",
 	"condition.task": "Second", "condition.path": "/y", "condition.equals": "null", "condition.in": "[1, b]", "condition.gte": "0.5", "condition.lte": "-2", "condition.exists": "false",

@@ -17,7 +17,6 @@ import (
 
 func TestDeepAndWideFilesAreRefused(t *testing.T) {
 	t.Parallel()
-	slowtest.NotUnderRace(t)
 	deep := func(n int) string {
 		var b strings.Builder
 		for i := range n {

@@ -57,7 +57,7 @@ func (r taskReader) loop(f *fields, s *task.Spec) {
 }
 
 func repeatMembers(l *task.Repeat) members {
-	return members{{"maxRounds", &l.MaxRounds}, {"output", &l.Output}, {"onLimit", &l.OnLimit}}
+	return members{{"maxRounds", &l.MaxRounds}, {"output", &l.Output}, {"onLimit", &l.OnLimit}, {"onRepeat", &l.OnRepeat}}
 }
 
 // forEach reads the list that a task runs for.

@@ -17,7 +17,6 @@ import (
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/internal/provenance"
-	"github.com/runteam/runteam/internal/slowtest"
 	"github.com/runteam/runteam/internal/specfile"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
@@ -294,7 +293,6 @@ agents: [{name: a, apiKey: "${KEY:-fake-key-6}"}, {name: b, apiKey: "${KEY}", he
 
 func TestPlanThatCannotBeSaved(t *testing.T) {
 	t.Parallel()
-	slowtest.NotUnderRace(t)
 	dir := plannedFiles(t, planned)
 	require.NoError(t, os.MkdirAll(filepath.Join(dir, "data/plans"), 0o755))
 	f, err := specfile.Load(specfile.Options{Path: dir, Lookup: plannedEnv, Trusted: trusted, Models: []string{"a${b}"}})
@@ -365,7 +363,6 @@ var textPieces = []string{
 // TestSavedPlanLoadsAgain checks for any texts that a saved plan loads unchanged.
 func TestSavedPlanLoadsAgain(t *testing.T) {
 	t.Parallel()
-	slowtest.NotUnderRace(t)
 	dir := plannedFiles(t, planned)
 	f, err := specfile.Load(specfile.Options{Path: dir, Lookup: plannedEnv, Trusted: trusted})
 	require.NoError(t, err)
@@ -441,7 +438,6 @@ func requireReloads(t require.TestingT, f *specfile.File, o specfile.Options) {
 // can be saved, and loads again as the same.
 func TestAnySpecCanBeSaved(t *testing.T) {
 	t.Parallel()
-	slowtest.NotUnderRace(t)
 	words := vocabulary()
 	saved := 0
 	rapid.Check(t, func(t *rapid.T) {

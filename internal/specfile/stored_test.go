@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/runteam/runteam/internal/slowtest"
 	"github.com/runteam/runteam/internal/specfile"
 	"github.com/runteam/runteam/label"
 )
@@ -72,7 +71,6 @@ func copyTree(t *testing.T, from, to string) {
 // away, and loads it again.
 func TestEveryFileCanBeReadFromItsCopies(t *testing.T) {
 	t.Parallel()
-	slowtest.NotUnderRace(t)
 	read := 0
 	for _, path := range specs(t) {
 		o := specfile.Options{Path: path, Lookup: env(map[string]string{"KEY": "k", "OPENAI_API_KEY": "k", "MODEL": "m"})}
@@ -468,7 +466,6 @@ func TestOfflineScriptOfASpecThatIsGone(t *testing.T) {
 // written out or not, in YAML and JSON.
 func TestEverySpecLoadsFromItsCopies(t *testing.T) {
 	t.Parallel()
-	slowtest.NotUnderRace(t)
 	words := specfile.Vocabulary()
 	dir := t.TempDir()
 	write(t, dir, "script.yaml", "x", "prompt.md", "A prompt.", "schema.json", `{"type": "array"}`, "testdata/folder/a.txt", "a")

@@ -1,0 +1,159 @@
+package team_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/runteam/runteam/agent"
+	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/prompt"
+	"github.com/runteam/runteam/task"
+	"github.com/runteam/runteam/team"
+)
+
+const okSchema = `{"type":"object","properties":{"ok":{"type":"boolean"}},"required":["ok"],"additionalProperties":false}`
+
+// agentsNamed is a team of agents that say the same.
+func agentsNamed(t *testing.T, says string, names ...string) *team.Team {
+	t.Helper()
+	var members []team.Member
+	for _, name := range names {
+		members = append(members, team.Member{Name: name, Accepts: label.Secret, Agent: agent.Func(func(context.Context, prompt.Prompt) (agent.Reply, error) {
+			return agent.Reply{Text: says}, nil
+		})})
+	}
+	tm, err := team.New(team.Config{Agents: members})
+	require.NoError(t, err)
+	return tm
+}
+
+// loopOf is a loop of one task that answers with ok.
+func loopOf(title string, rounds int, when *task.Condition) task.Spec {
+	own := "Try " + title
+	return task.Spec{Title: title, When: when, Repeat: &task.Repeat{
+		MaxRounds: rounds, Until: task.Equals(own, "/ok", true), Output: own,
+		Tasks: []task.Spec{{Title: own, Description: "d", Assignee: "a", OutputSchema: []byte(okSchema)}},
+	}}
+}
+
+// gateFor is a task that conditions compare.
+func gateFor(level label.Classification) task.Spec {
+	return task.Spec{Title: "Gate", Description: "d", Assignee: "a", Classification: level, OutputSchema: []byte(okSchema)}
+}
+
+// A loop that does not run is in the result, however many rounds it has, and says why.
+func TestLoopThatIsNotNeeded(t *testing.T) {
+	t.Parallel()
+	tm := agentsNamed(t, `{"ok":false}`, "a")
+	for rounds := range 3 {
+		specs := []task.Spec{
+			gateFor(0), loopOf("Draft", rounds+1, task.Equals("Gate", "/ok", true)),
+			{Title: "After", Description: "d", Assignee: "a", DependsOn: task.On("Draft")},
+		}
+		res, err := tm.RunTasks(t.Context(), specs, nil)
+		require.NoError(t, err)
+		var got []string
+		for i := range res.Tasks {
+			got = append(got, res.Tasks[i].Title+" "+string(res.Tasks[i].Status))
+		}
+		require.Equal(t, []string{"Gate completed", "Draft not_needed", "After not_needed"}, got)
+		loop, _ := res.Task("Draft")
+		require.Equal(t, `Not needed: it runs when /ok of "Gate" is true.`, loop.Result)
+	}
+}
+
+// Loops inside of a round that does not run are left out with it.
+func TestNestedLoopsThatDoNotRun(t *testing.T) {
+	t.Parallel()
+	tm := agentsNamed(t, `{"ok":true}`, "a")
+	outer := task.Spec{Title: "Outer", Repeat: &task.Repeat{
+		MaxRounds: 3, Until: task.Equals("Check", "/ok", true), Output: "Inner",
+		Tasks: []task.Spec{loopOf("Inner", 2, nil), {Title: "Check", Description: "d", Assignee: "a", DependsOn: task.On("Inner"), OutputSchema: []byte(okSchema)}},
+	}}
+	res, err := tm.RunTasks(t.Context(), []task.Spec{outer}, nil)
+	require.NoError(t, err)
+	var titles []string
+	for i := range res.Tasks {
+		titles = append(titles, res.Tasks[i].Title)
+	}
+	require.Equal(t, []string{"Try Inner#1.1", "Inner#1", "Check#1", "Outer"}, titles)
+}
+
+// Problems are reported where their conditions and lists are written, in the words of the file.
+func TestPlacesOfProblemsOfLoops(t *testing.T) {
+	t.Parallel()
+	tm := agentsNamed(t, "", "a")
+	secret := loopOf("Draft", 2, nil)
+	secret.Repeat.Tasks[0].Classification = label.Confidential
+	whole := func(title string, more ...task.Ref) task.Spec {
+		return task.Spec{Title: title, Description: "d", Assignee: "a", DependsOn: more, OutputSchema: []byte(`{"type":"object","properties":{"list":{"type":"array","items":{"type":"string"}}},"required":["list"]}`)}
+	}
+	list := whole("List")
+	list.Classification = label.Confidential
+	circle := loopOf("Draft", 2, nil)
+	circle.Repeat.Tasks = []task.Spec{whole("x", task.Ref{Task: "y"}), whole("y", task.Ref{Task: "x"}), circle.Repeat.Tasks[0]}
+	free := loopOf("Draft", 2, task.Equals("List", "/list/0", "x"))
+	free.Repeat.Tasks = append(free.Repeat.Tasks, task.Spec{Title: "With", Description: "d", Assignee: "a", When: task.Equals("Try Draft", "/ok", true)})
+	end := task.Spec{Title: "End", Description: "d", Assignee: "a", Classification: label.Public}
+	for name, test := range map[string]struct {
+		specs []task.Spec
+		want  []string
+	}{
+		"the end of a loop": {[]task.Spec{secret, end}, []string{"/tasks/0/repeat/until whether it runs is confidential"}},
+		"a list": {
+			[]task.Spec{list, {Title: "Each", Description: "d", Assignee: "a", ForEach: &task.ForEach{Task: "List", Path: "/list", MaxItems: 2}}, end},
+			[]string{"/tasks/1/forEach/path whether it runs is confidential"},
+		},
+		"the condition of a loop": {
+			[]task.Spec{whole("List"), free},
+			[]string{"/tasks/1/when/path the result of \"List\":"},
+		},
+		"a cycle": {[]task.Spec{circle}, []string{"/tasks/0/repeat/tasks/0/dependsOn dependency cycle: x -> y -> x"}},
+		"cases": {
+			[]task.Spec{gateFor(0), loopOf("One", 2, task.Equals("Gate", "/ok", true)), loopOf("Two", 1, task.Equals("Gate", "/ok", true))},
+			[]string{`/tasks/1/when no task runs if /ok of the result of "Gate" is false`},
+		},
+		"overlap": {
+			[]task.Spec{
+				gateFor(0), loopOf("One", 2, task.Equals("Gate", "/ok", true)), loopOf("Two", 1, task.In("Gate", "/ok", true, false)),
+				{Title: "End", Description: "d", Assignee: "a", DependsOn: []task.Ref{{OneOf: []string{"One", "Two"}}}},
+			},
+			[]string{`/tasks/3/dependsOn/0/oneOf/0 "One" and "Two" run if /ok is true, and only one of them is granted`},
+		},
+	} {
+		_, err := tm.Plan(test.specs, &team.RunOptions{UserAccepts: new(label.Internal)})
+		var problems task.Problems
+		require.ErrorAs(t, err, &problems, name)
+		var got []string
+		for _, p := range problems {
+			got = append(got, p.Pointer+" "+p.Message)
+		}
+		for _, want := range test.want {
+			require.Contains(t, got[0], want, "%s: %q", name, got)
+		}
+		for _, one := range got {
+			require.NotRegexp(t, `#\d|\[\d`, one, name)
+		}
+	}
+}
+
+// Fields that only the writing out of loops sets are refused.
+func TestFieldsThatCallersCannotSet(t *testing.T) {
+	t.Parallel()
+	tm := agentsNamed(t, "x", "a")
+	inLoop := loopOf("Draft", 2, nil)
+	inLoop.Repeat.Tasks[0].Instance = &task.Instance{Loop: "Draft", Round: 7}
+	for want, spec := range map[string]task.Spec{
+		"/tasks/1 Instance is set":                {Title: "b", Description: "d", Instance: &task.Instance{Joins: true}},
+		"/tasks/1/dependsOn/0 Item is set":        {Title: "b", Description: "d", DependsOn: []task.Ref{{Task: "a", Item: "/x/9"}}},
+		"/tasks/1/dependsOn/0 Title is set":       {Title: "b", Description: "d", DependsOn: []task.Ref{{Task: "a", Title: "Task: x"}}},
+		"/tasks/1/repeat/tasks/0 Instance is set": inLoop,
+	} {
+		_, err := tm.RunTasks(t.Context(), []task.Spec{{Title: "a", Description: "d"}, spec}, nil)
+		var problems task.Problems
+		require.ErrorAs(t, err, &problems, want)
+		require.Contains(t, problems[0].Pointer+" "+problems[0].Message, want)
+	}
+}
