@@ -39,11 +39,10 @@ func (a *LLM) Version() string {
 }
 
 // IsDeterministic reports whether equal prompts have equal answers, as far as settings can say that:
-// it has one model, which is called with temperature 0 or with a seed. A loop of such agents ends
-// with LOOP_STUCK if it repeats itself. Other agents may have this method too.
+// it has one model, whose settings do. A loop of such agents ends with LOOP_STUCK if it repeats
+// itself. Other agents may have this method too.
 func (a *LLM) IsDeterministic() bool {
-	zero := a.options.Temperature != nil && *a.options.Temperature == 0
-	return a.Check() == nil && len(a.models) == 1 && (zero || a.options.Seed != nil)
+	return a.Check() == nil && len(a.models) == 1 && a.options.IsDeterministic()
 }
 
 // describe writes the settings that change a request. Settings that earlier releases did

@@ -54,3 +54,20 @@ func TestVersionCoversAnswerSettings(t *testing.T) {
 	require.Equal(t, agent.New(m, agent.Options{}).Version(), agent.New(versionedModel{m, ""}, agent.Options{}).Version())
 	require.Empty(t, agent.New(llm.ModelFunc(nil), agent.Options{}).Version(), "nobody knows what a function asks")
 }
+
+func TestAgentsThatAreDeterministic(t *testing.T) {
+	t.Parallel()
+	model := namedModel{name: "m"}
+	for _, tt := range []struct {
+		give agent.Options
+		want bool
+	}{
+		{agent.Options{}, false},
+		{agent.Options{Settings: llm.Settings{Temperature: new(0.0)}}, true},
+		{agent.Options{Settings: llm.Settings{Temperature: new(0.1)}}, false},
+		{agent.Options{Settings: llm.Settings{Seed: new(int64(7))}}, true},
+		{agent.Options{Settings: llm.Settings{Seed: new(int64(7))}, Fallback: []llm.Model{model}}, false},
+	} {
+		require.Equal(t, tt.want, agent.New(model, tt.give).IsDeterministic(), "%+v", tt.give)
+	}
+}

@@ -85,6 +85,12 @@ type Settings struct {
 	ReasoningEffort  string   // a value that the model knows, such as "low"
 }
 
+// IsDeterministic reports whether equal requests have equal replies, as far as settings can say that:
+// the temperature is 0, or there is a seed.
+func (s *Settings) IsDeterministic() bool {
+	return s.Seed != nil || s.Temperature != nil && *s.Temperature == 0
+}
+
 // A Message is one message of a conversation.
 type Message struct {
 	Role string `json:"role"` // [User], [Assistant] or [ToolResult]

@@ -110,7 +110,7 @@ func (c *Connector) Connect(ag specfile.Agent) (engine.Agent, error) {
 		MaxTurns: ag.MaxTurns, Settings: ag.Settings,
 		Timeout: ag.Timeout, CallTimeout: ag.CallTimeout, Fallback: models[1:], Limits: c.limits,
 	})
-	return EndpointAgent{llmAgent, bases, modelNames(ag)}, nil
+	return EndpointAgent{llmAgent, bases, modelNames(ag), isDeterministic(&ag)}, nil
 }
 
 // pricedModel is a model with its name in the spec, which prices refer to.
@@ -308,6 +308,16 @@ type EndpointAgent struct {
 	engine.Agent
 	endpoints []string
 	models    []string
+
+	deterministic bool
+}
+
+// IsDeterministic reports whether equal prompts have equal answers, by the settings of the agent.
+func (e EndpointAgent) IsDeterministic() bool { return e.deterministic }
+
+// isDeterministic is [EndpointAgent.IsDeterministic] for the settings of an agent.
+func isDeterministic(ag *specfile.Agent) bool {
+	return len(ag.Fallback) == 0 && ag.Settings.IsDeterministic()
 }
 
 // Models returns the names of its models in the spec.
@@ -329,15 +339,15 @@ func Unconnected(lookup func(string) (string, bool)) func(specfile.Agent) (engin
 		if err != nil {
 			return nil, err
 		}
-		return SilentAgent(bases, modelNames(ag)), nil
+		return SilentAgent(ag, bases, modelNames(ag)), nil
 	}
 }
 
-// SilentAgent returns an agent that is not called, with its endpoints and models.
-func SilentAgent(bases, models []string) engine.Agent {
+// SilentAgent returns an agent with these settings that is not called, with its endpoints and models.
+func SilentAgent(ag specfile.Agent, bases, models []string) engine.Agent {
 	return EndpointAgent{engine.AgentFunc(func(context.Context, prompt.Prompt) (agent.Reply, error) {
 		return agent.Reply{}, errors.New("this agent is not called")
-	}), bases, models}
+	}), bases, models, isDeterministic(&ag)}
 }
 
 // resolveError says why a connection has no endpoint. If only the environment determines the endpoint,

@@ -106,7 +106,7 @@ func silentAgents(m *run.StoredInvocation, lookup func(string) (string, bool)) f
 		if bases[0] == "" {
 			bases, _ = connect.AllBaseURLs(ag.Connection, lookup)
 		}
-		return connect.SilentAgent(bases, nil), nil
+		return connect.SilentAgent(ag, bases, nil), nil
 	}
 }
 
