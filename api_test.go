@@ -77,10 +77,11 @@ var opaque = map[string]string{
 	"provenance.Source":   "of values that spec files and plans make; programs pass them on",
 
 	// Aliases: the names are public, and the engine uses the same types.
-	"codes.Condition":  "agent.Condition",
-	"planning.Rules":   "synth.Rules",
-	"planning.Grants":  "a field of synth.Rules",
-	"teammemory.Entry": "sharedmem.Entry",
+	"codes.Condition":     "agent.Condition",
+	"planning.Rules":      "synth.Rules",
+	"planning.Grants":     "a field of synth.Rules",
+	"planning.Constructs": "a field of synth.Rules",
+	"teammemory.Entry":    "sharedmem.Entry",
 }
 
 // TestPublicSignaturesNameNoInternalType keeps types that a program cannot name or look up

@@ -203,7 +203,8 @@ type Coordinator struct {
 	// the status.
 	Accepts *label.Classification
 
-	MayGrant synth.Grants // what its plans may grant besides dependencies; the zero value means nothing
+	MayGrant synth.Grants     // what its plans may grant besides dependencies; the zero value means nothing
+	MayPlan  synth.Constructs // conditions, loops and lists that its plans may have; the zero value means none
 
 	Limits // results that do not fit into one prompt are first digested in parts
 	Budget
@@ -290,7 +291,7 @@ func (c *Config) internal() plan.Config {
 	}
 	if k := c.Coordinator; k != nil {
 		out.Coordinator = &plan.Coordinator{
-			Agent: k.Agent, SystemPrompt: k.SystemPrompt, Instructions: k.Instructions, Accepts: k.Accepts, MayGrant: k.MayGrant,
+			Agent: k.Agent, SystemPrompt: k.SystemPrompt, Instructions: k.Instructions, Accepts: k.Accepts, MayGrant: k.MayGrant, MayPlan: k.MayPlan,
 			Limits: plan.Limits(k.Limits), Budget: plan.Budget(k.Budget), Backend: plan.Backend(k.Backend),
 		}
 	}

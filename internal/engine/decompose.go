@@ -27,7 +27,7 @@ func (c *coordinator) planRules() planning.Rules {
 	for i, in := range c.options.Inputs {
 		inputs[i] = in.Name
 	}
-	return planning.Rules{Agents: c.team.Names(), Inputs: inputs, MayGrant: c.config.MayGrant, Tools: planning.ToolNames(c.team.Members())}
+	return planning.Rules{Agents: c.team.Names(), Inputs: inputs, MayGrant: c.config.MayGrant, MayPlan: c.config.MayPlan, Tools: planning.ToolNames(c.team.Members())}
 }
 
 // planFormat returns the JSON Schema of a plan for the endpoint. It contains no names that
@@ -77,10 +77,7 @@ func (c *coordinator) decompose(ctx context.Context, adopt func(*plan.Plan) erro
 func (c *coordinator) read(s *step) (p *plan.Plan, found, shown task.Problems) {
 	specs, err := planning.ParsePlan(s.reply.Text, c.planRules())
 	if err == nil {
-		for i := range specs {
-			specs[i].Classification = s.envelope.Classification()
-			specs[i].Source.Record = provenanceOf(s.envelope)
-		}
+		setSource(specs, s.envelope)
 		o := c.options
 		o.Planned = true
 		if p, err = c.team.Check(specs, o, time.Now()); err == nil {
@@ -97,6 +94,19 @@ func (c *coordinator) read(s *step) (p *plan.Plan, found, shown task.Problems) {
 		}
 	}
 	return nil, found, shown
+}
+
+// setSource sets the label and the provenance of planned tasks, and of those in loops. A loop has
+// no description.
+func setSource(specs []task.Spec, plan *envelope.Envelope) {
+	for i := range specs {
+		specs[i].Classification = plan.Classification()
+		if loop := specs[i].Repeat; loop != nil {
+			setSource(loop.Tasks, plan)
+			continue
+		}
+		specs[i].Source.Record = provenanceOf(plan)
+	}
 }
 
 // repair gives the coordinator its plan back, with everything that is wrong with it.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/runteam/runteam/handoff"
@@ -21,16 +22,49 @@ func (r *run) planOf(res *Result) (*plan.Plan, error) {
 	}
 	p := r.plan
 	p.Describe()
-	for i := range p.Written {
-		p.Written[i].Description = r.described(i) // the caller reads it, as a result
-		if from := p.Written[i].Source.Record; from != nil {
-			p.Written[i].Source.Record = &provenance.Record{ // as a file says it
+	describer{r.results, instancesOf(p)}.describe(p.Written, "/tasks")
+	p.Goal, p.Usage, p.Coordinator = len(r.coordinator.steps) > 0, res.Usage, plan.PlannedCoordinator(r.coordinator.config, &r.coordinator.caps)
+	return p, nil
+}
+
+// A describer writes the descriptions of planned tasks, which the caller reads as results, and
+// their provenance as a file says it.
+type describer struct {
+	*results
+	instances map[string]int // of each task that has some, one, by where it is written
+}
+
+// describe writes those of tasks that a pointer leads to.
+func (r describer) describe(specs []task.Spec, pointer string) {
+	for i := range specs {
+		s, at := &specs[i], pointer+"/"+strconv.Itoa(i)
+		if s.Repeat != nil {
+			r.describe(s.Repeat.Tasks, at+"/repeat/tasks")
+			continue
+		}
+		index, ok := r.instances[at]
+		if !ok {
+			index, _ = r.plan.Graph.Index(task.NewID(s.Title))
+		}
+		s.Description = r.described(index)
+		if from := s.Source.Record; from != nil {
+			s.Source.Record = &provenance.Record{
 				From: from.From, Envelope: from.Envelope, Run: from.Run, CreatedAt: from.CreatedAt.UTC().Round(0), ExpiresAt: from.ExpiresAt.UTC(),
 			}
 		}
 	}
-	p.Goal, p.Usage, p.Coordinator = len(r.coordinator.steps) > 0, res.Usage, plan.PlannedCoordinator(r.coordinator.config, &r.coordinator.caps)
-	return p, nil
+}
+
+// instancesOf returns an instance of each task in a loop or for a list, by where it is written. All
+// of them have the same description.
+func instancesOf(p *plan.Plan) map[string]int {
+	byPointer := map[string]int{}
+	for i := range p.Graph.Len() {
+		if of := p.Graph.Task(i).Instance; of != nil {
+			byPointer[of.Pointer] = i
+		}
+	}
+	return byPointer
 }
 
 // checkAnswer returns the coordinator as the gate sees it when it answers o.Answer, or

@@ -58,6 +58,7 @@ type Coordinator struct {
 	Accepts *label.Classification
 
 	MayGrant Grants // what its plans may grant besides dependencies; the zero value means nothing
+	MayPlan  planning.Constructs
 
 	Limits
 	Budget

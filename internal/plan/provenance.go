@@ -36,4 +36,7 @@ func (c *checker) checkProvenance(i int, s *task.Spec) {
 	if err := gate.CheckUnfenced(s.Role); err != nil {
 		about.at("role").report("its planned role: "+err.Error(), own, task.ErrInvalid)
 	}
+	if err := gate.CheckUnfenced(string(s.OutputSchema)); err != nil {
+		about.at("outputSchema").report("its planned schema: "+err.Error(), own, task.ErrInvalid)
+	}
 }

@@ -10,9 +10,10 @@ import (
 // Duties are the settings of a coordinator's system prompt. The zero value is the default
 // text for one whose plans grant nothing but dependencies.
 type Duties struct {
-	SystemPrompt string  // its role, in place of the default opening paragraph; empty means the default
-	Instructions string  // further instructions, under their own heading; empty means none
-	MayGrant     Grants  // what its plans may grant in addition to dependencies
+	SystemPrompt string // its role, in place of the default opening paragraph; empty means the default
+	Instructions string // further instructions, under their own heading; empty means none
+	MayGrant     Grants // what its plans may grant in addition to dependencies
+	MayPlan      Constructs
 	Inputs       []Input // what it may grant by uses; listed only if MayGrant.Inputs
 }
 
@@ -34,7 +35,7 @@ func System(d Duties) (before, after string) {
 	if strings.TrimSpace(before) == "" {
 		before = opening
 	}
-	sections := []string{d.inputs(), d.format(), d.guidance(), synthesising}
+	sections := []string{d.inputs(), d.format(), d.MayPlan.explained(), d.guidance(), synthesising}
 	if strings.TrimSpace(d.Instructions) != "" {
 		sections = append(sections, "## Further Instructions\n"+d.Instructions)
 	}
@@ -90,12 +91,16 @@ func (d *Duties) inputs() string {
 func (d *Duties) format() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "## Output Format\nAnswer a request for a plan with one JSON array of 1 to %d objects, and with nothing else. Each object is a task:", MaxTasks)
-	for _, k := range keys {
+	for _, k := range keysOf(d.MayPlan) {
 		if k.allowed(d.MayGrant) {
 			fmt.Fprintf(&b, "\n- %q: %s", k.name, k.says)
 		}
 	}
-	b.WriteString("\nOnly title and description are required. Omit keys that you do not need; a key that is not listed here makes the plan invalid.\n\nFor example:\n")
+	required := "Only title and description are required."
+	if d.MayPlan.Repeat {
+		required = "Title and description are required; a loop has no description."
+	}
+	b.WriteString("\n" + required + " Omit keys that you do not need; a key that is not listed here makes the plan invalid.\n\nFor example:\n")
 	b.WriteString(d.example())
 	return b.String()
 }
@@ -115,6 +120,52 @@ func (d *Duties) example() string {
   {"title": "Advise the owner", "description": "Write a letter of at most 200 words to the owner of a house with a damp cellar. Recommend one of the options that you are given, and say why.", "assignee": %[1]q, "dependsOn": ["List the options"]}
 ]`, exampleAssignee, uses)
 }
+
+// explained describes the constructs, with an example of each.
+func (c Constructs) explained() string {
+	if c == (Constructs{}) {
+		return ""
+	}
+	texts := []string{"## Conditions, Loops and Lists\n" + fmt.Sprintf("Use these only if the number or the choice of tasks depends on a result. Each round of a loop and each item of a list counts as a task, and a plan has at most %d.", MaxTasks)}
+	if c.When || c.Repeat {
+		texts = append(texts, aboutConditions)
+	}
+	if c.When {
+		texts = append(texts, aboutWhen)
+	}
+	if c.Repeat {
+		texts = append(texts, aboutRepeat)
+	}
+	if c.ForEach {
+		texts = append(texts, aboutForEach)
+	}
+	return join(texts)
+}
+
+const aboutConditions = `A condition compares one value of the result of another task: {"task": its title, "path": "/team", "equals": "billing"}. In place of "equals" it may have "in" (a list of values), "gte" or "lte" (a number), or "exists" (true). A list of conditions holds if all do; {"any": [conditions]} if one does; {"not": condition} if it does not. The "outputSchema" of the other task must require the value and bound it, as an enum, a boolean or a number.`
+
+const aboutWhen = `A task with "when" runs if the condition holds. Tasks that compare the same value must cover all values that it may have; "when": "else" takes those that the others leave. To depend on the one that ran, name all of them: {"oneOf": [titles]}. To run without a result that may be missing: {"task": title, "optional": true}. For example:
+[
+  {"title": "Triage", "description": "Which team should answer this letter? …", "assignee": "` + exampleAssignee + `", "outputSchema": {"type": "object", "properties": {"team": {"enum": ["billing", "other"]}}, "required": ["team"]}},
+  {"title": "Billing", "description": "Explain the payment. …", "assignee": "` + exampleAssignee + `", "when": {"task": "Triage", "path": "/team", "equals": "billing"}},
+  {"title": "Other", "description": "Say whom to ask. …", "assignee": "` + exampleAssignee + `", "when": "else"},
+  {"title": "Reply", "description": "Write the reply. …", "assignee": "` + exampleAssignee + `", "dependsOn": [{"oneOf": ["Billing", "Other"]}]}
+]`
+
+const aboutRepeat = `A task with "repeat" is a loop: it has a title, and else only "when". Its "tasks" run in rounds, until the condition "until" on a result of one of them holds, or "maxRounds" (1 to 100) rounds have run; then it has the last result of its task "output", or fails with "onLimit": "fail". In dependsOn, {"task": title, "round": "previous", "optional": true} is a result of the round before. Tasks outside depend on the title of the loop. A loop holds no loops. For example:
+[
+  {"title": "Draft", "repeat": {"maxRounds": 3, "until": {"task": "Check", "path": "/good", "equals": true}, "output": "Write", "tasks": [
+    {"title": "Write", "description": "Write the letter. If there is advice, follow it. …", "assignee": "` + exampleAssignee + `", "dependsOn": [{"task": "Check", "round": "previous", "optional": true}]},
+    {"title": "Check", "description": "Is the letter good? …", "assignee": "` + exampleAssignee + `", "dependsOn": ["Write"], "outputSchema": {"type": "object", "properties": {"good": {"type": "boolean"}, "advice": {"type": "string"}}, "required": ["good"]}}
+  ]}}
+]`
+
+const aboutForEach = `A task with "forEach" runs once for each item of a list in the result of another task, and is given its own item and no other, under the heading "item" or the name in "as". The "outputSchema" of the other task must have the list. A list of more than "maxItems" items fails the task; with "onOverflow": "first" the first ones are taken. To depend on the results of all items: {"each": title}, with "optional": true also on those that are left if some fail. For example:
+[
+  {"title": "List sources", "description": "Which sources should be read? …", "assignee": "` + exampleAssignee + `", "outputSchema": {"type": "object", "properties": {"sources": {"type": "array", "items": {"type": "string"}}}, "required": ["sources"]}},
+  {"title": "Read", "description": "Summarize this source. …", "assignee": "` + exampleAssignee + `", "forEach": {"task": "List sources", "path": "/sources", "as": "source", "maxItems": 20}},
+  {"title": "Report", "description": "Write the report. …", "assignee": "` + exampleAssignee + `", "dependsOn": [{"each": "Read", "optional": true}]}
+]`
 
 func (d *Duties) guidance() string {
 	more := ""

@@ -2,6 +2,7 @@ package planning
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/runteam/runteam/internal/gate"
@@ -36,8 +37,8 @@ func Faults(problems task.Problems) string {
 // harmless: all of them, or without the title, or none.
 func fault(p task.Problem) string {
 	short := "the plan"
-	if n := naming.TaskIndex(p.Pointer); n >= 0 {
-		short = fmt.Sprintf("task %d", n+1)
+	if n := number(p.Pointer); n != "" {
+		short = "task " + n
 		if title, ok := strings.CutPrefix(p.Subject, `task "`); ok {
 			p.Subject = short + ` "` + title
 		}
@@ -49,8 +50,21 @@ func fault(p task.Problem) string {
 		}
 	}
 	key := "a value"
-	if parts := strings.Split(p.Pointer, "/"); len(parts) > 3 && isKey(parts[3]) {
+	if parts := strings.Split(p.Pointer, "/"); len(parts) > 3 && isKey(keysOf(Constructs{true, true, true}), parts[3]) {
 		key = parts[3]
 	}
 	return short + ": " + key + ": it cannot be repeated here: reword it"
+}
+
+// number returns the number of the task that a pointer leads into, such as 3, or 3.1 for the first
+// task of a loop; "" if it leads into none.
+func number(pointer string) string {
+	n := naming.TaskIndex(pointer)
+	if n < 0 {
+		return ""
+	}
+	if inner, ok := strings.CutPrefix(pointer, naming.Pointer("tasks", n, "repeat")); ok && naming.TaskIndex(inner) >= 0 {
+		return fmt.Sprintf("%d.%d", n+1, naming.TaskIndex(inner)+1)
+	}
+	return strconv.Itoa(n + 1)
 }

@@ -32,15 +32,21 @@ func (r *reader) role(v any) {
 }
 
 // words refuses a line that is written into prompts without a fence and that could
-// be read there as structure.
-func (r *reader) words(line, key string) {
-	if naming.CheckTitle(line) != nil {
-		return // Resolve says why
+// be read there as structure. Unless it is a title, that is all that checks the line.
+func (r *reader) words(line, key string, path ...any) {
+	if err := naming.CheckTitle(line); err != nil {
+		if len(path) > 0 { // of titles and roles, Resolve says why
+			r.bad(err, key+": "+err.Error(), "reword it", path...)
+		}
+		return
+	}
+	if len(path) == 0 {
+		path = []any{key}
 	}
 	if at, opener := brief.Opener(line); at > 0 {
-		r.bad(task.ErrInvalid, fmt.Sprintf("%s: it begins with %q, which is reserved for the prompt's own lines", key, opener), "reword it", key)
+		r.bad(task.ErrInvalid, fmt.Sprintf("%s: it begins with %q, which is reserved for the prompt's own lines", key, opener), "reword it", path...)
 	} else if err := gate.CheckUnfenced(line); err != nil {
-		r.bad(err, fmt.Sprintf("%s: %v", key, err), "reword it", key)
+		r.bad(err, fmt.Sprintf("%s: %v", key, err), "reword it", path...)
 	}
 }
 
@@ -79,6 +85,12 @@ func (r *reader) assignee(v any) {
 }
 
 func (r *reader) dependsOn(v any) {
+	if list, ok := v.([]any); ok && r.rules.MayPlan != (Constructs{}) {
+		for i, item := range list {
+			constructReader{r}.reference(item, i)
+		}
+		return
+	}
 	for _, title := range r.texts(v, "dependsOn") {
 		r.spec.DependsOn = append(r.spec.DependsOn, task.Ref{Task: title})
 	}
@@ -155,19 +167,12 @@ func (r *reader) priority(v any) {
 // maxRetries counts a negative number as 0, as files do.
 func (r *reader) maxRetries(v any) {
 	const hint = "write a whole number from 0 to 10"
-	n, ok := r.number(v, "maxRetries", math.Inf(-1), MaxTaskRetries, hint)
-	switch {
-	case !ok:
-	case n != math.Trunc(n):
-		r.bad(task.ErrInvalid, "maxRetries: it is not a whole number", hint, "maxRetries")
-	default:
-		r.spec.MaxRetries = int(max(n, 0))
-	}
+	r.spec.MaxRetries = max(constructReader{r}.integer(v, math.MinInt32, MaxTaskRetries, hint, "maxRetries"), 0)
 }
 
 func (r *reader) retryDelay(v any) {
 	const most = float64(MaxRetryDelay / time.Millisecond)
-	ms, ok := r.number(v, "retryDelayMs", 0, most, fmt.Sprintf("write milliseconds, 0 to %.0f", most))
+	ms, ok := r.number(v, 0, most, fmt.Sprintf("write milliseconds, 0 to %.0f", most), "retryDelayMs")
 	if !ok {
 		return
 	}
@@ -178,7 +183,7 @@ func (r *reader) retryDelay(v any) {
 }
 
 func (r *reader) retryBackoff(v any) {
-	if f, ok := r.number(v, "retryBackoff", 1, MaxRetryBackoff, "write a factor from 1 to 1000"); ok {
+	if f, ok := r.number(v, 1, MaxRetryBackoff, "write a factor from 1 to 1000", "retryBackoff"); ok {
 		r.spec.RetryBackoff = f
 	}
 }

@@ -18,12 +18,12 @@ type key struct {
 // allowed reports whether a coordinator with these grants may write the key.
 func (k *key) allowed(g Grants) bool { return k.grant == nil || k.grant(g) }
 
-// keys are all that a planned task may have, in the order in which they are listed and read.
+// keys are those that every planned task may have, in the order in which they are listed and read.
 var keys = []key{
 	{"title", "one line of at most 200 characters; other tasks refer to this one by it, so each title is used once", nil, (*reader).title, always(ofType("string"))},
 	{"description", "what the agent must do, complete without other texts, at most 16 KiB", nil, (*reader).description, always(ofType("string"))},
 	{"assignee", "the name of an agent, as in the roster; without it an agent is chosen", nil, (*reader).assignee, func(r *Rules) any { return oneOf(r.Agents) }},
-	{"dependsOn", "a list of titles: the tasks whose results this one needs", nil, (*reader).dependsOn, always(listOf(ofType("string")))},
+	{"dependsOn", "a list of titles: the tasks whose results this one needs", nil, (*reader).dependsOn, dependsOnSchema},
 	{"uses", "a list of names: the inputs that this task needs", func(g Grants) bool { return g.Inputs }, (*reader).uses, func(r *Rules) any { return listOf(oneOf(r.Inputs)) }},
 	{"tools", "a list of names: the tools of its agent, as in the roster, that the task may call; without it the task has none", func(g Grants) bool { return g.Tools }, readTools, func(r *Rules) any { return listOf(oneOf(r.tools(""))) }},
 	{"memoryScope", `"all" if the task needs a digest of all results so far, else "dependencies", which is the default`, func(g Grants) bool { return g.Memory }, (*reader).memoryScope, always(oneOf([]string{"dependencies", "all"}))},
@@ -35,20 +35,22 @@ var keys = []key{
 	{"requires", `an object of what the agent must have, for tasks without an assignee: "requiredCapabilities" (a list), "requiredBackend" and "requiredProvider" (texts)`, nil, (*reader).requires, always(requirements)},
 }
 
-// isKey reports whether a planned task may have the key.
-func isKey(name string) bool {
-	return slices.ContainsFunc(keys, func(k key) bool { return k.name == name })
-}
+// keysOf returns the keys of a task in a plan with these constructs.
+func keysOf(c Constructs) []key { return append(slices.Clip(keys), constructKeys(c)...) }
 
-// known returns the keys that a coordinator with these grants may write.
-func known(g Grants) []string {
-	var names []string
+// known returns those of the keys that a coordinator with these grants may write.
+func known(keys []key, g Grants) (names []string) {
 	for i := range keys {
 		if keys[i].allowed(g) {
 			names = append(names, keys[i].name)
 		}
 	}
 	return names
+}
+
+// isKey reports whether a key is one of a list.
+func isKey(keys []key, name string) bool {
+	return slices.ContainsFunc(keys, func(k key) bool { return k.name == name })
 }
 
 // fixed are keys that tasks have elsewhere and no plan sets, with what to do about it.

@@ -13,6 +13,7 @@ type Rules struct {
 	Agents   []string // names of the roster; an assignee must be exactly one of them
 	Inputs   []string // names of the inputs that may be granted, if MayGrant.Inputs
 	MayGrant Grants
+	MayPlan  Constructs
 
 	// Tools are the names of the tools of each agent that may be granted, if MayGrant.Tools.
 	Tools map[string][]string
@@ -27,8 +28,10 @@ type Rules struct {
 // The error is [task.Problems], with everything wrong at once, at most one
 // problem for each value, and pointers such as /tasks/2/dependsOn/0 into the
 // array; [Faults] writes them for the coordinator. Specs that come back without
-// an error resolve as a graph; the Tools of each are what it grants, and never nil. Titles and roles are harmless words; a
-// description is clean text, but what it says has not been through the gate.
+// an error resolve as a graph, unless they have loops or lists, which are to be checked as
+// they are written out; the Tools of each are what it grants, and never nil but for a loop. Titles
+// and roles are harmless words, and so are the words of schemas and conditions; a description is
+// clean text, but what it says has not been through the gate.
 func ParsePlan(text string, r Rules) ([]task.Spec, error) {
 	items, problem := plan(text)
 	if problem != nil {
@@ -36,10 +39,10 @@ func ParsePlan(text string, r Rules) ([]task.Spec, error) {
 	}
 	p := newReader(&r, len(items))
 	for i, item := range items {
-		p.task(i, item)
+		p.task(item, &p.specs[i], "tasks", i)
 	}
-	if n := dependencies(p.specs); n > MaxDependencies {
-		return nil, task.Problems{*whole(fmt.Sprintf("%d dependencies, at most %d", n, MaxDependencies), "use the fewest dependencies")}
+	if problem := tooLarge(p.specs); problem != nil {
+		return nil, task.Problems{*problem}
 	}
 	p.resolve()
 	if len(p.found) > 0 {

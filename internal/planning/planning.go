@@ -15,7 +15,7 @@ import (
 // Limits of a plan. What is above them is refused.
 const (
 	MaxPlanBytes    = 4 << 20        // of the reply that holds a plan
-	MaxTasks        = 1_000          // of one plan
+	MaxTasks        = 1_000          // of one plan, with all rounds of its loops and all items of its lists
 	MaxDependencies = 20_000         // of all tasks of a plan together
 	MaxDescription  = 16 << 10       // bytes of a task's description
 	MaxTaskRetries  = 10             // attempts after the first that a plan may ask for
@@ -29,6 +29,7 @@ const (
 	maxSummary      = 140   // characters of a line about an agent
 	maxProblems     = 1_000 // found before the rest of a plan is not read
 	maxKeys         = 64    // of one task; more are one problem
+	maxCompared     = 64    // values that one condition compares with
 	maxWord         = 60    // characters of a word that a message quotes
 	maxFaultLine    = 400   // characters of a line of Faults
 )
@@ -44,6 +45,14 @@ var (
 	ErrUnknownTool  = errors.New("unknown tool")
 	ErrUnknownKey   = errors.New("unknown key")
 )
+
+// Constructs are the parts of a task graph with which a plan that a model wrote may decide during
+// the run what runs. The zero value means none.
+type Constructs struct {
+	When    bool // tasks that run if a condition holds
+	Repeat  bool // loops, which hold no loops themselves
+	ForEach bool // tasks for each item of a list
+}
 
 // Grants are what a plan that a model wrote may grant in addition to dependencies.
 // The zero value means nothing.

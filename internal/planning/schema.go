@@ -6,14 +6,22 @@ import "encoding/json"
 // can enforce one. [ParsePlan] checks more: the schema uses only the keywords that most
 // endpoints support.
 func PlanSchema(r Rules) string {
+	raw, _ := json.Marshal(tasksSchema(&r, keysOf(r.MayPlan))) // nothing in it can fail
+	return string(raw)
+}
+
+// tasksSchema returns a schema of lists of tasks with these keys.
+func tasksSchema(r *Rules, keys []key) any {
 	item := object{Properties: map[string]any{}, Required: []string{"title", "description"}}
-	for i := range keys {
-		if k := &keys[i]; k.allowed(r.MayGrant) {
-			item.Properties[k.name] = k.schema(&r)
+	if isKey(keys, "repeat") {
+		item.Required = item.Required[:1] // a loop has no description
+	}
+	for _, k := range keys {
+		if k.allowed(r.MayGrant) {
+			item.Properties[k.name] = k.schema(r)
 		}
 	}
-	raw, _ := json.Marshal(listOf(item)) // nothing in it can fail
-	return string(raw)
+	return listOf(item)
 }
 
 // An object is a schema of an object with these properties and no others.
@@ -40,6 +48,9 @@ func oneOf(words []string) any {
 	}
 	return map[string]any{"type": "string", "enum": words}
 }
+
+// anyOf returns a schema of the values of any of the schemas.
+func anyOf(schemas ...any) any { return map[string]any{"anyOf": schemas} }
 
 // always returns the schema of a key that is the same under all rules.
 func always(schema any) func(*Rules) any { return func(*Rules) any { return schema } }

@@ -45,15 +45,15 @@ func (r *reader) texts(v any, path ...any) []string {
 }
 
 // number reads a number within bounds.
-func (r *reader) number(v any, key string, low, high float64, hint string) (float64, bool) {
+func (r *reader) number(v any, low, high float64, hint string, path ...any) (float64, bool) {
 	n, ok := v.(json.Number)
 	if !ok {
-		r.bad(task.ErrInvalid, fmt.Sprintf("%s: %s where a number belongs", key, describe(v)), hint, key)
+		r.bad(task.ErrInvalid, fmt.Sprintf("%s: %s where a number belongs", name(path), describe(v)), hint, path...)
 		return 0, false
 	}
 	f, err := n.Float64()
 	if err != nil || f < low || f > high {
-		r.bad(task.ErrInvalid, fmt.Sprintf("%s: %s is out of bounds", key, cut(string(n), maxWord)), hint, key)
+		r.bad(task.ErrInvalid, fmt.Sprintf("%s: %s is out of bounds", name(path), cut(string(n), maxWord)), hint, path...)
 		return 0, false
 	}
 	return f, true

@@ -61,6 +61,11 @@ func (r goalReader) coordinator(f *fields) *Coordinator {
 		c.MayGrant.Inputs = c.MayGrant.Inputs || word == "inputs"
 		c.MayGrant.Tools = c.MayGrant.Tools || word == "tools"
 	}
+	for _, word := range textList(f.own("mayPlan")) {
+		c.MayPlan.When = c.MayPlan.When || word == "when"
+		c.MayPlan.Repeat = c.MayPlan.Repeat || word == "repeat"
+		c.MayPlan.ForEach = c.MayPlan.ForEach || word == "forEach"
+	}
 	members{
 		{"accepts", &c.Accepts}, {"reuse", &c.Reuse}, {"maxContextBytes", &c.MaxContextBytes}, {"maxPromptBytes", &c.MaxPromptBytes},
 		{"maxTokenBudget", &c.MaxTokenBudget}, {"maxCostBudget", &c.MaxCostBudget},

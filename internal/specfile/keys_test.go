@@ -47,7 +47,7 @@ var samples = map[string]string{
 	"goal.text": "Another goal.", "goal.file": "prompt.md", "goal.classification": "public",
 	"coordinator.model": "m", "coordinator.provider": "openai", "coordinator.baseURL": "http://localhost:1/v1", "coordinator.apiKey": "\"${KEY}\"",
 	"coordinator.headers": "{X-A: b}", "coordinator.systemPrompt": "{file: prompt.md}", "coordinator.instructions": "Be brief.",
-	"coordinator.accepts": "public", "coordinator.mayGrant": "[memory, inputs, tools]", "coordinator.maxPromptBytes": "1000", "coordinator.maxTurns": "3",
+	"coordinator.accepts": "public", "coordinator.mayGrant": "[memory, inputs, tools]", "coordinator.mayPlan": "[when, repeat, forEach]", "coordinator.maxPromptBytes": "1000", "coordinator.maxTurns": "3",
 	"coordinator.maxTokens": "100", "coordinator.maxTokenBudget": "1000", "coordinator.maxCostBudget": "0.25", "coordinator.temperature": "0", "coordinator.topP": "0.5", "coordinator.maxTokensKey": "max_tokens", "coordinator.systemRole": "developer",
 	"coordinator.frequencyPenalty": "-2", "coordinator.presencePenalty": "0.5", "coordinator.seed": "0", "coordinator.stop": "\"\\n\"", "coordinator.reasoningEffort": "high",
 	"coordinator.extraBody": "{min_p: 0.1}", "spec.structuredOutput": "schema", "agent.structuredOutput": "object", "coordinator.structuredOutput": "prompt", "coordinator.timeoutMs": "1000",
@@ -280,7 +280,7 @@ func fingerprint(t *testing.T, f *specfile.File) string {
 		if c.Accepts != nil {
 			accepts = c.Accepts.String()
 		}
-		fmt.Fprintln(&b, c.SystemPrompt, c.Instructions, accepts, c.MayGrant, c.MaxContextBytes, c.MaxPromptBytes, c.MaxTokenBudget, c.MaxCostBudget, c.Reuse)
+		fmt.Fprintln(&b, c.SystemPrompt, c.Instructions, accepts, c.MayGrant, c.MayPlan, c.MaxContextBytes, c.MaxPromptBytes, c.MaxTokenBudget, c.MaxCostBudget, c.Reuse)
 		agents = append(slices.Clone(agents), specfile.Agent{Connection: c.Connection})
 	}
 	for _, g := range []*engine.Goal{f.Goal, f.Run.Answer} {

@@ -41,6 +41,7 @@ reasoning: thinking reasoningOutput
 strictAssignees: strict
 instructions: instruction guidance guidelines rules
 mayGrant: grants grant allow permissions
+mayPlan: constructs mayUse planning
 maxPromptBytes: maxPrompt contextWindow
 maxContextBytes: maxContext maxPayloadBytes maxInputBytes
 cut: truncate allowTruncation
