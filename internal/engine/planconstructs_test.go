@@ -103,6 +103,7 @@ func TestPlanWithConstructsIsCorrected(t *testing.T) {
 		{"not allowed", deciding, synth.Constructs{When: true}, []string{`task 2 "Read": unknown key "forEach"`, `task 4 "Draft": unknown key "repeat"`}},
 		{"a value without bounds", strings.Replace(deciding, `"urgent": {"type": "boolean"}, `, "", 1), all, []string{`task 3 "Alarm": `, "/urgent is not bounded"}},
 		{"a list that is none", strings.Replace(deciding, `"path": "/sources"`, `"path": "/urgent"`, 1), all, []string{`task 2 "Read": `, "/urgent"}},
+		{"a list that no schema has", strings.Replace(deciding, `"path": "/sources"`, `"path": "/source"`, 1), all, []string{`task 2 "Read": `, "has no list at /source"}},
 		{"a task of a loop", strings.Replace(deciding, `"dependsOn": ["Write"], "outputSchema"`, `"assignee": "bob", "outputSchema"`, 1), all, []string{`task 4.2 "Check": assignee: unknown agent "bob"`}},
 		{"a condition of a loop", strings.Replace(deciding, `"/good", "equals": true`, `"/bad", "equals": true`, 1), all, []string{`task 4 "Draft": `, "/bad"}},
 		{"an unknown task outside", strings.Replace(deciding, `{"each": "Read"}, `, `{"each": "Raed"}, `, 1), all, []string{`task 4.1 "Write": `, `no task "Raed"`}},

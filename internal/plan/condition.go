@@ -124,7 +124,7 @@ func (c branchCheck) checkList(i int, list *task.List) {
 		at.report(fmt.Sprintf("nothing in %s of the result of %q is delivered to %q, by the rules for the two", list.Path, of.Title, c.plan.Graph.Task(i).Assignee), "allow the path in a rule for the pair, or name another list", task.ErrInvalid)
 	case s == nil:
 		at.report(fmt.Sprintf("the result of %q has no outputSchema, so it has no list", of.Title), "give that task an outputSchema with an array at "+string(list.Path), task.ErrInvalid)
-	case s.Has(append(pick.Tokens(list.Path), "0")) == schema.No:
+	case s.Has(pick.Tokens(list.Path)) != schema.Yes, s.Has(append(pick.Tokens(list.Path), "0")) == schema.No:
 		at.report(fmt.Sprintf("the result of %q has no list at %s", of.Title, list.Path), "write the path of an array of its outputSchema", task.ErrUnknown)
 	}
 }
