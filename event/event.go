@@ -74,6 +74,7 @@ type PlanReady struct{ Tasks []Planned }
 type Planned struct {
 	Task      task.ID
 	Title     string
+	Written   string // the title as written, of a round of a loop or an item of a list; empty for other tasks
 	Agent     string
 	Assigned  bool // the agent was chosen automatically, because the plan named none
 	DependsOn []task.ID

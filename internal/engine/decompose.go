@@ -137,6 +137,9 @@ func outlineOf(p *plan.Plan) []event.Planned {
 	for i := range list {
 		t := p.Graph.Task(i)
 		list[i] = event.Planned{Task: t.ID, Title: t.Title, Agent: t.Assignee, Assigned: p.WasAssigned(i)}
+		if t.Instance != nil && t.Title != t.Instance.Title {
+			list[i].Written = t.Instance.Title
+		}
 		for _, d := range t.DependsOn {
 			list[i].DependsOn = append(list[i].DependsOn, task.ID(d.Task))
 		}

@@ -111,6 +111,7 @@ func (e *Event) SetUsage(u llm.Usage) {
 type Planned struct {
 	Task      task.ID   `json:"task"`
 	Title     string    `json:"title"`
+	Written   string    `json:"written,omitempty"` // the title as written, of a round or an item
 	Agent     string    `json:"agent"`
 	Assigned  bool      `json:"assigned,omitempty"` // the plan named no agent
 	DependsOn []task.ID `json:"dependsOn,omitempty"`

@@ -1,8 +1,10 @@
 package progress
 
 import (
+	"cmp"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -37,7 +39,9 @@ func (p *lineLog) take(e event.Event) {
 	}
 	text := sentence(e, outcome(e, r))
 	if e.Type == event.TaskStart {
-		r.unprinted = text
+		if !r.item { // a list may be long: each of its items has one line, about its end
+			r.unprinted = text
+		}
 		return
 	}
 	if r != nil && r.unprinted != "" && (text != "" || e.Type == event.AgentStart) {
@@ -61,18 +65,25 @@ const maxPlanned = 20
 func (p *lineLog) list(plan []event.Planned) {
 	title := make(map[task.ID]string, len(plan))
 	for _, t := range plan {
-		title[t.Task] = t.Title
+		title[t.Task] = cmp.Or(t.Written, t.Title)
 	}
 	var b strings.Builder
-	for i, t := range plan {
+	tasks := writtenOnce(plan)
+	for i, t := range tasks {
 		if i == maxPlanned {
-			fmt.Fprintf(&b, "%19s… and %d more\n", "", len(plan)-i)
+			fmt.Fprintf(&b, "%19s… and %d more\n", "", len(tasks)-i)
 			break
 		}
-		fmt.Fprintf(&b, "%19s%s (%s)", "", terminal.CleanLine(t.Title), terminal.CleanLine(t.Agent))
+		name := terminal.CleanLine(title[t.Task])
+		if g := p.groups[t.Written]; g != nil {
+			name += fmt.Sprintf(" ×≤%d", g.most)
+		}
+		fmt.Fprintf(&b, "%19s%s (%s)", "", name, terminal.CleanLine(t.Agent))
 		var after []string
 		for _, up := range t.DependsOn {
-			after = append(after, title[up])
+			if !slices.Contains(after, title[up]) {
+				after = append(after, title[up])
+			}
 		}
 		if len(after) > 0 {
 			b.WriteString(" after " + format.List(after, 3))
@@ -80,6 +91,21 @@ func (p *lineLog) list(plan []event.Planned) {
 		b.WriteByte('\n')
 	}
 	_, _ = io.WriteString(p.w, b.String()) // as in print
+}
+
+// writtenOnce returns the tasks of a plan, of those with instances the last one, which may depend on
+// others.
+func writtenOnce(plan []event.Planned) (tasks []event.Planned) {
+	last := map[string]int{}
+	for i, t := range plan {
+		last[t.Written] = i
+	}
+	for i, t := range plan {
+		if t.Written == "" || last[t.Written] == i {
+			tasks = append(tasks, t)
+		}
+	}
+	return tasks
 }
 
 // beat prints a line after a long silence.
@@ -107,7 +133,11 @@ func sentence(e event.Event, end state) string {
 	who, message := who(e), reason(e)
 	switch e.Type {
 	case event.PlanReady:
-		return "planned   " + format.Plural(len(e.Plan), "task")
+		text := "planned   " + format.Plural(len(writtenOnce(e.Plan)), "task")
+		if n := len(e.Plan); len(writtenOnce(e.Plan)) < n {
+			text += fmt.Sprintf(" that run at most %d times", n)
+		}
+		return text
 	case event.Message:
 		return fmt.Sprintf("message   %s: from %s", who, terminal.CleanLine(e.From))
 	case event.Budget:

@@ -1,9 +1,7 @@
 package progress
 
 import (
-	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -22,15 +20,17 @@ const (
 func (t *tracker) lines(width, height int, now time.Time, color bool) []terminal.Line {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	shown, hidden := t.window(height)
+	rows := t.folded()
+	shown := t.window(rows, height)
+	hidden := len(rows) - len(shown)
 	lines := make([]terminal.Line, 0, len(shown)+1)
 	words, titles, agents := terminal.Width(format.Completed), 0, 0 // the widest
-	for i := range t.rows {
-		words = max(words, terminal.Width(states[t.rows[i].state].word))
-		titles, agents = max(titles, terminal.Width(t.rows[i].title)), max(agents, terminal.Width(t.rows[i].agent))
+	for i := range rows {
+		words = max(words, terminal.Width(states[rows[i].state].word))
+		titles, agents = max(titles, terminal.Width(rows[i].title)), max(agents, terminal.Width(rows[i].agent))
 	}
 	for _, i := range shown {
-		lines = append(lines, t.rows[i].line(words, titles, min(agents, maxAgent), width-1, now, color))
+		lines = append(lines, rows[i].line(words, titles, min(agents, maxAgent), width-1, now, color))
 	}
 	text := t.counts() + ", " + format.Seconds(now.Sub(t.start))
 	if left := t.limited.Sub(now); left > 0 {
@@ -69,6 +69,9 @@ func (r *row) line(words, widest, agents, width int, now time.Time, color bool) 
 
 // detail returns the last column of a row.
 func (r *row) detail(now time.Time) string {
+	if r.counts != "" {
+		return r.counts
+	}
 	switch r.state {
 	case running:
 		text := format.Seconds(now.Sub(r.since))
@@ -103,16 +106,16 @@ func (r *row) read() string {
 
 // window chooses the rows that fit: running ones, then failed, lately ended and waiting ones. One
 // line is left for the counts and one for the cursor.
-func (t *tracker) window(height int) (shown []int, hidden int) {
-	n := len(t.rows)
+func (t *tracker) window(rows []row, height int) (shown []int) {
+	n := len(rows)
 	room := n
 	if height > 0 {
 		room = min(n, max(0, height-2))
 	}
 	keep := make([]bool, n)
 	take := func(want func(*row) bool) {
-		for i := range t.rows {
-			if room > 0 && !keep[i] && want(&t.rows[i]) {
+		for i := range rows {
+			if room > 0 && !keep[i] && want(&rows[i]) {
 				keep[i] = true
 				room--
 			}
@@ -130,6 +133,5 @@ func (t *tracker) window(height int) (shown []int, hidden int) {
 			shown = append(shown, i)
 		}
 	}
-	slices.SortStableFunc(shown, func(a, b int) int { return cmp.Compare(t.rows[a].position, t.rows[b].position) })
-	return shown, n - len(shown)
+	return shown
 }

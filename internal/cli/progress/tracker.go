@@ -62,6 +62,12 @@ type row struct {
 	cached    string // where a cached answer is from; empty without one
 	ended     int    // its position among the ended rows, from 1; 0 if it has not ended
 	unprinted string // the line about its start, until it is known whether the answer is cached
+
+	// Of loops and lists.
+	round  string // of an instance, such as #2; empty for none
+	item   bool   // whether it is for an item of a list
+	rounds int    // how many a loop has at most
+	counts string // in place of the detail, of a row that stands for several
 }
 
 // A conversation is how far an attempt with tools is.
@@ -132,7 +138,7 @@ var states = [...]struct{ word, color string }{
 // newTracker returns the state of a run before its first event. The rows of a goal are added when its
 // tasks are planned.
 func newTracker(plan *engine.Plan, start time.Time, cause func() error) *tracker {
-	t := &tracker{start: start, cause: cause, known: map[string]bool{}, byKey: map[string]int{}}
+	t := &tracker{start: start, cause: cause, known: map[string]bool{}, byKey: map[string]int{}, instances: newInstances(&engine.Plan{})}
 	if plan == nil {
 		return t
 	}
@@ -142,9 +148,10 @@ func newTracker(plan *engine.Plan, start time.Time, cause func() error) *tracker
 	}
 	t.instances = newInstances(plan)
 	for i := range plan.Tasks {
-		if p := &plan.Tasks[i]; p.Rounds == 0 || p.Loop {
+		if p := &plan.Tasks[i]; !hasInstances(plan, p) {
 			t.total++
-			t.add(string(p.ID), p.Title, p.Assignee).position = i
+			r := t.add(string(p.ID), p.Title, p.Assignee)
+			r.position, r.rounds = i, p.Rounds
 		}
 	}
 	return t
@@ -162,9 +169,17 @@ func (t *tracker) add(key, title, agent string) *row {
 func (t *tracker) take(e event.Event) (event.Event, *row) {
 	switch e.Type {
 	case event.PlanReady:
-		t.total, t.planned = len(e.Plan), true
-		for _, p := range e.Plan {
-			t.add(string(p.Task), p.Title, p.Agent)
+		t.planned = true
+		for i := range t.rows {
+			t.rows[i].position = -1 // steps of the coordinator
+		}
+		for i, p := range e.Plan {
+			if p.Written != "" {
+				t.instances.plan(p, i)
+				continue
+			}
+			t.total++
+			t.add(string(p.Task), p.Title, p.Agent).position = i
 		}
 	case event.Budget:
 		if !e.OwnBudget {
@@ -219,9 +234,17 @@ func (t *tracker) row(e event.Event) *row {
 		return nil
 	}
 	r := t.add(key, stepName(e), e.Agent)
-	if i, is := t.position(e); is {
-		r.position = i
+	if g := t.group(e); g != nil {
 		t.total++
+		g.rows = append(g.rows, len(t.rows)-1)
+		r.position = g.position
+		item, round, _ := strings.Cut(e.Title[len(g.title):], "#")
+		if r.item = item != ""; r.item {
+			g.list = true
+		}
+		if round != "" {
+			r.round = "#" + round
+		}
 	}
 	return r
 }
@@ -291,7 +314,11 @@ func outcome(e event.Event, r *row) state {
 
 // counts returns "3 of 7 tasks completed", or the state of a goal without tasks.
 func (t *tracker) counts() string {
-	text := format.OutcomeCounts(t.outcomes, format.Plural(t.total, "task"))
+	total := t.total
+	for _, g := range t.groups {
+		total += g.unstarted()
+	}
+	text := format.OutcomeCounts(t.outcomes, format.Plural(total, "task"))
 	switch {
 	case t.planned && t.over && t.goal && !t.answer:
 		text += ", no answer"
