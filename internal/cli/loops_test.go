@@ -90,3 +90,32 @@ func TestLoopsOfPlans(t *testing.T) {
 	require.Contains(t, at("plan", "-o", "dot"), "next round")
 	require.Contains(t, at("plan", "-o", "json"), `"forEach":"/to of Plan"`)
 }
+
+// TestShowFoldsALongList checks that items of a list have one row from eleven on.
+func TestShowFoldsALongList(t *testing.T) {
+	t.Parallel()
+	for items, folded := range map[string]bool{"1, 2, 3, 4, 5, 6, 7, 8, 9, 10": false, "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11": true} {
+		dir := clitest.Folder(t, map[string]string{"team.yaml": `
+name: list
+agents: [{name: a, backend: {kind: process, command: cat}}]
+tasks:
+  - title: Plan
+    value: {to: [` + items + `]}
+    outputSchema: {type: object, properties: {to: {type: array, items: {type: integer}}}, required: [to]}
+  - {title: Send, template: "sent", forEach: {task: Plan, path: /to, maxItems: 20}}
+`})
+		at := func(args ...string) outcome { return call{dir: dir, args: args}.run(t) }
+		got := at("run")
+		require.Zero(t, got.status, got.stderr)
+		shown := at("show").stdout
+		if folded {
+			require.Regexp(t, `(?m)^completed +Send ×11 +computed .* 11 completed$`, shown)
+			require.Contains(t, shown, "# Send ×11\n\nOne result: runteam show "+shortIDIn(t, got.stderr)+" 'Send[1]'\n")
+			require.NotRegexp(t, `(?m)^completed +Send\[`, shown)
+		} else {
+			require.Regexp(t, `(?m)^completed +Send\[10\]`, shown)
+			require.NotContains(t, shown, "×")
+		}
+		require.Contains(t, at("show", "-o", "json").stdout, `"Send[10]"`)
+	}
+}

@@ -69,20 +69,19 @@ func (r *RunDocument) write(w io.Writer) {
 	whole := r.writeAnswer(w)
 	fmt.Fprintln(w)
 	table := format.NewTable(w, "").WithTitleWidth(r.titleWidth)
-	for _, list := range [][]TaskDocument{r.Tasks, r.Steps} {
-		for i := range list {
-			list[i].row(table)
-		}
-	}
+	rows(r.Tasks, table)
+	rows(r.Steps, table)
 	table.Flush()
 	for _, e := range r.Errors {
 		fmt.Fprintf(w, "\nfailed: coordinator: %s\n", format.Indent(format.Readers(e.Message)))
 	}
+	lists := longLists(r.Tasks)
 	for i := range r.Tasks {
-		if t := &r.Tasks[i]; !whole || !slices.Contains(r.answers, t.ID) {
+		if t := &r.Tasks[i]; lists[listOf(t)] == nil && (!whole || !slices.Contains(r.answers, t.ID)) {
 			t.excerpt(w, r.journal, r.stored.ShortID)
 		}
 	}
+	r.writeFolded(w, lists)
 }
 
 // writeAnswer writes the answer of the run, or the beginning of a long one, and reports whether it

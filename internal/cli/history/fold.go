@@ -1,0 +1,94 @@
+package history
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/runteam/runteam/internal/cli/format"
+	"github.com/runteam/runteam/internal/cli/journals"
+	"github.com/runteam/runteam/internal/cli/terminal"
+	"github.com/runteam/runteam/internal/naming"
+	"github.com/runteam/runteam/llm"
+)
+
+// maxItems is how many items of a list have a row and an excerpt each. Those of a longer one have one
+// row together, and the first that failed have their own.
+const maxItems = 10
+
+// longLists returns the tasks for items of long lists, by the title as written.
+func longLists(tasks []TaskDocument) map[string][]*TaskDocument {
+	lists := map[string][]*TaskDocument{}
+	for i := range tasks {
+		if written := listOf(&tasks[i]); written != "" {
+			lists[written] = append(lists[written], &tasks[i])
+		}
+	}
+	maps.DeleteFunc(lists, func(_ string, items []*TaskDocument) bool { return len(items) <= maxItems })
+	return lists
+}
+
+// listOf returns the title as written of a task for an item of a list, such as Search for Search[3];
+// "" for another task.
+func listOf(t *TaskDocument) string {
+	written := naming.WithoutInstance(t.Title)
+	if !strings.HasPrefix(t.Title[len(written):], "[") {
+		return ""
+	}
+	return written
+}
+
+// rows writes a row for each task, and one for each long list, where its first item would be.
+func rows(tasks []TaskDocument, table format.Table) {
+	lists := longLists(tasks)
+	for i := range tasks {
+		items := lists[listOf(&tasks[i])]
+		switch {
+		case items == nil:
+			tasks[i].row(table)
+		case items[0] == &tasks[i]:
+			foldedRow(listOf(&tasks[i]), items, table)
+		}
+	}
+}
+
+// foldedRow writes the row of a long list, and those of its first items that failed.
+func foldedRow(written string, items []*TaskDocument, table format.Table) {
+	var usage llm.Usage
+	var outcomes []string
+	var failures []*TaskDocument
+	counts, rounded := map[string]int{}, false
+	for _, t := range items {
+		outcome := t.outcome()
+		if counts[outcome]++; counts[outcome] == 1 {
+			outcomes = append(outcomes, outcome)
+		}
+		if outcome == format.Failed && len(failures) < maxItems {
+			failures = append(failures, t)
+		}
+		usage, rounded = usage.Add(t.Usage), rounded || t.Rounded
+	}
+	slices.SortStableFunc(outcomes, func(a, b string) int { return counts[b] - counts[a] })
+	state, texts := outcomes[0], make([]string, len(outcomes))
+	for i, outcome := range outcomes {
+		texts[i] = fmt.Sprintf("%d %s", counts[outcome], outcome)
+	}
+	if counts[format.Failed] > 0 {
+		state = format.Failed
+	}
+	table.Row(state, table.Title(fmt.Sprintf("%s ×%d", written, len(items))), items[0].Agent, "", "", format.Tokens(usage, format.ApproximationMark(rounded)), strings.Join(texts, ", "))
+	for _, t := range failures {
+		t.row(table)
+	}
+}
+
+// writeFolded says where the results of long lists are.
+func (r *RunDocument) writeFolded(w io.Writer, lists map[string][]*TaskDocument) {
+	for _, written := range slices.Sorted(maps.Keys(lists)) {
+		first := lists[written][0]
+		fmt.Fprintf(w, "\n# %s ×%d\n\nOne result: %s\nAll of them: %s\n", terminal.CleanLine(written), len(lists[written]),
+			r.journal.Command("show", r.stored.ShortID, journals.TaskName(first.Title, first.ID)), r.journal.Command("show -o json", r.stored.ShortID))
+	}
+}
