@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -118,4 +119,18 @@ tasks:
 		}
 		require.Contains(t, at("show", "-o", "json").stdout, `"Send[10]"`)
 	}
+}
+
+// TestPlanShowsRounds checks that a plan tells what a task reads of the round before from what it
+// reads of the same round, and that drawings have one arrow for both a result and a condition.
+func TestPlanShowsRounds(t *testing.T) {
+	t.Parallel()
+	dir := clitest.Folder(t, map[string]string{"team.yaml": loopSpec})
+	at := func(args ...string) string { return call{dir: dir, args: args}.run(t).stdout }
+	require.Regexp(t, `reads +result +Decide +from editor +internal +previous round; optional; parts by task: /note`, at("plan"))
+	require.Contains(t, at("plan", "-o", "json"), `"round":"previous"`)
+	dot := at("plan", "-o", "dot")
+	require.Contains(t, dot, `label="previous round\nparts by task: /note"`)
+	require.Equal(t, 1, strings.Count(dot, "next round"), "only of the task that reads nothing of the round before")
+	require.Regexp(t, `label="for each\\nparts by task: /to/\*,`, dot)
 }

@@ -143,13 +143,14 @@ func describeLoops(p *Plan) {
 			if t.Rounds = rounds[in.Pointer]; in.Joins {
 				t.Rounds = in.Rounds
 			}
+			markPrevious(p, in, t.Reads)
 			kept = append(kept, t)
 		}
 	}
 	for i := range kept {
-		seen := map[[2]string]bool{}
+		seen := map[[3]string]bool{}
 		kept[i].Reads = slices.DeleteFunc(kept[i].Reads, func(r Reading) bool {
-			key := [2]string{string(r.Kind), string(cmp.Or(ids[r.Task], r.Task))}
+			key := [3]string{string(r.Kind), string(cmp.Or(ids[r.Task], r.Task)), r.Round}
 			if r.Task == "" || ids[r.Task] == "" {
 				return false
 			}
@@ -173,4 +174,17 @@ func describeLoops(p *Plan) {
 		p.Inputs[i].Readers = append([]task.ID{}, readers...)
 	}
 	p.Tasks = kept
+}
+
+// markPrevious marks what an instance reads of the round before.
+func markPrevious(p *Plan, in *task.Instance, reads []Reading) {
+	for k := range reads {
+		i, ok := p.Graph.Index(reads[k].Task)
+		if !ok {
+			continue
+		}
+		if of := p.Graph.Task(i).Instance; of != nil && !of.Joins && of.Loop == in.Loop && of.Round == in.Round-1 {
+			reads[k].Round = task.Previous
+		}
+	}
 }

@@ -122,13 +122,13 @@ type PlannedTask struct {
 
 // A Reading is one piece of context that is granted to a task.
 type Reading struct {
-	Kind     handoff.SourceKind   `json:"kind"`
-	Task     task.ID              `json:"task,omitempty"` // of a dependency
-	Name     string               `json:"name"`           // its title, or the input's name
-	From     string               `json:"from"`           // the agent that makes it, or user
-	As       task.Payload         `json:"as"`
-	Optional bool                 `json:"optional,omitempty"`
-	OneOf    []task.ID            `json:"oneOf,omitempty"`    // the alternatives, if it is one of several
+	Kind     handoff.SourceKind `json:"kind"`
+	Task     task.ID            `json:"task,omitempty"` // of a dependency
+	Name     string             `json:"name"`           // its title, or the input's name
+	From     string             `json:"from"`           // the agent that makes it, or user
+	As       task.Payload       `json:"as"`
+	Optional bool               `json:"optional,omitempty"`
+	Dependency
 	Label    label.Classification `json:"label"`              // of what there is, at most
 	Withheld string               `json:"withheld,omitempty"` // the rule, if it is certain to be withheld
 
@@ -144,6 +144,12 @@ type Reading struct {
 	Reveals    []redact.Kind        `json:"reveals,omitempty"`    // personal kinds that may be delivered unredacted
 	Translated string               `json:"translated,omitempty"` // how it is translated
 	CutTo      int                  `json:"cutTo,omitempty"`      // bytes that a size limit leaves of a longer input; zero means that it fits
+}
+
+// A Dependency says which of several results a [Reading] of a dependency is.
+type Dependency struct {
+	Round string    `json:"round,omitempty"` // previous for a result of the round before, in a loop; empty for any other
+	OneOf []task.ID `json:"oneOf,omitempty"` // the alternatives, if it is one of several
 }
 
 // A PlannedUser is the caller as a reader.

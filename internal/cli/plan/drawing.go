@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -87,7 +88,7 @@ func newDrawing(p *engine.Plan) *drawing {
 		for j := range t.Reads {
 			r := &t.Reads[j]
 			e := edge{from: add(origin(r)), to: i, faint: r.Optional || r.Withheld != "" || r.Kind == handoff.Condition || len(r.OneOf) > 0, text: edgeText(&t, r)}
-			if !drawn[e] {
+			if !drawn[e] && !(t.Rounds > 0 && r.Kind == handoff.Condition && d.extend(e)) {
 				drawn[e] = true
 				d.edges = append(d.edges, e)
 			}
@@ -117,6 +118,19 @@ func newDrawing(p *engine.Plan) *drawing {
 	return d
 }
 
+// extend adds the text of an edge to one between the same nodes, and reports whether there is one. In
+// a loop or a list, what decides about a task is often what it reads.
+func (d *drawing) extend(e edge) bool {
+	i := slices.IndexFunc(d.edges, func(of edge) bool { return of.from == e.from && of.to == e.to && !of.leaves })
+	if i < 0 {
+		return false
+	}
+	if have := &d.edges[i].text; !strings.HasPrefix(*have, previousRound) && !strings.Contains("\n"+*have+"\n", "\n"+e.text+"\n") {
+		*have = strings.TrimRight(e.text+"\n"+*have, "\n")
+	}
+	return true
+}
+
 func taskKey(id task.ID) string { return "task " + string(id) }
 
 func inputKey(name string) string { return "input " + strings.ToLower(name) }
@@ -135,6 +149,8 @@ func edgeText(t *engine.PlannedTask, r *engine.Reading) string {
 		lines = append(lines, "next round")
 	case t.Loop:
 		lines = append(lines, "last round")
+	case r.Round != "":
+		lines = append(lines, previousRound)
 	case len(r.OneOf) > 0:
 		lines = append(lines, "one of "+strconv.Itoa(len(r.OneOf)))
 	}

@@ -35,9 +35,15 @@ func kindOfReading(r *engine.Reading) string {
 	return "result"
 }
 
+// previousRound marks what a task in a loop reads of the round before.
+const previousRound = "previous round"
+
 // readingNotes says how the gate changes what is read, and by which rules.
 func readingNotes(r *engine.Reading) string {
 	var all []string
+	if r.Round != "" && r.Kind != handoff.Condition {
+		all = append(all, previousRound)
+	}
 	if r.Optional {
 		all = append(all, "optional")
 	}
