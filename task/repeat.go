@@ -1,6 +1,9 @@
 package task
 
-import "reflect"
+import (
+	"reflect"
+	"strings"
+)
 
 // A Repeat is a loop: its tasks run in rounds, until a condition holds after one of them. In plans
 // and results, the task Write of round 2 is Write#2; prompts have the title as written.
@@ -57,7 +60,7 @@ func (s *Spec) besideRepeat() (names []string) {
 		case "Title", "Key", "When", "Classification", "Repeat", "Source":
 		default:
 			if !value.IsZero() {
-				names = append(names, field.Name)
+				names = append(names, strings.ToLower(field.Name[:1])+field.Name[1:])
 			}
 		}
 	}

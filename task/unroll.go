@@ -321,16 +321,22 @@ func (u *unroller) repeat(specs []Spec, i int, in *scope) {
 	if len(u.found.list) > 0 {
 		return
 	}
-	out := &r.Tasks[output]
-	for out.Repeat != nil { // a loop is the output: it has been checked
-		out = &out.Repeat.Tasks[slices.IndexFunc(out.Repeat.Tasks, func(t Spec) bool { return isNamed(&t, out.Repeat.Output) })]
-	}
+	out := writerOf(&r.Tasks[output])
 	join := Spec{
 		Title: title, Key: s.Key, Description: "The result of the last round.", Assignee: out.Assignee, OutputSchema: out.OutputSchema, OutputFiles: out.OutputFiles, Classification: s.Classification, Source: s.Source, Tools: []string{},
 		DependsOn: []Ref{{OneOf: results}}, When: when,
 		Instance: &Instance{Pointer: in.at(i), Title: s.Title, Loop: in.loop, Round: in.round, Rounds: r.MaxRounds, Joins: true, Guard: in.guard, Again: in.again, Until: until, Fails: r.OnLimit == "fail"},
 	}
 	u.add(join, Place{Pointer: in.at(i)})
+}
+
+// writerOf returns the task that writes the result of a spec: its own, or that of the loop that it
+// is. Loops have been checked.
+func writerOf(s *Spec) *Spec {
+	for s.Repeat != nil {
+		s = &s.Repeat.Tasks[slices.IndexFunc(s.Repeat.Tasks, func(t Spec) bool { return isNamed(&t, s.Repeat.Output) })]
+	}
+	return s
 }
 
 // checkLoop reports what is wrong with a loop.

@@ -25,6 +25,52 @@ func foldLoops(g *flow.Graph, p *Plan) {
 	}
 }
 
+// addLastRounds adds that the result of a loop is the result of one of its rounds: who gets one of
+// them gets the other.
+func (b *flowBuilder) addLastRounds() {
+	p, g := b.plan, &b.graph
+	if !slices.ContainsFunc(p.Graph.Tasks(), func(t task.Task) bool { return Joins(&t) }) {
+		return
+	}
+	edges := groupBySource(g.Edges, func(e *flow.Edge) int { return e.Source })
+	sights := groupBySource(g.Sights, func(s *flow.Sight) int { return s.Source })
+	sameAs := func(i int) (sources []int) { // of the loop that is task i, the rounds
+		if t, ups := p.Graph.Task(i), p.Graph.Upstream(i); Joins(t) {
+			for _, up := range ups[:len(ups)-t.Reads] {
+				sources = append(sources, b.results+int(up))
+			}
+		}
+		return sources
+	}
+	deliver := func(to, like int) {
+		for _, e := range edges[like] {
+			if e.Source = to; e.Task >= p.Graph.Len() || !Joins(p.Graph.Task(e.Task)) {
+				g.Edges = append(g.Edges, e)
+			}
+		}
+		for _, s := range sights[like] {
+			s.Source = to
+			g.Sights = append(g.Sights, s)
+		}
+	}
+	for i := range p.Graph.Len() {
+		for queue := sameAs(i); len(queue) > 0; queue = queue[1:] { // a round can be the result of an inner loop
+			deliver(queue[0], b.results+i)
+			deliver(b.results+i, queue[0])
+			queue = append(queue, sameAs(queue[0]-b.results)...)
+		}
+	}
+}
+
+// groupBySource returns what each source is delivered by.
+func groupBySource[T any](all []T, source func(*T) int) map[int][]T {
+	by := map[int][]T{}
+	for i := range all {
+		by[source(&all[i])] = append(by[source(&all[i])], all[i])
+	}
+	return by
+}
+
 // A folder numbers tasks and sources anew.
 type folder struct {
 	plan    *Plan
