@@ -16,7 +16,10 @@ func TestCanariesStayOnTheirPaths(t *testing.T) {
 	t.Parallel()
 	specs, err := filepath.Glob("*/team.yaml")
 	require.NoError(t, err)
-	require.NotEmpty(t, specs)
+	patterns, err := filepath.Glob("patterns/*/team.yaml")
+	require.NoError(t, err)
+	require.NotEmpty(t, patterns)
+	specs = append(specs, patterns...)
 	for _, spec := range specs {
 		for _, careless := range []bool{false, true} {
 			name := filepath.Dir(spec)
@@ -78,6 +81,16 @@ func TestExamplesKeepToTheirReaders(t *testing.T) {
 			f.Never(chat, "operator", "analyst")
 			f.Reaches(chat, "lead", "writer")
 			f.Reaches(f.PlantResult("Order the events", ""), "writer") // by the shared memory
+		}},
+		{"patterns/evaluator-optimizer", func(f *flowtest.Flow) {
+			feedback := f.PlantResult("Check", "/feedback")
+			f.Reaches(feedback, "writer", "publisher") // in the notice that follows it
+			f.Reaches(f.PlantResult("Write", ""), "editor", "publisher")
+		}},
+		{"patterns/map-reduce", func(f *flowtest.Flow) {
+			query := f.PlantResult("Plan", "/searches/1/query")
+			f.Reaches(query, "searcher", "writer")
+			f.Never(f.PlantResult("Plan", "/reason"), "searcher", "writer")
 		}},
 	}
 	for _, tt := range tests {

@@ -23,7 +23,8 @@ type testTeam struct {
 	baseURL string            // endpoint of agents without one of their own
 	planner *scripted.Handler // answers the coordinator's planning: with the script of the spec, if it has one
 
-	outputFiles map[task.ID][]string // globs of each task; nil while the run is planned
+	flow      *planFlow // nil while the run is planned
+	decisions map[task.ID][]decision
 
 	mu       sync.Mutex // guards the fields below
 	prompts  []sentPrompt
@@ -141,8 +142,12 @@ func (t *testTeam) report(format string, args ...any) {
 
 // canariesOf returns the canaries for the result of a task.
 func (t *testTeam) canariesOf(id task.ID) (out []*canary) {
+	if t.flow == nil {
+		return nil
+	}
+	row := t.flow.row(id)
 	for _, x := range t.f.canaries {
-		if x.isInResult() && x.id == id {
+		if x.isInResult() && x.row == row {
 			out = append(out, x)
 		}
 	}

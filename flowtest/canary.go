@@ -33,7 +33,7 @@ type canary struct {
 	path     task.Path
 	keys     []string // the path in tokens
 	steps    []string // the same with * for elements of arrays; nil for a text
-	id       task.ID  // of the task, known when there is a plan
+	row      int      // of the task in the graph, known when there is a plan
 	optional bool     // it need not reach a reader
 }
 

@@ -81,6 +81,9 @@ func (r *run) violation(s *sighting) string {
 		if p.task < 0 || !g.tasks[p.task] {
 			return "no edge of the spec delivers it there" + r.flowNote(s.canary, p.task)
 		}
+		if i, ok := r.flow.plan.Graph.Index(p.id); ok && !g.instances[i] {
+			return "it may reach this task, but not this round or this item of a list"
+		}
 	case aCall, aResult:
 		if !r.writes(s.canary, p.task) {
 			return "its prompt may not have it, so what it writes may not either" + r.flowNote(s.canary, p.task)

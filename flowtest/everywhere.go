@@ -67,19 +67,26 @@ func textPaths(v any, at task.Path, out []task.Path) []task.Path {
 
 // plantResults plants canaries in the results of all tasks of the plan.
 func (r *run) plantResults() error {
-	specs := r.flow.plan.Specs()
-	for i := range specs {
+	for i := range r.flow.plan.Tasks {
+		t := &r.flow.plan.Tasks[i]
+		if t.Loop { // its result is that of another task
+			continue
+		}
+		name := t.Title
+		if first, _ := r.flow.find(name); first != i {
+			name = string(t.ID)
+		}
 		paths := []task.Path{""}
-		if raw := r.schema(&specs[i]); raw != "" {
+		if raw := r.schema(i); raw != "" {
 			root, err := decodeSchema(raw)
 			if err != nil {
-				return fmt.Errorf("the schema of %q: %w", specs[i].Title, err)
+				return fmt.Errorf("the schema of %q: %w", t.Title, err)
 			}
 			paths = freeTexts(&schema.Merger{Root: root, Steps: maxSchemas}, root, "", 0)
 		}
 		for _, p := range paths {
-			if !r.isPlanted(specs[i].Title, p) {
-				r.plantOptional(func() { r.PlantResult(specs[i].Title, p) })
+			if !r.isPlanted(i, p) {
+				r.plantOptional(func() { r.PlantResult(name, p) })
 			}
 		}
 	}
@@ -87,10 +94,9 @@ func (r *run) plantResults() error {
 }
 
 // isPlanted reports whether a canary is already planted in a result at a path.
-func (r *run) isPlanted(title string, p task.Path) bool {
-	id, _ := r.flow.find(title)
+func (r *run) isPlanted(row int, p task.Path) bool {
 	return slices.ContainsFunc(r.canaries, func(x *canary) bool {
 		other, ok := r.flow.find(x.task)
-		return x.isInResult() && ok && other == id && x.path == p
+		return x.isInResult() && ok && other == row && x.path == p
 	})
 }

@@ -104,7 +104,7 @@ func (r *run) missingNote(x *canary, reader string) string {
 	p, g := r.flow, r.allowances[x]
 	var b strings.Builder
 	fmt.Fprintf(&b, "\n  the flow table says: %s", p.summary(g, p.reader(reader)))
-	for _, i := range p.delivered[g.source] {
+	for _, i := range p.edges.delivered[g.source] {
 		if e := &p.g.Edges[i]; p.reads(e.Task, reader) {
 			fmt.Fprintf(&b, "\n  %q receives %s", p.g.Tasks[e.Task].Title, delivery(e.Withheld, e.Minimal, &e.Delivers, e.Line))
 		}

@@ -215,19 +215,3 @@ func TestFailedRunFails(t *testing.T) {
 	})
 	requireFailure(t, got, `the run failed before everything was tested: task "Read the claim": out of ink`)
 }
-
-func TestLoopsAreRefused(t *testing.T) {
-	t.Parallel()
-	got := failures(t, `
-agents: [{name: writer, model: m}]
-tasks:
-  - title: Draft
-    repeat:
-      maxRounds: 2
-      output: Write
-      until: {task: Write, path: /done, equals: true}
-      tasks:
-        - {title: Write, description: Write., assignee: writer, outputSchema: {type: object, properties: {done: {type: boolean}}, required: [done]}}
-`, func(*flowtest.Flow) {})
-	requireFailure(t, got, `task "Draft": loops and tasks for each item of a list cannot be tested yet`)
-}

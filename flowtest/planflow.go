@@ -2,6 +2,7 @@ package flowtest
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/runteam/runteam/handoff"
@@ -17,32 +18,75 @@ import (
 type planFlow struct {
 	plan  *engine.Plan
 	table *flow.Table
-	g     *flow.Graph
-	user  int // reader
+	g     *flow.Graph // of the table
+	user  int         // reader
 
-	delivered map[int][]int // edges of each source
-	writes    map[int][]int // sources of each task
+	edges     edgeLists
+	instances edgeLists       // each round of a loop and each item of a list is a task of its own
+	rows      map[task.ID]int // of each task and instance, its task in g
+	specs     []*task.Spec    // of each task in g that is planned, as its first instance has it
+}
+
+// edgeLists are the edges of each source of a graph and the sources of each task.
+type edgeLists struct {
+	*flow.Graph
+	delivered map[int][]int
+	writes    map[int][]int
+}
+
+func newEdgeLists(g *flow.Graph) edgeLists {
+	l := edgeLists{Graph: g, delivered: map[int][]int{}, writes: map[int][]int{}}
+	for i := range g.Edges {
+		l.delivered[g.Edges[i].Source] = append(l.delivered[g.Edges[i].Source], i)
+	}
+	for i := range g.Sources {
+		if t := g.Sources[i].Task; t >= 0 {
+			l.writes[t] = append(l.writes[t], i)
+		}
+	}
+	return l
 }
 
 func newPlanFlow(plan *engine.Plan) *planFlow {
-	p := &planFlow{plan: plan, table: plan.Flow(), delivered: map[int][]int{}, writes: map[int][]int{}}
+	p := &planFlow{plan: plan, table: plan.Flow(), instances: newEdgeLists(plan.FlowOfInstances()), rows: map[task.ID]int{}}
 	p.g = p.table.Graph()
+	p.edges = newEdgeLists(p.g)
 	p.user = slices.IndexFunc(p.g.Readers, func(r flow.Reader) bool { return r.Kind == flow.User })
-	for i := range p.g.Edges {
-		p.delivered[p.g.Edges[i].Source] = append(p.delivered[p.g.Edges[i].Source], i)
-	}
-	for i := range p.g.Sources {
-		if t := p.g.Sources[i].Task; t >= 0 {
-			p.writes[t] = append(p.writes[t], i)
+	written := map[string]int{} // by pointer, the row of the first instance
+	for i := range plan.Graph.Len() {
+		t := plan.Graph.Task(i)
+		row, known := len(p.specs), false
+		if t.Instance != nil {
+			if row, known = written[t.Instance.Pointer]; !known {
+				row = len(p.specs)
+				written[t.Instance.Pointer] = row
+			}
+		}
+		if p.rows[t.ID] = row; !known {
+			p.specs = append(p.specs, &t.Spec)
 		}
 	}
 	return p
 }
 
+// row returns the task of the graph that a task or an instance is, or -1.
+func (p *planFlow) row(id task.ID) int {
+	if row, ok := p.rows[id]; ok {
+		return row
+	}
+	return -1
+}
+
 // source returns the source that a canary is planted in, or -1.
 func (p *planFlow) source(x *canary) int {
+	return slices.IndexFunc(p.g.Sources, p.isSource(x, func(t int) bool { return t == x.row }))
+}
+
+// isSource returns what reports of each source of a graph, in order, whether a canary is planted in
+// it. is says whether a task of the graph writes the canary.
+func (p *planFlow) isSource(x *canary, is func(t int) bool) func(flow.Source) bool {
 	message := 0
-	return slices.IndexFunc(p.g.Sources, func(s flow.Source) bool {
+	return func(s flow.Source) bool {
 		switch {
 		case x.message > 0: // the sources of messages are in their order
 			if s.Kind == handoff.Message {
@@ -52,96 +96,28 @@ func (p *planFlow) source(x *canary) int {
 		case x.input != "":
 			return s.Kind == handoff.Input && strings.EqualFold(s.Name, x.input)
 		}
-		return s.Kind == handoff.Dependency && s.Task >= 0 && p.g.Tasks[s.Task].ID == x.id
-	})
+		return s.Kind == handoff.Dependency && s.Task >= 0 && is(s.Task)
+	}
 }
 
 // taskOf returns the task of the graph that a prompt belongs to, or -1.
 func (p *planFlow) taskOf(s sentPrompt) int {
-	return slices.IndexFunc(p.g.Tasks, func(t flow.Task) bool {
-		switch s.layout {
-		case brief.Planning.String():
-			return t.ID == "" && t.Title == "the plan"
-		case brief.Synthesis.String():
-			return t.ID == "" && t.Title == "the answer"
-		}
-		return t.ID == s.task
-	})
-}
-
-// An allowance is where a canary may be according to the plan.
-type allowance struct {
-	canary *canary
-	source int
-	tasks  []bool               // by task: its prompts may have the canary
-	user   bool                 // a result for the user may have it
-	least  label.Classification // the lowest label that it can have anywhere
-}
-
-// allow follows a canary through the plan: from its source over the edges that deliver its
-// path, and then, repeated by agents, over every edge that delivers anything.
-func (p *planFlow) allow(x *canary) *allowance {
-	g := &allowance{canary: x, source: p.source(x), tasks: make([]bool, len(p.g.Tasks))}
-	g.least = p.g.Sources[g.source].Label
-	for queue := []int{g.source}; len(queue) > 0; queue = queue[1:] {
-		g.least = min(g.least, p.g.Sources[queue[0]].Label)
-		for _, i := range p.delivered[queue[0]] {
-			e := &p.g.Edges[i]
-			if !g.carries(e) {
-				continue
-			}
-			g.least = min(g.least, p.lowestLabel(e))
-			if !g.tasks[e.Task] {
-				g.tasks[e.Task] = true
-				queue = append(queue, p.writes[e.Task]...)
-			}
-		}
-		for i := range p.g.Sights {
-			s := &p.g.Sights[i]
-			g.user = g.user || s.Source == queue[0] && s.Reader == p.user && g.shows(s)
-		}
+	title := ""
+	switch s.layout {
+	case brief.Planning.String():
+		title = "the plan"
+	case brief.Synthesis.String():
+		title = "the answer"
+	default:
+		return p.row(s.task)
 	}
-	return g
-}
-
-// carries reports whether what an edge delivers may have the canary: for the canary's own
-// source, its path, and for any other source, which may repeat it, any part.
-func (g *allowance) carries(e *flow.Edge) bool {
-	return e.Reach() != flow.Never && (e.Source != g.source || passes(g.canary, e.Delivers.Whole() && !e.Structured, e.Delivers.MayPass))
-}
-
-// shows reports the same about what a reader sees outside of tasks.
-func (g *allowance) shows(s *flow.Sight) bool {
-	return s.Reach() != flow.Never && (s.Source != g.source || passes(g.canary, s.Delivers.Whole(), s.Delivers.MayPass))
-}
-
-// passes reports whether a delivery may have the canary in it.
-func passes(x *canary, whole bool, may func([]string) bool) bool {
-	if x.steps == nil {
-		return whole
-	}
-	return may(x.steps)
-}
-
-// lowestLabel returns the lowest label with which an edge can deliver its source.
-func (p *planFlow) lowestLabel(e *flow.Edge) label.Classification {
-	s := &p.g.Sources[e.Source]
-	least := s.Label
-	if e.Task >= len(p.plan.Tasks) {
-		return least
-	}
-	for _, r := range p.plan.Tasks[e.Task].Reads {
-		if r.Kind == s.Kind && strings.EqualFold(r.Name, s.Name) {
-			least = min(least, r.Arrives)
-		}
-	}
-	return least
+	return slices.IndexFunc(p.g.Tasks, func(t flow.Task) bool { return t.ID == "" && t.Title == title })
 }
 
 // isGranted reports whether anything of a source is granted to a reader, even if a rule, a
 // need or a label then withholds it.
 func (p *planFlow) isGranted(source int) bool {
-	return len(p.delivered[source]) > 0 || slices.ContainsFunc(p.g.Sights, func(s flow.Sight) bool { return s.Source == source })
+	return len(p.edges.delivered[source]) > 0 || slices.ContainsFunc(p.g.Sights, func(s flow.Sight) bool { return s.Source == source })
 }
 
 // clearance returns the clearance of the caller.
@@ -178,13 +154,34 @@ func (p *planFlow) line(t int) string {
 	return p.plan.Tasks[t].Line
 }
 
-// find returns the id of a task by its title, key or id.
-func (p *planFlow) find(name string) (task.ID, bool) {
+// find returns the task of the graph that a title, key or ID names.
+func (p *planFlow) find(name string) (row int, known bool) {
 	for i := range p.plan.Tasks {
 		t := &p.plan.Tasks[i]
-		if naming.Normalize(t.Title) == naming.Normalize(name) || t.Key != "" && t.Key == name || string(t.ID) == name {
-			return t.ID, true
+		if naming.Normalize(t.Title) == naming.Normalize(name) || p.key(i) == name && name != "" {
+			return i, true
 		}
 	}
-	return "", false
+	row, known = p.rows[task.ID(name)]
+	return row, known
+}
+
+// key returns the key of a task as it is written.
+func (p *planFlow) key(row int) string {
+	in := p.specs[row].Instance
+	if in == nil {
+		return p.plan.Tasks[row].Key
+	}
+	specs := p.plan.Specs()
+	var at *task.Spec
+	for _, part := range strings.Split(in.Pointer, "/") {
+		i, err := strconv.Atoi(part)
+		if err != nil { // tasks or repeat
+			continue
+		}
+		if at = &specs[i]; at.Repeat != nil {
+			specs = at.Repeat.Tasks
+		}
+	}
+	return at.Key
 }

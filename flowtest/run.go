@@ -80,7 +80,7 @@ func (r *run) perform() error {
 	if err != nil {
 		return err
 	}
-	r.team.outputFiles = outputFilesOf(plan)
+	r.team.flow, r.team.decisions = r.flow, decisionsOf(plan)
 	w := trace.NewWriter(&r.trace, trace.Options{Name: r.file.Name, Time: time.Now()})
 	o := r.options()
 	o.Recorder = w.Record
@@ -138,7 +138,7 @@ func (r *run) plan() (*engine.Plan, error) {
 
 // locate finds the task and the schema of each canary.
 func (r *run) locate() error {
-	specs, titles := r.flow.plan.Specs(), make([]string, len(r.flow.plan.Tasks))
+	titles := make([]string, len(r.flow.plan.Tasks))
 	for i := range titles {
 		titles[i] = r.flow.plan.Tasks[i].Title
 	}
@@ -147,12 +147,15 @@ func (r *run) locate() error {
 	for _, x := range r.canaries {
 		if x.isInResult() {
 			var known bool
-			if x.id, known = r.flow.find(x.task); !known {
+			if x.row, known = r.flow.find(x.task); !known {
 				found = append(found, fmt.Errorf("unknown task %q: %s", x.task, naming.Suggest(x.task, titles)))
 				continue
 			}
-			at := slices.IndexFunc(r.flow.plan.Tasks, func(t engine.PlannedTask) bool { return t.ID == x.id })
-			if err := x.fit(r.schema(&specs[at])); err != nil {
+			if t := &r.flow.plan.Tasks[x.row]; t.Loop {
+				found = append(found, fmt.Errorf("%v: a loop writes nothing itself; plant the canary in the result of the task that is its output", x))
+				continue
+			}
+			if err := x.fit(r.schema(x.row)); err != nil {
 				found = append(found, fmt.Errorf("%v: %w", x, err))
 				continue
 			}
@@ -180,7 +183,8 @@ func (x *canary) fit(schema string) error {
 }
 
 // schema returns the schema of a task's result.
-func (r *run) schema(t *task.Spec) string {
+func (r *run) schema(row int) string {
+	t := r.flow.specs[row]
 	if t.OutputSchema != nil {
 		return string(t.OutputSchema)
 	}
@@ -196,6 +200,7 @@ type place struct {
 	kind  kind
 	name  string // for people
 	task  int    // of the graph, for a prompt and a result
+	id    task.ID
 	lower string // the text, in lower case
 }
 
@@ -220,15 +225,18 @@ func (r *run) places() (out []place) {
 	for _, s := range r.team.prompts {
 		at := r.flow.taskOf(s)
 		title := string(s.task)
-		if at >= 0 {
+		if i, ok := r.flow.plan.Graph.Index(s.task); ok {
+			title = r.flow.plan.Graph.Task(i).Title
+		} else if at >= 0 {
 			title = r.flow.g.Tasks[at].Title
 		}
 		add(aPrompt, at, s.text, "the prompt of %q (%s)", title, s.agent)
+		out[len(out)-1].id = s.task
 		add(aCall, at, s.said, "the tool calls of %q (%s)", title, s.agent)
 	}
 	for i := range r.result.Tasks {
 		t := &r.result.Tasks[i]
-		at := slices.IndexFunc(r.flow.plan.Tasks, func(p engine.PlannedTask) bool { return p.ID == t.ID })
+		at := r.flow.row(t.ID)
 		text := fmt.Sprintf("%s\n%s\n%v", t.Result, t.Structured, t.OutputFiles)
 		if t.Error != nil {
 			text += "\n" + t.Error.Message

@@ -19,7 +19,18 @@ const maxSchemas = 10_000
 // requireText returns a schema whose values all have a text at a path, and the path with *
 // for elements of arrays. The schema is a decoded document.
 func requireText(root map[string]any, path []string, text string) (map[string]any, []string, error) {
-	r := requirement{schemas: schema.Merger{Root: root, Steps: maxSchemas}, text: text}
+	return requireAt(root, path, func(s map[string]any) (map[string]any, error) {
+		if kind := s["type"]; kind != nil && !hasType(kind, "string") {
+			return nil, fmt.Errorf("the schema allows no text there: its type is %v%s", kind, continuation(kind))
+		}
+		return map[string]any{"const": text}, nil
+	})
+}
+
+// requireAt returns a schema whose values all have a value at a path, which value makes of the schema
+// there, and the path with * for elements of arrays.
+func requireAt(root map[string]any, path []string, value func(schema map[string]any) (map[string]any, error)) (map[string]any, []string, error) {
+	r := requirement{schemas: schema.Merger{Root: root, Steps: maxSchemas}, value: value}
 	required, err := r.at(root, path)
 	if err != nil {
 		return nil, nil, err
@@ -29,21 +40,19 @@ func requireText(root map[string]any, path []string, text string) (map[string]an
 	return out, r.steps, nil
 }
 
-// A requirement is a text that a schema is changed to require.
+// A requirement is a value that a schema is changed to require.
 type requirement struct {
 	schemas schema.Merger
-	text    string
+	value   func(schema map[string]any) (map[string]any, error)
 	steps   []string // the path so far, with * for elements of arrays
 }
 
-// at returns a schema whose values have the text at a path.
+// at returns a schema whose values have the value at a path.
 func (r *requirement) at(schema any, path []string) (map[string]any, error) {
 	s := r.schemas.Merge(schema)
-	switch kind := s["type"]; {
-	case len(path) == 0 && kind != nil && !hasType(kind, "string"):
-		return nil, fmt.Errorf("the schema allows no text there: its type is %v%s", kind, continuation(kind))
+	switch {
 	case len(path) == 0:
-		return map[string]any{"const": r.text}, nil
+		return r.value(s)
 	case isArray(s, path[0]):
 		return r.inElement(s, path)
 	}
@@ -68,18 +77,30 @@ func (r *requirement) at(schema any, path []string) (map[string]any, error) {
 	return s, nil
 }
 
-// inElement requires the text in the first element of an array.
+// maxElements bounds the elements that an array is made to have.
+const maxElements = 100
+
+// inElement requires the value in one element of an array: that with the number of the path, or
+// for * each.
 func (r *requirement) inElement(s map[string]any, path []string) (map[string]any, error) {
 	r.steps = append(r.steps, "*")
-	next, err := r.at(s["items"], path[1:])
-	if err != nil {
-		return nil, err
+	i, err := strconv.Atoi(path[0])
+	if err != nil || i < 0 {
+		next, err := r.at(s["items"], path[1:])
+		s["type"], s["items"], s["minItems"] = "array", next, json.Number(strconv.Itoa(atLeast(s, 1)))
+		return s, err
 	}
-	s["type"], s["items"] = "array", next
-	if least, ok := s["minItems"].(json.Number); !ok || least == "0" {
-		s["minItems"] = json.Number("1")
+	first, _ := s["prefixItems"].([]any)
+	first = slices.Clone(first)
+	for len(first) <= min(i, maxElements) {
+		first = append(first, s["items"])
 	}
-	return s, nil
+	if i >= maxElements || atLeast(s, i+1) <= i {
+		return nil, fmt.Errorf("the schema allows no element %d there, or it is too far", i)
+	}
+	first[i], err = r.at(first[i], path[1:])
+	s["type"], s["prefixItems"], s["minItems"] = "array", first, json.Number(strconv.Itoa(atLeast(s, i+1)))
+	return s, err
 }
 
 // continuation says how a path continues in a value of a type.

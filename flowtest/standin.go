@@ -33,7 +33,7 @@ func (t *testTeam) standIn(p prompt.Prompt, repeated []string, root *os.Root) (a
 	if err := t.writeFile(root, p.Receipt().Task, words); err != nil {
 		return agent.Reply{}, err
 	}
-	if structured {
+	if structured || len(t.decisions[p.Receipt().Task]) > 0 {
 		return t.structured(p, own, repeated)
 	}
 	text, err := new(scripted.Handler).Answer(p.System(), p.Text())
@@ -71,6 +71,11 @@ func (t *testTeam) canariesIn(text string) (words []string) {
 // the answer has no schema or the stand-ins are careless.
 func (t *testTeam) structured(p prompt.Prompt, own []*canary, repeated []string) (agent.Reply, error) {
 	shape, err := decodeSchema(p.Schema())
+	for _, d := range t.decisions[p.Receipt().Task] {
+		if changed, impossible := d.require(shape); err == nil && impossible == nil {
+			shape = changed
+		}
+	}
 	for _, x := range own {
 		if err == nil && x.path != "" {
 			if shape, _, err = requireText(shape, x.keys, x.word); err != nil {

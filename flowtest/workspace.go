@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/filetree"
 	"github.com/runteam/runteam/internal/supervise"
 	"github.com/runteam/runteam/llm"
@@ -86,8 +85,11 @@ func (t *testTeam) writingCall(p prompt.Prompt, words []string) []llm.ToolCall {
 // outputFile returns an output file of a task that has the words in it. The name is empty if
 // there is none.
 func (t *testTeam) outputFile(id task.ID, words []string) (name, text string) {
-	globs := t.outputFiles[id]
-	if len(globs) == 0 || len(words) == 0 {
+	if t.flow == nil || t.flow.row(id) < 0 || len(words) == 0 {
+		return "", ""
+	}
+	globs := t.flow.specs[t.flow.row(id)].OutputFiles
+	if len(globs) == 0 {
 		return "", ""
 	}
 	if name = nameFor(globs, id); name == "" {
@@ -153,13 +155,4 @@ func nameFor(globs []string, id task.ID) string {
 		}
 	}
 	return ""
-}
-
-// outputFilesOf returns the globs of the output files of each task.
-func outputFilesOf(plan *engine.Plan) map[task.ID][]string {
-	globs := map[task.ID][]string{}
-	for i, s := range plan.Specs() {
-		globs[plan.Tasks[i].ID] = s.OutputFiles
-	}
-	return globs
 }

@@ -51,12 +51,12 @@ func (d *Domain) Cases(conditions []*Condition) (cases []Case) {
 
 // A Case is one value of a domain, or one that stands for many.
 type Case struct {
-	value string // canonical JSON; empty for none
+	Value string // canonical JSON; empty for none
 	Name  string // for people
 }
 
 // Meets reports whether a condition holds for a case.
-func (c Case) Meets(of *Condition) bool { return of.Holds(func(*Condition) string { return c.value }) }
+func (c Case) Meets(of *Condition) bool { return of.Holds(func(*Condition) string { return c.Value }) }
 
 // numbers returns the numbers that comparisons with those named tell apart.
 func (d *Domain) numbers(named []string) (cases []Case) {

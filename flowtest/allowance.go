@@ -1,0 +1,150 @@
+package flowtest
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/runteam/runteam/internal/flow"
+	"github.com/runteam/runteam/internal/pick"
+	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/task"
+)
+
+// An allowance is where a canary may be according to the plan.
+type allowance struct {
+	canary    *canary
+	source    int
+	own       map[int]bool         // sources that may have the canary at its path only
+	tasks     []bool               // by task: its prompts may have the canary
+	instances []bool               // the same by round and item
+	user      bool                 // a result for the user may have it
+	least     label.Classification // the lowest label that it can have anywhere
+}
+
+// allow follows a canary through the plan: from its source over the edges that deliver its
+// path, and then, repeated by agents, over every edge that delivers anything.
+func (p *planFlow) allow(x *canary) *allowance {
+	g := &allowance{canary: x, source: p.source(x)}
+	g.follow(&p.instances, p.sourcesOfInstances(x), func(e *flow.Edge) bool { return p.grantsItem(x, g, e) }, p.joinsInstance)
+	g.instances = g.tasks
+	reached := g.follow(&p.edges, []int{g.source}, func(*flow.Edge) bool { return true }, func(t int) bool { return t < len(p.plan.Tasks) && p.plan.Tasks[t].Loop })
+	g.least = p.g.Sources[g.source].Label
+	for source := range reached {
+		g.least = min(g.least, p.g.Sources[source].Label)
+		for _, i := range p.edges.delivered[source] {
+			if e := &p.g.Edges[i]; g.carries(e) {
+				g.least = min(g.least, p.lowestLabel(e))
+			}
+		}
+	}
+	for i := range p.g.Sights {
+		s := &p.g.Sights[i]
+		g.user = g.user || reached[s.Source] && s.Reader == p.user && g.shows(s)
+	}
+	return g
+}
+
+// follow sets own and tasks, and returns the sources that may have the canary. A loop repeats
+// nothing: the rounds of its result have the same readers.
+func (g *allowance) follow(in *edgeLists, sources []int, grants func(*flow.Edge) bool, isLoop func(t int) bool) (reached map[int]bool) {
+	g.own, g.tasks, reached = map[int]bool{}, make([]bool, len(in.Tasks)), map[int]bool{}
+	for _, s := range sources {
+		g.own[s], reached[s] = true, true
+	}
+	for queue := sources; len(queue) > 0; queue = queue[1:] {
+		for _, i := range in.delivered[queue[0]] {
+			e := &in.Edges[i]
+			if g.tasks[e.Task] || !g.carries(e) || !grants(e) {
+				continue
+			}
+			g.tasks[e.Task] = true
+			if isLoop(e.Task) {
+				continue
+			}
+			for _, s := range in.writes[e.Task] { // what it writes may repeat the canary anywhere
+				delete(g.own, s)
+				reached[s], queue = true, append(queue, s)
+			}
+		}
+	}
+	return reached
+}
+
+// sourcesOfInstances returns the sources that a canary is planted in, one for each instance.
+func (p *planFlow) sourcesOfInstances(x *canary) (sources []int) {
+	is := p.isSource(x, func(t int) bool { return t < p.plan.Graph.Len() && p.row(p.plan.Graph.Task(t).ID) == x.row })
+	for i, s := range p.instances.Sources {
+		if is(s) {
+			sources = append(sources, i)
+		}
+	}
+	return sources
+}
+
+// joinsInstance reports whether a task of the plan is a loop.
+func (p *planFlow) joinsInstance(t int) bool {
+	return t < p.plan.Graph.Len() && p.plan.Graph.Task(t).Instance != nil && p.plan.Graph.Task(t).Instance.Joins
+}
+
+// grantsItem reports whether an edge may deliver a canary that is planted in an item of a list: to
+// the task for each item, it delivers one. Another part of the same result has been checked.
+func (p *planFlow) grantsItem(x *canary, g *allowance, e *flow.Edge) bool {
+	if e.Task >= p.plan.Graph.Len() || !g.own[e.Source] {
+		return true
+	}
+	t := p.plan.Graph.Task(e.Task)
+	if t.Instance == nil || t.Instance.List == nil || t.MemoryScope == task.ScopeAll {
+		return true
+	}
+	list := t.Instance.List
+	for _, d := range t.DependsOn[1:] { // the first is the item
+		if d.Task == list.Task && d.Item == "" {
+			return true
+		}
+	}
+	if from, ok := p.plan.Graph.Index(task.ID(list.Task)); !ok || !p.isResultOf(p.instances.Sources[e.Source].Task, from) {
+		return true
+	}
+	item := pick.Tokens(t.DependsOn[0].Item)
+	return len(x.keys) >= len(item) && slices.EqualFunc(item, x.keys[:len(item)], func(a, b string) bool { return a == b || b == "*" })
+}
+
+// isResultOf reports whether the result of a task can be that of another one: it is the same, or a
+// round of the loop that the other one is.
+func (p *planFlow) isResultOf(t, of int) bool {
+	return t == of || p.joinsInstance(of) && slices.ContainsFunc(p.plan.Graph.Upstream(of), func(up int32) bool { return p.isResultOf(t, int(up)) })
+}
+
+// carries reports whether what an edge delivers may have the canary: for the canary's own
+// source, its path, and for any other source, which may repeat it, any part.
+func (g *allowance) carries(e *flow.Edge) bool {
+	return e.Reach() != flow.Never && (!g.own[e.Source] || passes(g.canary, e.Delivers.Whole() && !e.Structured, e.Delivers.MayPass))
+}
+
+// shows reports the same about what a reader sees outside of tasks.
+func (g *allowance) shows(s *flow.Sight) bool {
+	return s.Reach() != flow.Never && (!g.own[s.Source] || passes(g.canary, s.Delivers.Whole(), s.Delivers.MayPass))
+}
+
+// passes reports whether a delivery may have the canary in it.
+func passes(x *canary, whole bool, may func([]string) bool) bool {
+	if x.steps == nil {
+		return whole
+	}
+	return may(x.steps)
+}
+
+// lowestLabel returns the lowest label with which an edge can deliver its source.
+func (p *planFlow) lowestLabel(e *flow.Edge) label.Classification {
+	s := &p.g.Sources[e.Source]
+	least := s.Label
+	if e.Task >= len(p.plan.Tasks) {
+		return least
+	}
+	for _, r := range p.plan.Tasks[e.Task].Reads {
+		if r.Kind == s.Kind && strings.EqualFold(r.Name, s.Name) {
+			least = min(least, r.Arrives)
+		}
+	}
+	return least
+}
