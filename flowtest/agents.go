@@ -26,10 +26,11 @@ type testTeam struct {
 	flow      *planFlow // nil while the run is planned
 	decisions map[task.ID][]decision
 
-	mu       sync.Mutex // guards the fields below
-	prompts  []sentPrompt
-	written  map[*canary]bool // canaries that an agent answered with
-	problems []string
+	mu         sync.Mutex // guards the fields below
+	prompts    []sentPrompt
+	toolInputs []toolInput
+	written    map[*canary]bool // canaries that an agent answered with
+	problems   []string
 }
 
 // A sentPrompt is a prompt as an agent got it.

@@ -1,13 +1,10 @@
 package flowtest
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/runteam/runteam/internal/flow"
-	"github.com/runteam/runteam/internal/pick"
 	"github.com/runteam/runteam/label"
-	"github.com/runteam/runteam/task"
 )
 
 // An allowance is where a canary may be according to the plan.
@@ -25,7 +22,9 @@ type allowance struct {
 // path, and then, repeated by agents, over every edge that delivers anything.
 func (p *planFlow) allow(x *canary) *allowance {
 	g := &allowance{canary: x, source: p.source(x)}
-	g.follow(&p.instances, p.sourcesOfInstances(x), func(e *flow.Edge) bool { return p.grantsItem(x, g, e) }, p.joinsInstance)
+	in := &p.instances
+	sources := in.sources(x, func(t int) bool { return p.row(in.graph.Task(t).ID) == x.row })
+	g.follow(&in.edgeLists, sources, func(e *flow.Edge) bool { return in.grantsItem(g, e) }, in.isLoop)
 	g.instances = g.tasks
 	reached := g.follow(&p.edges, []int{g.source}, func(*flow.Edge) bool { return true }, func(t int) bool { return t < len(p.plan.Tasks) && p.plan.Tasks[t].Loop })
 	g.least = p.g.Sources[g.source].Label
@@ -68,51 +67,6 @@ func (g *allowance) follow(in *edgeLists, sources []int, grants func(*flow.Edge)
 		}
 	}
 	return reached
-}
-
-// sourcesOfInstances returns the sources that a canary is planted in, one for each instance.
-func (p *planFlow) sourcesOfInstances(x *canary) (sources []int) {
-	is := p.isSource(x, func(t int) bool { return t < p.plan.Graph.Len() && p.row(p.plan.Graph.Task(t).ID) == x.row })
-	for i, s := range p.instances.Sources {
-		if is(s) {
-			sources = append(sources, i)
-		}
-	}
-	return sources
-}
-
-// joinsInstance reports whether a task of the plan is a loop.
-func (p *planFlow) joinsInstance(t int) bool {
-	return t < p.plan.Graph.Len() && p.plan.Graph.Task(t).Instance != nil && p.plan.Graph.Task(t).Instance.Joins
-}
-
-// grantsItem reports whether an edge may deliver a canary that is planted in an item of a list: to
-// the task for each item, it delivers one. Another part of the same result has been checked.
-func (p *planFlow) grantsItem(x *canary, g *allowance, e *flow.Edge) bool {
-	if e.Task >= p.plan.Graph.Len() || !g.own[e.Source] {
-		return true
-	}
-	t := p.plan.Graph.Task(e.Task)
-	if t.Instance == nil || t.Instance.List == nil || t.MemoryScope == task.ScopeAll {
-		return true
-	}
-	list := t.Instance.List
-	for _, d := range t.DependsOn[1:] { // the first is the item
-		if d.Task == list.Task && d.Item == "" {
-			return true
-		}
-	}
-	if from, ok := p.plan.Graph.Index(task.ID(list.Task)); !ok || !p.isResultOf(p.instances.Sources[e.Source].Task, from) {
-		return true
-	}
-	item := pick.Tokens(t.DependsOn[0].Item)
-	return len(x.keys) >= len(item) && slices.EqualFunc(item, x.keys[:len(item)], func(a, b string) bool { return a == b || b == "*" })
-}
-
-// isResultOf reports whether the result of a task can be that of another one: it is the same, or a
-// round of the loop that the other one is.
-func (p *planFlow) isResultOf(t, of int) bool {
-	return t == of || p.joinsInstance(of) && slices.ContainsFunc(p.plan.Graph.Upstream(of), func(up int32) bool { return p.isResultOf(t, int(up)) })
 }
 
 // carries reports whether what an edge delivers may have the canary: for the canary's own

@@ -13,9 +13,9 @@ type assertion struct {
 const Everybody = "*"
 
 // Never asserts that a canary reaches none of the readers: agents, "coordinator", "user",
-// or the URL of an endpoint. [Everybody] means all of them. An agent reads its prompts, an
-// endpoint the prompts sent to it, and the user the results, their errors and the events
-// of the run. An agent does not read what it writes.
+// "tool:NAME" or the URL of an endpoint. [Everybody] means all of them. An agent reads its
+// prompts, an endpoint the prompts sent to it, a tool the arguments of its calls, and the user
+// the results, their errors and the events of the run. An agent does not read what it writes.
 //
 // The assertion also holds if the canary reaches no reader at all, provided that its source
 // is granted to a reader and withheld by a rule, a need or a label. If the source is granted

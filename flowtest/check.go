@@ -77,6 +77,10 @@ func (r *run) sightings() (seen []sighting) {
 func (r *run) violation(s *sighting) string {
 	g, p := r.allowances[s.canary], s.place
 	switch p.kind {
+	case aToolInput:
+		if !r.flow.mayReach(g, p.reader) {
+			return "the flow table says that it never reaches " + p.reader
+		}
 	case aPrompt:
 		if p.task < 0 || !g.tasks[p.task] {
 			return "no edge of the spec delivers it there" + r.flowNote(s.canary, p.task)
@@ -143,6 +147,8 @@ func (r *run) firstSeen(x *canary, reader string, seen []sighting) int {
 			return false
 		case s.place.kind == aPrompt:
 			return s.place.task >= 0 && r.flow.reads(s.place.task, reader)
+		case s.place.kind == aToolInput:
+			return s.place.reader == reader
 		}
 		return at == r.flow.user && (s.place.kind == aResult || s.place.kind == anAnswer)
 	})

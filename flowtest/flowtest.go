@@ -17,7 +17,8 @@
 // model could, so that the test finds leaks through the words of another agent too. If its task
 // has the tool grep or file_read, it reads its workspace first: folders, and files of other
 // tasks. If the task has file_write and outputFiles, it writes a file with the canaries that it
-// read and its own. In place of a command, it does both without tools. It answers so that loops
+// read and its own. In place of a command, it does both without tools. Other tools are called once,
+// with all canaries in their arguments, and do nothing. It answers so that loops
 // run all their rounds and lists have three items, where the schemas allow that. [Flow.Run]
 // then searches every prompt, result, event, log line and file for every canary, also in
 // encoded form. It fails if the flow of the spec or the clearance of the reader does not
@@ -37,6 +38,7 @@ import (
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/internal/specfile"
 	"github.com/runteam/runteam/spec"
+	"github.com/runteam/runteam/tool"
 )
 
 // A Flow is a spec with canaries in it and assertions about them. It is not safe for
@@ -47,6 +49,7 @@ type Flow struct {
 	logs     *buffer
 	logger   *slog.Logger
 	agents   map[string]agent.Agent // that a test brought
+	tools    [][]*tool.Tool         // of each agent, as the spec has them
 	careless bool
 
 	everywhere bool // plant in the results of all tasks too
@@ -77,17 +80,20 @@ func LoadOptions(t testing.TB, o spec.Options) *Flow {
 	if err != nil {
 		t.Fatalf("flowtest: %v", err)
 	}
-	logs := new(buffer)
+	logs, tools := new(buffer), make([][]*tool.Tool, len(file.Agents))
+	for i := range file.Agents {
+		tools[i] = file.Agents[i].Member.Tools
+	}
 	return &Flow{
-		file: file, dir: t.TempDir(), logs: logs, agents: map[string]agent.Agent{},
+		file: file, dir: t.TempDir(), logs: logs, agents: map[string]agent.Agent{}, tools: tools,
 		logger: slog.New(slog.NewJSONHandler(logs, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	}
 }
 
 // Agent replaces the stand-in of the agent of this name, or of the coordinator, by an
 // agent of yours. Its prompts are searched like all others, and its endpoint is that of
-// the spec. It must write the canaries that are planted in the results of its tasks. In place
-// of a command, an [agent.Process] works in the workspace of its task.
+// the spec. It must write the canaries that are planted in the results of its tasks. Its tools
+// do what they do. In place of a command, an [agent.Process] works in the workspace of its task.
 func (f *Flow) Agent(name string, a agent.Agent) {
 	if !f.has(name) {
 		f.misuse("unknown agent %q", name)

@@ -7,22 +7,22 @@ import (
 
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/brief"
-	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/flow"
 	"github.com/runteam/runteam/internal/naming"
+	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
 )
 
 // A planFlow is the flow of a plan, which says where canaries may be.
 type planFlow struct {
-	plan  *engine.Plan
+	plan  *plan.Plan
 	table *flow.Table
 	g     *flow.Graph // of the table
 	user  int         // reader
 
 	edges     edgeLists
-	instances edgeLists       // each round of a loop and each item of a list is a task of its own
+	instances instanceFlow
 	rows      map[task.ID]int // of each task and instance, its task in g
 	specs     []*task.Spec    // of each task in g that is planned, as its first instance has it
 }
@@ -47,14 +47,14 @@ func newEdgeLists(g *flow.Graph) edgeLists {
 	return l
 }
 
-func newPlanFlow(plan *engine.Plan) *planFlow {
-	p := &planFlow{plan: plan, table: plan.Flow(), instances: newEdgeLists(plan.FlowOfInstances()), rows: map[task.ID]int{}}
+func newPlanFlow(of *plan.Plan) *planFlow {
+	p := &planFlow{plan: of, table: of.Flow(), rows: map[task.ID]int{}}
 	p.g = p.table.Graph()
-	p.edges = newEdgeLists(p.g)
+	p.edges, p.instances = newEdgeLists(p.g), instanceFlow{newEdgeLists(plan.FlowOfInstances(of)), of.Graph}
 	p.user = slices.IndexFunc(p.g.Readers, func(r flow.Reader) bool { return r.Kind == flow.User })
 	written := map[string]int{} // by pointer, the row of the first instance
-	for i := range plan.Graph.Len() {
-		t := plan.Graph.Task(i)
+	for i := range of.Graph.Len() {
+		t := of.Graph.Task(i)
 		row, known := len(p.specs), false
 		if t.Instance != nil {
 			if row, known = written[t.Instance.Pointer]; !known {
@@ -79,12 +79,12 @@ func (p *planFlow) row(id task.ID) int {
 
 // source returns the source that a canary is planted in, or -1.
 func (p *planFlow) source(x *canary) int {
-	return slices.IndexFunc(p.g.Sources, p.isSource(x, func(t int) bool { return t == x.row }))
+	return slices.IndexFunc(p.g.Sources, isSource(x, func(t int) bool { return t == x.row }))
 }
 
 // isSource returns what reports of each source of a graph, in order, whether a canary is planted in
 // it. is says whether a task of the graph writes the canary.
-func (p *planFlow) isSource(x *canary, is func(t int) bool) func(flow.Source) bool {
+func isSource(x *canary, is func(t int) bool) func(flow.Source) bool {
 	message := 0
 	return func(s flow.Source) bool {
 		switch {

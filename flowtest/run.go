@@ -117,6 +117,7 @@ func (r *run) build() (*engine.Team, error) {
 		return nil, err
 	}
 	r.file.Config.Logger = r.logger
+	r.team.observeTools()
 	return r.file.Build(r.team.connect)
 }
 
@@ -197,24 +198,26 @@ func (r *run) schema(row int) string {
 
 // A place is something that was written or sent.
 type place struct {
-	kind  kind
-	name  string // for people
-	task  int    // of the graph, for a prompt and a result
-	id    task.ID
-	lower string // the text, in lower case
+	kind   kind
+	name   string // for people
+	reader string // of a tool input
+	task   int    // of the graph, for a prompt and a result
+	id     task.ID
+	lower  string // the text, in lower case
 }
 
 // A kind says which rule applies to a place.
 type kind int
 
 const (
-	aPrompt  kind = iota // what the plan delivers to the task
-	aCall                // what the task passes to its tools
-	aResult              // what the user is shown of a task's result
-	anAnswer             // what the user is shown of the run
-	aRecord              // the trace: prompts and results, up to the user's clearance
-	aFile                // written by an agent under test
-	aLog                 // never
+	aPrompt    kind = iota // what the plan delivers to the task
+	aCall                  // what the task says to call its tools with
+	aToolInput             // what a tool was called with, as the gate delivered it
+	aResult                // what the user is shown of a task's result
+	anAnswer               // what the user is shown of the run
+	aRecord                // the trace: prompts and results, up to the user's clearance
+	aFile                  // written by an agent under test
+	aLog                   // never
 )
 
 // places lists everything that was written or sent.
@@ -253,7 +256,7 @@ func (r *run) places() (out []place) {
 	add(aLog, -1, r.logs.String(), "the log")
 	add(aRecord, -1, r.trace.String(), "the trace")
 	r.files(add)
-	return out
+	return r.toolPlaces(out)
 }
 
 // files adds the files that agents under test wrote, with their names.

@@ -42,7 +42,7 @@ func (t *testTeam) toolCalls(p prompt.Prompt, words []string) []llm.ToolCall {
 			return calls
 		}
 	}
-	return t.writingCall(p, words)
+	return append(t.writingCall(p, words), t.otherCalls(p, words)...)
 }
 
 // readingCalls returns the calls that read the workspace of a task.

@@ -22,7 +22,7 @@ import (
 // writes, and what tools return. Readers are the agents in the order of the roster, the
 // coordinator if there is a goal, the user, the tools and the endpoints.
 func (p *Plan) Flow() *flow.Table {
-	g := p.FlowOfInstances()
+	g := FlowOfInstances(p)
 	if slices.ContainsFunc(p.Graph.Tasks(), func(t task.Task) bool { return t.Instance != nil }) {
 		foldLoops(g, p)
 	}
@@ -31,7 +31,7 @@ func (p *Plan) Flow() *flow.Table {
 
 // FlowOfInstances returns the graph of [Plan.Flow] in which each round of a loop and each item of
 // a list is a task of its own, with the indexes of the plan's Graph.
-func (p *Plan) FlowOfInstances() *flow.Graph {
+func FlowOfInstances(p *Plan) *flow.Graph {
 	b := flowBuilder{plan: p, team: p.Roster(), options: p.Options(), endpoints: map[string]int{}}
 	return b.build()
 }
@@ -68,7 +68,7 @@ func (b *flowBuilder) build() *flow.Graph {
 	for i := range b.plan.Graph.Len() { // what the user sees of the results
 		b.addSight(b.results+i, b.plan.Graph.Task(i).Assignee, b.plan.least[i], b.plan.Labels[i])
 	}
-	b.addLastRounds()
+	loopFlow{b}.addLastRounds()
 	return &b.graph
 }
 
