@@ -28,6 +28,7 @@ type drawing struct {
 	t     *rapid.T
 	named int
 	seed  int
+	reads int // percent of the tasks before it that a task depends on
 }
 
 // A drawnScope is the tasks of one round, as written.
@@ -52,7 +53,7 @@ func (d *drawing) oracle(instance string) (ok bool, kind string, items int) {
 
 const (
 	mostItems  = 2
-	decided    = `{"type":"object","properties":{"ok":{"type":"boolean"},"kind":{"enum":["a","b","c"]},"text":{"type":"string"},"items":{"type":"array","items":{"type":"object","properties":{"q":{"type":"string"}},"required":["q"]}}},"required":["ok","kind","text","items"]}`
+	decided    = `{"type":"object","properties":{"ok":{"type":"boolean"},"kind":{"enum":["a","b","c"]},"text":{"type":"string"},"tag":{"const":"t"},"items":{"type":"array","items":{"type":"object","properties":{"q":{"type":"string"},"n":{"type":"integer"}},"required":["q"]}}},"required":["ok","kind","text","tag","items"]}`
 	mostNested = 3
 )
 
@@ -114,7 +115,7 @@ func (d *drawing) condition(in *drawnScope, around bool) *task.Condition {
 		of := one(d, from, "compared").spec.Title
 		return one(d, []*task.Condition{task.Equals(of, "/ok", true), task.In(of, "/kind", "a", "b"), task.Not(task.Equals(of, "/kind", "c"))}, "comparison")
 	}
-	some := []*task.Condition{leaf(), leaf(), task.Exists(in.visible((*drawnNode).decides)[0].spec.Title, "/text")}
+	some := []*task.Condition{leaf(), leaf(), task.Exists(in.visible((*drawnNode).decides)[0].spec.Title, "/tag")}
 	if around { // a condition on two values is no case, which others would have to complete
 		return one(d, []*task.Condition{task.All(some[0], some[2]), task.All(task.Any(some[0], some[1]), some[2])}, "condition")
 	}
@@ -124,12 +125,12 @@ func (d *drawing) condition(in *drawnScope, around bool) *task.Condition {
 // depend draws what a node reads of others, and of the round before.
 func (d *drawing) depend(n *drawnNode, in *drawnScope, mayLack bool) {
 	for _, up := range in.visible(func(*drawnNode) bool { return true }) {
-		if f := n.spec.ForEach; !d.chance(40, "depends") || f != nil && f.Task == up.spec.Title { // its item is all that it gets
+		if f := n.spec.ForEach; !d.chance(d.reads, "depends") || f != nil && f.Task == up.spec.Title { // its item is all that it gets
 			continue
 		}
 		ref := task.Ref{Task: up.spec.Title, Optional: d.chance(40, "optional") || !mayLack && !up.certain}
 		if d.chance(30, "need") {
-			ref.Need = []task.Path{"/text"}
+			ref.Need = []task.Path{"/ok", "/text"}
 		}
 		if up.spec.ForEach != nil {
 			ref.Task, ref.Each = "", ref.Task
@@ -303,9 +304,9 @@ func (d *drawing) promptsOf(t require.TestingT, specs []task.Spec, titles map[ta
 		ok, kind, n := d.oracle(instance)
 		items := make([]string, n)
 		for k := range items {
-			items[k] = fmt.Sprintf(`{"q":"%s %d"}`, word, k)
+			items[k] = fmt.Sprintf(`{"q":"%s %d","n":%d}`, word, k, k)
 		}
-		return agent.Reply{Text: fmt.Sprintf(`{"ok":%t,"kind":%q,"text":%q,"items":[%s]}`, ok, kind, word, strings.Join(items, ","))}, nil
+		return agent.Reply{Text: fmt.Sprintf(`{"ok":%t,"kind":%q,"text":%q,"tag":"t","items":[%s]}`, ok, kind, word, strings.Join(items, ","))}, nil
 	})
 	tm, err := team.New(team.Config{Agents: []team.Member{{Name: "worker", Agent: worker}}})
 	require.NoError(t, err)
@@ -322,8 +323,11 @@ type drawnGraph struct {
 	titles     map[task.ID]string // of what runs
 }
 
-func drawGraph(t *rapid.T) *drawnGraph {
-	d := &drawing{t: t, seed: rapid.IntRange(0, 1_000_000).Draw(t, "seed")}
+func drawGraph(t *rapid.T) *drawnGraph { return drawGraphThatReads(t, 40) }
+
+// drawGraphThatReads draws a graph in which a task depends on so many percent of those before it.
+func drawGraphThatReads(t *rapid.T, percent int) *drawnGraph {
+	d := &drawing{t: t, reads: percent, seed: rapid.IntRange(0, 1_000_000).Draw(t, "seed")}
 	in := d.scope(nil, 0)
 	w := &writer{drawing: d, left: map[string]bool{}}
 	w.round(in, &writtenRound{})

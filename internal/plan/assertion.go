@@ -81,8 +81,7 @@ func (p *Plan) BrokenWithoutInputs() (found task.Problems) {
 	if len(p.Broken()) == 0 {
 		return nil
 	}
-	b := flowBuilder{plan: p, team: p.Roster(), options: p.Options(), endpoints: map[string]int{}, opaque: true}
-	table := b.build().Table()
+	table := flowOf(p, true)
 	for i := range p.Findings {
 		a := p.Findings[i].Assertion
 		if result, err := table.Check(a); err == nil && !result.Holds {

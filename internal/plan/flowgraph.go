@@ -22,7 +22,12 @@ import (
 // writes, and what tools return. Readers are the agents in the order of the roster, the
 // coordinator if there is a goal, the user, the tools and the endpoints.
 func (p *Plan) Flow() *flow.Table {
-	g := FlowOfInstances(p)
+	return flowOf(p, false)
+}
+
+// flowOf returns the table of [Plan.Flow]. If opaque, it counts inputs and messages as texts.
+func flowOf(p *Plan, opaque bool) *flow.Table {
+	g := newFlowBuilder(p, opaque).build()
 	if slices.ContainsFunc(p.Graph.Tasks(), func(t task.Task) bool { return t.Instance != nil }) {
 		foldLoops(g, p)
 	}
@@ -32,8 +37,7 @@ func (p *Plan) Flow() *flow.Table {
 // FlowOfInstances returns the graph of [Plan.Flow] in which each round of a loop and each item of
 // a list is a task of its own, with the indexes of the plan's Graph.
 func FlowOfInstances(p *Plan) *flow.Graph {
-	b := flowBuilder{plan: p, team: p.Roster(), options: p.Options(), endpoints: map[string]int{}}
-	return b.build()
+	return newFlowBuilder(p, false).build()
 }
 
 // A flowBuilder fills in a graph.
@@ -54,6 +58,10 @@ type flowBuilder struct {
 	arguments  map[int]arguments  // of tools, by their source
 	capacities map[schemaPath]int // in bytes
 	names      map[*schema.Schema][]string
+}
+
+func newFlowBuilder(p *Plan, opaque bool) *flowBuilder {
+	return &flowBuilder{plan: p, team: p.Roster(), options: p.Options(), endpoints: map[string]int{}, opaque: opaque}
 }
 
 func (b *flowBuilder) build() *flow.Graph {
