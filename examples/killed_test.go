@@ -1,0 +1,213 @@
+package examples_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/runteam/runteam/agent"
+	"github.com/runteam/runteam/internal/journal"
+	"github.com/runteam/runteam/internal/record"
+	"github.com/runteam/runteam/internal/scripted"
+	"github.com/runteam/runteam/person"
+	"github.com/runteam/runteam/prompt"
+	"github.com/runteam/runteam/spec"
+	"github.com/runteam/runteam/task"
+	"github.com/runteam/runteam/team"
+)
+
+var errKilled = errors.New("the process is killed")
+
+// A killedStore stores what is appended until it has so many batches: then the process is killed.
+type killedStore struct {
+	*journal.Journal
+	mu       sync.Mutex // guards the fields below
+	left     int
+	stored   int              // batches
+	answered map[task.ID]bool // tasks with a durable answer
+}
+
+// A killedLog is the log of a run in it.
+type killedLog struct {
+	record.Log
+	store *killedStore
+}
+
+func (s *killedStore) OpenRun(ctx context.Context, o record.Opening) (record.Log, error) {
+	log, err := s.Journal.OpenRun(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	return &killedLog{log, s}, nil
+}
+
+func (l *killedLog) Append(entries []record.Entry, done func(error)) {
+	s := l.store
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.left--; s.left < 0 {
+		go done(errKilled)
+		return
+	}
+	s.stored++
+	for i := range entries {
+		if x := entries[i].Exchange; x != nil && x.Result != nil {
+			s.answered[x.Task] = true
+		}
+	}
+	l.Log.Append(entries, done)
+}
+
+// A story is a run of an example over several processes.
+type story struct {
+	t     *testing.T
+	file  *spec.File
+	team  *team.Team
+	store *killedStore
+}
+
+// begin loads an example, whose agents answer with its script. No task is asked again once its answer
+// is durable; people answer later.
+func begin(t *testing.T, dir string) *story {
+	s := &story{t: t, store: &killedStore{Journal: journal.InMemory(journal.Options{}), answered: map[task.ID]bool{}}}
+	t.Cleanup(func() { _ = s.store.Journal.Close() })
+	script, err := scripted.ReadFile(filepath.Join(dir, "script.yaml"))
+	require.NoError(t, err)
+	answers, err := scripted.New(script, false)
+	require.NoError(t, err)
+	s.file, err = spec.Load(spec.Options{Path: dir, Lookup: os.LookupEnv})
+	require.NoError(t, err)
+	s.team, err = s.file.Build(func(a spec.Agent) (team.Agent, error) {
+		if a.Person {
+			return person.New(func(context.Context, prompt.Prompt) (agent.Reply, error) { return agent.Reply{}, person.ErrLater }), nil
+		}
+		return versioned{agent.Func(func(_ context.Context, p prompt.Prompt) (agent.Reply, error) {
+			s.store.mu.Lock()
+			again := s.store.answered[p.Receipt().Task]
+			s.store.mu.Unlock()
+			if again {
+				t.Errorf("a task is asked again: %s", p.Text())
+			}
+			text, err := answers.Answer(p.System(), p.Text())
+			return agent.Reply{Text: text}, err
+		})}, nil
+	})
+	require.NoError(t, err)
+	return s
+}
+
+// versioned is an agent that answers equal prompts equally.
+type versioned struct{ agent.Agent }
+
+func (versioned) Version() string { return "1" }
+
+// options are those of each process.
+func (s *story) options() *team.RunOptions {
+	o := s.file.Run
+	o.RunID, o.Journal, o.Tasks = "r", s.store, s.file.Tasks
+	return &o
+}
+
+// process begins or resumes the run in a process that is killed after so many batches.
+func (s *story) process(batches int) (*team.Result, bool) {
+	s.store.mu.Lock()
+	s.store.left = batches
+	s.store.mu.Unlock()
+	var res *team.Result
+	var err error
+	if _, known := s.store.Find(s.t.Context(), "r"); known != nil {
+		o := s.options()
+		o.Tasks = nil
+		res, err = s.team.RunTasks(s.t.Context(), s.file.Tasks, o)
+	} else {
+		res, err = s.team.Resume(s.t.Context(), "r", s.options())
+	}
+	s.store.mu.Lock()
+	killed := s.store.left < 0
+	s.store.mu.Unlock()
+	if !killed {
+		require.NoError(s.t, err)
+	}
+	return res, killed
+}
+
+// unlimited is more batches than a run has.
+const unlimited = 1 << 30
+
+// run runs the example to its end. The first process is killed after so many batches, and so are the
+// one that resumes it and the one that finds an answer.
+func (s *story) run(batches int) *team.Result {
+	res, killed := s.process(batches)
+	for _, most := range []int{batches, unlimited} {
+		if killed {
+			res, killed = s.process(most)
+		}
+	}
+	if res.Status == team.StatusSuspended {
+		s.answer()
+		if res, killed = s.process(batches); killed {
+			res, _ = s.process(unlimited)
+		}
+	}
+	require.Equal(s.t, team.StatusOK, res.Status)
+	return res
+}
+
+// answer answers the one question of the run.
+func (s *story) answer() {
+	list, err := s.store.Questions(s.t.Context(), "r")
+	require.NoError(s.t, err)
+	require.Len(s.t, list, 1)
+	require.True(s.t, list[0].Open(), "an answer was not used")
+	err = s.store.Answer(s.t.Context(), "r", list[0].Task, func(*journal.Question) (record.Answer, error) {
+		return record.Answer{By: "ann", Text: `{"choice": "send", "note": "Fine."}`, Time: time.Now()}, nil
+	})
+	require.NoError(s.t, err)
+}
+
+// resultsOf returns what a run made, as its user reads it.
+func resultsOf(t *testing.T, res *team.Result) string {
+	var all []any
+	for i := range res.Tasks {
+		r := &res.Tasks[i]
+		all = append(all, r.ID, r.Title, r.Status, r.Result, r.Structured)
+	}
+	raw, err := json.Marshal(append(all, res.Output))
+	require.NoError(t, err)
+	return string(raw)
+}
+
+// TestExamplesSurviveKills kills a process of an example after each batch that it stores, and the
+// process that follows, too: the result is the same, nothing durable is asked again, and the answer of
+// a person is used once. A replay has the same result, and calls nobody.
+func TestExamplesSurviveKills(t *testing.T) {
+	t.Parallel()
+	for _, dir := range []string{"patterns/map-reduce", "human-approval"} {
+		t.Run(dir, func(t *testing.T) {
+			t.Parallel()
+			whole := begin(t, dir)
+			want := resultsOf(t, whole.run(unlimited))
+			require.Greater(t, whole.store.stored, 5)
+			for n := 1; n <= whole.store.stored; n++ {
+				s := begin(t, dir)
+				require.Equal(t, want, resultsOf(t, s.run(n)), "killed after %d batches", n)
+				again, err := s.team.Replay(t.Context(), "r", s.options())
+				require.NoError(t, err)
+				require.Equal(t, want, resultsOf(t, again))
+				if dir == "human-approval" {
+					list, err := s.store.Questions(t.Context(), "r")
+					require.NoError(t, err)
+					require.Len(t, list, 1)
+					require.NotNil(t, list[0].Answer)
+				}
+			}
+		})
+	}
+}
