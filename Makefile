@@ -47,6 +47,7 @@ foreign:
 # reading a plan of 1,000, replies, the gate, redaction and the flow table.
 bench:
 	$(GO) test ./internal/engine -run '^$$' -bench 'Benchmark(Run|RunGated|Floor)$$' -benchtime 1s
+	$(GO) test ./internal/engine -run '^$$' -bench 'Benchmark(FanOut|ResumeOpenQuestions)$$' -benchtime 3x
 	$(GO) test ./internal/assign ./internal/planning -run '^$$' -bench 'Benchmark(Tasks|ParsePlan)$$' -benchtime 10x
 	$(GO) test ./llm/openai -run '^$$' -bench 'BenchmarkReply$$' -benchtime 3x
 	$(GO) test ./internal/gate ./redact ./internal/flow -run '^$$' -bench 'Benchmark(Between|Decide|Text|JSON|Repeated|Table)$$' -benchtime 1s
