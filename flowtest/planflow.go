@@ -174,7 +174,7 @@ func (p *planFlow) key(row int) string {
 	}
 	specs := p.plan.Specs()
 	var at *task.Spec
-	for _, part := range strings.Split(in.Pointer, "/") {
+	for part := range strings.SplitSeq(in.Pointer, "/") {
 		i, err := strconv.Atoi(part)
 		if err != nil { // tasks or repeat
 			continue
