@@ -128,8 +128,8 @@ type Ref struct {
 	OneOf []string
 
 	Each  string // in place of Task: all instances of a task with ForEach, in the order of the list
-	Item  Path   // of the item of the list that is granted, in a task for each item; [Unroll] sets it
-	Title string // the heading of what is granted; the title of the task unless [Unroll] sets it
+	Item  Path   // of the one item of a list that is granted, such as /searches/0, of what Need has; ForEach grants each instance its own
+	Title string // the heading in prompts of what is granted; the title of the other task unless set
 	Round string // [Previous] for the result of the round before, in a loop; empty for that of the same round
 
 	Need     []Path // parts of the result that are granted; nil means the task's NeedToKnow, else the whole; an empty list nothing

@@ -293,7 +293,7 @@ func (c *Compartment) parts(o *Offer, g *Grant, s pick.Selection, d *Ruling) (_ 
 		d.withhold(RulePayload, ReasonRule, "it has no validated structured result")
 		return envelope.Payload{}, false
 	}
-	if s.Whole() {
+	if s.Whole() && g.Item == "" {
 		switch {
 		case o.As == task.Structured:
 			p = p.WithText("")

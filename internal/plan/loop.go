@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -41,25 +42,27 @@ func joined(list []delivery, p *Plan, i int) []delivery {
 	return list
 }
 
-// checkWritten reports fields of specs, and of those in their loops, that only [task.Unroll] sets.
+// isItem matches the path of an item of a list.
+var isItem = regexp.MustCompile(`^(/[^/]+)*/[0-9]{1,9}$`)
+
+// checkWritten reports what specs, and those in their loops, have that only [task.Unroll] sets, and
+// names of dependencies that are none.
 func checkWritten(specs []task.Spec, pointer string) (found task.Problems) {
 	for i := range specs {
 		s, at := &specs[i], fmt.Sprintf("%s/%d", pointer, i)
-		refuse := func(at, field string) {
-			found = append(found, task.Problem{
-				Pointer: at, Subject: fmt.Sprintf("task %q", s.Title), Message: field + " is set, and no caller can set it",
-				Hint: "leave it out; write Repeat for a loop, and ForEach for a list", Err: task.ErrInvalid,
-			})
+		bad := func(at, message, hint string) {
+			found = append(found, task.Problem{Pointer: at, Subject: fmt.Sprintf("task %q", s.Title), Message: message, Hint: hint, Err: task.ErrInvalid})
 		}
 		if s.Instance != nil {
-			refuse(at, "Instance")
+			bad(at, "Instance is set, and no caller can set it", "leave it out; write Repeat for a loop, and ForEach for a list")
 		}
 		for k := range s.DependsOn {
-			if s.DependsOn[k].Item != "" {
-				refuse(at+naming.Pointer("dependsOn", k), "Item")
+			d, of := &s.DependsOn[k], at+naming.Pointer("dependsOn", k)
+			if d.Item != "" && !isItem.MatchString(string(d.Item)) {
+				bad(of, fmt.Sprintf("dependsOn[%d]: %s is not the path of an item", k, naming.Quote(string(d.Item))), "write a path such as /searches/0")
 			}
-			if s.DependsOn[k].Title != "" {
-				refuse(at+naming.Pointer("dependsOn", k), "Title")
+			if d.Title != "" && naming.CheckTitle(d.Title) != nil {
+				bad(of, fmt.Sprintf("dependsOn[%d]: %s is not a title", k, naming.Quote(d.Title)), "write one clean line")
 			}
 		}
 		if s.Repeat != nil {

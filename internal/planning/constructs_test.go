@@ -111,7 +111,7 @@ func TestParsePlanRefusesBadConstructs(t *testing.T) {
 		}},
 		{"a large schema", one(`"outputSchema": {"required": ["` + strings.Repeat(`x", "`, planning.MaxDescription/4) + `"]}`), []says{{at("outputSchema/required"), "outputSchema: ", "", nil}, {at("outputSchema"), "at most 16384", "ask for fewer values", nil}}},
 		{"a loop with a description", `[{"title": "L", "description": "x", "repeat": {"maxRounds": 2, "until": {"task": "A", "path": "/x", "equals": 1}, "output": "A", "tasks": [{"title": "A", "description": "x"}]}}]`, []says{
-			{at("repeat"), "a loop does not have description", "move description", nil},
+			{at("repeat"), "a loop does not have description", "set it in the tasks of the loop", nil},
 		}},
 		{"a loop without tasks", one(`"repeat": {"maxRounds": 200, "tasks": {}}`), []says{
 			{at("repeat/maxRounds"), "200 is out of bounds", "from 1 to 100", nil}, {at("repeat/tasks"), "an object where a list of tasks belongs", "", nil},
