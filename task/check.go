@@ -55,7 +55,7 @@ func fill(t *Task, s *Spec, at time.Time, i int, found *findings) {
 	if t.Requires = s.Requires.trimmed(); t.Requires != nil {
 		c.requires()
 	}
-	if s.IsComputed() {
+	if s.Value != nil || s.Template != "" {
 		t.Value = slices.Clone(s.Value)
 		c.computed(s)
 	}

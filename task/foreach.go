@@ -65,7 +65,7 @@ func (u *unroller) forEach(specs []Spec, i int, in *scope) {
 		item := Ref{Task: from, As: Structured, Need: of.List.paths(), Item: of.List.item(), Title: as}
 		s.DependsOn = append([]Ref{item}, s.DependsOn...)
 		place.DependsOn = append([]int{-1}, place.DependsOn...)
-		u.add(s, place)
+		u.addJudged(s, place, specs, i, in)
 	}
 }
 

@@ -50,6 +50,9 @@ type Instance struct {
 	Again []Ref        // what the round reads of the one before, if it does not run when that repeats itself
 	Until []*Condition // of a loop: what ends it after each round
 	Fails bool         // of a loop: it fails if that does not hold after the last round
+
+	Judges bool // it judges the result of another task; equal judges are asked each
+	Quorum int  // of the task that counts the judges who accept, and of the loop around it: how many must
 }
 
 // besideRepeat returns the names of the fields of a loop that have no effect.

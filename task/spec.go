@@ -91,6 +91,9 @@ type Spec struct {
 	// ForEach makes it a task for each item of a list.
 	ForEach *ForEach
 
+	// Verify lets judges accept or refute the result before other tasks get it.
+	Verify *Verify
+
 	// Instance says which part of a loop or of a list it is; nil for any other. [Unroll] sets it.
 	Instance *Instance
 
@@ -99,8 +102,14 @@ type Spec struct {
 	Source provenance.Source
 }
 
-// IsComputed reports whether the task has a value or a template in place of an agent.
-func (s *Spec) IsComputed() bool { return s.Value != nil || s.Template != "" }
+// IsComputed reports whether the task has a value or a template in place of an agent, or counts
+// judges.
+func (s *Spec) IsComputed() bool { return s.Value != nil || s.Template != "" || s.CountsJudges() }
+
+// CountsJudges reports whether the task counts the judges who accept a result; see [Verify].
+func (s *Spec) CountsJudges() bool {
+	return s.Instance != nil && s.Instance.Quorum > 0 && !s.Instance.Joins
+}
 
 // WorkspaceLimits bound the workspace of a task, as its tools change it. They are checked after
 // each call that may change files: above a limit the agent gets an error, and the task fails

@@ -33,9 +33,10 @@ func Unroll(specs []Spec) (tasks []Spec, places []Place, err error) {
 	return u.out, u.places, u.found.err()
 }
 
-// isUnrolled reports whether a spec is a loop, runs for each item of a list, or names rounds or items.
+// isUnrolled reports whether a spec is a loop, runs for each item of a list, has judges, or names rounds
+// or items.
 func isUnrolled(s Spec) bool {
-	return s.Repeat != nil || s.ForEach != nil || slices.ContainsFunc(s.DependsOn, func(ref Ref) bool { return ref.Each != "" || ref.Round != "" })
+	return s.Repeat != nil || s.ForEach != nil || s.Verify != nil || slices.ContainsFunc(s.DependsOn, func(ref Ref) bool { return ref.Each != "" || ref.Round != "" })
 }
 
 // A Place is where a task is written that [Unroll] returns.
@@ -56,19 +57,20 @@ type unroller struct {
 
 // A scope is one round of a loop, or the tasks outside of loops.
 type scope struct {
-	outer   *scope
-	pointer string            // to the list of its tasks
-	specs   []Spec            // its tasks
-	suffix  string            // of the titles of its tasks, such as #2.1
-	names   map[string]string // the titles of its tasks in this round, by normalized title and key
-	loop    string            // the title of the loop; empty outside
-	key     int               // the index of the spec at the top, for the order of problems
-	depth   int
-	round   int
-	rounds  int
-	guard   *Condition // what its tasks need in order to run, besides their own conditions
-	compare bool       // it does not run if it repeats an earlier round
-	again   []Ref      // what is compared for that, here or in the round around it
+	outer    *scope
+	pointer  string            // to the list of its tasks
+	pointers []string          // to each of its tasks, if they are in no list
+	specs    []Spec            // its tasks
+	suffix   string            // of the titles of its tasks, such as #2.1
+	names    map[string]string // the titles of its tasks in this round, by normalized title and key
+	loop     string            // the title of the loop; empty outside
+	key      int               // the index of the spec at the top, for the order of problems
+	depth    int
+	round    int
+	rounds   int
+	guard    *Condition // what its tasks need in order to run, besides their own conditions
+	compare  bool       // it does not run if it repeats an earlier round
+	again    []Ref      // what is compared for that, here or in the round around it
 }
 
 // list writes out the tasks of one scope.
@@ -99,6 +101,11 @@ func (u *unroller) list(specs []Spec, in *scope) {
 		case specs[i].Repeat != nil && specs[i].ForEach != nil:
 			u.bad(in, i, "", "it has repeat and forEach", "put the loop into a task of its own")
 			continue
+		case specs[i].Repeat != nil && specs[i].Verify != nil:
+			u.bad(in, i, "/verify", "it has repeat and verify", "write verify in the task of the loop whose result the judges see")
+			continue
+		case specs[i].Verify != nil && !u.checkVerify(&specs[i], in, i):
+			continue // it is reported
 		case specs[i].Repeat != nil:
 			u.repeat(specs, i, in)
 			continue
@@ -106,7 +113,8 @@ func (u *unroller) list(specs []Spec, in *scope) {
 			u.forEach(specs, i, in)
 			continue
 		}
-		u.add(u.task(specs, i, in))
+		s, at := u.task(specs, i, in)
+		u.addJudged(s, at, specs, i, in)
 	}
 	if len(u.out) > maxUnrolled && in.outer == nil {
 		u.bad(in, 0, "", fmt.Sprintf("the rounds of all loops have more than %d tasks together", maxUnrolled), "lower maxRounds")
@@ -129,7 +137,12 @@ func (u *unroller) unknown(in *scope, i int, path, where, name string) {
 }
 
 // at returns the pointer to spec i of a scope.
-func (in *scope) at(i int) string { return in.pointer + "/" + strconv.Itoa(i) }
+func (in *scope) at(i int) string {
+	if in.pointers != nil {
+		return in.pointers[i]
+	}
+	return in.pointer + "/" + strconv.Itoa(i)
+}
 
 // task returns a task of a scope, and where it is written.
 func (u *unroller) task(specs []Spec, i int, in *scope) (Spec, Place) {
@@ -301,14 +314,19 @@ func (u *unroller) repeat(specs []Spec, i int, in *scope) {
 	if !u.checkLoop(&s, r, output, in, i) {
 		return
 	}
-	title := s.Title + in.suffix
-	when := u.condition(specs, i, in)
+	u.rounds(&s, u.condition(specs, i, in), in, in.at(i), scope{pointer: in.at(i) + "/repeat/tasks"}, output)
+}
+
+// rounds writes out the rounds of a loop that is written at a pointer and runs on a condition. of
+// says where its tasks are written; output is the one whose result it has.
+func (u *unroller) rounds(s *Spec, when *Condition, in *scope, at string, of scope, output int) {
+	r, title := s.Repeat, s.Title+in.suffix
 	guard := both(in.guard, when)
 	until := make([]*Condition, r.MaxRounds)
 	results := make([]string, r.MaxRounds)
 	for n := 1; n <= r.MaxRounds; n++ {
 		round := &scope{
-			outer: in, pointer: in.at(i) + "/repeat/tasks", suffix: suffixOf(in.suffix, n), loop: title,
+			outer: in, pointer: of.pointer, pointers: of.pointers, suffix: suffixOf(in.suffix, n), loop: title,
 			key: in.key, depth: in.depth + 1, round: n, rounds: r.MaxRounds, guard: guard, compare: r.OnRepeat != "continue", again: in.again,
 		}
 		if n > 1 {
@@ -325,9 +343,9 @@ func (u *unroller) repeat(specs []Spec, i int, in *scope) {
 	join := Spec{
 		Title: title, Key: s.Key, Description: "The result of the last round.", Assignee: out.Assignee, OutputSchema: out.OutputSchema, OutputFiles: out.OutputFiles, Classification: s.Classification, Source: s.Source, Tools: []string{},
 		DependsOn: []Ref{{OneOf: results}}, When: when,
-		Instance: &Instance{Pointer: in.at(i), Title: s.Title, Loop: in.loop, Round: in.round, Rounds: r.MaxRounds, Joins: true, Guard: in.guard, Again: in.again, Until: until, Fails: r.OnLimit == "fail"},
+		Instance: &Instance{Pointer: at, Title: s.Title, Loop: in.loop, Round: in.round, Rounds: r.MaxRounds, Joins: true, Guard: in.guard, Again: in.again, Until: until, Fails: r.OnLimit == "fail"},
 	}
-	u.add(join, Place{Pointer: in.at(i)})
+	u.add(join, Place{Pointer: at})
 }
 
 // writerOf returns the task that writes the result of a spec: its own, or that of the loop that it

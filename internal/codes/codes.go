@@ -28,6 +28,7 @@ const (
 	ListTooLong    = "LIST_TOO_LONG"         // a list has more items than instances of a task are allowed
 	LoopLimit      = "LOOP_LIMIT"            // the condition of a loop does not hold after its last round
 	LoopStuck      = "LOOP_STUCK"            // a round of a loop would have the same prompts as an earlier one
+	Rejected       = "ANSWER_REJECTED"       // fewer judges than the quorum accept the answer
 	Loop           = "LOOP_DETECTED"         // the agent repeated its calls of tools or its text, and its loop detection ends that
 	ToolCall       = "TOOL_NOT_GRANTED"      // the model called a tool that it does not have
 	Tool           = "TOOL_ERROR"            // a call of a tool failed; the agent got the error as its result

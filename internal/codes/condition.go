@@ -19,6 +19,7 @@ var conditions = map[Condition]string{
 	ListTooLong:   "the list is too long",
 	LoopLimit:     "the loop reached its limit",
 	LoopStuck:     "the loop repeats itself",
+	Rejected:      "the judges reject the answer",
 	Loop:          "the agent repeats itself",
 	ToolCall:      "the model called a tool that it was not given",
 	Timeout:       "the agent took too long",

@@ -95,11 +95,15 @@ func (r *brancher) decide(ctx context.Context) {
 }
 
 // missing returns the task because of which task i cannot run: none of its alternatives
-// completed. One that failed counts before one that was skipped, and that before one that was not
+// completed, or none of the judges that it counts. One that failed counts before one that was skipped, and that before one that was not
 // needed.
 func (r *brancher) missing(i int) (at int, ok bool) {
 	t := r.plan.Graph.Task(i)
 	up := r.plan.Graph.Upstream(i)
+	if judges := up[:len(up)-t.Reads]; t.CountsJudges() && len(judges) > 0 { // a replay may leave all of them out
+		one := r.alternative(judges)
+		return one, r.queue.Status(one) != task.Completed
+	}
 	for j := 0; j < len(t.DependsOn); j += max(len(t.DependsOn[j].OneOf), 1) {
 		if n := len(t.DependsOn[j].OneOf); n > 0 && !t.DependsOn[j].Optional {
 			if one := r.alternative(up[j : j+n]); r.queue.Status(one) != task.Completed {

@@ -18,13 +18,16 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// A computation performs an attempt at a task that has a value or a template. Like an agent it
+// A computation performs an attempt at a task that has a value or a template, or counts judges. Like an agent it
 // gets only what the gate has sealed for the attempt; the prompt is for those who read the
 // records of the run.
 type computation struct{ *attempt }
 
-// Run returns the value, or executes the template.
+// Run returns the value, counts judges, or executes the template.
 func (c computation) Run(ctx context.Context, _ prompt.Prompt) (agent.Reply, error) {
+	if c.task.CountsJudges() {
+		return c.count()
+	}
 	if c.task.Value != nil {
 		v, err := jsonvalue.Parse(string(c.task.Value))
 		if err != nil {
@@ -139,13 +142,16 @@ func valueOf(s *gate.Sealed) any {
 	return p.Text()
 }
 
-// withComputed adds the value or the template of a task, which is in no prompt, to a key.
+// withComputed adds the value, the template or the quorum of a task, which is in no prompt, to a key.
 func withComputed(key record.Key, t *task.Task) record.Key {
 	if !t.IsComputed() || key == (record.Key{}) {
 		return key
 	}
 	h := sha256.New()
 	fmt.Fprintf(h, "%d:%s%d:%s", len(t.Value), t.Value, len(t.Template), t.Template)
+	if t.CountsJudges() {
+		fmt.Fprintf(h, "quorum %d", t.Instance.Quorum)
+	}
 	h.Write(key[:])
 	return record.Key(h.Sum(nil))
 }

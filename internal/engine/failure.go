@@ -56,6 +56,7 @@ var errorCodes = [...]struct {
 	{codes.Condition(codes.MaxTurns), codes.MaxTurns},
 	{ErrLoopLimit, codes.LoopLimit},
 	{ErrLoopStuck, codes.LoopStuck},
+	{ErrRejected, codes.Rejected},
 	{ErrListTooLong, codes.ListTooLong},
 	{codes.Condition(codes.Loop), codes.Loop},
 	{codes.Condition(codes.ToolCall), codes.ToolCall},

@@ -84,6 +84,9 @@ func (r *brancher) checkLimit(ctx context.Context, i int, now time.Time) error {
 		rounds = n + 1
 		break
 	}
+	if quorum := t.Instance.Quorum; quorum > 0 {
+		return rejectedBy(quorum, max(rounds, 1))
+	}
 	return fmt.Errorf("%w: its condition does not hold after %d rounds", ErrLoopLimit, max(rounds, 1))
 }
 

@@ -26,9 +26,10 @@ func (b BranchLabels) Of(i int) label.Classification {
 // isRead reports whether dependency j of a task is only read by its condition.
 func isRead(t *task.Task, j int) bool { return j >= len(t.DependsOn)-t.Reads }
 
-// MayBeLeftOut reports whether a task has a condition, or waits for one of several tasks.
+// MayBeLeftOut reports whether a task has a condition, or waits for one of several tasks, as the count of
+// judges does.
 func MayBeLeftOut(t *task.Task) bool {
-	return t.Reads > 0 || Joins(t) || slices.ContainsFunc(t.DependsOn, func(d task.Ref) bool { return len(d.OneOf) > 0 || d.Each != "" })
+	return t.Reads > 0 || Joins(t) || t.CountsJudges() || slices.ContainsFunc(t.DependsOn, func(d task.Ref) bool { return len(d.OneOf) > 0 || d.Each != "" })
 }
 
 // ConditionText returns the condition of a task as people read it, with titles; empty without one.

@@ -237,7 +237,7 @@ func (c *checker) checkSpec(i int, s *task.Spec) {
 		}
 	}
 	c.checkProvenance(i, s)
-	if line, opener := brief.Opener(s.Description); line > 0 {
+	if line, opener := brief.Opener(s.Description); line > 0 && (s.Instance == nil || !s.Instance.Judges) { // else it is reported of the task
 		c.add(task.Problem{
 			Pointer: naming.Pointer("tasks", i, "description"), Line: line, Subject: about().name,
 			Message: fmt.Sprintf("a line of the description begins with %q, which is reserved for the prompt's own lines", opener),

@@ -73,6 +73,8 @@ func computedBy(s *task.Spec) string {
 		return "value"
 	case s.Template != "":
 		return "template"
+	case s.CountsJudges():
+		return "verdict"
 	}
 	return ""
 }

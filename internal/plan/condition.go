@@ -175,6 +175,9 @@ func readingPlace(p *Plan, i int, id string) (at int, key []any) {
 	for at = i; ; {
 		t := p.Graph.Task(at)
 		if of := p.Graph.Task(read).Instance; Joins(t) && of != nil && of.Loop == t.Title {
+			if t.Instance.Quorum > 0 {
+				return at, []any{"verify"}
+			}
 			return at, []any{"repeat", "until"}
 		}
 		if t.Instance == nil || t.Instance.Loop == "" || compares(t) {

@@ -114,7 +114,7 @@ func (f *File) readers(endpoints []string) (known nameList) {
 	}
 	known.add(handoff.User, handoff.User)
 	for s := range AllTasks(f.Tasks) {
-		if s.IsComputed() {
+		if s.IsComputed() || s.Verify != nil {
 			known.add(handoff.Computed, handoff.Computed)
 			break
 		}
@@ -153,5 +153,5 @@ func (f *File) titles() (known nameList) {
 			known.add(t.Key, t.Key)
 		}
 	}
-	return known
+	return f.addJudges(known)
 }

@@ -236,13 +236,8 @@ func plainTasks(tasks []task.Spec, places []*fields, loops map[*fields]loopPlace
 	for i := range tasks {
 		s := &tasks[i]
 		s.Classification, s.RequiredTags, s.OutputSchema, s.Timeout, s.Requires, s.When = label.Public, nil, nil, 0, nil, nil
-		s.DependsOn, s.Uses, s.NeedToKnow = slices.Clone(s.DependsOn), slices.Clone(s.Uses), nil
-		for k := range s.DependsOn {
-			s.DependsOn[k].As, s.DependsOn[k].Need = task.Output, nil
-		}
-		for k := range s.Uses {
-			s.Uses[k].Need, s.Uses[k].Reveal = nil, nil
-		}
+		s.DependsOn, s.Uses = plainReferences(s.DependsOn, s.Uses)
+		s.NeedToKnow, s.Verify = nil, plainVerify(s.Verify)
 		untitled = untitled || strings.TrimSpace(s.Title) == ""
 		if n := places[i].get("description"); s.Description == "" && n != nil && n.is == isObject {
 			s.Description = "x" // the file that cannot be read is reported already

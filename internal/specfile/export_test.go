@@ -8,7 +8,7 @@ import (
 
 // A Word describes a key that a file may have; see [Vocabulary].
 type Word struct {
-	Place  string // the object that it belongs to: spec, goal, coordinator, team, orchestrator, agent, agentDefaults, task, taskDefaults, provenance, requires, input, message, dependency, condition, repeat, forEach, use, endpoint, fallback, price, policy, rule, translate, summarize, redact, pattern, declassify, endorse, renew
+	Place  string // the object that it belongs to: spec, goal, coordinator, team, orchestrator, agent, agentDefaults, task, taskDefaults, provenance, requires, input, message, dependency, condition, repeat, forEach, verify, judge, use, endpoint, fallback, price, policy, rule, translate, summarize, redact, pattern, declassify, endorse, renew
 	Key    string
 	Kind   string // what may be written
 	Status Status

@@ -86,6 +86,8 @@ var samples = map[string]string{
 	"task.repeat": "{maxRounds: 2, until: {task: A, path: /x, exists: true}, output: A, tasks: [{title: A, description: d}]}", "task.forEach": "{task: First, path: /x, maxItems: 3}",
 	"repeat.maxRounds": "5", "repeat.until": "{task: A, path: /y, exists: true}", "repeat.output": "B", "repeat.tasks": "[{title: B, description: d}]", "repeat.onLimit": "fail", "repeat.onRepeat": "continue",
 	"forEach.task": "Second", "forEach.path": "/y", "forEach.as": "query", "forEach.maxItems": "7", "forEach.onOverflow": "first", "dependency.each": "First", "dependency.round": "previous",
+	"task.verify": "{judges: [a]}", "verify.judges": "[a, a]", "verify.mode": "lens", "verify.quorum": "1", "verify.maxRounds": "3", "verify.onDissent": "keep",
+	"judge.agent": "b", "judge.lens": "tone", "judge.uses": "[claim]", "judge.dependsOn": "[First]",
 	"task.when": "{task: First, path: /x, exists: true}", "dependency.oneOf": "[First, Third]",
 	"condition.task": "Second", "condition.path": "/y", "condition.equals": "null", "condition.in": "[1, b]", "condition.gte": "0.5", "condition.lte": "-2", "condition.exists": "false",
 	"condition.any": "[{task: First, path: /z, lte: 1}]", "condition.not": "{task: First, path: /z, gte: 1}",
@@ -248,6 +250,9 @@ func task3(place, key, value string) string {
 	}
 	if place == "forEach" {
 		words = append(words, "forEach: {"+with("forEach", place, key, value, "task: First", "path: /x", "maxItems: 3")+"}")
+	}
+	if place == "verify" || place == "judge" {
+		words = append(words, "verify: {"+with("verify", place, key, value, "judges: [{"+with("judge", place, key, value, "agent: a")+"}]")+"}")
 	}
 	if place == "requires" {
 		words = append(words, "requires: {"+key+": "+value+"}")

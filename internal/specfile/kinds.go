@@ -132,6 +132,7 @@ var kinds = map[string]kind{
 		as(filledListOf(oneOf(kindNames()))).checked(checkKinds),
 	"dependsOn":    list.as(listOf(anyOf(typed("string"), ref("dependency")))),
 	"uses":         list.as(listOf(anyOf(typed("string"), ref("use")))),
+	"judges":       list.hinted("write [editor, lawyer]").as(filledListOf(anyOf(typed("string"), ref("judge")))).checked(checkNotEmpty),
 	"alternatives": list.hinted("write [a, b]").as(append(listOf(typed("string")), member{"minItems", 2})).checked(checkAlternatives),
 	"when": newKind(isObject, "see condition, list of them, or `else`", "a condition", whenHint).
 		as(anyOf(oneOf([]string{whenElse}), nestedCondition)).or(is(isList, isText)).checked(checkWhen),

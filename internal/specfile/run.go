@@ -253,7 +253,7 @@ func (r checker) usedInputs() func(name string) bool {
 	}
 	used := make(map[string]bool)
 	for s := range AllTasks(r.file.Tasks) {
-		for _, u := range s.Uses {
+		for _, u := range usesOf(s) {
 			used[strings.ToLower(u.Name)] = true
 		}
 	}

@@ -46,6 +46,7 @@ func (s *saver) task(t *task.Spec) *node {
 	if t.ForEach != nil {
 		n.set("forEach", forEachMembers(t.ForEach).node())
 	}
+	n.set("verify", verifyNode(t.Verify))
 	n.set("uses", namesNode(t.Uses, "name", useMembers))
 	if t.Tools != nil && s.f.hasTools() {
 		n.set("tools", s.f.Tools.writtenNode(t.Tools))
@@ -80,7 +81,7 @@ func (s *saver) task(t *task.Spec) *node {
 func (s *saver) check(who string, n *node) {
 	l := &report{subject: func() string { return "the plan: " + who + ": " }}
 	l.fields(n, "task", nil)
-	for _, in := range [...]struct{ key, place string }{{"requires", "requires"}, {"provenance", "provenance"}, {"dependsOn", "dependency"}, {"uses", "use"}} {
+	for _, in := range [...]struct{ key, place string }{{"requires", "requires"}, {"provenance", "provenance"}, {"dependsOn", "dependency"}, {"uses", "use"}, {"verify", "verify"}} {
 		for _, part := range objects(n.get(in.key)) {
 			l.fields(part, in.place, nil)
 		}

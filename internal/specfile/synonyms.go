@@ -63,6 +63,11 @@ description: prompt instructions instruction text goal ask do what
 assignee: agent agents assignedTo assign worker owner who by
 dependsOn: depends dependencies deps needs need after from upstream inputsFrom
 when: if condition conditions runIf onlyIf
+verify: judge judges verification consensus
+judges: judge reviewers verifiers agents
+quorum: threshold majority minAccept
+onDissent: onReject onRejection dissent
+agent: name judge assignee
 equals: is eq equal value
 in: among values
 gte: min minimum atLeast ge

@@ -75,6 +75,7 @@ func (r taskReader) task(f *fields, s *task.Spec) {
 		DependsOn:    r.dependencies(f),
 		When:         r.when(f),
 		ForEach:      r.forEach(f.own("forEach")),
+		Verify:       r.verify(f.own("verify")),
 		Uses:         append(folder, r.uses(r.pick(f, "uses"))...),
 		Workspace:    limits,
 		OutputSchema: r.schema(r.pick(f, "outputSchema")),

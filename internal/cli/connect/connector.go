@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"log/slog"
 	"reflect"
 	"slices"
@@ -66,11 +65,14 @@ func (c *Connector) newModel(cfg openai.Config) (*openai.Model, error) {
 
 // unusedReplies warns of the replies of a script for unknown tasks. Without the warning a misspelled
 // title would silently select another reply.
-func unusedReplies(script *scripted.Script, tasks iter.Seq[*task.Spec]) (found []specfile.Problem) {
-	known, titles := map[string]bool{}, []string{}
-	for t := range tasks {
+func unusedReplies(script *scripted.Script, tasks []task.Spec) (found []specfile.Problem) {
+	known := map[string]bool{}
+	titles, _ := specfile.JudgesOf(tasks) // another step reports the error
+	for t := range specfile.AllTasks(tasks) {
 		titles = append(titles, strings.TrimSpace(t.Title))
-		known[naming.Normalize(t.Title)] = true
+	}
+	for _, title := range titles {
+		known[naming.Normalize(title)] = true
 	}
 	for _, r := range script.Replies {
 		if r.Task == "" || known[naming.Normalize(r.Task)] {

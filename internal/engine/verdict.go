@@ -1,0 +1,81 @@
+package engine
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+
+	"github.com/runteam/runteam/agent"
+	"github.com/runteam/runteam/internal/codes"
+	"github.com/runteam/runteam/internal/jsonvalue"
+	"github.com/runteam/runteam/internal/record"
+	"github.com/runteam/runteam/task"
+)
+
+// ErrRejected reports a result that too few judges accept.
+var ErrRejected = codes.Condition(codes.Rejected)
+
+// rejectedBy returns the error of a result that no round brought to a quorum.
+func rejectedBy(quorum, rounds int) error {
+	if rounds == 1 {
+		return fmt.Errorf("%w: fewer than %d accept it", ErrRejected, quorum)
+	}
+	return fmt.Errorf("%w: fewer than %d accept it after %d rounds", ErrRejected, quorum, rounds)
+}
+
+// A verdict is what judges say of an answer, as a structured result.
+type verdict struct {
+	Accepted bool      `json:"accepted"`
+	Accepts  int       `json:"accepts"`
+	Dissent  []dissent `json:"dissent"`
+}
+
+// A dissent is why one judge does not accept an answer.
+type dissent struct {
+	Judge    string `json:"judge"`
+	Critique string `json:"critique"`
+}
+
+// noVerdict is the critique of a judge whose result is missing or withheld.
+const noVerdict = "(no verdict)"
+
+// count counts the judges who accept. A judge without a result does not accept.
+func (c computation) count() (agent.Reply, error) {
+	v := verdict{Dissent: []dissent{}}
+	for k, up := range c.graph.Upstream(c.index) {
+		if k >= len(c.task.DependsOn)-c.task.Reads {
+			break // what its round is conditional on
+		}
+		said := struct {
+			Accept   bool
+			Critique string
+		}{Critique: noVerdict}
+		payload := c.sealed[k].Payload()
+		if raw, ok := payload.JSON(); ok {
+			if err := json.Unmarshal([]byte(raw), &said); err != nil {
+				return agent.Reply{}, err
+			}
+		}
+		if said.Accept {
+			v.Accepts++
+		} else {
+			v.Dissent = append(v.Dissent, dissent{c.graph.Task(int(up)).Assignee, said.Critique})
+		}
+	}
+	v.Accepted = v.Accepts >= c.task.Instance.Quorum
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return agent.Reply{}, err
+	}
+	parsed, err := jsonvalue.Parse(string(raw))
+	return agent.Reply{Text: parsed.Canonical(), JSON: parsed}, err
+}
+
+// withJudge makes the prompt of a judge its own: it is asked even if another one was asked the same,
+// in this round or another.
+func withJudge(key record.Key, t *task.Task) record.Key {
+	if t.Instance == nil || !t.Instance.Judges || key == (record.Key{}) {
+		return key
+	}
+	return sha256.Sum256(append(key[:], t.ID...))
+}
