@@ -145,6 +145,7 @@ func TestExamples(t *testing.T) {
 		{"template", func(t *testing.T) (string, string, int) { return offline(t, "template") }, 0},
 		{"human-approval", func(t *testing.T) (string, string, int) { return offline(t, "human-approval") }, 0},
 		{"patterns/evaluator-optimizer", func(t *testing.T) (string, string, int) { return offline(t, "patterns/evaluator-optimizer") }, 0},
+		{"patterns/judges", func(t *testing.T) (string, string, int) { return offline(t, "patterns/judges") }, 0},
 		{"patterns/map-reduce", func(t *testing.T) (string, string, int) { return offline(t, "patterns/map-reduce") }, 0},
 		{"patterns/chain", func(t *testing.T) (string, string, int) { return offline(t, "patterns/chain") }, 0},
 		{"patterns/parallel-sections", func(t *testing.T) (string, string, int) { return offline(t, "patterns/parallel-sections") }, 0},
