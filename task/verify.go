@@ -291,8 +291,8 @@ func (u *unroller) checkVerify(s *Spec, in *scope, i int) bool {
 			bad(at, fmt.Sprintf("judges[%d] names no agent", k), "write the name of an agent")
 		case j.Lens != "" && v.Mode != lens:
 			bad(at+"/lens", fmt.Sprintf("judges[%d]: lens: no effect in mode refute", k), "remove it, or write mode: lens")
-		case j.Lens != "" && naming.CheckTitle(j.Lens) != nil:
-			bad(at+"/lens", fmt.Sprintf("judges[%d]: lens: %v", k, naming.CheckTitle(j.Lens)), "write a few words, such as legal risk")
+		case j.Lens != "" && naming.CheckLine(j.Lens) != nil:
+			bad(at+"/lens", fmt.Sprintf("judges[%d]: lens: %v", k, naming.CheckLine(j.Lens)), "write a few words, such as legal risk")
 		}
 	}
 	u.checkCondition(in, i, "/when", "when", s.When)

@@ -16,11 +16,15 @@ import (
 
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/provenance"
 	"github.com/runteam/runteam/journal"
 	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
 	"github.com/runteam/runteam/team"
+	"github.com/runteam/runteam/tool"
+	"github.com/runteam/runteam/tool/builtin"
 )
 
 // A court is a writer, who writes draft 1, draft 2 and so on, a reader, and judges.
@@ -429,5 +433,67 @@ func TestInterruptedVerify(t *testing.T) {
 		require.Equal(t, "read draft 2", res.Output)
 		require.Len(t, c.asked, 9+1, "the one that was interrupted is asked again")
 		require.NoError(t, j.Close())
+	}
+}
+
+// What a coordinator wrote about a task is context for its judges, as it is for its agent; and a task
+// without an assignee gets one for all rounds.
+func TestJudgesOfAPlannedTask(t *testing.T) {
+	t.Parallel()
+	c := &court{accepts: map[string]int{"a": 2}}
+	specs := judged(task.Verify{Judges: judges("a")})
+	specs[0].Source.Record = &provenance.Record{From: handoff.Coordinator}
+	specs[0].Assignee, specs[0].Requires = "", &task.Requires{Capabilities: []string{"writing"}}
+	members := c.members()
+	members[0].Capabilities = []string{"writing"}
+	tm, err := team.New(team.Config{Agents: members, Coordinator: &team.Coordinator{Agent: members[1].Agent}})
+	require.NoError(t, err)
+	p, err := tm.Plan(specs, nil)
+	require.NoError(t, err)
+	require.Equal(t, "writer", p.Specs()[0].Assignee)
+	require.NotNil(t, p.Specs()[0].Verify)
+	res, err := tm.RunTasks(t.Context(), specs, nil)
+	require.NoError(t, err)
+	require.Equal(t, "read draft 2", res.Output)
+	blocked, err := team.New(team.Config{Agents: members, Coordinator: &team.Coordinator{Agent: members[1].Agent}, Policy: &handoff.Policy{Rules: []handoff.PairRule{
+		{From: handoff.Coordinator, To: "a", Ceiling: new(label.Public)},
+	}}})
+	require.NoError(t, err)
+	res, _ = blocked.RunTasks(t.Context(), specs, nil)
+	judge, _ := res.Task("Write: judge a#1")
+	require.Equal(t, `plan from "coordinator" is withheld by coordinator→a: it is internal, and the rule lets public through at most`, judge.Error.Message)
+}
+
+// The files of an answer are judged with it, revised in the next round, and those of the accepted answer
+// are the files of the task.
+func TestFilesOfAJudgedTask(t *testing.T) {
+	t.Parallel()
+	files, err := builtin.Files("readwrite", tool.Options{})
+	require.NoError(t, err)
+	use := func(model llm.Model) agent.Agent { return agent.New(model, agent.Options{}) }
+	writer := &chat{replies: []llm.Response{
+		calls("file_write", `{"path":"a.txt","content":"one"}`), says("first"),
+		calls("file_edit", `{"path":"a.txt","old_string":"one","new_string":"one and two"}`), says("second"),
+	}}
+	judge := &chat{replies: []llm.Response{
+		calls("file_read", `{"path":"a.txt"}`), says(`{"accept":false,"critique":"more"}`), calls("file_read", `{"path":"a.txt"}`), says(`{"accept":true,"critique":""}`),
+	}}
+	reader := &chat{replies: []llm.Response{calls("file_read", `{"path":"a.txt"}`), says("done")}}
+	tm, err := team.New(team.Config{Agents: []team.Member{
+		{Name: "writer", Agent: use(writer), Tools: files}, {Name: "judge", Agent: use(judge), Tools: files}, {Name: "reader", Agent: use(reader), Tools: files},
+	}})
+	require.NoError(t, err)
+	specs := []task.Spec{
+		{Title: "Write", Description: "d", Assignee: "writer", OutputFiles: []string{"*.txt"}, Verify: &task.Verify{Judges: judges("judge")}},
+		{Title: "Read", Description: "d", Assignee: "reader", DependsOn: []task.Ref{{Task: "Write", Files: []task.Path{"/**"}}}},
+	}
+	res, err := tm.RunTasks(t.Context(), specs, nil)
+	require.NoError(t, err)
+	require.Equal(t, map[string]string{"a.txt": "one and two"}, res.OutputFiles("Write"))
+	for at, want := range map[*chat][]string{judge: {"one", "one and two"}, reader: {"one and two"}} {
+		for k, text := range want {
+			last := at.requests[2*k+1].Messages
+			require.Contains(t, last[len(last)-1].Text, text)
+		}
 	}
 }
