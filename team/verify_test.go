@@ -365,15 +365,19 @@ func TestJudgesInLoopsListsAndBranches(t *testing.T) {
 
 	// In a loop, a name means what it means where the task is written.
 	inner := judged(task.Verify{Judges: judges("a")})[0]
+	inner.Key = "w"
 	inner.DependsOn = []task.Ref{{Task: "Check", Round: task.Previous, Optional: true}, {Task: "Plan"}}
 	inner.Verify.Judges[0].DependsOn = []task.Ref{{Task: "Check", Round: task.Previous, Optional: true}}
 	loop := task.Spec{Title: "Loop", Repeat: &task.Repeat{MaxRounds: 2, Until: task.Equals("Check", "/accept", true), Output: "Write", Tasks: []task.Spec{inner,
+		{Title: "Note", Template: "{{.results.w}}", DependsOn: task.On("w")},
 		{Title: "Check", Description: "d", Assignee: "b", DependsOn: task.On("Write"), OutputSchema: []byte(`{"type":"object","properties":{"accept":{"type":"boolean"},"critique":{"type":"string"}},"required":["accept"]}`)}}}}
 	c.asked = nil
 	res, err = tm.RunTasks(t.Context(), []task.Spec{planned, loop}, nil)
 	require.NoError(t, err)
 	last, _ := res.Task("Loop")
 	require.Equal(t, "draft 2", last.Result, "the next round of the loop does not see the draft before")
+	note, _ := res.Task("Note#2")
+	require.Equal(t, "draft 2", note.Result)
 	require.NotContains(t, c.prompts("writer")[0], "b objects")
 	require.Contains(t, c.prompts("writer")[2], "b objects to 2")
 	require.Contains(t, c.prompts("a")[2], "b objects to 2")
