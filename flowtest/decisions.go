@@ -47,14 +47,23 @@ type decider struct {
 	all  map[task.ID][]decision
 }
 
-// add adds a decision of the task that writes the result of a task: of a loop, that of its last round.
+// add adds a decision of the task that writes the result of a task: of a loop, that of its last round,
+// and of a verdict, the judges.
 func (d *decider) add(id string, of decision) {
 	i, _ := d.plan.Graph.Index(task.ID(id))
 	for d.plan.Graph.Task(i).Instance != nil && d.plan.Graph.Task(i).Instance.Joins {
 		i = int(d.plan.Graph.Upstream(i)[0])
 	}
-	writer := d.plan.Graph.Task(i).ID
-	d.all[writer] = append(d.all[writer], of)
+	writer := d.plan.Graph.Task(i)
+	if writer.Instance == nil || writer.Instance.Quorum == 0 {
+		d.all[writer.ID] = append(d.all[writer.ID], of)
+		return
+	}
+	for _, judge := range d.plan.Graph.Upstream(i) { // it counts what they say
+		of.path = []string{"accept"}
+		id := d.plan.Graph.Task(int(judge)).ID
+		d.all[id] = append(d.all[id], of)
+	}
 }
 
 // A comparedValue is what a condition compares.

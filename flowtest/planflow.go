@@ -2,7 +2,6 @@ package flowtest
 
 import (
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/runteam/runteam/handoff"
@@ -168,20 +167,8 @@ func (p *planFlow) find(name string) (row int, known bool) {
 
 // key returns the key of a task as it is written.
 func (p *planFlow) key(row int) string {
-	in := p.specs[row].Instance
-	if in == nil {
-		return p.plan.Tasks[row].Key
+	if in := p.specs[row].Instance; in != nil && in.Key != "" {
+		return in.Key
 	}
-	specs := p.plan.Specs()
-	var at *task.Spec
-	for part := range strings.SplitSeq(in.Pointer, "/") {
-		i, err := strconv.Atoi(part)
-		if err != nil { // tasks or repeat
-			continue
-		}
-		if at = &specs[i]; at.Repeat != nil {
-			specs = at.Repeat.Tasks
-		}
-	}
-	return at.Key
+	return p.plan.Tasks[row].Key
 }

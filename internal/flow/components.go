@@ -57,7 +57,7 @@ func (t *tarjan) enter(i int32) {
 // next returns the next task to which an output of c is delivered.
 func (t *tarjan) next(c *call) (follower int32, ok bool) {
 	for sources := t.writes.of(int(c.task)); int(c.source) < len(sources); c.source, c.edge = c.source+1, 0 {
-		if edges := t.edges.of(int(sources[c.source])); int(c.edge) < len(edges) {
+		if edges := t.onward.of(int(sources[c.source])); int(c.edge) < len(edges) {
 			c.edge++
 			return int32(t.g.Edges[edges[c.edge-1]].Task), true
 		}

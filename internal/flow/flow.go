@@ -120,6 +120,10 @@ type Edge struct {
 	Line       string         `json:"line,omitempty"` // location of the rule
 	Note       string         `json:"note,omitempty"` // for people: "declassified by score-to-letters"
 	Lowers     *Lowering      `json:"lowers,omitempty"`
+
+	// Copied says that another source is delivered, of which this one is a copy. It is a way of
+	// this source, and not of what the task that writes the copy has read.
+	Copied bool `json:"copied,omitempty"`
 }
 
 // Reach returns what the edge delivers by itself: Never, Part or Whole.

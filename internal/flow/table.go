@@ -66,20 +66,20 @@ func (g *Graph) Table() *Table {
 	for c := range n { // the components that it leads to come before it
 		for _, i := range members.of(c) {
 			for _, s := range t.writes.of(int(i)) {
-				t.follow(int(s), t.derived[c])
+				t.follow(int(s), t.onward, t.derived[c])
 			}
 		}
 	}
 	return t
 }
 
-// follow adds the readers that get a source or anything derived from it.
-func (t *Table) follow(source int, readers set) {
+// follow adds the readers that get a source over edges, or anything derived from it.
+func (t *Table) follow(source int, edges lists, readers set) {
 	for _, s := range t.sights.of(source) {
 		readers.add(t.g.Sights[s].Reader)
 	}
 	last := -1
-	for _, e := range t.edges.of(source) {
+	for _, e := range edges.of(source) {
 		i := t.g.Edges[e].Task
 		if i == last {
 			continue // edges come in the order of their tasks
@@ -107,7 +107,7 @@ func (t *Table) Reach(source, reader int) Reach { return t.Row(source)[reader] }
 // deliveries of the source and to the readers.
 func (t *Table) Row(source int) []Reach {
 	row, readers := make([]Reach, len(t.g.Readers)), newSets(1, len(t.g.Readers))[0]
-	t.follow(source, readers)
+	t.follow(source, t.edges, readers)
 	if by := t.g.Sources[source].Task; by >= 0 {
 		readers.grow(t.derived[t.component[by]])
 	}

@@ -98,7 +98,7 @@ func (k *pathSearch) run() Path {
 			}
 		}
 		for _, s := range k.writes.of(task) {
-			for _, e := range k.edges.of(int(s)) {
+			for _, e := range k.onward.of(int(s)) {
 				k.visit(hop{source: int(s), edge: e, before: at})
 			}
 		}

@@ -11,6 +11,7 @@ import (
 type ways struct {
 	g      *Graph
 	edges  lists                           // of each source, the edges that deliver it
+	onward lists                           // the same, of what the task that writes the source has read
 	sights lists                           // of each source, the sights that show it
 	writes lists                           // of each task, the sources that it writes
 	level  struct{ edges, sights []Reach } // what each delivers
@@ -28,8 +29,12 @@ func newWays(g *Graph) *ways {
 	w.edges = groupByOwner(len(g.Sources), len(g.Edges), func(i int) int { return unless(w.level.edges[i] == Never, g.Edges[i].Source) })
 	w.sights = groupByOwner(len(g.Sources), len(g.Sights), func(i int) int { return unless(w.level.sights[i] == Never, g.Sights[i].Source) })
 	w.writes = groupByOwner(len(g.Tasks), len(g.Sources), func(i int) int { return g.Sources[i].Task })
+	w.onward = groupByOwner(len(g.Sources), len(g.Edges), func(i int) int {
+		return unless(w.level.edges[i] == Never || g.Edges[i].Copied, g.Edges[i].Source)
+	})
 	for s := range g.Sources {
 		slices.SortFunc(w.edges.of(s), w.compareEdges)
+		slices.SortFunc(w.onward.of(s), w.compareEdges)
 		slices.SortFunc(w.sights.of(s), w.compareSights)
 	}
 	return w

@@ -47,7 +47,7 @@ func (b loopFlow) addLastRounds() {
 	}
 	deliver := func(to, like int) {
 		for _, e := range edges[like] {
-			if e.Source = to; e.Task >= p.Graph.Len() || !Joins(p.Graph.Task(e.Task)) {
+			if e.Source, e.Copied = to, true; e.Task >= p.Graph.Len() || !Joins(p.Graph.Task(e.Task)) {
 				g.Edges = append(g.Edges, e)
 			}
 		}
