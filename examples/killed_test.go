@@ -37,7 +37,8 @@ type killedStore struct {
 // A killedLog is the log of a run in it.
 type killedLog struct {
 	record.Log
-	store *killedStore
+	record.AnswerLog // the same
+	store            *killedStore
 }
 
 func (s *killedStore) OpenRun(ctx context.Context, o record.Opening) (record.Log, error) {
@@ -45,7 +46,7 @@ func (s *killedStore) OpenRun(ctx context.Context, o record.Opening) (record.Log
 	if err != nil {
 		return nil, err
 	}
-	return &killedLog{log, s}, nil
+	return &killedLog{log, log.(record.AnswerLog), s}, nil
 }
 
 func (l *killedLog) Append(entries []record.Entry, done func(error)) {
@@ -166,7 +167,7 @@ func (s *story) answer() {
 	require.NoError(s.t, err)
 	require.Len(s.t, list, 1)
 	require.True(s.t, list[0].Open(), "an answer was not used")
-	err = s.store.Answer(s.t.Context(), "r", list[0].Task, func(*journal.Question) (record.Answer, error) {
+	_, err = s.store.Answer(s.t.Context(), "r", list[0].Task, func(*journal.Question) (record.Answer, error) {
 		return record.Answer{By: "ann", Text: `{"choice": "send", "note": "Fine."}`, Time: time.Now()}, nil
 	})
 	require.NoError(s.t, err)

@@ -34,22 +34,6 @@ func (r *request) isPerson() bool {
 	return ok
 }
 
-// A personTask is what an attempt at a task of a person has in addition.
-type personTask struct {
-	freeSlot func(context.Context, *attempt) // nil unless the agent is a person
-	slotless bool                            // it holds no slot any more; guarded by the lock of the run
-	answered bool                            // the journal has the answer
-}
-
-// freeSlot lets another attempt start in place of a, which continues without a slot.
-func (s *scheduler) freeSlot(ctx context.Context, a *attempt) {
-	s.run.mu.Lock()
-	defer s.run.mu.Unlock()
-	a.slotless = true
-	s.running--
-	s.advance(ctx, nil)
-}
-
 // nextReady returns the best ready task. A question that was asked before with results from
 // the shared memory comes after the tasks of these results, which the resumed run takes from
 // the journal first: then the question is the same.
@@ -60,7 +44,7 @@ func (s *scheduler) nextReady() (i int, ok bool) {
 		case ok && s.waitsForMemory(i):
 			s.held = append(s.held, i)
 			continue
-		case !ok && s.busy == 0 && s.timers.empty() && len(s.held) > 0: // they do not complete any more
+		case !ok && s.busy == s.parked.len() && s.timers.empty() && len(s.held) > 0: // they do not complete any more
 			i, ok = s.held[0], true
 			s.held = s.held[1:]
 		}
@@ -87,14 +71,14 @@ func (s *scheduler) releaseHeld() {
 	s.held = s.held[:0]
 }
 
-// askPerson asks the person and takes the answer. The time limit of the attempt bounds how
-// long the run waits: after it, as with [person.ErrLater], the error is errLater, unless the
-// task is to fail then.
-func (a *attempt) askPerson(ctx context.Context, text prompt.Prompt) (err error) {
+// askPerson asks the person and takes the answer, of the person or of another process. The time
+// limit of the attempt bounds how long the run waits: after it, as with [person.ErrLater], the
+// error is errLater, unless the task is to fail then.
+func (a *attempt) askPerson(ctx context.Context, text prompt.Prompt) error {
 	announce(&a.modelCall)
 	a.outbox = a.started()
 	defer a.outbox.end() // also if the function that asks panics
-	a.freeSlot(ctx, a)
+	a.scheduler.freeSlot(a)
 	asked := time.Now()
 	a.contract.Start(asked)
 	limited := context.WithValue(ctx, outboxKey{}, a.outbox)
@@ -103,26 +87,61 @@ func (a *attempt) askPerson(ctx context.Context, text prompt.Prompt) (err error)
 		limited, cancel = context.WithDeadlineCause(limited, a.answerBy(), a.late())
 		defer cancel()
 	}
-	if err = limited.Err(); err == nil {
-		a.inAgent = true
-		a.reply, err = a.ask(limited, text)
-		a.inAgent = false
+	ask := func(ctx context.Context) (err error) {
+		if err = ctx.Err(); err == nil {
+			a.inAgent = true
+			a.reply, err = a.ask(ctx, text)
+			a.inAgent = false
+		}
+		return err
 	}
-	now := time.Now()
-	a.worked = now.Sub(asked)
-	switch {
-	case err == nil && len(a.reply.ToolCalls) > 0:
-		return fmt.Errorf("%w: a person has no tools", codes.Condition(codes.ToolCall))
-	case err == nil:
-		return a.close(limited, a, now)
-	case ctx.Err() != nil:
-		return withCause(ctx, err)
-	case limited.Err() != nil && a.task.OnTimeout == "fail":
-		return fmt.Errorf("%w within %v", errNoAnswer, a.contract.Duration)
-	case errors.Is(err, person.ErrLater), limited.Err() != nil:
-		return errLater
+	for {
+		given, err := awaitAnswer(limited, a, a.key, ask)
+		now := time.Now()
+		a.worked = now.Sub(asked)
+		switch {
+		case given != nil:
+			why, err := acceptGiven(limited, a, given)
+			if err == nil && why != "" {
+				if err = a.run.questions.refuse(limited, given, why); err == nil {
+					continue // the question is still open
+				}
+			}
+			return err
+		case err == nil && len(a.reply.ToolCalls) > 0:
+			return fmt.Errorf("%w: a person has no tools", codes.Condition(codes.ToolCall))
+		case err == nil:
+			return a.close(limited, a, now)
+		case ctx.Err() != nil:
+			return withCause(ctx, err)
+		case limited.Err() != nil && a.task.OnTimeout == "fail":
+			return fmt.Errorf("%w within %v", errNoAnswer, a.contract.Duration)
+		case errors.Is(err, person.ErrLater), limited.Err() != nil:
+			return errLater
+		}
+		return err
 	}
-	return err
+}
+
+// acceptGiven makes an answer from the journal that of the attempt, and says why not if it does not
+// fit the task.
+func acceptGiven(ctx context.Context, a *attempt, given *record.Answer) (why string, err error) {
+	a.reply = agent.Reply{Text: given.Text}
+	if a.schema != nil {
+		a.reply.JSON, err = jsonvalue.Parse(given.Text)
+	}
+	if err == nil {
+		err = a.close(ctx, a, time.Now())
+	}
+	if err != nil && ctx.Err() == nil {
+		a.reply, a.envelope = agent.Reply{}, nil
+		return "it does not fit the task", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	a.run.questions.take(&a.modelCall, given)
+	return "", nil
 }
 
 // answerBy returns when the run stops to wait. If the task is to fail then, the time has passed
@@ -175,27 +194,25 @@ func takeGiven(ctx context.Context, a *attempt, text prompt.Prompt) (done bool, 
 	if p == nil || !p.own || a.run.fresh[a.task.ID] {
 		return false, nil
 	}
-	given := p.given[p.masked(a.key)]
-	if given == nil || given.Task != a.task.ID {
-		if b := p.tasks[a.task.ID]; b != nil && b.question != nil && p.given[b.question.Key] != nil {
-			warnUnused(a, "the question has changed since %s answered it", p.given[b.question.Key])
+	given, err := a.run.questions.given(ctx, a.task.ID, a.key)
+	if err != nil {
+		return true, err
+	}
+	if given == nil {
+		if b := p.tasks[a.task.ID]; b != nil && b.question != nil {
+			if old, _ := a.run.questions.of(ctx, a.task.ID, b.question.Key); old != nil {
+				warnUnused(a, "the question has changed since %s answered it", old)
+			}
 		}
 		return false, nil
 	}
-	a.reply = agent.Reply{Text: given.Text}
-	if a.schema != nil {
-		a.reply.JSON, err = jsonvalue.Parse(given.Text)
-	}
-	if err == nil {
-		err = a.close(ctx, a, time.Now())
-	}
-	if err != nil && ctx.Err() == nil {
-		a.reply, a.envelope = agent.Reply{}, nil
-		warnUnused(a, "the answer of %s does not fit the task", given)
-		return false, nil
-	}
+	why, err := acceptGiven(ctx, a, given)
 	if err != nil {
 		return true, err
+	}
+	if why != "" {
+		warnUnused(a, "the answer of %s does not fit the task", given)
+		return false, a.run.questions.refuse(ctx, given, why)
 	}
 	a.answered = true
 	return true, a.run.credit(ctx, &a.modelCall, text)
@@ -211,9 +228,16 @@ func warnUnused(a *attempt, why string, given *record.Answer) {
 // awaitPerson leaves the task of an attempt to a person who has not answered.
 func awaitPerson(r *results, a *attempt) {
 	t := &r.tasks[a.index]
-	t.WaitingFor = a.caps.Agent
 	t.addReceipts(a)
-	must(r.queue.Retry(a.index, a.end))
+	if t.WaitingFor == "" { // else it was parked
+		leaveTo(r, a)
+	}
+}
+
+// leaveTo leaves the task of an attempt to the person whom it waits for.
+func leaveTo(r *results, a *attempt) {
+	r.tasks[a.index].WaitingFor = a.caps.Agent
+	must(r.queue.Retry(a.index, time.Now()))
 	if r.bus.live() {
 		r.bus.emit(a.eventOf(event.TaskWaiting))
 	}

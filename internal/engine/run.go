@@ -154,6 +154,7 @@ func (r *run) open() {
 	r.bus = newBus(r.subscribers(), r.id, newOwnEndpoints(r.team.EndpointNames(), r.team.Rules.Words()), r.team.Log)
 	r.ledger = newLedger(r.log, r.bus.publish)
 	r.bus.ledger = r.ledger
+	r.questions = newQuestions(r.runScope)
 	r.begin()
 	_, r.context = r.priorRun.spent()
 	r.budgets = newBudgets(r.team, &r.options, r.bus)
@@ -162,6 +163,7 @@ func (r *run) open() {
 
 // close makes the result, and waits until the run is durable and subscribers have it.
 func (r *run) close(ctx context.Context) *Result {
+	r.questions.wait()
 	if err := r.ledger.flush(); err != nil {
 		r.journalErr = err
 	}

@@ -13,7 +13,8 @@ import (
 //
 // Its workers do the scheduling: a worker records the end of an attempt under the lock of
 // the run and takes the next ready task itself. The goroutine that
-// called [scheduler.work] waits for timers, a failed journal and the end of the context.
+// called [scheduler.work] waits for timers, attempts that wait for people, a failed journal and
+// the end of the context.
 type scheduler struct {
 	run        *results
 	limit      int              // attempts at the same time
@@ -25,11 +26,13 @@ type scheduler struct {
 	busy    int        // attempts that have not ended, including prefetched ones
 	begun   []*attempt // attempts that no worker has yet
 	held    []int      // tasks that [scheduler.nextReady] holds back
+	parked  parked     // attempts among the busy ones that wait for people
 	spare   []*attempt // attempts that have ended, whose memory later ones use: nothing refers to them any more
 
 	workers sync.WaitGroup
 	idle    int           // workers that wait for an attempt
 	jobs    chan *attempt // attempts for idle workers
+	wake    chan struct{} // capacity 1; signals that an attempt waits for a person
 	over    chan struct{} // closed when nothing runs and nothing can start
 	crash   any           // the panic that ended a worker; nil if none did
 }
@@ -39,7 +42,7 @@ func newScheduler(r *results) *scheduler {
 	return &scheduler{
 		run: r, limit: slots, order: newReplayOrder(r), timers: newTimers(),
 		jobs: make(chan *attempt, 2*slots), // with those that are prefetched
-		over: make(chan struct{}),
+		wake: make(chan struct{}, 1), over: make(chan struct{}),
 	}
 }
 
@@ -56,6 +59,7 @@ func (s *scheduler) work(ctx context.Context) {
 		case <-s.over:
 			waiting = false
 		case <-s.timers.fired():
+		case <-s.wake:
 		case <-failed:
 			failed = nil
 		case <-canceled:
@@ -125,6 +129,9 @@ func (s *scheduler) advance(ctx context.Context, ended *attempt) (next *attempt)
 		s.launch(ctx, a)
 	}
 	s.begun = s.begun[:0]
+	if s.busy == s.parked.len() && (ctx.Err() != nil || r.stopped() || s.timers.empty()) {
+		s.parked.giveUp()
+	}
 	if s.busy == 0 && (ctx.Err() != nil || r.stopped() || s.timers.empty()) {
 		s.finish()
 	}
@@ -170,9 +177,7 @@ func (s *scheduler) newAttempt(i int) *attempt {
 		a = new(attempt)
 	}
 	s.run.gather(a, i)
-	if a.isPerson() {
-		a.freeSlot = s.freeSlot
-	}
+	a.scheduler = s
 	return a
 }
 

@@ -35,6 +35,8 @@ type runScope struct {
 	messages *runMessages  // nil without messages
 	memory   *memoryAccess // nil if no task and no later run may read what is written
 	calls    *callIDs      // of tools
+
+	questions *questions // to people
 }
 
 func newRunScope(t *plan.Roster, o RunOptions, start time.Time) (*runScope, error) {

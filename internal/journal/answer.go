@@ -71,12 +71,42 @@ func (s *Stored) Questions() (list []*Question) {
 }
 
 // Questions returns what [Stored.Questions] does for a run, which is named as for
-// [Journal.Find]. It reads only the rows about tasks of people.
+// [Journal.Find], with the answers that wait until a process takes them. It reads only the
+// rows about tasks of people.
 func (a *archive) Questions(ctx context.Context, run string) ([]*Question, error) {
 	r, err := a.find(ctx, run)
 	if err != nil {
 		return nil, err
 	}
+	return a.questions(ctx, r)
+}
+
+func (a *archive) questions(ctx context.Context, r row) ([]*Question, error) {
+	waiting, err := a.waitingAnswers(ctx, r.n, r.id) // first: what is taken meanwhile is in the lines
+	if err != nil {
+		return nil, err
+	}
+	ids, err := a.questioned(ctx, r)
+	if err != nil || len(ids) == 0 {
+		return nil, err
+	}
+	s, err := a.loadTasks(ctx, r, ids...)
+	if err != nil {
+		return nil, err
+	}
+	list := s.Questions()
+	for _, q := range list {
+		for i := range waiting {
+			if w := &waiting[i]; q.Open() && w.Key == q.Key && w.Task == q.Task && w.Missing == "" {
+				q.Answer = w
+			}
+		}
+	}
+	return list, nil
+}
+
+// questioned returns the tasks of a run that a person was asked about.
+func (a *archive) questioned(ctx context.Context, r row) (ids []task.ID, err error) {
 	rows, err := a.store.marked(ctx, r.n)
 	if err != nil {
 		return nil, a.fail("read", err)
@@ -94,18 +124,10 @@ func (a *archive) Questions(ctx context.Context, run string) ([]*Question, error
 			return nil, a.fail("read", err)
 		}
 	}
-	var ids []task.ID
 	for _, q := range d.stored.Questions() {
 		ids = append(ids, q.Task)
 	}
-	if len(ids) == 0 {
-		return nil, nil
-	}
-	s, err := a.loadTasks(ctx, r, ids...)
-	if err != nil {
-		return nil, err
-	}
-	return s.Questions(), nil
+	return ids, nil
 }
 
 // hasQuestions reports whether a row may have a question to a person.
@@ -114,56 +136,72 @@ func (r *markedRow) hasQuestions() (found bool) {
 	return found
 }
 
-// answerWait is how long [Journal.Answer] waits for a process that works on the run. It is
-// long enough for another answer.
-const answerWait = time.Second
-
-// Answer stores the answer to the open question about a task of a run, which is named as for
-// [Journal.Find]; answer returns it, and an error keeps the question open. Who, Text, Time and
-// Reason are what it sets. The error wraps [ErrNoQuestion], [ErrAnswered] or, while another
-// process works on the run, [ErrLeased]. Of two answers at the same time, one is refused.
-func (j *Journal) Answer(ctx context.Context, run string, id task.ID, answer func(*Question) (record.Answer, error)) error {
-	r, s, err := j.reopenToAnswer(ctx, run)
+// question returns the last question about a task.
+func (a *archive) question(ctx context.Context, r row, id task.ID) (*Question, error) {
+	list, err := a.questions(ctx, r)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	o := newRequest(r, nil)
-	a, err := s.answer(id, answer)
-	if err == nil && a.Label > plainLimit && j.vault.sealer == nil {
-		err = fmt.Errorf("%w: the question is above confidential, and without a key the journal can keep no answer to it", ErrNoKey)
-	}
-	if err == nil {
-		err = o.add(&record.Entry{Answer: a})
-	}
-	if err != nil {
-		_, closed := r.End(ctx)
-		return errors.Join(err, closed)
-	}
-	o.close = true
-	return r.await(ctx, o)
-}
-
-// reopenToAnswer opens a run without continuing it, so that its status stays.
-func (j *Journal) reopenToAnswer(ctx context.Context, run string) (*Run, *Stored, error) {
-	for until := time.Now().Add(answerWait); ; {
-		r, s, err := j.reopen(ctx, run, func(context.Context, int64, lease) error { return nil })
-		if !errors.Is(err, ErrLeased) || time.Now().After(until) {
-			return r, s, err
-		}
-		if err := wait(ctx, answerWait/20); err != nil {
-			return nil, nil, err
-		}
-	}
-}
-
-// answer returns the answer to the open question about a task.
-func (s *Stored) answer(id task.ID, answer func(*Question) (record.Answer, error)) (*record.Answer, error) {
-	all := s.Questions()
-	i := slices.IndexFunc(all, func(q *Question) bool { return q.Task == id })
+	i := slices.IndexFunc(list, func(q *Question) bool { return q.Task == id })
 	if i < 0 {
 		return nil, ErrNoQuestion
 	}
-	q := all[i]
+	return list[i], nil
+}
+
+// Answer leaves the answer to the open question about a task of a run, which is named as for
+// [Journal.Find]; answer returns it, and an error keeps the question open. Who, Text, Time and
+// Reason are what it sets. The process that works on the run takes the answer, or the next one
+// that resumes the run. Answer waits for the former up to [takeWait], and reports whether it took
+// the answer. The error wraps [ErrNoQuestion], [ErrAnswered] or, if that process does not take
+// it, [ErrRefused]. Of two answers at the same time, one is refused.
+func (j *Journal) Answer(ctx context.Context, run string, id task.ID, answer func(*Question) (record.Answer, error)) (taken bool, err error) {
+	if err := j.writable(); err != nil {
+		return false, j.fail("write", err)
+	}
+	r, err := j.find(ctx, run)
+	if err != nil {
+		return false, err
+	}
+	q, err := j.question(ctx, r, id)
+	if err != nil {
+		return false, err
+	}
+	a, err := q.answer(answer)
+	if err == nil && a.Label > plainLimit && j.vault.sealer == nil {
+		err = fmt.Errorf("%w: the question is above confidential, and without a key the journal can keep no answer to it", ErrNoKey)
+	}
+	if err != nil {
+		return false, err
+	}
+	line, err := j.encodeAnswer(r.id, a)
+	if err != nil {
+		return false, err
+	}
+	n, err := j.store.addCommand(ctx, r.n, commandAnswer, a.Key, line)
+	if errors.Is(err, errCommandWaits) {
+		return false, j.answeredFirst(ctx, r, id)
+	}
+	if err != nil {
+		return false, j.fail("write", err)
+	}
+	return j.awaitTaken(ctx, r, id, n)
+}
+
+// answeredFirst returns the error of an answer that came second.
+func (j *Journal) answeredFirst(ctx context.Context, r row, id task.ID) error {
+	q, err := j.question(ctx, r, id)
+	if err != nil {
+		return err
+	}
+	if q.Answer == nil {
+		return ErrAnswered
+	}
+	return &AnsweredError{q.Answer.By, q.Answer.Time}
+}
+
+// answer returns the answer to the question, if it is open.
+func (q *Question) answer(answer func(*Question) (record.Answer, error)) (*record.Answer, error) {
 	switch {
 	case q.Answer != nil:
 		return nil, &AnsweredError{q.Answer.By, q.Answer.Time}

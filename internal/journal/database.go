@@ -95,6 +95,8 @@ type store struct {
 	marks bool // rows are written with marks
 	pads  bool // texts are padded before they are encrypted
 
+	commands bool // there is the table commands
+
 	add, answer, hasLease *sql.Stmt // of write
 }
 
@@ -114,7 +116,7 @@ func (s *store) open(ctx context.Context) (err error) {
 		if err != nil {
 			return err
 		}
-		s.marks, s.pads = is.version >= withMarks, is.version >= withPadding
+		s.marks, s.pads, s.commands = is.version >= withMarks, is.version >= withPadding, is.version >= withCommands
 		for into, query := range map[**sql.Stmt]string{&s.add: insertBatch, &s.answer: insertAnswer, &s.hasLease: hasLease} {
 			if *into, err = s.write.PrepareContext(ctx, query); err != nil {
 				return err
@@ -136,6 +138,7 @@ func (s *store) open(ctx context.Context) (err error) {
 	if err == nil && is == (ident{}) {
 		err = errNoJournal // it is empty
 	}
+	s.commands = is.version >= withCommands
 	return err
 }
 

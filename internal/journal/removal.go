@@ -238,13 +238,16 @@ where n = ? and not exists (select 1 from turns where run = runs.n and status = 
 	return n > 0, err
 }
 
+// removeCommands removes the commands of a run. Files of earlier versions have none.
+const removeCommands = "delete from commands where run = ?"
+
 // The statements of a removal, in their order: answers lead to batches, so they
 // go first, and the run itself goes last, so that its number is not given to
 // another one before. The first two remove some rows, the others all.
 var removeRows = [...]string{
 	"delete from answers where (key, batch) in (select key, batch from answers where run = ? limit ?)",
 	"delete from batches where n in (select n from batches where run = ? limit ?)",
-	"delete from turns where run = ?", "delete from leases where run = ?", "delete from runs where n = ?",
+	"delete from turns where run = ?", removeCommands, "delete from leases where run = ?", "delete from runs where n = ?",
 }
 
 // deleteRows removes some rows of a run, and reports whether none are left, and whether
@@ -252,6 +255,9 @@ var removeRows = [...]string{
 func (m *removal) deleteRows(ctx context.Context, tx *sql.Tx, run int64) (there, whole bool, err error) {
 	n := int64(0)
 	for i, s := range m.statements {
+		if s == nil {
+			continue
+		}
 		args := []any{run, m.most}
 		if i > 1 {
 			args = args[:1]
@@ -273,6 +279,9 @@ func (m *removal) prepare(ctx context.Context) (err error) {
 		return err
 	}
 	for i, s := range removeRows {
+		if s == removeCommands && !m.db.commands {
+			continue
+		}
 		if m.statements[i], err = m.db.write.PrepareContext(ctx, s); err != nil {
 			return err
 		}

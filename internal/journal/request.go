@@ -14,6 +14,7 @@ type request struct {
 	run     *Run
 	lines   *trace.Batch // nil once they are in a row
 	answers [][32]byte
+	taken   []int64 // commands that its entries carry out
 	turns   []turn
 	marks   []mark
 	close   bool // the run ends with it
@@ -43,6 +44,9 @@ func (q *request) add(e *record.Entry) error {
 	q.marks = appendMarks(q.marks, e)
 	if x := e.Exchange; x != nil && x.Reusable && x.Completed() && x.Result != nil && x.Reuse != (record.Key{}) {
 		q.answers = append(q.answers, q.run.j.vault.mask(x.Reuse))
+	}
+	if e.Answer != nil && e.Answer.Command != 0 {
+		q.taken = append(q.taken, e.Answer.Command)
 	}
 	switch {
 	case e.Begin != nil:

@@ -44,6 +44,7 @@ type batch struct {
 	empty   bool   // there are no lines
 	state   []byte // of the chain after them
 	answers [][32]byte
+	taken   []int64 // commands that the lines carry out
 	turns   []turn
 	marks   []byte // which tasks the lines are about
 	release bool   // end the lease

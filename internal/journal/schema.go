@@ -12,7 +12,7 @@ const application = 0x72746a31
 
 // migrations bring a file from one version of the schema to the next. The first turns an
 // empty file into version 1. They cannot be undone.
-var migrations = []func(ctx context.Context, tx *sql.Tx) error{first, indexAnswers, allowMarks, allowPadding}
+var migrations = []func(ctx context.Context, tx *sql.Tx) error{first, indexAnswers, allowMarks, allowPadding, addCommands}
 
 // version is the version of the schema that this package writes.
 var version = len(migrations)
@@ -78,11 +78,28 @@ func allowMarks(context.Context, *sql.Tx) error { return nil }
 // earlier programs cannot read. Existing texts are not changed.
 func allowPadding(context.Context, *sql.Tx) error { return nil }
 
-// withMarks is the first version whose rows may have marks, and withPadding the
-// first whose encrypted texts are padded.
+// addCommands adds the table of what other processes ask of the one that works on a run. Of the
+// answers to one question, one waits or was taken.
+func addCommands(ctx context.Context, tx *sql.Tx) error {
+	_, err := tx.ExecContext(ctx, `
+create table if not exists commands (
+	n       integer primary key,
+	run     integer not null,
+	kind    text not null, -- answer
+	subject blob not null, -- the masked key of the question
+	outcome text not null, -- empty: it waits; taken, or why it was refused
+	line    blob not null  -- as the lines of the run have it; empty once it was taken
+) strict;
+create unique index if not exists commands_of on commands (run, kind, subject) where outcome in ('', 'taken');`)
+	return err
+}
+
+// withMarks is the first version whose rows may have marks, withPadding the first whose
+// encrypted texts are padded, and withCommands the first that has the table commands.
 const (
-	withMarks   = 3
-	withPadding = 4
+	withMarks    = 3
+	withPadding  = 4
+	withCommands = 5
 )
 
 // A VersionError reports a journal that a newer program wrote.

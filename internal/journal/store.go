@@ -135,6 +135,11 @@ func (s *store) addBatch(ctx context.Context, tx *sql.Tx, b *batch) error {
 			return err
 		}
 	}
+	for _, n := range b.taken {
+		if _, err := tx.ExecContext(ctx, "update commands set outcome = ?, line = x'' where n = ?", commandTaken, n); err != nil {
+			return err
+		}
+	}
 	if !b.release {
 		return nil
 	}

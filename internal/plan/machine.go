@@ -62,6 +62,17 @@ func (m *Member) confinement() string {
 	return process.Confined
 }
 
+// Unconfined names a member of the team that runs commands which are not confined; empty if none
+// does. Such a command has the rights of the user, and could answer in place of a person.
+func (c *Config) Unconfined() string {
+	for i := range c.Agents {
+		if m := &c.Agents[i]; m.IsUnconfined() || len(m.unconfinedTools()) > 0 {
+			return m.Name
+		}
+	}
+	return ""
+}
+
 // machine returns the tool that stands for what an unconfined command of a member, or one of
 // these tools of it, can reach, or nil.
 func (m *Member) machine(tools []*tool.Tool) *tool.Tool {

@@ -106,6 +106,21 @@ func (q *Queue) Retry(i int, at time.Time) error {
 	return nil
 }
 
+// Continue puts a running task back into a slot that [Queue.Retry] took it out of, whatever the
+// limit of its agent.
+func Continue(q *Queue, i int, at time.Time) error {
+	if err := q.has(i); err != nil {
+		return err
+	}
+	s := &q.states[i]
+	if s.status != running || !s.waiting {
+		return q.illegal(i, task.InProgress)
+	}
+	s.waiting, s.updated = false, at
+	q.order.start(i)
+	return nil
+}
+
 // Requeue makes a task ready again that waits for its retry, runs, or was
 // handed out by [Queue.Next] and not started.
 func (q *Queue) Requeue(i int, at time.Time) error {

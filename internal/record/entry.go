@@ -30,7 +30,7 @@ type Entry struct {
 	ToolResult *AgentCall     // the result of that call; Agent is the reader name of the tool, and Session that of the call
 	Files      *AgentCall     // the output files of a task, before the Exchange of the same session
 	Question   *Question      // a person is asked
-	Answer     *Answer        // and answered while no process worked on the run
+	Answer     *Answer        // and answered
 	End        *RunEnd        // the last entry, if the process ended the run
 }
 

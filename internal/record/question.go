@@ -1,6 +1,7 @@
 package record
 
 import (
+	"context"
 	"time"
 
 	"github.com/runteam/runteam/label"
@@ -30,8 +31,8 @@ type Question struct {
 	Missing string `json:"-"` // why the schema cannot be read; empty if it can, or if there is none
 }
 
-// An Answer is what a person answered to a Question while no process worked on the run. It
-// serves prompts with the key of that question, in this run only.
+// An Answer is what a person answered to a Question. It serves prompts with the key of that
+// question, in this run only.
 type Answer struct {
 	Session string               `json:"session"` // of the question
 	Task    task.ID              `json:"task"`
@@ -45,4 +46,21 @@ type Answer struct {
 	Key     Key    `json:"-"`              // of the question, as the journal has it
 	Text    string `json:"text,omitempty"` // JSON if the question has a schema
 	Missing string `json:"-"`              // why the text cannot be read; empty if it can
+
+	// Command is the number of the answer among those that [AnswerLog.Waiting] returns. With the
+	// entry, it waits no more.
+	Command int64 `json:"-"`
+}
+
+// An AnswerLog is a [Log] to which other processes leave answers for its run.
+type AnswerLog interface {
+	// Waiting returns the answers that wait, the oldest first. At most one of them is to the same
+	// question.
+	Waiting(ctx context.Context) ([]Answer, error)
+
+	// Refuse ends the wait of an answer, and says why.
+	Refuse(ctx context.Context, command int64, why string) error
+
+	// Mask replaces a key as [History].Mask does.
+	Mask(key Key) Key
 }

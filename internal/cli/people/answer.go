@@ -43,6 +43,7 @@ type answerDocument struct {
 	Agent string    `json:"agent"`
 	By    string    `json:"by"`
 	Time  time.Time `json:"answeredAt"`
+	Taken bool      `json:"taken"`         // by the process that works on the run
 	Open  int       `json:"openQuestions"` // that the run still has
 }
 
@@ -53,11 +54,12 @@ func AnswerCommand(con *console.Console) *cobra.Command {
 		Use:   "answer RUN TASK [TEXT]",
 		Short: "Answer the question of a run to a person",
 		Long: `answer stores the answer to the open question about a TASK (a title, a key or an ID)
-of the run whose ID begins with RUN; runteam resume then continues the run with it.
-The answer is TEXT, the contents of a file, or with an outputSchema its fields, each
+of the run whose ID begins with RUN. A process that works on the run takes it within
+two seconds; runteam resume continues a suspended run with it. The answer is TEXT, the contents of a file, or with an outputSchema its fields, each
 with --set. It is for exactly this question: if the task shows something else when
-the run is resumed, the person is asked again. The first answer counts. While a
-process works on the run, it takes no answer.`,
+the run is resumed, the person is asked again. The first answer counts. A run with
+commands that are not confined takes answers only while it is suspended, since such
+a command could answer in place of the person.`,
 		Example: `  runteam answer 1f3c "Decide" --set choice=send --set note="Fine."
   runteam answer 1f3c "Review" "The second paragraph is wrong."
   runteam answer 1f3c "Review" --file review.md --reason "as discussed"`,
@@ -107,7 +109,7 @@ func answer(con *console.Console, cmd *cobra.Command, a *answerFlags) error {
 		return err
 	}
 	out := answerDocument{Run: found.Run, Task: id, By: cmp.Or(a.by, userName(con)), Time: con.Now()}
-	err = j.Answer(ctx, found.Run, id, func(q *journal.Question) (record.Answer, error) {
+	out.Taken, err = j.Answer(ctx, found.Run, id, func(q *journal.Question) (record.Answer, error) {
 		out.Title, out.Agent = q.Title, q.Agent
 		text, err := a.answerTo(q, texts)
 		return record.Answer{By: out.By, Time: out.Time, Reason: a.reason, Text: text}, err
@@ -130,7 +132,12 @@ func answer(con *console.Console, cmd *cobra.Command, a *answerFlags) error {
 			fmt.Fprintf(w, "; %s left in this run", format.Plural(out.Open, "open question"))
 		}
 		next := a.Command("resume", journals.ShortRun(out.Run))
-		if found.Command == "" {
+		switch {
+		case out.Taken:
+			next = "The run has taken the answer."
+		case found.Holder != nil:
+			next = "The run has not taken the answer yet. It uses it when it asks, or when it is resumed."
+		case found.Command == "":
 			next = journals.StartedByProgram
 		}
 		fmt.Fprintf(w, "\n%s\n", next)
@@ -232,8 +239,8 @@ func answerError(ctx context.Context, a *answerFlags, err error) error {
 		return err
 	case errors.Is(err, journal.ErrAnswered), errors.Is(err, journal.ErrNoQuestion):
 		return exit.Usagef("task %q: %w", a.task, err)
-	case errors.Is(err, journal.ErrLeased):
-		return exit.Errorf(exit.KindRuntime, "%w; it takes answers when it is suspended", err)
+	case errors.Is(err, journal.ErrRefused):
+		return exit.Errorf(exit.KindRuntime, "task %q: %w", a.task, err)
 	}
 	return journals.ReadError(ctx, err)
 }

@@ -3,6 +3,7 @@ package people
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/internal/cli/console"
 	"github.com/runteam/runteam/internal/cli/terminal"
+	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/promptview"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/person"
@@ -103,7 +105,9 @@ func (a *Asker) Ask(ctx context.Context, p prompt.Prompt) (agent.Reply, error) {
 	d.drain()
 	text, err := d.ask(ctx, p.Receipt().Agent, shown, f)
 	if err != nil {
-		fmt.Fprintln(w)
+		if fmt.Fprintln(w); errors.Is(context.Cause(ctx), engine.ErrAnswered) {
+			fmt.Fprintf(w, "%v\n", engine.ErrAnswered)
+		}
 		return agent.Reply{}, err
 	}
 	return agent.Reply{Text: text}, nil

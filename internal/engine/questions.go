@@ -1,0 +1,193 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/runteam/runteam/internal/record"
+	"github.com/runteam/runteam/task"
+)
+
+// pollEvery is how often a run looks for answers that other processes left in its journal. It
+// does so only while a question is open.
+const pollEvery = time.Second
+
+// ErrAnswered ends the context in which a person is asked: another process has the answer.
+var ErrAnswered = errors.New("the question was answered in another process")
+
+// questions are the open questions of a run to people, and the answers to them that are in the
+// journal. It is safe for concurrent use.
+type questions struct {
+	run *runScope
+	log record.AnswerLog // nil without a journal that takes answers
+
+	mu      sync.Mutex
+	open    map[record.Key]*question      // by the masked key
+	have    map[record.Key]*record.Answer // those in the lines of the journal, the same
+	stop    context.CancelFunc            // of the goroutine that polls; nil if none does
+	polling sync.WaitGroup
+}
+
+// A question is one that is asked now.
+type question struct {
+	arrive context.CancelCauseFunc // ends the asking
+	answer *record.Answer          // of another process; nil until it has come
+}
+
+// newQuestions returns the questions of a run that opens.
+func newQuestions(r *runScope) *questions {
+	d := &questions{run: r, open: map[record.Key]*question{}, have: map[record.Key]*record.Answer{}}
+	d.log, _ = r.recorder.log.(record.AnswerLog)
+	if p := r.priorRun; p != nil && p.own {
+		d.have = p.given
+	}
+	return d
+}
+
+// mask returns a key in the form of the journal.
+func (d *questions) mask(key record.Key) record.Key {
+	switch p := d.run.priorRun; {
+	case d.log != nil:
+		return d.log.Mask(key)
+	case p != nil:
+		return p.masked(key)
+	}
+	return key
+}
+
+// given returns the answer that the journal has to a question that is about to be asked: in its
+// lines, or waiting. It returns nil if there is none.
+func (d *questions) given(ctx context.Context, id task.ID, key record.Key) (*record.Answer, error) {
+	return d.of(ctx, id, d.mask(key))
+}
+
+// of returns the answer that the journal has to the question with a masked key, or nil.
+func (d *questions) of(ctx context.Context, id task.ID, key record.Key) (*record.Answer, error) {
+	d.mu.Lock()
+	a := d.have[key]
+	d.mu.Unlock()
+	if a != nil && a.Task == id {
+		return a, nil
+	}
+	if d.log == nil {
+		return nil, nil
+	}
+	list, err := d.log.Waiting(ctx)
+	if err != nil {
+		return nil, errors.Join(ErrJournal, err)
+	}
+	for i := range list {
+		if a := &list[i]; a.Key == key && a.Task == id && a.Missing == "" {
+			return a, nil
+		}
+	}
+	return nil, nil
+}
+
+// take records that an answer of the journal is used, before whatever follows from it.
+func (d *questions) take(x *modelCall, a *record.Answer) {
+	d.mu.Lock()
+	isNew := d.have[a.Key] != a
+	d.have[a.Key] = a
+	d.mu.Unlock()
+	if isNew {
+		d.run.ledger.add(x.batch, record.Entry{Answer: a})
+	}
+}
+
+// refuse tells the process that left an answer why it is not used.
+func (d *questions) refuse(ctx context.Context, a *record.Answer, why string) error {
+	if d.log == nil || a.Command == 0 {
+		return nil
+	}
+	if err := d.log.Refuse(ctx, a.Command, why); err != nil {
+		return errors.Join(ErrJournal, err)
+	}
+	return nil
+}
+
+// ask opens a question, which is durable. The context that it returns ends when another process
+// has answered it.
+func (d *questions) ask(ctx context.Context, key record.Key) (context.Context, *question) {
+	ctx, arrive := context.WithCancelCause(ctx)
+	q := &question{arrive: arrive}
+	if d.log == nil {
+		return ctx, q
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.open[d.mask(key)] = q
+	if d.stop == nil {
+		polling, stop := context.WithCancel(context.WithoutCancel(ctx))
+		d.stop = stop
+		d.polling.Go(func() { d.poll(polling) })
+	}
+	return ctx, q
+}
+
+// end closes a question, and returns the answer of another process, if one has come.
+func (d *questions) end(key record.Key, q *question) *record.Answer {
+	defer q.arrive(nil)
+	if d.log == nil {
+		return nil
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.open, d.mask(key))
+	if len(d.open) == 0 && d.stop != nil {
+		d.stop()
+		d.stop = nil
+	}
+	return q.answer
+}
+
+// wait returns when nothing polls any more. No question is open.
+func (d *questions) wait() {
+	if d != nil {
+		d.polling.Wait()
+	}
+}
+
+// poll looks for answers until ctx ends.
+func (d *questions) poll(ctx context.Context) {
+	every := time.NewTicker(pollEvery)
+	defer every.Stop()
+	for {
+		select {
+		case <-every.C:
+			d.look(ctx)
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// look passes on the answers that wait. A journal that cannot be read now is read again later.
+func (d *questions) look(ctx context.Context) {
+	list, err := d.log.Waiting(ctx)
+	refused := map[*record.Answer]string{}
+	d.mu.Lock()
+	for i := range list {
+		a := &list[i]
+		q := d.open[a.Key]
+		switch who := d.run.team.Config.Unconfined(); {
+		case q == nil || q.answer != nil:
+		case who != "":
+			refused[a] = "agent " + who + " has commands that are not confined, which could answer in place of the person; answer on the terminal of the run, or once it is suspended"
+		case a.Missing != "":
+			refused[a] = "it cannot be read: it is " + a.Missing
+		default:
+			q.answer = a
+			q.arrive(ErrAnswered)
+		}
+	}
+	d.mu.Unlock()
+	for a, why := range refused {
+		err = errors.Join(err, d.refuse(ctx, a, why))
+	}
+	if err != nil && ctx.Err() == nil {
+		d.run.team.Log.Warn("answers of other processes could not be read", "error", err)
+	}
+}

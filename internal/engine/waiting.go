@@ -1,0 +1,96 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/runteam/runteam/internal/readyqueue"
+	"github.com/runteam/runteam/internal/record"
+	"github.com/runteam/runteam/person"
+)
+
+// A personTask is what an attempt has that may wait for a person.
+type personTask struct {
+	scheduler *scheduler // that performs it
+	slotless  bool       // it holds no slot; guarded by the lock of the run
+	answered  bool       // the journal has the answer
+}
+
+// parked are the attempts whose persons do not answer now. They wait until another process
+// answers, or until nothing else is left to do.
+type parked struct{ list []parkedAttempt }
+
+type parkedAttempt struct {
+	*attempt
+	over chan struct{} // closed when nothing else is left
+}
+
+func (p *parked) len() int { return len(p.list) }
+
+// remove removes an attempt, unless it was removed before.
+func (p *parked) remove(a *attempt) {
+	p.list = slices.DeleteFunc(p.list, func(w parkedAttempt) bool { return w.attempt == a })
+}
+
+// giveUp ends the waits.
+func (p *parked) giveUp() {
+	for _, w := range p.list {
+		close(w.over)
+	}
+	p.list = nil
+}
+
+// awaitAnswer asks a person, and returns when that has succeeded, or with the answer that has
+// come from another process. A person who does not answer now may do that in another process,
+// until the run has nothing else to do: then the error is errLater.
+func awaitAnswer(ctx context.Context, a *attempt, key record.Key, ask func(context.Context) error) (given *record.Answer, err error) {
+	d := a.run.questions
+	asking, q := d.ask(ctx, key)
+	defer func() { given = d.end(key, q) }() // also if the function that asks panics
+	if err = ask(asking); errors.Is(err, person.ErrLater) && d.log != nil {
+		err = a.scheduler.park(asking, a)
+	}
+	return nil, err
+}
+
+// park waits for the end of ctx, or until the run has nothing else to do.
+func (s *scheduler) park(ctx context.Context, a *attempt) error {
+	over := make(chan struct{})
+	s.run.mu.Lock()
+	leaveTo(s.run, a)
+	s.parked.list = append(s.parked.list, parkedAttempt{a, over})
+	s.run.mu.Unlock()
+	s.wakeUp()
+	select {
+	case <-over:
+		return errLater
+	case <-ctx.Done():
+	}
+	s.run.mu.Lock()
+	defer s.run.mu.Unlock()
+	s.parked.remove(a)
+	if errors.Is(context.Cause(ctx), ErrAnswered) || a.task.OnTimeout == "fail" { // it does not wait any more
+		s.run.tasks[a.index].WaitingFor = ""
+		must(readyqueue.Continue(s.run.queue, a.index, time.Now()))
+	}
+	return context.Cause(ctx)
+}
+
+// freeSlot lets another attempt start in place of a, which continues without a slot.
+func (s *scheduler) freeSlot(a *attempt) {
+	s.run.mu.Lock()
+	a.slotless = true
+	s.running--
+	s.run.mu.Unlock()
+	s.wakeUp()
+}
+
+// wakeUp has [scheduler.work] start what can start now.
+func (s *scheduler) wakeUp() {
+	select {
+	case s.wake <- struct{}{}:
+	default: // it is going to look
+	}
+}

@@ -1,0 +1,193 @@
+package journal
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/runteam/runteam/internal/record"
+	"github.com/runteam/runteam/task"
+)
+
+// A command is what a process asks of the one that works on a run, now or once the run is
+// resumed. It is a row beside the lines of the run, so it needs no lease. The process that has
+// the lease carries it out, or refuses it. Answers are the only kind.
+
+// commandAnswer is the kind of an answer.
+const commandAnswer = "answer"
+
+// commandTaken is the outcome of a command that was carried out. Any other text says why it was
+// refused.
+const commandTaken = "taken"
+
+// errCommandWaits reports that an equal command waits, or was taken.
+var errCommandWaits = errors.New("an equal command waits")
+
+// errOldForm reports a file of an earlier version, which the disk has no room to migrate.
+var errOldForm = fmt.Errorf("%w: the journal has an earlier form, which cannot store an answer; remove runs, and try again", ErrFull)
+
+// A storedCommand is a row of the table.
+type storedCommand struct {
+	n    int64
+	line []byte
+}
+
+// addCommand adds a command to a run, and returns its number. The error is errCommandWaits if a
+// command about the same subject waits or was taken.
+func (s *store) addCommand(ctx context.Context, run int64, kind string, subject record.Key, line []byte) (n int64, err error) {
+	if !s.commands {
+		return 0, errOldForm
+	}
+	err = s.update(ctx, func(tx *sql.Tx) error {
+		done, err := tx.ExecContext(ctx, "insert or ignore into commands (run, kind, subject, outcome, line) values (?, ?, ?, '', ?)", run, kind, subject[:], line)
+		if err != nil {
+			return err
+		}
+		if added, err := done.RowsAffected(); err != nil || added == 0 {
+			return cmp.Or(err, errCommandWaits)
+		}
+		n, err = done.LastInsertId()
+		return err
+	})
+	return n, err
+}
+
+// waitingCommands returns the commands of a kind that wait, the oldest first.
+func (s *store) waitingCommands(ctx context.Context, run int64, kind string) (list []storedCommand, err error) {
+	if !s.commands {
+		return nil, nil
+	}
+	rows, err := s.read.QueryContext(ctx, "select n, line from commands where run = ? and kind = ? and outcome = '' order by n", run, kind)
+	if err != nil {
+		return nil, s.explain(err)
+	}
+	defer rows.Close() //nolint:errcheck // it was read to its end, or there is another error
+	for rows.Next() {
+		var c storedCommand
+		if err := rows.Scan(&c.n, &c.line); err != nil {
+			return nil, s.explain(err)
+		}
+		list = append(list, c)
+	}
+	return list, s.explain(rows.Err())
+}
+
+// outcome returns what became of a command; empty if it waits.
+func (s *store) outcome(ctx context.Context, n int64) (outcome string, err error) {
+	err = s.read.QueryRowContext(ctx, "select outcome from commands where n = ?", n).Scan(&outcome)
+	return outcome, s.explain(err)
+}
+
+// endCommand sets the outcome of a command that waits, and reports whether it did.
+func (s *store) endCommand(ctx context.Context, n int64, outcome string) (ended bool, err error) {
+	err = s.update(ctx, func(tx *sql.Tx) error {
+		done, err := tx.ExecContext(ctx, "update commands set outcome = ?, line = x'' where n = ? and outcome = ''", outcome, n)
+		if err != nil {
+			return err
+		}
+		changed, err := done.RowsAffected()
+		ended = changed > 0
+		return err
+	})
+	return ended, err
+}
+
+// waitingAnswers returns the answers that wait for a process to take them.
+func (a *archive) waitingAnswers(ctx context.Context, run int64, id string) (list []record.Answer, err error) {
+	rows, err := a.store.waitingCommands(ctx, run, commandAnswer)
+	if err != nil {
+		return nil, a.fail("read", err)
+	}
+	d := &decoder{vault: a.vault, run: id}
+	for _, c := range rows {
+		answer, err := d.answer(c.line)
+		if err != nil {
+			return nil, a.fail("read", err)
+		}
+		answer.Command = c.n
+		list = append(list, *answer)
+	}
+	return list, nil
+}
+
+// Waiting returns the answers that other processes left; see [record.AnswerLog].
+func (r *Run) Waiting(ctx context.Context) ([]record.Answer, error) {
+	return r.j.waitingAnswers(ctx, r.row.n, r.row.id)
+}
+
+// Refuse ends the wait of an answer; see [record.AnswerLog].
+func (r *Run) Refuse(ctx context.Context, command int64, why string) error {
+	_, err := r.j.store.endCommand(ctx, command, why)
+	return r.j.fail("write", err)
+}
+
+// Mask returns the stored form of a key; see [record.AnswerLog].
+func (r *Run) Mask(key record.Key) record.Key { return r.j.vault.mask(key) }
+
+// ErrRefused reports an answer that the process that works on the run did not take. The text
+// says why.
+var ErrRefused = errors.New("the run does not take the answer")
+
+// How long [Journal.Answer] waits for the process that works on the run, and how often it
+// looks.
+const (
+	takeWait = 5 * time.Second
+	takeLook = 200 * time.Millisecond
+)
+
+// awaitTaken waits until the process that works on a run has decided about an answer, for as long
+// as [takeWait]. It reports whether that process took it; if not, the answer waits for a resume.
+func (j *Journal) awaitTaken(ctx context.Context, run row, id task.ID, n int64) (taken bool, err error) {
+	for until := time.Now().Add(takeWait); ; {
+		now, err := j.find(ctx, run.id)
+		if err != nil {
+			return false, err
+		}
+		outcome, err := j.store.outcome(ctx, n)
+		switch {
+		case err != nil:
+			return false, j.fail("read", err)
+		case outcome == commandTaken:
+			return true, nil
+		case outcome != "":
+			return false, fmt.Errorf("%w: %s", ErrRefused, outcome)
+		}
+		if err := j.withdraw(ctx, run, id, n); err != nil {
+			return false, err
+		}
+		if !j.live(now.held) || time.Now().After(until) {
+			return false, nil
+		}
+		if err := wait(ctx, takeLook); err != nil {
+			return false, err
+		}
+	}
+}
+
+// withdraw ends the wait of an answer if its task has ended meanwhile, as when the question was
+// answered on the terminal of the run.
+func (j *Journal) withdraw(ctx context.Context, run row, id task.ID, n int64) error {
+	q, err := j.question(ctx, run, id)
+	if err != nil || !q.Ended {
+		return err
+	}
+	const why = "the question was answered where the run works"
+	ended, err := j.store.endCommand(ctx, n, why)
+	if err == nil && ended {
+		err = fmt.Errorf("%w: %s", ErrRefused, why)
+	}
+	return j.fail("write", err)
+}
+
+// encodeAnswer returns the line of an answer to a question of a run.
+func (j *Journal) encodeAnswer(run string, a *record.Answer) ([]byte, error) {
+	line, err := (&encoder{run: run, vault: j.vault}).answer(a)
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(line)
+}
