@@ -8,8 +8,10 @@ import (
 	"sync"
 
 	"github.com/runteam/runteam/agent"
+	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/scripted"
 	"github.com/runteam/runteam/internal/specfile"
+	"github.com/runteam/runteam/person"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
 )
@@ -40,6 +42,8 @@ type sentPrompt struct {
 	layout string
 	text   string // system prompt and messages, without what the agent said itself
 	said   string // in earlier turns
+
+	approves string // the tool whose calls it is about; empty for any other prompt
 }
 
 func newTestTeam(f *Flow, baseURL string) (*testTeam, error) {
@@ -73,6 +77,9 @@ type testAgent struct {
 
 func (t *testTeam) connect(a specfile.Agent) (agent.Agent, error) {
 	out := &testAgent{team: t, name: a.Member.Name, own: t.f.agents[a.Member.Name], command: a.Process != nil}
+	if a.Person { // only a person can approve calls
+		return person.New(out.Run), nil
+	}
 	if !a.HasModel() { // it has no endpoint
 		return out, nil
 	}
@@ -98,6 +105,10 @@ func (a *testAgent) Run(ctx context.Context, p prompt.Prompt) (reply agent.Reply
 		} else {
 			sent.text += "\n" + m.Text
 		}
+	}
+	if engine.IsApproval(p) {
+		heading, _, _ := strings.Cut(p.Text(), "\n")
+		sent.approves = strings.TrimPrefix(heading, "# Task: Approve ")
 	}
 	root, files, err := workspaceOf(ctx)
 	if err != nil {

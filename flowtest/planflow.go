@@ -108,7 +108,14 @@ func (p *planFlow) taskOf(s sentPrompt) int {
 	case brief.Synthesis.String():
 		title = "the answer"
 	default:
-		return p.row(s.task)
+		row := p.row(s.task)
+		if s.approves != "" && row >= 0 {
+			title := flow.ApprovalTitle(s.approves, p.g.Tasks[row].Title)
+			if i := slices.IndexFunc(p.g.Tasks, func(t flow.Task) bool { return t.Title == title }); i >= 0 {
+				return i
+			}
+		}
+		return row
 	}
 	return slices.IndexFunc(p.g.Tasks, func(t flow.Task) bool { return t.ID == "" && t.Title == title })
 }

@@ -105,6 +105,10 @@ type Options struct {
 	// the tool.
 	State string
 
+	// Approve names the member of the team, a person, who is asked before each call; empty asks
+	// nobody. The person sees the arguments, and the call is made only with exactly these.
+	Approve string
+
 	Timeout time.Duration // of one call; zero means a minute
 
 	// MaxOutput limits a result in bytes; zero means 32 KiB. An agent that can read its workspace

@@ -83,6 +83,11 @@ func (r *results) account(t *TaskResult, a *attempt) {
 		if t.Metrics.End.IsZero() {
 			t.Metrics.End = a.end
 		}
+		if a.conversation != nil && !a.own && !r.priorRun.isStrict() { // it waits for an approval
+			a.showCost()
+			t.Metrics.Usage, t.Metrics.Rounded = t.Metrics.Usage.Add(a.view().usage()), t.Metrics.Rounded || a.view().rounds()
+			r.context = r.context.Add(a.view().measured())
+		}
 		return
 	}
 	defer removeFiles(r.runScope, a)

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -162,6 +163,9 @@ func questionOf(x *modelCall) *record.Question {
 		Session: x.contract.Session, Task: x.task.ID, Title: x.task.Title, Agent: x.caps.Agent, Attempt: x.number, Time: x.start,
 		Label: x.whole.Classification, Messages: x.messageIDs(), Memory: x.memoryTasks(), Key: x.key,
 	}
+	if x.about != nil {
+		q.Title, q.Call = x.about.title, x.about.id
+	}
 	if x.schema != nil && x.task.Classification <= x.run.accepts {
 		q.Schema = x.schema.String()
 	}
@@ -178,6 +182,10 @@ func (p *priorRun) takeQuestion(e *record.Entry) {
 	}
 	q := e.Question
 	b := p.of(q.Task)
+	if q.Call != "" { // the turns of the conversation say the rest
+		b.asks = q.Call
+		return
+	}
 	b.begin(q.Session, q.Attempt, q.Time)
 	if b.question == nil || b.question.Key != q.Key {
 		b.asked = q.Time
@@ -236,10 +244,13 @@ func awaitPerson(r *results, a *attempt) {
 
 // leaveTo leaves the task of an attempt to the person whom it waits for.
 func leaveTo(r *results, a *attempt) {
-	r.tasks[a.index].WaitingFor = a.caps.Agent
+	who := cmp.Or(a.approver, a.caps.Agent)
+	r.tasks[a.index].WaitingFor = who
 	must(r.queue.Retry(a.index, time.Now()))
 	if r.bus.live() {
-		r.bus.emit(a.eventOf(event.TaskWaiting))
+		ev := a.eventOf(event.TaskWaiting)
+		ev.Agent = who
+		r.bus.emit(ev)
 	}
 }
 

@@ -30,7 +30,8 @@ type priorRun struct {
 	files     map[string]*record.AgentCall      // output files, by session
 	folders   map[task.ID]*priorFiles           // workspaces
 	given     map[record.Key]*record.Answer     // of people, by the keys of their questions
-	tasks     map[task.ID]*priorTask            // also the coordinator's steps
+	approvals *approvals
+	tasks     map[task.ID]*priorTask // also the coordinator's steps
 	sent      []*record.SentMessage
 	delivered map[string]bool  // ids of messages that a prompt contains
 	usage     llm.Usage        // of all of it
@@ -55,6 +56,7 @@ type priorTask struct {
 	toolResults []*record.AgentCall
 	question    *record.Question // to a person, if the task has not ended since; nil if there is none
 	asked       time.Time        // when that was asked first
+	asks        string           // the call that waits for an approval; empty if none does
 	place       int              // of the end of its last attempt in the log, from 1; zero if none ended
 }
 
@@ -70,6 +72,7 @@ func priorOf(o *RunOptions) *priorRun {
 		p = &priorRun{history: o.Past, own: true}
 	}
 	p.answers, p.given, p.tasks, p.delivered = map[record.Key]*record.AgentCall{}, map[record.Key]*record.Answer{}, map[task.ID]*priorTask{}, map[string]bool{}
+	p.approvals = newApprovals()
 	p.turns, p.toolCalls, p.results = map[record.Key]*record.AgentCall{}, map[string]*record.CallStart{}, map[string]*record.AgentCall{}
 	p.files, p.folders = map[string]*record.AgentCall{}, map[task.ID]*priorFiles{}
 	asked := map[string]*record.CallStart{} // by session: calls that have no end yet
@@ -110,7 +113,7 @@ func priorOf(o *RunOptions) *priorRun {
 	for _, x := range open {
 		b := p.of(x.Task)
 		p.spend(b, plan.PriorCall{Agent: x.Agent, Model: x.Model, Usage: x.Usage(), Cost: x.Cost})
-		if !hasTurn(asked, x.Session) { // else that one counts
+		if !hasTurn(asked, x.Session) && b.asks == "" { // else that one counts, or it waits for an approval
 			b.attempts, b.interrupted = b.attempts+1, b.interrupted+1
 		}
 	}
@@ -138,9 +141,12 @@ func (p *priorRun) takeTool(e *record.Entry) {
 	switch {
 	case e.ToolCall != nil:
 		p.toolCalls[e.ToolCall.Session] = e.ToolCall
+		p.of(e.ToolCall.Task).asks = ""
+		p.approvals.spend(e.ToolCall)
 	case e.ToolResult != nil:
 		p.results[e.ToolResult.Session] = e.ToolResult
 		b := p.of(e.ToolResult.Task)
+		b.asks = ""
 		b.toolResults = append(b.toolResults, e.ToolResult)
 	default:
 		p.files[e.Files.Session] = e.Files

@@ -37,6 +37,7 @@ type runScope struct {
 	calls    *callIDs      // of tools
 
 	questions *questions // to people
+	approvals *approvals // of calls of tools
 }
 
 func newRunScope(t *plan.Roster, o RunOptions, start time.Time) (*runScope, error) {
@@ -48,7 +49,10 @@ func newRunScope(t *plan.Roster, o RunOptions, start time.Time) (*runScope, erro
 	}
 	v := viewer{team: t, id: o.RunID, session: o.RunID + "/" + handoff.User, accepts: o.RecordClearance()}
 	r := &runScope{viewer: v, recorder: &recorder{viewer: v, sink: o.Recorder}, options: o, start: start, priorRun: priorOf(&o)}
-	r.calls = newCallIDs(r.priorRun)
+	r.calls, r.approvals = newCallIDs(r.priorRun), newApprovals()
+	if p := r.priorRun; p != nil && p.own {
+		r.approvals = p.approvals
+	}
 	r.inputs = make([]*envelope.Envelope, len(o.Inputs))
 	for i, in := range o.Inputs {
 		h := envelope.Header{ID: plan.InputID(in.Name), Producer: handoff.User, Run: r.id, Classification: in.Classification, CreatedAt: start}

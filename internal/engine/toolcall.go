@@ -50,6 +50,8 @@ type toolCall struct {
 	from       *envelope.Envelope // what the agent said
 	id         string             // unique in the run, and the same in every process
 	key        record.Key         // of the arguments before the gate
+	title      string             // of the task
+	approved   permission
 }
 
 // callTools makes the calls that the agent asked for. Calls without effects run at the same
@@ -71,7 +73,7 @@ func (a *attempt) callTools(ctx context.Context, x *modelCall, said *envelope.En
 			answers[i], err = a.callTool(ctx, x, said, calls[i])
 			return err
 		}
-		if f := a.tool(calls[i].Name); f != nil && f.Effect == tool.None && len(calls) > 1 {
+		if f := a.tool(calls[i].Name); f != nil && f.Effect == tool.None && f.Approve == "" && len(calls) > 1 {
 			group.Go(perform)
 			continue
 		}
@@ -100,7 +102,7 @@ func (a *attempt) callTool(ctx context.Context, x *modelCall, said *envelope.Env
 	if f == nil {
 		return refuse("Unknown tool. Available tools: " + strings.Join(toolNames(a.tools), ", ") + ".")
 	}
-	c := &toolCall{tool: f, parameters: a.run.team.Parameters[f.Name], call: call, from: said}
+	c := &toolCall{tool: f, parameters: a.run.team.Parameters[f.Name], call: call, from: said, title: a.task.Title}
 	c.id, c.key = a.run.calls.of(x, &call)
 	answer.limit = cmp.Or(c.tool.MaxOutput, tool.DefaultMaxOutput)
 	if from := a.untrusted(x); from != "" && c.isExternal() && !slices.Contains(a.run.team.Config.Agents[a.member].AllowUntrusted, c.tool.Name) {
@@ -138,6 +140,9 @@ func (a *attempt) callTool(ctx context.Context, x *modelCall, said *envelope.Env
 			c.recordRefusal(a, &answer)
 		}
 		return answer, err
+	}
+	if refused, err := c.askApprover(ctx, a, x); err != nil || refused != nil {
+		return orZero(refused), err
 	}
 	if c.once() { // such calls are made one at a time
 		a.external = true
@@ -306,6 +311,10 @@ func (c *toolCall) answered(a *attempt, answer *toolAnswer) (done bool, err erro
 // now, that it begins. It returns when that is durable.
 func (r *recorder) recordArguments(ctx context.Context, c *toolCall, begins bool) error {
 	handed := r.handoffs(&c.modelCall, time.Now())
+	var begin *record.CallStart
+	if begins {
+		begin = c.begin()
+	}
 	if r.sink == nil && !r.bus.live() || len(handed) == 0 && !begins {
 		return nil
 	}
@@ -321,11 +330,19 @@ func (r *recorder) recordArguments(ctx context.Context, c *toolCall, begins bool
 		if r.bus.live() {
 			r.bus.emit(c.toolEvent(event.ToolStart))
 		}
-		entries = append(entries, record.Entry{ToolCall: &record.CallStart{
-			Session: c.id, Key: c.key, Task: c.task.ID, Agent: c.caps.Agent, Attempt: c.number, Time: c.start, Bytes: c.shownBytes(), Effect: string(c.effect()), Repeatable: c.tool.Repeatable,
-		}})
+		entries = append(entries, record.Entry{ToolCall: begin})
 	}
 	return r.ledger.wait(ctx, r.ledger.add(nil, entries...))
+}
+
+// begin returns what a journal stores of the beginning of the call, and spends its approval.
+func (c *toolCall) begin() *record.CallStart {
+	begin := &record.CallStart{
+		Session: c.id, Key: c.key, Task: c.task.ID, Agent: c.caps.Agent, Attempt: c.number, Time: c.start, Bytes: c.shownBytes(), Effect: string(c.effect()), Repeatable: c.tool.Repeatable,
+		ApprovedBy: c.approved.by, Always: c.approved.always,
+	}
+	c.run.approvals.spend(begin)
+	return begin
 }
 
 // shownBytes returns the size of the arguments as the caller may see it.

@@ -28,6 +28,7 @@ import (
 type loop struct {
 	turns   int
 	options tool.Options
+	more    []engine.Member // of its team
 
 	mu    sync.Mutex // guards the rest
 	asked map[int]int
@@ -44,7 +45,7 @@ func (l *loop) team(t testing.TB) *engine.Team {
 		l.added[c.ID]++
 		return fmt.Sprintf("the sum is %d", in.N+1), nil
 	})
-	return toolTeam(t, byTurn(func(turn int, r llm.Request) llm.Response {
+	return newTeam(t, append([]engine.Member{clerk(byTurn(func(turn int, r llm.Request) llm.Response {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		l.asked[turn]++
@@ -58,7 +59,7 @@ func (l *loop) team(t testing.TB) *engine.Team {
 			}
 		}
 		return llm.Response{Text: strings.Join(sums, ", ")}
-	}), add)
+	}), add)}, l.more...)...)
 }
 
 // durableCalls are the parts of a conversation that a history has.

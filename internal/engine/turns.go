@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -95,7 +96,7 @@ func (a *attempt) converse(ctx context.Context, first prompt.Prompt, rejected *s
 	if err == nil {
 		err = loop.acceptTurn(limited, last)
 	}
-	if err != nil && a.external && ctx.Err() == nil && !terminal(err) {
+	if err != nil && a.external && ctx.Err() == nil && !terminal(err) && !errors.Is(err, errLater) {
 		return fmt.Errorf("%w, so the task is not retried: %w", ErrEffectsUncertain, err)
 	}
 	return err

@@ -16,6 +16,7 @@ type personTask struct {
 	scheduler *scheduler // that performs it
 	slotless  bool       // it holds no slot; guarded by the lock of the run
 	answered  bool       // the journal has the answer
+	approver  string     // the person who is asked about a call of a tool; empty if none is
 }
 
 // parked are the attempts whose persons do not answer now. They wait until another process
@@ -85,6 +86,15 @@ func (s *scheduler) freeSlot(a *attempt) {
 	s.running--
 	s.run.mu.Unlock()
 	s.wakeUp()
+}
+
+// takeSlot gives an attempt a slot again. More attempts than there are slots may run then, until
+// one of them ends: a conversation cannot wait, since its time limit does not.
+func (s *scheduler) takeSlot(a *attempt) {
+	s.run.mu.Lock()
+	defer s.run.mu.Unlock()
+	a.slotless = false
+	s.running++
 }
 
 // wakeUp has [scheduler.work] start what can start now.

@@ -150,7 +150,7 @@ func removeFiles(r *runScope, a *attempt) {
 func removeAllFiles(ctx context.Context, r *run) {
 	r.removes.Wait()
 	k, ok := r.log.(record.WorkspaceKeeper)
-	if !ok || ctx.Err() != nil || r.journalErr != nil {
+	if !ok || ctx.Err() != nil || r.journalErr != nil || r.plan != nil && isSuspended(r.tasks) {
 		return
 	}
 	of := k.Workspaces()
@@ -170,7 +170,7 @@ func fateOfFiles(ctx context.Context, a *attempt, err error) fate {
 	switch {
 	case errors.Is(err, errOtherTurn):
 		return removed
-	case a.place.lasts && (ctx.Err() != nil || errors.Is(err, ErrJournal)):
+	case a.place.lasts && (ctx.Err() != nil || errors.Is(err, ErrJournal) || errors.Is(err, errLater)):
 		return leftForResume
 	case a.run.options.KeepWorkspaces && mayKeepFiles(a):
 		return keptForUser

@@ -65,6 +65,14 @@ func (s *Stored) Questions() (list []*Question) {
 			if q := of[e.Exchange.Task]; q != nil {
 				q.Ended = true
 			}
+		case e.ToolCall != nil:
+			if q := of[e.ToolCall.Task]; q != nil && q.Call == e.ToolCall.Session {
+				q.Ended = true
+			}
+		case e.ToolResult != nil:
+			if q := of[e.ToolResult.Task]; q != nil && q.Call == e.ToolResult.Session {
+				q.Ended = true
+			}
 		}
 	}
 	return list

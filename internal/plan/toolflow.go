@@ -9,6 +9,7 @@ import (
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/pick"
 	"github.com/runteam/runteam/internal/schema"
+	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/tool"
 )
 
@@ -49,7 +50,7 @@ func (b toolFlow) addTools() {
 			b.addToolResult(f, source, i)
 		}
 		for k, f := range tools {
-			for _, to := range b.addArguments(f, i, g.Sources[sources[k]].Task) {
+			pass := func(to int) {
 				b.wholeEdge(b.results+i, to, gate.RuleTools) // an argument can be what the agent is about to answer
 				for _, e := range inputs[i] {
 					e.Task, e.Rule, e.Line, e.Note, e.Lowers = to, gate.RuleTools, "", "", nil
@@ -59,6 +60,10 @@ func (b toolFlow) addTools() {
 					b.wholeEdge(from, to, gate.RuleTools)
 				}
 			}
+			for _, to := range b.addArguments(f, argumentsReader{gate.ToolReader(f.Name), f.Accepts}, i, g.Sources[sources[k]].Task) {
+				pass(to)
+			}
+			b.addApproval(f, i, pass)
 		}
 	}
 }
@@ -89,14 +94,20 @@ type arguments struct {
 	calls      int // at most, in all attempts
 }
 
+// An argumentsReader reads the arguments of a tool: the tool, or who approves its calls.
+type argumentsReader struct {
+	name      string
+	clearance label.Classification
+}
+
 // addArguments returns the tasks that read what the arguments of task i for a tool are made of:
-// the tool itself or, if a declassifier lowers the arguments, a step that writes them. Of what
+// the reader itself or, if a declassifier lowers the arguments, a step that writes them. Of what
 // that step reads, only the paths of the declassifier reach the tool.
-func (b toolFlow) addArguments(f *tool.Tool, i, to int) []int {
+func (b toolFlow) addArguments(f *tool.Tool, by argumentsReader, i, to int) []int {
 	g, p, t := &b.graph, b.plan, b.plan.Graph.Task(i)
-	reader := gate.ToolReader(f.Name)
+	reader := by.name
 	terms := b.team.Terms(t.Assignee, reader)
-	a := deliveryOf(terms, min(p.least[i].Join(p.ToolLabel(i)), p.Labels[i]), p.Labels[i], true, &gate.Capabilities{Agent: reader, Accepts: f.Accepts})
+	a := deliveryOf(terms, min(p.least[i].Join(p.ToolLabel(i)), p.Labels[i]), p.Labels[i], true, &gate.Capabilities{Agent: reader, Accepts: by.clearance})
 	if a.crossing.Lowers == nil {
 		return []int{to}
 	}

@@ -81,6 +81,10 @@ type CallStart struct {
 	Effect     string `json:"effect,omitempty"`
 	Repeatable bool   `json:"repeatable,omitempty"`
 
+	// Set only for a call of a tool that a person approved. The approval is spent with it.
+	ApprovedBy string `json:"approvedBy,omitempty"` // the person
+	Always     bool   `json:"always,omitempty"`     // for each further call of the tool in the run
+
 	Key Key `json:"-"` // of the name of a tool and the arguments before the gate; zero for an agent
 }
 

@@ -8,9 +8,10 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// A Question says that a person is asked for the result of a task. It is durable together
-// with the prompt, before the person is asked. It is open until an Answer to it or an
-// Exchange of its task follows, or a Question about the same task with another key.
+// A Question says that a person is asked for the result of a task, or whether a call of a tool
+// may be made. It is durable together with the prompt, before the person is asked. It is open
+// until an Answer to it, an Exchange of its task or an entry about its call follows, or a Question
+// about the same task with another key.
 type Question struct {
 	Session string               `json:"session"` // of the attempt that asks
 	Task    task.ID              `json:"task"`
@@ -20,6 +21,7 @@ type Question struct {
 	Time    time.Time            `json:"time"`
 	Label   label.Classification `json:"label"` // of the prompt
 
+	Call     string    `json:"call,omitempty"`     // the session of the call of a tool that needs an approval; empty for the result of a task
 	Messages []string  `json:"messages,omitempty"` // ids of the messages in the prompt
 	Memory   []task.ID `json:"memory,omitempty"`   // the tasks whose results it found in the shared memory
 

@@ -232,3 +232,15 @@ func (b *Toolbox) exactReaders(name string) []string {
 	}
 	return all
 }
+
+// ApprovedTools returns the names of the tools whose calls a person has to approve.
+func (f *File) ApprovedTools() (names []string) {
+	for i := range f.Agents {
+		for _, t := range f.Agents[i].Member.Tools {
+			if t.Approve != "" && !slices.Contains(names, t.Name) {
+				names = append(names, t.Name)
+			}
+		}
+	}
+	return names
+}

@@ -52,7 +52,7 @@ var samples = map[string]string{
 	"coordinator.frequencyPenalty": "-2", "coordinator.presencePenalty": "0.5", "coordinator.seed": "0", "coordinator.stop": "\"\\n\"", "coordinator.reasoningEffort": "high",
 	"coordinator.extraBody": "{min_p: 0.1}", "spec.structuredOutput": "schema", "agent.structuredOutput": "object", "coordinator.structuredOutput": "prompt", "coordinator.timeoutMs": "1000",
 	"spec.tools": "{x: {mcp: {command: c}, allow: [t]}}", "tool.mcp": "{command: other}", "tool.allow": "[u]", "tool.accepts": "public", "tool.produces": "confidential", "tool.effect": "none",
-	"tool.repeatable": "true", "tool.stateless": "true", "tool.shared": "true", "tool.timeoutMs": "1000", "tool.maxOutputBytes": "1000", "tool.origins": "[\"https://example.com\"]",
+	"tool.repeatable": "true", "tool.approve": "ed", "tool.stateless": "true", "tool.shared": "true", "tool.timeoutMs": "1000", "tool.maxOutputBytes": "1000", "tool.origins": "[\"https://example.com\"]",
 	"mcp.type": "stdio", "mcp.command": "other", "mcp.args": "[x]", "mcp.env": "{A: b}", "mcp.cwd": "sub", "mcp.url": "http://localhost:1/mcp", "mcp.headers": "{X-A: b}",
 	"agent.tools": "[glob]", "agent.toolPreset": "readonly", "agent.allowUntrusted": "[bash]", "orchestrator.defaultToolPreset": "full",
 	"coordinator.callTimeoutMs": "1000", "coordinator.disallowedTools": "[bash]",
@@ -356,7 +356,7 @@ func fingerprint(t *testing.T, f *specfile.File) string {
 // withoutTools takes the tools from a member and describes them.
 func withoutTools(m *engine.Member) (all []string) {
 	for _, one := range m.Tools {
-		all = append(all, fmt.Sprintln(one.Name, one.Accepts, one.Level(), one.Effect, one.Repeatable, one.Stateful, one.Timeout, one.MaxOutput, one.Description))
+		all = append(all, fmt.Sprintln(one.Name, one.Accepts, one.Level(), one.Effect, one.Repeatable, one.Approve, one.Stateful, one.Timeout, one.MaxOutput, one.Description))
 	}
 	m.Tools = nil
 	return all

@@ -147,7 +147,7 @@ func (r toolReader) checkToolKeys(e *toolEntry, kind string) {
 // options reads what an entry says about its tools; o has the defaults.
 func (f *fields) toolOptions(o tool.Options) tool.Options {
 	members{
-		{"accepts", &o.Accepts}, {"produces", &o.Produces}, {"effect", &o.Effect}, {"repeatable", &o.Repeatable}, {"timeoutMs", &o.Timeout}, {"maxOutputBytes", &o.MaxOutput},
+		{"accepts", &o.Accepts}, {"produces", &o.Produces}, {"effect", &o.Effect}, {"repeatable", &o.Repeatable}, {"approve", &o.Approve}, {"timeoutMs", &o.Timeout}, {"maxOutputBytes", &o.MaxOutput},
 	}.read(f.own)
 	return o
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/runteam/runteam/internal/endpoint"
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/naming"
+	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/internal/scripted"
 	"github.com/runteam/runteam/internal/specfile"
 	"github.com/runteam/runteam/llm"
@@ -65,7 +66,7 @@ func (c *Connector) newModel(cfg openai.Config) (*openai.Model, error) {
 
 // unusedReplies warns of the replies of a script for unknown tasks. Without the warning a misspelled
 // title would silently select another reply.
-func unusedReplies(script *scripted.Script, tasks []task.Spec) (found []specfile.Problem) {
+func unusedReplies(script *scripted.Script, tasks []task.Spec, tools []string) (found []specfile.Problem) {
 	known := map[string]bool{}
 	titles, _ := specfile.JudgesOf(tasks) // another step reports the error
 	for t := range specfile.AllTasks(tasks) {
@@ -73,6 +74,9 @@ func unusedReplies(script *scripted.Script, tasks []task.Spec) (found []specfile
 	}
 	for _, title := range titles {
 		known[naming.Normalize(title)] = true
+	}
+	for _, name := range tools {
+		known[naming.Normalize(plan.ApprovalTitle(name))] = true
 	}
 	for _, r := range script.Replies {
 		if r.Task == "" || known[naming.Normalize(r.Task)] {

@@ -148,6 +148,9 @@ func CommandFor(g *journals.Flags, run string, q *journal.Question) string {
 	if f, err := newForm(q.Schema); err == nil && q.Missing == "" {
 		args = f.arguments()
 	}
+	if q.Call != "" {
+		args = []string{"--set", "decision=yes"}
+	}
 	name := journals.TaskName(q.Title, q.Task)
 	if strings.HasPrefix(name, "-") {
 		name = string(q.Task)

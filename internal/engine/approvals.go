@@ -1,0 +1,285 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/brief"
+	"github.com/runteam/runteam/internal/codes"
+	"github.com/runteam/runteam/internal/gate"
+	"github.com/runteam/runteam/internal/jsonvalue"
+	"github.com/runteam/runteam/internal/plan"
+	"github.com/runteam/runteam/internal/record"
+	"github.com/runteam/runteam/internal/schema"
+	"github.com/runteam/runteam/person"
+	"github.com/runteam/runteam/prompt"
+	"github.com/runteam/runteam/task"
+)
+
+// A person can be asked before a call of a tool is made. The question is a prompt like any
+// other: the gate delivers the arguments to the person. It has a key, of what is shown and of what
+// would happen, and an answer serves the call with this key alone.
+
+// A permission says who approved a call, and whether that is for each further call of the tool too.
+type permission struct {
+	by     string // the person; empty if nobody had to approve
+	always bool
+}
+
+// approvals are the approvals that calls have spent, over all processes of the run. It is safe
+// for concurrent use.
+type approvals struct {
+	mu     sync.Mutex
+	starts map[string]int     // of each call, by its ID
+	always map[[2]string]bool // by the reader name of the tool, and the person
+}
+
+func newApprovals() *approvals {
+	return &approvals{starts: map[string]int{}, always: map[[2]string]bool{}}
+}
+
+// spend records that a call begins.
+func (s *approvals) spend(c *record.CallStart) {
+	if c.ApprovedBy == "" {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.starts[c.Session]++
+	if c.Always {
+		s.always[[2]string{c.Agent, c.ApprovedBy}] = true
+	}
+}
+
+// of returns how often a call has begun, and whether the person approved each call of its tool.
+func (s *approvals) of(c *toolCall) (starts int, always bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.starts[c.id], s.always[[2]string{c.caps.Agent, c.tool.Approve}]
+}
+
+// approvalForm is the JSON Schema of an approval. A script without a reply for it takes the first
+// choice, so that is no.
+const approvalForm = `{"type":"object","properties":{` +
+	`"decision":{"enum":["no","yes","always"],"description":"may the call be made; always means each further call of this tool in this run, too"},` +
+	`"reason":{"type":"string","maxLength":2000,"description":"why not; the agent reads it"}},` +
+	`"required":["decision"],"additionalProperties":false}`
+
+// approvalSchema is the form of an approval.
+var approvalSchema = func() *schema.Schema {
+	s, err := schema.Parse(approvalForm)
+	must(err)
+	return s
+}()
+
+// IsApproval reports whether a prompt asks a person whether a call of a tool may be made.
+func IsApproval(p prompt.Prompt) bool { return p.Schema() == approvalSchema.String() }
+
+// An approval asks a person whether a call may be made.
+type approval struct {
+	modelCall
+	of *toolCall
+}
+
+// askApprover asks the person who has to approve the call. It returns the answer for the agent if
+// the call is not made, and otherwise sets who approved it. If there is no answer yet, the error is
+// errLater.
+func (c *toolCall) askApprover(ctx context.Context, a *attempt, x *modelCall) (refused *toolAnswer, err error) {
+	if c.tool.Approve == "" {
+		return nil, nil
+	}
+	refuse := func(reason string) (*toolAnswer, error) {
+		if err := a.run.recordArguments(ctx, c, false); err != nil {
+			return nil, err
+		}
+		answer, err := refuseCall(a, x, c.from, c.call, "Call refused: "+reason+".")
+		return &answer, err
+	}
+	if a.run.repeats() {
+		return refuse("a replay asks nobody")
+	}
+	p := c.newApproval(a, x)
+	text, err := p.open(ctx)
+	if err == nil && !p.showsAll() {
+		err = fmt.Errorf("%s may not see all of its arguments, and so cannot approve it", c.tool.Approve)
+	}
+	if err != nil && ctx.Err() == nil {
+		return refuse(refusalOf(err))
+	}
+	if err != nil {
+		return nil, withCause(ctx, err)
+	}
+	if _, always := a.run.approvals.of(c); always {
+		c.approved = permission{c.tool.Approve, true}
+		return nil, nil
+	}
+	return p.decide(ctx, a, text)
+}
+
+// newApproval returns the question about a call.
+func (c *toolCall) newApproval(a *attempt, x *modelCall) *approval {
+	m, _ := a.run.team.Index(c.tool.Approve) // the check before the run knows it
+	now := time.Now()
+	p := &approval{of: c, modelCall: modelCall{run: a.run, request: request{
+		task: &task.Task{ID: a.task.ID, Spec: task.Spec{
+			Title: plan.ApprovalTitle(c.tool.Name), Assignee: c.tool.Approve, Classification: a.task.Classification,
+			Description: fmt.Sprintf("Agent %s wants to call the tool %s for the task %q. Effect of a call: %s. May it, with exactly these arguments?", a.caps.Agent, c.tool.Name, a.task.Title, c.effect()),
+		}},
+		does: a.run.team.Config.Agents[m].Agent, caps: &a.run.team.Capabilities[m], bound: a.run.team.Capabilities[m].Clearance(), limits: a.run.team.MemberLimits(m),
+		number: a.number, part: x.part + "/" + c.call.ID + "/approve", start: now, began: now,
+	}}}
+	p.about = c
+	p.schema = approvalSchema
+	source := gate.Source{Kind: handoff.Arguments, Name: c.id}
+	g := gate.WholeOf(source, "approve")
+	g.Terms = a.run.team.Terms(c.from.Producer(), c.tool.Approve)
+	p.offers, p.grants = []gate.Offer{{Source: source, Title: "arguments", Envelope: c.offers[0].Envelope, Optional: true}}, []gate.Grant{g}
+	p.key = c.approvalKey(a)
+	return p
+}
+
+// open takes the arguments through the gate, to the person, and builds the prompt.
+func (p *approval) open(ctx context.Context) (prompt.Prompt, error) {
+	if err := p.seal(ctx); err != nil {
+		return prompt.Prompt{}, err
+	}
+	if s := &p.sealed[0]; s.Withheld() {
+		return prompt.Prompt{}, fmt.Errorf("%s may not see its arguments, and so cannot approve it: %s", p.of.tool.Approve, cmp.Or(s.Decision().Detail, string(s.Decision().Reason)))
+	}
+	happens := p.key
+	text, err := p.build(&brief.Brief{Context: brief.Context{Inputs: p.sealed}})
+	p.key = digestOf("runteam/approval/1", p.caps.Agent, text.System(), text.Text(), string(happens[:]))
+	return text, err
+}
+
+// showsAll reports whether the person sees exactly what the tool would get.
+func (p *approval) showsAll() bool {
+	shown, structured := p.sealed[0].Payload().JSON()
+	gets, _ := p.of.sealed[0].Payload().JSON()
+	return structured && shown == gets
+}
+
+// approvalKey returns the key of what would happen: the call, with these arguments, in this
+// workspace, as often as it has begun.
+func (c *toolCall) approvalKey(a *attempt) record.Key {
+	starts, _ := a.run.approvals.of(c)
+	gets, _ := c.sealed[0].Payload().JSON()
+	files := "none"
+	if a.hasFiles.Load() {
+		f, sizes := a.current()
+		if of, err := f.Measure(a.place.limits, sizes); err != nil {
+			files = "above its limits"
+		} else {
+			files = hex.EncodeToString(of[:])
+		}
+	}
+	return digestOf(c.id, c.tool.Name, string(c.effect()), string(c.key[:]), gets, files, strconv.Itoa(starts))
+}
+
+// decide returns what the person decides.
+func (p *approval) decide(ctx context.Context, a *attempt, text prompt.Prompt) (refused *toolAnswer, err error) {
+	c, d := p.of, a.run.questions
+	a.approver = c.tool.Approve
+	defer func() {
+		if !errors.Is(err, errLater) {
+			a.approver = ""
+		}
+	}()
+	given, err := d.given(ctx, a.task.ID, p.key)
+	if given != nil && err == nil {
+		err = a.run.credit(ctx, &p.modelCall, text)
+	} else if err == nil {
+		if err = a.run.recordPrompt(ctx, &p.modelCall, text, nil); err == nil {
+			given, err = p.ask(ctx, a, text)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	for {
+		var v struct{ Decision, Reason string }
+		value, err := jsonvalue.Parse(given.Text)
+		if err == nil {
+			err = p.schema.Validate(value)
+		}
+		if err == nil {
+			err = json.Unmarshal([]byte(given.Text), &v)
+		}
+		if err == nil {
+			d.take(&p.modelCall, given)
+			c.approved = permission{c.tool.Approve, v.Decision == "always"}
+			if v.Decision == "no" {
+				return p.refused(ctx, a, v.Reason)
+			}
+			return nil, nil
+		}
+		if err := d.refuse(ctx, given, "it does not fit the question: "+schema.Problem(err)); err != nil {
+			return nil, err
+		}
+		if given, err = p.ask(ctx, a, text); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// ask asks the person, and returns the answer that came first: that of the person, or one from
+// another process.
+func (p *approval) ask(ctx context.Context, a *attempt, text prompt.Prompt) (*record.Answer, error) {
+	a.scheduler.freeSlot(a)
+	defer func() { a.scheduler.takeSlot(a) }()
+	var own *record.Answer
+	given, err := awaitAnswer(ctx, a, p.key, func(ctx context.Context) error {
+		reply, err := runOutside(ctx, "the person", p.run.team.Log, func() (string, error) {
+			reply, err := p.modelCall.ask(ctx, text)
+			return reply.JSON.Canonical(), err
+		})
+		if err == nil {
+			own = &record.Answer{By: p.of.tool.Approve, Time: time.Now(), Text: reply}
+		}
+		return err
+	})
+	switch {
+	case given != nil:
+		return given, nil
+	case errors.Is(err, person.ErrLater), errors.Is(context.Cause(ctx), ErrAttemptTimeout):
+		return nil, errLater
+	case ctx.Err() != nil:
+		return nil, withCause(ctx, err)
+	case err != nil:
+		return nil, err
+	}
+	q := questionOf(&p.modelCall)
+	own.Session, own.Task, own.Title, own.Agent, own.Label, own.Key = q.Session, q.Task, q.Title, q.Agent, q.Label, p.run.questions.mask(p.key)
+	return own, nil
+}
+
+// refused answers a call that the person refused. The reason is what the person wrote, so it
+// passes the gate like an answer.
+func (p *approval) refused(ctx context.Context, a *attempt, reason string) (*toolAnswer, error) {
+	c := p.of
+	if err := a.run.recordArguments(ctx, c, false); err != nil {
+		return nil, err
+	}
+	text := "Call refused by " + c.tool.Approve + "."
+	if reason != "" {
+		text = "Call refused by " + c.tool.Approve + ": " + reason
+	}
+	p.schema = nil
+	e, err := p.admit(gate.Reply{Text: text}, time.Now())
+	if err != nil {
+		return nil, err
+	}
+	answer := &toolAnswer{id: c.call.ID, envelope: e, failed: true}
+	if a.run.ledger != nil {
+		a.run.ledger.note(record.Entry{ToolResult: c.entry(a, e, c.start, codes.ToolRefused)})
+	}
+	return answer, nil
+}

@@ -1,0 +1,9 @@
+package flow
+
+import "github.com/runteam/runteam/internal/naming"
+
+// ApprovalTitle returns the title of the part of a task in which a person approves calls of a
+// tool.
+func ApprovalTitle(tool, task string) string {
+	return "approval of " + naming.ToolPrefix + tool + " in " + task
+}
