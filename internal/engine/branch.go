@@ -76,7 +76,7 @@ func (r *brancher) decide(ctx context.Context) {
 		}
 		now := time.Now()
 		if missing, ok := r.missing(i); ok {
-			if plan.Joins(r.plan.Graph.Task(i)) && r.queue.Status(missing) == task.NotNeeded {
+			if plan.Joins(r.plan.Graph.Task(i)) && r.queue.Status(missing) == task.NotNeeded && !r.isLeftOut(missing) {
 				must(r.queue.Omit(i, whyLoopNotNeeded, now))
 			} else {
 				must(r.queue.Follow(i, missing, now))
@@ -172,9 +172,11 @@ func (r *brancher) offerDependencies(a *attempt, i int) {
 // means that the gate withholds a value that they compare, or that it could not decide.
 func (r *brancher) whyNot(ctx context.Context, i int, now time.Time) (why string, err error) {
 	t := r.plan.Graph.Task(i)
-	if t.Instance != nil && t.Instance.List != nil {
-		if has, err := r.hasItem(ctx, i, now); err != nil || !has {
-			return WhyLeftOut, err
+	if t.Instance != nil && !t.Instance.Joins {
+		for _, list := range t.Instance.Lists {
+			if has, err := r.hasItem(ctx, i, list, now); err != nil || !has {
+				return WhyLeftOut, err
+			}
 		}
 	}
 	if t.Instance != nil && t.Instance.Guard != nil {
@@ -231,24 +233,8 @@ func (r *brancher) readFor(ctx context.Context, i int, from string, now time.Tim
 	at := dependencyOn(t, from)
 	grant := p.DependencyGrant(i, at, j)
 	grant.Paths, grant.Item, grant.MaxBytes = paths, "", gate.MaxRedact
-	contract, err := gate.Negotiate(gate.Request{
-		Session: fmt.Sprintf("%s/%s/when", r.session, t.ID), Caller: handoff.User, Run: r.id, Task: t.ID,
-		Classification: p.Branches.Of(i), Grants: []gate.Grant{grant}, Declassified: p.Declassified(i),
-	}, &r.team.Capabilities[p.Members[i]])
-	if err != nil {
-		return "", err
-	}
 	result, _ := r.queue.Result(j)
-	offer := conditionOffer(r.results, t, at, j, result)
-	compartment := gate.Compartment{Contract: contract}
-	d, err := compartment.Decide(ctx, &offer, now)
-	if err != nil {
-		return "", err
-	}
-	if err := r.delivered(&d.Decision, contract.Session, now); err != nil {
-		return "", err
-	}
-	payload, _, err := compartment.Payload(&offer, &d)
+	payload, err := r.deliver(ctx, i, grant, conditionOffer(r.results, t, at, j, result), now)
 	if err != nil {
 		return "", err
 	}
@@ -257,6 +243,28 @@ func (r *brancher) readFor(ctx context.Context, i int, from string, now time.Tim
 		return "", fmt.Errorf("compare a result of %q: it was delivered as a text", p.Graph.Task(j).Title)
 	}
 	return canonical, nil
+}
+
+// deliver takes what decides whether task i runs through the gate to the agent of the task.
+func (r *brancher) deliver(ctx context.Context, i int, grant gate.Grant, offer gate.Offer, now time.Time) (payload envelope.Payload, err error) {
+	p, t := r.plan, r.plan.Graph.Task(i)
+	contract, err := gate.Negotiate(gate.Request{
+		Session: fmt.Sprintf("%s/%s/when", r.session, t.ID), Caller: handoff.User, Run: r.id, Task: t.ID,
+		Classification: p.Branches.Of(i), Grants: []gate.Grant{grant}, Declassified: p.Declassified(i),
+	}, &r.team.Capabilities[p.Members[i]])
+	if err != nil {
+		return payload, err
+	}
+	compartment := gate.Compartment{Contract: contract}
+	d, err := compartment.Decide(ctx, &offer, now)
+	if err != nil {
+		return payload, err
+	}
+	if err := r.delivered(&d.Decision, contract.Session, now); err != nil {
+		return payload, err
+	}
+	payload, _, err = compartment.Payload(&offer, &d)
+	return payload, err
 }
 
 // dependencyOn returns which dependency of a task its condition reads a result by.
@@ -280,6 +288,7 @@ func (r *brancher) offerCondition(a *attempt, i int) {
 		a.grants[len(a.grants)-1].List = r.list(&t.DependsOn[j])
 		a.offers = append(a.offers, conditionOffer(r.results, t, j, int(ups[j]), result))
 	}
+	r.offerLists(a, i)
 }
 
 // conditionOffer offers the result of task up to the condition of t.

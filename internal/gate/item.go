@@ -67,6 +67,32 @@ func onlyItem(value any, path []string, inPlace bool) (only any, ok bool) {
 	return nil, false
 }
 
+// CountItems counts the items of a list in a structured result, also those of which rules block
+// every part; none if there is no value. It is not ok if there is another value.
+func CountItems(result *envelope.Envelope, path task.Path) (items int, ok bool) {
+	canonical, _ := result.Open().JSON()
+	parsed, err := jsonvalue.Parse(canonical)
+	if err != nil {
+		return 0, false
+	}
+	value := parsed.Value()
+	for _, token := range pick.Tokens(path) {
+		switch in := value.(type) {
+		case map[string]any:
+			value = in[token]
+		case []any:
+			if len(in) == 0 {
+				return 0, true
+			}
+			value = in[0] // a path of a list names no number
+		default:
+			return 0, value == nil
+		}
+	}
+	list, ok := value.([]any)
+	return len(list), ok || value == nil
+}
+
 // An otherItem stands for an item of a list. It is no value of JSON, so it is never selected.
 type otherItem struct{}
 
@@ -103,7 +129,7 @@ func itemOf(p envelope.Payload, path task.Path) (item envelope.Payload, ok bool)
 			return item, false
 		}
 	}
-	if text, is := at.(string); is {
+	if text, is := at.(string); is && text != "" { // a prompt leaves out an empty text
 		return envelope.Text(text), true
 	}
 	value, err := jsonvalue.Encode(at)

@@ -27,7 +27,9 @@ func (c branchCheck) checkBranches() {
 	for i := range c.plan.Graph.Len() {
 		t := c.plan.Graph.Task(i)
 		if t.Instance != nil {
-			c.checkList(i, t.Instance.List)
+			for k, list := range t.Instance.Lists {
+				c.checkList(i, k, list)
+			}
 			for _, until := range append(t.Instance.Until, t.Instance.Guard) {
 				until.Leaves(func(l *condition.Condition) { c.checkLeaf(i, l) })
 			}
@@ -111,12 +113,13 @@ func (c branchCheck) checkLeaf(i int, l *condition.Condition) {
 }
 
 // checkList reports that the items of task i are of no list.
-func (c branchCheck) checkList(i int, list *task.List) {
-	if list == nil {
+func (c branchCheck) checkList(i, k int, list *task.List) {
+	if list.Input != "" {
+		c.checkInputTerms(i, k, list)
 		return
 	}
 	up, _ := c.plan.Graph.Index(task.ID(list.Task))
-	of, at := c.plan.Graph.Task(up), c.task(i).at("forEach", "path")
+	of, at := c.plan.Graph.Task(up), c.task(i).at("forEach", k, "path")
 	terms := c.team.Terms(of.Assignee, c.plan.Graph.Task(i).Assignee)
 	delivers, err := terms.Delivers([]task.Path{list.Path + "/*", list.Path + "/*/**"})
 	switch s := c.plan.Schemas[up]; {
@@ -156,10 +159,14 @@ func (c branchCheck) comparison(i int, l *condition.Condition, key []any) subjec
 // until returns where the condition of the loop is written that task i is, or is part of.
 func (c branchCheck) until(i int) subject {
 	t := c.plan.Graph.Task(i)
-	if !Joins(t) {
-		i = slices.IndexFunc(c.plan.Graph.Tasks(), func(of task.Task) bool { return of.Title == t.Instance.Loop })
+	if Joins(t) {
+		return c.task(i).at("repeat", "until")
 	}
-	return c.task(i).at("repeat", "until")
+	loop := slices.IndexFunc(c.plan.Graph.Tasks(), func(of task.Task) bool { return of.Title == t.Instance.Loop })
+	if loop < 0 || t.Instance.GuardAt != c.plan.Graph.Task(loop).Instance.Pointer+"/repeat/until" {
+		return c.task(i).at("guard")
+	}
+	return c.task(loop).at("repeat", "until")
 }
 
 // suggestValue returns a hint for a value that none of the known is, as canonical JSON.
@@ -251,11 +258,15 @@ func (c branchCheck) checkExclusive(at subject, of value, tasks []int) {
 // whether a task runs: both see the status of each task.
 func (c branchCheck) checkObservers(i int) {
 	t, level := c.plan.Graph.Task(i), c.plan.Branches[i]
-	if t.Reads == 0 {
+	at := c.task(i).at("when")
+	switch {
+	case t.Reads == 0 && (Joins(t) || t.Instance == nil || len(t.Instance.Lists) == 0):
 		return
+	case t.When == nil && t.Instance != nil && len(t.Instance.Lists) > 0:
+		at = c.task(i).at("forEach", len(t.Instance.Lists)-1)
 	}
 	refuse := func(who string, accepts label.Classification) {
-		c.task(i).at("when").report(fmt.Sprintf("whether it runs is %v, and %s sees the status of tasks and may see %v", level, who, accepts),
+		at.report(fmt.Sprintf("whether it runs is %v, and %s sees the status of tasks and may see %v", level, who, accepts),
 			"declassify the value for this task, or raise the clearance", task.ErrInvalid)
 	}
 	if accepts := *c.options.UserAccepts; level > accepts {

@@ -67,7 +67,8 @@ func (c *pathCheck) checkInputGrant(i, j int) {
 	t := c.plan.Graph.Task(i)
 	u, grant := &t.Uses[j], c.plan.InputGrant(i, j)
 	at := func() subject { return c.task(i).at("uses", j) }
-	if !c.contradicts(at, &grant, handoff.User, t.Assignee, u.Need) {
+	isEmpty := listOf(t, u) != nil && ListOf(c.plan, listOf(t, u)).Items == 0
+	if !c.contradicts(at, &grant, handoff.User, t.Assignee, u.Need) && !isEmpty {
 		c.checkPaths(at, &grant, u.Need, func() content {
 			in := c.plan.Input(*u)
 			known := contentOf(in)
@@ -259,7 +260,7 @@ func (c *pathCheck) adviseVain(at subject, g *gate.Grant, need []task.Path, list
 		}
 	}
 	for _, p := range need {
-		if !in.shared {
+		if !in.shared && (g.Item == "" || !slices.Contains(need, p+"/**")) { // an item is granted as what it is
 			warn(p, "need")
 		}
 	}

@@ -58,7 +58,11 @@ func (w *writtenOut) placeAll(problems []task.Problem) task.Problems {
 	lists := map[string]bool{}                         // pointers of lists that are reported as such
 	asWritten := strings.NewReplacer(w.instances()...) // messages name tasks as they are written
 	for _, p := range problems {
-		lists[p.Pointer] = strings.HasSuffix(p.Pointer, listPath)
+		if i := naming.TaskIndex(p.Pointer); i >= 0 && i < len(w.tasks) {
+			if part := strings.TrimPrefix(p.Pointer, naming.Pointer("tasks", i)); strings.HasPrefix(part, forEachKey) {
+				lists[w.pointer(i, part)] = true
+			}
+		}
 	}
 	for _, p := range problems {
 		i := naming.TaskIndex(p.Pointer)
@@ -66,9 +70,10 @@ func (w *writtenOut) placeAll(problems []task.Problem) task.Problems {
 			placed = append(placed, p)
 			continue
 		}
-		given, start := p.Pointer, naming.Pointer("tasks", i)
-		p.Pointer, p.Message = pointerAt(&w.places[i], strings.TrimPrefix(given, start)), asWritten.Replace(p.Message)
-		if list := start + listPath; given != list && (lists[list] || p.Err == nil) && strings.HasSuffix(p.Pointer, listPath) || reported[[2]string{p.Pointer, p.Message}] {
+		part := strings.TrimPrefix(p.Pointer, naming.Pointer("tasks", i))
+		p.Pointer, p.Message = w.pointer(i, part), asWritten.Replace(p.Message)
+		ofItem := !strings.HasPrefix(part, forEachKey) && isListAt(p.Pointer)
+		if ofItem && (lists[p.Pointer] || p.Err == nil) || reported[[2]string{p.Pointer, p.Message}] {
 			continue
 		}
 		reported[[2]string{p.Pointer, p.Message}] = true
@@ -85,8 +90,17 @@ func (w *writtenOut) placeAll(problems []task.Problem) task.Problems {
 	return placed
 }
 
-// listPath is the end of the pointer to the path of a list.
-const listPath = "/forEach/path"
+// forEachKey begins the pointers of problems with the lists of a task, which have the number of the
+// list, and guardKey that of problems with what else it needs in order to run.
+const (
+	forEachKey = "/forEach/"
+	guardKey   = "/guard"
+)
+
+// isListAt reports whether a pointer is that of where a list is.
+func isListAt(pointer string) bool {
+	return strings.HasSuffix(pointer, forEachKey+"path") || strings.HasSuffix(pointer, forEachKey+"input")
+}
 
 // instances returns the titles of instances and those that are written, both in quotes.
 func (w *writtenOut) instances() (pairs []string) {
@@ -98,22 +112,42 @@ func (w *writtenOut) instances() (pairs []string) {
 	return pairs
 }
 
-// pointerAt returns where a part of a task is written.
-func pointerAt(at *task.Place, part string) string {
-	rest, is := strings.CutPrefix(part, "/dependsOn/")
-	number, below, _ := strings.Cut(rest, "/")
+// pointer returns where a part of task i is written.
+func (w *writtenOut) pointer(i int, part string) string {
+	at, in := &w.places[i], w.tasks[i].Instance
+	if part == guardKey {
+		return in.GuardAt
+	}
+	_, rest, _ := strings.Cut(strings.TrimPrefix(part, "/"), "/")
+	number, below, deeper := strings.Cut(rest, "/")
 	n, err := strconv.Atoi(number)
+	if deeper {
+		below = "/" + below
+	}
 	switch {
-	case !is || err != nil || n >= len(at.DependsOn):
-		return at.Pointer + part
-	case at.DependsOn[n] < 0:
-		return at.Pointer + listPath
+	case err != nil || n < 0:
+	case strings.HasPrefix(part, "/dependsOn/") && n < len(at.DependsOn):
+		return w.written(i, "dependsOn", at.DependsOn[n], below)
+	case strings.HasPrefix(part, "/uses/") && n < len(at.Uses):
+		return w.written(i, "uses", at.Uses[n], below)
+	case strings.HasPrefix(part, forEachKey) && in != nil && n < len(in.Lists):
+		return in.Lists[n].Pointer + below
 	}
-	pointer := at.Pointer + naming.Pointer("dependsOn", at.DependsOn[n])
-	if below != "" {
-		pointer += "/" + below
+	return at.Pointer + part
+}
+
+// written returns the pointer to a dependency or a use of task i, or to the list whose item it is.
+func (w *writtenOut) written(i int, key string, n int, below string) string {
+	at := w.places[i].Pointer
+	switch in := w.tasks[i].Instance; {
+	case n < -1:
+		return at + naming.Pointer("uses", -2-n)
+	case n < 0 && in.Lists[len(in.Lists)-1].Input != "":
+		return in.Lists[len(in.Lists)-1].Pointer + "/input"
+	case n < 0:
+		return in.Lists[len(in.Lists)-1].Pointer + "/path"
 	}
-	return pointer
+	return at + naming.Pointer(key, n) + below
 }
 
 // assigned returns the specs as written, with the agents that were chosen for their tasks.
@@ -133,6 +167,11 @@ func withAgents(specs []task.Spec, pointer string, agents map[string]string) []t
 		if r := specs[i].Repeat; r != nil {
 			specs[i].Repeat = new(*r)
 			specs[i].Repeat.Tasks = withAgents(r.Tasks, at+"/repeat/tasks", agents)
+			continue
+		}
+		if f := specs[i].ForEach; f != nil && len(f.Tasks) > 0 {
+			specs[i].ForEach = new(*f)
+			specs[i].ForEach.Tasks = withAgents(f.Tasks, at+"/forEach/tasks", agents)
 			continue
 		}
 		specs[i].Assignee = agents[at]
