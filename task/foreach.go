@@ -29,6 +29,8 @@ type ForEach struct {
 	// MaxItems items.
 	OnOverflow string
 
+	MaxParallel int // how many tasks of its instances run at the same time; zero means no bound but that of the run
+
 	// Tasks run for each item, in place of the task itself, which then has only a title, a key and
 	// When. Among them, names mean tasks of the same item. They are granted the item if they name
 	// it in Uses. Output names the one whose results Each of a [Ref] means.
@@ -49,6 +51,8 @@ type List struct {
 	Index   int // of the item, from 0
 	Most    int // items
 	Fails   bool
+
+	Parallel int // how many tasks for its items run at the same time; zero means no bound
 }
 
 // item returns the path of the item.
@@ -79,7 +83,7 @@ func (u *unroller) forEach(specs []Spec, i int, in *scope) {
 	if !u.checkList(f, in, i) || len(f.Tasks) > 0 && !u.checkGroup(&s, in, i) {
 		return
 	}
-	list := List{Pointer: in.at(i) + "/forEach", Input: f.Input, Path: f.Path, Files: f.Files, Most: f.MaxItems, Fails: f.OnOverflow != "first"}
+	list := List{Pointer: in.at(i) + "/forEach", Input: f.Input, Path: f.Path, Files: f.Files, Most: f.MaxItems, Fails: f.OnOverflow != "first", Parallel: f.MaxParallel}
 	if f.Input == "" {
 		list.Task = in.find(f.Task)
 	}
@@ -140,6 +144,10 @@ func (u *unroller) checkList(f *ForEach, in *scope, i int) bool {
 		bad("/files", "files are those of a folder", "write input, with the name of a folder")
 	case f.MaxItems < 1 || f.MaxItems > maxItems:
 		bad("/maxItems", fmt.Sprintf("maxItems is %d", f.MaxItems), fmt.Sprintf("write how many items there may be, from 1 to %d", maxItems))
+	case f.MaxParallel < 0:
+		bad("/maxParallel", fmt.Sprintf("maxParallel is %d", f.MaxParallel), "write how many tasks may run at the same time, or leave it out")
+	case f.MaxParallel > 0 && slices.ContainsFunc(in.lists, func(l *List) bool { return l.Parallel > 0 }):
+		bad("/maxParallel", "a list around it has maxParallel too", "write it at one of them")
 	case f.OnOverflow != "" && f.OnOverflow != "fail" && f.OnOverflow != "first":
 		bad("/onOverflow", "unknown word "+naming.Quote(f.OnOverflow), wordHint(f.OnOverflow, []string{"fail", "first"}))
 	case f.As != "" && naming.CheckName(f.As) != nil:

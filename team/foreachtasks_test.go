@@ -6,7 +6,10 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -183,6 +186,7 @@ func TestBadTasksForEachItem(t *testing.T) {
 			}
 			s[0].ForEach.Tasks[0], s[0].ForEach.Tasks[1].Repeat.Tasks[0].DependsOn = inner, nil
 		},
+		`/tasks/0/forEach/maxParallel task "Leads": maxParallel is -1`: func(s []task.Spec) { s[0].ForEach.MaxParallel = -1 },
 		"have more than 100000 tasks together": func(s []task.Spec) {
 			s[0].ForEach.MaxItems = 10000
 			s[0].ForEach.Tasks[1].Repeat.MaxRounds = 100
@@ -212,4 +216,39 @@ func TestTemplatesOfLists(t *testing.T) {
 	res, _, err := sell(t, specs, `[{"name":"Ann","n":1},{"name":"Bo","n":2}]`, nil)
 	require.NoError(t, err)
 	require.Equal(t, "- Ann: 1\n- Bo: 2\n", res.Output)
+}
+
+// At most maxParallel tasks of a list run at the same time, and other tasks do not wait for them.
+func TestForEachInParallel(t *testing.T) {
+	t.Parallel()
+	for most, want := range map[int]time.Duration{0: time.Second, 1: 4 * time.Second, 3: 2 * time.Second, 9: time.Second} {
+		synctest.Test(t, func(t *testing.T) {
+			var running, peak atomic.Int32
+			start, other := time.Now(), time.Duration(0)
+			says := agent.Func(func(_ context.Context, p prompt.Prompt) (agent.Reply, error) {
+				if strings.HasPrefix(p.Text(), "# Task: Other") {
+					other = time.Since(start)
+					return agent.Reply{Text: "other"}, nil
+				}
+				now := running.Add(1)
+				defer running.Add(-1)
+				for high := peak.Load(); now > high && !peak.CompareAndSwap(high, now); high = peak.Load() {
+				}
+				time.Sleep(time.Second)
+				return agent.Reply{Text: "done"}, nil
+			})
+			tm, err := team.New(team.Config{Agents: []team.Member{{Name: "a", Agent: says}}})
+			require.NoError(t, err)
+			_, err = tm.RunTasks(t.Context(), []task.Spec{
+				{Title: "Do", Description: "d", Assignee: "a", ForEach: &task.ForEach{Input: "list", MaxItems: 5, MaxParallel: most}},
+				{Title: "Other", Description: "d", Assignee: "a"},
+			}, &team.RunOptions{MaxConcurrency: 10, Inputs: []team.Input{{Name: "list", Text: "[1,2,3,4]"}}})
+			require.NoError(t, err)
+			require.Equal(t, want, time.Since(start))
+			require.Zero(t, other)
+			if most > 0 {
+				require.LessOrEqual(t, int(peak.Load()), most)
+			}
+		})
+	}
 }

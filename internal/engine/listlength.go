@@ -127,3 +127,31 @@ func (r *brancher) listEnvelope(list *task.List) *envelope.Envelope {
 	result, _ := r.queue.Result(up)
 	return result
 }
+
+// A parallelList is a list of which not all instances may run at once.
+type parallelList struct {
+	tasks []int32
+	most  int
+}
+
+// parallelLists returns the tasks for the items of lists of which not all may run at once.
+func parallelLists(p *plan.Plan) (all []*parallelList) {
+	known := map[string]*parallelList{}
+	for i := range p.Graph.Len() {
+		in := p.Graph.Task(i).Instance
+		if in == nil || in.Joins {
+			continue
+		}
+		for _, l := range in.Lists {
+			if l.Parallel == 0 {
+				continue
+			}
+			if known[l.Pointer] == nil {
+				known[l.Pointer] = &parallelList{most: l.Parallel}
+				all = append(all, known[l.Pointer])
+			}
+			known[l.Pointer].tasks = append(known[l.Pointer].tasks, int32(i))
+		}
+	}
+	return all
+}
