@@ -240,3 +240,22 @@ func TestItemsOfInputsStayApart(t *testing.T) {
 		}
 	})
 }
+
+func TestResultsOfManyItemsThatDoNotFit(t *testing.T) {
+	t.Parallel()
+	warned := func(items, most int, change func(s []task.Spec)) string {
+		m := mailing{input: team.Input{Text: "[" + strings.TrimSuffix(strings.Repeat("1,", items), ",") + "]"}, list: task.ForEach{MaxItems: most}, change: change}
+		tm, specs, o := m.team(t)
+		p, err := tm.Plan(specs, o)
+		require.NoError(t, err)
+		var all []string
+		for _, w := range p.Warnings {
+			all = append(all, w.Pointer+" "+w.Error())
+		}
+		return strings.Join(all, "\n")
+	}
+	require.Empty(t, warned(300, 1000, nil), "the list is known")
+	require.Contains(t, warned(600, 1000, nil), `/tasks/1/dependsOn/0 task "Report": a prompt of "summer" has 512 KiB, so each of the 600 results of "Mail" has room for 873 bytes of it`)
+	require.Contains(t, warned(10, 10, func(s []task.Spec) { s[1].DependsOn[0].MaxContextBytes = 100 << 10 }), "each of the 10 results")
+	require.Empty(t, warned(600, 1000, func(s []task.Spec) { s[1].DependsOn[0].Need = []task.Path{""} }))
+}

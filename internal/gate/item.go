@@ -15,25 +15,28 @@ import (
 
 // A List decodes a value once for the grants of its items. It may be used concurrently.
 type List struct {
-	mu        sync.Mutex
-	canonical string
-	value     any // never changed
+	mu    sync.Mutex
+	of    string // the canonical value or the text that was decoded
+	value any    // never changed
 }
 
 // decoded is the function of this name for the value of a list.
 func (l *List) decoded(p envelope.Payload) (any, bool) {
-	canonical, ok := p.JSON()
-	if l == nil || !ok {
+	of, structured := p.JSON()
+	if !structured {
+		of = p.Text()
+	}
+	if l == nil || of == "" {
 		return decoded(p)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.canonical != canonical {
+	if l.of != of {
 		value, ok := decoded(p)
 		if !ok {
 			return nil, false
 		}
-		l.canonical, l.value = canonical, value
+		l.of, l.value = of, value
 	}
 	return l.value, true
 }

@@ -114,6 +114,9 @@ func (c branchCheck) checkLeaf(i int, l *condition.Condition) {
 
 // checkList reports that the items of task i are of no list.
 func (c branchCheck) checkList(i, k int, list *task.List) {
+	if list.Index > 0 { // what is wrong for one item is wrong for each
+		return
+	}
 	if list.Input != "" {
 		c.checkInputTerms(i, k, list)
 		return

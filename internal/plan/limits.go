@@ -64,6 +64,7 @@ func (c *sizeCheck) checkSizes() {
 	for i := range c.plan.Graph.Len() {
 		if !Joins(c.plan.Graph.Task(i)) {
 			c.checkPromptSize(ctx, i)
+			c.adviseEach(i)
 		}
 	}
 }
