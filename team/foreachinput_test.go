@@ -135,27 +135,27 @@ func TestBadListsOfInputs(t *testing.T) {
 	hidden := label.Internal
 	for _, tt := range []struct {
 		name string
-		m    mailing
+		m    *mailing
 		want string
 	}{
-		{"no JSON", mailing{input: team.Input{Text: "a,b\n1,2"}}, `/tasks/0/forEach/input task "Mail": input "leads": invalid list: it is no JSON`},
-		{"an object", mailing{input: team.Input{Text: "{}"}}, `/tasks/0/forEach/input task "Mail": input "leads" is no list`},
-		{"no such list", mailing{input: team.Input{Text: `{"a":[]}`}, list: task.ForEach{Path: "/b"}}, `/tasks/0/forEach/path task "Mail": input "leads" has no list at /b`},
-		{"a bad line", mailing{input: team.Input{Text: "1\n{", ListFormat: "ndjson"}}, `/inputs/leads input "leads": invalid list: line 2 is no JSON`},
-		{"a bad row", mailing{input: team.Input{Text: "a\n1,2", ListFormat: "csv"}}, `/inputs/leads input "leads": invalid list: line 2: the number of fields is 2, and the header has 1`},
-		{"an unknown format", mailing{input: team.Input{Text: "[]", ListFormat: "cvs"}}, `/inputs/leads/format input "leads": unknown format "cvs"`},
-		{"too many", mailing{input: team.Input{Text: "[1,2,3,4,5]"}}, `/tasks/0/forEach/maxItems task "Mail": input "leads" has 5 items, and maxItems is 4`},
-		{"files of a text", mailing{input: team.Input{Text: "[]"}, list: task.ForEach{Files: []string{"*"}}}, `/tasks/0/forEach/files task "Mail": files are those of a folder`},
-		{"unknown", mailing{input: team.Input{Text: "[]"}, change: func(s []task.Spec) { s[0].ForEach.Input = "leeds" }}, `/tasks/0/forEach/input task "Mail": unknown input "leeds": did you mean "leads"?`},
-		{"too large", mailing{input: team.Input{Text: `["a","` + strings.Repeat("x", 300<<10) + `"]`}}, `/tasks/0/forEach/input task "Mail": item 2 of input "leads" has 300 KiB, and at most 256 KiB of it reach "mailer"`},
-		{"above the caller", mailing{input: team.Input{Text: "[]", Classification: label.Confidential}, accepts: label.Confidential, user: &hidden}, "and the caller sees the status of tasks and may see internal"},
-		{"too many, above the caller", mailing{input: team.Input{Text: "[1,2,3,4,5]", Classification: label.Confidential}, accepts: label.Confidential, user: &hidden}, "has more items than maxItems, 4"},
-		{"a bad line above the caller", mailing{input: team.Input{Text: "1\n{", ListFormat: "ndjson", Classification: label.Confidential}, accepts: label.Confidential, user: &hidden}, `input "leads": it is not in its format`},
-		{"above the agent", mailing{input: team.Input{Text: "[]", Classification: label.Confidential}}, "mailer"},
-		{"not for the agent", mailing{input: team.Input{Text: "[1]"}, policy: &handoff.Policy{Rules: []handoff.PairRule{{From: handoff.User, To: "mailer", Mode: handoff.Minimal}}}}, `/tasks/0/forEach/input task "Mail": no item of input "leads" is delivered to "mailer"`},
-		{"both", mailing{input: team.Input{Text: "[]"}, change: func(s []task.Spec) { s[0].ForEach.Task = "Report" }}, "/tasks/0/forEach/input task \"Mail\": it has task and input"},
-		{"not each", mailing{input: team.Input{Text: "[]"}, change: func(s []task.Spec) { s[1].DependsOn = task.On("Mail") }}, `/tasks/1/dependsOn/0 task "Report": "Mail" runs for each item of a list: write {each: Mail}`},
-		{"nothing of the need", mailing{input: team.Input{Text: `[{"a":1}]`}, change: func(s []task.Spec) { s[0].Uses = []task.Use{{Name: "lead", Need: []task.Path{"/b"}}} }}, `/tasks/0/uses/0 task "Mail": nothing of input "leads" can be delivered by /*/b`},
+		{"no JSON", &mailing{input: team.Input{Text: "a,b\n1,2"}}, `/tasks/0/forEach/input task "Mail": input "leads": invalid list: it is no JSON`},
+		{"an object", &mailing{input: team.Input{Text: "{}"}}, `/tasks/0/forEach/input task "Mail": input "leads" is no list`},
+		{"no such list", &mailing{input: team.Input{Text: `{"a":[]}`}, list: task.ForEach{Path: "/b"}}, `/tasks/0/forEach/path task "Mail": input "leads" has no list at /b`},
+		{"a bad line", &mailing{input: team.Input{Text: "1\n{", ListFormat: "ndjson"}}, `/inputs/leads input "leads": invalid list: line 2 is no JSON`},
+		{"a bad row", &mailing{input: team.Input{Text: "a\n1,2", ListFormat: "csv"}}, `/inputs/leads input "leads": invalid list: line 2: the number of fields is 2, and the header has 1`},
+		{"an unknown format", &mailing{input: team.Input{Text: "[]", ListFormat: "cvs"}}, `/inputs/leads/format input "leads": unknown format "cvs"`},
+		{"too many", &mailing{input: team.Input{Text: "[1,2,3,4,5]"}}, `/tasks/0/forEach/maxItems task "Mail": input "leads" has 5 items, and maxItems is 4`},
+		{"files of a text", &mailing{input: team.Input{Text: "[]"}, list: task.ForEach{Files: []string{"*"}}}, `/tasks/0/forEach/files task "Mail": files are those of a folder`},
+		{"unknown", &mailing{input: team.Input{Text: "[]"}, change: func(s []task.Spec) { s[0].ForEach.Input = "leeds" }}, `/tasks/0/forEach/input task "Mail": unknown input "leeds": did you mean "leads"?`},
+		{"too large", &mailing{input: team.Input{Text: `["a","` + strings.Repeat("x", 300<<10) + `"]`}}, `/tasks/0/forEach/input task "Mail": item 2 of input "leads" has 300 KiB, and at most 256 KiB of it reach "mailer"`},
+		{"above the caller", &mailing{input: team.Input{Text: "[]", Classification: label.Confidential}, accepts: label.Confidential, user: &hidden}, "and the caller sees the status of tasks and may see internal"},
+		{"too many, above the caller", &mailing{input: team.Input{Text: "[1,2,3,4,5]", Classification: label.Confidential}, accepts: label.Confidential, user: &hidden}, "has more items than maxItems, 4"},
+		{"a bad line above the caller", &mailing{input: team.Input{Text: "1\n{", ListFormat: "ndjson", Classification: label.Confidential}, accepts: label.Confidential, user: &hidden}, `input "leads": it is not in its format`},
+		{"above the agent", &mailing{input: team.Input{Text: "[]", Classification: label.Confidential}}, "mailer"},
+		{"not for the agent", &mailing{input: team.Input{Text: "[1]"}, policy: &handoff.Policy{Rules: []handoff.PairRule{{From: handoff.User, To: "mailer", Mode: handoff.Minimal}}}}, `/tasks/0/forEach/input task "Mail": no item of input "leads" is delivered to "mailer"`},
+		{"both", &mailing{input: team.Input{Text: "[]"}, change: func(s []task.Spec) { s[0].ForEach.Task = "Report" }}, "/tasks/0/forEach/input task \"Mail\": it has task and input"},
+		{"not each", &mailing{input: team.Input{Text: "[]"}, change: func(s []task.Spec) { s[1].DependsOn = task.On("Mail") }}, `/tasks/1/dependsOn/0 task "Report": "Mail" runs for each item of a list: write {each: Mail}`},
+		{"nothing of the need", &mailing{input: team.Input{Text: `[{"a":1}]`}, change: func(s []task.Spec) { s[0].Uses = []task.Use{{Name: "lead", Need: []task.Path{"/b"}}} }}, `/tasks/0/uses/0 task "Mail": nothing of input "leads" can be delivered by /*/b`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

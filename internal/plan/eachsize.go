@@ -37,7 +37,7 @@ func (c *sizeCheck) adviseEach(i int) {
 			bytes = briefResult
 		}
 		if items*(bytes+Frame) > most {
-			c.advise(dependency(c.checker, i, at), fmt.Sprintf("a prompt of %q has %s, so each of the %d results of %q has room for %s of it, headings included", t.Assignee, bytesize.Text(most), items, writtenTitle(up), bytesize.Text(most/items)),
+			c.advise(dependency(c.checker, i, at), fmt.Sprintf("a prompt of %q has %s, so each of the %d results of %q has room for %s of it, headings included", t.Assignee, bytesize.Text(most), items, WrittenTitle(up), bytesize.Text(most/items)),
 				"lower maxItems, raise maxPromptBytes, or let tasks before it write less")
 		}
 	}
