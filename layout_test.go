@@ -49,6 +49,7 @@ var arrows = []struct {
 	{"internal/dag", ""},
 	{"internal/jsonvalue", ""},
 	{"internal/condition", "internal/jsonvalue"},
+	{"internal/listformat", "internal/jsonvalue"},
 	{"task", "label internal/naming internal/dag internal/provenance internal/condition"},
 	{"internal/graph", "internal/dag task"},
 	{"internal/pick", "internal/naming task"},
@@ -91,16 +92,16 @@ var arrows = []struct {
 	{"person", "internal/codes internal/jsonvalue internal/schema llm prompt agent"},
 	{"internal/planning", "internal/naming label task internal/gate internal/jsonvalue internal/brief"},
 	{"synth", "task internal/planning"},
-	{"internal/plan", "person internal/filetree internal/event internal/pricing internal/bytesize internal/naming internal/endpoint label redact task internal/pick envelope handoff prompt internal/record internal/assign internal/mailbox internal/teammemory agent internal/planning internal/flow llm internal/gate internal/graph internal/schema internal/jsonvalue internal/brief internal/provenance tool internal/process internal/condition internal/texttemplate"},
+	{"internal/plan", "internal/listformat person internal/filetree internal/event internal/pricing internal/bytesize internal/naming internal/endpoint label redact task internal/pick envelope handoff prompt internal/record internal/assign internal/mailbox internal/teammemory agent internal/planning internal/flow llm internal/gate internal/graph internal/schema internal/jsonvalue internal/brief internal/provenance tool internal/process internal/condition internal/texttemplate"},
 	{"internal/engine", "person internal/workspace internal/filetree internal/pricing internal/callfault internal/bytesize label internal/oneline internal/callwait llm internal/callinfo internal/supervise redact internal/naming task internal/graph internal/jsonvalue envelope internal/readyqueue handoff internal/gate prompt internal/event internal/assign internal/record internal/flow internal/mailbox internal/teammemory internal/schema agent internal/planning internal/codes internal/plan internal/brief internal/promptview internal/provenance tool internal/condition internal/pick internal/texttemplate"},
 	{"team", "internal/filetree label llm internal/naming task envelope handoff prompt event internal/event internal/assign internal/flow messagebus sharedmem agent synth internal/record internal/plan internal/engine internal/provenance tool"},
-	{"internal/specfile", "agent person tool tool/builtin mcp internal/mask internal/filetree internal/yamltext internal/pricing internal/bytesize internal/connection internal/endpoint internal/plan internal/naming label llm llm/limit redact task internal/pick envelope handoff internal/assign internal/flow internal/gate internal/engine internal/provenance internal/condition"},
+	{"internal/specfile", "internal/listformat agent person tool tool/builtin mcp internal/mask internal/filetree internal/yamltext internal/pricing internal/bytesize internal/connection internal/endpoint internal/plan internal/naming label llm llm/limit redact task internal/pick envelope handoff internal/assign internal/flow internal/gate internal/engine internal/provenance internal/condition"},
 	{"spec", "person prompt llm llm/limit llm/openai task agent team internal/specfile internal/engine internal/plan"},
 	{"flowtest", "tool internal/condition internal/graph internal/plan llm internal/supervise internal/filetree internal/brief internal/codes internal/naming internal/specfile label task internal/pick handoff prompt internal/event agent internal/trace internal/flow spec internal/scripted internal/schema internal/jsonvalue person internal/engine"},
 }
 
 // pure packages compute and do nothing else.
-var pure = []string{"label", "internal/bytesize", "internal/naming", "internal/provenance", "task", "internal/pick", "internal/flow", "internal/jsonvalue", "envelope", "internal/readyqueue", "queue", "handoff", "internal/gate", "internal/brief", "prompt", "internal/promptview", "internal/assign", "internal/planning", "synth"}
+var pure = []string{"label", "internal/bytesize", "internal/naming", "internal/provenance", "task", "internal/pick", "internal/flow", "internal/jsonvalue", "internal/listformat", "envelope", "internal/readyqueue", "queue", "handoff", "internal/gate", "internal/brief", "prompt", "internal/promptview", "internal/assign", "internal/planning", "synth"}
 
 // impure is what a pure package does not import: clocks, randomness, I/O.
 // Packages time and context are allowed for their types, so that a caller can stop

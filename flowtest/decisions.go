@@ -34,8 +34,12 @@ func decisionsOf(plan *engine.Plan) map[task.ID][]decision {
 			for n, until := range in.Until {
 				d.decide(until, n == len(in.Until)-1)
 			}
-		case in.List != nil && in.List.Index == 0:
-			d.add(in.List.Task, decision{path: pick.Tokens(in.List.Path), items: min(in.List.Most, listItems)})
+		default:
+			for _, list := range in.Lists {
+				if list.Input == "" && list.Index == 0 {
+					d.add(list.Task, decision{path: pick.Tokens(list.Path), items: min(list.Most, listItems)})
+				}
+			}
 		}
 	}
 	return d.all

@@ -38,17 +38,25 @@ func (f *instanceFlow) grantsItem(g *allowance, e *flow.Edge) bool {
 		return true
 	}
 	t := f.graph.Task(e.Task)
-	if t.Instance == nil || t.Instance.List == nil || t.MemoryScope == task.ScopeAll {
+	if t.Instance == nil || t.MemoryScope == task.ScopeAll {
 		return true
 	}
-	list := t.Instance.List
-	from, ok := f.graph.Index(task.ID(list.Task))
-	whole := slices.ContainsFunc(t.DependsOn, func(d task.Ref) bool { return d.Task == list.Task && d.Item == "" })
-	if whole || !ok || !f.isResultOf(f.Sources[e.Source].Task, from) {
-		return true
+	for _, list := range t.Instance.Lists {
+		from, ok := f.graph.Index(task.ID(list.Task))
+		if !ok || !f.isResultOf(f.Sources[e.Source].Task, from) {
+			continue
+		}
+		grants := func(item bool) int {
+			return slices.IndexFunc(t.DependsOn, func(d task.Ref) bool { return d.Task == list.Task && (d.Item != "") == item })
+		}
+		own := grants(true)
+		if own < 0 || grants(false) >= 0 {
+			return true
+		}
+		item, keys := pick.Tokens(t.DependsOn[own].Item), g.canary.keys
+		return len(keys) >= len(item) && slices.EqualFunc(item, keys[:len(item)], func(a, b string) bool { return a == b || b == "*" })
 	}
-	item, keys := pick.Tokens(t.DependsOn[0].Item), g.canary.keys
-	return len(keys) >= len(item) && slices.EqualFunc(item, keys[:len(item)], func(a, b string) bool { return a == b || b == "*" })
+	return true
 }
 
 // isResultOf reports whether the result of a task can be that of another one: it is the same, or a

@@ -17,7 +17,7 @@ func linksOf(s *Spec) int {
 	}
 	s.When.Leaves(func(*Condition) { n++ })
 	if s.Instance != nil {
-		n += 1 + len(s.Instance.Again) // the list
+		n += len(s.Instance.Lists) + len(s.Instance.Again)
 		s.Instance.Guard.Leaves(func(*Condition) { n++ })
 		for _, until := range s.Instance.Until {
 			until.Leaves(func(*Condition) { n++ })
@@ -99,8 +99,13 @@ func (r *resolver) condition(l *linker, slab []Ref, i int) []Ref {
 func (r *resolver) reads(l *linker, slab []Ref, i int, bad func(err error, message, hint string, path ...any)) []Ref {
 	t, start, optional := &r.tasks[i], len(slab), false
 	isElse := r.specs[i].When != nil && r.specs[i].When.Op == condition.Else
+	guards := false
 	add := func(c *Condition) {
 		j, p := r.find(c.Task)
+		if p.Err != nil && guards {
+			r.found.add(i, Problem{Pointer: pointer(i, "guard"), Subject: subject(i, t.Title), Message: "when: " + p.Message, Hint: p.Hint, Err: p.Err})
+			return
+		}
 		var at []any // where the file has the comparison, unless that is at another task
 		if path, _ := t.When.PathOf(c); !isElse {
 			at = append(path, "task")
@@ -132,17 +137,24 @@ func (r *resolver) reads(l *linker, slab []Ref, i int, bad func(err error, messa
 		until := t.Instance.Until
 		t.Instance = new(*t.Instance)
 		t.Instance.Guard = t.Instance.Guard.Clone()
+		guards = true
 		t.Instance.Guard.Leaves(add)
-		if list := t.Instance.List; list != nil {
-			t.Instance.List = new(*list)
+		guards = false
+		t.Instance.Lists = slices.Clone(t.Instance.Lists)
+		for n, list := range t.Instance.Lists {
+			if list.Task == "" {
+				continue
+			}
+			list = new(*list)
 			for _, path := range list.paths() {
 				item := Condition{Task: list.Task, Path: string(path)}
 				add(&item)
-				t.Instance.List.Task = item.Task
+				list.Task = item.Task
 			}
-			if k := slices.IndexFunc(slab[start:], func(of Ref) bool { return of.Task == t.Instance.List.Task }); k >= 0 {
+			if k := slices.IndexFunc(slab[start:], func(of Ref) bool { return of.Task == list.Task }); k >= 0 {
 				slab[start+k].Item = list.item() // the conditions may read the same result
 			}
+			t.Instance.Lists[n] = list
 		}
 		t.Instance.Until, optional = make([]*Condition, len(until)), true
 		for k := range until {

@@ -9,18 +9,33 @@ import (
 	"github.com/runteam/runteam/internal/naming"
 )
 
-// A ForEach runs a task once for each item of a list: an instance is granted its own item, and no
-// other. In plans and results, the task Search of the third item is Search[3]; prompts have the
-// title as written. Other tasks get the results of all instances with Each of a [Ref].
+// A ForEach runs a task, or several, once for each item of a list: an instance is granted its own
+// item, and no other. In plans and results, the task Search of the third item is Search[3]; prompts
+// have the title as written. Other tasks get the results of all instances with Each of a [Ref].
 type ForEach struct {
-	Task     string // whose structured result has the list, named as in a [Ref]
-	Path     Path   // of the list, such as /searches
-	As       string // the heading of the item in prompts; "item" unless set
+	Task  string // whose structured result has the list, named as in a [Ref]
+	Input string // in place of Task: a named input that is a list, or a folder, whose items are its files
+	Path  Path   // of the list, such as /searches; an input may be the list itself
+
+	// Files are globs of the files of a folder that are items, such as *.md; nil means all. A glob
+	// without a slash matches a name in any folder.
+	Files []string
+
+	As       string // the name and the heading of the item; "item" unless set
 	MaxItems int    // required, from 1 to 10,000
 
 	// OnOverflow says what a longer list means: "fail", the default, fails the instances with
-	// LIST_TOO_LONG, and "first" takes the first MaxItems items.
+	// LIST_TOO_LONG, or the check of the run if the list is an input, and "first" takes the first
+	// MaxItems items.
 	OnOverflow string
+
+	MaxParallel int // how many tasks of its instances run at the same time; zero means no bound but that of the run
+
+	// Tasks run for each item, in place of the task itself, which then has only a title, a key and
+	// When. Among them, names mean tasks of the same item. They are granted the item if they name
+	// it in Uses. Output names the one whose results Each of a [Ref] means.
+	Tasks  []Spec
+	Output string
 }
 
 // maxItems bounds MaxItems.
@@ -28,45 +43,84 @@ const maxItems = 10_000
 
 // A List is a list whose items are given to the instances of a task.
 type List struct {
-	Task  string // whose result has it; in a Task the ID
-	Path  Path
-	Index int // of the item, from 0
-	Most  int // items
-	Fails bool
+	Pointer string // where it is written, such as /tasks/2/forEach
+	Task    string // whose result has it; in a Task the ID. Empty for that of an input
+	Input   string
+	Path    Path
+	Files   []string
+	Index   int // of the item, from 0
+	Most    int // items
+	Fails   bool
+
+	Parallel int // how many tasks for its items run at the same time; zero means no bound
 }
 
 // item returns the path of the item.
 func (l *List) item() Path { return l.Path + Path("/"+strconv.Itoa(l.Index)) }
 
 // paths returns what an item may have, as paths of any item.
-func (l *List) paths() []Path { return []Path{l.Path + "/*", l.Path + "/*/**"} }
+func (l *List) paths() []Path { return l.parts([]Path{Whole, "/**"}) }
 
-// forEach writes out the instances of the task that is spec i.
+// parts returns paths of an item as paths of any item.
+func (l *List) parts(of []Path) []Path {
+	all := make([]Path, len(of))
+	for k, p := range of {
+		all[k] = l.Path + "/*" + p
+	}
+	return all
+}
+
+// An itemScope is the item that the tasks of a scope may be granted.
+type itemScope struct {
+	name string
+	list *List
+	all  bool // the task has it without naming it
+}
+
+// forEach writes out the instances of the task, or the tasks, of spec i.
 func (u *unroller) forEach(specs []Spec, i int, in *scope) {
-	f := specs[i].ForEach
-	if !u.checkList(f, in, i) {
+	s, f := specs[i], specs[i].ForEach
+	if !u.checkList(f, in, i) || len(f.Tasks) > 0 && !u.checkGroup(&s, in, i) {
 		return
 	}
-	as := f.As
-	if as == "" {
-		as = "item"
+	list := List{Pointer: in.at(i) + "/forEach", Input: f.Input, Path: f.Path, Files: f.Files, Most: f.MaxItems, Fails: f.OnOverflow != "first", Parallel: f.MaxParallel}
+	if f.Input == "" {
+		list.Task = in.find(f.Task)
 	}
+	guard, guardAt := in.guard, in.guardAt
+	if len(f.Tasks) > 0 && s.When != nil {
+		guard, guardAt = both(in.guard, u.condition(specs, i, in)), in.at(i)+"/when"
+	}
+	before := len(u.found.list)
 	for n := range f.MaxItems {
-		s, place := u.task(specs, i, in)
-		title := specs[i].Title
-		of := Instance{Pointer: in.at(i), Title: title, Key: specs[i].Key}
-		if s.Instance != nil {
-			of = *s.Instance
+		if len(u.out) > maxUnrolled || len(u.found.list) > before { // what is wrong for one item is wrong for each
+			return
 		}
-		from := in.find(f.Task)
-		of.Item, of.List = n+1, &List{Task: from, Path: f.Path, Index: n, Most: f.MaxItems, Fails: f.OnOverflow != "first"}
-		s.Instance, s.ForEach, s.Key = &of, nil, ""
-		s.Title = fmt.Sprintf("%s[%d]%s", title, n+1, in.suffix)
-		item := Ref{Task: from, As: Structured, Need: of.List.paths(), Item: of.List.item(), Title: as}
-		s.DependsOn = append([]Ref{item}, s.DependsOn...)
-		place.DependsOn = append([]int{-1}, place.DependsOn...)
-		u.addJudged(s, place, specs, i, in)
+		one := list
+		one.Index = n
+		inside := &scope{
+			outer: in, pointer: in.at(i) + "/forEach/tasks", suffix: fmt.Sprintf("%s[%d]", in.suffix, n+1), loop: in.loop,
+			key: in.key, depth: in.depth + 1, round: in.round, rounds: in.rounds, guard: guard, guardAt: guardAt, again: in.again,
+			lists: append(slices.Clip(in.lists), &one),
+			item:  itemScope{f.name(), &one, len(f.Tasks) == 0},
+		}
+		if len(f.Tasks) > 0 {
+			u.list(f.Tasks, inside)
+			continue
+		}
+		inside.pointer, inside.specs = in.pointer, specs
+		instance, place := u.task(specs, i, inside)
+		instance.ForEach = nil
+		u.addJudged(instance, place, specs, i, inside)
 	}
+}
+
+// name returns the name of the item.
+func (f *ForEach) name() string {
+	if f.As == "" {
+		return "item"
+	}
+	return f.As
 }
 
 // checkList reports what is wrong with a list.
@@ -74,22 +128,117 @@ func (u *unroller) checkList(f *ForEach, in *scope, i int) bool {
 	before := len(u.found.list)
 	bad := func(path, message, hint string) { u.bad(in, i, "/forEach"+path, message, hint) }
 	switch {
-	case f.Task == "":
-		bad("/task", "the list has no task", "name the task whose result has the list")
-	case !in.knows(f.Task):
+	case in.depth >= maxNesting:
+		bad("", fmt.Sprintf("loops and lists are nested deeper than %d", maxNesting), "move the inner one out")
+	case f.Task == "" && f.Input == "":
+		bad("/task", "the list has no task", "name the task whose result has the list, or write input")
+	case f.Task != "" && f.Input != "":
+		bad("/input", "it has task and input", "write one of them")
+	case f.Input == "" && !in.knows(f.Task):
 		u.unknown(in, i, "/forEach/task", "", f.Task)
-	case f.Path == "" || f.Path[0] != '/':
+	case (f.Path == "" && f.Input == "") || f.Path != "" && f.Path[0] != '/':
 		bad("/path", "the list has no path", "write where it is in the result, such as /searches")
 	case slices.ContainsFunc(strings.Split(string(f.Path), "/"), func(segment string) bool { return segment == "*" || segment == "**" }):
 		bad("/path", fmt.Sprintf("%s may be several lists", naming.Quote(string(f.Path))), "write the path of one list, such as /searches")
+	case f.Input == "" && f.Files != nil:
+		bad("/files", "files are those of a folder", "write input, with the name of a folder")
 	case f.MaxItems < 1 || f.MaxItems > maxItems:
 		bad("/maxItems", fmt.Sprintf("maxItems is %d", f.MaxItems), fmt.Sprintf("write how many items there may be, from 1 to %d", maxItems))
+	case f.MaxParallel < 0:
+		bad("/maxParallel", fmt.Sprintf("maxParallel is %d", f.MaxParallel), "write how many tasks may run at the same time, or leave it out")
+	case f.MaxParallel > 0 && slices.ContainsFunc(in.lists, func(l *List) bool { return l.Parallel > 0 }):
+		bad("/maxParallel", "a list around it has maxParallel too", "write it at one of them")
 	case f.OnOverflow != "" && f.OnOverflow != "fail" && f.OnOverflow != "first":
 		bad("/onOverflow", "unknown word "+naming.Quote(f.OnOverflow), wordHint(f.OnOverflow, []string{"fail", "first"}))
 	case f.As != "" && naming.CheckName(f.As) != nil:
 		bad("/as", fmt.Sprintf("%s is no name", naming.Quote(f.As)), "write a name such as item")
+	case in.itemOf(f.name()) != nil:
+		bad("/as", fmt.Sprintf("the items of the list around it are named %s too", naming.Quote(f.name())), "write another name")
+	case f.Output != "" && len(f.Tasks) == 0:
+		bad("/output", "there are no tasks that it could be one of", "remove it, or write tasks")
 	}
 	return len(u.found.list) == before
+}
+
+// checkGroup reports what is wrong with the tasks for each item.
+func (u *unroller) checkGroup(s *Spec, in *scope, i int) bool {
+	before := len(u.found.list)
+	f, bad := s.ForEach, func(path, message, hint string) { u.bad(in, i, path, message, hint) }
+	switch k := f.output(); {
+	case k < 0:
+		bad("/forEach/output", fmt.Sprintf("the list has no task %s", naming.Quote(f.Output)), "name the task whose results those of the list are")
+	case f.Tasks[k].ForEach != nil:
+		bad("/forEach/output", fmt.Sprintf("%s runs for each item of another list", naming.Quote(f.Output)), "name a task that runs once, such as one that depends on {each: "+f.Tasks[k].Title+"}")
+	case s.Description != "" || s.Assignee != "" || len(s.DependsOn) > 0 || len(s.Uses) > 0 || s.OutputSchema != nil || s.IsComputed():
+		bad("/forEach", "a list of tasks has a title, a key, a condition and tasks, and nothing else", "move description, assignee, dependsOn, uses and outputSchema to the tasks")
+	}
+	u.checkCondition(in, i, "/when", "when", s.When)
+	return len(u.found.list) == before
+}
+
+// output returns which of the tasks has the results; -1 if none has.
+func (f *ForEach) output() int {
+	return slices.IndexFunc(f.Tasks, func(t Spec) bool { return isNamed(&t, f.Output) })
+}
+
+// itemOf returns the item of this name that the tasks of a scope may be granted; nil if there is
+// none.
+func (in *scope) itemOf(name string) *itemScope {
+	for s := in; s != nil; s = s.outer {
+		if s.item.list != nil && s.item.name == name {
+			return &s.item
+		}
+	}
+	return nil
+}
+
+// grantItems grants a task of a scope the items that it uses, and one that it has without naming it.
+func (u *unroller) grantItems(s *Spec, place *Place, in *scope, i int) {
+	uses := s.Uses
+	s.Uses = nil
+	if in.item.all && !slices.ContainsFunc(uses, func(use Use) bool { return use.Name == in.item.name }) {
+		u.grantItem(s, place, in, i, Use{Name: in.item.name}, -1)
+	}
+	for k, use := range uses {
+		u.grantItem(s, place, in, i, use, k)
+	}
+}
+
+// grantItem grants a task what use k names: the item of a list, or an input.
+func (u *unroller) grantItem(s *Spec, place *Place, in *scope, i int, use Use, k int) {
+	item := in.itemOf(use.Name)
+	bad := func(message, hint string) { u.bad(in, i, "/uses/"+strconv.Itoa(k), message, hint) }
+	if item == nil {
+		s.Uses, place.Uses = append(s.Uses, use), append(place.Uses, k)
+		return
+	}
+	list := item.list
+	need := list.paths()
+	if use.Need != nil {
+		need = list.parts(use.Need)
+	}
+	switch {
+	case use.At != "":
+		bad("at is for folders, and "+naming.Quote(use.Name)+" is an item of a list", "remove at")
+	case list.Input == "" && len(use.Reveal) > 0:
+		bad("reveal is for inputs, and "+naming.Quote(use.Name)+" is an item of a result", "write a rule of the policy for the two agents")
+	case list.Input == "":
+		s.DependsOn = append([]Ref{{Task: list.Task, As: Structured, Need: need, Item: list.item(), Title: use.Name}}, s.DependsOn...)
+		at := -1
+		if k >= 0 {
+			at = -2 - k
+		}
+		place.DependsOn = append([]int{at}, place.DependsOn...)
+	default:
+		own := Use{Name: list.Input, Need: need, Item: list.item(), Title: use.Name}
+		for kind, paths := range use.Reveal {
+			if own.Reveal == nil {
+				own.Reveal = map[string][]Path{}
+			}
+			own.Reveal[kind] = list.parts(paths)
+		}
+		s.Uses, place.Uses = append(s.Uses, own), append(place.Uses, k)
+	}
 }
 
 // knows reports whether a name means a task of a scope or around it.
@@ -127,11 +276,20 @@ func (u *unroller) each(ref *Ref, in *scope, i, k int) (all []Ref) {
 		if n < 0 {
 			continue
 		}
-		if s.specs[n].ForEach == nil {
+		f := s.specs[n].ForEach
+		if f == nil {
 			u.bad(in, i, at, fmt.Sprintf("%s runs once", naming.Quote(ref.Each)), "write task instead of each")
 			return nil
 		}
-		items := min(s.specs[n].ForEach.MaxItems, maxItems) // more are reported
+		title := s.specs[n].Title
+		if len(f.Tasks) > 0 {
+			k := f.output()
+			if k < 0 {
+				return nil // reported
+			}
+			title = strings.TrimSpace(f.Tasks[k].Title)
+		}
+		items := min(f.MaxItems, maxItems) // more are reported
 		if u.reads += items; u.reads > maxReads {
 			if u.reads-items <= maxReads { // it is reported once
 				u.bad(in, i, at, fmt.Sprintf("the tasks that read each instance of others read more than %d instances together", maxReads), "lower maxItems, or depend on one task that reads all")
@@ -140,7 +298,7 @@ func (u *unroller) each(ref *Ref, in *scope, i, k int) (all []Ref) {
 		}
 		for item := range items {
 			one := *ref
-			one.Task = fmt.Sprintf("%s[%d]%s", s.specs[n].Title, item+1, s.suffix)
+			one.Task = fmt.Sprintf("%s%s[%d]", title, s.suffix, item+1)
 			all = append(all, one)
 		}
 		return all

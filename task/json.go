@@ -116,11 +116,13 @@ type wireUse struct {
 	Need   []Path            `json:"need,omitzero"`
 	Reveal map[string][]Path `json:"reveal,omitempty"`
 	At     string            `json:"at,omitempty"`
+	Item   Path              `json:"item,omitempty"`
+	Title  string            `json:"title,omitempty"`
 }
 
 // MarshalJSON writes the name alone when the rest is empty.
 func (u wireUse) MarshalJSON() ([]byte, error) {
-	if u.Need == nil && len(u.Reveal) == 0 && u.At == "" {
+	if u.Need == nil && len(u.Reveal) == 0 && u.At == "" && u.Item == "" {
 		return json.Marshal(u.Name)
 	}
 	type plain wireUse

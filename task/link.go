@@ -45,7 +45,7 @@ func (l *linker) link(i, j, k int, optional bool) bool {
 		fault, err = naming.Quote(l.tasks[j].Title)+" is named before", ErrDuplicate
 	}
 	at, hint := pointer(i, "dependsOn", k), "remove it"
-	if in := l.tasks[i].Instance; err == ErrDuplicate && in != nil && in.List != nil && naming.Normalize(in.List.Task) == naming.Normalize(l.tasks[j].Title) {
+	if in := l.tasks[i].Instance; err == ErrDuplicate && in != nil && len(in.Lists) > 0 && naming.Normalize(in.Lists[len(in.Lists)-1].Task) == naming.Normalize(l.tasks[j].Title) {
 		k-- // it follows the item
 		fault, hint = naming.Quote(l.tasks[j].Title)+" has the list, of which the task gets one item", "remove it; to use another part of that result, depend on a task between, such as one with a template"
 	}

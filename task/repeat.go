@@ -40,16 +40,16 @@ type Instance struct {
 	Loop    string   // the title of the loop, with the round of the loop that it is in, if any
 	Round   int      // from 1; zero outside of loops
 	Rounds  int      // how many there are at most
-	Item    int      // its item of the list, from 1; zero without a list
-	List    *List    // that it has its item of; nil without one
+	Lists   []*List  // that it is for an item of each, the innermost one last; nil outside of lists
 
 	// Joins says that the task is the loop itself: it calls no agent, and has the result of the
 	// output task in the last round that ran.
-	Joins bool
-	Guard *Condition   // what the round needs in order to run, besides the conditions of its tasks
-	Again []Ref        // what the round reads of the one before, if it does not run when that repeats itself
-	Until []*Condition // of a loop: what ends it after each round
-	Fails bool         // of a loop: it fails if that does not hold after the last round
+	Joins   bool
+	Guard   *Condition   // what the round, or the tasks for an item, need in order to run, besides the conditions of the tasks
+	GuardAt string       // where that is written, such as /tasks/2/repeat/until
+	Again   []Ref        // what the round reads of the one before, if it does not run when that repeats itself
+	Until   []*Condition // of a loop: what ends it after each round
+	Fails   bool         // of a loop: it fails if that does not hold after the last round
 
 	Judges bool // it judges the result of another task; equal judges are asked each
 	Quorum int  // of the task that counts the judges who accept, and of the loop around it: how many must

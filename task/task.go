@@ -44,6 +44,9 @@ type Use struct {
 	// "." is the workspace itself, and empty means the name of the input. Paths of Need are
 	// then paths of files, such as /src/**.
 	At string
+
+	Item  Path   // of the item of the input that is granted in place of it, in a task for each item; [Unroll] sets it
+	Title string // the heading of what is granted; the name of the input unless [Unroll] sets it
 }
 
 // Status is the state of a task. The empty string is not a status.

@@ -30,6 +30,13 @@ func Unroll(specs []Spec) (tasks []Spec, places []Place, err error) {
 	}
 	u := unroller{found: &findings{}}
 	u.list(specs, &scope{pointer: "/tasks"})
+	reported := map[[2]string]bool{}
+	u.found.list = slices.DeleteFunc(u.found.list, func(f finding) bool { // what is wrong in one round is wrong in each
+		key := [2]string{f.Pointer, f.Message}
+		again := reported[key]
+		reported[key] = true
+		return again
+	})
 	return u.out, u.places, u.found.err()
 }
 
@@ -42,7 +49,8 @@ func isUnrolled(s Spec) bool {
 // A Place is where a task is written that [Unroll] returns.
 type Place struct {
 	Pointer   string // such as /tasks/2/repeat/tasks/0
-	DependsOn []int  // for each dependency, which one it is there; -1 for the item of a list
+	DependsOn []int  // for each dependency, which one it is there; -1 for the item of a list, and -2-k for one that it uses as k
+	Uses      []int  // for each use, which one it is there; -1 for the item of a list
 }
 
 // An unroller writes out loops.
@@ -55,13 +63,13 @@ type unroller struct {
 	found   *findings
 }
 
-// A scope is one round of a loop, or the tasks outside of loops.
+// A scope is one round of a loop, one item of a list, or the tasks outside of both.
 type scope struct {
 	outer    *scope
 	pointer  string            // to the list of its tasks
 	pointers []string          // to each of its tasks, if they are in no list
 	specs    []Spec            // its tasks
-	suffix   string            // of the titles of its tasks, such as #2.1
+	suffix   string            // of the titles of its tasks, such as #2.1 or [3]#2
 	names    map[string]string // the titles of its tasks in this round, by normalized title and key
 	loop     string            // the title of the loop; empty outside
 	key      int               // the index of the spec at the top, for the order of problems
@@ -69,8 +77,11 @@ type scope struct {
 	round    int
 	rounds   int
 	guard    *Condition // what its tasks need in order to run, besides their own conditions
+	guardAt  string     // where that is written
 	compare  bool       // it does not run if it repeats an earlier round
 	again    []Ref      // what is compared for that, here or in the round around it
+	lists    []*List    // that it has an item of each
+	item     itemScope  // the item of the last of them, of a scope for an item
 }
 
 // list writes out the tasks of one scope.
@@ -95,7 +106,7 @@ func (u *unroller) list(specs []Spec, in *scope) {
 			in.key = i
 		}
 		if len(u.out) > maxUnrolled {
-			return
+			break
 		}
 		switch {
 		case specs[i].Repeat != nil && specs[i].ForEach != nil:
@@ -117,7 +128,7 @@ func (u *unroller) list(specs []Spec, in *scope) {
 		u.addJudged(s, at, specs, i, in)
 	}
 	if len(u.out) > maxUnrolled && in.outer == nil {
-		u.bad(in, 0, "", fmt.Sprintf("the rounds of all loops have more than %d tasks together", maxUnrolled), "lower maxRounds")
+		u.bad(in, 0, "", fmt.Sprintf("the rounds of all loops, and the items of all lists, have more than %d tasks together", maxUnrolled), "lower maxRounds or maxItems")
 	}
 }
 
@@ -147,16 +158,23 @@ func (in *scope) at(i int) string {
 // task returns a task of a scope, and where it is written.
 func (u *unroller) task(specs []Spec, i int, in *scope) (Spec, Place) {
 	s, place := specs[i], Place{Pointer: in.at(i)}
-	if in.loop != "" {
-		s.Instance = &Instance{Pointer: in.at(i), Title: s.Title, Key: s.Key, Loop: in.loop, Round: in.round, Rounds: in.rounds, Guard: in.guard, Again: in.again}
+	if in.outer != nil {
+		s.Instance = &Instance{
+			Pointer: in.at(i), Title: s.Title, Key: s.Key, Loop: in.loop, Round: in.round, Rounds: in.rounds,
+			Lists: in.lists, Guard: in.guard, GuardAt: in.guardAt, Again: in.again,
+		}
 		u.countRereads(in, i)
 		s.Title, s.Key = s.Title+in.suffix, ""
+	}
+	names := in
+	if in.item.all { // of a task that runs for each item by itself, the others are around it
+		names = in.outer
 	}
 	s.DependsOn = nil
 	for k, ref := range specs[i].DependsOn {
 		if ref.Each != "" {
-			s.DependsOn = append(s.DependsOn, u.each(&ref, in, i, k)...)
-		} else if u.reference(&ref, in, i, k) {
+			s.DependsOn = append(s.DependsOn, u.each(&ref, names, i, k)...)
+		} else if u.reference(&ref, names, i, k) {
 			s.DependsOn = append(s.DependsOn, ref)
 		} else if s.Instance != nil && ref.Round == Previous {
 			s.Instance.Lacks = append(s.Instance.Lacks, in.namesOf(ref.Task)...)
@@ -165,7 +183,8 @@ func (u *unroller) task(specs []Spec, i int, in *scope) (Spec, Place) {
 			place.DependsOn = append(place.DependsOn, k)
 		}
 	}
-	s.When = u.condition(specs, i, in)
+	u.grantItems(&s, &place, in, i)
+	s.When = u.condition(specs, i, names)
 	return s, place
 }
 
@@ -181,7 +200,10 @@ func (u *unroller) countRereads(in *scope, i int) {
 func (u *unroller) reference(ref *Ref, in *scope, i, k int) bool {
 	at := "/dependsOn/" + strconv.Itoa(k)
 	if ref.Round == "" {
-		if in.loop != "" && len(ref.OneOf) == 0 && !in.knows(ref.Task) {
+		if u.namesList(ref, in, i, k) {
+			return false
+		}
+		if in.outer != nil && len(ref.OneOf) == 0 && !in.knows(ref.Task) {
 			u.unknown(in, i, at, "dependsOn["+strconv.Itoa(k)+"]: ", ref.Task)
 			return false
 		}
@@ -196,7 +218,7 @@ func (u *unroller) reference(ref *Ref, in *scope, i, k int) bool {
 	switch {
 	case ref.Round != Previous:
 		u.bad(in, i, at+"/round", fmt.Sprintf("unknown round %s", naming.Quote(ref.Round)), "write previous, or leave it out for the same round")
-	case in.loop == "":
+	case in.loop == "" || in.item.list != nil:
 		u.bad(in, i, at+"/round", "the task is not in a loop, so it has no previous round", "remove round")
 	case !known:
 		u.bad(in, i, at+"/task", fmt.Sprintf("the loop has no task %s", naming.Quote(ref.Task)), "name a task of the same loop")
@@ -220,6 +242,25 @@ func (in *scope) namesOf(name string) (names []string) {
 		}
 	}
 	return names
+}
+
+// namesList reports a dependency on a task that runs for each item of a list.
+func (u *unroller) namesList(ref *Ref, in *scope, i, k int) bool {
+	if len(ref.OneOf) > 0 {
+		return false
+	}
+	for s := in; s != nil; s = s.outer {
+		n := slices.IndexFunc(s.specs, func(t Spec) bool { return isNamed(&t, ref.Task) })
+		if n < 0 {
+			continue
+		}
+		if s.specs[n].ForEach == nil {
+			return false
+		}
+		u.bad(in, i, "/dependsOn/"+strconv.Itoa(k), fmt.Sprintf("%s runs for each item of a list", naming.Quote(ref.Task)), "write {each: "+s.specs[n].Title+"} for the results of all items")
+		return true
+	}
+	return false
 }
 
 // before returns the title in the previous round of a task of this one.
@@ -256,8 +297,8 @@ func (in *scope) rereads() (all []Ref) {
 
 // suffixOf returns the suffix of the titles of a round.
 func suffixOf(outer string, round int) string {
-	if outer == "" {
-		return "#" + strconv.Itoa(round)
+	if outer == "" || strings.HasSuffix(outer, "]") {
+		return outer + "#" + strconv.Itoa(round)
 	}
 	return outer + "." + strconv.Itoa(round)
 }
@@ -265,7 +306,7 @@ func suffixOf(outer string, round int) string {
 // find returns the title that a name means: of a task of the same round, else of one outside.
 func (in *scope) find(name string) string {
 	for s := in; s != nil; s = s.outer {
-		if title, ok := s.names[naming.Normalize(name)]; ok && s.loop != "" {
+		if title, ok := s.names[naming.Normalize(name)]; ok && s.outer != nil {
 			return title
 		}
 	}
@@ -327,10 +368,14 @@ func (u *unroller) rounds(s *Spec, when *Condition, in *scope, at string, of sco
 	for n := 1; n <= r.MaxRounds; n++ {
 		round := &scope{
 			outer: in, pointer: of.pointer, pointers: of.pointers, suffix: suffixOf(in.suffix, n), loop: title,
-			key: in.key, depth: in.depth + 1, round: n, rounds: r.MaxRounds, guard: guard, compare: r.OnRepeat != "continue", again: in.again,
+			key: in.key, depth: in.depth + 1, round: n, rounds: r.MaxRounds, guard: guard, guardAt: in.guardAt, lists: in.lists,
+			compare: r.OnRepeat != "continue", again: in.again,
 		}
-		if n > 1 {
-			round.guard, round.again = Not(until[n-2]), nil
+		switch {
+		case n > 1:
+			round.guard, round.guardAt, round.again = Not(until[n-2]), cmp.Or(of.guardAt, at+"/repeat/until"), nil
+		case when != nil:
+			round.guardAt = at + "/when"
 		}
 		u.list(r.Tasks, round)
 		until[n-1] = round.named(r.Until)
@@ -343,7 +388,10 @@ func (u *unroller) rounds(s *Spec, when *Condition, in *scope, at string, of sco
 	join := Spec{
 		Title: title, Key: s.Key, Description: "The result of the last round.", Assignee: out.Assignee, OutputSchema: out.OutputSchema, OutputFiles: out.OutputFiles, Classification: s.Classification, Source: s.Source, Tools: []string{},
 		DependsOn: []Ref{{OneOf: results}}, When: when,
-		Instance: &Instance{Pointer: at, Title: s.Title, Loop: in.loop, Round: in.round, Rounds: r.MaxRounds, Joins: true, Guard: in.guard, Again: in.again, Until: until, Fails: r.OnLimit == "fail"},
+		Instance: &Instance{
+			Pointer: at, Title: s.Title, Loop: in.loop, Round: in.round, Rounds: r.MaxRounds,
+			Joins: true, Guard: in.guard, GuardAt: in.guardAt, Again: in.again, Until: until, Fails: r.OnLimit == "fail",
+		},
 	}
 	u.add(join, Place{Pointer: at})
 }
@@ -363,7 +411,7 @@ func (u *unroller) checkLoop(s *Spec, r *Repeat, output int, in *scope, i int) b
 	bad := func(path, message, hint string) { u.bad(in, i, path, message, hint) }
 	switch {
 	case in.depth >= maxNesting:
-		bad("/repeat", fmt.Sprintf("loops are nested deeper than %d", maxNesting), "move the inner loop out")
+		bad("/repeat", fmt.Sprintf("loops and lists are nested deeper than %d", maxNesting), "move the inner one out")
 	case r.MaxRounds < 1 || r.MaxRounds > maxRounds:
 		bad("/repeat/maxRounds", fmt.Sprintf("maxRounds is %d", r.MaxRounds), fmt.Sprintf("write how many rounds there may be, from 1 to %d", maxRounds))
 	case len(r.Tasks) == 0:

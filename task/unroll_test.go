@@ -99,7 +99,7 @@ func TestNestedLoops(t *testing.T) {
 	_, err = task.Resolve(out, at)
 	require.NoError(t, err)
 	_, _, err = task.Unroll([]task.Spec{loop("x", loop("y", specs[0]))})
-	require.ErrorContains(t, err, "loops are nested deeper than 3")
+	require.ErrorContains(t, err, "loops and lists are nested deeper than 3")
 }
 
 // What is wrong with a condition that only the tasks of a loop have is reported at the loop.

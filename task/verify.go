@@ -105,7 +105,7 @@ type verification struct {
 // them.
 func (u *unroller) verify(s Spec, at Place, specs []Spec, i int, in *scope) {
 	v := verification{Verify: s.Verify, answer: s, base: strings.TrimSuffix(s.Title, in.suffix), title: specs[i].Title, key: specs[i].Key, deps: [][]Ref{s.DependsOn}, places: []Place{at}}
-	round := scope{pointers: []string{at.Pointer + "/verify"}}
+	round := scope{pointers: []string{at.Pointer + "/verify"}, guardAt: at.Pointer + "/verify"}
 	for k := range v.Judges {
 		judge, place := u.judge(specs, i, k, in)
 		v.deps, v.places = append(v.deps, judge.DependsOn), append(v.places, place)
@@ -122,6 +122,9 @@ func (u *unroller) verify(s Spec, at Place, specs []Spec, i int, in *scope) {
 // judge returns what judge k of spec i depends on, and where that is written.
 func (u *unroller) judge(specs []Spec, i, k int, in *scope) (Spec, Place) {
 	specs, of := slices.Clone(specs), *in
+	if in.item.all { // what else it depends on is around the item
+		of = *in.outer
+	}
 	of.pointers = make([]string, i+1)
 	of.pointers[i] = in.at(i) + "/verify/judges/" + strconv.Itoa(k)
 	specs[i] = Spec{Title: specs[i].Title, DependsOn: specs[i].Verify.Judges[k].DependsOn}
@@ -137,7 +140,7 @@ func (v *verification) loop() Spec {
 		s.Repeat.OnLimit = "last"
 	}
 	answer := v.answer
-	answer.Title, answer.Verify, answer.When, answer.Instance, answer.DependsOn = v.base, nil, nil, nil, nil
+	answer.Title, answer.Verify, answer.When, answer.Instance, answer.DependsOn, answer.Uses = v.base, nil, nil, nil, nil, nil
 	if v.rounds() > 1 {
 		answer.DependsOn = []Ref{
 			{Task: v.base, Round: Previous, Title: previousTitle, Need: []Path{Whole}, Files: filesOf(&s), Optional: true},
@@ -175,10 +178,6 @@ func (v *verification) judge(k int) Spec {
 // come the judges and the verdict; -1 is the loop.
 func (v *verification) complete(s *Spec, at *Place, which int) {
 	s.Instance.Title = v.title + strings.TrimPrefix(s.Instance.Title, v.base)
-	of := v.answer.Instance
-	if of == nil {
-		of = &Instance{}
-	}
 	switch {
 	case which < 0:
 		s.Instance.Key, s.Instance.Quorum = v.key, v.quorum()
@@ -187,16 +186,16 @@ func (v *verification) complete(s *Spec, at *Place, which int) {
 	case which > 0:
 		s.Instance.Judges = true
 	default:
-		at.Pointer, s.Instance.Lacks = v.places[0].Pointer, of.Lacks
+		at.Pointer, at.Uses, s.Uses = v.places[0].Pointer, v.places[0].Uses, v.answer.Uses
+		if of := v.answer.Instance; of != nil {
+			s.Instance.Lacks = of.Lacks
+		}
 		if s.Instance.Round > 1 {
 			s.Description += reviseText
 		}
 	}
 	if which >= 0 && which < len(v.deps) {
 		s.DependsOn, at.DependsOn = slices.Concat(v.deps[which], s.DependsOn), v.places[which].DependsOn
-	}
-	if of.List != nil && which <= 0 {
-		s.Instance.Item, s.Instance.List = of.Item, of.List
 	}
 }
 

@@ -247,6 +247,11 @@ type Input struct {
 	MaxContextBytes int
 	Cut             bool
 
+	// ListFormat says how Text is read as a list, for [task.ForEach]: "json", the default, "ndjson", a
+	// value on each line, or "csv", a table with a header, whose rows are objects of texts. What
+	// tasks and rules say about parts of the input is then about that value.
+	ListFormat string
+
 	Origin provenance.Position // where a file has the input; package spec sets it
 }
 

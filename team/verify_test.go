@@ -357,8 +357,8 @@ func TestJudgesInLoopsListsAndBranches(t *testing.T) {
 		titles = append(titles, one.Title)
 	}
 	require.Equal(t, []string{
-		"Write[1]#1", "Write[1]: judge a#1", "Write[1]: verdict#1", "Write[1]#2", "Write[1]: judge a#2", "Write[1]: verdict#2", "Write[1]",
-		"Write[2]#1", "Write[2]: judge a#1", "Write[2]: verdict#1", "Write[2]#2", "Write[2]: judge a#2", "Write[2]: verdict#2", "Write[2]", "Read", "Plan",
+		"Write[1]#1", "Write: judge a[1]#1", "Write: verdict[1]#1", "Write[1]#2", "Write: judge a[1]#2", "Write: verdict[1]#2", "Write[1]",
+		"Write[2]#1", "Write: judge a[2]#1", "Write: verdict[2]#1", "Write[2]#2", "Write: judge a[2]#2", "Write: verdict[2]#2", "Write[2]", "Read", "Plan",
 	}, titles, "of the third item there is nothing")
 	require.Contains(t, c.prompts("a")[0], "# Task: Write: judge a\n")
 	require.Contains(t, c.prompts("a")[0], `The task was "Write".`)

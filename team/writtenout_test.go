@@ -79,7 +79,7 @@ func (d *drawing) scope(outer *drawnScope, depth int) *drawnScope {
 			d.loop(n, in, depth)
 		} else {
 			n.spec.Description, n.spec.Assignee, n.spec.OutputSchema = "d", "worker", []byte(decided)
-			if sources := in.visible((*drawnNode).decides); len(sources) > 0 && n.spec.When == nil && i > 0 && d.chance(35, "list") {
+			if sources := in.visible((*drawnNode).decides); depth < mostNested && len(sources) > 0 && n.spec.When == nil && i > 0 && d.chance(35, "list") {
 				from := one(d, sources, "source")
 				n.spec.ForEach = &task.ForEach{Task: from.spec.Title, Path: "/items", MaxItems: mostItems, OnOverflow: "first"}
 				n.certain = n.certain && from.certain
@@ -224,7 +224,7 @@ func (w *writer) round(in *drawnScope, r *writtenRound) {
 		for k := range min(items, mostItems) {
 			if runs && !w.left[from] {
 				item := task.Ref{Task: from, As: task.Structured, Need: []task.Path{"/items/*", "/items/*/**"}, Item: task.Path(fmt.Sprintf("/items/%d", k)), Title: "item"}
-				r.items[title] = append(r.items[title], w.add(fmt.Sprintf("%s[%d]%s", title, k+1, r.suffix), nil, append([]task.Ref{item}, refs...), true, r))
+				r.items[title] = append(r.items[title], w.add(fmt.Sprintf("%s%s[%d]", title, r.suffix, k+1), nil, append([]task.Ref{item}, refs...), true, r))
 			}
 		}
 	}
@@ -283,7 +283,7 @@ func (w *writer) refs(n *drawnNode, r *writtenRound) (refs []task.Ref, runs bool
 
 var (
 	fenceID      = regexp.MustCompile(`envelope [0-9a-f]+`)
-	instanceName = regexp.MustCompile(`(T\d+)(\[\d+\])?(#[\d.]+)?`)
+	instanceName = regexp.MustCompile(`(T\d+)(#[\d.]+)?(\[\d+\])?`)
 )
 
 // promptsOf runs tasks and returns the prompt of each, without fences and the names of instances.

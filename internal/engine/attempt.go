@@ -12,6 +12,7 @@ import (
 	"github.com/runteam/runteam/internal/filetree"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/graph"
+	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
 )
@@ -57,18 +58,16 @@ func (r *results) gather(a *attempt, i int) {
 	}
 	for j, u := range t.Uses {
 		a.grants = append(a.grants, p.InputGrant(i, j))
-		o := gate.Offer{Source: gate.Source{Kind: handoff.Input, Name: u.Name}, Title: u.Name}
-		if k, ok := p.InputIndex[strings.ToLower(u.Name)]; ok {
-			o.Envelope = r.inputs[k]
+		a.offers = append(a.offers, inputOffer(r, u.Name))
+		if o := &a.offers[len(a.offers)-1]; u.Item != "" {
+			o.Title, a.grants[len(a.grants)-1].List = u.Title, listReader{r.branches}.decodedList(string(plan.InputID(u.Name)))
+		} else if at, ok := p.Folder(i, j); ok {
+			o.Folder = at
 		}
-		if at, ok := p.Folder(i, j); ok {
-			o.As, o.Folder = gate.AsFiles, at
-		}
-		a.offers = append(a.offers, o)
 	}
 	r.branches.offerDependencies(a, i)
 	offerFiles(a, r, i)
-	if t.Reads > 0 {
+	if t.Reads > 0 || t.Instance != nil {
 		r.branches.offerCondition(a, i)
 	}
 	if t.MemoryScope == task.ScopeAll {
@@ -79,6 +78,18 @@ func (r *results) gather(a *attempt, i int) {
 	if r.messages != nil && !t.IsComputed() {
 		a.deliver()
 	}
+}
+
+// inputOffer offers an input.
+func inputOffer(r *results, name string) gate.Offer {
+	o := gate.Offer{Source: gate.Source{Kind: handoff.Input, Name: name}, Title: name}
+	if k, ok := r.plan.InputIndex[strings.ToLower(name)]; ok {
+		o.Envelope = r.inputs[k]
+		if r.plan.Options().Inputs[k].Folder != nil {
+			o.As = gate.AsFiles
+		}
+	}
+	return o
 }
 
 // emptied returns the memory of the lists, which nothing reads any more, for those of the

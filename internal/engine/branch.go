@@ -166,7 +166,7 @@ func (r *brancher) offerDependencies(a *attempt, i int) {
 	for j := range r.granted(i) {
 		up := int(ups[j])
 		a.grants = append(a.grants, r.plan.DependencyGrant(i, j, up))
-		a.grants[len(a.grants)-1].List = r.list(&t.DependsOn[j])
+		a.grants[len(a.grants)-1].List = listReader{r}.list(&t.DependsOn[j])
 		a.offers = append(a.offers, r.offerDependency(i, j, up))
 		a.dependencies++
 	}
@@ -176,9 +176,11 @@ func (r *brancher) offerDependencies(a *attempt, i int) {
 // means that the gate withholds a value that they compare, or that it could not decide.
 func (r *brancher) whyNot(ctx context.Context, i int, now time.Time) (why string, err error) {
 	t := r.plan.Graph.Task(i)
-	if t.Instance != nil && t.Instance.List != nil {
-		if has, err := r.hasItem(ctx, i, now); err != nil || !has {
-			return WhyLeftOut, err
+	if t.Instance != nil {
+		for _, list := range t.Instance.Lists {
+			if has, err := (listReader{r}).hasItem(ctx, i, list, now); err != nil || !has {
+				return WhyLeftOut, err
+			}
 		}
 	}
 	if t.Instance != nil && t.Instance.Guard != nil {
@@ -292,9 +294,10 @@ func (r *brancher) offerCondition(a *attempt, i int) {
 	for j := len(ups) - t.Reads; j < len(ups)-plan.Rereads(t); j++ {
 		result, _ := r.queue.Result(int(ups[j]))
 		a.grants = append(a.grants, r.plan.DependencyGrant(i, j, int(ups[j])))
-		a.grants[len(a.grants)-1].List = r.list(&t.DependsOn[j])
+		a.grants[len(a.grants)-1].List = listReader{r}.list(&t.DependsOn[j])
 		a.offers = append(a.offers, conditionOffer(r.results, t, j, int(ups[j]), result))
 	}
+	listReader{r}.offerLists(a, i)
 }
 
 // conditionOffer offers the result of task up to the condition of t.

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -66,11 +67,15 @@ func (c computation) Run(ctx context.Context, _ prompt.Prompt) (agent.Reply, err
 func (c computation) granted() (inputs, results map[string]any) {
 	inputs, results = map[string]any{}, map[string]any{}
 	delivered := make([]*gate.Sealed, len(c.task.DependsOn)) // nil for other alternatives, and for what was not needed
-	next := 0
+	next, used := 0, 0
 	for i := range c.sealed {
 		switch s := &c.sealed[i]; s.Source().Kind {
 		case handoff.Input:
-			inputs[s.Source().Name] = valueOf(s)
+			if used < len(c.task.Uses) { // what follows is read by no use
+				u := &c.task.Uses[used]
+				inputs[cmp.Or(u.Title, u.Name)] = valueOf(s, u.Item != "")
+				used++
+			}
 		case handoff.Dependency:
 			for c.task.DependsOn[next].Task != s.Source().Name {
 				next++
@@ -100,7 +105,7 @@ func (c computation) name(results map[string]any, delivered []*gate.Sealed, n in
 		}
 		var value any = ""
 		if s := delivered[j]; s != nil {
-			value = valueOf(s)
+			value = valueOf(s, true)
 		}
 		if c.task.DependsOn[j].Each == "" {
 			results[names[n]] = value
@@ -126,12 +131,12 @@ func fillLeftOut(t *texttemplate.Template, inputs, results map[string]any) {
 	}
 }
 
-// valueOf returns what was delivered: a parsed value if that was asked for or is all there is,
-// and else a text, which is empty for what was withheld.
-func valueOf(s *gate.Sealed) any {
+// valueOf returns what was delivered: a parsed value if that was asked for or is all there is of
+// what may be parsed, and else a text, which is empty for what was withheld.
+func valueOf(s *gate.Sealed, parsed bool) any {
 	p := s.Payload()
 	raw, structured := p.JSON()
-	if structured && s.Source().Kind == handoff.Dependency && (s.As() != task.Output || p.Text() == "") {
+	if structured && parsed && (s.As() != task.Output || p.Text() == "") {
 		if v, err := jsonvalue.Decode(raw); err == nil {
 			return texttemplate.Decoded(v)
 		}

@@ -3,18 +3,22 @@ package engine
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
+	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/internal/codes"
 	"github.com/runteam/runteam/internal/gate"
-	"github.com/runteam/runteam/internal/pick"
+	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/task"
 )
 
 // ErrListTooLong reports a list with more items than there may be instances of a task.
 var ErrListTooLong = codes.Condition(codes.ListTooLong)
 
-// A listKey identifies a list and the agent that its items are for.
+// A listKey identifies a list and the agent that its items are for. That of an input is identified
+// by where it is written.
 type listKey struct {
 	task   string
 	path   task.Path
@@ -27,29 +31,56 @@ type listLength struct {
 	err   error
 }
 
+// A listReader reads the lists that decide which tasks run.
+type listReader struct{ *brancher }
+
 // list returns the list that a dependency is granted an item of, decoded once for all instances.
-func (r *brancher) list(d *task.Ref) *gate.List {
+func (r listReader) list(d *task.Ref) *gate.List {
 	if d.Item == "" {
 		return nil
 	}
+	return r.decodedList(d.Task)
+}
+
+// decodedList returns the value of a result or an input that has lists, decoded once.
+func (r listReader) decodedList(of string) *gate.List {
 	if r.items == nil {
 		r.items = map[string]*gate.List{}
 	}
-	if r.items[d.Task] == nil {
-		r.items[d.Task] = &gate.List{}
+	if r.items[of] == nil {
+		r.items[of] = &gate.List{}
 	}
-	return r.items[d.Task]
+	return r.items[of]
 }
 
-// hasItem reports whether the list of task i has its item. The list is read once for all
+// offerLists offers an attempt the lists in inputs that it is for an item of, and that its task is
+// granted nothing of: that it runs tells of them, and no prompt has them.
+func (r listReader) offerLists(a *attempt, i int) {
+	t := r.plan.Graph.Task(i)
+	if t.Instance == nil || t.Instance.Joins {
+		return
+	}
+	for k, l := range t.Instance.Lists {
+		isOther := func(other *task.List) bool { return other.Input == l.Input }
+		if l.Input == "" || slices.ContainsFunc(t.Uses, func(u task.Use) bool { return u.Name == l.Input }) || slices.ContainsFunc(t.Instance.Lists[:k], isOther) {
+			continue
+		}
+		a.grants = append(a.grants, plan.ListGrant(r.plan, i, l))
+		a.grants[len(a.grants)-1].List = r.decodedList(string(plan.InputID(l.Input)))
+		a.offers = append(a.offers, inputOffer(r.results, l.Input))
+	}
+}
+
+// hasItem reports whether a list of task i has its item. The list is read once for all
 // instances.
-func (r *brancher) hasItem(ctx context.Context, i int, now time.Time) (bool, error) {
-	list := r.plan.Graph.Task(i).Instance.List
+func (r listReader) hasItem(ctx context.Context, i int, list *task.List, now time.Time) (bool, error) {
 	key := listKey{list.Task, list.Path, r.plan.Members[i]}
+	if list.Input != "" {
+		key.path = task.Path(list.Pointer)
+	}
 	length, known := r.lists[key]
-	if up, _ := r.plan.Graph.Index(task.ID(list.Task)); known && length.err == nil {
-		result, _ := r.queue.Result(up)
-		known = result.Fresh(now) == nil // else the gate says so
+	if known && length.err == nil {
+		known = r.listEnvelope(list).Fresh(now) == nil // else the gate says so
 	}
 	if !known {
 		length.items, length.err = r.countItems(ctx, i, list, now)
@@ -70,20 +101,61 @@ func (r *brancher) hasItem(ctx context.Context, i int, now time.Time) (bool, err
 // countItems counts the items of a list that the agent of task i may read. It counts those too of
 // which a rule blocks every part: other items stay where they are, and the instance with this one
 // fails as nothing of it is delivered.
-func (r *brancher) countItems(ctx context.Context, i int, list *task.List, now time.Time) (int, error) {
+func (r listReader) countItems(ctx context.Context, i int, list *task.List, now time.Time) (int, error) {
+	if list.Input != "" {
+		items := plan.ListOf(r.plan, list).Items
+		if items == 0 { // nothing of it can pass
+			return 0, r.listEnvelope(list).Fresh(now)
+		}
+		offer := inputOffer(r.results, list.Input)
+		_, _, err := r.deliver(ctx, i, r.plan.Branches.Of(i), plan.ListGrant(r.plan, i, list), &offer, now)
+		return items, err
+	}
 	if _, err := r.readFor(ctx, i, list.Task, now, list.Path+"/*", list.Path+"/*/**"); err != nil {
 		return 0, err
 	}
-	up, _ := r.plan.Graph.Index(task.ID(list.Task))
-	result, _ := r.queue.Result(up)
-	canonical, _ := result.Open().JSON()
-	value, found, err := valueAt(canonical, pick.Tokens(list.Path))
-	if err != nil || !found || value == nil {
-		return 0, err
-	}
-	items, ok := value.([]any)
+	items, ok := gate.CountItems(r.listEnvelope(list), list.Path)
 	if !ok {
+		up, _ := r.plan.Graph.Index(task.ID(list.Task))
 		return 0, fmt.Errorf("the result of %q has no list at %s", r.plan.Graph.Task(up).Title, list.Path)
 	}
-	return len(items), nil
+	return items, nil
+}
+
+// listEnvelope returns the result or the input that has a list.
+func (r listReader) listEnvelope(list *task.List) *envelope.Envelope {
+	if list.Input != "" {
+		return r.inputs[r.plan.InputIndex[strings.ToLower(list.Input)]]
+	}
+	up, _ := r.plan.Graph.Index(task.ID(list.Task))
+	result, _ := r.queue.Result(up)
+	return result
+}
+
+// A parallelList is a list of which not all instances may run at once.
+type parallelList struct {
+	tasks []int32
+	most  int
+}
+
+// parallelLists returns the tasks for the items of lists of which not all may run at once.
+func parallelLists(p *plan.Plan) (all []*parallelList) {
+	known := map[string]*parallelList{}
+	for i := range p.Graph.Len() {
+		in := p.Graph.Task(i).Instance
+		if in == nil || in.Joins {
+			continue
+		}
+		for _, l := range in.Lists {
+			if l.Parallel == 0 {
+				continue
+			}
+			if known[l.Pointer] == nil {
+				known[l.Pointer] = &parallelList{most: l.Parallel}
+				all = append(all, known[l.Pointer])
+			}
+			known[l.Pointer].tasks = append(known[l.Pointer].tasks, int32(i))
+		}
+	}
+	return all
 }

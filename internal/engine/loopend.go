@@ -22,6 +22,8 @@ const whyNoResult = "Not needed: its output task was needed in no round."
 func (r *brancher) decideLoop(ctx context.Context, i int, now time.Time) {
 	why, err := r.whyNot(ctx, i, now)
 	missing, none := r.missing(i)
+	ups := r.plan.Graph.Upstream(i)
+	first := int(ups[len(ups)-r.plan.Graph.Task(i).Reads-1]) // round: the last one comes first
 	switch {
 	case err != nil:
 		r.failLoop(i, err, now)
@@ -29,6 +31,8 @@ func (r *brancher) decideLoop(ctx context.Context, i int, now time.Time) {
 		must(r.queue.Omit(i, why, now))
 	case r.rounds[r.plan.Graph.Task(i).Title].isStuck():
 		r.failLoop(i, r.rounds[r.plan.Graph.Task(i).Title].stuck, now)
+	case none && r.isLeftOut(first): // there is no such item
+		must(r.queue.Omit(i, WhyLeftOut, now))
 	case none && r.queue.Status(missing) == task.NotNeeded:
 		must(r.queue.Omit(i, whyNoResult, now))
 	case none:

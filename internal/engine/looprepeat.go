@@ -85,7 +85,10 @@ func givenBy(ctx context.Context, r *brancher, results []int32, now time.Time) (
 			}
 			same = same && d.Verdict != gate.NeedsTranslation
 			canonical, _ := payload.JSON()
-			parts = append(parts, t.Instance.Pointer, strconv.Itoa(t.Instance.Item), d.Verdict.String(), d.Reason, d.After.String(), string(offer.Status), payload.Text(), canonical)
+			for _, list := range t.Instance.Lists {
+				parts = append(parts, strconv.Itoa(list.Index))
+			}
+			parts = append(parts, t.Instance.Pointer, d.Verdict.String(), d.Reason, d.After.String(), string(offer.Status), payload.Text(), canonical)
 		}
 	}
 	return digestOf(parts...), same, nil

@@ -37,6 +37,9 @@ func newResults(scope *runScope, p *plan.Plan) (*results, error) {
 			r.queue.Limit(r.team.Config.Agents[i].Name, n)
 		}
 	}
+	for _, of := range parallelLists(p) {
+		r.queue.LimitGroup(of.tasks, of.most)
+	}
 	r.memory = openMemory(r.options.Memory, p, r.viewer)
 	r.markFresh(p)
 	r.messages.redeliver(p)

@@ -288,14 +288,12 @@ func (r *results) prepare() {
 	r.mu.Lock()
 	r.tasks = tasks
 	r.mu.Unlock()
-	if r.bus.live() {
+	if r.bus.live() || r.plan.Branches != nil {
 		for i := range r.tasks {
 			if r.queue.Status(i) == task.Pending {
-				r.ready(*g.Task(i))
+				r.branches.becameReady(*g.Task(i))
 			}
 		}
-	}
-	if r.bus.live() || r.plan.Branches != nil {
 		r.queue.On(readyqueue.Ready, r.branches.becameReady)
 	}
 	r.queue.On(readyqueue.NotNeeded, func(t task.Task) { r.cascaded(t, event.TaskNotNeeded) })

@@ -65,7 +65,11 @@ func newRunScope(t *plan.Roster, o RunOptions, start time.Time) (*runScope, erro
 				h.ExpiresAt = gate.Earliest(h.ExpiresAt, in.Envelope.ExpiresAt())
 			}
 		}
-		e, err := envelope.New(h, envelope.Text(in.Text))
+		payload, err := plan.PayloadOf(&in)
+		if err != nil {
+			return nil, fmt.Errorf("input %q: %w", in.Name, err)
+		}
+		e, err := envelope.New(h, payload)
 		if err != nil {
 			return nil, fmt.Errorf("input %q: %w", in.Name, err)
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/filetree"
+	"github.com/runteam/runteam/internal/jsonvalue"
 	"github.com/runteam/runteam/internal/pick"
 	"github.com/runteam/runteam/redact"
 	"github.com/runteam/runteam/task"
@@ -66,10 +67,38 @@ func (c *Compartment) files(ctx context.Context, o *Offer, g *Grant, s pick.Sele
 		d.withholdValue(RuleRedact, "the names of its files cannot be told apart once they are redacted")
 		return nil
 	}
+	if g.Item != "" {
+		c.fileItem(g, d, clean, o.As)
+		return nil
+	}
 	list, broken := breakTokens(clean.List(o.Folder))
 	d.tree, d.delivered, d.Broken = clean, envelope.Text(list), broken
 	d.Verdict, d.Rule, d.BytesAfter = Passed, cmp.Or(d.Rule, granted[d.Source.Kind], RuleGrant), clean.Bytes()
 	return nil
+}
+
+// fileItem delivers a file as an item of a list: its name and its text.
+func (c *Compartment) fileItem(g *Grant, d *Ruling, files filetree.Tree, as task.Payload) {
+	names := files.Paths()
+	if len(names) != 1 || files[names[0]] == nil {
+		d.withholdValue(RuleGrant, "the folder has no such file")
+		return
+	}
+	item, err := jsonvalue.Encode(map[string]any{"name": names[0], "text": *files[names[0]]})
+	p, broken, ok := envelope.Payload{}, 0, false
+	if err == nil {
+		p, broken, ok = breakPayloadTokens(envelope.Payload{}.WithStructured(item))
+	}
+	if !ok {
+		d.withholdValue(RuleTokens, "it has no form in which its control tokens are broken")
+		return
+	}
+	if limit := g.limit(as); p.Size() > limit {
+		d.withholdValue(RuleStructuredSize, fmt.Sprintf("with its name it has more than %d bytes, the most that is delivered", limit))
+		return
+	}
+	d.Broken, d.delivered, d.BytesAfter = broken, p, p.Size()
+	d.Verdict, d.Rule = Passed, cmp.Or(d.Rule, granted[d.Source.Kind], RuleGrant)
 }
 
 // pickFiles returns the files that are granted. It is not ok if there are none: the folder

@@ -15,25 +15,28 @@ import (
 
 // A List decodes a value once for the grants of its items. It may be used concurrently.
 type List struct {
-	mu        sync.Mutex
-	canonical string
-	value     any // never changed
+	mu    sync.Mutex
+	of    string // the canonical value or the text that was decoded
+	value any    // never changed
 }
 
 // decoded returns the value of a structured payload, which is decoded once.
 func (l *List) decoded(p envelope.Payload) (any, bool) {
-	canonical, ok := p.JSON()
-	if l == nil || !ok {
+	of, structured := p.JSON()
+	if !structured {
+		of = p.Text()
+	}
+	if l == nil || of == "" {
 		return decoded(p)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.canonical != canonical {
+	if l.of != of {
 		value, ok := decoded(p)
 		if !ok {
 			return nil, false
 		}
-		l.canonical, l.value = canonical, value
+		l.of, l.value = of, value
 	}
 	return l.value, true
 }
@@ -65,6 +68,32 @@ func onlyItem(value any, path []string, inPlace bool) (only any, ok bool) {
 		return append(list, rest), ok
 	}
 	return nil, false
+}
+
+// CountItems counts the items of a list in a structured result, also those of which rules block
+// every part; none if there is no value. It is not ok if there is another value.
+func CountItems(result *envelope.Envelope, path task.Path) (items int, ok bool) {
+	canonical, _ := result.Open().JSON()
+	parsed, err := jsonvalue.Parse(canonical)
+	if err != nil {
+		return 0, false
+	}
+	value := parsed.Value()
+	for _, token := range pick.Tokens(path) {
+		switch in := value.(type) {
+		case map[string]any:
+			value = in[token]
+		case []any:
+			if len(in) == 0 {
+				return 0, true
+			}
+			value = in[0] // a path of a list names no number
+		default:
+			return 0, value == nil
+		}
+	}
+	list, ok := value.([]any)
+	return len(list), ok || value == nil
 }
 
 // An otherItem stands for an item of a list. It is no value of JSON, so it is never selected.
@@ -103,7 +132,7 @@ func itemOf(p envelope.Payload, path task.Path) (item envelope.Payload, ok bool)
 			return item, false
 		}
 	}
-	if text, is := at.(string); is {
+	if text, is := at.(string); is && text != "" { // a prompt leaves out an empty text
 		return envelope.Text(text), true
 	}
 	value, err := jsonvalue.Encode(at)

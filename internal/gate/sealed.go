@@ -93,10 +93,11 @@ func (c *Compartment) enforce(o *Offer, d *Ruling) error {
 // form is how a payload is delivered that was asked for in some form: as a text
 // if the translation has left no structured part.
 func form(asked task.Payload, p envelope.Payload) task.Payload {
-	if asked == AsFiles {
-		return asked
-	}
-	if _, structured := p.JSON(); !structured && p.Size() > 0 {
+	_, structured := p.JSON()
+	switch {
+	case asked == AsFiles && structured: // a file that is an item
+		return ""
+	case asked != AsFiles && !structured && p.Size() > 0:
 		return task.Output
 	}
 	return asked

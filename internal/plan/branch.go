@@ -29,7 +29,8 @@ func isRead(t *task.Task, j int) bool { return j >= len(t.DependsOn)-t.Reads }
 // MayBeLeftOut reports whether a task has a condition, or waits for one of several tasks, as the count of
 // judges does.
 func MayBeLeftOut(t *task.Task) bool {
-	return t.Reads > 0 || Joins(t) || t.CountsJudges() || slices.ContainsFunc(t.DependsOn, func(d task.Ref) bool { return len(d.OneOf) > 0 || d.Each != "" })
+	return t.Reads > 0 || Joins(t) || t.CountsJudges() || t.Instance != nil && len(t.Instance.Lists) > 0 ||
+		slices.ContainsFunc(t.DependsOn, func(d task.Ref) bool { return len(d.OneOf) > 0 || d.Each != "" })
 }
 
 // ConditionText returns the condition of a task as people read it, with titles; empty without one.
@@ -73,6 +74,7 @@ func (c *labelCheck) propagateBranch(i int, parts []delivery) label.Classificati
 			level = level.Join(parts[k].Classification)
 		}
 	}
+	level = level.Join(inputListLabel(p, i))
 	for j, up := range p.Graph.Upstream(i) {
 		level = level.Join(p.Branches[up])
 		if isReread(p.Graph.Task(i), j) {

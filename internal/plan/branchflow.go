@@ -36,10 +36,23 @@ func (b *flowBuilder) addBranches(answer int) {
 				key.up = first[in.Pointer]
 			}
 			if all[key] == nil {
-				all[key], order = &branchFlow{up: key.up, paths: paths, label: label.Public}, append(order, key)
+				all[key], order = &branchFlow{source: b.results + key.up, from: p.Graph.Task(key.up).Assignee, task: key.up, paths: paths, label: label.Public}, append(order, key)
 			}
 			f := all[key]
 			f.tasks, f.label = append(f.tasks, int32(i)), f.label.Join(p.Branches[i])
+		}
+		if in := p.Graph.Task(i).Instance; in != nil && !in.Joins {
+			for _, l := range in.Lists {
+				if l.Input == "" {
+					continue
+				}
+				input := p.InputIndex[strings.ToLower(l.Input)]
+				key := branchKey{"items of " + listsText(p, []*task.List{l}), -1 - input}
+				if all[key] == nil {
+					all[key], order = &branchFlow{source: input, from: handoff.User, task: -1, paths: itemPaths(l), label: label.Public}, append(order, key)
+				}
+				all[key].tasks, all[key].label = append(all[key].tasks, int32(i)), all[key].label.Join(inputListLabel(p, i))
+			}
 		}
 	}
 	for _, key := range order {
@@ -52,15 +65,18 @@ func (b *flowBuilder) addBranches(answer int) {
 // may have it.
 type branchKey struct {
 	name string
-	up   int
+	up   int // of a list in an input, below zero
 }
 
-// A branchFlow is what conditions compare of one result, and the tasks whose conditions do.
+// A branchFlow is what conditions compare of one result, or how many items an input has, and the
+// tasks which that decides about.
 type branchFlow struct {
-	up    int
-	paths []task.Path
-	tasks []int32
-	label label.Classification
+	source int    // that it is taken from
+	from   string // who makes that
+	task   int    // whose result that is; -1 for an input
+	paths  []task.Path
+	tasks  []int32
+	label  label.Classification
 
 	learners []int32 // tasks that learn it without having compared it
 }
@@ -69,13 +85,13 @@ type branchFlow struct {
 // the coordinator answers, or -1.
 func (b *flowBuilder) addBranch(name string, f *branchFlow, answer int) {
 	p, g, source := b.plan, &b.graph, len(b.graph.Sources)
-	g.Sources = append(g.Sources, flow.Source{Kind: handoff.Condition, Name: name, From: p.Graph.Task(f.up).Assignee, Task: f.up, Label: f.label})
+	g.Sources = append(g.Sources, flow.Source{Kind: handoff.Condition, Name: name, From: f.from, Task: f.task, Label: f.label})
 	parts := f.compared()
 	g.Sights = append(g.Sights,
 		flow.Sight{Source: source, Reader: b.user, Delivers: pick.Everything(), Rule: gate.RuleWhen},
-		flow.Sight{Source: b.results + f.up, Reader: b.user, Delivers: parts, Rule: gate.RuleWhen})
+		flow.Sight{Source: f.source, Reader: b.user, Delivers: parts, Rule: gate.RuleWhen})
 	learns := func(at int) {
-		g.Edges = append(g.Edges, flow.Edge{Source: b.results + f.up, Task: at, Delivers: parts, Rule: gate.RuleWhen, Structured: true})
+		g.Edges = append(g.Edges, flow.Edge{Source: f.source, Task: at, Delivers: parts, Rule: gate.RuleWhen, Structured: true})
 	}
 	if answer >= 0 {
 		b.wholeEdge(source, answer, gate.RuleWhen)
@@ -94,7 +110,7 @@ func (b *flowBuilder) addBranch(name string, f *branchFlow, answer int) {
 			continue
 		}
 		b.wholeEdge(source, i, gate.RuleWhen)
-		if !own[i] { // the others have an edge for what they compare
+		if !own[i] || f.task < 0 { // the others have an edge for what they compare
 			learns(i)
 		}
 	}

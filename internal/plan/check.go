@@ -14,6 +14,7 @@ import (
 	"github.com/runteam/runteam/internal/brief"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/graph"
+	"github.com/runteam/runteam/internal/listformat"
 	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/internal/schema"
 	"github.com/runteam/runteam/task"
@@ -77,6 +78,7 @@ func check(t *Roster, specs []task.Spec, o Options, at time.Time) (*Plan, error)
 	for i := range specs {
 		c.checkSpec(i, &specs[i])
 	}
+	inputListCheck{&c, map[string]any{}}.checkInputLists()
 	c.found = slices.Concat(c.found[:known], slices.DeleteFunc(c.found[known:], func(p task.Problem) bool { return reported[p.Pointer] }))
 	if len(specs) == 0 {
 		c.at("tasks").report("there are no tasks", "add a task with a title and a description", ErrNoTasks)
@@ -87,6 +89,7 @@ func check(t *Roster, specs []task.Spec, o Options, at time.Time) (*Plan, error)
 	t = computedCheck{&c}.addMember()
 	c.plan = &Plan{
 		Description: Description{Name: t.Config.Name, User: PlannedUser{Accepts: *o.UserAccepts}},
+		lists:       c.lists,
 		Graph:       g, Roster: func() *Roster { return t }, Options: func() *Options { return &o },
 	}
 	c.plan.writeLines()
@@ -139,8 +142,9 @@ type checker struct {
 	team    *Roster
 	options Options
 	specs   []task.Spec
-	inputs  map[string]int // lower-cased name to index
-	used    []bool         // of each input
+	inputs  map[string]int        // lower-cased name to index
+	used    []bool                // of each input
+	lists   map[string]*InputList // in inputs, by where they are written
 	plan    *Plan
 	parsed  map[string]parsed
 }
@@ -194,11 +198,34 @@ func (c *checker) checkInput(i int) {
 		}
 	}
 	in.checkFolder(about)
+	fileCheck{c}.checkFormat(in, about)
 	if !utf8.ValidString(in.Text) {
 		about.report("it is not valid UTF-8", "give a text, or clean it first", task.ErrInvalid)
 	}
 	about.checkLimits(Limits{MaxContextBytes: in.MaxContextBytes})
 	about.at("ttlMs").checkSign("the TTL", int64(in.TTL))
+}
+
+// checkFormat checks the format of an input that is a list.
+func (c fileCheck) checkFormat(in *Input, about subject) {
+	if in.ListFormat == "" {
+		return
+	}
+	if !slices.Contains(listformat.Names(), in.ListFormat) {
+		about.at("format").report(fmt.Sprintf("unknown format %q", in.ListFormat), naming.Suggest(in.ListFormat, listformat.Names()), task.ErrInvalid)
+		return
+	}
+	if in.Folder != nil {
+		about.at("format").report("a folder has no format", "leave it out", task.ErrInvalid)
+		return
+	}
+	if _, err := listformat.Parse(in.ListFormat, in.Text); err != nil {
+		message := err.Error()
+		if in.Classification > *c.options.UserAccepts {
+			message = "it is not in its format"
+		}
+		about.report(message, "correct the text, or write its format", errors.Join(task.ErrInvalid, ErrInputValue))
+	}
 }
 
 // checkSpec checks what the graph does not know: agents, inputs, schemas and words of the builder's.
@@ -211,15 +238,9 @@ func (c *checker) checkSpec(i int, s *task.Spec) {
 	for j, u := range s.Uses {
 		k, ok := c.inputs[strings.ToLower(u.Name)]
 		if !ok || c.options.Inputs[k].Name != u.Name {
-			names := make([]string, len(c.options.Inputs))
-			for n, in := range c.options.Inputs {
-				names[n] = in.Name
+			if u.Item == "" { // else it is reported at the list
+				fileCheck{c}.unknownInput(about().at("uses", j), u.Name)
 			}
-			hint := "the run has no inputs"
-			if len(names) > 0 {
-				hint = naming.Suggest(u.Name, names)
-			}
-			about().at("uses", j).report(fmt.Sprintf("unknown input %q", u.Name), hint, ErrUnknownInput)
 			continue
 		}
 		c.used[k] = true

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -171,7 +172,7 @@ func (c computedCheck) checkReadsOf(i int, t *task.Task) {
 		granted[texttemplate.Results] = append(granted[texttemplate.Results], t.Instance.Lacks...)
 	}
 	for _, u := range t.Uses {
-		granted[texttemplate.Inputs] = append(granted[texttemplate.Inputs], u.Name)
+		granted[texttemplate.Inputs] = append(granted[texttemplate.Inputs], cmp.Or(u.Title, u.Name))
 	}
 	for _, r := range parsed.Reads() {
 		if r.Name == "" && (r.Of == texttemplate.Inputs || r.Of == texttemplate.Results) || slices.Contains(granted[r.Of], r.Name) {
@@ -183,7 +184,8 @@ func (c computedCheck) checkReadsOf(i int, t *task.Task) {
 }
 
 // ResultNames returns the names by which a template of task i names the result of dependency j:
-// the heading of an item, or the title as written of the other task and its key.
+// the heading of an item, the name of several tasks for each item, or the title as written of the other
+// task and its key.
 func ResultNames(g *graph.Graph, i, j int) []string {
 	d, from := &g.Task(i).DependsOn[j], g.Task(int(g.Upstream(i)[j]))
 	key := from.Key
@@ -193,6 +195,8 @@ func ResultNames(g *graph.Graph, i, j int) []string {
 	switch {
 	case d.Title != "":
 		return []string{d.Title}
+	case d.Each != "" && d.Each != key && naming.Normalize(d.Each) != naming.Normalize(WrittenTitle(from)): // of several tasks for each item
+		return []string{d.Each}
 	case key == "":
 		return []string{WrittenTitle(from)}
 	}

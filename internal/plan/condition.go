@@ -27,7 +27,9 @@ func (c branchCheck) checkBranches() {
 	for i := range c.plan.Graph.Len() {
 		t := c.plan.Graph.Task(i)
 		if t.Instance != nil {
-			c.checkList(i, t.Instance.List)
+			for k, list := range t.Instance.Lists {
+				c.checkList(i, k, list)
+			}
 			for _, until := range append(t.Instance.Until, t.Instance.Guard) {
 				until.Leaves(func(l *condition.Condition) { c.checkLeaf(i, l) })
 			}
@@ -111,12 +113,16 @@ func (c branchCheck) checkLeaf(i int, l *condition.Condition) {
 }
 
 // checkList reports that the items of task i are of no list.
-func (c branchCheck) checkList(i int, list *task.List) {
-	if list == nil {
+func (c branchCheck) checkList(i, k int, list *task.List) {
+	if list.Index > 0 { // what is wrong for one item is wrong for each
+		return
+	}
+	if list.Input != "" {
+		c.checkInputTerms(i, k, list)
 		return
 	}
 	up, _ := c.plan.Graph.Index(task.ID(list.Task))
-	of, at := c.plan.Graph.Task(up), c.task(i).at("forEach", "path")
+	of, at := c.plan.Graph.Task(up), c.task(i).at("forEach", k, "path")
 	terms := c.team.Terms(of.Assignee, c.plan.Graph.Task(i).Assignee)
 	delivers, err := terms.Delivers([]task.Path{list.Path + "/*", list.Path + "/*/**"})
 	switch s := c.plan.Schemas[up]; {
@@ -161,15 +167,17 @@ func (c branchCheck) comparison(i int, l *condition.Condition, key []any) subjec
 }
 
 // readingPlace returns which task of the plan, at which key, is the reason why task i reads a result
-// without a dependency: its condition or its list, or the condition or the end of a loop that
+// without a dependency: its condition or one of its lists, or the condition or the end of a loop that
 // it is in.
 func readingPlace(p *Plan, i int, id string) (at int, key []any) {
 	compares := func(t *task.Task) (found bool) {
 		t.When.Leaves(func(l *condition.Condition) { found = found || l.Task == id })
 		return found
 	}
-	if in := p.Graph.Task(i).Instance; in != nil && in.List != nil && in.List.Task == id && !compares(p.Graph.Task(i)) {
-		return i, []any{"forEach", "path"}
+	if in := p.Graph.Task(i).Instance; in != nil && !compares(p.Graph.Task(i)) {
+		if k := slices.IndexFunc(in.Lists, func(l *task.List) bool { return l.Task == id }); k >= 0 {
+			return i, []any{"forEach", k, "path"}
+		}
 	}
 	read, _ := p.Graph.Index(task.ID(id))
 	for at = i; ; {
@@ -181,6 +189,9 @@ func readingPlace(p *Plan, i int, id string) (at int, key []any) {
 			return at, []any{"repeat", "until"}
 		}
 		if t.Instance == nil || t.Instance.Loop == "" || compares(t) {
+			if t.Instance != nil && t.Instance.GuardAt != "" && !compares(t) {
+				return at, []any{"guard"}
+			}
 			return at, []any{"when"}
 		}
 		at, _ = p.Graph.Index(task.NewID(t.Instance.Loop))
@@ -276,7 +287,7 @@ func (c branchCheck) checkExclusive(at subject, of value, tasks []int) {
 // whether a task runs: both see the status of each task.
 func (c branchCheck) checkObservers(i int) {
 	t, level := c.plan.Graph.Task(i), c.plan.Branches[i]
-	if t.Reads == 0 {
+	if t.Reads == 0 && (t.Instance == nil || len(t.Instance.Lists) == 0) {
 		return
 	}
 	refuse := func(who string, accepts label.Classification) {
@@ -303,6 +314,10 @@ func (c branchCheck) decidedAt(i int, level label.Classification) (at subject, h
 		if j := int(part.part.n); part.part.kind == handoff.Condition && part.Classification > level && p.Branches[ups[j]] <= level {
 			return dependency(c.checker, i, j), "declassify the value for this task, or raise the clearance", true
 		}
+	}
+	if in := p.Graph.Task(i).Instance; inputListLabel(p, i) > level {
+		k := slices.IndexFunc(in.Lists, func(l *task.List) bool { return l.Input != "" })
+		return c.task(i).at("forEach", k, "input"), "raise the clearance", true
 	}
 	for j := len(ups) - Rereads(p.Graph.Task(i)); j < len(ups); j++ {
 		if rereadLabel(p, i, j) > level && p.Branches[ups[j]] <= level {

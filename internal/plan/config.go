@@ -159,6 +159,8 @@ type Input struct {
 	MaxContextBytes int
 	Cut             bool
 
+	ListFormat string // of a list, as package listformat names it; empty means JSON
+
 	Origin provenance.Position
 }
 

@@ -53,6 +53,9 @@ func (c fileCheck) checkFiles(about func() subject, s *task.Spec) {
 			}
 			continue
 		}
+		if u.Item != "" {
+			continue // its text is in the prompt
+		}
 		at := cmp.Or(u.At, u.Name)
 		if out := leftOut(filetree.TreeOf(c.options.Inputs[k].Folder)); at == "." && out != "" {
 			c.advise(about().at("uses", j), fmt.Sprintf("%s of input %q is left out: the workspace has its own", out, u.Name), "write at: FOLDER to put the input into a folder of the workspace")
@@ -95,7 +98,7 @@ func (c *pathCheck) checkFilesGrants(i int) {
 		c.contradicts(at, &grant, up.Assignee, t.Assignee, nil)
 	}
 	for _, u := range t.Uses {
-		gets = gets || c.input(u).Folder != nil
+		gets = gets || c.input(u).Folder != nil && u.Item == ""
 	}
 	if m := c.team.Config.Agents[c.plan.Members[i]]; gets && len(c.plan.Tools(i)) == 0 && m.Agent != nil && !m.UsesWorkspace() {
 		c.advise(c.task(i), "the task has no tools, so of the files it gets only the list", "give it tools that read the workspace")
@@ -110,7 +113,7 @@ func (c *pathCheck) checkFilesGrants(i int) {
 // input is a folder.
 func (p *Plan) Folder(i, j int) (at string, ok bool) {
 	u := p.Graph.Task(i).Uses[j]
-	if k, known := p.InputIndex[strings.ToLower(u.Name)]; !known || p.Options().Inputs[k].Folder == nil {
+	if k, known := p.InputIndex[strings.ToLower(u.Name)]; !known || p.Options().Inputs[k].Folder == nil || u.Item != "" {
 		return "", false
 	}
 	return cmp.Or(u.At, u.Name), true

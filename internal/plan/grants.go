@@ -26,6 +26,39 @@ type pathCheck struct {
 	unseen     map[string]bool          // inputs above the caller that the caller was warned of
 	impossible map[string]bool          // paths of the policy that can name nothing, and the pointers to them
 	cache      map[[2]string][]governed // by the pair of a rule
+	checked    map[grantKey]bool        // grants to and of instances
+}
+
+// A grantKey identifies what is checked alike for all instances of a task.
+type grantKey struct {
+	to, from string // where the tasks are written, or the name of an input
+	need     string
+}
+
+// isChecked reports whether the same grant of another instance was checked. What is wrong with it is
+// wrong with each, and is reported once.
+func (c *pathCheck) isChecked(to, from *task.Task, input string, need []task.Path) bool {
+	if to.Instance == nil && (from == nil || from.Instance == nil) {
+		return false
+	}
+	key := grantKey{to: writtenAt(to), from: input, need: gate.PathsString(need)}
+	if from != nil {
+		key.from = writtenAt(from)
+	}
+	if c.checked == nil {
+		c.checked = map[grantKey]bool{}
+	}
+	again := c.checked[key]
+	c.checked[key] = true
+	return again
+}
+
+// writtenAt identifies where a task is written.
+func writtenAt(t *task.Task) string {
+	if t.Instance != nil {
+		return t.Instance.Pointer
+	}
+	return string(t.ID)
 }
 
 // checkGrants reports needs and reveals of task i that cannot be meant.
@@ -45,6 +78,9 @@ func (c *pathCheck) checkGrants(i int) {
 func (c *pathCheck) checkDependencyGrant(i, j int) {
 	g, p := c.plan.Graph, c.plan
 	d, up := &g.Task(i).DependsOn[j], int(g.Upstream(i)[j])
+	if c.isChecked(g.Task(i), g.Task(up), "", d.Need) {
+		return
+	}
 	grant := p.DependencyGrant(i, j, up)
 	if d.Need == nil && grant.Terms == nil {
 		return // the whole result is delivered, and no rule says otherwise
@@ -65,9 +101,14 @@ func (c *pathCheck) checkDependencyGrant(i, j int) {
 
 func (c *pathCheck) checkInputGrant(i, j int) {
 	t := c.plan.Graph.Task(i)
-	u, grant := &t.Uses[j], c.plan.InputGrant(i, j)
+	u := &t.Uses[j]
+	if c.isChecked(t, nil, u.Name, u.Need) {
+		return
+	}
+	grant := c.plan.InputGrant(i, j)
 	at := func() subject { return c.task(i).at("uses", j) }
-	if !c.contradicts(at, &grant, handoff.User, t.Assignee, u.Need) {
+	isEmpty := listOf(t, u) != nil && ListOf(c.plan, listOf(t, u)).Items == 0
+	if !c.contradicts(at, &grant, handoff.User, t.Assignee, u.Need) && !isEmpty {
 		c.checkPaths(at, &grant, u.Need, func() content {
 			in := c.plan.Input(*u)
 			known := contentOf(in)
@@ -262,7 +303,7 @@ func (c *pathCheck) adviseVain(at subject, g *gate.Grant, need []task.Path, list
 		}
 	}
 	for _, p := range need {
-		if !in.shared {
+		if !in.shared && (g.Item == "" || !slices.Contains(need, p+"/**")) { // an item is granted as what it is
 			warn(p, "need")
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/internal/filetree"
 	"github.com/runteam/runteam/internal/gate"
+	"github.com/runteam/runteam/internal/listformat"
 	"github.com/runteam/runteam/internal/schema"
 )
 
@@ -38,7 +39,26 @@ func (i *Input) schema() *schema.Schema {
 	if i.Folder != nil {
 		return schema.Of(filetree.TreeOf(i.Folder).Value())
 	}
+	if i.isParsed() {
+		if v, err := listformat.Parse(i.ListFormat, i.Text); err == nil {
+			return schema.Of(v.Value())
+		}
+	}
 	return known(i.Text)
+}
+
+// isParsed reports whether the value of an input is not that of its text as JSON.
+func (i *Input) isParsed() bool {
+	return i.Folder == nil && (i.ListFormat == listformat.NDJSON || i.ListFormat == listformat.CSV)
+}
+
+// PayloadOf returns what an input is: its text, with the value of one in a format of its own.
+func PayloadOf(i *Input) (envelope.Payload, error) {
+	if !i.isParsed() {
+		return envelope.Text(i.Text), nil
+	}
+	v, err := listformat.Parse(i.ListFormat, i.Text)
+	return envelope.Text(i.Text).WithStructured(v), err
 }
 
 // Source names the result that an input is, across runs; it is empty for a text.

@@ -64,6 +64,7 @@ func (c *sizeCheck) checkSizes() {
 	for i := range c.plan.Graph.Len() {
 		if !Joins(c.plan.Graph.Task(i)) {
 			c.checkPromptSize(ctx, i)
+			c.adviseEach(i)
 		}
 	}
 }
@@ -94,8 +95,11 @@ func (c *sizeCheck) checkPromptSize(ctx context.Context, i int) {
 		limit := cmp.Or(g.MaxBytes, gate.DefaultContextBytes)
 		s, err := g.Terms.Delivers(u.Need)
 		switch {
-		case err != nil || g.Terms.Mode() == handoff.Minimal || in.Folder != nil:
+		case err != nil || g.Terms.Mode() == handoff.Minimal || in.Folder != nil && u.Item == "":
 			continue // reported, or nothing of it is delivered, or only a list
+		case u.Item != "":
+			c.checkItemSize(i, j, limit)
+			continue
 		case s.Whole() && len(in.Text) <= limit:
 			texts = append(texts, len(in.Text))
 			continue

@@ -97,7 +97,11 @@ func (w *writtenOut) placeAll(problems []task.Problem) task.Problems {
 	titles := w.titles()
 	asWritten := strings.NewReplacer(inQuotes(titles)...)
 	for _, p := range problems {
-		lists[p.Pointer] = strings.HasSuffix(p.Pointer, listPath)
+		if i := naming.TaskIndex(p.Pointer); i >= 0 && i < len(w.tasks) {
+			if part := strings.TrimPrefix(p.Pointer, naming.Pointer("tasks", i)); strings.HasPrefix(part, forEachKey) {
+				lists[w.pointer(i, part)] = true
+			}
+		}
 	}
 	for _, p := range problems {
 		i := naming.TaskIndex(p.Pointer)
@@ -105,14 +109,14 @@ func (w *writtenOut) placeAll(problems []task.Problem) task.Problems {
 			placed = append(placed, p)
 			continue
 		}
-		given, start := p.Pointer, naming.Pointer("tasks", i)
-		p.Pointer, p.Message = pointerAt(&w.places[i], strings.TrimPrefix(given, start)), asWritten.Replace(p.Message)
+		part := strings.TrimPrefix(p.Pointer, naming.Pointer("tasks", i))
+		p.Pointer, p.Message = w.pointer(i, part), asWritten.Replace(p.Message)
 		writeCycle(&p, titles)
 		// A list is read by a dependency that nobody wrote: what is reported about the list itself,
 		// and warnings, would be reported again about that.
-		ofItem := strings.HasSuffix(p.Pointer, listPath) && given != start+listPath
+		ofItem := !strings.HasPrefix(part, forEachKey) && isListAt(p.Pointer)
 		key := [2]string{p.Pointer, p.Message}
-		if reported[key] || ofItem && (lists[start+listPath] || p.Err == nil) {
+		if reported[key] || ofItem && (lists[p.Pointer] || p.Err == nil) {
 			continue
 		}
 		reported[key] = true
@@ -142,8 +146,17 @@ func writeCycle(p *task.Problem, titles map[string]string) {
 	p.Message, p.Err = own.Error(), &own
 }
 
-// listPath is the end of the pointer to the path of a list.
-const listPath = "/forEach/path"
+// forEachKey begins the pointers of problems with the lists of a task, which have the number of the
+// list, and guardKey that of problems with what else it needs in order to run.
+const (
+	forEachKey = "/forEach/"
+	guardKey   = "/guard"
+)
+
+// isListAt reports whether a pointer is that of where a list is.
+func isListAt(pointer string) bool {
+	return strings.HasSuffix(pointer, forEachKey+"path") || strings.HasSuffix(pointer, forEachKey+"input")
+}
 
 // titles returns how the titles of rounds and of items are written.
 func (w *writtenOut) titles() map[string]string {
@@ -164,22 +177,42 @@ func inQuotes(titles map[string]string) (pairs []string) {
 	return pairs
 }
 
-// pointerAt returns where a part of a task is written.
-func pointerAt(at *task.Place, part string) string {
-	rest, is := strings.CutPrefix(part, "/dependsOn/")
-	number, below, _ := strings.Cut(rest, "/")
+// pointer returns where a part of task i is written.
+func (w *writtenOut) pointer(i int, part string) string {
+	at, in := &w.places[i], w.tasks[i].Instance
+	if part == guardKey {
+		return in.GuardAt
+	}
+	_, rest, _ := strings.Cut(strings.TrimPrefix(part, "/"), "/")
+	number, below, deeper := strings.Cut(rest, "/")
 	n, err := strconv.Atoi(number)
+	if deeper {
+		below = "/" + below
+	}
 	switch {
-	case !is || err != nil || n >= len(at.DependsOn):
-		return at.Pointer + part
-	case at.DependsOn[n] < 0:
-		return at.Pointer + listPath
+	case err != nil || n < 0:
+	case strings.HasPrefix(part, "/dependsOn/") && n < len(at.DependsOn):
+		return w.written(i, "dependsOn", at.DependsOn[n], below)
+	case strings.HasPrefix(part, "/uses/") && n < len(at.Uses):
+		return w.written(i, "uses", at.Uses[n], below)
+	case strings.HasPrefix(part, forEachKey) && in != nil && n < len(in.Lists):
+		return in.Lists[n].Pointer + below
 	}
-	pointer := at.Pointer + naming.Pointer("dependsOn", at.DependsOn[n])
-	if below != "" {
-		pointer += "/" + below
+	return at.Pointer + part
+}
+
+// written returns the pointer to a dependency or a use of task i, or to the list whose item it is.
+func (w *writtenOut) written(i int, key string, n int, below string) string {
+	at := w.places[i].Pointer
+	switch in := w.tasks[i].Instance; {
+	case n < -1:
+		return at + naming.Pointer("uses", -2-n)
+	case n < 0 && in.Lists[len(in.Lists)-1].Input != "":
+		return in.Lists[len(in.Lists)-1].Pointer + "/input"
+	case n < 0:
+		return in.Lists[len(in.Lists)-1].Pointer + "/path"
 	}
-	return pointer
+	return at + naming.Pointer(key, n) + below
 }
 
 // assigned returns the specs as written, with the agents that were chosen for their tasks.
@@ -199,6 +232,11 @@ func withAgents(specs []task.Spec, pointer string, agents map[string]string) []t
 		if r := specs[i].Repeat; r != nil {
 			specs[i].Repeat = new(*r)
 			specs[i].Repeat.Tasks = withAgents(r.Tasks, at+"/repeat/tasks", agents)
+			continue
+		}
+		if f := specs[i].ForEach; f != nil && len(f.Tasks) > 0 {
+			specs[i].ForEach = new(*f)
+			specs[i].ForEach.Tasks = withAgents(f.Tasks, at+"/forEach/tasks", agents)
 			continue
 		}
 		specs[i].Assignee = agents[at]

@@ -158,10 +158,27 @@ func describeInstance(p *Plan, t *task.Task, out *PlannedTask) {
 	case in == nil:
 	case in.Joins:
 		out.Loop, out.Until, out.LeavesTo, out.Fallback = true, textOf(p, in.Until[len(in.Until)-1]), "", nil
-	case in.List != nil:
-		up, _ := p.Graph.Index(task.ID(in.List.Task))
-		out.ForEach = string(in.List.Path) + " of " + WrittenTitle(p.Graph.Task(up))
+	default:
+		out.ForEach = listsText(p, in.Lists)
 	}
+}
+
+// listsText names the lists that a task is for an item of, the innermost one first; it is empty if
+// there are none.
+func listsText(p *Plan, lists []*task.List) string {
+	var names []string
+	for _, l := range slices.Backward(lists) {
+		of := "input " + l.Input
+		if l.Task != "" {
+			up, _ := p.Graph.Index(task.ID(l.Task))
+			of = WrittenTitle(p.Graph.Task(up))
+		}
+		if l.Path != task.Whole {
+			of = string(l.Path) + " of " + of
+		}
+		names = append(names, of)
+	}
+	return strings.Join(names, ", and of ")
 }
 
 // describeLoops leaves one description of each task in a loop: that of its last round, which may

@@ -167,7 +167,7 @@ func addRepeats(b *flowBuilder, answer int) {
 		first := p.Graph.Task(int(tasks[up][0]))
 		at := len(first.DependsOn) - Rereads(first)
 		at += slices.Index(p.Graph.Upstream(int(tasks[up][0]))[at:], int32(up))
-		f := branchFlow{up: up, paths: first.DependsOn[at].Need, learners: tasks[up], label: p.Branches.Of(int(tasks[up][0]))}
+		f := branchFlow{source: b.results + up, from: p.Graph.Task(up).Assignee, task: up, paths: first.DependsOn[at].Need, learners: tasks[up], label: p.Branches.Of(int(tasks[up][0]))}
 		loop := p.Graph.Task(up).Instance.Loop
 		join, _ := p.Graph.Index(task.NewID(loop))
 		b.addBranch("repeated rounds of "+WrittenTitle(p.Graph.Task(join)), &f, answer)

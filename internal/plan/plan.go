@@ -63,6 +63,7 @@ type Plan struct {
 	least      []label.Classification // the same if everything optional is missing
 	Branches   BranchLabels           `json:"-"`
 	memory     []label.Classification // of each task of scope all, what it may find in memory at most; nil if there is none
+	lists      map[string]*InputList  // in inputs, by where they are written
 	InputIndex map[string]int         `json:"-"` // lower-cased name to an index into options.Inputs
 	Outputs    []int32                `json:"-"` // tasks whose results make the answer
 	lines      []string               // of each task, where it is written; nil if no task has a line

@@ -90,8 +90,10 @@ func decidedBy(s *task.Spec) (names []string) {
 		for _, until := range in.Until {
 			until.Leaves(add)
 		}
-		if in.List != nil {
-			names = append(names, in.List.Task)
+		for _, l := range in.Lists {
+			if l.Task != "" {
+				names = append(names, l.Task)
+			}
 		}
 	}
 	return names

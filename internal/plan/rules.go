@@ -128,6 +128,7 @@ func (p *Plan) InputGrant(i, j int) gate.Grant {
 		own = p.Options().Inputs[k].MaxContextBytes
 	}
 	g.MaxBytes = p.Roster().MemberLimits(int(p.Members[i])).On(g.Source, own)
+	narrowToItem(p, &g, t, u)
 	return g
 }
 

@@ -64,11 +64,13 @@ type model struct {
 	root           []int
 	followed       map[int]bool // ended by Follow, which need not name a dependency
 	limit          map[string]int
+	group          map[int]int // of tasks in a group with a limit, the group
+	most           []int       // of each group
 }
 
 func newModel(tasks []task.Task) *model {
 	n := len(tasks)
-	m := &model{tasks, make([]task.Status, n), make([]bool, n), make([]bool, n), make([]int, n), map[int]bool{}, map[string]int{}}
+	m := &model{tasks, make([]task.Status, n), make([]bool, n), make([]bool, n), make([]int, n), map[int]bool{}, map[string]int{}, map[int]int{}, nil}
 	for i := range tasks {
 		m.status[i], m.root[i] = task.Blocked, -1
 	}
@@ -148,14 +150,20 @@ func (m *model) dependents(i int) (n int) {
 
 // next returns the best ready task by sorting all of them, or -1.
 func (m *model) next() int {
-	busy := map[string]int{}
+	busy, grouped := map[string]int{}, map[int]int{}
 	for i, t := range m.tasks {
 		if m.taken[i] || m.status[i] == task.InProgress && !m.waiting[i] {
 			busy[t.Assignee]++
+			if g, is := m.group[i]; is {
+				grouped[g]++
+			}
 		}
 	}
 	var ready []int
 	for i, t := range m.tasks {
+		if g, is := m.group[i]; is && grouped[g] >= m.most[g] {
+			continue
+		}
 		if limit := m.limit[t.Assignee]; m.status[i] == task.Pending && !m.taken[i] && (limit == 0 || busy[t.Assignee] < limit) {
 			ready = append(ready, i)
 		}
@@ -181,6 +189,16 @@ func TestQueueAgreesWithItsModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		tasks := drawTasks(t)
 		q, m := newQueue(t, slices.Clone(tasks)...), newModel(tasks)
+		for g := range rapid.IntRange(0, 2).Draw(t, "groups") {
+			var group []int32
+			for i := range tasks {
+				if _, is := m.group[i]; !is && rapid.Bool().Draw(t, "grouped") {
+					m.group[i], group = g, append(group, int32(i))
+				}
+			}
+			m.most = append(m.most, rapid.IntRange(1, 3).Draw(t, "most"))
+			q.LimitGroup(group, m.most[g])
+		}
 		pick := func(t *rapid.T) int {
 			if len(tasks) == 0 {
 				t.Skip("no tasks")
@@ -206,7 +224,7 @@ func TestQueueAgreesWithItsModel(t *testing.T) {
 				i, ok := q.Queue.Next()
 				want := m.next()
 				require.Equal(t, want >= 0, ok)
-				if ok && len(m.limit) == 0 {
+				if ok && len(m.limit)+len(m.group) == 0 {
 					require.Equal(t, i, coming[0])
 				}
 				if ok {

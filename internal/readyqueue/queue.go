@@ -67,6 +67,10 @@ func (q *Queue) Limit(agent string, n int) {
 	q.order.limit(agent, n)
 }
 
+// LimitGroup bounds how many of some tasks, each of which is in no other group, [Queue.Next] has in
+// progress at once, as [Queue.Limit] does for those of an agent.
+func (q *Queue) LimitGroup(tasks []int32, n int) { q.order.limitGroup(tasks, n) }
+
 // Next hands out the best ready task whose agent has a free slot: the one
 // with the longest path to a sink, then with more direct dependents, then of
 // higher priority, then the earlier one. It is not handed out again: the

@@ -14,7 +14,8 @@ type schedule struct {
 	stale   bool    // ranks and heaps must be made anew before use
 	ranked  []int32 // by rank, the task
 	heap    heap
-	agents  []agentLoad      // those with tasks, once any of them has a limit
+	agents  []load           // those with tasks, once any of them has a limit
+	groups  []load           // of tasks that share a limit; the first one stands for none
 	agentOf map[string]int32 // index into agents; nil as long as there are no limits
 }
 
@@ -22,6 +23,7 @@ type schedule struct {
 type place struct {
 	rank  int32
 	agent int32 // index into agents, once there are limits
+	group int32 // index into groups; zero means none
 	flags flags
 }
 
@@ -30,17 +32,17 @@ type flags uint8
 const (
 	queued  flags = 1 << iota // in a heap, or will be once ranks are known
 	taken                     // handed out by next, not started yet
-	slotted                   // counts against its agent's limit
+	slotted                   // counts against the limits of its agent and its group
 )
 
-// agentLoad is what one agent does.
-type agentLoad struct {
+// A load is what one agent, or one group of tasks, does.
+type load struct {
 	limit   int // tasks at once; zero means no bound
 	running int
 	parked  heap
 }
 
-func (a *agentLoad) full() bool { return a.limit > 0 && a.running >= a.limit }
+func (a *load) full() bool { return a.limit > 0 && a.running >= a.limit }
 
 // grow adds n tasks, which are not ready. Ranks are made anew.
 func (s *schedule) grow(n int) {
@@ -74,7 +76,7 @@ func (s *schedule) agentIndex(name string) int32 {
 	if !ok {
 		k = int32(len(s.agents))
 		s.agentOf[name] = k
-		s.agents = append(s.agents, agentLoad{})
+		s.agents = append(s.agents, load{})
 	}
 	return k
 }
@@ -85,6 +87,41 @@ func (s *schedule) limit(agent string, n int) {
 	for len(a.parked) > 0 {
 		s.heap.push(a.parked.pop()) // those for which there is no slot are parked again
 	}
+}
+
+// limitGroup lets some tasks share a limit.
+func (s *schedule) limitGroup(tasks []int32, n int) {
+	if s.groups == nil {
+		s.groups = []load{{}}
+	}
+	of := load{limit: n}
+	for _, i := range tasks {
+		if s.places[i].group = int32(len(s.groups)); s.places[i].flags&slotted != 0 {
+			of.running++
+		}
+	}
+	s.groups = append(s.groups, of)
+}
+
+// loads returns what the agent and the group of a task do; nil stands for one without a limit.
+func (s *schedule) loads(p *place) (all [2]*load) {
+	if s.agentOf != nil {
+		all[0] = &s.agents[p.agent]
+	}
+	if p.group > 0 {
+		all[1] = &s.groups[p.group]
+	}
+	return all
+}
+
+// fullLoad returns the load for which a task has to wait; nil if it may start.
+func (s *schedule) fullLoad(p *place) *load {
+	for _, l := range s.loads(p) {
+		if l != nil && l.full() {
+			return l
+		}
+	}
+	return nil
 }
 
 // push makes task i ready, if it is not.
@@ -98,7 +135,7 @@ func (s *schedule) push(i int) {
 	}
 }
 
-// next hands out the best ready task whose agent has a free slot.
+// next hands out the best ready task whose agent and group have a free slot.
 func (s *schedule) next() (i int, ok bool) {
 	for len(s.heap) > 0 {
 		rank := s.heap.pop()
@@ -108,8 +145,9 @@ func (s *schedule) next() (i int, ok bool) {
 			s.unpark(p) // started or ended on another way, it may have stood for another one
 			continue
 		}
-		if s.agentOf != nil && s.agents[p.agent].full() {
-			s.agents[p.agent].parked.push(rank)
+		if l := s.fullLoad(p); l != nil {
+			l.parked.push(rank)
+			s.unpark(p) // it may have stood for another task of the other load
 			continue
 		}
 		p.flags = p.flags&^queued | taken
@@ -119,7 +157,7 @@ func (s *schedule) next() (i int, ok bool) {
 	return 0, false
 }
 
-// start takes task i out of the schedule and counts it against its agent's limit.
+// start takes task i out of the schedule and counts it against its limits.
 func (s *schedule) start(i int) {
 	p := &s.places[i]
 	p.flags &^= queued | taken
@@ -134,32 +172,36 @@ func (s *schedule) remove(i int) {
 		return
 	}
 	p.flags &^= slotted
-	if s.agentOf != nil {
-		s.agents[p.agent].running--
-		s.unpark(p)
+	for _, l := range s.loads(p) {
+		if l != nil {
+			l.running--
+		}
 	}
+	s.unpark(p)
 }
 
 // isTaken reports whether task i was handed out and not started yet.
 func (s *schedule) isTaken(i int) bool { return s.places[i].flags&taken != 0 }
 
-// hold counts a task against its agent's limit.
+// hold counts a task against its limits.
 func (s *schedule) hold(p *place) {
 	if p.flags&slotted == 0 {
 		p.flags |= slotted
-		if s.agentOf != nil {
-			s.agents[p.agent].running++
+		for _, l := range s.loads(p) {
+			if l != nil {
+				l.running++
+			}
 		}
 	}
 }
 
-// unpark lets the best parked task of a task's agent compete, if there is a slot for it.
+// unpark lets the best parked tasks of a task's agent and group compete, if there is a slot for
+// them.
 func (s *schedule) unpark(p *place) {
-	if s.agentOf == nil {
-		return
-	}
-	if a := &s.agents[p.agent]; !a.full() && len(a.parked) > 0 {
-		s.heap.push(a.parked.pop())
+	for _, l := range s.loads(p) {
+		if l != nil && !l.full() && len(l.parked) > 0 {
+			s.heap.push(l.parked.pop())
+		}
 	}
 }
 
@@ -182,7 +224,7 @@ func (s *schedule) upcoming(n int) []int {
 		edge = append(edge, 2*at+2)
 		i := int(s.ranked[s.heap[at]])
 		p := &s.places[i]
-		if p.flags&queued == 0 || s.agentOf != nil && s.agents[p.agent].full() || len(found) > 0 && found[len(found)-1] == i {
+		if p.flags&queued == 0 || s.fullLoad(p) != nil || len(found) > 0 && found[len(found)-1] == i {
 			continue
 		}
 		found = append(found, i)
@@ -207,6 +249,9 @@ func (s *schedule) rank(criteria ...func(key []int32)) {
 	s.ranked, s.stale = order, false
 	for k := range s.agents {
 		s.agents[k].parked = s.agents[k].parked[:0]
+	}
+	for k := range s.groups {
+		s.groups[k].parked = s.groups[k].parked[:0]
 	}
 	ready := 0
 	for i := range s.places {

@@ -190,7 +190,7 @@ type step struct {
 // visits depth first, the dependents of each task in their order, as a recursion would; the
 // stack is its own, since a chain of a hundred thousand tasks is a depth of that many.
 func (q *Queue) endFollowers(of int32, how status, at time.Time) {
-	stack := q.pushFollowers(nil, of, how, at)
+	stack := pushFollowers(q, nil, of, how, at)
 	for len(stack) > 0 {
 		s := stack[len(stack)-1]
 		stack = stack[:len(stack)-1]
@@ -198,14 +198,14 @@ func (q *Queue) endFollowers(of int32, how status, at time.Time) {
 			continue // reached on another way meanwhile
 		}
 		q.close(int(s.task), s.how, end{root: q.ends[s.via].root, via: s.via}, at)
-		stack = q.pushFollowers(stack, s.task, s.how, at)
+		stack = pushFollowers(q, stack, s.task, s.how, at)
 	}
 }
 
 // pushFollowers pushes the dependents that end because task i has ended, the first on top, and
 // makes those ready that have waited for it alone. A failed or skipped task ends its dependents
 // at once; whether one is not needed is known when all its dependencies have ended.
-func (q *Queue) pushFollowers(stack []step, i int32, how status, at time.Time) []step {
+func pushFollowers(q *Queue, stack []step, i int32, how status, at time.Time) []step {
 	start := len(stack)
 	q.tasks.eachDownstream(int(i), func(j int32, optional bool) {
 		switch {

@@ -203,7 +203,7 @@ func (f *File) checkReferences(found []finding) []finding {
 	for i := range run.Inputs {
 		in := &run.Inputs[i]
 		if in.Classification = label.Public; in.Folder == nil {
-			in.Text = "x"
+			in.Text, in.ListFormat = "x", ""
 		}
 	}
 	run.Messages, run.Answer = slices.Clone(run.Messages), nil
@@ -217,7 +217,7 @@ func (f *File) checkReferences(found []finding) []finding {
 		switch {
 		case untitled && errors.Is(problem, task.ErrUnknown), unread && errors.Is(problem, plan.ErrUnknownInput):
 			continue
-		case !p.written(tokens(problem.Pointer)):
+		case !p.written(tokens(problem.Pointer)), errors.Is(problem, plan.ErrInputValue): // the inputs have other texts here
 			continue
 		}
 		out = append(out, p.find(problem))
@@ -242,8 +242,8 @@ func plainTasks(tasks []task.Spec, places []*fields, loops map[*fields]loopPlace
 		if n := places[i].get("description"); s.Description == "" && n != nil && n.is == isObject {
 			s.Description = "x" // the file that cannot be read is reported already
 		}
-		if s.Repeat != nil && places[i] != nil {
-			untitled = plainTasks(s.Repeat.Tasks, loops[places[i]].tasks, loops) || untitled
+		if inner := loopTasks(s); inner != nil && places[i] != nil {
+			untitled = plainTasks(inner, loops[places[i]].tasks, loops) || untitled
 		}
 	}
 	return untitled

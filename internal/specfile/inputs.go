@@ -11,6 +11,7 @@ import (
 	"github.com/runteam/runteam/internal/bytesize"
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/gate"
+	"github.com/runteam/runteam/internal/listformat"
 	"github.com/runteam/runteam/label"
 )
 
@@ -52,7 +53,7 @@ func (r inputReader) input(n *node) {
 		}
 	}
 	in := engine.Input{Name: name, Origin: origin(n.src, at)}
-	members{{"classification", &in.Classification}, {"ttlMs", &in.TTL}, {"maxContextBytes", &in.MaxContextBytes}, {"cut", &in.Cut}}.read(f.own)
+	members{{"classification", &in.Classification}, {"ttlMs", &in.TTL}, {"maxContextBytes", &in.MaxContextBytes}, {"cut", &in.Cut}, {"format", &in.ListFormat}}.read(f.own)
 	switch run, result, isResult := r.resultOf(name, f); {
 	case isResult:
 		in.Envelope, in.Text = r.earlier(name, run, result, f, n.src, at)
@@ -69,6 +70,26 @@ func (r inputReader) input(n *node) {
 		place.run = in.Envelope.Header().Run
 	}
 	r.places.inputs = append(r.places.inputs, place)
+}
+
+// readFormats sets the formats of inputs whose items tasks run for, by the extensions of their files.
+func (r inputReader) readFormats() {
+	for s := range AllTasks(r.file.Tasks) {
+		if s.ForEach == nil || s.ForEach.Input == "" {
+			continue
+		}
+		for i := range r.file.Run.Inputs {
+			in := &r.file.Run.Inputs[i]
+			if in.Name != s.ForEach.Input || in.ListFormat != "" || in.Folder != nil || in.Envelope != nil {
+				continue
+			}
+			path, given := r.o.Inputs[in.Name]
+			if !given {
+				path = text(r.places.inputs[i].fields.own("file"))
+			}
+			in.ListFormat = listformat.Of(path)
+		}
+	}
 }
 
 // ResultPrefix begins a value of Options.Inputs that names the result of a task of an

@@ -66,7 +66,9 @@ func (p *place) schema() object {
 	switch p.name {
 	case "task":
 		s = append(s, resultsOfTasks()...)
-		s = append(s, member{"dependentSchemas", object{{"repeat", object{{"propertyNames", oneOf(p.keysOfLoops())}}}}})
+		s = append(s, member{"dependentSchemas", object{{"repeat", object{{"propertyNames", oneOf(p.keysOfLoops("repeat"))}}}}})
+		s = append(s, member{"if", object{{"properties", object{{"forEach", required("tasks")}}}, {"required", []string{"forEach"}}}})
+		s = append(s, member{"then", object{{"propertyNames", oneOf(p.keysOfLoops("forEach"))}}})
 	case "spec":
 		s = append(s, member{"allOf", contradictions()})
 	case "goal":
@@ -93,7 +95,7 @@ func (p *place) schema() object {
 // resultsOfTasks are the ways in which a task gets its result: an agent with a description, a loop,
 // or a value, a template or a file.
 func resultsOfTasks() object {
-	ways, pairs := []object{required("description"), required("repeat")}, []object(nil)
+	ways, pairs := []object{required("description"), required("repeat"), {{"properties", object{{"forEach", required("tasks")}}}, {"required", []string{"forEach"}}}}, []object(nil)
 	for i, key := range computedKeys {
 		ways = append(ways, required(key))
 		for _, other := range computedKeys[i+1:] {

@@ -83,9 +83,9 @@ var samples = map[string]string{
 	"task.provenance": "{from: coordinator}", "provenance.from": "user", "provenance.run": "r", "provenance.envelope": "e",
 	"provenance.createdAt": "\"2026-01-31T09:30:00Z\"", "provenance.expiresAt": "\"2026-01-31T09:30:00.5Z\"",
 	"input.dir": "testdata/folder", "input.exclude": "[b.txt]", "task.workspace": "{input: claim}", "workspace.input": "claim", "workspace.need": "[/a.txt]", "workspace.maxBytes": "1000", "workspace.maxFiles": "100", "workspace.maxOutputs": "5", "workspace.maxOutputBytes": "500", "use.at": "here", "dependency.files": "[src/**]", "task.outputFiles": "[\"*.md\"]",
-	"task.repeat": "{maxRounds: 2, until: {task: A, path: /x, exists: true}, output: A, tasks: [{title: A, description: d}]}", "task.forEach": "{task: First, path: /x, maxItems: 3}",
+	"task.repeat": "{maxRounds: 2, until: {task: A, path: /x, exists: true}, output: A, tasks: [{title: A, description: d}]}", "task.forEach": "{task: First, path: /x, maxItems: 3}", "input.format": "csv",
 	"repeat.maxRounds": "5", "repeat.until": "{task: A, path: /y, exists: true}", "repeat.output": "B", "repeat.tasks": "[{title: B, description: d}]", "repeat.onLimit": "fail", "repeat.onRepeat": "continue",
-	"forEach.task": "Second", "forEach.path": "/y", "forEach.as": "query", "forEach.maxItems": "7", "forEach.onOverflow": "first", "dependency.each": "First", "dependency.round": "previous",
+	"forEach.input": "claim", "forEach.files": "[\"*.md\"]", "forEach.tasks": "[{title: A, description: d}]", "forEach.output": "A", "forEach.maxParallel": "2", "forEach.task": "Second", "forEach.path": "/y", "forEach.as": "query", "forEach.maxItems": "7", "forEach.onOverflow": "first", "dependency.each": "First", "dependency.round": "previous",
 	"task.verify": "{judges: [a]}", "verify.judges": "[a, a]", "verify.mode": "lens", "verify.quorum": "1", "verify.maxRounds": "3", "verify.onDissent": "keep",
 	"judge.agent": "b", "judge.lens": "tone", "judge.uses": "[claim]", "judge.dependsOn": "[First]",
 	"task.when": "{task: First, path: /x, exists: true}", "dependency.oneOf": "[First, Third]",
@@ -242,14 +242,23 @@ func with(in, place, key, value string, words ...string) string {
 // task3 is the task to which keys are added.
 func task3(place, key, value string) string {
 	words := []string{"title: Third", "description: Third."}
-	if place == "repeat" || place == "task" && key == "repeat" {
+	if place == "repeat" || place == "task" && key == "repeat" || place == "forEach" && key == "tasks" {
 		words = words[:1]
 	}
 	if place == "repeat" {
 		words = append(words, "repeat: {"+with("repeat", place, key, value, "maxRounds: 2", "until: {task: A, path: /x, exists: true}", "output: A", "tasks: [{title: A, description: d}]")+"}")
 	}
 	if place == "forEach" {
-		words = append(words, "forEach: {"+with("forEach", place, key, value, "task: First", "path: /x", "maxItems: 3")+"}")
+		of := []string{"task: First", "path: /x", "maxItems: 3"}
+		switch key {
+		case "input":
+			of = of[2:]
+		case "output":
+			words, of = words[:1], append(of, "tasks: [{title: A, description: d}]")
+		case "tasks":
+			of = append(of, "output: A")
+		}
+		words = append(words, "forEach: {"+with("forEach", place, key, value, of...)+"}")
 	}
 	if place == "verify" || place == "judge" {
 		words = append(words, "verify: {"+with("verify", place, key, value, "judges: [{"+with("judge", place, key, value, "agent: a")+"}]")+"}")
@@ -343,7 +352,7 @@ func fingerprint(t *testing.T, f *specfile.File) string {
 	}
 	for i := range f.Run.Inputs {
 		in := f.Run.Inputs[i] // an input prints its size only
-		fmt.Fprintln(&b, in.Name, in.Text, in.Classification, in.TTL, in.MaxContextBytes, in.Cut, in.Envelope)
+		fmt.Fprintln(&b, in.Name, in.Text, in.Classification, in.TTL, in.MaxContextBytes, in.Cut, in.ListFormat, in.Envelope)
 	}
 	fmt.Fprintf(&b, "%v %+v %s %s %v %v %v", f.Run.Output, []any{f.Run.MaxConcurrency, f.Run.Timeout, f.Run.MaxTokenBudget, f.Run.MaxCostBudget, f.Run.Strategy, f.Run.Auto}, f.Name, filepath.Base(f.Offline), f.Config.Endpoints, f.Config.MaxContextBytes, f.Config.MaxPromptBytes)
 	fmt.Fprintln(&b, specfile.Servers(f))

@@ -10,38 +10,44 @@ import (
 )
 
 // loopKeys are the keys of a task that is a loop.
-var loopKeys = []string{"title", "key", "when", "classification", "repeat"}
+var loopKeys = []string{"title", "key", "when", "classification"}
 
-// keysOfLoops returns the keys that may stand beside repeat: those of loops, and those that have no
-// effect in any task.
-func (p *place) keysOfLoops() []string {
+// keysOfLoops returns the keys that may stand beside repeat, or beside forEach with tasks: those of
+// loops, and those that have no effect in any task.
+func (p *place) keysOfLoops(key string) []string {
 	var names []string
 	for i := range p.keys {
-		if k := &p.keys[i]; k.status != Works || slices.Contains(loopKeys, k.name) {
+		if k := &p.keys[i]; k.status != Works || k.name == key || slices.Contains(loopKeys, k.name) {
 			names = append(names, k.name)
 		}
 	}
 	return names
 }
 
-// A loopPlace says where the parts of a loop are written.
+// A loopPlace says where the parts of a loop, or of tasks for each item of a list, are written.
 type loopPlace struct {
 	tasks []*fields
 	until conditionPlace
 }
 
-// loop reads a task that is a loop. It has no defaults, and its tasks have those of all tasks.
-func (r taskReader) loop(f *fields, s *task.Spec) {
-	mine, defaults := r.mine, f.defaults
+// frame reads what a loop, or a list of tasks, has besides its key. It has no defaults.
+func (r taskReader) frame(f *fields, s *task.Spec, key, what string) {
 	for i := range f.place.keys {
-		key := f.place.keys[i].name
-		if n := f.own(key); n != nil && !slices.Contains(loopKeys, key) {
-			r.badKey(n, ErrInvalid, "write it in the tasks of the loop", "%s: a loop does not have it", key)
+		other := f.place.keys[i].name
+		if n := f.own(other); n != nil && other != key && !slices.Contains(loopKeys, other) {
+			r.badKey(n, ErrInvalid, "write it in the tasks of the "+what, "%s: a %s does not have it", other, what)
 		}
 	}
 	f.defaults = nil
-	*s = task.Spec{When: r.when(f), Repeat: &task.Repeat{}, Source: provenance.Source{Origin: f.node.origin()}}
+	*s = task.Spec{When: r.when(f), Source: provenance.Source{Origin: f.node.origin()}}
 	members{{"title", &s.Title}, {"key", &s.Key}, {"classification", &s.Classification}}.read(f.own)
+}
+
+// loop reads a task that is a loop. Its tasks have the defaults of all tasks.
+func (r taskReader) loop(f *fields, s *task.Spec) {
+	mine, defaults := r.mine, f.defaults
+	r.frame(f, s, "repeat", "loop")
+	s.Repeat = &task.Repeat{}
 	n := f.own("repeat")
 	if n == nil {
 		return
@@ -54,6 +60,25 @@ func (r taskReader) loop(f *fields, s *task.Spec) {
 		r.mine, r.subject = mine, mine
 	}
 	r.places.loops[f] = at
+}
+
+// listOfTasks reads tasks for each item of a list. They have the defaults of all tasks.
+func (r taskReader) listOfTasks(f *fields, s *task.Spec) {
+	mine, defaults := r.mine, f.defaults
+	r.frame(f, s, "forEach", "list")
+	s.ForEach = r.forEach(f.own("forEach"))
+	if tasks := f.own("forEach").get("tasks"); tasks.is == isList {
+		at := loopPlace{}
+		s.ForEach.Tasks, at.tasks = r.list(tasks, defaults)
+		r.mine, r.subject = mine, mine
+		r.places.loops[f] = at
+	}
+}
+
+// hasTasks reports whether a task is a list of tasks.
+func hasTasks(f *fields) bool {
+	n := f.own("forEach")
+	return n != nil && n.is == isObject && n.get("tasks") != nil
 }
 
 func repeatMembers(l *task.Repeat) members {
@@ -72,7 +97,19 @@ func (r taskReader) forEach(n *node) *task.ForEach {
 }
 
 func forEachMembers(l *task.ForEach) members {
-	return members{{"task", &l.Task}, {"path", &l.Path}, {"as", &l.As}, {"maxItems", &l.MaxItems}, {"onOverflow", &l.OnOverflow}}
+	return members{
+		{"task", &l.Task}, {"input", &l.Input}, {"path", &l.Path}, {"files", &l.Files}, {"as", &l.As}, {"maxItems", &l.MaxItems}, {"onOverflow", &l.OnOverflow}, {"maxParallel", &l.MaxParallel},
+		{"output", &l.Output},
+	}
+}
+
+// forEachNode writes a list.
+func forEachNode(s *saver, l *task.ForEach) *node {
+	n := forEachMembers(l).node()
+	if len(l.Tasks) > 0 {
+		n.set("tasks", s.tasks(l.Tasks))
+	}
+	return n
 }
 
 // loopNode writes a loop.
@@ -87,12 +124,15 @@ func loopNode(s *saver, l *task.Repeat) *node {
 	return n
 }
 
-// loopTasks returns the tasks of a loop; none for another task.
+// loopTasks returns the tasks of a loop or of a list; none for another task.
 func loopTasks(s *task.Spec) []task.Spec {
-	if s.Repeat == nil {
-		return nil
+	switch {
+	case s.Repeat != nil:
+		return s.Repeat.Tasks
+	case s.ForEach != nil:
+		return s.ForEach.Tasks
 	}
-	return s.Repeat.Tasks
+	return nil
 }
 
 // WrittenOut returns the tasks that a run of tasks has: of loops each round, and each item of lists.
@@ -104,17 +144,14 @@ func WrittenOut(tasks []task.Spec) []task.Spec {
 	return all
 }
 
-// AllTasks returns tasks and those of their loops, each once.
+// AllTasks returns tasks and those of their loops and lists, each once.
 func AllTasks(tasks []task.Spec) iter.Seq[*task.Spec] {
 	return func(yield func(*task.Spec) bool) {
 		for i := range tasks {
 			if !yield(&tasks[i]) {
 				return
 			}
-			if tasks[i].Repeat == nil {
-				continue
-			}
-			for s := range AllTasks(tasks[i].Repeat.Tasks) {
+			for s := range AllTasks(loopTasks(&tasks[i])) {
 				if !yield(s) {
 					return
 				}
@@ -123,13 +160,17 @@ func AllTasks(tasks []task.Spec) iter.Seq[*task.Spec] {
 	}
 }
 
-// copyTasks returns copies of tasks and of those of their loops, which can be changed.
+// copyTasks returns copies of tasks and of those of their loops and lists, which can be changed.
 func copyTasks(tasks []task.Spec) []task.Spec {
 	tasks = slices.Clone(tasks)
 	for i := range tasks {
 		if l := tasks[i].Repeat; l != nil {
 			tasks[i].Repeat = new(*l)
 			tasks[i].Repeat.Tasks = copyTasks(l.Tasks)
+		}
+		if l := tasks[i].ForEach; l != nil {
+			tasks[i].ForEach = new(*l)
+			tasks[i].ForEach.Tasks = copyTasks(l.Tasks)
 		}
 	}
 	return tasks
@@ -144,10 +185,10 @@ func specAt(tasks []task.Spec, parts []string) (*task.Spec, []string) {
 			break
 		}
 		s, rest := &tasks[i], parts[2:]
-		if s.Repeat == nil || !inLoop(rest) {
+		if loopTasks(s) == nil || !inLoop(rest) {
 			return s, rest
 		}
-		tasks, parts = s.Repeat.Tasks, rest[1:]
+		tasks, parts = loopTasks(s), rest[1:]
 	}
 	return nil, parts
 }
@@ -169,5 +210,7 @@ func (p *places) taskAt(parts []string) (*fields, []string) {
 	return nil, parts
 }
 
-// inLoop reports whether the rest of a pointer from a task leads into a task of its loop.
-func inLoop(rest []string) bool { return len(rest) > 2 && rest[0] == "repeat" && rest[1] == "tasks" }
+// inLoop reports whether the rest of a pointer from a task leads into a task of its loop or list.
+func inLoop(rest []string) bool {
+	return len(rest) > 2 && (rest[0] == "repeat" || rest[0] == "forEach") && rest[1] == "tasks"
+}

@@ -211,6 +211,7 @@ func (r *reader) read() {
 	toolReader{reader: r}.readTools()
 	inputReader{r}.readInputs()
 	taskReader{r}.readTasks()
+	inputReader{r}.readFormats()
 	goalReader{r}.readGoal()
 	goalReader{r}.readCoordinator()
 	run := runReader{r}

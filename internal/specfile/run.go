@@ -256,6 +256,9 @@ func (r checker) usedInputs() func(name string) bool {
 		for _, u := range usesOf(s) {
 			used[strings.ToLower(u.Name)] = true
 		}
+		if s.ForEach != nil {
+			used[strings.ToLower(s.ForEach.Input)] = true
+		}
 	}
 	return func(name string) bool { return used[strings.ToLower(name)] }
 }

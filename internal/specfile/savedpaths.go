@@ -33,7 +33,7 @@ func (s *saver) inputs() *node {
 		} else {
 			n.set("text", in.fields.own("text"))
 		}
-		for _, key := range []string{"exclude", "classification", "ttlMs", "maxContextBytes", "cut"} {
+		for _, key := range []string{"exclude", "format", "classification", "ttlMs", "maxContextBytes", "cut"} {
 			n.set(key, in.fields.own(key))
 		}
 		all.set(in.name, n)

@@ -44,7 +44,10 @@ func (s *saver) task(t *task.Spec) *node {
 		return n
 	}
 	if t.ForEach != nil {
-		n.set("forEach", forEachMembers(t.ForEach).node())
+		n.set("forEach", forEachNode(s, t.ForEach))
+		if len(t.ForEach.Tasks) > 0 {
+			return n
+		}
 	}
 	n.set("verify", verifyNode(t.Verify))
 	n.set("uses", namesNode(t.Uses, "name", useMembers))

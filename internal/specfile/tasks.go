@@ -68,6 +68,10 @@ func (r taskReader) task(f *fields, s *task.Spec) {
 		r.loop(f, s)
 		return
 	}
+	if hasTasks(f) {
+		r.listOfTasks(f, s)
+		return
+	}
 	computed := r.checkComputed(f)
 	folder, limits := r.workspace(r.pick(f, "workspace"))
 	*s = task.Spec{
