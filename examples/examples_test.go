@@ -147,6 +147,7 @@ func TestExamples(t *testing.T) {
 		{"patterns/evaluator-optimizer", func(t *testing.T) (string, string, int) { return offline(t, "patterns/evaluator-optimizer") }, 0},
 		{"patterns/judges", func(t *testing.T) (string, string, int) { return offline(t, "patterns/judges") }, 0},
 		{"patterns/map-reduce", func(t *testing.T) (string, string, int) { return offline(t, "patterns/map-reduce") }, 0},
+		{"patterns/lead-scoring", func(t *testing.T) (string, string, int) { return offline(t, "patterns/lead-scoring") }, 0},
 		{"patterns/chain", func(t *testing.T) (string, string, int) { return offline(t, "patterns/chain") }, 0},
 		{"patterns/parallel-sections", func(t *testing.T) (string, string, int) { return offline(t, "patterns/parallel-sections") }, 0},
 		{"patterns/orchestrator-workers", func(t *testing.T) (string, string, int) { return offline(t, "patterns/orchestrator-workers") }, 0},

@@ -87,6 +87,10 @@ func TestExamplesKeepToTheirReaders(t *testing.T) {
 			f.Reaches(feedback, "writer", "publisher") // in the notice that follows it
 			f.Reaches(f.PlantResult("Write", ""), "editor", "publisher")
 		}},
+		{"patterns/lead-scoring", func(f *flowtest.Flow) {
+			f.Never(f.PlantInput("leads", "/1/message"), "writer", "owner")
+			f.Reaches(f.PlantResult("Score", "/why"), "writer", "owner")
+		}},
 		{"patterns/map-reduce", func(f *flowtest.Flow) {
 			query := f.PlantResult("Plan", "/searches/1/query")
 			f.Reaches(query, "searcher", "writer")

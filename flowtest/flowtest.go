@@ -36,6 +36,7 @@ import (
 	"testing"
 
 	"github.com/runteam/runteam/agent"
+	"github.com/runteam/runteam/internal/listformat"
 	"github.com/runteam/runteam/internal/specfile"
 	"github.com/runteam/runteam/spec"
 	"github.com/runteam/runteam/tool"
@@ -79,6 +80,12 @@ func LoadOptions(t testing.TB, o spec.Options) *Flow {
 	})
 	if err != nil {
 		t.Fatalf("flowtest: %v", err)
+	}
+	for i := range file.Run.Inputs { // canaries have their places in JSON
+		in := &file.Run.Inputs[i]
+		if list, err := listformat.Parse(in.ListFormat, in.Text); err == nil && in.ListFormat != "" {
+			in.Text, in.ListFormat = list.Canonical(), listformat.JSON
+		}
 	}
 	logs, tools := new(buffer), make([][]*tool.Tool, len(file.Agents))
 	for i := range file.Agents {

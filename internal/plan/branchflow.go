@@ -22,37 +22,51 @@ func (b *flowBuilder) addBranches(answer int) {
 	}
 	var order []branchKey
 	all, first := map[branchKey]*branchFlow{}, map[string]int{}
+	oneOfRounds := func(up int) int { // the rounds of a task become one
+		in := p.Graph.Task(up).Instance
+		if in == nil {
+			return up
+		}
+		if _, known := first[in.Pointer]; !known {
+			first[in.Pointer] = up
+		}
+		return first[in.Pointer]
+	}
 	for i := range p.Graph.Len() {
 		for j, up := range p.Graph.Upstream(i) {
 			if !isRead(p.Graph.Task(i), j) || isReread(p.Graph.Task(i), j) {
 				continue
 			}
 			_, paths := p.grantOf(i, &delivery{part: partOf{handoff.Condition, int32(j)}})
-			key := branchKey{b.branchName(int(up), paths), int(up)}
-			if in := p.Graph.Task(int(up)).Instance; in != nil { // its rounds become one
-				if _, known := first[in.Pointer]; !known {
-					first[in.Pointer] = int(up)
-				}
-				key.up = first[in.Pointer]
+			if paths = comparedPaths(p.Graph.Task(i), j, paths); len(paths) == 0 {
+				continue // only the number of its items counts
 			}
+			key := branchKey{b.branchName(int(up), paths), oneOfRounds(int(up))}
 			if all[key] == nil {
 				all[key], order = &branchFlow{source: b.results + key.up, from: p.Graph.Task(key.up).Assignee, task: key.up, paths: paths, label: label.Public}, append(order, key)
 			}
 			f := all[key]
 			f.tasks, f.label = append(f.tasks, int32(i)), f.label.Join(p.Branches[i])
 		}
-		if in := p.Graph.Task(i).Instance; in != nil && !in.Joins {
-			for _, l := range in.Lists {
-				if l.Input == "" {
-					continue
-				}
-				input := p.InputIndex[strings.ToLower(l.Input)]
-				key := branchKey{"items of " + listsText(p, []*task.List{l}), -1 - input}
-				if all[key] == nil {
-					all[key], order = &branchFlow{source: input, from: handoff.User, task: -1, paths: itemPaths(l), label: label.Public}, append(order, key)
-				}
-				all[key].tasks, all[key].label = append(all[key].tasks, int32(i)), all[key].label.Join(inputListLabel(p, i))
+		in := p.Graph.Task(i).Instance
+		if in == nil || in.Joins {
+			continue
+		}
+		for _, l := range in.Lists {
+			key := branchKey{name: "items of " + listsText(p, []*task.List{l})}
+			f := branchFlow{isCount: true, label: label.Public}
+			if l.Input == "" {
+				up, _ := p.Graph.Index(task.ID(l.Task))
+				key.up = oneOfRounds(up)
+				f.from, f.task = p.Graph.Task(key.up).Assignee, key.up
+			} else {
+				key.up = -1 - p.InputIndex[strings.ToLower(l.Input)]
+				f.from, f.task = handoff.User, -1
 			}
+			if all[key] == nil {
+				all[key], order = &f, append(order, key)
+			}
+			all[key].tasks, all[key].label = append(all[key].tasks, int32(i)), all[key].label.Join(p.Branches[i])
 		}
 	}
 	for _, key := range order {
@@ -71,12 +85,13 @@ type branchKey struct {
 // A branchFlow is what conditions compare of one result, or how many items an input has, and the
 // tasks which that decides about.
 type branchFlow struct {
-	source int    // that it is taken from
-	from   string // who makes that
-	task   int    // whose result that is; -1 for an input
-	paths  []task.Path
-	tasks  []int32
-	label  label.Classification
+	source  int    // that it is taken from
+	from    string // who makes that
+	task    int    // whose result that is; -1 for an input
+	isCount bool   // it is the number of items of a list, and nothing that an item says
+	paths   []task.Path
+	tasks   []int32
+	label   label.Classification
 
 	learners []int32 // tasks that learn it without having compared it
 }
@@ -87,10 +102,14 @@ func (b *flowBuilder) addBranch(name string, f *branchFlow, answer int) {
 	p, g, source := b.plan, &b.graph, len(b.graph.Sources)
 	g.Sources = append(g.Sources, flow.Source{Kind: handoff.Condition, Name: name, From: f.from, Task: f.task, Label: f.label})
 	parts := f.compared()
-	g.Sights = append(g.Sights,
-		flow.Sight{Source: source, Reader: b.user, Delivers: pick.Everything(), Rule: gate.RuleWhen},
-		flow.Sight{Source: f.source, Reader: b.user, Delivers: parts, Rule: gate.RuleWhen})
+	g.Sights = append(g.Sights, flow.Sight{Source: source, Reader: b.user, Delivers: pick.Everything(), Rule: gate.RuleWhen})
+	if !f.isCount {
+		g.Sights = append(g.Sights, flow.Sight{Source: f.source, Reader: b.user, Delivers: parts, Rule: gate.RuleWhen})
+	}
 	learns := func(at int) {
+		if f.isCount {
+			return
+		}
 		g.Edges = append(g.Edges, flow.Edge{Source: f.source, Task: at, Delivers: parts, Rule: gate.RuleWhen, Structured: true})
 	}
 	if answer >= 0 {
@@ -110,10 +129,23 @@ func (b *flowBuilder) addBranch(name string, f *branchFlow, answer int) {
 			continue
 		}
 		b.wholeEdge(source, i, gate.RuleWhen)
-		if !own[i] || f.task < 0 { // the others have an edge for what they compare
+		if !own[i] { // the others have an edge for what they compare
 			learns(i)
 		}
 	}
+}
+
+// comparedPaths returns which of the paths that the condition of a task reads of dependency j are
+// compared, and not those of the items of its list.
+func comparedPaths(t *task.Task, j int, paths []task.Path) []task.Path {
+	if t.Instance == nil || t.DependsOn[j].Item == "" {
+		return paths
+	}
+	return slices.DeleteFunc(slices.Clone(paths), func(path task.Path) bool {
+		return slices.ContainsFunc(t.Instance.Lists, func(l *task.List) bool {
+			return l.Task == t.DependsOn[j].Task && slices.Contains(itemPaths(l), path)
+		})
+	})
 }
 
 // branchName names what a condition compares, such as /team of "Triage".
