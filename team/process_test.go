@@ -104,8 +104,8 @@ func TestRetriesOfCommands(t *testing.T) {
 		code   string
 	}{
 		"failed":      {"exit 3", nil, 3, "AGENT_ERROR"},
-		"interrupted": {"sleep 60", func(a *agent.Process) { a.Timeout = 50 * time.Millisecond }, 1, "EFFECTS_UNCERTAIN"},
-		"repeatable":  {"sleep 60", func(a *agent.Process) { a.Timeout, a.Repeatable = 50*time.Millisecond, true }, 3, "TIMEOUT"},
+		"interrupted": {"sleep 60", func(a *agent.Process) { a.Timeout = 500 * time.Millisecond }, 1, "EFFECTS_UNCERTAIN"},
+		"repeatable":  {"sleep 60", func(a *agent.Process) { a.Timeout, a.Repeatable = 500*time.Millisecond, true }, 3, "TIMEOUT"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
