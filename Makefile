@@ -2,8 +2,9 @@
 GO ?= go
 FUZZTIME ?= 30s
 SOAK ?= 5m
+GRAPHS ?= 10000
 
-.PHONY: all build cross test slow lint race mutants foreign bench bench-journal soak soak-journal corpora fuzz examples tidy
+.PHONY: all build cross test slow lint race graphs mutants foreign bench bench-journal soak soak-journal corpora fuzz examples tidy
 
 all: build lint test
 
@@ -63,6 +64,10 @@ bench-journal:
 # Random runs and resumes under the race detector, for five minutes unless SOAK says otherwise.
 soak:
 	SOAK=$(SOAK) $(GO) test -race ./internal/engine -run 'TestSoak$$' -count 1 -v -timeout 0
+
+# Properties of drawn graphs with branches, loops and lists: what assertions promise, and equal prompts.
+graphs:
+	GRAPHS=$(GRAPHS) $(GO) test ./team -run 'TestGraphsHaveThePromptsOfWhatRan|TestDecisionsStayApart|TestAssertionsHoldInRuns' -count 1 -v -timeout 0
 
 # Twenty processes on one journal; five of them are killed at random moments.
 soak-journal:

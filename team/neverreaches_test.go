@@ -288,10 +288,7 @@ func readBy(all []meeting, reader string) (prompts []string) {
 // Requirement: G55.
 func TestDecisionsStayApart(t *testing.T) {
 	t.Parallel()
-	graphs := 48 / slowtest.Every(6)
-	if slowtest.Enabled() {
-		graphs = 3000
-	}
+	graphs := graphsFor(t, 48/slowtest.Every(6))
 	var agents, prompts int
 	for seed := range graphs {
 		a, p := rapid.Custom(func(t *rapid.T) *governedGraph { return drawGoverned(t, 12) }).Example(seed).apart(t)
@@ -314,10 +311,7 @@ func FuzzDecisionsStayApart(f *testing.F) {
 // Requirement: G54.
 func TestAssertionsHoldInRuns(t *testing.T) {
 	t.Parallel()
-	graphs := 24 / slowtest.Every(6)
-	if slowtest.Enabled() {
-		graphs = 10_000
-	}
+	graphs := graphsFor(t, 24/slowtest.Every(6))
 	var planned, holding, met int
 	for seed := range graphs {
 		h, m, ok := rapid.Custom(func(t *rapid.T) *governedGraph { return drawGoverned(t, 4) }).Example(seed).never(t)

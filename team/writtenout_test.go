@@ -5,8 +5,10 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"maps"
+	"os"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -353,14 +355,25 @@ func (g *drawnGraph) requireEqualPrompts(t require.TestingT) {
 	}
 }
 
+// graphsFor returns how many graphs a property draws: few, 200 in slow tests, and GRAPHS of
+// `make graphs`.
+func graphsFor(t *testing.T, few int) int {
+	if text := os.Getenv("GRAPHS"); text != "" {
+		n, err := strconv.Atoi(text)
+		require.NoError(t, err)
+		return n
+	}
+	if slowtest.Enabled() {
+		return 200
+	}
+	return few
+}
+
 // TestGraphsHaveThePromptsOfWhatRan compares tasks with conditions, loops and lists with the same
 // tasks for the rounds and items that run.
 func TestGraphsHaveThePromptsOfWhatRan(t *testing.T) {
 	t.Parallel()
-	graphs := 40 / slowtest.Every(4)
-	if slowtest.Enabled() {
-		graphs = 2000
-	}
+	graphs := graphsFor(t, 40/slowtest.Every(4))
 	var rounds, items, nested int
 	for seed := range graphs {
 		g := rapid.Custom(drawGraph).Example(seed)
