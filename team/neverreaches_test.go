@@ -288,7 +288,7 @@ func readBy(all []meeting, reader string) (prompts []string) {
 // Requirement: G55.
 func TestDecisionsStayApart(t *testing.T) {
 	t.Parallel()
-	graphs := graphsFor(t, 48/slowtest.Every(6))
+	graphs := graphsFor(t, 18/slowtest.Every(3))
 	var agents, prompts int
 	for seed := range graphs {
 		a, p := rapid.Custom(func(t *rapid.T) *governedGraph { return drawGoverned(t, 12) }).Example(seed).apart(t)
@@ -311,7 +311,7 @@ func FuzzDecisionsStayApart(f *testing.F) {
 // Requirement: G54.
 func TestAssertionsHoldInRuns(t *testing.T) {
 	t.Parallel()
-	graphs := graphsFor(t, 24/slowtest.Every(6))
+	graphs := graphsFor(t, 12/slowtest.Every(2))
 	var planned, holding, met int
 	for seed := range graphs {
 		h, m, ok := rapid.Custom(func(t *rapid.T) *governedGraph { return drawGoverned(t, 4) }).Example(seed).never(t)

@@ -15,7 +15,6 @@ import (
 
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/handoff"
-	"github.com/runteam/runteam/internal/bytesize"
 	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/jsonvalue"
@@ -343,22 +342,6 @@ func (c *toolCall) begin() *record.CallStart {
 	}
 	c.run.approvals.spend(begin)
 	return begin
-}
-
-// shownBytes returns the size of the arguments as the caller may see it.
-func (c *toolCall) shownBytes() int {
-	n, d := c.sealed[0].Payload().Size(), c.sealed[0].Decision()
-	if c.run.sees(d.From, d.Source, d.Before) {
-		return n
-	}
-	return bytesize.Class(n)
-}
-
-// toolEvent returns an event about the call, which the agent of the task makes.
-func (c *toolCall) toolEvent(kind event.Type) event.Event {
-	ev := c.eventOf(kind)
-	ev.Agent, ev.From = c.task.Assignee, c.caps.Agent
-	return ev
 }
 
 // perform calls the tool and takes its result through the gate.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/runteam/runteam/internal/bytesize"
 	"github.com/runteam/runteam/internal/codes"
 	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/gate"
@@ -74,4 +75,20 @@ func (b *priorTask) calledTools() []ToolCallMetrics {
 func placeOfCall(session string) (turn, place int) {
 	_, _ = fmt.Sscanf(session[strings.LastIndexByte(session, '/')+1:], "call_%d_%d", &turn, &place)
 	return turn, place
+}
+
+// shownBytes returns the size of the arguments as the caller may see it.
+func (c *toolCall) shownBytes() int {
+	n, d := c.sealed[0].Payload().Size(), c.sealed[0].Decision()
+	if c.run.sees(d.From, d.Source, d.Before) {
+		return n
+	}
+	return bytesize.Class(n)
+}
+
+// toolEvent returns an event about the call, which the agent of the task makes.
+func (c *toolCall) toolEvent(kind event.Type) event.Event {
+	ev := c.eventOf(kind)
+	ev.Agent, ev.From = c.task.Assignee, c.caps.Agent
+	return ev
 }

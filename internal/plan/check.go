@@ -70,20 +70,7 @@ func check(t *Roster, specs []task.Spec, o Options, at time.Time) (*Plan, error)
 		}
 		c.found = append(c.found, problems...)
 	}
-	reported := make(map[string]bool, len(c.found)) // one problem in one place is enough
-	for _, p := range c.found {
-		reported[p.Pointer] = true
-	}
-	known := len(c.found)
-	for i := range specs {
-		c.checkSpec(i, &specs[i])
-	}
-	inputListCheck{&c, map[string]any{}}.checkInputLists()
-	c.found = slices.Concat(c.found[:known], slices.DeleteFunc(c.found[known:], func(p task.Problem) bool { return reported[p.Pointer] }))
-	if len(specs) == 0 {
-		c.at("tasks").report("there are no tasks", "add a task with a title and a description", ErrNoTasks)
-	}
-	if len(c.found) > 0 {
+	if checkSpecs(&c); len(c.found) > 0 {
 		return nil, c.sorted()
 	}
 	t = computedCheck{&c}.addMember()
@@ -112,6 +99,23 @@ func check(t *Roster, specs []task.Spec, o Options, at time.Time) (*Plan, error)
 	c.adviseUnused()
 	c.plan.Warnings = append(slices.Clone(t.Warnings), c.advice...)
 	return c.plan, nil
+}
+
+// checkSpecs checks each task by itself. What was found before is not reported again.
+func checkSpecs(c *checker) {
+	reported := make(map[string]bool, len(c.found)) // one problem in one place is enough
+	for _, p := range c.found {
+		reported[p.Pointer] = true
+	}
+	known := len(c.found)
+	for i := range c.specs {
+		c.checkSpec(i, &c.specs[i])
+	}
+	inputListCheck{c, map[string]any{}}.checkInputLists()
+	c.found = slices.Concat(c.found[:known], slices.DeleteFunc(c.found[known:], func(p task.Problem) bool { return reported[p.Pointer] }))
+	if len(c.specs) == 0 {
+		c.at("tasks").report("there are no tasks", "add a task with a title and a description", ErrNoTasks)
+	}
 }
 
 // adviseUnused warns of inputs that no task uses.

@@ -128,17 +128,22 @@ func (c *sizeCheck) checkPromptSize(ctx context.Context, i int) {
 			continue // whatever withholds it has been reported
 		}
 		c.reported[k] = true
-		hint := "grant the parts that the task needs with need, raise maxContextBytes, or let the input be cut with cut: true"
-		if !d.IsDelivered() {
-			hint = "grant smaller parts with need, raise maxContextBytes, or split the input"
-		}
-		if limit = min(limit, gate.MaxRedact); limit == gate.MaxRedact {
-			hint = "grant smaller parts with need, or split the input"
-		}
-		at := c.task(i).at("uses", j)
-		at.report(fmt.Sprintf("input %q has %s, and at most %s of it reach %q", in.Name, c.inputSize(in, limit), bytesize.Text(limit), agent), hint, errors.Join(brief.ErrTooLarge, ErrInputValue))
+		c.reportInput(i, j, in, min(limit, gate.MaxRedact), d.IsDelivered())
 	}
 	c.checkSum(i, most-fixed, texts)
+}
+
+// reportInput reports an input of which more is granted to task i, as its use j, than may be delivered.
+func (c *sizeCheck) reportInput(i, j int, in *Input, limit int, canBeCut bool) {
+	hint := "grant the parts that the task needs with need, raise maxContextBytes, or let the input be cut with cut: true"
+	switch {
+	case limit == gate.MaxRedact:
+		hint = "grant smaller parts with need, or split the input"
+	case !canBeCut:
+		hint = "grant smaller parts with need, raise maxContextBytes, or split the input"
+	}
+	message := fmt.Sprintf("input %q has %s, and at most %s of it reach %q", in.Name, c.inputSize(in, limit), bytesize.Text(limit), c.plan.Graph.Task(i).Assignee)
+	c.task(i).at("uses", j).report(message, hint, errors.Join(brief.ErrTooLarge, ErrInputValue))
 }
 
 // checkSum reports inputs that fit into a prompt one by one, and not together.
