@@ -173,6 +173,28 @@ func TestBadListsOfInputs(t *testing.T) {
 	}
 }
 
+// A file is an item as a whole, so a part of it in which something is revealed is an error.
+func TestRevealInFilesThatAreItems(t *testing.T) {
+	t.Parallel()
+	folder, err := team.ReadFolder(fstest.MapFS{"b.md": {Data: []byte("mail ann@x.org")}})
+	require.NoError(t, err)
+	for path, want := range map[task.Path]string{
+		"": "mail ann@x.org", "/**": "mail ann@x.org",
+		"/name": `email is revealed in parts of an item`, "/text": `write "", for all of the file`, "/b.md": "email is revealed in parts of an item",
+	} {
+		m := mailing{input: team.Input{Folder: folder}, change: func(s []task.Spec) {
+			s[0].Uses = []task.Use{{Name: "lead", Reveal: map[string][]task.Path{"email": {path}}}}
+		}}
+		_, seen, err := m.run(t)
+		require.Contains(t, fmt.Sprint(seen, err), want, path)
+		if err != nil {
+			var problems task.Problems
+			require.ErrorAs(t, err, &problems)
+			require.Equal(t, "/tasks/0/uses/0/reveal/email", problems[0].Pointer)
+		}
+	}
+}
+
 // Need and rules are about the items as about the whole input.
 func TestPartsOfItemsOfInputs(t *testing.T) {
 	t.Parallel()

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -45,6 +46,9 @@ func (c inputListCheck) checkInputLists() {
 			continue
 		}
 		for k, l := range in.Lists {
+			if l.Input != "" && l.Index == 0 { // what is wrong for one item is wrong for each
+				c.checkItemReveal(i, l)
+			}
 			if _, known := c.lists[l.Pointer]; l.Input == "" || known {
 				continue
 			}
@@ -237,8 +241,38 @@ func narrowToItem(p *Plan, g *gate.Grant, t *task.Task, u *task.Use) {
 		return
 	}
 	g.Item, g.Paths = list.files[l.Index], []task.Path{list.files[l.Index]}
-	for kind := range g.Reveal {
+	for kind, paths := range g.Reveal {
+		if !isWholeItem(l, paths) {
+			delete(g.Reveal, kind)
+			continue
+		}
 		g.Reveal[kind] = g.Paths
+	}
+}
+
+// isWholeItem reports whether paths of items have one that takes in all of an item.
+func isWholeItem(l *task.List, paths []task.Path) bool {
+	return slices.ContainsFunc(paths, func(p task.Path) bool { return slices.Contains(itemPaths(l), p) })
+}
+
+// checkItemReveal reports parts of a file in which spec i reveals something: what is granted of a
+// file is all of it.
+func (c inputListCheck) checkItemReveal(i int, l *task.List) {
+	k, known := c.inputs[strings.ToLower(l.Input)]
+	if !known || c.options.Inputs[k].Folder == nil {
+		return
+	}
+	for j := range c.specs[i].Uses {
+		u := &c.specs[i].Uses[j]
+		if u.Name != l.Input || u.Item != l.Path+task.Path("/"+strconv.Itoa(l.Index)) {
+			continue
+		}
+		for _, kind := range slices.Sorted(maps.Keys(u.Reveal)) {
+			if !isWholeItem(l, u.Reveal[kind]) {
+				c.aboutTask(i, &c.specs[i]).at("uses", j, "reveal", kind).report(
+					fmt.Sprintf("%s is revealed in parts of an item, and an item of the folder %q is a file", kind, l.Input), `write "", for all of the file`, task.ErrInvalid)
+			}
+		}
 	}
 }
 
