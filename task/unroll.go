@@ -268,17 +268,17 @@ func (in *scope) before(title string) string {
 	return title[:len(title)-len(in.suffix)] + suffixOf(in.outer.suffix, in.round-1)
 }
 
-// rereads returns what the tasks of a round read of the one before, with one reference for each
-// result.
+// rereads returns what the tasks of a round, and their judges, read of the one before, with one
+// reference for each result.
 func (in *scope) rereads() (all []Ref) {
-	for i := range in.specs {
-		for _, ref := range in.specs[i].DependsOn {
+	add := func(refs []Ref, need []Path) {
+		for _, ref := range refs {
 			own, known := in.names[naming.Normalize(ref.Task)]
 			if ref.Round != Previous || !known {
 				continue
 			}
 			if ref.Need == nil {
-				ref.Need = in.specs[i].NeedToKnow
+				ref.Need = need
 			}
 			title := in.before(own)
 			k := slices.IndexFunc(all, func(of Ref) bool { return of.Task == title })
@@ -289,6 +289,15 @@ func (in *scope) rereads() (all []Ref) {
 				all[k].Need = nil
 			default:
 				all[k].Need = append(all[k].Need, ref.Need...)
+			}
+		}
+	}
+	for i := range in.specs {
+		s := &in.specs[i]
+		add(s.DependsOn, s.NeedToKnow)
+		if s.Verify != nil {
+			for k := range s.Verify.Judges {
+				add(s.Verify.Judges[k].DependsOn, nil)
 			}
 		}
 	}

@@ -9,7 +9,6 @@ import (
 
 	"github.com/runteam/runteam/internal/codes"
 	"github.com/runteam/runteam/internal/gate"
-	"github.com/runteam/runteam/internal/graph"
 	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/task"
@@ -74,7 +73,7 @@ func givenBy(ctx context.Context, r *brancher, results []int32, now time.Time) (
 		for _, next := range slices.Compact(slices.Clone(r.plan.Graph.Downstream(int(up)))) {
 			t := r.plan.Graph.Task(int(next))
 			j := slices.IndexFunc(t.DependsOn[:len(t.DependsOn)-t.Reads], func(d task.Ref) bool { return d.Task == string(from.ID) })
-			if j < 0 || t.Instance == nil || t.Instance.Loop != from.Instance.Loop || t.Instance.Round != from.Instance.Round+1 {
+			if j < 0 || plan.RoundIn(r.plan.Graph, int(next), from.Instance.Loop) != from.Instance.Round+1 {
 				continue
 			}
 			offer := r.offerDependency(int(next), j, int(up))
@@ -102,7 +101,7 @@ func failedBefore(r *brancher, results []int32) bool {
 	seen := map[int32]bool{}
 	for todo := slices.Clone(results); len(todo) > 0; todo = todo[1:] {
 		up := todo[0]
-		if seen[up] || roundIn(g, int(up), in.Loop) != in.Round {
+		if seen[up] || plan.RoundIn(g, int(up), in.Loop) != in.Round {
 			continue
 		}
 		seen[up] = true
@@ -112,19 +111,4 @@ func failedBefore(r *brancher, results []int32) bool {
 		todo = append(todo, g.Upstream(int(up))...)
 	}
 	return false
-}
-
-// roundIn returns the round of a loop that task i is in, also in loops inside of it; zero if it is
-// in none.
-func roundIn(g *graph.Graph, i int, loop string) int {
-	for {
-		in := g.Task(i).Instance
-		switch {
-		case in == nil || in.Loop == "":
-			return 0
-		case in.Loop == loop:
-			return in.Round
-		}
-		i, _ = g.Index(task.NewID(in.Loop))
-	}
 }

@@ -3,7 +3,9 @@ package plan
 import (
 	"fmt"
 	"slices"
+	"strings"
 
+	"github.com/runteam/runteam/internal/graph"
 	"github.com/runteam/runteam/internal/pick"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
@@ -16,12 +18,16 @@ import (
 // compareRounds returns specs in which onRepeat is continue for loops whose rounds may differ in
 // spite of equal prompts.
 func (c *loopCheck) compareRounds(specs []task.Spec, pointer string) []task.Spec {
-	if !slices.ContainsFunc(specs, func(s task.Spec) bool { return s.Repeat != nil }) {
+	if !slices.ContainsFunc(specs, func(s task.Spec) bool { return s.Repeat != nil || s.ForEach != nil && len(s.ForEach.Tasks) > 0 }) {
 		return specs
 	}
 	specs = slices.Clone(specs)
 	for i := range specs {
 		s, at := &specs[i], fmt.Sprintf("%s/%d", pointer, i)
+		if f := s.ForEach; f != nil && len(f.Tasks) > 0 {
+			s.ForEach = new(*f)
+			s.ForEach.Tasks = c.compareRounds(f.Tasks, at+"/forEach/tasks")
+		}
 		if s.Repeat == nil {
 			continue
 		}
@@ -57,27 +63,52 @@ type loopCheck struct {
 // readPrevious reports whether one of some tasks reads the round before.
 func readPrevious(specs []task.Spec) bool {
 	return slices.ContainsFunc(specs, func(s task.Spec) bool {
-		return slices.ContainsFunc(s.DependsOn, func(ref task.Ref) bool { return ref.Round == task.Previous })
+		return slices.ContainsFunc(s.DependsOn, isPrevious) || s.Verify != nil && slices.ContainsFunc(s.Verify.Judges, func(j task.Judge) bool { return slices.ContainsFunc(j.DependsOn, isPrevious) })
 	})
 }
+
+// isPrevious reports whether a dependency is on a task of the round before.
+func isPrevious(ref task.Ref) bool { return ref.Round == task.Previous }
+
+// hasFiles reports whether a dependency grants output files.
+func hasFiles(ref task.Ref) bool { return len(ref.Files) > 0 }
 
 // notDeterministic says why equal prompts of some tasks may have different results, or what they
 // read besides results of the loop may change; it returns "" if neither is so.
 func (c *loopCheck) notDeterministic(specs []task.Spec) (why string) {
 	for i := range specs {
 		s := &specs[i]
-		switch files := func(ref task.Ref) bool { return len(ref.Files) > 0 }; {
+		switch {
 		case s.Repeat != nil:
 			why = c.notDeterministic(s.Repeat.Tasks)
+		case s.ForEach != nil && len(s.ForEach.Tasks) > 0:
+			why = c.notDeterministic(s.ForEach.Tasks)
 		case s.IsComputed():
 		case s.MemoryScope == task.ScopeAll:
 			why = fmt.Sprintf("%q reads the shared memory, which changes", s.Title)
-		case len(s.OutputFiles) > 0 || slices.ContainsFunc(s.DependsOn, files):
+		case len(s.OutputFiles) > 0 || slices.ContainsFunc(s.DependsOn, hasFiles):
 			why = fmt.Sprintf("%q works on files", s.Title)
 		default:
 			why = c.notDeterministicAgent(s)
 		}
+		if why == "" && s.Verify != nil {
+			why = c.notDeterministicJudges(s)
+		}
 		if why != "" {
+			return why
+		}
+	}
+	return ""
+}
+
+// notDeterministicJudges is notDeterministic for the judges of a task.
+func (c *loopCheck) notDeterministicJudges(s *task.Spec) string {
+	for k := range s.Verify.Judges {
+		j := &s.Verify.Judges[k]
+		if slices.ContainsFunc(j.DependsOn, hasFiles) {
+			return fmt.Sprintf("a judge of %q works on files", s.Title)
+		}
+		if why := c.notDeterministicAgent(&task.Spec{Assignee: strings.TrimSpace(j.Agent)}); why != "" {
 			return why
 		}
 	}
@@ -126,7 +157,7 @@ func rereadLabel(p *Plan, i, j int) label.Classification {
 	from := p.Graph.Task(int(up))
 	for _, next := range p.Graph.Downstream(int(up)) {
 		t := p.Graph.Task(int(next))
-		if t.Instance == nil || t.Instance.Loop != from.Instance.Loop || t.Instance.Round != from.Instance.Round+1 {
+		if RoundIn(p.Graph, int(next), from.Instance.Loop) != from.Instance.Round+1 {
 			continue
 		}
 		for k, of := range p.Graph.Upstream(int(next)) {
@@ -139,6 +170,21 @@ func rereadLabel(p *Plan, i, j int) label.Classification {
 		}
 	}
 	return level
+}
+
+// RoundIn returns the round of a loop that task i is in, also in loops inside of it; zero if it is
+// in none.
+func RoundIn(g *graph.Graph, i int, loop string) int {
+	for {
+		in := g.Task(i).Instance
+		switch {
+		case in == nil || in.Loop == "":
+			return 0
+		case in.Loop == loop:
+			return in.Round
+		}
+		i, _ = g.Index(task.NewID(in.Loop))
+	}
 }
 
 // repeatPlace returns the loop of which dependency j of task i is compared from round to round.
