@@ -140,22 +140,11 @@ func (r *resolver) reads(l *linker, slab []Ref, i int, bad func(err error, messa
 		guards = true
 		t.Instance.Guard.Leaves(add)
 		guards = false
-		t.Instance.Lists = slices.Clone(t.Instance.Lists)
-		for n, list := range t.Instance.Lists {
-			if list.Task == "" {
-				continue
-			}
-			list = new(*list)
-			for _, path := range list.paths() {
-				item := Condition{Task: list.Task, Path: string(path)}
-				add(&item)
-				list.Task = item.Task
-			}
+		t.Instance.Lists = readLists(t.Instance.Lists, add, func(list *List) {
 			if k := slices.IndexFunc(slab[start:], func(of Ref) bool { return of.Task == list.Task }); k >= 0 {
 				slab[start+k].Item = list.item() // the conditions may read the same result
 			}
-			t.Instance.Lists[n] = list
-		}
+		})
 		t.Instance.Until, optional = make([]*Condition, len(until)), true
 		for k := range until {
 			t.Instance.Until[k] = until[k].Clone()
@@ -165,6 +154,26 @@ func (r *resolver) reads(l *linker, slab []Ref, i int, bad func(err error, messa
 	}
 	t.Reads = len(slab) - start
 	return slab
+}
+
+// readLists returns lists of which those in results have the IDs of their tasks. read adds what is read
+// of each of these, and then added is called.
+func readLists(lists []*List, read func(*Condition), added func(*List)) []*List {
+	lists = slices.Clone(lists)
+	for n, list := range lists {
+		if list.Task == "" {
+			continue
+		}
+		list = new(*list)
+		for _, path := range list.paths() {
+			item := Condition{Task: list.Task, Path: string(path)}
+			read(&item)
+			list.Task = item.Task
+		}
+		added(list)
+		lists[n] = list
+	}
+	return lists
 }
 
 // rereads adds the dependencies on what the round of a task reads of the one before.

@@ -414,51 +414,6 @@ func writerOf(s *Spec) *Spec {
 	return s
 }
 
-// checkLoop reports what is wrong with a loop.
-func (u *unroller) checkLoop(s *Spec, r *Repeat, output int, in *scope, i int) bool {
-	before := len(u.found.list)
-	bad := func(path, message, hint string) { u.bad(in, i, path, message, hint) }
-	switch {
-	case in.depth >= maxNesting:
-		bad("/repeat", fmt.Sprintf("loops and lists are nested deeper than %d", maxNesting), "move the inner one out")
-	case r.MaxRounds < 1 || r.MaxRounds > maxRounds:
-		bad("/repeat/maxRounds", fmt.Sprintf("maxRounds is %d", r.MaxRounds), fmt.Sprintf("write how many rounds there may be, from 1 to %d", maxRounds))
-	case len(r.Tasks) == 0:
-		bad("/repeat/tasks", "the loop has no tasks", "write the tasks of a round")
-	case output < 0:
-		bad("/repeat/output", fmt.Sprintf("the loop has no task %s", naming.Quote(r.Output)), "name the task whose last result is that of the loop")
-	case r.Until == nil:
-		bad("/repeat/until", "the loop has no condition to end", "write a condition such as {task: Check, path: /valid, equals: true}")
-	case r.OnLimit != "" && r.OnLimit != "last" && r.OnLimit != "fail":
-		bad("/repeat/onLimit", "unknown word "+naming.Quote(r.OnLimit), wordHint(r.OnLimit, []string{"last", "fail"}))
-	case r.OnRepeat != "" && r.OnRepeat != "fail" && r.OnRepeat != "continue":
-		bad("/repeat/onRepeat", "unknown word "+naming.Quote(r.OnRepeat), wordHint(r.OnRepeat, []string{"fail", "continue"}))
-	case len(s.besideRepeat()) > 0:
-		bad("/repeat", "a loop does not have "+strings.Join(s.besideRepeat(), ", "), "set it in the tasks of the loop")
-	case r.Until.Op == condition.Else:
-		bad("/repeat/until", "else is no condition of a loop", "write the condition in full")
-	default:
-		u.checkCondition(in, i, "/repeat/until", "until", r.Until)
-	}
-	u.checkCondition(in, i, "/when", "when", s.When)
-	r.Until.Leaves(func(c *Condition) {
-		if !slices.ContainsFunc(r.Tasks, func(t Spec) bool { return isNamed(&t, c.Task) }) {
-			bad("/repeat/until", fmt.Sprintf("the loop has no task %s", naming.Quote(c.Task)), "compare the result of a task of the loop")
-		}
-	})
-	return len(u.found.list) == before
-}
-
-// checkCondition reports what is wrong with a condition of a loop, which no single task has.
-func (u *unroller) checkCondition(in *scope, i int, at, key string, c *Condition) {
-	if c == nil {
-		return
-	}
-	if path, err := c.Check(); err != nil {
-		u.bad(in, i, at+naming.Pointer(path...), key+": "+err.Error(), "write a condition such as {task: Check, path: /valid, equals: true}")
-	}
-}
-
 // isNamed reports whether a name is the title or the key of a spec.
 func isNamed(s *Spec, name string) bool {
 	name = naming.Normalize(name)
