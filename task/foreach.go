@@ -24,16 +24,16 @@ type ForEach struct {
 	As       string // the name and the heading of the item; "item" unless set
 	MaxItems int    // required, from 1 to 10,000
 
-	// OnOverflow says what a longer list means: "fail", the default, fails the instances with
-	// LIST_TOO_LONG, or the check of the run if the list is an input, and "first" takes the first
-	// MaxItems items.
+	// OnOverflow says what happens if the list is longer: "fail", the default, fails the instances
+	// with LIST_TOO_LONG, or the check of the run if the list is an input, and "first" takes the
+	// first MaxItems items.
 	OnOverflow string
 
-	MaxParallel int // how many tasks of its instances run at the same time; zero means no bound but that of the run
+	MaxParallel int // how many tasks of its instances run at the same time; zero means as many as the run allows
 
 	// Tasks run for each item, in place of the task itself, which then has only a title, a key and
 	// When. Among them, names mean tasks of the same item. They are granted the item if they name
-	// it in Uses. Output names the one whose results Each of a [Ref] means.
+	// it in Uses. Output names the one whose results Each of a [Ref] gets.
 	Tasks  []Spec
 	Output string
 }
@@ -48,9 +48,9 @@ type List struct {
 	Input   string
 	Path    Path
 	Files   []string
-	Index   int // of the item, from 0
-	Most    int // items
-	Fails   bool
+	Index   int  // of the item, from 0
+	Most    int  // how many items are taken
+	Fails   bool // a list with more items is an error
 
 	Parallel int // how many tasks for its items run at the same time; zero means no bound
 }
@@ -58,7 +58,7 @@ type List struct {
 // item returns the path of the item.
 func (l *List) item() Path { return l.Path + Path("/"+strconv.Itoa(l.Index)) }
 
-// paths returns what an item may have, as paths of any item.
+// paths returns the paths of any item and of its parts.
 func (l *List) paths() []Path { return l.parts([]Path{Whole, "/**"}) }
 
 // parts returns paths of an item as paths of any item.
@@ -131,13 +131,15 @@ func (u *unroller) checkList(f *ForEach, in *scope, i int) bool {
 	case in.depth >= maxNesting:
 		bad("", fmt.Sprintf("loops and lists are nested deeper than %d", maxNesting), "move the inner one out")
 	case f.Task == "" && f.Input == "":
-		bad("/task", "the list has no task", "name the task whose result has the list, or write input")
+		bad("/task", "it has neither task nor input", "name the task whose result has the list, or the input that has it")
 	case f.Task != "" && f.Input != "":
-		bad("/input", "it has task and input", "write one of them")
+		bad("/input", "it has both task and input", "write one of them")
 	case f.Input == "" && !in.knows(f.Task):
 		u.unknown(in, i, "/forEach/task", "", f.Task)
-	case (f.Path == "" && f.Input == "") || f.Path != "" && f.Path[0] != '/':
+	case f.Path == "" && f.Input == "":
 		bad("/path", "the list has no path", "write where it is in the result, such as /searches")
+	case f.Path != "" && f.Path[0] != '/':
+		bad("/path", fmt.Sprintf("path %s does not begin with a slash", naming.Quote(string(f.Path))), "write a path such as /searches")
 	case slices.ContainsFunc(strings.Split(string(f.Path), "/"), func(segment string) bool { return segment == "*" || segment == "**" }):
 		bad("/path", fmt.Sprintf("%s may be several lists", naming.Quote(string(f.Path))), "write the path of one list, such as /searches")
 	case f.Input == "" && f.Files != nil:
@@ -149,13 +151,13 @@ func (u *unroller) checkList(f *ForEach, in *scope, i int) bool {
 	case f.MaxParallel > 0 && slices.ContainsFunc(in.lists, func(l *List) bool { return l.Parallel > 0 }):
 		bad("/maxParallel", "a list around it has maxParallel too", "write it at one of them")
 	case f.OnOverflow != "" && f.OnOverflow != "fail" && f.OnOverflow != "first":
-		bad("/onOverflow", "unknown word "+naming.Quote(f.OnOverflow), wordHint(f.OnOverflow, []string{"fail", "first"}))
+		bad("/onOverflow", "onOverflow: unknown word "+naming.Quote(f.OnOverflow), wordHint(f.OnOverflow, []string{"fail", "first"}))
 	case f.As != "" && naming.CheckName(f.As) != nil:
-		bad("/as", fmt.Sprintf("%s is no name", naming.Quote(f.As)), "write a name such as item")
+		bad("/as", fmt.Sprintf("as: %s is not a name", naming.Quote(f.As)), "write a name such as item")
 	case in.itemOf(f.name()) != nil:
 		bad("/as", fmt.Sprintf("the items of the list around it are named %s too", naming.Quote(f.name())), "write another name")
 	case f.Output != "" && len(f.Tasks) == 0:
-		bad("/output", "there are no tasks that it could be one of", "remove it, or write tasks")
+		bad("/output", "output names one of tasks, and there are none", "remove output, or write tasks")
 	}
 	return len(u.found.list) == before
 }
@@ -166,7 +168,7 @@ func (u *unroller) checkGroup(s *Spec, in *scope, i int) bool {
 	f, bad := s.ForEach, func(path, message, hint string) { u.bad(in, i, path, message, hint) }
 	switch k := f.output(); {
 	case k < 0:
-		bad("/forEach/output", fmt.Sprintf("the list has no task %s", naming.Quote(f.Output)), "name the task whose results those of the list are")
+		bad("/forEach/output", fmt.Sprintf("the list has no task %s", naming.Quote(f.Output)), "name the task whose results {each: …} gets")
 	case f.Tasks[k].ForEach != nil:
 		bad("/forEach/output", fmt.Sprintf("%s runs for each item of another list", naming.Quote(f.Output)), "name a task that runs once, such as one that depends on {each: "+f.Tasks[k].Title+"}")
 	case s.Description != "" || s.Assignee != "" || len(s.DependsOn) > 0 || len(s.Uses) > 0 || s.OutputSchema != nil || s.IsComputed():
@@ -303,6 +305,24 @@ func (u *unroller) each(ref *Ref, in *scope, i, k int) (all []Ref) {
 		}
 		return all
 	}
-	u.unknown(in, i, at, "", ref.Each)
+	u.found.add(in.key, Problem{
+		Pointer: in.at(i) + at, Subject: subject(i, in.specs[i].Title), Message: "no task " + naming.Quote(ref.Each), Hint: eachHint(ref.Each, in), Err: ErrUnknown,
+	})
 	return nil
+}
+
+// eachHint says what to write instead of the name of no task: a task that runs for each item.
+func eachHint(name string, in *scope) string {
+	var lists []string
+	for s := in; s != nil; s = s.outer {
+		for i := range s.specs {
+			if s.specs[i].ForEach != nil {
+				lists = append(lists, s.specs[i].Title)
+			}
+		}
+	}
+	if len(lists) == 0 {
+		return "name a task with forEach; there is none"
+	}
+	return naming.Suggest(name, lists)
 }

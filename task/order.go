@@ -33,7 +33,8 @@ func New(spec Spec, at time.Time) (Task, error) {
 }
 
 // Ready reports whether t is pending and every required dependency is completed. Optional
-// dependencies and alternatives only need to have ended. A dependency that get does not find is not ready.
+// dependencies and alternatives only need to have ended. A dependency that get does not find is
+// not ready.
 func Ready(t Task, get func(ID) (Task, bool)) bool {
 	if t.Status != Pending {
 		return false

@@ -21,14 +21,14 @@ type Repeat struct {
 	Output    string     // the task of the loop whose last result is that of the loop
 	Tasks     []Spec
 
-	// OnLimit says what it means that Until does not hold after MaxRounds: "last", the default,
-	// takes the result of the last round, and "fail" fails the loop with LOOP_LIMIT.
+	// OnLimit says what happens if Until does not hold after MaxRounds: "last", the default, takes
+	// the result of the last round, and "fail" fails the loop with LOOP_LIMIT.
 	OnLimit string
 
-	// OnRepeat says what it means that a round would be given the same by the round before as an
-	// earlier round was, and so would have the same prompts and results. "fail", the default, ends
-	// the loop with LOOP_STUCK before the round has made a call, and "continue" runs it. Rounds with
-	// tools, people, commands or samples of a model are always run: see agent.LLM.IsDeterministic.
+	// OnRepeat says what happens if a round would read the same of the round before as an earlier
+	// round did, and so would have the same prompts and results. "fail", the default, ends the loop
+	// with LOOP_STUCK before the round has made a call, and "continue" runs it. Rounds with tools,
+	// people, commands or models that sample always run: see agent.LLM.IsDeterministic.
 	OnRepeat string
 }
 
@@ -41,7 +41,7 @@ type Instance struct {
 	Pointer string   // where the task is written, such as /tasks/2/repeat/tasks/0
 	Title   string   // as written, without the round
 	Key     string   // as written
-	Lacks   []string // titles and keys of tasks of the round before, which the first has not
+	Lacks   []string // titles and keys of tasks of the round before, which the first round lacks
 	Loop    string   // the title of the loop, with the round of the loop that it is in, if any
 	Round   int      // from 1; zero outside of loops
 	Rounds  int      // how many there are at most
@@ -56,7 +56,7 @@ type Instance struct {
 	Until   []*Condition // of a loop: what ends it after each round
 	Fails   bool         // of a loop: it fails if that does not hold after the last round
 
-	Judges bool // it judges the result of another task; equal judges are asked each
+	Judges bool // it judges the result of another task; equal judges make a call each
 	Quorum int  // of the task that counts the judges who accept, and of the loop around it: how many must
 }
 
@@ -91,9 +91,9 @@ func (u *unroller) checkLoop(s *Spec, r *Repeat, output int, in *scope, i int) b
 	case r.Until == nil:
 		bad("/repeat/until", "the loop has no condition to end", "write a condition such as {task: Check, path: /valid, equals: true}")
 	case r.OnLimit != "" && r.OnLimit != "last" && r.OnLimit != "fail":
-		bad("/repeat/onLimit", "unknown word "+naming.Quote(r.OnLimit), wordHint(r.OnLimit, []string{"last", "fail"}))
+		bad("/repeat/onLimit", "onLimit: unknown word "+naming.Quote(r.OnLimit), wordHint(r.OnLimit, []string{"last", "fail"}))
 	case r.OnRepeat != "" && r.OnRepeat != "fail" && r.OnRepeat != "continue":
-		bad("/repeat/onRepeat", "unknown word "+naming.Quote(r.OnRepeat), wordHint(r.OnRepeat, []string{"fail", "continue"}))
+		bad("/repeat/onRepeat", "onRepeat: unknown word "+naming.Quote(r.OnRepeat), wordHint(r.OnRepeat, []string{"fail", "continue"}))
 	case len(s.besideRepeat()) > 0:
 		bad("/repeat", "a loop does not have "+strings.Join(s.besideRepeat(), ", "), "set it in the tasks of the loop")
 	case r.Until.Op == condition.Else:

@@ -21,9 +21,9 @@ const (
 
 // Unroll writes out the loops of specs: each round as tasks of its own, which run if the loop has
 // not ended before, and each loop as a task that has the result of its last round. A task for each
-// item of a list is written out once for each item that there may be. It also returns where each of
-// them is written. Specs with neither are returned as they are, with nil. The error is [Problems],
-// with pointers into the specs as given.
+// item of a list is written out once for each item that there may be. It also returns where each
+// task is written. Specs without loops, lists and judges are returned as they are, with nil. The
+// error is [Problems], with pointers into the specs as given.
 func Unroll(specs []Spec) (tasks []Spec, places []Place, err error) {
 	if !slices.ContainsFunc(specs, isUnrolled) {
 		return specs, nil, nil
@@ -40,8 +40,8 @@ func Unroll(specs []Spec) (tasks []Spec, places []Place, err error) {
 	return u.out, u.places, u.found.err()
 }
 
-// isUnrolled reports whether a spec is a loop, runs for each item of a list, has judges, or names rounds
-// or items.
+// isUnrolled reports whether a spec is a loop, runs for each item of a list, has judges, or names
+// rounds or items.
 func isUnrolled(s Spec) bool {
 	return s.Repeat != nil || s.ForEach != nil || s.Verify != nil || slices.ContainsFunc(s.DependsOn, func(ref Ref) bool { return ref.Each != "" || ref.Round != "" })
 }
@@ -53,7 +53,7 @@ type Place struct {
 	Uses      []int  // for each use, which one it is there; -1 for the item of a list
 }
 
-// An unroller writes out loops.
+// An unroller writes out loops and lists.
 type unroller struct {
 	out    []Spec
 	places []Place // parallel to out
@@ -110,10 +110,10 @@ func (u *unroller) list(specs []Spec, in *scope) {
 		}
 		switch {
 		case specs[i].Repeat != nil && specs[i].ForEach != nil:
-			u.bad(in, i, "", "it has repeat and forEach", "put the loop into a task of its own")
+			u.bad(in, i, "", "it has both repeat and forEach", "put the loop into a task of its own")
 			continue
 		case specs[i].Repeat != nil && specs[i].Verify != nil:
-			u.bad(in, i, "/verify", "it has repeat and verify", "write verify in the task of the loop whose result the judges see")
+			u.bad(in, i, "/verify", "it has both repeat and verify", "write verify in the task of the loop whose result the judges see")
 			continue
 		case specs[i].Verify != nil && !u.checkVerify(&specs[i], in, i):
 			continue // it is reported
@@ -342,7 +342,7 @@ func (in *scope) meaning(name string) string {
 	return cmp.Or(in.names[name], name)
 }
 
-// both returns the condition that holds if two do, of which each may be nil.
+// both returns the condition that holds if both a and b do. Each of them may be nil.
 func both(a, b *Condition) *Condition {
 	if a == nil || b == nil {
 		return cmp.Or(a, b)

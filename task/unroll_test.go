@@ -58,7 +58,7 @@ func TestLoopsThatCannotBeUnrolled(t *testing.T) {
 		"/tasks/1/repeat/until the loop has no condition to end":                   func(_ *task.Spec, r *task.Repeat) { r.Until = nil },
 		`/tasks/1/repeat/until the loop has no task "Research"`:                    func(_ *task.Spec, r *task.Repeat) { r.Until = task.Equals("Research", "/x", 1) },
 		"/tasks/1/repeat/until else is no condition of a loop":                     func(_ *task.Spec, r *task.Repeat) { r.Until = task.Otherwise() },
-		`/tasks/1/repeat/onLimit unknown word "never"`:                             func(_ *task.Spec, r *task.Repeat) { r.OnLimit = "never" },
+		`/tasks/1/repeat/onLimit onLimit: unknown word "never"`:                    func(_ *task.Spec, r *task.Repeat) { r.OnLimit = "never" },
 		"/tasks/1/repeat a loop does not have assignee, tools, maxRetries":         func(s *task.Spec, _ *task.Repeat) { s.Assignee, s.Tools, s.MaxRetries = "a", []string{}, 1 },
 		"/tasks/1/repeat/tasks/0/dependsOn/1 the first round has no previous one":  func(_ *task.Spec, r *task.Repeat) { r.Tasks[0].DependsOn[1].Optional = false },
 		`/tasks/1/repeat/tasks/0/dependsOn/1/task the loop has no task "Research"`: func(_ *task.Spec, r *task.Repeat) { r.Tasks[0].DependsOn[1].Task = "Research" },

@@ -229,7 +229,7 @@ func filesOf(s *Spec) []Path {
 	return []Path{"/**"}
 }
 
-// shifted returns a source of a text that stands n bytes after the start of another.
+// shifted returns the source s of a text for its place n bytes into another text.
 func shifted(s provenance.Source, n int) provenance.Source {
 	s.Params = slices.Clone(s.Params)
 	for k := range s.Params {
@@ -271,7 +271,7 @@ func (u *unroller) checkVerify(s *Spec, in *scope, i int) bool {
 	once := v.OnDissent == reject || v.OnDissent == keep
 	switch {
 	case in.depth >= maxNesting:
-		bad("", fmt.Sprintf("it is inside of %d loops, and is one itself", maxNesting), "move the task out of a loop")
+		bad("", fmt.Sprintf("a task with verify is a loop, and loops and lists are nested deeper than %d", maxNesting), "move the task out of a loop")
 	case len(v.Judges) == 0:
 		bad("/judges", "there are no judges", "name agents, such as [editor, lawyer]")
 	case v.Quorum < 0 || v.Quorum > len(v.Judges):

@@ -73,7 +73,7 @@ func TestJudgesThatCannotBeUnrolled(t *testing.T) {
 		"/tasks/1/verify/maxRounds verify: maxRounds is 101":                                                                func(_ *task.Spec, v *task.Verify) { v.MaxRounds = 101 },
 		"/tasks/1/verify/maxRounds verify: no effect with onDissent: keep, which ends after one round":                      func(_ *task.Spec, v *task.Verify) { v.MaxRounds, v.OnDissent = 2, "keep" },
 		"/tasks/1/verify/onDissent verify: a task without an agent has the same result in each round":                       func(s *task.Spec, _ *task.Verify) { s.Template = "x" },
-		"/tasks/1/verify it has repeat and verify":                                                                          func(s *task.Spec, _ *task.Verify) { s.Repeat = &task.Repeat{} },
+		"/tasks/1/verify it has both repeat and verify":                                                                     func(s *task.Spec, _ *task.Verify) { s.Repeat = &task.Repeat{} },
 		`/tasks/1/verify/judges/0/dependsOn/0/round unknown round "next"`:                                                   func(_ *task.Spec, v *task.Verify) { v.Judges[0].DependsOn[0].Round = "next" },
 		"/tasks/1/verify/judges/0/dependsOn/0/round the task is not in a loop, so it has no previous round":                 func(_ *task.Spec, v *task.Verify) { v.Judges[0].DependsOn[0].Round = task.Previous },
 		"/tasks/1/when when: all has no conditions":                                                                         func(s *task.Spec, _ *task.Verify) { s.When = task.All() },
@@ -92,5 +92,5 @@ func TestJudgesThatCannotBeUnrolled(t *testing.T) {
 		deep = task.Spec{Title: deep.Title + "+", Repeat: &task.Repeat{MaxRounds: 1, Until: task.Equals(deep.Title, "/x", true), Output: deep.Title, Tasks: []task.Spec{deep}}}
 	}
 	_, _, err := task.Unroll([]task.Spec{deep})
-	require.ErrorContains(t, err, "verify: it is inside of 3 loops, and is one itself")
+	require.ErrorContains(t, err, "verify: a task with verify is a loop, and loops and lists are nested deeper than 3")
 }

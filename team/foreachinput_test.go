@@ -138,10 +138,10 @@ func TestBadListsOfInputs(t *testing.T) {
 		m    *mailing
 		want string
 	}{
-		{"no JSON", &mailing{input: team.Input{Text: "a,b\n1,2"}}, `/tasks/0/forEach/input task "Mail": input "leads": invalid list: it is no JSON`},
-		{"an object", &mailing{input: team.Input{Text: "{}"}}, `/tasks/0/forEach/input task "Mail": input "leads" is no list`},
+		{"no JSON", &mailing{input: team.Input{Text: "a,b\n1,2"}}, `/tasks/0/forEach/input task "Mail": input "leads": invalid list: not one strict JSON value`},
+		{"an object", &mailing{input: team.Input{Text: "{}"}}, `/tasks/0/forEach/input task "Mail": input "leads" is not a list`},
 		{"no such list", &mailing{input: team.Input{Text: `{"a":[]}`}, list: task.ForEach{Path: "/b"}}, `/tasks/0/forEach/path task "Mail": input "leads" has no list at /b`},
-		{"a bad line", &mailing{input: team.Input{Text: "1\n{", ListFormat: "ndjson"}}, `/inputs/leads input "leads": invalid list: line 2 is no JSON`},
+		{"a bad line", &mailing{input: team.Input{Text: "1\n{", ListFormat: "ndjson"}}, `/inputs/leads input "leads": invalid list: line 2: not one strict JSON value`},
 		{"a bad row", &mailing{input: team.Input{Text: "a\n1,2", ListFormat: "csv"}}, `/inputs/leads input "leads": invalid list: line 2: the number of fields is 2, and the header has 1`},
 		{"an unknown format", &mailing{input: team.Input{Text: "[]", ListFormat: "cvs"}}, `/inputs/leads/format input "leads": unknown format "cvs"`},
 		{"too many", &mailing{input: team.Input{Text: "[1,2,3,4,5]"}}, `/tasks/0/forEach/maxItems task "Mail": input "leads" has 5 items, and maxItems is 4`},
@@ -153,7 +153,7 @@ func TestBadListsOfInputs(t *testing.T) {
 		{"a bad line above the caller", &mailing{input: team.Input{Text: "1\n{", ListFormat: "ndjson", Classification: label.Confidential}, accepts: label.Confidential, user: &hidden}, `input "leads": it is not in its format`},
 		{"above the agent", &mailing{input: team.Input{Text: "[]", Classification: label.Confidential}}, "mailer"},
 		{"not for the agent", &mailing{input: team.Input{Text: "[1]"}, policy: &handoff.Policy{Rules: []handoff.PairRule{{From: handoff.User, To: "mailer", Mode: handoff.Minimal}}}}, `/tasks/0/forEach/input task "Mail": no item of input "leads" is delivered to "mailer"`},
-		{"both", &mailing{input: team.Input{Text: "[]"}, change: func(s []task.Spec) { s[0].ForEach.Task = "Report" }}, "/tasks/0/forEach/input task \"Mail\": it has task and input"},
+		{"both", &mailing{input: team.Input{Text: "[]"}, change: func(s []task.Spec) { s[0].ForEach.Task = "Report" }}, "/tasks/0/forEach/input task \"Mail\": it has both task and input"},
 		{"not each", &mailing{input: team.Input{Text: "[]"}, change: func(s []task.Spec) { s[1].DependsOn = task.On("Mail") }}, `/tasks/1/dependsOn/0 task "Report": "Mail" runs for each item of a list: write {each: Mail}`},
 		{"nothing of the need", &mailing{input: team.Input{Text: `[{"a":1}]`}, change: func(s []task.Spec) { s[0].Uses = []task.Use{{Name: "lead", Need: []task.Path{"/b"}}} }}, `/tasks/0/uses/0 task "Mail": nothing of input "leads" can be delivered by /*/b`},
 	} {

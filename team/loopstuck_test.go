@@ -211,7 +211,7 @@ func TestLoopOfEqualRounds(t *testing.T) {
 	require.ErrorContains(t, p.Warnings[0], `rounds are not compared: "critic" may answer equal prompts differently; set temperature: 0 or a seed, and no fallback: leave onRepeat out`)
 	specs[0].Repeat.OnRepeat = "stop"
 	_, err = teamOf(t, members).Plan(specs, nil)
-	require.ErrorContains(t, err, `unknown word "stop"`)
+	require.ErrorContains(t, err, `onRepeat: unknown word "stop"`)
 }
 
 // The rounds of a loop may have one prompt and different answers, which a resumed run and a replay

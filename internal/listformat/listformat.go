@@ -17,7 +17,7 @@ import (
 
 // The formats.
 const (
-	JSON   = "json"   // one value; without a format, a text is read so
+	JSON   = "json"   // one value; the format of a text that states none
 	NDJSON = "ndjson" // a value on each line; empty lines do not count
 	CSV    = "csv"    // as RFC 4180, with a header: each row is an object of texts
 )
@@ -55,7 +55,7 @@ func Parse(format, text string) (jsonvalue.Value, error) {
 		value, err = rows(text)
 	default:
 		if value, err = jsonvalue.FindValue(text); err != nil {
-			err = fmt.Errorf("%w: it is no JSON: %w", ErrInvalid, err)
+			err = fmt.Errorf("%w: %w", ErrInvalid, err)
 		}
 	}
 	if err != nil {
@@ -92,7 +92,7 @@ func lines(text string) ([]any, error) {
 		}
 		item, err := jsonvalue.Decode(line)
 		if err != nil {
-			return nil, fmt.Errorf("%w: line %d is no JSON: %w", ErrInvalid, n, err)
+			return nil, fmt.Errorf("%w: line %d: %w", ErrInvalid, n, err)
 		}
 		list = append(list, item)
 	}
@@ -116,7 +116,7 @@ func rows(text string) ([]any, error) {
 		case strings.TrimSpace(name) == "":
 			return nil, fmt.Errorf("%w: line %d: column %d of the header has no name", ErrInvalid, line, k+1)
 		case slices.Contains(header[:k], name):
-			return nil, fmt.Errorf("%w: line %d: columns %d and %d of the header have one name", ErrInvalid, line, slices.Index(header, name)+1, k+1)
+			return nil, fmt.Errorf("%w: line %d: columns %d and %d of the header have the same name", ErrInvalid, line, slices.Index(header, name)+1, k+1)
 		}
 	}
 	list := []any{}

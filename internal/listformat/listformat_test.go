@@ -33,15 +33,15 @@ func TestParse(t *testing.T) {
 func TestParseOfWhatIsNoList(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ format, text, want string }{
-		{listformat.JSON, "[SECRET", "it is no JSON"},
+		{listformat.JSON, "[SECRET", "invalid list: not one strict JSON value"},
 		{listformat.JSON, "[1]\xff", "line 1 is not UTF-8"},
-		{listformat.NDJSON, "1\n\n{\"SECRET\":}\n", "line 3 is no JSON"},
-		{listformat.NDJSON, "1\n[1] [2]", "line 2 is no JSON"},
+		{listformat.NDJSON, "1\n\n{\"SECRET\":}\n", "line 3: not one strict JSON value"},
+		{listformat.NDJSON, "1\n[1] [2]", "line 2: not one strict JSON value"},
 		{listformat.CSV, "", "it has no header"},
 		{listformat.CSV, "a,b\n1,2\n\"x\ny\",SECRET,4\n", "line 3: the number of fields is 3, and the header has 2"},
 		{listformat.CSV, "a,b\n1\n", "line 2: the number of fields is 1, and the header has 2"},
 		{listformat.CSV, "a,,b\n", "column 2 of the header has no name"},
-		{listformat.CSV, "SECRET,b,SECRET\n", "columns 1 and 3 of the header have one name"},
+		{listformat.CSV, "SECRET,b,SECRET\n", "columns 1 and 3 of the header have the same name"},
 		{listformat.CSV, "a\nSEC\"RET\n", "line 2, column 4"},
 		{listformat.CSV, "a\n\"SECRET\n", "line 2, column 9"},
 		{listformat.CSV, "a\nb\n\xff\n", "line 3 is not UTF-8"},

@@ -38,7 +38,7 @@ type inputListCheck struct {
 	values map[string]any // of inputs, by name
 }
 
-// checkInputLists reports lists that are no lists, or have more items than there may be instances.
+// checkInputLists reports inputs that are not lists, or have more items than there may be instances.
 func (c inputListCheck) checkInputLists() {
 	for i := range c.specs {
 		in := c.specs[i].Instance
@@ -70,7 +70,7 @@ func (c inputListCheck) checkInputList(about subject, l *task.List) *InputList {
 	}
 	c.used[k] = true
 	input := &c.options.Inputs[k]
-	hidden := input.Classification > *c.options.UserAccepts // what the caller may not see shows in no problem
+	hidden := input.Classification > *c.options.UserAccepts // problems say nothing of what the caller may not see
 	if err := c.fill(list, input, l); err != nil {
 		if errors.Is(err, listformat.ErrInvalid) && input.ListFormat != "" {
 			return list // reported at the input
@@ -79,7 +79,7 @@ func (c inputListCheck) checkInputList(about subject, l *task.List) *InputList {
 		if hidden {
 			message = fmt.Sprintf("input %q has no such list", input.Name)
 		}
-		about.at(listKey(input, l)).report(message, listHint(input), errors.Join(task.ErrInvalid, ErrInputValue))
+		about.at(listKey(l)).report(message, listHint(input, l, err), errors.Join(task.ErrInvalid, ErrInputValue))
 		return list
 	}
 	if list.Items > l.Most && l.Fails {
@@ -96,9 +96,9 @@ func (c inputListCheck) checkInputList(about subject, l *task.List) *InputList {
 }
 
 // listKey returns the key that a problem with a list is about.
-func listKey(in *Input, l *task.List) string {
+func listKey(l *task.List) string {
 	switch {
-	case in.Folder != nil && l.Files != nil, in.Folder == nil && l.Files != nil:
+	case l.Files != nil:
 		return "files"
 	case l.Path != task.Whole:
 		return "path"
@@ -107,14 +107,18 @@ func listKey(in *Input, l *task.List) string {
 }
 
 // listHint says what to write so that an input is a list.
-func listHint(in *Input) string {
+func listHint(in *Input, l *task.List, err error) string {
 	switch {
 	case in.Folder != nil:
 		return "write globs such as *.md, or name another folder"
-	case in.ListFormat == "":
-		return "name the list with path, or write format: csv or format: ndjson for the input"
+	case l.Files != nil:
+		return "remove files, or name an input that is a folder"
+	case errors.Is(err, listformat.ErrInvalid):
+		return "correct the text, or write format: csv or format: ndjson for the input"
+	case l.Path != task.Whole:
+		return "write the path of an array, or no path if the input is the list itself"
 	}
-	return "correct the text, or write its format"
+	return "write the path of an array in it, such as path: /items"
 }
 
 // fill finds the items of a list.
@@ -137,7 +141,7 @@ func (c inputListCheck) fill(list *InputList, in *Input, l *task.List) error {
 	items, ok := valueAt(value, pick.Tokens(l.Path)).([]any)
 	switch {
 	case !ok && l.Path == task.Whole:
-		return fmt.Errorf("input %q is no list", in.Name)
+		return fmt.Errorf("input %q is not a list", in.Name)
 	case !ok:
 		return fmt.Errorf("input %q has no list at %s", in.Name, l.Path)
 	}
@@ -203,7 +207,7 @@ func fileAt(name string) task.Path {
 	return task.Path(naming.Pointer(tokens...))
 }
 
-// unknownInput reports the name of no input.
+// unknownInput reports a name that no input has.
 func (c fileCheck) unknownInput(about subject, name string) {
 	names := make([]string, len(c.options.Inputs))
 	for n, in := range c.options.Inputs {
@@ -276,7 +280,7 @@ func (c inputListCheck) checkItemReveal(i int, l *task.List) {
 	}
 }
 
-// itemPaths returns what the items of a list may have.
+// itemPaths returns the paths of the items of a list and of their parts.
 func itemPaths(l *task.List) []task.Path { return []task.Path{l.Path + "/*", l.Path + "/*/**"} }
 
 // ListGrant is the grant of a list in an input to what decides whether task i runs.
@@ -287,8 +291,8 @@ func ListGrant(p *Plan, i int, l *task.List) gate.Grant {
 	return g
 }
 
-// inputListLabel returns the label of how many items there are of the lists in inputs that a task
-// has an item of: that with which its agent is delivered these lists.
+// inputListLabel returns the label of the lengths of the lists in inputs that a task has an item of:
+// the label with which its agent is delivered these lists.
 func inputListLabel(p *Plan, i int) label.Classification {
 	t, level := p.Graph.Task(i), label.Public
 	if t.Instance == nil || Joins(t) {
