@@ -231,7 +231,7 @@ func TestApproversAreChecked(t *testing.T) {
 		want    string
 	}{
 		{"anna", func(f *tool.Tool) []engine.Member { return []engine.Member{clerk(callsFirst(), f), d.member()} }, `unknown approver "anna": did you mean "ann"?`},
-		{"clerk", func(f *tool.Tool) []engine.Member { return []engine.Member{clerk(callsFirst(), f), d.member()} }, `agent "clerk" cannot approve its calls, since it is no person`},
+		{"clerk", func(f *tool.Tool) []engine.Member { return []engine.Member{clerk(callsFirst(), f), d.member()} }, `agent "clerk" cannot approve its calls: it is not a person`},
 		{"ann", func(f *tool.Tool) []engine.Member {
 			return []engine.Member{clerk(callsFirst(), f), d.member(), {Name: "shell", Agent: &agent.Process{Command: "true", Confine: new(false)}}}
 		}, `agent "shell" has commands that are not confined, and such a command could approve a call in place of "ann"`},

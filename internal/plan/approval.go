@@ -34,7 +34,7 @@ func (c *Config) checkApprover(of *subject, f *tool.Tool) {
 		}
 		switch who := c.Unconfined(); {
 		case !m.IsPerson():
-			of.report(fmt.Sprintf("tool %q: agent %q cannot approve its calls, since it is no person", f.Name, m.Name), "name a member whose backend is a person", task.ErrInvalid)
+			of.report(fmt.Sprintf("tool %q: agent %q cannot approve its calls: it is not a person", f.Name, m.Name), "name a member whose backend is a person", task.ErrInvalid)
 		case m.Name != f.Approve:
 			of.report(fmt.Sprintf("tool %q: the approver %q is written %q in the roster", f.Name, f.Approve, m.Name), "", task.ErrInvalid)
 		case who != "":
@@ -42,7 +42,11 @@ func (c *Config) checkApprover(of *subject, f *tool.Tool) {
 		}
 		return
 	}
-	of.report(fmt.Sprintf("tool %q: unknown approver %q", f.Name, f.Approve), naming.Suggest(f.Approve, people), task.ErrUnknown)
+	hint := "add an agent whose backend is a person"
+	if len(people) > 0 {
+		hint = naming.Suggest(f.Approve, people)
+	}
+	of.report(fmt.Sprintf("tool %q: unknown approver %q", f.Name, f.Approve), hint, task.ErrUnknown)
 }
 
 // checkApproverLabel reports a tool whose calls can never be approved, since the person may not
