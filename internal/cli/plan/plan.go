@@ -92,7 +92,7 @@ func (j *planFlags) check(cmd *cobra.Command, file *specfile.File) error {
 	}
 	for _, flag := range []string{"offline", "timeout", "max-token-budget"} {
 		if changed(flag) {
-			return exit.Usagef("--%s is for the coordinator: add --goal TEXT; a list of tasks is planned without any model", flag)
+			return exit.Usagef("--%s is for the coordinator, and a plan of tasks calls no model; leave it out, or add --goal TEXT", flag)
 		}
 	}
 	return nil

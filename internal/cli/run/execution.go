@@ -40,7 +40,7 @@ type execution struct {
 	conversation *records.Conversation // nil without --include-messages
 	connector    *connect.Connector
 	journal      *JournalWriter // nil without a journal
-	asker        *people.Asker  // nil if nobody is asked on the terminal
+	asker        *people.Asker  // nil if no questions are asked on the terminal
 
 	plan     *engine.Plan // nil if the coordinator makes it
 	withheld report.Withheld

@@ -118,7 +118,7 @@ func (j *Job) sharedFlags(cmd *cobra.Command, con *console.Console, whole string
 	j.Limits.AddTo(cmd, whole)
 	f := cmd.Flags()
 	f.BoolVar(&j.Reveal, "reveal", false, "show secrets; on a terminal only, and not in records of the run")
-	f.BoolVar(&j.noInput, "no-input", false, "ask nobody on the terminal: questions to people stay open, and the run is suspended")
+	f.BoolVar(&j.noInput, "no-input", false, "ask no questions on the terminal: those to people stay open, and the run is suspended")
 	f.BoolVar(&j.keepFiles, "keep-workspaces", false, "leave the workspaces of tasks when they end, and print where; not those with data above your clearance or confidential")
 	f.IntVar(&j.Concurrency, "max-concurrency", 0, "run at most `N` tasks at once (default: the spec's, else 5)")
 	f.StringVar(&j.Progress, "progress", "auto", "progress on stderr, as `MODE`: auto, live, plain or none")
