@@ -264,7 +264,7 @@ func TestOnTimeoutFailsATaskThatNobodyAnswers(t *testing.T) {
 		time.Sleep(10 * time.Minute)
 		res, err = tm.Resume(t.Context(), "r1", options)
 		require.Equal(t, time.Hour, time.Since(first), "the time passes from the first question on")
-		require.ErrorContains(t, err, "nobody answered within 1h0m0s")
+		require.ErrorContains(t, err, "there was no answer within 1h0m0s")
 		require.Equal(t, team.StatusError, res.Status)
 		require.Equal(t, "TIMEOUT", res.Tasks[0].Error.Code)
 		require.Equal(t, 3, asked, "a failure of this kind is not retried")

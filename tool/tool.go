@@ -105,8 +105,9 @@ type Options struct {
 	// the tool.
 	State string
 
-	// Approve names the member of the team, a person, who is asked before each call; empty asks
-	// nobody. The person sees the arguments, and the call is made only with exactly these.
+	// Approve names the member of the team, a person, who is asked before each call; if it is
+	// empty, calls need no approval. The person sees the arguments, and the call is made only with
+	// exactly these.
 	Approve string
 
 	Timeout time.Duration // of one call; zero means a minute

@@ -12,9 +12,9 @@ import (
 	"github.com/runteam/runteam/internal/record"
 )
 
-// approve asks the program whether a call may be made. It returns why not, in words for the
+// askProgram asks the program whether a call may be made. It returns why not, in words for the
 // agent. If the program panics or ends its goroutine, the call is not made either.
-func (c *toolCall) approve(ctx context.Context, a *attempt) (refusal string, err error) {
+func (c *toolCall) askProgram(ctx context.Context, a *attempt) (refusal string, err error) {
 	ask := c.run.team.Config.OnToolCall
 	if ask == nil {
 		return "", nil

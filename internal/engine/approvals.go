@@ -24,13 +24,13 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// A person can be asked before a call of a tool is made. The question is a prompt like any
-// other: the gate delivers the arguments to the person. It has a key, of what is shown and of what
-// would happen, and an answer serves the call with this key alone.
+// A person can be asked before a call of a tool is made. The question is a prompt like any other:
+// the gate delivers the arguments to the person. Its key is a digest of what is shown and of what
+// the call would do, and an answer serves only the call with this key.
 
 // A permission says who approved a call, and whether that is for each further call of the tool too.
 type permission struct {
-	by     string // the person; empty if nobody had to approve
+	by     string // the person; empty if the call needs no approval
 	always bool
 }
 
@@ -67,13 +67,13 @@ func (s *approvals) of(c *toolCall) (starts int, always bool) {
 }
 
 // approvalForm is the JSON Schema of an approval. A script without a reply for it takes the first
-// choice, so that is no.
+// choice, which is therefore "no".
 const approvalForm = `{"type":"object","properties":{` +
 	`"decision":{"enum":["no","yes","always"],"description":"may the call be made; always means each further call of this tool in this run, too"},` +
 	`"reason":{"type":"string","maxLength":2000,"description":"why not; the agent reads it"}},` +
 	`"required":["decision"],"additionalProperties":false}`
 
-// approvalSchema is the form of an approval.
+// approvalSchema is approvalForm, parsed.
 var approvalSchema = func() *schema.Schema {
 	s, err := schema.Parse(approvalForm)
 	must(err)
@@ -104,7 +104,7 @@ func (c *toolCall) askApprover(ctx context.Context, a *attempt, x *modelCall) (r
 		return &answer, err
 	}
 	if a.run.repeats() {
-		return refuse("a replay asks nobody")
+		return refuse("a replay asks no questions")
 	}
 	p := c.newApproval(a, x)
 	text, err := p.open(ctx)

@@ -95,8 +95,8 @@ func (r *brancher) decide(ctx context.Context) {
 }
 
 // missing returns the task because of which task i cannot run: none of its alternatives
-// completed, or none of the judges that it counts. One that failed counts before one that was skipped, and that before one that was not
-// needed.
+// completed, or none of the judges that it counts. It prefers one that failed to one that was
+// skipped, and that to one that was not needed.
 func (r *brancher) missing(i int) (at int, ok bool) {
 	t := r.plan.Graph.Task(i)
 	up := r.plan.Graph.Upstream(i)

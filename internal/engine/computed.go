@@ -19,9 +19,9 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// A computation performs an attempt at a task that has a value or a template, or counts judges. Like an agent it
-// gets only what the gate has sealed for the attempt; the prompt is for those who read the
-// records of the run.
+// A computation performs an attempt at a task that has a value or a template, or counts judges.
+// Like an agent it gets only what the gate has sealed for the attempt; the prompt is for those who
+// read the records of the run.
 type computation struct{ *attempt }
 
 // Run returns the value, counts judges, or executes the template.

@@ -53,8 +53,8 @@ func (r listReader) decodedList(of string) *gate.List {
 	return r.items[of]
 }
 
-// offerLists offers an attempt the lists in inputs that it is for an item of, and that its task is
-// granted nothing of: that it runs tells of them, and no prompt has them.
+// offerLists offers an attempt the lists in inputs that decide whether it runs, and that its task
+// is granted nothing of: running depends on their length, although no prompt has them.
 func (r listReader) offerLists(a *attempt, i int) {
 	t := r.plan.Graph.Task(i)
 	if t.Instance == nil || t.Instance.Joins {
@@ -98,9 +98,9 @@ func (r listReader) hasItem(ctx context.Context, i int, list *task.List, now tim
 	return list.Index < length.items, nil
 }
 
-// countItems counts the items of a list that the agent of task i may read. It counts those too of
-// which a rule blocks every part: other items stay where they are, and the instance with this one
-// fails as nothing of it is delivered.
+// countItems counts the items of a list that the agent of task i may read. It also counts items of
+// which a rule blocks every part, so that the others keep their numbers; the instance for such an
+// item fails, since nothing of it is delivered.
 func (r listReader) countItems(ctx context.Context, i int, list *task.List, now time.Time) (int, error) {
 	if list.Input != "" {
 		items := plan.ListOf(r.plan, list).Items

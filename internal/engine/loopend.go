@@ -23,7 +23,7 @@ func (r *brancher) decideLoop(ctx context.Context, i int, now time.Time) {
 	why, err := r.whyNot(ctx, i, now)
 	missing, none := r.missing(i)
 	ups := r.plan.Graph.Upstream(i)
-	first := int(ups[len(ups)-r.plan.Graph.Task(i).Reads-1]) // round: the last one comes first
+	first := int(ups[len(ups)-r.plan.Graph.Task(i).Reads-1]) // the first round, since the last one comes first
 	switch {
 	case err != nil:
 		r.failLoop(i, err, now)
@@ -111,7 +111,8 @@ func (r *brancher) failLoop(i int, err error, now time.Time) {
 	must(r.queue.Fail(i, message, now))
 }
 
-// isLeftOut reports whether task i is of a round that did not run, which results do not have.
+// isLeftOut reports whether task i belongs to a round that did not run, or to an item that there is
+// not. Results do not have such tasks.
 func (r *brancher) isLeftOut(i int) bool {
 	if r == nil || r.plan.Graph.Task(i).Instance == nil {
 		return false

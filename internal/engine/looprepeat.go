@@ -14,13 +14,13 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// ErrLoopStuck reports a loop of which a round would have the same prompts as an earlier one.
+// ErrLoopStuck reports a loop in which a round would have the same prompts as an earlier one.
 var ErrLoopStuck = codes.Condition(codes.LoopStuck)
 
 // comparedRounds are the rounds of one loop as far as they were compared.
 type comparedRounds struct {
-	next  int                // the first round that was not
-	given map[record.Key]int // what rounds were given by the round before, and the first that was
+	next  int                // the first round that was not compared
+	given map[record.Key]int // by what the round before delivered, the first round that was given it
 	stuck error              // why the round before next does not run; nil if it does
 }
 
@@ -63,8 +63,9 @@ func (r *brancher) repeats(ctx context.Context, i int, now time.Time) (bool, err
 	return c.isStuck(), nil
 }
 
-// givenBy returns a digest of what the results of a round deliver to the next one. It is not the
-// same for sure if a task failed on the way to one of the results, or a model summarizes one.
+// givenBy returns a digest of what the results of a round deliver to the next one. same is false if
+// equal digests do not prove equal rounds: a task failed on the way to one of the results, or a
+// model summarizes one.
 func givenBy(ctx context.Context, r *brancher, results []int32, now time.Time) (given record.Key, same bool, err error) {
 	var parts []string
 	same = !failedBefore(r, results)

@@ -27,7 +27,7 @@ var errLater = fmt.Errorf("the task waits: %w", person.ErrLater)
 
 // errNoAnswer ends an attempt whose person had to answer within the time limit. To ask again would
 // be to extend it.
-var errNoAnswer = fmt.Errorf("%w: nobody answered", ErrAttemptTimeout)
+var errNoAnswer = fmt.Errorf("%w: there was no answer", ErrAttemptTimeout)
 
 // isPerson reports whether the agent is a person.
 func (r *request) isPerson() bool {
@@ -265,7 +265,7 @@ func isSuspended(tasks []TaskResult) bool {
 }
 
 // keepOpen sets the status of the tasks that did not begin because others wait for people. A
-// replay asks nobody: there, the tasks wait that waited in the run.
+// replay asks no questions: in it, those tasks wait that waited in the run.
 func keepOpen(r *results) {
 	waited := map[task.ID]bool{}
 	if end := r.priorRun.recorded(); end != nil {

@@ -149,7 +149,8 @@ var uses = map[gate.EntryUse]event.Type{
 	gate.EntryLowered: event.Lowered, gate.EntryEndorsed: event.Endorsed, gate.EntryRenewed: event.Renewed,
 }
 
-// emitHandoffs emits an event for each gate decision of a model call, and for the entries of the policy that it used.
+// emitHandoffs emits an event for each gate decision of a model call, and for the entries of the
+// policy that it used.
 func (r *recorder) emitHandoffs(x *modelCall, list []event.Handoff) {
 	for i := range list {
 		ev := x.eventOf(event.Handed)

@@ -128,7 +128,7 @@ func (a *attempt) callTool(ctx context.Context, x *modelCall, said *envelope.Env
 	if reached != nil {
 		return answer, reached
 	}
-	if refusal, err := c.approve(ctx, a); err != nil {
+	if refusal, err := c.askProgram(ctx, a); err != nil {
 		return answer, err
 	} else if refusal != "" {
 		if err := a.run.recordArguments(ctx, c, false); err != nil {

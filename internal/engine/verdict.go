@@ -71,8 +71,8 @@ func (c computation) count() (agent.Reply, error) {
 	return agent.Reply{Text: parsed.Canonical(), JSON: parsed}, err
 }
 
-// withJudge makes the prompt of a judge its own: it is asked even if another one was asked the same,
-// in this round or another.
+// withJudge returns a key of the prompt of a judge that no other judge has. A judge makes its own
+// call even if another one, in this round or another, had the same prompt.
 func withJudge(key record.Key, t *task.Task) record.Key {
 	if t.Instance == nil || !t.Instance.Judges || key == (record.Key{}) {
 		return key

@@ -150,7 +150,7 @@ func Rereads(t *task.Task) int {
 func isReread(t *task.Task, j int) bool { return j >= len(t.DependsOn)-Rereads(t) }
 
 // rereadLabel returns the label that dependency j of a task, a result of the round before, can have
-// when the tasks of its round read it. Whether it is as before tells no more.
+// when the tasks of its round read it. Whether it has changed tells no more than that.
 func rereadLabel(p *Plan, i, j int) label.Classification {
 	level, team := label.Public, p.Roster()
 	up := p.Graph.Upstream(i)[j]

@@ -87,7 +87,8 @@ var compatible = map[string]struct{ baseURL, key string }{
 	"qiniu":            {"https://api.qnaigc.com/v1", "QINIU_API_KEY"},
 }
 
-// providerHint says what to write instead of a provider that is not built in. The key is provider, or defaultProvider of an orchestrator.
+// providerHint says what to write instead of a provider that is not built in. The key is provider,
+// or defaultProvider of an orchestrator.
 func providerHint(key, name string) string {
 	base, secret := "baseURL", "apiKey"
 	if key != "provider" {
