@@ -127,6 +127,7 @@ func (f *ForEach) name() string {
 func (u *unroller) checkList(f *ForEach, in *scope, i int) bool {
 	before := len(u.found.list)
 	bad := func(path, message, hint string) { u.bad(in, i, "/forEach"+path, message, hint) }
+	title, isList := in.listNamed(f.Task)
 	switch {
 	case in.depth >= maxNesting:
 		bad("", fmt.Sprintf("loops and lists are nested deeper than %d", maxNesting), "move the inner one out")
@@ -136,6 +137,8 @@ func (u *unroller) checkList(f *ForEach, in *scope, i int) bool {
 		bad("/input", "it has both task and input", "write one of them")
 	case f.Input == "" && !in.knows(f.Task):
 		u.unknown(in, i, "/forEach/task", "", f.Task)
+	case f.Input == "" && isList:
+		bad("/task", runsForEach(f.Task), "name a task that runs once, such as one that depends on {each: "+title+"}")
 	case f.Path == "" && f.Input == "":
 		bad("/path", "the list has no path", "write where it is in the result, such as /searches")
 	case f.Path != "" && f.Path[0] != '/':

@@ -88,6 +88,8 @@ func (u *unroller) checkLoop(s *Spec, r *Repeat, output int, in *scope, i int) b
 		bad("/repeat/tasks", "the loop has no tasks", "write the tasks of a round")
 	case output < 0:
 		bad("/repeat/output", fmt.Sprintf("the loop has no task %s", naming.Quote(r.Output)), "name the task whose last result is that of the loop")
+	case r.Tasks[output].ForEach != nil:
+		bad("/repeat/output", runsForEach(r.Output), "name a task that runs once in a round, such as one that depends on {each: "+r.Tasks[output].Title+"}")
 	case r.Until == nil:
 		bad("/repeat/until", "the loop has no condition to end", "write a condition such as {task: Check, path: /valid, equals: true}")
 	case r.OnLimit != "" && r.OnLimit != "last" && r.OnLimit != "fail":
@@ -103,8 +105,11 @@ func (u *unroller) checkLoop(s *Spec, r *Repeat, output int, in *scope, i int) b
 	}
 	u.checkCondition(in, i, "/when", "when", s.When)
 	r.Until.Leaves(func(c *Condition) {
-		if !slices.ContainsFunc(r.Tasks, func(t Spec) bool { return isNamed(&t, c.Task) }) {
+		switch k := slices.IndexFunc(r.Tasks, func(t Spec) bool { return isNamed(&t, c.Task) }); {
+		case k < 0:
 			bad("/repeat/until", fmt.Sprintf("the loop has no task %s", naming.Quote(c.Task)), "compare the result of a task of the loop")
+		case r.Tasks[k].ForEach != nil:
+			bad("/repeat/until", runsForEach(c.Task), "compare the result of one task, such as one that depends on {each: "+r.Tasks[k].Title+"}")
 		}
 	})
 	return len(u.found.list) == before

@@ -246,22 +246,31 @@ func (in *scope) namesOf(name string) (names []string) {
 
 // namesList reports a dependency on a task that runs for each item of a list.
 func (u *unroller) namesList(ref *Ref, in *scope, i, k int) bool {
-	if len(ref.OneOf) > 0 {
-		return false
+	at, names := "/dependsOn/"+strconv.Itoa(k), ref.OneOf
+	if len(names) == 0 {
+		names = []string{ref.Task}
 	}
-	for s := in; s != nil; s = s.outer {
-		n := slices.IndexFunc(s.specs, func(t Spec) bool { return isNamed(&t, ref.Task) })
-		if n < 0 {
-			continue
+	for _, name := range names {
+		if title, ok := in.listNamed(name); ok {
+			u.bad(in, i, at, runsForEach(name), "write {each: "+title+"} for the results of all items")
+			return true
 		}
-		if s.specs[n].ForEach == nil {
-			return false
-		}
-		u.bad(in, i, "/dependsOn/"+strconv.Itoa(k), fmt.Sprintf("%s runs for each item of a list", naming.Quote(ref.Task)), "write {each: "+s.specs[n].Title+"} for the results of all items")
-		return true
 	}
 	return false
 }
+
+// listNamed reports whether a name means a task that runs for each item of a list, and its title.
+func (in *scope) listNamed(name string) (title string, ok bool) {
+	for s := in; s != nil; s = s.outer {
+		if n := slices.IndexFunc(s.specs, func(t Spec) bool { return isNamed(&t, name) }); n >= 0 {
+			return s.specs[n].Title, s.specs[n].ForEach != nil
+		}
+	}
+	return "", false
+}
+
+// runsForEach says that a task has many results.
+func runsForEach(name string) string { return naming.Quote(name) + " runs for each item of a list" }
 
 // before returns the title in the previous round of a task of this one.
 func (in *scope) before(title string) string {
@@ -325,6 +334,11 @@ func (in *scope) find(name string) string {
 // condition returns the condition of spec i.
 func (u *unroller) condition(specs []Spec, i int, in *scope) *Condition {
 	when := specs[i].When
+	when.Leaves(func(c *Condition) {
+		if title, ok := in.listNamed(c.Task); ok {
+			u.bad(in, i, "/when", "when: "+runsForEach(c.Task), "compare the result of one task, such as one that depends on {each: "+title+"}")
+		}
+	})
 	if when != nil && when.Op == condition.Else { // here, where a loop has its condition, and a list has one
 		left, hint := leftBy(specs, i, in.meaning)
 		if left == nil {
