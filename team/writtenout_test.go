@@ -385,7 +385,9 @@ func TestGraphsHaveThePromptsOfWhatRan(t *testing.T) {
 			}
 		}
 	}
-	require.Greater(t, min(rounds, items, nested), graphs/10, "most graphs must have what is compared")
+	if !slowtest.RaceDetector { // under which they are few
+		require.Greater(t, min(rounds, items, nested), graphs/10, "many graphs must have what is compared")
+	}
 }
 
 // FuzzGraphsHaveThePromptsOfWhatRan does the same without a seed; a failure is shrunk.
