@@ -127,11 +127,14 @@ func (c *toolCall) askApprover(ctx context.Context, a *attempt, x *modelCall) (r
 // newApproval returns the question about a call.
 func (c *toolCall) newApproval(a *attempt, x *modelCall) *approval {
 	m, _ := a.run.team.Index(c.tool.Approve) // the check before the run knows it
-	now := time.Now()
+	now, of := time.Now(), "a task"
+	if !a.planned { // what a coordinator wrote is delivered as context only
+		of = fmt.Sprintf("the task %q", plan.WrittenTitle(a.task))
+	}
 	p := &approval{of: c, modelCall: modelCall{run: a.run, request: request{
 		task: &task.Task{ID: a.task.ID, Spec: task.Spec{
 			Title: plan.ApprovalTitle(c.tool.Name), Assignee: c.tool.Approve, Classification: a.task.Classification,
-			Description: fmt.Sprintf("Agent %s wants to call the tool %s for the task %q. Effect of a call: %s. May it, with exactly these arguments?", a.caps.Agent, c.tool.Name, a.task.Title, c.effect()),
+			Description: fmt.Sprintf("Agent %s wants to call the tool %s for %s. Effect of a call: %s. May it, with exactly these arguments?", a.caps.Agent, c.tool.Name, of, c.effect()),
 		}},
 		does: a.run.team.Config.Agents[m].Agent, caps: &a.run.team.Capabilities[m], bound: a.run.team.Capabilities[m].Clearance(), limits: a.run.team.MemberLimits(m),
 		number: a.number, part: x.part + "/" + c.call.ID + "/approve", start: now, began: now,

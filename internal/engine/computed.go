@@ -66,22 +66,12 @@ func (c computation) Run(ctx context.Context, _ prompt.Prompt) (agent.Reply, err
 // for them. The key of a task counts before the title of another.
 func (c computation) granted() (inputs, results map[string]any) {
 	inputs, results = map[string]any{}, map[string]any{}
-	delivered := make([]*gate.Sealed, len(c.task.DependsOn)) // nil for other alternatives, and for what was not needed
-	next, used := 0, 0
+	used := 0
 	for i := range c.sealed {
-		switch s := &c.sealed[i]; s.Source().Kind {
-		case handoff.Input:
-			if used < len(c.task.Uses) { // what follows is read by no use
-				u := &c.task.Uses[used]
-				inputs[cmp.Or(u.Title, u.Name)] = valueOf(s, u.Item != "")
-				used++
-			}
-		case handoff.Dependency:
-			for c.task.DependsOn[next].Task != s.Source().Name {
-				next++
-			}
-			delivered[next] = s
-			next++
+		if s := &c.sealed[i]; s.Source().Kind == handoff.Input && used < len(c.task.Uses) { // what follows is read by no use
+			u := &c.task.Uses[used]
+			inputs[cmp.Or(u.Title, u.Name)] = valueOf(s, u.Item != "")
+			used++
 		}
 	}
 	if c.task.Instance != nil {
@@ -89,9 +79,28 @@ func (c computation) granted() (inputs, results map[string]any) {
 			results[name] = ""
 		}
 	}
+	delivered := c.delivered()
 	c.name(results, delivered, 0)
 	c.name(results, delivered, 1)
 	return inputs, results
+}
+
+// delivered returns what was delivered of each dependency of the task; nil for other alternatives,
+// for what was not needed, and for what only conditions read.
+func (c computation) delivered() []*gate.Sealed {
+	all, next := make([]*gate.Sealed, len(c.task.DependsOn)), 0
+	for i := range c.sealed {
+		s := &c.sealed[i]
+		if s.Source().Kind != handoff.Dependency {
+			continue
+		}
+		for c.task.DependsOn[next].Task != s.Source().Name {
+			next++
+		}
+		all[next] = s
+		next++
+	}
+	return all
 }
 
 // name adds to results what was delivered, by the n-th name of each. The results of all instances

@@ -42,24 +42,23 @@ const noVerdict = "(no verdict)"
 // count counts the judges who accept. A judge without a result does not accept.
 func (c computation) count() (agent.Reply, error) {
 	v := verdict{Dissent: []dissent{}}
-	for k, up := range c.graph.Upstream(c.index) {
-		if k >= len(c.task.DependsOn)-c.task.Reads {
-			break // what its round is conditional on
-		}
+	ups := c.graph.Upstream(c.index)
+	for k, sealed := range c.delivered()[:len(ups)-c.task.Reads] { // and not what its round is conditional on
 		said := struct {
 			Accept   bool
 			Critique string
 		}{Critique: noVerdict}
-		payload := c.sealed[k].Payload()
-		if raw, ok := payload.JSON(); ok {
-			if err := json.Unmarshal([]byte(raw), &said); err != nil {
-				return agent.Reply{}, err
+		if sealed != nil {
+			if raw, ok := sealed.Payload().JSON(); ok {
+				if err := json.Unmarshal([]byte(raw), &said); err != nil {
+					return agent.Reply{}, err
+				}
 			}
 		}
 		if said.Accept {
 			v.Accepts++
 		} else {
-			v.Dissent = append(v.Dissent, dissent{c.graph.Task(int(up)).Assignee, said.Critique})
+			v.Dissent = append(v.Dissent, dissent{c.graph.Task(int(ups[k])).Assignee, said.Critique})
 		}
 	}
 	v.Accepted = v.Accepts >= c.task.Instance.Quorum
