@@ -224,9 +224,13 @@ func (r *brancher) compared(ctx context.Context, i int, c *condition.Condition, 
 	if err != nil {
 		return "", err
 	}
-	value, found, err := valueAt(canonical, pick.Tokens(path))
-	if err != nil || !found {
+	parsed, err := jsonvalue.Parse(canonical)
+	if err != nil {
 		return "", err
+	}
+	value, found := pick.First(parsed.Value(), path)
+	if !found {
+		return "", nil
 	}
 	text, err := jsonvalue.Encode(value)
 	return text.Canonical(), err
@@ -307,30 +311,4 @@ func conditionOffer(r *results, t *task.Task, at, up int, result *envelope.Envel
 		Source: gate.Source{Kind: handoff.Condition, Name: t.DependsOn[at].Task}, Title: plan.WrittenTitle(from), Assignee: from.Assignee,
 		Status: r.queue.Status(up), Envelope: result, As: task.Structured,
 	}
-}
-
-// valueAt returns the value at a path of a structured value of which only this path was
-// delivered, so that a list has no other items.
-func valueAt(canonical string, path []string) (value any, found bool, err error) {
-	parsed, err := jsonvalue.Parse(canonical)
-	if err != nil {
-		return nil, false, err
-	}
-	value = parsed.Value()
-	for _, token := range path {
-		switch in := value.(type) {
-		case map[string]any:
-			if value, found = in[token]; !found {
-				return nil, false, nil
-			}
-		case []any:
-			if len(in) == 0 {
-				return nil, false, nil
-			}
-			value = in[0]
-		default:
-			return nil, false, nil
-		}
-	}
-	return value, true, nil
 }

@@ -116,21 +116,9 @@ func itemOf(p envelope.Payload, path task.Path) (item envelope.Payload, ok bool)
 	if err != nil {
 		return item, false
 	}
-	at := parsed.Value()
-	for _, token := range pick.Tokens(path) {
-		switch in := at.(type) {
-		case map[string]any:
-			at, ok = in[token]
-		case []any:
-			if ok = len(in) > 0; ok {
-				at = in[0]
-			}
-		default:
-			ok = false
-		}
-		if !ok {
-			return item, false
-		}
+	at, found := pick.First(parsed.Value(), path)
+	if !found {
+		return item, false
 	}
 	if text, is := at.(string); is && text != "" { // a prompt leaves out an empty text
 		return envelope.Text(text), true

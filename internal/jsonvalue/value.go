@@ -1,6 +1,9 @@
 package jsonvalue
 
-import "errors"
+import (
+	"errors"
+	"strconv"
+)
 
 // Limits on structured values.
 const (
@@ -64,4 +67,31 @@ func Parse(raw string) (Value, error) {
 func FindValue(text string) (any, error) {
 	_, body, _ := Unfence(text)
 	return Decode(body)
+}
+
+// At returns the part of a decoded value that the segments of an RFC 6901 pointer name.
+func At(v any, path []string) (part any, found bool) {
+	for _, token := range path {
+		switch in := v.(type) {
+		case map[string]any:
+			if v, found = in[token]; !found {
+				return nil, false
+			}
+		case []any:
+			i, ok := Index(token)
+			if !ok || i >= len(in) {
+				return nil, false
+			}
+			v = in[i]
+		default:
+			return nil, false
+		}
+	}
+	return v, true
+}
+
+// Index returns the number of an array element, written as RFC 6901 does.
+func Index(token string) (int, bool) {
+	k, err := strconv.Atoi(token)
+	return k, err == nil && k >= 0 && strconv.Itoa(k) == token
 }

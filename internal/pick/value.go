@@ -1,6 +1,10 @@
 package pick
 
-import "encoding/json"
+import (
+	"encoding/json"
+
+	"github.com/runteam/runteam/task"
+)
 
 // kind is what a value is to a path.
 type kind uint8
@@ -52,4 +56,25 @@ func clone(v any) (out any, ok bool) {
 		return out, true
 	}
 	return v, kindOf(v) == scalar
+}
+
+// First returns the value at a path, in lists that of their first item: after a selection of
+// one item, a list has no other.
+func First(value any, p task.Path) (first any, found bool) {
+	for _, token := range Tokens(p) {
+		switch in := value.(type) {
+		case map[string]any:
+			value, found = in[token]
+		case []any:
+			if found = len(in) > 0; found {
+				value = in[0]
+			}
+		default:
+			found = false
+		}
+		if !found {
+			return nil, false
+		}
+	}
+	return value, true
 }

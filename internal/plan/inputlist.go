@@ -138,7 +138,8 @@ func (c inputListCheck) fill(list *InputList, in *Input, l *task.List) error {
 		value = v.Value()
 		c.values[in.Name] = value
 	}
-	items, ok := valueAt(value, pick.Tokens(l.Path)).([]any)
+	at, _ := jsonvalue.At(value, pick.Tokens(l.Path))
+	items, ok := at.([]any)
 	switch {
 	case !ok && l.Path == task.Whole:
 		return fmt.Errorf("input %q is not a list", in.Name)
@@ -152,24 +153,6 @@ func (c inputListCheck) fill(list *InputList, in *Input, l *task.List) error {
 		}
 	}
 	return nil
-}
-
-// valueAt returns the value at a path; nil if there is none.
-func valueAt(value any, path []string) any {
-	for _, token := range path {
-		switch of := value.(type) {
-		case map[string]any:
-			value = of[token]
-		case []any:
-			n, err := strconv.Atoi(token)
-			if value = nil; err == nil && n >= 0 && n < len(of) {
-				value = of[n]
-			}
-		default:
-			return nil
-		}
-	}
-	return value
 }
 
 // measure notes the size of item n.

@@ -55,12 +55,12 @@ func fulfilled(value any, failed []failedGuard) any {
 			continue
 		}
 		end := len(m.path) - 1
-		in, _ := valueAt(value, m.path[:end])
+		in, _ := jsonvalue.At(value, m.path[:end])
 		switch in := in.(type) {
 		case map[string]any:
 			in[m.path[end]] = native(m.want)
 		case []any:
-			if at, ok := index(m.path[end]); ok && at < len(in) {
+			if at, ok := jsonvalue.Index(m.path[end]); ok && at < len(in) {
 				in[at] = native(m.want)
 			}
 		}

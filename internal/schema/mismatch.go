@@ -11,6 +11,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/runteam/runteam/internal/jsonvalue"
 	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/internal/oneline"
 	"github.com/runteam/runteam/task"
@@ -109,7 +110,7 @@ func Problem(err error) string {
 func (m *mismatch) explain() string {
 	if len(m.guards) > 0 {
 		g := m.guards[0]
-		found, _ := valueAt(m.value, g.path)
+		found, _ := jsonvalue.At(m.value, g.path)
 		return fmt.Sprintf("%s: found %s; expected const %s", g.name(), excerpt(found), excerpt(g.want))
 	}
 	v, found := m.violated()

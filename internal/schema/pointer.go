@@ -1,8 +1,9 @@
 package schema
 
 import (
-	"strconv"
 	"strings"
+
+	"github.com/runteam/runteam/internal/jsonvalue"
 )
 
 // Target returns the schema that a "$ref" within the document names, or nil.
@@ -21,36 +22,7 @@ func find(v any, pointer string) (any, bool) {
 	for i := range tokens {
 		tokens[i] = unescape(tokens[i])
 	}
-	return valueAt(v, tokens)
-}
-
-// valueAt returns the part of a decoded value at a path.
-func valueAt(v any, path []string) (any, bool) {
-	for _, token := range path {
-		switch in := v.(type) {
-		case map[string]any:
-			member, ok := in[token]
-			if !ok {
-				return nil, false
-			}
-			v = member
-		case []any:
-			i, ok := index(token)
-			if !ok || i >= len(in) {
-				return nil, false
-			}
-			v = in[i]
-		default:
-			return nil, false
-		}
-	}
-	return v, true
-}
-
-// index returns the number that a token writes as RFC 6901 does.
-func index(token string) (int, bool) {
-	k, err := strconv.Atoi(token)
-	return k, err == nil && k >= 0 && strconv.Itoa(k) == token
+	return jsonvalue.At(v, tokens)
 }
 
 var unescapes = strings.NewReplacer("~1", "/", "~0", "~")

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/runteam/runteam/internal/jsonvalue"
 	"github.com/runteam/runteam/internal/pick"
 )
 
@@ -47,5 +48,5 @@ func (s spelling) index(token string) (int, bool) {
 	case s == asBlocks:
 		return k, err == nil && k >= 0
 	}
-	return index(token)
+	return jsonvalue.Index(token)
 }
