@@ -38,6 +38,7 @@ type Event struct {
 	// What the event is about; empty for an event of the whole run.
 	Task    task.ID // a task, or a step of the coordinator
 	Title   string
+	Name    string // of a task for an item of a list with a key, such as Mail[ann@x.org]; empty for other tasks
 	Agent   string
 	Attempt int // from 1; zero if the event is not about one attempt
 
@@ -52,7 +53,7 @@ func (e Event) MarshalJSON() ([]byte, error) {
 	if e.line == nil {
 		return json.Marshal(event.Event{
 			Seq: e.Seq, Type: event.Type(e.Type), Time: e.Time, Run: e.Run,
-			Task: e.Task, Title: e.Title, Agent: e.Agent, Attempt: e.Attempt,
+			Task: e.Task, Title: e.Title, Name: e.Name, Agent: e.Agent, Attempt: e.Attempt,
 		})
 	}
 	return json.Marshal(e.line)
@@ -190,7 +191,7 @@ type Problem struct {
 // task with an error of its own.
 type Cause struct {
 	Root    task.ID
-	Because string // the title of Root
+	Because string // the name of Root, or its title
 }
 
 // Work says what an attempt, a task or a run took.

@@ -1,10 +1,15 @@
 package flowtest
 
 import (
+	"slices"
 	"strings"
 
+	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/flow"
+	"github.com/runteam/runteam/internal/pick"
+	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/task"
 )
 
 // An allowance is where a canary may be according to the plan.
@@ -15,6 +20,7 @@ type allowance struct {
 	tasks     []bool               // by task: its prompts may have the canary
 	instances []bool               // the same by round and item
 	user      bool                 // a result for the user may have it
+	named     bool                 // names of instances may have it
 	least     label.Classification // the lowest label that it can have anywhere
 }
 
@@ -40,7 +46,27 @@ func (p *planFlow) allow(x *canary) *allowance {
 		s := &p.g.Sights[i]
 		g.user = g.user || reached[s.Source] && s.Reader == p.user && g.shows(s)
 	}
+	g.named = g.user && p.isKey(g, reached)
 	return g
+}
+
+// isKey reports whether a canary is the key of an item, or may be repeated by who writes the list.
+func (p *planFlow) isKey(g *allowance, reached map[int]bool) bool {
+	for i := range p.plan.Graph.Len() {
+		for _, l := range plan.ListsOf(p.plan, i) {
+			of := slices.IndexFunc(p.g.Sources, func(s flow.Source) bool {
+				return l.Input != "" && s.Kind == handoff.Input && s.Name == l.Input || l.Task != "" && s.Kind == handoff.Dependency && s.Task == p.row(task.ID(l.Task))
+			})
+			if l.Key == "" || !reached[of] {
+				continue
+			}
+			keys, err := pick.Everything().Only(plan.KeyPaths(l)...)
+			if err == nil && (!g.own[of] || passes(g.canary, false, keys.MayPass)) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // follow sets own and tasks, and returns the sources that may have the canary. A loop repeats

@@ -107,6 +107,10 @@ func (r *run) violation(s *sighting) string {
 		if p.kind == aRecord && !r.flow.mayBeRecorded(g) {
 			return "neither a prompt nor a result for the user may have it"
 		}
+	case aName:
+		if !g.named {
+			return "it is no key of a list that the user is delivered"
+		}
 	case aLog:
 		return "logs, events and printed values must not contain context"
 	}

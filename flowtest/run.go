@@ -218,6 +218,7 @@ const (
 	aRecord                // the trace: prompts and results, up to the user's clearance
 	aFile                  // written by an agent under test
 	aLog                   // never
+	aName                  // of an instance, by the key of its item
 )
 
 // places lists everything that was written or sent.
@@ -249,7 +250,14 @@ func (r *run) places() (out []place) {
 	add(anAnswer, -1, r.result.Output, "the answer that the user is shown")
 	document, _ := json.Marshal(r.result)
 	add(anAnswer, -1, string(document), "the result as JSON")
+	names := map[string]bool{}
 	for _, e := range r.events.all() {
+		if names[e.Name] = true; e.Name != "" {
+			add(aName, -1, e.Name, "the name of %s in event %d", e.Title, e.Seq)
+		}
+		if e.Name = ""; names[e.Because] {
+			e.Because = ""
+		}
 		text, _ := json.Marshal(e)
 		add(aLog, -1, string(text), "event %d (%s)", e.Seq, cmp.Or(e.Title, string(e.Type)))
 	}

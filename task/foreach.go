@@ -10,8 +10,8 @@ import (
 )
 
 // A ForEach runs a task, or several, once for each item of a list: an instance is granted its own
-// item, and no other. In plans and results, the task Search of the third item is Search[3]; prompts
-// have the title as written. Other tasks get the results of all instances with Each of a [Ref].
+// item, and no other. The task Search of the third item has the title Search[3]; prompts have the
+// title as written. Other tasks get the results of all instances with Each of a [Ref].
 type ForEach struct {
 	Task  string // whose structured result has the list, named as in a [Ref]
 	Input string // in place of Task: a named input that is a list, or a folder, whose items are its files
@@ -20,6 +20,12 @@ type ForEach struct {
 	// Files are globs of the files of a folder that are items, such as *.md; nil means all. A glob
 	// without a slash matches a name in any folder.
 	Files []string
+
+	// Key is the path of a text or a number in each item, such as /email, by which the caller knows
+	// the instances: Mail[ann@x.org] beside Mail[3], in events and results. It is delivered to the
+	// caller through the gate. Items whose key the caller may not see, or is not the only one with,
+	// are known by position. Prompts do not have it.
+	Key Path
 
 	As       string // the name and the heading of the item; "item" unless set
 	MaxItems int    // required, from 1 to 10,000
@@ -48,6 +54,7 @@ type List struct {
 	Input   string
 	Path    Path
 	Files   []string
+	Key     Path // of the value in each item that it is named by; empty if items have no names
 	Index   int  // of the item, from 0
 	Most    int  // how many items are taken
 	Fails   bool // a list with more items is an error
@@ -83,7 +90,7 @@ func (u *unroller) forEach(specs []Spec, i int, in *scope) {
 	if !u.checkList(f, in, i) || len(f.Tasks) > 0 && !u.checkGroup(&s, in, i) {
 		return
 	}
-	list := List{Pointer: in.at(i) + "/forEach", Input: f.Input, Path: f.Path, Files: f.Files, Most: f.MaxItems, Fails: f.OnOverflow != "first", Parallel: f.MaxParallel}
+	list := List{Pointer: in.at(i) + "/forEach", Input: f.Input, Path: f.Path, Files: f.Files, Key: f.Key, Most: f.MaxItems, Fails: f.OnOverflow != "first", Parallel: f.MaxParallel}
 	if f.Input == "" {
 		list.Task = in.find(f.Task)
 	}
@@ -147,6 +154,10 @@ func (u *unroller) checkList(f *ForEach, in *scope, i int) bool {
 		bad("/path", fmt.Sprintf("%s may be several lists", naming.Quote(string(f.Path))), "write the path of one list, such as /searches")
 	case f.Input == "" && f.Files != nil:
 		bad("/files", "files are those of a folder", "write input, with the name of a folder")
+	case f.Key != "" && f.Key[0] != '/':
+		bad("/key", fmt.Sprintf("key %s does not begin with a slash", naming.Quote(string(f.Key))), "write a path in an item such as /email")
+	case slices.ContainsFunc(strings.Split(string(f.Key), "/"), func(segment string) bool { return segment == "*" || segment == "**" }):
+		bad("/key", fmt.Sprintf("%s may be several values", naming.Quote(string(f.Key))), "write the path of one value in an item, such as /email")
 	case f.MaxItems < 1 || f.MaxItems > maxItems:
 		bad("/maxItems", fmt.Sprintf("maxItems is %d", f.MaxItems), fmt.Sprintf("write how many items there may be, from 1 to %d", maxItems))
 	case f.MaxParallel < 0:

@@ -120,7 +120,11 @@ func (e *TaskError) Unwrap() error {
 }
 
 func (e *TaskError) inner() *engine.TaskError {
-	return &engine.TaskError{Code: e.Code, Reason: e.Reason, Message: e.Message, Task: e.Task, Title: e.Title, Root: e.Root}
+	out := &engine.TaskError{Code: e.Code, Reason: e.Reason, Message: e.Message, Task: e.Task, Title: e.Title, Root: e.Root}
+	if e.of != nil {
+		out.Name = e.of.Name
+	}
+	return out
 }
 
 // OutputFiles returns the texts of the output files of the task with this title, key or ID,
@@ -181,7 +185,21 @@ func (r *Result) WaitingFor(name string) string {
 	return t.WaitingFor
 }
 
-// Task returns the result of the task with this title, key or ID. The bool is false if
+// ItemName returns the name of the task with this title, key or ID by the keys of its items, such as
+// Mail[ann@x.org] for Mail[3]; empty if the list has no key, or the caller may not see it. See
+// [task.ForEach].
+func (r *Result) ItemName(name string) string {
+	if r == nil || r.of == nil {
+		return ""
+	}
+	t, ok := r.of.Task(name)
+	if !ok {
+		return ""
+	}
+	return t.Name
+}
+
+// Task returns the result of the task with this title, key, ID or name. The bool is false if
 // there is none.
 func (r *Result) Task(name string) (*TaskResult, bool) {
 	if r == nil || r.of == nil {

@@ -27,7 +27,8 @@ type brancher struct {
 	decided   map[int]error              // about tasks that run; an error if their condition could not be read
 	rounds    map[string]*comparedRounds // by the title of their loop
 	lists     map[listKey]listLength
-	items     map[string]*gate.List // by the task whose result has the list
+	items     map[string]*gate.List    // by the task whose result has the list
+	keyed     map[keyedList]*namedList // the lists whose items have keys; nil until one is known
 }
 
 // whyNotNeeded returns the reason of a task whose condition does not hold. It repeats the words of
@@ -181,6 +182,7 @@ func (r *brancher) whyNot(ctx context.Context, i int, now time.Time) (why string
 			if has, err := (listReader{r}).hasItem(ctx, i, list, now); err != nil || !has {
 				return WhyLeftOut, err
 			}
+			itemNamer{r}.name(ctx, list, now)
 		}
 	}
 	if t.Instance != nil && t.Instance.Guard != nil {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/runteam/runteam/internal/event"
+	"github.com/runteam/runteam/task"
 )
 
 // drainTime is how long subscribers may take to catch up when a run has ended.
@@ -26,8 +27,9 @@ type bus struct {
 	subs   []*subscriber
 	ledger *ledger // events wait here until they are durable; nil without a journal
 
-	mu  sync.Mutex // guards seq, and the order in which events go to the queues or to the ledger
-	seq int
+	mu    sync.Mutex // guards seq and names, and the order in which events go to the queues or to the ledger
+	seq   int
+	names map[task.ID]string // of instances, by the keys of their items; nil if none has one
 }
 
 func newBus(fns []func(event.Event), run string, words *ownEndpoints, log *slog.Logger) *bus {
@@ -67,11 +69,25 @@ func (b *bus) emit(e event.Event) {
 	defer b.mu.Unlock()
 	b.seq++
 	e.Seq, e.Run, e.Time = b.seq, b.run, time.Now()
+	e.Name, e.Because = b.names[e.Task], cmp.Or(b.names[e.Root], e.Because)
 	if b.ledger != nil {
 		b.ledger.addEvent(e)
 		return
 	}
 	b.publish(e)
+}
+
+// name sets the name of an instance, for the events that follow.
+func (b *bus) name(id task.ID, name string) {
+	if !b.live() {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.names == nil {
+		b.names = map[task.ID]string{}
+	}
+	b.names[id] = name
 }
 
 // publish queues an event for all subscribers.

@@ -135,10 +135,16 @@ func answerOf(tasks []*TaskResult) wireAnswer {
 	return a
 }
 
+// wireName is what a task is called.
+type wireName struct {
+	ID    task.ID `json:"id"`
+	Key   string  `json:"key,omitempty"`
+	Title string  `json:"title"`
+	Name  string  `json:"name,omitempty"` // of an instance, by the keys of its items
+}
+
 type wireTask struct {
-	ID          task.ID              `json:"id"`
-	Key         string               `json:"key,omitempty"`
-	Title       string               `json:"title"`
+	wireName
 	Assignee    string               `json:"assignee"`
 	Role        string               `json:"role,omitempty"`
 	Priority    task.Priority        `json:"priority,omitempty"`
@@ -217,7 +223,7 @@ func (m *Metrics) wire() *wireMetrics {
 
 func (t *TaskResult) wire() wireTask {
 	return wireTask{
-		ID: t.ID, Key: t.Key, Title: t.Title, Assignee: t.Assignee, Role: t.Role, Priority: t.Priority, Metadata: t.Metadata,
+		wireName: wireName{t.ID, t.Key, t.Title, t.Name}, Assignee: t.Assignee, Role: t.Role, Priority: t.Priority, Metadata: t.Metadata,
 		Status: t.Status, DependsOn: orEmpty(t.DependsOn), Description: t.Description, Label: t.Label, Result: t.Result, Structured: json.RawMessage(t.Structured), Truncated: t.Truncated, Call: t.Call, Rejected: t.Rejected, Error: t.Error, Metrics: t.Metrics.wire(), Workspace: t.Workspace,
 		WaitingFor: t.WaitingFor,
 	}

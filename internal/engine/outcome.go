@@ -151,7 +151,7 @@ func (r *results) fail(a *attempt) {
 	r.faults[a.index], t.Call = a.fault, orZero(a.view().answeredBy())
 	r.warnTruncated(&a.modelCall, "task", t.Title)
 	r.messages.putBackUnread(a.index, t.Assignee)
-	t.Error = &TaskError{Code: a.code, Message: a.message, Task: t.ID, Title: t.Title, cause: func() error { return err }, said: a.fault, words: r.bus.words}
+	t.Error = &TaskError{Code: a.code, Message: a.message, Task: t.ID, Title: t.Title, Name: t.Name, cause: func() error { return err }, said: a.fault, words: r.bus.words}
 	must(r.queue.Fail(a.index, a.message, time.Now()))
 }
 
@@ -164,7 +164,7 @@ func (r *results) cascaded(t task.Task, kind event.Type) {
 	if root, ok := r.queue.Root(i); ok && root != i {
 		ev.Root, ev.Because = r.tasks[root].ID, r.tasks[root].Title
 		if t.Status == task.Failed {
-			out.Error = &TaskError{Code: codes.Dependency, Message: out.Result, Task: t.ID, Title: t.Title, Root: ev.Root, cause: func() error { return ErrDependency }}
+			out.Error = &TaskError{Code: codes.Dependency, Message: out.Result, Task: t.ID, Title: t.Title, Name: out.Name, Root: ev.Root, cause: func() error { return ErrDependency }}
 		}
 	}
 	if out.Error != nil {

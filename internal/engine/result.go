@@ -82,6 +82,7 @@ type TaskResult struct {
 	ID          task.ID
 	Key         string
 	Title       string
+	Name        string // of an instance, by the keys of its items, as the caller may see them; empty without one
 	Description string
 	Assignee    string
 	Role        string
@@ -174,6 +175,7 @@ type TaskError struct {
 	Message string             `json:"message"`
 	Task    task.ID            `json:"task,omitempty"` // empty for the coordinator's work
 	Title   string             `json:"-"`
+	Name    string             `json:"-"`              // of an instance, by the keys of its items; no log has it
 	Root    task.ID            `json:"root,omitempty"` // the task whose failure this one follows from; empty for a root
 	cause   func() error       // behind a function, which no verb looks into
 	said    *envelope.Envelope // what Message is the caller's form of; nil for words of the runtime
@@ -195,7 +197,7 @@ func (e *TaskError) Error() string {
 	if e.Task == "" {
 		return fmt.Sprintf("coordinator: %s: %s", e.Title, e.Message)
 	}
-	return fmt.Sprintf("task %q: %s", e.Title, e.Message)
+	return fmt.Sprintf("task %q: %s", cmp.Or(e.Name, e.Title), e.Message)
 }
 
 // Format writes [TaskError.Error] for every verb, so that no verb prints the
@@ -294,12 +296,20 @@ func (r *Result) Err() error {
 	return errors.Join(errs...)
 }
 
-// Task returns the result of the task with this title, key or id.
+// ShownName returns what people know the task by: its name, or its title.
+func (t *TaskResult) ShownName() string { return cmp.Or(t.Name, t.Title) }
+
+// Task returns the result of the task with this title, key, id or name.
 func (r *Result) Task(name string) (*TaskResult, bool) {
 	folded := naming.Normalize(name)
 	for i := range r.Tasks {
 		t := &r.Tasks[i]
 		if naming.Normalize(t.Title) == folded || (t.Key != "" && t.Key == folded) || string(t.ID) == name {
+			return t, true
+		}
+	}
+	for i := range r.Tasks {
+		if t := &r.Tasks[i]; t.Name != "" && naming.Normalize(t.Name) == folded {
 			return t, true
 		}
 	}

@@ -145,7 +145,7 @@ func (r *results) joined() string {
 	}
 	size := 0
 	for _, t := range shown {
-		size += len(t.Title) + len(t.Result) + len("\n\n# \n\n")
+		size += len(t.ShownName()) + len(t.Result) + len("\n\n# \n\n")
 	}
 	var b strings.Builder
 	b.Grow(size)
@@ -154,7 +154,7 @@ func (r *results) joined() string {
 			b.WriteString("\n\n")
 		}
 		b.WriteString("# ")
-		b.WriteString(t.Title)
+		b.WriteString(t.ShownName())
 		b.WriteString("\n\n")
 		b.WriteString(t.Result)
 	}

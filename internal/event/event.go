@@ -58,6 +58,7 @@ type Event struct {
 	Run     string    `json:"runId"`
 	Task    task.ID   `json:"task,omitempty"` // of the coordinator's work, the step
 	Title   string    `json:"title,omitempty"`
+	Name    string    `json:"name,omitempty"` // of an instance, by the keys of its items; empty without one
 	Agent   string    `json:"agent,omitempty"`
 	Attempt int       `json:"attempt,omitempty"` // from 1; for TaskRetry, the failed one
 
@@ -75,7 +76,7 @@ type Event struct {
 // A Problem says what went wrong and what follows.
 type Problem struct {
 	Root      task.ID       `json:"root,omitempty"`      // Error, TaskSkipped: the task whose end caused this one's
-	Because   string        `json:"because,omitempty"`   // the title of Root
+	Because   string        `json:"because,omitempty"`   // the name or the title of Root
 	Code      string        `json:"code,omitempty"`      // of the error; RunComplete: the status of the run; Lowered, Endorsed, Renewed: the name of the entry
 	Message   string        `json:"message,omitempty"`   // the error or warning, gated for the user
 	Wait      time.Duration `json:"-"`                   // TaskRetry, Warning, Limited: until the next attempt or call; waitMs in JSON

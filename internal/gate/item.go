@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"encoding/json"
 	"slices"
 	"strconv"
 	"strings"
@@ -94,6 +95,40 @@ func CountItems(result *envelope.Envelope, path task.Path) (items int, ok bool) 
 	}
 	list, ok := value.([]any)
 	return len(list), ok || value == nil
+}
+
+// ItemKeys returns the texts and numbers at a path in each item of a list that were delivered as they
+// are. It is nil for an item of which a part was redacted, and for all of them if a rule blocks some:
+// then it is not clear whose the others are.
+func ItemKeys(of *envelope.Envelope, delivered envelope.Payload, list, key task.Path) []any {
+	keys, seen := itemKeys(of.Open(), list, key), itemKeys(delivered, list, key)
+	if len(seen) != len(keys) {
+		return nil
+	}
+	for i := range keys {
+		if keys[i] != seen[i] {
+			keys[i] = nil
+		}
+	}
+	return keys
+}
+
+// itemKeys returns the text or the number at a path in each item of a list, and nil for an item that
+// has none there.
+func itemKeys(p envelope.Payload, list, key task.Path) (keys []any) {
+	value, _ := decoded(p)
+	at, _ := pick.First(value, list)
+	items, _ := at.([]any)
+	for _, item := range items {
+		of, _ := jsonvalue.At(item, pick.Tokens(key))
+		switch of.(type) {
+		case string, json.Number:
+		default:
+			of = nil
+		}
+		keys = append(keys, of)
+	}
+	return keys
 }
 
 // An otherItem stands for an item of a list. It is no value of JSON, so it is never selected.

@@ -68,6 +68,26 @@ func Parse(format, text string) (jsonvalue.Value, error) {
 	return v, nil
 }
 
+// LineOf returns the line of item n, from 0, of a text that [Parse] has read; zero if the format does
+// not say. All rows of a table have the columns of its header, which is the first line.
+func LineOf(format, text string, n int) int {
+	at := 0
+	switch format {
+	case NDJSON:
+		for line := range strings.Lines(text) {
+			if at++; strings.TrimSpace(strings.TrimPrefix(line, "\ufeff")) != "" {
+				n--
+			}
+			if n < 0 {
+				return at
+			}
+		}
+	case CSV:
+		return 1
+	}
+	return 0
+}
+
 // checkText returns an error about the first line that is not UTF-8.
 func checkText(text string) error {
 	if utf8.ValidString(text) {

@@ -117,6 +117,7 @@ func (c branchCheck) checkList(i, k int, list *task.List) {
 	if list.Index > 0 { // what is wrong for one item is wrong for each
 		return
 	}
+	c.checkItemKey(i, k, list)
 	if list.Input != "" {
 		c.checkInputTerms(i, k, list)
 		return

@@ -72,6 +72,7 @@ func (b *flowBuilder) build() *flow.Graph {
 	b.addUnknown()
 	b.addDescriptions()
 	b.addBranches(b.addAnswer())
+	keyFlow{b}.addItemKeys()
 	toolFlow{b}.addTools()
 	for i := range b.plan.Graph.Len() { // what the user sees of the results
 		b.addSight(b.results+i, b.plan.Graph.Task(i).Assignee, b.plan.least[i], b.plan.Labels[i])

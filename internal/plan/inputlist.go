@@ -75,11 +75,16 @@ func (c inputListCheck) checkInputList(about subject, l *task.List) *InputList {
 		if errors.Is(err, listformat.ErrInvalid) && input.ListFormat != "" {
 			return list // reported at the input
 		}
-		message := err.Error()
+		key, message, hint := listKey(l), err.Error(), listHint(input, l, err)
 		if hidden {
 			message = fmt.Sprintf("input %q has no such list", input.Name)
 		}
-		about.at(listKey(l)).report(message, listHint(input, l, err), errors.Join(task.ErrInvalid, ErrInputValue))
+		if noKey, ok := errors.AsType[*noKeyError](err); ok {
+			if key, hint = "key", noKey.hint; hidden {
+				message, hint = fmt.Sprintf("an item of input %q has no text and no number at %s", input.Name, l.Key), keyHint
+			}
+		}
+		about.at(key).report(message, hint, errors.Join(task.ErrInvalid, ErrInputValue))
 		return list
 	}
 	if list.Items > l.Most && l.Fails {
@@ -123,6 +128,9 @@ func listHint(in *Input, l *task.List, err error) string {
 
 // fill finds the items of a list.
 func (c inputListCheck) fill(list *InputList, in *Input, l *task.List) error {
+	if in.Folder != nil && l.Key != "" {
+		return &noKeyError{fmt.Sprintf("input %q is a folder, whose files have no key", in.Name), "remove key"}
+	}
 	if in.Folder != nil {
 		return list.fillFiles(filetree.TreeOf(in.Folder), l)
 	}
@@ -147,6 +155,11 @@ func (c inputListCheck) fill(list *InputList, in *Input, l *task.List) error {
 		return fmt.Errorf("input %q has no list at %s", in.Name, l.Path)
 	}
 	list.Items = len(items)
+	if l.Key != "" {
+		if err := checkKeys(in, l, items[:min(len(items), l.Most)]); err != nil {
+			return err
+		}
+	}
 	for n, item := range items[:min(len(items), l.Most)] {
 		if raw, err := jsonvalue.Encode(item); err == nil {
 			list.measure(n, len(raw.Canonical()))

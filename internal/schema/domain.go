@@ -9,7 +9,8 @@ import (
 )
 
 // Domain returns which values can be at a path of names in a valid result. Where several schemas
-// apply to a value, it may have values that they rule out together.
+// apply to a value, it may have values that they rule out together. After *, any item of a list, it
+// is that of the items that there are.
 func (s *Schema) Domain(path []string) condition.Domain {
 	d := condition.Domain{Absent: true}
 	if s == nil {
@@ -18,7 +19,7 @@ func (s *Schema) Domain(path []string) condition.Domain {
 	}
 	at, present := []*node{s.root}, true
 	for _, token := range path {
-		present = present && slices.ContainsFunc(at, func(n *node) bool { return n.demands(token) })
+		present = token == "*" || present && slices.ContainsFunc(at, func(n *node) bool { return n.demands(token) })
 		at = named(at, token, asGrants)
 	}
 	d.Absent = !present

@@ -98,7 +98,7 @@ func (r taskReader) forEach(n *node) *task.ForEach {
 
 func forEachMembers(l *task.ForEach) members {
 	return members{
-		{"task", &l.Task}, {"input", &l.Input}, {"path", &l.Path}, {"files", &l.Files}, {"as", &l.As}, {"maxItems", &l.MaxItems}, {"onOverflow", &l.OnOverflow}, {"maxParallel", &l.MaxParallel},
+		{"task", &l.Task}, {"input", &l.Input}, {"path", &l.Path}, {"files", &l.Files}, {"key", &l.Key}, {"as", &l.As}, {"maxItems", &l.MaxItems}, {"onOverflow", &l.OnOverflow}, {"maxParallel", &l.MaxParallel},
 		{"output", &l.Output},
 	}
 }

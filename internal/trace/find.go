@@ -10,8 +10,8 @@ import (
 // ErrUnknownTask reports a name that no task of a trace has.
 var ErrUnknownTask = errors.New("unknown task")
 
-// Find returns the task with this title (ignoring case and surrounding spaces), key or ID, or
-// the step of the coordinator with this name. Its error suggests similar names, and wraps
+// Find returns the task with this title (ignoring case and surrounding spaces), key, ID or name, or
+// the step of the coordinator with this title. Its error suggests similar names, and wraps
 // [ErrUnknownTask].
 func (t *Trace) Find(name string) (Task, error) {
 	title := naming.Normalize(name)
@@ -19,6 +19,7 @@ func (t *Trace) Find(name string) (Task, error) {
 		func(tk *Task) bool { return naming.Normalize(tk.Title) == title },
 		func(tk *Task) bool { return tk.Key != "" && tk.Key == name },
 		func(tk *Task) bool { return string(tk.ID) == name },
+		func(tk *Task) bool { return tk.Name != "" && naming.Normalize(tk.Name) == title },
 	} {
 		for i := range t.Tasks {
 			if same(&t.Tasks[i]) {

@@ -164,7 +164,7 @@ func (r *Reader) event(text json.RawMessage) error {
 		r.trace.learn(Task{ID: p.Task, Title: p.Title, Assignee: p.Agent})
 	}
 	if e.Task != "" {
-		r.trace.learn(Task{ID: e.Task, Title: e.Title, Assignee: e.Agent, Status: ended(e.Type)})
+		r.trace.learn(Task{ID: e.Task, Title: e.Title, Name: e.Name, Assignee: e.Agent, Status: ended(e.Type)})
 	}
 	if e.Handoff != nil {
 		r.ruled = append(r.ruled, *e.Handoff)

@@ -9,6 +9,7 @@
 package trace
 
 import (
+	"cmp"
 	"encoding/json"
 	"time"
 
@@ -52,6 +53,7 @@ type Task struct {
 	ID       task.ID     `json:"id"`
 	Key      string      `json:"key,omitempty"`
 	Title    string      `json:"title"`
+	Name     string      `json:"name,omitempty"` // of an instance, by the keys of its items
 	Assignee string      `json:"assignee,omitempty"`
 	Line     string      `json:"line,omitempty"` // position in the spec
 	Status   task.Status `json:"status,omitempty"`
@@ -152,7 +154,7 @@ func (t *Trace) task(id task.ID) *Task {
 // learn updates a task by the fields of another that are set.
 func (t *Trace) learn(of Task) {
 	tk := t.task(of.ID)
-	for _, known := range [...]struct{ old, now *string }{{&tk.Key, &of.Key}, {&tk.Title, &of.Title}, {&tk.Assignee, &of.Assignee}, {&tk.Line, &of.Line}} {
+	for _, known := range [...]struct{ old, now *string }{{&tk.Key, &of.Key}, {&tk.Title, &of.Title}, {&tk.Name, &of.Name}, {&tk.Assignee, &of.Assignee}, {&tk.Line, &of.Line}} {
 		if *known.now != "" {
 			*known.old = *known.now
 		}
@@ -162,10 +164,19 @@ func (t *Trace) learn(of Task) {
 	}
 }
 
-// Title returns the title of a task; for one that the trace does not have, its ID.
+// ItemName returns the name of an instance by the keys of its items; empty if a task has none.
+func (t *Trace) ItemName(id task.ID) string {
+	if i, ok := t.index[id]; ok {
+		return t.Tasks[i].Name
+	}
+	return ""
+}
+
+// Title returns what people know a task by: its name, else its title; for one that the trace does not
+// have, its ID.
 func (t *Trace) Title(id task.ID) string {
-	if i, ok := t.index[id]; ok && t.Tasks[i].Title != "" {
-		return t.Tasks[i].Title
+	if i, ok := t.index[id]; ok {
+		return cmp.Or(t.Tasks[i].Name, t.Tasks[i].Title, string(id))
 	}
 	return string(id)
 }

@@ -1,0 +1,114 @@
+package engine
+
+import (
+	"context"
+	"time"
+
+	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/gate"
+	"github.com/runteam/runteam/internal/naming"
+	"github.com/runteam/runteam/internal/plan"
+	"github.com/runteam/runteam/task"
+)
+
+// An itemNamer names instances by the keys of their items, for the caller. The keys pass the gate to
+// the caller first, once for all items of a list. No prompt has a name.
+type itemNamer struct{ *brancher }
+
+// A keyedList identifies a list whose items have keys: where it is written, and the task whose result
+// has it, of which rounds and items of other lists have several.
+type keyedList struct{ pointer, task string }
+
+// A namedList is the names of the items of a list.
+type namedList struct {
+	tasks []int32  // the instances that are for its items
+	names []string // empty for items that are known by position; nil until the list is known
+}
+
+// name names the instances of a list that has a key, once the list is known.
+func (r itemNamer) name(ctx context.Context, l *task.List, now time.Time) {
+	if l.Key == "" {
+		return
+	}
+	if r.keyed == nil {
+		r.keyed = keyedLists(r.plan)
+	}
+	list := r.keyed[keyedList{l.Pointer, l.Task}]
+	if list.names != nil {
+		return
+	}
+	list.names = naming.ItemNames(r.keys(ctx, l, now), plan.KeyName(l))
+	for _, i := range list.tasks {
+		t, lists := r.plan.Graph.Task(int(i)), plan.ListsOf(r.plan, int(i))
+		items := make([]string, len(lists))
+		for k, of := range lists {
+			if list := r.keyed[keyedList{of.Pointer, of.Task}]; list != nil && of.Index < len(list.names) {
+				items[k] = list.names[of.Index]
+			}
+		}
+		r.tasks[i].Name = naming.WithItems(t.Title, plan.WrittenTitle(t), items)
+		r.bus.name(t.ID, r.tasks[i].Name)
+	}
+}
+
+// keyedLists returns the lists of a plan whose items have keys.
+func keyedLists(p *plan.Plan) map[keyedList]*namedList {
+	all := map[keyedList]*namedList{}
+	for i := range p.Graph.Len() {
+		for _, l := range plan.ListsOf(p, i) {
+			id := keyedList{l.Pointer, l.Task}
+			if l.Key == "" {
+				continue
+			}
+			if all[id] == nil {
+				all[id] = &namedList{}
+			}
+			all[id].tasks = append(all[id].tasks, int32(i))
+		}
+	}
+	return all
+}
+
+// keys returns the keys of the items of a list that the caller may see as they are, and nil for
+// others. Names are in events and in the clear in the journal, and stay there: no key above
+// confidential is one, and none that expires.
+func (r itemNamer) keys(ctx context.Context, l *task.List, now time.Time) []any {
+	e := listReader(r).listEnvelope(l)
+	if e == nil || !e.ExpiresAt().IsZero() {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, shortTime)
+	defer cancel()
+	payload, err := r.deliverKeys(ctx, l, e, now)
+	if err != nil {
+		return nil // the instances have no names
+	}
+	return gate.ItemKeys(e, payload, l.Path, l.Key)
+}
+
+// deliverKeys takes the keys of all items of a list through the gate to the caller.
+func (r itemNamer) deliverKeys(ctx context.Context, l *task.List, e *envelope.Envelope, now time.Time) (payload envelope.Payload, err error) {
+	offer := gate.Offer{Source: gate.Source{Kind: handoff.Dependency, Name: l.Task}, Status: task.Completed, Envelope: e, As: task.Structured}
+	if l.Input != "" {
+		offer = inputOffer(r.results, l.Input)
+	}
+	accepts := plan.KeyClearance(r.accepts)
+	contract, err := gate.Negotiate(gate.Request{
+		Session: r.session, Caller: handoff.User, Run: r.id, Task: task.ID(offer.Source.Name), Classification: accepts, Owned: true,
+		Grants: []gate.Grant{{Source: offer.Source, Paths: plan.KeyPaths(l), Terms: r.team.Terms(e.Producer(), handoff.User), MaxBytes: gate.MaxRedact}},
+	}, &gate.Capabilities{Agent: handoff.User, Accepts: accepts, Produces: accepts})
+	if err != nil {
+		return payload, err
+	}
+	compartment := gate.Compartment{Contract: contract}
+	d, err := compartment.Decide(ctx, &offer, now)
+	if err != nil {
+		return payload, err
+	}
+	if err := r.delivered(&d.Decision, contract.Session, now); err != nil || !d.IsDelivered() {
+		return payload, err
+	}
+	payload, _, err = compartment.Payload(&offer, &d)
+	return payload, err
+}
