@@ -38,8 +38,7 @@ RUN. If a file of that name exists it reads that file, a trace that "runteam run
 --trace FILE" wrote; - is standard input. For each prompt it shows every range of
 bytes with its source, what was withheld and by which rule, and what existed but was
 not granted. With --contains it shows where a text occurs and who introduced it. TASK
-is a title, a key, an ID, or a step of the coordinator; TASK alone is a task of the
-newest run. What is above the clearance of the user of the run is not shown; its
+is as for runteam show; TASK alone is a task of the newest run. What is above the clearance of the user of the run is not shown; its
 source, label and size class (up to 1, 4, 16 KiB and so on) are, and positions count
 the size class.`,
 		Example: `  runteam explain                              the newest run

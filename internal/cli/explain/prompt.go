@@ -26,6 +26,7 @@ import (
 type PromptDocument struct {
 	Task           task.ID              `json:"task"`
 	Title          string               `json:"title"`
+	Name           string               `json:"name,omitempty"` // of an instance, by the keys of its items
 	Agent          string               `json:"agent"`
 	Attempt        int                  `json:"attempt,omitempty"`
 	Session        string               `json:"sessionId"`
@@ -66,7 +67,7 @@ type Absent struct {
 func (x *Document) prompt(p *trace.Prompt) PromptDocument {
 	r := p.Receipt
 	out := PromptDocument{
-		Task: r.Task, Title: p.Title, Agent: p.Agent, Attempt: p.Attempt, Session: r.Session, Classification: r.Classification, Bytes: p.Bytes(),
+		Task: r.Task, Title: p.Title, Name: x.Trace.ItemName(r.Task), Agent: p.Agent, Attempt: p.Attempt, Session: r.Session, Classification: r.Classification, Bytes: p.Bytes(),
 		System: x.pieces(p, p.System), Text: x.pieces(p, p.Text), Sources: r.Sources, Withheld: []withheld{},
 	}
 	for i := range r.Sources {

@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -23,7 +24,7 @@ func (x *Document) write(w io.Writer) {
 		x.Prompts[i].write(w)
 	}
 	for _, u := range x.Unsent {
-		fmt.Fprintf(w, "\n%s\n", format.Dotted(u.Title, u.Assignee, "no prompt"))
+		fmt.Fprintf(w, "\n%s\n", format.Dotted(x.Trace.Title(u.ID), u.Assignee, "no prompt"))
 		for _, h := range u.Withheld {
 			fmt.Fprintf(w, "  withheld: %s, %s: %s\n", terminal.CleanLine(format.Readers(x.named(h.Source, h.From))), h.Label, terminal.CleanLine(format.Readers(string(h.Rule)+inParentheses(h.Line)+format.Unless(h.Detail == "", ": "+h.Detail))))
 		}
@@ -89,7 +90,7 @@ func (p *PromptDocument) write(w io.Writer) {
 	if part := p.part(); part != "" && attempt != "" {
 		attempt += " " + part
 	}
-	fmt.Fprintf(w, "\n%s\n", format.Dotted(p.Title, p.Agent, attempt, p.Classification.String(), p.extent()))
+	fmt.Fprintf(w, "\n%s\n", format.Dotted(cmp.Or(p.Name, p.Title), p.Agent, attempt, p.Classification.String(), p.extent()))
 	if len(p.System) > 0 {
 		fmt.Fprint(w, "  system prompt\n")
 		writePieces(w, p.System)
@@ -129,7 +130,7 @@ const MaxAbsent = 8
 
 func (b *Absent) names() (all []string) {
 	for _, tk := range b.Results {
-		all = append(all, "result of "+tk.Title)
+		all = append(all, "result of "+cmp.Or(tk.Name, tk.Title))
 	}
 	for _, in := range b.Inputs {
 		all = append(all, "input "+in.Name)

@@ -89,6 +89,6 @@ func (r *RunDocument) writeFolded(w io.Writer, lists map[string][]*TaskDocument)
 	for _, written := range slices.Sorted(maps.Keys(lists)) {
 		first := lists[written][0]
 		fmt.Fprintf(w, "\n# %s ×%d\n\nOne result: %s\nAll of them: %s\n", terminal.CleanLine(written), len(lists[written]),
-			r.journal.Command("show", r.stored.ShortID, journals.TaskName(first.Title, first.ID)), r.journal.Command("show -o json", r.stored.ShortID))
+			r.journal.Command("show", r.stored.ShortID, journals.TaskName(first.shownName(), first.ID)), r.journal.Command("show -o json", r.stored.ShortID))
 	}
 }

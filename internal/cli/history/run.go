@@ -1,6 +1,7 @@
 package history
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -85,11 +86,20 @@ func (r *RunDocument) nameInputs(ctx context.Context, j *journal.Journal) {
 	}
 }
 
+// A taskName is what a task is called.
+type taskName struct {
+	ID    task.ID `json:"id"`
+	Key   string  `json:"key,omitempty"`
+	Title string  `json:"title"`
+	Name  string  `json:"name,omitempty"` // of an instance, by the keys of its items
+}
+
+// shownName returns what people know the task by.
+func (n *taskName) shownName() string { return cmp.Or(n.Name, n.Title) }
+
 // A TaskDocument is a task of a stored run, in JSON.
 type TaskDocument struct {
-	ID     task.ID               `json:"id"`
-	Key    string                `json:"key,omitempty"`
-	Title  string                `json:"title"`
+	taskName
 	Agent  string                `json:"assignee"`
 	Status task.Status           `json:"status"`
 	Label  *label.Classification `json:"label,omitempty"` // of the result
@@ -211,7 +221,7 @@ func (r *RunDocument) answer(output []task.ID) {
 	for _, t := range r.Tasks {
 		if t.Status == task.Completed && slices.Contains(output, t.ID) {
 			r.answers = append(r.answers, t.ID)
-			parts, titled = append(parts, t.Result), append(titled, "# "+t.Title+"\n\n"+t.Result)
+			parts, titled = append(parts, t.Result), append(titled, "# "+t.shownName()+"\n\n"+t.Result)
 		}
 	}
 	if len(parts) > 1 {
@@ -223,7 +233,7 @@ func (r *RunDocument) answer(output []task.ID) {
 // newTaskDocument returns the document of a task without its calls.
 func newTaskDocument(k *journals.StoredRun, s *journals.StoredTask) TaskDocument {
 	t := TaskDocument{
-		ID: s.ID, Key: s.Key, Title: s.Title, Agent: s.Agent, Status: s.Status,
+		taskName: taskName{s.ID, s.Key, s.Title, s.Name}, Agent: s.Agent, Status: s.Status,
 		attemptCounts: attemptCounts{Attempts: s.Attempts(), Interrupted: len(s.Interrupted), Running: s.Running},
 		Usage:         s.Usage(), taskView: taskView{isStep: s.Step},
 	}

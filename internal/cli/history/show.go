@@ -25,10 +25,10 @@ func ShowCommand(con *console.Console) *cobra.Command {
 		Short: "Show a run of the journal: its tasks, their results, tokens and cost",
 		Long: `show prints a run of the journal: the newest, or the one whose ID begins with RUN.
 It prints how the run ended, its answer, the outcome of each task and the beginning
-of each other result. With TASK (a title, a key, an ID, or a step of the
-coordinator) it prints everything about one task, including rejected answers, and
-with --reasoning what its models wrote before their answers. TASK alone is a task of
-the newest run. With --usage it prints the tokens of each task, agent and model, and
+of each other result. With TASK (a title, the name of an item such as Mail[ann@x.org],
+a key, an ID, or a step of the coordinator) it prints everything about one task,
+including rejected answers, and with --reasoning what its models wrote before their
+answers. TASK alone is a task of the newest run. With --usage it prints the tokens of each task, agent and model, and
 their cost by the prices: of the spec. Results are shown as the user of the run may
 see them: what is above that clearance, or has expired since, is withheld.`,
 		Example: `  runteam show                                 the newest run

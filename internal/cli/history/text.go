@@ -132,7 +132,7 @@ func (t *TaskDocument) row(table format.Table) {
 	if !t.Ended.IsZero() {
 		taken = format.Elapsed(t.Ended.Sub(t.Started))
 	}
-	table.Row(t.outcome(), table.Title(t.Title), t.Agent, level, taken, format.Tokens(t.Usage, format.ApproximationMark(t.Rounded)), t.remarks())
+	table.Row(t.outcome(), table.Title(t.shownName()), t.Agent, level, taken, format.Tokens(t.Usage, format.ApproximationMark(t.Rounded)), t.remarks())
 }
 
 // remarks lists what else is unusual about a task.
@@ -169,9 +169,9 @@ func (t *TaskDocument) excerpt(w io.Writer, from *journals.Flags, run string) {
 		return
 	}
 	head, isCut := excerptOf(strings.TrimRight(terminal.Clean(t.Result), "\n"))
-	fmt.Fprintf(w, "\n# %s\n\n%s\n", terminal.CleanLine(t.Title), head)
+	fmt.Fprintf(w, "\n# %s\n\n%s\n", terminal.CleanLine(t.shownName()), head)
 	if isCut {
-		fmt.Fprintf(w, "… %s in all: %s\n", bytesize.Text(len(t.Result)), from.Command("show", run, journals.TaskName(t.Title, t.ID)))
+		fmt.Fprintf(w, "… %s in all: %s\n", bytesize.Text(len(t.Result)), from.Command("show", run, journals.TaskName(t.shownName(), t.ID)))
 	}
 }
 
@@ -203,7 +203,7 @@ func (t *TaskDocument) write(w io.Writer) {
 		fmt.Fprintf(w, "\n%s: %s\n", t.outcome(), format.Indent(format.Readers(t.Error.Message)))
 	}
 	if t.Status == task.Completed {
-		fmt.Fprintf(w, "\n# %s\n\n%s\n", terminal.CleanLine(t.Title), terminal.Clean(t.Result))
+		fmt.Fprintf(w, "\n# %s\n\n%s\n", terminal.CleanLine(t.shownName()), terminal.Clean(t.Result))
 		if s := string(t.Structured); s != "" && s != t.Result {
 			fmt.Fprintf(w, "\nstructured: %s\n", terminal.Clean(s))
 		}

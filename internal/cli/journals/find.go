@@ -20,7 +20,7 @@ import (
 type ReadFlags struct {
 	Flags
 	Run  string // an ID or its beginning; empty means the newest run
-	Task string // a title, a key or an ID; empty means the whole run
+	Task string // a title, a key, an ID or a name; empty means the whole run
 
 	mayBeTask bool // RUN may be a task of the newest run
 	MayBeFile bool // RUN may be the path of a file

@@ -89,7 +89,8 @@ func (k *StoredRun) collect() {
 	for _, list := range [][]trace.Task{k.Info.Tasks, k.Trace.Tasks} {
 		for i := range list {
 			if t := &list[i]; t.Assignee != handoff.Coordinator {
-				k.TaskOf(t.ID, t.Title, t.Assignee).Key = t.Key
+				stored := k.TaskOf(t.ID, t.Title, t.Assignee)
+				stored.Key, stored.Name = t.Key, t.Name
 			}
 		}
 	}

@@ -18,6 +18,7 @@ type StoredTask struct {
 	ID          task.ID
 	Key         string
 	Title       string
+	Name        string // of an instance, by the keys of its items
 	Agent       string
 	Step        bool
 	Status      task.Status

@@ -45,6 +45,8 @@ type answerDocument struct {
 	Time  time.Time `json:"answeredAt"`
 	Taken bool      `json:"taken"`         // by the process that works on the run
 	Open  int       `json:"openQuestions"` // that the run still has
+
+	name string // what people know the task by
 }
 
 // AnswerCommand returns the command answer.
@@ -53,13 +55,14 @@ func AnswerCommand(con *console.Console) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "answer RUN TASK [TEXT]",
 		Short: "Answer the question of a run to a person",
-		Long: `answer stores the answer to the open question about a TASK (a title, a key or an ID)
-of the run whose ID begins with RUN. A process that works on the run takes it within
-two seconds; runteam resume continues a suspended run with it. The answer is TEXT, the contents of a file, or with an outputSchema its fields, each
-with --set. It is for exactly this question: if the task shows something else when
-the run is resumed, the person is asked again. The first answer counts. A run with
-commands that are not confined takes answers only while it is suspended, since such
-a command could answer in place of the person.`,
+		Long: `answer stores the answer to the open question about a TASK (a title, the name of
+an item such as Mail[ann@x.org], a key or an ID) of the run whose ID begins with RUN. A
+process that works on the run takes it within two seconds; runteam resume continues a
+suspended run with it. The answer is TEXT, the contents of a file, or with an
+outputSchema its fields, each with --set. It is for exactly this question: if the task
+shows something else when the run is resumed, the person is asked again. The first
+answer counts. A run with commands that are not confined takes answers only while it is
+suspended, since such a command could answer in place of the person.`,
 		Example: `  runteam answer 1f3c "Decide" --set choice=send --set note="Fine."
   runteam answer 1f3c "Review" "The second paragraph is wrong."
   runteam answer 1f3c "Review" --file review.md --reason "as discussed"`,
@@ -104,13 +107,13 @@ func answer(con *console.Console, cmd *cobra.Command, a *answerFlags) error {
 	if err != nil {
 		return err
 	}
-	id, err := a.findTask(ctx, j, found.Run)
+	id, name, err := a.findTask(ctx, j, found.Run)
 	if err != nil {
 		return err
 	}
 	out := answerDocument{Run: found.Run, Task: id, By: cmp.Or(a.by, userName(con)), Time: con.Now()}
 	out.Taken, err = j.Answer(ctx, found.Run, id, func(q *journal.Question) (record.Answer, error) {
-		out.Title, out.Agent = q.Title, q.Agent
+		out.Title, out.name, out.Agent = q.Title, name, q.Agent
 		text, err := a.answerTo(q, texts)
 		return record.Answer{By: out.By, Time: out.Time, Reason: a.reason, Text: text}, err
 	})
@@ -127,7 +130,7 @@ func answer(con *console.Console, cmd *cobra.Command, a *answerFlags) error {
 		}
 	}
 	return con.PrintResult(out, func(w io.Writer) {
-		fmt.Fprintf(w, "answered %q as %s", terminal.CleanLine(out.Title), terminal.CleanLine(out.By))
+		fmt.Fprintf(w, "answered %q as %s", terminal.CleanLine(out.name), terminal.CleanLine(out.By))
 		if out.Open > 0 {
 			fmt.Fprintf(w, "; %s left in this run", format.Plural(out.Open, "open question"))
 		}
@@ -198,37 +201,37 @@ func (a *answerFlags) answerTo(q *journal.Question, fields map[string]string) (s
 	return text, err
 }
 
-// findTask returns the ID of a task that has a question.
-func (a *answerFlags) findTask(ctx context.Context, j *journal.Journal, run string) (task.ID, error) {
+// findTask returns the ID of a task that has a question, and what people know it by.
+func (a *answerFlags) findTask(ctx context.Context, j *journal.Journal, run string) (id task.ID, name string, err error) {
 	list, err := j.Questions(ctx, run)
 	if err != nil {
-		return "", journals.ReadError(ctx, err)
+		return "", "", journals.ReadError(ctx, err)
 	}
 	var titles []string
 	folded := naming.Normalize(a.task)
 	for _, q := range list {
 		if naming.Normalize(q.Title) == folded || string(q.Task) == a.task {
-			return q.Task, nil
+			return q.Task, q.Title, nil
 		}
 		titles = append(titles, q.Title)
 	}
 	t, err := j.TraceTask(ctx, run, a.task) // by its key
 	if err != nil {
-		return "", journals.ReadError(ctx, err)
+		return "", "", journals.ReadError(ctx, err)
 	}
 	known, err := t.Find(a.task)
 	for _, q := range list {
 		if err == nil && q.Task == known.ID {
-			return q.Task, nil
+			return q.Task, cmp.Or(known.Name, known.Title), nil
 		}
 	}
 	switch {
 	case err != nil:
-		return "", exit.Usagef("%v", err)
+		return "", "", exit.Usagef("%v", err)
 	case len(titles) == 0:
-		return "", exit.Usagef("run %s has asked no person", journals.ShortRun(run))
+		return "", "", exit.Usagef("run %s has asked no person", journals.ShortRun(run))
 	}
-	return "", exit.Usagef("task %q asks no person; those that do: %s", known.Title, format.List(titles, 5))
+	return "", "", exit.Usagef("task %q asks no person; those that do: %s", known.Title, format.List(titles, 5))
 }
 
 // answerError returns the error of an answer that was not stored.

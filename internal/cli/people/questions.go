@@ -1,6 +1,7 @@
 package people
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -14,6 +15,7 @@ import (
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/internal/promptview"
+	"github.com/runteam/runteam/internal/trace"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
 	"github.com/spf13/cobra"
@@ -27,6 +29,7 @@ type questionDocument struct {
 	Status string               `json:"status"` // of the run
 	Task   task.ID              `json:"task"`
 	Title  string               `json:"title"`
+	Named  string               `json:"taskName,omitempty"` // of an instance, by the keys of its items
 	Agent  string               `json:"agent"`
 	Asked  time.Time            `json:"askedAt"`
 	Label  label.Classification `json:"label"`
@@ -108,17 +111,21 @@ func documentsOf(ctx context.Context, j *journal.Journal, run *journal.Summary, 
 		}
 		d := questionDocument{
 			Run: run.Run, Name: run.Name, Status: run.Status, Task: q.Task, Title: q.Title, Agent: q.Agent, Asked: q.Time, Label: q.Label,
-			Answer: CommandFor(g, short, q),
 		}
 		if f, err := newForm(q.Schema); err == nil {
 			for _, one := range f.fields {
 				d.Fields = append(d.Fields, fieldDocument{one.name, one.about, one.kind, one.choices, one.required})
 			}
 		}
-		shown, err := promptOf(ctx, j, run.Run, q)
+		t, err := j.TraceTask(ctx, run.Run, string(q.Task))
 		if err != nil {
 			return nil, err
 		}
+		if known, err := t.Find(string(q.Task)); err == nil {
+			d.Named = known.Name
+		}
+		d.Answer = CommandFor(g, short, cmp.Or(d.Named, q.Title), q)
+		shown := promptOf(t, q)
 		if d.Prompt = "[withheld]"; shown != nil {
 			d.Prompt = promptText(shown)
 		}
@@ -129,21 +136,18 @@ func documentsOf(ctx context.Context, j *journal.Journal, run *journal.Summary, 
 
 // promptOf returns the prompt of a question as the user of the run may see it; nil if it is not
 // recorded.
-func promptOf(ctx context.Context, j *journal.Journal, run string, q *journal.Question) (*promptview.Shown, error) {
-	t, err := j.TraceTask(ctx, run, string(q.Task))
-	if err != nil {
-		return nil, err
-	}
+func promptOf(t *trace.Trace, q *journal.Question) *promptview.Shown {
 	for i := range t.Prompts {
 		if p := &t.Prompts[i]; p.Receipt.Session == q.Session {
-			return &p.Shown, nil
+			return &p.Shown
 		}
 	}
-	return nil, nil
+	return nil
 }
 
-// CommandFor returns an example of the command that answers a question.
-func CommandFor(g *journals.Flags, run string, q *journal.Question) string {
+// CommandFor returns an example of the command that answers a question of the task that people know
+// by a name.
+func CommandFor(g *journals.Flags, run, name string, q *journal.Question) string {
 	args := []string{"…"}
 	if f, err := newForm(q.Schema); err == nil && q.Missing == "" {
 		args = f.arguments()
@@ -151,7 +155,7 @@ func CommandFor(g *journals.Flags, run string, q *journal.Question) string {
 	if q.Call != "" {
 		args = []string{"--set", "decision=yes"}
 	}
-	name := journals.TaskName(q.Title, q.Task)
+	name = journals.TaskName(name, q.Task)
 	if strings.HasPrefix(name, "-") {
 		name = string(q.Task)
 	}
@@ -173,7 +177,7 @@ func writeQuestions(w io.Writer, docs []questionDocument, short map[string]strin
 		if i > 0 {
 			fmt.Fprintln(w)
 		}
-		fmt.Fprintf(w, "%s: %q for %s, asked %s, %v\n", journals.Heading(d.Name, short[d.Run]), terminal.CleanLine(d.Title), terminal.CleanLine(d.Agent), d.Asked.Local().Format(time.DateTime), d.Label)
+		fmt.Fprintf(w, "%s: %q for %s, asked %s, %v\n", journals.Heading(d.Name, short[d.Run]), terminal.CleanLine(cmp.Or(d.Named, d.Title)), terminal.CleanLine(d.Agent), d.Asked.Local().Format(time.DateTime), d.Label)
 		for line := range strings.Lines(d.Prompt) {
 			fmt.Fprintf(w, "  │ %s\n", strings.TrimSuffix(line, "\n"))
 		}

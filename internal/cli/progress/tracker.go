@@ -352,12 +352,12 @@ func (t *tracker) running() (titles []string) {
 // ofCoordinator reports whether an event is about a step of the coordinator.
 func ofCoordinator(e event.Event) bool { return e.Agent == handoff.Coordinator }
 
-// stepName returns the name of a task or step. Only digests are numbered, since there may be several.
+// stepName returns what people know a task or a step by. Only digests are numbered, since there may be several.
 func stepName(e event.Event) string {
 	if ofCoordinator(e) && e.Title == string(engine.StepDigest) {
 		return fmt.Sprintf("%s %d", e.Title, e.Attempt)
 	}
-	return e.Title
+	return cmp.Or(e.Name, e.Title)
 }
 
 // begins reports whether an event begins a task or a step.

@@ -34,7 +34,7 @@ func Answer(output []task.ID, res *engine.Result) string {
 			continue
 		}
 		isAnswer = isAnswer && wanted
-		parts = append(parts, "# "+t.Title+"\n\n"+t.Result)
+		parts = append(parts, "# "+t.ShownName()+"\n\n"+t.Result)
 	}
 	if isAnswer {
 		return res.Output

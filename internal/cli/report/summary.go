@@ -191,7 +191,7 @@ func (e *Ending) writeContext(b *strings.Builder) {
 		w.addProven(e.Findings)
 		titles := map[task.ID]string{}
 		for i := range e.Result.Tasks {
-			titles[e.Result.Tasks[i].ID] = e.Result.Tasks[i].Title
+			titles[e.Result.Tasks[i].ID] = e.Result.Tasks[i].ShownName()
 		}
 		w.write(b, e.Spec, titles)
 		if len(w.rows) == 0 {
@@ -243,13 +243,13 @@ func causesOf(res *engine.Result) []*cause {
 			byText[key] = c
 			all = append(all, c)
 		}
-		c.who = append(c.who, t.Title+" ("+t.Assignee+")")
+		c.who = append(c.who, t.ShownName()+" ("+t.Assignee+")")
 		byRoot[t.ID] = c
 	}
 	for _, t := range res.Tasks {
 		if t.Error != nil && byRoot[t.Error.Root] != nil {
 			c := byRoot[t.Error.Root]
-			c.skipped = append(c.skipped, t.Title)
+			c.skipped = append(c.skipped, t.ShownName())
 		}
 	}
 	for i := range res.Errors {

@@ -38,7 +38,7 @@ func (x *execution) printJournalNotes() {
 func (x *execution) printWorkspaces() {
 	for i := range x.result.Tasks {
 		if t := &x.result.Tasks[i]; t.Workspace != "" {
-			x.con.Say("workspace of %q: %s", terminal.CleanLine(t.Title), format.ShellPath(t.Workspace))
+			x.con.Say("workspace of %q: %s", terminal.CleanLine(t.ShownName()), format.ShellPath(t.Workspace))
 		}
 	}
 }
@@ -92,7 +92,7 @@ func (x *execution) nextCommands(run string) []nextCommand {
 	if x.job.Offline {
 		replay += " --offline"
 	}
-	question := fmt.Sprintf("Did the result of %q matter? Run again without it:", terminal.Clip(terminal.CleanLine(joined.Title), 24))
+	question := fmt.Sprintf("Did the result of %q matter? Run again without it:", terminal.Clip(terminal.CleanLine(joined.ShownName()), 24))
 	return append(all, nextCommand{question, replay})
 }
 
@@ -125,9 +125,9 @@ func joinedTask(res *engine.Result) (found *engine.TaskResult) {
 	return found
 }
 
-// taskName returns the title of a task, or its ID if the title is too long for a command.
+// taskName returns the name or the title of a task, or its ID if that is too long for a command.
 func taskName(t *engine.TaskResult) string {
-	if title := t.Title; terminal.CleanLine(title) == title && terminal.Width(title) <= maxTypedTitle {
+	if title := t.ShownName(); terminal.CleanLine(title) == title && terminal.Width(title) <= maxTypedTitle {
 		return title
 	}
 	return string(t.ID)

@@ -65,7 +65,11 @@ func (x *execution) answerCommands(run string) (list []nextCommand) {
 		case len(list) == maxAnswerCommands:
 			more++
 		default:
-			list = append(list, nextCommand{fmt.Sprintf("Answer %q for %s:", terminal.CleanLine(q.Title), terminal.CleanLine(q.Agent)), people.CommandFor(&x.job.Journal, run, q)})
+			name := q.Title
+			if t, ok := x.result.Task(string(q.Task)); ok {
+				name = t.ShownName()
+			}
+			list = append(list, nextCommand{fmt.Sprintf("Answer %q for %s:", terminal.CleanLine(name), terminal.CleanLine(q.Agent)), people.CommandFor(&x.job.Journal, run, name, q)})
 		}
 	}
 	if more > 0 {

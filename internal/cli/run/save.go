@@ -91,14 +91,14 @@ func (s *folderResult) write() error {
 			continue
 		}
 		if reason := withheldReason(t); reason != "" {
-			s.withheld = append(s.withheld, fmt.Sprintf("%s (%s)", terminal.CleanLine(t.Title), reason))
+			s.withheld = append(s.withheld, fmt.Sprintf("%s (%s)", terminal.CleanLine(t.ShownName()), reason))
 			continue
 		}
 		text, ext := t.Result, ".md"
 		if t.Structured != "" {
 			text, ext = t.Structured, ".json"
 		}
-		if err := s.writeFile(savedName(i, len(s.result.Tasks), t.Key, t.Title, t.ID)+ext, []byte(text)); err != nil {
+		if err := s.writeFile(savedName(i, len(s.result.Tasks), t.Key, t.ShownName(), t.ID)+ext, []byte(text)); err != nil {
 			return err
 		}
 	}
