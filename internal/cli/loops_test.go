@@ -134,3 +134,33 @@ func TestPlanShowsRounds(t *testing.T) {
 	require.Equal(t, 1, strings.Count(dot, "next round"), "only of the task that reads nothing of the round before")
 	require.Regexp(t, `label="for each\\nparts by task: /to/\*,`, dot)
 }
+
+// A loop for each item has a line for each item that there is, and one name in a plan.
+func TestLoopsOfItems(t *testing.T) {
+	t.Parallel()
+	dir := clitest.Folder(t, map[string]string{"team.yaml": `name: loops
+model: m
+agents: [{name: a}]
+inputs: {leads: {text: '[1, 2]'}}
+tasks:
+  - title: Per lead
+    forEach:
+      input: leads
+      maxItems: 4
+      output: Draft
+      tasks:
+        - title: Draft
+          repeat:
+            maxRounds: 2
+            until: {task: Check, path: /ok, equals: true}
+            output: Write
+            tasks:
+              - {title: Write, assignee: a, description: d}
+              - {title: Check, value: {ok: true}, dependsOn: [Write], outputSchema: {type: object, required: [ok], properties: {ok: {type: boolean}}}}
+`})
+	require.Contains(t, call{dir: dir, args: []string{"plan"}}.run(t).stdout, "\nanswer: Draft\n")
+	got := call{dir: dir, args: []string{"run", "--offline"}}.run(t)
+	require.Equal(t, exit.StatusOK, got.status, got.stderr)
+	require.NotContains(t, got.stderr, "not needed")
+	require.Contains(t, got.stderr, "completed Draft[2]")
+}

@@ -440,9 +440,11 @@ func byteCount(bytes int) string {
 }
 
 func titles(ids []task.ID, title map[task.ID]string) string {
-	all := make([]string, len(ids))
-	for i, id := range ids {
-		all[i] = title[id]
+	var all []string
+	for _, id := range ids {
+		if name := title[id]; name != "" { // a task stands for its instances
+			all = append(all, name)
+		}
 	}
 	return strings.Join(all, ", ")
 }

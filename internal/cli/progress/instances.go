@@ -58,7 +58,8 @@ func hasInstances(plan *engine.Plan, t *engine.PlannedTask) bool {
 		return t.Rounds > 0 && !t.Loop
 	}
 	i, _ := plan.Graph.Index(t.ID)
-	return plan.Graph.Task(i).Instance.Loop != ""
+	of := plan.Graph.Task(i)
+	return of.Title != of.Instance.Title
 }
 
 // plan adds an instance that a coordinator has planned, as task i.
