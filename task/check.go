@@ -229,6 +229,9 @@ func (c *checker) lists() {
 			c.bad(err, fmt.Sprintf("uses[%d]: %v", k, err), "write the name of an input", "uses", k)
 			continue
 		}
+		if use.Item != "" && t.Instance == nil {
+			c.bad(nil, fmt.Sprintf("uses[%d]: only an instance of a task has an item", k), "run the task for each item of the input with ForEach, or grant a part of it with Need", "uses", k)
+		}
 		if name := naming.Normalize(use.Name); seen[name] {
 			c.bad(ErrDuplicate, fmt.Sprintf("uses[%d]: %s is named before", k, naming.Quote(use.Name)), "remove it", "uses", k)
 		} else {

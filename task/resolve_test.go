@@ -120,6 +120,7 @@ func TestResolveReportsProblems(t *testing.T) {
 		{"parameters overlap", with(func(s *task.Spec) { s.Source.Params = []provenance.Param{{Start: 0, End: 3}, {Start: 2, End: 4}} }), "/tasks/0/params/1", "after byte 3", task.ErrInvalid},
 		{"bad input name", with(func(s *task.Spec) { s.Uses = []task.Use{{Name: "a:b"}} }), "/tasks/0/uses/0", "not a name", naming.ErrName},
 		{"input twice", with(func(s *task.Spec) { s.Uses = []task.Use{{Name: "a"}, {Name: "A"}} }), "/tasks/0/uses/1", `"A" is named before: remove it`, task.ErrDuplicate},
+		{"item of no list", with(func(s *task.Spec) { s.Uses = []task.Use{{Name: "a", Item: "/0"}} }), "/tasks/0/uses/0", "only an instance of a task has an item", task.ErrInvalid},
 		{"bad tag", with(func(s *task.Spec) { s.RequiredTags = []string{"a\nb"} }), "/tasks/0/requiredTags/0", "line break", naming.ErrTitle},
 		{"tag twice", with(func(s *task.Spec) { s.RequiredTags = []string{"a", "a"} }), "/tasks/0/requiredTags/1", "named before", task.ErrDuplicate},
 		{"schema is no JSON", with(func(s *task.Spec) { s.OutputSchema = json.RawMessage("{") }), "/tasks/0/outputSchema", "not JSON", task.ErrInvalid},
