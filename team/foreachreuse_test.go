@@ -109,3 +109,38 @@ func TestResumedItemsSurviveChangesOfTheList(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, a.taken())
 }
+
+// The same holds for loops and lists in a list: neither a title nor a heading has the position of the
+// item that they are for.
+func TestMovedItemsKeepAnswersOfTheirLoopsAndLists(t *testing.T) {
+	t.Parallel()
+	for _, resume := range []bool{false, true} {
+		a, j := &asker{}, journal.InMemory()
+		defer j.Close()
+		tm := a.team(t)
+		ask := func(title string, after ...task.Ref) task.Spec {
+			return task.Spec{Title: title, Description: "d", Assignee: "a", Uses: []task.Use{{Name: "item"}}, DependsOn: after}
+		}
+		parts := ask("Part")
+		parts.Uses, parts.ForEach = nil, &task.ForEach{Task: "Split", Path: "/parts", MaxItems: 2, As: "part"}
+		check := task.Spec{Title: "Check", Value: []byte(`{"ok":false}`), OutputSchema: []byte(`{"type":"object","properties":{"ok":{"type":"boolean"}},"required":["ok"]}`)}
+		specs := []task.Spec{{Title: "Items", ForEach: &task.ForEach{Input: "list", MaxItems: 2, Output: "Loop", Tasks: []task.Spec{
+			{Title: "Split", Value: []byte(`{"parts":["p","q"]}`)}, parts,
+			ask("Sum", task.Ref{Each: "Part"}),
+			{Title: "Loop", Repeat: &task.Repeat{MaxRounds: 2, Until: task.Equals("Check", "/ok", true), Output: "Write", Tasks: []task.Spec{ask("Write", task.Ref{Task: "Write", Round: task.Previous, Optional: true}), check}}},
+		}}}}
+		options := func(run, items string) *team.RunOptions {
+			return &team.RunOptions{RunID: run, Journal: j, Reuse: true, Tasks: specs, Inputs: []team.Input{{Name: "list", Text: items}}}
+		}
+		_, err := tm.RunTasks(t.Context(), specs, options("run", `["x","y"]`))
+		require.NoError(t, err)
+		require.Len(t, a.taken(), 10, "for each item, two parts, their sum, and two rounds")
+		if moved := `["y","x"]`; resume {
+			_, err = tm.Resume(t.Context(), "run", options("run", moved))
+		} else {
+			_, err = tm.RunTasks(t.Context(), specs, options("other", moved))
+		}
+		require.NoError(t, err)
+		require.Empty(t, a.taken())
+	}
+}

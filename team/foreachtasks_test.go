@@ -161,7 +161,7 @@ func TestNestedLists(t *testing.T) {
 	})
 	require.NoError(t, err)
 	require.Equal(t, []string{"Do lead=Ann point=x", "Do lead=Ann point=y"}, seen[:2])
-	require.Contains(t, seen, "Join Do[1][1]=Do lead=Ann point=x Do[1][2]=Do lead=Ann point=y")
+	require.Contains(t, seen, "Join Do[1]=Do lead=Ann point=x Do[2]=Do lead=Ann point=y")
 	require.Len(t, res.Tasks, 5)
 }
 

@@ -254,6 +254,30 @@ func TestResumedRoundsWithOnePrompt(t *testing.T) {
 	}
 }
 
+// A round that was interrupted asks, also if an earlier one had the same prompt.
+func TestResumedRoundAsksForItself(t *testing.T) {
+	t.Parallel()
+	j := journal.InMemory()
+	defer j.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	calls := 0
+	tm := teamOf(t, []team.Member{{Name: "a", Agent: versionedAgent{agent.Func(func(ctx context.Context, _ prompt.Prompt) (agent.Reply, error) {
+		if calls++; calls == 2 {
+			cancel()
+		}
+		return agent.Reply{Text: fmt.Sprintf(`{"ok":%t,"n":%d}`, calls == 3, calls)}, ctx.Err()
+	})}}})
+	loop := loopOf("Draft", 4, nil)
+	loop.Repeat.Tasks[0].OutputSchema = []byte(`{"type":"object","properties":{"ok":{"type":"boolean"},"n":{"type":"integer"}},"required":["ok","n"]}`)
+	_, err := tm.RunTasks(ctx, []task.Spec{loop}, &team.RunOptions{RunID: "r", Journal: j})
+	require.Error(t, err)
+	res, err := tm.Resume(t.Context(), "r", &team.RunOptions{Journal: j, Tasks: []task.Spec{loop}})
+	require.NoError(t, err)
+	last, _ := res.Task("Try Draft#2")
+	require.Equal(t, []any{3, `{"ok":true,"n":3}`}, []any{calls, last.Result})
+}
+
 // The result of a loop has one label, which says how sensitive the number of rounds is.
 func TestLabelOfTheResultOfALoop(t *testing.T) {
 	t.Parallel()

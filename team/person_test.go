@@ -77,6 +77,31 @@ func TestAnAnswerOutsideTheSchemaFailsTheTask(t *testing.T) {
 	require.Equal(t, "OUTPUT_SCHEMA_INVALID", res.Tasks[0].Error.Code)
 }
 
+// Two equal items are two questions, also if the run was interrupted between the answers.
+//
+// Requirement: G56.
+func TestAnAnswerIsForOneOfTwoEqualItems(t *testing.T) {
+	t.Parallel()
+	j := journal.InMemory()
+	defer j.Close()
+	asked := 0
+	tm := teamWith(t, person.New(func(context.Context, prompt.Prompt) (agent.Reply, error) {
+		if asked++; asked == 2 {
+			return agent.Reply{}, person.ErrLater
+		}
+		return agent.Reply{Text: "pay"}, nil
+	}))
+	pay := assigned("pay", "editor")
+	pay.ForEach = &task.ForEach{Input: "bills", MaxItems: 2}
+	o := &team.RunOptions{RunID: "r1", Journal: j, MaxConcurrency: 1, Tasks: []task.Spec{pay}, Inputs: []team.Input{{Name: "bills", Text: `["ann: 5", "ann: 5"]`}}}
+	res, err := tm.RunTasks(t.Context(), o.Tasks, o)
+	require.NoError(t, err)
+	require.Equal(t, []any{2, team.StatusSuspended}, []any{asked, res.Status})
+	res, err = tm.Resume(t.Context(), "r1", o)
+	require.NoError(t, err)
+	require.Equal(t, []any{3, team.StatusOK}, []any{asked, res.Status})
+}
+
 func TestARunSuspendsWhenOnlyPeopleAreLeft(t *testing.T) {
 	t.Parallel()
 	var types []string

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/runteam/runteam/envelope"
@@ -40,13 +41,15 @@ func (r *brancher) whyNotNeeded(i int) string {
 // WhyLeftOut is the reason of a task in a round that does not run, or without an item.
 const WhyLeftOut = "Not needed: there is no such round or item."
 
-// headingOf returns the heading of a dependency in prompts.
+// headingOf returns the heading of a dependency in prompts. For a list, it has the number of the
+// item in that list, and nothing of the round and the item that the reader belongs to: prompts that
+// say the same are equal.
 func headingOf(d *task.Ref, from *task.Task) string {
 	switch {
 	case d.Title != "":
 		return d.Title
 	case d.Each != "":
-		return from.Title
+		return plan.WrittenTitle(from) + from.Title[strings.LastIndexByte(from.Title, '['):]
 	}
 	return plan.WrittenTitle(from)
 }

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -21,15 +22,15 @@ type priorRun struct {
 	whole   bool // a prompt is the same only with its messages and its memory
 	strict  bool // no agent is called; what failed fails again
 
-	answers   map[record.Key]*record.AgentCall  // the newest for each prompt
-	earlier   map[priorAnswer]*record.AgentCall // of prompts that several tasks had, those that are not the newest
-	rejected  map[record.Key]*record.AgentCall  // likewise, of answers that had to be corrected
-	turns     map[record.Key]*record.AgentCall  // what agents said in first turns, by the key of the prompt
-	toolCalls map[string]*record.CallStart      // by session
-	results   map[string]*record.AgentCall      // of tool calls, by session
-	files     map[string]*record.AgentCall      // output files, by session
-	folders   map[task.ID]*priorFiles           // workspaces
-	given     map[record.Key]*record.Answer     // of people, by the keys of their questions
+	answers   map[record.Key]*record.AgentCall   // the newest for each prompt
+	earlier   map[record.Key][]*record.AgentCall // of prompts that several tasks had, those that are not the newest
+	rejected  map[record.Key]*record.AgentCall   // likewise, of answers that had to be corrected
+	turns     map[record.Key]*record.AgentCall   // what agents said in first turns, by the key of the prompt
+	toolCalls map[string]*record.CallStart       // by session
+	results   map[string]*record.AgentCall       // of tool calls, by session
+	files     map[string]*record.AgentCall       // output files, by session
+	folders   map[task.ID]*priorFiles            // workspaces
+	given     map[record.Key]*record.Answer      // of people, by the keys of their questions
 	approvals *approvals
 	tasks     map[task.ID]*priorTask // also the coordinator's steps
 	sent      []*record.SentMessage
@@ -77,7 +78,7 @@ func priorOf(o *RunOptions) *priorRun {
 	p.files, p.folders = map[string]*record.AgentCall{}, map[task.ID]*priorFiles{}
 	asked := map[string]*record.CallStart{} // by session: calls that have no end yet
 	begun := map[string]bool{}              // by session: prefetched attempts that were started
-	p.rejected, p.earlier = map[record.Key]*record.AgentCall{}, map[priorAnswer]*record.AgentCall{}
+	p.rejected, p.earlier = map[record.Key]*record.AgentCall{}, map[record.Key][]*record.AgentCall{}
 	open := map[string]*record.AgentCall{} // by session: answers that were rejected, and of whose correction nothing is known
 	for i := range p.history.Log {
 		switch e := &p.history.Log[i]; {
@@ -186,7 +187,7 @@ func (p *priorRun) take(x *record.AgentCall) {
 	key := p.keyOf(x)
 	if key != (record.Key{}) && (p.strict || x.Completed()) {
 		if before := p.answers[key]; before != nil && before.Task != x.Task {
-			p.earlier[priorAnswer{key, before.Task}] = before
+			p.earlier[key] = append(p.earlier[key], before)
 		}
 		p.answers[key] = x
 	}
@@ -253,8 +254,9 @@ func (p *priorRun) masked(key record.Key) record.Key {
 	return key
 }
 
-// answer returns what an agent answered to the same prompt before, or nil. The rounds of a loop may
-// have one prompt and several answers: each takes its own, and any other task also one of another.
+// answer returns what an agent answered to the same prompt before, or nil. A task takes its own
+// answer, if it has one, else that of another task: an item may have moved in its list. But each
+// round of a loop asks, and so does each question to a person.
 func (p *priorRun) answer(x *modelCall) *record.AgentCall {
 	if p == nil {
 		return nil
@@ -264,18 +266,34 @@ func (p *priorRun) answer(x *modelCall) *record.AgentCall {
 	if last == nil || last.Task == x.task.ID {
 		return last
 	}
-	own := p.earlier[priorAnswer{key, x.task.ID}]
-	if in := x.task.Instance; own != nil || in != nil && in.Round > 0 {
-		return own
+	other := last
+	if x.isPerson() || isOtherRound(x.task, last) {
+		other = nil
 	}
-	return last
+	for _, e := range slices.Backward(p.earlier[key]) {
+		switch {
+		case e.Task == x.task.ID:
+			return e
+		case other == nil && !x.isPerson() && !isOtherRound(x.task, e):
+			other = e
+		}
+	}
+	return other
 }
 
-// A priorAnswer names the answer to a prompt that several tasks had.
-type priorAnswer struct {
-	key  record.Key
-	task task.ID
+// isOtherRound reports whether an answer is that of another round of a task.
+func isOtherRound(t *task.Task, e *record.AgentCall) bool {
+	if t.Instance == nil || t.Instance.Round == 0 {
+		return false
+	}
+	rounds := roundsOf(e.Title)
+	return rounds != "" && rounds != roundsOf(t.Title)
 }
+
+// roundsOf returns the rounds in the title of an instance, without its items.
+func roundsOf(title string) string { return strings.Join(inTitle.FindAllString(title, -1), "") }
+
+var inTitle = regexp.MustCompile(`#[0-9.]+`)
 
 // rejected returns an answer to the same prompt that had to be corrected, if the
 // run continues from there: it was interrupted before the correction became the
