@@ -65,9 +65,10 @@ bench-journal:
 soak:
 	SOAK=$(SOAK) $(GO) test -race ./internal/engine -run 'TestSoak$$' -count 1 -v -timeout 0
 
-# Properties of drawn graphs with branches, loops and lists: what assertions promise, and equal prompts.
+# Properties of drawn graphs with branches, loops and lists: what assertions promise, equal prompts, and
+# what runs again after an edit.
 graphs:
-	GRAPHS=$(GRAPHS) $(GO) test ./team -run 'TestGraphsHaveThePromptsOfWhatRan|TestDecisionsStayApart|TestAssertionsHoldInRuns' -count 1 -v -timeout 0
+	GRAPHS=$(GRAPHS) $(GO) test ./team -run 'TestGraphsHaveThePromptsOfWhatRan|TestDecisionsStayApart|TestAssertionsHoldInRuns|TestEditsAskOnlyForWhatIsNew' -count 1 -v -timeout 0
 
 # Twenty processes on one journal; five of them are killed at random moments.
 soak-journal:

@@ -98,6 +98,10 @@ func (g *governedGraph) govern(specs []task.Spec) {
 			s.Repeat.Until.Leaves(func(c *task.Condition) { decides(c.Task) })
 			continue
 		}
+		if s.ForEach != nil && s.ForEach.Tasks != nil {
+			g.govern(s.ForEach.Tasks)
+			continue
+		}
 		by := one(g.drawing, g.agents, "assignee")
 		s.Assignee, s.OutputSchema = by.Name, []byte(withNote)
 		if by.Accepts == label.Confidential && g.chance(10, "confidential") {
@@ -155,7 +159,7 @@ func (g *governedGraph) meetings(t require.TestingT, echoed bool, assert []strin
 	}
 	tm, err := team.New(team.Config{Agents: agents, Policy: g.policy})
 	require.NoError(t, err)
-	p, err := tm.Plan(g.specs, &team.RunOptions{Assert: assert})
+	p, err := tm.Plan(g.specs, &team.RunOptions{Assert: assert, Inputs: g.inputs()})
 	if err != nil {
 		return nil, nil, false
 	}
@@ -174,7 +178,7 @@ func (g *governedGraph) meetings(t require.TestingT, echoed bool, assert []strin
 	for _, s := range unrolled {
 		instances[task.NewID(s.Title)] = s.Title
 	}
-	res, _ := tm.RunTasks(context.Background(), g.specs, &team.RunOptions{RunID: "run"}) // tasks may fail for what is withheld
+	res, _ := tm.RunTasks(context.Background(), g.specs, &team.RunOptions{RunID: "run", Inputs: g.inputs()}) // tasks may fail for what is withheld
 	require.NotNil(t, res)
 	shown, err := json.Marshal(res)
 	require.NoError(t, err)

@@ -30,7 +30,8 @@ type drawing struct {
 	t     *rapid.T
 	named int
 	seed  int
-	reads int // percent of the tasks before it that a task depends on
+	reads int      // percent of the tasks before it that a task depends on
+	input []string // the items of the input that lists may be of
 }
 
 // A drawnScope is the tasks of one round, as written.
@@ -39,12 +40,34 @@ type drawnScope struct {
 	nodes []*drawnNode
 }
 
-// A drawnNode is a task, a task for each item of a list, or a loop.
+// A drawnNode is a task, a task for each item of a list, several of them, or a loop.
 type drawnNode struct {
-	spec    task.Spec
+	spec    task.Spec   // without tasks
 	certain bool        // it runs whenever its round does
-	inside  *drawnScope // of a loop
-	output  *drawnNode  // of a loop
+	inside  *drawnScope // of a loop, or of several tasks for each item
+	output  *drawnNode  // of them, whose result the loop has, or each gets
+}
+
+// written returns the node as it is written, with the tasks in it.
+func (n *drawnNode) written() task.Spec {
+	s := n.spec
+	switch {
+	case s.Repeat != nil:
+		s.Repeat = new(*s.Repeat)
+		s.Repeat.Tasks = n.inside.written()
+	case n.inside != nil:
+		s.ForEach = new(*s.ForEach)
+		s.ForEach.Tasks = n.inside.written()
+	}
+	return s
+}
+
+// written returns the tasks of a scope as they are written.
+func (in *drawnScope) written() (specs []task.Spec) {
+	for _, n := range in.nodes {
+		specs = append(specs, n.written())
+	}
+	return specs
 }
 
 // oracle returns what a task answers that decides what runs: it depends on the instance.
@@ -77,20 +100,60 @@ func (d *drawing) scope(outer *drawnScope, depth int) *drawnScope {
 		if i > 0 && d.chance(35, "conditional") {
 			n.spec.When, n.certain = d.condition(in, true), false
 		}
-		if depth < mostNested && i > 0 && d.chance(40, "loop") {
-			d.loop(n, in, depth)
+		if depth < mostNested && i > 0 && d.chance(40, "construct") {
+			d.construct(n, in, depth)
 		} else {
 			n.spec.Description, n.spec.Assignee, n.spec.OutputSchema = "d", "worker", []byte(decided)
-			if sources := in.visible((*drawnNode).decides); depth < mostNested && len(sources) > 0 && n.spec.When == nil && i > 0 && d.chance(35, "list") {
-				from := one(d, sources, "source")
-				n.spec.ForEach = &task.ForEach{Task: from.spec.Title, Path: "/items", MaxItems: mostItems, OnOverflow: "first"}
-				n.certain = n.certain && from.certain
+			if depth < mostNested && n.spec.When == nil && i > 0 && d.chance(35, "list") {
+				d.list(n, in)
 			}
 			d.depend(n, in, i > 0)
 		}
 		in.nodes = append(in.nodes, n)
 	}
 	return in
+}
+
+// construct makes a node a loop, or several tasks for each item of a list.
+func (d *drawing) construct(n *drawnNode, in *drawnScope, depth int) {
+	if n.spec.When == nil && d.chance(30, "several") {
+		d.list(n, in)
+		d.several(n, in, depth)
+		return
+	}
+	d.loop(n, in, depth)
+}
+
+// list makes a node run for each item of a list: of the input, or of a result.
+func (d *drawing) list(n *drawnNode, in *drawnScope) {
+	n.spec.ForEach = &task.ForEach{As: "item" + n.spec.Title, MaxItems: mostItems, OnOverflow: "first"}
+	sources := in.visible((*drawnNode).decides)
+	if d.chance(30, "input") {
+		n.spec.ForEach.Input = "list"
+		return
+	}
+	from := one(d, sources, "source")
+	n.spec.ForEach.Task, n.spec.ForEach.Path = from.spec.Title, "/items"
+	n.certain = n.certain && from.certain
+}
+
+// several draws the tasks that run for each item. They get the item if they name it.
+func (d *drawing) several(n *drawnNode, outer *drawnScope, depth int) {
+	n.inside = d.scope(outer, depth+1)
+	f := n.spec.ForEach
+	for _, in := range n.inside.nodes {
+		reads := func(ref task.Ref) bool { return ref.Task == f.Task }
+		if in.inside == nil && in.spec.ForEach == nil && !slices.ContainsFunc(in.spec.DependsOn, reads) && d.chance(60, "uses") {
+			in.spec.Uses = []task.Use{{Name: f.As}}
+		}
+	}
+	n.output = d.output(n.inside)
+	f.Output = n.output.spec.Title
+}
+
+// output draws which task has the result of a loop, or of an item.
+func (d *drawing) output(in *drawnScope) *drawnNode {
+	return one(d, slices.DeleteFunc(slices.Clone(in.nodes), func(n *drawnNode) bool { return !n.certain || !n.decides() }), "output")
 }
 
 // visible returns the nodes of a scope and around it of a kind.
@@ -146,24 +209,24 @@ func (d *drawing) depend(n *drawnNode, in *drawnScope, mayLack bool) {
 // loop makes a node a loop.
 func (d *drawing) loop(n *drawnNode, outer *drawnScope, depth int) {
 	n.inside = d.scope(outer, depth+1)
-	certain := slices.DeleteFunc(slices.Clone(n.inside.nodes), func(n *drawnNode) bool { return !n.certain || !n.decides() })
-	n.output = one(d, certain, "output")
+	n.output = d.output(n.inside)
 	n.spec.Repeat = &task.Repeat{MaxRounds: rapid.IntRange(1, 3).Draw(d.t, "rounds"), Until: d.condition(n.inside, false), Output: n.output.spec.Title}
 	for _, in := range n.inside.nodes {
 		for _, before := range n.inside.nodes {
-			if in.spec.Repeat == nil && before.decides() && d.chance(30, "before") {
+			if in.inside == nil && before.decides() && d.chance(30, "before") {
 				in.spec.DependsOn = append(in.spec.DependsOn, task.Ref{Task: before.spec.Title, Round: task.Previous, Optional: true})
 			}
 		}
-		n.spec.Repeat.Tasks = append(n.spec.Repeat.Tasks, in.spec)
 	}
 }
 
 // A writer writes out the rounds and items that run.
 type writer struct {
 	*drawing
-	out  []task.Spec
-	left map[string]bool // instances that do not run, by their condition or what they require
+	out    []task.Spec
+	left   map[string]bool                           // instances that do not run, by their condition or what they require
+	answer func(instance string) (bool, string, int) // what decides what runs
+	ran    func(s *task.Spec, n *drawnNode)          // follows each instance that runs, in an order in which they could; nil for none
 }
 
 // A writtenRound is one round: by title, the instance that has the result of each node, or the
@@ -173,7 +236,10 @@ type writtenRound struct {
 	before *writtenRound
 	suffix string
 	is     map[string]string
-	items  map[string][]string
+	items  map[string][]task.Ref // by the title of a list
+
+	of   *drawnNode // the list that it is for an item of; nil for a round
+	item int
 }
 
 // find returns the instance that a title means.
@@ -197,56 +263,93 @@ func (w *writer) holds(c *task.Condition, r *writtenRound) bool {
 	case "exists":
 		return true
 	}
-	ok, kind, _ := w.oracle(r.find(c.Task))
+	ok, kind, _ := w.answer(r.find(c.Task))
 	if c.Path == "/ok" {
-		return ok
+		return slices.Contains(c.Values, fmt.Sprint(ok))
 	}
 	return slices.Contains(c.Values, fmt.Sprintf("%q", kind))
 }
 
 // round writes out the nodes of a scope.
 func (w *writer) round(in *drawnScope, r *writtenRound) {
-	r.is, r.items = map[string]string{}, map[string][]string{}
+	r.is, r.items = map[string]string{}, map[string][]task.Ref{}
 	for _, n := range in.nodes {
 		title := n.spec.Title
 		refs, runs := w.refs(n, r)
+		runs = runs && (n.spec.When == nil || w.holds(n.spec.When, r))
 		switch {
-		case n.spec.When != nil && !w.holds(n.spec.When, r):
-			runs = false
-		case n.inside != nil:
+		case n.spec.ForEach != nil && runs:
+			w.items(n, refs, r)
+		case n.spec.ForEach != nil:
+		case n.inside != nil && runs:
 			r.is[title] = w.rounds(n, r)
-			continue
-		}
-		if n.spec.ForEach == nil {
-			r.is[title] = w.add(title+r.suffix, n.spec.When, refs, runs, r)
-			continue
-		}
-		from := r.find(n.spec.ForEach.Task)
-		_, _, items := w.oracle(from)
-		for k := range min(items, mostItems) {
-			if runs && !w.left[from] {
-				item := task.Ref{Task: from, As: task.Structured, Need: []task.Path{"/items/*", "/items/*/**"}, Item: task.Path(fmt.Sprintf("/items/%d", k)), Title: "item"}
-				r.items[title] = append(r.items[title], w.add(fmt.Sprintf("%s%s[%d]", title, r.suffix, k+1), nil, append([]task.Ref{item}, refs...), true, r))
-			}
+		default:
+			r.is[title] = w.add(title+r.suffix, n, refs, runs, r)
 		}
 	}
 }
 
+// items writes out the instances for the items of a list.
+func (w *writer) items(n *drawnNode, refs []task.Ref, r *writtenRound) {
+	title, f := n.spec.Title, n.spec.ForEach
+	length := len(w.input)
+	if f.Task != "" {
+		from := r.find(f.Task)
+		if w.left[from] {
+			return
+		}
+		_, _, length = w.answer(from)
+	}
+	for k := range min(length, f.MaxItems) {
+		one := &writtenRound{outer: r, suffix: fmt.Sprintf("%s[%d]", r.suffix, k+1), item: k, of: n}
+		output := title
+		if n.inside != nil {
+			output = n.output.spec.Title
+			w.round(n.inside, one)
+		} else {
+			one.is = map[string]string{title: w.add(title+one.suffix, n, refs, true, one)}
+		}
+		r.items[title] = append(r.items[title], task.Ref{Task: one.find(output), Title: fmt.Sprintf("%s[%d]", output, k+1)})
+	}
+}
+
 // add writes out one task.
-func (w *writer) add(instance string, when *task.Condition, refs []task.Ref, runs bool, r *writtenRound) string {
-	when = when.Clone()
-	when.Leaves(func(c *task.Condition) { c.Task = r.find(c.Task) })
-	w.out = append(w.out, task.Spec{Title: instance, Description: "d", Assignee: "worker", OutputSchema: []byte(decided), DependsOn: refs, When: when})
-	w.left[instance] = !runs
+func (w *writer) add(instance string, n *drawnNode, refs []task.Ref, runs bool, r *writtenRound) string {
+	s := n.spec
+	s.Title, s.DependsOn, s.When, s.ForEach, s.Repeat, s.Uses = instance, refs, n.spec.When.Clone(), nil, nil, nil
+	if n.inside != nil { // a loop that does not run
+		s.Description, s.Assignee, s.OutputSchema = "d", "worker", []byte(decided)
+	}
+	s.When.Leaves(func(c *task.Condition) { c.Task = r.find(c.Task) })
+	for in := r; in != nil; in = in.outer {
+		if of := in.of; of != nil && (of == n || slices.ContainsFunc(n.spec.Uses, func(u task.Use) bool { return u.Name == of.spec.ForEach.As })) {
+			in.grant(&s)
+		}
+	}
+	if w.left[instance] = !runs; runs && w.ran != nil {
+		w.ran(&s, n)
+	}
+	w.out = append(w.out, s)
 	return instance
+}
+
+// grant grants a task the item of a round.
+func (r *writtenRound) grant(s *task.Spec) {
+	f := r.of.spec.ForEach
+	all, item := []task.Path{f.Path + "/*", f.Path + "/*/**"}, f.Path+task.Path(fmt.Sprintf("/%d", r.item))
+	if f.Input != "" {
+		s.Uses = []task.Use{{Name: fmt.Sprint(f.Input, r.item), Title: f.As}} // an input of its own
+		return
+	}
+	s.DependsOn = append([]task.Ref{{Task: r.outer.find(f.Task), As: task.Structured, Need: all, Item: item, Title: f.As}}, s.DependsOn...)
 }
 
 // rounds writes out the rounds of a loop, and returns the instance that has its result.
 func (w *writer) rounds(n *drawnNode, outer *writtenRound) string {
 	var before *writtenRound
 	for k := 1; ; k++ {
-		r := &writtenRound{outer: outer, before: before, suffix: fmt.Sprintf("#%d", k)}
-		if outer.suffix != "" {
+		r := &writtenRound{outer: outer, before: before, suffix: fmt.Sprintf("%s#%d", outer.suffix, k)}
+		if outer.suffix != "" && !strings.HasSuffix(outer.suffix, "]") {
 			r.suffix = fmt.Sprintf("%s.%d", outer.suffix, k)
 		}
 		w.round(n.inside, r)
@@ -268,7 +371,8 @@ func (w *writer) refs(n *drawnNode, r *writtenRound) (refs []task.Ref, runs bool
 				from = from.outer
 			}
 			for _, item := range from.items[ref.Each] {
-				refs = append(refs, task.Ref{Task: item, Need: ref.Need, Optional: ref.Optional})
+				item.Need, item.Optional = ref.Need, ref.Optional
+				refs = append(refs, item)
 			}
 			continue
 		case ref.Round != "":
@@ -285,10 +389,13 @@ func (w *writer) refs(n *drawnNode, r *writtenRound) (refs []task.Ref, runs bool
 
 var (
 	fenceID      = regexp.MustCompile(`envelope [0-9a-f]+`)
-	instanceName = regexp.MustCompile(`(T\d+)(#[\d.]+)?(\[\d+\])?`)
+	ofInput      = regexp.MustCompile(`### \S+\n(\[envelope from "user", internal)(?:, in parts)?`) // written out, it is an input of its own
+	titleLine    = regexp.MustCompile(`^(# Task: T\d+)(?:#[\d.]+|\[\d+\])*`)
+	instanceName = regexp.MustCompile(`(T\d+)(?:#[\d.]+|\[\d+\])*`)
 )
 
-// promptsOf runs tasks and returns the prompt of each, without fences and the names of instances.
+// promptsOf runs tasks and returns the prompt of each, without fences and the round or item in its
+// title.
 // Agents answer equal prompts equally, but for what the oracle says of an instance.
 func (d *drawing) promptsOf(t require.TestingT, specs []task.Spec, titles map[task.ID]string) map[string]string {
 	var mu sync.Mutex
@@ -298,7 +405,7 @@ func (d *drawing) promptsOf(t require.TestingT, specs []task.Spec, titles map[ta
 		if !known {
 			return agent.Reply{}, fmt.Errorf("a task runs that is not written out: %s", p.Text())
 		}
-		text := instanceName.ReplaceAllString(fenceID.ReplaceAllString(p.Text(), "envelope"), "$1")
+		text := ofInput.ReplaceAllString(titleLine.ReplaceAllString(fenceID.ReplaceAllString(p.Text(), "envelope"), "$1"), "### item\n$1")
 		mu.Lock()
 		all[instance] = text
 		mu.Unlock()
@@ -312,9 +419,18 @@ func (d *drawing) promptsOf(t require.TestingT, specs []task.Spec, titles map[ta
 	})
 	tm, err := team.New(team.Config{Agents: []team.Member{{Name: "worker", Agent: worker}}})
 	require.NoError(t, err)
-	res, err := tm.RunTasks(context.Background(), specs, nil)
+	res, err := tm.RunTasks(context.Background(), specs, &team.RunOptions{Inputs: d.inputs()})
 	require.NoError(t, err)
 	require.Equal(t, team.StatusOK, res.Status)
+	return all
+}
+
+// inputs returns the input that lists may be of, and each of its items.
+func (d *drawing) inputs() []team.Input {
+	all := []team.Input{{Name: "list", Text: "[" + strings.Join(d.input, ",") + "]"}}
+	for k, item := range d.input {
+		all = append(all, team.Input{Name: fmt.Sprint("list", k), Text: item})
+	}
 	return all
 }
 
@@ -330,19 +446,24 @@ func drawGraph(t *rapid.T) *drawnGraph { return drawGraphThatReads(t, 40) }
 // drawGraphThatReads draws a graph in which a task depends on so many percent of those before it.
 func drawGraphThatReads(t *rapid.T, percent int) *drawnGraph {
 	d := &drawing{t: t, reads: percent, seed: rapid.IntRange(0, 1_000_000).Draw(t, "seed")}
-	in := d.scope(nil, 0)
-	w := &writer{drawing: d, left: map[string]bool{}}
-	w.round(in, &writtenRound{})
-	g := &drawnGraph{drawing: d, out: w.out, titles: map[task.ID]string{}}
-	for _, n := range in.nodes {
-		g.specs = append(g.specs, n.spec)
+	for range rapid.IntRange(0, mostItems+1).Draw(t, "items") {
+		d.input = append(d.input, d.item())
 	}
+	in := d.scope(nil, 0)
+	w := &writer{drawing: d, left: map[string]bool{}, answer: d.oracle}
+	w.round(in, &writtenRound{})
+	g := &drawnGraph{drawing: d, specs: in.written(), out: w.out, titles: map[task.ID]string{}}
 	for _, s := range w.out {
 		if !w.left[s.Title] {
 			g.titles[task.NewID(s.Title)] = s.Title
 		}
 	}
 	return g
+}
+
+// item draws an item of the input.
+func (d *drawing) item() string {
+	return one(d, []string{`{"q":"a"}`, `{"q":"b"}`, `{"q":"c"}`, `{"n":4,"q":"d"}`}, "item")
 }
 
 // requireEqualPrompts requires that the same instances run, with equal prompts.
@@ -374,19 +495,19 @@ func graphsFor(t *testing.T, few int) int {
 func TestGraphsHaveThePromptsOfWhatRan(t *testing.T) {
 	t.Parallel()
 	graphs := graphsFor(t, 40/slowtest.Every(4))
-	var rounds, items, nested int
+	var rounds, items, nested, several int
 	for seed := range graphs {
 		g := rapid.Custom(drawGraph).Example(seed)
 		g.requireEqualPrompts(t)
 		all := strings.Join(slices.Collect(maps.Values(g.titles)), "\n")
-		for n, sign := range map[*int]string{&rounds: "#2", &items: "[2]", &nested: "#1.1.1"} {
+		for n, sign := range map[*int]string{&rounds: "#2", &items: "[2]", &nested: "#1.1.1", &several: "]#"} {
 			if strings.Contains(all, sign) {
 				*n++
 			}
 		}
 	}
 	if !slowtest.RaceDetector { // under which they are few
-		require.Greater(t, min(rounds, items, nested), graphs/10, "many graphs must have what is compared")
+		require.Greater(t, min(rounds, items, nested, several), graphs/10, "many graphs must have what is compared")
 	}
 }
 
