@@ -22,8 +22,8 @@ type Rules = planning.Rules
 // nothing.
 type Grants = planning.Grants
 
-// Constructs are conditions, loops and lists, which a plan may have if the rules allow them. The
-// zero value means none.
+// Constructs are conditions, loops, lists and judges, which a plan may have if the rules allow them.
+// The zero value means none.
 type Constructs = planning.Constructs
 
 // ParsePlan reads a plan from a reply: a JSON array of tasks, alone, in a code fence or
@@ -32,8 +32,8 @@ type Constructs = planning.Constructs
 // pass for a part of a prompt makes it invalid.
 //
 // The error is [task.Problems] with everything wrong at once; [Faults] writes them for
-// the model. Specs that come back without an error resolve as tasks, unless they have loops or
-// lists: [team.Team.Plan] checks those.
+// the model. Specs that come back without an error resolve as tasks, unless they have loops,
+// lists or judges: [team.Team.Plan] checks those.
 //
 // [team.Team.Plan]: https://pkg.go.dev/github.com/runteam/runteam/team#Team.Plan
 func ParsePlan(reply string, r Rules) ([]task.Spec, error) { return planning.ParsePlan(reply, r) }

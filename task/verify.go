@@ -37,6 +37,7 @@ type Judge struct {
 	Lens      string // in mode "lens", the aspect that it judges; the next of the usual ones unless set
 	Uses      []Use
 	DependsOn []Ref
+	Tools     []string // that it may call, as in a [Spec]
 }
 
 // The ways to judge, and what a lack of a quorum means.
@@ -134,7 +135,7 @@ func (u *unroller) judge(specs []Spec, i, k int, in *scope) (Spec, Place) {
 // loop returns the loop that the task becomes, without what is written in dependsOn.
 func (v *verification) loop() Spec {
 	s, verdict := v.answer, v.base+": verdict"
-	s.Title, s.Verify = v.base, nil
+	s.Title, s.Verify, s.Source.Record = v.base, nil, nil // the description is that of the task in it
 	s.Repeat = &Repeat{MaxRounds: v.rounds(), Until: Equals(verdict, "/accepted", true), Output: v.base, OnLimit: "fail", OnRepeat: "continue"}
 	if v.OnDissent == keep {
 		s.Repeat.OnLimit = "last"
@@ -169,7 +170,7 @@ func (v *verification) judge(k int) Spec {
 	s, j, asks := &v.answer, &v.Judges[k], v.asks(k, v.title)
 	return Spec{
 		Title: v.base + ": judge " + strings.TrimSpace(j.Agent), Description: asks + s.Description, Source: shifted(s.Source, len(asks)), Assignee: j.Agent,
-		OutputSchema: []byte(judgeSchema), Uses: j.Uses, DependsOn: []Ref{{Task: v.base, Title: proposedTitle, Files: filesOf(s)}}, Classification: s.Classification,
+		OutputSchema: []byte(judgeSchema), Uses: j.Uses, Tools: j.Tools, DependsOn: []Ref{{Task: v.base, Title: proposedTitle, Files: filesOf(s)}}, Classification: s.Classification,
 		MaxRetries: s.MaxRetries, RetryDelay: s.RetryDelay, RetryBackoff: s.RetryBackoff, Timeout: s.Timeout, Reuse: s.Reuse, Priority: s.Priority,
 	}
 }

@@ -204,7 +204,7 @@ type Coordinator struct {
 	Accepts *label.Classification
 
 	MayGrant synth.Grants     // what its plans may grant besides dependencies; the zero value means nothing
-	MayPlan  synth.Constructs // conditions, loops and lists that its plans may have; the zero value means none
+	MayPlan  synth.Constructs // conditions, loops, lists and judges that its plans may have; the zero value means none
 
 	Limits // results that do not fit into one prompt are first digested in parts
 	Budget

@@ -42,6 +42,9 @@ func (r describer) describe(specs []task.Spec, pointer string) {
 			r.describe(s.Repeat.Tasks, at+"/repeat/tasks")
 			continue
 		}
+		if s.Verify != nil {
+			at += "/verify" // where its rounds are written
+		}
 		index, ok := r.instances[at]
 		if !ok {
 			index, _ = r.plan.Graph.Index(task.NewID(s.Title))
@@ -55,12 +58,16 @@ func (r describer) describe(specs []task.Spec, pointer string) {
 	}
 }
 
-// instancesOf returns an instance of each task in a loop or for a list, by where it is written. All
-// of them have the same description.
+// instancesOf returns the first instance of each task in a loop or for a list, by where it is written.
+// All of them have the same description, but for rounds that revise a result.
 func instancesOf(p *plan.Plan) map[string]int {
 	byPointer := map[string]int{}
 	for i := range p.Graph.Len() {
-		if of := p.Graph.Task(i).Instance; of != nil {
+		of := p.Graph.Task(i).Instance
+		if of == nil {
+			continue
+		}
+		if _, known := byPointer[of.Pointer]; !known {
 			byPointer[of.Pointer] = i
 		}
 	}
@@ -88,7 +95,7 @@ func newGoalRun(ctx context.Context, t *plan.Roster, goal plan.Goal, options Run
 	if found := append(t.CheckGoalRun(options), checkStored(&options)...); len(found) > 0 {
 		return nil, found
 	}
-	r, err := newRun(t, options, start)
+	r, err := newRun(plan.RosterForGoal(t), options, start)
 	if err != nil {
 		return nil, err
 	}
@@ -142,8 +149,8 @@ func (c *coordinator) refusedGoal(err error) task.Problem {
 // readable refuses a goal whose planned tasks no agent could be given.
 func (c *coordinator) readable() error {
 	level, highest := c.label, label.Public
-	for i := range c.team.Capabilities {
-		highest = max(highest, min(c.team.Capabilities[i].Clearance(), c.team.Capabilities[i].Produces))
+	for _, a := range c.team.Candidates() {
+		highest = max(highest, min(a.Clearance, a.Produces))
 	}
 	if highest >= level {
 		return nil

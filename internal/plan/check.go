@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -26,6 +27,7 @@ import (
 // assignment to agents, labels and sizes, then the assertions. Resolved tasks get at as the
 // time of their creation.
 func (t *Roster) Check(specs []task.Spec, o Options, at time.Time) (*Plan, error) {
+	t = cmp.Or(t.agents, t)
 	if found := checkWritten(specs, "/tasks"); len(found) > 0 {
 		return nil, found
 	}

@@ -32,8 +32,8 @@ const computedVersion = "runteam/computed/1"
 
 // agentsOf returns how many members are agents of the team.
 func agentsOf(t *Roster) int {
-	if t.computed {
-		return len(t.Config.Agents) - 1
+	if t.agents != nil {
+		return len(t.agents.Config.Agents)
 	}
 	return len(t.Config.Agents)
 }
@@ -43,13 +43,26 @@ type computedCheck struct{ *checker }
 
 // addMember returns the roster for the tasks: that of the team, unless some of them have no agent.
 func (c computedCheck) addMember() *Roster {
-	t, specs := c.team, c.specs
-	if !slices.ContainsFunc(specs, func(s task.Spec) bool { return s.IsComputed() }) {
-		return t
+	if slices.ContainsFunc(c.specs, func(s task.Spec) bool { return s.IsComputed() }) {
+		c.team = withComputed(c.team)
 	}
+	return c.team
+}
+
+// RosterForGoal returns the roster for a run of a goal: with the member for tasks without an agent if
+// the coordinator may plan judges, whom such a task counts.
+func RosterForGoal(t *Roster) *Roster {
+	if c := t.Config.Coordinator; c != nil && c.MayPlan.Verify {
+		return withComputed(t)
+	}
+	return t
+}
+
+// withComputed returns a roster with the member for tasks without an agent.
+func withComputed(t *Roster) *Roster {
 	accepts := label.Secret
 	more := *t
-	more.computed = true
+	more.agents = t
 	more.Config.Agents = append(slices.Clip(t.Config.Agents), Member{
 		Name: handoff.Computed, Agent: agent.Func(uncomputed), Accepts: accepts, Produces: &accepts,
 		Limits: Limits{MaxContextBytes: gate.MaxRedact, MaxPromptBytes: brief.MaxBytes}, Backend: Backend{Version: computedVersion},
@@ -58,7 +71,6 @@ func (c computedCheck) addMember() *Roster {
 	more.Schemas = append(slices.Clip(t.Schemas), nil)
 	more.byName = maps.Clone(t.byName)
 	more.byName[handoff.Computed] = len(t.Config.Agents)
-	c.team = &more
 	return &more
 }
 

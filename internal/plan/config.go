@@ -69,7 +69,8 @@ type Coordinator struct {
 // Grants are what a plan that a model wrote may grant in addition to dependencies:
 // the shared memory, named inputs, and tools of the agents of its tasks. Of inputs the
 // coordinator then reads names and labels, but never the texts or their sizes; of tools it reads
-// names and descriptions.
+// names and descriptions. If a plan has tasks for the items of an input, their results show how many
+// there are.
 type Grants = planning.Grants
 
 // A Message goes from one member of the team to another before the run begins; see

@@ -57,7 +57,7 @@ func (t *Roster) Find(name string) *Member {
 // plans may grant them. The roster has no fences, so it leaves out what servers write about
 // their tools.
 func (t *Roster) Members() []planning.Agent {
-	list := make([]planning.Agent, len(t.Config.Agents))
+	list := make([]planning.Agent, agentsOf(t))
 	for i := range list {
 		m := &t.Config.Agents[i]
 		list[i] = planning.Agent{Name: m.Name, Model: m.Model, Description: m.Description, SystemPrompt: m.SystemPrompt, Capabilities: m.Capabilities}
@@ -81,10 +81,21 @@ func (t *Roster) Duties(o *Options) planning.Duties {
 	d := planning.Duties{SystemPrompt: c.SystemPrompt, Instructions: c.Instructions, MayGrant: c.MayGrant, MayPlan: c.MayPlan}
 	if c.MayGrant.Inputs {
 		for _, in := range o.Inputs {
-			d.Inputs = append(d.Inputs, planning.Input{Name: in.Name, Classification: in.Classification})
+			d.Inputs = append(d.Inputs, planning.Input{Name: in.Name, Classification: in.Classification, Form: formOf(&in)})
 		}
 	}
 	return d
+}
+
+// formOf says what an input is, if the caller has said it; it says nothing of the text.
+func formOf(in *Input) string {
+	switch {
+	case in.Folder != nil:
+		return "a folder"
+	case in.ListFormat != "":
+		return "a list"
+	}
+	return ""
 }
 
 // CheckGoal checks a goal and that the team has a coordinator for it.

@@ -108,7 +108,7 @@ func (c *loopCheck) notDeterministicJudges(s *task.Spec) string {
 		if slices.ContainsFunc(j.DependsOn, hasFiles) {
 			return fmt.Sprintf("a judge of %q works on files", s.Title)
 		}
-		if why := c.notDeterministicAgent(&task.Spec{Assignee: strings.TrimSpace(j.Agent)}); why != "" {
+		if why := c.notDeterministicAgent(&task.Spec{Assignee: strings.TrimSpace(j.Agent), Tools: j.Tools}); why != "" {
 			return why
 		}
 	}

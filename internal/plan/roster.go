@@ -32,8 +32,8 @@ type Roster struct {
 	Rules        *gate.Rulebook            // the compiled policy; nil without one
 	Warnings     task.Problems             // a run starts despite them
 
-	byName   map[string]int // lower-cased name to index
-	computed bool           // the last member performs the tasks that have a value or a template
+	byName map[string]int // lower-cased name to index
+	agents *Roster        // without the last member, which performs the tasks without an agent; nil if there is no such member
 }
 
 // New returns a roster, or [task.Problems] that list everything wrong with cfg.

@@ -18,7 +18,9 @@ func constructKeys(c Constructs) (list []key) {
 	if c == (Constructs{}) {
 		return nil
 	}
-	list = append(list, key{"outputSchema", "a JSON Schema of its result, of the keywords " + strings.Join(schemaWords, ", "), nil, func(r *reader, v any) { schemaReader{constructReader{r}}.outputSchema(v) }, always(ofType("object"))})
+	if c.When || c.Repeat || c.ForEach {
+		list = append(list, key{"outputSchema", "a JSON Schema of its result, of the keywords " + strings.Join(schemaWords, ", "), nil, func(r *reader, v any) { schemaReader{constructReader{r}}.outputSchema(v) }, always(ofType("object"))})
+	}
 	if c.When {
 		list = append(list, key{"when", "a condition: the task runs if it holds", nil, func(r *reader, v any) { r.spec.When = constructReader{r}.condition(v, "when") }, always(anyOf(oneOf([]string{"else"}), conditionSchema))})
 	}
@@ -26,10 +28,10 @@ func constructKeys(c Constructs) (list []key) {
 		list = append(list, key{"repeat", "an object that makes the task a loop of other tasks", nil, func(r *reader, v any) { constructReader{r}.repeat(v) }, repeatSchema})
 	}
 	if c.ForEach {
-		list = append(list, key{"forEach", "an object that makes the task run once for each item of a list", nil, func(r *reader, v any) { constructReader{r}.forEach(v) }, always(object{
-			Properties: map[string]any{"task": ofType("string"), "path": ofType("string"), "as": ofType("string"), "maxItems": ofType("integer"), "onOverflow": oneOf([]string{"fail", "first"})},
-			Required:   []string{"task", "path", "maxItems"},
-		})})
+		list = append(list, key{"forEach", "an object that makes the task run once for each item of a list", nil, func(r *reader, v any) { constructReader{r}.forEach(v) }, forEachSchema})
+	}
+	if c.Verify {
+		list = append(list, key{"verify", "an object that lets other agents judge its result before it counts", nil, func(r *reader, v any) { judgeReader{grantReader{r}}.verify(v) }, verifySchema})
 	}
 	return list
 }
@@ -45,10 +47,24 @@ func keysInLoop(c Constructs) []key {
 func repeatSchema(r *Rules) any {
 	return object{
 		Properties: map[string]any{
-			"maxRounds": ofType("integer"), "until": conditionSchema, "output": ofType("string"), "onLimit": oneOf([]string{"last", "fail"}), "tasks": tasksSchema(r, keysInLoop(r.MayPlan)),
+			"maxRounds": ofType("integer"), "until": conditionSchema, "output": ofType("string"), "onLimit": oneOf([]string{"last", "fail"}), "onRepeat": oneOf([]string{"fail", "continue"}), "tasks": tasksSchema(r, keysInLoop(r.MayPlan)),
 		},
 		Required: []string{"maxRounds", "until", "output", "tasks"},
 	}
+}
+
+func forEachSchema(r *Rules) any {
+	o := object{
+		Properties: map[string]any{
+			"task": ofType("string"), "path": ofType("string"), "as": ofType("string"), "maxItems": ofType("integer"), "onOverflow": oneOf([]string{"fail", "first"}), "maxParallel": ofType("integer"),
+		},
+		Required: []string{"task", "path", "maxItems"},
+	}
+	if r.MayGrant.Inputs {
+		o.Properties["input"], o.Properties["files"] = oneOf(r.Inputs), listOf(ofType("string"))
+		o.Required = []string{"maxItems"} // and a task with a path, or an input
+	}
+	return o
 }
 
 // references returns the keys of a dependency that is no title.
@@ -80,17 +96,33 @@ func dependsOnSchema(r *Rules) any {
 	return listOf(anyOf(ofType("string"), reference))
 }
 
-// reference reads dependency i: a title or an object.
-func (r constructReader) reference(item any, i int) {
-	var ref task.Ref
-	if _, is := item.(map[string]any); !is {
-		ref.Task, _ = r.text(item, "dependsOn", i)
-		r.spec.DependsOn = append(r.spec.DependsOn, ref)
-		return
+// dependencies reads a list of dependencies.
+func (r constructReader) dependencies(v any, path ...any) (refs []task.Ref) {
+	list, ok := v.([]any)
+	if !ok || r.rules.MayPlan == (Constructs{}) {
+		for _, title := range r.texts(v, path...) {
+			refs = append(refs, task.Ref{Task: title})
+		}
+		return refs
 	}
-	members, keys := r.object(item, r.rules.MayPlan.references(), "", "dependsOn", i)
+	for i, item := range list {
+		if r.full() {
+			break
+		}
+		refs = append(refs, r.reference(item, append(slices.Clip(path), i)...))
+	}
+	return refs
+}
+
+// reference reads a dependency: a title or an object.
+func (r constructReader) reference(item any, path ...any) (ref task.Ref) {
+	if _, is := item.(map[string]any); !is {
+		ref.Task, _ = r.text(item, path...)
+		return ref
+	}
+	members, keys := r.object(item, r.rules.MayPlan.references(), "", path...)
 	for _, key := range keys {
-		v, at := members[key], []any{"dependsOn", i, key}
+		v, at := members[key], append(slices.Clip(path), key)
 		switch key {
 		case "task":
 			ref.Task, _ = r.text(v, at...)
@@ -108,9 +140,9 @@ func (r constructReader) reference(item any, i int) {
 		}
 	}
 	if ref.Task == "" && ref.Each == "" && len(ref.OneOf) == 0 {
-		r.bad(task.ErrInvalid, name([]any{"dependsOn", i})+": it names no task", `write {"task": title}`, "dependsOn", i)
+		r.bad(task.ErrInvalid, name(path)+": it names no task", `write {"task": title}`, path...)
 	}
-	r.spec.DependsOn = append(r.spec.DependsOn, ref)
+	return ref
 }
 
 // conditionHint is the hint for a value that is no condition.
@@ -149,15 +181,26 @@ func (r constructReader) condition(v any, path ...any) *task.Condition {
 func (r constructReader) forEach(v any) {
 	list := &task.ForEach{}
 	r.spec.ForEach = list
-	members, keys := r.object(v, []string{"task", "path", "as", "maxItems", "onOverflow"}, `write {"task": title, "path": "/items", "maxItems": 20}`, "forEach")
+	members, keys := r.object(v, []string{"task", "input", "path", "files", "as", "maxItems", "onOverflow", "maxParallel"}, `write {"task": title, "path": "/items", "maxItems": 20}`, "forEach")
 	for _, key := range keys {
 		v, at := members[key], []any{"forEach", key}
 		switch key {
 		case "task":
 			list.Task, _ = r.text(v, at...)
+		case "input":
+			if list.Input, _ = r.text(v, at...); list.Input != "" {
+				grantReader{r.reader}.input(list.Input, "name a task whose result has the list", at...)
+			}
 		case "path":
-			path, _ := r.text(v, at...)
-			list.Path = task.Path(path)
+			if path, ok := r.text(v, at...); ok {
+				list.Path = task.Path(path)
+				r.words(path, key, at...)
+			}
+		case "files":
+			list.Files = r.short(v, maxTools, at...)
+			for i, glob := range list.Files {
+				r.words(glob, key, append(slices.Clip(at), i)...)
+			}
 		case "as":
 			if list.As, _ = r.text(v, at...); list.As != "" {
 				r.words(list.As, key, at...)
@@ -166,6 +209,8 @@ func (r constructReader) forEach(v any) {
 			list.MaxItems = r.integer(v, 1, MaxTasks, fmt.Sprintf("write how many items there may be, from 1 to %d", MaxTasks), at...)
 		case "onOverflow":
 			list.OnOverflow, _ = r.text(v, at...)
+		case "maxParallel":
+			list.MaxParallel = r.integer(v, 1, MaxTasks, "write how many tasks may run at the same time, or leave it out", at...)
 		}
 	}
 }
@@ -174,7 +219,7 @@ func (r constructReader) forEach(v any) {
 func (r constructReader) repeat(v any) {
 	loop := &task.Repeat{}
 	r.spec.Repeat, r.spec.Tools = loop, nil // a loop calls no agent
-	members, keys := r.object(v, []string{"maxRounds", "until", "output", "onLimit", "tasks"}, `write {"maxRounds": 3, "until": …, "output": title, "tasks": […]}`, "repeat")
+	members, keys := r.object(v, []string{"maxRounds", "until", "output", "onLimit", "onRepeat", "tasks"}, `write {"maxRounds": 3, "until": …, "output": title, "tasks": […]}`, "repeat")
 	for _, key := range keys {
 		v, at := members[key], []any{"repeat", key}
 		switch key {
@@ -186,6 +231,8 @@ func (r constructReader) repeat(v any) {
 			loop.Output, _ = r.text(v, at...)
 		case "onLimit":
 			loop.OnLimit, _ = r.text(v, at...)
+		case "onRepeat":
+			loop.OnRepeat, _ = r.text(v, at...)
 		case "tasks":
 			r.loopTasks(v, loop, at)
 		}

@@ -23,6 +23,7 @@ type Duties struct {
 type Input struct {
 	Name           string // as [naming.CheckName] allows
 	Classification label.Classification
+	Form           string // such as "a list"; empty for a text
 }
 
 // System returns the coordinator's system prompt in two pieces: before and after the
@@ -35,7 +36,7 @@ func System(d Duties) (before, after string) {
 	if strings.TrimSpace(before) == "" {
 		before = opening
 	}
-	sections := []string{d.inputs(), d.format(), d.MayPlan.explained(), d.guidance(), synthesising}
+	sections := []string{d.inputs(), d.format(), d.explained(), d.judges(), d.guidance(), synthesising}
 	if strings.TrimSpace(d.Instructions) != "" {
 		sections = append(sections, "## Further Instructions\n"+d.Instructions)
 	}
@@ -83,6 +84,9 @@ func (d *Duties) inputs() string {
 	b.WriteString("## Named Inputs\nTexts that a task can be given with \"uses\". You see only their names; an agent sees the text.")
 	for _, in := range d.Inputs {
 		fmt.Fprintf(&b, "\n- %q: %v", in.Name, in.Classification)
+		if d.MayPlan.ForEach && in.Form != "" {
+			b.WriteString(", " + in.Form)
+		}
 	}
 	return b.String()
 }
@@ -109,11 +113,7 @@ func (d *Duties) format() string {
 func (d *Duties) example() string {
 	uses := ""
 	if d.MayGrant.Inputs {
-		name := exampleInputName
-		if len(d.Inputs) > 0 {
-			name = d.Inputs[0].Name
-		}
-		uses = fmt.Sprintf(", \"uses\": [%q]", name)
+		uses = fmt.Sprintf(", \"uses\": [%q]", d.exampleInput())
 	}
 	return fmt.Sprintf(`[
   {"title": "List the options", "description": "List three ways to keep a cellar dry, each with its cost and its drawback.", "assignee": %q%s},
@@ -121,9 +121,18 @@ func (d *Duties) example() string {
 ]`, exampleAssignee, uses)
 }
 
-// explained describes the constructs, with an example of each.
-func (c Constructs) explained() string {
-	if c == (Constructs{}) {
+// exampleInput returns the name of an input.
+func (d *Duties) exampleInput() string {
+	if len(d.Inputs) > 0 {
+		return d.Inputs[0].Name
+	}
+	return exampleInputName
+}
+
+// explained describes conditions, loops and lists, with an example of each.
+func (d *Duties) explained() string {
+	c := d.MayPlan
+	if !c.When && !c.Repeat && !c.ForEach {
 		return ""
 	}
 	texts := []string{"## Conditions, Loops and Lists\n" + fmt.Sprintf("Use these only if the number or the choice of tasks depends on a result. Each round of a loop and each item of a list counts as a task, and a plan has at most %d.", MaxTasks)}
@@ -139,7 +148,30 @@ func (c Constructs) explained() string {
 	if c.ForEach {
 		texts = append(texts, aboutForEach)
 	}
+	if c.ForEach && d.MayGrant.Inputs {
+		texts = append(texts, fmt.Sprintf(aboutInputLists, d.exampleInput()))
+	}
 	return join(texts)
+}
+
+// judges describes judges, with an example.
+func (d *Duties) judges() string {
+	if !d.MayPlan.Verify {
+		return ""
+	}
+	var grants string
+	switch {
+	case d.MayGrant.Inputs && d.MayPlan.ForEach:
+		grants = `, "uses": [names of inputs, or of the item of its list]`
+	case d.MayGrant.Inputs:
+		grants = `, "uses": [names of inputs]`
+	case d.MayPlan.ForEach:
+		grants = `, "uses": [name of the item of its list]`
+	}
+	if d.MayGrant.Tools {
+		grants += `, "tools": [names of its tools]`
+	}
+	return fmt.Sprintf(aboutJudges, grants, MaxTasks)
 }
 
 const aboutConditions = `A condition compares one value of the result of another task: {"task": its title, "path": "/team", "equals": "billing"}. In place of "equals" it may have "in" (a list of values), "gte" or "lte" (a number), or "exists" (true). A list of conditions holds if all do; {"any": [conditions]} if one does; {"not": condition} if it does not. The "outputSchema" of the other task must require the value and bound it, as an enum, a boolean or a number.`
@@ -152,7 +184,7 @@ const aboutWhen = `A task with "when" runs if the condition holds. Tasks that co
   {"title": "Reply", "description": "Write the reply. …", "assignee": "` + exampleAssignee + `", "dependsOn": [{"oneOf": ["Billing", "Other"]}]}
 ]`
 
-const aboutRepeat = `A task with "repeat" is a loop: it has a title, and else only "when". Its "tasks" run in rounds, until the condition "until" on a result of one of them holds, or "maxRounds" (1 to 100) rounds have run; then it has the last result of its task "output", or fails with "onLimit": "fail". In dependsOn, {"task": title, "round": "previous", "optional": true} is a result of the round before. Tasks outside depend on the title of the loop. A loop holds no loops. For example:
+const aboutRepeat = `A task with "repeat" is a loop: it has a title, and else only "when". Its "tasks" run in rounds, until the condition "until" on a result of one of them holds, or "maxRounds" (1 to 100) rounds have run; then it has the last result of its task "output", or fails with "onLimit": "fail". A round that reads the same of the round before as an earlier one did fails the loop; with "onRepeat": "continue" it runs. In dependsOn, {"task": title, "round": "previous", "optional": true} is a result of the round before. Tasks outside depend on the title of the loop. A loop holds no loops. For example:
 [
   {"title": "Draft", "repeat": {"maxRounds": 3, "until": {"task": "Check", "path": "/good", "equals": true}, "output": "Write", "tasks": [
     {"title": "Write", "description": "Write the letter. If there is advice, follow it. …", "assignee": "` + exampleAssignee + `", "dependsOn": [{"task": "Check", "round": "previous", "optional": true}]},
@@ -160,11 +192,22 @@ const aboutRepeat = `A task with "repeat" is a loop: it has a title, and else on
   ]}}
 ]`
 
-const aboutForEach = `A task with "forEach" runs once for each item of a list in the result of another task, and is given its own item and no other, under the heading "item" or the name in "as". The "outputSchema" of the other task must have the list. A list of more than "maxItems" items fails the task; with "onOverflow": "first" the first ones are taken. To depend on the results of all items: {"each": title}, with "optional": true also on those that are left if some fail. For example:
+const aboutForEach = `A task with "forEach" runs once for each item of a list in the result of another task, and is given its own item and no other, under the heading "item" or the name in "as". The "outputSchema" of the other task must have the list. A list of more than "maxItems" items fails the task; with "onOverflow": "first" the first ones are taken. At most "maxParallel" of its tasks run at the same time. To depend on the results of all items: {"each": title}, with "optional": true also on those that are left if some fail. For example:
 [
   {"title": "List sources", "description": "Which sources should be read? …", "assignee": "` + exampleAssignee + `", "outputSchema": {"type": "object", "properties": {"sources": {"type": "array", "items": {"type": "string"}}}, "required": ["sources"]}},
   {"title": "Read", "description": "Summarize this source. …", "assignee": "` + exampleAssignee + `", "forEach": {"task": "List sources", "path": "/sources", "as": "source", "maxItems": 20}},
   {"title": "Report", "description": "Write the report. …", "assignee": "` + exampleAssignee + `", "dependsOn": [{"each": "Read", "optional": true}]}
+]`
+
+const aboutInputLists = `The list can be a named input in place of the result of a task: {"input": name, "maxItems": number}. It has a "path" only if the list is in a value of the input. The items of a folder are its files; "files" may select some of them, as ["*.md"]. You see neither the items nor how many there are, and too many of them make the plan invalid unless "onOverflow" is "first". For example:
+[
+  {"title": "Answer", "description": "Answer this letter. …", "assignee": "` + exampleAssignee + `", "forEach": {"input": %q, "as": "letter", "maxItems": 100}}
+]`
+
+const aboutJudges = `## Judges
+Other agents judge the result of a task with "verify" before it counts. Use it only where a wrong result does harm. A judge is given the description of the task and its result, and what its own entry grants: it is the name of an agent, or {"agent": name, "dependsOn": [titles]%s}. "quorum" is how many judges must accept, half of them unless it is set. If fewer do, the task runs again with their objections, for at most "maxRounds" (1 to 100, else 2) rounds, and then fails; with "onDissent": "reject" it fails at once, and with "keep" its result counts in any case. With "mode": "lens", each judge looks at one aspect, the "lens" of its entry or a usual one, else for anything that is wrong. In each round, the task, each judge and their count are tasks, and a plan has at most %d. For example:
+[
+  {"title": "Advise", "description": "Write down what the owner should do. …", "assignee": "` + exampleAssignee + `", "verify": {"mode": "lens", "judges": ["` + exampleAssignee + `", {"agent": "` + exampleAssignee + `", "lens": "legal risk"}], "quorum": 2}}
 ]`
 
 func (d *Duties) guidance() string {

@@ -50,7 +50,7 @@ func fault(p task.Problem) string {
 		}
 	}
 	key := "a value"
-	if parts := strings.Split(p.Pointer, "/"); len(parts) > 3 && isKey(keysOf(Constructs{true, true, true}), parts[3]) {
+	if parts := strings.Split(p.Pointer, "/"); len(parts) > 3 && isKey(keysOf(Constructs{true, true, true, true}), parts[3]) {
 		key = parts[3]
 	}
 	return short + ": " + key + ": it cannot be repeated here: reword it"

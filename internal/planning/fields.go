@@ -74,79 +74,18 @@ func (r *reader) description(v any) {
 	}
 }
 
-func (r *reader) assignee(v any) {
-	name, ok := r.text(v, "assignee")
-	if !ok {
-		return
+func (r *reader) assignee(v any) { r.spec.Assignee = r.agent(v, "assignee") }
+
+// agent reads the name of an agent.
+func (r *reader) agent(v any, path ...any) string {
+	agent, ok := r.text(v, path...)
+	if ok && !r.agents[agent] {
+		r.bad(ErrUnknownAgent, name(path)+": unknown agent "+quote(agent), r.nearest(agent, r.rules.Agents), path...)
 	}
-	if r.spec.Assignee = name; !r.agents[name] {
-		r.bad(ErrUnknownAgent, "assignee: unknown agent "+quote(name), r.nearest(name, r.rules.Agents), "assignee")
-	}
+	return agent
 }
 
-func (r *reader) dependsOn(v any) {
-	if list, ok := v.([]any); ok && r.rules.MayPlan != (Constructs{}) {
-		for i, item := range list {
-			constructReader{r}.reference(item, i)
-		}
-		return
-	}
-	for _, title := range r.texts(v, "dependsOn") {
-		r.spec.DependsOn = append(r.spec.DependsOn, task.Ref{Task: title})
-	}
-}
-
-func (r *reader) uses(v any) {
-	if list, ok := v.([]any); ok && len(list) == 0 {
-		return // requires nothing
-	}
-	if !r.rules.MayGrant.Inputs {
-		r.bad(ErrGrant, "uses: "+ErrGrant.Error(), "remove it, and write what the agent must know into the description", "uses")
-		return
-	}
-	for i, name := range r.short(v, max(len(r.rules.Inputs), maxTools), "uses") {
-		r.spec.Uses = append(r.spec.Uses, task.Use{Name: name})
-		if !r.inputs[name] {
-			r.bad(ErrUnknownInput, fmt.Sprintf("uses[%d]: unknown input %s", i, quote(name)), r.nearest(name, r.rules.Inputs), "uses", i)
-		}
-	}
-}
-
-// readTools reads the tools of a task.
-func readTools(r *reader, v any) {
-	if list, ok := v.([]any); ok && len(list) == 0 {
-		return // requires nothing
-	}
-	if !r.rules.MayGrant.Tools {
-		r.bad(ErrGrant, "tools: "+ErrGrant.Error(), "remove it, and plan what agents can do without tools", "tools")
-		return
-	}
-	known, who := r.rules.tools(r.spec.Assignee), "no agent has"
-	if r.spec.Assignee != "" {
-		who = fmt.Sprintf("agent %s does not have", quote(r.spec.Assignee))
-	}
-	for i, name := range r.short(v, maxTools, "tools") {
-		r.spec.Tools = append(r.spec.Tools, name)
-		if !slices.Contains(known, name) && (r.spec.Assignee == "" || r.agents[r.spec.Assignee]) {
-			r.bad(ErrUnknownTool, fmt.Sprintf("tools[%d]: %s the tool %s", i, who, quote(name)), r.nearest(name, known), "tools", i)
-		}
-	}
-}
-
-// tools returns the names of the tools of an agent or, for no agent, of all of them.
-func (r *Rules) tools(agent string) (names []string) {
-	if agent != "" {
-		return r.Tools[agent]
-	}
-	for _, name := range r.Agents {
-		for _, f := range r.Tools[name] {
-			if !slices.Contains(names, f) {
-				names = append(names, f)
-			}
-		}
-	}
-	return names
-}
+func (r *reader) dependsOn(v any) { r.spec.DependsOn = constructReader{r}.dependencies(v, "dependsOn") }
 
 func (r *reader) memoryScope(v any) {
 	word, ok := r.text(v, "memoryScope")

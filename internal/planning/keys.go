@@ -24,8 +24,8 @@ var keys = []key{
 	{"description", "what the agent must do, complete without other texts, at most 16 KiB", nil, (*reader).description, always(ofType("string"))},
 	{"assignee", "the name of an agent, as in the roster; without it an agent is chosen", nil, (*reader).assignee, func(r *Rules) any { return oneOf(r.Agents) }},
 	{"dependsOn", "a list of titles: the tasks whose results this one needs", nil, (*reader).dependsOn, dependsOnSchema},
-	{"uses", "a list of names: the inputs that this task needs", func(g Grants) bool { return g.Inputs }, (*reader).uses, func(r *Rules) any { return listOf(oneOf(r.Inputs)) }},
-	{"tools", "a list of names: the tools of its agent, as in the roster, that the task may call; without it the task has none", func(g Grants) bool { return g.Tools }, readTools, func(r *Rules) any { return listOf(oneOf(r.tools(""))) }},
+	{"uses", "a list of names: the inputs that this task needs", func(g Grants) bool { return g.Inputs }, func(r *reader, v any) { grantReader{r}.uses(v) }, func(r *Rules) any { return listOf(oneOf(r.Inputs)) }},
+	{"tools", "a list of names: the tools of its agent, as in the roster, that the task may call; without it the task has none", func(g Grants) bool { return g.Tools }, func(r *reader, v any) { grantReader{r}.tools(v) }, func(r *Rules) any { return listOf(oneOf(r.tools(""))) }},
 	{"memoryScope", `"all" if the task needs a digest of all results so far, else "dependencies", which is the default`, func(g Grants) bool { return g.Memory }, (*reader).memoryScope, always(oneOf([]string{"dependencies", "all"}))},
 	{"role", "a few words about the role of the agent, at most 200 characters", nil, (*reader).role, always(ofType("string"))},
 	{"priority", `"low", "normal", "high" or "critical": which of the tasks that could run is started first`, nil, (*reader).priority, always(oneOf([]string{"low", "normal", "high", "critical"}))},
@@ -55,7 +55,7 @@ func isKey(keys []key, name string) bool {
 
 // fixed are keys that tasks have elsewhere and no plan sets, with what to do about it.
 var fixed = map[string]string{
-	"verify": "remove it, and plan a task that checks the result",
+	"verify": "remove it, and plan a task that checks the result", // unless Constructs.Verify
 	"id":     "remove it: tasks are named by their titles",
 	"key":    "remove it: tasks are named by their titles",
 	"status": "remove it: every task begins pending",

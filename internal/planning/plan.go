@@ -28,10 +28,10 @@ type Rules struct {
 // The error is [task.Problems], with everything wrong at once, at most one
 // problem for each value, and pointers such as /tasks/2/dependsOn/0 into the
 // array; [Faults] writes them for the coordinator. Specs that come back without
-// an error resolve as a graph, unless they have loops or lists, which are to be checked as
-// they are written out; the Tools of each are what it grants, and never nil but for a loop. Titles
-// and roles are harmless words, and so are the words of schemas and conditions; a description is
-// clean text, but what it says has not been through the gate.
+// an error resolve as a graph, unless they have loops, lists or judges, which are to be checked
+// as they are written out; the Tools of each task and judge are what it grants, and never nil but for
+// a loop. Titles and roles are harmless words, and so are the words of schemas, conditions, lists and
+// judges; a description is clean text, but what it says has not been through the gate.
 func ParsePlan(text string, r Rules) ([]task.Spec, error) {
 	items, problem := plan(text)
 	if problem != nil {

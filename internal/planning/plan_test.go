@@ -156,7 +156,7 @@ func TestParsePlanRefuses(t *testing.T) {
 		{"a requirement named twice", one(`"requires": {"requiredCapabilities": ["x", "x"], "requiredBackend": "a\nb"}`), []says{{at("requires/requiredCapabilities/1"), `"x" is named before`, "", task.ErrDuplicate}, {at("requires/requiredBackend"), "line break", "", naming.ErrTitle}}},
 		{"what a plan does not set", one(`"id": "x", "key": "x", "status": "completed", "result": "done", "verify": {"judges": 3}`), []says{
 			{at("id"), "id: a plan does not set it", "remove it: tasks are named by their titles", nil}, {at("key"), "key: a plan", "", nil}, {at("result"), "result: a plan", "", nil}, {at("status"), "status: a plan", "", nil},
-			{at("verify"), "verify: not built yet", "remove it, and plan a task that checks the result", planning.ErrNotBuilt},
+			{at("verify"), "verify: a plan does not set it", "remove it, and plan a task that checks the result", planning.ErrUnknownKey},
 		}},
 		{"unknown agents", one(`"assignee": "anlyst"`), []says{{at("assignee"), `assignee: unknown agent "anlyst"`, `did you mean "analyst"?`, planning.ErrUnknownAgent}}},
 		{"an agent in other letters", one(`"assignee": "letter writer"`), []says{{at("assignee"), "unknown agent", `did you mean "Letter writer"?`, planning.ErrUnknownAgent}}},

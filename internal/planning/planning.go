@@ -30,6 +30,7 @@ const (
 	maxProblems     = 1_000 // found before the rest of a plan is not read
 	maxKeys         = 64    // of one task; more are one problem
 	maxCompared     = 64    // values that one condition compares with
+	maxJudges       = 20    // of one task
 	maxWord         = 60    // characters of a word that a message quotes
 	maxFaultLine    = 400   // characters of a line of Faults
 )
@@ -39,7 +40,6 @@ const (
 var (
 	ErrPlan         = errors.New("not a plan")
 	ErrGrant        = errors.New("a grant that this plan may not make")
-	ErrNotBuilt     = errors.New("not built yet")
 	ErrUnknownAgent = errors.New("unknown agent")
 	ErrUnknownInput = errors.New("unknown input")
 	ErrUnknownTool  = errors.New("unknown tool")
@@ -52,6 +52,7 @@ type Constructs struct {
 	When    bool // tasks that run if a condition holds
 	Repeat  bool // loops, which hold no loops themselves
 	ForEach bool // tasks for each item of a list
+	Verify  bool // judges of results
 }
 
 // Grants are what a plan that a model wrote may grant in addition to dependencies.

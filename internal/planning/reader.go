@@ -115,8 +115,6 @@ func (r *reader) unknownKey(name string, v any) {
 	hint, elsewhere := fixed[name]
 	switch {
 	case elsewhere && v == nil:
-	case name == "verify":
-		r.bad(ErrNotBuilt, "verify: not built yet", hint, name)
 	case elsewhere:
 		r.bad(ErrUnknownKey, name+": a plan does not set it", hint, name)
 	default:

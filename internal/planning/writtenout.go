@@ -49,11 +49,31 @@ func (s *size) add(specs []task.Spec, times int) {
 			n *= max(t.ForEach.MaxItems, 1)
 		}
 		s.tasks += n
-		for k := range t.DependsOn {
-			s.dependencies += n * max(len(t.DependsOn[k].OneOf), s.items[naming.Normalize(t.DependsOn[k].Each)], 1)
-		}
+		s.read(t.DependsOn, s.judged(t.Verify, n))
 		if t.Repeat != nil {
 			s.add(t.Repeat.Tasks, n*max(t.Repeat.MaxRounds, 1))
 		}
+	}
+}
+
+// judged counts what n tasks with these judges are written out as beside the n loops that they
+// become, and returns how many rounds there are together.
+func (s *size) judged(v *task.Verify, n int) int {
+	if v == nil {
+		return n
+	}
+	n *= max(v.MaxRounds, 1)
+	s.tasks += n * (len(v.Judges) + 2)          // the task, its judges and the count
+	s.dependencies += n * (2*len(v.Judges) + 3) // judges and the loop read the task, the count reads judges, and the task reads the round before
+	for k := range v.Judges {
+		s.read(v.Judges[k].DependsOn, n)
+	}
+	return n
+}
+
+// read counts dependencies that are written out n times.
+func (s *size) read(refs []task.Ref, n int) {
+	for k := range refs {
+		s.dependencies += n * max(len(refs[k].OneOf), s.items[naming.Normalize(refs[k].Each)], 1)
 	}
 }

@@ -65,6 +65,7 @@ func (r goalReader) coordinator(f *fields) *Coordinator {
 		c.MayPlan.When = c.MayPlan.When || word == "when"
 		c.MayPlan.Repeat = c.MayPlan.Repeat || word == "repeat"
 		c.MayPlan.ForEach = c.MayPlan.ForEach || word == "forEach"
+		c.MayPlan.Verify = c.MayPlan.Verify || word == "verify"
 	}
 	members{
 		{"accepts", &c.Accepts}, {"reuse", &c.Reuse}, {"maxContextBytes", &c.MaxContextBytes}, {"maxPromptBytes", &c.MaxPromptBytes},

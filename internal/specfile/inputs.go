@@ -72,23 +72,26 @@ func (r inputReader) input(n *node) {
 	r.places.inputs = append(r.places.inputs, place)
 }
 
-// readFormats sets the formats of inputs whose items tasks run for, by the extensions of their files.
+// readFormats sets the formats of inputs whose items tasks run for, or could run for if the
+// coordinator plans them, by the extensions of their files.
 func (r inputReader) readFormats() {
+	lists, c := map[string]bool{}, r.file.Coordinator
+	planned := r.file.Goal != nil && c != nil && c.MayPlan.ForEach && c.MayGrant.Inputs
 	for s := range AllTasks(r.file.Tasks) {
-		if s.ForEach == nil || s.ForEach.Input == "" {
+		if s.ForEach != nil {
+			lists[s.ForEach.Input] = true
+		}
+	}
+	for i := range r.file.Run.Inputs {
+		in := &r.file.Run.Inputs[i]
+		if !planned && !lists[in.Name] || in.ListFormat != "" || in.Folder != nil || in.Envelope != nil {
 			continue
 		}
-		for i := range r.file.Run.Inputs {
-			in := &r.file.Run.Inputs[i]
-			if in.Name != s.ForEach.Input || in.ListFormat != "" || in.Folder != nil || in.Envelope != nil {
-				continue
-			}
-			path, given := r.o.Inputs[in.Name]
-			if !given {
-				path = text(r.places.inputs[i].fields.own("file"))
-			}
-			in.ListFormat = listformat.Of(path)
+		path, given := r.o.Inputs[in.Name]
+		if !given {
+			path = text(r.places.inputs[i].fields.own("file"))
 		}
+		in.ListFormat = listformat.Of(path)
 	}
 }
 

@@ -19,7 +19,7 @@ func (r taskReader) verify(n *node) *task.Verify {
 		judge := task.Judge{Agent: name}
 		if j != nil {
 			judgeMembers(&judge).read(j.own)
-			judge.Uses, judge.DependsOn = r.uses(j.own("uses")), r.dependencies(j)
+			judge.Uses, judge.DependsOn, judge.Tools = r.uses(j.own("uses")), r.dependencies(j), r.tools(j.own("tools"), judge.Agent)
 		}
 		return judge
 	})
@@ -35,20 +35,22 @@ func judgeMembers(j *task.Judge) members {
 }
 
 // verifyNode writes who judges the result of a task; nil if nobody does.
-func verifyNode(v *task.Verify) *node {
+func verifyNode(s *saver, v *task.Verify) *node {
 	if v == nil {
 		return nil
 	}
 	n, judges := objectNode(), listNode()
 	for i := range v.Judges {
 		j := &v.Judges[i]
-		if j.Lens == "" && len(j.Uses)+len(j.DependsOn) == 0 {
+		tools := toolsNode(s, j.Tools)
+		if j.Lens == "" && len(j.Uses)+len(j.DependsOn) == 0 && tools == nil {
 			judges.add(textNode(j.Agent))
 			continue
 		}
 		judge := judgeMembers(j).node()
 		judge.set("uses", namesNode(j.Uses, "name", useMembers))
 		judge.set("dependsOn", namesNode(j.DependsOn, "task", dependencyMembers))
+		judge.set("tools", tools)
 		judges.add(judge)
 	}
 	n.set("judges", judges)

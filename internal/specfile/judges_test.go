@@ -12,13 +12,13 @@ import (
 )
 
 // judged is a spec with judges, in lines 6 to 9.
-const judged = `agents: [{name: writer, accepts: confidential}, {name: editor, accepts: confidential}, {name: lawyer}]
+const judged = `agents: [{name: writer, accepts: confidential}, {name: editor, accepts: confidential}, {name: lawyer, tools: [glob, grep]}]
 inputs: {brief: {text: A brief.}, style: {text: Be short.}}
 tasks:
 - {title: Read, assignee: editor, description: Read., uses: [brief], classification: confidential}
 - {title: Write, assignee: writer, description: Write.,
   verify: {judges: [editor, {agent: lawyer, lens: tone,
-    uses: [style],
+    uses: [style], tools: [glob],
     dependsOn: [{task: Plan, need: [/notes]}]}],
     mode: lens, quorum: 2, maxRounds: 3, onDissent: revise}}
 - {title: Plan, assignee: editor, description: Plan., outputSchema: {type: object, properties: {notes: {type: string}}, additionalProperties: false}}
@@ -34,7 +34,7 @@ func TestJudgesOfSpecs(t *testing.T) {
 	require.Empty(t, f.Warnings, "an input that only a judge uses is used")
 	verify := &task.Verify{Mode: "lens", Quorum: 2, MaxRounds: 3, OnDissent: "revise", Judges: []task.Judge{
 		{Agent: "editor"},
-		{Agent: "lawyer", Lens: "tone", Uses: []task.Use{{Name: "style"}}, DependsOn: []task.Ref{{Task: "Plan", Need: []task.Path{"/notes"}}}},
+		{Agent: "lawyer", Lens: "tone", Uses: []task.Use{{Name: "style"}}, Tools: []string{"glob"}, DependsOn: []task.Ref{{Task: "Plan", Need: []task.Path{"/notes"}}}},
 	}}
 	require.Equal(t, verify, f.Tasks[1].Verify)
 	data, _, err := f.WithPlan(engine.Goal{}, f.Tasks, f.Dir)
@@ -54,7 +54,8 @@ func TestBadJudgesOfSpecs(t *testing.T) {
 			`6:21: task "Write: judge edtior": unknown agent "edtior"; did you mean "editor"?`, `13:3: assertion "task \"Write: judge editor\" never reaches lawyer": no task "Write: judge editor"; did you mean "Write: judge edtior"?`,
 		}},
 		{"an unknown judge with more", "agent: lawyer", "agent: layer", []string{`6:29: task "Write: judge layer": unknown agent "layer"; did you mean "lawyer"?`}},
-		{"no judges", "[editor, {agent: lawyer, lens: tone,\n    uses: [style],\n    dependsOn: [{task: Plan, need: [/notes]}]}]", "[]", []string{`6:20: task "Write": judges: the list is empty; name something, or leave the key out`}},
+		{"a tool that its agent does not have", "tools: [glob]", "tools: [bash]", []string{`7:28: task "Write": tools: agent "lawyer" does not have the tool "bash"; add it to tools of the agent, or remove it here`}},
+		{"no judges", "[editor, {agent: lawyer, lens: tone,\n    uses: [style], tools: [glob],\n    dependsOn: [{task: Plan, need: [/notes]}]}]", "[]", []string{`6:20: task "Write": judges: the list is empty; name something, or leave the key out`}},
 		{"a model", "[editor, {", "[{name: editor, model: m}, {", []string{
 			`6:22: task "Write": unknown key "name" in a judge; did you mean agent?`, `6:36: task "Write": unknown key "model" in a judge; model is a key of the file, the coordinator, an agent, an entry of fallback`,
 		}},

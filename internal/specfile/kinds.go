@@ -108,7 +108,7 @@ var kinds = map[string]kind{
 	"classification": words(label.Classifications()...),
 	"strategy":       words(strategies()...),
 	"mayGrant":       wordList("memory", "inputs", "tools"),
-	"mayPlan":        wordList("when", "repeat", "forEach"),
+	"mayPlan":        wordList("when", "repeat", "forEach", "verify"),
 
 	"whole":      newKind(isNumber, "whole number", "a whole number", "write a number such as 2, without quotes").integers(-math.MaxInt32, math.MaxInt32),
 	"count":      newKind(isNumber, "whole number from 1", "a whole number of at least 1", "write a number such as 4, without quotes, or leave the key out").integers(1, math.MaxInt32),

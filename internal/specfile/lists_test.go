@@ -68,6 +68,7 @@ func TestListsOfInputs(t *testing.T) {
 
 func TestFormatsOfInputs(t *testing.T) {
 	t.Parallel()
+	const planned = "agents: [{name: a}]\ninputs: {leads: {file: leads.csv}}\ngoal: Write to them.\ncoordinator: {mayPlan: [forEach], mayGrant: [inputs]}\n"
 	for _, tt := range []struct{ spec, file, text, want string }{
 		{listed, "leads.csv", "name\nAnn\n", "csv"},
 		{strings.ReplaceAll(listed, "leads.csv", "leads.jsonl"), "leads.jsonl", `{"name":"Ann"}`, "ndjson"},
@@ -75,6 +76,9 @@ func TestFormatsOfInputs(t *testing.T) {
 		{strings.ReplaceAll(listed, "{file: leads.csv}", "{file: leads.txt, format: csv}"), "leads.txt", "name\nAnn\n", "csv"},
 		{strings.ReplaceAll(listed, "{file: leads.csv}", `{text: '[{"name":"Ann"}]'}`), "x", "", ""},
 		{"agents: [{name: a}]\ninputs: {leads: {file: leads.csv}}\ntasks: [{title: A, description: d, assignee: a, uses: [leads]}]\n", "leads.csv", "no,table\n1", ""},
+		{planned, "leads.csv", "name\nAnn\n", "csv"},
+		{strings.ReplaceAll(planned, "forEach", "verify"), "leads.csv", "no,table\n1", ""},
+		{strings.ReplaceAll(planned, "inputs]", "memory]"), "leads.csv", "no,table\n1", ""},
 	} {
 		f, err := loadListed(t, tt.spec, tt.file, tt.text, nil)
 		require.NoError(t, err, tt.spec)

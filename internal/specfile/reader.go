@@ -211,9 +211,9 @@ func (r *reader) read() {
 	toolReader{reader: r}.readTools()
 	inputReader{r}.readInputs()
 	taskReader{r}.readTasks()
-	inputReader{r}.readFormats()
 	goalReader{r}.readGoal()
 	goalReader{r}.readCoordinator()
+	inputReader{r}.readFormats()
 	run := runReader{r}
 	run.readMessages()
 	policyReader{r}.readPolicy()

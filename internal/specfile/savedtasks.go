@@ -49,11 +49,9 @@ func (s *saver) task(t *task.Spec) *node {
 			return n
 		}
 	}
-	n.set("verify", verifyNode(t.Verify))
+	n.set("verify", verifyNode(s, t.Verify))
 	n.set("uses", namesNode(t.Uses, "name", useMembers))
-	if t.Tools != nil && s.f.hasTools() {
-		n.set("tools", s.f.Tools.writtenNode(t.Tools))
-	}
+	n.set("tools", toolsNode(s, t.Tools))
 	what.write(n)
 	if t.Workspace != nil {
 		n.set("workspace", workspaceMembers(t.Workspace).node())

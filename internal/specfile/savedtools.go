@@ -31,11 +31,15 @@ func (f *File) hasTools() bool {
 	return slices.ContainsFunc(f.Agents, func(a Agent) bool { return len(a.Member.Tools) > 0 })
 }
 
-// writtenNode returns the names of tools as a spec writes them.
-func (b *Toolbox) writtenNode(names []string) *node {
+// toolsNode returns the names of the tools of a task, or of a judge, as a spec writes them; nil if it
+// names none, or no agent has any.
+func toolsNode(s *saver, names []string) *node {
+	if names == nil || !s.f.hasTools() {
+		return nil
+	}
 	list := listNode()
 	for _, name := range names {
-		list.add(textNode(b.written(name)))
+		list.add(textNode(s.f.Tools.written(name)))
 	}
 	return list
 }
