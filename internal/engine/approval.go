@@ -3,52 +3,168 @@ package engine
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"time"
 
-	"github.com/runteam/runteam/envelope"
-	"github.com/runteam/runteam/internal/codes"
-	"github.com/runteam/runteam/internal/gate"
-	"github.com/runteam/runteam/internal/plan"
+	"github.com/runteam/runteam/internal/brief"
+	"github.com/runteam/runteam/internal/jsonvalue"
 	"github.com/runteam/runteam/internal/record"
+	"github.com/runteam/runteam/internal/schema"
+	"github.com/runteam/runteam/person"
+	"github.com/runteam/runteam/prompt"
+	"github.com/runteam/runteam/task"
 )
 
-// askProgram asks the program whether a call may be made. It returns why not, in words for the
-// agent. If the program panics or ends its goroutine, the call is not made either.
-func (c *toolCall) askProgram(ctx context.Context, a *attempt) (refusal string, err error) {
-	ask := c.run.team.Config.OnToolCall
-	if ask == nil {
-		return "", nil
-	}
-	arguments, _ := c.sealed[0].Payload().JSON()
-	refusal, err = runOutside(ctx, "OnToolCall", c.run.team.Log, func() (string, error) {
-		err := ask(ctx, plan.ToolCall{
-			Run: c.run.id, Task: a.task.ID, Title: a.task.Title, Agent: a.caps.Agent, Tool: c.tool.Name,
-			Arguments: json.RawMessage(arguments), Effect: c.effect(),
-		})
-		if err != nil {
-			return "Call refused: " + err.Error(), nil
+// A person can be asked before something happens: a call of a tool, the tasks of a plan, or a
+// delivery below the label of a value. The question is a prompt like any other, so the gate decides
+// what of it the person gets. Its key is a digest of what is shown and of what would happen, and an
+// answer serves only the question with this key.
+
+// An approval is a question to a person whether something may happen.
+type approval struct {
+	modelCall
+	happens record.Key                     // a digest of what would happen
+	check   func(*decision) (wrong string) // says what is wrong with an answer that has the form; nil if nothing can be
+}
+
+// An approvedThing is what a question of an approval is about.
+type approvedThing struct {
+	title string // by which the question is found
+	call  string // the session of the call of a tool; empty for anything else
+	what  string // the plan, or the name of an entry of the policy; empty for a call
+}
+
+// A decision is what a person decided.
+type decision struct {
+	Decision string          `json:"decision"`
+	Reason   string          `json:"reason"`
+	Plan     json.RawMessage `json:"plan"`
+}
+
+// The decisions of a person.
+const (
+	decidedNo     = "no"
+	decidedAlways = "always"
+	decidedEdit   = "edit"
+)
+
+// parseForm parses the form of a question.
+func parseForm(text string) *schema.Schema {
+	s, err := schema.Parse(text)
+	must(err)
+	return s
+}
+
+// newApproval returns a question to the assignee of a task that no plan has.
+func newApproval(r *runScope, t *task.Task, form *schema.Schema, about approvedThing) *approval {
+	m, _ := r.team.Index(t.Assignee) // the check before the run knows the person
+	now, caps := time.Now(), &r.team.Capabilities[m]
+	p := &approval{modelCall: modelCall{run: r, about: &about, request: request{
+		task: t, does: r.team.Config.Agents[m].Agent, caps: caps, bound: caps.Clearance(), limits: r.team.MemberLimits(m),
+		schema: form, start: now, began: now,
+	}}}
+	return p
+}
+
+// show builds the prompt from what was sealed, and binds the question to it.
+func (p *approval) show(context brief.Context) (prompt.Prompt, error) {
+	text, err := p.build(&brief.Brief{Context: context})
+	p.key = digestOf("runteam/approval/1", p.caps.Agent, text.System(), text.Text(), string(p.happens[:]))
+	return text, err
+}
+
+// An await asks a person, and returns the answer that has come from another process meanwhile, if
+// there is one.
+type await func(ctx context.Context, key record.Key, ask func(context.Context) error) (*record.Answer, error)
+
+// decide returns what the person decides. If there is no answer yet, the error is errLater.
+func (p *approval) decide(ctx context.Context, text prompt.Prompt, wait await) (*decision, error) {
+	d := p.run.questions
+	given, err := d.given(ctx, p.task.ID, p.key)
+	if given != nil && err == nil {
+		err = p.run.credit(ctx, &p.modelCall, text)
+	} else if err == nil && p.run.repeats() {
+		err = errReplayAsks
+	} else if err == nil {
+		if err = p.run.recordPrompt(ctx, &p.modelCall, text, nil); err == nil {
+			given, err = p.ask(ctx, text, wait)
 		}
-		return "", nil
+	}
+	for err == nil {
+		v, wrong := p.read(given.Text)
+		if wrong == "" {
+			d.take(&p.modelCall, given)
+			return v, nil
+		}
+		if err = d.refuse(ctx, given, "it does not fit the question: "+wrong); err == nil {
+			given, err = p.ask(ctx, text, wait)
+		}
+	}
+	return nil, err
+}
+
+// errReplayAsks refuses what a person would have to approve in a replay.
+var errReplayAsks = errors.New("a replay asks no questions")
+
+// read returns what an answer decides, or what is wrong with it.
+func (p *approval) read(text string) (v *decision, wrong string) {
+	value, err := jsonvalue.Parse(text)
+	if err == nil {
+		err = p.schema.Validate(value)
+	}
+	v = new(decision)
+	if err == nil {
+		err = json.Unmarshal([]byte(text), v)
+	}
+	if err != nil {
+		return nil, schema.Problem(err)
+	}
+	if p.check != nil {
+		return v, p.check(v)
+	}
+	return v, ""
+}
+
+// ask asks the person, and returns the answer that came first: that of the person, or one from
+// another process.
+func (p *approval) ask(ctx context.Context, text prompt.Prompt, wait await) (*record.Answer, error) {
+	var own *record.Answer
+	given, err := wait(ctx, p.key, func(ctx context.Context) error {
+		reply, err := runOutside(ctx, "the person", p.run.team.Log, func() (string, error) {
+			reply, err := p.modelCall.ask(ctx, text)
+			return reply.JSON.Canonical(), err
+		})
+		if err == nil {
+			own = &record.Answer{By: p.caps.Agent, Time: time.Now(), Text: reply}
+		}
+		return err
 	})
 	switch {
+	case given != nil:
+		return given, nil
+	case errors.Is(err, person.ErrLater), errors.Is(context.Cause(ctx), ErrAttemptTimeout):
+		return nil, errLater
 	case ctx.Err() != nil:
-		return "", withCause(ctx, ctx.Err())
+		return nil, withCause(ctx, err)
 	case err != nil:
-		return "Call refused.", nil
+		return nil, err
 	}
-	return c.run.errorText(refusal), nil
+	q := questionOf(&p.modelCall)
+	own.Session, own.Task, own.Title, own.Agent, own.Label, own.Key = q.Session, q.Task, q.Title, q.Agent, q.Label, p.run.questions.mask(p.key)
+	return own, nil
 }
 
-// recordRefusal records that the program refused a call, so that a resumed run does not ask
-// about it again.
-func (c *toolCall) recordRefusal(a *attempt, answer *toolAnswer) {
-	a.run.ledger.note(record.Entry{ToolResult: c.entry(a, answer.envelope, c.start, codes.ToolRefused)})
-}
-
-// entry returns what a journal stores of the end of a call. The code is empty if it succeeded.
-func (c *toolCall) entry(a *attempt, e *envelope.Envelope, began time.Time, code string) *record.AgentCall {
-	return &record.AgentCall{
-		CallID: record.CallID{Session: c.id, Task: a.task.ID, Title: a.task.Title, Agent: c.caps.Agent, Attempt: a.number, Part: "/tool"},
-		Start:  began, End: time.Now(), Result: gate.RecordOf(e), Code: code,
+// decideApproval asks the person of an approval that an attempt waits for. While the person is asked,
+// the attempt holds no slot.
+func (a *attempt) decideApproval(ctx context.Context, p *approval, text prompt.Prompt) (*decision, error) {
+	a.approver = p.caps.Agent
+	v, err := p.decide(ctx, text, func(ctx context.Context, key record.Key, ask func(context.Context) error) (*record.Answer, error) {
+		a.scheduler.freeSlot(a)
+		defer func() { a.scheduler.takeSlot(a) }()
+		return awaitAnswer(ctx, a, key, ask)
+	})
+	if !errors.Is(err, errLater) {
+		a.approver = ""
 	}
+	return v, err
 }

@@ -45,7 +45,7 @@ type modelCall struct {
 	expenses
 	failure
 	prefetch
-	about *toolCall // that a person is asked about; nil for any other model call
+	about *approvedThing // that a person is asked about; nil for any other model call
 
 	outbox *Outbox // nil if the agent may send no messages, or was not called
 	batch  *batch  // what becomes durable together with the gate decisions; nil once it was released

@@ -164,7 +164,7 @@ func questionOf(x *modelCall) *record.Question {
 		Label: x.whole.Classification, Messages: x.messageIDs(), Memory: x.memoryTasks(), Key: x.key,
 	}
 	if x.about != nil {
-		q.Title, q.Call = x.about.title, x.about.id
+		q.Title, q.Call, q.Approval = x.about.title, x.about.call, x.about.what
 	}
 	if x.schema != nil && x.task.Classification <= x.run.accepts {
 		q.Schema = x.schema.String()
@@ -182,8 +182,12 @@ func (p *priorRun) takeQuestion(e *record.Entry) {
 	}
 	q := e.Question
 	b := p.of(q.Task)
-	if q.Call != "" { // the turns of the conversation say the rest
+	switch {
+	case q.Call != "": // the turns of the conversation say the rest
 		b.asks = q.Call
+		return
+	case q.Approval != "":
+		b.approval = q
 		return
 	}
 	b.begin(q.Session, q.Attempt, q.Time)

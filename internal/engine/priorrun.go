@@ -57,6 +57,7 @@ type priorTask struct {
 	toolResults []*record.AgentCall
 	question    *record.Question // to a person, if the task has not ended since; nil if there is none
 	asked       time.Time        // when that was asked first
+	approval    *record.Question // the last one about a plan or an entry of the policy; nil if there was none
 	asks        string           // the call that waits for an approval; empty if none does
 	place       int              // of the end of its last attempt in the log, from 1; zero if none ended
 }

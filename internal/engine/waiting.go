@@ -47,13 +47,21 @@ func (p *parked) giveUp() {
 // come from another process. A person who does not answer now may do that in another process,
 // until the run has nothing else to do: then the error is errLater.
 func awaitAnswer(ctx context.Context, a *attempt, key record.Key, ask func(context.Context) error) (given *record.Answer, err error) {
-	d := a.run.questions
-	asking, q := d.ask(ctx, key)
+	return a.run.questions.await(ctx, key, func(ctx context.Context) error {
+		err := ask(ctx)
+		if errors.Is(err, person.ErrLater) && a.run.questions.log != nil {
+			err = a.scheduler.park(ctx, a)
+		}
+		return err
+	})
+}
+
+// await asks a person, and returns when that has succeeded, or with the answer that has come from
+// another process.
+func (d *questions) await(ctx context.Context, key record.Key, ask func(context.Context) error) (given *record.Answer, err error) {
+	ctx, q := d.ask(ctx, key)
 	defer func() { given = d.end(key, q) }() // also if the function that asks panics
-	if err = ask(asking); errors.Is(err, person.ErrLater) && d.log != nil {
-		err = a.scheduler.park(asking, a)
-	}
-	return nil, err
+	return nil, ask(ctx)
 }
 
 // park waits for the end of ctx, or until the run has nothing else to do.

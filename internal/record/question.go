@@ -8,8 +8,8 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// A Question says that a person is asked for the result of a task, or whether a call of a tool
-// may be made. It is durable together with the prompt, before the person is asked. It is open
+// A Question says that a person is asked for the result of a task, or whether something may
+// happen: a call of a tool, a plan, or a delivery that an entry of the policy lowers. It is durable together with the prompt, before the person is asked. It is open
 // until an Answer to it, an Exchange of its task or an entry about its call follows, or a Question
 // about the same task with another key.
 type Question struct {
@@ -22,10 +22,11 @@ type Question struct {
 	Label   label.Classification `json:"label"` // of the prompt
 
 	Call     string    `json:"call,omitempty"`     // the session of the call of a tool that needs an approval; empty for the result of a task
+	Approval string    `json:"approval,omitempty"` // what else has to be approved: the plan, or the name of an entry of the policy
 	Messages []string  `json:"messages,omitempty"` // ids of the messages in the prompt
 	Memory   []task.ID `json:"memory,omitempty"`   // the tasks whose results it found in the shared memory
 
-	Key Key `json:"-"` // of exactly what the person is shown: the prompt and the files of the workspace
+	Key Key `json:"-"` // of exactly what the person is shown, the files of the workspace, and what an approval lets happen
 
 	// Schema is the JSON Schema that the answer must match; empty for a text, and if the caller
 	// may not see the task.

@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/hex"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"strconv"
 	"sync"
@@ -15,18 +13,11 @@ import (
 	"github.com/runteam/runteam/internal/brief"
 	"github.com/runteam/runteam/internal/codes"
 	"github.com/runteam/runteam/internal/gate"
-	"github.com/runteam/runteam/internal/jsonvalue"
 	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/internal/record"
-	"github.com/runteam/runteam/internal/schema"
-	"github.com/runteam/runteam/person"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
 )
-
-// A person can be asked before a call of a tool is made. The question is a prompt like any other:
-// the gate delivers the arguments to the person. Its key is a digest of what is shown and of what
-// the call would do, and an answer serves only the call with this key.
 
 // A permission says who approved a call, and whether that is for each further call of the tool too.
 type permission struct {
@@ -66,26 +57,19 @@ func (s *approvals) of(c *toolCall) (starts int, always bool) {
 	return s.starts[c.id], s.always[[2]string{c.caps.Agent, c.tool.Approve}]
 }
 
-// approvalForm is the JSON Schema of an approval. A script without a reply for it takes the first
+// callForm is the form of an approval of a call. A script without a reply for it takes the first
 // choice, which is therefore "no".
-const approvalForm = `{"type":"object","properties":{` +
+var callForm = parseForm(`{"type":"object","properties":{` +
 	`"decision":{"enum":["no","yes","always"],"description":"may the call be made; always means each further call of this tool in this run, too"},` +
 	`"reason":{"type":"string","maxLength":2000,"description":"why not; the agent reads it"}},` +
-	`"required":["decision"],"additionalProperties":false}`
-
-// approvalSchema is approvalForm, parsed.
-var approvalSchema = func() *schema.Schema {
-	s, err := schema.Parse(approvalForm)
-	must(err)
-	return s
-}()
+	`"required":["decision"],"additionalProperties":false}`)
 
 // IsApproval reports whether a prompt asks a person whether a call of a tool may be made.
-func IsApproval(p prompt.Prompt) bool { return p.Schema() == approvalSchema.String() }
+func IsApproval(p prompt.Prompt) bool { return p.Schema() == callForm.String() }
 
-// An approval asks a person whether a call may be made.
-type approval struct {
-	modelCall
+// A callApproval asks a person whether a call may be made.
+type callApproval struct {
+	*approval
 	of *toolCall
 }
 
@@ -121,50 +105,48 @@ func (c *toolCall) askApprover(ctx context.Context, a *attempt, x *modelCall) (r
 		c.approved = permission{c.tool.Approve, true}
 		return nil, nil
 	}
-	return p.decide(ctx, a, text)
+	v, err := a.decideApproval(ctx, p.approval, text)
+	if err != nil {
+		return nil, err
+	}
+	c.approved = permission{c.tool.Approve, v.Decision == decidedAlways}
+	if v.Decision == decidedNo {
+		return p.refused(ctx, a, v.Reason)
+	}
+	return nil, nil
 }
 
 // newApproval returns the question about a call.
-func (c *toolCall) newApproval(a *attempt, x *modelCall) *approval {
-	m, _ := a.run.team.Index(c.tool.Approve) // the check before the run knows it
-	now, of := time.Now(), "a task"
+func (c *toolCall) newApproval(a *attempt, x *modelCall) *callApproval {
+	of := "a task"
 	if !a.planned { // what a coordinator wrote is delivered as context only
 		of = fmt.Sprintf("the task %q", plan.WrittenTitle(a.task))
 	}
-	p := &approval{of: c, modelCall: modelCall{run: a.run, request: request{
-		task: &task.Task{ID: a.task.ID, Spec: task.Spec{
-			Title: plan.ApprovalTitle(c.tool.Name), Assignee: c.tool.Approve, Classification: a.task.Classification,
-			Description: fmt.Sprintf("Agent %s wants to call the tool %s for %s. Effect of a call: %s. May it, with exactly these arguments?", a.caps.Agent, c.tool.Name, of, c.effect()),
-		}},
-		does: a.run.team.Config.Agents[m].Agent, caps: &a.run.team.Capabilities[m], bound: a.run.team.Capabilities[m].Clearance(), limits: a.run.team.MemberLimits(m),
-		number: a.number, part: x.part + "/" + c.call.ID + "/approve", start: now, began: now,
-	}}}
-	p.about = c
-	p.schema = approvalSchema
+	p := &callApproval{of: c, approval: newApproval(a.run, &task.Task{ID: a.task.ID, Spec: task.Spec{
+		Title: plan.ApprovalTitle(c.tool.Name), Assignee: c.tool.Approve, Classification: a.task.Classification,
+		Description: fmt.Sprintf("Agent %s wants to call the tool %s for %s. Effect of a call: %s. May it, with exactly these arguments?", a.caps.Agent, c.tool.Name, of, c.effect()),
+	}}, callForm, approvedThing{title: c.title, call: c.id})}
+	p.number, p.part, p.happens = a.number, x.part+"/"+c.call.ID+"/approve", c.approvalKey(a)
 	source := gate.Source{Kind: handoff.Arguments, Name: c.id}
 	g := gate.WholeOf(source, "approve")
 	g.Terms = a.run.team.Terms(c.from.Producer(), c.tool.Approve)
 	p.offers, p.grants = []gate.Offer{{Source: source, Title: "arguments", Envelope: c.offers[0].Envelope, Optional: true}}, []gate.Grant{g}
-	p.key = c.approvalKey(a)
 	return p
 }
 
 // open takes the arguments through the gate, to the person, and builds the prompt.
-func (p *approval) open(ctx context.Context) (prompt.Prompt, error) {
+func (p *callApproval) open(ctx context.Context) (prompt.Prompt, error) {
 	if err := p.seal(ctx); err != nil {
 		return prompt.Prompt{}, err
 	}
 	if s := &p.sealed[0]; s.Withheld() {
 		return prompt.Prompt{}, fmt.Errorf("%s may not see its arguments, and so cannot approve it: %s", p.of.tool.Approve, cmp.Or(s.Decision().Detail, string(s.Decision().Reason)))
 	}
-	happens := p.key
-	text, err := p.build(&brief.Brief{Context: brief.Context{Inputs: p.sealed}})
-	p.key = digestOf("runteam/approval/1", p.caps.Agent, text.System(), text.Text(), string(happens[:]))
-	return text, err
+	return p.show(brief.Context{Inputs: p.sealed})
 }
 
 // showsAll reports whether the person sees exactly what the tool would get.
-func (p *approval) showsAll() bool {
+func (p *callApproval) showsAll() bool {
 	shown, structured := p.sealed[0].Payload().JSON()
 	gets, _ := p.of.sealed[0].Payload().JSON()
 	return structured && shown == gets
@@ -187,86 +169,9 @@ func (c *toolCall) approvalKey(a *attempt) record.Key {
 	return digestOf(c.id, c.tool.Name, string(c.effect()), string(c.key[:]), gets, files, strconv.Itoa(starts))
 }
 
-// decide returns what the person decides.
-func (p *approval) decide(ctx context.Context, a *attempt, text prompt.Prompt) (refused *toolAnswer, err error) {
-	c, d := p.of, a.run.questions
-	a.approver = c.tool.Approve
-	defer func() {
-		if !errors.Is(err, errLater) {
-			a.approver = ""
-		}
-	}()
-	given, err := d.given(ctx, a.task.ID, p.key)
-	if given != nil && err == nil {
-		err = a.run.credit(ctx, &p.modelCall, text)
-	} else if err == nil {
-		if err = a.run.recordPrompt(ctx, &p.modelCall, text, nil); err == nil {
-			given, err = p.ask(ctx, a, text)
-		}
-	}
-	if err != nil {
-		return nil, err
-	}
-	for {
-		var v struct{ Decision, Reason string }
-		value, err := jsonvalue.Parse(given.Text)
-		if err == nil {
-			err = p.schema.Validate(value)
-		}
-		if err == nil {
-			err = json.Unmarshal([]byte(given.Text), &v)
-		}
-		if err == nil {
-			d.take(&p.modelCall, given)
-			c.approved = permission{c.tool.Approve, v.Decision == "always"}
-			if v.Decision == "no" {
-				return p.refused(ctx, a, v.Reason)
-			}
-			return nil, nil
-		}
-		if err := d.refuse(ctx, given, "it does not fit the question: "+schema.Problem(err)); err != nil {
-			return nil, err
-		}
-		if given, err = p.ask(ctx, a, text); err != nil {
-			return nil, err
-		}
-	}
-}
-
-// ask asks the person, and returns the answer that came first: that of the person, or one from
-// another process.
-func (p *approval) ask(ctx context.Context, a *attempt, text prompt.Prompt) (*record.Answer, error) {
-	a.scheduler.freeSlot(a)
-	defer func() { a.scheduler.takeSlot(a) }()
-	var own *record.Answer
-	given, err := awaitAnswer(ctx, a, p.key, func(ctx context.Context) error {
-		reply, err := runOutside(ctx, "the person", p.run.team.Log, func() (string, error) {
-			reply, err := p.modelCall.ask(ctx, text)
-			return reply.JSON.Canonical(), err
-		})
-		if err == nil {
-			own = &record.Answer{By: p.of.tool.Approve, Time: time.Now(), Text: reply}
-		}
-		return err
-	})
-	switch {
-	case given != nil:
-		return given, nil
-	case errors.Is(err, person.ErrLater), errors.Is(context.Cause(ctx), ErrAttemptTimeout):
-		return nil, errLater
-	case ctx.Err() != nil:
-		return nil, withCause(ctx, err)
-	case err != nil:
-		return nil, err
-	}
-	q := questionOf(&p.modelCall)
-	own.Session, own.Task, own.Title, own.Agent, own.Label, own.Key = q.Session, q.Task, q.Title, q.Agent, q.Label, p.run.questions.mask(p.key)
-	return own, nil
-}
-
 // refused answers a call that the person refused. The reason is what the person wrote, so it
 // passes the gate like an answer.
-func (p *approval) refused(ctx context.Context, a *attempt, reason string) (*toolAnswer, error) {
+func (p *callApproval) refused(ctx context.Context, a *attempt, reason string) (*toolAnswer, error) {
 	c := p.of
 	if err := a.run.recordArguments(ctx, c, false); err != nil {
 		return nil, err
