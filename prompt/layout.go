@@ -48,7 +48,7 @@ type place struct {
 type kinds [brief.Layouts][]handoff.SourceKind
 
 var ofList = [lists]place{
-	listInputs:   {name: "Inputs", kinds: kinds{brief.Work: {handoff.Input, handoff.Arguments}}},
+	listInputs:   {name: "Inputs", kinds: kinds{brief.Work: {handoff.Input, handoff.Arguments, handoff.Plan, handoff.Fault}}},
 	listDrafts:   {name: "Drafts", kinds: kinds{brief.Planning: {handoff.Plan, handoff.Fault}}},
 	listResults:  {name: "Dependencies", kinds: kinds{brief.Work: {handoff.Dependency}, brief.Synthesis: {handoff.Dependency, handoff.Digest}}},
 	listFiles:    {name: "Files", kinds: kinds{brief.Work: {handoff.Files}}},

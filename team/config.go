@@ -206,6 +206,11 @@ type Coordinator struct {
 	MayGrant synth.Grants     // what its plans may grant besides dependencies; the zero value means nothing
 	MayPlan  synth.Constructs // conditions, loops, lists and judges that its plans may have; the zero value means none
 
+	// Approve names the member, a [person.Agent], who is asked before the tasks of a plan run;
+	// empty asks no one. The person reads the plan, and may edit it. A refusal with a reason has
+	// the coordinator plan again.
+	Approve string
+
 	Limits // results that do not fit into one prompt are first digested in parts
 	Budget
 	Backend
@@ -296,7 +301,7 @@ func (c *Config) internal() plan.Config {
 	}
 	if k := c.Coordinator; k != nil {
 		out.Coordinator = &plan.Coordinator{
-			Agent: k.Agent, SystemPrompt: k.SystemPrompt, Instructions: k.Instructions, Accepts: k.Accepts, MayGrant: k.MayGrant, MayPlan: k.MayPlan,
+			Agent: k.Agent, SystemPrompt: k.SystemPrompt, Instructions: k.Instructions, Accepts: k.Accepts, MayGrant: k.MayGrant, MayPlan: k.MayPlan, Approve: k.Approve,
 			Limits: plan.Limits(k.Limits), Budget: plan.Budget(k.Budget), Backend: plan.Backend(k.Backend),
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/label"
@@ -42,7 +43,7 @@ type Result struct {
 	Status     Status
 	Output     string        // the answer: of the coordinator if there is a goal, else of the tasks that nothing depends on
 	Tasks      []TaskResult  // in the order written
-	Steps      []TaskResult  // the coordinator's work, in order; titles are plan, repair, digest and synthesis
+	Steps      []TaskResult  // the coordinator's work, in order; titles are plan, repair, approval, digest and synthesis
 	Usage      llm.Usage     // of all tasks and steps
 	Context    event.Context // how much context was sent
 	Errors     []*TaskError  // of tasks, then of the coordinator
@@ -173,10 +174,13 @@ func (r *Result) Workspace(name string) string {
 }
 
 // WaitingFor returns the person whose answer the task with this title, key or ID waits for;
-// empty if it waits for none.
+// empty if it waits for none. If there are no tasks yet, coordinator is the approval of the plan.
 func (r *Result) WaitingFor(name string) string {
 	if r == nil || r.of == nil {
 		return ""
+	}
+	if n := len(r.of.Steps); len(r.of.Tasks) == 0 && n > 0 && name == handoff.Coordinator {
+		return r.of.Steps[n-1].WaitingFor
 	}
 	t, ok := r.of.Task(name)
 	if !ok {

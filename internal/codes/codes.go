@@ -43,6 +43,7 @@ const (
 	Internal       = "INTERNAL_ERROR"        // a bug in runteam
 
 	PlanInvalid   = "COORDINATOR_PLAN_INVALID"         // the second plan cannot be run either; nothing was run
+	PlanRefused   = "COORDINATOR_PLAN_REFUSED"         // the person who has to approve the plan refused it, or cannot; nothing was run
 	Decomposition = "COORDINATOR_DECOMPOSITION_FAILED" // the coordinator returned no plan; nothing was run
 	Synthesis     = "COORDINATOR_SYNTHESIS_FAILED"     // the coordinator made no answer of the results
 )

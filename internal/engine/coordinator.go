@@ -38,6 +38,7 @@ type coordinator struct {
 	steps      []Step           // guarded by the lock of the scope
 	output     string           // the answer
 	synthesis  *envelope.Envelope
+	waitsFor   string     // the person who does not approve the plan yet; empty if none has to
 	unplanned  *TaskError // why there is no plan
 	unanswered *TaskError // why there is no answer
 }

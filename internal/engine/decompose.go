@@ -39,13 +39,36 @@ func (c *coordinator) planStep() *step {
 	return c.step(StepPlan, brief.Planning, planning.PlanText(c.team.Names()), nil, func(b *brief.Brief, _ []gate.Sealed) { b.FormatSchema = c.planFormat() })
 }
 
-// decompose has the coordinator plan the tasks, with one correction at most, and passes
-// the plan to adopt. Without a valid plan nothing will run.
-func (c *coordinator) decompose(ctx context.Context, adopt func(*plan.Plan) error) *TaskError {
+// decompose has the coordinator plan the tasks, and passes the plan to adopt. Without a valid plan
+// nothing will run. If a person has to approve the plan, approved says so: then the plan may be one
+// that the person has edited, and there is none as long as the person does not answer.
+func (c *coordinator) decompose(ctx context.Context, approved bool, adopt func(*plan.Plan) error) *TaskError {
 	s := c.planStep()
+	for round := 1; s != nil; round++ {
+		p, last, failed := c.propose(ctx, s)
+		if s = nil; failed == nil && approved {
+			p, s, failed = c.askPlanApprover(ctx, last, p, round)
+		}
+		if failed != nil {
+			return failed
+		}
+		if p == nil {
+			continue
+		}
+		if err := adopt(p); err != nil {
+			last.setError(ctx, err)
+			return c.stepError(last, codes.Decomposition)
+		}
+	}
+	return nil
+}
+
+// propose takes a step that makes a plan, with one correction at most. It returns the plan and the
+// last step.
+func (c *coordinator) propose(ctx context.Context, s *step) (*plan.Plan, *step, *TaskError) {
 	c.consult(ctx, s)
 	if s.err != nil {
-		return c.stepError(s, codes.Decomposition)
+		return nil, s, c.stepError(s, codes.Decomposition)
 	}
 	p, found, shown := c.read(s)
 	said := "the plan"
@@ -55,19 +78,15 @@ func (c *coordinator) decompose(ctx context.Context, adopt func(*plan.Plan) erro
 		s = c.repair(s, shown)
 		c.consult(ctx, s)
 		if s.err != nil {
-			return c.stepError(s, codes.Decomposition)
+			return nil, s, c.stepError(s, codes.Decomposition)
 		}
 		said = "also the second plan"
 		p, found, _ = c.read(s)
 	}
 	if len(found) > 0 {
-		return c.invalid(s, said, found)
+		return nil, s, c.invalid(s, said, found)
 	}
-	if err := adopt(p); err != nil {
-		s.setError(ctx, err)
-		return c.stepError(s, codes.Decomposition)
-	}
-	return nil
+	return p, s, nil
 }
 
 // read returns a checked plan from the coordinator's answer, or every problem in it, and
@@ -75,9 +94,14 @@ func (c *coordinator) decompose(ctx context.Context, adopt func(*plan.Plan) erro
 // of an input is not in shown, since by the flow table inputs do not derive into the
 // coordinator. The text of each task is as sensitive as what the coordinator had read.
 func (c *coordinator) read(s *step) (p *plan.Plan, found, shown task.Problems) {
-	specs, err := planning.ParsePlan(s.reply.Text, c.planRules())
+	return c.checkPlan(s.reply.Text, s.envelope)
+}
+
+// checkPlan does what read does, for the text of a plan in an envelope.
+func (c *coordinator) checkPlan(text string, from *envelope.Envelope) (p *plan.Plan, found, shown task.Problems) {
+	specs, err := planning.ParsePlan(text, c.planRules())
 	if err == nil {
-		setSource(specs, s.envelope)
+		setSource(specs, from)
 		o := c.options
 		o.Planned = true
 		if p, err = c.team.Check(specs, o, time.Now()); err == nil {
@@ -111,15 +135,25 @@ func setSource(specs []task.Spec, plan *envelope.Envelope) {
 
 // repair gives the coordinator its plan back, with everything that is wrong with it.
 func (c *coordinator) repair(s *step, found task.Problems) *step {
-	h := s.envelope.Header()
+	return c.planAgain(s, planning.RepairText(c.team.Names()), gate.Offer{Title: "What is wrong with it", Envelope: c.faultsOf(s.envelope, found)})
+}
+
+// faultsOf returns what is wrong with a plan, in the words of the runtime.
+func (c *coordinator) faultsOf(plan *envelope.Envelope, found task.Problems) *envelope.Envelope {
+	h := plan.Header()
 	faults, err := envelope.New(envelope.Header{
 		ID: "plan/faults", Producer: gate.Runtime, Run: c.id, Classification: h.Classification, Trust: h.Trust,
 		CreatedAt: time.Now(), DerivedFrom: []envelope.ID{h.ID},
 	}, envelope.Text(planning.Faults(found)))
 	must(err)
-	return c.step(StepRepair, brief.Planning, planning.RepairText(c.team.Names()), []gate.Offer{
-		{Source: gate.Source{Kind: handoff.Plan, Name: "draft"}, Title: "Your previous plan", Envelope: s.envelope},
-		{Source: gate.Source{Kind: handoff.Fault, Name: "plan"}, Title: "What is wrong with it", Envelope: faults},
+	return faults
+}
+
+// planAgain gives the coordinator its plan back, with the reason why it must make another one.
+func (c *coordinator) planAgain(s *step, text string, why gate.Offer) *step {
+	why.Source = gate.Source{Kind: handoff.Fault, Name: "plan"}
+	return c.step(StepRepair, brief.Planning, text, []gate.Offer{
+		{Source: gate.Source{Kind: handoff.Plan, Name: "draft"}, Title: "Your previous plan", Envelope: s.envelope}, why,
 	}, func(b *brief.Brief, sealed []gate.Sealed) { b.Drafts, b.FormatSchema = sealed, c.planFormat() })
 }
 
@@ -150,7 +184,7 @@ func outlineOf(p *plan.Plan) []event.Planned {
 // shortcut returns a plan that gives a goal of one simple step to the agent that fits
 // it best; nil if the caller does not allow that or there is no such agent.
 func (c *coordinator) shortcut() *plan.Plan {
-	if !c.options.Auto || !planning.Simple(c.goal.Text) {
+	if !c.options.Auto || c.config.Approve != "" || !planning.Simple(c.goal.Text) {
 		return nil
 	}
 	best, ok := assign.Best(c.goal.Text, c.team.Candidates(), c.goal.Classification)

@@ -146,8 +146,12 @@ func (c *coordinator) refusedGoal(err error) task.Problem {
 	return p
 }
 
-// readable refuses a goal whose planned tasks no agent could be given.
+// readable refuses a goal whose plan the person who has to approve it could not see, or whose planned
+// tasks no agent could be given.
 func (c *coordinator) readable() error {
+	if found := c.team.CheckPlanApprover(c.label); len(found) > 0 {
+		return found
+	}
 	level, highest := c.label, label.Public
 	for _, a := range c.team.Candidates() {
 		highest = max(highest, min(a.Clearance, a.Produces))

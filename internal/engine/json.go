@@ -200,12 +200,14 @@ type wireStep struct {
 	Metrics *wireMetrics `json:"metrics,omitempty"`
 	Reused  *wireReuse   `json:"reused,omitempty"`
 	Error   *TaskError   `json:"error,omitempty"`
+
+	WaitingFor string `json:"waitingFor,omitempty"`
 }
 
 func (r *Result) wireSteps() (steps []wireStep) {
 	for i := range r.Steps {
 		s := &r.Steps[i]
-		steps = append(steps, wireStep{Step: s.Kind, Call: s.Call, Metrics: s.Metrics.wire(), Reused: reuseOf(s.Reused, s.Saved), Error: s.Error})
+		steps = append(steps, wireStep{Step: s.Kind, Call: s.Call, Metrics: s.Metrics.wire(), Reused: reuseOf(s.Reused, s.Saved), Error: s.Error, WaitingFor: s.WaitingFor})
 	}
 	return steps
 }

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -26,6 +27,7 @@ type questions struct {
 	mu      sync.Mutex
 	open    map[record.Key]*question      // by the masked key
 	have    map[record.Key]*record.Answer // those in the lines of the journal, the same
+	taken   map[record.Key]bool           // those that this process has used, the same
 	stop    context.CancelFunc            // of the goroutine that polls; nil if none does
 	polling sync.WaitGroup
 }
@@ -38,7 +40,7 @@ type question struct {
 
 // newQuestions returns the questions of a run that opens.
 func newQuestions(r *runScope) *questions {
-	d := &questions{run: r, open: map[record.Key]*question{}, have: map[record.Key]*record.Answer{}}
+	d := &questions{run: r, open: map[record.Key]*question{}, have: map[record.Key]*record.Answer{}, taken: map[record.Key]bool{}}
 	d.log, _ = r.recorder.log.(record.AnswerLog)
 	if p := r.priorRun; p != nil && p.own {
 		d.have = p.given
@@ -90,11 +92,30 @@ func (d *questions) of(ctx context.Context, id task.ID, key record.Key) (*record
 func (d *questions) take(x *modelCall, a *record.Answer) {
 	d.mu.Lock()
 	isNew := d.have[a.Key] != a
-	d.have[a.Key] = a
+	d.have[a.Key], d.taken[a.Key] = a, true
 	d.mu.Unlock()
 	if isNew {
 		d.run.ledger.add(x.batch, record.Entry{Answer: a})
 	}
+}
+
+// warnChanged warns if the last question of its task in the journal was about something else, and
+// was answered: the answer is not used.
+func (d *questions) warnChanged(ctx context.Context, x *modelCall, what string) error {
+	b := d.run.priorRun.task(x.task.ID)
+	if b == nil || !d.run.priorRun.own || b.approval == nil || b.approval.Key == d.mask(x.key) {
+		return nil
+	}
+	old, err := d.of(ctx, x.task.ID, b.approval.Key)
+	d.mu.Lock()
+	used := d.taken[b.approval.Key]
+	d.mu.Unlock()
+	if old != nil && !used {
+		d.run.mu.Lock()
+		defer d.run.mu.Unlock()
+		d.run.warn(fmt.Sprintf("%s has changed since %s answered, so %s is asked again", what, old.By, x.caps.Agent))
+	}
+	return err
 }
 
 // refuse tells the process that left an answer why it is not used.

@@ -131,6 +131,8 @@ type Step struct {
 	Reused  string    // as of a TaskResult
 	Saved   llm.Usage // as of a TaskResult
 
+	WaitingFor string // the person whose approval of the plan is missing; empty if none is
+
 	Repeated bool            // as of a TaskResult
 	Receipt  *prompt.Receipt // what it saw; nil if no prompt could be built
 	before   bool            // it was taken before the run was interrupted
@@ -142,7 +144,8 @@ type StepKind string
 // The steps of a goal.
 const (
 	StepPlan      StepKind = "plan"      // a plan
-	StepRepair    StepKind = "repair"    // the plan again, with everything that is wrong with the first
+	StepRepair    StepKind = "repair"    // the plan again, with everything that is wrong with the one before, or why a person refused that
+	StepApproval  StepKind = "approval"  // the question to the person who has to approve the plan
 	StepDigest    StepKind = "digest"    // a digest of part of the results
 	StepSynthesis StepKind = "synthesis" // the answer
 )

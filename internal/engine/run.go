@@ -116,7 +116,7 @@ func (r *run) planGoal(ctx context.Context, c *coordinator) {
 		return
 	}
 	r.enter(record.PhasePlanning)
-	c.unplanned = c.decompose(ctx, r.adopt)
+	c.unplanned = c.decompose(ctx, c.config.Approve != "" && !r.plansOnly, r.adopt)
 }
 
 // adopt sets a plan for the goal as the plan of the run.

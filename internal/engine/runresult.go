@@ -47,7 +47,7 @@ func (r *run) result(ctx context.Context) *Result {
 	if r.answers && r.coordinator.output == "" && !r.plansOnly && res.Status == StatusOK {
 		res.Status = StatusError // it ended before the coordinator answered
 	}
-	if isSuspended(r.tasks) {
+	if isSuspended(r.tasks) || r.coordinator.waitsFor != "" {
 		res.Status = StatusSuspended
 	}
 	if r.overdrawn != notExhausted {

@@ -7,3 +7,6 @@ import "github.com/runteam/runteam/internal/naming"
 func ApprovalTitle(tool, task string) string {
 	return "approval of " + naming.ToolPrefix + tool + " in " + task
 }
+
+// PlanApprovalTitle is the title of the part of planning in which a person approves the plan.
+const PlanApprovalTitle = "approval of the plan"

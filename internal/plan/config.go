@@ -59,6 +59,7 @@ type Coordinator struct {
 
 	MayGrant Grants // what its plans may grant besides dependencies; the zero value means nothing
 	MayPlan  planning.Constructs
+	Approve  string // the person who has to approve its plans; empty if none has to
 
 	Limits
 	Budget

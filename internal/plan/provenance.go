@@ -19,7 +19,7 @@ func (c *checker) checkProvenance(i int, s *task.Spec) {
 	}
 	about := c.aboutTask(i, s)
 	const own = "reword it, or remove provenance if the task is your own"
-	if p.From != handoff.Coordinator && p.From != handoff.User {
+	if p.From != handoff.Coordinator && p.From != handoff.User && p.From != c.planEditor() {
 		about.at("provenance", "from").report(fmt.Sprintf("provenance: from: %q does not write descriptions", p.From), "write coordinator or user, or remove provenance if the task is your own", task.ErrInvalid)
 	}
 	if !p.ExpiresAt.IsZero() && !p.ExpiresAt.After(p.CreatedAt) {
@@ -39,4 +39,12 @@ func (c *checker) checkProvenance(i int, s *task.Spec) {
 	if err := gate.CheckUnfenced(string(s.OutputSchema)); err != nil {
 		about.at("outputSchema").report("its planned schema: "+err.Error(), own, task.ErrInvalid)
 	}
+}
+
+// planEditor returns the person who may have edited the plan of this run; empty if none may.
+func (c *checker) planEditor() string {
+	if k := c.team.Config.Coordinator; c.options.Planned && k != nil {
+		return k.Approve
+	}
+	return ""
 }

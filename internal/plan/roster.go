@@ -63,6 +63,7 @@ func New(cfg Config) (*Roster, error) {
 	t.Parameters = t.Config.checkTools(&found)
 	t.Config.checkProcesses(&found)
 	t.Config.checkPeople(&found)
+	t.Config.checkApprovers(&found)
 	found = append(found, t.govern()...)
 	if len(found) > 0 {
 		return nil, found

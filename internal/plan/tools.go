@@ -115,7 +115,6 @@ func (c *Config) checkTools(found *task.Problems) map[string]*schema.Schema {
 		own := map[string]bool{}
 		for k, f := range m.Tools {
 			of := subject{found: found, pointer: naming.Pointer("agents", i, "tools", k), name: fmt.Sprintf("agent %q", m.Name)}
-			c.checkApprover(&of, f)
 			if err := f.Check(); err != nil {
 				of.report(err.Error(), "", fmt.Errorf("%w: %w", task.ErrInvalid, err))
 				continue
@@ -189,13 +188,13 @@ func (c *loweringCheck) checkToolLabels() {
 	for i := range p.Graph.Len() {
 		tk := p.Graph.Task(i)
 		level := p.least[i].Join(p.ToolLabel(i))
+		c.checkApproverLabels(i, level)
 		for _, f := range p.Tools(i) {
 			reader := gate.ToolReader(f.Name)
 			terms := c.team.Terms(tk.Assignee, reader)
 			if most := terms.Admit(p.Labels[i], f.Accepts, reader); most.Lowers != nil {
 				c.boundedArguments(most.Lowers, f)
 			}
-			c.checkApproverLabel(i, f, level)
 			x := terms.Admit(level, f.Accepts, reader)
 			if !x.Withheld() && x.After <= f.Accepts {
 				c.checkUntrusted(i, f)

@@ -36,3 +36,10 @@ func RepairText(names []string) string {
 	return "Your plan is invalid, and none of its tasks was run. Correct all listed problems, and keep the rest.\n" +
 		PlanText(names)
 }
+
+// RevisionText returns the first lines of a request for another plan in the place of one that a
+// person refused; the plan, the reason, and the goal follow them.
+func RevisionText(names []string) string {
+	return "Your plan was refused, and none of its tasks was run. Make another plan, as the reason below asks.\n" +
+		PlanText(names)
+}

@@ -68,7 +68,7 @@ func (r goalReader) coordinator(f *fields) *Coordinator {
 		c.MayPlan.Verify = c.MayPlan.Verify || word == "verify"
 	}
 	members{
-		{"accepts", &c.Accepts}, {"reuse", &c.Reuse}, {"maxContextBytes", &c.MaxContextBytes}, {"maxPromptBytes", &c.MaxPromptBytes},
+		{"accepts", &c.Accepts}, {"approve", &c.Approve}, {"reuse", &c.Reuse}, {"maxContextBytes", &c.MaxContextBytes}, {"maxPromptBytes", &c.MaxPromptBytes},
 		{"maxTokenBudget", &c.MaxTokenBudget}, {"maxCostBudget", &c.MaxCostBudget},
 	}.read(f.own)
 	c.Coordinator.Model, c.EndpointNames = c.ModelAsWritten(), c.endpointNames()

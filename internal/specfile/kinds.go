@@ -89,6 +89,7 @@ var kinds = map[string]kind{
 	"value":          {name: "any value but null", want: "a value", hint: "write a text, a number, a list or a mapping", json: object{{"not", typed("null")}}, fits: func(n *node) bool { return n.is != isNull }},
 	"inputText":      anyText.as(filled), // not empty, unless the options bring the text
 	"text":           oneText,
+	"person":         newKind(isText, "name of an agent", "the name of an agent", "write the name of an agent that is a person").as(filled).checked(checkNotBlank),
 	"name":           oneText.checked(checkRuleName),
 	"given":          given,
 	"ruleSide":       given.ofOne(`write one rule for each pair, or "*" for all`),

@@ -3,6 +3,7 @@ package specfile
 import (
 	"cmp"
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -202,6 +203,9 @@ func (p *places) resolve(parts []string) (n *node, src *source, at int) {
 	}
 	switch parts[0] {
 	case "agents":
+		if n := p.approverOf(parts); n != nil {
+			return n, n.src, n.at
+		}
 		if f := pick(p.agents, parts); f != nil {
 			return inFields(f, parts[2:])
 		}
@@ -246,6 +250,25 @@ func (p *places) resolve(parts []string) (n *node, src *source, at int) {
 		return walk(n, parts[1:])
 	}
 	return nil, root.src, root.at
+}
+
+// approverOf returns who has to approve calls of a tool of an agent, to which a pointer leads; nil for
+// any other pointer.
+func (p *places) approverOf(parts []string) *node {
+	if len(parts) != 5 || parts[2] != "tools" || parts[4] != "approve" {
+		return nil
+	}
+	i, err := strconv.Atoi(parts[1])
+	k, err2 := strconv.Atoi(parts[3])
+	if err != nil || err2 != nil || p.tools == nil || i >= len(p.tools.file.Agents) || k >= len(p.tools.file.Agents[i].Member.Tools) {
+		return nil
+	}
+	for _, e := range p.tools.list {
+		if slices.Contains(e.tools, p.tools.file.Agents[i].Member.Tools[k]) {
+			return e.fields.own("approve")
+		}
+	}
+	return nil
 }
 
 // inTask follows a pointer into a task.

@@ -1,0 +1,239 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/brief"
+	"github.com/runteam/runteam/internal/codes"
+	"github.com/runteam/runteam/internal/event"
+	"github.com/runteam/runteam/internal/gate"
+	"github.com/runteam/runteam/internal/plan"
+	"github.com/runteam/runteam/internal/planning"
+	"github.com/runteam/runteam/prompt"
+	"github.com/runteam/runteam/task"
+)
+
+// A person can have to approve the plan of the coordinator before its tasks run. The person gets the
+// plan as the coordinator wrote it, with the agent of each task, and can answer with an edited one.
+// That is checked as the coordinator's is, and the descriptions in it are texts of the person.
+
+// ErrPlanRefused reports a plan that the person who has to approve it refused.
+var ErrPlanRefused = errors.New("the plan was refused")
+
+const (
+	maxPlans = 3 // that a person may refuse with a reason; the next refusal ends the run
+	maxEdits = 3 // of one plan that cannot be run
+)
+
+// planForm is the form of an approval of a plan. A script without a reply for it takes the first
+// choice, which is therefore "no".
+var planForm = parseForm(`{"type":"object","properties":{` +
+	`"decision":{"enum":["no","yes","edit"],"description":"may the tasks run; edit runs those of your own plan in their place"},` +
+	`"plan":{"type":"array","items":{"type":"object"},"description":"for edit: the changed plan, as the JSON array that is shown, in one line"},` +
+	`"reason":{"type":"string","maxLength":2000,"description":"why not; the coordinator reads it and plans again"}},` +
+	`"required":["decision"],"additionalProperties":false}`)
+
+// IsPlanApproval reports whether a prompt asks a person whether the tasks of a plan may run.
+func IsPlanApproval(p prompt.Prompt) bool { return p.Schema() == planForm.String() }
+
+// A planApproval asks a person whether the tasks of a plan may run.
+type planApproval struct {
+	*approval
+	of     *coordinator
+	made   *step              // that made the plan
+	draft  string             // the plan as the person has to see it
+	faults *envelope.Envelope // of the edited plan before; nil if there is none
+}
+
+// askPlanApprover asks the person who has to approve a plan. It returns the plan to run, which may be
+// an edited one, or the step in which the coordinator makes another one, or why there is none. While
+// there is no answer, all of them are nil. Round is how many plans the person has seen, with this one.
+func (c *coordinator) askPlanApprover(ctx context.Context, made *step, p *plan.Plan, round int) (approved *plan.Plan, again *step, failed *TaskError) {
+	draft, err := planning.Draft(made.reply.Text, p.Written)
+	must(err) // it was read before
+	var faults *envelope.Envelope
+	for edit := range maxEdits + 1 {
+		q := &planApproval{of: c, made: made, draft: draft, faults: faults}
+		q.prepare(round, edit)
+		v, err := q.ask(ctx)
+		switch {
+		case errors.Is(err, errLater):
+			return nil, nil, nil
+		case err != nil:
+			return nil, nil, q.refused(ctx, err)
+		case v.Decision == decidedNo:
+			again, err = q.replan(v.Reason, round)
+			return nil, again, q.refused(ctx, err)
+		case v.Decision != decidedEdit:
+			return p, nil, nil
+		}
+		e, err := q.edited(v)
+		if err != nil {
+			return nil, nil, q.refused(ctx, err)
+		}
+		edited, found, shown := c.checkPlan(e.Open().Text(), e)
+		if len(found) == 0 {
+			found = unassigned(e.Open().Text(), c.planRules())
+			shown = found
+		}
+		switch {
+		case len(found) == 0:
+			return edited, nil, nil
+		case len(shown) == 0, edit == maxEdits: // what depends on an input is for the caller alone
+			return nil, nil, q.refused(ctx, fmt.Errorf("%w: %s edited it, and the edited plan cannot be run:\n%s", ErrPlanRefused, c.config.Approve, planning.Faults(found)))
+		}
+		faults = c.faultsOf(e, shown)
+	}
+	return nil, nil, nil
+}
+
+// prepare makes the question about the plan.
+func (q *planApproval) prepare(round, edit int) {
+	c, from := q.of, q.made.envelope
+	h := from.Header()
+	about := "The coordinator has planned these tasks. May they run? To change them, decide to edit, and give the whole plan in the same form, with the agent of each task."
+	if q.faults != nil {
+		about = "Your plan cannot be run, for the reasons below, and none of its tasks was. " + about
+	}
+	q.approval = newApproval(c.runScope, &task.Task{ID: handoff.Coordinator + "/" + task.ID(StepApproval), Spec: task.Spec{
+		Title: plan.PlanApprovalTitle, Assignee: c.config.Approve, Classification: h.Classification, Description: about,
+	}}, planForm, approvedThing{title: handoff.Coordinator, what: string(handoff.Plan)})
+	q.number, q.happens = round, c.planKey(q.draft, round, edit)
+	if edit > 0 {
+		q.part = "/" + strconv.Itoa(edit+1)
+	}
+	q.approval.check = func(v *decision) string {
+		if (v.Decision == decidedEdit) != (len(v.Plan) > 0) {
+			return "an edited plan belongs to the decision edit, and to no other"
+		}
+		return ""
+	}
+	shown, err := envelope.New(envelope.Header{
+		ID: "plan/draft", Producer: h.Producer, Run: c.id, Classification: h.Classification, Trust: h.Trust, CreatedAt: h.CreatedAt, ExpiresAt: h.ExpiresAt,
+		DerivedFrom: []envelope.ID{h.ID},
+	}, envelope.Text(q.draft))
+	must(err)
+	q.offers = []gate.Offer{{Source: gate.Source{Kind: handoff.Plan, Name: "plan"}, Title: "plan", Envelope: shown}}
+	if q.faults != nil {
+		q.offers = append(q.offers, gate.Offer{Source: gate.Source{Kind: handoff.Fault, Name: "plan"}, Title: "what is wrong with your plan", Envelope: q.faults})
+	}
+}
+
+// planKey returns the key of what would happen: the tasks of this plan, with these agents and their
+// tools, under this policy.
+func (c *coordinator) planKey(draft string, round, edit int) (key [32]byte) {
+	parts := []string{draft, strconv.Itoa(round), strconv.Itoa(edit), c.team.Rules.Digest()}
+	for i := range c.team.Capabilities {
+		caps := &c.team.Capabilities[i]
+		parts = append(parts, caps.Agent, caps.Clearance().String(), caps.Produces.String())
+		for _, e := range caps.Endpoints {
+			parts = append(parts, e.URL, e.Accepts.String())
+		}
+		for _, f := range c.team.Config.Agents[i].Tools {
+			parts = append(parts, f.Name, string(f.Effect), f.Accepts.String(), f.Level().String(), f.Approve)
+		}
+	}
+	return digestOf(parts...)
+}
+
+// ask asks the person, who must see all of the plan.
+func (q *planApproval) ask(ctx context.Context) (*decision, error) {
+	c := q.of
+	if err := q.seal(ctx); err != nil {
+		return nil, fmt.Errorf("%s may not see it, and so cannot approve it: %s", c.config.Approve, refusalOf(err))
+	}
+	text, err := q.show(brief.Context{Inputs: q.sealed})
+	if err == nil && q.sealed[0].Payload().Text() != q.draft {
+		err = fmt.Errorf("%s may not see all of it, and so cannot approve it", c.config.Approve)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := c.questions.warnChanged(ctx, &q.modelCall, "the plan"); err != nil {
+		return nil, err
+	}
+	v, err := q.decide(ctx, text, c.questions.await)
+	out := Step{Kind: StepApproval, Metrics: Metrics{Start: q.start, End: time.Now(), Attempts: 1}, Receipt: q.receipt}
+	if errors.Is(err, errLater) {
+		c.waitsFor, out.WaitingFor = c.config.Approve, c.config.Approve
+		if c.bus.live() {
+			ev := q.eventOf(event.TaskWaiting)
+			ev.Title = handoff.Coordinator
+			c.bus.emit(ev)
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.steps = append(c.steps, out)
+	return v, err
+}
+
+// edited returns the plan that the person has written, as the gate takes it.
+func (q *planApproval) edited(v *decision) (*envelope.Envelope, error) {
+	q.schema = nil
+	return q.admit(gate.Reply{Text: string(v.Plan)}, time.Now())
+}
+
+// unassigned reports the tasks of an edited plan that name no agent: the person would not know who
+// gets them.
+func unassigned(text string, r planning.Rules) (found task.Problems) {
+	specs, _ := planning.ParsePlan(text, r) // it was read before
+	var look func(specs []task.Spec)
+	look = func(specs []task.Spec) {
+		for i := range specs {
+			s := &specs[i]
+			if s.Repeat != nil {
+				look(s.Repeat.Tasks)
+			} else if strings.TrimSpace(s.Assignee) == "" {
+				found = append(found, task.Problem{Subject: fmt.Sprintf("task %q", s.Title), Message: "it names no agent", Hint: "write its assignee", Err: ErrPlan})
+			}
+		}
+	}
+	look(specs)
+	return found
+}
+
+// replan returns the step in which the coordinator makes another plan, given the reason why this one
+// was refused, or why there is no further plan.
+func (q *planApproval) replan(reason string, round int) (*step, error) {
+	c := q.of
+	if strings.TrimSpace(reason) == "" {
+		return nil, fmt.Errorf("%w by %s, without a reason", ErrPlanRefused, c.config.Approve)
+	}
+	if round > maxPlans {
+		return nil, fmt.Errorf("%w by %s, who has refused %d: %s", ErrPlanRefused, c.config.Approve, round, reason)
+	}
+	q.schema = nil
+	e, err := q.admit(gate.Reply{Text: reason}, time.Now())
+	if err != nil {
+		return nil, err
+	}
+	c.warn(fmt.Sprintf("%s refused plan %d, and the coordinator was given the reason", c.config.Approve, round))
+	return c.planAgain(q.made, planning.RevisionText(c.team.Names()), gate.Offer{Title: "Why it was refused", Envelope: e}), nil
+}
+
+// refused returns the error of a run without a plan, in the form for the caller; nil without an
+// error.
+func (q *planApproval) refused(ctx context.Context, err error) *TaskError {
+	if err == nil {
+		return nil
+	}
+	c, x := q.of, &step{of: q.of, kind: StepApproval, modelCall: q.modelCall}
+	x.setError(ctx, err)
+	if ctx.Err() != nil || errors.Is(err, ErrJournal) {
+		return c.stepError(x, codes.Decomposition)
+	}
+	said := err.Error()
+	if !errors.Is(err, ErrPlanRefused) {
+		said = "the plan cannot be approved: " + said
+	}
+	x.message, x.fault = c.explain(&q.modelCall, codes.PlanRefused, said)
+	return c.stepError(x, codes.PlanRefused)
+}

@@ -1,0 +1,116 @@
+package plan
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/gate"
+	"github.com/runteam/runteam/internal/naming"
+	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/task"
+)
+
+// PlanApprovalTitle is the title of the prompt that asks whether the tasks of a plan may run.
+const PlanApprovalTitle = "Approve the plan"
+
+// ApprovalTitle returns the title of the prompt that asks whether a tool may be called, or whether an
+// entry of the policy may lower a value.
+func ApprovalTitle(name string) string { return "Approve " + name }
+
+// checkApprovers reports people who have to approve something and cannot. A person who has to approve
+// calls of several tools is reported once.
+func (c *Config) checkApprovers(found *task.Problems) {
+	var people []string
+	tools, first := map[string][]string{}, map[string]string{} // by the person
+	for i := range c.Agents {
+		for k, f := range c.Agents[i].Tools {
+			if f == nil || f.Approve == "" || slices.Contains(tools[f.Approve], f.Name) {
+				continue
+			}
+			if tools[f.Approve] == nil {
+				people = append(people, f.Approve)
+				first[f.Approve] = naming.Pointer("agents", i, "tools", k, "approve")
+			}
+			tools[f.Approve] = append(tools[f.Approve], f.Name)
+		}
+	}
+	for _, person := range people {
+		c.checkApprover(subject{found, first[person], toolsText(tools[person])}, person)
+	}
+	if k := c.Coordinator; k != nil && k.Approve != "" {
+		c.checkApprover(subject{found, "/coordinator/approve", "coordinator"}, k.Approve)
+	}
+}
+
+// toolsText names tools.
+func toolsText(names []string) string {
+	quoted := make([]string, len(names))
+	for i, name := range names {
+		quoted[i] = fmt.Sprintf("%q", name)
+	}
+	return plural(len(names), "tool") + " " + strings.Join(quoted, ", ")
+}
+
+// checkApprover reports a person who cannot approve what a subject needs.
+func (c *Config) checkApprover(of subject, person string) {
+	var people []string
+	for i := range c.Agents {
+		m := &c.Agents[i]
+		if m.IsPerson() {
+			people = append(people, m.Name)
+		}
+		if !strings.EqualFold(m.Name, person) {
+			continue
+		}
+		switch who := c.Unconfined(); {
+		case !m.IsPerson():
+			of.report(fmt.Sprintf("agent %q cannot approve anything: it is not a person", m.Name), "name a member whose backend is a person", task.ErrInvalid)
+		case m.Name != person:
+			of.report(fmt.Sprintf("the approver %q is written %q in the roster", person, m.Name), "", task.ErrInvalid)
+		case who != "":
+			of.report(fmt.Sprintf("agent %q has commands that are not confined, and such a command could answer in place of %q", who, m.Name), unconfinedHint()+", or remove approve", ErrUnconfined)
+		}
+		return
+	}
+	hint := "add an agent whose backend is a person"
+	if len(people) > 0 {
+		hint = naming.Suggest(person, people)
+	}
+	of.report(fmt.Sprintf("unknown approver %q", person), hint, task.ErrUnknown)
+}
+
+// unseen says why a person can never approve something that an agent makes, with a label of at least
+// level: the policy or the label withholds it from the person. A mode of the policy counts if the
+// value has parts.
+func (t *Roster) unseen(from, person string, level label.Classification, what string, parts bool) (detail, hint string, rule handoff.Rule) {
+	m, _ := t.Index(person)
+	clearance := t.Capabilities[m].Clearance()
+	terms := t.Terms(from, person)
+	x := terms.Admit(level, clearance, person)
+	switch {
+	case parts && terms.Mode() == handoff.Minimal:
+		return fmt.Sprintf("%q has to approve %s, and a rule of the policy delivers it nothing of agent %q", person, what, from), "change the rule, or name another approver", gate.RuleTools
+	case x.Withheld() && x.Rule != gate.RuleClearance:
+		return fmt.Sprintf("%q has to approve %s, and may not see it: %s", person, what, x.Detail), "change the rule, or name another approver", x.Rule
+	case x.Withheld() || x.Lowers != nil || x.After > clearance:
+		return fmt.Sprintf("its context is at least %v, and %q, who has to approve %s, accepts at most %v", level, person, what, clearance),
+			fmt.Sprintf("raise accepts of %q to %v, or name another approver", person, level), cmp.Or(x.Rule, gate.RuleClearance)
+	}
+	return "", "", ""
+}
+
+// CheckPlanApprover reports that the person who has to approve the plans of the coordinator can see
+// none of them: they have at least this label.
+func (t *Roster) CheckPlanApprover(level label.Classification) (found task.Problems) {
+	k := t.Config.Coordinator
+	if k == nil || k.Approve == "" {
+		return nil
+	}
+	if detail, hint, rule := t.unseen(handoff.Coordinator, k.Approve, level, "the plan", false); detail != "" {
+		subject{&found, "/coordinator/approve", "coordinator"}.report(detail, hint, &gate.Refusal{Rule: rule, Reason: detail})
+	}
+	return found
+}
