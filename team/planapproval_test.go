@@ -198,7 +198,7 @@ func TestAnAnswerForAnotherPlanIsNotTaken(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []any{team.StatusSuspended, 0, 1}, []any{res.Status, len(after.worked), len(after.asked)})
 	require.Contains(t, after.asked[0], "Look for the offers.")
-	require.Contains(t, fmt.Sprint(res.Warnings), "the plan has changed since ann answered, so editor is asked again")
+	require.Contains(t, fmt.Sprint(res.Warnings), "has changed since ann answered, so editor is asked again")
 
 	res, err = other.team(t, []string{onePlan}, nil).RunTeam(t.Context(), goal, &team.RunOptions{RunID: "r2", Journal: j, Reuse: true})
 	require.NoError(t, err)
@@ -239,6 +239,43 @@ func TestALiveRunTakesAnAnswerAboutItsPlan(t *testing.T) {
 	require.True(t, taken)
 	res := <-ended
 	require.Equal(t, []any{team.StatusOK, 1}, []any{res.Status, len(d.worked)})
+}
+
+// A process that dies while the person is asked has left the question.
+func TestAnAnswerComesAfterTheProcessHasEnded(t *testing.T) {
+	t.Parallel()
+	j := journal.InMemory(journal.Options{})
+	defer j.Close()
+	goal := team.Goal{Text: planGoal}
+	ctx, kill := context.WithCancel(t.Context())
+	defer kill()
+	var before, after planned
+	tm := before.team(t, []string{onePlan}, nil, func(c *team.Config) {
+		c.Agents[1].Agent = person.New(func(ctx context.Context, p prompt.Prompt) (agent.Reply, error) {
+			kill()
+			return silent(ctx, p)
+		})
+	})
+	res, err := tm.RunTeam(ctx, goal, &team.RunOptions{RunID: "r1", Journal: j})
+	require.ErrorIs(t, err, context.Canceled)
+	require.Equal(t, team.StatusCanceled, res.Status)
+	require.NoError(t, leave(t.Context(), j, "coordinator/approval", answerAs("ann", editedPlan)))
+	working, die := context.WithCancel(t.Context()) // between the answer and the end of the tasks
+	defer die()
+	_, err = after.team(t, nil, nil, func(c *team.Config) {
+		c.Agents[0].Agent = agent.Func(func(ctx context.Context, p prompt.Prompt) (agent.Reply, error) {
+			die()
+			return silent(ctx, p)
+		})
+	}).Resume(working, "r1", &team.RunOptions{Answer: &goal, Journal: j})
+	require.ErrorIs(t, err, context.Canceled)
+	res, err = after.team(t, nil, nil).Resume(t.Context(), "r1", &team.RunOptions{Answer: &goal, Journal: j})
+	require.NoError(t, err)
+	require.Equal(t, []any{team.StatusOK, 0, 1}, []any{res.Status, len(after.asked), len(after.worked)})
+	require.Contains(t, after.worked[0], "Find one offer.")
+	replayed, err := after.team(t, nil, nil).Replay(t.Context(), "r1", &team.RunOptions{Answer: &goal, Journal: j})
+	require.NoError(t, err)
+	require.Equal(t, []any{team.StatusOK, 0, 1}, []any{replayed.Status, len(after.asked), len(after.worked)})
 }
 
 // What a person may not see in full cannot be approved.

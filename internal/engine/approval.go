@@ -86,7 +86,10 @@ func (p *approval) decide(ctx context.Context, text prompt.Prompt, wait await) (
 	} else if err == nil && p.run.repeats() {
 		err = errReplayAsks
 	} else if err == nil {
-		if err = p.run.recordPrompt(ctx, &p.modelCall, text, nil); err == nil {
+		if err = d.warnChanged(ctx, &p.modelCall); err == nil {
+			err = p.run.recordPrompt(ctx, &p.modelCall, text, nil)
+		}
+		if err == nil {
 			given, err = p.ask(ctx, text, wait)
 		}
 	}

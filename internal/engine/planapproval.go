@@ -156,9 +156,6 @@ func (q *planApproval) ask(ctx context.Context) (*decision, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := c.questions.warnChanged(ctx, &q.modelCall, "the plan"); err != nil {
-		return nil, err
-	}
 	v, err := q.decide(ctx, text, c.questions.await)
 	out := Step{Kind: StepApproval, Metrics: Metrics{Start: q.start, End: time.Now(), Attempts: 1}, Receipt: q.receipt}
 	if errors.Is(err, errLater) {

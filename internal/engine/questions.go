@@ -99,9 +99,9 @@ func (d *questions) take(x *modelCall, a *record.Answer) {
 	}
 }
 
-// warnChanged warns if the last question of its task in the journal was about something else, and
-// was answered: the answer is not used.
-func (d *questions) warnChanged(ctx context.Context, x *modelCall, what string) error {
+// warnChanged warns before an approval is asked for if the last one that its task asked for was
+// answered, and is not used: it was about something else.
+func (d *questions) warnChanged(ctx context.Context, x *modelCall) error {
 	b := d.run.priorRun.task(x.task.ID)
 	if b == nil || !d.run.priorRun.own || b.approval == nil || b.approval.Key == d.mask(x.key) {
 		return nil
@@ -113,7 +113,7 @@ func (d *questions) warnChanged(ctx context.Context, x *modelCall, what string) 
 	if old != nil && !used {
 		d.run.mu.Lock()
 		defer d.run.mu.Unlock()
-		d.run.warn(fmt.Sprintf("%s has changed since %s answered, so %s is asked again", what, old.By, x.caps.Agent))
+		d.run.warn(fmt.Sprintf("%q: what has to be approved has changed since %s answered, so %s is asked again", x.about.title, old.By, x.caps.Agent))
 	}
 	return err
 }

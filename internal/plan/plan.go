@@ -86,6 +86,7 @@ type PlannedAgent struct {
 	Command      string               `json:"command,omitempty"`    // confined or unconfined, for an agent that is a command
 	Unconfined   []string             `json:"unconfined,omitempty"` // tools that run unconfined commands
 	Person       bool                 `json:"person,omitempty"`     // it is a person, who passes nothing on
+	ApprovedBy   string               `json:"approvedBy,omitempty"` // of the coordinator: the person who has to approve its plans
 	Tasks        int                  `json:"tasks"`
 }
 
@@ -304,7 +305,7 @@ func (r *Reading) govern(g *gate.Grant, need []task.Path, a delivery) {
 func PlannedCoordinator(c *Coordinator, caps *gate.Capabilities) *PlannedAgent {
 	return &PlannedAgent{
 		Name: handoff.Coordinator, Model: c.Model, Accepts: caps.Accepts, Produces: caps.Produces,
-		Clearance: caps.Clearance(), LeavesTo: leavesTo(caps), Fallback: fallback(caps),
+		Clearance: caps.Clearance(), LeavesTo: leavesTo(caps), Fallback: fallback(caps), ApprovedBy: c.Approve,
 	}
 }
 

@@ -202,7 +202,7 @@ func (t *TaskDocument) write(w io.Writer) {
 	if t.Error != nil && t.Error.Message != "" {
 		fmt.Fprintf(w, "\n%s: %s\n", t.outcome(), format.Indent(format.Readers(t.Error.Message)))
 	}
-	if t.Status == task.Completed {
+	if t.Status == task.Completed && (t.Result != "" || !t.isStep) {
 		fmt.Fprintf(w, "\n# %s\n\n%s\n", terminal.CleanLine(t.shownName()), terminal.Clean(t.Result))
 		if s := string(t.Structured); s != "" && s != t.Result {
 			fmt.Fprintf(w, "\nstructured: %s\n", terminal.Clean(s))

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/runteam/runteam/handoff"
@@ -136,7 +137,8 @@ func (k *StoredRun) collect() {
 		}
 	}
 	for _, q := range (&journal.Stored{History: k.History}).Questions() {
-		k.TaskOf(q.Task, q.Title, q.Agent).Question = q
+		t := k.TaskOf(q.Task, q.Title, q.Agent)
+		t.Question, t.Step = q, t.Step || strings.HasPrefix(string(q.Task), handoff.Coordinator+"/")
 	}
 	k.steps()
 	k.markRemoved()
@@ -160,7 +162,7 @@ func (k *StoredRun) steps() {
 		}
 		last := len(t.Calls) - 1
 		switch {
-		case t.Accepted() != nil:
+		case t.Accepted() != nil, t.Question != nil && !t.Question.Open():
 			t.Status = task.Completed
 		case t.Running > 0 || last < 0:
 			t.Status = task.InProgress

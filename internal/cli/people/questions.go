@@ -152,7 +152,7 @@ func CommandFor(g *journals.Flags, run, name string, q *journal.Question) string
 	if f, err := newForm(q.Schema); err == nil && q.Missing == "" {
 		args = f.arguments()
 	}
-	if q.Call != "" {
+	if q.Call != "" || q.Approval != "" {
 		args = []string{"--set", "decision=yes"}
 	}
 	name = journals.TaskName(name, q.Task)

@@ -402,7 +402,11 @@ func writeUser(w io.Writer, p *engine.Plan, title map[task.ID]string) {
 // writeCoordinator writes what the coordinator may read and where its prompts are sent.
 func writeCoordinator(w io.Writer, p *engine.Plan) {
 	if c := p.Coordinator; c != nil {
-		fmt.Fprintf(w, "coordinator: accepts %s, cleared for %s, model %s%s\n", c.Accepts, c.Clearance, cmp.Or(terminal.CleanLine(c.Model), "-"), leavesText(c.LeavesTo, c.Fallback))
+		approved := ""
+		if c.ApprovedBy != "" {
+			approved = ", plans approved by " + c.ApprovedBy
+		}
+		fmt.Fprintf(w, "coordinator: accepts %s, cleared for %s, model %s%s%s\n", c.Accepts, c.Clearance, cmp.Or(terminal.CleanLine(c.Model), "-"), leavesText(c.LeavesTo, c.Fallback), approved)
 	}
 }
 

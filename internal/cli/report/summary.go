@@ -136,6 +136,8 @@ func (e *Ending) totals() string {
 	res := e.Result
 	text := format.OutcomeCounts(res.Outcomes(), format.Plural(len(res.Tasks), "task"))
 	switch {
+	case len(res.Tasks) == 0 && res.Status == engine.StatusSuspended:
+		text = "no task was run, the plan waits for a person"
 	case len(res.Tasks) == 0:
 		text = "no task was run"
 	case res.Status == engine.StatusSuspended:
