@@ -69,6 +69,10 @@ type Declassifier struct {
 	Entry
 	Paths   []task.Path          // which the output schema of From must bound, or the parameters of To if it is a tool, unless UnsafeText is set
 	LowerTo label.Classification // the label of the delivered parts
+	// Approve names the member, a person, who must approve each value before its parts are
+	// delivered to a task; empty asks no one. Without the approval the entry does not apply. To
+	// must be a member then.
+	Approve string
 	// UnsafeText allows paths with free text, which can contain anything that From
 	// has read. A plan warns about it.
 	UnsafeText bool

@@ -291,10 +291,10 @@ func TestAPlanThatIsWithheldCannotBeApproved(t *testing.T) {
 		starts bool
 		want   string
 	}{
-		{"its label is too high", onePlan, label.Confidential, []func(*team.Config){cleared}, false, `coordinator: its context is at least confidential, and "editor", who has to approve the plan, accepts at most internal`},
+		{"its label is too high", onePlan, label.Confidential, []func(*team.Config){cleared}, false, `coordinator: the plan is at least confidential, and "editor", who has to approve it, accepts at most internal`},
 		{"a ceiling of the policy", onePlan, label.Internal, []func(*team.Config){func(c *team.Config) {
 			c.Policy = &handoff.Policy{Rules: []handoff.PairRule{{From: "coordinator", To: "editor", Ceiling: new(label.Public)}}}
-		}}, false, `"editor" has to approve the plan, and may not see it`},
+		}}, false, `"editor" has to approve it, and may not see it`},
 		{"redaction", card, label.Internal, nil, true, "editor may not see all of it, and so cannot approve it"},
 		{"nobody of that name", onePlan, label.Internal, []func(*team.Config){func(c *team.Config) { c.Coordinator.Approve = "edtor" }}, false, `coordinator: unknown approver "edtor"`},
 		{"no person", onePlan, label.Internal, []func(*team.Config){func(c *team.Config) { c.Coordinator.Approve = "writer" }}, false, `agent "writer" cannot approve anything: it is not a person`},

@@ -157,9 +157,9 @@ func (p *approval) ask(ctx context.Context, text prompt.Prompt, wait await) (*re
 	return own, nil
 }
 
-// decideApproval asks the person of an approval that an attempt waits for. While the person is asked,
-// the attempt holds no slot.
-func (a *attempt) decideApproval(ctx context.Context, p *approval, text prompt.Prompt) (*decision, error) {
+// decideFor asks the person of an approval that an attempt waits for. While the person is asked, the
+// attempt holds no slot.
+func (p *approval) decideFor(ctx context.Context, a *attempt, text prompt.Prompt) (*decision, error) {
 	a.approver = p.caps.Agent
 	v, err := p.decide(ctx, text, func(ctx context.Context, key record.Key, ask func(context.Context) error) (*record.Answer, error) {
 		a.scheduler.freeSlot(a)

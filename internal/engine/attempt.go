@@ -52,6 +52,9 @@ func (r *results) gather(a *attempt, i int) {
 	a.does, a.caps, a.schema, a.bound = r.team.Config.Agents[a.member].Agent, &r.team.Capabilities[a.member], p.Schemas[i], p.Labels[i]
 	a.tools, a.least = p.Tools(i), p.ToolLabel(i).Join(p.Branches.Of(i))
 	a.declassified, a.limits = p.Declassified(i), r.team.MemberLimits(a.member)
+	if r.team.Config.ApprovesLoweringFor(a.caps.Agent) {
+		a.waits = a
+	}
 	if a.planned {
 		a.offers = append(a.offers, r.instruction(i))
 		a.grants = append(a.grants, r.instructionGrant(i))

@@ -105,7 +105,7 @@ func (c *toolCall) askApprover(ctx context.Context, a *attempt, x *modelCall) (r
 		c.approved = permission{c.tool.Approve, true}
 		return nil, nil
 	}
-	v, err := a.decideApproval(ctx, p.approval, text)
+	v, err := p.decideFor(ctx, a, text)
 	if err != nil {
 		return nil, err
 	}

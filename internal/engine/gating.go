@@ -18,6 +18,9 @@ import (
 // what the check had: such a piece does not count, and the gate holds it.
 func (x *modelCall) seal(ctx context.Context) error {
 	r, t := x.run, x.task
+	if err := approveLowered(ctx, x); err != nil {
+		return err
+	}
 	var few [8]gate.Part // most model calls need no more, and these stay on the stack
 	parts := few[:0]
 	for i := range x.offers {
@@ -146,7 +149,7 @@ func (x *modelCall) addGrant(i int) (part gate.Part, counts bool) {
 		return part, false
 	}
 	terms := x.grants[i].Terms
-	c := terms.Admit(o.Envelope.Classification(), x.caps.Clearance(), x.caps.Agent)
+	c := x.grants[i].Admit(o.Envelope.Classification(), x.caps.Clearance(), x.caps.Agent)
 	held := c.Withheld() || c.After > x.bound || terms.Mode() == handoff.Minimal && !gate.Instructs(o.Source, o.Envelope.Producer())
 	counts = !held || !o.Optional && terms.Mode() != handoff.Minimal
 	return gate.Part{Classification: c.After, Withheld: held, Optional: o.Optional}, counts

@@ -149,7 +149,7 @@ func (c *coordinator) refusedGoal(err error) task.Problem {
 // readable refuses a goal whose plan the person who has to approve it could not see, or whose planned
 // tasks no agent could be given.
 func (c *coordinator) readable() error {
-	if found := c.team.CheckPlanApprover(c.label); len(found) > 0 {
+	if found := plan.CheckPlanApprover(c.team, c.label); len(found) > 0 {
 		return found
 	}
 	level, highest := c.label, label.Public

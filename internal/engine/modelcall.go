@@ -46,6 +46,7 @@ type modelCall struct {
 	failure
 	prefetch
 	about *approvedThing // that a person is asked about; nil for any other model call
+	waits *attempt       // that may wait for approvals of declassifiers; nil if there are none, or for any other model call
 
 	outbox *Outbox // nil if the agent may send no messages, or was not called
 	batch  *batch  // what becomes durable together with the gate decisions; nil once it was released
@@ -178,6 +179,9 @@ func perform(ctx context.Context, x *modelCall, o purpose) {
 // try does everything that can fail.
 func (x *modelCall) try(ctx context.Context, o purpose) error {
 	text, err := o.open(ctx)
+	if errors.Is(err, errLater) { // a person has to approve a part of its context
+		return err
+	}
 	if err == nil {
 		if done, err := x.useCached(ctx, o, text); done || err != nil {
 			return err

@@ -78,9 +78,9 @@ func (c *coordinator) askPlanApprover(ctx context.Context, made *step, p *plan.P
 		if err != nil {
 			return nil, nil, q.refused(ctx, err)
 		}
-		edited, found, shown := c.checkPlan(e.Open().Text(), e)
+		edited, found, shown := c.checkPlan(string(v.Plan), e)
 		if len(found) == 0 {
-			found = unassigned(e.Open().Text(), c.planRules())
+			found = unassigned(string(v.Plan), c.planRules())
 			shown = found
 		}
 		switch {

@@ -212,7 +212,7 @@ func (d *Ruling) minimized(g *Grant) bool {
 // admit rules on the label of a value, under the terms of the pair and the
 // contract. It reports false if the value is withheld.
 func (c *Compartment) admit(o *Offer, g *Grant, d *Ruling) (Admission, bool) {
-	x := g.Terms.Admit(d.Before, c.Contract.Clearance, c.Contract.Callee)
+	x := g.Admit(d.Before, c.Contract.Clearance, c.Contract.Callee)
 	d.After, d.trust = x.After, o.Envelope.Trust()
 	switch {
 	case x.Withheld():

@@ -41,8 +41,24 @@ type Grant struct {
 	// that paths of the grant and its terms name, and * for any other.
 	Names Namer
 
+	// Approved says that a person approved that the declassifier of Terms lowers the value. One
+	// that needs an approval does not apply without it.
+	Approved bool
+
 	checked   bool // in a handshake, so that selection is valid
 	selection pick.Selection
+}
+
+// Admit rules on the label of a value, as [Terms.Admit] does, without a declassifier that lacks its
+// approval.
+func (g *Grant) Admit(level, clearance label.Classification, to string) Admission {
+	x := g.Terms.Admit(level, clearance, to)
+	if x.Lowers != nil && x.Lowers.Approve != "" && !g.Approved {
+		unapproved := *g.Terms
+		unapproved.lower = nil
+		x = unapproved.Admit(level, clearance, to)
+	}
+	return x
 }
 
 // A Namer writes a path for people who may not know every key of a value: keys

@@ -130,6 +130,7 @@ func policyDigest(p *handoff.Policy) string {
 		Reason         string
 		UnsafeText     bool
 		Origin         provenance.Position
+		Approve        string `json:",omitempty"` // behind the fields of the first version
 	}
 	type renewal struct {
 		Name, From, To string
@@ -149,7 +150,7 @@ func policyDigest(p *handoff.Policy) string {
 		plain.Rules[i].Origin = provenance.Position{}
 	}
 	for _, d := range p.Declassify {
-		plain.Declassify = append(plain.Declassify, declassifier{d.Name, d.From, d.To, d.Paths, d.LowerTo, d.Reason, d.UnsafeText, provenance.Position{}})
+		plain.Declassify = append(plain.Declassify, declassifier{d.Name, d.From, d.To, d.Paths, d.LowerTo, d.Reason, d.UnsafeText, provenance.Position{}, d.Approve})
 	}
 	for i := range plain.Endorse {
 		plain.Endorse[i].Origin = provenance.Position{}

@@ -43,6 +43,23 @@ func (c *Config) checkApprovers(found *task.Problems) {
 	if k := c.Coordinator; k != nil && k.Approve != "" {
 		c.checkApprover(subject{found, "/coordinator/approve", "coordinator"}, k.Approve)
 	}
+	if c.Policy == nil {
+		return
+	}
+	for i := range c.Policy.Declassify {
+		d := &c.Policy.Declassify[i]
+		if d.Approve == "" {
+			continue
+		}
+		about := subject{found, naming.Pointer("policy", "declassify", i, "approve"), fmt.Sprintf("%q", d.Name)}
+		c.checkApprover(about, d.Approve)
+		switch {
+		case d.To == d.Approve:
+			about.report(fmt.Sprintf("%q cannot approve what %q itself is to get", d.Approve, d.To), "name another person", task.ErrInvalid)
+		case !slices.ContainsFunc(c.Agents, func(m Member) bool { return m.Name == d.To }):
+			about.report(fmt.Sprintf("only what is delivered to an agent can be approved, and %q is none", d.To), "name an agent in to, or remove approve; for a tool, write approve on the tool", task.ErrInvalid)
+		}
+	}
 }
 
 // toolsText names tools.
@@ -83,9 +100,9 @@ func (c *Config) checkApprover(of subject, person string) {
 }
 
 // unseen says why a person can never approve something that an agent makes, with a label of at least
-// level: the policy or the label withholds it from the person. A mode of the policy counts if the
-// value has parts.
-func (t *Roster) unseen(from, person string, level label.Classification, what string, parts bool) (detail, hint string, rule handoff.Rule) {
+// level: the policy or the label withholds it from the person. That names what has the label, and what
+// names what the person has to approve. A mode of the policy counts if the value has parts.
+func unseen(t *Roster, from, person string, level label.Classification, that, what string, parts bool) (detail, hint string, rule handoff.Rule) {
 	m, _ := t.Index(person)
 	clearance := t.Capabilities[m].Clearance()
 	terms := t.Terms(from, person)
@@ -96,7 +113,7 @@ func (t *Roster) unseen(from, person string, level label.Classification, what st
 	case x.Withheld() && x.Rule != gate.RuleClearance:
 		return fmt.Sprintf("%q has to approve %s, and may not see it: %s", person, what, x.Detail), "change the rule, or name another approver", x.Rule
 	case x.Withheld() || x.Lowers != nil || x.After > clearance:
-		return fmt.Sprintf("its context is at least %v, and %q, who has to approve %s, accepts at most %v", level, person, what, clearance),
+		return fmt.Sprintf("%s is at least %v, and %q, who has to approve %s, accepts at most %v", that, level, person, what, clearance),
 			fmt.Sprintf("raise accepts of %q to %v, or name another approver", person, level), cmp.Or(x.Rule, gate.RuleClearance)
 	}
 	return "", "", ""
@@ -104,13 +121,18 @@ func (t *Roster) unseen(from, person string, level label.Classification, what st
 
 // CheckPlanApprover reports that the person who has to approve the plans of the coordinator can see
 // none of them: they have at least this label.
-func (t *Roster) CheckPlanApprover(level label.Classification) (found task.Problems) {
+func CheckPlanApprover(t *Roster, level label.Classification) (found task.Problems) {
 	k := t.Config.Coordinator
 	if k == nil || k.Approve == "" {
 		return nil
 	}
-	if detail, hint, rule := t.unseen(handoff.Coordinator, k.Approve, level, "the plan", false); detail != "" {
+	if detail, hint, rule := unseen(t, handoff.Coordinator, k.Approve, level, "the plan", "it", false); detail != "" {
 		subject{&found, "/coordinator/approve", "coordinator"}.report(detail, hint, &gate.Refusal{Rule: rule, Reason: detail})
 	}
 	return found
+}
+
+// ApprovesLoweringFor reports whether a person has to approve what a declassifier delivers to an agent.
+func (c *Config) ApprovesLoweringFor(agent string) bool {
+	return c.Policy != nil && slices.ContainsFunc(c.Policy.Declassify, func(d handoff.Declassifier) bool { return d.Approve != "" && d.To == agent })
 }

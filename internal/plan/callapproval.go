@@ -25,7 +25,7 @@ func (c *loweringCheck) checkApproverLabels(i int, level label.Classification) {
 	}
 	for _, person := range people {
 		from := c.plan.Graph.Task(i).Assignee
-		if detail, hint, rule := c.team.unseen(from, person, level, "calls of "+toolsText(tools[person]), true); detail != "" {
+		if detail, hint, rule := unseen(c.team, from, person, level, "its context", "calls of "+toolsText(tools[person]), true); detail != "" {
 			c.task(i).report(detail, hint, &gate.Refusal{Rule: rule, Reason: detail})
 		}
 	}

@@ -37,7 +37,7 @@ func (b *flowBuilder) addDescriptions() {
 				}
 				plan = len(g.Sources)
 				g.Sources = append(g.Sources, flow.Source{Kind: handoff.Plan, Name: "the plan", From: handoff.Coordinator, Task: made, Label: label.Public})
-				edited = b.addPlanApproval(plan, made)
+				edited = addPlanApproval(b, plan, made)
 			}
 			g.Sources[plan].Label = g.Sources[plan].Label.Join(t.Classification)
 			b.wholeEdge(plan, i, gate.RulePlan)
@@ -52,7 +52,7 @@ func (b *flowBuilder) addDescriptions() {
 // addPlanApproval adds the person who has to approve the plan of this run as a reader of it, and what
 // that person says: a reason, for the coordinator, or an edited plan. It returns that source; -1 if
 // nobody has to approve the plan.
-func (b *flowBuilder) addPlanApproval(plan, made int) (source int) {
+func addPlanApproval(b *flowBuilder, plan, made int) (source int) {
 	if made < 0 || !b.options.Planned || b.team.Config.Coordinator.Approve == "" {
 		return -1
 	}

@@ -55,6 +55,7 @@ type flowBuilder struct {
 	messages    int            // the first message among the sources
 	results     int            // the result of the first task among the sources
 
+	approvals  []loweredEdge      // of declassifiers
 	arguments  map[int]arguments  // of tools, by their source
 	capacities map[schemaPath]int // in bytes
 	names      map[*schema.Schema][]string
@@ -68,6 +69,9 @@ func (b *flowBuilder) build() *flow.Graph {
 	b.readers()
 	b.sources()
 	b.tasks()
+	for _, e := range b.approvals {
+		e.addTo(b)
+	}
 	b.addMemory()
 	b.addUnknown()
 	b.addDescriptions()
@@ -229,6 +233,9 @@ func (b *flowBuilder) edge(source, to int, g *gate.Grant, need []task.Path, a de
 	e := b.passage(source, g.Terms, need, &a)
 	e.Task, e.Line, e.Structured = to, cmp.Or(e.Line, g.Line), structured
 	b.graph.Edges = append(b.graph.Edges, e)
+	if lower := a.crossing.Lowers; lower != nil && lower.Approve != "" {
+		b.approvals = append(b.approvals, loweredEdge{lower, e})
+	}
 }
 
 // passage returns what the terms of a pair deliver of a source, as an edge to no task yet.

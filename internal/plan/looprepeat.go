@@ -126,6 +126,8 @@ func (c *loopCheck) notDeterministicAgent(s *task.Spec) string {
 		switch {
 		case m.IsPerson():
 			return fmt.Sprintf("%q is a person", m.Name)
+		case c.team.Config.ApprovesLoweringFor(m.Name):
+			return fmt.Sprintf("a person has to approve what %q gets", m.Name)
 		case m.UsesWorkspace():
 			return fmt.Sprintf("%q is a command", m.Name)
 		case len(m.Tools) > 0 && (s.Tools == nil || len(s.Tools) > 0):

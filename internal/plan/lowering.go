@@ -8,6 +8,7 @@ import (
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/internal/schema"
+	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
 	"github.com/runteam/runteam/tool"
 )
@@ -27,6 +28,9 @@ func (c *loweringCheck) checkLowered(i int, parts []delivery) {
 	t := c.plan.Graph.Task(i)
 	for j := range parts {
 		lower, part := parts[j].crossing.Lowers, parts[j].part
+		if lower != nil && lower.Approve != "" {
+			c.checkLoweringApproval(lower, i, &parts[j])
+		}
 		switch {
 		case lower == nil:
 		case part.kind == handoff.Input:
@@ -37,6 +41,35 @@ func (c *loweringCheck) checkLowered(i int, parts []delivery) {
 		case part.kind == handoff.Files:
 			up := int(c.plan.Graph.Upstream(i)[part.n])
 			c.bounded(lower, nil, fmt.Sprintf("the output files of %q", c.plan.Graph.Task(up).Title), inOutputSchema)
+		}
+	}
+}
+
+// checkLoweringApproval reports a declassifier that needs an approval which nobody can give for a
+// delivery to task i.
+func (c *loweringCheck) checkLoweringApproval(d *handoff.Declassifier, i int, a *delivery) {
+	at := naming.Pointer("policy", "declassify", c.index(d), "approve")
+	report := func(detail, hint string, err error) {
+		if !slices.ContainsFunc(c.found, func(p task.Problem) bool { return p.Pointer == at && p.Message == detail }) {
+			c.add(task.Problem{Pointer: at, Subject: fmt.Sprintf("%q", d.Name), Message: detail, Hint: hint, Err: err})
+		}
+	}
+	t, terms := c.plan.Graph.Task(i), c.team.Terms(a.from, c.plan.Graph.Task(i).Assignee)
+	switch {
+	case a.part.kind == handoff.Condition:
+		report(fmt.Sprintf("the condition or the list of task %q reads what it lowers, and no person is asked before that", t.Title), "remove approve, or raise the clearance", task.ErrInvalid)
+	case a.part.kind != handoff.Dependency && a.part.kind != handoff.Input:
+		report(fmt.Sprintf("only results and inputs can be approved, and task %q gets %v", t.Title, a.part.kind), "remove approve", task.ErrInvalid)
+	case terms.ByReader():
+		report(fmt.Sprintf("what %q gets is summarized by a model, and no person can approve that beforehand", t.Assignee), "remove approve, or summarize by: excerpt", task.ErrInvalid)
+	default:
+		caps := &c.team.Capabilities[c.plan.Members[i]]
+		lowest := label.Public
+		for lowest < a.most && terms.Admit(lowest, caps.Clearance(), caps.Agent).Lowers == nil {
+			lowest++
+		}
+		if detail, hint, rule := unseen(c.team, a.from, d.Approve, lowest, fmt.Sprintf("what %q makes", a.from), "what it lowers", true); detail != "" {
+			report(detail, hint, &gate.Refusal{Rule: rule, Reason: detail})
 		}
 	}
 }

@@ -19,7 +19,7 @@ func (c *checker) checkProvenance(i int, s *task.Spec) {
 	}
 	about := c.aboutTask(i, s)
 	const own = "reword it, or remove provenance if the task is your own"
-	if p.From != handoff.Coordinator && p.From != handoff.User && p.From != c.planEditor() {
+	if p.From != handoff.Coordinator && p.From != handoff.User && p.From != planEditor(c) {
 		about.at("provenance", "from").report(fmt.Sprintf("provenance: from: %q does not write descriptions", p.From), "write coordinator or user, or remove provenance if the task is your own", task.ErrInvalid)
 	}
 	if !p.ExpiresAt.IsZero() && !p.ExpiresAt.After(p.CreatedAt) {
@@ -42,7 +42,7 @@ func (c *checker) checkProvenance(i int, s *task.Spec) {
 }
 
 // planEditor returns the person who may have edited the plan of this run; empty if none may.
-func (c *checker) planEditor() string {
+func planEditor(c *checker) string {
 	if k := c.team.Config.Coordinator; c.options.Planned && k != nil {
 		return k.Approve
 	}

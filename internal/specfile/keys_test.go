@@ -41,13 +41,13 @@ var samples = map[string]string{
 	"translate.fields": "[/x]", "translate.filter": "[x]", "translate.summarize": "{maxTokens: 5}", "translate.recast": "system",
 	"summarize.maxTokens": "5", "summarize.by": "model", "redact.kinds": "[ip]", "redact.patterns": "[{name: q, regexp: x1}]", "pattern.name": "q", "pattern.regexp": "x2",
 	"declassify.name": "other", "declassify.from": "user", "declassify.to": "user", "declassify.paths": "[/x]", "declassify.lowerTo": "internal",
-	"declassify.reason": "other", "declassify.unsafeText": "true",
+	"declassify.reason": "other", "declassify.approve": "ed", "declassify.unsafeText": "true",
 	"endorse.name": "other", "endorse.from": "user", "endorse.to": "coordinator", "endorse.reason": "other",
 	"renew.name": "other", "renew.from": "user", "renew.to": "coordinator", "renew.ttlMs": "7", "renew.reason": "other",
 	"goal.text": "Another goal.", "goal.file": "prompt.md", "goal.classification": "public",
 	"coordinator.model": "m", "coordinator.provider": "openai", "coordinator.baseURL": "http://localhost:1/v1", "coordinator.apiKey": "\"${KEY}\"",
 	"coordinator.headers": "{X-A: b}", "coordinator.systemPrompt": "{file: prompt.md}", "coordinator.instructions": "Be brief.",
-	"coordinator.accepts": "public", "coordinator.mayGrant": "[memory, inputs, tools]", "coordinator.mayPlan": "[when, repeat, forEach, verify]", "coordinator.maxPromptBytes": "1000", "coordinator.maxTurns": "3",
+	"coordinator.accepts": "public", "coordinator.mayGrant": "[memory, inputs, tools]", "coordinator.mayPlan": "[when, repeat, forEach, verify]", "coordinator.approve": "ed", "coordinator.maxPromptBytes": "1000", "coordinator.maxTurns": "3",
 	"coordinator.maxTokens": "100", "coordinator.maxTokenBudget": "1000", "coordinator.maxCostBudget": "0.25", "coordinator.temperature": "0", "coordinator.topP": "0.5", "coordinator.maxTokensKey": "max_tokens", "coordinator.systemRole": "developer",
 	"coordinator.frequencyPenalty": "-2", "coordinator.presencePenalty": "0.5", "coordinator.seed": "0", "coordinator.stop": "\"\\n\"", "coordinator.reasoningEffort": "high",
 	"coordinator.extraBody": "{min_p: 0.1}", "spec.structuredOutput": "schema", "agent.structuredOutput": "object", "coordinator.structuredOutput": "prompt", "coordinator.timeoutMs": "1000",
@@ -294,7 +294,7 @@ func fingerprint(t *testing.T, f *specfile.File) string {
 		if c.Accepts != nil {
 			accepts = c.Accepts.String()
 		}
-		fmt.Fprintln(&b, c.SystemPrompt, c.Instructions, accepts, c.MayGrant, c.MayPlan, c.MaxContextBytes, c.MaxPromptBytes, c.MaxTokenBudget, c.MaxCostBudget, c.Reuse)
+		fmt.Fprintln(&b, c.SystemPrompt, c.Instructions, accepts, c.MayGrant, c.MayPlan, c.Approve, c.MaxContextBytes, c.MaxPromptBytes, c.MaxTokenBudget, c.MaxCostBudget, c.Reuse)
 		agents = append(slices.Clone(agents), specfile.Agent{Connection: c.Connection})
 	}
 	for _, g := range []*engine.Goal{f.Goal, f.Run.Answer} {

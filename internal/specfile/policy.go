@@ -192,7 +192,7 @@ func (r policyReader) declassifier(f *fields) handoff.Declassifier {
 		return handoff.Declassifier{}
 	}
 	d := handoff.Declassifier{Entry: handoff.Entry{Origin: f.origin()}, LowerTo: label.Internal}
-	append(entryMembers(&d.Entry), members{{"paths", &d.Paths}, {"lowerTo", &d.LowerTo}, {"unsafeText", &d.UnsafeText}}...).read(f.own)
+	append(entryMembers(&d.Entry), members{{"paths", &d.Paths}, {"lowerTo", &d.LowerTo}, {"approve", &d.Approve}, {"unsafeText", &d.UnsafeText}}...).read(f.own)
 	r.exactSides(f, &d.From, &d.To)
 	if d.UnsafeText {
 		n := f.own("unsafeText")

@@ -1,0 +1,266 @@
+package team_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/runteam/runteam/agent"
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/journal"
+	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/person"
+	"github.com/runteam/runteam/prompt"
+	"github.com/runteam/runteam/task"
+	"github.com/runteam/runteam/team"
+)
+
+// A lowered team has a scorer of a confidential claim, and an author who gets the score once an
+// editor has approved that.
+type lowered struct {
+	score int
+
+	mu    sync.Mutex // guards the rest
+	asked []string   // what the editor was shown
+	wrote []string   // what the author was asked
+}
+
+func (d *lowered) team(t testing.TB, editor agent.Func) *team.Team {
+	t.Helper()
+	tm, err := team.New(d.config(editor))
+	require.NoError(t, err)
+	return tm
+}
+
+func (d *lowered) config(editor agent.Func) team.Config {
+	return team.Config{
+		Agents: []team.Member{
+			{Name: "scorer", Accepts: label.Confidential, Agent: agent.Func(func(context.Context, prompt.Prompt) (agent.Reply, error) {
+				return agent.Reply{Text: fmt.Sprintf(`{"score":%d,"why":"canary"}`, d.score)}, nil
+			})},
+			{Name: "author", Agent: agent.Func(func(_ context.Context, p prompt.Prompt) (agent.Reply, error) {
+				d.mu.Lock()
+				defer d.mu.Unlock()
+				d.wrote = append(d.wrote, p.Text())
+				return agent.Reply{Text: "Dear customer"}, nil
+			})},
+			{Name: "editor", Accepts: label.Confidential, Agent: person.New(func(ctx context.Context, p prompt.Prompt) (agent.Reply, error) {
+				d.mu.Lock()
+				d.asked = append(d.asked, p.Text())
+				d.mu.Unlock()
+				return editor(ctx, p)
+			})},
+		},
+		Policy: &handoff.Policy{Default: handoff.Full, Declassify: []handoff.Declassifier{{
+			Entry: handoff.Entry{Name: "score-to-author", From: "scorer", To: "author", Reason: "a number"}, Paths: []task.Path{"/score"}, LowerTo: label.Internal, Approve: "editor",
+		}}},
+	}
+}
+
+// graph returns the tasks; the author can do without the score if that is optional.
+func (d *lowered) graph(optional bool) []task.Spec {
+	score := assigned("score", "scorer")
+	score.Uses = []task.Use{{Name: "claim"}}
+	score.OutputSchema = []byte(`{"type":"object","properties":{"score":{"type":"integer","minimum":0,"maximum":9},"why":{"type":"string"}},"required":["score","why"]}`)
+	write := assigned("write", "author", "score")
+	write.DependsOn[0].Optional = optional
+	return []task.Spec{score, write, assigned("other", "author")}
+}
+
+func (d *lowered) options() *team.RunOptions {
+	return &team.RunOptions{RunID: "r1", Inputs: []team.Input{{Name: "claim", Text: "claim", Classification: label.Confidential}}, UserAccepts: new(label.Secret)}
+}
+
+func says1(text string) agent.Func {
+	return func(context.Context, prompt.Prompt) (agent.Reply, error) { return agent.Reply{Text: text}, nil }
+}
+
+// Requirement: G56.
+func TestAPersonDecidesAboutADeclassifier(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name     string
+		answer   string
+		optional bool
+		gets     string // part of what the author gets; empty if the task is refused
+	}{
+		{"yes", yes, false, `{"score":7}`},
+		{"no", `{"decision":"no","reason":"too early"}`, true, "withheld"},
+		{"no for what is required", no, false, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			d := lowered{score: 7}
+			res, err := d.team(t, says1(tt.answer)).RunTasks(t.Context(), d.graph(tt.optional), d.options())
+			require.Len(t, d.asked, 1)
+			require.Contains(t, d.asked[0], `{"score":7}`)
+			require.Contains(t, d.asked[0], `May exactly this be delivered to agent author for the task "write"? It is confidential, and the entry score-to-author of the policy would deliver it as internal.`)
+			require.NotContains(t, d.asked[0], "canary", "only what would be delivered")
+			other, _ := res.Task("other")
+			require.Equal(t, task.Completed, other.Status)
+			wrote := strings.Join(d.wrote, "\n")
+			require.NotContains(t, wrote, "canary")
+			if tt.gets == "" {
+				require.ErrorContains(t, err, "the context is confidential")
+				require.Len(t, d.wrote, 1)
+				return
+			}
+			require.NoError(t, err)
+			require.Contains(t, wrote, tt.gets)
+			require.Equal(t, tt.answer == yes, strings.Contains(wrote, `"score":7`))
+		})
+	}
+}
+
+// Other tasks continue, the run is suspended, and an answer serves this very value.
+// Requirement: G56.
+func TestASuspendedDeclassifierIsResumed(t *testing.T) {
+	t.Parallel()
+	j := journal.InMemory(journal.Options{})
+	defer j.Close()
+	d := lowered{score: 7}
+	o := d.options()
+	o.Journal = j
+	res, err := d.team(t, later).RunTasks(t.Context(), d.graph(false), o)
+	require.NoError(t, err)
+	require.Equal(t, []any{team.StatusSuspended, "editor", 1}, []any{res.Status, res.WaitingFor("write"), len(d.wrote)})
+	list, err := j.Questions(t.Context(), "r1")
+	require.NoError(t, err)
+	require.Equal(t, []any{1, "write", "editor", "score-to-author", true}, []any{len(list), list[0].Title, list[0].Agent, list[0].Approval, list[0].Open()})
+	require.NoError(t, leave(t.Context(), j, idOf("write"), answerAs("ann", yes)))
+
+	stale := lowered{score: 8} // the scorer is asked again, and says something else
+	o.Tasks, o.Fresh = d.graph(false), []string{"score"}
+	res, err = stale.team(t, later).Resume(t.Context(), "r1", o)
+	require.NoError(t, err)
+	require.Equal(t, []any{team.StatusSuspended, 1, 0}, []any{res.Status, len(stale.asked), len(stale.wrote)})
+	require.Contains(t, fmt.Sprint(res.Warnings), "has changed since ann answered, so editor is asked again")
+	require.NoError(t, leave(t.Context(), j, idOf("write"), answerAs("ann", yes)))
+
+	after := lowered{score: 9}
+	o.Fresh = nil
+	for range 2 {
+		res, err = after.team(t, later).Resume(t.Context(), "r1", o)
+		require.NoError(t, err)
+		require.Equal(t, []any{team.StatusOK, 0, 1}, []any{res.Status, len(after.asked), len(after.wrote)})
+		require.Contains(t, after.wrote[0], `{"score":8}`)
+	}
+	got, _ := res.Task("write")
+	require.Equal(t, 1, got.Attempts)
+
+	replayed, err := after.team(t, later).Replay(t.Context(), "r1", o)
+	require.NoError(t, err)
+	require.Equal(t, []any{team.StatusOK, 0, 1}, []any{replayed.Status, len(after.asked), len(after.wrote)})
+
+	other := lowered{score: 8}
+	o.RunID, o.Reuse, o.Tasks = "r2", true, nil
+	res, err = other.team(t, later).RunTasks(t.Context(), d.graph(false), o)
+	require.NoError(t, err)
+	require.Equal(t, team.StatusSuspended, res.Status, "no other run takes it")
+}
+
+// A process that is killed while the person is asked has left the question.
+func TestADeclassifierIsAnsweredAfterAKill(t *testing.T) {
+	t.Parallel()
+	j := journal.InMemory(journal.Options{})
+	defer j.Close()
+	d := lowered{score: 7}
+	o := d.options()
+	o.Journal = j
+	ctx, kill := context.WithCancel(t.Context())
+	defer kill()
+	_, err := d.team(t, func(ctx context.Context, p prompt.Prompt) (agent.Reply, error) {
+		kill()
+		return silent(ctx, p)
+	}).RunTasks(ctx, d.graph(false), o)
+	require.ErrorIs(t, err, context.Canceled)
+	require.NoError(t, leave(t.Context(), j, idOf("write"), answerAs("ann", yes)))
+	o.Tasks = d.graph(false)
+	res, err := d.team(t, later).Resume(t.Context(), "r1", o)
+	require.NoError(t, err)
+	require.Equal(t, []any{team.StatusOK, 1}, []any{res.Status, len(d.asked)})
+}
+
+// The slot is free while the person is asked.
+func TestOtherTasksContinueWhileADeclassifierWaits(t *testing.T) {
+	t.Parallel()
+	j := journal.InMemory(journal.Options{})
+	defer j.Close()
+	d := lowered{score: 7}
+	o := d.options()
+	o.Journal, o.MaxConcurrency = j, 1
+	ended := make(chan *team.Result, 1)
+	go func() {
+		res, _ := d.team(t, silent).RunTasks(t.Context(), d.graph(false), o)
+		ended <- res
+	}()
+	open(t, j, "write")
+	taken, err := j.Answer(t.Context(), "r1", idOf("write"), answerAs("ann", yes))
+	require.NoError(t, err)
+	require.True(t, taken)
+	res := <-ended
+	require.Equal(t, []any{team.StatusOK, 2}, []any{res.Status, len(d.wrote)})
+}
+
+// What could never be approved, or is not asked about, is an error of the check.
+func TestApprovalsOfDeclassifiersAreChecked(t *testing.T) {
+	t.Parallel()
+	entry := func(f func(*handoff.Declassifier)) func(*team.Config) {
+		return func(c *team.Config) { f(&c.Policy.Declassify[0]) }
+	}
+	for _, tt := range []struct {
+		name   string
+		change func(*team.Config)
+		graph  func([]task.Spec)
+		want   string
+	}{
+		{"unknown", entry(func(d *handoff.Declassifier) { d.Approve = "edtor" }), nil, `"score-to-author": unknown approver "edtor"`},
+		{"no person", entry(func(d *handoff.Declassifier) { d.Approve = "scorer" }), nil, `agent "scorer" cannot approve anything: it is not a person`},
+		{"the reader", entry(func(d *handoff.Declassifier) { d.To = "editor" }), nil, `"editor" cannot approve what "editor" itself is to get`},
+		{"the user", entry(func(d *handoff.Declassifier) { d.To = "user" }), nil, `only what is delivered to an agent can be approved, and "user" is none`},
+		{"too low", func(c *team.Config) { c.Agents[2].Accepts = label.Internal }, nil, `"score-to-author": what "scorer" makes is at least confidential, and "editor", who has to approve what it lowers, accepts at most internal`},
+		{"withheld", func(c *team.Config) {
+			c.Policy.Rules = []handoff.PairRule{{From: "scorer", To: "editor", Mode: handoff.Minimal}}
+		}, nil, `a rule of the policy delivers it nothing of agent "scorer"`},
+		{"a condition", nil, func(s []task.Spec) { s[1].When = task.AtLeast("score", "/score", 5) }, `the condition or the list of task "write" reads what it lowers`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			var d lowered
+			specs := d.graph(false)
+			if tt.graph != nil {
+				tt.graph(specs)
+			}
+			cfg := d.config(later)
+			if tt.change != nil {
+				tt.change(&cfg)
+			}
+			tm, err := team.New(cfg)
+			if err == nil {
+				_, err = tm.Plan(specs, d.options())
+			}
+			require.ErrorContains(t, err, tt.want)
+		})
+	}
+}
+
+// The table shows the person as a reader of what would be lowered, and of nothing else.
+func TestAssertionsKnowWhoApprovesADeclassifier(t *testing.T) {
+	t.Parallel()
+	for text, holds := range map[string]bool{
+		"score never reaches editor":       false,
+		"why never reaches editor":         true,
+		"input claim never reaches editor": true,
+	} {
+		var d lowered
+		o := d.options()
+		o.Assert = []string{text}
+		p, err := d.team(t, later).Plan(d.graph(false), o)
+		require.NoError(t, err)
+		require.Equal(t, holds, p.Err() == nil, "%s: %v", text, p.Err())
+	}
+}
