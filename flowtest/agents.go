@@ -9,6 +9,7 @@ import (
 
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/internal/engine"
+	"github.com/runteam/runteam/internal/flow"
 	"github.com/runteam/runteam/internal/scripted"
 	"github.com/runteam/runteam/internal/specfile"
 	"github.com/runteam/runteam/person"
@@ -43,7 +44,7 @@ type sentPrompt struct {
 	text   string // system prompt and messages, without what the agent said itself
 	said   string // in earlier turns
 
-	approves string // the tool whose calls it is about; empty for any other prompt
+	approves func(task string) string // the title of the approval that it asks for; nil for any other prompt
 }
 
 func newTestTeam(f *Flow, baseURL string) (*testTeam, error) {
@@ -106,10 +107,7 @@ func (a *testAgent) Run(ctx context.Context, p prompt.Prompt) (reply agent.Reply
 			sent.text += "\n" + m.Text
 		}
 	}
-	if engine.IsApproval(p) {
-		heading, _, _ := strings.Cut(p.Text(), "\n")
-		sent.approves = strings.TrimPrefix(heading, "# Task: Approve ")
-	}
+	sent.approves = approvalIn(p)
 	root, files, err := workspaceOf(ctx)
 	if err != nil {
 		return reply, err
@@ -164,4 +162,20 @@ func (t *testTeam) canariesOf(id task.ID) (out []*canary) {
 		}
 	}
 	return out
+}
+
+// approvalIn returns which approval a prompt asks for, by the title of the task that needs it; nil if
+// it asks for none.
+func approvalIn(p prompt.Prompt) func(task string) string {
+	heading, _, _ := strings.Cut(p.Text(), "\n")
+	what := strings.TrimPrefix(heading, "# Task: Approve ")
+	switch {
+	case engine.IsApproval(p):
+		return func(task string) string { return flow.ApprovalTitle(what, task) }
+	case engine.IsLoweringApproval(p):
+		return func(task string) string { return flow.LoweringApprovalTitle(what, task) }
+	case engine.IsPlanApproval(p):
+		return func(string) string { return flow.PlanApprovalTitle }
+	}
+	return nil
 }

@@ -109,8 +109,12 @@ func (p *planFlow) taskOf(s sentPrompt) int {
 		title = "the answer"
 	default:
 		row := p.row(s.task)
-		if s.approves != "" && row >= 0 {
-			title := flow.ApprovalTitle(s.approves, p.g.Tasks[row].Title)
+		if s.approves != nil {
+			of := ""
+			if row >= 0 {
+				of = p.g.Tasks[row].Title
+			}
+			title := s.approves(of)
 			if i := slices.IndexFunc(p.g.Tasks, func(t flow.Task) bool { return t.Title == title }); i >= 0 {
 				return i
 			}

@@ -8,7 +8,6 @@ import (
 
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/internal/brief"
-	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/jsonvalue"
 	"github.com/runteam/runteam/internal/schema"
 	"github.com/runteam/runteam/internal/scripted"
@@ -22,7 +21,7 @@ func (t *testTeam) standIn(p prompt.Prompt, repeated []string, root *os.Root) (a
 		text, err := t.planner.Answer(p.System(), p.Text())
 		return agent.Reply{Text: text, Turns: 1}, err
 	}
-	if engine.IsApproval(p) {
+	if approvalIn(p) != nil {
 		return agent.Reply{Text: `{"decision":"yes"}`}, nil
 	}
 	own := t.canariesOf(p.Receipt().Task)

@@ -49,7 +49,7 @@ type field struct {
 
 var fields = []field{
 	{name: "Inputs", put: func(b *brief.Brief, s gate.Sealed) { b.Inputs = append(b.Inputs, s) },
-		takes: map[brief.Layout][]handoff.SourceKind{brief.Work: {handoff.Input}}},
+		takes: map[brief.Layout][]handoff.SourceKind{brief.Work: {handoff.Input, handoff.Plan, handoff.Fault}}},
 	{name: "Dependencies", put: func(b *brief.Brief, s gate.Sealed) { b.Dependencies = append(b.Dependencies, s) }, status: task.Completed,
 		takes: map[brief.Layout][]handoff.SourceKind{brief.Work: {handoff.Dependency}, brief.Synthesis: {handoff.Dependency, handoff.Digest}}},
 	{name: "Memory", put: func(b *brief.Brief, s gate.Sealed) { b.Memory = append(b.Memory, s) },

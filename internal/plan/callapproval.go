@@ -40,7 +40,7 @@ func (b toolFlow) addApproval(f *tool.Tool, i int, pass func(to int)) {
 	m, _ := b.team.Index(f.Approve)
 	g, t, caps := &b.graph, b.plan.Graph.Task(i), &b.team.Capabilities[m]
 	at := len(g.Tasks)
-	title := flow.ApprovalTitle(f.Name, t.Title)
+	title := flow.ApprovalTitle(f.Name, WrittenTitle(t))
 	g.Tasks = append(g.Tasks, flow.Task{Title: title, Agent: m, Endpoints: b.endpointReaders(caps)})
 	for _, to := range b.addArguments(f, argumentsReader{caps.Agent, caps.Clearance()}, i, at) {
 		pass(to)

@@ -82,7 +82,7 @@ type folder struct {
 	first   map[string]int // by what they have in common, the new number
 }
 
-// foldTasks merges the rounds of each task.
+// foldTasks merges the rounds of each task, and what people approve in them.
 func (f *folder) foldTasks(g *flow.Graph) {
 	kept := g.Tasks[:0]
 	for i, t := range g.Tasks {
@@ -91,6 +91,8 @@ func (f *folder) foldTasks(g *flow.Graph) {
 			if in := f.plan.Graph.Task(i).Instance; in != nil {
 				key, t.Title = "task "+in.Pointer, in.Title
 			}
+		} else if flow.IsApproval(t.Title) {
+			key = t.Title
 		}
 		if at, known := f.first[key]; known && key != "" {
 			f.tasks[i] = at
@@ -115,6 +117,9 @@ func (f *folder) foldSources(g *flow.Graph) {
 					s.Rounds = rounds[t.Instance.Pointer]
 				}
 			}
+		}
+		if s.Task >= f.plan.Graph.Len() && flow.IsApproval(s.Name) {
+			key = "source " + s.Name
 		}
 		if s.Task >= 0 {
 			s.Task = f.tasks[s.Task]

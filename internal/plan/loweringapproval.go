@@ -18,7 +18,7 @@ type loweredEdge struct {
 func (e *loweredEdge) addTo(b *flowBuilder) {
 	m, _ := b.team.Index(e.by.Approve)
 	g, at := &b.graph, len(b.graph.Tasks)
-	title := flow.LoweringApprovalTitle(e.by.Name, b.plan.Graph.Task(e.Task).Title)
+	title := flow.LoweringApprovalTitle(e.by.Name, WrittenTitle(b.plan.Graph.Task(e.Task)))
 	g.Tasks = append(g.Tasks, flow.Task{Title: title, Agent: m, Endpoints: b.endpointReaders(&b.team.Capabilities[m])})
 	shown := e.Edge
 	shown.Task, shown.Lowers, shown.Note, shown.Delivers = at, nil, "", only(e.Delivers, e.by.Paths)
