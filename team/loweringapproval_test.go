@@ -13,10 +13,13 @@ import (
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/person"
 	"github.com/runteam/runteam/prompt"
+	"github.com/runteam/runteam/synth"
 	"github.com/runteam/runteam/task"
 	"github.com/runteam/runteam/team"
+	"github.com/runteam/runteam/tool"
 )
 
 // A lowered team has a scorer of a confidential claim, and an author who gets the score once an
@@ -263,4 +266,49 @@ func TestAssertionsKnowWhoApprovesADeclassifier(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, holds, p.Err() == nil, "%s: %v", text, p.Err())
 	}
+}
+
+// The title of a planned task is a text of the coordinator, of which an approver is granted nothing.
+func TestAPlannedTitleIsNotInAQuestion(t *testing.T) {
+	t.Parallel()
+	planner := func(plan string) *team.Coordinator {
+		var seen []llm.Request
+		return &team.Coordinator{Agent: agent.New(plans(&seen, plan), agent.Options{}), MayGrant: synth.Grants{Inputs: true, Tools: true}, MayPlan: synth.Constructs{When: true}}
+	}
+	t.Run("of a call", func(t *testing.T) {
+		t.Parallel()
+		asked := ""
+		pay, err := tool.New("pay", "Pays.", func(context.Context, struct{ Amount int }) (string, error) { return "paid", nil }, tool.Options{Approve: "editor"})
+		require.NoError(t, err)
+		tm, err := team.New(team.Config{
+			Agents: []team.Member{
+				{Name: "clerk", Agent: agent.New(named{&chat{replies: []llm.Response{calls("pay", `{"Amount": 5}`), says("done")}}}, agent.Options{}), Tools: []*tool.Tool{pay}, AllowUntrusted: []string{"pay"}},
+				{Name: "editor", Agent: person.New(func(_ context.Context, p prompt.Prompt) (agent.Reply, error) {
+					asked = p.System() + p.Text()
+					return agent.Reply{Text: yes}, nil
+				})},
+			},
+			Coordinator: planner(`[{"title": "Canary", "description": "Pay it.", "assignee": "clerk", "tools": ["pay"]}]`),
+		})
+		require.NoError(t, err)
+		_, err = tm.RunTeam(t.Context(), team.Goal{Text: planGoal}, nil)
+		require.NoError(t, err)
+		require.Contains(t, asked, "Agent clerk wants to call the tool pay for a task.")
+		require.NotContains(t, asked, "Canary")
+	})
+	t.Run("of a declassifier", func(t *testing.T) {
+		t.Parallel()
+		d := lowered{score: 7}
+		cfg := d.config(says1(yes))
+		cfg.Coordinator = planner(`[{"title": "Canary score", "description": "Score it.", "assignee": "scorer", "uses": ["claim"],
+			"outputSchema": {"type": "object", "properties": {"score": {"type": "integer", "minimum": 0, "maximum": 9}, "why": {"type": "string"}}, "required": ["score", "why"]}},
+			{"title": "Canary letter", "description": "Write it.", "assignee": "author", "dependsOn": ["Canary score"]}]`)
+		tm, err := team.New(cfg)
+		require.NoError(t, err)
+		_, err = tm.RunTeam(t.Context(), team.Goal{Text: planGoal}, d.options())
+		require.NoError(t, err)
+		require.Contains(t, d.asked[0], "delivered to agent author for a task?")
+		require.Contains(t, d.wrote[0], `{"score":7}`)
+		require.NotContains(t, d.asked[0], "Canary")
+	})
 }
