@@ -244,7 +244,9 @@ func (b *flowBuilder) passage(source int, terms *gate.Terms, need []task.Path, a
 	e := flow.Edge{Source: source, Rule: rule, Line: line, Minimal: terms.Mode() == handoff.Minimal, Withheld: a.Withheld && !a.plain}
 	e.Delivers, _ = terms.Delivers(need) // nothing after an error
 	if lower := a.crossing.Lowers; lower != nil {
-		e.Note = "declassified by " + lower.Name
+		if e.Note = "declassified by " + lower.Name; lower.Approve != "" {
+			e.Note += ", once " + lower.Approve + " approves"
+		}
 		e.Lowers = b.lowering(lower, source, e.Delivers, a.plain)
 		if !a.plain {
 			e.Delivers = only(e.Delivers, lower.Paths)

@@ -233,8 +233,16 @@ func (b *Toolbox) exactReaders(name string) []string {
 	return all
 }
 
-// ApprovedTools returns the names of the tools whose calls a person has to approve.
-func (f *File) ApprovedTools() (names []string) {
+// Approved returns the names of the tools whose calls a person has to approve, and of the
+// declassifiers.
+func (f *File) Approved() (names []string) {
+	if p := f.Config.Policy; p != nil {
+		for i := range p.Declassify {
+			if p.Declassify[i].Approve != "" {
+				names = append(names, p.Declassify[i].Name)
+			}
+		}
+	}
 	for i := range f.Agents {
 		for _, t := range f.Agents[i].Member.Tools {
 			if t.Approve != "" && !slices.Contains(names, t.Name) {

@@ -146,7 +146,7 @@ func NewConnector(ctx context.Context, con *console.Console, s *AnswerFlags, fil
 			return nil, err
 		}
 		if file.Goal == nil { // the tasks are not planned yet
-			c.UnusedReplies = unusedReplies(script, file.Tasks, file.ApprovedTools())
+			c.UnusedReplies = unusedReplies(script, file.Tasks, file.Approved())
 		}
 	}
 	s.sign(file)

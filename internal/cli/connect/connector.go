@@ -66,7 +66,7 @@ func (c *Connector) newModel(cfg openai.Config) (*openai.Model, error) {
 
 // unusedReplies warns of the replies of a script for unknown tasks. Without the warning a misspelled
 // title would silently select another reply.
-func unusedReplies(script *scripted.Script, tasks []task.Spec, tools []string) (found []specfile.Problem) {
+func unusedReplies(script *scripted.Script, tasks []task.Spec, approved []string) (found []specfile.Problem) {
 	known := map[string]bool{}
 	titles, _ := specfile.JudgesOf(tasks) // another step reports the error
 	for t := range specfile.AllTasks(tasks) {
@@ -75,7 +75,7 @@ func unusedReplies(script *scripted.Script, tasks []task.Spec, tools []string) (
 	for _, title := range titles {
 		known[naming.Normalize(title)] = true
 	}
-	for _, name := range tools {
+	for _, name := range approved {
 		known[naming.Normalize(plan.ApprovalTitle(name))] = true
 	}
 	for _, r := range script.Replies {
