@@ -326,7 +326,7 @@ func TestAReasonPassesTheGateToTheCoordinator(t *testing.T) {
 		c.Policy = &handoff.Policy{Rules: []handoff.PairRule{{From: "editor", To: "coordinator", Mode: handoff.Minimal}}}
 	})
 	_, err := tm.RunTeam(t.Context(), team.Goal{Text: planGoal}, nil)
-	require.Error(t, err)
+	require.ErrorContains(t, err, "a rule of the policy keeps the reason from the coordinator: Look instead.")
 	require.Len(t, d.coordinator, 1)
 	require.Empty(t, d.worked)
 }

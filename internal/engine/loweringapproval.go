@@ -86,6 +86,9 @@ func (q *loweringApproval) ask(ctx context.Context, i int) (approved bool, err e
 	case ctx.Err() != nil:
 		return false, withCause(ctx, err)
 	case err != nil || q.sealed[0].Withheld() || !isSame(q.sealed[0].Payload(), payload):
+		if e := q.offer.Envelope; !x.run.seesResult(e.Producer(), e.Classification()) {
+			return false, nil // what it depends on is not for the caller
+		}
 		x.run.mu.Lock()
 		defer x.run.mu.Unlock()
 		x.run.warn(fmt.Sprintf("%s may not see all of what %q would deliver to %s, and so cannot approve it", q.entry.Approve, q.entry.Name, x.caps.Agent))

@@ -207,6 +207,9 @@ func (q *planApproval) replan(reason string, round int) (*step, error) {
 	if round > maxPlans {
 		return nil, fmt.Errorf("%w by %s, who has refused %d: %s", ErrPlanRefused, c.config.Approve, round, reason)
 	}
+	if terms := c.team.Terms(c.config.Approve, handoff.Coordinator); terms.Mode() == handoff.Minimal || !plan.PassesAsText(terms) {
+		return nil, fmt.Errorf("%w by %s, and a rule of the policy keeps the reason from the coordinator: %s", ErrPlanRefused, c.config.Approve, reason)
+	}
 	q.schema = nil
 	e, err := q.admit(gate.Reply{Text: reason}, time.Now())
 	if err != nil {
