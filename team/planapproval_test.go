@@ -78,6 +78,7 @@ func (d *planned) team(t testing.TB, plans []string, answers []string, change ..
 // Requirement: G56.
 func TestAPersonDecidesAboutThePlan(t *testing.T) {
 	t.Parallel()
+	unfit := `{"decision":"yes","plan":[]}`
 	faulty := `{"decision":"edit","plan":[{"title":"Find","description":"Find it.","assignee":"nobody here"}]}`
 	for _, tt := range []struct {
 		name    string
@@ -96,6 +97,7 @@ func TestAPersonDecidesAboutThePlan(t *testing.T) {
 		{"yes after that", []string{onePlan}, []string{faulty, yes}, []string{"Find the offers."}, []string{"Find the offers.", `unknown agent`}, ""},
 		{"an edited plan without an agent", []string{onePlan}, []string{strings.Replace(editedPlan, `,"assignee":"writer"`, "", 1), yes}, []string{"Find the offers."}, []string{"", "it names no agent"}, ""},
 		{"no edited plan can be run", []string{onePlan}, []string{faulty, faulty, faulty, faulty}, nil, []string{"", "", "", ""}, "the edited plan cannot be run"},
+		{"answers that never fit", []string{onePlan}, []string{unfit, unfit, unfit, unfit, unfit}, nil, []string{"", "", "", "", ""}, "the answer of editor does not fit the question"},
 		{"yes with another plan", []string{onePlan}, []string{strings.Replace(editedPlan, "edit", "yes", 1), no}, nil, []string{"", ""}, "without a reason"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/runteam/runteam/internal/brief"
@@ -93,11 +94,14 @@ func (p *approval) decide(ctx context.Context, text prompt.Prompt, wait await) (
 			given, err = p.ask(ctx, text, wait)
 		}
 	}
-	for err == nil {
+	for tries := 1; err == nil; tries++ {
 		v, wrong := p.read(given.Text)
 		if wrong == "" {
 			d.take(&p.modelCall, given)
 			return v, nil
+		}
+		if given.Command == 0 && tries >= maxUnfit {
+			return nil, fmt.Errorf("the answer of %s does not fit the question: %s", given.By, wrong)
 		}
 		if err = d.refuse(ctx, given, "it does not fit the question: "+wrong); err == nil {
 			given, err = p.ask(ctx, text, wait)
@@ -105,6 +109,9 @@ func (p *approval) decide(ctx context.Context, text prompt.Prompt, wait await) (
 	}
 	return nil, err
 }
+
+// maxUnfit bounds how often a person of this process is asked again: it may be a program.
+const maxUnfit = 5
 
 // errReplayAsks refuses what a person would have to approve in a replay.
 var errReplayAsks = errors.New("a replay asks no questions")
