@@ -3,6 +3,8 @@ package planning
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
+	"slices"
 
 	"github.com/runteam/runteam/task"
 )
@@ -39,27 +41,35 @@ func drafts(items []any, specs []task.Spec) []any {
 	return list
 }
 
-// A draft is a task whose JSON has its keys in the order in which they are listed.
+// A draft is a task whose JSON has its keys in the order in which they are listed. A key that is not
+// listed follows them: whatever the task has, the person sees.
 type draft map[string]any
 
 // MarshalJSON writes the task.
 func (d draft) MarshalJSON() ([]byte, error) {
+	var order []string
+	for _, k := range keysOf(Constructs{When: true, Repeat: true, ForEach: true, Verify: true}) {
+		if _, ok := d[k.name]; ok {
+			order = append(order, k.name)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(d)) {
+		if !slices.Contains(order, name) {
+			order = append(order, name)
+		}
+	}
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
-	for _, k := range keysOf(Constructs{When: true, Repeat: true, ForEach: true}) {
-		v, ok := d[k.name]
-		if !ok {
-			continue
-		}
+	for _, name := range order {
 		if b.Len() > 0 {
 			b.WriteByte(',')
 		}
-		if err := enc.Encode(k.name); err != nil {
+		if err := enc.Encode(name); err != nil {
 			return nil, err
 		}
 		b.WriteByte(':')
-		if err := enc.Encode(v); err != nil {
+		if err := enc.Encode(d[name]); err != nil {
 			return nil, err
 		}
 	}
