@@ -107,3 +107,25 @@ func TestResultsAreNotSavedThroughLinks(t *testing.T) {
 	require.Equal(t, "mine", string(mine))
 	require.Contains(t, filesIn(t, filepath.Join(dir, "out"))["01-Answer.md"], "OFFLINE")
 }
+
+// A resumed run saves all results, also those of the process before.
+func TestResultsOfAResumedRunAreSaved(t *testing.T) {
+	t.Parallel()
+	dir, run := suspendedRun(t)
+	at := func(args ...string) outcome { return call{dir: dir, args: args}.run(t) }
+	require.Zero(t, at("answer", run, "Review", "Fine.").status)
+	got := at("resume", "--save", "out")
+	require.Equal(t, exit.StatusWaiting, got.status, got.stderr)
+	files := filesIn(t, filepath.Join(dir, "out"))
+	require.Contains(t, files["01-d.md"], "Write the letter.")
+	require.Equal(t, "Fine.", files["03-Review.md"])
+	require.Contains(t, files["result.json"], `"suspended"`)
+	require.Len(t, files, 3)
+
+	require.Zero(t, at("answer", run, "Decide", "--set", "choice=send").status)
+	got = at("resume", "--save", "out")
+	require.Equal(t, exit.StatusUsage, got.status)
+	require.Contains(t, got.stderr, "out: result.json exists: name another folder, or add --force to replace it")
+	require.Zero(t, at("resume", "--save", "out", "--force").status)
+	require.Equal(t, `{"choice":"send"}`, filesIn(t, filepath.Join(dir, "out"))["02-ok.json"])
+}

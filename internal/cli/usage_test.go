@@ -55,7 +55,7 @@ func TestUsageErrors(t *testing.T) {
 		{"run team.yaml --reuse --fresh Answr", `unknown task: did you mean "Answer"?`},
 		{"resume a b", "one RUN, not 2"},
 		{"resume --no-journal", "unknown flag: --no-journal"},
-		{"resume --force", "--force needs --trace"},
+		{"resume --force", "--force needs --save, --trace"},
 		{"resume --max-concurrency 0", "write 1 or more"},
 		{"run --offlin", "did you mean --offline?"},
 		{"run --max-tokens 5", "did you mean --max-token-budget?"},

@@ -107,7 +107,7 @@ func (j *Job) changeDir(m *StoredInvocation) error {
 
 // makeAbsolute makes the paths of the flags of this command absolute.
 func (j *Job) makeAbsolute(here string) error {
-	for _, path := range []*string{&j.Script, &j.trace.File.Path, &j.trace.Anchor.Path, &j.trace.KeyFile, &j.events.File.Path, &j.Team, &j.Orchestrator, &j.Coordinator, &j.Environment.File} {
+	for _, path := range []*string{&j.Script, &j.trace.File.Path, &j.trace.Anchor.Path, &j.trace.KeyFile, &j.events.File.Path, &j.save.Path, &j.Team, &j.Orchestrator, &j.Coordinator, &j.Environment.File} {
 		if *path != "" && *path != "-" && !filepath.IsAbs(*path) {
 			*path = filepath.Join(here, *path)
 		}

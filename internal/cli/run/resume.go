@@ -61,7 +61,8 @@ journal is used otherwise. Flags have the values of the run, unless given again.
 		Example: `  runteam resume                               the newest run of the journal of this folder
   runteam resume 1f3c                          the run whose ID begins with 1f3c
   runteam resume 1f3c --model gpt-4o           with another model: calls that it affects are repeated
-  runteam resume --fresh "Score fraud"         repeat this task too`,
+  runteam resume --fresh "Score fraud"         repeat this task too
+  runteam resume --save results                write all results into a folder`,
 		Args: read.Arguments(1, "one RUN"),
 		RunE: func(cmd *cobra.Command, _ []string) error { return resume(con, cmd, j, read.Run) },
 	}
@@ -69,6 +70,7 @@ journal is used otherwise. Flags have the values of the run, unless given again.
 	offers.Arguments(cmd, false, false)
 	offers.TaskFlag(cmd, "fresh", true)
 	j.AddCoordinatorFlagTo(cmd)
+	j.saveFlag(cmd)
 	return cmd
 }
 

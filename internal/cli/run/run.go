@@ -4,7 +4,6 @@ package run
 import (
 	"context"
 	"errors"
-	"strings"
 
 	"github.com/google/uuid"
 	"github.com/runteam/runteam/internal/cli/connect"
@@ -64,8 +63,6 @@ func Command(con *console.Console) *cobra.Command {
 	j.flags(cmd, con)
 	j.AddGoalFlagsTo(cmd)
 	j.saveFlag(cmd)
-	f := cmd.Flags().Lookup("force")
-	f.Usage = strings.Replace(f.Usage, "--record,", "--record, --save,", 1)
 	cmd.Flags().Lookup("team").Annotations = map[string][]string{console.OriginalAnnotation: {"true"}}
 	j.messagesFlag(cmd)
 	return cmd
@@ -151,12 +148,11 @@ func (j *Job) check(cmd *cobra.Command, con *console.Console) error {
 	case changed("audit-key") && j.Journal.None && !changed("trace"):
 		return exit.Usagef("--audit-key needs --trace or a journal")
 	case j.record.Force && !changed("record") && !changed("trace") && !changed("events") && !changed("save"):
-		needs := "--record, --trace or --events"
-		if cmd.Flags().Lookup("save") != nil {
-			needs = "--record, --save, --trace or --events"
-		}
-		if cmd.Flags().Lookup("record") == nil {
-			needs = "--trace or --events"
+		needs := "--trace or --events"
+		for _, flag := range []string{"save", "record"} {
+			if cmd.Flags().Lookup(flag) != nil {
+				needs = "--" + flag + ", " + needs
+			}
 		}
 		return exit.Usagef("--force needs %s", needs)
 	}

@@ -21,8 +21,10 @@ import (
 // resultFile is the name of the JSON document of a run in a folder of results.
 const resultFile = "result.json"
 
-// saveFlag adds --save.
+// saveFlag adds --save, to which --force applies.
 func (j *Job) saveFlag(cmd *cobra.Command) {
+	force := cmd.Flags().Lookup("force")
+	force.Usage = strings.Replace(force.Usage, "--trace,", "--save, --trace,", 1)
 	j.save.Flag = "save"
 	cmd.Flags().StringVar(&j.save.Path, "save", "", "write the result of each completed task, and "+resultFile+", into the folder `DIR`")
 	flags.CompleteBy(cmd, "save", func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
