@@ -92,7 +92,9 @@ type TaskRetry Problem
 
 // TaskWaiting (task_waiting) says that a person does not answer now. The run performs its
 // other tasks, and the question stays open.
-type TaskWaiting struct{}
+type TaskWaiting struct {
+	Tool string // whose call the person has to approve; empty for the result of the task
+}
 
 // TaskComplete (task_complete) ends a task that has a result.
 type TaskComplete struct {

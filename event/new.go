@@ -30,7 +30,7 @@ func dataOf(e *event.Event) any {
 	case event.TaskStart:
 		return TaskStart{}
 	case event.TaskWaiting:
-		return TaskWaiting{}
+		return TaskWaiting{Tool: e.From}
 	case event.TaskRetry:
 		return TaskRetry(problem)
 	case event.TaskComplete:

@@ -9,6 +9,7 @@ import (
 
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/journal"
+	"github.com/runteam/runteam/person"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
 	"github.com/runteam/runteam/team"
@@ -59,4 +60,42 @@ func Example() {
 	// called: analyst
 	// ok less than last year <nil>
 	// meter ok <nil>
+}
+
+// A program lists what people are asked, and answers: here a web form would be in between.
+func ExampleJournal_Answer() {
+	ctx := context.Background()
+	editor := person.New(func(context.Context, prompt.Prompt) (agent.Reply, error) { return agent.Reply{}, person.ErrLater })
+	tm, err := team.New(team.Config{Agents: []team.Member{{Name: "editor", Agent: editor}}})
+	if err != nil {
+		panic(err)
+	}
+	j := journal.InMemory()
+	defer j.Close() //nolint:errcheck // it ends with the process
+	tasks := []task.Spec{{
+		Title: "Decide", Assignee: "editor", Description: "May the letter be sent?",
+		OutputSchema: []byte(`{"enum":["send","stop"]}`),
+	}}
+	res, err := tm.RunTasks(ctx, tasks, &team.RunOptions{RunID: "letter", Journal: j})
+	fmt.Println(res.Status, err)
+
+	open, err := j.Questions(ctx)
+	q := open[0]
+	fmt.Println(q.Title, q.Agent, q.Schema, err)
+	_, err = j.Answer(ctx, q.Run, q.ID, journal.Answer{By: "ann", Text: `"burn"`})
+	fmt.Println(errors.Is(err, journal.ErrAnswerForm))
+	_, err = j.Answer(ctx, q.Run, q.ID, journal.Answer{By: "ann", Text: `"send"`, Reason: "as discussed"})
+	fmt.Println(err)
+	_, err = j.Answer(ctx, q.Run, q.ID, journal.Answer{By: "bob", Text: `"stop"`})
+	fmt.Println(errors.Is(err, journal.ErrAnswered))
+
+	res, err = tm.Resume(ctx, "letter", &team.RunOptions{Tasks: tasks, Journal: j})
+	fmt.Println(res.Status, res.Output, err)
+	// Output:
+	// suspended <nil>
+	// Decide editor {"enum":["send","stop"]} <nil>
+	// true
+	// <nil>
+	// true
+	// ok "send" <nil>
 }

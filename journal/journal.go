@@ -125,4 +125,9 @@ var (
 	ErrFull       = journal.ErrFull       // the disk is full
 	ErrLocked     = journal.ErrLocked     // another process has locked the file for too long
 	ErrCorrupt    = journal.ErrCorrupt    // the file is damaged
+
+	ErrNoQuestion    = journal.ErrNoQuestion // the run has no such question, or does not ask it any more
+	ErrAnswered      = journal.ErrAnswered   // the question was answered before; the first answer counts
+	ErrAnswerForm    = journal.ErrAnswerForm // the answer is empty or does not match the schema
+	ErrAnswerRefused = journal.ErrRefused    // the process that works on the run does not take the answer
 )

@@ -32,6 +32,7 @@ type approval struct {
 type approvedThing struct {
 	title string // by which the question is found
 	call  string // the session of the call of a tool; empty for anything else
+	tool  string // the name of that tool
 	what  string // the plan, or the name of an entry of the policy; empty for a call
 }
 
@@ -167,14 +168,14 @@ func (p *approval) ask(ctx context.Context, text prompt.Prompt, wait await) (*re
 // decideFor asks the person of an approval that an attempt waits for. While the person is asked, the
 // attempt holds no slot.
 func (p *approval) decideFor(ctx context.Context, a *attempt, text prompt.Prompt) (*decision, error) {
-	a.approver = p.caps.Agent
+	a.approver, a.approves = p.caps.Agent, p.about.tool
 	v, err := p.decide(ctx, text, func(ctx context.Context, key record.Key, ask func(context.Context) error) (*record.Answer, error) {
 		a.scheduler.freeSlot(a)
 		defer func() { a.scheduler.takeSlot(a) }()
 		return awaitAnswer(ctx, a, key, ask)
 	})
 	if !errors.Is(err, errLater) {
-		a.approver = ""
+		a.approver, a.approves = "", ""
 	}
 	return v, err
 }

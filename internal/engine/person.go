@@ -164,7 +164,7 @@ func questionOf(x *modelCall) *record.Question {
 		Label: x.whole.Classification, Messages: x.messageIDs(), Memory: x.memoryTasks(), Key: x.key,
 	}
 	if x.about != nil {
-		q.Title, q.Call, q.Approval = x.about.title, x.about.call, x.about.what
+		q.Title, q.Call, q.Tool, q.Approval = x.about.title, x.about.call, x.about.tool, x.about.what
 	}
 	if x.schema != nil && x.task.Classification <= x.run.accepts {
 		q.Schema = x.schema.String()
@@ -253,7 +253,7 @@ func leaveTo(r *results, a *attempt) {
 	must(r.queue.Retry(a.index, time.Now()))
 	if r.bus.live() {
 		ev := a.eventOf(event.TaskWaiting)
-		ev.Agent = who
+		ev.Agent, ev.From = who, a.approves
 		r.bus.emit(ev)
 	}
 }

@@ -28,7 +28,7 @@ func (x *modelCall) build(b *brief.Brief) (prompt.Prompt, error) {
 		x.key, x.core, err = x.run.keysOf(x.caps.Agent, b, text)
 		x.key, x.core = withFiles(x.key, x.sealed), withFiles(x.core, x.sealed)
 		x.key, x.core = withComputed(x.key, x.task), withComputed(x.core, x.task)
-		x.key, x.core = withJudge(x.key, x.task), withJudge(x.core, x.task)
+		x.key, x.core = withTask(x.key, &x.request), withTask(x.core, &x.request)
 	}
 	return text, err
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/runteam/runteam/internal/codes"
 	"github.com/runteam/runteam/internal/jsonvalue"
 	"github.com/runteam/runteam/internal/record"
-	"github.com/runteam/runteam/task"
 )
 
 // ErrRejected reports a result that too few judges accept.
@@ -70,11 +69,13 @@ func (c computation) count() (agent.Reply, error) {
 	return agent.Reply{Text: parsed.Canonical(), JSON: parsed}, err
 }
 
-// withJudge returns a key of the prompt of a judge that no other judge has. A judge makes its own
-// call even if another one, in this round or another, had the same prompt.
-func withJudge(key record.Key, t *task.Task) record.Key {
-	if t.Instance == nil || !t.Instance.Judges || key == (record.Key{}) {
+// withTask returns a key of the prompt of a judge or a person that no other task has. Each judge makes
+// its own call, and each question to a person its own answer, even if another task had the same
+// prompt, in this round or for an equal item.
+func withTask(key record.Key, r *request) record.Key {
+	judges := r.task.Instance != nil && r.task.Instance.Judges
+	if key == (record.Key{}) || !judges && !r.isPerson() {
 		return key
 	}
-	return sha256.Sum256(append(key[:], t.ID...))
+	return sha256.Sum256(append(key[:], r.task.ID...))
 }

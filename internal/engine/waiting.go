@@ -17,6 +17,7 @@ type personTask struct {
 	slotless  bool       // it holds no slot; guarded by the lock of the run
 	answered  bool       // the journal has the answer
 	approver  string     // the person who is asked about a call of a tool; empty if none is
+	approves  string     // the tool
 }
 
 // parked are the attempts whose persons do not answer now. They wait until another process

@@ -64,7 +64,7 @@ type Event struct {
 
 	Status task.Status `json:"status,omitempty"` // TaskComplete, TaskSkipped, Error, AgentComplete
 	Problem
-	From string `json:"from,omitempty"` // Message: who sent it; ToolStart, ToolComplete: the tool; Lowered, Endorsed, Renewed: whose context it is
+	From string `json:"from,omitempty"` // Message: who sent it; ToolStart, ToolComplete: the tool; TaskWaiting: the tool whose call needs an approval; Lowered, Endorsed, Renewed: whose context it is
 	Work
 	Bytes   int             `json:"bytes,omitempty"`   // AgentStart: of the prompt; AgentComplete, TaskComplete: of the reply
 	Tasks   int             `json:"tasks,omitempty"`   // RunStart, PlanReady: how many; a goal has none at the start

@@ -144,13 +144,13 @@ func (r *markedRow) hasQuestions() (found bool) {
 	return found
 }
 
-// question returns the last question about a task.
-func (a *archive) question(ctx context.Context, r row, id task.ID) (*Question, error) {
+// question returns the question of a run that is meant, if it is the last of its task.
+func (a *archive) question(ctx context.Context, r row, isMeant func(*Question) bool) (*Question, error) {
 	list, err := a.questions(ctx, r)
 	if err != nil {
 		return nil, err
 	}
-	i := slices.IndexFunc(list, func(q *Question) bool { return q.Task == id })
+	i := slices.IndexFunc(list, isMeant)
 	if i < 0 {
 		return nil, ErrNoQuestion
 	}
@@ -164,6 +164,16 @@ func (a *archive) question(ctx context.Context, r row, id task.ID) (*Question, e
 // the answer. The error wraps [ErrNoQuestion], [ErrAnswered] or, if that process does not take
 // it, [ErrRefused]. Of two answers at the same time, one is refused.
 func (j *Journal) Answer(ctx context.Context, run string, id task.ID, answer func(*Question) (record.Answer, error)) (taken bool, err error) {
+	return j.answer(ctx, run, about(id), answer)
+}
+
+// about returns whether a question is about a task.
+func about(id task.ID) func(*Question) bool {
+	return func(q *Question) bool { return q.Task == id }
+}
+
+// answer is [Journal.Answer] for the question that is meant.
+func (j *Journal) answer(ctx context.Context, run string, isMeant func(*Question) bool, answer func(*Question) (record.Answer, error)) (taken bool, err error) {
 	if err := j.writable(); err != nil {
 		return false, j.fail("write", err)
 	}
@@ -171,7 +181,7 @@ func (j *Journal) Answer(ctx context.Context, run string, id task.ID, answer fun
 	if err != nil {
 		return false, err
 	}
-	q, err := j.question(ctx, r, id)
+	q, err := j.question(ctx, r, isMeant)
 	if err != nil {
 		return false, err
 	}
@@ -188,17 +198,17 @@ func (j *Journal) Answer(ctx context.Context, run string, id task.ID, answer fun
 	}
 	n, err := j.store.addCommand(ctx, r.n, commandAnswer, a.Key, line)
 	if errors.Is(err, errCommandWaits) {
-		return false, j.answeredFirst(ctx, r, id)
+		return false, j.answeredFirst(ctx, r, isMeant)
 	}
 	if err != nil {
 		return false, j.fail("write", err)
 	}
-	return j.awaitTaken(ctx, r, id, n)
+	return j.awaitTaken(ctx, r, q.Task, n)
 }
 
 // answeredFirst returns the error of an answer that came second.
-func (j *Journal) answeredFirst(ctx context.Context, r row, id task.ID) error {
-	q, err := j.question(ctx, r, id)
+func (j *Journal) answeredFirst(ctx context.Context, r row, isMeant func(*Question) bool) error {
+	q, err := j.question(ctx, r, isMeant)
 	if err != nil {
 		return err
 	}

@@ -171,7 +171,7 @@ func (j *Journal) awaitTaken(ctx context.Context, run row, id task.ID, n int64) 
 // withdraw ends the wait of an answer if its task has ended meanwhile, as when the question was
 // answered on the terminal of the run.
 func (j *Journal) withdraw(ctx context.Context, run row, id task.ID, n int64) error {
-	q, err := j.question(ctx, run, id)
+	q, err := j.question(ctx, run, about(id))
 	if err != nil || !q.Ended {
 		return err
 	}

@@ -22,6 +22,7 @@ type Question struct {
 	Label   label.Classification `json:"label"` // of the prompt
 
 	Call     string    `json:"call,omitempty"`     // the session of the call of a tool that needs an approval; empty for the result of a task
+	Tool     string    `json:"tool,omitempty"`     // its name
 	Approval string    `json:"approval,omitempty"` // what else has to be approved: the plan, or the name of an entry of the policy
 	Messages []string  `json:"messages,omitempty"` // ids of the messages in the prompt
 	Memory   []task.ID `json:"memory,omitempty"`   // the tasks whose results it found in the shared memory

@@ -45,7 +45,7 @@ func ExampleRecorder() {
 	_, err = recorder.WriteTo(os.Stdout)
 	fmt.Println(err)
 	// Output:
-	// # Recorded by runteam: what the models answered, unabridged. As sensitive as the run.
+	// # Recorded by runteam: what models and people answered, unabridged. As sensitive as the run.
 	// replies:
 	//   - task: "Add"
 	//     usage: {input: 9, output: 8}

@@ -13,12 +13,12 @@ import (
 	"github.com/runteam/runteam/llm"
 )
 
-// A Recorder records the answers of models as a [Script]. A run with the same prompts gets the
+// A Recorder records the answers of models and people as a [Script]. A run with the same prompts gets the
 // same answers and failures, byte for byte, each task and each step of the coordinator in the
 // order of its own calls. The zero value is ready for use. A Recorder is safe for concurrent
 // use.
 //
-// A recording is as sensitive as its run, since it contains everything that the models wrote,
+// A recording is as sensitive as its run, since it contains everything that they wrote,
 // including secrets. Store it in a file of mode 0600.
 //
 // Times and waits for rate limits are not recorded.
@@ -92,6 +92,15 @@ func (m *recording) Endpoint() string { return endpoint.Of(m.model) }
 // Endpoints returns the base URLs that the model calls.
 func (m *recording) Endpoints() []string { return endpoint.All(m.model) }
 
+// Question records that a person is asked, with the text of a prompt. Call answered with the answer;
+// a question without one is left out.
+func (r *Recorder) Question(system, text string) (answered func(answer string)) {
+	c, title := r.begin(llm.Request{System: system, Messages: []llm.Message{{Role: llm.User, Text: text}}})
+	return func(answer string) {
+		r.end(c, Reply{Task: title, Turn: c.asked.turn, Text: literal(sent(answer))})
+	}
+}
+
 // isCanceled reports whether the caller canceled a call. The cause of a call that took
 // longer than its limit is an [llm.Error].
 func isCanceled(ctx context.Context) bool {
@@ -131,7 +140,7 @@ func (r *Recorder) Script() *Script {
 }
 
 // recordedHead opens the file of a recording.
-const recordedHead = "# Recorded by runteam: what the models answered, unabridged. As sensitive as the run.\n"
+const recordedHead = "# Recorded by runteam: what models and people answered, unabridged. As sensitive as the run.\n"
 
 // WriteTo writes the script of the recording so far, as [Script.WriteTo] does.
 func (r *Recorder) WriteTo(w io.Writer) (int64, error) {

@@ -95,7 +95,7 @@ func TestRecordingReadsLikeAScript(t *testing.T) {
 		{system: "You write.\nWell.", user: "Hello", text: "hi"},
 		{system: "You write.", user: "# Task: Write", text: "a letter\n"},
 	})
-	require.Equal(t, `# Recorded by runteam: what the models answered, unabridged. As sensitive as the run.
+	require.Equal(t, `# Recorded by runteam: what models and people answered, unabridged. As sensitive as the run.
 replies:
   - coordinator: plan
     usage: {input: 7, output: 1}

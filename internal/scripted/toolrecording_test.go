@@ -59,7 +59,7 @@ func TestRecordedConversation(t *testing.T) {
 	other, err := begin(m, "b").talk(t.Context())
 	require.NoError(t, err)
 	file := recordingOf(t, &r)
-	require.Equal(t, `# Recorded by runteam: what the models answered, unabridged. As sensitive as the run.
+	require.Equal(t, `# Recorded by runteam: what models and people answered, unabridged. As sensitive as the run.
 replies:
   - task: "a"
     turn: 1

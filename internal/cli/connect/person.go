@@ -11,21 +11,24 @@ import (
 )
 
 // Absent returns a person whose questions stay open.
-func Absent() engine.Agent {
-	return person.New(func(context.Context, prompt.Prompt) (agent.Reply, error) { return agent.Reply{}, person.ErrLater })
+func Absent() engine.Agent { return person.New(later) }
+
+func later(context.Context, prompt.Prompt) (agent.Reply, error) {
+	return agent.Reply{}, person.ErrLater
 }
 
 // person returns a person, for whom the script answers if there is one.
 func (c *Connector) person() (engine.Agent, error) {
 	if c.Server == nil {
-		if c.Ask == nil {
-			return Absent(), nil
+		ask := c.Ask
+		if ask == nil {
+			ask = later
 		}
-		return person.New(c.Ask), nil
+		return person.New(c.recording.recordPerson(ask)), nil
 	}
 	m, err := c.newModel(openai.Config{Model: "scripted", BaseURL: c.Server.URL()})
 	if err != nil {
 		return nil, connectionError(err)
 	}
-	return person.New(agent.New(fromScript(m), agent.Options{}).Run), nil
+	return person.New(c.recording.recordPerson(agent.New(fromScript(m), agent.Options{}).Run)), nil
 }

@@ -2,23 +2,30 @@ package connect
 
 import (
 	"bytes"
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
+	"sync"
 
+	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/internal/cli/files"
 	"github.com/runteam/runteam/internal/cli/format"
 	"github.com/runteam/runteam/internal/cli/terminal"
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/scripted"
 	"github.com/runteam/runteam/llm"
+	"github.com/runteam/runteam/prompt"
 )
 
-// A Recording collects the answers of the models of a run as a script. A nil *Recording collects
-// nothing.
+// A Recording collects the answers of the models and people of a run as a script. A nil *Recording
+// collects nothing.
 type Recording struct {
 	File   *files.Output
 	Models *scripted.Recorder
 	note   error // a warning about the file that was written
+
+	questions sync.Map // to people, by session: functions that take the answer
 }
 
 // record returns a model whose answers are recorded.
@@ -27,6 +34,32 @@ func (r *Recording) record(m llm.Model) llm.Model {
 		return m
 	}
 	return r.Models.Model(m)
+}
+
+// An asking is how a person is asked.
+type asking func(context.Context, prompt.Prompt) (agent.Reply, error)
+
+// recordPerson returns ask with its questions recorded, and the answers that it returns.
+func (r *Recording) recordPerson(ask asking) asking {
+	if r == nil {
+		return ask
+	}
+	return func(ctx context.Context, p prompt.Prompt) (agent.Reply, error) {
+		session := p.Receipt().Session
+		r.questions.Store(session, r.Models.Question(p.System(), p.Text()))
+		reply, err := ask(ctx, p)
+		if err == nil {
+			r.Answered(session, cmp.Or(reply.Text, reply.JSON.Canonical()))
+		}
+		return reply, err
+	}
+}
+
+// Answered records the answer to the question of a session. Only the first one counts.
+func (r *Recording) Answered(session, text string) {
+	if answered, ok := r.questions.LoadAndDelete(session); ok {
+		answered.(func(string))(text)
+	}
 }
 
 // Save writes the answers. A script that is too large to be read again is written with a warning.
@@ -57,7 +90,7 @@ func (r *Recording) Summary(res *engine.Result) string {
 	switch {
 	case r.note != nil:
 		return text + "; " + r.note.Error()
-	case res.Cause != nil: // a replay may need answers that are missing
+	case res.Cause != nil, res.Status == engine.StatusSuspended: // a replay may need answers that are missing
 		return text
 	}
 	without := "--record"

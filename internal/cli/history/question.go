@@ -13,6 +13,7 @@ import (
 // A questionDocument says whom a task asked and who answered, in JSON.
 type questionDocument struct {
 	WaitingFor string            `json:"waitingFor,omitempty"` // the person whose answer is missing
+	Tool       string            `json:"tool,omitempty"`       // whose call waits for the approval of that person
 	Answered   *answeredDocument `json:"answered,omitempty"`   // nil also for an answer on the terminal of the run
 }
 
@@ -28,7 +29,7 @@ func newQuestionDocument(q *journal.Question) (d questionDocument) {
 	switch {
 	case q == nil:
 	case q.Answer == nil && !q.Ended:
-		d.WaitingFor = q.Agent
+		d.WaitingFor, d.Tool = q.Agent, q.Tool
 	case q.Answer != nil:
 		d.Answered = &answeredDocument{By: q.Answer.By, Time: q.Answer.Time}
 		if q.Ended {
@@ -40,7 +41,10 @@ func newQuestionDocument(q *journal.Question) (d questionDocument) {
 
 // writeQuestion writes who is to answer, or who answered.
 func (d *questionDocument) writeQuestion(w io.Writer) {
-	if d.WaitingFor != "" {
+	switch {
+	case d.Tool != "":
+		fmt.Fprintf(w, "a call of %s waits for the approval of %s\n", terminal.CleanLine(d.Tool), terminal.CleanLine(d.WaitingFor))
+	case d.WaitingFor != "":
 		fmt.Fprintf(w, "waiting for the answer of %s\n", terminal.CleanLine(d.WaitingFor))
 	}
 	if a := d.Answered; a != nil {

@@ -9,7 +9,7 @@ import (
 )
 
 // ExperimentCommand is the command of a run that repeats another one without some of its context.
-const ExperimentCommand = "replay"
+const ExperimentCommand = journal.ExperimentCommand
 
 // An Experiment says which run an experiment repeats and what it omits, in JSON.
 type Experiment struct {

@@ -20,7 +20,6 @@ import (
 	"github.com/runteam/runteam/internal/cli/terminal"
 	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/internal/naming"
-	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/task"
 	"github.com/spf13/cobra"
 )
@@ -107,16 +106,16 @@ func answer(con *console.Console, cmd *cobra.Command, a *answerFlags) error {
 	if err != nil {
 		return err
 	}
-	id, name, err := a.findTask(ctx, j, found.Run)
+	q, name, err := a.findQuestion(ctx, j, found.Run)
 	if err != nil {
 		return err
 	}
-	out := answerDocument{Run: found.Run, Task: id, By: cmp.Or(a.by, userName(con)), Time: con.Now()}
-	out.Taken, err = j.Answer(ctx, found.Run, id, func(q *journal.Question) (record.Answer, error) {
-		out.Title, out.name, out.Agent = q.Title, name, q.Agent
-		text, err := a.answerTo(q, texts)
-		return record.Answer{By: out.By, Time: out.Time, Reason: a.reason, Text: text}, err
-	})
+	text, err := a.answerTo(q, texts)
+	if err != nil {
+		return err
+	}
+	out := answerDocument{Run: found.Run, Task: q.Task, Title: q.Title, name: name, Agent: q.Agent, By: cmp.Or(strings.TrimSpace(a.by), userName(con)), Time: con.Now()}
+	out.Taken, err = j.AnswerQuestion(ctx, found.Run, q.ID(), journal.PersonAnswer{By: out.By, Text: text, Reason: a.reason})
 	if err != nil {
 		return answerError(ctx, a, err)
 	}
@@ -166,7 +165,7 @@ func (a *answerFlags) read(ctx context.Context, con *console.Console, cmd *cobra
 	}
 	raw, err := files.Await(ctx, func() ([]byte, error) {
 		if a.file == "-" {
-			return io.ReadAll(io.LimitReader(con.Stdin, maxAnswer+1))
+			return io.ReadAll(io.LimitReader(con.Stdin, journal.MaxAnswer+1))
 		}
 		return os.ReadFile(a.file)
 	})
@@ -177,9 +176,6 @@ func (a *answerFlags) read(ctx context.Context, con *console.Console, cmd *cobra
 	return nil, nil
 }
 
-// maxAnswer is the most bytes of an answer.
-const maxAnswer = 1 << 20
-
 // answerTo returns the text of the answer to a question.
 func (a *answerFlags) answerTo(q *journal.Question, fields map[string]string) (string, error) {
 	if q.Missing != "" {
@@ -189,59 +185,52 @@ func (a *answerFlags) answerTo(q *journal.Question, fields map[string]string) (s
 	if err != nil {
 		return "", err
 	}
-	text := ""
 	if fields != nil {
-		text, err = f.set(fields)
-	} else {
-		text, err = f.text(a.text)
+		return f.set(fields)
 	}
-	if err == nil && len(text) > maxAnswer {
-		err = exit.Errorf(exit.KindValidation, "the answer has more than %s", format.Bytes(maxAnswer))
-	}
-	return text, err
+	return f.text(a.text)
 }
 
-// findTask returns the ID of a task that has a question, and what people know it by.
-func (a *answerFlags) findTask(ctx context.Context, j *journal.Journal, run string) (id task.ID, name string, err error) {
+// findQuestion returns the last question about the task, and what people know the task by.
+func (a *answerFlags) findQuestion(ctx context.Context, j *journal.Journal, run string) (q *journal.Question, name string, err error) {
 	list, err := j.Questions(ctx, run)
 	if err != nil {
-		return "", "", journals.ReadError(ctx, err)
+		return nil, "", journals.ReadError(ctx, err)
 	}
 	var titles []string
 	folded := naming.Normalize(a.task)
 	for _, q := range list {
 		if naming.Normalize(q.Title) == folded || string(q.Task) == a.task {
-			return q.Task, q.Title, nil
+			return q, q.Title, nil
 		}
 		titles = append(titles, q.Title)
 	}
 	t, err := j.TraceTask(ctx, run, a.task) // by its key
 	if err != nil {
-		return "", "", journals.ReadError(ctx, err)
+		return nil, "", journals.ReadError(ctx, err)
 	}
 	known, err := t.Find(a.task)
 	for _, q := range list {
 		if err == nil && q.Task == known.ID {
-			return q.Task, cmp.Or(known.Name, known.Title), nil
+			return q, cmp.Or(known.Name, known.Title), nil
 		}
 	}
 	switch {
 	case err != nil:
-		return "", "", exit.Usagef("%v", err)
+		return nil, "", exit.Usagef("%v", err)
 	case len(titles) == 0:
-		return "", "", exit.Usagef("run %s has asked no person", journals.ShortRun(run))
+		return nil, "", exit.Usagef("run %s has asked no person", journals.ShortRun(run))
 	}
-	return "", "", exit.Usagef("task %q asks no person; those that do: %s", known.Title, format.List(titles, 5))
+	return nil, "", exit.Usagef("task %q asks no person; those that do: %s", known.Title, format.List(titles, 5))
 }
 
 // answerError returns the error of an answer that was not stored.
 func answerError(ctx context.Context, a *answerFlags, err error) error {
-	_, classified := errors.AsType[*exit.Error](err)
 	switch {
-	case classified:
-		return err
 	case errors.Is(err, journal.ErrAnswered), errors.Is(err, journal.ErrNoQuestion):
 		return exit.Usagef("task %q: %w", a.task, err)
+	case errors.Is(err, journal.ErrAnswerForm):
+		return exit.Errorf(exit.KindValidation, "task %q: %w", a.task, err)
 	case errors.Is(err, journal.ErrRefused):
 		return exit.Errorf(exit.KindRuntime, "task %q: %w", a.task, err)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/runteam/runteam/internal/cli/console"
 	"github.com/runteam/runteam/internal/cli/terminal"
 	"github.com/runteam/runteam/internal/engine"
+	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/internal/promptview"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/person"
@@ -171,7 +172,7 @@ func (d *dialog) line(ctx context.Context, ask string) (string, error) {
 
 // ask shows the prompt and reads the answer.
 func (d *dialog) ask(ctx context.Context, who string, shown *promptview.Shown, f *form) (string, error) {
-	fmt.Fprintf(d.w, "\n── a question for %s ──\n%s\n──\n", terminal.CleanLine(who), promptText(shown))
+	fmt.Fprintf(d.w, "\n── a question for %s ──\n%s\n──\n", terminal.CleanLine(who), terminal.Clean(journal.ShownText(shown)))
 	fmt.Fprintf(d.w, "%s leaves the question open.\n", laterWord)
 	switch {
 	case len(f.fields) > 0:
@@ -260,22 +261,4 @@ func (d *dialog) askField(ctx context.Context, f *field) (text string, given boo
 		}
 		fmt.Fprintf(d.w, "%s\n", terminal.Clean(err.Error()))
 	}
-}
-
-// promptText returns a prompt as the user may see it, for a terminal.
-func promptText(shown *promptview.Shown) string {
-	var b strings.Builder
-	for i := range shown.Text {
-		p := &shown.Text[i]
-		if p.Withheld {
-			level := "above your clearance"
-			if p.Source >= 0 && int(p.Source) < len(shown.Receipt.Sources) {
-				level = shown.Receipt.Sources[p.Source].Classification.String()
-			}
-			b.WriteString("[withheld: " + level + "]\n")
-			continue
-		}
-		b.WriteString(p.Words)
-	}
-	return strings.TrimSpace(terminal.Clean(b.String()))
 }

@@ -4,7 +4,6 @@ package people
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/runteam/runteam/internal/cli/exit"
 	"github.com/runteam/runteam/internal/cli/format"
+	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/internal/jsonvalue"
 	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/internal/schema"
@@ -251,9 +251,6 @@ func (f *form) text(given string) (string, error) {
 	return string(raw), f.check(string(raw))
 }
 
-// errForm reports an answer that does not match the schema.
-var errForm = errors.New("the answer does not fit")
-
 // check returns an error if an answer does not match the schema.
 func (f *form) check(raw string) error {
 	v, err := jsonvalue.Parse(raw)
@@ -261,7 +258,7 @@ func (f *form) check(raw string) error {
 		err = f.schema.Validate(v)
 	}
 	if err != nil {
-		return exit.Errorf(exit.KindValidation, "%w: %s", errForm, schema.Problem(err))
+		return exit.Errorf(exit.KindValidation, "%w: %s", journal.ErrAnswerForm, schema.Problem(err))
 	}
 	return nil
 }

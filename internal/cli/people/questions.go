@@ -2,9 +2,9 @@ package people
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -12,10 +12,7 @@ import (
 	"github.com/runteam/runteam/internal/cli/format"
 	"github.com/runteam/runteam/internal/cli/journals"
 	"github.com/runteam/runteam/internal/cli/terminal"
-	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/journal"
-	"github.com/runteam/runteam/internal/promptview"
-	"github.com/runteam/runteam/internal/trace"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
 	"github.com/spf13/cobra"
@@ -30,6 +27,7 @@ type questionDocument struct {
 	Task   task.ID              `json:"task"`
 	Title  string               `json:"title"`
 	Named  string               `json:"taskName,omitempty"` // of an instance, by the keys of its items
+	Tool   string               `json:"tool,omitempty"`     // whose call needs an approval
 	Agent  string               `json:"agent"`
 	Asked  time.Time            `json:"askedAt"`
 	Label  label.Classification `json:"label"`
@@ -77,85 +75,53 @@ func listQuestions(con *console.Console, cmd *cobra.Command, read *journals.Read
 	if err != nil {
 		return journals.ReadError(ctx, err)
 	}
-	runs, short := all, journals.ShortIDs(all)
+	run := ""
 	if read.Run != "" {
 		found, err := journals.Find(ctx, j, read.Run)
 		if err != nil {
 			return err
 		}
-		runs = []journal.Summary{found}
+		run = found.Run
 	}
-	docs := []questionDocument{}
-	for i := range runs {
-		if runs[i].Status == string(engine.StatusOK) || runs[i].Command == journals.ExperimentCommand { // which is not resumed
-			continue
-		}
-		of, err := documentsOf(ctx, j, &runs[i], short[runs[i].Run], &read.Flags)
-		if err != nil {
-			return journals.ReadError(ctx, err)
-		}
-		docs = append(docs, of...)
+	open, err := j.OpenQuestions(ctx, run)
+	if err != nil {
+		return journals.ReadError(ctx, err)
+	}
+	short := journals.ShortIDs(all)
+	docs := make([]questionDocument, len(open))
+	for i := range open {
+		docs[i] = documentOf(&open[i], all, short, &read.Flags)
 	}
 	return con.PrintResult(docs, func(w io.Writer) { writeQuestions(w, docs, short) })
 }
 
-// documentsOf returns the open questions of a run.
-func documentsOf(ctx context.Context, j *journal.Journal, run *journal.Summary, short string, g *journals.Flags) (docs []questionDocument, err error) {
-	list, err := j.Questions(ctx, run.Run)
-	if err != nil {
-		return nil, err
+// documentOf returns the document of an open question of one of these runs.
+func documentOf(q *journal.OpenQuestion, runs []journal.Summary, short map[string]string, g *journals.Flags) questionDocument {
+	d := questionDocument{
+		Run: q.Run, Task: q.Task, Title: q.Title, Named: q.Name, Tool: q.Tool, Agent: q.Agent, Asked: q.Asked, Label: q.Label, Prompt: q.Prompt,
+		Answer: CommandFor(g, cmp.Or(short[q.Run], q.Run), q),
 	}
-	for _, q := range list {
-		if !q.Open() {
-			continue
-		}
-		d := questionDocument{
-			Run: run.Run, Name: run.Name, Status: run.Status, Task: q.Task, Title: q.Title, Agent: q.Agent, Asked: q.Time, Label: q.Label,
-		}
-		if f, err := newForm(q.Schema); err == nil {
-			for _, one := range f.fields {
-				d.Fields = append(d.Fields, fieldDocument{one.name, one.about, one.kind, one.choices, one.required})
-			}
-		}
-		t, err := j.TraceTask(ctx, run.Run, string(q.Task))
-		if err != nil {
-			return nil, err
-		}
-		if known, err := t.Find(string(q.Task)); err == nil {
-			d.Named = known.Name
-		}
-		d.Answer = CommandFor(g, short, cmp.Or(d.Named, q.Title), q)
-		shown := promptOf(t, q)
-		if d.Prompt = "[withheld]"; shown != nil {
-			d.Prompt = promptText(shown)
-		}
-		docs = append(docs, d)
+	if i := slices.IndexFunc(runs, func(s journal.Summary) bool { return s.Run == q.Run }); i >= 0 {
+		d.Name, d.Status = runs[i].Name, runs[i].Status
 	}
-	return docs, nil
+	if f, err := newForm(q.Schema); err == nil {
+		for _, one := range f.fields {
+			d.Fields = append(d.Fields, fieldDocument{one.name, one.about, one.kind, one.choices, one.required})
+		}
+	}
+	return d
 }
 
-// promptOf returns the prompt of a question as the user of the run may see it; nil if it is not
-// recorded.
-func promptOf(t *trace.Trace, q *journal.Question) *promptview.Shown {
-	for i := range t.Prompts {
-		if p := &t.Prompts[i]; p.Receipt.Session == q.Session {
-			return &p.Shown
-		}
-	}
-	return nil
-}
-
-// CommandFor returns an example of the command that answers a question of the task that people know
-// by a name.
-func CommandFor(g *journals.Flags, run, name string, q *journal.Question) string {
+// CommandFor returns an example of the command that answers a question.
+func CommandFor(g *journals.Flags, run string, q *journal.OpenQuestion) string {
 	args := []string{"…"}
-	if f, err := newForm(q.Schema); err == nil && q.Missing == "" {
+	if f, err := newForm(q.Schema); err == nil {
 		args = f.arguments()
 	}
 	if q.Call != "" || q.Approval != "" {
 		args = []string{"--set", "decision=yes"}
 	}
-	name = journals.TaskName(name, q.Task)
+	name := journals.TaskName(cmp.Or(q.Name, q.Title), q.Task)
 	if strings.HasPrefix(name, "-") {
 		name = string(q.Task)
 	}
@@ -165,6 +131,15 @@ func CommandFor(g *journals.Flags, run, name string, q *journal.Question) string
 		text.WriteString(" " + format.ShellWord(arg))
 	}
 	return text.String()
+}
+
+// about names what is asked.
+func (d *questionDocument) about() string {
+	title := cmp.Or(d.Named, d.Title)
+	if d.Tool == "" {
+		return fmt.Sprintf("%q", terminal.CleanLine(title))
+	}
+	return fmt.Sprintf("approval of %s in %q", terminal.CleanLine(d.Tool), terminal.CleanLine(title))
 }
 
 func writeQuestions(w io.Writer, docs []questionDocument, short map[string]string) {
@@ -177,8 +152,8 @@ func writeQuestions(w io.Writer, docs []questionDocument, short map[string]strin
 		if i > 0 {
 			fmt.Fprintln(w)
 		}
-		fmt.Fprintf(w, "%s: %q for %s, asked %s, %v\n", journals.Heading(d.Name, short[d.Run]), terminal.CleanLine(cmp.Or(d.Named, d.Title)), terminal.CleanLine(d.Agent), d.Asked.Local().Format(time.DateTime), d.Label)
-		for line := range strings.Lines(d.Prompt) {
+		fmt.Fprintf(w, "%s: %s for %s, asked %s, %v\n", journals.Heading(d.Name, short[d.Run]), d.about(), terminal.CleanLine(d.Agent), d.Asked.Local().Format(time.DateTime), d.Label)
+		for line := range strings.Lines(terminal.Clean(d.Prompt)) {
 			fmt.Fprintf(w, "  │ %s\n", strings.TrimSuffix(line, "\n"))
 		}
 		for k := range d.Fields {

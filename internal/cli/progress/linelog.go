@@ -127,6 +127,14 @@ func (p *lineLog) print(at time.Time, text string) {
 	_, _ = fmt.Fprintf(p.w, "%7s  %s\n", format.Elapsed(at.Sub(p.start)), text) // a failure to show progress is no error
 }
 
+// whatWaits says what waits for a person.
+func whatWaits(e event.Event) string {
+	if e.From != "" {
+		return "a call of " + terminal.CleanLine(e.From) + " waits for approval"
+	}
+	return "no answer yet"
+}
+
 // sentence describes an event in one line; it is empty for events without news. The end is that
 // of the task or step that the event ends.
 func sentence(e event.Event, end state) string {
@@ -143,7 +151,7 @@ func sentence(e event.Event, end state) string {
 	case event.Budget:
 		return "budget    " + who + ": " + message
 	case event.TaskWaiting:
-		return "asked     " + who + ": no answer yet"
+		return "asked     " + who + ": " + whatWaits(e)
 	case event.TaskRetry:
 		return fmt.Sprintf("retry     %s: attempt %d failed: %s; next attempt in %s", who, e.Attempt, message, format.Elapsed(e.Wait))
 	case event.Reveal:

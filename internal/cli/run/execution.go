@@ -154,6 +154,7 @@ func (x *execution) openJournal(ctx context.Context, o *engine.RunOptions) (err 
 	if x.journal, err = NewJournalWriter(ctx, x.con, x.job, x.file); x.journal == nil {
 		return err
 	}
+	x.journal.recording = x.recording
 	o.Journal = x.journal
 	if x.warned = x.journal.mayStoreDigestOnly(x.plan, x.file); x.warned {
 		warnNoKey(x.con)

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/runteam/runteam/internal/cli/connect"
 	"github.com/runteam/runteam/internal/cli/console"
 	"github.com/runteam/runteam/internal/cli/journals"
 	"github.com/runteam/runteam/internal/engine"
@@ -24,7 +25,24 @@ type JournalWriter struct {
 	Info    journal.Info
 	resumed *resumed // nil for a new run
 
-	run *journal.Run
+	run       *journal.Run
+	recording *connect.Recording // of --record; nil without it
+}
+
+// A recordedRun passes on the answers that other processes leave for a run.
+type recordedRun struct {
+	*journal.Run
+	recording *connect.Recording
+}
+
+// Append records the answers among the entries; see [record.Log].
+func (r recordedRun) Append(entries []record.Entry, done func(error)) {
+	for i := range entries {
+		if a := entries[i].Answer; a != nil {
+			r.recording.Answered(a.Session, a.Text)
+		}
+	}
+	r.Run.Append(entries, done)
 }
 
 // An openJournal is the journal that a run is stored in.
@@ -82,6 +100,9 @@ func (c *JournalWriter) OpenRun(ctx context.Context, _ record.Opening) (record.L
 	}
 	if err != nil {
 		return nil, journals.OpenError(err, journals.ToStore)
+	}
+	if c.recording != nil {
+		return recordedRun{c.run, c.recording}, nil
 	}
 	return c.run, nil
 }

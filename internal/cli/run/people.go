@@ -7,6 +7,7 @@ import (
 	"github.com/runteam/runteam/internal/cli/exit"
 	"github.com/runteam/runteam/internal/cli/people"
 	"github.com/runteam/runteam/internal/cli/terminal"
+	"github.com/runteam/runteam/internal/journal"
 )
 
 // maxAnswerCommands bounds how many open questions are listed after a run.
@@ -52,6 +53,15 @@ func (x *execution) checkPeople() error {
 	return nil
 }
 
+// purposeOf says what answering a question does. Name is what people know its task by.
+func purposeOf(q *journal.Question, name string) string {
+	title, who := terminal.CleanLine(name), terminal.CleanLine(q.Agent)
+	if q.Tool == "" {
+		return fmt.Sprintf("Answer %q for %s:", title, who)
+	}
+	return fmt.Sprintf("Approve the call of %s in %q, which waits for %s:", terminal.CleanLine(q.Tool), title, who)
+}
+
 // answerCommands returns the commands that answer the open questions of the run.
 func (x *execution) answerCommands(run string) (list []nextCommand) {
 	all, err := x.journal.journal.Questions(context.Background(), x.result.RunID)
@@ -69,7 +79,10 @@ func (x *execution) answerCommands(run string) (list []nextCommand) {
 			if t, ok := x.result.Task(string(q.Task)); ok {
 				name = t.ShownName()
 			}
-			list = append(list, nextCommand{fmt.Sprintf("Answer %q for %s:", terminal.CleanLine(name), terminal.CleanLine(q.Agent)), people.CommandFor(&x.job.Journal, run, name, q)})
+			list = append(list, nextCommand{
+				purposeOf(q, name),
+				people.CommandFor(&x.job.Journal, run, &journal.OpenQuestion{Task: q.Task, Title: q.Title, Name: name, Call: q.Call, Approval: q.Approval, Schema: q.Schema}),
+			})
 		}
 	}
 	if more > 0 {

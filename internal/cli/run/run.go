@@ -100,7 +100,7 @@ func (j *Job) flags(cmd *cobra.Command, con *console.Console) {
 	j.sharedFlags(cmd, con, "the run").TaskFlag(cmd, "fresh", false)
 	f := cmd.Flags()
 	j.record.Flag = "record"
-	f.StringVar(&j.record.Path, "record", "", "write the answers of the models to `FILE`, a script for --offline")
+	f.StringVar(&j.record.Path, "record", "", "write the answers of models and people to `FILE`, a script for --offline")
 	f.Lookup("force").Usage = "with --record, --trace, --audit-anchor and --events: replace a file that exists"
 	f.BoolVar(&j.reuse.on, "reuse", false, "use answers of earlier runs in the journal to identical prompts (default: the spec's)")
 	j.Journal.AddNoJournalTo(cmd)

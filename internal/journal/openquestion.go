@@ -1,0 +1,172 @@
+package journal
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/runteam/runteam/internal/jsonvalue"
+	"github.com/runteam/runteam/internal/promptview"
+	"github.com/runteam/runteam/internal/record"
+	"github.com/runteam/runteam/internal/schema"
+	"github.com/runteam/runteam/internal/trace"
+	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/task"
+)
+
+// An OpenQuestion is a question without an answer, as the caller of its run may see it.
+type OpenQuestion struct {
+	Run      string
+	ID       string
+	Task     task.ID
+	Title    string
+	Name     string
+	Tool     string
+	Call     string
+	Approval string
+	Agent    string
+	Asked    time.Time
+	Label    label.Classification
+	Prompt   string
+	Schema   string
+}
+
+// A PersonAnswer is what a person answers.
+type PersonAnswer struct {
+	By     string
+	Text   string
+	Reason string
+}
+
+// ErrAnswerForm reports an answer that is not what its question asks for.
+var ErrAnswerForm = errors.New("the answer does not fit")
+
+// ExperimentCommand is the command of a run that repeats another one without some of its context.
+// Such a run is not resumed.
+const ExperimentCommand = "replay"
+
+// MaxAnswer is the most bytes of an answer.
+const MaxAnswer = 1 << 20
+
+// ID names the question within its run.
+func (q *Question) ID() string { return hex.EncodeToString(q.Key[:]) }
+
+// OpenQuestions returns the open questions of a run, which is named as for [Journal.Find], or with an
+// empty name those of all runs, the newest first. Runs that can use no answer have none.
+func (a *archive) OpenQuestions(ctx context.Context, run string) (all []OpenQuestion, err error) {
+	var runs []Summary
+	if run == "" {
+		runs, err = a.Newest(ctx, "", 1<<31-1)
+	} else {
+		runs = make([]Summary, 1)
+		runs[0], err = a.Find(ctx, run)
+	}
+	if err != nil {
+		return nil, err
+	}
+	for i := range runs {
+		if runs[i].Status == "ok" || runs[i].Command == ExperimentCommand { // neither is resumed
+			continue
+		}
+		of, err := openQuestions(ctx, a, runs[i].Run)
+		if err != nil && (run != "" || !errors.Is(err, ErrUnknownRun)) { // else it was removed meanwhile
+			return nil, err
+		}
+		all = append(all, of...)
+	}
+	return all, nil
+}
+
+// openQuestions returns the open questions of the run with an ID.
+func openQuestions(ctx context.Context, a *archive, run string) (open []OpenQuestion, err error) {
+	list, err := a.Questions(ctx, run)
+	if err != nil {
+		return nil, err
+	}
+	for _, q := range list {
+		if !q.Open() {
+			continue
+		}
+		t, err := a.TraceTask(ctx, run, string(q.Task))
+		if err != nil {
+			return nil, err
+		}
+		name := ""
+		if known, err := t.Find(string(q.Task)); err == nil {
+			name = known.Name
+		}
+		shown := shownIn(t, q)
+		open = append(open, OpenQuestion{run, q.ID(), q.Task, q.Title, name, q.Tool, q.Call, q.Approval, q.Agent, q.Time, q.Label, shown, q.Schema})
+	}
+	return open, nil
+}
+
+// shownIn returns the prompt of a question as the caller of the run may see it.
+func shownIn(t *trace.Trace, q *Question) string {
+	for i := range t.Prompts {
+		if p := &t.Prompts[i]; p.Receipt.Session == q.Session {
+			return ShownText(&p.Shown)
+		}
+	}
+	return "[withheld]"
+}
+
+// ShownText returns the text of a prompt as its viewer may see it, with a note in place of each
+// piece that is withheld.
+func ShownText(shown *promptview.Shown) string {
+	var b strings.Builder
+	for i := range shown.Text {
+		p := &shown.Text[i]
+		if p.Withheld {
+			level := "above your clearance"
+			if p.Source >= 0 && int(p.Source) < len(shown.Receipt.Sources) {
+				level = shown.Receipt.Sources[p.Source].Classification.String()
+			}
+			b.WriteString("[withheld: " + level + "]\n")
+			continue
+		}
+		b.WriteString(p.Words)
+	}
+	return strings.TrimSpace(b.String())
+}
+
+// AnswerQuestion answers the question of a run with an ID, as [Journal.Answer] does. The error wraps
+// [ErrAnswerForm] if the answer is not what the question asks for.
+func (j *Journal) AnswerQuestion(ctx context.Context, run, id string, answer PersonAnswer) (taken bool, err error) {
+	if strings.TrimSpace(answer.By) == "" {
+		return false, errors.New("an answer needs the name of who gives it: set By")
+	}
+	isMeant := func(q *Question) bool { return q.ID() == id }
+	return j.answer(ctx, run, isMeant, func(q *Question) (record.Answer, error) {
+		return record.Answer{By: answer.By, Time: j.now(), Reason: answer.Reason, Text: answer.Text}, q.check(answer.Text)
+	})
+}
+
+// check returns an error that says what is expected if a text does not answer the question.
+func (q *Question) check(text string) error {
+	switch {
+	case q.Missing != "":
+		return fmt.Errorf("the form of the question cannot be read: it is %s", q.Missing)
+	case len(text) > MaxAnswer:
+		return fmt.Errorf("%w: it has more than 1 MiB", ErrAnswerForm)
+	case q.Schema == "" && strings.TrimSpace(text) == "":
+		return fmt.Errorf("%w: it is empty, and the question asks for a text", ErrAnswerForm)
+	case q.Schema == "":
+		return nil
+	}
+	s, err := schema.Parse(q.Schema)
+	if err != nil {
+		return err
+	}
+	v, err := jsonvalue.Parse(text)
+	if err != nil {
+		return fmt.Errorf("%w: it is not JSON: %w", ErrAnswerForm, err)
+	}
+	if err := s.Validate(v); err != nil {
+		return fmt.Errorf("%w: %s", ErrAnswerForm, schema.Problem(err))
+	}
+	return nil
+}
