@@ -230,7 +230,7 @@ func (c fileCheck) checkFormat(in *Input, about subject) {
 		if in.Classification > *c.options.UserAccepts {
 			message = "it is not in its format"
 		}
-		about.report(message, "correct the text, or set format to that of the text", errors.Join(task.ErrInvalid, ErrInputValue))
+		about.report(message, "correct the text, or set format to that of the text", errors.Join(task.ErrInvalid, ErrInputValue, listformat.ErrInvalid))
 	}
 }
 

@@ -84,7 +84,11 @@ func (c inputListCheck) checkInputList(about subject, l *task.List) *InputList {
 				message, hint = fmt.Sprintf("an item of input %q has no text and no number at %s", input.Name, l.Key), keyHint
 			}
 		}
-		about.at(key).report(message, hint, errors.Join(task.ErrInvalid, ErrInputValue))
+		is := errors.Join(task.ErrInvalid, ErrInputValue)
+		if errors.Is(err, listformat.ErrInvalid) {
+			is = errors.Join(is, listformat.ErrInvalid)
+		}
+		about.at(key).report(message, hint, is)
 		return list
 	}
 	if list.Items > l.Most && l.Fails {

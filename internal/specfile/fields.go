@@ -185,9 +185,6 @@ func (r *report) needs(n *node, p *place, before string) {
 			if one := p.keys[p.index[name]].kind.one; one != "" {
 				hint = "write " + name + ": " + one
 			}
-			if before != "" {
-				hint = "write {" + name + ": …}"
-			}
 			r.bad(n, hint, "%s%s: it is missing", before, name)
 		}
 	}

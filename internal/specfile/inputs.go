@@ -66,8 +66,11 @@ func (r inputReader) input(n *node) {
 	}
 	r.file.Run.Inputs = append(r.file.Run.Inputs, in)
 	place := inputPlaceOf{name: name, fields: f, src: n.src, key: at, isFolder: in.Folder != nil}
-	if in.Envelope != nil {
+	switch {
+	case in.Envelope != nil:
 		place.run = in.Envelope.Header().Run
+	case in.Folder == nil:
+		place.file = r.fileOf(name, f)
 	}
 	r.places.inputs = append(r.places.inputs, place)
 }
@@ -87,12 +90,20 @@ func (r inputReader) readFormats() {
 		if !planned && !lists[in.Name] || in.ListFormat != "" || in.Folder != nil || in.Envelope != nil {
 			continue
 		}
-		path, given := r.o.Inputs[in.Name]
-		if !given {
-			path = text(r.places.inputs[i].fields.own("file"))
-		}
-		in.ListFormat = listformat.Of(path)
+		in.ListFormat = listformat.Of(r.places.inputs[i].file)
 	}
+}
+
+// fileOf returns the file that has the text of an input, as it is named.
+func (r inputReader) fileOf(name string, f *fields) string {
+	path, given := r.o.Inputs[name]
+	switch {
+	case given && path == "-":
+		return "standard input"
+	case given:
+		return path
+	}
+	return text(f.own("file"))
 }
 
 // ResultPrefix begins a value of Options.Inputs that names the result of a task of an

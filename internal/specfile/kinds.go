@@ -23,7 +23,7 @@ type kind struct {
 	hint  string             // what to write instead
 	many  string             // hint for a list; empty means hint
 	none  string             // hint for null; empty means hint
-	one   string             // the words to choose from
+	one   string             // what to write where its key is missing: the words to choose from, or an example
 	json  object             // the JSON Schema, which may accept more
 	fits  func(n *node) bool // whether the value has the right type
 	check check              // of a value of the right type; nil accepts every value
@@ -113,8 +113,8 @@ var kinds = map[string]kind{
 
 	"whole":      newKind(isNumber, "whole number", "a whole number", "write a number such as 2, without quotes").integers(-math.MaxInt32, math.MaxInt32),
 	"count":      newKind(isNumber, "whole number from 1", "a whole number of at least 1", "write a number such as 4, without quotes, or leave the key out").integers(1, math.MaxInt32),
-	"rounds":     newKind(isNumber, "whole number from 1 to 100", "a whole number from 1 to 100", "write a number such as 4, without quotes").integers(1, 100),
-	"items":      newKind(isNumber, "whole number from 1 to 10000", "a whole number from 1 to 10000", "write a number such as 20, without quotes").integers(1, 10_000),
+	"rounds":     newKind(isNumber, "whole number from 1 to 100", "a whole number from 1 to 100", "write a number such as 4, without quotes").integers(1, 100).such("4"),
+	"items":      newKind(isNumber, "whole number from 1 to 10000", "a whole number from 1 to 10000", "write a number such as 20, without quotes").integers(1, 10_000).such("20"),
 	"byteLimit":  newKind(isNumber, "bytes", fmt.Sprintf("a whole number from 1 to %d", maxLimit), "write a number of bytes, without quotes, or leave the key out").integers(1, maxLimit),
 	"seed":       newKind(isNumber, "whole number", "a whole number", "write a number such as 7, without quotes").integers(-maxSeed, maxSeed),
 	"price":      newKind(isNumber, "US dollars", "a number of US dollars", "write a number such as 0.15, without quotes and currency").numbers(0, pricing.Max),
@@ -307,6 +307,12 @@ func (k kind) integers(low, high int) kind {
 		i, ok := n.whole()
 		return ok && i >= low && i <= high
 	})
+}
+
+// such returns the kind with a value to write where its key is missing.
+func (k kind) such(one string) kind {
+	k.one = one
+	return k
 }
 
 // maxLimit is the largest size limit of a prompt or a piece of context, in bytes.

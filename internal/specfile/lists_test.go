@@ -89,13 +89,35 @@ func TestFormatsOfInputs(t *testing.T) {
 	require.Equal(t, "ndjson", f.Run.Inputs[0].ListFormat, "an option brings it")
 }
 
+// A line of a file is named with the file, which an option may bring.
+func TestBadTextsOfListsNameTheirFile(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ spec, file, text, option, want string }{
+		{listed, "leads.csv", "name,n\nAnn\n", "", `input "leads": leads.csv: invalid list: line 2: `},
+		{listed, "given.jsonl", "{\n", "given.jsonl", `input "leads": given.jsonl: invalid list: line 1: `},
+		{strings.ReplaceAll(listed, "leads.csv", "leads.txt"), "leads.txt", "[1,", "", `task "Leads": input "leads": leads.txt: invalid list: `},
+	} {
+		given := map[string]string{}
+		spec := tt.spec
+		if tt.option != "" {
+			given["leads"], spec = tt.option, strings.ReplaceAll(spec, "{file: leads.csv}", "null")
+		}
+		f, err := loadListed(t, spec, tt.file, tt.text, given)
+		require.NoError(t, err)
+		tm, err := f.Build(idle)
+		require.NoError(t, err)
+		_, err = tm.Plan(f.Tasks, &f.Run)
+		require.ErrorContains(t, f.Locate(err), tt.want)
+	}
+}
+
 func TestBadListsOfSpecs(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ name, old, fresh, want string }{
 		{"an assignee", "  key: leads\n", "  assignee: writer\n", `6:3: task "Leads": assignee: a list does not have it`},
 		{"an unknown input", "input: leads\n", "input: leeds\n", `8:12: task "Look": unknown input "leeds"`},
 		{"no output", "    output: Send\n", "", `8:5: task "Leads": the list has no task ""`},
-		{"an unknown key", "    as: lead\n", "    az: lead\n", `9:5: task "Leads": unknown key "az" in a list`},
+		{"an unknown key", "    as: lead\n", "    az: lead\n", `9:5: task "Leads": unknown key "az" in forEach`},
 		{"a need that no row has", "need: [/name]", "need: [/nmae]", `13:48: task "Look": nothing of input "leads" can be delivered by /*/nmae`},
 		{"a need of a column that is a text", "need: [/name]", "need: [/name/first]", `task "Look": nothing of input "leads" can be delivered by /*/name/first`},
 		{"too few", "maxItems: 3", "maxItems: 1", `10:15: task "Look": input "leads" has 2 items, and maxItems is 1`},

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/runteam/runteam/internal/gate"
-
+	"github.com/runteam/runteam/internal/listformat"
 	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/internal/provenance"
 	"github.com/runteam/runteam/task"
@@ -52,6 +52,7 @@ type inputPlaceOf struct {
 	key    int
 
 	isFolder bool
+	file     string // that has the text, as it was named; empty for another input
 	run      string // the whole ID of the run whose result it is
 }
 
@@ -103,6 +104,9 @@ func (p *places) find(t task.Problem) finding {
 	}
 	if how := p.options.Names["UserAccepts"]; how != "" && errors.Is(t.Err, plan.ErrAnswerWithheld) {
 		t.Hint = "let another task make an answer that you may see, or " + how
+	}
+	if errors.Is(t.Err, listformat.ErrInvalid) {
+		message = p.withFile(message)
 	}
 	parts := tokens(t.Pointer)
 	if p.options.Goal != "" && len(parts) > 0 && parts[0] == "goal" {
@@ -309,6 +313,17 @@ func (p *places) input(parts []string) *inputPlaceOf {
 		return &p.inputs[i]
 	}
 	return nil
+}
+
+// withFile adds to a message about the text of an input in which file that is.
+func (p *places) withFile(message string) string {
+	for i := range p.inputs {
+		if in := &p.inputs[i]; in.file != "" {
+			name := "input " + quote(in.name)
+			message = strings.Replace(message, name+":", name+": "+in.file+":", 1)
+		}
+	}
+	return message
 }
 
 // inFields follows a pointer into an agent or a task and its defaults.

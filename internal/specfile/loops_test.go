@@ -67,7 +67,7 @@ func TestBadLoopsAndListsOfSpecs(t *testing.T) {
 	}{
 		{"an assignee", "- title: Draft\n", "- title: Draft\n  assignee: writer\n", []string{`8:3: task "Draft": assignee: a loop does not have it; write it in the tasks of the loop`}},
 		{"rounds", "maxRounds: 3", "maxRounds: 0", []string{`9:16: task "Draft": maxRounds: the number 0 where a whole number from 1 to 100 belongs; write a number such as 4, without quotes`}},
-		{"no output", "    output: Write\n", "", []string{`9:5: task "Draft": repeat: output: it is missing; write {output: …}`}},
+		{"no output", "    output: Write\n", "", []string{`9:5: task "Draft": repeat: output: it is missing; write output: …`}},
 		{"an unknown output", "output: Write", "output: Wrote", []string{`11:13: task "Draft": the loop has no task "Wrote"; name the task whose last result is that of the loop`}},
 		{"a task that the loop lacks", "until: {task: Check", "until: {task: Judge", []string{`10:12: task "Draft": the loop has no task "Judge"; compare the result of a task of the loop`}},
 		{"a value that is unknown", "equals: true}\n", "equals: maybe}\n", []string{`10:12: task "Draft": /valid of the result of "Check" is never "maybe"; write one of false, true`}},
