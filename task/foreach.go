@@ -225,7 +225,9 @@ func (u *unroller) grantItem(s *Spec, place *Place, in *scope, i int, use Use, k
 	item := in.itemOf(use.Name)
 	bad := func(message, hint string) { u.bad(in, i, "/uses/"+strconv.Itoa(k), message, hint) }
 	if item == nil {
-		s.Uses, place.Uses = append(s.Uses, use), append(place.Uses, k)
+		if u.grantedOnce(s, &use, in, i, k) {
+			s.Uses, place.Uses = append(s.Uses, use), append(place.Uses, k)
+		}
 		return
 	}
 	list := item.list
@@ -238,6 +240,8 @@ func (u *unroller) grantItem(s *Spec, place *Place, in *scope, i int, use Use, k
 		bad("at is for folders, and "+naming.Quote(use.Name)+" is an item of a list", "remove at")
 	case list.Input == "" && len(use.Reveal) > 0:
 		bad("reveal is for inputs, and "+naming.Quote(use.Name)+" is an item of a result", "write a rule of the policy for the two agents")
+	case list.Input == "" && len(s.DependsOn) > 0 && s.DependsOn[0].Item != "" && s.DependsOn[0].Task == list.Task: // items come first
+		bad(fmt.Sprintf("%s and %s are items of the same result, of %s", naming.Quote(s.DependsOn[0].Title), naming.Quote(use.Name), naming.Quote(list.Task)), "let a task between pass one of them on, such as one with a template")
 	case list.Input == "":
 		s.DependsOn = append([]Ref{{Task: list.Task, As: Structured, Need: need, Item: list.item(), Title: use.Name}}, s.DependsOn...)
 		at := -1
@@ -253,8 +257,29 @@ func (u *unroller) grantItem(s *Spec, place *Place, in *scope, i int, use Use, k
 			}
 			own.Reveal[kind] = list.parts(paths)
 		}
-		s.Uses, place.Uses = append(s.Uses, own), append(place.Uses, k)
+		if u.grantedOnce(s, &own, in, i, k) {
+			s.Uses, place.Uses = append(s.Uses, own), append(place.Uses, k)
+		}
 	}
+}
+
+// grantedOnce reports whether a task is granted nothing else of an input of which it gets an item.
+func (u *unroller) grantedOnce(s *Spec, use *Use, in *scope, i, k int) bool {
+	n := slices.IndexFunc(s.Uses, func(other Use) bool { return other.Name == use.Name && (other.Item != "" || use.Item != "") })
+	if n < 0 {
+		return true
+	}
+	other, message := &s.Uses[n], ""
+	switch input := naming.Quote(use.Name); {
+	case other.Item == "":
+		message = fmt.Sprintf("%s is an item of input %s, which the task uses as a whole too", naming.Quote(use.Title), input)
+	case use.Item == "":
+		message = fmt.Sprintf("the task uses input %s as a whole, and its item %s", input, naming.Quote(other.Title))
+	default:
+		message = fmt.Sprintf("%s and %s are items of the same input, %s", naming.Quote(other.Title), naming.Quote(use.Title), input)
+	}
+	u.bad(in, i, "/uses/"+strconv.Itoa(k), message, "remove one of them, or give that input a second name and write it here or in a list")
+	return false
 }
 
 // knows reports whether a name means a task of a scope or around it.

@@ -218,7 +218,9 @@ func (u *unroller) reference(ref *Ref, in *scope, i, k int) bool {
 	switch {
 	case ref.Round != Previous:
 		u.bad(in, i, at+"/round", fmt.Sprintf("unknown round %s", naming.Quote(ref.Round)), "write previous, or leave it out for the same round")
-	case in.loop == "" || in.item.list != nil:
+	case in.loop != "" && in.item.list != nil:
+		u.bad(in, i, at+"/round", "the task is in a list, and only the tasks of the loop itself can read its previous round", "read it in a task of the loop beside the list, and depend on that task")
+	case in.loop == "":
 		u.bad(in, i, at+"/round", "the task is not in a loop, so it has no previous round", "remove round")
 	case !known:
 		u.bad(in, i, at+"/task", fmt.Sprintf("the loop has no task %s", naming.Quote(ref.Task)), "name a task of the same loop")

@@ -294,6 +294,11 @@ func (u *unroller) checkVerify(s *Spec, in *scope, i int) bool {
 		case j.Lens != "" && naming.CheckLine(j.Lens) != nil:
 			bad(at+"/lens", fmt.Sprintf("judges[%d]: lens: %v", k, naming.CheckLine(j.Lens)), "write a few words, such as legal risk")
 		}
+		for n := range v.Judges[k].DependsOn {
+			if isNamed(s, v.Judges[k].DependsOn[n].Task) {
+				bad(at+"/dependsOn/"+strconv.Itoa(n), fmt.Sprintf("judges[%d]: dependsOn[%d]: %s is the task that it judges", k, n, naming.Quote(s.Title)), "remove it: a judge gets the answer anyway")
+			}
+		}
 	}
 	u.checkCondition(in, i, "/when", "when", s.When)
 	return len(u.found.list) == before

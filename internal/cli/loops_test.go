@@ -68,6 +68,7 @@ func TestALoopIsResumedReplayedAndShown(t *testing.T) {
 	require.NotContains(t, shown, "#3")
 	require.NotContains(t, shown, "# Letter\n", "its result is shown below Draft#2")
 	require.Contains(t, at("show", "Send[2]").stdout, "Bob")
+	require.Contains(t, at("explain", "Send[2]").stdout, "result of Plan from computed, internal, forEach (team.yaml:")
 	require.Contains(t, at("replay").stderr, "equal to the byte")
 	got = at("replay", "--without", "Decide#1", "--offline")
 	require.NotZero(t, got.status)

@@ -73,7 +73,7 @@ func (c *Compartment) files(ctx context.Context, o *Offer, g *Grant, s pick.Sele
 	}
 	list, broken := breakTokens(clean.List(o.Folder))
 	d.tree, d.delivered, d.Broken = clean, envelope.Text(list), broken
-	d.Verdict, d.Rule, d.BytesAfter = Passed, cmp.Or(d.Rule, granted[d.Source.Kind], RuleGrant), clean.Bytes()
+	d.Verdict, d.Rule, d.BytesAfter = Passed, cmp.Or(d.Rule, g.rule(), RuleGrant), clean.Bytes()
 	return nil
 }
 
@@ -98,7 +98,7 @@ func (c *Compartment) fileItem(g *Grant, d *Ruling, files filetree.Tree, as task
 		return
 	}
 	d.Broken, d.delivered, d.BytesAfter = broken, p, p.Size()
-	d.Verdict, d.Rule = Passed, cmp.Or(d.Rule, granted[d.Source.Kind], RuleGrant)
+	d.Verdict, d.Rule = Passed, cmp.Or(d.Rule, g.rule(), RuleGrant)
 }
 
 // pickFiles returns the files that are granted. It is not ok if there are none: the folder

@@ -311,7 +311,7 @@ func (c *Compartment) parts(o *Offer, g *Grant, s pick.Selection, d *Ruling) (_ 
 func (c *Compartment) translated(o *Offer, g *Grant, d *Ruling, left envelope.Payload, now time.Time) (_ envelope.Payload, ok bool) {
 	t := o.Translated
 	if t == nil {
-		d.Verdict, d.Rule, d.left = NeedsTranslation, cmp.Or(d.Rule, granted[o.Source.Kind], RuleGrant), left
+		d.Verdict, d.Rule, d.left = NeedsTranslation, cmp.Or(d.Rule, g.rule(), RuleGrant), left
 		d.Translate = &handoff.Translation{MaxTokens: g.Terms.translation.maxTokens, ByModel: true}
 		return envelope.Payload{}, false
 	}
@@ -381,7 +381,7 @@ func (c *Compartment) finish(ctx context.Context, g *Grant, d *Ruling, p envelop
 			d.CutFrom, d.Truncated = max(d.CutFrom, from), true
 		}
 	}
-	d.Verdict, d.Rule, d.BytesAfter, d.delivered = Passed, cmp.Or(d.Rule, granted[d.Source.Kind], RuleGrant), p.Size(), p
+	d.Verdict, d.Rule, d.BytesAfter, d.delivered = Passed, cmp.Or(d.Rule, g.rule(), RuleGrant), p.Size(), p
 	return nil
 }
 

@@ -51,6 +51,7 @@ func Instructs(s Source, from string) bool {
 const (
 	RuleDependsOn handoff.Rule = "dependsOn"   // a dependency
 	RuleUses      handoff.Rule = "uses"        // a named input
+	RuleForEach   handoff.Rule = "forEach"     // the task runs for this item of a list
 	RuleWhen      handoff.Rule = "when"        // the condition of the task compares it
 	RuleResult    handoff.Rule = "result"      // the reader asked for the run
 	RuleMemory    handoff.Rule = "memoryScope" // the task reads shared memory
@@ -69,4 +70,12 @@ const (
 var granted = map[handoff.SourceKind]handoff.Rule{
 	handoff.Dependency: RuleDependsOn, handoff.Condition: RuleWhen, handoff.Input: RuleUses, handoff.Memory: RuleMemory, handoff.Message: RuleMessage,
 	handoff.Goal: RuleGoal, handoff.Roster: RuleRoster, handoff.Plan: RulePlan, handoff.Fault: RuleFault, handoff.Digest: RuleDigested, handoff.Draft: RuleDraft, handoff.Arguments: RuleTools, handoff.ToolResult: RuleTools, handoff.Files: RuleFiles, Reasoning: RuleResult,
+}
+
+// rule returns what lets the granted context through if no rule of the policy does.
+func (g *Grant) rule() handoff.Rule {
+	if g.Item != "" {
+		return RuleForEach
+	}
+	return granted[g.Source.Kind]
 }

@@ -111,7 +111,7 @@ func (w *writtenOut) placeAll(problems []task.Problem) task.Problems {
 		}
 		part := strings.TrimPrefix(p.Pointer, naming.Pointer("tasks", i))
 		p.Pointer, p.Message = w.pointer(i, part), asWritten.Replace(p.Message)
-		writeCycle(&p, titles)
+		w.writeCycle(&p, titles)
 		// A list is read by a dependency that nobody wrote: what is reported about the list itself,
 		// and warnings, would be reported again about that.
 		ofItem := !strings.HasPrefix(part, forEachKey) && isListAt(p.Pointer)
@@ -134,14 +134,27 @@ func (w *writtenOut) placeAll(problems []task.Problem) task.Problems {
 }
 
 // writeCycle names the tasks of a cycle as they are written, if that is the problem.
-func writeCycle(p *task.Problem, titles map[string]string) {
+func (w *writtenOut) writeCycle(p *task.Problem, titles map[string]string) {
 	cycle, ok := errors.AsType[*task.CycleError](p.Err)
 	if !ok {
 		return
 	}
-	own := task.CycleError{Path: cycle.Path}
-	for _, title := range cycle.Titles {
-		own.Titles = append(own.Titles, cmp.Or(titles[title], title))
+	own := task.CycleError{}
+	for k, title := range cycle.Titles {
+		i := slices.IndexFunc(w.tasks, func(s task.Spec) bool { return s.Title == title && s.Instance != nil })
+		name := cmp.Or(titles[title], title)
+		at := strings.LastIndex(name, ": judge ")
+		switch {
+		case i < 0:
+		case w.tasks[i].Instance.Judges && at >= 0:
+			if k == 0 {
+				p.Subject = fmt.Sprintf("task %q", name[:at])
+			}
+			name = fmt.Sprintf("judge %s of %s", w.tasks[i].Assignee, name[:at])
+		case w.tasks[i].Instance.Quorum > 0 && !w.tasks[i].Instance.Joins: // nobody wrote the task that counts
+			continue
+		}
+		own.Path, own.Titles = append(own.Path, cycle.Path[k]), append(own.Titles, name)
 	}
 	p.Message, p.Err = own.Error(), &own
 }

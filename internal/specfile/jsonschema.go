@@ -84,6 +84,9 @@ func (p *place) schema() object {
 		s = append(s, member{"not", anyOf(required("file", "text"), required("dir", "text"), required("dir", "file"))})
 	case "dependency":
 		s = append(s, member{"oneOf", []object{required("task"), required("oneOf"), required("each")}})
+	case "forEach":
+		s = append(s, member{"oneOf", []object{required("task"), required("input")}}, member{"not", required("task", "files")},
+			member{"dependentRequired", object{{"task", []string{"path"}}}})
 	case "condition":
 		s = append(s, conditionRules()...)
 	case "workspace":

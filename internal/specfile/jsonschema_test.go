@@ -193,6 +193,14 @@ func (f *family) object(place string, depth int) map[string]any {
 			delete(out, pair[2])
 		}
 	}
+	if place == "forEach" && !f.chance(f.odd) { // a result with a path, or an input
+		for _, key := range []string{"task", "path", "files"} {
+			delete(out, key)
+		}
+		if out["input"] == nil {
+			out["task"], out["path"] = "First", "/x"
+		}
+	}
 	if place == "task" && out["repeat"] != nil && !f.chance(f.odd) {
 		out = map[string]any{"title": "Loop", "repeat": out["repeat"]}
 	} else if place == "task" && !f.chance(f.odd) {

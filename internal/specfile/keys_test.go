@@ -253,6 +253,8 @@ func task3(place, key, value string) string {
 		switch key {
 		case "input":
 			of = of[2:]
+		case "files":
+			of = []string{"input: claim", "maxItems: 3"}
 		case "output":
 			words, of = words[:1], append(of, "tasks: [{title: A, description: d}]")
 		case "tasks":

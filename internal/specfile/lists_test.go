@@ -94,8 +94,8 @@ func TestBadTextsOfListsNameTheirFile(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ spec, file, text, option, want string }{
 		{listed, "leads.csv", "name,n\nAnn\n", "", `input "leads": leads.csv: invalid list: line 2: `},
-		{listed, "given.jsonl", "{\n", "given.jsonl", `input "leads": given.jsonl: invalid list: line 1: `},
-		{strings.ReplaceAll(listed, "leads.csv", "leads.txt"), "leads.txt", "[1,", "", `task "Leads": input "leads": leads.txt: invalid list: `},
+		{listed, "given.jsonl", "{\n", "given.jsonl", `given.jsonl: invalid list: line 1: `},
+		{strings.ReplaceAll(listed, "leads.csv", "leads.txt"), "leads.txt", "[1,", "", `input "leads": leads.txt: invalid list: `},
 	} {
 		given := map[string]string{}
 		spec := tt.spec

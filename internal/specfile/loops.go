@@ -92,8 +92,25 @@ func (r taskReader) forEach(n *node) *task.ForEach {
 	}
 	r.subject = r.mine
 	list := &task.ForEach{}
-	forEachMembers(list).read(r.part(n, "forEach", "forEach: ").own)
+	f := r.part(n, "forEach", "forEach: ")
+	forEachMembers(list).read(f.own)
+	r.checkForEach(n)
 	return list
+}
+
+// checkForEach reports keys of a list of which it has one too many or too few, as the JSON Schema says.
+func (r taskReader) checkForEach(n *node) {
+	input, files := n.get("input"), n.get("files")
+	switch isResult := n.writes("task", "forEach"); {
+	case !isResult && !n.writes("input", "forEach"):
+		r.bad(n, "name the task whose result has the list, or the input that has it", "forEach: it has neither task nor input")
+	case isResult && input != nil:
+		r.bad(input, "write one of them", "forEach: it has both task and input")
+	case isResult && files != nil:
+		r.bad(files, "write input, with the name of a folder", "forEach: files are those of a folder")
+	case isResult && !n.writes("path", "forEach"):
+		r.bad(n, "write where it is in the result, such as path: /searches", "forEach: the list has no path")
+	}
 }
 
 func forEachMembers(l *task.ForEach) members {
