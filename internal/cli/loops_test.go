@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"encoding/json"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -91,6 +93,54 @@ func TestLoopsOfPlans(t *testing.T) {
 	require.Contains(t, at("plan", "-o", "mermaid"), "last round")
 	require.Contains(t, at("plan", "-o", "dot"), "next round")
 	require.Contains(t, at("plan", "-o", "json"), `"forEach":"/to of Plan"`)
+}
+
+// A plan says whether a loop can end with LOOP_STUCK, and why not.
+func TestPlansSayWhetherRoundsAreCompared(t *testing.T) {
+	t.Parallel()
+	const spec = `
+name: loop
+model: m
+baseURL: http://127.0.0.1:1/v1
+agents: [{name: writer, temperature: 0}]
+tasks:
+  - title: Loop
+    repeat:
+      maxRounds: 3
+      until: {task: Write, path: /ok, equals: true}
+      output: Write
+      tasks:
+        - title: Write
+          assignee: writer
+          description: Write.
+          dependsOn: [{task: Write, round: previous, optional: true}]
+          outputSchema: {type: object, properties: {ok: {type: boolean}}, required: [ok]}
+`
+	for _, tt := range []struct{ old, fresh, compared, why string }{
+		{"", "", "true", ""},
+		{"maxRounds: 3", "maxRounds: 2", "false", "the third round is the first that could repeat one"},
+		{"output: Write\n", "output: Write\n      onRepeat: continue\n", "false", "onRepeat is continue"},
+		{", temperature: 0", "", "false", `"writer" may answer equal prompts differently`},
+	} {
+		dir := clitest.Folder(t, map[string]string{"team.yaml": strings.Replace(spec, tt.old, tt.fresh, 1)})
+		got := call{dir: dir, args: []string{"plan", "-o", "json"}}.run(t)
+		require.Zero(t, got.status, got.stderr)
+		var doc struct {
+			Tasks []struct {
+				Loop           bool
+				RoundsCompared *bool
+				NotCompared    string
+			}
+		}
+		require.NoError(t, json.Unmarshal([]byte(got.stdout), &doc))
+		for _, task := range doc.Tasks {
+			require.Equal(t, task.Loop, task.RoundsCompared != nil)
+			if task.Loop {
+				require.Equal(t, tt.compared, strconv.FormatBool(*task.RoundsCompared))
+				require.Contains(t, task.NotCompared, tt.why)
+			}
+		}
+	}
 }
 
 // TestShowFoldsALongList checks that items of a list have one row from eleven on.

@@ -31,7 +31,7 @@ func (t *Roster) Check(specs []task.Spec, o Options, at time.Time) (*Plan, error
 	if found := checkWritten(specs, "/tasks"); len(found) > 0 {
 		return nil, found
 	}
-	loops := loopCheck{team: t, options: &o}
+	loops := loopCheck{team: t, options: &o, uncompared: map[string]string{}}
 	tasks, places, err := task.Unroll(loops.compareRounds(specs, "/tasks"))
 	if err == nil {
 		err = loops.found.Err()
@@ -47,6 +47,7 @@ func (t *Roster) Check(specs []task.Spec, o Options, at time.Time) (*Plan, error
 	if err != nil {
 		return nil, w.place(err)
 	}
+	p.uncompared = loops.uncompared
 	p.Warnings, p.Written = append(w.placeAll(p.Warnings), loops.advice...), w.assigned(p.Written)
 	return p, nil
 }

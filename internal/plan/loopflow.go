@@ -162,10 +162,23 @@ func describeInstance(p *Plan, t *task.Task, out *PlannedTask) {
 	switch in := t.Instance; {
 	case in == nil:
 	case in.Joins:
+		out.NotCompared = notCompared(p, in)
+		out.RoundsCompared = new(out.NotCompared == "")
 		out.Loop, out.Until, out.LeavesTo, out.Fallback = true, textOf(p, in.Until[len(in.Until)-1]), "", nil
 	default:
 		out.ForEach = listsText(p, in.Lists)
 	}
+}
+
+// notCompared says why the rounds of a loop are not compared; it is empty if they are.
+func notCompared(p *Plan, in *task.Instance) string {
+	switch {
+	case in.Quorum > 0:
+		return "its judges decide whether there is another round"
+	case p.uncompared[in.Pointer] == "" && in.Rounds < 3:
+		return "the third round is the first that could repeat one"
+	}
+	return p.uncompared[in.Pointer]
 }
 
 // listsText names the lists that a task is for an item of, the innermost one first; it is empty if

@@ -38,8 +38,9 @@ func (c *loopCheck) compareRounds(specs []task.Spec, pointer string) []task.Spec
 		why := c.notDeterministic(r.Tasks)
 		switch {
 		case r.OnRepeat != "" && r.OnRepeat != "fail":
+			why = "onRepeat is " + r.OnRepeat
 		case c.options.Replay.omitsTasks():
-			r.OnRepeat = "continue"
+			r.OnRepeat, why = "continue", "some of what its tasks read is left out"
 		case why != "":
 			if r.OnRepeat == "fail" {
 				c.advise(about.at("onRepeat"), "rounds are not compared: "+why, "leave onRepeat out")
@@ -49,6 +50,9 @@ func (c *loopCheck) compareRounds(specs []task.Spec, pointer string) []task.Spec
 			about.report("all rounds would be the same: no task reads the round before, and equal prompts have equal answers",
 				"let a task depend on {task: …, round: previous, optional: true}, or write onRepeat: continue", task.ErrInvalid)
 		}
+		if why != "" {
+			c.uncompared[at] = why
+		}
 	}
 	return specs
 }
@@ -56,8 +60,9 @@ func (c *loopCheck) compareRounds(specs []task.Spec, pointer string) []task.Spec
 // A loopCheck finds the loops whose rounds can be compared.
 type loopCheck struct {
 	findings
-	team    *Roster
-	options *Options
+	team       *Roster
+	options    *Options
+	uncompared map[string]string // pointers to loops whose rounds are not compared, and why not
 }
 
 // readPrevious reports whether one of some tasks reads the round before.

@@ -64,6 +64,7 @@ type Plan struct {
 	Branches   BranchLabels           `json:"-"`
 	memory     []label.Classification // of each task of scope all, what it may find in memory at most; nil if there is none
 	lists      map[string]*InputList  // in inputs, by where they are written
+	uncompared map[string]string      // the loops whose rounds are not compared, by where they are written: why not
 	InputIndex map[string]int         `json:"-"` // lower-cased name to an index into options.Inputs
 	Outputs    []int32                `json:"-"` // tasks whose results make the answer
 	lines      []string               // of each task, where it is written; nil if no task has a line
@@ -113,12 +114,14 @@ type PlannedTask struct {
 	Tools          []string             `json:"tools,omitzero"` // that it may call; nil if its agent has none
 	LeavesTo       string               `json:"leavesTo,omitempty"`
 	Fallback       []string             `json:"fallback,omitempty"`
-	UserSees       bool                 `json:"userSees"`          // whether its result is within the caller's clearance
-	Depth          int                  `json:"depth"`             // longest way from a task without dependencies, from 0
-	Rounds         int                  `json:"rounds,omitempty"`  // how often it may run, in a loop; zero for once
-	Loop           bool                 `json:"loop,omitempty"`    // it is a loop, which calls no agent and has the result of its last round
-	Until          string               `json:"until,omitempty"`   // of a loop: the condition that ends it
-	ForEach        string               `json:"forEach,omitempty"` // the list that it runs for, such as /searches of Plan
+	UserSees       bool                 `json:"userSees"`                 // whether its result is within the caller's clearance
+	Depth          int                  `json:"depth"`                    // longest way from a task without dependencies, from 0
+	Rounds         int                  `json:"rounds,omitempty"`         // how often it may run, in a loop; zero for once
+	Loop           bool                 `json:"loop,omitempty"`           // it is a loop, which calls no agent and has the result of its last round
+	Until          string               `json:"until,omitempty"`          // of a loop: the condition that ends it
+	RoundsCompared *bool                `json:"roundsCompared,omitempty"` // of a loop: whether it ends with LOOP_STUCK before a round that would repeat an earlier one
+	NotCompared    string               `json:"notCompared,omitempty"`    // of a loop: why its rounds are not compared
+	ForEach        string               `json:"forEach,omitempty"`        // the list that it runs for, such as /searches of Plan
 	Line           string               `json:"line,omitempty"`
 }
 
