@@ -114,15 +114,20 @@ type PlannedTask struct {
 	Tools          []string             `json:"tools,omitzero"` // that it may call; nil if its agent has none
 	LeavesTo       string               `json:"leavesTo,omitempty"`
 	Fallback       []string             `json:"fallback,omitempty"`
-	UserSees       bool                 `json:"userSees"`                 // whether its result is within the caller's clearance
-	Depth          int                  `json:"depth"`                    // longest way from a task without dependencies, from 0
-	Rounds         int                  `json:"rounds,omitempty"`         // how often it may run, in a loop; zero for once
-	Loop           bool                 `json:"loop,omitempty"`           // it is a loop, which calls no agent and has the result of its last round
-	Until          string               `json:"until,omitempty"`          // of a loop: the condition that ends it
-	RoundsCompared *bool                `json:"roundsCompared,omitempty"` // of a loop: whether it ends with LOOP_STUCK before a round that would repeat an earlier one
-	NotCompared    string               `json:"notCompared,omitempty"`    // of a loop: why its rounds are not compared
-	ForEach        string               `json:"forEach,omitempty"`        // the list that it runs for, such as /searches of Plan
-	Line           string               `json:"line,omitempty"`
+	UserSees       bool                 `json:"userSees"`         // whether its result is within the caller's clearance
+	Depth          int                  `json:"depth"`            // longest way from a task without dependencies, from 0
+	Rounds         int                  `json:"rounds,omitempty"` // how often it may run, in a loop; zero for once
+	PlannedLoop
+	ForEach string `json:"forEach,omitempty"` // the list that it runs for, such as /searches of Plan
+	Line    string `json:"line,omitempty"`
+}
+
+// A PlannedLoop says how a task that is a loop ends.
+type PlannedLoop struct {
+	Loop           bool   `json:"loop,omitempty"`           // it calls no agent and has the result of its last round
+	Until          string `json:"until,omitempty"`          // the condition that ends it
+	RoundsCompared *bool  `json:"roundsCompared,omitempty"` // whether it ends with LOOP_STUCK before a round that would repeat an earlier one
+	NotCompared    string `json:"notCompared,omitempty"`    // why its rounds are not compared
 }
 
 // A Reading is one piece of context that is granted to a task.
