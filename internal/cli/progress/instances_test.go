@@ -25,10 +25,11 @@ func TestInstancesThatDoNotRunAreNotShown(t *testing.T) {
 	plan := &engine.Plan{}
 	plan.Tasks = []engine.PlannedTask{
 		{ID: "w50", Title: "Write", Assignee: "a", Rounds: 50},
-		{ID: "d", Title: "Draft", Assignee: "a", Rounds: 50, Loop: true},
+		{ID: "d", Title: "Draft", Assignee: "a", Rounds: 50},
 		{ID: "s90", Title: "Search", Assignee: "a", Rounds: 90},
 		{ID: "r", Title: "Report", Assignee: "a"},
 	}
+	plan.Tasks[1].Loop = true
 	at := clitest.Noon
 	var events []event.Event
 	runs := func(id, title string) {
