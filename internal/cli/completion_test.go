@@ -40,7 +40,8 @@ func TestCompletionsAreThoseOfTheCommand(t *testing.T) {
 	}
 	require.Contains(t, completions(t, "plan", "--"), "--save")
 	require.Contains(t, completions(t, "run", "--"), "--save")
-	require.NotContains(t, completions(t, "resume", "--"), "--save")
+	require.Contains(t, completions(t, "resume", "--"), "--save")
+	require.NotContains(t, completions(t, "resume", "--"), "--record")
 	require.Contains(t, completions(t, "run", "--"), "--include-messages")
 	require.Subset(t, completions(t, ""), []string{"init", "schema", "plan"})
 	require.Equal(t, console.LogLevels, completions(t, "check", "--log-level", ""))

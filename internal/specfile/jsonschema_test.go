@@ -200,6 +200,10 @@ func (f *family) object(place string, depth int) map[string]any {
 		if out["input"] == nil {
 			out["task"], out["path"] = "First", "/x"
 		}
+		if !f.chance(30) { // beside tasks, few keys of the task fit
+			delete(out, "tasks")
+			delete(out, "output")
+		}
 	}
 	if place == "task" && out["repeat"] != nil && !f.chance(f.odd) {
 		out = map[string]any{"title": "Loop", "repeat": out["repeat"]}
