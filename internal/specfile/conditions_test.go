@@ -135,6 +135,7 @@ func TestBadConditionsOfSpecs(t *testing.T) {
 		{"no task of a dependency", work("A", "dependsOn: [{as: output}]"), []string{`6:61: task "A": dependsOn[0]: task: it is missing; write {task: …}`}},
 		{"one alternative", work("A", "dependsOn: [{oneOf: [Route]}]"), []string{`6:69: task "A": oneOf: there is one alternative; write task: "Route"`}},
 		{"no alternative", work("A", "dependsOn: [{oneOf: []}]"), []string{`6:69: task "A": oneOf: the list is empty; name something, or leave the key out`}},
+		{"an empty task and oneOf", work("A", "dependsOn: [{task: '', oneOf: [Free, Route]}]"), []string{`6:61: task "A": dependsOn[0]: task is empty; remove task`}},
 		{"task and oneOf", work("A", "dependsOn: [{task: Free, oneOf: [Free, Route]}]"), []string{`6:61: task "A": dependsOn[0]: it has task and oneOf; write one of them`}},
 		{"an unknown alternative", work("A", "dependsOn: [{oneOf: [Free, Rout]}]"), []string{`6:76: task "A": dependsOn[0]: oneOf: no task "Rout"; did you mean "Route"?`}},
 		{"alternatives that both run", a("{task: Route, path: /team, in: [billing, sales]}") + work("B", "when: {task: Route, path: /team, in: [sales, other]}") + work("C", "dependsOn: [Route, {oneOf: [A, B]}]"), []string{

@@ -123,8 +123,15 @@ func (r taskReader) dependencies(f *fields) []task.Ref {
 	r.subject = r.mine
 	all := task.Payload(text(f.get("dependencyPayload")))
 	for k, item := range f.own("dependsOn").parts() {
-		if item.is == isObject && !item.writes("task", "dependency") && !item.writes("oneOf", "dependency") && !item.writes("each", "dependency") {
+		if item.is != isObject {
+			continue
+		}
+		other := item.writes("oneOf", "dependency") || item.writes("each", "dependency")
+		switch named := item.writes("task", "dependency"); {
+		case !named && !other:
 			r.bad(item, "write {task: …}", "dependsOn[%d]: task: it is missing", k)
+		case named && other && text(item.get("task")) == "": // a title is reported by the check of the graph
+			r.bad(item, "remove task", "dependsOn[%d]: task is empty", k)
 		}
 	}
 	return named(r, f.own("dependsOn"), "dependency", "task", "title of a task", func(name string, d *fields) task.Ref {
