@@ -4,18 +4,18 @@ import "strings"
 
 // assignDetectors find values next to secret-like names, as code, configuration, logs, tables and letters write them.
 var assignDetectors = []detector{
-	{name: "assignment", anchors: []anchor{{"=:", "", ""}}, find: findAssignment},
-	{name: "full width", anchors: []anchor{{"\xef", "\xbc", "\x9a\x9d"}}, find: findFullWidth}, // ： and ＝
-	{name: "element", anchors: []anchor{{">", alnums + "!@#$%^&*+-_./<", ""}}, find: findElement},
-	{name: "argument", anchors: []anchor{{",", "\"'` ", ""}, {"(", "\"'`", ""}}, find: findArgument},
-	{name: "flag", anchors: []anchor{{"-", "-", lowers + uppers}}, find: findFlag},
-	{name: "keyword", anchors: []anchor{{" ", "\"'", ""}}, find: findKeyword},
-	{name: "juxtaposition", anchors: []anchor{{"RWrw", "Dd", " "}}, find: findJuxtaposed},   // passwoRD …, pWD …
-	{name: "juxtaposition", anchors: []anchor{{"Pp", "Ww", " "}}, find: findJuxtaposed},     // PW …
-	{name: "juxtaposition", anchors: []anchor{{"Ee", "YNTynt", " "}}, find: findJuxtaposed}, // kEY …, tokEN …, secrET …
-	{name: "sentence", anchors: []anchor{{" ", "iwel", "sa"}}, find: findSentence},
-	{name: "topic", anchors: []anchor{{"\xe3", "\x81", "\xaf"}, {"\xe6", "\x98", "\xaf"}}, find: findTopic}, // は and 是
-	{name: "cell", anchors: []anchor{{"|", " ", ""}}, find: findCell},
+	{name: "assignment", anchors: []anchor{{"=:", "", ""}}, find: findAssignment, ahead: 4, after: true},
+	{name: "full width", anchors: []anchor{{"\xef", "\xbc", "\x9a\x9d"}}, find: findFullWidth, ahead: 4}, // ： and ＝
+	{name: "element", anchors: []anchor{{">", alnums + "!@#$%^&*+-_./<", ""}}, find: findElement, ahead: 3, after: true},
+	{name: "argument", anchors: []anchor{{",", "\"'` ", ""}, {"(", "\"'`", ""}}, find: findArgument, ahead: 3, after: true},
+	{name: "flag", anchors: []anchor{{"-", "-", lowers + uppers}}, find: findFlag, ahead: 3},
+	{name: "keyword", anchors: []anchor{{" ", "\"'", ""}}, find: findKeyword, ahead: 3, after: true},
+	{name: "juxtaposition", anchors: []anchor{{"RWrw", "Dd", " "}}, find: findJuxtaposed, ahead: 3},   // passwoRD …, pWD …
+	{name: "juxtaposition", anchors: []anchor{{"Pp", "Ww", " "}}, find: findJuxtaposed, ahead: 3},     // PW …
+	{name: "juxtaposition", anchors: []anchor{{"Ee", "YNTynt", " "}}, find: findJuxtaposed, ahead: 3}, // kEY …, tokEN …, secrET …
+	{name: "sentence", anchors: []anchor{{" ", "iwel", "sa"}}, find: findSentence, ahead: 10, after: true},
+	{name: "topic", anchors: []anchor{{"\xe3", "\x81", "\xaf"}, {"\xe6", "\x98", "\xaf"}}, find: findTopic, ahead: 4}, // は and 是
+	{name: "cell", anchors: []anchor{{"|", " ", ""}}, find: findCell, ahead: 3, after: true},
 }
 
 // A style is the way in which a value is written next to its name. It decides how much the value must look like a secret.

@@ -153,3 +153,37 @@ func BenchmarkRepeated(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkStream compares a text that arrives in pieces of four bytes, as models send them, to its redaction as a whole.
+func BenchmarkStream(b *testing.B) {
+	texts := []struct{ name, text string }{
+		{"plain", plain}, {"english", english}, {"code", code}, {"japanese", nihon}, {"mixed", mixed()},
+		{"key", "-----BEGIN " + "PRIVATE KEY-----\n" + strings.Repeat(fake(base64, 64)+"\n", 255)},
+	}
+	const piece = 4
+	for _, t := range texts {
+		text := sample(t.text, 16<<10)
+		b.Run("floor/"+t.name, func(b *testing.B) {
+			b.SetBytes(int64(len(text)))
+			for b.Loop() {
+				if _, _, err := redact.Default().Text(text); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+		b.Run("stream/"+t.name, func(b *testing.B) {
+			b.SetBytes(int64(len(text)))
+			b.ReportAllocs()
+			for b.Loop() {
+				s := redact.Default().Stream(nil)
+				for i := 0; i < len(text); i += piece {
+					s.Write(b.Context(), text[i:min(i+piece, len(text))])
+				}
+				if _, _, _, err := s.Close(b.Context()); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(text)/piece), "ns/piece")
+		})
+	}
+}

@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-var cardDetector = detector{name: "card", anchors: []anchor{{digits, digits, digits}}, find: findCard, kind: Card, named: namesCard, leaf: cardLeaf}
+var cardDetector = detector{name: "card", anchors: []anchor{{digits, digits, digits}}, find: findCard, ahead: 8, kind: Card, named: namesCard, leaf: cardLeaf}
 
 const minCard, maxCard = 12, 19
 

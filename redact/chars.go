@@ -48,6 +48,7 @@ const (
 	cookieChar   // values of cookies, RFC 6265 4.1.1, but for =
 	runChar      // runs of base64, base64url and hexadecimal
 	controlChar  // control characters but for tabs and line ends
+	escapeChar   // bytes that begin an escape
 	stopChar     // bytes that may end a value, quoted or not; see [valueStops]
 	letterChar   = lowerChar | upperChar
 	alnumChar    = letterChar | digitChar
@@ -60,7 +61,7 @@ var classes = func() (t [256]class) {
 		base64Char: alnums + "+/=", nameChar: nameSet, blankChar: spaces, dashChar: "-", dotChar: ".", awsChar: alnums + "+/", runChar: url64 + "+/", slashChar: url64 + "/+",
 		operatorChar: ":!?+", closerChar: "\"'`])}*\\?", maskChar: "xX*#.-_?", symbolChar: "!@#$%^&*+?~=|", azureChar: url64 + "~.", schemeChar: url64 + "~.+/=",
 		cookieChar: alnums + "!#$%&'()*+-./:<>?@[]^_`{|}~", quoteChar: "\"'`",
-		controlChar: controls, stopChar: "\"'`<>\\&?,;)[",
+		controlChar: controls, escapeChar: "%\\&", stopChar: "\"'`<>\\&?,;)[",
 	} {
 		for i := range len(set) {
 			t[set[i]] |= c
@@ -90,6 +91,7 @@ func (p *pass) runEnd(i int, c class, limit int) int {
 		i++
 	}
 	p.work += i - start + 1
+	p.readTo(i)
 	return i
 }
 
@@ -164,17 +166,34 @@ func endsValue(r rune) bool {
 	return r <= 0x9fff || r >= 0xac00 && r <= 0xd7a3 || r >= 0xff00 && r <= 0xffef || r >= 0x20000 && r <= 0x3ffff
 }
 
+// has is the function of that name on the text of p. It notes a text that ends within the word.
+func (p *pass) has(i int, word string) bool {
+	if i >= 0 && len(p.text)-i < len(word) && strings.HasPrefix(word, p.text[min(i, len(p.text)):]) {
+		p.readTo(len(p.text))
+	}
+	return has(p.text, i, word)
+}
+
+const placeholderOpen = "[REDACTED:"
+
+// placeholderEnd is the function of that name on the text of p.
+func (p *pass) placeholderEnd(i int) int {
+	if p.has(i, placeholderOpen) {
+		p.readTo(i + len(placeholderOpen) + 64)
+	}
+	return placeholderEnd(p.text, i)
+}
+
 // placeholderEnd returns the end of the placeholder that begins at i, or i if none does.
 func placeholderEnd(text string, i int) int {
-	const open = "[REDACTED:"
-	if !has(text, i, open) {
+	if !has(text, i, placeholderOpen) {
 		return i
 	}
-	k := i + len(open)
+	k := i + len(placeholderOpen)
 	for k < len(text) && k < i+64 && (is(text[k], alnumChar) || text[k] == '-' || text[k] == '_') {
 		k++
 	}
-	if k > i+len(open) && k < len(text) && text[k] == ']' {
+	if k > i+len(placeholderOpen) && k < len(text) && text[k] == ']' {
 		return k + 1
 	}
 	return i

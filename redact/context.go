@@ -258,7 +258,7 @@ func findElement(p *pass, i int) {
 		return
 	}
 	after := i + 1
-	if has(p.text, after, "<![CDATA[") {
+	if p.has(after, "<![CDATA[") {
 		after += len("<![CDATA[")
 	}
 	if v, ok := openValue(p, after); ok && !v.nextLine {

@@ -17,8 +17,9 @@ const (
 // escapeDetector notes that a text has escapes, so that finding them takes no pass of its own.
 var escapeDetector = detector{
 	name:    "escape",
-	anchors: []anchor{{"%", hexes, hexes}, {"\\", "uUx", hexes + "{"}, {"\\", "0123", "01234567"}, {"&", "#", digits + "xX"}},
+	anchors: []anchor{{"%", hexes, hexes}, {"\\", "uUx", hexes + "{"}, {"\\", "0123", "01234567"}, {"\\", "\"\\/bfnrt", ""}, {"&", "#", digits + "xX"}},
 	find:    func(p *pass, _ int) { p.escapes = true },
+	ahead:   3,
 }
 
 // controlDetector notes that a text has control characters, which are then removed like invisible characters.
@@ -26,6 +27,7 @@ var controlDetector = detector{
 	name:    "control",
 	anchors: []anchor{{controls, "", ""}},
 	find:    func(p *pass, _ int) { p.controls = true },
+	ahead:   1,
 }
 
 // searchEscapes searches the text with percent-encoding, backslash escapes and numeric character references decoded.
@@ -47,6 +49,9 @@ func (r *Redactor) searchEscapes(s *scan, layer int) {
 			v.text = utf8.AppendRune(v.text, c)
 		}
 		i += n - 1
+	}
+	if s.arriving && v.read == 0 {
+		return
 	}
 	v.keep(t, len(t))
 	r.searchView(s, layer+1, given)
@@ -102,14 +107,19 @@ func (f *escapeForm) decode(t string) (c rune, n int) {
 
 // searchRuns searches runs of base64 and hexadecimal. A run of at least minRun bytes has one at a multiple of minRun.
 func (r *Redactor) searchRuns(s *scan, layer int) {
-	t, floor := s.text, 0
-	for p := minRun - 1; p < len(t); p += minRun {
+	t, floor := s.text, s.start
+	for p := floor + minRun - 1; p < len(t); p += minRun {
 		if !is(t[p], runChar) {
 			continue
 		}
+		s.read = 0
 		from, to := s.runStart(p, runChar, floor), s.runEnd(p+1, runChar, len(t))
 		if to-from >= minRun {
+			hits := len(s.hits)
 			to = r.searchRun(s, from, to, layer)
+			if s.arriving && !s.complete(from, to, hits) {
+				return
+			}
 		}
 		p, floor = to, to
 	}
@@ -318,9 +328,9 @@ func appendHex(out []byte, run string, skip int) []byte {
 // searchTags searches text written in tag characters, the invisible copies of ASCII.
 func (r *Redactor) searchTags(s *scan, layer int) {
 	const first, last = 0xe0020, 0xe007e
-	t, from := s.text, 0
+	t, from := s.text, s.start
 	s.raw = s.raw[:0]
-	for i := 0; i <= len(t); {
+	for i := from; i <= len(t); {
 		c, n := utf8.DecodeRuneInString(t[i:])
 		switch {
 		case c >= first && c <= last:
@@ -329,8 +339,12 @@ func (r *Redactor) searchTags(s *scan, layer int) {
 			}
 			s.raw = append(s.raw, byte(c-first+' '))
 		case len(s.raw) > 0:
+			hits := len(s.hits)
 			if kind, _ := r.searchIslands(s, layer); kind != "" {
 				s.hit(kind, from, i)
+			}
+			if s.read = i; s.arriving && !s.complete(from, i, hits) {
+				return
 			}
 			s.raw = s.raw[:0]
 		}

@@ -180,3 +180,20 @@ func TestTextThatDecodesToManyTimesItsSizeIsAnError(t *testing.T) {
 	require.ErrorIs(t, err, redact.ErrDiverged)
 	require.Len(t, redact.Default().Spans(text+"%25252541", nil), 1)
 }
+
+// What is found in a part of a text does not depend on escapes elsewhere.
+//
+// Requirement: G24.
+func TestEscapesElsewhereChangeNothing(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{`\"anna berg\"@claims.example`, `C:\new\table`, `a\nb`, `x\/y`} {
+		alone, _, err := redact.All().Text(text + " and words")
+		require.NoError(t, err)
+		beside, _, err := redact.All().Text(text + ` and words \u0041`)
+		require.NoError(t, err)
+		require.Equal(t, alone+` \u0041`, beside)
+	}
+	got, _, err := redact.All().Text(`\"anna berg\"@claims.example`)
+	require.NoError(t, err)
+	require.Contains(t, got, "[REDACTED:email]")
+}

@@ -148,6 +148,7 @@ func labelEnd(p *pass, i int) int {
 		k += n
 	}
 	p.work += k - i + 1
+	p.readTo(k)
 	return k
 }
 

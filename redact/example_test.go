@@ -47,3 +47,22 @@ func ExampleRedactor_JSON() {
 	// {"cc":"[REDACTED:email]","subject":"[REDACTED:claim]","to":"anna@claims.example"}
 	// [claim email] [email]
 }
+
+func ExampleRedactor_Stream() {
+	ctx := context.Background()
+	s := redact.Default().Stream(nil)
+	for _, piece := range []string{"Write to an", "na@clai", "ms.example", ", she kn", "ows the", " claim. Th", "ank you."} {
+		fmt.Printf("%q\n", s.Write(ctx, piece))
+	}
+	rest, redacted, _, err := s.Close(ctx)
+	fmt.Printf("%q %v %v\n", rest, redacted, err)
+	// Output:
+	// "Write to "
+	// ""
+	// ""
+	// ""
+	// ""
+	// "[REDACTED:email], she knows the claim. "
+	// "Thank "
+	// "you." map[email:1] <nil>
+}

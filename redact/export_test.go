@@ -10,6 +10,12 @@ const (
 	Password = kindPassword
 )
 
+// The bounds of the work of a stream.
+const (
+	FreeWork    = freeWork
+	WorkPerByte = workPerByte
+)
+
 type (
 	Span   = span
 	Reveal = reveal
@@ -64,3 +70,6 @@ func Work(r *Redactor, text string) int {
 	s.found = s.found[:0]
 	return work
 }
+
+// Work returns how many bytes s searched, in all windows and rounds.
+func (s *Stream) Work() int { return s.work }

@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-var ibanDetector = detector{name: "iban", anchors: []anchor{{lowers + uppers, lowers + uppers, digits}}, find: findIBAN, kind: IBAN, named: namesIBAN, leaf: ibanLeaf}
+var ibanDetector = detector{name: "iban", anchors: []anchor{{lowers + uppers, lowers + uppers, digits}}, find: findIBAN, ahead: 4, kind: IBAN, named: namesIBAN, leaf: ibanLeaf}
 
 // ibans has countries, each with the structure of its account number after the check digits, in the notation of the
 // registry (ISO 13616): n digits, a letters, c either. The countries of the last rows use the format
@@ -71,12 +71,13 @@ func findIBAN(p *pass, i int) {
 	k, sep := i+4, byte(0)
 	for _, want := range shape {
 		if !at(p.text, k, alnumChar) {
-			g := gapAt(p.text, k)
+			g := p.gapAt(k)
 			if g.width == 0 || sep != 0 && sep != g.sort {
 				return
 			}
 			sep, k = g.sort, k+g.width
 		}
+		p.readTo(k)
 		if !at(p.text, k, want) || at(p.text, k, other) {
 			return
 		}

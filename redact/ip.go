@@ -6,7 +6,7 @@ import (
 )
 
 // ipDetector finds addresses at the first separator in them.
-var ipDetector = detector{name: "ip", anchors: []anchor{{":.", digits + "abcdefABCDEF:", ""}}, find: findIP, kind: IP}
+var ipDetector = detector{name: "ip", anchors: []anchor{{":.", digits + "abcdefABCDEF:", ""}}, find: findIP, kind: IP, ahead: 8}
 
 func findIP(p *pass, i int) {
 	if p.text[i] == '.' {
@@ -143,6 +143,7 @@ func ipv6End(p *pass, start int) int {
 		end++
 	}
 	p.work += 2 * (end - start)
+	p.readTo(end)
 	if colons < 2 || end-start > maxIPv6 || at(p.text, end, wordChar) {
 		return start
 	}

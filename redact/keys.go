@@ -4,7 +4,7 @@ import "strings"
 
 // keyDetectors find private keys, but no public keys and certificates.
 var keyDetectors = []detector{
-	{name: "pem", anchors: []anchor{{"-", "-", "-"}}, find: findArmor},
+	{name: "pem", anchors: []anchor{{"-", "-", "-"}}, find: findArmor, ahead: 8},
 	{name: "putty", anchors: []anchor{{"P", "r", "i"}}, find: findPuTTY},
 	{name: "openssh body", anchors: []anchor{{"b", "3", "B"}}, find: findOpenSSHBody},
 }
@@ -25,17 +25,25 @@ type endMark struct {
 
 func nextArmorEnd(p *pass, i int) int {
 	m := &p.tokens.armorEnd
-	if m.known && i >= m.from && (m.at < 0 || i <= m.at) {
-		return m.at
+	if !m.known || i < m.from || m.at >= 0 && i > m.at {
+		*m = findArmorEnd(p, i)
 	}
+	if m.at < 0 {
+		p.readTo(len(p.text))
+	} else {
+		p.readTo(m.at + len(armorEnd))
+	}
+	return m.at
+}
+
+func findArmorEnd(p *pass, i int) endMark {
 	p.work += len(p.text) - i
 	at := strings.Index(p.text[i:], armorEnd)
 	if at >= 0 {
 		p.work -= len(p.text) - i - at
 		at += i
 	}
-	*m = endMark{true, i, at}
-	return at
+	return endMark{true, i, at}
 }
 
 // findArmor finds -----BEGIN … PRIVATE KEY----- with what follows, to the END line if there is one (RFC 7468, RFC 4880
@@ -54,6 +62,7 @@ func findArmor(p *pass, i int) {
 	k += len(armorBegin)
 	label := p.text[k:min(k+maxLabel, len(p.text))]
 	p.work += len(label)
+	p.readTo(k + maxLabel)
 	dashes := strings.Index(label, "----")
 	if dashes < 0 || !strings.Contains(label[:dashes], "PRIVATE KEY") {
 		return
@@ -74,6 +83,7 @@ func armored(p *pass, body int) (end int, ok bool) {
 		if again < 0 && (hasMaterial(p, body, stop) || isBlock(p, body, stop)) {
 			line := stop + len(armorEnd)
 			label := p.text[line:min(line+maxLabel, len(p.text))]
+			p.readTo(line + maxLabel)
 			if dashes := strings.Index(label, "-----"); dashes >= 0 && !strings.ContainsAny(label[:dashes], "\r\n") {
 				return line + dashes + len("-----"), true
 			}
@@ -130,6 +140,7 @@ func linesEnd(p *pass, body int) (end int, ok bool) {
 		from, to, next := armorLine(p, k)
 		content := p.text[from:to]
 		p.work += next - k
+		p.readTo(next)
 		switch run := p.runEnd(from, base64Char, to); {
 		case run == to && to-from >= solid:
 			ok = ok || keyLike(content[:min(len(content), 64)])
@@ -194,7 +205,7 @@ func findPuTTY(p *pass, i int) {
 
 // findOpenSSHBody finds the base64 of "openssh-key-v1\0", the body of an OpenSSH key that lost its BEGIN line.
 func findOpenSSHBody(p *pass, i int) {
-	if !has(p.text, i, "b3BlbnNzaC1rZXktdjE") {
+	if !p.has(i, "b3BlbnNzaC1rZXktdjE") {
 		return
 	}
 	end, ok := linesEnd(p, i)

@@ -2,7 +2,7 @@ package redact
 
 import "strings"
 
-var macDetector = detector{name: "mac", anchors: []anchor{{hexes, ":-.", hexes}}, find: findMAC, kind: MAC, named: namesMAC, leaf: macLeaf}
+var macDetector = detector{name: "mac", anchors: []anchor{{hexes, ":-.", hexes}}, find: findMAC, ahead: 4, kind: MAC, named: namesMAC, leaf: macLeaf}
 
 // findMAC finds an EUI-48 or EUI-64 whose first group ends at i: groups of two with colons or dashes, or of four with
 // dots. Addresses that no device has (all zeros, all ones) are not found.

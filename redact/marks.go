@@ -7,7 +7,7 @@ var markDetectors = []detector{
 	{name: "telegram", anchors: []anchor{{":", "A", "A"}}, find: findTelegram},
 	{name: "sendgrid", anchors: []anchor{{"S", "G", "."}}, find: findSendGrid},
 	{name: "cookie", anchors: []anchor{{"Cc", "Oo", "Oo"}}, find: findCookie},
-	{name: "discord", anchors: []anchor{{".", url64, url64}}, find: findDiscord},
+	{name: "discord", anchors: []anchor{{".", url64, url64}}, find: findDiscord, ahead: 8},
 	{name: "azure", anchors: []anchor{{"Q", "~", url64 + ".~"}}, find: findAzure},
 	{name: "terraform", anchors: []anchor{{".", "a", "t"}}, find: findTerraform},
 	{name: "mailchimp", anchors: []anchor{{"-", "u", "s"}}, find: findMailchimp},
@@ -169,9 +169,11 @@ func findScheme(p *pass, i int) {
 	p.hit(kind, from, end)
 }
 
+// manifestReach is how far from its kind the data of a manifest may be.
+const manifestReach = 64 << 10
+
 // findManifest finds the values under data and stringData of a Kubernetes Secret: base64 under names of any kind.
 func findManifest(p *pass, i int) {
-	const reach = 64 << 10
 	if i < p.tokens.manifest || !has(p.text, i, "kind:") {
 		return
 	}
@@ -182,12 +184,17 @@ func findManifest(p *pass, i int) {
 	if !hasFold(p.text, k, "secret") || at(p.text, k+len("secret"), nameChar) {
 		return
 	}
-	from, to := max(i-reach, p.tokens.manifest, 0), min(i+reach, len(p.text))
+	from, to := max(i-manifestReach, p.tokens.manifest, 0), min(i+manifestReach, len(p.text))
 	if n := strings.LastIndex(p.text[from:i], "\n---"); n >= 0 {
 		from += n + 1
+	} else if from > 0 && from > p.tokens.manifest { // not in the middle of a line
+		from += max(strings.IndexByte(p.text[from:i], '\n'), 0)
 	}
 	if n := strings.Index(p.text[i:to], "\n---"); n >= 0 {
 		to = i + n
+		p.readTo(to + len("\n---"))
+	} else {
+		p.readTo(i + manifestReach)
 	}
 	p.work += to - from
 	p.tokens.manifest = to
@@ -205,7 +212,7 @@ func manifestData(p *pass, from, to int) {
 		start := p.runEnd(k, blankChar, end)
 		line := p.text[start:end]
 		switch {
-		case strings.TrimRight(line, " \r") == "data:" || strings.TrimRight(line, " \r") == "stringData:":
+		case opensData(line):
 			inside, indent = true, start-k
 		case line == "" || line[0] == '#':
 		case start-k <= indent:
@@ -215,6 +222,12 @@ func manifestData(p *pass, from, to int) {
 		}
 		k = end + 1
 	}
+}
+
+// opensData reports whether a line without its indentation is the key of values.
+func opensData(line string) bool {
+	line = strings.TrimRight(line, " \r")
+	return line == "data:" || line == "stringData:"
 }
 
 // manifestValue records the value of one line: "name: value", or a line of a block scalar.

@@ -24,7 +24,11 @@ const (
 // Encodings are decoded in the folded text. Folding does not change ASCII, which all encodings consist of, while NFKC may
 // join the last letter of a run to a mark after it.
 func (r *Redactor) searchForms(s *scan, text string, layer int, f form) {
-	r.pass(s, text)
+	if s.arriving {
+		r.passArriving(s, text)
+	} else {
+		r.pass(s, text)
+	}
 	r.matchPatterns(s)
 	if s.location.keyKinds != 0 {
 		r.applyLeafRules(s)
@@ -56,18 +60,31 @@ func (r *Redactor) searchForms(s *scan, text string, layer int, f form) {
 
 // searchView adds the spans of the view of s.
 func (r *Redactor) searchView(s *scan, layer int, f form) {
+	d := s.below()
+	if s.arriving {
+		d.frontier = s.frontier.in(&s.view)
+	}
 	for _, h := range r.searchPart(s, s.view.shown(), layer, f).hits {
 		from, to := s.view.origin(h.Start, h.End)
 		s.hit(h.Kind, from, to)
 	}
+	if s.arriving {
+		s.frontier.meet(&d.frontier, &s.view, len(s.text))
+		d.frontier = frontier{}
+	}
+}
+
+// below returns the scan for other forms of the text of s.
+func (s *scan) below() *scan {
+	if s.deeper == nil {
+		s.deeper = newScan(s.ctx)
+	}
+	return s.deeper
 }
 
 // searchPart searches another form of a part of the text of s, and returns the scan of it.
 func (r *Redactor) searchPart(s *scan, text string, layer int, f form) *scan {
-	if s.deeper == nil {
-		s.deeper = newScan(s.ctx)
-	}
-	d := s.deeper
+	d := s.below()
 	d.ctx, d.location, d.spare = s.ctx, s.location, s.spare-len(text)
 	if d.spare >= 0 && s.ctx.Err() == nil {
 		r.searchForms(d, text, layer, f)
@@ -134,10 +151,7 @@ func (s *scan) plain(text string) string {
 	if !strings.ContainsFunc(text, func(c rune) bool { return c >= utf8.RuneSelf || is(byte(c), controlChar) }) {
 		return text
 	}
-	if s.deeper == nil {
-		s.deeper = newScan(s.ctx)
-	}
-	d, tagged := s.deeper, false
+	d, tagged := s.below(), false
 	d.reset(text)
 	d.controls = true
 	if d.fold(&tagged) || d.view.read > 0 { // the result is empty if all characters were invisible

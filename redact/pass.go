@@ -7,6 +7,7 @@ type pass struct {
 	location location // where the text is
 	hits     []span   // what was found, in any order, overlapping
 	next     int      // where the pass continues
+	read     int      // the decision on this anchor depends on the text before this offset; see [pass.readTo]
 	work     int      // bytes read beyond the pass itself; tests bound it by a multiple of the text
 
 	escapes   bool  // the text has percent-encoding, backslash escapes or character references
@@ -48,6 +49,11 @@ func (p *pass) reset(text string) {
 	p.lastShape.text, p.numbers.loose, p.numbers.grouped = "", 0, 0
 }
 
+// readTo notes that the decision on this anchor depends on the text before offset k, or on its end if that comes first.
+// Detectors note where their loops end, because a text that still arrives goes on. What they look at next to an anchor
+// or to the end of a loop has a bound instead: detector.ahead, and farLook.
+func (p *pass) readTo(k int) { p.read = max(p.read, k) }
+
 // hit records a span. It panics for an empty or inverted span, which is a bug of a detector.
 func (p *pass) hit(kind Kind, start, end int) {
 	if start < 0 || end <= start || end > len(p.text) {
@@ -56,8 +62,20 @@ func (p *pass) hit(kind Kind, start, end int) {
 	p.hits = append(p.hits, span{start, end, kind})
 }
 
-// consume records a span and lets the pass continue after it.
+// consume records a span and lets the pass continue after it. Whether a text has escapes or control characters must not
+// depend on what is found in it.
 func (p *pass) consume(kind Kind, start, end int) {
 	p.hit(kind, start, end)
 	p.next = max(p.next, end)
+	escapes, controls := disguises(p.text[start:end])
+	p.escapes, p.controls = p.escapes || escapes, p.controls || controls
+}
+
+// disguises reports whether a text may have escapes, and whether it has control characters.
+func disguises(text string) (escapes, controls bool) {
+	var all class
+	for i := range len(text) {
+		all |= classes[text[i]]
+	}
+	return all&escapeChar != 0, all&controlChar != 0
 }

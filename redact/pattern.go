@@ -37,6 +37,7 @@ type compiled struct {
 	next   *regexp.Regexp // finds as its group the first match after the first character of a text
 	prefix string         // every match begins with it
 	size   int            // instructions
+	reach  reach
 }
 
 var patternName = regexp.MustCompile(`^[a-z][a-z0-9-]{0,31}$`)
@@ -105,6 +106,7 @@ func compilePattern(p Pattern) (c compiled, err error) {
 		return c, err
 	}
 	c.prefix, _ = c.first.LiteralPrefix()
+	c.reach = reachOf(tree)
 	c.next, err = regexp.Compile(`\A(?s:.)(?s:.*?)(` + tree.String() + `)`)
 	return c, err
 }
@@ -164,9 +166,14 @@ func (r *Redactor) matchPatterns(s *scan) {
 	s.runes.ctx = s.ctx
 	for i := range r.patterns {
 		p := &r.patterns[i]
-		for at := 0; ; {
+		stable := len(s.text)
+		if s.arriving {
+			stable = max(p.reach.stable(s.text), s.start)
+			s.open = min(s.open, stable)
+		}
+		for at := s.start; ; {
 			from, to := p.find(&s.runes, s.text, at)
-			if to < 0 || s.runes.stopped {
+			if to < 0 || s.runes.stopped || from >= stable {
 				break
 			}
 			s.hit(p.kind, from, to)

@@ -64,6 +64,9 @@ func (p *pass) numberGroups(i int) []group {
 		p.numbers.groups[n] = group{from, to, sep}
 	}
 	p.numbers.groups[0].sep, p.numbers.grouped = 0, n
+	if n > 0 {
+		p.readTo(p.numbers.groups[n-1].to)
+	}
 	return p.numbers.groups[:n]
 }
 

@@ -5,7 +5,7 @@ import (
 	"unicode/utf8"
 )
 
-var phoneDetector = detector{name: "phone", anchors: []anchor{{"+(" + digits, "+( -." + digits, ""}}, find: findPhone, kind: Phone, named: namesPhone | namesMobile, leaf: phoneLeaf}
+var phoneDetector = detector{name: "phone", anchors: []anchor{{"+(" + digits, "+( -." + digits, ""}}, find: findPhone, ahead: 10, kind: Phone, named: namesPhone | namesMobile, leaf: phoneLeaf}
 
 // findPhone finds a number that begins at i: with its country's code, in a grouping that telephone numbers have, or
 // after a word for telephones.

@@ -6,7 +6,7 @@
 // URLs or next to secret-like names. [Default] adds payment cards, IBANs, e-mail addresses, phone and social security
 // numbers, [All] also addresses of machines, and [New] the kinds and patterns that you name.
 // [Redactor.TextRevealing] and [Redactor.JSON] take a function that says which personal kinds may stay, and where; secrets
-// never stay. No mark in a text disables redaction.
+// never stay. No mark in a text disables redaction. [Redactor.Stream] redacts a text that arrives in pieces.
 //
 // A text is searched unchanged, normalized (invisible characters left out, compatibility forms replaced), and with up to
 // three layers of base64, hexadecimal, percent-encoding and \u escapes decoded. A value that is split over neighboring
@@ -236,6 +236,9 @@ func merge(spans []span) []span {
 
 // replace returns text with each span's placeholder in its place.
 func replace(text string, spans []span) string {
+	if len(spans) == 0 {
+		return text
+	}
 	var b strings.Builder
 	b.Grow(len(text) + 8*len(spans))
 	at := 0

@@ -20,6 +20,11 @@ type detector struct {
 	// them.
 	find func(p *pass, i int)
 
+	// What the search of a text that still arrives has to know of find; see [frontier] and, for spans that begin before
+	// the anchor, [pass.leadStart].
+	ahead int  // how many bytes it may look at from the anchor, or from what it noted with p.readTo; zero means farLook
+	after bool // its spans begin after the first byte of the anchor
+
 	// What keys can say of the values that this detector finds, and the rule for a leaf with such a key; nil for none.
 	kind  Kind
 	named kindSet
@@ -36,6 +41,7 @@ type anchor [3]string
 type prefilter struct {
 	first, second, third [256]uint64
 	open                 [3]uint64
+	after                uint64 // the detectors whose spans begin after the first byte of the anchor
 }
 
 // build returns a redactor of detectors. There is room for 64.
@@ -55,6 +61,9 @@ func build(detectors ...detector) *Redactor {
 	}
 	r := &Redactor{detectors: detectors}
 	for bit, d := range detectors {
+		if d.after {
+			r.prefilter.after |= 1 << bit
+		}
 		if d.leaf != nil {
 			r.leaves = append(r.leaves, d)
 		}
@@ -97,8 +106,10 @@ type scan struct {
 	spare  int    // bytes that may still be decoded
 	deeper *scan  // searches what is decoded from the text
 
-	view    view // another form of the text
-	norm    norm.Iter
+	view     view // another form of the text
+	norm     norm.Iter
+	frontier // how far the search has decided, for a text that still arrives
+
 	raw     []byte // decoded run
 	lines64 []byte // a run of several lines
 	runes   runes  // reads text for own patterns

@@ -174,6 +174,7 @@ func passwords() (out []find) {
 	add("amqp://guest:guest@mq and ftp://a:b@c", "guest:guest", "a:b")
 	add("https://"+fake(hexes, 32)+"@sentry.example/42", fake(hexes, 32))
 	add("dsn := \"root:s3cr3t@tcp(127.0.0.1:3306)/db\"", "root:s3cr3t")
+	add("接続先はapp:s3cr3t!9@tcp(db:3306)/x", "app:s3cr3t!9")
 	add("see https://a.example/x and https://u:pa55@b.example/y.", "u:pa55")
 	add(`{"url":"https:\/\/u:pa55@b.example\/x"}`, "u:pa55")
 	add("curl -u admin:hunter2! https://a.example", "admin:hunter2!")

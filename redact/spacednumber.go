@@ -16,6 +16,9 @@ type gap struct {
 // Bytes of a gap: of a line break with the indentation after it, and of spaces on one line, more of which separate columns.
 const maxGap, maxSpaces = 48, 3
 
+// apart reports whether the detectors of numbers would not accept the gap, which begins with b.
+func (g gap) apart(b byte) bool { return g.width > 1 || strings.IndexByte("/_,|:;\t\n\v\f\r", b) >= 0 }
+
 // gapAt returns the gap at i, with a width of 0 for none. In addition to what [separator] accepts, it may have
 // several spaces, line breaks with the mark of a quoted line, and a dash or a bar with spaces around it.
 func gapAt(text string, i int) gap {
@@ -45,6 +48,25 @@ func gapAt(text string, i int) gap {
 		return gap{}
 	}
 	return g
+}
+
+// gapAt is the function of that name on the text of p.
+func (p *pass) gapAt(i int) gap {
+	k := i
+	for most := i + 2*maxGap + 16; k < min(most, len(p.text)); k++ {
+		b := p.text[k]
+		if is(b, digitChar) || is(b, letterChar) && p.text[k-1] != '\\' || utf8.RuneStart(b) && b >= utf8.RuneSelf && !gapRune(p.text[k:]) {
+			break
+		}
+	}
+	p.readTo(k)
+	return gapAt(p.text, i)
+}
+
+// gapRune reports whether text begins with a separator or a line break beyond ASCII.
+func gapRune(text string) bool {
+	_, width := separator(text, 0)
+	return width > 0 || strings.HasPrefix(text, "\u0085") || strings.HasPrefix(text, "\u2028") || strings.HasPrefix(text, "\u2029")
 }
 
 // spaceEnd returns the end of the spaces and line breaks at i, and sets g.wraps if there is a break. Breaks and tabs may
@@ -82,7 +104,8 @@ func spaceEnd(text string, i int, g *gap) int {
 func looseDetector(numbers []detector) detector {
 	const spaces, breaks = " \t", "\n\v\f\r"
 	return detector{
-		name: "loose",
+		name:  "loose",
+		ahead: 8,
 		anchors: []anchor{
 			{digits, breaks + "\t", ""}, {digits, " ", spaces + breaks + "|-\\"}, {digits, "/_,|:;", digits + breaks + " \\"}, {digits, "-", spaces + breaks + "\\"},
 			{digits, "\\", "nrt"}, {digits, "\xc2\xe2", "\x85\x80"},
@@ -100,26 +123,30 @@ const maxLoose = 20 // digits of a number in loose groups
 // findLoose decides on the number that has a group ending with the digit at i. Its gaps must
 // be the only ones of their kind in the row; otherwise the number is in a column or a list.
 func findLoose(p *pass, i int, numbers []detector) {
-	first := gapAt(p.text, i+1)
-	if first.width == 0 || !at(p.text, i+1+first.width, digitChar) {
+	first := p.gapAt(i + 1)
+	if first.width == 0 || !at(p.text, i+1+first.width, digitChar) || !first.apart(p.text[i+1]) {
+		return // a number whose gaps are all usual is no loose one
+	}
+	start := looseStart(p, i, first.sort)
+	if start < 0 {
 		return
 	}
-	start, groups := looseStart(p, i, first.sort), 0
 	var room [maxLoose + maxGroups]byte
 	written, glued := room[:0], false
 	var glue [maxLoose]byte
 	joined := glue[:0] // the same with line breaks in the middle of groups
 	total, end, apart := 0, start, 0
-	for k := start; ; groups++ {
-		to := p.runEnd(k, digitChar, len(p.text))
-		if total += to - k; total <= maxLoose && groups < maxGroups {
-			written = append(written, p.text[k:to]...)
-			if len(joined)+to-k <= len(glue) {
-				joined = append(joined, p.text[k:to]...)
-			}
+	for k, groups := start, 0; ; groups++ {
+		to := p.runEnd(k, digitChar, k+maxLoose+1)
+		if total += to - k; total > maxLoose || groups >= maxGroups {
+			return
+		}
+		written = append(written, p.text[k:to]...)
+		if len(joined)+to-k <= len(glue) {
+			joined = append(joined, p.text[k:to]...)
 		}
 		end = to
-		g := gapAt(p.text, to)
+		g := p.gapAt(to)
 		if g.width == 0 || !at(p.text, to+g.width, digitChar) {
 			p.numbers.loose = end
 			break
@@ -128,24 +155,22 @@ func findLoose(p *pass, i int, numbers []detector) {
 			p.numbers.loose = k // a number with the other kind may begin with this group
 			break
 		}
-		if g.width > 1 || strings.IndexByte("/_,|:;\t\n\v\f\r", p.text[to]) >= 0 {
+		if g.apart(p.text[to]) {
 			apart++
 		}
 		glued = glued || g.wraps
-		if total < maxLoose && groups+1 < maxGroups {
-			sep := g.sort
-			if sep != ' ' {
-				sep = '-'
-			}
-			written = append(written, sep)
-			if !g.wraps && len(joined) < len(glue) {
-				joined = append(joined, sep)
-			}
+		sep := g.sort
+		if sep != ' ' {
+			sep = '-'
+		}
+		written = append(written, sep)
+		if !g.wraps && len(joined) < len(glue) {
+			joined = append(joined, sep)
 		}
 		k = to + g.width
 	}
 	p.work += end - start
-	if apart == 0 || total < 9 || total > maxLoose || groups >= maxGroups {
+	if total < 9 {
 		return
 	}
 	listed := strings.IndexByte(",|:;", first.sort) >= 0 || apart > 1 && p.text[start] == '0'
@@ -157,14 +182,39 @@ func findLoose(p *pass, i int, numbers []detector) {
 	}
 }
 
-// looseStart returns where the first of the groups begins that precede the digit at i, with single
-// separators of one kind between. With other separators, the number was found from its first group.
+// looseStart returns where the first of the groups begins that precede the digit at i with gaps of one sort, or -1 if
+// they are too many for a number.
 func looseStart(p *pass, i int, sort byte) int {
 	start := p.runStart(i, digitChar, i-maxLoose)
-	for floor := i - 64; start > max(floor, 1) && p.text[start-1] == sort && is(p.text[start-2], digitChar); {
-		start = p.runStart(start-1, digitChar, floor)
+	for total, groups := i+1-start, 0; total <= maxLoose && groups < maxGroups; groups++ {
+		to := gapStart(p.text, start)
+		if to == start || !at(p.text, to-1, digitChar) {
+			return start
+		}
+		g := gapAt(p.text, to)
+		p.work += start - to
+		if g.sort != sort || to+g.width != start {
+			return start
+		}
+		start = p.runStart(to, digitChar, to-maxLoose-1)
+		total += to - start
 	}
-	return start
+	return -1
+}
+
+// gapStart returns where a gap may begin that ends before i; see [gapAt].
+func gapStart(text string, i int) int {
+	k := i
+	for k > 0 && i-k <= maxGap && !is(text[k-1], digitChar) {
+		if is(text[k-1], letterChar) {
+			if !escape(text[k-1]) || !has(text, k-2, `\`) {
+				return i
+			}
+			k--
+		}
+		k--
+	}
+	return k
 }
 
 // findRewritten looks at the number from start to end in another form, with some bytes before and after it, and reports
@@ -183,6 +233,7 @@ func findRewritten(p *pass, start, end int, number string, numbers []detector, l
 	p.numbers.near = append(p.numbers.near, number...)
 	to := len(p.numbers.near)
 	p.numbers.near = append(p.numbers.near, p.text[end:min(end+behind, len(p.text))]...)
+	p.readTo(end + behind)
 	if p.numbers.rewritten == nil {
 		p.numbers.rewritten = new(pass)
 	}

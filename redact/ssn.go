@@ -2,7 +2,7 @@ package redact
 
 import "strings"
 
-var ssnDetector = detector{name: "ssn", anchors: []anchor{{digits, digits, digits}}, find: findSSN, kind: SSN, named: namesSSN, leaf: ssnLeaf}
+var ssnDetector = detector{name: "ssn", anchors: []anchor{{digits, digits, digits}}, find: findSSN, ahead: 10, kind: SSN, named: namesSSN, leaf: ssnLeaf}
 
 // findSSN finds area, group and serial number, with dashes, spaces or dots between. With fewer separators, a
 // word for Social Security must be next to it.
@@ -77,6 +77,7 @@ func ssnWord(p *pass, from, to int) bool {
 		near = near[stop:]
 	}
 	p.work += before + behind
+	p.readTo(to + behind)
 	return mentionsSSN(near) || !has(p.text, to, "[") && !has(p.text, to, " [") && mentionsSSN(p.text[to:min(to+behind, len(p.text))])
 }
 

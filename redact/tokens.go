@@ -124,7 +124,7 @@ func formatDetectors() []detector {
 	}
 	out := make([]detector, len(buckets))
 	for i, fs := range buckets {
-		out[i] = detector{name: "format " + fs[0].prefix, anchors: formatAnchors(fs), find: func(p *pass, i int) { findFormat(p, i, fs) }}
+		out[i] = detector{name: "format " + fs[0].prefix, anchors: formatAnchors(fs), find: func(p *pass, i int) { findFormat(p, i, fs) }, ahead: 3}
 	}
 	return out
 }
@@ -163,7 +163,7 @@ func findFormat(p *pass, i int, fs []format) {
 	}
 	for k := range fs {
 		f := &fs[k]
-		if f.prefix[0] != p.text[i] || f.prefix[1] != p.text[i+1] || !strings.HasPrefix(p.text[i:], f.prefix) || f.flags&anywhere == 0 && at(p.text, i-1, wordChar) {
+		if f.prefix[0] != p.text[i] || f.prefix[1] != p.text[i+1] || !p.has(i, f.prefix) || f.flags&anywhere == 0 && at(p.text, i-1, wordChar) {
 			continue
 		}
 		from := i + len(f.prefix)
@@ -229,16 +229,20 @@ func secretBeside(p *pass, from, to int) {
 	lo, hi := max(from-reach, p.tokens.beside), min(to+reach, len(p.text))
 	p.work += max(hi-lo, 0)
 	p.tokens.beside = hi
+	p.readTo(to + reach)
 	for k := lo; k < hi; k++ {
 		if !is(p.text[k], awsChar) || at(p.text, k-1, awsChar) {
 			continue
 		}
 		end := p.runEnd(k, awsChar, k+length+1)
 		if end-k == length && !p.specimen(p.text[k:end]) {
-			if h := p.shape(p.text[k:end]); h.random(length) && h.uppers > 2 && h.lowers > 2 && h.digits > 0 {
+			if awsSecret(p.shape(p.text[k:end])) {
 				p.hit(kindToken, k, end)
 			}
 		}
 		k = end
 	}
 }
+
+// awsSecret reports whether 40 characters next to an AWS key ID are the secret of it.
+func awsSecret(h shape) bool { return h.random(40) && h.uppers > 2 && h.lowers > 2 && h.digits > 0 }

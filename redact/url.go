@@ -1,13 +1,16 @@
 package redact
 
-import "strings"
+import (
+	"strings"
+	"unicode/utf8"
+)
 
 // urlDetectors find user and password as RFC 3986 (3.2.1) and data source names write them.
 var urlDetectors = []detector{
 	{name: "userinfo", anchors: []anchor{{":", "/", "/"}, {":", "\\", "/"}}, find: findUserinfo},
 	{name: "dsn", anchors: []anchor{{"@", "tu", "cdn"}}, find: findDSN},
-	{name: "curl user", anchors: []anchor{{" \t\n", "-", "u-"}}, find: findCurlUser},
-	{name: "-p", anchors: []anchor{{" \t\n", "-", "p"}}, find: findDashP},
+	{name: "curl user", anchors: []anchor{{" \t\n", "-", "u-"}}, find: findCurlUser, after: true},
+	{name: "-p", anchors: []anchor{{" \t\n", "-", "p"}}, find: findDashP, after: true},
 }
 
 const maxAuthority = 512
@@ -33,7 +36,7 @@ func findUserinfo(p *pass, i int) {
 			at = k
 		}
 		if b == '[' { // of a placeholder; of an address in IPv6, after userinfo; or of a synopsis
-			if end := placeholderEnd(p.text, k); end > k {
+			if end := p.placeholderEnd(k); end > k {
 				k = min(end, limit) - 1
 				continue
 			}
@@ -44,6 +47,7 @@ func findUserinfo(p *pass, i int) {
 		}
 	}
 	p.work += k - from
+	p.readTo(k)
 	if at <= from {
 		return
 	}
@@ -87,6 +91,12 @@ func findDSN(p *pass, i int) {
 	}
 	from := i
 	for from > 0 && i-from < 128 && !is(p.text[from-1], whitespaceChar|quoteChar) && p.text[from-1] != '=' && p.text[from-1] != '/' {
+		if r, n := utf8.DecodeLastRuneInString(p.text[:from]); r >= utf8.RuneSelf {
+			if endsValue(r) {
+				break
+			}
+			from -= n - 1
+		}
 		from--
 	}
 	p.work += i - from
@@ -130,6 +140,7 @@ func findCurlUser(p *pass, i int) {
 		}
 	}
 	p.work += end - from
+	p.readTo(end)
 	if colon < 0 || end-colon < 4 || end == from+256 || !commandBefore(p, i, "curl") {
 		return
 	}
@@ -154,6 +165,7 @@ func findDashP(p *pass, i int) {
 	for end < len(p.text) && end < from+128 && !is(p.text[end], whitespaceChar|quoteChar) {
 		end++
 	}
+	p.readTo(end)
 	h := p.shape(p.text[from:end])
 	if len(h.text) < 4 || h.letters == 0 || end == from+128 || filler(h) {
 		return

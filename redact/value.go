@@ -43,13 +43,14 @@ func openValue(p *pass, k int) (v value, ok bool) {
 		v.nextLine = true
 	}
 	for {
-		end := placeholderEnd(t, k)
+		end := p.placeholderEnd(k)
 		if end == k {
 			break
 		}
 		p.work += end - k
 		k = p.runEnd(end, blankChar, end+8)
 	}
+	p.readTo(k + 16)
 	if k+1 < len(t) && strings.IndexByte("bBrRuUfF@L", t[k]) >= 0 && is(t[k+1], quoteChar) {
 		k++
 	}
@@ -128,6 +129,7 @@ func valueCloses(p *pass, v value, k, limit int) int {
 			k++
 		}
 		p.work += k - from
+		p.readTo(k + stopLook)
 		return min(k, limit)
 	}
 	o := &p.values.open
@@ -138,9 +140,13 @@ func valueCloses(p *pass, v value, k, limit int) int {
 		k = min(max(k+1, o.to), limit)
 	}
 	p.work += max(k-o.to, 0) + 1
+	p.readTo(k + stopLook)
 	o.to = max(o.to, k)
 	return k
 }
+
+// stopLook bounds how far behind k [valueStops] looks, names of further pairs aside.
+const stopLook = 12
 
 // valueStops reports whether v ends before the byte at k.
 func valueStops(p *pass, v value, k int) bool {
@@ -180,7 +186,7 @@ func valueStops(p *pass, v value, k int) bool {
 	case b == ')':
 		return k+1 == len(t) || is(t[k+1], whitespaceChar|quoteChar) || strings.IndexByte(".;,){", t[k+1]) >= 0
 	case b == '[':
-		return placeholderEnd(t, k) > k
+		return p.placeholderEnd(k) > k
 	case b >= utf8.RuneSelf:
 		if !utf8.RuneStart(b) {
 			return false
@@ -206,6 +212,7 @@ func assigns(p *pass, k int) bool {
 	for end < len(p.text) && end < k+40 && is(p.text[end], nameChar|blankChar) {
 		end++
 	}
+	p.readTo(end)
 	return end > k && end < len(p.text) && (p.text[end] == '=' || p.text[end] == ':' || p.text[end] == ';')
 }
 
