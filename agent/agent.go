@@ -310,7 +310,7 @@ func (c *conversation) turn(ctx context.Context) error {
 	if c.reply.Turns == o.MaxTurns {
 		return c.agent.noTurn()
 	}
-	res, err := c.agent.chain(ctx).Call(ctx, llm.Request{System: c.system, Messages: c.messages, Settings: o.Settings, Tools: c.tools, Schema: c.schema}, nil)
+	res, err := c.agent.chain(ctx).Call(ctx, llm.Request{System: c.system, Messages: c.messages, Settings: o.Settings, Tools: c.tools, Schema: c.schema}, streamTo(supervise.StreamOf(ctx)))
 	c.reply.Usage = c.reply.Usage.Add(res.Usage)
 	if err != nil {
 		if failed, ok := errors.AsType[*llm.Error](err); ok {

@@ -1,5 +1,6 @@
 // Package supervise carries through a context what an agent gets from its team for one attempt at
-// a task: the budgets that pay for its model calls, the number of the turn, and the workspace.
+// a task: the budgets that pay for its model calls, the number of the turn, the workspace, and who
+// watches what the model writes.
 package supervise
 
 import (
@@ -30,6 +31,7 @@ type (
 	budgetKey    struct{} // the context value is a *Payer
 	turnKey      struct{} // the context value is an int
 	workspaceKey struct{} // the context value is a func() (*os.Root, error)
+	streamKey    struct{} // the context value is a Stream
 	paidKey      struct{} // the context value is a *paidChain
 )
 
@@ -140,4 +142,19 @@ func WithWorkspace(ctx context.Context, open func() (*os.Root, error)) context.C
 func Workspace(ctx context.Context) func() (*os.Root, error) {
 	open, _ := ctx.Value(workspaceKey{}).(func() (*os.Root, error))
 	return open
+}
+
+// A Stream gets the text that a model writes while it arrives, without reasoning. Pieces of one
+// attempt follow each other; another number of the attempt means that the text begins again.
+type Stream func(llm.Delta)
+
+// WithStream returns a context whose agent streams what its model writes.
+func WithStream(ctx context.Context, s Stream) context.Context {
+	return context.WithValue(ctx, streamKey{}, s)
+}
+
+// StreamOf returns the stream of ctx, or nil if nobody watches.
+func StreamOf(ctx context.Context) Stream {
+	s, _ := ctx.Value(streamKey{}).(Stream)
+	return s
 }
