@@ -27,6 +27,20 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
+// A Delta is a piece of what a model writes for a task, while it arrives; see [team.RunOptions]. It
+// is no event: it has no number and is not stored.
+//
+// [team.RunOptions]: https://pkg.go.dev/github.com/runteam/runteam/team#RunOptions
+type Delta struct {
+	Task    task.ID // of the coordinator's answer, the step
+	Title   string
+	Agent   string
+	Attempt int
+	Text    string // follows the text of the delta before
+	Reset   bool   // the text begins again: what was shown of it before does not count
+	Done    bool   // the text is whole, and the result of the task
+}
+
 // An Event is one thing that happened. A run begins with [RunStart] and ends with
 // [RunComplete].
 type Event struct {

@@ -64,6 +64,14 @@ type RunOptions struct {
 	// have 5 seconds to catch up.
 	Subscribers []func(event.Event)
 
+	// Stream, if not nil, receives what models write while it arrives: texts that the caller may
+	// see whole once they are results, redacted as these, and neither reasoning, arguments of tools
+	// nor structured results. A piece is passed on when nothing that can follow changes its
+	// redaction. Of each task whose result is a text, the last delta has Done set; by then the
+	// texts since the last Reset make the result. Stream is called from one goroutine. Pieces that
+	// it has not taken are merged, so a slow Stream does not affect the run.
+	Stream func(event.Delta)
+
 	// Journal stores the run, so that it can be resumed. Gate decisions are durable before
 	// the model is called, and events are emitted when they are durable. If the journal
 	// fails, no new task starts, and the Result contains what was done.
@@ -119,6 +127,14 @@ func subscribers(list []func(event.Event)) []func(runevent.Event) {
 	return out
 }
 
+// stream returns what takes a stream as the engine calls it; nil if nobody does.
+func stream(take func(event.Delta)) func(runevent.Delta) {
+	if take == nil {
+		return nil
+	}
+	return func(d runevent.Delta) { take(event.Delta(d)) }
+}
+
 // internal returns the options as the engine takes them.
 func (o *RunOptions) internal() *engine.RunOptions {
 	if o == nil {
@@ -128,7 +144,7 @@ func (o *RunOptions) internal() *engine.RunOptions {
 		RunID: o.RunID, Output: o.Output, MaxConcurrency: o.MaxConcurrency, Timeout: o.Timeout, Strategy: assign.Strategy(o.Strategy),
 		Budget: plan.Budget(o.Budget), Answer: (*plan.Goal)(o.Answer), Auto: o.Auto,
 		Bus: o.Bus.Internal(), Memory: o.Memory, Monitor: o.Monitor.inner(), UserAccepts: o.UserAccepts, Reveal: o.Reveal,
-		Subscribers: subscribers(o.Subscribers), Journal: o.Journal, StrictTools: o.StrictTools, KeepWorkspaces: o.KeepWorkspaces, Reuse: o.Reuse, Fresh: o.Fresh,
+		Subscribers: subscribers(o.Subscribers), Stream: stream(o.Stream), Journal: o.Journal, StrictTools: o.StrictTools, KeepWorkspaces: o.KeepWorkspaces, Reuse: o.Reuse, Fresh: o.Fresh,
 		Tasks: o.Tasks, Replay: (*plan.Replay)(o.Replay),
 	}
 	for _, in := range o.Inputs {

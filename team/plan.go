@@ -57,8 +57,8 @@ var errNoPlan = task.Problems{{Message: "the plan is nil or zero", Hint: "make i
 // Run runs the plan under the options that it was made with, as [Team.RunTasks] would run
 // its tasks. A plan may run several times.
 //
-// RunID (unless empty), Subscribers, Monitor, Journal, Reuse and Fresh of o replace those of
-// the plan; a nil o replaces none. The other options are part of the plan and are ignored
+// RunID (unless empty), Subscribers, Stream, Monitor, Journal, Reuse and Fresh of o replace
+// those of the plan; a nil o replaces none. The other options are part of the plan and are ignored
 // in o.
 func (p *Plan) Run(ctx context.Context, o *RunOptions) (*Result, error) {
 	if p == nil || p.made == nil {
@@ -69,7 +69,7 @@ func (p *Plan) Run(ctx context.Context, o *RunOptions) (*Result, error) {
 	if o != nil {
 		options.RunID = cmp.Or(o.RunID, options.RunID)
 		options.Subscribers, options.Monitor, options.Journal = subscribers(o.Subscribers), o.Monitor.inner(), o.Journal
-		options.Reuse, options.Fresh = o.Reuse, o.Fresh
+		options.Stream, options.Reuse, options.Fresh = stream(o.Stream), o.Reuse, o.Fresh
 	}
 	return ended((*engine.Team)(made.team).RunPlan(ctx, made.checked, &options))
 }

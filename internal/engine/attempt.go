@@ -55,6 +55,7 @@ func (r *results) gather(a *attempt, i int) {
 	if r.team.Config.ApprovesLoweringFor(a.caps.Agent) {
 		a.waits = a
 	}
+	a.stream = newStream(&a.modelCall)
 	if a.planned {
 		a.offers = append(a.offers, r.instruction(i))
 		a.grants = append(a.grants, r.instructionGrant(i))

@@ -45,8 +45,9 @@ type modelCall struct {
 	expenses
 	failure
 	prefetch
-	about *approvedThing // that a person is asked about; nil for any other model call
-	waits *attempt       // that may wait for approvals of declassifiers; nil if there are none, or for any other model call
+	about  *approvedThing // that a person is asked about; nil for any other model call
+	waits  *attempt       // that may wait for approvals of declassifiers; nil if there are none, or for any other model call
+	stream *stream        // to the caller; nil if the caller does not watch, or the result is no text
 
 	outbox *Outbox // nil if the agent may send no messages, or was not called
 	batch  *batch  // what becomes durable together with the gate decisions; nil once it was released
@@ -168,6 +169,9 @@ func perform(ctx context.Context, x *modelCall, o purpose) {
 		x.end = time.Now()
 		x.releaseBatch()
 		x.run.reportEnd(x)
+		if x.part == "" { // a later turn shares the stream of the first
+			x.stream.finish(x)
+		}
 		o.ended(ctx)
 	}()
 	err := x.try(ctx, o)
@@ -262,7 +266,9 @@ func (x *modelCall) callAgent(ctx context.Context, o purpose, text prompt.Prompt
 		ctx, cancel = context.WithDeadlineCause(ctx, x.contract.ExpiresAt, x.late())
 		defer cancel()
 	}
-	x.reply, err = x.ask(supervise.With(withWorkspace(ctx, x, o), meter, max(x.turn, 1)), text)
+	watched, end := x.stream.watch(ctx, x)
+	x.reply, err = x.ask(supervise.With(withWorkspace(watched, x, o), meter, max(x.turn, 1)), text)
+	end()
 	err = meter.settleReply(&x.reply, err)
 	x.paid, x.cost = meter.addUsage(&x.reply)
 	now := time.Now()

@@ -155,6 +155,7 @@ func (r *run) open() {
 	r.ledger = newLedger(r.log, r.bus.publish)
 	r.bus.ledger = r.ledger
 	r.questions = newQuestions(r.runScope)
+	r.deltas = newDeltas(r.options.Stream, r.team.Log)
 	r.begin()
 	_, r.context = r.priorRun.spent()
 	r.budgets = newBudgets(r.team, &r.options, r.bus)
@@ -187,6 +188,7 @@ func (r *run) close(ctx context.Context) *Result {
 		res.JournalErr = err
 	}
 	r.pending.Wait()
+	r.deltas.close()
 	r.bus.close() // subscribers may look at the run until here
 	r.options.Monitor.End(r)
 	return res

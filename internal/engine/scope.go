@@ -38,6 +38,7 @@ type runScope struct {
 
 	questions *questions // to people
 	approvals *approvals // of calls of tools
+	deltas    *deltas    // of what models write; nil if nobody watches
 }
 
 func newRunScope(t *plan.Roster, o RunOptions, start time.Time) (*runScope, error) {

@@ -23,6 +23,7 @@ func (c *coordinator) synthesize(ctx context.Context, results, ended, memory []g
 	for level := 0; ; level++ {
 		s := c.answering(results, ended, memory)
 		s.whole = level < maxLevels && len(results) > 1
+		s.stream = newStream(&s.modelCall)
 		c.consult(ctx, s)
 		if s.split() {
 			if results, c.unanswered = c.digests(ctx, s, results, level); c.unanswered != nil {

@@ -65,6 +65,7 @@ func (l turnLoop) takeTurns(ctx context.Context, first prompt.Prompt, rejected *
 // whose prompt is given.
 func (l turnLoop) nextTurn(ctx context.Context, n int, current *modelCall, before prompt.Prompt, rejected *schema.RejectedError) (*turn, error) {
 	t := &turn{modelCall: modelCall{run: l.run, request: l.side(turnPart(n), time.Now())}, of: l.attempt, before: before}
+	t.stream = l.stream
 	t.turn, t.worked, t.tools, t.least = n, current.worked, l.tools, current.contract.MaxInput
 	t.grant = "tools"
 	var err error

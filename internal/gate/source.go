@@ -11,8 +11,11 @@ import (
 // wrong with a plan. No agent may have this name.
 const Runtime = "runteam"
 
-// Reasoning is the kind of what a model wrote before its answer. Only the caller reads it.
-const Reasoning handoff.SourceKind = "reasoning"
+// Kinds of context that only the caller reads.
+const (
+	Reasoning handoff.SourceKind = "reasoning" // what a model wrote before its answer
+	Stream    handoff.SourceKind = "stream"    // what a model writes, while it arrives
+)
 
 // A Source identifies where a piece of context comes from.
 type Source struct {
@@ -69,7 +72,7 @@ const (
 // that is [RuleGrant].
 var granted = map[handoff.SourceKind]handoff.Rule{
 	handoff.Dependency: RuleDependsOn, handoff.Condition: RuleWhen, handoff.Input: RuleUses, handoff.Memory: RuleMemory, handoff.Message: RuleMessage,
-	handoff.Goal: RuleGoal, handoff.Roster: RuleRoster, handoff.Plan: RulePlan, handoff.Fault: RuleFault, handoff.Digest: RuleDigested, handoff.Draft: RuleDraft, handoff.Arguments: RuleTools, handoff.ToolResult: RuleTools, handoff.Files: RuleFiles, Reasoning: RuleResult,
+	handoff.Goal: RuleGoal, handoff.Roster: RuleRoster, handoff.Plan: RulePlan, handoff.Fault: RuleFault, handoff.Digest: RuleDigested, handoff.Draft: RuleDraft, handoff.Arguments: RuleTools, handoff.ToolResult: RuleTools, handoff.Files: RuleFiles, Reasoning: RuleResult, Stream: RuleResult,
 }
 
 // rule returns what lets the granted context through if no rule of the policy does.

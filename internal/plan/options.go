@@ -44,7 +44,8 @@ type Options struct {
 
 	Monitor     *record.Monitor
 	Subscribers []func(event.Event)
-	Recorder    record.Recorder // nil if the caller records nothing
+	Stream      func(event.Delta) // nil if nobody watches
+	Recorder    record.Recorder   // nil if the caller records nothing
 	Journal     record.Store
 	Random      func() float64 // the jitter of delays between attempts, in [0, 1); nil means math/rand/v2
 

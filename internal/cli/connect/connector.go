@@ -318,6 +318,9 @@ type EndpointAgent struct {
 	deterministic bool
 }
 
+// Streams reports that the model of the agent writes its result.
+func (e EndpointAgent) Streams() bool { return true }
+
 // IsDeterministic reports whether equal prompts have equal answers, by the settings of the agent.
 func (e EndpointAgent) IsDeterministic() bool { return e.deterministic }
 

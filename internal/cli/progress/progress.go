@@ -45,25 +45,31 @@ func Mode(con *console.Console, mode string) string {
 	return "plain"
 }
 
+// An Observer is what takes the events of a run and what its models write.
+type Observer struct {
+	Events []func(event.Event)
+	Stream func(event.Delta) // nil if it is not shown
+}
+
 // Follow calls start and shows the events of the run meanwhile. The plan is nil if the run makes it.
 // An interruption is reported at once, since calls in progress may take a moment to end.
-func Follow(ctx context.Context, con *console.Console, mode string, plan *engine.Plan, start func(context.Context, []func(event.Event)) (*engine.Result, error)) (*engine.Result, error) {
+func Follow(ctx context.Context, con *console.Console, mode string, plan *engine.Plan, start func(context.Context, Observer) (*engine.Result, error)) (*engine.Result, error) {
 	t := newTracker(plan, con.Now(), func() error { return context.Cause(ctx) })
-	var observers []func(event.Event)
+	var observer Observer
 	stop := func() {}
 	switch Mode(con, mode) {
 	case "live":
-		observers, stop = live(con, t)
+		observer, stop = live(con, t)
 	case "plain":
 		p := &lineLog{tracker: t, w: con.Screen, last: t.start}
-		observers, stop = []func(event.Event){p.take}, every(time.Second, func() { p.beat(con.Now()) })
+		observer.Events, stop = []func(event.Event){p.take}, every(time.Second, func() { p.beat(con.Now()) })
 	}
 	reported := make(chan struct{})
 	cancelReport := context.AfterFunc(ctx, func() {
 		defer close(reported)
 		con.Say("runteam: %v: ending running tasks, then printing completed results; repeat to end at once", context.Cause(ctx))
 	})
-	res, err := start(ctx, observers)
+	res, err := start(ctx, observer)
 	if !cancelReport() {
 		<-reported
 	}
@@ -73,7 +79,7 @@ func Follow(ctx context.Context, con *console.Console, mode string, plan *engine
 
 // live shows a table from the first event until stop, which leaves it on the screen. A run that
 // cannot start has no table.
-func live(con *console.Console, t *tracker) (observers []func(event.Event), stop func()) {
+func live(con *console.Console, t *tracker) (observer Observer, stop func()) {
 	color := con.Colors()
 	show := sync.OnceFunc(func() {
 		con.Screen.Show(func(width, height int) []terminal.Line { return t.lines(width, height, con.Now(), color) })
@@ -88,7 +94,7 @@ func live(con *console.Console, t *tracker) (observers []func(event.Event), stop
 			con.Say("runteam: warning: %s", terminal.CleanLine(e.Message))
 		}
 	}
-	return []func(event.Event){take}, func() {
+	return Observer{Events: []func(event.Event){take}, Stream: t.stream}, func() {
 		stopRefresh()
 		con.Screen.Finish()
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/runteam/runteam/internal/cli/format"
 	"github.com/runteam/runteam/internal/cli/terminal"
@@ -84,7 +85,7 @@ func (r *row) detail(now time.Time) string {
 		if r.note != "" {
 			text += "  " + r.note
 		}
-		return text + r.read()
+		return text + r.read() + r.said()
 	case retrying:
 		return "in " + format.Seconds(r.since.Sub(now)) + ": " + r.reason
 	case done:
@@ -94,6 +95,16 @@ func (r *row) detail(now time.Time) string {
 		return format.Elapsed(r.took) + r.read()
 	}
 	return r.reason
+}
+
+// said returns the last line that the model has written. A blank one does not count.
+func (r *row) said() string {
+	line := strings.TrimRightFunc(r.writes, unicode.IsSpace)
+	line = strings.TrimSpace(line[strings.LastIndexByte(line, '\n')+1:])
+	if line == "" {
+		return ""
+	}
+	return "  " + terminal.CleanLine(line)
 }
 
 // read returns how many messages were delivered to a task.

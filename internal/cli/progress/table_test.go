@@ -50,6 +50,25 @@ func TestTableOfBranches(t *testing.T) {
 	require.Equal(t, "2", lines[1].Color, "no color of an error")
 }
 
+// A running row ends with the last line that its model wrote.
+func TestTableShowsWhatModelsWrite(t *testing.T) {
+	t.Parallel()
+	tb := newTracker(planOf(1), clitest.Noon, func() error { return nil })
+	tb.take(event.Event{Type: event.TaskStart, Task: "0", Time: clitest.Noon, Attempt: 1})
+	row := func(d event.Delta) string {
+		d.Task = "0"
+		tb.stream(d)
+		return texts(tb.lines(70, 0, clitest.Noon, false))[0]
+	}
+	require.Equal(t, "running   Task 0  agent 0  0s  Rivers", row(event.Delta{Text: "Rivers"}))
+	require.Equal(t, "running   Task 0  agent 0  0s  Rivers run.", row(event.Delta{Text: " run.\n\n"}))
+	require.Equal(t, `running   Task 0  agent 0  0s  They\x1b[2J end.`, row(event.Delta{Text: "They\x1b[2J end."}))
+	require.Equal(t, "running   Task 0  agent 0  0s", row(event.Delta{Reset: true}))
+	require.LessOrEqual(t, len(row(event.Delta{Text: strings.Repeat("Ü", 10_000)})), 2*70)
+	tb.take(event.Event{Type: event.AgentStart, Task: "0", Time: clitest.Noon, Attempt: 1})
+	require.Equal(t, "running   Task 0  agent 0  0s", texts(tb.lines(70, 0, clitest.Noon, false))[0], "another turn")
+}
+
 func TestTableShowsEachState(t *testing.T) {
 	t.Parallel()
 	tb := newTracker(planOf(7), clitest.Noon, interrupted)

@@ -59,6 +59,7 @@ type row struct {
 	reason       string
 	note         string // about a model call that is repeated
 	conversation
+	writes    string // the end of what the model has written
 	cached    string // where a cached answer is from; empty without one
 	ended     int    // its position among the ended rows, from 1; 0 if it has not ended
 	unprinted string // the line about its start, until it is known whether the answer is cached
@@ -221,6 +222,32 @@ func (t *tracker) message(e event.Event) string {
 	return "timed out"
 }
 
+// longestLine is how much of what a model writes a row keeps, in bytes. No terminal shows more.
+const longestLine = 400
+
+// stream updates a row with what its model writes.
+func (t *tracker) stream(d event.Delta) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	e := event.Event{Task: d.Task, Title: d.Title, Agent: d.Agent, Attempt: d.Attempt}
+	key := string(d.Task)
+	if ofCoordinator(e) {
+		key = stepName(e)
+	}
+	i, ok := t.byKey[key]
+	if !ok {
+		return
+	}
+	r := &t.rows[i]
+	if d.Reset {
+		r.writes = ""
+	}
+	r.writes += d.Text
+	if n := len(r.writes) - longestLine; n > 0 {
+		r.writes = strings.ToValidUTF8(r.writes[n:], "")
+	}
+}
+
 // row returns the row that an event is about. A step of the coordinator gets a row when it begins.
 func (t *tracker) row(e event.Event) *row {
 	key := string(e.Task)
@@ -261,7 +288,7 @@ func (t *tracker) update(r *row, e event.Event) {
 		if r.state != running {
 			r.state, r.since = running, e.Time
 		}
-		r.note = ""
+		r.note, r.writes = "", ""
 		if !ofCoordinator(e) { // the number of its events distinguishes steps
 			r.attempt = e.Attempt
 		}

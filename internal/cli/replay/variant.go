@@ -16,7 +16,6 @@ import (
 	"github.com/runteam/runteam/internal/cli/records"
 	"github.com/runteam/runteam/internal/cli/run"
 	"github.com/runteam/runteam/internal/engine"
-	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/internal/specfile"
 	"github.com/runteam/runteam/internal/trace"
@@ -166,8 +165,8 @@ func (t *variant) run(ctx context.Context, con *console.Console, team *engine.Te
 	}
 	o.Journal = run.ReplayJournal{History: &t.prior.History, Writer: t.journal}
 	run.SetTasks(&o, t.file)
-	return progress.Follow(ctx, con, t.job.Progress, plan, func(ctx context.Context, observers []func(event.Event)) (*engine.Result, error) {
-		o.Subscribers = append(observers, events.Subscribers()...)
+	return progress.Follow(ctx, con, t.job.Progress, plan, func(ctx context.Context, observer progress.Observer) (*engine.Result, error) {
+		o.Subscribers, o.Stream = append(observer.Events, events.Subscribers()...), observer.Stream
 		return team.Replay(ctx, t.prior.Run, &o)
 	})
 }

@@ -40,6 +40,7 @@ type execution struct {
 	conversation *records.Conversation // nil without --include-messages
 	connector    *connect.Connector
 	journal      *JournalWriter // nil without a journal
+	stream       *answerStream  // nil without --stream
 	asker        *people.Asker  // nil if no questions are asked on the terminal
 
 	plan     *engine.Plan // nil if the coordinator makes it
@@ -112,7 +113,7 @@ func (x *execution) perform(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	if err := x.checkPeople(); err != nil {
+	if err := errors.Join(x.checkPeople(), x.openStream()); err != nil {
 		return err
 	}
 	x.con.Warn(append(source.Warnings(x.file, x.plan), x.connector.UnusedReplies...))
@@ -120,8 +121,8 @@ func (x *execution) perform(ctx context.Context) (err error) {
 		return err
 	}
 	x.began = x.con.Now()
-	x.result, err = progress.Follow(ctx, x.con, x.job.Progress, x.plan, func(ctx context.Context, observers []func(event.Event)) (*engine.Result, error) {
-		o.Subscribers = x.subscribers(observers)
+	x.result, err = progress.Follow(ctx, x.con, x.job.Progress, x.plan, func(ctx context.Context, observer progress.Observer) (*engine.Result, error) {
+		o.Subscribers, o.Stream = x.subscribers(observer.Events), x.streamTo(observer.Stream)
 		switch {
 		case x.job.resumed != nil:
 			SetTasks(&o, x.file)
@@ -200,7 +201,12 @@ func (x *execution) printOutcome(recordErr error) error {
 			output = x.plan.Output
 		}
 	}
-	err := report.PrintAnswer(con, output, x.result, j.events.ToStdout())
+	var err error
+	if x.stream != nil {
+		err = x.stream.end(report.Answer(output, x.result))
+	} else {
+		err = report.PrintAnswer(con, output, x.result, j.events.ToStdout())
+	}
 	ending.Print(con)
 	x.printWorkspaces()
 	x.printJournalNotes()

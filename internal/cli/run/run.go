@@ -41,6 +41,7 @@ type Job struct {
 
 	includeMessages bool
 	noInput         bool
+	stream          bool
 }
 
 // Command returns the command run.
@@ -120,6 +121,7 @@ func (j *Job) sharedFlags(cmd *cobra.Command, con *console.Console, whole string
 	f.IntVar(&j.Concurrency, "max-concurrency", 0, "run at most `N` tasks at once (default: the spec's, else 5)")
 	f.StringVar(&j.Progress, "progress", "auto", "progress on stderr, as `MODE`: auto, live, plain or none")
 	flags.Complete(cmd, "progress", progress.Modes)
+	f.BoolVar(&j.stream, "stream", false, "print the answer while it is written, if one task or the coordinator writes it")
 	j.trace.AddTo(cmd)
 	j.events.AddTo(cmd)
 	f.BoolVar(&j.record.Force, "force", false, "with --trace, --audit-anchor and --events: replace a file that exists")
@@ -156,7 +158,7 @@ func (j *Job) check(cmd *cobra.Command, con *console.Console) error {
 		}
 		return exit.Usagef("--force needs %s", needs)
 	}
-	if err := j.events.Check(con, &j.Progress); err != nil {
+	if err := errors.Join(j.events.Check(con, &j.Progress), j.checkStream(con)); err != nil {
 		return err
 	}
 	j.reuse.given, j.Journal.AuditKey = changed("reuse"), j.trace.KeyFile

@@ -1,0 +1,101 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/runteam/runteam/internal/cli/clitest"
+	"github.com/runteam/runteam/internal/cli/exit"
+)
+
+// streamed is a team whose answer one task writes.
+const streamed = `name: streamed
+model: m
+agents: [{name: solo}]
+tasks:
+  - {title: Facts, assignee: solo, description: d}
+  - {title: Story, assignee: solo, description: d, dependsOn: [Facts]}
+`
+
+// slowStory is an endpoint that streams the same story for each call, and waits before its end until
+// it may go on.
+func slowStory(t *testing.T, story, end string, on <-chan struct{}) *httptest.Server {
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var asked struct{ Stream bool }
+		body, _ := io.ReadAll(r.Body)
+		if err := json.Unmarshal(body, &asked); err != nil || !asked.Stream {
+			http.Error(w, "this endpoint streams", http.StatusBadRequest)
+			return
+		}
+		w.Header().Set("Content-Type", "text/event-stream")
+		for _, text := range []string{story, end} {
+			content, _ := json.Marshal(text)
+			fmt.Fprintf(w, `data: {"model":"m","choices":[{"index":0,"delta":{"content":%s}}]}`+"\n\n", content)
+			w.(http.Flusher).Flush()
+			if text == story && strings.Contains(string(body), "It ends there.") { // the second task quotes the first
+				<-on
+			}
+		}
+		fmt.Fprint(w, `data: {"model":"m","choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}`+"\n\ndata: [DONE]\n\n")
+	}))
+	t.Cleanup(srv.Close)
+	return srv
+}
+
+func TestAnswerIsPrintedWhileItIsWritten(t *testing.T) {
+	t.Parallel()
+	story := strings.Repeat("The river rises in the hills and runs to the sea. ", 40) + "\n\n"
+	on := make(chan struct{})
+	srv := slowStory(t, story, "It ends there.\n", on)
+	cmd := call{dir: clitest.Folder(t, map[string]string{"team.yaml": streamed}), args: []string{"run", "--stream"}, env: map[string]string{"OPENAI_BASE_URL": srv.URL}}.command(t)
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	out, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	first := make([]byte, 64)
+	_, err = io.ReadFull(out, first)
+	require.NoError(t, err)
+	close(on) // only now the endpoint ends the answer
+	rest, err := io.ReadAll(out)
+	require.NoError(t, err)
+	require.NoError(t, cmd.Wait(), stderr.String())
+	require.Equal(t, story+"It ends there.\n", string(first)+string(rest))
+}
+
+func TestStreamNeedsOneAnswerOnStdout(t *testing.T) {
+	t.Parallel()
+	dir := clitest.Folder(t, map[string]string{
+		"team.yaml": streamed,
+		"two.yaml":  "name: two\nmodel: m\nagents: [{name: solo}]\ntasks:\n  - {title: One, assignee: solo, description: d}\n  - {title: Two, assignee: solo, description: d}\n",
+	})
+	for args, want := range map[string]string{
+		"run --offline --stream -o json":    "--stream prints the answer as text: leave out -o json, or --stream",
+		"run --offline --stream --events -": "--stream and --events - both need standard output: write the events to a file or to /dev/stderr",
+		"run two.yaml --offline --stream":   "--stream needs one task that writes the answer, and this run has 2: name it with output, or leave out --stream",
+	} {
+		got := call{dir: dir, args: strings.Fields(args)}.run(t)
+		require.Equal(t, exit.StatusUsage, got.status, got.stderr)
+		require.Contains(t, got.stderr+got.stdout, want)
+	}
+}
+
+// A run that fails prints what it has, as without --stream.
+func TestStreamOfARunThatFails(t *testing.T) {
+	t.Parallel()
+	dir := clitest.Folder(t, map[string]string{
+		"team.yaml":   strings.Replace(streamed, "dependsOn: [Facts]}", "dependsOn: [Facts], outputSchema: {type: object}}", 1),
+		"script.yaml": "replies:\n  - {task: Facts, text: The facts.}\n  - {task: Story, text: none}\n",
+	})
+	got := call{dir: dir, args: strings.Fields("run --offline --script script.yaml --stream")}.run(t)
+	require.Equal(t, exit.StatusFailed, got.status, got.stderr)
+	plain := call{dir: dir, args: strings.Fields("run --offline --script script.yaml")}.run(t)
+	require.Equal(t, plain.stdout, got.stdout)
+}
