@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/runteam/runteam/internal/cli/format"
 	"github.com/runteam/runteam/internal/cli/terminal"
@@ -60,6 +61,7 @@ func (r *row) line(words, widest, agents, width int, now time.Time, color bool) 
 		titles = min(titles, widest, maxTitle)
 		text += terminal.Pad(terminal.Clip(r.title, titles), titles) + "  " + terminal.Pad(terminal.Clip(r.agent, agents), agents)
 		text += "  " + terminal.Clip(tail, width-terminal.Width(text)-2)
+		text += r.said(width - terminal.Width(text))
 	}
 	l := terminal.Line{Text: terminal.Clip(strings.TrimRight(text, " "), width)}
 	if color {
@@ -85,7 +87,7 @@ func (r *row) detail(now time.Time) string {
 		if r.note != "" {
 			text += "  " + r.note
 		}
-		return text + r.read() + r.said()
+		return text + r.read()
 	case retrying:
 		return "in " + format.Seconds(r.since.Sub(now)) + ": " + r.reason
 	case done:
@@ -97,14 +99,23 @@ func (r *row) detail(now time.Time) string {
 	return r.reason
 }
 
-// said returns the last line that the model has written. A blank one does not count.
-func (r *row) said() string {
+// said returns the last line that the model of a running row has written, in so many cells, of a long
+// one its end. A blank line does not count.
+func (r *row) said(cells int) string {
 	line := strings.TrimRightFunc(r.writes, unicode.IsSpace)
-	line = strings.TrimSpace(line[strings.LastIndexByte(line, '\n')+1:])
-	if line == "" {
+	line = terminal.CleanLine(strings.TrimSpace(line[strings.LastIndexByte(line, '\n')+1:]))
+	const gap, least = "  ", 8
+	if line == "" || r.state != running || cells < len(gap)+least {
 		return ""
 	}
-	return "  " + terminal.CleanLine(line)
+	if room := cells - len(gap); terminal.Width(line) > room {
+		for terminal.Width(line) >= room {
+			_, n := utf8.DecodeRuneInString(line)
+			line = line[n:]
+		}
+		line = "…" + line
+	}
+	return gap + line
 }
 
 // read returns how many messages were delivered to a task.
