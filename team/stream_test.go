@@ -12,10 +12,12 @@ import (
 
 	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/event"
+	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/journal"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/prompt"
+	"github.com/runteam/runteam/redact"
 	"github.com/runteam/runteam/task"
 	"github.com/runteam/runteam/team"
 	"github.com/runteam/runteam/tool"
@@ -142,17 +144,23 @@ func TestStreamShowsOnlyWhatTheCallerMaySee(t *testing.T) {
 	t.Parallel()
 	low := label.Internal
 	for name, tt := range map[string]struct {
-		spec task.Spec
-		o    team.RunOptions
+		spec  task.Spec
+		o     team.RunOptions
+		rules []handoff.PairRule
 	}{
-		"above the caller":    {task.Spec{Classification: label.Confidential}, team.RunOptions{UserAccepts: &low}},
-		"a structured result": {task.Spec{OutputSchema: []byte(`{"type":"object"}`)}, team.RunOptions{}},
+		"above the caller":        {spec: task.Spec{Classification: label.Confidential}, o: team.RunOptions{UserAccepts: &low}},
+		"a structured result":     {spec: task.Spec{OutputSchema: []byte(`{"type":"object"}`)}},
+		"redacted for the caller": {rules: []handoff.PairRule{{From: "writer", To: "user", Redact: handoff.Redaction{Kinds: []redact.Kind{redact.Email}}}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			v := newViewer()
-			m := writes(t, v, `{"text":"`, prose(40)[:1900], `"}`)
-			tm, err := team.New(team.Config{Agents: []team.Member{
+			pieces := []string{prose(40), "End."}
+			if tt.spec.OutputSchema != nil {
+				pieces = []string{`{"text":"`, prose(40)[:1900], `"}`}
+			}
+			m := writes(t, v, pieces...)
+			tm, err := team.New(team.Config{Policy: &handoff.Policy{Rules: tt.rules}, Agents: []team.Member{
 				{Name: "writer", Agent: agent.New(m, agent.Options{}), Accepts: label.Secret},
 				{Name: "other", Agent: team.AgentFunc(func(context.Context, prompt.Prompt) (agent.Reply, error) { return agent.Reply{Text: "An answer."}, nil })},
 			}})
