@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/naming"
+	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/prompt"
@@ -349,4 +351,16 @@ func publicError(err error) error {
 		return newTaskError(e)
 	}
 	return err
+}
+
+// hintTasks returns err with a hint for programs if an earlier run was named without its tasks.
+func hintTasks(err error) error {
+	found, _ := errors.AsType[task.Problems](err)
+	i := slices.IndexFunc(found, func(p task.Problem) bool { return p.Pointer == "/tasks" && errors.Is(p.Err, plan.ErrNoTasks) })
+	if i < 0 {
+		return err
+	}
+	found = slices.Clone(found)
+	found[i].Hint = "set RunOptions.Tasks to the tasks of the run, or Answer to its goal"
+	return found
 }

@@ -121,7 +121,8 @@ func (t *Team) RunTeam(ctx context.Context, goal Goal, o *RunOptions) (*Result, 
 // [journal.ErrLeased]: https://pkg.go.dev/github.com/runteam/runteam/journal#pkg-variables
 func (t *Team) Resume(ctx context.Context, runID string, o *RunOptions) (*Result, error) {
 	options := o.internal()
-	return ended((*engine.Team)(t).Resume(ctx, runID, options))
+	res, err := (*engine.Team)(t).Resume(ctx, runID, options)
+	return ended(res, hintTasks(err))
 }
 
 // Replay repeats the run with this ID from o.Journal, with the tasks in o.Tasks or, if
@@ -131,5 +132,6 @@ func (t *Team) Resume(ctx context.Context, runID string, o *RunOptions) (*Result
 // run is stored under o.RunID.
 func (t *Team) Replay(ctx context.Context, runID string, o *RunOptions) (*Result, error) {
 	options := o.internal()
-	return ended((*engine.Team)(t).Replay(ctx, runID, options))
+	res, err := (*engine.Team)(t).Replay(ctx, runID, options)
+	return ended(res, hintTasks(err))
 }

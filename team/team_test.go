@@ -11,7 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/runteam/runteam/agent"
+	"github.com/runteam/runteam/journal"
 	"github.com/runteam/runteam/label"
+	"github.com/runteam/runteam/person"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
 	"github.com/runteam/runteam/team"
@@ -69,6 +71,27 @@ func TestErrorsOfRunsThatDoNotStartAreNoRunErrors(t *testing.T) {
 }
 
 // TestPlanReportsAllOptionsTogether checks that no problem with an option hides another one.
+func TestErrorsOfRunIDsSayWhatAProgramSets(t *testing.T) {
+	t.Parallel()
+	j := journal.InMemory()
+	defer j.Close() //nolint:errcheck // it ends with the test
+	tm := teamWith(t, person.New(later))
+	o := &team.RunOptions{RunID: "r1", Journal: j}
+	specs := []task.Spec{assigned("draft", "writer")}
+	_, err := tm.RunTasks(t.Context(), specs, o)
+	require.NoError(t, err)
+
+	_, err = tm.RunTasks(t.Context(), specs, o)
+	require.EqualError(t, err, `run ID "r1" exists: choose another, or call Resume`)
+	const noTasks = "there are no tasks: set RunOptions.Tasks to the tasks of the run, or Answer to its goal"
+	_, err = tm.Resume(t.Context(), "r1", &team.RunOptions{Journal: j})
+	require.ErrorContains(t, err, noTasks)
+	_, err = tm.Replay(t.Context(), "r1", &team.RunOptions{Journal: j})
+	require.ErrorContains(t, err, noTasks)
+	_, err = tm.Plan(nil, nil)
+	require.ErrorContains(t, err, "there are no tasks: add a task")
+}
+
 func TestPlanReportsAllOptionsTogether(t *testing.T) {
 	t.Parallel()
 	_, err := newTeam(t).Plan([]task.Spec{{Title: "One", Description: "x", Assignee: "god"}}, &team.RunOptions{

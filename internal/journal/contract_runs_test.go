@@ -26,7 +26,7 @@ func runIsLeased(t *testing.T, open openFunc) {
 	require.NoError(t, err)
 	endRun(t, again)
 	_, err = j.Begin(t.Context(), journal.Info{Run: "r1"})
-	require.ErrorContains(t, err, "there is a run with this id")
+	require.EqualError(t, err, `run ID "r1" exists: choose another, or call Resume`)
 }
 
 func runIsResumed(t *testing.T, open openFunc) {

@@ -10,7 +10,7 @@ import (
 )
 
 // errRunExists reports that there is a run with this id.
-var errRunExists = errors.New("there is a run with this id")
+var errRunExists = errors.New("exists")
 
 // A runRow is a run.
 type runRow struct {

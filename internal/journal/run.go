@@ -73,8 +73,8 @@ func (j *Journal) Begin(ctx context.Context, info Info) (*Run, error) {
 	if err = r.open(b); err == nil {
 		err = j.store.begin(ctx, &r.row, b)
 	}
-	if errors.Is(err, errRunExists) {
-		err = fmt.Errorf("begin run %s: %w", info.Run, err)
+	if errors.Is(err, errRunExists) { // the journal is fine
+		return nil, fmt.Errorf("run ID %q %w: choose another, or call Resume", info.Run, err)
 	}
 	if err != nil {
 		return nil, j.fail("write", err)
