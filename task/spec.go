@@ -69,7 +69,7 @@ type Spec struct {
 	RetryBackoff float64       // factor between two delays; zero means 2
 	Timeout      time.Duration // limit on one attempt; zero means none
 
-	// OnTimeout says what it means that a person has not answered within Timeout: "suspend", the
+	// OnTimeout says what happens if a person does not answer within Timeout: "suspend", the
 	// default, leaves the question open, and "fail" fails the task with TIMEOUT once Timeout has
 	// passed since the question was first asked, also while no process worked on the run.
 	OnTimeout string

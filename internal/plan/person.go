@@ -14,7 +14,7 @@ func (m *Member) IsPerson() bool {
 	return ok
 }
 
-// checkTimeouts reports tasks that say what it means that a person does not answer, and that a
+// checkTimeouts reports tasks that say what happens if a person does not answer, and that a
 // person does not perform.
 func checkTimeouts(c *checker) {
 	for i, t := range c.plan.Graph.Tasks() {
