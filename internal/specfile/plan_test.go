@@ -85,6 +85,13 @@ func inWords(t require.TestingT, s task.Spec, hasTools bool) task.Spec {
 		s.ForEach = new(*s.ForEach)
 		s.ForEach.Tasks = inside(s.ForEach.Tasks)
 	}
+	if s.Verify != nil && !hasTools {
+		s.Verify = new(*s.Verify)
+		s.Verify.Judges = slices.Clone(s.Verify.Judges)
+		for i := range s.Verify.Judges {
+			s.Verify.Judges[i].Tools = nil
+		}
+	}
 	return s
 }
 
