@@ -112,9 +112,10 @@ func (g *editedGraph) prompts() (calls []drawnCall) {
 			replies[s.Title] = g.reply("value", n.spec.Title)
 			return
 		}
-		read := n.spec.Title + "\n" + s.Description
+		var read strings.Builder
+		read.WriteString(n.spec.Title + "\n" + s.Description)
 		for _, u := range s.Uses {
-			read += "\n" + u.Title + ": " + g.input[int(u.Name[len("list")]-'0')]
+			read.WriteString("\n" + u.Title + ": " + g.input[int(u.Name[len("list")]-'0')])
 		}
 		for _, ref := range s.DependsOn {
 			from, text := replies[ref.Task], "withheld"
@@ -127,10 +128,10 @@ func (g *editedGraph) prompts() (calls []drawnCall) {
 			default:
 				text = from.text()
 			}
-			read += "\n" + ref.Title + ": " + text
+			read.WriteString("\n" + ref.Title + ": " + text)
 		}
-		replies[s.Title] = g.reply(s.Assignee, read)
-		calls = append(calls, drawnCall{g.name(s.Assignee), s.Title, read})
+		replies[s.Title] = g.reply(s.Assignee, read.String())
+		calls = append(calls, drawnCall{g.name(s.Assignee), s.Title, read.String()})
 	}
 	w.round(g.root, &writtenRound{})
 	return calls
@@ -143,17 +144,18 @@ func (g *editedGraph) name(who string) string { return fmt.Sprint(who, g.version
 func readIn(p prompt.Prompt) string {
 	title, rest, _ := strings.Cut(strings.TrimPrefix(p.Text(), "# Task: "), "\n\n")
 	description, _, _ := strings.Cut(rest, "\n\n## ")
-	read := title + "\n" + description
+	var read strings.Builder
+	read.WriteString(title + "\n" + description)
 	for _, s := range p.Sections() {
 		text := s.Text + s.JSON
 		if s.Withheld != "" {
 			text = "withheld"
 		}
 		if s.Kind == handoff.Input || s.Kind == handoff.Dependency {
-			read += "\n" + s.Title + ": " + text
+			read.WriteString("\n" + s.Title + ": " + text)
 		}
 	}
-	return read
+	return read.String()
 }
 
 var errStopped = errors.New("the process stops")

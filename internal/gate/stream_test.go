@@ -71,10 +71,10 @@ func TestTextStreamHoldsValuesOnly(t *testing.T) {
 		"Here it is: {\"a\": " + prose: true,
 	} {
 		s := gate.NewTextStream()
-		got := ""
+		var got strings.Builder
 		for _, word := range strings.SplitAfter(text, " ") {
-			got += s.Write(t.Context(), word)
+			got.WriteString(s.Write(t.Context(), word))
 		}
-		require.Equal(t, released, got != "", "%q…", text[:20])
+		require.Equal(t, released, got.String() != "", "%q…", text[:20])
 	}
 }
