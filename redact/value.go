@@ -24,34 +24,7 @@ const maxLook = 128
 // placeholders, the marks of a YAML block, one line break, the letter before a quote, and the scheme of a header.
 func openValue(p *pass, k int) (v value, ok bool) {
 	t := p.text
-	k = p.runEnd(k, blankChar, k+64)
-	for n := 0; n < 3 && has(t, k, "*"); n++ {
-		k++
-	}
-	k = p.runEnd(k, blankChar, k+8)
-	if k+1 < len(t) && (t[k] == '|' || t[k] == '>') && strings.IndexByte("\n\r+-", t[k+1]) >= 0 {
-		k++
-		if !is(t[k], whitespaceChar) {
-			k++
-		}
-	}
-	if has(t, k, "\r") {
-		k++
-	}
-	if has(t, k, "\n") {
-		k = p.runEnd(k+1, blankChar, k+64)
-		v.nextLine = true
-	}
-	for {
-		end := p.placeholderEnd(k)
-		if end == k {
-			break
-		}
-		p.work += end - k
-		k = p.runEnd(end, blankChar, end+8)
-	}
-	p.readTo(k + 16)
-	if k+1 < len(t) && strings.IndexByte("bBrRuUfF@L", t[k]) >= 0 && is(t[k+1], quoteChar) {
+	if k = valueLine(p, k, &v); k+1 < len(t) && strings.IndexByte("bBrRuUfF@L", t[k]) >= 0 && is(t[k+1], quoteChar) {
 		k++
 	}
 	if k >= len(t) || t[k] == '\n' || t[k] == '\r' {
@@ -82,6 +55,40 @@ func openValue(p *pass, k int) (v value, ok bool) {
 	}
 	v.from = k
 	return v, true
+}
+
+// valueLine returns where a value begins, at k or behind what may precede it: blanks, emphasis, the mark
+// of a block in YAML, the end of the line, and placeholders.
+func valueLine(p *pass, k int, v *value) int {
+	t := p.text
+	k = p.runEnd(k, blankChar, k+64)
+	for n := 0; n < 3 && has(t, k, "*"); n++ {
+		k++
+	}
+	k = p.runEnd(k, blankChar, k+8)
+	if k+1 < len(t) && (t[k] == '|' || t[k] == '>') && strings.IndexByte("\n\r+-", t[k+1]) >= 0 {
+		k++
+		if !is(t[k], whitespaceChar) {
+			k++
+		}
+	}
+	if has(t, k, "\r") {
+		k++
+	}
+	if has(t, k, "\n") {
+		k = p.runEnd(k+1, blankChar, k+64)
+		v.nextLine = true
+	}
+	for {
+		end := p.placeholderEnd(k)
+		if end == k {
+			break
+		}
+		p.work += end - k
+		k = p.runEnd(end, blankChar, end+8)
+	}
+	p.readTo(k + 16)
+	return k
 }
 
 // extendValue sets v.to: where the value ends, or maxLook bytes after its beginning.

@@ -327,7 +327,10 @@ func TestAssertionsHoldInRuns(t *testing.T) {
 	t.Logf("%d of %d graphs can be run; %d assertions hold, %d canaries met", planned, graphs, holding, met)
 	require.Greater(t, planned*6, graphs)
 	require.Greater(t, holding, planned*20)
-	require.Greater(t, met, planned*20)
+	require.Positive(t, met)
+	if !slowtest.RaceDetector { // under which the graphs are few
+		require.Greater(t, met, planned*20)
+	}
 }
 
 // FuzzAssertionsHoldInRuns does the same without a seed; a failure is shrunk.
