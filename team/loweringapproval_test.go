@@ -166,6 +166,64 @@ func TestASuspendedDeclassifierIsResumed(t *testing.T) {
 	require.Equal(t, team.StatusSuspended, res.Status, "no other run takes it")
 }
 
+// A yes is for the task as it was when the person was asked.
+// Requirement: G56.
+func TestAnApprovedValueIsForTheTaskAsItWas(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(*team.Config, []task.Spec){
+		"the description": func(_ *team.Config, s []task.Spec) { s[1].Description = "Publish it." },
+		"the tools": func(c *team.Config, _ []task.Spec) {
+			c.Agents[1].Tools = []*tool.Tool{{Name: "mail", Description: "Sends it.", Parameters: []byte(`{"type":"object"}`), Options: tool.Options{Effect: tool.None}, Run: func(context.Context, tool.Call) (tool.Result, error) { return tool.Result{}, nil }}}
+		},
+		"an endpoint": func(c *team.Config, _ []task.Spec) { c.Agents[1].Endpoint = "https://example.org/v1" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			j := journal.InMemory(journal.Options{})
+			defer j.Close()
+			d, after := lowered{score: 7}, lowered{score: 7}
+			o := d.options()
+			o.Journal = j
+			_, err := d.team(t, later).RunTasks(t.Context(), d.graph(false), o)
+			require.NoError(t, err)
+			require.NoError(t, leave(t.Context(), j, idOf("write"), answerAs("ann", yes)))
+			cfg := after.config(later)
+			o.Tasks = after.graph(false)
+			change(&cfg, o.Tasks)
+			tm, err := team.New(cfg)
+			require.NoError(t, err)
+			res, err := tm.Resume(t.Context(), "r1", o)
+			require.NoError(t, err)
+			require.Equal(t, []any{team.StatusSuspended, 1}, []any{res.Status, len(after.asked)})
+		})
+	}
+}
+
+// Who answers in another process is shown what the user may see, and approves nothing else.
+// Requirement: G56.
+func TestAnAnswerApprovesNothingThatItsSenderWasNotShown(t *testing.T) {
+	t.Parallel()
+	j := journal.InMemory(journal.Options{})
+	defer j.Close()
+	d := lowered{score: 7}
+	cfg := d.config(later)
+	cfg.Policy.Rules = []handoff.PairRule{{From: "scorer", To: "user", Mode: handoff.Minimal}}
+	tm, err := team.New(cfg)
+	require.NoError(t, err)
+	o := d.options()
+	o.Journal = j
+	_, err = tm.RunTasks(t.Context(), d.graph(true), o)
+	require.NoError(t, err)
+	o.Tasks = d.graph(true)
+	for _, answer := range []string{yes, no} {
+		require.NoError(t, leave(t.Context(), j, idOf("write"), answerAs("ann", answer)))
+		res, err := tm.Resume(t.Context(), "r1", o)
+		require.NoError(t, err)
+		require.Equal(t, answer == no, res.Status == team.StatusOK, answer)
+		require.NotContains(t, strings.Join(d.wrote, ""), `"score":7`)
+	}
+}
+
 // A process that is killed while the person is asked has left the question.
 func TestADeclassifierIsAnsweredAfterAKill(t *testing.T) {
 	t.Parallel()
@@ -230,6 +288,9 @@ func TestApprovalsOfDeclassifiersAreChecked(t *testing.T) {
 			c.Policy.Rules = []handoff.PairRule{{From: "scorer", To: "editor", Mode: handoff.Minimal}}
 		}, nil, `a rule of the policy delivers it nothing of agent "scorer"`},
 		{"a condition", nil, func(s []task.Spec) { s[1].When = task.AtLeast("score", "/score", 5) }, `the condition or the list of task "write" reads what it lowers`},
+		{"a list in an input", entry(func(d *handoff.Declassifier) { d.From, d.Paths, d.UnsafeText = "user", []task.Path{"/*/score"}, true }), func(s []task.Spec) {
+			s[2].ForEach = &task.ForEach{Input: "claim", As: "c", MaxItems: 3}
+		}, `the condition or the list of task "other" reads what it lowers`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -244,7 +305,9 @@ func TestApprovalsOfDeclassifiersAreChecked(t *testing.T) {
 			}
 			tm, err := team.New(cfg)
 			if err == nil {
-				_, err = tm.Plan(specs, d.options())
+				o := d.options()
+				o.Inputs[0].Text = `[{"score":1}]`
+				_, err = tm.Plan(specs, o)
 			}
 			require.ErrorContains(t, err, tt.want)
 		})

@@ -17,7 +17,9 @@ import (
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/person"
 	"github.com/runteam/runteam/prompt"
+	"github.com/runteam/runteam/synth"
 	"github.com/runteam/runteam/team"
+	"github.com/runteam/runteam/tool"
 )
 
 const (
@@ -91,7 +93,7 @@ func TestAPersonDecidesAboutThePlan(t *testing.T) {
 		{"yes", []string{onePlan}, []string{yes}, []string{"Find the offers."}, []string{`"assignee": "writer"`}, ""},
 		{"no", []string{onePlan}, []string{no}, nil, []string{"Find the offers."}, "the plan was refused by editor, without a reason"},
 		{"no with a reason", []string{onePlan, otherPlan}, []string{askedFirst, yes}, []string{"Look for the offers."}, []string{"Find the offers.", "Look for the offers."}, ""},
-		{"never yes", []string{onePlan, otherPlan, onePlan, otherPlan}, []string{askedFirst, askedFirst, askedFirst, askedFirst}, nil, []string{"", "", "", ""}, "who has refused 4"},
+		{"never yes", []string{onePlan, otherPlan, onePlan, otherPlan}, []string{askedFirst, askedFirst, askedFirst, askedFirst}, nil, []string{"", "", "", ""}, "the plan was refused 4 times by editor (last reason: Look instead.)"},
 		{"an edited plan", []string{onePlan}, []string{editedPlan}, []string{"Find one offer."}, []string{"Find the offers."}, ""},
 		{"an edited plan that cannot be run", []string{onePlan}, []string{faulty, editedPlan}, []string{"Find one offer."}, []string{"Find the offers.", `Your plan cannot be run`}, ""},
 		{"yes after that", []string{onePlan}, []string{faulty, yes}, []string{"Find the offers."}, []string{"Find the offers.", `unknown agent`}, ""},
@@ -344,4 +346,69 @@ func TestAPlanThatIsNotRunNeedsNoApproval(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, d.asked, "the caller has read the plan")
 	require.Len(t, res.Tasks, 1)
+}
+
+// The same plan for agents that may read or call more is another question.
+// Requirement: G56.
+func TestAPlanIsApprovedForWhatItsAgentsMayDo(t *testing.T) {
+	t.Parallel()
+	mail, err := tool.New("mail", "Sends mail.", func(context.Context, struct{ To string }) (string, error) { return "sent", nil }, tool.Options{Effect: tool.External})
+	require.NoError(t, err)
+	const plan = `[{"title": "Find", "description": "Find the offers.", "assignee": "writer", "tools": ["mail"]}, {"title": "Use", "description": "Use it.", "assignee": "reader", "dependsOn": ["Find"]}]`
+	base := func(c *team.Config) {
+		c.Agents[0].Tools, c.Coordinator.MayGrant = []*tool.Tool{mail}, synth.Grants{Tools: true}
+		c.Agents = append(c.Agents, team.Member{Name: "reader", Handoff: handoff.Minimal, Agent: says1("ok")})
+		c.Policy = &handoff.Policy{Default: handoff.Full}
+	}
+	for name, change := range map[string]func(*team.Config){
+		"reads the results of others":   func(c *team.Config) { c.Agents[2].Handoff = handoff.Full },
+		"calls after untrusted context": func(c *team.Config) { c.Agents[0].AllowUntrusted = []string{"mail"} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			j := journal.InMemory(journal.Options{})
+			defer j.Close()
+			goal := team.Goal{Text: planGoal}
+			var before, after planned
+			_, err := before.team(t, []string{plan}, nil, base).RunTeam(t.Context(), goal, &team.RunOptions{RunID: "r1", Journal: j})
+			require.NoError(t, err)
+			require.NoError(t, leave(t.Context(), j, "coordinator/approval", answerAs("ann", yes)))
+			res, err := after.team(t, []string{plan}, nil, base, change).Resume(t.Context(), "r1", &team.RunOptions{Answer: &goal, Journal: j})
+			require.NoError(t, err)
+			require.Equal(t, []any{team.StatusSuspended, 1, 0}, []any{res.Status, len(after.asked), len(after.worked)})
+		})
+	}
+}
+
+// Whether the coordinator is given its plan back does not depend on how long the list of an input is.
+// Requirement: G54.
+func TestARepairTellsNothingOfAnInput(t *testing.T) {
+	t.Parallel()
+	const list = `[{"title": "A", "description": "x", "assignee": "writer", "forEach": {"input": "leads", "as": "lead", "maxItems": 2}}]`
+	for _, text := range []string{`[1]`, `[1, 2, 3]`, `no list`} {
+		for name, tt := range map[string]struct {
+			assert []string
+			plan   string
+			calls  int
+		}{
+			"an assertion":  {[]string{"input leads never derives into coordinator"}, list, 2},
+			"another stage": {nil, strings.Replace(list, "}}]", `}}, {"title": "B", "description": "y", "assignee": "writer", "dependsOn": [{"task": "A", "need": ["/x"]}]}]`, 1), 2},
+		} {
+			var d planned
+			_, _ = d.team(t, []string{tt.plan, otherPlan}, []string{yes}, func(c *team.Config) {
+				c.Coordinator.MayPlan, c.Coordinator.MayGrant = synth.Constructs{ForEach: true}, synth.Grants{Inputs: true}
+			}).RunTeam(t.Context(), team.Goal{Text: planGoal}, &team.RunOptions{Inputs: []team.Input{{Name: "leads", Text: text}}, Assert: tt.assert})
+			require.Len(t, d.coordinator, tt.calls, "%s: %s", name, text)
+		}
+	}
+}
+
+// Requirement: G56.
+func TestAPlanHidesNoText(t *testing.T) {
+	t.Parallel()
+	var d planned
+	plan := strings.Replace(onePlan, "offers.", "offers.\U000e0173\U000e0165", 1)
+	_, err := d.team(t, []string{plan, plan}, []string{yes}).RunTeam(t.Context(), team.Goal{Text: planGoal}, nil)
+	require.ErrorContains(t, err, "invisible character (U+E0173)")
+	require.Empty(t, d.worked)
 }

@@ -160,3 +160,38 @@ replies:
 	require.Contains(t, got.stdout, `"score":7`)
 	require.Contains(t, call{dir: dir, args: []string{"plan"}}.run(t).stdout, "approval of score-out in Write")
 }
+
+const unseenApproval = `
+name: letters
+inputs: {claim: {text: A claim., classification: confidential}}
+policy:
+  default: full
+  rules: [{from: scorer, to: user, mode: minimal}]
+  declassify: [{name: score-out, from: scorer, to: writer, paths: [/score], lowerTo: internal, reason: a number, approve: editor}]
+agents:
+  - {name: scorer, backend: {kind: process, command: echo, args: ['{"score": 7}'], input: none}, accepts: confidential}
+  - {name: writer, backend: {kind: process, command: cat}}
+  - {name: editor, backend: {kind: person}, accepts: confidential}
+tasks:
+  - {title: Score, assignee: scorer, uses: [claim], description: How high?, outputSchema: {type: object, properties: {score: {type: integer, minimum: 0, maximum: 9}}, required: [score]}}
+  - {title: Write, assignee: writer, dependsOn: [Score], description: Write it.}
+`
+
+// The editor may see the score, and whoever answers for the editor may not.
+func TestAValueThatIsNotShownIsNotApproved(t *testing.T) {
+	t.Parallel()
+	dir := clitest.Folder(t, map[string]string{"team.yaml": unseenApproval})
+	at := func(args ...string) outcome { return call{dir: dir, args: args}.run(t) }
+	require.Equal(t, exit.StatusWaiting, at("run").status)
+	var seen []struct{ RunID, Prompt, AnswerCommand string }
+	require.NoError(t, json.Unmarshal([]byte(at("questions", "-o", "json").stdout), &seen))
+	require.Contains(t, seen[0].Prompt, "[withheld: confidential]")
+	require.NotContains(t, seen[0].Prompt, `"score"`)
+	require.Contains(t, seen[0].AnswerCommand, "decision=no")
+	for _, form := range [][]string{{"--set", "decision=yes"}, {`{"decision":"yes"}`}} {
+		got := at(append([]string{"answer", seen[0].RunID, "Write"}, form...)...)
+		require.Equal(t, exit.StatusUsage, got.status)
+		require.Contains(t, got.stderr, "part of the question is withheld from you, so you cannot approve it")
+	}
+	require.Zero(t, at("answer", seen[0].RunID, "Write", "--set", "decision=no").status)
+}

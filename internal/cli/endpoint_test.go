@@ -9,7 +9,7 @@ import (
 
 	"github.com/runteam/runteam/internal/cli/clitest"
 	"github.com/runteam/runteam/internal/cli/exit"
-	"github.com/runteam/runteam/internal/cli/terminal"
+	"github.com/runteam/runteam/internal/naming"
 	"github.com/stretchr/testify/require"
 )
 
@@ -218,7 +218,7 @@ func TestEndpointTextIsEscaped(t *testing.T) {
 		for _, text := range []string{good.stdout, good.stderr, bad.stdout, bad.stderr} {
 			require.NotContains(t, text, key)
 			for _, r := range text {
-				require.False(t, terminal.Hidden(r) && r != '\n' && r != '\t', "%q in %q", r, text)
+				require.False(t, naming.Hidden(r) && r != '\n' && r != '\t', "%q in %q", r, text)
 			}
 		}
 		if form == "text" {

@@ -90,3 +90,13 @@ tasks: [{title: Decide, assignee: editor, uses: [plan], description: Well?}, {ti
 	require.Equal(t, 3, got.status, "%+v", got)
 	require.Contains(t, got.stderr, "key")
 }
+
+func TestTheTerminalApprovesNothingThatItDoesNotShow(t *testing.T) {
+	t.Parallel()
+	dir := clitest.Folder(t, map[string]string{"team.yaml": unseenApproval})
+	p := atTerminal(t, 100, 40, call{dir: dir, args: []string{"run"}, env: map[string]string{"TERM": "xterm"}})
+	p.types(t, "decision (no):", "yes", "decision (no):", "/later")
+	status, _, raw := p.end(t)
+	require.Equal(t, exit.StatusWaiting, status, "%q", raw)
+	require.Contains(t, raw, "you cannot approve it")
+}

@@ -96,7 +96,7 @@ func (p *approval) decide(ctx context.Context, text prompt.Prompt, wait await) (
 		}
 	}
 	for tries := 1; err == nil; tries++ {
-		v, wrong := p.read(given.Text)
+		v, wrong := p.read(given)
 		if wrong == "" {
 			d.take(&p.modelCall, given)
 			return v, nil
@@ -117,18 +117,22 @@ const maxUnfit = 5
 // errReplayAsks refuses what a person would have to approve in a replay.
 var errReplayAsks = errors.New("a replay asks no questions")
 
-// read returns what an answer decides, or what is wrong with it.
-func (p *approval) read(text string) (v *decision, wrong string) {
-	value, err := jsonvalue.Parse(text)
+// read returns what an answer decides, or what is wrong with it. Who answers in another process is
+// shown what the caller of the run may see.
+func (p *approval) read(given *record.Answer) (v *decision, wrong string) {
+	value, err := jsonvalue.Parse(given.Text)
 	if err == nil {
 		err = p.schema.Validate(value)
 	}
 	v = new(decision)
 	if err == nil {
-		err = json.Unmarshal([]byte(text), v)
+		err = json.Unmarshal([]byte(given.Text), v)
 	}
 	if err != nil {
 		return nil, schema.Problem(err)
+	}
+	if given.Command != 0 && p.hidden && v.Decision != decidedNo {
+		return nil, record.RefusedUnseen
 	}
 	if p.check != nil {
 		return v, p.check(v)

@@ -158,7 +158,12 @@ func (q *loweringApproval) prepare(i int, payload envelope.Payload, level label.
 	q.offers = []gate.Offer{o}
 	parts := []string{q.entry.Name, q.entry.From, q.entry.To, q.entry.LowerTo.String(), h.Classification.String(), string(o.Source.Kind), o.Source.Name, payload.Text(), canonical}
 	for _, path := range q.entry.Paths {
-		parts = append(parts, string(path))
+		parts = append(parts, "path", string(path))
+	}
+	may := permittedTo(x.run.team.Find(x.caps.Agent), x.caps)
+	parts = append(parts, "task", x.task.Title, x.task.Description, string(may[:]))
+	for _, f := range x.tools {
+		parts = append(parts, "tool", f.Name)
 	}
 	q.happens = digestOf(parts...)
 	return nil

@@ -166,7 +166,10 @@ func questionOf(x *modelCall) *record.Question {
 	if x.about != nil {
 		q.Title, q.Call, q.Tool, q.Approval = x.about.title, x.about.call, x.about.tool, x.about.what
 	}
-	if x.schema != nil && x.task.Classification <= x.run.accepts {
+	switch {
+	case x.about != nil && x.hidden:
+		q.Schema = record.RefusalForm
+	case x.schema != nil && x.task.Classification <= x.run.accepts:
 		q.Schema = x.schema.String()
 	}
 	return q

@@ -16,6 +16,7 @@ import (
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/internal/planning"
+	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/prompt"
 	"github.com/runteam/runteam/task"
 )
@@ -35,7 +36,7 @@ const (
 // planForm is the form of an approval of a plan. A script without a reply for it takes the first
 // choice, which is therefore "no".
 var planForm = parseForm(`{"type":"object","properties":{` +
-	`"decision":{"enum":["no","yes","edit"],"description":"may the tasks run; edit runs those of your own plan in their place"},` +
+	`"decision":{"enum":["no","yes","edit"],"description":"May these tasks run? Choose edit to run your own plan instead."},` +
 	`"plan":{"type":"array","items":{"type":"object"},"description":"for edit: the changed plan, as the JSON array that is shown, in one line"},` +
 	`"reason":{"type":"string","maxLength":2000,"description":"why not; the coordinator reads it and plans again"}},` +
 	`"required":["decision"],"additionalProperties":false}`)
@@ -100,7 +101,7 @@ func (q *planApproval) prepare(round, edit int) {
 	h := from.Header()
 	about := "The coordinator has planned these tasks. May they run? To change them, decide to edit, and give the whole plan in the same form, with the agent of each task."
 	if q.faults != nil {
-		about = "Your plan cannot be run, for the reasons below, and none of its tasks was. " + about
+		about = "Your plan cannot be run; none of its tasks has started. Correct it and answer again:"
 	}
 	q.approval = newApproval(c.runScope, &task.Task{ID: handoff.Coordinator + "/" + task.ID(StepApproval), Spec: task.Spec{
 		Title: plan.PlanApprovalTitle, Assignee: c.config.Approve, Classification: h.Classification, Description: about,
@@ -128,17 +129,11 @@ func (q *planApproval) prepare(round, edit int) {
 
 // planKey returns the key of what would happen: the tasks of this plan, with these agents and their
 // tools, under this policy.
-func (c *coordinator) planKey(draft string, round, edit int) (key [32]byte) {
+func (c *coordinator) planKey(draft string, round, edit int) record.Key {
 	parts := []string{draft, strconv.Itoa(round), strconv.Itoa(edit), c.team.Rules.Digest()}
 	for i := range c.team.Capabilities {
-		caps := &c.team.Capabilities[i]
-		parts = append(parts, caps.Agent, caps.Clearance().String(), caps.Produces.String())
-		for _, e := range caps.Endpoints {
-			parts = append(parts, e.URL, e.Accepts.String())
-		}
-		for _, f := range c.team.Config.Agents[i].Tools {
-			parts = append(parts, f.Name, string(f.Effect), f.Accepts.String(), f.Level().String(), f.Approve)
-		}
+		may := permittedTo(&c.team.Config.Agents[i], &c.team.Capabilities[i])
+		parts = append(parts, string(may[:]))
 	}
 	return digestOf(parts...)
 }
@@ -205,7 +200,7 @@ func (q *planApproval) replan(reason string, round int) (*step, error) {
 		return nil, fmt.Errorf("%w by %s, without a reason", ErrPlanRefused, c.config.Approve)
 	}
 	if round > maxPlans {
-		return nil, fmt.Errorf("%w by %s, who has refused %d: %s", ErrPlanRefused, c.config.Approve, round, reason)
+		return nil, fmt.Errorf("%w %d times by %s (last reason: %s)", ErrPlanRefused, round, c.config.Approve, reason)
 	}
 	if terms := c.team.Terms(c.config.Approve, handoff.Coordinator); terms.Mode() == handoff.Minimal || !plan.PassesAsText(terms) {
 		return nil, fmt.Errorf("%w by %s, and a rule of the policy keeps the reason from the coordinator: %s", ErrPlanRefused, c.config.Approve, reason)

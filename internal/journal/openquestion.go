@@ -165,7 +165,11 @@ func (q *Question) check(text string) error {
 	if err != nil {
 		return fmt.Errorf("%w: it is not JSON: %w", ErrAnswerForm, err)
 	}
-	if err := s.Validate(v); err != nil {
+	err = s.Validate(v)
+	switch {
+	case err != nil && q.Schema == record.RefusalForm:
+		return fmt.Errorf("%w: %s", ErrAnswerForm, record.RefusedUnseen)
+	case err != nil:
 		return fmt.Errorf("%w: %s", ErrAnswerForm, schema.Problem(err))
 	}
 	return nil

@@ -78,7 +78,7 @@ func unicodeFault(text string) string {
 			return fmt.Sprintf("it has a line break (%U) at byte %d", r, i)
 		case unicode.IsControl(r):
 			return fmt.Sprintf("it has a control character (%U) at byte %d", r, i)
-		case isHidden(r):
+		case Hidden(r):
 			return fmt.Sprintf("it has an invisible character (%U) at byte %d", r, i)
 		}
 	}
@@ -91,10 +91,21 @@ func EndsLine(r rune) bool {
 	return '\n' <= r && r <= '\r' || 0x1c <= r && r <= 0x1e || r == 0x85 || r == 0x2028 || r == 0x2029
 }
 
-// isHidden reports format characters (category Cf, among them the bidi
-// controls) except ZWNJ, ZWJ and the visible signs that precede numbers.
-func isHidden(r rune) bool {
-	return unicode.Is(unicode.Cf, r) && r != 0x200c && r != 0x200d && !unicode.Is(unicode.Prepended_Concatenation_Mark, r)
+// Hidden reports characters that a person cannot see: control characters, line and paragraph
+// separators, format characters (among them the bidi controls, the byte order mark and the tag
+// characters), and those that Unicode draws as nothing. The joiners ZWNJ and ZWJ, the selectors of
+// text and emoji style, and signs that precede numbers are not hidden.
+func Hidden(r rune) bool {
+	switch {
+	case r < 0x20 || r == 0x7f:
+		return true
+	case r < 0x7f:
+		return false
+	case r == 0x200c || r == 0x200d || r == 0xfe0e || r == 0xfe0f:
+		return false
+	}
+	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector) &&
+		!unicode.Is(unicode.Prepended_Concatenation_Mark, r)
 }
 
 // CheckName reports why a name of an agent or an input cannot be one. A name

@@ -45,6 +45,12 @@ func TestTitlesAreOneCleanLine(t *testing.T) {
 		{"zero-width space", "a\u200bb", "invisible character"},
 		{"BOM", "a\ufeffb", "invisible character"},
 		{"tag characters", "a\U000e0041b", "invisible character"},
+		{"a variation selector of the supplement", "a\U000e0100b", "invisible character"},
+		{"a Hangul filler", "a\u3164b", "invisible character"},
+		{"a filler of a syllable", "a\u115fb", "invisible character"},
+		{"a grapheme joiner", "a\u034fb", "invisible character"},
+		{"a Mongolian variation selector", "a\u180bb", "invisible character"},
+		{"the styles of emoji and text", "❤\ufe0f ☎\ufe0e", ""},
 		{"invalid UTF-8", "a\xffb", "UTF-8"},
 	}
 	for _, tt := range tests {

@@ -73,7 +73,8 @@ func check(t *Roster, specs []task.Spec, o Options, at time.Time) (*Plan, error)
 		}
 		c.found = append(c.found, problems...)
 	}
-	if checkSpecs(&c); len(c.found) > 0 {
+	checkSpecs(&c)
+	if c.postpone(); len(c.found) > 0 {
 		return nil, c.sorted()
 	}
 	t = computedCheck{&c}.addMember()
@@ -88,6 +89,7 @@ func check(t *Roster, specs []task.Spec, o Options, at time.Time) (*Plan, error)
 	if checkTimeouts(&c); len(c.found) == 0 {
 		lowering := c.checkFlow()
 		(&sizeCheck{checker: &c, reported: make([]bool, len(o.Inputs)), known: map[knownSize]gate.Decision{}}).checkSizes()
+		c.postpone()
 		if c.checkOutput(); len(c.found) == 0 {
 			c.plan.Written = c.specs
 			lowering.checkDisclosures()
@@ -96,12 +98,34 @@ func check(t *Roster, specs []task.Spec, o Options, at time.Time) (*Plan, error)
 	if len(c.found) > 0 {
 		return nil, c.sorted()
 	}
-	if c.checkAssertions(); len(c.found) > 0 {
+	c.checkAssertions()
+	if c.postpone(); len(c.found) == 0 && len(c.ofInputs) > 0 {
+		if c.found = c.plan.BrokenWithoutInputs(); len(c.found) == 0 {
+			c.found = c.ofInputs
+		}
+	}
+	if len(c.found) > 0 {
 		return nil, c.sorted()
 	}
 	c.adviseUnused()
 	c.plan.Warnings = append(slices.Clone(t.Warnings), c.advice...)
 	return c.plan, nil
+}
+
+// postpone takes the problems that depend on the text of an input out of those of a planned run. They
+// are reported once every stage has found nothing else: which problems the coordinator gets back would
+// tell it something of the input otherwise.
+func (c *checker) postpone() {
+	if !c.options.Planned {
+		return
+	}
+	ofInput := func(p task.Problem) bool { return errors.Is(p, ErrInputValue) }
+	for _, p := range c.found {
+		if ofInput(p) {
+			c.ofInputs = append(c.ofInputs, p)
+		}
+	}
+	c.found = slices.DeleteFunc(c.found, ofInput)
 }
 
 // checkSpecs checks each task by itself. What was found before is not reported again.
@@ -146,14 +170,15 @@ func (t *Roster) CheckGoalRun(o Options) task.Problems {
 // each subject.
 type checker struct {
 	findings
-	team    *Roster
-	options Options
-	specs   []task.Spec
-	inputs  map[string]int        // lower-cased name to index
-	used    []bool                // of each input
-	lists   map[string]*InputList // in inputs, by where they are written
-	plan    *Plan
-	parsed  map[string]parsed
+	team     *Roster
+	options  Options
+	specs    []task.Spec
+	inputs   map[string]int        // lower-cased name to index
+	used     []bool                // of each input
+	lists    map[string]*InputList // in inputs, by where they are written
+	ofInputs task.Problems         // of a planned run, those that are reported last
+	plan     *Plan
+	parsed   map[string]parsed
 }
 
 func (c *checker) checkOptions() {

@@ -56,8 +56,8 @@ func (c *loweringCheck) checkLoweringApproval(d *handoff.Declassifier, i int, a 
 	}
 	t, terms := c.plan.Graph.Task(i), c.team.Terms(a.from, c.plan.Graph.Task(i).Assignee)
 	switch {
-	case a.part.kind == handoff.Condition:
-		report(fmt.Sprintf("the condition or the list of task %q reads what it lowers, and no person is asked before that", t.Title), "remove approve, or raise the clearance", task.ErrInvalid)
+	case a.part.kind == handoff.Condition, a.part.kind == handoff.Input && listOf(t, &t.Uses[a.part.n]) != nil:
+		report(fmt.Sprintf("the condition or the list of task %q reads what it lowers, and no person is asked before that", WrittenTitle(t)), "remove approve, or raise the clearance", task.ErrInvalid)
 	case a.part.kind != handoff.Dependency && a.part.kind != handoff.Input:
 		report(fmt.Sprintf("only results and inputs can be approved, and task %q gets %v", t.Title, a.part.kind), "remove approve", task.ErrInvalid)
 	case terms.ByReader():

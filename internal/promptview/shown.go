@@ -119,13 +119,18 @@ func (s *Shown) without(hidden sourceSet) *Shown {
 		}
 	}
 	out := &Shown{Receipt: r, System: withhold(s.System, hidden, r.Sources), Text: withhold(s.Text, hidden, r.Sources)}
-	gone := func(p Piece) bool { return p.Withheld }
-	if slices.ContainsFunc(out.System, gone) || slices.ContainsFunc(out.Text, gone) {
+	if out.Withholds() {
 		hideFences(out.System)
 		hideFences(out.Text)
 	}
 	r.System, r.Text = ranges(out.System), ranges(out.Text)
 	return out
+}
+
+// Withholds reports whether a piece is withheld from the viewer.
+func (s *Shown) Withholds() bool {
+	gone := func(p Piece) bool { return p.Withheld }
+	return slices.ContainsFunc(s.System, gone) || slices.ContainsFunc(s.Text, gone)
 }
 
 // withhold returns the pieces of a text without the words of hidden sources, and

@@ -35,6 +35,16 @@ type Question struct {
 	Missing string `json:"-"` // why the schema cannot be read; empty if it can, or if there is none
 }
 
+// RefusalForm is the schema of an answer to an approval of which a part is withheld from whoever
+// answers: nobody approves what is not shown.
+const RefusalForm = `{"type":"object","properties":{` +
+	`"decision":{"const":"no","description":"part of the question is withheld from you, so you cannot approve it; you can refuse it"},` +
+	`"reason":{"type":"string","maxLength":2000,"description":"why not"}},` +
+	`"required":["decision"],"additionalProperties":false}`
+
+// RefusedUnseen says why such an approval is not taken.
+const RefusedUnseen = "part of the question is withheld from you, so you cannot approve it: the decision can only be no"
+
 // An Answer is what a person answered to a Question. It serves prompts with the key of that
 // question, in this run only.
 type Answer struct {

@@ -20,6 +20,7 @@ import (
 	"github.com/runteam/runteam/internal/cli/terminal"
 	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/internal/naming"
+	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/task"
 	"github.com/spf13/cobra"
 )
@@ -185,10 +186,16 @@ func (a *answerFlags) answerTo(q *journal.Question, fields map[string]string) (s
 	if err != nil {
 		return "", err
 	}
+	var text string
 	if fields != nil {
-		return f.set(fields)
+		text, err = f.set(fields)
+	} else {
+		text, err = f.text(a.text)
 	}
-	return f.text(a.text)
+	if err != nil && q.Schema == record.RefusalForm {
+		return "", exit.Errorf(exit.KindValidation, "%q: %s", q.Title, record.RefusedUnseen)
+	}
+	return text, err
 }
 
 // findQuestion returns the last question about the task, and what people know the task by.

@@ -89,7 +89,11 @@ func (a *Asker) Ask(ctx context.Context, p prompt.Prompt) (agent.Reply, error) {
 	if shown == nil {
 		return agent.Reply{}, person.ErrLater
 	}
-	f, err := newForm(p.Schema())
+	asks := p.Schema()
+	if isApproval := engine.IsApproval(p) || engine.IsPlanApproval(p) || engine.IsLoweringApproval(p); isApproval && shown.Withholds() {
+		asks = record.RefusalForm
+	}
+	f, err := newForm(asks)
 	if err != nil {
 		return agent.Reply{}, err
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/runteam/runteam/internal/cli/journals"
 	"github.com/runteam/runteam/internal/cli/terminal"
 	"github.com/runteam/runteam/internal/journal"
+	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
 	"github.com/spf13/cobra"
@@ -118,7 +119,7 @@ func CommandFor(g *journals.Flags, run string, q *journal.OpenQuestion) string {
 	if f, err := newForm(q.Schema); err == nil {
 		args = f.arguments()
 	}
-	if q.Call != "" || q.Approval != "" {
+	if (q.Call != "" || q.Approval != "") && q.Schema != record.RefusalForm {
 		args = []string{"--set", "decision=yes"}
 	}
 	name := journals.TaskName(cmp.Or(q.Name, q.Title), q.Task)

@@ -11,6 +11,7 @@ import (
 	"github.com/runteam/runteam/internal/cli/clitest"
 	"github.com/runteam/runteam/internal/cli/terminal"
 	"github.com/runteam/runteam/internal/engine"
+	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/task"
 	"github.com/stretchr/testify/require"
@@ -160,7 +161,7 @@ func mermaidUnquoted(t require.TestingT, label string) string {
 // text, and an edge for each reading.
 func requireDrawn(t require.TestingT, form string, p *engine.Plan) {
 	text := drawn(form, p)
-	require.Equal(t, -1, strings.IndexFunc(text, func(r rune) bool { return terminal.Hidden(r) && r != '\n' }), "%q", text)
+	require.Equal(t, -1, strings.IndexFunc(text, func(r rune) bool { return naming.Hidden(r) && r != '\n' }), "%q", text)
 	g := readers[form](t, text)
 	d := newDrawing(p)
 	require.Len(t, g.labels, len(d.nodes))

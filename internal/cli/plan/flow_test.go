@@ -11,9 +11,9 @@ import (
 	"github.com/runteam/runteam/internal/cli/clitest"
 	"github.com/runteam/runteam/internal/cli/exit"
 	"github.com/runteam/runteam/internal/cli/source"
-	"github.com/runteam/runteam/internal/cli/terminal"
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/flow"
+	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/internal/pick"
 	"github.com/runteam/runteam/internal/specfile"
 	"github.com/runteam/runteam/label"
@@ -144,7 +144,7 @@ func TestFlowOfHostileNames(t *testing.T) {
 	for name, write := range writes {
 		var b bytes.Buffer
 		write(&b)
-		require.Equal(t, -1, strings.IndexFunc(b.String(), func(r rune) bool { return terminal.Hidden(r) && r != '\n' }), "%s: %q", name, b.String())
+		require.Equal(t, -1, strings.IndexFunc(b.String(), func(r rune) bool { return naming.Hidden(r) && r != '\n' }), "%s: %q", name, b.String())
 		require.NotContains(t, b.String(), "\nholds   all", name)
 		require.Contains(t, b.String(), `\x1b[2J\u202e\nassertions`, name)
 	}

@@ -5,8 +5,9 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"unicode"
 	"unicode/utf8"
+
+	"github.com/runteam/runteam/internal/naming"
 )
 
 // Clean returns a text that a terminal can show safely: text of agents cannot move the cursor, or hide
@@ -18,7 +19,7 @@ func Clean(text string) string { return escape(text, "\n\t") }
 func CleanLine(text string) string { return escape(text, "") }
 
 func escape(text, keep string) string {
-	first := strings.IndexFunc(text, func(r rune) bool { return r == utf8.RuneError || Hidden(r) && !strings.ContainsRune(keep, r) })
+	first := strings.IndexFunc(text, func(r rune) bool { return r == utf8.RuneError || naming.Hidden(r) && !strings.ContainsRune(keep, r) })
 	if first < 0 {
 		return text
 	}
@@ -29,7 +30,7 @@ func escape(text, keep string) string {
 		switch {
 		case r == utf8.RuneError && size == 1:
 			fmt.Fprintf(&b, `\x%02x`, text[i])
-		case strings.ContainsRune(keep, r) || !Hidden(r):
+		case strings.ContainsRune(keep, r) || !naming.Hidden(r):
 			b.WriteString(text[i : i+size])
 		case r == '\n':
 			b.WriteString(`\n`)
@@ -47,23 +48,6 @@ func escape(text, keep string) string {
 		i += size
 	}
 	return b.String()
-}
-
-// Hidden reports characters that a person cannot see: control characters, line and paragraph
-// separators, format characters (among them the bidi controls, the byte order mark and the tag
-// characters), and those that Unicode draws as nothing. The joiners ZWNJ and ZWJ, the selectors of
-// text and emoji style, and signs that precede numbers are not hidden.
-func Hidden(r rune) bool {
-	switch {
-	case r < 0x20 || r == 0x7f:
-		return true
-	case r < 0x7f:
-		return false
-	case r == 0x200c || r == 0x200d || r == 0xfe0e || r == 0xfe0f:
-		return false
-	}
-	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector) &&
-		!unicode.Is(unicode.Prepended_Concatenation_Mark, r)
 }
 
 // A JSONWriter writes a JSON document to W with the characters that [Clean] escapes as JSON escapes, so
@@ -115,7 +99,7 @@ func plainPrefix(data []byte) int {
 
 func (c *JSONWriter) rune(r rune, raw []byte) {
 	switch {
-	case !Hidden(r) && (r != utf8.RuneError || len(raw) > 1):
+	case !naming.Hidden(r) && (r != utf8.RuneError || len(raw) > 1):
 		c.buf.Write(raw)
 	case r > 0xffff: // in the two halves of UTF-16
 		r -= 0x10000

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/runteam/runteam/internal/naming"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 )
@@ -47,7 +48,7 @@ func FuzzCleanLeavesNothingHidden(f *testing.F) {
 		require.True(t, utf8.ValidString(got))
 		require.Equal(t, got, Clean(got), "cleaning twice changes nothing")
 		for _, r := range got {
-			require.False(t, Hidden(r) && r != '\n' && r != '\t', "%q", r)
+			require.False(t, naming.Hidden(r) && r != '\n' && r != '\t', "%q", r)
 		}
 	})
 }
@@ -72,6 +73,6 @@ func TestJSONWriterKeepsTheMeaning(t *testing.T) {
 		require.NoError(t, json.Unmarshal(given, &want))
 		require.NoError(t, json.Unmarshal(out.Bytes(), &got), "%s", out.String())
 		require.Equal(t, want, got)
-		require.Equal(t, -1, strings.IndexFunc(out.String(), Hidden), "%q", out.String())
+		require.Equal(t, -1, strings.IndexFunc(out.String(), naming.Hidden), "%q", out.String())
 	})
 }

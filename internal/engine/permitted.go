@@ -1,0 +1,37 @@
+package engine
+
+import (
+	"slices"
+	"strconv"
+
+	"github.com/runteam/runteam/internal/gate"
+	"github.com/runteam/runteam/internal/plan"
+	"github.com/runteam/runteam/internal/record"
+	"github.com/runteam/runteam/tool"
+)
+
+// permittedTo returns a digest of what a member may read, write and call. What a person approves for a
+// member is approved for one that may do this.
+func permittedTo(m *plan.Member, caps *gate.Capabilities) record.Key {
+	parts := []string{caps.Agent, caps.Accepts.String(), caps.Produces.String(), string(m.Handoff), string(effectOf(m))}
+	for _, e := range caps.Endpoints {
+		parts = append(parts, "endpoint", e.URL, e.Accepts.String())
+	}
+	for _, tag := range caps.OutputTags {
+		parts = append(parts, "tag", tag)
+	}
+	for _, name := range slices.Sorted(slices.Values(m.AllowUntrusted)) {
+		parts = append(parts, "untrusted", name)
+	}
+	for _, f := range m.Tools {
+		does := callOf(f)
+		parts = append(parts, "tool", string(does[:]))
+	}
+	return digestOf(parts...)
+}
+
+// callOf returns a digest of what a call of a tool may read, return and change.
+func callOf(f *tool.Tool) record.Key {
+	return digestOf(f.Name, string(f.Parameters), string(f.Effect), f.Accepts.String(), f.Level().String(), f.Approve, f.State,
+		strconv.FormatBool(f.Stateful), strconv.FormatBool(f.Foreign), strconv.FormatBool(f.ReadsWorkspace), strconv.FormatBool(f.Repeatable))
+}
