@@ -93,7 +93,7 @@ func TestAPersonDecidesAboutADeclassifier(t *testing.T) {
 	}{
 		{"yes", yes, false, `{"score":7}`},
 		{"no", `{"decision":"no","reason":"too early"}`, true, "withheld"},
-		{"no for what is required", no, false, ""},
+		{"no for what is required", `{"decision":"no","reason":"too early"}`, false, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -108,7 +108,7 @@ func TestAPersonDecidesAboutADeclassifier(t *testing.T) {
 			wrote := strings.Join(d.wrote, "\n")
 			require.NotContains(t, wrote, "canary")
 			if tt.gets == "" {
-				require.ErrorContains(t, err, "the context is confidential")
+				require.ErrorContains(t, err, `editor did not approve "score-to-author": the context is confidential`)
 				require.Len(t, d.wrote, 1)
 				return
 			}

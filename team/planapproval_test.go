@@ -122,6 +122,10 @@ func TestAPersonDecidesAboutThePlan(t *testing.T) {
 			}
 			require.NoError(t, err)
 			require.Equal(t, "answered", res.Output)
+			if strings.Contains(tt.answers[0], "nobody here") {
+				require.Contains(t, fmt.Sprint(res.Warnings), "the edited plan cannot be run: ")
+				require.Contains(t, fmt.Sprint(res.Warnings), "; asking editor again")
+			}
 			if len(tt.plans) > 1 {
 				require.Contains(t, d.coordinator[1].Messages[0].Text, "Look instead.")
 				require.Contains(t, d.coordinator[1].Messages[0].Text, "Your plan was refused")

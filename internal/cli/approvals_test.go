@@ -81,7 +81,7 @@ func TestAScriptApprovesAPlan(t *testing.T) {
 		want   string
 	}{
 		{`  - {task: Approve the plan, text: '{"decision": "yes"}'}`, exit.StatusOK, "Find (writer)"},
-		{"", exit.StatusFailed, "the plan was refused by editor"},
+		{"", exit.StatusFailed, "the plan was refused 4 times by editor"},
 	} {
 		dir := clitest.Folder(t, map[string]string{"team.yaml": approvedPlan, "script.yaml": planScript + tt.reply})
 		got := call{dir: dir, args: []string{"run", "--offline", "--script", "script.yaml"}}.run(t)

@@ -18,7 +18,8 @@ import (
 // what the check had: such a piece does not count, and the gate holds it.
 func (x *modelCall) seal(ctx context.Context) error {
 	r, t := x.run, x.task
-	if err := approveLowered(ctx, x); err != nil {
+	declined, err := approveLowered(ctx, x)
+	if err != nil {
 		return err
 	}
 	var few [8]gate.Part // most model calls need no more, and these stay on the stack
@@ -34,6 +35,9 @@ func (x *modelCall) seal(ctx context.Context) error {
 		Classification: gate.Label(t.Classification.Join(x.least), parts),
 		RequiredTags:   t.RequiredTags, Grants: x.grants, Owned: true, Duration: t.Timeout, Declassified: x.declassified,
 	}, x.caps)
+	if err != nil && declined != "" {
+		return fmt.Errorf("%s: %w", declined, err)
+	}
 	if err != nil {
 		return err
 	}

@@ -33,9 +33,10 @@ func IsLoweringApproval(p prompt.Prompt) bool { return p.Schema() == loweringFor
 
 // approveLowered asks about each piece of context that only a declassifier with an approval can
 // lower for the reader. If there is no answer yet, the error is errLater.
-func approveLowered(ctx context.Context, x *modelCall) error {
+// declined says which of them were not approved, as far as the caller may know.
+func approveLowered(ctx context.Context, x *modelCall) (declined string, err error) {
 	if x.waits == nil {
-		return nil
+		return "", nil
 	}
 	asked := false
 	for i := range x.offers {
@@ -51,14 +52,16 @@ func approveLowered(ctx context.Context, x *modelCall) error {
 		q := &loweringApproval{of: x, offer: *o, grant: *g, entry: d}
 		approved, err := q.ask(ctx, i)
 		if err != nil {
-			return err
+			return "", err
 		}
-		g.Approved, asked = approved, true
+		if g.Approved, asked = approved, true; q.declined != "" {
+			declined = q.declined
+		}
 	}
 	if asked {
 		x.start = time.Now() // what has expired by now is not delivered
 	}
-	return nil
+	return declined, nil
 }
 
 // A loweringApproval asks a person whether a declassifier may lower one value for one task.
@@ -68,6 +71,8 @@ type loweringApproval struct {
 	offer gate.Offer
 	grant gate.Grant
 	entry *handoff.Declassifier
+
+	declined string // who said no, and to what, for the error of a task that cannot do without
 }
 
 // ask reports whether the person approves. What the person may not see in full is not approved.
@@ -106,7 +111,24 @@ func (q *loweringApproval) ask(ctx context.Context, i int) (approved bool, err e
 	if errors.Is(err, errReplayAsks) {
 		return false, nil
 	}
+	if err == nil && v.Decision == decidedNo {
+		q.declined = q.saidNo()
+	}
 	return err == nil && v.Decision != decidedNo, err
+}
+
+// saidNo words a no. The reason stays in the record: it may quote what the person was shown, and the
+// error is read by others too.
+func (q *loweringApproval) saidNo() string {
+	x, e := q.of, q.offer.Envelope
+	if !x.run.seesResult(e.Producer(), e.Classification()) || !x.run.seesResult(q.entry.Approve, e.Classification()) {
+		return ""
+	}
+	text := fmt.Sprintf("%s did not approve %q", q.entry.Approve, q.entry.Name)
+	if at := q.entry.Origin.String(); at != "" {
+		text += " (" + at + ")"
+	}
+	return text
 }
 
 // lowered returns what the reader would get, and the label that it would get it with. It is empty if

@@ -80,10 +80,8 @@ func (c *coordinator) askPlanApprover(ctx context.Context, made *step, p *plan.P
 			return nil, nil, q.refused(ctx, err)
 		}
 		edited, found, shown := c.checkPlan(string(v.Plan), e)
-		if len(found) == 0 {
-			found = unassigned(string(v.Plan), c.planRules())
-			shown = found
-		}
+		missing := unassigned(string(v.Plan), c.planRules())
+		found, shown = append(found, missing...), append(shown, missing...)
 		switch {
 		case len(found) == 0:
 			return edited, nil, nil
@@ -91,6 +89,8 @@ func (c *coordinator) askPlanApprover(ctx context.Context, made *step, p *plan.P
 			return nil, nil, q.refused(ctx, fmt.Errorf("%w: %s edited it, and the edited plan cannot be run:\n%s", ErrPlanRefused, c.config.Approve, planning.Faults(found)))
 		}
 		faults = c.faultsOf(e, shown)
+		first, _ := c.explain(&q.modelCall, codes.PlanInvalid, planning.Faults(shown))
+		c.warn(fmt.Sprintf("the edited plan cannot be run: %s; asking %s again", strings.ReplaceAll(strings.TrimPrefix(first, "- "), "\n- ", "; "), c.config.Approve))
 	}
 	return nil, nil, nil
 }
