@@ -97,7 +97,8 @@ func TestAnswersOfProgramsThatAreRefused(t *testing.T) {
 	}{
 		{"no such choice", q.Run, q.ID, journal.Answer{By: "ann", Text: `{"choice":"burn"}`}, journal.ErrAnswerForm, "send"},
 		{"a member is missing", q.Run, q.ID, journal.Answer{By: "ann", Text: `{}`}, journal.ErrAnswerForm, "choice"},
-		{"no JSON", q.Run, q.ID, journal.Answer{By: "ann", Text: "send"}, journal.ErrAnswerForm, "it is not JSON"},
+		{"no JSON", q.Run, q.ID, journal.Answer{By: "ann", Text: "send"}, journal.ErrAnswerForm, `text is not JSON: a text needs quotes, such as "\"send\""`},
+		{"broken JSON", q.Run, q.ID, journal.Answer{By: "ann", Text: `{"choice":`}, journal.ErrAnswerForm, "it is not JSON: "},
 		{"nobody", q.Run, q.ID, journal.Answer{Text: `{"choice":"send"}`}, nil, "set By"},
 		{"no such question", q.Run, "f00d", journal.Answer{By: "ann", Text: "x"}, journal.ErrNoQuestion, `question "f00d" of run "run-1"`},
 		{"no such run", "run-9", q.ID, journal.Answer{By: "ann", Text: "x"}, journal.ErrUnknownRun, "run-9"},

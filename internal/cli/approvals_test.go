@@ -117,13 +117,15 @@ func TestAPlanIsAnsweredInAPipe(t *testing.T) {
 	require.NoError(t, json.Unmarshal([]byte(got.stdout), &doc))
 	require.Equal(t, []any{"suspended", "approval", "editor"}, []any{doc.Status, doc.Coordinator[1].Step, doc.Coordinator[1].WaitingFor})
 	require.Contains(t, got.stderr, "no task was run, the plan waits for a person")
-	require.Contains(t, got.stderr, "answer "+doc.RunID[:8]+" coordinator --set decision=yes\n")
+	require.Regexp(t, "answer "+doc.RunID[:8]+` coordinator --question [0-9a-f]{8} --set decision=yes\n`, got.stderr)
 	require.Contains(t, at("questions").stdout, `"description": "Find the offers."`)
 	require.Contains(t, at("show", doc.RunID, "coordinator/approval").stdout, "waiting for the answer of editor")
 
-	require.Zero(t, at("answer", doc.RunID, "coordinator", "--set", "decision=no", "--set", "reason=Look for them.").status)
+	question := func() string { return openQuestions(t, at)[0].ID[:6] }
+	got = at("answer", doc.RunID, "coordinator", "--question", question(), "--set", "decision=no", "--set", "reason=Look for them.")
+	require.Zero(t, got.status, got.stderr)
 	require.Equal(t, exit.StatusWaiting, at("resume", doc.RunID).status)
-	got = at("answer", doc.RunID, "coordinator", "--set", "decision=edit", "--set", `plan=[{"title": "Take", "description": "Take one.", "assignee": "writer"}]`, "--by", "ann")
+	got = at("answer", doc.RunID, "coordinator", "--question", question(), "--set", "decision=edit", "--set", `plan=[{"title": "Take", "description": "Take one.", "assignee": "writer"}]`, "--by", "ann")
 	require.Zero(t, got.status, got.stderr)
 	got = at("resume", doc.RunID)
 	require.Zero(t, got.status, got.stderr)

@@ -59,7 +59,7 @@ func TestInstancesAreNamedByKeys(t *testing.T) {
 
 	questions := at("questions").stdout
 	require.Contains(t, questions, `"Decide[ann@x.org]" for editor`)
-	require.Contains(t, questions, "runteam answer "+run+" 'Decide[ann@x.org]' '…'")
+	require.Regexp(t, "runteam answer "+run+` 'Decide\[ann@x\.org\]' --question [0-9a-f]{8} '…'`, questions)
 	got = at("answer", run, "decide[BO@x.org]", "yes")
 	require.Zero(t, got.status, got.stderr)
 	require.Contains(t, got.stdout, `answered "Decide[bo@x.org]"`)

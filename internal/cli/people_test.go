@@ -50,8 +50,8 @@ func suspendedRun(t *testing.T) (dir, run string) {
 	require.Equal(t, "editor", doc.Tasks[1].WaitingFor)
 	require.Equal(t, "blocked", doc.Tasks[3].Status)
 	require.Contains(t, got.stderr, "1 of 4 tasks completed, 2 waiting for a person")
-	require.Contains(t, got.stderr, "runteam answer "+doc.RunID[:8]+" Decide --set choice=send\n")
-	require.Contains(t, got.stderr, "runteam answer "+doc.RunID[:8]+" Review '…'\n")
+	require.Regexp(t, "runteam answer "+doc.RunID[:8]+` Decide --question [0-9a-f]{8} --set choice=send\n`, got.stderr)
+	require.Regexp(t, "runteam answer "+doc.RunID[:8]+` Review --question [0-9a-f]{8} '…'\n`, got.stderr)
 	require.Contains(t, got.stderr, "runteam resume "+doc.RunID[:8]+"\n")
 	return dir, doc.RunID
 }
@@ -123,14 +123,17 @@ func TestAnswersThatAreRefused(t *testing.T) {
 		{[]string{run, "Decide", "--set", "choice=send", "--set", "pages=1.5"}, 2, "pages"},
 		{[]string{run, "Decide", "--set", "choice"}, 2, "FIELD=VALUE"},
 		{[]string{run, "Decide", `{"choice": "burn"}`}, 2, "choice"},
-		{[]string{run, "Decide", "send it"}, 2, "the answer is not JSON"},
+		{[]string{run, "Decide", "send it"}, 2, "this question has fields: write --set choice=send (or stop)"},
 		{[]string{run, "Review", "--set", "a=b"}, 2, "--set is for an answer with fields"},
 		{[]string{run, "Review", " "}, 2, "the answer is empty"},
 		{[]string{run, "Review", "--file", "missing.md"}, 2, "--file missing.md"},
 		{[]string{run, "Review"}, 2, "write the answer as TEXT"},
 		{[]string{run}, 2, "needs a RUN and a TASK"},
 		{[]string{run, "Draft", "x"}, 2, `task "Draft" asks no person`},
-		{[]string{run, "Nothing", "x"}, 2, `unknown task "Nothing"`},
+		{[]string{run, "Nothing", "x"}, 2, `unknown task "Nothing"; those that wait for an answer: Decide, Review`},
+		{[]string{run, "Decied", "x"}, 2, `unknown task "Decied"; did you mean Decide?`},
+		{[]string{run, "Review", "--question", "abc", "x"}, 2, "write at least 6 characters"},
+		{[]string{run, "Review", "--question", "abcdef", "x"}, 2, `task "Review": the question has changed; see runteam questions `},
 		{[]string{"nosuchrun", "Review", "x"}, 2, "unknown run"},
 	}
 	for _, tt := range tests {

@@ -66,7 +66,7 @@ func TestAnswersOfPeopleAreRecorded(t *testing.T) {
 	require.Contains(t, at("questions").stdout, `approval of file_write in "Write" for editor`)
 	require.Contains(t, at("show", "Write").stdout, "a call of file_write waits for the approval of editor\n")
 	run := open[0].RunID
-	require.Zero(t, at("answer", run, "Write", "--set", "decision=yes", "--set", "reason={{fine}}").status)
+	require.Zero(t, at("answer", run, "Write", "--question", openQuestions(t, at)[0].ID, "--set", "decision=yes", "--set", "reason={{fine}}").status)
 	require.Zero(t, at("answer", run, "Decide", "stop").status)
 	close(done)
 	got := <-ended
@@ -93,7 +93,7 @@ func TestASuspendedRunNamesTheCallThatWaits(t *testing.T) {
 	dir := approvedFolder(t, done)
 	got := call{dir: dir, args: []string{"run", "--record", "people.yaml"}}.run(t)
 	require.Equal(t, exit.StatusWaiting, got.status, got.stderr)
-	require.Regexp(t, `# Approve the call of file_write in "Write", which waits for editor:\n  \S+ answer \w+ Write --set decision=yes\n`, got.stderr)
+	require.Regexp(t, `# Approve the call of file_write in "Write", which waits for editor:\n  \S+ answer \w+ Write --question [0-9a-f]{8} --set decision=yes\n`, got.stderr)
 	require.Contains(t, got.stderr, "recorded: 2 answers in people.yaml\n", "it cannot be replayed without the answers of editor")
 	require.NotContains(t, clitest.Contents(t, filepath.Join(dir, "people.yaml")), "approve")
 }

@@ -55,7 +55,8 @@ or team.json, or - for standard input. The default is the working directory.
 
 Exit status: 0 success; 1 the run ended without success; 2 usage or a bad file;
 3 could not run (no key, no endpoint, no model, an unusable journal, or a run that
-another process works on); 130 or 143 interrupted.`,
+another process works on); 4 the run is suspended, and waits for the answers of
+people; 130 or 143 interrupted.`,
 		Args: func(cmd *cobra.Command, args []string) error { return onlyCommands(con, cmd, args) },
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if wanted, _ := cmd.Flags().GetBool("version"); wanted {

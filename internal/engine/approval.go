@@ -24,8 +24,7 @@ import (
 // An approval is a question to a person whether something may happen.
 type approval struct {
 	modelCall
-	happens record.Key                     // a digest of what would happen
-	check   func(*decision) (wrong string) // says what is wrong with an answer that has the form; nil if nothing can be
+	happens record.Key // a digest of what would happen
 }
 
 // An approvedThing is what a question of an approval is about.
@@ -133,9 +132,6 @@ func (p *approval) read(given *record.Answer) (v *decision, wrong string) {
 	}
 	if given.Command != 0 && p.hidden && v.Decision != decidedNo {
 		return nil, record.RefusedUnseen
-	}
-	if p.check != nil {
-		return v, p.check(v)
 	}
 	return v, ""
 }

@@ -37,9 +37,10 @@ const (
 // choice, which is therefore "no".
 var planForm = parseForm(`{"type":"object","properties":{` +
 	`"decision":{"enum":["no","yes","edit"],"description":"May these tasks run? Choose edit to run your own plan instead."},` +
-	`"plan":{"type":"array","items":{"type":"object"},"description":"for edit: the changed plan, as the JSON array that is shown, in one line"},` +
+	`"plan":{"type":"array","items":{"type":"object","title":"tasks"},"description":"for edit: the changed plan, as the JSON array that is shown, in one line"},` +
 	`"reason":{"type":"string","maxLength":2000,"description":"why not; the coordinator reads it and plans again"}},` +
-	`"required":["decision"],"additionalProperties":false}`)
+	`"required":["decision"],"additionalProperties":false,` +
+	`"if":{"properties":{"decision":{"const":"edit"}}},"then":{"required":["plan"]},"else":{"properties":{"plan":false}}}`)
 
 // IsPlanApproval reports whether a prompt asks a person whether the tasks of a plan may run.
 func IsPlanApproval(p prompt.Prompt) bool { return p.Schema() == planForm.String() }
@@ -109,12 +110,6 @@ func (q *planApproval) prepare(round, edit int) {
 	q.number, q.happens = round, c.planKey(q.draft, round, edit)
 	if edit > 0 {
 		q.part = "/" + strconv.Itoa(edit+1)
-	}
-	q.approval.check = func(v *decision) string {
-		if (v.Decision == decidedEdit) != (len(v.Plan) > 0) {
-			return "an edited plan belongs to the decision edit, and to no other"
-		}
-		return ""
 	}
 	shown, err := envelope.New(envelope.Header{
 		ID: "plan/draft", Producer: h.Producer, Run: c.id, Classification: h.Classification, Trust: h.Trust, CreatedAt: h.CreatedAt, ExpiresAt: h.ExpiresAt,

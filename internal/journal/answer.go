@@ -181,29 +181,44 @@ func (j *Journal) answer(ctx context.Context, run string, isMeant func(*Question
 	if err != nil {
 		return false, err
 	}
-	q, err := j.question(ctx, r, isMeant)
-	if err != nil {
+	q, n, err := j.leaveAnswer(ctx, r, isMeant, answer)
+	for errors.Is(err, errAskedMeanwhile) {
+		first := q.Key
+		q, n, err = j.leaveAnswer(ctx, r, func(q *Question) bool { return isMeant(q) && q.Key == first }, answer)
+	}
+	switch {
+	case errors.Is(err, errCommandWaits):
+		return false, j.answeredFirst(ctx, r, isMeant)
+	case err != nil:
 		return false, err
+	}
+	return j.awaitTaken(ctx, r, q.Task, n)
+}
+
+// leaveAnswer adds the answer to the question that is meant to the commands of the run, and returns
+// the command's number. The error is errAskedMeanwhile if the question may not be the last of its
+// task anymore, and errCommandWaits if it has an answer.
+func (j *Journal) leaveAnswer(ctx context.Context, r row, isMeant func(*Question) bool, answer func(*Question) (record.Answer, error)) (q *Question, n int64, err error) {
+	seen, _, _, err := j.store.last(ctx, r.n) // first: what is asked meanwhile is in later rows
+	if err != nil {
+		return nil, 0, j.fail("read", err)
+	}
+	if q, err = j.question(ctx, r, isMeant); err != nil {
+		return nil, 0, err
 	}
 	a, err := q.answer(answer)
 	if err == nil && a.Label > plainLimit && j.vault.sealer == nil {
 		err = fmt.Errorf("%w: the question is above confidential, and without a key the journal can keep no answer to it", ErrNoKey)
 	}
 	if err != nil {
-		return false, err
+		return nil, 0, err
 	}
 	line, err := j.encodeAnswer(r.id, a)
 	if err != nil {
-		return false, err
+		return nil, 0, err
 	}
-	n, err := j.store.addCommand(ctx, r.n, commandAnswer, a.Key, line)
-	if errors.Is(err, errCommandWaits) {
-		return false, j.answeredFirst(ctx, r, isMeant)
-	}
-	if err != nil {
-		return false, j.fail("write", err)
-	}
-	return j.awaitTaken(ctx, r, q.Task, n)
+	n, err = j.store.addAnswer(ctx, r.n, seen, a.Key, line)
+	return q, n, j.fail("write", err)
 }
 
 // answeredFirst returns the error of an answer that came second.

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/runteam/runteam/internal/record"
@@ -36,14 +37,25 @@ type storedCommand struct {
 	line []byte
 }
 
-// addCommand adds a command to a run, and returns its number. The error is errCommandWaits if a
-// command about the same subject waits or was taken.
-func (s *store) addCommand(ctx context.Context, run int64, kind string, subject record.Key, line []byte) (n int64, err error) {
+// errAskedMeanwhile reports that a person was asked something since a question was read.
+var errAskedMeanwhile = errors.New("a person was asked meanwhile")
+
+// addAnswer adds the answer to the question with a key to the commands of a run, and returns the
+// command's number. The error is errCommandWaits if an answer to it waits or was taken, and
+// errAskedMeanwhile if a row behind the last one that was seen may have a question.
+func (s *store) addAnswer(ctx context.Context, run, seen int64, key record.Key, line []byte) (n int64, err error) {
 	if !s.commands {
 		return 0, errOldForm
 	}
 	err = s.update(ctx, func(tx *sql.Tx) error {
-		done, err := tx.ExecContext(ctx, "insert or ignore into commands (run, kind, subject, outcome, line) values (?, ?, ?, '', ?)", run, kind, subject[:], line)
+		rows, err := markedRows(ctx, tx, run, seen)
+		if err != nil {
+			return err
+		}
+		if slices.ContainsFunc(rows, func(r markedRow) bool { return r.hasQuestions() }) {
+			return errAskedMeanwhile
+		}
+		done, err := tx.ExecContext(ctx, "insert or ignore into commands (run, kind, subject, outcome, line) values (?, ?, ?, '', ?)", run, commandAnswer, key[:], line)
 		if err != nil {
 			return err
 		}

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -53,6 +54,10 @@ const MaxAnswer = 1 << 20
 
 // ID names the question within its run.
 func (q *Question) ID() string { return hex.EncodeToString(q.Key[:]) }
+
+// Approves reports whether the answer lets something happen: a call of a tool, the tasks of a plan, or
+// the use of a declassifier.
+func (q *Question) Approves() bool { return q.Call != "" || q.Approval != "" }
 
 // OpenQuestions returns the open questions of a run, which is named as for [Journal.Find], or with an
 // empty name those of all runs, the newest first. Runs that can use no answer have none.
@@ -145,6 +150,18 @@ func (j *Journal) AnswerQuestion(ctx context.Context, run, id string, answer Per
 	})
 }
 
+// notJSON says why a text is not JSON: one that was meant as a value lacks its quotes.
+func notJSON(text string, err error) string {
+	if text = strings.TrimSpace(text); text == "" || strings.ContainsAny(text[:1], "[{\"") {
+		return fmt.Sprintf("it is not JSON: %v", err)
+	}
+	example := "send"
+	if len(text) <= 40 && strconv.Quote(text) == `"`+text+`"` {
+		example = text
+	}
+	return fmt.Sprintf("text is not JSON: a text needs quotes, such as %q", strconv.Quote(example))
+}
+
 // check returns an error that says what is expected if a text does not answer the question.
 func (q *Question) check(text string) error {
 	switch {
@@ -163,7 +180,7 @@ func (q *Question) check(text string) error {
 	}
 	v, err := jsonvalue.Parse(text)
 	if err != nil {
-		return fmt.Errorf("%w: it is not JSON: %w", ErrAnswerForm, err)
+		return fmt.Errorf("%w: %s", ErrAnswerForm, notJSON(text, err))
 	}
 	err = s.Validate(v)
 	switch {

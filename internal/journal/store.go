@@ -251,24 +251,30 @@ func (s *store) page(ctx context.Context, run, after int64, whole bool) ([]batch
 }
 
 // marked returns the numbers and marks of all rows of a run, in order.
-func (s *store) marked(ctx context.Context, run int64) (list []markedRow, err error) {
-	rows, err := s.read.QueryContext(ctx, "select n, parts from batches where run = ? order by n", run)
+func (s *store) marked(ctx context.Context, run int64) ([]markedRow, error) {
+	list, err := markedRows(ctx, s.read, run, 0)
+	return list, s.explain(err)
+}
+
+// markedRows returns the numbers and marks of the rows of a run behind one, in order.
+func markedRows(ctx context.Context, from querier, run, after int64) (list []markedRow, err error) {
+	rows, err := from.QueryContext(ctx, "select n, parts from batches where run = ? and n > ? order by n", run, after)
 	if err != nil {
-		return nil, s.explain(err)
+		return nil, err
 	}
 	defer rows.Close() //nolint:errcheck // it was read to its end, or there is another error
 	for rows.Next() {
 		var r markedRow
 		var parts []byte
 		if err := rows.Scan(&r.n, &parts); err != nil {
-			return nil, s.explain(err)
+			return nil, err
 		}
 		if r.marks, _, r.marked, err = splitMarks(parts); err != nil {
 			return nil, err
 		}
 		list = append(list, r)
 	}
-	return list, s.explain(rows.Err())
+	return list, rows.Err()
 }
 
 // batchRow returns one row, unpacked.

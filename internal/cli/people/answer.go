@@ -19,7 +19,6 @@ import (
 	"github.com/runteam/runteam/internal/cli/journals"
 	"github.com/runteam/runteam/internal/cli/terminal"
 	"github.com/runteam/runteam/internal/journal"
-	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/task"
 	"github.com/spf13/cobra"
@@ -33,6 +32,7 @@ type answerFlags struct {
 	set             []string
 	file            string
 	by, reason      string
+	question        string // the beginning of its ID
 }
 
 // An answerDocument is a stored answer, in JSON.
@@ -56,7 +56,10 @@ func AnswerCommand(con *console.Console) *cobra.Command {
 		Use:   "answer RUN TASK [TEXT]",
 		Short: "Answer the question of a run to a person",
 		Long: `answer stores the answer to the open question about a TASK (a title, the name of
-an item such as Mail[ann@x.org], a key or an ID) of the run whose ID begins with RUN. A
+an item such as Mail[ann@x.org], a key or an ID, or "coordinator" for its plan) of the
+run whose ID begins with RUN. The command questions prints the whole command, with the
+ID of the question: an answer with --question serves no other one, even if the task asks
+something else by now. An approval needs it. A
 process that works on the run takes it within two seconds; runteam resume continues a
 suspended run with it. The answer is TEXT, the contents of a file, or with an
 outputSchema its fields, each with --set. It is for exactly this question: if the task
@@ -64,6 +67,7 @@ shows something else when the run is resumed, the person is asked again. The fir
 answer counts. A run with commands that are not confined takes answers only while it is
 suspended, since such a command could answer in place of the person.`,
 		Example: `  runteam answer 1f3c "Decide" --set choice=send --set note="Fine."
+  runteam answer 1f3c coordinator --question 3fa9c1d2 --set decision=edit --set plan=@plan.json
   runteam answer 1f3c "Review" "The second paragraph is wrong."
   runteam answer 1f3c "Review" --file review.md --reason "as discussed"`,
 		Args: a.arguments,
@@ -71,10 +75,11 @@ suspended, since such a command could answer in place of the person.`,
 	}
 	a.AddTo(cmd)
 	f := cmd.Flags()
-	f.StringArrayVar(&a.set, "set", nil, "the value of a field, as `FIELD=VALUE` (repeatable)")
+	f.StringArrayVar(&a.set, "set", nil, "the value of a field, as `FIELD=VALUE` (repeatable); @FILE is the JSON in a file")
+	f.StringVar(&a.question, "question", "", "the answer is only for the question whose `ID` begins so; an approval needs it")
 	f.StringVar(&a.file, "file", "", "the answer is in `FILE`; - is standard input")
 	f.StringVar(&a.by, "by", "", "`NAME` of who answers (default: the user of this computer)")
-	f.StringVar(&a.reason, "reason", "", "`TEXT` that is stored with the answer")
+	f.StringVar(&a.reason, "reason", "", "`TEXT` that is stored with the answer, and is its field reason if it has one that is not set")
 	journals.NewCompleter(con, &a.Flags).Arguments(cmd, true, false)
 	return cmd
 }
@@ -108,6 +113,9 @@ func answer(con *console.Console, cmd *cobra.Command, a *answerFlags) error {
 		return err
 	}
 	q, name, err := a.findQuestion(ctx, j, found.Run)
+	if err == nil {
+		err = a.checkQuestion(q, journals.ShortRun(found.Run))
+	}
 	if err != nil {
 		return err
 	}
@@ -117,6 +125,9 @@ func answer(con *console.Console, cmd *cobra.Command, a *answerFlags) error {
 	}
 	out := answerDocument{Run: found.Run, Task: q.Task, Title: q.Title, name: name, Agent: q.Agent, By: cmp.Or(strings.TrimSpace(a.by), userName(con)), Time: con.Now()}
 	out.Taken, err = j.AnswerQuestion(ctx, found.Run, q.ID(), journal.PersonAnswer{By: out.By, Text: text, Reason: a.reason})
+	if errors.Is(err, journal.ErrNoQuestion) && a.question != "" && q.Open() {
+		err = a.stale(journals.ShortRun(found.Run)) // it changed since it was found
+	}
 	if err != nil {
 		return answerError(ctx, a, err)
 	}
@@ -186,7 +197,7 @@ func (a *answerFlags) answerTo(q *journal.Question, fields map[string]string) (s
 	if err != nil {
 		return "", err
 	}
-	var text string
+	text := ""
 	if fields != nil {
 		text, err = f.set(fields)
 	} else {
@@ -195,40 +206,10 @@ func (a *answerFlags) answerTo(q *journal.Question, fields map[string]string) (s
 	if err != nil && q.Schema == record.RefusalForm {
 		return "", exit.Errorf(exit.KindValidation, "%q: %s", q.Title, record.RefusedUnseen)
 	}
-	return text, err
-}
-
-// findQuestion returns the last question about the task, and what people know the task by.
-func (a *answerFlags) findQuestion(ctx context.Context, j *journal.Journal, run string) (q *journal.Question, name string, err error) {
-	list, err := j.Questions(ctx, run)
 	if err != nil {
-		return nil, "", journals.ReadError(ctx, err)
+		return "", err
 	}
-	var titles []string
-	folded := naming.Normalize(a.task)
-	for _, q := range list {
-		if naming.Normalize(q.Title) == folded || string(q.Task) == a.task {
-			return q, q.Title, nil
-		}
-		titles = append(titles, q.Title)
-	}
-	t, err := j.TraceTask(ctx, run, a.task) // by its key
-	if err != nil {
-		return nil, "", journals.ReadError(ctx, err)
-	}
-	known, err := t.Find(a.task)
-	for _, q := range list {
-		if err == nil && q.Task == known.ID {
-			return q, cmp.Or(known.Name, known.Title), nil
-		}
-	}
-	switch {
-	case err != nil:
-		return nil, "", exit.Usagef("%v", err)
-	case len(titles) == 0:
-		return nil, "", exit.Usagef("run %s has asked no person", journals.ShortRun(run))
-	}
-	return nil, "", exit.Usagef("task %q asks no person; those that do: %s", known.Title, format.List(titles, 5))
+	return f.withReason(text, a.reason)
 }
 
 // answerError returns the error of an answer that was not stored.

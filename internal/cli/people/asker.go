@@ -224,6 +224,9 @@ func (d *dialog) askFields(ctx context.Context, f *form) (string, error) {
 		texts := map[string]string{}
 		for i := range f.fields {
 			one := &f.fields[i]
+			if one.only != "" && one.only != strings.TrimSpace(texts[f.fields[0].name]) {
+				continue
+			}
 			text, given, err := d.askField(ctx, one)
 			if err != nil {
 				return "", err
@@ -242,8 +245,11 @@ func (d *dialog) askFields(ctx context.Context, f *form) (string, error) {
 
 // askField reads one field until its value fits. An empty line omits a field that may be missing.
 func (d *dialog) askField(ctx context.Context, f *field) (text string, given bool, err error) {
-	label := f.name + " (" + f.hint()
-	if !f.required {
+	label, required := f.name+" ("+f.hint(), f.required || f.only != ""
+	if f.kind == kindJSON {
+		label += ", or @FILE"
+	}
+	if !required {
 		label += ", may be empty"
 	}
 	if label += ")"; f.about != "" {
@@ -254,7 +260,7 @@ func (d *dialog) askField(ctx context.Context, f *field) (text string, given boo
 		switch {
 		case err != nil:
 			return "", false, err
-		case text == "" && !f.required:
+		case text == "" && !required:
 			return "", false, nil
 		case text == "" && f.kind == kindText:
 			fmt.Fprintf(d.w, "%s is required.\n", terminal.CleanLine(f.name))

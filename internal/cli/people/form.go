@@ -3,9 +3,12 @@
 package people
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"io"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 
@@ -30,7 +33,10 @@ type field struct {
 	about    string // from the schema
 	kind     string // text, number, yes or no, choice, or JSON
 	choices  []any
+	of       string // what a list of JSON has, from the schema
+	list     bool
 	required bool
+	only     string // the choice of the first field that the field is for, and needs; empty for all
 }
 
 // The kinds of fields.
@@ -78,7 +84,48 @@ func newForm(raw string) (*form, error) {
 		of, _ := properties[name].(map[string]any)
 		f.fields = append(f.fields, newField(name, of, slices.Contains(required, any(name))))
 	}
+	f.setOnly(described)
 	return f, nil
+}
+
+// setOnly finds the fields that are for one choice of the first field: a schema requires them "then",
+// and refuses them "else".
+func (f *form) setOnly(described map[string]any) {
+	var rule struct {
+		If struct {
+			Properties map[string]struct{ Const any }
+		}
+		Then struct{ Required []string }
+		Else struct{ Properties map[string]any }
+	}
+	raw, err := json.Marshal(described)
+	if err != nil || json.Unmarshal(raw, &rule) != nil || len(rule.If.Properties) != 1 {
+		return
+	}
+	choice, ok := rule.If.Properties[f.fields[0].name].Const.(string)
+	for i := range f.fields {
+		one := &f.fields[i]
+		if ok && slices.Contains(rule.Then.Required, one.name) && rule.Else.Properties[one.name] == false {
+			one.only = choice
+		}
+	}
+}
+
+// fits returns an error if the texts have a field that is for another choice of the first one, or
+// lack one that is for this choice.
+func (f *form) fits(texts map[string]string) error {
+	for i := range f.fields {
+		one, first := &f.fields[i], &f.fields[0]
+		_, given := texts[one.name]
+		switch chosen := strings.TrimSpace(texts[first.name]) == one.only; {
+		case one.only == "" || given == chosen:
+		case given:
+			return exit.Errorf(exit.KindValidation, "%s is only for %s=%s", one.name, first.name, one.only)
+		default:
+			return exit.Errorf(exit.KindValidation, "%s is missing: %s=%s needs --set %s=%s", one.name, first.name, one.only, one.name, one.example())
+		}
+	}
+	return nil
 }
 
 // newField returns the field that a schema describes.
@@ -94,6 +141,10 @@ func newField(name string, of map[string]any, required bool) field {
 		return f
 	}
 	switch of["type"] {
+	case "array":
+		items, _ := of["items"].(map[string]any)
+		f.list = true
+		f.of, _ = items["title"].(string)
 	case "string":
 		f.kind = kindText
 	case "boolean":
@@ -114,7 +165,14 @@ func (f *field) hint() string {
 	case kindNumber:
 		return "a number"
 	case kindJSON:
-		return "JSON"
+		text := "JSON"
+		if f.list {
+			text = "a JSON list"
+		}
+		if f.of != "" {
+			text += " of " + f.of
+		}
+		return text
 	}
 	return "text"
 }
@@ -146,8 +204,28 @@ func (f *field) example() string {
 		return "yes"
 	case kindNumber:
 		return "1"
+	case kindJSON:
+		if f.name != "" {
+			return "@" + f.name + ".json"
+		}
 	}
 	return "…"
+}
+
+// contents returns the text of a field of JSON, which @FILE has read from a file. A text of another kind
+// can begin with @.
+func (f *field) contents(text string) (string, error) {
+	path, isFile := strings.CutPrefix(strings.TrimSpace(text), "@")
+	if !isFile {
+		return text, nil
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer file.Close() //nolint:errcheck // it was only read
+	raw, err := io.ReadAll(io.LimitReader(file, journal.MaxAnswer+1))
+	return string(raw), err
 }
 
 // read returns the value that a text means.
@@ -175,9 +253,16 @@ func (f *field) read(text string) (any, error) {
 		}
 		return nil, wrong()
 	}
-	v, err := jsonvalue.Parse(text)
+	words, err := f.contents(text)
 	if err != nil {
+		return nil, fmt.Errorf("%s: %w", f.name, err)
+	}
+	v, err := jsonvalue.Parse(words)
+	switch {
+	case err != nil:
 		return nil, wrong()
+	case f.list && !strings.HasPrefix(v.Canonical(), "["):
+		return nil, fmt.Errorf("%s must be %s", cmp.Or(f.name, "the answer"), f.hint())
 	}
 	return json.RawMessage(v.Canonical()), nil
 }
@@ -220,6 +305,9 @@ func (f *form) set(texts map[string]string) (string, error) {
 			return "", exit.Errorf(exit.KindValidation, "%s is missing: write --set %s=%s", one.name, one.name, one.example())
 		}
 	}
+	if err := f.fits(texts); err != nil {
+		return "", err
+	}
 	raw, err := json.Marshal(values)
 	if err != nil {
 		return "", err
@@ -235,8 +323,18 @@ func (f *form) text(given string) (string, error) {
 	case f.schema == nil:
 		return given, nil
 	case len(f.fields) > 0 || f.value.kind == kindJSON:
-		if _, err := jsonvalue.Parse(given); err != nil {
-			return "", exit.Errorf(exit.KindValidation, "the answer is not JSON: %w; write its fields with --set", err)
+		v, err := jsonvalue.Parse(given)
+		switch {
+		case err != nil && len(f.fields) > 0:
+			return "", exit.Errorf(exit.KindValidation, "this question has fields: write %s", f.fields[0].setting())
+		case err != nil:
+			return "", exit.Errorf(exit.KindValidation, "the answer is not JSON: %w", err)
+		}
+		var texts map[string]json.RawMessage
+		if json.Unmarshal([]byte(v.Canonical()), &texts) == nil { // else it does not match the schema
+			if err := f.fits(wordsOf(texts)); err != nil {
+				return "", err
+			}
 		}
 		return given, f.check(given)
 	}
@@ -245,6 +343,56 @@ func (f *form) text(given string) (string, error) {
 		return "", exit.Errorf(exit.KindValidation, "%w", err)
 	}
 	raw, err := json.Marshal(v)
+	if err != nil {
+		return "", err
+	}
+	return string(raw), f.check(string(raw))
+}
+
+// wordsOf returns the members of an object as they are written.
+func wordsOf(members map[string]json.RawMessage) map[string]string {
+	texts := map[string]string{}
+	for name, raw := range members {
+		var v any
+		if json.Unmarshal(raw, &v) == nil {
+			texts[name] = wordOf(v)
+		}
+	}
+	return texts
+}
+
+// setting says how the field is set: with its first choice after "no", and the others.
+func (f *field) setting() string {
+	text, rest := "--set "+f.name+"="+f.example(), []string(nil)
+	if f.kind == kindChoice {
+		words := f.words()
+		if i := slices.Index(words, "yes"); i > 0 {
+			words[0], words[i] = words[i], words[0]
+		}
+		text, rest = "--set "+f.name+"="+words[0], words[1:]
+	}
+	if len(rest) > 0 {
+		text += " (or " + strings.Join(rest, ", ") + ")"
+	}
+	return text
+}
+
+// withReason returns the answer with the reason that is given for the record, if it is an object
+// whose form has a text for a reason, and it has none.
+func (f *form) withReason(answer, reason string) (string, error) {
+	isReason := func(one field) bool { return one.name == "reason" && one.kind == kindText }
+	if reason == "" || !slices.ContainsFunc(f.fields, isReason) {
+		return answer, nil
+	}
+	values := map[string]json.RawMessage{}
+	if err := json.Unmarshal([]byte(answer), &values); err != nil {
+		return "", err
+	}
+	if _, given := values["reason"]; given {
+		return answer, nil
+	}
+	values["reason"], _ = json.Marshal(reason) // a text
+	raw, err := json.Marshal(values)
 	if err != nil {
 		return "", err
 	}

@@ -2,6 +2,7 @@ package people
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -23,17 +24,21 @@ import (
 // see them.
 type questionDocument struct {
 	Run    string               `json:"runId"`
+	ID     string               `json:"id"` // of the question, within the run; it changes with what is shown
 	Name   string               `json:"name,omitempty"`
 	Status string               `json:"status"` // of the run
 	Task   task.ID              `json:"task"`
 	Title  string               `json:"title"`
 	Named  string               `json:"taskName,omitempty"` // of an instance, by the keys of its items
 	Tool   string               `json:"tool,omitempty"`     // whose call needs an approval
+	Call   string               `json:"call,omitempty"`     // the ID of that call
+	What   string               `json:"approval,omitempty"` // what else needs one: "plan", or the name of a declassifier
 	Agent  string               `json:"agent"`
 	Asked  time.Time            `json:"askedAt"`
 	Label  label.Classification `json:"label"`
 	Prompt string               `json:"prompt"`
 	Fields []fieldDocument      `json:"fields,omitempty"` // none for a text or a single value
+	Schema json.RawMessage      `json:"schema,omitempty"` // of the answer; none for a text
 	Answer string               `json:"answerCommand"`
 }
 
@@ -99,7 +104,7 @@ func listQuestions(con *console.Console, cmd *cobra.Command, read *journals.Read
 // documentOf returns the document of an open question of one of these runs.
 func documentOf(q *journal.OpenQuestion, runs []journal.Summary, short map[string]string, g *journals.Flags) questionDocument {
 	d := questionDocument{
-		Run: q.Run, Task: q.Task, Title: q.Title, Named: q.Name, Tool: q.Tool, Agent: q.Agent, Asked: q.Asked, Label: q.Label, Prompt: q.Prompt,
+		Run: q.Run, ID: q.ID, Task: q.Task, Title: q.Title, Named: q.Name, Tool: q.Tool, Call: q.Call, What: q.Approval, Schema: json.RawMessage(q.Schema), Agent: q.Agent, Asked: q.Asked, Label: q.Label, Prompt: q.Prompt,
 		Answer: CommandFor(g, cmp.Or(short[q.Run], q.Run), q),
 	}
 	if i := slices.IndexFunc(runs, func(s journal.Summary) bool { return s.Run == q.Run }); i >= 0 {
@@ -112,6 +117,9 @@ func documentOf(q *journal.OpenQuestion, runs []journal.Summary, short map[strin
 	}
 	return d
 }
+
+// shownID is how many characters of the ID of a question a command has.
+const shownID = 8
 
 // CommandFor returns an example of the command that answers a question.
 func CommandFor(g *journals.Flags, run string, q *journal.OpenQuestion) string {
@@ -128,6 +136,9 @@ func CommandFor(g *journals.Flags, run string, q *journal.OpenQuestion) string {
 	}
 	var text strings.Builder
 	text.WriteString(g.Command("answer", run, name))
+	if q.ID != "" {
+		text.WriteString(" --question " + q.ID[:min(len(q.ID), shownID)])
+	}
 	for _, arg := range args {
 		text.WriteString(" " + format.ShellWord(arg))
 	}

@@ -81,7 +81,7 @@ func (x *execution) answerCommands(run string) (list []nextCommand) {
 			}
 			list = append(list, nextCommand{
 				purposeOf(q, name),
-				people.CommandFor(&x.job.Journal, run, &journal.OpenQuestion{Task: q.Task, Title: q.Title, Name: name, Call: q.Call, Approval: q.Approval, Schema: q.Schema}),
+				people.CommandFor(&x.job.Journal, run, &journal.OpenQuestion{ID: q.ID(), Task: q.Task, Title: q.Title, Name: name, Call: q.Call, Approval: q.Approval, Schema: q.Schema}),
 			})
 		}
 	}

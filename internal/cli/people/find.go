@@ -1,0 +1,122 @@
+package people
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/runteam/runteam/internal/cli/exit"
+	"github.com/runteam/runteam/internal/cli/format"
+	"github.com/runteam/runteam/internal/cli/journals"
+	"github.com/runteam/runteam/internal/journal"
+	"github.com/runteam/runteam/internal/naming"
+	"github.com/runteam/runteam/internal/plan"
+	"github.com/runteam/runteam/internal/trace"
+)
+
+// minQuestion is the least number of characters that name a question. With fewer of them, the ID of
+// another question could begin in the same way by chance.
+const minQuestion = 6
+
+// checkQuestion returns an error unless the answer may serve the question: it names this one, or no
+// question, which is not enough for an approval.
+func (a *answerFlags) checkQuestion(q *journal.Question, run string) error {
+	switch {
+	case a.question == "" && q.Approves():
+		return exit.Usagef("task %q: an approval is for one question: copy its command, with --question, from %s", a.task, a.Command("questions", run))
+	case a.question == "":
+		return nil
+	case len(a.question) < minQuestion:
+		return exit.Usagef("--question %q: write at least %d characters of the ID", a.question, minQuestion)
+	case !a.isMeant(q):
+		return a.stale(run)
+	}
+	return nil
+}
+
+// isMeant reports whether the answer names the question.
+func (a *answerFlags) isMeant(q *journal.Question) bool {
+	return strings.HasPrefix(q.ID(), strings.ToLower(a.question))
+}
+
+// stale returns the error of an answer to a question that is not asked anymore.
+func (a *answerFlags) stale(run string) error {
+	return exit.Usagef("task %q: the question has changed; see %s", a.task, a.Command("questions", run))
+}
+
+// findQuestion returns the last question about the task, and what people know the task by.
+func (a *answerFlags) findQuestion(ctx context.Context, j *journal.Journal, run string) (q *journal.Question, name string, err error) {
+	list, err := j.Questions(ctx, run)
+	if err != nil {
+		return nil, "", journals.ReadError(ctx, err)
+	}
+	slices.SortStableFunc(list, func(x, y *journal.Question) int { return cmp.Compare(a.rank(x), a.rank(y)) })
+	folded := naming.Normalize(a.task)
+	for _, q := range list {
+		if string(q.Task) == a.task || slices.ContainsFunc(namesOf(q), func(name string) bool { return naming.Normalize(name) == folded }) {
+			return q, q.Title, nil
+		}
+	}
+	t, err := j.TraceTask(ctx, run, a.task) // by its key
+	if err != nil {
+		return nil, "", journals.ReadError(ctx, err)
+	}
+	known, err := t.Find(a.task)
+	for _, q := range list {
+		if err == nil && q.Task == known.ID {
+			return q, cmp.Or(known.Name, known.Title), nil
+		}
+	}
+	if len(list) == 0 && err == nil {
+		return nil, "", exit.Usagef("run %s has asked no person", journals.ShortRun(run))
+	}
+	return nil, "", a.unknown(list, known.Title, err)
+}
+
+// rank orders questions of tasks with equal names: the one that is meant, open ones, others.
+func (a *answerFlags) rank(q *journal.Question) int {
+	switch {
+	case a.question != "" && a.isMeant(q):
+		return 0
+	case q.Open():
+		return 1
+	}
+	return 2
+}
+
+// unknown returns the error of a name that no question has.
+func (a *answerFlags) unknown(list []*journal.Question, title string, err error) error {
+	var open []string
+	for _, q := range list {
+		if q.Open() {
+			open = append(open, q.Title)
+		}
+	}
+	hint := "no question is open"
+	if len(open) > 0 {
+		hint = "those that wait for an answer: " + format.List(open, 5)
+	}
+	switch {
+	case errors.Is(err, trace.ErrUnknownTask):
+		if near, ok := naming.Nearest(a.task, open); ok {
+			hint = "did you mean " + near + "?"
+		}
+		return exit.Usagef("unknown task %q; %s", a.task, hint)
+	case err != nil:
+		return exit.Usagef("%v", err)
+	}
+	return exit.Usagef("task %q asks no person; %s", title, hint)
+}
+
+// namesOf returns what people call a question: the title of its task, and that of its prompt.
+func namesOf(q *journal.Question) []string {
+	switch {
+	case q.Approval == "plan":
+		return []string{q.Title, plan.PlanApprovalTitle}
+	case q.Approves():
+		return []string{q.Title, plan.ApprovalTitle(cmp.Or(q.Tool, q.Approval))}
+	}
+	return []string{q.Title}
+}
