@@ -27,7 +27,7 @@ func TestForms(t *testing.T) {
 		{name: "all fields", schema: object, set: map[string]string{"choice": "2", "ok": "no", "n": "3", "note": "a=b", "more": "[1]"}, want: `{"choice":2,"more":[1],"n":3,"note":"a=b","ok":false}`},
 		{name: "an object as JSON", schema: object, text: `{"choice":"send","ok":true}`, want: `{"choice":"send","ok":true}`},
 		{name: "a number that does not fit", schema: object, set: map[string]string{"choice": "send", "ok": "y", "n": "0"}, err: "n"},
-		{name: "a list that is none", schema: object, set: map[string]string{"choice": "send", "ok": "y", "more": "x"}, err: `more: "x" is not JSON`},
+		{name: "a list that is none", schema: object, set: map[string]string{"choice": "send", "ok": "y", "more": "x"}, err: `more: "x" is not a JSON list`},
 		{name: "a field that is missing", schema: object, set: map[string]string{"choice": "send"}, err: "ok is missing: write --set ok=yes"},
 		{name: "fields of a text", set: map[string]string{"a": "b"}, err: "--set is for an answer with fields, and this one is text"},
 	}
