@@ -85,3 +85,37 @@ func TestInstancesAreNamedByKeys(t *testing.T) {
 	require.Contains(t, unknown.stderr, `unknown task "Decide[cy@x.org]"`)
 	require.Contains(t, at("replay").stderr, "equal to the byte")
 }
+
+// Commands that take a task take the name of an item, and suggest items that the list has.
+func TestOptionsNameItems(t *testing.T) {
+	t.Parallel()
+	spec := strings.Replace(namedSpec, `        - {title: Decide, assignee: editor, description: Send it?, dependsOn: [Mail]}
+`, `        - {title: Decide, assignee: writer, description: Check it., dependsOn: [Mail]}
+  - {title: Report, assignee: writer, description: Count them., dependsOn: [{each: All}]}
+`, 1)
+	dir := clitest.Folder(t, map[string]string{"team.yaml": spec})
+	at := func(args ...string) outcome { return call{dir: dir, args: args}.run(t) }
+	got := at("run")
+	require.Zero(t, got.status, got.stderr)
+	require.Contains(t, got.stderr, "replay --without 'Decide[bo@x.org]'")
+	got = at("replay", "--without", "Decide[bo@x.org]")
+	require.Zero(t, got.status, got.stderr)
+	require.Contains(t, got.stdout, "without task Decide[bo@x.org]")
+	require.Regexp(t, `Decide\[bo@x.org\] +omitted`, got.stdout)
+	require.Contains(t, at("replay").stderr, "equal to the byte", "the experiment")
+	for _, args := range [][]string{{"show", "Mail[cy]"}, {"replay", "--without", "Mail[cy]"}, {"resume", "--fresh", "Mail[cy]"}} {
+		got := at(args...)
+		require.Equal(t, exit.StatusUsage, got.status, got.stderr)
+		require.Contains(t, got.stderr, "Mail[ann@x.org]", args)
+		require.NotContains(t, got.stderr, "Mail[3]", args)
+	}
+	got = at("run", "--reuse", "--fresh", "Mail[ann@x.org]")
+	require.Equal(t, exit.StatusUsage, got.status, got.stderr)
+	require.Contains(t, got.stderr, "items have names once the list is known; write a position, such as Mail[1], or Mail for all")
+	got = at("run", "--reuse", "--fresh", "Mail[1]")
+	require.Zero(t, got.status, got.stderr)
+	got = at("resume", "--fresh", "Mail[ann@x.org]")
+	require.Zero(t, got.status, got.stderr)
+	require.Contains(t, got.stderr, "completed Mail[ann@x.org]")
+	require.NotContains(t, got.stderr, "completed Mail[bo@x.org]")
+}

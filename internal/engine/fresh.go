@@ -11,12 +11,12 @@ import (
 func (r *runScope) markFresh(p *plan.Plan) {
 	for _, name := range r.options.Fresh {
 		known := false
-		for i := range p.Written {
-			if plan.Named(&p.Written[i], name) {
+		for i := range p.Graph.Len() {
+			if t := p.Graph.Task(i); plan.Named(&t.Spec, name) {
 				if known = true; r.fresh == nil {
 					r.fresh = map[task.ID]bool{}
 				}
-				r.fresh[p.Graph.Task(i).ID] = true
+				r.fresh[t.ID] = true
 			}
 		}
 		if !known { // the tasks of a goal were not known before the run

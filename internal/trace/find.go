@@ -1,10 +1,12 @@
 package trace
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
 	"github.com/runteam/runteam/internal/naming"
+	"github.com/runteam/runteam/task"
 )
 
 // ErrUnknownTask reports a name that no task of a trace has.
@@ -27,14 +29,21 @@ func (t *Trace) Find(name string) (Task, error) {
 			}
 		}
 	}
-	var known []string
-	for i := range t.Tasks {
-		known = append(known, t.Tasks[i].Title)
-	}
-	for i := range t.Tasks {
-		if key := t.Tasks[i].Key; key != "" {
-			known = append(known, key)
+	return Task{}, fmt.Errorf("%w %q; %s", ErrUnknownTask, name, naming.Suggest(name, Known(t.Tasks)))
+}
+
+// Known returns what tasks are called: names or titles, then keys. It leaves out items that the list
+// did not have.
+func Known(tasks []Task) (names []string) {
+	for i := range tasks {
+		if t := &tasks[i]; t.Status != task.NotNeeded || naming.WithoutInstance(t.Title) == t.Title {
+			names = append(names, cmp.Or(t.Name, t.Title))
 		}
 	}
-	return Task{}, fmt.Errorf("%w %q; %s", ErrUnknownTask, name, naming.Suggest(name, known))
+	for i := range tasks {
+		if key := tasks[i].Key; key != "" {
+			names = append(names, key)
+		}
+	}
+	return names
 }

@@ -7,12 +7,14 @@ import (
 	"math"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/runteam/runteam/internal/cli/console"
 	"github.com/runteam/runteam/internal/cli/exit"
 	"github.com/runteam/runteam/internal/cli/flags"
 	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/internal/naming"
+	"github.com/runteam/runteam/internal/trace"
 	"github.com/spf13/cobra"
 )
 
@@ -81,15 +83,15 @@ func (l *ReadFlags) findTask(ctx context.Context, j *journal.Journal, unknown er
 	if err != nil {
 		return newest, l.orFile(unknown)
 	}
-	if _, err := t.Find(l.Run); err == nil {
+	_, err = t.Find(l.Run)
+	if err == nil {
 		l.Run, l.Task = newest.Run, l.Run
 		return newest, nil
 	}
-	var titles []string
-	for i := range t.Tasks {
-		titles = append(titles, t.Tasks[i].Title)
+	near, ok := naming.Nearest(l.Run, trace.Known(t.Tasks))
+	if !ok && !l.MayBeFile && strings.HasSuffix(l.Run, "]") { // an item, since no run is called that
+		return newest, &exit.Error{Kind: exit.KindUsage, Err: err}
 	}
-	near, ok := naming.Nearest(l.Run, titles)
 	if !ok {
 		return newest, l.orFile(unknown)
 	}

@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -25,8 +26,9 @@ const (
 type ComparedTask struct {
 	ID      task.ID       `json:"id"`
 	Title   string        `json:"title"`
-	Prompt  string        `json:"prompt"` // same, changed or none
-	Result  string        `json:"result"` // same, changed, withheld or none
+	Name    string        `json:"name,omitempty"` // of an instance, by the keys of its items
+	Prompt  string        `json:"prompt"`         // same, changed or none
+	Result  string        `json:"result"`         // same, changed, withheld or none
 	Before  *comparedSide `json:"before,omitempty"`
 	After   *comparedSide `json:"after,omitempty"`
 	Omitted bool          `json:"leftOut,omitempty"` // as the flags ask
@@ -45,6 +47,9 @@ type comparedSide struct {
 
 	hidden bool // the viewer may not see the result
 }
+
+// shownName returns what people know the task by.
+func (c *ComparedTask) shownName() string { return cmp.Or(c.Name, c.Title) }
 
 // compare compares the results of both sides, and removes their texts if they are equal.
 func (c *ComparedTask) compare() {
@@ -92,7 +97,7 @@ func (c *ComparedTask) write(w io.Writer, verbose bool) {
 	if c.Result != Changed {
 		return
 	}
-	title := terminal.CleanLine(c.Title)
+	title := terminal.CleanLine(c.shownName())
 	if verbose {
 		fmt.Fprintf(w, "\n# %[1]s: before\n\n%[2]s\n\n# %[1]s: after\n\n%[3]s\n", title, terminal.Clean(c.Before.Text), terminal.Clean(c.After.Text))
 		return

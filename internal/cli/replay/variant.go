@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"path/filepath"
@@ -29,6 +30,7 @@ type variant struct {
 	prior      *journals.StoredRun
 	invocation *run.StoredInvocation // of the prior run
 	omitted    map[task.ID]bool      // the tasks that --without names
+	without    []string              // what the engine knows them by
 	job        *run.Job
 	file       *specfile.File
 	journal    *run.JournalWriter
@@ -44,11 +46,10 @@ func replayWithout(con *console.Console, cmd *cobra.Command, r *replayFlags) err
 	if err != nil {
 		return err
 	}
-	omitted, err := r.omittedTasks(k, file)
-	if err != nil {
+	t := &variant{flags: r, prior: k, invocation: m, job: r.job(m), file: file}
+	if err := t.omit(); err != nil {
 		return err
 	}
-	t := &variant{flags: r, prior: k, invocation: m, omitted: omitted, job: r.job(m), file: file}
 	if err := journals.CheckOutputs(con, &r.Flags, &r.events.File); err != nil {
 		return err
 	}
@@ -111,44 +112,56 @@ func (r *replayFlags) job(m *run.StoredInvocation) *run.Job {
 	return j
 }
 
-// omittedTasks returns the tasks that --without names. It refuses to omit what the run did not have.
-func (r *replayFlags) omittedTasks(k *journals.StoredRun, file *specfile.File) (map[task.ID]bool, error) {
-	var titles, inputs []string
-	for _, t := range k.Tasks {
-		if t.IsTask() {
-			titles = append(titles, t.Title)
+// omit finds the tasks that --without names. It refuses to omit what the run did not have.
+func (t *variant) omit() error {
+	r, tasks := t.flags, 0
+	var known []trace.Task
+	for i := range t.prior.Trace.Tasks {
+		if s := t.prior.ByID[t.prior.Trace.Tasks[i].ID]; s != nil && s.IsTask() {
+			known = append(known, t.prior.Trace.Tasks[i])
 		}
 	}
-	for i := range file.Run.Inputs {
-		inputs = append(inputs, file.Run.Inputs[i].Name)
+	for _, s := range t.prior.Tasks {
+		if s.IsTask() {
+			tasks++
+		}
 	}
-	omitted := map[task.ID]bool{}
+	t.omitted, t.without = map[task.ID]bool{}, slices.Clone(r.without)
 	for i, name := range r.without {
-		id, err := k.FindTask(name)
-		t := k.ByID[id]
-		if err != nil || t == nil || !t.IsTask() {
-			return nil, exit.Usagef("--without %q: the run has no such task; %s", name, naming.Suggest(name, titles))
+		id, err := t.prior.FindTask(name)
+		s := t.prior.ByID[id]
+		if err != nil || s == nil || !s.IsTask() {
+			return exit.Usagef("--without %q: the run has no such task; %s", name, naming.Suggest(name, trace.Known(known)))
 		}
-		omitted[id] = true
-		if file.Goal != nil { // the plan knows its tasks only by title
-			r.without[i] = t.Title
+		t.omitted[id] = true
+		if t.file.Goal != nil || s.Name != "" { // the plan knows tasks of a goal, and instances, only by title
+			t.without[i], r.without[i] = s.Title, cmp.Or(s.Name, s.Title)
 		}
 	}
-	for _, name := range r.withoutInputs {
+	if tasks > 0 && len(t.omitted) == tasks {
+		return exit.Usagef("--without: no task would be left")
+	}
+	return t.checkInputs()
+}
+
+// checkInputs refuses to omit inputs that the run did not have.
+func (t *variant) checkInputs() error {
+	var inputs []string
+	for i := range t.file.Run.Inputs {
+		inputs = append(inputs, t.file.Run.Inputs[i].Name)
+	}
+	for _, name := range t.flags.withoutInputs {
 		if !slices.ContainsFunc(inputs, func(known string) bool { return strings.EqualFold(known, name) }) {
-			return nil, exit.Usagef("--without-input %q: the run has no such input; %s", name, naming.Suggest(name, inputs))
+			return exit.Usagef("--without-input %q: the run has no such input; %s", name, naming.Suggest(name, inputs))
 		}
 	}
-	if len(titles) > 0 && len(omitted) == len(titles) {
-		return nil, exit.Usagef("--without: no task would be left")
-	}
-	return omitted, nil
+	return nil
 }
 
 // run performs the new run. Its journal stores what it omits, so that it can be replayed.
 func (t *variant) run(ctx context.Context, con *console.Console, team *engine.Team, events *records.EventWriter) (*engine.Result, error) {
 	omits := journals.ReplayArguments{
-		Of: t.prior.Run, Without: slices.Concat(t.invocation.Without, t.flags.without), WithoutInputs: slices.Concat(t.invocation.WithoutInputs, t.flags.withoutInputs),
+		Of: t.prior.Run, Without: slices.Concat(t.invocation.Without, t.without), WithoutInputs: slices.Concat(t.invocation.WithoutInputs, t.flags.withoutInputs),
 	}
 	if err := t.updateInfo(omits); err != nil {
 		return nil, err

@@ -70,7 +70,7 @@ func (d *VariantDocument) compare(k *journals.StoredRun, res *engine.Result, omi
 		if !s.IsTask() {
 			continue
 		}
-		c := ComparedTask{ID: s.ID, Title: s.Title, Prompt: none, Before: storedSide(k, s), Omitted: omitted[s.ID]}
+		c := ComparedTask{ID: s.ID, Title: s.Title, Name: s.Name, Prompt: none, Before: storedSide(k, s), Omitted: omitted[s.ID]}
 		if t, ok := res.Task(string(s.ID)); ok {
 			c.After, c.Prompt = sideOf(res, t, accepts), promptOfTask(k, s, t)
 		}
@@ -80,7 +80,7 @@ func (d *VariantDocument) compare(k *journals.StoredRun, res *engine.Result, omi
 	for i := range res.Tasks {
 		t := &res.Tasks[i]
 		if s := k.ByID[t.ID]; s == nil || !s.IsTask() {
-			c := ComparedTask{ID: t.ID, Title: t.Title, Prompt: none, After: sideOf(res, t, accepts)}
+			c := ComparedTask{ID: t.ID, Title: t.Title, Name: t.Name, Prompt: none, After: sideOf(res, t, accepts)}
 			c.compare()
 			d.Tasks = append(d.Tasks, c)
 		}
@@ -174,7 +174,7 @@ func (d *VariantDocument) sentence() string {
 		}
 		switch {
 		case c.Result == Changed || c.Before != nil && c.After != nil && c.Before.Status != c.After.Status:
-			results = append(results, c.Title)
+			results = append(results, c.shownName())
 		case c.Result == withheld:
 			unclear++
 		}
@@ -203,7 +203,7 @@ func (d *VariantDocument) write(w io.Writer, verbose bool) {
 	fmt.Fprintf(w, "run %s without %s, as run %s\n\n", terminal.CleanLine(d.Replayed), d.what(), terminal.CleanLine(d.Run))
 	table := format.NewTable(w, "")
 	for _, c := range d.Tasks {
-		table.Row(c.Title, c.outcome())
+		table.Row(c.shownName(), c.outcome())
 	}
 	table.Flush()
 	for i := range d.Tasks {

@@ -3,6 +3,7 @@ package run
 import (
 	"context"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/runteam/runteam/internal/cli/connect"
@@ -121,6 +122,13 @@ func (r *resumed) load(ctx context.Context, j *Job, run string) error {
 	}
 	if r.names, err = journals.Tasks(ctx, r.journal, &r.stored.Info); err != nil {
 		return err
+	}
+	if slices.ContainsFunc(j.reuse.fresh, func(name string) bool { return strings.Contains(name, "[") }) {
+		t, err := r.journal.Trace(ctx, found.Run)
+		if err != nil {
+			return journals.ReadError(ctx, err)
+		}
+		r.names.AddNames(t.Tasks)
 	}
 	return j.checkReadable(r)
 }

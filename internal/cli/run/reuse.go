@@ -41,6 +41,8 @@ func (r *reuseFlags) apply(file *specfile.File, hasJournal bool, again *resumed)
 	names := source.NewTaskNames(file)
 	if again != nil && file.Goal != nil && len(names) == 0 {
 		names = again.names
+	} else if again != nil {
+		names.AddNames(again.names)
 	}
 	if err := r.resolve(file, names); err != nil {
 		return err

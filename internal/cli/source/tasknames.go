@@ -1,7 +1,9 @@
 package source
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/internal/specfile"
@@ -9,8 +11,8 @@ import (
 	"github.com/runteam/runteam/task"
 )
 
-// TaskNames are the tasks that a name may mean: a title, a key or an ID. Letter case and surrounding
-// spaces do not matter.
+// TaskNames are the tasks that a name may mean: a title, a key, an ID, or the name of an instance that
+// has run. Letter case and surrounding spaces do not matter.
 type TaskNames []trace.Task
 
 // NewTaskNames returns the tasks of a spec.
@@ -21,14 +23,15 @@ func NewTaskNames(file *specfile.File) (all TaskNames) {
 	return all
 }
 
-// Find returns the ID of the task that a name means. Titles take precedence over keys, and keys over
-// IDs.
+// Find returns the ID of the task that a name means. Titles take precedence over keys, keys over IDs,
+// and IDs over names.
 func (n TaskNames) Find(name string) (task.ID, bool) {
 	folded := naming.Normalize(name)
 	for _, part := range [...]func(*trace.Task) string{
 		func(t *trace.Task) string { return t.Title },
 		func(t *trace.Task) string { return t.Key },
 		func(t *trace.Task) string { return string(t.ID) },
+		func(t *trace.Task) string { return t.Name },
 	} {
 		for i := range n {
 			if word := part(&n[i]); word != "" && naming.Normalize(word) == folded {
@@ -61,17 +64,51 @@ func (n TaskNames) FindAll(name string) (all []task.ID) {
 	return all
 }
 
-// Suggest says what to write instead of an unknown name: the nearest title or key, else the first
-// ones.
-func (n TaskNames) Suggest(name string) string {
-	var known []string
-	for i := range n {
-		known = append(known, n[i].Title)
+// AddNames adds the names that instances had in a run.
+func (n TaskNames) AddNames(run TaskNames) {
+	names := map[task.ID]string{}
+	for i := range run {
+		names[run[i].ID] = run[i].Name
 	}
 	for i := range n {
-		if n[i].Key != "" && !slices.Contains(known, n[i].Key) {
-			known = append(known, n[i].Key)
+		n[i].Name = names[n[i].ID]
+	}
+}
+
+// Suggest says what to write instead of an unknown name. It is the nearest title or key, else the first
+// ones. How many items a list will have is not known: for those without a name it is their task.
+func (n TaskNames) Suggest(name string) string {
+	if list, item, ok := strings.Cut(name, "["); ok && strings.Trim(item, "0123456789]") != "" {
+		if first := n.instance(list); first != "" {
+			return fmt.Sprintf("items have names once the list is known; write a position, such as %s, or %s for all", first, strings.TrimSpace(list))
+		}
+	}
+	shown := slices.Clone(n)
+	for i := range shown {
+		if t := &shown[i]; t.Name == "" {
+			t.Title = naming.WithoutInstance(t.Title)
+		}
+	}
+	var known []string
+	for _, word := range trace.Known(shown) {
+		if !slices.Contains(known, word) {
+			known = append(known, word)
 		}
 	}
 	return naming.Suggest(name, known)
+}
+
+// instance returns the title of the first item of a list whose items have no names yet; it is empty
+// if there is none.
+func (n TaskNames) instance(list string) (first string) {
+	for _, id := range n.FindAll(list) {
+		t := n[slices.IndexFunc(n, func(t trace.Task) bool { return t.ID == id })]
+		switch {
+		case t.Name != "":
+			return ""
+		case first == "" && strings.HasSuffix(t.Title, "]") && naming.WithoutInstance(t.Title) != t.Title:
+			first = t.Title
+		}
+	}
+	return first
 }
