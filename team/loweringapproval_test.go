@@ -282,7 +282,7 @@ func TestApprovalsOfDeclassifiersAreChecked(t *testing.T) {
 		{"unknown", entry(func(d *handoff.Declassifier) { d.Approve = "edtor" }), nil, `"score-to-author": unknown approver "edtor"`},
 		{"no person", entry(func(d *handoff.Declassifier) { d.Approve = "scorer" }), nil, `agent "scorer" cannot approve anything: it is not a person`},
 		{"the reader", entry(func(d *handoff.Declassifier) { d.To = "editor" }), nil, `"editor" cannot approve what "editor" itself is to get`},
-		{"the user", entry(func(d *handoff.Declassifier) { d.To = "user" }), nil, `only what is delivered to an agent can be approved, and "user" is none`},
+		{"the user", entry(func(d *handoff.Declassifier) { d.To = "user" }), nil, `approve works only if "to" is an agent; "user" is not one`},
 		{"too low", func(c *team.Config) { c.Agents[2].Accepts = label.Internal }, nil, `"score-to-author": what "scorer" makes is at least confidential, and "editor", who has to approve what it lowers, accepts at most internal`},
 		{"withheld", func(c *team.Config) {
 			c.Policy.Rules = []handoff.PairRule{{From: "scorer", To: "editor", Mode: handoff.Minimal}}

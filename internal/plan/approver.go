@@ -57,7 +57,7 @@ func (c *Config) checkApprovers(found *task.Problems) {
 		case d.To == d.Approve:
 			about.report(fmt.Sprintf("%q cannot approve what %q itself is to get", d.Approve, d.To), "name another person", task.ErrInvalid)
 		case !slices.ContainsFunc(c.Agents, func(m Member) bool { return m.Name == d.To }):
-			about.report(fmt.Sprintf("only what is delivered to an agent can be approved, and %q is none", d.To), "name an agent in to, or remove approve; for a tool, write approve on the tool", task.ErrInvalid)
+			about.report(fmt.Sprintf("approve works only if \"to\" is an agent; %q is not one", d.To), "name an agent in to, or remove approve; for a tool, write approve on the tool", task.ErrInvalid)
 		}
 	}
 }
