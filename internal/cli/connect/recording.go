@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"sync"
 
 	"github.com/runteam/runteam/agent"
@@ -91,11 +92,34 @@ func (r *Recording) Summary(res *engine.Result) string {
 	case r.note != nil:
 		return text + "; " + r.note.Error()
 	case res.Cause != nil, res.Status == engine.StatusSuspended: // a replay may need answers that are missing
-		return text
+		return text + r.missing("\n"+terminal.CleanLine(r.File.Path), res)
 	}
 	without := "--record"
 	if r.File.Force {
 		without += " and --force"
 	}
 	return fmt.Sprintf("%s; to replay it: the same command without %s, with --offline --script %s", text, without, format.ShellPath(r.File.Path))
+}
+
+// missing says which answers of people the record lacks; it is empty unless the run is suspended.
+func (r *Recording) missing(subject string, res *engine.Result) string {
+	var asked []string
+	for i := range res.Tasks {
+		if t := &res.Tasks[i]; t.WaitingFor != "" {
+			asked = append(asked, strconv.Quote(terminal.CleanLine(t.ShownName())))
+		}
+	}
+	for i := range res.Steps {
+		if s := &res.Steps[i]; s.WaitingFor != "" {
+			asked = append(asked, "the question about the plan")
+		}
+	}
+	if res.Status != engine.StatusSuspended || len(asked) == 0 {
+		return ""
+	}
+	noun := "answer"
+	if len(asked) > 1 {
+		noun = "answers"
+	}
+	return fmt.Sprintf("%s lacks the %s to %s: answers given after the run was suspended are not recorded", subject, noun, format.List(asked, 3))
 }

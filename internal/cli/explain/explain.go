@@ -163,7 +163,7 @@ func (e *explainFlags) document(t *trace.Trace) (*Document, error) {
 	}
 	for i := range t.Prompts {
 		if p := &t.Prompts[i]; only(string(p.Receipt.Task)) {
-			x.Prompts = append(x.Prompts, x.prompt(p))
+			x.add(x.prompt(p))
 		}
 	}
 	for _, tk := range t.Tasks {

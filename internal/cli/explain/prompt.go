@@ -64,6 +64,16 @@ type Absent struct {
 	Inputs  []trace.Input `json:"inputs"`
 }
 
+// add adds a prompt. A person is shown the same approval again by a process that has the answer.
+func (x *Document) add(p PromptDocument) {
+	same := func(o PromptDocument) bool {
+		return o.Session == p.Session && slices.Equal(o.System, p.System) && slices.Equal(o.Text, p.Text)
+	}
+	if p.approves() == "" || !slices.ContainsFunc(x.Prompts, same) {
+		x.Prompts = append(x.Prompts, p)
+	}
+}
+
 func (x *Document) prompt(p *trace.Prompt) PromptDocument {
 	r := p.Receipt
 	out := PromptDocument{

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/runteam/runteam/internal/cli/format"
 	"github.com/runteam/runteam/internal/cli/journals"
 	"github.com/runteam/runteam/internal/cli/terminal"
+	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/internal/trace"
 )
 
@@ -85,9 +87,27 @@ func (p *PromptDocument) part() string {
 	return strings.ReplaceAll(part, "/", " ")
 }
 
+// approves says which entry of the policy a person is asked to approve; it is empty for other prompts.
+func (p *PromptDocument) approves() string {
+	if !approvalPart.MatchString(p.Session) {
+		return ""
+	}
+	for i := range p.Text {
+		if entry, ok := strings.CutPrefix(p.Text[i].Words, plan.ApprovalTitle("")); ok && p.Text[i].Part == brief.PartTitle {
+			return "approval of " + entry
+		}
+	}
+	return "approval"
+}
+
+// approvalPart ends the session of a prompt that asks for the approval of a declassifier.
+var approvalPart = regexp.MustCompile(`/approve/\d+$`)
+
 func (p *PromptDocument) write(w io.Writer) {
 	attempt := attemptText(p.Attempt)
-	if part := p.part(); part != "" && attempt != "" {
+	if approval := p.approves(); approval != "" {
+		attempt = format.Dotted(attempt, approval)
+	} else if part := p.part(); part != "" && attempt != "" {
 		attempt += " " + part
 	}
 	fmt.Fprintf(w, "\n%s\n", format.Dotted(cmp.Or(p.Name, p.Title), p.Agent, attempt, p.Classification.String(), p.extent()))

@@ -1,13 +1,16 @@
 package history
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/runteam/runteam/internal/cli/format"
 	"github.com/runteam/runteam/internal/cli/terminal"
 	"github.com/runteam/runteam/internal/journal"
+	"github.com/runteam/runteam/label"
 )
 
 // A questionDocument says whom a task asked and who answered, in JSON.
@@ -22,6 +25,8 @@ type answeredDocument struct {
 	By     string    `json:"by"`
 	Time   time.Time `json:"time"`
 	Reason string    `json:"reason,omitempty"` // once the result shows that the user may see it
+
+	Decision string `json:"decision,omitempty"` // of an approval that the user may see
 }
 
 // newQuestionDocument returns the document of a question; nil is none.
@@ -32,11 +37,29 @@ func newQuestionDocument(q *journal.Question) (d questionDocument) {
 		d.WaitingFor, d.Tool = q.Agent, q.Tool
 	case q.Answer != nil:
 		d.Answered = &answeredDocument{By: q.Answer.By, Time: q.Answer.Time}
-		if q.Ended {
+		if q.Approval != "" || q.Tool != "" {
+			d.Answered.decide(q)
+		} else if q.Ended {
 			d.Answered.Reason = q.Answer.Reason
 		}
 	}
 	return d
+}
+
+// decide adds what a person decided about a call, a plan or an entry of the policy, and the reasons: that
+// in the form and that for the record. Nothing has a result to tell who may see them, so it is the
+// label of what was shown that does, and whether the user may see the task.
+func (a *answeredDocument) decide(q *journal.Question) {
+	if q.Schema == "" || q.Label > label.Confidential {
+		return
+	}
+	var form struct{ Decision, Reason string }
+	if json.Unmarshal([]byte(q.Answer.Text), &form) == nil {
+		a.Decision, a.Reason = form.Decision, form.Reason
+	}
+	if q.Answer.Reason != "" {
+		a.Reason = strings.TrimPrefix(a.Reason+"; "+q.Answer.Reason, "; ")
+	}
 }
 
 // writeQuestion writes who is to answer, or who answered.
@@ -49,6 +72,9 @@ func (d *questionDocument) writeQuestion(w io.Writer) {
 	}
 	if a := d.Answered; a != nil {
 		fmt.Fprintf(w, "answered by %s, %s", terminal.CleanLine(a.By), format.Time(a.Time))
+		if a.Decision != "" {
+			fmt.Fprintf(w, ": %s", terminal.CleanLine(a.Decision))
+		}
 		if a.Reason != "" {
 			fmt.Fprintf(w, ": %s", terminal.CleanLine(a.Reason))
 		}

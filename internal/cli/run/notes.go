@@ -75,10 +75,13 @@ func (x *execution) nextCommands(run string) []nextCommand {
 	res, command := x.result, x.job.Journal.Command
 	show := nextCommand{"See each task and its result:", command("show", run)}
 	if res.Status == engine.StatusSuspended && res.JournalErr == nil {
-		return append(x.answerCommands(run), nextCommand{"Then resume it; completed tasks are not repeated:", command("resume", run)})
+		return append(x.answerCommands(run), nextCommand{"Then resume it; completed tasks are not repeated:", x.resumeCommand(run)})
+	}
+	if x.isRefused() {
+		return []nextCommand{{"It was refused, and resuming it changes nothing. Start a new run, with the flags of this one:", command("run", x.file.Path)}, show}
 	}
 	if !res.Success() || res.JournalErr != nil {
-		return []nextCommand{{"Resume it; completed tasks are not repeated:", command("resume", run)}, show}
+		return []nextCommand{{"Resume it; completed tasks are not repeated:", x.resumeCommand(run)}, show}
 	}
 	last, joined := cmp.Or(x.withheld.NarrowedTask(res), lastPrompt(res)), joinedTask(res)
 	if last == nil {
@@ -94,6 +97,15 @@ func (x *execution) nextCommands(run string) []nextCommand {
 	}
 	question := fmt.Sprintf("Did the result of %q matter? Run again without it:", terminal.Clip(terminal.CleanLine(joined.ShownName()), 24))
 	return append(all, nextCommand{question, replay})
+}
+
+// resumeCommand returns the command that resumes the run, and saves its results where this command did.
+func (x *execution) resumeCommand(run string) string {
+	text := x.job.Journal.Command("resume", run)
+	if x.folder != nil {
+		text += " --save " + format.ShellPath(x.folder.Path) + " --force"
+	}
+	return text
 }
 
 // lastPrompt returns the last completed task whose agent was called; nil if there is none.
