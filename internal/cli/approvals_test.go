@@ -185,15 +185,15 @@ func TestAValueThatIsNotShownIsNotApproved(t *testing.T) {
 	dir := clitest.Folder(t, map[string]string{"team.yaml": unseenApproval})
 	at := func(args ...string) outcome { return call{dir: dir, args: args}.run(t) }
 	require.Equal(t, exit.StatusWaiting, at("run").status)
-	var seen []struct{ RunID, Prompt, AnswerCommand string }
+	var seen []struct{ ID, RunID, Prompt, AnswerCommand string }
 	require.NoError(t, json.Unmarshal([]byte(at("questions", "-o", "json").stdout), &seen))
 	require.Contains(t, seen[0].Prompt, "[withheld: confidential]")
 	require.NotContains(t, seen[0].Prompt, `"score"`)
 	require.Contains(t, seen[0].AnswerCommand, "decision=no")
 	for _, form := range [][]string{{"--set", "decision=yes"}, {`{"decision":"yes"}`}} {
-		got := at(append([]string{"answer", seen[0].RunID, "Write"}, form...)...)
+		got := at(append([]string{"answer", seen[0].RunID, "Write", "--question", seen[0].ID}, form...)...)
 		require.Equal(t, exit.StatusUsage, got.status)
 		require.Contains(t, got.stderr, "part of the question is withheld from you, so you cannot approve it")
 	}
-	require.Zero(t, at("answer", seen[0].RunID, "Write", "--set", "decision=no").status)
+	require.Zero(t, at("answer", seen[0].RunID, "Write", "--question", seen[0].ID, "--set", "decision=no").status)
 }

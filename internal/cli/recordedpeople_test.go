@@ -34,11 +34,15 @@ func approvedFolder(t *testing.T, done <-chan struct{}) string {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		if r.Body = io.NopCloser(bytes.NewReader(body)); bytes.Contains(body, []byte("# Task: Other")) {
-			<-done
+			select {
+			case <-done:
+			case <-r.Context().Done():
+			}
 		}
 		proxy.ServeHTTP(w, r)
 	}))
 	t.Cleanup(func() {
+		server.CloseClientConnections() // a test that failed has not closed done
 		server.Close()
 		_ = model.Close()
 	})
@@ -56,17 +60,19 @@ func TestAnswersOfPeopleAreRecorded(t *testing.T) {
 	at := func(args ...string) outcome { return call{dir: dir, args: args}.run(t) }
 	ended := make(chan outcome, 1)
 	go func() { ended <- at("run", "--record", "people.yaml", "--progress", "plain") }()
-	var open []struct{ RunID, Title, Tool string }
+	var open []struct{ ID, RunID, Title, Tool string }
 	require.Eventually(t, func() bool {
 		return json.Unmarshal([]byte(at("questions", "-o", "json").stdout), &open) == nil && len(open) == 2
 	}, 20*time.Second, 50*time.Millisecond)
+	ids := map[string]string{}
 	for _, q := range open {
+		ids[q.Title] = q.ID
 		require.Equal(t, map[string]string{"Write": "file_write", "Decide": ""}[q.Title], q.Tool)
 	}
 	require.Contains(t, at("questions").stdout, `approval of file_write in "Write" for editor`)
 	require.Contains(t, at("show", "Write").stdout, "a call of file_write waits for the approval of editor\n")
 	run := open[0].RunID
-	require.Zero(t, at("answer", run, "Write", "--question", openQuestions(t, at)[0].ID, "--set", "decision=yes", "--set", "reason={{fine}}").status)
+	require.Zero(t, at("answer", run, "Write", "--question", ids["Write"], "--set", "decision=yes", "--set", "reason={{fine}}").status)
 	require.Zero(t, at("answer", run, "Decide", "stop").status)
 	close(done)
 	got := <-ended

@@ -41,7 +41,7 @@ func TestARefusedRunIsNotResumed(t *testing.T) {
 	require.Len(t, runs, 2)
 	_, command, _ := strings.Cut(got.stderr, "  runteam resume ")
 	run := strings.Fields(command)[0]
-	require.Zero(t, at("answer", run, "Write", "--set", "decision=no", "--set", "reason=Not yet.").status)
+	require.Zero(t, at("answer", run, "Write", "--question", openQuestions(t, at)[0].ID, "--set", "decision=no", "--set", "reason=Not yet.").status)
 	got = at("resume", run, "--save", "out", "--force")
 	require.Equal(t, exit.StatusFailed, got.status, got.stderr)
 	require.Contains(t, got.stderr, "Start a new run, with the flags of this one:\n  runteam run team.yaml\n")

@@ -222,8 +222,8 @@ func (j *Journal) leaveAnswer(ctx context.Context, r row, isMeant func(*Question
 }
 
 // answeredFirst returns the error of an answer that came second.
-func (j *Journal) answeredFirst(ctx context.Context, r row, isMeant func(*Question) bool) error {
-	q, err := j.question(ctx, r, isMeant)
+func (a *archive) answeredFirst(ctx context.Context, r row, isMeant func(*Question) bool) error {
+	q, err := a.question(ctx, r, isMeant)
 	if err != nil {
 		return err
 	}

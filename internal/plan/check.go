@@ -74,7 +74,7 @@ func check(t *Roster, specs []task.Spec, o Options, at time.Time) (*Plan, error)
 		c.found = append(c.found, problems...)
 	}
 	checkSpecs(&c)
-	if c.postpone(); len(c.found) > 0 {
+	if postpone(&c); len(c.found) > 0 {
 		return nil, c.sorted()
 	}
 	t = computedCheck{&c}.addMember()
@@ -89,7 +89,7 @@ func check(t *Roster, specs []task.Spec, o Options, at time.Time) (*Plan, error)
 	if checkTimeouts(&c); len(c.found) == 0 {
 		lowering := c.checkFlow()
 		(&sizeCheck{checker: &c, reported: make([]bool, len(o.Inputs)), known: map[knownSize]gate.Decision{}}).checkSizes()
-		c.postpone()
+		postpone(&c)
 		if c.checkOutput(); len(c.found) == 0 {
 			c.plan.Written = c.specs
 			lowering.checkDisclosures()
@@ -99,7 +99,7 @@ func check(t *Roster, specs []task.Spec, o Options, at time.Time) (*Plan, error)
 		return nil, c.sorted()
 	}
 	c.checkAssertions()
-	if c.postpone(); len(c.found) == 0 && len(c.ofInputs) > 0 {
+	if postpone(&c); len(c.found) == 0 && len(c.ofInputs) > 0 {
 		if c.found = c.plan.BrokenWithoutInputs(); len(c.found) == 0 {
 			c.found = c.ofInputs
 		}
@@ -115,7 +115,7 @@ func check(t *Roster, specs []task.Spec, o Options, at time.Time) (*Plan, error)
 // postpone takes the problems that depend on the text of an input out of those of a planned run. They
 // are reported once every stage has found nothing else: which problems the coordinator gets back would
 // tell it something of the input otherwise.
-func (c *checker) postpone() {
+func postpone(c *checker) {
 	if !c.options.Planned {
 		return
 	}
