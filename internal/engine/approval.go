@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/runteam/runteam/agent"
 	"github.com/runteam/runteam/internal/brief"
+	"github.com/runteam/runteam/internal/codes"
 	"github.com/runteam/runteam/internal/jsonvalue"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/internal/schema"
@@ -143,6 +145,9 @@ func (p *approval) ask(ctx context.Context, text prompt.Prompt, wait await) (*re
 	given, err := wait(ctx, p.key, func(ctx context.Context) error {
 		reply, err := runOutside(ctx, "the person", p.run.team.Log, func() (string, error) {
 			reply, err := p.modelCall.ask(ctx, text)
+			if errors.Is(err, agent.Condition(codes.Schema)) {
+				return reply.Text, nil // read says what is wrong, and the person is asked again
+			}
 			return reply.JSON.Canonical(), err
 		})
 		if err == nil {
