@@ -115,22 +115,9 @@ func (a *archive) questions(ctx context.Context, r row) ([]*Question, error) {
 
 // questioned returns the tasks of a run that a person was asked about.
 func (a *archive) questioned(ctx context.Context, r row) (ids []task.ID, err error) {
-	rows, err := a.store.marked(ctx, r.n)
-	if err != nil {
-		return nil, a.fail("read", err)
-	}
 	d := &decoder{vault: a.vault, run: r.id, stored: &Stored{}}
-	for i := range rows {
-		if !rows[i].hasQuestions() {
-			continue
-		}
-		l, err := a.store.batchRow(ctx, rows[i].n, false)
-		if err == nil {
-			err = d.lines(l.text)
-		}
-		if err != nil {
-			return nil, a.fail("read", err)
-		}
+	if err := a.decodeMarked(ctx, r, d, (*markedRow).hasQuestions); err != nil {
+		return nil, err
 	}
 	for _, q := range d.stored.Questions() {
 		ids = append(ids, q.Task)

@@ -221,26 +221,31 @@ func (r *markedRow) completed(tasks map[mark]task.ID, in *trace.Reader) {
 // loadTasks loads some tasks of a run: the log of the history is only about these, and no
 // payload of another task is decrypted.
 func (a *archive) loadTasks(ctx context.Context, r row, ids ...task.ID) (*Stored, error) {
-	rows, err := a.store.marked(ctx, r.n)
-	if err != nil {
-		return nil, a.fail("read", err)
-	}
 	marks := make([]mark, len(ids))
 	for i, id := range ids {
 		marks[i] = markOf(id, false)
 	}
 	d := &decoder{vault: a.vault, run: r.id, stored: &Stored{History: record.History{Mask: a.vault.mask}}, only: ids}
-	for i := range rows {
-		if !rows[i].about(marks...) {
-			continue
-		}
-		l, err := a.store.batchRow(ctx, rows[i].n, false)
-		if err == nil {
-			err = d.lines(l.text)
-		}
-		if err != nil {
-			return nil, a.fail("read", err)
-		}
+	if err := a.decodeMarked(ctx, r, d, func(m *markedRow) bool { return m.about(marks...) }); err != nil {
+		return nil, err
 	}
 	return d.stored, nil
+}
+
+// decodeMarked decodes the rows of a run that have marks which count.
+func (a *archive) decodeMarked(ctx context.Context, r row, d *decoder, counts func(*markedRow) bool) error {
+	rows, err := a.store.marked(ctx, r.n)
+	for i := 0; err == nil && i < len(rows); i++ {
+		if !counts(&rows[i]) {
+			continue
+		}
+		var l *batchRow
+		if l, err = a.store.batchRow(ctx, rows[i].n, false); err == nil {
+			err = d.lines(l.text)
+		}
+	}
+	if err != nil {
+		return a.fail("read", err)
+	}
+	return nil
 }
