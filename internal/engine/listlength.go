@@ -111,7 +111,7 @@ func (r listReader) countItems(ctx context.Context, i int, list *task.List, now 
 		_, _, err := r.deliver(ctx, i, r.plan.Branches.Of(i), plan.ListGrant(r.plan, i, list), &offer, now)
 		return items, err
 	}
-	if _, err := r.readFor(ctx, i, list.Task, now, list.Path+"/*", list.Path+"/*/**"); err != nil {
+	if _, err := r.readFor(ctx, i, list.Task, now, plan.ItemPaths(list)...); err != nil {
 		return 0, err
 	}
 	items, ok := gate.CountItems(r.listEnvelope(list), list.Path)

@@ -143,7 +143,7 @@ func comparedPaths(t *task.Task, j int, paths []task.Path) []task.Path {
 	}
 	return slices.DeleteFunc(slices.Clone(paths), func(path task.Path) bool {
 		return slices.ContainsFunc(t.Instance.Lists, func(l *task.List) bool {
-			return l.Task == t.DependsOn[j].Task && slices.Contains(itemPaths(l), path)
+			return l.Task == t.DependsOn[j].Task && slices.Contains(ItemPaths(l), path)
 		})
 	})
 }
@@ -155,11 +155,7 @@ func (b *flowBuilder) branchName(up int, paths []task.Path) string {
 		names[k] = string(path)
 	}
 	slices.Sort(names)
-	of := b.plan.Graph.Task(up)
-	if of.Instance != nil {
-		return strings.Join(names, ", ") + " of " + of.Instance.Title
-	}
-	return strings.Join(names, ", ") + " of " + of.Title
+	return strings.Join(names, ", ") + " of " + WrittenTitle(b.plan.Graph.Task(up))
 }
 
 // followers returns which tasks follow from one of some tasks.

@@ -4,7 +4,6 @@ import (
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/flow"
 	"github.com/runteam/runteam/internal/gate"
-	"github.com/runteam/runteam/internal/pick"
 	"github.com/runteam/runteam/label"
 	"github.com/runteam/runteam/tool"
 )
@@ -48,13 +47,5 @@ func (b toolFlow) addApproval(f *tool.Tool, i int, pass func(to int)) {
 	source := len(g.Sources)
 	g.Sources = append(g.Sources, flow.Source{Kind: handoff.ToolResult, Name: title, From: f.Approve, Task: at, Label: b.plan.Labels[i]})
 	b.addSight(source, f.Approve, label.Public, b.plan.Labels[i])
-	terms := b.team.Terms(f.Approve, t.Assignee)
-	e := flow.Edge{Source: source, Task: i, Delivers: pick.Everything(), Rule: gate.RuleTools, Minimal: terms.Mode() == handoff.Minimal}
-	if rule, line := terms.Stated(); rule != "" {
-		e.Rule, e.Line = rule, line
-	}
-	if delivers, err := terms.Delivers(nil); err == nil {
-		e.Delivers = delivers
-	}
-	g.Edges = append(g.Edges, e)
+	b.addToolResult(f.Approve, source, i)
 }

@@ -125,9 +125,8 @@ func (c branchCheck) checkList(i, k int, list *task.List) {
 	up, _ := c.plan.Graph.Index(task.ID(list.Task))
 	of, at := c.plan.Graph.Task(up), c.task(i).at("forEach", k, "path")
 	terms := c.team.Terms(of.Assignee, c.plan.Graph.Task(i).Assignee)
-	delivers, err := terms.Delivers([]task.Path{list.Path + "/*", list.Path + "/*/**"})
 	switch s := c.plan.Schemas[up]; {
-	case terms.Mode() == handoff.Minimal, terms.Summarizes(), err == nil && !delivers.MayPass(append(pick.Tokens(list.Path), "*")):
+	case withholdsItems(terms, list, false):
 		at.report(fmt.Sprintf("nothing in %s of the result of %q is delivered to %q, by the rules for the two", list.Path, of.Title, c.plan.Graph.Task(i).Assignee), "allow the path in a rule for the pair, or name another list", task.ErrInvalid)
 	case s == nil:
 		at.report(fmt.Sprintf("the result of %q has no outputSchema, so it has no list", of.Title), "give that task an outputSchema with an array at "+string(list.Path), task.ErrInvalid)

@@ -226,11 +226,16 @@ func listOf(t *task.Task, u *task.Use) *task.List {
 		return nil
 	}
 	for _, l := range slices.Backward(t.Instance.Lists) {
-		if l.Input == u.Name && u.Item == l.Path+task.Path("/"+strconv.Itoa(l.Index)) {
+		if usesItem(u, l) {
 			return l
 		}
 	}
 	return nil
+}
+
+// usesItem reports whether a use is of the item of a list.
+func usesItem(u *task.Use, l *task.List) bool {
+	return u.Name == l.Input && u.Item == l.Path+task.Path("/"+strconv.Itoa(l.Index))
 }
 
 // narrowToItem makes the grant of an input that of an item.
@@ -256,7 +261,7 @@ func narrowToItem(p *Plan, g *gate.Grant, t *task.Task, u *task.Use) {
 
 // isWholeItem reports whether paths of items have one that takes in all of an item.
 func isWholeItem(l *task.List, paths []task.Path) bool {
-	return slices.ContainsFunc(paths, func(p task.Path) bool { return slices.Contains(itemPaths(l), p) })
+	return slices.ContainsFunc(paths, func(p task.Path) bool { return slices.Contains(ItemPaths(l), p) })
 }
 
 // checkItemReveal reports parts of a file in which spec i reveals something: what is granted of a
@@ -268,7 +273,7 @@ func (c inputListCheck) checkItemReveal(i int, l *task.List) {
 	}
 	for j := range c.specs[i].Uses {
 		u := &c.specs[i].Uses[j]
-		if u.Name != l.Input || u.Item != l.Path+task.Path("/"+strconv.Itoa(l.Index)) {
+		if !usesItem(u, l) {
 			continue
 		}
 		for _, kind := range slices.Sorted(maps.Keys(u.Reveal)) {
@@ -280,13 +285,13 @@ func (c inputListCheck) checkItemReveal(i int, l *task.List) {
 	}
 }
 
-// itemPaths returns the paths of the items of a list and of their parts.
-func itemPaths(l *task.List) []task.Path { return []task.Path{l.Path + "/*", l.Path + "/*/**"} }
+// ItemPaths returns the paths of the items of a list and of their parts.
+func ItemPaths(l *task.List) []task.Path { return []task.Path{l.Path + "/*", l.Path + "/*/**"} }
 
 // ListGrant is the grant of a list in an input to what decides whether task i runs.
 func ListGrant(p *Plan, i int, l *task.List) gate.Grant {
 	g := gate.WholeOf(gate.Source{Kind: handoff.Input, Name: l.Input}, p.Line(i))
-	g.Paths, g.MaxBytes = itemPaths(l), gate.MaxRedact
+	g.Paths, g.MaxBytes = ItemPaths(l), gate.MaxRedact
 	g.Terms = p.Roster().Terms(handoff.User, p.Graph.Task(i).Assignee)
 	return g
 }
@@ -311,11 +316,16 @@ func inputListLabel(p *Plan, i int) label.Classification {
 // checkInputTerms reports that nothing of a list in an input is delivered to the agent of task i.
 func (c branchCheck) checkInputTerms(i, k int, l *task.List) {
 	t, isFolder := c.plan.Graph.Task(i), c.plan.Input(task.Use{Name: l.Input}).Folder != nil
-	terms := c.team.Terms(handoff.User, t.Assignee)
-	delivers, err := terms.Delivers(itemPaths(l))
-	if terms.Mode() == handoff.Minimal || terms.Summarizes() || err == nil && !isFolder && !delivers.MayPass(append(pick.Tokens(l.Path), "*")) {
+	if withholdsItems(c.team.Terms(handoff.User, t.Assignee), l, isFolder) {
 		c.task(i).at("forEach", k, "input").report(fmt.Sprintf("no item of input %q is delivered to %q, by the rules for the two", l.Input, t.Assignee), "allow the items in a rule for the pair, or name another list", task.ErrInvalid)
 	}
+}
+
+// withholdsItems reports whether terms deliver nothing of any item of a list. Which files of a folder
+// they deliver is not known.
+func withholdsItems(terms *gate.Terms, l *task.List, isFolder bool) bool {
+	delivers, err := terms.Delivers(ItemPaths(l))
+	return terms.Mode() == handoff.Minimal || terms.Summarizes() || err == nil && !isFolder && !delivers.MayPass(append(pick.Tokens(l.Path), "*"))
 }
 
 // checkItemSize reports an item of an input that is too large for the agent of a task.
@@ -324,7 +334,7 @@ func (c *sizeCheck) checkItemSize(i, j, limit int) {
 	l := listOf(t, &t.Uses[j])
 	k := c.inputs[strings.ToLower(l.Input)]
 	in, list := &c.options.Inputs[k], ListOf(c.plan, l)
-	if list.largest <= limit || in.Cut || c.reported[k] || !slices.Equal(t.Uses[j].Need, itemPaths(l)) {
+	if list.largest <= limit || in.Cut || c.reported[k] || !slices.Equal(t.Uses[j].Need, ItemPaths(l)) {
 		return
 	}
 	if s, err := c.team.Terms(handoff.User, t.Assignee).Delivers(nil); err != nil || !s.Whole() {

@@ -47,7 +47,7 @@ func (b toolFlow) addTools() {
 				}
 			}
 			sources[k] = source
-			b.addToolResult(f, source, i)
+			b.addToolResult(gate.ToolReader(f.Name), source, i)
 		}
 		for k, f := range tools {
 			pass := func(to int) {
@@ -141,9 +141,9 @@ func (b toolFlow) addTool(f *tool.Tool, reader int) int {
 	return source
 }
 
-// addToolResult adds what a task gets of the results of a tool.
-func (b toolFlow) addToolResult(f *tool.Tool, source, to int) {
-	terms := b.team.Terms(gate.ToolReader(f.Name), b.plan.Graph.Task(to).Assignee)
+// addToolResult adds what a task gets of what a tool returns, or the person who approves its calls.
+func (b toolFlow) addToolResult(from string, source, to int) {
+	terms := b.team.Terms(from, b.plan.Graph.Task(to).Assignee)
 	e := flow.Edge{Source: source, Task: to, Delivers: pick.Everything(), Rule: gate.RuleTools, Minimal: terms.Mode() == handoff.Minimal}
 	if rule, line := terms.Stated(); rule != "" {
 		e.Rule, e.Line = rule, line
