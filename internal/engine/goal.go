@@ -88,14 +88,17 @@ func checkAnswer(ctx context.Context, t *plan.Roster, o RunOptions) (*plan.Plann
 }
 
 // newGoalRun prepares a run for a goal, or says why it cannot start.
-func newGoalRun(ctx context.Context, t *plan.Roster, goal plan.Goal, options RunOptions) (*run, error) {
-	start := time.Now()
-	carryBus(t, &options)
+func (t *Team) newGoalRun(ctx context.Context, goal plan.Goal, o *RunOptions) (*run, error) {
+	if err := t.made(ctx); err != nil {
+		return nil, err
+	}
+	start, options := time.Now(), settings(o)
+	carryBus(t.roster, &options)
 	options.Answer = &goal
-	if found := append(t.CheckGoalRun(options), checkStored(&options)...); len(found) > 0 {
+	if found := append(t.roster.CheckGoalRun(options), checkStored(&options)...); len(found) > 0 {
 		return nil, found
 	}
-	r, err := newRun(plan.RosterForGoal(t), options, start)
+	r, err := newRun(plan.RosterForGoal(t.roster), options, start)
 	if err != nil {
 		return nil, err
 	}

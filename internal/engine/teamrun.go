@@ -64,10 +64,7 @@ func (t *Team) RunAgent(ctx context.Context, agent, text string, o *RunOptions) 
 // wrong with the goal, the coordinator or the options, and nothing was spent. A
 // run that started always returns a Result; see [Result.Err].
 func (t *Team) RunTeam(ctx context.Context, goal Goal, o *RunOptions) (*Result, error) {
-	if err := t.made(ctx); err != nil {
-		return nil, err
-	}
-	r, err := newGoalRun(ctx, t.roster, goal, settings(o))
+	r, err := t.newGoalRun(ctx, goal, o)
 	if err != nil {
 		return nil, err
 	}
@@ -80,10 +77,7 @@ func (t *Team) RunTeam(ctx context.Context, goal Goal, o *RunOptions) (*Result, 
 // [task.Problems] if the coordinator could not be called, and a [*TaskError] if no
 // valid plan came.
 func (t *Team) PlanTeam(ctx context.Context, goal Goal, o *RunOptions) (*Plan, error) {
-	if err := t.made(ctx); err != nil {
-		return nil, err
-	}
-	r, err := newGoalRun(ctx, t.roster, goal, settings(o))
+	r, err := t.newGoalRun(ctx, goal, o)
 	if err != nil {
 		return nil, err
 	}
