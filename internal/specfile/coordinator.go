@@ -2,6 +2,7 @@ package specfile
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 
 	"github.com/runteam/runteam/handoff"
@@ -56,17 +57,9 @@ func (r goalReader) coordinator(f *fields) *Coordinator {
 	c := &Coordinator{Connection: r.connection(f)}
 	c.SystemPrompt, c.SystemParams = r.fill("systemPrompt", r.pick(f, "systemPrompt"))
 	c.Instructions = r.plainText("instructions", r.pick(f, "instructions"))
-	for _, word := range textList(f.own("mayGrant")) {
-		c.MayGrant.Memory = c.MayGrant.Memory || word == "memory"
-		c.MayGrant.Inputs = c.MayGrant.Inputs || word == "inputs"
-		c.MayGrant.Tools = c.MayGrant.Tools || word == "tools"
-	}
-	for _, word := range textList(f.own("mayPlan")) {
-		c.MayPlan.When = c.MayPlan.When || word == "when"
-		c.MayPlan.Repeat = c.MayPlan.Repeat || word == "repeat"
-		c.MayPlan.ForEach = c.MayPlan.ForEach || word == "forEach"
-		c.MayPlan.Verify = c.MayPlan.Verify || word == "verify"
-	}
+	has := func(key, word string) bool { return slices.Contains(textList(f.own(key)), word) }
+	c.MayGrant = plan.Grants{Memory: has("mayGrant", "memory"), Inputs: has("mayGrant", "inputs"), Tools: has("mayGrant", "tools")}
+	c.MayPlan.When, c.MayPlan.Repeat, c.MayPlan.ForEach, c.MayPlan.Verify = has("mayPlan", "when"), has("mayPlan", "repeat"), has("mayPlan", "forEach"), has("mayPlan", "verify")
 	members{
 		{"accepts", &c.Accepts}, {"approve", &c.Approve}, {"reuse", &c.Reuse}, {"maxContextBytes", &c.MaxContextBytes}, {"maxPromptBytes", &c.MaxPromptBytes},
 		{"maxTokenBudget", &c.MaxTokenBudget}, {"maxCostBudget", &c.MaxCostBudget},

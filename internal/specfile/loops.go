@@ -196,38 +196,31 @@ func copyTasks(tasks []task.Spec) []task.Spec {
 // specAt returns the task that a pointer leads into, and the rest of the pointer; nil if there is
 // none.
 func specAt(tasks []task.Spec, parts []string) (*task.Spec, []string) {
-	for len(parts) > 1 && parts[0] == "tasks" {
-		i, err := strconv.Atoi(parts[1])
-		if err != nil || i < 0 || i >= len(tasks) {
-			break
-		}
-		s, rest := &tasks[i], parts[2:]
-		if loopTasks(s) == nil || !inLoop(rest) {
-			return s, rest
-		}
-		tasks, parts = loopTasks(s), rest[1:]
-	}
-	return nil, parts
+	return writtenAt(tasks, parts, loopTasks)
 }
 
 // taskAt is specAt for where tasks are written.
 func (p *places) taskAt(parts []string) (*fields, []string) {
-	tasks := p.tasks
+	f, rest := writtenAt(p.tasks, parts, func(f **fields) []*fields { return p.loops[*f].tasks })
+	if f == nil {
+		return nil, rest
+	}
+	return *f, rest
+}
+
+// writtenAt returns which of some tasks, or of those in their loops and lists, a pointer leads into.
+func writtenAt[T any](tasks []T, parts []string, inside func(*T) []T) (*T, []string) {
 	for len(parts) > 1 && parts[0] == "tasks" {
 		i, err := strconv.Atoi(parts[1])
 		if err != nil || i < 0 || i >= len(tasks) {
 			break
 		}
-		f, rest := tasks[i], parts[2:]
-		if f == nil || !inLoop(rest) {
-			return f, rest
+		one, rest := &tasks[i], parts[2:]
+		more := inside(one)
+		if more == nil || len(rest) < 3 || rest[0] != "repeat" && rest[0] != "forEach" || rest[1] != "tasks" {
+			return one, rest
 		}
-		tasks, parts = p.loops[f].tasks, rest[1:]
+		tasks, parts = more, rest[1:]
 	}
 	return nil, parts
-}
-
-// inLoop reports whether the rest of a pointer from a task leads into a task of its loop or list.
-func inLoop(rest []string) bool {
-	return len(rest) > 2 && (rest[0] == "repeat" || rest[0] == "forEach") && rest[1] == "tasks"
 }
