@@ -150,13 +150,13 @@ func (u *unroller) checkList(f *ForEach, in *scope, i int) bool {
 		bad("/path", "the list has no path", "write where it is in the result, such as /searches")
 	case f.Path != "" && f.Path[0] != '/':
 		bad("/path", fmt.Sprintf("path %s does not begin with a slash", naming.Quote(string(f.Path))), "write a path such as /searches")
-	case slices.ContainsFunc(strings.Split(string(f.Path), "/"), func(segment string) bool { return segment == "*" || segment == "**" }):
+	case hasWildcard(f.Path):
 		bad("/path", fmt.Sprintf("%s may be several lists", naming.Quote(string(f.Path))), "write the path of one list, such as /searches")
 	case f.Input == "" && f.Files != nil:
 		bad("/files", "files are those of a folder", "write input, with the name of a folder")
 	case f.Key != "" && f.Key[0] != '/':
 		bad("/key", fmt.Sprintf("key %s does not begin with a slash", naming.Quote(string(f.Key))), "write a path in an item such as /email")
-	case slices.ContainsFunc(strings.Split(string(f.Key), "/"), func(segment string) bool { return segment == "*" || segment == "**" }):
+	case hasWildcard(f.Key):
 		bad("/key", fmt.Sprintf("%s may be several values", naming.Quote(string(f.Key))), "write the path of one value in an item, such as /email")
 	case f.MaxItems < 1 || f.MaxItems > maxItems:
 		bad("/maxItems", fmt.Sprintf("maxItems is %d", f.MaxItems), fmt.Sprintf("write how many items there may be, from 1 to %d", maxItems))
@@ -164,8 +164,6 @@ func (u *unroller) checkList(f *ForEach, in *scope, i int) bool {
 		bad("/maxParallel", fmt.Sprintf("maxParallel is %d", f.MaxParallel), "write how many tasks may run at the same time, or leave it out")
 	case f.MaxParallel > 0 && slices.ContainsFunc(in.lists, func(l *List) bool { return l.Parallel > 0 }):
 		bad("/maxParallel", "a list around it has maxParallel too", "write it at one of them")
-	case f.OnOverflow != "" && f.OnOverflow != "fail" && f.OnOverflow != "first":
-		bad("/onOverflow", "onOverflow: unknown word "+naming.Quote(f.OnOverflow), wordHint(f.OnOverflow, []string{"fail", "first"}))
 	case f.As != "" && naming.CheckName(f.As) != nil:
 		bad("/as", fmt.Sprintf("as: %s is not a name", naming.Quote(f.As)), "write a name such as item")
 	case in.itemOf(f.name()) != nil:
@@ -173,7 +171,13 @@ func (u *unroller) checkList(f *ForEach, in *scope, i int) bool {
 	case f.Output != "" && len(f.Tasks) == 0:
 		bad("/output", "output names one of tasks, and there are none", "remove output, or write tasks")
 	}
+	u.checkWord(in, i, "/forEach/onOverflow", "onOverflow", f.OnOverflow, "fail", "first")
 	return len(u.found.list) == before
+}
+
+// hasWildcard reports whether a path may be several.
+func hasWildcard(path Path) bool {
+	return slices.ContainsFunc(strings.Split(string(path), "/"), func(segment string) bool { return segment == "*" || segment == "**" })
 }
 
 // checkGroup reports what is wrong with the tasks for each item.

@@ -92,10 +92,6 @@ func (u *unroller) checkLoop(s *Spec, r *Repeat, output int, in *scope, i int) b
 		bad("/repeat/output", runsForEach(r.Output), "name a task that runs once in a round, such as one that depends on {each: "+r.Tasks[output].Title+"}")
 	case r.Until == nil:
 		bad("/repeat/until", "the loop has no condition to end", "write a condition such as {task: Check, path: /valid, equals: true}")
-	case r.OnLimit != "" && r.OnLimit != "last" && r.OnLimit != "fail":
-		bad("/repeat/onLimit", "onLimit: unknown word "+naming.Quote(r.OnLimit), wordHint(r.OnLimit, []string{"last", "fail"}))
-	case r.OnRepeat != "" && r.OnRepeat != "fail" && r.OnRepeat != "continue":
-		bad("/repeat/onRepeat", "onRepeat: unknown word "+naming.Quote(r.OnRepeat), wordHint(r.OnRepeat, []string{"fail", "continue"}))
 	case len(s.besideRepeat()) > 0:
 		bad("/repeat", "a loop does not have "+strings.Join(s.besideRepeat(), ", "), "set it in the tasks of the loop")
 	case r.Until.Op == condition.Else:
@@ -103,6 +99,8 @@ func (u *unroller) checkLoop(s *Spec, r *Repeat, output int, in *scope, i int) b
 	default:
 		u.checkCondition(in, i, "/repeat/until", "until", r.Until)
 	}
+	u.checkWord(in, i, "/repeat/onLimit", "onLimit", r.OnLimit, "last", "fail")
+	u.checkWord(in, i, "/repeat/onRepeat", "onRepeat", r.OnRepeat, "fail", "continue")
 	u.checkCondition(in, i, "/when", "when", s.When)
 	r.Until.Leaves(func(c *Condition) {
 		switch k := slices.IndexFunc(r.Tasks, func(t Spec) bool { return isNamed(&t, c.Task) }); {

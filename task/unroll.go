@@ -140,6 +140,13 @@ func (u *unroller) bad(in *scope, i int, path, message, hint string) {
 	u.found.add(in.key, Problem{Pointer: in.at(i) + path, Subject: subject(i, in.specs[i].Title), Message: message, Hint: hint, Err: ErrInvalid})
 }
 
+// checkWord reports a word in spec i that is none of those known.
+func (u *unroller) checkWord(in *scope, i int, path, key, word string, known ...string) {
+	if word != "" && !slices.Contains(known, word) {
+		u.bad(in, i, path, fmt.Sprintf("%s: unknown word %s", key, naming.Quote(word)), wordHint(word, known))
+	}
+}
+
 // unknown reports a name of no task in spec i.
 func (u *unroller) unknown(in *scope, i int, path, where, name string) {
 	u.found.add(in.key, Problem{

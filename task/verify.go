@@ -262,13 +262,8 @@ func (v *Verify) quorum() int {
 func (u *unroller) checkVerify(s *Spec, in *scope, i int) bool {
 	v, before := s.Verify, len(u.found.list)
 	bad := func(path, message, hint string) { u.bad(in, i, "/verify"+path, "verify: "+message, hint) }
-	word := func(key, word string, known ...string) {
-		if word != "" && !slices.Contains(known, word) {
-			bad("/"+key, fmt.Sprintf("%s: unknown word %s", key, naming.Quote(word)), wordHint(word, known))
-		}
-	}
-	word("mode", v.Mode, refute, lens)
-	word("onDissent", v.OnDissent, revise, reject, keep)
+	u.checkWord(in, i, "/verify/mode", "verify: mode", v.Mode, refute, lens)
+	u.checkWord(in, i, "/verify/onDissent", "verify: onDissent", v.OnDissent, revise, reject, keep)
 	once := v.OnDissent == reject || v.OnDissent == keep
 	switch {
 	case in.depth >= maxNesting:
