@@ -130,33 +130,27 @@ func (e *TaskError) inner() *engine.TaskError {
 	return out
 }
 
+// inner returns the result of the task with this title, key, ID or name; an empty one if there is none.
+func (r *Result) inner(name string) *engine.TaskResult {
+	if r != nil && r.of != nil {
+		if t, ok := r.of.Task(name); ok {
+			return t
+		}
+	}
+	return &engine.TaskResult{}
+}
+
 // OutputFiles returns the texts of the output files of the task with this title, key or ID,
 // by their paths in the workspace. It is nil if the task has none, or if the caller is not
 // cleared for them. Files that the task removed are not in it.
-func (r *Result) OutputFiles(name string) map[string]string {
-	if r == nil || r.of == nil {
-		return nil
-	}
-	t, ok := r.of.Task(name)
-	if !ok {
-		return nil
-	}
-	return t.OutputFiles
-}
+func (r *Result) OutputFiles(name string) map[string]string { return r.inner(name).OutputFiles }
 
 // ToolCalls returns the calls of tools in all attempts of the task with this title, key or ID,
 // in the order of the calls; nil if there were none. Calls that did not reach the tool, or that
 // the end of an attempt cut off, are not among them. In a resumed run the calls of earlier
 // processes come first, and a replay has those of the run that it replays.
 func (r *Result) ToolCalls(name string) (calls []ToolCallMetrics) {
-	if r == nil || r.of == nil {
-		return nil
-	}
-	t, ok := r.of.Task(name)
-	if !ok {
-		return nil
-	}
-	for _, c := range t.Metrics.ToolCalls {
+	for _, c := range r.inner(name).Metrics.ToolCalls {
 		calls = append(calls, ToolCallMetrics(c))
 	}
 	return calls
@@ -164,16 +158,7 @@ func (r *Result) ToolCalls(name string) (calls []ToolCallMetrics) {
 
 // Workspace returns the folder that [RunOptions].KeepWorkspaces left of the task with this
 // title, key or ID; empty if it left none.
-func (r *Result) Workspace(name string) string {
-	if r == nil || r.of == nil {
-		return ""
-	}
-	t, ok := r.of.Task(name)
-	if !ok {
-		return ""
-	}
-	return t.Workspace
-}
+func (r *Result) Workspace(name string) string { return r.inner(name).Workspace }
 
 // WaitingFor returns the person whose answer the task with this title, key or ID waits for;
 // empty if it waits for none. If there are no tasks yet, coordinator is the approval of the plan.
@@ -184,26 +169,13 @@ func (r *Result) WaitingFor(name string) string {
 	if n := len(r.of.Steps); len(r.of.Tasks) == 0 && n > 0 && name == handoff.Coordinator {
 		return r.of.Steps[n-1].WaitingFor
 	}
-	t, ok := r.of.Task(name)
-	if !ok {
-		return ""
-	}
-	return t.WaitingFor
+	return r.inner(name).WaitingFor
 }
 
 // ItemName returns the name of the task with this title, key or ID by the keys of its items, such as
 // Mail[ann@x.org] for Mail[3]; empty if the list has no key, or the caller may not see it. See
 // [task.ForEach].
-func (r *Result) ItemName(name string) string {
-	if r == nil || r.of == nil {
-		return ""
-	}
-	t, ok := r.of.Task(name)
-	if !ok {
-		return ""
-	}
-	return t.Name
-}
+func (r *Result) ItemName(name string) string { return r.inner(name).Name }
 
 // Task returns the result of the task with this title, key, ID or name. The bool is false if
 // there is none.
