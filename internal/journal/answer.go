@@ -200,7 +200,7 @@ func (j *Journal) leaveAnswer(ctx context.Context, r row, isMeant func(*Question
 	if err != nil {
 		return nil, 0, err
 	}
-	line, err := j.encodeAnswer(r.id, a)
+	line, err := encodeAnswer(j.vault, r.id, a)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -209,8 +209,8 @@ func (j *Journal) leaveAnswer(ctx context.Context, r row, isMeant func(*Question
 }
 
 // answeredFirst returns the error of an answer that came second.
-func (a *archive) answeredFirst(ctx context.Context, r row, isMeant func(*Question) bool) error {
-	q, err := a.question(ctx, r, isMeant)
+func (j *Journal) answeredFirst(ctx context.Context, r row, isMeant func(*Question) bool) error {
+	q, err := j.question(ctx, r, isMeant)
 	if err != nil {
 		return err
 	}

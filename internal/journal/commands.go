@@ -196,8 +196,8 @@ func (j *Journal) withdraw(ctx context.Context, run row, id task.ID, n int64) er
 }
 
 // encodeAnswer returns the line of an answer to a question of a run.
-func (j *Journal) encodeAnswer(run string, a *record.Answer) ([]byte, error) {
-	line, err := (&encoder{run: run, vault: j.vault}).answer(a)
+func encodeAnswer(v *vault, run string, a *record.Answer) ([]byte, error) {
+	line, err := (&encoder{run: run, vault: v}).answer(a)
 	if err != nil {
 		return nil, err
 	}
