@@ -100,7 +100,7 @@ var kinds = map[string]kind{
 	"path":           filePath,
 	"folder":         newKind(isText, "folder, `${ENV}`", "the path of a folder", inQuotes).as(filled).ofOne("write one path").checked(checkNotBlank),
 	"inputFile":      filePath.ofOne("write one path; one input for each file"),
-	"backend":        newKind(isText, "`process`, `person`", "one of the words process, person", "write process or person").as(oneOf([]string{"process", "person"})).checked(checkBackend),
+	"backend":        newKind(isText, "`process`, `person`", "one of the words process, person", "write process or person").as(oneOf(backends)).such("process or person").checked(checkBackend),
 	"boolean":        newKind(isBool, "true or false", "true or false", "write true or false, without quotes"),
 	"never":          newKind(isText, "`never`", "the word never", "write never, or leave the key out").as(oneOf([]string{"never"})).fitting(func(n *node) bool { return n.text == "never" }),
 	"previous":       newKind(isText, "`previous`", "the word previous", "write previous, or leave the key out").as(oneOf([]string{task.Previous})).fitting(func(n *node) bool { return n.text == task.Previous }),

@@ -49,8 +49,21 @@ func TestKeysThatAPersonDoesNotHave(t *testing.T) {
 	require.ErrorContains(t, err, "backend.confine: not for a person")
 	_, err = load(t, "agents: [{name: a, backend: {kind: process}}]", specfile.Options{})
 	require.ErrorContains(t, err, "backend: command: it is missing")
-	_, err = load(t, "agents: [{name: a, backend: {kind: robot}}]", specfile.Options{})
-	require.ErrorContains(t, err, "write process or person")
+}
+
+func TestBackendsAreNamed(t *testing.T) {
+	t.Parallel()
+	tests := []struct{ backend, want string }{
+		{"{kind: human}", `1:36: kind: unknown word "human"; did you mean person? known are process, person; leave backend out for a model`},
+		{"{kind: Persn}", `1:36: kind: unknown word "Persn"; did you mean person? known are process, person; leave backend out for a model`},
+		{"{kind: command, command: cat}", `1:36: kind: unknown word "command"; did you mean process? known are process, person; leave backend out for a model`},
+		{"{kind: robot}", `1:36: kind: unknown word "robot"; write process or person, or leave backend out for a model`},
+		{"{command: cat}", `1:29: backend: kind: it is missing; write kind: process or person`},
+		{"{kimd: person}", `1:30: unknown key "kimd" in a backend; did you mean kind?`},
+	}
+	for _, tt := range tests {
+		require.Equal(t, []string{tt.want}, saidOf(t, "agents: [{name: a, backend: "+tt.backend+"}]"))
+	}
 }
 
 func loaded(t *testing.T, text string) *specfile.File {

@@ -16,13 +16,19 @@ var modelKeys = append(names(placesByName["request"]),
 	"model", "provider", "baseURL", "apiKey", "headers", "maxTurns", "maxTokenBudget", "maxCostBudget", "callTimeoutMs", "fallback",
 	"tools", "toolPreset", "disallowedTools", "allowUntrusted", "loopDetection")
 
+// backends are the kinds of backends that a file can name.
+var backends = []string{"process", "person"}
+
 // checkBackend reports a kind of backend that does not exist.
 func checkBackend(r *report, key string, n *node) {
-	switch n.text {
-	case "process", "person":
-	default:
-		r.bad(n, "write process or person, or leave backend out for a model", "%s: unknown word %s", key, quote(n.text))
+	if slices.Contains(backends, n.text) {
+		return
 	}
+	hint := "write process or person, or leave backend out for a model"
+	if meant := meantWord(n.text, backends); meant != "" {
+		hint = "did you mean " + meant + "? known are process, person; leave backend out for a model"
+	}
+	r.bad(n, hint, "%s: unknown word %s", key, quote(n.text))
 }
 
 // backend reads the backend of an agent: a command, or whether it is a person. Without one,
@@ -33,7 +39,11 @@ func (r agentReader) backend(f *fields) (p *agent.Process, isPerson bool) {
 		return nil, false
 	}
 	b := r.part(n, "backend", "backend: ")
-	isPerson = text(n.get("kind")) == "person"
+	kind := b.own("kind")
+	if kind == nil {
+		return nil, false // reported; which keys belong here is not known
+	}
+	isPerson = kind.text == "person"
 	refused, why := modelKeys, "not for a command, which calls no model and no tool"
 	if isPerson {
 		refused, why = append(slices.Clone(modelKeys), "systemPrompt", "timeoutMs"), "not for a person; the descriptions of tasks say what to do, and timeoutMs of a task bounds the wait"
@@ -43,10 +53,7 @@ func (r agentReader) backend(f *fields) (p *agent.Process, isPerson bool) {
 			r.badKey(other, ErrInvalid, "remove it, or the backend", "%s: %s", key, why)
 		}
 	}
-	switch {
-	case b == nil:
-		return nil, isPerson
-	case isPerson:
+	if isPerson {
 		for _, other := range n.parts() {
 			if other.key != "kind" {
 				r.badKey(other, ErrInvalid, "remove it", "backend.%s: not for a person", other.key)

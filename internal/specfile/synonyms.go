@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// synonyms are words that people write instead of a key: those of other tools, and short
-// forms. If keys of a place share a word, the first in the table of the place is meant.
+// synonyms are words that people write instead of a key or of a kind of backend: those of other
+// tools, and short forms. If keys of a place share a word, the first in the table of the place is meant.
 // Letter case, "_" and "-" are ignored.
 var synonyms = sync.OnceValue(func() map[string][]string {
 	all := make(map[string][]string)
@@ -120,6 +120,8 @@ needToKnow: needsToKnow
 paths: path fields parts
 need: needs paths path fields parts
 from: sender source by producer
+process: command program shell exec executable cli subprocess
+person: human user people manual
 to: reader recipient receiver target recipients
 `
 
@@ -132,6 +134,17 @@ func synonym(word string, p *place) string {
 		}
 	}
 	return ""
+}
+
+// meantWord returns which of several words was most likely meant by another one: one for which it is
+// a synonym, one with a similar spelling, or "".
+func meantWord(word string, known []string) string {
+	for _, k := range known {
+		if slices.Contains(synonyms()[k], plainWord(word)) {
+			return k
+		}
+	}
+	return nearestOf(word, known...)
 }
 
 func plainWord(s string) string {
