@@ -44,7 +44,7 @@ func (f *File) joined(problems task.Problems) task.Problems {
 		if len(all) > 1 {
 			p := &kept[at]
 			p.Pointer = p.Pointer[:strings.LastIndexByte(p.Pointer, '/')]
-			p.Message = strings.Replace(p.Message, all[0]+unbounded, enumerate(all)+strings.Replace(unbounded, "is", "are", 1), 1)
+			p.Message = strings.Replace(p.Message, all[0]+unbounded, enumerate(all, "and")+strings.Replace(unbounded, "is", "are", 1), 1)
 		}
 	}
 	return kept
@@ -65,10 +65,13 @@ func (f *File) lowered(p task.Problem) (*handoff.Declassifier, string) {
 	return nil, ""
 }
 
-// enumerate joins at least two words: "a, b and c".
-func enumerate(all []string) string {
+// enumerate joins words with a conjunction: "a, b and c".
+func enumerate(all []string, conjunction string) string {
 	last := len(all) - 1
-	return strings.Join(all[:last], ", ") + " and " + all[last]
+	if last < 1 {
+		return strings.Join(all, "")
+	}
+	return strings.Join(all[:last], ", ") + " " + conjunction + " " + all[last]
 }
 
 // withSchema returns the hint of a problem with the place of the schema that has to bound

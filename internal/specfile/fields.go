@@ -209,7 +209,7 @@ func placesWith(name string) string {
 			out = append(out, p.a)
 		}
 	}
-	return strings.Join(out, ", ")
+	return enumerate(out, "or")
 }
 
 // A report collects the problems and warnings of a spec.

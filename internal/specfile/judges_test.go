@@ -57,7 +57,7 @@ func TestBadJudgesOfSpecs(t *testing.T) {
 		{"a tool that its agent does not have", "tools: [glob]", "tools: [bash]", []string{`7:28: task "Write": tools: agent "lawyer" does not have the tool "bash"; add it to tools of the agent, or remove it here`}},
 		{"no judges", "[editor, {agent: lawyer, lens: tone,\n    uses: [style], tools: [glob],\n    dependsOn: [{task: Plan, need: [/notes]}]}]", "[]", []string{`6:20: task "Write": judges: the list is empty; name something, or leave the key out`}},
 		{"a model", "[editor, {", "[{name: editor, model: m}, {", []string{
-			`6:22: task "Write": unknown key "name" in a judge; did you mean agent?`, `6:36: task "Write": unknown key "model" in a judge; model is a key of the file, the coordinator, an agent, an entry of fallback`,
+			`6:22: task "Write": unknown key "name" in a judge; did you mean agent?`, `6:36: task "Write": unknown key "model" in a judge; model is a key of the file, the coordinator, an agent or an entry of fallback`,
 		}},
 		{"a quorum of nobody", "quorum: 2", "quorum: 0", []string{`9:25: task "Write": quorum: the number 0 where a whole number of at least 1 belongs; write a number such as 4, without quotes, or leave the key out`}},
 		{"a quorum of too many", "quorum: 2", "quorum: 3", []string{`9:25: task "Write": verify: quorum is 3 of 2 judges; write how many must accept, from 1 to 2`}},

@@ -257,7 +257,6 @@ func (k kind) or(fits func(n *node) bool) kind {
 // words returns the kind of one of several words.
 func words(known ...string) kind {
 	choice := strings.Join(known, ", ")
-	last := len(known) - 1
 	k := newKind(isText, "`"+strings.Join(known, "`, `")+"`", "one of the words "+choice, "write one of "+choice).as(oneOf(known)).checked(func(r *report, key string, n *node) {
 		if slices.Contains(known, n.text) {
 			return
@@ -268,7 +267,7 @@ func words(known ...string) kind {
 		}
 		r.bad(n, hint, "%s: unknown word %s", key, quote(n.text))
 	})
-	k.one = strings.Join(known[:last], ", ") + " or " + known[last]
+	k.one = enumerate(known, "or")
 	return k
 }
 
