@@ -92,7 +92,7 @@ func (r *resolver) enter(i int, normal string) {
 		} else if fine {
 			r.found.add(i, Problem{
 				Pointer: pointer(i, "title"), Subject: subject(i, title), Err: ErrDuplicate,
-				Message: fmt.Sprintf("title: task %d has the title %s too", first+1, naming.Quote(r.tasks[first].Title)),
+				Message: fmt.Sprintf("title: task %d has the title %s too", r.number(int(first)), naming.Quote(r.tasks[first].Title)),
 				Hint:    "give each task its own title; titles are not case-sensitive",
 			})
 		}
@@ -100,6 +100,17 @@ func (r *resolver) enter(i int, normal string) {
 	if s.Key != "" {
 		r.enterKey(i, s.Key)
 	}
+}
+
+// number returns the number, from 1, of the task that spec i is, or is written out from.
+func (r *resolver) number(i int) int {
+	n := 0
+	for k := range r.specs[:i+1] {
+		if n++; r.specs[k].Instance != nil {
+			n = naming.TaskIndex(r.specs[k].Instance.Pointer) + 1
+		}
+	}
+	return n
 }
 
 // titled reports whether a title is one, or finds why not.

@@ -94,12 +94,15 @@ func (w *writtenOut) placeAll(problems []task.Problem) task.Problems {
 	first := map[string]int{}        // by pointer, the task whose problems are reported
 	reported := map[[2]string]bool{} // pointers and messages
 	lists := map[string]bool{}       // pointers of lists that are reported as such
+	twice := map[string]bool{}       // pointers of tasks whose titles others have too
 	titles := w.titles()
 	asWritten := strings.NewReplacer(inQuotes(titles)...)
 	for _, p := range problems {
 		if i := naming.TaskIndex(p.Pointer); i >= 0 && i < len(w.tasks) {
 			if part := strings.TrimPrefix(p.Pointer, naming.Pointer("tasks", i)); strings.HasPrefix(part, forEachKey) {
 				lists[w.pointer(i, part)] = true
+			} else if part == titleKey && p.Err == task.ErrDuplicate {
+				twice[w.places[i].Pointer] = true
 			}
 		}
 	}
@@ -116,7 +119,8 @@ func (w *writtenOut) placeAll(problems []task.Problem) task.Problems {
 		// and warnings, would be reported again about that.
 		ofItem := !strings.HasPrefix(part, forEachKey) && isListAt(p.Pointer)
 		key := [2]string{p.Pointer, p.Message}
-		if reported[key] || ofItem && (lists[p.Pointer] || p.Err == nil) {
+		judged, _, judges := strings.Cut(p.Pointer, "/verify") // whose titles follow from that of the task
+		if reported[key] || ofItem && (lists[p.Pointer] || p.Err == nil) || judges && part == titleKey && twice[judged] {
 			continue
 		}
 		reported[key] = true
@@ -154,16 +158,23 @@ func (w *writtenOut) writeCycle(p *task.Problem, titles map[string]string) {
 		case w.tasks[i].Instance.Quorum > 0 && !w.tasks[i].Instance.Joins: // nobody wrote the task that counts
 			continue
 		}
-		own.Path, own.Titles = append(own.Path, cycle.Path[k]), append(own.Titles, name)
+		if n := len(own.Titles); n == 0 || own.Titles[n-1] != name { // the rounds of a task, and its loop, are one task as written
+			own.Path, own.Titles = append(own.Path, cycle.Path[k]), append(own.Titles, name)
+		}
+	}
+	if last := len(own.Titles) - 1; last > 0 && own.Titles[last] == own.Titles[0] {
+		own.Path, own.Titles = own.Path[:last], own.Titles[:last]
 	}
 	p.Message, p.Err = own.Error(), &own
 }
 
 // forEachKey begins the pointers of problems with the lists of a task, which have the number of the
-// list, and guardKey that of problems with what else it needs in order to run.
+// list, guardKey that of problems with what else it needs in order to run, and titleKey that of
+// problems with its title.
 const (
 	forEachKey = "/forEach/"
 	guardKey   = "/guard"
+	titleKey   = "/title"
 )
 
 // isListAt reports whether a pointer is that of where a list is.

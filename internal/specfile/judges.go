@@ -71,7 +71,7 @@ func usesOf(s *task.Spec) []task.Use {
 
 // plainVerify returns judges of whom only the references can be wrong; nil if they could not be read.
 func plainVerify(v *task.Verify) *task.Verify {
-	if v == nil || len(v.Judges) == 0 {
+	if v == nil {
 		return nil
 	}
 	plain := task.Verify{OnDissent: "keep"} // which any task can have
@@ -81,6 +81,9 @@ func plainVerify(v *task.Verify) *task.Verify {
 		if j.Agent != "" { // else it could not be read
 			plain.Judges = append(plain.Judges, j)
 		}
+	}
+	if len(plain.Judges) == 0 {
+		return nil
 	}
 	return &plain
 }

@@ -86,3 +86,34 @@ func TestBadJudgesOfSpecs(t *testing.T) {
 		})
 	}
 }
+
+// What follows for judges from a problem of their task is no problem of its own, and a message names
+// each task once.
+func TestJudgesOfAWrongTask(t *testing.T) {
+	t.Parallel()
+	const agents = "agents: [{name: a}, {name: b}]\ntasks:\n"
+	judged := func(title, more string) string {
+		return "  - {title: " + title + ", assignee: a, description: x, verify: {judges: [a, b]}" + more + "}\n"
+	}
+	tests := []struct {
+		name, give string
+		want       []string
+	}{
+		{"equal titles", judged("Score", "") + judged("Other", "") + judged("score", ""), []string{
+			`5:13: task "score": title: task 1 has the title "Score" too; give each task its own title; titles are not case-sensitive`}},
+		{"the title of a judge", judged("Score", "") + "  - {title: 'Score: judge b#1', assignee: a, description: x}\n", []string{
+			`4:13: task "Score: judge b#1": title: task 1 has the title "Score: judge b" too; give each task its own title; titles are not case-sensitive`}},
+		{"a cycle", judged("Score", ", dependsOn: [Other]") + judged("Other", ", dependsOn: [Score]"), []string{
+			`3:86: task "Score": dependency cycle: Score -> Other -> Score; remove one of these dependencies`}},
+		{"a task that depends on itself", judged("Score", ", dependsOn: [Score]"), []string{
+			`3:86: task "Score": dependency cycle: Score -> Score; remove one of these dependencies`}},
+		{"judges without an agent", "  - {title: Score, assignee: a, description: x, verify: {judges: [{assignee: b}]}}\n", []string{
+			`3:68: task "Score": unknown key "assignee" in a judge; did you mean agent?`}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			require.Equal(t, tt.want, saidOf(t, agents+tt.give))
+		})
+	}
+}
