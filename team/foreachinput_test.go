@@ -147,6 +147,7 @@ func TestBadListsOfInputs(t *testing.T) {
 		{"too many", &mailing{input: team.Input{Text: "[1,2,3,4,5]"}}, `/tasks/0/forEach/maxItems task "Mail": input "leads" has 5 items, and maxItems is 4`},
 		{"files of a text", &mailing{input: team.Input{Text: "[]"}, list: task.ForEach{Files: []string{"*"}}}, `/tasks/0/forEach/files task "Mail": files are those of a folder`},
 		{"unknown", &mailing{input: team.Input{Text: "[]"}, change: func(s []task.Spec) { s[0].ForEach.Input = "leeds" }}, `/tasks/0/forEach/input task "Mail": unknown input "leeds": did you mean "leads"?`},
+		{"a large row of a table", &mailing{input: team.Input{Text: "a\n\"1\n2\"\n\n" + strings.Repeat("x", 300<<10) + "\n", ListFormat: "csv"}}, `/tasks/0/forEach/input task "Mail": line 5 of input "leads" has 300 KiB, and at most 256 KiB of it reach "mailer"`},
 		{"too large", &mailing{input: team.Input{Text: `["a","` + strings.Repeat("x", 300<<10) + `"]`}}, `/tasks/0/forEach/input task "Mail": item 2 of input "leads" has 300 KiB, and at most 256 KiB of it reach "mailer"`},
 		{"above the caller", &mailing{input: team.Input{Text: "[]", Classification: label.Confidential}, accepts: label.Confidential, user: &hidden}, "and the caller sees the status of tasks and may see internal"},
 		{"too many, above the caller", &mailing{input: team.Input{Text: "[1,2,3,4,5]", Classification: label.Confidential}, accepts: label.Confidential, user: &hidden}, "has more items than maxItems, 4"},
@@ -155,7 +156,7 @@ func TestBadListsOfInputs(t *testing.T) {
 		{"not for the agent", &mailing{input: team.Input{Text: "[1]"}, policy: &handoff.Policy{Rules: []handoff.PairRule{{From: handoff.User, To: "mailer", Mode: handoff.Minimal}}}}, `/tasks/0/forEach/input task "Mail": no item of input "leads" is delivered to "mailer"`},
 		{"both", &mailing{input: team.Input{Text: "[]"}, change: func(s []task.Spec) { s[0].ForEach.Task = "Report" }}, "/tasks/0/forEach/input task \"Mail\": it has both task and input"},
 		{"not each", &mailing{input: team.Input{Text: "[]"}, change: func(s []task.Spec) { s[1].DependsOn = task.On("Mail") }}, `/tasks/1/dependsOn/0 task "Report": "Mail" runs for each item of a list: write {each: Mail}`},
-		{"nothing of the need", &mailing{input: team.Input{Text: `[{"a":1}]`}, change: func(s []task.Spec) { s[0].Uses = []task.Use{{Name: "lead", Need: []task.Path{"/b"}}} }}, `/tasks/0/uses/0 task "Mail": nothing of input "leads" can be delivered by /*/b`},
+		{"nothing of the need", &mailing{input: team.Input{Text: `[{"a":1}]`}, change: func(s []task.Spec) { s[0].Uses = []task.Use{{Name: "lead", Need: []task.Path{"/b"}}} }}, `/tasks/0/uses/0/need/0 task "Mail": no item of input "leads" has /b: write one of /a`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

@@ -336,7 +336,9 @@ func TestBadKeysOfItems(t *testing.T) {
 	}{
 		"no slash":         {key: "id", input: in("id\n1\n", "csv"), want: `key "id" does not begin with a slash: write a path in an item`},
 		"several values":   {key: "/*/id", input: in("id\n1\n", "csv"), want: `"/*/id" may be several values`},
-		"no such column":   {key: "/emial", input: in("id,email\n1,2\n", "csv"), want: `input "in": line 1 has no text and no number at /emial: write a slash and the name of a member; did you mean "email"?`},
+		"no such column":   {key: "/emial", input: in("id,email\n1,2\n", "csv"), want: `input "in" has no column /emial: did you mean "/email"? the columns are email, id`},
+		"no header":        {key: "/email", input: in("1,a@b.org\n2,b@b.org\n", "csv"), want: `input "in" has no column /email: the columns by line 1 are 1, a@b.org; if that is no header, add one`},
+		"another member":   {key: "/name", schema: items(`{"type": "object", "required": ["nmae"], "properties": {"nmae": {"type": "string"}}, "additionalProperties": false}`), want: `/all/*/name is no member of the items by the outputSchema: did you mean "/nmae"?`},
 		"not in each line": {key: "/id", input: in("{\"id\": 1}\n\n{\"no\": 2}\n", "ndjson"), want: `input "in": line 3 has no text and no number at /id`},
 		"not in each item": {key: "/id", input: in(`[{"id": 1}, {"id": {"a": 1}}]`, ""), want: `input "in": item 2 has no text and no number at /id: write the path of a member that each item has`},
 		"items are texts":  {key: "/id", input: in(`["a"]`, ""), want: `input "in": item 1 has no text and no number at /id`},

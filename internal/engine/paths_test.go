@@ -48,7 +48,7 @@ func TestPathsMustMatchTheSchema(t *testing.T) {
 	})
 	require.NoError(t, err)
 	_, err = governed.Plan([]task.Spec{made, reads()}, nil)
-	requireFaults(t, err, fault{"/policy/rules/0/allow/0", `rule a→b: no result of "a" matches "/cheks/**": write a path that the outputSchema of the producer allows`, task.ErrUnknown})
+	requireFaults(t, err, fault{"/policy/rules/0/allow/0", `rule a→b: no result of "a" matches "/cheks/**": write one of /facts, /score`, task.ErrUnknown})
 
 	use := by("a", spec("use"))
 	use.Uses = []task.Use{{Name: "ticket", Need: []task.Path{"/order/number", "/order/nmber"}, Reveal: map[string][]task.Path{string(redact.IBAN): {"/customer/ibn"}}}}
@@ -59,7 +59,7 @@ func TestPathsMustMatchTheSchema(t *testing.T) {
 	}, warned(plain, o, use))
 	use.Uses[0] = task.Use{Name: "ticket", Need: []task.Path{"/order"}}
 	_, err = plain.Plan([]task.Spec{use}, o)
-	requireFaults(t, err, fault{"/tasks/0/uses/0", "an object or a list is there, which /order/** grants", task.ErrUnknown})
+	requireFaults(t, err, fault{"/tasks/0/uses/0/need/0", "an object or a list is there, which /order/** grants", task.ErrUnknown})
 	o.Inputs[0].Text = "a text"
 	require.Empty(t, warned(plain, o, func() task.Spec { s := use; s.Uses[0].Need = nil; return s }()), "of a text nothing is known")
 }

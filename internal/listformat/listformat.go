@@ -68,14 +68,14 @@ func Parse(format, text string) (jsonvalue.Value, error) {
 	return v, nil
 }
 
-// LineOf returns the line of item n, from 0, of a text that [Parse] has read; zero if the format does
-// not say. All rows of a table have the columns of its header, which is the first line.
+// LineOf returns the line in which item n, from 0, of a text that [Parse] has read begins; zero if the
+// format has no lines. The header of a table counts as a line.
 func LineOf(format, text string, n int) int {
-	at := 0
+	text, at := strings.TrimPrefix(text, "\ufeff"), 0
 	switch format {
 	case NDJSON:
 		for line := range strings.Lines(text) {
-			if at++; strings.TrimSpace(strings.TrimPrefix(line, "\ufeff")) != "" {
+			if at++; strings.TrimSpace(line) != "" {
 				n--
 			}
 			if n < 0 {
@@ -83,7 +83,14 @@ func LineOf(format, text string, n int) int {
 			}
 		}
 	case CSV:
-		return 1
+		r := csv.NewReader(strings.NewReader(text))
+		for range n + 2 { // the first one is the header
+			if _, err := r.Read(); err != nil {
+				return 0
+			}
+		}
+		at, _ = r.FieldPos(0)
+		return at
 	}
 	return 0
 }

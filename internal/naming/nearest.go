@@ -37,11 +37,16 @@ func Suggest(word string, known []string) string {
 	if len(known) == 0 {
 		return "none are defined"
 	}
+	return "write one of " + List(known)
+}
+
+// List returns the first 12 of some words.
+func List(known []string) string {
 	list := strings.Join(known[:min(len(known), suggested)], ", ")
 	if len(known) > suggested {
 		list += ", …"
 	}
-	return "write one of " + list
+	return list
 }
 
 // ToolPrefix begins the name of a tool as a reader of arguments and a producer of results, such

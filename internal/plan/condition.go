@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -83,21 +84,24 @@ func (c branchCheck) checkLeaf(i int, l *condition.Condition) {
 	p := c.plan
 	up, _ := p.Graph.Index(task.ID(l.Task))
 	of, at := p.Graph.Task(up), func(key ...any) subject { return c.comparison(i, l, key) }
-	path, schema := task.Path(l.Path), p.Schemas[up]
+	path, s := task.Path(l.Path), p.Schemas[up]
 	terms := c.team.Terms(of.Assignee, p.Graph.Task(i).Assignee)
 	delivers, err := terms.Delivers([]task.Path{path})
 	switch {
-	case schema == nil:
+	case s == nil:
 		at("path").report(fmt.Sprintf("the result of %q has no outputSchema, so nothing bounds %s", of.Title, path), "give that task an outputSchema in which this is an enum, a boolean or a number", task.ErrInvalid)
 		return
-	case boundedFor(schema, l) != nil:
-		at("path").report(fmt.Sprintf("the result of %q: %v", of.Title, boundedFor(schema, l)), "", task.ErrInvalid)
+	case lacks(s, l):
+		at("path").report(fmt.Sprintf("the outputSchema of %q has no %s", of.Title, path), pathHint(s, path), task.ErrUnknown)
+		return
+	case boundedFor(s, l) != nil:
+		at("path").report(fmt.Sprintf("the result of %q: %v", of.Title, boundedFor(s, l)), "", task.ErrInvalid)
 		return
 	case terms.Mode() == handoff.Minimal, terms.Summarizes(), err != nil, !delivers.MayPass(pick.Tokens(path)):
 		at("path").report(fmt.Sprintf("%s of the result of %q is not delivered to %q, by the rules for the two", path, of.Title, p.Graph.Task(i).Assignee), "allow the path in a rule for the pair, or compare another value", task.ErrInvalid)
 		return
 	}
-	domain := schema.Domain(pick.Tokens(path))
+	domain := s.Domain(pick.Tokens(path))
 	if domain.Texts || domain.Numbers {
 		return
 	}
@@ -131,8 +135,25 @@ func (c branchCheck) checkList(i, k int, list *task.List) {
 	case s == nil:
 		at.report(fmt.Sprintf("the result of %q has no outputSchema, so it has no list", of.Title), "give that task an outputSchema with an array at "+string(list.Path), task.ErrInvalid)
 	case s.Has(pick.Tokens(list.Path)) != schema.Yes, s.Has(append(pick.Tokens(list.Path), "0")) == schema.No:
-		at.report(fmt.Sprintf("the result of %q has no list at %s", of.Title, list.Path), "write the path of an array of its outputSchema", task.ErrUnknown)
+		near := nearestPath([]governed{{schema: s}}, list.Path, grants)
+		at.report(fmt.Sprintf("the result of %q has no list at %s", of.Title, list.Path), cmp.Or(near.question(), "write the path of an array of its outputSchema"), task.ErrUnknown)
 	}
+}
+
+// lacks reports whether a schema does not have the path of a comparison. A comparison of whether
+// there is a value needs no schema that says so.
+func lacks(s *schema.Schema, l *condition.Condition) bool {
+	has := s.Has(pick.Tokens(task.Path(l.Path)))
+	return l.Path != "" && (has == schema.No || has == schema.Maybe && l.Op != condition.Exists)
+}
+
+// pathHint says which path of a schema to write instead of one that it does not have.
+func pathHint(s *schema.Schema, p task.Path) string {
+	near, add := nearestPath([]governed{{schema: s}}, p, grants), `add it under "properties"`
+	if near.meant == "" && len(near.known) > 0 {
+		return near.hint() + ", or " + add
+	}
+	return cmp.Or(near.question(), add)
 }
 
 // boundedFor returns why a schema does not bound what a comparison tells, or nil. Whether there is a

@@ -11,6 +11,8 @@ import (
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/jsonvalue"
+	"github.com/runteam/runteam/internal/listformat"
+	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/internal/pick"
 	"github.com/runteam/runteam/internal/schema"
 	"github.com/runteam/runteam/task"
@@ -94,6 +96,9 @@ func (c *pathCheck) checkDependencyGrant(i, j int) {
 		c.advise(at(), fmt.Sprintf("the result of %q will be withheld: %s", g.Task(up).Title, r.Reason), r.Hint)
 	}
 	in := content{schema: p.Schemas[up], what: fmt.Sprintf("the result of %q", g.Task(up).Title), shared: c.inherits(i, j)}
+	if d.Item != "" {
+		in = in.items(task.Path(d.Item[:strings.LastIndexByte(string(d.Item), '/')]))
+	}
 	if c.checkNeed(i, j, d.Need, &in) {
 		c.checkPaths(at, &grant, d.Need, func() content { return in })
 	}
@@ -112,6 +117,9 @@ func (c *pathCheck) checkInputGrant(i, j int) {
 		c.checkPaths(at, &grant, u.Need, func() content {
 			in := c.plan.Input(*u)
 			known := contentOf(in)
+			if l := listOf(t, u); l != nil && in.Folder == nil {
+				known = known.items(l.Path)
+			}
 			if known.hidden = c.hides(in); known.hidden {
 				c.adviseUnseen(in)
 			}
@@ -166,7 +174,7 @@ func (c *pathCheck) checkNeed(i, j int, need []task.Path, in *content) bool {
 		if in.excludes(p) == "" || in.schema.Has(pick.Tokens(p)) != schema.No {
 			continue
 		}
-		at, message := dependency(c.checker, i, j), fmt.Sprintf("%s can have nothing at %q", in.what, string(p))
+		at, message := dependency(c.checker, i, j), fmt.Sprintf("%s can have nothing at %q", in.what, string(in.written(p)))
 		if !isRead(c.plan.Graph.Task(i), j) {
 			at = at.at("need", k)
 		}
@@ -181,7 +189,7 @@ func (c *pathCheck) checkNeed(i, j int, need []task.Path, in *content) bool {
 			}
 			at, message = c.task(i).at("needToKnow", k), fmt.Sprintf("no result that it depends on matches %q", string(p))
 		}
-		at.report(message, cmp.Or(nearestPath(about, p, grants), "name members that it has"), task.ErrUnknown)
+		at.report(message, cmp.Or(nearestPath(about, p, grants).below(in.item).hint(), "name members that it has"), task.ErrUnknown)
 		ok = false
 	}
 	return ok
@@ -206,6 +214,19 @@ type content struct {
 	why    string         // why an input counts as a text, if it looks like something else
 	hidden bool           // it is an input that the caller may not see: no problem may tell what is in it
 	shared bool           // what is needed of it is needed of other results too
+	item   task.Path      // the path of the items of a list, if it is one of them that is granted
+	table  bool           // it is an input that is a table
+}
+
+// items returns what is known of the items of a list at a path.
+func (s content) items(list task.Path) content {
+	s.what, s.item = "an item of "+s.what, list+"/*"
+	return s
+}
+
+// written returns a path as a task writes it.
+func (s *content) written(p task.Path) task.Path {
+	return task.Path(strings.TrimPrefix(string(p), string(s.item)))
 }
 
 // isText reports whether it is an input that is a text.
@@ -213,7 +234,7 @@ func (s *content) isText() bool { return s.input && s.schema == nil }
 
 // contentOf is what is known of an input.
 func contentOf(in *Input) content {
-	s := content{what: fmt.Sprintf("input %q", in.Name), schema: in.schema(), input: in.Text != ""}
+	s := content{what: fmt.Sprintf("input %q", in.Name), schema: in.schema(), input: in.Text != "", table: in.ListFormat == listformat.CSV}
 	if _, body, _ := jsonvalue.Unfence(in.Text); s.isText() && (strings.HasPrefix(body, "{") || strings.HasPrefix(body, "[")) {
 		if _, err := jsonvalue.Decode(body); err != nil {
 			s.why = " (" + err.Error() + ")"
@@ -238,13 +259,16 @@ func (c *pathCheck) adviseUnseen(in *Input) {
 	c.advise(c.about(fmt.Sprintf("input %q", in.Name), "inputs", in.Name), fmt.Sprintf("paths of tasks and rules are not compared with its members: it is %v, and the caller may see %v", in.Classification, *c.options.UserAccepts), "")
 }
 
+// nothingThere says that a value can have nothing at a path.
+const nothingThere = "nothing can be there"
+
 // excludes says why an allow path grants nothing of the value, or "": nothing can
 // be there, or only an object or a list, which needs a path of its own.
 func (s *content) excludes(p task.Path) string {
 	tokens := pick.Tokens(p)
 	switch {
 	case s.schema.Has(tokens) == schema.No:
-		return "nothing can be there"
+		return nothingThere
 	case p != task.Whole && !strings.HasSuffix(string(p), "/**") && s.schema.Has(append(tokens, "*")) == schema.Yes:
 		return fmt.Sprintf("an object or a list is there, which %s/** grants", p)
 	}
@@ -281,11 +305,14 @@ func (c *pathCheck) checkPaths(at func() subject, g *gate.Grant, need []task.Pat
 	}
 	for _, list := range lists {
 		if len(list) > 0 && !slices.ContainsFunc(list, func(p task.Path) bool { return c.impossible[string(p)] || in.excludes(p) == "" }) {
-			_, line := g.Terms.Stated()
-			if line != "" {
-				line = ", by the rule at " + line
+			at, message := at(), ""
+			if slices.Equal(list, need) && !in.shared {
+				at, message = at.at("need", 0), in.lacks(need)
+			} else {
+				_, line := g.Terms.Stated()
+				message = fmt.Sprintf("nothing of %s can be delivered by %s, by the rule at %s: %s", in.what, gate.PathsString(list), line, in.excludes(list[0]))
 			}
-			at().report(fmt.Sprintf("nothing of %s can be delivered by %s%s: %s", in.what, gate.PathsString(list), line, in.excludes(list[0])), cmp.Or(in.nearest(list[0]), "name members that it has"), marked(task.ErrUnknown))
+			at.report(message, cmp.Or(in.nearest(list[0]), "name members that it has"), marked(task.ErrUnknown))
 			return
 		}
 	}
@@ -297,36 +324,65 @@ func (c *pathCheck) checkPaths(at func() subject, g *gate.Grant, need []task.Pat
 // adviseVain warns of single paths that a task needs, or a rule allows or reveals, and
 // that name nothing.
 func (c *pathCheck) adviseVain(at subject, g *gate.Grant, need []task.Path, lists [][]task.Path, in *content) {
-	warn := func(p task.Path, why string) {
+	warn := func(at subject, p task.Path, why string) {
 		if no := in.excludes(p); no != "" {
-			c.advise(at, fmt.Sprintf("%s %s of %s: %s", why, p, in.what, no), in.nearest(p))
+			c.advise(at, fmt.Sprintf("%s %s of %s: %s", why, in.written(p), in.what, no), in.nearest(p))
 		}
 	}
-	for _, p := range need {
+	for k, p := range need {
 		if !in.shared && (g.Item == "" || !slices.Contains(need, p+"/**")) { // an item is granted as what it is
-			warn(p, "need")
+			warn(at.at("need", k), p, "need")
 		}
 	}
 	if rule, line := g.Terms.Stated(); rule != "" {
 		for _, list := range lists {
 			for _, p := range list {
 				if !slices.Contains(need, p) {
-					warn(p, "allow ("+cmp.Or(line, string(rule))+")")
+					warn(at, p, "allow ("+cmp.Or(line, string(rule))+")")
 				}
 			}
 		}
 	}
 	for _, kind := range slices.Sorted(maps.Keys(g.Reveal)) {
 		for _, p := range g.Reveal[kind] {
-			warn(p, "reveal "+string(kind)+" at")
+			warn(at, p, "reveal "+string(kind)+" at")
 		}
 	}
 }
 
-// nearest is a hint that writes a path with the name that was most likely meant, or "".
+// lacks says that a value has none of the paths that a task needs.
+func (s *content) lacks(need []task.Path) string {
+	paths := make([]task.Path, len(need))
+	for k, p := range need {
+		paths[k] = s.written(p)
+	}
+	by, why := gate.PathsString(paths), s.excludes(need[0])
+	switch {
+	case why != nothingThere:
+		return fmt.Sprintf("nothing of %s can be delivered by %s: %s", s.what, by, why)
+	case s.item != "":
+		return "no " + strings.TrimPrefix(s.what, "an ") + " has " + by
+	}
+	return s.what + " has no " + by
+}
+
+// nearest is a hint that says which path was most likely meant, and which columns a table has; or "".
 func (s *content) nearest(p task.Path) string {
 	if s.schema == nil {
 		return ""
 	}
-	return nearestPath([]governed{{schema: s.schema}}, p, grants)
+	near := nearestPath([]governed{{schema: s.schema}}, p, grants).below(s.item)
+	if !s.table {
+		return near.hint()
+	}
+	return columnHint(near.question(), s.schema.Members([]string{"*"}))
+}
+
+// columnHint says which columns a table has, after a question whether one of them was meant.
+func columnHint(question string, columns []string) string {
+	list := naming.List(columns)
+	if question != "" {
+		return question + " the columns are " + list
+	}
+	return "the columns by line 1 are " + list + "; if that is no header, add one"
 }

@@ -341,7 +341,7 @@ func (c *sizeCheck) checkItemSize(i, j, limit int) {
 		return // it depends on the parts
 	}
 	c.reported[k] = true
-	message := fmt.Sprintf("item %d of input %q has %s, and at most %s of it reach %q", list.at+1, in.Name, exceeding(list.largest, limit), bytesize.Text(limit), t.Assignee)
+	message := fmt.Sprintf("%s of input %q has %s, and at most %s of it reach %q", itemPlace(in, list.at), in.Name, exceeding(list.largest, limit), bytesize.Text(limit), t.Assignee)
 	if in.Classification > *c.options.UserAccepts {
 		message = fmt.Sprintf("an item of input %q has more than the %s that reach %q", in.Name, bytesize.Text(limit), t.Assignee)
 	}

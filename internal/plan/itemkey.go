@@ -1,9 +1,9 @@
 package plan
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -12,7 +12,6 @@ import (
 	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/jsonvalue"
 	"github.com/runteam/runteam/internal/listformat"
-	"github.com/runteam/runteam/internal/naming"
 	"github.com/runteam/runteam/internal/pick"
 	"github.com/runteam/runteam/internal/schema"
 	"github.com/runteam/runteam/label"
@@ -120,7 +119,9 @@ func (c branchCheck) checkItemKey(i, k int, l *task.List) {
 		up, _ := c.plan.Graph.Index(task.ID(l.Task))
 		if s := c.plan.Schemas[up]; s != nil && s.Has(pick.Tokens(l.Path)) == schema.Yes {
 			if what := keyFault(s, l); what != "" {
-				at.report(fmt.Sprintf("the result of %q: %s is %s", c.plan.Graph.Task(up).Title, KeyPaths(l)[0], what), `write it in "properties" of the items as a string, a number or an integer, and in their "required"`, task.ErrInvalid)
+				near := nearestPath([]governed{{schema: s}}, KeyPaths(l)[0], grants).below(l.Path + "/*")
+				at.report(fmt.Sprintf("the result of %q: %s is %s", c.plan.Graph.Task(up).Title, KeyPaths(l)[0], what),
+					cmp.Or(near.question(), `write it in "properties" of the items as a string, a number or an integer, and in their "required"`), task.ErrInvalid)
 				return
 			}
 		}
@@ -160,17 +161,21 @@ func checkKeys(in *Input, l *task.List, items []any) error {
 		case string, json.Number:
 			continue
 		}
-		where := fmt.Sprintf("item %d", n+1)
-		if line := listformat.LineOf(in.ListFormat, in.Text, n); line > 0 {
-			where = fmt.Sprintf("line %d", line)
+		near := nearestPath([]governed{{schema: schema.Of(item)}}, l.Key, grants)
+		if in.ListFormat == listformat.CSV {
+			return &noKeyError{fmt.Sprintf("input %q has no column %s", in.Name, l.Key), columnHint(near.question(), schema.Of(item).Members(nil))}
 		}
-		hint := keyHint
-		if members, ok := item.(map[string]any); ok && len(pick.Tokens(l.Key)) == 1 && members[KeyName(l)] == nil {
-			hint = "write a slash and the name of a member; " + naming.Suggest(KeyName(l), slices.Sorted(maps.Keys(members)))
-		}
-		return &noKeyError{fmt.Sprintf("input %q: %s has no text and no number at %s", in.Name, where, l.Key), hint}
+		return &noKeyError{fmt.Sprintf("input %q: %s has no text and no number at %s", in.Name, itemPlace(in, n), l.Key), cmp.Or(near.hint(), keyHint)}
 	}
 	return nil
+}
+
+// itemPlace says where item n of an input is, by the lines of its text if its format has lines.
+func itemPlace(in *Input, n int) string {
+	if line := listformat.LineOf(in.ListFormat, in.Text, n); line > 0 {
+		return fmt.Sprintf("line %d", line)
+	}
+	return fmt.Sprintf("item %d", n+1)
 }
 
 // keyHint says what to write so that each item has a key.

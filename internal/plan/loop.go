@@ -230,7 +230,7 @@ func (w *writtenOut) written(i int, key string, n int, below string) string {
 	at := w.places[i].Pointer
 	switch in := w.tasks[i].Instance; {
 	case n < -1:
-		return at + naming.Pointer("uses", -2-n)
+		return at + naming.Pointer("uses", -2-n) + below
 	case n < 0 && in.Lists[len(in.Lists)-1].Input != "":
 		return in.Lists[len(in.Lists)-1].Pointer + "/input"
 	case n < 0:

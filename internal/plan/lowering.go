@@ -132,6 +132,9 @@ func (c *loweringCheck) bounded(d *handoff.Declassifier, schema *schema.Schema, 
 			Pointer: pointer, Subject: fmt.Sprintf("%q", d.Name),
 			Message: fmt.Sprintf("%s: %v", what, err), Hint: "bound it in " + in + ", or set unsafeText: true if it may carry whatever its producer has read", Err: err,
 		}
+		if near := nearestPath([]governed{{schema: schema}}, path, grants); near.meant != "" {
+			p.Hint = near.question() + " else " + p.Hint
+		}
 		if d.UnsafeText {
 			p.Message, p.Hint = fmt.Sprintf("%s is delivered as %v by unsafeText: it can carry whatever its producer has read", what, d.LowerTo), ""
 			c.advice = append(c.advice, p)

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -100,7 +101,8 @@ func (c *pathCheck) one(at pathPlace, p task.Path, ask answer, pointer string) {
 		}
 		best, values = max(best, ask(g.schema, p)), values || g.known
 	}
-	problem := task.Problem{Pointer: pointer, Subject: at.subject, Hint: nearestPath(list, p, ask)}
+	near := nearestPath(list, p, ask)
+	problem := task.Problem{Pointer: pointer, Subject: at.subject, Hint: near.question()}
 	result, schemas, bounds := "result of "+produced(at.from), "outputSchema of "+produced(at.from), "the outputSchema of the producer allows"
 	if f := c.team.Config.tool(at.to); f != nil {
 		result, schemas = fmt.Sprintf("argument of tool %q", f.Name), fmt.Sprintf("schema of parameters of tool %q", f.Name)
@@ -109,9 +111,7 @@ func (c *pathCheck) one(at pathPlace, p task.Path, ask answer, pointer string) {
 	switch {
 	case best == schema.No && !values:
 		problem.Message, problem.Err = fmt.Sprintf("no %s matches %q", result, string(p)), task.ErrUnknown
-		if problem.Hint == "" {
-			problem.Hint = "write a path that " + bounds
-		}
+		problem.Hint = cmp.Or(near.hint(), "write a path that "+bounds)
 		if c.impossible == nil {
 			c.impossible = map[string]bool{}
 		}
@@ -238,16 +238,21 @@ func (c *pathCheck) reads(input, to string) bool {
 	return false
 }
 
-// nearestPath is a hint that writes a path with the name that was most likely
-// meant, or "".
-func nearestPath(list []governed, p task.Path, ask answer) string {
+// A nearPath is what was most likely meant by a path that values do not have.
+type nearPath struct {
+	meant string   // the path with the nearest name; empty if none is near
+	known []string // otherwise, the paths that values have in place of the first unknown one
+}
+
+// nearestPath returns what was most likely meant by a path.
+func nearestPath(list []governed, p task.Path, ask answer) (near nearPath) {
 	body, deep := strings.CutSuffix(string(p), "/**")
 	prefix, anywhere := strings.CutPrefix(body, "/**/")
 	if anywhere || !strings.HasPrefix(body, "/") {
 		if name, ok := naming.Nearest(prefix, namesOf(list, (*schema.Schema).MemberNames)); ok {
-			return fmt.Sprintf("did you mean %q?", body[:len(body)-len(prefix)]+escaped(name))
+			near.meant = body[:len(body)-len(prefix)] + escaped(name)
 		}
-		return ""
+		return near
 	}
 	tokens := pick.Tokens(p)
 	for k := range tokens {
@@ -255,26 +260,55 @@ func nearestPath(list []governed, p task.Path, ask answer) string {
 		if slices.ContainsFunc(list, func(g governed) bool { return ask(g.schema, upTo) == schema.Yes }) {
 			continue
 		}
-		name, ok := naming.Nearest(tokens[k], namesOf(list, func(s *schema.Schema) []string { return s.Members(tokens[:k]) }))
+		names := namesOf(list, func(s *schema.Schema) []string { return s.Members(tokens[:k]) })
+		name, ok := naming.Nearest(tokens[k], names)
 		if !ok {
-			return ""
+			for _, name := range names {
+				near.known = append(near.known, naming.Pointer(anyOf(append(slices.Clone(tokens[:k]), name))...))
+			}
+			return near
 		}
-		near := slices.Clone(tokens)
-		near[k] = name
-		text := naming.Pointer(anyOf(near)...)
-		if deep {
-			text += "/**"
+		tokens[k] = name
+		if near.meant = naming.Pointer(anyOf(tokens)...); deep {
+			near.meant += "/**"
 		}
-		return fmt.Sprintf("did you mean %q?", text)
+		return near
 	}
-	return ""
+	return near
 }
 
+// below returns the paths as they are written in what is at a path.
+func (n nearPath) below(at task.Path) nearPath {
+	n.meant = strings.TrimPrefix(n.meant, string(at))
+	for k := range n.known {
+		n.known[k] = strings.TrimPrefix(n.known[k], string(at))
+	}
+	return n
+}
+
+// question asks whether the nearest path was meant; empty if none is near.
+func (n nearPath) question() string {
+	if n.meant == "" {
+		return ""
+	}
+	return fmt.Sprintf("did you mean %q?", n.meant)
+}
+
+// hint says which path to write; empty if that is not known.
+func (n nearPath) hint() string {
+	if n.meant == "" && len(n.known) > 0 {
+		return "write one of " + naming.List(n.known)
+	}
+	return n.question()
+}
+
+// namesOf returns names of the values, each once.
 func namesOf(list []governed, names func(*schema.Schema) []string) (all []string) {
 	for _, g := range list {
 		all = append(all, names(g.schema)...)
 	}
-	return all
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 func anyOf(tokens []string) []any {

@@ -114,7 +114,8 @@ func TestBadConditionsOfSpecs(t *testing.T) {
 		{"an unknown value", a("{task: Route, path: /team, in: [billing, biling]}"), []string{`6:96: task "A": /team of the result of "Route" is never "biling"; did you mean "billing"?`}},
 		{"another type", a("{task: Route, path: /ok, equals: maybe}"), []string{`6:88: task "A": /ok of the result of "Route" is never "maybe"; write one of false, true`}},
 		{"an unbounded path", a("{task: Route, path: /why, equals: x}"), []string{`6:75: task "A": the result of "Route": /why is not bounded: /properties/why allows any text there: write "enum", or "pattern" such as "^[A-Z]{2}-[0-9]{1,6}$"; `}},
-		{"an unknown path", a("{task: Route, path: /taem, equals: x}"), []string{`6:75: task "A": the result of "Route": /taem is not bounded: the schema has no /taem; write it under "properties"; `}},
+		{"an unknown path", a("{task: Route, path: /taem, equals: x}"), []string{`6:75: task "A": the outputSchema of "Route" has no /taem; did you mean "/team"?`}},
+		{"a path like no other", a("{task: Route, path: /category, equals: x}"), []string{`6:75: task "A": the outputSchema of "Route" has no /category; write one of /n, /ok, /sub, /team, /why, or add it under "properties"`}},
 		{"free text", a("{not: {task: Free, path: /x, equals: 1}}"), []string{`6:80: task "A": the result of "Free" has no outputSchema, so nothing bounds /x; give that task an outputSchema in which this is an enum, a boolean or a number`}},
 
 		{"a missing case", a("{task: Route, path: /team, equals: billing}") + work("B", "when: {task: Route, path: /team, equals: sales}"), []string{

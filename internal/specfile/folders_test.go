@@ -78,7 +78,7 @@ func TestBadFolders(t *testing.T) {
 		"at of history":      {"repo: {dir: repo}", "uses: [{name: repo, at: history/x}]", "history and outputs are reserved"},
 		"no output files":    {"repo: {dir: repo}", "dependsOn: [{task: First, files: ['**']}]", `task "First" has no output files`},
 		"part of a name":     {"repo: {dir: repo}", "dependsOn: [{task: First, files: ['*.md']}]", "only whole names can be *"},
-		"path with no match": {"repo: {dir: repo}", "uses: [{name: repo, need: [/nothing]}]", "nothing of input \"repo\" can be delivered"},
+		"path with no match": {"repo: {dir: repo}", "uses: [{name: repo, need: [/nothing]}]", "input \"repo\" has no /nothing"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -118,8 +118,10 @@ func TestBadListsOfSpecs(t *testing.T) {
 		{"an unknown input", "input: leads\n", "input: leeds\n", `8:12: task "Look": unknown input "leeds"`},
 		{"no output", "    output: Send\n", "", `8:5: task "Leads": the list has no task ""`},
 		{"an unknown key", "    as: lead\n", "    az: lead\n", `9:5: task "Leads": unknown key "az" in forEach`},
-		{"a need that no row has", "need: [/name]", "need: [/nmae]", `13:48: task "Look": nothing of input "leads" can be delivered by /*/nmae`},
-		{"a need of a column that is a text", "need: [/name]", "need: [/name/first]", `task "Look": nothing of input "leads" can be delivered by /*/name/first`},
+		{"a need that no row has", "need: [/name]", "need: [/nmae]", "13:68: task \"Look\": no item of input \"leads\" has /nmae\n"},
+		{"the columns of a list", "need: [/name]", "need: [/nmae]", `hint: did you mean "/name"? the columns are n, name`},
+		{"the columns of a list without a header", "need: [/name]", "need: [/address]", `hint: the columns by line 1 are n, name; if that is no header, add one`},
+		{"a need of a column that is a text", "need: [/name]", "need: [/name/first]", `task "Look": no item of input "leads" has /name/first`},
 		{"too few", "maxItems: 3", "maxItems: 1", `10:15: task "Look": input "leads" has 2 items, and maxItems is 1`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
