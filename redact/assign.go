@@ -2,7 +2,8 @@ package redact
 
 import "strings"
 
-// assignDetectors find values next to secret-like names, as code, configuration, logs, tables and letters write them.
+// assignDetectors find values next to secret-like names, as code, configuration, logs, tables and
+// letters write them.
 var assignDetectors = []detector{
 	{name: "assignment", anchors: []anchor{{"=:", "", ""}}, find: findAssignment, ahead: 4, after: true},
 	{name: "full width", anchors: []anchor{{"\xef", "\xbc", "\x9a\x9d"}}, find: findFullWidth, ahead: 4}, // ： and ＝
@@ -18,7 +19,8 @@ var assignDetectors = []detector{
 	{name: "cell", anchors: []anchor{{"|", " ", ""}}, find: findCell, ahead: 3, after: true},
 }
 
-// A style is the way in which a value is written next to its name. It decides how much the value must look like a secret.
+// A style is the way in which a value is written next to its name. It decides how much the value
+// must look like a secret.
 type style uint8
 
 const (
@@ -57,8 +59,8 @@ func findFullWidth(p *pass, i int) {
 	}
 }
 
-// checkAssigned decides on the value after an operator. Its name ends before op; the value begins at after, or after
-// spaces there.
+// checkAssigned decides on the value after an operator. Its name ends before op; the value begins
+// at after, or after spaces there.
 func checkAssigned(p *pass, op, after int, how style) {
 	if !hasHint(p, op) {
 		return
@@ -100,7 +102,8 @@ func ownLine(p *pass, v value, after int) bool {
 	return p.text[after-1] != '=' && (end >= len(p.text) || p.text[end] == '\n' || p.text[end] == '\r')
 }
 
-// worthReading reports whether an unquoted value could be a secret after some name, by its first bytes.
+// worthReading reports whether an unquoted value could be a secret after some name, by its first
+// bytes.
 func worthReading(p *pass, v value, how style) bool {
 	const enough = 16
 	end := valueCloses(p, v, v.from, min(v.from+enough, len(p.text)))
@@ -186,7 +189,8 @@ func afterScheme(p *pass, v value) value {
 	return v
 }
 
-// isSecret reports whether v is a secret after a name of class c. The counts decide on most values, so they come first.
+// isSecret reports whether v is a secret after a name of class c. The counts decide on most values,
+// so they come first.
 func isSecret(p *pass, v value, c nameClass, how style) bool {
 	t := p.text[v.from:v.to]
 	h := p.shape(t)
@@ -233,7 +237,8 @@ func (h shape) plausible(v value, c nameClass, how style) bool {
 	return h.scattered(12)
 }
 
-// joined reports whether a quoted value is the code between two string literals ("password="+p+"&") or a path of names.
+// joined reports whether a quoted value is the code between two string literals ("password="+p+"&")
+// or a path of names.
 func joined(h shape) bool {
 	v := h.text
 	return strings.IndexByte("+,;)", v[0]) >= 0 && !h.random(12) || strings.Contains(v, "this.") || dotted(h)
@@ -244,11 +249,12 @@ func dotted(h shape) bool {
 	return h.wordy() && h.symbols == 0 && h.digits*4 < len(h.text) && strings.Count(h.text, ".") >= 2 && !strings.ContainsAny(h.text, "-/")
 }
 
-// compound reports whether t is words joined by dashes or underscores with at most one number among them:
-// case-insensitive, 8-character.
+// compound reports whether t is words joined by dashes or underscores with at most one number among
+// them: case-insensitive, 8-character.
 func compound(t string, h shape) bool {
 	return h.wordy() && h.symbols == 0 && h.searchIslands <= 1 && strings.ContainsAny(t, "-_")
 }
 
-// address reports whether t is 20 bytes in hexadecimal after 0x, as addresses on a blockchain are written.
+// address reports whether t is 20 bytes in hexadecimal after 0x, as addresses on a blockchain are
+// written.
 func address(t string) bool { return len(t) == 42 && (t[:2] == "0x" || t[:2] == "0X") }

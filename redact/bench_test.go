@@ -126,13 +126,14 @@ func BenchmarkHostile(b *testing.B) {
 	}
 }
 
-// BenchmarkRepeated reports microseconds for each KiB of a short token that is repeated. The time for each KiB must not
-// grow with the text.
+// BenchmarkRepeated reports microseconds for each KiB of a short token that is repeated. The time
+// for each KiB must not grow with the text.
 //
-// Before values that overlap were read once, 64 KiB took (µs of CPU time for each KiB, both in one process on an AMD EPYC):
-// key= 28, otp: 163, token: 114, "4111 " 90. Since then: 9, 36, 26, 62; x: takes 7 in both. Each value that differs from
-// the one before is still counted anew: otp:token: takes 100 (137 before). With decomposed letters ("a\u0301") most of
-// the time is spent in norm. 4 MiB allocated up to 354 MB ("1\x01", where each second byte is left out); now 48 MB.
+// Before values that overlap were read once, 64 KiB took (µs of CPU time for each KiB, both in one
+// process on an AMD EPYC): key= 28, otp: 163, token: 114, "4111 " 90. Since then: 9, 36, 26, 62; x:
+// takes 7 in both. Each value that differs from the one before is still counted anew: otp:token:
+// takes 100 (137 before). With decomposed letters ("a\u0301") most of the time is spent in norm. 4
+// MiB allocated up to 354 MB ("1\x01", where each second byte is left out); now 48 MB.
 func BenchmarkRepeated(b *testing.B) {
 	for _, token := range []string{"x:", "key=", "otp:", "token:", "eyJ", "ab:", "is ", "4111 ", "4111\n", "1\x01", "%41", "a\u0301", "QUFB"} {
 		for _, size := range []struct {
@@ -154,7 +155,8 @@ func BenchmarkRepeated(b *testing.B) {
 	}
 }
 
-// BenchmarkStream compares a text that arrives in pieces of four bytes, as models send them, to its redaction as a whole.
+// BenchmarkStream compares a text that arrives in pieces of four bytes, as models send them, to its
+// redaction as a whole.
 func BenchmarkStream(b *testing.B) {
 	texts := []struct{ name, text string }{
 		{"plain", plain}, {"english", english}, {"code", code}, {"japanese", nihon}, {"mixed", mixed()},

@@ -9,9 +9,9 @@ var cardDetector = detector{name: "card", anchors: []anchor{{digits, digits, dig
 
 const minCard, maxCard = 12, 19
 
-// issuers have ranges of the first six digits of numbers, as the networks publish them (ISO/IEC 7812), and the lengths of
-// such numbers. Rare lengths follow a slash. They count only in groups or next to a word for cards, because bare
-// runs of that many digits are more often something else.
+// issuers have ranges of the first six digits of numbers, as the networks publish them (ISO/IEC
+// 7812), and the lengths of such numbers. Rare lengths follow a slash. They count only in groups or
+// next to a word for cards, because bare runs of that many digits are more often something else.
 const issuers = `
 060400-060499  / 12  # Maestro
 100000-199999 15  # UATP, JCB
@@ -98,8 +98,9 @@ func findCard(p *pass, i int) {
 	p.consume(Card, i, end)
 }
 
-// cardGroup reports whether group k is of a size that it may have. A run that is long enough has no further groups; groups
-// are of four digits, six may be second, or first before all the rest, and the last may be shorter.
+// cardGroup reports whether group k is of a size that it may have. A run that is long enough has no
+// further groups; groups are of four digits, six may be second, or first before all the rest, and
+// the last may be shorter.
 func cardGroup(groups []group, k int) bool {
 	if k == 0 {
 		return true
@@ -117,7 +118,8 @@ func cardGroup(groups []group, k int) bool {
 	return first == 4 && g.size() <= 4 && groups[k-1].size() <= 4
 }
 
-// endsCard reports whether the number can end with group k. It cannot if another group follows after the same dash or dot.
+// endsCard reports whether the number can end with group k. It cannot if another group follows
+// after the same dash or dot.
 func endsCard(text string, groups []group, k int) bool {
 	if k+1 < len(groups) && k > 0 && groups[k+1].sep == groups[k].sep && groups[k].sep != ' ' {
 		return false
@@ -146,8 +148,8 @@ func cardWord(p *pass, i int) bool {
 	}
 }
 
-// inTable reports whether [from, to) is in a table of code points or a memory dump: it has hexadecimal numbers of four
-// digits on both sides, or one with a letter on one side.
+// inTable reports whether [from, to) is in a table of code points or a memory dump: it has
+// hexadecimal numbers of four digits on both sides, or one with a letter on one side.
 func inTable(text string, from, to int) bool {
 	before, behind := "", ""
 	if from > 4 && is(text[from-1], whitespaceChar) && hexWord(text[from-5:from-1]) && !at(text, from-6, alnumChar) {

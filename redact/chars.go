@@ -154,8 +154,8 @@ func has(text string, i int, word string) bool {
 	return i >= 0 && i <= len(text) && strings.HasPrefix(text[i:], word)
 }
 
-// endsValue reports whether an unquoted value ends before r, a rune beyond ASCII: a space, a closing quote, punctuation of
-// CJK, or a letter of a script that is written without spaces.
+// endsValue reports whether an unquoted value ends before r, a rune beyond ASCII: a space, a
+// closing quote, punctuation of CJK, or a letter of a script that is written without spaces.
 func endsValue(r rune) bool {
 	switch {
 	case r < 0x2000:

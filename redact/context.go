@@ -13,9 +13,9 @@ type precedingName struct {
 	bare     bool // the word "pass", which tests use too
 }
 
-// hints are three letters of every secret-like name: PASsword, PASSphrase, PWD, PSWd, PSK, keNNWort, SENha,
-// wachTWOord, sECRet, CREd, TOKen, KEY, aUTH, OTP, SIGnature, VALue, x-JFRog-art-api, phpseSSId. PW alone has two. Each pair
-// of hintLetters has a bit for each third.
+// hints are three letters of every secret-like name: PASsword, PASSphrase, PWD, PSWd, PSK,
+// keNNWort, SENha, wachTWOord, sECRet, CREd, TOKen, KEY, aUTH, OTP, SIGnature, VALue,
+// x-JFRog-art-api, phpseSSId. PW alone has two. Each pair of hintLetters has a bit for each third.
 var hints = func() (t [1 << 10]uint32) {
 	for _, h := range [...]string{"pas", "pwd", "psw", "psk", "nnw", "sen", "two", "ecr", "cre", "tok", "key", "uth", "otp", "sig", "val", "jfr", "ssi"} {
 		t[pairOf(h[0]-'a', h[1]-'a')] |= 1 << (h[2] - 'a')
@@ -26,7 +26,8 @@ var hints = func() (t [1 << 10]uint32) {
 
 func pairOf(a, b byte) uint { return uint(a&31)<<5 | uint(b&31) }
 
-// hintLetters maps letters to 0 to 25, other bytes that may be in or around a name to noLetter, and the rest to beyondName.
+// hintLetters maps letters to 0 to 25, other bytes that may be in or around a name to noLetter, and
+// the rest to beyondName.
 var hintLetters = func() (t [256]byte) {
 	for b := range t {
 		switch c := byte(b); {
@@ -46,12 +47,12 @@ const (
 	beyondName
 )
 
-// A hintMark records how far [hasHint] has read a text: up to to. The last three letters of [hints] begin at last, and
-// the last byte that no name has is at barrier; both are -1 if there is none.
+// A hintMark records how far [hasHint] has read a text: up to to. The last three letters of [hints]
+// begin at last, and the last byte that no name has is at barrier; both are -1 if there is none.
 type hintMark struct{ to, last, barrier int }
 
-// hasHint reports whether the name before op may be secret-like. It is much faster than nameBefore and rules out most
-// names. Operators come in the order of the text, so each byte is read once.
+// hasHint reports whether the name before op may be secret-like. It is much faster than nameBefore
+// and rules out most names. Operators come in the order of the text, so each byte is read once.
 func hasHint(p *pass, op int) bool {
 	t, floor, m := p.text, max(op-2*maxName, 0), &p.values.hints
 	k := op - 1
@@ -105,7 +106,8 @@ func closingQuote(t string) bool {
 	return strings.ContainsRune("”’»›」』】", r)
 }
 
-// nameBefore returns the name that ends before op, past spaces, quotes and brackets, in up to six words on the line.
+// nameBefore returns the name that ends before op, past spaces, quotes and brackets, in up to six
+// words on the line.
 func nameBefore(p *pass, op int) precedingName {
 	t := p.text
 	from, k := lastWord(p, op)
@@ -141,8 +143,8 @@ func nameBefore(p *pass, op int) precedingName {
 	return precedingName{class: c, distant: c != noName && !hasFold(last, len(last)-len("key"), "key") && !strings.EqualFold(last, "phrase")}
 }
 
-// lastWord returns where the word before op begins and ends, past spaces, quotes and brackets; it is empty if no name ends
-// there.
+// lastWord returns where the word before op begins and ends, past spaces, quotes and brackets; it
+// is empty if no name ends there.
 func lastWord(p *pass, op int) (from, to int) {
 	t := p.text
 	k := p.runStart(op, blankChar, op-40)
@@ -167,7 +169,8 @@ func lastWord(p *pass, op int) (from, to int) {
 	return from, k
 }
 
-// firstWord returns where the first of up to five words begins that precede the word from from to to.
+// firstWord returns where the first of up to five words begins that precede the word from from to
+// to.
 func firstWord(p *pass, from, to int) int {
 	t, first := p.text, from
 	for words := 0; words < 5 && first > 0; words++ {
@@ -197,7 +200,8 @@ func placeholderBefore(p *pass, k int) bool {
 	return open >= 0 && placeholderEnd(p.text, max(k-64, 0)+open) == k
 }
 
-// isConstant reports whether a name is written as outside of programs: DB_PASSWORD=…, ?password=…, ;Password=….
+// isConstant reports whether a name is written as outside of programs: DB_PASSWORD=…, ?password=…,
+// ;Password=….
 func isConstant(p *pass, from int, name string) bool {
 	if from > 0 && strings.IndexByte("?&;", p.text[from-1]) >= 0 {
 		return true
@@ -216,7 +220,8 @@ func signature(t string, from int, name string) nameClass {
 	return noName
 }
 
-// sibling reports whether name is the key of the value in a pair such as name: DB_PASSWORD, value: ….
+// sibling reports whether name is the key of the value in a pair such as name: DB_PASSWORD, value:
+// ….
 func sibling(name string) bool {
 	return oneOf(name, "value", "val", "defaultValue")
 }
@@ -224,7 +229,8 @@ func sibling(name string) bool {
 // namingKeys are the keys of the name in such a pair.
 var namingKeys = wordSet("name key variable header field setting property")
 
-// siblingName returns the class of the name in the pair before from: key="ClearTextPassword" value=.
+// siblingName returns the class of the name in the pair before from: key="ClearTextPassword"
+// value=.
 func siblingName(p *pass, from int) nameClass {
 	const between = " \t\r\n\"'`,-\\"
 	t, floor := p.text, max(from-64, 0)
@@ -353,7 +359,8 @@ func findSentence(p *pass, i int) {
 	}
 }
 
-// findJuxtaposed decides on what follows a name with nothing but a space between: user anna, password Xk9#mP2q.
+// findJuxtaposed decides on what follows a name with nothing but a space between: user anna,
+// password Xk9#mP2q.
 func findJuxtaposed(p *pass, i int) {
 	op := i + 2
 	if op < p.values.end || !hasHint(p, op) {

@@ -53,8 +53,8 @@ func (r row) wanted() int {
 	return len(r.Spans)
 }
 
-// met returns how many of the spans of a row are among found: overlapping counts, as everything under a span is
-// replaced. A row without spans counts what was found.
+// met returns how many of the spans of a row are among found: overlapping counts, as everything
+// under a span is replaced. A row without spans counts what was found.
 func (r row) met(found []redact.Span) (n int) {
 	if len(r.Spans) != r.wanted() {
 		return min(r.wanted(), len(found))
@@ -77,8 +77,8 @@ func offset(text string, character int) (at int) {
 	return at
 }
 
-// A tally counts rows, the values in them and those met, the rows without a value and those in which something was
-// found.
+// A tally counts rows, the values in them and those met, the rows without a value and those in
+// which something was found.
 type tally struct{ rows, values, met, empty, flagged int }
 
 func (c *tally) add(r row, found []redact.Span) {
@@ -107,8 +107,9 @@ func settles(t *testing.T, r *redact.Redactor, text string) {
 	require.Equal(t, out, again)
 }
 
-// TestPersonalCorpora prints a line for each personal kind over the cases of a recognizer's tests, and holds the
-// kinds to what the gate guarantees. Numbers of telephones have no floor there; ours is what is found today.
+// TestPersonalCorpora prints a line for each personal kind over the cases of a recognizer's tests,
+// and holds the kinds to what the gate guarantees. Numbers of telephones have no floor there; ours
+// is what is found today.
 //
 // Requirement: G23.
 func TestPersonalCorpora(t *testing.T) {
@@ -149,8 +150,9 @@ func TestPersonalCorpora(t *testing.T) {
 	t.Logf("%d rows of other kinds: spans %v", total, others)
 }
 
-// TestSecretCorpora prints the same for each rule of the corpora of two scanners. Their labels mean "this rule", not
-// "a secret", so a flagged row labelled false is often right; the floors only catch a fall.
+// TestSecretCorpora prints the same for each rule of the corpora of two scanners. Their labels mean
+// "this rule", not "a secret", so a flagged row labelled false is often right; the floors only
+// catch a fall.
 //
 // Requirement: G23.
 func TestSecretCorpora(t *testing.T) {

@@ -22,7 +22,8 @@ var escapeDetector = detector{
 	ahead:   3,
 }
 
-// controlDetector notes that a text has control characters, which are then removed like invisible characters.
+// controlDetector notes that a text has control characters, which are then removed like invisible
+// characters.
 var controlDetector = detector{
 	name:    "control",
 	anchors: []anchor{{controls, "", ""}},
@@ -30,7 +31,8 @@ var controlDetector = detector{
 	ahead:   1,
 }
 
-// searchEscapes searches the text with percent-encoding, backslash escapes and numeric character references decoded.
+// searchEscapes searches the text with percent-encoding, backslash escapes and numeric character
+// references decoded.
 func (r *Redactor) searchEscapes(s *scan, layer int) {
 	t, v := s.text, &s.view
 	v.reset()
@@ -74,8 +76,8 @@ var escapeForms = [...]escapeForm{
 	{`\x`, 2, 2, 16, "", true}, {`\`, 3, 3, 8, "", true},
 }
 
-// unescape decodes the escape at the beginning of t, and returns its length, 0 for none, and whether it represents a
-// byte rather than a character.
+// unescape decodes the escape at the beginning of t, and returns its length, 0 for none, and
+// whether it represents a byte rather than a character.
 func unescape(t string) (c rune, n int, octet bool) {
 	for _, f := range escapeForms {
 		if c, n = f.decode(t); n > 0 {
@@ -105,7 +107,8 @@ func (f *escapeForm) decode(t string) (c rune, n int) {
 	return c, i + len(f.closing)
 }
 
-// searchRuns searches runs of base64 and hexadecimal. A run of at least minRun bytes has one at a multiple of minRun.
+// searchRuns searches runs of base64 and hexadecimal. A run of at least minRun bytes has one at a
+// multiple of minRun.
 func (r *Redactor) searchRuns(s *scan, layer int) {
 	t, floor := s.text, s.start
 	for p := floor + minRun - 1; p < len(t); p += minRun {
@@ -165,7 +168,8 @@ func (r *Redactor) searchRun(s *scan, from, to, layer int) int {
 	return end
 }
 
-// lined returns the run at from joined with the lines that continue it, and where the last one ends.
+// lined returns the run at from joined with the lines that continue it, and where the last one
+// ends.
 func (s *scan) lined(from, to int) (run string, end int) {
 	t := s.text
 	run, end = t[from:to], to
@@ -193,8 +197,8 @@ func (s *scan) lined(from, to int) (run string, end int) {
 	return run, end
 }
 
-// searchIslands looks at the stretches of text in s.raw, and returns the kind of the most specific span to redact, or
-// else of a span that is revealed.
+// searchIslands looks at the stretches of text in s.raw, and returns the kind of the most specific
+// span to redact, or else of a span that is revealed.
 func (r *Redactor) searchIslands(s *scan, layer int) (kind Kind, isRevealed bool) {
 	for raw := s.raw; len(raw) > 0; {
 		n := textLen(raw)
@@ -215,8 +219,8 @@ func (r *Redactor) searchIslands(s *scan, layer int) (kind Kind, isRevealed bool
 	return kind, isRevealed
 }
 
-// textLen returns how many bytes at the beginning of raw are text: UTF-8 without control characters other than line
-// ends and tabs.
+// textLen returns how many bytes at the beginning of raw are text: UTF-8 without control characters
+// other than line ends and tabs.
 func textLen(raw []byte) int {
 	i := 0
 	for i < len(raw) {
@@ -235,8 +239,8 @@ func textLen(raw []byte) int {
 	return i
 }
 
-// promising reports whether run may be text in base64, because two groups of four characters in a row decode to
-// printable ASCII, or in hexadecimal, because of its length.
+// promising reports whether run may be text in base64, because two groups of four characters in a
+// row decode to printable ASCII, or in hexadecimal, because of its length.
 func promising(run string) (base64, hex bool) {
 	var groups [4]int
 	digits := 0
@@ -259,7 +263,8 @@ func promising(run string) (base64, hex bool) {
 
 const standard64 = uppers + lowers + digits + "+/"
 
-// values maps characters of base64 and base64url to their values; nibbles does the same for hexadecimal digits.
+// values maps characters of base64 and base64url to their values; nibbles does the same for
+// hexadecimal digits.
 var values, nibbles = func() (v, n [256]byte) {
 	for i := range len(standard64) {
 		v[standard64[i]] = byte(i)
@@ -274,8 +279,8 @@ var values, nibbles = func() (v, n [256]byte) {
 	return v, n
 }()
 
-// quads has three bits for each character: the positions that it may have in a group that decodes to three bytes of
-// printable ASCII.
+// quads has three bits for each character: the positions that it may have in a group that decodes
+// to three bytes of printable ASCII.
 var quads = func() (t [256]byte) {
 	for _, b := range []byte(standard64 + "-_") {
 		v := values[b]
@@ -307,7 +312,8 @@ func appendBase64(out []byte, run string) []byte {
 	return out
 }
 
-// appendHex decodes the stretches of minHex digits or more in run, each from its digit skip on. A zero byte separates them.
+// appendHex decodes the stretches of minHex digits or more in run, each from its digit skip on. A
+// zero byte separates them.
 func appendHex(out []byte, run string, skip int) []byte {
 	for i := 0; i < len(run); {
 		to := i

@@ -164,7 +164,8 @@ func TestMarksNextToHiddenValues(t *testing.T) {
 	}
 }
 
-// A character that represents eighteen, again in each layer: looking at all of it would take many times the text.
+// A character that represents eighteen, again in each layer: looking at all of it would take many
+// times the text.
 //
 // Requirement: G29.
 func TestTextThatDecodesToManyTimesItsSizeIsAnError(t *testing.T) {

@@ -6,12 +6,14 @@ import (
 	"unicode/utf8"
 )
 
-// emailDetector finds addresses as RFC 5322 (3.4.1) and RFC 6531 write them, whose domain has a top-level domain.
+// emailDetector finds addresses as RFC 5322 (3.4.1) and RFC 6531 write them, whose domain has a
+// top-level domain.
 var emailDetector = detector{name: "email", anchors: []anchor{{"@", "", ""}}, find: findEmail, kind: Email, named: namesEmail, leaf: emailLeaf}
 
 const maxDomain, maxMailLabel = 253, 63 // bytes, RFC 1035 2.3.4
 
-// findEmail finds the address around the @ at i. It reads back without a limit: the @ before, if any, ends it.
+// findEmail finds the address around the @ at i. It reads back without a limit: the @ before, if
+// any, ends it.
 func findEmail(p *pass, i int) {
 	end := domainEnd(p, i+1)
 	if end == i+1 {
@@ -24,12 +26,14 @@ func findEmail(p *pass, i int) {
 	p.consume(Email, start, end)
 }
 
-// hostAccount reports whether an address is the account of a version control system on a host, as in git@host:path.
+// hostAccount reports whether an address is the account of a version control system on a host, as
+// in git@host:path.
 func hostAccount(local, behind string) bool {
 	return oneOf(local, "git", "hg", "svn") && (has(behind, 0, ":") || has(behind, 0, "/"))
 }
 
-// localStart returns where the local part that ends before i begins, or i if there is none. The domain ends before end.
+// localStart returns where the local part that ends before i begins, or i if there is none. The
+// domain ends before end.
 func localStart(p *pass, i, end int) int {
 	if at(p.text, i-1, quoteChar) {
 		return quotedStart(p, i)
@@ -69,7 +73,8 @@ func localStart(p *pass, i, end int) int {
 // escape reports a letter that represents a line end or a tab after a backslash.
 func escape(b byte) bool { return b == 'n' || b == 'r' || b == 't' }
 
-// quotedStart returns where the quoted local part that ends before i begins, or i if it is no local part.
+// quotedStart returns where the quoted local part that ends before i begins, or i if it is no local
+// part.
 func quotedStart(p *pass, i int) int {
 	const reach = 66
 	if p.text[i-1] != '"' {
@@ -90,8 +95,8 @@ func quotedStart(p *pass, i int) int {
 	return i
 }
 
-// mailByte reports whether b may be in an unquoted local part. RFC 5322 also allows = & / ? ` { | }, which are more often
-// written before an address than in it.
+// mailByte reports whether b may be in an unquoted local part. RFC 5322 also allows = & / ? ` { |
+// }, which are more often written before an address than in it.
 func mailByte(b byte) bool { return is(b, alnumChar) || strings.IndexByte(".-_+%'!#$*^~", b) >= 0 }
 
 // mailRune reports whether r, a character beyond ASCII, may be in a local part or a label.
@@ -127,8 +132,8 @@ func domainEnd(p *pass, i int) int {
 	return end
 }
 
-// labelEnd returns the end of the label of a domain that begins at i. A label is in one script: an adjacent
-// word of another script does not belong to it.
+// labelEnd returns the end of the label of a domain that begins at i. A label is in one script: an
+// adjacent word of another script does not belong to it.
 func labelEnd(p *pass, i int) int {
 	k, dense := i, false
 	for k < len(p.text) && k-i < maxMailLabel {
@@ -152,8 +157,8 @@ func labelEnd(p *pass, i int) int {
 	return k
 }
 
-// topLevel returns how much of a label, the n-th, is a top-level domain: letters, two or more, or a punycode label.
-// A dash after it begins another word of the sentence.
+// topLevel returns how much of a label, the n-th, is a top-level domain: letters, two or more, or a
+// punycode label. A dash after it begins another word of the sentence.
 func topLevel(label string, n int) int {
 	if len(label) > 4 && hasFold(label, 0, "xn--") {
 		return len(label)
@@ -168,7 +173,8 @@ func topLevel(label string, n int) int {
 	return k
 }
 
-// versionLabel reports whether a label is digits, or v and digits, like the 1, 2 and 3 of name@v1.2.3.
+// versionLabel reports whether a label is digits, or v and digits, like the 1, 2 and 3 of
+// name@v1.2.3.
 func versionLabel(label string) bool {
 	if label[0] == 'v' && len(label) > 1 {
 		label = label[1:]
@@ -178,8 +184,8 @@ func versionLabel(label string) bool {
 
 var fileSuffixes = wordSet("service socket timer target slice mount scope png jpg jpeg svg webp gif")
 
-// fileName reports whether a domain is the end of the name of a high-resolution image (icon@2x.png) or of a systemd unit
-// (getty@tty1.service).
+// fileName reports whether a domain is the end of the name of a high-resolution image (icon@2x.png)
+// or of a systemd unit (getty@tty1.service).
 func fileName(domain string) bool {
 	name, _, _ := strings.Cut(domain, "x.")
 	if name != "" && name != domain && digitsOnly(name) {

@@ -9,12 +9,13 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// A frontier says how far the search of a text that still arrives has decided. The text of the search is the end of what
-// has arrived, or another form of it; more will follow it, in any form.
+// A frontier says how far the search of a text that still arrives has decided. The text of the
+// search is the end of what has arrived, or another form of it; more will follow it, in any form.
 //
-// Detectors are scanners: they stop at anchors, in the order of the text. Their decision on an anchor is final if it does
-// not depend on where the text ends, so the pass stops at the first anchor whose decision does. It is open, and so is
-// each later one. A span of an open anchor begins at or after it, or in what leads up to it: see [pass.leadStart].
+// Detectors are scanners: they stop at anchors, in the order of the text. Their decision on an
+// anchor is final if it does not depend on where the text ends, so the pass stops at the first
+// anchor whose decision does. It is open, and so is each later one. A span of an open anchor begins
+// at or after it, or in what leads up to it: see [pass.leadStart].
 type frontier struct {
 	arriving bool
 	whole    bool     // nothing precedes the text
@@ -37,7 +38,8 @@ func (f *frontier) in(v *view) frontier {
 	return frontier{arriving: true, whole: f.whole, start: v.offset(f.start)}
 }
 
-// meet adds the result of the search of a view of a text of n bytes. What the view represents as one stays in one.
+// meet adds the result of the search of a view of a text of n bytes. What the view represents as
+// one stays in one.
 func (f *frontier) meet(d *frontier, v *view, n int) {
 	f.open = min(f.open, v.source(d.open, n))
 	f.resume = min(f.resume, v.source(d.resume, n))
@@ -117,7 +119,8 @@ func (r *Redactor) possible(text string, i int) uint64 {
 	return m
 }
 
-// visitArriving lets the detectors in m decide on the anchor at i. If the decision is not final, there is none.
+// visitArriving lets the detectors in m decide on the anchor at i. If the decision is not final,
+// there is none.
 func (r *Redactor) visitArriving(s *scan, i int, m uint64) (next int, final bool) {
 	p := &s.pass
 	hits, values, loose, manifest := len(p.hits), p.values.end, p.numbers.loose, p.tokens.manifest
@@ -159,12 +162,14 @@ func (r *Redactor) visitArriving(s *scan, i int, m uint64) (next int, final bool
 	return p.next, true
 }
 
-// since returns the spans that begin at start or later. A manifest also has values that were found before.
+// since returns the spans that begin at start or later. A manifest also has values that were found
+// before.
 func since(spans []span, start int) []span {
 	return slices.DeleteFunc(spans, func(s span) bool { return s.Start < start })
 }
 
-// complete reports whether the run of encoded text from from to to, whose spans are from hits on, stays as it is.
+// complete reports whether the run of encoded text from from to to, whose spans are from hits on,
+// stays as it is.
 func (s *scan) complete(from, to, hits int) bool {
 	if max(s.read, to)+len("==\r") <= len(s.text) {
 		s.ties = append(s.ties, extent{from, max(to, from+1)})
@@ -175,15 +180,16 @@ func (s *scan) complete(from, to, hits int) bool {
 	return false
 }
 
-// leadStart returns where a span of an anchor at i or later may begin: at i or later, or in the word that leads up to i
-// (of an address, a token, a run of base64), in the number in groups, in the quoted name of an address, or in what an
-// AWS key ID or the kind of a Kubernetes manifest makes a secret. It does not look back beyond floor.
+// leadStart returns where a span of an anchor at i or later may begin: at i or later, or in the
+// word that leads up to i (of an address, a token, a run of base64), in the number in groups, in
+// the quoted name of an address, or in what an AWS key ID or the kind of a Kubernetes manifest
+// makes a secret. It does not look back beyond floor.
 func (p *pass) leadStart(i, floor int) int {
 	return min(p.wordStart(i, floor), p.rowStart(i, floor), p.quoteStart(i, floor), p.awsStart(i, floor), p.manifestStart(i, floor))
 }
 
-// wordStart returns the start of the word that ends before i: anything but spaces, quotes and, outside of names in
-// addresses, the characters at which an unquoted value ends.
+// wordStart returns the start of the word that ends before i: anything but spaces, quotes and,
+// outside of names in addresses, the characters at which an unquoted value ends.
 func (p *pass) wordStart(i, floor int) int {
 	for i > floor {
 		if b := p.text[i-1]; b < utf8.RuneSelf {
@@ -202,7 +208,8 @@ func (p *pass) wordStart(i, floor int) int {
 	return max(i, floor)
 }
 
-// rowStart returns the start of the number in groups whose last group ends before i; see [looseStart].
+// rowStart returns the start of the number in groups whose last group ends before i; see
+// [looseStart].
 func (p *pass) rowStart(i, floor int) int {
 	if !at(p.text, i-1, digitChar) {
 		return i
@@ -219,7 +226,8 @@ func (p *pass) rowStart(i, floor int) int {
 	return max(k, floor)
 }
 
-// quoteStart returns where the quotation mark is that may open the local part of an address, or i; see [quotedStart].
+// quoteStart returns where the quotation mark is that may open the local part of an address, or i;
+// see [quotedStart].
 func (p *pass) quoteStart(i, floor int) int {
 	const reach = 68
 	from := i
@@ -240,7 +248,8 @@ func (p *pass) quoteStart(i, floor int) int {
 	return from
 }
 
-// awsStart returns where 40 characters begin that are a secret if an AWS key ID follows, or i; see [secretBeside].
+// awsStart returns where 40 characters begin that are a secret if an AWS key ID follows, or i; see
+// [secretBeside].
 func (p *pass) awsStart(i, floor int) int {
 	const length, reach = 40, 256
 	for k := max(floor, i-reach); k+length <= i; k++ {
@@ -256,8 +265,8 @@ func (p *pass) awsStart(i, floor int) int {
 	return i
 }
 
-// manifestStart returns where the data of a Kubernetes manifest begins that is secret if its kind follows, or i; see
-// [findManifest].
+// manifestStart returns where the data of a Kubernetes manifest begins that is secret if its kind
+// follows, or i; see [findManifest].
 func (p *pass) manifestStart(i, floor int) int {
 	from := max(floor, i-manifestReach-1)
 	from = strings.LastIndexByte(p.text[:from], '\n') + 1
@@ -279,8 +288,9 @@ func (p *pass) manifestStart(i, floor int) int {
 	return data
 }
 
-// seam returns i if a text can be cut there, and each other form of it where i is in that form, and an offset before it
-// otherwise: no character combines with the one before, the one at i is not left out, and no escape reaches over i.
+// seam returns i if a text can be cut there, and each other form of it where i is in that form, and
+// an offset before it otherwise: no character combines with the one before, the one at i is not
+// left out, and no escape reaches over i.
 func seam(text string, i int) int {
 	if c, _ := utf8.DecodeRuneInString(text[i:]); !standsAlone(c) {
 		_, n := utf8.DecodeLastRuneInString(text[:i])

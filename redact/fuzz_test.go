@@ -21,8 +21,9 @@ func redactors(t testing.TB) []*redact.Redactor {
 	return []*redact.Redactor{redact.Secrets(), redact.Default(), redact.All(), own}
 }
 
-// FuzzText checks the guarantees of redaction of a text: valid UTF-8, spans in order and within bounds that give
-// the same result, nothing left to find, bounded growth, and that revealing everything shows no more than it says.
+// FuzzText checks the guarantees of redaction of a text: valid UTF-8, spans in order and within
+// bounds that give the same result, nothing left to find, bounded growth, and that revealing
+// everything shows no more than it says.
 //
 // Requirement: G27.
 func FuzzText(f *testing.F) {
@@ -74,8 +75,8 @@ func fuzzText(t *testing.T, r *redact.Redactor, text string) {
 	}
 }
 
-// FuzzJSON checks the guarantees of redaction of a JSON value: strict JSON of the same shape, nothing left to
-// find.
+// FuzzJSON checks the guarantees of redaction of a JSON value: strict JSON of the same shape,
+// nothing left to find.
 //
 // Requirement: G27.
 func FuzzJSON(f *testing.F) {
@@ -168,8 +169,8 @@ func replaced(text string, spans []redact.Span) string {
 	return text
 }
 
-// requireSameShape checks that both values have the same containers in the same order and equal literals, but for
-// strings, and numbers that became placeholders.
+// requireSameShape checks that both values have the same containers in the same order and equal
+// literals, but for strings, and numbers that became placeholders.
 func requireSameShape(t *testing.T, in, out string) {
 	t.Helper()
 	a, b := json.NewDecoder(strings.NewReader(in)), json.NewDecoder(strings.NewReader(out))

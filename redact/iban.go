@@ -7,9 +7,9 @@ import (
 
 var ibanDetector = detector{name: "iban", anchors: []anchor{{lowers + uppers, lowers + uppers, digits}}, find: findIBAN, ahead: 4, kind: IBAN, named: namesIBAN, leaf: ibanLeaf}
 
-// ibans has countries, each with the structure of its account number after the check digits, in the notation of the
-// registry (ISO 13616): n digits, a letters, c either. The countries of the last rows use the format
-// without being registered.
+// ibans has countries, each with the structure of its account number after the check digits, in the
+// notation of the registry (ISO 13616): n digits, a letters, c either. The countries of the last
+// rows use the format without being registered.
 const ibans = `
 AD 8n12c  AE 19n  AL 8n16c  AT 16n  AZ 4a20c  BA 16n  BE 12n  BG 4a6n8c  BH 4a14c  BI 23n  BR 23n1a1c  BY 4c4n16c
 CH 5n12c  CR 18n  CY 8n16c  CZ 20n  DE 18n  DJ 23n  DK 14n  DO 4c20n  EE 16n  EG 25n  ES 20n  FI 14n  FK 2a12n
@@ -50,7 +50,8 @@ var ibanShapes = sync.OnceValue(func() map[[2]byte][]class {
 	return shapes
 })
 
-// findIBAN finds a number that begins at i, in one run or in groups with one kind of gap, in letters of one case.
+// findIBAN finds a number that begins at i, in one run or in groups with one kind of gap, in
+// letters of one case.
 func findIBAN(p *pass, i int) {
 	if !at(p.text, i+3, digitChar) || is(p.text[i], lowerChar) != is(p.text[i+1], lowerChar) || !startsIBAN(p.text, i) {
 		return
@@ -90,8 +91,8 @@ func findIBAN(p *pass, i int) {
 	p.consume(IBAN, i, k)
 }
 
-// startsIBAN reports whether a number may begin at i: not within a word, unless that is the word IBAN or the escape of a
-// line end or a tab.
+// startsIBAN reports whether a number may begin at i: not within a word, unless that is the word
+// IBAN or the escape of a line end or a tab.
 func startsIBAN(text string, i int) bool {
 	if !at(text, i-1, alnumChar) {
 		return true
@@ -99,7 +100,8 @@ func startsIBAN(text string, i int) bool {
 	return hasFold(text, i-4, "iban") || at(text, i-1, letterChar) && has(text, i-2, `\`)
 }
 
-// mod97 reports whether the check digits of an account number in capitals are right (ISO/IEC 7064, MOD 97-10).
+// mod97 reports whether the check digits of an account number in capitals are right (ISO/IEC 7064,
+// MOD 97-10).
 func mod97(account []byte) bool {
 	if check := number(string(account[2:4])); check < 2 || check > 98 {
 		return false

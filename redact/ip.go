@@ -40,8 +40,9 @@ func findIPv4(p *pass, i int) {
 	p.consume(IP, start, end)
 }
 
-// startsIPv4 reports whether an address may begin at i: not in a word, not in a longer number with dots, and not
-// after the name of a package. It may begin after a colon, which cuts no IPv6 address there.
+// startsIPv4 reports whether an address may begin at i: not in a word, not in a longer number with
+// dots, and not after the name of a package. It may begin after a colon, which cuts no IPv6 address
+// there.
 func startsIPv4(text string, i int) bool {
 	switch {
 	case i == 0:
@@ -67,8 +68,8 @@ func endsIPv4(text string, i int) bool {
 var versionWords = wordSet("v ver version versions release build section sec rfc chapter clause table figure fig appendix step oid upgrade firmware " +
 	"fileversion productversion assemblyversion")
 
-// isVersion reports whether four numbers are a version, the number of a section or an object identifier, according to the
-// word before them, or the frozen version of a browser.
+// isVersion reports whether four numbers are a version, the number of a section or an object
+// identifier, according to the word before them, or the frozen version of a browser.
 func isVersion(p *pass, start, end int) bool {
 	if has(p.text, start-1, "/") && at(p.text, start-2, letterChar) && strings.HasSuffix(p.text[start:end], ".0.0") {
 		return true
@@ -80,7 +81,8 @@ func isVersion(p *pass, start, end int) bool {
 	return lookUp(versionWords, word)
 }
 
-// prefixEnd returns the end of a prefix length of at most bits after the address that ends before i, or i.
+// prefixEnd returns the end of a prefix length of at most bits after the address that ends before
+// i, or i.
 func prefixEnd(text string, i, bits int) int {
 	if !has(text, i, "/") {
 		return i
@@ -125,7 +127,8 @@ func startsIPv6(text string, i int) bool {
 	return !insideWord(text, i)
 }
 
-// insideWord reports whether a word that begins before i > 0 continues at i. The letter of an escape such as \n begins none.
+// insideWord reports whether a word that begins before i > 0 continues at i. The letter of an
+// escape such as \n begins none.
 func insideWord(text string, i int) bool {
 	if is(text[i-1], letterChar) {
 		return !has(text, i-2, `\`) || !escape(text[i-1])
@@ -159,8 +162,9 @@ func ipv6End(p *pass, start int) int {
 	return end
 }
 
-// plausibleIPv6 reports whether text that reads as an IPv6 address is one. Names in code (a::b) have no digit, slices
-// (x[1::2]) are in brackets, addresses of eight bytes are hardware addresses, and two colons alone are mostly an operator.
+// plausibleIPv6 reports whether text that reads as an IPv6 address is one. Names in code (a::b)
+// have no digit, slices (x[1::2]) are in brackets, addresses of eight bytes are hardware addresses,
+// and two colons alone are mostly an operator.
 func plausibleIPv6(p *pass, start, end int) bool {
 	address := p.text[start:end]
 	switch {
@@ -193,8 +197,8 @@ func pairs(address string) bool {
 // addressWords precede addresses.
 var addressWords = wordSet("ip ips ip6 ipv6 inet6 addr address src dst host listen listening bind gateway route any")
 
-// unspecified reports whether :: is an address: it has a prefix length, is in brackets before a port, or follows a
-// word for addresses.
+// unspecified reports whether :: is an address: it has a prefix length, is in brackets before a
+// port, or follows a word for addresses.
 func unspecified(p *pass, start, end int) bool {
 	if has(p.text, end, "/") {
 		return prefixEnd(p.text, end, 128) > end

@@ -7,26 +7,30 @@ import (
 	"sync"
 )
 
-// JSON redacts one strict JSON value as [Redactor.TextRevealing] redacts a text: in every string and every key, at any
-// depth. The value of a member with a secret-like key is redacted whole, even where Text would need stronger evidence; a
-// number there becomes the placeholder string. Booleans and null stay. A key that names a personal kind (homePhone,
-// "ssn") replaces the word that would have to be next to the value in a text.
+// JSON redacts one strict JSON value as [Redactor.TextRevealing] redacts a text: in every string
+// and every key, at any depth. The value of a member with a secret-like key is redacted whole, even
+// where Text would need stronger evidence; a number there becomes the placeholder string. Booleans
+// and null stay. A key that names a personal kind (homePhone, "ssn") replaces the word that would
+// have to be next to the value in a text.
 //
-// Containers keep their type, order and length, and everything that is not redacted keeps its bytes. Keys that become
-// equal get " 2", " 3", … after them. Because order is kept, the keys of a result whose keys were redacted may no longer
-// be sorted as RFC 8785 requires. If nothing is found, JSON returns the same string and nil, without an allocation.
+// Containers keep their type, order and length, and everything that is not redacted keeps its
+// bytes. Keys that become equal get " 2", " 3", … after them. Because order is kept, the keys of a
+// result whose keys were redacted may no longer be sorted as RFC 8785 requires. If nothing is
+// found, JSON returns the same string and nil, without an allocation.
 //
-// A value that is split over neighboring strings and numbers of one array is found in their join, and its placeholder
-// replaces each of them. Numbers are searched as decimal text without sign and exponent, and fractions only for own
-// patterns.
+// A value that is split over neighboring strings and numbers of one array is found in their join,
+// and its placeholder replaces each of them. Numbers are searched as decimal text without sign and
+// exponent, and fractions only for own patterns.
 //
-// The path that reveal gets has the unescaped tokens of the JSON Pointer (RFC 6901) to the string or number, empty for
-// the value itself. It must not keep path, and may be called more than once for one span. It is never called for secrets
-// nor for keys, and nothing stays below a key that was redacted. A span stays only if its kind may stay in each of the
-// elements that it is split over, and if no span to redact overlaps it. A less specific span within it, such as digits of
-// an IBAN that also look like a phone number, does not count.
+// The path that reveal gets has the unescaped tokens of the JSON Pointer (RFC 6901) to the string
+// or number, empty for the value itself. It must not keep path, and may be called more than once
+// for one span. It is never called for secrets nor for keys, and nothing stays below a key that was
+// redacted. A span stays only if its kind may stay in each of the elements that it is split over,
+// and if no span to redact overlaps it. A less specific span within it, such as digits of an IBAN
+// that also look like a phone number, does not count.
 //
-// JSON does not check for duplicate keys; decode strictly first. An error quotes nothing of the value.
+// JSON does not check for duplicate keys; decode strictly first. An error quotes nothing of the
+// value.
 func (r *Redactor) JSON(ctx context.Context, canonical string, reveal func(kind Kind, path []string) bool) (out string, redacted, revealed Counts, err error) {
 	if at := invalidUTF8(canonical); at >= 0 {
 		return "", nil, nil, fmt.Errorf("redact JSON: %w at byte %d of %d", errEncoding, at, len(canonical))
@@ -41,7 +45,8 @@ func (r *Redactor) JSON(ctx context.Context, canonical string, reveal func(kind 
 	return out, redacted, revealed, nil
 }
 
-// redact leaves in w.in the value without its spans. The last walk, which edits nothing, counts the revealed spans.
+// redact leaves in w.in the value without its spans. The last walk, which edits nothing, counts the
+// revealed spans.
 func (w *walk) redact(value string) error {
 	w.in, w.counts = value, nil
 	for range maxRounds {
@@ -163,7 +168,8 @@ func (w *walk) run() error {
 // top returns the innermost open container.
 func (w *walk) top() *frame { return &w.frames[len(w.frames)-1] }
 
-// value reads one value, or opens a container and reads up to its first value. If opened is true, a value must follow.
+// value reads one value, or opens a container and reads up to its first value. If opened is true, a
+// value must follow.
 func (w *walk) value() (opened bool, err error) {
 	class, keyKinds := w.top().member, w.top().kinds
 	if w.has('{') || w.has('[') {

@@ -13,8 +13,8 @@ const (
 	minClaims = 10   // bytes of an encoded payload
 )
 
-// findJWT finds a JSON Web Token (RFC 7519): parts of base64url joined by dots. The first is a JOSE header. Unsigned
-// tokens (two parts, or an empty third) and encrypted ones (five) count too.
+// findJWT finds a JSON Web Token (RFC 7519): parts of base64url joined by dots. The first is a JOSE
+// header. Unsigned tokens (two parts, or an empty third) and encrypted ones (five) count too.
 func findJWT(p *pass, i int) {
 	end := p.runEnd(max(i, p.tokens.headers), urlChar, i+maxJOSE+1)
 	p.tokens.headers = end
@@ -37,7 +37,8 @@ func findJWT(p *pass, i int) {
 	p.consume(kindJWT, i, end)
 }
 
-// isJOSE reports whether a header decodes to a JSON object with one of the members that every JOSE header has.
+// isJOSE reports whether a header decodes to a JSON object with one of the members that every JOSE
+// header has.
 func isJOSE(p *pass, encoded string) bool {
 	var text, raw [maxJOSE]byte
 	tail := encoded[len(encoded)/4*4:]

@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// A kindSet is the set of personal kinds that the key of a member names. For detectors of these kinds, the key replaces
-// the word that would have to be next to the value in a text.
+// A kindSet is the set of personal kinds that the key of a member names. For detectors of these
+// kinds, the key replaces the word that would have to be next to the value in a text.
 type kindSet uint16
 
 const (
@@ -22,7 +22,8 @@ const (
 	namesMAC
 )
 
-// kindWords maps words that name the kind of a value, in lower case. Two words of a name may be written as one.
+// kindWords maps words that name the kind of a value, in lower case. Two words of a name may be
+// written as one.
 var kindWords = sync.OnceValue(func() map[string]kindSet {
 	t := map[string]kindSet{}
 	for word, cue := range cues() {
@@ -42,8 +43,9 @@ var kindWords = sync.OnceValue(func() map[string]kindSet {
 	return t
 })
 
-// kindsNamedBy returns the kinds that a key names. Its last word that is no addition decides, alone or with the word
-// before it. If every word is an addition (number, value, work), the keys around the object decide.
+// kindsNamedBy returns the kinds that a key names. Its last word that is no addition decides, alone
+// or with the word before it. If every word is an addition (number, value, work), the keys around
+// the object decide.
 func kindsNamedBy(key string) (keyKinds kindSet, addition bool) {
 	if len(key) > maxName {
 		return 0, false
@@ -89,7 +91,8 @@ func foreignKinds(key string) kindSet {
 	return 0
 }
 
-// counts are words before the one that names a kind that make the value another one: isPhone, maxCards.
+// counts are words before the one that names a kind that make the value another one: isPhone,
+// maxCards.
 var counts = wordSet("is has num count total max min avg hash hashed without")
 
 // counted reports whether one of the words that end at ends is one of counts.
@@ -104,13 +107,15 @@ func counted(flat []byte, ends []int) bool {
 	return false
 }
 
-// additions are words that may follow a word that names a kind, or be a key of their own in an object below it.
+// additions are words that may follow a word that names a kind, or be a key of their own in an
+// object below it.
 var additions = wordSet("number numbers num nr no nos value values val raw text string plain full formatted normalized canonical e " +
 	"national international primary secondary main alternate alternative alt other old new current previous default " +
 	"first second home work office private personal business contact direct emergency day night evening us uk local " +
 	"remote public")
 
-// keyNames reports whether the key of the leaf names one of kinds. Long texts are prose, whatever their key.
+// keyNames reports whether the key of the leaf names one of kinds. Long texts are prose, whatever
+// their key.
 func (p *pass) keyNames(kinds kindSet) bool {
 	return p.location.keyKinds&kinds != 0 && len(p.text) <= maxLook
 }

@@ -11,7 +11,8 @@ type keyMeaning struct {
 	disarmed bool
 }
 
-// maxKnown is how many clean keys a walk remembers. Arrays of objects have the same keys again and again.
+// maxKnown is how many clean keys a walk remembers. Arrays of objects have the same keys again and
+// again.
 const maxKnown = 64
 
 // meaningOf returns the meaning of a key, ignoring placeholders in it.
@@ -25,7 +26,8 @@ func meaningOf(key string) keyMeaning {
 	return keyMeaning{pairRoles[key], classify(name), keyKinds, addition, disarmed(name)}
 }
 
-// A pairRole is what a key is for in a pair: {"name": "DB_PASSWORD", "value": …}, {"type": "phone", "number": …}.
+// A pairRole is what a key is for in a pair: {"name": "DB_PASSWORD", "value": …}, {"type": "phone",
+// "number": …}.
 type pairRole uint8
 
 const (

@@ -17,7 +17,8 @@ const (
 	solid      = 16  // a line of base64 at least this long is key material
 )
 
-// An endMark records where the next "-----END " is, so that many BEGINs without an END cost one search.
+// An endMark records where the next "-----END " is, so that many BEGINs without an END cost one
+// search.
 type endMark struct {
 	known    bool
 	from, at int // the first at or after from is at; -1 for none
@@ -46,8 +47,9 @@ func findArmorEnd(p *pass, i int) endMark {
 	return endMark{true, i, at}
 }
 
-// findArmor finds -----BEGIN … PRIVATE KEY----- with what follows, to the END line if there is one (RFC 7468, RFC 4880
-// 6.2; "---- BEGIN" as SSH2 writes it). Line breaks may be real, written as \n, or lost; lines may be quoted or indented.
+// findArmor finds -----BEGIN … PRIVATE KEY----- with what follows, to the END line if there is one
+// (RFC 7468, RFC 4880 6.2; "---- BEGIN" as SSH2 writes it). Line breaks may be real, written as \n,
+// or lost; lines may be quoted or indented.
 func findArmor(p *pass, i int) {
 	if at(p.text, i-1, dashChar) { // within a line of dashes
 		return
@@ -106,8 +108,8 @@ func hasMaterial(p *pass, from, to int) bool {
 	return false
 }
 
-// isBlock reports whether a short body has lines of its own, each of them one run of base64. It is too short for a key,
-// but where a key belongs.
+// isBlock reports whether a short body has lines of its own, each of them one run of base64. It is
+// too short for a key, but where a key belongs.
 func isBlock(p *pass, from, to int) bool {
 	if to-from > 16*solid || !has(p.text, from, "\n") && !has(p.text, from, "\r") && !has(p.text, from, `\n`) {
 		return false
@@ -133,7 +135,8 @@ func keyLike(run string) bool {
 	return h.distinct >= 6 && !h.wordy() && !h.masked()
 }
 
-// linesEnd returns the end of the lines of base64 that begin at body, for an armor without an END line.
+// linesEnd returns the end of the lines of base64 that begin at body, for an armor without an END
+// line.
 func linesEnd(p *pass, body int) (end int, ok bool) {
 	end = body
 	for k := body; k < len(p.text); {
@@ -164,8 +167,8 @@ func linesEnd(p *pass, body int) (end int, ok bool) {
 	return end, ok
 }
 
-// armorLine returns the content of the line at k without its indentation, quotes and comment marks, and where the next
-// line begins. A longer line is returned in pieces.
+// armorLine returns the content of the line at k without its indentation, quotes and comment marks,
+// and where the next line begins. A longer line is returned in pieces.
 func armorLine(p *pass, k int) (from, to, next int) {
 	limit := min(k+maxLine, len(p.text))
 	to, next = limit, limit
@@ -203,7 +206,8 @@ func findPuTTY(p *pass, i int) {
 	p.consume(kindKey, k, end)
 }
 
-// findOpenSSHBody finds the base64 of "openssh-key-v1\0", the body of an OpenSSH key that lost its BEGIN line.
+// findOpenSSHBody finds the base64 of "openssh-key-v1\0", the body of an OpenSSH key that lost its
+// BEGIN line.
 func findOpenSSHBody(p *pass, i int) {
 	if !p.has(i, "b3BlbnNzaC1rZXktdjE") {
 		return

@@ -2,15 +2,15 @@ package redact
 
 import "strings"
 
-// A leafRule reports whether a whole text, whose key names a kind, is a value of it although the detector of the kind
-// needs more evidence. number means that the text is that of a JSON number.
+// A leafRule reports whether a whole text, whose key names a kind, is a value of it although the
+// detector of the kind needs more evidence. number means that the text is that of a JSON number.
 type leafRule func(text string, number bool) bool
 
 // maxLeaf is the number of digits that a leaf rule reads.
 const maxLeaf = 20
 
-// leafDigits returns the digits of a text that has nothing but digits, separators and the bytes of also. ok is false for
-// other texts, and for more than maxLeaf digits.
+// leafDigits returns the digits of a text that has nothing but digits, separators and the bytes of
+// also. ok is false for other texts, and for more than maxLeaf digits.
 func leafDigits(text, also string, dst *[maxLeaf]byte) (digits []byte, ok bool) {
 	n := 0
 	for i := 0; i < len(text); {
@@ -37,7 +37,8 @@ func phoneLeaf(text string, _ bool) bool {
 	return ok && len(digits) >= minPhone && len(digits) <= 15 && !dated(text)
 }
 
-// ssnLeaf accepts nine digits in any grouping. A JSON number has no leading zeros, so that fewer digits may be left.
+// ssnLeaf accepts nine digits in any grouping. A JSON number has no leading zeros, so that fewer
+// digits may be left.
 func ssnLeaf(text string, number bool) bool {
 	var room [maxLeaf]byte
 	digits, ok := leafDigits(text, "", &room)
@@ -47,7 +48,8 @@ func ssnLeaf(text string, number bool) bool {
 	return validSSN("000"[:9-len(digits)] + string(digits))
 }
 
-// cardLeaf accepts twelve to nineteen digits in any grouping and of any issuer, whose last one is the check digit.
+// cardLeaf accepts twelve to nineteen digits in any grouping and of any issuer, whose last one is
+// the check digit.
 func cardLeaf(text string, _ bool) bool {
 	var room [maxLeaf]byte
 	digits, ok := leafDigits(text, "", &room)

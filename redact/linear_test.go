@@ -11,11 +11,12 @@ import (
 	"github.com/runteam/runteam/redact"
 )
 
-// maxWork is the number of bytes that the detectors may look at for each byte of a text, at worst. Clean prose takes
-// less than one.
+// maxWork is the number of bytes that the detectors may look at for each byte of a text, at worst.
+// Clean prose takes less than one.
 const maxWork = 200
 
-// A pattern is repeated to make a text that invites a scanner to read the same bytes again and again.
+// A pattern is repeated to make a text that invites a scanner to read the same bytes again and
+// again.
 type pattern struct{ name, head, repeat string }
 
 func hostile() []pattern {
@@ -168,7 +169,8 @@ func TestHiddenCharactersNeedLittleMemory(t *testing.T) { // counts the allocati
 	}
 }
 
-// A hostile text repeats something short. Whatever it repeats, four times the text is four times the work.
+// A hostile text repeats something short. Whatever it repeats, four times the text is four times
+// the work.
 //
 // Requirement: G29.
 func TestWorkIsLinearInAnyRepetition(t *testing.T) {

@@ -4,8 +4,8 @@ import "strings"
 
 var macDetector = detector{name: "mac", anchors: []anchor{{hexes, ":-.", hexes}}, find: findMAC, ahead: 4, kind: MAC, named: namesMAC, leaf: macLeaf}
 
-// findMAC finds an EUI-48 or EUI-64 whose first group ends at i: groups of two with colons or dashes, or of four with
-// dots. Addresses that no device has (all zeros, all ones) are not found.
+// findMAC finds an EUI-48 or EUI-64 whose first group ends at i: groups of two with colons or
+// dashes, or of four with dots. Addresses that no device has (all zeros, all ones) are not found.
 func findMAC(p *pass, i int) {
 	sep, size := p.text[i+1], 2
 	if sep == '.' {
@@ -64,7 +64,8 @@ func findMACWord(p *pass, i int) {
 	p.consume(MAC, from, end)
 }
 
-// startsHex reports whether an address may begin at i: it is not the rest of a word or of a longer address.
+// startsHex reports whether an address may begin at i: it is not the rest of a word or of a longer
+// address.
 func startsHex(text string, i int) bool {
 	switch {
 	case i == 0:
@@ -81,8 +82,8 @@ func startsHex(text string, i int) bool {
 	return true
 }
 
-// hexGroupBefore reports whether a group of an address ends before i: one to four hexadecimal digits that are no part of
-// a word.
+// hexGroupBefore reports whether a group of an address ends before i: one to four hexadecimal
+// digits that are no part of a word.
 func hexGroupBefore(text string, i int) bool {
 	k := i
 	for k > 0 && i-k < 5 && is(text[k-1], wordChar) {

@@ -2,7 +2,8 @@ package redact
 
 import "strings"
 
-// markDetectors find tokens with a known mark in the middle or in a known header, and values of Kubernetes secrets.
+// markDetectors find tokens with a known mark in the middle or in a known header, and values of
+// Kubernetes secrets.
 var markDetectors = []detector{
 	{name: "telegram", anchors: []anchor{{":", "A", "A"}}, find: findTelegram},
 	{name: "sendgrid", anchors: []anchor{{"S", "G", "."}}, find: findSendGrid},
@@ -16,7 +17,8 @@ var markDetectors = []detector{
 	{name: "kubernetes", anchors: []anchor{{"k", "i", "n"}}, find: findManifest},
 }
 
-// findTelegram finds a bot token: an id of 6 to 12 digits, a colon, 35 characters that begin with AA.
+// findTelegram finds a bot token: an id of 6 to 12 digits, a colon, 35 characters that begin with
+// AA.
 func findTelegram(p *pass, i int) {
 	from := p.runStart(i, digitChar, i-13)
 	end := p.runEnd(i+1, urlChar, i+1+64)
@@ -65,7 +67,8 @@ func findCookie(p *pass, i int) {
 	}
 }
 
-// findDiscord finds a bot token: 23 to 28 characters, a dot, 6, a dot, 27 or more. The first part is a number in base64.
+// findDiscord finds a bot token: 23 to 28 characters, a dot, 6, a dot, 27 or more. The first part
+// is a number in base64.
 func findDiscord(p *pass, i int) {
 	second := i + 7
 	if !at(p.text, second, dotChar) || p.runEnd(i+1, urlChar, second) != second {
@@ -135,7 +138,8 @@ func findFacebook(p *pass, i int) {
 	p.consume(kindToken, from, end)
 }
 
-// findScheme finds the credentials after Bearer and Basic (RFC 6750, RFC 7617), in a header or quoted from one.
+// findScheme finds the credentials after Bearer and Basic (RFC 6750, RFC 7617), in a header or
+// quoted from one.
 func findScheme(p *pass, i int) {
 	kind, k := kindToken, i
 	switch {
@@ -172,7 +176,8 @@ func findScheme(p *pass, i int) {
 // manifestReach is how far from its kind the data of a manifest may be.
 const manifestReach = 64 << 10
 
-// findManifest finds the values under data and stringData of a Kubernetes Secret: base64 under names of any kind.
+// findManifest finds the values under data and stringData of a Kubernetes Secret: base64 under
+// names of any kind.
 func findManifest(p *pass, i int) {
 	if i < p.tokens.manifest || !has(p.text, i, "kind:") {
 		return

@@ -12,7 +12,8 @@ const (
 	wordName           // password: secret unless the value is a word of prose or code
 )
 
-// lower returns the class of a value that is nested below a name of class c, or at some distance from it.
+// lower returns the class of a value that is nested below a name of class c, or at some distance
+// from it.
 func (c nameClass) lower() nameClass {
 	if c > weakName {
 		return c - 1
@@ -23,8 +24,8 @@ func (c nameClass) lower() nameClass {
 // maxName bounds how far before a value its name may begin.
 const maxName = 64
 
-// classify returns the class of a name, which may be several words in any of the usual spellings: dbPassword,
-// DB_PASSWORD, "client secret", x-api-key.
+// classify returns the class of a name, which may be several words in any of the usual spellings:
+// dbPassword, DB_PASSWORD, "client secret", x-api-key.
 func classify(name string) nameClass {
 	if len(name) > maxName {
 		name = name[len(name)-maxName:]
@@ -43,8 +44,8 @@ type nameWords struct {
 	ends [maxName / 2]int
 }
 
-// split returns the letters of a name of at most maxName bytes in lower case, and where in them each word ends. Capitals
-// and bytes other than ASCII letters separate words.
+// split returns the letters of a name of at most maxName bytes in lower case, and where in them
+// each word ends. Capitals and bytes other than ASCII letters separate words.
 func (w *nameWords) split(name string) (flat []byte, ends []int) {
 	words, n := 0, 0
 	open := false // a word has begun at w.flat[w.ends[words-1]]
@@ -70,8 +71,9 @@ func (w *nameWords) split(name string) (flat []byte, ends []int) {
 	return w.flat[:n], w.ends[:words]
 }
 
-// classifyWords looks for the last secret-like word. Words after it may take the meaning away (password_hint), and so may
-// words before it (next_page_token). constant means that the name is written like an environment variable.
+// classifyWords looks for the last secret-like word. Words after it may take the meaning away
+// (password_hint), and so may words before it (next_page_token). constant means that the name is
+// written like an environment variable.
 func classifyWords(flat []byte, ends []int, constant bool) nameClass {
 	start := func(k int) int {
 		if k == 0 {
@@ -122,7 +124,8 @@ func classifyPair(first, second []byte) nameClass {
 // classifyWord returns the class of one word, in lower case.
 func classifyWord(w []byte) nameClass { return secretWords.class(text(w)) }
 
-// secretWords may be at the end of words that are written together (dbpassword, mysqlpwd, bottoken), but for those with =.
+// secretWords may be at the end of words that are written together (dbpassword, mysqlpwd,
+// bottoken), but for those with =.
 var secretWords = endingsOf(map[nameClass]string{
 	wordName: "password,passwd,pwd,passphrase,=passwords,=passwort,=kennwort,=passcode,=pswd,=senha,=wachtwoord,=passord,=motdepasse,=psk",
 	firmName: "secret,apikey,secretkey,accesskey,privatekey,accountkey,encryptionkey,signingkey,masterkey,subscriptionkey," +
@@ -135,7 +138,8 @@ var keyWords = wordSet("api access secret private encryption signing master acco
 	"aes hmac jwt recovery encrypt decryption signature symmetric license client consumer service storage app " +
 	"application integration webhook session cookie authentication authorization")
 
-// keyClass returns the class of the word "key" by the word before it: "key" alone is an index of a map.
+// keyClass returns the class of the word "key" by the word before it: "key" alone is an index of a
+// map.
 func keyClass(flat []byte, ends []int, constant bool) nameClass {
 	k := len(ends) - 1
 	if k == 0 {
@@ -161,7 +165,8 @@ var beforeSecret = wordSet("page continuation sync delta cursor cancel cancellat
 	"toggle requires require needs use uses validate without get fetch load read find delete remove getenv " +
 	"translation message i18n next")
 
-// disarmsBefore reports whether w, a word before a secret-like one that takes its meaning away. next means that it directly precedes.
+// disarmsBefore reports whether w, a word before a secret-like one that takes its meaning away.
+// next means that it directly precedes.
 func disarmsBefore(w []byte, next bool) bool {
 	switch string(w) {
 	case "public", "publishable", "pubkey":
@@ -182,7 +187,8 @@ var afterSecret = wordSet("hint hints policy policies length len size min max co
 	"supply bucket buckets spec schema properties options option settings mode style format model username user login " +
 	"email domain host port region realm owner issuer audience on in of by is was or and to be")
 
-// foreignNames are names in scripts without letters of ASCII, or with some beyond it; each is at the end of a name.
+// foreignNames are names in scripts without letters of ASCII, or with some beyond it; each is at
+// the end of a name.
 var foreignNames = endingsOf(map[nameClass]string{
 	wordName: "пароль,Пароль,ПАРОЛЬ,密码,密碼,口令,パスワード,비밀번호,암호,סיסמה,סיסמא,ססמה,كلمة المرور,كلمة السر,contraseña,Contraseña," +
 		"mật khẩu,hasło,Hasło,şifre,Şifre,รหัสผ่าน,κωδικός",

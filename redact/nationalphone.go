@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// nationalEnd returns the end of a number without a country code, in a grouping that few other numbers have, or where it
-// begins.
+// nationalEnd returns the end of a number without a country code, in a grouping that few other
+// numbers have, or where it begins.
 func nationalEnd(p *pass, groups []group) int {
 	i := groups[0].from
 	if len(groups) < 2 || datedGroups(p.text, groups) {
@@ -63,7 +63,8 @@ func datedGroups(text string, groups []group) bool {
 	return a.size() <= 2 && b.size() <= 2 && c.size() == 4 && at(a) <= 31 && at(b) <= 31 && year(text[c.from:c.to])
 }
 
-// nanp reports whether groups are those of the North American plan, 3-3-4, with or without a country code before them.
+// nanp reports whether groups are those of the North American plan, 3-3-4, with or without a
+// country code before them.
 func nanp(text string, groups []group) bool {
 	n := len(groups)
 	if n == 4 && groups[0].size() <= 2 && groups[1].sep != '/' {
@@ -79,8 +80,8 @@ func nanp(text string, groups []group) bool {
 	return same && groups[2].sep != '/' && nanpArea(text[groups[0].from:groups[0].to]) && nanpExchange(text[groups[1].from:groups[1].to])
 }
 
-// trunk reports whether groups are a number with a trunk prefix, 0 and the area: nine to eleven digits, or twelve in two
-// groups, with one kind of separator after the first group.
+// trunk reports whether groups are a number with a trunk prefix, 0 and the area: nine to eleven
+// digits, or twelve in two groups, with one kind of separator after the first group.
 func trunk(text string, groups []group) bool {
 	n := 0
 	for k, g := range groups {
@@ -108,8 +109,8 @@ func trunk(text string, groups []group) bool {
 	return first.size() <= 5 && !(groups[1].sep == '.' && len(groups) == 4 && first.size() == 3 && groups[3].size() <= 3)
 }
 
-// paired reports whether groups are ten or eleven digits that end in two pairs (532-123-45-67) or in two fours after an area
-// of two (11 98456-5666).
+// paired reports whether groups are ten or eleven digits that end in two pairs (532-123-45-67) or
+// in two fours after an area of two (11 98456-5666).
 func paired(text string, groups []group) bool {
 	sizes := [4]int{}
 	if len(groups) > 4 {
@@ -127,8 +128,8 @@ func paired(text string, groups []group) bool {
 	return false
 }
 
-// namedPhoneEnd returns the end of a number of seven to fifteen digits, in a run or in groups, that is next to a word for
-// telephones, or where it begins.
+// namedPhoneEnd returns the end of a number of seven to fifteen digits, in a run or in groups, that
+// is next to a word for telephones, or where it begins.
 func namedPhoneEnd(p *pass, groups []group) int {
 	n := digitsOf(groups)
 	for ; n > 15 && len(groups) > 1; groups = groups[:len(groups)-1] {
@@ -152,8 +153,8 @@ func namedPhoneEnd(p *pass, groups []group) int {
 	return i
 }
 
-// phoneWord reports whether a word for telephones precedes i, with nothing but small words and punctuation between. A
-// verb counts for numbers of at least ten digits.
+// phoneWord reports whether a word for telephones precedes i, with nothing but small words and
+// punctuation between. A verb counts for numbers of at least ten digits.
 func phoneWord(p *pass, i, digits int) bool {
 	const reach, words = 56, 6
 	floor := max(i-reach, 0)
@@ -197,8 +198,9 @@ func phoneWordAfter(p *pass, i int) bool {
 	return cueOf(p.text[k+1:end]) == phoneCue
 }
 
-// countries has the codes of countries whose numbers are of known lengths, each with the shortest and the longest national
-// number; others have 7 to 11 digits. A number with its country code has at most 15 (E.164).
+// countries has the codes of countries whose numbers are of known lengths, each with the shortest
+// and the longest national number; others have 7 to 11 digits. A number with its country code has
+// at most 15 (E.164).
 var countries = sync.OnceValue(func() map[string][2]int {
 	t := map[string][2]int{}
 	for row := range strings.SplitSeq(`
@@ -214,8 +216,8 @@ var countries = sync.OnceValue(func() map[string][2]int {
 	return t
 })
 
-// country returns the bounds of the national number after the code that digits begin with, and the width of the code; a
-// width of 0 means that there is no such code.
+// country returns the bounds of the national number after the code that digits begin with, and the
+// width of the code; a width of 0 means that there is no such code.
 func country(digits string) (least, most, width int) {
 	for width = 1; width <= min(3, len(digits)); width++ {
 		if bounds, ok := countries()[digits[:width]]; ok {

@@ -18,11 +18,11 @@ const (
 	normal             // folded, and in NFKC
 )
 
-// searchForms leaves in s.hits the spans of text: unchanged, normalized, and with encodings decoded. layer counts the
-// encodings that were already decoded.
+// searchForms leaves in s.hits the spans of text: unchanged, normalized, and with encodings
+// decoded. layer counts the encodings that were already decoded.
 //
-// Encodings are decoded in the folded text. Folding does not change ASCII, which all encodings consist of, while NFKC may
-// join the last letter of a run to a mark after it.
+// Encodings are decoded in the folded text. Folding does not change ASCII, which all encodings
+// consist of, while NFKC may join the last letter of a run to a mark after it.
 func (r *Redactor) searchForms(s *scan, text string, layer int, f form) {
 	if s.arriving {
 		r.passArriving(s, text)
@@ -96,8 +96,9 @@ func (r *Redactor) searchPart(s *scan, text string, layer int, f form) *scan {
 	return d
 }
 
-// fold leaves the folded text in the view of s, and reports whether it differs. It sets tagged if the text has tag
-// characters. Combining marks on a digit or a separator are removed, since they form no character with it.
+// fold leaves the folded text in the view of s, and reports whether it differs. It sets tagged if
+// the text has tag characters. Combining marks on a digit or a separator are removed, since they
+// form no character with it.
 func (s *scan) fold(tagged *bool) bool {
 	t, v := s.text, &s.view
 	v.reset()
@@ -145,8 +146,9 @@ func (s *scan) fold(tagged *bool) bool {
 	return len(v.pieces) > 0
 }
 
-// plain returns a short text as readers see it and redaction searches it: without invisible and control characters, and
-// in NFKC. It is text itself if that is ASCII. The result may be valid only until the next call.
+// plain returns a short text as readers see it and redaction searches it: without invisible and
+// control characters, and in NFKC. It is text itself if that is ASCII. The result may be valid only
+// until the next call.
 func (s *scan) plain(text string) string {
 	if !strings.ContainsFunc(text, func(c rune) bool { return c >= utf8.RuneSelf || is(byte(c), controlChar) }) {
 		return text
@@ -179,7 +181,8 @@ var folds = sync.OnceValue(func() *[64][64]bool {
 	return t
 })
 
-// folding returns the byte of ASCII that takes the place of c, 0 for none, and whether there is a change at all.
+// folding returns the byte of ASCII that takes the place of c, 0 for none, and whether there is a
+// change at all.
 func folding(c rune) (to byte, ok bool) {
 	switch {
 	case c >= 0x2010 && c <= 0x2013, c == 0x2212: // hyphens, figure and en dash, minus; an em dash separates sentences
@@ -236,7 +239,8 @@ func (s *scan) compose() bool {
 	return len(v.pieces) > 0 && v.shown() != t
 }
 
-// segment returns the start of the characters that the one at i may combine with, at floor or later.
+// segment returns the start of the characters that the one at i may combine with, at floor or
+// later.
 func segment(t string, i, floor int) int {
 	for i > floor && t[i] >= utf8.RuneSelf && !norm.NFKC.PropertiesString(t[i:]).BoundaryBefore() {
 		_, n := utf8.DecodeLastRuneInString(t[:i])
@@ -251,8 +255,8 @@ type runeSet [0x30000 / 64]uint64
 func (s *runeSet) add(c rune)      { s[c>>6] |= 1 << (c & 63) }
 func (s *runeSet) has(c rune) bool { return c < 0x30000 && s[c>>6]&(1<<(c&63)) != 0 }
 
-// unstable returns the characters that NFKC may change: by themselves, or because they combine with what precedes
-// them. A test checks that there are none outside of the ranges.
+// unstable returns the characters that NFKC may change: by themselves, or because they combine with
+// what precedes them. A test checks that there are none outside of the ranges.
 var unstable = sync.OnceValue(func() *runeSet {
 	var set runeSet
 	for _, r := range [...][2]rune{{0x80, 0x33ff}, {0xa640, 0xabff}, {0xf900, 0xffff}, {0x10700, 0x107ff}, {0x10d00, 0x11fff}, {0x16100, 0x16fff},

@@ -7,7 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The ranges of unstable are written by hand for the version of Unicode at hand; this holds them to all characters.
+// The ranges of unstable are written by hand for the version of Unicode at hand; this holds them to
+// all characters.
 //
 // Requirement: G22.
 func TestRangesCoverAllOfUnicode(t *testing.T) {

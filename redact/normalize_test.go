@@ -9,7 +9,8 @@ import (
 	"github.com/runteam/runteam/redact"
 )
 
-// hidden returns ways to write a value of ASCII that a reader takes for the value, and a scanner of bytes does not.
+// hidden returns ways to write a value of ASCII that a reader takes for the value, and a scanner of
+// bytes does not.
 func hidden(value string) map[string]string {
 	each := func(glue string) string { return strings.Join(strings.Split(value, ""), glue) }
 	shift := func(by rune) string {
@@ -98,7 +99,8 @@ func TestCleanTextKeepsItsBytes(t *testing.T) {
 	}
 }
 
-// Only what belongs to a span is replaced; what surrounds it keeps its bytes though it is normalized too.
+// Only what belongs to a span is replaced; what surrounds it keeps its bytes though it is
+// normalized too.
 //
 // Requirement: G22.
 func TestSurroundingsKeepTheirBytes(t *testing.T) {

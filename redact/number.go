@@ -50,7 +50,8 @@ func (w *walk) hereNumber(plain string, whole bool) location {
 	return where
 }
 
-// minMobile is the least number of digits of a telephone number below the key "mobile". Counts of visitors have fewer.
+// minMobile is the least number of digits of a telephone number below the key "mobile". Counts of
+// visitors have fewer.
 const minMobile = 10
 
 // minNumber is the least number of digits of a number that may be a span by itself.

@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// New returns a redactor that finds the secrets, the given personal kinds (see [PersonalKinds]) and own patterns. An error
-// lists everything wrong with them.
+// New returns a redactor that finds the secrets, the given personal kinds (see [PersonalKinds]) and
+// own patterns. An error lists everything wrong with them.
 func New(personal []Kind, own []Pattern) (*Redactor, error) {
 	var problems []error
 	for _, kind := range personal {
@@ -33,17 +33,20 @@ func New(personal []Kind, own []Pattern) (*Redactor, error) {
 	return r, nil
 }
 
-// Secrets returns the redactor for the secrets, which are always redacted. All calls return the same Redactor.
+// Secrets returns the redactor for the secrets, which are always redacted. All calls return the
+// same Redactor.
 func Secrets() *Redactor { return secrets() }
 
-// Default returns the redactor for secrets and the personal kinds of [DefaultKinds], which is used for context between
-// agents. All calls return the same Redactor.
+// Default returns the redactor for secrets and the personal kinds of [DefaultKinds], which is used
+// for context between agents. All calls return the same Redactor.
 func Default() *Redactor { return standard() }
 
-// All returns the redactor for all built-in kinds, which is used for logs and events. Every call returns the same Redactor.
+// All returns the redactor for all built-in kinds, which is used for logs and events. Every call
+// returns the same Redactor.
 func All() *Redactor { return all() }
 
-// The shared redactors, built at the first use since a program may start without one. Their detectors only read after that.
+// The shared redactors, built at the first use since a program may start without one. Their
+// detectors only read after that.
 var (
 	secrets  = sync.OnceValue(func() *Redactor { return built(nil) })
 	standard = sync.OnceValue(func() *Redactor { return built(DefaultKinds()) })
@@ -64,21 +67,22 @@ func built(kinds []Kind) *Redactor {
 // PersonalKinds returns every personal kind.
 func PersonalKinds() []Kind { return []Kind{Card, IBAN, Email, Phone, SSN, IP, MAC} }
 
-// DefaultKinds returns the personal kinds that [Default] finds. Addresses of machines are not among them: agents that
-// work on networks need them.
+// DefaultKinds returns the personal kinds that [Default] finds. Addresses of machines are not among
+// them: agents that work on networks need them.
 func DefaultKinds() []Kind { return []Kind{Card, IBAN, Email, Phone, SSN} }
 
 // Secret reports whether k is always on and never revealed.
 func (k Kind) Secret() bool { return k.rank() >= kindPassword.rank() }
 
-// ranking orders the built-in kinds, the most specific last. Own patterns rank below all of them, or an own pattern over a
-// secret could be revealed.
+// ranking orders the built-in kinds, the most specific last. Own patterns rank below all of them,
+// or an own pattern over a secret could be revealed.
 var ranking = [...]Kind{Phone, IP, MAC, SSN, Email, IBAN, Card, kindPassword, kindToken, kindJWT, kindKey}
 
 // rank is the index in ranking. Of overlapping spans, the higher rank names the union.
 func (k Kind) rank() int { return slices.Index(ranking[:], k) }
 
-// placeholders has the placeholder of each kind in ranking, so that built-in kinds need no concatenation.
+// placeholders has the placeholder of each kind in ranking, so that built-in kinds need no
+// concatenation.
 var placeholders = func() (all [len(ranking)]string) {
 	for i, kind := range ranking {
 		all[i] = placeholder(kind)

@@ -1,7 +1,8 @@
 package redact
 
-// A pass is one reading of a text by all detectors: the text, what they remember on the way, and what they find. Results
-// that detectors share are remembered here, so that the work stays linear in the text.
+// A pass is one reading of a text by all detectors: the text, what they remember on the way, and
+// what they find. Results that detectors share are remembered here, so that the work stays linear
+// in the text.
 type pass struct {
 	text     string
 	location location // where the text is
@@ -49,9 +50,10 @@ func (p *pass) reset(text string) {
 	p.lastShape.text, p.numbers.loose, p.numbers.grouped = "", 0, 0
 }
 
-// readTo notes that the decision on this anchor depends on the text before offset k, or on its end if that comes first.
-// Detectors note where their loops end, because a text that still arrives goes on. What they look at next to an anchor
-// or to the end of a loop has a bound instead: detector.ahead, and farLook.
+// readTo notes that the decision on this anchor depends on the text before offset k, or on its end
+// if that comes first. Detectors note where their loops end, because a text that still arrives goes
+// on. What they look at next to an anchor or to the end of a loop has a bound instead:
+// detector.ahead, and farLook.
 func (p *pass) readTo(k int) { p.read = max(p.read, k) }
 
 // hit records a span. It panics for an empty or inverted span, which is a bug of a detector.
@@ -62,8 +64,8 @@ func (p *pass) hit(kind Kind, start, end int) {
 	p.hits = append(p.hits, span{start, end, kind})
 }
 
-// consume records a span and lets the pass continue after it. Whether a text has escapes or control characters must not
-// depend on what is found in it.
+// consume records a span and lets the pass continue after it. Whether a text has escapes or control
+// characters must not depend on what is found in it.
 func (p *pass) consume(kind Kind, start, end int) {
 	p.hit(kind, start, end)
 	p.next = max(p.next, end)

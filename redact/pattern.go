@@ -13,18 +13,19 @@ import (
 	"unicode/utf8"
 )
 
-// A Pattern is a kind of your own. Its spans are the matches of Regexp, in the syntax of package regexp (RE2). Where spans
-// overlap, built-in kinds rank above patterns, and earlier patterns above later ones.
+// A Pattern is a kind of your own. Its spans are the matches of Regexp, in the syntax of package
+// regexp (RE2). Where spans overlap, built-in kinds rank above patterns, and earlier patterns above
+// later ones.
 //
-// The time that a match takes grows with the text and with the number of instructions that Regexp compiles to, so a
-// pattern may have at most 1,000 of them, and all patterns of a [Redactor] 4,000.
+// The time that a match takes grows with the text and with the number of instructions that Regexp
+// compiles to, so a pattern may have at most 1,000 of them, and all patterns of a [Redactor] 4,000.
 type Pattern struct {
 	Name   string // the kind, shown in the placeholder [REDACTED:name]: at most 32 lower-case letters, digits and dashes
 	Regexp string // must match neither the empty text nor anything in a placeholder
 }
 
-// maxProgram and maxPrograms bound the instructions of one pattern, and of all patterns of a redactor together. Each
-// instruction takes up to ten nanoseconds for each byte of a text.
+// maxProgram and maxPrograms bound the instructions of one pattern, and of all patterns of a
+// redactor together. Each instruction takes up to ten nanoseconds for each byte of a text.
 const (
 	maxProgram  = 1_000
 	maxPrograms = 4_000
@@ -183,8 +184,9 @@ func (r *Redactor) matchPatterns(s *scan) {
 	s.runes.text, s.runes.ctx = "", nil
 }
 
-// find returns the first match that begins at or after from. It is the one that [regexp.Regexp.FindAllString] finds
-// next when the last match ended there: what precedes from counts for ^ and \b. An end of -1 means none.
+// find returns the first match that begins at or after from. It is the one that
+// [regexp.Regexp.FindAllString] finds next when the last match ended there: what precedes from
+// counts for ^ and \b. An end of -1 means none.
 func (p *compiled) find(in *runes, text string, from int) (start, end int) {
 	if p.prefix != "" {
 		i := strings.Index(text[from:], p.prefix)

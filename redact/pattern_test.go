@@ -13,7 +13,8 @@ import (
 	"github.com/runteam/runteam/redact"
 )
 
-// A countdown is a context that ends after it was asked a number of times: a deadline without a clock.
+// A countdown is a context that ends after it was asked a number of times: a deadline without a
+// clock.
 type countdown struct {
 	context.Context
 	left  int
@@ -32,10 +33,12 @@ func (c *countdown) Err() error {
 
 func (c *countdown) Value(any) any { return nil } // context.Cause must not find another context
 
-// slow compiles to nearly as many instructions as a pattern may, and looks at all of them for each character.
+// slow compiles to nearly as many instructions as a pattern may, and looks at all of them for each
+// character.
 const slow = `(?:[a-z0-9]{1,10}x){1,40}9z`
 
-// An own pattern stops in the middle of a text when the context ends, and nothing of the text comes back.
+// An own pattern stops in the middle of a text when the context ends, and nothing of the text comes
+// back.
 //
 // Requirement: G29.
 func TestOwnPatternStopsWithItsContext(t *testing.T) {
@@ -94,7 +97,8 @@ func TestPatternsAreBounded(t *testing.T) {
 	require.ErrorContains(t, err, "of all patterns together, at most 4000 are allowed: shorten")
 }
 
-// Matches are those that package regexp finds one after the other, with the text before and after each.
+// Matches are those that package regexp finds one after the other, with the text before and after
+// each.
 func TestPatternsMatchLikeRegexp(t *testing.T) {
 	t.Parallel()
 	exprs := []string{

@@ -39,9 +39,10 @@ const (
 	maxDigits = 20 // read of one group; one more means that the run is longer
 )
 
-// numberGroups returns the groups of digits that begin at i, one separator between each two. The result is valid until
-// the next call. The next call does not read the groups that both share again, because several detectors look at one number
-// and each group of a column may begin a number.
+// numberGroups returns the groups of digits that begin at i, one separator between each two. The
+// result is valid until the next call. The next call does not read the groups that both share
+// again, because several detectors look at one number and each group of a column may begin a
+// number.
 func (p *pass) numberGroups(i int) []group {
 	shared := p.numbers.groups[:p.numbers.grouped]
 	for len(shared) > 0 && shared[0].from != i {
@@ -70,7 +71,8 @@ func (p *pass) numberGroups(i int) []group {
 	return p.numbers.groups[:n]
 }
 
-// numberBytes are the bytes of numbers in groups: digits, separators, parentheses, and all bytes beyond ASCII.
+// numberBytes are the bytes of numbers in groups: digits, separators, parentheses, and all bytes
+// beyond ASCII.
 var numberBytes = func() (t [256]bool) {
 	for b := range t {
 		t[b] = b >= utf8.RuneSelf
@@ -81,7 +83,8 @@ var numberBytes = func() (t [256]bool) {
 	return t
 }()
 
-// spansNumber reports whether the n bytes at i can all belong to a number. Most digits of a text are in shorter ones.
+// spansNumber reports whether the n bytes at i can all belong to a number. Most digits of a text
+// are in shorter ones.
 func spansNumber(text string, i, n int) bool {
 	if len(text)-i < n {
 		return false
@@ -94,8 +97,8 @@ func spansNumber(text string, i, n int) bool {
 	return true
 }
 
-// separator returns the separator of groups at i and its length, 0 for none. Every kind of space is ' ', every kind of
-// dash '-'.
+// separator returns the separator of groups at i and its length, 0 for none. Every kind of space is
+// ' ', every kind of dash '-'.
 func separator(text string, i int) (kind byte, width int) {
 	if i >= len(text) {
 		return 0, 0
@@ -115,8 +118,8 @@ func separator(text string, i int) (kind byte, width int) {
 	return 0, 0
 }
 
-// startsNumber reports whether digits at i can begin a number: they are not the rest of a longer number, a word, a
-// fraction or a UUID.
+// startsNumber reports whether digits at i can begin a number: they are not the rest of a longer
+// number, a word, a fraction or a UUID.
 func startsNumber(text string, i int) bool {
 	if i == 0 {
 		return true
@@ -143,7 +146,8 @@ func inUUID(text string, i int) bool {
 	return i > 5 && text[i-6] == '-' && hexWord(text[i-5:i-1])
 }
 
-// endsNumber reports whether digits that end before i are a whole number: no letter, fraction or exponent follows.
+// endsNumber reports whether digits that end before i are a whole number: no letter, fraction or
+// exponent follows.
 func endsNumber(text string, i int) bool {
 	if at(text, i, dotChar) {
 		return !at(text, i+1, digitChar)
@@ -151,7 +155,8 @@ func endsNumber(text string, i int) bool {
 	return !at(text, i, wordChar)
 }
 
-// alone reports whether no other number is one separator away from [from, to). Numbers in a row are columns of a table.
+// alone reports whether no other number is one separator away from [from, to). Numbers in a row are
+// columns of a table.
 func alone(text string, from, to int) bool {
 	if kind, width := separator(text, to); width > 0 && kind != '/' && at(text, to+width, digitChar) {
 		return false
@@ -159,8 +164,8 @@ func alone(text string, from, to int) bool {
 	return from < 2 || text[from-1] != ' ' && text[from-1] != '-' || !is(text[from-2], digitChar)
 }
 
-// wordBefore returns the word that ends last before i on its line, looking back to floor, and where it begins. No digit
-// and no placeholder may be between. The word is empty if there is none.
+// wordBefore returns the word that ends last before i on its line, looking back to floor, and where
+// it begins. No digit and no placeholder may be between. The word is empty if there is none.
 func (p *pass) wordBefore(i, floor int) (word string, start int) {
 	end := i
 	for end > floor && !nameLetter(p.text[end-1]) {

@@ -13,15 +13,16 @@ import (
 	"github.com/runteam/runteam/redact"
 )
 
-// A value is one of a kind, as a generator writes it, and the same with one character changed so that it is none; near
-// is empty where no single character decides.
+// A value is one of a kind, as a generator writes it, and the same with one character changed so
+// that it is none; near is empty where no single character decides.
 type value struct{ text, near string }
 
 func digitsN(t *rapid.T, n int, name string) string {
 	return rapid.StringOfN(rapid.RuneFrom([]rune(digits)), n, n, -1).Draw(t, name)
 }
 
-// checkDigit returns the last digit of a number by Luhn's formula, from the right end as ISO/IEC 7812-1 has it.
+// checkDigit returns the last digit of a number by Luhn's formula, from the right end as ISO/IEC
+// 7812-1 has it.
 func checkDigit(body string) int {
 	sum := 0
 	for k := range len(body) {
@@ -206,7 +207,8 @@ func TestGeneratedValuesAreFound(t *testing.T) {
 	}
 }
 
-// Digits, separators and words in any order make no detector fail, and what is taken for a number has digits enough.
+// Digits, separators and words in any order make no detector fail, and what is taken for a number
+// has digits enough.
 //
 // Requirement: G29.
 func TestPersonalDetectorsAcceptAnyText(t *testing.T) {

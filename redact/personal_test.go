@@ -18,7 +18,8 @@ func finder(t testing.TB, kind redact.Kind) *redact.Redactor {
 	return r
 }
 
-// unmark takes the marks ⟨ and ⟩ out of a text, and returns what is between them as spans of a kind.
+// unmark takes the marks ⟨ and ⟩ out of a text, and returns what is between them as spans of a
+// kind.
 func unmark(marked string, kind redact.Kind) (text string, spans []redact.Span) {
 	for {
 		before, rest, ok := strings.Cut(marked, "⟨")

@@ -7,8 +7,8 @@ import (
 
 var phoneDetector = detector{name: "phone", anchors: []anchor{{"+(" + digits, "+( -." + digits, ""}}, find: findPhone, ahead: 10, kind: Phone, named: namesPhone | namesMobile, leaf: phoneLeaf}
 
-// findPhone finds a number that begins at i: with its country's code, in a grouping that telephone numbers have, or
-// after a word for telephones.
+// findPhone finds a number that begins at i: with its country's code, in a grouping that telephone
+// numbers have, or after a word for telephones.
 func findPhone(p *pass, i int) {
 	switch p.text[i] {
 	case '+':
@@ -47,9 +47,9 @@ func findPhone(p *pass, i int) {
 // minPhone is the number of digits of a subscriber's number without its area.
 const minPhone = 7
 
-// bareMobile returns the length of a text that is only a mobile number with its trunk prefix, or 0. It has ten or eleven
-// digits and begins with a zero, which amounts and JSON numbers do not. Mobile networks have 5 to 9 after the zero, or 10,
-// 15, 16 and 17.
+// bareMobile returns the length of a text that is only a mobile number with its trunk prefix, or 0.
+// It has ten or eleven digits and begins with a zero, which amounts and JSON numbers do not. Mobile
+// networks have 5 to 9 after the zero, or 10, 15, 16 and 17.
 func bareMobile(text string) int {
 	if len(text) != 10 && len(text) != 11 || text[0] != '0' || text[1] == '0' || !digitsOnly(text) {
 		return 0
@@ -60,8 +60,8 @@ func bareMobile(text string) int {
 	return 0
 }
 
-// trunkStart returns where the 0 or 1 of a trunk prefix precedes the parenthesis at i, with one separator between,
-// or i.
+// trunkStart returns where the 0 or 1 of a trunk prefix precedes the parenthesis at i, with one
+// separator between, or i.
 func trunkStart(text string, i int) int {
 	if i < 2 {
 		return i
@@ -81,7 +81,8 @@ func hitPhone(p *pass, i, end int) {
 	p.consume(Phone, i, end)
 }
 
-// startsPhone reports whether a number may begin at i: not within a price, a time, an identifier or a decimal.
+// startsPhone reports whether a number may begin at i: not within a price, a time, an identifier or
+// a decimal.
 func startsPhone(text string, i int) bool {
 	if !startsNumber(text, i) {
 		return false
@@ -138,8 +139,8 @@ func extensionEnd(p *pass, i int) int {
 	return end
 }
 
-// internationalEnd returns the end of the number whose country's code begins at code, or i. It takes as many groups
-// as numbers of the country may have.
+// internationalEnd returns the end of the number whose country's code begins at code, or i. It
+// takes as many groups as numbers of the country may have.
 func internationalEnd(p *pass, i, code int) int {
 	if i > 0 && (insideWord(p.text, i) || has(p.text, i-1, "+") || has(p.text, i-1, ".")) {
 		return i
@@ -184,8 +185,8 @@ func internationalEnd(p *pass, i, code int) int {
 	return end
 }
 
-// nextGroup returns where the group of digits that follows to begins, or to itself. If
-// enough is true, the number could end here, and a date or a time after a space is none of its groups.
+// nextGroup returns where the group of digits that follows to begins, or to itself. If enough is
+// true, the number could end here, and a date or a time after a space is none of its groups.
 func nextGroup(p *pass, to int, enough bool) int {
 	k := to
 	if has(p.text, k, ")") {
@@ -211,7 +212,8 @@ func nextGroup(p *pass, to int, enough bool) int {
 	return k
 }
 
-// parenthesizedEnd returns the end of a number that begins with its area, or its country, in parentheses at i; or i.
+// parenthesizedEnd returns the end of a number that begins with its area, or its country, in
+// parentheses at i; or i.
 func parenthesizedEnd(p *pass, i int) int {
 	if i > 0 && is(p.text[i-1], wordChar) {
 		return i
@@ -259,7 +261,8 @@ func afterAreaEnd(text, area string, groups []group) int {
 	return 0
 }
 
-// nanpArea reports whether area is an area code of the North American plan: no 0 or 1 first, no 9 second, no service code.
+// nanpArea reports whether area is an area code of the North American plan: no 0 or 1 first, no 9
+// second, no service code.
 func nanpArea(area string) bool {
 	return len(area) == 3 && area[0] >= '2' && area[1] != '9' && area[1:] != "11"
 }

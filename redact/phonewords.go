@@ -17,8 +17,8 @@ const (
 	linkCue      // number, is, at: what may be between
 )
 
-// cues has words of the usual languages, in lower case; cueOf ignores the case of ASCII, and accepts other
-// words as they begin a sentence.
+// cues has words of the usual languages, in lower case; cueOf ignores the case of ASCII, and
+// accepts other words as they begin a sentence.
 var cues = sync.OnceValue(func() map[string]cue {
 	t := wordTable(map[cue]string{
 		phoneCue: "tel tél tlf tfn mobile mobil mob cell cellular celular celulare cep gsm handy fax telefax landline hotline portable móvil movil cellulare " +
@@ -53,5 +53,6 @@ func cueOf(word string) cue {
 	return found
 }
 
-// denseStems are words for telephones in scripts without spaces between words, or with particles at a word's end.
+// denseStems are words for telephones in scripts without spaces between words, or with particles at
+// a word's end.
 var denseStems = [...]string{"電話", "携帯", "电话", "手机", "手機", "传真", "傳真", "전화", "휴대폰"}

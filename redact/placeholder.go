@@ -2,10 +2,11 @@ package redact
 
 import "strings"
 
-// filler reports whether a value is obviously no secret: a reference to one (${VAR}, {{ .Token }}, env names), a gap to
-// fill in (<your-key>, changeme), a mask (xxxx, ****), or the name of a type.
+// filler reports whether a value is obviously no secret: a reference to one (${VAR}, {{ .Token }},
+// env names), a gap to fill in (<your-key>, changeme), a mask (xxxx, ****), or the name of a type.
 //
-// It considers only the value. Calling a secret an example in a comment or elsewhere in the text does not hide it.
+// It considers only the value. Calling a secret an example in a comment or elsewhere in the text
+// does not hide it.
 func filler(h shape) bool {
 	return h.masked() || h.elided || reference(h.text) || idle(h)
 }
@@ -38,8 +39,8 @@ func reference(v string) bool {
 		strings.HasPrefix(v, "@Microsoft.KeyVault")
 }
 
-// referenced reports whether inner, the text after an opening bracket, is the name of a value rather than a value. A
-// default (${VAR:-value}) is a value.
+// referenced reports whether inner, the text after an opening bracket, is the name of a value
+// rather than a value. A default (${VAR:-value}) is a value.
 func referenced(inner string) bool {
 	if _, value, ok := strings.Cut(inner, ":-"); ok {
 		inner = value
@@ -99,8 +100,8 @@ func idle(h shape) bool {
 	return named(h)
 }
 
-// named reports whether a value is a reference by name: a secret-like name of several words without digits (db_password,
-// userPassword).
+// named reports whether a value is a reference by name: a secret-like name of several words without
+// digits (db_password, userPassword).
 func named(h shape) bool {
 	v := h.text
 	if h.digits+h.symbols+h.spaces > 0 || len(v) > maxName || !strings.ContainsAny(v, "_-.") && (h.uppers == 0 || !is(v[0], lowerChar)) {
@@ -109,8 +110,8 @@ func named(h shape) bool {
 	return allOf(v, nameChar) && classify(v) != noName
 }
 
-// specimen reports whether the body of a token only shows its format: it is a mask, or has words such as EXAMPLE, which
-// generated tokens do not have.
+// specimen reports whether the body of a token only shows its format: it is a mask, or has words
+// such as EXAMPLE, which generated tokens do not have.
 func (p *pass) specimen(body string) bool {
 	h := p.shape(body)
 	if h.masked() || h.distinct < 5 {

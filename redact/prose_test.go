@@ -12,8 +12,8 @@ import (
 	"github.com/runteam/runteam/redact"
 )
 
-// prose reads the texts in which nothing is a secret and nobody's data: letters, invoices, check sums, code,
-// configuration, logs, tables, and scripts other than Latin.
+// prose reads the texts in which nothing is a secret and nobody's data: letters, invoices, check
+// sums, code, configuration, logs, tables, and scripts other than Latin.
 func prose(t testing.TB) map[string]string {
 	t.Helper()
 	texts := map[string]string{}
@@ -29,7 +29,8 @@ func prose(t testing.TB) map[string]string {
 	return texts
 }
 
-// somebody takes out of the prose what is somebody's: an address in a Markdown link, a client in a log of requests.
+// somebody takes out of the prose what is somebody's: an address in a Markdown link, a client in a
+// log of requests.
 var somebody = strings.NewReplacer("jane@example.org", "a reader", "10.0.3.17", "client-7")
 
 // Requirement: G23.

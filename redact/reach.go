@@ -83,8 +83,9 @@ func (r *reach) contains(c rune) bool {
 	return false
 }
 
-// stable returns the offset before which each match begins that no further text changes. A match ends before the first
-// character that it cannot have, and within its length; it may look at one more character.
+// stable returns the offset before which each match begins that no further text changes. A match
+// ends before the first character that it cannot have, and within its length; it may look at one
+// more character.
 func (r *reach) stable(text string) int {
 	i, floor := len(text), 0
 	if r.longest >= 0 {

@@ -2,18 +2,20 @@
 //
 //	clean, counts, err := redact.Default().Text(text) // "Mail to [REDACTED:email]"
 //
-// [Secrets] finds what no reader may have: private keys, tokens of clouds and APIs, JSON Web Tokens, and passwords in
-// URLs or next to secret-like names. [Default] adds payment cards, IBANs, e-mail addresses, phone and social security
-// numbers, [All] also addresses of machines, and [New] the kinds and patterns that you name.
-// [Redactor.TextRevealing] and [Redactor.JSON] take a function that says which personal kinds may stay, and where; secrets
-// never stay. No mark in a text disables redaction. [Redactor.Stream] redacts a text that arrives in pieces.
+// [Secrets] finds what no reader may have: private keys, tokens of clouds and APIs, JSON Web
+// Tokens, and passwords in URLs or next to secret-like names. [Default] adds payment cards, IBANs,
+// e-mail addresses, phone and social security numbers, [All] also addresses of machines, and [New]
+// the kinds and patterns that you name. [Redactor.TextRevealing] and [Redactor.JSON] take a
+// function that says which personal kinds may stay, and where; secrets never stay. No mark in a
+// text disables redaction. [Redactor.Stream] redacts a text that arrives in pieces.
 //
-// A text is searched unchanged, normalized (invisible characters left out, compatibility forms replaced), and with up to
-// three layers of base64, hexadecimal, percent-encoding and \u escapes decoded. A value that is split over neighboring
-// elements of a JSON array is found in their join.
+// A text is searched unchanged, normalized (invisible characters left out, compatibility forms
+// replaced), and with up to three layers of base64, hexadecimal, percent-encoding and \u escapes
+// decoded. A value that is split over neighboring elements of a JSON array is found in their join.
 //
-// All detectors share one pass over the bytes. The work is linear in the text, and a text in which nothing is found
-// costs no allocation. docs/reference/redaction.md says what each kind means, what is not found, and what was measured.
+// All detectors share one pass over the bytes. The work is linear in the text, and a text in which
+// nothing is found costs no allocation. docs/reference/redaction.md says what each kind means, what
+// is not found, and what was measured.
 package redact
 
 import (
@@ -36,7 +38,8 @@ const (
 	kindPassword Kind = "password" // user and password in a URL, or the value of a secret-like name
 )
 
-// Placeholder returns the text that takes the place of a span of this kind, such as "[REDACTED:token]".
+// Placeholder returns the text that takes the place of a span of this kind, such as
+// "[REDACTED:token]".
 func (k Kind) Placeholder() string {
 	if rank := k.rank(); rank >= 0 {
 		return placeholders[rank]
@@ -61,25 +64,28 @@ func (c Counts) Total() (n int) {
 	return n
 }
 
-// The errors of a redactor. Each means that it could not decide, so the caller must withhold the value.
+// The errors of a redactor. Each means that it could not decide, so the caller must withhold the
+// value.
 var (
-	// errEncoding reports a text that is not valid UTF-8. Encoders would change its bytes after the search, so that
-	// its result would be worthless. Clean such a text first (strings.ToValidUTF8).
+	// errEncoding reports a text that is not valid UTF-8. Encoders would change its bytes after the
+	// search, so that its result would be worthless. Clean such a text first (strings.ToValidUTF8).
 	errEncoding = errors.New("not valid UTF-8")
 	// errSyntax reports a value that is not one strict JSON value.
 	errSyntax = errors.New("not one strict JSON value")
 	// errDetector reports a detector that panicked.
 	errDetector = errors.New("detector failed")
-	// errDiverged reports a text whose redacted form keeps matching, because each replacement uncovers a new span, or
-	// which decodes to many times its size. Only texts written for this purpose do.
+	// errDiverged reports a text whose redacted form keeps matching, because each replacement
+	// uncovers a new span, or which decodes to many times its size. Only texts written for this
+	// purpose do.
 	errDiverged = errors.New("redaction does not end")
-	// errStopped reports that the context ended before the whole text was read. The error also wraps the cause.
+	// errStopped reports that the context ended before the whole text was read. The error also
+	// wraps the cause.
 	errStopped = errors.New("redaction stopped before the end of the text")
 )
 
-// A Redactor finds and replaces the spans of its kinds. It is immutable and safe for concurrent use; make one with
-// [Secrets], [Default], [All] or [New]. The nil *Redactor and the zero value return an error: a missing
-// configuration must not look like a clean text.
+// A Redactor finds and replaces the spans of its kinds. It is immutable and safe for concurrent
+// use; make one with [Secrets], [Default], [All] or [New]. The nil *Redactor and the zero value
+// return an error: a missing configuration must not look like a clean text.
 type Redactor struct {
 	prefilter prefilter
 	detectors []detector
@@ -87,9 +93,10 @@ type Redactor struct {
 	patterns  []compiled
 }
 
-// Find calls found for each span of text, in order and without overlap. Replacing them gives what [Redactor.Text]
-// returns. A text that cannot be searched is one span of the kind "password" over its whole length, since Find has no
-// error to withhold it by. Offsets are bytes; invalid UTF-8 is scanned as bytes.
+// Find calls found for each span of text, in order and without overlap. Replacing them gives what
+// [Redactor.Text] returns. A text that cannot be searched is one span of the kind "password" over
+// its whole length, since Find has no error to withhold it by. Offsets are bytes; invalid UTF-8 is
+// scanned as bytes.
 func (r *Redactor) Find(text string, found func(start, end int, kind Kind)) {
 	s := newScan(context.Background())
 	if err := r.guard(func() error { return r.redact(s, text, location{}) }); err != nil {
@@ -102,18 +109,19 @@ func (r *Redactor) Find(text string, found func(start, end int, kind Kind)) {
 	s.free()
 }
 
-// Text returns text with a placeholder in the place of each span, and the number of spans of each kind. When nothing
-// is found it returns the same string and nil, without an allocation. Redacting the result again changes nothing, and
-// it is at most five times as long as text (own patterns that match less than ten bytes aside). An error quotes nothing
-// of the text.
+// Text returns text with a placeholder in the place of each span, and the number of spans of each
+// kind. When nothing is found it returns the same string and nil, without an allocation. Redacting
+// the result again changes nothing, and it is at most five times as long as text (own patterns that
+// match less than ten bytes aside). An error quotes nothing of the text.
 func (r *Redactor) Text(text string) (string, Counts, error) {
 	out, redacted, _, err := r.TextRevealing(context.Background(), text, nil)
 	return out, redacted, err
 }
 
-// TextRevealing is [Redactor.Text] for a reader that may see the kinds for which reveal, called with a nil path, returns
-// true; nil reveals nothing. It also returns the number of spans of each kind that stay. It stops when ctx ends, even in
-// the middle of an own pattern, and the error then wraps the cause.
+// TextRevealing is [Redactor.Text] for a reader that may see the kinds for which reveal, called
+// with a nil path, returns true; nil reveals nothing. It also returns the number of spans of each
+// kind that stay. It stops when ctx ends, even in the middle of an own pattern, and the error then
+// wraps the cause.
 func (r *Redactor) TextRevealing(ctx context.Context, text string, reveal func(kind Kind, path []string) bool) (out string, redacted, revealed Counts, err error) {
 	if at := invalidUTF8(text); at >= 0 {
 		return "", nil, nil, fmt.Errorf("redact text: %w at byte %d of %d", errEncoding, at, len(text))
@@ -127,8 +135,8 @@ func (r *Redactor) TextRevealing(ctx context.Context, text string, reveal func(k
 	return out, redacted, revealed, nil
 }
 
-// guard runs decide. It turns a panic of a detector into an error, and refuses a redactor without detectors. After an
-// error, the scan is in an unknown state and must not be reused.
+// guard runs decide. It turns a panic of a detector into an error, and refuses a redactor without
+// detectors. After an error, the scan is in an unknown state and must not be reused.
 func (r *Redactor) guard(decide func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -141,7 +149,8 @@ func (r *Redactor) guard(decide func() error) (err error) {
 	return decide()
 }
 
-// redact leaves in s the spans of text, the text without them, which has no further span to redact, and its revealed spans.
+// redact leaves in s the spans of text, the text without them, which has no further span to redact,
+// and its revealed spans.
 func (r *Redactor) redact(s *scan, text string, where location) error {
 	s.found, s.revealed, s.clean, s.location = s.found[:0], s.revealed[:0], text, where
 	for range maxRounds {
@@ -178,8 +187,8 @@ func (s *scan) stopped() error {
 // maxRounds bounds the passes over one text. Ordinary texts need two.
 const maxRounds = 8
 
-// union adds hits to found. Offsets of found are those of the original text, offsets of hits those of the text with found
-// replaced. Overlapping spans become one, of the kind of the highest rank.
+// union adds hits to found. Offsets of found are those of the original text, offsets of hits those
+// of the text with found replaced. Overlapping spans become one, of the kind of the highest rank.
 func union(found, hits []span) []span {
 	shift, next := 0, 0 // original offset = offset + shift, for what lies after found[:next]
 	before := len(found)

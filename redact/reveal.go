@@ -2,7 +2,8 @@ package redact
 
 import "sort"
 
-// A reveal reports whether spans of kind may stay at path; see [Redactor.JSON]. The path of a text is nil.
+// A reveal reports whether spans of kind may stay at path; see [Redactor.JSON]. The path of a text
+// is nil.
 type reveal func(kind Kind, path []string) bool
 
 // A location is the leaf that is searched.
@@ -24,7 +25,8 @@ func (p location) permits(kind Kind) bool {
 	return p.reveal(kind, p.walk.path())
 }
 
-// splitRevealed sorts the hits of one text: those to redact stay in hits, those that may stay are returned.
+// splitRevealed sorts the hits of one text: those to redact stay in hits, those that may stay are
+// returned.
 func (s *scan) splitRevealed() (revealed []span) {
 	if s.location.reveal == nil {
 		return nil
@@ -45,8 +47,8 @@ func (s *scan) splitRevealed() (revealed []span) {
 	return s.room
 }
 
-// withoutCovered returns the spans of redacted that are not within a more specific one of revealed, which is merged. A
-// revealed span that overlaps one of these is redacted too.
+// withoutCovered returns the spans of redacted that are not within a more specific one of revealed,
+// which is merged. A revealed span that overlaps one of these is redacted too.
 func withoutCovered(redacted, revealed []span) []span {
 	out := redacted[:0]
 	for _, g := range redacted {
@@ -67,7 +69,8 @@ func covering(spans []span, g span) int {
 	return -1
 }
 
-// overlapping returns out extended by the spans of standing that overlap one of going. Both are merged.
+// overlapping returns out extended by the spans of standing that overlap one of going. Both are
+// merged.
 func overlapping(out, redacted, revealed []span) []span {
 	k := 0
 	for _, s := range revealed {

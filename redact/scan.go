@@ -11,21 +11,23 @@ import (
 
 // A detector finds the spans of one sort. The pass stops for it where one of its anchors is.
 //
-// A detector looks at a bounded number of bytes around an anchor and decides; only after a hit may it read on to the
-// end of the span, where the pass then continues. That keeps the whole pass linear.
+// A detector looks at a bounded number of bytes around an anchor and decides; only after a hit may
+// it read on to the end of the span, where the pass then continues. That keeps the whole pass
+// linear.
 type detector struct {
 	name    string
 	anchors []anchor
-	// find decides on the anchor at i and records spans with p.hit, or with p.consume if the pass continues after
-	// them.
+	// find decides on the anchor at i and records spans with p.hit, or with p.consume if the pass
+	// continues after them.
 	find func(p *pass, i int)
 
-	// What the search of a text that still arrives has to know of find; see [frontier] and, for spans that begin before
-	// the anchor, [pass.leadStart].
+	// What the search of a text that still arrives has to know of find; see [frontier] and, for
+	// spans that begin before the anchor, [pass.leadStart].
 	ahead int  // how many bytes it may look at from the anchor, or from what it noted with p.readTo; zero means farLook
 	after bool // its spans begin after the first byte of the anchor
 
-	// What keys can say of the values that this detector finds, and the rule for a leaf with such a key; nil for none.
+	// What keys can say of the values that this detector finds, and the rule for a leaf with such a
+	// key; nil for none.
 	kind  Kind
 	named kindSet
 	leaf  leafRule
@@ -34,10 +36,11 @@ type detector struct {
 // An anchor is three sets of bytes that must be next to each other. An empty set admits every byte.
 type anchor [3]string
 
-// prefilter has one bit for each detector, in three tables: the detectors that admit a byte in first, second and third place.
+// prefilter has one bit for each detector, in three tables: the detectors that admit a byte in
+// first, second and third place.
 //
-// At the end of a text, where fewer than three bytes are left, those stop whose anchors admit every byte in the places
-// that are missing: open has them for one and for two bytes.
+// At the end of a text, where fewer than three bytes are left, those stop whose anchors admit every
+// byte in the places that are missing: open has them for one and for two bytes.
 type prefilter struct {
 	first, second, third [256]uint64
 	open                 [3]uint64

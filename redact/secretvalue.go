@@ -2,7 +2,8 @@ package redact
 
 import "strings"
 
-// secretLeaf reports whether text is a secret as the whole value of a member whose key is of class c.
+// secretLeaf reports whether text is a secret as the whole value of a member whose key is of class
+// c.
 func secretLeaf(text string, c nameClass) bool {
 	text = strings.TrimSpace(withoutPlaceholders(text[:min(len(text), maxLook)]))
 	h := shapeOf(text)
@@ -24,8 +25,8 @@ func secretLeaf(text string, c nameClass) bool {
 var sentenceWords = wordSet("your enter required must should not none please forgot minimum invalid " +
 	"the a an of to for in is are be has with will can and or at least characters")
 
-// label reports a sentence about a secret rather than a pass phrase: it names what it is about, or has the small words
-// of a sentence.
+// label reports a sentence about a secret rather than a pass phrase: it names what it is about, or
+// has the small words of a sentence.
 func label(text string) bool {
 	for word := range strings.FieldsSeq(text) {
 		word = strings.Trim(word, ".,:;!?()\"'")
@@ -36,8 +37,8 @@ func label(text string) bool {
 	return false
 }
 
-// phrase reports a quoted value of several words that is a pass phrase: a word of it is made up, or there are four or
-// more and all in lower case.
+// phrase reports a quoted value of several words that is a pass phrase: a word of it is made up, or
+// there are four or more and all in lower case.
 func phrase(text string, h shape) bool {
 	if h.foreign > 0 || is(text[0], whitespaceChar) || is(text[len(text)-1], whitespaceChar) || label(text) {
 		return false
@@ -52,7 +53,8 @@ func phrase(text string, h shape) bool {
 	return words >= 4 && h.uppers == 0 && h.letters+h.spaces == len(text)
 }
 
-// disarmed reports a key that says itself what its value is: the length of a password, the type of a token.
+// disarmed reports a key that says itself what its value is: the length of a password, the type of
+// a token.
 func disarmed(key string) bool {
 	end := len(key)
 	for end > 0 && !is(key[end-1], letterChar) {

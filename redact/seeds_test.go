@@ -2,7 +2,8 @@ package redact_test
 
 import "strings"
 
-// fake returns n bytes of body that look random and are the same each time; what it makes is no credential of anyone.
+// fake returns n bytes of body that look random and are the same each time; what it makes is no
+// credential of anyone.
 func fake(set string, n int) string {
 	var b strings.Builder
 	for i, x := 0, uint32(len(set))*2654435761; i < n; i++ {

@@ -22,7 +22,8 @@ type shape struct {
 	hex            bool // hexadecimal digits and dashes only
 }
 
-// shape is shapeOf, counted as work. It keeps the last result: a text that repeats a name has the same value after each.
+// shape is shapeOf, counted as work. It keeps the last result: a text that repeats a name has the
+// same value after each.
 func (p *pass) shape(v string) shape {
 	if v == "" || v != p.lastShape.text {
 		p.work += len(v)
@@ -105,17 +106,19 @@ func (h *shape) letter(prev, b byte) {
 	}
 }
 
-// masked reports a value that is for a quarter or more runs of a masking character, for half or more one run of any
-// byte, or that has under three different bytes.
+// masked reports a value that is for a quarter or more runs of a masking character, for half or
+// more one run of any byte, or that has under three different bytes.
 func (h shape) masked() bool {
 	n := len(h.text)
 	return h.distinct < 2 || h.distinct == 2 && n > 3 || h.masks*4 >= n || h.longest >= 4 && h.longest*2 >= n
 }
 
-// wordy reports letters that follow one another as they do in words, in the case and with the digits of identifiers.
+// wordy reports letters that follow one another as they do in words, in the case and with the
+// digits of identifiers.
 func (h shape) wordy() bool { return h.pairs >= 4 && h.common*4 >= h.pairs*3 && !h.restless() }
 
-// restless reports letters and digits that change from one sort to the other as they do in no identifier.
+// restless reports letters and digits that change from one sort to the other as they do in no
+// identifier.
 func (h shape) restless() bool { return h.flips*10 >= 3*len(h.text) }
 
 // random reports whether a value of at least n bytes looks like the output of a key generator.
@@ -136,8 +139,8 @@ func (h shape) scattered(n int) bool {
 	return true
 }
 
-// mixed reports a value of at least n bytes in which letters be next to digits or marks, or capitals in no order: what
-// people make up.
+// mixed reports a value of at least n bytes in which letters be next to digits or marks, or
+// capitals in no order: what people make up.
 func (h shape) mixed(n int) bool { return h.composed(n) && !h.placed() }
 
 // composed is mixed by the counts alone.
@@ -148,8 +151,8 @@ func (h shape) composed(n int) bool {
 // numeric reports a value of at least n digits and nothing else.
 func (h shape) numeric(n int) bool { return h.digits >= n && h.digits == len(h.text) }
 
-// placed reports a path, a URL, a date, a version, a constant, an expression, or the name of an algorithm: what is
-// beside secret-like names without being a secret.
+// placed reports a path, a URL, a date, a version, a constant, an expression, or the name of an
+// algorithm: what is beside secret-like names without being a secret.
 func (h shape) placed() bool {
 	return h.located() || dated(h.text) || versioned(h.text) || algorithm(h.text) || h.constant() || expression(h.text)
 }
@@ -218,8 +221,8 @@ var (
 	numericTypes = wordSet("uint int float varchar nvarchar char decimal binary complex timestamp")
 )
 
-// algorithm reports the name of an encoding or a hash, alone or with a word after it (sha256, base64-encoded), or of a
-// type of numbers.
+// algorithm reports the name of an encoding or a hash, alone or with a word after it (sha256,
+// base64-encoded), or of a type of numbers.
 func algorithm(v string) bool {
 	for _, a := range algorithms {
 		if hasFold(v, 0, a) {
@@ -234,9 +237,9 @@ func frequent(a, b byte) bool {
 	return bigrams[(a|0x20)-'a']&(1<<((b|0x20)-'a')) != 0
 }
 
-// bigrams has, for each first letter, a bit for each second letter: the pairs that make up about 93 % of those in
-// English technical prose (counted over the comments of the Go distribution), and doubled letters. Other languages in
-// Latin script share most of them.
+// bigrams has, for each first letter, a bit for each second letter: the pairs that make up about 93
+// % of those in English technical prose (counted over the comments of the Go distribution), and
+// doubled letters. Other languages in Latin script share most of them.
 var bigrams = func() (t [26]uint32) {
 	for first, seconds := range [26]string{
 		'a' - 'a': "bcdfgiklmnprstuvwy", 'b' - 'a': "aeiloruy", 'c' - 'a': "acehikloqrtuy", 'd' - 'a': "adeilorsuy",

@@ -5,22 +5,24 @@ import (
 	"unicode/utf8"
 )
 
-// A gap is the text between two groups of digits. Its kind is ' ' for spaces and line breaks, '-' for dashes, or one
-// of . / _ , | : ;
+// A gap is the text between two groups of digits. Its kind is ' ' for spaces and line breaks, '-'
+// for dashes, or one of . / _ , | : ;
 type gap struct {
 	sort  byte
 	width int
 	wraps bool // has a line break
 }
 
-// Bytes of a gap: of a line break with the indentation after it, and of spaces on one line, more of which separate columns.
+// Bytes of a gap: of a line break with the indentation after it, and of spaces on one line, more of
+// which separate columns.
 const maxGap, maxSpaces = 48, 3
 
 // apart reports whether the detectors of numbers would not accept the gap, which begins with b.
 func (g gap) apart(b byte) bool { return g.width > 1 || strings.IndexByte("/_,|:;\t\n\v\f\r", b) >= 0 }
 
-// gapAt returns the gap at i, with a width of 0 for none. In addition to what [separator] accepts, it may have
-// several spaces, line breaks with the mark of a quoted line, and a dash or a bar with spaces around it.
+// gapAt returns the gap at i, with a width of 0 for none. In addition to what [separator] accepts,
+// it may have several spaces, line breaks with the mark of a quoted line, and a dash or a bar with
+// spaces around it.
 func gapAt(text string, i int) gap {
 	g := gap{}
 	k := spaceEnd(text, i, &g)
@@ -69,8 +71,8 @@ func gapRune(text string) bool {
 	return width > 0 || strings.HasPrefix(text, "\u0085") || strings.HasPrefix(text, "\u2028") || strings.HasPrefix(text, "\u2029")
 }
 
-// spaceEnd returns the end of the spaces and line breaks at i, and sets g.wraps if there is a break. Breaks and tabs may
-// be escaped, as in text quoted by JSON.
+// spaceEnd returns the end of the spaces and line breaks at i, and sets g.wraps if there is a
+// break. Breaks and tabs may be escaped, as in text quoted by JSON.
 func spaceEnd(text string, i int, g *gap) int {
 	start := i
 	for i < len(text) && i-start <= maxGap {
@@ -99,8 +101,9 @@ func spaceEnd(text string, i int, g *gap) int {
 	return i
 }
 
-// looseDetector finds numbers whose groups have unusual gaps, such as line breaks or slashes. It rewrites each number,
-// with some bytes of context, in the usual form and passes it to the detectors of numbers.
+// looseDetector finds numbers whose groups have unusual gaps, such as line breaks or slashes. It
+// rewrites each number, with some bytes of context, in the usual form and passes it to the
+// detectors of numbers.
 func looseDetector(numbers []detector) detector {
 	const spaces, breaks = " \t", "\n\v\f\r"
 	return detector{
@@ -182,8 +185,8 @@ func findLoose(p *pass, i int, numbers []detector) {
 	}
 }
 
-// looseStart returns where the first of the groups begins that precede the digit at i with gaps of one sort, or -1 if
-// they are too many for a number.
+// looseStart returns where the first of the groups begins that precede the digit at i with gaps of
+// one sort, or -1 if they are too many for a number.
 func looseStart(p *pass, i int, sort byte) int {
 	start := p.runStart(i, digitChar, i-maxLoose)
 	for total, groups := i+1-start, 0; total <= maxLoose && groups < maxGroups; groups++ {
@@ -217,8 +220,9 @@ func gapStart(text string, i int) int {
 	return k
 }
 
-// findRewritten looks at the number from start to end in another form, with some bytes before and after it, and reports
-// whether all of it is one. A possible list of numbers is a telephone number only next to a word for telephones.
+// findRewritten looks at the number from start to end in another form, with some bytes before and
+// after it, and reports whether all of it is one. A possible list of numbers is a telephone number
+// only next to a word for telephones.
 func findRewritten(p *pass, start, end int, number string, numbers []detector, listed bool) bool {
 	const before, behind = 48, 12
 	from := max(start-before, 0)

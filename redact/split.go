@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// A row has the texts of neighboring leaves of one array. A string contributes its redacted text, or the beginning and the
-// end of a long one; a whole number contributes its digits.
+// A row has the texts of neighboring leaves of one array. A string contributes its redacted text,
+// or the beginning and the end of a long one; a whole number contributes its digits.
 type row struct {
 	text  []byte // the texts of the leaves, one after the other
 	parts []part
@@ -53,8 +53,8 @@ func (r *row) reset() {
 	r.text, r.parts = r.text[:0], r.parts[:0]
 }
 
-// add takes the leaf that was just read into the row, if it is one of an array; clean is its text. An empty
-// leaf, or one of spaces, does not separate its neighbors.
+// add takes the leaf that was just read into the row, if it is one of an array; clean is its text.
+// An empty leaf, or one of spaces, does not separate its neighbors.
 func (w *walk) add(from int, clean string, number bool) error {
 	if w.top().object || w.s.empty(clean) {
 		return nil
@@ -122,9 +122,10 @@ func (w *walk) joined() error {
 	return err
 }
 
-// windows joins two, three and four leaves without their neighbors, whose text would adhere to a value in the join of all.
-// The first and the last must have a digit, or one of them an @, and a value must be possible where they meet. If all is
-// true, the latter does not count: numbers have few digits, and own patterns may match anything.
+// windows joins two, three and four leaves without their neighbors, whose text would adhere to a
+// value in the join of all. The first and the last must have a digit, or one of them an @, and a
+// value must be possible where they meet. If all is true, the latter does not count: numbers have
+// few digits, and own patterns may match anything.
 func (r *row) windows(all bool) {
 	for from := range r.parts {
 		size, sign, numbers := 0, false, true
@@ -142,16 +143,17 @@ func (r *row) windows(all bool) {
 	}
 }
 
-// The least that a value has that begins in one leaf and ends in another: digits of a telephone number and of an address
-// with dots, and bytes of a token, a password in base64 or a hardware address without colons.
+// The least that a value has that begins in one leaf and ends in another: digits of a telephone
+// number and of an address with dots, and bytes of a token, a password in base64 or a hardware
+// address without colons.
 const (
 	minSpanDigits = minPhone
 	minSpanOctets = 4
 	minSpanSolid  = 12
 )
 
-// spans reports whether a value, or the word next to it, may reach over a border between the leaves from from to to. Words,
-// dates and short names do not.
+// spans reports whether a value, or the word next to it, may reach over a border between the leaves
+// from from to to. Words, dates and short names do not.
 func (r *row) spans(from, to int) bool {
 	solid, digits, dot := 0, 0, false               // of the bytes without a space, and of the bytes of a number, that end here
 	solidSpans, digitsSpan := false, false          // they reach over a border
@@ -194,7 +196,8 @@ var plainBytes = func() (t [256]bool) {
 	return t
 }()
 
-// accountStarts reports whether two letters and two digits end at i, as at the beginning of an IBAN.
+// accountStarts reports whether two letters and two digits end at i, as at the beginning of an
+// IBAN.
 func (r *row) accountStarts(from, i int) bool {
 	t := r.text[max(r.parts[from].at, i-3) : i+1]
 	return len(t) == 4 && is(t[0], letterChar) && is(t[1], letterChar) && is(t[2], digitChar) && is(t[3], digitChar)
@@ -205,7 +208,8 @@ func isoDate(t string) bool {
 	return len(t) == len("2006-01-02") && dated(t) && year(t[:4]) && number(t[5:7]) <= 12 && number(t[8:]) <= 31 && digitsOnly(t[:4]+t[5:7]+t[8:])
 }
 
-// cardSize reports whether numbers with so many digits together may be a card, the only kind for which numbers are joined.
+// cardSize reports whether numbers with so many digits together may be a card, the only kind for
+// which numbers are joined.
 func cardSize(digits int) bool { return digits >= 12 && digits <= 19 }
 
 // join appends the join of the leaves from from to to: directly, or with a dash between leaves that
@@ -273,9 +277,10 @@ func (r *row) touched(h span) []cell {
 	return r.cells[first : last+1]
 }
 
-// takes reports whether h is a value that the join of cells shows. Passwords are found next to names: in a leaf of their
-// own after the leaf of the name, or split over leaves without spaces. Numbers and telephone numbers are parts of lists
-// too often, so that only whole leaves count, and among JSON numbers only cards.
+// takes reports whether h is a value that the join of cells shows. Passwords are found next to
+// names: in a leaf of their own after the leaf of the name, or split over leaves without spaces.
+// Numbers and telephone numbers are parts of lists too often, so that only whole leaves count, and
+// among JSON numbers only cards.
 func (r *row) takes(h span, cells []cell) bool {
 	if len(cells) == 0 {
 		return false
@@ -318,8 +323,8 @@ func (w *walk) isRevealed(kind Kind, cells []cell) bool {
 	return true
 }
 
-// markRevealed marks the leaves of cells as revealed, and reports whether this is the first span of one of them. Joins
-// overlap.
+// markRevealed marks the leaves of cells as revealed, and reports whether this is the first span of
+// one of them. Joins overlap.
 func (r *row) markRevealed(cells []cell) (first bool) {
 	for _, c := range cells {
 		p := &r.parts[c.part]

@@ -4,8 +4,8 @@ import "strings"
 
 var ssnDetector = detector{name: "ssn", anchors: []anchor{{digits, digits, digits}}, find: findSSN, ahead: 10, kind: SSN, named: namesSSN, leaf: ssnLeaf}
 
-// findSSN finds area, group and serial number, with dashes, spaces or dots between. With fewer separators, a
-// word for Social Security must be next to it.
+// findSSN finds area, group and serial number, with dashes, spaces or dots between. With fewer
+// separators, a word for Social Security must be next to it.
 func findSSN(p *pass, i int) {
 	if at(p.text, i-1, digitChar) || !spansNumber(p.text, i, 9) {
 		return
@@ -31,7 +31,8 @@ func findSSN(p *pass, i int) {
 	}
 }
 
-// hitSSN decides on nine digits in groups. If word is true, a word for Social Security must be next to them.
+// hitSSN decides on nine digits in groups. If word is true, a word for Social Security must be next
+// to them.
 func hitSSN(p *pass, i int, groups []group, word bool) {
 	var all [9]byte
 	n := 0
@@ -48,16 +49,16 @@ func hitSSN(p *pass, i int, groups []group, word bool) {
 	p.consume(SSN, i, end)
 }
 
-// validSSN reports whether nine digits follow the rules of the Social Security Administration: areas 000, 666 and from 900
-// on, group 00 and serial 0000 are never issued. Numbers that became void because advertisements printed them are valid
-// here, since documents use them for persons.
+// validSSN reports whether nine digits follow the rules of the Social Security Administration:
+// areas 000, 666 and from 900 on, group 00 and serial 0000 are never issued. Numbers that became
+// void because advertisements printed them are valid here, since documents use them for persons.
 func validSSN(n string) bool {
 	area, group, serial := n[:3], n[3:5], n[5:]
 	return area != "000" && area != "666" && area[0] != '9' && group != "00" && serial != "0000"
 }
 
-// bareSSN reports whether a text is only nine digits that begin with a zero, which amounts and JSON numbers do not. Routing
-// numbers of banks do; their check digit excludes them.
+// bareSSN reports whether a text is only nine digits that begin with a zero, which amounts and JSON
+// numbers do not. Routing numbers of banks do; their check digit excludes them.
 func bareSSN(text string) bool {
 	if len(text) != 9 || text[0] != '0' || text == "078051120" { // void
 		return false

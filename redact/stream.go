@@ -8,12 +8,14 @@ import (
 	"unicode/utf8"
 )
 
-// A Stream redacts a text that arrives in pieces. It releases a part once nothing that can follow changes the redaction
-// of it, so that what it releases is always the beginning of what [Redactor.TextRevealing] returns for the whole text.
+// A Stream redacts a text that arrives in pieces. It releases a part once nothing that can follow
+// changes the redaction of it, so that what it releases is always the beginning of what
+// [Redactor.TextRevealing] returns for the whole text.
 //
-// Prose and code are released up to about the last word. A number or the value of a name is released some characters
-// later, a word without spaces when it ends, and a private key, a Kubernetes manifest or a run of base64 not before it is
-// complete. A Stream keeps the whole text, so its caller bounds the length. It is not safe for concurrent use.
+// Prose and code are released up to about the last word. A number or the value of a name is
+// released some characters later, a word without spaces when it ends, and a private key, a
+// Kubernetes manifest or a run of base64 not before it is complete. A Stream keeps the whole text,
+// so its caller bounds the length. It is not safe for concurrent use.
 type Stream struct {
 	redactor *Redactor
 	reveal   reveal
@@ -32,8 +34,9 @@ type Stream struct {
 	closed *closing
 }
 
-// A search whose work exceeds freeWork is repeated only after a byte for each workPerByte of the rest. That bounds the
-// work for each piece and for each byte: what waits for long, such as a private key, is searched less often.
+// A search whose work exceeds freeWork is repeated only after a byte for each workPerByte of the
+// rest. That bounds the work for each piece and for each byte: what waits for long, such as a
+// private key, is searched less often.
 const (
 	freeWork    = 16 << 10
 	workPerByte = 64
@@ -45,21 +48,22 @@ type closing struct {
 	err                error
 }
 
-// errReleased reports a stream that released what is not the beginning of the redacted text: a detector that looks
-// further than it says.
+// errReleased reports a stream that released what is not the beginning of the redacted text: a
+// detector that looks further than it says.
 var errReleased = errors.New("released text is not the beginning of the redacted text")
 
-// Stream returns a stream of a text for a reader that may see what reveal permits, as in [Redactor.TextRevealing].
+// Stream returns a stream of a text for a reader that may see what reveal permits, as in
+// [Redactor.TextRevealing].
 func (r *Redactor) Stream(reveal func(kind Kind, path []string) bool) *Stream {
 	return &Stream{redactor: r, reveal: reveal}
 }
 
-// Write adds a piece, which may end within a character, and returns what is released by it, which may be empty. It
-// releases nothing more once the text cannot be redacted, and [Stream.Close] then says why. When ctx ends, the piece is
-// kept and a later call searches it.
+// Write adds a piece, which may end within a character, and returns what is released by it, which
+// may be empty. It releases nothing more once the text cannot be redacted, and [Stream.Close] then
+// says why. When ctx ends, the piece is kept and a later call searches it.
 //
-// What Write releases does not depend on what follows: if the text cannot be redacted in the end, it is still the
-// beginning of the redaction of the text that had arrived.
+// What Write releases does not depend on what follows: if the text cannot be redacted in the end,
+// it is still the beginning of the redaction of the text that had arrived.
 func (s *Stream) Write(ctx context.Context, piece string) (released string) {
 	if s.closed != nil {
 		return ""
@@ -81,9 +85,9 @@ func (s *Stream) Write(ctx context.Context, piece string) (released string) {
 	return released
 }
 
-// Close ends the text. It returns what was not yet released of the result of [Redactor.TextRevealing] for the whole
-// text, and the counts or the error of it. Closing again returns the same without the text, and if ctx has ended, the
-// stream stays open.
+// Close ends the text. It returns what was not yet released of the result of
+// [Redactor.TextRevealing] for the whole text, and the counts or the error of it. Closing again
+// returns the same without the text, and if ctx has ended, the stream stays open.
 func (s *Stream) Close(ctx context.Context) (rest string, redacted, revealed Counts, err error) {
 	if c := s.closed; c != nil {
 		return "", c.redacted, c.revealed, c.err
@@ -147,7 +151,8 @@ func (s *Stream) release(w *window, from int) string {
 	return replace(w.text[w.released:w.open], out)
 }
 
-// validEnd returns the end of the last whole character. From the first byte that is not UTF-8 on, nothing is released.
+// validEnd returns the end of the last whole character. From the first byte that is not UTF-8 on,
+// nothing is released.
 func (s *Stream) validEnd(text string) int {
 	for s.valid < len(text) && utf8.FullRuneInString(text[s.valid:]) {
 		c, n := utf8.DecodeRuneInString(text[s.valid:])
@@ -160,8 +165,8 @@ func (s *Stream) validEnd(text string) int {
 	return s.valid
 }
 
-// context returns where the text begins that a search from s.start looks at: at a line, with behind bytes that are in no
-// span between.
+// context returns where the text begins that a search from s.start looks at: at a line, with behind
+// bytes that are in no span between.
 func (s *Stream) context(text string, behind int) int {
 	at := s.start
 	for i := len(s.known) - 1; i >= 0 && at > 0; i-- {

@@ -12,8 +12,9 @@ import (
 	"github.com/runteam/runteam/redact"
 )
 
-// requireStream checks the law of streams: whatever the pieces are, what is released is the beginning of the redacted
-// text, and with the rest all of it; if the text cannot be redacted, Close says so.
+// requireStream checks the law of streams: whatever the pieces are, what is released is the
+// beginning of the redacted text, and with the rest all of it; if the text cannot be redacted,
+// Close says so.
 func requireStream(t require.TestingT, r *redact.Redactor, reveal redact.Reveal, text string, cut func(rest string) int) (released int) {
 	want, wantRedacted, wantRevealed, wantErr := r.TextRevealing(ctx, text, reveal)
 	s := r.Stream(reveal)
@@ -41,8 +42,8 @@ func requireStream(t require.TestingT, r *redact.Redactor, reveal redact.Reveal,
 
 var ctx = context.Background()
 
-// streaming are the redactors of the tests of streams. The last ones have own patterns that hold a line, and some that
-// hold a few characters.
+// streaming are the redactors of the tests of streams. The last ones have own patterns that hold a
+// line, and some that hold a few characters.
 func streaming(t testing.TB) []*redact.Redactor {
 	t.Helper()
 	own, err := redact.New(redact.DefaultKinds(), []redact.Pattern{{"ticket", `[A-Z]+-\d+`}, {"accent", ` ê`}, {"pair", `the [a-z]{1,9} of`}, {"end", `x\b`}})
@@ -80,7 +81,8 @@ func TestStreamOfCorpora(t *testing.T) {
 	}
 }
 
-// A viewer of prose, code or a list sees them with a lag of a word or two, of a number or of a name.
+// A viewer of prose, code or a list sees them with a lag of a word or two, of a number or of a
+// name.
 //
 // Requirement: G27.
 func TestStreamLag(t *testing.T) {
@@ -111,8 +113,8 @@ func TestStreamLag(t *testing.T) {
 	}
 }
 
-// lag returns how many bytes have arrived and not been released after each piece of four bytes, of a text in which
-// nothing is found.
+// lag returns how many bytes have arrived and not been released after each piece of four bytes, of
+// a text in which nothing is found.
 func lag(r *redact.Redactor, text string) (median, most int) {
 	s := r.Stream(nil)
 	var lags []int
@@ -226,8 +228,8 @@ func TestStreamKeepsWhatArrivesAfterItsContext(t *testing.T) {
 	require.Equal(t, "A sentence of words. More of them. ", released+rest)
 }
 
-// fragments are what detectors look at, or for: joined in any order, they make texts in which one decision depends on
-// another.
+// fragments are what detectors look at, or for: joined in any order, they make texts in which one
+// decision depends on another.
 func fragments() []string {
 	return append([]string{
 		" ", " ", " ", "\n", "\n", ".", ", ", ": ", "=", "\"", "'", "`", "(", ")", "[", "]", "-", "--", "@", "/", "//", "://", "\\", "\\n", "%", "&", "#", "|", " | ", ">", "<", ";", "+", "_", "?", "~",
@@ -261,7 +263,8 @@ func TestStreamReleasesTheBeginning(t *testing.T) {
 	})
 }
 
-// FuzzStream checks the law of streams over any text, with fragments after it, in pieces of any sizes.
+// FuzzStream checks the law of streams over any text, with fragments after it, in pieces of any
+// sizes.
 //
 // Requirement: G27.
 func FuzzStream(f *testing.F) {

@@ -2,8 +2,8 @@ package redact
 
 import "strings"
 
-// A format is a token with known first bytes: a prefix and at least min bytes of a class, as its issuer documents it or
-// scanners of repositories agree.
+// A format is a token with known first bytes: a prefix and at least min bytes of a class, as its
+// issuer documents it or scanners of repositories agree.
 type format struct {
 	prefix string
 	body   class
@@ -22,8 +22,9 @@ const (
 	numbered                         // the body begins with ids in digits
 )
 
-// formatTable lists formats, separated by semicolons or line ends: the prefix, the class of the body, the least number of
-// its bytes, and flags. It is grouped by issuer. Prefixes of publishable keys (pk_live_, sitekeys) are left out on purpose.
+// formatTable lists formats, separated by semicolons or line ends: the prefix, the class of the
+// body, the least number of its bytes, and flags. It is grouped by issuer. Prefixes of publishable
+// keys (pk_live_, sitekeys) are left out on purpose.
 const formatTable = `
 # Code hosts and package registries.
 ghp_ word 30 anywhere; gho_ word 30 anywhere; ghu_ word 30 anywhere; ghs_ word 30 anywhere; ghr_ word 30 anywhere;
@@ -140,7 +141,8 @@ func formatAnchors(fs []format) (anchors []anchor) {
 	return anchors
 }
 
-// starts has a bit for each anchor of a format, by its hash. The combined anchors of a group also admit other bytes.
+// starts has a bit for each anchor of a format, by its hash. The combined anchors of a group also
+// admit other bytes.
 var starts = func() (t [4096 / 64]uint64) {
 	for _, a := range formatAnchors(formats) {
 		for k := range len(a[2]) {
@@ -190,7 +192,8 @@ func findFormat(p *pass, i int, fs []format) {
 	}
 }
 
-// accepts decides on the first bytes of a body only, so that text that follows a token directly does not hide it.
+// accepts decides on the first bytes of a body only, so that text that follows a token directly
+// does not hide it.
 func (f *format) accepts(p *pass, body string) bool {
 	if p.specimen(body) {
 		return false
@@ -206,8 +209,9 @@ func (f *format) accepts(p *pass, body string) bool {
 	return true
 }
 
-// tokenEnd returns the end of the token whose body is known to reach to i: the rest of the run, and further runs that
-// joined to it by single dots (tokens of several parts; a part of two digits is the length of another).
+// tokenEnd returns the end of the token whose body is known to reach to i: the rest of the run, and
+// further runs that joined to it by single dots (tokens of several parts; a part of two digits is
+// the length of another).
 func tokenEnd(p *pass, i int, body class) int {
 	end := p.runEnd(i, body|alnumChar, len(p.text))
 	for k := end; at(p.text, k, dotChar) && at(p.text, k+1, alnumChar); {
@@ -223,7 +227,8 @@ func tokenEnd(p *pass, i int, body class) int {
 	return end
 }
 
-// secretBeside finds the 40 characters of an AWS secret access key near its key id, whatever is between.
+// secretBeside finds the 40 characters of an AWS secret access key near its key id, whatever is
+// between.
 func secretBeside(p *pass, from, to int) {
 	const length, reach = 40, 240
 	lo, hi := max(from-reach, p.tokens.beside), min(to+reach, len(p.text))

@@ -15,8 +15,8 @@ var urlDetectors = []detector{
 
 const maxAuthority = 512
 
-// findUserinfo finds user:password@ after the :// at i, which JSON may write :\/\/. A user without a password
-// is a name, unless it looks like a key.
+// findUserinfo finds user:password@ after the :// at i, which JSON may write :\/\/. A user without
+// a password is a name, unless it looks like a key.
 func findUserinfo(p *pass, i int) {
 	if !at(p.text, i-1, alnumChar) {
 		return
@@ -71,8 +71,8 @@ func cutUserinfo(info string) (user, password string, ok bool) {
 	return info, "", false
 }
 
-// openPassword reports whether a password is none: empty, a reference or a mask. The word "password" does not count, since
-// people use it as one.
+// openPassword reports whether a password is none: empty, a reference or a mask. The word
+// "password" does not count, since people use it as one.
 func openPassword(p *pass, password string) bool {
 	for end := placeholderEnd(password, 0); end > 0; end = placeholderEnd(password, 0) {
 		password = password[end:]
@@ -84,7 +84,8 @@ func openPassword(p *pass, password string) bool {
 	return h.masked() && (len(password) > 3 || is(password[0], maskChar)) || h.elided || reference(password)
 }
 
-// findDSN finds user:password@tcp(host) and @unix(path), the data source names of Go's MySQL driver.
+// findDSN finds user:password@tcp(host) and @unix(path), the data source names of Go's MySQL
+// driver.
 func findDSN(p *pass, i int) {
 	if !has(p.text, i, "@tcp(") && !has(p.text, i, "@unix(") {
 		return

@@ -20,8 +20,9 @@ func (v value) quoted() bool { return v.closing != "" }
 // maxLook bounds how much of a value is examined. The rest is redacted with it.
 const maxLook = 128
 
-// openValue returns where the value after an operator at k begins, and how it is quoted. It skips emphasis,
-// placeholders, the marks of a YAML block, one line break, the letter before a quote, and the scheme of a header.
+// openValue returns where the value after an operator at k begins, and how it is quoted. It skips
+// emphasis, placeholders, the marks of a YAML block, one line break, the letter before a quote, and
+// the scheme of a header.
 func openValue(p *pass, k int) (v value, ok bool) {
 	t := p.text
 	if k = valueLine(p, k, &v); k+1 < len(t) && strings.IndexByte("bBrRuUfF@L", t[k]) >= 0 && is(t[k+1], quoteChar) {
@@ -57,8 +58,8 @@ func openValue(p *pass, k int) (v value, ok bool) {
 	return v, true
 }
 
-// valueLine returns where a value begins, at k or behind what may precede it: blanks, emphasis, the mark
-// of a block in YAML, the end of the line, and placeholders.
+// valueLine returns where a value begins, at k or behind what may precede it: blanks, emphasis, the
+// mark of a block in YAML, the end of the line, and placeholders.
 func valueLine(p *pass, k int, v *value) int {
 	t := p.text
 	k = p.runEnd(k, blankChar, k+64)
@@ -117,15 +118,15 @@ func valueEnd(p *pass, v value) int {
 	return v.to + len(trimEnd(p.text[v.to:end]))
 }
 
-// An openRun is the last stretch of the text in which [valueCloses] found no end of an unquoted value. Only a value that
-// begins with > in it ends there, at its own first byte.
+// An openRun is the last stretch of the text in which [valueCloses] found no end of an unquoted
+// value. Only a value that begins with > in it ends there, at its own first byte.
 type openRun struct {
 	from, to int
 	query    bool // for values that & and ? may end
 }
 
-// valueCloses returns the first offset from k to limit at which v ends. After names that repeat, unquoted values overlap;
-// text without an end is not read again.
+// valueCloses returns the first offset from k to limit at which v ends. After names that repeat,
+// unquoted values overlap; text without an end is not read again.
 func valueCloses(p *pass, v value, k, limit int) int {
 	if v.quoted() {
 		from := k
@@ -242,7 +243,8 @@ func trimEnd(v string) string {
 // operators are parts of expressions of programs.
 var operators = strings.Fields("this. => -> += && || ){")
 
-// isCode reports whether an unquoted value is an expression of a program: a call, an index, a path of names.
+// isCode reports whether an unquoted value is an expression of a program: a call, an index, a path
+// of names.
 func isCode(p *pass, v value, h shape, c nameClass) bool {
 	t := p.text[v.from:v.to]
 	if !h.restless() {

@@ -7,16 +7,17 @@ import (
 	"unsafe"
 )
 
-// A view is another form of a text, which the detectors search too, with the offsets in the text that its parts come from.
+// A view is another form of a text, which the detectors search too, with the offsets in the text
+// that its parts come from.
 type view struct {
 	text   []byte
 	pieces []piece
 	read   int // the text before this offset is in the view
 }
 
-// A piece of a view begins at offset at and ends where the next one begins. It represents the text from offset from up to
-// offset to as a whole or, where to is 0, shows the text from offset from on byte for byte. A hostile text has as many
-// pieces as characters, so they are small.
+// A piece of a view begins at offset at and ends where the next one begins. It represents the text
+// from offset from up to offset to as a whole or, where to is 0, shows the text from offset from on
+// byte for byte. A hostile text has as many pieces as characters, so they are small.
 type piece struct{ at, from, to uint32 }
 
 // newPiece panics for offsets that a piece cannot hold, so that the text is withheld.
@@ -29,8 +30,8 @@ func newPiece(at, from, to int) piece {
 
 func (v *view) reset() { v.text, v.pieces, v.read = v.text[:0], v.pieces[:0], 0 }
 
-// put appends text up to offset from unchanged, and begins a piece that represents text[from:to]; the caller appends
-// what it shows to v.text. Nothing appended means left out.
+// put appends text up to offset from unchanged, and begins a piece that represents text[from:to];
+// the caller appends what it shows to v.text. Nothing appended means left out.
 func (v *view) put(text string, from, to int) {
 	if len(v.pieces)+2 > cap(v.pieces) {
 		v.grow(text)
@@ -40,8 +41,8 @@ func (v *view) put(text string, from, to int) {
 	v.read = to
 }
 
-// grow makes room for text, and for as many further pieces as the pieces so far suggest, at most fifteen times their number.
-// A view that grows by appending would be copied many times.
+// grow makes room for text, and for as many further pieces as the pieces so far suggest, at most
+// fifteen times their number. A view that grows by appending would be copied many times.
 func (v *view) grow(text string) {
 	v.text = slices.Grow(v.text, len(text)-v.read)
 	n := len(v.pieces)

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// A window is the part of the text of a [Stream] that one search looks at. What precedes start is known; what precedes
-// released was released.
+// A window is the part of the text of a [Stream] that one search looks at. What precedes start is
+// known; what precedes released was released.
 type window struct {
 	text            string
 	whole           bool // nothing precedes the text
@@ -41,12 +41,12 @@ func newWindow(text string, from, end int, s *Stream) window {
 	return w
 }
 
-// settle finds out how much of w is settled, and where the next search must begin. It is [Redactor.redact] for the
-// beginning of a text.
+// settle finds out how much of w is settled, and where the next search must begin. It is
+// [Redactor.redact] for the beginning of a text.
 //
-// Each round searches the text up to where it is settled, with the spans of earlier rounds replaced. What follows may
-// be replaced too, and that may change what detectors decide before it: therefore each round settles less, until one
-// finds nothing and settles all.
+// Each round searches the text up to where it is settled, with the spans of earlier rounds
+// replaced. What follows may be replaced too, and that may change what detectors decide before it:
+// therefore each round settles less, until one finds nothing and settles all.
 func (w *window) settle(r *Redactor, s *scan, where location) {
 	begin, open, resume := w.start, w.open, w.open
 	var ties []extent
@@ -100,7 +100,8 @@ func (w *window) search(r *Redactor, s *scan, spans []span, open int) bool {
 	return s.stopped() == nil && s.spare >= 0 && !s.shallow
 }
 
-// before returns the spans that are replaced before a round: the known ones and those that this search has found.
+// before returns the spans that are replaced before a round: the known ones and those that this
+// search has found.
 func (w *window) before(round int, found []span) (out []span) {
 	for _, k := range w.known {
 		if k.since <= round && round <= k.until {
@@ -200,7 +201,8 @@ func (o origins) ties(s *scan) (out []extent) {
 	return out
 }
 
-// of returns where an offset comes from; within a placeholder, the start of its span, or the end of it.
+// of returns where an offset comes from; within a placeholder, the start of its span, or the end of
+// it.
 func (o origins) of(at int, end bool) int {
 	i, exact := slices.BinarySearch(o.starts, at)
 	if exact && !end {
