@@ -95,7 +95,7 @@ func TestAPersonDecidesAboutThePlan(t *testing.T) {
 		{"no with a reason", []string{onePlan, otherPlan}, []string{askedFirst, yes}, []string{"Look for the offers."}, []string{"Find the offers.", "Look for the offers."}, ""},
 		{"never yes", []string{onePlan, otherPlan, onePlan, otherPlan}, []string{askedFirst, askedFirst, askedFirst, askedFirst}, nil, []string{"", "", "", ""}, "the plan was refused 4 times by editor (last reason: Look instead.)"},
 		{"an edited plan", []string{onePlan}, []string{editedPlan}, []string{"Find one offer."}, []string{"Find the offers."}, ""},
-		{"an edited plan that cannot be run", []string{onePlan}, []string{faulty, editedPlan}, []string{"Find one offer."}, []string{"Find the offers.", `Your plan cannot be run`}, ""},
+		{"an edited plan that cannot be run", []string{onePlan}, []string{faulty, editedPlan}, []string{"Find one offer."}, []string{"Find the offers.", `The plan that you wrote cannot be run`}, ""},
 		{"yes after that", []string{onePlan}, []string{faulty, yes}, []string{"Find the offers."}, []string{"Find the offers.", `unknown agent`}, ""},
 		{"an edited plan without an agent", []string{onePlan}, []string{strings.Replace(editedPlan, `,"assignee":"writer"`, "", 1), yes}, []string{"Find the offers."}, []string{"", "it names no agent"}, ""},
 		{"no edited plan can be run", []string{onePlan}, []string{faulty, faulty, faulty, faulty}, nil, []string{"", "", "", ""}, "the edited plan cannot be run"},

@@ -125,6 +125,13 @@ func TestAPlanIsAnsweredInAPipe(t *testing.T) {
 	got = at("answer", doc.RunID, "coordinator", "--question", question(), "--set", "decision=no", "--set", "reason=Look for them.")
 	require.Zero(t, got.status, got.stderr)
 	require.Equal(t, exit.StatusWaiting, at("resume", doc.RunID).status)
+	got = at("answer", doc.RunID, "coordinator", "--question", question(), "--set", "decision=edit", "--set", `plan=[{"title": "Take", "description": "Take one.", "assignee": "wrter"}]`)
+	require.Zero(t, got.status, got.stderr)
+	require.Equal(t, exit.StatusWaiting, at("resume", doc.RunID).status)
+	for _, shown := range []string{at("questions").stdout, openQuestions(t, at)[0].Prompt} {
+		require.Contains(t, shown, "The plan that you wrote cannot be run")
+		require.Contains(t, shown, `unknown agent "wrter": did you mean "writer"?`)
+	}
 	got = at("answer", doc.RunID, "coordinator", "--question", question(), "--set", "decision=edit", "--set", `plan=[{"title": "Take", "description": "Take one.", "assignee": "writer"}]`, "--by", "ann")
 	require.Zero(t, got.status, got.stderr)
 	got = at("resume", doc.RunID)

@@ -38,7 +38,7 @@ const (
 var planForm = parseForm(`{"type":"object","properties":{` +
 	`"decision":{"enum":["no","yes","edit"],"description":"May these tasks run? Choose edit to run your own plan instead."},` +
 	`"plan":{"type":"array","items":{"type":"object","title":"tasks"},"description":"for edit: the changed plan, as the JSON array that is shown, in one line"},` +
-	`"reason":{"type":"string","maxLength":2000,"description":"why not; the coordinator reads it and plans again"}},` +
+	`"reason":{"type":"string","maxLength":2000,"description":"why; after no, the coordinator reads it and plans again"}},` +
 	`"required":["decision"],"additionalProperties":false,` +
 	`"if":{"properties":{"decision":{"const":"edit"}}},"then":{"required":["plan"]},"else":{"properties":{"plan":false}}}`)
 
@@ -102,7 +102,7 @@ func (q *planApproval) prepare(round, edit int) {
 	h := from.Header()
 	about := "The coordinator has planned these tasks. May they run? To change them, decide to edit, and give the whole plan in the same form, with the agent of each task."
 	if q.faults != nil {
-		about = "Your plan cannot be run; none of its tasks has started. Correct it and answer again:"
+		about = "The plan that you wrote cannot be run, and none of its tasks has started. Below is what is wrong with it, after the coordinator's plan, which yes would run. To run your own, decide to edit again, and give all of it, corrected."
 	}
 	q.approval = newApproval(c.runScope, &task.Task{ID: handoff.Coordinator + "/" + task.ID(StepApproval), Spec: task.Spec{
 		Title: plan.PlanApprovalTitle, Assignee: c.config.Approve, Classification: h.Classification, Description: about,
@@ -118,7 +118,7 @@ func (q *planApproval) prepare(round, edit int) {
 	must(err)
 	q.offers = []gate.Offer{{Source: gate.Source{Kind: handoff.Plan, Name: "plan"}, Title: "plan", Envelope: shown}}
 	if q.faults != nil {
-		q.offers = append(q.offers, gate.Offer{Source: gate.Source{Kind: handoff.Fault, Name: "plan"}, Title: "what is wrong with your plan", Envelope: q.faults})
+		q.offers = append(q.offers, gate.Offer{Source: gate.Source{Kind: handoff.Fault, Name: "plan"}, Title: "what is wrong with the plan that you wrote", Envelope: q.faults})
 	}
 }
 
