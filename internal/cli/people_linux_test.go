@@ -1,12 +1,14 @@
 package cli
 
 import (
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/runteam/runteam/internal/cli/clitest"
 	"github.com/runteam/runteam/internal/cli/exit"
+	"github.com/runteam/runteam/internal/scripted"
 	"github.com/stretchr/testify/require"
 )
 
@@ -99,4 +101,27 @@ func TestTheTerminalApprovesNothingThatItDoesNotShow(t *testing.T) {
 	status, _, raw := p.end(t)
 	require.Equal(t, exit.StatusWaiting, status, "%q", raw)
 	require.Contains(t, raw, "you cannot approve it")
+}
+
+// A reason is asked for where something is refused or changed, and a plan that cannot be run comes
+// back with what is wrong with it.
+func TestAPlanIsApprovedOnTheTerminal(t *testing.T) {
+	t.Parallel()
+	dir := clitest.Folder(t, map[string]string{"team.yaml": approvedPlan, "script.yaml": planScript})
+	script, err := scripted.ReadFile(filepath.Join(dir, "script.yaml"))
+	require.NoError(t, err)
+	server, err := scripted.Start(script, scripted.Options{})
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = server.Close() })
+	p := atTerminal(t, 100, 120, call{dir: dir, args: []string{"run"}, env: map[string]string{"TERM": "xterm", "OPENAI_BASE_URL": server.URL()}})
+	p.types(t, "decision (no, yes, edit):", "no", "reason (text, may be empty):", "Look for them.",
+		"decision (no, yes, edit):", "edit", "or @FILE):", `[{"title": "A", "description": "B", "assignee": "wrter"}]`, "reason (text, may be empty):", "",
+		"decision (no, yes, edit):", "yes")
+	status, lines, raw := p.end(t)
+	require.Equal(t, exit.StatusOK, status, "%q", raw)
+	text := strings.Join(lines, "\n")
+	require.Equal(t, 2, strings.Count(text, "reason (text, may be empty):"), text)
+	_, last, _ := strings.Cut(text, "The plan that you wrote cannot be run")
+	require.Contains(t, last, "### what is wrong with the plan that you wrote")
+	require.Contains(t, last, `unknown agent "wrter": did you mean "writer"?`)
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 
@@ -90,12 +91,16 @@ func (a *Asker) Ask(ctx context.Context, p prompt.Prompt) (agent.Reply, error) {
 		return agent.Reply{}, person.ErrLater
 	}
 	asks := p.Schema()
-	if isApproval := engine.IsApproval(p) || engine.IsPlanApproval(p) || engine.IsLoweringApproval(p); isApproval && shown.Withholds() {
+	isApproval := engine.IsApproval(p) || engine.IsPlanApproval(p) || engine.IsLoweringApproval(p)
+	if isApproval && shown.Withholds() {
 		asks = record.RefusalForm
 	}
 	f, err := newForm(asks)
 	if err != nil {
 		return agent.Reply{}, err
+	}
+	if isApproval {
+		f.omitReasonToApprove()
 	}
 	select {
 	case a.turn <- struct{}{}:
@@ -224,7 +229,7 @@ func (d *dialog) askFields(ctx context.Context, f *form) (string, error) {
 		texts := map[string]string{}
 		for i := range f.fields {
 			one := &f.fields[i]
-			if one.only != "" && one.only != strings.TrimSpace(texts[f.fields[0].name]) {
+			if chosen := strings.TrimSpace(texts[f.fields[0].name]); one.only != "" && one.only != chosen || slices.Contains(one.unasked, chosen) {
 				continue
 			}
 			text, given, err := d.askField(ctx, one)

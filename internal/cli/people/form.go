@@ -36,7 +36,8 @@ type field struct {
 	of       string // what a list of JSON has, from the schema
 	list     bool
 	required bool
-	only     string // the choice of the first field that the field is for, and needs; empty for all
+	only     string   // the choice of the first field that the field is for, and needs; empty for all
+	unasked  []string // the choices of the first field after which the terminal does not ask for the field
 }
 
 // The kinds of fields.
@@ -110,6 +111,19 @@ func (f *form) setOnly(described map[string]any) {
 		}
 	}
 }
+
+// omitReasonToApprove has the terminal ask for the reason of an approval only if something is refused
+// or changed.
+func (f *form) omitReasonToApprove() {
+	for i := range f.fields {
+		if one := &f.fields[i]; one.name == reasonName {
+			one.unasked = []string{"yes", "always"}
+		}
+	}
+}
+
+// reasonName is the field for the reason of an answer.
+const reasonName = "reason"
 
 // fits returns an error if the texts have a field that is for another choice of the first one, or
 // lack one that is for this choice.
@@ -380,7 +394,7 @@ func (f *field) setting() string {
 // withReason returns the answer with the reason that is given for the record, if it is an object
 // whose form has a text for a reason, and it has none.
 func (f *form) withReason(answer, reason string) (string, error) {
-	isReason := func(one field) bool { return one.name == "reason" && one.kind == kindText }
+	isReason := func(one field) bool { return one.name == reasonName && one.kind == kindText }
 	if reason == "" || !slices.ContainsFunc(f.fields, isReason) {
 		return answer, nil
 	}
@@ -388,10 +402,10 @@ func (f *form) withReason(answer, reason string) (string, error) {
 	if err := json.Unmarshal([]byte(answer), &values); err != nil {
 		return "", err
 	}
-	if _, given := values["reason"]; given {
+	if _, given := values[reasonName]; given {
 		return answer, nil
 	}
-	values["reason"], _ = json.Marshal(reason) // a text
+	values[reasonName], _ = json.Marshal(reason) // a text
 	raw, err := json.Marshal(values)
 	if err != nil {
 		return "", err
