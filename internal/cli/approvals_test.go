@@ -3,6 +3,7 @@ package cli
 import (
 	"encoding/json"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/runteam/runteam/internal/cli/clitest"
@@ -191,6 +192,8 @@ func TestAValueThatIsNotShownIsNotApproved(t *testing.T) {
 	t.Parallel()
 	dir := clitest.Folder(t, map[string]string{"team.yaml": unseenApproval})
 	at := func(args ...string) outcome { return call{dir: dir, args: args}.run(t) }
+	const warned = `team.yaml:7:123: warning: "score-out": "editor" can only refuse what it lowers: the question shows what the user of the run may see, and rule scorer→user (team.yaml:6) withholds or redacts a part of it; change the rules`
+	require.Contains(t, at("check").stderr, warned)
 	require.Equal(t, exit.StatusWaiting, at("run").status)
 	var seen []struct{ ID, RunID, Prompt, AnswerCommand string }
 	require.NoError(t, json.Unmarshal([]byte(at("questions", "-o", "json").stdout), &seen))
@@ -203,4 +206,39 @@ func TestAValueThatIsNotShownIsNotApproved(t *testing.T) {
 		require.Contains(t, got.stderr, "part of the question is withheld from you, so you cannot approve it")
 	}
 	require.Zero(t, at("answer", seen[0].RunID, "Write", "--question", seen[0].ID, "--set", "decision=no").status)
+}
+
+// Calls of a tool are shown with arguments that a rule for the user can withhold, or a label.
+func TestCallsThatCanOnlyBeRefused(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct{ rules, input, want string }{
+		"a rule": {rules: `{from: "*", to: user, redact: {patterns: [{name: ticket, regexp: "T-[0-9]+"}]}}`,
+			want: `12:5: warning: task "Write": "editor" can only refuse calls of tool "file_write": the question shows what the user of the run may see, and rule *→user (team.yaml:4) withholds or redacts a part of it`},
+		"a label": {rules: "{from: user, to: writer, mode: full}, {from: writer, to: editor, mode: full}, {from: writer, to: tool:file_write, mode: full}", input: ", classification: secret",
+			want: `and it is at least secret, and the user may see confidential; remove approve, or keep from it what the user may not see`},
+		"neither": {rules: "{from: writer, to: editor, mode: full}"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := clitest.Folder(t, map[string]string{"team.yaml": `model: m
+endpoints: {"https://api.openai.com/v1": {accepts: secret}}
+policy:
+  rules: [` + tt.rules + `]
+inputs: {claim: {text: A claim.` + tt.input + `}}
+tools:
+  file_write: {approve: editor}
+agents:
+  - {name: writer, tools: [file_write], accepts: secret}
+  - {name: editor, backend: {kind: person}, accepts: secret}
+tasks:
+  - {title: Write, assignee: writer, uses: [claim], description: Write it.}
+  - {title: Write again, assignee: writer, uses: [claim], description: Write it.}
+  - {title: End, assignee: editor, description: The end.}
+`})
+			got := call{dir: dir, args: []string{"check"}}.run(t)
+			require.Zero(t, got.status, got.stderr)
+			require.Contains(t, got.stderr, tt.want)
+			require.Equal(t, tt.want != "", strings.Count(got.stderr, "can only refuse") == 1, got.stderr)
+		})
+	}
 }

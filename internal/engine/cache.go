@@ -12,6 +12,7 @@ import (
 	"github.com/runteam/runteam/envelope"
 	"github.com/runteam/runteam/handoff"
 	"github.com/runteam/runteam/internal/gate"
+	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/internal/promptview"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/label"
@@ -241,7 +242,7 @@ func (v callView) isPartWithheld() bool {
 	if level <= r.accepts || r.team.Rules == nil {
 		return false
 	}
-	return !passesWhole(r.team.Terms(v.caps.Agent, handoff.User), v.caps.Agent, gate.Source{Kind: handoff.Dependency}, level, label.Secret)
+	return !plan.PassesWhole(r.team.Terms(v.caps.Agent, handoff.User), v.caps.Agent, gate.Source{Kind: handoff.Dependency}, level, label.Secret)
 }
 
 // call returns what a journal stores of a model call in addition to its result.

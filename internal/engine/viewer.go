@@ -51,7 +51,7 @@ func (r viewer) sees(producer string, source gate.Source, level label.Classifica
 	if level > r.accepts {
 		return false
 	}
-	return r.team.Rules == nil || producer == handoff.User || passesWhole(r.team.Terms(producer, handoff.User), producer, source, level, r.accepts)
+	return r.team.Rules == nil || producer == handoff.User || plan.PassesWhole(r.team.Terms(producer, handoff.User), producer, source, level, r.accepts)
 }
 
 // seesResult is sees for a value that an agent made.
@@ -139,14 +139,4 @@ func (v callView) hidesReply() bool {
 		level = v.envelope.Classification()
 	}
 	return v.partly || !v.run.seesResult(v.caps.Agent, level)
-}
-
-// passesWhole reports whether a value passes whole and with its own label to a caller
-// with this clearance, under the terms of its producer and the caller.
-func passesWhole(t *gate.Terms, producer string, source gate.Source, level, accepts label.Classification) bool {
-	x := t.Admit(level, accepts, handoff.User)
-	if x.Withheld() || x.Lowers != nil || t.AddsRedaction() {
-		return false
-	}
-	return gate.Instructs(source, producer) || plan.PassesAsText(t)
 }

@@ -119,6 +119,30 @@ func unseen(t *Roster, from, person string, level label.Classification, that, wh
 	return "", "", ""
 }
 
+// adviseUnshown warns that a person can only refuse what an agent makes, with a label of at least level:
+// the question shows what the user may see, and nobody approves what is not shown.
+func (c *checker) adviseUnshown(at subject, person, what, from string, source gate.Source, level label.Classification) {
+	accepts, terms := c.options.RecordClearance(), c.team.Terms(from, handoff.User)
+	var why, hint string
+	switch {
+	case level > accepts:
+		why = fmt.Sprintf("it is at least %v, and the user may see %v", level, accepts)
+		hint = "remove approve, or keep from it what the user may not see"
+	case c.team.Rules == nil || from == handoff.User || PassesWhole(terms, from, source, level, accepts):
+		return
+	default:
+		why = fmt.Sprintf("the rules from %q to %q withhold or redact a part of it", from, handoff.User)
+		if cited := terms.Cited(); len(cited) > 0 && cited[0].Line != "" {
+			why = fmt.Sprintf("rule %s (%s) withholds or redacts a part of it", cited[0].Rule, cited[0].Line)
+		}
+		hint = "change the rules so that the user gets all of it, or remove approve"
+	}
+	message := fmt.Sprintf("%q can only refuse %s: the question shows what the user of the run may see, and %s", person, what, why)
+	if !slices.ContainsFunc(c.advice, func(p task.Problem) bool { return p.Message == message }) {
+		c.advise(at, message, hint)
+	}
+}
+
 // CheckPlanApprover reports that the person who has to approve the plans of the coordinator can see
 // none of them: they have at least this label.
 func CheckPlanApprover(t *Roster, level label.Classification) (found task.Problems) {

@@ -26,7 +26,9 @@ func (c *loweringCheck) checkApproverLabels(i int, level label.Classification) {
 		from := c.plan.Graph.Task(i).Assignee
 		if detail, hint, rule := unseen(c.team, from, person, level, "its context", "calls of "+toolsText(tools[person]), true); detail != "" {
 			c.task(i).report(detail, hint, &gate.Refusal{Rule: rule, Reason: detail})
+			continue
 		}
+		c.adviseUnshown(c.task(i), person, "calls of "+toolsText(tools[person]), from, gate.Source{Kind: handoff.Arguments}, level)
 	}
 }
 

@@ -70,7 +70,10 @@ func (c *loweringCheck) checkLoweringApproval(d *handoff.Declassifier, i int, a 
 		}
 		if detail, hint, rule := unseen(c.team, a.from, d.Approve, lowest, fmt.Sprintf("what %q makes", a.from), "what it lowers", true); detail != "" {
 			report(detail, hint, &gate.Refusal{Rule: rule, Reason: detail})
+			return
 		}
+		about := subject{&c.found, at, fmt.Sprintf("%q", d.Name)}
+		c.adviseUnshown(about, d.Approve, "what it lowers", a.from, gate.Source{Kind: a.part.kind}, lowest)
 	}
 }
 

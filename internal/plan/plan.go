@@ -180,6 +180,16 @@ func PassesAsText(t *gate.Terms) bool {
 	return err == nil && s.Whole()
 }
 
+// PassesWhole reports whether a value passes whole and with its own label to a caller with this
+// clearance, under the terms of its producer and the caller.
+func PassesWhole(t *gate.Terms, producer string, source gate.Source, level, accepts label.Classification) bool {
+	x := t.Admit(level, accepts, handoff.User)
+	if x.Withheld() || x.Lowers != nil || t.AddsRedaction() {
+		return false
+	}
+	return gate.Instructs(source, producer) || PassesAsText(t)
+}
+
 // Input returns the input that a use names.
 func (p *Plan) Input(u task.Use) *Input {
 	return &p.Options().Inputs[p.InputIndex[strings.ToLower(u.Name)]]
