@@ -118,17 +118,18 @@ func TestItemsAreNamedByTheirKeys(t *testing.T) {
 	for name, tt := range map[string]struct {
 		people string
 		want   []string
+		warns  string
 	}{
-		"texts":              {`[{"id": "ann@x.org"}, {"id": " Bo "}]`, []string{"Mail[ann@x.org]", "Mail[Bo]"}},
-		"numbers":            {`[{"id": 2}, {"id": 1.5}, {"id": "1"}]`, []string{"Mail[id=2]", "Mail[id=1.5]", "Mail[id=1]"}},
-		"equal keys":         {`[{"id": "a"}, {"id": "b"}, {"id": "A"}]`, []string{"Mail[1]", "Mail[b]", "Mail[3]"}},
-		"equal number, text": {`[{"id": 7}, {"id": "7"}]`, []string{"Mail[1]", "Mail[2]"}},
-		"empty keys":         {`[{"id": ""}, {"id": " \t"}, {"id": "c"}]`, []string{"Mail[1]", "Mail[2]", "Mail[c]"}},
-		"brackets":           {`[{"id": "a][2"}, {"id": "b#2"}, {"id": "say \"c\""}]`, []string{`Mail["a][2"]`, `Mail["b#2"]`, `Mail["say \"c\""]`}},
-		"other lines":        {`[{"id": "a\nMail[2]"}, {"id": "\u001b[2Jb"}, {"id": "\u202ec"}]`, []string{`Mail["a\nMail[2]"]`, `Mail["\x1b[2Jb"]`, `Mail["\u202ec"]`}},
-		"long keys":          {`[{"id": "` + long + `"}, {"id": "b"}]`, []string{"Mail[" + strings.Repeat("é", 39) + "…]", "Mail[b]"}},
-		"equal when cut":     {`[{"id": "` + long + `1"}, {"id": "` + long + `2"}]`, []string{"Mail[1]", "Mail[2]"}},
-		"a secret":           {`[{"id": "ghp_` + strings.Repeat("a1B2c3D4e5", 4)[:36] + `"}, {"id": "b"}]`, []string{"Mail[1]", "Mail[b]"}},
+		"texts":              {`[{"id": "ann@x.org"}, {"id": " Bo "}]`, []string{"Mail[ann@x.org]", "Mail[Bo]"}, ""},
+		"numbers":            {`[{"id": 2}, {"id": 1.5}, {"id": "1"}]`, []string{"Mail[id=2]", "Mail[id=1.5]", "Mail[id=1]"}, ""},
+		"equal keys":         {`[{"id": "a"}, {"id": "b"}, {"id": "A"}]`, []string{"Mail[1]", "Mail[b]", "Mail[3]"}, "2 of 3 items are named by position (equal keys: 2)"},
+		"equal number, text": {`[{"id": 7}, {"id": "7"}]`, []string{"Mail[1]", "Mail[2]"}, "2 of 2 items are named by position (equal keys: 2)"},
+		"empty keys":         {`[{"id": ""}, {"id": " \t"}, {"id": "c"}]`, []string{"Mail[1]", "Mail[2]", "Mail[c]"}, "2 of 3 items are named by position (empty keys: 2)"},
+		"brackets":           {`[{"id": "a][2"}, {"id": "b#2"}, {"id": "say \"c\""}]`, []string{`Mail["a][2"]`, `Mail["b#2"]`, `Mail["say \"c\""]`}, ""},
+		"other lines":        {`[{"id": "a\nMail[2]"}, {"id": "\u001b[2Jb"}, {"id": "\u202ec"}]`, []string{`Mail["a\nMail[2]"]`, `Mail["\x1b[2Jb"]`, `Mail["\u202ec"]`}, ""},
+		"long keys":          {`[{"id": "` + long + `"}, {"id": "b"}]`, []string{"Mail[" + strings.Repeat("é", 39) + "…]", "Mail[b]"}, ""},
+		"equal when cut":     {`[{"id": "` + long + `1"}, {"id": "` + long + `2"}]`, []string{"Mail[1]", "Mail[2]"}, "2 of 2 items are named by position (equal keys: 2)"},
+		"a secret":           {`[{"id": "ghp_` + strings.Repeat("a1B2c3D4e5", 4)[:36] + `"}, {"id": "b"}]`, []string{"Mail[1]", "Mail[b]"}, "1 of 2 items are named by position (redacted or withheld keys: 1)"},
 	} {
 		for _, input := range []bool{false, true} {
 			t.Run(fmt.Sprint(name, " ", input), func(t *testing.T) {
@@ -137,6 +138,12 @@ func TestItemsAreNamedByTheirKeys(t *testing.T) {
 				res, err := n.run(t, nil)
 				require.NoError(t, err)
 				require.Equal(t, tt.want, names(res))
+				if tt.warns == "" {
+					require.Empty(t, res.Warnings)
+				} else {
+					require.Len(t, res.Warnings, 1, "one for the list")
+					require.Contains(t, res.Warnings[0], map[bool]string{false: "key /id of /people of Plan: ", true: "key /id of /people of input people: "}[input]+tt.warns)
+				}
 				for i, want := range tt.want {
 					of, ok := res.Task(want)
 					require.True(t, ok)
@@ -224,6 +231,8 @@ func TestNamesPassTheGateToTheCaller(t *testing.T) {
 			res, err := n.run(t, nil)
 			require.NoError(t, err)
 			require.Equal(t, []string{"Mail[1]", "Mail[2]"}, names(res))
+			require.Len(t, res.Warnings, 1, "the check says it, or the run if only that knows")
+			require.Contains(t, res.Warnings[0], "by position")
 			for _, e := range n.events {
 				require.Empty(t, e.Name)
 				raw, err := json.Marshal(e)

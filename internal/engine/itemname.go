@@ -2,6 +2,8 @@ package engine
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"time"
 
 	"github.com/runteam/runteam/envelope"
@@ -38,7 +40,9 @@ func (r itemNamer) name(ctx context.Context, l *task.List, now time.Time) {
 	if list.names != nil {
 		return
 	}
-	list.names = naming.ItemNames(r.keys(ctx, l, now), plan.KeyName(l))
+	keys := r.keys(ctx, l, now)
+	list.names = naming.ItemNames(keys, plan.KeyName(l))
+	r.warnUnnamed(l, keys[:min(len(keys), l.Most)], list.names)
 	for _, i := range list.tasks {
 		t, lists := r.plan.Graph.Task(int(i)), plan.ListsOf(r.plan, int(i))
 		items := make([]string, len(lists))
@@ -50,6 +54,46 @@ func (r itemNamer) name(ctx context.Context, l *task.List, now time.Time) {
 		r.tasks[i].Name = naming.WithItems(t.Title, plan.WrittenTitle(t), items)
 		r.bus.name(t.ID, r.tasks[i].Name)
 	}
+}
+
+// warnUnnamed warns, once for each list of the spec, that items are known by their positions, and why.
+// It counts only keys that the caller was delivered.
+func (r itemNamer) warnUnnamed(l *task.List, keys []any, names []string) {
+	var equal, empty, hidden int
+	for i, key := range keys {
+		text, isText := key.(string)
+		switch {
+		case names[i] != "":
+		case key == nil:
+			hidden++
+		case isText && strings.TrimSpace(text) == "":
+			empty++
+		default:
+			equal++
+		}
+	}
+	what := plan.KeyText(r.plan, l)
+	switch count := equal + empty + hidden; {
+	case r.unnamed[l.Pointer], len(keys) > 0 && count == 0, len(keys) == 0 && !plan.SeesKeys(r.plan, l):
+		return
+	case len(keys) == 0:
+		r.warn(what + ": the items are named by position, since the user is not delivered their keys, or not for as long as events are kept")
+	default:
+		var why []string
+		for _, one := range []struct {
+			name  string
+			count int
+		}{{"equal keys", equal}, {"empty keys", empty}, {"redacted or withheld keys", hidden}} {
+			if one.count > 0 {
+				why = append(why, fmt.Sprintf("%s: %d", one.name, one.count))
+			}
+		}
+		r.warn(fmt.Sprintf("%s: %d of %d items are named by position (%s)", what, count, len(keys), strings.Join(why, ", ")))
+	}
+	if r.unnamed == nil {
+		r.unnamed = map[string]bool{}
+	}
+	r.unnamed[l.Pointer] = true
 }
 
 // keyedLists returns the lists of a plan whose items have keys.

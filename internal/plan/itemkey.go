@@ -30,6 +30,18 @@ func KeyName(l *task.List) string {
 	return tokens[len(tokens)-1]
 }
 
+// KeyText names the keys of a list, such as key /email of input leads.
+func KeyText(p *Plan, l *task.List) string {
+	return fmt.Sprintf("key %s of %s", l.Key, listsText(p, []*task.List{l}))
+}
+
+// SeesKeys reports whether the caller may be delivered the keys of a list. If not, the check has
+// said so.
+func SeesKeys(p *Plan, l *task.List) bool {
+	s := keySightOf(p, l)
+	return s.sees(l)
+}
+
 // KeyClearance is the highest label of a key that the caller may see. Names are in events, and in
 // the clear in a journal.
 func KeyClearance(accepts label.Classification) label.Classification {
@@ -102,7 +114,7 @@ func (b keyFlow) addItemKeys() {
 			g.Sights = append(g.Sights, sight)
 			sight.Source, sight.Delivers = len(g.Sources), pick.Everything()
 			g.Sights = append(g.Sights, sight)
-			name := fmt.Sprintf("key %s of %s", l.Key, listsText(p, []*task.List{l}))
+			name := KeyText(p, l)
 			g.Sources = append(g.Sources, flow.Source{Kind: handoff.Condition, Name: name, From: s.from, Task: s.task, Label: s.label})
 		}
 	}
