@@ -149,13 +149,13 @@ func (u *unroller) checkList(f *ForEach, in *scope, i int) bool {
 	case f.Path == "" && f.Input == "":
 		bad("/path", "the list has no path", "write where it is in the result, such as /searches")
 	case f.Path != "" && f.Path[0] != '/':
-		bad("/path", fmt.Sprintf("path %s does not begin with a slash", naming.Quote(string(f.Path))), "write a path such as /searches")
+		bad("/path", fmt.Sprintf("path %s does not begin with a slash", naming.Quote(string(f.Path))), fmt.Sprintf("did you mean %s?", naming.Quote("/"+string(f.Path))))
 	case hasWildcard(f.Path):
 		bad("/path", fmt.Sprintf("%s may be several lists", naming.Quote(string(f.Path))), "write the path of one list, such as /searches")
 	case f.Input == "" && f.Files != nil:
 		bad("/files", "files are those of a folder", "write input, with the name of a folder")
 	case f.Key != "" && f.Key[0] != '/':
-		bad("/key", fmt.Sprintf("key %s does not begin with a slash", naming.Quote(string(f.Key))), "write a path in an item such as /email")
+		bad("/key", fmt.Sprintf("key %s does not begin with a slash", naming.Quote(string(f.Key))), fmt.Sprintf("write a path in an item; did you mean %s?", naming.Quote("/"+string(f.Key))))
 	case hasWildcard(f.Key):
 		bad("/key", fmt.Sprintf("%s may be several values", naming.Quote(string(f.Key))), "write the path of one value in an item, such as /email")
 	case f.MaxItems < 1 || f.MaxItems > maxItems:

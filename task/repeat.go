@@ -75,6 +75,18 @@ func (s *Spec) besideRepeat() (names []string) {
 	return names
 }
 
+// nearTask returns a hint with the task of a loop that a name most likely means, or else another hint.
+func (r *Repeat) nearTask(name, otherwise string) string {
+	titles := make([]string, len(r.Tasks))
+	for i := range r.Tasks {
+		titles[i] = r.Tasks[i].Title
+	}
+	if near, ok := naming.Nearest(name, titles); ok {
+		return fmt.Sprintf("did you mean %s?", naming.Quote(near))
+	}
+	return otherwise
+}
+
 // checkLoop reports what is wrong with a loop.
 func (u *unroller) checkLoop(s *Spec, r *Repeat, output int, in *scope, i int) bool {
 	before := len(u.found.list)
@@ -87,7 +99,7 @@ func (u *unroller) checkLoop(s *Spec, r *Repeat, output int, in *scope, i int) b
 	case len(r.Tasks) == 0:
 		bad("/repeat/tasks", "the loop has no tasks", "write the tasks of a round")
 	case output < 0:
-		bad("/repeat/output", fmt.Sprintf("the loop has no task %s", naming.Quote(r.Output)), "name the task whose last result is that of the loop")
+		bad("/repeat/output", fmt.Sprintf("the loop has no task %s", naming.Quote(r.Output)), r.nearTask(r.Output, "name the task whose last result is that of the loop"))
 	case r.Tasks[output].ForEach != nil:
 		bad("/repeat/output", runsForEach(r.Output), "name a task that runs once in a round, such as one that depends on {each: "+r.Tasks[output].Title+"}")
 	case r.Until == nil:
@@ -105,7 +117,7 @@ func (u *unroller) checkLoop(s *Spec, r *Repeat, output int, in *scope, i int) b
 	r.Until.Leaves(func(c *Condition) {
 		switch k := slices.IndexFunc(r.Tasks, func(t Spec) bool { return isNamed(&t, c.Task) }); {
 		case k < 0:
-			bad("/repeat/until", fmt.Sprintf("the loop has no task %s", naming.Quote(c.Task)), "compare the result of a task of the loop")
+			bad("/repeat/until", fmt.Sprintf("the loop has no task %s", naming.Quote(c.Task)), r.nearTask(c.Task, "compare the result of a task of the loop"))
 		case r.Tasks[k].ForEach != nil:
 			bad("/repeat/until", runsForEach(c.Task), "compare the result of one task, such as one that depends on {each: "+r.Tasks[k].Title+"}")
 		}

@@ -143,9 +143,12 @@ func (w *writtenOut) writeCycle(p *task.Problem, titles map[string]string) {
 	if !ok {
 		return
 	}
-	own := task.CycleError{}
+	own, loop, in := task.CycleError{}, "", 0 // how many are in the loop of the first one
 	for k, title := range cycle.Titles {
 		i := slices.IndexFunc(w.tasks, func(s task.Spec) bool { return s.Title == title && s.Instance != nil })
+		if i >= 0 && w.tasks[i].Instance.Round > 0 && (k == 0 || w.tasks[i].Instance.Loop == loop) {
+			loop, in = w.tasks[i].Instance.Loop, in+1
+		}
 		name := cmp.Or(titles[title], title)
 		at := strings.LastIndex(name, ": judge ")
 		switch {
@@ -164,6 +167,9 @@ func (w *writtenOut) writeCycle(p *task.Problem, titles map[string]string) {
 	}
 	if last := len(own.Titles) - 1; last > 0 && own.Titles[last] == own.Titles[0] {
 		own.Path, own.Titles = own.Path[:last], own.Titles[:last]
+	}
+	if in == len(cycle.Titles) {
+		p.Hint += ", or read the result of the round before: {task: " + own.Titles[len(own.Titles)-1] + ", round: previous, optional: true}"
 	}
 	p.Message, p.Err = own.Error(), &own
 }

@@ -12,8 +12,11 @@ import (
 // whenElse is the condition that takes the values which other tasks leave.
 const whenElse = string(condition.Else)
 
-// whenHint is the hint for a value that is no condition.
-const whenHint = "write {task: Triage, path: /team, equals: billing}, a list of conditions that must all hold, or else"
+// conditionHint is the hint for a value that is no condition, and whenHint where it may also be else.
+const (
+	conditionHint = "write {task: Triage, path: /team, equals: billing}, or a list of conditions that must all hold"
+	whenHint      = "write {task: Triage, path: /team, equals: billing}, a list of conditions that must all hold, or else"
+)
 
 // comparisons are the keys of a condition that compare a value.
 var comparisons = []string{"equals", "in", "gte", "lte", "exists"}
@@ -38,8 +41,11 @@ func (c conditionPlace) find(parts []string) (*node, *source, int) {
 	return n, src, at
 }
 
-// A conditionReader reads the condition of a task.
-type conditionReader struct{ *report }
+// A conditionReader reads the condition of a task or a loop.
+type conditionReader struct {
+	*report
+	key string // under which it is written
+}
 
 // condition reads a condition: a mapping, a list of conditions that hold together, or else. It is
 // nil if something is wrong with it.
@@ -145,18 +151,21 @@ func (r conditionReader) checkKeys(f *fields, compares bool) {
 		return
 	}
 	written := func(key string) bool { return f.node.writes(key, "condition") }
+	if !compares && slices.ContainsFunc(f.node.kids, func(n node) bool { _, known := f.place.index[n.key]; return !known }) {
+		return // an unknown key, which is reported, is what compares
+	}
 	asks := compares || slices.ContainsFunc(comparisons, written)
 	for _, key := range [...]string{"task", "path"} {
 		switch has := written(key); {
 		case asks && !has:
-			r.bad(f.node, "write "+key+": …", "when: %s: it is missing", key)
+			r.bad(f.node, "write "+key+": …", "%s: %s: it is missing", r.key, key)
 		case has && !asks:
-			r.bad(f.node, "write equals, in, gte, lte or exists", "when: the condition compares nothing")
+			r.bad(f.node, "write equals, in, gte, lte or exists", "%s: the condition compares nothing", r.key)
 			return
 		}
 	}
 	if !asks && !written("any") && !written("not") {
-		r.bad(f.node, "write equals, in, gte, lte or exists", "when: the condition compares nothing")
+		r.bad(f.node, "write equals, in, gte, lte or exists", "%s: the condition compares nothing", r.key)
 	}
 }
 

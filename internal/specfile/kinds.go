@@ -137,7 +137,7 @@ var kinds = map[string]kind{
 	"alternatives": list.hinted("write [a, b]").as(append(listOf(typed("string")), member{"minItems", 2})).checked(checkAlternatives),
 	"when": newKind(isObject, "see condition, list of them, or `else`", "a condition", whenHint).
 		as(anyOf(oneOf([]string{whenElse}), nestedCondition)).or(is(isList, isText)).checked(checkWhen),
-	"condition": newKind(isObject, "see condition, or list of them", "a condition", whenHint).as(nestedCondition).or(is(isList)).checked(checkConditions),
+	"condition": newKind(isObject, "see condition, or list of them", "a condition", conditionHint).as(nestedCondition).or(is(isList)).checked(checkConditions),
 	"conditions": newKind(isList, "list, see condition", "a list of conditions", "write a line that begins with - for each condition").
 		as(filledListOf(ref("condition/properties/not"))).checked(checkConditions),
 	"compared":    newKind(isText, "text, number, boolean or null", "a text, a number, true, false or null", "write one value").ofOne("write in for several values").as(comparable).or(isComparable),

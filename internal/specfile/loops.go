@@ -54,7 +54,7 @@ func (r taskReader) loop(f *fields, s *task.Spec) {
 	}
 	l, at := r.part(n, "repeat", "repeat: "), loopPlace{}
 	repeatMembers(s.Repeat).read(l.own)
-	s.Repeat.Until, at.until = conditionReader{r.report}.condition(l.own("until"))
+	s.Repeat.Until, at.until = conditionReader{r.report, "until"}.condition(l.own("until"))
 	if tasks := l.own("tasks"); tasks != nil {
 		s.Repeat.Tasks, at.tasks = r.list(tasks, defaults)
 		r.mine, r.subject = mine, mine

@@ -27,7 +27,7 @@ params: parameters vars variables args env
 agentDefaults: defaults
 schemas: definitions types
 output: result answer final completion
-input: prompt
+input: prompt list items in over of rows source
 reuse: cache caching memoize
 offline: script mock
 goal: objective mission query question request

@@ -150,7 +150,7 @@ func (r taskReader) dependencies(f *fields) []task.Ref {
 // when reads the condition of a task.
 func (r taskReader) when(f *fields) *task.Condition {
 	r.subject = r.mine
-	when, place := conditionReader{r.report}.condition(f.own("when"))
+	when, place := conditionReader{r.report, "when"}.condition(f.own("when"))
 	if when != nil {
 		r.places.whens[f] = place
 	}
