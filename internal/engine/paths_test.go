@@ -42,6 +42,10 @@ func TestPathsMustMatchTheSchema(t *testing.T) {
 		fault{"/tasks/1/dependsOn/0/need/1", `the result of "made" can have nothing at "/scoer": did you mean "/score"?`, task.ErrUnknown},
 		fault{"/tasks/1/dependsOn/0/need/2", `the result of "made" can have nothing at "/fatcs/**": did you mean "/facts/**"?`, task.ErrUnknown})
 
+	open := made
+	open.OutputSchema = []byte(`{"type":"object","properties":{"score":{"type":"number"}}}`)
+	require.Equal(t, []string{`task "read": no outputSchema names "/scoer" of the result of "made": did you mean "/score"?`}, warned(plain, nil, open, reads("/scoer", "/other")))
+
 	governed, err := engine.New(engine.Config{
 		Agents: []engine.Member{member("a", never(t)), member("b", never(t))},
 		Policy: &handoff.Policy{Rules: []handoff.PairRule{{From: "a", To: "b", Allow: []task.Path{"/cheks/**"}, Origin: provenance.Position{File: "team.yaml", Line: 9}}}},

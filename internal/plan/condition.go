@@ -38,9 +38,9 @@ func (c branchCheck) checkBranches() {
 		if t.When == nil {
 			continue
 		}
-		before := len(c.found)
-		t.When.Leaves(func(l *condition.Condition) { c.checkLeaf(i, l) })
-		if at, single := valueOf(t.When); single && len(c.found) == before && !isAgain(t, written) {
+		ok := true
+		t.When.Leaves(func(l *condition.Condition) { ok = c.checkLeaf(i, l) && ok })
+		if at, single := valueOf(t.When); single && ok && !isAgain(t, written) {
 			cases[at] = append(cases[at], i)
 		}
 	}
@@ -79,8 +79,8 @@ func valueOf(when *task.Condition) (at value, single bool) {
 	return at, single
 }
 
-// checkLeaf reports what is wrong with one comparison of task i.
-func (c branchCheck) checkLeaf(i int, l *condition.Condition) {
+// checkLeaf reports what is wrong with one comparison of task i, and whether nothing is.
+func (c branchCheck) checkLeaf(i int, l *condition.Condition) (ok bool) {
 	p := c.plan
 	up, _ := p.Graph.Index(task.ID(l.Task))
 	of, at := p.Graph.Task(up), func(key ...any) subject { return c.comparison(i, l, key) }
@@ -89,22 +89,23 @@ func (c branchCheck) checkLeaf(i int, l *condition.Condition) {
 	delivers, err := terms.Delivers([]task.Path{path})
 	switch {
 	case s == nil:
-		at("path").report(fmt.Sprintf("the result of %q has no outputSchema, so nothing bounds %s", of.Title, path), "give that task an outputSchema in which this is an enum, a boolean or a number", task.ErrInvalid)
-		return
+		c.once(at("path"), fmt.Sprintf("the result of %q has no outputSchema, so nothing bounds %s", of.Title, path), "give that task an outputSchema in which this is an enum, a boolean or a number", task.ErrInvalid)
+		return false
 	case lacks(s, l):
 		at("path").report(fmt.Sprintf("the outputSchema of %q has no %s", of.Title, path), pathHint(s, path), task.ErrUnknown)
-		return
+		return false
 	case boundedFor(s, l) != nil:
-		at("path").report(fmt.Sprintf("the result of %q: %v", of.Title, boundedFor(s, l)), "", task.ErrInvalid)
-		return
+		c.once(at("path"), fmt.Sprintf("the result of %q: %v", of.Title, boundedFor(s, l)), "", task.ErrInvalid)
+		return false
 	case terms.Mode() == handoff.Minimal, terms.Summarizes(), err != nil, !delivers.MayPass(pick.Tokens(path)):
 		at("path").report(fmt.Sprintf("%s of the result of %q is not delivered to %q, by the rules for the two", path, of.Title, p.Graph.Task(i).Assignee), "allow the path in a rule for the pair, or compare another value", task.ErrInvalid)
-		return
+		return false
 	}
 	domain := s.Domain(pick.Tokens(path))
 	if domain.Texts || domain.Numbers {
-		return
+		return true
 	}
+	ok = true
 	for k, v := range l.Values {
 		if l.Op != condition.AtLeast && l.Op != condition.AtMost && !slices.Contains(domain.Values, v) {
 			key := []any{string(l.Op)}
@@ -112,7 +113,16 @@ func (c branchCheck) checkLeaf(i int, l *condition.Condition) {
 				key = append(key, k)
 			}
 			at(key...).report(fmt.Sprintf("%s of the result of %q is never %s", path, of.Title, v), suggestValue(v, domain.Values), task.ErrUnknown)
+			ok = false
 		}
+	}
+	return ok
+}
+
+// once reports a problem that is to be corrected in one place, however many conditions have it.
+func (c branchCheck) once(at subject, message, hint string, err error) {
+	if !slices.ContainsFunc(c.found, func(p task.Problem) bool { return p.Message == message }) {
+		at.report(message, hint, err)
 	}
 }
 

@@ -172,6 +172,7 @@ func (c *pathCheck) checkNeed(i, j int, need []task.Path, in *content) bool {
 	ok := true
 	for k, p := range need {
 		if in.excludes(p) == "" || in.schema.Has(pick.Tokens(p)) != schema.No {
+			c.adviseUnnamed(i, j, k, p, in)
 			continue
 		}
 		at, message := dependency(c.checker, i, j), fmt.Sprintf("%s can have nothing at %q", in.what, string(in.written(p)))
@@ -193,6 +194,17 @@ func (c *pathCheck) checkNeed(i, j int, need []task.Path, in *content) bool {
 		ok = false
 	}
 	return ok
+}
+
+// adviseUnnamed warns that a task needs a part of a result that its schema allows but does not name, if
+// another name is near.
+func (c *pathCheck) adviseUnnamed(i, j, k int, p task.Path, in *content) {
+	if in.shared || isRead(c.plan.Graph.Task(i), j) || in.schema.Has(pick.Tokens(p)) != schema.Maybe {
+		return
+	}
+	if near := nearestPath([]governed{{schema: in.schema}}, p, grants).below(in.item); near.meant != "" {
+		c.advise(dependency(c.checker, i, j).at("need", k), fmt.Sprintf("no outputSchema names %q of %s", string(in.written(p)), in.what), near.question())
+	}
 }
 
 // inherits reports whether a dependency has its need from the task's needToKnow.

@@ -98,7 +98,7 @@ func TestBadConditionsOfSpecs(t *testing.T) {
 		{"an empty list", a("[]"), []string{`6:55: task "A": when: the list is empty; name something, or leave the key out`}},
 		{"an empty mapping", a("{}"), []string{`6:55: task "A": when: the condition compares nothing; write equals, in, gte, lte or exists`}},
 		{"a list of words", a("[else, 5]"), []string{`6:56: task "A": when[0]: else beside other conditions; write else in place of the whole condition of a task`, `6:62: task "A": when[1]: the number 5 where a condition belongs; write {task: Triage, path: /team, equals: billing}`}},
-		{"not else", a("{not: else}"), []string{`6:61: task "A": not: the text "else" where a condition belongs; write {task: Triage, path: /team, equals: billing}, a list of conditions that must all hold, or else`}},
+		{"not else", a("{not: else}"), []string{`6:61: task "A": not: the text "else" where a condition belongs; write {task: Triage, path: /team, equals: billing}, or a list of conditions that must all hold`}},
 		{"no comparison", a("{task: Route, path: /team}"), []string{`6:55: task "A": when: the condition compares nothing; write equals, in, gte, lte or exists`}},
 		{"no path", a("{any: [{task: Route, equals: billing}]}"), []string{`6:62: task "A": when: path: it is missing; write path: …`}},
 		{"a misspelled path", a("{task: Route, pth: /team, equals: billing}"), []string{`6:69: task "A": unknown key "pth" in a condition; did you mean path?`}},
@@ -115,6 +115,8 @@ func TestBadConditionsOfSpecs(t *testing.T) {
 		{"another type", a("{task: Route, path: /ok, equals: maybe}"), []string{`6:88: task "A": /ok of the result of "Route" is never "maybe"; write one of false, true`}},
 		{"an unbounded path", a("{task: Route, path: /why, equals: x}"), []string{`6:75: task "A": the result of "Route": /why is not bounded: /properties/why allows any text there: write "enum", or "pattern" such as "^[A-Z]{2}-[0-9]{1,6}$"; `}},
 		{"an unknown path", a("{task: Route, path: /taem, equals: x}"), []string{`6:75: task "A": the outputSchema of "Route" has no /taem; did you mean "/team"?`}},
+		{"an unbounded path of two tasks", a("{task: Route, path: /why, equals: x}") + work("B", "when: {task: Route, path: /why, equals: y}"), []string{`6:75: task "A": the result of "Route": /why is not bounded: /properties/why allows any text there: write "enum", or "pattern" such as "^[A-Z]{2}-[0-9]{1,6}$"; `}},
+		{"an unknown comparison", a("{Route.team: billing}"), []string{`6:56: task "A": unknown key "Route.team" in a condition; known here: task, path, equals, in, gte, lte, exists, any, not`}},
 		{"a path like no other", a("{task: Route, path: /category, equals: x}"), []string{`6:75: task "A": the outputSchema of "Route" has no /category; write one of /n, /ok, /sub, /team, /why, or add it under "properties"`}},
 		{"free text", a("{not: {task: Free, path: /x, equals: 1}}"), []string{`6:80: task "A": the result of "Free" has no outputSchema, so nothing bounds /x; give that task an outputSchema in which this is an enum, a boolean or a number`}},
 
