@@ -66,7 +66,7 @@ func (a *Agent) Run(ctx context.Context, p prompt.Prompt) (agent.Reply, error) {
 	}
 	v, err := jsonvalue.Parse(reply.Text)
 	if err == nil {
-		err = form.ValidateContext(ctx, v)
+		err = form.Validate(v) // also if ctx has ended: the person has answered
 	}
 	if err != nil {
 		return reply, fmt.Errorf("%w: %w", agent.Condition(codes.Schema), err)

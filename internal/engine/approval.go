@@ -139,11 +139,12 @@ func (p *approval) read(given *record.Answer) (v *decision, wrong string) {
 }
 
 // ask asks the person, and returns the answer that came first: that of the person, or one from
-// another process.
+// another process. It waits for the function that asks, which ends with ctx: what a person answers at
+// the end of a run counts.
 func (p *approval) ask(ctx context.Context, text prompt.Prompt, wait await) (*record.Answer, error) {
 	var own *record.Answer
 	given, err := wait(ctx, p.key, func(ctx context.Context) error {
-		reply, err := runOutside(ctx, "the person", p.run.team.Log, func() (string, error) {
+		reply, err := runOutside(context.WithoutCancel(ctx), "the person", p.run.team.Log, func() (string, error) {
 			reply, err := p.modelCall.ask(ctx, text)
 			if errors.Is(err, agent.Condition(codes.Schema)) {
 				return reply.Text, nil // read says what is wrong, and the person is asked again
@@ -158,11 +159,12 @@ func (p *approval) ask(ctx context.Context, text prompt.Prompt, wait await) (*re
 	switch {
 	case given != nil:
 		return given, nil
+	case err == nil:
 	case errors.Is(err, person.ErrLater), errors.Is(context.Cause(ctx), ErrAttemptTimeout):
 		return nil, errLater
 	case ctx.Err() != nil:
 		return nil, withCause(ctx, err)
-	case err != nil:
+	default:
 		return nil, err
 	}
 	q := questionOf(&p.modelCall)

@@ -77,7 +77,10 @@ func (d *questions) of(ctx context.Context, id task.ID, key record.Key) (*record
 		return nil, nil
 	}
 	list, err := d.log.Waiting(ctx)
-	if err != nil {
+	switch {
+	case err != nil && ctx.Err() != nil: // the run ends, and its journal has not failed
+		return nil, withCause(ctx, err)
+	case err != nil:
 		return nil, errors.Join(ErrJournal, err)
 	}
 	for i := range list {
@@ -123,7 +126,7 @@ func (d *questions) refuse(ctx context.Context, a *record.Answer, why string) er
 	if d.log == nil || a.Command == 0 {
 		return nil
 	}
-	if err := d.log.Refuse(ctx, a.Command, why); err != nil {
+	if err := d.log.Refuse(context.WithoutCancel(ctx), a.Command, why); err != nil { // its sender waits
 		return errors.Join(ErrJournal, err)
 	}
 	return nil

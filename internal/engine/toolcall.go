@@ -143,6 +143,9 @@ func (a *attempt) callTool(ctx context.Context, x *modelCall, said *envelope.Env
 	if refused, err := c.askApprover(ctx, a, x); err != nil || refused != nil {
 		return orZero(refused), err
 	}
+	if ctx.Err() != nil { // nothing begins any more, and a resumed run can begin it
+		return answer, withCause(ctx, ctx.Err())
+	}
 	if c.once() { // such calls are made one at a time
 		a.external = true
 	}
