@@ -224,7 +224,9 @@ func (v callView) entry() record.Entry {
 		return record.Entry{Exchange: e}
 	}
 	e.Result = gate.RecordOf(v.envelope)
-	if e.Reusable = v.cache().reusable() && len(v.outbox.end()) == 0 && len(v.tools) == 0; e.Reusable { // another run would lack the messages
+	// In a replay, an agent of another version may have given the answer.
+	isOfVersion := v.recalled == nil || v.prior == v.key
+	if e.Reusable = isOfVersion && v.cache().reusable() && len(v.outbox.end()) == 0 && len(v.tools) == 0; e.Reusable { // another run would lack the messages
 		e.Reuse = v.cache().reuseKey()
 	}
 	e.CallsTools = len(v.reply.ToolCalls) > 0

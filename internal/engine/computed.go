@@ -158,7 +158,7 @@ func valueOf(s *gate.Sealed, parsed bool) any {
 
 // withComputed adds the value, the template or the quorum of a task, which is in no prompt, to a key.
 func withComputed(key record.Key, t *task.Task) record.Key {
-	if !t.IsComputed() || key == (record.Key{}) {
+	if !t.IsComputed() {
 		return key
 	}
 	h := sha256.New()

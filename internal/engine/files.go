@@ -278,7 +278,7 @@ func (v callView) outputFiles() map[string]string {
 // withFiles returns a key of a prompt that covers the files in the workspace too: the prompt
 // has only their list.
 func withFiles(key record.Key, sealed []gate.Sealed) record.Key {
-	if !hasFiles(sealed) || key == (record.Key{}) {
+	if !hasFiles(sealed) {
 		return key
 	}
 	h := sha256.New()

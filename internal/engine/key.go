@@ -77,22 +77,29 @@ func (x answerCache) reuseKey() record.Key {
 // keyed reports whether prompts need keys: answers are stored, or there are prior ones.
 func (r *runScope) keyed() bool { return r.ledger != nil || r.priorRun != nil }
 
-// keysOf returns the key of a prompt to an agent, and that of the same prompt without
-// messages and memory. Both are zero if nothing is cached.
-func (r *runScope) keysOf(agent string, b *brief.Brief, p prompt.Prompt) (key, core record.Key, err error) {
+// setKeys sets the keys of a prompt of a model call, unless nothing is cached.
+func setKeys(x *modelCall, b *brief.Brief, p prompt.Prompt) error {
+	r := x.run
 	if !r.keyed() {
-		return key, core, nil
+		return nil
 	}
-	version := r.team.Find(agent).AnswerVersion()
-	key = keyOf(agent, version, p)
+	agent := r.team.Find(x.caps.Agent)
+	keyFor := func(version string, p prompt.Prompt) record.Key {
+		return withTask(withComputed(withFiles(keyOf(x.caps.Agent, version, p), x.sealed), x.task), &x.request)
+	}
+	x.key = keyFor(agent.AnswerVersion(), p)
+	x.core, x.prior = x.key, x.key
+	if before := r.priorRun.versionOf(agent); before != agent.AnswerVersion() {
+		x.prior = keyFor(before, p)
+	}
 	if len(b.Memory)+len(b.Messages) == 0 {
-		return key, key, nil
+		return nil
 	}
 	lean := *b
 	lean.Memory, lean.Messages = nil, nil
 	q, _, err := prompt.Build(lean)
-	if err != nil {
-		return key, key, err
+	if err == nil {
+		x.core = keyFor(agent.AnswerVersion(), q)
 	}
-	return key, keyOf(agent, version, q), nil
+	return err
 }

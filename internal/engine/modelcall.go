@@ -107,6 +107,7 @@ type builtPrompt struct {
 	sent      int             // shownSize once the agent was given the prompt
 	key       record.Key      // of the prompt; zero if nothing is cached
 	core      record.Key      // of the same without messages and memory
+	prior     record.Key      // key of the prompt to the agent as it was in the run that is replayed
 }
 
 // An answer is what an agent replied and what the gate made of it.

@@ -242,9 +242,21 @@ func (p *priorRun) keyOf(x *record.AgentCall) record.Key {
 // key returns the key by which an earlier answer to the same prompt is found.
 func (p *priorRun) key(x *modelCall) record.Key {
 	if p.whole {
-		return p.masked(x.key)
+		return p.masked(x.prior)
 	}
 	return p.masked(x.core)
+}
+
+// versionOf returns the version of the answers that an agent gave in the run that is replayed. What
+// answers now may be another model, or a script.
+func (p *priorRun) versionOf(m *plan.Member) string {
+	was := *m
+	if p != nil && p.whole {
+		if v, known := p.history.Versions[m.Name]; known {
+			was.Version = v
+		}
+	}
+	return was.AnswerVersion()
 }
 
 // masked returns a key as the journal stores it.

@@ -25,10 +25,7 @@ func (x *modelCall) build(b *brief.Brief) (prompt.Prompt, error) {
 		x.receipt, x.shownSize = x.run.receiptOf(text, receipt)
 		x.hidden = x.receipt != receipt
 		x.sentSize = x.shownSize + toolBytes(text)
-		x.key, x.core, err = x.run.keysOf(x.caps.Agent, b, text)
-		x.key, x.core = withFiles(x.key, x.sealed), withFiles(x.core, x.sealed)
-		x.key, x.core = withComputed(x.key, x.task), withComputed(x.core, x.task)
-		x.key, x.core = withTask(x.key, &x.request), withTask(x.core, &x.request)
+		err = setKeys(x, b, text)
 	}
 	return text, err
 }

@@ -328,8 +328,9 @@ func (t *turn) open(ctx context.Context) (prompt.Prompt, error) {
 	t.hidden = t.receipt != receipt
 	t.sentSize = t.sentBytes(messages)
 	if t.run.keyed() {
-		t.key = withFiles(keyOfTurn(t.of.earlier[len(t.of.earlier)-1].key, step, p.Added()), t.of.sealed)
-		t.core = t.key
+		before := t.of.earlier[len(t.of.earlier)-1]
+		t.key = withFiles(keyOfTurn(before.key, step, p.Added()), t.of.sealed)
+		t.core, t.prior = t.key, withFiles(keyOfTurn(before.prior, step, p.Added()), t.of.sealed)
 	}
 	return p, nil
 }

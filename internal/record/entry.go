@@ -268,6 +268,10 @@ type History struct {
 	Log    []Entry    // each Asked, Begun, Exchange, Rejected, Sent, Question and Answer, in the order in which they became durable
 	End    *RunEnd    // of the last process; nil if it was interrupted
 
+	// Versions are what the answers of each agent depended on besides its prompts, by its name. An
+	// agent without an entry had the version that it has now.
+	Versions map[string]string
+
 	// Mask replaces a key in the history: a journal stores no key in clear. Nil
 	// means that keys are not replaced.
 	Mask func(Key) Key

@@ -62,7 +62,6 @@ func (r *repetition) repeat(ctx context.Context, con *console.Console, flags *re
 	if err != nil {
 		return nil, nil, err
 	}
-	m.RestoreVersions(file)
 	restoreModels(r.run, file)
 	for i := range file.Agents { // no model is called, and prices may have changed
 		file.Agents[i].Member.MaxTokenBudget, file.Agents[i].Member.MaxCostBudget = 0, 0
@@ -79,7 +78,7 @@ func (r *repetition) repeat(ctx context.Context, con *console.Console, flags *re
 	if flags.reveal {
 		o.UserAccepts, o.Reveal = new(label.Secret), true
 	}
-	history.Mask = r.mask
+	history.Mask, history.Versions = r.mask, m.Versions
 	o.Replay, o.Journal = &engine.Replay{Without: m.Without, WithoutInputs: m.WithoutInputs}, run.ReplayJournal{History: &history}
 	if file.Goal == nil && o.Answer == nil {
 		plan, err := t.Plan(file.Tasks, &o)

@@ -176,7 +176,9 @@ func (t *variant) run(ctx context.Context, con *console.Console, team *engine.Te
 			return nil, err
 		}
 	}
-	o.Journal = run.ReplayJournal{History: &t.prior.History, Writer: t.journal}
+	history := t.prior.History
+	history.Versions = t.invocation.Versions
+	o.Journal = run.ReplayJournal{History: &history, Writer: t.journal}
 	run.SetTasks(&o, t.file)
 	return progress.Follow(ctx, con, t.job.Progress, plan, func(ctx context.Context, observer progress.Observer) (*engine.Result, error) {
 		o.Subscribers, o.Stream = append(observer.Events, events.Subscribers()...), observer.Stream

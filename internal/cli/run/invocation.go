@@ -225,16 +225,3 @@ func (m *StoredInvocation) RestoreTools(file *specfile.File) error {
 	file.Tools.Restore(all)
 	return nil
 }
-
-// RestoreVersions sets the versions that the agents had in the run.
-func (m *StoredInvocation) RestoreVersions(file *specfile.File) {
-	for i := range file.Agents {
-		member := &file.Agents[i].Member
-		if v, ok := m.Versions[member.Name]; ok {
-			member.Version = v
-		}
-	}
-	if v, ok := m.Versions[handoff.Coordinator]; ok && file.Coordinator != nil {
-		file.Coordinator.Version = v
-	}
-}
