@@ -10,6 +10,7 @@ import (
 	"github.com/runteam/runteam/internal/cli/format"
 	"github.com/runteam/runteam/internal/cli/journals"
 	"github.com/runteam/runteam/internal/cli/terminal"
+	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/journal"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/spf13/cobra"
@@ -52,6 +53,7 @@ type ListedRun struct {
 	Experiment *journals.Experiment `json:"experiment,omitempty"` // nil if it is none
 
 	summary journal.Summary
+	refused bool // by a person; known of the newest run that failed
 }
 
 func runs(con *console.Console, cmd *cobra.Command, l *journals.ReadFlags) error {
@@ -83,7 +85,7 @@ func writeRuns(w io.Writer, list []ListedRun, from *journals.Flags, now time.Tim
 		if e := r.Experiment; e != nil {
 			next = e.Text(cmp.Or(short[e.Of], journals.ShortRun(e.Of)))
 		} else if interrupted || !failed {
-			next = from.NextStep(&r.summary, short[r.Run])
+			next = from.NextStep(&r.summary, short[r.Run], r.refused)
 			failed = failed || !interrupted && next != "" && next != journals.StartedByProgram
 		}
 		table.Row(short[r.Run], cmp.Or(r.Name, "-"), r.Status, format.Time(r.Started), durationText(&r.summary, now), tasksOf(&r.summary), next)
@@ -111,10 +113,15 @@ func listRuns(con *console.Console, cmd *cobra.Command, l *journals.ReadFlags) (
 		con.Say("runteam: the journal has no runs")
 	}
 	found := make([]ListedRun, len(list))
+	failed := false
 	for i, s := range list {
-		found[i] = ListedRun{s.Run, s.Name, s.Status, s.Started, s.Ended, s.Tasks, s.Outcomes, journals.ReadExperiment(cmd.Context(), j, &s), s}
+		found[i] = ListedRun{s.Run, s.Name, s.Status, s.Started, s.Ended, s.Tasks, s.Outcomes, journals.ReadExperiment(cmd.Context(), j, &s), s, false}
 		if s.Tasks == nil {
 			found[i].Tasks = journal.Counts{}
+		}
+		if err == nil && !failed && found[i].Experiment == nil && s.Status == string(engine.StatusError) {
+			found[i].refused, err = journals.IsRefused(cmd.Context(), j, s.Run)
+			failed = s.Command != ""
 		}
 	}
 	return found, journals.ReadError(cmd.Context(), err)

@@ -89,5 +89,8 @@ func show(con *console.Console, cmd *cobra.Command, s *showFlags) error {
 	r := newRunDocument(k)
 	r.nameInputs(cmd.Context(), j)
 	r.titleWidth, r.journal = con.TitleWidth(), &s.Flags
+	if r.refused, err = journals.IsRefused(cmd.Context(), j, k.Run); err != nil {
+		return journals.ReadError(cmd.Context(), err)
+	}
 	return con.PrintResult(r, r.write)
 }

@@ -56,9 +56,9 @@ func (r *RunDocument) write(w io.Writer) {
 	}
 	if e := journals.Experiment(r.replayOrigin); r.Command == journals.ExperimentCommand {
 		fmt.Fprintln(w, e.Text(r.Of))
-	} else if next := r.journal.NextStep(&r.stored.Summary, r.stored.ShortID); next != "" {
+	} else if next := r.journal.NextStep(&r.stored.Summary, r.stored.ShortID, r.refused); next != "" {
 		switch {
-		case next == journals.StartedByProgram:
+		case next == journals.StartedByProgram, r.refused:
 		case r.Status == string(engine.StatusSuspended):
 			next = "to answer: " + next
 		default:

@@ -42,11 +42,14 @@ func TaskName(title string, id task.ID) string {
 }
 
 // NextStep says how to resume a run that did not succeed: with a command, or by the program that began
-// it. It is empty for a run that is running or succeeded, and for an experiment.
-func (g *Flags) NextStep(s *journal.Summary, short string) string {
+// it. It is empty for a run that is running or succeeded, and for an experiment. Refused says whether
+// the run [IsRefused].
+func (g *Flags) NextStep(s *journal.Summary, short string, refused bool) string {
 	switch {
 	case s.Status == string(engine.StatusOK) || s.Status == journal.Running || s.Command == ExperimentCommand:
 		return ""
+	case refused:
+		return RefusedByPerson
 	case s.Command == "":
 		return StartedByProgram
 	case s.Status == string(engine.StatusSuspended):

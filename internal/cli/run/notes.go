@@ -77,7 +77,7 @@ func (x *execution) nextCommands(run string) []nextCommand {
 	if res.Status == engine.StatusSuspended && res.JournalErr == nil {
 		return append(x.answerCommands(run), nextCommand{"Then resume it; completed tasks are not repeated:", x.resumeCommand(run)})
 	}
-	if x.isRefused() {
+	if refused, err := journals.IsRefused(context.Background(), x.journal.journal, res.RunID); refused && err == nil && res.JournalErr == nil {
 		return []nextCommand{{"It was refused, and resuming it changes nothing. Start a new run, with the flags of this one:", command("run", x.file.Path)}, show}
 	}
 	if !res.Success() || res.JournalErr != nil {

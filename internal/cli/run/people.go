@@ -2,16 +2,11 @@ package run
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"slices"
 
 	"github.com/runteam/runteam/internal/cli/exit"
 	"github.com/runteam/runteam/internal/cli/people"
 	"github.com/runteam/runteam/internal/cli/terminal"
-	"github.com/runteam/runteam/internal/codes"
-	"github.com/runteam/runteam/internal/engine"
-	"github.com/runteam/runteam/internal/gate"
 	"github.com/runteam/runteam/internal/journal"
 )
 
@@ -94,27 +89,4 @@ func (x *execution) answerCommands(run string) (list []nextCommand) {
 		list = append(list, nextCommand{fmt.Sprintf("See these and %d more questions:", more), x.job.Journal.Command("questions", run)})
 	}
 	return list
-}
-
-// isRefused reports whether the run failed because a person refused its plan, or what a task needs. The
-// answer counts for the run, so one that is resumed fails again.
-func (x *execution) isRefused() bool {
-	res := x.result
-	if res.Success() || res.JournalErr != nil {
-		return false
-	}
-	if slices.ContainsFunc(res.Errors, func(e engine.TaskError) bool { return e.Code == codes.PlanRefused }) {
-		return true
-	}
-	all, err := x.journal.journal.Questions(context.Background(), res.RunID)
-	return err == nil && slices.ContainsFunc(all, func(q *journal.Question) bool {
-		t, ok := res.Task(string(q.Task))
-		return q.Approval != "" && q.Answer != nil && ok && t.Error != nil && t.Error.Code == gate.CodeWithheld && refuses(q.Answer.Text)
-	})
-}
-
-// refuses reports whether an answer in the form of an approval refuses it.
-func refuses(text string) bool {
-	var form struct{ Decision string }
-	return json.Unmarshal([]byte(text), &form) == nil && form.Decision == "no"
 }

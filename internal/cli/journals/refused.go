@@ -1,0 +1,53 @@
+package journals
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+
+	"github.com/runteam/runteam/internal/codes"
+	"github.com/runteam/runteam/internal/engine"
+	"github.com/runteam/runteam/internal/gate"
+	"github.com/runteam/runteam/internal/journal"
+	"github.com/runteam/runteam/internal/record"
+	"github.com/runteam/runteam/task"
+)
+
+// RefusedByPerson says why no command resumes a run that [IsRefused].
+const RefusedByPerson = "refused by a person, which resuming does not change: start a new run"
+
+// IsRefused reports whether a run failed only because a person refused its plan, or what its tasks
+// need. The answers count for the run, so one that is resumed fails again.
+func IsRefused(ctx context.Context, j *journal.Journal, run string) (bool, error) {
+	list, err := j.Questions(ctx, run)
+	if err != nil || !slices.ContainsFunc(list, func(q *journal.Question) bool { return q.Approval != "" }) {
+		return false, err
+	}
+	s, err := j.Load(ctx, run)
+	if err != nil || s.History.End == nil || s.History.End.Status != string(engine.StatusError) {
+		return false, err
+	}
+	refused := false
+	for i := range s.History.End.Tasks {
+		if t := &s.History.End.Tasks[i]; t.Status == task.Failed && t.Root == "" {
+			if !slices.ContainsFunc(list, func(q *journal.Question) bool { return refuses(q, t) }) {
+				return false, nil // another failure, which a resumed run may not have
+			}
+			refused = true
+		}
+	}
+	for _, e := range s.History.End.Errors {
+		if e.Code != codes.PlanRefused {
+			return false, nil
+		}
+		refused = true
+	}
+	return refused, nil
+}
+
+// refuses reports whether a person refused what a task needs, so that the task failed.
+func refuses(q *journal.Question, t *record.TaskEnd) bool {
+	var form struct{ Decision string }
+	return q.Task == t.Task && q.Approval != "" && q.Answer != nil && t.Code == gate.CodeWithheld &&
+		json.Unmarshal([]byte(q.Answer.Text), &form) == nil && form.Decision == "no"
+}

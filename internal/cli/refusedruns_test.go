@@ -1,0 +1,48 @@
+package cli
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/runteam/runteam/internal/cli/clitest"
+	"github.com/runteam/runteam/internal/cli/exit"
+)
+
+// No command suggests to resume a run that failed because a person refused something, unless something
+// else failed, too.
+func TestRefusedRunsAreListedAsSuch(t *testing.T) {
+	t.Parallel()
+	broken := strings.Replace(loweredSpec, "agents:\n", "agents:\n  - {name: breaker, backend: {kind: process, command: \"false\"}}\n", 1) +
+		"  - {title: Break, assignee: breaker, description: Fail.}\n"
+	for _, tt := range []struct {
+		name, spec string
+		refused    bool
+	}{{"a plan", "", true}, {"a declassifier", loweredSpec, true}, {"a declassifier, and a failure", broken, false}} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			dir := clitest.Folder(t, map[string]string{"team.yaml": tt.spec})
+			at := func(args ...string) outcome { return call{dir: dir, args: args}.run(t) }
+			if tt.spec == "" {
+				_, at, _ = waitingPlan(t)
+			} else {
+				require.Equal(t, exit.StatusWaiting, at("run").status)
+			}
+			q := openQuestions(t, at)[0]
+			require.Contains(t, at("show").stdout, "to answer: runteam questions")
+			require.Zero(t, at("answer", q.RunID, strings.Fields(q.AnswerCommand)[3], "--question", q.ID, "--set", "decision=no").status)
+			got := at("resume", q.RunID)
+			require.Equal(t, exit.StatusFailed, got.status, got.stderr)
+			require.Equal(t, !tt.refused, strings.Contains(got.stderr, "runteam resume"), got.stderr)
+			for _, command := range []string{"runs", "show"} {
+				text := at(command).stdout
+				require.Equal(t, tt.refused, strings.Contains(text, "refused by a person, which resuming does not change: start a new run\n"), text)
+				require.Equal(t, !tt.refused, strings.Contains(text, "runteam resume"), text)
+			}
+			got = at("answer", q.RunID, strings.Fields(q.AnswerCommand)[3], "--question", q.ID, "--set", "decision=yes")
+			require.Equal(t, exit.StatusUsage, got.status)
+			require.NotContains(t, got.stderr, "resume")
+		})
+	}
+}
