@@ -129,7 +129,7 @@ func TestAnswersThatAreRefused(t *testing.T) {
 		{[]string{run, "Review", "--file", "missing.md"}, 2, "--file missing.md"},
 		{[]string{run, "Review"}, 2, "write the answer as TEXT"},
 		{[]string{run}, 2, "needs a RUN and a TASK"},
-		{[]string{run, "Draft", "x"}, 2, `task "Draft" asks no person`},
+		{[]string{run, "Draft", "x"}, 2, `task "Draft" has asked no person`},
 		{[]string{run, "Nothing", "x"}, 2, `unknown task "Nothing"; those that wait for an answer: `},
 		{[]string{run, "Decied", "x"}, 2, `unknown task "Decied"; did you mean Decide?`},
 		{[]string{run, "Review", "--question", "abc", "x"}, 2, "write at least 6 characters"},

@@ -16,6 +16,7 @@ type Question struct {
 	record.Question
 	Answer *record.Answer // nil if there is none that can be read
 	Ended  bool           // the task has an end that is newer than the question
+	failed bool           // that end is a failure
 }
 
 // Open reports whether the question can be answered.
@@ -23,6 +24,17 @@ func (q *Question) Open() bool { return q.Answer == nil && !q.Ended }
 
 // ErrNoQuestion reports a task that waits for no person.
 var ErrNoQuestion = errors.New("it waits for no answer")
+
+// errChanged reports a question in place of which its task asks another one.
+var errChanged = fmt.Errorf("%w: it asks something else by now", ErrNoQuestion)
+
+// whyEnded returns the error of an answer to a question whose task has ended.
+func (q *Question) whyEnded() error {
+	if q.failed {
+		return fmt.Errorf("%w: it failed meanwhile, as at the end of its time", ErrNoQuestion)
+	}
+	return fmt.Errorf("%w: the question was answered where the run works", ErrNoQuestion)
+}
 
 // ErrAnswered reports a question that was answered before. An [*AnsweredError] wraps it.
 var ErrAnswered = errors.New("it was answered already")
@@ -56,14 +68,14 @@ func (s *Stored) Questions() (list []*Question) {
 			if q.Key != e.Question.Key {
 				q.Answer = nil
 			}
-			q.Question, q.Ended = *e.Question, false
+			q.Question, q.Ended, q.failed = *e.Question, false, false
 		case e.Answer != nil && e.Answer.Missing == "":
 			if q := of[e.Answer.Task]; q != nil && q.Key == e.Answer.Key {
 				q.Answer = e.Answer
 			}
 		case e.Exchange != nil && e.Exchange.Part == "":
 			if q := of[e.Exchange.Task]; q != nil {
-				q.Ended = true
+				q.Ended, q.failed = true, !e.Exchange.Completed()
 			}
 		case e.ToolCall != nil:
 			if q := of[e.ToolCall.Task]; q != nil && q.Call == e.ToolCall.Session {
@@ -179,7 +191,7 @@ func (j *Journal) answer(ctx context.Context, run string, isMeant func(*Question
 	case err != nil:
 		return false, err
 	}
-	return j.awaitTaken(ctx, r, q.Task, n)
+	return j.awaitTaken(ctx, r, q, n)
 }
 
 // leaveAnswer adds the answer to the question that is meant to the commands of the run, and returns
@@ -226,7 +238,7 @@ func (q *Question) answer(answer func(*Question) (record.Answer, error)) (*recor
 	case q.Answer != nil:
 		return nil, &AnsweredError{q.Answer.By, q.Answer.Time}
 	case q.Ended:
-		return nil, ErrNoQuestion
+		return nil, q.whyEnded()
 	}
 	a, err := answer(q)
 	if err != nil {

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/runteam/runteam/internal/record"
-	"github.com/runteam/runteam/task"
 )
 
 // A command is what a process asks of the one that works on a run, now or once the run is
@@ -153,7 +152,7 @@ const (
 
 // awaitTaken waits until the process that works on a run has decided about an answer, for as long
 // as [takeWait]. It reports whether that process took it; if not, the answer waits for a resume.
-func (j *Journal) awaitTaken(ctx context.Context, run row, id task.ID, n int64) (taken bool, err error) {
+func (j *Journal) awaitTaken(ctx context.Context, run row, q *Question, n int64) (taken bool, err error) {
 	for until := time.Now().Add(takeWait); ; {
 		now, err := j.find(ctx, run.id)
 		if err != nil {
@@ -168,7 +167,7 @@ func (j *Journal) awaitTaken(ctx context.Context, run row, id task.ID, n int64) 
 		case outcome != "":
 			return false, fmt.Errorf("%w: %s", ErrRefused, outcome)
 		}
-		if err := j.withdraw(ctx, run, id, n); err != nil {
+		if err := j.withdraw(ctx, run, q, n); err != nil {
 			return false, err
 		}
 		if !j.live(now.held) || time.Now().After(until) {
@@ -180,17 +179,27 @@ func (j *Journal) awaitTaken(ctx context.Context, run row, id task.ID, n int64) 
 	}
 }
 
-// withdraw ends the wait of an answer if its task has ended meanwhile, as when the question was
-// answered on the terminal of the run.
-func (j *Journal) withdraw(ctx context.Context, run row, id task.ID, n int64) error {
-	q, err := j.question(ctx, run, about(id))
-	if err != nil || !q.Ended {
+// withdraw ends the wait of an answer that nothing will use: another one came first, as on the
+// terminal of the run, or the question is not asked any more.
+func (j *Journal) withdraw(ctx context.Context, run row, asked *Question, n int64) error {
+	q, err := j.question(ctx, run, about(asked.Task))
+	if err != nil {
 		return err
 	}
-	const why = "the question was answered where the run works"
-	ended, err := j.store.endCommand(ctx, n, why)
+	var why error
+	switch {
+	case q.Key != asked.Key:
+		why = errChanged
+	case q.Answer != nil && q.Answer.Command != n: // or it is this one, and taken
+		why = &AnsweredError{q.Answer.By, q.Answer.Time}
+	case q.Ended:
+		why = q.whyEnded()
+	default:
+		return nil
+	}
+	ended, err := j.store.endCommand(ctx, n, why.Error())
 	if err == nil && ended {
-		err = fmt.Errorf("%w: %s", ErrRefused, why)
+		err = fmt.Errorf("%w: %w", ErrRefused, why)
 	}
 	return j.fail("write", err)
 }

@@ -215,12 +215,12 @@ func (a *answerFlags) answerTo(q *journal.Question, fields map[string]string) (s
 // answerError returns the error of an answer that was not stored.
 func answerError(ctx context.Context, a *answerFlags, err error) error {
 	switch {
+	case errors.Is(err, journal.ErrRefused): // it may say why with the others
+		return exit.Errorf(exit.KindRuntime, "task %q: %w", a.task, err)
 	case errors.Is(err, journal.ErrAnswered), errors.Is(err, journal.ErrNoQuestion):
 		return exit.Usagef("task %q: %w", a.task, err)
 	case errors.Is(err, journal.ErrAnswerForm):
 		return exit.Errorf(exit.KindValidation, "task %q: %w", a.task, err)
-	case errors.Is(err, journal.ErrRefused):
-		return exit.Errorf(exit.KindRuntime, "task %q: %w", a.task, err)
 	}
 	return journals.ReadError(ctx, err)
 }

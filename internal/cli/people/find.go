@@ -107,7 +107,7 @@ func (a *answerFlags) unknown(list []*journal.Question, title string, err error)
 	case err != nil:
 		return exit.Usagef("%v", err)
 	}
-	return exit.Usagef("task %q asks no person; %s", title, hint)
+	return exit.Usagef("task %q has asked no person; %s", title, hint)
 }
 
 // namesOf returns what people call a question: the title of its task, and that of its prompt.
