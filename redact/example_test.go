@@ -19,8 +19,9 @@ func ExampleRedactor_Text() {
 	for _, kind := range slices.Sorted(maps.Keys(counts)) {
 		fmt.Println(kind, counts[kind])
 	}
-	// Output: The database is postgres://[REDACTED:password]@db.example/claims; password:
-	// [REDACTED:password]. password 2
+	// Output:
+	// The database is postgres://[REDACTED:password]@db.example/claims; password: [REDACTED:password].
+	// password 2
 }
 
 func ExampleDefault() {

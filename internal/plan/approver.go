@@ -121,7 +121,7 @@ func unseen(t *Roster, from, person string, level label.Classification, that, wh
 
 // adviseUnshown warns that a person can only refuse what an agent makes, with a label of at least level:
 // the question shows what the user may see, and nobody approves what is not shown.
-func (c *checker) adviseUnshown(at subject, person, what, from string, source gate.Source, level label.Classification) {
+func adviseUnshown(c *checker, at subject, person, what, from string, source gate.Source, level label.Classification) {
 	accepts, terms := c.options.RecordClearance(), c.team.Terms(from, handoff.User)
 	var why, hint string
 	switch {

@@ -28,7 +28,7 @@ func (c *loweringCheck) checkApproverLabels(i int, level label.Classification) {
 			c.task(i).report(detail, hint, &gate.Refusal{Rule: rule, Reason: detail})
 			continue
 		}
-		c.adviseUnshown(c.task(i), person, "calls of "+toolsText(tools[person]), from, gate.Source{Kind: handoff.Arguments}, level)
+		adviseUnshown(c.checker, c.task(i), person, "calls of "+toolsText(tools[person]), from, gate.Source{Kind: handoff.Arguments}, level)
 	}
 }
 

@@ -73,7 +73,7 @@ func (c *loweringCheck) checkLoweringApproval(d *handoff.Declassifier, i int, a 
 			return
 		}
 		about := subject{&c.found, at, fmt.Sprintf("%q", d.Name)}
-		c.adviseUnshown(about, d.Approve, "what it lowers", a.from, gate.Source{Kind: a.part.kind}, lowest)
+		adviseUnshown(c.checker, about, d.Approve, "what it lowers", a.from, gate.Source{Kind: a.part.kind}, lowest)
 	}
 }
 
