@@ -24,6 +24,7 @@ import (
 	"github.com/runteam/runteam/internal/event"
 	"github.com/runteam/runteam/llm"
 	"github.com/runteam/runteam/prompt"
+	"github.com/runteam/runteam/steer"
 	"github.com/runteam/runteam/task"
 )
 
@@ -184,6 +185,14 @@ type BudgetExceeded struct {
 type EntryUsed struct {
 	From  string // the producer of the context
 	Entry string // the name of the entry
+}
+
+// Steered (steered) says that somebody steers the run while it works. The event is about the task or
+// the agent that the command names.
+type Steered struct {
+	Kind   steer.Kind
+	By     string
+	Reason string // empty if none was given
 }
 
 // Reveal (reveal) says that RunOptions.Reveal raises the caller's clearance for the Result.

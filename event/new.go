@@ -2,6 +2,7 @@ package event
 
 import (
 	"github.com/runteam/runteam/internal/event"
+	"github.com/runteam/runteam/steer"
 	"github.com/runteam/runteam/task"
 )
 
@@ -59,6 +60,8 @@ func dataOf(e *event.Event) any {
 		return handoffOf(e.Handoff)
 	case event.Lowered, event.Endorsed, event.Renewed:
 		return EntryUsed{From: e.From, Entry: e.Code}
+	case event.Steered:
+		return Steered{Kind: steer.Kind(e.Code), By: e.From, Reason: e.Message}
 	case event.Reveal:
 		return Reveal(problem)
 	case event.Warning:

@@ -15,6 +15,7 @@ const (
 	CostBudget     = "COST_BUDGET_EXCEEDED"  // a cost budget of the run or of the agent had not enough left for a call
 	NoPrice        = "PRICE_MISSING"         // a cost budget cannot count a call, since its model has no price
 	Timeout        = "TIMEOUT"               // the attempt took too long
+	Interrupted    = "INTERRUPTED"           // somebody stopped the call, and the task goes on
 	Canceled       = "CANCELED"              // the run ended first
 	PromptTooLarge = "PROMPT_TOO_LARGE"      // the part that cannot be cut does not fit
 	Schema         = "OUTPUT_SCHEMA_INVALID" // the answer does not match its schema, also after a correction

@@ -42,6 +42,7 @@ const (
 	Lowered       Type = "label_lowered"   // a declassifier of the policy, Code, let context pass below its label: Task, Agent, From
 	Endorsed      Type = "endorsed"        // an endorser of the policy, Code, vouched for context: Task, Agent, From
 	Renewed       Type = "renewed"         // a renewal of the policy, Code, let expired context be read: Task, Agent, From
+	Steered       Type = "steered"         // somebody steers the run: Code is the kind of the command, From who, Message why; about a task or an Agent
 	Reveal        Type = "reveal"          // the user asked to see above the user's clearance: Message
 	Warning       Type = "warning"         // Message; about a task if a model call failed and is made again after Wait
 	Limited       Type = "rate_limited"    // no call to the endpoint in Message begins before Wait has passed: about a task that waits
@@ -64,7 +65,7 @@ type Event struct {
 
 	Status task.Status `json:"status,omitempty"` // TaskComplete, TaskSkipped, Error, AgentComplete
 	Problem
-	From string `json:"from,omitempty"` // Message: who sent it; ToolStart, ToolComplete: the tool; TaskWaiting: the tool whose call needs an approval; Lowered, Endorsed, Renewed: whose context it is
+	From string `json:"from,omitempty"` // Message: who sent it; ToolStart, ToolComplete: the tool; TaskWaiting: the tool whose call needs an approval; Lowered, Endorsed, Renewed: whose context it is; Steered: who steers
 	Work
 	Bytes   int             `json:"bytes,omitempty"`   // AgentStart: of the prompt; AgentComplete, TaskComplete: of the reply
 	Tasks   int             `json:"tasks,omitempty"`   // RunStart, PlanReady: how many; a goal has none at the start
@@ -77,8 +78,8 @@ type Event struct {
 type Problem struct {
 	Root      task.ID       `json:"root,omitempty"`      // Error, TaskSkipped: the task whose end caused this one's
 	Because   string        `json:"because,omitempty"`   // the name or the title of Root
-	Code      string        `json:"code,omitempty"`      // of the error; RunComplete: the status of the run; Lowered, Endorsed, Renewed: the name of the entry
-	Message   string        `json:"message,omitempty"`   // the error or warning, gated for the user
+	Code      string        `json:"code,omitempty"`      // of the error; RunComplete: the status of the run; Lowered, Endorsed, Renewed: the name of the entry; Steered: the kind of the command
+	Message   string        `json:"message,omitempty"`   // the error or warning, gated for the user; Steered: why
 	Wait      time.Duration `json:"-"`                   // TaskRetry, Warning, Limited: until the next attempt or call; waitMs in JSON
 	OwnBudget bool          `json:"ownBudget,omitempty"` // Budget: it is the agent's own budget, and the run continues
 }

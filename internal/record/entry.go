@@ -31,6 +31,7 @@ type Entry struct {
 	Files      *AgentCall     // the output files of a task, before the Exchange of the same session
 	Question   *Question      // a person is asked
 	Answer     *Answer        // and answered
+	Command    *Command       // somebody steers the run; before it takes effect
 	End        *RunEnd        // the last entry, if the process ended the run
 }
 
@@ -95,6 +96,7 @@ type SentMessage struct {
 	From    string    `json:"from"`
 	To      string    `json:"to"`                // an agent, or * for all others
 	Session string    `json:"session,omitempty"` // of the attempt that sent it; empty if the program did
+	Task    task.ID   `json:"task,omitempty"`    // the one task that is to read it; empty if its readers get it with their next tasks
 	Given   int       `json:"given,omitempty"`   // its number among the messages in the options of the run, from 1; zero for any other
 	Time    time.Time `json:"time"`
 	Bytes   int       `json:"bytes"` // of its text; their class, if it is above the caller

@@ -36,6 +36,7 @@ const (
 	KindToolEnd       = "toolend"  // and this came of it
 	KindQuestion      = "question" // a person is asked
 	KindAnswer        = "answer"   // and answered while no process worked on the run
+	KindCommand       = "command"  // somebody steers the run
 	KindRunEnd        = "end"
 	KindMessage       = "message"
 	KindSealed        = "sealed" // the words of the prompt before it that are above the plaintext limit

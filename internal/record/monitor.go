@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/runteam/runteam/llm"
+	"github.com/runteam/runteam/steer"
 )
 
 // ErrNoRun reports a [Monitor] whose run has not begun.
@@ -60,6 +61,7 @@ type Monitor struct {
 // monitored is a run. Its snapshot is durable before it is returned.
 type monitored interface {
 	Snapshot(ctx context.Context) (Snapshot, error)
+	Steer(ctx context.Context, c steer.Command) error
 }
 
 // Format writes what it is, so that no verb prints a payload.
@@ -81,6 +83,21 @@ func (m *Monitor) Snapshot(ctx context.Context) (Snapshot, error) {
 		return Snapshot{}, ErrNoRun
 	}
 	return run.Snapshot(ctx)
+}
+
+// Steer has a command take effect in the run. It returns once the command is durable and has taken
+// effect. The error wraps [steer.ErrInvalid], [steer.ErrNotRunning] or [steer.ErrRefused].
+func (m *Monitor) Steer(ctx context.Context, c steer.Command) error {
+	if m == nil {
+		return steer.ErrNotRunning
+	}
+	m.mu.Lock()
+	run := m.run
+	m.mu.Unlock()
+	if run == nil {
+		return steer.ErrNotRunning
+	}
+	return run.Steer(ctx, c)
 }
 
 // Begin makes m show a run.

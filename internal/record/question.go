@@ -66,13 +66,16 @@ type Answer struct {
 	Command int64 `json:"-"`
 }
 
-// An AnswerLog is a [Log] to which other processes leave answers for its run.
+// An AnswerLog is a [Log] to which other processes leave answers and other commands for its run.
 type AnswerLog interface {
 	// Waiting returns the answers that wait, the oldest first. At most one of them is to the same
 	// question.
 	Waiting(ctx context.Context) ([]Answer, error)
 
-	// Refuse ends the wait of an answer, and says why.
+	// Commands returns the commands that wait, the oldest first.
+	Commands(ctx context.Context) ([]LeftCommand, error)
+
+	// Refuse ends the wait of an answer or another command, and says why.
 	Refuse(ctx context.Context, command int64, why string) error
 
 	// Mask replaces a key as [History].Mask does.
