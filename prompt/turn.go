@@ -141,6 +141,11 @@ func checkTurn(t *brief.Turn) ([]Call, error) {
 			return nil, err
 		}
 	}
+	for i := range t.Messages {
+		if err := checkPlace(t, &t.Messages[i], handoff.Message); err != nil {
+			return nil, err
+		}
+	}
 	canonical, _ := t.Said.Payload().JSON()
 	said, err := brief.CallsOf(canonical)
 	switch {
@@ -199,6 +204,11 @@ func (r *turnRenderer) render() string {
 			r.blocks = append(r.blocks, resultBlock(s))
 		}
 	}
+	for i := range t.Messages {
+		if s := &t.Messages[i]; !s.Withheld() {
+			r.blocks = append(r.blocks, resultBlock(s))
+		}
+	}
 	if t.Problem != nil {
 		r.blocks = append(r.blocks, resultBlock(t.Problem))
 	}
@@ -232,6 +242,16 @@ func (r *turnRenderer) render() string {
 			}
 			r.results[i+1] = result{Source: r.sources[len(r.sources)-1], turn: t.Number - 1, payload: s.Payload().Size()}
 		})
+	}
+	for i := range t.Messages {
+		if s := &t.Messages[i]; !s.Withheld() {
+			r.message(roleUser, "", func() {
+				r.frame("Message from ")
+				r.put(brief.PartHeading, r.source(s), s.Assignee())
+				r.frame(":\n")
+				r.fenced(s)
+			})
+		}
 	}
 	if t.Problem != nil {
 		r.message(roleUser, "", func() {

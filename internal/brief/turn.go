@@ -16,10 +16,25 @@ type Turn struct {
 	MaxBytes int           // of all messages; zero means [DefaultBytes]
 	HasFiles bool          // the agent can read its workspace, which has the turns so far, and the whole of each result that was cut
 
-	Said    gate.Sealed   // a [handoff.Draft]: a text, and a structured value of the form [Said] if the agent called tools
-	Results []gate.Sealed // one [handoff.ToolResult] for each call, in their order
-	Unsaved []bool        // parallel to Results: there was no room for the whole result; nil if there was for all
-	Problem *gate.Sealed  // a [handoff.Fault]; without results, it says what is wrong with the answer
+	Said     gate.Sealed   // a [handoff.Draft]: a text, and a structured value of the form [Said] if the agent called tools
+	Results  []gate.Sealed // one [handoff.ToolResult] for each call, in their order
+	Unsaved  []bool        // parallel to Results: there was no room for the whole result; nil if there was for all
+	Messages []gate.Sealed // each a [handoff.Message]; those that are withheld are left out
+	Problem  *gate.Sealed  // a [handoff.Fault]; without results, it says what is wrong with the answer
+}
+
+// Len returns how many messages the turn adds to the conversation.
+func (t *Turn) Len() int {
+	n := 1 + len(t.Results)
+	for i := range t.Messages {
+		if !t.Messages[i].Withheld() {
+			n++
+		}
+	}
+	if t.Problem != nil {
+		n++
+	}
+	return n
 }
 
 // HistoryDir is the folder of a workspace with the turns so far.
