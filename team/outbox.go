@@ -6,6 +6,7 @@ import (
 
 	"github.com/runteam/runteam/internal/engine"
 	"github.com/runteam/runteam/internal/record"
+	"github.com/runteam/runteam/steer"
 )
 
 // An Outbox sends the messages of an agent while it works on a task. The runtime sets the
@@ -56,6 +57,10 @@ func (m *Monitor) Snapshot(ctx context.Context) (json.RawMessage, error) {
 	}
 	return json.Marshal(s)
 }
+
+// Steer has a command take effect in the run, and returns once it has and is durable. The error wraps
+// [steer.ErrInvalid], [steer.ErrNotRunning] or, with the reason, [steer.ErrRefused].
+func (m *Monitor) Steer(ctx context.Context, c steer.Command) error { return m.inner().Steer(ctx, c) }
 
 func (m *Monitor) inner() *record.Monitor {
 	if m == nil {

@@ -33,6 +33,7 @@ type attempt struct {
 	given         filetree.Tree // the files that it is granted, at their paths in the workspace
 	*conversation               // of an attempt that calls tools; nil of any other
 	personTask
+	steeredTask
 	unnoted error // why the result is not in the shared memory
 }
 
@@ -48,7 +49,7 @@ func (r *results) gather(a *attempt, i int) {
 	if n := len(t.Uses) + len(t.DependsOn) + 1; a.planned || n > 1 {
 		a.offers, a.grants = slices.Grow(a.offers, n), slices.Grow(a.grants, n)
 	}
-	a.index, a.number, a.member, a.task = i, r.priorRun.counted(t.ID).number+r.tries(i)+1, int(p.Members[i]), t
+	a.index, a.number, a.member, a.task = i, r.priorRun.counted(t.ID).number+made(r, i)+1, int(p.Members[i]), t
 	a.does, a.caps, a.schema, a.bound = r.team.Config.Agents[a.member].Agent, &r.team.Capabilities[a.member], p.Schemas[i], p.Labels[i]
 	a.tools, a.least = p.Tools(i), p.ToolLabel(i).Join(p.Branches.Of(i))
 	a.declassified, a.limits = p.Declassified(i), r.team.MemberLimits(a.member)
@@ -107,7 +108,7 @@ func (r *results) takeOut(a *attempt, now time.Time) {
 	out := &r.tasks[a.index]
 	a.began, a.existed = now, r.totalBytes
 	must(r.queue.Start(a.index, a.began))
-	if out.Metrics.Attempts++; r.tries(a.index) > 1 {
+	if out.Metrics.Attempts++; made(r, a.index) > 1 {
 		return
 	}
 	if out.Metrics.Start.IsZero() {

@@ -132,6 +132,7 @@ func (c *coordinator) consult(ctx context.Context, steps ...*step) {
 		g.Go(func() error {
 			s.start = time.Now()
 			s.began = s.start
+			c.steering.await(ctx)
 			perform(ctx, &s.modelCall, s)
 			return nil
 		})

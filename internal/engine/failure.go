@@ -60,6 +60,8 @@ var errorCodes = [...]struct {
 	{ErrListTooLong, codes.ListTooLong},
 	{codes.Condition(codes.Loop), codes.Loop},
 	{codes.Condition(codes.ToolCall), codes.ToolCall},
+	{ErrCanceledTask, codes.Canceled},
+	{ErrInterrupted, codes.Interrupted},
 	{ErrAttemptTimeout, codes.Timeout},
 	{ErrTimeout, codes.Timeout},
 	{codes.Condition(codes.Timeout), codes.Timeout},

@@ -147,7 +147,7 @@ func (m *memory) history(batches int) *record.History {
 			switch {
 			case e.Begin != nil:
 				h.Begins = append(h.Begins, *e.Begin)
-			case e.Asked != nil, e.Begun != nil, e.Exchange != nil, e.Rejected != nil, e.Sent != nil, e.Turn != nil, e.ToolCall != nil, e.ToolResult != nil, e.Files != nil, e.Question != nil, e.Answer != nil:
+			case e.Asked != nil, e.Begun != nil, e.Exchange != nil, e.Rejected != nil, e.Sent != nil, e.Turn != nil, e.ToolCall != nil, e.ToolResult != nil, e.Files != nil, e.Question != nil, e.Answer != nil, e.Command != nil:
 				h.Log = append(h.Log, e)
 			case e.End != nil:
 				h.End = e.End

@@ -38,6 +38,9 @@ func (a *attempt) deliver() {
 		r.messages.given[a.index] = append(r.messages.again[a.index], waiting...)
 		a.start = time.Now() // not before the last of them was sent
 	}
+	if b := r.priorRun.counted(a.task.ID); !b.converses { // else its next turn has them
+		r.messages.nextDirected(a.index)
+	}
 	for _, m := range r.messages.given[a.index] {
 		a.offers = append(a.offers, gate.Offer{
 			Source: gate.Source{Kind: handoff.Message, Name: r.messages.name(m)}, Title: m.From, Assignee: m.From, Envelope: m.Envelope, Optional: true,
@@ -48,30 +51,43 @@ func (a *attempt) deliver() {
 
 // started emits an event for each message in the prompt.
 func (a *attempt) started() *Outbox {
-	messages := a.messagesIn(a.sealed)
+	emitMessages(&a.modelCall, a.messagesIn(a.sealed))
+	return a.newOutbox()
+}
+
+// emitMessages emits an event for each message that a prompt has.
+func emitMessages(x *modelCall, messages []gate.Sealed) {
 	for i := range messages {
-		if s := &messages[i]; !s.Withheld() && a.run.bus.live() {
-			d := a.run.decided(s.Decision())
-			ev := a.eventOf(event.Message)
+		if s := &messages[i]; !s.Withheld() && x.run.bus.live() {
+			d := x.run.decided(s.Decision())
+			ev := x.eventOf(event.Message)
 			ev.From, ev.Bytes = s.Assignee(), d.BytesAfter
-			a.run.bus.emit(ev)
+			x.run.bus.emit(ev)
 		}
 	}
-	return a.newOutbox()
 }
 
 // putBackUnread puts back the messages of a task whose agent was never called, for
 // the agent's next task.
 func (m *runMessages) putBackUnread(i int, agent string) {
-	if m == nil || m.read[i] || len(m.given[i]) == 0 {
+	if m == nil {
 		return
 	}
-	var ids []mailbox.ID
-	for _, msg := range m.given[i] {
-		ids = append(ids, msg.ID)
+	back := append(m.directed[i], m.turns[i]...)
+	delete(m.directed, i)
+	delete(m.turns, i)
+	if !m.read[i] {
+		back = append(back, m.given[i]...)
+		delete(m.given, i)
+	}
+	if len(back) == 0 {
+		return
+	}
+	ids := make([]mailbox.ID, len(back))
+	for k, msg := range back {
+		ids[k] = msg.ID
 	}
 	must(m.bus.MarkUnread(agent, ids...))
-	delete(m.given, i)
 }
 
 // warnUndelivered warns of the messages that no task of the plan got.

@@ -267,6 +267,8 @@ func (x *modelCall) callAgent(ctx context.Context, o purpose, text prompt.Prompt
 		ctx, cancel = context.WithDeadlineCause(ctx, x.contract.ExpiresAt, x.late())
 		defer cancel()
 	}
+	ctx, endCall := x.run.steering.call(ctx, attemptOf(o))
+	defer endCall()
 	watched, end := x.stream.watch(ctx, x)
 	x.reply, err = x.ask(supervise.With(withWorkspace(watched, x, o), meter, max(x.turn, 1)), text)
 	end()

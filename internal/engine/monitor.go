@@ -3,12 +3,25 @@ package engine
 import (
 	"context"
 	"encoding/json"
+	"time"
 
 	"github.com/runteam/runteam/internal/record"
+	"github.com/runteam/runteam/steer"
 )
 
-// Snapshot returns the state of the run for a [record.Monitor], once it is durable.
-func (r *run) Snapshot(ctx context.Context) (record.Snapshot, error) {
+// A monitoredRun is what a [record.Monitor] has of a run.
+type monitoredRun struct{ *run }
+
+// Steer has a command of the program take effect.
+func (r monitoredRun) Steer(ctx context.Context, c steer.Command) error {
+	if r.steering == nil {
+		return steer.ErrNotRunning
+	}
+	return r.steering.take(ctx, &record.LeftCommand{Command: c, Time: time.Now()})
+}
+
+// Snapshot returns the state of the run, once it is durable.
+func (r monitoredRun) Snapshot(ctx context.Context) (record.Snapshot, error) {
 	r.mu.Lock()
 	s := record.Snapshot{Version: record.SnapshotVersion, RunID: r.id, Name: r.team.Config.Name, Phase: r.phase}
 	for i := range r.coordinator.steps {

@@ -51,6 +51,7 @@ func (r *results) endAttempt(ctx context.Context, a *attempt) (retry time.Time) 
 	r.totalBytes += r.sizeOf(a.envelope)
 	must(r.queue.Complete(a.index, a.envelope, a.end))
 	r.messages.send(a)
+	r.messages.putBackUnread(a.index, t.Assignee)
 	t.addReceipts(a)
 	return time.Time{}
 }
@@ -120,6 +121,16 @@ func (r *results) failed(ctx context.Context, a *attempt) (retry time.Time) {
 	if errors.Is(a.err, ErrJournal) && r.journalErr == nil {
 		r.journalErr = a.err
 	}
+	if a.canceled {
+		r.messages.putBackUnread(a.index, t.Assignee)
+		must(r.queue.Skip(a.index, canceledTask, time.Now()))
+		return time.Time{}
+	}
+	if again := isInterrupted(ctx, a.err); again && !r.stopped() && !a.terminal {
+		r.steering.uncounted[a.index]++
+		must(r.queue.Retry(a.index, a.end))
+		return a.end
+	}
 	if a.aborted {
 		return time.Time{} // still in progress: it is skipped with the rest once everything is drained
 	}
@@ -140,9 +151,18 @@ func (r *results) failed(ctx context.Context, a *attempt) (retry time.Time) {
 	return a.end.Add(wait)
 }
 
-// tries is how many attempts this process made at a task.
-func (r *results) tries(i int) int {
+// made is how many attempts this process made at a task.
+func made(r *results, i int) int {
 	return r.tasks[i].Metrics.Attempts - r.priorRun.counted(r.tasks[i].ID).attempts
+}
+
+// tries is how many of them count towards the limit of retries.
+func (r *results) tries(i int) int {
+	n := made(r, i)
+	if r.steering != nil {
+		n -= r.steering.uncounted[i]
+	}
+	return n
 }
 
 // fail ends a task, and through the queue's cascade what depends on it.

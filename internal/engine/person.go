@@ -67,7 +67,9 @@ func (s *scheduler) waitsForMemory(i int) bool {
 // releaseHeld has the tasks that were held back considered again.
 func (s *scheduler) releaseHeld() {
 	for _, i := range s.held {
-		must(s.run.queue.Requeue(i, time.Now()))
+		if !s.run.queue.Status(i).Terminal() {
+			must(s.run.queue.Requeue(i, time.Now()))
+		}
 	}
 	s.held = s.held[:0]
 }

@@ -28,7 +28,7 @@ type prefetch struct {
 var errNotStarted = errors.New("its turn did not come")
 
 // prefetch prepares the tasks that come next.
-func (s *scheduler) prefetch() {
+func (s *scheduler) prefetch(ctx context.Context) {
 	r, most := s.run, min(s.limit, maxPrefetched)
 	if r.ledger == nil || s.order != nil || r.messages != nil || len(s.prefetched) >= most {
 		return
@@ -37,7 +37,7 @@ func (s *scheduler) prefetch() {
 		if s.prefetched[i] != nil || len(s.prefetched) >= most || !r.mayWait(i) {
 			continue
 		}
-		a := s.newAttempt(i)
+		a := s.newAttempt(ctx, i)
 		a.permit = make(chan struct{})
 		if s.prefetched == nil {
 			s.prefetched = map[int]*attempt{}

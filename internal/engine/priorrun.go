@@ -1,8 +1,10 @@
 package engine
 
 import (
+	"iter"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -11,6 +13,7 @@ import (
 	"github.com/runteam/runteam/internal/plan"
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/llm"
+	"github.com/runteam/runteam/steer"
 	"github.com/runteam/runteam/task"
 )
 
@@ -51,15 +54,28 @@ type priorTask struct {
 	uncertain   int // the highest of an attempt whose command was interrupted and may have had effects
 	start, end  time.Time
 	first       string   // the session that start is of, until that ended
-	messages    []string // ids of those that it was given last
+	messages    []string // ids of those that its last prompt had at first
+	canceled    bool     // somebody canceled it
 	completed   bool     // an answer was taken
 	memory      []task.ID
 	toolResults []*record.AgentCall
-	question    *record.Question // to a person, if the task has not ended since; nil if there is none
-	asked       time.Time        // when that was asked first
-	approval    *record.Question // the last one about a plan or an entry of the policy; nil if there was none
-	asks        string           // the call that waits for an approval; empty if none does
-	place       int              // of the end of its last attempt in the log, from 1; zero if none ended
+	place       int // of the end of its last attempt in the log, from 1; zero if none ended
+	priorQuestions
+	priorConversation
+}
+
+// priorQuestions are those about one task to people.
+type priorQuestions struct {
+	question *record.Question // to a person, if the task has not ended since; nil if there is none
+	asked    time.Time        // when that was asked first
+	approval *record.Question // the last one about a plan or an entry of the policy; nil if there was none
+	asks     string           // the call that waits for an approval; empty if none does
+}
+
+// A priorConversation is what the last attempt at a task had when the run was interrupted.
+type priorConversation struct {
+	turns     map[int]priorTurn // later turns of its last attempt
+	converses bool              // that attempt has called tools, and not ended
 }
 
 // priorOf returns the prior run that the options name, or nil.
@@ -88,18 +104,21 @@ func priorOf(o *RunOptions) *priorRun {
 		case e.Asked != nil:
 			asked[e.Asked.Session] = e.Asked
 			p.of(e.Asked.Task).begin(e.Asked.Session, e.Asked.Attempt, e.Asked.Time)
-			p.of(e.Asked.Task).messages = e.Asked.Messages
+			p.of(e.Asked.Task).ask(e.Asked)
 			p.deliver(e.Asked.Messages)
 		case e.Exchange != nil:
 			p.of(e.Exchange.Task).place = i + 1
 			delete(asked, e.Exchange.Session)
 			delete(open, e.Exchange.Session)
 			p.take(e.Exchange)
+		case e.Command != nil:
+			takeCommand(p, e.Command)
 		case e.Sent != nil:
 			p.sent = append(p.sent, e.Sent)
 		case e.Turn != nil:
 			p.turns[p.keyOf(e.Turn)] = e.Turn
 			p.beginFiles(e.Turn.Task)
+			p.of(e.Turn.Task).converses = true
 			delete(asked, e.Turn.Session)
 			open[e.Turn.Session] = e.Turn
 		case e.ToolCall != nil, e.ToolResult != nil, e.Files != nil:
@@ -199,8 +218,12 @@ func (p *priorRun) take(x *record.AgentCall) {
 	p.context = p.context.Add(x.Context)
 	b.number = max(b.number, x.Attempt)
 	if x.Part != "" {
+		if n, isTurn := turnOf(x.Session); isTurn && x.Completed() {
+			b.turns[n] = priorTurn{x.Messages, true}
+		}
 		return // of an attempt that has a model call of its own
 	}
+	b.converses = false
 	if b.attempts++; x.Code == codes.Effects {
 		b.uncertain = max(b.uncertain, x.Attempt)
 	} else {
@@ -216,11 +239,68 @@ func (p *priorRun) take(x *record.AgentCall) {
 	}
 }
 
+// ask takes in the start of a call of the agent.
+func (b *priorTask) ask(c *record.CallStart) {
+	n, isTurn := turnOf(c.Session)
+	if !isTurn {
+		b.messages, b.turns = c.Messages, nil
+		return
+	}
+	if b.turns == nil {
+		b.turns = map[int]priorTurn{}
+	}
+	b.turns[n] = priorTurn{messages: c.Messages}
+}
+
+// A priorTurn is a later turn of an attempt.
+type priorTurn struct {
+	messages []string // ids of those that it added to the conversation
+	answered bool
+}
+
+// turnOf returns the number of the turn that a session is of, if it is that of a later turn.
+func turnOf(session string) (n int, isTurn bool) {
+	_, digits, isTurn := strings.Cut(session, record.TurnPrefix)
+	n, err := strconv.Atoi(digits)
+	return n, isTurn && err == nil
+}
+
+// takeCommand takes in what somebody asked of the run.
+func takeCommand(p *priorRun, c *record.Command) {
+	if c.Task != "" && (c.Kind == steer.Cancel || c.Kind == steer.Rerun) {
+		p.of(c.Task).canceled = c.Kind == steer.Cancel
+	}
+}
+
+// canceledTasks yields the tasks of a run that somebody canceled.
+func canceledTasks(p *priorRun) iter.Seq[task.ID] {
+	return func(yield func(task.ID) bool) {
+		if p == nil {
+			return
+		}
+		for id, b := range p.tasks {
+			if b.canceled && !yield(id) {
+				return
+			}
+		}
+	}
+}
+
 // deliver records messages that a prompt contains.
 func (p *priorRun) deliver(ids []string) {
 	for _, id := range ids {
 		p.delivered[id] = true
 	}
+}
+
+// undelivered returns the ids of the messages for one task that no prompt contains.
+func undelivered(p *priorRun, id task.ID) (ids []string) {
+	for _, s := range p.sent {
+		if s.Task == id && !p.delivered[s.ID] {
+			ids = append(ids, s.ID)
+		}
+	}
+	return ids
 }
 
 // sentBefore returns the messages that were sent, in their order.

@@ -5,15 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"time"
 
 	"github.com/runteam/runteam/internal/record"
 	"github.com/runteam/runteam/task"
 )
-
-// pollEvery is how often a run looks for answers that other processes left in its journal. It
-// does so only while a question is open.
-const pollEvery = time.Second
 
 // ErrAnswered ends the context in which a person is asked: another process has the answer.
 var ErrAnswered = errors.New("the question was answered in another process")
@@ -24,12 +19,10 @@ type questions struct {
 	run *runScope
 	log record.AnswerLog // nil without a journal that takes answers
 
-	mu      sync.Mutex
-	open    map[record.Key]*question      // by the masked key
-	have    map[record.Key]*record.Answer // those in the lines of the journal, the same
-	taken   map[record.Key]bool           // those that this process has used, the same
-	stop    context.CancelFunc            // of the goroutine that polls; nil if none does
-	polling sync.WaitGroup
+	mu    sync.Mutex
+	open  map[record.Key]*question      // by the masked key
+	have  map[record.Key]*record.Answer // those in the lines of the journal, the same
+	taken map[record.Key]bool           // those that this process has used, the same
 }
 
 // A question is one that is asked now.
@@ -143,11 +136,6 @@ func (d *questions) ask(ctx context.Context, key record.Key) (context.Context, *
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.open[d.mask(key)] = q
-	if d.stop == nil {
-		polling, stop := context.WithCancel(context.WithoutCancel(ctx))
-		d.stop = stop
-		d.polling.Go(func() { d.poll(polling) })
-	}
 	return ctx, q
 }
 
@@ -160,36 +148,18 @@ func (d *questions) end(key record.Key, q *question) *record.Answer {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	delete(d.open, d.mask(key))
-	if len(d.open) == 0 && d.stop != nil {
-		d.stop()
-		d.stop = nil
-	}
 	return q.answer
 }
 
-// wait returns when nothing polls any more. No question is open.
-func (d *questions) wait() {
-	if d != nil {
-		d.polling.Wait()
-	}
-}
-
-// poll looks for answers until ctx ends.
-func (d *questions) poll(ctx context.Context) {
-	every := time.NewTicker(pollEvery)
-	defer every.Stop()
-	for {
-		select {
-		case <-every.C:
-			d.look(ctx)
-		case <-ctx.Done():
-			return
-		}
-	}
-}
-
-// look passes on the answers that wait. A journal that cannot be read now is read again later.
+// look passes on the answers to open questions that other processes left. A journal that cannot be
+// read now is read again later.
 func (d *questions) look(ctx context.Context) {
+	d.mu.Lock()
+	none := len(d.open) == 0
+	d.mu.Unlock()
+	if none {
+		return
+	}
 	list, err := d.log.Waiting(ctx)
 	refused := map[*record.Answer]string{}
 	d.mu.Lock()

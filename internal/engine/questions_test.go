@@ -44,6 +44,8 @@ func (m *answerable) Refuse(_ context.Context, _ int64, why string) error {
 	return nil
 }
 
+func (m *answerable) Commands(context.Context) ([]record.LeftCommand, error) { return nil, nil }
+
 func (m *answerable) Mask(key record.Key) record.Key { return key }
 
 // leave leaves an answer to the last question.
@@ -79,7 +81,7 @@ func TestARunLooksForAnswersOnlyWhileItAsks(t *testing.T) {
 			}
 		}
 		later := person.New(func(context.Context, prompt.Prompt) (agent.Reply, error) { return agent.Reply{}, person.ErrLater })
-		tm := newTeam(t, member("first", works(10*time.Second)), engine.Member{Name: "ann", Agent: later}, member("long", works(time.Minute)))
+		tm := newTeam(t, member("first", works(10*time.Second+time.Millisecond)), engine.Member{Name: "ann", Agent: later}, member("long", works(time.Minute)))
 		decide := spec("ann", "first")
 		decide.OutputSchema = []byte(`{"enum": ["yes", "no"]}`)
 		go func() {

@@ -83,13 +83,15 @@ func (r *run) execute(ctx context.Context) (*Result, error) {
 		return nil, err
 	}
 	defer r.releaseClaims()
-	r.open()
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	r.open(stop)
 	if r.options.Timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, r.options.Timeout, fmt.Errorf("%w after %v", ErrTimeout, r.options.Timeout))
 		defer cancel()
 	}
-	r.options.Monitor.Begin(r)
+	r.options.Monitor.Begin(monitoredRun{r})
 	r.announce()
 	if !r.plansOnly {
 		r.openMessages()
@@ -150,7 +152,7 @@ func (r *run) enter(phase record.Phase) {
 }
 
 // open prepares events, journal and budgets.
-func (r *run) open() {
+func (r *run) open(stop context.CancelCauseFunc) {
 	r.bus = newBus(r.subscribers(), r.id, newOwnEndpoints(r.team.EndpointNames(), r.team.Rules.Words()), r.team.Log)
 	r.ledger = newLedger(r.log, r.bus.publish)
 	r.bus.ledger = r.ledger
@@ -160,11 +162,12 @@ func (r *run) open() {
 	_, r.context = r.priorRun.spent()
 	r.budgets = newBudgets(r.team, &r.options, r.bus)
 	r.budgets.resume(r.priorRun)
+	r.steering = newSteering(r, stop)
 }
 
 // close makes the result, and waits until the run is durable and subscribers have it.
 func (r *run) close(ctx context.Context) *Result {
-	r.questions.wait()
+	r.steering.close()
 	if err := r.ledger.flush(); err != nil {
 		r.journalErr = err
 	}
@@ -190,7 +193,7 @@ func (r *run) close(ctx context.Context) *Result {
 	r.pending.Wait()
 	r.deltas.close()
 	r.bus.close() // subscribers may look at the run until here
-	r.options.Monitor.End(r)
+	r.options.Monitor.End(monitoredRun{r})
 	return res
 }
 
@@ -221,7 +224,10 @@ func (r *run) emitPlanWarnings() {
 
 // work runs the plan.
 func (r *run) work(ctx context.Context) {
-	newScheduler(r.results).work(ctx)
+	s := newScheduler(r.results)
+	r.steering.begin(s)
+	skipCanceled(r.results)
+	s.work(ctx)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {

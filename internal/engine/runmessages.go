@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -27,6 +28,10 @@ type runMessages struct {
 	again map[int][]mailbox.Message        // by task: delivered by an earlier process; the task may get more
 	read  map[int]bool                     // by task: an agent was given them
 	held  map[string][]*record.SentMessage // by session: sent by an attempt whose answer is not taken again yet
+
+	// Of the user, to one task each, by task:
+	directed map[int][]mailbox.Message // for its next prompt
+	turns    map[int][]mailbox.Message // that later turns had in an earlier process
 
 	mu    sync.Mutex // guards the rest; taken before the lock of the ledger
 	open  bool       // what the program sends is recorded from now on
@@ -74,7 +79,7 @@ func (r *run) releaseClaims() {
 func (r *runScope) newRunMessages(b *mailbox.Bus) *runMessages {
 	return &runMessages{
 		run: r, bus: b, given: map[int][]mailbox.Message{}, again: map[int][]mailbox.Message{}, read: map[int]bool{},
-		held: map[string][]*record.SentMessage{}, names: map[mailbox.ID]string{},
+		held: map[string][]*record.SentMessage{}, names: map[mailbox.ID]string{}, directed: map[int][]mailbox.Message{}, turns: map[int][]mailbox.Message{},
 	}
 }
 
@@ -85,16 +90,9 @@ func (r *run) openMessages() {
 	if o.Bus == nil && len(o.Messages)+len(before) == 0 {
 		return
 	}
-	if r.messages == nil {
-		b, err := mailbox.New(r.team.Names(), mailbox.Options{Run: r.id, MaxUnread: max(mailbox.DefaultMaxUnread, len(o.Messages)), Logger: r.team.Log})
-		must(err)
-		m := r.newRunMessages(b)
-		m.post, err = b.Attach(r.id, nil)
-		must(err)
-		r.mu.Lock()
-		r.messages = m
-		r.mu.Unlock()
-	}
+	r.mu.Lock()
+	r.openInbox()
+	r.mu.Unlock()
 	m := r.messages
 	given := map[int]*record.SentMessage{}
 	for _, s := range before {
@@ -111,6 +109,19 @@ func (r *run) openMessages() {
 	}
 	m.restore(before)
 	m.redeliver(r.plan)
+}
+
+// openInbox makes a message bus, unless there is one. The lock of the run is held.
+func (r *run) openInbox() {
+	if r.messages != nil {
+		return
+	}
+	b, err := mailbox.New(r.team.Names(), mailbox.Options{Run: r.id, MaxUnread: max(mailbox.DefaultMaxUnread, len(r.options.Messages)), Logger: r.team.Log})
+	must(err)
+	m := r.newRunMessages(b)
+	m.post, err = b.Attach(r.id, nil)
+	must(err)
+	r.messages = m
 }
 
 // begin records the messages that already wait in the bus, and from then on all
@@ -274,15 +285,15 @@ func (m *runMessages) redeliver(p *plan.Plan) {
 		return
 	}
 	for i := range p.Graph.Len() {
-		b := m.run.priorRun.task(p.Graph.Task(i).ID)
+		t := p.Graph.Task(i)
+		m.directed[i] = append(m.directed[i], m.takeNamed(t.Assignee, undelivered(m.run.priorRun, t.ID))...)
+		b := m.run.priorRun.task(t.ID)
 		if b == nil {
 			continue
 		}
-		var given []mailbox.Message
-		if len(b.messages) > 0 {
-			var err error
-			given, err = m.bus.Take(p.Graph.Task(i).Assignee, func(msg mailbox.Message) bool { return slices.Contains(b.messages, m.name(msg)) })
-			must(err) // the bus is one of this roster
+		given := m.takeNamed(t.Assignee, b.messages)
+		for _, n := range slices.Sorted(maps.Keys(b.turns)) {
+			m.turns[i] = append(m.turns[i], m.takeNamed(t.Assignee, b.turns[n].messages)...)
 		}
 		if b.completed || m.run.priorRun.whole {
 			m.given[i] = given
@@ -290,6 +301,16 @@ func (m *runMessages) redeliver(p *plan.Plan) {
 			m.again[i] = given
 		}
 	}
+}
+
+// takeNamed takes messages out of the inbox of an agent.
+func (m *runMessages) takeNamed(agent string, ids []string) []mailbox.Message {
+	if len(ids) == 0 {
+		return nil
+	}
+	list, err := m.bus.Take(agent, func(msg mailbox.Message) bool { return slices.Contains(ids, m.name(msg)) })
+	must(err) // the bus is one of this roster
+	return list
 }
 
 // number returns the number in the id of a message; zero if there is none.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 )
@@ -110,12 +111,16 @@ func (s *scheduler) advance(ctx context.Context, ended *attempt) (next *attempt)
 		s.releaseHeld()
 	}
 	for _, i := range s.timers.due() {
-		must(r.queue.Requeue(i, time.Now()))
+		if !r.queue.Status(i).Terminal() { // nobody canceled it meanwhile
+			must(r.queue.Requeue(i, time.Now()))
+		}
 	}
 	if ctx.Err() == nil && !r.stopped() { // nothing starts after a cancel
 		r.branches.decide(ctx)
-		s.fill(ctx)
-		s.prefetch()
+		if !r.steering.isPaused() {
+			s.fill(ctx)
+			s.prefetch(ctx)
+		}
 	} else {
 		s.forbid()
 	}
@@ -129,11 +134,13 @@ func (s *scheduler) advance(ctx context.Context, ended *attempt) (next *attempt)
 		s.launch(ctx, a)
 	}
 	s.begun = s.begun[:0]
-	if s.busy == s.parked.len() && (ctx.Err() != nil || r.stopped() || s.timers.empty()) {
-		s.parked.giveUp()
-	}
-	if s.busy == 0 && (ctx.Err() != nil || r.stopped() || s.timers.empty()) {
-		s.finish()
+	if over := ctx.Err() != nil || r.stopped() || s.timers.empty() && (!r.steering.isPaused() || r.queue.IsComplete()); over {
+		if s.busy == s.parked.len() {
+			s.parked.giveUp()
+		}
+		if s.busy == 0 {
+			s.finish()
+		}
 	}
 	return next
 }
@@ -160,7 +167,7 @@ func (s *scheduler) fill(ctx context.Context) {
 			s.permit(a)
 			continue
 		}
-		a := s.newAttempt(i)
+		a := s.newAttempt(ctx, i)
 		r.takeOut(a, a.start)
 		s.busy++
 		s.begun = append(s.begun, a)
@@ -169,7 +176,7 @@ func (s *scheduler) fill(ctx context.Context) {
 
 // newAttempt returns the next attempt at a task. It reuses the memory of one that has
 // ended, if there is one.
-func (s *scheduler) newAttempt(i int) *attempt {
+func (s *scheduler) newAttempt(ctx context.Context, i int) *attempt {
 	var a *attempt
 	if n := len(s.spare); n > 0 {
 		a, s.spare = s.spare[n-1], s.spare[:n-1]
@@ -178,7 +185,13 @@ func (s *scheduler) newAttempt(i int) *attempt {
 	}
 	s.run.gather(a, i)
 	a.scheduler = s
+	s.run.steering.attach(ctx, a)
 	return a
+}
+
+// drop forgets a task that is not to be started any more.
+func (s *scheduler) drop(i int) {
+	s.held = slices.DeleteFunc(s.held, func(k int) bool { return k == i })
 }
 
 // next returns the task to start next.
@@ -193,6 +206,7 @@ func (s *scheduler) next() (i int, ok bool) {
 func (s *scheduler) endAttempt(ctx context.Context, a *attempt) {
 	r := s.run
 	s.busy--
+	a.canceled = r.steering.detach(a)
 	if s.prefetched[a.index] != a {
 		if !a.slotless {
 			s.running--
@@ -204,6 +218,9 @@ func (s *scheduler) endAttempt(ctx context.Context, a *attempt) {
 				r.journalErr = cmp.Or(r.journalErr, a.err)
 			}
 			r.tasks[a.index].addReceipts(a)
+			if a.canceled {
+				must(r.queue.Skip(a.index, canceledTask, time.Now()))
+			}
 			return
 		}
 		r.takeOut(a, time.Now()) // it was answered, or refused, before its turn came
@@ -240,7 +257,7 @@ func (s *scheduler) perform(ctx context.Context, a *attempt) {
 		}
 	}()
 	for a != nil {
-		perform(ctx, &a.modelCall, a)
+		perform(a.ctx, &a.modelCall, a)
 		next, waits := s.takeNext(ctx, a)
 		if a = next; waits {
 			a = <-s.jobs

@@ -36,6 +36,7 @@ type runScope struct {
 	memory   *memoryAccess // nil if no task and no later run may read what is written
 	calls    *callIDs      // of tools
 
+	steering  *steering  // nil if nobody can steer the run
 	questions *questions // to people
 	approvals *approvals // of calls of tools
 	deltas    *deltas    // of what models write; nil if nobody watches

@@ -62,6 +62,8 @@ func (a *attempt) callTools(ctx context.Context, x *modelCall, said *envelope.En
 	a.output.Store(0)
 	var group errgroup.Group
 	group.SetLimit(maxParallelCalls)
+	interruptible, end := a.run.steering.call(ctx, a)
+	defer end()
 	for i := range calls {
 		refusal := refuseLowered(a, calls[i].Name, said)
 		perform := func() (err error) {
@@ -69,7 +71,7 @@ func (a *attempt) callTools(ctx context.Context, x *modelCall, said *envelope.En
 				answers[i], err = refuseCall(a, x, said, calls[i], refusal)
 				return err
 			}
-			answers[i], err = a.callTool(ctx, x, said, calls[i])
+			answers[i], err = a.callTool(ctx, interruptible, x, said, calls[i])
 			return err
 		}
 		if f := a.tool(calls[i].Name); f != nil && f.Effect == tool.None && f.Approve == "" && len(calls) > 1 {
@@ -92,9 +94,9 @@ func (a *attempt) callTools(ctx context.Context, x *modelCall, said *envelope.En
 // maxParallelCalls bounds the calls of one turn that run at the same time.
 const maxParallelCalls = 8
 
-// callTool makes one call. It returns an error only if the attempt must end; a failed call
-// has an answer that says so.
-func (a *attempt) callTool(ctx context.Context, x *modelCall, said *envelope.Envelope, call llm.ToolCall) (toolAnswer, error) {
+// callTool makes one call, until interruptible ends. It returns an error only if the attempt must
+// end; a failed call has an answer that says so.
+func (a *attempt) callTool(ctx, interruptible context.Context, x *modelCall, said *envelope.Envelope, call llm.ToolCall) (toolAnswer, error) {
 	answer := toolAnswer{id: call.ID}
 	refuse := func(reason string) (toolAnswer, error) { return refuseCall(a, x, said, call, reason) }
 	f := a.tool(call.Name)
@@ -128,9 +130,13 @@ func (a *attempt) callTool(ctx context.Context, x *modelCall, said *envelope.Env
 	if reached != nil {
 		return answer, reached
 	}
-	if refusal, err := c.askProgram(ctx, a); err != nil {
+	refusal := ""
+	if interruptible.Err() != nil {
+		refusal = notMade
+	} else if refusal, err = c.askProgram(ctx, a); err != nil {
 		return answer, err
-	} else if refusal != "" {
+	}
+	if refusal != "" {
 		if err := a.run.recordArguments(ctx, c, false); err != nil {
 			return answer, err
 		}
@@ -152,9 +158,16 @@ func (a *attempt) callTool(ctx context.Context, x *modelCall, said *envelope.Env
 	if err := a.run.recordArguments(ctx, c, true); err != nil {
 		return answer, err
 	}
-	err = c.perform(ctx, a, &answer)
+	err = c.perform(interruptible, a, &answer)
 	return answer, err
 }
+
+// What the agent is told of calls that somebody interrupts.
+const (
+	notMade        = "Call not made: the user interrupted the task before."
+	callStopped    = "The user interrupted the call."
+	callMayHaveRun = "The user interrupted the call. It may have taken effect."
+)
 
 // refuseCall answers a call that is not made.
 func refuseCall(a *attempt, x *modelCall, said *envelope.Envelope, call llm.ToolCall, reason string) (toolAnswer, error) {
@@ -357,13 +370,19 @@ func (c *toolCall) perform(ctx context.Context, a *attempt, answer *toolAnswer) 
 	result, err := runOutside(limited, "the tool", c.run.team.Log.With("tool", c.tool.Name), func() (tool.Result, error) {
 		return c.tool.Run(limited, tool.Call{ID: c.id, Arguments: json.RawMessage(arguments), Workspace: files, Shared: shared})
 	})
-	if ctx.Err() != nil {
+	interrupted := errors.Is(context.Cause(ctx), ErrInterrupted)
+	if ctx.Err() != nil && !interrupted {
 		return withCause(ctx, ctx.Err())
 	}
-	if err == nil && limited.Err() != nil {
+	if err == nil && limited.Err() != nil && !interrupted {
 		err = context.Cause(limited)
 	}
-	if err != nil {
+	switch {
+	case err != nil && interrupted && c.isExternal():
+		result = tool.Result{Text: callMayHaveRun, IsError: true}
+	case err != nil && interrupted:
+		result = tool.Result{Text: callStopped, IsError: true}
+	case err != nil:
 		result = tool.Result{Text: a.run.errorText(err.Error()), IsError: true}
 	}
 	measured, err := c.measureFiles(a, &result)

@@ -35,12 +35,10 @@ func (l turnLoop) untilExpiry(ctx context.Context) (context.Context, context.Can
 func (l turnLoop) takeTurns(ctx context.Context, first prompt.Prompt, rejected *schema.RejectedError) (*turn, error) {
 	current, last, corrected := &l.modelCall, &turn{prompt: first}, false
 	for n := 2; rejected != nil || n <= maxConversation && len(current.reply.ToolCalls) > 0; n++ {
-		t, err := l.nextTurn(ctx, n, current, last.prompt, rejected)
+		t, err := l.takeTurn(ctx, n, current, last.prompt, rejected)
 		if err != nil {
 			return nil, err
 		}
-		serve(ctx, &l.modelCall, &t.modelCall, t)
-		l.later, l.worked = len(l.spent), t.worked
 		if corrected = corrected || rejected != nil; corrected {
 			l.rejectedAgain = t.rejected
 		}
@@ -59,6 +57,39 @@ func (l turnLoop) takeTurns(ctx context.Context, first prompt.Prompt, rejected *
 		return nil, fmt.Errorf("%w: a conversation has at most %d turns; split the task", codes.Condition(codes.MaxTurns), maxConversation)
 	}
 	return last, nil
+}
+
+// takeTurn performs turn n, again each time that somebody interrupts it. A pause of the run does not
+// count towards the time limit of the task.
+func (l turnLoop) takeTurn(ctx context.Context, n int, current *modelCall, before prompt.Prompt, rejected *schema.RejectedError) (*turn, error) {
+	limited, cancel := l.untilExpiry(ctx)
+	defer func() { cancel() }()
+	t, err := l.nextTurn(limited, n, current, before, rejected)
+	for err == nil {
+		cancel()
+		if waited := l.run.steering.await(ctx); waited > 0 && l.contract.Duration > 0 {
+			l.contract.ExpiresAt = l.contract.ExpiresAt.Add(waited)
+		}
+		limited, cancel = l.untilExpiry(ctx)
+		t.start = time.Now() // tool calls, and a pause, may have taken long
+		t.began = t.start
+		t.offerMessages()
+		serve(limited, &l.modelCall, &t.modelCall, t)
+		l.later, l.worked = len(l.spent), t.worked
+		if !isInterrupted(limited, t.err) {
+			return t, nil
+		}
+		t = l.afterInterrupt(t)
+	}
+	return nil, err
+}
+
+// afterInterrupt returns an interrupted turn as it was before its call.
+func (l turnLoop) afterInterrupt(t *turn) *turn {
+	again := &turn{modelCall: modelCall{run: l.run, request: t.request}, of: t.of, before: t.before, grant: t.grant, limit: t.limit, hasProblem: t.hasProblem}
+	again.stream, again.worked, again.contextLists = t.stream, t.worked, contextLists{offers: t.offers, grants: t.grants}
+	l.dropStep()
+	return again
 }
 
 // nextTurn returns turn n, which is ready to be served: it offers what came of the turn before,
@@ -81,8 +112,6 @@ func (l turnLoop) nextTurn(ctx context.Context, n int, current *modelCall, befor
 	if l.earlier = append(l.earlier, current); current != &l.modelCall {
 		current.offers, current.grants = nil, nil // whole results, which nothing reads any more
 	}
-	t.start = time.Now() // tool calls may have taken long
-	t.began = t.start
 	return t, nil
 }
 

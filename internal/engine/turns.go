@@ -41,7 +41,7 @@ type turn struct {
 	grant      string // what lets its context through: tools, or outputSchema if it corrects an answer
 	limit      []int  // bytes that the agent gets of each result
 	unsaved    []bool // for which whole results the workspace had no room
-	hasProblem bool   // the last offer is what the runtime tells the agent: what is wrong with its answer, or that it repeats itself
+	hasProblem bool   // the offer behind the results is what the runtime tells the agent: what is wrong with its answer, or that it repeats itself
 }
 
 // A conversation is what the turns of an attempt have in common.
@@ -90,11 +90,11 @@ func (a *attempt) converse(ctx context.Context, first prompt.Prompt, rejected *s
 		a.conversation = newConversation(a)
 	}
 	loop := turnLoop{a}
-	limited, cancel := loop.untilExpiry(ctx)
-	defer cancel()
-	last, err := loop.takeTurns(limited, first, rejected)
+	last, err := loop.takeTurns(ctx, first, rejected)
 	if err == nil {
+		limited, cancel := loop.untilExpiry(ctx)
 		err = loop.acceptTurn(limited, last)
+		cancel()
 	}
 	if err != nil && a.external && ctx.Err() == nil && !terminal(err) && !errors.Is(err, errLater) {
 		return fmt.Errorf("%w, so the task is not retried: %w", ErrEffectsUncertain, err)
@@ -309,17 +309,17 @@ func (t *turn) open(ctx context.Context) (prompt.Prompt, error) {
 	}
 	added := brief.Turn{
 		Contract: t.contract, Number: t.turn, Title: plan.WrittenTitle(t.task), MaxBytes: t.limits.MaxPromptBytes, HasFiles: t.of.readsFiles(),
-		Said: t.sealed[0], Results: t.sealed[1:], Unsaved: t.unsaved,
+		Said: t.sealed[0], Results: t.sealed[1 : 1+len(t.limit)], Messages: t.messages(), Unsaved: t.unsaved,
 	}
-	if last := len(t.sealed) - 1; t.hasProblem {
-		added.Results, added.Problem = t.sealed[1:last], &t.sealed[last]
+	if t.hasProblem {
+		added.Problem = &t.sealed[1+len(t.limit)]
 	}
 	p, receipt, err := prompt.Continue(t.before, &added)
 	if err != nil {
 		return prompt.Prompt{}, err
 	}
 	messages := p.Messages()
-	step := slices.Clone(messages[len(messages)-len(t.sealed):]) // a message for each piece
+	step := slices.Clone(messages[len(messages)-added.Len():])
 	if err := t.of.addStep(step); err != nil {
 		return prompt.Prompt{}, err
 	}
@@ -335,7 +335,17 @@ func (t *turn) open(ctx context.Context) (prompt.Prompt, error) {
 	return p, nil
 }
 
+// messages returns those of the user, which are behind everything else that the turn adds.
+func (t *turn) messages() []gate.Sealed {
+	n := 1 + len(t.limit)
+	if t.hasProblem {
+		n++
+	}
+	return t.sealed[n:]
+}
+
 func (t *turn) started() *Outbox {
+	emitMessages(&t.modelCall, t.messages())
 	if t.of.outbox == nil {
 		t.of.outbox = t.of.started()
 	}

@@ -20,6 +20,14 @@ type personTask struct {
 	approves  string     // the tool
 }
 
+// A steeredTask is what an attempt has that commands reach.
+type steeredTask struct {
+	ctx       context.Context         // of the attempt
+	cancel    context.CancelCauseFunc // ends it; nil if no command can come
+	canceled  bool                    // somebody canceled the task, and the attempt ended because of it
+	interrupt context.CancelCauseFunc // ends the call that is being made; nil if none is. Guarded by the lock of the run
+}
+
 // parked are the attempts whose persons do not answer now. They wait until another process
 // answers, or until nothing else is left to do.
 type parked struct{ list []parkedAttempt }

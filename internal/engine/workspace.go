@@ -197,6 +197,14 @@ func (a *attempt) addStep(messages []prompt.Message) error {
 	return nil
 }
 
+// dropStep takes back what was added last.
+func (c *conversation) dropStep() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.steps = c.steps[:len(c.steps)-1]
+	c.written = min(c.written, len(c.steps))
+}
+
 // writeHistory writes the steps that are not in the workspace yet. Secrets and personal data
 // are redacted as in a log, because any tool that gets the workspace may read them. A call that
 // outlives its turn may write the steps at the same time.

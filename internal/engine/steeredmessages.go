@@ -1,0 +1,176 @@
+package engine
+
+import (
+	"slices"
+
+	"github.com/runteam/runteam/envelope"
+	"github.com/runteam/runteam/handoff"
+	"github.com/runteam/runteam/internal/gate"
+	"github.com/runteam/runteam/internal/mailbox"
+	"github.com/runteam/runteam/internal/record"
+	"github.com/runteam/runteam/task"
+)
+
+// A message of a command goes to one task: its next prompt, or its next turn, has it, and each
+// later attempt. It passes the gate as every message does, and cannot raise the label of the task. It
+// is stored with the command, and so before any prompt that has it.
+
+// prepareInterrupt is prepare for an interrupt of a task that has not ended.
+func (s *steering) prepareInterrupt(c *record.LeftCommand, i int) (do func() error, err error) {
+	r := s.run
+	t, a := &r.tasks[i], s.working[i]
+	switch {
+	case a == nil || t.Status != task.InProgress:
+		return nil, refused("task %q does not run; to tell its agent something, use message", t.Title)
+	case a.isPerson():
+		return nil, refused("a person works on %q; answer the question, or cancel the task", t.Title)
+	case r.team.Find(a.caps.Agent).IsUnconfined() && !r.team.Find(a.caps.Agent).Process().Repeatable:
+		return nil, refused("the command of %q may have effects, and could not be run again; cancel the task instead", t.Title)
+	case c.Text != "":
+		err = s.checkMessage(c, a.caps, i)
+	}
+	if err == nil && c.Text != "" {
+		err = s.send(c, t.Assignee, i)
+	}
+	return func() error {
+		if a := s.working[i]; a != nil && a.interrupt != nil {
+			a.interrupt(ErrInterrupted)
+		}
+		return nil
+	}, err
+}
+
+// prepareMessage is prepare for a message to an agent. A task of the agent that runs gets it with its
+// next turn, and else the next one that begins.
+func (s *steering) prepareMessage(c *record.LeftCommand) (do func() error, err error) {
+	r, to := s.run, -1
+	m, known := r.team.Index(c.Agent)
+	if !known {
+		return nil, refused("unknown agent %q%s", c.Agent, suggestion(c.Agent, r.team.Names()))
+	}
+	caps := &r.team.Capabilities[m]
+	if to, err = s.reader(c, caps); err != nil {
+		return nil, err
+	}
+	return func() error { return nil }, s.send(c, caps.Agent, to)
+}
+
+// reader returns the task that is to read a message: the first that runs and may, or -1 for the next
+// one that begins.
+func (s *steering) reader(c *record.LeftCommand, caps *gate.Capabilities) (to int, err error) {
+	r, open := s.run, false
+	for i := range r.tasks {
+		if r.tasks[i].Assignee != caps.Agent || r.queue.Status(i).Terminal() {
+			continue
+		}
+		open = true
+		if err = s.checkMessage(c, caps, i); err != nil {
+			continue
+		}
+		if a := s.working[i]; a != nil && r.tasks[i].Status == task.InProgress && len(a.tools) > 0 {
+			return i, nil
+		}
+		to = -1
+	}
+	switch {
+	case !open && r.plan != nil:
+		return 0, refused("agent %q has no task left", caps.Agent)
+	case to == 0:
+		return 0, err
+	}
+	return -1, nil
+}
+
+// checkMessage returns an error if the gate would withhold a message from a task.
+func (s *steering) checkMessage(c *record.LeftCommand, caps *gate.Capabilities, i int) error {
+	r := s.run
+	x := r.team.MessageCrossing(handoff.User, c.Classification, caps)
+	switch {
+	case x.Withheld():
+		return refused("the text is %v, and the gate withholds it from %q", c.Classification, caps.Agent)
+	case x.After > r.plan.Labels[i]:
+		return refused("the text is %v, and task %q reads at most %v", c.Classification, r.tasks[i].Title, r.plan.Labels[i])
+	}
+	return nil
+}
+
+// send sends the text of a command to an agent, for one of its tasks unless that is -1.
+func (s *steering) send(c *record.LeftCommand, agent string, to int) error {
+	r := s.run
+	if r.messages == nil {
+		r.openInbox()
+		r.messages.begin()
+	}
+	m := r.messages
+	msg, notify, err := m.post.Send(mailbox.Draft{From: handoff.User, To: agent, Content: c.Text, Classification: c.Classification}, envelope.Header{Classification: c.Classification, Hops: 1})
+	if err != nil {
+		return refused("%w", err)
+	}
+	sent := record.SentMessage{}
+	if to >= 0 {
+		sent.Task = r.tasks[to].ID
+		m.direct(to, agent, msg)
+	}
+	m.record(msg, sent)
+	m.notifyOnceDurable(notify)
+	return nil
+}
+
+// direct takes a message out of the inbox of an agent, for the next prompt of one task.
+func (m *runMessages) direct(i int, agent string, msg mailbox.Message) {
+	list, err := m.bus.Take(agent, func(one mailbox.Message) bool { return one.ID == msg.ID })
+	must(err) // the bus is one of this roster
+	m.directed[i] = append(m.directed[i], list...)
+}
+
+// nextDirected returns the messages that the next prompt of a task has first. A later attempt at the
+// task has them too.
+func (m *runMessages) nextDirected(i int) []mailbox.Message {
+	list := m.directed[i]
+	if len(list) > 0 {
+		delete(m.directed, i)
+		m.given[i] = append(list, m.given[i]...)
+	}
+	return list
+}
+
+// offerMessages offers a turn what the user has sent to its task meanwhile. A turn that an earlier
+// process had is offered what it had then.
+func (t *turn) offerMessages() {
+	a := t.of
+	r := a.run
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	m := r.messages
+	if m == nil {
+		return
+	}
+	list, had := m.inTurn(a, t.turn)
+	if !had {
+		list = append(list, m.nextDirected(a.index)...)
+	}
+	for _, msg := range list {
+		g := gate.WholeOf(gate.Source{Kind: handoff.Message, Name: m.name(msg)}, "")
+		g.Terms, g.MaxBytes = r.team.Terms(msg.Envelope.Producer(), t.caps.Agent), t.limits.On(g.Source, 0)
+		t.offers = append(t.offers, gate.Offer{Source: g.Source, Title: msg.From, Assignee: msg.From, Envelope: msg.Envelope, Optional: true})
+		t.grants = append(t.grants, g)
+	}
+}
+
+// inTurn returns the messages that a turn of an earlier process had, and whether that was answered in
+// the conversation that continues. One that begins again has all of them in its next turn.
+func (m *runMessages) inTurn(a *attempt, n int) (list []mailbox.Message, had bool) {
+	b := a.run.priorRun.task(a.task.ID)
+	if b == nil || !a.cachedTurn && !a.run.priorRun.isStrict() {
+		list = m.turns[a.index]
+		delete(m.turns, a.index)
+		return list, false
+	}
+	was := b.turns[n]
+	for _, msg := range m.turns[a.index] {
+		if slices.Contains(was.messages, m.name(msg)) {
+			list = append(list, msg)
+		}
+	}
+	return list, was.answered
+}
